@@ -1,0 +1,76 @@
+# What each target is for: make help.
+SHELL       := bash
+.SHELLFLAGS := -euo pipefail -c
+GO          ?= go
+BIN         := $(CURDIR)/bin
+BUILD       := $(CURDIR)/build
+
+GOLANGCI_VERSION := v2.14.0
+GREMLINS_VERSION := v0.6.0
+GOLANGCI := $(BIN)/golangci-lint-$(GOLANGCI_VERSION)
+GREMLINS := $(BIN)/gremlins-$(GREMLINS_VERSION)
+
+# The packages whose rules are pure enough for mutation testing.
+MUTANTS ?= ./envelope ./adapter/... ./graph ./message/...
+# Packages with tests that hold statements; the report counts only those.
+HOLDING  = $$($(GO) list -e -test -f '{{if .ForTest}}{{range .Imports}}{{if eq . "github.com/parley-hub/parley/conformance/spec"}}{{$$.ForTest}}{{end}}{{end}}{{end}}' ./... | sort -u)
+STATEMENTS = $(GO) test -json $(TESTFLAGS) $(HOLDING) | $(GO) run ./conformance/report -interop '$(BUILD)/conformance/*.jsonl'
+
+.DEFAULT_GOAL := help
+.PHONY: help build run test race lint fmt bench conformance conformance-json mutants interop interop-% soak docs ci
+
+help: ## show this list
+	@grep -hE '^[a-z0-9%-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  %-18s %s\n", $$1, $$2}'
+
+build: ## build the command into bin/parley
+	$(GO) build -o $(BIN)/parley ./cmd/parley
+
+run: ## start a hub on ./parley-data
+	$(GO) run ./cmd/parley serve
+
+test: ## run all tests, as the README says
+	$(GO) test ./...
+
+race: ## run all tests with the race detector, in random order
+	$(GO) test -race -shuffle=on ./...
+
+lint: $(GOLANGCI) ## run the linters and the format check
+	$(GOLANGCI) run ./...
+
+fmt: $(GOLANGCI) ## format with gofumpt
+	$(GOLANGCI) fmt ./...
+
+bench: build ## measure everything that parley bench knows, against its targets
+	@for name in $$($(BIN)/parley bench --list); do $(BIN)/parley bench $$name --check; done
+
+conformance: ## count the statements that tests hold; V=1 lists them
+	@$(STATEMENTS) $(if $(V),-v)
+
+conformance-json: ## the same as JSON (make -s conformance-json)
+	@$(STATEMENTS) -json
+
+mutants: $(GREMLINS) ## mutation testing of the pure packages; not part of ci
+	$(GO) run ./internal/mutants -gremlins $(GREMLINS) -reasons internal/mutants/survivors.txt -min 0.85 $(MUTANTS)
+
+interop: ## run every suite under interop/ against a real hub
+	@for dir in interop/*/; do if [ -f $$dir/Makefile ]; then $(MAKE) -C $$dir test; fi; done
+
+interop-%: ## run one suite, such as make interop-ag2
+	$(MAKE) -C interop/$* test
+
+soak: ## the heavy suites at 50 times their size (PARLEY_SCALE=N to change)
+	PARLEY_SCALE=$${PARLEY_SCALE:-50} $(GO) test -count=1 -timeout 24h ./...
+
+docs: ## write the generated pages again
+	$(GO) run ./cmd/parley config reference > docs/config.md
+
+ci: ## what the build server runs
+	.ci/run
+
+$(GOLANGCI):
+	GOBIN=$(BIN) $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_VERSION)
+	mv $(BIN)/golangci-lint $@
+
+$(GREMLINS):
+	GOBIN=$(BIN) $(GO) install github.com/go-gremlins/gremlins/cmd/gremlins@$(GREMLINS_VERSION)
+	mv $(BIN)/gremlins $@

@@ -1,0 +1,26 @@
+// Package adapter lists the adapters that Parley ships. Each lives in a
+// package of its own and is pure: no clock, no I/O, no goroutine.
+package adapter
+
+import (
+	"github.com/parley-hub/parley/adapter/consulting"
+	"github.com/parley-hub/parley/adapter/conversation"
+	"github.com/parley-hub/parley/adapter/discussion"
+	"github.com/parley-hub/parley/adapter/workflow"
+	"github.com/parley-hub/parley/channel"
+	"github.com/parley-hub/parley/graph"
+)
+
+// All returns AG2's adapters, each under its manifest's type at version 1.
+// Workflow graphs are loaded with the default registry.
+func All() []channel.Adapter { return AllWith(nil) }
+
+// AllWith is All with workflow graphs loaded by a registry of one's own.
+func AllWith(nodes *graph.Registry) []channel.Adapter {
+	return []channel.Adapter{
+		consulting.Adapter{},
+		conversation.Adapter{},
+		discussion.Adapter{},
+		workflow.New(workflow.Options{Registry: nodes}),
+	}
+}

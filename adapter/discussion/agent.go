@@ -1,0 +1,10 @@
+package discussion
+
+import (
+	"github.com/parley-hub/parley/adapter/internal/ag2"
+	"github.com/parley-hub/parley/channel"
+	"github.com/parley-hub/parley/view"
+)
+
+// View is the last two rounds, with names.
+func (Adapter) View(m *channel.Metadata, _ string) view.View { return ag2.GroupView(m) }

@@ -1,0 +1,83 @@
+package workflow
+
+import (
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/parley-hub/parley/adapter/internal/ag2"
+	"github.com/parley-hub/parley/adapter/turn"
+	"github.com/parley-hub/parley/channel"
+	"github.com/parley-hub/parley/envelope"
+	"github.com/parley-hub/parley/graph"
+	"github.com/parley-hub/parley/view"
+)
+
+// View is the last two rounds, with names.
+func (Adapter) View(m *channel.Metadata, _ string) view.View { return ag2.GroupView(m) }
+
+// Render shows a text as it is and a packet as its handoff and its body.
+func (a Adapter) Render(e *envelope.Envelope) (string, bool) {
+	if e.Type != envelope.TypePacket {
+		return a.Common.Render(e)
+	}
+	text := packetText(e, "")
+	return text, text != ""
+}
+
+// Input is like Render, but names a handoff whose tool is not known.
+func (a Adapter) Input(e *envelope.Envelope) string {
+	if e.Type != envelope.TypePacket {
+		return a.Common.Input(e)
+	}
+	return packetText(e, graph.RoutingHandoff)
+}
+
+func packetText(e *envelope.Envelope, unknownTool string) string {
+	var parts []string
+	if p := graph.ReadPacket(e.Data); p.Kind == graph.RoutingHandoff {
+		tool := p.Tool
+		if tool == "" {
+			tool = unknownTool
+		}
+		parts = append(parts, strings.TrimSpace("[Handed off via "+tool+"] "+p.Reason))
+	}
+	if body := bodyOf(e.Data); body != "" {
+		parts = append(parts, body)
+	}
+	return strings.Join(parts, "\n")
+}
+
+func bodyOf(data []byte) string {
+	var packet struct {
+		Body jsontext.Value `json:"body"`
+	}
+	if json.Unmarshal(data, &packet, jsontext.AllowDuplicateNames(true)) != nil || packet.Body.Kind() != '"' {
+		return ""
+	}
+	text, err := jsontext.AppendUnquote(nil, packet.Body)
+	if err != nil {
+		return ""
+	}
+	return string(text)
+}
+
+// Reply is one packet with the round's routing and body. A round with neither
+// is silent, and the channel goes on waiting for the same speaker.
+func (Adapter) Reply(m *channel.Metadata, s channel.State, sender string, r turn.Round, ids turn.Directory) (*envelope.Envelope, error) {
+	routing := turn.Routing{Kind: turn.KindText}
+	if state, ok := s.(*State); ok {
+		routing = turn.Route(state.Graph.Tools(), r, ids)
+	}
+	if routing.Kind == turn.KindText && r.Body == "" {
+		return nil, nil
+	}
+	return routing.Envelope(m.ID, sender, r.Body)
+}
+
+var (
+	_ channel.Adapter    = Adapter{}
+	_ channel.Supervised = Adapter{}
+	_ turn.Driver        = Adapter{}
+)

@@ -1,0 +1,104 @@
+package channel
+
+import (
+	"time"
+
+	"github.com/parley-hub/parley/envelope"
+)
+
+// Adapter governs the channels of one manifest. It is stateless code: all that
+// a channel remembers is the State that the hub holds for it. Every method is
+// pure: no clock, no I/O, no goroutine, and no mutation of its arguments.
+type Adapter interface {
+	// Manifest is constant; its type and version are the adapter's key.
+	Manifest() Manifest
+	// Opening says how a channel of this adapter comes to life.
+	Opening() Opening
+	// ValidateCreate and Initial refuse a channel before anything is stored.
+	ValidateCreate(m *Metadata) error
+	Initial(m *Metadata) (State, error)
+	// ValidateSend judges an envelope against the state before its fold, in
+	// constant time.
+	ValidateSend(m *Metadata, s State, e *envelope.Envelope) error
+	// Fold is total: every envelope of the log yields a state, whatever it
+	// holds. An envelope that does not concern the adapter yields s itself.
+	Fold(s State, e *envelope.Envelope) State
+	// OnAccepted sees the state after the fold and says what follows from it,
+	// in the same batch.
+	OnAccepted(m *Metadata, s State, e *envelope.Envelope) Effects
+	// Expected names who must speak next, if the adapter takes turns.
+	Expected(m *Metadata, s State) (Turn, bool)
+	// Recipients is whom to notify, in order; Visible is who may read.
+	Recipients(m *Metadata, s State, e *envelope.Envelope) []string
+	Visible(m *Metadata, s State, e *envelope.Envelope, agent string) bool
+	// Codec writes states for people and for snapshots.
+	Codec() Codec
+}
+
+// State is one adapter's folded state of one channel: immutable, and small.
+type State any
+
+// Codec turns states into JSON and back. Version goes up whenever the same log
+// would fold to another state.
+type Codec struct {
+	Version int
+	Encode  func(State) ([]byte, error)
+	Decode  func([]byte) (State, error)
+}
+
+// Opening is how a channel of an adapter comes to life.
+type Opening int
+
+const (
+	// ByInvitation: every invitee is asked and must ack before it is active.
+	ByInvitation Opening = iota
+	// AtOnce: active as soon as it is stored, also with its first envelope.
+	AtOnce
+)
+
+// Turn says who must speak next, and the envelope that it would answer; the
+// trigger is empty before anyone has spoken.
+type Turn struct {
+	Agent   string
+	Trigger string
+}
+
+// Effects is what an accepted envelope causes. It all goes into the batch of
+// the envelope itself.
+type Effects struct {
+	// Next, if set, moves the channel on, with Reason. Closing and Closed both
+	// end it.
+	Next   Lifecycle
+	Reason string
+	// Append is written behind the envelope, in the history or side log.
+	Append []Draft
+	// Claims are names taken or given up across the hub; a taken one that
+	// another channel holds refuses the envelope.
+	Claims  []string
+	Release []string
+	// Index puts and removes entries under the adapter's own prefix.
+	Index   []IndexEntry
+	Unindex []string
+	// Deadlines are due later; setting one replaces the one of the same name,
+	// a zero time removes it.
+	Deadlines []Deadline
+}
+
+// Draft is an envelope that an adapter wants written; the hub stamps it.
+type Draft struct {
+	Envelope envelope.Envelope
+	Side     bool // into the side log: kept with the channel, not part of its history
+}
+
+// IndexEntry is a key of an adapter's own with a small value.
+type IndexEntry struct {
+	Key   string
+	Value []byte
+}
+
+// Deadline asks to be told at a time: the hub then offers the adapter a
+// envelope of type DeadlineType, with the name in it, to fold and act on.
+type Deadline struct {
+	Name string
+	At   time.Time
+}

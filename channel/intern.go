@@ -1,0 +1,92 @@
+package channel
+
+import (
+	"errors"
+	"strings"
+	"sync"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Interner keeps one copy of what many channels have in common: manifests,
+// agent ids and close reasons. It is bounded; past its limits it stops keeping
+// and everything still works. Safe for concurrent use; nil shares nothing.
+type Interner struct {
+	mu        sync.Mutex
+	manifests map[string]*Manifest
+	strings   map[string]string
+	max       int
+}
+
+// Defaults of an Interner.
+const (
+	DefaultInternedNames = 1 << 16
+	maxManifests         = 1 << 10
+	maxInternedName      = 128 // longer texts are rarely shared
+)
+
+// NewInterner returns an interner that keeps at most names texts; zero is the
+// default.
+func NewInterner(names int) *Interner {
+	if names <= 0 {
+		names = DefaultInternedNames
+	}
+	return &Interner{manifests: map[string]*Manifest{}, strings: map[string]string{}, max: names}
+}
+
+// Name returns the shared copy of a text.
+func (in *Interner) Name(s string) string { return in.name(s) }
+
+// Manifest returns the shared copy of a manifest.
+func (in *Interner) Manifest(m *Manifest) (*Manifest, error) {
+	text, err := m.AppendJSON(nil)
+	if err != nil {
+		return nil, err
+	}
+	return in.manifest(text)
+}
+
+func (in *Interner) manifest(text jsontext.Value) (*Manifest, error) {
+	if len(text) == 0 {
+		return nil, errors.New("channel: metadata has a manifest")
+	}
+	if in == nil {
+		return DecodeManifest(text)
+	}
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if m, ok := in.manifests[string(text)]; ok {
+		return m, nil
+	}
+	m, err := DecodeManifest(text)
+	if err == nil && len(in.manifests) < maxManifests {
+		in.manifests[string(text)] = m
+	}
+	return m, err
+}
+
+func (in *Interner) name(s string) string {
+	if in == nil || s == "" || len(s) > maxInternedName {
+		return s
+	}
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if kept, ok := in.strings[s]; ok {
+		return kept
+	}
+	if len(in.strings) < in.max {
+		s = strings.Clone(s)
+		in.strings[s] = s
+	}
+	return s
+}
+
+func (in *Interner) names(list []string) []string {
+	if len(list) == 0 {
+		return nil
+	}
+	for i, s := range list {
+		list[i] = in.name(s)
+	}
+	return list
+}

@@ -1,0 +1,144 @@
+// Package spec ties a test to the numbered statements it holds. Only a leaf
+// subtest run through Check counts, and only if it compared something.
+package spec
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/parley-hub/parley/conformance"
+)
+
+// Attribute is the test attribute under which a held statement is reported.
+const Attribute = "spec"
+
+// Check runs fn as a subtest that holds one or two statements:
+//
+//	spec.Check(t, "ag2-hub#17", func(t *spec.T) { … })
+//	spec.Check(t, "ag2-hub#3: a wrong token is refused", func(t *spec.T) { … })
+//	spec.Check(t, "ag2-hub#3 seed-000#9", func(t *spec.T) { … })
+//
+// What follows the colon names the clause, for statements with several. The
+// subtest fails if it names an unknown statement or made no comparison.
+func Check(t *testing.T, statement string, fn func(t *T)) {
+	t.Helper()
+	ids, err := parse(statement)
+	t.Run(statement, func(t *testing.T) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, id := range ids {
+			t.Attr(Attribute, id.String())
+		}
+		c := &T{T: t}
+		fn(c)
+		if c.compared == 0 && !t.Failed() {
+			t.Fatalf("%s: made no comparison, so it holds nothing", statement)
+		}
+	})
+}
+
+func parse(statement string) ([]conformance.ID, error) {
+	names, _, _ := strings.Cut(statement, ":")
+	fields := strings.Fields(strings.ReplaceAll(names, ",", " "))
+	if len(fields) == 0 || len(fields) > 2 {
+		return nil, errors.New("spec: a check names one or two statements, not " + statement)
+	}
+	ids := make([]conformance.ID, 0, len(fields))
+	for _, field := range fields {
+		id, err := conformance.ParseID(field)
+		if err != nil {
+			return nil, err
+		}
+		if _, known := conformance.All()[id]; !known {
+			return nil, errors.New("spec: there is no statement " + id.String())
+		}
+		ids = append(ids, id)
+	}
+	return ids, nil
+}
+
+// T is a test with counted comparisons. Its comparisons end the test at the
+// first difference; use them on the test's own goroutine.
+type T struct {
+	*testing.T
+	compared int
+}
+
+// Run is refused: a statement is held by a leaf.
+func (t *T) Run(name string, _ func(*testing.T)) bool {
+	t.Helper()
+	t.Fatalf("spec: %s would nest under a statement; only a leaf holds one", name)
+	return false
+}
+
+// Equal compares with go-cmp and shows the difference.
+func (t *T) Equal(got, want any, opts ...cmp.Option) {
+	t.Helper()
+	t.compared++
+	if diff := cmp.Diff(want, got, opts...); diff != "" {
+		t.Fatalf("got differs from want (-want +got):\n%s", diff)
+	}
+}
+
+// True requires ok; what says in words what should hold.
+func (t *T) True(ok bool, what string, args ...any) {
+	t.Helper()
+	t.compared++
+	if !ok {
+		t.Fatalf("does not hold: "+what, args...)
+	}
+}
+
+// False requires !ok; what says in words what should not hold.
+func (t *T) False(ok bool, what string, args ...any) {
+	t.Helper()
+	t.True(!ok, "not ("+what+")", args...)
+}
+
+// NoError requires err to be nil. It does not count as a comparison, because
+// nearly every test does it on the way.
+func (t *T) NoError(err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatalf("unexpected error: %v", err)
+	}
+}
+
+// ErrorIs requires errors.Is(err, want).
+func (t *T) ErrorIs(err, want error) {
+	t.Helper()
+	t.compared++
+	if !errors.Is(err, want) {
+		t.Fatalf("got error %v, want %v", err, want)
+	}
+}
+
+// ErrorContains requires an error whose text has every fragment.
+func (t *T) ErrorContains(err error, fragments ...string) {
+	t.Helper()
+	t.compared++
+	if err == nil {
+		t.Fatalf("got no error, want one with %q", fragments)
+	}
+	for _, fragment := range fragments {
+		if !strings.Contains(err.Error(), fragment) {
+			t.Fatalf("error %q lacks %q", err, fragment)
+		}
+	}
+}
+
+// Contains requires s to have every fragment.
+func (t *T) Contains(s string, fragments ...string) {
+	t.Helper()
+	t.compared++
+	for _, fragment := range fragments {
+		if !strings.Contains(s, fragment) {
+			t.Fatalf("%q lacks %q", s, fragment)
+		}
+	}
+}

@@ -1,0 +1,222 @@
+package wire
+
+import (
+	"bytes"
+	"errors"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/parley-hub/parley/fault"
+)
+
+// MaxDepth is how deep a frame may nest. AG2's client reads JSON recursively
+// and is lost with the connection when its stack ends.
+const MaxDepth = 256
+
+// valid refuses what is no JSON text in UTF-8 with unique names, or nests too
+// deep. Everything else in this file relies on it having been asked.
+func valid(data []byte) error {
+	if nests(data, MaxDepth) {
+		return fault.New(fault.TooLarge, "JSON nests deeper than %d", MaxDepth)
+	}
+	if jsontext.Value(data).IsValid() {
+		return nil
+	}
+	dec := jsontext.NewDecoder(bytes.NewReader(data))
+	_, err := dec.ReadValue()
+	if err == nil {
+		err = errors.New("text follows the JSON value")
+	}
+	return fault.Wrap(fault.Invalid, err, "no valid JSON: %s", strings.TrimPrefix(err.Error(), "jsontext: "))
+}
+
+// relaxed reports whether data would be JSON if names could repeat, text could
+// be any bytes and numbers could be NaN or infinite, as Python has it.
+func relaxed(data []byte) bool {
+	return jsontext.Value(withoutNaN(data)).IsValid(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+}
+
+// nests reports whether brackets outside of strings go deeper than limit.
+func nests(data []byte, limit int) bool {
+	depth := 0
+	for i := 0; i < len(data); i++ {
+		switch data[i] {
+		case '"':
+			i = skipString(data, i) - 1
+		case '{', '[':
+			if depth++; depth > limit {
+				return true
+			}
+		case '}', ']':
+			depth--
+		}
+	}
+	return false
+}
+
+// withoutNaN returns data with NaN and Infinity outside of strings replaced by
+// null.
+func withoutNaN(data []byte) []byte {
+	var out []byte
+	for i := 0; i < len(data); {
+		if data[i] == '"' {
+			end := skipString(data, i)
+			out = append(out, data[i:end]...)
+			i = end
+			continue
+		}
+		replaced := false
+		for _, literal := range [...]string{"-Infinity", "Infinity", "NaN"} {
+			if bytes.HasPrefix(data[i:], []byte(literal)) {
+				out = append(out, "null"...)
+				i += len(literal)
+				replaced = true
+				break
+			}
+		}
+		if !replaced {
+			out = append(out, data[i])
+			i++
+		}
+	}
+	return out
+}
+
+// members yields the members of a valid JSON object in order, each name
+// without its quotes. The slices share memory with data.
+func members(data []byte, yield func(name, value []byte) error) error {
+	i := skipSpace(data, 0)
+	if i == len(data) || data[i] != '{' {
+		return errNoObject
+	}
+	for i = skipSpace(data, i+1); data[i] != '}'; {
+		end := skipString(data, i)
+		name := unescaped(data[i:end])
+		i = skipSpace(data, end) // at the colon
+		i = skipSpace(data, i+1) // at the value
+		end = skipValue(data, i) // behind it
+		if err := yield(name, data[i:end]); err != nil {
+			return err
+		}
+		if i = skipSpace(data, end); data[i] == ',' {
+			i = skipSpace(data, i+1)
+		}
+	}
+	return nil
+}
+
+var errNoObject = fault.New(fault.Invalid, "a JSON object is wanted")
+
+// elements yields the elements of a valid JSON array in order.
+func elements(data []byte, yield func(value []byte) error) error {
+	for i := skipSpace(data, 1); data[i] != ']'; {
+		end := skipValue(data, i)
+		if err := yield(data[i:end]); err != nil {
+			return err
+		}
+		if i = skipSpace(data, end); data[i] == ',' {
+			i = skipSpace(data, i+1)
+		}
+	}
+	return nil
+}
+
+// unescaped returns what a name says, which nearly always stands there as is.
+func unescaped(quoted []byte) []byte {
+	inner := quoted[1 : len(quoted)-1]
+	if bytes.IndexByte(inner, '\\') < 0 {
+		return inner
+	}
+	name, _ := jsontext.AppendUnquote(nil, quoted)
+	return name
+}
+
+func skipSpace(data []byte, i int) int {
+	for i < len(data) && (data[i] == ' ' || data[i] == '\t' || data[i] == '\n' || data[i] == '\r') {
+		i++
+	}
+	return i
+}
+
+// skipString returns the place behind the string that begins at i, or the end
+// of data if it has none.
+func skipString(data []byte, i int) int {
+	for i++; i < len(data); {
+		end := bytes.IndexByte(data[i:], '"')
+		if end < 0 {
+			break
+		}
+		escape := bytes.IndexByte(data[i:i+end], '\\')
+		if escape < 0 {
+			return i + end + 1
+		}
+		i += escape + 2
+	}
+	return len(data)
+}
+
+// skipValue returns the place behind the value that begins at i.
+func skipValue(data []byte, i int) int {
+	depth := 0
+	for i < len(data) {
+		switch data[i] {
+		case '"':
+			i = skipString(data, i)
+		case '{', '[':
+			depth++
+			i++
+		case '}', ']':
+			depth--
+			i++
+		case ',', ':', ' ', '\t', '\n', '\r':
+			i++
+		default:
+			for i < len(data) && bytes.IndexByte(literalEnd, data[i]) < 0 {
+				i++
+			}
+		}
+		if depth == 0 {
+			return i
+		}
+	}
+	return i
+}
+
+var literalEnd = []byte(",:]} \t\n\r")
+
+// text reads a JSON string; null is the empty text.
+func text(name string, value []byte) (string, error) {
+	switch {
+	case value[0] == '"':
+		if inner := value[1 : len(value)-1]; bytes.IndexByte(inner, '\\') < 0 {
+			return string(inner), nil
+		}
+		unquoted, err := jsontext.AppendUnquote(nil, value)
+		if err != nil || !utf8.Valid(unquoted) {
+			return "", fault.New(fault.Invalid, "%s is not valid UTF-8", name)
+		}
+		return string(unquoted), nil
+	case isNull(value):
+		return "", nil
+	}
+	return "", wanted(name, "a string", value)
+}
+
+func isNull(value []byte) bool { return value[0] == 'n' }
+
+// object checks for a JSON object; null is {}.
+func object(name string, value []byte) ([]byte, error) {
+	switch value[0] {
+	case '{':
+		return value, nil
+	case 'n':
+		return nil, nil
+	}
+	return nil, wanted(name, "an object", value)
+}
+
+func wanted(name, what string, value []byte) error {
+	return fault.New(fault.Invalid, "%s must be %s, not %.40s", name, what, value)
+}

@@ -1,0 +1,126 @@
+package wire
+
+import (
+	"slices"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/identity"
+)
+
+// Task is what a hub knows of a task that an identity runs.
+type Task struct {
+	ID             string          `json:"task_id" wire:"required"`
+	Owner          string          `json:"owner_id" wire:"required"`
+	Spec           TaskSpec        `json:"spec"`
+	State          string          `json:"state"`
+	CreatedAt      time.Time       `json:"created_at"`
+	StartedAt      *time.Time      `json:"started_at"`
+	CompletedAt    *time.Time      `json:"completed_at"`
+	ExpiresAt      *time.Time      `json:"expires_at"`
+	LastProgressAt *time.Time      `json:"last_progress_at"`
+	Progress       identity.Object `json:"progress"`
+	Result         jsontext.Value  `json:"result"`
+	Error          string          `json:"error"`
+	Channel        *string         `json:"channel_id"`
+}
+
+// TaskSpec is what a task is about.
+type TaskSpec struct {
+	Title       string          `json:"title"`
+	Description string          `json:"description"`
+	Payload     identity.Object `json:"payload"`
+	Capability  *string         `json:"capability"`
+}
+
+// States of a task; the last four end it.
+const (
+	TaskCreated   = "created"
+	TaskRunning   = "running"
+	TaskCompleted = "completed"
+	TaskFailed    = "failed"
+	TaskExpired   = "expired"
+	TaskCancelled = "cancelled"
+)
+
+var taskStates = []string{TaskCreated, TaskRunning, TaskCompleted, TaskFailed, TaskExpired, TaskCancelled}
+
+// CheckTaskState refuses what is no state of a task.
+func CheckTaskState(state string) error {
+	if slices.Contains(taskStates, state) {
+		return nil
+	}
+	return fault.New(fault.Invalid, "task state %.40q is unknown; it is one of created, running, completed, failed, expired, cancelled", state)
+}
+
+// AppendTask writes a task.
+func AppendTask(buf []byte, t *Task) []byte {
+	buf = append(buf, `{"task_id":`...)
+	buf = appendText(buf, t.ID)
+	buf = append(buf, `,"owner_id":`...)
+	buf = appendText(buf, t.Owner)
+	buf = append(buf, `,"spec":{"title":`...)
+	buf = appendText(buf, t.Spec.Title)
+	buf = append(buf, `,"description":`...)
+	buf = appendText(buf, t.Spec.Description)
+	buf = append(buf, `,"payload":`...)
+	buf = appendObject(buf, t.Spec.Payload)
+	buf = append(buf, `,"capability":`...)
+	buf = appendPointer(buf, t.Spec.Capability)
+	buf = append(buf, `},"state":`...)
+	buf = appendText(buf, t.State)
+	buf = append(buf, `,"created_at":`...)
+	buf = appendTime(buf, t.CreatedAt)
+	for _, at := range [...]struct {
+		key string
+		t   *time.Time
+	}{
+		{`,"started_at":`, t.StartedAt}, {`,"completed_at":`, t.CompletedAt},
+		{`,"expires_at":`, t.ExpiresAt}, {`,"last_progress_at":`, t.LastProgressAt},
+	} {
+		buf = append(buf, at.key...)
+		if at.t == nil {
+			buf = append(buf, "null"...)
+		} else {
+			buf = appendOptionalTime(buf, *at.t)
+		}
+	}
+	buf = append(buf, `,"progress":`...)
+	buf = appendObject(buf, t.Progress)
+	buf = append(buf, `,"result":`...)
+	buf = appendValue(buf, t.Result)
+	buf = append(buf, `,"error":`...)
+	buf = appendText(buf, t.Error)
+	buf = append(buf, `,"channel_id":`...)
+	buf = appendPointer(buf, t.Channel)
+	return append(buf, '}')
+}
+
+// AppendTasks writes a list of tasks.
+func AppendTasks(buf []byte, list []*Task) []byte {
+	buf = append(buf, '[')
+	for i, t := range list {
+		if i > 0 {
+			buf = append(buf, ',')
+		}
+		buf = AppendTask(buf, t)
+	}
+	return append(buf, ']')
+}
+
+func appendPointer(buf []byte, s *string) []byte {
+	if s == nil {
+		return append(buf, "null"...)
+	}
+	return appendText(buf, *s)
+}
+
+// appendValue writes any JSON as it is; none is null.
+func appendValue(buf, raw []byte) []byte {
+	if len(raw) == 0 {
+		return append(buf, "null"...)
+	}
+	return append(buf, raw...)
+}

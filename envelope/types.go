@@ -1,0 +1,74 @@
+package envelope
+
+import "strings"
+
+// The event types that the seeds name, as they stand in the log.
+const (
+	TypeText       = "ag2.msg.text"
+	TypePacket     = "ag2.packet"
+	TypeContextSet = "ag2.context.set"
+
+	TypeInvite       = "ag2.channel.invite"
+	TypeInviteAck    = "ag2.channel.invite.ack"
+	TypeInviteReject = "ag2.channel.invite.reject"
+	TypeOpened       = "ag2.channel.opened"
+	TypeClosed       = "ag2.channel.closed"
+	TypeExpired      = "ag2.channel.expired"
+
+	TypeExpectationViolated = "ag2.channel.expectation_violated"
+	// WireExpectationViolated is what AG2's own wire calls it.
+	WireExpectationViolated = "ag2.expectation.violated"
+
+	TypeTaskStarted       = "ag2.task.started"
+	TypeTaskProgress      = "ag2.task.progress"
+	TypeTaskCompleted     = "ag2.task.completed"
+	TypeTaskFailed        = "ag2.task.failed"
+	TypeTaskExpired       = "ag2.task.expired"
+	TypeTaskCancelled     = "ag2.task.cancelled"
+	TypeTaskCancelRequest = "ag2.task.cancel_request"
+)
+
+const (
+	channelPrefix = "ag2.channel."
+	taskPrefix    = "ag2.task."
+	sessionPrefix = "ag2.session."
+)
+
+// IsChannelEvent reports whether a type belongs to a channel's own lifecycle,
+// by prefix.
+func IsChannelEvent(eventType string) bool { return strings.HasPrefix(eventType, channelPrefix) }
+
+// IsTask reports whether a type tells of a task.
+func IsTask(eventType string) bool { return strings.HasPrefix(eventType, taskPrefix) }
+
+// IsProtocol reports whether a type is of the hub-protocol class: it passes
+// before a channel is active and is not counted against an inbox.
+func IsProtocol(eventType string) bool {
+	return IsChannelEvent(eventType) || IsTask(eventType) || eventType == WireExpectationViolated
+}
+
+// IsAdapterProtocol reports whether a type is one of the six that no adapter
+// folds.
+func IsAdapterProtocol(eventType string) bool {
+	switch eventType {
+	case TypeInvite, TypeInviteAck, TypeInviteReject, TypeOpened, TypeClosed, TypeExpired:
+		return true
+	}
+	return false
+}
+
+// IsContent reports whether a type counts as somebody saying something, which
+// is what expectations measure silence by.
+func IsContent(eventType string) bool { return !IsProtocol(eventType) }
+
+// Canonical translates older and wire names to the log's: ag2.session.* is
+// ag2.channel.*, and AG2's name for a violated expectation is the seed's.
+func Canonical(eventType string) string {
+	if eventType == WireExpectationViolated {
+		return TypeExpectationViolated
+	}
+	if rest, ok := strings.CutPrefix(eventType, sessionPrefix); ok {
+		return channelPrefix + rest
+	}
+	return eventType
+}

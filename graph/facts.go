@@ -1,0 +1,49 @@
+package graph
+
+import (
+	"slices"
+	"strings"
+)
+
+// Facts is what a workflow channel knows of its turns: all that conditions and
+// targets may read. It is a value; advancing makes a new one.
+type Facts struct {
+	Order   []string // participants by id, in their order
+	Creator string   // who opened the channel
+
+	Expected string // who may speak; "" lets anyone
+	Ended    bool   // nobody may: the channel is to end, with Closing
+	Closing  string // why, as the graph or a finish packet says it
+
+	LastSpeaker  string // "" before the first turn
+	LastEnvelope string
+	Turns        int
+	Vars         Vars
+}
+
+// Start is the state of a channel before anyone has spoken.
+func (g *Graph) Start(order []string, creator string, vars Vars) Facts {
+	return Facts{Order: order, Creator: creator, Expected: g.initial, Vars: vars}
+}
+
+// MaySpeak reports whether a substantive envelope of the sender is in turn.
+func (f *Facts) MaySpeak(sender string) bool {
+	return !f.Ended && (f.Expected == "" || f.Expected == sender)
+}
+
+// speaker is who has just spoken.
+func (f *Facts) speaker(t *Turn) string {
+	if f.LastSpeaker != "" {
+		return f.LastSpeaker
+	}
+	return t.Sender
+}
+
+// own returns the participant's own string for an id, or a copy of an id that
+// is nobody's, so that a state never keeps an envelope's memory alive.
+func (f *Facts) own(agent string) string {
+	if i := slices.Index(f.Order, agent); i >= 0 {
+		return f.Order[i]
+	}
+	return strings.Clone(agent)
+}

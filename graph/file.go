@@ -1,0 +1,133 @@
+package graph
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// File is a graph file: the graph's object as JSON or YAML, and, beside its
+// own keys, optionally who takes part:
+//
+//	participants: [triage, digger, scribe]   # or names with their ids:
+//	participants: [triage: agt-1, digger: agt-2]
+//	initial_speaker: triage
+//	transitions:
+//	  - when: {name: from_speaker, args: {agent_id: triage}}
+//	    then: {name: agent, args: {agent_id: digger}}
+//
+// Where names have ids, the graph may use either.
+type File struct {
+	Graph        *Graph
+	Participants Participants
+}
+
+// Participant is somebody who takes part: an id, and the name it goes by,
+// which is the id where no other is given.
+type Participant struct {
+	ID   string
+	Name string
+}
+
+// Participants are in speaking order; the first is the creator.
+type Participants []Participant
+
+// ParseFile reads a graph file with a registry; nil is the default one.
+func ParseFile(data []byte, r *Registry) (*File, error) {
+	if r == nil {
+		r = Default()
+	}
+	raw, err := toJSON(data)
+	if err != nil {
+		return nil, err
+	}
+	g, err := r.Load(raw)
+	if err != nil {
+		return nil, err
+	}
+	var extra struct {
+		Participants Participants `json:"participants"`
+	}
+	if err := json.Unmarshal(raw, &extra); err != nil {
+		return nil, scriptError(err)
+	}
+	if len(extra.Participants) > 0 {
+		if g, err = g.WithNames(extra.Participants.byName()); err != nil {
+			return nil, err
+		}
+	}
+	return &File{Graph: g, Participants: extra.Participants}, nil
+}
+
+// IDs lists the participants by id.
+func (ps Participants) IDs() []string {
+	ids := make([]string, len(ps))
+	for i, p := range ps {
+		ids[i] = p.ID
+	}
+	return ids
+}
+
+// Names maps ids to names, for drawing.
+func (ps Participants) Names() map[string]string {
+	names := make(map[string]string, len(ps))
+	for _, p := range ps {
+		names[p.ID] = p.Name
+	}
+	return names
+}
+
+func (ps Participants) byName() map[string]string {
+	ids := make(map[string]string, len(ps))
+	for _, p := range ps {
+		ids[p.Name] = p.ID
+	}
+	return ids
+}
+
+// UnmarshalJSONFrom reads "id" or {"name": "id"}.
+func (p *Participant) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
+	raw, err := dec.ReadValue()
+	if err != nil {
+		return err
+	}
+	switch raw.Kind() {
+	case jsontext.KindString:
+		p.ID = textOf(raw)
+		p.Name = p.ID
+	case jsontext.KindBeginObject:
+		o, err := members("participants", "a participant", raw)
+		if err != nil || len(o.list) != 1 || o.list[0].value.Kind() != jsontext.KindString {
+			return refuse("participants", "write a participant as its id, or as name: id")
+		}
+		p.Name, p.ID = o.list[0].name, textOf(o.list[0].value)
+	default:
+		return refuse("participants", "write a participant as its id, or as name: id; not as %s", kindOf(raw))
+	}
+	if p.ID == "" || p.Name == "" {
+		return refuse("participants", "a participant without id or name")
+	}
+	return nil
+}
+
+// scriptError says what was wrong with a file in its own words.
+func scriptError(err error) error {
+	var ours *Error
+	if errors.As(err, &ours) {
+		return ours
+	}
+	var semantic *json.SemanticError
+	if errors.As(err, &semantic) {
+		what := "is not understood"
+		switch {
+		case errors.Is(err, json.ErrUnknownName):
+			what = "is not a key that is known here"
+		case semantic.GoType != nil:
+			what = "must be " + goKind(semantic.GoType)
+		}
+		return fmt.Errorf("graph: %s %s", semantic.JSONPointer, what)
+	}
+	return fmt.Errorf("graph: %w", err)
+}

@@ -1,0 +1,161 @@
+package graph
+
+import "github.com/go-json-experiment/json/jsontext"
+
+// prover answers what is certain about conditions. Custom conditions are
+// opaque to it. It gives up after a fixed amount of work, because nested
+// conditions can be made arbitrarily hard; what it gave up on is not certain.
+type prover struct{ work int }
+
+const proverWork = 200_000
+
+func newProver() *prover { return &prover{work: proverWork} }
+
+func (p *prover) tired() bool {
+	p.work--
+	return p.work < 0
+}
+
+// never reports whether a condition is certain never to fire.
+func (p *prover) never(c Condition) bool {
+	switch c := c.(type) {
+	case ContextIn:
+		return len(c.Values) == 0
+	case ToolCalled:
+		return c.ToolName == ""
+	case AnyOf:
+		return every(c.Conditions, p.never)
+	case AllOf:
+		parts := flatten(c)
+		for i, part := range parts {
+			if p.never(part) || some(parts[:i], func(other Condition) bool { return p.conflict(part, other) }) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// flatten lists what must all hold for c to fire.
+func flatten(c Condition) []Condition {
+	all, ok := c.(AllOf)
+	if !ok {
+		return []Condition{c}
+	}
+	var parts []Condition
+	for _, nested := range all.Conditions {
+		parts = append(parts, flatten(nested)...)
+	}
+	return parts
+}
+
+// conflict reports whether a and b are certain never to fire together.
+func (p *prover) conflict(a, b Condition) bool {
+	if p.tired() {
+		return false
+	}
+	switch a := a.(type) {
+	case FromSpeaker:
+		other, ok := b.(FromSpeaker)
+		return ok && other.AgentID != a.AgentID
+	case ToolCalled:
+		other, ok := b.(ToolCalled)
+		return ok && other.ToolName != a.ToolName
+	}
+	if key, values, ok := allowed(a); ok {
+		return !some(values, func(v jsontext.Value) bool { return mayHold(b, key, string(v)) })
+	}
+	if key, values, ok := allowed(b); ok {
+		return !some(values, func(v jsontext.Value) bool { return mayHold(a, key, string(v)) })
+	}
+	return false
+}
+
+// mayHold reports whether c may fire while the variable has the value.
+func mayHold(c Condition, key, value string) bool {
+	if limit, ok := c.(ContextThreshold); ok && limit.Key == key {
+		// Null also stands for an absent variable, which counts as 0 here.
+		return limit.met(value) || value == "null" && limit.met("0")
+	}
+	if k, values, ok := allowed(c); ok && k == key {
+		return contains(values, value)
+	}
+	return true
+}
+
+// allowed lists the values with which a condition on one variable fires.
+func allowed(c Condition) (key string, values []jsontext.Value, ok bool) {
+	switch c := c.(type) {
+	case ContextEquals:
+		return c.Key, []jsontext.Value{c.Value}, true
+	case ContextIn:
+		return c.Key, c.Values, true
+	}
+	return "", nil, false
+}
+
+// implies reports whether b is certain to fire whenever a does.
+func (p *prover) implies(a, b Condition) bool {
+	if p.tired() {
+		return false
+	}
+	if _, ok := b.(Always); ok {
+		return true
+	}
+	if either, ok := a.(AnyOf); ok {
+		return every(either.Conditions, func(c Condition) bool { return p.implies(c, b) })
+	}
+	if all, ok := b.(AllOf); ok {
+		return every(all.Conditions, func(c Condition) bool { return p.implies(a, c) })
+	}
+	if either, ok := b.(AnyOf); ok && some(either.Conditions, func(c Condition) bool { return p.implies(a, c) }) {
+		return true
+	}
+	if all, ok := a.(AllOf); ok {
+		return some(all.Conditions, func(c Condition) bool { return p.implies(c, b) })
+	}
+	return impliesPlain(a, b)
+}
+
+// impliesPlain compares conditions that nest no others.
+func impliesPlain(a, b Condition) bool {
+	key, values, ofValues := allowed(a)
+	switch b := b.(type) {
+	case FromSpeaker:
+		return a == Condition(b)
+	case ToolCalled:
+		return a == Condition(b)
+	case ContextThreshold:
+		if limit, ok := a.(ContextThreshold); ok {
+			return limit.Key == b.Key && compareNumbers(limit.Threshold.text(), b.Threshold.text()) >= 0
+		}
+		return ofValues && key == b.Key && every(values, func(v jsontext.Value) bool { return b.met(string(v)) })
+	case ContextEquals, ContextIn:
+		k, wanted, _ := allowed(b)
+		return ofValues && key == k && every(values, func(v jsontext.Value) bool { return contains(wanted, string(v)) })
+	}
+	return sameNode(a, b)
+}
+
+// sameNode reports whether two pure nodes are one by name and args.
+func sameNode(a, b Condition) bool {
+	if a.Name() != b.Name() {
+		return false
+	}
+	x, errX := encodeArgs(a)
+	y, errY := encodeArgs(b)
+	return errX == nil && errY == nil && sameJSON(string(x), string(y))
+}
+
+func every[T any](list []T, ok func(T) bool) bool {
+	return !some(list, func(item T) bool { return !ok(item) })
+}
+
+func some[T any](list []T, ok func(T) bool) bool {
+	for _, item := range list {
+		if ok(item) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,109 @@
+package graph
+
+import (
+	"fmt"
+	"math/big"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Number is a JSON number by its text, so that no digit is ever lost. The
+// empty text is 0.
+type Number string
+
+// MarshalJSONTo writes the number as it is.
+func (n Number) MarshalJSONTo(enc *jsontext.Encoder) error {
+	v := jsontext.Value(n.text())
+	if !isNumber(string(v)) || !v.IsValid() {
+		return fmt.Errorf("graph: %q is not a JSON number", string(n))
+	}
+	return enc.WriteValue(v)
+}
+
+// UnmarshalJSONFrom reads a number and nothing else.
+func (n *Number) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
+	v, err := dec.ReadValue()
+	if err != nil {
+		return err
+	}
+	if v.Kind() != jsontext.KindNumber {
+		return &Error{Message: "must be a number, not " + kindOf(v)}
+	}
+	*n = Number(v)
+	return nil
+}
+
+func (n Number) text() string {
+	if n == "" {
+		return "0"
+	}
+	return string(n)
+}
+
+// isNumber tells a number from other valid JSON values.
+func isNumber(raw string) bool {
+	return raw != "" && (raw[0] == '-' || raw[0] >= '0' && raw[0] <= '9')
+}
+
+// compareNumbers compares two JSON numbers by value, exactly. Its cost grows
+// with the length of their texts, never with their exponents.
+func compareNumbers(a, b string) int {
+	if x, err := strconv.ParseInt(a, 10, 64); err == nil {
+		if y, err := strconv.ParseInt(b, 10, 64); err == nil {
+			return compareInts(x, y)
+		}
+	}
+	x, y := parseDecimal(a), parseDecimal(b)
+	if x.sign != y.sign {
+		return compareInts(int64(x.sign), int64(y.sign))
+	}
+	c := x.point.Cmp(&y.point)
+	if c == 0 {
+		c = strings.Compare(x.digits, y.digits)
+	}
+	return c * x.sign
+}
+
+func compareInts(a, b int64) int {
+	switch {
+	case a < b:
+		return -1
+	case a > b:
+		return 1
+	}
+	return 0
+}
+
+// decimal is sign × 0.digits × 10^point, with no zero at either end of the
+// digits; zero has sign 0 and point 0. In this form, text order is value order.
+type decimal struct {
+	sign   int
+	digits string
+	point  big.Int
+}
+
+func parseDecimal(text string) decimal {
+	d := decimal{sign: 1}
+	if rest, ok := strings.CutPrefix(text, "-"); ok {
+		d.sign, text = -1, rest
+	}
+	mantissa, exponent := text, ""
+	if i := strings.IndexAny(text, "eE"); i >= 0 {
+		mantissa, exponent = text[:i], text[i+1:]
+	}
+	whole, fraction, _ := strings.Cut(mantissa, ".")
+	digits := whole + fraction
+	significant := strings.TrimLeft(digits, "0")
+	d.digits = strings.TrimRight(significant, "0")
+	if d.digits == "" {
+		return decimal{}
+	}
+	if exponent != "" {
+		d.point.SetString(strings.TrimPrefix(exponent, "+"), 10)
+	}
+	leading := len(digits) - len(significant)
+	d.point.Add(&d.point, big.NewInt(int64(len(whole)-leading)))
+	return d
+}

@@ -1,0 +1,216 @@
+package graph
+
+import (
+	"bytes"
+	"fmt"
+	"sync"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/parley-hub/parley/envelope"
+)
+
+// Kinds of a packet's routing.
+const (
+	RoutingText    = "text"
+	RoutingHandoff = "handoff"
+	RoutingFinish  = "finish"
+)
+
+// Turn is a substantive envelope with its packet read once for all conditions.
+type Turn struct {
+	*envelope.Envelope
+	Packet Packet // zero for a plain text
+}
+
+// Packet is what routing needs to know of a packet's payload. What is missing,
+// null or of another type counts as absent.
+type Packet struct {
+	Kind    string
+	Tool    string
+	Reason  string
+	Target  string
+	Updates Update
+}
+
+// NewTurn reads an envelope as a turn.
+func NewTurn(e *envelope.Envelope) *Turn {
+	t := &Turn{Envelope: e}
+	if e.Type == envelope.TypePacket {
+		t.Packet = ReadPacket(e.Data)
+	}
+	return t
+}
+
+// ReadPacket reads a packet's payload. It is total.
+func ReadPacket(data []byte) Packet {
+	var p Packet
+	_ = eachMember(data, func(name string, value jsontext.Value) {
+		switch name {
+		case "routing":
+			p.readRouting(value)
+		case "context_updates":
+			p.Updates, _ = ReadUpdate(value)
+		}
+	})
+	return p
+}
+
+func (p *Packet) readRouting(raw jsontext.Value) {
+	p.Kind, p.Tool, p.Reason, p.Target = "", "", "", ""
+	_ = eachMember(raw, func(name string, value jsontext.Value) {
+		switch name {
+		case "kind":
+			p.Kind = textOf(value)
+		case "tool":
+			p.Tool = textOf(value)
+		case "reason":
+			p.Reason = textOf(value)
+		case "target":
+			p.Target = textOf(value)
+		}
+	})
+}
+
+// ReadUpdate reads {"set": {…}, "delete": […]}, the payload of a context set
+// and of a packet's context_updates. It returns all that can be read, and an
+// error that names the first part that cannot: a fold ignores the error, and
+// admission refuses by it.
+func ReadUpdate(data []byte) (Update, error) {
+	var u Update
+	var malformed error
+	note := func(err error) {
+		if malformed == nil {
+			malformed = err
+		}
+	}
+	v := jsontext.Value(data)
+	if kind := v.Kind(); kind == jsontext.KindNull {
+		return u, nil
+	}
+	err := eachMember(data, func(name string, value jsontext.Value) {
+		switch name {
+		case "set":
+			u.Set = nil
+			note(u.readSet(value))
+		case "delete":
+			u.Delete = nil
+			note(u.readDelete(value))
+		}
+	})
+	note(err)
+	return u, malformed
+}
+
+func (u *Update) readSet(raw jsontext.Value) error {
+	switch raw.Kind() {
+	case jsontext.KindNull:
+		return nil
+	case jsontext.KindBeginObject:
+		return eachMember(raw, func(name string, value jsontext.Value) {
+			u.Set = append(u.Set, Var{Key: name, Value: compact(value)})
+		})
+	}
+	return fmt.Errorf("graph: set must be an object of keys and values, not %s", kindOf(raw))
+}
+
+func (u *Update) readDelete(raw jsontext.Value) error {
+	switch raw.Kind() {
+	case jsontext.KindNull:
+		return nil
+	case jsontext.KindBeginArray:
+	default:
+		return fmt.Errorf("graph: delete must be an array of keys, not %s", kindOf(raw))
+	}
+	var malformed error
+	err := eachItem(raw, func(value jsontext.Value) {
+		if value.Kind() == jsontext.KindString {
+			u.Delete = append(u.Delete, textOf(value))
+		} else if malformed == nil {
+			malformed = fmt.Errorf("graph: delete must list keys as strings, not %s", kindOf(value))
+		}
+	})
+	if err != nil {
+		return err
+	}
+	return malformed
+}
+
+// compact copies a value without insignificant whitespace.
+func compact(v jsontext.Value) string {
+	if k := v.Kind(); k == jsontext.KindBeginObject || k == jsontext.KindBeginArray {
+		v = v.Clone()
+		_ = v.Compact()
+	}
+	return string(bytes.TrimSpace(v))
+}
+
+// textOf is the string that a value spells, or "" if it is none.
+func textOf(v jsontext.Value) string {
+	if v.Kind() != jsontext.KindString {
+		return ""
+	}
+	text, _ := jsontext.AppendUnquote(nil, bytes.TrimSpace(v))
+	return string(text)
+}
+
+// scanner is a decoder that reads straight from a slice, and can be reused.
+type scanner struct {
+	dec jsontext.Decoder
+	buf bytes.Buffer
+}
+
+var scanners = sync.Pool{New: func() any { return new(scanner) }}
+
+func scan(raw []byte, begin jsontext.Kind, each func(dec *jsontext.Decoder) error) error {
+	s := scanners.Get().(*scanner)
+	defer scanners.Put(s)
+	s.buf = *bytes.NewBuffer(raw)
+	s.dec.Reset(&s.buf, lenient)
+	token, err := s.dec.ReadToken()
+	if err != nil {
+		return err
+	}
+	if token.Kind() != begin {
+		return fmt.Errorf("graph: wanted %s, got %s", kindOf(jsontext.Value{byte(begin)}), kindOf(raw))
+	}
+	for {
+		switch s.dec.PeekKind() {
+		case jsontext.KindEndObject, jsontext.KindEndArray:
+			return nil
+		}
+		if err := each(&s.dec); err != nil {
+			return err
+		}
+	}
+}
+
+// eachMember visits an object's members in order. The value is only good
+// during the visit.
+func eachMember(raw []byte, visit func(name string, value jsontext.Value)) error {
+	return scan(raw, jsontext.KindBeginObject, func(dec *jsontext.Decoder) error {
+		name, err := dec.ReadToken()
+		if err != nil {
+			return err
+		}
+		key := name.String()
+		value, err := dec.ReadValue()
+		if err != nil {
+			return err
+		}
+		visit(key, value)
+		return nil
+	})
+}
+
+// eachItem visits an array's elements in order.
+func eachItem(raw []byte, visit func(value jsontext.Value)) error {
+	return scan(raw, jsontext.KindBeginArray, func(dec *jsontext.Decoder) error {
+		value, err := dec.ReadValue()
+		if err != nil {
+			return err
+		}
+		visit(value)
+		return nil
+	})
+}

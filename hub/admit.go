@@ -1,0 +1,352 @@
+package hub
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/parley-hub/parley/channel"
+	"github.com/parley-hub/parley/envelope"
+	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/journal"
+)
+
+// Caller is on whose behalf a post is made: the identities that a connection
+// has proved. Nil is the program that embeds the hub, which may act for all.
+type Caller interface {
+	MayActFor(agent string) bool
+}
+
+// Post admits an envelope and waits until it is durable and delivered.
+func (h *Hub) Post(ctx context.Context, e *envelope.Envelope, by Caller) (string, error) {
+	return h.Admit(ctx, e, by).Wait(ctx)
+}
+
+// Admit judges an envelope and, if it is accepted, orders it, with all that it
+// causes, as one batch. It returns without waiting for the disk: posts of one
+// caller can follow each other closely, and are stored in that order. The
+// envelope is the hub's from here on.
+func (h *Hub) Admit(ctx context.Context, e *envelope.Envelope, by Caller) *Pending {
+	p := h.admit(ctx, e, by)
+	if p.err != nil && fault.CodeOf(p.err) != fault.Internal {
+		h.stats.refuse(fault.CodeOf(p.err))
+		h.log.Warn("post_envelope rejected", "channel_id", e.Channel, "sender_id", e.Sender, "event_type", e.Type, "error", p.err)
+		h.hooks.each(func(l Listener) { l.EnvelopeRejected(e, p.err) })
+	}
+	return p
+}
+
+func (h *Hub) admit(ctx context.Context, e *envelope.Envelope, by Caller) *Pending {
+	if err := h.bound(e); err != nil {
+		return refused(err)
+	}
+	sender := h.registry.byID(e.Sender)
+	if sender == nil {
+		return refused(fault.New(fault.NotFound, "sender not registered: '%s'", e.Sender))
+	}
+	if by != nil && !by.MayActFor(e.Sender) {
+		return refused(fault.New(fault.AccessDenied, "this connection may not act for '%s': register it or say hello as it first", e.Sender))
+	}
+	if e.Key != "" {
+		if p := h.repeated(ctx, e, by); p != nil {
+			return p
+		}
+	}
+	recipients := h.registry.profiles(e.Audience, e.Sender)
+	if err := denied(h.opts.Arbiter.AuthorizeSend(sender.profile(), e, recipients)); err != nil {
+		return refused(err)
+	}
+	for {
+		ch, err := h.lock(ctx, e.Channel)
+		if err != nil {
+			return refused(err)
+		}
+		p, err := h.admitTo(ctx, ch, sender, e)
+		if err == nil {
+			ch.mu.Unlock()
+			return p
+		}
+		if retryFold(err) {
+			h.channels.drop(ch)
+			ch.mu.Unlock()
+			continue
+		}
+		basis := ch.last
+		ch.mu.Unlock()
+		var conflict *journal.ConflictError
+		if errors.As(err, &conflict) {
+			if conflict.Claim.Name == claimKey(e.Channel, e.Sender, e.Key) && e.Key != "" {
+				if p := h.repeated(ctx, e, by); p != nil {
+					return p
+				}
+				continue
+			}
+			err = fault.Wrap(fault.Conflict, err, "taken by another channel: %v", err)
+		}
+		return &Pending{
+			err: unavailable(err), done: closedChan, basis: basis,
+			retry: func() *Pending { return h.Admit(ctx, e, by) },
+		}
+	}
+}
+
+// bound refuses what no adapter should have to look at.
+func (h *Hub) bound(e *envelope.Envelope) error {
+	switch {
+	case e.Type == "":
+		return fault.New(fault.Invalid, "event_type is empty; any non-empty name is accepted")
+	case e.Channel == "":
+		return fault.New(fault.NotFound, "channel not found: the envelope names none")
+	case len(e.Data) > h.opts.Limits.EventBytes:
+		return fault.New(fault.TooLarge, "event_data has %d bytes; at most %d (limits.event_bytes)", len(e.Data), h.opts.Limits.EventBytes)
+	}
+	if value := jsontext.Value(e.Data); value.Kind() != '{' || !value.IsValid() {
+		return fault.New(fault.Invalid, "event_data is not a JSON object")
+	}
+	if e.Priority == "" {
+		e.Priority = envelope.Normal
+	}
+	e.Origin = cleanOrigin(e.Origin)
+	return nil
+}
+
+// cleanOrigin keeps anyone from posing as the hub.
+func cleanOrigin(o envelope.Origin) envelope.Origin {
+	if o.Dialect == hubMade {
+		return envelope.Origin{}
+	}
+	return o
+}
+
+// admitTo judges an envelope against a channel, which is locked.
+func (h *Hub) admitTo(ctx context.Context, ch *held, sender *member, e *envelope.Envelope) (*Pending, error) {
+	if err := h.accepts(ch, e); err != nil {
+		return nil, err
+	}
+	if err := h.belongs(ch, e); err != nil {
+		return nil, err
+	}
+	if !envelope.IsProtocol(e.Type) {
+		if err := h.capacity(ch, sender, e); err != nil {
+			return nil, err
+		}
+	}
+	if p, held := h.hold(ctx, ch, e); held {
+		return p, nil
+	}
+	if err := ch.adapter.ValidateSend(ch.meta, ch.state, e); err != nil {
+		return nil, err
+	}
+	w := h.write(ch)
+	if err := w.accept(e); err != nil {
+		return nil, err
+	}
+	return w.order(ctx)
+}
+
+// accept puts an envelope and all that it causes into the batch.
+func (w *writing) accept(e *envelope.Envelope) error {
+	heldBack, err := w.injections(e)
+	if err != nil {
+		return err
+	}
+	absorbed := e.Type == envelope.TypeInviteAck || e.Type == envelope.TypeInviteReject
+	if err := w.add(e, !absorbed); err != nil {
+		return err
+	}
+	if absorbed {
+		return w.answerInvite(e)
+	}
+	w.tell(w.ch.adapter.Recipients(w.meta, w.state, e))
+	w.skipInjected(heldBack)
+	if err := w.unhide(e); err != nil {
+		return err
+	}
+	return w.apply(w.ch.adapter.OnAccepted(w.meta, w.state, e))
+}
+
+// apply puts an adapter's effects into the batch.
+func (w *writing) apply(fx channel.Effects) error {
+	last := len(w.history) - 1
+	for _, name := range fx.Claims {
+		w.history[last].Take = append(w.history[last].Take, journal.Take{Name: "adapter/" + name})
+	}
+	for _, name := range fx.Release {
+		w.history[last].Release = append(w.history[last].Release, "adapter/"+name)
+	}
+	prefix := "adapter/" + w.meta.Manifest.Type + "/"
+	for _, entry := range fx.Index {
+		w.history[last].Put = append(w.history[last].Put, journal.IndexPut{Key: key(prefix, entry.Key), Value: entry.Value})
+	}
+	for _, k := range fx.Unindex {
+		w.history[last].Remove = append(w.history[last].Remove, key(prefix, k))
+	}
+	if err := w.deadlines(fx.Deadlines); err != nil {
+		return err
+	}
+	for i := range fx.Append {
+		if err := w.draft(&fx.Append[i]); err != nil {
+			return err
+		}
+	}
+	switch fx.Next {
+	case channel.Closing, channel.Closed:
+		return w.end(channel.Closed, fx.Reason)
+	case channel.Expired:
+		return w.end(channel.Expired, fx.Reason)
+	}
+	return nil
+}
+
+// draft writes an envelope that an adapter asked for.
+func (w *writing) draft(d *channel.Draft) error {
+	e := d.Envelope.Clone()
+	e.Origin = envelope.Origin{Dialect: hubMade}
+	if e.Sender == "" {
+		e.Sender = w.meta.Creator
+	}
+	if d.Side {
+		return w.sideEnvelope(e)
+	}
+	if err := w.add(e, false); err != nil {
+		return err
+	}
+	w.tell(w.ch.adapter.Recipients(w.meta, w.state, e))
+	return nil
+}
+
+// accepts asks the channel's lifecycle.
+func (h *Hub) accepts(ch *held, e *envelope.Envelope) error {
+	m := ch.meta
+	if m.State.Terminal() {
+		return fault.New(fault.Protocol, "channel '%s' is %s (%s) and accepts nothing more", ch.id, m.State, m.CloseReason)
+	}
+	if m.State != channel.Active && !envelope.IsProtocol(e.Type) {
+		return fault.New(fault.Protocol, "channel '%s' is not active: it is %s", ch.id, m.State)
+	}
+	if h.adapterOf(m.Manifest.Key()) == nil {
+		return fault.New(fault.Protocol, "channel '%s' has no registered adapter for %s version %d", ch.id, m.Manifest.Type, m.Manifest.Version)
+	}
+	if ch.state == nil || ch.adapter == nil {
+		return errNoState(ch)
+	}
+	return nil
+}
+
+// belongs refuses whoever neither takes part nor is expected to speak, and
+// whoever was removed.
+func (h *Hub) belongs(ch *held, e *envelope.Envelope) error {
+	if ch.rare != nil && ch.rare.marks.removed(e.Sender) && !envelope.IsProtocol(e.Type) {
+		return fault.New(fault.AccessDenied, "'%s' was removed from channel '%s'", e.Sender, ch.id)
+	}
+	if h.opts.TrustClients || ch.meta.Has(e.Sender) {
+		return nil
+	}
+	if turn, ok := ch.adapter.Expected(ch.meta, ch.state); ok && turn.Agent == e.Sender {
+		return nil
+	}
+	return fault.New(fault.AccessDenied, "'%s' is not a participant: %s '%s' only accepts sends from participants",
+		e.Sender, ch.meta.Manifest.Type, ch.id)
+}
+
+// capacity asks the sender's rate and every recipient's inbox.
+func (h *Hub) capacity(ch *held, sender *member, e *envelope.Envelope) error {
+	rule := sender.profile().Rule
+	if ok, wait := sender.inbox.take(rule.Limits.Rate, h.now()); !ok {
+		err := fault.New(fault.RateLimited, "'%s' posts faster than its rule's limits.rate; wait %s", sender.name(), wait)
+		err.RetryAfter = wait
+		return err
+	}
+	to := e.Audience
+	if to == nil {
+		to = ch.meta.Others(e.Sender)
+	}
+	for _, id := range to {
+		m := h.registry.byID(id)
+		if m == nil || id == e.Sender {
+			continue
+		}
+		if err := h.opts.Arbiter.AuthorizeInbox(m.profile(), m.inbox.depth()); err != nil {
+			if fault.CodeOf(err) == fault.Internal {
+				return fault.Wrap(fault.InboxFull, err, "%v", err)
+			}
+			return err
+		}
+	}
+	return nil
+}
+
+// CanSend reports whether the adapter would accept an envelope of a type from
+// a sender now. It asks nothing else.
+func (h *Hub) CanSend(ctx context.Context, channelID, sender, eventType string) (bool, error) {
+	if eventType == "" {
+		eventType = envelope.TypeText
+	}
+	probe := &envelope.Envelope{Channel: channelID, Sender: sender, Type: eventType, Priority: envelope.Normal, Data: []byte(`{"text":""}`)}
+	can, err := answer(ctx, h, channelID, func(ch *held) (bool, error) {
+		if ch.meta.State.Terminal() || ch.state == nil {
+			return false, nil
+		}
+		return ch.adapter.ValidateSend(ch.meta, ch.state, probe) == nil, nil
+	})
+	if fault.CodeOf(err) == fault.NotFound {
+		return false, nil
+	}
+	return can, err
+}
+
+// repeated answers a post whose idempotency key is known as the first time.
+// Nil means that the key is new.
+func (h *Hub) repeated(ctx context.Context, e *envelope.Envelope, by Caller) *Pending {
+	state, err := h.journal.Claim(ctx, h.shard(), claimKey(e.Channel, e.Sender, e.Key))
+	if err != nil {
+		return refused(unavailable(err))
+	}
+	first := state.Ordered
+	if first == nil {
+		return nil
+	}
+	return &Pending{
+		done: closedChan,
+		resolve: func(ctx context.Context) (string, error) {
+			if state.Pending != nil {
+				if err := state.Pending.Wait(ctx); err != nil {
+					if ctx.Err() != nil {
+						return "", unavailable(err)
+					}
+					return h.Admit(ctx, e, by).Wait(ctx) // the first was not stored after all
+				}
+			}
+			return h.answerRepeat(ctx, first, e)
+		},
+	}
+}
+
+func (h *Hub) answerRepeat(ctx context.Context, first *journal.Claimed, e *envelope.Envelope) (string, error) {
+	page, err := h.journal.Read(ctx, first.Log, journal.ReadOptions{From: first.Seq, To: first.Seq})
+	if err != nil {
+		return "", unavailable(err)
+	}
+	if len(page.Entries) == 0 {
+		return "", fault.New(fault.Unavailable, "what the idempotency key '%s' was used for is gone; try again", e.Key)
+	}
+	stored, err := envelope.Unmarshal(page.Entries[0].Data)
+	if err != nil {
+		return "", fault.Wrap(fault.Internal, err, "%v", err)
+	}
+	if !sameContent(stored, e) {
+		return "", fault.New(fault.Protocol, "idempotency key '%s' was used before with other content; choose a new one", e.Key)
+	}
+	return stored.ID, nil
+}
+
+// sameContent compares what a sender chooses; traces may differ.
+func sameContent(a, b *envelope.Envelope) bool {
+	ttl := (a.TTL == nil) == (b.TTL == nil) && (a.TTL == nil || *a.TTL == *b.TTL)
+	return ttl && a.Type == b.Type && string(a.Data) == string(b.Data) &&
+		(a.Audience == nil) == (b.Audience == nil) && slices.Equal(a.Audience, b.Audience) &&
+		a.To == b.To && a.Causation == b.Causation && a.Task == b.Task &&
+		a.Priority == b.Priority && a.Depth == b.Depth && string(a.Ext) == string(b.Ext)
+}

@@ -1,0 +1,367 @@
+package hub
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/parley-hub/parley/channel"
+	"github.com/parley-hub/parley/envelope"
+	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/identity"
+	"github.com/parley-hub/parley/internal/jsonbuf"
+	"github.com/parley-hub/parley/journal"
+)
+
+// Opening is a request for a new channel.
+type Opening struct {
+	Creator      string
+	Type         string
+	Version      int      // 0: 1
+	Participants []string // the creator is put first if it is missing
+	RequiredAcks *int
+	TTL          *identity.TTL // nil: the creator's rule decides
+	Knobs        []byte        // a JSON object, or nil
+	Labels       map[string]string
+	Intent       string // kept as the label "intent"
+	Parent       string
+}
+
+// Opened is a channel as Open left it, with what was found odd about it.
+type Opened struct {
+	*channel.Metadata
+	Warnings []string
+}
+
+// Advisor is an adapter that finds what is odd about a channel that it would
+// nevertheless open.
+type Advisor interface {
+	Advise(m *channel.Metadata) []string
+}
+
+// Open opens a channel. Where the adapter invites, it returns when the last
+// invitee has acked, or with the reason why the channel ended before.
+func (h *Hub) Open(ctx context.Context, o Opening) (Opened, error) {
+	created, opening, err := h.create(ctx, o, nil)
+	if err != nil {
+		return Opened{}, err
+	}
+	return h.awaitOpening(ctx, created, opening)
+}
+
+// AdmitOpening creates a channel and its first envelope in one batch. Its
+// adapter must open at once.
+func (h *Hub) AdmitOpening(ctx context.Context, o Opening, first *envelope.Envelope) (Opened, string, error) {
+	if first.Channel == "" {
+		first.Channel = "new"
+	}
+	if err := h.bound(first); err != nil {
+		return Opened{}, "", err
+	}
+	created, _, err := h.create(ctx, o, first)
+	return created, first.ID, err
+}
+
+// create stores the channel, and returns the wait until it is no longer
+// pending.
+func (h *Hub) create(ctx context.Context, o Opening, first *envelope.Envelope) (Opened, *opening, error) {
+	creator, invitees, err := h.cast(&o)
+	if err != nil {
+		return Opened{}, nil, err
+	}
+	if o.Version == 0 {
+		o.Version = 1
+	}
+	adapter := h.adapterOf(channel.Key{Type: o.Type, Version: o.Version})
+	if adapter == nil {
+		return Opened{}, nil, errNoAdapter(channel.Key{Type: o.Type, Version: o.Version})
+	}
+	if first != nil && adapter.Opening() != channel.AtOnce {
+		return Opened{}, nil, fault.New(fault.Protocol, "a %s opens by invitation, not with its first envelope", o.Type)
+	}
+	release, err := h.authorizeOpen(ctx, creator, invitees, adapter, o)
+	if err != nil {
+		return Opened{}, nil, err
+	}
+	defer release()
+	m, err := h.describe(adapter, creator, o)
+	if err != nil {
+		return Opened{}, nil, err
+	}
+	if err := adapter.ValidateCreate(m); err != nil {
+		return Opened{}, nil, err
+	}
+	state, err := adapter.Initial(m)
+	if err != nil {
+		return Opened{}, nil, err
+	}
+	created := Opened{Metadata: m, Warnings: advice(adapter, m)}
+	for _, warning := range created.Warnings {
+		h.log.Warn("channel opened with a warning", "channel_id", m.ID, "warning", warning)
+	}
+	p, opening, err := h.storeChannel(ctx, adapter, m, state, invitees, first)
+	if err != nil {
+		return Opened{}, nil, unavailable(err)
+	}
+	if _, err := p.Wait(ctx); err != nil {
+		return Opened{}, nil, err
+	}
+	return created, opening, nil
+}
+
+func advice(a channel.Adapter, m *channel.Metadata) []string {
+	if advisor, ok := a.(Advisor); ok {
+		return advisor.Advise(m)
+	}
+	return nil
+}
+
+// cast looks up who takes part, and puts the creator first if it is missing.
+func (h *Hub) cast(o *Opening) (creator *member, invitees []Profile, err error) {
+	if creator = h.registry.byID(o.Creator); creator == nil {
+		return nil, nil, fault.New(fault.NotFound, "creator not registered: '%s'", o.Creator)
+	}
+	if len(o.Participants) == 0 {
+		return nil, nil, fault.New(fault.Protocol, "a channel needs at least one participant besides its creator")
+	}
+	if limit := h.opts.Limits.Participants; len(o.Participants) > limit {
+		return nil, nil, fault.New(fault.TooLarge, "%d participants; at most %d (limits.participants)", len(o.Participants), limit)
+	}
+	seen := make(map[string]bool, len(o.Participants))
+	for _, id := range o.Participants {
+		if seen[id] {
+			return nil, nil, fault.New(fault.Protocol, "participant '%s' is listed twice", id)
+		}
+		seen[id] = true
+		m := h.registry.byID(id)
+		if m == nil {
+			return nil, nil, fault.New(fault.NotFound, "participant '%s' is not registered", id)
+		}
+		if id != o.Creator {
+			invitees = append(invitees, m.profile())
+		}
+	}
+	if !seen[o.Creator] {
+		o.Participants = append([]string{o.Creator}, o.Participants...)
+	}
+	return creator, invitees, nil
+}
+
+// authorizeOpen asks the arbiter. Where the creator's channels are counted, no
+// other of its channels opens until release.
+func (h *Hub) authorizeOpen(ctx context.Context, creator *member, invitees []Profile, a channel.Adapter, o Opening) (release func(), err error) {
+	manifest := a.Manifest()
+	release = func() {}
+	var open int64
+	if creator.profile().Rule.Limits.MaxConcurrentChannels > 0 {
+		creator.opening.Lock()
+		release = creator.opening.Unlock
+		if open, err = h.countOpen(ctx, o.Creator); err != nil {
+			release()
+			return nil, err
+		}
+	}
+	if err := denied(h.opts.Arbiter.AuthorizeOpen(creator.profile(), invitees, &manifest, open)); err != nil {
+		release()
+		return nil, err
+	}
+	return release, nil
+}
+
+func (h *Hub) countOpen(ctx context.Context, creator string) (n int64, err error) {
+	for _, err := range journal.Index(ctx, h.journal, h.shard(), journal.ScanOptions{Prefix: key(indexOwned, creator, "")}) {
+		if err != nil {
+			return 0, unavailable(err)
+		}
+		n++
+	}
+	return n, nil
+}
+
+func (h *Hub) describe(a channel.Adapter, creator *member, o Opening) (*channel.Metadata, error) {
+	now := h.now().UTC()
+	ttl := creator.profile().Rule.Limits.ChannelTTLDefault
+	if o.TTL != nil {
+		ttl = *o.TTL
+	}
+	seconds, err := ttl.Seconds()
+	if err != nil {
+		return nil, err
+	}
+	expires, err := identity.Expiry(now, seconds)
+	if err != nil {
+		return nil, err
+	}
+	if len(o.Knobs) > 0 {
+		if v := jsontext.Value(o.Knobs); v.Kind() != '{' || !v.IsValid() {
+			return nil, fault.New(fault.Invalid, "knobs is not a JSON object")
+		}
+	}
+	id, err := h.minter.Mint(now, "")
+	if err != nil {
+		return nil, unavailable(err)
+	}
+	manifest := a.Manifest()
+	shared, err := h.shared.Manifest(&manifest)
+	if err != nil {
+		return nil, err
+	}
+	m := &channel.Metadata{
+		ID: id, Manifest: shared, Creator: h.shared.Name(o.Creator), State: channel.Pending,
+		CreatedAt: now, ExpiresAt: expires, Parent: o.Parent, Knobs: o.Knobs,
+		Labels: maps.Clone(o.Labels), RequiredAcks: o.RequiredAcks,
+	}
+	if o.Intent != "" {
+		if m.Labels == nil {
+			m.Labels = map[string]string{}
+		}
+		m.Labels["intent"] = o.Intent
+	}
+	for i, agent := range o.Participants {
+		m.Participants = append(m.Participants, channel.Participant{
+			Agent: h.shared.Name(agent), Role: role(agent, o), Order: i, JoinedAt: now,
+		})
+	}
+	if a.Opening() == channel.ByInvitation {
+		m.PendingAcks = m.Others(m.Creator)
+	}
+	return m, nil
+}
+
+func role(agent string, o Opening) channel.Role {
+	switch {
+	case agent == o.Creator:
+		return channel.Initiator
+	case len(o.Participants) == 2:
+		return channel.Respondent
+	}
+	return channel.Member
+}
+
+// storeChannel writes the channel, its invitations or its first envelope, and
+// what follows from them, as one batch.
+func (h *Hub) storeChannel(ctx context.Context, a channel.Adapter, m *channel.Metadata, state channel.State, invitees []Profile, first *envelope.Envelope) (*Pending, *opening, error) {
+	place, err := h.journal.Place(ctx, h.shard())
+	if err != nil {
+		return nil, nil, err
+	}
+	ch, _ := h.channels.claim(m.ID) // new, so it is locked
+	defer ch.mu.Unlock()
+	ch.adapter, ch.meta, ch.state, ch.term, ch.touched = a, m, state, place.Term, h.now()
+	w := h.write(ch)
+	w.now = m.CreatedAt
+	wait := &opening{done: make(chan struct{})}
+	ch.more().opening = wait
+	var p *Pending
+	if err = w.begin(m, invitees, first); err == nil {
+		p, err = w.order(ctx)
+	}
+	if err != nil {
+		h.channels.drop(ch)
+		return nil, nil, err
+	}
+	return p, wait, nil
+}
+
+// begin puts a channel's creation into the batch.
+func (w *writing) begin(m *channel.Metadata, invitees []Profile, first *envelope.Envelope) error {
+	if err := w.audit("channel_created", fields{
+		"channel_id": m.ID, "manifest_type": m.Manifest.Type, "manifest_version": m.Manifest.Version,
+		"creator_id": m.Creator, "participants": m.IDs(),
+	}); err != nil {
+		return err
+	}
+	w.note("created", w.meta, "", "")
+	if err := w.watchFrom(m); err != nil {
+		return err
+	}
+	w.refusal = w.invite(invitees)
+	var err error
+	switch {
+	case w.refusal != nil:
+		err = w.end(channel.Closed, "invite_failed")
+	case len(w.meta.PendingAcks) == 0:
+		err = w.activate()
+	}
+	if err != nil {
+		return err
+	}
+	if first != nil {
+		first.Sender = cmp.Or(first.Sender, m.Creator)
+		if err := w.ch.adapter.ValidateSend(w.meta, w.state, first); err != nil {
+			return err
+		}
+		if err := w.accept(first); err != nil {
+			return err
+		}
+	}
+	return w.recordCreation(m)
+}
+
+// recordCreation writes the metadata with its index entries, in front of the
+// changes that came with the creation.
+func (w *writing) recordCreation(m *channel.Metadata) error {
+	data, err := encodeCreated(m)
+	if err != nil {
+		return err
+	}
+	record := journal.Record{Data: data}
+	put := func(k []byte) { record.Put = append(record.Put, journal.IndexPut{Key: k}) }
+	put(key(indexChannel, m.ID))
+	put(key(indexOwned, m.Creator, m.ID))
+	for _, p := range m.Participants {
+		put(key(indexMember, p.Agent, m.ID))
+		put(key(indexTurn, p.Agent, m.ID))
+	}
+	for k, v := range m.Labels {
+		put(key(indexLabel, digest(k, v), m.ID))
+	}
+	w.metas = slices.Insert(w.metas, 0, record)
+	return nil
+}
+
+// invite writes an invitation to each invitee, in order. The first that the
+// creator may not address fails the opening.
+func (w *writing) invite(invitees []Profile) error {
+	if len(w.meta.PendingAcks) == 0 {
+		return nil
+	}
+	creator, err := w.hub.registry.require(w.meta.Creator)
+	if err != nil {
+		return err
+	}
+	data, err := inviteData(w.meta)
+	if err != nil {
+		return err
+	}
+	for _, invitee := range invitees {
+		e := &envelope.Envelope{
+			Channel: w.ch.id, Sender: w.meta.Creator, Type: envelope.TypeInvite, Audience: []string{invitee.ID()},
+			Data: data, Priority: envelope.Normal, Origin: envelope.Origin{Dialect: hubMade},
+		}
+		if err := denied(w.hub.opts.Arbiter.AuthorizeSend(creator.profile(), e, []Profile{invitee})); err != nil {
+			return err
+		}
+		if err := w.add(e, true); err != nil {
+			return err
+		}
+		w.tell(e.Audience)
+	}
+	return nil
+}
+
+func inviteData(m *channel.Metadata) ([]byte, error) {
+	b := &jsonbuf.Buffer{}
+	b.Open('{')
+	b.Key("channel_id").String(m.ID)
+	b.Key("manifest_type").String(m.Manifest.Type)
+	b.Key("manifest_version").Int(m.Manifest.Version)
+	b.Key("creator_id").String(m.Creator)
+	b.Key("knobs").Object(m.Knobs)
+	b.Key("labels").StringMap(m.Labels)
+	b.Close('}')
+	return b.Result()
+}

@@ -1,0 +1,232 @@
+package hub
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/parley-hub/parley/channel"
+	"github.com/parley-hub/parley/envelope"
+	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/identity"
+)
+
+// delivery is the queue between the journal and the readers: batches in the
+// order they were ordered, each delivered once it is durable.
+type delivery struct {
+	mu     sync.Mutex
+	filled *sync.Cond
+	queue  []*Pending
+	slots  chan struct{} // bounds what is on its way
+	closed bool
+}
+
+func (d *delivery) init(limit int) {
+	d.filled = sync.NewCond(&d.mu)
+	d.slots = make(chan struct{}, limit)
+}
+
+var errClosed = fault.New(fault.Unavailable, "the hub is shutting down; try again")
+
+// reserve waits for room for one more batch.
+func (d *delivery) reserve(ctx context.Context) error {
+	d.mu.Lock()
+	closed := d.closed
+	d.mu.Unlock()
+	if closed {
+		return errClosed
+	}
+	select {
+	case d.slots <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return fault.Wrap(fault.Unavailable, ctx.Err(), "too many posts are on their way (limits.in_flight); try again")
+	}
+}
+
+func (d *delivery) giveBack() { <-d.slots }
+
+// push is called under the channel's lock, so that the batches of a channel
+// are delivered in its log's order.
+func (d *delivery) push(p *Pending) {
+	d.mu.Lock()
+	d.queue = append(d.queue, p)
+	d.mu.Unlock()
+	d.filled.Signal()
+}
+
+func (d *delivery) pop(into []*Pending) ([]*Pending, bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for len(d.queue) == 0 {
+		if d.closed {
+			return into, false
+		}
+		d.filled.Wait()
+	}
+	into, d.queue = d.queue, into[:0]
+	return into, true
+}
+
+func (d *delivery) close() {
+	d.mu.Lock()
+	d.closed = true
+	d.mu.Unlock()
+	d.filled.Broadcast()
+}
+
+// deliverAll is the one goroutine that delivers and answers.
+func (h *Hub) deliverAll(context.Context) {
+	var batch []*Pending
+	for {
+		var ok bool
+		if batch, ok = h.delivery.pop(batch); !ok {
+			return
+		}
+		for i, p := range batch {
+			<-p.ticket.Done()
+			h.finish(p)
+			batch[i] = nil
+			h.delivery.giveBack()
+		}
+	}
+}
+
+// finish ends one batch: delivered, told, and last of all answered. What did
+// not become durable never happened, and its channel is folded anew.
+func (h *Hub) finish(p *Pending) {
+	if err := p.ticket.Err(); err != nil {
+		p.err = unavailable(err)
+		p.ch.mu.Lock()
+		if !p.ch.gone {
+			h.channels.drop(p.ch)
+		}
+		p.ch.mu.Unlock()
+		p.end()
+		p.ch.finishOpening(p.err)
+		return
+	}
+	for i := range p.items {
+		h.dispatch(p.ch, &p.items[i])
+	}
+	for _, then := range p.after {
+		then()
+	}
+	p.items, p.after = nil, nil
+	p.end()
+}
+
+// dispatch delivers one durable envelope and tells listeners of it.
+func (h *Hub) dispatch(ch *held, it *item) {
+	e := it.envelope
+	sender := h.registry.byID(e.Sender)
+	substantive := !envelope.IsProtocol(e.Type)
+	if it.posted && substantive && sender != nil {
+		sender.inbox.answered()
+	}
+	shared := &Shared{}
+	failures := 0
+	for _, id := range h.recipients(it) {
+		if err := h.deliverTo(ch, it, sender, id, shared, substantive); err != nil {
+			failures++
+			h.hooks.each(func(l Listener) { l.DispatchFailed(e, id, err) })
+		}
+	}
+	it.span.end(failures)
+	if it.posted {
+		h.hooks.each(func(l Listener) { l.EnvelopePosted(e, it.meta) })
+	}
+}
+
+// recipients replaces ids that nobody has by whom the arbiter names instead.
+func (h *Hub) recipients(it *item) []string {
+	var unknown []string
+	for _, id := range it.to {
+		if h.registry.byID(id) == nil {
+			unknown = append(unknown, id)
+		}
+	}
+	if unknown == nil {
+		return it.to
+	}
+	return append(it.to[:len(it.to):len(it.to)], h.opts.Arbiter.ResolveUnknown(it.envelope, unknown)...)
+}
+
+// deliverTo hands an envelope to one recipient. Not being connected, or not
+// wanting it, is no failure.
+func (h *Hub) deliverTo(ch *held, it *item, sender *member, id string, shared *Shared, substantive bool) error {
+	m := h.registry.byID(id)
+	if m == nil || it.envelope.ExpiredAt(h.now()) || ch.hides(id) {
+		return nil
+	}
+	to := m.profile()
+	if sender != nil && sender != m {
+		if err := h.opts.Arbiter.AuthorizeDispatch(sender.profile(), to, it.envelope); err != nil {
+			return nil
+		}
+	}
+	if to.Passport.Kind.Is(identity.RemoteAgent) {
+		return h.deliverRemote(to, it.envelope)
+	}
+	n := &Notice{Envelope: it.envelope, Channel: it.meta, Recipient: id, Shared: shared}
+	return m.link.deliver(n, func() {
+		ch.delivered(id, it.envelope)
+		if !substantive {
+			return
+		}
+		pending := m.inbox.arrived()
+		inbox := to.Rule.Limits.Inbox
+		if mark, on := inbox.HighWaterMark(); on && pending == mark {
+			h.hooks.each(func(l Listener) { l.InboxPressure(id, pending, inbox.MaxPending) })
+		}
+	})
+}
+
+// Remote forwards envelopes to identities of another hub.
+type Remote interface {
+	Forward(to *identity.Passport, e *envelope.Envelope) error
+}
+
+func (h *Hub) deliverRemote(to Profile, e *envelope.Envelope) (err error) {
+	remote, ok := h.opts.Remotes[to.Passport.Auth.Scheme]
+	if !ok {
+		return fault.New(fault.NotFound, "no remote proxy is registered for scheme '%s'", to.Passport.Auth.Scheme)
+	}
+	failed := errors.New("remote proxy failed")
+	h.hooks.isolated(func() {
+		failed = remote.Forward(to.Passport, e)
+	})
+	return failed
+}
+
+// Notice is an envelope on its way to one reader.
+type Notice struct {
+	Envelope  *envelope.Envelope
+	Channel   *channel.Metadata
+	Recipient string
+	Replayed  bool
+	// Shared is common to all readers of the envelope.
+	Shared *Shared
+}
+
+// Shared keeps what a dialect made of an envelope, so that it is encoded once
+// for all its readers.
+type Shared struct {
+	mu      sync.Mutex
+	encoded map[string][]byte
+}
+
+// Bytes returns what make made for that dialect the first time.
+func (s *Shared) Bytes(dialect string, make func() []byte) []byte {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if b, ok := s.encoded[dialect]; ok {
+		return b
+	}
+	b := make()
+	if s.encoded == nil {
+		s.encoded = map[string][]byte{}
+	}
+	s.encoded[dialect] = b
+	return b
+}

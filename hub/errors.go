@@ -1,0 +1,35 @@
+package hub
+
+import (
+	"errors"
+
+	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/journal"
+)
+
+// unavailable translates what the journal answers into the catalogue.
+func unavailable(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, journal.ErrInvalid):
+		return fault.Wrap(fault.TooLarge, err, "not stored: %v", err)
+	case errors.Is(err, journal.ErrDamaged):
+		return fault.Wrap(fault.Internal, err, "stored data cannot be read: %v", err)
+	case journal.Retryable(err):
+		return fault.Wrap(fault.Unavailable, err, "not stored, try again: %v", err)
+	}
+	return err
+}
+
+func isConflict(err error) bool {
+	var conflict *journal.ConflictError
+	return errors.As(err, &conflict)
+}
+
+func ignoreMissing(err error) error {
+	if fault.CodeOf(err) == fault.NotFound {
+		return nil
+	}
+	return err
+}

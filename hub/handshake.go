@@ -1,0 +1,127 @@
+package hub
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/parley-hub/parley/channel"
+	"github.com/parley-hub/parley/envelope"
+	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/internal/jsonbuf"
+	"github.com/parley-hub/parley/journal"
+)
+
+// answerInvite folds an ack or a reject into a pending channel. From anyone
+// who was not asked, or too late, it changes nothing.
+func (w *writing) answerInvite(e *envelope.Envelope) error {
+	if w.meta.State != channel.Pending || !slices.Contains(w.meta.PendingAcks, e.Sender) {
+		return nil
+	}
+	w.change(func(m *channel.Metadata) {
+		m.PendingAcks = without(m.PendingAcks, e.Sender)
+		if e.Type == envelope.TypeInviteReject {
+			m.RejectedBy = append(slices.Clone(m.RejectedBy), e.Sender)
+		}
+	})
+	invited := len(w.meta.Participants) - 1
+	needed := invited
+	if w.meta.RequiredAcks != nil {
+		needed = min(max(*w.meta.RequiredAcks, 0), invited)
+	}
+	acked := invited - len(w.meta.PendingAcks) - len(w.meta.RejectedBy)
+	switch {
+	case acked+len(w.meta.PendingAcks) < needed:
+		return w.end(channel.Closed, "invite_rejected")
+	case acked >= needed && (needed < invited || len(w.meta.PendingAcks) == 0):
+		return w.activate()
+	}
+	return w.recordChange(nil)
+}
+
+func without(list []string, gone string) []string {
+	return slices.DeleteFunc(slices.Clone(list), func(s string) bool { return s == gone })
+}
+
+// activate opens the channel and tells everyone in it, the creator too.
+func (w *writing) activate() error {
+	w.change(func(m *channel.Metadata) { m.State = channel.Active })
+	if w.ch.adapter.Opening() == channel.ByInvitation {
+		data, err := channelData(w.ch.id, "")
+		if err != nil {
+			return err
+		}
+		if err := w.own(envelope.TypeOpened, data, w.meta.IDs()); err != nil {
+			return err
+		}
+		w.sideNote(sideRecord{Kind: sideOpened}, func(r *journal.Record) {
+			r.Remove = append(r.Remove, dueKey(dueInvite, w.inviteDue(), w.ch.id))
+		})
+	}
+	w.note("opened", w.meta, "", "")
+	ch := w.ch
+	w.after = append(w.after, func() { ch.finishOpening(nil) })
+	return w.recordChange(nil)
+}
+
+// recordChange writes what changed in the metadata.
+func (w *writing) recordChange(unindex [][]byte) error {
+	data, err := encodeChange(w.meta)
+	if err != nil {
+		return err
+	}
+	w.metas = append(w.metas, journal.Record{Data: data, Remove: unindex})
+	return nil
+}
+
+// channelData is what opened, closed and expired say.
+func channelData(id, reason string) ([]byte, error) {
+	b := &jsonbuf.Buffer{}
+	b.Open('{')
+	if reason != "" {
+		b.Key("reason").String(reason)
+	}
+	b.Key("channel_id").String(id)
+	b.Close('}')
+	return b.Result()
+}
+
+// opening is a creator waiting for its channel.
+type opening struct {
+	done chan struct{}
+	err  error // why the channel never opened; written before done is closed
+}
+
+// finishOpening lets the waiting creator go on.
+func (ch *held) finishOpening(err error) {
+	ch.mu.Lock()
+	defer ch.mu.Unlock()
+	if ch.rare != nil && ch.rare.opening != nil {
+		ch.rare.opening.err = err
+		close(ch.rare.opening.done)
+		ch.rare.opening = nil
+	}
+}
+
+// awaitOpening waits until the channel is no longer pending. What ends it
+// otherwise, its time-out included, happens elsewhere.
+func (h *Hub) awaitOpening(ctx context.Context, created Opened, o *opening) (Opened, error) {
+	select {
+	case <-o.done:
+	case <-ctx.Done():
+		return Opened{}, fault.Wrap(fault.Unavailable, ctx.Err(), "gave up waiting for channel '%s' to open: %v", created.ID, ctx.Err())
+	}
+	if o.err != nil {
+		return Opened{}, o.err
+	}
+	m, err := h.Channel(ctx, created.ID)
+	return Opened{Metadata: m, Warnings: created.Warnings}, err
+}
+
+func openingFailed(m *channel.Metadata) error {
+	why := m.CloseReason
+	if why == "invite_timeout" {
+		why += fmt.Sprintf(" (ack timeout, nothing from %q)", m.PendingAcks)
+	}
+	return fault.New(fault.Protocol, "channel '%s' closed during handshake: %s", m.ID, why)
+}

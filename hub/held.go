@@ -1,0 +1,310 @@
+package hub
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/parley-hub/parley/channel"
+	"github.com/parley-hub/parley/envelope"
+	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/journal"
+)
+
+// held is a channel folded into memory. Everything in it may run ahead of what
+// is durable; answers computed from it wait for last.
+type held struct {
+	id   string
+	mu   sync.Mutex
+	gone bool // no longer in the cache: look it up again
+
+	adapter channel.Adapter // nil: none is loaded for its manifest
+	meta    *channel.Metadata
+	state   channel.State // nil: dormant, never folded
+	broken  error         // why it could not be folded
+	watch   watch
+	heads   heads
+	lastID  string
+	term    uint64
+	last    *Pending // the last ordered; nil once nothing is on its way
+	touched time.Time
+	rare    *rare
+}
+
+// heads are the last ordered sequences of a channel's own logs.
+type heads struct{ history, meta, side uint64 }
+
+// rare is what few channels have at any one time.
+type rare struct {
+	seats   []seat // by place among the participants
+	waiting []*waiting
+	opening *opening
+	tasks   []string // the channel's tasks that have not ended
+	marks   marks
+}
+
+func (ch *held) more() *rare {
+	if ch.rare == nil {
+		ch.rare = &rare{}
+	}
+	return ch.rare
+}
+
+// settled reports whether nothing of the channel is on its way and nobody
+// waits in it, so that it can be forgotten.
+func (ch *held) settled() bool {
+	if ch.last != nil && !ch.last.finished() {
+		return false
+	}
+	return ch.rare == nil || len(ch.rare.waiting) == 0 && ch.rare.opening == nil
+}
+
+// channels is the cache of folded channels.
+type channels struct {
+	mu    sync.RWMutex
+	held  map[string]*held
+	limit int
+}
+
+func (c *channels) init(limit int) { c.held, c.limit = map[string]*held{}, limit }
+
+func (c *channels) size() int {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return len(c.held)
+}
+
+func (c *channels) list() []*held {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	list := make([]*held, 0, len(c.held))
+	for _, ch := range c.held {
+		list = append(list, ch)
+	}
+	return list
+}
+
+// claim returns the channel's place in the cache. If it was not there, it is
+// now, locked by the caller, who fills it.
+func (c *channels) claim(id string) (ch *held, fill bool) {
+	c.mu.RLock()
+	ch = c.held[id]
+	c.mu.RUnlock()
+	if ch != nil {
+		return ch, false
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if ch = c.held[id]; ch != nil {
+		return ch, false
+	}
+	ch = &held{id: id}
+	ch.mu.Lock()
+	c.held[id] = ch
+	return ch, true
+}
+
+// drop forgets a channel, which the caller has locked.
+func (c *channels) drop(ch *held) {
+	ch.gone = true
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.held[ch.id] == ch {
+		delete(c.held, ch.id)
+	}
+}
+
+// lock returns the channel folded and locked; the caller unlocks it.
+func (h *Hub) lock(ctx context.Context, id string) (*held, error) {
+	for {
+		ch, fill := h.channels.claim(id)
+		if fill {
+			if err := h.load(ctx, ch); err != nil {
+				h.channels.drop(ch)
+				ch.mu.Unlock()
+				return nil, err
+			}
+			ch.touched = h.now()
+			return ch, nil
+		}
+		ch.mu.Lock()
+		if !ch.gone {
+			ch.touched = h.now()
+			return ch, nil
+		}
+		ch.mu.Unlock()
+		if err := ctx.Err(); err != nil {
+			return nil, fault.Wrap(fault.Unavailable, err, "gave up on channel '%s': %v", id, err)
+		}
+	}
+}
+
+func errNoChannel(id string) error {
+	return fault.New(fault.NotFound, "channel not found: '%s'", id)
+}
+
+// load folds a channel from what is durable.
+func (h *Hub) load(ctx context.Context, ch *held) error {
+	place, err := h.journal.Place(ctx, h.shard())
+	if err != nil {
+		return unavailable(err)
+	}
+	ch.term = place.Term
+	if err := h.loadMeta(ctx, ch); err != nil {
+		return err
+	}
+	h.stats.loaded.Add(1)
+	if ch.adapter = h.adapterOf(ch.meta.Manifest.Key()); ch.adapter == nil {
+		return h.loadHeads(ctx, ch)
+	}
+	if err := h.fold(ctx, ch); err != nil {
+		if fault.Retryable(err) {
+			return err
+		}
+		ch.broken, ch.state = err, nil
+		h.log.Error("channel is quarantined: it cannot be folded", "channel_id", ch.id, "error", err)
+	}
+	return nil
+}
+
+func (h *Hub) loadMeta(ctx context.Context, ch *held) error {
+	log := channelPartition(ch.id).In(familyMeta, only)
+	for entry, err := range journal.Records(ctx, h.journal, log, journal.ReadOptions{}) {
+		if err != nil {
+			return unavailable(err)
+		}
+		if ch.meta, err = applyMeta(ch.meta, entry.Data, h.shared); err != nil {
+			return fault.Wrap(fault.Internal, err, "metadata of channel '%s' cannot be read: %v", ch.id, err)
+		}
+		ch.heads.meta = entry.Seq
+	}
+	if ch.meta == nil {
+		return errNoChannel(ch.id)
+	}
+	return nil
+}
+
+// loadHeads is all that is read of a channel that cannot be folded.
+func (h *Hub) loadHeads(ctx context.Context, ch *held) error {
+	p := channelPartition(ch.id)
+	history, err := h.journal.Head(ctx, p.In(familyHistory, only))
+	if err != nil {
+		return unavailable(err)
+	}
+	side, err := h.journal.Head(ctx, p.In(familySide, only))
+	if err != nil {
+		return unavailable(err)
+	}
+	ch.heads.history, ch.heads.side = history.Durable.Seq, side.Durable.Seq
+	return nil
+}
+
+func (h *Hub) fold(ctx context.Context, ch *held) error {
+	if err := h.loadSide(ctx, ch); err != nil {
+		return err
+	}
+	state, err := ch.adapter.Initial(ch.meta)
+	if err != nil {
+		return err
+	}
+	w := watch{}
+	log := channelPartition(ch.id).In(familyHistory, only)
+	for entry, err := range journal.Records(ctx, h.journal, log, journal.ReadOptions{}) {
+		if err != nil {
+			return unavailable(err)
+		}
+		h.stats.foldedBytes.Add(int64(len(entry.Data)))
+		e, err := envelope.Unmarshal(entry.Data)
+		if err != nil {
+			return fault.Wrap(fault.Internal, err, "record %d of channel '%s' cannot be read: %v", entry.Seq, ch.id, err)
+		}
+		e.Seq = entry.Seq
+		state = ch.adapter.Fold(state, e)
+		w = w.after(ch.adapter, ch.meta, state, e)
+		ch.heads.history, ch.lastID = entry.Seq, e.ID
+	}
+	ch.state, ch.watch = state, w
+	if !ch.meta.State.Terminal() {
+		return h.loadOpenTasks(ctx, ch)
+	}
+	return nil
+}
+
+// Adapter returns the adapter that governs a channel.
+func (h *Hub) Adapter(ctx context.Context, channelID string) (channel.Adapter, error) {
+	m, err := h.Channel(ctx, channelID)
+	if err != nil {
+		return nil, err
+	}
+	a := h.adapterOf(m.Manifest.Key())
+	if a == nil {
+		return nil, errNoAdapter(m.Manifest.Key())
+	}
+	return a, nil
+}
+
+func errNoAdapter(k channel.Key) error {
+	return fault.New(fault.NotFound, "no adapter is loaded for %s version %d", k.Type, k.Version)
+}
+
+func (h *Hub) adapterOf(k channel.Key) channel.Adapter {
+	h.adaptersMu.RLock()
+	defer h.adaptersMu.RUnlock()
+	return h.adapters[k]
+}
+
+// UseAdapter adds an adapter or replaces one of the same key. Channels folded
+// before keep the state they have; dormant ones stay dormant in this process.
+func (h *Hub) UseAdapter(a channel.Adapter) {
+	manifest := a.Manifest()
+	h.adaptersMu.Lock()
+	defer h.adaptersMu.Unlock()
+	h.adapters[manifest.Key()] = a
+}
+
+// Quarantined lists the loaded channels that could not be folded, with why.
+func (h *Hub) Quarantined() map[string]error {
+	broken := map[string]error{}
+	for _, ch := range h.channels.list() {
+		ch.mu.Lock()
+		if ch.broken != nil {
+			broken[ch.id] = ch.broken
+		}
+		ch.mu.Unlock()
+	}
+	return broken
+}
+
+// evict forgets channels that were not touched since before, and more, the
+// longest untouched first, while too many are loaded.
+func (h *Hub) evict(before time.Time) {
+	list := h.channels.list()
+	excess := len(list) - h.channels.limit
+	if excess > 0 {
+		slices.SortFunc(list, func(a, b *held) int { return a.lastTouch().Compare(b.lastTouch()) })
+	}
+	for i, ch := range list {
+		if !ch.mu.TryLock() {
+			continue // in use
+		}
+		if (i < excess || ch.touched.Before(before)) && !ch.gone && ch.settled() {
+			h.channels.drop(ch)
+		}
+		ch.mu.Unlock()
+	}
+}
+
+func (ch *held) lastTouch() time.Time {
+	ch.mu.Lock()
+	defer ch.mu.Unlock()
+	return ch.touched
+}
+
+// retryFold reports whether an ordering conflict means that the fold ran on
+// what was forgotten, so that it must be built again.
+func retryFold(err error) bool {
+	var conflict *journal.ConflictError
+	return errors.As(err, &conflict) && (conflict.Kind == journal.TermConflict || conflict.Kind == journal.SequenceConflict)
+}

@@ -1,0 +1,110 @@
+// Package hub is where conversations happen: it knows who is registered, opens
+// channels, admits envelopes, folds them through the channel's adapter, makes
+// them durable and delivers them. It is the only writer of the journal, and it
+// never sees a dialect's bytes.
+package hub
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/parley-hub/parley/channel"
+	"github.com/parley-hub/parley/envelope"
+	"github.com/parley-hub/parley/journal"
+)
+
+// Hub serves one journal. All methods are safe for concurrent use.
+type Hub struct {
+	journal    journal.Engine
+	opts       Options
+	log        *slog.Logger
+	now        func() time.Time
+	adaptersMu sync.RWMutex
+	adapters   map[channel.Key]channel.Adapter
+	shared     *channel.Interner
+	minter     *envelope.Minter
+
+	registry registry
+	channels channels
+	delivery delivery
+	audit    audit
+	hooks    hooks
+	sweepers sweepers
+	stats    stats
+
+	stop context.CancelFunc // ends what runs in the background
+	done sync.WaitGroup
+	once sync.Once
+}
+
+// Open starts a hub on a journal, which stays the caller's to close. It reads
+// the identities, but no channel: those are folded when first touched.
+func Open(ctx context.Context, j journal.Engine, o Options) (*Hub, error) {
+	o = o.withDefaults()
+	h := &Hub{
+		journal:  j,
+		opts:     o,
+		log:      o.Log,
+		now:      o.Now,
+		adapters: make(map[channel.Key]channel.Adapter, len(o.Adapters)),
+		shared:   channel.NewInterner(0),
+	}
+	for _, a := range o.Adapters {
+		manifest := a.Manifest()
+		h.adapters[manifest.Key()] = a
+	}
+	h.hooks.init(o.Listeners, h.log)
+	h.channels.init(o.Limits.LoadedChannels)
+	h.delivery.init(o.Limits.InFlight)
+	if err := h.openMinter(ctx); err != nil {
+		return nil, err
+	}
+	if err := h.loadRegistry(ctx); err != nil {
+		return nil, err
+	}
+	background, stop := context.WithCancel(context.Background())
+	h.stop = stop
+	h.done.Go(func() { h.deliverAll(background) })
+	h.startSweepers(background)
+	return h, nil
+}
+
+// Close stops admitting, waits until everything ordered has been answered, and
+// leaves no goroutine behind. Closing again does nothing.
+func (h *Hub) Close() {
+	h.once.Do(func() {
+		h.delivery.close()
+		h.stop()
+		h.done.Wait()
+		h.registry.unbindAll()
+	})
+}
+
+// openMinter reads the floor under which no id is minted again. It is reserved
+// ahead of the ids, so opening scans nothing.
+func (h *Hub) openMinter(ctx context.Context) error {
+	key := journal.ValueKey{Partition: directory, Name: minterFloor}
+	value, err := h.journal.Value(ctx, key)
+	if err != nil {
+		return err
+	}
+	floor := decodeUint(value.Ordered.Data)
+	h.minter = envelope.NewMinter(floor, h.opts.ReserveIDs, func(floor uint64) error {
+		return h.commit(context.Background(), journal.Batch{
+			Values: []journal.ValueWrite{{Key: key, Data: encodeUint(floor)}},
+		})
+	})
+	return nil
+}
+
+// commit appends a batch that nothing was computed from, and waits until it is
+// durable.
+func (h *Hub) commit(ctx context.Context, b journal.Batch) error {
+	ticket, err := h.journal.Append(ctx, b)
+	if err != nil {
+		return unavailable(err)
+	}
+	return unavailable(ticket.Wait(ctx))
+}

@@ -1,0 +1,201 @@
+package hub
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/identity"
+)
+
+// Endpoint is where an identity reads: a connection, or an Inbox in process.
+type Endpoint interface {
+	// ID names the endpoint for as long as it lives.
+	ID() string
+	// Deliver queues a notice without waiting. An endpoint whose queue is full
+	// cuts itself off; what it missed is replayed when it comes back.
+	Deliver(n *Notice) error
+	// Replay queues a notice and waits for room.
+	Replay(ctx context.Context, n *Notice) error
+}
+
+// link is an identity's bond to the endpoint it reads at. The last one to bind
+// wins.
+type link struct {
+	mu       sync.Mutex
+	endpoint Endpoint
+	// replay, while an endpoint is brought up to date, keeps what arrives
+	// meanwhile.
+	replay *replaying
+}
+
+type replaying struct {
+	kept  []*Notice
+	limit int
+	upTo  map[string]uint64 // by channel: the last sequence replayed
+}
+
+// deliver hands a notice to the endpoint, if there is one; arrived is called
+// before, so that counters never lag behind an answer.
+func (l *link) deliver(n *Notice, arrived func()) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.endpoint == nil {
+		return nil
+	}
+	arrived()
+	if l.replay == nil {
+		return l.endpoint.Deliver(n)
+	}
+	if len(l.replay.kept) >= l.replay.limit {
+		l.endpoint, l.replay = nil, nil
+		return fault.New(fault.SlowReader, "more than %d deliveries arrived during a replay", len(l.replay.kept))
+	}
+	l.replay.kept = append(l.replay.kept, n)
+	return nil
+}
+
+func (l *link) clear() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.endpoint, l.replay = nil, nil
+}
+
+// Bind makes an endpoint the one where an identity reads.
+func (h *Hub) Bind(agent string, at Endpoint) error {
+	_, err := h.bind(agent, at, nil)
+	return err
+}
+
+// BindReplaying does the same and replays what the identity has not acked,
+// after since: an id, or empty for everything. Live deliveries follow the
+// replay, without gap or repeat.
+func (h *Hub) BindReplaying(ctx context.Context, agent string, at Endpoint, since string) error {
+	r := &replaying{limit: h.opts.Limits.Replay, upTo: map[string]uint64{}}
+	m, err := h.bind(agent, at, r)
+	if err != nil {
+		return err
+	}
+	err = h.replayAll(ctx, m, at, r, since)
+	if done := m.link.goLive(r); done != nil && err == nil {
+		err = done
+	}
+	return err
+}
+
+func (h *Hub) bind(agent string, at Endpoint, r *replaying) (*member, error) {
+	if at == nil {
+		return nil, fault.New(fault.NotFound, "endpoint not attached")
+	}
+	m := h.registry.byID(agent)
+	if m == nil {
+		return nil, fault.New(fault.NotFound, "agent not registered: '%s'", agent)
+	}
+	m.link.mu.Lock()
+	defer m.link.mu.Unlock()
+	m.link.endpoint, m.link.replay = at, r
+	return m, nil
+}
+
+// goLive ends a replay: what arrived meanwhile follows, less what the replay
+// already had.
+func (l *link) goLive(r *replaying) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.replay != r {
+		return nil // bound anew, or cut off
+	}
+	l.replay = nil
+	for _, n := range r.kept {
+		if n.Envelope.Seq <= r.upTo[n.Channel.ID] {
+			continue
+		}
+		if err := l.endpoint.Deliver(n); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Unbind ends what an endpoint is bound to; identities bound elsewhere since
+// stay.
+func (h *Hub) Unbind(at Endpoint, agents ...string) {
+	for _, id := range agents {
+		m := h.registry.byID(id)
+		if m == nil {
+			continue
+		}
+		m.link.mu.Lock()
+		if m.link.endpoint == at {
+			m.link.endpoint, m.link.replay = nil, nil
+		}
+		m.link.mu.Unlock()
+	}
+}
+
+// Bound reports the endpoint at which an identity reads, if any.
+func (h *Hub) Bound(agent string) (endpointID string, ok bool) {
+	m := h.registry.byID(agent)
+	if m == nil {
+		return "", false
+	}
+	m.link.mu.Lock()
+	defer m.link.mu.Unlock()
+	if m.link.endpoint == nil {
+		return "", false
+	}
+	return m.link.endpoint.ID(), true
+}
+
+// inbox counts what an identity has been told and not answered, and how fast
+// it posts. It lives only while the hub does.
+type inbox struct {
+	mu      sync.Mutex
+	pending int64
+	used    bool // any envelope ever arrived
+	bucket  identity.Bucket
+	rate    identity.Rate
+}
+
+func (i *inbox) arrived() int64 {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.used = true
+	i.pending++
+	return i.pending
+}
+
+func (i *inbox) answered() {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.pending = max(i.pending-1, 0)
+}
+
+func (i *inbox) depth() int64 {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.pending
+}
+
+// take asks the rate; a changed rule starts with a full bucket.
+func (i *inbox) take(rate identity.Rate, now time.Time) (ok bool, wait time.Duration) {
+	if rate.PerMinute <= 0 {
+		return true, 0
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.rate != rate {
+		i.rate, i.bucket = rate, identity.NewBucket(rate)
+	}
+	return i.bucket.Take(now)
+}
+
+// Pending is how many envelopes an identity has not answered.
+func (h *Hub) Pending(agent string) int64 {
+	m := h.registry.byID(agent)
+	if m == nil {
+		return 0
+	}
+	return m.inbox.depth()
+}

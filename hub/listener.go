@@ -1,0 +1,124 @@
+package hub
+
+import (
+	"log/slog"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/parley-hub/parley/channel"
+	"github.com/parley-hub/parley/envelope"
+	"github.com/parley-hub/parley/identity"
+)
+
+// Listener is told what happened, after the fact and once it is durable, in
+// order for each channel. It is called on the hub's delivery path: it must
+// return soon, and it cannot stop anything. Embed Deaf to hear only some.
+type Listener interface {
+	EnvelopePosted(e *envelope.Envelope, m *channel.Metadata)
+	EnvelopeRejected(e *envelope.Envelope, err error)
+	DispatchFailed(e *envelope.Envelope, recipient string, err error)
+	ChannelEvent(ev ChannelEvent)
+	AgentEvent(ev AgentEvent)
+	ExpectationFired(channelID string, v Violation)
+	TurnFailed(channelID, agent, envelopeID, message string)
+	TaskEvent(ev TaskEvent)
+	InboxPressure(agent string, pending, limit int64)
+}
+
+// ChannelEvent tells of a channel's life: created, opened, closed, expired,
+// participant_hidden or participant_removed.
+type ChannelEvent struct {
+	Channel  string
+	Kind     string
+	Metadata *channel.Metadata
+	Reason   string
+	Agent    string // whom it concerns, if not all
+	At       time.Time
+}
+
+// AgentEvent tells of an identity's life: registered, unregistered,
+// resume_set, skill_set, rule_set or observation_recorded.
+type AgentEvent struct {
+	Agent      string
+	Kind       string
+	Passport   *identity.Passport
+	Resume     *identity.Resume
+	Rule       *identity.Rule
+	Removed    bool // skill_set: it was removed
+	Capability string
+	Outcome    identity.Outcome
+	At         time.Time
+}
+
+// TaskEvent tells of a task's end, and whatever else a client reports of one.
+type TaskEvent struct {
+	Task       string
+	Kind       string
+	Owner      string
+	Channel    string
+	Reason     string
+	Capability string
+	Outcome    string
+	StartedAt  time.Time
+	At         time.Time
+	Payload    []byte // as reported by a client; a JSON object
+}
+
+// Deaf hears nothing.
+type Deaf struct{}
+
+func (Deaf) EnvelopePosted(*envelope.Envelope, *channel.Metadata)    {}
+func (Deaf) EnvelopeRejected(*envelope.Envelope, error)              {}
+func (Deaf) DispatchFailed(*envelope.Envelope, string, error)        {}
+func (Deaf) ChannelEvent(ChannelEvent)                               {}
+func (Deaf) AgentEvent(AgentEvent)                                   {}
+func (Deaf) ExpectationFired(string, Violation)                      {}
+func (Deaf) TurnFailed(channelID, agent, envelopeID, message string) {}
+func (Deaf) TaskEvent(TaskEvent)                                     {}
+func (Deaf) InboxPressure(agent string, pending, limit int64)        {}
+
+// hooks fans out to the listeners, each on its own: one that panics is logged
+// and the next is told.
+type hooks struct {
+	mu        sync.RWMutex
+	listeners []Listener
+	log       *slog.Logger
+}
+
+func (h *hooks) init(listeners []Listener, log *slog.Logger) {
+	h.listeners = append([]Listener(nil), listeners...)
+	h.log = log
+}
+
+// Listen adds a listener to a running hub.
+func (h *Hub) Listen(l Listener) {
+	h.hooks.mu.Lock()
+	defer h.hooks.mu.Unlock()
+	h.hooks.listeners = append(h.hooks.listeners[:len(h.hooks.listeners):len(h.hooks.listeners)], l)
+}
+
+func (h *hooks) each(tell func(Listener)) {
+	h.mu.RLock()
+	listeners := h.listeners
+	h.mu.RUnlock()
+	for _, l := range listeners {
+		h.isolated(func() { tell(l) })
+	}
+}
+
+func (h *hooks) isolated(call func()) {
+	defer func() {
+		if r := recover(); r != nil {
+			h.log.Error("listener failed", "panic", r, "stack", string(debug.Stack()))
+		}
+	}()
+	call()
+}
+
+// count is how many listen; the audit is always one of them.
+func (h *hooks) count() int {
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	return len(h.listeners) + 1
+}

@@ -1,0 +1,212 @@
+package hub
+
+import (
+	"context"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/parley-hub/parley/channel"
+	"github.com/parley-hub/parley/envelope"
+	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/journal"
+)
+
+// metaRecord is one record of a channel's metadata: the creation, then what
+// changed.
+type metaRecord struct {
+	Created jsontext.Value `json:"created,omitzero"`
+	Change  *metaChange    `json:"change,omitzero"`
+}
+
+type metaChange struct {
+	State       string   `json:"state"`
+	ClosedAt    string   `json:"closed_at,omitzero"`
+	CloseReason string   `json:"close_reason,omitzero"`
+	PendingAcks []string `json:"pending_acks,omitzero"`
+	RejectedBy  []string `json:"rejected_by,omitzero"`
+}
+
+func encodeCreated(m *channel.Metadata) ([]byte, error) {
+	created, err := m.AppendJSON(nil)
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(metaRecord{Created: created})
+}
+
+func encodeChange(m *channel.Metadata) ([]byte, error) {
+	c := metaChange{
+		State: m.State.String(), CloseReason: m.CloseReason,
+		PendingAcks: m.PendingAcks, RejectedBy: m.RejectedBy,
+	}
+	if !m.ClosedAt.IsZero() {
+		c.ClosedAt = m.ClosedAt.Format(time.RFC3339Nano)
+	}
+	return json.Marshal(metaRecord{Change: &c})
+}
+
+func applyMeta(m *channel.Metadata, data []byte, shared *channel.Interner) (*channel.Metadata, error) {
+	var r metaRecord
+	if err := json.Unmarshal(data, &r); err != nil {
+		return m, err
+	}
+	if r.Change == nil {
+		return channel.DecodeMetadata(r.Created, shared)
+	}
+	state, err := channel.ParseLifecycle(r.Change.State)
+	if err != nil {
+		return m, err
+	}
+	next := *m
+	next.State, next.CloseReason = state, shared.Name(r.Change.CloseReason)
+	next.PendingAcks, next.RejectedBy = r.Change.PendingAcks, r.Change.RejectedBy
+	if r.Change.ClosedAt != "" {
+		if next.ClosedAt, err = envelope.ParseTime(r.Change.ClosedAt); err != nil {
+			return m, err
+		}
+	}
+	return &next, nil
+}
+
+// Channel returns a channel's metadata, as durable as it says.
+func (h *Hub) Channel(ctx context.Context, id string) (*channel.Metadata, error) {
+	return answer(ctx, h, id, func(ch *held) (*channel.Metadata, error) { return ch.meta, nil })
+}
+
+// State returns a channel's folded state in its adapter's own form.
+func (h *Hub) State(ctx context.Context, id string) (channel.State, error) {
+	return answer(ctx, h, id, func(ch *held) (channel.State, error) {
+		if ch.state == nil {
+			return nil, errNoState(ch)
+		}
+		return ch.state, nil
+	})
+}
+
+// answer computes something from a channel's fold, and releases it when the
+// last that it was computed from is durable. If that failed, it is computed
+// again from what is.
+func answer[T any](ctx context.Context, h *Hub, id string, compute func(*held) (T, error)) (T, error) {
+	for {
+		ch, err := h.lock(ctx, id)
+		if err != nil {
+			var none T
+			return none, err
+		}
+		result, err := compute(ch)
+		basis := ch.last
+		ch.mu.Unlock()
+		if h.closedCold(ch) {
+			h.release(ch)
+		}
+		again, waitErr := basis.released(ctx)
+		if waitErr != nil {
+			var none T
+			return none, waitErr
+		}
+		if !again {
+			return result, err
+		}
+	}
+}
+
+// release forgets an ended channel right away: it costs nothing.
+func (h *Hub) release(ch *held) {
+	ch.mu.Lock()
+	defer ch.mu.Unlock()
+	if !ch.gone && ch.meta != nil && ch.meta.State.Terminal() && ch.settled() {
+		h.channels.drop(ch)
+	}
+}
+
+func (h *Hub) closedCold(ch *held) bool {
+	ch.mu.Lock()
+	defer ch.mu.Unlock()
+	return ch.meta != nil && ch.meta.State.Terminal() && ch.settled()
+}
+
+func errNoState(ch *held) error {
+	if ch.broken != nil {
+		return fault.Wrap(fault.Protocol, ch.broken, "no adapter state: channel '%s' is quarantined: %v", ch.id, ch.broken)
+	}
+	return fault.New(fault.Protocol, "no adapter state: channel '%s' was first touched without its adapter; it is folded when a hub with that adapter opens it", ch.id)
+}
+
+// ListOptions selects channels.
+type ListOptions struct {
+	Agent  string            // only those it takes part in
+	Label  map[string]string // only those that carry all of these
+	Match  func(*channel.Metadata) bool
+	After  string // the last channel of the page before
+	Limit  int    // 0: 50
+	Newest bool   // the newest first
+}
+
+// Channels lists channels by age, ended ones too. Next goes on after the last,
+// and is empty at the end.
+func (h *Hub) Channels(ctx context.Context, o ListOptions) (list []*channel.Metadata, next string, err error) {
+	if o.Limit <= 0 {
+		o.Limit = 50
+	}
+	prefix := listPrefix(o)
+	scan := journal.ScanOptions{Prefix: prefix, Backward: o.Newest}
+	if o.After != "" && o.Newest {
+		scan.To = append(append([]byte{}, prefix...), o.After...)
+	} else if o.After != "" {
+		scan.From = append(append(append([]byte{}, prefix...), o.After...), 0)
+	}
+	for entry, err := range journal.Index(ctx, h.journal, h.shard(), scan) {
+		if err != nil {
+			return nil, "", unavailable(err)
+		}
+		m, err := h.peek(ctx, lastPart(entry.Key))
+		if fault.CodeOf(err) == fault.NotFound {
+			continue
+		}
+		if err != nil {
+			return nil, "", err
+		}
+		if !selected(m, o) {
+			continue
+		}
+		if len(list) == o.Limit {
+			return list, list[len(list)-1].ID, nil
+		}
+		list = append(list, m)
+	}
+	return list, "", nil
+}
+
+func listPrefix(o ListOptions) []byte {
+	if o.Agent != "" {
+		return key(indexMember, o.Agent, "")
+	}
+	for k, v := range o.Label {
+		return key(indexLabel, digest(k, v), "")
+	}
+	return []byte(indexChannel)
+}
+
+func selected(m *channel.Metadata, o ListOptions) bool {
+	for k, v := range o.Label {
+		if have, ok := m.Labels[k]; !ok || have != v {
+			return false
+		}
+	}
+	return o.Match == nil || o.Match(m)
+}
+
+// peek reads a channel's metadata without folding it.
+func (h *Hub) peek(ctx context.Context, id string) (*channel.Metadata, error) {
+	h.channels.mu.RLock()
+	_, loaded := h.channels.held[id]
+	h.channels.mu.RUnlock()
+	if loaded {
+		return h.Channel(ctx, id)
+	}
+	ch := &held{id: id}
+	err := h.loadMeta(ctx, ch)
+	return ch.meta, err
+}

@@ -1,0 +1,104 @@
+package hub
+
+import (
+	"log/slog"
+	"time"
+
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/parley-hub/parley/channel"
+	"github.com/parley-hub/parley/identity"
+)
+
+// Options configures a hub. The zero value of each field is a sensible hub.
+type Options struct {
+	// Adapters govern channels; without any, no channel can be opened.
+	Adapters []channel.Adapter
+	// Auth proves identities; nil accepts the scheme none only.
+	Auth *identity.AuthRegistry
+	// Arbiter decides who may do what; nil enforces each identity's rule.
+	Arbiter Arbiter
+	// Listeners are told what happened, in this order, after the audit.
+	Listeners []Listener
+	// Evaluators and Handlers are added to the built-in expectations.
+	Evaluators map[string]Evaluator
+	Handlers   map[string]Handler
+	// Remotes forward to identities of other hubs, by their auth scheme.
+	Remotes map[string]Remote
+	// Tracing records spans; nil records none and leaves trace ids alone.
+	Tracing trace.TracerProvider
+	Log     *slog.Logger     // nil: slog.Default()
+	Now     func() time.Time // nil: time.Now
+
+	// TrustClients lets any registered identity post to any channel, as AG2's
+	// own hub does, and leaves judging it to the adapter.
+	TrustClients bool
+
+	InviteAckTimeout time.Duration // 0: 25 s, just under a client's own patience
+	// TTLSweep and ExpectationSweep are how often to look for what is due; 0
+	// is 30 s and 10 s, negative is never: Sweep then does it by hand.
+	TTLSweep         time.Duration
+	ExpectationSweep time.Duration
+	// HoldFor is how long a supervisor's word waits for the round in flight;
+	// 0: 30 s.
+	HoldFor time.Duration
+	// IdempotencyWindow is how long a key is remembered; 0: 24 h.
+	IdempotencyWindow time.Duration
+	// ReserveIDs is how far ahead ids are reserved; 0: a minute.
+	ReserveIDs time.Duration
+	// EvictAfter is how long a channel stays folded untouched; 0: 10 min.
+	EvictAfter time.Duration
+
+	Limits Limits
+}
+
+// Limits bound what a hub holds. Zero is the default given with each.
+type Limits struct {
+	Agents         int // 100,000 registered identities
+	Participants   int // 1,000 in one channel
+	EventBytes     int // 1 MiB of one payload
+	InFlight       int // 65,536 posts ordered but not yet answered
+	LoadedChannels int // 200,000 folded at once; the longest untouched go first
+	Replay         int // 4,096 live deliveries kept while a reader is replayed to
+	Held           int // 16 supervisors' words waiting in one channel
+	Inbox          int // 4,096 deliveries waiting in an in-process inbox
+}
+
+func (o Options) withDefaults() Options {
+	if o.Auth == nil {
+		o.Auth = identity.NewAuthRegistry()
+	}
+	if o.Arbiter == nil {
+		o.Arbiter = Rules{}
+	}
+	if o.Log == nil {
+		o.Log = slog.Default()
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	setDefault(&o.InviteAckTimeout, 25*time.Second)
+	setDefault(&o.TTLSweep, 30*time.Second)
+	setDefault(&o.ExpectationSweep, 10*time.Second)
+	setDefault(&o.HoldFor, 30*time.Second)
+	setDefault(&o.IdempotencyWindow, 24*time.Hour)
+	setDefault(&o.ReserveIDs, time.Minute)
+	setDefault(&o.EvictAfter, 10*time.Minute)
+	l := &o.Limits
+	setDefault(&l.Agents, 100_000)
+	setDefault(&l.Participants, 1_000)
+	setDefault(&l.EventBytes, 1<<20)
+	setDefault(&l.InFlight, 65_536)
+	setDefault(&l.LoadedChannels, 200_000)
+	setDefault(&l.Replay, 4_096)
+	setDefault(&l.Held, 16)
+	setDefault(&l.Inbox, 4_096)
+	return o
+}
+
+func setDefault[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}

@@ -1,0 +1,125 @@
+package hub
+
+import (
+	"context"
+	"iter"
+	"time"
+
+	"github.com/parley-hub/parley/channel"
+	"github.com/parley-hub/parley/envelope"
+	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/journal"
+)
+
+// Log reads a channel's history from one sequence to another, both included; 0
+// is open. Nobody's point of view is applied: it is the whole log.
+func (h *Hub) Log(ctx context.Context, channelID string, from, to uint64) iter.Seq2[*envelope.Envelope, error] {
+	log := channelPartition(channelID).In(familyHistory, only)
+	return func(yield func(*envelope.Envelope, error) bool) {
+		for entry, err := range journal.Records(ctx, h.journal, log, journal.ReadOptions{From: from, To: to}) {
+			var e *envelope.Envelope
+			if err == nil {
+				e, err = decodeEntry(entry)
+			}
+			if !yield(e, unavailable(err)) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// Length is how many envelopes a channel's history holds; an unknown channel
+// holds none.
+func (h *Hub) Length(ctx context.Context, channelID string) (uint64, error) {
+	head, err := h.journal.Head(ctx, channelPartition(channelID).In(familyHistory, only))
+	return head.Durable.Seq, unavailable(err)
+}
+
+// Position is where a channel's history ends now.
+func (h *Hub) Position(ctx context.Context, channelID string) (journal.Position, error) {
+	head, err := h.journal.Head(ctx, channelPartition(channelID).In(familyHistory, only))
+	return head.Durable.Position(), unavailable(err)
+}
+
+// Answer finds the last envelope by which a sender answered another in a
+// channel that has not ended; nil if there is none.
+func (h *Hub) Answer(ctx context.Context, channelID, sender, cause string) (*envelope.Envelope, error) {
+	if cause == "" {
+		return nil, nil
+	}
+	m, err := h.Channel(ctx, channelID)
+	if fault.CodeOf(err) == fault.NotFound || err == nil && m.State.Terminal() {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	k := causeKey(channelID, sender, cause)
+	page, err := h.journal.Scan(ctx, h.shard(), journal.ScanOptions{Prefix: k, Limits: journal.Limits{Entries: 1}})
+	if err != nil {
+		return nil, unavailable(err)
+	}
+	if len(page.Entries) == 0 {
+		return nil, nil
+	}
+	return h.envelopeAt(ctx, channelID, decodeUint(page.Entries[0].Value))
+}
+
+// Turn is a turn that an identity has to take.
+type Turn struct {
+	Channel    string
+	Trigger    string // the envelope to answer; empty before anyone has spoken
+	ExpectedAt time.Time
+}
+
+// Turns lists the turns that are an identity's to take, by age of the channel.
+func (h *Hub) Turns(ctx context.Context, agent string) ([]Turn, error) {
+	var turns []Turn
+	scan := journal.ScanOptions{Prefix: key(indexTurn, agent, "")}
+	for entry, err := range journal.Index(ctx, h.journal, h.shard(), scan) {
+		if err != nil {
+			return nil, unavailable(err)
+		}
+		turn, err := answer(ctx, h, lastPart(entry.Key), func(ch *held) (*Turn, error) {
+			return h.turnOf(ch, agent), nil
+		})
+		if err != nil && fault.CodeOf(err) != fault.NotFound {
+			return nil, err
+		}
+		if turn != nil {
+			turns = append(turns, *turn)
+		}
+	}
+	return turns, nil
+}
+
+func (h *Hub) turnOf(ch *held, agent string) *Turn {
+	if ch.meta.State.Terminal() || ch.state == nil {
+		return nil
+	}
+	expected, ok := ch.adapter.Expected(ch.meta, ch.state)
+	if !ok || expected.Agent != agent {
+		return nil
+	}
+	at := h.now().UTC()
+	if expected.Trigger != "" && !ch.watch.triggered.IsZero() {
+		at = ch.watch.triggered
+	}
+	return &Turn{Channel: ch.id, Trigger: expected.Trigger, ExpectedAt: at}
+}
+
+// Expected names who must speak next in a channel, if its adapter takes turns.
+func (h *Hub) Expected(ctx context.Context, channelID string) (turn channel.Turn, ok bool, err error) {
+	type result struct {
+		turn channel.Turn
+		ok   bool
+	}
+	r, err := answer(ctx, h, channelID, func(ch *held) (result, error) {
+		if ch.state == nil {
+			return result{}, errNoState(ch)
+		}
+		turn, ok := ch.adapter.Expected(ch.meta, ch.state)
+		return result{turn, ok}, nil
+	})
+	return r.turn, r.ok, err
+}

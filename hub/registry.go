@@ -1,0 +1,188 @@
+package hub
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/identity"
+)
+
+// Profile is what is known of an identity. It is a snapshot: nothing in it may
+// be changed.
+type Profile struct {
+	Passport *identity.Passport
+	Resume   *identity.Resume
+	Rule     *identity.Rule
+	Skill    *string
+}
+
+// ID is the identity's id.
+func (p Profile) ID() string { return p.Passport.AgentID }
+
+// member is a registered identity: its profile, and what lives only while the
+// hub does.
+type member struct {
+	id      string
+	current atomic.Pointer[record]
+
+	// write serializes changes of the profile.
+	write sync.Mutex
+	// opening serializes the opening of channels where their number is bounded.
+	opening sync.Mutex
+
+	inbox inbox
+	link  link
+}
+
+func (m *member) profile() Profile { return m.current.Load().Profile }
+func (m *member) name() string     { return m.current.Load().Passport.Name }
+
+// registry is every identity in memory, by id, by name and in order.
+type registry struct {
+	mu    sync.RWMutex
+	ids   map[string]*member
+	names map[string]*member
+	order []*member // by id, which is by age
+}
+
+func (r *registry) byID(id string) *member {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	return r.ids[id]
+}
+
+func (r *registry) byName(name string) *member {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	return r.names[name]
+}
+
+func (r *registry) all() []*member {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	return slices.Clone(r.order)
+}
+
+func (r *registry) size() int {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	return len(r.order)
+}
+
+func (r *registry) add(m *member) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.ids == nil {
+		r.ids, r.names = map[string]*member{}, map[string]*member{}
+	}
+	r.ids[m.id] = m
+	r.names[m.name()] = m
+	at, _ := slices.BinarySearchFunc(r.order, m.id, compareMember)
+	r.order = slices.Insert(r.order, at, m)
+}
+
+func (r *registry) remove(m *member) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.ids[m.id] != m {
+		return
+	}
+	delete(r.ids, m.id)
+	if r.names[m.name()] == m {
+		delete(r.names, m.name())
+	}
+	if at, ok := slices.BinarySearchFunc(r.order, m.id, compareMember); ok {
+		r.order = slices.Delete(r.order, at, at+1)
+	}
+}
+
+func (r *registry) unbindAll() {
+	for _, m := range r.all() {
+		m.link.clear()
+	}
+}
+
+func compareMember(m *member, id string) int { return cmp.Compare(m.id, id) }
+
+// require returns the member or the refusal of an unknown id.
+func (r *registry) require(id string) (*member, error) {
+	if m := r.byID(id); m != nil {
+		return m, nil
+	}
+	return nil, fault.New(fault.NotFound, "agent '%s' not found: nobody is registered under that id", id)
+}
+
+// Agent returns an identity by name or, failing that, by id.
+func (h *Hub) Agent(nameOrID string) (Profile, error) {
+	if m := h.registry.byName(nameOrID); m != nil {
+		return m.profile(), nil
+	}
+	m, err := h.registry.require(nameOrID)
+	if err != nil {
+		return Profile{}, err
+	}
+	return m.profile(), nil
+}
+
+// AgentByID returns an identity by id only.
+func (h *Hub) AgentByID(id string) (Profile, error) {
+	m, err := h.registry.require(id)
+	if err != nil {
+		return Profile{}, err
+	}
+	return m.profile(), nil
+}
+
+// FindAgent returns the id that a name has.
+func (h *Hub) FindAgent(name string) (id string, ok bool) {
+	m := h.registry.byName(name)
+	if m == nil {
+		return "", false
+	}
+	return m.id, true
+}
+
+// Name returns the name that an id has, or the id itself if nobody has it.
+func (h *Hub) Name(id string) string {
+	if m := h.registry.byID(id); m != nil {
+		return m.name()
+	}
+	return id
+}
+
+// AgentQuery selects and orders identities.
+type AgentQuery struct {
+	identity.Query
+	ByName bool // else in the order of registration
+	Limit  int  // zero or less selects none
+}
+
+// Agents lists identities.
+func (h *Hub) Agents(q AgentQuery) []Profile {
+	var found []Profile
+	for _, m := range h.registry.all() {
+		p := m.profile()
+		if q.Matches(p.Passport, p.Resume) {
+			found = append(found, p)
+		}
+	}
+	if q.ByName {
+		slices.SortStableFunc(found, func(a, b Profile) int { return cmp.Compare(a.Passport.Name, b.Passport.Name) })
+	}
+	return found[:min(max(q.Limit, 0), len(found))]
+}
+
+// Capabilities maps each capability to the ids that claim or have shown it,
+// sorted.
+func (h *Hub) Capabilities() map[string][]string {
+	caps := map[string][]string{}
+	for _, m := range h.registry.all() {
+		for _, c := range m.profile().Resume.Capabilities() {
+			caps[c] = append(caps[c], m.id)
+		}
+	}
+	return caps
+}

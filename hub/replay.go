@@ -1,0 +1,135 @@
+package hub
+
+import (
+	"context"
+	"sort"
+
+	"github.com/parley-hub/parley/channel"
+	"github.com/parley-hub/parley/envelope"
+	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/journal"
+)
+
+// replayAll sends an identity what it has not acked, channel by channel, the
+// oldest first. Channels that have ended are not replayed.
+func (h *Hub) replayAll(ctx context.Context, m *member, at Endpoint, r *replaying, since string) error {
+	scan := journal.ScanOptions{Prefix: key(indexTurn, m.id, "")}
+	for entry, err := range journal.Index(ctx, h.journal, h.shard(), scan) {
+		if err != nil {
+			return unavailable(err)
+		}
+		id := lastPart(entry.Key)
+		meta, err := h.Channel(ctx, id)
+		if fault.CodeOf(err) == fault.NotFound {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		last, err := h.replayChannel(ctx, m, at, meta, since)
+		if err != nil {
+			return err
+		}
+		r.upTo[id] = last
+	}
+	return nil
+}
+
+// replayChannel sends what follows the cursor, and since if that is later, and
+// returns the last sequence that it looked at.
+func (h *Hub) replayChannel(ctx context.Context, m *member, at Endpoint, meta *channel.Metadata, since string) (uint64, error) {
+	adapter := h.adapterOf(meta.Manifest.Key())
+	if meta.State.Terminal() || adapter == nil {
+		return 0, nil
+	}
+	cursor, err := h.Cursor(ctx, m.id, meta.ID)
+	if err != nil {
+		return 0, err
+	}
+	after := max(cursor, since)
+	from, err := h.seqAfter(ctx, meta.ID, after)
+	if err != nil {
+		return 0, err
+	}
+	last := from - 1
+	log := channelPartition(meta.ID).In(familyHistory, only)
+	for entry, err := range journal.Records(ctx, h.journal, log, journal.ReadOptions{From: from}) {
+		if err != nil {
+			return last, unavailable(err)
+		}
+		e, err := decodeEntry(entry)
+		if err != nil {
+			return last, err
+		}
+		last = entry.Seq
+		if !h.replays(adapter, meta, e, m.id) {
+			continue
+		}
+		if err := at.Replay(ctx, &Notice{Envelope: e, Channel: meta, Recipient: m.id, Replayed: true, Shared: &Shared{}}); err != nil {
+			return last, err
+		}
+		if ch := h.channels.get(meta.ID); ch != nil {
+			ch.delivered(m.id, e)
+		}
+	}
+	return last, nil
+}
+
+// replays reports whether an envelope belongs into an identity's replay: what
+// others said to it, without the answers to invitations, which nobody is told.
+func (h *Hub) replays(a channel.Adapter, meta *channel.Metadata, e *envelope.Envelope, agent string) bool {
+	if e.Sender == agent || e.ExpiredAt(h.now()) {
+		return false
+	}
+	if e.Type == envelope.TypeInviteAck || e.Type == envelope.TypeInviteReject {
+		return false
+	}
+	return a.Visible(meta, nil, e, agent)
+}
+
+// seqAfter finds the first record whose id is above one. Ids grow with the
+// sequence, so it is searched for by halves.
+func (h *Hub) seqAfter(ctx context.Context, channelID, id string) (uint64, error) {
+	if id == "" {
+		return 1, nil
+	}
+	log := channelPartition(channelID).In(familyHistory, only)
+	head, err := h.journal.Head(ctx, log)
+	if err != nil {
+		return 0, unavailable(err)
+	}
+	var failed error
+	n := sort.Search(int(head.Durable.Seq), func(i int) bool {
+		if failed != nil {
+			return true
+		}
+		e, err := h.envelopeAt(ctx, channelID, uint64(i)+1)
+		if err != nil {
+			failed = err
+			return true
+		}
+		return e.ID > id
+	})
+	return uint64(n) + 1, failed
+}
+
+func (h *Hub) envelopeAt(ctx context.Context, channelID string, seq uint64) (*envelope.Envelope, error) {
+	log := channelPartition(channelID).In(familyHistory, only)
+	page, err := h.journal.Read(ctx, log, journal.ReadOptions{From: seq, To: seq})
+	if err != nil {
+		return nil, unavailable(err)
+	}
+	if len(page.Entries) == 0 {
+		return nil, fault.New(fault.NotFound, "channel '%s' has no record %d", channelID, seq)
+	}
+	return decodeEntry(page.Entries[0])
+}
+
+func decodeEntry(entry journal.Entry) (*envelope.Envelope, error) {
+	e, err := envelope.Unmarshal(entry.Data)
+	if err != nil {
+		return nil, fault.Wrap(fault.Internal, err, "record %d cannot be read: %v", entry.Seq, err)
+	}
+	e.Seq = entry.Seq
+	return e, nil
+}

@@ -1,0 +1,178 @@
+package hub
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/parley-hub/parley/channel"
+	"github.com/parley-hub/parley/envelope"
+	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/journal"
+)
+
+// sideRecord is one record of a channel's side log: the hub's bookkeeping, and
+// envelopes that adapters keep out of the history.
+type sideRecord struct {
+	Kind  string   `json:"kind"`
+	Agent string   `json:"agent,omitzero"`
+	Fired []string `json:"fired,omitzero"`
+	// Envelope is the binary record of an adapter's side draft.
+	Envelope []byte `json:"envelope,omitzero"`
+}
+
+const (
+	sideScheduled = "scheduled" // deadlines were set or moved
+	sideOpened    = "opened"
+	sideEnded     = "ended"
+	sideFired     = "fired"    // expectations that fired, and fire no more
+	sideHidden    = "hidden"   // a participant is told nothing until it speaks
+	sideUnhidden  = "unhidden" // it spoke
+	sideRemoved   = "removed"  // a participant may not speak any more
+	sideDraft     = "draft"
+)
+
+// marks is what the side log says of a channel.
+type marks struct {
+	fired []string // keys of expectations
+	hid   []string // participants
+	out   []string // participants
+}
+
+func (m *marks) hidden(agent string) bool  { return slices.Contains(m.hid, agent) }
+func (m *marks) removed(agent string) bool { return slices.Contains(m.out, agent) }
+
+func (m marks) after(r sideRecord) marks {
+	switch r.Kind {
+	case sideFired:
+		m.fired = append(slices.Clip(m.fired), r.Fired...)
+	case sideHidden:
+		m.hid = append(slices.Clip(m.hid), r.Agent)
+	case sideUnhidden:
+		m.hid = without(m.hid, r.Agent)
+	case sideRemoved:
+		m.out = append(slices.Clip(m.out), r.Agent)
+	}
+	return m
+}
+
+func (m marks) none() bool { return len(m.fired)+len(m.hid)+len(m.out) == 0 }
+
+// sideNote adds a record to the side log; finish may add what it does to the
+// index.
+func (w *writing) sideNote(r sideRecord, finish func(*journal.Record)) {
+	data, err := json.Marshal(r)
+	if err != nil {
+		panic("hub: side record: " + err.Error()) // plain strings always encode
+	}
+	record := journal.Record{Data: data}
+	if finish != nil {
+		finish(&record)
+	}
+	w.side = append(w.side, record)
+	next := w.currentMarks().after(r)
+	if !next.none() || w.marks != nil {
+		w.marks = &next
+	}
+}
+
+func (w *writing) currentMarks() marks {
+	switch {
+	case w.marks != nil:
+		return *w.marks
+	case w.ch.rare != nil:
+		return w.ch.rare.marks
+	}
+	return marks{}
+}
+
+func (h *Hub) loadSide(ctx context.Context, ch *held) error {
+	var m marks
+	log := channelPartition(ch.id).In(familySide, only)
+	for entry, err := range journal.Records(ctx, h.journal, log, journal.ReadOptions{}) {
+		if err != nil {
+			return unavailable(err)
+		}
+		var r sideRecord
+		if err := json.Unmarshal(entry.Data, &r); err != nil {
+			return fault.Wrap(fault.Internal, err, "side record %d of channel '%s' cannot be read: %v", entry.Seq, ch.id, err)
+		}
+		m = m.after(r)
+		ch.heads.side = entry.Seq
+	}
+	if !m.none() {
+		ch.more().marks = m
+	}
+	return nil
+}
+
+// sideEnvelope writes an adapter's envelope into the side log, stamped.
+func (w *writing) sideEnvelope(e *envelope.Envelope) error {
+	id, err := w.hub.minter.Mint(w.now, w.lastID)
+	if err != nil {
+		return unavailable(err)
+	}
+	e.ID, e.CreatedAt, e.Channel = id, w.now, w.ch.id
+	data, err := e.Append(nil)
+	if err != nil {
+		return fault.Wrap(fault.TooLarge, err, "%v", err)
+	}
+	w.sideNote(sideRecord{Kind: sideDraft, Envelope: data}, nil)
+	return nil
+}
+
+// Side returns the envelopes that the channel's adapter keeps beside its
+// history, in order.
+func (h *Hub) Side(ctx context.Context, channelID string) ([]*envelope.Envelope, error) {
+	var found []*envelope.Envelope
+	log := channelPartition(channelID).In(familySide, only)
+	for entry, err := range journal.Records(ctx, h.journal, log, journal.ReadOptions{}) {
+		if err != nil {
+			return nil, unavailable(err)
+		}
+		var r sideRecord
+		if err := json.Unmarshal(entry.Data, &r, jsontext.AllowDuplicateNames(true)); err != nil || r.Kind != sideDraft {
+			continue
+		}
+		e, err := envelope.Unmarshal(r.Envelope)
+		if err != nil {
+			return nil, fault.Wrap(fault.Internal, err, "%v", err)
+		}
+		e.Seq = entry.Seq
+		found = append(found, e)
+	}
+	return found, nil
+}
+
+// watchFrom sets a new channel's deadlines.
+func (w *writing) watchFrom(m *channel.Metadata) error {
+	w.sideNote(sideRecord{Kind: sideScheduled}, func(r *journal.Record) {
+		if !m.ExpiresAt.IsZero() {
+			r.Put = append(r.Put, journal.IndexPut{Key: dueKey(dueTTL, m.ExpiresAt, m.ID)})
+		}
+		if len(m.PendingAcks) > 0 {
+			r.Put = append(r.Put, journal.IndexPut{Key: dueKey(dueInvite, w.inviteDue(), m.ID)})
+		}
+	})
+	return nil
+}
+
+// inviteDue is when an opening fails for want of acks.
+func (w *writing) inviteDue() time.Time { return w.meta.CreatedAt.Add(w.hub.opts.InviteAckTimeout) }
+
+// deadlines sets what an adapter wants to be reminded of. One that was set
+// before stays set: the adapter, asked again, knows better.
+func (w *writing) deadlines(list []channel.Deadline) error {
+	for _, d := range list {
+		if d.At.IsZero() {
+			continue
+		}
+		w.sideNote(sideRecord{Kind: sideScheduled}, func(r *journal.Record) {
+			r.Put = append(r.Put, journal.IndexPut{Key: dueKey(dueAdapter, d.At, w.ch.id), Value: []byte(d.Name)})
+		})
+	}
+	return nil
+}

@@ -1,0 +1,55 @@
+package hub
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"github.com/parley-hub/parley/fault"
+)
+
+// stats count what the hub did since it was opened.
+type stats struct {
+	loaded      atomic.Int64 // channels folded from the journal
+	foldedBytes atomic.Int64 // read for that
+
+	mu      sync.Mutex
+	refused map[fault.Code]int64
+}
+
+func (s *stats) refuse(code fault.Code) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.refused == nil {
+		s.refused = map[fault.Code]int64{}
+	}
+	s.refused[code]++
+}
+
+// Stats is a snapshot of a hub's counters.
+type Stats struct {
+	ChannelsLoaded int64 // folded from the journal since opening
+	BytesFolded    int64
+	Refused        map[fault.Code]int64
+	Loaded         int // channels in memory now
+	Waiting        int // batches on their way now
+}
+
+// Stats returns the counters.
+func (h *Hub) Stats() Stats {
+	s := Stats{
+		ChannelsLoaded: h.stats.loaded.Load(),
+		BytesFolded:    h.stats.foldedBytes.Load(),
+		Refused:        map[fault.Code]int64{},
+		Loaded:         h.channels.size(),
+		Waiting:        len(h.delivery.slots),
+	}
+	h.stats.mu.Lock()
+	defer h.stats.mu.Unlock()
+	for code, n := range h.stats.refused {
+		s.Refused[code] = n
+	}
+	return s
+}
+
+// shard is the one shard of the engines there are so far.
+func (h *Hub) shard() int { return 0 }

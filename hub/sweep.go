@@ -1,0 +1,120 @@
+package hub
+
+import (
+	"context"
+	"time"
+
+	"github.com/parley-hub/parley/channel"
+	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/journal"
+)
+
+// sweepers look for what is due. Deadlines are a durable index ordered by
+// time, so a sweep reads what is due and loads only those channels.
+type sweepers struct{}
+
+func (h *Hub) startSweepers(ctx context.Context) {
+	every := func(interval time.Duration, sweep func(context.Context)) {
+		if interval <= 0 {
+			return
+		}
+		h.done.Go(func() {
+			ticker := time.NewTicker(interval)
+			defer ticker.Stop()
+			for {
+				select {
+				case <-ctx.Done():
+					return
+				case <-ticker.C:
+					h.hooks.isolated(func() { sweep(ctx) })
+				}
+			}
+		})
+	}
+	every(h.opts.TTLSweep, func(ctx context.Context) { h.SweepTTL(ctx) })
+	every(h.opts.ExpectationSweep, func(ctx context.Context) { h.SweepExpectations(ctx) })
+	every(min(time.Second, h.opts.InviteAckTimeout), func(ctx context.Context) { h.SweepInvites(ctx) })
+	every(h.opts.EvictAfter, func(context.Context) { h.evict(h.now().Add(-h.opts.EvictAfter)) })
+}
+
+// SweepInvites ends openings that nobody answered in time.
+func (h *Hub) SweepInvites(ctx context.Context) int {
+	return h.sweep(ctx, dueInvite, func(id string) error {
+		return h.endIf(ctx, id, func(m *channel.Metadata) bool { return m.State == channel.Pending }, func(w *writing) error {
+			return w.end(channel.Closed, "invite_timeout")
+		})
+	})
+}
+
+// SweepTTL ends channels and tasks whose time has run out.
+func (h *Hub) SweepTTL(ctx context.Context) int {
+	n := h.sweep(ctx, dueTTL, func(id string) error {
+		return h.endIf(ctx, id, func(*channel.Metadata) bool { return true }, func(w *writing) error {
+			return w.end(channel.Expired, "ttl_expired")
+		})
+	})
+	return n + h.sweepTasks(ctx)
+}
+
+// SweepExpectations looks at the channels whose expectations may be due.
+func (h *Hub) SweepExpectations(ctx context.Context) int { return 0 }
+
+func (h *Hub) sweepTasks(context.Context) int { return 0 }
+
+// sweep hands every due id of a kind to act. One that fails is tried again at
+// the next sweep and stops no other.
+func (h *Hub) sweep(ctx context.Context, kind string, act func(id string) error) (n int) {
+	now := h.now()
+	scan := journal.ScanOptions{Prefix: key(indexDue, kind, ""), To: dueKey(kind, now.Add(1), "")}
+	for entry, err := range journal.Index(ctx, h.journal, h.shard(), scan) {
+		if err != nil {
+			h.log.Error("sweep failed", "kind", kind, "error", err)
+			return n
+		}
+		id := lastPart(entry.Key)
+		if err := act(id); err != nil {
+			h.log.Error("sweep could not act", "kind", kind, "id", id, "error", err)
+			continue
+		}
+		n++
+		h.forgetDue(ctx, id, entry.Key)
+	}
+	return n
+}
+
+// endIf ends a channel that has not ended and meets a condition.
+func (h *Hub) endIf(ctx context.Context, id string, cond func(*channel.Metadata) bool, end func(*writing) error) error {
+	m, err := h.Channel(ctx, id)
+	if fault.CodeOf(err) == fault.NotFound {
+		return nil
+	}
+	if err != nil || m.State.Terminal() || !cond(m) {
+		return err
+	}
+	_, err = h.endChannel(ctx, id, func(w *writing) error {
+		if !cond(w.meta) {
+			return nil
+		}
+		return end(w)
+	})
+	return err
+}
+
+// forgetDue removes a deadline that was acted on, if the act did not.
+func (h *Hub) forgetDue(ctx context.Context, id string, due []byte) {
+	page, err := h.journal.Scan(ctx, h.shard(), journal.ScanOptions{Prefix: due, Limits: journal.Limits{Entries: 1}})
+	if err != nil || len(page.Entries) == 0 {
+		return
+	}
+	ch, err := h.lock(ctx, id)
+	if err != nil {
+		return
+	}
+	w := h.write(ch)
+	w.sideNote(sideRecord{Kind: sideScheduled}, func(r *journal.Record) { r.Remove = append(r.Remove, due) })
+	_, err = w.order(ctx)
+	ch.mu.Unlock()
+	if err != nil {
+		h.log.Warn("deadline not removed", "id", id, "error", err)
+	}
+}

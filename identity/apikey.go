@@ -1,0 +1,107 @@
+package identity
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/hex"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/parley-hub/parley/fault"
+)
+
+// SchemeAPIKey is the scheme of tokens looked up by name.
+const SchemeAPIKey = "api_key"
+
+// KeyHash stands for a token without telling it.
+type KeyHash [sha256.Size]byte
+
+// HashKey hashes a token. Tokens are long and random, so no salt is needed.
+func HashKey(token string) KeyHash { return sha256.Sum256([]byte(token)) }
+
+// Matches reports, in constant time, whether a token is the one hashed.
+func (h KeyHash) Matches(token string) bool {
+	other := HashKey(token)
+	return subtle.ConstantTimeCompare(h[:], other[:]) == 1
+}
+
+func (h KeyHash) String() string { return hex.EncodeToString(h[:]) }
+
+// MarshalText writes the hash as hex.
+func (h KeyHash) MarshalText() ([]byte, error) { return []byte(h.String()), nil }
+
+// UnmarshalText reads what MarshalText wrote.
+func (h *KeyHash) UnmarshalText(text []byte) error {
+	if hex.DecodedLen(len(text)) != len(h) {
+		return fault.New(fault.Invalid, "a key's hash has %d hex digits, not %d", 2*len(h), len(text))
+	}
+	if _, err := hex.Decode(h[:], text); err != nil {
+		return fault.Wrap(fault.Invalid, err, "a key's hash is not hex: %v", err)
+	}
+	return nil
+}
+
+// APIKey proves identities by token, looked up by the passport's name. Several
+// tokens may be good for one name, so that one can replace another.
+type APIKey struct {
+	static  map[string][]KeyHash
+	resolve func(ctx context.Context, name string) ([]KeyHash, error)
+}
+
+// NewAPIKey makes an authenticator from tokens by name, kept as hashes, and a
+// resolver for all other names. Either may be nil.
+func NewAPIKey(tokens map[string]string, resolve func(ctx context.Context, name string) ([]KeyHash, error)) *APIKey {
+	a := &APIKey{static: make(map[string][]KeyHash, len(tokens)), resolve: resolve}
+	for name, token := range tokens {
+		a.static[name] = []KeyHash{HashKey(token)}
+	}
+	return a
+}
+
+// Scheme is api_key.
+func (*APIKey) Scheme() string { return SchemeAPIKey }
+
+// Validate checks the claim's token against the keys of the passport's name.
+func (a *APIKey) Validate(ctx context.Context, p *Passport, claim []byte) error {
+	token, ok := tokenOf(claim)
+	if !ok {
+		return fault.New(fault.AuthFailed, "api_key claim is missing required string field 'token'")
+	}
+	keys, ok := a.static[p.Name]
+	if !ok && a.resolve != nil {
+		resolved, err := a.resolve(ctx, p.Name)
+		if err != nil {
+			return fault.Wrap(fault.Unavailable, err, "the keys of %q cannot be read: %v", p.Name, err)
+		}
+		keys = resolved
+	}
+	if len(keys) == 0 {
+		return fault.New(fault.AuthFailed, "no api_key registered for %q; an operator makes one with: parley keys add --agent NAME", p.Name)
+	}
+	matched := false
+	for _, key := range keys {
+		// Every key is tried, so that time tells nothing of which one it was.
+		matched = key.Matches(token) || matched
+	}
+	if !matched {
+		return fault.New(fault.AuthFailed, "api_key mismatch for %q", p.Name)
+	}
+	return nil
+}
+
+// tokenOf reads a claim's token; anything but a non-empty string is none.
+func tokenOf(claim []byte) (string, bool) {
+	var fields struct {
+		Token jsontext.Value `json:"token"`
+	}
+	if len(claim) == 0 || json.Unmarshal(claim, &fields) != nil || fields.Token.Kind() != '"' {
+		return "", false
+	}
+	var token string
+	if json.Unmarshal(fields.Token, &token) != nil {
+		return "", false
+	}
+	return token, token != ""
+}

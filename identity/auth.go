@@ -1,0 +1,98 @@
+package identity
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/parley-hub/parley/fault"
+)
+
+// SchemeNone is the scheme that asks for nothing.
+const SchemeNone = "none"
+
+// Authenticator proves identities under one scheme. An error without a code of
+// the catalogue counts as a failed proof.
+type Authenticator interface {
+	Scheme() string
+	Validate(ctx context.Context, p *Passport, claim []byte) error
+}
+
+// AuthRegistry holds one authenticator for each scheme. It does not change
+// once made.
+type AuthRegistry struct {
+	schemes map[string]Authenticator
+}
+
+// NewAuthRegistry makes a registry; of two for one scheme the later one counts.
+// Without any it knows only the scheme none.
+func NewAuthRegistry(authenticators ...Authenticator) *AuthRegistry {
+	if len(authenticators) == 0 {
+		authenticators = []Authenticator{None{}}
+	}
+	r := &AuthRegistry{schemes: map[string]Authenticator{}}
+	for _, a := range authenticators {
+		r.schemes[a.Scheme()] = a
+	}
+	return r
+}
+
+// Schemes lists the known schemes, sorted.
+func (r *AuthRegistry) Schemes() []string { return slices.Sorted(maps.Keys(r.schemes)) }
+
+// Verify checks a claim under a scheme for an identity. The scheme must be the
+// one the identity was registered with: otherwise none would unlock them all.
+func (r *AuthRegistry) Verify(ctx context.Context, p *Passport, scheme string, claim []byte) error {
+	a, ok := r.schemes[scheme]
+	if !ok {
+		return fault.New(fault.AuthFailed, "unknown auth scheme %.100q; known: %s", scheme, strings.Join(r.Schemes(), ", "))
+	}
+	if scheme != p.Auth.Scheme {
+		return fault.New(fault.AuthFailed, "auth scheme %q does not match the one that %q was registered with", scheme, p.Name)
+	}
+	if err := a.Validate(ctx, p, claim); err != nil {
+		if fault.CodeOf(err) == fault.Internal {
+			return fault.Wrap(fault.AuthFailed, err, "%v", err)
+		}
+		return err
+	}
+	return nil
+}
+
+// None accepts any claim, from whomever Allow lets through; a nil Allow lets
+// everyone through.
+type None struct {
+	Allow func(ctx context.Context) bool
+}
+
+// Scheme is none.
+func (None) Scheme() string { return SchemeNone }
+
+// Validate accepts any claim.
+func (n None) Validate(ctx context.Context, _ *Passport, _ []byte) error {
+	if n.Allow != nil && !n.Allow(ctx) {
+		return fault.New(fault.AuthFailed, "auth scheme none is not accepted from here; register with scheme api_key and a token")
+	}
+	return nil
+}
+
+// Peer is what an authenticator may know of the connection that asks.
+type Peer struct {
+	Address  string
+	Loopback bool
+}
+
+type peerKey struct{}
+
+// WithPeer puts the peer into a context.
+func WithPeer(ctx context.Context, p Peer) context.Context {
+	return context.WithValue(ctx, peerKey{}, p)
+}
+
+// PeerOf returns the peer of a context; without one it is neither named nor
+// loopback.
+func PeerOf(ctx context.Context) Peer {
+	p, _ := ctx.Value(peerKey{}).(Peer)
+	return p
+}

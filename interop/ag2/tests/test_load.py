@@ -1,0 +1,118 @@
+"""Large channels and many clients."""
+
+import asyncio
+
+import pytest
+from ag2 import Agent, Context
+from ag2.network import EV_TEXT
+
+from harness.model import Script, call
+from harness.party import envelope_of, script, text_of, turns, until_turns, wal
+
+MIB = 1 << 20
+
+
+@pytest.mark.parley
+async def test_five_mib_of_task_progress_and_still_talking(party):
+    """A full read_wal of this channel would break the client's 1 MiB frames."""
+    chunk = "p" * (64 << 10)
+
+    async def crunch(context: Context) -> str:
+        """Emit progress through the task mirror, as an agent does in its turn."""
+        async with agent.task("crunch", context=context) as task:
+            for n in range(80):
+                await task.progress({"log": chunk, "n": n})
+        return "ok"
+
+    boss = await party.silent("boss")
+    agent = Agent(party.name("cruncher"), config=Script(call("crunch"), "crunched", "still here", "and again"))
+    agent.tool(crunch)
+    worker = await party.client().register(agent)
+    channel = await boss.open(type="conversation", target=worker.agent_id)
+    await channel.send("crunch")
+    await until_turns(boss, channel.channel_id, 2)
+
+    # And as envelopes in the channel itself.
+    sent = 0
+    for n in range(80):
+        data = {"task_id": "t", "progress": {"log": chunk, "n": n}}
+        await worker.send_envelope(
+            envelope_of(channel.channel_id, worker.agent_id, "ag2.task.progress", data, task_id="t")
+        )
+        sent += len(chunk)
+    assert sent >= 5 * MIB
+
+    await channel.send("are you there?")
+    await until_turns(boss, channel.channel_id, 4)
+    await channel.send("and now?")
+    log = await until_turns(boss, channel.channel_id, 6)
+    assert turns(log) == [
+        (boss.agent_id, "crunch"),
+        (worker.agent_id, "crunched"),
+        (boss.agent_id, "are you there?"),
+        (worker.agent_id, "still here"),
+        (boss.agent_id, "and now?"),
+        (worker.agent_id, "and again"),
+    ]
+    assert script(worker).prompts[-2:] == ["are you there?", "and now?"]
+    # Indexed reads leave nothing out.
+    hub = boss._hub_client
+    some = await hub.read_wal(channel.channel_id, since=-10, until=-1)
+    assert len(some) == 9
+
+
+async def test_two_hundred_clients_at_once(party):
+    """A hundred pairs, each on connections of its own, talk at the same time."""
+    pairs, exchanges = 100, 5
+    clients = await asyncio.gather(*(party.agent(f"c{n}") for n in range(2 * pairs)))
+    assert len({c.agent_id for c in clients}) == 2 * pairs
+
+    for client in clients[pairs:]:
+
+        async def echo(envelope, client=client, default=client._run_default_handler):
+            if envelope.event_type == EV_TEXT:
+                reply = text_of(envelope.channel_id, client.agent_id, "re: " + envelope.event_data["text"])
+                reply.causation_id = envelope.envelope_id
+                await client.send_envelope(reply)
+            else:
+                await default(envelope)
+
+        client.on_envelope(echo)
+
+    async def talk(n):
+        asker, answerer = clients[n], clients[pairs + n]
+        asker.on_envelope(_ignore)
+        channel = await asker.open(type="conversation", target=answerer.passport.name)
+        expected = []
+        for k in range(exchanges):
+            await channel.send(f"{n}.{k}")
+            reply = await asker.wait_for_channel_event(
+                channel_id=channel.channel_id, predicate=lambda e: e.event_type == EV_TEXT, timeout=60
+            )
+            assert reply.event_data == {"text": f"re: {n}.{k}"}
+            expected += [(asker.agent_id, f"{n}.{k}"), (answerer.agent_id, f"re: {n}.{k}")]
+        assert turns(await wal(asker, channel.channel_id)) == expected
+
+    await asyncio.gather(*(talk(n) for n in range(pairs)))
+
+
+async def test_one_word_to_two_hundred(party):
+    """One discussion of two hundred, on eight connections and more identities each."""
+    hubs = [await party.client().open() for _ in range(8)]  # first use at once would open several sockets
+    creator = await party.silent("creator")
+    crowd = await asyncio.gather(*(party.silent(f"m{n}", on=hubs[n % 8]) for n in range(199)))
+    channel = await creator.open(type="discussion", target=[c.agent_id for c in crowd])
+    sent = await channel.send("hear, hear")
+
+    async def hear(member):
+        heard = await member.wait_for_channel_event(
+            channel_id=channel.channel_id, predicate=lambda e: e.event_type == EV_TEXT, timeout=60
+        )
+        return heard.envelope_id
+
+    assert set(await asyncio.gather(*(hear(m) for m in crowd))) == {sent}
+    assert await crowd[0]._hub_client.can_send(channel.channel_id, crowd[0].agent_id)
+
+
+async def _ignore(_envelope):
+    """The test reads the inbox itself."""

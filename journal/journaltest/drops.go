@@ -1,0 +1,211 @@
+package journaltest
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/parley-hub/parley/journal"
+)
+
+var dropCases = []testCase{
+	{"a dropped log is gone with its index entries", dropLog},
+	{"a log dropped and created anew starts at 1", dropRecreate},
+	{"dropping what does not exist does nothing", dropNothing},
+	{"a dropped partition is gone but for what is kept", dropPartition},
+	{"a removal that was interrupted is finished by the next open", dropInterrupted},
+	{"a drop that was not synced did not happen", dropCrash},
+}
+
+// fill makes a log whose removal takes several steps.
+func fill(r *rig, log journal.LogName, n int) {
+	r.t.Helper()
+	var last *journal.Ticket
+	for i := 0; i < n; i += 100 {
+		a := journal.Append{Log: log}
+		for j := i; j < min(i+100, n); j++ {
+			a.Records = append(a.Records, journal.Record{
+				Data: fmt.Appendf(nil, "%s %d", log.ID, j),
+				Put:  []journal.IndexPut{put(fmt.Sprintf("%s/%05d", log.ID, j), "")},
+				Take: []journal.Take{{Name: fmt.Sprintf("%s/%d", log.ID, j)}},
+			})
+		}
+		last = r.order(batch(a))
+	}
+	need(r.t, last.Wait(r.ctx))
+}
+
+func (r *rig) gone(log journal.LogName, n int) {
+	r.t.Helper()
+	equal(r.t, r.texts(log), nil)
+	equal(r.t, r.head(log).Durable.Exists(), false)
+	equal(r.t, r.scan(journal.ScanOptions{Prefix: []byte(log.ID + "/")}), nil)
+	for _, i := range []int{0, n / 2, n - 1} {
+		equal(r.t, r.claim(fmt.Sprintf("%s/%d", log.ID, i)).Durable, nil)
+	}
+}
+
+func dropLog(t *testing.T, open Open) {
+	r := start(t, open, Options{})
+	fill(r, alpha, 700)
+	fill(r, beta, 3)
+	before := r.place()
+	ticket := r.drop(alpha)
+	equal(t, ticket.Offset(), before.Ordered+1)
+	r.gone(alpha, 700)
+	r.settleRemovals()
+	r.gone(alpha, 700)
+	equal(t, len(r.texts(beta)), 3)
+	equal(t, len(r.index()), 3)
+	page, err := r.Logs(r.ctx, home, journal.LogsOptions{Family: "log"})
+	need(t, err)
+	equal(t, len(page.Logs), 1)
+	r.reopen()
+	r.gone(alpha, 700)
+	equal(t, r.Stats().Removals, 0)
+}
+
+func dropRecreate(t *testing.T, open Open) {
+	r := start(t, open, Options{})
+	fill(r, alpha, 600)
+	reached, release := r.HoldSync()
+	defer release()
+	drop, err := r.Drop(r.ctx, alpha)
+	need(t, err)
+	r.await(reached, "a sync")
+	equal(t, len(r.texts(alpha)), 600) // still there for readers
+	equal(t, r.head(alpha).Ordered.Exists(), false)
+	equal(t, r.head(alpha).Pending, drop)
+	conflict := r.refused(batch(expecting(600, to(alpha, "x"))), journal.SequenceConflict)
+	equal(t, conflict.LostTo, drop)
+	again := r.order(batch(expecting(0, records(alpha, journal.Record{
+		Data: []byte("new"), Put: []journal.IndexPut{put("alpha/00000", "new")}, Take: []journal.Take{{Name: "alpha/0"}},
+	}))))
+	release()
+	need(t, again.Wait(r.ctx))
+	check := func() {
+		t.Helper()
+		equal(t, r.texts(alpha), []string{"new"})
+		equal(t, r.index(), []string{"alpha/00000=new"})
+		equal(t, r.claim("alpha/0").Durable.Offset, again.Offset())
+		equal(t, r.claim("alpha/1").Durable, nil)
+	}
+	check()
+	r.settleRemovals()
+	check()
+	equal(t, r.head(alpha).Durable.Incarnation, again.Offset())
+	need(t, r.RebuildIndex(r.ctx))
+	check()
+	r.reopen()
+	check()
+	r.drop(alpha)
+	equal(t, r.texts(alpha), nil)
+}
+
+func dropNothing(t *testing.T, open Open) {
+	r := start(t, open, Options{})
+	before := r.place()
+	ticket, err := r.Drop(r.ctx, alpha)
+	need(t, err)
+	need(t, ticket.Wait(r.ctx))
+	equal(t, r.place(), before)
+	_, err = r.Drop(r.ctx, journal.LogName{})
+	invalid(t, err)
+	_, err = r.DropPartition(r.ctx, journal.PartitionName{})
+	invalid(t, err)
+}
+
+func dropPartition(t *testing.T, open Open) {
+	r := start(t, open, Options{})
+	audit := home.In("audit", "all")
+	fill(r, alpha, 600)
+	fill(r, beta, 10)
+	fill(r, audit, 5)
+	fill(r, other.In("log", "far"), 5)
+	r.commit(setting("v", "x"))
+	need(t, r.PutLazy(r.ctx, journal.ValueWrite{Key: key("z"), Data: []byte("x")}))
+	far := journal.ValueKey{Partition: other, Name: "v"}
+	r.commit(journal.Batch{Values: []journal.ValueWrite{{Key: far, Data: []byte("far")}}})
+	ticket, err := r.DropPartition(r.ctx, home, "audit")
+	need(t, err)
+	need(t, ticket.Wait(r.ctx))
+	check := func() {
+		t.Helper()
+		r.gone(alpha, 600)
+		r.gone(beta, 10)
+		equal(t, len(r.texts(audit)), 5)
+		equal(t, len(r.texts(other.In("log", "far"))), 5)
+		equal(t, len(r.scan(journal.ScanOptions{Prefix: []byte("all/")})), 5)
+		equal(t, r.claim("far/0").Durable.Log, other.In("log", "far"))
+		equal(t, r.value(key("v")), journal.ValueState{})
+		equal(t, r.lazy(key("z")), "")
+		equal(t, string(r.value(far).Durable.Data), "far")
+	}
+	check()
+	r.commit(batch(to(audit, "deleted")))
+	r.reopen()
+	for r.Stats().Removals > 0 {
+		r.commit(batch(to(other.In("tick", "tick"), "tick")))
+	}
+	need(t, r.RebuildIndex(r.ctx))
+	equal(t, len(r.texts(audit)), 6)
+	equal(t, r.index()[0], "all/00000=")
+	equal(t, len(r.index()), 10)
+	// The partition may be used again.
+	r.commit(batch(to(alpha, "anew")))
+	r.commit(setting("v", "anew"))
+	r.reopen()
+	equal(t, r.texts(alpha), []string{"anew"})
+	equal(t, string(r.value(key("v")).Durable.Data), "anew")
+}
+
+func dropInterrupted(t *testing.T, open Open) {
+	r := start(t, open, Options{})
+	const n = 2000
+	fill(r, alpha, n)
+	fill(r, beta, 4)
+	ticket, err := r.DropPartition(r.ctx, home, "audit")
+	need(t, err)
+	need(t, ticket.Wait(r.ctx))
+	// Whatever step is under way, the power goes.
+	reached, release := r.HoldSync()
+	if r.Stats().Removals > 0 {
+		// Either a step is held, or the removal ends first.
+		for r.Stats().Removals > 0 {
+			select {
+			case <-reached:
+			default:
+				continue
+			}
+			break
+		}
+	}
+	r.crash()
+	release()
+	r.gone(alpha, n)
+	r.gone(beta, 4)
+	recreated := r.commit(batch(to(alpha, "anew")))
+	r.settleRemovals()
+	equal(t, r.texts(alpha), []string{"anew"})
+	equal(t, r.head(alpha).Durable.Incarnation, recreated.Offset())
+	equal(t, r.index(), nil)
+	need(t, r.RebuildIndex(r.ctx))
+	equal(t, r.index(), nil)
+	r.reopen()
+	equal(t, r.Stats().Removals, 0)
+	r.gone(beta, 4)
+}
+
+func dropCrash(t *testing.T, open Open) {
+	r := start(t, open, Options{})
+	fill(r, alpha, 10)
+	reached, release := r.HoldSync()
+	defer release()
+	ticket, err := r.Drop(r.ctx, alpha)
+	need(t, err)
+	r.await(reached, "a sync")
+	pending(t, ticket)
+	r.crash()
+	equal(t, len(r.texts(alpha)), 10)
+	equal(t, len(r.index()), 10)
+	equal(t, r.Stats().Removals, 0)
+}

@@ -1,0 +1,78 @@
+// Package journaltest is the one suite that every journal engine passes. It
+// speaks to an engine only through journal.Engine and a fault handle, and knows
+// nothing of how an engine stores what it is given.
+package journaltest
+
+import (
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/parley-hub/parley/journal"
+)
+
+// Options ask something of the engine to be opened. Zero values mean the
+// engine's defaults.
+type Options struct {
+	Now         func() time.Time
+	MaxUnsynced int64 // bytes ordered and not durable before Append waits
+}
+
+// Open opens an engine on a new, empty store.
+type Open func(t testing.TB, opts Options) (journal.Engine, Faults)
+
+// Faults makes the store under an engine misbehave, and opens it again.
+type Faults interface {
+	// HoldSync keeps the next sync, and all after it, from ending until
+	// release is called. The channel is closed when a sync has begun and is
+	// held.
+	HoldSync() (reached <-chan struct{}, release func())
+	// FailWrite makes the next group of batches fail before or while it is
+	// handed to the store.
+	FailWrite()
+	// FailSync makes the next sync fail.
+	FailSync()
+	// Crash ends the engine as a loss of power would: what was not synced is
+	// gone. Calls in flight return; Close is called afterwards.
+	Crash()
+	// LoseIndex removes the index and the claims, or the mark that says they
+	// are complete. It is called while the engine is closed.
+	LoseIndex(t testing.TB)
+	// Reopen opens the store again after Close, or after Crash and Close.
+	Reopen(t testing.TB) (journal.Engine, Faults)
+	// Restore makes a new store from a checkpoint and opens it.
+	Restore(t testing.TB, dir string) (journal.Engine, Faults)
+}
+
+// Exercise runs the suite. The calling test must not be parallel, so that
+// goroutines left behind can be told from those of other tests.
+func Exercise(t *testing.T, open Open) {
+	t.Helper()
+	before := goleak.IgnoreCurrent()
+	t.Run("engine", func(t *testing.T) {
+		for _, c := range cases() {
+			t.Run(c.name, func(t *testing.T) {
+				t.Parallel()
+				c.run(t, open)
+			})
+		}
+	})
+	t.Run("nothing is left running", func(t *testing.T) { goleak.VerifyNone(t, before) })
+}
+
+type testCase struct {
+	name string
+	run  func(t *testing.T, open Open)
+}
+
+func cases() []testCase {
+	var all []testCase
+	for _, list := range [][]testCase{
+		batchCases, claimCases, valueCases, indexCases, ticketCases, readCases,
+		followCases, gapCases, dropCases, lifeCases,
+	} {
+		all = append(all, list...)
+	}
+	return all
+}

@@ -1,0 +1,267 @@
+package journaltest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/parley-hub/parley/journal"
+)
+
+// patience bounds every wait of the suite; it is reached only by a failure.
+const patience = time.Minute
+
+// rig is one open engine under test.
+type rig struct {
+	t testing.TB
+	journal.Engine
+	Faults
+	ctx context.Context
+}
+
+func start(t testing.TB, open Open, opts Options) *rig {
+	t.Helper()
+	e, f := open(t, opts)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	r := &rig{t: t, Engine: e, Faults: f, ctx: ctx}
+	t.Cleanup(func() {
+		_ = r.Engine.Close()
+		cancel()
+	})
+	return r
+}
+
+// reopen closes the engine and opens its store again.
+func (r *rig) reopen() {
+	r.t.Helper()
+	need(r.t, r.Engine.Close())
+	r.Engine, r.Faults = r.Faults.Reopen(r.t)
+}
+
+// crash loses what is not synced and opens the store again.
+func (r *rig) crash() {
+	r.t.Helper()
+	r.Faults.Crash()
+	_ = r.Engine.Close()
+	r.Engine, r.Faults = r.Faults.Reopen(r.t)
+}
+
+// restore opens a store made from a checkpoint of this one.
+func (r *rig) restore(dir string) {
+	r.t.Helper()
+	need(r.t, r.Engine.Close())
+	r.Engine, r.Faults = r.Faults.Restore(r.t, dir)
+}
+
+// order appends and returns the ticket.
+func (r *rig) order(b journal.Batch) *journal.Ticket {
+	r.t.Helper()
+	ticket, err := r.Append(r.ctx, b)
+	need(r.t, err)
+	return ticket
+}
+
+// commit appends and waits.
+func (r *rig) commit(b journal.Batch) *journal.Ticket {
+	r.t.Helper()
+	ticket := r.order(b)
+	need(r.t, ticket.Wait(r.ctx))
+	return ticket
+}
+
+// refused appends what must conflict.
+func (r *rig) refused(b journal.Batch, kind journal.ConflictKind) *journal.ConflictError {
+	r.t.Helper()
+	ticket, err := r.Append(r.ctx, b)
+	var conflict *journal.ConflictError
+	if ticket != nil || !errors.As(err, &conflict) {
+		r.t.Fatalf("got ticket %v and error %v, want a conflict", ticket, err)
+	}
+	equal(r.t, conflict.Kind, kind)
+	if conflict.LostTo == nil {
+		r.t.Fatal("the conflict does not say which ticket it lost to")
+	}
+	return conflict
+}
+
+func (r *rig) head(log journal.LogName) journal.Heads {
+	r.t.Helper()
+	heads, err := r.Head(r.ctx, log)
+	need(r.t, err)
+	return heads
+}
+
+func (r *rig) place() journal.Place {
+	r.t.Helper()
+	place, err := r.Place(r.ctx, 0)
+	need(r.t, err)
+	return place
+}
+
+// texts reads a whole log.
+func (r *rig) texts(log journal.LogName) []string {
+	r.t.Helper()
+	return r.read(log, journal.ReadOptions{})
+}
+
+func (r *rig) read(log journal.LogName, opts journal.ReadOptions) []string {
+	r.t.Helper()
+	var out []string
+	for entry, err := range journal.Records(r.ctx, r.Engine, log, opts) {
+		need(r.t, err)
+		out = append(out, string(entry.Data))
+	}
+	return out
+}
+
+// index scans the whole index as "key=value".
+func (r *rig) index() []string {
+	r.t.Helper()
+	return r.scan(journal.ScanOptions{})
+}
+
+func (r *rig) scan(opts journal.ScanOptions) []string {
+	r.t.Helper()
+	var out []string
+	for entry, err := range journal.Index(r.ctx, r.Engine, 0, opts) {
+		need(r.t, err)
+		out = append(out, string(entry.Key)+"="+string(entry.Value))
+	}
+	return out
+}
+
+func (r *rig) claim(name string) journal.ClaimState {
+	r.t.Helper()
+	state, err := r.Claim(r.ctx, 0, name)
+	need(r.t, err)
+	return state
+}
+
+func (r *rig) value(key journal.ValueKey) journal.ValueState {
+	r.t.Helper()
+	state, err := r.Value(r.ctx, key)
+	need(r.t, err)
+	return state
+}
+
+func (r *rig) lazy(key journal.ValueKey) string {
+	r.t.Helper()
+	v, err := r.LazyValue(r.ctx, key)
+	need(r.t, err)
+	return string(v.Data)
+}
+
+// settleRemovals waits until no removal is running.
+func (r *rig) settleRemovals() {
+	r.t.Helper()
+	for r.Stats().Removals > 0 {
+		if r.ctx.Err() != nil {
+			r.t.Fatal("removal does not end")
+		}
+		// A durable batch gives the engine a turn, without sleeping.
+		r.commit(batch(to(home.In("tick", "tick"), "tick")))
+	}
+}
+
+// await waits for a signal of the fault handle.
+func (r *rig) await(ch <-chan struct{}, what string) {
+	r.t.Helper()
+	select {
+	case <-ch:
+	case <-r.ctx.Done():
+		r.t.Fatalf("%s did not happen", what)
+	}
+}
+
+var (
+	home  = journal.PartitionName{Tenant: "acme", Partition: "home"}
+	other = journal.PartitionName{Tenant: "acme", Partition: "agent/other"}
+	alpha = home.In("log", "alpha")
+	beta  = home.In("log", "beta")
+)
+
+func batch(appends ...journal.Append) journal.Batch { return journal.Batch{Appends: appends} }
+
+func to(log journal.LogName, texts ...string) journal.Append {
+	a := journal.Append{Log: log}
+	for _, text := range texts {
+		a.Records = append(a.Records, journal.Record{Data: []byte(text)})
+	}
+	return a
+}
+
+func records(log journal.LogName, list ...journal.Record) journal.Append {
+	return journal.Append{Log: log, Records: list}
+}
+
+func expecting(seq uint64, a journal.Append) journal.Append {
+	a.Expect = journal.Exactly(seq)
+	return a
+}
+
+func put(key, value string) journal.IndexPut {
+	return journal.IndexPut{Key: []byte(key), Value: []byte(value)}
+}
+
+func numbered(prefix string, from, to int) []string {
+	var out []string
+	for i := from; i <= to; i++ {
+		out = append(out, fmt.Sprintf("%s%d", prefix, i))
+	}
+	return out
+}
+
+func need(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func equal[T any](t testing.TB, got, want T) {
+	t.Helper()
+	opt := cmp.Comparer(func(a, b *journal.Ticket) bool { return a == b })
+	if diff := cmp.Diff(want, got, opt); diff != "" {
+		t.Fatalf("got differs from want (-want +got):\n%s", diff)
+	}
+}
+
+// ended requires a ticket to have ended in one of some ways.
+func ended(t testing.TB, ctx context.Context, ticket *journal.Ticket, outcomes ...journal.Outcome) journal.Outcome {
+	t.Helper()
+	select {
+	case <-ticket.Done():
+	case <-ctx.Done():
+		t.Fatalf("ticket of offset %d does not end", ticket.Offset())
+	}
+	for _, o := range outcomes {
+		if ticket.Outcome() == o {
+			return o
+		}
+	}
+	t.Fatalf("ticket ended %v, want one of %v", ticket.Outcome(), outcomes)
+	return journal.Pending
+}
+
+func pending(t testing.TB, tickets ...*journal.Ticket) {
+	t.Helper()
+	for _, ticket := range tickets {
+		select {
+		case <-ticket.Done():
+			t.Fatalf("ticket of offset %d ended %v before its sync", ticket.Offset(), ticket.Outcome())
+		default:
+			equal(t, ticket.Outcome(), journal.Pending)
+		}
+	}
+}
+
+func invalid(t testing.TB, err error) {
+	t.Helper()
+	if !errors.Is(err, journal.ErrInvalid) {
+		t.Fatalf("got error %v, want ErrInvalid", err)
+	}
+}

@@ -1,0 +1,65 @@
+package mem
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/parley-hub/parley/journal"
+	"github.com/parley-hub/parley/journal/internal/order"
+)
+
+// removalStep bounds what one step of a removal takes away.
+const removalStep = 256
+
+// drop applies an ordered drop: it marks what goes, and removes the values of a
+// whole partition at once.
+func (s *Store) drop(r *order.Removal) {
+	s.commits = append(s.commits, commit{dropped: r})
+	s.removals = append(s.removals, *r)
+	if !r.Whole() {
+		return
+	}
+	inPartition := func(key journal.ValueKey, _ journal.Value) bool { return key.Partition == r.Partition }
+	maps.DeleteFunc(s.values, inPartition)
+	maps.DeleteFunc(s.lazy, inPartition)
+}
+
+// removeSome takes one step of the oldest removal. It reports the removal when
+// nothing of it is left.
+func (s *Store) removeSome() (finished *order.Removal) {
+	if len(s.removals) == 0 {
+		return nil
+	}
+	r := s.removals[0]
+	for _, l := range s.byID {
+		if r.Covers(l.name, l.id.Incarnation()) {
+			s.shorten(l)
+			return nil
+		}
+	}
+	s.removals = slices.Delete(s.removals, 0, 1)
+	return &r
+}
+
+func (s *Store) shorten(l *log) {
+	n := min(removalStep, len(l.records))
+	for i := range l.records[:n] {
+		for _, put := range l.records[i].Put {
+			s.removeEntry(put.Key, l.id)
+		}
+		for _, take := range l.records[i].Take {
+			if held := s.claims[take.Name]; held != nil && held.ID == l.id {
+				delete(s.claims, take.Name)
+			}
+		}
+	}
+	l.removed += uint64(n)
+	l.records = l.records[n:]
+	if len(l.records) > 0 {
+		return
+	}
+	delete(s.byID, l.id)
+	if s.logs[l.name] == l {
+		delete(s.logs, l.name)
+	}
+}

@@ -1,0 +1,239 @@
+package chat
+
+import (
+	"context"
+	"errors"
+
+	"github.com/parley-hub/parley/message"
+	"github.com/parley-hub/parley/message/result"
+	"github.com/parley-hub/parley/message/transcript"
+	"github.com/parley-hub/parley/message/value"
+)
+
+// StatusContention is the status of a turn that did not get its session's
+// lock: nothing was run.
+const StatusContention = "transcript_lock_contention"
+
+// Turn is what a runner is given.
+type Turn struct {
+	Agent     string
+	SessionID string
+	RunID     string
+	Messages  []message.Envelope
+	Input     *value.Map
+	Principal transcript.Principal
+}
+
+// Runner runs the turns of one request and returns a conversation result: a
+// map with messages as plain rows, envelopes or both.
+type Runner func(ctx context.Context, turn Turn) (any, error)
+
+// Dispatcher runs chats with the first of its runners.
+type Dispatcher struct {
+	Runners []Runner
+	Runs    *Runs
+	Store   transcript.Store // nil keeps nothing, and callers bring history
+	// Failed is told of every refusal with its code.
+	Failed func(ctx context.Context, code string, input *value.Map)
+}
+
+// Chat runs one request and returns what its client is shown. Every error is
+// an *Error; a runner that fails is a result.
+func (d Dispatcher) Chat(ctx context.Context, principal transcript.Principal, rawInput any) (*value.Map, error) {
+	input := value.MapOrEmpty(value.Of(rawInput))
+	output, err := d.chat(ctx, principal, input)
+	var refusal *Error
+	if d.Failed != nil && errors.As(err, &refusal) {
+		d.Failed(ctx, refusal.Code, input)
+	}
+	return output, err
+}
+
+func (d Dispatcher) chat(ctx context.Context, principal transcript.Principal, input *value.Map) (*value.Map, error) {
+	if len(d.Runners) == 0 {
+		return nil, refuse(CodeNoHandler, "no chat runtime is registered; register a runner")
+	}
+	t, err := newTurn(principal, input)
+	if err != nil {
+		return nil, err
+	}
+	if err := d.Runs.Claim(t.RunID, t.SessionID, t.owner); err != nil {
+		return nil, err
+	}
+	output, err := d.run(ctx, t)
+	if err != nil {
+		d.Runs.Finish(t.RunID, result.StatusFailed)
+	}
+	return output, err
+}
+
+// turn is a request that was checked.
+type turn struct {
+	Turn
+	owner transcript.Owner
+	owned bool
+	scope transcript.Scope
+	added []message.Envelope
+}
+
+func newTurn(principal transcript.Principal, input *value.Map) (*turn, error) {
+	t := &turn{Turn: Turn{
+		Agent:     value.Trim(value.Text(input.At("agent"))),
+		SessionID: value.Trim(value.Text(input.At("session_id"))),
+		RunID:     value.Trim(value.Text(input.At("run_id"))),
+		Input:     input,
+		Principal: principal,
+	}}
+	if t.Agent == "" {
+		return nil, refuse(CodeAgentRequired, "agent must name an agent")
+	}
+	t.owner, t.owned = principal.Owner()
+	if claimed := input.At("session_owner"); claimed != nil {
+		m := value.MapOrEmpty(claimed)
+		asserted := transcript.Owner{Type: value.Trim(value.Text(m.At("type"))), Key: value.Trim(value.Text(m.At("key")))}
+		if asserted.Type == "" || asserted.Key == "" {
+			return nil, refuse(CodeInvalidOwner, "session_owner needs a type and a key")
+		}
+		if asserted != t.owner {
+			return nil, refuse(CodeRunForbidden, "session_owner is not the principal who asks")
+		}
+	}
+	t.scope = transcript.Scope{Type: "site", ID: "default"}
+	var err error
+	if workspace := input.At("workspace"); workspace != nil {
+		if t.scope, err = transcript.ScopeFrom(workspace); err != nil {
+			return nil, wrap(CodeInvalidWorkspace, err)
+		}
+	}
+	if t.added, err = turnMessages(input); err != nil {
+		return nil, err
+	}
+	if t.RunID == "" {
+		t.RunID = newID("run_")
+	}
+	return t, nil
+}
+
+func (d Dispatcher) run(ctx context.Context, t *turn) (*value.Map, error) {
+	before, err := d.conversation(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	d.Runs.Bind(t.RunID, t.SessionID)
+	if t.Messages, err = message.NormalizeAll(canonical(append(before, t.added...))); err != nil {
+		return nil, wrap(CodeInvalidMessages, err)
+	}
+	if d.Store != nil && t.owned {
+		token, err := d.Store.Acquire(ctx, t.SessionID, 0)
+		if err != nil {
+			return nil, wrap(CodeStoreFailed, err)
+		}
+		if token == "" {
+			d.Runs.Abandon(t.RunID)
+			return contention(t, before)
+		}
+		// A lock that cannot be released expires.
+		defer func() { _, _ = d.Store.Release(context.WithoutCancel(ctx), t.SessionID, token) }()
+	}
+	normalized, err := d.execute(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	messages, err := result.Messages(normalized)
+	if err != nil {
+		return nil, wrap(CodeInvalidResult, err)
+	}
+	if err := d.keep(ctx, t, normalized, messages); err != nil {
+		return nil, err
+	}
+	d.Runs.Finish(t.RunID, result.ControlStatus(normalized))
+	return output(t, normalized, messages), nil
+}
+
+// conversation finds what was said before: in the store, where a session that
+// does not exist is made, or in the caller's history.
+func (d Dispatcher) conversation(ctx context.Context, t *turn) ([]message.Envelope, error) {
+	if d.Store == nil {
+		if t.SessionID == "" {
+			t.SessionID = newID("session_")
+		}
+		return history(t.Input.At("history")), nil
+	}
+	if t.SessionID != "" {
+		session, err := d.Store.Get(ctx, t.SessionID)
+		if err == nil {
+			if !t.owned || !transcript.Owns(session.Summary(), t.scope, t.owner) {
+				return nil, refuse(CodeSessionForbidden, "the session is another's")
+			}
+			return session.Envelopes(), nil
+		}
+		if !errors.Is(err, transcript.ErrNotFound) {
+			return nil, wrap(CodeStoreFailed, err)
+		}
+	}
+	if !t.owned {
+		t.SessionID = newID("session_")
+		return nil, nil
+	}
+	id, err := d.Store.Create(ctx, t.scope, t.owner, transcript.Create{AgentSlug: t.Agent})
+	if err != nil {
+		return nil, wrap(CodeStoreFailed, err)
+	}
+	t.SessionID = id
+	return nil, nil
+}
+
+// execute runs the turn. A runner's failure is a failed result with the
+// transcript as it was.
+func (d Dispatcher) execute(ctx context.Context, t *turn) (*value.Map, error) {
+	raw, err := d.Runners[0](ctx, t.Turn)
+	if err != nil {
+		text := err.Error()
+		if text == "" {
+			text = "The agent run failed."
+		}
+		raw = value.New().
+			Set("messages", canonical(t.Messages)).
+			Set("status", result.StatusFailed).
+			Set("completed", false).
+			Set("failure", value.New().
+				Set("type", "runner_error").
+				Set("message", text))
+	}
+	normalized, err := result.Normalize(raw)
+	if err != nil {
+		return nil, wrap(CodeInvalidResult, err)
+	}
+	return normalized, nil
+}
+
+// keep stores the transcript, as envelopes.
+func (d Dispatcher) keep(ctx context.Context, t *turn, normalized *value.Map, messages []message.Envelope) error {
+	if d.Store == nil || !t.owned {
+		return nil
+	}
+	status := "completed"
+	if !completed(normalized) {
+		status = "processing"
+	}
+	turns, _ := value.Integer(normalized.At("turn_count"))
+	_, err := d.Store.Update(ctx, t.SessionID, transcript.Update{
+		Messages: canonical(messages),
+		Metadata: value.New().
+			Set("status", status).
+			Set("message_count", value.Int(len(messages))).
+			Set("current_turn", value.Int(turns)),
+	})
+	if err != nil {
+		return wrap(CodeStoreFailed, err)
+	}
+	return nil
+}
+
+func canonical(envelopes []message.Envelope) []any {
+	list := make([]any, 0, len(envelopes))
+	for _, e := range envelopes {
+		list = append(list, e.Canonical())
+	}
+	return list
+}

@@ -1,0 +1,120 @@
+// Package dispatch hands a message from an agent to an outbound channel:
+// agents/dispatch-message.
+//
+// It is not idempotent, as the contract says: whoever must not send twice
+// keeps track of what it sent. It sends nothing itself.
+package dispatch
+
+import (
+	"context"
+	"errors"
+
+	"github.com/parley-hub/parley/message/value"
+)
+
+// Codes of what dispatching refuses.
+const (
+	CodeNoHandler     = "agents_dispatch_message_no_handler"
+	CodeInvalidResult = "agents_dispatch_message_invalid_result"
+	CodeInvalidInput  = "agents_dispatch_message_invalid_input"
+	CodeForbidden     = "agents_dispatch_message_forbidden"
+)
+
+// Reasons given to Failed for what has no code of a handler's own.
+const (
+	ReasonNoHandler     = "no_handler"
+	ReasonInvalidResult = "invalid_result"
+)
+
+// Error is a refusal with its code.
+type Error struct {
+	Code string
+	Text string
+}
+
+func (e *Error) Error() string { return e.Code + ": " + e.Text }
+
+// Handler sends a message. It returns a map with sent, channel and recipient.
+type Handler func(ctx context.Context, input *value.Map) (any, error)
+
+// Dispatcher hands messages to the first of its handlers.
+type Dispatcher struct {
+	// Handlers in the order of their registration; only the first is asked.
+	Handlers []Handler
+	// Permitted decides who may send. Nil permits nobody but administrators.
+	Permitted func(ctx context.Context, input *value.Map) bool
+	// Failed is told of every failure with its reason: no_handler,
+	// invalid_result, or the error's code.
+	Failed func(ctx context.Context, reason string, input *value.Map)
+}
+
+// Dispatch sends one message. Input needs the strings channel, recipient and
+// message; attachments default to an empty list. An administrator needs no
+// permission.
+func (d Dispatcher) Dispatch(ctx context.Context, raw any, administrator bool) (*value.Map, error) {
+	input, err := Input(raw)
+	if err != nil {
+		return nil, err
+	}
+	if !administrator && (d.Permitted == nil || !d.Permitted(ctx, input)) {
+		return nil, &Error{CodeForbidden, "sending through a channel is for administrators and whom the host permits"}
+	}
+	if len(d.Handlers) == 0 {
+		d.failed(ctx, ReasonNoHandler, input)
+		return nil, &Error{CodeNoHandler, "no channel runtime is registered; register a handler"}
+	}
+	answer, err := d.Handlers[0](ctx, input)
+	if err != nil {
+		d.failed(ctx, codeOf(err), input)
+		return nil, err
+	}
+	output, ok := value.Of(answer).(*value.Map)
+	if !ok {
+		d.failed(ctx, ReasonInvalidResult, input)
+		return nil, &Error{CodeInvalidResult, "the handler returned no map; one with sent, channel and recipient is expected"}
+	}
+	return output, nil
+}
+
+func (d Dispatcher) failed(ctx context.Context, reason string, input *value.Map) {
+	if d.Failed != nil {
+		d.Failed(ctx, reason, input)
+	}
+}
+
+// codeOf is the code an error carries, else its text.
+func codeOf(err error) string {
+	if e, ok := errors.AsType[*Error](err); ok {
+		return e.Code
+	}
+	return err.Error()
+}
+
+// Input checks and completes what is to be sent.
+func Input(raw any) (*value.Map, error) {
+	m, ok := value.Of(raw).(*value.Map)
+	if !ok {
+		return nil, &Error{CodeInvalidInput, "input must be an object"}
+	}
+	m = m.Clone()
+	for _, key := range []string{"channel", "recipient", "message"} {
+		if _, ok := m.At(key).(string); !ok {
+			return nil, &Error{CodeInvalidInput, key + " must be a string"}
+		}
+	}
+	if _, ok := m.At("conversation_id").(string); !ok && m.At("conversation_id") != nil {
+		return nil, &Error{CodeInvalidInput, "conversation_id must be a string or null"}
+	}
+	if !m.Has("attachments") {
+		m.Set("attachments", []any{})
+	}
+	if !value.IsContainer(m.At("attachments")) {
+		return nil, &Error{CodeInvalidInput, "attachments must be a list"}
+	}
+	for _, key := range []string{"client_context", "metadata"} {
+		if v, ok := m.Get(key); ok && !value.IsContainer(v) {
+			return nil, &Error{CodeInvalidInput, key + " must be an object"}
+		}
+	}
+	return m, nil
+}

@@ -1,0 +1,41 @@
+package message
+
+// Code is the code of every refusal of a message.
+const Code = "invalid_ai_message_envelope"
+
+// Error is the refusal of a message.
+type Error struct {
+	Code   string
+	Reason string
+	cause  error
+}
+
+// The refusals there are, in the order in which they are looked for; the last
+// one is made before all others. Compare with errors.Is.
+var (
+	ErrVersion      = refusal("unsupported version")
+	ErrType         = refusal("unsupported type")
+	ErrRole         = refusal("role must be a non-empty string")
+	ErrContent      = refusal("content must be a string or array")
+	ErrSerializable = refusal("envelope must be JSON serializable")
+	ErrNotContainer = refusal("message must be an array")
+)
+
+func refusal(reason string) *Error { return &Error{Code: Code, Reason: reason} }
+
+// Error is the text peers compare.
+func (e *Error) Error() string { return e.Code + ": " + e.Reason }
+
+// Is makes refusals for one reason equal, whatever their cause.
+func (e *Error) Is(target error) bool {
+	other, ok := target.(*Error)
+	return ok && other.Code == e.Code && other.Reason == e.Reason
+}
+
+// Unwrap is what the refusal comes from, such as a syntax error; its text is
+// not part of Error's.
+func (e *Error) Unwrap() error { return e.cause }
+
+func unserializable(cause error) error {
+	return &Error{Code: Code, Reason: ErrSerializable.Reason, cause: cause}
+}

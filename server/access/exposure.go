@@ -1,0 +1,41 @@
+package access
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Exposure is what decides whether the hub may listen beyond loopback.
+type Exposure struct {
+	Address     string // as configured, for the message
+	Loopback    bool   // the address is a loopback one
+	NoneAlways  bool   // AG2's scheme none is accepted from everywhere
+	Keys        int    // how many keys exist
+	TLS         bool
+	BehindProxy bool
+	Insecure    bool
+}
+
+// Check refuses to listen beyond loopback unless authentication is configured
+// or the operator insists. The error names what is missing and what adds it.
+func (e Exposure) Check() error {
+	if e.Loopback || e.Insecure {
+		return nil
+	}
+	var missing []string
+	if e.NoneAlways {
+		missing = append(missing, "ag2.allow_none is always: set it to loopback or never")
+	}
+	if e.Keys == 0 {
+		missing = append(missing, "there is no key: make one with parley keys add --role operator")
+	}
+	if !e.TLS && !e.BehindProxy {
+		missing = append(missing, "there is no TLS: give --tls-cert and --tls-key, or --behind-proxy if a proxy ends it")
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	return fmt.Errorf("refused to listen on %s, which is reachable from outside:\n  - %s\n"+
+		"listen on a loopback address such as 127.0.0.1:7440, or insist with --insecure",
+		e.Address, strings.Join(missing, "\n  - "))
+}

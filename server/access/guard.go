@@ -1,0 +1,164 @@
+package access
+
+import (
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/server/problem"
+)
+
+// Guard stands before every handler. It refuses requests that a web page of
+// somebody else could have made, and finds out who the others come from.
+type Guard struct {
+	Keys        *Keys
+	Listen      string   // host:port as configured
+	Hosts       []string // names besides loopback and Listen
+	Origins     []string // web origins besides the hub's own
+	BehindProxy bool
+	Refused     func(reason string) // counts refusals; may be nil
+}
+
+// Wrap returns a handler that lets through to next what may pass, with its
+// principal in the context.
+func (g *Guard) Wrap(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !g.knowsHost(r) {
+			g.refuse(w, "host", fault.New(fault.AccessDenied,
+				"the Host %q is not one of this hub's; add it to http.hosts if it should be", r.Host))
+			return
+		}
+		if origin := r.Header.Get("Origin"); origin != "" && !g.knowsOrigin(origin, r) {
+			g.refuse(w, "origin", fault.New(fault.AccessDenied,
+				"pages of the origin %q may not connect; add it to http.origins if they should", origin))
+			return
+		}
+		who, err := g.identify(r)
+		if err != nil {
+			g.refuse(w, "token", err)
+			return
+		}
+		next.ServeHTTP(w, r.WithContext(With(r.Context(), who)))
+	})
+}
+
+func (g *Guard) refuse(w http.ResponseWriter, reason string, err error) {
+	if g.Refused != nil {
+		g.Refused(reason)
+	}
+	problem.Write(w, err)
+}
+
+// identify reads the token. Without one, loopback is operator until the first
+// key exists, and anonymous afterwards.
+func (g *Guard) identify(r *http.Request) (Principal, error) {
+	who := Principal{Loopback: g.loopback(r)}
+	header := r.Header.Get("Authorization")
+	if header == "" {
+		if who.Loopback && !g.Keys.Claimed() {
+			who.Role = Operator
+		}
+		return who, nil
+	}
+	scheme, token, _ := strings.Cut(header, " ")
+	if !strings.EqualFold(scheme, "Bearer") {
+		return who, fault.New(fault.AuthFailed, "the Authorization scheme %q is not known here; it is Bearer", scheme)
+	}
+	key, ok := g.Keys.Resolve(strings.TrimSpace(token))
+	if !ok {
+		return who, fault.New(fault.AuthFailed, "this token belongs to no key; it may have been revoked")
+	}
+	who.Role, who.Agent, who.Key = key.Role, key.Agent, key.ID
+	return who, nil
+}
+
+// loopback reports whether the peer is on this machine and speaks for itself:
+// a proxy that says so in a header speaks for others.
+func (g *Guard) loopback(r *http.Request) bool {
+	if g.BehindProxy {
+		return false
+	}
+	for _, forwarded := range []string{"Forwarded", "X-Forwarded-For", "X-Real-Ip"} {
+		if r.Header.Get(forwarded) != "" {
+			return false
+		}
+	}
+	peer, err := netip.ParseAddrPort(r.RemoteAddr)
+	return err == nil && peer.Addr().Unmap().IsLoopback()
+}
+
+// knowsHost guards against rebinding: a page whose name was made to point
+// here sends its own name as Host.
+func (g *Guard) knowsHost(r *http.Request) bool {
+	if r.Host == "" {
+		return false
+	}
+	name := hostname(r.Host)
+	if IsLoopbackName(name) || strings.EqualFold(name, hostname(g.Listen)) {
+		return true
+	}
+	for _, known := range g.Hosts {
+		if strings.EqualFold(known, r.Host) || strings.EqualFold(known, name) {
+			return true
+		}
+	}
+	return isLocalAddress(r, name)
+}
+
+// isLocalAddress accepts the very address that was connected to, which is the
+// listen address of a hub that listens on all: no name can be rebound to it.
+func isLocalAddress(r *http.Request, host string) bool {
+	local, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
+	if !ok {
+		return false
+	}
+	own, err := netip.ParseAddrPort(local.String())
+	if err != nil {
+		return false
+	}
+	asked, err := netip.ParseAddr(host)
+	return err == nil && asked.Unmap() == own.Addr().Unmap().WithZone("")
+}
+
+// knowsOrigin accepts the listed origins and pages that the hub itself served.
+func (g *Guard) knowsOrigin(origin string, r *http.Request) bool {
+	if slices.ContainsFunc(g.Origins, func(known string) bool {
+		return strings.EqualFold(strings.TrimSuffix(known, "/"), origin)
+	}) {
+		return true
+	}
+	page, err := url.Parse(origin)
+	if err != nil || !strings.EqualFold(page.Host, r.Host) {
+		return false
+	}
+	switch {
+	case g.BehindProxy: // which of the two the proxy speaks is not known here
+		return page.Scheme == "https" || page.Scheme == "http"
+	case r.TLS != nil:
+		return page.Scheme == "https"
+	default:
+		return page.Scheme == "http"
+	}
+}
+
+// hostname drops the port and the brackets of an IPv6 address.
+func hostname(hostport string) string {
+	host, _, err := net.SplitHostPort(hostport)
+	if err != nil {
+		host = hostport
+	}
+	return strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")
+}
+
+// IsLoopbackName reports whether a host name always means this machine.
+func IsLoopbackName(host string) bool {
+	if strings.EqualFold(host, "localhost") {
+		return true
+	}
+	addr, err := netip.ParseAddr(host)
+	return err == nil && addr.Unmap().IsLoopback()
+}

@@ -1,0 +1,174 @@
+package access
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base64"
+	"encoding/hex"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/parley-hub/parley/fault"
+)
+
+const (
+	tokenPrefix  = "parley_"
+	idBytes      = 6
+	secretBytes  = 32
+	saltBytes    = 16
+	maxAgentName = 256
+	maxKeys      = 10_000
+)
+
+// Key is an access key without its secret.
+type Key struct {
+	ID      string    `json:"id"`
+	Role    Role      `json:"role"`
+	Agent   string    `json:"agent,omitempty"`
+	Created time.Time `json:"created"`
+}
+
+// stored is a key as the file keeps it: the token can be checked, not read.
+type stored struct {
+	Key
+	Salt string `json:"salt"`
+	Hash string `json:"hash"`
+}
+
+// Keys are the access keys of one data folder. They are kept hashed: a token
+// has 256 random bits, so one round of SHA-256 with a salt is enough.
+type Keys struct {
+	file string
+	now  func() time.Time
+
+	mu      sync.RWMutex
+	claimed bool
+	list    []stored
+	byID    map[string]stored
+}
+
+// Add makes a key for a role, or for the named agent, and returns its token.
+// The token is shown this once and stored nowhere.
+func (k *Keys) Add(role Role, agent string) (token string, key Key, err error) {
+	if err := checkGrant(role, agent); err != nil {
+		return "", Key{}, err
+	}
+	id, secret, salt := random(idBytes), random(secretBytes), random(saltBytes)
+	key = Key{ID: hex.EncodeToString(id), Role: role, Agent: agent, Created: k.now().UTC().Truncate(time.Second)}
+	token = tokenPrefix + key.ID + "_" + base64.RawURLEncoding.EncodeToString(secret)
+	entry := stored{Key: key, Salt: hex.EncodeToString(salt), Hash: hash(salt, token)}
+
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if len(k.list) >= maxKeys {
+		return "", Key{}, fault.New(fault.TooLarge, "there are %d keys, as many as can be; revoke one first", maxKeys)
+	}
+	if err := k.replace(append(slices.Clone(k.list), entry)); err != nil {
+		return "", Key{}, err
+	}
+	return token, key, nil
+}
+
+func checkGrant(role Role, agent string) error {
+	switch role {
+	case Operator, Reader:
+		if agent != "" {
+			return fault.New(fault.Invalid, "a key is for a role or for an agent, not for both")
+		}
+	case Agent:
+		bad := func(r rune) bool { return unicode.IsControl(r) }
+		if agent == "" || len(agent) > maxAgentName || !utf8.ValidString(agent) || strings.ContainsFunc(agent, bad) {
+			return fault.New(fault.Invalid, "%q is no agent's name: it has 1 to %d bytes of printable text", agent, maxAgentName)
+		}
+	default:
+		return fault.New(fault.Invalid, "%q is no role: it is %s or %s", string(role), Operator, Reader)
+	}
+	return nil
+}
+
+// List returns the keys, oldest first.
+func (k *Keys) List() []Key {
+	k.mu.RLock()
+	defer k.mu.RUnlock()
+	keys := make([]Key, 0, len(k.list))
+	for _, entry := range k.list {
+		keys = append(keys, entry.Key)
+	}
+	return keys
+}
+
+// Revoke removes a key; its token is worth nothing from then on.
+func (k *Keys) Revoke(id string) (Key, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	entry, ok := k.byID[id]
+	if !ok {
+		return Key{}, fault.New(fault.NotFound, "there is no key %q; parley keys list shows those that exist", id)
+	}
+	without := slices.DeleteFunc(slices.Clone(k.list), func(s stored) bool { return s.ID == id })
+	return entry.Key, k.replace(without)
+}
+
+// Resolve finds the key that a token belongs to.
+func (k *Keys) Resolve(token string) (Key, bool) {
+	id, _, ok := strings.Cut(strings.TrimPrefix(token, tokenPrefix), "_")
+	if !ok || !strings.HasPrefix(token, tokenPrefix) {
+		return Key{}, false
+	}
+	k.mu.RLock()
+	entry, ok := k.byID[id]
+	k.mu.RUnlock()
+	if !ok {
+		return Key{}, false
+	}
+	salt, err := hex.DecodeString(entry.Salt)
+	if err != nil || subtle.ConstantTimeCompare([]byte(hash(salt, token)), []byte(entry.Hash)) != 1 {
+		return Key{}, false
+	}
+	return entry.Key, true
+}
+
+// VerifyAgent reports whether the token is one of the named agent's. AG2's
+// api_key scheme asks this.
+func (k *Keys) VerifyAgent(name, token string) bool {
+	key, ok := k.Resolve(token)
+	return ok && key.Role == Agent && key.Agent == name
+}
+
+// HasAgent reports whether any key was made for the named agent.
+func (k *Keys) HasAgent(name string) bool {
+	k.mu.RLock()
+	defer k.mu.RUnlock()
+	return slices.ContainsFunc(k.list, func(s stored) bool { return s.Role == Agent && s.Agent == name })
+}
+
+// Len is how many keys there are.
+func (k *Keys) Len() int {
+	k.mu.RLock()
+	defer k.mu.RUnlock()
+	return len(k.list)
+}
+
+// Claimed reports whether a first key was ever made. Until then loopback is
+// operator; revoking the last key does not open that door again.
+func (k *Keys) Claimed() bool {
+	k.mu.RLock()
+	defer k.mu.RUnlock()
+	return k.claimed
+}
+
+func hash(salt []byte, token string) string {
+	sum := sha256.Sum256(append(slices.Clone(salt), token...))
+	return hex.EncodeToString(sum[:])
+}
+
+func random(n int) []byte {
+	b := make([]byte, n)
+	rand.Read(b) //nolint:errcheck // documented never to fail
+	return b
+}

@@ -1,0 +1,79 @@
+package server
+
+import (
+	"crypto/tls"
+	"fmt"
+	"log/slog"
+	"os"
+	"sync"
+	"time"
+)
+
+// certificate is a key pair on disk that is read again when a file changes,
+// so that renewal needs no restart.
+type certificate struct {
+	certFile, keyFile string
+	log               *slog.Logger
+
+	mu   sync.Mutex
+	pair *tls.Certificate
+	seen [2]stamp
+}
+
+// stamp tells one state of a file from another.
+type stamp struct {
+	modified time.Time
+	size     int64
+}
+
+func loadCertificate(certFile, keyFile string, log *slog.Logger) (*certificate, error) {
+	c := &certificate{certFile: certFile, keyFile: keyFile, log: log}
+	seen, err := c.stamps()
+	if err != nil {
+		return nil, fmt.Errorf("tls: %w", err)
+	}
+	if err := c.load(); err != nil {
+		return nil, fmt.Errorf("tls: %s and %s: %w", certFile, keyFile, err)
+	}
+	c.seen = seen
+	return c, nil
+}
+
+func (c *certificate) load() error {
+	pair, err := tls.LoadX509KeyPair(c.certFile, c.keyFile)
+	if err != nil {
+		return err
+	}
+	c.pair = &pair
+	return nil
+}
+
+func (c *certificate) stamps() (seen [2]stamp, err error) {
+	for i, file := range []string{c.certFile, c.keyFile} {
+		info, err := os.Stat(file)
+		if err != nil {
+			return seen, err
+		}
+		seen[i] = stamp{info.ModTime(), info.Size()}
+	}
+	return seen, nil
+}
+
+// get is asked at every handshake. Two looks at the file system are nothing
+// beside a handshake. A pair that cannot be read, perhaps because only one of
+// its files was replaced yet, leaves the one in use.
+func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	seen, err := c.stamps()
+	if err != nil || seen == c.seen {
+		return c.pair, nil
+	}
+	c.seen = seen
+	if err := c.load(); err != nil {
+		c.log.Warn("changed certificate cannot be used yet; the old one stays", "cert", c.certFile, "error", err)
+	} else {
+		c.log.Info("certificate read again", "cert", c.certFile)
+	}
+	return c.pair, nil
+}

@@ -1,0 +1,95 @@
+// Package config knows every setting: its name, default and meaning, how it
+// is read from file, environment and flags, and where each value came from.
+// It never opens a port or a folder; it only says what was asked for.
+package config
+
+import "time"
+
+// Config is every setting with its effective value. Keys lists what each one
+// means; a new setting is a field here and a row there.
+type Config struct {
+	Data     Data
+	HTTP     HTTP
+	TLS      TLS
+	Log      Log
+	Shutdown Shutdown
+	Limits   Limits
+	Hub      Hub
+	AG2      AG2
+}
+
+// Data is where and how the hub stores.
+type Data struct {
+	Dir     string
+	MinFree Bytes
+}
+
+// HTTP is the one listener that every dialect shares.
+type HTTP struct {
+	Listen         string
+	Origins        []string
+	Hosts          []string
+	BehindProxy    bool
+	Insecure       bool
+	MaxConnections int
+	MaxHeader      Bytes
+	HeaderTimeout  time.Duration
+	BodyTimeout    time.Duration
+	IdleTimeout    time.Duration
+}
+
+// TLS names the files of the certificate; both empty means plain HTTP.
+type TLS struct {
+	Cert string
+	Key  string
+}
+
+// Log says what is logged and how.
+type Log struct {
+	Level  string
+	Format string
+}
+
+// Shutdown bounds how long a stopping hub waits for its clients.
+type Shutdown struct {
+	Timeout time.Duration
+}
+
+// Limits bound what clients can make the hub hold.
+type Limits struct {
+	Frame          Bytes
+	Event          Bytes
+	Connections    int
+	ReaderQueue    int
+	Agents         int
+	Participants   int
+	InFlight       int
+	LoadedChannels int
+	Replay         int
+	Held           int
+	Inbox          int
+}
+
+// Hub is the core's own timing.
+type Hub struct {
+	InviteAckTimeout         time.Duration
+	TTLSweepInterval         time.Duration
+	ExpectationSweepInterval time.Duration
+	HoldFor                  time.Duration
+	IdempotencyWindow        time.Duration
+	EvictAfter               time.Duration
+}
+
+// AG2 is the AG2 dialect.
+type AG2 struct {
+	AllowNone    string
+	TrustClients bool
+	MirrorTasks  string
+}
+
+// Values of ag2.allow_none: from where the scheme "none" is accepted.
+const (
+	NoneFromLoopback = "loopback"
+	NoneAlways       = "always"
+	NoneNever        = "never"
+)

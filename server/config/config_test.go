@@ -1,0 +1,221 @@
+package config_test
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/parley-hub/parley/server/config"
+)
+
+func write(t *testing.T, text string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "parley.yaml")
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+func TestDefaults(t *testing.T) {
+	t.Parallel()
+	want := config.Config{
+		Data: config.Data{Dir: "./parley-data", MinFree: 512 << 20},
+		HTTP: config.HTTP{
+			Listen: "127.0.0.1:7440", MaxConnections: 16384, MaxHeader: 64 << 10,
+			HeaderTimeout: 10 * time.Second, BodyTimeout: 30 * time.Second, IdleTimeout: 2 * time.Minute,
+		},
+		Log:      config.Log{Level: "info", Format: "auto"},
+		Shutdown: config.Shutdown{Timeout: 10 * time.Second},
+		Limits: config.Limits{
+			Frame: 1 << 20, Event: 1 << 20, Connections: 8192, ReaderQueue: 1024, Agents: 100_000, Participants: 1000,
+			InFlight: 65536, LoadedChannels: 200_000, Replay: 4096, Held: 16, Inbox: 4096,
+		},
+		Hub: config.Hub{
+			InviteAckTimeout: 25 * time.Second, TTLSweepInterval: 30 * time.Second, ExpectationSweepInterval: 10 * time.Second,
+			HoldFor: 30 * time.Second, IdempotencyWindow: 24 * time.Hour, EvictAfter: 10 * time.Minute,
+		},
+		AG2: config.AG2{AllowNone: config.NoneFromLoopback, MirrorTasks: "ends"},
+	}
+	if diff := cmp.Diff(want, config.Default()); diff != "" {
+		t.Errorf("defaults (-want +got):\n%s", diff)
+	}
+}
+
+func TestLaterSourcesWin(t *testing.T) {
+	t.Parallel()
+	file := write(t, "http:\n  listen: 127.0.0.1:1\n  hosts: [a.example, b.example:8443]\nlog.level: warn\nlimits:\nshutdown:\n  timeout: 3s\ndata: {min_free: 0}\n")
+	got, err := config.Load(config.Sources{
+		File:    file,
+		Environ: []string{"PARLEY_LOG_LEVEL=error", "PARLEY_HTTP_LISTEN=127.0.0.1:2", "PARLEY_SCALE=9", "HOME=/", "PARLEY_HTTP_ORIGINS=https://a, https://b"},
+		Flags:   map[string]string{"http.listen": "127.0.0.1:3", "http.insecure": "true"},
+		Named:   map[string]string{"http.listen": "--listen", "http.insecure": "--insecure"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := config.Default()
+	want.HTTP.Listen = "127.0.0.1:3"
+	want.HTTP.Hosts = []string{"a.example", "b.example:8443"}
+	want.HTTP.Origins = []string{"https://a", "https://b"}
+	want.HTTP.Insecure = true
+	want.Log.Level = "error"
+	want.Shutdown.Timeout = 3 * time.Second
+	want.Data.MinFree = 0
+	if diff := cmp.Diff(want, got.Config); diff != "" {
+		t.Errorf("settings (-want +got):\n%s", diff)
+	}
+
+	origins := map[string]string{}
+	for _, e := range got.Effective {
+		if e.Origin != "default" {
+			origins[e.Key+" = "+e.Text()] = strings.ReplaceAll(e.Origin, file, "FILE")
+		}
+	}
+	if diff := cmp.Diff(map[string]string{
+		"http.listen = 127.0.0.1:3":              "flag --listen",
+		"http.insecure = true":                   "flag --insecure",
+		"http.hosts = a.example, b.example:8443": "file FILE:3",
+		"http.origins = https://a, https://b":    "environment PARLEY_HTTP_ORIGINS",
+		"log.level = error":                      "environment PARLEY_LOG_LEVEL",
+		"shutdown.timeout = 3s":                  "file FILE:7",
+		"data.min_free = 0":                      "file FILE:8",
+	}, origins); diff != "" {
+		t.Errorf("origins (-want +got):\n%s", diff)
+	}
+	if len(got.Effective) != len(config.Keys) {
+		t.Errorf("%d effective values of %d keys", len(got.Effective), len(config.Keys))
+	}
+}
+
+func TestRefused(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name string
+		src  config.Sources
+		file string
+		want []string
+	}{
+		{name: "unknown key", file: "http:\n  listn: x\n", want: []string{"FILE:2: unknown key http.listn; did you mean http.listen?"}},
+		{name: "swapped letters", file: "ag2:\n  alolw_none: never\n", want: []string{"did you mean ag2.allow_none?"}},
+		{name: "bare last part", file: "listen: x\n", want: []string{"FILE:1: unknown key listen; did you mean http.listen?"}},
+		{name: "value where a section is", file: "data: x\n", want: []string{"unknown key data; did you mean data.dir?"}},
+		{name: "section where a value is", file: "log:\n  level:\n    a: b\n", want: []string{"FILE:3: unknown key log.level.a; did you mean log.level?"}},
+		{name: "every mistake at once", file: "http:\n  listn: x\n  max_header: big\n", src: config.Sources{Environ: []string{"PARLEY_LOG_LEVEL=loud"}}, want: []string{
+			"unknown key http.listn", `http.max_header: "big" is refused: a size looks like 512MiB`, `environment PARLEY_LOG_LEVEL: log.level: "loud" is refused: it is one of debug, info, warn, error`,
+		}},
+		{name: "no YAML", file: "a: [", want: []string{"FILE: yaml: "}},
+		{name: "a key twice", file: "log:\n  level: info\n  level: warn\n", want: []string{"already defined at line 2"}},
+		{name: "list for one value", file: "http:\n  listen: [a, b]\n", want: []string{"http.listen: a list stands where one value belongs"}},
+		{name: "missing value", file: "http:\n  listen:\n", want: []string{"http.listen: the value is missing"}},
+		{name: "list of numbers", file: "http:\n  hosts: [1]\n", want: []string{"http.hosts: 1 is no text without commas"}},
+		{name: "fraction", file: "limits:\n  inbox: 1.5\n", want: []string{"limits.inbox: 1.5 (float64) stands where a value of type number belongs"}},
+		{name: "zero", file: "limits:\n  inbox: 0\n", want: []string{`limits.inbox: "0" is refused: it must be more than 0`}},
+		{name: "negative", file: "limits:\n  inbox: -1\n", want: []string{"it must be more than 0"}},
+		{name: "negative size", file: "limits:\n  frame: -1\n", want: []string{"a size looks like"}},
+		{name: "no number", file: "limits:\n  inbox: many\n", want: []string{"it is a whole number"}},
+		{name: "duration without unit", file: "shutdown:\n  timeout: 5\n", want: []string{"a duration looks like 25s"}},
+		{name: "zero duration", file: "shutdown:\n  timeout: 0s\n", want: []string{"it must be more than 0"}},
+		{name: "no bool", file: "ag2:\n  trust_clients: perhaps\n", want: []string{"it is true or false"}},
+		{name: "certificate alone", file: "tls:\n  cert: a.pem\n", want: []string{"tls.cert and tls.key belong together"}},
+		{name: "no such file", src: config.Sources{File: "no-such.yaml"}, want: []string{"configuration file: stat no-such.yaml"}},
+		{name: "environment", src: config.Sources{Environ: []string{"PARLEY_HTTP_LISTN=x"}}, want: []string{"environment: unknown setting PARLEY_HTTP_LISTN; did you mean PARLEY_HTTP_LISTEN?"}},
+		{name: "environment, section alone", src: config.Sources{Environ: []string{"PARLEY_DATA=x"}}, want: []string{"unknown setting PARLEY_DATA; did you mean PARLEY_DATA_DIR?"}},
+		{name: "flag", src: config.Sources{Flags: map[string]string{"htp.listen": "x"}, Named: map[string]string{"htp.listen": "--set"}}, want: []string{"flag --set: unknown key htp.listen; did you mean http.listen?"}},
+	}
+	for _, tc := range tests {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			if tc.file != "" {
+				tc.src.File = write(t, tc.file)
+			}
+			_, err := config.Load(tc.src)
+			if err == nil {
+				t.Fatal("accepted")
+			}
+			for _, want := range tc.want {
+				if text := strings.ReplaceAll(err.Error(), tc.src.File, "FILE"); tc.file != "" && !strings.Contains(text, want) {
+					t.Errorf("error %q lacks %q", text, want)
+				} else if tc.file == "" && !strings.Contains(err.Error(), want) {
+					t.Errorf("error %q lacks %q", err, want)
+				}
+			}
+		})
+	}
+}
+
+func TestHugeFileIsRefused(t *testing.T) {
+	t.Parallel()
+	_, err := config.Load(config.Sources{File: write(t, strings.Repeat("# comment\n", 1<<17))})
+	if err == nil || !strings.Contains(err.Error(), "the limit is 1048576") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// A file written from the effective values says the same again.
+func TestTextRoundTrip(t *testing.T) {
+	t.Parallel()
+	first, err := config.Load(config.Sources{File: write(t, "http: {hosts: [a, b], idle_timeout: 90m}\nlimits: {frame: 1000001}\n")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var again strings.Builder
+	for _, e := range first.Effective {
+		again.WriteString(e.Key + `: "` + e.Text() + "\"\n")
+	}
+	second, err := config.Load(config.Sources{File: write(t, again.String())})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(first.Config, second.Config); diff != "" {
+		t.Errorf("(-first +second):\n%s", diff)
+	}
+}
+
+func TestBytes(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]config.Bytes{
+		"0": 0, "17": 17, "17B": 17, "1KB": 1000, "1KiB": 1024, "3 MiB": 3 << 20, "2GiB": 2 << 30, "1TB": 1e12, "8388607TiB": 8388607 << 40,
+	} {
+		if got, err := config.ParseBytes(text); err != nil || got != want {
+			t.Errorf("%q: got %d, %v; want %d", text, got, err, want)
+		}
+	}
+	for _, text := range []string{"", "-1", "1.5MiB", "KiB", "9223372036854775808", "8388608TiB", "1 XB", "0x10"} {
+		if got, err := config.ParseBytes(text); err == nil {
+			t.Errorf("%q was read as %d", text, got)
+		}
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		want := config.Bytes(rapid.Int64Min(0).Draw(t, "bytes"))
+		if got, err := config.ParseBytes(want.String()); err != nil || got != want {
+			t.Fatalf("%d is written as %s and read as %d, %v", want, want, got, err)
+		}
+	})
+}
+
+func TestReferencePageIsCurrent(t *testing.T) {
+	t.Parallel()
+	var want bytes.Buffer
+	if err := config.WriteReference(&want); err != nil {
+		t.Fatal(err)
+	}
+	got, err := os.ReadFile("../../docs/config.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want.Bytes()) {
+		t.Error("docs/config.md is not the output of `parley config reference`; run make docs")
+	}
+	for _, row := range config.Reference() {
+		if row.Meaning == "" || strings.Contains(row.Meaning, "|") || !strings.Contains(row.Key, ".") {
+			t.Errorf("%+v cannot stand in the table", row)
+		}
+	}
+}

@@ -1,0 +1,221 @@
+package config
+
+import (
+	"slices"
+	"strings"
+)
+
+// Key is one setting. Its type is the type of the field it fills.
+type Key struct {
+	Name    string
+	Default string   // as it would stand in the file; lists separated by commas
+	Flag    string   // of `parley serve`, without dashes; most have none
+	Choices []string // the only values, where not every text will do
+	Zero    bool     // a number may be 0
+	Meaning string
+
+	field func(*Config) any
+}
+
+// Keys is the one table of settings, in the order of the reference page.
+var Keys = []Key{
+	{
+		Name: "data.dir", Default: "./parley-data", Flag: "data",
+		Meaning: "folder of the embedded journal and the access keys; made when it does not exist",
+		field:   func(c *Config) any { return &c.Data.Dir },
+	},
+	{
+		Name: "data.min_free", Default: "512MiB", Zero: true,
+		Meaning: "below this much free disk space posts are refused with a retryable error",
+		field:   func(c *Config) any { return &c.Data.MinFree },
+	},
+	{
+		Name: "http.listen", Default: "127.0.0.1:7440", Flag: "listen",
+		Meaning: "address to listen on; port 0 takes a free one and prints it. Anything but loopback needs TLS or a proxy, and a key",
+		field:   func(c *Config) any { return &c.HTTP.Listen },
+	},
+	{
+		Name: "http.origins", Default: "",
+		Meaning: "web origins, such as https://desk.example, whose pages may connect besides the hub's own",
+		field:   func(c *Config) any { return &c.HTTP.Origins },
+	},
+	{
+		Name: "http.hosts", Default: "",
+		Meaning: "host names under which the hub is reached besides loopback names and the listen address; with a port, only that port",
+		field:   func(c *Config) any { return &c.HTTP.Hosts },
+	},
+	{
+		Name: "http.behind_proxy", Default: "false", Flag: "behind-proxy",
+		Meaning: "a proxy ends TLS in front of the hub; then no peer counts as loopback, so everyone needs a key",
+		field:   func(c *Config) any { return &c.HTTP.BehindProxy },
+	},
+	{
+		Name: "http.insecure", Default: "false", Flag: "insecure",
+		Meaning: "listen beyond loopback although authentication is not configured; for closed networks only",
+		field:   func(c *Config) any { return &c.HTTP.Insecure },
+	},
+	{
+		Name: "http.max_connections", Default: "16384",
+		Meaning: "connections open at once, of every dialect together; one more is closed at once",
+		field:   func(c *Config) any { return &c.HTTP.MaxConnections },
+	},
+	{
+		Name: "http.max_header", Default: "64KiB",
+		Meaning: "size of a request's headers",
+		field:   func(c *Config) any { return &c.HTTP.MaxHeader },
+	},
+	{
+		Name: "http.header_timeout", Default: "10s",
+		Meaning: "time in which a request's headers must arrive",
+		field:   func(c *Config) any { return &c.HTTP.HeaderTimeout },
+	},
+	{
+		Name: "http.body_timeout", Default: "30s",
+		Meaning: "time in which a request's body must arrive; WebSockets have their own",
+		field:   func(c *Config) any { return &c.HTTP.BodyTimeout },
+	},
+	{
+		Name: "http.idle_timeout", Default: "2m",
+		Meaning: "time an idle keep-alive connection is kept",
+		field:   func(c *Config) any { return &c.HTTP.IdleTimeout },
+	},
+	{
+		Name: "tls.cert", Default: "", Flag: "tls-cert",
+		Meaning: "file with the certificate chain (PEM); read again when it changes",
+		field:   func(c *Config) any { return &c.TLS.Cert },
+	},
+	{
+		Name: "tls.key", Default: "", Flag: "tls-key",
+		Meaning: "file with the certificate's private key (PEM); read again when it changes",
+		field:   func(c *Config) any { return &c.TLS.Key },
+	},
+	{
+		Name: "log.level", Default: "info", Flag: "log-level", Choices: []string{"debug", "info", "warn", "error"},
+		Meaning: "least important level that is logged",
+		field:   func(c *Config) any { return &c.Log.Level },
+	},
+	{
+		Name: "log.format", Default: "auto", Flag: "log-format", Choices: []string{"auto", "text", "json"},
+		Meaning: "form of log lines; auto is text on a terminal and JSON otherwise",
+		field:   func(c *Config) any { return &c.Log.Format },
+	},
+	{
+		Name: "shutdown.timeout", Default: "10s", Flag: "shutdown-timeout",
+		Meaning: "time a stopping hub gives its clients before it cuts them off",
+		field:   func(c *Config) any { return &c.Shutdown.Timeout },
+	},
+	{
+		Name: "limits.frame", Default: "1MiB",
+		Meaning: "size of one WebSocket message or request body",
+		field:   func(c *Config) any { return &c.Limits.Frame },
+	},
+	{
+		Name: "limits.event", Default: "1MiB",
+		Meaning: "size of one envelope's event data",
+		field:   func(c *Config) any { return &c.Limits.Event },
+	},
+	{
+		Name: "limits.connections", Default: "8192",
+		Meaning: "WebSocket connections open at once",
+		field:   func(c *Config) any { return &c.Limits.Connections },
+	},
+	{
+		Name: "limits.reader_queue", Default: "1024",
+		Meaning: "frames waiting for one reader; one that falls further behind is cut off and resumes from its cursor",
+		field:   func(c *Config) any { return &c.Limits.ReaderQueue },
+	},
+	{
+		Name: "limits.agents", Default: "100000",
+		Meaning: "registered identities",
+		field:   func(c *Config) any { return &c.Limits.Agents },
+	},
+	{
+		Name: "limits.participants", Default: "1000",
+		Meaning: "participants of one channel",
+		field:   func(c *Config) any { return &c.Limits.Participants },
+	},
+	{
+		Name: "limits.in_flight", Default: "65536",
+		Meaning: "posts ordered but not yet answered",
+		field:   func(c *Config) any { return &c.Limits.InFlight },
+	},
+	{
+		Name: "limits.loaded_channels", Default: "200000",
+		Meaning: "channels folded in memory at once; the longest untouched go first",
+		field:   func(c *Config) any { return &c.Limits.LoadedChannels },
+	},
+	{
+		Name: "limits.replay", Default: "4096",
+		Meaning: "live deliveries kept for a reader while it is replayed to",
+		field:   func(c *Config) any { return &c.Limits.Replay },
+	},
+	{
+		Name: "limits.held", Default: "16",
+		Meaning: "supervisors' words waiting in one channel for the round in flight",
+		field:   func(c *Config) any { return &c.Limits.Held },
+	},
+	{
+		Name: "limits.inbox", Default: "4096",
+		Meaning: "deliveries waiting in the inbox of an agent inside the process",
+		field:   func(c *Config) any { return &c.Limits.Inbox },
+	},
+	{
+		Name: "hub.invite_ack_timeout", Default: "25s",
+		Meaning: "time in which invited participants must acknowledge before a new channel is given up",
+		field:   func(c *Config) any { return &c.Hub.InviteAckTimeout },
+	},
+	{
+		Name: "hub.ttl_sweep_interval", Default: "30s",
+		Meaning: "how often channels and tasks past their time to live are ended",
+		field:   func(c *Config) any { return &c.Hub.TTLSweepInterval },
+	},
+	{
+		Name: "hub.expectation_sweep_interval", Default: "10s",
+		Meaning: "how often expectations that are due are looked at",
+		field:   func(c *Config) any { return &c.Hub.ExpectationSweepInterval },
+	},
+	{
+		Name: "hub.hold_for", Default: "30s",
+		Meaning: "how long a supervisor's word waits for the round in flight",
+		field:   func(c *Config) any { return &c.Hub.HoldFor },
+	},
+	{
+		Name: "hub.idempotency_window", Default: "24h",
+		Meaning: "how long an idempotency key is remembered",
+		field:   func(c *Config) any { return &c.Hub.IdempotencyWindow },
+	},
+	{
+		Name: "hub.evict_after", Default: "10m",
+		Meaning: "how long a channel stays folded in memory untouched",
+		field:   func(c *Config) any { return &c.Hub.EvictAfter },
+	},
+	{
+		Name: "ag2.allow_none", Default: NoneFromLoopback, Choices: []string{NoneFromLoopback, NoneAlways, NoneNever},
+		Meaning: "from where AG2 clients may identify themselves with the scheme none",
+		field:   func(c *Config) any { return &c.AG2.AllowNone },
+	},
+	{
+		Name: "ag2.trust_clients", Default: "false",
+		Meaning: "let any AG2 connection act for any identity, as AG2's own hub does",
+		field:   func(c *Config) any { return &c.AG2.TrustClients },
+	},
+	{
+		Name: "ag2.mirror_tasks", Default: "ends", Choices: []string{"ends", "all", "off"},
+		Meaning: "which task events are mirrored into the task's channel while its owner's turn runs: start and end, progress too, or none",
+		field:   func(c *Config) any { return &c.AG2.MirrorTasks },
+	},
+}
+
+// Env is the environment variable that sets the key.
+func (k Key) Env() string {
+	return EnvPrefix + strings.ToUpper(strings.ReplaceAll(k.Name, ".", "_"))
+}
+
+// find looks a key up by name.
+func find(name string) (Key, bool) {
+	i := slices.IndexFunc(Keys, func(k Key) bool { return k.Name == name })
+	if i < 0 {
+		return Key{}, false
+	}
+	return Keys[i], true
+}

@@ -1,0 +1,271 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/knadh/koanf/parsers/yaml"
+	"github.com/knadh/koanf/providers/confmap"
+	"github.com/knadh/koanf/providers/env/v2"
+	"github.com/knadh/koanf/v2"
+	yamlv3 "go.yaml.in/yaml/v3"
+)
+
+// EnvPrefix begins the name of every environment variable that sets a key.
+const EnvPrefix = "PARLEY_"
+
+// DefaultFile is read from the working folder when no file is named.
+const DefaultFile = "parley.yaml"
+
+// maxFile bounds a configuration file.
+const maxFile = 1 << 20
+
+// Sources is where settings come from; the later ones win.
+type Sources struct {
+	File    string            // "" reads none
+	Environ []string          // as os.Environ
+	Flags   map[string]string // key to value
+	Named   map[string]string // key to how the flag was written, for origins
+}
+
+// Effective is one setting as it ended up.
+type Effective struct {
+	Key    string `json:"key"`
+	Value  any    `json:"value"`
+	Origin string `json:"origin"`
+	text   string
+}
+
+// Text is the value as it would stand in the file.
+func (e Effective) Text() string { return e.text }
+
+// Settings is a configuration and where each part of it came from.
+type Settings struct {
+	Config
+	Effective []Effective // in the order of Keys
+}
+
+// Default is the configuration without file, environment and flags.
+func Default() Config {
+	settings, err := Load(Sources{})
+	if err != nil {
+		panic("config: the table's own defaults: " + err.Error())
+	}
+	return settings.Config
+}
+
+// layer is one source, flattened.
+type layer struct {
+	values map[string]any
+	origin func(key string) string
+}
+
+// Load merges the sources. Its error lists everything that is wrong with
+// them, so that one round of corrections is enough.
+func Load(src Sources) (*Settings, error) {
+	file, fileErr := fileLayer(src.File)
+	environ, envErr := envLayer(src.Environ)
+	flags, flagErr := flagLayer(src.Flags, src.Named)
+	wrong := []error{fileErr, envErr, flagErr}
+
+	merged := koanf.New(".")
+	origins := map[string]string{}
+	for _, l := range []layer{file, environ, flags} {
+		if err := merged.Load(confmap.Provider(l.values, "."), nil); err != nil {
+			return nil, fmt.Errorf("merge settings: %w", err)
+		}
+		for name := range l.values {
+			origins[name] = l.origin(name)
+		}
+	}
+
+	settings := &Settings{}
+	for _, key := range Keys {
+		text, origin := key.Default, "default"
+		if merged.Exists(key.Name) {
+			origin = origins[key.Name]
+			var err error
+			if text, err = scalar(merged.Get(key.Name), key); err != nil {
+				wrong = append(wrong, fmt.Errorf("%s: %s: %w", origin, key.Name, err))
+				continue
+			}
+		}
+		if err := key.set(&settings.Config, text); err != nil {
+			wrong = append(wrong, fmt.Errorf("%s: %s: %q is refused: %w", origin, key.Name, text, err))
+		}
+		settings.Effective = append(settings.Effective, Effective{
+			Key: key.Name, Value: key.Value(&settings.Config), Origin: origin, text: key.Text(&settings.Config),
+		})
+	}
+	if err := errors.Join(wrong...); err != nil {
+		return nil, err
+	}
+	if err := settings.consistent(); err != nil {
+		return nil, err
+	}
+	return settings, nil
+}
+
+func fileLayer(file string) (layer, error) {
+	if file == "" {
+		return layer{}, nil
+	}
+	info, err := os.Stat(file)
+	if err != nil {
+		return layer{}, fmt.Errorf("configuration file: %w", err)
+	}
+	if info.Size() > maxFile {
+		return layer{}, fmt.Errorf("configuration file %s has %d bytes; the limit is %d", file, info.Size(), maxFile)
+	}
+	raw, err := os.ReadFile(file)
+	if err != nil {
+		return layer{}, fmt.Errorf("configuration file: %w", err)
+	}
+	tree, err := yaml.Parser().Unmarshal(raw)
+	if err != nil {
+		return layer{}, fmt.Errorf("%s: %w", file, err)
+	}
+	own := koanf.New(".")
+	if err := own.Load(confmap.Provider(tree, "."), nil); err != nil {
+		return layer{}, fmt.Errorf("%s: %w", file, err)
+	}
+	values := own.All()
+	at := lines(raw)
+	origin := func(name string) string { return "file " + file + ":" + strconv.Itoa(at[name]) }
+	var unknown []error
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		if _, ok := find(name); ok {
+			continue
+		}
+		if values[name] == nil || isEmptyMap(values[name]) {
+			delete(values, name) // a section without content
+			continue
+		}
+		unknown = append(unknown, fmt.Errorf("%s:%d: unknown key %s; did you mean %s?", file, at[name], name, nearest(name, names())))
+		delete(values, name)
+	}
+	return layer{values, origin}, errors.Join(unknown...)
+}
+
+func isEmptyMap(v any) bool {
+	m, ok := v.(map[string]any)
+	return ok && len(m) == 0
+}
+
+// lines finds where each key stands, for messages.
+func lines(raw []byte) map[string]int {
+	var doc yamlv3.Node
+	at := map[string]int{}
+	if yamlv3.Unmarshal(raw, &doc) != nil || len(doc.Content) == 0 {
+		return at
+	}
+	var walk func(prefix string, node *yamlv3.Node)
+	walk = func(prefix string, node *yamlv3.Node) {
+		if node.Kind != yamlv3.MappingNode {
+			return
+		}
+		for i := 0; i+1 < len(node.Content); i += 2 {
+			name := prefix + node.Content[i].Value
+			at[name] = node.Content[i].Line
+			walk(name+".", node.Content[i+1])
+		}
+	}
+	walk("", doc.Content[0])
+	return at
+}
+
+// envLayer takes the variables of known keys. A variable under a section's
+// name that is no key is an error; others are somebody else's.
+func envLayer(environ []string) (layer, error) {
+	byEnv, sections, known := map[string]string{}, map[string]bool{}, []string{}
+	for _, key := range Keys {
+		byEnv[key.Env()] = key.Name
+		section, _, _ := strings.Cut(key.Name, ".")
+		sections[strings.ToUpper(section)] = true
+		known = append(known, key.Env())
+	}
+	var unknown []error
+	own := koanf.New(".")
+	err := own.Load(env.Provider(".", env.Opt{
+		Prefix:      EnvPrefix,
+		EnvironFunc: func() []string { return environ },
+		TransformFunc: func(name, value string) (string, any) {
+			if key, ok := byEnv[name]; ok {
+				return key, value
+			}
+			if section, _, _ := strings.Cut(strings.TrimPrefix(name, EnvPrefix), "_"); sections[section] {
+				unknown = append(unknown, fmt.Errorf("environment: unknown setting %s; did you mean %s?", name, nearest(name, known)))
+			}
+			return "", nil
+		},
+	}), nil)
+	if err != nil {
+		return layer{}, fmt.Errorf("environment: %w", err)
+	}
+	origin := func(name string) string {
+		key, _ := find(name)
+		return "environment " + key.Env()
+	}
+	return layer{own.All(), origin}, errors.Join(unknown...)
+}
+
+func flagLayer(flags, named map[string]string) (layer, error) {
+	values := map[string]any{}
+	var unknown []error
+	for _, name := range slices.Sorted(maps.Keys(flags)) {
+		if _, ok := find(name); !ok {
+			unknown = append(unknown, fmt.Errorf("flag %s: unknown key %s; did you mean %s?", named[name], name, nearest(name, names())))
+			continue
+		}
+		values[name] = flags[name]
+	}
+	return layer{values, func(name string) string { return "flag " + named[name] }}, errors.Join(unknown...)
+}
+
+func names() []string {
+	all := make([]string, 0, len(Keys))
+	for _, key := range Keys {
+		all = append(all, key.Name)
+	}
+	return all
+}
+
+// scalar turns what a parser gave into text, lists into comma-separated text.
+func scalar(value any, key Key) (string, error) {
+	list, isList := value.([]any)
+	switch _, wantsList := key.field(&Config{}).(*[]string); {
+	case isList && !wantsList:
+		return "", errors.New("a list stands where one value belongs")
+	case isList:
+		parts := make([]string, 0, len(list))
+		for _, item := range list {
+			part, ok := item.(string)
+			if !ok || strings.Contains(part, ",") {
+				return "", fmt.Errorf("%v is no text without commas", item)
+			}
+			parts = append(parts, part)
+		}
+		return strings.Join(parts, ","), nil
+	}
+	switch v := value.(type) {
+	case nil:
+		return "", errors.New("the value is missing")
+	case bool, int, int64, uint64, string:
+		return fmt.Sprint(v), nil
+	default:
+		return "", fmt.Errorf("%v (%T) stands where a value of type %s belongs", v, v, key.Type())
+	}
+}
+
+// consistent checks what no single key can.
+func (s *Settings) consistent() error {
+	if (s.TLS.Cert == "") != (s.TLS.Key == "") {
+		return errors.New("tls.cert and tls.key belong together: set both, or neither")
+	}
+	return nil
+}

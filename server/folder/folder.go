@@ -1,0 +1,118 @@
+// Package folder makes sure that one process at a time uses a data folder,
+// and tells the others who that is. It never looks into what is stored there.
+package folder
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// LockFile is the name of the file that the holder has locked.
+const LockFile = "parley.lock"
+
+// maxNote bounds what is read from a lock file.
+const maxNote = 4096
+
+// Holder is who uses a folder.
+type Holder struct {
+	PID int    `json:"pid"`
+	URL string `json:"url,omitempty"` // where it serves; empty for a short command
+}
+
+// HeldError says that another process uses the folder.
+type HeldError struct {
+	Dir    string
+	Holder Holder
+}
+
+func (e *HeldError) Error() string {
+	who := "another process"
+	if e.Holder.PID > 0 {
+		who = "the process with pid " + strconv.Itoa(e.Holder.PID)
+	}
+	if e.Holder.URL != "" {
+		who += ", which serves " + e.Holder.URL
+	}
+	return fmt.Sprintf("the data folder %s is in use by %s; stop it first, or choose another folder with --data", e.Dir, who)
+}
+
+// Folder is a data folder that this process holds.
+type Folder struct {
+	Dir  string
+	file *os.File
+}
+
+// Hold makes the folder if it is missing and takes it for this process, or
+// returns *HeldError. The system lets go when the process ends, however it
+// ends.
+func Hold(dir string) (*Folder, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("data folder: %w", err)
+	}
+	file, err := os.OpenFile(filepath.Join(dir, LockFile), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("data folder %s cannot be written: %w", dir, err)
+	}
+	if err := lock(file); err != nil {
+		held := &HeldError{Dir: dir, Holder: note(file)}
+		closed := file.Close()
+		if !errors.Is(err, unix.EWOULDBLOCK) {
+			return nil, fmt.Errorf("data folder %s: lock: %w", dir, errors.Join(err, closed))
+		}
+		return nil, held
+	}
+	f := &Folder{Dir: dir, file: file}
+	if err := f.Announce(""); err != nil {
+		return nil, errors.Join(err, f.Release())
+	}
+	return f, nil
+}
+
+// lock takes the file without waiting; a signal in between is no answer.
+func lock(file *os.File) error {
+	for {
+		err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		if !errors.Is(err, unix.EINTR) {
+			return err
+		}
+	}
+}
+
+// note reads who holds the file. It may be caught half written: then nobody
+// is named.
+func note(file *os.File) Holder {
+	var holder Holder
+	raw, err := io.ReadAll(io.LimitReader(file, maxNote))
+	if err == nil {
+		_ = json.Unmarshal(raw, &holder) //nolint:errcheck // see above
+	}
+	return holder
+}
+
+// Announce leaves a note for others: this process, and where it serves.
+func (f *Folder) Announce(url string) error {
+	raw, err := json.Marshal(Holder{PID: os.Getpid(), URL: url})
+	if err != nil {
+		return fmt.Errorf("data folder: %w", err)
+	}
+	if err := f.file.Truncate(0); err != nil {
+		return fmt.Errorf("data folder: %w", err)
+	}
+	if _, err := f.file.WriteAt(append(raw, '\n'), 0); err != nil {
+		return fmt.Errorf("data folder: %w", err)
+	}
+	return nil
+}
+
+// Release lets others have the folder. Its note is emptied, so that nobody is
+// sent to a process that is gone.
+func (f *Folder) Release() error {
+	return errors.Join(f.file.Truncate(0), f.file.Close())
+}

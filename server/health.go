@@ -1,0 +1,81 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"time"
+
+	"github.com/parley-hub/parley/server/access"
+)
+
+// readyTimeout bounds how long one look at all checks takes.
+const readyTimeout = 2 * time.Second
+
+// Check is one condition of readiness.
+type Check struct {
+	Name string
+	// Run returns nil when the condition holds, and says what is wrong when
+	// not. It returns soon after ctx ends.
+	Run func(ctx context.Context) error
+}
+
+type checkResult struct {
+	Name   string `json:"name"`
+	OK     bool   `json:"ok"`
+	Reason string `json:"reason,omitempty"`
+}
+
+// healthz says that the process lives and answers, no more.
+func (s *Server) healthz(w http.ResponseWriter, _ *http.Request) {
+	writeJSON(w, http.StatusOK, map[string]string{"status": "ok", "version": s.deps.Version})
+}
+
+// readyz says whether the hub should be sent work. Reasons may name files and
+// so are for this machine and for readers only.
+func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
+	ctx, cancel := context.WithTimeout(r.Context(), readyTimeout)
+	defer cancel()
+	who := access.From(r.Context())
+	open := who.Loopback || who.Has(access.Reader)
+
+	results := make([]checkResult, 0, len(s.deps.Ready)+1)
+	ready := true
+	add := func(name string, err error) {
+		result := checkResult{Name: name, OK: err == nil}
+		if err != nil {
+			ready = false
+			if open {
+				result.Reason = err.Error()
+			}
+		}
+		results = append(results, result)
+	}
+	add("serving", s.serving())
+	for _, check := range s.deps.Ready {
+		add(check.Name, check.Run(ctx))
+	}
+	status, word := http.StatusOK, "ready"
+	if !ready {
+		status, word = http.StatusServiceUnavailable, "not ready"
+	}
+	writeJSON(w, status, map[string]any{"status": word, "checks": results})
+}
+
+type drainingError struct{}
+
+func (drainingError) Error() string { return "the hub is shutting down" }
+
+func (s *Server) serving() error {
+	if s.draining.Load() {
+		return drainingError{}
+	}
+	return nil
+}
+
+func writeJSON(w http.ResponseWriter, status int, body any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(body) // the client may be gone; nobody else could be told
+}

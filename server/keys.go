@@ -1,0 +1,91 @@
+package server
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+
+	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/server/access"
+	"github.com/parley-hub/parley/server/problem"
+)
+
+// KeyRequest asks for a key: for a role, or for one agent.
+type KeyRequest struct {
+	Role  access.Role `json:"role,omitempty"`
+	Agent string      `json:"agent,omitempty"`
+}
+
+// NewKey is the answer; the token is never shown again.
+type NewKey struct {
+	access.Key
+	Token string `json:"token"`
+}
+
+// KeyList is the answer to a listing.
+type KeyList struct {
+	Keys []access.Key `json:"keys"`
+}
+
+// keys serves /v1/keys: list and add.
+func (s *Server) keys(w http.ResponseWriter, r *http.Request) {
+	if !allow(w, r, http.MethodGet, http.MethodPost) {
+		return
+	}
+	if r.Method == http.MethodGet {
+		writeJSON(w, http.StatusOK, KeyList{s.deps.Keys.List()})
+		return
+	}
+	request, err := readKeyRequest(r.Body)
+	if err != nil {
+		problem.Write(w, err)
+		return
+	}
+	token, key, err := s.deps.Keys.Add(request.Role, request.Agent)
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	s.log.Info("access key added", "key", key.ID, "role", key.Role, "agent", key.Agent, "by", access.From(r.Context()).Key)
+	writeJSON(w, http.StatusCreated, NewKey{key, token})
+}
+
+func readKeyRequest(body io.Reader) (KeyRequest, error) {
+	var request KeyRequest
+	decoder := json.NewDecoder(body)
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&request); err != nil {
+		var tooLarge *http.MaxBytesError
+		if errors.As(err, &tooLarge) {
+			return request, fault.New(fault.TooLarge, "the body is over limits.frame, %d bytes", tooLarge.Limit)
+		}
+		return request, fault.Wrap(fault.Invalid, err, `the body is no key request (%v); it looks like {"role":"reader"} or {"agent":"alice"}`, err)
+	}
+	if request.Role == "" && request.Agent != "" {
+		request.Role = access.Agent
+	}
+	return request, nil
+}
+
+// key serves /v1/keys/{id}: revoke.
+func (s *Server) key(w http.ResponseWriter, r *http.Request) {
+	if !allow(w, r, http.MethodDelete) {
+		return
+	}
+	key, err := s.deps.Keys.Revoke(r.PathValue("id"))
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	s.log.Info("access key revoked", "key", key.ID, "role", key.Role, "agent", key.Agent, "by", access.From(r.Context()).Key)
+	writeJSON(w, http.StatusOK, key)
+}
+
+// fail answers with an error and logs it if it is the hub's own fault.
+func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
+	if fault.CodeOf(err) == fault.Internal {
+		s.log.Error("request failed", "method", r.Method, "path", r.URL.Path, "error", err)
+	}
+	problem.Write(w, err)
+}

@@ -1,0 +1,172 @@
+package server_test
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"math/big"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/parley-hub/parley/server"
+	"github.com/parley-hub/parley/server/access"
+	"github.com/parley-hub/parley/server/config"
+)
+
+func TestWhereItMayListen(t *testing.T) {
+	t.Parallel()
+	taken, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	tests := []struct {
+		name   string
+		listen string
+		keys   int
+		edit   func(*config.Config)
+		want   string // in the refusal
+	}{
+		{"loopback", "127.0.0.1:0", 0, nil, ""},
+		{"localhost", "localhost:0", 0, nil, ""},
+		{"all, nothing configured", "0.0.0.0:0", 0, nil, "refused to listen on 0.0.0.0:0"},
+		{"no host is all", ":0", 0, nil, "refused to listen on :0"},
+		{"IPv6 all", "[::]:0", 0, nil, "refused to listen"},
+		{"all, insecure", "0.0.0.0:0", 0, func(c *config.Config) { c.HTTP.Insecure = true }, ""},
+		{"all, behind a proxy, with a key", "0.0.0.0:0", 1, func(c *config.Config) { c.HTTP.BehindProxy = true }, ""},
+		{"all, behind a proxy, no key", "0.0.0.0:0", 0, func(c *config.Config) { c.HTTP.BehindProxy = true }, "parley keys add"},
+		{"all, key only", "0.0.0.0:0", 1, nil, "there is no TLS"},
+		{"all, none always", "0.0.0.0:0", 1, func(c *config.Config) { c.HTTP.BehindProxy = true; c.AG2.AllowNone = config.NoneAlways }, "ag2.allow_none"},
+		{"in use", taken.Addr().String(), 0, nil, "address already in use"},
+		{"nonsense", "nonsense", 0, nil, "it looks like 127.0.0.1:7440"},
+		{"port out of range", "127.0.0.1:99999", 0, nil, "it looks like 127.0.0.1:7440"},
+		{"certificate missing", "127.0.0.1:0", 0, func(c *config.Config) { c.TLS.Cert, c.TLS.Key = "none.pem", "none.pem" }, "tls: stat none.pem"},
+	}
+	for _, tc := range tests {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			keys, err := access.OpenKeys(t.TempDir())
+			if err != nil {
+				t.Fatal(err)
+			}
+			for range tc.keys {
+				if _, _, err := keys.Add(access.Operator, ""); err != nil {
+					t.Fatal(err)
+				}
+			}
+			cfg := config.Default()
+			cfg.HTTP.Listen = tc.listen
+			if tc.edit != nil {
+				tc.edit(&cfg)
+			}
+			s, err := server.New(t.Context(), cfg, server.Deps{Keys: keys})
+			if tc.want == "" {
+				if err != nil {
+					t.Fatal(err)
+				}
+				if !strings.HasPrefix(s.URL(), "http://127.0.0.1:") && !strings.HasPrefix(s.URL(), "http://[::1]:") {
+					t.Errorf("URL %s does not lead here", s.URL())
+				}
+				if err := s.Close(); err != nil {
+					t.Error(err)
+				}
+				return
+			}
+			if err == nil {
+				_ = s.Close()
+				t.Fatal("it listens")
+			}
+			if !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("%q lacks %q", err, tc.want)
+			}
+		})
+	}
+	if _, err := server.New(t.Context(), config.Default(), server.Deps{}); err == nil {
+		t.Error("a server without keys was made")
+	}
+}
+
+// pair makes a certificate with a serial number that tells it from others.
+func pair(t *testing.T, serial int64) (certPEM, keyPEM []byte) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(serial), Subject: pkix.Name{CommonName: "hub"},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), DNSNames: []string{"localhost"},
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rawKey, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: rawKey})
+}
+
+func TestCertificateIsReadAgain(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	certFile, keyFile := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
+	edits := 0
+	put := func(file string, data []byte) {
+		t.Helper()
+		edits++
+		if err := os.WriteFile(file, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		changed := time.Now().Add(time.Duration(edits) * time.Second) // whatever the clock's grain
+		if err := os.Chtimes(file, changed, changed); err != nil {
+			t.Fatal(err)
+		}
+	}
+	firstCert, firstKey := pair(t, 1)
+	secondCert, secondKey := pair(t, 2)
+	put(certFile, firstCert)
+	put(keyFile, firstKey)
+	h := start(t, func(c *config.Config, _ *server.Deps) { c.TLS.Cert, c.TLS.Key = certFile, keyFile })
+	if !strings.HasPrefix(h.URL(), "https://127.0.0.1:") {
+		t.Fatalf("URL %s", h.URL())
+	}
+	serial := func() int64 {
+		t.Helper()
+		dialer := tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}} //nolint:gosec // a test's own certificate
+		c, err := dialer.DialContext(context.Background(), "tcp", h.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		return c.(*tls.Conn).ConnectionState().PeerCertificates[0].SerialNumber.Int64()
+	}
+	if got := serial(); got != 1 {
+		t.Errorf("serial %d, want 1", got)
+	}
+	put(certFile, secondCert) // its key has not followed yet
+	if got := serial(); got != 1 {
+		t.Errorf("half replaced: serial %d, want 1", got)
+	}
+	put(keyFile, secondKey)
+	if got := serial(); got != 2 {
+		t.Errorf("replaced: serial %d, want 2", got)
+	}
+	if err := os.Remove(certFile); err != nil {
+		t.Fatal(err)
+	}
+	if got := serial(); got != 2 {
+		t.Errorf("removed: serial %d, want 2", got)
+	}
+	h.want(t, "GET", "/healthz", "", 200, "ok")
+}

@@ -1,0 +1,99 @@
+package server
+
+import (
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+)
+
+// metrics are the server's own figures.
+type metrics struct {
+	connections prometheus.Gauge
+	refused     *prometheus.CounterVec
+	requests    *prometheus.CounterVec
+	seconds     *prometheus.HistogramVec
+	upgrades    prometheus.Counter
+}
+
+func newMetrics(registry *prometheus.Registry, version string) (*metrics, error) {
+	m := &metrics{
+		connections: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "parley_connections", Help: "Connections open now, of every dialect.",
+		}),
+		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "parley_refused_total", Help: "Requests and connections refused at the door, by reason.",
+		}, []string{"reason"}),
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "parley_http_requests_total", Help: "Plain HTTP requests answered, by route and status.",
+		}, []string{"route", "code"}),
+		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "parley_http_request_seconds", Help: "Time to answer a plain HTTP request, by route.",
+			Buckets: prometheus.ExponentialBuckets(0.0005, 4, 8),
+		}, []string{"route"}),
+		upgrades: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "parley_upgrades_total", Help: "WebSocket upgrades asked for.",
+		}),
+	}
+	build := prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "parley_build_info", Help: "Always 1; the label tells the version.",
+		ConstLabels: prometheus.Labels{"version": version},
+	})
+	build.Set(1)
+	for _, c := range []prometheus.Collector{
+		m.connections, m.refused, m.requests, m.seconds, m.upgrades, build,
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+	} {
+		if err := registry.Register(c); err != nil {
+			return nil, err
+		}
+	}
+	return m, nil
+}
+
+// observe counts requests. Upgrades go through untouched: whoever takes the
+// connection over must get the writer that net/http made.
+func (m *metrics) observe(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if isUpgrade(r) {
+			m.upgrades.Inc()
+			next.ServeHTTP(w, r)
+			return
+		}
+		start := time.Now()
+		answer := &recorder{ResponseWriter: w, status: http.StatusOK}
+		route := &routeName{}
+		next.ServeHTTP(answer, r.WithContext(withRoute(r.Context(), route)))
+		m.requests.WithLabelValues(route.String(), strconv.Itoa(answer.status)).Inc()
+		m.seconds.WithLabelValues(route.String()).Observe(time.Since(start).Seconds())
+	})
+}
+
+// recorder remembers the status and otherwise stays out of the way.
+type recorder struct {
+	http.ResponseWriter
+	status  int
+	written bool
+}
+
+func (r *recorder) WriteHeader(status int) {
+	if !r.written && status >= http.StatusOK {
+		r.status, r.written = status, true
+	}
+	r.ResponseWriter.WriteHeader(status)
+}
+
+func (r *recorder) Write(b []byte) (int, error) {
+	r.written = true
+	return r.ResponseWriter.Write(b)
+}
+
+// Flush serves handlers that stream and ask for http.Flusher.
+func (r *recorder) Flush() {
+	_ = http.NewResponseController(r.ResponseWriter).Flush() // as http.Flusher, it cannot fail
+}
+
+// Unwrap serves http.ResponseController.
+func (r *recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }

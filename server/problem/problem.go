@@ -1,0 +1,82 @@
+// Package problem answers HTTP requests with problem+json (RFC 9457), whose
+// codes are those of the one catalogue. It never decides what is refused.
+package problem
+
+import (
+	"encoding/json"
+	"errors"
+	"math"
+	"net/http"
+	"strconv"
+
+	"github.com/parley-hub/parley/fault"
+)
+
+// ContentType of every answer this package writes.
+const ContentType = "application/problem+json"
+
+// Problem is the body of a refusal.
+type Problem struct {
+	Type   string     `json:"type"`
+	Title  string     `json:"title"`
+	Status int        `json:"status"`
+	Code   fault.Code `json:"code"`
+	Detail string     `json:"detail"`
+}
+
+var statuses = map[fault.Code]int{
+	fault.NotFound:     http.StatusNotFound,
+	fault.AccessDenied: http.StatusForbidden,
+	fault.Protocol:     http.StatusConflict,
+	fault.AuthFailed:   http.StatusUnauthorized,
+	fault.InboxFull:    http.StatusTooManyRequests,
+	fault.RateLimited:  http.StatusTooManyRequests,
+	fault.Invalid:      http.StatusBadRequest,
+	fault.TooLarge:     http.StatusRequestEntityTooLarge,
+	fault.Conflict:     http.StatusConflict,
+	fault.Gap:          http.StatusGone,
+	fault.SlowReader:   http.StatusServiceUnavailable,
+	fault.Unavailable:  http.StatusServiceUnavailable,
+	fault.Internal:     http.StatusInternalServerError,
+}
+
+// Status is the HTTP status of a code.
+func Status(code fault.Code) int {
+	if status, ok := statuses[code]; ok {
+		return status
+	}
+	return http.StatusInternalServerError
+}
+
+// Of describes an error. The words of an error without a code stay in the
+// log: they may say more than a client should know.
+func Of(err error) Problem {
+	code := fault.CodeOf(err)
+	status := Status(code)
+	detail := err.Error()
+	var refusal *fault.Error
+	if !errors.As(err, &refusal) {
+		detail = "the hub could not do this; its log says why"
+	}
+	return Problem{
+		Type: "about:blank", Title: http.StatusText(status), Status: status, Code: code, Detail: detail,
+	}
+}
+
+// Write answers a request with an error.
+func Write(w http.ResponseWriter, err error) {
+	p := Of(err)
+	header := w.Header()
+	header.Set("Content-Type", ContentType)
+	header.Set("X-Content-Type-Options", "nosniff")
+	header.Set("Cache-Control", "no-store")
+	if p.Status == http.StatusUnauthorized {
+		header.Set("WWW-Authenticate", `Bearer realm="parley"`)
+	}
+	var refusal *fault.Error
+	if errors.As(err, &refusal) && refusal.RetryAfter > 0 {
+		header.Set("Retry-After", strconv.FormatInt(int64(math.Ceil(refusal.RetryAfter.Seconds())), 10))
+	}
+	w.WriteHeader(p.Status)
+	_ = json.NewEncoder(w).Encode(p) // the client may be gone; nobody else could be told
+}

@@ -1,0 +1,35 @@
+package server
+
+import (
+	"context"
+	"net/http"
+	"strings"
+)
+
+// routeName carries the matched pattern back out to the metrics: the guard
+// hands an inner copy of the request to the mux.
+type routeName struct{ pattern string }
+
+func (n *routeName) String() string {
+	if n.pattern == "" {
+		return "refused"
+	}
+	return n.pattern
+}
+
+type routeKey struct{}
+
+func withRoute(ctx context.Context, name *routeName) context.Context {
+	return context.WithValue(ctx, routeKey{}, name)
+}
+
+// named notes which pattern of mux a request matched. Patterns are few;
+// paths are the client's to choose and would make the label unbounded.
+func named(mux *http.ServeMux) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mux.ServeHTTP(w, r)
+		if name, ok := r.Context().Value(routeKey{}).(*routeName); ok {
+			name.pattern = r.Pattern[strings.LastIndexByte(r.Pattern, ' ')+1:]
+		}
+	})
+}

@@ -1,0 +1,185 @@
+// Package server puts a hub on the network: one HTTP listener that every
+// dialect shares, with limits, TLS, access, health and metrics. It knows no
+// dialect and no envelope; what it serves is handed to it.
+package server
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/parley-hub/parley/server/access"
+	"github.com/parley-hub/parley/server/config"
+)
+
+// Deps is what a server serves. Nil handlers answer that nothing is there.
+type Deps struct {
+	Keys *access.Keys // required
+	Log  *slog.Logger // nil: slog.Default()
+	// Metrics is the registry behind /metrics; nil makes one. The server adds
+	// its own collectors to it.
+	Metrics *prometheus.Registry
+	Version string
+
+	// V1 serves /v1/ apart from /v1/keys.
+	V1 http.Handler
+	// Upgrade takes WebSocket upgrades on every path that nobody else owns.
+	Upgrade http.Handler
+	// Page takes every other request.
+	Page http.Handler
+	// Routes are paths with handlers of their own, as http.ServeMux patterns.
+	Routes map[string]http.Handler
+
+	// Ready are the checks behind /readyz.
+	Ready []Check
+	// Drain ends hijacked connections in good order when the server stops; it
+	// returns when they are gone or ctx ends. May be nil.
+	Drain func(ctx context.Context)
+}
+
+// Server is a bound listener and what it serves.
+type Server struct {
+	cfg      config.Config
+	deps     Deps
+	log      *slog.Logger
+	metrics  *metrics
+	listener *listener
+	http     *http.Server
+	draining atomic.Bool
+	stopping chan struct{} // closed when draining begins
+	base     context.Context
+	abandon  context.CancelFunc // ends base
+}
+
+type stoppingKey struct{}
+
+// Stopping returns a channel that is closed when the server that handles the
+// request begins to drain. Streams end then; short requests finish.
+func Stopping(ctx context.Context) <-chan struct{} {
+	stopping, _ := ctx.Value(stoppingKey{}).(chan struct{})
+	return stopping
+}
+
+// New checks that it may listen where it was told to, and binds. Nothing is
+// answered before Run.
+func New(ctx context.Context, cfg config.Config, deps Deps) (*Server, error) {
+	if deps.Keys == nil {
+		return nil, errors.New("server: Deps.Keys is missing")
+	}
+	if deps.Log == nil {
+		deps.Log = slog.Default()
+	}
+	if deps.Metrics == nil {
+		deps.Metrics = prometheus.NewRegistry()
+	}
+	s := &Server{cfg: cfg, deps: deps, log: deps.Log, stopping: make(chan struct{})}
+	var err error
+	if s.metrics, err = newMetrics(deps.Metrics, deps.Version); err != nil {
+		return nil, fmt.Errorf("server: metrics: %w", err)
+	}
+
+	var tlsConfig *tls.Config
+	if cfg.TLS.Cert != "" {
+		certs, err := loadCertificate(cfg.TLS.Cert, cfg.TLS.Key, s.log)
+		if err != nil {
+			return nil, err
+		}
+		tlsConfig = &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: certs.get}
+	}
+	if s.listener, err = listen(ctx, cfg, deps.Keys.Len(), s.metrics); err != nil {
+		return nil, err
+	}
+
+	s.base, s.abandon = context.WithCancel(context.WithValue(context.WithoutCancel(ctx), stoppingKey{}, s.stopping))
+	s.http = &http.Server{
+		Handler:           s.handler(),
+		TLSConfig:         tlsConfig,
+		ReadHeaderTimeout: cfg.HTTP.HeaderTimeout,
+		IdleTimeout:       cfg.HTTP.IdleTimeout,
+		MaxHeaderBytes:    int(cfg.HTTP.MaxHeader),
+		// What net/http has to say is about broken peers, not about the hub.
+		ErrorLog:    slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
+		BaseContext: func(net.Listener) context.Context { return s.base },
+	}
+	return s, nil
+}
+
+// Addr is where the server listens.
+func (s *Server) Addr() net.Addr { return s.listener.Addr() }
+
+// URL is how a client on this machine reaches the server.
+func (s *Server) URL() string {
+	scheme := "http"
+	if s.http.TLSConfig != nil {
+		scheme = "https"
+	}
+	address, ok := s.Addr().(*net.TCPAddr)
+	if !ok {
+		return scheme + "://" + s.Addr().String()
+	}
+	host := address.IP
+	switch {
+	case host.Equal(net.IPv4zero):
+		host = net.IPv4(127, 0, 0, 1)
+	case host.Equal(net.IPv6unspecified):
+		host = net.IPv6loopback
+	}
+	return scheme + "://" + (&net.TCPAddr{IP: host, Port: address.Port, Zone: address.Zone}).String()
+}
+
+// Run serves until ctx ends, then drains: /readyz turns red, the listener
+// closes, clients get shutdown.timeout to finish, and whoever is left is cut
+// off. It returns when no connection is left. It is called once.
+func (s *Server) Run(ctx context.Context) error {
+	defer s.abandon()
+	served := make(chan error, 1)
+	go func() {
+		if s.http.TLSConfig != nil {
+			served <- s.http.ServeTLS(s.listener, "", "")
+		} else {
+			served <- s.http.Serve(s.listener)
+		}
+	}()
+	select {
+	case err := <-served:
+		s.listener.cut()
+		return fmt.Errorf("server: %w", err)
+	case <-ctx.Done():
+	}
+
+	start := time.Now()
+	s.draining.Store(true)
+	limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.cfg.Shutdown.Timeout)
+	defer cancel()
+	var drained sync.WaitGroup
+	if s.deps.Drain != nil {
+		drained.Go(func() { s.deps.Drain(limit) })
+	}
+	close(s.stopping)
+	err := s.http.Shutdown(limit)
+	drained.Wait()
+	s.abandon()
+	if left := s.listener.cut(); left > 0 {
+		s.log.Warn("cut off connections that did not end in time", "connections", left, "waited", time.Since(start))
+	}
+	if err != nil {
+		err = s.http.Close()
+	}
+	<-served
+	return err
+}
+
+// Close gives up a server that never ran.
+func (s *Server) Close() error {
+	s.abandon()
+	return s.listener.Close()
+}

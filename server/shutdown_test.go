@@ -1,0 +1,132 @@
+package server_test
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/parley-hub/parley/server"
+	"github.com/parley-hub/parley/server/config"
+)
+
+func TestDrain(t *testing.T) {
+	t.Parallel()
+	entered, finish := make(chan struct{}), make(chan struct{})
+	h := start(t, func(c *config.Config, d *server.Deps) {
+		c.Shutdown.Timeout = time.Minute
+		d.Page = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			close(entered)
+			<-server.Stopping(r.Context())
+			<-finish
+			if r.Context().Err() != nil {
+				t.Error("a request in flight was cancelled although there was time")
+			}
+			_, _ = io.WriteString(w, "finished")
+		})
+		d.Drain = func(ctx context.Context) {
+			if ctx.Err() != nil {
+				t.Error("no time to drain")
+			}
+			close(finish)
+		}
+	})
+	answered := make(chan string, 1)
+	go func() {
+		_, text := h.do(t, "GET", "/", "")
+		answered <- text
+	}()
+	<-entered
+	h.stop()
+	if text := <-answered; text != "finished" {
+		t.Errorf("the request in flight got %q", text)
+	}
+	err := <-h.done
+	h.done <- err
+	if err != nil {
+		t.Error(err)
+	}
+	if _, err := h.client.Get(h.URL() + "/healthz"); err == nil { //nolint:noctx,bodyclose // there is nobody to answer
+		t.Error("still listening after shutdown")
+	}
+}
+
+func TestReadyzIsRedWhileDraining(t *testing.T) {
+	t.Parallel()
+	release := make(chan struct{})
+	h := start(t, func(c *config.Config, d *server.Deps) {
+		c.Shutdown.Timeout = time.Minute
+		d.Drain = func(context.Context) { <-release }
+	})
+	// A connection whose request has begun is still answered.
+	c := h.raw(t)
+	if _, err := io.WriteString(c, "GET /readyz HTTP/1.1\r\nHost: localhost\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	h.do(t, "GET", "/healthz", "") // the hub has accepted c by now
+	h.stop()
+	for { // until the listener is closed, draining has not begun
+		probe, err := h.client.Get(h.URL() + "/healthz") //nolint:noctx // ends with the server
+		if err != nil {
+			break
+		}
+		_ = probe.Body.Close()
+		h.client.CloseIdleConnections()
+	}
+	if _, err := io.WriteString(c, "\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	answer, err := http.ReadResponse(bufio.NewReader(c), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, err := io.ReadAll(answer.Body)
+	_ = answer.Body.Close()
+	if err != nil || answer.StatusCode != 503 || !strings.Contains(string(body), "the hub is shutting down") {
+		t.Errorf("%d %s %v", answer.StatusCode, body, err)
+	}
+	close(release)
+}
+
+func TestDeadlineCutsEveryoneOff(t *testing.T) {
+	t.Parallel()
+	taken := make(chan struct{}, 2)
+	h := start(t, func(c *config.Config, d *server.Deps) {
+		c.Shutdown.Timeout = 30 * time.Millisecond
+		d.Upgrade = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			if _, _, err := http.NewResponseController(w).Hijack(); err != nil {
+				t.Error(err)
+			}
+			taken <- struct{}{} // and never closed
+		})
+		d.Page = http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			taken <- struct{}{}
+			<-r.Context().Done() // ignores Stopping
+		})
+		d.Drain = func(ctx context.Context) { <-ctx.Done() }
+	})
+	hijacked, stuck := h.raw(t), h.raw(t)
+	for c, request := range map[io.Writer]string{
+		hijacked: "GET /ws HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n",
+		stuck:    "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n",
+	} {
+		if _, err := io.WriteString(c, request); err != nil {
+			t.Fatal(err)
+		}
+		<-taken
+	}
+	h.stop()
+	for _, c := range []io.Reader{hijacked, stuck} {
+		if _, err := io.Copy(io.Discard, c); isTimeout(err) {
+			t.Error("a connection outlived the deadline")
+		}
+	}
+	err := <-h.done
+	h.done <- err
+	if err != nil {
+		t.Errorf("Run: %v", err)
+	}
+}
