@@ -59,6 +59,51 @@ func TestEveryAdapter(t *testing.T) {
 	}
 }
 
+func TestTurnsAreCounted(t *testing.T) {
+	t.Parallel()
+	for _, a := range adapter.All() {
+		c := &spec.T{T: t}
+		p, err := adaptertest.Open(a, adaptertest.Metadata(a, knobs, "a", "b"))
+		c.NoError(err)
+		for want := range 3 {
+			n, counted := a.(turn.Driver).Turns(p.State)
+			c.Equal(n, want)
+			c.True(counted, "%s counts", a.Manifest().Type)
+			if want < 2 {
+				c.NoError(p.Say([]string{"a", "b"}[want]))
+			}
+		}
+		_, counted := a.(turn.Driver).Turns(nil)
+		c.False(counted, "no state counts")
+	}
+	_, counted := turn.Defaults{}.Turns(nil)
+	(&spec.T{T: t}).False(counted, "the defaults count")
+}
+
+func TestVisible(t *testing.T) {
+	t.Parallel()
+	for _, a := range adapter.All() {
+		spec.Check(t, "seed-000#55: "+a.Manifest().Type, func(t *spec.T) {
+			m := adaptertest.Metadata(a, knobs, "a", "b")
+			s, err := a.Initial(m)
+			t.NoError(err)
+			for _, test := range []struct {
+				audience []string
+				agent    string
+				want     bool
+			}{
+				{nil, "a", true}, {nil, "b", true},
+				{[]string{"b"}, "a", true}, {[]string{"b"}, "b", true}, {[]string{"b"}, "c", false},
+				{[]string{}, "a", true}, {[]string{}, "b", false},
+			} {
+				e := adaptertest.Text("a", "x")
+				e.Audience = test.audience
+				t.Equal(a.Visible(m, s, e, test.agent), test.want)
+			}
+		})
+	}
+}
+
 type unlucky struct{}
 
 func (unlucky) Name() string                                { return "unlucky" }

@@ -89,7 +89,7 @@ func TestCacheIsSafe(t *testing.T) {
 // TestMemory holds what a loaded workflow costs: its graph, where no other
 // channel shares it, and its facts.
 func TestMemory(t *testing.T) {
-	n := scale.N(2000)
+	n := scale.N(500)
 	triage := cookbook(t, "triage with tasks").graph
 	state := func(i int, c *graph.Cache, distinct bool) (*graph.Graph, graph.Facts) {
 		order := []string{fmt.Sprintf("%032x", 4*i), fmt.Sprintf("%032x", 4*i+1), fmt.Sprintf("%032x", 4*i+2)}

@@ -44,6 +44,9 @@ func (f Finding) String() string {
 // Findings come in the order of the graph's text.
 func Check(g *Graph, participants []string) []Finding {
 	c := checker{graph: g, participants: participants, prover: newProver()}
+	for n := range g.transitions {
+		c.order = append(c.order, g.at(n))
+	}
 	c.people()
 	for i := range g.transitions {
 		c.names(i)
@@ -60,6 +63,7 @@ func Check(g *Graph, participants []string) []Finding {
 type checker struct {
 	graph        *Graph
 	participants []string
+	order        []int // of evaluation
 	prover       *prover
 	findings     []Finding
 }
@@ -109,16 +113,13 @@ func (c *checker) target(path string, t Target) {
 	})
 }
 
-// earlier lists the transitions that are tried before the i-th of the list.
+// earlier lists the transitions that are tried before the i-th of the list,
+// as long as there is work left to compare with them.
 func (c *checker) earlier(i int) []int {
-	var list []int
-	for n := range c.graph.transitions {
-		if c.graph.at(n) == i {
-			break
-		}
-		list = append(list, c.graph.at(n))
+	if c.prover.work < 0 {
+		return nil
 	}
-	return list
+	return c.order[:slices.Index(c.order, i)]
 }
 
 func (c *checker) reachable(i int) {
@@ -160,6 +161,9 @@ func (c *checker) sticky(i int) {
 		if c.prover.implies(own, c.graph.transitions[j].When) {
 			return
 		}
+	}
+	if c.prover.work < 0 {
+		return // an earlier rule may take x's turn
 	}
 	path := fmt.Sprintf("transitions[%d]", i)
 	for j, other := range c.graph.transitions {

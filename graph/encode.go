@@ -3,6 +3,7 @@ package graph
 import (
 	"bytes"
 	"maps"
+	"reflect"
 	"slices"
 	"strconv"
 	"unicode/utf16"
@@ -72,6 +73,9 @@ func appendNode(out []byte, node interface{ Name() string }) ([]byte, error) {
 // encodeArgs writes a node's fields. Strings and numbers inside raw values
 // stay as they were written.
 func encodeArgs(node interface{ Name() string }) (jsontext.Value, error) {
+	if isPrivate(reflect.TypeOf(node)) {
+		return jsontext.Value("{}"), nil // which the library would refuse
+	}
 	args, err := json.Marshal(node, json.Deterministic(true), jsontext.PreserveRawStrings(true))
 	if err != nil {
 		return nil, err
@@ -80,6 +84,22 @@ func encodeArgs(node interface{ Name() string }) (jsontext.Value, error) {
 		return nil, refuse("", "the args of '%s' are not an object", node.Name())
 	}
 	return args, nil
+}
+
+// isPrivate reports whether a type is a struct with nothing to show.
+func isPrivate(t reflect.Type) bool {
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if t.Kind() != reflect.Struct {
+		return false
+	}
+	for i := range t.NumField() {
+		if t.Field(i).IsExported() {
+			return false
+		}
+	}
+	return true
 }
 
 // Dumps writes the graph's text form as AG2 does: keys sorted at every level,

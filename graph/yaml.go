@@ -32,12 +32,7 @@ func toJSON(data []byte) (jsontext.Value, error) {
 	if err := w.node(doc.Content[0], 0); err != nil {
 		return nil, err
 	}
-	v := jsontext.Value(w.out)
-	// Two keys may turn out equal only now.
-	if !v.IsValid() {
-		return nil, fmt.Errorf("graph: a key is given twice, or a text is not valid UTF-8")
-	}
-	return v, nil
+	return w.out, nil
 }
 
 type yamlWriter struct{ out []byte }
@@ -74,11 +69,16 @@ func (w *yamlWriter) list(n *yaml.Node, depth int) error {
 
 func (w *yamlWriter) mapping(n *yaml.Node, depth int) error {
 	w.out = append(w.out, '{')
+	seen := map[string]bool{}
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key := n.Content[i]
 		if key.Kind != yaml.ScalarNode || key.ShortTag() == "!!merge" {
 			return w.refuse(key, "a key must be plain text")
 		}
+		if seen[key.Value] {
+			return w.refuse(key, "the key '%s' is given twice", key.Value)
+		}
+		seen[key.Value] = true
 		if i > 0 {
 			w.out = append(w.out, ',')
 		}
@@ -111,6 +111,11 @@ func (w *yamlWriter) scalar(n *yaml.Node) error {
 		}
 		w.out = append(w.out, text...)
 	default:
+		// Numbers that no float64 holds look like text to the YAML library.
+		if n.Style == 0 && isNumber(n.Value) && jsontext.Value(n.Value).IsValid() {
+			w.out = append(w.out, n.Value...)
+			return nil
+		}
 		w.quote(n.Value)
 	}
 	return nil
@@ -133,7 +138,7 @@ func plainFloat(text string) string {
 }
 
 func (w *yamlWriter) quote(s string) {
-	// Invalid UTF-8 is found when the whole is validated.
+	// The YAML library has refused invalid UTF-8 already.
 	w.out, _ = jsontext.AppendQuote(w.out, s)
 }
 

@@ -55,7 +55,10 @@ func (h *Hub) admit(ctx context.Context, e *envelope.Envelope, by Caller) *Pendi
 		}
 	}
 	recipients := h.registry.profiles(e.Audience, e.Sender)
-	if err := denied(h.opts.Arbiter.AuthorizeSend(sender.profile(), e, recipients)); err != nil {
+	if err := denied(h.arbiter().AuthorizeSend(sender.profile(), e, recipients)); err != nil {
+		return refused(err)
+	}
+	if err := h.delivery.await(ctx); err != nil {
 		return refused(err)
 	}
 	for {
@@ -221,7 +224,7 @@ func (w *writing) draft(d *channel.Draft) error {
 func (h *Hub) accepts(ch *held, e *envelope.Envelope) error {
 	m := ch.meta
 	if m.State.Terminal() {
-		return fault.New(fault.Protocol, "channel '%s' is %s (%s) and accepts nothing more", ch.id, m.State, m.CloseReason)
+		return errOver(m)
 	}
 	if m.State != channel.Active && !envelope.IsProtocol(e.Type) {
 		return fault.New(fault.Protocol, "channel '%s' is not active: it is %s", ch.id, m.State)
@@ -233,6 +236,10 @@ func (h *Hub) accepts(ch *held, e *envelope.Envelope) error {
 		return errNoState(ch)
 	}
 	return nil
+}
+
+func errOver(m *channel.Metadata) error {
+	return fault.New(fault.Protocol, "channel '%s' is %s (%s) and accepts nothing more", m.ID, m.State, m.CloseReason)
 }
 
 // belongs refuses whoever neither takes part nor is expected to speak, and
@@ -268,7 +275,7 @@ func (h *Hub) capacity(ch *held, sender *member, e *envelope.Envelope) error {
 		if m == nil || id == e.Sender {
 			continue
 		}
-		if err := h.opts.Arbiter.AuthorizeInbox(m.profile(), m.inbox.depth()); err != nil {
+		if err := h.arbiter().AuthorizeInbox(m.profile(), m.inbox.depth()); err != nil {
 			if fault.CodeOf(err) == fault.Internal {
 				return fault.Wrap(fault.InboxFull, err, "%v", err)
 			}

@@ -29,6 +29,11 @@ type Arbiter interface {
 	ResolveUnknown(e *envelope.Envelope, ids []string) []string
 }
 
+func (h *Hub) arbiter() Arbiter { return *h.judge.Load() }
+
+// SetArbiter replaces the arbiter; it holds from the next check on.
+func (h *Hub) SetArbiter(a Arbiter) { h.judge.Store(&a) }
+
 // AllowAll allows everything. Embed it to override some gates.
 type AllowAll struct{}
 

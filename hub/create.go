@@ -164,7 +164,7 @@ func (h *Hub) authorizeOpen(ctx context.Context, creator *member, invitees []Pro
 			return nil, err
 		}
 	}
-	if err := denied(h.opts.Arbiter.AuthorizeOpen(creator.profile(), invitees, &manifest, open)); err != nil {
+	if err := denied(h.arbiter().AuthorizeOpen(creator.profile(), invitees, &manifest, open)); err != nil {
 		release()
 		return nil, err
 	}
@@ -246,6 +246,9 @@ func role(agent string, o Opening) channel.Role {
 func (h *Hub) storeChannel(ctx context.Context, a channel.Adapter, m *channel.Metadata, state channel.State, invitees []Profile, first *envelope.Envelope) (*Pending, *opening, error) {
 	place, err := h.journal.Place(ctx, h.shard())
 	if err != nil {
+		return nil, nil, err
+	}
+	if err := h.delivery.await(ctx); err != nil {
 		return nil, nil, err
 	}
 	ch, _ := h.channels.claim(m.ID) // new, so it is locked
@@ -342,7 +345,7 @@ func (w *writing) invite(invitees []Profile) error {
 			Channel: w.ch.id, Sender: w.meta.Creator, Type: envelope.TypeInvite, Audience: []string{invitee.ID()},
 			Data: data, Priority: envelope.Normal, Origin: envelope.Origin{Dialect: hubMade},
 		}
-		if err := denied(w.hub.opts.Arbiter.AuthorizeSend(creator.profile(), e, []Profile{invitee})); err != nil {
+		if err := denied(w.hub.arbiter().AuthorizeSend(creator.profile(), e, []Profile{invitee})); err != nil {
 			return err
 		}
 		if err := w.add(e, true); err != nil {

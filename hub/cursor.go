@@ -2,48 +2,79 @@ package hub
 
 import (
 	"context"
+	"slices"
+	"sync"
 
+	"github.com/parley-hub/parley/channel"
 	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/journal"
 )
 
-// seat is how far one participant has come in a channel.
-type seat struct {
-	acked     string // id; everything up to it is acked
-	delivered string // id of the last delivered live or by replay
-	known     bool   // acked has been read from the journal
+// readers is how far each participant has come in a channel, as far as this
+// process knows. Its lock is never held while anything else is waited for:
+// delivery takes it for every envelope.
+type readers struct {
+	mu     sync.Mutex
+	seats  []seat // by place among the participants
+	hidden []string
 }
 
-// seat returns the participant's, or nil for anyone else.
-func (ch *held) seat(agent string) *seat {
-	p, ok := ch.meta.Participant(agent)
+type seat struct {
+	acked     string // id; everything up to it is acked
+	delivered string // id of the last content delivered
+}
+
+func (r *readers) seat(m *channel.Metadata, agent string) *seat {
+	p, ok := m.Participant(agent)
 	if !ok {
 		return nil
 	}
-	r := ch.more()
 	if r.seats == nil {
-		r.seats = make([]seat, len(ch.meta.Participants))
+		r.seats = make([]seat, len(m.Participants))
 	}
 	return &r.seats[p.Order]
 }
 
 // delivered remembers that a participant was handed an envelope.
-func (ch *held) delivered(agent string, e *envelope.Envelope) {
+func (r *readers) delivered(m *channel.Metadata, agent string, e *envelope.Envelope) {
 	if !envelope.IsContent(e.Type) {
 		return
 	}
-	ch.mu.Lock()
-	defer ch.mu.Unlock()
-	if s := ch.seat(agent); s != nil && s.delivered < e.ID {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if s := r.seat(m, agent); s != nil && s.delivered < e.ID {
 		s.delivered = e.ID
 	}
 }
 
+func (r *readers) acked(m *channel.Metadata, agent, envelopeID string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if s := r.seat(m, agent); s != nil && s.acked < envelopeID {
+		s.acked = envelopeID
+	}
+}
+
+// busy reports whether a participant was handed something that it has not
+// acked: its turn runs.
+func (r *readers) busy(m *channel.Metadata, agent string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s := r.seat(m, agent)
+	return s != nil && s.delivered > s.acked
+}
+
 // hides reports whether live deliveries to a participant are held back.
-func (ch *held) hides(agent string) bool {
-	ch.mu.Lock()
-	defer ch.mu.Unlock()
-	return ch.rare != nil && ch.rare.marks.hidden(agent)
+func (r *readers) hides(agent string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Contains(r.hidden, agent)
+}
+
+func (r *readers) hide(agents []string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.hidden = agents
 }
 
 func cursorKey(channelID, agent string) journal.ValueKey {
@@ -56,8 +87,10 @@ func (h *Hub) Ack(ctx context.Context, agent, channelID, envelopeID string) erro
 	if h.registry.byID(agent) == nil || envelopeID == "" || len(envelopeID) > envelope.MaxField {
 		return nil
 	}
-	if m, err := h.peek(ctx, channelID); err != nil || m == nil {
-		return ignoreMissing(err)
+	if h.channels.get(channelID) == nil {
+		if _, err := h.Channel(ctx, channelID); err != nil {
+			return ignoreMissing(err)
+		}
 	}
 	k := cursorKey(channelID, agent)
 	for {
@@ -90,9 +123,7 @@ func (h *Hub) acked(ctx context.Context, agent, channelID, envelopeID string) er
 	if ch.gone || ch.meta == nil {
 		return nil
 	}
-	if s := ch.seat(agent); s != nil && s.acked < envelopeID {
-		s.acked, s.known = envelopeID, true
-	}
+	ch.readers.acked(ch.meta, agent, envelopeID)
 	return h.releaseWaiting(ctx, ch)
 }
 

@@ -17,42 +17,70 @@ type delivery struct {
 	mu     sync.Mutex
 	filled *sync.Cond
 	queue  []*Pending
-	slots  chan struct{} // bounds what is on its way
+	onWay  int // pushed and not yet finished
+	limit  int
+	room   chan struct{} // closed and replaced when there is room again
 	closed bool
+	ended  bool // nothing that is pushed now will be delivered
 }
 
 func (d *delivery) init(limit int) {
 	d.filled = sync.NewCond(&d.mu)
-	d.slots = make(chan struct{}, limit)
+	d.limit, d.room = limit, make(chan struct{})
 }
 
 var errClosed = fault.New(fault.Unavailable, "the hub is shutting down; try again")
 
-// reserve waits for room for one more batch.
-func (d *delivery) reserve(ctx context.Context) error {
-	d.mu.Lock()
-	closed := d.closed
-	d.mu.Unlock()
-	if closed {
-		return errClosed
-	}
-	select {
-	case d.slots <- struct{}{}:
-		return nil
-	case <-ctx.Done():
-		return fault.Wrap(fault.Unavailable, ctx.Err(), "too many posts are on their way (limits.in_flight); try again")
+// await waits for room for one more batch. It is called before a channel is
+// locked, because delivering needs those locks.
+func (d *delivery) await(ctx context.Context) error {
+	for {
+		d.mu.Lock()
+		closed, full, room := d.closed, d.onWay >= d.limit, d.room
+		d.mu.Unlock()
+		if closed {
+			return errClosed
+		}
+		if !full {
+			return nil
+		}
+		select {
+		case <-room:
+		case <-ctx.Done():
+			return fault.Wrap(fault.Unavailable, ctx.Err(), "too many posts are on their way (limits.in_flight); try again")
+		}
 	}
 }
 
-func (d *delivery) giveBack() { <-d.slots }
-
 // push is called under the channel's lock, so that the batches of a channel
-// are delivered in its log's order.
-func (d *delivery) push(p *Pending) {
+// are delivered in its log's order. It answers false when nothing is delivered
+// any more.
+func (d *delivery) push(p *Pending) bool {
 	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.ended {
+		return false
+	}
 	d.queue = append(d.queue, p)
-	d.mu.Unlock()
+	d.onWay++
 	d.filled.Signal()
+	return true
+}
+
+func (d *delivery) finished() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.onWay--
+	if d.onWay == d.limit-1 {
+		close(d.room)
+		d.room = make(chan struct{})
+	}
+}
+
+func (d *delivery) waiting() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.onWay
 }
 
 func (d *delivery) pop(into []*Pending) ([]*Pending, bool) {
@@ -60,6 +88,7 @@ func (d *delivery) pop(into []*Pending) ([]*Pending, bool) {
 	defer d.mu.Unlock()
 	for len(d.queue) == 0 {
 		if d.closed {
+			d.ended = true
 			return into, false
 		}
 		d.filled.Wait()
@@ -84,10 +113,12 @@ func (h *Hub) deliverAll(context.Context) {
 			return
 		}
 		for i, p := range batch {
-			<-p.ticket.Done()
+			if !p.live {
+				<-p.ticket.Done()
+			}
 			h.finish(p)
 			batch[i] = nil
-			h.delivery.giveBack()
+			h.delivery.finished()
 		}
 	}
 }
@@ -95,6 +126,11 @@ func (h *Hub) deliverAll(context.Context) {
 // finish ends one batch: delivered, told, and last of all answered. What did
 // not become durable never happened, and its channel is folded anew.
 func (h *Hub) finish(p *Pending) {
+	if p.live {
+		h.dispatchLive(p.ch, &p.items[0])
+		p.end()
+		return
+	}
 	if err := p.ticket.Err(); err != nil {
 		p.err = unavailable(err)
 		p.ch.mu.Lock()
@@ -114,6 +150,12 @@ func (h *Hub) finish(p *Pending) {
 	}
 	p.items, p.after = nil, nil
 	p.end()
+	if p.ch.mu.TryLock() { // a channel at rest remembers nothing
+		if p.ch.last == p {
+			p.ch.last = nil
+		}
+		p.ch.mu.Unlock()
+	}
 }
 
 // dispatch delivers one durable envelope and tells listeners of it.
@@ -125,6 +167,7 @@ func (h *Hub) dispatch(ch *held, it *item) {
 		sender.inbox.answered()
 	}
 	shared := &Shared{}
+	h.publish(ch.id, Event{Envelope: e, Shared: shared})
 	failures := 0
 	for _, id := range h.recipients(it) {
 		if err := h.deliverTo(ch, it, sender, id, shared, substantive); err != nil {
@@ -149,19 +192,19 @@ func (h *Hub) recipients(it *item) []string {
 	if unknown == nil {
 		return it.to
 	}
-	return append(it.to[:len(it.to):len(it.to)], h.opts.Arbiter.ResolveUnknown(it.envelope, unknown)...)
+	return append(it.to[:len(it.to):len(it.to)], h.arbiter().ResolveUnknown(it.envelope, unknown)...)
 }
 
 // deliverTo hands an envelope to one recipient. Not being connected, or not
 // wanting it, is no failure.
 func (h *Hub) deliverTo(ch *held, it *item, sender *member, id string, shared *Shared, substantive bool) error {
 	m := h.registry.byID(id)
-	if m == nil || it.envelope.ExpiredAt(h.now()) || ch.hides(id) {
+	if m == nil || it.envelope.ExpiredAt(h.now()) || ch.readers.hides(id) {
 		return nil
 	}
 	to := m.profile()
 	if sender != nil && sender != m {
-		if err := h.opts.Arbiter.AuthorizeDispatch(sender.profile(), to, it.envelope); err != nil {
+		if err := h.arbiter().AuthorizeDispatch(sender.profile(), to, it.envelope); err != nil {
 			return nil
 		}
 	}
@@ -170,7 +213,7 @@ func (h *Hub) deliverTo(ch *held, it *item, sender *member, id string, shared *S
 	}
 	n := &Notice{Envelope: it.envelope, Channel: it.meta, Recipient: id, Shared: shared}
 	return m.link.deliver(n, func() {
-		ch.delivered(id, it.envelope)
+		ch.readers.delivered(it.meta, id, it.envelope)
 		if !substantive {
 			return
 		}
@@ -205,6 +248,7 @@ type Notice struct {
 	Channel   *channel.Metadata
 	Recipient string
 	Replayed  bool
+	Live      bool // never stored; its Seq is the last stored one before it
 	// Shared is common to all readers of the envelope.
 	Shared *Shared
 }

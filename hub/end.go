@@ -21,6 +21,9 @@ func (h *Hub) CloseChannel(ctx context.Context, id, reason string) (*channel.Met
 // endChannel runs an ending on a channel that has not ended, and returns the
 // metadata once it is durable.
 func (h *Hub) endChannel(ctx context.Context, id string, end func(w *writing) error) (*channel.Metadata, error) {
+	if err := h.delivery.await(ctx); err != nil {
+		return nil, err
+	}
 	for {
 		ch, err := h.lock(ctx, id)
 		if err != nil {
@@ -32,7 +35,7 @@ func (h *Hub) endChannel(ctx context.Context, id string, end func(w *writing) er
 		}
 		if ch.adapter == nil || ch.state == nil {
 			// It can still be ended: what it folds to no longer matters.
-			ch.adapter, ch.state = cmp.Or[channel.Adapter](ch.adapter, inert{}), struct{}{}
+			ch.adapter, ch.state = inert{}, struct{}{}
 		}
 		w := h.write(ch)
 		var p *Pending
@@ -45,6 +48,9 @@ func (h *Hub) endChannel(ctx context.Context, id string, end func(w *writing) er
 			continue
 		}
 		m := w.meta
+		if err != nil && ch.adapter == channel.Adapter(inert{}) {
+			h.channels.drop(ch)
+		}
 		ch.mu.Unlock()
 		if err != nil {
 			return nil, unavailable(err)
@@ -87,6 +93,7 @@ func (w *writing) end(state channel.Lifecycle, reason string) error {
 		}
 	})
 	ch, h := w.ch, w.hub
+	over := errOver(w.meta)
 	failed := w.refusal
 	if failed == nil {
 		failed = openingFailed(w.meta)
@@ -95,7 +102,7 @@ func (w *writing) end(state channel.Lifecycle, reason string) error {
 		if wasPending {
 			ch.finishOpening(failed)
 		}
-		h.refuseWaiting(ch)
+		ch.refuseWaiting(over)
 		h.release(ch)
 	})
 	unindex := [][]byte{key(indexOwned, w.meta.Creator, w.ch.id)}

@@ -30,6 +30,7 @@ type held struct {
 	term    uint64
 	last    *Pending // the last ordered; nil once nothing is on its way
 	touched time.Time
+	readers readers
 	rare    *rare
 }
 
@@ -38,7 +39,6 @@ type heads struct{ history, meta, side uint64 }
 
 // rare is what few channels have at any one time.
 type rare struct {
-	seats   []seat // by place among the participants
 	waiting []*waiting
 	opening *opening
 	tasks   []string // the channel's tasks that have not ended

@@ -8,6 +8,7 @@ import (
 	"context"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/parley-hub/parley/channel"
@@ -26,6 +27,7 @@ type Hub struct {
 	shared     *channel.Interner
 	minter     *envelope.Minter
 
+	judge    atomic.Pointer[Arbiter]
 	registry registry
 	channels channels
 	delivery delivery
@@ -33,6 +35,7 @@ type Hub struct {
 	hooks    hooks
 	sweepers sweepers
 	stats    stats
+	subs     subscriptions
 
 	stop context.CancelFunc // ends what runs in the background
 	done sync.WaitGroup
@@ -55,6 +58,7 @@ func Open(ctx context.Context, j journal.Engine, o Options) (*Hub, error) {
 		manifest := a.Manifest()
 		h.adapters[manifest.Key()] = a
 	}
+	h.judge.Store(&o.Arbiter)
 	h.hooks.init(o.Listeners, h.log)
 	h.channels.init(o.Limits.LoadedChannels)
 	h.delivery.init(o.Limits.InFlight)
@@ -75,10 +79,14 @@ func Open(ctx context.Context, j journal.Engine, o Options) (*Hub, error) {
 // leaves no goroutine behind. Closing again does nothing.
 func (h *Hub) Close() {
 	h.once.Do(func() {
-		h.delivery.close()
 		h.stop()
+		h.delivery.close()
 		h.done.Wait()
 		h.registry.unbindAll()
+		for _, ch := range h.channels.list() {
+			ch.finishOpening(errClosed)
+			ch.refuseWaiting(errClosed)
+		}
 	})
 }
 

@@ -70,9 +70,15 @@ func applyMeta(m *channel.Metadata, data []byte, shared *channel.Interner) (*cha
 	return &next, nil
 }
 
-// Channel returns a channel's metadata, as durable as it says.
+// Channel returns a channel's metadata, as durable as it says. A channel that
+// is not folded stays so.
 func (h *Hub) Channel(ctx context.Context, id string) (*channel.Metadata, error) {
-	return answer(ctx, h, id, func(ch *held) (*channel.Metadata, error) { return ch.meta, nil })
+	if h.channels.get(id) != nil {
+		return answer(ctx, h, id, func(ch *held) (*channel.Metadata, error) { return ch.meta, nil })
+	}
+	ch := &held{id: id}
+	err := h.loadMeta(ctx, ch)
+	return ch.meta, err
 }
 
 // State returns a channel's folded state in its adapter's own form.
@@ -161,7 +167,7 @@ func (h *Hub) Channels(ctx context.Context, o ListOptions) (list []*channel.Meta
 		if err != nil {
 			return nil, "", unavailable(err)
 		}
-		m, err := h.peek(ctx, lastPart(entry.Key))
+		m, err := h.Channel(ctx, lastPart(entry.Key))
 		if fault.CodeOf(err) == fault.NotFound {
 			continue
 		}
@@ -196,17 +202,4 @@ func selected(m *channel.Metadata, o ListOptions) bool {
 		}
 	}
 	return o.Match == nil || o.Match(m)
-}
-
-// peek reads a channel's metadata without folding it.
-func (h *Hub) peek(ctx context.Context, id string) (*channel.Metadata, error) {
-	h.channels.mu.RLock()
-	_, loaded := h.channels.held[id]
-	h.channels.mu.RUnlock()
-	if loaded {
-		return h.Channel(ctx, id)
-	}
-	ch := &held{id: id}
-	err := h.loadMeta(ctx, ch)
-	return ch.meta, err
 }

@@ -22,6 +22,7 @@ type Pending struct {
 	ticket  *journal.Ticket
 	ch      *held
 	items   []item
+	live    bool          // nothing was stored, and there is no ticket
 	after   []func()      // once delivered
 	onEnd   []func(error) // when it has ended, whichever way
 }

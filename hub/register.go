@@ -57,7 +57,7 @@ func (h *Hub) Register(ctx context.Context, r Registration) (Profile, error) {
 			return Profile{}, err
 		}
 	}
-	if err := denied(h.opts.Arbiter.AuthorizeRegister(r.Passport)); err != nil {
+	if err := denied(h.arbiter().AuthorizeRegister(r.Passport)); err != nil {
 		return Profile{}, err
 	}
 	if size := h.registry.size(); size >= h.opts.Limits.Agents {

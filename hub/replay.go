@@ -69,7 +69,7 @@ func (h *Hub) replayChannel(ctx context.Context, m *member, at Endpoint, meta *c
 			return last, err
 		}
 		if ch := h.channels.get(meta.ID); ch != nil {
-			ch.delivered(m.id, e)
+			ch.readers.delivered(meta, m.id, e)
 		}
 	}
 	return last, nil

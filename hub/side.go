@@ -105,6 +105,7 @@ func (h *Hub) loadSide(ctx context.Context, ch *held) error {
 	}
 	if !m.none() {
 		ch.more().marks = m
+		ch.readers.hide(m.hid)
 	}
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 type stats struct {
 	loaded      atomic.Int64 // channels folded from the journal
 	foldedBytes atomic.Int64 // read for that
+	lostLive    atomic.Int64 // live deliveries that a reader could not take
 
 	mu      sync.Mutex
 	refused map[fault.Code]int64
@@ -29,6 +30,7 @@ func (s *stats) refuse(code fault.Code) {
 type Stats struct {
 	ChannelsLoaded int64 // folded from the journal since opening
 	BytesFolded    int64
+	LiveLost       int64 // live deliveries that a reader could not take
 	Refused        map[fault.Code]int64
 	Loaded         int // channels in memory now
 	Waiting        int // batches on their way now
@@ -39,9 +41,10 @@ func (h *Hub) Stats() Stats {
 	s := Stats{
 		ChannelsLoaded: h.stats.loaded.Load(),
 		BytesFolded:    h.stats.foldedBytes.Load(),
+		LiveLost:       h.stats.lostLive.Load(),
 		Refused:        map[fault.Code]int64{},
 		Loaded:         h.channels.size(),
-		Waiting:        len(h.delivery.slots),
+		Waiting:        h.delivery.waiting(),
 	}
 	h.stats.mu.Lock()
 	defer h.stats.mu.Unlock()

@@ -47,8 +47,7 @@ func (ch *held) inRound(sender string) bool {
 	if !ok || turn.Agent == sender {
 		return false
 	}
-	s := ch.seat(turn.Agent)
-	return s != nil && s.delivered > s.acked
+	return ch.readers.busy(ch.meta, turn.Agent)
 }
 
 // injections puts the waiting words before the envelope that ends the round.
@@ -132,8 +131,8 @@ func (h *Hub) expireWaiting(ch *held, item *waiting) {
 	item.refuse(fault.New(fault.Protocol, "channel '%s' expects '%s' to speak, whose round did not end within %s", ch.id, turn.Agent, h.opts.HoldFor))
 }
 
-// refuseWaiting answers those who waited in a channel that has ended.
-func (h *Hub) refuseWaiting(ch *held) {
+// refuseWaiting answers everyone who waits in a channel.
+func (ch *held) refuseWaiting(err error) {
 	ch.mu.Lock()
 	defer ch.mu.Unlock()
 	if ch.rare == nil {
@@ -141,7 +140,7 @@ func (h *Hub) refuseWaiting(ch *held) {
 	}
 	for _, item := range ch.rare.waiting {
 		item.expires.Stop()
-		item.refuse(fault.New(fault.Protocol, "channel '%s' is %s (%s) and accepts nothing more", ch.id, ch.meta.State, ch.meta.CloseReason))
+		item.refuse(err)
 	}
 	ch.rare.waiting = nil
 }

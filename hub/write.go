@@ -135,12 +135,8 @@ func (w *writing) order(ctx context.Context) (*Pending, error) {
 		batch.Appends = append(batch.Appends, journal.Append{Log: p.In(familyAudit, only), Records: w.audits})
 	}
 	batch.Appends = append(batch.Appends, w.tasks...)
-	if err := w.hub.delivery.reserve(ctx); err != nil {
-		return nil, err
-	}
 	ticket, err := w.hub.journal.Append(ctx, batch)
 	if err != nil {
-		w.hub.delivery.giveBack()
 		return nil, err
 	}
 	pending := &Pending{
@@ -151,7 +147,11 @@ func (w *writing) order(ctx context.Context) (*Pending, error) {
 	}
 	w.answerWaited(pending)
 	w.settle(pending)
-	w.hub.delivery.push(pending)
+	if !w.hub.delivery.push(pending) {
+		// Ordered while the hub closed: it may be stored, and nobody is told.
+		pending.err = errClosed
+		pending.end()
+	}
 	return pending, nil
 }
 
@@ -167,6 +167,7 @@ func (w *writing) settle(p *Pending) {
 	}
 	if w.marks != nil {
 		ch.more().marks = *w.marks
+		ch.readers.hide(w.marks.hid)
 	}
 }
 

@@ -36,6 +36,8 @@ func (e *Error) Is(target error) bool {
 // not part of Error's.
 func (e *Error) Unwrap() error { return e.cause }
 
-func unserializable(cause error) error {
+// Unserializable is ErrSerializable for a cause: a text that is no JSON, or a
+// message too large to be read.
+func Unserializable(cause error) error {
 	return &Error{Code: Code, Reason: ErrSerializable.Reason, cause: cause}
 }

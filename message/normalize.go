@@ -24,7 +24,7 @@ func Normalize(message any) (Envelope, error) {
 func NormalizeJSON(data []byte) (Envelope, error) {
 	v, err := value.Decode(data)
 	if err != nil {
-		return Envelope{}, unserializable(err)
+		return Envelope{}, Unserializable(err)
 	}
 	return normalize(v)
 }
@@ -87,7 +87,7 @@ func normalize(v any) (Envelope, error) {
 	e.CreatedAt, _ = m.At("created_at").(string)
 	e.UpdatedAt, _ = m.At("updated_at").(string)
 	if err := e.check(); err != nil {
-		return Envelope{}, unserializable(err)
+		return Envelope{}, Unserializable(err)
 	}
 	return e, nil
 }

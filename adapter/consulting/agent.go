@@ -13,3 +13,17 @@ func (Adapter) Tools(m *channel.Metadata, s channel.State, participant string) [
 	}
 	return []string{turn.Say}
 }
+
+// Turns are the question and the reply.
+func (Adapter) Turns(s channel.State) (int, bool) {
+	state, ok := s.(*State)
+	switch {
+	case !ok:
+		return 0, false
+	case state.Replied:
+		return 2, true
+	case state.Asked:
+		return 1, true
+	}
+	return 0, true
+}

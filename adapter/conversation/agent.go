@@ -19,3 +19,12 @@ func (Adapter) View(*channel.Metadata, string) view.View {
 func (Adapter) Tools(*channel.Metadata, channel.State, string) []string {
 	return []string{turn.Say}
 }
+
+// Turns are the texts so far.
+func (Adapter) Turns(s channel.State) (int, bool) {
+	state, ok := s.(*State)
+	if !ok {
+		return 0, false
+	}
+	return state.Turns, true
+}

@@ -8,3 +8,12 @@ import (
 
 // View is the last two rounds, with names.
 func (Adapter) View(m *channel.Metadata, _ string) view.View { return ag2.GroupView(m) }
+
+// Turns are the texts so far.
+func (Adapter) Turns(s channel.State) (int, bool) {
+	state, ok := s.(*State)
+	if !ok {
+		return 0, false
+	}
+	return state.Turns, true
+}

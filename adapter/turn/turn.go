@@ -20,6 +20,8 @@ type Driver interface {
 	// Reply is the one envelope that a finished model round becomes, or nil
 	// for a silent round.
 	Reply(m *channel.Metadata, s channel.State, sender string, r Round, ids Directory) (*envelope.Envelope, error)
+	// Turns is how many turns have been taken, where the adapter counts them.
+	Turns(s channel.State) (n int, counted bool)
 	// Tools names the channel's own tools that a participant has now.
 	Tools(m *channel.Metadata, s channel.State, participant string) []string
 	// BuildText and BuildPacket make envelopes of the shape that the adapter
@@ -70,6 +72,9 @@ func (d Defaults) Reply(m *channel.Metadata, _ channel.State, sender string, r R
 	}
 	return d.BuildText(m.ID, sender, r.Body, Address{})
 }
+
+// Turns are not counted.
+func (Defaults) Turns(channel.State) (int, bool) { return 0, false }
 
 // Tools are none.
 func (Defaults) Tools(*channel.Metadata, channel.State, string) []string { return nil }

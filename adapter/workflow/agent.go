@@ -76,6 +76,15 @@ func (Adapter) Reply(m *channel.Metadata, s channel.State, sender string, r turn
 	return routing.Envelope(m.ID, sender, r.Body)
 }
 
+// Turns are the texts and packets so far.
+func (Adapter) Turns(s channel.State) (int, bool) {
+	state, ok := s.(*State)
+	if !ok {
+		return 0, false
+	}
+	return state.Facts.Turns, true
+}
+
 var (
 	_ channel.Adapter    = Adapter{}
 	_ channel.Supervised = Adapter{}

@@ -7,13 +7,18 @@ import (
 	"io"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/parley-hub/parley/message/value"
 )
 
-// DefaultMaxMessage is how many bytes one message may have when not told
-// otherwise.
-const DefaultMaxMessage = 8 << 20
+// Limits of one message when not told otherwise. The second keeps a small text
+// of very many values from taking a multiple of its size.
+const (
+	DefaultMaxMessage = 8 << 20
+	DefaultMaxValues  = 250000
+)
 
-// ErrTooLarge says that a message has more bytes than it may.
+// ErrTooLarge says that a message has more bytes or values than it may.
 var ErrTooLarge = errors.New("stream: the message is too large; raise the limit or split it")
 
 // ErrArray says that an array cannot be read on after a malformed element.
@@ -23,34 +28,60 @@ var ErrArray = errors.New("stream: the rest of the array cannot be read; mend it
 type Options struct {
 	// MaxMessage is the largest message in bytes; 0 is DefaultMaxMessage.
 	MaxMessage int
+	// MaxValues is how many values, inner ones counted, a message may hold; 0
+	// is DefaultMaxValues.
+	MaxValues int
 }
 
-func (o Options) maxMessage() int {
-	if o.MaxMessage > 0 {
-		return o.MaxMessage
+func orDefault(limit, fallback int) int {
+	if limit > 0 {
+		return limit
 	}
-	return DefaultMaxMessage
+	return fallback
 }
 
 // Source yields the JSON values of an input with the lines they begin on. A
 // value that is an array stands for its elements.
 type Source struct {
 	input   *window
+	values  int // allowed
 	dec     *jsontext.Decoder
 	inArray bool
 	array   bool // the input's first value is an array
 	begun   bool
+	broken  bool // inside an array, which cannot be read on
+	refused []byte
 }
+
+// keepRefused is how much of a refused value is kept to be looked at.
+const keepRefused = 64 << 10
 
 // NewSource reads from r.
 func NewSource(r io.Reader, o Options) *Source {
-	input := &window{r: r, max: o.maxMessage(), line: 1}
-	return &Source{input: input, dec: jsontext.NewDecoder(input)}
+	input := &window{r: r, max: orDefault(o.MaxMessage, DefaultMaxMessage), line: 1}
+	return &Source{
+		input:  input,
+		values: orDefault(o.MaxValues, DefaultMaxValues),
+		dec:    jsontext.NewDecoder(input),
+	}
 }
 
 // IsArray says whether the input's first value is an array; it is known once
 // Next was called.
 func (s *Source) IsArray() bool { return s.array }
+
+// Refused is the beginning of the value that Next last refused, as far as its
+// line reaches.
+func (s *Source) Refused() []byte { return s.refused }
+
+// Failed says whether reading itself failed.
+func (s *Source) Failed() bool { return s.input.failed() }
+
+// Idle says whether nothing is left of what was read so far, so that Next may
+// have to wait.
+func (s *Source) Idle() bool {
+	return len(s.input.pending) == 0 && len(bytes.TrimSpace(s.dec.UnreadBuffer())) == 0
+}
 
 // Next returns the next value, which is valid until the next call, and its
 // line. At the end it returns io.EOF. After a value that is malformed or too
@@ -58,6 +89,9 @@ func (s *Source) IsArray() bool { return s.array }
 // which then ends with ErrArray.
 func (s *Source) Next() (line int, raw jsontext.Value, err error) {
 	for {
+		if s.broken {
+			return s.input.line, nil, io.EOF
+		}
 		s.input.mark = s.dec.InputOffset() + s.input.base
 		kind := s.dec.PeekKind()
 		if s.array = s.array || (!s.begun && kind == '['); kind != 0 {
@@ -74,7 +108,7 @@ func (s *Source) Next() (line int, raw jsontext.Value, err error) {
 			raw, err = s.dec.ReadValue()
 			if err == nil {
 				start := s.dec.InputOffset() + s.input.base - int64(len(raw))
-				return s.input.lineAt(start), raw, nil
+				return s.input.lineAt(start), raw, s.weigh(raw)
 			}
 		}
 		if err != nil {
@@ -83,41 +117,56 @@ func (s *Source) Next() (line int, raw jsontext.Value, err error) {
 	}
 }
 
+// weigh refuses a value that holds too many others. A value takes two bytes at
+// least, so that most texts need not be looked at.
+func (s *Source) weigh(raw jsontext.Value) error {
+	if len(raw)/2 <= s.values || value.Weigh(raw) <= s.values {
+		return nil
+	}
+	s.refused = bytes.Clone(raw[:min(len(raw), keepRefused)])
+	return fmt.Errorf("%w (%d values are allowed)", ErrTooLarge, s.values)
+}
+
 // fail says what is wrong with the value that begins at the mark and makes the
 // source ready for what follows its line.
 func (s *Source) fail(err error) (int, jsontext.Value, error) {
 	if err == io.EOF {
 		return s.input.lineAt(s.input.mark), nil, io.EOF
 	}
-	if s.input.err != nil && !errors.Is(s.input.err, io.EOF) && !errors.Is(s.input.err, ErrTooLarge) {
+	if s.input.failed() {
 		return s.input.lineAt(s.input.mark), nil, s.input.err // reading failed, not what was read
 	}
 	if errors.Is(err, ErrTooLarge) {
 		err = fmt.Errorf("%w (%d bytes are allowed)", ErrTooLarge, s.input.max)
 	}
 	unread := s.dec.UnreadBuffer()
-	value := bytes.TrimLeft(unread, " \t\r\n,")
-	skipped := len(unread) - len(value)
+	rest := bytes.TrimLeft(unread, " \t\r\n,")
+	skipped := len(unread) - len(rest)
 	line := s.input.lineAt(s.dec.InputOffset() + s.input.base + int64(skipped))
+	s.refused = bytes.Clone(rest[:min(len(rest), keepRefused)])
+	if end := bytes.IndexByte(s.refused, '\n'); end >= 0 {
+		s.refused = s.refused[:end]
+	}
 	if s.inArray {
+		s.broken = true
 		return line, nil, errors.Join(err, ErrArray)
 	}
-	if resumeErr := s.resume(value, s.dec.InputOffset()+int64(skipped)); resumeErr != nil && resumeErr != io.EOF {
+	if resumeErr := s.resume(rest, s.dec.InputOffset()+int64(skipped)); resumeErr != nil && resumeErr != io.EOF {
 		return line, nil, resumeErr
 	}
 	return line, nil, err
 }
 
-// resume starts over behind the line that value begins on.
-func (s *Source) resume(value []byte, offset int64) error {
+// resume starts over behind the line that the text at offset begins on.
+func (s *Source) resume(text []byte, offset int64) error {
 	var rest []byte
 	var err error
-	if end := bytes.IndexByte(value, '\n'); end >= 0 {
+	if end := bytes.IndexByte(text, '\n'); end >= 0 {
 		offset += int64(end) + 1
-		rest = bytes.Clone(value[end+1:])
+		rest = bytes.Clone(text[end+1:])
 		s.input.base += offset
 	} else {
-		s.input.base += offset + int64(len(value))
+		s.input.base += offset + int64(len(text))
 		rest, err = s.input.skipLine()
 	}
 	s.input.restart(rest)

@@ -100,3 +100,8 @@ func (w *window) restart(rest []byte) {
 		w.err = nil
 	}
 }
+
+// failed says whether reading failed, as opposed to what was read.
+func (w *window) failed() bool {
+	return w.err != nil && w.err != io.EOF && !errors.Is(w.err, ErrTooLarge)
+}

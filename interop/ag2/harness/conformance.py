@@ -3,9 +3,9 @@
     @spec("ag2-hub#23", clause="same agent_id after attach")
     async def test_…
 
-A run against parley writes build/conformance/ag2.jsonl, one line for each
-statement of each test: {"statement", "test", "passed"}. A run against another
-hub writes nothing, because it says nothing about ours.
+A whole run of the newest AG2 against parley writes build/conformance/ag2.jsonl,
+one line for each statement of each test: {"statement", "test", "passed"}. Any
+other run writes nothing: it would say too little, or nothing about our hub.
 """
 
 import json

@@ -2,11 +2,10 @@
 
 import pytest
 from ag2 import Agent
-from ag2.network import EV_TEXT, AuthBlock, AuthError, NotFoundError, Passport
+from ag2.network import EV_TEXT, AccessDeniedError, AuthBlock, AuthError, NotFoundError, Passport
 from ag2.network.transport import HelloFrame
 
 from harness.conformance import spec
-from harness.hubs import Parley
 from harness.party import Party, turns, until_closed, wal
 
 
@@ -16,9 +15,9 @@ def keyed_hub(new_hub):
 
 
 @pytest.fixture
-async def guests(keyed_hub, anyio_backend):
+async def guests(keyed_hub, ours, anyio_backend):
     guests = Party(keyed_hub.url, plain_names=True)
-    guests.tokens, guests.ours = keyed_hub.tokens, keyed_hub.kind == Parley.kind
+    guests.tokens, guests.ours = keyed_hub.tokens, ours
     yield guests
     await guests.close()
 
@@ -50,7 +49,7 @@ async def test_the_right_token_binds_and_the_wrong_one_does_not(guests):
     with pytest.raises(AuthError, match="mismatch"):
         await hello(thief, "quill", "api_key", {"token": guests.tokens["rita"]})
     assert thief._client_link.endpoint_id == ""
-    with pytest.raises(Exception):  # not bound: it may not act for quill
+    with pytest.raises(AccessDeniedError):  # not bound: it may not act for quill
         await thief.pending_turns_for(quill.agent_id)
 
     back = await guests.silent("quill", attach=True, auth=key(guests.tokens["quill"]))
@@ -76,6 +75,8 @@ async def test_no_token_and_an_unknown_scheme(guests):
     if guests.ours:
         assert "unknown auth scheme" in str(refused.value)
     assert stranger._client_link.endpoint_id == ""
+    with pytest.raises(AccessDeniedError):
+        await stranger.pending_turns_for(tess.agent_id)
     peer = await guests.silent("tesspeer")
     channel = await peer.open(type="conversation", target="tess")
     sent = await channel.send("still yours")

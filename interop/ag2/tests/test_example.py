@@ -4,6 +4,8 @@ import os
 import subprocess
 import sys
 
+import pytest
+
 from harness.hubs import ROOT
 
 SAID = """\
@@ -26,6 +28,7 @@ def run(*arguments, **environment):
     )
 
 
+@pytest.mark.newest
 def test_it_runs_again_and_again(shared_hub):
     by_argument = run(shared_hub.url)
     assert (by_argument.stdout, by_argument.stderr, by_argument.returncode) == (SAID, "", 0)

@@ -1,0 +1,110 @@
+package ag2
+
+import (
+	"context"
+
+	"github.com/parley-hub/parley/dialect/ag2/wire"
+	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/hub"
+)
+
+func (c *conn) createChannel(ctx context.Context, raw []byte) ([]byte, error) {
+	var p wire.CreateChannelParams
+	if err := wire.DecodeParams(raw, &p); err != nil {
+		return nil, err
+	}
+	if err := c.actsFor(p.Creator); err != nil {
+		return nil, err
+	}
+	o := hub.Opening{
+		Creator: p.Creator, Type: p.ManifestType, Version: 1, Participants: p.Participants,
+		RequiredAcks: p.RequiredAcks, TTL: p.TTL, Knobs: p.Knobs, Intent: p.Intent, Labels: p.Labels,
+	}
+	if p.ManifestVersion != nil {
+		o.Version = *p.ManifestVersion
+	}
+	opened, err := c.server.cfg.Hub.Open(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	return wire.AppendMetadata(nil, opened.Metadata)
+}
+
+func (c *conn) getChannel(ctx context.Context, p wire.ByChannel) ([]byte, error) {
+	m, err := c.channel(ctx, p.Channel)
+	if err != nil {
+		return nil, err
+	}
+	return wire.AppendMetadata(nil, m)
+}
+
+// listChannels lists what this connection may look into, and never refuses.
+func (c *conn) listChannels(ctx context.Context, p wire.ListChannelsParams) ([]byte, error) {
+	limit := limitOf(p.Limit)
+	if limit == 0 {
+		return []byte("[]"), nil
+	}
+	list, _, err := c.server.cfg.Hub.Channels(ctx, hub.ListOptions{Agent: p.Agent, Match: c.sees, Limit: limit})
+	if err != nil {
+		return nil, err
+	}
+	return wire.AppendMetadataList(nil, list)
+}
+
+func (c *conn) closeChannel(ctx context.Context, p wire.CloseChannelParams) ([]byte, error) {
+	if _, err := c.channel(ctx, p.Channel); err != nil {
+		return nil, err
+	}
+	m, err := c.server.cfg.Hub.CloseChannel(ctx, p.Channel, p.Reason)
+	if err != nil {
+		return nil, err
+	}
+	return wire.AppendMetadata(nil, m)
+}
+
+func (c *conn) findByCausation(ctx context.Context, p wire.CausationParams) ([]byte, error) {
+	if _, err := c.channel(ctx, p.Channel); err != nil {
+		return nil, unlessUnknown(err)
+	}
+	e, err := c.server.cfg.Hub.Answer(ctx, p.Channel, p.Sender, p.Causation)
+	if err != nil || e == nil {
+		return nil, err
+	}
+	return wire.AppendEnvelope(nil, e), nil
+}
+
+func (c *conn) canSend(ctx context.Context, p wire.CanSendParams) ([]byte, error) {
+	if _, err := c.channel(ctx, p.Channel); err != nil {
+		return wire.AppendBool(nil, false), unlessUnknown(err)
+	}
+	can, err := c.server.cfg.Hub.CanSend(ctx, p.Channel, p.Sender, p.Type)
+	return wire.AppendBool(nil, can), err
+}
+
+// unlessUnknown drops the error of an unknown channel, for operations that
+// answer it with nothing.
+func unlessUnknown(err error) error {
+	if fault.CodeOf(err) == fault.NotFound {
+		return nil
+	}
+	return err
+}
+
+func (c *conn) pendingTurns(ctx context.Context, p wire.ByAgent) ([]byte, error) {
+	h := c.server.cfg.Hub
+	if _, err := h.AgentByID(p.Agent); err != nil {
+		return []byte("[]"), nil
+	}
+	if err := c.bound(p.Agent); err != nil {
+		return nil, err
+	}
+	turns, err := h.Turns(ctx, p.Agent)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]wire.PendingTurn, len(turns))
+	for i, t := range turns {
+		list[i] = wire.PendingTurn{Channel: t.Channel, Trigger: t.Trigger, ExpectedAt: t.ExpectedAt}
+	}
+	return wire.AppendPendingTurns(nil, list), nil
+}

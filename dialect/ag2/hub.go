@@ -1,0 +1,44 @@
+package ag2
+
+import (
+	"context"
+	"iter"
+
+	"github.com/parley-hub/parley/channel"
+	"github.com/parley-hub/parley/envelope"
+	"github.com/parley-hub/parley/hub"
+	"github.com/parley-hub/parley/identity"
+)
+
+// Hub is what the dialect asks of the hub; *hub.Hub is one.
+type Hub interface {
+	Register(ctx context.Context, r hub.Registration) (hub.Profile, error)
+	Unregister(ctx context.Context, id string) error
+	Authenticate(ctx context.Context, name, scheme string, claim []byte) (hub.Profile, error)
+	Agent(nameOrID string) (hub.Profile, error)
+	AgentByID(id string) (hub.Profile, error)
+	FindAgent(name string) (id string, ok bool)
+	Name(id string) string
+	Agents(q hub.AgentQuery) []hub.Profile
+	SetResume(ctx context.Context, id string, resume *identity.Resume) error
+	SetSkill(ctx context.Context, id string, skill *string) error
+	SetRule(ctx context.Context, id string, rule *identity.Rule) error
+
+	Bind(agent string, at hub.Endpoint) error
+	BindReplaying(ctx context.Context, agent string, at hub.Endpoint, since string) error
+	Unbind(at hub.Endpoint, agents ...string)
+	Bound(agent string) (endpointID string, ok bool)
+	Ack(ctx context.Context, agent, channelID, envelopeID string) error
+	Nack(agent, channelID, envelopeID, reason string)
+
+	Open(ctx context.Context, o hub.Opening) (hub.Opened, error)
+	Channel(ctx context.Context, id string) (*channel.Metadata, error)
+	Channels(ctx context.Context, o hub.ListOptions) (list []*channel.Metadata, next string, err error)
+	CloseChannel(ctx context.Context, id, reason string) (*channel.Metadata, error)
+	Admit(ctx context.Context, e *envelope.Envelope, by hub.Caller) *hub.Pending
+	CanSend(ctx context.Context, channelID, sender, eventType string) (bool, error)
+	Log(ctx context.Context, channelID string, from, to uint64) iter.Seq2[*envelope.Envelope, error]
+	Length(ctx context.Context, channelID string) (uint64, error)
+	Answer(ctx context.Context, channelID, sender, cause string) (*envelope.Envelope, error)
+	Turns(ctx context.Context, agent string) ([]hub.Turn, error)
+}

@@ -1,0 +1,163 @@
+package ag2
+
+import (
+	"context"
+
+	"github.com/parley-hub/parley/dialect/ag2/wire"
+	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/hub"
+	"github.com/parley-hub/parley/identity"
+)
+
+// register makes an identity and binds it here. A human whose name exists and
+// who is nowhere else comes back this way, because AG2's human client has no
+// other.
+func (c *conn) register(ctx context.Context, p wire.RegisterParams) ([]byte, error) {
+	if p.Passport == nil {
+		return nil, fault.New(fault.Invalid, "'passport' must be an object")
+	}
+	h := c.server.cfg.Hub
+	profile, err := c.returning(ctx, p.Passport)
+	if profile.Passport == nil && err == nil {
+		profile, err = h.Register(ctx, hub.Registration{Passport: p.Passport, Resume: p.Resume, Rule: p.Rule, Skill: p.Skill})
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := c.adopt(profile.ID()); err != nil {
+		return nil, err
+	}
+	if err := h.Bind(profile.ID(), c); err != nil {
+		return nil, err
+	}
+	return wire.AppendPassport(nil, profile.Passport)
+}
+
+// returning finds the human who comes back; no passport means there is none.
+func (c *conn) returning(ctx context.Context, p *identity.Passport) (hub.Profile, error) {
+	h := c.server.cfg.Hub
+	if !p.Kind.Is(identity.Human) {
+		return hub.Profile{}, nil
+	}
+	id, ok := h.FindAgent(p.Name)
+	if !ok {
+		return hub.Profile{}, nil
+	}
+	known, err := h.AgentByID(id)
+	if err != nil || !known.Passport.Kind.Is(identity.Human) {
+		return hub.Profile{}, nil
+	}
+	if _, bound := h.Bound(id); bound {
+		return hub.Profile{}, nil
+	}
+	return h.Authenticate(ctx, p.Name, p.Auth.Scheme, p.Auth.Claim)
+}
+
+func (c *conn) getAgent(_ context.Context, p wire.NameOrID) ([]byte, error) {
+	profile, err := c.server.cfg.Hub.Agent(p.NameOrID)
+	if err != nil {
+		return nil, err
+	}
+	return wire.AppendPassport(nil, profile.Passport)
+}
+
+func (c *conn) getResume(_ context.Context, p wire.ByAgent) ([]byte, error) {
+	profile, err := c.server.cfg.Hub.AgentByID(p.Agent)
+	if err != nil {
+		return nil, err
+	}
+	return wire.AppendResume(nil, profile.Resume)
+}
+
+func (c *conn) getSkill(_ context.Context, p wire.ByAgent) ([]byte, error) {
+	profile, err := c.server.cfg.Hub.AgentByID(p.Agent)
+	if err != nil || profile.Skill == nil {
+		return nil, nil
+	}
+	return wire.AppendString(nil, *profile.Skill), nil
+}
+
+func (c *conn) getRule(_ context.Context, p wire.ByAgent) ([]byte, error) {
+	profile, err := c.server.cfg.Hub.AgentByID(p.Agent)
+	if err != nil {
+		return nil, err
+	}
+	return wire.AppendRule(nil, profile.Rule)
+}
+
+func (c *conn) findAgentID(_ context.Context, p wire.ByName) ([]byte, error) {
+	id, ok := c.server.cfg.Hub.FindAgent(p.Name)
+	if !ok {
+		return nil, nil
+	}
+	return wire.AppendString(nil, id), nil
+}
+
+func (c *conn) namesFor(_ context.Context, p wire.NamesForParams) ([]byte, error) {
+	names := make(map[string]string, len(p.Agents))
+	for _, id := range p.Agents {
+		names[id] = c.server.cfg.Hub.Name(id)
+	}
+	return wire.AppendTextMap(nil, names)
+}
+
+func (c *conn) listAgents(_ context.Context, p wire.ListAgentsParams) ([]byte, error) {
+	profiles := c.server.cfg.Hub.Agents(hub.AgentQuery{
+		Query:  identity.Query{Capability: p.Capability, Text: p.Query, Kind: p.Kind},
+		ByName: p.SortBy == "name",
+		Limit:  limitOf(p.Limit),
+	})
+	passports := make([]*identity.Passport, len(profiles))
+	for i, profile := range profiles {
+		passports[i] = profile.Passport
+	}
+	return wire.AppendPassports(nil, passports)
+}
+
+func (c *conn) setResume(ctx context.Context, p wire.SetResumeParams) ([]byte, error) {
+	if err := c.actsFor(p.Agent); err != nil {
+		return nil, err
+	}
+	if p.Resume == nil {
+		return nil, fault.New(fault.Invalid, "'resume' must be an object")
+	}
+	return nil, c.server.cfg.Hub.SetResume(ctx, p.Agent, p.Resume)
+}
+
+func (c *conn) setSkill(ctx context.Context, p wire.SetSkillParams) ([]byte, error) {
+	if err := c.actsFor(p.Agent); err != nil {
+		return nil, err
+	}
+	return nil, c.server.cfg.Hub.SetSkill(ctx, p.Agent, p.Skill)
+}
+
+func (c *conn) setRule(ctx context.Context, p wire.SetRuleParams) ([]byte, error) {
+	if err := c.actsFor(p.Agent); err != nil {
+		return nil, err
+	}
+	if p.Rule == nil {
+		return nil, fault.New(fault.Invalid, "'rule' must be an object")
+	}
+	return nil, c.server.cfg.Hub.SetRule(ctx, p.Agent, p.Rule)
+}
+
+// unregister removes an identity of this connection, or one that anybody could
+// take over: it has no credentials and nobody is bound to it.
+func (c *conn) unregister(ctx context.Context, p wire.ByAgent) ([]byte, error) {
+	h := c.server.cfg.Hub
+	profile, err := h.AgentByID(p.Agent)
+	if err != nil {
+		return nil, err
+	}
+	_, bound := h.Bound(p.Agent)
+	if bound || profile.Passport.Auth.Scheme != identity.SchemeNone {
+		if err := c.bound(p.Agent); err != nil {
+			return nil, err
+		}
+	}
+	if err := h.Unregister(ctx, p.Agent); err != nil {
+		return nil, err
+	}
+	c.disown(p.Agent)
+	return nil, nil
+}

@@ -1,0 +1,41 @@
+package ag2
+
+import (
+	"time"
+
+	"github.com/gobwas/ws"
+)
+
+// keepAlive pings connections that say nothing and ends those that do not
+// answer: one goroutine for all, so that an idle connection needs no timer.
+func (s *Server) keepAlive() {
+	every := max(min(s.cfg.Limits.Ping, s.cfg.Limits.Pong)/4, time.Millisecond)
+	ticker := time.NewTicker(every)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-s.ctx.Done():
+			return
+		case <-ticker.C:
+			now := time.Now()
+			for _, c := range s.all() {
+				c.keep(now)
+			}
+		}
+	}
+}
+
+// keep looks after one connection.
+func (c *conn) keep(now time.Time) {
+	limits := &c.server.cfg.Limits
+	silence := now.Sub(time.Unix(0, c.heard.Load()))
+	switch {
+	case silence < limits.Ping:
+		c.pinged.Store(false)
+	case silence >= limits.Ping+limits.Pong:
+		c.server.stats.silent.Add(1)
+		c.end(&violation{closeInternal, "no answer to pings"})
+	case !c.pinged.Swap(true):
+		_ = c.out.push(item{op: ws.OpPing})
+	}
+}

@@ -1,0 +1,101 @@
+package ag2
+
+import (
+	"context"
+
+	"github.com/parley-hub/parley/channel"
+	"github.com/parley-hub/parley/dialect/ag2/wire"
+	"github.com/parley-hub/parley/fault"
+)
+
+// operation runs one request and returns its result as JSON; nil is null.
+type operation func(c *conn, ctx context.Context, params []byte) ([]byte, error)
+
+// operations are all but post_envelope and create_channel, which answer later.
+var operations = map[wire.Op]operation{
+	wire.Register:    with((*conn).register),
+	wire.GetAgent:    with((*conn).getAgent),
+	wire.GetResume:   with((*conn).getResume),
+	wire.GetSkill:    with((*conn).getSkill),
+	wire.GetRule:     with((*conn).getRule),
+	wire.FindAgentID: with((*conn).findAgentID),
+	wire.NamesFor:    with((*conn).namesFor),
+	wire.ListAgents:  with((*conn).listAgents),
+	wire.SetResume:   with((*conn).setResume),
+	wire.SetSkill:    with((*conn).setSkill),
+	wire.SetRule:     with((*conn).setRule),
+	wire.Unregister:  with((*conn).unregister),
+
+	wire.GetChannel:              with((*conn).getChannel),
+	wire.ListChannels:            with((*conn).listChannels),
+	wire.CloseChannel:            with((*conn).closeChannel),
+	wire.ReadWAL:                 with((*conn).readWAL),
+	wire.FindEnvelopeByCausation: with((*conn).findByCausation),
+	wire.CanSend:                 with((*conn).canSend),
+	wire.PendingTurnsFor:         with((*conn).pendingTurns),
+}
+
+// with decodes an operation's parameters.
+func with[P any](run func(*conn, context.Context, P) ([]byte, error)) operation {
+	return func(c *conn, ctx context.Context, raw []byte) ([]byte, error) {
+		var params P
+		if err := wire.DecodeParams(raw, &params); err != nil {
+			return nil, err
+		}
+		return run(c, ctx, params)
+	}
+}
+
+// defaultLimit is how many a list has if nothing else is asked for.
+const defaultLimit = 50
+
+// limitOf reads a list's limit; a negative one is none at all.
+func limitOf(limit *int64) int {
+	if limit == nil {
+		return defaultLimit
+	}
+	return int(min(max(*limit, 0), 1<<20))
+}
+
+// actsFor refuses whoever acts for an identity that was not proved here; one
+// that nobody has is not found, which is told first.
+func (c *conn) actsFor(agent string) error {
+	if _, err := c.server.cfg.Hub.AgentByID(agent); err != nil {
+		return err
+	}
+	return c.bound(agent)
+}
+
+func (c *conn) bound(agent string) error {
+	if c.MayActFor(agent) {
+		return nil
+	}
+	return fault.New(fault.AccessDenied, "connection is not bound to agent '%.100s': register it or say hello as it first", agent)
+}
+
+// sees reports whether anyone on this connection may look into a channel.
+func (c *conn) sees(m *channel.Metadata) bool {
+	if c.operator || c.server.cfg.TrustClients {
+		return true
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, p := range m.Participants {
+		if c.hosts[p.Agent] != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// channel returns a channel that this connection may look into.
+func (c *conn) channel(ctx context.Context, id string) (*channel.Metadata, error) {
+	m, err := c.server.cfg.Hub.Channel(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	if !c.sees(m) {
+		return nil, fault.New(fault.AccessDenied, "no participant in channel '%.100s' is bound to this connection", id)
+	}
+	return m, nil
+}

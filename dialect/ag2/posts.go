@@ -1,0 +1,98 @@
+package ag2
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/parley-hub/parley/dialect/ag2/wire"
+)
+
+// posts is what a connection has posted and not yet been answered for, in
+// order. The next post is admitted while these are on their way to the disk.
+type posts struct {
+	mu        sync.Mutex
+	queue     []posted
+	answering bool
+}
+
+// posted is a post on its way.
+type posted struct {
+	request string // empty if nobody waits for an answer
+	pending pending
+}
+
+// pending is how the hub tells of a post's end; *hub.Pending is one.
+type pending interface {
+	Done() <-chan struct{}
+	Wait(ctx context.Context) (id string, err error)
+}
+
+// await has a post answered when it is durable.
+func (c *conn) await(p posted) {
+	c.posts.mu.Lock()
+	defer c.posts.mu.Unlock()
+	c.posts.queue = append(c.posts.queue, p)
+	if !c.posts.answering {
+		c.posts.answering = c.crew.start(c.answerAll)
+	}
+}
+
+// answerAll answers posts in order. One that takes long, because it waits for
+// somebody's turn to end, is answered on its own.
+func (c *conn) answerAll() {
+	var batch []posted
+	patience := time.NewTimer(0)
+	defer patience.Stop()
+	for {
+		c.posts.mu.Lock()
+		clear(batch)
+		if len(c.posts.queue) == 0 {
+			c.posts.answering = false
+			c.posts.queue = nil
+			c.posts.mu.Unlock()
+			return
+		}
+		batch, c.posts.queue = c.posts.queue, batch[:0]
+		c.posts.mu.Unlock()
+		for _, p := range batch {
+			if c.done(p, patience) {
+				c.answer(p)
+			} else {
+				c.crew.start(func() { c.answer(p) })
+			}
+		}
+	}
+}
+
+// overdue is how long a post holds up the answers to those behind it.
+const overdue = 100 * time.Millisecond
+
+func (c *conn) done(p posted, patience *time.Timer) bool {
+	select {
+	case <-p.pending.Done():
+		return true
+	default:
+	}
+	patience.Reset(overdue)
+	select {
+	case <-p.pending.Done():
+		return true
+	case <-patience.C:
+		return false
+	}
+}
+
+func (c *conn) answer(p posted) {
+	id, err := p.pending.Wait(c.server.ctx)
+	switch {
+	case p.request == "":
+		if err != nil {
+			c.malformed(err)
+		}
+	case err != nil:
+		_ = c.out.text(wire.AppendFailure(nil, p.request, err))
+	default:
+		_ = c.out.text(wire.AppendText(make([]byte, 0, 160), p.request, id))
+	}
+}

@@ -1,0 +1,163 @@
+package ag2
+
+import (
+	"context"
+	"errors"
+
+	"github.com/parley-hub/parley/dialect/ag2/wire"
+	"github.com/parley-hub/parley/fault"
+)
+
+// work deals with what was received, in order, until nothing waits.
+func (c *conn) work() {
+	var failed error
+	defer func() {
+		if failed != nil {
+			c.end(failed)
+		}
+	}()
+	defer c.recovered(&failed)
+	ctx := c.server.context(c.peer)
+	var batch [][]byte
+	for {
+		if batch = c.inbox.take(batch); batch == nil {
+			return
+		}
+		for _, message := range batch {
+			c.handle(ctx, message)
+		}
+	}
+}
+
+// handle deals with one message.
+func (c *conn) handle(ctx context.Context, message []byte) {
+	frame, err := wire.Decode(message)
+	if err != nil {
+		var bad *wire.Malformed
+		if errors.As(err, &bad) && bad.RequestID != "" {
+			_ = c.out.text(wire.AppendFailure(nil, bad.RequestID, bad.Err))
+			return
+		}
+		c.malformed(err)
+		return
+	}
+	switch f := frame.(type) {
+	case *wire.Request:
+		c.request(ctx, f)
+	case *wire.Receipt:
+		c.receipt(ctx, f)
+	case *wire.Hello:
+		c.hello(ctx, f)
+	case *wire.Ping:
+		_ = c.out.text([]byte(wire.PongFrame))
+	case *wire.Send:
+		c.send(ctx, f)
+	}
+	// All else is the hub's to send, and ignored.
+}
+
+// hello binds an existing identity, and replays what it missed. Exactly one
+// welcome or error answers it.
+func (c *conn) hello(ctx context.Context, h *wire.Hello) {
+	hub := c.server.cfg.Hub
+	profile, err := hub.Authenticate(ctx, h.Name, h.Scheme, h.Claim)
+	if err == nil {
+		err = c.adopt(profile.ID())
+	}
+	if err == nil {
+		err = hub.Bind(profile.ID(), c)
+	}
+	if err != nil {
+		_ = c.out.text(wire.AppendRefusal(nil, err))
+		return
+	}
+	_ = c.out.text(wire.AppendWelcome(nil, c.id, c.server.cfg.Now()))
+	if h.Since == nil {
+		return
+	}
+	if err := hub.BindReplaying(ctx, profile.ID(), c, *h.Since); err != nil {
+		c.server.cfg.Log.Warn("replay stopped", "endpoint_id", c.id, "agent_id", profile.ID(), "error", err)
+	}
+}
+
+// receipt moves the cursor of an identity of this connection.
+func (c *conn) receipt(ctx context.Context, r *wire.Receipt) {
+	if r.Recipient == "" || r.Channel == "" || !c.MayActFor(r.Recipient) {
+		return
+	}
+	hub := c.server.cfg.Hub
+	switch r.Status {
+	case wire.Ack:
+		if err := hub.Ack(ctx, r.Recipient, r.Channel, r.Envelope); err != nil {
+			c.server.cfg.Log.Warn("receipt not stored", "agent_id", r.Recipient, "channel_id", r.Channel, "envelope_id", r.Envelope, "error", err)
+		}
+	case wire.Nack:
+		hub.Nack(r.Recipient, r.Channel, r.Envelope, r.Reason)
+	}
+}
+
+// send is the older vocabulary's post: nobody waits for its answer.
+func (c *conn) send(ctx context.Context, s *wire.Send) {
+	e, err := wire.DecodeEnvelope(s.Envelope)
+	if err != nil {
+		c.malformed(err)
+		return
+	}
+	c.await(posted{pending: c.server.cfg.Hub.Admit(ctx, e, c)})
+}
+
+// request runs an operation and answers it.
+func (c *conn) request(ctx context.Context, r *wire.Request) {
+	switch r.Op {
+	case wire.PostEnvelope:
+		e, err := wire.DecodePost(r.Params)
+		if err != nil {
+			_ = c.out.text(wire.AppendFailure(nil, r.ID, err))
+			return
+		}
+		c.await(posted{request: r.ID, pending: c.server.cfg.Hub.Admit(ctx, e, c)})
+	case wire.CreateChannel:
+		c.open(ctx, r)
+	default:
+		run, ok := operations[r.Op]
+		if !ok {
+			_ = c.out.text(wire.AppendFailure(nil, r.ID, fault.New(fault.Protocol, "unknown control-plane op %.100q", r.Op)))
+			return
+		}
+		result, err := run(c, ctx, r.Params)
+		c.respond(r.ID, result, err)
+	}
+}
+
+// open runs create_channel beside the other work: the invitees' answers may
+// come over the same connection.
+func (c *conn) open(ctx context.Context, r *wire.Request) {
+	if open := c.openings.Add(1); open > int64(c.server.cfg.Limits.Openings) {
+		c.openings.Add(-1)
+		c.respond(r.ID, nil, fault.New(fault.TooLarge, "%d channels are being opened by this connection, which is the limit (ag2.limits.openings); wait for some", open-1))
+		return
+	}
+	started := c.crew.start(func() {
+		defer c.openings.Add(-1)
+		var failed error
+		defer func() {
+			if failed != nil {
+				c.respond(r.ID, nil, fault.New(fault.Internal, "internal error"))
+			}
+		}()
+		defer c.recovered(&failed)
+		result, err := c.createChannel(ctx, r.Params)
+		c.respond(r.ID, result, err)
+	})
+	if !started {
+		c.openings.Add(-1)
+	}
+}
+
+func (c *conn) respond(requestID string, result []byte, err error) {
+	if err != nil {
+		_ = c.out.text(wire.AppendFailure(nil, requestID, err))
+		return
+	}
+	_ = c.out.text(wire.AppendResult(make([]byte, 0, len(result)+128), requestID, result))
+}

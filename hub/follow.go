@@ -1,0 +1,328 @@
+package hub
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/parley-hub/parley/channel"
+	"github.com/parley-hub/parley/envelope"
+	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/journal"
+)
+
+// Event is one envelope of a channel as a follower sees it.
+type Event struct {
+	Envelope *envelope.Envelope
+	Shared   *Shared
+	// Position is where to resume after this event. A live event has the
+	// position of the durable one before it.
+	Position journal.Position
+	Live     bool
+}
+
+// FollowOptions says how to follow.
+type FollowOptions struct {
+	As    string           // whose view; empty sees everything
+	After journal.Position // zero: from the start
+	Queue int              // events kept before falling back to the journal; 0: 256
+}
+
+// Follower follows one channel: durable events without gap or repeat, and
+// live ones in their place. It is used by one goroutine, apart from Close.
+type Follower struct {
+	hub     *Hub
+	channel string
+	as      string
+	sub     *subscription
+	head    journal.Head // epoch and incarnation of the log
+	seq     uint64       // last durable sequence handed out or passed over
+	page    []journal.Entry
+}
+
+// Gap is the refusal of a position that no longer exists. Head is where to
+// start again.
+type Gap struct {
+	Want, Head journal.Position
+	Reason     string
+}
+
+func (g *Gap) Error() string {
+	return "position " + g.Want.String() + " does not exist: " + g.Reason + "; the log ends at " + g.Head.String()
+}
+
+// Is makes a gap match its code.
+func (g *Gap) Is(target error) bool {
+	var f *fault.Error
+	return errors.As(target, &f) && f.Code == fault.Gap
+}
+
+// Follow follows a channel after a position.
+func (h *Hub) Follow(ctx context.Context, channelID string, o FollowOptions) (*Follower, error) {
+	m, err := h.Channel(ctx, channelID)
+	if err != nil {
+		return nil, err
+	}
+	if o.As != "" && !m.Has(o.As) {
+		return nil, fault.New(fault.AccessDenied, "'%s' takes no part in channel '%s'", o.As, channelID)
+	}
+	f := &Follower{hub: h, channel: channelID, as: o.As, sub: h.subscribe(channelID, o.Queue)}
+	heads, err := h.journal.Head(ctx, f.log())
+	if err != nil {
+		f.Close()
+		return nil, unavailable(err)
+	}
+	f.head = heads.Durable
+	f.sub.reached(f.head.Seq)
+	if err := f.start(o.After); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+func (f *Follower) log() journal.LogName {
+	return channelPartition(f.channel).In(familyHistory, only)
+}
+
+// start checks that the position is one of this log's.
+func (f *Follower) start(after journal.Position) error {
+	f.seq = after.Seq
+	gap := &Gap{Want: after, Head: f.head.Position()}
+	switch {
+	case after.IsZero():
+		return nil
+	case after.Epoch != f.head.Epoch:
+		gap.Reason = "the epoch has changed"
+	case after.Incarnation != f.head.Incarnation:
+		gap.Reason = "the log was dropped"
+	case after.Seq > f.head.Seq:
+		gap.Reason = "it is beyond the end"
+	default:
+		return nil
+	}
+	return gap
+}
+
+// Position is where to resume after what was handed out.
+func (f *Follower) Position() journal.Position {
+	return journal.Position{Epoch: f.head.Epoch, Incarnation: f.head.Incarnation, Seq: f.seq}
+}
+
+// Close ends the follower; Next then returns an error.
+func (f *Follower) Close() { f.hub.unsubscribe(f.sub) }
+
+// Next waits for the next event that the follower may see.
+func (f *Follower) Next(ctx context.Context) (Event, error) {
+	for {
+		ev, err := f.next(ctx)
+		if err != nil {
+			return Event{}, err
+		}
+		if f.sees(ctx, ev.Envelope) {
+			return ev, nil
+		}
+	}
+}
+
+func (f *Follower) sees(ctx context.Context, e *envelope.Envelope) bool {
+	if f.as == "" {
+		return true
+	}
+	m, err := f.hub.Channel(ctx, f.channel)
+	if err != nil {
+		return false
+	}
+	a := f.hub.adapterOf(m.Manifest.Key())
+	return a != nil && a.Visible(m, nil, e, f.as)
+}
+
+func (f *Follower) next(ctx context.Context) (Event, error) {
+	for {
+		if len(f.page) > 0 {
+			entry := f.page[0]
+			f.page = f.page[1:]
+			e, err := decodeEntry(entry)
+			if err != nil {
+				return Event{}, err
+			}
+			f.seq = entry.Seq
+			return Event{Envelope: e, Shared: &Shared{}, Position: f.Position()}, nil
+		}
+		ev, readTo, wake, err := f.sub.take(f.seq)
+		switch {
+		case err != nil:
+			return Event{}, err
+		case readTo > f.seq:
+			if err := f.read(ctx, readTo); err != nil {
+				return Event{}, err
+			}
+		case ev.Envelope != nil:
+			if !ev.Live {
+				f.seq = ev.Envelope.Seq
+			}
+			ev.Position = f.Position()
+			return ev, nil
+		default:
+			select {
+			case <-wake:
+			case <-ctx.Done():
+				return Event{}, ctx.Err()
+			}
+		}
+	}
+}
+
+// read fetches a page of what the queue does not hold.
+func (f *Follower) read(ctx context.Context, to uint64) error {
+	page, err := f.hub.journal.Read(ctx, f.log(), journal.ReadOptions{From: f.seq + 1, To: to, Incarnation: f.head.Incarnation})
+	var gap *journal.GapError
+	if errors.As(err, &gap) || err == nil && len(page.Entries) == 0 {
+		return &Gap{Want: f.Position(), Reason: "the log was dropped"}
+	}
+	if err != nil {
+		return unavailable(err)
+	}
+	if f.head.Incarnation == 0 {
+		f.head = page.Head // it began while we followed
+	}
+	f.page = page.Entries
+	return nil
+}
+
+// subscriptions are the followers of each channel.
+type subscriptions struct {
+	mu   sync.RWMutex
+	subs map[string][]*subscription
+}
+
+// subscription is the queue between delivery and one follower. When it is full
+// it is emptied: the follower then reads the journal, and only live events are
+// lost.
+type subscription struct {
+	channel string
+	limit   int
+
+	mu     sync.Mutex
+	queue  []Event
+	mark   uint64 // the last durable sequence delivered
+	lost   int64  // live events dropped
+	closed error
+	wake   chan struct{}
+}
+
+func (h *Hub) subscribe(channelID string, limit int) *subscription {
+	if limit <= 0 {
+		limit = 256
+	}
+	s := &subscription{channel: channelID, limit: limit, wake: make(chan struct{})}
+	h.subs.mu.Lock()
+	defer h.subs.mu.Unlock()
+	if h.subs.subs == nil {
+		h.subs.subs = map[string][]*subscription{}
+	}
+	h.subs.subs[channelID] = append(h.subs.subs[channelID], s)
+	return s
+}
+
+func (h *Hub) unsubscribe(s *subscription) {
+	h.subs.mu.Lock()
+	list := h.subs.subs[s.channel]
+	for i, other := range list {
+		if other == s {
+			h.subs.subs[s.channel] = append(list[:i:i], list[i+1:]...)
+			break
+		}
+	}
+	if len(h.subs.subs[s.channel]) == 0 {
+		delete(h.subs.subs, s.channel)
+	}
+	h.subs.mu.Unlock()
+	s.close(fault.New(fault.Unavailable, "the follower is closed"))
+}
+
+func (h *Hub) followers(channelID string) []*subscription {
+	h.subs.mu.RLock()
+	defer h.subs.mu.RUnlock()
+	return h.subs.subs[channelID]
+}
+
+// publish shows an event to the channel's followers.
+func (h *Hub) publish(channelID string, ev Event) {
+	for _, s := range h.followers(channelID) {
+		s.put(ev)
+	}
+}
+
+func (s *subscription) put(ev Event) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.queue) >= s.limit {
+		for _, old := range s.queue {
+			if old.Live {
+				s.lost++
+			}
+		}
+		s.queue = s.queue[:0]
+	}
+	s.queue = append(s.queue, ev)
+	if !ev.Live {
+		s.mark = max(s.mark, ev.Envelope.Seq)
+	}
+	s.signal()
+}
+
+// reached says that the journal can be read up to a sequence.
+func (s *subscription) reached(seq uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mark = max(s.mark, seq)
+	s.signal()
+}
+
+func (s *subscription) signal() {
+	close(s.wake)
+	s.wake = make(chan struct{})
+}
+
+func (s *subscription) close(why error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed == nil {
+		s.closed = why
+		s.signal()
+	}
+}
+
+// take returns what follows after seq: an event of the queue, or up to where
+// the journal must be read first, or what to wait for.
+func (s *subscription) take(seq uint64) (ev Event, readTo uint64, wake <-chan struct{}, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed != nil {
+		return Event{}, 0, nil, s.closed
+	}
+	for len(s.queue) > 0 && !s.queue[0].Live && s.queue[0].Envelope.Seq <= seq {
+		s.queue = s.queue[1:]
+	}
+	queued := s.mark + 1
+	for _, next := range s.queue {
+		if !next.Live {
+			queued = next.Envelope.Seq
+			break
+		}
+	}
+	if queued > seq+1 {
+		return Event{}, queued - 1, nil, nil
+	}
+	if len(s.queue) > 0 {
+		ev, s.queue = s.queue[0], s.queue[1:]
+	}
+	return ev, 0, s.wake, nil
+}
+
+// visibleIn reports whether an identity may read an envelope of a channel.
+func (h *Hub) visibleIn(m *channel.Metadata, e *envelope.Envelope, agent string) bool {
+	a := h.adapterOf(m.Manifest.Key())
+	return a != nil && m.Has(agent) && a.Visible(m, nil, e, agent)
+}

@@ -1,0 +1,454 @@
+package hub_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/parley-hub/parley/adapter"
+	"github.com/parley-hub/parley/channel"
+	"github.com/parley-hub/parley/conformance/spec"
+	"github.com/parley-hub/parley/envelope"
+	"github.com/parley-hub/parley/hub"
+	"github.com/parley-hub/parley/identity"
+	"github.com/parley-hub/parley/journal/mem"
+)
+
+// How a test with a hub in it reads:
+//
+//	holds(t, "ag2-hub#93: the sweep expires it", hub.Options{}, func(t *spec.T, r *rig) {
+//		a, b := r.agent("alice"), r.agent("bob")
+//		ch := r.open("conversation", a, b)
+//		r.say(a, ch, "hello")
+//		r.pass(3 * time.Hour)
+//		t.Equal(r.channel(ch).State, channel.Expired)
+//	})
+//
+// Time is the bubble's: pass moves it on, and everything that is due happens.
+
+// holds runs fn against a hub on an empty store, as a check of a statement.
+func holds(t *testing.T, statement string, o hub.Options, fn func(t *spec.T, r *rig)) {
+	t.Helper()
+	spec.Check(t, statement, func(t *spec.T) {
+		t.Parallel()
+		outer := t.T
+		synctest.Test(outer, func(inner *testing.T) {
+			t.T = inner // comparisons belong to the bubble's test
+			defer func() { t.T = outer }()
+			fn(t, newRig(inner, o))
+		})
+	})
+}
+
+// runs is holds without a statement.
+func runs(t *testing.T, name string, o hub.Options, fn func(t *testing.T, r *rig)) {
+	t.Helper()
+	t.Run(name, func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) { fn(t, newRig(t, o)) })
+	})
+}
+
+// byHand is a hub whose sweepers run only when a test calls them.
+var byHand = hub.Options{TTLSweep: -1, ExpectationSweep: -1}
+
+// rig is a hub on a store in memory, with what a test needs to drive it. Its
+// methods end the test at the first error.
+type rig struct {
+	*hub.Hub
+	ear    *ear // hears everything, across restarts
+	store  *mem.Store
+	engine *mem.Engine
+
+	t      testing.TB
+	opts   hub.Options
+	agents []*agent
+}
+
+func newRig(t testing.TB, o hub.Options) *rig {
+	t.Helper()
+	if o.Adapters == nil {
+		o.Adapters = adapter.All()
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.NewTextHandler(io.Discard, nil))
+	}
+	r := &rig{t: t, ear: &ear{}, store: mem.NewStore(), opts: o}
+	r.opts.Listeners = append(slices.Clone(o.Listeners), r.ear)
+	r.start()
+	t.Cleanup(r.stop)
+	return r
+}
+
+func (r *rig) start() {
+	r.t.Helper()
+	var err error
+	if r.engine, err = mem.Open(mem.Options{Store: r.store}); err != nil {
+		r.t.Fatal(err)
+	}
+	if r.Hub, err = hub.Open(context.Background(), r.engine, r.opts); err != nil {
+		r.t.Fatal(err)
+	}
+	for _, a := range r.agents {
+		// One that was unregistered, or lost in a crash, stays away.
+		_ = r.Bind(a.id, a)
+	}
+}
+
+func (r *rig) stop() {
+	r.t.Helper()
+	for _, a := range r.agents {
+		a.busy.Wait()
+	}
+	r.Close()
+	_ = r.engine.Close()
+}
+
+// restart closes hub and engine, and opens both again on the same store. Extra
+// options edit those of the new hub.
+func (r *rig) restart(edit ...func(*hub.Options)) {
+	r.t.Helper()
+	r.stop()
+	for _, e := range edit {
+		e(&r.opts)
+	}
+	r.start()
+}
+
+// crash is a restart after a power loss: what was not synced is gone.
+func (r *rig) crash(edit ...func(*hub.Options)) {
+	r.t.Helper()
+	r.engine.Faults().Crash()
+	r.restart(edit...)
+}
+
+// hold keeps everything from becoming durable until release.
+func (r *rig) hold() (release func()) {
+	_, release = r.engine.Faults().HoldSync()
+	return release
+}
+
+// pass lets time pass, and waits until everything that was due has happened.
+func (r *rig) pass(d time.Duration) {
+	<-time.After(d)
+	r.settle()
+}
+
+// settle waits until nothing happens any more without time passing.
+func (r *rig) settle() { synctest.Wait() }
+
+// agent is an identity with an endpoint in process. It acks invitations.
+type agent struct {
+	r    *rig
+	id   string
+	name string
+
+	mu     sync.Mutex
+	got    []*hub.Notice
+	shy    bool // leaves invitations unanswered
+	broken error
+	busy   sync.WaitGroup
+}
+
+// agent registers an identity and binds it. Extra options edit its passport,
+// resume and rule.
+func (r *rig) agent(name string, edit ...func(*hub.Registration)) *agent {
+	r.t.Helper()
+	resume, rule := identity.DefaultResume(), identity.DefaultRule()
+	reg := hub.Registration{
+		Passport: &identity.Passport{Name: name, Auth: identity.Auth{Scheme: identity.SchemeNone}, Version: 1},
+		Resume:   &resume, Rule: &rule,
+	}
+	for _, e := range edit {
+		e(&reg)
+	}
+	p, err := r.Register(context.Background(), reg)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	a := &agent{r: r, id: p.ID(), name: name}
+	r.agents = append(r.agents, a)
+	if err := r.Bind(a.id, a); err != nil {
+		r.t.Fatal(err)
+	}
+	return a
+}
+
+// human is agent for a person.
+func (r *rig) human(name string, edit ...func(*hub.Registration)) *agent {
+	r.t.Helper()
+	return r.agent(name, append(edit, func(reg *hub.Registration) { reg.Passport.Kind = identity.Human })...)
+}
+
+// ID implements hub.Endpoint.
+func (a *agent) ID() string { return "endpoint-" + a.id }
+
+// Deliver implements hub.Endpoint.
+func (a *agent) Deliver(n *hub.Notice) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.broken != nil {
+		return a.broken
+	}
+	a.got = append(a.got, n)
+	if n.Envelope.Type == envelope.TypeInvite && !a.shy {
+		h := a.r.Hub
+		a.busy.Go(func() {
+			_, _ = h.Post(context.Background(), invitation(a, n.Envelope.Channel, envelope.TypeInviteAck), nil)
+		})
+	}
+	return nil
+}
+
+// Replay implements hub.Endpoint.
+func (a *agent) Replay(_ context.Context, n *hub.Notice) error { return a.Deliver(n) }
+
+func invitation(a *agent, channelID, answer string) *envelope.Envelope {
+	return &envelope.Envelope{Channel: channelID, Sender: a.id, Type: answer, Data: []byte(`{"channel_id":"` + channelID + `"}`)}
+}
+
+// ignoreInvites makes the agent leave invitations unanswered.
+func (a *agent) ignoreInvites() *agent {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.shy = true
+	return a
+}
+
+// fail makes every further delivery to the agent fail; nil heals it.
+func (a *agent) fail(err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.broken = err
+}
+
+// inbox returns what was delivered so far, once nothing is on its way.
+func (a *agent) inbox() []*envelope.Envelope {
+	a.r.settle()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	list := make([]*envelope.Envelope, len(a.got))
+	for i, n := range a.got {
+		list[i] = n.Envelope
+	}
+	return list
+}
+
+// received is the types that were delivered so far.
+func (a *agent) received() []string { return types(a.inbox()) }
+
+// clear forgets what was delivered so far.
+func (a *agent) clear() {
+	a.r.settle()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.got = nil
+}
+
+// open opens a channel and returns its id.
+func (r *rig) open(kind string, creator *agent, others ...*agent) string {
+	r.t.Helper()
+	return r.openWith(kind, nil, creator, others...)
+}
+
+// openWith is open with an edited request.
+func (r *rig) openWith(kind string, edit func(*hub.Opening), creator *agent, others ...*agent) string {
+	r.t.Helper()
+	opened, err := r.tryOpen(kind, edit, creator, others...)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return opened.ID
+}
+
+func (r *rig) tryOpen(kind string, edit func(*hub.Opening), creator *agent, others ...*agent) (hub.Opened, error) {
+	o := hub.Opening{Creator: creator.id, Type: kind}
+	for _, a := range others {
+		o.Participants = append(o.Participants, a.id)
+	}
+	if edit != nil {
+		edit(&o)
+	}
+	return r.Open(context.Background(), o)
+}
+
+// knobs is an edit for openWith.
+func knobs(text string) func(*hub.Opening) {
+	return func(o *hub.Opening) { o.Knobs = []byte(text) }
+}
+
+// expecting is knobs with a list of expectations.
+func expecting(list string) func(*hub.Opening) { return knobs(`{"expectations":` + list + `}`) }
+
+// say posts a text and returns its id.
+func (r *rig) say(a *agent, channelID, text string) string {
+	r.t.Helper()
+	id, err := r.trySay(a, channelID, text)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return id
+}
+
+func (r *rig) trySay(a *agent, channelID, text string) (string, error) {
+	data, err := json.Marshal(map[string]string{"text": text})
+	if err != nil {
+		return "", err
+	}
+	return r.Post(context.Background(), &envelope.Envelope{Channel: channelID, Sender: a.id, Type: envelope.TypeText, Data: data}, nil)
+}
+
+// post posts an envelope of any type, which edit may finish.
+func (r *rig) post(a *agent, channelID, eventType, data string, edit ...func(*envelope.Envelope)) string {
+	r.t.Helper()
+	e := &envelope.Envelope{Channel: channelID, Sender: a.id, Type: eventType, Data: []byte(data)}
+	for _, finish := range edit {
+		finish(e)
+	}
+	id, err := r.Post(context.Background(), e, nil)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return id
+}
+
+// end closes a channel.
+func (r *rig) end(channelID, reason string) *channel.Metadata {
+	r.t.Helper()
+	m, err := r.CloseChannel(context.Background(), channelID, reason)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return m
+}
+
+func (r *rig) channel(id string) *channel.Metadata {
+	r.t.Helper()
+	m, err := r.Channel(context.Background(), id)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return m
+}
+
+// log reads a channel's whole history.
+func (r *rig) log(channelID string) []*envelope.Envelope {
+	r.t.Helper()
+	var list []*envelope.Envelope
+	for e, err := range r.Log(context.Background(), channelID, 0, 0) {
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		list = append(list, e)
+	}
+	return list
+}
+
+// types is the history's event types.
+func (r *rig) types(channelID string) []string {
+	r.t.Helper()
+	return types(r.log(channelID))
+}
+
+func types(list []*envelope.Envelope) []string {
+	names := make([]string, len(list))
+	for i, e := range list {
+		names[i] = e.Type
+	}
+	return names
+}
+
+// ear is a listener that writes down what it is told.
+type ear struct {
+	hub.Deaf
+	mu       sync.Mutex
+	channels []hub.ChannelEvent
+	agents   []hub.AgentEvent
+	tasks    []hub.TaskEvent
+	fired    []hub.Violation
+	lines    []string // everything, one line each, in order
+}
+
+func (l *ear) line(format string, args ...any) {
+	l.lines = append(l.lines, fmt.Sprintf(format, args...))
+}
+
+// heard returns everything told so far, one line each, in order.
+func (l *ear) heard() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.lines)
+}
+
+// clear forgets everything told so far.
+func (l *ear) clear() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.channels, l.agents, l.tasks, l.fired, l.lines = nil, nil, nil, nil, nil
+}
+
+func (l *ear) EnvelopePosted(e *envelope.Envelope, _ *channel.Metadata) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.line("posted %s", e.Type)
+}
+
+func (l *ear) EnvelopeRejected(e *envelope.Envelope, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.line("rejected %s: %v", e.Type, err)
+}
+
+func (l *ear) DispatchFailed(e *envelope.Envelope, recipient string, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.line("dispatch of %s to %s failed: %v", e.Type, recipient, err)
+}
+
+func (l *ear) ChannelEvent(ev hub.ChannelEvent) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.channels = append(l.channels, ev)
+	l.line("channel %s", ev.Kind)
+}
+
+func (l *ear) AgentEvent(ev hub.AgentEvent) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.agents = append(l.agents, ev)
+	l.line("agent %s", ev.Kind)
+}
+
+func (l *ear) ExpectationFired(_ string, v hub.Violation) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.fired = append(l.fired, v)
+	l.line("expectation %s", v.Expectation.Name)
+}
+
+func (l *ear) TurnFailed(_, agent, envelopeID, message string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.line("turn of %s on %s failed: %s", agent, envelopeID, message)
+}
+
+func (l *ear) TaskEvent(ev hub.TaskEvent) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.tasks = append(l.tasks, ev)
+	l.line("task %s", ev.Kind)
+}
+
+func (l *ear) InboxPressure(agent string, pending, limit int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.line("inbox of %s at %d of %d", agent, pending, limit)
+}

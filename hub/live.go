@@ -1,0 +1,66 @@
+package hub
+
+import (
+	"context"
+
+	"github.com/parley-hub/parley/channel"
+	"github.com/parley-hub/parley/envelope"
+	"github.com/parley-hub/parley/fault"
+)
+
+// SendLive fans an envelope out to whoever is connected, and stores nothing:
+// no id, no sequence. It carries the last durable sequence, is delivered after
+// it and before whatever is stored next, and is dropped by readers that are
+// behind. It returns when the envelope stands in its place.
+func (h *Hub) SendLive(ctx context.Context, e *envelope.Envelope, by Caller) error {
+	if err := h.bound(e); err != nil {
+		return err
+	}
+	if h.registry.byID(e.Sender) == nil {
+		return fault.New(fault.NotFound, "sender not registered: '%s'", e.Sender)
+	}
+	if by != nil && !by.MayActFor(e.Sender) {
+		return fault.New(fault.AccessDenied, "this connection may not act for '%s'", e.Sender)
+	}
+	if err := h.delivery.await(ctx); err != nil {
+		return err
+	}
+	ch, err := h.lock(ctx, e.Channel)
+	if err != nil {
+		return err
+	}
+	defer ch.mu.Unlock()
+	if err := h.accepts(ch, e); err != nil {
+		return err
+	}
+	if ch.meta.State != channel.Active {
+		return fault.New(fault.Protocol, "channel '%s' is not active: it is %s", ch.id, ch.meta.State)
+	}
+	if err := h.belongs(ch, e); err != nil {
+		return err
+	}
+	e.ID, e.Seq, e.CreatedAt = "", ch.heads.history, h.now().UTC()
+	if !h.delivery.push(&Pending{
+		hub: h, ch: ch, done: make(chan struct{}), live: true,
+		items: []item{{envelope: e, meta: ch.meta, to: ch.adapter.Recipients(ch.meta, ch.state, e)}},
+	}) {
+		return errClosed
+	}
+	return nil
+}
+
+// dispatchLive hands a live envelope to whoever is there.
+func (h *Hub) dispatchLive(ch *held, it *item) {
+	shared := &Shared{}
+	h.publish(ch.id, Event{Envelope: it.envelope, Shared: shared, Live: true})
+	for _, id := range it.to {
+		m := h.registry.byID(id)
+		if m == nil || ch.readers.hides(id) {
+			continue
+		}
+		n := &Notice{Envelope: it.envelope, Channel: it.meta, Recipient: id, Live: true, Shared: shared}
+		if err := m.link.deliver(n, func() {}); err != nil {
+			h.stats.lostLive.Add(1)
+		}
+	}
+}

@@ -1,0 +1,166 @@
+package disk
+
+import (
+	"context"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/parley-hub/parley/journal"
+	"github.com/parley-hub/parley/journal/internal/order"
+)
+
+// Append implements journal.Engine. Everything that does not depend on the
+// order is done before the lock is taken.
+func (e *Engine) Append(ctx context.Context, b journal.Batch) (*journal.Ticket, error) {
+	if err := b.Validate(); err != nil {
+		return nil, err
+	}
+	size := int64(b.Size())
+	var few [4]draft
+	drafts := few[:0]
+	for i := range b.Appends {
+		for j := range b.Appends[i].Records {
+			drafts = append(drafts, newDraft(&b.Appends[i].Records[j]))
+		}
+	}
+	if err := e.enterWrite(ctx, size); err != nil {
+		return nil, err
+	}
+	defer e.mu.Unlock()
+	g := e.group
+	plan, err := e.book.Order(&b, g.fate, e.now())
+	if err != nil {
+		return nil, err
+	}
+	e.writeBatch(g, &b, drafts, plan)
+	g.last = plan.Offset
+	g.batches++
+	g.records += uint64(len(drafts))
+	e.grow(g, size)
+	return plan.Ticket, nil
+}
+
+// enterWrite takes the lock when a write of some size may be ordered.
+func (e *Engine) enterWrite(ctx context.Context, size int64) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	e.mu.Lock()
+	for {
+		if e.broken != nil {
+			defer e.mu.Unlock()
+			return e.broken
+		}
+		if e.full != nil {
+			defer e.mu.Unlock()
+			return e.full
+		}
+		if !e.paused && (e.stats.Unsynced == 0 || e.stats.Unsynced+size <= e.opts.MaxUnsynced) {
+			return nil
+		}
+		room := e.room
+		e.waiting++
+		e.mu.Unlock()
+		select {
+		case <-room:
+		case <-ctx.Done():
+		}
+		e.mu.Lock()
+		e.waiting--
+		if ctx.Err() != nil {
+			defer e.mu.Unlock()
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// lookAgain wakes appends that wait; the lock is held.
+func (e *Engine) lookAgain() {
+	if e.waiting > 0 {
+		close(e.room)
+		e.room = make(chan struct{})
+	}
+}
+
+// grow counts what was added to the gathering group; the lock is held.
+func (e *Engine) grow(g *group, size int64) {
+	g.bytes += size
+	e.stats.Unsynced += size
+	if e.gathered.Add(1) == 1 {
+		signal(e.wake)
+	}
+}
+
+// writeBatch puts an ordered batch into the group; the lock is held, so that
+// the group's operations stand in offset order.
+func (e *Engine) writeBatch(g *group, b *journal.Batch, drafts []draft, plan *order.Plan) {
+	for i := range b.Appends {
+		a, id, seq := &b.Appends[i], plan.Heads[i].ID, plan.First(i)
+		if plan.Created(i) {
+			e.set(g.batch, nameKey(e.scratch[:0], id), func(b, key []byte) []byte { return appendName(b, key, a.Log) })
+		}
+		for j := range a.Records {
+			d := &drafts[j]
+			op := g.batch.SetDeferred(recordKeyLen, d.size())
+			putRecordKey(op.Key, id, seq+uint64(j))
+			d.put(op.Value, id, seq+uint64(j), plan.Offset)
+			_ = op.Finish()
+			e.writeIndex(g.batch, id, &a.Records[j])
+		}
+		drafts = drafts[len(a.Records):]
+		g.heads[a.Log] = plan.Heads[i]
+	}
+	for _, change := range plan.Claims {
+		e.writeClaim(g.batch, change)
+	}
+	for i := range b.Values {
+		w := &b.Values[i]
+		key := valueKey(e.scratch[:0], kindValue, w.Key)
+		if w.Delete {
+			_ = g.batch.Delete(key, nil)
+			e.scratch = key
+			continue
+		}
+		e.set(g.batch, key, func(b, key []byte) []byte {
+			return appendValue(b, key, journal.Value{Data: w.Data, Version: plan.Offset})
+		})
+	}
+	e.set(g.batch, commitKey(e.scratch[:0], plan.Offset), func(out, key []byte) []byte {
+		return appendBatchEntry(out, key, b, plan)
+	})
+}
+
+// set encodes a value behind its key, in one buffer that is used again.
+func (e *Engine) set(batch *pebble.Batch, key []byte, encode func(b, key []byte) []byte) {
+	e.scratch = encode(key, key)
+	_ = batch.Set(e.scratch[:len(key)], e.scratch[len(key):], nil)
+}
+
+func (e *Engine) writeIndex(batch *pebble.Batch, id order.ID, r *journal.Record) {
+	for _, k := range r.Remove {
+		key := indexKey(e.scratch[:0], k, id)
+		_ = batch.Delete(key, nil)
+		e.scratch = key
+	}
+	for i := range r.Put {
+		put := &r.Put[i]
+		e.set(batch, indexKey(e.scratch[:0], put.Key, id), func(b, key []byte) []byte {
+			return appendSum(append(b, put.Value...), len(key), key)
+		})
+	}
+}
+
+func (e *Engine) writeClaim(batch *pebble.Batch, change order.ClaimChange) {
+	key := claimKey(e.scratch[:0], change.Name)
+	if change.Held == nil {
+		_ = batch.Delete(key, nil)
+		e.scratch = key
+		return
+	}
+	e.set(batch, key, func(b, key []byte) []byte { return appendClaim(b, key, change.Held) })
+	if ms := milliseconds(change.Held.Expires); ms != 0 {
+		key := expiryKey(e.scratch[:0], ms, change.Name)
+		_ = batch.Set(key, nil, nil)
+		e.scratch = key
+	}
+}

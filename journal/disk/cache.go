@@ -1,0 +1,35 @@
+package disk
+
+// cache keeps what was used lately: two generations, of which the older one is
+// thrown away when the younger is full. It holds at most twice its size.
+type cache[K comparable, V any] struct {
+	size       int
+	young, old map[K]V
+}
+
+func newCache[K comparable, V any](size int) *cache[K, V] {
+	return &cache[K, V]{size: size, young: map[K]V{}}
+}
+
+func (c *cache[K, V]) get(key K) (V, bool) {
+	if v, ok := c.young[key]; ok {
+		return v, true
+	}
+	v, ok := c.old[key]
+	if ok {
+		c.put(key, v)
+	}
+	return v, ok
+}
+
+func (c *cache[K, V]) put(key K, v V) {
+	if _, replaces := c.young[key]; !replaces && len(c.young) >= c.size {
+		c.old, c.young = c.young, make(map[K]V, c.size/4)
+	}
+	c.young[key] = v
+}
+
+func (c *cache[K, V]) remove(key K) {
+	delete(c.young, key)
+	delete(c.old, key)
+}

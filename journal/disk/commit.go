@@ -1,0 +1,219 @@
+package disk
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/parley-hub/parley/journal"
+)
+
+// fillTime is how long the committer waits for the writers it just released:
+// most of them come back at once, and then share a sync.
+const fillTime = 100 * time.Microsecond
+
+// commitLoop is the one committer: it takes what was gathered during the last
+// sync, makes it durable, and lets readers see it.
+func (e *Engine) commitLoop() {
+	defer close(e.done)
+	for closing := false; !closing; {
+		select {
+		case <-e.wake:
+		case task := <-e.tasks:
+			task(nil)
+			continue
+		case <-e.stop:
+			closing = true
+		}
+		released := int64(0)
+		for {
+			g, lazy := e.take(closing)
+			if g == nil {
+				break
+			}
+			if !e.commit(g, lazy) {
+				e.refuseTasks()
+				return
+			}
+			released = int64(g.batches)
+			e.fill(released)
+			select {
+			case task := <-e.tasks:
+				task(nil)
+			default:
+			}
+		}
+	}
+	e.refuseTasks()
+}
+
+// refuseTasks answers those who asked too late.
+func (e *Engine) refuseTasks() {
+	for {
+		select {
+		case task := <-e.tasks:
+			task(journal.ErrClosed)
+		default:
+			return
+		}
+	}
+}
+
+// fill waits for as many batches as were just released, but not for long. It
+// yields rather than sleeps, because a timer would oversleep.
+func (e *Engine) fill(released int64) {
+	until := time.Now().Add(fillTime)
+	for e.gathered.Load() < released && time.Now().Before(until) {
+		runtime.Gosched()
+	}
+}
+
+// take makes the gathering group the one in flight. Lazy values ride along;
+// alone they are taken only when they are due.
+func (e *Engine) take(closing bool) (*group, []lazyWrite) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	g := e.group
+	if e.broken != nil && errors.Is(e.broken, journal.ErrFailed) {
+		return nil, nil
+	}
+	if g.empty() && !(len(e.lazy) > 0 && (closing || e.lazyDue)) {
+		return nil, nil
+	}
+	e.lazyDue = false
+	e.group = e.newGroup()
+	e.gathered.Store(0)
+	e.flight = g
+	e.since.Store(time.Now().UnixNano())
+	e.saving, e.lazy = e.lazy, map[journal.ValueKey]journal.Value{}
+	lazy := make([]lazyWrite, 0, len(e.saving))
+	for key, v := range e.saving {
+		lazy = append(lazy, lazyWrite{key, v})
+	}
+	return g, lazy
+}
+
+type lazyWrite struct {
+	key   journal.ValueKey
+	value journal.Value
+}
+
+// commit makes a group durable and visible. It reports whether the engine goes
+// on.
+func (e *Engine) commit(g *group, lazy []lazyWrite) bool {
+	synced := !g.empty()
+	if synced && e.noRoom(g) {
+		return true
+	}
+	var buf []byte
+	for log, head := range g.heads {
+		key := headKey(buf[:0], log)
+		buf = appendHead(key, key, head)
+		_ = g.batch.Set(buf[:len(key)], buf[len(key):], nil)
+	}
+	for _, w := range lazy {
+		key := valueKey(buf[:0], kindLazy, w.key)
+		if w.value.Version == 0 {
+			_ = g.batch.Delete(key, nil)
+			buf = key
+			continue
+		}
+		buf = appendValue(key, key, w.value)
+		_ = g.batch.Set(buf[:len(key)], buf[len(key):], nil)
+	}
+	if err := e.write(g.batch, synced); err != nil {
+		e.fail(err)
+		return false
+	}
+	return e.publish(g, synced)
+}
+
+// write hands a batch to Pebble and waits for its sync. The two steps are
+// apart because Pebble's own waiting commit turns a failed sync into a call of
+// the logger's Fatalf and a nil error.
+func (e *Engine) write(batch *pebble.Batch, sync bool) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			e.wedged.Store(true)
+			err = fmt.Errorf("writing the log of the store: %v", p)
+		}
+	}()
+	if !sync {
+		return e.db.Apply(batch, pebble.NoSync)
+	}
+	if err := e.db.ApplyNoSyncWait(batch, pebble.Sync); err != nil {
+		return err
+	}
+	if err := batch.SyncWait(); err != nil {
+		return fmt.Errorf("syncing the log of the store: %w", err)
+	}
+	return nil
+}
+
+// publish lets readers see a durable group, then tells those who wait for it.
+func (e *Engine) publish(g *group, synced bool) bool {
+	snap := e.db.NewSnapshot()
+	e.mu.Lock()
+	if errors.Is(e.broken, journal.ErrFailed) { // too late: its tickets have ended
+		e.mu.Unlock()
+		_ = snap.Close()
+		return false
+	}
+	old := e.view
+	e.view = newView(e, snap, old, g)
+	for log, head := range g.heads {
+		e.heads.put(log, head)
+	}
+	if g.last > 0 {
+		e.book.Settle(g.last)
+		e.durable.Store(g.last)
+	}
+	for _, j := range g.drops {
+		j.durable = true
+	}
+	for _, j := range g.finished {
+		e.removed(j)
+	}
+	e.flight, e.saving = nil, nil
+	e.since.Store(0)
+	e.stats.Batches += g.batches
+	e.stats.Records += g.records
+	e.stats.Bytes += uint64(g.bytes)
+	if synced {
+		e.stats.Groups++
+		e.stats.Syncs++
+	}
+	e.stats.Unsynced -= g.bytes
+	e.lookAgain()
+	e.mu.Unlock()
+
+	g.fate.End(journal.Durable, nil)
+	old.release()
+	_ = g.batch.Close()
+	e.ring(g)
+	return true
+}
+
+func (e *Engine) ring(g *group) {
+	if g.last == 0 {
+		return
+	}
+	logs := make([]journal.LogName, 0, len(g.heads))
+	for log := range g.heads {
+		logs = append(logs, log)
+	}
+	for _, j := range g.drops {
+		if j.removal.Whole() {
+			e.bell.RingPartition(j.removal.Partition)
+		} else {
+			logs = append(logs, j.removal.Log)
+		}
+	}
+	e.bell.Ring(logs...)
+	if len(g.drops) > 0 {
+		signal(e.dropped)
+	}
+}

@@ -1,0 +1,159 @@
+// Package disk is the embedded journal engine: one Pebble database, one
+// committer that makes everything that arrived during the last sync durable
+// with the next one, and a snapshot after each sync through which all reads go.
+// It never shows what is not synced, and never goes on after its disk failed.
+package disk
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/parley-hub/parley/journal"
+	"github.com/parley-hub/parley/journal/internal/follow"
+	"github.com/parley-hub/parley/journal/internal/order"
+)
+
+// Engine is the engine. Its methods are described by journal.Engine.
+type Engine struct {
+	opts  Options
+	dir   string
+	db    *pebble.DB
+	lock  io.Closer
+	bell  *follow.Bell
+	epoch uint64
+	found Recovery
+
+	mu      sync.Mutex // never held during a write or a sync
+	book    *order.Book
+	view    *view // what readers see
+	heads   *cache[journal.LogName, order.Head]
+	group   *group // gathering
+	flight  *group // being made durable; nil when none is
+	lazy    map[journal.ValueKey]journal.Value
+	saving  map[journal.ValueKey]journal.Value // lazy values of the group in flight
+	jobs    []*job                             // removals, oldest first
+	waiting int                                // appends that wait for room
+	room    chan struct{}                      // closed when one of them should look again
+	paused  bool                               // the index is being rebuilt
+	full    error                              // ErrNoSpace while the disk is nearly full
+	broken  error                              // ErrFailed or ErrClosed, with the cause
+	stats   journal.Stats
+	scratch []byte
+
+	gathered atomic.Int64  // batches in group, for the committer to look at
+	since    atomic.Int64  // when the flight began, in nanoseconds; 0: none
+	stalled  atomic.Int64  // when Pebble began to hold writes back
+	wedged   atomic.Bool   // Pebble stopped in the middle of something: it must not be called again
+	durable  atomic.Uint64 // last durable offset, for MARK
+
+	wake     chan struct{}    // for the committer
+	dropped  chan struct{}    // for the remover
+	rotated  chan struct{}    // for the marker
+	trouble  chan error       // for the keeper
+	tasks    chan func(error) // for the committer, between groups
+	failed   chan struct{}
+	stop     chan struct{}
+	readers  sync.WaitGroup
+	helpers  sync.WaitGroup // keeper, marker, remover
+	done     chan struct{}  // closed when the committer has ended
+	closing  sync.Once
+	closeErr error
+}
+
+var _ journal.Engine = (*Engine)(nil)
+
+// group is what one sync makes durable.
+type group struct {
+	fate     *journal.Fate
+	batch    *pebble.Batch
+	last     uint64 // offset; 0: no batch, only upkeep
+	bytes    int64
+	batches  uint64
+	records  uint64
+	heads    map[journal.LogName]order.Head
+	drops    []*job
+	finished []*job
+}
+
+func (e *Engine) newGroup() *group {
+	return &group{fate: journal.NewFate(), batch: e.db.NewBatch(), heads: map[journal.LogName]order.Head{}}
+}
+
+// empty reports whether there is nothing to commit.
+func (g *group) empty() bool { return g.batch.Empty() }
+
+// Shards is 1.
+func (e *Engine) Shards() int { return 1 }
+
+// Shard is 0.
+func (e *Engine) Shard(journal.PartitionName) int { return 0 }
+
+// Place implements journal.Engine.
+func (e *Engine) Place(ctx context.Context, shard int) (journal.Place, error) {
+	if err := checkShard(ctx, shard); err != nil {
+		return journal.Place{}, err
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if errors.Is(e.broken, journal.ErrClosed) {
+		return journal.Place{}, e.broken
+	}
+	return e.book.Place(), nil
+}
+
+func checkShard(ctx context.Context, shard int) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if shard != 0 {
+		return fmt.Errorf("shard %d of 1: %w", shard, journal.ErrInvalid)
+	}
+	return nil
+}
+
+// Health implements journal.Engine.
+func (e *Engine) Health() journal.Health {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	switch {
+	case errors.Is(e.broken, journal.ErrClosed):
+		return journal.Health{State: journal.Closed, Err: e.broken}
+	case e.broken != nil:
+		return journal.Health{State: journal.Broken, Err: e.broken}
+	case e.full != nil:
+		return journal.Health{State: journal.Full, Err: e.full}
+	}
+	return journal.Health{State: journal.Ready}
+}
+
+// Failed implements journal.Engine.
+func (e *Engine) Failed() <-chan struct{} { return e.failed }
+
+// Stats implements journal.Engine.
+func (e *Engine) Stats() journal.Stats {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	stats := e.stats
+	stats.Removals = e.book.Removals()
+	return stats
+}
+
+// Recovery tells what opening found.
+func (e *Engine) Recovery() Recovery { return e.found }
+
+// now is the time that decides about claims.
+func (e *Engine) now() time.Time { return e.opts.Now() }
+
+func signal(ch chan struct{}) {
+	select {
+	case ch <- struct{}{}:
+	default:
+	}
+}

@@ -1,0 +1,84 @@
+package disk
+
+import (
+	"log/slog"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/bloom"
+	"github.com/cockroachdb/pebble/v2/sstable"
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// Options for an engine. The zero value is a good one.
+type Options struct {
+	FS     vfs.FS           // nil: the operating system's
+	Now    func() time.Time // decides which claims have expired; nil: time.Now
+	Logger *slog.Logger     // nil: nothing is logged
+
+	MaxUnsynced  int64         // bytes ordered and not durable before Append waits; 0: 16 MiB
+	MinFree      int64         // below this much room on the disk appends are refused; 0: 512 MiB, negative: never
+	StallLimit   time.Duration // a write that Pebble holds back longer fails the engine; 0: 5 s
+	SyncLimit    time.Duration // a commit that takes longer fails the engine; 0: 30 s
+	CacheBytes   int64         // of blocks of tables; 0: 16 MiB
+	MemTableSize uint64        // what is kept in memory before it becomes a table; 0: 16 MiB
+
+	// AcceptLoss opens a store that ends before its MARK, in a new epoch. It
+	// is for an operator who has no better copy.
+	AcceptLoss bool
+}
+
+// WithDefaults replaces zeros.
+func (o Options) WithDefaults() Options {
+	if o.FS == nil {
+		o.FS = vfs.Default
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	o.MaxUnsynced = orDefault(o.MaxUnsynced, 16<<20)
+	o.MinFree = orDefault(o.MinFree, 512<<20)
+	o.StallLimit = orDefault(o.StallLimit, 5*time.Second)
+	o.SyncLimit = orDefault(o.SyncLimit, 30*time.Second)
+	o.CacheBytes = orDefault(o.CacheBytes, 16<<20)
+	o.MemTableSize = orDefault(o.MemTableSize, 16<<20)
+	return o
+}
+
+func orDefault[T int64 | uint64 | time.Duration](v, whenZero T) T {
+	if v == 0 {
+		return whenZero
+	}
+	return v
+}
+
+// storeFormat is the Pebble format that this version writes. It only goes up,
+// together with formatVersion.
+const storeFormat = pebble.FormatValueSeparation
+
+// pebble returns the store's options. Nothing in them depends on the data.
+func (o Options) pebble(logger pebble.Logger, events *pebble.EventListener) *pebble.Options {
+	p := &pebble.Options{
+		FS:                          o.FS,
+		Logger:                      logger,
+		EventListener:               events,
+		FormatMajorVersion:          storeFormat,
+		CacheSize:                   o.CacheBytes,
+		MemTableSize:                o.MemTableSize,
+		MemTableStopWritesThreshold: 4,
+		L0CompactionThreshold:       4,
+		L0StopWritesThreshold:       100,
+		MaxOpenFiles:                1024,
+		CompactionConcurrencyRange:  func() (int, int) { return 1, 2 },
+	}
+	for i := range p.Levels {
+		p.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
+		p.Levels[i].BlockSize = 16 << 10
+		p.Levels[i].Compression = func() *sstable.CompressionProfile { return sstable.SnappyCompression }
+	}
+	p.Experimental.FileCacheShards = 2
+	return p
+}

@@ -1,0 +1,143 @@
+package disk
+
+import (
+	"encoding/binary"
+	"hash/crc32"
+
+	"github.com/parley-hub/parley/journal"
+	"github.com/parley-hub/parley/journal/internal/order"
+)
+
+// A stored record is: a byte for its form and flags; what it does to the index
+// and the claims, after its length, if it does anything; its data; the offset
+// of its batch; a checksum over all that and over the record's place. The
+// engine learns offset and place last, so they are summed last.
+const (
+	recordForm    = 1 << 4
+	recordEffects = 1
+	recordTail    = 8 + sumLen
+)
+
+// draft is a record before it has a place.
+type draft struct {
+	head []byte // form and effects
+	data []byte
+	sum  uint32
+}
+
+func newDraft(r *journal.Record) draft {
+	d := draft{data: r.Data}
+	if len(r.Put)+len(r.Remove)+len(r.Take)+len(r.Release) == 0 {
+		d.head = plainHead
+	} else {
+		effects := appendEffects(nil, r)
+		d.head = append(binary.AppendUvarint([]byte{recordForm | recordEffects}, uint64(len(effects))), effects...)
+	}
+	d.sum = crc32.Update(crc32.Update(0, castagnoli, d.head), castagnoli, d.data)
+	return d
+}
+
+var plainHead = []byte{recordForm}
+
+func (d *draft) size() int { return len(d.head) + len(d.data) + recordTail }
+
+// put writes the record's value; b has exactly its size.
+func (d *draft) put(b []byte, id order.ID, seq, offset uint64) {
+	n := copy(b, d.head)
+	n += copy(b[n:], d.data)
+	binary.BigEndian.PutUint64(b[n:], offset)
+	binary.BigEndian.PutUint32(b[n+8:], placeSum(d.sum, id, seq, offset))
+}
+
+func placeSum(sum uint32, id order.ID, seq, offset uint64) uint32 {
+	var place [24]byte
+	binary.BigEndian.PutUint64(place[:], uint64(id))
+	binary.BigEndian.PutUint64(place[8:], seq)
+	binary.BigEndian.PutUint64(place[16:], offset)
+	return crc32.Update(sum, castagnoli, place[:])
+}
+
+// stored is a record as read; its slices are those of the value.
+type stored struct {
+	offset  uint64
+	data    []byte
+	effects []byte
+}
+
+func decodeRecord(value []byte, id order.ID, seq uint64) (stored, error) {
+	at := len(value) - recordTail
+	if at < 1 {
+		return stored{}, errForm
+	}
+	s := stored{offset: binary.BigEndian.Uint64(value[at:])}
+	sum := placeSum(crc32.Update(0, castagnoli, value[:at]), id, seq, s.offset)
+	if binary.BigEndian.Uint32(value[at+8:]) != sum {
+		return stored{}, errSum
+	}
+	switch value[0] {
+	case recordForm:
+		s.data = value[1:at]
+	case recordForm | recordEffects:
+		c := cutter{b: value[1:at]}
+		s.effects = c.bytes()
+		if c.bad {
+			return stored{}, errForm
+		}
+		s.data = c.b
+	default:
+		return stored{}, errForm
+	}
+	return s, nil
+}
+
+func appendEffects(b []byte, r *journal.Record) []byte {
+	b = binary.AppendUvarint(b, uint64(len(r.Put)))
+	for _, p := range r.Put {
+		b = appendBytes(appendBytes(b, p.Key), p.Value)
+	}
+	b = binary.AppendUvarint(b, uint64(len(r.Remove)))
+	for _, key := range r.Remove {
+		b = appendBytes(b, key)
+	}
+	b = binary.AppendUvarint(b, uint64(len(r.Take)))
+	for _, t := range r.Take {
+		b = binary.AppendUvarint(appendString(b, t.Name), uint64(milliseconds(t.Expires)))
+	}
+	b = binary.AppendUvarint(b, uint64(len(r.Release)))
+	for _, name := range r.Release {
+		b = appendString(b, name)
+	}
+	return b
+}
+
+// decodeEffects returns a record with everything but its data.
+func decodeEffects(b []byte) (journal.Record, error) {
+	var r journal.Record
+	if b == nil {
+		return r, nil
+	}
+	c := cutter{b: b}
+	for range count(&c) {
+		r.Put = append(r.Put, journal.IndexPut{Key: c.bytes(), Value: c.bytes()})
+	}
+	for range count(&c) {
+		r.Remove = append(r.Remove, c.bytes())
+	}
+	for range count(&c) {
+		r.Take = append(r.Take, journal.Take{Name: string(c.bytes()), Expires: fromMilliseconds(int64(c.uvarint()))})
+	}
+	for range count(&c) {
+		r.Release = append(r.Release, string(c.bytes()))
+	}
+	return r, c.err()
+}
+
+// count reads a number of elements, none of which is without bytes.
+func count(c *cutter) uint64 {
+	n := c.uvarint()
+	if n > uint64(len(c.b)) {
+		c.b, c.bad = nil, true
+		return 0
+	}
+	return n
+}

@@ -1,0 +1,128 @@
+package disk
+
+import (
+	"bytes"
+	"context"
+
+	"github.com/parley-hub/parley/journal"
+	"github.com/parley-hub/parley/journal/internal/order"
+)
+
+// Scan implements journal.Engine. Its cursor is the stored key of the last
+// entry.
+func (e *Engine) Scan(ctx context.Context, shard int, opts journal.ScanOptions) (journal.ScanPage, error) {
+	v, err := e.enter(ctx, shard)
+	if err != nil {
+		return journal.ScanPage{}, err
+	}
+	defer v.leave()
+	lower, upper, err := scanBounds(opts)
+	if err != nil || (upper != nil && bytes.Compare(lower, upper) >= 0) {
+		return journal.ScanPage{}, err
+	}
+	it, err := v.iter(lower, upper)
+	if err != nil {
+		return journal.ScanPage{}, err
+	}
+	defer it.Close() //nolint:errcheck // read errors are looked at below
+	first, step := it.First, it.Next
+	if opts.Backward {
+		first, step = it.Last, it.Prev
+	}
+	limits := opts.Limits.WithDefaults()
+	var page journal.ScanPage
+	var last []byte
+	size := 0
+	for ok := first(); ok; ok = step() {
+		key, id, err := splitIndexKey(it.Key())
+		if err != nil {
+			return journal.ScanPage{}, damaged(err, "the key %x", it.Key())
+		}
+		if _, gone := v.hidden[id]; gone {
+			continue
+		}
+		value, err := it.ValueAndErr()
+		if err != nil {
+			return journal.ScanPage{}, e.readError(err)
+		}
+		if value, err = checked(it.Key(), value); err != nil {
+			return journal.ScanPage{}, damaged(err, "index entry %q", key)
+		}
+		weight := len(key) + len(value)
+		if len(page.Entries) > 0 && (len(page.Entries) == limits.Entries || size+weight > limits.Bytes) {
+			page.Next = last
+			return page, nil
+		}
+		size += weight
+		page.Entries = append(page.Entries, journal.IndexEntry{Key: key, Value: bytes.Clone(value)})
+		last = append(last[:0], it.Key()...)
+	}
+	if err := it.Error(); err != nil {
+		return journal.ScanPage{}, e.readError(err)
+	}
+	return page, nil
+}
+
+// scanBounds turns the options into a range of stored keys.
+func scanBounds(opts journal.ScanOptions) (lower, upper []byte, err error) {
+	// Every key that starts with the prefix starts, escaped, with the escaped
+	// prefix, and the other way round.
+	lower = escape([]byte{kindIndex}, opts.Prefix)
+	upper = after(lower)
+	if from := escape([]byte{kindIndex}, opts.From); bytes.Compare(from, lower) > 0 {
+		lower = from
+	}
+	if len(opts.To) > 0 {
+		// Up to the end mark of the key itself: longer keys come after it.
+		to := append(escape([]byte{kindIndex}, opts.To), 0, 1)
+		if bytes.Compare(to, upper) < 0 {
+			upper = to
+		}
+	}
+	if opts.After == nil {
+		return lower, upper, nil
+	}
+	if _, _, err := splitIndexKey(opts.After); err != nil {
+		return nil, nil, &journal.BoundsError{What: "scan cursor: length", Got: len(opts.After), Min: 11, Max: 2*journal.MaxKey + 11}
+	}
+	if opts.Backward {
+		if bytes.Compare(opts.After, upper) < 0 {
+			upper = opts.After
+		}
+	} else if next := append(bytes.Clone(opts.After), 0); bytes.Compare(next, lower) > 0 {
+		lower = next
+	}
+	return lower, upper, nil
+}
+
+// Claim implements journal.Engine.
+func (e *Engine) Claim(ctx context.Context, shard int, name string) (journal.ClaimState, error) {
+	if err := checkShard(ctx, shard); err != nil {
+		return journal.ClaimState{}, err
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	v, err := e.enterLocked()
+	if err != nil {
+		return journal.ClaimState{}, err
+	}
+	defer v.leave()
+	now := e.now()
+	var state journal.ClaimState
+	held, ticket, err := e.book.Claim(name, now)
+	if err != nil {
+		return state, err
+	}
+	if held != nil {
+		state.Ordered = new(held.Claimed)
+	}
+	state.Pending = ticket
+	durable, err := v.claim(name)
+	if err != nil || durable == nil || order.Expired(durable.Claimed, now) {
+		return state, err
+	}
+	if _, gone := v.hidden[durable.ID]; !gone {
+		state.Durable = new(durable.Claimed)
+	}
+	return state, nil
+}

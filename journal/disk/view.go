@@ -1,0 +1,177 @@
+package disk
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"sync/atomic"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/parley-hub/parley/journal"
+	"github.com/parley-hub/parley/journal/internal/order"
+)
+
+// view is what readers see: the store as it was after a sync. A plain read
+// would show what is not yet synced.
+type view struct {
+	engine *Engine
+	snap   *pebble.Snapshot
+	offset uint64
+	hidden map[order.ID]struct{} // logs that were dropped and are not yet removed; never changed
+	refs   atomic.Int64
+}
+
+// newView follows an older view by one group.
+func newView(e *Engine, snap *pebble.Snapshot, old *view, g *group) *view {
+	v := &view{engine: e, snap: snap, offset: old.offset, hidden: old.hidden}
+	v.refs.Store(1)
+	if g.last > 0 {
+		v.offset = g.last
+	}
+	if len(g.drops)+len(g.finished) > 0 {
+		v.hidden = maps.Clone(v.hidden)
+		for _, j := range g.drops {
+			for _, id := range j.ids {
+				v.hidden[id.id] = struct{}{}
+			}
+		}
+		for _, j := range g.finished {
+			for _, id := range j.ids {
+				delete(v.hidden, id.id)
+			}
+		}
+	}
+	return v
+}
+
+func (v *view) release() {
+	if v.refs.Add(-1) == 0 && !v.engine.wedged.Load() {
+		_ = v.snap.Close()
+	}
+}
+
+// enter begins a read. The caller leaves it with leave.
+func (e *Engine) enter(ctx context.Context, shard int) (*view, error) {
+	if err := checkShard(ctx, shard); err != nil {
+		return nil, err
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.enterLocked()
+}
+
+func (e *Engine) enterLocked() (*view, error) {
+	if errors.Is(e.broken, journal.ErrClosed) {
+		return nil, e.broken
+	}
+	e.readers.Add(1)
+	e.view.refs.Add(1)
+	return e.view, nil
+}
+
+func (v *view) leave() {
+	v.release()
+	v.engine.readers.Done()
+}
+
+// get reads one value into decode; it returns false when there is none.
+func (v *view) get(key []byte, decode func(value []byte) error) (bool, error) {
+	value, closer, err := v.snap.Get(key)
+	if errors.Is(err, pebble.ErrNotFound) {
+		return false, nil
+	}
+	if err != nil {
+		return false, v.engine.readError(err)
+	}
+	defer closer.Close() //nolint:errcheck // never fails
+	if err := decode(value); err != nil {
+		return false, err
+	}
+	return true, nil
+}
+
+func (v *view) iter(lower, upper []byte) (*pebble.Iterator, error) {
+	it, err := v.snap.NewIter(&pebble.IterOptions{LowerBound: lower, UpperBound: upper})
+	if err != nil {
+		return nil, v.engine.readError(err)
+	}
+	return it, nil
+}
+
+// head reads the end of a log, whether or not it is being removed.
+func (v *view) rawHead(log journal.LogName) (order.Head, error) {
+	var head order.Head
+	key := headKey(nil, log)
+	_, err := v.get(key, func(value []byte) (err error) {
+		if head, err = decodeHead(key, value); err != nil {
+			return damaged(err, "the head of log %v", log)
+		}
+		return nil
+	})
+	return head, err
+}
+
+// visible hides a log that was dropped.
+func (v *view) visible(head order.Head) order.Head {
+	if _, gone := v.hidden[head.ID]; gone {
+		return order.Head{}
+	}
+	return head
+}
+
+func (v *view) claim(name string) (*order.Held, error) {
+	var held *order.Held
+	key := claimKey(nil, name)
+	_, err := v.get(key, func(value []byte) (err error) {
+		if held, err = decodeClaim(key, value); err != nil {
+			return damaged(err, "claim %q", name)
+		}
+		return nil
+	})
+	return held, err
+}
+
+func (v *view) value(kind byte, at journal.ValueKey) (journal.Value, error) {
+	var out journal.Value
+	key := valueKey(nil, kind, at)
+	_, err := v.get(key, func(value []byte) (err error) {
+		if out, err = decodeValue(key, value); err != nil {
+			return damaged(err, "value %q of %v", at.Name, at.Partition)
+		}
+		return nil
+	})
+	return out, err
+}
+
+func (v *view) name(id order.ID) (journal.LogName, bool, error) {
+	var log journal.LogName
+	key := nameKey(nil, id)
+	found, err := v.get(key, func(value []byte) (err error) {
+		if log, err = decodeName(key, value); err != nil {
+			return damaged(err, "the name of log number %d", id)
+		}
+		return nil
+	})
+	return log, found, err
+}
+
+// base answers the book for what is durable. It is used with the lock held.
+type base struct{ e *Engine }
+
+func (b base) Head(log journal.LogName) (order.Head, error) {
+	if head, ok := b.e.heads.get(log); ok {
+		return head, nil
+	}
+	head, err := b.e.view.rawHead(log)
+	if err == nil {
+		b.e.heads.put(log, head)
+	}
+	return head, err
+}
+
+func (b base) Claim(name string) (*order.Held, error) { return b.e.view.claim(name) }
+
+func (b base) Value(key journal.ValueKey) (journal.Value, error) {
+	return b.e.view.value(kindValue, key)
+}
