@@ -82,6 +82,9 @@ func showResult(result any, err error) string {
 	case Handoff:
 		return "handing off to " + r.Target
 	case *Handoff:
+		if r == nil {
+			return ""
+		}
 		return showResult(*r, nil)
 	case Finish, *Finish:
 		return "finishing"

@@ -67,15 +67,19 @@ func patterns() []pattern {
 		{
 			name: "pipeline", participants: "@desk @checker @packer @courier",
 			graph: whole("@desk", transitions(fromTo("@desk", "@checker"), fromTo("@checker", "@packer"), fromTo("@packer", "@courier")), ending("sequence_complete"), "4"),
-			runs: []run{{script: says + packs + packs + packs,
-				want: "@desk>@checker @checker>@packer @packer>@courier @courier#sequence_complete"}},
+			runs: []run{{
+				script: says + packs + packs + packs,
+				want:   "@desk>@checker @checker>@packer @packer>@courier @courier#sequence_complete",
+			}},
 		},
 		{
 			name: "hierarchical", participants: "@front @lead @finder @writer",
 			graph: whole("@front", transitions(fromEnd("@writer", "delivered"), fromTo("@finder", "@lead"), fromTo("@front", "@lead")), ending("fell_off"), "10"),
 			runs: []run{
-				{name: "through both", script: says + "{tool: ask_finder, handoff: '@finder'}" + packs + "{tool: ask_writer, handoff: '@writer'}" + packs,
-					want: "@front>@lead @lead>@finder @finder>@lead @lead>@writer @writer#delivered"},
+				{
+					name: "through both", script: says + "{tool: ask_finder, handoff: '@finder'}" + packs + "{tool: ask_writer, handoff: '@writer'}" + packs,
+					want: "@front>@lead @lead>@finder @finder>@lead @lead>@writer @writer#delivered",
+				},
 				{name: "prose", script: says + packs, want: "@front>@lead @lead#fell_off"},
 			},
 		},
@@ -83,55 +87,73 @@ func patterns() []pattern {
 			name: "star", participants: "@asker @core @tides @trains",
 			graph: whole("@asker", transitions(fromTo("@tides", "@core"), fromTo("@trains", "@core"),
 				`{"when":{"name":"from_speaker","args":{"agent_id":"@core"}},"then":{"name":"stay","args":{}},"priority":0}`, fromTo("@asker", "@core")), ending("fell_off"), "20"),
-			runs: []run{{script: says + "{tool: ask_spoke, handoff: '@tides'}" + packs + "{body: still waiting}" + "{tool: ask_spoke, handoff: '@trains'}" + packs + "{set: {summary: fine}}{finish: answered}",
-				want: "@asker>@core @core>@tides @tides>@core @core>@core @core>@trains @trains>@core @core#answered", vars: `{"summary":"fine"}`}},
+			runs: []run{{
+				script: says + "{tool: ask_spoke, handoff: '@tides'}" + packs + "{body: still waiting}" + "{tool: ask_spoke, handoff: '@trains'}" + packs + "{set: {summary: fine}}{finish: answered}",
+				want:   "@asker>@core @core>@tides @tides>@core @core>@core @core>@trains @trains>@core @core#answered", vars: `{"summary":"fine"}`,
+			}},
 		},
 		{
 			name: "coordinator", participants: "@client @chair @legal @ops",
 			graph: whole("@client", "[]", `{"name":"agent","args":{"agent_id":"@chair"}}`, "14"),
 			runs: []run{
-				{name: "finished", script: says + "{tool: pass, handoff: '@legal'}" + packs + "{tool: pass, handoff: '@ops'}" + packs + "{finish: ''}",
-					want: "@client>@chair @chair>@legal @legal>@chair @chair>@ops @ops>@chair @chair#finished"},
-				{name: "without finish", script: says + "{body: b, repeat: 13}",
-					want: "@client>@chair" + strings.Repeat(" @chair>@chair", 12) + " @chair#max_turns"},
+				{
+					name: "finished", script: says + "{tool: pass, handoff: '@legal'}" + packs + "{tool: pass, handoff: '@ops'}" + packs + "{finish: ''}",
+					want: "@client>@chair @chair>@legal @legal>@chair @chair>@ops @ops>@chair @chair#finished",
+				},
+				{
+					name: "without finish", script: says + "{body: b, repeat: 13}",
+					want: "@client>@chair" + strings.Repeat(" @chair>@chair", 12) + " @chair#max_turns",
+				},
 			},
 		},
 		{
 			name: "coordinator by revert", participants: "@chair @legal @ops",
 			graph: whole("@chair", "[]", revert, "14"),
-			runs: []run{{script: "{handoff: '@legal'}" + packs + "{handoff: '@ops'}" + packs + "{finish: ''}",
-				want: "@chair>@legal @legal>@chair @chair>@ops @ops>@chair @chair#finished"}},
+			runs: []run{{
+				script: "{handoff: '@legal'}" + packs + "{handoff: '@ops'}" + packs + "{finish: ''}",
+				want:   "@chair>@legal @legal>@chair @chair>@ops @ops>@chair @chair#finished",
+			}},
 		},
 		{
 			name: "escalation", participants: "@caller @l1 @l2 @l3",
 			graph: whole("@caller", transitions(`{"when":{"name":"tool_called","args":{"tool_name":"settle"}},"then":{"name":"terminate","args":{"reason":"settled"}},"priority":0}`, fromTo("@caller", "@l1")), ending("fell_off"), "10"),
 			runs: []run{
-				{name: "all the way up", script: says + "{tool: up, handoff: '@l2'}{tool: up, handoff: '@l3'}{set: {answer: 42}}{tool: settle}",
-					want: "@caller>@l1 @l1>@l2 @l2>@l3 @l3#settled", vars: `{"answer":42}`},
+				{
+					name: "all the way up", script: says + "{tool: up, handoff: '@l2'}{tool: up, handoff: '@l3'}{set: {answer: 42}}{tool: settle}",
+					want: "@caller>@l1 @l1>@l2 @l2>@l3 @l3#settled", vars: `{"answer":42}`,
+				},
 				{name: "short", script: says + "{tool: settle}", want: "@caller>@l1 @l1#settled"},
 			},
 		},
 		{
 			name: "redundant", participants: "@desk @plain @witty @geek @judge",
 			graph: whole("@desk", transitions(fromTo("@desk", "@plain"), fromTo("@plain", "@witty"), fromTo("@witty", "@geek"), fromTo("@geek", "@judge")), ending("sequence_complete"), "5"),
-			runs: []run{{script: says + "{body: b, repeat: 4}",
-				want: "@desk>@plain @plain>@witty @witty>@geek @geek>@judge @judge#sequence_complete"}},
+			runs: []run{{
+				script: says + "{body: b, repeat: 4}",
+				want:   "@desk>@plain @plain>@witty @witty>@geek @geek>@judge @judge#sequence_complete",
+			}},
 		},
 		{
 			name: "feedback loop", participants: "@brief @author @editor",
 			graph: whole("@brief", transitions(flagEnd("accepted", "true", "accepted"), fromTo("@brief", "@author"), fromTo("@author", "@editor"), fromTo("@editor", "@author")), ending("exhausted"), "10"),
 			runs: []run{
-				{name: "accepted", script: says + packs + packs + packs + "{set: {accepted: true}}" + packs,
-					want: "@brief>@author @author>@editor @editor>@author @author>@editor @editor#accepted", vars: `{"accepted":true}`},
-				{name: "never accepted", script: says + "{body: b, repeat: 9}",
-					want: "@brief>@author" + strings.Repeat(" @author>@editor @editor>@author", 4) + " @author#max_turns"},
+				{
+					name: "accepted", script: says + packs + packs + packs + "{set: {accepted: true}}" + packs,
+					want: "@brief>@author @author>@editor @editor>@author @author>@editor @editor#accepted", vars: `{"accepted":true}`,
+				},
+				{
+					name: "never accepted", script: says + "{body: b, repeat: 9}",
+					want: "@brief>@author" + strings.Repeat(" @author>@editor @editor>@author", 4) + " @author#max_turns",
+				},
 			},
 		},
 		{
 			name: "context routing by handoff", participants: "@asker @sorter @invoices @bugs @misc",
 			graph: whole("@asker", transitions(fromEnd("@invoices", "invoices_done"), fromEnd("@bugs", "bugs_done"), fromEnd("@misc", "misc_done"), fromTo("@asker", "@sorter")), ending("fell_off"), "null"),
-			runs: []run{{script: says + "{tool: classify_bug, handoff: '@bugs'}" + packs,
-				want: "@asker>@sorter @sorter>@bugs @bugs#bugs_done"}},
+			runs: []run{{
+				script: says + "{tool: classify_bug, handoff: '@bugs'}" + packs,
+				want:   "@asker>@sorter @sorter>@bugs @bugs#bugs_done",
+			}},
 		},
 		{
 			name: "context routing by flag", participants: "@asker @sorter @bugs @misc",
@@ -145,14 +167,18 @@ func patterns() []pattern {
 		{
 			name: "triage with tasks", participants: "@triage @digger @scribe",
 			graph: whole("@triage", transitions(flagEnd("drained", "true", "all_done"), fromTo("@digger", "@triage"), fromTo("@scribe", "@triage"), flagTo("job", `"dig"`, "@digger"), flagTo("job", `"write"`, "@scribe")), ending("idle"), "30"),
-			runs: []run{{script: "{set: {job: dig}}" + packs + packs + "{set: {job: write}}" + packs + packs + "{set: {drained: true}}" + packs,
-				want: "@triage>@digger @digger>@triage @triage>@scribe @scribe>@triage @triage#all_done", vars: `{"job":"write","drained":true}`}},
+			runs: []run{{
+				script: "{set: {job: dig}}" + packs + packs + "{set: {job: write}}" + packs + packs + "{set: {drained: true}}" + packs,
+				want:   "@triage>@digger @digger>@triage @triage>@scribe @scribe>@triage @triage#all_done", vars: `{"job":"write","drained":true}`,
+			}},
 		},
 		{
 			name: "triage with the rules the wrong way round", participants: "@triage @digger @scribe",
 			graph: whole("@triage", transitions(flagTo("job", `"dig"`, "@digger"), fromTo("@digger", "@triage")), ending("idle"), "4"),
-			runs: []run{{script: "{set: {job: dig}}{body: b, repeat: 4}",
-				want: "@triage>@digger @digger>@digger @digger>@digger @digger#max_turns", vars: `{"job":"dig"}`}},
+			runs: []run{{
+				script: "{set: {job: dig}}{body: b, repeat: 4}",
+				want:   "@triage>@digger @digger>@digger @digger>@digger @digger#max_turns", vars: `{"job":"dig"}`,
+			}},
 			check: []string{"sticky_loop"},
 		},
 		{

@@ -1,6 +1,7 @@
 package graph_test
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/parley-hub/parley/graph"
@@ -19,7 +20,8 @@ func FuzzLoad(f *testing.F) {
 		r := graph.NewRegistry(graph.Limits{})
 		g, err := r.Load(data)
 		if err != nil {
-			if _, ok := err.(*graph.Error); !ok {
+			var refused *graph.Error
+			if !errors.As(err, &refused) {
 				t.Fatalf("error of type %T", err)
 			}
 			return

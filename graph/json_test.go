@@ -2,6 +2,7 @@ package graph_test
 
 import (
 	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 
@@ -186,7 +187,8 @@ func refusedWith(t *testing.T, err error, want string) {
 	if err == nil {
 		t.Fatalf("accepted; want %q", want)
 	}
-	if _, ok := err.(*graph.Error); !ok {
+	var refused *graph.Error
+	if !errors.As(err, &refused) {
 		t.Fatalf("error of type %T: %v", err, err)
 	}
 	equal(t, err.Error(), want)

@@ -67,7 +67,10 @@ func genCondition(depth int) *rapid.Generator[graph.Condition] {
 func genTarget() *rapid.Generator[graph.Target] {
 	return rapid.Custom(func(t *rapid.T) graph.Target {
 		return []graph.Target{
-			to(agents.Draw(t, "agent")), graph.RoundRobin{}, graph.Stay{}, graph.RevertToInitiator{},
+			to(agents.Draw(t, "agent")),
+			graph.RoundRobin{},
+			graph.Stay{},
+			graph.RevertToInitiator{},
 			end(rapid.SampledFrom([]string{"", "done", "after_work"}).Draw(t, "reason")),
 		}[rapid.IntRange(0, 4).Draw(t, "target")]
 	})

@@ -42,8 +42,14 @@ type Registry struct {
 func NewRegistry(limits Limits) *Registry {
 	r := &Registry{limits: limits.withDefaults(), conditions: map[string]shape{}, targets: map[string]shape{}}
 	for _, c := range []Condition{
-		Always{}, FromSpeaker{}, ToolCalled{}, ContextEquals{},
-		ContextThreshold{}, ContextIn{}, AllOf{}, AnyOf{},
+		Always{},
+		FromSpeaker{},
+		ToolCalled{},
+		ContextEquals{},
+		ContextThreshold{},
+		ContextIn{},
+		AllOf{},
+		AnyOf{},
 	} {
 		mustRegister(r.RegisterCondition(c))
 	}

@@ -15,7 +15,7 @@ type Busy struct {
 	Who      []string       `json:"who" graph:"optional"`
 	Note     *string        `json:"note"`
 	Extra    jsontext.Value `json:"extra" graph:"optional"`
-	secret   int
+	_        int
 	Skipped  int `json:"-"`
 	Plain    bool
 }

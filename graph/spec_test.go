@@ -411,7 +411,8 @@ func TestSpecRegistry(t *testing.T) {
 		t.ErrorContains(err, "no transition condition registered for 'both'")
 	})
 	spec.Check(t, "ag2-channels#47", func(t *spec.T) {
-		t.True(graph.Default() == graph.Default(), "it is one instance")
+		one, two := graph.Default(), graph.Default()
+		t.True(one == two, "it is one instance")
 		t.False(graph.Default() == graph.NewRegistry(graph.Limits{}), "a new one is the same")
 		t.NoError(graph.RegisterTarget(Shared{}))
 		g, err := graph.Default().Load([]byte(`{"initial_speaker":"a","default_target":{"name":"shared"}}`))

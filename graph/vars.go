@@ -36,7 +36,9 @@ func ParseVars(raw []byte) (Vars, error) {
 		return Vars{}, fmt.Errorf("graph: context_vars must be a JSON object, not %s", kindOf(v))
 	}
 	var u Update
-	u.readSet(v)
+	if err := u.readSet(v); err != nil {
+		return Vars{}, err
+	}
 	return Vars{}.With(u), nil
 }
 

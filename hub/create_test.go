@@ -1,6 +1,7 @@
 package hub_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -209,7 +210,7 @@ func TestOpening(t *testing.T) {
 			t.Fatalf("got %v", err)
 		}
 		m := r.channel(r.listed()[0])
-		if m.State != channel.Closed || m.CloseReason != "invite_failed" || len(b.received()) != 0 {
+		if m.State != channel.Closed || m.CloseReason != "invite_failed" || !slices.Equal(b.received(), []string{envelope.TypeClosed}) {
 			t.Errorf("%v %q, bob got %v", m.State, m.CloseReason, b.received())
 		}
 	})

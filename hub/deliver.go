@@ -142,13 +142,16 @@ func (h *Hub) finish(p *Pending) {
 		p.ch.finishOpening(p.err)
 		return
 	}
+	for _, first := range p.before {
+		first()
+	}
 	for i := range p.items {
 		h.dispatch(p.ch, &p.items[i])
 	}
 	for _, then := range p.after {
 		then()
 	}
-	p.items, p.after = nil, nil
+	p.items, p.before, p.after = nil, nil, nil
 	p.end()
 	if p.ch.mu.TryLock() { // a channel at rest remembers nothing
 		if p.ch.last == p {

@@ -131,7 +131,12 @@ func (w *writing) farewell(state channel.Lifecycle, reason string) error {
 func (w *writing) note(kind string, m *channel.Metadata, reason, agent string) {
 	ev := ChannelEvent{Channel: w.ch.id, Kind: kind, Metadata: m, Reason: reason, Agent: agent, At: w.now}
 	h := w.hub
-	w.after = append(w.after, func() { h.hooks.each(func(l Listener) { l.ChannelEvent(ev) }) })
+	tell := func() { h.hooks.each(func(l Listener) { l.ChannelEvent(ev) }) }
+	if kind == "created" || kind == "opened" {
+		w.before = append(w.before, tell)
+	} else {
+		w.after = append(w.after, tell)
+	}
 }
 
 // inert stands in for an adapter that is not loaded, so that its channel can

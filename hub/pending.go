@@ -23,7 +23,8 @@ type Pending struct {
 	ch      *held
 	items   []item
 	live    bool          // nothing was stored, and there is no ticket
-	after   []func()      // once delivered
+	before  []func()      // before anyone is told
+	after   []func()      // and once everyone has been
 	onEnd   []func(error) // when it has ended, whichever way
 }
 

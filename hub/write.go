@@ -38,7 +38,8 @@ type writing struct {
 	marks   *marks // if they change
 	refusal error  // why the creator is refused, if the opening fails
 	items   []item
-	after   []func()
+	before  []func()   // run before anyone is told of the envelopes
+	after   []func()   // and once everyone has been
 	waited  []*waiting // supervisors whose words are part of the batch
 }
 
@@ -140,7 +141,7 @@ func (w *writing) order(ctx context.Context) (*Pending, error) {
 		return nil, err
 	}
 	pending := &Pending{
-		hub: w.hub, done: make(chan struct{}), ticket: ticket, ch: w.ch, items: w.items, after: w.after,
+		hub: w.hub, done: make(chan struct{}), ticket: ticket, ch: w.ch, items: w.items, before: w.before, after: w.after,
 	}
 	if len(w.items) > 0 {
 		pending.id = w.items[len(w.items)-1].envelope.ID

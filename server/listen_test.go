@@ -28,7 +28,7 @@ func TestWhereItMayListen(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer taken.Close()
+	t.Cleanup(func() { _ = taken.Close() })
 	tests := []struct {
 		name   string
 		listen string

@@ -49,9 +49,13 @@ func (s *Server) handler() http.Handler {
 }
 
 // bound limits the body of a plain request in size and in time. An upgraded
-// connection has limits of its own.
+// connection has limits of its own; a draining server takes no new one.
 func (s *Server) bound(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if isUpgrade(r) && s.draining.Load() {
+			problem.Write(w, fault.New(fault.Unavailable, "the hub is shutting down; connect again in a moment"))
+			return
+		}
 		if !isUpgrade(r) {
 			r.Body = http.MaxBytesReader(w, r.Body, int64(s.cfg.Limits.Frame))
 			if r.ContentLength != 0 {

@@ -11,7 +11,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -54,6 +53,7 @@ type Server struct {
 	metrics  *metrics
 	listener *listener
 	http     *http.Server
+	secure   bool // over TLS; net/http fills TLSConfig in for itself
 	draining atomic.Bool
 	stopping chan struct{} // closed when draining begins
 	base     context.Context
@@ -93,6 +93,7 @@ func New(ctx context.Context, cfg config.Config, deps Deps) (*Server, error) {
 		if err != nil {
 			return nil, err
 		}
+		s.secure = true
 		tlsConfig = &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: certs.get}
 	}
 	if s.listener, err = listen(ctx, cfg, deps.Keys.Len(), s.metrics); err != nil {
@@ -119,7 +120,7 @@ func (s *Server) Addr() net.Addr { return s.listener.Addr() }
 // URL is how a client on this machine reaches the server.
 func (s *Server) URL() string {
 	scheme := "http"
-	if s.http.TLSConfig != nil {
+	if s.secure {
 		scheme = "https"
 	}
 	address, ok := s.Addr().(*net.TCPAddr)
@@ -136,14 +137,15 @@ func (s *Server) URL() string {
 	return scheme + "://" + (&net.TCPAddr{IP: host, Port: address.Port, Zone: address.Zone}).String()
 }
 
-// Run serves until ctx ends, then drains: /readyz turns red, the listener
-// closes, clients get shutdown.timeout to finish, and whoever is left is cut
-// off. It returns when no connection is left. It is called once.
+// Run serves until ctx ends, then drains: /readyz turns red and upgrades are
+// refused, dialects say goodbye, the listener closes, requests in flight
+// finish, and whoever is left after shutdown.timeout is cut off. It returns
+// when no connection is left. It is called once.
 func (s *Server) Run(ctx context.Context) error {
 	defer s.abandon()
 	served := make(chan error, 1)
 	go func() {
-		if s.http.TLSConfig != nil {
+		if s.secure {
 			served <- s.http.ServeTLS(s.listener, "", "")
 		} else {
 			served <- s.http.Serve(s.listener)
@@ -157,16 +159,14 @@ func (s *Server) Run(ctx context.Context) error {
 	}
 
 	start := time.Now()
-	s.draining.Store(true)
 	limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.cfg.Shutdown.Timeout)
 	defer cancel()
-	var drained sync.WaitGroup
-	if s.deps.Drain != nil {
-		drained.Go(func() { s.deps.Drain(limit) })
-	}
+	s.draining.Store(true)
 	close(s.stopping)
+	if s.deps.Drain != nil {
+		s.deps.Drain(limit)
+	}
 	err := s.http.Shutdown(limit)
-	drained.Wait()
 	s.abandon()
 	if left := s.listener.cut(); left > 0 {
 		s.log.Warn("cut off connections that did not end in time", "connections", left, "waited", time.Since(start))

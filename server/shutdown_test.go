@@ -1,11 +1,9 @@
 package server_test
 
 import (
-	"bufio"
 	"context"
 	"io"
 	"net/http"
-	"strings"
 	"testing"
 	"time"
 
@@ -56,38 +54,20 @@ func TestDrain(t *testing.T) {
 
 func TestReadyzIsRedWhileDraining(t *testing.T) {
 	t.Parallel()
-	release := make(chan struct{})
+	draining, release := make(chan struct{}), make(chan struct{})
 	h := start(t, func(c *config.Config, d *server.Deps) {
 		c.Shutdown.Timeout = time.Minute
-		d.Drain = func(context.Context) { <-release }
-	})
-	// A connection whose request has begun is still answered.
-	c := h.raw(t)
-	if _, err := io.WriteString(c, "GET /readyz HTTP/1.1\r\nHost: localhost\r\n"); err != nil {
-		t.Fatal(err)
-	}
-	h.do(t, "GET", "/healthz", "") // the hub has accepted c by now
-	h.stop()
-	for { // until the listener is closed, draining has not begun
-		probe, err := h.client.Get(h.URL() + "/healthz") //nolint:noctx // ends with the server
-		if err != nil {
-			break
+		d.Upgrade = http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("an upgrade came through") })
+		d.Drain = func(context.Context) {
+			close(draining)
+			<-release
 		}
-		_ = probe.Body.Close()
-		h.client.CloseIdleConnections()
-	}
-	if _, err := io.WriteString(c, "\r\n"); err != nil {
-		t.Fatal(err)
-	}
-	answer, err := http.ReadResponse(bufio.NewReader(c), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	body, err := io.ReadAll(answer.Body)
-	_ = answer.Body.Close()
-	if err != nil || answer.StatusCode != 503 || !strings.Contains(string(body), "the hub is shutting down") {
-		t.Errorf("%d %s %v", answer.StatusCode, body, err)
-	}
+	})
+	h.stop()
+	<-draining
+	h.want(t, "GET", "/readyz", "", 503, `{"name":"serving","ok":false,"reason":"the hub is shutting down"}`)
+	h.want(t, "GET", "/healthz", "", 200, "ok")
+	h.want(t, "GET", "/", "", 503, "unavailable", "Connection", "upgrade", "Upgrade", "websocket")
 	close(release)
 }
 

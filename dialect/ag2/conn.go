@@ -2,9 +2,9 @@ package ag2
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"runtime/debug"
 	"sync"
@@ -61,11 +61,12 @@ func (c *conn) attach(nc net.Conn) {
 	c.frames = frames{
 		conn: nc, source: sourceOf(nc), limit: limits.FrameBytes, patience: limits.Message,
 		heard:   func() { c.heard.Store(time.Now().UnixNano()) },
+		stopped: func() bool { return c.cause.Load() != nil },
 		control: c.control,
 	}
 	c.out = outbound{
 		conn: nc, limit: limits.QueueBytes, timeout: limits.Write, stats: &c.server.stats,
-		start: c.crew.start, ended: func(error) { _ = nc.Close() },
+		start: c.crew.start, ended: c.written,
 	}
 	c.inbox.limit = limits.Requests
 }
@@ -78,8 +79,30 @@ func (c *conn) serve() {
 	c.farewell(err)
 	c.inbox.close()
 	c.crew.dismiss()
-	_ = c.net.Close()
+	c.unbind() // from what was bound meanwhile
+	c.linger()
 	c.server.remove(c)
+}
+
+// written is called when nothing more is written: the peer has a moment to
+// answer the close frame.
+func (c *conn) written(err error) {
+	if err != nil {
+		_ = c.net.Close()
+	}
+	c.end(errClosed)
+}
+
+// linger closes the socket. What the peer still sends is read for a moment:
+// closing with unread bytes would take the close frame from it.
+func (c *conn) linger() {
+	defer func() { _ = c.net.Close() }()
+	half, ok := c.net.(interface{ CloseWrite() error })
+	if !ok || half.CloseWrite() != nil {
+		return
+	}
+	_ = c.net.SetReadDeadline(time.Now().Add(farewell))
+	_, _ = io.CopyN(io.Discard, c.net, int64(c.server.cfg.Limits.FrameBytes))
 }
 
 // read takes messages until there are no more.
@@ -117,7 +140,7 @@ func (c *conn) control(op ws.OpCode, payload []byte) {
 	}
 }
 
-// end makes the reader stop; what is wrong is told to the peer.
+// end makes the reader stop, if it has not; what is wrong is told to the peer.
 func (c *conn) end(why error) {
 	c.cause.CompareAndSwap(nil, &why)
 	_ = c.net.SetReadDeadline(time.Unix(1, 0))
@@ -138,6 +161,8 @@ func (c *conn) farewell(err error) {
 		c.out.close(bad.code, bad.reason, true)
 	case errors.As(err, &closed):
 		c.out.close(closed.code, "", false)
+	case errors.Is(err, errClosed):
+		// The close frame is written, or cannot be.
 	default:
 		c.out.abort(errClosed)
 		_ = c.net.Close()
@@ -236,10 +261,10 @@ func (c *conn) notice(n *hub.Notice) (item, error) {
 	return item{op: ws.OpText, body: body, tail: h.tail, channel: n.Envelope.Channel, rank: rank(n)}, nil
 }
 
-// rank is the priority of a live delivery. A replay stays in order.
+// rank is the priority of a live delivery. A replay stays in its place.
 func rank(n *hub.Notice) int {
 	if n.Replayed {
-		return envelope.Urgent.Rank()
+		return unranked
 	}
 	return n.Envelope.Priority.Rank()
 }
@@ -252,12 +277,4 @@ func impostor(e *envelope.Envelope) bool {
 		return !hub.HubMade(e)
 	}
 	return false
-}
-
-// closeCode reads the code of a close frame's payload.
-func closeCode(payload []byte) ws.StatusCode {
-	if len(payload) < 2 {
-		return ws.StatusNoStatusRcvd
-	}
-	return ws.StatusCode(binary.BigEndian.Uint16(payload))
 }

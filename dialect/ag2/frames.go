@@ -51,6 +51,7 @@ type frames struct {
 	source   source
 	limit    int           // bytes of a message
 	patience time.Duration // from a message's first byte to its last
+	stopped  func() bool   // nothing more is to be read
 	heard    func()        // anything arrived
 	control  func(op ws.OpCode, payload []byte)
 
@@ -214,6 +215,9 @@ func (f *frames) need(n int) error {
 				return err
 			}
 			f.timed = true
+		}
+		if f.stopped() {
+			return errClosed
 		}
 		if err := f.fill(); err != nil {
 			return err

@@ -9,28 +9,39 @@ import (
 	"github.com/parley-hub/parley/identity"
 )
 
-// register makes an identity and binds it here. A human whose name exists and
-// who is nowhere else comes back this way, because AG2's human client has no
-// other.
-func (c *conn) register(ctx context.Context, p wire.RegisterParams) ([]byte, error) {
-	if p.Passport == nil {
-		return nil, fault.New(fault.Invalid, "'passport' must be an object")
+// register makes an identity, answers, and binds it here, in this order: AG2's
+// client drops what is delivered to an identity it does not know yet.
+func (c *conn) register(ctx context.Context, r *wire.Request) {
+	profile, err := c.enrol(ctx, r.Params)
+	if err != nil {
+		c.respond(r.ID, nil, err)
+		return
 	}
-	h := c.server.cfg.Hub
+	result, err := wire.AppendPassport(nil, profile.Passport)
+	c.respond(r.ID, result, err)
+	if err := c.server.cfg.Hub.Bind(profile.ID(), c); err != nil {
+		c.server.cfg.Log.Warn("not bound after its registration", "endpoint_id", c.id, "agent_id", profile.ID(), "error", err)
+	}
+}
+
+// enrol makes the identity. A human whose name exists and who is nowhere else
+// comes back this way, because AG2's human client has no other.
+func (c *conn) enrol(ctx context.Context, raw []byte) (hub.Profile, error) {
+	var p wire.RegisterParams
+	if err := wire.DecodeParams(raw, &p); err != nil {
+		return hub.Profile{}, err
+	}
+	if p.Passport == nil {
+		return hub.Profile{}, fault.New(fault.Invalid, "'passport' must be an object")
+	}
 	profile, err := c.returning(ctx, p.Passport)
-	if profile.Passport == nil && err == nil {
-		profile, err = h.Register(ctx, hub.Registration{Passport: p.Passport, Resume: p.Resume, Rule: p.Rule, Skill: p.Skill})
+	if err == nil && profile.Passport == nil {
+		profile, err = c.server.cfg.Hub.Register(ctx, hub.Registration{Passport: p.Passport, Resume: p.Resume, Rule: p.Rule, Skill: p.Skill})
 	}
 	if err != nil {
-		return nil, err
+		return hub.Profile{}, err
 	}
-	if err := c.adopt(profile.ID()); err != nil {
-		return nil, err
-	}
-	if err := h.Bind(profile.ID(), c); err != nil {
-		return nil, err
-	}
-	return wire.AppendPassport(nil, profile.Passport)
+	return profile, c.adopt(profile.ID())
 }
 
 // returning finds the human who comes back; no passport means there is none.

@@ -11,9 +11,9 @@ import (
 // operation runs one request and returns its result as JSON; nil is null.
 type operation func(c *conn, ctx context.Context, params []byte) ([]byte, error)
 
-// operations are all but post_envelope and create_channel, which answer later.
+// operations are all but register, post_envelope and create_channel, which do
+// not end with their answer or answer later.
 var operations = map[wire.Op]operation{
-	wire.Register:    with((*conn).register),
 	wire.GetAgent:    with((*conn).getAgent),
 	wire.GetResume:   with((*conn).getResume),
 	wire.GetSkill:    with((*conn).getSkill),

@@ -47,6 +47,9 @@ type item struct {
 	rank    int
 }
 
+// unranked is the rank of a delivery that keeps its place.
+const unranked = -1
+
 // size estimates the bytes on the wire.
 func (i *item) size() int {
 	return len(i.body) + len(i.tail) + len(wire.NotifyHead) + 10
@@ -191,7 +194,7 @@ func (q *outbound) insert(i item) {
 }
 
 func (i *item) overtakes(other *item) bool {
-	return other.tail != nil && other.rank < i.rank && (other.channel != i.channel || string(other.tail) != string(i.tail))
+	return other.tail != nil && other.rank != unranked && other.rank < i.rank && (other.channel != i.channel || string(other.tail) != string(i.tail))
 }
 
 // flushBytes is how much is gathered for one write.

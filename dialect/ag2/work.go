@@ -118,6 +118,8 @@ func (c *conn) request(ctx context.Context, r *wire.Request) {
 		c.await(posted{request: r.ID, pending: c.server.cfg.Hub.Admit(ctx, e, c)})
 	case wire.CreateChannel:
 		c.open(ctx, r)
+	case wire.Register:
+		c.register(ctx, r)
 	default:
 		run, ok := operations[r.Op]
 		if !ok {

@@ -38,6 +38,7 @@ type Engine struct {
 	flight  *group // being made durable; nil when none is
 	lazy    map[journal.ValueKey]journal.Value
 	saving  map[journal.ValueKey]journal.Value // lazy values of the group in flight
+	lazyDue bool                               // lazy values are to be saved without a group
 	jobs    []*job                             // removals, oldest first
 	waiting int                                // appends that wait for room
 	room    chan struct{}                      // closed when one of them should look again

@@ -59,6 +59,11 @@ func (e *Engine) enterLog(ctx context.Context, log journal.LogName) (*view, orde
 			v.leave()
 			return nil, order.Head{}, err
 		}
+		e.mu.Lock()
+		if e.view == v {
+			e.heads.put(log, head)
+		}
+		e.mu.Unlock()
 	}
 	return v, v.visible(head), nil
 }

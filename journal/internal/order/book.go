@@ -169,6 +169,18 @@ func (b *Book) RawHead(log journal.LogName) (Head, error) {
 	return b.base.Head(log)
 }
 
+// PendingHeads are the ordered ends of a partition's logs, as far as they are
+// not durable.
+func (b *Book) PendingHeads(p journal.PartitionName) map[journal.LogName]Head {
+	heads := map[journal.LogName]Head{}
+	for log, pending := range b.heads {
+		if log.Of() == p {
+			heads[log] = pending.is
+		}
+	}
+	return heads
+}
+
 // Expired reports whether a claim is free because its time has come.
 func Expired(c journal.Claimed, now time.Time) bool {
 	return !c.Expires.IsZero() && !now.Before(c.Expires)

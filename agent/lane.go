@@ -1,0 +1,134 @@
+package agent
+
+import (
+	"context"
+	"sync"
+)
+
+// lanes keep the deliveries of each channel in order, one at a time, while
+// channels do not wait for each other.
+type lanes struct {
+	room chan struct{} // bounds what waits and runs, over all channels
+
+	mu        sync.Mutex
+	byChannel map[string]*lane
+	running   int
+	idle      *sync.Cond // told when running comes to zero
+}
+
+func newLanes(limit int) *lanes {
+	l := &lanes{room: make(chan struct{}, limit), byChannel: map[string]*lane{}}
+	l.idle = sync.NewCond(&l.mu)
+	return l
+}
+
+// wait returns when no lane runs.
+func (l *lanes) wait() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for l.running > 0 {
+		l.idle.Wait()
+	}
+}
+
+type lane struct {
+	queue []job
+	busy  bool
+	box   *mailbox // while set, deliveries go here and to nobody else
+}
+
+type job struct {
+	delivery *Delivery
+	run      func(*Delivery)
+}
+
+// acquire waits until there is room for one more.
+func (l *lanes) acquire(ctx context.Context) error {
+	select {
+	case l.room <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (l *lanes) release() { <-l.room }
+
+// put queues a delivery for which room was acquired.
+func (l *lanes) put(d *Delivery, run func(*Delivery)) {
+	id := d.Envelope.Channel
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	ln := l.lane(id)
+	ln.queue = append(ln.queue, job{d, run})
+	if !ln.busy {
+		ln.busy = true
+		l.running++
+		go l.drain(id, ln)
+	}
+}
+
+func (l *lanes) lane(id string) *lane {
+	ln, ok := l.byChannel[id]
+	if !ok {
+		ln = &lane{}
+		l.byChannel[id] = ln
+	}
+	return ln
+}
+
+// drain works a lane off and ends.
+func (l *lanes) drain(id string, ln *lane) {
+	for {
+		l.mu.Lock()
+		if len(ln.queue) == 0 {
+			ln.busy = false
+			l.forget(id, ln)
+			if l.running--; l.running == 0 {
+				l.idle.Broadcast()
+			}
+			l.mu.Unlock()
+			return
+		}
+		next := ln.queue[0]
+		ln.queue = ln.queue[1:]
+		l.mu.Unlock()
+		next.run(next.delivery)
+		l.release()
+	}
+}
+
+// forget drops a lane that nothing uses; the caller holds the lock.
+func (l *lanes) forget(id string, ln *lane) {
+	if !ln.busy && len(ln.queue) == 0 && ln.box == nil {
+		delete(l.byChannel, id)
+	}
+}
+
+// divert sends a channel's deliveries to a mailbox alone until close.
+func (l *lanes) divert(id string) *mailbox {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	box := &mailbox{wake: make(chan struct{}, 1)}
+	l.lane(id).box = box
+	return box
+}
+
+// restore ends divert.
+func (l *lanes) restore(id string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if ln, ok := l.byChannel[id]; ok {
+		ln.box = nil
+		l.forget(id, ln)
+	}
+}
+
+func (l *lanes) mailbox(id string) *mailbox {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if ln, ok := l.byChannel[id]; ok {
+		return ln.box
+	}
+	return nil
+}

@@ -1,0 +1,62 @@
+package agent
+
+import (
+	"context"
+	"log/slog"
+
+	"github.com/parley-hub/parley/adapter"
+	"github.com/parley-hub/parley/channel"
+	"github.com/parley-hub/parley/envelope"
+)
+
+// Defaults of Options.
+const (
+	DefaultQueue = 1024
+	DefaultSteps = 32
+)
+
+// Options configure an agent. The zero value is an agent without tools of its
+// own that answers whatever is its turn to answer.
+type Options struct {
+	// System is what the model is told about its part, behind who it is.
+	System string
+	// Tools are the agent's own; those of the network come with them.
+	Tools []*Tool
+	// NoNetworkTools leaves the tools delegate, peers, channels, tasks and
+	// context out.
+	NoNetworkTools bool
+	// Confirm is asked before a tool runs that wants confirmation; without it
+	// such a tool never runs. An error refuses, and is shown to the model.
+	Confirm func(ctx context.Context, call *Call) error
+	// Handle sees every envelope first; one that it handles goes no further.
+	// An error means that the envelope was not taken: it is nacked.
+	Handle func(ctx context.Context, a *Agent, e *envelope.Envelope) (handled bool, err error)
+	// Task, if it answers with a spec, runs the turn as a task of that spec.
+	Task func(t *Turn) *TaskSpec
+	// Adapters know the channels the agent may meet; nil is all that Parley
+	// ships.
+	Adapters []channel.Adapter
+	// Queue is how many envelopes may wait or be worked on at once, over all
+	// channels; past it, none is received. 0 is DefaultQueue.
+	Queue int
+	// Steps is how often a model is asked within one round; 0 is DefaultSteps.
+	Steps int
+	// Log tells of failed turns; nil is slog.Default.
+	Log *slog.Logger
+}
+
+func (o Options) withDefaults() Options {
+	if o.Adapters == nil {
+		o.Adapters = adapter.All()
+	}
+	if o.Queue <= 0 {
+		o.Queue = DefaultQueue
+	}
+	if o.Steps <= 0 {
+		o.Steps = DefaultSteps
+	}
+	if o.Log == nil {
+		o.Log = slog.Default()
+	}
+	return o
+}

@@ -1,0 +1,101 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/parley-hub/parley/adapter/turn"
+	"github.com/parley-hub/parley/envelope"
+	"github.com/parley-hub/parley/fault"
+)
+
+// Ask runs a round outside any channel: the model gets the input and all tools
+// that need no channel. Deliveries that such a tool waits for arrive only while
+// Run runs.
+func (a *Agent) Ask(ctx context.Context, input string) (text string, err error) {
+	defer rescue(&err)
+	t := &Turn{Agent: a}
+	p := &Prompt{System: a.system(), Messages: []Message{{Role: User, Text: input}}, Tools: a.tools}
+	round, err := a.runTask(ctx, t, p)
+	return round.Body, err
+}
+
+// round runs the model and its tools until it has said its last word.
+func (a *Agent) round(ctx context.Context, t *Turn, p *Prompt) (turn.Round, error) {
+	round := turn.Round{Results: map[string]any{}}
+	ordinals := map[string]int{}
+	for range a.opts.Steps {
+		response, err := a.model.Respond(ctx, p)
+		if err != nil {
+			return round, err
+		}
+		if response == nil {
+			return round, nil
+		}
+		round.Body = response.Text
+		if len(response.Calls) == 0 {
+			return round, nil
+		}
+		said := Message{Role: Assistant, Text: response.Text}
+		ends := false
+		var results []Message
+		for _, asked := range response.Calls {
+			if asked.ID == "" {
+				asked.ID = fmt.Sprintf("call-%d", len(round.Calls)+1)
+			}
+			said.Calls = append(said.Calls, asked)
+			round.Calls = append(round.Calls, asked)
+			call := &Call{Call: asked, Turn: t, Key: t.callKey(asked.Name, ordinals[asked.Name])}
+			ordinals[asked.Name]++
+			tool := find(p.Tools, asked.Name)
+			result, err := a.call(ctx, tool, call)
+			if ctx.Err() != nil {
+				return round, ctx.Err()
+			}
+			if err == nil {
+				round.Results[asked.ID] = result
+			}
+			ends = ends || err == nil && routes(result) || tool != nil && tool.Ends
+			results = append(results, Message{Role: ToolResult, Text: showResult(result, err), CallID: asked.ID})
+		}
+		if ends {
+			return round, nil
+		}
+		p.Messages = append(append(p.Messages, said), results...)
+	}
+	return round, fmt.Errorf("agent: the model still calls tools after %d steps", a.opts.Steps)
+}
+
+func (t *Turn) callKey(tool string, ordinal int) string {
+	if t.Channel == nil {
+		// Nothing outside a channel is ever tried again.
+		return callKey(envelope.NewID(), 0, tool, ordinal)
+	}
+	return callKey(t.Channel.ID, t.key, tool, ordinal)
+}
+
+// call runs one tool, confirmed where it wants that.
+func (a *Agent) call(ctx context.Context, tool *Tool, call *Call) (result any, err error) {
+	if tool == nil {
+		return nil, fault.New(fault.NotFound, "unknown tool '%s'", call.Name)
+	}
+	defer rescue(&err)
+	if tool.Confirm {
+		if a.opts.Confirm == nil {
+			return nil, fault.New(fault.AccessDenied, "'%s' needs a confirmation, and nobody can give one", call.Name)
+		}
+		if err := a.opts.Confirm(ctx, call); err != nil {
+			return nil, fault.Wrap(fault.AccessDenied, err, "'%s' was not confirmed: %v", call.Name, err)
+		}
+	}
+	return tool.Run(ctx, call)
+}
+
+func find(tools []*Tool, name string) *Tool {
+	for _, tool := range tools {
+		if tool.Name == name {
+			return tool
+		}
+	}
+	return nil
+}

@@ -1,0 +1,423 @@
+package ag2_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/gobwas/ws"
+	"github.com/gobwas/ws/wsutil"
+
+	"github.com/parley-hub/parley/adapter"
+	"github.com/parley-hub/parley/dialect/ag2"
+	"github.com/parley-hub/parley/hub"
+	"github.com/parley-hub/parley/identity"
+	"github.com/parley-hub/parley/journal/mem"
+)
+
+// wait bounds how long a test waits for something that must happen.
+const wait = 20 * time.Second
+
+// rig is a real hub behind a real server on a real socket.
+type rig struct {
+	t      testing.TB
+	hub    *hub.Hub
+	server *ag2.Server
+	http   *httptest.Server
+	store  *mem.Store
+	engine *mem.Engine
+	log    *logs
+}
+
+// options of a rig; the zero value is the default hub.
+type options struct {
+	hub    hub.Options
+	config ag2.Config
+	store  *mem.Store
+	wrap   func(*hub.Hub) ag2.Hub
+}
+
+func newRig(t testing.TB, o options) *rig {
+	t.Helper()
+	r := &rig{t: t, store: o.store, log: &logs{}}
+	if r.store == nil {
+		r.store = mem.NewStore()
+	}
+	var err error
+	if r.engine, err = mem.Open(mem.Options{Store: r.store}); err != nil {
+		t.Fatal(err)
+	}
+	log := slog.New(slog.NewTextHandler(r.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	o.hub.Adapters, o.hub.Log = adapter.All(), log
+	if o.hub.Auth == nil {
+		o.hub.Auth = identity.NewAuthRegistry(identity.None{}, identity.NewAPIKey(map[string]string{"quill": "tok-7", "keyed": "tok-8"}, nil))
+	}
+	if r.hub, err = hub.Open(t.Context(), r.engine, o.hub); err != nil {
+		t.Fatal(err)
+	}
+	o.config.Hub, o.config.Log = r.hub, log
+	if o.wrap != nil {
+		o.config.Hub = o.wrap(r.hub)
+	}
+	if r.server, err = ag2.New(o.config); err != nil {
+		t.Fatal(err)
+	}
+	r.http = httptest.NewServer(r.server)
+	t.Cleanup(r.stop)
+	return r
+}
+
+func (r *rig) stop() {
+	ctx, cancel := context.WithTimeout(context.Background(), wait)
+	defer cancel()
+	if err := r.server.Close(ctx); err != nil {
+		r.t.Errorf("the server did not close: %v", err)
+	}
+	r.http.Close()
+	r.hub.Close()
+	_ = r.engine.Close()
+}
+
+func (r *rig) address() string { return strings.TrimPrefix(r.http.URL, "http://") }
+
+// peer is a client that knows nothing but frames.
+type peer struct {
+	t       testing.TB
+	conn    net.Conn
+	frames  chan []byte
+	over    chan struct{} // closed when nothing more comes
+	err     error         // why
+	notices []notice      // taken on the way to something else
+	next    int
+}
+
+type notice struct {
+	Envelope  map[string]any `json:"envelope"`
+	Recipient string         `json:"recipient_id"`
+}
+
+func (r *rig) dial() *peer {
+	r.t.Helper()
+	conn, rest, _, err := ws.Dial(context.Background(), "ws://"+r.address()+"/any/path?x=1")
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	p := &peer{t: r.t, conn: conn, frames: make(chan []byte, 1024), over: make(chan struct{})}
+	var reader io.Reader = conn
+	if rest != nil {
+		reader = io.MultiReader(rest, conn)
+	}
+	go p.read(reader)
+	r.t.Cleanup(p.hangUp)
+	return p
+}
+
+func (p *peer) read(reader io.Reader) {
+	defer close(p.over)
+	for {
+		data, op, err := wsutil.ReadServerData(struct {
+			io.Reader
+			io.Writer
+		}{reader, p.conn})
+		if err != nil {
+			p.err = err
+			return
+		}
+		if op == ws.OpText {
+			p.frames <- data
+		}
+	}
+}
+
+func (p *peer) hangUp() { _ = p.conn.Close() }
+
+func (p *peer) send(frame string) {
+	p.t.Helper()
+	if err := wsutil.WriteClientText(p.conn, []byte(frame)); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// recv returns the next frame.
+func (p *peer) recv() string {
+	p.t.Helper()
+	select {
+	case f := <-p.frames:
+		return string(f)
+	case <-time.After(wait):
+		p.t.Fatal("no frame came")
+	case <-p.over:
+		select {
+		case f := <-p.frames:
+			return string(f)
+		default:
+			p.t.Fatalf("no frame came: %v", p.err)
+		}
+	}
+	return ""
+}
+
+// quiet checks that nothing but notices that were not asked for has been sent:
+// a ping is answered next.
+func (p *peer) quiet() {
+	p.t.Helper()
+	p.send(`{"kind":"ping"}`)
+	if got := p.recv(); got != `{"kind":"pong"}` {
+		p.t.Fatalf("unexpected frame %s", got)
+	}
+}
+
+// failure is a refused response.
+type failure struct{ Code, Message string }
+
+func (f *failure) Error() string { return f.Code + ": " + f.Message }
+
+// request sends a request and returns its id.
+func (p *peer) request(op string, params any) string {
+	p.t.Helper()
+	p.next++
+	id := fmt.Sprintf("r%d", p.next)
+	raw, err := json.Marshal(map[string]any{"kind": "request", "request_id": id, "op": op, "params": params}, json.Deterministic(true))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	p.send(string(raw))
+	return id
+}
+
+// response waits for the answer to a request, keeping notices for later.
+func (p *peer) response(id string) (jsontext.Value, error) {
+	p.t.Helper()
+	for {
+		raw := p.recv()
+		var f struct {
+			Kind    string         `json:"kind"`
+			ID      string         `json:"request_id"`
+			OK      bool           `json:"ok"`
+			Result  jsontext.Value `json:"result"`
+			Code    string         `json:"error_code"`
+			Message string         `json:"error_message"`
+		}
+		if err := json.Unmarshal([]byte(raw), &f); err != nil {
+			p.t.Fatalf("%s: %v", raw, err)
+		}
+		switch {
+		case f.Kind == "notify":
+			p.keep(raw)
+		case f.Kind != "response" || f.ID != id:
+			p.t.Fatalf("got %s while waiting for %s", raw, id)
+		case !f.OK:
+			return nil, &failure{f.Code, f.Message}
+		default:
+			return f.Result, nil
+		}
+	}
+}
+
+func (p *peer) keep(raw string) {
+	p.t.Helper()
+	var n notice
+	if err := json.Unmarshal([]byte(raw), &n); err != nil {
+		p.t.Fatalf("%s: %v", raw, err)
+	}
+	p.notices = append(p.notices, n)
+}
+
+// try calls an operation.
+func (p *peer) try(op string, params any) (jsontext.Value, error) {
+	p.t.Helper()
+	return p.response(p.request(op, params))
+}
+
+// call calls an operation that must succeed, and reads its result.
+func (p *peer) call(op string, params, result any) {
+	p.t.Helper()
+	raw, err := p.try(op, params)
+	if err != nil {
+		p.t.Fatalf("%s: %v", op, err)
+	}
+	if result == nil {
+		return
+	}
+	if err := json.Unmarshal(raw, result); err != nil {
+		p.t.Fatalf("%s: %s: %v", op, raw, err)
+	}
+}
+
+// notified returns the next notice.
+func (p *peer) notified() notice {
+	p.t.Helper()
+	if len(p.notices) == 0 {
+		p.keep(p.recv())
+	}
+	n := p.notices[0]
+	p.notices = p.notices[1:]
+	return n
+}
+
+// notifiedOf skips to the next notice of a type.
+func (p *peer) notifiedOf(eventType string) notice {
+	p.t.Helper()
+	for {
+		if n := p.notified(); n.Envelope["event_type"] == eventType {
+			return n
+		}
+	}
+}
+
+type object = map[string]any
+
+// register makes an identity on this connection and returns its id.
+func (p *peer) register(name string) string {
+	p.t.Helper()
+	var passport struct {
+		ID string `json:"agent_id"`
+	}
+	p.call("register", object{"passport": object{"name": name}, "resume": object{}}, &passport)
+	return passport.ID
+}
+
+// hello attaches to an identity and requires a welcome.
+func (p *peer) hello(name string, since any) string {
+	p.t.Helper()
+	raw, err := json.Marshal(object{"kind": "hello", "name": name, "since_envelope_id": since})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	p.send(string(raw))
+	var f struct {
+		Kind     string `json:"kind"`
+		Endpoint string `json:"endpoint_id"`
+	}
+	got := p.recv()
+	if err := json.Unmarshal([]byte(got), &f); err != nil || f.Kind != "welcome" || f.Endpoint == "" {
+		p.t.Fatalf("hello got %s", got)
+	}
+	return f.Endpoint
+}
+
+// post says something and returns the envelope's id.
+func (p *peer) post(channel, sender, eventType string, data object, more ...object) string {
+	p.t.Helper()
+	var id string
+	p.call("post_envelope", object{"envelope": env(channel, sender, eventType, data, more...)}, &id)
+	return id
+}
+
+func (p *peer) say(channel, sender, text string) string {
+	p.t.Helper()
+	return p.post(channel, sender, "ag2.msg.text", object{"text": text})
+}
+
+func env(channel, sender, eventType string, data object, more ...object) object {
+	e := object{"channel_id": channel, "sender_id": sender, "audience": nil, "event_type": eventType, "event_data": data}
+	for _, m := range more {
+		for k, v := range m {
+			e[k] = v
+		}
+	}
+	return e
+}
+
+// ack answers an invite.
+func (p *peer) ack(n notice) {
+	p.t.Helper()
+	p.post(n.Envelope["channel_id"].(string), n.Recipient, "ag2.channel.invite.ack", object{"channel_id": n.Envelope["channel_id"]})
+}
+
+func (p *peer) receipt(n notice, status string) {
+	p.t.Helper()
+	raw, err := json.Marshal(object{
+		"kind": "receipt", "envelope_id": n.Envelope["envelope_id"], "status": status,
+		"recipient_id": n.Recipient, "channel_id": n.Envelope["channel_id"], "reason": "",
+	})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	p.send(string(raw))
+}
+
+// open opens a channel between a creator and invitees that are each hosted by
+// the peer given with them, and takes the notices of the handshake.
+func (p *peer) open(channelType, creator string, invitees map[string]*peer, more ...object) string {
+	p.t.Helper()
+	ids := []string{}
+	for id := range invitees {
+		ids = append(ids, id)
+	}
+	params := object{"creator_id": creator, "manifest_type": channelType, "participants": ids}
+	for _, m := range more {
+		for k, v := range m {
+			params[k] = v
+		}
+	}
+	request := p.request("create_channel", params)
+	for range invitees {
+		// Each invitee's peer has one more invite among its notices.
+	}
+	for _, q := range invitees {
+		q.ack(q.notifiedOf("ag2.channel.invite"))
+	}
+	raw, err := p.response(request)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	var m struct {
+		ID    string `json:"channel_id"`
+		State string `json:"state"`
+	}
+	if err := json.Unmarshal(raw, &m); err != nil || m.State != "active" {
+		p.t.Fatalf("opened %s: %v", raw, err)
+	}
+	p.notifiedOf("ag2.channel.opened")
+	for _, q := range invitees {
+		if q != p {
+			q.notifiedOf("ag2.channel.opened")
+		}
+	}
+	return m.ID
+}
+
+// logs collects log lines.
+type logs struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (l *logs) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.buf.Write(p)
+}
+
+func (l *logs) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.buf.String()
+}
+
+// until waits for something that happens elsewhere.
+func until(t testing.TB, what string, ok func() bool) {
+	t.Helper()
+	deadline := time.NewTimer(wait)
+	defer deadline.Stop()
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for !ok() {
+		select {
+		case <-tick.C:
+		case <-deadline.C:
+			t.Fatalf("waited in vain: %s", what)
+		}
+	}
+}

@@ -1,0 +1,328 @@
+package hub_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/parley-hub/parley/adapter"
+	"github.com/parley-hub/parley/channel"
+	"github.com/parley-hub/parley/conformance/spec"
+	"github.com/parley-hub/parley/envelope"
+	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/hub"
+	"github.com/parley-hub/parley/identity"
+)
+
+func (r *rig) tryPost(a *agent, channelID, eventType, data string, edit ...func(*envelope.Envelope)) (string, error) {
+	e := &envelope.Envelope{Channel: channelID, Sender: a.id, Type: eventType, Data: []byte(data)}
+	for _, finish := range edit {
+		finish(e)
+	}
+	return r.Post(ctx, e, nil)
+}
+
+func audience(to ...*agent) func(*envelope.Envelope) {
+	return func(e *envelope.Envelope) {
+		e.Audience = []string{}
+		for _, a := range to {
+			e.Audience = append(e.Audience, a.id)
+		}
+	}
+}
+
+// texts is what an agent was told in words.
+func (a *agent) texts() []string {
+	got := []string{}
+	for _, e := range a.inbox() {
+		if e.Type == envelope.TypeText {
+			got = append(got, string(e.Data))
+		}
+	}
+	return got
+}
+
+func text(s string) string { return `{"text":"` + s + `"}` }
+
+func TestPosting(t *testing.T) {
+	t.Parallel()
+	holds(t, "ag2-hub#58: an unknown channel", hub.Options{}, func(t *spec.T, r *rig) {
+		_, err := r.trySay(r.agent("alice"), "nowhere", "hi")
+		t.ErrorContains(err, "channel not found")
+		t.Equal(fault.CodeOf(err), fault.NotFound)
+	})
+	holds(t, "ag2-hub#58: an ended channel", hub.Options{}, func(t *spec.T, r *rig) {
+		a, b := r.agent("alice"), r.agent("bob")
+		closed := r.open("conversation", a, b)
+		r.end(closed, "")
+		expired := r.openWith("conversation", func(o *hub.Opening) { s := identity.SecondsTTL(60); o.TTL = &s }, a, b)
+		r.pass(2 * time.Minute)
+		for id, want := range map[string]string{closed: "closed", expired: "expired"} {
+			before := r.types(id)
+			_, err := r.trySay(a, id, "hi")
+			t.ErrorContains(err, want)
+			t.Equal(fault.CodeOf(err), fault.Protocol)
+			t.Equal(r.types(id), before)
+		}
+	})
+	holds(t, "seed-000#4", hub.Options{}, func(t *spec.T, r *rig) {
+		a := r.agent("alice")
+		for _, id := range []string{"", "nowhere"} {
+			_, err := r.trySay(a, id, "hi")
+			t.ErrorContains(err, "channel not found")
+		}
+		t.Equal(r.listed(), []string{})
+		n, err := r.Length(ctx, "nowhere")
+		t.NoError(err)
+		t.Equal(n, uint64(0))
+	})
+	holds(t, "ag2-hub#59", hub.Options{}, func(t *spec.T, r *rig) {
+		a := r.agent("alice", rule(func(r *identity.Rule) { r.Access.OutboundTo = []string{"carol"} }))
+		b := r.agent("bob")
+		_, err := r.tryPost(a, "nowhere", envelope.TypeText, text("hi"), audience(b))
+		t.Equal(fault.CodeOf(err), fault.AccessDenied)
+	})
+	holds(t, "ag2-hub#60", hub.Options{}, func(t *spec.T, r *rig) {
+		a := r.agent("alice", rule(func(r *identity.Rule) { r.Access.OutboundTo = []string{"b[oa]b", "me?"} }))
+		b := r.agent("bob")
+		c := r.agent("carol")
+		ch := r.open("conversation", c, a)
+		_, err := r.tryPost(a, ch, envelope.TypeText, text("hi"), audience(b))
+		t.NoError(err)
+		before := r.types(ch)
+		_, err = r.tryPost(a, ch, envelope.TypeText, text("hi"), audience(b, c))
+		t.ErrorContains(err, "outbound_to", "carol")
+		t.Equal(fault.CodeOf(err), fault.AccessDenied)
+		t.Equal(r.types(ch), before)
+		r.say(a, ch, "a broadcast is not checked")
+	})
+	holds(t, "ag2-hub#61", hub.Options{}, func(t *spec.T, r *rig) {
+		b := r.agent("bob")
+		a := r.agent("alice", rule(func(r *identity.Rule) { r.Access.OutboundTo = []string{} }))
+		ch := r.open("conversation", b, a)
+		_, err := r.tryPost(a, ch, envelope.TypeText, text("note to self"), audience(a))
+		t.NoError(err)
+		t.Equal(a.texts(), []string{text("note to self")})
+		t.Equal(b.texts(), []string{})
+	})
+	holds(t, "ag2-hub#62", hub.Options{}, func(t *spec.T, r *rig) {
+		a, b := r.agent("alice"), r.agent("bob")
+		ch := r.open("conversation", a, b)
+		rule := identity.DefaultRule()
+		rule.Access.InboundFrom = []string{"nobody"}
+		t.NoError(r.SetRule(ctx, b.id, &rule))
+		r.say(a, ch, "unheard")
+		t.Equal(string(r.log(ch)[3].Data), text("unheard"))
+		t.Equal(b.texts(), []string{})
+	})
+	depth := func(n int) func(*envelope.Envelope) { return func(e *envelope.Envelope) { e.Depth = n } }
+	holds(t, "ag2-hub#63", hub.Options{}, func(t *spec.T, r *rig) {
+		a := r.agent("alice", rule(func(r *identity.Rule) { r.Limits.DelegationDepth = 3 }))
+		b := r.agent("bob", rule(func(r *identity.Rule) { r.Limits.DelegationDepth = 0 }))
+		ch := r.open("conversation", a, b)
+		_, err := r.tryPost(a, ch, envelope.TypeText, text("3"), depth(3))
+		t.NoError(err)
+		_, err = r.tryPost(a, ch, envelope.TypeText, text("4"), depth(4))
+		t.ErrorContains(err, "delegation_depth")
+		t.Equal(fault.CodeOf(err), fault.AccessDenied)
+		_, err = r.tryPost(b, ch, envelope.TypeText, text("1000"), depth(1000))
+		t.NoError(err)
+		t.Equal(len(r.log(ch)), 5)
+	})
+	small := rule(func(r *identity.Rule) { r.Limits.Inbox.MaxPending = 2 })
+	holds(t, "ag2-hub#64", hub.Options{}, func(t *spec.T, r *rig) {
+		a, b := r.agent("alice"), r.agent("bob", small)
+		ch := r.open("conversation", a, b)
+		r.say(a, ch, "1")
+		r.say(a, ch, "2")
+		before := r.types(ch)
+		_, err := r.trySay(a, ch, "3")
+		t.ErrorContains(err, "inbox at capacity")
+		t.Equal(fault.CodeOf(err), fault.InboxFull)
+		t.Equal(r.types(ch), before)
+		r.say(b, ch, "got it")
+		r.say(a, ch, "3")
+		_, err = r.trySay(a, ch, "4")
+		t.ErrorContains(err, "inbox at capacity")
+	})
+	holds(t, "ag2-hub#56", hub.Options{}, func(t *spec.T, r *rig) {
+		a, b := r.agent("alice"), r.agent("bob", small)
+		ch := r.open("conversation", a, b)
+		r.say(a, ch, "1")
+		r.say(a, ch, "2")
+		_, err := r.trySay(a, ch, "3")
+		t.ErrorContains(err, "inbox at capacity")
+		b.clear()
+		other := r.open("conversation", a, b)
+		r.end(other, "")
+		t.Equal(r.types(other), []string{envelope.TypeInvite, envelope.TypeInviteAck, envelope.TypeOpened, envelope.TypeClosed})
+		t.Equal(b.received(), []string{envelope.TypeInvite, envelope.TypeOpened, envelope.TypeClosed})
+	})
+	holds(t, "ag2-hub#65", hub.Options{}, func(t *spec.T, r *rig) {
+		a, b := r.agent("alice"), r.agent("bob", small)
+		ch := r.open("conversation", a, b)
+		r.say(a, ch, "1")
+		t.Equal(r.Pending(b.id), int64(1))
+		t.NoError(r.Unregister(ctx, b.id))
+		t.Equal(r.Pending(b.id), int64(0))
+		again := r.agent("bob")
+		t.Equal(r.Pending(again.id), int64(0))
+	})
+	holds(t, "ag2-hub#66 ag2-channels#9", hub.Options{}, func(t *spec.T, r *rig) {
+		a, b := r.agent("alice"), r.agent("bob")
+		ch := r.open("consulting", a, b)
+		before := r.log(ch)
+		_, err := r.trySay(b, ch, "me first")
+		t.ErrorContains(err, "expects first send from initiator")
+		t.Equal(fault.CodeOf(err), fault.Protocol)
+		t.Equal(r.log(ch), before)
+	})
+	holds(t, "ag2-hub#67 ag2-channels#22", hub.Options{}, func(t *spec.T, r *rig) {
+		a, b := r.agent("alice"), r.agent("bob")
+		ch := r.open("conversation", a, b)
+		var wg sync.WaitGroup
+		ids := make([]string, 5)
+		for i := range ids {
+			wg.Go(func() { ids[i] = r.say(a, ch, fmt.Sprint(i)) })
+		}
+		wg.Wait()
+		var logged []string
+		for _, e := range r.log(ch)[3:] {
+			logged = append(logged, e.ID)
+		}
+		slices.Sort(ids)
+		t.Equal(logged, ids)
+		t.Equal(len(slices.Compact(ids)), 5)
+	})
+	holds(t, "ag2-hub#68 seed-000#15", hub.Options{}, func(t *spec.T, r *rig) {
+		a, b := r.agent("alice"), r.agent("bob")
+		channels := []string{r.open("conversation", a, b), r.open("conversation", a, b)}
+		var wg sync.WaitGroup
+		for i := range 20 {
+			wg.Go(func() { r.say(a, channels[i%2], fmt.Sprint(i%2)) })
+		}
+		wg.Wait()
+		for i, ch := range channels {
+			log := r.log(ch)
+			t.Equal(len(log), 13)
+			for n, e := range log {
+				t.Equal(e.Seq, uint64(n+1))
+				if n >= 3 {
+					t.Equal(string(e.Data), text(fmt.Sprint(i)))
+				}
+			}
+		}
+	})
+	holds(t, "ag2-hub#69", hub.Options{}, func(t *spec.T, r *rig) {
+		a, b := r.agent("alice"), r.agent("bob")
+		ch := r.open("conversation", a, b)
+		_, err := r.tryPost(a, ch, envelope.TypeText, text("hi"), func(e *envelope.Envelope) { e.Audience = []string{"ghost", b.id} })
+		t.NoError(err)
+		t.Equal(b.texts(), []string{text("hi")})
+		t.Equal(r.log(ch)[3].Audience, []string{"ghost", b.id})
+	})
+	holds(t, "ag2-hub#70 ag2-channels#130", hub.Options{}, func(t *spec.T, r *rig) {
+		a, b := r.agent("alice"), r.agent("bob")
+		ch := r.open("conversation", a, b)
+		r.restart(func(o *hub.Options) { o.Adapters = adapter.All()[:1] })
+		_, err := r.trySay(a, ch, "hi")
+		t.ErrorContains(err, "no registered adapter")
+		t.Equal(fault.CodeOf(err), fault.Protocol)
+		t.Equal(r.channel(ch).State, channel.Active)
+		for _, ad := range adapter.All() {
+			r.UseAdapter(ad)
+		}
+		_, err = r.trySay(a, ch, "hi")
+		t.ErrorContains(err, "no adapter state")
+		t.Equal(fault.CodeOf(err), fault.Protocol)
+		r.restart(func(o *hub.Options) { o.Adapters = adapter.All() })
+		r.say(a, ch, "hi")
+	})
+	holds(t, "ag2-hub#71: a custom denial reaches the sender", hub.Options{Arbiter: stern{}}, func(t *spec.T, r *rig) {
+		a, b := r.agent("alice"), r.agent("bob")
+		ch := r.open("conversation", a, b)
+		_, err := r.trySay(a, ch, "hi")
+		t.ErrorContains(err, "not on my watch")
+		t.Equal(fault.CodeOf(err), fault.AccessDenied)
+	})
+	holds(t, "ag2-hub#71: allow-all overrides rules, and a swap holds at once", hub.Options{}, func(t *spec.T, r *rig) {
+		a := r.agent("alice", rule(func(r *identity.Rule) { r.Limits.DelegationDepth = 1 }))
+		ch := r.open("conversation", a, r.agent("bob"))
+		_, err := r.tryPost(a, ch, envelope.TypeText, text("deep"), depth(9))
+		t.ErrorContains(err, "delegation_depth")
+		r.SetArbiter(hub.AllowAll{})
+		_, err = r.tryPost(a, ch, envelope.TypeText, text("deep"), depth(9))
+		t.NoError(err)
+		r.SetArbiter(stern{})
+		_, err = r.trySay(a, ch, "hi")
+		t.ErrorContains(err, "not on my watch")
+	})
+	holds(t, "ag2-hub#72 ag2-channels#16", hub.Options{TrustClients: true}, func(t *spec.T, r *rig) {
+		a, b, c := r.agent("alice"), r.agent("bob"), r.agent("carol")
+		ch := r.open("conversation", a, b)
+		_, err := r.trySay(c, ch, "may I?")
+		t.ErrorContains(err, "only accepts sends from participants")
+		t.Equal(fault.CodeOf(err), fault.Protocol)
+	})
+	runs(t, "an outsider is denied whatever it posts, unless clients are trusted", hub.Options{}, func(t *testing.T, r *rig) {
+		a, b, c := r.agent("alice"), r.agent("bob"), r.agent("carol")
+		ch := r.open("conversation", a, b)
+		before := r.types(ch)
+		for _, kind := range []string{envelope.TypeText, "my.own", envelope.TypeTaskStarted, envelope.TypeInviteAck, "ag2.channel.closed"} {
+			if _, err := r.tryPost(c, ch, kind, `{}`); fault.CodeOf(err) != fault.AccessDenied {
+				t.Errorf("%s: got %v", kind, err)
+			}
+		}
+		if got := r.types(ch); !slices.Equal(got, before) {
+			t.Errorf("logged %v", got)
+		}
+	})
+	runs(t, "a connection acts only for what it proved", hub.Options{}, func(t *testing.T, r *rig) {
+		a, b := r.agent("alice"), r.agent("bob")
+		ch := r.open("conversation", a, b)
+		_, err := r.Post(ctx, &envelope.Envelope{Channel: ch, Sender: a.id, Type: envelope.TypeText, Data: []byte(`{}`)}, onlyFor(b.id))
+		if fault.CodeOf(err) != fault.AccessDenied {
+			t.Errorf("got %v", err)
+		}
+	})
+	holds(t, "seed-000#7 seed-000#8", hub.Options{}, func(t *spec.T, r *rig) {
+		a, b := r.agent("alice"), r.agent("bob")
+		ch := r.open("conversation", a, b)
+		before := r.types(ch)
+		_, err := r.tryPost(a, ch, "", `{}`)
+		t.ErrorContains(err, "event_type is empty")
+		for _, data := range []string{`[]`, `"x"`, `1`, `true`, `null`, ``, `{`, `{"a":1,}`} {
+			_, err := r.tryPost(a, ch, "my.own", data)
+			t.ErrorContains(err, "event_data is not a JSON object")
+			t.Equal(fault.CodeOf(err), fault.Invalid)
+		}
+		t.Equal(r.types(ch), before)
+	})
+	holds(t, "seed-000#17", hub.Options{}, func(t *spec.T, r *rig) {
+		a, b := r.agent("alice"), r.agent("bob")
+		ch := r.open("discussion", a, b)
+		_, err := r.trySay(b, ch, "out of turn")
+		t.ErrorContains(err, "expects")
+		r.say(a, ch, "in turn")
+		log := r.log(ch)
+		t.Equal(log[len(log)-1].Seq, uint64(4))
+		t.Equal(len(log), 4)
+	})
+}
+
+// stern denies every text.
+type stern struct{ hub.Rules }
+
+func (stern) AuthorizeSend(_ hub.Profile, e *envelope.Envelope, _ []hub.Profile) error {
+	if e.Type == envelope.TypeText {
+		return errors.New("not on my watch")
+	}
+	return nil
+}
+
+type onlyFor string
+
+func (o onlyFor) MayActFor(agent string) bool { return agent == string(o) }

@@ -1,0 +1,321 @@
+package disk
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/parley-hub/parley/journal"
+	"github.com/parley-hub/parley/journal/internal/order"
+)
+
+// A removal is taken in steps of bounded size, so that it holds up nobody.
+const (
+	removalRecords = 256
+	removalBytes   = 1 << 20
+)
+
+// job is a drop and the logs it removes.
+type job struct {
+	removal order.Removal
+	ids     []removal
+	durable bool // the drop is; its removal may begin
+}
+
+// Drop implements journal.Engine.
+func (e *Engine) Drop(ctx context.Context, log journal.LogName) (*journal.Ticket, error) {
+	if err := log.Validate(); err != nil {
+		return nil, err
+	}
+	if err := e.enterWrite(ctx, 0); err != nil {
+		return nil, err
+	}
+	defer e.mu.Unlock()
+	head, _, err := e.book.Head(log)
+	if err != nil {
+		return nil, err
+	}
+	g := e.group
+	ticket, r, err := e.book.DropLog(log, g.fate)
+	if err != nil || r == nil {
+		return ticket, err
+	}
+	e.writeDrop(g, &job{removal: *r, ids: []removal{{id: head.ID, log: log, offset: r.Offset}}})
+	return ticket, nil
+}
+
+// DropPartition implements journal.Engine.
+func (e *Engine) DropPartition(ctx context.Context, p journal.PartitionName, keep ...string) (*journal.Ticket, error) {
+	if err := p.Validate(); err != nil {
+		return nil, err
+	}
+	if err := e.enterWrite(ctx, 0); err != nil {
+		return nil, err
+	}
+	defer e.mu.Unlock()
+	heads := e.book.PendingHeads(p)
+	prefix := partitionKey(nil, kindHead, p)
+	err := e.view.eachHead(prefix, after(prefix), func(log journal.LogName, head order.Head) bool {
+		if _, newer := heads[log]; !newer {
+			heads[log] = head
+		}
+		return true
+	})
+	if err != nil {
+		return nil, err
+	}
+	going := e.going()
+	ticket, r := e.book.DropPartition(p, keep, e.group.fate)
+	j := &job{removal: *r}
+	for log, head := range heads {
+		if _, already := going[head.ID]; !already && r.Covers(log, head.ID.Incarnation()) {
+			j.ids = append(j.ids, removal{id: head.ID, log: log, offset: r.Offset})
+		}
+	}
+	for _, kind := range []byte{kindValue, kindLazy} {
+		prefix := partitionKey(nil, kind, p)
+		_ = e.group.batch.DeleteRange(prefix, after(prefix), nil)
+	}
+	for _, lazy := range []map[journal.ValueKey]journal.Value{e.lazy, e.saving} {
+		for key := range lazy {
+			if key.Partition == p {
+				delete(lazy, key)
+			}
+		}
+	}
+	e.writeDrop(e.group, j)
+	return ticket, nil
+}
+
+// going are the logs whose removal is ordered already; the lock is held.
+func (e *Engine) going() map[order.ID]struct{} {
+	ids := map[order.ID]struct{}{}
+	for _, j := range e.jobs {
+		for _, r := range j.ids {
+			ids[r.id] = struct{}{}
+		}
+	}
+	return ids
+}
+
+// writeDrop marks what is to go; the lock is held.
+func (e *Engine) writeDrop(g *group, j *job) {
+	for _, r := range j.ids {
+		e.set(g.batch, removalKey(e.scratch[:0], r.id), func(b, key []byte) []byte { return appendRemoval(b, key, r) })
+	}
+	e.set(g.batch, commitKey(e.scratch[:0], j.removal.Offset), func(b, key []byte) []byte {
+		return appendDropEntry(b, key, &j.removal)
+	})
+	g.last = j.removal.Offset
+	g.batches++
+	g.drops = append(g.drops, j)
+	e.jobs = append(e.jobs, j)
+	e.grow(g, 0)
+}
+
+// removeLoop finishes drops, oldest first.
+func (e *Engine) removeLoop() {
+	defer e.helpers.Done()
+	for {
+		j := e.nextJob()
+		if j == nil {
+			select {
+			case <-e.dropped:
+				continue
+			case <-e.stop:
+				return
+			}
+		}
+		if err := e.remove(j); err != nil {
+			if !e.ending() {
+				e.opts.Logger.Error("removing dropped logs stopped; it is tried again at the next open", "error", err)
+			}
+			return
+		}
+	}
+}
+
+func (e *Engine) nextJob() *job {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if len(e.jobs) > 0 && e.jobs[0].durable {
+		return e.jobs[0]
+	}
+	return nil
+}
+
+func (e *Engine) remove(j *job) error {
+	for _, r := range j.ids {
+		for {
+			more, err := e.removeSome(r)
+			if err != nil {
+				return err
+			}
+			if !more {
+				break
+			}
+		}
+	}
+	return e.upkeep(func(g *group) error {
+		for _, r := range j.ids {
+			if raw, err := e.book.RawHead(r.log); err != nil {
+				return err
+			} else if raw.ID == r.id {
+				_ = g.batch.Delete(headKey(nil, r.log), nil)
+			}
+			_ = g.batch.Delete(nameKey(nil, r.id), nil)
+			_ = g.batch.Delete(removalKey(nil, r.id), nil)
+		}
+		g.finished = append(g.finished, j)
+		return nil
+	})
+}
+
+// removeSome takes one step, and reports whether there may be more to do.
+func (e *Engine) removeSome(r removal) (more bool, err error) {
+	v, err := e.enter(context.Background(), 0)
+	if err != nil {
+		return false, err
+	}
+	first, last, effects, err := v.removable(r)
+	v.leave()
+	if err != nil || last == 0 {
+		return false, err
+	}
+	return true, e.upkeep(func(g *group) error {
+		for i := range effects {
+			if err := e.undo(g.batch, r.id, &effects[i]); err != nil {
+				return err
+			}
+		}
+		return g.batch.DeleteRange(recordKey(nil, r.id, first), recordKey(nil, r.id, last+1), nil)
+	})
+}
+
+// removable reads what the first records of a log did. A record that cannot be
+// read keeps the removal from going on.
+func (v *view) removable(r removal) (first, last uint64, effects []journal.Record, err error) {
+	it, err := v.iter(recordKey(nil, r.id, 0), recordKey(nil, r.id+1, 0))
+	if err != nil {
+		return 0, 0, nil, err
+	}
+	defer it.Close() //nolint:errcheck // read errors are looked at below
+	size := 0
+	for ok := it.First(); ok && len(effects) < removalRecords && size < removalBytes; ok = it.Next() {
+		seq := seqOf(it.Key())
+		value, err := it.ValueAndErr()
+		if err != nil {
+			return 0, 0, nil, v.engine.readError(err)
+		}
+		rec, err := decodeRecord(value, r.id, seq)
+		if err != nil {
+			return 0, 0, nil, damaged(err, "record %d of the dropped log %v", seq, r.log)
+		}
+		effect, err := decodeEffects(append([]byte(nil), rec.effects...))
+		if err != nil {
+			return 0, 0, nil, damaged(err, "record %d of the dropped log %v", seq, r.log)
+		}
+		if first == 0 {
+			first = seq
+		}
+		last = seq
+		size += len(value)
+		effects = append(effects, effect)
+	}
+	if err := it.Error(); err != nil {
+		return 0, 0, nil, v.engine.readError(err)
+	}
+	return first, last, effects, nil
+}
+
+// undo removes what a record put and took, as far as it is still its log's; the
+// lock is held.
+func (e *Engine) undo(batch *pebble.Batch, id order.ID, r *journal.Record) error {
+	for _, put := range r.Put {
+		_ = batch.Delete(indexKey(nil, put.Key, id), nil)
+	}
+	for _, take := range r.Take {
+		held, _, err := e.book.RawClaim(take.Name)
+		if err != nil {
+			return fmt.Errorf("looking for the holder of claim %q: %w", take.Name, err)
+		}
+		if held != nil && held.ID == id {
+			_ = batch.Delete(claimKey(nil, take.Name), nil)
+		}
+	}
+	return nil
+}
+
+// upkeep adds work that is no batch to the gathering group, and waits until it
+// is durable.
+func (e *Engine) upkeep(write func(g *group) error) error {
+	e.mu.Lock()
+	for e.paused && e.broken == nil {
+		room := e.room
+		e.waiting++
+		e.mu.Unlock()
+		<-room
+		e.mu.Lock()
+		e.waiting--
+	}
+	if e.broken != nil {
+		defer e.mu.Unlock()
+		return e.broken
+	}
+	g := e.group
+	if err := write(g); err != nil {
+		e.mu.Unlock()
+		return err
+	}
+	e.mu.Unlock()
+	signal(e.wake)
+	<-g.fate.Done()
+	if g.fate.Outcome() != journal.Durable {
+		return journal.ErrFailed
+	}
+	return nil
+}
+
+// removed forgets a finished removal; the lock is held.
+func (e *Engine) removed(j *job) {
+	e.book.Removed(&j.removal)
+	for _, r := range j.ids {
+		if head, ok := e.heads.get(r.log); ok && head.ID == r.id {
+			e.heads.remove(r.log)
+		}
+	}
+	for i := range e.jobs {
+		if e.jobs[i] == j {
+			e.jobs = append(e.jobs[:i:i], e.jobs[i+1:]...)
+			return
+		}
+	}
+}
+
+// loadRemovals finds the drops that an earlier process began.
+func (v *view) loadRemovals() ([]*job, error) {
+	it, err := v.iter([]byte{kindRemoval}, []byte{kindRemoval + 1})
+	if err != nil {
+		return nil, err
+	}
+	defer it.Close() //nolint:errcheck // read errors are looked at below
+	var jobs []*job
+	for ok := it.First(); ok; ok = it.Next() {
+		value, err := it.ValueAndErr()
+		if err != nil {
+			return nil, v.engine.readError(err)
+		}
+		r, err := decodeRemoval(it.Key(), value)
+		if err != nil {
+			return nil, damaged(err, "the mark of a removal, %x,", it.Key())
+		}
+		jobs = append(jobs, &job{
+			removal: order.Removal{Offset: r.offset, Log: r.log}, ids: []removal{r}, durable: true,
+		})
+	}
+	if err := it.Error(); err != nil {
+		return nil, v.engine.readError(err)
+	}
+	return jobs, nil
+}

@@ -1,0 +1,214 @@
+package disk
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/parley-hub/parley/journal"
+)
+
+// keepInterval is how often the keeper looks after the engine.
+const keepInterval = 200 * time.Millisecond
+
+// fail ends the engine for good: what is in flight is unknown, what stands
+// behind it is aborted, and nothing more is admitted.
+func (e *Engine) fail(cause error) {
+	e.mu.Lock()
+	if e.broken != nil && errors.Is(e.broken, journal.ErrFailed) {
+		e.mu.Unlock()
+		return
+	}
+	poison(e.opts.FS, e.dir, cause)
+	e.broken = fmt.Errorf("%w: %w", journal.ErrFailed, cause)
+	flight, behind := e.flight, e.group
+	e.flight = nil
+	e.group = &group{fate: journal.NewFate(), batch: new(pebble.Batch)} // stays empty
+	e.book.Forget()
+	e.stats.Unsynced = 0
+	e.lookAgain()
+	close(e.failed)
+	broken := e.broken
+	e.mu.Unlock()
+
+	e.opts.Logger.Error("the journal has failed", "error", cause)
+	if flight != nil {
+		flight.fate.End(journal.Unknown, broken)
+	}
+	behind.fate.End(journal.Aborted, broken)
+	e.bell.Close(broken)
+}
+
+// noRoom fails a group that never reached Pebble because the disk is all but
+// full, and all behind it. The engine goes on from what is durable.
+func (e *Engine) noRoom(g *group) bool {
+	if g.last == 0 || !e.measureRoom(e.opts.MinFree/4) {
+		return false
+	}
+	e.mu.Lock()
+	cause := e.full
+	behind := e.group
+	e.group = e.newGroup()
+	e.gathered.Store(0)
+	e.flight = nil
+	e.since.Store(0)
+	e.jobs = durableJobs(e.jobs)
+	for key, v := range e.saving { // lazy values are tried again
+		if _, newer := e.lazy[key]; !newer {
+			e.lazy[key] = v
+		}
+	}
+	e.saving = nil
+	e.book.Forget()
+	e.stats.Unsynced = 0
+	e.lookAgain()
+	e.mu.Unlock()
+	g.fate.End(journal.Failed, cause)
+	behind.fate.End(journal.Aborted, cause)
+	_ = g.batch.Close()
+	_ = behind.batch.Close()
+	return true
+}
+
+func durableJobs(jobs []*job) []*job {
+	var left []*job
+	for _, j := range jobs {
+		if j.durable {
+			left = append(left, j)
+		}
+	}
+	return left
+}
+
+// measureRoom looks how much room the disk has, refuses or admits appends
+// accordingly, and reports whether there is less than a bound.
+func (e *Engine) measureRoom(bound int64) bool {
+	if e.opts.MinFree < 0 {
+		return false
+	}
+	usage, err := e.opts.FS.GetDiskUsage(e.dir)
+	if err != nil {
+		return false // a file system that cannot tell is taken to have room
+	}
+	free := int64(min(usage.AvailBytes, 1<<62))
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	was := e.full
+	e.full = nil
+	if free < e.opts.MinFree {
+		e.full = fmt.Errorf("%w: %d MiB are free, at least %d MiB are needed",
+			journal.ErrNoSpace, free>>20, e.opts.MinFree>>20)
+		e.lookAgain()
+	}
+	if (was == nil) != (e.full == nil) {
+		e.opts.Logger.Warn("room on the disk changed", "free", free, "appends refused", e.full != nil)
+	}
+	return free < bound
+}
+
+// keepLoop watches for trouble that nobody waits for.
+func (e *Engine) keepLoop() {
+	defer e.helpers.Done()
+	ticker := time.NewTicker(keepInterval)
+	defer ticker.Stop()
+	for n := 1; ; n++ {
+		select {
+		case err := <-e.trouble:
+			e.fail(err)
+		case <-ticker.C:
+			e.watch()
+			if n%5 == 0 {
+				e.measureRoom(0)
+				e.saveLazySoon()
+				e.sweepClaims()
+			}
+		case <-e.stop:
+			return
+		}
+	}
+}
+
+// watch fails the engine when its disk does not answer.
+func (e *Engine) watch() {
+	now := time.Now().UnixNano()
+	if at := e.stalled.Load(); at != 0 && time.Duration(now-at) > e.opts.StallLimit {
+		e.fail(fmt.Errorf("the store has held writes back for over %v", e.opts.StallLimit))
+	}
+	if at := e.since.Load(); at != 0 && time.Duration(now-at) > e.opts.SyncLimit {
+		e.wedged.Store(true)
+		e.fail(fmt.Errorf("a commit has taken over %v", e.opts.SyncLimit))
+	}
+}
+
+func (e *Engine) saveLazySoon() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if len(e.lazy) > 0 {
+		e.lazyDue = true
+		signal(e.wake)
+	}
+}
+
+// report tells the keeper of trouble. Pebble's callbacks use it, because they
+// run with locks held.
+func (e *Engine) report(err error) {
+	select {
+	case e.trouble <- err:
+	default: // the keeper has trouble enough
+	}
+}
+
+// ending reports whether the engine is closed or failed.
+func (e *Engine) ending() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.broken != nil
+}
+
+// readError makes damage that Pebble found an error of ours.
+func (e *Engine) readError(err error) error {
+	if pebble.IsCorruptionError(err) {
+		return damaged(err, "a table of the store")
+	}
+	return err
+}
+
+// events are Pebble's calls that matter here.
+func (e *Engine) events() *pebble.EventListener {
+	return &pebble.EventListener{
+		BackgroundError: func(err error) { e.report(fmt.Errorf("flushing or compacting: %w", err)) },
+		DataCorruption: func(info pebble.DataCorruptionInfo) {
+			e.report(damaged(info.Details, "%s", info.Path))
+		},
+		WALCreated:      func(pebble.WALCreateInfo) { signal(e.rotated) },
+		WriteStallBegin: func(pebble.WriteStallBeginInfo) { e.stalled.CompareAndSwap(0, time.Now().UnixNano()) },
+		WriteStallEnd:   func() { e.stalled.Store(0) },
+	}
+}
+
+// storeLogger passes on what Pebble says. After a fatal message the goroutine
+// that Pebble runs on must not go on, and neither may anyone call Pebble.
+type storeLogger struct {
+	*slog.Logger
+	fatal func(error)
+}
+
+func (l storeLogger) Infof(format string, args ...any) {
+	l.Debug("store: " + strings.TrimSpace(fmt.Sprintf(format, args...)))
+}
+
+func (l storeLogger) Errorf(format string, args ...any) {
+	l.Error("store: " + strings.TrimSpace(fmt.Sprintf(format, args...)))
+}
+
+func (l storeLogger) Fatalf(format string, args ...any) {
+	err := fmt.Errorf("store: "+format, args...)
+	l.Error(err.Error())
+	l.fatal(err)
+	runtime.Goexit()
+}

@@ -1,0 +1,215 @@
+package disk
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/parley-hub/parley/journal"
+	"github.com/parley-hub/parley/journal/internal/order"
+)
+
+// rebuildBytes bounds one write of a rebuild.
+const rebuildBytes = 1 << 20
+
+// RebuildIndex implements journal.Engine.
+func (e *Engine) RebuildIndex(ctx context.Context) error {
+	if err := e.enterWrite(ctx, 0); err != nil {
+		return err
+	}
+	e.paused = true
+	e.mu.Unlock()
+	err := e.betweenGroups(ctx, func() error {
+		view, err := e.rebuild()
+		if err != nil {
+			// Half an index must not be used; the next open makes it anew.
+			e.fail(fmt.Errorf("rebuilding the index: %w", err))
+			return err
+		}
+		e.mu.Lock()
+		old := e.view
+		e.view = view
+		e.mu.Unlock()
+		old.release()
+		return nil
+	})
+	e.mu.Lock()
+	e.paused = false
+	e.lookAgain()
+	e.mu.Unlock()
+	return err
+}
+
+// betweenGroups runs fn on the committer, when nothing is in flight and
+// everything that was ordered before is durable.
+func (e *Engine) betweenGroups(ctx context.Context, fn func() error) error {
+	for {
+		result := make(chan error, 1)
+		task := func(refused error) {
+			if refused != nil {
+				result <- refused
+				return
+			}
+			e.mu.Lock()
+			idle := e.group.empty() || e.broken != nil
+			broken := e.broken
+			e.mu.Unlock()
+			switch {
+			case broken != nil:
+				result <- broken
+			case !idle:
+				result <- errBusy
+				signal(e.wake)
+			default:
+				result <- fn()
+			}
+		}
+		select {
+		case e.tasks <- task:
+		case <-e.done:
+			return journal.ErrClosed
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+		select {
+		case err := <-result:
+			if !errors.Is(err, errBusy) {
+				return err
+			}
+		case <-e.done:
+			select {
+			case err := <-result:
+				return err
+			default:
+				return journal.ErrClosed
+			}
+		}
+	}
+}
+
+var errBusy = errors.New("a group has been gathered")
+
+// rebuild makes the index and the claims anew. It runs while nobody else
+// writes; readers keep the old view, and get the new one only when it is whole.
+func (e *Engine) rebuild() (*view, error) {
+	old := e.view
+	w := &rebuildWriter{e: e, batch: e.db.NewIndexedBatch()}
+	defer func() { _ = w.batch.Close() }()
+	_ = w.batch.Delete(keyIndex, nil)
+	for _, kind := range []byte{kindIndex, kindClaim, kindExpiry} {
+		_ = w.batch.DeleteRange([]byte{kind}, []byte{kind + 1}, nil)
+	}
+	// The marker is gone for good before anything else goes.
+	if err := w.flush(true); err != nil {
+		return nil, err
+	}
+	err := old.eachEntry(1, func(offset uint64, en entry) (bool, error) {
+		for _, write := range en.writes {
+			if err := e.replay(old, w, offset, write); err != nil {
+				return false, err
+			}
+		}
+		return true, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	_ = w.batch.Set(keyIndex, appendNumber(nil, keyIndex, 1), nil)
+	if err := w.flush(true); err != nil {
+		return nil, err
+	}
+	v := &view{engine: e, snap: e.db.NewSnapshot(), offset: old.offset, hidden: old.hidden}
+	v.refs.Store(1)
+	return v, nil
+}
+
+// rebuildWriter writes in pieces, and reads what it has written.
+type rebuildWriter struct {
+	e     *Engine
+	batch *pebble.Batch
+}
+
+func (w *rebuildWriter) flush(sync bool) error {
+	if err := w.e.write(w.batch, sync); err != nil {
+		return err
+	}
+	_ = w.batch.Close()
+	w.batch = w.e.db.NewIndexedBatch()
+	return nil
+}
+
+func (e *Engine) replay(v *view, w *rebuildWriter, offset uint64, write written) error {
+	log, found, err := v.name(write.id)
+	if err != nil {
+		return err
+	}
+	if _, gone := v.hidden[write.id]; gone || !found {
+		return nil // dropped
+	}
+	it, err := v.iter(recordKey(nil, write.id, write.first), recordKey(nil, write.id, write.last()+1))
+	if err != nil {
+		return err
+	}
+	defer it.Close() //nolint:errcheck // read errors are looked at below
+	seq := write.first
+	for ok := it.First(); ok; ok = it.Next() {
+		value, err := it.ValueAndErr()
+		if err != nil {
+			return e.readError(err)
+		}
+		rec, err := decodeRecord(value, write.id, seq)
+		if err != nil {
+			return damaged(err, "record %d of log %v", seq, log)
+		}
+		if rec.effects != nil {
+			effects, err := decodeEffects(rec.effects)
+			if err != nil {
+				return damaged(err, "record %d of log %v", seq, log)
+			}
+			if err := e.replayEffects(w, write.id, log, seq, offset, &effects); err != nil {
+				return err
+			}
+		}
+		seq++
+	}
+	if err := it.Error(); err != nil {
+		return e.readError(err)
+	}
+	if seq != write.last()+1 {
+		return damaged(nil, "record %d of log %v is missing; it", seq, log)
+	}
+	return nil
+}
+
+func (e *Engine) replayEffects(w *rebuildWriter, id order.ID, log journal.LogName, seq, offset uint64, r *journal.Record) error {
+	e.writeIndex(w.batch, id, r)
+	for _, name := range r.Release {
+		key := claimKey(nil, name)
+		value, closer, err := w.batch.Get(key)
+		if errors.Is(err, pebble.ErrNotFound) {
+			continue
+		}
+		if err != nil {
+			return e.readError(err)
+		}
+		held, err := decodeClaim(key, value)
+		_ = closer.Close()
+		if err != nil {
+			return damaged(err, "claim %q", name)
+		}
+		if held.ID == id {
+			e.writeClaim(w.batch, order.ClaimChange{Name: name})
+		}
+	}
+	for _, take := range r.Take {
+		e.writeClaim(w.batch, order.ClaimChange{Name: take.Name, Held: &order.Held{ID: id, Claimed: journal.Claimed{
+			Name: take.Name, Log: log, Incarnation: id.Incarnation(), Seq: seq, Offset: offset, Expires: take.Expires,
+		}}})
+	}
+	if w.batch.Len() > rebuildBytes {
+		return w.flush(false)
+	}
+	return nil
+}

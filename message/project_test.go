@@ -1,0 +1,186 @@
+package message_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/parley-hub/parley/conformance/spec"
+	"github.com/parley-hub/parley/message"
+	"github.com/parley-hub/parley/message/value"
+)
+
+func projects(t *testing.T, statement, input, want string) {
+	t.Helper()
+	spec.Check(t, statement, func(t *spec.T) { t.Equal(provided(input), want) })
+}
+
+// Statements 56–67: the provider shape, and the builders.
+func TestProjectionStatements(t *testing.T) {
+	t.Parallel()
+	env := func(typ, payload, metadata string) string {
+		return `{"version":1,"type":"` + typ + `","role":"user","content":"c","payload":` + payload + `,"metadata":` + metadata + `}`
+	}
+	projects(t, "agent-message#56", env("text", `{}`, `[]`), `{"role":"user","content":"c"}`)
+	for _, typ := range message.Types()[1:] {
+		projects(t, "agent-message#57: "+string(typ), env(string(typ), `{}`, `{}`), `{"role":"user","content":"c","metadata":{"type":"`+string(typ)+`"}}`)
+	}
+	projects(t, "agent-message#58: with metadata", env("text", `{}`, `{"lang":"fi"}`), `{"role":"user","content":"c","metadata":{"lang":"fi","type":"text"}}`)
+	projects(t, "agent-message#58: with a payload", env("text", `{"score":1}`, `{}`), `{"role":"user","content":"c","metadata":{"type":"text","score":1}}`)
+	projects(t, "agent-message#59", `{"role":"user","content":"x","metadata":{"a":0,"type":"nudge","k":1}}`,
+		`{"role":"user","content":"x","metadata":{"a":0,"type":"text","k":1}}`)
+	projects(t, "agent-message#60", env("tool_result", `{"tool_name":"p","x":1}`, `{"tool_name":"m"}`),
+		`{"role":"user","content":"c","metadata":{"tool_name":"m","type":"tool_result","x":1}}`)
+	projects(t, "agent-message#60: with null", env("delta", `{"k":1}`, `{"k":null}`), `{"role":"user","content":"c","metadata":{"k":null,"type":"delta"}}`)
+	projects(t, "agent-message#61", env("final_result", `{"type":"inner","k":null}`, `{}`), `{"role":"user","content":"c","metadata":{"type":"final_result","k":null}}`)
+	projects(t, "agent-message#62", `{"role":"user","content":"c","id":"i","created_at":"a","updated_at":"b"}`, `{"role":"user","content":"c"}`)
+	for _, row := range []string{
+		`{"role":"assistant","content":"x","metadata":{"turn":3,"type":"tool_call","parameters":{"h":1},"tool_name":"ping","extra":[]}}`,
+		`{"role":"user","content":"x","metadata":{"error":null,"type":"tool_result","media":[],"tool_name":"ping","tool_call_id":"c"}}`,
+		`{"role":"user","content":"plain"}`,
+		`{"role":"user","content":"x","metadata":{"type":"delta","index":4}}`,
+	} {
+		projects(t, "agent-message#63: "+row, row, row)
+	}
+	const blocks = `{"version":1,"type":"text","role":"user","content":["b"],"payload":{},"metadata":{}}`
+	spec.Check(t, "agent-message#64", func(t *spec.T) {
+		t.Equal(provided(blocks), `{"role":"user","content":["b"]}`)
+		t.Equal(normalized(provided(blocks)), envelope("multimodal_part", "user", `["b"]`, `{}`, `{}`))
+	})
+
+	for _, c := range []struct {
+		clause, metadata string
+		content          any
+		want             string
+	}{
+		{"a text", `{}`, "hi", envelope("text", "user", `"hi"`, `{}`, `{}`)},
+		{"blocks", `{}`, []any{"b"}, envelope("multimodal_part", "user", `["b"]`, `{}`, `{}`)},
+		{"an error", `{"error":false}`, "hi", envelope("error", "user", `"hi"`, `{}`, `{"error":false}`)},
+		{"a named type", `{"type":"delta"}`, []any{}, envelope("delta", "user", `[]`, `{}`, `{"type":"delta"}`)},
+		{"a call lifts nothing", `{"type":"tool_call","turn":1}`, "hi", envelope("tool_call", "user", `"hi"`, `{}`, `{"type":"tool_call","turn":1}`)},
+	} {
+		spec.Check(t, "agent-message#65: "+c.clause, func(t *spec.T) {
+			e, err := message.Text("user", c.content, object(t, c.metadata))
+			t.Equal(written(e, err), c.want)
+		})
+	}
+	spec.Check(t, "agent-message#66: a result", func(t *spec.T) {
+		e, err := message.ToolResult("ok", "ping", object(t, `{"success":true}`), nil)
+		t.Equal(written(e, err), envelope("tool_result", "user", `"ok"`, `{"success":true,"tool_name":"ping"}`, `{}`))
+	})
+	spec.Check(t, "agent-message#66: an approval", func(t *spec.T) {
+		e, err := message.ApprovalRequired("Approve?", object(t, `{"action_id":"a3"}`), object(t, `{"k":1}`))
+		t.Equal(written(e, err), envelope("approval_required", "tool", `"Approve?"`, `{"action_id":"a3"}`, `{"k":1}`))
+	})
+	spec.Check(t, "agent-message#67", func(t *spec.T) {
+		payload := object(t, `{"tool_name":"ignored","success":true}`)
+		e, err := message.ToolResult("ok", "ping", payload, object(t, `{"tool_call_id":"c"}`))
+		t.Equal(written(e, err), envelope("tool_result", "user", `"ok"`, `{"tool_name":"ping","success":true}`, `{"tool_call_id":"c"}`))
+		t.Equal(payload.At("tool_name"), any("ignored"))
+	})
+}
+
+func TestBuilders(t *testing.T) {
+	t.Parallel()
+	e, err := message.ToolCall("", "ping", map[string]any{"b": 1, "a": 2.5}, 2, object(t, `{"tool_call_id":"c"}`))
+	if got, want := written(e, err), envelope("tool_call", "assistant", `""`, `{"tool_name":"ping","parameters":{"a":2.5,"b":1},"turn":2}`, `{"tool_call_id":"c"}`); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	for name, build := range map[string]func(content any) (message.Envelope, error){
+		"text":     func(c any) (message.Envelope, error) { return message.Text("user", c, nil) },
+		"call":     func(c any) (message.Envelope, error) { return message.ToolCall(c, "t", nil, 1, nil) },
+		"result":   func(c any) (message.Envelope, error) { return message.ToolResult(c, "t", nil, nil) },
+		"approval": func(c any) (message.Envelope, error) { return message.ApprovalRequired(c, nil, nil) },
+	} {
+		if _, err := build(5); err == nil || err.Error() != refusedContent {
+			t.Errorf("%s: content 5: %v", name, err)
+		}
+		// Builders leave it to Normalize to refuse what cannot be serialized.
+		e, err := build("caf\xe9")
+		if err != nil {
+			t.Errorf("%s: invalid UTF-8: %v", name, err)
+		}
+		if _, err := message.Normalize(e); err == nil || err.Error() != refusedSerializable {
+			t.Errorf("%s: normalized: %v", name, err)
+		}
+	}
+	if _, err := message.Text("", "x", nil); err == nil || err.Error() != refusedRole {
+		t.Errorf("an empty role: %v", err)
+	}
+	metadata := object(t, `{"k":1}`)
+	e, _ = message.Text("user", "x", metadata)
+	e.Metadata.Set("new", true)
+	if metadata.Len() != 1 {
+		t.Error("a builder shares the caller's metadata")
+	}
+}
+
+// Statements 68–72: merging neighbours.
+func TestCoalesceStatements(t *testing.T) {
+	t.Parallel()
+	row := func(role, content string) string { return `{"role":"` + role + `","content":"` + content + `"}` }
+	part := func(role, content string) string { return envelope("text", role, `"`+content+`"`, `{}`, `{}`) }
+	list := func(items ...string) string { return "[" + strings.Join(items, ",") + "]" }
+	merges := func(statement, input string, want ...string) {
+		t.Helper()
+		spec.Check(t, statement, func(t *spec.T) { t.Equal(coalesced(input), want) })
+	}
+	merges("agent-message#68: equal ones", list(row("user", "a"), row("user", "b"), row("assistant", "c")),
+		envelope("multimodal_part", "user", `"a\n\nb"`, `{"parts":[`+part("user", "a")+`,`+part("user", "b")+`]}`, `{}`), part("assistant", "c"))
+	merges("agent-message#68: none that are apart", list(row("user", "a"), row("assistant", "b"), row("user", "c")),
+		part("user", "a"), part("assistant", "b"), part("user", "c"))
+	merges("agent-message#68: none that differ by case", list(row("user", "a"), row("User", "b")), part("user", "a"), part("User", "b"))
+
+	call := envelope("tool_call", "assistant", `"Calling"`, `{"tool_name":"p"}`, `{}`)
+	blocks := envelope("text", "assistant", `["b"]`, `{}`, `{}`)
+	empty := envelope("text", "assistant", `""`, `{}`, `{}`)
+	merges("agent-message#69", list(row("assistant", "a"), call, blocks, empty, row("assistant", "z")),
+		envelope("multimodal_part", "assistant", `"a\n\nz"`,
+			`{"parts":[`+strings.Join([]string{part("assistant", "a"), call, blocks, empty, part("assistant", "z")}, ",")+`]}`, `{}`))
+	merges("agent-message#69: nothing to join", list(call, blocks),
+		envelope("multimodal_part", "assistant", `""`, `{"parts":[`+call+`,`+blocks+`]}`, `{}`))
+
+	first := `{"role":"user","content":"a","metadata":{"m":1},"id":"i","created_at":"c","updated_at":"u"}`
+	merges("agent-message#70", list(first, `{"role":"user","content":"b","metadata":{"m":2},"id":"j"}`),
+		envelope("multimodal_part", "user", `"a\n\nb"`, `{"parts":[`+normalized(first)+`,`+
+			`{"schema":"agents-api.message","version":1,"type":"text","role":"user","content":"b","payload":{},"metadata":{"m":2},"id":"j"}]}`, `{"m":1}`))
+
+	inner := `{"type":"multimodal_part","content":"deep","payload":{"parts":[{"type":"text","content":"deeper"}]}}`
+	multi := `{"version":1,"type":"multimodal_part","role":"user","content":"lost","payload":{"parts":[{"type":"text","content":"p","5":0,"05":1},` + inner + `,"scalar",["list"]]}}`
+	merges("agent-message#71", list(multi, row("user", "q")),
+		envelope("multimodal_part", "user", `"p\n\nq"`, `{"parts":[{"type":"text","content":"p","05":1},`+inner+`,{},`+part("user", "q")+`]}`, `{}`))
+	merges("agent-message#71: an object of parts", list(`{"version":1,"type":"multimodal_part","role":"user","payload":{"parts":{"x":{"type":"text","content":"p"}}}}`, row("user", "q")),
+		envelope("multimodal_part", "user", `"p\n\nq"`, `{"parts":[{"type":"text","content":"p"},`+part("user", "q")+`]}`, `{}`))
+	merges("agent-message#71: empty parts contribute nothing", list(`{"version":1,"type":"multimodal_part","role":"user","content":"lost","payload":{"parts":[]}}`, row("user", "q")),
+		envelope("multimodal_part", "user", `"q"`, `{"parts":[`+part("user", "q")+`]}`, `{}`))
+	merges("agent-message#71: parts that are no container are no parts", list(`{"version":1,"type":"multimodal_part","role":"user","content":"x","payload":{"parts":"p"}}`, row("user", "q")),
+		envelope("multimodal_part", "user", `"q"`, `{"parts":[`+envelope("multimodal_part", "user", `"x"`, `{"parts":"p"}`, `{}`)+`,`+part("user", "q")+`]}`, `{}`))
+	merges("agent-message#71: of another type are not taken apart", list(`{"version":1,"type":"delta","role":"user","content":"x","payload":{"parts":[{"type":"text","content":"p"}]}}`, row("user", "q")),
+		envelope("multimodal_part", "user", `"q"`, `{"parts":[`+envelope("delta", "user", `"x"`, `{"parts":[{"type":"text","content":"p"}]}`, `{}`)+`,`+part("user", "q")+`]}`, `{}`))
+
+	spec.Check(t, "agent-message#72", func(t *spec.T) {
+		once := coalesced(list(multi, row("user", "q"), call, row("assistant", "z"), row("user", "end"), row("user", "")))
+		t.Equal(len(once), 3)
+		t.Equal(coalesced(list(once...)), once)
+	})
+	merges("agent-message#72: an unmerged one stays untouched", list(multi), normalized(multi))
+	merges("agent-message#72: a bad entry refuses all", list(row("user", "a"), `"zzz"`), refusedContainer)
+	merges("agent-message#72: nothing", `[]`, []string{}...)
+}
+
+func TestProjectionLaws(t *testing.T) {
+	t.Parallel()
+	if _, err := message.ToProviderAll(decoded(t, `[{"role":"user"},7]`)); err == nil || err.Error() != refusedContainer {
+		t.Errorf("a bad entry: %v", err)
+	}
+	list, err := message.ToProviderAll(decoded(t, `{"a":{"role":"user","content":"1"},"b":{"content":"2"}}`))
+	if err != nil || len(list) != 2 || written(list[0], nil) != `{"role":"user","content":"1"}` || written(list[1], nil) != `{"role":"assistant","content":"2"}` {
+		t.Errorf("an object: %v %v", list, err)
+	}
+	if got := provided(`{"role":"","content":"x"}`); got != refusedRole {
+		t.Errorf("a refusal: %s", got)
+	}
+	p := message.ProviderMessage{Role: "user", Content: "x"}
+	if v := value.Of(p); !value.Equal(v, decoded(t, `{"role":"user","content":"x"}`)) {
+		t.Errorf("as a value: %v", v)
+	}
+}
