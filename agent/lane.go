@@ -34,7 +34,7 @@ func (l *lanes) wait() {
 type lane struct {
 	queue []job
 	busy  bool
-	box   *mailbox // while set, deliveries go here and to nobody else
+	box   *inflow // while set, deliveries go here and to nobody else
 }
 
 type job struct {
@@ -106,10 +106,10 @@ func (l *lanes) forget(id string, ln *lane) {
 }
 
 // divert sends a channel's deliveries to a mailbox alone until close.
-func (l *lanes) divert(id string) *mailbox {
+func (l *lanes) divert(id string) *inflow {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	box := &mailbox{wake: make(chan struct{}, 1)}
+	box := newInflow(maxMail)
 	l.lane(id).box = box
 	return box
 }
@@ -124,7 +124,7 @@ func (l *lanes) restore(id string) {
 	}
 }
 
-func (l *lanes) mailbox(id string) *mailbox {
+func (l *lanes) mailbox(id string) *inflow {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if ln, ok := l.byChannel[id]; ok {

@@ -41,6 +41,9 @@ type Task struct {
 
 // TaskSpec is what a task is about.
 type TaskSpec struct {
+	// ID names the task; empty mints one. A round that is tried again finds its
+	// checkpoint under the same id: Call.Key is one that stays.
+	ID          string
 	Title       string
 	Description string
 	Payload     []byte // a JSON object, or nil

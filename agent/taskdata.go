@@ -4,23 +4,20 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/parley-hub/parley/adapter/turn"
 	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/fault"
 	"github.com/parley-hub/parley/internal/jsonbuf"
 )
 
-type turnRound = turn.Round
-
 // tell posts a task's event into its channel while its round runs.
 func (r *TaskRun) tell(ctx context.Context, eventType string, data *jsonbuf.Buffer) {
-	if r.turn == nil || r.turn.over {
+	if !r.turn.speaks() {
 		return
 	}
 	text, err := data.Result()
 	if err == nil {
-		_, err = r.agent.link.Post(ctx, &envelope.Envelope{
-			Channel: r.turn.Channel.ID, Sender: r.agent.Self().ID, Type: eventType, Task: r.ID,
+		_, err = r.link().Post(ctx, &envelope.Envelope{
+			Channel: r.turn.channelID(), Sender: r.owner(), Type: eventType, Task: r.ID,
 			Key: r.key(eventType), Priority: envelope.Normal, Data: text,
 		})
 	}
@@ -43,25 +40,23 @@ func (r *TaskRun) mirror(ctx context.Context, op string, err error) {
 	if err == nil || ctx.Err() != nil {
 		return
 	}
-	channelID := ""
-	if r.turn != nil {
-		channelID = r.turn.Channel.ID
-	}
 	b := &jsonbuf.Buffer{}
-	b.Open('{').Key("op").String(op).Key("owner_id").String(r.agent.Self().ID).Key("channel_id").Optional(channelID)
+	b.Open('{').Key("op").String(op).Key("owner_id").String(r.owner()).Key("channel_id").Optional(r.turn.channelID())
 	b.Key("exc_type").String(string(fault.CodeOf(err))).Key("exc_message").String(err.Error()).Close('}')
 	payload, bad := b.Result()
 	if bad != nil {
 		payload = []byte(`{}`)
 	}
-	if err := r.agent.link.FireTaskEvent(ctx, r.ID, "mirror_failed", payload); err != nil {
-		r.agent.opts.Log.WarnContext(ctx, "task not mirrored", "task", r.ID, "op", op, "error", err)
+	if err := r.link().FireTaskEvent(ctx, r.ID, "mirror_failed", payload); err != nil {
+		r.turn.Agent.opts.Log.WarnContext(ctx, "task not mirrored", "task", r.ID, "op", op, "error", err)
 	}
 }
 
+func (r *TaskRun) owner() string { return r.link().Self().ID }
+
 func startedData(r *TaskRun) *jsonbuf.Buffer {
 	b := &jsonbuf.Buffer{}
-	b.Open('{').Key("task_id").String(r.ID).Key("owner_id").String(r.agent.Self().ID)
+	b.Open('{').Key("task_id").String(r.ID).Key("owner_id").String(r.owner())
 	b.Key("spec").Open('{').Key("title").String(r.Spec.Title).Key("description").String(r.Spec.Description)
 	return b.Key("payload").Object(r.Spec.Payload).Key("capability").Optional(r.Spec.Capability).Close('}').Close('}')
 }

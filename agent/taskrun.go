@@ -8,6 +8,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"github.com/parley-hub/parley/adapter/turn"
 	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/fault"
 )
@@ -19,8 +20,7 @@ type TaskRun struct {
 	ID   string
 	Spec TaskSpec
 
-	agent   *Agent
-	turn    *Turn // nil outside a channel
+	turn    *Turn
 	outer   *TaskRun
 	started time.Time
 	expires time.Time
@@ -34,29 +34,19 @@ type TaskRun struct {
 // Begin starts a task within the turn.
 func (t *Turn) Begin(ctx context.Context, spec TaskSpec) *TaskRun {
 	now := time.Now().UTC()
-	run := &TaskRun{
-		ID: envelope.NewID(), Spec: spec, agent: t.Agent, outer: t.task, started: now,
-		state: TaskRunning, cancel: make(chan struct{}),
+	if spec.ID == "" {
+		spec.ID = envelope.NewID()
 	}
-	if t.Channel != nil {
-		run.turn = t
-	}
+	run := &TaskRun{ID: spec.ID, Spec: spec, turn: t, started: now, state: TaskRunning, cancel: make(chan struct{})}
 	if spec.TTL > 0 {
 		run.expires = now.Add(spec.TTL)
 	}
-	t.task = run
-	t.Agent.mu.Lock()
-	t.Agent.tasks[run.ID] = run
-	t.Agent.mu.Unlock()
+	t.enter(run)
 	run.tell(ctx, envelope.TypeTaskStarted, startedData(run))
-	record := &Task{
-		ID: run.ID, Owner: t.Agent.Self().ID, Spec: spec, State: TaskRunning,
+	run.mirror(ctx, "observe_task", t.Agent.link.ObserveTask(ctx, &Task{
+		ID: run.ID, Owner: t.Agent.Self().ID, Spec: spec, State: TaskRunning, Channel: t.channelID(),
 		CreatedAt: now, StartedAt: now, ExpiresAt: run.expires,
-	}
-	if run.turn != nil {
-		record.Channel = t.Channel.ID
-	}
-	run.mirror(ctx, "observe_task", t.Agent.link.ObserveTask(ctx, record))
+	}))
 	return run
 }
 
@@ -65,7 +55,40 @@ func (t *Turn) Task() *TaskRun {
 	if t == nil {
 		return nil
 	}
+	t.Agent.mu.Lock()
+	defer t.Agent.mu.Unlock()
+	for t.task != nil && t.Agent.tasks[t.task.ID] == nil {
+		t.task = t.task.outer // ended
+	}
 	return t.task
+}
+
+func (t *Turn) enter(run *TaskRun) {
+	outer := t.Task()
+	t.Agent.mu.Lock()
+	defer t.Agent.mu.Unlock()
+	run.outer, t.task = outer, run
+	t.Agent.tasks[run.ID] = run
+}
+
+// speaks reports whether the turn has a channel to tell of tasks, now.
+func (t *Turn) speaks() bool {
+	t.Agent.mu.Lock()
+	defer t.Agent.mu.Unlock()
+	return t.Channel != nil && !t.over
+}
+
+func (t *Turn) endRound() {
+	t.Agent.mu.Lock()
+	defer t.Agent.mu.Unlock()
+	t.over = true
+}
+
+func (t *Turn) channelID() string {
+	if t.Channel == nil {
+		return ""
+	}
+	return t.Channel.ID
 }
 
 // State is where the task stands.
@@ -93,8 +116,30 @@ func (r *TaskRun) Progress(ctx context.Context, payload any) error {
 	r.progress++
 	r.mu.Unlock()
 	r.tell(ctx, envelope.TypeTaskProgress, progressData(r, data))
-	r.mirror(ctx, "update_task", r.agent.link.UpdateTask(ctx, TaskUpdate{ID: r.ID, Progress: data}))
+	r.mirror(ctx, "update_task", r.link().UpdateTask(ctx, TaskUpdate{ID: r.ID, Progress: data}))
 	return nil
+}
+
+// Save keeps a JSON object for the task, in place of the last one, so that work
+// can go on from there after a crash.
+func (r *TaskRun) Save(ctx context.Context, state any) error {
+	data, err := encode("checkpoint", state)
+	if err != nil {
+		return err
+	}
+	return r.link().Checkpoint(ctx, r.ID, object(data))
+}
+
+// Load reads what was saved last, if anything was.
+func (r *TaskRun) Load(ctx context.Context, into any) (bool, error) {
+	data, err := r.link().ReadCheckpoint(ctx, r.ID)
+	if err != nil || data == nil {
+		return false, err
+	}
+	if err := json.Unmarshal(data, into); err != nil {
+		return false, fault.Wrap(fault.Invalid, err, "checkpoint of task '%s': %v", r.ID, err)
+	}
+	return true, nil
 }
 
 // Complete ends the task with its result.
@@ -138,20 +183,22 @@ func (r *TaskRun) end(ctx context.Context, u TaskUpdate) {
 	}
 	r.state = u.State
 	r.mu.Unlock()
-	r.agent.forget(r)
+	r.turn.Agent.forget(r)
 	r.tell(ctx, endTypes[u.State], endData(r, u))
-	err := r.agent.link.UpdateTask(ctx, u)
+	err := r.link().UpdateTask(ctx, u)
 	if fault.CodeOf(err) == fault.NotFound {
 		return // the hub never heard of it
 	}
 	r.mirror(ctx, "update_task", err)
 	if err == nil && r.Spec.Capability != "" {
-		r.mirror(ctx, "record_observation", r.agent.link.RecordObservation(ctx, Observation{
+		r.mirror(ctx, "record_observation", r.link().RecordObservation(ctx, Observation{
 			Capability: r.Spec.Capability, Outcome: u.State, TaskID: r.ID,
 			Latency: max(time.Since(r.started), 0),
 		}))
 	}
 }
+
+func (r *TaskRun) link() Link { return r.turn.Agent.link }
 
 func (a *Agent) forget(r *TaskRun) {
 	a.mu.Lock()
@@ -179,8 +226,8 @@ func (a *Agent) noteCancel(e *envelope.Envelope) {
 }
 
 // runTask runs a round, as a task where the options say so.
-func (a *Agent) runTask(ctx context.Context, t *Turn, p *Prompt) (round turnRound, err error) {
-	defer func() { t.over = true }()
+func (a *Agent) runTask(ctx context.Context, t *Turn, p *Prompt) (round turn.Round, err error) {
+	defer t.endRound()
 	var spec *TaskSpec
 	if a.opts.Task != nil {
 		spec = a.opts.Task(t)

@@ -19,7 +19,7 @@ func (ContextEquals) Name() string { return "context_equals" }
 
 // Evaluate implements Condition.
 func (c ContextEquals) Evaluate(f *Facts, _ *Turn) bool {
-	return sameJSON(f.Vars.orNull(c.Key), string(c.Value))
+	return sameJSON(f.Vars.orNull(c.Key), c.Value)
 }
 
 func (c ContextEquals) String() string {
@@ -50,7 +50,7 @@ func (c ContextIn) String() string {
 
 func contains(values []jsontext.Value, raw string) bool {
 	for _, v := range values {
-		if sameJSON(raw, string(v)) {
+		if sameJSON(raw, v) {
 			return true
 		}
 	}
@@ -78,7 +78,7 @@ func (c ContextThreshold) Evaluate(f *Facts, _ *Turn) bool {
 }
 
 func (c ContextThreshold) met(raw string) bool {
-	return isNumber(raw) && compareNumbers(raw, c.Threshold.text()) >= 0
+	return raw != "" && isNumber(raw[0]) && compareNumbers(raw, c.Threshold.text()) >= 0
 }
 
 func (c ContextThreshold) String() string {

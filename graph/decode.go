@@ -229,6 +229,9 @@ func argError(path string, value jsontext.Value, err error) error {
 	}
 	var semantic *json.SemanticError
 	if errors.As(err, &semantic) && semantic.GoType != nil {
+		if cause := semantic.Err; cause != nil && !errors.Is(cause, strconv.ErrSyntax) && !errors.Is(cause, strconv.ErrRange) {
+			return refuse(path, "%v", cause)
+		}
 		return refuse(path, "must be %s, not %s", goKind(semantic.GoType), excerpt(value))
 	}
 	return refuse(path, "%v", err)

@@ -109,7 +109,7 @@ func (g *Graph) Dumps() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	t, err := parseTree(string(raw))
+	t, err := parseTree(raw)
 	if err != nil {
 		return "", refuse("", "%v", err)
 	}

@@ -61,6 +61,16 @@ func ParseFile(data []byte, r *Registry) (*File, error) {
 	return &File{Graph: g, Participants: extra.Participants}, nil
 }
 
+// Simulate plays a script on the file's graph. Participants that the script
+// does not list are the file's.
+func (f *File) Simulate(s *Script) (*Trace, error) {
+	whole := *s
+	if len(s.Participants) == 0 {
+		whole.Participants = f.Participants
+	}
+	return Simulate(f.Graph, nil, &whole)
+}
+
 // IDs lists the participants by id.
 func (ps Participants) IDs() []string {
 	ids := make([]string, len(ps))

@@ -144,7 +144,7 @@ func sameNode(a, b Condition) bool {
 	}
 	x, errX := encodeArgs(a)
 	y, errY := encodeArgs(b)
-	return errX == nil && errY == nil && sameJSON(string(x), string(y))
+	return errX == nil && errY == nil && sameJSON(string(x), y)
 }
 
 func every[T any](list []T, ok func(T) bool) bool {

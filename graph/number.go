@@ -15,11 +15,10 @@ type Number string
 
 // MarshalJSONTo writes the number as it is.
 func (n Number) MarshalJSONTo(enc *jsontext.Encoder) error {
-	v := jsontext.Value(n.text())
-	if !isNumber(string(v)) || !v.IsValid() {
+	if !validNumber(n.text()) {
 		return fmt.Errorf("graph: %q is not a JSON number", string(n))
 	}
-	return enc.WriteValue(v)
+	return enc.WriteValue(jsontext.Value(n.text()))
 }
 
 // UnmarshalJSONFrom reads a number and nothing else.
@@ -42,9 +41,12 @@ func (n Number) text() string {
 	return string(n)
 }
 
-// isNumber tells a number from other valid JSON values.
-func isNumber(raw string) bool {
-	return raw != "" && (raw[0] == '-' || raw[0] >= '0' && raw[0] <= '9')
+// isNumber tells a number from other JSON values by its first byte.
+func isNumber(first byte) bool { return first == '-' || first >= '0' && first <= '9' }
+
+// validNumber reports whether a text is a JSON number and nothing else.
+func validNumber(text string) bool {
+	return text != "" && isNumber(text[0]) && text[len(text)-1] > ' ' && jsontext.Value(text).IsValid()
 }
 
 // compareNumbers compares two JSON numbers by value, exactly. Its cost grows

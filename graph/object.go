@@ -20,8 +20,8 @@ func members(path, what string, raw jsontext.Value) (object, error) {
 	if raw.Kind() != jsontext.KindBeginObject {
 		return o, refuse(path, "%s must be a JSON object, not %s", what, kindOf(raw))
 	}
-	err := eachMember(raw, func(name string, value jsontext.Value) {
-		o.list = append(o.list, member{name, value})
+	err := eachMember(raw, func(name []byte, value jsontext.Value) {
+		o.list = append(o.list, member{string(name), value})
 	})
 	if err != nil {
 		return o, refuse(path, "%v", err)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"sync"
+	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -45,8 +46,8 @@ func NewTurn(e *envelope.Envelope) *Turn {
 // ReadPacket reads a packet's payload. It is total.
 func ReadPacket(data []byte) Packet {
 	var p Packet
-	_ = eachMember(data, func(name string, value jsontext.Value) {
-		switch name {
+	_ = eachMember(data, func(name []byte, value jsontext.Value) {
+		switch string(name) {
 		case "routing":
 			p.readRouting(value)
 		case "context_updates":
@@ -58,8 +59,8 @@ func ReadPacket(data []byte) Packet {
 
 func (p *Packet) readRouting(raw jsontext.Value) {
 	p.Kind, p.Tool, p.Reason, p.Target = "", "", "", ""
-	_ = eachMember(raw, func(name string, value jsontext.Value) {
-		switch name {
+	_ = eachMember(raw, func(name []byte, value jsontext.Value) {
+		switch string(name) {
 		case "kind":
 			p.Kind = textOf(value)
 		case "tool":
@@ -88,8 +89,8 @@ func ReadUpdate(data []byte) (Update, error) {
 	if kind := v.Kind(); kind == jsontext.KindNull {
 		return u, nil
 	}
-	err := eachMember(data, func(name string, value jsontext.Value) {
-		switch name {
+	err := eachMember(data, func(name []byte, value jsontext.Value) {
+		switch string(name) {
 		case "set":
 			u.Set = nil
 			note(u.readSet(value))
@@ -107,8 +108,8 @@ func (u *Update) readSet(raw jsontext.Value) error {
 	case jsontext.KindNull:
 		return nil
 	case jsontext.KindBeginObject:
-		return eachMember(raw, func(name string, value jsontext.Value) {
-			u.Set = append(u.Set, Var{Key: name, Value: compact(value)})
+		return eachMember(raw, func(name []byte, value jsontext.Value) {
+			u.Set = append(u.Set, Var{Key: string(name), Value: compact(value)})
 		})
 	}
 	return fmt.Errorf("graph: set must be an object of keys and values, not %s", kindOf(raw))
@@ -150,8 +151,7 @@ func textOf(v jsontext.Value) string {
 	if v.Kind() != jsontext.KindString {
 		return ""
 	}
-	text, _ := jsontext.AppendUnquote(nil, bytes.TrimSpace(v))
-	return string(text)
+	return string(unquote(bytes.TrimSpace(v)))
 }
 
 // scanner is a decoder that reads straight from a slice, and can be reused.
@@ -185,22 +185,30 @@ func scan(raw []byte, begin jsontext.Kind, each func(dec *jsontext.Decoder) erro
 	}
 }
 
-// eachMember visits an object's members in order. The value is only good
-// during the visit.
-func eachMember(raw []byte, visit func(name string, value jsontext.Value)) error {
+// eachMember visits an object's members in order. Name and value are slices of
+// the object where they can be.
+func eachMember(raw []byte, visit func(name []byte, value jsontext.Value)) error {
 	return scan(raw, jsontext.KindBeginObject, func(dec *jsontext.Decoder) error {
-		name, err := dec.ReadToken()
+		quoted, err := dec.ReadValue()
 		if err != nil {
 			return err
 		}
-		key := name.String()
 		value, err := dec.ReadValue()
 		if err != nil {
 			return err
 		}
-		visit(key, value)
+		visit(unquote(quoted), value)
 		return nil
 	})
+}
+
+// unquote is what a JSON string spells; it copies only where it must.
+func unquote(quoted jsontext.Value) []byte {
+	if inner := quoted[1 : len(quoted)-1]; !bytes.ContainsRune(inner, '\\') && utf8.Valid(inner) {
+		return inner
+	}
+	text, _ := jsontext.AppendUnquote(nil, quoted)
+	return text
 }
 
 // eachItem visits an array's elements in order.

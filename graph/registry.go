@@ -68,8 +68,10 @@ func mustRegister(err error) {
 	}
 }
 
+var processRegistry = sync.OnceValue(func() *Registry { return NewRegistry(Limits{}) })
+
 // Default is the one registry of the process.
-var Default = sync.OnceValue(func() *Registry { return NewRegistry(Limits{}) })
+func Default() *Registry { return processRegistry() }
 
 // RegisterCondition adds a condition to the default registry.
 func RegisterCondition(prototype Condition) error { return Default().RegisterCondition(prototype) }

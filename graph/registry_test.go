@@ -2,6 +2,7 @@ package graph_test
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -19,6 +20,25 @@ type Busy struct {
 	Skipped  int `json:"-"`
 	Plain    bool
 }
+
+// Odd has args of less common types.
+type Odd struct {
+	Ratio float64         `json:"ratio" graph:"optional"`
+	Table map[string]int  `json:"table" graph:"optional"`
+	Shape struct{ X int } `json:"shape" graph:"optional"`
+	Wave  complexNumber   `json:"wave" graph:"optional"`
+}
+
+func (Odd) Name() string { return "odd" }
+
+func (Odd) Resolve(*graph.Facts, *graph.Turn) graph.Decision { return graph.Decision{} }
+
+// complexNumber reads itself, and badly.
+type complexNumber struct{ n complex128 }
+
+func (c *complexNumber) UnmarshalJSON([]byte) error { return errors.New("too complex") }
+
+func (c complexNumber) MarshalJSON() ([]byte, error) { return fmt.Append(nil, real(c.n)), nil }
 
 func (Busy) Name() string { return "busy" }
 
@@ -129,6 +149,22 @@ func TestCustomArgsAreChecked(t *testing.T) {
 		{`{"min_turns":1,"note":"","Plain":true,"who":null}`, `graph: transitions[0].when.args.who: must not be null`},
 	} {
 		_, err := registry(t).Load([]byte(`{"initial_speaker":"a","transitions":[{"then":null,"when":{"name":"busy","args":` + tc.args + `}}]}`))
+		refusedWith(t, err, tc.want)
+	}
+}
+
+func TestOddArgsAreChecked(t *testing.T) {
+	t.Parallel()
+	r := graph.NewRegistry(graph.Limits{})
+	equal(t, r.RegisterTarget(Odd{}), nil)
+	for _, tc := range []struct{ args, want string }{
+		{`{"ratio":"half"}`, `graph: default_target.args.ratio: must be a number that fits float64, not "half"`},
+		{`{"table":[]}`, `graph: default_target.args.table: must be an object, not []`},
+		{`{"shape":7}`, `graph: default_target.args.shape: must be an object, not 7`},
+		{`{"ratio":1e999}`, `graph: default_target.args.ratio: must be a number that fits float64, not 1e999`},
+		{`{"wave":7}`, `graph: default_target.args.wave: too complex`},
+	} {
+		_, err := r.Load([]byte(`{"initial_speaker":"a","default_target":{"name":"odd","args":` + tc.args + `}}`))
 		refusedWith(t, err, tc.want)
 	}
 }

@@ -105,6 +105,20 @@ closed: enough, after 5 turns
 	})
 }
 
+func TestFileSimulates(t *testing.T) {
+	t.Parallel()
+	f, err := graph.ParseFile([]byte(deskGraph), nil)
+	equal(t, err, nil)
+	// The file's names serve a script that lists none.
+	trace, err := f.Simulate(script(t, `turns: [{speaker: ann, text: x}, {handoff: cyd}, {body: y}]`))
+	equal(t, err, nil)
+	equal(t, path(trace), "id-1>id-2 id-2>id-3 id-3>id-1")
+	// A script's own participants come first.
+	trace, err = f.Simulate(script(t, `{participants: [bea: id-2, ann: id-1], turns: [{speaker: ann, text: x}, {speaker: bea, body: y}]}`))
+	equal(t, err, nil)
+	equal(t, path(trace), "id-1>id-2 id-2>id-2")
+}
+
 func TestTraceAsJSON(t *testing.T) {
 	t.Parallel()
 	g := load(t, `{"initial_speaker":"a","default_target":{"name":"agent","args":{"agent_id":"b"}}}`)

@@ -106,13 +106,13 @@ func (w *yamlWriter) scalar(n *yaml.Node) error {
 		w.out = number.Append(w.out, 10)
 	case "!!float":
 		text := plainFloat(n.Value)
-		if !isNumber(text) || !jsontext.Value(text).IsValid() {
+		if !validNumber(text) {
 			return w.refuse(n, "'%s' is not a number that JSON knows", n.Value)
 		}
 		w.out = append(w.out, text...)
 	default:
 		// Numbers that no float64 holds look like text to the YAML library.
-		if n.Style == 0 && isNumber(n.Value) && jsontext.Value(n.Value).IsValid() {
+		if n.Style == 0 && validNumber(n.Value) {
 			w.out = append(w.out, n.Value...)
 			return nil
 		}

@@ -155,6 +155,7 @@ func (w *writing) accept(e *envelope.Envelope) error {
 	if err != nil {
 		return err
 	}
+	w.answer = e
 	absorbed := e.Type == envelope.TypeInviteAck || e.Type == envelope.TypeInviteReject
 	if err := w.add(e, !absorbed); err != nil {
 		return err

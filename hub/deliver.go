@@ -153,11 +153,22 @@ func (h *Hub) finish(p *Pending) {
 	}
 	p.items, p.before, p.after = nil, nil, nil
 	p.end()
-	if p.ch.mu.TryLock() { // a channel at rest remembers nothing
-		if p.ch.last == p {
-			p.ch.last = nil
-		}
-		p.ch.mu.Unlock()
+	h.rest(p)
+}
+
+// rest lets a channel forget its last batch, and an ended one go: it costs
+// nothing. A channel in use is left to whoever uses it.
+func (h *Hub) rest(p *Pending) {
+	ch := p.ch
+	if !ch.mu.TryLock() {
+		return
+	}
+	defer ch.mu.Unlock()
+	if ch.last == p {
+		ch.last = nil
+	}
+	if !ch.gone && ch.meta.State.Terminal() && ch.settled() {
+		h.channels.drop(ch)
 	}
 }
 

@@ -91,8 +91,9 @@ func (w *writing) end(state channel.Lifecycle, reason string) error {
 		if wasPending {
 			r.Remove = append(r.Remove, dueKey(dueInvite, w.inviteDue(), w.ch.id))
 		}
+		r.Remove = append(r.Remove, w.dropDeadlines()...)
 	})
-	ch, h := w.ch, w.hub
+	ch := w.ch
 	over := errOver(w.meta)
 	failed := w.refusal
 	if failed == nil {
@@ -103,7 +104,6 @@ func (w *writing) end(state channel.Lifecycle, reason string) error {
 			ch.finishOpening(failed)
 		}
 		ch.refuseWaiting(over)
-		h.release(ch)
 	})
 	unindex := [][]byte{key(indexOwned, w.meta.Creator, w.ch.id)}
 	for _, p := range w.meta.Participants {

@@ -105,10 +105,10 @@ func (r *rig) start() {
 
 func (r *rig) stop() {
 	r.t.Helper()
+	r.Close()
 	for _, a := range r.agents {
 		a.busy.Wait()
 	}
-	r.Close()
 	_ = r.engine.Close()
 }
 

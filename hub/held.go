@@ -41,7 +41,7 @@ type heads struct{ history, meta, side uint64 }
 type rare struct {
 	waiting []*waiting
 	opening *opening
-	tasks   []string // the channel's tasks that have not ended
+	tasks   map[string]*running // of the channel, not ended, as last ordered
 	marks   marks
 }
 
@@ -209,7 +209,7 @@ func (h *Hub) fold(ctx context.Context, ch *held) error {
 	if err != nil {
 		return err
 	}
-	w := watch{}
+	w := h.watchOf(ch.meta, ch.watch.look)
 	log := channelPartition(ch.id).In(familyHistory, only)
 	for entry, err := range journal.Records(ctx, h.journal, log, journal.ReadOptions{}) {
 		if err != nil {
@@ -226,9 +226,6 @@ func (h *Hub) fold(ctx context.Context, ch *held) error {
 		ch.heads.history, ch.lastID = entry.Seq, e.ID
 	}
 	ch.state, ch.watch = state, w
-	if !ch.meta.State.Terminal() {
-		return h.loadOpenTasks(ctx, ch)
-	}
 	return nil
 }
 

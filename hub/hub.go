@@ -25,6 +25,7 @@ type Hub struct {
 	adaptersMu sync.RWMutex
 	adapters   map[channel.Key]channel.Adapter
 	shared     *channel.Interner
+	plans      plans
 	minter     *envelope.Minter
 
 	judge    atomic.Pointer[Arbiter]

@@ -62,6 +62,8 @@ type Limits struct {
 	Replay         int // 4,096 live deliveries kept while a reader is replayed to
 	Held           int // 16 supervisors' words waiting in one channel
 	Inbox          int // 4,096 deliveries waiting in an in-process inbox
+	Deadlines      int // 64 set by the adapter of one channel
+	OpenTasks      int // 256 not ended, in one channel
 }
 
 func (o Options) withDefaults() Options {
@@ -93,6 +95,8 @@ func (o Options) withDefaults() Options {
 	setDefault(&l.Replay, 4_096)
 	setDefault(&l.Held, 16)
 	setDefault(&l.Inbox, 4_096)
+	setDefault(&l.Deadlines, 64)
+	setDefault(&l.OpenTasks, 256)
 	return o
 }
 

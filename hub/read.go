@@ -103,7 +103,7 @@ func (h *Hub) turnOf(ch *held, agent string) *Turn {
 	}
 	at := h.now().UTC()
 	if expected.Trigger != "" && !ch.watch.triggered.IsZero() {
-		at = ch.watch.triggered
+		at = ch.watch.triggered.Time()
 	}
 	return &Turn{Channel: ch.id, Trigger: expected.Trigger, ExpectedAt: at}
 }

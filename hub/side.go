@@ -20,6 +20,9 @@ type sideRecord struct {
 	Kind  string   `json:"kind"`
 	Agent string   `json:"agent,omitzero"`
 	Fired []string `json:"fired,omitzero"`
+	Due   int64    `json:"due,omitzero"`  // in nanoseconds; 0: not any more
+	Name  string   `json:"name,omitzero"` // of a deadline
+	Task  string   `json:"task,omitzero"`
 	// Envelope is the binary record of an adapter's side draft.
 	Envelope []byte `json:"envelope,omitzero"`
 }
@@ -33,6 +36,10 @@ const (
 	sideUnhidden  = "unhidden" // it spoke
 	sideRemoved   = "removed"  // a participant may not speak any more
 	sideDraft     = "draft"
+	sideLook      = "look"     // when the expectations are looked at next
+	sideDeadline  = "deadline" // the adapter wants to be reminded
+	sideTask      = "task"     // a task of the channel began
+	sideTaskEnded = "task_ended"
 )
 
 // marks is what the side log says of a channel.
@@ -40,6 +47,9 @@ type marks struct {
 	fired []string // keys of expectations
 	hid   []string // participants
 	out   []string // participants
+	back  []string // participants that were hidden, until they are replayed to
+	tasks []string // the channel's tasks that have not ended
+	due   []deadline
 }
 
 func (m *marks) hidden(agent string) bool  { return slices.Contains(m.hid, agent) }
@@ -53,13 +63,27 @@ func (m marks) after(r sideRecord) marks {
 		m.hid = append(slices.Clip(m.hid), r.Agent)
 	case sideUnhidden:
 		m.hid = without(m.hid, r.Agent)
+		m.back = append(slices.Clip(m.back), r.Agent)
 	case sideRemoved:
 		m.out = append(slices.Clip(m.out), r.Agent)
+	case sideTask:
+		m.tasks = append(slices.Clip(m.tasks), r.Task)
+	case sideTaskEnded:
+		m.tasks = without(m.tasks, r.Task)
+	case sideDeadline:
+		m.due = deadlinesAfter(m.due, r)
+	case sideEnded:
+		m.fired, m.tasks, m.due = nil, nil, nil
 	}
 	return m
 }
 
-func (m marks) none() bool { return len(m.fired)+len(m.hid)+len(m.out) == 0 }
+func (m marks) none() bool {
+	return len(m.fired)+len(m.hid)+len(m.out)+len(m.back)+len(m.tasks)+len(m.due) == 0
+}
+
+// muted is whom live deliveries are held back from.
+func (m marks) muted() []string { return slices.Concat(m.hid, m.back) }
 
 // sideNote adds a record to the side log; finish may add what it does to the
 // index.
@@ -101,11 +125,14 @@ func (h *Hub) loadSide(ctx context.Context, ch *held) error {
 			return fault.Wrap(fault.Internal, err, "side record %d of channel '%s' cannot be read: %v", entry.Seq, ch.id, err)
 		}
 		m = m.after(r)
+		if r.Kind == sideLook {
+			ch.watch.look = instant(r.Due)
+		}
 		ch.heads.side = entry.Seq
 	}
-	if !m.none() {
+	if m.back = nil; !m.none() {
 		ch.more().marks = m
-		ch.readers.hide(m.hid)
+		ch.readers.hide(m.muted())
 	}
 	return nil
 }
@@ -150,6 +177,9 @@ func (h *Hub) Side(ctx context.Context, channelID string) ([]*envelope.Envelope,
 
 // watchFrom sets a new channel's deadlines.
 func (w *writing) watchFrom(m *channel.Metadata) error {
+	if _, err := w.hub.readPlan(m); err != nil {
+		return err
+	}
 	w.sideNote(sideRecord{Kind: sideScheduled}, func(r *journal.Record) {
 		if !m.ExpiresAt.IsZero() {
 			r.Put = append(r.Put, journal.IndexPut{Key: dueKey(dueTTL, m.ExpiresAt, m.ID)})
@@ -163,17 +193,3 @@ func (w *writing) watchFrom(m *channel.Metadata) error {
 
 // inviteDue is when an opening fails for want of acks.
 func (w *writing) inviteDue() time.Time { return w.meta.CreatedAt.Add(w.hub.opts.InviteAckTimeout) }
-
-// deadlines sets what an adapter wants to be reminded of. One that was set
-// before stays set: the adapter, asked again, knows better.
-func (w *writing) deadlines(list []channel.Deadline) error {
-	for _, d := range list {
-		if d.At.IsZero() {
-			continue
-		}
-		w.sideNote(sideRecord{Kind: sideScheduled}, func(r *journal.Record) {
-			r.Put = append(r.Put, journal.IndexPut{Key: dueKey(dueAdapter, d.At, w.ch.id), Value: []byte(d.Name)})
-		})
-	}
-	return nil
-}

@@ -11,9 +11,12 @@ import (
 
 // sweepers look for what is due. Deadlines are a durable index ordered by
 // time, so a sweep reads what is due and loads only those channels.
-type sweepers struct{}
+type sweepers struct {
+	ctx context.Context // ends with the hub
+}
 
 func (h *Hub) startSweepers(ctx context.Context) {
+	h.sweepers.ctx = ctx
 	every := func(interval time.Duration, sweep func(context.Context)) {
 		if interval <= 0 {
 			return
@@ -34,6 +37,7 @@ func (h *Hub) startSweepers(ctx context.Context) {
 	every(h.opts.TTLSweep, func(ctx context.Context) { h.SweepTTL(ctx) })
 	every(h.opts.ExpectationSweep, func(ctx context.Context) { h.SweepExpectations(ctx) })
 	every(min(time.Second, h.opts.InviteAckTimeout), func(ctx context.Context) { h.SweepInvites(ctx) })
+	every(time.Second, func(ctx context.Context) { h.SweepDeadlines(ctx) })
 	every(h.opts.EvictAfter, func(context.Context) { h.evict(h.now().Add(-h.opts.EvictAfter)) })
 }
 
@@ -55,9 +59,6 @@ func (h *Hub) SweepTTL(ctx context.Context) int {
 	})
 	return n + h.sweepTasks(ctx)
 }
-
-// SweepExpectations looks at the channels whose expectations may be due.
-func (h *Hub) SweepExpectations(ctx context.Context) int { return 0 }
 
 func (h *Hub) sweepTasks(context.Context) int { return 0 }
 

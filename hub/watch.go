@@ -1,46 +1,126 @@
 package hub
 
 import (
+	"math"
+	"slices"
 	"time"
 
 	"github.com/parley-hub/parley/channel"
 	"github.com/parley-hub/parley/envelope"
+	"github.com/parley-hub/parley/journal"
 )
 
 // watch is what expectations measure by, folded beside the adapter's state. It
 // is a small value: one stands beside every folded channel.
 type watch struct {
-	content   time.Time // when somebody last said something
-	triggered time.Time // when what the expected speaker answers was said
+	content   instant // when somebody last said something
+	triggered instant // when what the expected speaker answers was said
+	look      instant // when the channel is looked at next: its one entry in the index
+	plan      *plan   // what is expected of the channel
+	replies   *[]reply
+}
+
+// reply is how one participant stands with what was said to it, in the order
+// of the participants.
+type reply struct {
+	inbound instant // the last text that reached it
+	own     instant // its own last text
+}
+
+// instant is a time in nanoseconds; 0 is none.
+type instant int64
+
+// never is later than every deadline.
+const never = instant(math.MaxInt64)
+
+func instantOf(t time.Time) instant {
+	if t.IsZero() {
+		return 0
+	}
+	return instant(t.UnixNano())
+}
+
+func (i instant) Time() time.Time { return time.Unix(0, int64(i)).UTC() }
+func (i instant) IsZero() bool    { return i == 0 }
+
+// plus is as far in the future as can be told.
+func (i instant) plus(d time.Duration) instant {
+	if d > 0 && i > never-instant(d) {
+		return never
+	}
+	return i + instant(d)
 }
 
 // after folds one more envelope.
 func (w watch) after(a channel.Adapter, m *channel.Metadata, s channel.State, e *envelope.Envelope) watch {
 	if envelope.IsContent(e.Type) {
-		w.content = e.CreatedAt
+		w.content = instantOf(e.CreatedAt)
 	}
 	if turn, ok := a.Expected(m, s); ok && turn.Trigger == e.ID {
-		w.triggered = e.CreatedAt
+		w.triggered = instantOf(e.CreatedAt)
+	}
+	if e.Type == envelope.TypeText && w.plan != nil && w.plan.replies {
+		w.replies = heardBy(w.replies, m, e)
 	}
 	return w
 }
 
-// reschedule sets the channel's next look at its expectations, if the batch
-// brings it nearer. A later one is left to the look that comes too early.
-func (w *writing) reschedule() error { return nil }
-
-// unhide shows a participant the channel again once it has spoken.
-func (w *writing) unhide(*envelope.Envelope) error { return nil }
-
-// Violation is an expectation that was not met.
-type Violation struct {
-	Expectation channel.Expectation
-	Violators   []string // empty: the channel as a whole
-	Detail      []byte   // a JSON object
+// heardBy folds a text into a copy: the batch it is part of may yet fail.
+func heardBy(old *[]reply, m *channel.Metadata, e *envelope.Envelope) *[]reply {
+	var next []reply
+	if old == nil {
+		next = make([]reply, len(m.Participants))
+	} else {
+		next = slices.Clone(*old)
+	}
+	at := instantOf(e.CreatedAt)
+	for i := range next {
+		switch agent := m.Participants[i].Agent; {
+		case agent == e.Sender:
+			next[i].own = max(next[i].own, at)
+		case e.Audience == nil || slices.Contains(e.Audience, agent):
+			next[i].inbound = at
+		}
+	}
+	return &next
 }
 
-// Evaluator judges one expectation.
-type Evaluator interface{}
+// reschedule sets the channel's next look at its expectations, if the batch
+// brings it nearer. A later one is left to the look that comes too early, so
+// that nothing is written for most envelopes.
+func (w *writing) reschedule() error {
+	next := w.nextLook()
+	switch {
+	case w.meta.State.Terminal() || w.looking:
+	case next == never || !w.watch.look.IsZero() && w.watch.look <= next:
+		return nil
+	}
+	w.lookAt(next)
+	return nil
+}
 
-// Handler acts on a violation.
-type Handler interface{}
+// lookAt moves the channel's entry in the index.
+func (w *writing) lookAt(next instant) {
+	if next == never {
+		next = 0
+	}
+	last := w.watch.look
+	if next == last && len(w.stale) == 0 {
+		return
+	}
+	w.sideNote(sideRecord{Kind: sideLook, Due: int64(next)}, func(r *journal.Record) {
+		r.Remove = append(r.Remove, w.stale...)
+		if !last.IsZero() {
+			r.Remove = append(r.Remove, dueKey(dueExpectation, last.Time(), w.ch.id))
+		}
+		if !next.IsZero() {
+			r.Put = append(r.Put, journal.IndexPut{Key: dueKey(dueExpectation, next.Time(), w.ch.id)})
+		}
+	})
+	w.watch.look, w.stale = next, nil
+}
+
+// watchOf is where the fold of a channel's watch begins.
+func (h *Hub) watchOf(m *channel.Metadata, look instant) watch {
+	return watch{plan: h.planOf(m), look: look}
+}

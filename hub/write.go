@@ -33,17 +33,27 @@ type writing struct {
 	side    []journal.Record
 	audits  []journal.Record
 	tasks   []journal.Append
-	open    []string // the channel's tasks that have not ended, if they change
-	retasks bool
-	marks   *marks // if they change
-	refusal error  // why the creator is refused, if the opening fails
+	running map[string]*running // the channel's tasks that the batch changes
+	marks   *marks              // if they change
+	refusal error               // why the creator is refused, if the opening fails
 	items   []item
-	before  []func()   // run before anyone is told of the envelopes
-	after   []func()   // and once everyone has been
-	waited  []*waiting // supervisors whose words are part of the batch
+	before  []func()           // run before anyone is told of the envelopes
+	after   []func()           // and once everyone has been
+	answer  *envelope.Envelope // whose id is the answer to a post
+	waited  []*waiting         // supervisors whose words are part of the batch
+
+	// Of a look at the expectations.
+	looking bool     // it sets the next look, whenever that is
+	stale   [][]byte // entries of the index that are in nobody's memory
+	custom  instant  // when evaluators that are not ours want to look again
+	full    bool     // more is due than fits the batch
+	then    []func() // handlers that are not ours
 }
 
 func (h *Hub) write(ch *held) *writing {
+	if ch.watch.plan == nil {
+		ch.watch = h.watchOf(ch.meta, ch.watch.look)
+	}
 	return &writing{
 		hub: h, ch: ch, now: h.now().UTC(),
 		meta: ch.meta, state: ch.state, watch: ch.watch, seq: ch.heads.history, lastID: ch.lastID,
@@ -143,8 +153,8 @@ func (w *writing) order(ctx context.Context) (*Pending, error) {
 	pending := &Pending{
 		hub: w.hub, done: make(chan struct{}), ticket: ticket, ch: w.ch, items: w.items, before: w.before, after: w.after,
 	}
-	if len(w.items) > 0 {
-		pending.id = w.items[len(w.items)-1].envelope.ID
+	if w.answer != nil {
+		pending.id = w.answer.ID
 	}
 	w.answerWaited(pending)
 	w.settle(pending)
@@ -163,12 +173,12 @@ func (w *writing) settle(p *Pending) {
 	ch.heads.history = w.seq
 	ch.heads.meta += uint64(len(w.metas))
 	ch.heads.side += uint64(len(w.side))
-	if w.retasks {
-		ch.more().tasks = w.open
+	for id, task := range w.running {
+		ch.more().keep(id, task)
 	}
 	if w.marks != nil {
 		ch.more().marks = *w.marks
-		ch.readers.hide(w.marks.hid)
+		ch.readers.hide(w.marks.muted())
 	}
 }
 

@@ -47,13 +47,9 @@ func (e *Engine) enterWrite(ctx context.Context, size int64) error {
 	}
 	e.mu.Lock()
 	for {
-		if e.broken != nil {
-			defer e.mu.Unlock()
-			return e.broken
-		}
-		if e.full != nil {
-			defer e.mu.Unlock()
-			return e.full
+		if err := e.refusal(); err != nil {
+			e.mu.Unlock()
+			return err
 		}
 		if !e.paused && (e.stats.Unsynced == 0 || e.stats.Unsynced+size <= e.opts.MaxUnsynced) {
 			return nil

@@ -1,7 +1,6 @@
 package disk
 
 import (
-	"errors"
 	"fmt"
 	"runtime"
 	"time"
@@ -77,7 +76,7 @@ func (e *Engine) take(closing bool) (*group, []lazyWrite) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	g := e.group
-	if e.broken != nil && errors.Is(e.broken, journal.ErrFailed) {
+	if e.failure != nil {
 		return nil, nil
 	}
 	if g.empty() && !(len(e.lazy) > 0 && (closing || e.lazyDue)) {
@@ -157,7 +156,7 @@ func (e *Engine) write(batch *pebble.Batch, sync bool) (err error) {
 func (e *Engine) publish(g *group, synced bool) bool {
 	snap := e.db.NewSnapshot()
 	e.mu.Lock()
-	if errors.Is(e.broken, journal.ErrFailed) { // too late: its tickets have ended
+	if e.failure != nil { // too late: its tickets have ended
 		e.mu.Unlock()
 		_ = snap.Close()
 		return false

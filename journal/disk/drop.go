@@ -114,23 +114,24 @@ func (e *Engine) writeDrop(g *group, j *job) {
 	e.grow(g, 0)
 }
 
-// removeLoop finishes drops, oldest first.
+// removeLoop finishes drops, oldest first. One that fails is tried again when
+// the keeper says so, and by the next open.
 func (e *Engine) removeLoop() {
 	defer e.helpers.Done()
 	for {
 		j := e.nextJob()
-		if j == nil {
-			select {
-			case <-e.dropped:
+		if j != nil {
+			err := e.remove(j)
+			if err == nil {
 				continue
-			case <-e.stop:
-				return
+			}
+			if !e.ending() {
+				e.opts.Logger.Error("removing dropped logs failed", "error", err)
 			}
 		}
-		if err := e.remove(j); err != nil {
-			if !e.ending() {
-				e.opts.Logger.Error("removing dropped logs stopped; it is tried again at the next open", "error", err)
-			}
+		select {
+		case <-e.dropped:
+		case <-e.stop:
 			return
 		}
 	}
@@ -251,7 +252,7 @@ func (e *Engine) undo(batch *pebble.Batch, id order.ID, r *journal.Record) error
 // is durable.
 func (e *Engine) upkeep(write func(g *group) error) error {
 	e.mu.Lock()
-	for e.paused && e.broken == nil {
+	for e.paused && !e.closed && e.failure == nil {
 		room := e.room
 		e.waiting++
 		e.mu.Unlock()
@@ -259,9 +260,9 @@ func (e *Engine) upkeep(write func(g *group) error) error {
 		e.mu.Lock()
 		e.waiting--
 	}
-	if e.broken != nil {
-		defer e.mu.Unlock()
-		return e.broken
+	if err := e.refusal(); err != nil {
+		e.mu.Unlock()
+		return err
 	}
 	g := e.group
 	if err := write(g); err != nil {

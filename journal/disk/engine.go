@@ -6,7 +6,6 @@ package disk
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"sync"
@@ -29,6 +28,7 @@ type Engine struct {
 	bell  *follow.Bell
 	epoch uint64
 	found Recovery
+	mark  *marker // used by the marker's goroutine, and by Close after it
 
 	mu      sync.Mutex // never held during a write or a sync
 	book    *order.Book
@@ -44,7 +44,8 @@ type Engine struct {
 	room    chan struct{}                      // closed when one of them should look again
 	paused  bool                               // the index is being rebuilt
 	full    error                              // ErrNoSpace while the disk is nearly full
-	broken  error                              // ErrFailed or ErrClosed, with the cause
+	failure error                              // ErrFailed, with the cause
+	closed  bool
 	stats   journal.Stats
 	scratch []byte
 
@@ -103,10 +104,21 @@ func (e *Engine) Place(ctx context.Context, shard int) (journal.Place, error) {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if errors.Is(e.broken, journal.ErrClosed) {
-		return journal.Place{}, e.broken
+	if e.closed {
+		return journal.Place{}, journal.ErrClosed
 	}
 	return e.book.Place(), nil
+}
+
+// refusal is what a write is answered with; the lock is held.
+func (e *Engine) refusal() error {
+	switch {
+	case e.closed:
+		return journal.ErrClosed
+	case e.failure != nil:
+		return e.failure
+	}
+	return e.full
 }
 
 func checkShard(ctx context.Context, shard int) error {
@@ -123,15 +135,16 @@ func checkShard(ctx context.Context, shard int) error {
 func (e *Engine) Health() journal.Health {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	health := journal.Health{Err: e.refusal()}
 	switch {
-	case errors.Is(e.broken, journal.ErrClosed):
-		return journal.Health{State: journal.Closed, Err: e.broken}
-	case e.broken != nil:
-		return journal.Health{State: journal.Broken, Err: e.broken}
+	case e.closed:
+		health.State = journal.Closed
+	case e.failure != nil:
+		health.State = journal.Broken
 	case e.full != nil:
-		return journal.Health{State: journal.Full, Err: e.full}
+		health.State = journal.Full
 	}
-	return journal.Health{State: journal.Ready}
+	return health
 }
 
 // Failed implements journal.Engine.

@@ -58,7 +58,7 @@ func (v *view) eachEntry(from uint64, each func(offset uint64, en entry) (bool, 
 	defer it.Close() //nolint:errcheck // read errors are looked at below
 	want := from
 	for ok := it.First(); ok; ok = it.Next() {
-		if offset := binary.BigEndian.Uint64(it.Key()[1:]); offset != want {
+		if offsetOf(it.Key()) != want {
 			return damaged(nil, "the entry of commit %d is missing; it", want)
 		}
 		value, err := it.ValueAndErr()
@@ -115,5 +115,7 @@ func (v *view) commit(offset uint64, en entry, size *int) (journal.Commit, error
 	}
 	return c, nil
 }
+
+func offsetOf(key []byte) uint64 { return binary.BigEndian.Uint64(key[1:]) }
 
 func seqOf(key []byte) uint64 { return binary.BigEndian.Uint64(key[9:]) }

@@ -1,7 +1,6 @@
 package disk
 
 import (
-	"errors"
 	"fmt"
 	"log/slog"
 	"runtime"
@@ -20,12 +19,13 @@ const keepInterval = 200 * time.Millisecond
 // behind it is aborted, and nothing more is admitted.
 func (e *Engine) fail(cause error) {
 	e.mu.Lock()
-	if e.broken != nil && errors.Is(e.broken, journal.ErrFailed) {
+	if e.failure != nil {
 		e.mu.Unlock()
 		return
 	}
 	poison(e.opts.FS, e.dir, cause)
-	e.broken = fmt.Errorf("%w: %w", journal.ErrFailed, cause)
+	failure := fmt.Errorf("%w: %w", journal.ErrFailed, cause)
+	e.failure = failure
 	flight, behind := e.flight, e.group
 	e.flight = nil
 	e.group = &group{fate: journal.NewFate(), batch: new(pebble.Batch)} // stays empty
@@ -33,15 +33,14 @@ func (e *Engine) fail(cause error) {
 	e.stats.Unsynced = 0
 	e.lookAgain()
 	close(e.failed)
-	broken := e.broken
 	e.mu.Unlock()
 
 	e.opts.Logger.Error("the journal has failed", "error", cause)
 	if flight != nil {
-		flight.fate.End(journal.Unknown, broken)
+		flight.fate.End(journal.Unknown, failure)
 	}
-	behind.fate.End(journal.Aborted, broken)
-	e.bell.Close(broken)
+	behind.fate.End(journal.Aborted, failure)
+	e.bell.Close(failure)
 }
 
 // noRoom fails a group that never reached Pebble because the disk is all but
@@ -127,6 +126,9 @@ func (e *Engine) keepLoop() {
 				e.saveLazySoon()
 				e.sweepClaims()
 			}
+			if n%50 == 0 {
+				signal(e.dropped)
+			}
 		case <-e.stop:
 			return
 		}
@@ -167,7 +169,7 @@ func (e *Engine) report(err error) {
 func (e *Engine) ending() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.broken != nil
+	return e.closed || e.failure != nil
 }
 
 // readError makes damage that Pebble found an error of ours.

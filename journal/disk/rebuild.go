@@ -21,7 +21,7 @@ func (e *Engine) RebuildIndex(ctx context.Context) error {
 	}
 	e.paused = true
 	e.mu.Unlock()
-	err := e.betweenGroups(ctx, func() error {
+	err := e.betweenGroups(ctx, true, func() error {
 		view, err := e.rebuild()
 		if err != nil {
 			// Half an index must not be used; the next open makes it anew.
@@ -42,9 +42,9 @@ func (e *Engine) RebuildIndex(ctx context.Context) error {
 	return err
 }
 
-// betweenGroups runs fn on the committer, when nothing is in flight and
-// everything that was ordered before is durable.
-func (e *Engine) betweenGroups(ctx context.Context, fn func() error) error {
+// betweenGroups runs fn on the committer, when nothing is in flight; if idle is
+// set, also nothing is gathered.
+func (e *Engine) betweenGroups(ctx context.Context, idle bool, fn func() error) error {
 	for {
 		result := make(chan error, 1)
 		task := func(refused error) {
@@ -53,13 +53,12 @@ func (e *Engine) betweenGroups(ctx context.Context, fn func() error) error {
 				return
 			}
 			e.mu.Lock()
-			idle := e.group.empty() || e.broken != nil
-			broken := e.broken
+			busy, refusal := idle && !e.group.empty(), e.refusal()
 			e.mu.Unlock()
 			switch {
-			case broken != nil:
-				result <- broken
-			case !idle:
+			case refusal != nil:
+				result <- refusal
+			case busy:
 				result <- errBusy
 				signal(e.wake)
 			default:

@@ -24,7 +24,7 @@ func (e *Engine) sweepClaims() {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.broken != nil || e.paused {
+	if e.refusal() != nil || e.paused {
 		return
 	}
 	for _, key := range keys {
@@ -56,4 +56,3 @@ func (v *view) expired(now int64) (keys [][]byte) {
 	}
 	return keys
 }
-

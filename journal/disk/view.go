@@ -62,8 +62,8 @@ func (e *Engine) enter(ctx context.Context, shard int) (*view, error) {
 }
 
 func (e *Engine) enterLocked() (*view, error) {
-	if errors.Is(e.broken, journal.ErrClosed) {
-		return nil, e.broken
+	if e.closed {
+		return nil, journal.ErrClosed
 	}
 	e.readers.Add(1)
 	e.view.refs.Add(1)

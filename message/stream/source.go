@@ -120,7 +120,7 @@ func (s *Source) Next() (line int, raw jsontext.Value, err error) {
 // weigh refuses a value that holds too many others. A value takes two bytes at
 // least, so that most texts need not be looked at.
 func (s *Source) weigh(raw jsontext.Value) error {
-	if len(raw)/2 <= s.values || value.Weigh(raw) <= s.values {
+	if (len(raw)+1)/2 <= s.values || value.Weigh(raw) <= s.values {
 		return nil
 	}
 	s.refused = bytes.Clone(raw[:min(len(raw), keepRefused)])

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"strings"
+	"time"
 
 	"github.com/parley-hub/parley/fault"
 )
@@ -17,6 +18,17 @@ const (
 
 // inboxFull is how AG2's client tells a full inbox from other errors.
 const inboxFull = "inbox at capacity"
+
+// rateWait reads how long a hub of ours asks a sender to wait; AG2 has no code
+// for it.
+func rateWait(message string) (time.Duration, bool) {
+	_, rest, ok := strings.Cut(message, "limits.rate; wait ")
+	if !ok {
+		return 0, false
+	}
+	wait, err := time.ParseDuration(rest)
+	return wait, err == nil
+}
 
 // CodeOf translates an error of the catalogue to AG2's codes.
 func CodeOf(err error) string {
@@ -40,6 +52,9 @@ func ErrorOf(code, message string) error {
 	case codeNotFound:
 		return fault.New(fault.NotFound, "%s", message)
 	case codeAccessDenied:
+		if wait, ok := rateWait(message); ok {
+			return &fault.Error{Code: fault.RateLimited, Message: message, RetryAfter: wait}
+		}
 		return fault.New(fault.AccessDenied, "%s", message)
 	case codeProtocol:
 		return fault.New(fault.Protocol, "%s", message)

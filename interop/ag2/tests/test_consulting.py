@@ -95,6 +95,7 @@ async def test_nothing_is_accepted_after_the_reply(party):
     assert await wal(asker, channel.channel_id) == before
 
 
+@pytest.mark.newest
 @spec("ag2-channels#101", clause="delegate returns the reply, unknown target, self")
 async def test_delegate_consults_another_agent(own_party):
     results = []

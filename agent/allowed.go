@@ -1,0 +1,47 @@
+package agent
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/parley-hub/parley/envelope"
+	"github.com/parley-hub/parley/fault"
+)
+
+// How often SendWhenAllowed asks.
+const (
+	firstAsk = 50 * time.Millisecond
+	slowAsk  = 2 * time.Second
+)
+
+// SendWhenAllowed waits until the channel's adapter would accept the envelope
+// and then posts it. Whoever is faster makes it wait on; only another refusal,
+// or the end of ctx, ends it.
+func SendWhenAllowed(ctx context.Context, link Link, e *envelope.Envelope) (string, error) {
+	pause := firstAsk
+	for {
+		ok, err := link.CanSend(ctx, e.Channel, e.Type)
+		if err != nil {
+			return "", err
+		}
+		if ok {
+			id, err := link.Post(ctx, e)
+			if err == nil || !outOfTurn(err) {
+				return id, err
+			}
+		}
+		timer := time.NewTimer(pause)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return "", ctx.Err()
+		case <-timer.C:
+		}
+		pause = min(2*pause, slowAsk)
+	}
+}
+
+func outOfTurn(err error) bool {
+	return fault.CodeOf(err) == fault.Protocol && strings.Contains(err.Error(), "expects")
+}

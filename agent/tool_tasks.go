@@ -1,0 +1,198 @@
+package agent
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/parley-hub/parley/envelope"
+	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/internal/jsonbuf"
+)
+
+type tasksArgs struct {
+	Action       string         `json:"action"`
+	Payload      jsontext.Value `json:"payload"`
+	Result       jsontext.Value `json:"result"`
+	Task         string         `json:"task_id"`
+	Reason       string         `json:"reason"`
+	Scope        string         `json:"scope"`
+	State        string         `json:"state"`
+	Timeout      *float64       `json:"timeout"`
+	PollInterval *float64       `json:"poll_interval"`
+	Limit        *int           `json:"limit"`
+}
+
+func tasksTool() *Tool {
+	return NewTool("tasks", "Report on your task, and watch or cancel tasks.", `{"type":"object",
+"properties":{"action":{"enum":["progress","complete","list","status","wait","cancel"]},"payload":{"type":["object","null"],"description":"progress so far"},
+"result":{"description":"of the completed task"},"task_id":{"type":["string","null"]},"reason":{"type":"string","default":""},
+"scope":{"enum":["own","all"],"default":"own"},"state":{"enum":["active","all"],"default":"active"},"timeout":{"type":"number","default":300},
+"poll_interval":{"type":"number","default":0.1},"limit":{"type":"integer","default":20}},"required":["action"]}`,
+		func(ctx context.Context, call *Call, in tasksArgs) (any, error) {
+			switch in.Action {
+			case "progress":
+				return reportProgress(ctx, call, in)
+			case "complete":
+				return completeTask(ctx, call, in)
+			case "list":
+				return listTasks(ctx, call.link(), in)
+			case "status":
+				return oneTask(ctx, call.link(), in, func(t *Task) (any, error) { return summarize(t), nil })
+			case "wait":
+				return oneTask(ctx, call.link(), in, func(t *Task) (any, error) { return waitTask(ctx, call.link(), t, in) })
+			case "cancel":
+				return oneTask(ctx, call.link(), in, func(t *Task) (any, error) { return cancelTask(ctx, call.link(), t, in.Reason) })
+			}
+			return unknownAction(in.Action, "progress", "complete", "list", "status", "wait", "cancel")
+		})
+}
+
+func reportProgress(ctx context.Context, call *Call, in tasksArgs) (any, error) {
+	run := call.Turn.Task()
+	if run == nil {
+		return refusal("progress requires an active `agent.task(...)` block")
+	}
+	if err := run.Progress(ctx, object(notNull(in.Payload))); err != nil {
+		return refusal("progress failed: %v", err)
+	}
+	return "progress emitted on " + run.ID, nil
+}
+
+func completeTask(ctx context.Context, call *Call, in tasksArgs) (any, error) {
+	run := call.Turn.Task()
+	if run == nil {
+		return refusal("complete requires an active `agent.task(...)` block")
+	}
+	var result any
+	if raw := notNull(in.Result); raw != nil {
+		result = raw
+	}
+	if err := run.Complete(ctx, result); err != nil {
+		return refusal("complete failed: %v", err)
+	}
+	return "completed " + run.ID, nil
+}
+
+func notNull(v jsontext.Value) jsontext.Value {
+	if v.Kind() == 'n' {
+		return nil
+	}
+	return v
+}
+
+type taskSummary struct {
+	ID             string         `json:"task_id"`
+	Owner          string         `json:"owner_id"`
+	Title          string         `json:"title"`
+	Capability     *string        `json:"capability"`
+	State          TaskState      `json:"state"`
+	CreatedAt      *string        `json:"created_at"`
+	StartedAt      *string        `json:"started_at"`
+	CompletedAt    *string        `json:"completed_at"`
+	ExpiresAt      *string        `json:"expires_at"`
+	LastProgressAt *string        `json:"last_progress_at"`
+	Result         jsontext.Value `json:"result"`
+	Error          string         `json:"error"`
+}
+
+func summarize(t *Task) taskSummary {
+	s := taskSummary{
+		ID: t.ID, Owner: t.Owner, Title: t.Spec.Title, Capability: optional(t.Spec.Capability), State: t.State,
+		CreatedAt: instant(t.CreatedAt), StartedAt: instant(t.StartedAt), CompletedAt: instant(t.CompletedAt),
+		ExpiresAt: instant(t.ExpiresAt), LastProgressAt: instant(t.LastProgressAt), Result: t.Result, Error: t.Error,
+	}
+	if len(s.Result) == 0 {
+		s.Result = jsontext.Value("null")
+	}
+	return s
+}
+
+func listTasks(ctx context.Context, link Link, in tasksArgs) (any, error) {
+	limit := 20
+	if in.Limit != nil {
+		limit = max(*in.Limit, 0)
+	}
+	q := TaskQuery{}
+	if in.Scope != "all" {
+		q.Owner = link.Self().ID
+	}
+	all, err := link.ListTasks(ctx, q)
+	if err != nil {
+		return refusal("list failed: %v", err)
+	}
+	summaries := []taskSummary{}
+	for _, t := range all {
+		if in.State != "all" && t.State.Terminal() || len(summaries) == limit {
+			continue
+		}
+		summaries = append(summaries, summarize(t))
+	}
+	return summaries, nil
+}
+
+func oneTask(ctx context.Context, link Link, in tasksArgs, with func(*Task) (any, error)) (any, error) {
+	if in.Task == "" {
+		return refusal("%s requires `task_id`", in.Action)
+	}
+	t, err := link.Task(ctx, in.Task)
+	if fault.CodeOf(err) == fault.NotFound {
+		return refusal("task '%s' not found", in.Task)
+	}
+	if err != nil {
+		return refusal("%s failed: %v", in.Action, err)
+	}
+	return with(t)
+}
+
+func waitTask(ctx context.Context, link Link, t *Task, in tasksArgs) (any, error) {
+	timeout, interval := 300.0, 0.1
+	if in.Timeout != nil {
+		timeout = *in.Timeout
+	}
+	if in.PollInterval != nil {
+		interval = *in.PollInterval
+	}
+	deadline := time.NewTimer(duration(timeout))
+	defer deadline.Stop()
+	poll := time.NewTicker(max(duration(interval), time.Millisecond))
+	defer poll.Stop()
+	for !t.State.Terminal() {
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-deadline.C:
+			return refusal("task '%s' did not complete within %ss", t.ID, strconv.FormatFloat(timeout, 'g', -1, 64))
+		case <-poll.C:
+		}
+		next, err := link.Task(ctx, t.ID)
+		if err != nil {
+			return refusal("task '%s' not found", t.ID)
+		}
+		t = next
+	}
+	return summarize(t), nil
+}
+
+func cancelTask(ctx context.Context, link Link, t *Task, reason string) (any, error) {
+	if t.State.Terminal() {
+		return refusal("task '%s' is already %s", t.ID, t.State)
+	}
+	if t.Channel == "" {
+		return refusal("task '%s' has no associated channel to cancel it in", t.ID)
+	}
+	b := &jsonbuf.Buffer{}
+	data, err := b.Open('{').Key("task_id").String(t.ID).Key("reason").String(reason).Close('}').Result()
+	if err == nil {
+		_, err = link.Post(ctx, &envelope.Envelope{
+			Channel: t.Channel, Sender: link.Self().ID, Type: envelope.TypeTaskCancelRequest,
+			Audience: []string{t.Owner}, Task: t.ID, Priority: envelope.Normal, Data: data,
+		})
+	}
+	if err != nil {
+		return refusal("cancel failed: %v", err)
+	}
+	return "cancel_request posted to " + t.Owner + " for task " + t.ID, nil
+}

@@ -1,0 +1,295 @@
+package client
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"maps"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"github.com/parley-hub/parley/dialect/ag2/wire"
+	"github.com/parley-hub/parley/fault"
+)
+
+// Options of a client. The zero value of each field is a sensible one.
+type Options struct {
+	HTTP   *http.Client // for the handshake; nil: http.DefaultClient
+	Header http.Header  // for the handshake
+	Log    *slog.Logger // nil: slog.Default()
+
+	// Timeout bounds each call whose context has no deadline; 0: 35 s.
+	Timeout time.Duration
+	// Backoff is the first wait before connecting again, doubled up to
+	// MaxBackoff; 0: 100 ms and 5 s.
+	Backoff    time.Duration
+	MaxBackoff time.Duration
+	// Ping is how often the connection is tried, and how long that may take;
+	// 0: 20 s.
+	Ping time.Duration
+	// Deliveries is how many may wait to be received by one identity; 0: 4,096.
+	// What is over it comes again when there is room.
+	Deliveries int
+}
+
+func (o Options) withDefaults() Options {
+	if o.Log == nil {
+		o.Log = slog.Default()
+	}
+	setDefault(&o.Timeout, 35*time.Second)
+	setDefault(&o.Backoff, 100*time.Millisecond)
+	setDefault(&o.MaxBackoff, 5*time.Second)
+	setDefault(&o.Ping, 20*time.Second)
+	setDefault(&o.Deliveries, 4096)
+	return o
+}
+
+func setDefault[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}
+
+// Client is a connection to a hub that comes back when it is lost. Safe for
+// concurrent use.
+type Client struct {
+	url  string
+	opts Options
+
+	ctx  context.Context
+	stop context.CancelFunc
+	done sync.WaitGroup
+
+	// greeting keeps hellos in the order in which their answers are expected.
+	greeting sync.Mutex
+
+	mu         sync.Mutex
+	conn       *websocket.Conn // nil while there is none
+	calls      map[string]*call
+	asked      uint64   // calls so far
+	hellos     []*hello // sent and not answered, in order
+	identities map[string]*Identity
+	reconnects int
+}
+
+var errGone = fault.New(fault.Unavailable, "the client is closed")
+
+// Dial connects to a hub, such as ws://127.0.0.1:7440. It fails if that fails
+// at once; later it connects again by itself until Close.
+func Dial(ctx context.Context, url string, o Options) (*Client, error) {
+	c := &Client{url: url, opts: o.withDefaults(), calls: map[string]*call{}, identities: map[string]*Identity{}}
+	c.ctx, c.stop = context.WithCancel(context.Background())
+	conn, err := c.dial(ctx)
+	if err != nil {
+		c.stop()
+		return nil, err
+	}
+	c.connected(conn)
+	c.done.Go(func() { c.run(conn) })
+	return c, nil
+}
+
+// Close ends the connection. Identities stay registered; calls in flight fail.
+func (c *Client) Close() error {
+	c.mu.Lock()
+	conn := c.conn
+	c.mu.Unlock()
+	c.stop()
+	if conn != nil {
+		_ = conn.Close(websocket.StatusNormalClosure, "")
+	}
+	c.done.Wait()
+	return nil
+}
+
+// Reconnects is how often the connection was lost and made again.
+func (c *Client) Reconnects() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.reconnects
+}
+
+func (c *Client) dial(ctx context.Context) (*websocket.Conn, error) {
+	conn, _, err := websocket.Dial(ctx, c.url, &websocket.DialOptions{HTTPClient: c.opts.HTTP, HTTPHeader: c.opts.Header}) //nolint:bodyclose // the library closes it
+	if err != nil {
+		return nil, fault.Wrap(fault.Unavailable, err, "no connection to %s: %v", c.url, err)
+	}
+	conn.SetReadLimit(wire.MaxFrame + 1)
+	return conn, nil
+}
+
+// run serves a connection, and the ones that follow it, until Close.
+func (c *Client) run(conn *websocket.Conn) {
+	for {
+		err := c.serve(conn)
+		c.disconnected(err)
+		if conn = c.redial(); conn == nil {
+			c.abandon()
+			return
+		}
+		c.mu.Lock()
+		c.reconnects++
+		c.mu.Unlock()
+		c.connected(conn)
+	}
+}
+
+// redial connects again, waiting longer each time; nil after Close.
+func (c *Client) redial() *websocket.Conn {
+	for wait := c.opts.Backoff; c.ctx.Err() == nil; wait = min(2*wait, c.opts.MaxBackoff) {
+		// Not all clients of a hub that comes back should knock at once.
+		jitter := time.Duration(rand.Int64N(int64(wait)/2 + 1))
+		select {
+		case <-time.After(wait/2 + jitter):
+		case <-c.ctx.Done():
+			return nil
+		}
+		ctx, cancel := context.WithTimeout(c.ctx, c.opts.Timeout)
+		conn, err := c.dial(ctx)
+		cancel()
+		if err == nil {
+			return conn
+		}
+		c.opts.Log.Info("hub is not reachable, trying again", "url", c.url, "error", err)
+	}
+	return nil
+}
+
+// serve reads frames until the connection ends.
+func (c *Client) serve(conn *websocket.Conn) error {
+	ctx, cancel := context.WithCancel(c.ctx)
+	defer cancel()
+	c.done.Go(func() { c.keepAlive(ctx, conn) })
+	defer func() { _ = conn.CloseNow() }()
+	for {
+		_, data, err := conn.Read(ctx)
+		if err != nil {
+			return err
+		}
+		frame, err := wire.Decode(data)
+		if err != nil {
+			c.opts.Log.Warn("frame dropped", "error", err)
+			continue
+		}
+		c.handle(frame)
+	}
+}
+
+// keepAlive notices a peer that is gone without a word.
+func (c *Client) keepAlive(ctx context.Context, conn *websocket.Conn) {
+	ticker := time.NewTicker(c.opts.Ping)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+			pong, cancel := context.WithTimeout(ctx, c.opts.Ping)
+			err := conn.Ping(pong)
+			cancel()
+			if err != nil {
+				_ = conn.CloseNow()
+				return
+			}
+		}
+	}
+}
+
+func (c *Client) handle(frame wire.Frame) {
+	switch f := frame.(type) {
+	case *wire.Response:
+		c.answered(f)
+	case *wire.Notify:
+		c.notified(f)
+	case *wire.Welcome:
+		c.greeted(nil)
+	case *wire.Refusal:
+		c.greeted(wire.ErrorOf(f.Code, f.Message))
+	}
+}
+
+func (c *Client) notified(n *wire.Notify) {
+	e, err := wire.DecodeEnvelope(n.Envelope)
+	if err != nil {
+		c.opts.Log.Warn("delivery dropped", "error", err)
+		return
+	}
+	c.mu.Lock()
+	i := c.identities[n.Recipient]
+	c.mu.Unlock()
+	if i != nil {
+		i.deliver(e)
+	}
+}
+
+// write sends a frame; what fails is noticed by the reader.
+func (c *Client) write(conn *websocket.Conn, frame []byte) {
+	ctx, cancel := context.WithTimeout(c.ctx, c.opts.Timeout)
+	defer cancel()
+	if err := conn.Write(ctx, websocket.MessageText, frame); err != nil {
+		_ = conn.CloseNow()
+	}
+}
+
+// connected says hello for every identity, and sends what waits.
+func (c *Client) connected(conn *websocket.Conn) {
+	c.greeting.Lock()
+	defer c.greeting.Unlock()
+	c.mu.Lock()
+	c.conn = conn
+	var frames [][]byte
+	for _, i := range c.identities {
+		h := &hello{identity: i, again: true}
+		c.hellos = append(c.hellos, h)
+		frames = append(frames, i.helloFrame(""))
+	}
+	waiting := slices.SortedFunc(maps.Values(c.calls), func(a, b *call) int { return cmp.Compare(a.number, b.number) })
+	for _, call := range waiting {
+		call.sent = true
+		frames = append(frames, call.frame)
+	}
+	c.mu.Unlock()
+	for _, frame := range frames {
+		c.write(conn, frame)
+	}
+}
+
+// disconnected fails what cannot be sent again.
+func (c *Client) disconnected(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.conn = nil
+	lost := fault.Wrap(fault.Unavailable, err, "the connection was lost; whether the hub did this is not known: %v", err)
+	for id, call := range c.calls {
+		if call.sent && !call.again {
+			delete(c.calls, id)
+			call.end(nil, lost)
+		}
+	}
+	for _, h := range c.hellos {
+		h.end(lost)
+	}
+	c.hellos = nil
+	if c.ctx.Err() == nil {
+		c.opts.Log.Info("connection lost", "url", c.url, "error", err)
+	}
+}
+
+// abandon fails everything after Close.
+func (c *Client) abandon() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for id, call := range c.calls {
+		delete(c.calls, id)
+		call.end(nil, errGone)
+	}
+	for _, i := range c.identities {
+		i.fail(errGone)
+	}
+}

@@ -1,0 +1,149 @@
+package client
+
+import (
+	"context"
+
+	"github.com/parley-hub/parley/agent"
+	"github.com/parley-hub/parley/dialect/ag2/wire"
+	"github.com/parley-hub/parley/envelope"
+)
+
+// deliver takes a delivery. One that waits or is being worked on is not taken
+// twice; one that was acknowledged is acknowledged again.
+func (i *Identity) deliver(e *envelope.Envelope) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	close(i.moved)
+	i.moved = make(chan struct{})
+	switch {
+	case i.err != nil || i.busy[e.ID]:
+		return
+	case i.recent.has(e.ID):
+		go i.receipt(e, wire.Ack, "")
+		return
+	case len(i.queue) >= i.client.opts.Deliveries:
+		i.lost = true
+		return
+	}
+	i.busy[e.ID] = true
+	i.queue = append(i.queue, e)
+	i.signal()
+}
+
+func (i *Identity) signal() {
+	select {
+	case i.arrived <- struct{}{}:
+	default:
+	}
+}
+
+// fail ends the identity: Receive returns the error.
+func (i *Identity) fail(err error) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.err == nil {
+		i.err = err
+	}
+	i.signal()
+}
+
+// Receive waits for the next delivery. Those of one channel come in the order
+// of its log. After a reconnect what was not acknowledged comes again.
+func (i *Identity) Receive(ctx context.Context) (*agent.Delivery, error) {
+	for {
+		e, err := i.pop()
+		if err != nil {
+			return nil, err
+		}
+		if e != nil {
+			return &agent.Delivery{
+				Envelope: e,
+				Ack:      func(context.Context) error { return i.acknowledge(e, wire.Ack, "") },
+				Nack:     func(_ context.Context, reason string) error { return i.acknowledge(e, wire.Nack, reason) },
+			}, nil
+		}
+		select {
+		case <-i.arrived:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+func (i *Identity) pop() (*envelope.Envelope, error) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if len(i.queue) > 0 {
+		e := i.queue[0]
+		i.queue = i.queue[1:]
+		if len(i.queue) > 0 {
+			i.signal()
+		}
+		return e, nil
+	}
+	if i.err != nil {
+		i.signal() // for whoever else waits
+		return nil, i.err
+	}
+	if i.lost {
+		i.lost = false
+		h := &hello{identity: i, again: true}
+		i.client.done.Go(func() { _ = i.client.greet(h, "") })
+	}
+	return nil, nil
+}
+
+// acknowledge ends a delivery. Without a connection it is remembered, and told
+// when the hub delivers again.
+func (i *Identity) acknowledge(e *envelope.Envelope, status, reason string) error {
+	i.mu.Lock()
+	delete(i.busy, e.ID)
+	if status == wire.Ack {
+		i.recent.add(e.ID)
+	}
+	i.mu.Unlock()
+	i.receipt(e, status, reason)
+	return nil
+}
+
+func (i *Identity) receipt(e *envelope.Envelope, status, reason string) {
+	c := i.client
+	c.mu.Lock()
+	conn := c.conn
+	c.mu.Unlock()
+	if conn == nil {
+		return
+	}
+	c.write(conn, wire.AppendReceipt(nil, &wire.Receipt{
+		Envelope: e.ID, Status: status, Recipient: i.id, Channel: e.Channel, Reason: reason,
+	}))
+}
+
+// recent is a set of the last ids added, bounded.
+type recent struct {
+	ids   map[string]bool
+	order []string
+	next  int
+}
+
+// keepRecent is how many acknowledged envelopes are remembered.
+const keepRecent = 8192
+
+func (r *recent) has(id string) bool { return r.ids[id] }
+
+func (r *recent) add(id string) {
+	if r.ids == nil {
+		r.ids = map[string]bool{}
+	}
+	if r.ids[id] {
+		return
+	}
+	r.ids[id] = true
+	if len(r.order) < keepRecent {
+		r.order = append(r.order, id)
+		return
+	}
+	delete(r.ids, r.order[r.next])
+	r.order[r.next] = id
+	r.next = (r.next + 1) % keepRecent
+}

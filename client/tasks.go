@@ -1,0 +1,128 @@
+package client
+
+import (
+	"context"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/parley-hub/parley/agent"
+	"github.com/parley-hub/parley/dialect/ag2/wire"
+	"github.com/parley-hub/parley/identity"
+)
+
+// Task returns what the hub knows of a task.
+func (i *Identity) Task(ctx context.Context, id string) (*agent.Task, error) {
+	var t wire.Task
+	if err := i.client.fetch(ctx, wire.GetTask, wire.ByTask{Task: id}, &t); err != nil {
+		return nil, err
+	}
+	return readTask(&t), nil
+}
+
+// ListTasks lists tasks.
+func (i *Identity) ListTasks(ctx context.Context, q agent.TaskQuery) ([]*agent.Task, error) {
+	params := wire.ListTasksParams{Owner: q.Owner, Channel: q.Channel, State: string(q.State)}
+	if q.Limit > 0 {
+		limit := int64(q.Limit)
+		params.Limit = &limit
+	}
+	var list []*wire.Task
+	if err := i.client.fetch(ctx, wire.ListTasks, params, &list); err != nil {
+		return nil, err
+	}
+	tasks := make([]*agent.Task, len(list))
+	for n, t := range list {
+		tasks[n] = readTask(t)
+	}
+	return tasks, nil
+}
+
+// ObserveTask tells the hub of a task; without an owner it is the identity's.
+func (i *Identity) ObserveTask(ctx context.Context, t *agent.Task) error {
+	owner := t.Owner
+	if owner == "" {
+		owner = i.id
+	}
+	told := &wire.Task{
+		ID: t.ID, Owner: owner, State: string(t.State), CreatedAt: t.CreatedAt,
+		Spec:      wire.TaskSpec{Title: t.Spec.Title, Description: t.Spec.Description, Payload: t.Spec.Payload, Capability: optional(t.Spec.Capability)},
+		StartedAt: instant(t.StartedAt), CompletedAt: instant(t.CompletedAt), ExpiresAt: instant(t.ExpiresAt), LastProgressAt: instant(t.LastProgressAt),
+		Progress: t.Progress, Result: t.Result, Error: t.Error, Channel: optional(t.Channel),
+	}
+	if t.State == "" {
+		told.State = wire.TaskCreated
+	}
+	return i.client.fetch(ctx, wire.ObserveTask, wire.ObserveTaskParams{Metadata: told}, nil)
+}
+
+// UpdateTask changes a task.
+func (i *Identity) UpdateTask(ctx context.Context, u agent.TaskUpdate) error {
+	return i.client.fetch(ctx, wire.UpdateTask, wire.UpdateTaskParams{
+		Task: u.ID, State: string(u.State), Progress: u.Progress, Result: u.Result, Error: u.Error,
+	}, nil)
+}
+
+// RecordObservation counts the end of a task in the identity's track record.
+func (i *Identity) RecordObservation(ctx context.Context, o agent.Observation) error {
+	params := wire.ObservationParams{Owner: i.id, Capability: o.Capability, Outcome: identity.Outcome(o.Outcome), Task: o.TaskID}
+	if o.Latency > 0 {
+		ms := o.Latency.Milliseconds()
+		params.LatencyMS = &ms
+	}
+	return i.client.fetch(ctx, wire.RecordObservation, params, nil)
+}
+
+// FireTaskEvent tells the hub's listeners of something about a task.
+func (i *Identity) FireTaskEvent(ctx context.Context, taskID, kind string, payload []byte) error {
+	return i.client.fetch(ctx, wire.FireTaskEvent, wire.TaskEventParams{Task: taskID, Kind: kind, Payload: payload}, nil)
+}
+
+// Checkpoint keeps one JSON object for a task, of which the last counts.
+func (i *Identity) Checkpoint(ctx context.Context, taskID string, state []byte) error {
+	return i.client.fetch(ctx, wire.CheckpointTask, wire.CheckpointParams{Task: taskID, State: state}, nil)
+}
+
+// ReadCheckpoint returns a task's checkpoint, or nil.
+func (i *Identity) ReadCheckpoint(ctx context.Context, taskID string) ([]byte, error) {
+	return i.client.ask(ctx, wire.ReadTaskCheckpoint, wire.ByTask{Task: taskID}, nil)
+}
+
+func readTask(t *wire.Task) *agent.Task {
+	return &agent.Task{
+		ID: t.ID, Owner: t.Owner, State: agent.TaskState(t.State), CreatedAt: t.CreatedAt,
+		Spec:      agent.TaskSpec{Title: t.Spec.Title, Description: t.Spec.Description, Payload: t.Spec.Payload, Capability: deref(t.Spec.Capability)},
+		StartedAt: at(t.StartedAt), CompletedAt: at(t.CompletedAt), ExpiresAt: at(t.ExpiresAt), LastProgressAt: at(t.LastProgressAt),
+		Progress: t.Progress, Result: value(t.Result), Error: t.Error, Channel: deref(t.Channel),
+	}
+}
+
+func value(raw jsontext.Value) []byte {
+	if raw.Kind() == 'n' {
+		return nil
+	}
+	return raw
+}
+
+func optional(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
+
+func instant(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	return &t
+}
+
+func at(t *time.Time) time.Time {
+	if t == nil {
+		return time.Time{}
+	}
+	return *t
+}
+
+var _ agent.Link = (*Identity)(nil)

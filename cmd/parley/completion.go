@@ -1,0 +1,25 @@
+package main
+
+import "github.com/spf13/cobra"
+
+func (a *app) completion() *cobra.Command {
+	return &cobra.Command{
+		Use:   "completion bash|zsh|fish",
+		Short: "Print a script that completes commands in a shell",
+		Example: `  source <(parley completion bash)
+  parley completion zsh > "${fpath[1]}/_parley"
+  parley completion fish > ~/.config/fish/completions/parley.fish`,
+		ValidArgs: []string{"bash", "zsh", "fish"},
+		Args:      cobra.MatchAll(cobra.ExactArgs(1), cobra.OnlyValidArgs),
+		RunE: func(c *cobra.Command, args []string) error {
+			switch args[0] {
+			case "bash":
+				return c.Root().GenBashCompletionV2(a.out, true)
+			case "zsh":
+				return c.Root().GenZshCompletion(a.out)
+			default:
+				return c.Root().GenFishCompletion(a.out, true)
+			}
+		},
+	}
+}

@@ -1,0 +1,187 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/parley-hub/parley/server/access"
+	"github.com/parley-hub/parley/server/config"
+	"github.com/parley-hub/parley/server/folder"
+)
+
+// keyStore is what the commands need: a running hub, or the folder itself.
+type keyStore interface {
+	Add(ctx context.Context, role access.Role, agent string) (token string, key access.Key, err error)
+	List(ctx context.Context) ([]access.Key, error)
+	Revoke(ctx context.Context, id string) (access.Key, error)
+}
+
+func (a *app) keys() *cobra.Command {
+	c := group("keys", "Add, list and revoke the access keys of a hub",
+		a.keysAdd(), a.keysList(), a.keysRevoke())
+	c.Long = `Add, list and revoke the access keys of a hub.
+
+If a hub runs on the data folder it is asked, as an operator: with the token in
+PARLEY_TOKEN, or without one until the first key exists. If none runs, the
+folder is changed directly. --hub asks a hub elsewhere.`
+	return c
+}
+
+// withKeys gives a command the flags that find a hub, and runs it with the
+// hub's keys.
+func (a *app) withKeys(c *cobra.Command, fn func(ctx context.Context, keys keyStore, args []string) error) *cobra.Command {
+	var hub string
+	flags := addSettings(c, func(key config.Key) bool { return key.Name == "data.dir" })
+	c.Flags().StringVar(&hub, "hub", "", "`URL` of the hub to ask, instead of the data folder")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		keys, release, err := a.findKeys(hub, flags)
+		if err != nil {
+			return err
+		}
+		return errors.Join(fn(c.Context(), keys, args), release())
+	}
+	return c
+}
+
+func (a *app) findKeys(hub string, flags *settingsFlags) (keyStore, func() error, error) {
+	nothing := func() error { return nil }
+	token := lookup(a.environ, "PARLEY_TOKEN")
+	if hub == "" {
+		hub = lookup(a.environ, "PARLEY_HUB")
+	}
+	if hub != "" {
+		client, err := newHubClient(hub, token, false)
+		return client, nothing, err
+	}
+	settings, err := flags.load(a.environ)
+	if err != nil {
+		return nil, nil, err
+	}
+	held, err := folder.Hold(settings.Data.Dir)
+	var taken *folder.HeldError
+	if errors.As(err, &taken) && taken.Holder.URL != "" {
+		// The folder's own hub on this machine: its certificate need not
+		// bear the address it listens on.
+		client, err := newHubClient(taken.Holder.URL, token, true)
+		return client, nothing, err
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	keys, err := access.OpenKeys(settings.Data.Dir)
+	if err != nil {
+		return nil, nil, errors.Join(err, held.Release())
+	}
+	return folderKeys{keys}, held.Release, nil
+}
+
+// folderKeys are the keys of a folder that no hub uses.
+type folderKeys struct{ keys *access.Keys }
+
+func (f folderKeys) Add(_ context.Context, role access.Role, agent string) (string, access.Key, error) {
+	return f.keys.Add(role, agent)
+}
+func (f folderKeys) List(context.Context) ([]access.Key, error) { return f.keys.List(), nil }
+
+func (f folderKeys) Revoke(_ context.Context, id string) (access.Key, error) {
+	return f.keys.Revoke(id)
+}
+
+func (a *app) keysAdd() *cobra.Command {
+	var agent, role string
+	c := a.withKeys(&cobra.Command{
+		Use:   "add --agent NAME | --role operator|reader",
+		Short: "Make a key and print its token, this once",
+		Example: `  parley keys add --role operator
+  parley keys add --agent alice`,
+		Args: cobra.NoArgs,
+	}, func(ctx context.Context, keys keyStore, _ []string) error {
+		wanted := access.Role(role)
+		switch {
+		case agent != "":
+			wanted = access.Agent
+		case wanted != access.Operator && wanted != access.Reader:
+			return usageError("--role %s: the role is operator or reader; a key for an agent is made with --agent NAME", role)
+		}
+		token, key, err := keys.Add(ctx, wanted, agent)
+		if err != nil {
+			return err
+		}
+		data := struct {
+			access.Key
+			Token string `json:"token"`
+		}{key, token}
+		return a.print(data, func(w io.Writer) error {
+			_, err := fmt.Fprintf(w, "key    %s (%s)\ntoken  %s\n\nThe token is shown this once. %s\n", key.ID, describe(key), token, useOf(key))
+			return err
+		})
+	})
+	c.Flags().StringVar(&agent, "agent", "", "the key proves the identity of the agent with this name")
+	c.Flags().StringVar(&role, "role", "", "the key makes its holder operator or reader")
+	c.MarkFlagsOneRequired("agent", "role")
+	c.MarkFlagsMutuallyExclusive("agent", "role")
+	return c
+}
+
+func useOf(key access.Key) string {
+	if key.Role == access.Agent {
+		return "AG2 clients give it as the token of the scheme api_key."
+	}
+	return "Commands take it from PARLEY_TOKEN, HTTP clients send it as Authorization: Bearer."
+}
+
+func describe(key access.Key) string {
+	if key.Role == access.Agent {
+		return "agent " + key.Agent
+	}
+	return key.Role.String()
+}
+
+func (a *app) keysList() *cobra.Command {
+	return a.withKeys(&cobra.Command{
+		Use:     "list",
+		Short:   "List the keys, without their tokens",
+		Example: "  parley keys list",
+		Args:    cobra.NoArgs,
+	}, func(ctx context.Context, keys keyStore, _ []string) error {
+		list, err := keys.List(ctx)
+		if err != nil {
+			return err
+		}
+		return a.print(map[string]any{"keys": list}, func(w io.Writer) error {
+			if len(list) == 0 {
+				_, err := fmt.Fprintln(w, "There are no keys. Make one with parley keys add.")
+				return err
+			}
+			return table(w, func(w io.Writer) {
+				fmt.Fprintln(w, "KEY\tFOR\tCREATED")
+				for _, key := range list {
+					fmt.Fprintf(w, "%s\t%s\t%s\n", key.ID, describe(key), key.Created.Format(time.RFC3339))
+				}
+			})
+		})
+	})
+}
+
+func (a *app) keysRevoke() *cobra.Command {
+	return a.withKeys(&cobra.Command{
+		Use:     "revoke KEY",
+		Short:   "Revoke a key: its token is worth nothing from then on",
+		Example: "  parley keys revoke 1f0c3a9b2d4e",
+		Args:    cobra.ExactArgs(1),
+	}, func(ctx context.Context, keys keyStore, args []string) error {
+		key, err := keys.Revoke(ctx, args[0])
+		if err != nil {
+			return err
+		}
+		return a.print(key, func(w io.Writer) error {
+			_, err := fmt.Fprintf(w, "revoked %s (%s)\n", key.ID, describe(key))
+			return err
+		})
+	})
+}

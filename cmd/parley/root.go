@@ -1,0 +1,34 @@
+package main
+
+import "github.com/spf13/cobra"
+
+// root is the tree of commands.
+func (a *app) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "parley",
+		Short: "One durable hub where AI agents, whatever framework they were written in, hold conversations",
+		Long: `Parley is one durable hub where AI agents, whatever framework they were
+written in, and the people who watch over them hold conversations.
+
+Start with:  parley serve`,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		PersistentPreRunE: func(*cobra.Command, []string) error {
+			if err := a.checkOutput(); err != nil {
+				return err
+			}
+			a.begun = true
+			return nil
+		},
+	}
+	root.CompletionOptions.DisableDefaultCmd = true
+	root.PersistentFlags().StringVarP(&a.output, "output", "o", "text", "form of what is printed: text or json")
+	root.AddCommand(
+		a.serve(),
+		a.keys(),
+		a.config(),
+		a.completion(),
+		a.version(),
+	)
+	return root
+}

@@ -1,0 +1,61 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/parley-hub/parley/server/config"
+)
+
+// started is what a hub says of itself when it has started.
+type started struct {
+	Version string `json:"version"`
+	PID     int    `json:"pid"`
+	URL     string `json:"url"`
+	Agents  string `json:"agents,omitempty"` // where AG2 clients connect
+	Listen  string `json:"listen"`
+	Data    string `json:"data"`
+	Keys    int    `json:"keys"`
+	Access  string `json:"access"`
+}
+
+// write is the start-up screen: what runs where, and what to try next.
+func (s started) write(w io.Writer) error {
+	fmt.Fprintf(w, "\n  Parley %s is running (pid %d)\n\n", s.Version, s.PID)
+	line := func(name, value string) {
+		if value != "" {
+			fmt.Fprintf(w, "    %-7s %s\n", name, value)
+		}
+	}
+	line("hub", s.URL)
+	line("agents", s.Agents)
+	line("data", s.Data)
+	line("access", s.Access)
+	fmt.Fprint(w, "\n  Try next:\n")
+	fmt.Fprintf(w, "    curl %s/readyz\n", s.URL)
+	if s.Keys == 0 {
+		fmt.Fprintf(w, "    %s keys add --role operator%s    makes the first key; from then on only its holder is operator\n", program(), s.folder())
+	}
+	fmt.Fprintf(w, "    %s config show    tells every setting and where it comes from\n", program())
+	_, err := fmt.Fprint(w, "\n  Stop with Ctrl+C.\n\n")
+	return err
+}
+
+// folder is the flag that leads another command to the same folder.
+func (s started) folder() string {
+	if s.Data == config.Default().Data.Dir {
+		return ""
+	}
+	return " --data " + s.Data
+}
+
+// program is how the reader called this program, as far as can be told: the
+// go command runs it from a folder of its own.
+func program() string {
+	if path, err := os.Executable(); err == nil && strings.Contains(path, string(os.PathSeparator)+"go-build") {
+		return "go run ./cmd/parley"
+	}
+	return "parley"
+}

@@ -1,0 +1,148 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/parley-hub/parley/journal"
+	"github.com/parley-hub/parley/server"
+	"github.com/parley-hub/parley/server/access"
+	"github.com/parley-hub/parley/server/config"
+	"github.com/parley-hub/parley/server/folder"
+)
+
+func (a *app) serve() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "serve",
+		Short: "Run a hub",
+		Long: `Run a hub on a data folder until it is stopped with Ctrl+C or SIGTERM.
+
+Settings come from a file, the environment and flags; see parley config reference.`,
+		Example: `  parley serve
+  parley serve --data /var/lib/parley --listen 127.0.0.1:0
+  parley serve --set limits.frame=4MiB`,
+		Args: cobra.NoArgs,
+	}
+	flags := addSettings(c, everyKey)
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		settings, err := flags.load(a.environ)
+		if err != nil {
+			return err
+		}
+		log, err := newLog(a.err, settings.Log)
+		if err != nil {
+			return err
+		}
+		ctx, stop := signal.NotifyContext(c.Context(), os.Interrupt, syscall.SIGTERM)
+		defer stop()
+		// A second signal must end the process at once: give it back its
+		// usual effect as soon as the first has been noticed.
+		defer context.AfterFunc(ctx, stop)()
+		return a.runHub(ctx, settings.Config, log)
+	}
+	return c
+}
+
+// runHub opens what a hub needs, from the ground up, serves until ctx ends or
+// the storage fails, and closes it in the other order.
+func (a *app) runHub(ctx context.Context, cfg config.Config, log *slog.Logger) (err error) {
+	held, err := folder.Hold(cfg.Data.Dir)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, held.Release()) }()
+	keys, err := access.OpenKeys(cfg.Data.Dir)
+	if err != nil {
+		return err
+	}
+	engine, err := openJournal(cfg.Data, log)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, closeJournal(engine)) }()
+
+	deps, closeHub, err := compose(ctx, cfg, engine, keys, log)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, closeHub()) }()
+	s, err := server.New(ctx, cfg, deps)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(held.Announce(s.URL()), a.screen(cfg, s, keys, deps.Upgrade != nil)); err != nil {
+		return errors.Join(err, s.Close())
+	}
+	log.Info("listening", "address", s.Addr().String(), "data", cfg.Data.Dir, "pid", os.Getpid())
+
+	serving, fail := context.WithCancelCause(ctx)
+	defer fail(nil)
+	watched := make(chan struct{})
+	go func() {
+		defer close(watched)
+		select {
+		case <-engine.Failed():
+			fail(fmt.Errorf("the journal failed and admits nothing more: %w", engine.Health().Err))
+		case <-serving.Done():
+		}
+	}()
+	err = s.Run(serving)
+	failed := context.Cause(serving)
+	fail(nil)
+	<-watched
+	if ctx.Err() == nil && failed != nil {
+		return errors.Join(failed, err)
+	}
+	log.Info("stopped")
+	return err
+}
+
+func (a *app) screen(cfg config.Config, s *server.Server, keys *access.Keys, agents bool) error {
+	who := "this machine only"
+	switch {
+	case cfg.HTTP.BehindProxy:
+		who = "everyone through the proxy, with a key"
+	case !keys.Claimed():
+		who = "this machine only; until the first key exists, everyone on it is operator"
+	case cfg.TLS.Cert != "":
+		who = "with a key, over TLS"
+	}
+	if cfg.HTTP.Insecure {
+		who += " (--insecure: reachable from outside)"
+	}
+	data := started{
+		Version: thisBuild().Version, PID: os.Getpid(), URL: s.URL(), Listen: s.Addr().String(),
+		Data: cfg.Data.Dir, Keys: keys.Len(), Access: who,
+	}
+	if agents {
+		data.Agents = "ws" + strings.TrimPrefix(s.URL(), "http")
+	}
+	return a.print(data, data.write)
+}
+
+// closeTimeout bounds closing: an engine whose disk hangs must not keep the
+// process, which is the only thing that ends it.
+const closeTimeout = 4 * time.Second
+
+func closeJournal(engine journal.Engine) error {
+	closed := make(chan error, 1)
+	go func() { closed <- engine.Close() }()
+	if engine.Health().State != journal.Broken {
+		return <-closed
+	}
+	select {
+	case err := <-closed:
+		return err
+	case <-time.After(closeTimeout):
+		return errors.New("the failed journal did not close in time; it is left to the next start")
+	}
+}

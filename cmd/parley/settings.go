@@ -1,0 +1,92 @@
+package main
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/parley-hub/parley/server/config"
+)
+
+// settingsFlags are the flags through which a command takes settings.
+type settingsFlags struct {
+	flags *pflag.FlagSet
+	keys  []config.Key
+	file  string
+	set   []string
+}
+
+// addSettings gives a command --config, --set and the flags of the keys for
+// which want is true.
+func addSettings(c *cobra.Command, want func(config.Key) bool) *settingsFlags {
+	s := &settingsFlags{flags: c.Flags()}
+	c.Flags().StringVar(&s.file, "config", "", "configuration file (default "+config.DefaultFile+" in the working folder, if there is one)")
+	c.Flags().StringArrayVar(&s.set, "set", nil, "set any `key=value` of parley config reference; may be repeated")
+	for _, key := range config.Keys {
+		if key.Flag == "" || !want(key) {
+			continue
+		}
+		s.keys = append(s.keys, key)
+		if key.Type() == "bool" {
+			c.Flags().Bool(key.Flag, key.Default == "true", key.Meaning)
+		} else {
+			c.Flags().String(key.Flag, key.Default, key.Meaning)
+		}
+	}
+	return s
+}
+
+func everyKey(config.Key) bool { return true }
+
+// load reads file, environment and flags.
+func (s *settingsFlags) load(environ []string) (*config.Settings, error) {
+	src := config.Sources{Environ: environ, Flags: map[string]string{}, Named: map[string]string{}}
+	var err error
+	if src.File, err = s.fileName(environ); err != nil {
+		return nil, err
+	}
+	for _, pair := range s.set {
+		name, value, ok := strings.Cut(pair, "=")
+		if !ok {
+			return nil, usageError("--set %s: it looks like --set log.level=debug", pair)
+		}
+		src.Flags[name], src.Named[name] = value, "--set"
+	}
+	for _, key := range s.keys {
+		if flag := s.flags.Lookup(key.Flag); flag.Changed {
+			src.Flags[key.Name], src.Named[key.Name] = flag.Value.String(), "--"+key.Flag
+		}
+	}
+	return config.Load(src)
+}
+
+// fileName is the file of --config or PARLEY_CONFIG, which must exist, or the
+// default one if it does.
+func (s *settingsFlags) fileName(environ []string) (string, error) {
+	if s.file != "" {
+		return s.file, nil
+	}
+	if file := lookup(environ, config.EnvPrefix+"CONFIG"); file != "" {
+		return file, nil
+	}
+	_, err := os.Stat(config.DefaultFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	return config.DefaultFile, err
+}
+
+// lookup finds a variable; the last one of a name counts, as for the system.
+func lookup(environ []string, name string) string {
+	value := ""
+	for _, pair := range environ {
+		if v, ok := strings.CutPrefix(pair, name+"="); ok {
+			value = v
+		}
+	}
+	return value
+}

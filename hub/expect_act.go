@@ -1,0 +1,166 @@
+package hub
+
+import (
+	"context"
+	"iter"
+	"slices"
+	"time"
+
+	"github.com/parley-hub/parley/channel"
+	"github.com/parley-hub/parley/envelope"
+	"github.com/parley-hub/parley/internal/jsonbuf"
+)
+
+// typeRemoved tells a channel that a participant may not speak any more.
+const typeRemoved = "ag2.participant.removed"
+
+// action is what a handler does, in the batch that writes down the violation.
+type action func(w *writing, v Violation) error
+
+// actions are the built-in handlers by name. Warning, notifying and notifying
+// the channel are one thing.
+var actions = map[string]action{
+	"audit":          func(*writing, Violation) error { return nil },
+	"notify_channel": (*writing).notify,
+	"notify":         (*writing).notify,
+	"warn":           (*writing).notify,
+	"auto_close":     (*writing).autoClose,
+	"hide":           (*writing).hide,
+	"remove":         (*writing).remove,
+}
+
+// actionOf finds a handler; of those with one name, the one that was given to
+// the hub counts. Nil means that there is none.
+func (h *Hub) actionOf(name string) action {
+	own, known := h.opts.Handlers[name]
+	if !known {
+		return actions[name]
+	}
+	if own == nil {
+		return nil
+	}
+	return func(w *writing, v Violation) error {
+		id := w.ch.id
+		w.then = append(w.then, func() {
+			if err := own.Handle(context.Background(), h, id, v); err != nil {
+				h.log.Error("handler failed", "on_violation", name, "channel_id", id, "error", err)
+			}
+		})
+		return nil
+	}
+}
+
+// notify tells everyone in the channel, the creator too.
+func (w *writing) notify(v Violation) error {
+	b := &jsonbuf.Buffer{}
+	b.Open('{')
+	b.Key("expectation").String(v.Expectation.Name)
+	b.Key("violators").Strings(v.Violators)
+	b.Key("detail").Object(v.Detail)
+	b.Close('}')
+	data, err := b.Result()
+	if err != nil {
+		return err
+	}
+	return w.own(envelope.TypeExpectationViolated, data, w.meta.IDs())
+}
+
+func (w *writing) autoClose(v Violation) error {
+	return w.end(channel.Closed, violatedReason(v))
+}
+
+func violatedReason(v Violation) string { return "expectation_violated:" + v.Expectation.Name }
+
+// hide holds live deliveries back from the violators until they speak again.
+func (w *writing) hide(v Violation) error {
+	for _, agent := range v.Violators {
+		m := w.currentMarks()
+		if !w.meta.Has(agent) || m.hidden(agent) {
+			continue
+		}
+		w.sideNote(sideRecord{Kind: sideHidden, Agent: agent}, nil)
+		w.note("participant_hidden", w.meta, v.Expectation.Name, agent)
+	}
+	return nil
+}
+
+// remove bars the violators from the channel for good, and says so.
+func (w *writing) remove(v Violation) error {
+	for _, agent := range v.Violators {
+		m := w.currentMarks()
+		if !w.meta.Has(agent) || m.removed(agent) {
+			continue
+		}
+		b := &jsonbuf.Buffer{}
+		b.Open('{').Key("agent_id").String(agent).Key("reason").String(violatedReason(v)).Close('}')
+		data, err := b.Result()
+		if err != nil {
+			return err
+		}
+		if err := w.own(typeRemoved, data, nil); err != nil {
+			return err
+		}
+		w.tell(w.meta.IDs())
+		w.sideNote(sideRecord{Kind: sideRemoved, Agent: agent}, nil)
+		w.note("participant_removed", w.meta, violatedReason(v), agent)
+	}
+	return nil
+}
+
+// Evaluator judges the expectations of a name that the hub does not know, or
+// in its place. It changes nothing, and is called with the channel locked.
+type Evaluator interface {
+	Evaluate(x channel.Expectation, c Case) Verdict
+}
+
+// Case is a channel as an evaluator sees it.
+type Case struct {
+	Metadata *channel.Metadata
+	State    channel.State
+	Log      func() iter.Seq2[*envelope.Envelope, error] // from its first envelope
+	Now      time.Time
+}
+
+// Verdict is what an evaluator found.
+type Verdict struct {
+	Violated  bool
+	Violators []string // empty: the channel as a whole
+	Detail    []byte   // a JSON object, or nil
+	// Next is when to look again, if nothing happens in the channel before;
+	// zero is at the next sweep.
+	Next time.Time
+}
+
+// Handler acts on violations under a name that the hub does not know, or in
+// its place. It is called once for each that fires, after the record of it is
+// durable and whatever it then does, and may call the hub.
+type Handler interface {
+	Handle(ctx context.Context, h *Hub, channelID string, v Violation) error
+}
+
+// violatedCustom asks an evaluator that is not ours. One that panics found
+// nothing.
+func (w *writing) violatedCustom(ctx context.Context, r *rule, now time.Time) (v Violation, ok bool) {
+	var verdict Verdict
+	w.hub.hooks.isolated(func() {
+		verdict = r.custom.Evaluate(r.Expectation, Case{
+			Metadata: w.meta, State: w.state, Now: now.UTC(),
+			Log: func() iter.Seq2[*envelope.Envelope, error] { return w.hub.Log(ctx, w.ch.id, 0, 0) },
+		})
+	})
+	next := instantOf(verdict.Next)
+	if next <= instantOf(now) {
+		next = instantOf(now) + 1
+	}
+	if w.custom.IsZero() || next < w.custom {
+		w.custom = next
+	}
+	if !verdict.Violated {
+		return Violation{}, false
+	}
+	found := slices.DeleteFunc(slices.Clone(verdict.Violators), func(agent string) bool { return !r.concerns(w.meta, agent) })
+	if len(found) == 0 && len(verdict.Violators) > 0 {
+		return Violation{}, false
+	}
+	return Violation{Expectation: r.Expectation, Violators: found, Detail: object(verdict.Detail)}, true
+}

@@ -1,0 +1,263 @@
+package hub
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/parley-hub/parley/channel"
+	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/internal/jsonbuf"
+	"github.com/parley-hub/parley/journal"
+)
+
+// Violation is an expectation that was not met.
+type Violation struct {
+	Expectation channel.Expectation
+	Violators   []string // empty: the channel as a whole
+	Detail      []byte   // a JSON object
+}
+
+// bulk bounds one batch of a look: what is left is due at once.
+const (
+	bulkRecords = journal.MaxBatchRecords / 4
+	bulkBytes   = journal.MaxBatchBytes / 4
+)
+
+// look judges one channel whose time has come, and acts on what is due in one
+// batch, which also sets the next look. It returns what to wait for, what then
+// is left to do, and whether the channel is due again at once.
+func (h *Hub) look(ctx context.Context, id string, due []byte, now time.Time) (p *Pending, then []func(), again bool, err error) {
+	if err := h.delivery.await(ctx); err != nil {
+		return nil, nil, false, err
+	}
+	for {
+		ch, err := h.lock(ctx, id)
+		if err != nil {
+			return nil, nil, false, ignoreMissing(err)
+		}
+		if ch.state == nil && !ch.meta.State.Terminal() {
+			ch.mu.Unlock() // it cannot be judged; when it can, it still is due
+			return nil, nil, false, nil
+		}
+		w := h.write(ch)
+		if w.watch.plan != nil && w.watch.plan.custom && ch.last != nil && !ch.last.finished() {
+			basis := ch.last // whoever judges by the log must see all of it
+			ch.mu.Unlock()
+			if _, err := basis.released(ctx); err != nil {
+				return nil, nil, false, err
+			}
+			continue
+		}
+		w.looking = true
+		if current := dueKey(dueExpectation, w.watch.look.Time(), id); string(current) != string(due) {
+			w.stale = append(w.stale, due)
+		}
+		if err = w.judge(ctx, now); err == nil {
+			again = w.nextLook() <= instantOf(now)
+			p, err = w.order(ctx)
+		}
+		if retryFold(err) {
+			h.channels.drop(ch)
+			ch.mu.Unlock()
+			continue
+		}
+		ch.mu.Unlock()
+		return p, w.then, again && w.full, unavailable(err)
+	}
+}
+
+// judge fires what is due, in the order of the list. An end ends the judging.
+func (w *writing) judge(ctx context.Context, now time.Time) error {
+	if w.meta.State.Terminal() || w.watch.plan == nil {
+		return nil
+	}
+	for i := range w.watch.plan.rules {
+		r := &w.watch.plan.rules[i]
+		if r.act == nil {
+			continue
+		}
+		v, ok := w.violated(ctx, r, now)
+		if !ok {
+			continue
+		}
+		for _, agent := range orChannel(v.Violators) {
+			if slices.Contains(w.currentMarks().fired, r.firedKey(agent)) {
+				continue
+			}
+			if w.full = w.bulky(); w.full {
+				return nil
+			}
+			if err := w.fire(r, agent, v); err != nil {
+				return err
+			}
+			if w.meta.State.Terminal() {
+				return nil
+			}
+		}
+	}
+	return nil
+}
+
+// orChannel is whom to fire for: the channel as a whole is "".
+func orChannel(violators []string) []string {
+	if len(violators) == 0 {
+		return []string{""}
+	}
+	return violators
+}
+
+func (w *writing) bulky() bool {
+	records, size := 0, 0
+	for _, list := range [][]journal.Record{w.history, w.side, w.audits} {
+		records += len(list)
+		for i := range list {
+			size += list[i].Size()
+		}
+	}
+	return records >= bulkRecords || size >= bulkBytes
+}
+
+// violated evaluates one expectation.
+func (w *writing) violated(ctx context.Context, r *rule, now time.Time) (Violation, bool) {
+	if r.custom != nil {
+		return w.violatedCustom(ctx, r, now)
+	}
+	if r.measure == nil {
+		return Violation{}, false
+	}
+	at := instantOf(now)
+	var violators []string
+	var since instant
+	violated := false
+	r.measure(w, r, func(agent string, from instant) {
+		if from.plus(r.within) > at {
+			return
+		}
+		violated = true
+		since = from
+		if agent != "" {
+			violators = append(violators, agent)
+		}
+	})
+	if !violated {
+		return Violation{}, false
+	}
+	return Violation{Expectation: r.Expectation, Violators: violators, Detail: r.detail(violators, at-since)}, true
+}
+
+// detail says how long was waited, and how long would have been all right.
+func (r *rule) detail(violators []string, elapsed instant) []byte {
+	b := &jsonbuf.Buffer{}
+	b.Open('{')
+	if r.Name != "reply_within" { // everyone's own time would differ
+		b.Key("elapsed_seconds").Value(seconds(elapsed))
+	}
+	b.Key("threshold_seconds").Value(r.limit)
+	if r.Name == "turn_within" {
+		b.Key("expected_speaker").String(violators[0])
+	}
+	b.Close('}')
+	return b.Bytes
+}
+
+// seconds writes a span of time as a JSON number of seconds, exactly.
+func seconds(i instant) jsontext.Value {
+	whole, rest := int64(i)/int64(time.Second), int64(i)%int64(time.Second)
+	text := strconv.FormatInt(whole, 10)
+	if rest != 0 {
+		fraction := strconv.FormatInt(rest+int64(time.Second), 10)[1:]
+		text += "." + strings.TrimRight(fraction, "0")
+	}
+	return jsontext.Value(text)
+}
+
+// fire writes down that an expectation was violated, and then acts on it.
+func (w *writing) fire(r *rule, agent string, v Violation) error {
+	violators := v.Violators
+	if violators == nil {
+		violators = []string{}
+	}
+	if err := w.audit("expectation_violated", fields{
+		"channel_id": w.ch.id, "expectation": r.Name, "on_violation": r.OnViolation,
+		"params": object(r.Params), "violators": violators, "detail": object(v.Detail),
+	}); err != nil {
+		return err
+	}
+	w.sideNote(sideRecord{Kind: sideFired, Fired: []string{r.firedKey(agent)}}, nil)
+	h, id := w.hub, w.ch.id
+	w.before = append(w.before, func() { h.hooks.each(func(l Listener) { l.ExpectationFired(id, v) }) })
+	return r.act(w, v)
+}
+
+// object is a JSON object's text as it is; none is {}.
+func object(raw []byte) jsontext.Value {
+	if len(raw) == 0 {
+		return jsontext.Value("{}")
+	}
+	return jsontext.Value(raw)
+}
+
+// SweepExpectations looks at the channels whose expectations may be due, and
+// returns how many that were.
+func (h *Hub) SweepExpectations(ctx context.Context) int {
+	now := h.now()
+	n := 0
+	var ordered []looked
+	finish := func() {
+		for _, l := range ordered {
+			h.finishLook(ctx, l)
+		}
+		ordered = ordered[:0]
+	}
+	scan := journal.ScanOptions{Prefix: key(indexDue, dueExpectation, ""), To: dueKey(dueExpectation, now.Add(1), "")}
+	for entry, err := range journal.Index(ctx, h.journal, h.shard(), scan) {
+		if err != nil {
+			h.log.Error("sweep failed", "kind", dueExpectation, "error", err)
+			break
+		}
+		id := lastPart(entry.Key)
+		n++
+		for again := true; again; {
+			var l looked
+			var err error
+			if l.pending, l.then, again, err = h.look(ctx, id, entry.Key, now); err != nil {
+				h.log.Error("sweep could not act", "kind", dueExpectation, "id", id, "error", err)
+				break
+			}
+			ordered = append(ordered, l)
+		}
+		if len(ordered) >= 256 { // many share one sync, and memory stays bounded
+			finish()
+		}
+	}
+	finish()
+	return n
+}
+
+// looked is a look that was ordered.
+type looked struct {
+	pending *Pending
+	then    []func()
+}
+
+// finishLook runs the handlers that are not ours, once what they act on is
+// durable.
+func (h *Hub) finishLook(ctx context.Context, l looked) {
+	if l.pending == nil {
+		return
+	}
+	if _, err := l.pending.Wait(ctx); err != nil {
+		if fault.CodeOf(err) != fault.Unavailable {
+			h.log.Error("sweep was not stored", "kind", dueExpectation, "error", err)
+		}
+		return
+	}
+	for _, call := range l.then {
+		h.hooks.isolated(call)
+	}
+}

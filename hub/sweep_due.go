@@ -1,0 +1,158 @@
+package hub
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/parley-hub/parley/channel"
+	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/journal"
+)
+
+// Timed is an adapter that sets deadlines. It is told of each that comes due,
+// unless the channel has ended before.
+type Timed interface {
+	OnDeadline(m *channel.Metadata, s channel.State, name string, at time.Time) channel.Effects
+}
+
+// deadline is what an adapter wants to be reminded of.
+type deadline struct {
+	name string
+	at   instant
+}
+
+func deadlinesAfter(list []deadline, r sideRecord) []deadline {
+	next := slices.DeleteFunc(slices.Clone(list), func(d deadline) bool { return d.name == r.Name })
+	if r.Due != 0 {
+		next = append(next, deadline{r.Name, instant(r.Due)})
+	}
+	return next
+}
+
+func deadlineKey(d deadline, channelID string) []byte {
+	return dueKey(dueAdapter, d.at.Time(), digest(d.name)+"/"+channelID)
+}
+
+// deadlines sets, moves and removes what an adapter wants to be reminded of.
+func (w *writing) deadlines(list []channel.Deadline) error {
+	for _, d := range list {
+		if limit := w.hub.opts.Limits.Deadlines; !d.At.IsZero() && len(w.currentMarks().due) >= limit {
+			return fault.New(fault.TooLarge, "channel '%s' has %d deadlines, which is the limit (limits.deadlines)", w.ch.id, limit)
+		}
+		w.setDeadline(deadline{d.Name, instantOf(d.At)})
+	}
+	return nil
+}
+
+func (w *writing) setDeadline(d deadline) {
+	current := w.currentMarks().due
+	i := slices.IndexFunc(current, func(old deadline) bool { return old.name == d.name })
+	if i < 0 && d.at.IsZero() || i >= 0 && current[i] == d {
+		return
+	}
+	w.sideNote(sideRecord{Kind: sideDeadline, Name: d.name, Due: int64(d.at)}, func(r *journal.Record) {
+		if i >= 0 {
+			r.Remove = append(r.Remove, deadlineKey(current[i], w.ch.id))
+		}
+		if !d.at.IsZero() {
+			r.Put = append(r.Put, journal.IndexPut{Key: deadlineKey(d, w.ch.id), Value: []byte(d.name)})
+		}
+	})
+}
+
+// dropDeadlines is what the end of a channel removes from the index.
+func (w *writing) dropDeadlines() [][]byte {
+	var keys [][]byte
+	for _, d := range w.currentMarks().due {
+		keys = append(keys, deadlineKey(d, w.ch.id))
+	}
+	return keys
+}
+
+// SweepDeadlines tells adapters of the deadlines that have come, and returns
+// how many that were.
+func (h *Hub) SweepDeadlines(ctx context.Context) (n int) {
+	now := h.now()
+	scan := journal.ScanOptions{Prefix: key(indexDue, dueAdapter, ""), To: dueKey(dueAdapter, now.Add(1), "")}
+	for entry, err := range journal.Index(ctx, h.journal, h.shard(), scan) {
+		if err != nil {
+			h.log.Error("sweep failed", "kind", dueAdapter, "error", err)
+			return n
+		}
+		id, name := lastPart(entry.Key), string(entry.Value)
+		if err := h.remind(ctx, id, name, entry.Key, now); err != nil {
+			h.log.Error("sweep could not act", "kind", dueAdapter, "id", id, "name", name, "error", err)
+			continue
+		}
+		n++
+	}
+	return n
+}
+
+// remind tells a channel's adapter of one deadline, and removes it in the same
+// batch.
+func (h *Hub) remind(ctx context.Context, id, name string, due []byte, now time.Time) error {
+	if err := h.delivery.await(ctx); err != nil {
+		return err
+	}
+	for {
+		ch, err := h.lock(ctx, id)
+		if err != nil {
+			return ignoreMissing(err)
+		}
+		if ch.state == nil && !ch.meta.State.Terminal() {
+			ch.mu.Unlock() // it is told when it can be folded again
+			return nil
+		}
+		w := h.write(ch)
+		err = w.remind(name, due, now)
+		var p *Pending
+		if err == nil {
+			p, err = w.order(ctx)
+		}
+		if retryFold(err) {
+			h.channels.drop(ch)
+			ch.mu.Unlock()
+			continue
+		}
+		ch.mu.Unlock()
+		if err != nil {
+			return unavailable(err)
+		}
+		_, err = p.Wait(ctx)
+		return err
+	}
+}
+
+func (w *writing) remind(name string, due []byte, now time.Time) error {
+	current := w.currentMarks().due
+	i := slices.IndexFunc(current, func(d deadline) bool { return d.name == name })
+	if i < 0 || string(deadlineKey(current[i], w.ch.id)) != string(due) {
+		// Moved or removed since, by a batch that is on its way.
+		w.sideNote(sideRecord{Kind: sideScheduled}, func(r *journal.Record) { r.Remove = append(r.Remove, due) })
+		return nil
+	}
+	at := current[i].at
+	w.setDeadline(deadline{name: name})
+	timed, ok := w.ch.adapter.(Timed)
+	if !ok || w.meta.State.Terminal() {
+		return nil
+	}
+	return w.applyAlone(timed.OnDeadline(w.meta, w.state, name, at.Time()))
+}
+
+// applyAlone puts effects into a batch that began with no envelope. Claims and
+// index entries belong to an envelope, so one must be among the effects.
+func (w *writing) applyAlone(fx channel.Effects) error {
+	for i := range fx.Append {
+		if err := w.draft(&fx.Append[i]); err != nil {
+			return err
+		}
+	}
+	fx.Append = nil
+	if len(w.history) == 0 && len(fx.Claims)+len(fx.Release)+len(fx.Index)+len(fx.Unindex) > 0 {
+		return fault.New(fault.Internal, "the adapter of channel '%s' wants claims or index entries without an envelope to hold them", w.ch.id)
+	}
+	return w.apply(fx)
+}

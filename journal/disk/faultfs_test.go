@@ -1,0 +1,127 @@
+package disk_test
+
+import (
+	"errors"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+var errInjected = errors.New("injected fault")
+
+// faultFS holds, fails and counts what happens to the store's log files.
+type faultFS struct {
+	vfs.FS
+	syncs atomic.Int64 // of log files
+
+	mu        sync.Mutex
+	held      *hold
+	failWrite bool
+	failSync  bool
+	free      atomic.Int64 // reported as available; 0: as the file system says
+}
+
+type hold struct {
+	reached, released chan struct{}
+	reach, release    func()
+}
+
+func (f *faultFS) HoldSync() (<-chan struct{}, func()) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	h := &hold{reached: make(chan struct{}), released: make(chan struct{})}
+	h.reach = sync.OnceFunc(func() { close(h.reached) })
+	h.release = sync.OnceFunc(func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		close(h.released)
+		if f.held == h {
+			f.held = nil
+		}
+	})
+	f.held = h
+	return h.reached, h.release
+}
+
+func (f *faultFS) FailWrite() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.failWrite = true
+}
+
+func (f *faultFS) FailSync() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.failSync = true
+}
+
+func (f *faultFS) sync(do func() error) error {
+	f.syncs.Add(1)
+	for {
+		f.mu.Lock()
+		h := f.held
+		if h == nil {
+			fail := f.failSync
+			f.failSync = false
+			f.mu.Unlock()
+			if fail {
+				return errInjected
+			}
+			return do()
+		}
+		f.mu.Unlock()
+		h.reach()
+		<-h.released
+	}
+}
+
+func (f *faultFS) write() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.failWrite {
+		f.failWrite = false
+		return errInjected
+	}
+	return nil
+}
+
+func (f *faultFS) wrap(name string, file vfs.File, err error) (vfs.File, error) {
+	if err != nil || !strings.HasSuffix(name, ".log") {
+		return file, err
+	}
+	return &faultFile{File: file, fs: f}, nil
+}
+
+func (f *faultFS) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error) {
+	file, err := f.FS.Create(name, c)
+	return f.wrap(name, file, err)
+}
+
+func (f *faultFS) ReuseForWrite(old, name string, c vfs.DiskWriteCategory) (vfs.File, error) {
+	file, err := f.FS.ReuseForWrite(old, name, c)
+	return f.wrap(name, file, err)
+}
+
+func (f *faultFS) GetDiskUsage(path string) (vfs.DiskUsage, error) {
+	if free := f.free.Load(); free != 0 {
+		return vfs.DiskUsage{AvailBytes: uint64(free), TotalBytes: 1 << 40}, nil
+	}
+	return vfs.DiskUsage{AvailBytes: 1 << 39, TotalBytes: 1 << 40}, nil
+}
+
+type faultFile struct {
+	vfs.File
+	fs *faultFS
+}
+
+func (f *faultFile) Write(b []byte) (int, error) {
+	if err := f.fs.write(); err != nil {
+		return 0, err
+	}
+	return f.File.Write(b)
+}
+
+func (f *faultFile) Sync() error     { return f.fs.sync(f.File.Sync) }
+func (f *faultFile) SyncData() error { return f.fs.sync(f.File.SyncData) }

@@ -1,0 +1,89 @@
+package disk
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/parley-hub/parley/journal"
+)
+
+const (
+	lockFile = "LOCK"
+	pidFile  = "PID" // apart from LOCK, because closing any handle of a locked file unlocks it
+)
+
+// InUseError refuses a folder that another process has open.
+type InUseError struct {
+	Dir string
+	PID string // "" when it cannot be told
+}
+
+func (e *InUseError) Error() string {
+	holder := "another process"
+	if e.PID != "" {
+		holder = "process " + e.PID
+	}
+	return fmt.Sprintf("data folder %s is in use by %s", e.Dir, holder)
+}
+
+// lockDir takes the folder for this process.
+func lockDir(fs vfs.FS, dir string) (io.Closer, error) {
+	if err := poisoned(fs, dir); err != nil {
+		return nil, err
+	}
+	lock, err := fs.Lock(fs.PathJoin(dir, lockFile))
+	if err != nil {
+		if os.IsPermission(err) || os.IsNotExist(err) {
+			return nil, err
+		}
+		pid, readErr := readFile(fs, fs.PathJoin(dir, pidFile))
+		if readErr != nil {
+			pid = nil
+		}
+		return nil, &InUseError{Dir: dir, PID: strings.TrimSpace(string(pid))}
+	}
+	f, err := fs.Create(fs.PathJoin(dir, pidFile), "journal-guard")
+	if err == nil {
+		_, err = fmt.Fprintln(f, os.Getpid())
+		if closeErr := f.Close(); err == nil {
+			err = closeErr
+		}
+	}
+	if err != nil {
+		_ = lock.Close()
+		return nil, err
+	}
+	return lock, nil
+}
+
+// poison remembers folders whose engine failed: reopening one in the same
+// process would trust pages that the kernel may have thrown away.
+var poisonedDirs sync.Map
+
+type place struct {
+	fs  vfs.FS
+	dir string
+}
+
+func placeOf(fs vfs.FS, dir string) place {
+	if abs, err := filepath.Abs(dir); err == nil {
+		dir = abs
+	}
+	return place{fs, dir}
+}
+
+func poison(fs vfs.FS, dir string, cause error) { poisonedDirs.LoadOrStore(placeOf(fs, dir), cause) }
+
+func poisoned(fs vfs.FS, dir string) error {
+	if cause, ok := poisonedDirs.Load(placeOf(fs, dir)); ok {
+		return fmt.Errorf("data folder %s failed in this process and is not opened in it again: %w: %w",
+			dir, journal.ErrFailed, cause.(error))
+	}
+	return nil
+}

@@ -1,0 +1,257 @@
+package disk
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/parley-hub/parley/journal"
+	"github.com/parley-hub/parley/journal/internal/follow"
+	"github.com/parley-hub/parley/journal/internal/order"
+)
+
+// headCache bounds the heads that are kept in memory.
+const headCache = 8192
+
+// Open opens a folder, and makes it if there is none. It reads neither logs nor
+// heads.
+func Open(dir string, opts Options) (*Engine, error) {
+	opts = opts.WithDefaults()
+	fs := opts.FS
+	if err := makeDir(fs, dir); err != nil {
+		return nil, fmt.Errorf("data folder %s: %w", dir, err)
+	}
+	lock, err := lockDir(fs, dir)
+	if err != nil {
+		return nil, err
+	}
+	e, err := openLocked(dir, opts)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("data folder %s: %w", dir, err), lock.Close())
+	}
+	e.lock = lock
+	e.start()
+	return e, nil
+}
+
+func openLocked(dir string, opts Options) (*Engine, error) {
+	fs := opts.FS
+	if isNew, err := needsCreating(fs, dir); err != nil {
+		return nil, err
+	} else if isNew {
+		if err := create(dir, opts); err != nil {
+			return nil, err
+		}
+	}
+	if err := checkFormat(fs, dir); err != nil {
+		return nil, err
+	}
+	found, last, err := examine(dir, opts)
+	if err != nil {
+		return nil, err
+	}
+	e := newEngine(dir, opts)
+	e.found = found
+	logger := storeLogger{opts.Logger, func(err error) {
+		e.wedged.Store(true)
+		e.report(err)
+	}}
+	if e.db, err = openStore(fs, dir, opts.pebble(logger, e.events())); err != nil {
+		return nil, err
+	}
+	if err := e.load(last); err != nil {
+		if e.view != nil {
+			e.view.release()
+		}
+		return nil, errors.Join(err, e.db.Close())
+	}
+	return e, nil
+}
+
+// openStore opens Pebble. A panic on damaged bytes becomes an error.
+func openStore(fs vfs.FS, dir string, opts *pebble.Options) (db *pebble.DB, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			db, err = nil, damaged(fmt.Errorf("%v", p), "the store")
+		}
+	}()
+	return pebble.Open(fs.PathJoin(dir, storeDir), opts)
+}
+
+func newEngine(dir string, opts Options) *Engine {
+	return &Engine{
+		opts: opts, dir: dir, bell: follow.NewBell(),
+		heads:   newCache[journal.LogName, order.Head](headCache),
+		lazy:    map[journal.ValueKey]journal.Value{},
+		room:    make(chan struct{}),
+		wake:    make(chan struct{}, 1),
+		dropped: make(chan struct{}, 1),
+		rotated: make(chan struct{}, 1),
+		trouble: make(chan error, 8),
+		tasks:   make(chan func(error)),
+		failed:  make(chan struct{}),
+		stop:    make(chan struct{}),
+		done:    make(chan struct{}),
+	}
+}
+
+// makeDir makes a folder and its parents so that they survive a crash.
+func makeDir(fs vfs.FS, dir string) error {
+	if exists(fs, dir) {
+		return nil
+	}
+	parent := fs.PathDir(dir)
+	if parent != dir {
+		if err := makeDir(fs, parent); err != nil {
+			return err
+		}
+	}
+	if err := fs.MkdirAll(dir, 0o750); err != nil {
+		return err
+	}
+	return syncDir(fs, parent)
+}
+
+// needsCreating tells a folder that is to be made from one that has lost
+// something. FORMAT is written before the store gets its name.
+func needsCreating(fs vfs.FS, dir string) (bool, error) {
+	store := exists(fs, fs.PathJoin(dir, storeDir))
+	format := exists(fs, fs.PathJoin(dir, formatFile))
+	unfinished := exists(fs, fs.PathJoin(dir, storeDir+".new"))
+	switch {
+	case store && !format:
+		return false, damaged(errors.New("it is missing"), "%s", formatFile)
+	case !store && format && !unfinished:
+		return false, damaged(errors.New("it is missing"), "%s", storeDir)
+	}
+	return !store, nil
+}
+
+// create makes an empty store under another name, so that a crash in the middle
+// leaves nothing that looks like one. Pebble is opened twice: the log of a new
+// store's first open has no sync chunks, without which damage in the middle of
+// it looks like its end.
+func create(dir string, opts Options) error {
+	fs := opts.FS
+	unfinished := fs.PathJoin(dir, storeDir+".new")
+	if err := fs.RemoveAll(unfinished); err != nil {
+		return err
+	}
+	if err := fs.MkdirAll(unfinished, 0o750); err != nil {
+		return err
+	}
+	for range 2 {
+		db, err := pebble.Open(unfinished, opts.pebble(storeLogger{opts.Logger, func(error) {}}, nil))
+		if err != nil {
+			return err
+		}
+		b := db.NewBatch()
+		_ = b.Set(keyEpoch, appendNumber(nil, keyEpoch, 1), nil)
+		_ = b.Set(keyIndex, appendNumber(nil, keyIndex, 1), nil)
+		if err := errors.Join(db.Apply(b, pebble.Sync), db.Flush(), db.Close()); err != nil {
+			return err
+		}
+	}
+	if err := createMark(fs, dir, 1, 0); err != nil {
+		return err
+	}
+	if err := writeFile(fs, dir, formatFile, formatText(formatVersion)); err != nil {
+		return err
+	}
+	if err := fs.Rename(unfinished, fs.PathJoin(dir, storeDir)); err != nil {
+		return err
+	}
+	return syncDir(fs, dir)
+}
+
+// load reads what the engine needs to know of its store.
+func (e *Engine) load(last mark) error {
+	e.view = &view{engine: e, snap: e.db.NewSnapshot(), hidden: map[order.ID]struct{}{}}
+	e.view.refs.Store(1)
+	var err error
+	if e.epoch, e.view.offset, err = readPlace(e.view.snap); err != nil {
+		return err
+	}
+	if e.found.Lost {
+		if err := e.newEpoch(last); err != nil {
+			return err
+		}
+	}
+	e.durable.Store(e.view.offset)
+	e.book = order.NewBook(base{e}, 0, journal.ShardPosition{Epoch: e.epoch, Offset: e.view.offset}, 1)
+	e.group = e.newGroup()
+	if e.jobs, err = e.view.loadRemovals(); err != nil {
+		return err
+	}
+	for _, j := range e.jobs {
+		e.book.Resume(j.removal)
+		for _, r := range j.ids {
+			e.view.hidden[r.id] = struct{}{}
+		}
+	}
+	whole, err := e.view.get(keyIndex, func([]byte) error { return nil })
+	if err != nil {
+		return err
+	}
+	if !whole {
+		view, err := e.rebuild()
+		if err != nil {
+			return fmt.Errorf("making the index anew: %w", err)
+		}
+		e.view.release()
+		e.view = view
+		e.found.Reindexed = true
+	}
+	if e.mark, err = openMark(e.opts.FS, e.dir, last); err != nil {
+		return err
+	}
+	return e.mark.write(e.epoch, e.view.offset)
+}
+
+// newEpoch makes positions of what is lost invalid.
+func (e *Engine) newEpoch(last mark) error {
+	e.epoch = max(e.epoch, last.epoch) + 1
+	b := e.db.NewBatch()
+	_ = b.Set(keyEpoch, appendNumber(nil, keyEpoch, e.epoch), nil)
+	return e.write(b, true)
+}
+
+// readPlace reads epoch and last offset.
+func readPlace(r pebble.Reader) (epoch, offset uint64, err error) {
+	value, closer, err := r.Get(keyEpoch)
+	if err != nil {
+		return 0, 0, damaged(err, "the epoch")
+	}
+	epoch, err = decodeNumber(keyEpoch, value)
+	_ = closer.Close()
+	if err != nil {
+		return 0, 0, damaged(err, "the epoch")
+	}
+	it, err := r.NewIter(&pebble.IterOptions{LowerBound: []byte{kindCommit}, UpperBound: []byte{kindCommit + 1}})
+	if err != nil {
+		return 0, 0, err
+	}
+	defer it.Close() //nolint:errcheck // read errors are looked at below
+	if it.Last() {
+		if len(it.Key()) != 9 {
+			return 0, 0, damaged(errKey, "the key %x", it.Key())
+		}
+		offset = offsetOf(it.Key())
+	}
+	if err := it.Error(); err != nil {
+		return 0, 0, damaged(err, "the last commit")
+	}
+	return epoch, offset, nil
+}
+
+// start begins the engine's goroutines; Close waits for them.
+func (e *Engine) start() {
+	e.measureRoom(0)
+	e.helpers.Add(3)
+	go e.keepLoop()
+	go e.markLoop()
+	go e.removeLoop()
+	go e.commitLoop()
+}

@@ -1,0 +1,175 @@
+package disk
+
+import (
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// SEAL is written after a clean close has flushed, and removed before the next
+// open writes. It lists the files of the store: all with their sizes, and with
+// a checksum those that Pebble would read without noticing damage.
+const sealFile = "SEAL"
+
+const sealTitle = "parley journal seal 1"
+
+type seal struct {
+	epoch  uint64
+	offset uint64
+	files  []sealedFile
+}
+
+type sealedFile struct {
+	name string
+	size int64
+	sum  string // in hex, or "-" for a file that has checksums of its own or is not used
+}
+
+// makeSeal looks at a store that nobody has open.
+func makeSeal(fs vfs.FS, store string, epoch, offset uint64) (seal, error) {
+	s := seal{epoch: epoch, offset: offset}
+	names, err := fs.List(store)
+	if err != nil {
+		return s, err
+	}
+	slices.Sort(names)
+	lastLog := ""
+	for _, name := range names {
+		if strings.HasSuffix(name, ".log") {
+			lastLog = name // numbers have six digits or more: see below
+		}
+	}
+	for _, name := range names {
+		if strings.HasSuffix(name, ".log") && len(name) > len(lastLog) {
+			lastLog = name
+		}
+	}
+	for _, name := range names {
+		f, err := sealOne(fs, store, name, lastLog)
+		if err != nil {
+			return s, err
+		}
+		s.files = append(s.files, f)
+	}
+	return s, nil
+}
+
+func sealOne(fs vfs.FS, store, name, lastLog string) (sealedFile, error) {
+	path := fs.PathJoin(store, name)
+	info, err := fs.Stat(path)
+	if err != nil {
+		return sealedFile{}, err
+	}
+	f := sealedFile{name: name, size: info.Size(), sum: "-"}
+	oldLog := strings.HasSuffix(name, ".log") && name != lastLog // flushed: never read again
+	if strings.HasSuffix(name, ".sst") || strings.HasSuffix(name, ".blob") || oldLog || info.IsDir() {
+		return f, nil
+	}
+	f.sum, err = sumFile(fs, path)
+	return f, err
+}
+
+func sumFile(fs vfs.FS, path string) (string, error) {
+	f, err := fs.Open(path)
+	if err != nil {
+		return "", err
+	}
+	sum := crc32.New(castagnoli)
+	_, err = io.Copy(sum, f)
+	return fmt.Sprintf("%08x", sum.Sum32()), errors.Join(err, f.Close())
+}
+
+func (s seal) encode() []byte {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s\nepoch %d\noffset %d\n", sealTitle, s.epoch, s.offset)
+	for _, f := range s.files {
+		fmt.Fprintf(&b, "file %s %d %s\n", f.name, f.size, f.sum)
+	}
+	fmt.Fprintf(&b, "sum %08x\n", crc32.Checksum([]byte(b.String()), castagnoli))
+	return []byte(b.String())
+}
+
+func decodeSeal(data []byte) (seal, error) {
+	var s seal
+	text := string(data)
+	at := strings.LastIndex(text, "sum ")
+	if at < 0 || text[at:] != fmt.Sprintf("sum %08x\n", crc32.Checksum(data[:at], castagnoli)) {
+		return s, errSum
+	}
+	lines := strings.Split(strings.TrimSuffix(text[:at], "\n"), "\n")
+	if len(lines) < 3 || lines[0] != sealTitle {
+		return s, errForm
+	}
+	if _, err := fmt.Sscanf(lines[1]+"\n"+lines[2], "epoch %d\noffset %d", &s.epoch, &s.offset); err != nil {
+		return s, errForm
+	}
+	for _, line := range lines[3:] {
+		var f sealedFile
+		if _, err := fmt.Sscanf(line, "file %s %d %s", &f.name, &f.size, &f.sum); err != nil {
+			return s, errForm
+		}
+		s.files = append(s.files, f)
+	}
+	return s, nil
+}
+
+// readSeal returns nil when there is none.
+func readSeal(fs vfs.FS, dir string) (*seal, error) {
+	path := fs.PathJoin(dir, sealFile)
+	if !exists(fs, path) {
+		return nil, nil
+	}
+	data, err := readFile(fs, path)
+	if err != nil {
+		return nil, damaged(err, "%s", sealFile)
+	}
+	s, err := decodeSeal(data)
+	if err != nil {
+		return nil, damaged(err, "%s", sealFile)
+	}
+	return &s, nil
+}
+
+// verify compares the store with what the seal lists. Every difference is
+// reported by the file's name.
+func (s *seal) verify(fs vfs.FS, store string) error {
+	var all []error
+	listed := map[string]bool{}
+	for _, f := range s.files {
+		listed[f.name] = true
+		path := fs.PathJoin(store, f.name)
+		info, err := fs.Stat(path)
+		switch {
+		case err != nil:
+			all = append(all, damaged(err, "%s", f.name))
+			continue
+		case info.Size() != f.size:
+			all = append(all, damaged(fmt.Errorf("it has %d bytes, %s says %d", info.Size(), sealFile, f.size), "%s", f.name))
+			continue
+		case f.sum == "-":
+			continue
+		}
+		sum, err := sumFile(fs, path)
+		if err == nil && sum != f.sum {
+			err = errSum
+		}
+		if err != nil {
+			all = append(all, damaged(err, "%s", f.name))
+		}
+	}
+	names, err := fs.List(store)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if !listed[name] {
+			all = append(all, damaged(errors.New("it was not there when the store was closed"), "%s", name))
+		}
+	}
+	return errors.Join(all...)
+}
