@@ -1,21 +1,45 @@
 package hub
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/parley-hub/parley/envelope"
+	"github.com/parley-hub/parley/fault"
 	"github.com/parley-hub/parley/journal"
 )
 
 // fields are what an audit record says besides its time and kind.
 type fields map[string]any
 
-// audit counts what this process has written.
+// AuditLine is one record of the audit.
+type AuditLine struct {
+	ID   string // ids grow in the order that records were made
+	At   time.Time
+	Kind string
+	Data []byte // the record: a JSON object with sorted keys
+}
+
+// AuditSink is told each record after it is stored, in an order that may
+// differ from that of the ids. It must return soon; what it fails at is logged.
+type AuditSink interface {
+	Audit(line AuditLine) error
+}
+
+// audit counts what this process has stored, and tells the other sinks.
 type audit struct {
 	bytes atomic.Int64
+	mu    sync.Mutex
+	sinks []AuditSink
 }
 
 // auditRecord makes one line of the audit log: a JSON object with sorted keys.
@@ -25,17 +49,176 @@ func (h *Hub) auditRecord(kind string, f fields) (journal.Record, error) {
 	now := h.now().UTC()
 	id, err := h.minter.Mint(now, "")
 	if err != nil {
-		return journal.Record{}, err
+		return journal.Record{}, unavailable(err)
 	}
 	line := make(map[string]any, len(f)+2)
 	for k, v := range f {
 		line[k] = v
 	}
 	line["at"], line["kind"] = envelope.FormatTime(now), kind
-	data, err := json.Marshal(line, json.Deterministic(true), json.FormatNilSliceAsNull(false), jsontext.EscapeForHTML(false))
+	data, err := auditText(line)
 	if err != nil {
-		return journal.Record{}, err
+		return journal.Record{}, fault.Wrap(fault.Invalid, err, "audit record %q cannot be written: %v", kind, err)
 	}
-	h.audit.bytes.Add(int64(len(data)) + 1)
-	return journal.Record{Data: data, Put: []journal.IndexPut{{Key: key(indexAudit, id), Value: data}}}, nil
+	indexed := data
+	if len(data) > journal.MaxIndexValue {
+		if indexed, err = shortened(line); err != nil {
+			return journal.Record{}, err
+		}
+	}
+	return journal.Record{Data: data, Put: []journal.IndexPut{{Key: key(indexAudit, id), Value: indexed}}}, nil
+}
+
+func auditText(line map[string]any) ([]byte, error) {
+	return json.Marshal(line, json.Deterministic(true), jsontext.AllowInvalidUTF8(true), jsontext.EscapeForHTML(false))
+}
+
+// shortened leaves out of a line what makes it too long to be found by a
+// query; the log keeps all of it.
+func shortened(line map[string]any) ([]byte, error) {
+	short := map[string]any{"truncated": true}
+	for k, v := range line {
+		text, err := auditText(map[string]any{k: v})
+		if err != nil {
+			return nil, err
+		}
+		if len(text) <= 1<<10 {
+			short[k] = v
+		}
+	}
+	return auditText(short)
+}
+
+// stored counts records that have become durable, and tells the sinks.
+func (h *Hub) stored(records ...journal.Record) {
+	h.audit.mu.Lock()
+	defer h.audit.mu.Unlock()
+	for i := range records {
+		h.audit.bytes.Add(int64(len(records[i].Data)) + 1) // and its line's end
+		if len(h.audit.sinks) == 0 {
+			continue
+		}
+		line, err := auditLine(lastPart(records[i].Put[0].Key), records[i].Data)
+		for _, sink := range h.audit.sinks {
+			h.hooks.isolated(func() {
+				if err == nil {
+					err = sink.Audit(line)
+				}
+				if err != nil {
+					h.log.Error("audit sink failed", "id", line.ID, "error", err)
+				}
+			})
+		}
+	}
+}
+
+// storedIn does the same for what a batch wrote to an audit log.
+func (h *Hub) storedIn(b *journal.Batch) {
+	for i := range b.Appends {
+		if b.Appends[i].Log.Family == familyAudit {
+			h.stored(b.Appends[i].Records...)
+		}
+	}
+}
+
+func auditLine(id string, data []byte) (AuditLine, error) {
+	var head struct {
+		At   string `json:"at"`
+		Kind string `json:"kind"`
+	}
+	if err := json.Unmarshal(data, &head); err != nil {
+		return AuditLine{}, fmt.Errorf("audit record %s cannot be read: %w", id, err)
+	}
+	at, err := envelope.ParseTime(head.At)
+	return AuditLine{ID: id, At: at, Kind: head.Kind, Data: data}, err
+}
+
+// AddAuditSink tells one more sink of every record from now on, until remove.
+// The journal's audit stays what it is.
+func (h *Hub) AddAuditSink(sink AuditSink) (remove func()) {
+	h.audit.mu.Lock()
+	defer h.audit.mu.Unlock()
+	mine := &auditSeat{sink}
+	h.audit.sinks = append(slices.Clip(h.audit.sinks), mine)
+	return func() {
+		h.audit.mu.Lock()
+		defer h.audit.mu.Unlock()
+		h.audit.sinks = slices.DeleteFunc(slices.Clone(h.audit.sinks), func(s AuditSink) bool { return s == AuditSink(mine) })
+	}
+}
+
+// auditSeat tells two uses of the same sink apart.
+type auditSeat struct{ AuditSink }
+
+// AuditLines is a sink that writes each record as a line.
+func AuditLines(to io.Writer) AuditSink { return auditLines{to} }
+
+type auditLines struct{ to io.Writer }
+
+func (s auditLines) Audit(line AuditLine) error {
+	_, err := s.to.Write(append(slices.Clip(line.Data), '\n'))
+	return err
+}
+
+// Audit writes a record of a kind of one's own. Its fields must encode as
+// JSON; the time and the kind are set here.
+func (h *Hub) Audit(ctx context.Context, kind string, record map[string]any) error {
+	if kind == "" {
+		return fault.New(fault.Invalid, "an audit record has a kind; any non-empty text is accepted")
+	}
+	return h.auditIn(ctx, directory, kind, record)
+}
+
+// auditIn stores a record that nothing else is stored with.
+func (h *Hub) auditIn(ctx context.Context, p journal.PartitionName, kind string, f fields) error {
+	line, err := h.auditRecord(kind, f)
+	if err != nil {
+		return err
+	}
+	return h.commit(ctx, journal.Batch{Appends: []journal.Append{
+		{Log: p.In(familyAudit, only), Records: []journal.Record{line}},
+	}})
+}
+
+// auditPlace is where what is told of a channel is kept: with the channel, or
+// in the directory if there is none.
+func (h *Hub) auditPlace(ctx context.Context, channelID string) (journal.PartitionName, error) {
+	if channelID == "" || len(channelID) > envelope.IDLength {
+		return directory, nil
+	}
+	if _, err := h.Channel(ctx, channelID); err != nil {
+		if fault.CodeOf(err) == fault.NotFound {
+			return directory, nil
+		}
+		return directory, err
+	}
+	return channelPartition(channelID), nil
+}
+
+// ReportTurnFailure writes down that an agent could not finish a turn. The ids
+// are not checked: whoever reports knows them.
+func (h *Hub) ReportTurnFailure(ctx context.Context, channelID, agent, envelopeID, kind, message string) error {
+	place, err := h.auditPlace(ctx, channelID)
+	if err != nil {
+		return err
+	}
+	err = h.auditIn(ctx, place, "turn_failed", fields{
+		"channel_id": channelID, "agent_id": agent, "envelope_id": envelopeID,
+		"exc_type": kind, "exc_message": message,
+	})
+	if err != nil {
+		return err
+	}
+	h.hooks.each(func(l Listener) { l.TurnFailed(channelID, agent, envelopeID, message) })
+	return nil
+}
+
+// gapOf turns the journal's answer to a position that is gone into the
+// catalogue's.
+func gapOf(err error) error {
+	var gap *journal.GapError
+	if errors.As(err, &gap) {
+		return fault.Wrap(fault.Gap, err, "%v", err)
+	}
+	return unavailable(err)
 }

@@ -7,6 +7,7 @@ package hub
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -61,6 +62,7 @@ func Open(ctx context.Context, j journal.Engine, o Options) (*Hub, error) {
 	}
 	h.judge.Store(&o.Arbiter)
 	h.hooks.init(o.Listeners, h.log)
+	h.audit.sinks = slices.Clone(o.AuditSinks)
 	h.channels.init(o.Limits.LoadedChannels)
 	h.delivery.init(o.Limits.InFlight)
 	if err := h.openMinter(ctx); err != nil {
@@ -115,5 +117,9 @@ func (h *Hub) commit(ctx context.Context, b journal.Batch) error {
 	if err != nil {
 		return unavailable(err)
 	}
-	return unavailable(ticket.Wait(ctx))
+	if err := ticket.Wait(ctx); err != nil {
+		return unavailable(err)
+	}
+	h.storedIn(&b)
+	return nil
 }

@@ -20,7 +20,10 @@ type Options struct {
 	Arbiter Arbiter
 	// Listeners are told what happened, in this order, after the audit.
 	Listeners []Listener
-	// Evaluators and Handlers are added to the built-in expectations.
+	// AuditSinks are told every audit record besides the journal.
+	AuditSinks []AuditSink
+	// Evaluators and Handlers are added to the built-in ones, or take their
+	// place; a nil one switches a name off.
 	Evaluators map[string]Evaluator
 	Handlers   map[string]Handler
 	// Remotes forward to identities of other hubs, by their auth scheme.

@@ -140,7 +140,11 @@ func (h *Hub) storeNew(ctx context.Context, m *member) error {
 		if err != nil {
 			return unavailable(err)
 		}
-		return unavailable(ticket.Wait(ctx))
+		if err := ticket.Wait(ctx); err != nil {
+			return unavailable(err)
+		}
+		h.storedIn(&batch)
+		return nil
 	}
 }
 

@@ -120,6 +120,7 @@ func (w *writing) audit(kind string, f fields) error {
 	record, err := w.hub.auditRecord(kind, f)
 	if err == nil {
 		w.audits = append(w.audits, record)
+		w.before = append(w.before, func() { w.hub.stored(record) })
 	}
 	return err
 }

@@ -1,7 +1,7 @@
 package disk_test
 
 import (
-	"log/slog"
+	"fmt"
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -12,8 +12,6 @@ import (
 	"github.com/parley-hub/parley/journal/disk"
 	"github.com/parley-hub/parley/journal/journaltest"
 )
-
-var dbgLogger *slog.Logger
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
@@ -29,7 +27,7 @@ func openOn(t testing.TB, mem *vfs.MemFS, dir string, opts journaltest.Options) 
 	t.Helper()
 	fs := &faultFS{FS: mem}
 	e, err := disk.Open(dir, disk.Options{
-		Logger: dbgLogger, FS: fs, Now: opts.Now, MaxUnsynced: opts.MaxUnsynced, MemTableSize: 1 << 20, CacheBytes: 1 << 20,
+		FS: fs, Now: opts.Now, MaxUnsynced: opts.MaxUnsynced, MemTableSize: 1 << 20, CacheBytes: 1 << 20,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -59,7 +57,9 @@ func (f *faults) Crash() {
 
 func (f *faults) LoseIndex(t testing.TB) {
 	t.Helper()
-	db, err := pebble.Open(f.dir+"/store", &pebble.Options{FS: f.mem, FormatMajorVersion: pebble.FormatNewest})
+	db, err := pebble.Open(f.dir+"/store", &pebble.Options{
+		FS: f.mem, FormatMajorVersion: pebble.FormatNewest, Logger: quiet{},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,6 +77,15 @@ func (f *faults) LoseIndex(t testing.TB) {
 	if err := f.mem.Remove(f.dir + "/SEAL"); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// quiet is a logger of Pebble's that says nothing.
+type quiet struct{}
+
+func (quiet) Infof(string, ...any)  {}
+func (quiet) Errorf(string, ...any) {}
+func (quiet) Fatalf(format string, args ...any) {
+	panic(fmt.Sprintf(format, args...))
 }
 
 func (f *faults) Reopen(t testing.TB) (journal.Engine, journaltest.Faults) {

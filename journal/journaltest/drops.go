@@ -161,6 +161,7 @@ func dropPartition(t *testing.T, open Open) {
 func dropInterrupted(t *testing.T, open Open) {
 	r := start(t, open, Options{})
 	const n = 2000
+	audit := home.In("audit", "all")
 	fill(r, alpha, n)
 	fill(r, beta, 4)
 	ticket, err := r.DropPartition(r.ctx, home, "audit")
@@ -168,21 +169,13 @@ func dropInterrupted(t *testing.T, open Open) {
 	need(t, ticket.Wait(r.ctx))
 	// Whatever step is under way, the power goes.
 	reached, release := r.HoldSync()
-	if r.Stats().Removals > 0 {
-		// Either a step is held, or the removal ends first.
-		for r.Stats().Removals > 0 {
-			select {
-			case <-reached:
-			default:
-				continue
-			}
-			break
-		}
-	}
+	defer release()
+	r.order(batch(to(audit, "never synced")))
+	r.await(reached, "a sync")
 	r.crash()
-	release()
 	r.gone(alpha, n)
 	r.gone(beta, 4)
+	equal(t, r.texts(audit), nil)
 	recreated := r.commit(batch(to(alpha, "anew")))
 	r.settleRemovals()
 	equal(t, r.texts(alpha), []string{"anew"})
