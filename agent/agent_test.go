@@ -78,6 +78,19 @@ func (w *world) start(link *agenttest.Link, model agent.Model, opts agent.Option
 // settle waits until nobody has anything to do.
 func (w *world) settle() { synctest.Wait() }
 
+// pass lets time go by.
+func (w *world) pass(d time.Duration) {
+	<-time.After(d)
+	w.settle()
+}
+
+// must is for goroutines other than the test's own.
+func (w *world) must(err error) {
+	if err != nil {
+		w.t.Errorf("unexpected error: %v", err)
+	}
+}
+
 // open opens a channel and lets everyone settle.
 func (w *world) open(t *spec.T, link agent.Link, o agent.Opening) *channel.Metadata {
 	t.Helper()
@@ -208,7 +221,7 @@ func ids(names ...string) []string {
 	return list
 }
 
-var minute = time.Minute
+const minute = time.Minute
 
 type agenttestLink = agenttest.Link
 

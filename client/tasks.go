@@ -2,7 +2,6 @@ package client
 
 import (
 	"context"
-	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -45,9 +44,9 @@ func (i *Identity) ObserveTask(ctx context.Context, t *agent.Task) error {
 		owner = i.id
 	}
 	told := &wire.Task{
-		ID: t.ID, Owner: owner, State: string(t.State), CreatedAt: t.CreatedAt,
+		ID: t.ID, Owner: owner, State: string(t.State), CreatedAt: wire.Instant{Time: t.CreatedAt},
 		Spec:      wire.TaskSpec{Title: t.Spec.Title, Description: t.Spec.Description, Payload: t.Spec.Payload, Capability: optional(t.Spec.Capability)},
-		StartedAt: instant(t.StartedAt), CompletedAt: instant(t.CompletedAt), ExpiresAt: instant(t.ExpiresAt), LastProgressAt: instant(t.LastProgressAt),
+		StartedAt: wire.Instant{Time: t.StartedAt}, CompletedAt: wire.Instant{Time: t.CompletedAt}, ExpiresAt: wire.Instant{Time: t.ExpiresAt}, LastProgressAt: wire.Instant{Time: t.LastProgressAt},
 		Progress: t.Progress, Result: t.Result, Error: t.Error, Channel: optional(t.Channel),
 	}
 	if t.State == "" {
@@ -90,9 +89,9 @@ func (i *Identity) ReadCheckpoint(ctx context.Context, taskID string) ([]byte, e
 
 func readTask(t *wire.Task) *agent.Task {
 	return &agent.Task{
-		ID: t.ID, Owner: t.Owner, State: agent.TaskState(t.State), CreatedAt: t.CreatedAt,
+		ID: t.ID, Owner: t.Owner, State: agent.TaskState(t.State), CreatedAt: t.CreatedAt.Time,
 		Spec:      agent.TaskSpec{Title: t.Spec.Title, Description: t.Spec.Description, Payload: t.Spec.Payload, Capability: deref(t.Spec.Capability)},
-		StartedAt: at(t.StartedAt), CompletedAt: at(t.CompletedAt), ExpiresAt: at(t.ExpiresAt), LastProgressAt: at(t.LastProgressAt),
+		StartedAt: t.StartedAt.Time, CompletedAt: t.CompletedAt.Time, ExpiresAt: t.ExpiresAt.Time, LastProgressAt: t.LastProgressAt.Time,
 		Progress: t.Progress, Result: value(t.Result), Error: t.Error, Channel: deref(t.Channel),
 	}
 }
@@ -109,20 +108,6 @@ func optional(s string) *string {
 		return nil
 	}
 	return &s
-}
-
-func instant(t time.Time) *time.Time {
-	if t.IsZero() {
-		return nil
-	}
-	return &t
-}
-
-func at(t *time.Time) time.Time {
-	if t == nil {
-		return time.Time{}
-	}
-	return *t
 }
 
 var _ agent.Link = (*Identity)(nil)

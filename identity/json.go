@@ -13,7 +13,8 @@ import (
 )
 
 // Codec returns the options under which records are written with instants in
-// the given form and read in every form. An instant that is not set is "".
+// the given form and read in every form. An instant that is not set is "", and
+// so is one that cannot be read: hubs stamp them over anyway.
 func Codec(format func(time.Time) string) json.Options {
 	return json.JoinOptions(
 		json.WithMarshalers(json.MarshalToFunc(func(enc *jsontext.Encoder, t time.Time) error {
@@ -31,15 +32,10 @@ func readTime(dec *jsontext.Decoder, t *time.Time) error {
 	if err := json.UnmarshalDecode(dec, &text); err != nil {
 		return err
 	}
-	if text == "" {
-		*t = time.Time{}
-		return nil
+	*t, _ = envelope.ParseTime(text)
+	if t.Year() < 1 || t.Year() > 9999 {
+		*t = time.Time{} // could not be written again
 	}
-	parsed, err := envelope.ParseTime(text)
-	if err != nil {
-		return err
-	}
-	*t = parsed
 	return nil
 }
 
@@ -65,13 +61,8 @@ func Explain(what string, err error) error {
 		return known
 	}
 	var semantic *json.SemanticError
-	if errors.As(err, &semantic) && semantic.JSONKind != 0 {
-		where := strings.TrimPrefix(string(semantic.JSONPointer), "/")
-		if where == "" {
-			where = what
-		} else {
-			where = what + "." + strings.ReplaceAll(where, "/", ".")
-		}
+	if errors.As(err, &semantic) {
+		where := what + strings.ReplaceAll(string(semantic.JSONPointer), "/", ".")
 		if semantic.Err != nil {
 			return fault.Wrap(fault.Invalid, err, "%s is refused: %v", where, semantic.Err)
 		}

@@ -38,7 +38,7 @@ func TestPassportForms(t *testing.T) {
 		},
 		{
 			"nulls",
-			`{"name":"quill","owner":null,"auth":null,"cost":{"input_per_mtok":null},"created_at":null}`,
+			`{"name":"quill","owner":null,"auth":null,"cost":{"input_per_mtok":null},"created_at":"yesterday"}`,
 			`{"name":"quill","owner":"","provider":null,"model":null,"cost":{"input_per_mtok":null,"output_per_mtok":null,"latency_tier":null},"region":null,` +
 				`"auth":{"scheme":"none","issuer":null,"audience":null,"key_fingerprint":null,"claim":{}},` +
 				`"kind":null,"hub_id":null,"version":1,"agent_id":"","created_at":""}`,
@@ -71,7 +71,7 @@ func TestPassportRefusals(t *testing.T) {
 		{`{"version":1.5}`, "passport.version"},
 		{`{"auth":{"claim":[]}}`, "a JSON object is wanted"},
 		{`{"cost":{"input_per_mtok":"1"}}`, "a number or null is wanted"},
-		{`{"created_at":"yesterday"}`, "is no timestamp"},
+		{`{"created_at":7}`, "passport.created_at"},
 		{`[]`, "must not be a JSON array"},
 		{`{"name":"a","name":"b"}`, "duplicate"},
 		{"{\"name\":\"\xff\"}", "UTF-8"},

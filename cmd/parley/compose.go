@@ -3,7 +3,12 @@ package main
 import (
 	"context"
 	"log/slog"
+	"net/http"
 
+	"github.com/parley-hub/parley/adapter"
+	"github.com/parley-hub/parley/dialect/ag2"
+	"github.com/parley-hub/parley/hub"
+	"github.com/parley-hub/parley/identity"
 	"github.com/parley-hub/parley/journal"
 	"github.com/parley-hub/parley/server"
 	"github.com/parley-hub/parley/server/access"
@@ -12,11 +17,102 @@ import (
 
 // compose puts the hub and its dialects on the journal, and says what the
 // server serves. The function it returns closes what it opened.
-func compose(_ context.Context, _ config.Config, engine journal.Engine, keys *access.Keys, log *slog.Logger) (server.Deps, func() error, error) {
-	return server.Deps{
+func compose(ctx context.Context, cfg config.Config, engine journal.Engine, keys *access.Keys, log *slog.Logger) (server.Deps, func() error, error) {
+	h, err := hub.Open(ctx, engine, hubOptions(cfg, keys, log))
+	if err != nil {
+		return server.Deps{}, nil, err
+	}
+	agents, err := serveAG2(cfg, h, log)
+	if err != nil {
+		h.Close()
+		return server.Deps{}, nil, err
+	}
+	deps := server.Deps{
 		Keys:    keys,
 		Log:     log,
 		Version: thisBuild().Version,
+		Upgrade: agents,
 		Ready:   []server.Check{journalReady(engine)},
-	}, func() error { return nil }, nil
+		Drain:   func(ctx context.Context) { _ = agents.Close(ctx) },
+	}
+	closeAll := func() error {
+		err := agents.Close(context.Background())
+		h.Close()
+		return err
+	}
+	return deps, closeAll, nil
+}
+
+func hubOptions(cfg config.Config, keys *access.Keys, log *slog.Logger) hub.Options {
+	return hub.Options{
+		Adapters:          adapter.All(),
+		Auth:              identity.NewAuthRegistry(allowNone(cfg.AG2.AllowNone), agentKeys(keys)),
+		Log:               log,
+		TrustClients:      cfg.AG2.TrustClients,
+		InviteAckTimeout:  cfg.Hub.InviteAckTimeout,
+		TTLSweep:          offIfZero(cfg.Hub.TTLSweepInterval),
+		ExpectationSweep:  offIfZero(cfg.Hub.ExpectationSweepInterval),
+		HoldFor:           cfg.Hub.HoldFor,
+		IdempotencyWindow: cfg.Hub.IdempotencyWindow,
+		EvictAfter:        cfg.Hub.EvictAfter,
+		Limits: hub.Limits{
+			Agents:         cfg.Limits.Agents,
+			Participants:   cfg.Limits.Participants,
+			EventBytes:     int(cfg.Limits.Event),
+			InFlight:       cfg.Limits.InFlight,
+			LoadedChannels: cfg.Limits.LoadedChannels,
+			Replay:         cfg.Limits.Replay,
+			Held:           cfg.Limits.Held,
+			Inbox:          cfg.Limits.Inbox,
+		},
+	}
+}
+
+// offIfZero turns a setting's zero, which switches a sweep off, into the hub's
+// own word for that: its zero is the default.
+func offIfZero[T ~int64](interval T) T {
+	if interval == 0 {
+		return -1
+	}
+	return interval
+}
+
+// allowNone accepts the scheme none from where the setting says.
+func allowNone(from string) identity.None {
+	return identity.None{Allow: func(ctx context.Context) bool {
+		switch from {
+		case config.NoneAlways:
+			return true
+		case config.NoneNever:
+			return false
+		}
+		return identity.PeerOf(ctx).Loopback
+	}}
+}
+
+func agentKeys(keys *access.Keys) identity.Authenticator {
+	return identity.NewAPIKeyStore(func(name, token string) (known, ok bool) {
+		return keys.HasAgent(name), keys.VerifyAgent(name, token)
+	})
+}
+
+func serveAG2(cfg config.Config, h *hub.Hub, log *slog.Logger) (*ag2.Server, error) {
+	mirror, err := ag2.ParseMirror(cfg.AG2.MirrorTasks)
+	if err != nil {
+		return nil, err
+	}
+	return ag2.New(ag2.Config{
+		Hub:          h,
+		TrustClients: cfg.AG2.TrustClients,
+		MirrorTasks:  mirror,
+		Operator:     func(r *http.Request) bool { return access.From(r.Context()).Has(access.Operator) },
+		Peer: func(r *http.Request) identity.Peer {
+			return identity.Peer{Address: r.RemoteAddr, Loopback: access.From(r.Context()).Loopback}
+		},
+		Log: log,
+		Limits: ag2.Limits{
+			Connections: cfg.Limits.Connections,
+			FrameBytes:  int(cfg.Limits.Frame),
+		},
+	})
 }

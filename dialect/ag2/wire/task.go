@@ -4,8 +4,10 @@ import (
 	"slices"
 	"time"
 
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/fault"
 	"github.com/parley-hub/parley/identity"
 )
@@ -16,11 +18,11 @@ type Task struct {
 	Owner          string          `json:"owner_id" wire:"required"`
 	Spec           TaskSpec        `json:"spec"`
 	State          string          `json:"state"`
-	CreatedAt      time.Time       `json:"created_at"`
-	StartedAt      *time.Time      `json:"started_at"`
-	CompletedAt    *time.Time      `json:"completed_at"`
-	ExpiresAt      *time.Time      `json:"expires_at"`
-	LastProgressAt *time.Time      `json:"last_progress_at"`
+	CreatedAt      Instant         `json:"created_at"`
+	StartedAt      Instant         `json:"started_at"`
+	CompletedAt    Instant         `json:"completed_at"`
+	ExpiresAt      Instant         `json:"expires_at"`
+	LastProgressAt Instant         `json:"last_progress_at"`
 	Progress       identity.Object `json:"progress"`
 	Result         jsontext.Value  `json:"result"`
 	Error          string          `json:"error"`
@@ -33,6 +35,33 @@ type TaskSpec struct {
 	Description string          `json:"description"`
 	Payload     identity.Object `json:"payload"`
 	Capability  *string         `json:"capability"`
+}
+
+// Instant is a time that its sender chose, so that one that cannot be read is
+// refused. Its zero value is null.
+type Instant struct{ time.Time }
+
+// MarshalJSONTo writes AG2's form, or null.
+func (i Instant) MarshalJSONTo(enc *jsontext.Encoder) error {
+	return enc.WriteValue(appendOptionalTime(nil, i.Time))
+}
+
+// UnmarshalJSONFrom reads every form; null and "" are none.
+func (i *Instant) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
+	var s string
+	if err := json.UnmarshalDecode(dec, &s); err != nil {
+		return err
+	}
+	*i = Instant{}
+	if s == "" {
+		return nil
+	}
+	t, err := envelope.ParseTime(s)
+	if err == nil && (t.Year() < 1 || t.Year() > 9999) {
+		err = fault.New(fault.Invalid, "%s is outside the years 1 to 9999", s)
+	}
+	i.Time = t
+	return err
 }
 
 // States of a task; the last four end it.
@@ -72,20 +101,16 @@ func AppendTask(buf []byte, t *Task) []byte {
 	buf = append(buf, `},"state":`...)
 	buf = appendText(buf, t.State)
 	buf = append(buf, `,"created_at":`...)
-	buf = appendTime(buf, t.CreatedAt)
+	buf = appendTime(buf, t.CreatedAt.Time)
 	for _, at := range [...]struct {
 		key string
-		t   *time.Time
+		t   Instant
 	}{
 		{`,"started_at":`, t.StartedAt}, {`,"completed_at":`, t.CompletedAt},
 		{`,"expires_at":`, t.ExpiresAt}, {`,"last_progress_at":`, t.LastProgressAt},
 	} {
 		buf = append(buf, at.key...)
-		if at.t == nil {
-			buf = append(buf, "null"...)
-		} else {
-			buf = appendOptionalTime(buf, *at.t)
-		}
+		buf = appendOptionalTime(buf, at.t.Time)
 	}
 	buf = append(buf, `,"progress":`...)
 	buf = appendObject(buf, t.Progress)
