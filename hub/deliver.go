@@ -127,7 +127,12 @@ func (h *Hub) deliverAll(context.Context) {
 // not become durable never happened, and its channel is folded anew.
 func (h *Hub) finish(p *Pending) {
 	if p.live {
-		h.dispatchLive(p.ch, &p.items[0])
+		for _, first := range p.before {
+			first()
+		}
+		for i := range p.items {
+			h.dispatchLive(p.ch, &p.items[i])
+		}
 		p.end()
 		return
 	}

@@ -162,5 +162,9 @@ func (w *writing) violatedCustom(ctx context.Context, r *rule, now time.Time) (v
 	if len(found) == 0 && len(verdict.Violators) > 0 {
 		return Violation{}, false
 	}
-	return Violation{Expectation: r.Expectation, Violators: found, Detail: object(verdict.Detail)}, true
+	detail := object(verdict.Detail)
+	if detail.Kind() != '{' || !detail.IsValid() {
+		detail = object(nil)
+	}
+	return Violation{Expectation: r.Expectation, Violators: found, Detail: detail}, true
 }

@@ -39,12 +39,26 @@ func (h *Hub) comeBack(ctx context.Context, ch *held, agent string) {
 	}
 	last, err := h.replayChannel(ctx, m, at, meta, "")
 	r.upTo[meta.ID] = last
-	if live := m.link.goLive(r); err == nil {
-		err = live
-	}
+	h.inOrder(func() {
+		if live := m.link.goLive(r); err == nil {
+			err = live
+		}
+	})
 	if err != nil {
 		h.log.Warn("replay stopped", "agent_id", agent, "channel_id", meta.ID, "error", err)
 	}
+}
+
+// inOrder runs something after all that was ordered before has been delivered.
+// A replay that has read the log up to here goes live so: what it has read was
+// kept by then, and is not told twice.
+func (h *Hub) inOrder(do func()) {
+	p := &Pending{done: make(chan struct{}), live: true, before: []func(){do}}
+	if !h.delivery.push(p) {
+		do() // nothing is delivered any more
+		return
+	}
+	<-p.done
 }
 
 // startReplay begins to keep what arrives, and returns where to replay to; nil

@@ -51,11 +51,8 @@ func (g *Gap) Error() string {
 	return "position " + g.Want.String() + " does not exist: " + g.Reason + "; the log ends at " + g.Head.String()
 }
 
-// Is makes a gap match its code.
-func (g *Gap) Is(target error) bool {
-	var f *fault.Error
-	return errors.As(target, &f) && f.Code == fault.Gap
-}
+// Unwrap gives the gap its code.
+func (g *Gap) Unwrap() error { return fault.New(fault.Gap, "%s", g.Error()) }
 
 // Follow follows a channel after a position.
 func (h *Hub) Follow(ctx context.Context, channelID string, o FollowOptions) (*Follower, error) {
@@ -115,12 +112,28 @@ func (f *Follower) Close() { f.hub.unsubscribe(f.sub) }
 // Next waits for the next event that the follower may see.
 func (f *Follower) Next(ctx context.Context) (Event, error) {
 	for {
-		ev, err := f.next(ctx)
-		if err != nil {
-			return Event{}, err
+		ev, wake, err := f.TryNext(ctx)
+		if err != nil || wake == nil {
+			return ev, err
+		}
+		select {
+		case <-wake:
+		case <-ctx.Done():
+			return Event{}, ctx.Err()
+		}
+	}
+}
+
+// TryNext returns the next event if there is one. Otherwise it returns what is
+// closed when there may be.
+func (f *Follower) TryNext(ctx context.Context) (Event, <-chan struct{}, error) {
+	for {
+		ev, wake, err := f.next(ctx)
+		if err != nil || wake != nil {
+			return Event{}, wake, err
 		}
 		if f.sees(ctx, ev.Envelope) {
-			return ev, nil
+			return ev, nil, nil
 		}
 	}
 }
@@ -137,38 +150,34 @@ func (f *Follower) sees(ctx context.Context, e *envelope.Envelope) bool {
 	return a != nil && a.Visible(m, nil, e, f.as)
 }
 
-func (f *Follower) next(ctx context.Context) (Event, error) {
+func (f *Follower) next(ctx context.Context) (Event, <-chan struct{}, error) {
 	for {
 		if len(f.page) > 0 {
 			entry := f.page[0]
 			f.page = f.page[1:]
 			e, err := decodeEntry(entry)
 			if err != nil {
-				return Event{}, err
+				return Event{}, nil, err
 			}
 			f.seq = entry.Seq
-			return Event{Envelope: e, Shared: &Shared{}, Position: f.Position()}, nil
+			return Event{Envelope: e, Shared: &Shared{}, Position: f.Position()}, nil, nil
 		}
 		ev, readTo, wake, err := f.sub.take(f.seq)
 		switch {
 		case err != nil:
-			return Event{}, err
+			return Event{}, nil, err
 		case readTo > f.seq:
 			if err := f.read(ctx, readTo); err != nil {
-				return Event{}, err
+				return Event{}, nil, err
 			}
 		case ev.Envelope != nil:
 			if !ev.Live {
 				f.seq = ev.Envelope.Seq
 			}
 			ev.Position = f.Position()
-			return ev, nil
+			return ev, nil, nil
 		default:
-			select {
-			case <-wake:
-			case <-ctx.Done():
-				return Event{}, ctx.Err()
-			}
+			return Event{}, wake, nil
 		}
 	}
 }

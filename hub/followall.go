@@ -118,11 +118,8 @@ func (g *WideGap) Error() string {
 	return "position does not exist: " + g.Reason + "; everything ends at " + g.Head.String()
 }
 
-// Is makes a gap match its code.
-func (g *WideGap) Is(target error) bool {
-	var f *fault.Error
-	return errors.As(target, &f) && f.Code == fault.Gap
-}
+// Unwrap gives the gap its code.
+func (g *WideGap) Unwrap() error { return fault.New(fault.Gap, "%s", g.Error()) }
 
 func wideError(err error) error {
 	var gap *journal.GapError

@@ -352,6 +352,36 @@ func (r *rig) log(channelID string) []*envelope.Envelope {
 	return list
 }
 
+// audit reads the audit records of the kinds, or all of them, each without its
+// time.
+func (r *rig) audit(kinds ...string) []map[string]any {
+	r.t.Helper()
+	list := []map[string]any{}
+	var q hub.AuditQuery
+	for {
+		page, next, err := r.AuditLog(context.Background(), q)
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		for _, line := range page {
+			record := map[string]any{}
+			if err := json.Unmarshal(line.Data, &record); err != nil {
+				r.t.Fatal(err)
+			}
+			if record["at"] != envelope.FormatTime(line.At) {
+				r.t.Fatalf("audit record without its time: %s", line.Data)
+			}
+			delete(record, "at")
+			if len(kinds) == 0 || slices.Contains(kinds, line.Kind) {
+				list = append(list, record)
+			}
+		}
+		if q.After = next; next == "" {
+			return list
+		}
+	}
+}
+
 // types is the history's event types.
 func (r *rig) types(channelID string) []string {
 	r.t.Helper()

@@ -78,9 +78,11 @@ func (h *Hub) BindReplaying(ctx context.Context, agent string, at Endpoint, sinc
 		return err
 	}
 	err = h.replayAll(ctx, m, at, r, since)
-	if done := m.link.goLive(r); done != nil && err == nil {
-		err = done
-	}
+	h.inOrder(func() {
+		if done := m.link.goLive(r); done != nil && err == nil {
+			err = done
+		}
+	})
 	return err
 }
 

@@ -111,8 +111,17 @@ func serveAG2(cfg config.Config, h *hub.Hub, log *slog.Logger) (*ag2.Server, err
 		},
 		Log: log,
 		Limits: ag2.Limits{
-			Connections: cfg.Limits.Connections,
-			FrameBytes:  int(cfg.Limits.Frame),
+			Connections: cfg.AG2.Limits.Connections,
+			FrameBytes:  int(cfg.AG2.Limits.FrameBytes),
+			QueueBytes:  int(cfg.AG2.Limits.QueueBytes),
+			Requests:    cfg.AG2.Limits.Requests,
+			Openings:    cfg.AG2.Limits.Openings,
+			Identities:  cfg.AG2.Limits.Identities,
+			Handshake:   cfg.AG2.Limits.Handshake,
+			Message:     cfg.AG2.Limits.Message,
+			Ping:        cfg.AG2.Limits.Ping,
+			Pong:        cfg.AG2.Limits.Pong,
+			Write:       cfg.AG2.Limits.Write,
 		},
 	})
 }

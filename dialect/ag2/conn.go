@@ -40,6 +40,7 @@ type conn struct {
 
 	heard  atomic.Int64 // when anything arrived last
 	pinged atomic.Bool
+	over   atomic.Bool           // nothing more is answered
 	cause  atomic.Pointer[error] // why the connection ends, if not the peer's wish
 
 	openings atomic.Int64
@@ -80,7 +81,10 @@ func (c *conn) serve() {
 	c.inbox.close()
 	c.crew.dismiss()
 	c.unbind() // from what was bound meanwhile
-	c.linger()
+	if closed := (*peerClosed)(nil); !errors.As(err, &closed) {
+		c.linger()
+	}
+	_ = c.net.Close()
 	c.server.remove(c)
 }
 
@@ -89,14 +93,15 @@ func (c *conn) serve() {
 func (c *conn) written(err error) {
 	if err != nil {
 		_ = c.net.Close()
+		return
 	}
-	c.end(errClosed)
+	c.over.Store(true)
+	c.frames.endAt(time.Now().Add(farewell))
 }
 
-// linger closes the socket. What the peer still sends is read for a moment:
-// closing with unread bytes would take the close frame from it.
+// linger reads for a moment what the peer still sends: closing with unread
+// bytes would take the close frame from it.
 func (c *conn) linger() {
-	defer func() { _ = c.net.Close() }()
 	half, ok := c.net.(interface{ CloseWrite() error })
 	if !ok || half.CloseWrite() != nil {
 		return
@@ -112,6 +117,9 @@ func (c *conn) read() (err error) {
 		op, payload, err := c.frames.next()
 		if err != nil {
 			return err
+		}
+		if c.over.Load() {
+			continue
 		}
 		c.server.stats.framesIn.Add(1)
 		if op == ws.OpBinary && !utf8.Valid(payload) {
@@ -161,8 +169,6 @@ func (c *conn) farewell(err error) {
 		c.out.close(bad.code, bad.reason, true)
 	case errors.As(err, &closed):
 		c.out.close(closed.code, "", false)
-	case errors.Is(err, errClosed):
-		// The close frame is written, or cannot be.
 	default:
 		c.out.abort(errClosed)
 		_ = c.net.Close()

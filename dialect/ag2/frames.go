@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 	"unicode/utf8"
 
@@ -60,7 +61,23 @@ type frames struct {
 	message    []byte  // fragments so far
 	op         ws.OpCode
 	fragmented bool
-	timed      bool // a deadline is set
+	timed      bool         // a deadline is set
+	ends       atomic.Int64 // when reading ends at the latest, if it does
+}
+
+// endAt lets nothing be read after an instant.
+func (f *frames) endAt(t time.Time) {
+	f.ends.Store(t.UnixNano())
+	_ = f.conn.SetReadDeadline(t)
+}
+
+// deadline is the earlier of an instant, if there is one, and the end.
+func (f *frames) deadline(t time.Time) time.Time {
+	ends := f.ends.Load()
+	if end := time.Unix(0, ends); ends != 0 && (t.IsZero() || end.Before(t)) {
+		return end
+	}
+	return t
 }
 
 // readBytes is the size of a pooled buffer.
@@ -211,7 +228,7 @@ func (f *frames) need(n int) error {
 			f.start, f.end = 0, f.end-f.start
 		}
 		if !idle && !f.timed {
-			if err := f.conn.SetReadDeadline(time.Now().Add(f.patience)); err != nil {
+			if err := f.conn.SetReadDeadline(f.deadline(time.Now().Add(f.patience))); err != nil {
 				return err
 			}
 			f.timed = true
@@ -227,10 +244,10 @@ func (f *frames) need(n int) error {
 	return nil
 }
 
-// complete ends a message's time limit and gives an empty buffer back.
+// complete ends a message's time limit.
 func (f *frames) complete() {
 	if f.timed {
-		_ = f.conn.SetReadDeadline(time.Time{})
+		_ = f.conn.SetReadDeadline(f.deadline(time.Time{}))
 		f.timed = false
 	}
 }

@@ -98,6 +98,7 @@ type peer struct {
 	over    chan struct{} // closed when nothing more comes
 	err     error         // why
 	notices []notice      // taken on the way to something else
+	early   map[string]reply
 	next    int
 }
 
@@ -195,33 +196,44 @@ func (p *peer) request(op string, params any) string {
 	return id
 }
 
-// response waits for the answer to a request, keeping notices for later.
+type reply struct {
+	Kind    string         `json:"kind"`
+	ID      string         `json:"request_id"`
+	OK      bool           `json:"ok"`
+	Result  jsontext.Value `json:"result"`
+	Code    string         `json:"error_code"`
+	Message string         `json:"error_message"`
+}
+
+// response waits for the answer to a request, keeping all else for later.
 func (p *peer) response(id string) (jsontext.Value, error) {
 	p.t.Helper()
-	for {
+	f, ok := p.early[id]
+	delete(p.early, id)
+	for !ok {
 		raw := p.recv()
-		var f struct {
-			Kind    string         `json:"kind"`
-			ID      string         `json:"request_id"`
-			OK      bool           `json:"ok"`
-			Result  jsontext.Value `json:"result"`
-			Code    string         `json:"error_code"`
-			Message string         `json:"error_message"`
-		}
+		f = reply{}
 		if err := json.Unmarshal([]byte(raw), &f); err != nil {
 			p.t.Fatalf("%s: %v", raw, err)
 		}
 		switch {
 		case f.Kind == "notify":
 			p.keep(raw)
-		case f.Kind != "response" || f.ID != id:
+		case f.Kind != "response":
 			p.t.Fatalf("got %s while waiting for %s", raw, id)
-		case !f.OK:
-			return nil, &failure{f.Code, f.Message}
+		case f.ID != id:
+			if p.early == nil {
+				p.early = map[string]reply{}
+			}
+			p.early[f.ID] = f
 		default:
-			return f.Result, nil
+			ok = true
 		}
 	}
+	if !f.OK {
+		return nil, &failure{f.Code, f.Message}
+	}
+	return f.Result, nil
 }
 
 func (p *peer) keep(raw string) {
@@ -362,9 +374,6 @@ func (p *peer) open(channelType, creator string, invitees map[string]*peer, more
 		}
 	}
 	request := p.request("create_channel", params)
-	for range invitees {
-		// Each invitee's peer has one more invite among its notices.
-	}
 	for _, q := range invitees {
 		q.ack(q.notifiedOf("ag2.channel.invite"))
 	}

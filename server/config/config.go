@@ -59,8 +59,6 @@ type Shutdown struct {
 type Limits struct {
 	Frame          Bytes
 	Event          Bytes
-	Connections    int
-	ReaderQueue    int
 	Agents         int
 	Participants   int
 	InFlight       int
@@ -85,6 +83,22 @@ type AG2 struct {
 	AllowNone    string
 	TrustClients bool
 	MirrorTasks  string
+	Limits       AG2Limits
+}
+
+// AG2Limits bound one connection of an AG2 client, and how many there are.
+type AG2Limits struct {
+	Connections int
+	FrameBytes  Bytes
+	QueueBytes  Bytes
+	Requests    int
+	Openings    int
+	Identities  int
+	Handshake   time.Duration
+	Message     time.Duration
+	Ping        time.Duration
+	Pong        time.Duration
+	Write       time.Duration
 }
 
 // Values of ag2.allow_none: from where the scheme "none" is accepted.

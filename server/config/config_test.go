@@ -28,20 +28,26 @@ func TestDefaults(t *testing.T) {
 	want := config.Config{
 		Data: config.Data{Dir: "./parley-data", MinFree: 512 << 20},
 		HTTP: config.HTTP{
-			Listen: "127.0.0.1:7440", MaxConnections: 16384, MaxHeader: 64 << 10,
+			Listen: "127.0.0.1:7440", MaxConnections: 20480, MaxHeader: 64 << 10,
 			HeaderTimeout: 10 * time.Second, BodyTimeout: 30 * time.Second, IdleTimeout: 2 * time.Minute,
 		},
 		Log:      config.Log{Level: "info", Format: "auto"},
 		Shutdown: config.Shutdown{Timeout: 10 * time.Second},
 		Limits: config.Limits{
-			Frame: 1 << 20, Event: 1 << 20, Connections: 8192, ReaderQueue: 1024, Agents: 100_000, Participants: 1000,
+			Frame: 1 << 20, Event: 1 << 20, Agents: 100_000, Participants: 1000,
 			InFlight: 65536, LoadedChannels: 200_000, Replay: 4096, Held: 16, Inbox: 4096,
 		},
 		Hub: config.Hub{
 			InviteAckTimeout: 25 * time.Second, TTLSweepInterval: 30 * time.Second, ExpectationSweepInterval: 10 * time.Second,
 			HoldFor: 30 * time.Second, IdempotencyWindow: 24 * time.Hour, EvictAfter: 10 * time.Minute,
 		},
-		AG2: config.AG2{AllowNone: config.NoneFromLoopback, MirrorTasks: "ends"},
+		AG2: config.AG2{
+			AllowNone: config.NoneFromLoopback, MirrorTasks: "ends",
+			Limits: config.AG2Limits{
+				Connections: 20_000, FrameBytes: 1 << 20, QueueBytes: 8 << 20, Requests: 1024, Openings: 256, Identities: 10_000,
+				Handshake: 10 * time.Second, Message: 30 * time.Second, Ping: 20 * time.Second, Pong: 20 * time.Second, Write: 30 * time.Second,
+			},
+		},
 	}
 	if diff := cmp.Diff(want, config.Default()); diff != "" {
 		t.Errorf("defaults (-want +got):\n%s", diff)

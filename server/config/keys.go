@@ -55,7 +55,7 @@ var Keys = []Key{
 		field:   func(c *Config) any { return &c.HTTP.Insecure },
 	},
 	{
-		Name: "http.max_connections", Default: "16384",
+		Name: "http.max_connections", Default: "20480",
 		Meaning: "connections open at once, of every dialect together; one more is closed at once",
 		field:   func(c *Config) any { return &c.HTTP.MaxConnections },
 	},
@@ -106,23 +106,13 @@ var Keys = []Key{
 	},
 	{
 		Name: "limits.frame", Default: "1MiB",
-		Meaning: "size of one WebSocket message or request body",
+		Meaning: "size of one request body",
 		field:   func(c *Config) any { return &c.Limits.Frame },
 	},
 	{
 		Name: "limits.event", Default: "1MiB",
 		Meaning: "size of one envelope's event data",
 		field:   func(c *Config) any { return &c.Limits.Event },
-	},
-	{
-		Name: "limits.connections", Default: "8192",
-		Meaning: "WebSocket connections open at once",
-		field:   func(c *Config) any { return &c.Limits.Connections },
-	},
-	{
-		Name: "limits.reader_queue", Default: "1024",
-		Meaning: "frames waiting for one reader; one that falls further behind is cut off and resumes from its cursor",
-		field:   func(c *Config) any { return &c.Limits.ReaderQueue },
 	},
 	{
 		Name: "limits.agents", Default: "100000",
@@ -165,13 +155,13 @@ var Keys = []Key{
 		field:   func(c *Config) any { return &c.Hub.InviteAckTimeout },
 	},
 	{
-		Name: "hub.ttl_sweep_interval", Default: "30s",
-		Meaning: "how often channels and tasks past their time to live are ended",
+		Name: "hub.ttl_sweep_interval", Default: "30s", Zero: true,
+		Meaning: "how often channels and tasks past their time to live are ended; 0 is never",
 		field:   func(c *Config) any { return &c.Hub.TTLSweepInterval },
 	},
 	{
-		Name: "hub.expectation_sweep_interval", Default: "10s",
-		Meaning: "how often expectations that are due are looked at",
+		Name: "hub.expectation_sweep_interval", Default: "10s", Zero: true,
+		Meaning: "how often expectations that are due are looked at; 0 is never",
 		field:   func(c *Config) any { return &c.Hub.ExpectationSweepInterval },
 	},
 	{
@@ -203,6 +193,61 @@ var Keys = []Key{
 		Name: "ag2.mirror_tasks", Default: "ends", Choices: []string{"ends", "all", "off"},
 		Meaning: "which task events are mirrored into the task's channel while its owner's turn runs: start and end, progress too, or none",
 		field:   func(c *Config) any { return &c.AG2.MirrorTasks },
+	},
+	{
+		Name: "ag2.limits.connections", Default: "20000",
+		Meaning: "AG2 connections open at once",
+		field:   func(c *Config) any { return &c.AG2.Limits.Connections },
+	},
+	{
+		Name: "ag2.limits.frame_bytes", Default: "1MiB",
+		Meaning: "size of one message of an AG2 client",
+		field:   func(c *Config) any { return &c.AG2.Limits.FrameBytes },
+	},
+	{
+		Name: "ag2.limits.queue_bytes", Default: "8MiB",
+		Meaning: "bytes waiting for one slow AG2 reader; one that falls further behind is cut off and resumes from its cursor",
+		field:   func(c *Config) any { return &c.AG2.Limits.QueueBytes },
+	},
+	{
+		Name: "ag2.limits.requests", Default: "1024",
+		Meaning: "requests of one AG2 connection waiting for their turn",
+		field:   func(c *Config) any { return &c.AG2.Limits.Requests },
+	},
+	{
+		Name: "ag2.limits.openings", Default: "256",
+		Meaning: "channels being opened by one AG2 connection",
+		field:   func(c *Config) any { return &c.AG2.Limits.Openings },
+	},
+	{
+		Name: "ag2.limits.identities", Default: "10000",
+		Meaning: "identities bound to one AG2 connection",
+		field:   func(c *Config) any { return &c.AG2.Limits.Identities },
+	},
+	{
+		Name: "ag2.limits.handshake", Default: "10s",
+		Meaning: "time to upgrade to WebSocket",
+		field:   func(c *Config) any { return &c.AG2.Limits.Handshake },
+	},
+	{
+		Name: "ag2.limits.message", Default: "30s",
+		Meaning: "time from a message's first byte to its last",
+		field:   func(c *Config) any { return &c.AG2.Limits.Message },
+	},
+	{
+		Name: "ag2.limits.ping", Default: "20s",
+		Meaning: "silence until a ping is sent",
+		field:   func(c *Config) any { return &c.AG2.Limits.Ping },
+	},
+	{
+		Name: "ag2.limits.pong", Default: "20s",
+		Meaning: "time to answer a ping",
+		field:   func(c *Config) any { return &c.AG2.Limits.Pong },
+	},
+	{
+		Name: "ag2.limits.write", Default: "30s",
+		Meaning: "time in which a reader must take what is written",
+		field:   func(c *Config) any { return &c.AG2.Limits.Write },
 	},
 }
 

@@ -1,0 +1,246 @@
+package ag2_test
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/gobwas/ws"
+
+	"github.com/parley-hub/parley/dialect/ag2"
+	"github.com/parley-hub/parley/hub"
+)
+
+func TestConnectionLimit(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, options{config: ag2.Config{Limits: ag2.Limits{Connections: 2}}})
+	first, second := r.raw(), r.raw()
+	refused := r.connect()
+	refused.write([]byte(upgrade + "\r\n"))
+	response, err := http.ReadResponse(refused.in, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	body := make([]byte, 200)
+	n, _ := response.Body.Read(body)
+	_ = response.Body.Close()
+	if response.StatusCode != http.StatusServiceUnavailable || !strings.Contains(string(body[:n]), "ag2.limits.connections") {
+		t.Fatalf("got %s %q", response.Status, body[:n])
+	}
+	// The others are not disturbed, and one that goes makes room.
+	first.write(frame(true, opText, []byte(ping)))
+	first.expect(ws.OpText, pong)
+	second.write(frame(true, opClose, closePayload(1000, "")))
+	second.expectClose(1000)
+	until(t, "there is room", func() bool { return r.server.Stats().Connections == 1 })
+	third := r.raw()
+	third.write(frame(true, opText, []byte(ping)))
+	third.expect(ws.OpText, pong)
+	if got := r.server.Stats(); got.Refused != 1 || got.Opened != 3 {
+		t.Errorf("counted %+v", got)
+	}
+}
+
+// A message that trickles in is cut off; a connection that waits between
+// messages is not.
+func TestSlowLoris(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, options{config: ag2.Config{Limits: ag2.Limits{Message: 50 * time.Millisecond}}})
+	for name, begin := range map[string][]byte{
+		"half a header":          {0x81},
+		"half a message":         frame(true, opText, []byte(ping))[:8],
+		"a fragment":             frame(false, opText, []byte(ping)),
+		"a fragment with a ping": join(frame(false, opText, []byte(ping)), frame(true, opPong, nil)),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := r.raw()
+			c.t = t
+			c.write(begin)
+			if reason := c.expectClose(1008); !strings.Contains(reason, "ag2.limits.message") {
+				t.Errorf("the reason is %q", reason)
+			}
+		})
+	}
+	t.Run("patience between messages", func(t *testing.T) {
+		t.Parallel()
+		c := r.raw()
+		c.t = t
+		for range 3 {
+			c.write(frame(true, opText, []byte(ping)))
+			c.expect(ws.OpText, pong)
+			c.write(frame(true, opPing, nil)[:3])
+			c.write(frame(true, opPing, nil)[3:])
+			c.expect(ws.OpPong, "")
+			<-time.After(80 * time.Millisecond)
+		}
+	})
+}
+
+// A peer that is gone without a word is noticed; one that answers pings stays.
+func TestHalfOpen(t *testing.T) {
+	t.Parallel()
+	limits := ag2.Limits{Ping: 40 * time.Millisecond, Pong: 40 * time.Millisecond}
+	r := newRig(t, options{config: ag2.Config{Limits: limits}})
+	silent := r.raw()
+	op, _, err := silent.read()
+	if err != nil || op != ws.OpPing {
+		t.Fatalf("got opcode %d, %v; want a ping", op, err)
+	}
+	if reason := silent.expectClose(1011); reason == "" {
+		t.Error("no reason is given")
+	}
+	lively := r.raw()
+	for range 5 {
+		op, payload, err := lively.read()
+		if err != nil || op != ws.OpPing {
+			t.Fatalf("got opcode %d, %v; want a ping", op, err)
+		}
+		lively.write(frame(true, opPong, payload))
+	}
+	lively.write(frame(true, opText, []byte(ping)))
+	lively.expect(ws.OpText, pong)
+}
+
+// A reader that never reads is cut off once its queue is full. Nobody else is
+// held up, and what it missed is replayed when it comes back.
+func TestNeverReading(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, options{config: ag2.Config{Limits: ag2.Limits{QueueBytes: 1 << 20, Write: time.Second}}})
+	a, b := r.dial(), r.dial()
+	alice, bob := a.register("alice"), b.register("bob")
+	deaf := r.raw()
+	_ = deaf.conn.(*net.TCPConn).SetReadBuffer(4 << 10)
+	deaf.write(frame(true, opText, []byte(`{"kind":"request","request_id":"1","op":"register","params":{"passport":{"name":"deaf"},"resume":{},"rule":{"limits":{"inbox":{"max_pending":0}}}}}`)))
+	op, _, err := deaf.read()
+	if err != nil || op != ws.OpText {
+		t.Fatalf("got opcode %d, %v", op, err)
+	}
+	id, ok := r.hub.FindAgent("deaf")
+	if !ok {
+		t.Fatal("not registered")
+	}
+	b.call("set_rule", object{"agent_id": bob, "rule": object{"limits": object{"inbox": object{"max_pending": 0}}}}, nil)
+	request := a.request("create_channel", object{"creator_id": alice, "manifest_type": "discussion", "participants": []string{bob, id}})
+	invite := b.notifiedOf("ag2.channel.invite")
+	b.ack(invite)
+	channel := invite.Envelope["channel_id"].(string)
+	deaf.write(frame(true, opText, fmt.Appendf(nil, `{"kind":"request","request_id":"2","op":"post_envelope","params":{"envelope":{"channel_id":%q,"sender_id":%q,"event_type":"ag2.channel.invite.ack"}}}`, channel, id)))
+	if _, err := a.response(request); err != nil {
+		t.Fatal(err)
+	}
+	text := strings.Repeat("x", 100_000)
+	posts := 0
+	for r.server.Stats().SlowReaders == 0 {
+		posts++
+		if posts > 400 {
+			t.Fatal("the deaf reader is still there")
+		}
+		a.post(channel, alice, "app.note", object{"text": text})
+		if n := b.notifiedOf("app.note"); n.Recipient != bob {
+			t.Fatalf("bob got %v", n.Recipient)
+		}
+	}
+	until(t, "it is unbound", func() bool {
+		_, bound := r.hub.Bound(id)
+		return !bound
+	})
+	back := r.dial()
+	back.hello("deaf", "")
+	got := 0
+	for got < posts {
+		if n := back.notified(); n.Envelope["event_type"] == "app.note" {
+			got++
+		}
+	}
+	back.quiet()
+}
+
+// Many connections that say nothing cost little, and leave nothing behind.
+func TestIdleConnections(t *testing.T) {
+	const n = 5000
+	r := newRig(t, options{})
+	warm := r.dial()
+	warm.register("warm")
+	before := footprint()
+	conns := make([]*raw, n)
+	var group sync.WaitGroup
+	for worker := range 16 {
+		group.Go(func() {
+			for i := worker; i < n; i += 16 {
+				conns[i] = r.raw()
+			}
+		})
+	}
+	group.Wait()
+	for i, c := range conns {
+		conns[i].in = nil // the client's side is not measured
+		_ = c
+	}
+	after := footprint()
+	// The client's side of each socket is in this process too: its connection
+	// and poll descriptor are counted with the hub's.
+	each := (after - before) / n
+	t.Logf("%d bytes for each idle connection, both sides", each)
+	if each > 8<<10 {
+		t.Errorf("an idle connection costs %d bytes, at most 8192", each)
+	}
+	warm.quiet()
+	for _, c := range conns {
+		_ = c.conn.Close()
+	}
+	until(t, "all are gone", func() bool { return r.server.Stats().Connections == 1 })
+}
+
+// footprint is heap and stacks in use.
+func footprint() int64 {
+	// Stacks shrink and pools empty over several collections.
+	for range 4 {
+		runtime.GC()
+	}
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc + m.StackInuse)
+}
+
+// A server that closes says so to its clients, finishes what it began, and
+// closes only once.
+func TestClose(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, options{hub: hub.Options{InviteAckTimeout: time.Hour}})
+	a := r.dial()
+	alice := a.register("alice")
+	b := r.dial()
+	bob := b.register("bob")
+	// An opening that nobody answers does not hold up the end.
+	a.request("create_channel", object{"creator_id": alice, "manifest_type": "conversation", "participants": []string{bob}})
+	b.notifiedOf("ag2.channel.invite")
+	c := r.raw()
+	ctx, cancel := context.WithTimeout(t.Context(), wait)
+	defer cancel()
+	var group sync.WaitGroup
+	for range 3 {
+		group.Go(func() {
+			if err := r.server.Close(ctx); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	c.expectClose(1001)
+	_ = c.conn.Close()
+	group.Wait()
+	if got := r.server.Stats().Connections; got != 0 {
+		t.Errorf("%d connections are left", got)
+	}
+	late := r.connect()
+	late.write([]byte(upgrade + "\r\n"))
+	if response, err := http.ReadResponse(late.in, nil); err != nil || response.StatusCode != http.StatusServiceUnavailable {
+		t.Errorf("a late connection got %v, %v", response, err)
+	}
+}

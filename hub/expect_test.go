@@ -1,0 +1,662 @@
+package hub_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/parley-hub/parley/channel"
+	"github.com/parley-hub/parley/conformance/spec"
+	"github.com/parley-hub/parley/envelope"
+	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/hub"
+)
+
+// expectation writes one for a list in the knob.
+func expectation(name, onViolation, params string) string {
+	return fmt.Sprintf(`{"name":%q,"on_violation":%q,"params":%s}`, name, onViolation, params)
+}
+
+// fired is the audit's records of violations, each as its expectation's name
+// and violators.
+func (r *rig) fired() []string {
+	r.t.Helper()
+	list := []string{}
+	for _, record := range r.audit("expectation_violated") {
+		list = append(list, fmt.Sprintf("%v %v", record["expectation"], record["violators"]))
+	}
+	return list
+}
+
+// sweep looks at what is due now.
+func (r *rig) sweep() { r.SweepExpectations(context.Background()) }
+
+func TestAcksWithin(t *testing.T) {
+	t.Parallel()
+	// pending opens a channel that nobody but the eager acks, without waiting.
+	pending := func(r *rig, params string) (ch string, a, b *agent) {
+		a, b = r.agent("alice"), r.agent("bob").ignoreInvites()
+		go func() {
+			_, _ = r.tryOpen("conversation", expecting("["+expectation("acks_within", "audit", params)+"]"), a, b)
+		}()
+		r.settle()
+		list, _, err := r.Channels(context.Background(), hub.ListOptions{})
+		if err != nil || len(list) != 1 {
+			r.t.Fatalf("%v %v", list, err)
+		}
+		return list[0].ID, a, b
+	}
+	slow := byHand
+	slow.InviteAckTimeout = time.Hour
+	holds(t, "ag2-channels#112: fires past T", slow, func(t *spec.T, r *rig) {
+		ch, _, b := pending(r, `{"seconds":20}`)
+		r.pass(25 * time.Second)
+		r.sweep()
+		t.Equal(r.audit("expectation_violated"), []map[string]any{{
+			"kind": "expectation_violated", "channel_id": ch, "expectation": "acks_within", "on_violation": "audit",
+			"params": map[string]any{"seconds": 20.0}, "violators": []any{b.id},
+			"detail": map[string]any{"elapsed_seconds": 25.0, "threshold_seconds": 20.0},
+		}})
+	})
+	holds(t, "ag2-channels#112: fires exactly at T and is silent 1 ms before", slow, func(t *spec.T, r *rig) {
+		_, _, b := pending(r, `{"seconds":20}`)
+		r.pass(20*time.Second - time.Millisecond)
+		r.sweep()
+		t.Equal(r.fired(), []string{})
+		r.pass(time.Millisecond)
+		r.sweep()
+		t.Equal(r.fired(), []string{"acks_within [" + b.id + "]"})
+	})
+	holds(t, "ag2-channels#112: silent without pending acks, and when active", slow, func(t *spec.T, r *rig) {
+		a, b := r.agent("alice"), r.agent("bob")
+		ch := r.openWith("conversation", expecting("["+expectation("acks_within", "audit", `{"seconds":20}`)+"]"), a, b)
+		t.Equal(r.channel(ch).State, channel.Active)
+		r.pass(time.Minute)
+		r.sweep()
+		t.Equal(r.fired(), []string{})
+	})
+	holds(t, "ag2-channels#112: an ack in time silences it", slow, func(t *spec.T, r *rig) {
+		ch, _, b := pending(r, `{"seconds":20}`)
+		r.pass(10 * time.Second)
+		if _, err := r.Post(context.Background(), invitation(b, ch, envelope.TypeInviteAck), nil); err != nil {
+			t.Fatal(err)
+		}
+		r.pass(time.Minute)
+		r.sweep()
+		t.Equal(r.channel(ch).State, channel.Active)
+		t.Equal(r.fired(), []string{})
+	})
+	holds(t, "ag2-channels#112: T=0 fires at once", slow, func(t *spec.T, r *rig) {
+		_, _, b := pending(r, `{"seconds":0}`)
+		r.sweep()
+		t.Equal(r.fired(), []string{"acks_within [" + b.id + "]"})
+	})
+	holds(t, "ag2-channels#112: without params T is 30", slow, func(t *spec.T, r *rig) {
+		_, _, b := pending(r, `{}`)
+		r.pass(30*time.Second - time.Millisecond)
+		r.sweep()
+		t.Equal(r.fired(), []string{})
+		r.pass(time.Millisecond)
+		r.sweep()
+		t.Equal(r.fired(), []string{"acks_within [" + b.id + "]"})
+	})
+	runs(t, "each of several violators fires, with all of them named", slow, func(t *testing.T, r *rig) {
+		a, b, c := r.agent("alice"), r.agent("bob").ignoreInvites(), r.agent("carol").ignoreInvites()
+		go func() {
+			_, _ = r.tryOpen("discussion", expecting("["+expectation("acks_within", "audit", `{"seconds":20}`)+"]"), a, b, c)
+		}()
+		r.pass(20 * time.Second)
+		r.sweep()
+		both := fmt.Sprintf("acks_within [%s %s]", b.id, c.id)
+		if got := r.fired(); !slices.Equal(got, []string{both, both}) {
+			t.Fatalf("got %q", got)
+		}
+	})
+}
+
+func TestReplyWithin(t *testing.T) {
+	t.Parallel()
+	expected := expecting("[" + expectation("reply_within", "audit", `{"seconds":60}`) + "]")
+	holds(t, "ag2-channels#113: an addressed silent party is flagged at exactly T", byHand, func(t *spec.T, r *rig) {
+		a, b := r.agent("alice"), r.agent("bob")
+		ch := r.openWith("conversation", expected, a, b)
+		r.pass(5 * time.Minute)
+		r.sweep()
+		r.say(a, ch, "well?")
+		r.pass(time.Minute - time.Millisecond)
+		r.sweep()
+		t.Equal(r.fired(), []string{})
+		r.pass(time.Millisecond)
+		r.sweep()
+		t.Equal(r.audit("expectation_violated"), []map[string]any{{
+			"kind": "expectation_violated", "channel_id": ch, "expectation": "reply_within", "on_violation": "audit",
+			"params": map[string]any{"seconds": 60.0}, "violators": []any{b.id},
+			"detail": map[string]any{"threshold_seconds": 60.0},
+		}})
+	})
+	holds(t, "ag2-channels#113: after a reply the other side becomes the flagged one", byHand, func(t *spec.T, r *rig) {
+		a, b := r.agent("alice"), r.agent("bob")
+		ch := r.openWith("conversation", expected, a, b)
+		r.say(a, ch, "well?")
+		r.pass(50 * time.Second)
+		r.say(b, ch, "well")
+		r.pass(time.Minute)
+		r.sweep()
+		t.Equal(r.fired(), []string{"reply_within [" + a.id + "]"})
+		r.pass(time.Hour)
+		r.sweep()
+		t.Equal(r.fired(), []string{"reply_within [" + a.id + "]"})
+	})
+	holds(t, "ag2-channels#113: both inside T gives none", byHand, func(t *spec.T, r *rig) {
+		a, b := r.agent("alice"), r.agent("bob")
+		ch := r.openWith("conversation", expected, a, b)
+		for range 5 {
+			r.say(a, ch, "ping")
+			r.pass(40 * time.Second)
+			r.say(b, ch, "pong")
+			r.pass(40 * time.Second)
+			r.sweep()
+		}
+		t.Equal(r.fired(), []string{})
+	})
+	holds(t, "ag2-channels#113: what is addressed to another, and a packet, ask for no reply", byHand, func(t *spec.T, r *rig) {
+		a, b, c := r.agent("alice"), r.agent("bob"), r.agent("carol")
+		ch := r.openWith("discussion", expected, a, b, c)
+		r.post(c, ch, envelope.TypePacket, `{"routing":{"kind":"text"},"body":"x"}`)
+		r.post(a, ch, envelope.TypeText, `{"text":"bob?"}`, func(e *envelope.Envelope) { e.Audience = []string{b.id} })
+		r.post(b, ch, envelope.TypePacket, `{"routing":{"kind":"text"},"body":"no reply"}`)
+		r.pass(time.Minute)
+		r.sweep()
+		t.Equal(r.fired(), []string{"reply_within [" + b.id + "]"})
+	})
+	runs(t, "what was said before a restart still asks for a reply", byHand, func(t *testing.T, r *rig) {
+		a, b := r.agent("alice"), r.agent("bob")
+		ch := r.openWith("conversation", expected, a, b)
+		r.say(a, ch, "well?")
+		r.restart()
+		r.pass(time.Minute)
+		r.sweep()
+		if got := r.fired(); !slices.Equal(got, []string{"reply_within [" + b.id + "]"}) {
+			t.Fatalf("got %q", got)
+		}
+	})
+}
+
+func TestMaxSilence(t *testing.T) {
+	t.Parallel()
+	expected := expecting("[" + expectation("max_silence", "audit", `{"seconds":90.5}`) + "]")
+	holds(t, "ag2-channels#114: channel-wide at exactly T from the last content", byHand, func(t *spec.T, r *rig) {
+		a, b := r.agent("alice"), r.agent("bob")
+		ch := r.openWith("conversation", expected, a, b)
+		r.pass(time.Minute)
+		r.post(b, ch, "my.own", `{}`)
+		r.pass(90*time.Second + 499*time.Millisecond)
+		r.sweep()
+		t.Equal(r.fired(), []string{})
+		r.pass(time.Millisecond)
+		r.sweep()
+		t.Equal(r.audit("expectation_violated"), []map[string]any{{
+			"kind": "expectation_violated", "channel_id": ch, "expectation": "max_silence", "on_violation": "audit",
+			"params": map[string]any{"seconds": 90.5}, "violators": []any{},
+			"detail": map[string]any{"elapsed_seconds": 90.5, "threshold_seconds": 90.5},
+		}})
+	})
+	holds(t, "ag2-channels#114: without content it counts from the creation", byHand, func(t *spec.T, r *rig) {
+		r.openWith("conversation", expected, r.agent("alice"), r.agent("bob"))
+		r.pass(90*time.Second + 499*time.Millisecond)
+		r.sweep()
+		t.Equal(r.fired(), []string{})
+		r.pass(time.Millisecond)
+		r.sweep()
+		t.Equal(r.fired(), []string{"max_silence []"})
+	})
+	holds(t, "ag2-channels#114: recent content silences it; task and channel events do not", byHand, func(t *spec.T, r *rig) {
+		a, b := r.agent("alice"), r.agent("bob")
+		ch := r.openWith("conversation", expected, a, b)
+		r.pass(80 * time.Second)
+		r.post(b, ch, envelope.TypeContextSet, `{"set":{}}`)
+		r.pass(80 * time.Second)
+		r.sweep()
+		t.Equal(r.fired(), []string{})
+		r.post(b, ch, envelope.TypeTaskProgress, `{}`)
+		r.post(b, ch, envelope.TypeExpectationViolated, `{}`)
+		r.post(b, ch, envelope.WireExpectationViolated, `{}`)
+		r.pass(11 * time.Second)
+		r.sweep()
+		t.Equal(r.fired(), []string{"max_silence []"})
+	})
+	holds(t, "ag2-channels#114: T=0 fires", byHand, func(t *spec.T, r *rig) {
+		r.openWith("conversation", expecting("["+expectation("max_silence", "audit", `{"seconds":0}`)+"]"), r.agent("alice"), r.agent("bob"))
+		r.sweep()
+		t.Equal(r.fired(), []string{"max_silence []"})
+	})
+	runs(t, "a silence too long to be told never ends", byHand, func(t *testing.T, r *rig) {
+		r.openWith("conversation", expecting("["+expectation("max_silence", "audit", `{"seconds":1e300}`)+"]"), r.agent("alice"), r.agent("bob"))
+		r.pass(time.Hour)
+		r.sweep()
+		if got := r.fired(); len(got) != 0 {
+			t.Fatalf("got %q", got)
+		}
+	})
+}
+
+func TestTurnWithin(t *testing.T) {
+	t.Parallel()
+	round := func(a, b *agent) func(*hub.Opening) {
+		return knobs(`{"graph":{"initial_speaker":"` + a.id + `","transitions":[{"when":{"name":"always","args":{}},"then":{"name":"round_robin","args":{}}}],"default_target":{"name":"stay","args":{}}}}`)
+	}
+	holds(t, "seed-002#10: one warning after 120 s, and the channel goes on", hub.Options{}, func(t *spec.T, r *rig) {
+		a, b := r.agent("alice"), r.agent("bob")
+		ch := r.openWith("workflow", round(a, b), a, b)
+		r.pass(30 * time.Second)
+		r.say(a, ch, "go")
+		opened := r.types(ch)
+		a.clear()
+		b.clear()
+		r.pass(119 * time.Second)
+		t.Equal(r.types(ch), opened)
+		r.pass(11 * time.Second)
+		t.Equal(r.types(ch), append(opened, envelope.TypeExpectationViolated))
+		t.Equal(r.channel(ch).State, channel.Active)
+		last := r.log(ch)[len(opened)]
+		t.Equal(last.Sender, a.id)
+		t.Equal(last.Audience, []string{a.id, b.id})
+		t.Equal(string(last.Data), `{"expectation":"turn_within","violators":["`+b.id+`"],"detail":{"elapsed_seconds":120,"threshold_seconds":120,"expected_speaker":"`+b.id+`"}}`)
+		t.Equal(a.received(), []string{envelope.TypeExpectationViolated})
+		t.Equal(b.received(), []string{envelope.TypeExpectationViolated})
+		r.pass(5 * time.Minute)
+		t.Equal(r.types(ch), append(opened, envelope.TypeExpectationViolated))
+	})
+	holds(t, "seed-002#11: after 600 s it closes", hub.Options{}, func(t *spec.T, r *rig) {
+		a, b := r.agent("alice"), r.agent("bob")
+		ch := r.openWith("workflow", round(a, b), a, b)
+		r.say(a, ch, "go")
+		r.pass(599 * time.Second)
+		t.Equal(r.channel(ch).State, channel.Active)
+		r.pass(11 * time.Second)
+		m := r.channel(ch)
+		t.Equal(m.State, channel.Closed)
+		t.Equal(m.CloseReason, "expectation_violated:turn_within")
+	})
+	holds(t, "seed-002#87: an expectation with auto_close ends the graph", hub.Options{}, func(t *spec.T, r *rig) {
+		a, b := r.agent("alice"), r.agent("bob")
+		ch := r.openWith("workflow", round(a, b), a, b)
+		r.pass(11 * time.Minute)
+		t.Equal(r.channel(ch).State, channel.Closed)
+		_, err := r.trySay(a, ch, "too late")
+		t.ErrorContains(err, "closed")
+	})
+	holds(t, "seed-002#88: TTL expiry ends the graph", hub.Options{ExpectationSweep: -1}, func(t *spec.T, r *rig) {
+		a, b := r.agent("alice"), r.agent("bob")
+		ch := r.openWith("workflow", round(a, b), a, b)
+		r.pass(2*time.Hour + time.Minute)
+		t.Equal(r.channel(ch).State, channel.Expired)
+		_, err := r.trySay(a, ch, "too late")
+		t.ErrorContains(err, "expired")
+	})
+	holds(t, "seed-002#6: it ends by explicit close, by TTL, and by an expectation", hub.Options{}, func(t *spec.T, r *rig) {
+		a, b := r.human("alice"), r.agent("bob") // a human may think for ever
+		closed := r.openWith("workflow", round(a, b), a, b)
+		r.end(closed, "enough")
+		expired := r.openWith("workflow", round(a, b), a, b)
+		violated := r.openWith("workflow", round(b, a), a, b)
+		r.pass(2*time.Hour + time.Minute)
+		t.Equal([]string{r.channel(closed).CloseReason, r.channel(expired).CloseReason, r.channel(violated).CloseReason},
+			[]string{"enough", "ttl_expired", "expectation_violated:turn_within"})
+		t.Equal([]channel.Lifecycle{r.channel(closed).State, r.channel(expired).State, r.channel(violated).State},
+			[]channel.Lifecycle{channel.Closed, channel.Expired, channel.Closed})
+	})
+	for name, end := range map[string]func(r *rig, ch string){
+		"an explicit close": func(r *rig, ch string) { r.end(ch, "enough") },
+		"an expectation":    func(r *rig, _ string) { r.pass(11 * time.Minute) },
+		"TTL": func(r *rig, _ string) {
+			r.restart(func(o *hub.Options) { o.ExpectationSweep = -1 })
+			r.pass(3 * time.Hour)
+		},
+	} {
+		holds(t, "seed-002#89: the closing envelope carries the reason after "+name, hub.Options{}, func(t *spec.T, r *rig) {
+			a, b := r.agent("alice"), r.agent("bob")
+			ch := r.openWith("workflow", round(a, b), a, b)
+			end(r, ch)
+			log := r.log(ch)
+			last := log[len(log)-1]
+			t.Equal(last.Type, envelope.TypeClosed)
+			t.Equal(string(last.Data), `{"reason":"`+r.channel(ch).CloseReason+`","channel_id":"`+ch+`"}`)
+		})
+	}
+	runs(t, "a human's turn waits, unless the expectation names it", byHand, func(t *testing.T, r *rig) {
+		h, b := r.human("hanna"), r.agent("bob")
+		list := "[" + expectation("turn_within", "audit", `{"seconds":60}`) +
+			`,{"name":"turn_within","on_violation":"audit","params":{"seconds":90},"applies_to":["` + h.id + `"]}` +
+			`,{"name":"turn_within","on_violation":"audit","params":{"seconds":120},"applies_to":["respondent"]}]`
+		r.openWith("discussion", expecting(list), h, b)
+		r.pass(80 * time.Second)
+		r.sweep()
+		if got := r.fired(); len(got) != 0 {
+			t.Fatalf("got %q", got)
+		}
+		r.pass(time.Hour)
+		r.sweep()
+		if got := r.fired(); !slices.Equal(got, []string{"turn_within [" + h.id + "]"}) {
+			t.Fatalf("got %q", got)
+		}
+	})
+	runs(t, "a nil evaluator switches it off", hub.Options{Evaluators: map[string]hub.Evaluator{"turn_within": nil}}, func(t *testing.T, r *rig) {
+		a, b := r.agent("alice"), r.agent("bob")
+		ch := r.openWith("workflow", round(a, b), a, b)
+		r.pass(time.Hour)
+		if m := r.channel(ch); m.State != channel.Active || len(r.fired()) != 0 {
+			t.Fatalf("%v, fired %q", m.State, r.fired())
+		}
+	})
+}
+
+func TestExpectationHandlers(t *testing.T) {
+	t.Parallel()
+	silence := func(onViolation string) func(*hub.Opening) {
+		return expecting("[" + expectation("max_silence", onViolation, `{"seconds":60}`) + "]")
+	}
+	pendingClose := hub.Options{InviteAckTimeout: time.Minute}
+	opening := func(t *spec.T, r *rig) (error, *channel.Metadata) {
+		a, b := r.agent("alice"), r.agent("bob").ignoreInvites()
+		_, err := r.tryOpen("consulting", nil, a, b) // acks_within 30, auto_close
+		list, _, listErr := r.Channels(context.Background(), hub.ListOptions{})
+		t.NoError(listErr)
+		if len(list) != 1 {
+			t.Fatalf("%d channels", len(list))
+		}
+		return err, list[0]
+	}
+	holds(t, "ag2-channels#115: auto_close on a pending channel fails the opening", pendingClose, func(t *spec.T, r *rig) {
+		err, m := opening(t, r)
+		t.ErrorContains(err, "closed during handshake", "expectation_violated:acks_within")
+		t.Equal(fault.CodeOf(err), fault.Protocol)
+		t.Equal(m.State, channel.Closed)
+		t.Equal(m.CloseReason, "expectation_violated:acks_within")
+	})
+	holds(t, "ag2-channels#115: and is audited", pendingClose, func(t *spec.T, r *rig) {
+		_, m := opening(t, r)
+		records := r.audit("expectation_violated", "channel_closed")
+		t.Equal(len(records), 2)
+		t.Equal(records[0]["on_violation"], any("auto_close"))
+		t.Equal(records[1], map[string]any{"kind": "channel_closed", "channel_id": m.ID, "reason": "expectation_violated:acks_within"})
+	})
+	holds(t, "seed-000#38: an expectation that closes the channel posts closed", pendingClose, func(t *spec.T, r *rig) {
+		_, m := opening(t, r)
+		t.Equal(r.types(m.ID), []string{envelope.TypeInvite, envelope.TypeClosed})
+	})
+	holds(t, "seed-000#39: the reason is the stored one", pendingClose, func(t *spec.T, r *rig) {
+		_, m := opening(t, r)
+		log := r.log(m.ID)
+		t.Equal(string(log[len(log)-1].Data), `{"reason":"expectation_violated:acks_within","channel_id":"`+m.ID+`"}`)
+		t.Equal(m.CloseReason, "expectation_violated:acks_within")
+	})
+	holds(t, "ag2-channels#116 seed-000#44: audit records, and posts no envelope", hub.Options{}, func(t *spec.T, r *rig) {
+		a, b := r.agent("alice"), r.agent("bob")
+		ch := r.openWith("conversation", silence("audit"), a, b)
+		before := r.types(ch)
+		r.pass(2 * time.Minute)
+		t.Equal(r.types(ch), before)
+		t.Equal(r.channel(ch).State, channel.Active)
+		t.Equal(r.fired(), []string{"max_silence []"})
+	})
+	for _, name := range []string{"notify", "notify_channel", "warn"} {
+		statement := "ag2-channels#117: " + name + " posts exactly one violation envelope"
+		if name == "notify" {
+			statement = "seed-000#42 seed-000#43: notify posts exactly one violation envelope"
+		}
+		holds(t, statement, hub.Options{}, func(t *spec.T, r *rig) {
+			a, b := r.agent("alice"), r.agent("bob")
+			ch := r.openWith("conversation", silence(name), a, b)
+			before := r.types(ch)
+			a.clear()
+			b.clear()
+			r.pass(2 * time.Minute)
+			t.Equal(r.types(ch), append(before, "ag2.channel.expectation_violated"))
+			last := r.log(ch)[len(before)]
+			t.Equal(string(last.Data), `{"expectation":"max_silence","violators":[],"detail":{"elapsed_seconds":60,"threshold_seconds":60}}`)
+			t.Equal(last.Audience, []string{a.id, b.id})
+			t.Equal(r.channel(ch).State, channel.Active)
+			t.Equal(a.received(), []string{"ag2.channel.expectation_violated"})
+			t.Equal(b.received(), []string{"ag2.channel.expectation_violated"})
+			t.True(hub.HubMade(last), "the hub made it")
+		})
+	}
+	holds(t, "seed-000#45: auto_close posts no violation but closes", hub.Options{}, func(t *spec.T, r *rig) {
+		a, b := r.agent("alice"), r.agent("bob")
+		ch := r.openWith("conversation", silence("auto_close"), a, b)
+		before := r.types(ch)
+		r.pass(2 * time.Minute)
+		t.Equal(r.types(ch), append(before, envelope.TypeClosed))
+		t.Equal(r.channel(ch).CloseReason, "expectation_violated:max_silence")
+	})
+	runs(t, "remove bars the violator for good, and says so", hub.Options{}, func(t *testing.T, r *rig) {
+		a, b, c := r.agent("alice"), r.agent("bob"), r.agent("carol")
+		ch := r.openWith("discussion", expecting("["+expectation("turn_within", "remove", `{"seconds":60}`)+"]"), a, b, c)
+		r.say(a, ch, "go")
+		for _, x := range r.agents {
+			x.clear()
+		}
+		r.ear.clear()
+		r.pass(2 * time.Minute)
+		log := r.log(ch)
+		last := log[len(log)-1]
+		want := `{"agent_id":"` + b.id + `","reason":"expectation_violated:turn_within"}`
+		if last.Type != "ag2.participant.removed" || string(last.Data) != want || last.Audience != nil || last.Sender != a.id {
+			t.Fatalf("got %+v", last)
+		}
+		for _, x := range r.agents {
+			if got := x.received(); !slices.Equal(got, []string{"ag2.participant.removed"}) {
+				t.Errorf("%s was told %q", x.name, got)
+			}
+		}
+		if got, want := r.ear.heard(), []string{"expectation turn_within", "channel participant_removed"}; !slices.Equal(got, want) {
+			t.Errorf("heard %q, want %q", got, want)
+		}
+		for range 2 {
+			_, err := r.trySay(b, ch, "here I am")
+			if fault.CodeOf(err) != fault.AccessDenied {
+				t.Fatalf("got %v", err)
+			}
+			r.post(b, ch, envelope.TypeTaskProgress, `{}`) // of the hub's protocol
+			r.restart()
+		}
+		if got := len(r.channel(ch).Participants); got != 3 {
+			t.Errorf("%d participants", got)
+		}
+	})
+}
+
+func TestHide(t *testing.T) {
+	t.Parallel()
+	hidden := func(r *rig) (ch string, a, b, c *agent) {
+		a, b, c = r.agent("alice"), r.agent("bob"), r.agent("carol")
+		ch = r.open("discussion", a, b, c) // turn_within 120 warns, 600 hides
+		r.say(a, ch, "go")
+		r.pass(10 * time.Minute)
+		for _, x := range r.agents {
+			if err := r.Ack(context.Background(), x.id, ch, r.log(ch)[len(r.log(ch))-1].ID); err != nil {
+				r.t.Fatal(err)
+			}
+			x.clear()
+		}
+		return ch, a, b, c
+	}
+	runs(t, "live deliveries to the violator are dropped, and it keeps its turn", hub.Options{}, func(t *testing.T, r *rig) {
+		ch, _, b, c := hidden(r)
+		if got := r.ear.channels[len(r.ear.channels)-1]; got.Kind != "participant_hidden" || got.Agent != b.id || got.Reason != "turn_within" {
+			t.Fatalf("heard %+v", got)
+		}
+		r.post(c, ch, "my.own", `{"n":1}`)
+		if got := b.received(); len(got) != 0 {
+			t.Fatalf("told %q", got)
+		}
+		if can, err := r.CanSend(context.Background(), ch, b.id, ""); !can || err != nil {
+			t.Fatalf("%v %v", can, err)
+		}
+	})
+	runs(t, "it comes back with its next send, from its cursor, in order", hub.Options{}, func(t *testing.T, r *rig) {
+		ch, a, b, c := hidden(r)
+		for n := range 3 {
+			r.post(c, ch, "my.own", fmt.Sprintf(`{"n":%d}`, n))
+		}
+		r.say(b, ch, "sorry")
+		r.post(a, ch, "my.own", `{"n":3}`)
+		r.post(a, ch, "my.own", `{"n":4}`)
+		var got []string
+		for _, e := range b.inbox() {
+			got = append(got, string(e.Data))
+		}
+		want := []string{`{"n":0}`, `{"n":1}`, `{"n":2}`, `{"n":3}`, `{"n":4}`}
+		if !slices.Equal(got, want) {
+			t.Fatalf("told %q, want %q", got, want)
+		}
+	})
+	runs(t, "it stays hidden across a restart, and fires no more", hub.Options{}, func(t *testing.T, r *rig) {
+		ch, _, b, c := hidden(r)
+		fired := r.fired()
+		r.restart()
+		r.post(c, ch, "my.own", `{}`)
+		r.pass(30 * time.Minute)
+		if got := b.received(); len(got) != 0 {
+			t.Fatalf("told %q", got)
+		}
+		if got := r.fired(); !slices.Equal(got, fired) {
+			t.Fatalf("fired %q, then %q", fired, got)
+		}
+		r.say(b, ch, "sorry")
+		if got := b.received(); !slices.Equal(got, []string{"my.own"}) {
+			t.Fatalf("told %q", got)
+		}
+		r.restart()
+		b.clear()
+		r.post(c, ch, "my.own", `{}`)
+		if got := b.received(); !slices.Equal(got, []string{"my.own"}) {
+			t.Fatalf("after unhiding and a restart told %q", got)
+		}
+	})
+}
+
+func TestExpectationsFireOnce(t *testing.T) {
+	t.Parallel()
+	holds(t, "ag2-channels#118: three ticks, one firing", byHand, func(t *spec.T, r *rig) {
+		a, b := r.agent("alice"), r.agent("bob")
+		ch := r.openWith("conversation", expecting("["+expectation("max_silence", "notify", `{"seconds":60}`)+"]"), a, b)
+		before := r.types(ch)
+		for range 3 {
+			r.pass(time.Minute)
+			r.sweep()
+		}
+		t.Equal(r.fired(), []string{"max_silence []"})
+		t.Equal(r.types(ch), append(before, envelope.TypeExpectationViolated))
+		t.Equal(len(r.ear.fired), 1)
+	})
+	runs(t, "also after recovering, and across a restart", byHand, func(t *testing.T, r *rig) {
+		a, b := r.agent("alice"), r.agent("bob")
+		ch := r.openWith("conversation", expecting("["+expectation("max_silence", "audit", `{"seconds":60}`)+"]"), a, b)
+		for range 3 {
+			r.pass(2 * time.Minute)
+			r.sweep()
+			r.say(a, ch, "still here")
+			r.restart()
+		}
+		if got := r.fired(); !slices.Equal(got, []string{"max_silence []"}) {
+			t.Fatalf("fired %q", got)
+		}
+	})
+	holds(t, "ag2-channels#119: the same name twice fires each at its own T", byHand, func(t *spec.T, r *rig) {
+		a, b := r.agent("alice"), r.agent("bob")
+		ch := r.openWith("conversation", expecting("["+expectation("max_silence", "notify", `{"seconds":60}`)+","+expectation("max_silence", "audit", `{"seconds":90}`)+"]"), a, b)
+		before := len(r.types(ch))
+		r.pass(time.Minute)
+		r.sweep()
+		t.Equal(r.fired(), []string{"max_silence []"})
+		t.Equal(len(r.types(ch)), before+1)
+		r.pass(29 * time.Second)
+		r.sweep()
+		t.Equal(len(r.fired()), 1)
+		r.pass(time.Second)
+		r.sweep()
+		handlers := []any{}
+		for _, record := range r.audit("expectation_violated") {
+			handlers = append(handlers, record["on_violation"])
+		}
+		t.Equal(handlers, []any{"notify", "audit"})
+		t.Equal(len(r.types(ch)), before+1)
+		r.pass(time.Hour)
+		r.sweep()
+		t.Equal(len(r.fired()), 2)
+	})
+	var calls []string
+	failing := byHand
+	failing.Handlers = map[string]hub.Handler{
+		"fails":  handlerFunc(func(channelID string) error { calls = append(calls, channelID); return errors.New("no") }),
+		"panics": handlerFunc(func(channelID string) error { calls = append(calls, channelID); panic("no") }),
+	}
+	holds(t, "ag2-channels#120: a failing handler does not stop the sweep and is not retried", failing, func(t *spec.T, r *rig) {
+		a, b := r.agent("alice"), r.agent("bob")
+		first := r.openWith("conversation", expecting("["+expectation("max_silence", "fails", `{"seconds":60}`)+","+expectation("max_silence", "panics", `{"seconds":60}`)+"]"), a, b)
+		second := r.openWith("conversation", expecting("["+expectation("max_silence", "auto_close", `{"seconds":60}`)+"]"), a, b)
+		for range 3 {
+			r.pass(time.Minute)
+			r.sweep()
+		}
+		t.Equal(calls, []string{first, first})
+		t.Equal(r.channel(first).State, channel.Active)
+		t.Equal(r.channel(second).State, channel.Closed)
+		t.Equal(len(r.fired()), 3)
+	})
+	holds(t, "ag2-channels#121: unknown evaluator or handler is ignored without audit", byHand, func(t *spec.T, r *rig) {
+		a, b := r.agent("alice"), r.agent("bob")
+		ch := r.openWith("conversation", expecting("["+expectation("max_silence", "shout", `{"seconds":1}`)+","+expectation("be_nice", "audit", `{"seconds":1}`)+","+expectation("max_silence", "audit", `{"seconds":60}`)+"]"), a, b)
+		before := r.types(ch)
+		r.pass(59 * time.Second)
+		r.sweep()
+		t.Equal(r.fired(), []string{})
+		r.pass(time.Second)
+		r.sweep()
+		t.Equal(r.fired(), []string{"max_silence []"})
+		t.Equal(r.types(ch), before)
+		t.Equal(len(r.ear.fired), 1)
+	})
+	holds(t, "ag2-channels#122: two channels auto-closing in one tick both close", byHand, func(t *spec.T, r *rig) {
+		a, b := r.agent("alice"), r.agent("bob")
+		expected := expecting("[" + expectation("max_silence", "auto_close", `{"seconds":60}`) + "," + expectation("max_silence", "audit", `{"seconds":60}`) + "]")
+		first, second := r.openWith("conversation", expected, a, b), r.openWith("conversation", expected, a, b)
+		r.pass(time.Minute)
+		r.sweep()
+		t.Equal(r.channel(first).State, channel.Closed)
+		t.Equal(r.channel(second).State, channel.Closed)
+		t.Equal(len(r.fired()), 2) // the end of a channel ends its judging
+	})
+	holds(t, "ag2-channels#123: the dedupe set is dropped on close", byHand, func(t *spec.T, r *rig) {
+		a, b := r.agent("alice"), r.agent("bob")
+		expected := expecting("[" + expectation("max_silence", "audit", `{"seconds":60}`) + "]")
+		for range 3 {
+			ch := r.openWith("conversation", expected, a, b)
+			r.pass(time.Minute)
+			r.sweep()
+			t.Equal(r.Stats().Loaded, 1)
+			r.end(ch, "")
+			r.settle()
+			t.Equal(r.Stats().Loaded, 0) // what fired goes with the fold
+		}
+		t.Equal(len(r.fired()), 3)
+	})
+	holds(t, "ag2-channels#124: the background sweep writes audit without manual ticks", hub.Options{}, func(t *spec.T, r *rig) {
+		r.open("conversation", r.agent("alice"), r.agent("bob")) // max_silence 3600 audits
+		r.pass(time.Hour - time.Second)
+		t.Equal(r.fired(), []string{})
+		r.pass(11 * time.Second)
+		t.Equal(r.fired(), []string{"max_silence []"})
+	})
+}
+
+type handlerFunc func(channelID string) error
+
+func (f handlerFunc) Handle(_ context.Context, _ *hub.Hub, channelID string, _ hub.Violation) error {
+	return f(channelID)
+}
