@@ -92,9 +92,13 @@ func TestVisible(t *testing.T) {
 				agent    string
 				want     bool
 			}{
-				{nil, "a", true}, {nil, "b", true},
-				{[]string{"b"}, "a", true}, {[]string{"b"}, "b", true}, {[]string{"b"}, "c", false},
-				{[]string{}, "a", true}, {[]string{}, "b", false},
+				{nil, "a", true},
+				{nil, "b", true},
+				{[]string{"b"}, "a", true},
+				{[]string{"b"}, "b", true},
+				{[]string{"b"}, "c", false},
+				{[]string{}, "a", true},
+				{[]string{}, "b", false},
 			} {
 				e := adaptertest.Text("a", "x")
 				e.Audience = test.audience

@@ -29,7 +29,10 @@ func check(t *testing.T, statement string, fn func(t *spec.T, w *world)) {
 // test is check without a statement.
 func test(t *testing.T, name string, fn func(t *spec.T, w *world)) {
 	t.Helper()
-	t.Run(name, func(t *testing.T) { inBubble(&spec.T{T: t}, fn) })
+	t.Run(name, func(t *testing.T) {
+		t.Parallel()
+		inBubble(&spec.T{T: t}, fn)
+	})
 }
 
 func inBubble(t *spec.T, fn func(t *spec.T, w *world)) {

@@ -12,6 +12,15 @@ import (
 	"github.com/parley-hub/parley/view"
 )
 
+// start lets an agent run until ctx ends.
+func start(ctx context.Context, a *agent.Agent) {
+	go func() {
+		if err := a.Run(ctx); err != nil {
+			fmt.Println(err)
+		}
+	}()
+}
+
 // An agent is a model and a link. The network stands for any hub: a client's
 // connection is used in the same way.
 func Example() {
@@ -22,7 +31,7 @@ func Example() {
 	shouter := agent.ModelFunc(func(_ context.Context, p *agent.Prompt) (*agent.Response, error) {
 		return &agent.Response{Text: strings.ToUpper(p.Input())}, nil
 	})
-	go agent.New(network.Join("shouter"), shouter, agent.Options{}).Run(ctx)
+	start(ctx, agent.New(network.Join("shouter"), shouter, agent.Options{}))
 
 	person := agent.NewHuman(network.Join("ines"), agent.HumanOptions{})
 	defer person.Disconnect()
@@ -31,8 +40,15 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	person.Send(ctx, talk.ID, "hello over there", turn.Address{})
-	reply, _ := person.Next(ctx, func(e *envelope.Envelope) bool { return e.Type == envelope.TypeText })
+	if _, err := person.Send(ctx, talk.ID, "hello over there", turn.Address{}); err != nil {
+		fmt.Println(err)
+		return
+	}
+	reply, err := person.Next(ctx, func(e *envelope.Envelope) bool { return e.Type == envelope.TypeText })
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
 	text, _ := view.TextOnly{}.Render(reply)
 	fmt.Println(text)
 	// Output: HELLO OVER THERE
@@ -54,8 +70,8 @@ func Example_workflow() {
 	expert := agent.ModelFunc(func(_ context.Context, p *agent.Prompt) (*agent.Response, error) {
 		return &agent.Response{Text: "About " + p.Input()}, nil
 	})
-	go agent.New(network.Join("desk"), desk, agent.Options{Tools: []*agent.Tool{escalate}}).Run(ctx)
-	go agent.New(network.Join("expert"), expert, agent.Options{}).Run(ctx)
+	start(ctx, agent.New(network.Join("desk"), desk, agent.Options{Tools: []*agent.Tool{escalate}}))
+	start(ctx, agent.New(network.Join("expert"), expert, agent.Options{}))
 
 	person := agent.NewHuman(network.Join("ines"), agent.HumanOptions{})
 	defer person.Disconnect()
@@ -69,7 +85,10 @@ func Example_workflow() {
 		fmt.Println(err)
 		return
 	}
-	person.Send(ctx, job.ID, "I have a question.", turn.Address{})
+	if _, err := person.Send(ctx, job.ID, "I have a question.", turn.Address{}); err != nil {
+		fmt.Println(err)
+		return
+	}
 	for e := range person.Envelopes(ctx) {
 		switch e.Type {
 		case envelope.TypeContextSet, envelope.TypePacket:

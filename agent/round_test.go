@@ -67,8 +67,10 @@ func TestPackets(t *testing.T) {
 		t.Equal(string(log[0].Data), `{"routing":{"kind":"text"},`+noUpdates+`,"body":"done"}`)
 		last := model.asked()[2].Messages
 		t.Equal(last[1:], []agent.Message{
-			{Role: agent.Assistant, Calls: []turn.Call{{ID: "1", Name: "look"}}}, {Role: agent.ToolResult, Text: "found it", CallID: "1"},
-			{Role: agent.Assistant, Calls: []turn.Call{{ID: "2", Name: "think"}}}, {Role: agent.ToolResult, Text: `{"ok":true}`, CallID: "2"},
+			{Role: agent.Assistant, Calls: []turn.Call{{ID: "1", Name: "look"}}},
+			{Role: agent.ToolResult, Text: "found it", CallID: "1"},
+			{Role: agent.Assistant, Calls: []turn.Call{{ID: "2", Name: "think"}}},
+			{Role: agent.ToolResult, Text: `{"ok":true}`, CallID: "2"},
 		})
 	})
 	check(t, "seed-000#29: a silent round posts none", func(t *spec.T, w *world) {

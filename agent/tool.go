@@ -9,11 +9,11 @@ import (
 	"github.com/parley-hub/parley/adapter/turn"
 )
 
-// Handoff, Finish and their kin are what tools return to route a workflow.
-type (
-	Handoff = turn.Handoff
-	Finish  = turn.Finish
-)
+// Handoff as a tool's result makes another agent the next speaker.
+type Handoff = turn.Handoff
+
+// Finish as a tool's result ends the workflow.
+type Finish = turn.Finish
 
 // Tool is something that a model may do.
 type Tool struct {

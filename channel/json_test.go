@@ -48,6 +48,7 @@ const sampleJSON = `{"channel_id":"18a0c510","manifest":{"type":"conversation","
 func TestMetadataJSON(t *testing.T) {
 	t.Parallel()
 	t.Run("exact", func(t *testing.T) {
+		t.Parallel()
 		got, err := sample().AppendJSON([]byte("kept:"))
 		if err != nil {
 			t.Fatal(err)
@@ -64,6 +65,7 @@ func TestMetadataJSON(t *testing.T) {
 		}
 	})
 	t.Run("nothing is null that is a list or an object", func(t *testing.T) {
+		t.Parallel()
 		m := &channel.Metadata{ID: "c", Manifest: &channel.Manifest{Type: "x"}, State: channel.Pending}
 		got, err := m.AppendJSON(nil)
 		if err != nil {
@@ -77,6 +79,7 @@ func TestMetadataJSON(t *testing.T) {
 		}
 	})
 	t.Run("embedded in other JSON", func(t *testing.T) {
+		t.Parallel()
 		got, err := json.Marshal(map[string]any{"channel": sample()})
 		if err != nil {
 			t.Fatal(err)
@@ -96,6 +99,7 @@ func TestMetadataJSON(t *testing.T) {
 		}
 	})
 	t.Run("what could not be read again is not written", func(t *testing.T) {
+		t.Parallel()
 		for name, m := range map[string]*channel.Metadata{
 			"no manifest": {ID: "c", State: channel.Active},
 			"no state":    {ID: "c", Manifest: &channel.Manifest{Type: "x"}},
@@ -116,6 +120,7 @@ func TestDecodeMetadata(t *testing.T) {
 		"another zone": "2026-03-09T12:15:42.008113+02:00", "no zone": "2026-03-09T10:15:42.008113",
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			m, err := channel.DecodeMetadata([]byte(`{"manifest":{"type":"x"},"state":"closed","created_at":"`+at+`","later_key":[1],"closed_at":""}`), nil)
 			if err != nil {
 				t.Fatal(err)

@@ -16,12 +16,14 @@ func (i *Identity) deliver(e *envelope.Envelope) {
 	close(i.moved)
 	i.moved = make(chan struct{})
 	switch {
-	case i.err != nil || i.busy[e.ID]:
+	case i.err != nil || i.lost || i.busy[e.ID]:
 		return
 	case i.recent.has(e.ID):
-		go i.receipt(e, wire.Ack, "")
+		i.client.done.Go(func() { i.receipt(e, wire.Ack, "") })
 		return
 	case len(i.queue) >= i.client.opts.Deliveries:
+		// All that follows is left too: acknowledging one of a channel
+		// acknowledges those before it.
 		i.lost = true
 		return
 	}
@@ -85,12 +87,28 @@ func (i *Identity) pop() (*envelope.Envelope, error) {
 		i.signal() // for whoever else waits
 		return nil, i.err
 	}
-	if i.lost {
-		i.lost = false
-		h := &hello{identity: i, again: true}
-		i.client.done.Go(func() { _ = i.client.greet(h, "") })
+	if i.lost && !i.asking {
+		i.asking = true
+		i.client.done.Go(i.askAgain)
 	}
 	return nil, nil
+}
+
+// askAgain has everything replayed that is not acknowledged. Without a
+// connection the next one does.
+func (i *Identity) askAgain() {
+	if i.client.greet(&hello{identity: i, again: true}, "") != nil {
+		i.mu.Lock()
+		i.asking = false
+		i.mu.Unlock()
+	}
+}
+
+// welcome is where a replay begins: from here on nothing is missing.
+func (i *Identity) welcome() {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.lost, i.asking = false, false
 }
 
 // acknowledge ends a delivery. Without a connection it is remembered, and told

@@ -30,7 +30,8 @@ type Identity struct {
 	arrived chan struct{}   // has one element while the queue is not empty
 	busy    map[string]bool // delivered and not yet acknowledged, by id
 	recent  recent          // acknowledged ones
-	lost    bool            // the queue was full: ask again once it is empty
+	lost    bool            // the queue was full: nothing is taken until a replay
+	asking  bool            // for that
 	moved   chan struct{}   // closed and renewed at each delivery
 	err     error
 }
@@ -59,11 +60,13 @@ func (c *Client) Register(ctx context.Context, r Registration) (*Identity, error
 	if p.Version == 0 {
 		p.Version = 1
 	}
-	params := wire.RegisterParams{Passport: &p, Resume: r.Resume, Rule: r.Rule, Skill: r.Skill}
-	if params.Resume == nil {
-		empty := identity.DefaultResume()
-		params.Resume = &empty
+	params := wire.RegisterParams{Passport: &p, Rule: r.Rule, Skill: r.Skill}
+	resume := identity.DefaultResume()
+	if r.Resume != nil {
+		resume = *r.Resume
 	}
+	resume.Version = max(resume.Version, 1)
+	params.Resume = &resume
 	var i *Identity
 	var bad error
 	// The identity must be known before the next frame: it may be for it.
@@ -150,6 +153,9 @@ func (c *Client) greeted(err error) {
 	h := c.hellos[0]
 	c.hellos = c.hellos[1:]
 	c.mu.Unlock()
+	if err == nil {
+		h.identity.welcome()
+	}
 	h.end(err)
 	if err != nil && h.again {
 		c.opts.Log.Warn("the hub does not know this identity any more", "name", h.identity.passport.Name, "error", err)

@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/parley-hub/parley/envelope"
@@ -77,11 +78,7 @@ func (g *Graph) Advance(f Facts, e *envelope.Envelope) (Facts, Route) {
 func (g *Graph) decide(f *Facts, t *Turn) Route {
 	p := &t.Packet
 	if p.Kind == RoutingFinish {
-		reason := p.Reason
-		if reason == "" {
-			reason = ReasonFinished
-		}
-		return Route{By: ByFinish, Rule: NoRule, Decision: Decision{End: true, Reason: reason}}
+		return Route{By: ByFinish, Rule: NoRule, Decision: Decision{End: true, Reason: cmp.Or(p.Reason, ReasonFinished)}}
 	}
 	if p.Kind == RoutingHandoff && p.Target != "" {
 		return Route{By: ByHandoff, Rule: NoRule, Decision: Decision{Speaker: p.Target}}
@@ -97,12 +94,10 @@ func (g *Graph) decide(f *Facts, t *Turn) Route {
 // to close, and why. The graph's own end goes before the cap on turns, and the
 // cap never consults the default target.
 func (g *Graph) Outcome(f *Facts) (reason string, closes bool) {
-	switch {
-	case f.Ended && f.Closing == "":
-		return ReasonTerminated, true
-	case f.Ended:
-		return f.Closing, true
-	case g.capped && f.Turns >= g.maxTurns:
+	if f.Ended {
+		return cmp.Or(f.Closing, ReasonTerminated), true
+	}
+	if g.capped && f.Turns >= g.maxTurns {
 		return ReasonMaxTurns, true
 	}
 	return "", false

@@ -53,6 +53,19 @@ func TestCacheForgets(t *testing.T) {
 	equal(t, get(0) == first, false)
 }
 
+func TestCacheOfOne(t *testing.T) {
+	t.Parallel()
+	c := graph.NewCache(graph.NewRegistry(graph.Limits{}), 1)
+	var seen []*graph.Graph
+	for _, i := range []int{0, 0, 1, 2, 0} {
+		g, err := c.Load(named(i))
+		equal(t, err, nil)
+		seen = append(seen, g)
+	}
+	equal(t, seen[0] == seen[1], true)
+	equal(t, seen[0] == seen[4], false)
+}
+
 func TestCacheFollowsRegistrations(t *testing.T) {
 	t.Parallel()
 	r := graph.NewRegistry(graph.Limits{})

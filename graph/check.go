@@ -116,7 +116,7 @@ func (c *checker) target(path string, t Target) {
 // earlier lists the transitions that are tried before the i-th of the list,
 // as long as there is work left to compare with them.
 func (c *checker) earlier(i int) []int {
-	if c.prover.work < 0 {
+	if c.prover.spent() {
 		return nil
 	}
 	return c.order[:slices.Index(c.order, i)]
@@ -162,7 +162,7 @@ func (c *checker) sticky(i int) {
 			return
 		}
 	}
-	if c.prover.work < 0 {
+	if c.prover.spent() {
 		return // an earlier rule may take x's turn
 	}
 	path := fmt.Sprintf("transitions[%d]", i)

@@ -179,21 +179,29 @@ func (l loader) make(s shape, path, name string, raw jsontext.Value, depth int) 
 	made := reflect.New(s.kind)
 	for _, f := range s.fields {
 		value, ok := args.get(f.name)
-		switch {
-		case !ok && f.optional:
-			made.Elem().Field(f.index).Set(s.proto.Field(f.index))
-		case !ok:
-			return nil, refuse(path, "'%s' lacks '%s'; it takes %s", name, f.name, s.args())
-		case value.Kind() == jsontext.KindNull && !f.nullable:
-			return nil, refuse(path+"."+f.name, "must not be null")
-		default:
-			target := made.Elem().Field(f.index).Addr().Interface()
-			if err := json.Unmarshal(value, target, l.nested(path+"."+f.name, depth)); err != nil {
-				return nil, argError(path+"."+f.name, value, err)
+		if ok {
+			if err := l.fill(made.Elem().Field(f.index), f, path+"."+f.name, value, depth); err != nil {
+				return nil, err
 			}
+			continue
 		}
+		if !f.optional {
+			return nil, refuse(path, "'%s' lacks '%s'; it takes %s", name, f.name, s.args())
+		}
+		made.Elem().Field(f.index).Set(s.proto.Field(f.index))
 	}
 	return s.value(made), nil
+}
+
+// fill reads one arg into its field.
+func (l loader) fill(into reflect.Value, f field, path string, value jsontext.Value, depth int) error {
+	if value.Kind() == jsontext.KindNull && !f.nullable {
+		return refuse(path, "must not be null")
+	}
+	if err := json.Unmarshal(value, into.Addr().Interface(), l.nested(path, depth)); err != nil {
+		return argError(path, value, err)
+	}
+	return nil
 }
 
 // nested resolves the conditions inside a node's args.

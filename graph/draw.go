@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -174,7 +175,7 @@ func (p *picture) target(t Target, from int) int {
 // who was followed by whom, it draws another that does.
 func (p *picture) hop(h Hop) {
 	from := p.agent(h.From)
-	to := 0
+	var to int
 	if h.Closed != "" {
 		to = p.end(h.Closed)
 	} else {
@@ -216,9 +217,7 @@ func (p *picture) agent(id string) int {
 }
 
 func (p *picture) end(reason string) int {
-	if reason == "" {
-		reason = ReasonTerminated
-	}
+	reason = cmp.Or(reason, ReasonTerminated)
 	return p.node("end "+reason, shapeEnd, reason)
 }
 
@@ -226,8 +225,9 @@ func (p *picture) node(key string, shape shapeKind, label string) int {
 	if i := slices.IndexFunc(p.nodes, func(n drawnNode) bool { return n.key == key }); i >= 0 {
 		return i
 	}
+	n := len(p.nodes)
 	p.nodes = append(p.nodes, drawnNode{key: key, shape: shape, label: label})
-	return len(p.nodes) - 1
+	return n
 }
 
 func (p *picture) edge(e drawnEdge) { p.edges = append(p.edges, e) }

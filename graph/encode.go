@@ -1,7 +1,6 @@
 package graph
 
 import (
-	"bytes"
 	"maps"
 	"reflect"
 	"slices"
@@ -145,25 +144,20 @@ func (t tree) appendSorted(out []byte) []byte {
 
 // appendASCII quotes a string with every other character escaped.
 func appendASCII(out []byte, s string) []byte {
-	quoted, err := jsontext.AppendQuote(nil, s)
-	if err != nil {
-		quoted = []byte(`""`)
-	}
-	for _, c := range string(bytes.TrimSpace(quoted)) {
-		switch {
-		case c < 0x7f:
+	quoted, _ := jsontext.AppendQuote(nil, s) // s was read from valid JSON
+	for _, c := range string(quoted) {
+		if c < 0x7f {
 			out = append(out, byte(c))
-		case c > 0xffff:
-			high, low := utf16.EncodeRune(c)
-			out = appendEscape(appendEscape(out, high), low)
-		default:
-			out = appendEscape(out, c)
+			continue
+		}
+		for _, unit := range utf16.AppendRune(nil, c) {
+			out = appendEscape(out, unit)
 		}
 	}
 	return out
 }
 
-func appendEscape(out []byte, c rune) []byte {
+func appendEscape(out []byte, c uint16) []byte {
 	const digits = "0123456789abcdef"
 	return append(out, '\\', 'u', digits[c>>12&15], digits[c>>8&15], digits[c>>4&15], digits[c&15])
 }

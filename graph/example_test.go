@@ -30,8 +30,8 @@ turns:
 	}
 	fmt.Print(trace)
 	// Output:
-	//   1  desk ag2.msg.text; transitions[0]: from_speaker(desk) → agent(checker); next: checker
-	//   2  checker ag2.packet; transitions[1]: from_speaker(checker) → agent(courier); next: courier
+	//   1  desk ag2.msg.text; transitions[0]: from_speaker(desk) → agent(checker); checker is expected
+	//   2  checker ag2.packet; transitions[1]: from_speaker(checker) → agent(courier); courier is expected
 	//   3  courier ag2.packet; default → terminate(sequence_complete); closed: sequence_complete
 	// closed: sequence_complete, after 3 turns
 }

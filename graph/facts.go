@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 )
@@ -33,10 +34,7 @@ func (f *Facts) MaySpeak(sender string) bool {
 
 // speaker is who has just spoken.
 func (f *Facts) speaker(t *Turn) string {
-	if f.LastSpeaker != "" {
-		return f.LastSpeaker
-	}
-	return t.Sender
+	return cmp.Or(f.LastSpeaker, t.Sender)
 }
 
 // own returns the participant's own string for an id, or a copy of an id that

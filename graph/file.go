@@ -130,14 +130,10 @@ func scriptError(err error) error {
 	}
 	var semantic *json.SemanticError
 	if errors.As(err, &semantic) {
-		what := "is not understood"
-		switch {
-		case errors.Is(err, json.ErrUnknownName):
-			what = "is not a key that is known here"
-		case semantic.GoType != nil:
-			what = "must be " + goKind(semantic.GoType)
+		if errors.Is(err, json.ErrUnknownName) || semantic.GoType == nil {
+			return fmt.Errorf("graph: %s is not a key that is known here", semantic.JSONPointer)
 		}
-		return fmt.Errorf("graph: %s %s", semantic.JSONPointer, what)
+		return fmt.Errorf("graph: %s must be %s", semantic.JSONPointer, goKind(semantic.GoType))
 	}
 	return fmt.Errorf("graph: %w", err)
 }

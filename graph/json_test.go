@@ -146,6 +146,7 @@ func TestRefusals(t *testing.T) {
 		{"huge priority", transition(`{"when":{"name":"always"},"then":null,"priority":9223372036854775808}`), "graph: transitions[0].priority: must be an integer of at most 64 bits, not 9223372036854775808"},
 		{"null priority", transition(`{"when":{"name":"always"},"then":null,"priority":null}`), "graph: transitions[0].priority: must be an integer of at most 64 bits, not null"},
 		{"long priority", transition(`{"when":{"name":"always"},"then":null,"priority":"` + strings.Repeat("x", 39) + `"}`), "graph: transitions[0].priority: must be an integer of at most 64 bits, not a string"},
+		{"not so long priority", transition(`{"when":{"name":"always"},"then":null,"priority":"` + strings.Repeat("x", 38) + `"}`), `graph: transitions[0].priority: must be an integer of at most 64 bits, not "` + strings.Repeat("x", 38) + `"`},
 		{"max turns", `{"initial_speaker":"a","max_turns":true}`, "graph: max_turns: must be an integer of at most 64 bits, not true"},
 		{"quoted max turns", `{"initial_speaker":"a","max_turns":"5"}`, `graph: max_turns: must be an integer of at most 64 bits, not "5"`},
 

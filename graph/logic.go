@@ -11,9 +11,13 @@ const proverWork = 200_000
 
 func newProver() *prover { return &prover{work: proverWork} }
 
+// spent reports whether it has given up.
+func (p *prover) spent() bool { return p.work < 0 }
+
+// tired does one piece of work, unless it has given up.
 func (p *prover) tired() bool {
 	p.work--
-	return p.work < 0
+	return p.spent()
 }
 
 // never reports whether a condition is certain never to fire.

@@ -49,12 +49,16 @@ func (d Definition) mapAgents(f func(string) string) Definition {
 // before a channel is opened with it. A name wins over an equal id; what is no
 // known name stays as it is. The hub itself never does this.
 func (g *Graph) WithNames(ids map[string]string) (*Graph, error) {
-	return New(g.Definition().mapAgents(func(name string) string {
+	return New(g.Definition().mapAgents(resolver(ids)))
+}
+
+func resolver(ids map[string]string) func(string) string {
+	return func(name string) string {
 		if id, ok := ids[name]; ok {
 			return id
 		}
 		return name
-	}))
+	}
 }
 
 // Tools lists the tools that tool_called conditions wait for, nested ones

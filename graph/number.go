@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"cmp"
 	"fmt"
 	"math/big"
 	"strconv"
@@ -35,10 +36,7 @@ func (n *Number) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 func (n Number) text() string {
-	if n == "" {
-		return "0"
-	}
-	return string(n)
+	return cmp.Or(string(n), "0")
 }
 
 // isNumber tells a number from other JSON values by its first byte.
@@ -54,28 +52,18 @@ func validNumber(text string) bool {
 func compareNumbers(a, b string) int {
 	if x, err := strconv.ParseInt(a, 10, 64); err == nil {
 		if y, err := strconv.ParseInt(b, 10, 64); err == nil {
-			return compareInts(x, y)
+			return cmp.Compare(x, y)
 		}
 	}
 	x, y := parseDecimal(a), parseDecimal(b)
 	if x.sign != y.sign {
-		return compareInts(int64(x.sign), int64(y.sign))
+		return cmp.Compare(x.sign, y.sign)
 	}
 	c := x.point.Cmp(&y.point)
 	if c == 0 {
 		c = strings.Compare(x.digits, y.digits)
 	}
 	return c * x.sign
-}
-
-func compareInts(a, b int64) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
 }
 
 // decimal is sign × 0.digits × 10^point, with no zero at either end of the

@@ -2,7 +2,6 @@ package graph
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -91,64 +90,56 @@ func (l *Line) check(path string) error {
 		}
 	}
 	changes := l.Set != nil || l.Delete != nil
-	switch {
-	case said > 1 || l.Handoff != nil && l.Finish != nil:
-		return refuse(path, "says several things; write one of text, event, or a packet with body, tool, handoff or finish")
-	case said == 0 && !changes:
-		return refuse(path, "says nothing; write one of text, body, tool, handoff, finish, event, set or delete")
-	case l.Data != nil && l.Event == "":
-		return refuse(path, "data belongs to an event")
-	case l.Reason != "" && l.Tool == nil && l.Handoff == nil:
-		return refuse(path, "reason belongs to a tool or a handoff; finish is itself the reason")
-	case l.Repeat < 0:
-		return refuse(path, "repeat must not be negative")
-	case l.Set != nil && l.Set.Kind() != jsontext.KindBeginObject:
-		return refuse(path, "set must be keys and values, not %s", kindOf(l.Set))
-	case l.Data != nil && l.Data.Kind() != jsontext.KindBeginObject:
-		return refuse(path, "data must be keys and values, not %s", kindOf(l.Data))
+	for _, rule := range []struct {
+		broken bool
+		why    string
+	}{
+		{said > 1 || l.Handoff != nil && l.Finish != nil, "says several things; write one of text, event, or a packet with body, tool, handoff or finish"},
+		{said == 0 && !changes, "says nothing; write one of text, body, tool, handoff, finish, event, set or delete"},
+		{l.Data != nil && l.Event == "", "data belongs to an event"},
+		{l.Reason != "" && l.Tool == nil && l.Handoff == nil, "reason belongs to a tool or a handoff; finish is itself the reason"},
+		{l.Repeat < 0, "repeat must not be negative"},
+		{l.Set != nil && l.Set.Kind() != jsontext.KindBeginObject, "set must be keys and values, not " + kindOf(l.Set)},
+		{l.Data != nil && l.Data.Kind() != jsontext.KindBeginObject, "data must be keys and values, not " + kindOf(l.Data)},
+	} {
+		if rule.broken {
+			return refuse(path, "%s", rule.why)
+		}
 	}
 	return nil
 }
 
 // envelopes are what a line posts, in order. ids maps names to agents.
 func (l *Line) envelopes(ids func(string) string) []envelope.Envelope {
-	context := update{Set: l.Set, Delete: l.Delete}
-	if context.Set == nil {
-		context.Set = jsontext.Value("{}")
+	context := update{Set: orEmpty(l.Set), Delete: l.Delete}
+	if routing := l.routing(ids); routing != nil {
+		return []envelope.Envelope{post(envelope.TypePacket, packet{Routing: routing, Updates: context, Body: or(l.Body)})}
 	}
 	var list []envelope.Envelope
-	post := func(eventType string, data any) {
-		list = append(list, envelope.Envelope{Type: eventType, Data: encode(data)})
+	if l.Set != nil || l.Delete != nil {
+		list = append(list, post(envelope.TypeContextSet, context))
 	}
-	routing := l.routing(ids)
-	if (l.Set != nil || l.Delete != nil) && routing == nil {
-		post(envelope.TypeContextSet, context)
+	if l.Text != nil {
+		list = append(list, post(envelope.TypeText, map[string]string{"text": *l.Text}))
 	}
-	switch {
-	case l.Text != nil:
-		post(envelope.TypeText, map[string]string{"text": *l.Text})
-	case l.Event != "":
-		data := l.Data
-		if data == nil {
-			data = jsontext.Value("{}")
-		}
-		post(l.Event, data)
-	case routing != nil:
-		post(envelope.TypePacket, packet{Routing: routing, Updates: context, Body: or(l.Body, "")})
+	if l.Event != "" {
+		list = append(list, post(l.Event, orEmpty(l.Data)))
 	}
 	return list
 }
 
 // routing is what a packet of this line would carry, or nil if it is none.
 func (l *Line) routing(ids func(string) string) *routing {
-	switch {
-	case l.Finish != nil:
-		return &routing{Kind: RoutingFinish, Tool: or(l.Tool, ""), Reason: *l.Finish}
-	case l.Handoff != nil:
-		return &routing{Kind: RoutingHandoff, Tool: or(l.Tool, ""), Reason: l.Reason, Target: ids(*l.Handoff)}
-	case l.Tool != nil:
+	if l.Finish != nil {
+		return &routing{Kind: RoutingFinish, Tool: or(l.Tool), Reason: *l.Finish}
+	}
+	if l.Handoff != nil {
+		return &routing{Kind: RoutingHandoff, Tool: or(l.Tool), Reason: l.Reason, Target: ids(*l.Handoff)}
+	}
+	if l.Tool != nil {
 		return &routing{Kind: RoutingHandoff, Tool: *l.Tool, Reason: l.Reason}
-	case l.Body != nil:
+	}
+	if l.Body != nil {
 		return &routing{Kind: RoutingText}
 	}
 	return nil
@@ -173,28 +164,22 @@ type update struct {
 	Delete []string       `json:"delete"`
 }
 
-func encode(data any) []byte {
+func post(eventType string, data any) envelope.Envelope {
 	// Only strings and raw values that were read from JSON go in.
-	raw, err := json.Marshal(data, json.Deterministic(true), jsontext.PreserveRawStrings(true))
-	if err != nil {
-		return []byte("{}")
-	}
-	return raw
+	raw, _ := json.Marshal(data, json.Deterministic(true), jsontext.PreserveRawStrings(true))
+	return envelope.Envelope{Type: eventType, Data: raw}
 }
 
-func or(s *string, fallback string) string {
+func or(s *string) string {
 	if s == nil {
-		return fallback
+		return ""
 	}
 	return *s
 }
 
-// names resolves a participant's name to its id.
-func (s *Script) names() func(string) string {
-	return func(name string) string {
-		if i := slices.IndexFunc(s.Participants, func(p Participant) bool { return p.Name == name }); i >= 0 {
-			return s.Participants[i].ID
-		}
-		return name
+func orEmpty(v jsontext.Value) jsontext.Value {
+	if v == nil {
+		return jsontext.Value("{}")
 	}
+	return v
 }

@@ -3,6 +3,7 @@ package graph
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/parley-hub/parley/envelope"
@@ -54,7 +55,7 @@ func Simulate(g *Graph, participants []string, s *Script) (*Trace, error) {
 	if len(participants) == 0 {
 		return nil, refuse("participants", "a workflow needs at least 2 participants; list them in the graph file or the script")
 	}
-	run := simulation{graph: g, ids: s.names(), trace: &Trace{}}
+	run := simulation{graph: g, ids: resolver(s.Participants.byName()), trace: &Trace{}}
 	creator := participants[0]
 	if s.Creator != "" {
 		creator = run.ids(s.Creator)
@@ -133,17 +134,21 @@ func (r *simulation) post(e *envelope.Envelope) Step {
 
 // refusal is why a hub would not accept the envelope, or "".
 func (r *simulation) refusal(e *envelope.Envelope) string {
-	switch {
-	case r.trace.Closed:
+	if r.trace.Closed {
 		return "the channel is closed: " + r.trace.Reason
-	case e.Sender == "":
+	}
+	if e.Sender == "" {
 		return "anyone may speak; name a speaker"
-	case e.Type == envelope.TypeContextSet && !slices.Contains(r.facts.Order, e.Sender):
-		return "workflow only accepts EV_CONTEXT_SET from participants"
-	case e.Type != envelope.TypeText && e.Type != envelope.TypePacket:
-		return ""
-	case !r.facts.MaySpeak(e.Sender):
-		return fmt.Sprintf("workflow expects '%s' to speak", r.facts.Expected)
+	}
+	switch e.Type {
+	case envelope.TypeContextSet:
+		if !slices.Contains(r.facts.Order, e.Sender) {
+			return "workflow only accepts EV_CONTEXT_SET from participants"
+		}
+	case envelope.TypeText, envelope.TypePacket:
+		if !r.facts.MaySpeak(e.Sender) {
+			return fmt.Sprintf("workflow expects '%s' to speak", r.facts.Expected)
+		}
 	}
 	return ""
 }
@@ -172,44 +177,45 @@ func (t *Trace) Speakers() []string {
 func (t *Trace) String() string {
 	var out strings.Builder
 	for _, s := range t.Steps {
-		fmt.Fprintf(&out, "%3s  %s\n", turnNumber(s.Turn), s)
+		number := "·"
+		if s.Turn > 0 {
+			number = strconv.Itoa(s.Turn)
+		}
+		fmt.Fprintf(&out, "%3s  %s\n", number, s)
 	}
-	switch {
-	case t.Closed:
+	if t.Closed {
 		fmt.Fprintf(&out, "closed: %s, after %d turns\n", t.Reason, t.Turns)
-	case t.Expected == "":
-		fmt.Fprintf(&out, "open after %d turns: anyone may speak\n", t.Turns)
-	default:
-		fmt.Fprintf(&out, "open after %d turns: %s is expected\n", t.Turns, t.Expected)
+	} else {
+		fmt.Fprintf(&out, "open after %d turns: %s\n", t.Turns, expectation(t.Expected))
 	}
 	return out.String()
 }
 
-func turnNumber(n int) string {
-	if n == 0 {
-		return "·"
+func expectation(speaker string) string {
+	if speaker == "" {
+		return "anyone may speak"
 	}
-	return fmt.Sprint(n)
+	return speaker + " is expected"
 }
 
 func (s Step) String() string {
+	said := s.Speaker + " " + s.Type
 	if s.Refused != "" {
-		return fmt.Sprintf("%s %s refused: %s", s.Speaker, s.Type, s.Refused)
+		return said + " refused: " + s.Refused
 	}
-	var next string
-	switch {
-	case s.Closed != "":
-		next = "closed: " + s.Closed
-	case s.Turn > 0:
-		next = "next: " + s.Next
-	case s.By == ByContext:
-		return s.Speaker + " " + s.Type + ": context changed, no turn"
-	default:
-		return s.Speaker + " " + s.Type + ": no turn"
+	if s.By == ByContext {
+		return said + ": context changed, no turn"
 	}
-	why := s.Why
+	if s.By == ByNothing {
+		return said + ": no turn"
+	}
 	if s.By == ByRule {
-		why = fmt.Sprintf("transitions[%d]: %s", s.Rule, s.Why)
+		said += fmt.Sprintf("; transitions[%d]: %s", s.Rule, s.Why)
+	} else {
+		said += "; " + s.Why
 	}
-	return fmt.Sprintf("%s %s; %s; %s", s.Speaker, s.Type, why, next)
+	if s.Closed != "" {
+		return said + "; closed: " + s.Closed
+	}
+	return said + "; " + expectation(s.Next)
 }

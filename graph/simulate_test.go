@@ -83,15 +83,15 @@ func TestSimulate(t *testing.T) {
 	equal(t, trace.Context, vars(t, `{"x":1,"y":2,"z":3}`))
 	equal(t, trace.Speakers(), []string{"id-1", "id-2", "id-3", "id-3", "id-1"})
 	equal(t, trace.String(), strings.TrimPrefix(`
-  1  id-1 ag2.msg.text; transitions[1]: from_speaker(id-1) → agent(id-2); next: id-2
+  1  id-1 ag2.msg.text; transitions[1]: from_speaker(id-1) → agent(id-2); id-2 is expected
   ·  id-1 ag2.msg.text refused: workflow expects 'id-2' to speak
   ·  id-2 myapp.note: no turn
   ·  nobody ag2.context.set refused: workflow only accepts EV_CONTEXT_SET from participants
   ·  id-1 ag2.context.set: context changed, no turn
-  2  id-2 ag2.packet; transitions[0]: tool_called(page) → agent(id-3); next: id-3
+  2  id-2 ag2.packet; transitions[0]: tool_called(page) → agent(id-3); id-3 is expected
   ·  id-3 ag2.context.set: context changed, no turn
-  3  id-3 ag2.msg.text; default → revert_to_initiator; next: id-3
-  4  id-3 ag2.packet; handoff → id-1; next: id-1
+  3  id-3 ag2.msg.text; default → revert_to_initiator; id-3 is expected
+  4  id-3 ag2.packet; handoff → id-1; id-1 is expected
   5  id-1 ag2.packet; finish; closed: enough
   ·   ag2.msg.text refused: the channel is closed: enough
 closed: enough, after 5 turns
@@ -127,7 +127,7 @@ func TestTraceAsJSON(t *testing.T) {
 	got, err := jsonv2.Marshal(trace)
 	equal(t, err, nil)
 	equal(t, string(got), `{"steps":[{"line":0,"turn":1,"speaker":"a","type":"ag2.packet","tool":"t","by":"default","rule":-1,"why":"default → agent(b)","next":"b"}],"turns":1,"expected":"b","closed":false,"context_vars":{"n":1.50}}`)
-	equal(t, trace.String(), "  1  a ag2.packet; default → agent(b); next: b\nopen after 1 turns: b is expected\n")
+	equal(t, trace.String(), "  1  a ag2.packet; default → agent(b); b is expected\nopen after 1 turns: b is expected\n")
 }
 
 func TestAnyoneMaySpeak(t *testing.T) {

@@ -70,7 +70,7 @@ func (h *Hub) auditRecord(kind string, f fields) (journal.Record, error) {
 }
 
 func auditText(line map[string]any) ([]byte, error) {
-	return json.Marshal(line, json.Deterministic(true), jsontext.AllowInvalidUTF8(true), jsontext.EscapeForHTML(false))
+	return json.Marshal(line, json.Deterministic(true), jsontext.AllowInvalidUTF8(true), jsontext.PreserveRawStrings(true))
 }
 
 // shortened leaves out of a line what makes it too long to be found by a

@@ -45,7 +45,7 @@ func (h *Hub) AuditLog(ctx context.Context, q AuditQuery) (page []AuditLine, nex
 		if q.past(line) {
 			return page, "", nil
 		}
-		if !q.selects(line) {
+		if !q.Matches(line) {
 			continue
 		}
 		if len(page) == limit {
@@ -80,7 +80,8 @@ func (q *AuditQuery) past(line AuditLine) bool {
 	return !q.Newest && !q.Until.IsZero() && !line.At.Before(q.Until)
 }
 
-func (q *AuditQuery) selects(line AuditLine) bool {
+// Matches reports whether a record is wanted, wherever it stands.
+func (q *AuditQuery) Matches(line AuditLine) bool {
 	if q.Kind != "" && line.Kind != q.Kind || line.At.Before(q.From) || !q.Until.IsZero() && !line.At.Before(q.Until) {
 		return false
 	}

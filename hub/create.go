@@ -314,7 +314,7 @@ func (w *writing) recordCreation(m *channel.Metadata) error {
 	record := journal.Record{Data: data}
 	put := func(k []byte) { record.Put = append(record.Put, journal.IndexPut{Key: k}) }
 	put(key(indexChannel, m.ID))
-	put(key(indexOwned, m.Creator, m.ID))
+	record.Put = append(record.Put, journal.IndexPut{Key: key(indexOwned, m.Creator, m.ID), Value: manifestValue(m.Manifest.Key())})
 	for _, p := range m.Participants {
 		put(key(indexMember, p.Agent, m.ID))
 		put(key(indexTurn, p.Agent, m.ID))

@@ -131,7 +131,10 @@ func (w *writing) farewell(state channel.Lifecycle, reason string) error {
 func (w *writing) note(kind string, m *channel.Metadata, reason, agent string) {
 	ev := ChannelEvent{Channel: w.ch.id, Kind: kind, Metadata: m, Reason: reason, Agent: agent, At: w.now}
 	h := w.hub
-	tell := func() { h.hooks.each(func(l Listener) { l.ChannelEvent(ev) }) }
+	tell := func() {
+		h.census.note(kind, m.Manifest.Key())
+		h.hooks.each(func(l Listener) { l.ChannelEvent(ev) })
+	}
 	if kind == "created" || kind == "opened" {
 		w.before = append(w.before, tell)
 	} else {

@@ -29,46 +29,42 @@ const (
 )
 
 // look judges one channel whose time has come, and acts on what is due in one
-// batch, which also sets the next look. It returns what to wait for, what then
-// is left to do, and whether the channel is due again at once.
-func (h *Hub) look(ctx context.Context, id string, due []byte, now time.Time) (p *Pending, then []func(), again bool, err error) {
-	if err := h.delivery.await(ctx); err != nil {
-		return nil, nil, false, err
-	}
+// batch, which also sets the next look. Again is true if more is due at once.
+func (h *Hub) look(ctx context.Context, id string, due []byte, now time.Time) (l looked, again bool, err error) {
+	var basis *Pending
 	for {
-		ch, err := h.lock(ctx, id)
-		if err != nil {
-			return nil, nil, false, ignoreMissing(err)
+		if _, err := basis.released(ctx); err != nil {
+			return looked{}, false, err
 		}
-		if ch.state == nil && !ch.meta.State.Terminal() {
-			ch.mu.Unlock() // it cannot be judged; when it can, it still is due
-			return nil, nil, false, nil
-		}
-		w := h.write(ch)
-		if w.watch.plan != nil && w.watch.plan.custom && ch.last != nil && !ch.last.finished() {
-			basis := ch.last // whoever judges by the log must see all of it
-			ch.mu.Unlock()
-			if _, err := basis.released(ctx); err != nil {
-				return nil, nil, false, err
+		basis = nil
+		l.pending, err = h.batch(ctx, id, func(w *writing) error {
+			if w.state == nil && !w.meta.State.Terminal() {
+				return errNothing // it cannot be judged; when it can, it still is due
 			}
-			continue
+			if basis = w.unseen(); basis != nil {
+				return errNothing
+			}
+			if string(dueKey(dueExpectation, w.watch.look.Time(), id)) != string(due) {
+				w.stale = append(w.stale, due)
+			}
+			w.looking = true
+			err := w.judge(ctx, now)
+			l.then, again = w.then, w.full
+			return err
+		})
+		if basis == nil {
+			return l, again, ignoreMissing(unavailable(err))
 		}
-		w.looking = true
-		if current := dueKey(dueExpectation, w.watch.look.Time(), id); string(current) != string(due) {
-			w.stale = append(w.stale, due)
-		}
-		if err = w.judge(ctx, now); err == nil {
-			again = w.nextLook() <= instantOf(now)
-			p, err = w.order(ctx)
-		}
-		if retryFold(err) {
-			h.channels.drop(ch)
-			ch.mu.Unlock()
-			continue
-		}
-		ch.mu.Unlock()
-		return p, w.then, again && w.full, unavailable(err)
 	}
+}
+
+// unseen is what is on its way, if somebody judges by the log, where it cannot
+// be seen yet.
+func (w *writing) unseen() *Pending {
+	if last := w.ch.last; w.watch.plan.custom && last != nil && !last.finished() {
+		return last
+	}
+	return nil
 }
 
 // judge fires what is due, in the order of the list. An end ends the judging.
@@ -223,13 +219,12 @@ func (h *Hub) SweepExpectations(ctx context.Context) int {
 		id := lastPart(entry.Key)
 		n++
 		for again := true; again; {
-			var l looked
-			var err error
-			if l.pending, l.then, again, err = h.look(ctx, id, entry.Key, now); err != nil {
+			l, more, err := h.look(ctx, id, entry.Key, now)
+			if err != nil {
 				h.log.Error("sweep could not act", "kind", dueExpectation, "id", id, "error", err)
 				break
 			}
-			ordered = append(ordered, l)
+			again, ordered = more, append(ordered, l)
 		}
 		if len(ordered) >= 256 { // many share one sync, and memory stays bounded
 			finish()

@@ -108,6 +108,28 @@ func (f *WideFollower) Next(ctx context.Context) (WideEvent, error) {
 	return ev, nil
 }
 
+// NextUntil is Next for what was durable at a position that Now returned: it
+// answers false, without waiting, when there is nothing more up to there.
+func (f *WideFollower) NextUntil(ctx context.Context, now WidePosition) (ev WideEvent, ok bool, err error) {
+	for len(f.events) == 0 {
+		if f.at.Offset >= now.Offset || f.at.Epoch > now.Epoch {
+			return WideEvent{}, false, nil
+		}
+		if len(f.commits) == 0 {
+			if f.commits, err = f.journal.Next(ctx); err != nil {
+				return WideEvent{}, false, wideError(err)
+			}
+		}
+		commit := f.commits[0]
+		f.commits = f.commits[1:]
+		if err := f.unpack(ctx, commit); err != nil {
+			return WideEvent{}, false, err
+		}
+	}
+	ev, f.events = f.events[0], f.events[1:]
+	return ev, true, nil
+}
+
 // WideGap is the refusal of a position that no longer exists.
 type WideGap struct {
 	Head   WidePosition // where everything ends now

@@ -193,12 +193,8 @@ func (h *Hub) loadHeads(ctx context.Context, ch *held) error {
 	if err != nil {
 		return unavailable(err)
 	}
-	side, err := h.journal.Head(ctx, p.In(familySide, only))
-	if err != nil {
-		return unavailable(err)
-	}
-	ch.heads.history, ch.heads.side = history.Durable.Seq, side.Durable.Seq
-	return nil
+	ch.heads.history = history.Durable.Seq
+	return h.loadSide(ctx, ch)
 }
 
 func (h *Hub) fold(ctx context.Context, ch *held) error {

@@ -27,6 +27,8 @@ type Hub struct {
 	adapters   map[channel.Key]channel.Adapter
 	shared     *channel.Interner
 	plans      plans
+	works      works
+	census     census
 	minter     *envelope.Minter
 
 	judge    atomic.Pointer[Arbiter]
@@ -63,6 +65,7 @@ func Open(ctx context.Context, j journal.Engine, o Options) (*Hub, error) {
 	h.judge.Store(&o.Arbiter)
 	h.hooks.init(o.Listeners, h.log)
 	h.audit.sinks = slices.Clone(o.AuditSinks)
+	h.works.init()
 	h.channels.init(o.Limits.LoadedChannels)
 	h.delivery.init(o.Limits.InFlight)
 	if err := h.openMinter(ctx); err != nil {

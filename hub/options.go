@@ -30,6 +30,8 @@ type Options struct {
 	Remotes map[string]Remote
 	// Tracing records spans; nil records none and leaves trace ids alone.
 	Tracing trace.TracerProvider
+	// SpanLog, if given, is only asked for how much it has written.
+	SpanLog interface{ Written() int64 }
 	Log     *slog.Logger     // nil: slog.Default()
 	Now     func() time.Time // nil: time.Now
 

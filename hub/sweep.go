@@ -9,30 +9,13 @@ import (
 	"github.com/parley-hub/parley/journal"
 )
 
-// sweepers look for what is due. Deadlines are a durable index ordered by
-// time, so a sweep reads what is due and loads only those channels.
-type sweepers struct {
-	ctx context.Context // ends with the hub
-}
-
 func (h *Hub) startSweepers(ctx context.Context) {
 	h.sweepers.ctx = ctx
+	h.done.Go(func() { h.sweepers.stopWith(ctx) })
 	every := func(interval time.Duration, sweep func(context.Context)) {
-		if interval <= 0 {
-			return
+		if interval > 0 {
+			h.done.Go(func() { h.tick(ctx, interval, sweep) })
 		}
-		h.done.Go(func() {
-			ticker := time.NewTicker(interval)
-			defer ticker.Stop()
-			for {
-				select {
-				case <-ctx.Done():
-					return
-				case <-ticker.C:
-					h.hooks.isolated(func() { sweep(ctx) })
-				}
-			}
-		})
 	}
 	every(h.opts.TTLSweep, func(ctx context.Context) { h.SweepTTL(ctx) })
 	every(h.opts.ExpectationSweep, func(ctx context.Context) { h.SweepExpectations(ctx) })
@@ -59,8 +42,6 @@ func (h *Hub) SweepTTL(ctx context.Context) int {
 	})
 	return n + h.sweepTasks(ctx)
 }
-
-func (h *Hub) sweepTasks(context.Context) int { return 0 }
 
 // sweep hands every due id of a kind to act. One that fails is tried again at
 // the next sweep and stops no other.

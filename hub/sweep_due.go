@@ -81,7 +81,7 @@ func (h *Hub) SweepDeadlines(ctx context.Context) (n int) {
 			return n
 		}
 		id, name := lastPart(entry.Key), string(entry.Value)
-		if err := h.remind(ctx, id, name, entry.Key, now); err != nil {
+		if err := h.remind(ctx, id, name, entry.Key); err != nil {
 			h.log.Error("sweep could not act", "kind", dueAdapter, "id", id, "name", name, "error", err)
 			continue
 		}
@@ -92,40 +92,21 @@ func (h *Hub) SweepDeadlines(ctx context.Context) (n int) {
 
 // remind tells a channel's adapter of one deadline, and removes it in the same
 // batch.
-func (h *Hub) remind(ctx context.Context, id, name string, due []byte, now time.Time) error {
-	if err := h.delivery.await(ctx); err != nil {
-		return err
+func (h *Hub) remind(ctx context.Context, id, name string, due []byte) error {
+	p, err := h.batch(ctx, id, func(w *writing) error {
+		if w.state == nil && !w.meta.State.Terminal() {
+			return errNothing // it is told when it can be folded again
+		}
+		return w.remind(name, due)
+	})
+	if err != nil || p == nil {
+		return ignoreMissing(unavailable(err))
 	}
-	for {
-		ch, err := h.lock(ctx, id)
-		if err != nil {
-			return ignoreMissing(err)
-		}
-		if ch.state == nil && !ch.meta.State.Terminal() {
-			ch.mu.Unlock() // it is told when it can be folded again
-			return nil
-		}
-		w := h.write(ch)
-		err = w.remind(name, due, now)
-		var p *Pending
-		if err == nil {
-			p, err = w.order(ctx)
-		}
-		if retryFold(err) {
-			h.channels.drop(ch)
-			ch.mu.Unlock()
-			continue
-		}
-		ch.mu.Unlock()
-		if err != nil {
-			return unavailable(err)
-		}
-		_, err = p.Wait(ctx)
-		return err
-	}
+	_, err = p.Wait(ctx)
+	return err
 }
 
-func (w *writing) remind(name string, due []byte, now time.Time) error {
+func (w *writing) remind(name string, due []byte) error {
 	current := w.currentMarks().due
 	i := slices.IndexFunc(current, func(d deadline) bool { return d.name == name })
 	if i < 0 || string(deadlineKey(current[i], w.ch.id)) != string(due) {

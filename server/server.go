@@ -55,6 +55,7 @@ type Server struct {
 	http     *http.Server
 	secure   bool // over TLS; net/http fills TLSConfig in for itself
 	draining atomic.Bool
+	patience atomic.Int64 // how long draining may take, in nanoseconds
 	stopping chan struct{} // closed when draining begins
 	base     context.Context
 	abandon  context.CancelFunc // ends base
@@ -82,6 +83,7 @@ func New(ctx context.Context, cfg config.Config, deps Deps) (*Server, error) {
 		deps.Metrics = prometheus.NewRegistry()
 	}
 	s := &Server{cfg: cfg, deps: deps, log: deps.Log, stopping: make(chan struct{})}
+	s.patience.Store(int64(cfg.Shutdown.Timeout))
 	var err error
 	if s.metrics, err = newMetrics(deps.Metrics, deps.Version); err != nil {
 		return nil, fmt.Errorf("server: metrics: %w", err)
@@ -159,7 +161,7 @@ func (s *Server) Run(ctx context.Context) error {
 	}
 
 	start := time.Now()
-	limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.cfg.Shutdown.Timeout)
+	limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Duration(s.patience.Load()))
 	defer cancel()
 	s.draining.Store(true)
 	close(s.stopping)
@@ -176,6 +178,12 @@ func (s *Server) Run(ctx context.Context) error {
 	}
 	<-served
 	return err
+}
+
+// Hurry shortens shutdown.timeout for a drain that has not begun, because
+// what is served cannot be saved any more.
+func (s *Server) Hurry(limit time.Duration) {
+	s.patience.Store(min(s.patience.Load(), int64(limit)))
 }
 
 // Close gives up a server that never ran.

@@ -65,6 +65,7 @@ func TestTranscripts(t *testing.T) {
 		})
 	})
 	t.Run("one message is singular", func(t *testing.T) {
+		t.Parallel()
 		c := &spec.T{T: t}
 		log := []*envelope.Envelope{text("a", "one"), text("me", "two")}
 		c.Equal(windowed(c, 1).Project(view.Input{Log: log, Participant: "me"}), []view.Event{
@@ -72,6 +73,7 @@ func TestTranscripts(t *testing.T) {
 		})
 	})
 	t.Run("a summary lists each speaker once, itself too, in order", func(t *testing.T) {
+		t.Parallel()
 		c := &spec.T{T: t}
 		log := []*envelope.Envelope{text("z", "1"), text("me", "2"), text("a", "3"), text("z", "4"), text("b", "5")}
 		got := windowed(c, 1).Project(view.Input{Log: log, Participant: "me"})
@@ -102,6 +104,7 @@ func TestTranscripts(t *testing.T) {
 		t.Equal(windowed(t, 3).Project(view.Input{Log: log, Participant: "carol"}), []view.Event{user("1"), user("2"), user("3")})
 	})
 	t.Run("what has no text is not counted", func(t *testing.T) {
+		t.Parallel()
 		c := &spec.T{T: t}
 		opened := &envelope.Envelope{Sender: "hub", Type: envelope.TypeOpened, Data: []byte(`{}`)}
 		odd := &envelope.Envelope{Sender: "x", Type: envelope.TypeText, Data: []byte(`{"text":7}`)}
@@ -151,6 +154,7 @@ func TestTranscripts(t *testing.T) {
 		t.Equal(project("carol"), []view.Event(nil))
 	})
 	t.Run("a channel's own rule of visibility", func(t *testing.T) {
+		t.Parallel()
 		log := []*envelope.Envelope{text("a", "1"), text("b", "2")}
 		in := view.Input{Log: log, Participant: "me", Visible: func(e *envelope.Envelope) bool { return e.Sender == "b" }}
 		(&spec.T{T: t}).Equal(view.Full().Project(in), []view.Event{user("2")})
@@ -259,14 +263,17 @@ func TestThreads(t *testing.T) {
 `)
 	})
 	t.Run("what may not be seen is not there, and nothing hangs from it", func(t *testing.T) {
+		t.Parallel()
 		log := []*envelope.Envelope{entry("1", "", "a"), private(entry("2", "1", "a"), "b"), entry("3", "2", "b")}
 		(&spec.T{T: t}).Equal(shape(view.Threads(view.Input{Log: log, Participant: "c"})), "1:from a\n3:from b\n")
 	})
 	t.Run("a cause that comes later, or is itself, is none", func(t *testing.T) {
+		t.Parallel()
 		log := []*envelope.Envelope{entry("1", "2", "a"), entry("2", "2", "b"), entry("3", "1", "c")}
 		(&spec.T{T: t}).Equal(shape(view.Threads(view.Input{Log: log, Participant: "a"})), "1:from a\n  3:from c\n2:from b\n")
 	})
 	t.Run("walking stops on request", func(t *testing.T) {
+		t.Parallel()
 		log := []*envelope.Envelope{entry("1", "", "a"), entry("2", "1", "b"), entry("3", "", "c")}
 		visited := 0
 		view.Walk(view.Threads(view.Input{Log: log, Participant: "a"}), func(*view.Thread, int) bool { visited++; return visited < 2 })

@@ -68,11 +68,13 @@ func TestCreate(t *testing.T) {
 		t.Equal(fault.CodeOf(err), fault.Protocol)
 	})
 	t.Run("the initiator is missed first", func(t *testing.T) {
+		t.Parallel()
 		m := adaptertest.Metadata(adapter, "", "ines", "otto", "mira")
 		m.Participants[0].Role = channel.Member
 		(&spec.T{T: t}).ErrorContains(adapter.ValidateCreate(m), "exactly one initiator")
 	})
 	t.Run("three as the hub makes them fail on the respondent", func(t *testing.T) {
+		t.Parallel()
 		m := adaptertest.Metadata(adapter, "", "ines", "otto", "mira")
 		(&spec.T{T: t}).ErrorContains(adapter.ValidateCreate(m), "exactly one respondent")
 	})
@@ -115,6 +117,7 @@ func TestTurns(t *testing.T) {
 		t.Equal(adapter.Recipients(p.Meta, p.State, p.Log[0]), []string{"ines"})
 	})
 	t.Run("refusals", func(t *testing.T) {
+		t.Parallel()
 		for name, test := range map[string]struct {
 			said   []string
 			sender string
@@ -128,6 +131,7 @@ func TestTurns(t *testing.T) {
 			"the respondent after it":     {[]string{"ines", "otto"}, "otto", "already complete"},
 		} {
 			t.Run(name, func(t *testing.T) {
+				t.Parallel()
 				c := &spec.T{T: t}
 				p := open(c)
 				c.NoError(p.Say(test.said...))
@@ -138,6 +142,7 @@ func TestTurns(t *testing.T) {
 		}
 	})
 	t.Run("the fold does not look at the sender", func(t *testing.T) {
+		t.Parallel()
 		c := &spec.T{T: t}
 		p := open(c)
 		for i, id := range []string{"a", "b", "c"} {

@@ -58,6 +58,7 @@ func TestCreate(t *testing.T) {
 		"neither, named first": {[]channel.Role{channel.Member, channel.Member}, "exactly one initiator"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			c := &spec.T{T: t}
 			m := adaptertest.Metadata(adapter, "", []string{"a", "b", "c"}[:len(test.roles)]...)
 			for i, role := range test.roles {
@@ -106,6 +107,7 @@ func TestTurns(t *testing.T) {
 		t.Equal(adapter.Recipients(p.Meta, p.State, p.Log[0]), []string{"ines"})
 	})
 	t.Run("nobody is ever expected", func(t *testing.T) {
+		t.Parallel()
 		c := &spec.T{T: t}
 		p := open(c)
 		c.NoError(p.Say("ines"))

@@ -65,11 +65,13 @@ func TestCreate(t *testing.T) {
 		t.Equal(fault.CodeOf(err), fault.Protocol)
 	})
 	t.Run("orderings of other types", func(t *testing.T) {
+		t.Parallel()
 		for _, knobs := range []string{`{"ordering":null}`, `{"ordering":5}`, `{"ordering":["round_robin"]}`, `{"ordering":"static"}`} {
 			(&spec.T{T: t}).ErrorContains(adapter.ValidateCreate(adaptertest.Metadata(adapter, knobs, "a", "b")), "ordering")
 		}
 	})
 	t.Run("other knobs are kept", func(t *testing.T) {
+		t.Parallel()
 		(&spec.T{T: t}).NoError(adapter.ValidateCreate(adaptertest.Metadata(adapter, `{"topic":"lunch"}`, "a", "b")))
 	})
 }
@@ -92,6 +94,7 @@ func TestTurns(t *testing.T) {
 		t.Equal(p.Closed, "")
 	})
 	t.Run("out of turn", func(t *testing.T) {
+		t.Parallel()
 		c := &spec.T{T: t}
 		p := open(c, "", "a", "b", "c")
 		for _, sender := range []string{"b", "c", "eve"} {
@@ -115,6 +118,7 @@ func TestTurns(t *testing.T) {
 		t.Equal(adapter.Recipients(p.Meta, p.State, p.Log[0]), []string{"a", "c"})
 	})
 	t.Run("the creator speaks first wherever it stands", func(t *testing.T) {
+		t.Parallel()
 		c := &spec.T{T: t}
 		m := adaptertest.Metadata(adapter, "", "b", "creator", "c")
 		m.Creator = "creator"
@@ -124,6 +128,7 @@ func TestTurns(t *testing.T) {
 		c.Equal(p.State.(*discussion.State).Next, "c")
 	})
 	t.Run("who is expected, and by which envelope", func(t *testing.T) {
+		t.Parallel()
 		c := &spec.T{T: t}
 		p := open(c, "", "a", "b")
 		turn, ok := adapter.Expected(p.Meta, p.State)

@@ -30,14 +30,14 @@ type Call struct {
 	Arguments string // JSON text
 }
 
-// Handoff, returned by a tool, makes another agent the next speaker. The
+// Handoff as a tool's result makes another agent the next speaker. The
 // target is a name by convention; an id works too.
 type Handoff struct {
 	Target string
 	Reason string
 }
 
-// Finish, returned by a tool, ends the workflow. Its reason is "finished" where
+// Finish as a tool's result ends the workflow. Its reason is "finished" where
 // none is given.
 type Finish struct {
 	Summary string

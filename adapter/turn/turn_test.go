@@ -108,6 +108,7 @@ func TestRoute(t *testing.T) {
 		})
 	}
 	t.Run("without a directory", func(t *testing.T) {
+		t.Parallel()
 		round := turn.Round{Calls: []turn.Call{call("1", "pick", "")}, Results: results("1", turn.Handoff{Target: "mira"})}
 		(&spec.T{T: t}).Equal(turn.Route(nil, round, nil), turn.Routing{Kind: "handoff", Tool: "pick", Target: "mira"})
 	})
@@ -150,12 +151,14 @@ func TestBuild(t *testing.T) {
 		t.Equal(got, want)
 	})
 	t.Run("plain packet", func(t *testing.T) {
+		t.Parallel()
 		c := &spec.T{T: t}
 		got, err := turn.BuildPacket("c", "s", "b", turn.Packet{})
 		c.NoError(err)
 		c.Equal(got, base("ag2.packet", `{"body":"b"}`))
 	})
 	t.Run("what is no JSON", func(t *testing.T) {
+		t.Parallel()
 		c := &spec.T{T: t}
 		_, err := turn.BuildPacket("c", "s", "b", turn.Packet{Context: map[string]any{"f": func() {}}})
 		c.ErrorContains(err, "context is not JSON")
@@ -164,6 +167,31 @@ func TestBuild(t *testing.T) {
 		c.ErrorContains(err, "UTF-8")
 		c.Equal(fault.CodeOf(err), fault.Invalid)
 	})
+}
+
+func TestRoutingEnvelope(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		routing turn.Routing
+		want    string
+	}{
+		"text":          {turn.Routing{Kind: "text"}, `{"kind":"text"}`},
+		"static":        {turn.Routing{Kind: "handoff", Tool: "t", Reason: ""}, `{"kind":"handoff","tool":"t","reason":""}`},
+		"dynamic":       {turn.Routing{Kind: "handoff", Tool: "t", Reason: "r", Target: "x"}, `{"kind":"handoff","tool":"t","reason":"r","target":"x"}`},
+		"finish":        {turn.Routing{Kind: "finish", Tool: "t", Reason: "r", Summary: "s"}, `{"kind":"finish","tool":"t","reason":"r","summary":"s"}`},
+		"finish, empty": {turn.Routing{Kind: "finish", Tool: "t", Reason: "r"}, `{"kind":"finish","tool":"t","reason":"r","summary":""}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := &spec.T{T: t}
+			got, err := test.routing.Envelope("c", "s", "b")
+			c.NoError(err)
+			c.Equal(got, &envelope.Envelope{
+				Channel: "c", Sender: "s", Type: envelope.TypePacket, Priority: envelope.Normal,
+				Data: []byte(`{"routing":` + test.want + `,"context_updates":{"set":{},"delete":[]},"body":"b"}`),
+			})
+		})
+	}
 }
 
 // plain is an adapter with no agent's side of its own.

@@ -39,6 +39,7 @@ func TestRender(t *testing.T) {
 		"reason trimmed at the end": {envelope.TypePacket, `{"routing":{"kind":"handoff","tool":"t","reason":"r  "}}`, shown{"[Handed off via t] r", true, "[Handed off via t] r"}},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			e := adaptertest.Envelope("a", test.eventType, test.data)
 			text, ok := adapter.Render(e)
 			(&spec.T{T: t}).Equal(shown{text, ok, adapter.Input(e)}, test.want)
@@ -108,6 +109,7 @@ func TestReply(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			c := &spec.T{T: t}
 			p := open(c, g, "alice", "bob")
 			got, err := adapter.Reply(p.Meta, p.State, id("alice"), test.round, ids)

@@ -117,6 +117,7 @@ func TestContext(t *testing.T) {
 		}
 	})
 	t.Run("malformed", func(t *testing.T) {
+		t.Parallel()
 		c := &spec.T{T: t}
 		for fragment, data := range map[string]string{"set must be an object": `{"set":[1]}`, "delete must be an array": `{"delete":{"a":1}}`} {
 			p := open(c, ring, "alice", "bob")
@@ -127,7 +128,36 @@ func TestContext(t *testing.T) {
 			c.Equal(adaptertest.StateJSON(adapter, adapter.Fold(p.State, contextSet("alice", data))), p.JSON())
 		}
 	})
+	t.Run("bounded to the byte", func(t *testing.T) {
+		t.Parallel()
+		c := &spec.T{T: t}
+		small := workflow.New(workflow.Options{MaxContext: 10})
+		full := `{"set":{"k":"` + strings.Repeat("x", 7) + `"}}` // one for the key, nine for the value
+		over := `{"set":{"k":"` + strings.Repeat("x", 8) + `"}}`
+		start := func(limited workflow.Adapter) *adaptertest.Play {
+			p, err := adaptertest.Open(limited, adaptertest.Metadata(limited, knobs(ring), ids("alice", "bob")...))
+			c.NoError(err)
+			return p
+		}
+		p := start(small)
+		c.NoError(p.Post(contextSet("bob", full)))
+		c.Equal(state(p).Facts.Vars.Size(), 10)
+		c.ErrorContains(start(small).Post(contextSet("bob", over)), "at most 10 bytes", "make it 11")
+		c.NoError(p.Post(contextSet("bob", full))) // no larger than before
+		// What is over the limit already, such as under an older one, may shrink or stay.
+		p = start(workflow.New(workflow.Options{MaxContext: 100}))
+		c.NoError(p.Post(contextSet("bob", `{"set":{"k":"`+strings.Repeat("x", 20)+`"}}`)))
+		p.Adapter = small
+		c.NoError(p.Post(contextSet("bob", `{"set":{"k":"`+strings.Repeat("y", 20)+`"}}`)))
+		c.ErrorContains(p.Post(contextSet("bob", `{"set":{"k":"`+strings.Repeat("y", 21)+`"}}`)), "at most 10 bytes")
+		c.NoError(p.Post(packet("alice", `{"delete":["k"]}`)))
+		c.Equal(state(p).Facts.Vars.Len(), 0)
+		// Without a limit of one's own there is still one.
+		p = start(workflow.New(workflow.Options{}))
+		c.ErrorContains(p.Post(contextSet("bob", `{"set":{"k":"`+strings.Repeat("x", workflow.DefaultMaxContext)+`"}}`)), "at most 1048576 bytes")
+	})
 	t.Run("bounded", func(t *testing.T) {
+		t.Parallel()
 		c := &spec.T{T: t}
 		small := workflow.New(workflow.Options{MaxContext: 64})
 		p, err := adaptertest.Open(small, adaptertest.Metadata(small, knobs(ring), ids("alice", "bob")...))
@@ -204,6 +234,7 @@ func TestContextRouting(t *testing.T) {
 		play(t, p, "security P -> other")
 	})
 	t.Run("the sticky trap of the flag", func(t *testing.T) {
+		t.Parallel()
 		c := &spec.T{T: t}
 		g := graph("in", end("x"), 4,
 			rule(from("in"), to("tri")), rule(is("urgent", "true"), to("call")), rule(from("tri"), to("rev")), rule(from("call"), end("paged")))
@@ -215,6 +246,7 @@ func TestContextRouting(t *testing.T) {
 			call P -> closed max_turns`)
 	})
 	t.Run("topics", func(t *testing.T) {
+		t.Parallel()
 		c := &spec.T{T: t}
 		g := graph("sorter", end("x"), 0, rule(from("bugs"), end("bugs_done")), rule(is("topic", `"bugs"`), to("bugs")), rule(from("sorter"), to("misc")))
 		p := open(c, g, "sorter", "bugs", "misc")

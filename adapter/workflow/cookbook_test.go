@@ -141,6 +141,7 @@ func TestCookbook(t *testing.T) {
 			triage P -> closed all_done`)
 	})
 	t.Run("hierarchy", func(t *testing.T) {
+		t.Parallel()
 		c := &spec.T{T: t}
 		play(c, open(c, hierarchy, "front", "lead", "finder", "writer"), `
 			front T -> lead
@@ -153,6 +154,7 @@ func TestCookbook(t *testing.T) {
 			lead P -> closed fell_off`)
 	})
 	t.Run("coordinator", func(t *testing.T) {
+		t.Parallel()
 		c := &spec.T{T: t}
 		play(c, open(c, coordinator, "client", "chair", "legal", "ops"), `
 			client T -> chair
@@ -173,6 +175,7 @@ func TestCookbook(t *testing.T) {
 			chair F  -> closed finished`)
 	})
 	t.Run("escalation", func(t *testing.T) {
+		t.Parallel()
 		c := &spec.T{T: t}
 		p := open(c, escalation, "caller", "l1", "l2", "l3")
 		play(c, p, `
@@ -187,6 +190,7 @@ func TestCookbook(t *testing.T) {
 			l1 S settle -> closed settled`)
 	})
 	t.Run("redundant", func(t *testing.T) {
+		t.Parallel()
 		c := &spec.T{T: t}
 		p := open(c, sequence(c, "desk", "plain", "witty", "geek", "judge"), "desk", "plain", "witty", "geek", "judge")
 		play(c, p, `
@@ -198,6 +202,7 @@ func TestCookbook(t *testing.T) {
 		c.Equal(state(p).Facts.Turns, 5)
 	})
 	t.Run("context-aware, by handoff", func(t *testing.T) {
+		t.Parallel()
 		c := &spec.T{T: t}
 		g := graph("asker", end("fell_off"), 0,
 			rule(from("invoices"), end("invoices_done")), rule(from("bugs"), end("bugs_done")), rule(from("misc"), end("misc_done")),
@@ -208,6 +213,7 @@ func TestCookbook(t *testing.T) {
 			bugs P -> closed bugs_done`)
 	})
 	t.Run("swarm with revert", func(t *testing.T) {
+		t.Parallel()
 		c := &spec.T{T: t}
 		g := graph("triage", end("x"), 0, rule(called("to_eng"), to("eng")), rule(from("eng"), node("revert_to_initiator", "{}")))
 		play(c, open(c, g, "triage", "eng"), `

@@ -81,6 +81,7 @@ func TestCreate(t *testing.T) {
 		}
 	})
 	t.Run("structural faults", func(t *testing.T) {
+		t.Parallel()
 		for fragment, g := range map[string]string{
 			"initial_speaker": `{"transitions":[]}`,
 			"agent_id":        graph("a", node("agent", "{}"), 0),
@@ -90,6 +91,7 @@ func TestCreate(t *testing.T) {
 		}
 	})
 	t.Run("context variables that are no object", func(t *testing.T) {
+		t.Parallel()
 		c := &spec.T{T: t}
 		for _, bad := range []string{`[]`, `"x"`, `5`, `null`} {
 			m := adaptertest.Metadata(adapter, `{"graph":{"initial_speaker":"agt-a"},"context_vars":`+bad+`}`, ids("a", "b")...)
@@ -100,6 +102,7 @@ func TestCreate(t *testing.T) {
 		}
 	})
 	t.Run("supervisors that are no participants", func(t *testing.T) {
+		t.Parallel()
 		c := &spec.T{T: t}
 		for fragment, list := range map[string]string{"a list of agent ids": `"agt-a"`, "'agt-x' is not in participants": `["agt-a","agt-x"]`} {
 			m := adaptertest.Metadata(adapter, `{"graph":{"initial_speaker":"agt-a"},"supervisors":`+list+`}`, ids("a", "b")...)
@@ -107,6 +110,7 @@ func TestCreate(t *testing.T) {
 		}
 	})
 	t.Run("whom else the graph names is not checked", func(t *testing.T) {
+		t.Parallel()
 		c := &spec.T{T: t}
 		p := open(c, graph("a", to("nobody"), 0, rule(from("ghost"), to("phantom"))), "a", "b")
 		play(c, p, "a T -> nobody")
@@ -140,6 +144,7 @@ func TestInitialState(t *testing.T) {
 		t.NoError(p.Say(id("b")))
 	})
 	t.Run("the zero adapter works, with the default registry", func(t *testing.T) {
+		t.Parallel()
 		c := &spec.T{T: t}
 		s, err := workflow.Adapter{}.Initial(adaptertest.Metadata(adapter, knobs, ids("ines", "otto")...))
 		c.NoError(err)

@@ -30,6 +30,7 @@ func TestSupervisors(t *testing.T) {
 		play(c, p, "bob T -> boss")
 	})
 	t.Run("take a turn of their own when it comes", func(t *testing.T) {
+		t.Parallel()
 		c := &spec.T{T: t}
 		p := supervised(c, ring, `["agt-alice"]`, "alice", "bob")
 		play(c, p, `
@@ -40,6 +41,7 @@ func TestSupervisors(t *testing.T) {
 		c.Equal(state(p).Facts.Turns, 3)
 	})
 	t.Run("do not close a channel that stands at its cap", func(t *testing.T) {
+		t.Parallel()
 		c := &spec.T{T: t}
 		p := supervised(c, graph("alice", to("bob"), 2), `["agt-boss"]`, "alice", "bob", "boss")
 		play(c, p, "alice T -> bob\nboss T -> bob\nboss T -> bob\nbob T -> closed max_turns")
@@ -48,6 +50,7 @@ func TestSupervisors(t *testing.T) {
 		c.Equal(adapter.OnAccepted(p.Meta, p.State, e), channel.Effects{})
 	})
 	t.Run("nobody else does", func(t *testing.T) {
+		t.Parallel()
 		c := &spec.T{T: t}
 		p := supervised(c, ring, `["agt-boss"]`, "alice", "bob", "boss")
 		c.ErrorContains(p.Say(id("bob")), "expects 'agt-alice' to speak")
@@ -56,12 +59,14 @@ func TestSupervisors(t *testing.T) {
 		c.False(adapter.Supervisor(p.Meta, nil, id("boss")), "boss supervises nothing")
 	})
 	t.Run("not even they, once it is over", func(t *testing.T) {
+		t.Parallel()
 		c := &spec.T{T: t}
 		p := supervised(c, graph("alice", end("x"), 0), `["agt-boss"]`, "alice", "boss")
 		play(c, p, "alice T -> closed x")
 		c.ErrorContains(adapter.ValidateSend(p.Meta, p.State, adaptertest.Text(id("boss"), "x")), "expects nobody")
 	})
 	t.Run("are part of the state", func(t *testing.T) {
+		t.Parallel()
 		c := &spec.T{T: t}
 		p := supervised(c, ring, `["agt-bob"]`, "alice", "bob")
 		c.Contains(p.JSON(), `"context_vars":{},"supervisors":["agt-bob"]}`)

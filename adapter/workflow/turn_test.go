@@ -77,6 +77,7 @@ func TestTurns(t *testing.T) {
 		}
 	})
 	t.Run("nobody speaks once the graph has ended", func(t *testing.T) {
+		t.Parallel()
 		c := &spec.T{T: t}
 		p := open(c, graph("alice", end("x"), 0), "alice", "bob")
 		play(c, p, "alice T -> closed x")
@@ -87,6 +88,7 @@ func TestTurns(t *testing.T) {
 		}
 	})
 	t.Run("an empty speaker lets anyone speak", func(t *testing.T) {
+		t.Parallel()
 		c := &spec.T{T: t}
 		p := open(c, graph("alice", node("agent", `{"agent_id":""}`), 0), "alice", "bob")
 		play(c, p, "alice T -> ")
@@ -179,6 +181,7 @@ func TestEnds(t *testing.T) {
 		t.Contains(adaptertest.StateJSON(adapter, s), `"expected_next_speaker":null`)
 	})
 	t.Run("a cap of none closes at once", func(t *testing.T) {
+		t.Parallel()
 		c := &spec.T{T: t}
 		p, err := adaptertest.Open(adapter, adaptertest.Metadata(adapter,
 			`{"graph":{"initial_speaker":"agt-a","default_target":{"name":"stay"},"max_turns":0}}`, ids("a", "b")...))
@@ -186,6 +189,7 @@ func TestEnds(t *testing.T) {
 		play(c, p, "a T -> closed max_turns")
 	})
 	t.Run("nobody left to rotate to", func(t *testing.T) {
+		t.Parallel()
 		c := &spec.T{T: t}
 		p := open(c, ring, "alice", "bob")
 		s := *state(p)
@@ -239,6 +243,7 @@ func TestRouting(t *testing.T) {
 		play(t, open(t, graph("a", end("default"), 0, rule(node("always", "{}"), end("rule"))), "a", "b", "c"), "a H any c -> c")
 	})
 	t.Run("only a handoff's target counts", func(t *testing.T) {
+		t.Parallel()
 		c := &spec.T{T: t}
 		for _, routing := range []string{`{"kind":"text","target":"agt-c"}`, `{"target":"agt-c"}`, `{"kind":"handoff","target":""}`, `{"kind":"handoff","target":7}`} {
 			p := open(c, graph("a", to("b"), 0), "a", "b", "c")
@@ -247,6 +252,7 @@ func TestRouting(t *testing.T) {
 		}
 	})
 	t.Run("a target is taken verbatim", func(t *testing.T) {
+		t.Parallel()
 		c := &spec.T{T: t}
 		p := open(c, ring, "alice", "bob")
 		c.NoError(p.Post(adaptertest.Envelope(id("alice"), envelope.TypePacket, `{"routing":{"kind":"handoff","target":"Some Name"}}`)))

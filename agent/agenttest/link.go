@@ -232,8 +232,11 @@ func (l *Link) Answer(_ context.Context, channelID, cause string) (*envelope.Env
 func (l *Link) CanSend(_ context.Context, channelID, eventType string) (bool, error) {
 	return locked(l, "CanSend", func() (bool, error) {
 		r, err := l.net.room(channelID)
-		if err != nil || r.meta.State.Terminal() {
+		if fault.CodeOf(err) == fault.NotFound || err == nil && r.meta.State.Terminal() {
 			return false, nil
+		}
+		if err != nil {
+			return false, err
 		}
 		probe := &envelope.Envelope{Channel: channelID, Sender: l.peer.ID, Type: eventType, Data: []byte(`{"text":""}`)}
 		return r.adapter.ValidateSend(r.meta, r.state, probe) == nil, nil

@@ -12,6 +12,7 @@ import (
 	"github.com/parley-hub/parley/journal"
 	"github.com/parley-hub/parley/server"
 	"github.com/parley-hub/parley/server/access"
+	"github.com/parley-hub/parley/server/api"
 	"github.com/parley-hub/parley/server/config"
 )
 
@@ -31,6 +32,7 @@ func compose(ctx context.Context, cfg config.Config, engine journal.Engine, keys
 		Keys:    keys,
 		Log:     log,
 		Version: thisBuild().Version,
+		V1:      api.New(api.Config{Hub: h, Journal: engine, Version: thisBuild().Version, Log: log, Stopping: server.Stopping}),
 		Upgrade: agents,
 		Ready:   []server.Check{journalReady(engine)},
 		Drain:   func(ctx context.Context) { _ = agents.Close(ctx) },

@@ -10,8 +10,8 @@ import (
 	"github.com/parley-hub/parley/server/config"
 )
 
-// openJournal opens the embedded engine of a data folder.
-func openJournal(cfg config.Data, log *slog.Logger) (journal.Engine, error) {
+// openDisk opens the embedded engine of a data folder.
+func openDisk(cfg config.Data, log *slog.Logger) (journal.Engine, error) {
 	minFree := int64(cfg.MinFree)
 	if minFree == 0 {
 		minFree = -1 // the engine's own zero means its default

@@ -8,10 +8,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/parley-hub/parley/journal"
+	"github.com/parley-hub/parley/server/config"
 )
 
 // Exit codes. A command may return others by an exitError.
@@ -37,6 +41,8 @@ type app struct {
 	environ []string
 	output  string // of -o
 	begun   bool   // the arguments were right, and the command runs
+
+	openJournal func(config.Data, *slog.Logger) (journal.Engine, error)
 }
 
 // exitError ends the program with a code of the command's choosing.
@@ -55,7 +61,7 @@ func usageError(format string, args ...any) error {
 
 // run is the program without its process.
 func run(ctx context.Context, args []string, std streams, environ []string) int {
-	a := &app{streams: std, environ: environ}
+	a := &app{streams: std, environ: environ, openJournal: openDisk}
 	root := a.root()
 	root.SetArgs(args)
 	root.SetIn(std.in)

@@ -27,6 +27,8 @@ Start with:  parley serve`,
 		a.serve(),
 		a.keys(),
 		a.config(),
+		a.graph(),
+		a.message(),
 		a.completion(),
 		a.version(),
 	)

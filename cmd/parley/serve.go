@@ -64,17 +64,17 @@ func (a *app) runHub(ctx context.Context, cfg config.Config, log *slog.Logger) (
 	if err != nil {
 		return err
 	}
-	engine, err := openJournal(cfg.Data, log)
+	engine, err := a.openJournal(cfg.Data, log)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, closeJournal(engine)) }()
+	defer func() { err = errors.Join(err, closing(engine, "the journal", engine.Close)) }()
 
 	deps, closeHub, err := compose(ctx, cfg, engine, keys, log)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, closeHub()) }()
+	defer func() { err = errors.Join(err, closing(engine, "the hub", closeHub)) }()
 	s, err := server.New(ctx, cfg, deps)
 	if err != nil {
 		return err
@@ -83,27 +83,53 @@ func (a *app) runHub(ctx context.Context, cfg config.Config, log *slog.Logger) (
 		return errors.Join(err, s.Close())
 	}
 	log.Info("listening", "address", s.Addr().String(), "data", cfg.Data.Dir, "pid", os.Getpid())
+	if err := serveUntilFailure(ctx, s, engine); err != nil {
+		return err
+	}
+	log.Info("stopped")
+	return nil
+}
 
+// serveUntilFailure serves until ctx ends, which is fine, or until the engine
+// fails: then the process has nothing left to do, and ends soon.
+func serveUntilFailure(ctx context.Context, s *server.Server, engine journal.Engine) error {
 	serving, fail := context.WithCancelCause(ctx)
-	defer fail(nil)
 	watched := make(chan struct{})
 	go func() {
 		defer close(watched)
 		select {
 		case <-engine.Failed():
+			s.Hurry(failedTimeout)
 			fail(fmt.Errorf("the journal failed and admits nothing more: %w", engine.Health().Err))
 		case <-serving.Done():
 		}
 	}()
-	err = s.Run(serving)
-	failed := context.Cause(serving)
+	err := s.Run(serving)
 	fail(nil)
 	<-watched
-	if ctx.Err() == nil && failed != nil {
-		return errors.Join(failed, err)
+	if cause := context.Cause(serving); ctx.Err() == nil && !errors.Is(cause, context.Canceled) {
+		return errors.Join(err, cause)
 	}
-	log.Info("stopped")
 	return err
+}
+
+// failedTimeout bounds each step of ending after the engine has failed: a
+// disk that hangs must not keep the process, which alone can let go of it.
+const failedTimeout = time.Second
+
+// closing closes one part, and gives up on it in time if the engine failed.
+func closing(engine journal.Engine, what string, fn func() error) error {
+	closed := make(chan error, 1)
+	go func() { closed <- fn() }()
+	if engine.Health().State != journal.Broken {
+		return <-closed
+	}
+	select {
+	case err := <-closed:
+		return err
+	case <-time.After(failedTimeout):
+		return fmt.Errorf("%s did not close in time and is left to the next start", what)
+	}
 }
 
 func (a *app) screen(cfg config.Config, s *server.Server, keys *access.Keys, agents bool) error {
@@ -127,22 +153,4 @@ func (a *app) screen(cfg config.Config, s *server.Server, keys *access.Keys, age
 		data.Agents = "ws" + strings.TrimPrefix(s.URL(), "http")
 	}
 	return a.print(data, data.write)
-}
-
-// closeTimeout bounds closing: an engine whose disk hangs must not keep the
-// process, which is the only thing that ends it.
-const closeTimeout = 4 * time.Second
-
-func closeJournal(engine journal.Engine) error {
-	closed := make(chan error, 1)
-	go func() { closed <- engine.Close() }()
-	if engine.Health().State != journal.Broken {
-		return <-closed
-	}
-	select {
-	case err := <-closed:
-		return err
-	case <-time.After(closeTimeout):
-		return errors.New("the failed journal did not close in time; it is left to the next start")
-	}
 }

@@ -108,3 +108,13 @@ func (c *conn) pendingTurns(ctx context.Context, p wire.ByAgent) ([]byte, error)
 	}
 	return wire.AppendPendingTurns(nil, list), nil
 }
+
+// turnFailed passes on that a turn came to nothing. Neither channel nor
+// envelope need exist.
+func (c *conn) turnFailed(ctx context.Context, p wire.TurnFailureParams) ([]byte, error) {
+	if err := c.bound(p.Agent); err != nil {
+		return nil, err
+	}
+	// What was raised is not told over the wire, only its text.
+	return nil, c.server.cfg.Hub.ReportTurnFailure(ctx, p.Channel, p.Agent, p.Envelope, "RuntimeError", p.Error)
+}

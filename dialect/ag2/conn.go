@@ -1,7 +1,6 @@
 package ag2
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -14,10 +13,7 @@ import (
 
 	"github.com/gobwas/ws"
 
-	"github.com/parley-hub/parley/dialect/ag2/wire"
 	"github.com/parley-hub/parley/envelope"
-	"github.com/parley-hub/parley/fault"
-	"github.com/parley-hub/parley/hub"
 	"github.com/parley-hub/parley/identity"
 )
 
@@ -47,11 +43,6 @@ type conn struct {
 
 	mu    sync.Mutex
 	hosts map[string]*host // identities proved here, by id
-}
-
-// host is an identity on a connection.
-type host struct {
-	tail []byte // of its notifies
 }
 
 // attach gives the connection its socket.
@@ -184,103 +175,4 @@ func (c *conn) malformed(err error) {
 // ID names the endpoint.
 func (c *conn) ID() string { return c.id }
 
-// MayActFor reports whether an identity was proved on this connection.
-func (c *conn) MayActFor(agent string) bool {
-	return c.server.cfg.TrustClients || c.host(agent) != nil
-}
-
-func (c *conn) host(agent string) *host {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.hosts[agent]
-}
-
-// adopt notes that an identity was proved here.
-func (c *conn) adopt(agent string) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if limit := c.server.cfg.Limits.Identities; len(c.hosts) >= limit && c.hosts[agent] == nil {
-		return fault.New(fault.TooLarge, "this connection has %d identities, which is the limit (ag2.limits.identities); open another", limit)
-	}
-	if c.hosts == nil {
-		c.hosts = map[string]*host{}
-	}
-	if c.hosts[agent] == nil {
-		c.hosts[agent] = &host{tail: wire.AppendNotifyTail(nil, agent)}
-	}
-	return nil
-}
-
-func (c *conn) disown(agent string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	delete(c.hosts, agent)
-}
-
-// identities lists who was proved here.
-func (c *conn) identities() []string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	list := make([]string, 0, len(c.hosts))
-	for id := range c.hosts {
-		list = append(list, id)
-	}
-	return list
-}
-
 func (c *conn) unbind() { c.server.cfg.Hub.Unbind(c, c.identities()...) }
-
-// Deliver queues a notice; the hub calls it, and must not be made to wait.
-func (c *conn) Deliver(n *hub.Notice) error {
-	i, err := c.notice(n)
-	if err != nil || i.tail == nil {
-		return err
-	}
-	return c.out.push(i)
-}
-
-// Replay queues a notice when there is room.
-func (c *conn) Replay(ctx context.Context, n *hub.Notice) error {
-	i, err := c.notice(n)
-	if err != nil || i.tail == nil {
-		return nil // the rest is not held back for one that cannot be sent
-	}
-	return c.out.pushWaiting(ctx, i)
-}
-
-// notice makes the frame of a delivery; its envelope is encoded once for all
-// readers. Without a tail there is nothing to send.
-func (c *conn) notice(n *hub.Notice) (item, error) {
-	if impostor(n.Envelope) {
-		return item{}, nil
-	}
-	h := c.host(n.Recipient)
-	if h == nil {
-		return item{}, nil // unregistered a moment ago
-	}
-	body := n.Shared.Bytes("ag2", func() []byte { return wire.AppendEnvelope(nil, n.Envelope) })
-	if size := len(wire.NotifyHead) + len(body) + len(h.tail); size > wire.MaxFrame {
-		c.server.stats.oversized.Add(1)
-		return item{}, fault.New(fault.TooLarge, "envelope %s makes a frame of %d bytes; clients take at most %d", n.Envelope.ID, size, wire.MaxFrame)
-	}
-	c.server.stats.deliveries.Add(1)
-	return item{op: ws.OpText, body: body, tail: h.tail, channel: n.Envelope.Channel, rank: rank(n)}, nil
-}
-
-// rank is the priority of a live delivery. A replay stays in its place.
-func rank(n *hub.Notice) int {
-	if n.Replayed {
-		return unranked
-	}
-	return n.Envelope.Priority.Rank()
-}
-
-// impostor reports whether an envelope only looks like one of the hub's:
-// clients act on these, so they get them from the hub alone.
-func impostor(e *envelope.Envelope) bool {
-	switch e.Type {
-	case envelope.TypeOpened, envelope.TypeClosed, envelope.TypeExpired:
-		return !hub.HubMade(e)
-	}
-	return false
-}

@@ -41,4 +41,5 @@ type Hub interface {
 	Length(ctx context.Context, channelID string) (uint64, error)
 	Answer(ctx context.Context, channelID, sender, cause string) (*envelope.Envelope, error)
 	Turns(ctx context.Context, agent string) ([]hub.Turn, error)
+	ReportTurnFailure(ctx context.Context, channelID, agent, envelopeID, kind, message string) error
 }

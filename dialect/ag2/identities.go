@@ -9,19 +9,22 @@ import (
 	"github.com/parley-hub/parley/identity"
 )
 
-// register makes an identity, answers, and binds it here, in this order: AG2's
-// client drops what is delivered to an identity it does not know yet.
+// register makes an identity and binds it here. The answer goes before anything
+// that is delivered to it.
 func (c *conn) register(ctx context.Context, r *wire.Request) {
 	profile, err := c.enrol(ctx, r.Params)
 	if err != nil {
 		c.respond(r.ID, nil, err)
 		return
 	}
+	c.hold(profile.ID())
+	defer c.release(profile.ID())
+	if err := c.server.cfg.Hub.Bind(profile.ID(), c); err != nil {
+		c.respond(r.ID, nil, err)
+		return
+	}
 	result, err := wire.AppendPassport(nil, profile.Passport)
 	c.respond(r.ID, result, err)
-	if err := c.server.cfg.Hub.Bind(profile.ID(), c); err != nil {
-		c.server.cfg.Log.Warn("not bound after its registration", "endpoint_id", c.id, "agent_id", profile.ID(), "error", err)
-	}
 }
 
 // enrol makes the identity. A human whose name exists and who is nowhere else

@@ -33,6 +33,7 @@ var operations = map[wire.Op]operation{
 	wire.FindEnvelopeByCausation: with((*conn).findByCausation),
 	wire.CanSend:                 with((*conn).canSend),
 	wire.PendingTurnsFor:         with((*conn).pendingTurns),
+	wire.ReportTurnFailure:       with((*conn).turnFailed),
 }
 
 // with decodes an operation's parameters.

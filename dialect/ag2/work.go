@@ -64,7 +64,7 @@ func (c *conn) hello(ctx context.Context, h *wire.Hello) {
 	if err == nil {
 		err = c.adopt(profile.ID())
 	}
-	if err == nil {
+	if err == nil && h.Since == nil {
 		err = hub.Bind(profile.ID(), c)
 	}
 	if err != nil {
@@ -75,6 +75,7 @@ func (c *conn) hello(ctx context.Context, h *wire.Hello) {
 	if h.Since == nil {
 		return
 	}
+	// Bound only now, so that nothing new comes before what was missed.
 	if err := hub.BindReplaying(ctx, profile.ID(), c, *h.Since); err != nil {
 		c.server.cfg.Log.Warn("replay stopped", "endpoint_id", c.id, "agent_id", profile.ID(), "error", err)
 	}

@@ -38,11 +38,7 @@ func packages(t *testing.T) []*pkg {
 		}
 		name := entry.Name()
 		if entry.IsDir() {
-			_, nested := os.Stat(filepath.Join(file, "go.mod"))
-			if file != root && (nested == nil || strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_") || ignored[name]) {
-				return fs.SkipDir
-			}
-			return nil
+			return skip(file, name)
 		}
 		if !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") {
 			return nil
@@ -75,6 +71,18 @@ func packages(t *testing.T) []*pkg {
 		t.Fatalf("found only %d packages under %s", len(found), root)
 	}
 	return slices.SortedFunc(maps.Values(found), func(a, b *pkg) int { return strings.Compare(a.path, b.path) })
+}
+
+// skip leaves out folders that are no part of the module.
+func skip(dir, name string) error {
+	if dir == root {
+		return nil
+	}
+	_, err := os.Stat(filepath.Join(dir, "go.mod"))
+	if err == nil || strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_") || ignored[name] {
+		return fs.SkipDir
+	}
+	return nil
 }
 
 var ignored = map[string]bool{"testdata": true, "vendor": true, "node_modules": true, "bin": true, "build": true}

@@ -65,7 +65,8 @@ func TestReport(t *testing.T) {
 			[]string{
 				"LIVED       pure/code.go:4:11 CONDITIONALS_BOUNDARY\n            return a < 1 || a > 2\n            why: nobody minds\n",
 				"./pure: 0.857 killed (6 killed, 1 lived, 0 not covered, 0 timed out, 1 not viable)\n",
-			}, nil,
+			},
+			nil,
 		},
 		{
 			"not good enough", answer(killed, killed, killed, lived, notCovered), "survivors.txt", 1,

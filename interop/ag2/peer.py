@@ -10,7 +10,7 @@ import asyncio
 import json
 import sys
 
-import harness.beta  # noqa: F401 (names the package that is imported next)
+import harness.beta  # noqa: F401, I001 (names the package that is imported next)
 from ag2 import Agent
 from ag2.network import HubClient, Passport, Resume
 from ag2.network.transport import WsLink

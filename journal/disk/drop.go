@@ -207,7 +207,7 @@ func (v *view) removable(r removal) (first, last uint64, effects []journal.Recor
 		seq := seqOf(it.Key())
 		value, err := it.ValueAndErr()
 		if err != nil {
-			return 0, 0, nil, v.engine.readError(err)
+			return 0, 0, nil, storeError(err)
 		}
 		rec, err := decodeRecord(value, r.id, seq)
 		if err != nil {
@@ -225,7 +225,7 @@ func (v *view) removable(r removal) (first, last uint64, effects []journal.Recor
 		effects = append(effects, effect)
 	}
 	if err := it.Error(); err != nil {
-		return 0, 0, nil, v.engine.readError(err)
+		return 0, 0, nil, storeError(err)
 	}
 	return first, last, effects, nil
 }
@@ -295,17 +295,17 @@ func (e *Engine) removed(j *job) {
 }
 
 // loadRemovals finds the drops that an earlier process began.
-func (v *view) loadRemovals() ([]*job, error) {
-	it, err := v.iter([]byte{kindRemoval}, []byte{kindRemoval + 1})
+func loadRemovals(r pebble.Reader) ([]*job, error) {
+	it, err := r.NewIter(&pebble.IterOptions{LowerBound: []byte{kindRemoval}, UpperBound: []byte{kindRemoval + 1}})
 	if err != nil {
-		return nil, err
+		return nil, storeError(err)
 	}
 	defer it.Close() //nolint:errcheck // read errors are looked at below
 	var jobs []*job
 	for ok := it.First(); ok; ok = it.Next() {
 		value, err := it.ValueAndErr()
 		if err != nil {
-			return nil, v.engine.readError(err)
+			return nil, storeError(err)
 		}
 		r, err := decodeRemoval(it.Key(), value)
 		if err != nil {
@@ -316,7 +316,7 @@ func (v *view) loadRemovals() ([]*job, error) {
 		})
 	}
 	if err := it.Error(); err != nil {
-		return nil, v.engine.readError(err)
+		return nil, storeError(err)
 	}
 	return jobs, nil
 }

@@ -21,11 +21,14 @@ import (
 
 // Engine is the engine. Its methods are described by journal.Engine.
 type Engine struct {
-	opts  Options
-	dir   string
-	db    *pebble.DB
-	lock  io.Closer
-	bell  *follow.Bell
+	opts Options
+	dir  string
+	db   *pebble.DB
+	lock io.Closer
+	bell *follow.Bell
+
+	compactions *compactions
+
 	epoch uint64
 	found Recovery
 	mark  *marker // used by the marker's goroutine, and by Close after it
@@ -54,6 +57,7 @@ type Engine struct {
 	stalled  atomic.Int64  // when Pebble began to hold writes back
 	wedged   atomic.Bool   // Pebble stopped in the middle of something: it must not be called again
 	durable  atomic.Uint64 // last durable offset, for MARK
+	backups  atomic.Uint64 // made so far, to name them
 
 	wake     chan struct{}    // for the committer
 	dropped  chan struct{}    // for the remover

@@ -1,8 +1,11 @@
 package disk
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -10,7 +13,7 @@ import (
 // Recovery tells what opening found.
 type Recovery struct {
 	Clean     bool  // the store was closed cleanly
-	Cuts      []Cut // what was cut off because it was damaged or torn
+	Cuts      []Cut // what was cut off because it was torn or damaged
 	Lost      bool  // durable data is gone, and the epoch is new
 	Reindexed bool  // the index was made anew
 }
@@ -22,6 +25,10 @@ type Cut struct {
 	Bytes  int64
 }
 
+func (c Cut) String() string {
+	return fmt.Sprintf("%s is cut at offset %d, %d bytes are not used", c.File, c.Offset, c.Bytes)
+}
+
 // examine looks at a store before it is opened for writing. It returns the
 // last mark.
 func examine(dir string, opts Options) (Recovery, mark, error) {
@@ -31,56 +38,158 @@ func examine(dir string, opts Options) (Recovery, mark, error) {
 	if err != nil {
 		return found, last, err
 	}
-	store := fs.PathJoin(dir, storeDir)
 	s, err := readSeal(fs, dir)
 	if err != nil {
 		return found, last, err
 	}
-	if s != nil {
-		if err := s.verify(fs, store); err != nil {
-			return found, last, err
+	if s == nil {
+		found, err = compare(dir, opts, last)
+		for _, cut := range found.Cuts {
+			opts.Logger.Warn("the store was not closed cleanly", "cut", cut.String(), "lost", found.Lost)
 		}
-		if s.epoch < last.epoch || (s.epoch == last.epoch && s.offset < last.offset) {
-			return found, last, damaged(fmt.Errorf("it ends at offset %d of epoch %d, %s says %d of %d",
-				s.offset, s.epoch, markFile, last.offset, last.epoch), "%s", sealFile)
-		}
-		found.Clean = true
-		if err := fs.Remove(fs.PathJoin(dir, sealFile)); err != nil {
-			return found, last, err
-		}
-		return found, last, syncDir(fs, dir)
+		return found, last, err
 	}
-	err = compare(dir, opts, last, &found)
-	return found, last, err
+	if err := s.verify(fs, fs.PathJoin(dir, storeDir)); err != nil {
+		return found, last, err
+	}
+	if _, _, err := peek(fs, dir, opts); err != nil { // before anything is written
+		return found, last, err
+	}
+	if s.epoch < last.epoch || (s.epoch == last.epoch && s.offset < last.offset) {
+		return found, last, damaged(fmt.Errorf("it ends at offset %d of epoch %d, %s says %d of %d",
+			s.offset, s.epoch, markFile, last.offset, last.epoch), "%s", sealFile)
+	}
+	found.Clean = true
+	if err := fs.Remove(fs.PathJoin(dir, sealFile)); err != nil {
+		return found, last, err
+	}
+	return found, last, syncDir(fs, dir)
 }
 
 // compare opens a store that was not closed cleanly without writing, and sees
 // whether all that MARK says is there.
-func compare(dir string, opts Options, last mark, found *Recovery) error {
-	epoch, offset, err := peek(opts.FS, dir, opts)
+func compare(dir string, opts Options, last mark) (Recovery, error) {
+	fs := opts.FS
+	var found Recovery
+	ends, err := scanWALs(fs, fs.PathJoin(dir, storeDir))
 	if err != nil {
-		return err
+		return found, err
 	}
-	if epoch > last.epoch || (epoch == last.epoch && offset >= last.offset) {
-		return nil
+	seen := fs // the store as it will be
+	var cut *walEnd
+	if n := len(ends); n > 0 {
+		w := ends[n-1]
+		if w.beyond > 0 || w.err != nil {
+			cut = &w
+		}
+		if w.proven() {
+			seen = cutFS{fs, w.path, w.stop}
+		}
 	}
-	if opts.AcceptLoss {
-		found.Lost = true
-		return nil
+	epoch, offset, err := peek(seen, dir, opts)
+	if err != nil {
+		return found, name(err, fs, dir, ends)
 	}
-	return damaged(fmt.Errorf("it ends at offset %d of epoch %d, %s says that offset %d of epoch %d was durable",
-		offset, epoch, markFile, last.offset, last.epoch), "the store")
+	behind := epoch < last.epoch || (epoch == last.epoch && offset < last.offset)
+	if behind && !opts.AcceptLoss {
+		return found, name(damaged(fmt.Errorf("the store ends at offset %d of epoch %d, %s says that offset %d of epoch %d was durable",
+			offset, epoch, markFile, last.offset, last.epoch), "the store"), fs, dir, ends)
+	}
+	found.Lost = behind
+	if cut == nil {
+		return found, nil
+	}
+	return cutOff(fs, dir, found, *cut)
 }
 
-// peek reads epoch and last offset without writing.
+// cutOff reports the unused end of the last log, and removes it where Pebble
+// would refuse to open because of it, or take it for a clean end.
+func cutOff(fs vfs.FS, dir string, found Recovery, w walEnd) (Recovery, error) {
+	data, err := readFile(fs, w.path)
+	if err != nil {
+		return found, err
+	}
+	end := max(w.beyond, tornEnd(data, w.stop))
+	if end <= w.stop {
+		return found, nil // preallocated room, or what an older log left
+	}
+	found.Cuts = append(found.Cuts, Cut{File: fs.PathBase(w.path), Offset: w.stop, Bytes: end - w.stop})
+	if !w.proven() {
+		return found, nil
+	}
+	found.Lost = true
+	if err := writeFile(fs, dir, cutName(fs, w), data[w.stop:end]); err != nil {
+		return found, err
+	}
+	return found, writeFile(fs, fs.PathJoin(dir, storeDir), fs.PathBase(w.path), data[:w.stop])
+}
+
+// cutName names the file that keeps what was cut off.
+func cutName(fs vfs.FS, w walEnd) string {
+	return fmt.Sprintf("CUT-%s-%d", strings.TrimSuffix(fs.PathBase(w.path), ".log"), w.stop)
+}
+
+// tornEnd is where bytes end that stand in the block where a log stops and were
+// meant for it: those that are not zero, unless they are an older log's.
+func tornEnd(data []byte, stop int64) int64 {
+	if stop >= int64(len(data)) {
+		return stop
+	}
+	block := stop/walBlock*walBlock + walBlock
+	rest := data[stop:min(block, int64(len(data)))]
+	length := len(bytes.TrimRight(rest, "\x00"))
+	for i := range length {
+		if chunkLen(rest[i:]) > 0 {
+			return stop
+		}
+	}
+	if block < int64(len(data)) && chunkLen(data[block:]) > 0 {
+		return stop
+	}
+	return stop + int64(length)
+}
+
+// peek opens a store without writing, reads what opening will need of it, and
+// returns its epoch and last offset.
 func peek(fs vfs.FS, dir string, opts Options) (epoch, offset uint64, err error) {
 	opts.FS = fs
-	p := opts.pebble(storeLogger{opts.Logger, func(error) {}}, nil)
+	p := opts.quietly()
 	p.ReadOnly = true
 	db, err := openStore(fs, dir, p)
 	if err != nil {
 		return 0, 0, err
 	}
 	epoch, offset, err = readPlace(db)
+	if err == nil {
+		_, err = loadRemovals(db)
+	}
+	if err == nil {
+		_, err = hasIndex(db)
+	}
 	return epoch, offset, errors.Join(err, db.Close())
+}
+
+// name says which file an error of the whole store is about: the first log that
+// does not end as it should, or else the MANIFEST, which alone could have lost
+// the rest.
+func name(err error, fs vfs.FS, dir string, ends []walEnd) error {
+	for i, w := range ends {
+		if lastOne := i == len(ends)-1; w.proven() || (w.err != nil && !lastOne) {
+			return damaged(fmt.Errorf("unreadable at offset %d: %w", w.stop, err), "%s", fs.PathBase(w.path))
+		}
+	}
+	if n := len(ends); n > 0 && ends[n-1].err != nil {
+		return damaged(fmt.Errorf("it ends at offset %d: %w", ends[n-1].stop, err), "%s", fs.PathBase(ends[n-1].path))
+	}
+	names, listErr := fs.List(fs.PathJoin(dir, storeDir))
+	if listErr != nil {
+		return errors.Join(err, listErr)
+	}
+	slices.Sort(names)
+	for _, file := range slices.Backward(names) {
+		if strings.HasPrefix(file, "MANIFEST-") {
+			return damaged(err, "%s", file)
+		}
+	}
+	return err
 }

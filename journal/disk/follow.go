@@ -63,7 +63,7 @@ func (v *view) eachEntry(from uint64, each func(offset uint64, en entry) (bool, 
 		}
 		value, err := it.ValueAndErr()
 		if err != nil {
-			return v.engine.readError(err)
+			return storeError(err)
 		}
 		en, err := decodeEntry(it.Key(), value)
 		if err != nil {
@@ -75,7 +75,7 @@ func (v *view) eachEntry(from uint64, each func(offset uint64, en entry) (bool, 
 		want++
 	}
 	if err := it.Error(); err != nil {
-		return v.engine.readError(err)
+		return storeError(err)
 	}
 	return nil
 }

@@ -1,8 +1,10 @@
 package disk
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"time"
@@ -121,6 +123,7 @@ func (e *Engine) keepLoop() {
 			e.fail(err)
 		case <-ticker.C:
 			e.watch()
+			e.compactions.offer()
 			if n%5 == 0 {
 				e.measureRoom(0)
 				e.saveLazySoon()
@@ -172,20 +175,29 @@ func (e *Engine) ending() bool {
 	return e.closed || e.failure != nil
 }
 
-// readError makes damage that Pebble found an error of ours.
-func (e *Engine) readError(err error) error {
-	if pebble.IsCorruptionError(err) {
-		return damaged(err, "a table of the store")
+// storeError makes damage that Pebble found an error of ours that names the
+// file.
+func storeError(err error) error {
+	if err == nil || !pebble.IsCorruptionError(err) {
+		return err
 	}
-	return err
+	text, _, _ := strings.Cut(err.Error(), "\n")
+	if info := pebble.ExtractDataCorruptionInfo(err); info != nil {
+		return damaged(errors.New(text), "%s", filepath.Base(info.Path))
+	}
+	return damaged(errors.New(text), "the store")
 }
 
 // events are Pebble's calls that matter here.
 func (e *Engine) events() *pebble.EventListener {
 	return &pebble.EventListener{
-		BackgroundError: func(err error) { e.report(fmt.Errorf("flushing or compacting: %w", err)) },
+		BackgroundError: func(err error) {
+			e.compactions.halt()
+			e.report(fmt.Errorf("flushing or compacting: %w", storeError(err)))
+		},
 		DataCorruption: func(info pebble.DataCorruptionInfo) {
-			e.report(damaged(info.Details, "%s", info.Path))
+			e.compactions.halt()
+			e.report(damaged(info.Details, "%s", filepath.Base(info.Path)))
 		},
 		WALCreated:      func(pebble.WALCreateInfo) { signal(e.rotated) },
 		WriteStallBegin: func(pebble.WriteStallBeginInfo) { e.stalled.CompareAndSwap(0, time.Now().UnixNano()) },

@@ -58,7 +58,9 @@ func openLocked(dir string, opts Options) (*Engine, error) {
 		e.wedged.Store(true)
 		e.report(err)
 	}}
-	if e.db, err = openStore(fs, dir, opts.pebble(logger, e.events())); err != nil {
+	p := opts.pebble(logger, e.events())
+	p.Experimental.CompactionScheduler = e.compactions
+	if e.db, err = openStore(fs, dir, p); err != nil {
 		return nil, err
 	}
 	if err := e.load(last); err != nil {
@@ -77,12 +79,13 @@ func openStore(fs vfs.FS, dir string, opts *pebble.Options) (db *pebble.DB, err 
 			db, err = nil, damaged(fmt.Errorf("%v", p), "the store")
 		}
 	}()
-	return pebble.Open(fs.PathJoin(dir, storeDir), opts)
+	db, err = pebble.Open(fs.PathJoin(dir, storeDir), opts)
+	return db, storeError(err)
 }
 
 func newEngine(dir string, opts Options) *Engine {
 	return &Engine{
-		opts: opts, dir: dir, bell: follow.NewBell(),
+		opts: opts, dir: dir, bell: follow.NewBell(), compactions: newCompactions(),
 		heads:   newCache[journal.LogName, order.Head](headCache),
 		lazy:    map[journal.ValueKey]journal.Value{},
 		room:    make(chan struct{}),
@@ -143,7 +146,7 @@ func create(dir string, opts Options) error {
 		return err
 	}
 	for range 2 {
-		db, err := pebble.Open(unfinished, opts.pebble(storeLogger{opts.Logger, func(error) {}}, nil))
+		db, err := pebble.Open(unfinished, opts.quietly())
 		if err != nil {
 			return err
 		}
@@ -182,7 +185,7 @@ func (e *Engine) load(last mark) error {
 	e.durable.Store(e.view.offset)
 	e.book = order.NewBook(base{e}, 0, journal.ShardPosition{Epoch: e.epoch, Offset: e.view.offset}, 1)
 	e.group = e.newGroup()
-	if e.jobs, err = e.view.loadRemovals(); err != nil {
+	if e.jobs, err = loadRemovals(e.view.snap); err != nil {
 		return err
 	}
 	for _, j := range e.jobs {
@@ -191,7 +194,7 @@ func (e *Engine) load(last mark) error {
 			e.view.hidden[r.id] = struct{}{}
 		}
 	}
-	whole, err := e.view.get(keyIndex, func([]byte) error { return nil })
+	whole, err := hasIndex(e.view.snap)
 	if err != nil {
 		return err
 	}
@@ -210,6 +213,18 @@ func (e *Engine) load(last mark) error {
 	return e.mark.write(e.epoch, e.view.offset)
 }
 
+// hasIndex reports whether index and claims are complete.
+func hasIndex(r pebble.Reader) (bool, error) {
+	_, closer, err := r.Get(keyIndex)
+	if errors.Is(err, pebble.ErrNotFound) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("reading the mark of the index: %w", storeError(err))
+	}
+	return true, closer.Close()
+}
+
 // newEpoch makes positions of what is lost invalid.
 func (e *Engine) newEpoch(last mark) error {
 	e.epoch = max(e.epoch, last.epoch) + 1
@@ -222,7 +237,7 @@ func (e *Engine) newEpoch(last mark) error {
 func readPlace(r pebble.Reader) (epoch, offset uint64, err error) {
 	value, closer, err := r.Get(keyEpoch)
 	if err != nil {
-		return 0, 0, damaged(err, "the epoch")
+		return 0, 0, fmt.Errorf("reading the epoch: %w", storeError(err))
 	}
 	epoch, err = decodeNumber(keyEpoch, value)
 	_ = closer.Close()
@@ -241,7 +256,7 @@ func readPlace(r pebble.Reader) (epoch, offset uint64, err error) {
 		offset = offsetOf(it.Key())
 	}
 	if err := it.Error(); err != nil {
-		return 0, 0, damaged(err, "the last commit")
+		return 0, 0, fmt.Errorf("reading the last commit: %w", storeError(err))
 	}
 	return epoch, offset, nil
 }

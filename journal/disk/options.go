@@ -59,8 +59,17 @@ func orDefault[T int64 | uint64 | time.Duration](v, whenZero T) T {
 // together with formatVersion.
 const storeFormat = pebble.FormatValueSeparation
 
+// quietly returns the store's options for short work on it.
+func (o Options) quietly() *pebble.Options {
+	return o.pebble(storeLogger{o.Logger, func(error) {}}, nil)
+}
+
 // pebble returns the store's options. Nothing in them depends on the data.
 func (o Options) pebble(logger pebble.Logger, events *pebble.EventListener) *pebble.Options {
+	if events == nil {
+		// Without this, Pebble's own reaction to damage is a fatal message.
+		events = &pebble.EventListener{DataCorruption: func(pebble.DataCorruptionInfo) {}}
+	}
 	p := &pebble.Options{
 		FS:                          o.FS,
 		Logger:                      logger,

@@ -110,13 +110,13 @@ func (v *view) records(
 	for ok := valid(); left > 0; ok = step() {
 		if !ok || binary.BigEndian.Uint64(it.Key()[9:]) != seq {
 			if err := it.Error(); err != nil {
-				return nil, 0, damagedRead(v.engine.readError(err), log, seq)
+				return nil, 0, damagedRead(storeError(err), log, seq)
 			}
 			return nil, 0, damaged(nil, "record %d of log %v is missing; it", seq, log)
 		}
 		value, err := it.ValueAndErr()
 		if err != nil {
-			return nil, 0, damagedRead(v.engine.readError(err), log, seq)
+			return nil, 0, damagedRead(storeError(err), log, seq)
 		}
 		r, err := decodeRecord(value, id, seq)
 		if err != nil {
@@ -197,7 +197,7 @@ func (v *view) eachHead(lower, upper []byte, each func(journal.LogName, order.He
 		}
 		value, err := it.ValueAndErr()
 		if err != nil {
-			return v.engine.readError(err)
+			return storeError(err)
 		}
 		head, err := decodeHead(it.Key(), value)
 		if err != nil {
@@ -208,7 +208,7 @@ func (v *view) eachHead(lower, upper []byte, each func(journal.LogName, order.He
 		}
 	}
 	if err := it.Error(); err != nil {
-		return v.engine.readError(err)
+		return storeError(err)
 	}
 	return nil
 }

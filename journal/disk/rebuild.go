@@ -156,7 +156,7 @@ func (e *Engine) replay(v *view, w *rebuildWriter, offset uint64, write written)
 	for ok := it.First(); ok; ok = it.Next() {
 		value, err := it.ValueAndErr()
 		if err != nil {
-			return e.readError(err)
+			return storeError(err)
 		}
 		rec, err := decodeRecord(value, write.id, seq)
 		if err != nil {
@@ -174,7 +174,7 @@ func (e *Engine) replay(v *view, w *rebuildWriter, offset uint64, write written)
 		seq++
 	}
 	if err := it.Error(); err != nil {
-		return e.readError(err)
+		return storeError(err)
 	}
 	if seq != write.last()+1 {
 		return damaged(nil, "record %d of log %v is missing; it", seq, log)
@@ -191,7 +191,7 @@ func (e *Engine) replayEffects(w *rebuildWriter, id order.ID, log journal.LogNam
 			continue
 		}
 		if err != nil {
-			return e.readError(err)
+			return storeError(err)
 		}
 		held, err := decodeClaim(key, value)
 		_ = closer.Close()

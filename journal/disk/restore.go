@@ -47,7 +47,7 @@ func Restore(checkpoint, dir string, opts Options, progress Progress) error {
 func adopt(dir string, opts Options, above uint64) error {
 	fs := opts.FS
 	unfinished := fs.PathJoin(dir, storeDir+".new")
-	db, err := pebble.Open(unfinished, opts.pebble(storeLogger{opts.Logger, func(error) {}}, nil))
+	db, err := pebble.Open(unfinished, opts.quietly())
 	if err != nil {
 		return err
 	}

@@ -43,7 +43,7 @@ func (e *Engine) Scan(ctx context.Context, shard int, opts journal.ScanOptions) 
 		}
 		value, err := it.ValueAndErr()
 		if err != nil {
-			return journal.ScanPage{}, e.readError(err)
+			return journal.ScanPage{}, storeError(err)
 		}
 		if value, err = checked(it.Key(), value); err != nil {
 			return journal.ScanPage{}, damaged(err, "index entry %q", key)
@@ -58,7 +58,7 @@ func (e *Engine) Scan(ctx context.Context, shard int, opts journal.ScanOptions) 
 		last = append(last[:0], it.Key()...)
 	}
 	if err := it.Error(); err != nil {
-		return journal.ScanPage{}, e.readError(err)
+		return journal.ScanPage{}, storeError(err)
 	}
 	return page, nil
 }

@@ -199,7 +199,7 @@ func (v *view) values(p journal.PartitionName, opts journal.ValuesOptions, fresh
 		}
 		raw, err := it.ValueAndErr()
 		if err != nil {
-			return page, v.engine.readError(err)
+			return page, storeError(err)
 		}
 		value, err := decodeValue(it.Key(), raw)
 		if err != nil {
@@ -210,7 +210,7 @@ func (v *view) values(p journal.PartitionName, opts journal.ValuesOptions, fresh
 		}
 	}
 	if err := it.Error(); err != nil {
-		return page, v.engine.readError(err)
+		return page, storeError(err)
 	}
 	addFresh("", true)
 	return page, nil

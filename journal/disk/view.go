@@ -82,7 +82,7 @@ func (v *view) get(key []byte, decode func(value []byte) error) (bool, error) {
 		return false, nil
 	}
 	if err != nil {
-		return false, v.engine.readError(err)
+		return false, storeError(err)
 	}
 	defer closer.Close() //nolint:errcheck // never fails
 	if err := decode(value); err != nil {
@@ -94,7 +94,7 @@ func (v *view) get(key []byte, decode func(value []byte) error) (bool, error) {
 func (v *view) iter(lower, upper []byte) (*pebble.Iterator, error) {
 	it, err := v.snap.NewIter(&pebble.IterOptions{LowerBound: lower, UpperBound: upper})
 	if err != nil {
-		return nil, v.engine.readError(err)
+		return nil, storeError(err)
 	}
 	return it, nil
 }

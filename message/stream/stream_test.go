@@ -189,6 +189,15 @@ func TestLimits(t *testing.T) {
 	if err != nil || (stats != stream.Stats{Messages: 1, Refused: 1}) {
 		t.Errorf("9 MiB: %+v %v", stats, err)
 	}
+	for size, refused := range map[int]int{99: 0, 100: 0, 101: 1, 5000: 1} {
+		exact := `{"content":"` + strings.Repeat("x", size-14) + `"}`
+		for name, r := range map[string]io.Reader{"at once": strings.NewReader(exact + "\n{}"), "byte by byte": iotest.OneByteReader(strings.NewReader(exact + "\n{}"))} {
+			stats, err := stream.Check(t.Context(), r, stream.Options{MaxMessage: 100}, func(*stream.Problem) error { return nil })
+			if err != nil || (stats != stream.Stats{Messages: 2 - refused, Refused: refused}) {
+				t.Errorf("%d of 100 bytes, %s: %+v %v", size, name, stats, err)
+			}
+		}
+	}
 	values := `{"content":[` + strings.Repeat("1,", stream.DefaultMaxValues) + `1]}`
 	if stats, _ := stream.Check(t.Context(), strings.NewReader(values), stream.Options{}, func(*stream.Problem) error { return nil }); stats.Refused != 1 {
 		t.Errorf("many values: %+v", stats)

@@ -7,8 +7,8 @@ import (
 )
 
 // window stands between the input and the decoder. It knows on which line
-// every byte stands that the decoder has not passed yet, and refuses to hand
-// out more than one message's worth of bytes beyond the mark.
+// every byte stands that the decoder has not passed yet, and hands out no more
+// than one message's worth of bytes beyond the mark.
 type window struct {
 	r   io.Reader
 	max int
@@ -24,10 +24,12 @@ type window struct {
 }
 
 func (w *window) Read(p []byte) (int, error) {
-	if w.read-w.mark > int64(w.max) {
+	allowed := int64(w.max) - (w.read - w.mark)
+	if allowed <= 0 {
 		w.err = ErrTooLarge
 		return 0, ErrTooLarge
 	}
+	p = p[:min(int64(len(p)), allowed)]
 	n := copy(p, w.pending)
 	if n > 0 {
 		w.pending = w.pending[n:]

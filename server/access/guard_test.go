@@ -29,7 +29,7 @@ func ask(g *access.Guard, r *http.Request) (access.Principal, *httptest.Response
 }
 
 func request(from, host string, header ...string) *http.Request {
-	r := httptest.NewRequest(http.MethodGet, "/v1/x", nil)
+	r := httptest.NewRequestWithContext(context.Background(), http.MethodGet, "/v1/x", nil)
 	r.RemoteAddr = from
 	r.Host = host
 	for i := 0; i+1 < len(header); i += 2 {
@@ -205,7 +205,7 @@ func TestRequire(t *testing.T) {
 	for need, codes := range want {
 		for i, role := range roles {
 			answer := httptest.NewRecorder()
-			r := httptest.NewRequest(http.MethodGet, "/v1/x", nil)
+			r := httptest.NewRequestWithContext(context.Background(), http.MethodGet, "/v1/x", nil)
 			r = r.WithContext(access.With(r.Context(), access.Principal{Role: role}))
 			access.Require(need, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 				w.WriteHeader(http.StatusNoContent)

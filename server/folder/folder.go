@@ -91,7 +91,7 @@ func note(file *os.File) Holder {
 	var holder Holder
 	raw, err := io.ReadAll(io.LimitReader(file, maxNote))
 	if err == nil {
-		_ = json.Unmarshal(raw, &holder) //nolint:errcheck // see above
+		_ = json.Unmarshal(raw, &holder)
 	}
 	return holder
 }

@@ -32,7 +32,8 @@ func TestWrite(t *testing.T) {
 		},
 		{
 			"a wrapped refusal", fmt.Errorf("open: %w", fault.New(fault.Protocol, "not your turn")),
-			problem.Problem{Type: "about:blank", Title: "Conflict", Status: 409, Code: fault.Protocol, Detail: "open: not your turn"}, nil,
+			problem.Problem{Type: "about:blank", Title: "Conflict", Status: 409, Code: fault.Protocol, Detail: "open: not your turn"},
+			nil,
 		},
 		{
 			"a wait", slow,

@@ -27,7 +27,9 @@ class HubProcess:
 
     kind = ""
 
-    def __init__(self, data: pathlib.Path, keys_for: tuple[str, ...] = (), settings: dict[str, str] | None = None) -> None:
+    def __init__(
+        self, data: pathlib.Path, keys_for: tuple[str, ...] = (), settings: dict[str, str] | None = None
+    ) -> None:
         self.data = data
         self.port = free_port()
         self.settings = settings or {}
@@ -79,10 +81,10 @@ class HubProcess:
             raise RuntimeError(f"{self.kind} did not end within 15 s:\n{self.output()}") from None
         self.process = None
 
-    async def restart(self) -> None:
-        """Kill, then start again, without holding up the event loop."""
+    async def restart(self, *, gently: bool = False) -> None:
+        """Kill (or stop), then start again, without holding up the event loop."""
         loop = asyncio.get_running_loop()
-        await loop.run_in_executor(None, self.kill)
+        await loop.run_in_executor(None, self.stop if gently else self.kill)
         await loop.run_in_executor(None, self.start)
 
     def output(self) -> str:

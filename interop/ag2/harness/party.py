@@ -58,6 +58,7 @@ class Party:
         auth: AuthBlock | None = None,
         attach: bool = False,
         skill_md: str | None = None,
+        tooled: bool = True,
     ) -> AgentClient:
         """Register (or attach) an agent whose model is scripted. Without turns
         it never answers by itself."""
@@ -65,16 +66,15 @@ class Party:
         agent = Agent(name, config=Script(*turns), tools=list(tools))
         passport = Passport(name=name, auth=auth or AuthBlock())
         client = on or self.client()
+        options = {"resume": resume or Resume(), "rule": rule, "skill_md": skill_md, "attach_plugin": tooled}
         if attach:
-            return await client.attach(
-                agent, name, passport=passport, resume=resume or Resume(), rule=rule, skill_md=skill_md
-            )
-        return await client.register(agent, passport, resume or Resume(), rule=rule, skill_md=skill_md)
+            return await client.attach(agent, name, passport=passport, **options)
+        return await client.register(agent, passport, **options)
 
     async def silent(self, base: str, **options: Any) -> AgentClient:
-        """An agent driven by the test: it acks invites and does nothing else."""
-        client = await self.agent(base, **options)
-        return mute(client)
+        """An agent driven by the test: it acks invites and does nothing else.
+        It has no tools, whose schemas cost more time than all the rest."""
+        return mute(await self.agent(base, tooled=False, **options))
 
     async def human(self, base: str, on: HubClient | None = None) -> HumanClient:
         return await (on or self.client()).register_human(Passport(name=self.name(base)))

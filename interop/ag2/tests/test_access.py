@@ -9,9 +9,7 @@ from harness.party import eventually, text_of, wal
 
 AS_ANOTHER = {
     "post": lambda hub, v: hub.post_envelope(text_of(v.channel, v.alice, "I am Alice")),
-    "create": lambda hub, v: hub.create_channel(
-        creator_id=v.alice, manifest_type="conversation", participants=[v.bob]
-    ),
+    "create": lambda hub, v: hub.create_channel(creator_id=v.alice, manifest_type="conversation", participants=[v.bob]),
     "set_resume": lambda hub, v: hub.set_resume(v.alice, Resume(summary="stolen")),
     "set_skill": lambda hub, v: hub.set_skill(v.alice, "# stolen"),
     "set_rule": lambda hub, v: hub.set_rule(v.alice, Rule()),
@@ -20,9 +18,7 @@ AS_ANOTHER = {
     "turn_failure": lambda hub, v: hub.report_turn_failure(
         channel_id=v.channel, agent_id=v.alice, envelope_id="e", exc=RuntimeError("x")
     ),
-    "observation": lambda hub, v: hub.record_observation(
-        owner_id=v.alice, capability="c", outcome=TaskState.COMPLETED
-    ),
+    "observation": lambda hub, v: hub.record_observation(owner_id=v.alice, capability="c", outcome=TaskState.COMPLETED),
     "observe_task": lambda hub, v: hub.observe_task(
         TaskMetadata(task_id="stolen", owner_id=v.alice, spec=TaskSpec(title="t"), state=TaskState.RUNNING)
     ),

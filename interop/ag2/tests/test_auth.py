@@ -31,9 +31,7 @@ def passport(name, token):
 
 
 async def hello(client, name, scheme, claim, since=None):
-    return await client._handshake(
-        HelloFrame(name=name, auth_scheme=scheme, auth_claim=claim, since_envelope_id=since)
-    )
+    return await client._handshake(HelloFrame(name=name, auth_scheme=scheme, auth_claim=claim, since_envelope_id=since))
 
 
 @spec("ag2-hub#3")

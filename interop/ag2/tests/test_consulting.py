@@ -186,4 +186,3 @@ async def test_a_rejecting_invitee_ends_it(party):
     (metadata,) = await eventually(closed)
     assert (metadata.state.value, metadata.close_reason) == ("closed", "invite_rejected")
     assert metadata.rejected_by == [refuser.agent_id] and metadata.pending_acks == []
-

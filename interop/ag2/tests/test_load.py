@@ -7,64 +7,83 @@ from ag2 import Agent, Context
 from ag2.network import EV_TEXT
 
 from harness.model import Script, call
-from harness.party import envelope_of, script, text_of, turns, until_turns, wal
+from harness.party import Party, envelope_of, script, text_of, turns, until_turns, wal
 
 MIB = 1 << 20
+CHUNK = "p" * (64 << 10)
 
 
 @pytest.mark.parley
-async def test_five_mib_of_task_progress_and_still_talking(party):
-    """A full read_wal of this channel would break the client's 1 MiB frames."""
-    chunk = "p" * (64 << 10)
-
-    async def crunch(context: Context) -> str:
-        """Emit progress through the task mirror, as an agent does in its turn."""
-        async with agent.task("crunch", context=context) as task:
-            for n in range(80):
-                await task.progress({"log": chunk, "n": n})
-        return "ok"
-
+async def test_five_mib_of_task_progress_in_the_channel(party):
+    """A full read_wal of this channel would break the client's 1 MiB frames;
+    the client reads it three times a turn."""
     boss = await party.silent("boss")
-    agent = Agent(party.name("cruncher"), config=Script(call("crunch"), "crunched", "still here", "and again"))
-    agent.tool(crunch)
-    worker = await party.client().register(agent)
+    worker = await party.agent("worker", "still here", "and again")
     channel = await boss.open(type="conversation", target=worker.agent_id)
-    await channel.send("crunch")
-    await until_turns(boss, channel.channel_id, 2)
-
-    # And as envelopes in the channel itself.
-    sent = 0
-    for n in range(80):
-        data = {"task_id": "t", "progress": {"log": chunk, "n": n}}
+    sent = [
         await worker.send_envelope(
-            envelope_of(channel.channel_id, worker.agent_id, "ag2.task.progress", data, task_id="t")
+            envelope_of(channel.channel_id, worker.agent_id, "ag2.task.progress", {"n": n, "log": CHUNK}, task_id="t")
         )
-        sent += len(chunk)
-    assert sent >= 5 * MIB
-
-    await channel.send("are you there?")
-    await until_turns(boss, channel.channel_id, 4)
-    await channel.send("and now?")
-    log = await until_turns(boss, channel.channel_id, 6)
-    assert turns(log) == [
-        (boss.agent_id, "crunch"),
-        (worker.agent_id, "crunched"),
+        for n in range(80)
+    ]
+    assert len(sent) * len(CHUNK) >= 5 * MIB
+    for n, words in enumerate(("are you there?", "and now?")):
+        await channel.send(words)
+        await until_turns(boss, channel.channel_id, 2 * n + 2)
+    assert turns(await wal(boss, channel.channel_id)) == [
         (boss.agent_id, "are you there?"),
         (worker.agent_id, "still here"),
         (boss.agent_id, "and now?"),
         (worker.agent_id, "and again"),
     ]
-    assert script(worker).prompts[-2:] == ["are you there?", "and now?"]
+    assert script(worker).prompts == ["are you there?", "and now?"]
     # Indexed reads leave nothing out.
-    hub = boss._hub_client
-    some = await hub.read_wal(channel.channel_id, since=-10, until=-1)
-    assert len(some) == 9
+    indexed = await boss._hub_client.read_wal(channel.channel_id, since=3, until=13)
+    assert [e.envelope_id for e in indexed] == sent[:10]
+
+
+@pytest.mark.parley
+async def test_five_mib_of_progress_mirrored_from_a_turn(new_hub, anyio_backend):
+    """The same by the task mirror of the client, on a hub that tells a channel everything."""
+    hub = new_hub(settings={"ag2.mirror_tasks": "all"})
+    party = Party(hub.url)
+
+    async def crunch(context: Context) -> str:
+        """Run a task that talks a lot."""
+        async with agent.task("crunch", context=context) as task:
+            for n in range(80):
+                await task.progress({"log": CHUNK, "n": n})
+        return "ok"
+
+    boss = await party.silent("boss")
+    agent = Agent(party.name("cruncher"), config=Script(call("crunch"), "crunched", "still here"), tools=[crunch])
+    worker = await party.client().register(agent)
+    channel = await boss.open(type="conversation", target=worker.agent_id)
+    for n, words in enumerate(("crunch", "are you there?")):
+        await channel.send(words)
+        await until_turns(boss, channel.channel_id, 2 * n + 2)
+    assert [text for _, text in turns(await wal(boss, channel.channel_id))] == [
+        "crunch",
+        "crunched",
+        "are you there?",
+        "still here",
+    ]
+    # invite, ack, opened, text; then started, 80 times progress, completed.
+    hub_client = boss._hub_client
+    mirrored = [
+        e.event_type
+        for at in range(4, 86)
+        for e in await hub_client.read_wal(channel.channel_id, since=at, until=at + 1)
+    ]
+    assert mirrored == ["ag2.task.started", *["ag2.task.progress"] * 80, "ag2.task.completed"]
+    await party.close()
+    hub.kill()
 
 
 async def test_two_hundred_clients_at_once(party):
     """A hundred pairs, each on connections of its own, talk at the same time."""
     pairs, exchanges = 100, 5
-    clients = await asyncio.gather(*(party.agent(f"c{n}") for n in range(2 * pairs)))
+    clients = await asyncio.gather(*(party.silent(f"c{n}") for n in range(2 * pairs)))
     assert len({c.agent_id for c in clients}) == 2 * pairs
 
     for client in clients[pairs:]:
@@ -81,7 +100,6 @@ async def test_two_hundred_clients_at_once(party):
 
     async def talk(n):
         asker, answerer = clients[n], clients[pairs + n]
-        asker.on_envelope(_ignore)
         channel = await asker.open(type="conversation", target=answerer.passport.name)
         expected = []
         for k in range(exchanges):
@@ -112,7 +130,3 @@ async def test_one_word_to_two_hundred(party):
 
     assert set(await asyncio.gather(*(hear(m) for m in crowd))) == {sent}
     assert await crowd[0]._hub_client.can_send(channel.channel_id, crowd[0].agent_id)
-
-
-async def _ignore(_envelope):
-    """The test reads the inbox itself."""

@@ -160,9 +160,7 @@ async def test_agents_on_one_connection_share_its_endpoint(party):
             [(one.agent_id, sent), (two.agent_id, sent)]
         )
         await line.link._ws.send(
-            json.dumps(
-                {"kind": "request", "request_id": "u", "op": "unregister", "params": {"agent_id": one.agent_id}}
-            )
+            json.dumps({"kind": "request", "request_id": "u", "op": "unregister", "params": {"agent_id": one.agent_id}})
         )
         assert (await line.receive()).ok is True
         sent = await creator.send_envelope(_custom(channel, creator, 1))
@@ -312,7 +310,11 @@ async def test_without_compression(party):
     """The client offers permessage-deflate; a client that does not is served too."""
     agent = await party.silent("agent")
     async with connect(party.url, compression=None) as ws:
-        await ws.send(json.dumps({"kind": "request", "request_id": "r", "op": "find_agent_id", "params": {"name": agent.passport.name}}))
+        await ws.send(
+            json.dumps(
+                {"kind": "request", "request_id": "r", "op": "find_agent_id", "params": {"name": agent.passport.name}}
+            )
+        )
         answer = json.loads(await asyncio.wait_for(ws.recv(), 5))
     assert answer == {
         "kind": "response",

@@ -1,0 +1,202 @@
+package agent_test
+
+import (
+	"context"
+	"time"
+
+	"github.com/parley-hub/parley/agent"
+	"github.com/parley-hub/parley/channel"
+	"github.com/parley-hub/parley/envelope"
+	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/hub"
+	"github.com/parley-hub/parley/identity"
+)
+
+// hubLink is an identity's way to a hub in the same process.
+type hubLink struct {
+	hub   *hub.Hub
+	self  agent.Identity
+	inbox *hub.Inbox
+	noTasks
+}
+
+var _ agent.Link = (*hubLink)(nil)
+
+// attach registers a name, or comes back to it, and receives what was not
+// acked.
+func attach(ctx context.Context, h *hub.Hub, name string) (*hubLink, error) {
+	id, ok := h.FindAgent(name)
+	if !ok {
+		p, err := h.Register(ctx, hub.Registration{Passport: &identity.Passport{Name: name, Auth: identity.Auth{Scheme: identity.SchemeNone}}})
+		if err != nil {
+			return nil, err
+		}
+		id = p.ID()
+	}
+	l := &hubLink{hub: h, self: agent.Identity{ID: id, Name: name}, inbox: hub.NewInbox(0)}
+	return l, h.BindReplaying(ctx, id, l.inbox, "")
+}
+
+func (l *hubLink) detach() {
+	l.hub.Unbind(l.inbox, l.self.ID)
+	l.inbox.Close()
+}
+
+func (l *hubLink) Self() agent.Identity { return l.self }
+
+func (l *hubLink) Receive(ctx context.Context) (*agent.Delivery, error) {
+	n, err := l.inbox.Next(ctx)
+	if err != nil {
+		return nil, err
+	}
+	e := n.Envelope
+	return &agent.Delivery{
+		Envelope: e,
+		Ack:      func(ctx context.Context) error { return l.hub.Ack(ctx, l.self.ID, e.Channel, e.ID) },
+		Nack: func(_ context.Context, reason string) error {
+			l.hub.Nack(l.self.ID, e.Channel, e.ID, reason)
+			return nil
+		},
+	}, nil
+}
+
+func (l *hubLink) Channel(ctx context.Context, id string) (*channel.Metadata, error) {
+	return l.hub.Channel(ctx, id)
+}
+
+func (l *hubLink) ListChannels(ctx context.Context, limit int) ([]*channel.Metadata, error) {
+	list, _, err := l.hub.Channels(ctx, hub.ListOptions{Agent: l.self.ID, Limit: limit})
+	return list, err
+}
+
+func (l *hubLink) OpenChannel(ctx context.Context, o agent.Opening) (*channel.Metadata, error) {
+	opening := hub.Opening{
+		Creator: l.self.ID, Type: o.Type, Version: o.Version, Participants: o.Participants,
+		Knobs: o.Knobs, Labels: o.Labels, Intent: o.Intent,
+	}
+	if o.TTL != "" {
+		ttl := identity.TextTTL(o.TTL)
+		opening.TTL = &ttl
+	}
+	opened, err := l.hub.Open(ctx, opening)
+	return opened.Metadata, err
+}
+
+func (l *hubLink) CloseChannel(ctx context.Context, id, reason string) (*channel.Metadata, error) {
+	return l.hub.CloseChannel(ctx, id, reason)
+}
+
+func (l *hubLink) Log(ctx context.Context, channelID string) ([]*envelope.Envelope, error) {
+	var list []*envelope.Envelope
+	for e, err := range l.hub.Log(ctx, channelID, 0, 0) {
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, e)
+	}
+	return list, nil
+}
+
+func (l *hubLink) Answer(ctx context.Context, channelID, cause string) (*envelope.Envelope, error) {
+	return l.hub.Answer(ctx, channelID, l.self.ID, cause)
+}
+
+func (l *hubLink) CanSend(ctx context.Context, channelID, eventType string) (bool, error) {
+	return l.hub.CanSend(ctx, channelID, l.self.ID, eventType)
+}
+
+func (l *hubLink) Post(ctx context.Context, e *envelope.Envelope) (string, error) {
+	return l.hub.Post(ctx, e.Clone(), l)
+}
+
+// MayActFor lets the link post as nobody but itself.
+func (l *hubLink) MayActFor(id string) bool { return id == l.self.ID }
+
+func (l *hubLink) PendingTurns(ctx context.Context) ([]agent.PendingTurn, error) {
+	turns, err := l.hub.Turns(ctx, l.self.ID)
+	list := make([]agent.PendingTurn, len(turns))
+	for i, t := range turns {
+		list[i] = agent.PendingTurn{Channel: t.Channel, Trigger: t.Trigger, ExpectedAt: t.ExpectedAt}
+	}
+	return list, err
+}
+
+func (l *hubLink) ReportTurnFailure(ctx context.Context, channelID, envelopeID string, cause error) error {
+	return l.hub.ReportTurnFailure(ctx, channelID, l.self.ID, envelopeID, string(fault.CodeOf(cause)), cause.Error())
+}
+
+func (l *hubLink) Names(_ context.Context, ids []string) (map[string]string, error) {
+	names := make(map[string]string, len(ids))
+	for _, id := range ids {
+		names[id] = l.hub.Name(id)
+	}
+	return names, nil
+}
+
+func (l *hubLink) Peer(_ context.Context, nameOrID string) (*agent.Peer, error) {
+	p, err := l.hub.Agent(nameOrID)
+	if err != nil {
+		return nil, err
+	}
+	return peerOf(p), nil
+}
+
+func (l *hubLink) Peers(_ context.Context, q agent.PeerQuery) ([]*agent.Peer, error) {
+	var list []*agent.Peer
+	for _, p := range l.hub.Agents(hub.AgentQuery{Query: identity.Query{Capability: q.Capability, Text: q.Text}, Limit: 1 << 30}) {
+		list = append(list, peerOf(p))
+	}
+	return list, nil
+}
+
+func (l *hubLink) Skill(_ context.Context, agentID string) (string, error) {
+	p, err := l.hub.AgentByID(agentID)
+	if err != nil {
+		return "", err
+	}
+	if p.Skill != nil {
+		return *p.Skill, nil
+	}
+	return identity.FallbackSkill(p.Passport, p.Resume), nil
+}
+
+func peerOf(p hub.Profile) *agent.Peer {
+	peer := &agent.Peer{
+		ID: p.ID(), Name: p.Passport.Name, Owner: p.Passport.Owner,
+		Summary: p.Resume.Summary, Capabilities: p.Resume.ClaimedCapabilities, Domains: p.Resume.Domains,
+		Observed: map[string]agent.Observed{},
+	}
+	for capability, o := range p.Resume.Observed {
+		peer.Observed[capability] = agent.Observed{N: o.N, Completed: o.Completed, Failed: o.Failed, Expired: o.Expired}
+	}
+	return peer
+}
+
+// noTasks is a hub that keeps no tasks.
+type noTasks struct{}
+
+var errNoTasks = fault.New(fault.NotFound, "no tasks here")
+
+func (noTasks) Task(context.Context, string) (*agent.Task, error)                 { return nil, errNoTasks }
+func (noTasks) ListTasks(context.Context, agent.TaskQuery) ([]*agent.Task, error) { return nil, nil }
+func (noTasks) ObserveTask(context.Context, *agent.Task) error                    { return errNoTasks }
+func (noTasks) UpdateTask(context.Context, agent.TaskUpdate) error                { return errNoTasks }
+func (noTasks) RecordObservation(context.Context, agent.Observation) error        { return errNoTasks }
+func (noTasks) FireTaskEvent(context.Context, string, string, []byte) error       { return errNoTasks }
+func (noTasks) Checkpoint(context.Context, string, []byte) error                  { return errNoTasks }
+func (noTasks) ReadCheckpoint(context.Context, string) ([]byte, error)            { return nil, errNoTasks }
+
+// wait asks until something holds. The hub has no event for "everyone is
+// idle", so this polls.
+func wait(ctx context.Context, holds func() bool) bool {
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for !holds() {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-tick.C:
+		}
+	}
+	return true
+}

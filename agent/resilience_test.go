@@ -1,0 +1,355 @@
+package agent_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"testing"
+
+	"github.com/parley-hub/parley/adapter/turn"
+	"github.com/parley-hub/parley/agent"
+	"github.com/parley-hub/parley/channel"
+	"github.com/parley-hub/parley/conformance/spec"
+	"github.com/parley-hub/parley/envelope"
+	"github.com/parley-hub/parley/view"
+)
+
+func TestResilience(t *testing.T) {
+	t.Parallel()
+	check(t, "ag2-channels#125", func(t *spec.T, w *world) {
+		b := says("once", "twice")
+		_, link := w.run("b", b, agent.Options{})
+		_, a := w.run("a", says(), agent.Options{})
+		m := w.open(t, a, agent.Opening{Type: "conversation", Participants: ids("b")})
+		w.say(t, a, m.ID, "hello")
+		link.Repeat(w.log(t, a, m.ID, envelope.TypeText)[0])
+		w.settle()
+		t.Equal(w.lines(t, a, m.ID), []string{"id-a: hello", "id-b: once"})
+		t.Equal(len(b.asked()), 1)
+		t.True(link.Idle(), "the repetition was acked too")
+	})
+	check(t, "ag2-channels#126: a failing model", func(t *spec.T, w *world) {
+		fails := true
+		model := agent.ModelFunc(func(context.Context, *agent.Prompt) (*agent.Response, error) {
+			if fails {
+				fails = false
+				return nil, errors.New("out of tokens")
+			}
+			return &agent.Response{Text: "better now"}, nil
+		})
+		_, b := w.run("b", model, agent.Options{})
+		_, a := w.run("a", says(), agent.Options{})
+		m := w.open(t, a, agent.Opening{Type: "conversation", Participants: ids("b")})
+		first := w.say(t, a, m.ID, "hello")
+		failures := w.Failures()
+		t.Equal(len(failures), 1)
+		t.Equal(failures[0].Envelope, first)
+		t.Equal(failures[0].Channel, m.ID)
+		t.Equal(failures[0].Agent, "id-b")
+		t.Equal(failures[0].Error, "out of tokens")
+		t.True(b.Idle(), "the failed turn was acked")
+		alive, err := a.Channel(w.ctx, m.ID)
+		t.NoError(err)
+		t.Equal(alive.State, channel.Active)
+		w.say(t, a, m.ID, "again")
+		t.Equal(w.lines(t, a, m.ID), []string{"id-a: hello", "id-a: again", "id-b: better now"})
+	})
+	check(t, "ag2-channels#126: a failing view", func(t *spec.T, w *world) {
+		broken := &viewing{Adapter: shipped("conversation"), view: panicking{}}
+		w.run("b", says("never"), agent.Options{Adapters: []channel.Adapter{broken}})
+		_, a := w.run("a", says(), agent.Options{})
+		m := w.open(t, a, agent.Opening{Type: "conversation", Participants: ids("b")})
+		w.say(t, a, m.ID, "hello")
+		t.Equal(len(w.Failures()), 1)
+		t.Contains(w.Failures()[0].Error, "the view broke")
+		w.say(t, a, m.ID, "still there?")
+		t.Equal(len(w.Failures()), 2)
+	})
+	check(t, "ag2-channels#127", func(t *spec.T, w *world) {
+		b := says("fine")
+		_, link := w.run("b", b, agent.Options{Handle: func(_ context.Context, _ *agent.Agent, e *envelope.Envelope) (bool, error) {
+			switch string(e.Data) {
+			case `{"text":"raise"}`:
+				return false, errors.New("raised")
+			case `{"text":"panic"}`:
+				panic("panicked")
+			}
+			return false, nil
+		}})
+		_, a := w.run("a", says(), agent.Options{})
+		m := w.open(t, a, agent.Opening{Type: "conversation", Participants: ids("b")})
+		one := w.say(t, a, m.ID, "raise")
+		two := w.say(t, a, m.ID, "panic")
+		w.say(t, a, m.ID, "hello")
+		t.Equal(w.lines(t, a, m.ID), []string{"id-a: raise", "id-a: panic", "id-a: hello", "id-b: fine"})
+		_, nacks := link.Receipts()
+		t.Equal(nacks, []string{one + ": raised", two + ": agent: panic: panicked"})
+	})
+	check(t, "ag2-channels#129: re-fires one", func(t *spec.T, w *world) {
+		w.run("c", says(), agent.Options{})
+		_, a := w.run("a", says(), agent.Options{})
+		link := w.Join("b")
+		model := says("b1")
+		b := agent.New(link, model, agent.Options{})
+		stop := ackOnly(w, link)
+		m := w.open(t, a, agent.Opening{Type: "discussion", Participants: ids("b", "c")})
+		asked := w.say(t, a, m.ID, "a1") // arrives and is acked, but never handled
+		stop()
+		n, err := b.ResumePendingTurns(w.ctx)
+		t.NoError(err)
+		t.Equal(n, 1)
+		t.Equal(w.lines(t, a, m.ID), []string{"id-a: a1", "id-b: b1"})
+		t.Equal(w.log(t, a, m.ID, envelope.TypeText)[1].Causation, asked)
+	})
+	check(t, "ag2-channels#129: none when none is pending", func(t *spec.T, w *world) {
+		b, _ := w.run("b", says(), agent.Options{})
+		n, err := b.ResumePendingTurns(w.ctx)
+		t.NoError(err)
+		t.Equal(n, 0)
+	})
+	check(t, "ag2-channels#129: skips what nothing triggered", func(t *spec.T, w *world) {
+		w.run("b", says(), agent.Options{})
+		model := says("never")
+		creator, a := w.run("a", model, agent.Options{})
+		w.open(t, a, agent.Opening{Type: "discussion", Participants: ids("b")})
+		pending, err := a.PendingTurns(w.ctx)
+		t.NoError(err)
+		t.Equal(len(pending), 1)
+		t.Equal(pending[0].Trigger, "")
+		n, err := creator.ResumePendingTurns(w.ctx)
+		t.NoError(err)
+		t.Equal(n, 0)
+		t.Equal(len(model.asked()), 0)
+	})
+	test(t, "reporting a failure may fail too", func(t *spec.T, w *world) {
+		_, b := w.run("b", agent.ModelFunc(func(context.Context, *agent.Prompt) (*agent.Response, error) { return nil, io.ErrUnexpectedEOF }), agent.Options{})
+		b.Fail("ReportTurnFailure", errors.New("down"))
+		_, a := w.run("a", says(), agent.Options{})
+		m := w.open(t, a, agent.Opening{Type: "conversation", Participants: ids("b")})
+		w.say(t, a, m.ID, "hello")
+		t.True(b.Idle(), "the delivery was acked")
+	})
+	test(t, "a channel whose adapter is unknown is a failed turn", func(t *spec.T, w *world) {
+		w.run("b", says("never"), agent.Options{Adapters: []channel.Adapter{shipped("discussion")}})
+		_, a := w.run("a", says(), agent.Options{})
+		m := w.open(t, a, agent.Opening{Type: "conversation", Participants: ids("b")})
+		w.say(t, a, m.ID, "hello")
+		t.Equal(len(w.Failures()), 1)
+		t.Contains(w.Failures()[0].Error, "no registered adapter", "'conversation'")
+	})
+	test(t, "the end of the link ends Run", func(t *spec.T, w *world) {
+		link := w.Join("b")
+		a := agent.New(link, says(), agent.Options{})
+		done := make(chan error, 1)
+		go func() { done <- a.Run(w.ctx) }()
+		link.Cut()
+		err := <-done
+		t.ErrorIs(err, io.EOF)
+		t.ErrorContains(err, "link of 'b' ended")
+	})
+}
+
+type panicking struct{}
+
+func (panicking) Name() string                    { return "panicking" }
+func (panicking) Project(view.Input) []view.Event { panic("the view broke") }
+
+// ackOnly answers what arrives without handling it, handshakes apart, as a
+// process that crashes after its receipt.
+func ackOnly(w *world, link *agenttestLink) (stop func()) {
+	ctx, cancel := context.WithCancel(w.ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			d, err := link.Receive(ctx)
+			if err != nil {
+				return
+			}
+			if d.Envelope.Type == envelope.TypeInvite {
+				_, _ = link.Post(ctx, &envelope.Envelope{Channel: d.Envelope.Channel, Sender: link.Self().ID, Type: envelope.TypeInviteAck, Data: []byte(`{}`)})
+			}
+			_ = d.Ack(ctx)
+		}
+	}()
+	return func() { cancel(); <-done }
+}
+
+func TestOrder(t *testing.T) {
+	t.Parallel()
+	test(t, "one turn at a time for each channel, in order", func(t *spec.T, w *world) {
+		var running, most int
+		release := make(chan struct{})
+		model := agent.ModelFunc(func(ctx context.Context, p *agent.Prompt) (*agent.Response, error) {
+			running++
+			most = max(most, running)
+			defer func() { running-- }()
+			select {
+			case <-release:
+			case <-ctx.Done():
+			}
+			return &agent.Response{Text: "re " + p.Input()}, nil
+		})
+		w.run("b", model, agent.Options{})
+		_, a := w.run("a", says(), agent.Options{})
+		m := w.open(t, a, agent.Opening{Type: "conversation", Participants: ids("b")})
+		for i := range 3 {
+			w.say(t, a, m.ID, fmt.Sprint(i))
+		}
+		for range 3 {
+			release <- struct{}{}
+			w.settle()
+		}
+		t.Equal(most, 1)
+		t.Equal(w.lines(t, a, m.ID)[3:], []string{"id-b: re 0", "id-b: re 1", "id-b: re 2"})
+	})
+	test(t, "channels do not wait for each other", func(t *spec.T, w *world) {
+		release := make(chan struct{})
+		model := agent.ModelFunc(func(ctx context.Context, p *agent.Prompt) (*agent.Response, error) {
+			if p.Input() == "slow" {
+				select {
+				case <-release:
+				case <-ctx.Done():
+				}
+			}
+			return &agent.Response{Text: "done"}, nil
+		})
+		w.run("b", model, agent.Options{})
+		_, a := w.run("a", says(), agent.Options{})
+		slow := w.open(t, a, agent.Opening{Type: "conversation", Participants: ids("b")})
+		fast := w.open(t, a, agent.Opening{Type: "conversation", Participants: ids("b")})
+		w.say(t, a, slow.ID, "slow")
+		w.say(t, a, fast.ID, "fast")
+		t.Equal(w.lines(t, a, fast.ID), []string{"id-a: fast", "id-b: done"})
+		t.Equal(w.lines(t, a, slow.ID), []string{"id-a: slow"})
+		close(release)
+		w.settle()
+		t.Equal(w.lines(t, a, slow.ID), []string{"id-a: slow", "id-b: done"})
+	})
+	test(t, "a full queue receives no more", func(t *spec.T, w *world) {
+		release := make(chan struct{})
+		model := agent.ModelFunc(func(ctx context.Context, _ *agent.Prompt) (*agent.Response, error) {
+			select {
+			case <-release:
+			case <-ctx.Done():
+			}
+			return &agent.Response{}, nil
+		})
+		_, b := w.run("b", model, agent.Options{Queue: 2})
+		_, a := w.run("a", says(), agent.Options{})
+		m := w.open(t, a, agent.Opening{Type: "conversation", Participants: ids("b")})
+		for range 5 {
+			w.say(t, a, m.ID, "more")
+		}
+		acks, _ := b.Receipts()
+		t.Equal(len(acks), 2) // the handshake's; no text yet
+		t.False(b.Idle(), "something waits at the hub")
+		close(release)
+		w.settle()
+		t.True(b.Idle(), "everything was answered")
+	})
+	test(t, "a later trigger is the one to answer", func(t *spec.T, w *world) {
+		b := says("b1", "b2")
+		link := w.Join("b")
+		w.run("c", says("c1"), agent.Options{})
+		_, a := w.run("a", says("a2"), agent.Options{})
+		stop := ackOnly(w, link)
+		m := w.open(t, a, agent.Opening{Type: "discussion", Participants: ids("b", "c")})
+		w.say(t, a, m.ID, "a1")
+		stop()
+		// Answered by another process of b meanwhile, and round to b again.
+		w.say(t, link, m.ID, "b0")
+		old := w.log(t, a, m.ID, envelope.TypeText)[0]
+		t.Equal(w.lines(t, a, m.ID), []string{"id-a: a1", "id-b: b0", "id-c: c1", "id-a: a2"})
+		link.Repeat(old) // only the stale one
+		b2 := agent.New(link, b, agent.Options{})
+		ctx, cancel := context.WithCancel(w.ctx)
+		done := make(chan struct{})
+		go func() { defer close(done); _ = b2.Run(ctx) }()
+		w.settle()
+		cancel()
+		<-done
+		t.Equal(b.inputs(), []string{"[a]: a2"})
+	})
+}
+
+func TestCrash(t *testing.T) {
+	t.Parallel()
+	knobs := graphOf("id-a", ended, `{"when":{"name":"from_speaker","args":{"agent_id":"id-a"}},"then":`+toAgent("id-b")+`}`)
+	var keys [][]string
+	crash := func(t *spec.T, w *world) (a *agenttestLink, m *channel.Metadata, before string) {
+		link := w.Join("b")
+		_, a = w.run("a", says(), agent.Options{})
+		var seen []string
+		tool := agent.NewTool("charge", "", `{}`, func(ctx context.Context, call *agent.Call, _ struct{}) (any, error) {
+			seen = append(seen, call.Key)
+			return "ok", call.Turn.SetContext(ctx, "charged", true)
+		})
+		calls := []turn.Call{{ID: "1", Name: "charge"}, {ID: "2", Name: "charge"}}
+		dies := agent.ModelFunc(func(ctx context.Context, p *agent.Prompt) (*agent.Response, error) {
+			if len(p.Messages) == 1 {
+				return &agent.Response{Calls: calls}, nil
+			}
+			<-ctx.Done() // the process ends in the middle of its round
+			return nil, ctx.Err()
+		})
+		first := agent.New(link, dies, agent.Options{Tools: []*agent.Tool{tool}})
+		ctx, kill := context.WithCancel(w.ctx)
+		done := make(chan struct{})
+		go func() { defer close(done); _ = first.Run(ctx) }()
+		m = w.open(t, a, agent.Opening{Type: "workflow", Participants: ids("b"), Knobs: knobs})
+		w.say(t, a, m.ID, "go")
+		before = stateJSON(t, w, m)
+		kill()
+		<-done
+		t.Equal(len(w.log(t, a, m.ID, envelope.TypePacket)), 0)
+		t.Equal(stateJSON(t, w, m), before)
+		t.Equal(len(w.Failures()), 0)
+		// A new process comes back and is brought up to date.
+		link.Redeliver()
+		w.start(link, does(calling(calls...), agent.Response{Text: "charged"}), agent.Options{Tools: []*agent.Tool{tool}, Log: slog.New(slog.DiscardHandler)})
+		w.settle()
+		keys = append(keys, seen)
+		return a, m, before
+	}
+	check(t, "seed-002#101", func(t *spec.T, w *world) {
+		_, _, before := crash(t, w)
+		t.Contains(before, `"expected_next_speaker":"id-b"`, `"turn_count":1`)
+	})
+	check(t, "seed-002#102", func(t *spec.T, w *world) {
+		a, m, _ := crash(t, w)
+		packets := w.log(t, a, m.ID, envelope.TypePacket)
+		t.Equal(len(packets), 1)
+		t.Equal(string(packets[0].Data), `{"routing":{"kind":"text"},"context_updates":{"set":{},"delete":[]},"body":"charged"}`)
+		t.Equal(packets[0].Causation, w.log(t, a, m.ID, envelope.TypeText)[0].ID)
+	})
+	check(t, "seed-002#103", func(t *spec.T, w *world) {
+		a, m, _ := crash(t, w)
+		t.Equal(len(w.log(t, a, m.ID, envelope.TypeContextSet)), 4) // twice before the crash, twice after
+		t.Equal(len(keys[len(keys)-1]), 4)
+	})
+	check(t, "seed-002#104: the same on a retry", func(t *spec.T, w *world) {
+		crash(t, w)
+		seen := keys[len(keys)-1]
+		t.Equal(seen[2:], seen[:2])
+		t.True(seen[0] != seen[1], "two calls of one tool have two keys")
+		t.Equal(len(seen[0]), 64)
+	})
+	check(t, "seed-002#104: different in the next round", func(t *spec.T, w *world) {
+		var seen []string
+		tool := agent.NewTool("charge", "", `{}`, func(_ context.Context, call *agent.Call, _ struct{}) (any, error) {
+			seen = append(seen, call.Key)
+			return "ok", nil
+		})
+		one := turn.Call{ID: "1", Name: "charge"}
+		w.run("b", does(calling(one), agent.Response{Text: "b1"}, calling(one), agent.Response{Text: "b2"}), agent.Options{Tools: []*agent.Tool{tool}})
+		_, a := w.run("a", says(), agent.Options{})
+		m := w.open(t, a, agent.Opening{Type: "conversation", Participants: ids("b")})
+		w.say(t, a, m.ID, "1")
+		w.say(t, a, m.ID, "2")
+		t.Equal(len(seen), 2)
+		t.True(seen[0] != seen[1], "each round has keys of its own")
+	})
+}

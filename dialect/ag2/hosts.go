@@ -1,0 +1,114 @@
+package ag2
+
+import (
+	"slices"
+	"time"
+
+	"github.com/parley-hub/parley/channel"
+	"github.com/parley-hub/parley/dialect/ag2/wire"
+	"github.com/parley-hub/parley/fault"
+)
+
+// host is an identity on a connection.
+type host struct {
+	tail []byte    // of its notifies
+	born time.Time // when it was registered here; zero if it said hello
+
+	// held keeps deliveries back until the answer to its registration is
+	// queued: AG2's client drops what is for an identity it does not know yet.
+	held bool
+	kept []item
+}
+
+// maxKept bounds what may arrive before a registration is answered.
+const maxKept = 1024
+
+// MayActFor reports whether an identity was proved on this connection.
+func (c *conn) MayActFor(agent string) bool {
+	return c.server.cfg.TrustClients || c.host(agent) != nil
+}
+
+func (c *conn) host(agent string) *host {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.hosts[agent]
+}
+
+// adopt notes that an identity was proved here.
+func (c *conn) adopt(agent string) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if limit := c.server.cfg.Limits.Identities; len(c.hosts) >= limit && c.hosts[agent] == nil {
+		return fault.New(fault.TooLarge, "this connection has %d identities, which is the limit (ag2.limits.identities); open another", limit)
+	}
+	if c.hosts == nil {
+		c.hosts = map[string]*host{}
+	}
+	if c.hosts[agent] == nil {
+		c.hosts[agent] = &host{tail: wire.AppendNotifyTail(nil, agent)}
+	}
+	return nil
+}
+
+func (c *conn) disown(agent string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.hosts, agent)
+}
+
+// identities lists who was proved here.
+func (c *conn) identities() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	list := make([]string, 0, len(c.hosts))
+	for id := range c.hosts {
+		list = append(list, id)
+	}
+	return list
+}
+
+// hold keeps back what is delivered to a new identity.
+func (c *conn) hold(agent string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if h := c.hosts[agent]; h != nil {
+		h.held, h.born = true, time.Now()
+	}
+}
+
+// release lets through what was kept back, before all that comes later.
+func (c *conn) release(agent string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	h := c.hosts[agent]
+	if h == nil {
+		return
+	}
+	for _, i := range h.kept {
+		_ = c.out.push(i)
+	}
+	h.held, h.kept = false, nil
+}
+
+// A new identity may miss an invitation even so, if its client reads the
+// answer and the invitation at once. It is invited again until it answers.
+const (
+	newFor      = 10 * time.Second
+	inviteAgain = 1500 * time.Millisecond
+	invitations = 3
+)
+
+// remind sends an invitation again if it was not answered.
+func (c *conn) remind(agent, channelID string, i item, left int) {
+	time.AfterFunc(inviteAgain, func() {
+		c.crew.start(func() {
+			m, err := c.server.cfg.Hub.Channel(c.server.ctx, channelID)
+			if err != nil || m.State != channel.Pending || !slices.Contains(m.PendingAcks, agent) || c.host(agent) == nil {
+				return
+			}
+			if c.out.push(i) == nil && left > 1 {
+				c.remind(agent, channelID, i, left-1)
+			}
+		})
+	})
+}

@@ -1,0 +1,201 @@
+package hub_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/parley-hub/parley/channel"
+	"github.com/parley-hub/parley/conformance/spec"
+	"github.com/parley-hub/parley/envelope"
+	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/hub"
+)
+
+func TestExpectationHandlers(t *testing.T) {
+	t.Parallel()
+	silence := func(onViolation string) func(*hub.Opening) {
+		return expecting("[" + expectation("max_silence", onViolation, `{"seconds":60}`) + "]")
+	}
+	pendingClose := hub.Options{InviteAckTimeout: time.Minute}
+	opening := func(t *spec.T, r *rig) (error, *channel.Metadata) {
+		a, b := r.agent("alice"), r.agent("bob").ignoreInvites()
+		_, err := r.tryOpen("consulting", nil, a, b) // acks_within 30, auto_close
+		list, _, listErr := r.Channels(context.Background(), hub.ListOptions{})
+		t.NoError(listErr)
+		if len(list) != 1 {
+			t.Fatalf("%d channels", len(list))
+		}
+		return err, list[0]
+	}
+	holds(t, "ag2-channels#115: auto_close on a pending channel fails the opening", pendingClose, func(t *spec.T, r *rig) {
+		err, m := opening(t, r)
+		t.ErrorContains(err, "closed during handshake", "expectation_violated:acks_within")
+		t.Equal(fault.CodeOf(err), fault.Protocol)
+		t.Equal(m.State, channel.Closed)
+		t.Equal(m.CloseReason, "expectation_violated:acks_within")
+	})
+	holds(t, "ag2-channels#115: and is audited", pendingClose, func(t *spec.T, r *rig) {
+		_, m := opening(t, r)
+		records := r.audit("expectation_violated", "channel_closed")
+		t.Equal(len(records), 2)
+		t.Equal(records[0]["on_violation"], any("auto_close"))
+		t.Equal(records[1], map[string]any{"kind": "channel_closed", "channel_id": m.ID, "reason": "expectation_violated:acks_within"})
+	})
+	holds(t, "seed-000#38: an expectation that closes the channel posts closed", pendingClose, func(t *spec.T, r *rig) {
+		_, m := opening(t, r)
+		t.Equal(r.types(m.ID), []string{envelope.TypeInvite, envelope.TypeClosed})
+	})
+	holds(t, "seed-000#39: the reason is the stored one", pendingClose, func(t *spec.T, r *rig) {
+		_, m := opening(t, r)
+		log := r.log(m.ID)
+		t.Equal(string(log[len(log)-1].Data), `{"reason":"expectation_violated:acks_within","channel_id":"`+m.ID+`"}`)
+		t.Equal(m.CloseReason, "expectation_violated:acks_within")
+	})
+	holds(t, "ag2-channels#116 seed-000#44: audit records, and posts no envelope", hub.Options{}, func(t *spec.T, r *rig) {
+		a, b := r.agent("alice"), r.agent("bob")
+		ch := r.openWith("conversation", silence("audit"), a, b)
+		before := r.types(ch)
+		r.pass(2 * time.Minute)
+		t.Equal(r.types(ch), before)
+		t.Equal(r.channel(ch).State, channel.Active)
+		t.Equal(r.fired(), []string{"max_silence []"})
+	})
+	for _, name := range []string{"notify", "notify_channel", "warn"} {
+		statement := "ag2-channels#117: " + name + " posts exactly one violation envelope"
+		if name == "notify" {
+			statement = "seed-000#42 seed-000#43: notify posts exactly one violation envelope"
+		}
+		holds(t, statement, hub.Options{}, func(t *spec.T, r *rig) {
+			a, b := r.agent("alice"), r.agent("bob")
+			ch := r.openWith("conversation", silence(name), a, b)
+			before := r.types(ch)
+			a.clear()
+			b.clear()
+			r.pass(2 * time.Minute)
+			t.Equal(r.types(ch), append(before, "ag2.channel.expectation_violated"))
+			last := r.log(ch)[len(before)]
+			t.Equal(string(last.Data), `{"expectation":"max_silence","violators":[],"detail":{"elapsed_seconds":60,"threshold_seconds":60}}`)
+			t.Equal(last.Audience, []string{a.id, b.id})
+			t.Equal(r.channel(ch).State, channel.Active)
+			t.Equal(a.received(), []string{"ag2.channel.expectation_violated"})
+			t.Equal(b.received(), []string{"ag2.channel.expectation_violated"})
+			t.True(hub.HubMade(last), "the hub made it")
+		})
+	}
+	holds(t, "seed-000#45: auto_close posts no violation but closes", hub.Options{}, func(t *spec.T, r *rig) {
+		a, b := r.agent("alice"), r.agent("bob")
+		ch := r.openWith("conversation", silence("auto_close"), a, b)
+		before := r.types(ch)
+		r.pass(2 * time.Minute)
+		t.Equal(r.types(ch), append(before, envelope.TypeClosed))
+		t.Equal(r.channel(ch).CloseReason, "expectation_violated:max_silence")
+	})
+	runs(t, "remove bars the violator for good, and says so", hub.Options{}, func(t *testing.T, r *rig) {
+		a, b, c := r.agent("alice"), r.agent("bob"), r.agent("carol")
+		ch := r.openWith("discussion", expecting("["+expectation("turn_within", "remove", `{"seconds":60}`)+"]"), a, b, c)
+		r.say(a, ch, "go")
+		for _, x := range r.agents {
+			x.clear()
+		}
+		r.ear.clear()
+		r.pass(2 * time.Minute)
+		log := r.log(ch)
+		last := log[len(log)-1]
+		want := `{"agent_id":"` + b.id + `","reason":"expectation_violated:turn_within"}`
+		if last.Type != "ag2.participant.removed" || string(last.Data) != want || last.Audience != nil || last.Sender != a.id {
+			t.Fatalf("got %+v", last)
+		}
+		for _, x := range r.agents {
+			if got := x.received(); !slices.Equal(got, []string{"ag2.participant.removed"}) {
+				t.Errorf("%s was told %q", x.name, got)
+			}
+		}
+		if got, want := r.ear.heard(), []string{"expectation turn_within", "channel participant_removed"}; !slices.Equal(got, want) {
+			t.Errorf("heard %q, want %q", got, want)
+		}
+		for range 2 {
+			_, err := r.trySay(b, ch, "here I am")
+			if fault.CodeOf(err) != fault.AccessDenied {
+				t.Fatalf("got %v", err)
+			}
+			r.post(b, ch, envelope.TypeTaskProgress, `{}`) // of the hub's protocol
+			r.restart()
+		}
+		if got := len(r.channel(ch).Participants); got != 3 {
+			t.Errorf("%d participants", got)
+		}
+	})
+}
+
+func TestHide(t *testing.T) {
+	t.Parallel()
+	hidden := func(r *rig) (ch string, a, b, c *agent) {
+		a, b, c = r.agent("alice"), r.agent("bob"), r.agent("carol")
+		ch = r.open("discussion", a, b, c) // turn_within 120 warns, 600 hides
+		r.say(a, ch, "go")
+		r.pass(10 * time.Minute)
+		for _, x := range r.agents {
+			if err := r.Ack(context.Background(), x.id, ch, r.log(ch)[len(r.log(ch))-1].ID); err != nil {
+				r.t.Fatal(err)
+			}
+			x.clear()
+		}
+		return ch, a, b, c
+	}
+	runs(t, "live deliveries to the violator are dropped, and it keeps its turn", hub.Options{}, func(t *testing.T, r *rig) {
+		ch, _, b, c := hidden(r)
+		if got := r.ear.channels[len(r.ear.channels)-1]; got.Kind != "participant_hidden" || got.Agent != b.id || got.Reason != "turn_within" {
+			t.Fatalf("heard %+v", got)
+		}
+		r.post(c, ch, "my.own", `{"n":1}`)
+		if got := b.received(); len(got) != 0 {
+			t.Fatalf("told %q", got)
+		}
+		if can, err := r.CanSend(context.Background(), ch, b.id, ""); !can || err != nil {
+			t.Fatalf("%v %v", can, err)
+		}
+	})
+	runs(t, "it comes back with its next send, from its cursor, in order", hub.Options{}, func(t *testing.T, r *rig) {
+		ch, a, b, c := hidden(r)
+		for n := range 3 {
+			r.post(c, ch, "my.own", fmt.Sprintf(`{"n":%d}`, n))
+		}
+		r.say(b, ch, "sorry")
+		r.post(a, ch, "my.own", `{"n":3}`)
+		r.post(a, ch, "my.own", `{"n":4}`)
+		var got []string
+		for _, e := range b.inbox() {
+			got = append(got, string(e.Data))
+		}
+		want := []string{`{"n":0}`, `{"n":1}`, `{"n":2}`, `{"n":3}`, `{"n":4}`}
+		if !slices.Equal(got, want) {
+			t.Fatalf("told %q, want %q", got, want)
+		}
+	})
+	runs(t, "it stays hidden across a restart, and fires no more", hub.Options{}, func(t *testing.T, r *rig) {
+		ch, _, b, c := hidden(r)
+		fired := r.fired()
+		r.restart()
+		r.post(c, ch, "my.own", `{}`)
+		r.pass(30 * time.Minute)
+		if got := b.received(); len(got) != 0 {
+			t.Fatalf("told %q", got)
+		}
+		if got := r.fired(); !slices.Equal(got, fired) {
+			t.Fatalf("fired %q, then %q", fired, got)
+		}
+		r.say(b, ch, "sorry")
+		if got := b.received(); !slices.Equal(got, []string{"my.own"}) {
+			t.Fatalf("told %q", got)
+		}
+		r.restart()
+		b.clear()
+		r.post(c, ch, "my.own", `{}`)
+		if got := b.received(); !slices.Equal(got, []string{"my.own"}) {
+			t.Fatalf("after unhiding and a restart told %q", got)
+		}
+	})
+}

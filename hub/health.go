@@ -1,0 +1,145 @@
+package hub
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/parley-hub/parley/channel"
+	"github.com/parley-hub/parley/journal"
+)
+
+// Health is a snapshot of how a hub is doing.
+type Health struct {
+	ActiveChannels       int64  `json:"active_channels"` // not ended, and governed by an adapter that is loaded
+	RegisteredAgents     int    `json:"registered_agents"`
+	PendingInboxTotal    int64  `json:"pending_inbox_total"`
+	MaxPendingInboxDepth *int64 `json:"max_pending_inbox_depth"` // null until anyone was told anything
+	RegisteredListeners  int    `json:"registered_listeners"`    // the audit is one
+	AdaptersLoaded       int    `json:"adapters_loaded"`
+	AuditLogBytes        int64  `json:"audit_log_bytes"`     // written by this process
+	TelemetryLogBytes    int64  `json:"telemetry_log_bytes"` // the same of Options.SpanLog
+}
+
+// Health returns a snapshot.
+func (h *Hub) Health(ctx context.Context) (Health, error) {
+	s := Health{
+		RegisteredAgents:    h.registry.size(),
+		RegisteredListeners: h.hooks.count(),
+		AuditLogBytes:       h.audit.bytes.Load(),
+	}
+	if h.opts.SpanLog != nil {
+		s.TelemetryLogBytes = h.opts.SpanLog.Written()
+	}
+	for _, m := range h.registry.all() {
+		pending, used := m.inbox.seen()
+		if !used {
+			continue
+		}
+		s.PendingInboxTotal += pending
+		if s.MaxPendingInboxDepth == nil || pending > *s.MaxPendingInboxDepth {
+			s.MaxPendingInboxDepth = &pending
+		}
+	}
+	open, err := h.openChannels(ctx)
+	if err != nil {
+		return Health{}, err
+	}
+	h.adaptersMu.RLock()
+	defer h.adaptersMu.RUnlock()
+	s.AdaptersLoaded = len(h.adapters)
+	for k := range h.adapters {
+		s.ActiveChannels += open[k]
+	}
+	return s, nil
+}
+
+func (i *inbox) seen() (pending int64, used bool) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.pending, i.used
+}
+
+// census counts the channels that have not ended. What was there when the hub
+// opened is counted when it is first asked for: opening reads none of it.
+type census struct {
+	mu      sync.Mutex
+	known   bool
+	before  map[channel.Key]int64 // when the hub opened
+	since   map[channel.Key]int64 // opened less ended in this process
+	changes int64
+}
+
+func (c *census) note(kind string, k channel.Key) {
+	by := int64(1)
+	switch kind {
+	case "created":
+	case "closed", "expired":
+		by = -1
+	default:
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.since == nil {
+		c.since = map[channel.Key]int64{}
+	}
+	c.since[k] += by
+	c.changes++
+}
+
+func (c *census) read() (open map[channel.Key]int64, changes int64, known bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	open = map[channel.Key]int64{}
+	for _, counts := range []map[channel.Key]int64{c.before, c.since} {
+		for k, n := range counts {
+			open[k] += n
+		}
+	}
+	return open, c.changes, c.known
+}
+
+// settle keeps what was counted, if nothing changed while it was.
+func (c *census) settle(found map[channel.Key]int64, changes int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.known || c.changes != changes {
+		return
+	}
+	for k, n := range c.since {
+		found[k] -= n
+	}
+	c.before, c.known = found, true
+}
+
+// openChannels counts the channels that have not ended, by their manifest.
+func (h *Hub) openChannels(ctx context.Context) (map[channel.Key]int64, error) {
+	open, changes, known := h.census.read()
+	if known {
+		return open, nil
+	}
+	found := map[channel.Key]int64{}
+	for entry, err := range journal.Index(ctx, h.journal, h.shard(), journal.ScanOptions{Prefix: []byte(indexOwned)}) {
+		if err != nil {
+			return nil, unavailable(err)
+		}
+		found[cutManifest(entry.Value)]++
+	}
+	exact := make(map[channel.Key]int64, len(found))
+	for k, n := range found {
+		exact[k] = n
+	}
+	h.census.settle(exact, changes)
+	return found, nil
+}
+
+// manifestValue is what the entry of a channel that has not ended tells of it.
+func manifestValue(k channel.Key) []byte { return []byte(strconv.Itoa(k.Version) + "/" + k.Type) }
+
+func cutManifest(value []byte) channel.Key {
+	version, kind, _ := strings.Cut(string(value), "/")
+	n, _ := strconv.Atoi(version) // written by manifestValue
+	return channel.Key{Type: kind, Version: n}
+}

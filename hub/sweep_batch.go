@@ -1,0 +1,39 @@
+package hub
+
+import (
+	"context"
+	"errors"
+)
+
+// errNothing ends a batch that turns out to have nothing to write.
+var errNothing = errors.New("nothing to write")
+
+// batch puts one batch into a channel, and returns it on its way; nil if there
+// was nothing to write. What is put together is put together again if the fold
+// that it was computed from is gone.
+func (h *Hub) batch(ctx context.Context, channelID string, put func(w *writing) error) (*Pending, error) {
+	if err := h.delivery.await(ctx); err != nil {
+		return nil, err
+	}
+	for {
+		ch, err := h.lock(ctx, channelID)
+		if err != nil {
+			return nil, err
+		}
+		w := h.write(ch)
+		var p *Pending
+		if err = put(w); err == nil {
+			p, err = w.order(ctx)
+		}
+		if retryFold(err) {
+			h.channels.drop(ch)
+			ch.mu.Unlock()
+			continue
+		}
+		ch.mu.Unlock()
+		if errors.Is(err, errNothing) {
+			return nil, nil
+		}
+		return p, err
+	}
+}

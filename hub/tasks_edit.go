@@ -1,0 +1,431 @@
+package hub
+
+import (
+	"context"
+	"errors"
+	"hash/maphash"
+	"sync"
+	"time"
+
+	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/journal"
+)
+
+// works lets one at a time change the tasks of an owner that no channel's lock
+// guards, or add to what is counted against its rule.
+type works struct {
+	seed    maphash.Seed
+	stripes [64]sync.Mutex
+}
+
+func (w *works) init() { w.seed = maphash.MakeSeed() }
+
+func (w *works) lock(owner string) (unlock func()) {
+	mu := &w.stripes[maphash.String(w.seed, owner)%uint64(len(w.stripes))]
+	mu.Lock()
+	return mu.Unlock
+}
+
+// ObserveTask tells the hub of a task: a new one, or what changed of one that
+// it knows. One that has ended stays as it is.
+func (h *Hub) ObserveTask(ctx context.Context, t Task, by Caller, mirror Mirror) error {
+	if err := t.accept(h.opts.Limits.EventBytes); err != nil {
+		return err
+	}
+	if by != nil && !by.MayActFor(t.Owner) {
+		return errNotOwner(t.ID, t.Owner)
+	}
+	for {
+		log, known, err := h.findTask(ctx, t.ID)
+		if err != nil {
+			return err
+		}
+		if known {
+			return h.editTask(ctx, log, by, mirror, func(old *Task, now time.Time) error { return old.observe(&t, now) })
+		}
+		if err := h.newTask(ctx, t, mirror); !lostClaim(ctx, err) {
+			return unavailable(err)
+		}
+	}
+}
+
+func errNotOwner(id, owner string) error {
+	return fault.New(fault.AccessDenied, "task '%s' belongs to '%s': only its owner may write to it", id, owner)
+}
+
+// observe lays what a client sees now over what is known.
+func (t *Task) observe(seen *Task, now time.Time) (err error) {
+	if seen.State != "" {
+		t.become(seen.State, now)
+	}
+	if !seen.StartedAt.IsZero() {
+		t.StartedAt = seen.StartedAt
+	}
+	if !seen.ExpiresAt.IsZero() {
+		t.ExpiresAt = seen.ExpiresAt
+	}
+	t.Progress, err = merged(t.Progress, seen.Progress)
+	return err
+}
+
+func (t *Task) become(state TaskState, now time.Time) {
+	t.State = state
+	if state.Terminal() {
+		t.CompletedAt = micro(now)
+	}
+}
+
+// TaskUpdate changes a task; zero fields leave it as it is.
+type TaskUpdate struct {
+	ID       string
+	State    TaskState
+	Progress []byte // a JSON object, merged key by key
+	Result   []byte // JSON
+	Error    string
+}
+
+// UpdateTask changes a known task. One that has ended stays as it is, and that
+// is no error.
+func (h *Hub) UpdateTask(ctx context.Context, u TaskUpdate, by Caller, mirror Mirror) error {
+	if u.State != "" {
+		if _, err := ParseTaskState(string(u.State)); err != nil {
+			return err
+		}
+	}
+	if err := objects(map[string][]byte{"progress": u.Progress}); err != nil {
+		return err
+	}
+	log, known, err := h.findTask(ctx, u.ID)
+	if err != nil {
+		return err
+	}
+	if !known {
+		return errNoTask(u.ID)
+	}
+	return h.editTask(ctx, log, by, mirror, func(t *Task, now time.Time) error { return t.update(u, now) })
+}
+
+func (t *Task) update(u TaskUpdate, now time.Time) (err error) {
+	if len(u.Progress) > 0 && string(u.Progress) != "{}" {
+		if t.Progress, err = merged(t.Progress, u.Progress); err != nil {
+			return err
+		}
+		t.LastProgressAt = micro(now)
+	}
+	if len(u.Result) > 0 && string(u.Result) != "null" {
+		t.Result = u.Result
+	}
+	if u.Error != "" {
+		t.Error = u.Error
+	}
+	if u.State != "" {
+		t.become(u.State, now)
+	}
+	return nil
+}
+
+// newTask stores a task that nobody has observed before.
+func (h *Hub) newTask(ctx context.Context, t Task, mirror Mirror) error {
+	if t.State == "" {
+		t.State = TaskCreated
+	}
+	if t.CreatedAt.IsZero() {
+		t.CreatedAt = micro(h.now())
+	}
+	limit := int64(0)
+	if m := h.registry.byID(t.Owner); m != nil {
+		limit = m.profile().Rule.Limits.MaxConcurrentTasks
+	}
+	if limit > 0 {
+		defer h.works.lock(t.Owner)()
+		open, err := h.countTasks(ctx, t.Owner)
+		if err != nil {
+			return err
+		}
+		if open >= limit {
+			return fault.New(fault.AccessDenied, "'%s' has %d tasks that have not ended, its max_concurrent_tasks is %d", h.Name(t.Owner), open, limit)
+		}
+	}
+	if t.Channel != "" {
+		if _, err := h.Channel(ctx, t.Channel); err == nil {
+			return h.editIn(ctx, t.Channel, func(w *writing) error { return w.newTask(t, mirror) })
+		} else if fault.CodeOf(err) != fault.NotFound {
+			return err
+		}
+	}
+	next := &running{Task: t}
+	var err error
+	if next.order, err = h.minter.Mint(h.now(), ""); err != nil {
+		return unavailable(err)
+	}
+	return h.storeTask(ctx, nil, next)
+}
+
+// editIn runs one batch on a channel and waits for it.
+func (h *Hub) editIn(ctx context.Context, channelID string, put func(w *writing) error) error {
+	p, err := h.batch(ctx, channelID, put)
+	if err != nil || p == nil {
+		return err
+	}
+	_, err = p.Wait(ctx)
+	return err
+}
+
+// editTask changes a known task that has not ended, wherever it is.
+func (h *Hub) editTask(ctx context.Context, log journal.LogName, by Caller, mirror Mirror, edit func(t *Task, now time.Time) error) error {
+	may := func(t *running) error {
+		if by != nil && !by.MayActFor(t.Owner) {
+			return errNotOwner(t.ID, t.Owner)
+		}
+		return nil
+	}
+	if id, ok := channelOf(log.Of()); ok {
+		err := h.editIn(ctx, id, func(w *writing) error { return w.editTask(ctx, log.ID, may, mirror, edit) })
+		return unavailable(err)
+	}
+	unlock := h.works.lock(log.Partition)
+	defer unlock()
+	old, err := h.readTask(ctx, log)
+	if err != nil {
+		return err
+	}
+	if err := may(old); err != nil || old.State.Terminal() {
+		return err
+	}
+	next := *old
+	if err := edit(&next.Task, h.now()); errors.Is(err, errNothing) {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	if err := next.bounded(h.opts.Limits.EventBytes); err != nil {
+		return err
+	}
+	return h.storeTask(ctx, old, &next)
+}
+
+// storeTask writes a task that belongs to no channel.
+func (h *Hub) storeTask(ctx context.Context, old, next *running) error {
+	record, err := taskWrite(old, next, false)
+	if err != nil {
+		return err
+	}
+	p := ownerPartition(next.Owner)
+	expect := journal.Exactly(0)
+	if old != nil {
+		expect = journal.Exactly(old.seq)
+	}
+	batch := journal.Batch{Appends: []journal.Append{{Log: p.In(familyTask, next.ID), Expect: expect, Records: []journal.Record{record}}}}
+	ended := old != nil && next.State.Terminal()
+	if ended {
+		line, err := h.auditRecord("task_terminated", next.terminated())
+		if err != nil {
+			return err
+		}
+		batch.Appends = append(batch.Appends, journal.Append{Log: p.In(familyAudit, only), Records: []journal.Record{line}})
+	}
+	ticket, err := h.journal.Append(ctx, batch)
+	if err != nil {
+		return err
+	}
+	if err := ticket.Wait(ctx); err != nil {
+		return unavailable(err)
+	}
+	h.storedIn(&batch)
+	if ended {
+		h.tellEnded(next.Task)
+	}
+	return nil
+}
+
+// channelOf is the channel whose partition it is, if it is one's.
+func channelOf(p journal.PartitionName) (id string, ok bool) {
+	const prefix = "channel/"
+	if len(p.Partition) <= len(prefix) || p.Partition[:len(prefix)] != prefix {
+		return "", false
+	}
+	return p.Partition[len(prefix):], true
+}
+
+// terminated is what the audit says of a task's end.
+func (t *Task) terminated() fields {
+	return fields{
+		"task_id": t.ID, "owner_id": t.Owner, "channel_id": orNil(t.Channel), "outcome": string(t.State),
+		"capability": orNil(t.Spec.Capability), "reason": t.Error,
+	}
+}
+
+func orNil(s string) any {
+	if s == "" {
+		return nil
+	}
+	return s
+}
+
+func (h *Hub) tellEnded(t Task) {
+	ev := TaskEvent{
+		Task: t.ID, Kind: string(t.State), Owner: t.Owner, Channel: t.Channel, Reason: t.Error,
+		Capability: t.Spec.Capability, Outcome: string(t.State), StartedAt: t.StartedAt, At: t.CompletedAt,
+	}
+	h.hooks.each(func(l Listener) { l.TaskEvent(ev) })
+}
+
+// newTask puts a task that nobody has observed before into the batch.
+func (w *writing) newTask(t Task, mirror Mirror) error {
+	h := w.hub
+	if limit := h.opts.Limits.OpenTasks; len(w.currentMarks().tasks) >= limit {
+		return fault.New(fault.TooLarge, "channel '%s' has %d tasks that have not ended, which is the limit (limits.open_tasks)", w.ch.id, limit)
+	}
+	next := &running{Task: t}
+	var err error
+	if next.order, err = h.minter.Mint(w.now, ""); err != nil {
+		return unavailable(err)
+	}
+	if err := w.putTask(nil, next, false); err != nil {
+		return err
+	}
+	if !t.State.Terminal() && !w.meta.State.Terminal() {
+		w.sideNote(sideRecord{Kind: sideTask, Task: t.ID}, nil)
+	}
+	if t.State == TaskRunning {
+		return w.mirror(mirror, MirrorEnds, started(&t))
+	}
+	return nil
+}
+
+// putTask puts a task's next record into the batch.
+func (w *writing) putTask(old, next *running, ending bool) error {
+	record, err := taskWrite(old, next, ending)
+	if err != nil {
+		return err
+	}
+	expect := journal.Exactly(0)
+	if old != nil {
+		expect = journal.Exactly(old.seq)
+		next.seq = old.seq
+	}
+	next.seq++
+	w.tasks = append(w.tasks, journal.Append{
+		Log: channelPartition(w.ch.id).In(familyTask, next.ID), Expect: expect, Records: []journal.Record{record},
+	})
+	if w.running == nil {
+		w.running = map[string]*running{}
+	}
+	w.running[next.ID] = next
+	if old == nil || !next.State.Terminal() {
+		return nil
+	}
+	h, ch := w.hub, w.ch
+	w.after = append(w.after, func() {
+		ch.forgetTask(next)
+		h.tellEnded(next.Task)
+	})
+	return w.audit("task_terminated", next.terminated())
+}
+
+// editTask changes a task of the channel that has not ended.
+func (w *writing) editTask(ctx context.Context, id string, may func(*running) error, mirror Mirror, edit func(t *Task, now time.Time) error) error {
+	old, err := w.task(ctx, id)
+	if err != nil {
+		return err
+	}
+	if err := may(old); err != nil {
+		return err
+	}
+	if old.State.Terminal() {
+		return errNothing
+	}
+	next := *old
+	if err := edit(&next.Task, w.now); err != nil {
+		return err
+	}
+	if err := next.bounded(w.hub.opts.Limits.EventBytes); err != nil {
+		return err
+	}
+	if err := w.putTask(old, &next, false); err != nil {
+		return err
+	}
+	if next.State.Terminal() && !w.meta.State.Terminal() {
+		w.sideNote(sideRecord{Kind: sideTaskEnded, Task: id}, nil)
+	}
+	return w.mirrorChange(mirror, &old.Task, &next.Task)
+}
+
+// task is a task of the channel as it was last ordered.
+func (w *writing) task(ctx context.Context, id string) (*running, error) {
+	if w.ch.rare != nil && w.ch.rare.tasks[id] != nil {
+		return w.ch.rare.tasks[id], nil
+	}
+	return w.hub.readTask(ctx, channelPartition(w.ch.id).In(familyTask, id))
+}
+
+// keep remembers a task while the channel is folded.
+func (r *rare) keep(id string, t *running) {
+	if r.tasks == nil {
+		r.tasks = map[string]*running{}
+	}
+	r.tasks[id] = t
+}
+
+// forgetTask lets a task go that has ended for good: it is read from now on.
+func (ch *held) forgetTask(t *running) {
+	ch.mu.Lock()
+	defer ch.mu.Unlock()
+	if ch.rare != nil && ch.rare.tasks[t.ID] == t {
+		delete(ch.rare.tasks, t.ID)
+	}
+}
+
+// endTasks ends every task of a channel that ends.
+func (w *writing) endTasks() error {
+	for _, id := range w.currentMarks().tasks {
+		old, err := w.task(context.Background(), id)
+		if fault.CodeOf(err) == fault.NotFound {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		next := *old
+		next.become(TaskExpired, w.now)
+		next.Error = "channel_closed"
+		if err := w.putTask(old, &next, true); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sweepTasks ends the tasks whose time has run out.
+func (h *Hub) sweepTasks(ctx context.Context) (n int) {
+	now := h.now()
+	scan := journal.ScanOptions{Prefix: key(indexDue, dueTask, ""), To: dueKey(dueTask, now.Add(1), "")}
+	for entry, err := range journal.Index(ctx, h.journal, h.shard(), scan) {
+		if err != nil {
+			h.log.Error("sweep failed", "kind", dueTask, "error", err)
+			return n
+		}
+		id := string(entry.Value)
+		if err := h.expireTask(ctx, id, now); err != nil {
+			h.log.Error("sweep could not act", "kind", dueTask, "id", id, "error", err)
+			continue
+		}
+		n++
+	}
+	return n
+}
+
+func (h *Hub) expireTask(ctx context.Context, id string, now time.Time) error {
+	log, known, err := h.findTask(ctx, id)
+	if err != nil || !known {
+		return err
+	}
+	return h.editTask(ctx, log, nil, MirrorOff, func(t *Task, at time.Time) error {
+		if t.ExpiresAt.IsZero() || t.ExpiresAt.After(now) {
+			return errNothing
+		}
+		t.become(TaskExpired, at)
+		t.Error = "ttl_expired"
+		return nil
+	})
+}

@@ -1,0 +1,79 @@
+package arch
+
+import (
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+var quoted = regexp.MustCompile("`([^`]+)`")
+
+// foreign maps each module path that any Go file imports from elsewhere to
+// one of those files.
+func foreign(t *testing.T) map[string]string {
+	t.Helper()
+	found := map[string]string{}
+	err := filepath.WalkDir(root, func(file string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if entry.IsDir() {
+			return skip(file, entry.Name())
+		}
+		if !strings.HasSuffix(file, ".go") {
+			return nil
+		}
+		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ImportsOnly)
+		if err != nil {
+			return err
+		}
+		for _, spec := range parsed.Imports {
+			imported, err := strconv.Unquote(spec.Path.Value)
+			host, _, _ := strings.Cut(imported, "/")
+			if err == nil && strings.Contains(host, ".") && !strings.HasPrefix(imported+"/", module) {
+				found[imported] = file
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+func TestEveryDependencyHasAReason(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile(filepath.Join(root, "docs", "dependencies.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	listed := map[string]bool{}
+	for _, name := range quoted.FindAllStringSubmatch(string(page), -1) {
+		listed[name[1]] = false
+	}
+	for imported, file := range foreign(t) {
+		known := false
+		for name := range listed {
+			if strings.Contains(name, ".") && (imported == name || strings.HasPrefix(imported, name+"/")) {
+				known, listed[name] = true, true
+			}
+		}
+		if !known {
+			t.Errorf("%s, imported by %s, has no line in docs/dependencies.md", imported, strings.TrimPrefix(file, root+"/"))
+		}
+	}
+	for name, used := range listed {
+		host, _, isPath := strings.Cut(name, "/")
+		tool := strings.Contains(name, "golangci-lint") || strings.Contains(name, "gremlins")
+		if isPath && strings.Contains(host, ".") && !used && !tool {
+			t.Errorf("docs/dependencies.md lists %s, which nothing imports", name)
+		}
+	}
+}

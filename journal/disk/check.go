@@ -1,0 +1,358 @@
+package disk
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/parley-hub/parley/journal"
+	"github.com/parley-hub/parley/journal/internal/order"
+)
+
+// CheckReport is what Check found.
+type CheckReport struct {
+	Epoch    uint64   `json:"epoch"`
+	Offset   uint64   `json:"offset"`
+	Clean    bool     `json:"clean"` // closed cleanly
+	Logs     int64    `json:"logs"`
+	Records  int64    `json:"records"`
+	Bytes    int64    `json:"bytes"` // of records' data
+	Commits  int64    `json:"commits"`
+	Index    int64    `json:"index"`
+	Claims   int64    `json:"claims"`
+	Values   int64    `json:"values"`
+	Cuts     []Cut    `json:"cuts,omitempty"`
+	Problems []string `json:"problems,omitempty"` // what is damaged or missing, each by name
+}
+
+// OK reports whether nothing is wrong.
+func (r *CheckReport) OK() bool { return len(r.Problems) == 0 }
+
+func (r *CheckReport) problem(err error) { r.Problems = append(r.Problems, err.Error()) }
+
+// Check verifies every record of a folder that no process has open, and
+// everything else that is stored, without writing to it. An error means that it
+// could not be checked; damage is in the report.
+func Check(dir string, opts Options, progress Progress) (*CheckReport, error) {
+	opts = opts.WithDefaults()
+	fs := opts.FS
+	if err := checkFormat(fs, dir); err != nil {
+		return nil, err
+	}
+	lock, err := lockDir(fs, dir)
+	if err != nil {
+		return nil, err
+	}
+	report := &CheckReport{}
+	err = report.run(dir, opts, progress)
+	return report, errors.Join(err, lock.Close())
+}
+
+func (r *CheckReport) run(dir string, opts Options, progress Progress) error {
+	fs := opts.FS
+	last, err := readMark(fs, dir)
+	if err != nil {
+		r.problem(err)
+	}
+	seen, err := r.guards(fs, dir)
+	if err != nil {
+		return err
+	}
+	opts.FS = seen
+	p := opts.quietly()
+	p.ReadOnly = true
+	db, err := openStore(seen, dir, p)
+	if err != nil {
+		r.problem(err)
+		return nil
+	}
+	c := &checker{report: r, db: db, progress: progress, logs: map[order.ID]*checkedLog{}}
+	c.all()
+	if r.Epoch < last.epoch || (r.Epoch == last.epoch && r.Offset < last.offset) {
+		r.problem(damaged(fmt.Errorf("it ends at offset %d of epoch %d, %s says %d of %d",
+			r.Offset, r.Epoch, markFile, last.offset, last.epoch), "the store"))
+	}
+	return db.Close()
+}
+
+// guards looks at SEAL, or at the ends of the logs, and returns the file system
+// through which the store is to be read.
+func (r *CheckReport) guards(fs vfs.FS, dir string) (vfs.FS, error) {
+	store := fs.PathJoin(dir, storeDir)
+	s, err := readSeal(fs, dir)
+	if err != nil {
+		r.problem(err)
+	}
+	if s != nil {
+		r.Clean = true
+		if err := s.verify(fs, store); err != nil {
+			for _, one := range unjoin(err) {
+				r.problem(one)
+			}
+		}
+		return fs, nil
+	}
+	ends, err := scanWALs(fs, store)
+	if err != nil || len(ends) == 0 {
+		return fs, err
+	}
+	w := ends[len(ends)-1]
+	if w.proven() {
+		r.problem(damaged(fmt.Errorf("unreadable at offset %d", w.stop), "%s", fs.PathBase(w.path)))
+		return cutFS{fs, w.path, w.stop}, nil
+	}
+	data, err := readFile(fs, w.path)
+	if err != nil {
+		return fs, err
+	}
+	if end := max(w.beyond, tornEnd(data, w.stop)); end > w.stop {
+		r.Cuts = append(r.Cuts, Cut{File: fs.PathBase(w.path), Offset: w.stop, Bytes: end - w.stop})
+	}
+	return fs, nil
+}
+
+func unjoin(err error) []error {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // exactly a joined error
+		return joined.Unwrap()
+	}
+	return []error{err}
+}
+
+// checkedLog is what is known of a log.
+type checkedLog struct {
+	name  journal.LogName
+	head  order.Head
+	found uint64 // records
+	last  uint64
+	bad   bool // reported already
+}
+
+type checker struct {
+	report   *CheckReport
+	db       *pebble.DB
+	progress Progress
+	logs     map[order.ID]*checkedLog
+	removing map[order.ID]struct{}
+}
+
+func (c *checker) all() {
+	r := c.report
+	var err error
+	if r.Epoch, r.Offset, err = readPlace(c.db); err != nil {
+		r.problem(err)
+	}
+	c.removing = map[order.ID]struct{}{}
+	jobs, err := loadRemovals(c.db)
+	if err != nil {
+		r.problem(err)
+	}
+	for _, j := range jobs {
+		for _, id := range j.ids {
+			c.removing[id.id] = struct{}{}
+		}
+	}
+	c.each(kindName, func(key, value []byte) error {
+		name, err := decodeName(key, value)
+		if err != nil || len(key) != 9 {
+			return damaged(err, "the name of log number %x", key[1:])
+		}
+		c.logs[order.ID(binary.BigEndian.Uint64(key[1:]))] = &checkedLog{name: name}
+		return nil
+	})
+	c.each(kindHead, func(key, value []byte) error {
+		name, _, err := journal.CutLogName(key[1:])
+		if err != nil {
+			return damaged(err, "the key %x", key)
+		}
+		head, err := decodeHead(key, value)
+		if err != nil {
+			return damaged(err, "the head of log %v", name)
+		}
+		log := c.logs[head.ID]
+		if log == nil {
+			return damaged(nil, "the name of log %v is missing; it", name)
+		}
+		log.head = head
+		r.Logs++
+		return nil
+	})
+	c.each(kindRecord, c.record)
+	c.heads()
+	c.entries()
+	c.derived()
+}
+
+// each goes through one kind of keys. A stretch that cannot be read is
+// reported, and checking goes on after it.
+func (c *checker) each(kind byte, check func(key, value []byte) error) {
+	lower, upper := []byte{kind}, []byte{kind + 1}
+	n := int64(0)
+	for {
+		next, err := scanRange(c.db, lower, upper, func(key, value []byte) error {
+			if n++; n%1000 == 0 {
+				c.progress.tell(kindTitles[kind], n, 0)
+			}
+			if err := check(key, value); err != nil {
+				c.report.problem(err)
+			}
+			return nil
+		})
+		if err == nil {
+			return
+		}
+		c.report.problem(err)
+		if next == nil {
+			return
+		}
+		lower = next
+	}
+}
+
+var kindTitles = map[byte]string{
+	kindName: "names", kindHead: "heads", kindRecord: "records", kindCommit: "commits",
+	kindIndex: "index", kindClaim: "claims", kindValue: "values", kindLazy: "values",
+}
+
+func (c *checker) record(key, value []byte) error {
+	if len(key) != recordKeyLen {
+		return damaged(errKey, "the key %x", key)
+	}
+	id, seq := order.ID(binary.BigEndian.Uint64(key[1:])), seqOf(key)
+	if _, going := c.removing[id]; going {
+		return nil
+	}
+	log := c.logs[id]
+	if log == nil {
+		log = &checkedLog{bad: true}
+		c.logs[id] = log
+		return damaged(nil, "the name of log number %d is missing; it", id)
+	}
+	rec, err := decodeRecord(value, id, seq)
+	if err != nil {
+		return damaged(err, "record %d of log %v", seq, log.name)
+	}
+	if _, err := decodeEffects(rec.effects); err != nil {
+		return damaged(err, "record %d of log %v", seq, log.name)
+	}
+	c.report.Records++
+	c.report.Bytes += int64(len(rec.data))
+	log.found++
+	if seq != log.last+1 && !log.bad {
+		log.bad = true
+		err = damaged(nil, "records %d to %d of log %v are missing; it", log.last+1, seq-1, log.name)
+	}
+	log.last = seq
+	return err
+}
+
+// heads compares where logs should end with where their records do.
+func (c *checker) heads() {
+	for id, log := range c.logs {
+		if _, going := c.removing[id]; going || log.bad {
+			continue
+		}
+		switch {
+		case log.head.ID == 0:
+			c.report.problem(damaged(nil, "the head of log %v is missing; it", log.name))
+		case log.last < log.head.Seq:
+			c.report.problem(damaged(nil, "records %d to %d of log %v are missing; it", log.last+1, log.head.Seq, log.name))
+		case log.last > log.head.Seq:
+			c.report.problem(damaged(fmt.Errorf("it says %d, the last record is %d", log.head.Seq, log.last), "the head of log %v", log.name))
+		}
+	}
+}
+
+func (c *checker) entries() {
+	want := uint64(1)
+	c.each(kindCommit, func(key, value []byte) error {
+		offset := offsetOf(key)
+		var gap error
+		if offset != want {
+			gap = damaged(nil, "the entries of commits %d to %d are missing; they", want, offset-1)
+		}
+		want = offset + 1
+		c.report.Commits++
+		en, err := decodeEntry(key, value)
+		if err != nil {
+			return errors.Join(gap, damaged(err, "the entry of commit %d", offset))
+		}
+		for _, w := range en.writes {
+			if log := c.logs[w.id]; log != nil && !log.bad && log.last < w.last() {
+				if _, going := c.removing[w.id]; !going {
+					return errors.Join(gap, damaged(nil, "record %d of log %v is missing; it", w.last(), log.name))
+				}
+			}
+		}
+		return gap
+	})
+}
+
+// derived verifies what is not the truth but has checksums all the same.
+func (c *checker) derived() {
+	c.each(kindIndex, func(key, value []byte) error {
+		c.report.Index++
+		_, err := checked(key, value)
+		if err == nil {
+			_, _, err = splitIndexKey(key)
+		}
+		return orDamaged(err, "index entry %x", key)
+	})
+	c.each(kindClaim, func(key, value []byte) error {
+		c.report.Claims++
+		_, err := decodeClaim(key, value)
+		return orDamaged(err, "claim %q", key[1:])
+	})
+	for _, kind := range []byte{kindValue, kindLazy} {
+		c.each(kind, func(key, value []byte) error {
+			c.report.Values++
+			_, err := decodeValue(key, value)
+			return orDamaged(err, "value %x", key[1:])
+		})
+	}
+}
+
+func orDamaged(err error, what string, args ...any) error {
+	if err == nil {
+		return nil
+	}
+	return damaged(err, what, args...)
+}
+
+// scanRange calls each for every key of a range. When a table in it cannot be
+// read, it returns the first key that may be readable again.
+func scanRange(db *pebble.DB, lower, upper []byte, each func(key, value []byte) error) (next []byte, err error) {
+	it, err := db.NewIter(&pebble.IterOptions{LowerBound: lower, UpperBound: upper})
+	if err != nil {
+		return nil, storeError(err)
+	}
+	defer it.Close() //nolint:errcheck // read errors are looked at below
+	for ok := it.First(); ok; ok = it.Next() {
+		value, err := it.ValueAndErr()
+		if err != nil {
+			return beyond(err, upper), storeError(err)
+		}
+		if err := each(it.Key(), value); err != nil {
+			return nil, err
+		}
+	}
+	if err := it.Error(); err != nil {
+		return beyond(err, upper), storeError(err)
+	}
+	return nil, nil
+}
+
+// beyond is the first key after a damaged table; nil when the range ends before.
+func beyond(err error, upper []byte) []byte {
+	info := pebble.ExtractDataCorruptionInfo(err)
+	if info == nil || len(info.Bounds.End.Key) == 0 {
+		return nil
+	}
+	next := append(append([]byte{}, info.Bounds.End.Key...), 0)
+	if string(next) >= string(upper) {
+		return nil
+	}
+	return next
+}

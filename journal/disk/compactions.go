@@ -1,0 +1,100 @@
+package disk
+
+import (
+	"sync"
+
+	"github.com/cockroachdb/pebble/v2"
+)
+
+// compactions decides when Pebble may compact: as many at once as Pebble asks
+// for, and none any more after damage was found, because a compaction of a
+// damaged table would be tried for ever.
+type compactions struct {
+	mu       sync.Mutex
+	idle     *sync.Cond // nobody is granting
+	db       pebble.DBForCompaction
+	running  int
+	granting bool
+	halted   bool
+}
+
+func newCompactions() *compactions {
+	c := &compactions{}
+	c.idle = sync.NewCond(&c.mu)
+	return c
+}
+
+// Register implements pebble.CompactionScheduler.
+func (c *compactions) Register(_ int, db pebble.DBForCompaction) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.db = db
+}
+
+// Unregister implements pebble.CompactionScheduler.
+func (c *compactions) Unregister() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.halted = true
+	for c.granting {
+		c.idle.Wait()
+	}
+}
+
+// halt lets running compactions end and no other begin.
+func (c *compactions) halt() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.halted = true
+}
+
+// TrySchedule implements pebble.CompactionScheduler.
+func (c *compactions) TrySchedule() (bool, pebble.CompactionGrantHandle) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.halted || c.running >= c.db.GetAllowedWithoutPermission() {
+		return false, nil
+	}
+	c.running++
+	return true, grant{c}
+}
+
+// UpdateGetAllowedWithoutPermission implements pebble.CompactionScheduler. The
+// keeper offers grants often enough.
+func (c *compactions) UpdateGetAllowedWithoutPermission() {}
+
+// offer grants compactions that wait, as far as Pebble allows.
+func (c *compactions) offer() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for c.granting {
+		c.idle.Wait()
+	}
+	c.granting = true
+	for !c.halted && c.db != nil && c.running < c.db.GetAllowedWithoutPermission() {
+		c.mu.Unlock() // Pebble takes locks of its own
+		waiting, _ := c.db.GetWaitingCompaction()
+		accepted := waiting && c.db.Schedule(grant{c})
+		c.mu.Lock()
+		if !accepted {
+			break
+		}
+		c.running++
+	}
+	c.granting = false
+	c.idle.Broadcast()
+}
+
+// grant is one compaction's permission.
+type grant struct{ c *compactions }
+
+func (grant) Started()                                          {}
+func (grant) MeasureCPU(pebble.CompactionGoroutineKind)         {}
+func (grant) CumulativeStats(pebble.CompactionGrantHandleStats) {}
+
+func (g grant) Done() {
+	g.c.mu.Lock()
+	g.c.running--
+	g.c.mu.Unlock()
+	g.c.offer()
+}

@@ -1,0 +1,115 @@
+package disk_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"path"
+	"strings"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/parley-hub/parley/internal/scale"
+	"github.com/parley-hub/parley/journal"
+	"github.com/parley-hub/parley/journal/disk"
+)
+
+// smallStore returns a store that was closed cleanly, and what is in it.
+func smallStore(t testing.TB) (image, contents) {
+	t.Helper()
+	fs := vfs.NewCrashableMem()
+	e := mustOpen(t, fs)
+	populate(t, e)
+	mustClose(t, e)
+	e = mustOpen(t, fs)
+	for e.Stats().Removals > 0 {
+		commit(t, e, journal.Batch{Values: []journal.ValueWrite{{Key: journal.ValueKey{Partition: room, Name: "tick"}}}})
+	}
+	whole, errs := readAll(e)
+	if len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	mustClose(t, e)
+	return takeImage(t, fs, "/data"), whole
+}
+
+func mustOpen(t testing.TB, fs vfs.FS) *disk.Engine {
+	t.Helper()
+	e, err := disk.Open("/data", testOptions(fs))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+func testOptions(fs vfs.FS) disk.Options {
+	return disk.Options{FS: fs, MinFree: -1, MemTableSize: 256 << 10, CacheBytes: 256 << 10}
+}
+
+func mustClose(t testing.TB, e *disk.Engine) {
+	t.Helper()
+	if err := e.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestDamageAfterACleanClose flips every byte of every file, and cuts every
+// file at every length; of tables and MARK at a scale of 64, and a part of them
+// at smaller ones.
+func TestDamageAfterACleanClose(t *testing.T) {
+	t.Parallel()
+	img, whole := smallStore(t)
+	for _, file := range img.paths() {
+		data := img[file]
+		stride := 1
+		if name := path.Base(file); strings.HasSuffix(name, ".sst") || name == "MARK" {
+			stride = max(1, 64/scale.N(1)) // here most damage is harmless, and everything is read each time
+		}
+		t.Run(strings.TrimPrefix(file, "/data/"), func(t *testing.T) {
+			t.Parallel()
+			for at := 0; at < len(data); at += stride {
+				flipped := bytes.Clone(data)
+				flipped[at] ^= 1 << (at % 8)
+				checkDamaged(t, img, file, flipped, whole, fmt.Sprintf("byte %d flipped", at))
+				checkDamaged(t, img, file, data[:at], whole, fmt.Sprintf("cut to %d bytes", at))
+			}
+		})
+	}
+}
+
+func checkDamaged(t *testing.T, img image, file string, data []byte, whole contents, what string) {
+	t.Helper()
+	damaged := img.with(file, data)
+	fs := damaged.mount(t)
+	e, err := disk.Open("/data", testOptions(fs))
+	if err != nil {
+		if !strings.Contains(err.Error(), path.Base(file)) {
+			t.Errorf("%s: %s: the error does not name the file: %v", file, what, err)
+		}
+		left := takeImage(t, fs, "/data")
+		for _, name := range img.paths() {
+			if kept, ok := left[name]; !ok {
+				t.Errorf("%s: %s: %s is gone", file, what, name)
+			} else if !bytes.Equal(kept, damaged[name]) && path.Base(name) != "PID" {
+				t.Errorf("%s: %s: %s was changed", file, what, name)
+			}
+		}
+		return
+	}
+	got, errs := readAll(e)
+	for _, err := range errs {
+		if !errors.Is(err, journal.ErrDamaged) || !strings.Contains(err.Error(), path.Base(file)) {
+			t.Errorf("%s: %s: the error does not name the file: %v", file, what, err)
+		}
+	}
+	if len(errs) == 0 {
+		if diff := cmp.Diff(whole, got); diff != "" {
+			t.Errorf("%s: %s: opened with other data (-want +got):\n%s", file, what, diff)
+		}
+	} else if err := got.within(whole); err != nil {
+		t.Errorf("%s: %s: wrong data: %v", file, what, err)
+	}
+	_ = e.Close()
+}

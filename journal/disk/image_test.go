@@ -1,0 +1,82 @@
+package disk_test
+
+import (
+	"bytes"
+	"io"
+	"maps"
+	"path"
+	"slices"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// image is a folder's files by path. A test damages a copy of one.
+type image map[string][]byte
+
+func takeImage(t testing.TB, fs vfs.FS, dir string) image {
+	t.Helper()
+	img := image{}
+	names, err := fs.List(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		file := path.Join(dir, name)
+		info, err := fs.Stat(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if info.IsDir() {
+			maps.Copy(img, takeImage(t, fs, file))
+			continue
+		}
+		f, err := fs.Open(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		data, err := io.ReadAll(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := f.Close(); err != nil {
+			t.Fatal(err)
+		}
+		img[file] = data
+	}
+	return img
+}
+
+// mount makes a file system in memory from the image.
+func (img image) mount(t testing.TB) *vfs.MemFS {
+	t.Helper()
+	fs := vfs.NewCrashableMem()
+	for file, data := range img {
+		if err := fs.MkdirAll(path.Dir(file), 0o750); err != nil {
+			t.Fatal(err)
+		}
+		f, err := fs.Create(file, "test")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := f.Write(bytes.Clone(data)); err != nil {
+			t.Fatal(err)
+		}
+		if err := f.Sync(); err != nil {
+			t.Fatal(err)
+		}
+		if err := f.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return fs
+}
+
+// with returns a copy in which one file is another.
+func (img image) with(file string, data []byte) image {
+	other := maps.Clone(img)
+	other[file] = data
+	return other
+}
+
+func (img image) paths() []string { return slices.Sorted(maps.Keys(img)) }

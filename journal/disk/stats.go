@@ -1,0 +1,138 @@
+package disk
+
+import (
+	"errors"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/parley-hub/parley/journal"
+)
+
+// FolderStats describe a data folder.
+type FolderStats struct {
+	Format   int              `json:"format"`
+	Epoch    uint64           `json:"epoch"`
+	Offset   uint64           `json:"offset"`
+	Clean    bool             `json:"clean"`
+	Logs     int64            `json:"logs"`
+	Records  uint64           `json:"records"`
+	Families map[string]int64 `json:"families"` // logs of each
+	Tenants  map[string]int64 `json:"tenants"`  // logs of each
+	Removing int              `json:"removing"`
+	Tables   int              `json:"tables"`
+	Bytes    struct {
+		Total   int64  `json:"total"` // all files
+		Logs    int64  `json:"logs"`  // the store's write-ahead logs
+		Records uint64 `json:"records"`
+		Index   uint64 `json:"index"`
+		Claims  uint64 `json:"claims"`
+		Values  uint64 `json:"values"`
+		Commits uint64 `json:"commits"`
+	} `json:"bytes"`
+}
+
+// ReadStats describes a folder that no process has open, without writing to
+// it. It reads the logs' heads, not their records.
+func ReadStats(dir string, opts Options, progress Progress) (*FolderStats, error) {
+	opts = opts.WithDefaults()
+	fs := opts.FS
+	if err := checkFormat(fs, dir); err != nil {
+		return nil, err
+	}
+	lock, err := lockDir(fs, dir)
+	if err != nil {
+		return nil, err
+	}
+	p := opts.quietly()
+	p.ReadOnly = true
+	db, err := openStore(fs, dir, p)
+	if err != nil {
+		return nil, errors.Join(err, lock.Close())
+	}
+	s := &FolderStats{
+		Format: formatVersion, Clean: exists(fs, fs.PathJoin(dir, sealFile)),
+		Families: map[string]int64{}, Tenants: map[string]int64{},
+	}
+	err = s.read(db, progress)
+	if err == nil {
+		err = s.files(opts, dir)
+	}
+	return s, errors.Join(err, db.Close(), lock.Close())
+}
+
+func (s *FolderStats) read(db *pebble.DB, progress Progress) error {
+	var err error
+	if s.Epoch, s.Offset, err = readPlace(db); err != nil {
+		return err
+	}
+	jobs, err := loadRemovals(db)
+	if err != nil {
+		return err
+	}
+	s.Removing = len(jobs)
+	_, err = scanRange(db, []byte{kindHead}, []byte{kindHead + 1}, func(key, value []byte) error {
+		log, _, err := journal.CutLogName(key[1:])
+		if err != nil {
+			return damaged(err, "the key %x", key)
+		}
+		head, err := decodeHead(key, value)
+		if err != nil {
+			return damaged(err, "the head of log %v", log)
+		}
+		if s.Logs++; s.Logs%1000 == 0 {
+			progress.tell("logs", s.Logs, 0)
+		}
+		s.Records += head.Seq
+		s.Families[log.Family]++
+		s.Tenants[log.Tenant]++
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for kind, into := range map[byte]*uint64{
+		kindRecord: &s.Bytes.Records, kindIndex: &s.Bytes.Index, kindClaim: &s.Bytes.Claims,
+		kindValue: &s.Bytes.Values, kindCommit: &s.Bytes.Commits,
+	} {
+		if *into, err = db.EstimateDiskUsage([]byte{kind}, []byte{kind + 1}); err != nil {
+			return storeError(err)
+		}
+	}
+	return nil
+}
+
+func (s *FolderStats) files(opts Options, dir string) error {
+	fs := opts.FS
+	for _, folder := range []string{dir, fs.PathJoin(dir, storeDir)} {
+		names, err := fs.List(folder)
+		if err != nil {
+			return err
+		}
+		for _, name := range names {
+			info, err := fs.Stat(fs.PathJoin(folder, name))
+			if err != nil {
+				return err
+			}
+			if info.IsDir() {
+				continue
+			}
+			s.Bytes.Total += info.Size()
+			switch ext(name) {
+			case ".log":
+				s.Bytes.Logs += info.Size()
+			case ".sst":
+				s.Tables++
+			}
+		}
+	}
+	return nil
+}
+
+func ext(name string) string {
+	for i := len(name) - 1; i >= 0; i-- {
+		if name[i] == '.' {
+			return name[i:]
+		}
+	}
+	return ""
+}

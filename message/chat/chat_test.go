@@ -1,0 +1,614 @@
+package chat_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/parley-hub/parley/conformance/spec"
+	"github.com/parley-hub/parley/message"
+	"github.com/parley-hub/parley/message/chat"
+	"github.com/parley-hub/parley/message/transcript"
+	"github.com/parley-hub/parley/message/value"
+)
+
+type input = map[string]any
+
+func write(v any) string {
+	text, err := value.Append(nil, v)
+	if err != nil {
+		return "unwritable: " + err.Error()
+	}
+	return string(text)
+}
+
+func codeOf(err error) string {
+	var refusal *chat.Error
+	if !errors.As(err, &refusal) {
+		return fmt.Sprint(err)
+	}
+	return strings.TrimPrefix(refusal.Code, "agents_chat_")
+}
+
+func now() time.Time { return time.Date(2031, 3, 9, 17, 20, 0, 0, time.UTC) }
+
+var anna = transcript.Principal{ActingUserID: 7}
+
+// harness is a dispatcher whose runner answers as told and counts.
+type harness struct {
+	chat.Dispatcher
+	store *transcript.Memory
+	runs  atomic.Int32
+	turn  chat.Turn
+}
+
+func newHarness(answer func(turn chat.Turn) (any, error)) *harness {
+	h := &harness{store: transcript.NewMemory(now, 0)}
+	h.Dispatcher = chat.Dispatcher{
+		Runs: chat.NewRuns(now, 0), Store: h.store,
+		Runners: []chat.Runner{
+			func(_ context.Context, turn chat.Turn) (any, error) {
+				h.runs.Add(1)
+				h.turn = turn
+				return answer(turn)
+			},
+			func(context.Context, chat.Turn) (any, error) { panic("the second runner is asked") },
+		},
+	}
+	return h
+}
+
+// echo answers with the conversation and one more row.
+func echo(turn chat.Turn) (any, error) {
+	messages := []any{}
+	for _, e := range turn.Messages {
+		messages = append(messages, e)
+	}
+	return input{"messages": append(messages, input{"role": "assistant", "content": "answer"})}, nil
+}
+
+func (h *harness) chat(t testing.TB, in input) (*value.Map, error) {
+	t.Helper()
+	return h.Chat(t.Context(), anna, in)
+}
+
+func asked(turn chat.Turn) []string {
+	list := []string{}
+	for _, e := range turn.Messages {
+		list = append(list, e.Role+"/"+string(e.Type)+": "+value.Text(e.Content))
+	}
+	return list
+}
+
+func TestStatements(t *testing.T) {
+	t.Parallel()
+	spec.Check(t, "agent-message#91", func(t *spec.T) {
+		h := newHarness(echo)
+		first, err := h.chat(t, input{"agent": "a", "message": "hi", "run_id": "run_1"})
+		t.NoError(err)
+		session := value.Text(first.At("session_id"))
+		before := len(h.store.Rows(session))
+		_, err = h.chat(t, input{"agent": "a", "message": "hi", "run_id": "run_1"})
+		t.Equal(codeOf(err), "run_already_started")
+		_, err = h.chat(t, input{"agent": "a", "message": "hi", "run_id": " run_1 ", "session_id": session})
+		t.Equal(codeOf(err), "run_already_started")
+		t.Equal(h.runs.Load(), int32(1))
+		t.Equal(len(h.store.Rows(session)), before)
+		list, err := h.store.List(t.Context(), transcript.Scope{Type: "site", ID: "default"}, transcript.User(7), transcript.Query{})
+		t.NoError(err)
+		t.Equal(len(list), 1)
+	})
+	spec.Check(t, "agent-message#91: also while it runs, for all but one", func(t *spec.T) {
+		h := newHarness(echo)
+		h.Store = nil
+		var started, refused atomic.Int32
+		var wg sync.WaitGroup
+		for range 8 {
+			wg.Go(func() {
+				_, err := h.Chat(context.Background(), anna, input{"agent": "a", "message": "hi", "run_id": "run_1", "session_id": "s"})
+				if err == nil {
+					started.Add(1)
+				} else if codeOf(err) == "run_already_started" {
+					refused.Add(1)
+				}
+			})
+		}
+		wg.Wait()
+		t.Equal(started.Load(), int32(1))
+		t.Equal(refused.Load(), int32(7))
+		t.Equal(h.runs.Load(), int32(1))
+	})
+	for name, in := range map[string]input{
+		"another session": {"agent": "a", "message": "hi", "run_id": "run_1", "session_id": "other"},
+	} {
+		spec.Check(t, "agent-message#91: "+name+" is forbidden", func(t *spec.T) {
+			h := newHarness(echo)
+			_, err := h.chat(t, input{"agent": "a", "message": "hi", "run_id": "run_1"})
+			t.NoError(err)
+			_, err = h.chat(t, in)
+			t.Equal(codeOf(err), "run_owner_forbidden")
+			t.Equal(h.runs.Load(), int32(1))
+		})
+	}
+	spec.Check(t, "agent-message#91: another owner is forbidden", func(t *spec.T) {
+		h := newHarness(echo)
+		_, err := h.chat(t, input{"agent": "a", "message": "hi", "run_id": "run_1"})
+		t.NoError(err)
+		_, err = h.Chat(t.Context(), transcript.Principal{ActingUserID: 8}, input{"agent": "a", "message": "hi", "run_id": "run_1"})
+		t.Equal(codeOf(err), "run_owner_forbidden")
+		t.Equal(h.runs.Load(), int32(1))
+	})
+
+	spec.Check(t, "seed-004#2: a chat keeps envelopes only", func(t *spec.T) {
+		h := newHarness(echo)
+		out, err := h.chat(t, input{"agent": "a", "message": "hi"})
+		t.NoError(err)
+		rows := []string{}
+		for _, row := range h.store.Rows(value.Text(out.At("session_id"))) {
+			rows = append(rows, string(row))
+		}
+		t.Equal(rows, []string{
+			`{"schema":"agents-api.message","version":1,"type":"text","role":"user","content":"hi","payload":{},"metadata":{}}`,
+			`{"schema":"agents-api.message","version":1,"type":"text","role":"assistant","content":"answer","payload":{},"metadata":{}}`,
+		})
+	})
+	spec.Check(t, "seed-004#2: a runner is given envelopes", func(t *spec.T) {
+		h := newHarness(echo)
+		_, err := h.chat(t, input{"agent": "a", "message": "hi", "input_messages": []any{
+			input{"metadata": input{"type": "tool_call", "tool_name": "t"}}, input{"metadata": input{"type": "tool_result", "tool_name": "t"}},
+		}})
+		t.NoError(err)
+		t.Equal(asked(h.turn), []string{"user/text: hi", "assistant/tool_call: ", "tool/tool_result: "})
+		t.Equal(h.turn.Messages[1].ToolName(), "t")
+	})
+	spec.Check(t, "seed-004#3: a projection returned by a runner is not stored as such", func(t *spec.T) {
+		h := newHarness(func(chat.Turn) (any, error) {
+			return input{"messages": []any{input{"role": "assistant", "content": "x", "metadata": input{"type": "final_result", "status": "ok"}}}}, nil
+		})
+		out, err := h.chat(t, input{"agent": "a", "message": "hi"})
+		t.NoError(err)
+		t.Equal(string(h.store.Rows(value.Text(out.At("session_id")))[0]),
+			`{"schema":"agents-api.message","version":1,"type":"final_result","role":"assistant","content":"x","payload":{},"metadata":{"status":"ok","type":"final_result"}}`)
+	})
+	spec.Check(t, "seed-004#48: plugged into a chat", func(t *spec.T) {
+		h := newHarness(func(turn chat.Turn) (any, error) {
+			return input{"messages": []any{turn.Messages[0], input{"role": "assistant", "content": "row"}}}, nil
+		})
+		out, err := h.chat(t, input{"agent": "a", "message": "hi"})
+		t.NoError(err)
+		t.Equal(write(out.At("messages")), `[{"role":"user","content":"hi"},{"role":"assistant","content":"row"}]`)
+	})
+	spec.Check(t, "seed-004#50: in a chat", func(t *spec.T) {
+		h := newHarness(func(chat.Turn) (any, error) { return input{"messages": []any{input{}, input{"role": ""}}}, nil })
+		_, err := h.chat(t, input{"agent": "a", "message": "hi"})
+		t.Equal(err.Error(), "agents_chat_invalid_result: invalid_agent_conversation_result: messages[1] invalid_ai_message_envelope: role must be a non-empty string")
+	})
+}
+
+func TestOutput(t *testing.T) {
+	t.Parallel()
+	outcome := `{"schema":"agents-api.run-outcome","version":1,"status":"runtime_tool_pending","completed":false,"stop_reason":"runtime_tool_pending","retryable":false}`
+	h := newHarness(func(turn chat.Turn) (any, error) {
+		return input{
+			"messages": []any{
+				turn.Messages[0], input{"content": "text"}, input{"content": []any{"blocks"}}, input{"content": "call", "metadata": input{"type": "tool_call"}},
+				input{"content": "result", "metadata": input{"type": "tool_result"}}, input{"role": "narrator", "content": "aside"},
+			},
+			"status": "runtime_tool_pending", "completed": false, "turn_count": 2, "usage": input{"total_tokens": 9}, "runtime_tool_pending": input{"request_id": "q"},
+			"structured_output": nil, "structured_output_diagnostics": input{"d": 1},
+		}, nil
+	})
+	out, err := h.chat(t, input{"agent": " helper ", "message": " hi ", "run_id": " run_x "})
+	if err != nil {
+		t.Fatal(err)
+	}
+	session := value.Text(out.At("session_id"))
+	want := `{"session_id":"` + session + `","reply":"text","run_id":"run_x","messages":[{"role":"user","content":"hi"},{"role":"assistant","content":"text"},{"role":"narrator","content":"aside"}],` +
+		`"completed":false,"status":"runtime_tool_pending","run_outcome":` + outcome + `,"runtime_tool_pending":{"request_id":"q"},"structured_output":null,` +
+		`"metadata":{"agents_api":{"status":"runtime_tool_pending","turn_count":2,"usage":{"total_tokens":9},"run_outcome":` + outcome + `,"tool_observability":{"version":1,"calls":[]},"structured_output":{"d":1}}}}`
+	if got := write(out); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	if h.turn.Agent != "helper" || h.turn.SessionID != session || h.turn.RunID != "run_x" || h.turn.Principal != anna || h.turn.Input.At("run_id") != " run_x " {
+		t.Errorf("the runner was told %+v", h.turn)
+	}
+	s, err := h.store.Get(t.Context(), session)
+	if err != nil || write(s.Metadata) != `{"status":"processing","message_count":6,"current_turn":2}` || s.AgentSlug != "helper" || s.Owner != transcript.User(7) || s.Context != "chat" {
+		t.Errorf("the session is %+v, %s, %v", s, write(s.Metadata), err)
+	}
+	run, ok := h.Runs.Get("run_x")
+	if want := (chat.Run{ID: "run_x", SessionID: session, Owner: transcript.User(7), Status: "runtime_tool_pending", StartedAt: "2031-03-09 17:20:00", UpdatedAt: "2031-03-09 17:20:00"}); !ok || run != want {
+		t.Errorf("the run is %+v", run)
+	}
+
+	h = newHarness(func(chat.Turn) (any, error) {
+		return input{"messages": []any{input{"content": "last"}}, "final_content": "final", "structured_output": []any{}, "structured_output_diagnostics": []any{}}, nil
+	})
+	out, err = h.chat(t, input{"agent": "a", "message": "hi"})
+	if err != nil || out.At("reply") != "final" || out.At("completed") != true || out.At("status") != "completed" || out.Has("runtime_tool_pending") || write(out.At("structured_output")) != "[]" ||
+		out.At("metadata").(*value.Map).At("agents_api").(*value.Map).Has("structured_output") {
+		t.Errorf("%v %v", write(out), err)
+	}
+	if !regexp.MustCompile(`^run_[0-9a-f]{32}$`).MatchString(value.Text(out.At("run_id"))) {
+		t.Errorf("the run is %v", out.At("run_id"))
+	}
+	s, _ = h.store.Get(t.Context(), value.Text(out.At("session_id")))
+	if write(s.Metadata) != `{"status":"completed","message_count":1,"current_turn":0}` {
+		t.Errorf("%s", write(s.Metadata))
+	}
+}
+
+func TestConversation(t *testing.T) {
+	t.Parallel()
+	h := newHarness(echo)
+	out, err := h.chat(t, input{"agent": "a", "message": "one", "history": []any{input{"role": "user", "content": "ignored"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"user/text: one"}, asked(h.turn)); diff != "" {
+		t.Error(diff)
+	}
+	session := value.Text(out.At("session_id"))
+	if out, err = h.chat(t, input{"agent": "a", "message": "two", "session_id": " " + session + " "}); err != nil || out.At("session_id") != session {
+		t.Fatalf("%v %v", out, err)
+	}
+	if diff := cmp.Diff([]string{"user/text: one", "assistant/text: answer", "user/text: two"}, asked(h.turn)); diff != "" {
+		t.Error(diff)
+	}
+	if out, err = h.chat(t, input{"agent": "a", "message": "x", "session_id": "unknown"}); err != nil || out.At("session_id") == "unknown" || out.At("session_id") == session {
+		t.Errorf("an unknown session: %v %v", out, err)
+	}
+	for name, p := range map[string]transcript.Principal{"another": {ActingUserID: 8}, "nobody": {}} {
+		if _, err := h.Chat(t.Context(), p, input{"agent": "a", "message": "x", "session_id": session}); codeOf(err) != "agents_conversation_session_forbidden" {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, err := h.chat(t, input{"agent": "a", "message": "x", "session_id": session, "workspace": input{"workspace_type": "site", "workspace_id": "2"}}); codeOf(err) != "agents_conversation_session_forbidden" {
+		t.Errorf("another workspace: %v", err)
+	}
+	out, err = h.chat(t, input{"agent": "a", "message": "x", "workspace": input{"workspace_type": "Net", "workspace_id": "2"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s, _ := h.store.Get(t.Context(), value.Text(out.At("session_id"))); s.Scope != (transcript.Scope{Type: "net", ID: "2"}) {
+		t.Errorf("the workspace is %v", s.Scope)
+	}
+	// Whoever owns nothing has a session that nobody keeps.
+	out, err = h.Chat(t.Context(), transcript.Principal{}, input{"agent": "a", "message": "x"})
+	if err != nil || !regexp.MustCompile(`^session_[0-9a-f]{32}$`).MatchString(value.Text(out.At("session_id"))) {
+		t.Errorf("%v %v", out, err)
+	}
+
+	h = newHarness(echo)
+	h.Store = nil
+	out, err = h.chat(t, input{"agent": "a", "message": "q", "history": []any{
+		input{"role": "user", "content": " old "}, input{"role": "assistant", "content": "reply"}, input{"role": "system", "content": "no"}, input{"role": "user", "content": " "},
+		input{"role": "user", "content": []any{"no"}}, "no", input{"content": "no"}, input{"role": "assistant", "content": 5},
+	}})
+	if err != nil || !strings.HasPrefix(value.Text(out.At("session_id")), "session_") {
+		t.Errorf("%v %v", out, err)
+	}
+	if diff := cmp.Diff([]string{"user/text:  old ", "assistant/text: reply", "user/text: q"}, asked(h.turn)); diff != "" {
+		t.Error(diff)
+	}
+	if out, err = h.chat(t, input{"agent": "a", "message": "q", "session_id": "mine"}); err != nil || out.At("session_id") != "mine" {
+		t.Errorf("%v %v", out, err)
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	t.Parallel()
+	call := input{"content": "", "metadata": input{"type": "tool_call", "tool_name": "t", "tool_call_id": "1"}}
+	result := input{"content": "", "metadata": input{"type": "tool_result", "tool_name": "t", "tool_call_id": "1"}}
+	for name, c := range map[string]struct {
+		in     input
+		want   string
+		text   string
+		status int
+	}{
+		"no agent":           {input{"message": "hi"}, "agent_required", "agent must name an agent", 400},
+		"a blank agent":      {input{"agent": " ", "message": "hi"}, "agent_required", "agent must name an agent", 400},
+		"no message":         {input{"agent": "a"}, "empty_message", "message or input_messages must contain at least one message", 400},
+		"a blank message":    {input{"agent": "a", "message": " \n", "input_messages": []any{}}, "empty_message", "message or input_messages must contain at least one message", 400},
+		"no text":            {input{"agent": "a", "message": 5}, "empty_message", "message or input_messages must contain at least one message", 400},
+		"a bad message":      {input{"agent": "a", "input_messages": []any{input{"role": ""}}}, "invalid_input_messages", "invalid_ai_message_envelope: role must be a non-empty string", 400},
+		"no list":            {input{"agent": "a", "message": "hi", "input_messages": []any{"s"}}, "invalid_input_messages", "invalid_ai_message_envelope: message must be an array", 400},
+		"a text":             {input{"agent": "a", "input_messages": []any{call, result, input{"content": "x"}}}, "invalid_input_message_type", "input_messages may hold tool calls and tool results only", 400},
+		"an unpaired call":   {input{"agent": "a", "input_messages": []any{call}}, "unpaired_input_messages", "every tool call in input_messages needs its result, and the reverse", 400},
+		"an unpaired result": {input{"agent": "a", "input_messages": []any{result, call}}, "unpaired_input_messages", "every tool call in input_messages needs its result, and the reverse", 400},
+		"invalid text":       {input{"agent": "a", "message": "\xff"}, "invalid_input_messages", "invalid_ai_message_envelope: envelope must be JSON serializable", 400},
+		"half an owner":      {input{"agent": "a", "message": "hi", "session_owner": input{"type": "user"}}, "run_invalid_owner", "session_owner needs a type and a key", 400},
+		"half another owner": {input{"agent": "a", "message": "hi", "session_owner": input{"key": "7"}}, "run_invalid_owner", "session_owner needs a type and a key", 400},
+		"another's name":     {input{"agent": "a", "message": "hi", "session_owner": input{"type": "user", "key": "8"}}, "run_owner_forbidden", "session_owner is not the principal who asks", 403},
+		"a bad workspace":    {input{"agent": "a", "message": "hi", "workspace": input{}}, "run_invalid_workspace", "invalid_agent_workspace_scope: workspace_type must be non-empty", 400},
+		"his own name":       {input{"agent": "a", "message": "hi", "session_owner": input{"type": "user", "key": " 7 "}}, "<nil>", "", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHarness(echo)
+			var told []string
+			h.Failed = func(_ context.Context, code string, in *value.Map) {
+				told = append(told, code+" "+value.Text(in.At("agent")))
+			}
+			_, err := h.chat(t, c.in)
+			if codeOf(err) != c.want {
+				t.Fatalf("got %v, want %s", err, c.want)
+			}
+			var refusal *chat.Error
+			if !errors.As(err, &refusal) {
+				if len(told) != 0 {
+					t.Errorf("told %q", told)
+				}
+				return
+			}
+			if refusal.Text != c.text || refusal.Status() != c.status || h.runs.Load() != 0 {
+				t.Errorf("%q %d, %d runs", refusal.Text, refusal.Status(), h.runs.Load())
+			}
+			if diff := cmp.Diff([]string{refusal.Code + " " + value.Text(value.Of(c.in["agent"]))}, told); diff != "" {
+				t.Error(diff)
+			}
+			// A request that was refused did not use up its run.
+			if name != "invalid text" {
+				if _, used := h.Runs.Get("run_1"); used {
+					t.Error("the run is claimed")
+				}
+			}
+		})
+	}
+	d := chat.Dispatcher{Runs: chat.NewRuns(now, 0)}
+	if _, err := d.Chat(t.Context(), anna, input{"agent": "a", "message": "hi"}); codeOf(err) != "no_handler" {
+		t.Errorf("no runner: %v", err)
+	}
+}
+
+func TestRunnerFails(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{"no model": "no model", "": "The agent run failed."} {
+		h := newHarness(func(chat.Turn) (any, error) { return nil, errors.New(text) })
+		out, err := h.chat(t, input{"agent": "a", "message": "hi", "run_id": "run_1"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		failure := `{"type":"runner_error","message":"` + want + `"}`
+		if got := write(out.At("run_outcome")); got != `{"schema":"agents-api.run-outcome","version":1,"status":"failed","completed":false,"stop_reason":"provider_error","retryable":true,"failure":`+failure+`,"provider_error":`+failure+`}` {
+			t.Error(got)
+		}
+		if out.At("completed") != false || out.At("status") != "failed" || out.At("reply") != "" || write(out.At("messages")) != `[{"role":"user","content":"hi"}]` {
+			t.Error(write(out))
+		}
+		if rows := h.store.Rows(value.Text(out.At("session_id"))); len(rows) != 1 {
+			t.Errorf("the transcript is not kept: %q", rows)
+		}
+		if run, _ := h.Runs.Get("run_1"); run.Status != "failed" {
+			t.Errorf("the run is %s", run.Status)
+		}
+		if _, err := h.chat(t, input{"agent": "a", "message": "hi", "run_id": "run_1"}); codeOf(err) != "run_already_started" {
+			t.Errorf("a replay: %v", err)
+		}
+	}
+	for name, answer := range map[string]any{"a text": "yes", "nothing": nil, "no messages": input{}, "a bad status": input{"messages": []any{}, "status": 5}} {
+		h := newHarness(func(chat.Turn) (any, error) { return answer, nil })
+		_, err := h.chat(t, input{"agent": "a", "message": "hi", "run_id": "run_1"})
+		if codeOf(err) != "invalid_result" || !strings.Contains(err.Error(), "invalid_agent_conversation_result") {
+			t.Errorf("%s: %v", name, err)
+		}
+		if run, _ := h.Runs.Get("run_1"); run.Status != "failed" {
+			t.Errorf("%s: the run is %s", name, run.Status)
+		}
+	}
+}
+
+func TestLock(t *testing.T) {
+	t.Parallel()
+	h := newHarness(echo)
+	out, err := h.chat(t, input{"agent": "a", "message": "one"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	session := value.Text(out.At("session_id"))
+	token, err := h.store.Acquire(t.Context(), session, time.Minute)
+	if err != nil || token == "" {
+		t.Fatalf("the lock was not released: %v", err)
+	}
+	before := len(h.store.Rows(session))
+	out, err = h.chat(t, input{"agent": "a", "message": "two", "session_id": session, "run_id": "run_2"})
+	if err != nil || out.At("status") != "transcript_lock_contention" || out.At("completed") != false || out.At("reply") != "answer" || h.runs.Load() != 1 || len(h.store.Rows(session)) != before {
+		t.Errorf("%s %v after %d runs", write(out), err, h.runs.Load())
+	}
+	if write(out.At("messages")) != `[{"role":"user","content":"one"},{"role":"assistant","content":"answer"}]` {
+		t.Errorf("%s", write(out.At("messages")))
+	}
+	if _, err := h.store.Release(t.Context(), session, token); err != nil {
+		t.Fatal(err)
+	}
+	// Nothing was run, so the same run can be asked for again.
+	if _, err = h.chat(t, input{"agent": "a", "message": "two", "session_id": session, "run_id": "run_2"}); err != nil || h.runs.Load() != 2 {
+		t.Errorf("%v after %d runs", err, h.runs.Load())
+	}
+	locked := ""
+	h = newHarness(func(turn chat.Turn) (any, error) {
+		locked, _ = h.store.Acquire(context.Background(), turn.SessionID, time.Minute)
+		return echo(turn)
+	})
+	if _, err = h.chat(t, input{"agent": "a", "message": "one"}); err != nil || locked != "" {
+		t.Errorf("the session is not locked while it runs: %q %v", locked, err)
+	}
+}
+
+var errDisk = errors.New("disk full")
+
+// failing fails at one of its operations.
+type failing struct {
+	transcript.Store
+	at string
+}
+
+func (f failing) Get(ctx context.Context, id string) (transcript.Session, error) {
+	if f.at == "get" {
+		return transcript.Session{}, errDisk
+	}
+	return f.Store.Get(ctx, id)
+}
+
+func (f failing) Create(ctx context.Context, s transcript.Scope, o transcript.Owner, c transcript.Create) (string, error) {
+	if f.at == "create" {
+		return "", errDisk
+	}
+	return f.Store.Create(ctx, s, o, c)
+}
+
+func (f failing) Update(ctx context.Context, id string, u transcript.Update) (bool, error) {
+	if f.at == "update" {
+		return false, errDisk
+	}
+	return f.Store.Update(ctx, id, u)
+}
+
+func (f failing) Acquire(ctx context.Context, id string, ttl time.Duration) (string, error) {
+	if f.at == "acquire" {
+		return "", errDisk
+	}
+	return f.Store.Acquire(ctx, id, ttl)
+}
+
+func TestStoreFails(t *testing.T) {
+	t.Parallel()
+	for _, at := range []string{"get", "create", "update", "acquire"} {
+		h := newHarness(echo)
+		h.Store = failing{h.store, at}
+		in := input{"agent": "a", "message": "hi", "run_id": "run_1"}
+		if at == "get" {
+			in["session_id"] = "s"
+		}
+		_, err := h.chat(t, in)
+		var refusal *chat.Error
+		if codeOf(err) != "store_failed" || !errors.Is(err, errDisk) || !errors.As(err, &refusal) || refusal.Status() != 500 {
+			t.Errorf("%s: %v", at, err)
+		}
+		if run, _ := h.Runs.Get("run_1"); run.Status != "failed" {
+			t.Errorf("%s: the run is %q", at, run.Status)
+		}
+	}
+}
+
+func TestRuns(t *testing.T) {
+	t.Parallel()
+	runs := chat.NewRuns(now, 2)
+	owner := transcript.User(7)
+	for _, id := range []string{"a", "b"} {
+		if err := runs.Claim(id, "", owner); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := runs.Claim("c", "", owner); codeOf(err) != "too_many_runs" {
+		t.Errorf("%v", err)
+	}
+	runs.Finish("b", "completed")
+	runs.Finish("nope", "completed")
+	if err := runs.Claim("c", "s", owner); err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := runs.Get("b"); ok {
+		t.Error("the run that ended is still there")
+	}
+	if run, ok := runs.Get("a"); !ok || run.Status != "running" || run.SessionID != "" {
+		t.Errorf("%+v", run)
+	}
+	runs.Bind("a", "s1")
+	for session, want := range map[string]string{"": "run_already_started", "s1": "run_already_started", "s2": "run_owner_forbidden"} {
+		if err := runs.Claim("a", session, owner); codeOf(err) != want {
+			t.Errorf("session %q: %v", session, err)
+		}
+	}
+	if err := runs.Claim("a", "s1", transcript.User(8)); codeOf(err) != "run_owner_forbidden" {
+		t.Errorf("%v", err)
+	}
+	runs.Abandon("a")
+	runs.Abandon("a")
+	if err := runs.Claim("a", "s2", owner); err != nil {
+		t.Errorf("an abandoned run: %v", err)
+	}
+	if err := runs.Claim("d", "", owner); codeOf(err) != "too_many_runs" {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestQueue(t *testing.T) {
+	t.Parallel()
+	runs := chat.NewRuns(now, 0)
+	out, err := runs.Enqueue("s", "run_1", input{"agent": "a", "message": "later", "attachments": input{"x": 1}, "client_context": input{"source": "rest"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := value.Text(out.At("queued_message_id"))
+	if !regexp.MustCompile(`^queued_[0-9a-f]{32}$`).MatchString(id) {
+		t.Errorf("the id is %s", id)
+	}
+	if got, want := write(out), `{"run_id":"run_1","session_id":"s","status":"queued","queued_message_id":"`+id+`","position":1}`; got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	out, _ = runs.Enqueue("s", "run_1", nil)
+	if write(out.At("position")) != "2" {
+		t.Error(write(out))
+	}
+	if out, _ = runs.Enqueue("t", "run_2", nil); write(out.At("position")) != "1" {
+		t.Error(write(out))
+	}
+	if got, want := write(runs.Dequeue("s")), `{"queued_message_id":"`+id+`","session_id":"s","run_id":"run_1","agent":"a","message":"later","attachments":[1],"client_context":{"source":"rest"},"created_at":"2031-03-09 17:20:00"}`; got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	if second := runs.Dequeue("s"); second == nil || write(second.At("attachments")) != "[]" || write(second.At("client_context")) != "{}" {
+		t.Error(write(second))
+	}
+	if runs.Dequeue("s") != nil || runs.Dequeue("t") == nil || runs.Dequeue("t") != nil {
+		t.Error("a queue gives what it does not hold")
+	}
+	for range chat.DefaultQueueLimit {
+		if _, err := runs.Enqueue("s", "r", nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := runs.Enqueue("s", "r", nil); codeOf(err) != "too_many_queued_messages" {
+		t.Errorf("%v", err)
+	}
+	if _, err := runs.Enqueue("t", "r", nil); err != nil {
+		t.Errorf("of another session: %v", err)
+	}
+	few := chat.NewRuns(now, 2)
+	for _, s := range []string{"a", "b"} {
+		if _, err := few.Enqueue(s, "r", nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := few.Enqueue("c", "r", nil); codeOf(err) != "too_many_queued_messages" {
+		t.Errorf("%v", err)
+	}
+	few.Dequeue("a")
+	if _, err := few.Enqueue("c", "r", nil); err != nil {
+		t.Errorf("after one was taken: %v", err)
+	}
+}
+
+func TestErrors(t *testing.T) {
+	t.Parallel()
+	for code, want := range map[string]int{
+		"agents_chat_run_already_started": 409, "agents_chat_run_owner_forbidden": 403, "agents_conversation_session_forbidden": 403, "agents_chat_too_many_runs": 429, "agents_chat_too_many_queued_messages": 429,
+		"agents_chat_no_handler": 500, "agents_chat_invalid_result": 500, "agents_chat_store_failed": 500, "agents_chat_empty_message": 400, "agents_chat_unpaired_input_messages": 400,
+	} {
+		if got := (&chat.Error{Code: code}).Status(); got != want {
+			t.Errorf("%s: %d", code, got)
+		}
+	}
+	a := &chat.Error{Code: "a", Text: "x"}
+	if a.Error() != "a: x" || !errors.Is(a, &chat.Error{Code: "a"}) || errors.Is(a, &chat.Error{Code: "b"}) || errors.Is(a, message.ErrRole) {
+		t.Error("errors are compared by code")
+	}
+}

@@ -1,0 +1,189 @@
+// Package api serves Parley's own HTTP interface under /v1: JSON, and server
+// sent events where something is followed. It shows what the hub knows in our
+// own words; it never speaks a dialect and never stores anything.
+package api
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/hub"
+	"github.com/parley-hub/parley/journal"
+	"github.com/parley-hub/parley/server/access"
+	"github.com/parley-hub/parley/server/problem"
+	"github.com/parley-hub/parley/view"
+)
+
+// Config says what is served. The zero value of each field but Hub is a
+// sensible one.
+type Config struct {
+	Hub     *hub.Hub
+	Journal journal.Engine // for backups; nil refuses them
+	Version string
+	Log     *slog.Logger // nil: slog.Default()
+	// Stopping is closed when the server drains: streams end then. Nil never.
+	Stopping func(ctx context.Context) <-chan struct{}
+
+	Limits Limits
+}
+
+// Limits bound what clients can make the interface hold. Zero is the default
+// given with each.
+type Limits struct {
+	Body      int64         // limits.body: 2 MiB of a request
+	Followers int           // limits.followers: 10,000 streams at once
+	Page      int           // limits.page: 1,000 entries of one answer
+	Write     time.Duration // limits.follower_write: 10 s to take what is written
+	KeepAlive time.Duration // limits.keep_alive: 15 s of silence until a comment is sent
+}
+
+// API is the handler of /v1.
+type API struct {
+	cfg       Config
+	hub       *hub.Hub
+	log       *slog.Logger
+	views     *view.Registry
+	followers chan struct{}
+	mux       *http.ServeMux
+}
+
+// New makes the handler.
+func New(cfg Config) *API {
+	if cfg.Log == nil {
+		cfg.Log = slog.Default()
+	}
+	if cfg.Stopping == nil {
+		cfg.Stopping = func(context.Context) <-chan struct{} { return nil }
+	}
+	l := &cfg.Limits
+	setDefault(&l.Body, 2<<20)
+	setDefault(&l.Followers, 10_000)
+	setDefault(&l.Page, 1_000)
+	setDefault(&l.Write, 10*time.Second)
+	setDefault(&l.KeepAlive, 15*time.Second)
+	a := &API{
+		cfg: cfg, hub: cfg.Hub, log: cfg.Log, views: view.NewRegistry(),
+		followers: make(chan struct{}, l.Followers), mux: http.NewServeMux(),
+	}
+	for _, route := range a.routes() {
+		a.mux.HandleFunc(route.method+" "+route.path, a.handle(route))
+	}
+	a.mux.HandleFunc("/v1/", func(w http.ResponseWriter, r *http.Request) {
+		problem.Write(w, fault.New(fault.NotFound, "there is no %s %s; /v1/openapi.json lists what there is", r.Method, r.URL.Path))
+	})
+	return a
+}
+
+func setDefault[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}
+
+// ServeHTTP answers a request that has passed the guard.
+func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) { a.mux.ServeHTTP(w, r) }
+
+// call is a request with who makes it.
+type call struct {
+	http.ResponseWriter
+	*http.Request
+	who caller
+}
+
+// handle turns a route's function into a handler: who asks is settled first,
+// and an error becomes a problem.
+func (a *API) handle(rt route) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		who, err := a.caller(r)
+		if err == nil {
+			err = who.may(rt.role)
+		}
+		if err == nil {
+			r.Body = http.MaxBytesReader(w, r.Body, a.cfg.Limits.Body)
+			err = rt.serve(&call{ResponseWriter: w, Request: r, who: who})
+		}
+		if err != nil {
+			if fault.CodeOf(err) == fault.Internal {
+				a.log.Error("request failed", "method", r.Method, "path", r.URL.Path, "error", err)
+			}
+			problem.Write(w, err)
+		}
+	}
+}
+
+// caller is who asks: an operator, a reader, or an agent with its id.
+type caller struct {
+	access.Principal
+	id string // of the agent, if the key is one's and it is registered
+}
+
+func (a *API) caller(r *http.Request) (caller, error) {
+	who := caller{Principal: access.From(r.Context())}
+	if who.Role == access.Agent {
+		who.id, _ = a.hub.FindAgent(who.Agent)
+	}
+	return who, nil
+}
+
+// may refuses who has not the rights of a role. An agent may read, of what it
+// may see, and act for itself; the handlers hold it to that.
+func (c caller) may(role access.Role) error {
+	if c.Has(role) || c.Has(access.Operator) || c.Role == access.Agent && role != access.Operator {
+		return nil
+	}
+	if c.Role == access.Anonymous {
+		return fault.New(fault.AuthFailed, "a key is needed: send Authorization: Bearer TOKEN; an operator makes one with parley keys add")
+	}
+	return fault.New(fault.AccessDenied, "a key of role %s is needed; yours is of role %s", role, c.Role)
+}
+
+// MayActFor makes a caller a hub.Caller.
+func (c caller) MayActFor(agent string) bool {
+	return c.Has(access.Operator) || c.id != "" && c.id == agent
+}
+
+// sees reports whether the caller may look into everything.
+func (c caller) seesAll() bool { return c.Has(access.Reader) }
+
+// write answers with JSON.
+func (c *call) write(status int, body any) error {
+	data, err := json.Marshal(body, jsontext.EscapeForHTML(false))
+	if err != nil {
+		return err
+	}
+	return c.raw(status, data)
+}
+
+func (c *call) raw(status int, data []byte) error {
+	c.Header().Set("Content-Type", "application/json")
+	c.Header().Set("Cache-Control", "no-store")
+	c.WriteHeader(status)
+	_, _ = c.ResponseWriter.Write(append(data, '\n'))
+	return nil
+}
+
+// Header is the answer's; the request's is c.Request.Header.
+func (c *call) Header() http.Header { return c.ResponseWriter.Header() }
+
+// Write is not used: answers go through write and raw.
+func (c *call) Write(b []byte) (int, error) { return c.ResponseWriter.Write(b) }
+
+// read decodes the request's body, strictly.
+func (c *call) read(into any) error {
+	err := json.UnmarshalRead(c.Body, into, json.RejectUnknownMembers(true))
+	if err == nil {
+		return nil
+	}
+	var tooLarge *http.MaxBytesError
+	if asError(err, &tooLarge) {
+		return fault.New(fault.TooLarge, "the body is over %d bytes (limits.body)", tooLarge.Limit)
+	}
+	return fault.Wrap(fault.Invalid, err, "the body is not what is wanted: %v", err)
+}

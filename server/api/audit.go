@@ -1,0 +1,120 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/parley-hub/parley/envelope"
+	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/hub"
+	"github.com/parley-hub/parley/journal"
+)
+
+type auditPage struct {
+	Records []jsontext.Value `json:"records"`
+	Next    string           `json:"next"` // empty at the end
+	// Position is where to begin to follow without missing anything.
+	Position string `json:"position"`
+}
+
+func (a *API) audit(c *call) error {
+	if !c.who.seesAll() {
+		return fault.New(fault.AccessDenied, "the audit takes a key of role operator or reader")
+	}
+	follow, err := c.wantsStream()
+	if err != nil {
+		return err
+	}
+	q, err := a.auditQuery(c)
+	if err != nil {
+		return err
+	}
+	if follow {
+		return a.followAudit(c, q)
+	}
+	if q.Limit, err = c.limit(a.cfg.Limits.Page); err != nil {
+		return err
+	}
+	q.After = c.URL.Query().Get("after")
+	head, err := a.hub.AuditHead(c.Context())
+	if err != nil {
+		return err
+	}
+	lines, next, err := a.hub.AuditLog(c.Context(), q)
+	if err != nil {
+		return err
+	}
+	page := auditPage{Records: []jsontext.Value{}, Next: next, Position: head.String()}
+	for _, line := range lines {
+		page.Records = append(page.Records, line.Data)
+	}
+	return c.write(http.StatusOK, page)
+}
+
+func (a *API) auditQuery(c *call) (hub.AuditQuery, error) {
+	params := c.URL.Query()
+	q := hub.AuditQuery{Kind: params.Get("kind"), Channel: params.Get("channel")}
+	var err error
+	if name := params.Get("agent"); name != "" {
+		// Those who are gone are asked for by id.
+		if q.Agent = name; len(name) != envelope.IDLength {
+			if q.Agent, err = a.agentParam(c, "agent"); err != nil {
+				return q, err
+			}
+		}
+	}
+	for name, at := range map[string]*time.Time{"since": &q.From, "until": &q.Until} {
+		if text := params.Get(name); text != "" {
+			if *at, err = envelope.ParseTime(text); err != nil {
+				return q, fault.Wrap(fault.Invalid, err, "%s=%q is no time; write it like 2026-03-09T10:15:42Z", name, text)
+			}
+		}
+	}
+	return q, nil
+}
+
+// followAudit streams records as they become durable.
+func (a *API) followAudit(c *call, q hub.AuditQuery) error {
+	var after journal.ShardPosition
+	var err error
+	if text := c.resume(); text != "" {
+		if after, err = journal.ParseShardPosition(text); err != nil {
+			return fault.Wrap(fault.Invalid, err, "%v", err)
+		}
+	}
+	s, ctx, done, err := a.stream(c)
+	if err != nil {
+		return err
+	}
+	defer done()
+	feed := startFeed(ctx, func(ctx context.Context, put func(hub.AuditEntry) bool) error {
+		for entry, err := range a.hub.FollowAudit(ctx, after) {
+			if err != nil {
+				return err
+			}
+			if q.Matches(entry.AuditLine) && !put(entry) {
+				return nil
+			}
+		}
+		return nil
+	})
+	defer feed.stop()
+	err = s.pump(ctx, a.cfg.Limits.KeepAlive, func() (<-chan struct{}, error) {
+		entry, wake, err := feed.tryNext()
+		if err != nil || wake != nil {
+			return wake, err
+		}
+		s.event(entry.Position.String(), "audit", entry.Data)
+		return nil, nil
+	})
+	var gap *hub.WideGap
+	if errors.As(err, &gap) {
+		_ = s.json(gap.Head.ShardPosition.String(), "gap", gapBody{Reason: gap.Reason, Head: gap.Head.ShardPosition.String()})
+		_ = s.flush()
+	}
+	return nil
+}

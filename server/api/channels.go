@@ -1,0 +1,278 @@
+package api
+
+import (
+	"net/http"
+	"slices"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/parley-hub/parley/channel"
+	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/hub"
+	"github.com/parley-hub/parley/identity"
+	"github.com/parley-hub/parley/server/access"
+)
+
+type channelPage struct {
+	Channels []*channel.Metadata `json:"channels"`
+	Next     string              `json:"next"` // empty at the end
+}
+
+func (a *API) listChannels(c *call) error {
+	q := c.URL.Query()
+	limit, err := c.limit(a.cfg.Limits.Page)
+	if err != nil {
+		return err
+	}
+	newest, err := c.flag("newest")
+	if err != nil {
+		return err
+	}
+	wanted, err := c.labels()
+	if err != nil {
+		return err
+	}
+	o := hub.ListOptions{Label: wanted, After: q.Get("after"), Limit: limit, Newest: newest}
+	if o.Agent, err = a.agentParam(c, "agent"); err != nil {
+		return err
+	}
+	if o.Match, err = matching(q.Get("type"), q.Get("state")); err != nil {
+		return err
+	}
+	if !c.who.seesAll() {
+		if o.Agent != "" && o.Agent != c.who.id {
+			return errNotYours(c.who)
+		}
+		o.Agent = c.who.id
+	}
+	list, next, err := a.hub.Channels(c.Context(), o)
+	if err != nil {
+		return err
+	}
+	return c.write(http.StatusOK, channelPage{Channels: orEmpty(list), Next: next})
+}
+
+func matching(kind, state string) (func(*channel.Metadata) bool, error) {
+	var want channel.Lifecycle
+	if state != "" {
+		var err error
+		if want, err = channel.ParseLifecycle(state); err != nil {
+			return nil, fault.Wrap(fault.Invalid, err, "state=%q is unknown; it is pending, active, closing, closed or expired", state)
+		}
+	}
+	return func(m *channel.Metadata) bool {
+		return (kind == "" || m.Manifest.Type == kind) && (state == "" || m.State == want)
+	}, nil
+}
+
+// agentParam reads a parameter that names an agent by name or id.
+func (a *API) agentParam(c *call, name string) (string, error) {
+	text := c.URL.Query().Get(name)
+	if text == "" {
+		return "", nil
+	}
+	p, err := a.hub.Agent(text)
+	if err != nil {
+		return "", err
+	}
+	return p.ID(), nil
+}
+
+func errNotYours(who caller) error {
+	return fault.New(fault.AccessDenied, "the key of '%s' sees only what concerns '%s'", who.Agent, who.Agent)
+}
+
+func orEmpty[T any](list []T) []T {
+	if list == nil {
+		return []T{}
+	}
+	return list
+}
+
+// see returns a channel's metadata if the caller may look at it.
+func (a *API) see(c *call) (*channel.Metadata, error) {
+	m, err := a.hub.Channel(c.Context(), c.PathValue("id"))
+	if err != nil {
+		return nil, err
+	}
+	if !c.who.seesAll() && !m.Has(c.who.id) {
+		return nil, fault.New(fault.AccessDenied, "'%s' takes no part in channel '%s'", c.who.Agent, m.ID)
+	}
+	return m, nil
+}
+
+// shown is a channel with what is folded of it.
+type shown struct {
+	*channel.Metadata
+	state    jsontext.Value
+	expected string
+	length   uint64
+	position string
+	warnings []string
+}
+
+func (s shown) MarshalJSONTo(enc *jsontext.Encoder) error {
+	data, err := s.Metadata.AppendJSON(nil)
+	if err != nil {
+		return err
+	}
+	more := extra{State: s.state, Expected: optional(s.expected), Length: s.length, Position: s.position, Warnings: s.warnings}
+	return writeMerged(enc, data, more)
+}
+
+type extra struct {
+	State    jsontext.Value `json:"folded_state"`
+	Expected *string        `json:"expected_next_speaker"`
+	Length   uint64         `json:"length"`
+	Position string         `json:"position"`
+	Warnings []string       `json:"warnings"`
+}
+
+func optional(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
+
+// show gathers what is known of a channel.
+func (a *API) show(c *call, m *channel.Metadata, warnings []string) (shown, error) {
+	s := shown{Metadata: m, state: jsontext.Value("null"), warnings: orEmpty(warnings)}
+	ctx := c.Context()
+	if state, err := a.hub.State(ctx, m.ID); err == nil {
+		adapter, err := a.hub.Adapter(ctx, m.ID)
+		if err != nil {
+			return s, err
+		}
+		if s.state, err = adapter.Codec().Encode(state); err != nil {
+			return s, err
+		}
+		if turn, ok := adapter.Expected(m, state); ok && !m.State.Terminal() {
+			s.expected = turn.Agent
+		}
+	} else if fault.CodeOf(err) != fault.Protocol { // dormant: shown without state
+		return s, err
+	}
+	at, err := a.hub.Position(ctx, m.ID)
+	s.length, s.position = at.Seq, at.String()
+	return s, err
+}
+
+func (a *API) showChannel(c *call) error {
+	m, err := a.see(c)
+	if err != nil {
+		return err
+	}
+	s, err := a.show(c, m, nil)
+	if err != nil {
+		return err
+	}
+	return c.write(http.StatusOK, s)
+}
+
+// openingBody is a request to open a channel. Names are as good as ids.
+type openingBody struct {
+	Creator      string            `json:"creator"`
+	Type         string            `json:"type"`
+	Version      int               `json:"version"`
+	Participants []string          `json:"participants"`
+	RequiredAcks *int              `json:"required_acks"`
+	TTL          *identity.TTL     `json:"ttl"`
+	Knobs        jsontext.Value    `json:"knobs"`
+	Labels       map[string]string `json:"labels"`
+	Intent       string            `json:"intent"`
+}
+
+func (a *API) openChannel(c *call) error {
+	var body openingBody
+	if err := c.read(&body); err != nil {
+		return err
+	}
+	o := hub.Opening{
+		Type: body.Type, Version: body.Version, RequiredAcks: body.RequiredAcks, TTL: body.TTL,
+		Knobs: body.Knobs, Labels: body.Labels, Intent: body.Intent,
+	}
+	var err error
+	if o.Creator, err = a.actor(c, body.Creator); err != nil {
+		return err
+	}
+	for _, name := range body.Participants {
+		p, err := a.hub.Agent(name)
+		if err != nil {
+			return err
+		}
+		o.Participants = append(o.Participants, p.ID())
+	}
+	opened, err := a.hub.Open(c.Context(), o)
+	if err != nil {
+		return err
+	}
+	s, err := a.show(c, opened.Metadata, opened.Warnings)
+	if err != nil {
+		return err
+	}
+	return c.write(http.StatusCreated, s)
+}
+
+// actor is for whom the caller acts: an agent's key for itself, an operator
+// for whom it names.
+func (a *API) actor(c *call, name string) (string, error) {
+	if name == "" {
+		name = c.who.Agent
+	}
+	if name == "" {
+		return "", fault.New(fault.Invalid, "say for whom you act, by name or id: your key is of role %s", c.who.Role)
+	}
+	p, err := a.hub.Agent(name)
+	if err != nil {
+		return "", err
+	}
+	if !c.who.MayActFor(p.ID()) {
+		return "", fault.New(fault.AccessDenied, "your key may not act for '%s'", name)
+	}
+	return p.ID(), nil
+}
+
+type closingBody struct {
+	Reason string `json:"reason"`
+}
+
+func (a *API) closeChannel(c *call) error {
+	var body closingBody
+	if c.ContentLength != 0 {
+		if err := c.read(&body); err != nil {
+			return err
+		}
+	}
+	m, err := a.see(c)
+	if err != nil {
+		return err
+	}
+	if !c.who.Has(access.Operator) && !slices.Contains(m.IDs(), c.who.id) {
+		return fault.New(fault.AccessDenied, "closing a channel takes an operator or a participant")
+	}
+	if m, err = a.hub.CloseChannel(c.Context(), m.ID, body.Reason); err != nil {
+		return err
+	}
+	s, err := a.show(c, m, nil)
+	if err != nil {
+		return err
+	}
+	return c.write(http.StatusOK, s)
+}
+
+func (a *API) deleteChannel(c *call) error {
+	if err := a.hub.Delete(c.Context(), c.PathValue("id"), by(c.who)); err != nil {
+		return err
+	}
+	c.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+// by names the caller for the audit.
+func by(who caller) string {
+	if who.Key != "" {
+		return "key " + who.Key
+	}
+	return who.Role.String() + " on this machine"
+}

@@ -1,0 +1,284 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/parley-hub/parley/channel"
+	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/hub"
+	"github.com/parley-hub/parley/journal"
+)
+
+type eventPage struct {
+	Events []jsontext.Value `json:"events"`
+	Next   string           `json:"next"` // the position to go on after
+	More   bool             `json:"more"`
+}
+
+// gapBody is what a gap event says.
+type gapBody struct {
+	Reason string `json:"reason"`
+	Head   string `json:"head"`
+}
+
+// viewer is through whose eyes the caller looks: an agent's key always through
+// its own, others through whom they name, or with none.
+func (a *API) viewer(c *call) (string, error) {
+	as, err := a.agentParam(c, "as")
+	if err != nil || c.who.seesAll() {
+		return as, err
+	}
+	if as != "" && as != c.who.id {
+		return "", errNotYours(c.who)
+	}
+	return c.who.id, nil
+}
+
+func (a *API) channelEvents(c *call) error {
+	m, err := a.see(c)
+	if err != nil {
+		return err
+	}
+	as, err := a.viewer(c)
+	if err != nil {
+		return err
+	}
+	var after journal.Position
+	if text := c.resume(); text != "" {
+		if after, err = journal.ParsePosition(text); err != nil {
+			return fault.Wrap(fault.Invalid, err, "%v", err)
+		}
+	}
+	follow, err := c.wantsStream()
+	if err != nil {
+		return err
+	}
+	f, err := a.hub.Follow(c.Context(), m.ID, hub.FollowOptions{As: as, After: after})
+	var gap *hub.Gap
+	if follow && errors.As(err, &gap) {
+		return a.followAfterGap(c, m, as, gap)
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if follow {
+		return a.followChannel(c, f, nil)
+	}
+	return a.readChannel(c, f)
+}
+
+// readChannel answers with a page of what is there.
+func (a *API) readChannel(c *call, f *hub.Follower) error {
+	limit, err := c.limit(a.cfg.Limits.Page)
+	if err != nil {
+		return err
+	}
+	page := eventPage{Events: []jsontext.Value{}}
+	for len(page.Events) < limit {
+		ev, wake, err := f.TryNext(c.Context())
+		if err != nil {
+			return err
+		}
+		if wake != nil {
+			page.Next = f.Position().String()
+			return c.write(http.StatusOK, page)
+		}
+		data, err := appendEvent(nil, ev.Envelope, ev.Position.String())
+		if err != nil {
+			return err
+		}
+		page.Events = append(page.Events, data)
+	}
+	page.Next, page.More = f.Position().String(), true
+	return c.write(http.StatusOK, page)
+}
+
+// followAfterGap says that the position is gone, and goes on from the end.
+func (a *API) followAfterGap(c *call, m *channel.Metadata, as string, gap *hub.Gap) error {
+	f, err := a.hub.Follow(c.Context(), m.ID, hub.FollowOptions{As: as, After: gap.Head})
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return a.followChannel(c, f, &gapBody{Reason: gap.Reason, Head: gap.Head.String()})
+}
+
+// followChannel streams a channel. An envelope's frame is made once for all
+// who follow it live.
+func (a *API) followChannel(c *call, f *hub.Follower, gap *gapBody) error {
+	s, ctx, done, err := a.stream(c)
+	if err != nil {
+		return err
+	}
+	defer done()
+	if gap != nil {
+		if err := s.json(gap.Head, "gap", gap); err != nil {
+			return nil
+		}
+	}
+	err = s.pump(ctx, a.cfg.Limits.KeepAlive, func() (<-chan struct{}, error) {
+		ev, wake, err := f.TryNext(ctx)
+		if err != nil || wake != nil {
+			return wake, err
+		}
+		s.buf = append(s.buf, ev.Shared.Bytes("v1", func() []byte { return frameOf(ev) })...)
+		return nil, nil
+	})
+	var dropped *hub.Gap
+	if errors.As(err, &dropped) {
+		_ = s.json(dropped.Head.String(), "gap", gapBody{Reason: dropped.Reason, Head: dropped.Head.String()})
+		_ = s.flush()
+	}
+	return nil // the answer has begun: whatever ended it, nothing can be added
+}
+
+func frameOf(ev hub.Event) []byte {
+	position := ev.Position.String()
+	data, err := appendEvent(nil, ev.Envelope, position)
+	if err != nil {
+		return nil // stored data is valid; what is not was refused
+	}
+	name := "envelope"
+	if ev.Live {
+		name = "live"
+	}
+	return appendFrame(nil, position, name, data)
+}
+
+// json adds an event whose data is a value.
+func (s *stream) json(id, name string, value any) error {
+	data, err := json.Marshal(value)
+	if err == nil {
+		s.event(id, name, data)
+	}
+	return err
+}
+
+func (a *API) events(c *call) error {
+	as, err := a.viewer(c)
+	if err != nil {
+		return err
+	}
+	o := hub.WideOptions{As: as}
+	if text := c.resume(); text != "" {
+		if o.After, err = hub.ParseWidePosition(text); err != nil {
+			return err
+		}
+	}
+	if o.Match, err = groupOf(c); err != nil {
+		return err
+	}
+	follow, err := c.wantsStream()
+	if err != nil {
+		return err
+	}
+	if follow {
+		return a.followEvents(c, o)
+	}
+	return a.readEvents(c, o)
+}
+
+// groupOf selects channels by label and type.
+func groupOf(c *call) (func(*channel.Metadata) bool, error) {
+	wanted, err := c.labels()
+	kind := c.URL.Query().Get("type")
+	return func(m *channel.Metadata) bool {
+		for k, v := range wanted {
+			if have, ok := m.Labels[k]; !ok || have != v {
+				return false
+			}
+		}
+		return kind == "" || m.Manifest.Type == kind
+	}, err
+}
+
+// readEvents answers with a page up to what is durable now.
+func (a *API) readEvents(c *call, o hub.WideOptions) error {
+	limit, err := c.limit(a.cfg.Limits.Page)
+	if err != nil {
+		return err
+	}
+	now, err := a.hub.Now(c.Context())
+	if err != nil {
+		return err
+	}
+	f, err := a.hub.FollowAll(c.Context(), o)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	page := eventPage{Events: []jsontext.Value{}, Next: o.After.String()}
+	for len(page.Events) < limit {
+		ev, ok, err := f.NextUntil(c.Context(), now)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			page.Next = now.String()
+			return c.write(http.StatusOK, page)
+		}
+		data, err := appendEvent(nil, ev.Envelope, ev.Position.String())
+		if err != nil {
+			return err
+		}
+		page.Events, page.Next = append(page.Events, data), ev.Position.String()
+	}
+	page.More = true
+	return c.write(http.StatusOK, page)
+}
+
+// followEvents streams everything the caller may see.
+func (a *API) followEvents(c *call, o hub.WideOptions) error {
+	f, err := a.hub.FollowAll(c.Context(), o)
+	if err != nil {
+		return err
+	}
+	defer func() { f.Close() }()
+	s, ctx, done, err := a.stream(c)
+	if err != nil {
+		return err
+	}
+	defer done()
+	for {
+		feed := startFeed(ctx, func(ctx context.Context, put func(hub.WideEvent) bool) error {
+			for {
+				ev, err := f.Next(ctx)
+				if err != nil || !put(ev) {
+					return err
+				}
+			}
+		})
+		err = s.pump(ctx, a.cfg.Limits.KeepAlive, func() (<-chan struct{}, error) {
+			ev, wake, err := feed.tryNext()
+			if err != nil || wake != nil {
+				return wake, err
+			}
+			position := ev.Position.String()
+			data, err := appendEvent(nil, ev.Envelope, position)
+			if err != nil {
+				return nil, err
+			}
+			s.event(position, "envelope", data)
+			return nil, nil
+		})
+		feed.stop()
+		var gap *hub.WideGap
+		if !errors.As(err, &gap) {
+			return nil
+		}
+		if s.json(gap.Head.String(), "gap", gapBody{Reason: gap.Reason, Head: gap.Head.String()}) != nil {
+			return nil
+		}
+		f.Close()
+		o.After = gap.Head
+		if f, err = a.hub.FollowAll(ctx, o); err != nil {
+			return nil
+		}
+	}
+}

@@ -1,0 +1,99 @@
+package api
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/parley-hub/parley/server/access"
+)
+
+// obj is a JSON object while the document is put together.
+type obj = map[string]any
+
+func (a *API) openapi(c *call) error { return c.write(http.StatusOK, a.Document()) }
+
+// Document describes every route as OpenAPI 3.1.
+func (a *API) Document() map[string]any {
+	paths := obj{}
+	for _, rt := range a.routes() {
+		at, ok := paths[rt.path].(obj)
+		if !ok {
+			at = obj{}
+			paths[rt.path] = at
+		}
+		at[strings.ToLower(rt.method)] = rt.operation()
+	}
+	return obj{
+		"openapi": "3.1.0",
+		"info": obj{
+			"title": "Parley", "version": "1",
+			"description": "Channels, envelopes, agents, tasks and audit of a Parley hub. Errors are problem+json with a code of the catalogue.",
+			"license":     obj{"name": "Apache-2.0", "identifier": "Apache-2.0"},
+		},
+		"servers":  []any{obj{"url": "/"}},
+		"security": []any{obj{"bearer": []any{}}, obj{}},
+		"paths":    paths,
+		"components": obj{
+			"securitySchemes": obj{"bearer": obj{"type": "http", "scheme": "bearer", "description": "a key made with parley keys add"}},
+			"schemas":         schemas(),
+			"responses":       obj{"Problem": problemResponse()},
+		},
+	}
+}
+
+func (rt route) operation() obj {
+	op := obj{
+		"operationId": rt.name,
+		"summary":     rt.says,
+		"responses":   rt.responses(),
+	}
+	if rt.role == access.Anonymous {
+		op["security"] = []any{obj{}}
+	}
+	var params []any
+	for _, part := range strings.Split(rt.path, "/") {
+		if name, ok := strings.CutPrefix(part, "{"); ok {
+			params = append(params, obj{
+				"name": strings.TrimSuffix(name, "}"), "in": "path", "required": true, "schema": obj{"type": "string"},
+			})
+		}
+	}
+	for _, p := range rt.query {
+		params = append(params, obj{"name": p.name, "in": "query", "description": p.says, "schema": obj{"type": p.kind}})
+	}
+	if params != nil {
+		op["parameters"] = params
+	}
+	if rt.body != "" {
+		op["requestBody"] = obj{"required": !rt.bodyOptional(), "content": obj{"application/json": obj{"schema": ref(rt.body)}}}
+	}
+	return op
+}
+
+func (rt route) responses() obj {
+	success := obj{"description": "done"}
+	content := obj{}
+	if rt.answer != "" {
+		content["application/json"] = obj{"schema": ref(rt.answer)}
+	}
+	if rt.stream {
+		content["text/event-stream"] = obj{"schema": obj{"type": "string"}}
+	}
+	if len(content) > 0 {
+		success["content"] = content
+	}
+	return obj{strconv.Itoa(rt.status): success, "default": obj{"$ref": "#/components/responses/Problem"}}
+}
+
+func ref(name string) obj { return obj{"$ref": "#/components/schemas/" + name} }
+
+func problemResponse() obj {
+	return obj{
+		"description": "refused: what, why, and what would be accepted",
+		"content":     obj{"application/problem+json": obj{"schema": ref("Problem")}},
+	}
+}
+
+// bodyOptional reports whether an empty body is as good as an empty object.
+func (rt route) bodyOptional() bool { return rt.body == "Closing" || rt.body == "Cancelling" }

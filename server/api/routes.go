@@ -1,0 +1,196 @@
+package api
+
+import (
+	"errors"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/server/access"
+)
+
+// route is one operation. The OpenAPI document is made from the same list, so
+// the two cannot drift apart.
+type route struct {
+	method, path string
+	name         string      // the operation's id
+	says         string      // one sentence
+	role         access.Role // whose rights are needed; agents may do what concerns them unless it is an operator's
+	query        []param
+	body         string // schema of the request, if it has one
+	status       int    // of success
+	answer       string // schema of the answer; empty: no content
+	stream       bool   // answers with server sent events when asked to follow
+	serve        func(*call) error
+}
+
+// param is a query parameter.
+type param struct {
+	name, kind, says string
+}
+
+var (
+	limitParam  = param{"limit", "integer", "at most so many; 50 unless told, 1,000 at most"}
+	pageParam   = param{"after", "string", "go on after this one: the page before says it as next"}
+	afterParam  = param{"after", "string", "the position after which to begin; the header Last-Event-ID does the same"}
+	asParam     = param{"as", "string", "through the eyes of this agent, by name or id"}
+	followParam = param{"follow", "boolean", "stay, and send what comes as server sent events"}
+)
+
+func (a *API) routes() []route {
+	return []route{
+		{
+			method: "GET", path: "/v1/channels", name: "listChannels", says: "Lists channels by age.",
+			role: access.Reader, query: []param{
+				{"agent", "string", "only those it takes part in, by name or id"},
+				{"type", "string", "only of this type"},
+				{"state", "string", "only in this state: pending, active, closing, closed or expired"},
+				{"label", "string", "only with this label, as key=value; may be given several times"},
+				{"newest", "boolean", "the newest first"},
+				pageParam, limitParam,
+			}, status: http.StatusOK, answer: "ChannelPage", serve: a.listChannels,
+		},
+		{
+			method: "POST", path: "/v1/channels", name: "openChannel", says: "Opens a channel, and waits until it is active.",
+			role: access.Agent, body: "Opening", status: http.StatusCreated, answer: "Channel", serve: a.openChannel,
+		},
+		{
+			method: "GET", path: "/v1/channels/{id}", name: "showChannel", says: "Shows a channel with its folded state.",
+			role: access.Reader, status: http.StatusOK, answer: "Channel", serve: a.showChannel,
+		},
+		{
+			method: "DELETE", path: "/v1/channels/{id}", name: "deleteChannel", says: "Deletes a channel and everything in it but its audit.",
+			role: access.Operator, status: http.StatusNoContent, serve: a.deleteChannel,
+		},
+		{
+			method: "POST", path: "/v1/channels/{id}/close", name: "closeChannel", says: "Closes a channel; the first reason stays.",
+			role: access.Agent, body: "Closing", status: http.StatusOK, answer: "Channel", serve: a.closeChannel,
+		},
+		{
+			method: "GET", path: "/v1/channels/{id}/events", name: "channelEvents", says: "Reads or follows a channel's envelopes.",
+			role: access.Reader, query: []param{afterParam, limitParam, asParam, followParam},
+			status: http.StatusOK, answer: "EventPage", stream: true, serve: a.channelEvents,
+		},
+		{
+			method: "POST", path: "/v1/channels/{id}/events", name: "send", says: "Sends an envelope. Out of turn is refused with whose turn it is.",
+			role: access.Agent, body: "Send", status: http.StatusCreated, answer: "Sent", serve: a.send,
+		},
+		{
+			method: "GET", path: "/v1/channels/{id}/views/{name}", name: "showView", says: "Shows a channel as one of its participants reads it.",
+			role: access.Reader, query: []param{asParam, {"recent_n", "integer", "how many of the last envelopes a windowed view shows"}},
+			status: http.StatusOK, answer: "View", serve: a.showView,
+		},
+		{
+			method: "GET", path: "/v1/events", name: "events", says: "Reads or follows the envelopes of every channel that the caller may see, or of a group.",
+			role: access.Reader, query: []param{
+				afterParam, limitParam, asParam, followParam,
+				{"label", "string", "only of channels with this label, as key=value; may be given several times"},
+				{"type", "string", "only of channels of this type"},
+			}, status: http.StatusOK, answer: "WideEventPage", stream: true, serve: a.events,
+		},
+		{
+			method: "GET", path: "/v1/agents", name: "listAgents", says: "Lists identities with presence and inbox.",
+			role: access.Reader, query: []param{
+				{"capability", "string", "only who claims or has shown it"},
+				{"query", "string", "only whose summary has this text"},
+				{"kind", "string", "only of this kind: agent, human or remote_agent"},
+				pageParam, limitParam,
+			}, status: http.StatusOK, answer: "AgentPage", serve: a.listAgents,
+		},
+		{
+			method: "GET", path: "/v1/agents/{id}", name: "showAgent", says: "Shows an identity, by name or id.",
+			role: access.Reader, status: http.StatusOK, answer: "Agent", serve: a.showAgent,
+		},
+		{
+			method: "DELETE", path: "/v1/agents/{id}", name: "removeAgent", says: "Unregisters an identity.",
+			role: access.Operator, status: http.StatusNoContent, serve: a.removeAgent,
+		},
+		{
+			method: "GET", path: "/v1/tasks", name: "listTasks", says: "Lists tasks in the order they were first observed.",
+			role: access.Reader, query: []param{
+				{"owner", "string", "only of this agent, by name or id"},
+				{"channel", "string", "only of this channel"},
+				{"state", "string", "only in this state: created, running, completed, failed, expired or cancelled"},
+				pageParam, limitParam,
+			}, status: http.StatusOK, answer: "TaskPage", serve: a.listTasks,
+		},
+		{
+			method: "GET", path: "/v1/tasks/{id}", name: "showTask", says: "Shows a task.",
+			role: access.Reader, status: http.StatusOK, answer: "Task", serve: a.showTask,
+		},
+		{
+			method: "POST", path: "/v1/tasks/{id}/cancel", name: "cancelTask", says: "Asks a task's owner to stop; the owner decides.",
+			role: access.Agent, body: "Cancelling", status: http.StatusAccepted, answer: "Sent", serve: a.cancelTask,
+		},
+		{
+			method: "GET", path: "/v1/audit", name: "audit", says: "Reads or follows the audit.",
+			role: access.Reader, query: []param{
+				{"kind", "string", "only of this kind"},
+				{"channel", "string", "only about this channel"},
+				{"agent", "string", "only about this agent, by name or id"},
+				{"since", "string", "only from this time on"},
+				{"until", "string", "only before this time"},
+				pageParam, limitParam, followParam,
+			}, status: http.StatusOK, answer: "AuditPage", stream: true, serve: a.audit,
+		},
+		{
+			method: "GET", path: "/v1/health", name: "health", says: "Tells how the hub is.",
+			role: access.Reader, status: http.StatusOK, answer: "Health", serve: a.health,
+		},
+		{
+			method: "GET", path: "/v1/openapi.json", name: "openapi", says: "This document.",
+			role: access.Anonymous, status: http.StatusOK, answer: "OpenAPI", serve: a.openapi,
+		},
+	}
+}
+
+// flag reads a boolean parameter; one without a value is true.
+func (c *call) flag(name string) (bool, error) {
+	text := c.URL.Query().Get(name)
+	if text == "" {
+		return c.URL.Query().Has(name), nil
+	}
+	on, err := strconv.ParseBool(text)
+	if err != nil {
+		return false, fault.New(fault.Invalid, "%s=%q is neither true nor false", name, text)
+	}
+	return on, nil
+}
+
+// limit reads how many are wanted.
+func (c *call) limit(most int) (int, error) {
+	return c.number("limit", min(50, most), most)
+}
+
+// number reads a parameter from 1 to most.
+func (c *call) number(name string, unless, most int) (int, error) {
+	text := c.URL.Query().Get(name)
+	if text == "" {
+		return unless, nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 || n > most {
+		return 0, fault.New(fault.Invalid, "%s=%q is not a number from 1 to %d", name, text, most)
+	}
+	return n, nil
+}
+
+func asError[T error](err error, target *T) bool { return errors.As(err, target) }
+
+// labels reads the label parameters.
+func (c *call) labels() (map[string]string, error) {
+	list := c.URL.Query()["label"]
+	if len(list) == 0 {
+		return nil, nil
+	}
+	found := map[string]string{}
+	for _, text := range list {
+		k, v, ok := strings.Cut(text, "=")
+		if !ok || k == "" {
+			return nil, fault.New(fault.Invalid, "label=%q is not of the form key=value", text)
+		}
+		found[k] = v
+	}
+	return found, nil
+}

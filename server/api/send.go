@@ -1,0 +1,86 @@
+package api
+
+import (
+	"cmp"
+	"net/http"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/parley-hub/parley/envelope"
+	"github.com/parley-hub/parley/fault"
+)
+
+// sendBody is a request to send. Text is short for the text event; names are
+// as good as ids.
+type sendBody struct {
+	Sender         string         `json:"sender"`
+	Text           *string        `json:"text"`
+	EventType      string         `json:"event_type"`
+	EventData      jsontext.Value `json:"event_data"`
+	Audience       []string       `json:"audience"`
+	CausationID    string         `json:"causation_id"`
+	TaskID         string         `json:"task_id"`
+	Priority       string         `json:"priority"`
+	IdempotencyKey string         `json:"idempotency_key"`
+	TTLSeconds     *int64         `json:"ttl_seconds"`
+}
+
+type sentBody struct {
+	EnvelopeID string `json:"envelope_id"`
+}
+
+func (a *API) send(c *call) error {
+	var body sendBody
+	if err := c.read(&body); err != nil {
+		return err
+	}
+	sender, err := a.actor(c, body.Sender)
+	if err != nil {
+		return err
+	}
+	e := &envelope.Envelope{
+		Channel: c.PathValue("id"), Sender: sender, Type: envelope.Canonical(body.EventType), Data: body.EventData,
+		Causation: body.CausationID, Task: body.TaskID, Priority: envelope.ParsePriority(body.Priority),
+		Key: cmp.Or(body.IdempotencyKey, c.Request.Header.Get("Idempotency-Key")), TTL: body.TTLSeconds,
+	}
+	if body.Text != nil {
+		if e.Type != "" || len(e.Data) > 0 {
+			return fault.New(fault.Invalid, "send either text, or event_type and event_data")
+		}
+		quoted, err := jsontext.AppendQuote([]byte(`{"text":`), *body.Text)
+		if err != nil {
+			return fault.Wrap(fault.Invalid, err, "text is not valid UTF-8")
+		}
+		e.Type, e.Data = envelope.TypeText, append(quoted, '}')
+	}
+	if e.Data == nil {
+		e.Data = []byte(`{}`)
+	}
+	if body.Audience != nil {
+		e.Audience = []string{}
+		for _, name := range body.Audience {
+			p, err := a.hub.Agent(name)
+			if err != nil {
+				return err
+			}
+			e.Audience = append(e.Audience, p.ID())
+		}
+	}
+	id, err := a.hub.Post(c.Context(), e, c.who)
+	if err != nil {
+		return a.explain(c, err)
+	}
+	return c.write(http.StatusCreated, sentBody{EnvelopeID: id})
+}
+
+// explain adds whose turn it is to a refusal that comes of turns.
+func (a *API) explain(c *call, err error) error {
+	if fault.CodeOf(err) != fault.Protocol {
+		return err
+	}
+	turn, ok, lookErr := a.hub.Expected(c.Context(), c.PathValue("id"))
+	if lookErr != nil || !ok || turn.Agent == "" {
+		return err
+	}
+	return fault.Wrap(fault.Protocol, err, "%v; it is the turn of '%s' (%s)", err, a.hub.Name(turn.Agent), turn.Agent)
+}

@@ -1,0 +1,129 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/parley-hub/parley/fault"
+)
+
+// stream is one follower's connection: server sent events, written together
+// and flushed when nothing more is at hand.
+type stream struct {
+	w       http.ResponseWriter
+	control *http.ResponseController
+	limit   time.Duration // for each write
+	buf     []byte
+}
+
+// flushAt bounds what is gathered before it is written.
+const flushAt = 64 << 10
+
+// wantsStream reports whether the caller asked to follow.
+func (c *call) wantsStream() (bool, error) {
+	if strings.Contains(c.Request.Header.Get("Accept"), "text/event-stream") {
+		return true, nil
+	}
+	return c.flag("follow")
+}
+
+// resume is the position the caller names: a reconnecting browser in the
+// header, everyone else as a parameter.
+func (c *call) resume() string {
+	if id := c.Request.Header.Get("Last-Event-ID"); id != "" {
+		return id
+	}
+	return c.URL.Query().Get("after")
+}
+
+// stream begins the answer. The context ends when the caller goes or the
+// server drains; done must be called.
+func (a *API) stream(c *call) (s *stream, ctx context.Context, done func(), err error) {
+	select {
+	case a.followers <- struct{}{}:
+	default:
+		return nil, nil, nil, fault.New(fault.Unavailable, "%d streams are open, which is the limit (limits.followers); try again", cap(a.followers))
+	}
+	ctx, cancel := context.WithCancel(c.Context())
+	stopping := a.cfg.Stopping(ctx)
+	if stopping != nil {
+		go func() {
+			select {
+			case <-stopping:
+				cancel()
+			case <-ctx.Done():
+			}
+		}()
+	}
+	header := c.Header()
+	header.Set("Content-Type", "text/event-stream")
+	header.Set("Cache-Control", "no-store")
+	header.Set("X-Accel-Buffering", "no") // a proxy must not gather what we flush
+	s = &stream{w: c.ResponseWriter, control: http.NewResponseController(c.ResponseWriter), limit: a.cfg.Limits.Write}
+	c.WriteHeader(http.StatusOK)
+	return s, ctx, func() { cancel(); <-a.followers }, s.flush()
+}
+
+// event adds one event; its data has no line breaks.
+func (s *stream) event(id, name string, data []byte) {
+	s.buf = appendFrame(s.buf, id, name, data)
+}
+
+func appendFrame(buf []byte, id, name string, data []byte) []byte {
+	buf = append(append(append(buf, "id: "...), id...), '\n')
+	if name != "" {
+		buf = append(append(append(buf, "event: "...), name...), '\n')
+	}
+	return append(append(append(buf, "data: "...), data...), "\n\n"...)
+}
+
+// comment keeps a silent connection alive.
+func (s *stream) comment() { s.buf = append(s.buf, ": still here\n\n"...) }
+
+// flush writes what was gathered. A reader that does not take it in time is
+// cut off, and resumes from its last event.
+func (s *stream) flush() error {
+	if err := s.control.SetWriteDeadline(time.Now().Add(s.limit)); err != nil {
+		return err
+	}
+	if len(s.buf) > 0 {
+		if _, err := s.w.Write(s.buf); err != nil {
+			return err
+		}
+		s.buf = s.buf[:0]
+	}
+	return s.control.Flush()
+}
+
+// pump writes what next yields until something fails, and a comment whenever
+// nothing came for a while. Next returns nil to be called again, or what to
+// wait for.
+func (s *stream) pump(ctx context.Context, silence time.Duration, next func() (wake <-chan struct{}, err error)) error {
+	quiet := time.NewTicker(silence)
+	defer quiet.Stop()
+	for {
+		wake, err := next()
+		if err != nil {
+			_ = s.flush()
+			return err
+		}
+		if wake == nil && len(s.buf) < flushAt {
+			continue
+		}
+		if err := s.flush(); err != nil {
+			return err
+		}
+		if wake == nil {
+			continue
+		}
+		select {
+		case <-wake:
+		case <-quiet.C:
+			s.comment()
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}

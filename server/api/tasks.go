@@ -1,0 +1,121 @@
+package api
+
+import (
+	"net/http"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/parley-hub/parley/envelope"
+	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/hub"
+)
+
+type taskPage struct {
+	Tasks []*hub.Task `json:"tasks"`
+	Next  string      `json:"next"`
+}
+
+func (a *API) listTasks(c *call) error {
+	limit, err := c.limit(a.cfg.Limits.Page)
+	if err != nil {
+		return err
+	}
+	params := c.URL.Query()
+	q := hub.TaskQuery{Channel: params.Get("channel"), State: hub.TaskState(params.Get("state")), After: params.Get("after"), Limit: limit}
+	if q.Owner, err = a.agentParam(c, "owner"); err != nil {
+		return err
+	}
+	if !c.who.seesAll() {
+		if q.Owner != "" && q.Owner != c.who.id {
+			return errNotYours(c.who)
+		}
+		q.Owner = c.who.id
+	}
+	list, next, err := a.hub.Tasks(c.Context(), q)
+	if err != nil {
+		return err
+	}
+	return c.write(http.StatusOK, taskPage{Tasks: orEmpty(list), Next: next})
+}
+
+// task returns a task that the caller may see: its own, or one of a channel it
+// takes part in.
+func (a *API) task(c *call) (*hub.Task, error) {
+	t, err := a.hub.Task(c.Context(), c.PathValue("id"))
+	if err != nil || c.who.seesAll() || t.Owner == c.who.id {
+		return t, err
+	}
+	if t.Channel != "" {
+		if m, err := a.hub.Channel(c.Context(), t.Channel); err == nil && m.Has(c.who.id) {
+			return t, nil
+		}
+	}
+	return nil, errNotYours(c.who)
+}
+
+func (a *API) showTask(c *call) error {
+	t, err := a.task(c)
+	if err != nil {
+		return err
+	}
+	return c.write(http.StatusOK, t)
+}
+
+type cancelBody struct {
+	By     string `json:"by"` // for whom to ask, by name or id; the channel's creator unless told
+	Reason string `json:"reason"`
+}
+
+// cancelTask asks a task's owner to stop. It only asks: the owner decides.
+func (a *API) cancelTask(c *call) error {
+	var body cancelBody
+	if c.ContentLength != 0 {
+		if err := c.read(&body); err != nil {
+			return err
+		}
+	}
+	t, err := a.task(c)
+	if err != nil {
+		return err
+	}
+	if t.State.Terminal() {
+		return fault.New(fault.Protocol, "task '%s' is already %s", t.ID, t.State)
+	}
+	if t.Channel == "" {
+		return fault.New(fault.Protocol, "task '%s' has no associated channel through which its owner could be asked", t.ID)
+	}
+	m, err := a.hub.Channel(c.Context(), t.Channel)
+	if err != nil {
+		return err
+	}
+	if body.By == "" && c.who.Agent == "" {
+		body.By = m.Creator
+	}
+	sender, err := a.actor(c, body.By)
+	if err != nil {
+		return err
+	}
+	data, err := cancelData(t.ID, body.Reason)
+	if err != nil {
+		return err
+	}
+	id, err := a.hub.Post(c.Context(), &envelope.Envelope{
+		Channel: t.Channel, Sender: sender, Type: envelope.TypeTaskCancelRequest, Task: t.ID,
+		Audience: []string{t.Owner}, Data: data,
+	}, c.who)
+	if err != nil {
+		return err
+	}
+	return c.write(http.StatusAccepted, sentBody{EnvelopeID: id})
+}
+
+func cancelData(task, reason string) ([]byte, error) {
+	data, err := jsontext.AppendQuote([]byte(`{"task_id":`), task)
+	if err == nil {
+		data, err = jsontext.AppendQuote(append(data, `,"reason":`...), reason)
+	}
+	if err != nil {
+		return nil, fault.Wrap(fault.Invalid, err, "reason is not valid UTF-8")
+	}
+	return append(data, '}'), nil
+}

@@ -1,0 +1,93 @@
+package api
+
+import (
+	"math"
+	"net/http"
+
+	"github.com/parley-hub/parley/channel"
+	"github.com/parley-hub/parley/envelope"
+	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/view"
+)
+
+type viewBody struct {
+	View   string      `json:"view"`
+	As     string      `json:"as"`
+	Events []viewEvent `json:"events"`
+}
+
+type viewEvent struct {
+	Role   string      `json:"role"` // user, assistant or summary; in threads: the sender's name
+	Text   string      `json:"text"`
+	Elided int         `json:"elided,omitzero"`
+	ID     string      `json:"envelope_id,omitzero"`
+	Thread []viewEvent `json:"replies,omitzero"`
+}
+
+// threaded is the one view that is no transcript.
+const threaded = "threaded"
+
+func (a *API) showView(c *call) error {
+	m, err := a.see(c)
+	if err != nil {
+		return err
+	}
+	as, err := a.viewer(c)
+	if err != nil {
+		return err
+	}
+	if as == "" {
+		as = m.Creator
+	}
+	if !m.Has(as) {
+		return fault.New(fault.AccessDenied, "'%s' takes no part in channel '%s'", a.hub.Name(as), m.ID)
+	}
+	in, err := a.viewInput(c, m, as)
+	if err != nil {
+		return err
+	}
+	body := viewBody{View: c.PathValue("name"), As: as, Events: []viewEvent{}}
+	if body.View == threaded {
+		body.Events = a.threads(view.Threads(in))
+		return c.write(http.StatusOK, body)
+	}
+	recent, err := c.number("recent_n", 0, math.MaxInt32)
+	if err != nil {
+		return err
+	}
+	v, err := a.views.New(body.View, view.Params{Recent: recent, Participants: len(m.Participants)})
+	if err != nil {
+		return err
+	}
+	for _, ev := range v.Project(in) {
+		body.Events = append(body.Events, viewEvent{Role: ev.Kind.String(), Text: ev.Text, Elided: ev.Elided})
+	}
+	return c.write(http.StatusOK, body)
+}
+
+func (a *API) viewInput(c *call, m *channel.Metadata, as string) (view.Input, error) {
+	adapter, err := a.hub.Adapter(c.Context(), m.ID)
+	if err != nil {
+		return view.Input{}, err
+	}
+	in := view.Input{Participant: as, Name: a.hub.Name}
+	in.Render, _ = adapter.(channel.Renderer)
+	in.Visible = func(e *envelope.Envelope) bool { return adapter.Visible(m, nil, e, as) }
+	for e, err := range a.hub.Log(c.Context(), m.ID, 0, 0) {
+		if err != nil {
+			return view.Input{}, err
+		}
+		in.Log = append(in.Log, e)
+	}
+	return in, nil
+}
+
+func (a *API) threads(list []*view.Thread) []viewEvent {
+	events := make([]viewEvent, 0, len(list))
+	for _, t := range list {
+		events = append(events, viewEvent{
+			Role: a.hub.Name(t.Envelope.Sender), Text: t.Text, ID: t.Envelope.ID, Thread: a.threads(t.Replies),
+		})
+	}
+	return events
+}
