@@ -99,8 +99,8 @@ func Dial(ctx context.Context, url string, o Options) (*Client, error) {
 func (c *Client) Close() error {
 	c.mu.Lock()
 	conn := c.conn
+	c.stop() // under the lock: nothing new is begun
 	c.mu.Unlock()
-	c.stop()
 	if conn != nil {
 		_ = conn.Close(websocket.StatusNormalClosure, "")
 	}
@@ -198,6 +198,15 @@ func (c *Client) keepAlive(ctx context.Context, conn *websocket.Conn) {
 				return
 			}
 		}
+	}
+}
+
+// begin runs fn beside the caller, unless the client is closed.
+func (c *Client) begin(fn func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ctx.Err() == nil {
+		c.done.Go(fn)
 	}
 }
 

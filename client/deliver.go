@@ -19,7 +19,7 @@ func (i *Identity) deliver(e *envelope.Envelope) {
 	case i.err != nil || i.lost || i.busy[e.ID]:
 		return
 	case i.recent.has(e.ID):
-		i.client.done.Go(func() { i.receipt(e, wire.Ack, "") })
+		i.client.begin(func() { i.receipt(e, wire.Ack, "") })
 		return
 	case len(i.queue) >= i.client.opts.Deliveries:
 		// All that follows is left too: acknowledging one of a channel
@@ -89,7 +89,7 @@ func (i *Identity) pop() (*envelope.Envelope, error) {
 	}
 	if i.lost && !i.asking {
 		i.asking = true
-		i.client.done.Go(i.askAgain)
+		i.client.begin(i.askAgain)
 	}
 	return nil, nil
 }

@@ -2,6 +2,7 @@ package hub
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/parley-hub/parley/channel"
@@ -75,10 +76,13 @@ func (h *Hub) endIf(ctx context.Context, id string, cond func(*channel.Metadata)
 	}
 	_, err = h.endChannel(ctx, id, func(w *writing) error {
 		if !cond(w.meta) {
-			return nil
+			return errNothing
 		}
 		return end(w)
 	})
+	if errors.Is(err, errNothing) {
+		return nil
+	}
 	return err
 }
 

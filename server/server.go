@@ -55,7 +55,7 @@ type Server struct {
 	http     *http.Server
 	secure   bool // over TLS; net/http fills TLSConfig in for itself
 	draining atomic.Bool
-	patience atomic.Int64 // how long draining may take, in nanoseconds
+	patience atomic.Int64  // how long draining may take, in nanoseconds
 	stopping chan struct{} // closed when draining begins
 	base     context.Context
 	abandon  context.CancelFunc // ends base

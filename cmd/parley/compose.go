@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"io"
 	"log/slog"
 	"net/http"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/parley-hub/parley/hub"
 	"github.com/parley-hub/parley/identity"
 	"github.com/parley-hub/parley/journal"
+	"github.com/parley-hub/parley/journal/disk"
 	"github.com/parley-hub/parley/server"
 	"github.com/parley-hub/parley/server/access"
 	"github.com/parley-hub/parley/server/api"
@@ -32,7 +34,9 @@ func compose(ctx context.Context, cfg config.Config, engine journal.Engine, keys
 		Keys:    keys,
 		Log:     log,
 		Version: thisBuild().Version,
-		V1:      api.New(api.Config{Hub: h, Journal: engine, Version: thisBuild().Version, Log: log, Stopping: server.Stopping}),
+		V1: api.New(api.Config{
+			Hub: h, Backup: backupOf(engine), Version: thisBuild().Version, Log: log, Stopping: server.Stopping,
+		}),
 		Upgrade: agents,
 		Ready:   []server.Check{journalReady(engine)},
 		Drain:   func(ctx context.Context) { _ = agents.Close(ctx) },
@@ -43,6 +47,18 @@ func compose(ctx context.Context, cfg config.Config, engine journal.Engine, keys
 		return err
 	}
 	return deps, closeAll, nil
+}
+
+// backupOf streams a backup of an engine that can make one.
+func backupOf(engine journal.Engine) func(context.Context, io.Writer) error {
+	store, ok := engine.(*disk.Engine)
+	if !ok {
+		return nil
+	}
+	return func(ctx context.Context, w io.Writer) error {
+		_, err := store.Backup(ctx, w, nil)
+		return err
+	}
 }
 
 func hubOptions(cfg config.Config, keys *access.Keys, log *slog.Logger) hub.Options {

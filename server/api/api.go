@@ -5,6 +5,7 @@ package api
 
 import (
 	"context"
+	"io"
 	"log/slog"
 	"net/http"
 	"time"
@@ -14,7 +15,6 @@ import (
 
 	"github.com/parley-hub/parley/fault"
 	"github.com/parley-hub/parley/hub"
-	"github.com/parley-hub/parley/journal"
 	"github.com/parley-hub/parley/server/access"
 	"github.com/parley-hub/parley/server/problem"
 	"github.com/parley-hub/parley/view"
@@ -23,8 +23,9 @@ import (
 // Config says what is served. The zero value of each field but Hub is a
 // sensible one.
 type Config struct {
-	Hub     *hub.Hub
-	Journal journal.Engine // for backups; nil refuses them
+	Hub *hub.Hub
+	// Backup writes an archive of the running store; nil refuses backups.
+	Backup  func(ctx context.Context, w io.Writer) error
 	Version string
 	Log     *slog.Logger // nil: slog.Default()
 	// Stopping is closed when the server drains: streams end then. Nil never.

@@ -74,7 +74,9 @@ func (rt route) operation() obj {
 func (rt route) responses() obj {
 	success := obj{"description": "done"}
 	content := obj{}
-	if rt.answer != "" {
+	if rt.answer == "Archive" {
+		content["application/x-tar"] = obj{"schema": obj{"type": "string", "contentMediaType": "application/x-tar"}}
+	} else if rt.answer != "" {
 		content["application/json"] = obj{"schema": ref(rt.answer)}
 	}
 	if rt.stream {

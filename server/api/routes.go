@@ -135,6 +135,10 @@ func (a *API) routes() []route {
 			}, status: http.StatusOK, answer: "AuditPage", stream: true, serve: a.audit,
 		},
 		{
+			method: "GET", path: "/v1/backup", name: "backup", says: "Streams a backup of the running hub as a tar archive.",
+			role: access.Operator, status: http.StatusOK, answer: "Archive", serve: a.backup,
+		},
+		{
 			method: "GET", path: "/v1/health", name: "health", says: "Tells how the hub is.",
 			role: access.Reader, status: http.StatusOK, answer: "Health", serve: a.health,
 		},

@@ -1,0 +1,634 @@
+package hub_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/parley-hub/parley/channel"
+	"github.com/parley-hub/parley/conformance/spec"
+	"github.com/parley-hub/parley/envelope"
+	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/hub"
+)
+
+// observe tells the hub of a task.
+func (r *rig) observe(t hub.Task) {
+	r.t.Helper()
+	if err := r.ObserveTask(context.Background(), t, nil, hub.MirrorOff); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// update changes a task.
+func (r *rig) update(u hub.TaskUpdate) {
+	r.t.Helper()
+	if err := r.UpdateTask(context.Background(), u, nil, hub.MirrorOff); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+func (r *rig) task(id string) *hub.Task {
+	r.t.Helper()
+	t, err := r.Task(context.Background(), id)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return t
+}
+
+// taskText is a task in our own form.
+func taskText(t *hub.Task) string {
+	data, err := t.MarshalJSON()
+	if err != nil {
+		return err.Error()
+	}
+	return string(data)
+}
+
+// inAndOut runs a test for a task of a channel and for one of none: both are
+// stored apart.
+func inAndOut(t *testing.T, name string, o hub.Options, fn func(t *testing.T, r *rig, a *agent, task hub.Task)) {
+	t.Helper()
+	for _, where := range []string{"in a channel", "without one"} {
+		runs(t, name+" "+where, o, func(t *testing.T, r *rig) {
+			a, b := r.agent("alice"), r.agent("bob")
+			task := hub.Task{ID: "t1", Owner: a.id, State: hub.TaskRunning, StartedAt: time.Now()}
+			if where == "in a channel" {
+				task.Channel = r.open("conversation", a, b)
+			}
+			r.ear.clear()
+			fn(t, r, a, task)
+		})
+	}
+}
+
+func TestTaskRecord(t *testing.T) {
+	t.Parallel()
+	inAndOut(t, "is kept key by key, across a restart", hub.Options{}, func(t *testing.T, r *rig, a *agent, task hub.Task) {
+		task.Spec = hub.TaskSpec{Title: "scan", Description: "d", Payload: []byte(`{"n":12345678901234567890, "é":"\u00e9"}`), Capability: "ocr"}
+		task.Progress = []byte(`{"page":1,"of":9}`)
+		r.observe(task)
+		r.pass(time.Second)
+		r.update(hub.TaskUpdate{ID: "t1", Progress: []byte(`{"page":2,"note":{"x":[]}}`)})
+		r.pass(time.Second)
+		channelID := "null"
+		if task.Channel != "" {
+			channelID = `"` + task.Channel + `"`
+		}
+		want := `{"task_id":"t1","owner_id":"` + a.id + `","spec":{"title":"scan","description":"d",` +
+			`"payload":{"n":12345678901234567890, "é":"\u00e9"},"capability":"ocr"},"state":"running",` +
+			`"created_at":"2000-01-01T00:00:00.000000Z","started_at":"2000-01-01T00:00:00.000000Z","completed_at":null,` +
+			`"expires_at":null,"last_progress_at":"2000-01-01T00:00:01.000000Z","progress":{"page":2,"of":9,"note":{"x":[]}},` +
+			`"result":null,"error":"","channel_id":` + channelID + `}`
+		if got := taskText(r.task("t1")); got != want {
+			t.Fatalf("got  %s\nwant %s", got, want)
+		}
+		r.restart()
+		if got := taskText(r.task("t1")); got != want {
+			t.Fatalf("after a restart got %s", got)
+		}
+		var back hub.Task
+		if err := back.UnmarshalJSON([]byte(want)); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(&back, r.task("t1")); diff != "" {
+			t.Fatal(diff)
+		}
+	})
+	inAndOut(t, "is merged when observed again, and keeps what is its own", hub.Options{}, func(t *testing.T, r *rig, a *agent, task hub.Task) {
+		task.State, task.StartedAt = hub.TaskCreated, time.Time{}
+		task.Spec.Title = "first"
+		task.Progress = []byte(`{"a":1,"b":1}`)
+		r.observe(task)
+		begun := time.Now().Add(time.Hour)
+		r.observe(hub.Task{
+			ID: "t1", Owner: "someone else", State: hub.TaskRunning, StartedAt: begun, ExpiresAt: begun.Add(time.Hour), Channel: "elsewhere",
+			Spec: hub.TaskSpec{Title: "second"}, Progress: []byte(`{"b":2}`), Result: []byte(`1`), Error: "e", CreatedAt: begun,
+		})
+		want := task
+		want.CreatedAt, want.State, want.StartedAt, want.ExpiresAt = time.Now().UTC(), hub.TaskRunning, begun.UTC(), begun.Add(time.Hour).UTC()
+		want.Progress = []byte(`{"a":1,"b":2}`)
+		if diff := cmp.Diff(&want, r.task("t1")); diff != "" {
+			t.Fatal(diff)
+		}
+	})
+	inAndOut(t, "is immutable once it has ended", hub.Options{}, func(t *testing.T, r *rig, a *agent, task hub.Task) {
+		r.observe(task)
+		r.update(hub.TaskUpdate{ID: "t1", State: hub.TaskCompleted, Result: []byte(`{"ok":true}`)})
+		want := taskText(r.task("t1"))
+		r.pass(time.Minute)
+		r.update(hub.TaskUpdate{ID: "t1", State: hub.TaskFailed, Error: "no", Progress: []byte(`{"x":1}`)})
+		r.observe(task)
+		if got := taskText(r.task("t1")); got != want {
+			t.Fatalf("got %s, want %s", got, want)
+		}
+	})
+	runs(t, "of an unknown channel stays with its owner", hub.Options{}, func(t *testing.T, r *rig) {
+		a := r.agent("alice")
+		r.observe(hub.Task{ID: "t1", Owner: a.id, Channel: "nowhere"})
+		r.update(hub.TaskUpdate{ID: "t1", State: hub.TaskCompleted})
+		if got := r.task("t1"); got.Channel != "nowhere" || got.State != hub.TaskCompleted {
+			t.Fatalf("got %+v", got)
+		}
+	})
+	for name, bad := range map[string]hub.Task{
+		"no id":            {Owner: "o"},
+		"no owner":         {ID: "t"},
+		"unknown state":    {ID: "t", Owner: "o", State: "asleep"},
+		"payload no JSON":  {ID: "t", Owner: "o", Spec: hub.TaskSpec{Payload: []byte(`{`)}},
+		"progress a list":  {ID: "t", Owner: "o", Progress: []byte(`[]`)},
+		"result no JSON":   {ID: "t", Owner: "o", Result: []byte(`x`)},
+		"id far too long":  {ID: string(make([]byte, 256)), Owner: "o"},
+		"larger than fits": {ID: "t", Owner: "o", Error: string(make([]byte, 2<<20))},
+	} {
+		runs(t, "is refused: "+name, hub.Options{}, func(t *testing.T, r *rig) {
+			err := r.ObserveTask(context.Background(), bad, nil, hub.MirrorOff)
+			if code := fault.CodeOf(err); code != fault.Invalid && code != fault.TooLarge {
+				t.Fatalf("got %v", err)
+			}
+			if list, _, err := r.Tasks(context.Background(), hub.TaskQuery{}); len(list) != 0 || err != nil {
+				t.Fatalf("%v %v", list, err)
+			}
+		})
+	}
+	runs(t, "that is unknown is not found", hub.Options{}, func(t *testing.T, r *rig) {
+		_, err := r.Task(context.Background(), "t1")
+		if fault.CodeOf(err) != fault.NotFound {
+			t.Errorf("got %v", err)
+		}
+		err = r.UpdateTask(context.Background(), hub.TaskUpdate{ID: "t1"}, nil, hub.MirrorOff)
+		if fault.CodeOf(err) != fault.NotFound {
+			t.Errorf("got %v", err)
+		}
+	})
+	inAndOut(t, "is written by its owner only", hub.Options{}, func(t *testing.T, r *rig, a *agent, task hub.Task) {
+		err := r.ObserveTask(context.Background(), task, actsFor("someone else"), hub.MirrorOff)
+		if fault.CodeOf(err) != fault.AccessDenied {
+			t.Fatalf("got %v", err)
+		}
+		r.observe(task)
+		stolen := task
+		stolen.Owner = "someone else"
+		for _, err := range []error{
+			r.UpdateTask(context.Background(), hub.TaskUpdate{ID: "t1", Error: "x"}, actsFor("someone else"), hub.MirrorOff),
+			r.ObserveTask(context.Background(), stolen, actsFor("someone else"), hub.MirrorOff),
+			r.CheckpointTask(context.Background(), "t1", []byte(`{}`), "someone else", actsFor("someone else")),
+		} {
+			if fault.CodeOf(err) != fault.AccessDenied {
+				t.Fatalf("got %v", err)
+			}
+		}
+		if err := r.UpdateTask(context.Background(), hub.TaskUpdate{ID: "t1", Error: "x"}, actsFor(a.id), hub.MirrorOff); err != nil {
+			t.Fatal(err)
+		}
+	})
+	inAndOut(t, "survives updates from many sides at once", hub.Options{}, func(t *testing.T, r *rig, a *agent, task hub.Task) {
+		r.observe(task)
+		var all sync.WaitGroup
+		for n := range 20 {
+			all.Go(func() {
+				u := hub.TaskUpdate{ID: "t1", Progress: fmt.Appendf(nil, `{"k%02d":%d}`, n, n)}
+				if err := r.UpdateTask(context.Background(), u, nil, hub.MirrorOff); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+		keys := map[string]int{}
+		if err := json.Unmarshal(r.task("t1").Progress, &keys); err != nil || len(keys) != 20 {
+			t.Fatalf("%d of 20 keys, %v", len(keys), err)
+		}
+	})
+}
+
+type actsFor string
+
+func (a actsFor) MayActFor(agent string) bool { return agent == string(a) }
+
+func TestTaskList(t *testing.T) {
+	t.Parallel()
+	runs(t, "by owner, channel and state, in order, paged", hub.Options{}, func(t *testing.T, r *rig) {
+		a, b := r.agent("alice"), r.agent("bob")
+		ch := r.open("conversation", a, b)
+		for i, task := range []hub.Task{
+			{ID: "z", Owner: a.id, Channel: ch}, {ID: "y", Owner: a.id}, {ID: "x", Owner: b.id, Channel: ch}, {ID: "w", Owner: b.id},
+			{ID: "v", Owner: a.id, Channel: ch, State: hub.TaskRunning},
+		} {
+			r.observe(task)
+			if i == 1 {
+				r.restart()
+			}
+		}
+		for name, test := range map[string]struct {
+			q    hub.TaskQuery
+			want []string
+		}{
+			"all":               {hub.TaskQuery{}, []string{"z", "y", "x", "w", "v"}},
+			"owner":             {hub.TaskQuery{Owner: a.id}, []string{"z", "y", "v"}},
+			"channel":           {hub.TaskQuery{Channel: ch}, []string{"z", "x", "v"}},
+			"owner and channel": {hub.TaskQuery{Owner: b.id, Channel: ch}, []string{"x"}},
+			"state":             {hub.TaskQuery{State: hub.TaskRunning}, []string{"v"}},
+			"unknown":           {hub.TaskQuery{Owner: "nobody"}, nil},
+		} {
+			for limit := 1; limit <= 6; limit += 2 {
+				q := test.q
+				q.Limit = limit
+				var got []string
+				for {
+					list, next, err := r.Tasks(context.Background(), q)
+					if err != nil || len(list) > limit {
+						t.Fatalf("%s: %d tasks, %v", name, len(list), err)
+					}
+					for _, task := range list {
+						got = append(got, task.ID)
+					}
+					if q.After = next; next == "" {
+						break
+					}
+				}
+				if !slices.Equal(got, test.want) {
+					t.Errorf("%s by %d: got %q, want %q", name, limit, got, test.want)
+				}
+			}
+		}
+		if _, _, err := r.Tasks(context.Background(), hub.TaskQuery{State: "asleep"}); fault.CodeOf(err) != fault.Invalid {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+func TestTaskEnds(t *testing.T) {
+	t.Parallel()
+	// capped is an agent that may run two tasks at a time.
+	capped := func(r *rig) *agent {
+		return r.agent("alice", func(reg *hub.Registration) { reg.Rule.Limits.MaxConcurrentTasks = 2 })
+	}
+	observe := func(r *rig, owner *agent, id, channelID string) error {
+		return r.ObserveTask(context.Background(), hub.Task{ID: id, Owner: owner.id, Channel: channelID, State: hub.TaskRunning}, nil, hub.MirrorOff)
+	}
+	holds(t, "ag2-hub#97: the cap blocks the next, and finishing one frees it", hub.Options{}, func(t *spec.T, r *rig) {
+		a, b := capped(r), r.agent("bob")
+		ch := r.open("conversation", a, b)
+		t.NoError(observe(r, a, "1", ch))
+		t.NoError(observe(r, a, "2", ""))
+		err := observe(r, a, "3", ch)
+		t.ErrorContains(err, "max_concurrent_tasks")
+		t.Equal(fault.CodeOf(err), fault.AccessDenied)
+		t.NoError(observe(r, a, "1", ch)) // known ones are not counted again
+		t.NoError(observe(r, b, "4", ch)) // nor those of others
+		r.update(hub.TaskUpdate{ID: "2", State: hub.TaskFailed})
+		t.NoError(observe(r, a, "3", ""))
+		t.ErrorContains(observe(r, a, "5", ""), "max_concurrent_tasks")
+		r.end(ch, "") // ends 1
+		t.NoError(observe(r, a, "5", ""))
+	})
+	holds(t, "ag2-hub#97: 0 is unlimited", hub.Options{}, func(t *spec.T, r *rig) {
+		a := r.agent("alice")
+		for n := range 50 {
+			t.NoError(observe(r, a, fmt.Sprint(n), ""))
+		}
+		list, _, err := r.Tasks(context.Background(), hub.TaskQuery{Owner: a.id, Limit: 100})
+		t.NoError(err)
+		t.Equal(len(list), 50)
+	})
+	runs(t, "of many at once exactly as many as the cap allows are taken", hub.Options{}, func(t *testing.T, r *rig) {
+		a := capped(r)
+		ch := r.open("conversation", a, r.agent("bob"))
+		var all sync.WaitGroup
+		taken := make(chan bool, 20)
+		for n := range 20 {
+			all.Go(func() { taken <- observe(r, a, fmt.Sprint(n), []string{"", ch}[n%2]) == nil })
+		}
+		all.Wait()
+		close(taken)
+		n := 0
+		for ok := range taken {
+			if ok {
+				n++
+			}
+		}
+		if n != 2 {
+			t.Fatalf("%d taken, the cap is 2", n)
+		}
+	})
+	holds(t, "ag2-hub#98: cancellation is terminal, stores the reason and the time", hub.Options{}, func(t *spec.T, r *rig) {
+		a := r.agent("alice")
+		t.NoError(observe(r, a, "1", ""))
+		r.pass(time.Minute)
+		r.update(hub.TaskUpdate{ID: "1", State: hub.TaskCancelled, Error: "not needed"})
+		got := r.task("1")
+		t.Equal(got.State, hub.TaskCancelled)
+		t.True(got.State.Terminal(), "cancelled is an end")
+		t.Equal(got.Error, "not needed")
+		t.Equal(got.CompletedAt, time.Now().UTC())
+	})
+	for _, where := range []string{"in a channel", "without one"} {
+		holds(t, "ag2-hub#102: a terminal update fires the task hook once, "+where, hub.Options{}, func(t *spec.T, r *rig) {
+			a := r.agent("alice")
+			ch := ""
+			if where == "in a channel" {
+				ch = r.open("conversation", a, r.agent("bob"))
+			}
+			begun := time.Now().UTC()
+			r.observe(hub.Task{ID: "1", Owner: a.id, Channel: ch, State: hub.TaskRunning, StartedAt: begun, Spec: hub.TaskSpec{Capability: "ocr"}})
+			r.update(hub.TaskUpdate{ID: "1", Progress: []byte(`{"n":1}`)})
+			r.pass(time.Minute)
+			t.Equal(len(r.ear.tasks), 0)
+			for range 3 {
+				r.update(hub.TaskUpdate{ID: "1", State: hub.TaskFailed, Error: "boom"})
+				r.observe(hub.Task{ID: "1", Owner: a.id, State: hub.TaskCompleted})
+			}
+			r.settle()
+			t.Equal(r.ear.tasks, []hub.TaskEvent{{
+				Task: "1", Kind: "failed", Owner: a.id, Channel: ch, Reason: "boom", Capability: "ocr", Outcome: "failed",
+				StartedAt: begun, At: time.Now().UTC(),
+			}})
+			t.Equal(r.audit("task_terminated"), []map[string]any{{
+				"kind": "task_terminated", "task_id": "1", "owner_id": a.id, "channel_id": orNull(ch), "outcome": "failed",
+				"capability": "ocr", "reason": "boom",
+			}})
+		})
+	}
+	inAndOut(t, "time that ran out ends it", hub.Options{}, func(t *testing.T, r *rig, a *agent, task hub.Task) {
+		task.ExpiresAt = time.Now().Add(time.Minute)
+		r.observe(task)
+		r.observe(hub.Task{ID: "t1", Owner: a.id, ExpiresAt: time.Now().Add(2 * time.Minute)})
+		r.restart()
+		r.pass(90 * time.Second)
+		if got := r.task("t1"); got.State != hub.TaskRunning {
+			t.Fatalf("got %v", got.State)
+		}
+		r.pass(time.Minute)
+		got := r.task("t1")
+		if got.State != hub.TaskExpired || got.Error != "ttl_expired" || got.CompletedAt.IsZero() {
+			t.Fatalf("got %s", taskText(got))
+		}
+		r.pass(10 * time.Minute)
+		if len(r.ear.tasks) != 1 || r.ear.tasks[0].Reason != "ttl_expired" || r.entries("task") != 0 {
+			t.Fatalf("told %+v, %d entries", r.ear.tasks, r.entries("task"))
+		}
+	})
+	inAndOut(t, "an end in time takes the deadline away", hub.Options{}, func(t *testing.T, r *rig, a *agent, task hub.Task) {
+		task.ExpiresAt = time.Now().Add(time.Minute)
+		r.observe(task)
+		r.update(hub.TaskUpdate{ID: "t1", State: hub.TaskCompleted})
+		if n := r.entries("task"); n != 0 {
+			t.Fatalf("%d entries", n)
+		}
+	})
+	for name, end := range map[string]func(r *rig, ch string){
+		"closing":  func(r *rig, ch string) { r.end(ch, "done") },
+		"expiring": func(r *rig, _ string) { r.pass(3 * time.Hour) },
+	} {
+		holds(t, "ag2-hub#95: tasks under a channel "+name+" become expired, audited before it", hub.Options{ExpectationSweep: -1}, func(t *spec.T, r *rig) {
+			a, b := r.agent("alice"), r.agent("bob")
+			ch := r.open("conversation", a, b)
+			r.observe(hub.Task{ID: "1", Owner: a.id, Channel: ch, State: hub.TaskRunning, Spec: hub.TaskSpec{Capability: "ocr"}})
+			r.observe(hub.Task{ID: "2", Owner: b.id, Channel: ch})
+			r.observe(hub.Task{ID: "3", Owner: b.id, Channel: ch})
+			r.update(hub.TaskUpdate{ID: "3", State: hub.TaskCompleted})
+			r.observe(hub.Task{ID: "4", Owner: b.id})
+			r.restart()
+			r.ear.clear()
+			end(r, ch)
+			m := r.channel(ch)
+			for _, id := range []string{"1", "2"} {
+				got := r.task(id)
+				t.Equal(got.State, hub.TaskExpired)
+				t.Equal(got.Error, "channel_closed")
+				t.Equal(got.CompletedAt, m.ClosedAt)
+			}
+			t.Equal(r.task("3").State, hub.TaskCompleted)
+			t.Equal(r.task("4").State, hub.TaskCreated)
+			ended := map[string]any{"kind": "task_terminated", "task_id": "1", "owner_id": a.id, "channel_id": ch, "outcome": "expired", "capability": "ocr", "reason": "channel_closed"}
+			other := map[string]any{"kind": "task_terminated", "task_id": "2", "owner_id": b.id, "channel_id": ch, "outcome": "expired", "capability": nil, "reason": "channel_closed"}
+			records := r.audit("task_terminated", "channel_closed", "channel_expired")
+			t.Equal(records[1:], []map[string]any{ended, other, {"kind": "channel_" + m.State.String(), "channel_id": ch, "reason": m.CloseReason}})
+			t.Equal(r.ear.heard(), []string{"task expired", "task expired", "channel " + m.State.String()})
+		})
+	}
+	runs(t, "a channel with as many tasks as it may have can be closed", hub.Options{}, func(t *testing.T, r *rig) {
+		a, b := r.agent("alice"), r.agent("bob")
+		ch := r.open("conversation", a, b)
+		n := 0
+		for ; ; n++ {
+			task := hub.Task{ID: fmt.Sprint(n), Owner: a.id, Channel: ch, Spec: hub.TaskSpec{Payload: fmt.Appendf(nil, `{"x":%q}`, strings.Repeat("y", 20_000))}}
+			err := r.ObserveTask(context.Background(), task, nil, hub.MirrorOff)
+			if fault.CodeOf(err) == fault.TooLarge {
+				break
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if n != 256 {
+			t.Fatalf("%d tasks were taken", n)
+		}
+		if m := r.end(ch, ""); m.State != channel.Closed {
+			t.Fatalf("it is %v", m.State)
+		}
+		if got := len(r.audit("task_terminated")); got != 256 {
+			t.Fatalf("%d ends are audited", got)
+		}
+	})
+	runs(t, "a dormant channel's tasks end with it", hub.Options{}, func(t *testing.T, r *rig) {
+		a, b := r.agent("alice"), r.agent("bob")
+		ch := r.open("conversation", a, b)
+		r.observe(hub.Task{ID: "1", Owner: a.id, Channel: ch})
+		r.restart(func(o *hub.Options) { o.Adapters = []channel.Adapter{} })
+		r.end(ch, "")
+		if got := r.task("1"); got.State != hub.TaskExpired {
+			t.Fatalf("got %v", got.State)
+		}
+	})
+	holds(t, "ag2-hub#47: the capability of a task survives a restart", hub.Options{}, func(t *spec.T, r *rig) {
+		a := r.agent("alice")
+		r.observe(hub.Task{ID: "1", Owner: a.id, Spec: hub.TaskSpec{Title: "t", Capability: "ocr"}})
+		r.restart()
+		t.Equal(r.task("1").Spec, hub.TaskSpec{Title: "t", Capability: "ocr"})
+	})
+	runs(t, "what was not stored never happened", hub.Options{}, func(t *testing.T, r *rig) {
+		a, b := r.agent("alice"), r.agent("bob")
+		ch := r.open("conversation", a, b)
+		r.observe(hub.Task{ID: "1", Owner: a.id, Channel: ch})
+		r.engine.Faults().FailWrite()
+		if err := r.UpdateTask(context.Background(), hub.TaskUpdate{ID: "1", State: hub.TaskFailed}, nil, hub.MirrorOff); fault.CodeOf(err) != fault.Unavailable {
+			t.Fatalf("got %v", err)
+		}
+		r.update(hub.TaskUpdate{ID: "1", State: hub.TaskCompleted})
+		if got := r.task("1"); got.State != hub.TaskCompleted || len(r.ear.tasks) != 1 {
+			t.Fatalf("got %v, told %v", got.State, r.ear.tasks)
+		}
+	})
+}
+
+func orNull(s string) any {
+	if s == "" {
+		return nil
+	}
+	return s
+}
+
+func TestTaskEvents(t *testing.T) {
+	t.Parallel()
+	runs(t, "are passed on untouched; an end is audited, also of an unknown task", hub.Options{}, func(t *testing.T, r *rig) {
+		payload := `{"op":"observe_task","owner_id":"o","channel_id":"c","exc_type":"X","exc_message":"m"}`
+		if err := r.FireTaskEvent(context.Background(), "t1", "mirror_failed", []byte(payload)); err != nil {
+			t.Fatal(err)
+		}
+		want := hub.TaskEvent{Task: "t1", Kind: "mirror_failed", Owner: "o", Channel: "c", At: time.Now().UTC(), Payload: []byte(payload)}
+		if diff := cmp.Diff([]hub.TaskEvent{want}, r.ear.tasks); diff != "" {
+			t.Fatal(diff)
+		}
+		if got := r.audit("task_terminated"); len(got) != 0 {
+			t.Fatalf("audited %v", got)
+		}
+		if err := r.FireTaskEvent(context.Background(), "t2", "cancelled", []byte(`{"owner_id":"o","reason":"r","capability":"ocr"}`)); err != nil {
+			t.Fatal(err)
+		}
+		audited := []map[string]any{{
+			"kind": "task_terminated", "task_id": "t2", "owner_id": "o", "channel_id": nil, "outcome": "cancelled", "capability": "ocr", "reason": "r",
+		}}
+		if diff := cmp.Diff(audited, r.audit("task_terminated")); diff != "" {
+			t.Fatal(diff)
+		}
+		if err := r.FireTaskEvent(context.Background(), "t3", "x", []byte(`[]`)); fault.CodeOf(err) != fault.Invalid {
+			t.Fatalf("got %v", err)
+		}
+	})
+}
+
+func TestCheckpoints(t *testing.T) {
+	t.Parallel()
+	read := func(t *spec.T, r *rig, id string) string {
+		state, err := r.TaskCheckpoint(context.Background(), id)
+		t.NoError(err)
+		return string(state)
+	}
+	holds(t, "ag2-hub#99: the last write wins, byte for byte, across a restart", hub.Options{}, func(t *spec.T, r *rig) {
+		exact := `{ "n": 12345678901234567890, "é": "\u00e9", "a":[ ] }`
+		t.NoError(r.CheckpointTask(context.Background(), "t1", []byte(`{"first":1}`), "", nil))
+		t.Equal(read(t, r, "t1"), `{"first":1}`)
+		t.NoError(r.CheckpointTask(context.Background(), "t1", []byte(exact), "", nil))
+		t.Equal(read(t, r, "t1"), exact)
+		r.crash()
+		t.Equal(read(t, r, "t1"), exact)
+	})
+	holds(t, "ag2-hub#99: an unknown one is null", hub.Options{}, func(t *spec.T, r *rig) {
+		state, err := r.TaskCheckpoint(context.Background(), "t1")
+		t.NoError(err)
+		t.True(state == nil, "there is none")
+	})
+	runs(t, "the first writer of an unknown one owns it", hub.Options{}, func(t *testing.T, r *rig) {
+		ctx := context.Background()
+		if err := r.CheckpointTask(ctx, "t1", []byte(`{}`), "a", actsFor("a")); err != nil {
+			t.Fatal(err)
+		}
+		if err := r.CheckpointTask(ctx, "t1", []byte(`{"b":1}`), "b", actsFor("b")); fault.CodeOf(err) != fault.AccessDenied {
+			t.Fatalf("got %v", err)
+		}
+		r.restart()
+		if err := r.CheckpointTask(ctx, "t1", []byte(`{"b":1}`), "b", actsFor("b")); fault.CodeOf(err) != fault.AccessDenied {
+			t.Fatalf("after a restart got %v", err)
+		}
+		if err := r.CheckpointTask(ctx, "t1", []byte(`{"a":2}`), "a", actsFor("a")); err != nil {
+			t.Fatal(err)
+		}
+		for _, bad := range []string{``, `[]`, `{`, `null`} {
+			if err := r.CheckpointTask(ctx, "t1", []byte(bad), "a", nil); fault.CodeOf(err) != fault.Invalid {
+				t.Errorf("%q: got %v", bad, err)
+			}
+		}
+	})
+}
+
+func TestMirror(t *testing.T) {
+	t.Parallel()
+	// busy is a channel in which b has been told something that it has not acked.
+	busy := func(r *rig) (ch string, a, b *agent) {
+		a, b = r.agent("alice"), r.agent("bob")
+		ch = r.open("conversation", a, b)
+		r.say(a, ch, "work")
+		r.settle()
+		a.clear()
+		return ch, a, b
+	}
+	run := func(r *rig, b *agent, ch string, mirror hub.Mirror) []string {
+		r.t.Helper()
+		before := len(r.log(ch))
+		for _, err := range []error{
+			r.ObserveTask(context.Background(), hub.Task{ID: "1", Owner: b.id, Channel: ch, State: hub.TaskRunning, Spec: hub.TaskSpec{Title: "t"}}, nil, mirror),
+			r.UpdateTask(context.Background(), hub.TaskUpdate{ID: "1", Progress: []byte(`{"n":1}`)}, nil, mirror),
+			r.UpdateTask(context.Background(), hub.TaskUpdate{ID: "1", State: hub.TaskCompleted, Result: []byte(`[1]`)}, nil, mirror),
+		} {
+			if err != nil {
+				r.t.Fatal(err)
+			}
+		}
+		var got []string
+		for _, e := range r.log(ch)[before:] {
+			if e.Sender != b.id || e.Task != "1" || e.Audience != nil {
+				r.t.Fatalf("got %+v", e)
+			}
+			got = append(got, e.Type+" "+string(e.Data))
+		}
+		return got
+	}
+	started := envelope.TypeTaskStarted + ` {"task_id":"1","spec":{"title":"t","description":"","payload":{},"capability":null}}`
+	progress := envelope.TypeTaskProgress + ` {"task_id":"1","progress":{"n":1}}`
+	completed := envelope.TypeTaskCompleted + ` {"task_id":"1","result":[1]}`
+	for mirror, want := range map[hub.Mirror][]string{
+		hub.MirrorOff: nil, hub.MirrorEnds: {started, completed}, hub.MirrorAll: {started, progress, completed},
+	} {
+		runs(t, fmt.Sprintf("while the owner's turn runs, level %d", mirror), hub.Options{}, func(t *testing.T, r *rig) {
+			ch, a, b := busy(r)
+			if got := run(r, b, ch, mirror); !slices.Equal(got, want) {
+				t.Fatalf("got %q, want %q", got, want)
+			}
+			if got := len(a.inbox()); got != len(want) {
+				t.Fatalf("the other side was told %d, want %d", got, len(want))
+			}
+		})
+	}
+	runs(t, "not once the owner has acked", hub.Options{}, func(t *testing.T, r *rig) {
+		ch, _, b := busy(r)
+		if err := r.Ack(context.Background(), b.id, ch, b.inbox()[len(b.inbox())-1].ID); err != nil {
+			t.Fatal(err)
+		}
+		if got := run(r, b, ch, hub.MirrorAll); len(got) != 0 {
+			t.Fatalf("got %q", got)
+		}
+	})
+	runs(t, "not of an owner who takes no part", hub.Options{}, func(t *testing.T, r *rig) {
+		ch, _, _ := busy(r)
+		if got := run(r, r.agent("carol"), ch, hub.MirrorAll); len(got) != 0 {
+			t.Fatalf("got %q", got)
+		}
+	})
+	for state, want := range map[hub.TaskState]string{
+		hub.TaskFailed:    envelope.TypeTaskFailed + ` {"task_id":"1","error":"e"}`,
+		hub.TaskExpired:   envelope.TypeTaskExpired + ` {"task_id":"1","reason":"e"}`,
+		hub.TaskCancelled: envelope.TypeTaskCancelled + ` {"task_id":"1","reason":"e"}`,
+	} {
+		runs(t, "an end as "+string(state), hub.Options{}, func(t *testing.T, r *rig) {
+			ch, _, b := busy(r)
+			r.observe(hub.Task{ID: "1", Owner: b.id, Channel: ch, State: hub.TaskRunning})
+			u := hub.TaskUpdate{ID: "1", State: state, Error: "e"}
+			if err := r.UpdateTask(context.Background(), u, nil, hub.MirrorEnds); err != nil {
+				t.Fatal(err)
+			}
+			log := r.log(ch)
+			if e := log[len(log)-1]; e.Type+" "+string(e.Data) != want {
+				t.Fatalf("got %s %s", e.Type, e.Data)
+			}
+		})
+	}
+}
