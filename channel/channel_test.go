@@ -78,7 +78,9 @@ func TestLifecycle(t *testing.T) {
 			t.Errorf("%q is a state", bad)
 		}
 	}
-	if got := channel.Lifecycle(9).String(); got != "lifecycle(9)" {
-		t.Errorf("an unknown state is %q", got)
+	for l, want := range map[channel.Lifecycle]string{-1: "lifecycle(-1)", 6: "lifecycle(6)", 9: "lifecycle(9)"} {
+		if got := l.String(); got != want {
+			t.Errorf("an unknown state is %q, not %q", got, want)
+		}
 	}
 }

@@ -134,11 +134,24 @@ func TestDecodeMetadata(t *testing.T) {
 			}
 		})
 	}
+	for at, year := range map[string]int{"0000-01-01T00:00:00Z": 0, "9999-12-31T23:59:59Z": 9999} {
+		m, err := channel.DecodeMetadata([]byte(`{"manifest":{"type":"x"},"state":"active","created_at":"`+at+`"}`), nil)
+		if err != nil || m.CreatedAt.Year() != year {
+			t.Errorf("%s: %v", at, err)
+		}
+	}
+	for _, knobs := range []string{`{}`, `null`} {
+		m, err := channel.DecodeMetadata([]byte(`{"manifest":{"type":"x","knobs_schema":`+knobs+`},"state":"active","knobs":`+knobs+`}`), nil)
+		if err != nil || m.Knobs != nil || m.Manifest.KnobsSchema != nil {
+			t.Errorf("knobs %s are kept: %v", knobs, err)
+		}
+	}
 	for name, bad := range map[string]string{
 		"no JSON": `{`, "a list": `[]`, "no manifest": `{"state":"active"}`, "manifest without type": `{"manifest":{},"state":"active"}`,
 		"unknown state": `{"manifest":{"type":"x"},"state":"asleep"}`, "no state": `{"manifest":{"type":"x"}}`,
 		"bad time":            `{"manifest":{"type":"x"},"state":"active","created_at":"noon"}`,
 		"bad joining time":    `{"manifest":{"type":"x"},"state":"active","participants":[{"joined_at":"noon"}]}`,
+		"a time too early":    `{"manifest":{"type":"x"},"state":"active","created_at":"0000-01-01T00:00:00+10:00"}`,
 		"a time too late":     `{"manifest":{"type":"x"},"state":"active","created_at":"9999-12-31T23:59:59-10:00"}`,
 		"knobs of no object":  `{"manifest":{"type":"x"},"state":"active","knobs":[]}`,
 		"schema of no object": `{"manifest":{"type":"x","knobs_schema":5},"state":"active"}`,
@@ -169,37 +182,6 @@ func TestDecodeExpectations(t *testing.T) {
 	}
 	if _, err := channel.DecodeExpectations([]byte(`{}`)); err == nil {
 		t.Fatal("an object was read as a list")
-	}
-}
-
-func TestInterner(t *testing.T) {
-	t.Parallel()
-	shared := channel.NewInterner(2)
-	one, err := channel.DecodeMetadata([]byte(sampleJSON), shared)
-	if err != nil {
-		t.Fatal(err)
-	}
-	two, err := channel.DecodeMetadata([]byte(sampleJSON), shared)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if one.Manifest != two.Manifest {
-		t.Error("two channels of one manifest hold two copies")
-	}
-	same, err := shared.Manifest(sample().Manifest)
-	if err != nil || same != one.Manifest {
-		t.Errorf("an equal manifest is not the shared one: %v", err)
-	}
-	if diff := cmp.Diff(sample(), two); diff != "" {
-		t.Error(diff)
-	}
-	for _, name := range []string{"agt-a", "agt-b", "agt-beyond-the-limit"} {
-		if got := shared.Name(name); got != name {
-			t.Errorf("%q became %q", name, got)
-		}
-	}
-	if got := (*channel.Interner)(nil).Name("x"); got != "x" {
-		t.Errorf("no interner made %q", got)
 	}
 }
 

@@ -76,6 +76,7 @@ type Client struct {
 	hellos     []*hello // sent and not answered, in order
 	identities map[string]*Identity
 	reconnects int
+	endpoint   string // what the hub calls this connection
 }
 
 var errGone = fault.New(fault.Unavailable, "the client is closed")
@@ -106,6 +107,14 @@ func (c *Client) Close() error {
 	}
 	c.done.Wait()
 	return nil
+}
+
+// Endpoint is what the hub calls the connection, once an identity has attached
+// on it.
+func (c *Client) Endpoint() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.endpoint
 }
 
 // Reconnects is how often the connection was lost and made again.
@@ -217,6 +226,9 @@ func (c *Client) handle(frame wire.Frame) {
 	case *wire.Notify:
 		c.notified(f)
 	case *wire.Welcome:
+		c.mu.Lock()
+		c.endpoint = f.Endpoint
+		c.mu.Unlock()
 		c.greeted(nil)
 	case *wire.Refusal:
 		c.greeted(wire.ErrorOf(f.Code, f.Message))

@@ -99,12 +99,13 @@ func (h *Hub) stored(records ...journal.Record) {
 			continue
 		}
 		line, err := auditLine(lastPart(records[i].Put[0].Key), records[i].Data)
+		if err != nil {
+			h.log.Error("audit record cannot be read", "error", err)
+			continue
+		}
 		for _, sink := range h.audit.sinks {
 			h.hooks.isolated(func() {
-				if err == nil {
-					err = sink.Audit(line)
-				}
-				if err != nil {
+				if err := sink.Audit(line); err != nil {
 					h.log.Error("audit sink failed", "id", line.ID, "error", err)
 				}
 			})

@@ -63,11 +63,11 @@ func OrphansOf(envelopes []Envelope) []Orphan {
 			open[key] = append(open[key], orphan)
 		case TypeToolResult:
 			orphan.Kind = OrphanToolResult
-			if len(open[key]) == 0 {
+			if len(open[key]) > 0 {
+				open[key] = open[key][1:]
+			} else {
 				orphans = append(orphans, orphan)
-				continue
 			}
-			open[key] = open[key][1:]
 		}
 	}
 	for _, calls := range open {

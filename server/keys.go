@@ -58,7 +58,7 @@ func readKeyRequest(body io.Reader) (KeyRequest, error) {
 	if err := decoder.Decode(&request); err != nil {
 		var tooLarge *http.MaxBytesError
 		if errors.As(err, &tooLarge) {
-			return request, fault.New(fault.TooLarge, "the body is over limits.frame, %d bytes", tooLarge.Limit)
+			return request, fault.New(fault.TooLarge, "the body is over limits.body, %d bytes", tooLarge.Limit)
 		}
 		return request, fault.Wrap(fault.Invalid, err, `the body is no key request (%v); it looks like {"role":"reader"} or {"agent":"alice"}`, err)
 	}

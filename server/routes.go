@@ -57,7 +57,7 @@ func (s *Server) bound(next http.Handler) http.Handler {
 			return
 		}
 		if !isUpgrade(r) {
-			r.Body = http.MaxBytesReader(w, r.Body, int64(s.cfg.Limits.Frame))
+			r.Body = http.MaxBytesReader(w, r.Body, int64(s.cfg.Limits.Body))
 			if r.ContentLength != 0 {
 				// A writer without deadlines is a test's; then there is no peer to be slow.
 				_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(s.cfg.HTTP.BodyTimeout))

@@ -243,8 +243,8 @@ func TestKeysOverHTTP(t *testing.T) {
 
 func TestBodyIsBounded(t *testing.T) {
 	t.Parallel()
-	h := start(t, func(c *config.Config, _ *server.Deps) { c.Limits.Frame = 100 })
-	h.want(t, "POST", "/v1/keys", `{"agent":"`+strings.Repeat("a", 200)+`"}`, 413, "limits.frame, 100 bytes")
+	h := start(t, func(c *config.Config, _ *server.Deps) { c.Limits.Body = 100 })
+	h.want(t, "POST", "/v1/keys", `{"agent":"`+strings.Repeat("a", 200)+`"}`, 413, "limits.body, 100 bytes")
 }
 
 // raw opens a plain connection to the hub.

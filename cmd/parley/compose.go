@@ -36,6 +36,10 @@ func compose(ctx context.Context, cfg config.Config, engine journal.Engine, keys
 		Version: thisBuild().Version,
 		V1: api.New(api.Config{
 			Hub: h, Backup: backupOf(engine), Version: thisBuild().Version, Log: log, Stopping: server.Stopping,
+			Limits: api.Limits{
+				Body: int64(cfg.Limits.Body), Page: cfg.Limits.Page, Followers: cfg.Limits.Followers,
+				Write: cfg.Limits.FollowerWrite, KeepAlive: cfg.Limits.KeepAlive,
+			},
 		}),
 		Upgrade: agents,
 		Ready:   []server.Check{journalReady(engine)},

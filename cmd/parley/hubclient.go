@@ -19,8 +19,10 @@ import (
 	"github.com/parley-hub/parley/server/problem"
 )
 
-// maxAnswer bounds what is read of one answer.
-const maxAnswer = 16 << 20
+const (
+	maxAnswer   = 16 << 20         // of one answer, read as a whole
+	callTimeout = 30 * time.Second // for one that should come soon
+)
 
 // hubClient speaks /v1 with a hub.
 type hubClient struct {
@@ -42,44 +44,72 @@ func newHubClient(base, token string, own bool) (*hubClient, error) {
 	}
 	return &hubClient{
 		base: strings.TrimSuffix(base, "/"), token: token,
-		http: &http.Client{Transport: transport, Timeout: 30 * time.Second},
+		http: &http.Client{Transport: transport},
 	}, nil
 }
 
 // call sends body as JSON, if there is one, and reads the answer into into.
 func (h *hubClient) call(ctx context.Context, method, path string, body, into any) error {
-	var payload io.Reader
-	if body != nil {
-		raw, err := json.Marshal(body)
-		if err != nil {
-			return err
-		}
-		payload = bytes.NewReader(raw)
-	}
-	request, err := http.NewRequestWithContext(ctx, method, h.base+path, payload)
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	answer, err := h.send(ctx, method, path, body)
 	if err != nil {
 		return err
-	}
-	request.Header.Set("Content-Type", "application/json")
-	if h.token != "" {
-		request.Header.Set("Authorization", "Bearer "+h.token)
-	}
-	answer, err := h.http.Do(request)
-	if err != nil {
-		return fmt.Errorf("ask the hub: %w; is it running?", err)
 	}
 	defer answer.Body.Close()
 	raw, err := io.ReadAll(io.LimitReader(answer.Body, maxAnswer))
 	if err != nil {
 		return fmt.Errorf("ask the hub: %w", err)
 	}
-	if answer.StatusCode >= http.StatusBadRequest {
-		return h.refusal(answer, raw)
-	}
 	if err := json.Unmarshal(raw, into); err != nil {
 		return fmt.Errorf("the hub's answer is no JSON that was expected (%w): %.200s", err, raw)
 	}
 	return nil
+}
+
+// download asks for something that takes as long as it takes. The caller closes
+// it.
+func (h *hubClient) download(ctx context.Context, method, path string) (io.ReadCloser, error) {
+	answer, err := h.send(ctx, method, path, nil)
+	if err != nil {
+		return nil, err
+	}
+	return answer.Body, nil
+}
+
+// send sends one request; a refusal is an error.
+func (h *hubClient) send(ctx context.Context, method, path string, body any) (*http.Response, error) {
+	var payload io.Reader
+	if body != nil {
+		raw, err := json.Marshal(body)
+		if err != nil {
+			return nil, err
+		}
+		payload = bytes.NewReader(raw)
+	}
+	request, err := http.NewRequestWithContext(ctx, method, h.base+path, payload)
+	if err != nil {
+		return nil, err
+	}
+	if body != nil {
+		request.Header.Set("Content-Type", "application/json")
+	}
+	if h.token != "" {
+		request.Header.Set("Authorization", "Bearer "+h.token)
+	}
+	answer, err := h.http.Do(request)
+	if err != nil {
+		return nil, fmt.Errorf("ask the hub: %w; is it running?", err)
+	}
+	if answer.StatusCode < http.StatusBadRequest {
+		return answer, nil
+	}
+	defer answer.Body.Close()
+	raw, err := io.ReadAll(io.LimitReader(answer.Body, maxAnswer))
+	if err != nil {
+		return nil, fmt.Errorf("ask the hub: %w", err)
+	}
+	return nil, h.refusal(answer, raw)
 }
 
 // refusal turns an answer into the error that the hub meant.

@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/parley-hub/parley/server/access"
-	"github.com/parley-hub/parley/server/config"
 	"github.com/parley-hub/parley/server/folder"
 )
 
@@ -35,11 +34,9 @@ folder is changed directly. --hub asks a hub elsewhere.`
 // withKeys gives a command the flags that find a hub, and runs it with the
 // hub's keys.
 func (a *app) withKeys(c *cobra.Command, fn func(ctx context.Context, keys keyStore, args []string) error) *cobra.Command {
-	var hub string
-	flags := addSettings(c, func(key config.Key) bool { return key.Name == "data.dir" })
-	c.Flags().StringVar(&hub, "hub", "", "`URL` of the hub to ask, instead of the data folder")
+	flags := addHub(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
-		keys, release, err := a.findKeys(hub, flags)
+		keys, release, err := a.findKeys(flags)
 		if err != nil {
 			return err
 		}
@@ -48,32 +45,18 @@ func (a *app) withKeys(c *cobra.Command, fn func(ctx context.Context, keys keySt
 	return c
 }
 
-func (a *app) findKeys(hub string, flags *settingsFlags) (keyStore, func() error, error) {
-	nothing := func() error { return nil }
-	token := lookup(a.environ, "PARLEY_TOKEN")
-	if hub == "" {
-		hub = lookup(a.environ, "PARLEY_HUB")
+// findKeys asks the hub, or takes the folder if no hub runs on it.
+func (a *app) findKeys(flags *hubFlags) (keyStore, func() error, error) {
+	client, err := a.findHub(flags)
+	var none *noHubError
+	if !errors.As(err, &none) {
+		return client, func() error { return nil }, err
 	}
-	if hub != "" {
-		client, err := newHubClient(hub, token, false)
-		return client, nothing, err
-	}
-	settings, err := flags.load(a.environ)
+	held, err := folder.Hold(none.dir)
 	if err != nil {
 		return nil, nil, err
 	}
-	held, err := folder.Hold(settings.Data.Dir)
-	var taken *folder.HeldError
-	if errors.As(err, &taken) && taken.Holder.URL != "" {
-		// The folder's own hub on this machine: its certificate need not
-		// bear the address it listens on.
-		client, err := newHubClient(taken.Holder.URL, token, true)
-		return client, nothing, err
-	}
-	if err != nil {
-		return nil, nil, err
-	}
-	keys, err := access.OpenKeys(settings.Data.Dir)
+	keys, err := access.OpenKeys(none.dir)
 	if err != nil {
 		return nil, nil, errors.Join(err, held.Release())
 	}

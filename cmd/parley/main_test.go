@@ -25,6 +25,7 @@ func TestScripts(t *testing.T) {
 		Cmds:                scriptCommands,
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("HOME", env.WorkDir)
+			env.Setenv("GORACE", "atexit_sleep_ms=0") // or every command takes a second under -race
 			env.Defer(stopAll(env.WorkDir))
 			return nil
 		},

@@ -38,6 +38,7 @@ var scriptCommands = map[string]func(ts *testscript.TestScript, neg bool, args [
 	"keep":        cmdKeep,
 	"certificate": cmdCertificate,
 	"occupy":      cmdOccupy,
+	"damage":      cmdDamage,
 }
 
 // process is a hub that a script has started.
@@ -250,4 +251,16 @@ func cmdOccupy(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 	ts.Defer(func() { _ = taken.Close() })
 	ts.Setenv(args[0], taken.Addr().String())
+}
+
+// cmdDamage flips a bit in the middle of a file:
+//
+//	damage FILE
+func cmdDamage(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: damage FILE")
+	}
+	raw := []byte(ts.ReadFile(args[0]))
+	raw[len(raw)/2] ^= 1
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), raw, 0o600))
 }

@@ -41,5 +41,14 @@ type Hub interface {
 	Length(ctx context.Context, channelID string) (uint64, error)
 	Answer(ctx context.Context, channelID, sender, cause string) (*envelope.Envelope, error)
 	Turns(ctx context.Context, agent string) ([]hub.Turn, error)
+	Task(ctx context.Context, id string) (*hub.Task, error)
+	Tasks(ctx context.Context, q hub.TaskQuery) (list []*hub.Task, next string, err error)
+	ObserveTask(ctx context.Context, t hub.Task, by hub.Caller, mirror hub.Mirror) error
+	UpdateTask(ctx context.Context, u hub.TaskUpdate, by hub.Caller, mirror hub.Mirror) error
+	RecordObservation(ctx context.Context, o hub.Observation) error
+	FireTaskEvent(ctx context.Context, taskID, kind string, payload []byte) error
+	CheckpointTask(ctx context.Context, taskID string, state []byte, as string, by hub.Caller) error
+	TaskCheckpoint(ctx context.Context, taskID string) ([]byte, error)
 	ReportTurnFailure(ctx context.Context, channelID, agent, envelopeID, kind, message string) error
+	Audit(ctx context.Context, kind string, record map[string]any) error
 }

@@ -34,6 +34,15 @@ var operations = map[wire.Op]operation{
 	wire.CanSend:                 with((*conn).canSend),
 	wire.PendingTurnsFor:         with((*conn).pendingTurns),
 	wire.ReportTurnFailure:       with((*conn).turnFailed),
+
+	wire.GetTask:            with((*conn).getTask),
+	wire.ListTasks:          with((*conn).listTasks),
+	wire.ObserveTask:        with((*conn).observeTask),
+	wire.UpdateTask:         with((*conn).updateTask),
+	wire.RecordObservation:  with((*conn).recordObservation),
+	wire.FireTaskEvent:      with((*conn).fireTaskEvent),
+	wire.CheckpointTask:     with((*conn).checkpointTask),
+	wire.ReadTaskCheckpoint: with((*conn).readCheckpoint),
 }
 
 // with decodes an operation's parameters.
@@ -70,6 +79,9 @@ func (c *conn) actsFor(agent string) error {
 func (c *conn) bound(agent string) error {
 	if c.MayActFor(agent) {
 		return nil
+	}
+	if agent == "" {
+		return fault.New(fault.AccessDenied, "connection is not bound to any agent: register one or say hello as one first")
 	}
 	return fault.New(fault.AccessDenied, "connection is not bound to agent '%.100s': register it or say hello as it first", agent)
 }

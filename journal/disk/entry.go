@@ -49,6 +49,32 @@ func appendBatchEntry(b, key []byte, batch *journal.Batch, plan *order.Plan) []b
 	return appendSum(b, from, key)
 }
 
+// append encodes an entry that was read.
+func (e *entry) append(b, key []byte) []byte {
+	from := len(b)
+	b = append(b, e.kind)
+	switch e.kind {
+	case entryDropLog:
+		b, _ = e.log.AppendBinary(b)
+	case entryDropPartition:
+		b, _ = e.partition.AppendBinary(b)
+	default:
+		b = binary.AppendUvarint(b, uint64(len(e.writes)))
+		for _, w := range e.writes {
+			b = binary.AppendUvarint(b, uint64(w.id))
+			b = binary.AppendUvarint(b, w.first)
+			b = binary.AppendUvarint(b, w.count)
+		}
+		if len(e.values) > 0 {
+			b, _ = e.partition.AppendBinary(b)
+			for _, name := range e.values {
+				b = appendString(b, name)
+			}
+		}
+	}
+	return appendSum(b, from, key)
+}
+
 func appendDropEntry(b, key []byte, r *order.Removal) []byte {
 	from := len(b)
 	if r.Whole() {

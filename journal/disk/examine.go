@@ -170,16 +170,20 @@ func peek(fs vfs.FS, dir string, opts Options) (epoch, offset uint64, err error)
 }
 
 // name says which file an error of the whole store is about: the first log that
-// does not end as it should, or else the MANIFEST, which alone could have lost
-// the rest.
+// does not end as it should. When all do, the last log lacks its end, or the
+// MANIFEST has lost what came after it; nothing tells them apart.
 func name(err error, fs vfs.FS, dir string, ends []walEnd) error {
 	for i, w := range ends {
-		if lastOne := i == len(ends)-1; w.proven() || (w.err != nil && !lastOne) {
+		if w.proven() || (w.err != nil && i < len(ends)-1) {
 			return damaged(fmt.Errorf("unreadable at offset %d: %w", w.stop, err), "%s", fs.PathBase(w.path))
 		}
 	}
-	if n := len(ends); n > 0 && ends[n-1].err != nil {
-		return damaged(fmt.Errorf("it ends at offset %d: %w", ends[n-1].stop, err), "%s", fs.PathBase(ends[n-1].path))
+	var suspects []string
+	if n := len(ends); n > 0 {
+		suspects = append(suspects, fs.PathBase(ends[n-1].path))
+		if ends[n-1].err != nil {
+			return damaged(fmt.Errorf("it ends at offset %d: %w", ends[n-1].stop, err), "%s", suspects[0])
+		}
 	}
 	names, listErr := fs.List(fs.PathJoin(dir, storeDir))
 	if listErr != nil {
@@ -188,8 +192,9 @@ func name(err error, fs vfs.FS, dir string, ends []walEnd) error {
 	slices.Sort(names)
 	for _, file := range slices.Backward(names) {
 		if strings.HasPrefix(file, "MANIFEST-") {
-			return damaged(err, "%s", file)
+			suspects = append(suspects, file)
+			break
 		}
 	}
-	return err
+	return damaged(err, "%s", strings.Join(suspects, " or "))
 }

@@ -26,6 +26,8 @@ type Options struct {
 	// AcceptLoss opens a store that ends before its MARK, in a new epoch. It
 	// is for an operator who has no better copy.
 	AcceptLoss bool
+
+	tune func(*pebble.Options) // for tests
 }
 
 // WithDefaults replaces zeros.
@@ -89,5 +91,8 @@ func (o Options) pebble(logger pebble.Logger, events *pebble.EventListener) *peb
 		p.Levels[i].Compression = func() *sstable.CompressionProfile { return sstable.SnappyCompression }
 	}
 	p.Experimental.FileCacheShards = 2
+	if o.tune != nil {
+		o.tune(p)
+	}
 	return p
 }

@@ -116,6 +116,9 @@ func TestQueue(t *testing.T) {
 	if err := add("2", "desk-two", "s0", "mine"); !errors.Is(err, bridge.ErrForeign) || err.Error() != bridge.ErrForeign.Error()+" (2)" {
 		t.Errorf("another's id: %v", err)
 	}
+	if err := add("0", "desk-two", "s0", "mine"); !errors.Is(err, bridge.ErrForeign) {
+		t.Errorf("another's first id: %v", err)
+	}
 	if err := add("9", "desk-two", "", " "); !errors.Is(err, bridge.ErrContent) {
 		t.Errorf("a bad item: %v", err)
 	}

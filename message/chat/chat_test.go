@@ -291,12 +291,12 @@ func TestConversation(t *testing.T) {
 	h.Store = nil
 	out, err = h.chat(t, input{"agent": "a", "message": "q", "history": []any{
 		input{"role": "user", "content": " old "}, input{"role": "assistant", "content": "reply"}, input{"role": "system", "content": "no"}, input{"role": "user", "content": " "},
-		input{"role": "user", "content": []any{"no"}}, "no", input{"content": "no"}, input{"role": "assistant", "content": 5},
+		input{"role": "user", "content": []any{"no"}}, "no", input{"content": "no"}, input{"role": "assistant", "content": 5}, input{"role": "user", "content": "more"},
 	}})
 	if err != nil || !strings.HasPrefix(value.Text(out.At("session_id")), "session_") {
 		t.Errorf("%v %v", out, err)
 	}
-	if diff := cmp.Diff([]string{"user/text:  old ", "assistant/text: reply", "user/text: q"}, asked(h.turn)); diff != "" {
+	if diff := cmp.Diff([]string{"user/text:  old ", "assistant/text: reply", "user/text: more", "user/text: q"}, asked(h.turn)); diff != "" {
 		t.Error(diff)
 	}
 	if out, err = h.chat(t, input{"agent": "a", "message": "q", "session_id": "mine"}); err != nil || out.At("session_id") != "mine" {

@@ -23,7 +23,6 @@ func observe(events, results any) *value.Map {
 			o.results[id] = append(o.results[id], m)
 		}
 	}
-	o.calls = []any{}
 	list, _ := value.Values(events)
 	for _, e := range list {
 		event := value.MapOrEmpty(e)

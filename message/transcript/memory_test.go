@@ -239,6 +239,7 @@ func TestScope(t *testing.T) {
 	t.Parallel()
 	const code = "invalid_agent_workspace_scope: "
 	for in, want := range map[string]string{
+		`{"workspace_type":"zaz09","workspace_id":"x"}`:     `{"workspace_type":"zaz09","workspace_id":"x"}`,
 		`{"workspace_type":" Site ","workspace_id":7}`:      `{"workspace_type":"site","workspace_id":"7"}`,
 		`{"workspace_type":"a9_-z","workspace_id":" X y "}`: `{"workspace_type":"a9_-z","workspace_id":"X y"}`,
 		`{}`:                                           code + "workspace_type must be non-empty",

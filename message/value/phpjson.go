@@ -96,16 +96,20 @@ func appendPHPString(dst []byte, s string) []byte {
 		case '\t':
 			dst = append(dst, `\t`...)
 		default:
-			if r >= ' ' && r < utf8.RuneSelf {
-				dst = append(dst, byte(r))
-				continue
-			}
-			for _, unit := range utf16.AppendRune(nil, r) {
-				dst = appendHex(dst, unit)
-			}
+			dst = appendPHPRune(dst, r)
 		}
 	}
 	return append(dst, '"')
+}
+
+func appendPHPRune(dst []byte, r rune) []byte {
+	if r >= ' ' && r < utf8.RuneSelf {
+		return append(dst, byte(r))
+	}
+	for _, unit := range utf16.AppendRune(nil, r) {
+		dst = appendHex(dst, unit)
+	}
+	return dst
 }
 
 func appendHex(dst []byte, unit uint16) []byte {

@@ -15,7 +15,8 @@ import (
 
 type channelPage struct {
 	Channels []*channel.Metadata `json:"channels"`
-	Next     string              `json:"next"` // empty at the end
+	Next     string              `json:"next"`  // empty at the end
+	Names    map[string]string   `json:"names"` // of who takes part, by id
 }
 
 func (a *API) listChannels(c *call) error {
@@ -49,7 +50,18 @@ func (a *API) listChannels(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.write(http.StatusOK, channelPage{Channels: orEmpty(list), Next: next})
+	return c.write(http.StatusOK, channelPage{Channels: orEmpty(list), Next: next, Names: a.names(list...)})
+}
+
+// names maps who takes part in channels to their names.
+func (a *API) names(list ...*channel.Metadata) map[string]string {
+	names := map[string]string{}
+	for _, m := range list {
+		for _, p := range m.Participants {
+			names[p.Agent] = a.hub.Name(p.Agent)
+		}
+	}
+	return names
 }
 
 func matching(kind, state string) (func(*channel.Metadata) bool, error) {
@@ -109,6 +121,7 @@ type shown struct {
 	length   uint64
 	position string
 	warnings []string
+	names    map[string]string
 }
 
 func (s shown) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -116,16 +129,17 @@ func (s shown) MarshalJSONTo(enc *jsontext.Encoder) error {
 	if err != nil {
 		return err
 	}
-	more := extra{State: s.state, Expected: optional(s.expected), Length: s.length, Position: s.position, Warnings: s.warnings}
+	more := extra{State: s.state, Expected: optional(s.expected), Length: s.length, Position: s.position, Warnings: s.warnings, Names: s.names}
 	return writeMerged(enc, data, more)
 }
 
 type extra struct {
-	State    jsontext.Value `json:"folded_state"`
-	Expected *string        `json:"expected_next_speaker"`
-	Length   uint64         `json:"length"`
-	Position string         `json:"position"`
-	Warnings []string       `json:"warnings"`
+	State    jsontext.Value    `json:"folded_state"`
+	Expected *string           `json:"expected_next_speaker"`
+	Length   uint64            `json:"length"`
+	Position string            `json:"position"`
+	Warnings []string          `json:"warnings"`
+	Names    map[string]string `json:"names"`
 }
 
 func optional(s string) *string {
@@ -137,7 +151,7 @@ func optional(s string) *string {
 
 // show gathers what is known of a channel.
 func (a *API) show(c *call, m *channel.Metadata, warnings []string) (shown, error) {
-	s := shown{Metadata: m, state: jsontext.Value("null"), warnings: orEmpty(warnings)}
+	s := shown{Metadata: m, state: jsontext.Value("null"), warnings: orEmpty(warnings), names: a.names(m)}
 	ctx := c.Context()
 	if state, err := a.hub.State(ctx, m.ID); err == nil {
 		adapter, err := a.hub.Adapter(ctx, m.ID)

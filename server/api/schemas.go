@@ -31,7 +31,7 @@ func schemas() obj {
 	}
 	shown := obj{
 		"folded_state": obj{"type": []any{"object", "null"}}, "expected_next_speaker": maybe,
-		"length": number, "position": text, "warnings": list(text),
+		"length": number, "position": text, "warnings": list(text), "names": labels,
 	}
 	for k, v := range metadata {
 		shown[k] = v
@@ -47,7 +47,7 @@ func schemas() obj {
 		"WideEventPage": fieldsOf(obj{"events": list(ref("Event")), "next": text, "more": flag}),
 		"Metadata":      fieldsOf(metadata),
 		"Channel":       fieldsOf(shown),
-		"ChannelPage":   fieldsOf(obj{"channels": list(ref("Metadata")), "next": text}),
+		"ChannelPage":   fieldsOf(obj{"channels": list(ref("Metadata")), "next": text, "names": labels}),
 		"Opening": obj{"type": "object", "required": []any{"type", "participants"}, "additionalProperties": false, "properties": obj{
 			"creator": text, "type": text, "version": number, "participants": list(text), "required_acks": maybeNumber,
 			"ttl": obj{"type": []any{"string", "integer", "null"}}, "knobs": object, "labels": labels, "intent": text,

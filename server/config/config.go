@@ -57,8 +57,12 @@ type Shutdown struct {
 
 // Limits bound what clients can make the hub hold.
 type Limits struct {
-	Frame          Bytes
+	Body           Bytes
 	Event          Bytes
+	Page           int
+	Followers      int
+	FollowerWrite  time.Duration
+	KeepAlive      time.Duration
 	Agents         int
 	Participants   int
 	InFlight       int

@@ -34,7 +34,7 @@ func TestDefaults(t *testing.T) {
 		Log:      config.Log{Level: "info", Format: "auto"},
 		Shutdown: config.Shutdown{Timeout: 10 * time.Second},
 		Limits: config.Limits{
-			Frame: 1 << 20, Event: 1 << 20, Agents: 100_000, Participants: 1000,
+			Body: 2 << 20, Event: 1 << 20, Page: 1000, Followers: 10_000, FollowerWrite: 10 * time.Second, KeepAlive: 15 * time.Second, Agents: 100_000, Participants: 1000,
 			InFlight: 65536, LoadedChannels: 200_000, Replay: 4096, Held: 16, Inbox: 4096,
 		},
 		Hub: config.Hub{
@@ -124,7 +124,7 @@ func TestRefused(t *testing.T) {
 		{name: "fraction", file: "limits:\n  inbox: 1.5\n", want: []string{"limits.inbox: 1.5 (float64) stands where a value of type number belongs"}},
 		{name: "zero", file: "limits:\n  inbox: 0\n", want: []string{`limits.inbox: "0" is refused: it must be more than 0`}},
 		{name: "negative", file: "limits:\n  inbox: -1\n", want: []string{"it must be more than 0"}},
-		{name: "negative size", file: "limits:\n  frame: -1\n", want: []string{"a size looks like"}},
+		{name: "negative size", file: "limits:\n  body: -1\n", want: []string{"a size looks like"}},
 		{name: "no number", file: "limits:\n  inbox: many\n", want: []string{"it is a whole number"}},
 		{name: "duration without unit", file: "shutdown:\n  timeout: 5\n", want: []string{"a duration looks like 25s"}},
 		{name: "zero duration", file: "shutdown:\n  timeout: 0s\n", want: []string{"it must be more than 0"}},
@@ -167,7 +167,7 @@ func TestHugeFileIsRefused(t *testing.T) {
 // A file written from the effective values says the same again.
 func TestTextRoundTrip(t *testing.T) {
 	t.Parallel()
-	first, err := config.Load(config.Sources{File: write(t, "http: {hosts: [a, b], idle_timeout: 90m}\nlimits: {frame: 1000001}\n")})
+	first, err := config.Load(config.Sources{File: write(t, "http: {hosts: [a, b], idle_timeout: 90m}\nlimits: {body: 1000001}\n")})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -105,14 +105,34 @@ var Keys = []Key{
 		field:   func(c *Config) any { return &c.Shutdown.Timeout },
 	},
 	{
-		Name: "limits.frame", Default: "1MiB",
+		Name: "limits.body", Default: "2MiB",
 		Meaning: "size of one request body",
-		field:   func(c *Config) any { return &c.Limits.Frame },
+		field:   func(c *Config) any { return &c.Limits.Body },
 	},
 	{
 		Name: "limits.event", Default: "1MiB",
 		Meaning: "size of one envelope's event data",
 		field:   func(c *Config) any { return &c.Limits.Event },
+	},
+	{
+		Name: "limits.page", Default: "1000",
+		Meaning: "entries of one answer of a list under /v1",
+		field:   func(c *Config) any { return &c.Limits.Page },
+	},
+	{
+		Name: "limits.followers", Default: "10000",
+		Meaning: "streams of /v1 open at once",
+		field:   func(c *Config) any { return &c.Limits.Followers },
+	},
+	{
+		Name: "limits.follower_write", Default: "10s",
+		Meaning: "time in which a follower of /v1 must take what is written",
+		field:   func(c *Config) any { return &c.Limits.FollowerWrite },
+	},
+	{
+		Name: "limits.keep_alive", Default: "15s",
+		Meaning: "silence on a stream of /v1 until a comment is sent",
+		field:   func(c *Config) any { return &c.Limits.KeepAlive },
 	},
 	{
 		Name: "limits.agents", Default: "100000",

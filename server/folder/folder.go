@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -60,7 +61,7 @@ func Hold(dir string) (*Folder, error) {
 	if err != nil {
 		return nil, fmt.Errorf("data folder %s cannot be written: %w", dir, err)
 	}
-	if err := lock(file); err != nil {
+	if err := lock(file, unix.LOCK_EX); err != nil {
 		held := &HeldError{Dir: dir, Holder: note(file)}
 		closed := file.Close()
 		if !errors.Is(err, unix.EWOULDBLOCK) {
@@ -75,10 +76,30 @@ func Hold(dir string) (*Folder, error) {
 	return f, nil
 }
 
+// Look tells who uses a folder, without taking it; false means nobody.
+func Look(dir string) (Holder, bool, error) {
+	file, err := os.Open(filepath.Join(dir, LockFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return Holder{}, false, nil
+	}
+	if err != nil {
+		return Holder{}, false, fmt.Errorf("data folder %s: %w", dir, err)
+	}
+	defer file.Close() // and with it the lock
+	err = lock(file, unix.LOCK_SH)
+	if errors.Is(err, unix.EWOULDBLOCK) {
+		return note(file), true, nil
+	}
+	if err != nil {
+		return Holder{}, false, fmt.Errorf("data folder %s: lock: %w", dir, err)
+	}
+	return Holder{}, false, nil
+}
+
 // lock takes the file without waiting; a signal in between is no answer.
-func lock(file *os.File) error {
+func lock(file *os.File, how int) error {
 	for {
-		err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		err := unix.Flock(int(file.Fd()), how|unix.LOCK_NB)
 		if !errors.Is(err, unix.EINTR) {
 			return err
 		}

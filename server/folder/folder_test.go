@@ -22,6 +22,9 @@ func TestOnlyOneHolds(t *testing.T) {
 		t.Errorf("folder mode %v, %v", info.Mode(), err)
 	}
 
+	if holder, held, err := folder.Look(dir); err != nil || !held || holder.PID != os.Getpid() {
+		t.Errorf("Look: %+v, %v, %v", holder, held, err)
+	}
 	var held *folder.HeldError
 	if _, err = folder.Hold(dir); !errors.As(err, &held) || held.Holder != (folder.Holder{PID: os.Getpid()}) {
 		t.Fatalf("second: %v", err)
@@ -34,6 +37,11 @@ func TestOnlyOneHolds(t *testing.T) {
 	}
 	if err := first.Release(); err != nil {
 		t.Fatal(err)
+	}
+	for _, dir := range []string{dir, t.TempDir(), filepath.Join(dir, "missing")} {
+		if holder, held, err := folder.Look(dir); err != nil || held || holder != (folder.Holder{}) {
+			t.Errorf("Look at a free folder: %+v, %v, %v", holder, held, err)
+		}
 	}
 	again, err := folder.Hold(dir)
 	if err != nil {

@@ -1,7 +1,6 @@
 package wire
 
 import (
-	"slices"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -73,16 +72,6 @@ const (
 	TaskExpired   = "expired"
 	TaskCancelled = "cancelled"
 )
-
-var taskStates = []string{TaskCreated, TaskRunning, TaskCompleted, TaskFailed, TaskExpired, TaskCancelled}
-
-// CheckTaskState refuses what is no state of a task.
-func CheckTaskState(state string) error {
-	if slices.Contains(taskStates, state) {
-		return nil
-	}
-	return fault.New(fault.Invalid, "task state %.40q is unknown; it is one of created, running, completed, failed, expired, cancelled", state)
-}
 
 // AppendTask writes a task.
 func AppendTask(buf []byte, t *Task) []byte {

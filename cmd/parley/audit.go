@@ -1,0 +1,100 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/url"
+	"os/signal"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+)
+
+func (a *app) audit() *cobra.Command {
+	var kind, channel, agent, since, until, after string
+	var limit int
+	var follow bool
+	c := a.withHub(&cobra.Command{
+		Use:   "audit",
+		Short: "Read the audit, or follow it",
+		Example: `  parley audit --kind channel_closed
+  parley audit --follow`,
+		Args: cobra.NoArgs,
+	}, func(ctx context.Context, hub *hubClient, _ []string) error {
+		q := url.Values{}
+		for name, value := range map[string]string{"kind": kind, "channel": channel, "agent": agent, "since": since, "until": until} {
+			if value != "" {
+				q.Set(name, value)
+			}
+		}
+		if follow {
+			ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
+			defer stop()
+			return hub.follow(ctx, "/v1/audit?"+q.Encode(), after, func(f frame) error { return a.auditLine(f.data) })
+		}
+		q.Set("limit", strconv.Itoa(limit))
+		if after != "" {
+			q.Set("after", after)
+		}
+		var raw json.RawMessage
+		if err := hub.call(ctx, http.MethodGet, "/v1/audit?"+q.Encode(), nil, &raw); err != nil {
+			return err
+		}
+		var page struct {
+			Records []json.RawMessage `json:"records"`
+			Next    string            `json:"next"`
+		}
+		if err := json.Unmarshal(raw, &page); err != nil {
+			return err
+		}
+		return a.print(raw, func(w io.Writer) error {
+			for _, record := range page.Records {
+				if err := a.auditLine(record); err != nil {
+					return err
+				}
+			}
+			if page.Next != "" {
+				_, err := fmt.Fprintf(a.err, "\nMore: parley audit --after %s\n", page.Next)
+				return err
+			}
+			return nil
+		})
+	})
+	f := c.Flags()
+	f.StringVar(&kind, "kind", "", "only of this kind, like channel_closed")
+	f.StringVar(&channel, "channel", "", "only about this channel")
+	f.StringVar(&agent, "agent", "", "only about this `NAME` or id")
+	f.StringVar(&since, "since", "", "only from this time on, like 2026-03-09T10:15:42Z")
+	f.StringVar(&until, "until", "", "only before this time")
+	f.StringVar(&after, "after", "", "go on after this one")
+	f.IntVar(&limit, "limit", 50, "at most so many")
+	f.BoolVar(&follow, "follow", false, "stay, and print what comes")
+	return c
+}
+
+// auditLine prints a record: in words on a terminal, else as JSON.
+func (a *app) auditLine(record json.RawMessage) error {
+	var fields map[string]json.RawMessage
+	if a.output == "json" || !isTerminal(a.out) || json.Unmarshal(record, &fields) != nil {
+		_, err := fmt.Fprintf(a.out, "%s\n", record)
+		return err
+	}
+	var at, kind string
+	_ = json.Unmarshal(fields["at"], &at)
+	_ = json.Unmarshal(fields["kind"], &kind)
+	delete(fields, "at")
+	delete(fields, "kind")
+	var rest []string
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		rest = append(rest, name+"="+strings.Trim(string(fields[name]), `"`))
+	}
+	_, err := fmt.Fprintf(a.out, "%s  %-22s  %s\n", at, kind, strings.Join(rest, "  "))
+	return err
+}

@@ -1,0 +1,93 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/parley-hub/parley/journal/disk"
+	"github.com/parley-hub/parley/server/config"
+)
+
+func (a *app) backup() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "backup DIR",
+		Short: "Back a running hub up into a new folder here",
+		Long: `Back a running hub up, as an operator, into a new folder on this side. The hub
+goes on meanwhile; the backup holds what was durable at one moment. It does not
+hold the access keys. Turn it into a data folder with parley restore.`,
+		Example: "  parley backup ./backup-monday",
+		Args:    cobra.ExactArgs(1),
+	}
+	flags := addHub(c)
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if _, err := os.Lstat(args[0]); err == nil {
+			return fmt.Errorf("%s exists already; back up into a folder that does not", args[0])
+		}
+		hub, err := a.findHub(flags)
+		if err != nil {
+			return err
+		}
+		archive, err := hub.download(c.Context(), http.MethodGet, "/v1/backup")
+		if err != nil {
+			return err
+		}
+		tell, end := a.progress()
+		received := &counter{r: archive}
+		err = disk.Unpack(received, args[0], disk.Options{}, tell)
+		end()
+		if err := errors.Join(err, archive.Close()); err != nil {
+			return fmt.Errorf("the backup is not whole: %w; remove %s and try again", err, args[0])
+		}
+		data := map[string]any{"backup": args[0], "bytes": received.n}
+		return a.print(data, func(w io.Writer) error {
+			_, err := fmt.Fprintf(w, "%s holds the backup (%d bytes); turn it into a data folder with parley restore %s --data NEW\n", args[0], received.n, args[0])
+			return err
+		})
+	}
+	return c
+}
+
+// counter counts what was read.
+type counter struct {
+	r io.Reader
+	n int64
+}
+
+func (c *counter) Read(b []byte) (int, error) {
+	n, err := c.r.Read(b)
+	c.n += int64(n)
+	return n, err
+}
+
+func (a *app) restore() *cobra.Command {
+	c := &cobra.Command{
+		Use:     "restore DIR --data NEW",
+		Short:   "Make a data folder from a backup, in a new epoch",
+		Example: "  parley restore ./backup-monday --data ./restored",
+		Args:    cobra.ExactArgs(1),
+	}
+	flags := addSettings(c, func(key config.Key) bool { return key.Name == "data.dir" })
+	c.RunE = func(_ *cobra.Command, args []string) error {
+		settings, err := flags.load(a.environ)
+		if err != nil {
+			return err
+		}
+		to := settings.Data.Dir
+		tell, end := a.progress()
+		err = disk.Restore(args[0], to, disk.Options{}, tell)
+		end()
+		if err != nil {
+			return err
+		}
+		return a.print(map[string]any{"data": to, "from": args[0]}, func(w io.Writer) error {
+			_, err := fmt.Fprintf(w, "%s is ready; start it with parley serve --data %s\n", to, to)
+			return err
+		})
+	}
+	return c
+}

@@ -1,0 +1,114 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/parley-hub/parley/journal/disk"
+)
+
+func (a *app) data() *cobra.Command {
+	return group("data", "Check, describe and salvage data folders that no hub uses",
+		a.dataCheck(), a.dataStats(), a.dataSalvage())
+}
+
+func (a *app) dataCheck() *cobra.Command {
+	return &cobra.Command{
+		Use:     "check DIR",
+		Short:   "Verify every record of a data folder, without writing to it",
+		Example: "  parley data check ./parley-data",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			tell, end := a.progress()
+			report, err := disk.Check(args[0], disk.Options{}, tell)
+			end()
+			if err != nil {
+				return err
+			}
+			data := struct {
+				*disk.CheckReport
+				OK bool `json:"ok"`
+			}{report, report.OK()}
+			err = a.print(data, func(w io.Writer) error {
+				for _, cut := range report.Cuts {
+					fmt.Fprintln(w, "cut off:", cut)
+				}
+				for _, problem := range report.Problems {
+					fmt.Fprintln(w, "damaged:", problem)
+				}
+				_, err := fmt.Fprintf(w, "%s: %d records in %d logs verified, %d problems\n", args[0], report.Records, report.Logs, len(report.Problems))
+				return err
+			})
+			if err == nil && !report.OK() {
+				err = fmt.Errorf("%s is damaged; restore a backup, or copy what is readable with parley data salvage %s --to NEW", args[0], args[0])
+			}
+			return err
+		},
+	}
+}
+
+func (a *app) dataStats() *cobra.Command {
+	return &cobra.Command{
+		Use:     "stats DIR",
+		Short:   "Describe a data folder: logs, records, sizes",
+		Example: "  parley data stats ./parley-data",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			tell, end := a.progress()
+			stats, err := disk.ReadStats(args[0], disk.Options{}, tell)
+			end()
+			if err != nil {
+				return err
+			}
+			return a.print(stats, func(w io.Writer) error {
+				return table(w, func(w io.Writer) {
+					fmt.Fprintf(w, "format\t%d\nepoch\t%d\noffset\t%d\nclosed cleanly\t%t\n", stats.Format, stats.Epoch, stats.Offset, stats.Clean)
+					fmt.Fprintf(w, "logs\t%d\nrecords\t%d\nbytes on disk\t%d\n", stats.Logs, stats.Records, stats.Bytes.Total)
+					for _, family := range slices.Sorted(maps.Keys(stats.Families)) {
+						fmt.Fprintf(w, "logs of %s\t%d\n", family, stats.Families[family])
+					}
+				})
+			})
+		},
+	}
+}
+
+func (a *app) dataSalvage() *cobra.Command {
+	var to string
+	c := &cobra.Command{
+		Use:   "salvage DIR --to NEW",
+		Short: "Copy everything readable of a damaged data folder to a new one",
+		Long: `Copy everything readable of a damaged data folder to a new one, in a new epoch,
+and list what is not readable. The damaged folder is not written to. Access keys
+are not copied: put keys.json into the new folder, or make new ones.`,
+		Example: "  parley data salvage ./parley-data --to ./salvaged",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			tell, end := a.progress()
+			report, err := disk.Salvage(args[0], to, disk.Options{}, tell)
+			end()
+			if err != nil {
+				return err
+			}
+			return a.print(report, func(w io.Writer) error {
+				for _, part := range report.Unreadable {
+					fmt.Fprintln(w, "not readable:", part)
+				}
+				for _, part := range report.Lost {
+					fmt.Fprintf(w, "lost: %s, records %d to %d\n", part.Log, part.From, part.To)
+				}
+				_, err := fmt.Fprintf(w, "%s: %d records in %d logs salvaged; %d stretches lost, %d records set apart\n", to, report.Records, report.Logs, len(report.Lost), report.Apart)
+				return err
+			})
+		},
+	}
+	c.Flags().StringVar(&to, "to", "", "folder to make; it must not exist")
+	if err := c.MarkFlagRequired("to"); err != nil {
+		panic(err) // the flag is defined in the line above
+	}
+	return c
+}

@@ -1,0 +1,63 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+
+	"github.com/spf13/cobra"
+)
+
+func (a *app) send() *cobra.Command {
+	var as, eventType, data, key, cause string
+	var to []string
+	c := a.withHub(&cobra.Command{
+		Use:   "send CHANNEL [TEXT] --as NAME",
+		Short: "Send an envelope into a channel",
+		Long: `Send an envelope into a channel: a text, or with --type and --data anything.
+
+Out of turn is refused, and the refusal says whose turn it is. With --key the
+same command can be repeated safely: it is sent once.`,
+		Example: "  parley send $CHANNEL \"How are you?\" --as alice",
+		Args:    cobra.RangeArgs(1, 2),
+	}, func(ctx context.Context, hub *hubClient, args []string) error {
+		body := map[string]any{"sender": as, "idempotency_key": key, "causation_id": cause}
+		switch {
+		case len(args) == 2 && eventType == "" && data == "":
+			body["text"] = args[1]
+		case len(args) == 1 && eventType != "":
+			if data == "" {
+				data = "{}"
+			}
+			if !json.Valid([]byte(data)) {
+				return usageError("--data is not JSON; it looks like '{\"path\":\"README.md\"}'")
+			}
+			body["event_type"], body["event_data"] = eventType, json.RawMessage(data)
+		default:
+			return usageError("say either a text, or --type and --data")
+		}
+		if len(to) > 0 {
+			body["audience"] = to
+		}
+		var sent struct {
+			ID string `json:"envelope_id"`
+		}
+		if err := hub.call(ctx, http.MethodPost, "/v1/channels/"+url.PathEscape(args[0])+"/events", body, &sent); err != nil {
+			return err
+		}
+		return a.print(sent, func(w io.Writer) error {
+			_, err := fmt.Fprintln(w, "sent", sent.ID)
+			return err
+		})
+	})
+	c.Flags().StringVar(&as, "as", "", "the `NAME` or id that sends")
+	c.Flags().StringVar(&eventType, "type", "", "an event type of your own, like myapp.review_request")
+	c.Flags().StringVar(&data, "data", "", "what it carries, as a JSON object")
+	c.Flags().StringArrayVar(&to, "to", nil, "only for this `NAME` or id; may be repeated")
+	c.Flags().StringVar(&key, "key", "", "an idempotency key: repeating the command sends once")
+	c.Flags().StringVar(&cause, "answers", "", "the `ENVELOPE` that this one answers")
+	return c
+}

@@ -1,0 +1,131 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+
+	"github.com/spf13/cobra"
+)
+
+// taskInfo is what commands show of a task.
+type taskInfo struct {
+	ID    string `json:"task_id"`
+	Owner string `json:"owner_id"`
+	Spec  struct {
+		Title      string  `json:"title"`
+		Capability *string `json:"capability"`
+	} `json:"spec"`
+	State   string  `json:"state"`
+	Channel *string `json:"channel_id"`
+	Error   string  `json:"error"`
+}
+
+func (a *app) tasks() *cobra.Command {
+	return group("tasks", "List, show and cancel tasks", a.tasksList(), a.tasksShow(), a.tasksCancel())
+}
+
+func (a *app) tasksList() *cobra.Command {
+	var owner, channel, state, after string
+	var limit int
+	c := a.withHub(&cobra.Command{
+		Use:     "list",
+		Short:   "List tasks",
+		Example: "  parley tasks list --state running",
+		Args:    cobra.NoArgs,
+	}, func(ctx context.Context, hub *hubClient, _ []string) error {
+		q := url.Values{"limit": {strconv.Itoa(limit)}}
+		for name, value := range map[string]string{"owner": owner, "channel": channel, "state": state, "after": after} {
+			if value != "" {
+				q.Set(name, value)
+			}
+		}
+		var raw json.RawMessage
+		if err := hub.call(ctx, http.MethodGet, "/v1/tasks?"+q.Encode(), nil, &raw); err != nil {
+			return err
+		}
+		var page struct {
+			Tasks []taskInfo `json:"tasks"`
+			Next  string     `json:"next"`
+		}
+		if err := json.Unmarshal(raw, &page); err != nil {
+			return err
+		}
+		return a.print(raw, func(w io.Writer) error {
+			if len(page.Tasks) == 0 {
+				_, err := fmt.Fprintln(w, "There are no such tasks.")
+				return err
+			}
+			err := table(w, func(w io.Writer) {
+				fmt.Fprintln(w, "TASK\tSTATE\tTITLE\tOWNER")
+				for _, t := range page.Tasks {
+					fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", t.ID, t.State, t.Spec.Title, t.Owner)
+				}
+			})
+			if err == nil && page.Next != "" {
+				_, err = fmt.Fprintf(w, "\nMore: parley tasks list --after %s\n", page.Next)
+			}
+			return err
+		})
+	})
+	c.Flags().StringVar(&owner, "owner", "", "only of this `NAME` or id")
+	c.Flags().StringVar(&channel, "channel", "", "only of this channel")
+	c.Flags().StringVar(&state, "state", "", "only in this state: created, running, completed, failed, expired or cancelled")
+	c.Flags().StringVar(&after, "after", "", "go on after this one")
+	c.Flags().IntVar(&limit, "limit", 50, "at most so many")
+	return c
+}
+
+func (a *app) tasksShow() *cobra.Command {
+	return a.withHub(&cobra.Command{
+		Use:     "show TASK",
+		Short:   "Show a task",
+		Example: "  parley tasks show scan-7",
+		Args:    cobra.ExactArgs(1),
+	}, func(ctx context.Context, hub *hubClient, args []string) error {
+		var raw json.RawMessage
+		if err := hub.call(ctx, http.MethodGet, "/v1/tasks/"+url.PathEscape(args[0]), nil, &raw); err != nil {
+			return err
+		}
+		return a.print(raw, func(w io.Writer) error { return printIndented(w, raw) })
+	})
+}
+
+// printIndented writes JSON for a person.
+func printIndented(w io.Writer, raw json.RawMessage) error {
+	pretty, err := json.MarshalIndent(raw, "", "  ")
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(w, "%s\n", pretty)
+	return err
+}
+
+func (a *app) tasksCancel() *cobra.Command {
+	var as, reason string
+	c := a.withHub(&cobra.Command{
+		Use:     "cancel TASK",
+		Short:   "Ask a task's owner to stop; the owner decides",
+		Example: "  parley tasks cancel scan-7 --reason \"no longer needed\"",
+		Args:    cobra.ExactArgs(1),
+	}, func(ctx context.Context, hub *hubClient, args []string) error {
+		var sent struct {
+			ID string `json:"envelope_id"`
+		}
+		path := "/v1/tasks/" + url.PathEscape(args[0]) + "/cancel"
+		if err := hub.call(ctx, http.MethodPost, path, map[string]string{"by": as, "reason": reason}, &sent); err != nil {
+			return err
+		}
+		return a.print(sent, func(w io.Writer) error {
+			_, err := fmt.Fprintf(w, "asked, with envelope %s\n", sent.ID)
+			return err
+		})
+	})
+	c.Flags().StringVar(&as, "as", "", "the `NAME` or id that asks (default: who opened the task's channel)")
+	c.Flags().StringVar(&reason, "reason", "", "why")
+	return c
+}

@@ -1,0 +1,327 @@
+package ag2_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/gobwas/ws"
+
+	"github.com/parley-hub/parley/dialect/ag2"
+	"github.com/parley-hub/parley/hub"
+)
+
+// What is urgent goes before what waits for the same reader from other
+// channels, and never before something of its own channel.
+func TestPriority(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, options{})
+	slow := r.raw()
+	slow.write(frame(true, opText, []byte(`{"kind":"request","request_id":"1","op":"register","params":{"passport":{"name":"slow"},"resume":{}}}`)))
+	_, _, _ = slow.read()
+	p := r.dial()
+	alice, id := p.register("alice"), idOf(r, "slow")
+	channels := []string{}
+	for range 2 {
+		request := p.request("create_channel", object{"creator_id": alice, "manifest_type": "conversation", "participants": []string{id}})
+		_, payload, err := slow.read()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var n notice
+		if err := json.Unmarshal(payload, &n); err != nil {
+			t.Fatal(err)
+		}
+		ch := n.Envelope["channel_id"].(string)
+		slow.write(frame(true, opText, fmt.Appendf(nil, `{"kind":"request","request_id":"2","op":"post_envelope","params":{"envelope":{"channel_id":%q,"sender_id":%q,"event_type":"ag2.channel.invite.ack"}}}`, ch, id)))
+		for range 2 {
+			_, _, _ = slow.read()
+		}
+		if _, err := p.response(request); err != nil {
+			t.Fatal(err)
+		}
+		channels = append(channels, ch)
+	}
+	// Large posts fill the socket until some of them wait in the hub.
+	big := strings.Repeat("x", 200_000)
+	for i := range 30 {
+		p.post(channels[0], alice, "app.note", object{"n": i, "text": big})
+	}
+	p.post(channels[1], alice, "app.note", object{"n": 100}, object{"priority": "background"})
+	p.post(channels[1], alice, "app.note", object{"n": 101}, object{"priority": "urgent"})
+	p.post(channels[0], alice, "app.note", object{"n": 102}, object{"priority": "urgent"})
+	p.post(channels[1], alice, "app.note", object{"n": 103}, object{"priority": "urgent"})
+	order := []int{}
+	for len(order) < 34 {
+		op, payload, err := slow.read()
+		if err != nil || op != ws.OpText {
+			t.Fatalf("got opcode %d, %v", op, err)
+		}
+		var n notice
+		if err := json.Unmarshal(payload, &n); err != nil {
+			t.Fatal(err)
+		}
+		order = append(order, int(n.Envelope["event_data"].(object)["n"].(float64)))
+	}
+	at := func(n int) int { return slices.Index(order, n) }
+	for i := 1; i < 30; i++ {
+		if at(i-1) > at(i) {
+			t.Fatalf("the first channel is out of order: %v", order)
+		}
+	}
+	if at(100) > at(101) || at(101) > at(103) {
+		t.Errorf("the second channel is out of order: %v", order)
+	}
+	if at(102) < at(29) {
+		t.Errorf("the first channel's urgent one overtook its own: %v", order)
+	}
+}
+
+// A post that waits for somebody's turn to end does not hold up the answers to
+// others, nor other requests, of its connection.
+func TestLatePost(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, options{})
+	p := r.dial()
+	alice, bob, chief := p.register("alice"), p.register("bob"), p.register("chief")
+	graph := object{
+		"initial_speaker": alice, "default_target": object{"name": "round_robin", "args": object{}},
+		"transitions": []any{}, "max_turns": nil,
+	}
+	ch := p.open("workflow", alice, map[string]*peer{bob: p, chief: p}, object{"knobs": object{"graph": graph, "supervisors": []string{chief}}})
+	p.drain()
+	asked := p.post(ch, alice, "ag2.msg.text", object{"text": "go"})
+	p.drain()
+	// Bob works on it; the supervisor's word waits.
+	held := p.request("post_envelope", object{"envelope": env(ch, chief, "ag2.msg.text", object{"text": "careful"})})
+	note := p.post(ch, bob, "ag2.task.started", object{"task_id": "t"})
+	if note == "" || note <= asked {
+		t.Fatalf("the note got %q", note)
+	}
+	p.call("get_channel", object{"channel_id": ch}, nil)
+	reply := p.post(ch, bob, "ag2.msg.text", object{"text": "done"})
+	raw, err := p.response(held)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Trim(string(raw), `"`); got <= note || got >= reply {
+		t.Errorf("the word has id %s, which is not between %s and %s", got, note, reply)
+	}
+}
+
+// Posts of one connection are stored in the order they were sent, although
+// none waits for the one before to be answered.
+func TestPipelinedPosts(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, options{})
+	p, q := r.dial(), r.dial()
+	alice, bob := p.register("alice"), q.register("bob")
+	ch := p.open("conversation", alice, map[string]*peer{bob: q})
+	held, release := r.engine.Faults().HoldSync()
+	var requests []string
+	for i := range 50 {
+		requests = append(requests, p.request("post_envelope", object{"envelope": env(ch, alice, "ag2.msg.text", object{"text": fmt.Sprint(i)})}))
+	}
+	<-held
+	release()
+	var ids []string
+	for _, request := range requests {
+		raw, err := p.response(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids = append(ids, strings.Trim(string(raw), `"`))
+	}
+	if !slices.IsSorted(ids) {
+		t.Error("the ids are not in the order of the posts")
+	}
+	for i, id := range ids {
+		n := q.notified()
+		if n.Envelope["envelope_id"] != id || n.Envelope["event_data"].(object)["text"] != fmt.Sprint(i) {
+			t.Fatalf("delivery %d is %v", i, n)
+		}
+	}
+}
+
+// Creator and invitee on one connection, and two connections that open
+// channels to each other at the same time.
+func TestOpeningDoesNotBlock(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, options{})
+	p := r.dial()
+	alice, bob := p.register("alice"), p.register("bob")
+	p.open("conversation", alice, map[string]*peer{bob: p})
+
+	q, s := r.dial(), r.dial()
+	carol, dave := q.register("carol"), s.register("dave")
+	one := q.request("create_channel", object{"creator_id": carol, "manifest_type": "conversation", "participants": []string{dave}})
+	two := s.request("create_channel", object{"creator_id": dave, "manifest_type": "conversation", "participants": []string{carol}})
+	var group sync.WaitGroup
+	for who, request := range map[*peer]string{q: one, s: two} {
+		group.Go(func() {
+			who.ack(who.notifiedOf("ag2.channel.invite"))
+			if _, err := who.response(request); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	group.Wait()
+}
+
+// A new identity whose client missed the invitation is invited again.
+func TestInvitedAgain(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, options{})
+	p, q := r.dial(), r.dial()
+	alice, bob := p.register("alice"), q.register("bob")
+	request := p.request("create_channel", object{"creator_id": alice, "manifest_type": "conversation", "participants": []string{bob}})
+	first := q.notifiedOf("ag2.channel.invite")
+	again := q.notifiedOf("ag2.channel.invite")
+	if first.Envelope["envelope_id"] != again.Envelope["envelope_id"] {
+		t.Fatalf("got another invitation: %v", again)
+	}
+	q.ack(again)
+	if _, err := p.response(request); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// While an operation takes long, pings are answered.
+func TestReaderKeepsReading(t *testing.T) {
+	t.Parallel()
+	gate := make(chan struct{})
+	r := newRig(t, options{wrap: func(h *hub.Hub) ag2.Hub { return &stuck{Hub: h, gate: gate} }})
+	c := r.raw()
+	c.write(frame(true, opText, []byte(`{"kind":"request","request_id":"1","op":"find_agent_id","params":{"name":"slow"}}`)))
+	c.write(frame(true, opText, []byte(`{"kind":"request","request_id":"2","op":"find_agent_id","params":{"name":"quick"}}`)))
+	c.write(frame(true, opPing, []byte("alive?")))
+	c.expect(ws.OpPong, "alive?")
+	close(gate)
+	for _, id := range []string{"1", "2"} {
+		c.expect(ws.OpText, `{"kind":"response","request_id":"`+id+`","ok":true,"result":null,"error_code":"","error_message":""}`)
+	}
+}
+
+type stuck struct {
+	*hub.Hub
+	gate chan struct{}
+}
+
+func (s *stuck) FindAgent(name string) (string, bool) {
+	if name == "slow" {
+		select {
+		case <-s.gate:
+		case <-time.After(wait):
+		}
+	}
+	return s.Hub.FindAgent(name)
+}
+
+// A log that no client could take in one frame is read without what it does
+// not fold; one that is too large even so is refused, and read in parts.
+func TestLongLogs(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, options{})
+	p, q := r.dial(), r.dial()
+	alice, bob := p.register("alice"), q.register("bob")
+	p.call("set_rule", object{"agent_id": alice, "rule": object{}}, nil)
+	ch := p.open("conversation", alice, map[string]*peer{bob: q})
+	big := strings.Repeat("x", 400_000)
+	for range 3 {
+		p.post(ch, alice, "ag2.task.progress", object{"text": big})
+	}
+	said := p.say(ch, alice, "short")
+	types := func(params object) []string {
+		params["channel_id"] = ch
+		var log []object
+		q.call("read_wal", params, &log)
+		list := []string{}
+		for _, e := range log {
+			list = append(list, e["event_type"].(string))
+		}
+		return list
+	}
+	want := []string{"ag2.channel.invite", "ag2.channel.invite.ack", "ag2.channel.opened", "ag2.msg.text"}
+	if got := types(object{"since": 0, "until": nil}); !slices.Equal(got, want) {
+		t.Errorf("a full read has %v, want %v", got, want)
+	}
+	if got := types(object{"since": 3, "until": 5}); !slices.Equal(got, []string{"ag2.task.progress", "ag2.task.progress"}) {
+		t.Errorf("a part has %v", got)
+	}
+	if _, err := q.try("read_wal", object{"channel_id": ch, "since": 3}); err == nil || !strings.HasPrefix(err.Error(), "error: ") || !strings.Contains(err.Error(), "1048576") {
+		t.Errorf("a part that is too large got %v", err)
+	}
+	if r.server.Stats().LongLogs == 0 {
+		t.Error("the long log is not counted")
+	}
+	if said == "" {
+		t.Error("nothing was said")
+	}
+	for range 3 {
+		p.post(ch, alice, "ag2.msg.text", object{"text": big})
+	}
+	if _, err := q.try("read_wal", object{"channel_id": ch}); err == nil || !strings.HasPrefix(err.Error(), "error: ") {
+		t.Errorf("a log of texts that is too large got %v", err)
+	}
+	q.hello("bob", said)
+	q.drain()
+}
+
+// An envelope that is too large for any client is not delivered; the next is.
+func TestOversizedDelivery(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, options{config: ag2.Config{Limits: ag2.Limits{FrameBytes: 2 << 20}}})
+	p, q := r.dial(), r.dial()
+	alice, bob := p.register("alice"), q.register("bob")
+	ch := p.open("conversation", alice, map[string]*peer{bob: q})
+	p.post(ch, alice, "app.note", object{"text": strings.Repeat("x", 1<<20-40)})
+	id := p.say(ch, alice, "short")
+	if n := q.notified(); n.Envelope["envelope_id"] != id {
+		t.Fatalf("got %v", n)
+	}
+	if got := r.server.Stats().Oversized; got != 1 {
+		t.Errorf("%d oversized deliveries were counted", got)
+	}
+}
+
+// What only looks like the hub's word is not delivered as such.
+func TestImpostors(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, options{})
+	p, q := r.dial(), r.dial()
+	alice, bob := p.register("alice"), q.register("bob")
+	ch := p.open("conversation", alice, map[string]*peer{bob: q})
+	for _, eventType := range []string{"ag2.channel.closed", "ag2.channel.opened", "ag2.channel.expired", "ag2.session.closed"} {
+		p.post(ch, alice, eventType, object{"reason": "fake"})
+	}
+	p.post(ch, alice, "ag2.channel.custom", object{})
+	if n := q.notified(); n.Envelope["event_type"] != "ag2.channel.custom" {
+		t.Fatalf("got %v", n)
+	}
+	var m object
+	q.call("get_channel", object{"channel_id": ch}, &m)
+	if m["state"] != "active" {
+		t.Errorf("the channel is %v", m["state"])
+	}
+}
+
+// Trusted clients act for anyone, as with AG2's own hub.
+func TestTrustClients(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, options{hub: hub.Options{TrustClients: true}, config: ag2.Config{TrustClients: true}})
+	p, q, eve := r.dial(), r.dial(), r.dial()
+	alice, bob := p.register("alice"), q.register("bob")
+	ch := p.open("conversation", alice, map[string]*peer{bob: q})
+	id := eve.say(ch, alice, "as alice")
+	if n := q.notified(); n.Envelope["envelope_id"] != id {
+		t.Fatalf("got %v", n)
+	}
+	eve.call("get_channel", object{"channel_id": ch}, nil)
+	eve.call("set_skill", object{"agent_id": bob, "skill_md": "x"}, nil)
+	eve.call("checkpoint_task", object{"task_id": "t", "state": object{}}, nil)
+	eve.call("unregister", object{"agent_id": alice}, nil)
+}

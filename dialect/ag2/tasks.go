@@ -1,0 +1,215 @@
+package ag2
+
+import (
+	"context"
+	"slices"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/parley-hub/parley/dialect/ag2/wire"
+	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/hub"
+)
+
+// task returns a task that this connection may look at: its owner's, or that of
+// a channel it may look into. Any other is not found.
+func (c *conn) task(ctx context.Context, id string) (*hub.Task, error) {
+	t, err := c.server.cfg.Hub.Task(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	if !c.seesTask(ctx, t) {
+		return nil, fault.New(fault.NotFound, "task not found: '%.100s'", id) // as if there were none
+	}
+	return t, nil
+}
+
+func (c *conn) seesTask(ctx context.Context, t *hub.Task) bool {
+	if c.operator || c.MayActFor(t.Owner) {
+		return true
+	}
+	if t.Channel == "" {
+		return false
+	}
+	m, err := c.server.cfg.Hub.Channel(ctx, t.Channel)
+	return err == nil && c.sees(m)
+}
+
+func (c *conn) getTask(ctx context.Context, p wire.ByTask) ([]byte, error) {
+	t, err := c.task(ctx, p.Task)
+	if err != nil {
+		return nil, err
+	}
+	return wire.AppendTask(nil, writeTask(t)), nil
+}
+
+// listTasks lists what this connection may look at.
+func (c *conn) listTasks(ctx context.Context, p wire.ListTasksParams) ([]byte, error) {
+	if p.State != "" {
+		if _, err := hub.ParseTaskState(p.State); err != nil {
+			return nil, err
+		}
+	}
+	limit := limitOf(p.Limit)
+	found := []*wire.Task{}
+	q := hub.TaskQuery{Owner: p.Owner, Channel: p.Channel, State: hub.TaskState(p.State)}
+	for len(found) < limit {
+		page, next, err := c.server.cfg.Hub.Tasks(ctx, q)
+		if err != nil {
+			return nil, err
+		}
+		for _, t := range page {
+			if len(found) < limit && c.seesTask(ctx, t) {
+				found = append(found, writeTask(t))
+			}
+		}
+		if next == "" {
+			break
+		}
+		q.After = next
+	}
+	return wire.AppendTasks(nil, found), nil
+}
+
+func (c *conn) observeTask(ctx context.Context, p wire.ObserveTaskParams) ([]byte, error) {
+	t := p.Metadata
+	switch {
+	case t == nil:
+		return nil, fault.New(fault.Invalid, "'metadata' must be an object")
+	case t.ID == "":
+		return nil, fault.New(fault.Invalid, "'task_id' is missing")
+	case t.Owner == "":
+		return nil, fault.New(fault.Invalid, "'owner_id' is missing")
+	}
+	return nil, c.server.cfg.Hub.ObserveTask(ctx, readTask(t), c, c.mirror())
+}
+
+func (c *conn) updateTask(ctx context.Context, p wire.UpdateTaskParams) ([]byte, error) {
+	return nil, c.server.cfg.Hub.UpdateTask(ctx, hub.TaskUpdate{
+		ID: p.Task, State: hub.TaskState(p.State), Progress: p.Progress, Result: p.Result, Error: p.Error,
+	}, c, c.mirror())
+}
+
+func (c *conn) mirror() hub.Mirror {
+	switch c.server.cfg.MirrorTasks {
+	case MirrorOff:
+		return hub.MirrorOff
+	case MirrorAll:
+		return hub.MirrorAll
+	}
+	return hub.MirrorEnds
+}
+
+// recordObservation counts the end of a task; for an owner that nobody has,
+// nothing happens.
+func (c *conn) recordObservation(ctx context.Context, p wire.ObservationParams) ([]byte, error) {
+	if _, err := hub.ParseTaskState(string(p.Outcome)); err != nil {
+		return nil, err
+	}
+	h := c.server.cfg.Hub
+	if _, err := h.AgentByID(p.Owner); err != nil {
+		return nil, nil
+	}
+	if err := c.bound(p.Owner); err != nil {
+		return nil, err
+	}
+	return nil, h.RecordObservation(ctx, hub.Observation{
+		Owner: p.Owner, Capability: p.Capability, Outcome: p.Outcome, LatencyMS: p.LatencyMS, Task: p.Task,
+	})
+}
+
+// fireTaskEvent passes on what an owner reports of a task. The hub need not
+// know the task: then the payload says whose it is.
+func (c *conn) fireTaskEvent(ctx context.Context, p wire.TaskEventParams) ([]byte, error) {
+	owner, err := c.reporter(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.bound(owner); err != nil {
+		return nil, err
+	}
+	return nil, c.server.cfg.Hub.FireTaskEvent(ctx, p.Task, p.Kind, p.Payload)
+}
+
+func (c *conn) reporter(ctx context.Context, p wire.TaskEventParams) (string, error) {
+	t, err := c.server.cfg.Hub.Task(ctx, p.Task)
+	if err == nil {
+		return t.Owner, nil
+	}
+	if fault.CodeOf(err) != fault.NotFound {
+		return "", err
+	}
+	var said struct {
+		Owner string `json:"owner_id"`
+	}
+	if len(p.Payload) > 0 && json.Unmarshal(p.Payload, &said) == nil && said.Owner != "" {
+		return said.Owner, nil
+	}
+	return c.somebody(), nil
+}
+
+// somebody is the identity of this connection that has been registered longest,
+// if there is one: it stands for the connection where no other is named.
+func (c *conn) somebody() string {
+	all := c.identities()
+	if len(all) == 0 {
+		return ""
+	}
+	return slices.Min(all)
+}
+
+func (c *conn) checkpointTask(ctx context.Context, p wire.CheckpointParams) ([]byte, error) {
+	as := c.somebody()
+	if err := c.bound(as); err != nil && as == "" {
+		return nil, err
+	}
+	return nil, c.server.cfg.Hub.CheckpointTask(ctx, p.Task, p.State, as, c)
+}
+
+// readCheckpoint returns a task's checkpoint, which may be there without the
+// task.
+func (c *conn) readCheckpoint(ctx context.Context, p wire.ByTask) ([]byte, error) {
+	h := c.server.cfg.Hub
+	t, err := h.Task(ctx, p.Task)
+	switch {
+	case err == nil && !c.seesTask(ctx, t):
+		return nil, fault.New(fault.AccessDenied, "task '%.100s' belongs to '%s': only its owner and its channel may read its checkpoint", p.Task, t.Owner)
+	case err != nil && fault.CodeOf(err) != fault.NotFound:
+		return nil, err
+	}
+	return h.TaskCheckpoint(ctx, p.Task)
+}
+
+func readTask(t *wire.Task) hub.Task {
+	return hub.Task{
+		ID: t.ID, Owner: t.Owner, State: hub.TaskState(t.State), Channel: deref(t.Channel),
+		Spec:      hub.TaskSpec{Title: t.Spec.Title, Description: t.Spec.Description, Payload: t.Spec.Payload, Capability: deref(t.Spec.Capability)},
+		CreatedAt: t.CreatedAt.Time, StartedAt: t.StartedAt.Time, CompletedAt: t.CompletedAt.Time,
+		ExpiresAt: t.ExpiresAt.Time, LastProgressAt: t.LastProgressAt.Time,
+		Progress: t.Progress, Result: t.Result, Error: t.Error,
+	}
+}
+
+func writeTask(t *hub.Task) *wire.Task {
+	return &wire.Task{
+		ID: t.ID, Owner: t.Owner, State: string(t.State), Channel: optional(t.Channel),
+		Spec:      wire.TaskSpec{Title: t.Spec.Title, Description: t.Spec.Description, Payload: t.Spec.Payload, Capability: optional(t.Spec.Capability)},
+		CreatedAt: wire.Instant{Time: t.CreatedAt}, StartedAt: wire.Instant{Time: t.StartedAt}, CompletedAt: wire.Instant{Time: t.CompletedAt},
+		ExpiresAt: wire.Instant{Time: t.ExpiresAt}, LastProgressAt: wire.Instant{Time: t.LastProgressAt},
+		Progress: t.Progress, Result: t.Result, Error: t.Error,
+	}
+}
+
+func deref(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
+}
+
+func optional(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}

@@ -1,0 +1,30 @@
+package disk
+
+import (
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// Tuned returns options under which Pebble's are changed.
+func (o Options) Tuned(tune func(*pebble.Options)) Options {
+	o.tune = tune
+	return o
+}
+
+// MarkSoon makes the engine write MARK as it does when Pebble begins a log.
+func (e *Engine) MarkSoon() { signal(e.rotated) }
+
+// MarkedOffset reads the offset in a folder's MARK.
+func MarkedOffset(fs vfs.FS, dir string) uint64 {
+	m, err := readMark(fs, dir)
+	if err != nil {
+		return 0
+	}
+	return m.offset
+}
+
+// FlushStore makes what is in memory a table.
+func (e *Engine) FlushStore() error { return e.db.Flush() }
+
+// FormatVersion is the format that this version writes.
+const FormatVersion = formatVersion

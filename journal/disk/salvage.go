@@ -1,0 +1,178 @@
+package disk
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/parley-hub/parley/journal"
+	"github.com/parley-hub/parley/journal/internal/order"
+)
+
+// SalvageReport is what Salvage could and could not copy.
+type SalvageReport struct {
+	Epoch      uint64     `json:"epoch"` // of the new folder
+	Logs       int64      `json:"logs"`
+	Records    int64      `json:"records"`
+	Values     int64      `json:"values"`
+	Unreadable []string   `json:"unreadable,omitempty"` // files or parts of them, each with the reason
+	Lost       []LostPart `json:"lost,omitempty"`
+	Apart      int64      `json:"apart"` // records that are readable but stand behind a hole; they are in the file APART
+}
+
+// LostPart is a stretch of a log that is not in the new folder.
+type LostPart struct {
+	Log  string `json:"log"`
+	From uint64 `json:"from"`
+	To   uint64 `json:"to"`
+}
+
+// apartFile keeps records that are readable but cannot be part of a log without
+// holes, one JSON object on each line.
+const apartFile = "APART"
+
+// Salvage copies everything that is readable in a damaged folder to a new one,
+// in a new epoch. It reads tables and logs one by one and needs nothing that
+// ties them together. A log keeps its records up to its first hole. The damaged
+// folder is not written to.
+func Salvage(dir, to string, opts Options, progress Progress) (*SalvageReport, error) {
+	opts = opts.WithDefaults()
+	fs := opts.FS
+	if exists(fs, to) {
+		return nil, fmt.Errorf("%s exists already; salvage into a folder that does not", to)
+	}
+	if !exists(fs, fs.PathJoin(dir, storeDir)) {
+		return nil, fmt.Errorf("%s has no store to salvage", dir)
+	}
+	var newer *FormatError
+	if err := checkFormat(fs, dir); errors.As(err, &newer) {
+		return nil, err
+	}
+	lock, err := lockDir(fs, dir)
+	if err != nil {
+		return nil, err
+	}
+	report, err := salvage(dir, to, opts, progress)
+	return report, errors.Join(err, lock.Close())
+}
+
+func salvage(dir, to string, opts Options, progress Progress) (*SalvageReport, error) {
+	fs := opts.FS
+	s := &salvager{opts: opts, report: &SalvageReport{}, progress: progress}
+	scratchDir, outDir := fs.PathJoin(to, "scratch"), fs.PathJoin(to, storeDir+".new")
+	for _, folder := range []string{scratchDir, outDir} {
+		if err := makeDir(fs, folder); err != nil {
+			return nil, err
+		}
+	}
+	if err := s.gather(dir, scratchDir); err != nil {
+		return nil, err
+	}
+	if err := s.build(scratchDir, outDir, fs.PathJoin(to, apartFile)); err != nil {
+		return nil, err
+	}
+	last, err := readMark(fs, dir)
+	if err != nil {
+		s.unreadable(err)
+	}
+	if err := fs.RemoveAll(scratchDir); err != nil {
+		return nil, err
+	}
+	if err := adopt(to, opts, max(last.epoch, s.epoch)); err != nil {
+		return nil, err
+	}
+	// The first open makes the index and the claims.
+	e, err := Open(to, opts)
+	if err != nil {
+		return nil, err
+	}
+	s.report.Epoch = e.epoch
+	return s.report, e.Close()
+}
+
+// salvager holds what both passes share.
+type salvager struct {
+	opts     Options
+	report   *SalvageReport
+	progress Progress
+	deleted  []deletedRange
+	epoch    uint64 // highest that was found
+}
+
+type deletedRange struct {
+	start, end string
+	seq        uint64
+}
+
+func (s *salvager) unreadable(err error) {
+	s.report.Unreadable = append(s.report.Unreadable, err.Error())
+}
+
+// build writes the new store from the newest version of every key.
+func (s *salvager) build(scratchDir, outDir, apart string) error {
+	scratch, err := pebble.Open(scratchDir, s.opts.quietly())
+	if err != nil {
+		return err
+	}
+	out, err := pebble.Open(outDir, s.opts.quietly())
+	if err != nil {
+		return errors.Join(err, scratch.Close())
+	}
+	rest := &apartWriter{fs: s.opts.FS, path: apart}
+	b := &builder{
+		s: s, out: out, batch: out.NewBatch(), apart: rest,
+		names: map[order.ID]journal.LogName{}, heads: map[order.ID]order.Head{}, entries: map[uint64][]byte{},
+		seen: map[order.ID]struct{}{}, newest: map[journal.LogName]order.ID{},
+	}
+	err = s.newest(scratch, b.take)
+	if err == nil {
+		err = b.finish()
+	}
+	return errors.Join(err, rest.close(), out.Flush(), out.Close(), scratch.Close())
+}
+
+// newest calls each for every key that is not deleted, with its last value.
+func (s *salvager) newest(scratch *pebble.DB, each func(key, value []byte) error) error {
+	it, err := scratch.NewIter(nil)
+	if err != nil {
+		return err
+	}
+	defer it.Close() //nolint:errcheck // read errors are looked at below
+	var last []byte
+	n := int64(0)
+	for ok := it.First(); ok; ok = it.Next() {
+		key, seq, err := splitVersion(it.Key())
+		if err != nil {
+			return err
+		}
+		if last != nil && string(last) == string(key) {
+			continue // an older version
+		}
+		last = append(last[:0], key...)
+		value, err := it.ValueAndErr()
+		if err != nil {
+			return err
+		}
+		if n++; n%1000 == 0 {
+			s.progress.tell("writing", n, 0)
+		}
+		if len(value) == 0 || value[0] == versionDeleted || s.covered(key, seq) {
+			continue
+		}
+		if err := each(key, value[1:]); err != nil {
+			return err
+		}
+	}
+	return it.Error()
+}
+
+func (s *salvager) covered(key []byte, seq uint64) bool {
+	for i := range s.deleted {
+		d := &s.deleted[i]
+		if d.seq > seq && d.start <= string(key) && string(key) < d.end {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,272 @@
+package disk
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/batchrepr"
+	"github.com/cockroachdb/pebble/v2/sstable"
+	"github.com/cockroachdb/pebble/v2/wal"
+
+	"github.com/parley-hub/parley/journal/internal/order"
+)
+
+// Every version of every key that can be read goes to a scratch store, under
+// the escaped key and its Pebble sequence number, newest first.
+const (
+	versionSet     = 1
+	versionDeleted = 0
+)
+
+func versionKey(key []byte, seq uint64) []byte {
+	return indexKey(nil, key, order.ID(math.MaxUint64-seq))
+}
+
+func splitVersion(b []byte) (key []byte, seq uint64, err error) {
+	key, id, err := splitIndexKey(b)
+	return key, math.MaxUint64 - uint64(id), err
+}
+
+// gather reads all tables and logs of a damaged store.
+func (s *salvager) gather(dir, scratchDir string) error {
+	fs := s.opts.FS
+	scratch, err := pebble.Open(scratchDir, s.opts.quietly())
+	if err != nil {
+		return err
+	}
+	g := &gatherer{s: s, db: scratch, batch: scratch.NewBatch(), store: fs.PathJoin(dir, storeDir)}
+	err = g.all(dir)
+	if err == nil {
+		err = g.flush()
+	}
+	return errors.Join(err, scratch.Flush(), scratch.Close())
+}
+
+type gatherer struct {
+	s       *salvager
+	db      *pebble.DB
+	batch   *pebble.Batch
+	store   string
+	flushed uint64      // every batch up to here is in a table
+	missing [][2]uint64 // sequence numbers of tables that could not be read
+}
+
+func (g *gatherer) all(dir string) error {
+	fs := g.s.opts.FS
+	tables, err := g.liveTables(dir)
+	if err != nil { // the MANIFEST is of no use: every table there is may be live
+		g.s.unreadable(err)
+		names, listErr := fs.List(g.store)
+		if listErr != nil {
+			return listErr
+		}
+		slices.Sort(names)
+		for _, name := range names {
+			if strings.HasSuffix(name, ".sst") {
+				tables = append(tables, table{name: name})
+			}
+		}
+	}
+	for i, t := range tables {
+		g.s.progress.tell("reading "+t.name, int64(i), int64(len(tables)))
+		largest, err := g.table(t.name)
+		if err != nil {
+			g.s.unreadable(damaged(err, "%s", t.name))
+			g.missing = append(g.missing, [2]uint64{t.smallest, t.largest})
+		}
+		g.flushed = max(g.flushed, t.largest, largest)
+	}
+	return g.logs()
+}
+
+type table struct {
+	name              string
+	smallest, largest uint64 // sequence numbers, where they are known
+}
+
+// liveTables asks the MANIFEST which tables are in use.
+func (g *gatherer) liveTables(dir string) ([]table, error) {
+	p := g.s.opts.quietly()
+	p.ReadOnly, p.DisableConsistencyCheck = true, true
+	db, err := openStore(g.s.opts.FS, dir, p)
+	if err != nil {
+		return nil, err
+	}
+	defer db.Close() //nolint:errcheck // only read
+	levels, err := db.SSTables()
+	if err != nil {
+		return nil, err
+	}
+	var tables []table
+	for _, level := range levels {
+		for _, t := range level {
+			tables = append(tables, table{
+				name:     fmt.Sprintf("%06d.sst", uint64(t.BackingSSTNum)),
+				smallest: uint64(t.SmallestSeqNum), largest: uint64(t.LargestSeqNum),
+			})
+		}
+	}
+	return tables, nil
+}
+
+// table reads one table, as far as it can.
+func (g *gatherer) table(name string) (largest uint64, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("%v", p)
+		}
+	}()
+	fs := g.s.opts.FS
+	f, err := fs.Open(fs.PathJoin(g.store, name))
+	if err != nil {
+		return 0, err
+	}
+	readable, err := sstable.NewSimpleReadable(f)
+	if err != nil {
+		return 0, errors.Join(err, f.Close())
+	}
+	p := g.s.opts.quietly()
+	p.EnsureDefaults()
+	r, err := sstable.NewReader(context.Background(), readable, p.MakeReaderOptions())
+	if err != nil {
+		return 0, err
+	}
+	defer r.Close() //nolint:errcheck // only read
+	if err := g.rangeDels(r); err != nil {
+		return 0, err
+	}
+	it, err := r.NewIter(sstable.NoTransforms, nil, nil, sstable.AssertNoBlobHandles)
+	if err != nil {
+		return 0, err
+	}
+	defer it.Close() //nolint:errcheck // errors are looked at below
+	for kv := it.First(); kv != nil; kv = it.Next() {
+		value, _, err := kv.Value(nil)
+		if err != nil {
+			return largest, err
+		}
+		seq := uint64(kv.SeqNum())
+		largest = max(largest, seq)
+		if err := g.put(kv.Kind(), kv.K.UserKey, value, seq); err != nil {
+			return largest, err
+		}
+	}
+	return largest, it.Error()
+}
+
+func (g *gatherer) rangeDels(r *sstable.Reader) error {
+	it, err := r.NewRawRangeDelIter(context.Background(), sstable.NoFragmentTransforms, sstable.NoReadEnv)
+	if err != nil || it == nil {
+		return err
+	}
+	defer it.Close()
+	span, err := it.First()
+	for ; span != nil; span, err = it.Next() {
+		for _, k := range span.Keys {
+			g.s.deleted = append(g.s.deleted, deletedRange{string(span.Start), string(span.End), uint64(k.SeqNum())})
+		}
+	}
+	return err
+}
+
+func (g *gatherer) put(kind pebble.InternalKeyKind, key, value []byte, seq uint64) error {
+	switch kind {
+	case pebble.InternalKeyKindSet, pebble.InternalKeyKindSetWithDelete:
+		_ = g.batch.Set(versionKey(key, seq), append([]byte{versionSet}, value...), nil)
+	case pebble.InternalKeyKindDelete, pebble.InternalKeyKindSingleDelete, pebble.InternalKeyKindDeleteSized:
+		_ = g.batch.Set(versionKey(key, seq), []byte{versionDeleted}, nil)
+	case pebble.InternalKeyKindRangeDelete:
+		g.s.deleted = append(g.s.deleted, deletedRange{string(key), string(value), seq})
+	}
+	if g.batch.Len() > rebuildBytes {
+		return g.flush()
+	}
+	return nil
+}
+
+func (g *gatherer) flush() error {
+	if err := g.db.Apply(g.batch, pebble.NoSync); err != nil {
+		return err
+	}
+	_ = g.batch.Close()
+	g.batch = g.db.NewBatch()
+	return nil
+}
+
+// logs reads the write-ahead logs: what no table has, and what tables had that
+// could not be read.
+func (g *gatherer) logs() error {
+	logs, err := wal.Scan(wal.Dir{FS: g.s.opts.FS, Dirname: g.store})
+	if err != nil {
+		return err
+	}
+	for _, log := range logs {
+		_, path := log.SegmentLocation(0)
+		g.s.progress.tell("reading "+g.s.opts.FS.PathBase(path), 0, 0)
+		r := log.OpenForRead()
+		for {
+			rec, at, err := r.NextRecord()
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err == nil {
+				err = g.walBatch(rec)
+			}
+			if err != nil {
+				g.s.unreadable(damaged(err, "%s from offset %d", g.s.opts.FS.PathBase(path), at.Physical))
+				break
+			}
+		}
+		if err := r.Close(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (g *gatherer) walBatch(rec io.Reader) error {
+	data, err := io.ReadAll(rec)
+	if err != nil {
+		return err
+	}
+	header, ok := batchrepr.ReadHeader(data)
+	if !ok {
+		return errForm
+	}
+	seq := uint64(header.SeqNum)
+	if !g.wanted(seq) {
+		return nil
+	}
+	reader := batchrepr.Read(data)
+	for {
+		kind, key, value, ok, err := reader.Next()
+		if err != nil || !ok {
+			return err
+		}
+		if kind == pebble.InternalKeyKindLogData {
+			continue // takes no number
+		}
+		if err := g.put(kind, key, value, seq); err != nil {
+			return err
+		}
+		seq++
+	}
+}
+
+func (g *gatherer) wanted(seq uint64) bool {
+	if seq > g.flushed {
+		return true
+	}
+	for _, m := range g.missing {
+		if m[0] <= seq && seq <= m[1] {
+			return true
+		}
+	}
+	return false
+}
