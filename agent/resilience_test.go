@@ -30,6 +30,27 @@ func TestResilience(t *testing.T) {
 		t.Equal(len(b.asked()), 1)
 		t.True(link.Idle(), "the repetition was acked too")
 	})
+	test(t, "two processes that answer at once post one answer", func(t *spec.T, w *world) {
+		release := make(chan struct{})
+		slow := agent.ModelFunc(func(ctx context.Context, _ *agent.Prompt) (*agent.Response, error) {
+			select {
+			case <-release:
+			case <-ctx.Done():
+			}
+			return &agent.Response{Text: "me first"}, nil
+		})
+		link := w.Join("b")
+		w.start(link, slow, agent.Options{})
+		w.start(link, slow, agent.Options{})
+		_, a := w.run("a", says(), agent.Options{})
+		m := w.open(t, a, agent.Opening{Type: "conversation", Participants: ids("b")})
+		w.say(t, a, m.ID, "hello")
+		link.Repeat(w.log(t, a, m.ID, envelope.TypeText)[0])
+		w.settle()
+		close(release)
+		w.settle()
+		t.Equal(w.lines(t, a, m.ID), []string{"id-a: hello", "id-b: me first"})
+	})
 	check(t, "ag2-channels#126: a failing model", func(t *spec.T, w *world) {
 		fails := true
 		model := agent.ModelFunc(func(context.Context, *agent.Prompt) (*agent.Response, error) {

@@ -152,6 +152,8 @@ func (a *Agent) answer(ctx context.Context, t *Turn, round turn.Round) error {
 		return err
 	}
 	reply.Causation = t.Trigger.ID
+	// Two processes of one agent may answer at once: the hub takes one.
+	reply.Key = "reply:" + t.Trigger.ID
 	_, err = a.link.Post(ctx, reply)
 	return err
 }

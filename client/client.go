@@ -125,7 +125,13 @@ func (c *Client) Reconnects() int {
 }
 
 func (c *Client) dial(ctx context.Context) (*websocket.Conn, error) {
-	conn, _, err := websocket.Dial(ctx, c.url, &websocket.DialOptions{HTTPClient: c.opts.HTTP, HTTPHeader: c.opts.Header}) //nolint:bodyclose // the library closes it
+	header := c.opts.Header.Clone()
+	if header == nil {
+		header = http.Header{}
+	}
+	// Our agents tell their channels of tasks themselves.
+	header.Set(wire.MirrorHeader, wire.MirrorOwn)
+	conn, _, err := websocket.Dial(ctx, c.url, &websocket.DialOptions{HTTPClient: c.opts.HTTP, HTTPHeader: header}) //nolint:bodyclose // the library closes it
 	if err != nil {
 		return nil, fault.Wrap(fault.Unavailable, err, "no connection to %s: %v", c.url, err)
 	}

@@ -11,8 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/parley-hub/parley/adapter"
 	"github.com/parley-hub/parley/agent"
 	"github.com/parley-hub/parley/client"
@@ -22,8 +20,6 @@ import (
 	"github.com/parley-hub/parley/identity"
 	"github.com/parley-hub/parley/journal/mem"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const wait = 20 * time.Second
 
@@ -37,14 +33,14 @@ type rig struct {
 	http   *httptest.Server
 	engine *mem.Engine
 	proxy  *proxy
-	dead   bool
+	store  *mem.Store
 }
 
 func newRig(t testing.TB) *rig {
 	t.Helper()
-	r := &rig{t: t}
+	r := &rig{t: t, store: mem.NewStore()}
 	var err error
-	if r.engine, err = mem.Open(mem.Options{Store: mem.NewStore()}); err != nil {
+	if r.engine, err = mem.Open(mem.Options{Store: r.store}); err != nil {
 		t.Fatal(err)
 	}
 	auth := identity.NewAuthRegistry(identity.None{}, identity.NewAPIKey(map[string]string{"keyed": "tok-8"}, nil))
@@ -70,6 +66,22 @@ func (r *rig) stop() {
 	r.http.Close()
 	r.hub.Close()
 	_ = r.engine.Close()
+}
+
+// second opens another hub on what the first one stored, after the first has
+// closed.
+func (r *rig) second() (h *hub.Hub, closeSecond func()) {
+	r.t.Helper()
+	r.hub.Close()
+	_ = r.engine.Close()
+	engine, err := mem.Open(mem.Options{Store: r.store})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	if h, err = hub.Open(context.Background(), engine, hub.Options{Adapters: adapter.All(), Log: quiet}); err != nil {
+		r.t.Fatal(err)
+	}
+	return h, func() { h.Close(); _ = engine.Close() }
 }
 
 // dial connects through the proxy.

@@ -30,7 +30,7 @@ func (h *Hub) Post(ctx context.Context, e *envelope.Envelope, by Caller) (string
 // envelope is the hub's from here on.
 func (h *Hub) Admit(ctx context.Context, e *envelope.Envelope, by Caller) *Pending {
 	p := h.admit(ctx, e, by)
-	if p.err != nil && fault.CodeOf(p.err) != fault.Internal {
+	if p.done == closedChan && p.err != nil && fault.CodeOf(p.err) != fault.Internal {
 		h.stats.refuse(fault.CodeOf(p.err))
 		h.log.Warn("post_envelope rejected", "channel_id", e.Channel, "sender_id", e.Sender, "event_type", e.Type, "error", p.err)
 		h.hooks.each(func(l Listener) { l.EnvelopeRejected(e, p.err) })
@@ -143,6 +143,7 @@ func (h *Hub) admitTo(ctx context.Context, ch *held, sender *member, e *envelope
 		return nil, err
 	}
 	w := h.write(ch)
+	w.caller = h.tracing.caller(ctx)
 	if err := w.accept(e); err != nil {
 		return nil, err
 	}

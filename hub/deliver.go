@@ -3,6 +3,7 @@ package hub
 import (
 	"context"
 	"errors"
+	"runtime/debug"
 	"sync"
 
 	"github.com/parley-hub/parley/channel"
@@ -138,6 +139,7 @@ func (h *Hub) finish(p *Pending) {
 	}
 	if err := p.ticket.Err(); err != nil {
 		p.err = unavailable(err)
+		h.failSpans(p.items, err)
 		p.ch.mu.Lock()
 		if !p.ch.gone {
 			h.channels.drop(p.ch)
@@ -151,7 +153,9 @@ func (h *Hub) finish(p *Pending) {
 		first()
 	}
 	for i := range p.items {
-		h.dispatch(p.ch, &p.items[i])
+		if err := h.tryDispatch(p.ch, &p.items[i]); err != nil {
+			p.escaped = err
+		}
 	}
 	for _, then := range p.after {
 		then()
@@ -177,6 +181,20 @@ func (h *Hub) rest(p *Pending) {
 	}
 }
 
+// tryDispatch survives an arbiter that panics: the post fails, although the
+// envelope is stored, and the hub goes on.
+func (h *Hub) tryDispatch(ch *held, it *item) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fault.New(fault.Internal, "envelope '%s' is stored, and its delivery broke: %v", it.envelope.ID, r)
+			h.log.Error("delivery broke", "envelope_id", it.envelope.ID, "panic", r, "stack", string(debug.Stack()))
+			it.span.fail(h.now(), err)
+		}
+	}()
+	h.dispatch(ch, it)
+	return nil
+}
+
 // dispatch delivers one durable envelope and tells listeners of it.
 func (h *Hub) dispatch(ch *held, it *item) {
 	e := it.envelope
@@ -194,7 +212,7 @@ func (h *Hub) dispatch(ch *held, it *item) {
 			h.hooks.each(func(l Listener) { l.DispatchFailed(e, id, err) })
 		}
 	}
-	it.span.end(failures)
+	it.span.end(h.now(), failures)
 	if it.posted {
 		h.hooks.each(func(l Listener) { l.EnvelopePosted(e, it.meta) })
 	}

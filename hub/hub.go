@@ -29,6 +29,7 @@ type Hub struct {
 	plans      plans
 	works      works
 	census     census
+	tracing    tracing
 	minter     *envelope.Minter
 
 	judge    atomic.Pointer[Arbiter]
@@ -66,6 +67,9 @@ func Open(ctx context.Context, j journal.Engine, o Options) (*Hub, error) {
 	h.hooks.init(o.Listeners, h.log)
 	h.audit.sinks = slices.Clone(o.AuditSinks)
 	h.works.init()
+	if h.tracing.init(o.Tracing, o.Limits.LoadedChannels); h.tracing.tracer != nil {
+		h.hooks.tracing = &h.tracing
+	}
 	h.channels.init(o.Limits.LoadedChannels)
 	h.delivery.init(o.Limits.InFlight)
 	if err := h.openMinter(ctx); err != nil {
@@ -89,6 +93,7 @@ func (h *Hub) Close() {
 		h.delivery.close()
 		h.done.Wait()
 		h.registry.unbindAll()
+		h.tracing.close(h.now())
 		for _, ch := range h.channels.list() {
 			ch.finishOpening(errClosed)
 			ch.refuseWaiting(errClosed)

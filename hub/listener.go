@@ -83,6 +83,7 @@ func (Deaf) InboxPressure(agent string, pending, limit int64)        {}
 type hooks struct {
 	mu        sync.RWMutex
 	listeners []Listener
+	tracing   Listener // told first, and not counted; nil: none
 	log       *slog.Logger
 }
 
@@ -102,6 +103,9 @@ func (h *hooks) each(tell func(Listener)) {
 	h.mu.RLock()
 	listeners := h.listeners
 	h.mu.RUnlock()
+	if h.tracing != nil {
+		h.isolated(func() { tell(h.tracing) })
+	}
 	for _, l := range listeners {
 		h.isolated(func() { tell(l) })
 	}

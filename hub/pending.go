@@ -11,12 +11,14 @@ import (
 
 // Pending is a post on its way: ordered or refused, and not yet answered.
 type Pending struct {
-	hub   *Hub
-	id    string // of the envelope
-	err   error  // why it was refused, or not stored
-	done  chan struct{}
-	basis *Pending        // a refusal is released when this is durable
-	retry func() *Pending // and computed again if it failed
+	hub *Hub
+	id  string // of the envelope
+	err error  // why it was refused, or not stored
+	// escaped is what broke its delivery once it was stored.
+	escaped error
+	done    chan struct{}
+	basis   *Pending        // a refusal is released when this is durable
+	retry   func() *Pending // and computed again if it failed
 	// resolve, if set, finds the answer when it is waited for.
 	resolve func(ctx context.Context) (string, error)
 	ticket  *journal.Ticket
@@ -64,6 +66,9 @@ func (p *Pending) Wait(ctx context.Context) (string, error) {
 			return "", err
 		}
 		if !again {
+			if p.err == nil {
+				return p.id, p.escaped
+			}
 			return p.id, p.err
 		}
 		p = p.retry()

@@ -68,11 +68,22 @@ func (h *Hub) replayChannel(ctx context.Context, m *member, at Endpoint, meta *c
 		if err := at.Replay(ctx, &Notice{Envelope: e, Channel: meta, Recipient: m.id, Replayed: true, Shared: &Shared{}}); err != nil {
 			return last, err
 		}
-		if ch := h.channels.get(meta.ID); ch != nil {
-			ch.readers.delivered(meta, m.id, e)
+		if err := h.noteReplayed(ctx, meta, m.id, e); err != nil {
+			return last, err
 		}
 	}
 	return last, nil
+}
+
+// noteReplayed remembers that a reader is at work on what it was handed again.
+func (h *Hub) noteReplayed(ctx context.Context, meta *channel.Metadata, agent string, e *envelope.Envelope) error {
+	ch, err := h.lock(ctx, meta.ID)
+	if err != nil {
+		return err
+	}
+	defer ch.mu.Unlock()
+	ch.readers.delivered(meta, agent, e)
+	return nil
 }
 
 // replays reports whether an envelope belongs into an identity's replay: what

@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
+
 	"github.com/parley-hub/parley/channel"
 	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/fault"
@@ -42,6 +44,8 @@ type writing struct {
 	answer  *envelope.Envelope // whose id is the answer to a post
 	waited  []*waiting         // supervisors whose words are part of the batch
 
+	caller trace.SpanContext // in which span the post is made
+
 	// Of a look at the expectations.
 	looking bool     // it sets the next look, whenever that is
 	stale   [][]byte // entries of the index that are in nobody's memory
@@ -67,7 +71,7 @@ func (w *writing) add(e *envelope.Envelope, posted bool) error {
 		return fault.Wrap(fault.Unavailable, err, "not stored, try again: %v", err)
 	}
 	e.ID, e.CreatedAt, e.Seq, e.Channel = id, w.now, w.seq+1, w.ch.id
-	span := w.hub.traceEnvelope(e, posted)
+	span := w.traceEnvelope(e, posted)
 	data, err := e.Append(make([]byte, 0, len(e.Data)+256))
 	if err != nil {
 		return fault.Wrap(fault.TooLarge, err, "%v", err)
@@ -149,6 +153,9 @@ func (w *writing) order(ctx context.Context) (*Pending, error) {
 	batch.Appends = append(batch.Appends, w.tasks...)
 	ticket, err := w.hub.journal.Append(ctx, batch)
 	if err != nil {
+		if !retryFold(err) {
+			w.hub.failSpans(w.items, err)
+		}
 		return nil, err
 	}
 	pending := &Pending{

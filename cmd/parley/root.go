@@ -25,6 +25,8 @@ Start with:  parley serve`,
 	root.PersistentFlags().StringVarP(&a.output, "output", "o", "text", "form of what is printed: text or json")
 	root.AddCommand(
 		a.serve(),
+		a.demo(),
+		a.agent(),
 		a.channels(),
 		a.send(),
 		a.tail(),

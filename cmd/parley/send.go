@@ -17,7 +17,7 @@ func (a *app) send() *cobra.Command {
 	c := a.withHub(&cobra.Command{
 		Use:   "send CHANNEL [TEXT] --as NAME",
 		Short: "Send an envelope into a channel",
-		Long: `Send an envelope into a channel: a text, or with --type and --data anything.
+		Long: `Send an envelope into a channel: a text, or with --type and --payload anything.
 
 Out of turn is refused, and the refusal says whose turn it is. With --key the
 same command can be repeated safely: it is sent once.`,
@@ -33,11 +33,11 @@ same command can be repeated safely: it is sent once.`,
 				data = "{}"
 			}
 			if !json.Valid([]byte(data)) {
-				return usageError("--data is not JSON; it looks like '{\"path\":\"README.md\"}'")
+				return usageError("--payload is not JSON; it looks like '{\"path\":\"README.md\"}'")
 			}
 			body["event_type"], body["event_data"] = eventType, json.RawMessage(data)
 		default:
-			return usageError("say either a text, or --type and --data")
+			return usageError("say either a text, or --type and --payload")
 		}
 		if len(to) > 0 {
 			body["audience"] = to
@@ -55,7 +55,7 @@ same command can be repeated safely: it is sent once.`,
 	})
 	c.Flags().StringVar(&as, "as", "", "the `NAME` or id that sends")
 	c.Flags().StringVar(&eventType, "type", "", "an event type of your own, like myapp.review_request")
-	c.Flags().StringVar(&data, "data", "", "what it carries, as a JSON object")
+	c.Flags().StringVar(&data, "payload", "", "what it carries, as a JSON object")
 	c.Flags().StringArrayVar(&to, "to", nil, "only for this `NAME` or id; may be repeated")
 	c.Flags().StringVar(&key, "key", "", "an idempotency key: repeating the command sends once")
 	c.Flags().StringVar(&cause, "answers", "", "the `ENVELOPE` that this one answers")

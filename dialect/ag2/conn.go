@@ -27,6 +27,8 @@ type conn struct {
 	net      net.Conn
 	peer     identity.Peer
 	operator bool
+	// mirrorsOwn: its tasks are told to their channels by the client itself.
+	mirrorsOwn bool
 
 	frames frames
 	out    outbound

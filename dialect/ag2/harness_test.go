@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -363,10 +365,7 @@ func (p *peer) receipt(n notice, status string) {
 // the peer given with them, and takes the notices of the handshake.
 func (p *peer) open(channelType, creator string, invitees map[string]*peer, more ...object) string {
 	p.t.Helper()
-	ids := []string{}
-	for id := range invitees {
-		ids = append(ids, id)
-	}
+	ids := slices.Sorted(maps.Keys(invitees)) // in the order they registered
 	params := object{"creator_id": creator, "manifest_type": channelType, "participants": ids}
 	for _, m := range more {
 		for k, v := range m {

@@ -86,7 +86,7 @@ func TestSlowLoris(t *testing.T) {
 // A peer that is gone without a word is noticed; one that answers pings stays.
 func TestHalfOpen(t *testing.T) {
 	t.Parallel()
-	limits := ag2.Limits{Ping: 40 * time.Millisecond, Pong: 40 * time.Millisecond}
+	limits := ag2.Limits{Ping: 50 * time.Millisecond, Pong: 400 * time.Millisecond}
 	r := newRig(t, options{config: ag2.Config{Limits: limits}})
 	silent := r.raw()
 	op, _, err := silent.read()
@@ -112,7 +112,7 @@ func TestHalfOpen(t *testing.T) {
 // held up, and what it missed is replayed when it comes back.
 func TestNeverReading(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, options{config: ag2.Config{Limits: ag2.Limits{QueueBytes: 1 << 20, Write: time.Second}}})
+	r := newRig(t, options{config: ag2.Config{Limits: ag2.Limits{QueueBytes: 1 << 20}}})
 	a, b := r.dial(), r.dial()
 	alice, bob := a.register("alice"), b.register("bob")
 	deaf := r.raw()

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"net"
+	"os"
 	"runtime"
 	"sync"
 	"time"
@@ -235,6 +236,9 @@ func (q *outbound) write() {
 		closing := q.closing
 		q.mu.Unlock()
 		if err = q.flush(batch, closing); err != nil {
+			if !closing && errors.Is(err, os.ErrDeadlineExceeded) {
+				q.stats.slowReaders.Add(1)
+			}
 			q.mu.Lock()
 			q.fail(err)
 			q.mu.Unlock()

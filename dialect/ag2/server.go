@@ -10,6 +10,7 @@ import (
 
 	"github.com/gobwas/ws"
 
+	"github.com/parley-hub/parley/dialect/ag2/wire"
 	"github.com/parley-hub/parley/identity"
 )
 
@@ -24,10 +25,11 @@ type Server struct {
 	ctx  context.Context // of operations: it outlives connections
 	stop context.CancelFunc
 
-	mu     sync.Mutex
-	conns  map[*conn]struct{}
-	closed bool
-	done   sync.WaitGroup
+	mu       sync.Mutex
+	conns    map[*conn]struct{}
+	reserved int // being upgraded
+	closed   bool
+	done     sync.WaitGroup
 }
 
 // New makes a server. Close it to end its connections.
@@ -48,15 +50,19 @@ func New(cfg Config) (*Server, error) {
 
 // ServeHTTP upgrades a request. The connection lives on after it returns.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if s.full() {
+	if !s.reserve() {
 		s.stats.refused.Add(1)
 		w.Header().Set("Retry-After", "5")
 		http.Error(w, fmt.Sprintf("%d connections are open, which is the limit (ag2.limits.connections); try again", s.cfg.Limits.Connections), http.StatusServiceUnavailable)
 		return
 	}
-	c := &conn{server: s, id: newID(), peer: s.cfg.Peer(r), operator: s.cfg.Operator(r)}
+	c := &conn{
+		server: s, id: newID(), peer: s.cfg.Peer(r), operator: s.cfg.Operator(r),
+		mirrorsOwn: r.Header.Get(wire.MirrorHeader) == wire.MirrorOwn,
+	}
 	nc, rw, _, err := s.upgrader.Upgrade(r, w)
 	if err != nil {
+		s.giveUp()
 		// The upgrader has answered the request.
 		s.stats.refused.Add(1)
 		s.cfg.Log.Debug("upgrade refused", "peer", c.peer.Address, "error", err)
@@ -66,7 +72,12 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = rw.Reader.Read(early) // from memory
 	_ = nc.SetDeadline(time.Time{})
 	c.attach(nc)
-	if err := c.frames.prime(early); err != nil || !s.add(c) {
+	if err := c.frames.prime(early); err != nil {
+		s.giveUp()
+		_ = nc.Close()
+		return
+	}
+	if !s.add(c) {
 		_ = nc.Close()
 		return
 	}
@@ -74,16 +85,29 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	go c.serve()
 }
 
-func (s *Server) full() bool {
+// reserve makes room for a connection before it is upgraded.
+func (s *Server) reserve() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.closed || len(s.conns) >= s.cfg.Limits.Connections
+	if s.closed || len(s.conns)+s.reserved >= s.cfg.Limits.Connections {
+		return false
+	}
+	s.reserved++
+	return true
 }
 
+func (s *Server) giveUp() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.reserved--
+}
+
+// add takes a connection for which there is room.
 func (s *Server) add(c *conn) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed || len(s.conns) >= s.cfg.Limits.Connections {
+	s.reserved--
+	if s.closed {
 		return false
 	}
 	s.conns[c] = struct{}{}

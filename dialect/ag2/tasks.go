@@ -91,6 +91,9 @@ func (c *conn) updateTask(ctx context.Context, p wire.UpdateTaskParams) ([]byte,
 }
 
 func (c *conn) mirror() hub.Mirror {
+	if c.mirrorsOwn {
+		return hub.MirrorOff
+	}
 	switch c.server.cfg.MirrorTasks {
 	case MirrorOff:
 		return hub.MirrorOff

@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"strings"
+	"sync"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -61,21 +63,61 @@ func (r *CheckReport) run(dir string, opts Options, progress Progress) error {
 	if err != nil {
 		return err
 	}
-	opts.FS = seen
-	p := opts.quietly()
-	p.ReadOnly = true
-	db, err := openStore(seen, dir, p)
-	if err != nil {
-		r.problem(err)
-		return nil
+	if err := r.pass(seen, dir, opts, progress); err != nil {
+		return err
 	}
-	c := &checker{report: r, db: db, progress: progress, logs: map[order.ID]*checkedLog{}}
-	c.all()
 	if r.Epoch < last.epoch || (r.Epoch == last.epoch && r.Offset < last.offset) {
 		r.problem(damaged(fmt.Errorf("it ends at offset %d of epoch %d, %s says %d of %d",
 			r.Offset, r.Epoch, markFile, last.offset, last.epoch), "the store"))
 	}
-	return db.Close()
+	return nil
+}
+
+// pass reads everything. When a table turns out to be damaged, it starts again
+// as if that table were empty, so that what it held is reported as missing, and
+// everything else is verified.
+func (r *CheckReport) pass(seen vfs.FS, dir string, opts Options, progress Progress) error {
+	fs, err := newHideFS(seen, opts)
+	if err != nil {
+		return err
+	}
+	opts.FS = fs
+	before := *r
+	var tables []string
+	for {
+		bad := map[string]error{}
+		p := opts.quietly()
+		p.ReadOnly, p.DisableConsistencyCheck = true, true
+		var mu sync.Mutex
+		p.EventListener = &pebble.EventListener{DataCorruption: func(info pebble.DataCorruptionInfo) {
+			mu.Lock()
+			defer mu.Unlock()
+			bad[info.Path] = info.Details
+		}}
+		db, err := openStore(fs, dir, p)
+		if err != nil {
+			r.problem(err)
+			return nil
+		}
+		c := &checker{report: r, db: db, progress: progress, logs: map[order.ID]*checkedLog{}}
+		c.all()
+		if err := db.Close(); err != nil {
+			return err
+		}
+		if len(bad) == 0 {
+			r.Problems = append(tables, r.Problems...)
+			return nil
+		}
+		for path, detail := range bad {
+			if fs.hidden[path] {
+				return damaged(detail, "%s", path)
+			}
+			fs.hidden[path] = true
+			text, _, _ := strings.Cut(detail.Error(), "\n")
+			tables = append(tables, damaged(errors.New(text), "%s", fs.PathBase(path)).Error())
+		}
+		*r = before
+	}
 }
 
 // guards looks at SEAL, or at the ends of the logs, and returns the file system
@@ -171,12 +213,13 @@ func (c *checker) all() {
 		if err != nil {
 			return damaged(err, "the head of log %v", name)
 		}
+		r.Logs++
 		log := c.logs[head.ID]
 		if log == nil {
-			return damaged(nil, "the name of log %v is missing; it", name)
+			c.logs[head.ID] = &checkedLog{name: name, head: head}
+			return damaged(nil, "the number of log %v is not known; it", name)
 		}
 		log.head = head
-		r.Logs++
 		return nil
 	})
 	c.each(kindRecord, c.record)
@@ -185,29 +228,21 @@ func (c *checker) all() {
 	c.derived()
 }
 
-// each goes through one kind of keys. A stretch that cannot be read is
-// reported, and checking goes on after it.
+// each goes through one kind of keys. A stretch that cannot be read is not
+// reported here: its table is.
 func (c *checker) each(kind byte, check func(key, value []byte) error) {
-	lower, upper := []byte{kind}, []byte{kind + 1}
 	n := int64(0)
-	for {
-		next, err := scanRange(c.db, lower, upper, func(key, value []byte) error {
-			if n++; n%1000 == 0 {
-				c.progress.tell(kindTitles[kind], n, 0)
-			}
-			if err := check(key, value); err != nil {
-				c.report.problem(err)
-			}
-			return nil
-		})
-		if err == nil {
-			return
+	err := scanRange(c.db, []byte{kind}, []byte{kind + 1}, func(key, value []byte) error {
+		if n++; n%1000 == 0 {
+			c.progress.tell(kindTitles[kind], n, 0)
 		}
+		if err := check(key, value); err != nil {
+			c.report.problem(err)
+		}
+		return nil
+	})
+	if err != nil {
 		c.report.problem(err)
-		if next == nil {
-			return
-		}
-		lower = next
 	}
 }
 
@@ -321,38 +356,21 @@ func orDamaged(err error, what string, args ...any) error {
 	return damaged(err, what, args...)
 }
 
-// scanRange calls each for every key of a range. When a table in it cannot be
-// read, it returns the first key that may be readable again.
-func scanRange(db *pebble.DB, lower, upper []byte, each func(key, value []byte) error) (next []byte, err error) {
+// scanRange calls each for every key of a range.
+func scanRange(db *pebble.DB, lower, upper []byte, each func(key, value []byte) error) error {
 	it, err := db.NewIter(&pebble.IterOptions{LowerBound: lower, UpperBound: upper})
 	if err != nil {
-		return nil, storeError(err)
+		return storeError(err)
 	}
 	defer it.Close() //nolint:errcheck // read errors are looked at below
 	for ok := it.First(); ok; ok = it.Next() {
 		value, err := it.ValueAndErr()
 		if err != nil {
-			return beyond(err, upper), storeError(err)
+			return storeError(err)
 		}
 		if err := each(it.Key(), value); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	if err := it.Error(); err != nil {
-		return beyond(err, upper), storeError(err)
-	}
-	return nil, nil
-}
-
-// beyond is the first key after a damaged table; nil when the range ends before.
-func beyond(err error, upper []byte) []byte {
-	info := pebble.ExtractDataCorruptionInfo(err)
-	if info == nil || len(info.Bounds.End.Key) == 0 {
-		return nil
-	}
-	next := append(append([]byte{}, info.Bounds.End.Key...), 0)
-	if string(next) >= string(upper) {
-		return nil
-	}
-	return next
+	return storeError(it.Error())
 }

@@ -113,6 +113,10 @@ func (e *Engine) commit(g *group, lazy []lazyWrite) bool {
 		buf = appendHead(key, key, head)
 		_ = g.batch.Set(buf[:len(key)], buf[len(key):], nil)
 	}
+	if g.last > 0 {
+		buf = appendNumber(append(buf[:0], keyLast...), keyLast, g.last)
+		_ = g.batch.Set(buf[:len(keyLast)], buf[len(keyLast):], nil)
+	}
 	for _, w := range lazy {
 		key := valueKey(buf[:0], kindLazy, w.key)
 		if w.value.Version == 0 {

@@ -104,6 +104,7 @@ func (e *Engine) writeDrop(g *group, j *job) {
 	for _, r := range j.ids {
 		e.set(g.batch, removalKey(e.scratch[:0], r.id), func(b, key []byte) []byte { return appendRemoval(b, key, r) })
 	}
+	_ = g.batch.Set(keyGoing, nil, nil)
 	e.set(g.batch, commitKey(e.scratch[:0], j.removal.Offset), func(b, key []byte) []byte {
 		return appendDropEntry(b, key, &j.removal)
 	})
@@ -167,6 +168,9 @@ func (e *Engine) remove(j *job) error {
 			}
 			_ = g.batch.Delete(nameKey(nil, r.id), nil)
 			_ = g.batch.Delete(removalKey(nil, r.id), nil)
+		}
+		if len(e.jobs) == 1 {
+			_ = g.batch.Delete(keyGoing, nil)
 		}
 		g.finished = append(g.finished, j)
 		return nil
@@ -296,6 +300,9 @@ func (e *Engine) removed(j *job) {
 
 // loadRemovals finds the drops that an earlier process began.
 func loadRemovals(r pebble.Reader) ([]*job, error) {
+	if going, err := has(r, keyGoing); err != nil || !going {
+		return nil, err
+	}
 	it, err := r.NewIter(&pebble.IterOptions{LowerBound: []byte{kindRemoval}, UpperBound: []byte{kindRemoval + 1}})
 	if err != nil {
 		return nil, storeError(err)

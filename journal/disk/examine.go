@@ -164,7 +164,7 @@ func peek(fs vfs.FS, dir string, opts Options) (epoch, offset uint64, err error)
 		_, err = loadRemovals(db)
 	}
 	if err == nil {
-		_, err = hasIndex(db)
+		_, err = has(db, keyIndex)
 	}
 	return epoch, offset, errors.Join(err, db.Close())
 }

@@ -2,9 +2,11 @@ package disk_test
 
 import (
 	"errors"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -20,7 +22,24 @@ type faultFS struct {
 	held      *hold
 	failWrite bool
 	failSync  bool
-	free      atomic.Int64 // reported as available; 0: as the file system says
+	free      atomic.Int64 // reported as available; 0: plenty
+
+	syncTime   time.Duration // how long a sync takes
+	failTables atomic.Bool   // writing tables fails
+	holdTables atomic.Bool   // writing tables does not get on
+	released   atomic.Bool
+}
+
+// release ends every hold, so that nothing is left hanging.
+func (f *faultFS) release() {
+	f.released.Store(true)
+	f.holdTables.Store(false)
+	f.mu.Lock()
+	h := f.held
+	f.mu.Unlock()
+	if h != nil {
+		h.release()
+	}
 }
 
 type hold struct {
@@ -69,6 +88,9 @@ func (f *faultFS) sync(do func() error) error {
 			if fail {
 				return errInjected
 			}
+			for until := time.Now().Add(f.syncTime); time.Now().Before(until); {
+				runtime.Gosched()
+			}
 			return do()
 		}
 		f.mu.Unlock()
@@ -88,10 +110,14 @@ func (f *faultFS) write() error {
 }
 
 func (f *faultFS) wrap(name string, file vfs.File, err error) (vfs.File, error) {
-	if err != nil || !strings.HasSuffix(name, ".log") {
-		return file, err
+	switch {
+	case err != nil:
+	case strings.HasSuffix(name, ".log"):
+		return &faultFile{File: file, fs: f}, nil
+	case strings.HasSuffix(name, ".sst"):
+		return &tableFile{File: file, fs: f}, nil
 	}
-	return &faultFile{File: file, fs: f}, nil
+	return file, err
 }
 
 func (f *faultFS) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error) {
@@ -125,3 +151,19 @@ func (f *faultFile) Write(b []byte) (int, error) {
 
 func (f *faultFile) Sync() error     { return f.fs.sync(f.File.Sync) }
 func (f *faultFile) SyncData() error { return f.fs.sync(f.File.SyncData) }
+
+// tableFile is a table that is being written.
+type tableFile struct {
+	vfs.File
+	fs *faultFS
+}
+
+func (f *tableFile) Write(b []byte) (int, error) {
+	for f.fs.holdTables.Load() {
+		runtime.Gosched()
+	}
+	if f.fs.failTables.Load() {
+		return 0, errInjected
+	}
+	return f.File.Write(b)
+}

@@ -28,6 +28,8 @@ const (
 var (
 	keyEpoch = []byte{kindMeta, 'e'}
 	keyIndex = []byte{kindMeta, 'i'} // present when index and claims are complete
+	keyLast  = []byte{kindMeta, 'o'} // last offset, so that opening need not look for it
+	keyGoing = []byte{kindMeta, 'r'} // present while logs are being removed
 )
 
 func commitKey(b []byte, offset uint64) []byte {

@@ -194,7 +194,7 @@ func (e *Engine) load(last mark) error {
 			e.view.hidden[r.id] = struct{}{}
 		}
 	}
-	whole, err := hasIndex(e.view.snap)
+	whole, err := has(e.view.snap, keyIndex)
 	if err != nil {
 		return err
 	}
@@ -213,14 +213,14 @@ func (e *Engine) load(last mark) error {
 	return e.mark.write(e.epoch, e.view.offset)
 }
 
-// hasIndex reports whether index and claims are complete.
-func hasIndex(r pebble.Reader) (bool, error) {
-	_, closer, err := r.Get(keyIndex)
+// has reports whether there is a key.
+func has(r pebble.Reader, key []byte) (bool, error) {
+	_, closer, err := r.Get(key)
 	if errors.Is(err, pebble.ErrNotFound) {
 		return false, nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("reading the mark of the index: %w", storeError(err))
+		return false, fmt.Errorf("reading what the store says of itself: %w", storeError(err))
 	}
 	return true, closer.Close()
 }
@@ -233,32 +233,33 @@ func (e *Engine) newEpoch(last mark) error {
 	return e.write(b, true)
 }
 
-// readPlace reads epoch and last offset.
+// readPlace reads epoch and last offset. It looks at single keys only, so that
+// damage elsewhere does not matter to it.
 func readPlace(r pebble.Reader) (epoch, offset uint64, err error) {
-	value, closer, err := r.Get(keyEpoch)
-	if err != nil {
-		return 0, 0, fmt.Errorf("reading the epoch: %w", storeError(err))
+	if epoch, err = readNumber(r, keyEpoch); err == nil && epoch == 0 {
+		err = damaged(errors.New("it is missing"), "the epoch")
 	}
-	epoch, err = decodeNumber(keyEpoch, value)
-	_ = closer.Close()
-	if err != nil {
-		return 0, 0, damaged(err, "the epoch")
-	}
-	it, err := r.NewIter(&pebble.IterOptions{LowerBound: []byte{kindCommit}, UpperBound: []byte{kindCommit + 1}})
 	if err != nil {
 		return 0, 0, err
 	}
-	defer it.Close() //nolint:errcheck // read errors are looked at below
-	if it.Last() {
-		if len(it.Key()) != 9 {
-			return 0, 0, damaged(errKey, "the key %x", it.Key())
-		}
-		offset = offsetOf(it.Key())
+	offset, err = readNumber(r, keyLast)
+	return epoch, offset, err
+}
+
+// readNumber returns 0 when there is none.
+func readNumber(r pebble.Reader, key []byte) (uint64, error) {
+	value, closer, err := r.Get(key)
+	if errors.Is(err, pebble.ErrNotFound) {
+		return 0, nil
 	}
-	if err := it.Error(); err != nil {
-		return 0, 0, fmt.Errorf("reading the last commit: %w", storeError(err))
+	if err != nil {
+		return 0, fmt.Errorf("reading what the store says of itself: %w", storeError(err))
 	}
-	return epoch, offset, nil
+	n, err := decodeNumber(key, value)
+	if err != nil {
+		err = damaged(err, "what the store says of itself")
+	}
+	return n, errors.Join(err, closer.Close())
 }
 
 // start begins the engine's goroutines; Close waits for them.

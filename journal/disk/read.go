@@ -3,6 +3,7 @@ package disk
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 
 	"github.com/parley-hub/parley/journal"
 	"github.com/parley-hub/parley/journal/internal/order"
@@ -92,6 +93,51 @@ func (e *Engine) Read(ctx context.Context, log journal.LogName, opts journal.Rea
 
 // records reads from a range of a log that has every record of it.
 func (v *view) records(
+	log journal.LogName, id order.ID, from, to uint64, backward bool, limits journal.Limits,
+) (entries []journal.Entry, next uint64, err error) {
+	entries, next, err = v.scanRecords(log, id, from, to, backward, limits)
+	if errors.Is(err, journal.ErrDamaged) {
+		// A scan touches every table of its range; a look at one record only
+		// the table that has it.
+		return v.lookUpRecords(log, id, from, to, backward, limits)
+	}
+	return entries, next, err
+}
+
+func (v *view) lookUpRecords(
+	log journal.LogName, id order.ID, from, to uint64, backward bool, limits journal.Limits,
+) (entries []journal.Entry, next uint64, err error) {
+	size := 0
+	for left := to - from + 1; left > 0; left-- {
+		seq := to - left + 1
+		if backward {
+			seq = from + left - 1
+		}
+		var e journal.Entry
+		found, err := v.get(recordKey(nil, id, seq), func(value []byte) error {
+			r, err := decodeRecord(value, id, seq)
+			e = journal.Entry{Seq: seq, Offset: r.offset, Data: append([]byte{}, r.data...)}
+			return err
+		})
+		if err == nil && !found {
+			err = errors.New("it is missing")
+		}
+		if err != nil {
+			if len(entries) > 0 {
+				return entries, seq, nil // the next page says what is wrong
+			}
+			return nil, 0, damaged(err, "record %d of log %v", seq, log)
+		}
+		if len(entries) > 0 && (len(entries) == limits.Entries || size+len(e.Data) > limits.Bytes) {
+			return entries, seq, nil
+		}
+		size += len(e.Data)
+		entries = append(entries, e)
+	}
+	return entries, 0, nil
+}
+
+func (v *view) scanRecords(
 	log journal.LogName, id order.ID, from, to uint64, backward bool, limits journal.Limits,
 ) (entries []journal.Entry, next uint64, err error) {
 	it, err := v.iter(recordKey(nil, id, from), recordKey(nil, id, to+1))

@@ -86,6 +86,9 @@ func (b *builder) take(key, value []byte) error {
 			b.s.unreadable(damaged(err, "the mark of a removal, %x,", key))
 			return nil
 		}
+		if err := b.set(keyGoing, nil); err != nil {
+			return err
+		}
 		return b.set(key, value)
 	}
 	return nil // index and claims are made from the records
@@ -212,6 +215,7 @@ func (b *builder) finish() error {
 	}
 	_ = b.batch.DeleteRange([]byte{kindWrite}, []byte{kindWrite + 1}, nil)
 	_ = b.batch.Set(keyEpoch, appendNumber(nil, keyEpoch, max(b.s.epoch, 1)), nil)
+	_ = b.batch.Set(keyLast, appendNumber(nil, keyLast, b.last), nil)
 	return b.flush()
 }
 
@@ -245,7 +249,7 @@ func (b *builder) writes(offset uint64) (map[order.ID]written, error) {
 	lower := binary.BigEndian.AppendUint64([]byte{kindWrite}, offset)
 	upper := binary.BigEndian.AppendUint64([]byte{kindWrite}, offset+1)
 	there := map[order.ID]written{}
-	_, err := scanRange(b.out, lower, upper, func(key, value []byte) error {
+	err := scanRange(b.out, lower, upper, func(key, value []byte) error {
 		c := cutter{b: value}
 		id := order.ID(binary.BigEndian.Uint64(key[9:]))
 		there[id] = written{id: id, first: c.uvarint(), count: c.uvarint()}

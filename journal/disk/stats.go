@@ -70,7 +70,7 @@ func (s *FolderStats) read(db *pebble.DB, progress Progress) error {
 		return err
 	}
 	s.Removing = len(jobs)
-	_, err = scanRange(db, []byte{kindHead}, []byte{kindHead + 1}, func(key, value []byte) error {
+	err = scanRange(db, []byte{kindHead}, []byte{kindHead + 1}, func(key, value []byte) error {
 		log, _, err := journal.CutLogName(key[1:])
 		if err != nil {
 			return damaged(err, "the key %x", key)

@@ -14,7 +14,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/parley-hub/parley/conformance/spec"
-	"github.com/parley-hub/parley/message"
 	"github.com/parley-hub/parley/message/chat"
 	"github.com/parley-hub/parley/message/transcript"
 	"github.com/parley-hub/parley/message/value"
@@ -496,119 +495,5 @@ func TestStoreFails(t *testing.T) {
 		if run, _ := h.Runs.Get("run_1"); run.Status != "failed" {
 			t.Errorf("%s: the run is %q", at, run.Status)
 		}
-	}
-}
-
-func TestRuns(t *testing.T) {
-	t.Parallel()
-	runs := chat.NewRuns(now, 2)
-	owner := transcript.User(7)
-	for _, id := range []string{"a", "b"} {
-		if err := runs.Claim(id, "", owner); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := runs.Claim("c", "", owner); codeOf(err) != "too_many_runs" {
-		t.Errorf("%v", err)
-	}
-	runs.Finish("b", "completed")
-	runs.Finish("nope", "completed")
-	if err := runs.Claim("c", "s", owner); err != nil {
-		t.Fatal(err)
-	}
-	if _, ok := runs.Get("b"); ok {
-		t.Error("the run that ended is still there")
-	}
-	if run, ok := runs.Get("a"); !ok || run.Status != "running" || run.SessionID != "" {
-		t.Errorf("%+v", run)
-	}
-	runs.Bind("a", "s1")
-	for session, want := range map[string]string{"": "run_already_started", "s1": "run_already_started", "s2": "run_owner_forbidden"} {
-		if err := runs.Claim("a", session, owner); codeOf(err) != want {
-			t.Errorf("session %q: %v", session, err)
-		}
-	}
-	if err := runs.Claim("a", "s1", transcript.User(8)); codeOf(err) != "run_owner_forbidden" {
-		t.Errorf("%v", err)
-	}
-	runs.Abandon("a")
-	runs.Abandon("a")
-	if err := runs.Claim("a", "s2", owner); err != nil {
-		t.Errorf("an abandoned run: %v", err)
-	}
-	if err := runs.Claim("d", "", owner); codeOf(err) != "too_many_runs" {
-		t.Errorf("%v", err)
-	}
-}
-
-func TestQueue(t *testing.T) {
-	t.Parallel()
-	runs := chat.NewRuns(now, 0)
-	out, err := runs.Enqueue("s", "run_1", input{"agent": "a", "message": "later", "attachments": input{"x": 1}, "client_context": input{"source": "rest"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	id := value.Text(out.At("queued_message_id"))
-	if !regexp.MustCompile(`^queued_[0-9a-f]{32}$`).MatchString(id) {
-		t.Errorf("the id is %s", id)
-	}
-	if got, want := write(out), `{"run_id":"run_1","session_id":"s","status":"queued","queued_message_id":"`+id+`","position":1}`; got != want {
-		t.Errorf("got  %s\nwant %s", got, want)
-	}
-	out, _ = runs.Enqueue("s", "run_1", nil)
-	if write(out.At("position")) != "2" {
-		t.Error(write(out))
-	}
-	if out, _ = runs.Enqueue("t", "run_2", nil); write(out.At("position")) != "1" {
-		t.Error(write(out))
-	}
-	if got, want := write(runs.Dequeue("s")), `{"queued_message_id":"`+id+`","session_id":"s","run_id":"run_1","agent":"a","message":"later","attachments":[1],"client_context":{"source":"rest"},"created_at":"2031-03-09 17:20:00"}`; got != want {
-		t.Errorf("got  %s\nwant %s", got, want)
-	}
-	if second := runs.Dequeue("s"); second == nil || write(second.At("attachments")) != "[]" || write(second.At("client_context")) != "{}" {
-		t.Error(write(second))
-	}
-	if runs.Dequeue("s") != nil || runs.Dequeue("t") == nil || runs.Dequeue("t") != nil {
-		t.Error("a queue gives what it does not hold")
-	}
-	for range chat.DefaultQueueLimit {
-		if _, err := runs.Enqueue("s", "r", nil); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if _, err := runs.Enqueue("s", "r", nil); codeOf(err) != "too_many_queued_messages" {
-		t.Errorf("%v", err)
-	}
-	if _, err := runs.Enqueue("t", "r", nil); err != nil {
-		t.Errorf("of another session: %v", err)
-	}
-	few := chat.NewRuns(now, 2)
-	for _, s := range []string{"a", "b"} {
-		if _, err := few.Enqueue(s, "r", nil); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if _, err := few.Enqueue("c", "r", nil); codeOf(err) != "too_many_queued_messages" {
-		t.Errorf("%v", err)
-	}
-	few.Dequeue("a")
-	if _, err := few.Enqueue("c", "r", nil); err != nil {
-		t.Errorf("after one was taken: %v", err)
-	}
-}
-
-func TestErrors(t *testing.T) {
-	t.Parallel()
-	for code, want := range map[string]int{
-		"agents_chat_run_already_started": 409, "agents_chat_run_owner_forbidden": 403, "agents_conversation_session_forbidden": 403, "agents_chat_too_many_runs": 429, "agents_chat_too_many_queued_messages": 429,
-		"agents_chat_no_handler": 500, "agents_chat_invalid_result": 500, "agents_chat_store_failed": 500, "agents_chat_empty_message": 400, "agents_chat_unpaired_input_messages": 400,
-	} {
-		if got := (&chat.Error{Code: code}).Status(); got != want {
-			t.Errorf("%s: %d", code, got)
-		}
-	}
-	a := &chat.Error{Code: "a", Text: "x"}
-	if a.Error() != "a: x" || !errors.Is(a, &chat.Error{Code: "a"}) || errors.Is(a, &chat.Error{Code: "b"}) || errors.Is(a, message.ErrRole) {
-		t.Error("errors are compared by code")
 	}
 }

@@ -49,3 +49,25 @@ func add(a, b value.Number) value.Number {
 	}
 	return value.Number(new(big.Int).Add(big.NewInt(i), big.NewInt(j)).String())
 }
+
+// What an interrupt asks for.
+const (
+	InterruptCancel   = "cancel"
+	InterruptRedirect = "redirect"
+	InterruptMessage  = "message"
+)
+
+// InterruptAction is what a message that interrupts a run asks for. Only
+// cancel stops it.
+func InterruptAction(e message.Envelope) string {
+	v := e.Metadata.At("interrupt_action")
+	if v == nil {
+		v = e.Metadata.At("action")
+	}
+	switch action := word(v); action {
+	case InterruptCancel, InterruptRedirect:
+		return action
+	default:
+		return InterruptMessage
+	}
+}

@@ -417,3 +417,16 @@ func TestLoop(t *testing.T) {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 }
+
+func TestInterrupts(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]string{
+		`{}`: "message", `{"interrupt_action":" Cancel "}`: "cancel", `{"action":"redirect"}`: "redirect", `{"interrupt_action":"message","action":"cancel"}`: "message",
+		`{"interrupt_action":null,"action":"CANCEL"}`: "cancel", `{"interrupt_action":"stop"}`: "message", `{"interrupt_action":["cancel"]}`: "message",
+	} {
+		e, err := message.Text("user", "x", decode(t, in).(*value.Map))
+		if got := result.InterruptAction(e); err != nil || got != want {
+			t.Errorf("%s: %s %v", in, got, err)
+		}
+	}
+}

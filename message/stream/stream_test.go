@@ -174,6 +174,9 @@ func TestProblemsNameTheirCause(t *testing.T) {
 
 func TestLimits(t *testing.T) {
 	t.Parallel()
+	if stream.DefaultMaxMessage != 8<<20 || stream.DefaultMaxValues != 250000 {
+		t.Error("other limits than documented")
+	}
 	fits := `{"content":"` + strings.Repeat("x", 1<<20) + `"}`
 	var out bytes.Buffer
 	if stats, err := stream.Normalize(t.Context(), strings.NewReader(fits+"\n"+fits), &out, stream.Options{}); err != nil || stats.Messages != 2 {

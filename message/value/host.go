@@ -21,38 +21,41 @@ type tooDeep struct{}
 // What no JSON value stands for is left as it is: a rule may drop it, and
 // [Check] refuses it. The keys of a Go map are sorted. Data must not contain
 // itself.
-func Of(v any) any { return of(v, 0) }
+func Of(v any) any {
+	converted, _ := of(v, 0)
+	return converted
+}
 
-func of(v any, depth int) any {
+// of also says whether it changed anything.
+func of(v any, depth int) (converted any, changed bool) {
 	if depth > maxNesting {
-		return tooDeep{}
+		return tooDeep{}, true
 	}
 	switch v := v.(type) {
 	case nil, bool, string, Number:
-		return v
+		return v, false
 	case []any:
 		return ofList(v, depth)
 	case *Map:
-		if v == nil {
-			return nil
-		}
 		return ofMap(v, depth)
 	case map[string]any:
 		m := &Map{members: make([]Member, 0, len(v))}
 		for _, key := range slices.Sorted(maps.Keys(v)) {
-			m.members = append(m.members, Member{Key: key, Value: of(v[key], depth+1)})
+			item, _ := of(v[key], depth+1)
+			m.members = append(m.members, Member{Key: key, Value: item})
 		}
-		return m
+		return m, true
 	case []string:
 		list := make([]any, len(v))
 		for i, s := range v {
 			list[i] = s
 		}
-		return list
+		return list, true
 	case Source:
-		return of(v.Canonical(), depth)
+		converted, _ = of(v.Canonical(), depth)
+		return converted, true
 	default:
-		return ofScalar(v)
+		return ofScalar(v), true
 	}
 }
 
@@ -98,56 +101,40 @@ func shortest32(f float32) string {
 	return string(Float(wide))
 }
 
-func ofList(list []any, depth int) any {
+func ofList(list []any, depth int) (any, bool) {
 	if list == nil {
-		return emptyList
+		return emptyList, true
 	}
+	changed := false
 	for i, v := range list {
-		converted := of(v, depth+1)
-		if same(converted, v) {
+		item, itemChanged := of(v, depth+1)
+		if !itemChanged {
 			continue
 		}
-		changed := slices.Clone(list)
-		changed[i] = converted
-		for j := i + 1; j < len(list); j++ {
-			changed[j] = of(list[j], depth+1)
+		if !changed {
+			list, changed = slices.Clone(list), true
 		}
-		return changed
+		list[i] = item
 	}
-	return list
+	return list, changed
 }
 
-func ofMap(m *Map, depth int) any {
+func ofMap(m *Map, depth int) (any, bool) {
+	if m == nil {
+		return nil, true
+	}
+	changed := false
 	for i := range m.members {
-		converted := of(m.members[i].Value, depth+1)
-		if same(converted, m.members[i].Value) {
+		item, itemChanged := of(m.members[i].Value, depth+1)
+		if !itemChanged {
 			continue
 		}
-		changed := m.Clone()
-		changed.members[i].Value = converted
-		for j := i + 1; j < len(changed.members); j++ {
-			changed.members[j].Value = of(changed.members[j].Value, depth+1)
+		if !changed {
+			m, changed = m.Clone(), true
 		}
-		return changed
+		m.members[i].Value = item
 	}
-	return m
-}
-
-// same says whether conversion gave back what it was given.
-func same(a, b any) bool {
-	switch a := a.(type) {
-	case nil:
-		return b == nil
-	case bool, string, Number, *Map:
-		return a == b
-	case []any:
-		list, ok := b.([]any)
-		return ok && len(a) == len(list) && (len(a) == 0 && list != nil || len(a) > 0 && &a[0] == &list[0])
-	case tooDeep:
-		return false
-	default:
-		return true // foreign, and left alone
-	}
+	return m, changed
 }
 
 // kindOf names the kind of a value.

@@ -47,3 +47,10 @@ func Ops() []Op {
 		GetTask, ListTasks, ObserveTask, UpdateTask, RecordObservation, FireTaskEvent, CheckpointTask, ReadTaskCheckpoint,
 	}
 }
+
+// MirrorHeader is sent with the upgrade by clients that tell their channels of
+// tasks themselves; with MirrorOwn a hub does not do it for them.
+const (
+	MirrorHeader = "Parley-Mirror-Tasks"
+	MirrorOwn    = "own"
+)

@@ -112,7 +112,6 @@ async def test_a_dynamic_target_beats_the_graph(party):
 
 
 @spec("ag2-channels#74")
-@spec("ag2-channels#76")
 async def test_context_reroutes_the_next_turn(party):
     creator = await party.silent("creator")
     seen = []
@@ -144,6 +143,21 @@ async def test_context_reroutes_the_next_turn(party):
     assert [who for who, _ in turns(log)] == [creator.agent_id, sorter.agent_id, bugs.agent_id]
     assert (await folded(creator, channel)).context_vars == {"kind": "memo", "topic": "bugs"}
     assert script(misc).seen == []
+
+
+@spec("ag2-channels#76")
+async def test_context_may_be_there_from_the_start(party):
+    a, b, c = [await party.silent(n) for n in ("a", "b", "c")]
+    graph = TransitionGraph(
+        initial_speaker=a.agent_id,
+        transitions=[Transition(when=ContextEquals("go", {"to": ["c"]}), then=AgentTarget(c.agent_id))],
+        default_target=AgentTarget(b.agent_id),
+    )
+    channel = await open_workflow(a, [b, c], graph, context_vars={"go": {"to": ["c"]}})
+    assert (await folded(a, channel)).context_vars == {"go": {"to": ["c"]}}
+    await channel.send("where to?")
+    allowed = [await p._hub_client.can_send(channel.channel_id, p.agent_id) for p in (a, b, c)]
+    assert allowed == [False, False, True]
 
 
 @spec("ag2-channels#72")

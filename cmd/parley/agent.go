@@ -1,0 +1,108 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+	"go.yaml.in/yaml/v3"
+
+	"github.com/parley-hub/parley/client"
+	"github.com/parley-hub/parley/identity"
+	"github.com/parley-hub/parley/internal/scripted"
+	"github.com/parley-hub/parley/server/config"
+)
+
+func (a *app) agent() *cobra.Command {
+	return group("agent", "Run a participant that needs no model", a.agentEcho(), a.agentScript())
+}
+
+func (a *app) agentEcho() *cobra.Command {
+	return a.withAgent(&cobra.Command{
+		Use:     "echo NAME",
+		Short:   "Take part under a name and repeat what is said",
+		Example: "  parley agent echo parrot",
+		Args:    cobra.ExactArgs(1),
+	}, func([]string) (scripted.Lines, error) { return scripted.Echo, nil })
+}
+
+func (a *app) agentScript() *cobra.Command {
+	return a.withAgent(&cobra.Command{
+		Use:   "script NAME FILE",
+		Short: "Take part under a name and say the lines of a file, one each turn",
+		Long: `Take part under a name and say the lines of a YAML file, one for each turn:
+
+  - say: Looks like the database.
+    set: {area: database}
+  - handoff: network
+    reason: packet loss
+  - finish: resolved
+
+The FILE - is standard input.`,
+		Example: "  parley agent script triage lines.yaml",
+		Args:    cobra.ExactArgs(2),
+	}, func(args []string) (scripted.Lines, error) {
+		raw, err := a.read(args[1])
+		if err != nil {
+			return nil, err
+		}
+		var lines []scripted.Line
+		decoder := yaml.NewDecoder(strings.NewReader(string(raw)))
+		decoder.KnownFields(true)
+		if err := decoder.Decode(&lines); err != nil && !errors.Is(err, io.EOF) {
+			return nil, fmt.Errorf("%s: %w; it is a list of lines like - say: hello", args[1], err)
+		}
+		return scripted.Script(lines), nil
+	})
+}
+
+// withAgent gives a command the flags that find a hub, and runs it as a
+// participant until it is stopped.
+func (a *app) withAgent(c *cobra.Command, lines func(args []string) (scripted.Lines, error)) *cobra.Command {
+	var token string
+	c = a.withHub(c, func(ctx context.Context, hub *hubClient, args []string) error {
+		says, err := lines(args)
+		if err != nil {
+			return err
+		}
+		ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
+		defer stop()
+		log, err := newLog(a.err, config.Log{Level: "warn", Format: "auto"})
+		if err != nil {
+			return err
+		}
+		link, err := client.Dial(ctx, "ws"+strings.TrimPrefix(hub.base, "http"), client.Options{Log: log})
+		if err != nil {
+			return err
+		}
+		defer link.Close()
+		who := identity.Passport{Name: args[0], Auth: identity.Auth{Scheme: identity.SchemeNone}}
+		if token != "" {
+			claim, err := json.Marshal(map[string]string{"token": token})
+			if err != nil {
+				return err
+			}
+			who.Auth = identity.Auth{Scheme: identity.SchemeAPIKey, Claim: claim}
+		}
+		me, err := link.Attach(ctx, client.Registration{Passport: who})
+		if err != nil {
+			return err
+		}
+		err = a.print(map[string]string{"name": args[0], "agent_id": me.ID()}, func(w io.Writer) error {
+			_, err := fmt.Fprintf(w, "%s takes part as %s; stop with Ctrl+C\n", args[0], me.ID())
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		return (&scripted.Participant{Link: me, Lines: says}).Run(ctx)
+	})
+	c.Flags().StringVar(&token, "token", "", "the `TOKEN` that proves the name, from parley keys add --agent NAME")
+	return c
+}

@@ -1,0 +1,138 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+func (a *app) demo() *cobra.Command {
+	var keep bool
+	c := &cobra.Command{
+		Use:   "demo",
+		Short: "See a hub at work: an incident, four participants, and a crash in the middle",
+		Long: `Start a hub in a temporary folder and let four scripted participants work
+through a small incident. The graph routes by context, a specialist hands over to
+another, a person corrects it in the middle of its turn, and the hub is killed
+and started again. At the end the log is checked: nothing lost, nothing doubled.
+
+No model, no key and no other program is needed.`,
+		Example: "  parley demo",
+		Args:    cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			ctx, stop := signal.NotifyContext(c.Context(), os.Interrupt, syscall.SIGTERM)
+			defer stop()
+			return a.runDemo(ctx, keep)
+		},
+	}
+	c.Flags().BoolVar(&keep, "keep", false, "leave the hub running until Ctrl+C, and keep its folder")
+	return c
+}
+
+// demoTimeout is generous: the demo takes a few seconds.
+const demoTimeout = 60 * time.Second
+
+func (a *app) runDemo(ctx context.Context, keep bool) (err error) {
+	dir, err := os.MkdirTemp("", "parley-demo-")
+	if err != nil {
+		return err
+	}
+	if !keep {
+		defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	}
+	hub := &demoHub{dir: filepath.Join(dir, "data"), log: filepath.Join(dir, "hub.log")}
+	defer hub.stop()
+	if err := hub.start(ctx); err != nil {
+		return err
+	}
+	a.say("A hub is running at %s.", hub.url)
+
+	playing, cancel := context.WithTimeout(ctx, demoTimeout)
+	defer cancel()
+	cast, err := assemble(playing, hub.url)
+	if err != nil {
+		return err
+	}
+	defer cast.leave()
+	a.say("triage, database, network and hana (a person) are in. triage opens the incident.\n")
+	outcome, err := a.perform(playing, hub, cast)
+	if err != nil {
+		return err
+	}
+	if err := a.report(ctx, hub, outcome); err != nil {
+		return err
+	}
+	a.tryNext(hub, outcome.channel, keep)
+	if keep {
+		<-ctx.Done()
+	}
+	return nil
+}
+
+func (a *app) say(format string, args ...any) { fmt.Fprintf(a.out, format+"\n", args...) }
+
+func (a *app) tryNext(hub *demoHub, channel string, keep bool) {
+	if keep {
+		a.say("\nThe hub goes on until Ctrl+C; its data is in %s. Try, in another terminal:", hub.dir)
+		a.say("  parley channels show %s --hub %s", channel, hub.url)
+		a.say("  parley tail %s --hub %s", channel, hub.url)
+		a.say("  parley audit --hub %s", hub.url)
+		return
+	}
+	a.say("\nTry next:")
+	a.say("  parley demo --keep    the same, and the hub stays, to look around in")
+	a.say("  parley serve          a hub of your own")
+	a.say("  parley agent echo parrot    and, in another terminal, someone to talk to")
+}
+
+// report shows the transcript, the way through the graph, and the checks.
+func (a *app) report(ctx context.Context, hub *demoHub, o *outcome) error {
+	client, err := newHubClient(hub.url, "", false)
+	if err != nil {
+		return err
+	}
+	var transcript struct {
+		Events []struct {
+			Role string `json:"role"`
+			Text string `json:"text"`
+		} `json:"events"`
+	}
+	path := "/v1/channels/" + o.channel + "/views/named_transcript?as=triage"
+	if err := client.call(ctx, "GET", path, nil, &transcript); err != nil {
+		return err
+	}
+	a.say("\nThe transcript, as triage reads it:")
+	for _, e := range transcript.Events {
+		if e.Role == "assistant" {
+			e.Text = "(triage): " + e.Text
+		}
+		a.say("  %s", e.Text)
+	}
+	checked, err := o.check(ctx, client)
+	if err != nil {
+		return err
+	}
+	a.say("\nThe graph, with the path taken (Mermaid):\n")
+	fmt.Fprint(a.out, indent(checked.drawing))
+	a.say("\nChecked against the log of %d envelopes: %d lost, %d doubled, closed with %q.",
+		checked.length, checked.lost, checked.doubled, checked.reason)
+	if checked.lost+checked.doubled > 0 {
+		return fmt.Errorf("the demo failed: %d lost, %d doubled", checked.lost, checked.doubled)
+	}
+	return nil
+}
+
+func indent(text string) string {
+	out := ""
+	for line := range linesOf(text) {
+		out += "  " + line + "\n"
+	}
+	return out
+}

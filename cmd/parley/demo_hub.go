@@ -1,0 +1,95 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"os"
+	"os/exec"
+	"time"
+)
+
+// demoHub is a hub in a process of its own, so that it can really be killed.
+type demoHub struct {
+	dir, log string
+	url      string
+	process  *exec.Cmd
+}
+
+// start runs parley serve and waits until it says where it listens. Started
+// again, it listens where it did.
+func (h *demoHub) start(ctx context.Context) error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	listen := "127.0.0.1:0"
+	if h.url != "" {
+		at, err := url.Parse(h.url)
+		if err != nil {
+			return err
+		}
+		listen = at.Host
+	}
+	log, err := os.OpenFile(h.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	h.process = exec.Command(self, "serve", "-o", "json", "--data", h.dir, "--listen", listen) //nolint:noctx // stop ends it, and kill before
+	h.process.Stderr = log
+	out, err := h.process.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := h.process.Start(); err != nil {
+		return err
+	}
+	type said struct {
+		URL string `json:"url"`
+		err error
+	}
+	answer := make(chan said, 1)
+	go func() {
+		var s said
+		line, err := bufio.NewReader(out).ReadBytes('\n')
+		if s.err = err; err == nil {
+			s.err = json.Unmarshal(line, &s)
+		}
+		answer <- s
+	}()
+	select {
+	case s := <-answer:
+		if s.err != nil {
+			return fmt.Errorf("the hub did not start (%w); its log is %s", s.err, h.log)
+		}
+		h.url = s.URL
+		return nil
+	case <-time.After(30 * time.Second):
+		return fmt.Errorf("the hub did not start in time; its log is %s", h.log)
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// kill ends the hub as a crash would.
+func (h *demoHub) kill() error {
+	if err := h.process.Process.Kill(); err != nil {
+		return err
+	}
+	_ = h.process.Wait() // it was killed: there is no other end
+	return nil
+}
+
+// stop ends the hub in good order, or otherwise if that takes too long.
+func (h *demoHub) stop() {
+	if h.process == nil || h.process.ProcessState != nil {
+		return
+	}
+	_ = h.process.Process.Signal(os.Interrupt)
+	late := time.AfterFunc(10*time.Second, func() { _ = h.process.Process.Kill() })
+	defer late.Stop()
+	_ = h.process.Wait()
+}

@@ -1,0 +1,187 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/parley-hub/parley/envelope"
+	"github.com/parley-hub/parley/graph"
+)
+
+// outcome is a demo that has been played.
+type outcome struct {
+	channel string
+	cast    *cast
+}
+
+// perform lets the incident run, kills the hub in the middle of network's turn
+// and starts it again, and returns when the channel has closed.
+func (a *app) perform(ctx context.Context, hub *demoHub, c *cast) (*outcome, error) {
+	c.perform(ctx)
+	channel, err := c.open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	watcher, err := newHubClient(hub.url, "", false)
+	if err != nil {
+		return nil, err
+	}
+	shown, _, err := watcher.channel(ctx, channel)
+	if err != nil {
+		return nil, err
+	}
+	line := &printer{app: a, ch: shown, colour: isTerminal(a.out) && lookup(a.environ, "NO_COLOR") == ""}
+	accident := make(chan error, 1)
+	err = watcher.follow(ctx, "/v1/channels/"+channel+"/events", "", func(f frame) error {
+		ev := &event{raw: f.data}
+		if err := json.Unmarshal(f.data, ev); err != nil {
+			return err
+		}
+		if err := line.event(ev); err != nil {
+			return err
+		}
+		if ev.Type == envelope.TypePacket && ev.Sender == c.id("database") {
+			go func() { accident <- a.accident(ctx, hub, c, channel) }()
+		}
+		if ev.Type == envelope.TypeClosed {
+			return errStopped
+		}
+		return nil
+	})
+	if !errors.Is(err, errStopped) {
+		return nil, errors.Join(err, errors.New("the incident did not end"))
+	}
+	if err := <-accident; err != nil {
+		return nil, err
+	}
+	return &outcome{channel: channel, cast: c}, nil
+}
+
+// accident happens while network works on its turn: hana objects, and the hub
+// is killed and started again.
+func (a *app) accident(ctx context.Context, hub *demoHub, c *cast, channel string) error {
+	said := make(chan error, 1)
+	time.AfterFunc(demoSlow, func() {
+		a.say("   … network is at work. hana objects; her word waits for the end of the round.")
+		said <- c.correct(ctx, channel)
+	})
+	time.Sleep(2 * demoSlow)
+	if err := hub.kill(); err != nil {
+		return err
+	}
+	a.say("   *** the hub was killed (SIGKILL) ***")
+	time.Sleep(demoSlow)
+	if err := hub.start(ctx); err != nil {
+		return err
+	}
+	a.say("   *** the hub is back; everyone resumes where they were ***")
+	return <-said
+}
+
+// checked is what the log proves.
+type checked struct {
+	length, lost, doubled int
+	reason                string
+	drawing               string
+}
+
+// check holds the log against what everyone meant to say and was told.
+func (o *outcome) check(ctx context.Context, hub *hubClient) (*checked, error) {
+	var log []*event
+	if err := hub.pages(ctx, o.channel, "", func(ev *event) error { log = append(log, ev); return nil }); err != nil {
+		return nil, err
+	}
+	ch, _, err := hub.channel(ctx, o.channel)
+	if err != nil {
+		return nil, err
+	}
+	result := &checked{length: len(log), reason: ch.CloseReason}
+	wanted := []string{"triage", "database", "hana", "network", "hana", "triage"}
+	var spoke []string
+	for i, ev := range log {
+		if ev.Sequence != uint64(i+1) {
+			result.lost++
+		}
+		if ev.Type == envelope.TypeText || ev.Type == envelope.TypePacket {
+			spoke = append(spoke, ch.name(ev.Sender))
+		}
+	}
+	result.lost += max(len(wanted)-len(spoke), 0)
+	result.doubled += max(len(spoke)-len(wanted), 0)
+	if !slices.Equal(spoke, wanted) && result.lost+result.doubled == 0 {
+		return nil, fmt.Errorf("the demo failed: they spoke as %v, not %v", spoke, wanted)
+	}
+	result.lost += o.untold(log)
+	result.drawing, err = drawPath(ch, log)
+	return result, err
+}
+
+// untold counts what somebody should have been told of and never was.
+func (o *outcome) untold(log []*event) (n int) {
+	o.cast.mu.Lock()
+	defer o.cast.mu.Unlock()
+	for name, heard := range o.cast.heard {
+		id := o.cast.id(name)
+		last := lastTurn(log)
+		for _, ev := range log[:last] {
+			turn := ev.Type == envelope.TypeText || ev.Type == envelope.TypePacket
+			// Whom a packet makes expected reads a supervisor's word in the log.
+			if !turn || ev.Sender == id || ev.Sender == o.cast.id("hana") {
+				continue
+			}
+			if !slices.Contains(heard, ev.ID) {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// lastTurn is where the last turn stands: the channel closes with it.
+func lastTurn(log []*event) int {
+	for i := len(log) - 1; i >= 0; i-- {
+		if log[i].Type == envelope.TypePacket {
+			return i
+		}
+	}
+	return 0
+}
+
+// drawPath draws the channel's graph with the turns that were taken.
+func drawPath(ch *channelInfo, log []*event) (string, error) {
+	var knobs struct {
+		Graph       json.RawMessage `json:"graph"`
+		Supervisors []string        `json:"supervisors"`
+	}
+	if err := json.Unmarshal(ch.Knobs, &knobs); err != nil {
+		return "", err
+	}
+	g, err := graph.Load(knobs.Graph)
+	if err != nil {
+		return "", err
+	}
+	var order []string
+	for _, p := range ch.Participants {
+		order = append(order, p.Agent)
+	}
+	facts := g.Start(order, ch.Creator, graph.Vars{})
+	var path []graph.Hop
+	for _, ev := range log {
+		e := &envelope.Envelope{ID: ev.ID, Sender: ev.Sender, Type: ev.Type, Data: ev.Data}
+		if slices.Contains(knobs.Supervisors, ev.Sender) && !facts.MaySpeak(ev.Sender) {
+			continue // a supervisor's word is no turn
+		}
+		next, route := g.Advance(facts, e)
+		if next.Turns > facts.Turns {
+			path = append(path, graph.Hop{
+				Turn: next.Turns, From: ev.Sender, To: next.Expected, Closed: next.Closing, By: route.By, Rule: route.Rule,
+			})
+		}
+		facts = next
+	}
+	return graph.Mermaid(g, graph.Drawing{Names: ch.Names, Creator: ch.Creator, Path: path}), nil
+}
