@@ -9,10 +9,12 @@ import (
 
 	"github.com/parley-hub/parley/adapter"
 	"github.com/parley-hub/parley/adapter/turn"
+	"github.com/parley-hub/parley/adapter/workflow"
 	"github.com/parley-hub/parley/agent"
 	"github.com/parley-hub/parley/channel"
 	"github.com/parley-hub/parley/conformance/spec"
 	"github.com/parley-hub/parley/envelope"
+	"github.com/parley-hub/parley/fault"
 	"github.com/parley-hub/parley/hub"
 	"github.com/parley-hub/parley/journal/mem"
 )
@@ -124,46 +126,30 @@ func TestOnAHub(t *testing.T) {
 		c.NoError(err)
 		c.Equal(closed.CloseReason, "consulting_complete")
 	})
-	t.Run("a workflow with a handoff and a supervisor", func(t *testing.T) {
+	t.Run("a task feeds the track record", func(t *testing.T) {
 		t.Parallel()
 		c := &spec.T{T: t}
 		h := openHouse(t, mem.NewStore())
-		a, b, boss := h.join("a"), h.join("b"), h.join("boss")
-		working, release := make(chan struct{}), make(chan struct{})
-		slow := &agent.Tool{Name: "slow", Run: func(ctx context.Context, _ *agent.Call) (any, error) {
-			close(working)
-			<-release
-			return agent.Handoff{Target: "a", Reason: "done"}, nil
-		}}
-		h.run(a, says("thanks"), agent.Options{})
-		h.run(b, does(agent.Response{Text: "working on it", Calls: []turn.Call{{Name: "slow"}}}), agent.Options{Tools: []*agent.Tool{slow}})
-		h.run(boss, says(), agent.Options{})
-		knobs := `{"graph":{"initial_speaker":"` + a.self.ID + `","transitions":[{"when":{"name":"from_speaker","args":{"agent_id":"` + a.self.ID +
-			`"}},"then":{"name":"agent","args":{"agent_id":"` + b.self.ID + `"}}}],"default_target":{"name":"terminate"},"max_turns":3},"supervisors":["` + boss.self.ID + `"]}`
-		m, err := a.OpenChannel(h.ctx, agent.Opening{Type: "workflow", Participants: []string{b.self.ID, boss.self.ID}, Knobs: []byte(knobs)})
+		h.run(h.join("b"), says("done"), agent.Options{Task: func(*agent.Turn) *agent.TaskSpec { return &scan }})
+		a := h.join("a")
+		h.run(a, says(), agent.Options{})
+		b, _ := h.hub.FindAgent("b")
+		m, err := a.OpenChannel(h.ctx, agent.Opening{Type: "conversation", Participants: []string{b}})
 		c.NoError(err)
 		h.say(a, m.ID, "go")
-		<-working
-		corrected := make(chan error, 1)
-		go func() {
-			e, err := turn.BuildText(m.ID, boss.self.ID, "be careful", turn.Address{})
-			if err == nil {
-				_, err = boss.Post(h.ctx, e)
-			}
-			corrected <- err
-		}()
-		// The correction waits for the round that is in flight.
-		select {
-		case err := <-corrected:
-			t.Fatalf("did not wait: %v", err)
-		case <-time.After(20 * time.Millisecond):
-		}
-		close(release)
-		c.NoError(<-corrected)
-		h.hears(c, m.ID, "a: go", "boss: be careful", "b: [Handed off via slow] done\nworking on it", "a: thanks")
-		closed, err := a.Channel(h.ctx, m.ID)
+		h.hears(c, m.ID, "a: go", "b: done")
+		record, err := a.Task(h.ctx, "t1")
 		c.NoError(err)
-		c.Equal(closed.CloseReason, "max_turns")
+		c.Equal(record.State, agent.TaskCompleted)
+		c.Equal(string(record.Result), `"done"`)
+		peer, err := a.Peer(h.ctx, "b")
+		c.NoError(err)
+		c.Equal(peer.Observed, map[string]agent.Observed{"ocr": {N: 1, Completed: 1}})
+		log, err := a.Log(h.ctx, m.ID)
+		c.NoError(err)
+		c.Equal(types(log)[3:], []string{
+			envelope.TypeText, envelope.TypeTaskStarted, envelope.TypeTaskCompleted, envelope.TypeText,
+		})
 	})
 	t.Run("a restart in the middle of a discussion", func(t *testing.T) {
 		t.Parallel()
@@ -196,5 +182,165 @@ func TestOnAHub(t *testing.T) {
 				c.True(e.Causation != "", "b's answer names what it answers")
 			}
 		}
+	})
+}
+
+// inFlight is a workflow in which b works on its round until released.
+type inFlight struct {
+	*house
+	a, b, boss *hubLink
+	m          *channel.Metadata
+	release    chan struct{}
+}
+
+func beginRound(t *spec.T) *inFlight {
+	t.Helper()
+	h := openHouse(t.T, mem.NewStore())
+	f := &inFlight{house: h, a: h.join("a"), b: h.join("b"), boss: h.join("boss"), release: make(chan struct{})}
+	working := make(chan struct{})
+	slow := &agent.Tool{Name: "slow", Run: func(ctx context.Context, _ *agent.Call) (any, error) {
+		close(working)
+		select {
+		case <-f.release:
+		case <-ctx.Done():
+		}
+		return agent.Handoff{Target: "a", Reason: "done"}, nil
+	}}
+	h.run(f.a, says("thanks"), agent.Options{})
+	h.run(f.b, does(agent.Response{Text: "working on it", Calls: []turn.Call{{Name: "slow"}}}), agent.Options{Tools: []*agent.Tool{slow}})
+	h.run(f.boss, says(), agent.Options{})
+	a, b, boss := f.a.self.ID, f.b.self.ID, f.boss.self.ID
+	knobs := `{"graph":{"initial_speaker":"` + a + `","transitions":[{"when":{"name":"from_speaker","args":{"agent_id":"` + a + `"}},"then":{"name":"agent","args":{"agent_id":"` + b +
+		`"}}}],"default_target":{"name":"terminate"},"max_turns":3},"supervisors":["` + boss + `"]}`
+	m, err := f.a.OpenChannel(h.ctx, agent.Opening{Type: "workflow", Participants: []string{b, boss}, Knobs: []byte(knobs)})
+	t.NoError(err)
+	f.m = m
+	h.say(f.a, m.ID, "go")
+	<-working
+	return f
+}
+
+func TestRoundInFlight(t *testing.T) {
+	t.Parallel()
+	spec.Check(t, "seed-002#106", func(t *spec.T) {
+		f := beginRound(t)
+		expected, ok, err := f.hub.Expected(f.ctx, f.m.ID)
+		t.NoError(err)
+		t.True(ok, "someone is expected")
+		t.Equal(expected.Agent, f.b.self.ID)
+		may := func(l *hubLink) bool {
+			ok, err := l.CanSend(f.ctx, f.m.ID, envelope.TypeText)
+			t.NoError(err)
+			return ok
+		}
+		t.True(may(f.b), "b may send")
+		t.False(may(f.a), "a may send")
+		e, err := turn.BuildText(f.m.ID, f.a.self.ID, "hurry", turn.Address{})
+		t.NoError(err)
+		_, err = f.a.Post(f.ctx, e)
+		t.ErrorContains(err, "expects '"+f.b.self.ID+"' to speak")
+		close(f.release)
+		f.hears(t, f.m.ID, "a: go", "b: [Handed off via slow] done\nworking on it", "a: thanks")
+	})
+	spec.Check(t, "seed-002#107", func(t *spec.T) {
+		f := beginRound(t)
+		corrected := make(chan error, 1)
+		go func() {
+			e, err := turn.BuildText(f.m.ID, f.boss.self.ID, "be careful", turn.Address{})
+			if err == nil {
+				_, err = f.boss.Post(f.ctx, e)
+			}
+			corrected <- err
+		}()
+		select {
+		case err := <-corrected:
+			t.Fatalf("did not wait for the round: %v", err)
+		case <-time.After(20 * time.Millisecond):
+		}
+		t.Equal(f.lines(f.m.ID), []string{"a: go"})
+		close(f.release)
+		t.NoError(<-corrected)
+		// Directly before the packet, so that every fold ends on the packet.
+		f.hears(t, f.m.ID, "a: go", "boss: be careful", "b: [Handed off via slow] done\nworking on it", "a: thanks")
+		closed, err := f.a.Channel(f.ctx, f.m.ID)
+		t.NoError(err)
+		t.Equal(closed.CloseReason, "max_turns")
+	})
+}
+
+// A bridge drives a channel with no agent running.
+func TestBridge(t *testing.T) {
+	t.Parallel()
+	bridge := func(t *spec.T) (h *house, a, b, c *hubLink, m *channel.Metadata, driver turn.Driver) {
+		h = openHouse(t.T, mem.NewStore())
+		a, b, c = h.join("a"), h.join("b"), h.join("c")
+		for _, l := range []*hubLink{b, c} {
+			person := agent.NewHuman(l, agent.HumanOptions{}) // answers the invite, and nothing else
+			t.Cleanup(person.Disconnect)
+		}
+		knobs := `{"graph":{"initial_speaker":"` + a.self.ID + `","default_target":{"name":"agent","args":{"agent_id":"` + b.self.ID + `"}}}}`
+		m, err := a.OpenChannel(h.ctx, agent.Opening{Type: "workflow", Participants: []string{b.self.ID, c.self.ID}, Knobs: []byte(knobs)})
+		t.NoError(err)
+		governs, err := h.hub.Adapter(h.ctx, m.ID)
+		t.NoError(err)
+		return h, a, b, c, m, turn.For(governs)
+	}
+	expects := func(t *spec.T, h *house, m *channel.Metadata, want *hubLink) {
+		t.Helper()
+		expected, _, err := h.hub.Expected(h.ctx, m.ID)
+		t.NoError(err)
+		t.Equal(expected.Agent, want.self.ID)
+	}
+	spec.Check(t, "ag2-channels#68: a packet advances the graph", func(t *spec.T) {
+		h, a, b, _, m, driver := bridge(t)
+		e, err := driver.BuildPacket(m.ID, a.self.ID, "hello", turn.Packet{})
+		t.NoError(err)
+		_, err = a.Post(h.ctx, e)
+		t.NoError(err)
+		expects(t, h, m, b)
+	})
+	spec.Check(t, "ag2-channels#68: a handoff to an agent_id routes there", func(t *spec.T) {
+		h, a, _, c, m, driver := bridge(t)
+		e, err := driver.BuildPacket(m.ID, a.self.ID, "hello", turn.Packet{Handoff: &turn.Handoff{Target: c.self.ID}})
+		t.NoError(err)
+		_, err = a.Post(h.ctx, e)
+		t.NoError(err)
+		expects(t, h, m, c)
+	})
+	spec.Check(t, "seed-000#67", func(t *spec.T) {
+		h, a, b, _, m, driver := bridge(t)
+		e, err := driver.BuildText(m.ID, a.self.ID, "hello", turn.Address{})
+		t.NoError(err)
+		_, err = a.Post(h.ctx, e)
+		t.NoError(err)
+		expects(t, h, m, b)
+	})
+	spec.Check(t, "seed-000#68", func(t *spec.T) {
+		h, a, _, c, m, driver := bridge(t)
+		e, err := driver.BuildPacket(m.ID, a.self.ID, "", turn.Packet{Handoff: &turn.Handoff{Target: c.self.ID, Reason: "yours"}})
+		t.NoError(err)
+		_, err = a.Post(h.ctx, e)
+		t.NoError(err)
+		expects(t, h, m, c)
+	})
+	spec.Check(t, "seed-000#69", func(t *spec.T) {
+		h, a, _, _, m, driver := bridge(t)
+		e, err := driver.BuildPacket(m.ID, a.self.ID, "", turn.Packet{Context: map[string]any{"n": 9007199254740993}})
+		t.NoError(err)
+		_, err = a.Post(h.ctx, e)
+		t.NoError(err)
+		s, err := h.hub.State(h.ctx, m.ID)
+		t.NoError(err)
+		got, _ := s.(*workflow.State).Facts.Vars.Get("n")
+		t.Equal(got, "9007199254740993")
+	})
+	spec.Check(t, "seed-000#66", func(t *spec.T) {
+		h, _, _, _, m, _ := bridge(t)
+		governs, err := h.hub.Adapter(h.ctx, m.ID)
+		t.NoError(err)
+		manifest := governs.Manifest()
+		t.Equal(manifest.Key(), channel.Key{Type: "workflow", Version: 1})
+		_, err = h.hub.Adapter(h.ctx, "nowhere")
+		t.Equal(fault.CodeOf(err), fault.NotFound)
 	})
 }

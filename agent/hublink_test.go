@@ -17,7 +17,6 @@ type hubLink struct {
 	hub   *hub.Hub
 	self  agent.Identity
 	inbox *hub.Inbox
-	noTasks
 }
 
 var _ agent.Link = (*hubLink)(nil)
@@ -172,19 +171,62 @@ func peerOf(p hub.Profile) *agent.Peer {
 	return peer
 }
 
-// noTasks is a hub that keeps no tasks.
-type noTasks struct{}
+func (l *hubLink) Task(ctx context.Context, id string) (*agent.Task, error) {
+	t, err := l.hub.Task(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	return taskOf(t), nil
+}
 
-var errNoTasks = fault.New(fault.NotFound, "no tasks here")
+func (l *hubLink) ListTasks(ctx context.Context, q agent.TaskQuery) ([]*agent.Task, error) {
+	found, _, err := l.hub.Tasks(ctx, hub.TaskQuery{Owner: q.Owner, Channel: q.Channel, State: hub.TaskState(q.State), Limit: q.Limit})
+	var list []*agent.Task
+	for _, t := range found {
+		list = append(list, taskOf(t))
+	}
+	return list, err
+}
 
-func (noTasks) Task(context.Context, string) (*agent.Task, error)                 { return nil, errNoTasks }
-func (noTasks) ListTasks(context.Context, agent.TaskQuery) ([]*agent.Task, error) { return nil, nil }
-func (noTasks) ObserveTask(context.Context, *agent.Task) error                    { return errNoTasks }
-func (noTasks) UpdateTask(context.Context, agent.TaskUpdate) error                { return errNoTasks }
-func (noTasks) RecordObservation(context.Context, agent.Observation) error        { return errNoTasks }
-func (noTasks) FireTaskEvent(context.Context, string, string, []byte) error       { return errNoTasks }
-func (noTasks) Checkpoint(context.Context, string, []byte) error                  { return errNoTasks }
-func (noTasks) ReadCheckpoint(context.Context, string) ([]byte, error)            { return nil, errNoTasks }
+func taskOf(t *hub.Task) *agent.Task {
+	spec := agent.TaskSpec{ID: t.ID, Title: t.Spec.Title, Description: t.Spec.Description, Payload: t.Spec.Payload, Capability: t.Spec.Capability}
+	return &agent.Task{
+		ID: t.ID, Owner: t.Owner, Spec: spec, State: agent.TaskState(t.State), Channel: t.Channel,
+		CreatedAt: t.CreatedAt, StartedAt: t.StartedAt, CompletedAt: t.CompletedAt, ExpiresAt: t.ExpiresAt,
+		LastProgressAt: t.LastProgressAt, Progress: t.Progress, Result: t.Result, Error: t.Error,
+	}
+}
+
+// The hub mirrors nothing of its own: the agent's runtime posts.
+
+func (l *hubLink) ObserveTask(ctx context.Context, t *agent.Task) error {
+	return l.hub.ObserveTask(ctx, hub.Task{
+		ID: t.ID, Owner: t.Owner, State: hub.TaskState(t.State), Channel: t.Channel,
+		Spec:      hub.TaskSpec{Title: t.Spec.Title, Description: t.Spec.Description, Payload: t.Spec.Payload, Capability: t.Spec.Capability},
+		CreatedAt: t.CreatedAt, StartedAt: t.StartedAt, ExpiresAt: t.ExpiresAt,
+	}, l, hub.MirrorOff)
+}
+
+func (l *hubLink) UpdateTask(ctx context.Context, u agent.TaskUpdate) error {
+	return l.hub.UpdateTask(ctx, hub.TaskUpdate{ID: u.ID, State: hub.TaskState(u.State), Progress: u.Progress, Result: u.Result, Error: u.Error}, l, hub.MirrorOff)
+}
+
+func (l *hubLink) RecordObservation(ctx context.Context, o agent.Observation) error {
+	ms := o.Latency.Milliseconds()
+	return l.hub.RecordObservation(ctx, hub.Observation{Owner: l.self.ID, Capability: o.Capability, Outcome: identity.Outcome(o.Outcome), LatencyMS: &ms, Task: o.TaskID})
+}
+
+func (l *hubLink) FireTaskEvent(ctx context.Context, taskID, kind string, payload []byte) error {
+	return l.hub.FireTaskEvent(ctx, taskID, kind, payload)
+}
+
+func (l *hubLink) Checkpoint(ctx context.Context, taskID string, state []byte) error {
+	return l.hub.CheckpointTask(ctx, taskID, state, l.self.ID, l)
+}
+
+func (l *hubLink) ReadCheckpoint(ctx context.Context, taskID string) ([]byte, error) {
+	return l.hub.TaskCheckpoint(ctx, taskID)
+}
 
 // wait asks until something holds. The hub has no event for "everyone is
 // idle", so this polls.

@@ -54,24 +54,28 @@ func (r *TaskRun) mirror(ctx context.Context, op string, err error) {
 
 func (r *TaskRun) owner() string { return r.link().Self().ID }
 
+// The payloads are those of the hub's own mirror.
+
 func startedData(r *TaskRun) *jsonbuf.Buffer {
 	b := &jsonbuf.Buffer{}
-	b.Open('{').Key("task_id").String(r.ID).Key("owner_id").String(r.owner())
+	b.Open('{').Key("task_id").String(r.ID)
 	b.Key("spec").Open('{').Key("title").String(r.Spec.Title).Key("description").String(r.Spec.Description)
 	return b.Key("payload").Object(r.Spec.Payload).Key("capability").Optional(r.Spec.Capability).Close('}').Close('}')
 }
 
 func progressData(r *TaskRun, payload []byte) *jsonbuf.Buffer {
 	b := &jsonbuf.Buffer{}
-	return b.Open('{').Key("task_id").String(r.ID).Key("payload").Object(payload).Close('}')
+	return b.Open('{').Key("task_id").String(r.ID).Key("progress").Object(payload).Close('}')
 }
 
 func endData(r *TaskRun, u TaskUpdate) *jsonbuf.Buffer {
 	b := &jsonbuf.Buffer{}
 	b.Open('{').Key("task_id").String(r.ID)
 	switch {
-	case u.State != TaskCompleted:
+	case u.State == TaskFailed:
 		b.Key("error").String(u.Error)
+	case u.State != TaskCompleted:
+		b.Key("reason").String(u.Error)
 	case u.Result == nil:
 		b.Key("result").Null()
 	default:

@@ -42,7 +42,7 @@ func TestTaskMirror(t *testing.T) {
 	check(t, "seed-000#46", func(t *spec.T, w *world) {
 		a, id := withTask(t, w, func(ctx context.Context, turn *agent.Turn) { turn.Begin(ctx, scan) })
 		one(t, w, a, id, envelope.TypeTaskStarted,
-			`{"task_id":"t1","owner_id":"id-b","spec":{"title":"scan","description":"the receipts","payload":{"n":3},"capability":"ocr"}}`)
+			`{"task_id":"t1","spec":{"title":"scan","description":"the receipts","payload":{"n":3},"capability":"ocr"}}`)
 		record, err := a.Task(w.ctx, "t1")
 		t.NoError(err)
 		now := time.Now().UTC()
@@ -55,7 +55,7 @@ func TestTaskMirror(t *testing.T) {
 		a, id := withTask(t, w, func(ctx context.Context, turn *agent.Turn) {
 			w.must(turn.Begin(ctx, scan).Progress(ctx, map[string]any{"page": 2}))
 		})
-		one(t, w, a, id, envelope.TypeTaskProgress, `{"task_id":"t1","payload":{"page":2}}`)
+		one(t, w, a, id, envelope.TypeTaskProgress, `{"task_id":"t1","progress":{"page":2}}`)
 		record, err := a.Task(w.ctx, "t1")
 		t.NoError(err)
 		t.Equal(string(record.Progress), `{"page":2}`)
@@ -83,11 +83,11 @@ func TestTaskMirror(t *testing.T) {
 	})
 	check(t, "seed-000#50", func(t *spec.T, w *world) {
 		a, id := withTask(t, w, func(ctx context.Context, turn *agent.Turn) { turn.Begin(ctx, scan).Expire(ctx) })
-		one(t, w, a, id, envelope.TypeTaskExpired, `{"task_id":"t1","error":"ttl_expired"}`)
+		one(t, w, a, id, envelope.TypeTaskExpired, `{"task_id":"t1","reason":"ttl_expired"}`)
 	})
 	test(t, "cancelled", func(t *spec.T, w *world) {
 		a, id := withTask(t, w, func(ctx context.Context, turn *agent.Turn) { turn.Begin(ctx, scan).Cancel(ctx, "not needed") })
-		one(t, w, a, id, envelope.TypeTaskCancelled, `{"task_id":"t1","error":"not needed"}`)
+		one(t, w, a, id, envelope.TypeTaskCancelled, `{"task_id":"t1","reason":"not needed"}`)
 	})
 	check(t, "seed-000#51: after the turn nothing is posted", func(t *spec.T, w *world) {
 		var kept *agent.TaskRun
@@ -167,7 +167,7 @@ func TestTaskMirror(t *testing.T) {
 		m := w.open(t, a, agent.Opening{Type: "consulting", Participants: ids("b")})
 		w.say(t, a, m.ID, "go")
 		w.pass(time.Hour)
-		one(t, w, a, m.ID, envelope.TypeTaskExpired, `{"task_id":"t1","error":"ttl_expired"}`)
+		one(t, w, a, m.ID, envelope.TypeTaskExpired, `{"task_id":"t1","reason":"ttl_expired"}`)
 		t.Equal(len(w.Failures()), 1)
 	})
 	test(t, "a turn that fails fails its task", func(t *spec.T, w *world) {

@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -185,7 +184,7 @@ func TestClientStatements(t *testing.T) {
 		_, err = a.Send(t.Context(), m.ID, "hello there")
 		t.NoError(err)
 		reply := r.receive(a, envelope.TypeText)
-		t.Equal([]string{reply.Envelope.Sender, string(reply.Envelope.Data)}, []string{bob, `{"text":"HELLO THERE"}`})
+		t.Equal([]string{reply.Envelope.Sender, string(reply.Envelope.Data)}, []string{bob, `{"text":"[ALICE]: HELLO THERE"}`})
 		t.NoError(stdin.Close())
 		t.NoError(other.Wait())
 	})
@@ -218,201 +217,6 @@ func TestClientStatements(t *testing.T) {
 		t.NoError(err)
 		t.Equal([]string{p.AgentID, p.Owner, resume.Summary}, []string{i.ID(), "o", "s"})
 	})
-}
-
-func TestTurnStatements(t *testing.T) {
-	t.Parallel()
-	spec.Check(t, "ag2-hub#23", func(t *spec.T) {
-		t.Parallel()
-		r := newRig(t)
-		a := r.attach(r.dial(client.Options{}), "alice")
-		away := r.dial(client.Options{})
-		before := r.attach(away, "bob")
-		ch := r.open("discussion", a, before)
-		_, err := a.Send(t.Context(), ch, "you?")
-		t.NoError(err)
-		r.receive(before, envelope.TypeText) // taken, and never answered
-		t.NoError(away.Close())
-
-		b := r.attach(r.dial(client.Options{}), "bob")
-		t.Equal(b.ID(), before.ID())
-		bob := r.run(b, echo, agent.Options{})
-		resumed, err := bob.ResumePendingTurns(t.Context())
-		t.NoError(err)
-		t.Equal(resumed, 1)
-		r.receive(a, envelope.TypeText)
-		t.Equal(r.texts(a, ch), []string{`{"text":"you?"}`, `{"text":"YOU?"}`})
-	})
-	spec.Check(t, "ag2-hub#85", func(t *spec.T) {
-		t.Parallel()
-		r := newRig(t)
-		a, b := r.attach(r.dial(client.Options{}), "alice"), r.attach(r.dial(client.Options{}), "bob")
-		again := &redelivering{Identity: b, again: make(chan *agent.Delivery, 1)}
-		r.run(again, echo, agent.Options{})
-		ch := r.invite("conversation", a, b)
-		_, err := a.Send(t.Context(), ch, "you?")
-		t.NoError(err)
-		r.receive(a, envelope.TypeText)
-		until(t, "the trigger came and was acked twice", func() bool {
-			again.mu.Lock()
-			defer again.mu.Unlock()
-			return again.acked == 2
-		})
-		t.Equal(r.texts(a, ch), []string{`{"text":"you?"}`, `{"text":"YOU?"}`})
-	})
-	spec.Check(t, "ag2-hub#89: the trigger is fired once", func(t *spec.T) {
-		t.Parallel()
-		r := newRig(t)
-		a, b := r.attach(r.dial(client.Options{}), "alice"), r.attach(r.dial(client.Options{}), "bob")
-		ch := r.open("discussion", a, b)
-		_, err := a.Send(t.Context(), ch, "you?")
-		t.NoError(err)
-		// Delivered and acked without an answer: no replay brings it back.
-		t.NoError(r.receive(b, envelope.TypeText).Ack(t.Context()))
-		asked := 0
-		bob := agent.New(b, agent.ModelFunc(func(ctx context.Context, p *agent.Prompt) (*agent.Response, error) {
-			asked++
-			return echo(ctx, p)
-		}), agent.Options{Log: quiet})
-		first, err := bob.ResumePendingTurns(t.Context())
-		t.NoError(err)
-		second, err := bob.ResumePendingTurns(t.Context())
-		t.NoError(err)
-		t.Equal([]int{first, second, asked}, []int{1, 0, 1})
-		t.Equal(r.texts(a, ch), []string{`{"text":"you?"}`, `{"text":"YOU?"}`})
-	})
-	spec.Check(t, "ag2-hub#89: zero without a trigger", func(t *spec.T) {
-		t.Parallel()
-		r := newRig(t)
-		a, b := r.attach(r.dial(client.Options{}), "alice"), r.attach(r.dial(client.Options{}), "bob")
-		none, err := agent.New(b, echo, agent.Options{Log: quiet}).ResumePendingTurns(t.Context())
-		t.NoError(err)
-		r.open("discussion", a, b)
-		turns, err := a.PendingTurns(t.Context())
-		t.NoError(err)
-		t.Equal(len(turns), 1)
-		fresh, err := agent.New(a, echo, agent.Options{Log: quiet}).ResumePendingTurns(t.Context())
-		t.NoError(err)
-		t.Equal([]int{none, fresh}, []int{0, 0})
-	})
-	spec.Check(t, "ag2-hub#117", func(t *spec.T) {
-		t.Parallel()
-		r := newRig(t)
-		ear := &ear{}
-		r.hub.Listen(ear)
-		a, b := r.attach(r.dial(client.Options{}), "alice"), r.attach(r.dial(client.Options{}), "bob")
-		crash := true
-		r.run(b, agent.ModelFunc(func(ctx context.Context, p *agent.Prompt) (*agent.Response, error) {
-			if crash {
-				crash = false
-				return nil, errors.New("boom")
-			}
-			return echo(ctx, p)
-		}), agent.Options{})
-		ch := r.invite("conversation", a, b)
-		id, err := a.Send(t.Context(), ch, "one")
-		t.NoError(err)
-		until(t, "the failure is told", func() bool { return len(ear.failures()) > 0 })
-		t.Equal(ear.failures()[0][:3], []string{ch, b.ID(), id})
-		t.Contains(ear.failures()[0][3], "boom")
-		page, _, err := r.hub.AuditLog(t.Context(), hub.AuditQuery{Kind: "turn_failed"})
-		t.NoError(err)
-		t.Equal(len(page), 1)
-		_, err = a.Send(t.Context(), ch, "two")
-		t.NoError(err)
-		t.Equal(string(r.receive(a, envelope.TypeText).Envelope.Data), `{"text":"TWO"}`)
-	})
-}
-
-// redelivering hands its first text to the agent twice: again after it was
-// acked.
-type redelivering struct {
-	*client.Identity
-	mu    sync.Mutex
-	acked int
-	again chan *agent.Delivery
-}
-
-func (l *redelivering) Receive(ctx context.Context) (*agent.Delivery, error) {
-	select {
-	case d := <-l.again:
-		return d, nil
-	default:
-	}
-	type received struct {
-		d   *agent.Delivery
-		err error
-	}
-	next := make(chan received, 1)
-	inner, cancel := context.WithCancel(ctx)
-	defer cancel()
-	go func() {
-		d, err := l.Identity.Receive(inner)
-		next <- received{d, err}
-	}()
-	select {
-	case d := <-l.again:
-		cancel()
-		<-next
-		return d, nil
-	case r := <-next:
-		if r.err != nil || r.d.Envelope.Type != envelope.TypeText {
-			return r.d, r.err
-		}
-		return l.twice(r.d), nil
-	}
-}
-
-func (l *redelivering) twice(d *agent.Delivery) *agent.Delivery {
-	first := *d
-	first.Ack = func(ctx context.Context) error {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		l.acked++
-		if l.acked == 1 {
-			l.again <- &first
-		}
-		return d.Ack(ctx)
-	}
-	return &first
-}
-
-// ear hears of failed turns and of tasks.
-type ear struct {
-	hub.Deaf
-	mu     sync.Mutex
-	failed [][]string
-	tasks  []hub.TaskEvent
-}
-
-func (e *ear) TurnFailed(channelID, agentID, envelopeID, message string) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.failed = append(e.failed, []string{channelID, agentID, envelopeID, message})
-}
-
-func (e *ear) TaskEvent(ev hub.TaskEvent) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.tasks = append(e.tasks, ev)
-}
-
-func (e *ear) failures() [][]string {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return slices.Clone(e.failed)
-}
-
-func (e *ear) ofKind(kind string) []hub.TaskEvent {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	var found []hub.TaskEvent
-	for _, ev := range e.tasks {
-		if ev.Kind == kind {
-			found = append(found, ev)
-		}
-	}
-	return found
 }
 
 func TestDeliveryStatements(t *testing.T) {
@@ -487,95 +291,6 @@ func TestDeliveryStatements(t *testing.T) {
 	})
 }
 
-func TestTaskStatements(t *testing.T) {
-	t.Parallel()
-	for clause, capability := range map[string]string{"tagged": "ocr", "untagged": ""} {
-		spec.Check(t, "ag2-hub#100: "+clause, func(t *spec.T) {
-			t.Parallel()
-			r := newRig(t)
-			ear := &ear{}
-			r.hub.Listen(ear)
-			a, b := r.attach(r.dial(client.Options{}), "alice"), r.attach(r.dial(client.Options{}), "bob")
-			r.run(b, echo, agent.Options{Task: func(*agent.Turn) *agent.TaskSpec {
-				return &agent.TaskSpec{Title: "answer", Capability: capability}
-			}})
-			ch := r.invite("conversation", a, b)
-			_, err := a.Send(t.Context(), ch, "hello")
-			t.NoError(err)
-			r.receive(a, envelope.TypeText)
-			until(t, "the task has ended", func() bool { return len(ear.ofKind("completed")) == 1 })
-			observed := func() map[string]identity.ObservedStat {
-				p, err := r.hub.AgentByID(b.ID())
-				t.NoError(err)
-				return p.Resume.Observed
-			}
-			if capability == "" {
-				// The turn is acked after everything that it reports.
-				until(t, "the turn is over", func() bool {
-					c, err := r.hub.Cursor(t.Context(), b.ID(), ch)
-					return err == nil && c != ""
-				})
-				t.Equal(len(observed()), 0)
-				return
-			}
-			until(t, "it is observed", func() bool { return observed()["ocr"].N > 0 })
-			stat := observed()["ocr"]
-			stat.P50LatencyMS = nil
-			t.Equal(stat, identity.ObservedStat{N: 1, Completed: 1})
-		})
-	}
-	spec.Check(t, "ag2-hub#101", func(t *spec.T) {
-		t.Parallel()
-		r := newRig(t)
-		ear := &ear{}
-		r.hub.Listen(ear)
-		a, b := r.attach(r.dial(client.Options{}), "alice"), r.attach(r.dial(client.Options{}), "bob")
-		rule := identity.DefaultRule()
-		rule.Limits.MaxConcurrentTasks = 1
-		t.NoError(b.SetRule(t.Context(), &rule))
-		t.NoError(b.ObserveTask(t.Context(), &agent.Task{ID: "in the way", State: agent.TaskRunning}))
-		r.run(b, echo, agent.Options{Task: func(*agent.Turn) *agent.TaskSpec { return &agent.TaskSpec{Title: "answer"} }})
-		ch := r.invite("conversation", a, b)
-		_, err := a.Send(t.Context(), ch, "hello")
-		t.NoError(err)
-		until(t, "the failure is heard", func() bool { return len(ear.ofKind("mirror_failed")) > 0 })
-		t.Equal(ear.ofKind("mirror_failed")[0].Owner, b.ID())
-		// The work itself goes on.
-		t.Equal(string(r.receive(a, envelope.TypeText).Envelope.Data), `{"text":"HELLO"}`)
-	})
-}
-
-// Our agents tell a channel of their tasks themselves, so the hub does not.
-func TestTasksAreToldOnce(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	a, b := r.attach(r.dial(client.Options{}), "alice"), r.attach(r.dial(client.Options{}), "bob")
-	r.run(b, echo, agent.Options{Task: func(*agent.Turn) *agent.TaskSpec { return &agent.TaskSpec{Title: "answer"} }})
-	ch := r.invite("conversation", a, b)
-	if _, err := a.Send(t.Context(), ch, "hello"); err != nil {
-		t.Fatal(err)
-	}
-	r.receive(a, envelope.TypeText)
-	log, err := a.Log(t.Context(), ch)
-	if err != nil {
-		t.Fatal(err)
-	}
-	got := map[string]int{}
-	for _, e := range log {
-		if envelope.IsTask(e.Type) {
-			got[e.Type]++
-		}
-	}
-	for eventType, n := range got {
-		if n != 1 {
-			t.Errorf("%s is told %d times", eventType, n)
-		}
-	}
-	if got[envelope.TypeTaskStarted] != 1 {
-		t.Errorf("the channel was told %v", got)
-	}
-}
-
 func TestHumanStatements(t *testing.T) {
 	t.Parallel()
 	spec.Check(t, "ag2-hub#129: acks invites, and its reply closes a consulting channel", func(t *spec.T) {
@@ -617,6 +332,6 @@ func TestHumanStatements(t *testing.T) {
 			_, err = person.Next(ctx, func(e *envelope.Envelope) bool { return e.Type == envelope.TypeText })
 			t.NoError(err)
 		}
-		t.Equal(r.texts(i, m.ID), []string{`{"text":"one"}`, `{"text":"ONE"}`, `{"text":"two"}`, `{"text":"TWO"}`})
+		t.Equal(r.texts(i, m.ID), []string{`{"text":"one"}`, `{"text":"[INES]: ONE"}`, `{"text":"two"}`, `{"text":"[INES]: TWO"}`})
 	})
 }

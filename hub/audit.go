@@ -23,14 +23,15 @@ type fields map[string]any
 
 // AuditLine is one record of the audit.
 type AuditLine struct {
-	ID   string // ids grow in the order that records were made
+	ID   string // grows in the order that records were made; followers leave it out
 	At   time.Time
 	Kind string
 	Data []byte // the record: a JSON object with sorted keys
 }
 
-// AuditSink is told each record after it is stored, in an order that may
-// differ from that of the ids. It must return soon; what it fails at is logged.
+// AuditSink is told each record after it is stored, by several goroutines and
+// in an order that may differ from that of the ids. It must return soon; what
+// it fails at is logged.
 type AuditSink interface {
 	Audit(line AuditLine) error
 }
@@ -92,10 +93,11 @@ func shortened(line map[string]any) ([]byte, error) {
 // stored counts records that have become durable, and tells the sinks.
 func (h *Hub) stored(records ...journal.Record) {
 	h.audit.mu.Lock()
-	defer h.audit.mu.Unlock()
+	sinks := h.audit.sinks
+	h.audit.mu.Unlock()
 	for i := range records {
 		h.audit.bytes.Add(int64(len(records[i].Data)) + 1) // and its line's end
-		if len(h.audit.sinks) == 0 {
+		if len(sinks) == 0 {
 			continue
 		}
 		line, err := auditLine(lastPart(records[i].Put[0].Key), records[i].Data)
@@ -103,7 +105,7 @@ func (h *Hub) stored(records ...journal.Record) {
 			h.log.Error("audit record cannot be read", "error", err)
 			continue
 		}
-		for _, sink := range h.audit.sinks {
+		for _, sink := range sinks {
 			h.hooks.isolated(func() {
 				if err := sink.Audit(line); err != nil {
 					h.log.Error("audit sink failed", "id", line.ID, "error", err)
@@ -152,11 +154,16 @@ func (h *Hub) AddAuditSink(sink AuditSink) (remove func()) {
 type auditSeat struct{ AuditSink }
 
 // AuditLines is a sink that writes each record as a line.
-func AuditLines(to io.Writer) AuditSink { return auditLines{to} }
+func AuditLines(to io.Writer) AuditSink { return &auditLines{to: to} }
 
-type auditLines struct{ to io.Writer }
+type auditLines struct {
+	mu sync.Mutex
+	to io.Writer
+}
 
-func (s auditLines) Audit(line AuditLine) error {
+func (s *auditLines) Audit(line AuditLine) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	_, err := s.to.Write(append(slices.Clip(line.Data), '\n'))
 	return err
 }

@@ -37,8 +37,11 @@ type rule struct {
 // knobExpectations is the knob that replaces the manifest's list.
 const knobExpectations = "expectations"
 
-// maxPlans bounds how many lists are kept; more are read again each time.
-const maxPlans = 1024
+// Bounds of the lists that are kept; others are read again each time.
+const (
+	maxPlans    = 1024
+	maxPlanText = 4096
+)
 
 // plans keeps one copy of each list of expectations.
 type plans struct {
@@ -87,7 +90,7 @@ func (h *Hub) readPlan(m *channel.Metadata) (*plan, error) {
 		return nil, fault.Wrap(fault.Invalid, err, "knob %s is refused: %v", knobExpectations, err)
 	}
 	p, err := h.makePlan(list)
-	if err == nil && len(h.plans.byText) < maxPlans {
+	if err == nil && len(h.plans.byText) < maxPlans && len(text) <= maxPlanText {
 		if h.plans.byText == nil {
 			h.plans.byText = map[string]*plan{}
 		}
@@ -201,11 +204,11 @@ func (w *writing) nextLook() instant {
 		if r.measure == nil || r.act == nil {
 			continue
 		}
-		r.measure(w, r, func(agent string, since instant) {
-			if due := since.plus(r.within); due < next && (len(fired) == 0 || !slices.Contains(fired, r.firedKey(agent))) {
+		for _, x := range r.measure(w, r, w.waits[:0]) {
+			if due := x.since.plus(r.within); due < next && (len(fired) == 0 || !slices.Contains(fired, r.firedKey(x.agent))) {
 				next = due
 			}
-		})
+		}
 	}
 	return next
 }

@@ -130,16 +130,15 @@ func (w *writing) violated(ctx context.Context, r *rule, now time.Time) (Violati
 	var violators []string
 	var since instant
 	violated := false
-	r.measure(w, r, func(agent string, from instant) {
-		if from.plus(r.within) > at {
-			return
+	for _, x := range r.measure(w, r, w.waits[:0]) {
+		if x.since.plus(r.within) > at {
+			continue
 		}
-		violated = true
-		since = from
-		if agent != "" {
-			violators = append(violators, agent)
+		violated, since = true, x.since
+		if x.agent != "" {
+			violators = append(violators, x.agent)
 		}
-	})
+	}
 	if !violated {
 		return Violation{}, false
 	}

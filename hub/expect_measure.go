@@ -7,9 +7,15 @@ import (
 	"github.com/parley-hub/parley/identity"
 )
 
-// measure tells who is being waited for, and since when. The channel as a
-// whole is "".
-type measure func(w *writing, r *rule, waiting func(agent string, since instant))
+// wait is somebody who is being waited for; the channel as a whole is "".
+type wait struct {
+	agent string
+	since instant
+}
+
+// measure appends who is being waited for. It runs for every batch, so it
+// writes into what the batch has room for.
+type measure func(w *writing, r *rule, to []wait) []wait
 
 // measures are the built-in evaluators, each with the seconds that it waits
 // when none are given.
@@ -24,40 +30,42 @@ var measures = map[string]struct {
 }
 
 // unacked waits for everyone who has not answered its invitation.
-func unacked(w *writing, r *rule, waiting func(string, instant)) {
+func unacked(w *writing, r *rule, to []wait) []wait {
 	if w.meta.State != channel.Pending {
-		return
+		return to
 	}
 	for _, agent := range w.meta.PendingAcks {
 		if r.concerns(w.meta, agent) {
-			waiting(agent, instantOf(w.meta.CreatedAt))
+			to = append(to, wait{agent, instantOf(w.meta.CreatedAt)})
 		}
 	}
+	return to
 }
 
 // unreplied waits for everyone who was told a text and has sent none since.
-func unreplied(w *writing, r *rule, waiting func(string, instant)) {
+func unreplied(w *writing, r *rule, to []wait) []wait {
 	if w.meta.State != channel.Active || w.watch.replies == nil {
-		return
+		return to
 	}
 	for i, reply := range *w.watch.replies {
 		agent := w.meta.Participants[i].Agent
 		if !reply.inbound.IsZero() && reply.own < reply.inbound && r.concerns(w.meta, agent) {
-			waiting(agent, reply.inbound)
+			to = append(to, wait{agent, reply.inbound})
 		}
 	}
+	return to
 }
 
 // silent waits for anyone to say anything.
-func silent(w *writing, _ *rule, waiting func(string, instant)) {
+func silent(w *writing, _ *rule, to []wait) []wait {
 	if w.meta.State != channel.Active {
-		return
+		return to
 	}
 	since := w.watch.content
 	if since.IsZero() {
 		since = instantOf(w.meta.CreatedAt)
 	}
-	waiting("", since)
+	return append(to, wait{"", since})
 }
 
 // Pausing is an adapter whose channels may wait for somebody other than the
@@ -70,17 +78,17 @@ type Pausing interface {
 
 // turnless waits for the expected speaker. People think as long as they like,
 // unless the expectation names them.
-func turnless(w *writing, r *rule, waiting func(string, instant)) {
+func turnless(w *writing, r *rule, to []wait) []wait {
 	if w.meta.State != channel.Active {
-		return
+		return to
 	}
 	turn, ok := w.ch.adapter.Expected(w.meta, w.state)
 	if !ok || !r.concerns(w.meta, turn.Agent) {
-		return
+		return to
 	}
 	if r.AppliesTo == nil {
 		if m := w.hub.registry.byID(turn.Agent); m != nil && m.profile().Passport.Kind.Is(identity.Human) {
-			return
+			return to
 		}
 	}
 	since := instantOf(w.meta.CreatedAt)
@@ -90,5 +98,5 @@ func turnless(w *writing, r *rule, waiting func(string, instant)) {
 	if p, ok := w.ch.adapter.(Pausing); ok {
 		since = since.plus(p.Paused(w.meta, w.state, w.now))
 	}
-	waiting(turn.Agent, since)
+	return append(to, wait{turn.Agent, since})
 }

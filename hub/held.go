@@ -165,6 +165,7 @@ func (h *Hub) load(ctx context.Context, ch *held) error {
 		}
 		ch.broken, ch.state = err, nil
 		h.log.Error("channel is quarantined: it cannot be folded", "channel_id", ch.id, "error", err)
+		return h.loadHeads(ctx, ch)
 	}
 	return nil
 }
@@ -193,8 +194,15 @@ func (h *Hub) loadHeads(ctx context.Context, ch *held) error {
 	if err != nil {
 		return unavailable(err)
 	}
-	ch.heads.history = history.Durable.Seq
-	return h.loadSide(ctx, ch)
+	side, err := h.journal.Head(ctx, p.In(familySide, only))
+	if err != nil {
+		return unavailable(err)
+	}
+	if err := h.loadSide(ctx, ch); fault.Retryable(err) {
+		return err
+	}
+	ch.heads.history, ch.heads.side = history.Durable.Seq, side.Durable.Seq
+	return nil
 }
 
 func (h *Hub) fold(ctx context.Context, ch *held) error {

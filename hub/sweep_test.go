@@ -2,6 +2,7 @@ package hub_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -83,6 +84,20 @@ func TestTTL(t *testing.T) {
 		t.NoError(err)
 		t.Equal(page.Entries[0].Offset, page.Entries[1].Offset) // both in one batch
 	})
+	runs(t, "also one that cannot be folded any more", hub.Options{}, func(t *testing.T, r *rig) {
+		a, b := r.agent("alice"), r.agent("bob")
+		ch := r.openWith("conversation", lives(100), a, b)
+		r.say(a, ch, "x")
+		r.observe(hub.Task{ID: "1", Owner: a.id, Channel: ch})
+		r.restart(func(o *hub.Options) { o.Adapters = []channel.Adapter{unfoldable{}} })
+		if _, err := r.State(context.Background(), ch); err == nil {
+			t.Fatal("it can be folded")
+		}
+		r.pass(3 * time.Minute)
+		if m := r.channel(ch); m.State != channel.Expired || r.task("1").State != hub.TaskExpired {
+			t.Fatalf("it is %v", m.State)
+		}
+	})
 	runs(t, "of many channels only the due ones are loaded", byHand, func(t *testing.T, r *rig) {
 		a, b := r.agent("alice"), r.agent("bob")
 		for range 50 {
@@ -100,6 +115,13 @@ func TestTTL(t *testing.T) {
 			t.Fatalf("loaded %d", n)
 		}
 	})
+}
+
+// unfoldable is a conversation that this process cannot fold.
+type unfoldable struct{ conversation.Adapter }
+
+func (unfoldable) Initial(*channel.Metadata) (channel.State, error) {
+	return nil, errors.New("an older graph")
 }
 
 // alarm is a conversation whose participants set deadlines: a post of type

@@ -52,6 +52,7 @@ type writing struct {
 	custom  instant  // when evaluators that are not ours want to look again
 	full    bool     // more is due than fits the batch
 	then    []func() // handlers that are not ours
+	waits   [4]wait  // room for whom expectations wait for
 }
 
 func (h *Hub) write(ch *held) *writing {

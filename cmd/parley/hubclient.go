@@ -61,6 +61,9 @@ func (h *hubClient) call(ctx context.Context, method, path string, body, into an
 	if err != nil {
 		return fmt.Errorf("ask the hub: %w", err)
 	}
+	if into == nil {
+		return nil
+	}
 	if err := json.Unmarshal(raw, into); err != nil {
 		return fmt.Errorf("the hub's answer is no JSON that was expected (%w): %.200s", err, raw)
 	}

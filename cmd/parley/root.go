@@ -41,6 +41,7 @@ Start with:  parley serve`,
 		a.data(),
 		a.backup(),
 		a.restore(),
+		a.bench(benches),
 		a.completion(),
 		a.version(),
 	)

@@ -283,4 +283,3 @@ func waitUntil(t testing.TB, what string, ok func() bool) {
 		}
 	}
 }
-

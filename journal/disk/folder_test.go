@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -166,12 +167,16 @@ func TestCreationIsAllOrNothing(t *testing.T) {
 // countdownFS takes a picture of what would survive a crash at one operation.
 type countdownFS struct {
 	vfs.FS
-	mem     *vfs.MemFS
+	mem *vfs.MemFS
+
+	mu      sync.Mutex
 	left    int
 	crashed *vfs.MemFS
 }
 
 func (c *countdownFS) step() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	if c.left--; c.left == 0 {
 		c.crashed = c.mem.CrashClone(vfs.CrashCloneCfg{})
 	}

@@ -1,0 +1,72 @@
+package workflow_test
+
+import (
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/parley-hub/parley/adapter/adaptertest"
+	"github.com/parley-hub/parley/adapter/workflow"
+	"github.com/parley-hub/parley/channel"
+	"github.com/parley-hub/parley/internal/scale"
+)
+
+// A loaded workflow with the cookbook's queue must leave the hub room within
+// four kilobytes, also where every channel has agents, and so a graph, of its
+// own.
+func TestMemory(t *testing.T) {
+	count := scale.N(500)
+	records := make([][]byte, count)
+	for i := range records {
+		name := func(role int) string { return fmt.Sprintf("%032x", 3*i+role) }
+		g := strings.NewReplacer("@triage", name(0), "@digger", name(1), "@scribe", name(2), "\n", "").Replace(queue)
+		m := adaptertest.Metadata(adapter, `{"graph":`+g+`}`, name(0), name(1), name(2))
+		text, err := m.AppendJSON(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		records[i] = text
+	}
+	type loaded struct {
+		meta  *channel.Metadata
+		state channel.State
+	}
+	all := make([]loaded, count)
+	shared := channel.NewInterner(1) // shares manifests, but no ids
+	own := workflow.New(workflow.Options{Graphs: 1})
+	before := heap()
+	for i := range all {
+		m, err := channel.DecodeMetadata(records[i], shared)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := adaptertest.Open(own, m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e := adaptertest.Envelope(m.Creator, "ag2.context.set", `{"set":{"job":"dig"}}`)
+		if err := p.Post(e); err != nil {
+			t.Fatal(err)
+		}
+		if err := p.Say(m.Creator, m.Participants[1].Agent); err != nil {
+			t.Fatal(err)
+		}
+		all[i] = loaded{m, p.State}
+	}
+	each := float64(heap()-before) / float64(count)
+	runtime.KeepAlive(all)
+	runtime.KeepAlive(records)
+	t.Logf("%.0f bytes a channel", each)
+	if each > 3800 {
+		t.Errorf("a loaded workflow costs %.0f bytes; at most 3800 of 4096 are ours", each)
+	}
+}
+
+func heap() int64 {
+	var stats runtime.MemStats
+	runtime.GC()
+	runtime.GC()
+	runtime.ReadMemStats(&stats)
+	return int64(stats.HeapAlloc)
+}

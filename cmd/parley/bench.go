@@ -1,0 +1,87 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/parley-hub/parley/internal/bench"
+)
+
+// benchmark measures one thing against its floors.
+type benchmark func(ctx context.Context, plan bench.Plan) (bench.Report, error)
+
+// benches are what `parley bench` can measure.
+var benches = map[string]benchmark{}
+
+func (a *app) bench(known map[string]benchmark) *cobra.Command {
+	names := slices.Sorted(maps.Keys(known))
+	var check, list bool
+	var seconds float64
+	c := &cobra.Command{
+		Use:   "bench NAME",
+		Short: "Measure the speed of one part against a floor measured beside it",
+		Long: `Measure the speed of one part against a floor measured beside it, on this
+machine: ` + strings.Join(names, ", ") + `.
+
+With --check it exits with 1 when a figure misses its target, and with 3 when
+the run was too noisy to say.`,
+		Example:   "  parley bench journal --check",
+		ValidArgs: names,
+		Args:      cobra.MaximumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			if list {
+				return a.print(map[string]any{"benches": names}, func(w io.Writer) error {
+					for _, name := range names {
+						fmt.Fprintln(w, name)
+					}
+					return nil
+				})
+			}
+			if len(args) == 0 || known[args[0]] == nil {
+				return usageError("name what to measure: %s", strings.Join(names, ", "))
+			}
+			return a.measure(c.Context(), known[args[0]], seconds, check)
+		},
+	}
+	c.Flags().BoolVar(&check, "check", false, "compare with the targets")
+	c.Flags().BoolVar(&list, "list", false, "list what can be measured")
+	c.Flags().Float64Var(&seconds, "seconds", 0, "time for each figure (default 15)")
+	return c
+}
+
+func (a *app) measure(ctx context.Context, run benchmark, seconds float64, check bool) error {
+	if seconds < 0 {
+		return usageError("--seconds %g: it is more than 0", seconds)
+	}
+	tell, end := a.progress()
+	report, err := run(ctx, bench.Plan{
+		Seconds: seconds,
+		Tell:    func(what string, done, total int) { tell(what, int64(done), int64(total)) },
+	})
+	end()
+	if err != nil {
+		return err
+	}
+	write := report.Table
+	if a.output == "json" {
+		write = report.JSON
+	}
+	if err := write(a.out); err != nil || !check {
+		return err
+	}
+	switch verdict := report.Check(); verdict {
+	case bench.Passed:
+		return nil
+	case bench.Noisy:
+		return &exitError{int(verdict), errors.New("this run was too noisy to say; try again on a quieter machine")}
+	default:
+		return &exitError{int(verdict), errors.New("a figure misses its target")}
+	}
+}
