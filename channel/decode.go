@@ -55,7 +55,7 @@ func DecodeMetadata(data []byte, shared *Interner) (*Metadata, error) {
 		State:        state,
 		CloseReason:  shared.name(raw.CloseReason),
 		Parent:       raw.Parent,
-		Knobs:        knobs,
+		Knobs:        shared.Knobs(knobs),
 		RequiredAcks: raw.RequiredAcks,
 		PendingAcks:  shared.names(raw.PendingAcks),
 		RejectedBy:   shared.names(raw.RejectedBy),

@@ -1,7 +1,9 @@
 package channel
 
 import (
+	"bytes"
 	"errors"
+	"hash/maphash"
 	"strings"
 	"sync"
 
@@ -9,20 +11,24 @@ import (
 )
 
 // Interner keeps one copy of what many channels have in common: manifests,
-// agent ids and close reasons. It is bounded; past its limits it stops keeping
+// knobs, agent ids and close reasons. It is bounded; past its limits it stops keeping
 // and everything still works. Safe for concurrent use; nil shares nothing.
 type Interner struct {
 	mu        sync.Mutex
 	manifests map[string]*Manifest
 	strings   map[string]string
 	max       int
+	knobs     map[uint64][]byte // by hash, so that no second copy is the key
+	knobBytes int
+	seed      maphash.Seed
 }
 
 // Defaults of an Interner.
 const (
 	DefaultInternedNames = 1 << 16
 	maxManifests         = 1 << 10
-	maxInternedName      = 128 // longer texts are rarely shared
+	maxInternedName      = 128     // longer texts are rarely shared
+	maxInternedKnobs     = 4 << 20 // bytes of knobs, all together
 )
 
 // NewInterner returns an interner that keeps at most names texts; zero is the
@@ -31,7 +37,7 @@ func NewInterner(names int) *Interner {
 	if names <= 0 {
 		names = DefaultInternedNames
 	}
-	return &Interner{manifests: map[string]*Manifest{}, strings: map[string]string{}, max: names}
+	return &Interner{manifests: map[string]*Manifest{}, strings: map[string]string{}, max: names, knobs: map[uint64][]byte{}, seed: maphash.MakeSeed()}
 }
 
 // Name returns the shared copy of a text.
@@ -44,6 +50,25 @@ func (in *Interner) Manifest(m *Manifest) (*Manifest, error) {
 		return nil, err
 	}
 	return in.manifest(text)
+}
+
+// Knobs returns the shared copy of a channel's knobs. Nobody may change it.
+func (in *Interner) Knobs(knobs []byte) []byte {
+	if in == nil || len(knobs) == 0 {
+		return knobs
+	}
+	hash := maphash.Bytes(in.seed, knobs)
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	kept, taken := in.knobs[hash]
+	if taken && bytes.Equal(kept, knobs) {
+		return kept
+	}
+	if !taken && in.knobBytes+len(knobs) <= maxInternedKnobs {
+		in.knobs[hash] = knobs
+		in.knobBytes += len(knobs)
+	}
+	return knobs
 }
 
 func (in *Interner) manifest(text jsontext.Value) (*Manifest, error) {

@@ -93,3 +93,37 @@ func TestInternedManifests(t *testing.T) {
 		}
 	}
 }
+
+func TestInternedKnobs(t *testing.T) {
+	t.Parallel()
+	shared := func(in *channel.Interner, knobs string) bool {
+		one, two := in.Knobs([]byte(knobs)), in.Knobs([]byte(knobs))
+		return string(one) == knobs && string(two) == knobs && &one[0] == &two[0]
+	}
+	in := channel.NewInterner(0)
+	if !shared(in, `{"a":1}`) || shared(nil, `{"a":1}`) {
+		t.Error("equal knobs are shared by an interner, and only by one")
+	}
+	if in.Knobs(nil) != nil {
+		t.Error("no knobs became some")
+	}
+	one, err := channel.DecodeMetadata([]byte(sampleJSON), in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	two, err := channel.DecodeMetadata([]byte(sampleJSON), in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if &one.Knobs[0] != &two.Knobs[0] {
+		t.Error("two channels of equal knobs hold two copies")
+	}
+	// Four mebibytes are kept, to the byte.
+	full := channel.NewInterner(0)
+	if !shared(full, `{"x":"`+strings.Repeat("x", 4<<20-8)+`"}`) {
+		t.Error("what just fits is not shared")
+	}
+	if shared(full, `{"a":1}`) {
+		t.Error("a full interner keeps more")
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -173,6 +174,53 @@ func TestHide(t *testing.T) {
 		want := []string{`{"n":0}`, `{"n":1}`, `{"n":2}`, `{"n":3}`, `{"n":4}`}
 		if !slices.Equal(got, want) {
 			t.Fatalf("told %q, want %q", got, want)
+		}
+	})
+	runs(t, "what others say while it comes back reaches it once, in order", hub.Options{}, func(t *testing.T, r *rig) {
+		ch, a, b, c := hidden(r)
+		var all sync.WaitGroup
+		for _, other := range []*agent{a, c} {
+			all.Go(func() {
+				for n := range 40 {
+					if _, err := r.Post(context.Background(), &envelope.Envelope{
+						Channel: ch, Sender: other.id, Type: "my.own", Data: fmt.Appendf(nil, `{"n":%d}`, n),
+					}, nil); err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		}
+		all.Go(func() {
+			if _, err := r.trySay(b, ch, "sorry"); err != nil {
+				t.Error(err)
+			}
+		})
+		all.Wait()
+		var want, got []uint64
+		for _, e := range r.log(ch) {
+			if e.Type == "my.own" {
+				want = append(want, e.Seq)
+			}
+		}
+		for _, e := range b.inbox() {
+			got = append(got, e.Seq)
+		}
+		if len(want) != 80 || !slices.Equal(got, want) {
+			t.Fatalf("told %v, want %v", got, want)
+		}
+	})
+	runs(t, "one that reads nowhere is replayed to when it binds", hub.Options{}, func(t *testing.T, r *rig) {
+		ch, _, b, c := hidden(r)
+		r.Unbind(b, b.id)
+		r.post(c, ch, "my.own", `{}`)
+		r.say(b, ch, "sorry")
+		r.post(c, ch, "my.own", `{}`)
+		if err := r.BindReplaying(context.Background(), b.id, b, ""); err != nil {
+			t.Fatal(err)
+		}
+		r.post(c, ch, "my.own", `{}`)
+		if got := b.received(); !slices.Equal(got, []string{"my.own", "my.own", "my.own"}) {
+			t.Fatalf("told %q", got)
 		}
 	})
 	runs(t, "it stays hidden across a restart, and fires no more", hub.Options{}, func(t *testing.T, r *rig) {

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/parley-hub/parley/adapter/discussion"
 	"github.com/parley-hub/parley/channel"
 	"github.com/parley-hub/parley/conformance/spec"
 	"github.com/parley-hub/parley/envelope"
@@ -343,6 +344,20 @@ func TestTurnWithin(t *testing.T) {
 			t.Fatalf("got %q", got)
 		}
 	})
+	slow := hub.Options{Adapters: []channel.Adapter{asking{}}, ExpectationSweep: time.Second}
+	runs(t, "time under an open request does not count", slow, func(t *testing.T, r *rig) {
+		a, b := r.agent("alice"), r.agent("bob")
+		ch := r.openWith("discussion", expecting("["+expectation("turn_within", "audit", `{"seconds":60}`)+"]"), a, b)
+		r.say(a, ch, "go") // asks for half an hour
+		r.pass(30*time.Minute + 59*time.Second)
+		if got := r.fired(); len(got) != 0 {
+			t.Fatalf("got %q", got)
+		}
+		r.pass(2 * time.Second)
+		if got := r.fired(); !slices.Equal(got, []string{"turn_within [" + b.id + "]"}) {
+			t.Fatalf("got %q", got)
+		}
+	})
 	runs(t, "a nil evaluator switches it off", hub.Options{Evaluators: map[string]hub.Evaluator{"turn_within": nil}}, func(t *testing.T, r *rig) {
 		a, b := r.agent("alice"), r.agent("bob")
 		ch := r.openWith("workflow", round(a, b), a, b)
@@ -466,6 +481,14 @@ func TestExpectationsFireOnce(t *testing.T) {
 		r.pass(11 * time.Second)
 		t.Equal(r.fired(), []string{"max_silence []"})
 	})
+}
+
+// asking is a discussion in which every text asks somebody else for half an
+// hour.
+type asking struct{ discussion.Adapter }
+
+func (asking) Paused(m *channel.Metadata, _ channel.State, now time.Time) time.Duration {
+	return min(now.Sub(m.CreatedAt), 30*time.Minute)
 }
 
 type handlerFunc func(channelID string) error

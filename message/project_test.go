@@ -106,6 +106,10 @@ func TestBuilders(t *testing.T) {
 	if _, err := message.Text("", "x", nil); err == nil || err.Error() != refusedRole {
 		t.Errorf("an empty role: %v", err)
 	}
+	e, err = message.Text("user", []string{"b"}, nil)
+	if got, want := written(e, err), envelope("multimodal_part", "user", `["b"]`, `{}`, `{}`); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
 	metadata := object(t, `{"k":1}`)
 	e, _ = message.Text("user", "x", metadata)
 	e.Metadata.Set("new", true)

@@ -26,6 +26,7 @@ Start with:  parley serve`,
 	root.AddCommand(
 		a.serve(),
 		a.demo(),
+		a.doctor(),
 		a.agent(),
 		a.channels(),
 		a.send(),

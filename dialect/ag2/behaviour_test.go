@@ -258,6 +258,11 @@ func TestLongLogs(t *testing.T) {
 	if r.server.Stats().LongLogs == 0 {
 		t.Error("the long log is not counted")
 	}
+	types(object{"since": 0})
+	page, _, err := r.hub.AuditLog(t.Context(), hub.AuditQuery{Kind: "channel_log_long"})
+	if err != nil || len(page) != 1 {
+		t.Errorf("the long log is audited %d times, %v", len(page), err)
+	}
 	if said == "" {
 		t.Error("nothing was said")
 	}

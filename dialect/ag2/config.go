@@ -26,6 +26,8 @@ type Config struct {
 	Peer func(*http.Request) identity.Peer
 	Log  *slog.Logger     // nil: slog.Default()
 	Now  func() time.Time // nil: time.Now
+	// DebugFrames logs every frame in and out, with its kind.
+	DebugFrames bool
 
 	Limits Limits
 }

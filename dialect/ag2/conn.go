@@ -60,7 +60,7 @@ func (c *conn) attach(nc net.Conn) {
 	}
 	c.out = outbound{
 		conn: nc, limit: limits.QueueBytes, timeout: limits.Write, stats: &c.server.stats,
-		start: c.crew.start, ended: c.written,
+		start: c.crew.start, ended: c.written, show: c.showOut,
 	}
 	c.inbox.limit = limits.Requests
 }
@@ -115,6 +115,7 @@ func (c *conn) read() (err error) {
 			continue
 		}
 		c.server.stats.framesIn.Add(1)
+		c.showIn(payload)
 		if op == ws.OpBinary && !utf8.Valid(payload) {
 			c.malformed(errors.New("a binary message is not UTF-8"))
 			continue

@@ -27,6 +27,7 @@ type outbound struct {
 	stats   *counters
 	start   func(func()) bool // runs the writer, unless the connection is over
 	ended   func(error)       // called when writing is over
+	show    func(*item)       // called with each frame that is queued
 
 	mu      sync.Mutex
 	room    *sync.Cond // made when someone waits for room
@@ -179,6 +180,7 @@ func (q *outbound) wake() {
 // and only before deliveries of lower priority from other channels: whoever
 // acknowledges one of a channel acknowledges all before it.
 func (q *outbound) insert(i item) {
+	q.show(&i)
 	q.bytes += i.size()
 	q.items = append(q.items, i)
 	if i.tail != nil {

@@ -21,6 +21,7 @@ type Server struct {
 	upgrader ws.HTTPUpgrader
 	stats    counters
 	noise    noise
+	warned   once // channels whose log is long
 
 	ctx  context.Context // of operations: it outlives connections
 	stop context.CancelFunc

@@ -2,6 +2,7 @@ package ag2
 
 import (
 	"context"
+	"sync"
 
 	"github.com/parley-hub/parley/channel"
 	"github.com/parley-hub/parley/dialect/ag2/wire"
@@ -13,9 +14,9 @@ import (
 // response.
 const logBytes = wire.MaxFrame - 512
 
-// longLog is the part of logBytes from which on a full read is a warning: AG2's
-// client reads the whole log three times a turn and cannot take a larger one.
-const longLog = logBytes / 10 * 7
+// LongLog is how many bytes of a log make a full read a warning: AG2's client
+// reads the whole log three times a turn, and cannot take more than 1 MiB.
+const LongLog = logBytes / 10 * 7
 
 // readWAL reads a slice of a channel's log by index, unfiltered, because AG2's
 // client folds it.
@@ -41,12 +42,46 @@ func (c *conn) readWAL(ctx context.Context, p wire.ReadWALParams) ([]byte, error
 			break
 		}
 	}
-	if r.full && r.size > longLog {
-		c.server.stats.longLogs.Add(1)
-		c.server.noise.warn(c.server.cfg.Log, c.server.cfg.Now(), "a channel's log nears what AG2's client can read at once",
-			"channel_id", p.Channel, "bytes", r.size, "limit", logBytes)
+	if r.full && r.size > LongLog {
+		c.server.longLog(ctx, p.Channel, r.size)
 	}
 	return r.result()
+}
+
+// longLog warns of a log that AG2's client will soon not be able to read, and
+// audits it once for each channel.
+func (s *Server) longLog(ctx context.Context, channelID string, size int) {
+	s.stats.longLogs.Add(1)
+	s.noise.warn(s.cfg.Log, s.cfg.Now(), "a channel's log nears what AG2's client can read at once",
+		"channel_id", channelID, "bytes", size, "limit", logBytes)
+	if !s.warned.add(channelID) {
+		return
+	}
+	record := map[string]any{"channel_id": channelID, "bytes": size, "limit": logBytes}
+	if err := s.cfg.Hub.Audit(ctx, "channel_log_long", record); err != nil {
+		s.cfg.Log.Warn("not audited", "kind", "channel_log_long", "channel_id", channelID, "error", err)
+	}
+}
+
+// once remembers what was done once. It is bounded: past that, it forgets all.
+type once struct {
+	mu   sync.Mutex
+	seen map[string]bool
+}
+
+const maxOnce = 10_000
+
+func (o *once) add(key string) (first bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.seen[key] {
+		return false
+	}
+	if o.seen == nil || len(o.seen) >= maxOnce {
+		o.seen = map[string]bool{}
+	}
+	o.seen[key] = true
+	return true
 }
 
 // slice is Python's [since:until] of a list, as indexes into it.

@@ -2,6 +2,7 @@ package disk_test
 
 import (
 	"errors"
+	"os"
 	"runtime"
 	"strings"
 	"sync"
@@ -167,9 +168,18 @@ func TestWhatIsOrderedFailsWhenTheLastRoomGoes(t *testing.T) {
 	}
 }
 
-// TestPoison lists what ends an engine for good.
+// TestPoison runs its cases in a child, because what they leave of Pebble can
+// never be closed.
 func TestPoison(t *testing.T) {
 	t.Parallel()
+	if os.Getenv(childRole) == "" {
+		cmd := child(t, "test")
+		cmd.Args = append(cmd.Args, "-test.run=^TestPoison$")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("%v\n%s", err, out)
+		}
+		return
+	}
 	for _, c := range []struct {
 		name string
 		do   func(t *testing.T, fs *faultFS, e *disk.Engine)

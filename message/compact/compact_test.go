@@ -431,6 +431,9 @@ func TestItems(t *testing.T) {
 	if _, err := compact.NormalizeItem(map[string]any{"type": "n", "content": []any{math.NaN()}}, nil); err == nil || err.Error() != code+"item must be JSON serializable" {
 		t.Errorf("NaN: %v", err)
 	}
+	if i, err := compact.NormalizeItem(decode(t, `{"type":"n","content":""}`), nil); err != nil || i.Metadata == nil || i.Boundary != nil {
+		t.Errorf("without metadata: %+v %v", i, err)
+	}
 	// Ids: the order of keys does not matter, everything else does.
 	same := item(`{"type":"n","content":{"b":1,"a":[{"d":1,"c":2}]},"metadata":{"y":1,"x":2}}`, 3)
 	if again := item(`{"metadata":{"x":2,"y":1},"content":{"a":[{"c":2,"d":1}],"b":1},"type":"n"}`, 3); id(again) != id(same) {

@@ -160,6 +160,9 @@ func TestProblemsNameTheirCause(t *testing.T) {
 	if texts, _ = problems(`[[1,2,3]]`, stream.Options{MaxValues: 4}); len(texts) != 0 {
 		t.Errorf("%q", texts)
 	}
+	if texts, _ = problems(`{"a":1}`, stream.Options{MaxValues: 1}); len(texts) != 1 {
+		t.Errorf("%q", texts)
+	}
 	texts, errs = problems("[{},\n x,{}]\n{\"role\":1}", stream.Options{})
 	if len(texts) != 1 || !strings.HasPrefix(texts[0], "line 2: ") || !errors.Is(errs[0], stream.ErrArray) {
 		t.Errorf("a broken array: %q", texts)

@@ -122,6 +122,15 @@ func Decode(data []byte) (Frame, error) {
 	return f, nil
 }
 
+// KindOf is the kind that a message says it is, or "" if it says none.
+func KindOf(data []byte) string {
+	if valid(data) != nil {
+		return ""
+	}
+	kind, _ := kindOf(data)
+	return kind
+}
+
 // kindOf looks no further than the kind, which usually comes first.
 func kindOf(data []byte) (kind string, err error) {
 	err = members(data, func(name, value []byte) (err error) {

@@ -1,0 +1,58 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/parley-hub/parley/internal/doctor"
+)
+
+func (a *app) doctor() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "doctor",
+		Short: "Look for what would go wrong: disk, clock, port, limits, hub",
+		Long: `Look for what would go wrong, and say what to do about it: whether the disk
+really keeps what it is given, the clock, the port, the limit of open files, and
+the hub if one runs. Exits with 1 if a check failed.`,
+		Example: "  parley doctor",
+		Args:    cobra.NoArgs,
+	}
+	hub := addHub(c)
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		settings, err := hub.settings.load(a.environ)
+		if err != nil {
+			return err
+		}
+		p := doctor.Patient{
+			Dir: settings.Data.Dir, MinFree: int64(settings.Data.MinFree), Listen: settings.HTTP.Listen,
+			Version: thisBuild().Version,
+		}
+		client, err := a.findHub(hub)
+		var none *noHubError
+		switch {
+		case err == nil:
+			p.HubURL = client.base
+		case !errors.As(err, &none) && hub.url != "":
+			return err // a folder that cannot be looked into is what the checks are about
+		}
+		findings := doctor.Examine(c.Context(), p)
+		err = a.print(map[string]any{"findings": findings, "worst": doctor.Worst(findings)}, func(w io.Writer) error {
+			return table(w, func(w io.Writer) {
+				for _, f := range findings {
+					fmt.Fprintf(w, "%s\t%s\t%s\n", f.Verdict, f.Check, f.Found)
+					if f.Remedy != "" {
+						fmt.Fprintf(w, "\t\t→ %s\n", f.Remedy)
+					}
+				}
+			})
+		})
+		if err == nil && doctor.Worst(findings) == doctor.Failed {
+			err = errors.New("a check failed")
+		}
+		return err
+	}
+	return c
+}

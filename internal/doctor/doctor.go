@@ -1,0 +1,195 @@
+// Package doctor looks at the machine a hub runs on, in small checks that each
+// say what they found and what to do about it. It changes nothing but a file
+// of its own, which it removes.
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Verdict is how a check ended.
+type Verdict string
+
+const (
+	Fine    Verdict = "fine"
+	Warning Verdict = "warning"
+	Failed  Verdict = "failed"
+)
+
+// Finding is what a check found, and what to do about it unless it is fine.
+type Finding struct {
+	Check   string  `json:"check"`
+	Verdict Verdict `json:"verdict"`
+	Found   string  `json:"found"`
+	Remedy  string  `json:"remedy,omitempty"`
+}
+
+// Patient is what is looked at.
+type Patient struct {
+	Dir     string // the data folder; it need not exist yet
+	MinFree int64  // bytes that data.min_free wants
+	Listen  string // where a hub listens or would
+	HubURL  string // a hub that should answer; empty: none is expected
+	Version string
+}
+
+// Examine runs every check.
+func Examine(ctx context.Context, p Patient) []Finding {
+	findings := []Finding{version(p), clock(), fileLimit()}
+	if dir, err := os.MkdirTemp(existing(p.Dir), ".parley-doctor-"); err != nil {
+		findings = append(findings, Finding{
+			"data folder", Failed, fmt.Sprintf("%s cannot be written: %v", p.Dir, err),
+			"choose another folder with --data, or give this user the right to write there",
+		})
+	} else {
+		findings = append(findings, space(p), sync(dir))
+		_ = os.RemoveAll(dir)
+	}
+	if p.HubURL != "" {
+		return append(findings, reach(ctx, p))
+	}
+	return append(findings, port(ctx, p))
+}
+
+// Worst is the worst verdict among findings.
+func Worst(findings []Finding) Verdict {
+	for _, v := range []Verdict{Failed, Warning} {
+		if slices.ContainsFunc(findings, func(f Finding) bool { return f.Verdict == v }) {
+			return v
+		}
+	}
+	return Fine
+}
+
+// existing is the nearest path above dir that exists; one that is no folder is
+// what stands in the way.
+func existing(dir string) string {
+	for {
+		if _, err := os.Lstat(dir); err == nil {
+			return dir
+		}
+		up := filepath.Dir(dir)
+		if up == dir {
+			return dir
+		}
+		dir = up
+	}
+}
+
+func version(p Patient) Finding {
+	return Finding{"version", Fine, fmt.Sprintf("parley %s, %s, %s/%s, %d cores", p.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU()), ""}
+}
+
+// firstRelease is before any clock that is right.
+var firstRelease = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
+func clock() Finding {
+	now := time.Now()
+	if now.Before(firstRelease) {
+		return Finding{"clock", Failed, "it is " + now.UTC().Format(time.RFC3339) + ", which cannot be", "set the clock; deadlines and time stamps depend on it"}
+	}
+	return Finding{"clock", Fine, now.UTC().Format(time.RFC3339), ""}
+}
+
+// wantedFiles is enough for a few thousand connections and the store.
+const wantedFiles = 8192
+
+func fileLimit() Finding {
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
+		return Finding{"file limit", Warning, err.Error(), "find out why the limit cannot be read"}
+	}
+	found := fmt.Sprintf("%d open files, %d at most", limit.Cur, limit.Max)
+	if limit.Max < wantedFiles {
+		return Finding{"file limit", Warning, found, fmt.Sprintf("raise it to %d or more (ulimit -n, LimitNOFILE=): each connection is one", wantedFiles)}
+	}
+	return Finding{"file limit", Fine, found, ""}
+}
+
+func space(p Patient) Finding {
+	var fs unix.Statfs_t
+	if err := unix.Statfs(existing(p.Dir), &fs); err != nil {
+		return Finding{"disk space", Warning, err.Error(), "look at the file system of " + p.Dir}
+	}
+	free := int64(fs.Bavail) * int64(fs.Bsize)
+	found := fmt.Sprintf("%d MiB free", free>>20)
+	if free < p.MinFree {
+		return Finding{"disk space", Failed, found, fmt.Sprintf("make room: below %d MiB (data.min_free) posts are refused", p.MinFree>>20)}
+	}
+	return Finding{"disk space", Fine, found, ""}
+}
+
+// tooFast is less than any disk takes to make bytes durable; memory takes
+// less.
+const tooFast = 15 * time.Microsecond
+
+// sync measures how long the disk takes to make a write durable. One that
+// takes no time at all does not do it.
+func sync(dir string) Finding {
+	file, err := os.Create(filepath.Join(dir, "sync"))
+	if err != nil {
+		return Finding{"fsync", Failed, err.Error(), "look at the data folder's disk"}
+	}
+	defer file.Close()
+	block := make([]byte, 4096)
+	var took []time.Duration
+	for range 20 {
+		start := time.Now()
+		if _, err := file.Write(block); err != nil {
+			return Finding{"fsync", Failed, err.Error(), "look at the data folder's disk"}
+		}
+		if err := file.Sync(); err != nil {
+			return Finding{"fsync", Failed, err.Error(), "look at the data folder's disk: it does not keep what it is given"}
+		}
+		took = append(took, time.Since(start))
+	}
+	slices.Sort(took)
+	median := took[len(took)/2]
+	found := fmt.Sprintf("%s for each, in the middle of 20", median.Round(time.Microsecond))
+	switch {
+	case median < tooFast:
+		return Finding{"fsync", Warning, found, "no disk is that fast: this one may lose what it acknowledged (tmpfs, eatmydata, write cache); keep the data folder elsewhere"}
+	case median > 50*time.Millisecond:
+		return Finding{"fsync", Warning, found, "posts wait for this: a faster disk makes a faster hub"}
+	}
+	return Finding{"fsync", Fine, found, ""}
+}
+
+// port tells whether a hub could listen.
+func port(ctx context.Context, p Patient) Finding {
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", p.Listen)
+	if err != nil {
+		return Finding{"port", Failed, fmt.Sprintf("%s cannot be listened on: %v", p.Listen, err), "stop what uses it, or choose another with --listen"}
+	}
+	_ = listener.Close()
+	return Finding{"port", Fine, p.Listen + " is free", ""}
+}
+
+// reach asks a running hub whether it is ready.
+func reach(ctx context.Context, p Patient) Finding {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, p.HubURL+"/readyz", nil)
+	if err != nil {
+		return Finding{"hub", Failed, err.Error(), "name the hub like http://127.0.0.1:7440"}
+	}
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return Finding{"hub", Failed, fmt.Sprintf("%s does not answer: %v", p.HubURL, err), "start it with parley serve, or name another with --hub"}
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode != http.StatusOK {
+		return Finding{"hub", Failed, fmt.Sprintf("%s answers %s", p.HubURL, answer.Status), "look at " + p.HubURL + "/readyz and the hub's log"}
+	}
+	return Finding{"hub", Fine, p.HubURL + " is ready", ""}
+}

@@ -1,0 +1,207 @@
+package disk_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"go.uber.org/goleak"
+
+	"github.com/parley-hub/parley/journal"
+	"github.com/parley-hub/parley/journal/disk"
+)
+
+// Some failures end the process, or leave Pebble in a state that nobody may
+// touch. They are tried in a child: this test binary, told by its environment
+// to do something else.
+const childRole = "DISK_TEST_CHILD"
+
+func TestMain(m *testing.M) {
+	switch os.Getenv(childRole) {
+	case "":
+		goleak.VerifyTestMain(m)
+	case "test": // a test that leaves goroutines behind
+		os.Exit(m.Run())
+	case "writer":
+		os.Exit(childWriter(vfs.Default))
+	case "faulty":
+		os.Exit(childWriter(newLossyFS(os.Getenv("DISK_TEST_FAULT"))))
+	}
+}
+
+// child starts this binary in a role.
+func child(t testing.TB, role string, env ...string) *exec.Cmd {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(self) //nolint:gosec // ourselves
+	cmd.Env = append(append(os.Environ(), childRole+"="+role, "GORACE=atexit_sleep_ms=0"), env...)
+	return cmd
+}
+
+const (
+	childWriters = 8
+	// A child's batch writes the same text to a log and to its twin.
+	childFamily, twinFamily = "child", "twin"
+)
+
+func childLogs(w int) (journal.LogName, journal.LogName) {
+	return room.In(childFamily, fmt.Sprint(w)), room.In(twinFamily, fmt.Sprint(w))
+}
+
+// childWriter writes with many writers and prints a line for every durable
+// batch. It ends with 3 and a clear last line when the journal fails.
+func childWriter(fs vfs.FS) int {
+	out := &lines{w: os.Stdout}
+	most, _ := strconv.Atoi(os.Getenv("DISK_TEST_APPENDS"))
+	e, err := disk.Open(os.Getenv("DISK_TEST_DIR"), disk.Options{
+		FS: fs, MinFree: -1, MemTableSize: 256 << 10, CacheBytes: 256 << 10,
+	})
+	if err != nil {
+		out.print("journal: cannot open: %v", err)
+		return 4
+	}
+	if lossy, ok := fs.(*lossyFS); ok {
+		lossy.arm(out)
+	}
+	out.print("open")
+	var wg sync.WaitGroup
+	for w := range childWriters {
+		wg.Go(func() { childWrites(e, out, w, most) })
+	}
+	done := make(chan struct{})
+	go func() {
+		wg.Wait()
+		close(done)
+	}()
+	select {
+	case <-done:
+	case <-e.Failed():
+	}
+	if err := e.Health().Err; err != nil {
+		<-done // every waiter is answered
+		out.print("journal: failed: %v", strings.ReplaceAll(err.Error(), "\n", " "))
+		return 3
+	}
+	if err := e.Close(); err != nil {
+		out.print("journal: failed: closing: %v", strings.ReplaceAll(err.Error(), "\n", " "))
+		return 3
+	}
+	out.print("closed")
+	return 0
+}
+
+func childWrites(e *disk.Engine, out *lines, w, most int) {
+	ctx := context.Background()
+	log, twin := childLogs(w)
+	heads, err := e.Head(ctx, log)
+	if err != nil {
+		return
+	}
+	for i := int(heads.Ordered.Seq) + 1; most == 0 || i <= most; i++ {
+		text := fmt.Appendf(nil, "%d %0*d", i, 1500, w)
+		ticket, err := e.Append(ctx, journal.Batch{Appends: []journal.Append{
+			{Log: log, Expect: journal.Exactly(uint64(i - 1)), Records: []journal.Record{{Data: text}}},
+			{Log: twin, Records: []journal.Record{{Data: text}}},
+		}})
+		if err != nil || ticket.Wait(ctx) != nil {
+			return
+		}
+		out.print("ack %d %d", w, i)
+	}
+}
+
+// lines writes whole lines.
+type lines struct {
+	mu sync.Mutex
+	w  io.Writer
+}
+
+func (l *lines) print(format string, args ...any) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	fmt.Fprintf(l.w, format+"\n", args...)
+}
+
+// watched is what a child said.
+type watched struct {
+	mu    sync.Mutex
+	acked [childWriters]int
+	last  string
+	fault time.Time
+	lines chan struct{} // one for every ack
+}
+
+// watch reads a child's lines until it ends.
+func watch(r io.Reader) (*watched, <-chan struct{}) {
+	w := &watched{lines: make(chan struct{}, 1<<16)}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		scanner := bufio.NewScanner(r)
+		scanner.Buffer(nil, 1<<20)
+		for scanner.Scan() {
+			line := scanner.Text()
+			w.mu.Lock()
+			w.last = line
+			var who, i int
+			if n, _ := fmt.Sscanf(line, "ack %d %d", &who, &i); n == 2 {
+				w.acked[who] = max(w.acked[who], i)
+				select {
+				case w.lines <- struct{}{}:
+				default:
+				}
+			}
+			if strings.HasPrefix(line, "fault") {
+				w.fault = time.Now()
+			}
+			w.mu.Unlock()
+		}
+	}()
+	return w, ended
+}
+
+// verifyChild opens what a child left, and compares it with what it said.
+func verifyChild(t testing.TB, dir string, w *watched, what string) {
+	t.Helper()
+	e, err := disk.Open(dir, disk.Options{MinFree: -1})
+	if err != nil {
+		t.Errorf("%s: opening what is left: %v", what, err)
+		return
+	}
+	defer e.Close() //nolint:errcheck // only read
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for who := range childWriters {
+		log, twin := childLogs(who)
+		n := 0
+		for entry, err := range journal.Records(ctx, e, log, journal.ReadOptions{}) {
+			if err != nil {
+				t.Errorf("%s: %v", what, err)
+				return
+			}
+			n++
+			if want := fmt.Sprintf("%d %0*d", n, 1500, who); string(entry.Data) != want {
+				t.Errorf("%s: record %d of writer %d is another", what, n, who)
+			}
+		}
+		if n < w.acked[who] {
+			t.Errorf("%s: writer %d was told that %d are durable, %d are there", what, who, w.acked[who], n)
+		}
+		heads, err := e.Head(ctx, twin)
+		if err != nil || heads.Durable.Seq != uint64(n) {
+			t.Errorf("%s: log %d has %d records, its twin %d (%v)", what, who, n, heads.Durable.Seq, err)
+		}
+	}
+}
