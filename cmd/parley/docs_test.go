@@ -1,44 +1,71 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/spf13/cobra"
+
+	"github.com/parley-hub/parley/fault"
 )
 
-// shown finds commands in code: at the beginning of a line or of a quotation.
-var shown = regexp.MustCompile("(?m)(?:^|`)parley ([a-z][a-z-]*)(?: ([a-z][a-z-]*))?")
-
-func TestDocsShowCommandsThatExist(t *testing.T) {
-	t.Parallel()
-	files, err := filepath.Glob("../../docs/*.md")
+// page holds a generated page of the docs to what generates it. With
+// PARLEY_UPDATE set it is written instead.
+func page(t *testing.T, name, want string) {
+	t.Helper()
+	file := filepath.Join("..", "..", "docs", name)
+	if os.Getenv("PARLEY_UPDATE") != "" {
+		if err := os.WriteFile(file, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	found := 0
-	for _, file := range append(files, "../../README.md", "../../CONTRIBUTING.md", "../../CHANGELOG.md") {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, match := range shown.FindAllStringSubmatch(string(text), -1) {
-			found++
-			command, _, err := (&app{}).root().Find(match[1:2])
-			if err != nil {
-				t.Errorf("%s shows %q: %v", filepath.Base(file), match[0], err)
-				continue
-			}
-			if !command.HasSubCommands() || match[2] == "" {
-				continue
-			}
-			if below, _, err := command.Find(match[2:3]); err != nil || below == command {
-				t.Errorf("%s shows %q; %s has no %s", filepath.Base(file), strings.Trim(match[0], "`"), command.CommandPath(), match[2])
-			}
-		}
+	if string(got) != want {
+		t.Errorf("docs/%s is out of date; write it with PARLEY_UPDATE=1 go test ./cmd/parley", name)
 	}
-	if found < 10 {
-		t.Errorf("found only %d commands in the docs", found)
+}
+
+func TestErrorsPage(t *testing.T) {
+	t.Parallel()
+	var b strings.Builder
+	b.WriteString("# Errors\n\nEvery refusal carries one of these codes, whatever dialect it is answered in. This\npage is generated from the catalogue in package `fault`.\n\n")
+	b.WriteString("| Code | Meaning | What to do | The same request may succeed later |\n|---|---|---|---|\n")
+	for _, e := range fault.Catalogue() {
+		later := "no"
+		if e.Retryable {
+			later = "yes"
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", e.Code, e.Meaning, e.Remedy, later)
 	}
+	page(t, "errors.md", b.String())
+}
+
+func TestCommandReference(t *testing.T) {
+	t.Parallel()
+	var b strings.Builder
+	b.WriteString("# Commands\n\nThis page is generated from the commands' own help. Every command takes\n`-o json`, and exits with 0 if all went well, 1 if it failed, 2 if it was called\nwrongly.\n")
+	walk((&app{}).root(), func(c *cobra.Command) {
+		if !c.Runnable() || c.HasSubCommands() || c.Name() == "help" {
+			return
+		}
+		fmt.Fprintf(&b, "\n## %s\n\n", c.CommandPath())
+		about := c.Long
+		if about == "" {
+			about = c.Short + "."
+		}
+		fmt.Fprintf(&b, "%s\n\n```\n%s\n```\n", about, c.UseLine())
+		if c.Example != "" {
+			fmt.Fprintf(&b, "\nExample:\n\n```\n%s\n```\n", c.Example)
+		}
+		if flags := c.LocalFlags().FlagUsages(); flags != "" {
+			fmt.Fprintf(&b, "\n```\n%s```\n", flags)
+		}
+	})
+	page(t, "commands.md", b.String())
 }
