@@ -36,11 +36,6 @@ func attach(ctx context.Context, h *hub.Hub, name string) (*hubLink, error) {
 	return l, h.BindReplaying(ctx, id, l.inbox, "")
 }
 
-func (l *hubLink) detach() {
-	l.hub.Unbind(l.inbox, l.self.ID)
-	l.inbox.Close()
-}
-
 func (l *hubLink) Self() agent.Identity { return l.self }
 
 func (l *hubLink) Receive(ctx context.Context) (*agent.Delivery, error) {

@@ -137,6 +137,35 @@ digraph workflow {
 `, "\n"))
 }
 
+func TestDrawnSpeakers(t *testing.T) {
+	t.Parallel()
+	g := build(t, rules("a",
+		rule(graph.AllOf{Conditions: graph.Conditions{from("a"), graph.ToolCalled{ToolName: "t"}, is("k", "1")}}, to("b")),
+		rule(graph.AnyOf{Conditions: graph.Conditions{from("a"), from("b"), from("c")}}, graph.Stay{}),
+	))
+	trace, err := graph.Simulate(g, trio, script(t, `turns: [{text: x}]`))
+	equal(t, err, nil)
+	// Of the arrows of one rule only the speaker's own was taken.
+	equal(t, graph.Mermaid(g, graph.Drawing{Path: trace.Path()}), strings.TrimPrefix(`
+flowchart LR
+  n0(("start"))
+  n1["a"]
+  n2["b"]
+  n3["c"]
+  n4(["any speaker"])
+  n5((("fell_off")))
+  n0 --> n1
+  n1 -->|"[0] tool_called(t), context_equals(k = 1)"| n2
+  n1 -->|"[1] · turn 1"| n1
+  n2 -->|"[1]"| n2
+  n3 -->|"[1]"| n3
+  n4 -.->|"otherwise"| n5
+  classDef taken stroke:#d33,stroke-width:3px
+  class n0,n1 taken
+  linkStyle 0,2 stroke:#d33,stroke-width:3px
+`, "\n"))
+}
+
 func TestDrawnLabelsAreText(t *testing.T) {
 	t.Parallel()
 	const nasty = "#1 & <b>|`x`\r\n\"q\" \\"

@@ -278,6 +278,10 @@ func (h *Hub) Quarantined() map[string]error {
 	return broken
 }
 
+// Evict forgets every channel that is at rest. It is folded again when it is
+// next touched.
+func (h *Hub) Evict() { h.evict(h.now().Add(time.Hour)) }
+
 // evict forgets channels that were not touched since before, and more, the
 // longest untouched first, while too many are loaded.
 func (h *Hub) evict(before time.Time) {

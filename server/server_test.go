@@ -310,7 +310,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 		if _, err := io.WriteString(c, "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"); err != nil {
 			return err
 		}
-		_, err := http.ReadResponse(bufio.NewReader(c), nil) //nolint:bodyclose // the connection is closed with the test
+		_, err := http.ReadResponse(bufio.NewReader(c), nil) // the connection is closed with the test
 		return err
 	}
 	first, second := h.raw(t), h.raw(t)

@@ -47,7 +47,7 @@ func TestDrain(t *testing.T) {
 	if err != nil {
 		t.Error(err)
 	}
-	if _, err := h.client.Get(h.URL() + "/healthz"); err == nil { //nolint:noctx,bodyclose // there is nobody to answer
+	if _, err := h.client.Get(h.URL() + "/healthz"); err == nil { // there is nobody to answer
 		t.Error("still listening after shutdown")
 	}
 }

@@ -27,7 +27,7 @@ func TestMemory(t *testing.T) {
 // measure loads channels, each with the agents of a team.
 func measure(t *testing.T, team func(channel int) int) float64 {
 	t.Helper()
-	count := scale.N(500)
+	count := scale.N(200)
 	records := make([][]byte, count)
 	for i := range records {
 		name := func(role int) string { return fmt.Sprintf("%032x", 3*team(i)+role) }

@@ -68,7 +68,7 @@ func cmdServe(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 	name := args[0]
 	p := &process{done: make(chan error, 1)}
-	p.cmd = exec.Command(binary, append([]string{"serve", "-o", "json"}, args[1:]...)...) //nolint:noctx // stopAll ends it
+	p.cmd = exec.Command(binary, append([]string{"serve", "-o", "json"}, args[1:]...)...) // stopAll ends it
 	p.cmd.Dir = ts.MkAbs(".")
 	p.cmd.Env = []string{"HOME=" + ts.Getenv("HOME"), "PATH=" + ts.Getenv("PATH"), "PARLEY_TOKEN=" + ts.Getenv("PARLEY_TOKEN")}
 	p.cmd.Stderr = &p.stderr

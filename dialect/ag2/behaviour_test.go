@@ -2,6 +2,7 @@ package ag2_test
 
 import (
 	"fmt"
+	"net"
 	"slices"
 	"strings"
 	"sync"
@@ -21,64 +22,84 @@ func TestPriority(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, options{})
 	slow := r.raw()
+	_ = slow.conn.(*net.TCPConn).SetReadBuffer(64 << 10)
 	slow.write(frame(true, opText, []byte(`{"kind":"request","request_id":"1","op":"register","params":{"passport":{"name":"slow"},"resume":{}}}`)))
 	_, _, _ = slow.read()
 	p := r.dial()
-	alice, id := p.register("alice"), idOf(r, "slow")
-	channels := []string{}
-	for range 2 {
-		request := p.request("create_channel", object{"creator_id": alice, "manifest_type": "conversation", "participants": []string{id}})
-		_, payload, err := slow.read()
-		if err != nil {
-			t.Fatal(err)
-		}
-		var n notice
-		if err := json.Unmarshal(payload, &n); err != nil {
-			t.Fatal(err)
-		}
-		ch := n.Envelope["channel_id"].(string)
-		slow.write(frame(true, opText, fmt.Appendf(nil, `{"kind":"request","request_id":"2","op":"post_envelope","params":{"envelope":{"channel_id":%q,"sender_id":%q,"event_type":"ag2.channel.invite.ack"}}}`, ch, id)))
-		for range 2 {
-			_, _, _ = slow.read()
-		}
-		if _, err := p.response(request); err != nil {
-			t.Fatal(err)
-		}
-		channels = append(channels, ch)
-	}
+	alice := p.register("alice")
+	busy, calm, third := slow.join(p, alice), slow.join(p, alice), slow.join(p, alice)
 	// Large posts fill the socket until some of them wait in the hub.
-	big := strings.Repeat("x", 200_000)
-	for i := range 30 {
-		p.post(channels[0], alice, "app.note", object{"n": i, "text": big})
+	big := strings.Repeat("x", 100_000)
+	const n = 80
+	for i := range n {
+		p.post(busy, alice, "app.note", object{"n": i, "text": big})
 	}
-	p.post(channels[1], alice, "app.note", object{"n": 100}, object{"priority": "background"})
-	p.post(channels[1], alice, "app.note", object{"n": 101}, object{"priority": "urgent"})
-	p.post(channels[0], alice, "app.note", object{"n": 102}, object{"priority": "urgent"})
-	p.post(channels[1], alice, "app.note", object{"n": 103}, object{"priority": "urgent"})
-	order := []int{}
-	for len(order) < 34 {
-		op, payload, err := slow.read()
+	p.post(calm, alice, "app.note", object{"n": 100}, object{"priority": "background"})
+	p.post(calm, alice, "app.note", object{"n": 101}, object{"priority": "urgent"})
+	p.post(busy, alice, "app.note", object{"n": 102}, object{"priority": "urgent"})
+	p.post(third, alice, "app.note", object{"n": 103}, object{"priority": "urgent"})
+	p.post(third, alice, "app.note", object{"n": 104})
+	order := slow.numbers(n + 5)
+	at := func(n int) int { return slices.Index(order, n) }
+	for i := 1; i < n; i++ {
+		if at(i-1) > at(i) {
+			t.Fatalf("the busy channel is out of order: %v", order)
+		}
+	}
+	switch {
+	case at(102) < at(n-1):
+		t.Errorf("an urgent one overtook its own channel: %v", order)
+	case at(100) > at(101):
+		t.Errorf("an urgent one overtook a background one of its channel: %v", order)
+	case at(103) > at(n-1):
+		t.Errorf("an urgent one waited for another channel: %v", order)
+	case at(104) < at(103) || at(104) > at(100):
+		t.Errorf("a normal one came before its channel's urgent one, or after what is less: %v", order)
+	}
+}
+
+// join has an identity of alice's peer open a channel with the one identity of
+// the raw client.
+func (c *raw) join(p *peer, alice string) string {
+	c.t.Helper()
+	var id string
+	p.call("find_agent_id", object{"name": "slow"}, &id)
+	request := p.request("create_channel", object{"creator_id": alice, "manifest_type": "conversation", "participants": []string{id}})
+	_, payload, err := c.read()
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	var n notice
+	if err := json.Unmarshal(payload, &n); err != nil {
+		c.t.Fatal(err)
+	}
+	ch := n.Envelope["channel_id"].(string)
+	c.write(frame(true, opText, fmt.Appendf(nil, `{"kind":"request","request_id":"2","op":"post_envelope","params":{"envelope":{"channel_id":%q,"sender_id":%q,"event_type":"ag2.channel.invite.ack"}}}`, ch, id)))
+	for range 2 {
+		_, _, _ = c.read() // opened, and the answer
+	}
+	if _, err := p.response(request); err != nil {
+		c.t.Fatal(err)
+	}
+	return ch
+}
+
+// numbers reads deliveries and returns the n that each carries.
+func (c *raw) numbers(count int) []int {
+	c.t.Helper()
+	var order []int
+	for len(order) < count {
+		op, payload, err := c.read()
 		if err != nil || op != ws.OpText {
-			t.Fatalf("got opcode %d, %v", op, err)
+			c.t.Fatalf("got opcode %d, %v", op, err)
 		}
 		var n notice
 		if err := json.Unmarshal(payload, &n); err != nil {
-			t.Fatal(err)
+			c.t.Fatal(err)
 		}
 		order = append(order, int(n.Envelope["event_data"].(object)["n"].(float64)))
 	}
-	at := func(n int) int { return slices.Index(order, n) }
-	for i := 1; i < 30; i++ {
-		if at(i-1) > at(i) {
-			t.Fatalf("the first channel is out of order: %v", order)
-		}
-	}
-	if at(100) > at(101) || at(101) > at(103) {
-		t.Errorf("the second channel is out of order: %v", order)
-	}
-	if at(102) < at(29) {
-		t.Errorf("the first channel's urgent one overtook its own: %v", order)
-	}
+	return order
 }
 
 // A post that waits for somebody's turn to end does not hold up the answers to

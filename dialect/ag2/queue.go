@@ -32,7 +32,9 @@ type outbound struct {
 	mu      sync.Mutex
 	room    *sync.Cond // made when someone waits for room
 	items   []item
-	bytes   int
+	head    int // of items: what is before it has been taken
+	bytes   int // of what waits
+	ranked  int // deliveries among it of another rank than most
 	writing bool
 	closing bool  // a close frame was queued: nothing may follow
 	failed  error // why nothing can be written any more
@@ -49,8 +51,11 @@ type item struct {
 	rank    int
 }
 
-// unranked is the rank of a delivery that keeps its place.
-const unranked = -1
+// Ranks besides those of what is urgent and what has time.
+const (
+	unranked = -1 // keeps its place
+	ordinary = 1  // of envelope.Normal
+)
 
 // size estimates the bytes on the wire.
 func (i *item) size() int {
@@ -157,10 +162,7 @@ func (q *outbound) refuses() error {
 	return nil
 }
 
-func (q *outbound) drop() {
-	clear(q.items)
-	q.items, q.bytes = q.items[:0], 0
-}
+func (q *outbound) drop() { q.items, q.head, q.bytes, q.ranked = nil, 0, 0, 0 }
 
 func (q *outbound) fail(err error) {
 	if q.failed == nil {
@@ -177,27 +179,52 @@ func (q *outbound) wake() {
 }
 
 // insert puts a frame behind all others. Only a delivery goes before others,
-// and only before deliveries of lower priority from other channels: whoever
-// acknowledges one of a channel acknowledges all before it.
+// and only before deliveries of lower rank.
 func (q *outbound) insert(i item) {
 	q.show(&i)
 	q.bytes += i.size()
-	q.items = append(q.items, i)
 	if i.tail != nil {
-		at := len(q.items) - 1
-		for at > 0 && i.overtakes(&q.items[at-1]) {
-			q.items[at] = q.items[at-1]
-			at--
-		}
-		q.items[at] = i
+		i.rank = q.rankOf(&i)
+		q.ranked += special(&i)
 	}
+	q.items = append(q.items, i)
+	at := len(q.items) - 1
+	for at > q.head && i.overtakes(&q.items[at-1]) {
+		q.items[at] = q.items[at-1]
+		at--
+	}
+	q.items[at] = i
 	if !q.writing {
 		q.writing = q.start(q.write)
 	}
 }
 
+// rankOf is a delivery's priority, lowered to that of the last one before it of
+// the same reader and channel: whoever acknowledges one of a channel
+// acknowledges all before it, so none may overtake another.
+func (q *outbound) rankOf(i *item) int {
+	if i.rank == unranked || i.rank == ordinary && q.ranked == 0 {
+		return i.rank
+	}
+	for at := len(q.items) - 1; at >= q.head; at-- {
+		other := &q.items[at]
+		if other.tail != nil && other.rank != unranked && other.channel == i.channel && string(other.tail) == string(i.tail) {
+			return min(i.rank, other.rank)
+		}
+	}
+	return i.rank
+}
+
+// special counts deliveries that are neither ordinary nor fixed.
+func special(i *item) int {
+	if i.tail == nil || i.rank == ordinary || i.rank == unranked {
+		return 0
+	}
+	return 1
+}
+
 func (i *item) overtakes(other *item) bool {
-	return other.tail != nil && other.rank != unranked && other.rank < i.rank && (other.channel != i.channel || string(other.tail) != string(i.tail))
+	return i.tail != nil && other.tail != nil && other.rank != unranked && other.rank < i.rank
 }
 
 // flushBytes is how much is gathered for one write.
@@ -213,31 +240,19 @@ var flushBuffers = sync.Pool{New: func() any { return new([]byte) }}
 func (q *outbound) write() {
 	// Whoever filled the queue may have more: it goes first.
 	runtime.Gosched()
-	var err error
 	var batch []item
 	for {
-		q.mu.Lock()
 		clear(batch)
-		if q.failed != nil {
-			err = q.failed
-			q.items = nil
-		}
-		if len(q.items) == 0 {
-			over := q.closing || q.failed != nil
-			q.writing = over // no other writer after the end
-			q.items = nil
-			q.mu.Unlock()
-			if over {
-				q.ended(err)
-			}
+		var closing, over bool
+		batch, closing, over = q.take(batch[:0])
+		if over {
+			q.ended(q.failed)
 			return
 		}
-		batch, q.items = q.items, batch[:0]
-		q.bytes = 0
-		q.wake()
-		closing := q.closing
-		q.mu.Unlock()
-		if err = q.flush(batch, closing); err != nil {
+		if len(batch) == 0 {
+			return
+		}
+		if err := q.flush(batch, closing); err != nil {
 			if !closing && errors.Is(err, os.ErrDeadlineExceeded) {
 				q.stats.slowReaders.Add(1)
 			}
@@ -246,6 +261,38 @@ func (q *outbound) write() {
 			q.mu.Unlock()
 		}
 	}
+}
+
+// batchBytes is how much is taken at once: what is urgent goes before the rest.
+const batchBytes = 4 * flushBytes
+
+// take moves what is to be written next into a batch. Without any the writer
+// ends; over means for good.
+func (q *outbound) take(batch []item) (_ []item, closing, over bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for size := 0; q.head < len(q.items) && size < batchBytes; q.head++ {
+		i := &q.items[q.head]
+		size += i.size()
+		q.bytes -= i.size()
+		q.ranked -= special(i)
+		batch = append(batch, *i)
+		*i = item{}
+	}
+	closing = q.closing && q.head == len(q.items)
+	switch {
+	case len(batch) == 0:
+		q.drop()
+		over = q.closing || q.failed != nil
+		q.writing = over // no other writer after the end
+	case q.head == len(q.items):
+		q.items, q.head = q.items[:0], 0
+	case q.head > len(q.items)/2:
+		q.items = append(q.items[:0], q.items[q.head:]...)
+		q.head = 0
+	}
+	q.wake()
+	return batch, closing, over
 }
 
 // flush writes a batch with few system calls.

@@ -29,7 +29,11 @@ func (e *Engine) Checkpoint(ctx context.Context, dir string) (journal.WidePositi
 		if err := makeDir(fs, dir); err != nil {
 			return err
 		}
-		return e.db.Checkpoint(fs.PathJoin(dir, storeDir), pebble.WithFlushedWAL())
+		// Pebble creates the copy through its own file system; nothing is
+		// admitted to the log meanwhile but the sync of what is in it.
+		return e.guard.hand(func() error {
+			return e.db.Checkpoint(fs.PathJoin(dir, storeDir), pebble.WithFlushedWAL())
+		})
 	})
 	if err != nil {
 		return nil, err

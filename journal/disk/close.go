@@ -9,7 +9,7 @@ import (
 )
 
 // closePatience bounds how long a failed engine waits for its disk.
-const closePatience = 5 * time.Second
+const closePatience = 3 * time.Second
 
 // Close implements journal.Engine. An engine that failed is closed as far as
 // its disk lets it; what is stuck is left behind, and the process should end.
@@ -24,76 +24,84 @@ func (e *Engine) close() error {
 	e.lookAgain()
 	e.mu.Unlock()
 	close(e.stop)
-	select {
-	case <-e.done: // what was ordered has ended
-	case <-e.failed:
-	}
-	e.bell.Close(journal.ErrClosed)
-	e.mu.Lock()
-	failure := e.failure
-	e.mu.Unlock()
-	if failure != nil {
-		return e.abandon(failure)
-	}
-	e.helpers.Wait()
-	e.readers.Wait()
-	e.view.release()
-	_ = e.group.batch.Close()
-	return e.sealStore()
-}
-
-// sealStore flushes and closes a healthy store, and vouches for it.
-func (e *Engine) sealStore() (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("closing the store: %v", p)
-		}
-	}()
-	fs := e.opts.FS
-	err = errors.Join(e.db.Flush(), e.db.Close())
-	if err == nil && !e.wedged.Load() {
-		err = e.mark.write(e.epoch, e.durable.Load())
-	}
-	err = errors.Join(err, e.mark.file.Close())
-	if err == nil && !e.wedged.Load() {
-		var s seal
-		if s, err = makeSeal(fs, fs.PathJoin(e.dir, storeDir), e.epoch, e.durable.Load()); err == nil {
-			err = writeFile(fs, e.dir, sealFile, s.encode())
-		}
-	}
-	return errors.Join(err, e.lock.Close())
-}
-
-// abandon closes a failed engine. The lock is kept when something may still be
-// writing.
-func (e *Engine) abandon(failure error) error {
-	left := make(chan struct{})
+	ended := make(chan error, 1)
 	go func() {
-		<-e.done
+		<-e.done // what was ordered has ended
+		e.bell.Close(journal.ErrClosed)
 		e.helpers.Wait()
 		e.readers.Wait()
-		close(left)
+		ended <- e.closeStore()
 	}()
+	err := e.awaitClose(ended)
+	e.bell.Close(journal.ErrClosed)
+	close(e.stopped)
+	<-e.kept
+	return err
+}
+
+// awaitClose waits for the store to be closed; when it has failed, or fails on
+// the way, only for a while.
+func (e *Engine) awaitClose(ended <-chan error) error {
+	select {
+	case err := <-ended:
+		return err
+	case <-e.failed:
+	}
 	timer := time.NewTimer(closePatience)
 	defer timer.Stop()
 	select {
-	case <-left:
+	case err := <-ended:
+		return err
 	case <-timer.C:
-		return fmt.Errorf("the store does not answer and is left open: %w", failure)
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		return fmt.Errorf("the store does not answer and is left open: %w", e.failure)
 	}
-	if e.wedged.Load() {
-		return fmt.Errorf("the store is left open: %w", failure)
-	}
-	e.view.release()
-	err := e.closeFailed()
-	return errors.Join(fmt.Errorf("closed after a failure: %w", failure), err, e.mark.file.Close(), e.lock.Close())
 }
 
-func (e *Engine) closeFailed() (err error) {
+// closeStore closes Pebble, and vouches for the store if all went well. The
+// folder's lock is kept when something may still be writing.
+func (e *Engine) closeStore() (err error) {
 	defer func() {
 		if p := recover(); p != nil {
+			e.wedged.Store(true)
 			err = fmt.Errorf("closing the store: %v", p)
 		}
 	}()
-	return e.db.Close()
+	failed := func() error {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		if e.failure == nil {
+			return nil
+		}
+		return fmt.Errorf("closed after a failure: %w", e.failure)
+	}
+	if e.wedged.Load() {
+		return errors.Join(failed(), errors.New("the store is left open"))
+	}
+	e.view.release()
+	_ = e.group.batch.Close()
+	if err := failed(); err != nil {
+		return errors.Join(err, e.db.Close(), e.mark.file.Close(), e.lock.Close())
+	}
+	if err := e.guard.hand(e.db.Flush); err != nil {
+		return err
+	}
+	if err := e.guard.hand(e.db.Close); err != nil {
+		return errors.Join(err, e.mark.file.Close(), e.lock.Close())
+	}
+	return errors.Join(e.vouch(), e.mark.file.Close(), e.lock.Close())
+}
+
+// vouch writes MARK and SEAL for a store that was flushed and closed.
+func (e *Engine) vouch() error {
+	fs := e.opts.FS
+	if err := e.mark.write(e.epoch, e.durable.Load()); err != nil {
+		return err
+	}
+	s, err := makeSeal(fs, fs.PathJoin(e.dir, storeDir), e.epoch, e.durable.Load())
+	if err != nil {
+		return err
+	}
+	return writeFile(fs, e.dir, sealFile, s.encode())
 }

@@ -145,9 +145,9 @@ func (e *Engine) write(batch *pebble.Batch, sync bool) (err error) {
 		}
 	}()
 	if !sync {
-		return e.db.Apply(batch, pebble.NoSync)
+		return e.guard.hand(func() error { return e.db.Apply(batch, pebble.NoSync) })
 	}
-	if err := e.db.ApplyNoSyncWait(batch, pebble.Sync); err != nil {
+	if err := e.guard.hand(func() error { return e.db.ApplyNoSyncWait(batch, pebble.Sync) }); err != nil {
 		return err
 	}
 	if err := batch.SyncWait(); err != nil {

@@ -21,11 +21,12 @@ import (
 
 // Engine is the engine. Its methods are described by journal.Engine.
 type Engine struct {
-	opts Options
-	dir  string
-	db   *pebble.DB
-	lock io.Closer
-	bell *follow.Bell
+	opts  Options
+	dir   string
+	db    *pebble.DB
+	guard *guardFS
+	lock  io.Closer
+	bell  *follow.Bell
 
 	compactions *compactions
 
@@ -65,9 +66,11 @@ type Engine struct {
 	trouble  chan error       // for the keeper
 	tasks    chan func(error) // for the committer, between groups
 	failed   chan struct{}
-	stop     chan struct{}
+	stop     chan struct{} // for all but the keeper
+	stopped  chan struct{} // for the keeper, which stays to the end
+	kept     chan struct{} // closed when the keeper has ended
 	readers  sync.WaitGroup
-	helpers  sync.WaitGroup // keeper, marker, remover
+	helpers  sync.WaitGroup // marker, remover
 	done     chan struct{}  // closed when the committer has ended
 	closing  sync.Once
 	closeErr error

@@ -26,6 +26,9 @@ func (e *Engine) fail(cause error) {
 		return
 	}
 	poison(e.opts.FS, e.dir, cause)
+	if e.guard.isHanding() {
+		e.wedged.Store(true) // Pebble is in the middle of something, and may stay there
+	}
 	failure := fmt.Errorf("%w: %w", journal.ErrFailed, cause)
 	e.failure = failure
 	flight, behind := e.flight, e.group
@@ -114,7 +117,7 @@ func (e *Engine) measureRoom(bound int64) bool {
 
 // keepLoop watches for trouble that nobody waits for.
 func (e *Engine) keepLoop() {
-	defer e.helpers.Done()
+	defer close(e.kept)
 	ticker := time.NewTicker(keepInterval)
 	defer ticker.Stop()
 	for n := 1; ; n++ {
@@ -132,7 +135,7 @@ func (e *Engine) keepLoop() {
 			if n%50 == 0 {
 				signal(e.dropped)
 			}
-		case <-e.stop:
+		case <-e.stopped:
 			return
 		}
 	}

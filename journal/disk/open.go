@@ -59,6 +59,7 @@ func openLocked(dir string, opts Options) (*Engine, error) {
 		e.report(err)
 	}}
 	p := opts.pebble(logger, e.events())
+	p.FS = e.guard
 	p.Experimental.CompactionScheduler = e.compactions
 	if e.db, err = openStore(fs, dir, p); err != nil {
 		return nil, err
@@ -84,7 +85,7 @@ func openStore(fs vfs.FS, dir string, opts *pebble.Options) (db *pebble.DB, err 
 }
 
 func newEngine(dir string, opts Options) *Engine {
-	return &Engine{
+	e := &Engine{
 		opts: opts, dir: dir, bell: follow.NewBell(), compactions: newCompactions(),
 		heads:   newCache[journal.LogName, order.Head](headCache),
 		lazy:    map[journal.ValueKey]journal.Value{},
@@ -96,8 +97,12 @@ func newEngine(dir string, opts Options) *Engine {
 		tasks:   make(chan func(error)),
 		failed:  make(chan struct{}),
 		stop:    make(chan struct{}),
+		stopped: make(chan struct{}),
+		kept:    make(chan struct{}),
 		done:    make(chan struct{}),
 	}
+	e.guard = newGuardFS(opts.FS, e.report)
+	return e
 }
 
 // makeDir makes a folder and its parents so that they survive a crash.
@@ -265,7 +270,7 @@ func readNumber(r pebble.Reader, key []byte) (uint64, error) {
 // start begins the engine's goroutines; Close waits for them.
 func (e *Engine) start() {
 	e.measureRoom(0)
-	e.helpers.Add(3)
+	e.helpers.Add(2)
 	go e.keepLoop()
 	go e.markLoop()
 	go e.removeLoop()

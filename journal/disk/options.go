@@ -73,7 +73,7 @@ func (o Options) pebble(logger pebble.Logger, events *pebble.EventListener) *peb
 		events = &pebble.EventListener{DataCorruption: func(pebble.DataCorruptionInfo) {}}
 	}
 	p := &pebble.Options{
-		FS:                          o.FS,
+		FS:                          orderedFS{o.FS},
 		Logger:                      logger,
 		EventListener:               events,
 		FormatMajorVersion:          storeFormat,

@@ -1,0 +1,239 @@
+// Package hubbench measures the hub: what admission costs on top of the
+// journal, what opening and replaying cost, and what a channel weighs.
+package hubbench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/parley-hub/parley/adapter"
+	"github.com/parley-hub/parley/envelope"
+	"github.com/parley-hub/parley/hub"
+	"github.com/parley-hub/parley/identity"
+	"github.com/parley-hub/parley/internal/bench"
+	"github.com/parley-hub/parley/journal"
+	"github.com/parley-hub/parley/journal/disk"
+)
+
+// Options of a run.
+type Options struct {
+	Dir      string // for data; empty: a temporary folder
+	Posters  int    // 0: 64
+	Channels int    // for opening and memory; 0: 100,000
+	bench.Plan
+}
+
+// Run measures every figure.
+func Run(ctx context.Context, o Options) (report bench.Report, err error) {
+	if o.Posters == 0 {
+		o.Posters = 64
+	}
+	if o.Channels == 0 {
+		o.Channels = 100_000
+	}
+	if o.Dir == "" {
+		if o.Dir, err = os.MkdirTemp("", "parley-bench-hub-"); err != nil {
+			return report, err
+		}
+		defer func() { err = errors.Join(err, os.RemoveAll(o.Dir)) }()
+	}
+	report = bench.Report{Bench: "hub", Params: map[string]any{"posters": o.Posters, "channels": o.Channels, "text_bytes": len(text)}}
+	for _, part := range []func(context.Context, Options) ([]bench.Figure, error){admission, replay, opening, weight} {
+		figures, err := part(ctx, o)
+		report.Figures = append(report.Figures, figures...)
+		if err != nil {
+			return report, err
+		}
+	}
+	return report, nil
+}
+
+// text is what is posted: with its header a record of about 600 bytes.
+var text = func() []byte {
+	b := []byte(`{"text":"`)
+	for len(b) < 440 {
+		b = append(b, "the quick brown fox "...)
+	}
+	return append(b, `"}`...)
+}()
+
+func silent() *slog.Logger { return slog.New(slog.NewTextHandler(io.Discard, nil)) }
+
+func ptr(f float64) *float64 { return &f }
+
+// site is a hub on a disk with two agents that never read.
+type site struct {
+	engine *disk.Engine
+	hub    *hub.Hub
+	a, b   string
+}
+
+func open(ctx context.Context, dir string, o hub.Options) (*site, error) {
+	engine, err := disk.Open(dir, disk.Options{Logger: silent()})
+	if err != nil {
+		return nil, err
+	}
+	o.Adapters, o.Log = adapter.All(), silent()
+	o.TTLSweep, o.ExpectationSweep = -1, -1
+	h, err := hub.Open(ctx, engine, o)
+	if err != nil {
+		return nil, errors.Join(err, engine.Close())
+	}
+	s := &site{engine: engine, hub: h}
+	if s.a, err = s.agent(ctx, "a"); err == nil {
+		s.b, err = s.agent(ctx, "b")
+	}
+	if err != nil {
+		return nil, errors.Join(err, s.close())
+	}
+	return s, nil
+}
+
+func (s *site) close() error {
+	s.hub.Close()
+	return s.engine.Close()
+}
+
+// agent registers a name, or finds it, and accepts every invitation for it.
+func (s *site) agent(ctx context.Context, name string) (string, error) {
+	id, ok := s.hub.FindAgent(name)
+	if !ok {
+		rule := identity.DefaultRule()
+		rule.Limits.Inbox.MaxPending = 0
+		p, err := s.hub.Register(ctx, hub.Registration{
+			Passport: &identity.Passport{Name: name, Auth: identity.Auth{Scheme: identity.SchemeNone}}, Rule: &rule,
+		})
+		if err != nil {
+			return "", err
+		}
+		id = p.ID()
+	}
+	return id, s.hub.Bind(id, acker{s.hub})
+}
+
+type acker struct{ hub *hub.Hub }
+
+func (acker) ID() string { return "bench" }
+
+func (a acker) Deliver(n *hub.Notice) error {
+	if n.Envelope.Type == envelope.TypeInvite {
+		a.hub.Admit(context.Background(), &envelope.Envelope{
+			Channel: n.Envelope.Channel, Sender: n.Recipient, Type: envelope.TypeInviteAck, Data: []byte(`{}`),
+		}, nil)
+	}
+	return nil
+}
+
+func (a acker) Replay(_ context.Context, n *hub.Notice) error { return a.Deliver(n) }
+
+func (s *site) channel(ctx context.Context, kind string, knobs []byte) (string, error) {
+	zero := identity.SecondsTTL(0)
+	opened, err := s.hub.Open(ctx, hub.Opening{Creator: s.a, Type: kind, Participants: []string{s.b}, Knobs: knobs, TTL: &zero})
+	if err != nil {
+		return "", err
+	}
+	return opened.ID, nil
+}
+
+func (s *site) post(ctx context.Context, channel string) error {
+	_, err := s.hub.Post(ctx, &envelope.Envelope{Channel: channel, Sender: s.a, Type: envelope.TypeText, Data: text}, nil)
+	return err
+}
+
+// together runs op in many goroutines for a while and says how often it ran,
+// how long each took, and what CPU it took.
+func together(ctx context.Context, n int, d time.Duration, op func(ctx context.Context, i int) error) (perSecond float64, took []time.Duration, cpu time.Duration, err error) {
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	before, start := usage(), time.Now()
+	end := start.Add(d)
+	for i := range n {
+		wg.Go(func() {
+			var mine []time.Duration
+			var failed error
+			for at := time.Now(); at.Before(end) && failed == nil; {
+				failed = op(ctx, i)
+				now := time.Now()
+				mine = append(mine, now.Sub(at))
+				at = now
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			took, err = append(took, mine...), errors.Join(err, failed)
+		})
+	}
+	wg.Wait()
+	elapsed := time.Since(start)
+	if len(took) == 0 {
+		return 0, nil, 0, errors.Join(err, errors.New("nothing ran"))
+	}
+	return float64(len(took)) / elapsed.Seconds(), took, (usage() - before) / time.Duration(len(took)), err
+}
+
+// usage is the CPU time of the whole process.
+func usage() time.Duration {
+	var r syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &r); err != nil {
+		return 0
+	}
+	return time.Duration(r.Utime.Nano() + r.Stime.Nano())
+}
+
+// admission compares posts with the journal's own appends.
+func admission(ctx context.Context, o Options) (figures []bench.Figure, err error) {
+	s, err := open(ctx, filepath.Join(o.Dir, "admission"), hub.Options{})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, s.close()) }()
+	channels := make([]string, o.Posters)
+	for i := range channels {
+		if channels[i], err = s.channel(ctx, "conversation", nil); err != nil {
+			return nil, err
+		}
+	}
+	record := make([]byte, 600)
+	appends := func(ctx context.Context, i int) error {
+		log := journal.PartitionName{Tenant: "bench", Partition: fmt.Sprint(i)}.In("history", "-")
+		ticket, err := s.engine.Append(ctx, journal.Batch{Appends: []journal.Append{{Log: log, Records: []journal.Record{{Data: record}}}}})
+		if err != nil {
+			return err
+		}
+		return ticket.Wait(ctx)
+	}
+	own := func(ctx context.Context, i int) error { return s.post(ctx, channels[i]) }
+	hot := func(ctx context.Context, _ int) error { return s.post(ctx, channels[0]) }
+	rate := func(op func(context.Context, int) error) bench.Side {
+		return func(ctx context.Context, d time.Duration) (bench.Sample, error) {
+			n, took, _, err := together(ctx, o.Posters, d, op)
+			p50, p99 := bench.Latencies(took)
+			return bench.Sample{Value: n, P50: p50, P99: p99}, err
+		}
+	}
+	cost := func(op func(context.Context, int) error) bench.Side {
+		return func(ctx context.Context, d time.Duration) (bench.Sample, error) {
+			_, _, cpu, err := together(ctx, o.Posters, d, op)
+			return bench.Sample{Value: float64(cpu.Nanoseconds()) / 1000}, err
+		}
+	}
+	for _, c := range []bench.Contest{
+		{Name: "admissions, a channel each", Unit: "1/s", Better: bench.Higher, Target: ptr(0.7), Ours: rate(own), Floor: rate(appends)},
+		{Name: "admissions, one hot channel", Unit: "1/s", Better: bench.Higher, Target: ptr(0.5), Ours: rate(hot), Floor: rate(appends)},
+		{Name: "CPU for each admission", Unit: "µs", Better: bench.Lower, Target: ptr(3), Ours: cost(own), Floor: cost(appends)},
+	} {
+		f, err := c.Run(ctx, o.Plan)
+		if err != nil {
+			return figures, err
+		}
+		figures = append(figures, f)
+	}
+	return figures, nil
+}

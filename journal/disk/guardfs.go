@@ -1,0 +1,137 @@
+package disk
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// orderedFS makes the name of a MANIFEST durable before the marker that points
+// to it can be. Pebble syncs the folder only after both, which is enough where
+// a folder's changes become durable in order, and not elsewhere.
+type orderedFS struct{ vfs.FS }
+
+func (o orderedFS) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error) {
+	if strings.HasPrefix(o.PathBase(name), "marker.") {
+		if err := syncDir(o.FS, o.PathDir(name)); err != nil {
+			return nil, err
+		}
+	}
+	return o.FS.Create(name, c)
+}
+
+// guardFS keeps errors of the write-ahead log from places where Pebble would
+// end the process without a word to anyone: in the middle of handing over a
+// batch it panics, with a mutex in a state that makes the panic fatal. There an
+// error is reported, which fails the engine, and never returned.
+type guardFS struct {
+	orderedFS
+	report func(error)
+
+	mu      sync.Mutex
+	cond    *sync.Cond
+	handing bool // Pebble is taking over a batch, or closing
+}
+
+func newGuardFS(fs vfs.FS, report func(error)) *guardFS {
+	g := &guardFS{orderedFS: orderedFS{fs}, report: report}
+	g.cond = sync.NewCond(&g.mu)
+	return g
+}
+
+// hand runs a call during which Pebble must not see an error of its log.
+func (g *guardFS) hand(call func() error) error {
+	g.set(true)
+	defer g.set(false)
+	return call()
+}
+
+func (g *guardFS) set(handing bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.handing = handing
+	g.cond.Broadcast()
+}
+
+func (g *guardFS) isHanding() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.handing
+}
+
+// trip reports an error and returns it as soon as that is safe, which may be
+// never.
+func (g *guardFS) trip(err error, what, name string) error {
+	if err == nil {
+		return nil
+	}
+	err = fmt.Errorf("%s %s: %w", what, g.PathBase(name), err)
+	g.report(err)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for g.handing {
+		g.cond.Wait()
+	}
+	return err
+}
+
+func (g *guardFS) log(name string, f vfs.File, err error) (vfs.File, error) {
+	if !strings.HasSuffix(name, ".log") {
+		return f, err
+	}
+	if err != nil {
+		return nil, g.trip(err, "creating", name)
+	}
+	return &guardFile{File: f, fs: g, name: name}, nil
+}
+
+func (g *guardFS) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error) {
+	f, err := g.orderedFS.Create(name, c)
+	return g.log(name, f, err)
+}
+
+func (g *guardFS) ReuseForWrite(old, name string, c vfs.DiskWriteCategory) (vfs.File, error) {
+	f, err := g.orderedFS.ReuseForWrite(old, name, c)
+	return g.log(name, f, err)
+}
+
+func (g *guardFS) OpenDir(name string) (vfs.File, error) {
+	f, err := g.orderedFS.OpenDir(name)
+	if err != nil {
+		return nil, err
+	}
+	return &guardDir{File: f, fs: g, name: name}, nil
+}
+
+type guardFile struct {
+	vfs.File
+	fs   *guardFS
+	name string
+}
+
+func (f *guardFile) Write(b []byte) (int, error) {
+	n, err := f.File.Write(b)
+	return n, f.fs.trip(err, "writing", f.name)
+}
+
+func (f *guardFile) Sync() error     { return f.fs.trip(f.File.Sync(), "syncing", f.name) }
+func (f *guardFile) SyncData() error { return f.fs.trip(f.File.SyncData(), "syncing", f.name) }
+func (f *guardFile) Close() error    { return f.fs.trip(f.File.Close(), "closing", f.name) }
+
+// guardDir is a folder. When it cannot be synced, Pebble panics wherever it is.
+type guardDir struct {
+	vfs.File
+	fs   *guardFS
+	name string
+}
+
+func (f *guardDir) Sync() error {
+	err := f.File.Sync()
+	if err != nil {
+		f.fs.report(fmt.Errorf("syncing folder %s: %w", f.name, err))
+		select {} // the process is to end
+	}
+	return nil
+}
