@@ -111,6 +111,7 @@ func (h *Hub) bound(e *envelope.Envelope) error {
 	if e.Priority == "" {
 		e.Priority = envelope.Normal
 	}
+	e.Type = envelope.Canonical(e.Type)
 	e.Origin = cleanOrigin(e.Origin)
 	return nil
 }

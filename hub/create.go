@@ -1,6 +1,7 @@
 package hub
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"maps"
@@ -211,7 +212,7 @@ func (h *Hub) describe(a channel.Adapter, creator *member, o Opening) (*channel.
 	}
 	m := &channel.Metadata{
 		ID: id, Manifest: shared, Creator: h.shared.Name(o.Creator), State: channel.Pending,
-		CreatedAt: now, ExpiresAt: expires, Parent: o.Parent, Knobs: o.Knobs,
+		CreatedAt: now, ExpiresAt: expires, Parent: o.Parent, Knobs: h.shared.Knobs(bytes.TrimSpace(o.Knobs)),
 		Labels: maps.Clone(o.Labels), RequiredAcks: o.RequiredAcks,
 	}
 	if o.Intent != "" {

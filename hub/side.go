@@ -97,8 +97,9 @@ func (w *writing) sideNote(r sideRecord, finish func(*journal.Record)) {
 		finish(&record)
 	}
 	w.side = append(w.side, record)
-	next := w.currentMarks().after(r)
-	if !next.none() || w.marks != nil {
+	before := w.currentMarks()
+	// What clears the last mark must be kept too, or the mark would stay.
+	if next := before.after(r); !next.none() || !before.none() {
 		w.marks = &next
 	}
 }

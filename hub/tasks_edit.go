@@ -386,6 +386,9 @@ func (w *writing) endTasks() error {
 		if err != nil {
 			return err
 		}
+		if old.State.Terminal() {
+			continue
+		}
 		next := *old
 		next.become(TaskExpired, w.now)
 		next.Error = "channel_closed"

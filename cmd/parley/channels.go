@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -46,6 +48,8 @@ func (c *channelInfo) name(id string) string {
 	return id
 }
 
+func (c *channelInfo) ended() bool { return c.State == "closed" || c.State == "expired" }
+
 func (c *channelInfo) people() string {
 	names := make([]string, len(c.Participants))
 	for i, p := range c.Participants {
@@ -65,7 +69,7 @@ func (a *app) channelsOpen() *cobra.Command {
 	c := a.withHub(&cobra.Command{
 		Use:     "open TYPE NAME... --as CREATOR",
 		Short:   "Open a channel and wait until everyone has accepted",
-		Example: "  parley channels open conversation echo --as alice",
+		Example: "  parley channels open conversation parrot --as alice",
 		Args:    cobra.MinimumNArgs(2),
 	}, func(ctx context.Context, hub *hubClient, args []string) error {
 		body := map[string]any{"type": args[0], "participants": args[1:], "creator": as, "intent": intent}
@@ -224,15 +228,18 @@ func (c *channelInfo) write(w io.Writer) error {
 			fmt.Fprintf(w, "turn\t%s\n", c.name(*c.Expected))
 		}
 		fmt.Fprintf(w, "created\t%s\n", c.CreatedAt.Format(time.RFC3339))
-		if c.ExpiresAt != nil && c.State != "closed" && c.State != "expired" {
+		if c.ExpiresAt != nil && !c.ended() {
 			fmt.Fprintf(w, "expires\t%s\n", c.ExpiresAt.Format(time.RFC3339))
 		}
-		for k, v := range c.Labels {
-			fmt.Fprintf(w, "label\t%s=%s\n", k, v)
+		for _, k := range slices.Sorted(maps.Keys(c.Labels)) {
+			fmt.Fprintf(w, "label\t%s=%s\n", k, c.Labels[k])
 		}
 		fmt.Fprintf(w, "envelopes\t%d\n", c.Length)
 		fmt.Fprintf(w, "position\t%s\n", c.Position)
 		fmt.Fprintf(w, "folded\t%s\n", c.Folded)
+		for _, warning := range c.Warnings {
+			fmt.Fprintf(w, "warning\t%s\n", warning)
+		}
 	})
 }
 
@@ -244,12 +251,16 @@ func (a *app) channelsClose() *cobra.Command {
 		Example: "  parley channels close $CHANNEL --reason done",
 		Args:    cobra.ExactArgs(1),
 	}, func(ctx context.Context, hub *hubClient, args []string) error {
-		var ch channelInfo
+		var raw json.RawMessage
 		path := "/v1/channels/" + url.PathEscape(args[0]) + "/close"
-		if err := hub.call(ctx, http.MethodPost, path, map[string]string{"reason": reason}, &ch); err != nil {
+		if err := hub.call(ctx, http.MethodPost, path, map[string]string{"reason": reason}, &raw); err != nil {
 			return err
 		}
-		return a.print(ch, func(w io.Writer) error {
+		var ch channelInfo
+		if err := json.Unmarshal(raw, &ch); err != nil {
+			return err
+		}
+		return a.print(raw, func(w io.Writer) error {
 			_, err := fmt.Fprintf(w, "%s is %s (%s)\n", ch.ID, ch.State, ch.CloseReason)
 			return err
 		})

@@ -92,7 +92,7 @@ type checked struct {
 // check holds the log against what everyone meant to say and was told.
 func (o *outcome) check(ctx context.Context, hub *hubClient) (*checked, error) {
 	var log []*event
-	if err := hub.pages(ctx, o.channel, "", func(ev *event) error { log = append(log, ev); return nil }); err != nil {
+	if err := hub.pages(ctx, o.channel, "", "", func(ev *event) error { log = append(log, ev); return nil }); err != nil {
 		return nil, err
 	}
 	ch, _, err := hub.channel(ctx, o.channel)

@@ -28,10 +28,14 @@ type event struct {
 	raw json.RawMessage // the whole of it, as it was sent
 }
 
-// pages reads a channel from a position to where it ends now.
-func (h *hubClient) pages(ctx context.Context, channel, after string, visit func(*event) error) error {
+// pages reads a channel from a position to where it ends now, through the eyes
+// of whoever as names.
+func (h *hubClient) pages(ctx context.Context, channel, as, after string, visit func(*event) error) error {
 	for {
 		q := url.Values{"limit": {"1000"}}
+		if as != "" {
+			q.Set("as", as)
+		}
 		if after != "" {
 			q.Set("after", after)
 		}
@@ -72,6 +76,8 @@ const maxFrame = 8 << 20
 // breaks, or a hub that restarts, is waited for: the stream goes on after the
 // last frame, without gap or repeat. It returns when visit fails, when the
 // hub refuses, or when ctx ends.
+//
+// What a live event said is not kept: after a break only stored ones follow.
 func (h *hubClient) follow(ctx context.Context, path, after string, visit func(frame) error) error {
 	pause := minPause
 	for {
@@ -97,6 +103,9 @@ func (h *hubClient) follow(ctx context.Context, path, after string, visit func(f
 		case <-time.After(pause):
 		}
 		pause = min(pause*2, maxPause)
+		if h.again != nil {
+			h.again()
+		}
 	}
 }
 

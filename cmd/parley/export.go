@@ -8,7 +8,7 @@ import (
 )
 
 func (a *app) export() *cobra.Command {
-	var after string
+	var after, as string
 	c := a.withHub(&cobra.Command{
 		Use:     "export CHANNEL",
 		Short:   "Write a channel's envelopes as JSON lines",
@@ -16,7 +16,7 @@ func (a *app) export() *cobra.Command {
 		Args:    cobra.ExactArgs(1),
 	}, func(ctx context.Context, hub *hubClient, args []string) error {
 		out := bufio.NewWriter(a.out)
-		err := hub.pages(ctx, args[0], after, func(ev *event) error {
+		err := hub.pages(ctx, args[0], as, after, func(ev *event) error {
 			if _, err := out.Write(ev.raw); err != nil {
 				return err
 			}
@@ -28,5 +28,6 @@ func (a *app) export() *cobra.Command {
 		return out.Flush()
 	})
 	c.Flags().StringVar(&after, "after", "", "begin after this `POSITION`")
+	c.Flags().StringVar(&as, "as", "", "only what the agent with this `NAME` or id may see")
 	return c
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/tls"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -29,6 +28,7 @@ type hubClient struct {
 	base  string
 	token string
 	http  *http.Client
+	again func() // finds the hub again, if it may have moved; nil: it has not
 }
 
 // newHubClient makes a client; own means that the hub is the one on this
@@ -122,9 +122,6 @@ func (h *hubClient) refusal(answer *http.Response, raw []byte) error {
 		return fmt.Errorf("the hub answered %s: %.200s", answer.Status, raw)
 	}
 	err := fault.New(p.Code, "%s", p.Detail)
-	if p.Code == fault.AuthFailed && h.token == "" {
-		return errors.Join(err, errors.New("set PARLEY_TOKEN to an operator's token"))
-	}
 	return err
 }
 

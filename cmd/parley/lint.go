@@ -30,7 +30,7 @@ accepted all the same.`,
 		Args:    cobra.ExactArgs(1),
 	}, func(ctx context.Context, hub *hubClient, args []string) error {
 		findings := []finding{}
-		err := hub.pages(ctx, args[0], "", func(ev *event) error {
+		err := hub.pages(ctx, args[0], "", "", func(ev *event) error {
 			if problem := lintType(ev.Type); problem != "" {
 				findings = append(findings, finding{ev.Type, ev.Sequence, problem})
 			}

@@ -9,10 +9,12 @@ import (
 	"os/signal"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/parley-hub/parley/envelope"
+	"github.com/parley-hub/parley/fault"
 )
 
 func (a *app) tail() *cobra.Command {
@@ -34,6 +36,9 @@ A hub that restarts is waited for: nothing is missed and nothing comes twice.`,
 			return err
 		}
 		line := a.lines(ch)
+		if ch.ended() {
+			return hub.pages(ctx, args[0], as, after, line.event)
+		}
 		path := "/v1/channels/" + url.PathEscape(args[0]) + "/events"
 		if as != "" {
 			path += "?as=" + url.QueryEscape(as)
@@ -49,12 +54,7 @@ A hub that restarts is waited for: nothing is missed and nothing comes twice.`,
 			if err := line.event(ev); err != nil {
 				return err
 			}
-			if ev.Type != envelope.TypeClosed {
-				return nil
-			}
-			// A client may post that type too: the channel itself knows.
-			now, _, err := hub.channel(ctx, args[0])
-			if err == nil && (now.State == "closed" || now.State == "expired") {
+			if ev.Type == envelope.TypeClosed && hub.confirmsEnd(ctx, args[0]) {
 				return errStopped
 			}
 			return nil
@@ -67,6 +67,29 @@ A hub that restarts is waited for: nothing is missed and nothing comes twice.`,
 	c.Flags().StringVar(&after, "after", "", "begin after this `POSITION` (default: the start)")
 	c.Flags().StringVar(&as, "as", "", "show what the agent with this `NAME` or id may see")
 	return c
+}
+
+// confirmsEnd asks whether a channel has ended, which a client could also have
+// posted. A hub that is away is waited for.
+func (h *hubClient) confirmsEnd(ctx context.Context, channel string) bool {
+	for {
+		ch, _, err := h.channel(ctx, channel)
+		if err == nil {
+			return ch.ended()
+		}
+		var refusal *fault.Error
+		if errors.As(err, &refusal) && !fault.Retryable(err) {
+			return false // the stream will say the same
+		}
+		select {
+		case <-ctx.Done():
+			return false
+		case <-time.After(minPause):
+		}
+		if h.again != nil {
+			h.again()
+		}
+	}
 }
 
 // printer writes envelopes for people or for programs.

@@ -24,6 +24,11 @@ func (a *app) withHub(c *cobra.Command, fn func(ctx context.Context, hub *hubCli
 		if err != nil {
 			return err
 		}
+		hub.again = func() {
+			if found, err := a.findHub(flags); err == nil {
+				hub.base = found.base // started again, it may listen elsewhere
+			}
+		}
 		return fn(c.Context(), hub, args)
 	}
 	return c

@@ -13,6 +13,7 @@ import (
 	"github.com/gobwas/ws"
 
 	"github.com/parley-hub/parley/dialect/ag2"
+	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/hub"
 )
 
@@ -350,4 +351,63 @@ func TestTrustClients(t *testing.T) {
 	eve.call("set_skill", object{"agent_id": bob, "skill_md": "x"}, nil)
 	eve.call("checkpoint_task", object{"task_id": "t", "state": object{}}, nil)
 	eve.call("unregister", object{"agent_id": alice}, nil)
+}
+
+// What is delivered to an identity while it registers comes behind the answer.
+func TestNoticesFollowTheRegistration(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, options{wrap: func(h *hub.Hub) ag2.Hub { return &eager{h} }})
+	p := r.dial()
+	p.send(`{"kind":"request","request_id":"1","op":"register","params":{"passport":{"name":"new"},"resume":{}}}`)
+	if got := p.recv(); !strings.HasPrefix(got, `{"kind":"response","request_id":"1","ok":true`) {
+		t.Fatalf("first came %s", got)
+	}
+	for _, want := range []string{"e1", "e2"} {
+		if n := p.notified(); n.Envelope["envelope_id"] != want {
+			t.Fatalf("got %v, want %s", n, want)
+		}
+	}
+	p.quiet()
+}
+
+// eager delivers while an identity is being bound.
+type eager struct{ *hub.Hub }
+
+func (e *eager) Bind(agent string, at hub.Endpoint) error {
+	if err := e.Hub.Bind(agent, at); err != nil {
+		return err
+	}
+	for _, id := range []string{"e1", "e2"} {
+		err := at.Deliver(&hub.Notice{
+			Envelope:  &envelope.Envelope{ID: id, Channel: "c", Sender: "s", Type: "app.note", Priority: envelope.Normal},
+			Recipient: agent, Shared: &hub.Shared{},
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// The checkpoint of a task is for those who may look at the task.
+func TestForeignCheckpoint(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, options{})
+	p, q, eve := r.dial(), r.dial(), r.dial()
+	alice, bob := p.register("alice"), q.register("bob")
+	eve.register("eve")
+	ch := p.open("conversation", alice, map[string]*peer{bob: q})
+	p.call("observe_task", object{"metadata": object{"task_id": "t1", "owner_id": alice, "channel_id": ch}}, nil)
+	p.call("checkpoint_task", object{"task_id": "t1", "state": object{"step": 1}}, nil)
+	for _, may := range []*peer{p, q} {
+		if raw, err := may.try("read_task_checkpoint", object{"task_id": "t1"}); err != nil || string(raw) != `{"step":1}` {
+			t.Errorf("got %s, %v", raw, err)
+		}
+	}
+	if _, err := eve.try("read_task_checkpoint", object{"task_id": "t1"}); err == nil || !strings.HasPrefix(err.Error(), "access_denied: ") {
+		t.Errorf("a stranger got %v", err)
+	}
+	if _, err := eve.try("checkpoint_task", object{"task_id": "t1", "state": object{}}); err == nil || !strings.HasPrefix(err.Error(), "access_denied: ") {
+		t.Errorf("a stranger wrote: %v", err)
+	}
 }

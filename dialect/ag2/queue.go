@@ -5,8 +5,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"net"
-	"os"
-	"runtime"
 	"sync"
 	"time"
 
@@ -50,12 +48,6 @@ type item struct {
 	channel string
 	rank    int
 }
-
-// Ranks besides those of what is urgent and what has time.
-const (
-	unranked = -1 // keeps its place
-	ordinary = 1  // of envelope.Normal
-)
 
 // size estimates the bytes on the wire.
 func (i *item) size() int {
@@ -124,6 +116,7 @@ func (q *outbound) close(code ws.StatusCode, reason string, atOnce bool) {
 	}
 	q.insert(closeItem(code, reason))
 	q.closing = true
+	q.wake()
 }
 
 func closeItem(code ws.StatusCode, reason string) item {
@@ -139,6 +132,7 @@ func (q *outbound) cutOff(err error) {
 	q.drop()
 	q.insert(closeItem(closeSlowReader, string(fault.CodeOf(err))))
 	q.closing = true
+	q.wake()
 	_ = q.conn.SetWriteDeadline(time.Now().Add(farewell))
 }
 
@@ -176,193 +170,4 @@ func (q *outbound) wake() {
 	if q.room != nil {
 		q.room.Broadcast()
 	}
-}
-
-// insert puts a frame behind all others. Only a delivery goes before others,
-// and only before deliveries of lower rank.
-func (q *outbound) insert(i item) {
-	q.show(&i)
-	q.bytes += i.size()
-	if i.tail != nil {
-		i.rank = q.rankOf(&i)
-		q.ranked += special(&i)
-	}
-	q.items = append(q.items, i)
-	at := len(q.items) - 1
-	for at > q.head && i.overtakes(&q.items[at-1]) {
-		q.items[at] = q.items[at-1]
-		at--
-	}
-	q.items[at] = i
-	if !q.writing {
-		q.writing = q.start(q.write)
-	}
-}
-
-// rankOf is a delivery's priority, lowered to that of the last one before it of
-// the same reader and channel: whoever acknowledges one of a channel
-// acknowledges all before it, so none may overtake another.
-func (q *outbound) rankOf(i *item) int {
-	if i.rank == unranked || i.rank == ordinary && q.ranked == 0 {
-		return i.rank
-	}
-	for at := len(q.items) - 1; at >= q.head; at-- {
-		other := &q.items[at]
-		if other.tail != nil && other.rank != unranked && other.channel == i.channel && string(other.tail) == string(i.tail) {
-			return min(i.rank, other.rank)
-		}
-	}
-	return i.rank
-}
-
-// special counts deliveries that are neither ordinary nor fixed.
-func special(i *item) int {
-	if i.tail == nil || i.rank == ordinary || i.rank == unranked {
-		return 0
-	}
-	return 1
-}
-
-func (i *item) overtakes(other *item) bool {
-	return i.tail != nil && other.tail != nil && other.rank != unranked && other.rank < i.rank
-}
-
-// flushBytes is how much is gathered for one write.
-const flushBytes = 64 << 10
-
-// largeBody is where writing a body from its own memory is cheaper than
-// copying it.
-const largeBody = 32 << 10
-
-var flushBuffers = sync.Pool{New: func() any { return new([]byte) }}
-
-// write empties the queue and ends.
-func (q *outbound) write() {
-	// Whoever filled the queue may have more: it goes first.
-	runtime.Gosched()
-	var batch []item
-	for {
-		clear(batch)
-		var closing, over bool
-		batch, closing, over = q.take(batch[:0])
-		if over {
-			q.ended(q.failed)
-			return
-		}
-		if len(batch) == 0 {
-			return
-		}
-		if err := q.flush(batch, closing); err != nil {
-			if !closing && errors.Is(err, os.ErrDeadlineExceeded) {
-				q.stats.slowReaders.Add(1)
-			}
-			q.mu.Lock()
-			q.fail(err)
-			q.mu.Unlock()
-		}
-	}
-}
-
-// batchBytes is how much is taken at once: what is urgent goes before the rest.
-const batchBytes = 4 * flushBytes
-
-// take moves what is to be written next into a batch. Without any the writer
-// ends; over means for good.
-func (q *outbound) take(batch []item) (_ []item, closing, over bool) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	for size := 0; q.head < len(q.items) && size < batchBytes; q.head++ {
-		i := &q.items[q.head]
-		size += i.size()
-		q.bytes -= i.size()
-		q.ranked -= special(i)
-		batch = append(batch, *i)
-		*i = item{}
-	}
-	closing = q.closing && q.head == len(q.items)
-	switch {
-	case len(batch) == 0:
-		q.drop()
-		over = q.closing || q.failed != nil
-		q.writing = over // no other writer after the end
-	case q.head == len(q.items):
-		q.items, q.head = q.items[:0], 0
-	case q.head > len(q.items)/2:
-		q.items = append(q.items[:0], q.items[q.head:]...)
-		q.head = 0
-	}
-	q.wake()
-	return batch, closing, over
-}
-
-// flush writes a batch with few system calls.
-func (q *outbound) flush(batch []item, closing bool) error {
-	pooled := flushBuffers.Get().(*[]byte)
-	buf := (*pooled)[:0]
-	defer func() {
-		if cap(buf) <= 2*flushBytes {
-			*pooled = buf[:0]
-			flushBuffers.Put(pooled)
-		}
-	}()
-	timeout := q.timeout
-	if closing {
-		timeout = farewell
-	}
-	if err := q.conn.SetWriteDeadline(time.Now().Add(timeout)); err != nil {
-		return err
-	}
-	var large net.Buffers
-	for i := range batch {
-		it := &batch[i]
-		if len(it.body) >= largeBody {
-			buf = it.appendHead(buf)
-			large = append(large, buf, it.body, it.tail)
-			if err := q.send(large); err != nil {
-				return err
-			}
-			large, buf = large[:0], buf[:0]
-			continue
-		}
-		buf = it.appendHead(buf)
-		buf = append(append(buf, it.body...), it.tail...)
-		if len(buf) >= flushBytes {
-			if err := q.send(net.Buffers{buf}); err != nil {
-				return err
-			}
-			buf = buf[:0]
-		}
-	}
-	if len(buf) == 0 {
-		return nil
-	}
-	return q.send(net.Buffers{buf})
-}
-
-func (q *outbound) send(parts net.Buffers) error {
-	q.stats.writes.Add(1)
-	n, err := parts.WriteTo(q.conn)
-	q.stats.bytesOut.Add(n)
-	return err
-}
-
-// appendHead writes the WebSocket header and what comes before the body.
-func (i *item) appendHead(buf []byte) []byte {
-	if i.tail == nil {
-		return appendHeader(buf, i.op, len(i.body))
-	}
-	size := len(wire.NotifyHead) + len(i.body) + len(i.tail)
-	return append(appendHeader(buf, i.op, size), wire.NotifyHead...)
-}
-
-// appendHeader writes the header of a whole, unmasked frame.
-func appendHeader(buf []byte, op ws.OpCode, size int) []byte {
-	buf = append(buf, 0x80|byte(op))
-	switch {
-	case size < 126:
-		return append(buf, byte(size))
-	case size < 1<<16:
-		return binary.BigEndian.AppendUint16(append(buf, 126), uint16(size))
-	}
-	return binary.BigEndian.AppendUint64(append(buf, 127), uint64(size))
 }

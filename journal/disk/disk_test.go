@@ -101,3 +101,10 @@ func (f *faults) Restore(t testing.TB, dir string) (journal.Engine, journaltest.
 	}
 	return openOn(t, f.mem, "/restored", f.opts)
 }
+
+// TestRandom compares the engine with a simple model. A failure prints how to
+// run it again.
+func TestRandom(t *testing.T) {
+	t.Parallel()
+	journaltest.Random(t, open)
+}

@@ -28,17 +28,26 @@ func (o orderedFS) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error
 // error is reported, which fails the engine, and never returned.
 type guardFS struct {
 	orderedFS
+	store  string // files elsewhere are none of its business
 	report func(error)
 
 	mu      sync.Mutex
 	cond    *sync.Cond
+	live    bool // someone listens to reports
 	handing bool // Pebble is taking over a batch, or closing
 }
 
-func newGuardFS(fs vfs.FS, report func(error)) *guardFS {
-	g := &guardFS{orderedFS: orderedFS{fs}, report: report}
+func newGuardFS(fs vfs.FS, store string, report func(error)) *guardFS {
+	g := &guardFS{orderedFS: orderedFS{fs}, store: store, report: report}
 	g.cond = sync.NewCond(&g.mu)
 	return g
+}
+
+// listened begins the guard.
+func (g *guardFS) listened() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.live = true
 }
 
 // hand runs a call during which Pebble must not see an error of its log.
@@ -51,7 +60,7 @@ func (g *guardFS) hand(call func() error) error {
 func (g *guardFS) set(handing bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.handing = handing
+	g.handing = handing && g.live
 	g.cond.Broadcast()
 }
 
@@ -78,7 +87,7 @@ func (g *guardFS) trip(err error, what, name string) error {
 }
 
 func (g *guardFS) log(name string, f vfs.File, err error) (vfs.File, error) {
-	if !strings.HasSuffix(name, ".log") {
+	if !strings.HasSuffix(name, ".log") || g.PathDir(name) != g.store {
 		return f, err
 	}
 	if err != nil {
@@ -99,8 +108,8 @@ func (g *guardFS) ReuseForWrite(old, name string, c vfs.DiskWriteCategory) (vfs.
 
 func (g *guardFS) OpenDir(name string) (vfs.File, error) {
 	f, err := g.orderedFS.OpenDir(name)
-	if err != nil {
-		return nil, err
+	if err != nil || name != g.store {
+		return f, err
 	}
 	return &guardDir{File: f, fs: g, name: name}, nil
 }
@@ -129,9 +138,15 @@ type guardDir struct {
 
 func (f *guardDir) Sync() error {
 	err := f.File.Sync()
-	if err != nil {
+	if err == nil {
+		return nil
+	}
+	f.fs.mu.Lock()
+	live := f.fs.live
+	f.fs.mu.Unlock()
+	if live {
 		f.fs.report(fmt.Errorf("syncing folder %s: %w", f.name, err))
 		select {} // the process is to end
 	}
-	return nil
+	return err
 }

@@ -101,7 +101,7 @@ func newEngine(dir string, opts Options) *Engine {
 		kept:    make(chan struct{}),
 		done:    make(chan struct{}),
 	}
-	e.guard = newGuardFS(opts.FS, e.report)
+	e.guard = newGuardFS(opts.FS, opts.FS.PathJoin(dir, storeDir), e.report)
 	return e
 }
 
@@ -269,6 +269,7 @@ func readNumber(r pebble.Reader, key []byte) (uint64, error) {
 
 // start begins the engine's goroutines; Close waits for them.
 func (e *Engine) start() {
+	e.guard.listened()
 	e.measureRoom(0)
 	e.helpers.Add(2)
 	go e.keepLoop()

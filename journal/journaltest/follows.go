@@ -33,7 +33,7 @@ func race(r *rig, writers, each int) {
 					err = ticket.Wait(r.ctx)
 				}
 				if err != nil {
-					r.t.Error(err)
+					r.tb.Error(err)
 					return
 				}
 			}

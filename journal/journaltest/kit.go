@@ -15,9 +15,17 @@ import (
 // patience bounds every wait of the suite; it is reached only by a failure.
 const patience = time.Minute
 
+// failer is what helpers need of a test, and what rapid's tests have too.
+type failer interface {
+	Helper()
+	Fatal(args ...any)
+	Fatalf(format string, args ...any)
+}
+
 // rig is one open engine under test.
 type rig struct {
-	t testing.TB
+	t  failer
+	tb testing.TB
 	journal.Engine
 	Faults
 	ctx context.Context
@@ -27,7 +35,7 @@ func start(t testing.TB, open Open, opts Options) *rig {
 	t.Helper()
 	e, f := open(t, opts)
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	r := &rig{t: t, Engine: e, Faults: f, ctx: ctx}
+	r := &rig{t: t, tb: t, Engine: e, Faults: f, ctx: ctx}
 	t.Cleanup(func() {
 		_ = r.Engine.Close()
 		cancel()
@@ -39,7 +47,7 @@ func start(t testing.TB, open Open, opts Options) *rig {
 func (r *rig) reopen() {
 	r.t.Helper()
 	need(r.t, r.Engine.Close())
-	r.Engine, r.Faults = r.Faults.Reopen(r.t)
+	r.Engine, r.Faults = r.Faults.Reopen(r.tb)
 }
 
 // crash loses what is not synced and opens the store again.
@@ -47,14 +55,14 @@ func (r *rig) crash() {
 	r.t.Helper()
 	r.Faults.Crash()
 	_ = r.Engine.Close()
-	r.Engine, r.Faults = r.Faults.Reopen(r.t)
+	r.Engine, r.Faults = r.Faults.Reopen(r.tb)
 }
 
 // restore opens a store made from a checkpoint of this one.
 func (r *rig) restore(dir string) {
 	r.t.Helper()
 	need(r.t, r.Engine.Close())
-	r.Engine, r.Faults = r.Faults.Restore(r.t, dir)
+	r.Engine, r.Faults = r.Faults.Restore(r.tb, dir)
 }
 
 // order appends and returns the ticket.
@@ -215,14 +223,14 @@ func numbered(prefix string, from, to int) []string {
 	return out
 }
 
-func need(t testing.TB, err error) {
+func need(t failer, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
 	}
 }
 
-func equal[T any](t testing.TB, got, want T) {
+func equal[T any](t failer, got, want T) {
 	t.Helper()
 	opt := cmp.Comparer(func(a, b *journal.Ticket) bool { return a == b })
 	if diff := cmp.Diff(want, got, opt); diff != "" {
@@ -231,7 +239,7 @@ func equal[T any](t testing.TB, got, want T) {
 }
 
 // ended requires a ticket to have ended in one of some ways.
-func ended(t testing.TB, ctx context.Context, ticket *journal.Ticket, outcomes ...journal.Outcome) journal.Outcome {
+func ended(t failer, ctx context.Context, ticket *journal.Ticket, outcomes ...journal.Outcome) journal.Outcome {
 	t.Helper()
 	select {
 	case <-ticket.Done():
@@ -247,7 +255,7 @@ func ended(t testing.TB, ctx context.Context, ticket *journal.Ticket, outcomes .
 	return journal.Pending
 }
 
-func pending(t testing.TB, tickets ...*journal.Ticket) {
+func pending(t failer, tickets ...*journal.Ticket) {
 	t.Helper()
 	for _, ticket := range tickets {
 		select {
@@ -259,7 +267,7 @@ func pending(t testing.TB, tickets ...*journal.Ticket) {
 	}
 }
 
-func invalid(t testing.TB, err error) {
+func invalid(t failer, err error) {
 	t.Helper()
 	if !errors.Is(err, journal.ErrInvalid) {
 		t.Fatalf("got error %v, want ErrInvalid", err)

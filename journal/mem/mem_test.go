@@ -48,3 +48,8 @@ func (f faults) Restore(t testing.TB, dir string) (journal.Engine, journaltest.F
 	}
 	return reopen(t, store, f.opts)
 }
+
+func TestRandom(t *testing.T) {
+	t.Parallel()
+	journaltest.Random(t, open)
+}

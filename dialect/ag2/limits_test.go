@@ -1,0 +1,185 @@
+package ag2_test
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/parley-hub/parley/dialect/ag2"
+	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/hub"
+)
+
+func TestOpeningsLimit(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, options{hub: hub.Options{InviteAckTimeout: time.Hour}, config: ag2.Config{Limits: ag2.Limits{Openings: 2}}})
+	p, q := r.dial(), r.dial()
+	alice, bob := p.register("alice"), q.register("bob")
+	params := object{"creator_id": alice, "manifest_type": "conversation", "participants": []string{bob}}
+	first, second := p.request("create_channel", params), p.request("create_channel", params)
+	invites := []notice{q.notifiedOf("ag2.channel.invite"), q.notifiedOf("ag2.channel.invite")}
+	if _, err := p.try("create_channel", params); err == nil || !strings.Contains(err.Error(), "ag2.limits.openings") {
+		t.Fatalf("a third got %v", err)
+	}
+	for _, invite := range invites {
+		q.ack(invite)
+	}
+	for _, request := range []string{first, second} {
+		if _, err := p.response(request); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// There is room again.
+	third := p.request("create_channel", params)
+	q.ack(q.notifiedOf("ag2.channel.invite"))
+	if _, err := p.response(third); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestIdentitiesLimit(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, options{config: ag2.Config{Limits: ag2.Limits{Identities: 2}}})
+	p, q := r.dial(), r.dial()
+	q.register("carol")
+	alice := p.register("alice")
+	p.register("bob")
+	if f := p.refused(`{"kind":"hello","name":"carol"}`); f.Code != "error" || !strings.Contains(f.Message, "ag2.limits.identities") {
+		t.Errorf("a third got %+v", f)
+	}
+	p.hello("alice", nil) // one that is there already
+	p.call("unregister", object{"agent_id": alice}, nil)
+	p.hello("carol", nil)
+}
+
+// A request that waits behind too many others is not lost: the hub reads on
+// when there is room.
+func TestRequestsLimit(t *testing.T) {
+	t.Parallel()
+	gate := make(chan struct{})
+	r := newRig(t, options{
+		wrap:   func(h *hub.Hub) ag2.Hub { return &stuck{Hub: h, gate: gate} },
+		config: ag2.Config{Limits: ag2.Limits{Requests: 4}},
+	})
+	p := r.dial()
+	requests := []string{p.request("find_agent_id", object{"name": "slow"})}
+	for range 50 {
+		requests = append(requests, p.request("find_agent_id", object{"name": "quick"}))
+	}
+	close(gate)
+	for _, request := range requests {
+		if raw, err := p.response(request); err != nil || string(raw) != "null" {
+			t.Fatalf("%s got %s, %v", request, raw, err)
+		}
+	}
+}
+
+// An operator looks into every channel and every task, and acts for nobody.
+func TestOperator(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, options{config: ag2.Config{Operator: func(r *http.Request) bool { return true }}})
+	p, q, op := r.dial(), r.dial(), r.dial()
+	alice, bob := p.register("alice"), q.register("bob")
+	ch := p.open("conversation", alice, map[string]*peer{bob: q})
+	p.call("observe_task", object{"metadata": object{"task_id": "t1", "owner_id": alice}}, nil)
+	op.call("get_channel", object{"channel_id": ch}, nil)
+	op.call("can_send", object{"channel_id": ch, "sender_id": alice}, nil)
+	op.call("get_task", object{"task_id": "t1"}, nil)
+	var list []object
+	op.call("list_channels", object{}, &list)
+	if len(list) != 1 {
+		t.Errorf("an operator sees %d channels", len(list))
+	}
+	op.call("read_wal", object{"channel_id": ch}, &list)
+	if len(list) != 3 {
+		t.Errorf("an operator reads %d envelopes", len(list))
+	}
+	for name, params := range map[string]object{
+		"set_skill":     {"agent_id": alice, "skill_md": "x"},
+		"update_task":   {"task_id": "t1", "state": "failed"},
+		"post_envelope": {"envelope": env(ch, alice, "ag2.msg.text", object{"text": "x"})},
+	} {
+		if _, err := op.try(name, params); err == nil || !strings.HasPrefix(err.Error(), "access_denied: ") {
+			t.Errorf("%s got %v", name, err)
+		}
+	}
+	op.call("close_channel", object{"channel_id": ch}, nil)
+}
+
+// What an AG2 client does to a task is told to the task's channel while its
+// owner's turn runs: it was given something and has not acknowledged it.
+func TestMirroredTasks(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		mirror ag2.Mirror
+		want   []string
+	}{
+		{"", []string{"ag2.task.started", "ag2.task.completed"}},
+		{ag2.MirrorAll, []string{"ag2.task.started", "ag2.task.progress", "ag2.task.completed"}},
+		{ag2.MirrorOff, nil},
+	}
+	for _, tt := range tests {
+		t.Run(string(tt.mirror), func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t, options{config: ag2.Config{MirrorTasks: tt.mirror}})
+			p, q := r.dial(), r.dial()
+			alice, bob := p.register("alice"), q.register("bob")
+			ch := p.open("conversation", alice, map[string]*peer{bob: q})
+			run := func(id string) {
+				q.call("observe_task", object{"metadata": object{"task_id": id, "owner_id": bob, "state": "running", "channel_id": ch}}, nil)
+				q.call("update_task", object{"task_id": id, "progress": object{"page": 1}}, nil)
+				q.call("update_task", object{"task_id": id, "state": "completed"}, nil)
+			}
+			run("outside a turn")
+			p.say(ch, alice, "go on")
+			trigger := q.notified()
+			run("t1")
+			q.receipt(trigger, "ack")
+			run("after the turn")
+			var log []object
+			p.call("read_wal", object{"channel_id": ch, "since": 4}, &log)
+			var got []string
+			for _, e := range log {
+				if e["task_id"] != "t1" || e["sender_id"] != bob {
+					t.Errorf("told of %v", e)
+				}
+				got = append(got, e["event_type"].(string))
+			}
+			if !slices.Equal(got, tt.want) {
+				t.Errorf("told %v, want %v", got, tt.want)
+			}
+		})
+	}
+	for _, s := range []string{"", "ends", "all", "off"} {
+		if _, err := ag2.ParseMirror(s); err != nil {
+			t.Errorf("%q: %v", s, err)
+		}
+	}
+	if _, err := ag2.ParseMirror("some"); fault.CodeOf(err) != fault.Invalid {
+		t.Errorf("some: %v", err)
+	}
+}
+
+// Tasks that a connection may not look at do not count against a list's limit.
+func TestListTasksGoesOn(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, options{})
+	p, q := r.dial(), r.dial()
+	alice, bob := p.register("alice"), q.register("bob")
+	for i := range 60 {
+		p.call("observe_task", object{"metadata": object{"task_id": fmt.Sprint("a", i), "owner_id": alice}}, nil)
+	}
+	q.call("observe_task", object{"metadata": object{"task_id": "b", "owner_id": bob}}, nil)
+	var list []object
+	q.call("list_tasks", object{"limit": 1}, &list)
+	if len(list) != 1 || list[0]["task_id"] != "b" {
+		t.Errorf("listed %v", list)
+	}
+	p.call("list_tasks", object{"limit": 55}, &list)
+	if len(list) != 55 || list[54]["task_id"] != "a54" {
+		t.Errorf("listed %d", len(list))
+	}
+}

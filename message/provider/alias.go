@@ -1,0 +1,115 @@
+package provider
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// MaxToolName is the longest tool name every provider takes.
+const MaxToolName = 64
+
+// Aliases give tools names that every provider takes: letters, digits, _ and
+// -, at most 64, no digit or - in front. An alias is reversible by itself
+// ("harbour/tides" is harbour_x2f_tides); one too long to be is kept in the
+// table. The zero value is ready and safe for concurrent use; a nil one knows
+// no long names.
+type Aliases struct {
+	mu    sync.Mutex
+	names map[string]string
+}
+
+// Alias is the provider's name of a tool.
+func (a *Aliases) Alias(name string) string {
+	alias := escape(name)
+	if len(alias) <= MaxToolName {
+		return alias
+	}
+	sum := sha256.Sum256([]byte(name))
+	tail := "_h" + hex.EncodeToString(sum[:8])
+	alias = alias[:MaxToolName-len(tail)] + tail
+	if a != nil {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		if a.names == nil {
+			a.names = map[string]string{}
+		}
+		a.names[alias] = name
+	}
+	return alias
+}
+
+// Name is the tool an alias stands for.
+func (a *Aliases) Name(alias string) string {
+	if a != nil {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		if name, ok := a.names[alias]; ok {
+			return name
+		}
+	}
+	return unescape(alias)
+}
+
+// escapeEmpty is the alias of a tool without a name.
+const escapeEmpty = "_x_"
+
+func escape(name string) string {
+	if name == "" {
+		return escapeEmpty
+	}
+	var b strings.Builder
+	for i := range len(name) {
+		c := name[i]
+		if legalAt(c, i) && !beginsEscape(name[i:]) {
+			b.WriteByte(c)
+			continue
+		}
+		b.WriteString("_x")
+		b.WriteString(hex.EncodeToString([]byte{c}))
+		b.WriteByte('_')
+	}
+	return b.String()
+}
+
+// beginsEscape says whether text could be read as an escape, also together
+// with what is written after it, so that a name with one in it survives.
+func beginsEscape(s string) bool { return strings.HasPrefix(s, "_x") }
+
+func unescape(alias string) string {
+	if alias == escapeEmpty {
+		return ""
+	}
+	var b strings.Builder
+	for alias != "" {
+		if c, rest, ok := cutEscape(alias); ok {
+			b.WriteByte(c)
+			alias = rest
+			continue
+		}
+		b.WriteByte(alias[0])
+		alias = alias[1:]
+	}
+	return b.String()
+}
+
+func cutEscape(s string) (c byte, rest string, ok bool) {
+	const size = len("_x00_")
+	if len(s) < size || s[:2] != "_x" || s[size-1] != '_' || strings.ToLower(s[:size]) != s[:size] {
+		return 0, s, false
+	}
+	code, err := strconv.ParseUint(s[2:4], 16, 8)
+	return byte(code), s[size:], err == nil
+}
+
+func legalAt(c byte, at int) bool {
+	switch {
+	case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c == '_':
+		return true
+	case c >= '0' && c <= '9', c == '-':
+		return at > 0
+	}
+	return false
+}

@@ -1,0 +1,90 @@
+package plan
+
+import (
+	"fmt"
+
+	"github.com/parley-hub/parley/message/value"
+)
+
+// Str is a string member, or "".
+func Str(m *value.Map, key string) string { return str(m, key) }
+
+// Map is an object member, or nil.
+func Map(m *value.Map, key string) *value.Map {
+	inner, _ := m.At(key).(*value.Map)
+	return inner
+}
+
+// List is an array member, or nil.
+func List(m *value.Map, key string) []any {
+	list, _ := m.At(key).([]any)
+	return list
+}
+
+// Maps are the objects of an array member.
+func Maps(m *value.Map, key string) []*value.Map {
+	var found []*value.Map
+	for _, item := range List(m, key) {
+		if inner, ok := item.(*value.Map); ok {
+			found = append(found, inner)
+		}
+	}
+	return found
+}
+
+// Count is an integer member, or 0.
+func Count(m *value.Map, key string) int64 {
+	n, _ := value.Integer(m.At(key))
+	return n
+}
+
+// Rest is a map without the keys that are understood; nil if none remain.
+// Nulls say nothing and are left out.
+func Rest(m *value.Map, known ...string) *value.Map {
+	rest := m.Clone()
+	for _, key := range known {
+		rest.Delete(key)
+	}
+	for _, key := range rest.Keys() {
+		if rest.At(key) == nil {
+			rest.Delete(key)
+		}
+	}
+	if rest.Len() == 0 {
+		return nil
+	}
+	return rest
+}
+
+// Merge puts what a provider once said beyond the rest back into a block;
+// what is there already stays.
+func Merge(m, extra *value.Map) *value.Map {
+	for key, v := range extra.All() {
+		if !m.Has(key) {
+			m.Set(key, v)
+		}
+	}
+	return m
+}
+
+// Object decodes a provider's JSON, which is always an object.
+func Object(data []byte) (*value.Map, error) {
+	v, err := value.Decode(data)
+	if err != nil {
+		return nil, fmt.Errorf("provider: no JSON: %w", err)
+	}
+	m, ok := v.(*value.Map)
+	if !ok {
+		return nil, fmt.Errorf("provider: an object was expected, not %.40q", data)
+	}
+	return m, nil
+}
+
+// JSON is a value as text. What is normalized or read is always writable.
+func JSON(v any) string {
+	text, err := value.Append(nil, v)
+	if err != nil {
+		return "null"
+	}
+	return string(text)
+}

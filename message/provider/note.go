@@ -1,0 +1,82 @@
+package provider
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/parley-hub/parley/message/value"
+)
+
+// Kind says what happened to something that could not be said as it was.
+type Kind string
+
+// The kinds of a note.
+const (
+	Dropped Kind = "dropped" // it is not there
+	Changed Kind = "changed" // it is there in another form
+	Moved   Kind = "moved"   // it is there at another place
+	Added   Kind = "added"   // it was not there before
+)
+
+// The codes of notes, for programs.
+const (
+	NoteOrphan   = "orphan"    // a tool call or result without its partner
+	NotePending  = "pending"   // a request for input or approval
+	NoteError    = "error"     // an error message
+	NoteDelta    = "delta"     // a fragment of a stream
+	NoteRole     = "role"      // a role the provider does not know
+	NoteName     = "name"      // a speaker's name
+	NoteFile     = "file"      // a file that cannot be read or sent
+	NoteMedia    = "media"     // media where the provider takes none
+	NoteBlock    = "block"     // a content block of no known type
+	NoteArgs     = "arguments" // a call's arguments that are no object
+	NoteID       = "id"        // a call id the provider would refuse
+	NoteFailure  = "failure"   // that a tool failed
+	NoteOpaque   = "opaque"    // what another provider wants back verbatim
+	NoteReason   = "reasoning" // readable reasoning
+	NoteRefusal  = "refusal"   // that a text is a refusal
+	NoteOrder    = "order"     // the order of messages
+	NoteOpening  = "opening"   // a first user turn
+	NotePart     = "part"      // a part that is no message
+	NoteContinue = "previous"  // going on from an earlier response
+	NoteChoices  = "choices"   // further answers to one request
+)
+
+// Note tells of something that could not be said as it was.
+type Note struct {
+	Index int // of the message in the list that was given; -1: of none
+	Kind  Kind
+	Code  string
+	Text  string
+}
+
+// String is the note for a reader.
+func (n Note) String() string {
+	if n.Index < 0 {
+		return fmt.Sprintf("%s: %s", n.Kind, n.Text)
+	}
+	return fmt.Sprintf("message %d: %s: %s", n.Index, n.Kind, n.Text)
+}
+
+// Canonical is the note as a map.
+func (n Note) Canonical() *value.Map {
+	return value.New().
+		Set("index", value.Int(n.Index)).
+		Set("kind", string(n.Kind)).
+		Set("code", n.Code).
+		Set("text", n.Text)
+}
+
+// MarshalJSON writes the note.
+func (n Note) MarshalJSON() ([]byte, error) { return n.Canonical().MarshalJSON() }
+
+// Notes collects them while a mapping runs.
+type Notes []Note
+
+// Add takes one down; the same one is taken once.
+func (l *Notes) Add(index int, kind Kind, code, format string, args ...any) {
+	note := Note{Index: index, Kind: kind, Code: code, Text: fmt.Sprintf(format, args...)}
+	if !slices.Contains(*l, note) {
+		*l = append(*l, note)
+	}
+}

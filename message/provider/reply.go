@@ -1,0 +1,105 @@
+package provider
+
+import (
+	"github.com/parley-hub/parley/message"
+	"github.com/parley-hub/parley/message/value"
+)
+
+// Finish says why a model stopped, whatever the provider calls it.
+type Finish string
+
+// The ways to stop.
+const (
+	FinishStop      Finish = "stop"
+	FinishLength    Finish = "length"
+	FinishToolCalls Finish = "tool_calls"
+	FinishFilter    Finish = "content_filter"
+	FinishRefusal   Finish = "refusal"
+	FinishPause     Finish = "pause" // the provider wants the turn sent back to go on
+	FinishError     Finish = "error"
+	FinishOther     Finish = "other"
+	FinishNone      Finish = "" // it has not stopped yet, or did not say
+)
+
+// Usage counts tokens. Raw is what the provider said, verbatim.
+type Usage struct {
+	Prompt, Completion, Total int64
+	Raw                       *value.Map
+}
+
+// Canonical is the usage of conversation results.
+func (u Usage) Canonical() *value.Map {
+	return value.New().
+		Set("prompt_tokens", value.Int(u.Prompt)).
+		Set("completion_tokens", value.Int(u.Completion)).
+		Set("total_tokens", value.Int(u.Total))
+}
+
+// Failure is an error of the provider.
+type Failure struct {
+	Provider  string
+	Code      string
+	Message   string
+	Retryable bool
+}
+
+func (f *Failure) Error() string {
+	if f.Code == "" {
+		return f.Provider + ": " + f.Message
+	}
+	return f.Provider + ": " + f.Code + ": " + f.Message
+}
+
+// Envelope is the failure as a message; raw is what the provider said.
+func (f *Failure) Envelope(raw any) message.Envelope {
+	return message.Envelope{
+		Type: message.TypeError, Role: message.RoleAssistant, Content: f.Message,
+		Payload: value.New().
+			Set("code", f.Code).
+			Set("message", f.Message).
+			Set("retryable", f.Retryable),
+		Metadata: value.New().Set(f.Provider, value.New().Set("error", raw)),
+	}
+}
+
+// Reply is what a provider answered. Texts come before calls. A provider's
+// error is a message of type error and Failure too.
+type Reply struct {
+	Messages   []message.Envelope
+	Finish     Finish
+	FinishRaw  string // what the provider called it
+	Usage      *Usage // nil: not said
+	ResponseID string // provider_response_id
+	Model      string
+	Failure    *Failure
+	Notes      []Note
+}
+
+// Canonical is the reply as a map: messages, and what is known beside them.
+func (r Reply) Canonical() *value.Map {
+	messages := make([]any, 0, len(r.Messages))
+	for _, e := range r.Messages {
+		messages = append(messages, e.Canonical())
+	}
+	m := value.New().
+		Set("messages", messages).
+		Set("finish", string(r.Finish)).
+		Set("finish_raw", r.FinishRaw)
+	if r.Usage != nil {
+		m.Set("usage", r.Usage.Canonical())
+	}
+	if r.ResponseID != "" {
+		m.Set("provider_response_id", r.ResponseID)
+	}
+	if r.Model != "" {
+		m.Set("model", r.Model)
+	}
+	if len(r.Notes) > 0 {
+		notes := make([]any, 0, len(r.Notes))
+		for _, n := range r.Notes {
+			notes = append(notes, n.Canonical())
+		}
+		m.Set("notes", notes)
+	}
+	return m
+}
