@@ -10,8 +10,8 @@ import (
 // unavailable translates what the journal answers into the catalogue.
 func unavailable(err error) error {
 	switch {
-	case err == nil:
-		return nil
+	case err == nil || fault.CodeOf(err) != fault.Internal:
+		return err // nothing to translate, or translated already
 	case errors.Is(err, journal.ErrInvalid):
 		return fault.Wrap(fault.TooLarge, err, "not stored: %v", err)
 	case errors.Is(err, journal.ErrDamaged):

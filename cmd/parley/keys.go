@@ -155,7 +155,7 @@ func (a *app) keysRevoke() *cobra.Command {
 	return a.withKeys(&cobra.Command{
 		Use:     "revoke KEY",
 		Short:   "Revoke a key: its token is worth nothing from then on",
-		Example: "  parley keys revoke 1f0c3a9b2d4e",
+		Example: "  parley keys revoke $KEY",
 		Args:    cobra.ExactArgs(1),
 	}, func(ctx context.Context, keys keyStore, args []string) error {
 		key, err := keys.Revoke(ctx, args[0])

@@ -28,7 +28,7 @@ func (a *app) serve() *cobra.Command {
 
 Settings come from a file, the environment and flags; see parley config reference.`,
 		Example: `  parley serve
-  parley serve --data /var/lib/parley --listen 127.0.0.1:0
+  parley serve --data ./elsewhere --listen 127.0.0.1:0
   parley serve --set limits.body=4MiB`,
 		Args: cobra.NoArgs,
 	}

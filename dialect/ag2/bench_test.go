@@ -2,6 +2,7 @@ package ag2_test
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"io"
 	"sync"
@@ -9,11 +10,19 @@ import (
 	"testing"
 
 	"github.com/gobwas/ws"
+
+	"github.com/parley-hub/parley/journal"
+	"github.com/parley-hub/parley/journal/disk"
 )
 
 // BenchmarkPipelined posts over 16 connections with 64 in flight on each.
 func BenchmarkPipelined(b *testing.B) {
-	r := newRig(b, options{})
+	b.Run("mem", func(b *testing.B) { pipelined(b, options{}) })
+	b.Run("disk", func(b *testing.B) { pipelined(b, options{disk: true}) })
+}
+
+func pipelined(b *testing.B, o options) {
+	r := newRig(b, o)
 	const conns, inFlight = 16, 64
 	type client struct {
 		*raw
@@ -159,4 +168,53 @@ func BenchmarkFanOut(b *testing.B) {
 func idOf(r *rig, name string) string {
 	id, _ := r.hub.FindAgent(name)
 	return id
+}
+
+// BenchmarkDelivery posts one at a time and waits until another connection has
+// it.
+func BenchmarkDelivery(b *testing.B) {
+	r := newRig(b, options{disk: true})
+	p, q := r.dial(), r.dial()
+	alice, bob := p.register("alice"), q.register("bob")
+	q.call("set_rule", object{"agent_id": bob, "rule": object{"limits": object{"inbox": object{"max_pending": 0}}}}, nil)
+	ch := p.open("conversation", alice, map[string]*peer{bob: q})
+	post := fmt.Sprintf(`{"kind":"request","request_id":"1","op":"post_envelope","params":{"envelope":{"channel_id":%q,"sender_id":%q,"audience":null,"event_type":"ag2.msg.text","event_data":{"text":"hello there, this is an ordinary line of chat"}}}}`, ch, alice)
+	for b.Loop() {
+		p.send(post)
+		q.recv()
+		p.recv()
+	}
+}
+
+// BenchmarkJournal is the floor: appends of one record of about an envelope's
+// size, as many outstanding as BenchmarkPipelined has.
+func BenchmarkJournal(b *testing.B) {
+	j, err := disk.Open(b.TempDir(), disk.Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer func() { _ = j.Close() }()
+	record := make([]byte, 250)
+	window := make(chan *journal.Ticket, 16*64)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for ticket := range window {
+			if err := ticket.Wait(context.Background()); err != nil {
+				b.Error(err)
+			}
+		}
+	}()
+	b.ResetTimer()
+	for i := range b.N {
+		log := journal.PartitionName{Tenant: "main", Partition: fmt.Sprint("channel/", i%16)}.In("history", "-")
+		ticket, err := j.Append(context.Background(), journal.Batch{Appends: []journal.Append{{Log: log, Records: []journal.Record{{Data: record}}}}})
+		if err != nil {
+			b.Fatal(err)
+		}
+		window <- ticket
+	}
+	close(window)
+	<-done
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "appends/s")
 }

@@ -24,6 +24,8 @@ import (
 	"github.com/parley-hub/parley/dialect/ag2"
 	"github.com/parley-hub/parley/hub"
 	"github.com/parley-hub/parley/identity"
+	"github.com/parley-hub/parley/journal"
+	"github.com/parley-hub/parley/journal/disk"
 	"github.com/parley-hub/parley/journal/mem"
 )
 
@@ -37,8 +39,10 @@ type rig struct {
 	server *ag2.Server
 	http   *httptest.Server
 	store  *mem.Store
-	engine *mem.Engine
+	engine *mem.Engine // nil on disk
 	log    *logs
+
+	journal journal.Engine
 }
 
 // options of a rig; the zero value is the default hub.
@@ -47,6 +51,7 @@ type options struct {
 	config ag2.Config
 	store  *mem.Store
 	wrap   func(*hub.Hub) ag2.Hub
+	disk   bool // a real journal in a folder
 }
 
 func newRig(t testing.TB, o options) *rig {
@@ -56,15 +61,23 @@ func newRig(t testing.TB, o options) *rig {
 		r.store = mem.NewStore()
 	}
 	var err error
-	if r.engine, err = mem.Open(mem.Options{Store: r.store}); err != nil {
+	var j journal.Engine
+	if o.disk {
+		j, err = disk.Open(t.TempDir(), disk.Options{})
+	} else {
+		r.engine, err = mem.Open(mem.Options{Store: r.store})
+		j = r.engine
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
+	r.journal = j
 	log := slog.New(slog.NewTextHandler(r.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	o.hub.Adapters, o.hub.Log = adapter.All(), log
 	if o.hub.Auth == nil {
 		o.hub.Auth = identity.NewAuthRegistry(identity.None{}, identity.NewAPIKey(map[string]string{"quill": "tok-7", "keyed": "tok-8"}, nil))
 	}
-	if r.hub, err = hub.Open(t.Context(), r.engine, o.hub); err != nil {
+	if r.hub, err = hub.Open(t.Context(), j, o.hub); err != nil {
 		t.Fatal(err)
 	}
 	o.config.Hub, o.config.Log = r.hub, log
@@ -87,7 +100,7 @@ func (r *rig) stop() {
 	}
 	r.http.Close()
 	r.hub.Close()
-	_ = r.engine.Close()
+	_ = r.journal.Close()
 }
 
 func (r *rig) address() string { return strings.TrimPrefix(r.http.URL, "http://") }

@@ -3,6 +3,7 @@ package disk_test
 import (
 	"bufio"
 	"context"
+	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -16,6 +17,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"go.uber.org/goleak"
 
+	"github.com/parley-hub/parley/internal/scale"
 	"github.com/parley-hub/parley/journal"
 	"github.com/parley-hub/parley/journal/disk"
 )
@@ -28,6 +30,7 @@ const childRole = "DISK_TEST_CHILD"
 func TestMain(m *testing.M) {
 	switch os.Getenv(childRole) {
 	case "":
+		_ = flag.Set("rapid.checks", strconv.Itoa(scale.N(12)))
 		goleak.VerifyTestMain(m)
 	case "test": // a test that leaves goroutines behind
 		os.Exit(m.Run())

@@ -1,16 +1,22 @@
 package mem_test
 
 import (
+	"flag"
+	"strconv"
 	"testing"
 
 	"go.uber.org/goleak"
 
+	"github.com/parley-hub/parley/internal/scale"
 	"github.com/parley-hub/parley/journal"
 	"github.com/parley-hub/parley/journal/journaltest"
 	"github.com/parley-hub/parley/journal/mem"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	_ = flag.Set("rapid.checks", strconv.Itoa(scale.N(40)))
+	goleak.VerifyTestMain(m)
+}
 
 func TestExercise(t *testing.T) { journaltest.Exercise(t, open) }
 

@@ -2,6 +2,7 @@ package api
 
 import (
 	"errors"
+	"math"
 	"net/http"
 	"strconv"
 	"strings"
@@ -31,7 +32,7 @@ type param struct {
 }
 
 var (
-	limitParam  = param{"limit", "integer", "at most so many; 50 unless told, 1,000 at most"}
+	limitParam  = param{"limit", "integer", "at most so many; 50 unless told, and never more than limits.page"}
 	pageParam   = param{"after", "string", "go on after this one: the page before says it as next"}
 	afterParam  = param{"after", "string", "the position after which to begin; the header Last-Event-ID does the same"}
 	asParam     = param{"as", "string", "through the eyes of this agent, by name or id"}
@@ -162,9 +163,11 @@ func (c *call) flag(name string) (bool, error) {
 	return on, nil
 }
 
-// limit reads how many are wanted.
+// limit reads how many are wanted; more than the most is taken as that, so that
+// a client need not know how a hub is configured.
 func (c *call) limit(most int) (int, error) {
-	return c.number("limit", min(50, most), most)
+	n, err := c.number("limit", min(50, most), math.MaxInt32)
+	return min(n, most), err
 }
 
 // number reads a parameter from 1 to most.

@@ -20,6 +20,7 @@ const (
 	Image
 	File
 	Audio
+	Verbatim // a block only this provider knows
 )
 
 // Block is one piece of content.
@@ -27,6 +28,7 @@ type Block struct {
 	Kind  Kind
 	Text  string
 	Media Media
+	Raw   *value.Map // of a verbatim one
 	Extra *value.Map // what this provider said beyond the rest, returned verbatim
 }
 
@@ -82,6 +84,9 @@ func (p *planner) blocks(s *source) []Block {
 // ExtraKey is where metadata under a provider's name keep what else it said.
 const ExtraKey = "extra"
 
+// verbatimType is the type of a block that only one provider knows.
+const verbatimType = "provider_block"
+
 func (p *planner) block(index int, item any) (Block, bool) {
 	if text, ok := item.(string); ok {
 		return Block{Text: text}, text != ""
@@ -103,6 +108,13 @@ func (p *planner) block(index int, item any) (Block, bool) {
 			source = value.New().Set("url", link)
 		}
 		b.Media = media(source)
+	case verbatimType:
+		raw, _ := m.At("block").(*value.Map)
+		if m.At("provider") != p.shape.Vendor || raw == nil {
+			p.notes.Add(index, provider.Dropped, provider.NoteOpaque, "a block of %q is not for %s", value.Text(m.At("provider")), p.shape.Vendor)
+			return b, false
+		}
+		return Block{Kind: Verbatim, Raw: raw}, true
 	case "file":
 		return p.file(index, m, b)
 	case "input_audio":
@@ -239,3 +251,22 @@ func AudioFormat(mime string) string {
 	_, format, _ := strings.Cut(mime, "/")
 	return format
 }
+
+// Linked is media by address, which may be a data URI.
+func Linked(link string) Media {
+	if mime, data, ok := ParseDataURI(link); ok {
+		return Media{MIME: mime, Data: data}
+	}
+	return Media{URL: link}
+}
+
+// Held is media by their data, in base64 or as a data URI.
+func Held(data string) Media {
+	if mime, held, ok := ParseDataURI(data); ok {
+		return Media{MIME: mime, Data: held}
+	}
+	return Media{Data: data}
+}
+
+// Sound is a sound in base64, by the short name of its format.
+func Sound(data, format string) Media { return Media{Data: data, MIME: audioMIME(format)} }

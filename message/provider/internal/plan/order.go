@@ -75,9 +75,17 @@ func (p *planner) results(start, next int) []Entry {
 	return entries
 }
 
-// entry reads one envelope. Notes are taken once, however often it is read.
+// entry reads one envelope, once.
 func (p *planner) entry(i int) Entry {
 	s := &p.list[i]
+	if s.made == nil {
+		e := p.make(s)
+		s.made = &e
+	}
+	return *s.made
+}
+
+func (p *planner) make(s *source) Entry {
 	own, _ := s.Metadata.At(p.shape.Vendor).(*value.Map)
 	e := Entry{Role: s.Role, Index: s.index, Own: own}
 	e.Opaque, _ = own.At(OpaqueKey).([]any)

@@ -14,9 +14,9 @@ import (
 // the calls that are still open, and drops what has no partner: every provider
 // refuses that.
 func (p *planner) pair() {
-	p.match(func(s *source) (id, tool string) { return s.ToolCallID(), s.ToolName() })
+	p.match(message.Envelope.ToolCallID, message.Envelope.ToolName)
 	// Ids that hosts keep in the payload count where the metadata's do not help.
-	p.match(func(s *source) (id, tool string) { return anyCallID(s.Envelope), "" })
+	p.match(anyCallID, nil)
 	p.answerPending()
 	for i := range p.list {
 		s := &p.list[i]
@@ -35,8 +35,9 @@ func (p *planner) pair() {
 }
 
 // match pairs what is still alone: a result with an id goes to the oldest open
-// call with that id, one without to the oldest open call without of its tool.
-func (p *planner) match(key func(*source) (id, tool string)) {
+// call with that id; one without, if tools count, to the oldest open call
+// without of its tool.
+func (p *planner) match(idOf, toolOf func(message.Envelope) string) {
 	type partner struct{ id, tool string }
 	open := map[partner][]int{}
 	for i := range p.list {
@@ -44,13 +45,13 @@ func (p *planner) match(key func(*source) (id, tool string)) {
 		if s.partner >= 0 || (s.Type != message.TypeToolCall && s.Type != message.TypeToolResult) {
 			continue
 		}
-		id, tool := key(s)
-		if id != "" {
-			tool = ""
-		} else if tool == "" && s.ToolName() != "" {
-			continue // this round goes by ids only
+		k := partner{id: idOf(s.Envelope)}
+		if k.id == "" {
+			if toolOf == nil {
+				continue
+			}
+			k.tool = toolOf(s.Envelope)
 		}
-		k := partner{id, tool}
 		if s.Type == message.TypeToolCall {
 			open[k] = append(open[k], i)
 			continue

@@ -82,6 +82,7 @@ type source struct {
 	dropped bool
 	partner int // the position of a call's result and the other way round; -1
 	callID  string
+	made    *Entry
 }
 
 type planner struct {

@@ -17,6 +17,7 @@ type Reading struct {
 	tools   map[string]string
 	opaque  []any
 	reasons []string
+	own     *value.Map
 	out     []message.Envelope
 	Notes   provider.Notes
 }
@@ -39,6 +40,17 @@ func (r *Reading) Reason(text string) {
 	}
 }
 
+// Keep puts something under the provider's name into the next message's metadata.
+func (r *Reading) Keep(key string, v *value.Map) {
+	if v.Len() == 0 {
+		return
+	}
+	if r.own == nil {
+		r.own = value.New()
+	}
+	r.own.Set(key, v)
+}
+
 // EndTurn says that the model's turn is over.
 func (r *Reading) EndTurn() {
 	r.flush()
@@ -49,7 +61,7 @@ func (r *Reading) EndTurn() {
 
 // flush makes an empty text of what waits for a message that does not come.
 func (r *Reading) flush() {
-	if len(r.opaque)+len(r.reasons) > 0 {
+	if len(r.opaque)+len(r.reasons)+r.own.Len() > 0 {
 		r.Text(message.RoleAssistant, "", nil)
 	}
 }
@@ -87,6 +99,10 @@ func (r *Reading) Content(role string, blocks []Block) {
 func (r *Reading) List(blocks []Block) []any {
 	list := make([]any, 0, len(blocks))
 	for _, b := range blocks {
+		if b.Kind == Verbatim {
+			list = append(list, value.New().Set("type", verbatimType).Set("provider", r.vendor).Set("block", b.Raw))
+			continue
+		}
 		m := b.canonical()
 		if b.Extra.Len() > 0 {
 			m.Set(r.vendor, b.Extra)
@@ -140,7 +156,8 @@ func (r *Reading) Add(e message.Envelope, extra *value.Map) {
 	if e.Metadata == nil {
 		e.Metadata = value.New()
 	}
-	own := value.New()
+	own := r.own.Clone()
+	r.own = nil
 	if e.Role == message.RoleAssistant {
 		if len(r.reasons) > 0 {
 			e.Metadata.Set("reasoning", strings.Join(r.reasons, "\n\n"))
@@ -222,5 +239,15 @@ func (b Block) canonical() *value.Map {
 func setIf(m *value.Map, key, text string) {
 	if text != "" {
 		m.Set(key, text)
+	}
+}
+
+// Name puts a speaker's name on the messages made since start.
+func (r *Reading) Name(start int, name string) {
+	if name == "" {
+		return
+	}
+	for i := start; i < len(r.out); i++ {
+		r.out[i].Metadata.Set("name", name)
 	}
 }

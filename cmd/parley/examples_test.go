@@ -1,0 +1,288 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/parley-hub/parley/agent"
+	"github.com/parley-hub/parley/client"
+	"github.com/parley-hub/parley/identity"
+)
+
+// example is what a command's example needs, beside the files every scene has.
+type example struct {
+	hub   bool   // a hub runs on the folder, with alice, parrot and a task
+	alone bool   // it changes the scene for others
+	until string // it stays until it is stopped: after it has printed this
+	first string // run before
+}
+
+// examples by command. A command that is not listed needs nothing.
+var examples = map[string]example{
+	"parley serve":           {until: "is running"},
+	"parley agent echo":      {hub: true, alone: true, until: "takes part as"},
+	"parley agent script":    {hub: true, alone: true, until: "takes part as"},
+	"parley agents list":     {hub: true},
+	"parley agents show":     {hub: true},
+	"parley agents remove":   {hub: true, alone: true},
+	"parley audit":           {hub: true},
+	"parley backup":          {hub: true},
+	"parley channels open":   {hub: true},
+	"parley channels list":   {hub: true},
+	"parley channels show":   {hub: true},
+	"parley channels close":  {hub: true},
+	"parley channels delete": {hub: true},
+	"parley channels lint":   {hub: true},
+	"parley send":            {hub: true},
+	"parley tail":            {hub: true, until: "ag2.channel.opened"},
+	"parley export":          {hub: true},
+	"parley tasks list":      {hub: true},
+	"parley tasks show":      {hub: true},
+	"parley tasks cancel":    {hub: true},
+	"parley keys add":        {alone: true},
+	"parley keys revoke":     {alone: true, first: `KEY=$(parley keys add --role reader -o json | sed 's/.*"id":"\([^"]*\)".*/\1/')`},
+	"parley data check":      {alone: true, first: aStore},
+	"parley data stats":      {alone: true, first: aStore},
+	"parley data salvage":    {alone: true, first: aStore},
+	"parley restore":         {alone: true, first: aStore + ` && parley serve -o json > started & pid=$!; until parley backup ./backup-monday; do :; done; kill $pid; wait $pid`},
+	"parley completion":      {first: `mkdir -p ~/.config/fish/completions; fpath=(- "$PWD")`},
+}
+
+// aStore leaves a data folder that no hub uses.
+const aStore = `parley serve > started & pid=$!; until [ -s started ]; do :; done; kill $pid; wait $pid`
+
+// TestExamples runs every line that a command's help shows.
+func TestExamples(t *testing.T) {
+	t.Parallel()
+	shared := sync.OnceValue(func() *scene { return newScene(t, true) })
+	var paths []string
+	walk((&app{}).root(), func(c *cobra.Command) {
+		if !c.Runnable() || c.HasSubCommands() || c.Name() == "help" || c.Name() == "bench" {
+			return // bench has a test of its own that takes no minutes
+		}
+		path := c.CommandPath()
+		paths = append(paths, path)
+		for line := range linesOf(c.Example) {
+			t.Run(strings.TrimSpace(line), func(t *testing.T) {
+				t.Parallel()
+				needs := examples[path]
+				s := shared
+				if needs.alone || !needs.hub {
+					s = func() *scene { return newScene(t, needs.hub) }
+				}
+				s().run(t, strings.TrimSpace(line), needs)
+			})
+		}
+	})
+	for path := range examples {
+		if !slices.Contains(paths, path) {
+			t.Errorf("there is no command %s", path)
+		}
+	}
+}
+
+// scene is a folder in which examples run.
+type scene struct {
+	dir, path string
+	env       []string
+	hubURL    string
+}
+
+// sceneFiles are the files that examples name.
+var sceneFiles = map[string]string{
+	"lines.yaml":    "- say: Looks like the database.\n",
+	"quiet.yaml":    "[]\n",
+	"old.jsonl":     `{"role":"user","content":"hi"}` + "\n",
+	"parley.yaml":   "log:\n  level: warn\n",
+	"turns.yaml":    "turns:\n  - text: the disk is full\n  - finish: done\n",
+	"bin/dot":       "#!/bin/sh\ncat\n", // stands for Graphviz
+	"incident.yaml": "participants: [triage, digger]\ninitial_speaker: triage\ntransitions:\n  - when: {name: from_speaker, args: {agent_id: triage}}\n    then: {name: agent, args: {agent_id: digger}}\ndefault_target: {name: terminate, args: {reason: done}}\n",
+}
+
+func newScene(t *testing.T, hub bool) *scene {
+	t.Helper()
+	s := &scene{dir: t.TempDir()}
+	for name, text := range sceneFiles {
+		file := filepath.Join(s.dir, name)
+		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(text), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Mkdir(filepath.Join(s.dir, "docs"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	s.env = []string{
+		"HOME=" + s.dir, "PATH=" + filepath.Join(s.dir, "bin") + ":" + os.Getenv("PATH"),
+		"PARLEY_HTTP_LISTEN=127.0.0.1:0", "GORACE=atexit_sleep_ms=0", "TMPDIR=" + s.dir,
+	}
+	if !hub {
+		return s
+	}
+	s.background(t, "is running", "parley", "serve")
+	s.background(t, "takes part", "parley", "agent", "script", "alice", "quiet.yaml")
+	s.background(t, "takes part", "parley", "agent", "script", "parrot", "quiet.yaml")
+	s.task(t)
+	return s
+}
+
+// background starts something for the time of the test and waits until it has
+// said something.
+func (s *scene) background(t *testing.T, says string, args ...string) {
+	t.Helper()
+	cmd, out := s.command(context.Background(), args...)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	t.Cleanup(func() {
+		_ = cmd.Process.Signal(os.Interrupt)
+		<-ended
+	})
+	out.await(t, says)
+}
+
+func (s *scene) command(ctx context.Context, args ...string) (*exec.Cmd, *output) {
+	binary := lookPath(os.Getenv("PATH"), args[0])
+	out := &output{said: make(chan struct{}, 1)}
+	cmd := exec.CommandContext(ctx, binary, args[1:]...)
+	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = s.dir, s.env, out, out
+	return cmd, out
+}
+
+// output collects what a process prints.
+type output struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+	said chan struct{}
+}
+
+func (o *output) Write(b []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	select {
+	case o.said <- struct{}{}:
+	default:
+	}
+	return o.text.Write(b)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.String()
+}
+
+func (o *output) await(t *testing.T, text string) {
+	t.Helper()
+	late := time.After(startTimeout)
+	for !strings.Contains(o.String(), text) {
+		select {
+		case <-o.said:
+		case <-late:
+			t.Fatalf("never said %q: %s", text, o)
+		}
+	}
+}
+
+// task lets someone have the task that examples name.
+func (s *scene) task(t *testing.T) {
+	t.Helper()
+	var shown struct {
+		Passport struct {
+			ID string `json:"agent_id"`
+		} `json:"passport"`
+	}
+	if err := json.Unmarshal([]byte(s.output(t, "parley agents show alice -o json")), &shown); err != nil {
+		t.Fatal(err)
+	}
+	var held struct {
+		URL string `json:"url"`
+	}
+	raw, err := os.ReadFile(filepath.Join(s.dir, "parley-data", "parley.lock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(raw, &held); err != nil {
+		t.Fatalf("%v: %s", err, raw)
+	}
+	link, err := client.Dial(t.Context(), "ws"+strings.TrimPrefix(held.URL, "http"), client.Options{Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer link.Close()
+	who := identity.Passport{Name: "scanner", Auth: identity.Auth{Scheme: identity.SchemeNone}}
+	scanner, err := link.Attach(t.Context(), client.Registration{Passport: who})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ch, err := scanner.OpenChannel(t.Context(), agent.Opening{Type: "conversation", Participants: []string{shown.Passport.ID}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = scanner.ObserveTask(t.Context(), &agent.Task{ID: "scan-7", State: "running", Spec: agent.TaskSpec{Title: "scan"}, Channel: ch.ID})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// output runs a line that ends well.
+func (s *scene) output(t *testing.T, line string) string {
+	t.Helper()
+	cmd, out := s.command(t.Context(), "bash", "-c", line)
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("%s: %v: %s", line, err, out)
+	}
+	return out.String()
+}
+
+// run runs an example; one that stays is stopped once it has said something.
+func (s *scene) run(t *testing.T, line string, needs example) {
+	t.Helper()
+	if strings.Contains(line, "$CHANNEL") {
+		var opened struct {
+			ID string `json:"channel_id"`
+		}
+		if err := json.Unmarshal([]byte(s.output(t, "parley channels open conversation parrot --as alice -o json")), &opened); err != nil {
+			t.Fatal(err)
+		}
+		line = "CHANNEL=" + opened.ID + "; " + line
+	}
+	if needs.first != "" {
+		line = needs.first + "\n" + line
+	}
+	if strings.Contains(line, "--follow") {
+		needs.until = `"kind":`
+	}
+	if needs.until == "" {
+		s.output(t, line)
+		return
+	}
+	cut := strings.LastIndex(line, "parley ")
+	cmd, out := s.command(t.Context(), "bash", "-c", line[:cut]+"exec "+line[cut:])
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	out.await(t, needs.until)
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("%s: ended with %v: %s", line, err, out)
+	}
+}

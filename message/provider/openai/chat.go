@@ -1,0 +1,221 @@
+package openai
+
+import (
+	"github.com/parley-hub/parley/message"
+	"github.com/parley-hub/parley/message/provider"
+	"github.com/parley-hub/parley/message/provider/internal/plan"
+	"github.com/parley-hub/parley/message/value"
+)
+
+type envelope = message.Envelope
+
+// Chat writes messages, and tools if there are some, for chat completions.
+func Chat(messages []message.Envelope, o provider.Options) provider.Request {
+	if o.Aliases == nil {
+		o.Aliases = &provider.Aliases{}
+	}
+	w := chatWriter{options: o}
+	entries := plan.Make(messages, plan.Shape{Vendor: Vendor, Split: true}, o, &w.notes)
+	for i := range entries {
+		w.entry(&entries[i])
+	}
+	body := value.New().Set("messages", w.out)
+	if len(o.Tools) > 0 {
+		tools := []any{}
+		for _, t := range o.Tools {
+			function := value.New().Set("name", o.Aliases.Alias(t.Name))
+			if t.Description != "" {
+				function.Set("description", t.Description)
+			}
+			tools = append(tools, value.New().Set("type", "function").Set("function", function.Set("parameters", t.Schema())))
+		}
+		body.Set("tools", tools)
+	}
+	if o.Previous != "" {
+		w.notes.Add(-1, provider.Dropped, provider.NoteContinue, "chat completions do not go on from an earlier response")
+	}
+	return provider.Request{Body: body, Notes: w.notes}
+}
+
+type chatWriter struct {
+	options provider.Options
+	notes   provider.Notes
+	out     []any
+}
+
+func (w *chatWriter) entry(e *plan.Entry) {
+	switch e.Side {
+	case plan.Tool:
+		w.result(e)
+	case plan.Assistant:
+		w.assistant(e)
+	case plan.System:
+		if content, ok := w.content(e, false); ok {
+			w.out = append(w.out, value.New().Set("role", e.Role).Set("content", content))
+		}
+	default:
+		w.user(e)
+	}
+}
+
+func (w *chatWriter) user(e *plan.Entry) {
+	name := e.Name
+	if !legalName(name) {
+		speaker(e, w.options, &w.notes)
+		name = ""
+	}
+	content, ok := w.content(e, true)
+	if !ok {
+		return
+	}
+	m := value.New().Set("role", "user").Set("content", content)
+	if name != "" {
+		m.Set("name", name)
+	}
+	w.out = append(w.out, m)
+}
+
+// legalName says whether the interface takes a name as it is.
+func legalName(name string) bool {
+	for i := range len(name) {
+		c := name[i]
+		if (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '_' && c != '-' {
+			return false
+		}
+	}
+	return len(name) <= 64
+}
+
+// content is one text as a string, or a list of parts.
+func (w *chatWriter) content(e *plan.Entry, media bool) (any, bool) {
+	if len(e.Blocks) == 1 && e.Blocks[0].Kind == plan.Text && e.Blocks[0].Extra.Len() == 0 {
+		return e.Blocks[0].Text, true
+	}
+	parts := []any{}
+	for _, b := range e.Blocks {
+		if part := w.part(e.Index, b, media); part != nil {
+			parts = append(parts, plan.Merge(part, b.Extra))
+		}
+	}
+	return parts, len(parts) > 0
+}
+
+func (w *chatWriter) part(index int, b plan.Block, media bool) *value.Map {
+	part := value.New()
+	switch b.Kind {
+	case plan.Text, plan.Refusal:
+		return part.Set("type", "text").Set("text", b.Text)
+	case plan.Verbatim:
+		return b.Raw.Clone()
+	}
+	if !media {
+		w.notes.Add(index, provider.Dropped, provider.NoteMedia, "media are taken from users only")
+		return nil
+	}
+	switch b.Kind {
+	case plan.Image:
+		if b.Media.ID != "" {
+			break
+		}
+		source := value.New().Set("url", b.Media.Link())
+		setIf(source, "detail", b.Media.Detail)
+		return part.Set("type", "image_url").Set("image_url", source)
+	case plan.Audio:
+		format := plan.AudioFormat(b.Media.MIME)
+		if b.Media.Data == "" || (format != "wav" && format != "mp3") {
+			break
+		}
+		return part.Set("type", "input_audio").
+			Set("input_audio", value.New().Set("data", b.Media.Data).Set("format", format))
+	default:
+		source := value.New()
+		switch {
+		case b.Media.ID != "":
+			source.Set("file_id", b.Media.ID)
+		case b.Media.Data != "":
+			source.Set("file_data", b.Media.Link())
+		default:
+			w.notes.Add(index, provider.Dropped, provider.NoteMedia, "chat completions take no file by its address")
+			return nil
+		}
+		setIf(source, "filename", b.Media.Filename)
+		return part.Set("type", "file").Set("file", source)
+	}
+	w.notes.Add(index, provider.Dropped, provider.NoteMedia, "chat completions take images by address, and sounds as wav or mp3")
+	return nil
+}
+
+// assistant begins a message with each text; a call joins the message before.
+func (w *chatWriter) assistant(e *plan.Entry) {
+	var m *value.Map
+	if n := len(w.out); n > 0 && !e.HasText() {
+		last := w.out[n-1].(*value.Map)
+		if last.At("role") == "assistant" {
+			m = last
+		}
+	}
+	if m == nil {
+		if !e.HasText() && e.Call == nil {
+			return
+		}
+		m = value.New().Set("role", "assistant").Set("content", nil)
+		w.out = append(w.out, m)
+	}
+	w.say(m, e)
+	if e.Call != nil {
+		call := value.New().
+			Set("id", e.Call.ID).
+			Set("type", "function").
+			Set("function", value.New().Set("name", e.Call.Name).Set("arguments", plan.JSON(e.Call.Arguments)))
+		m.Set("tool_calls", append(plan.List(m, "tool_calls"), plan.Merge(call, callExtra(e))))
+	}
+	plan.Merge(m, plan.Map(e.Own, messageKey))
+}
+
+// messageKey is where a chat message's further fields are kept.
+const messageKey = "message"
+
+// callExtra is what was said of a call beyond the rest. Texts keep theirs with
+// their block.
+func callExtra(e *plan.Entry) *value.Map {
+	if e.HasText() {
+		return nil
+	}
+	return plan.Map(e.Own, plan.ExtraKey)
+}
+
+func (w *chatWriter) say(m *value.Map, e *plan.Entry) {
+	var texts []plan.Block
+	for _, b := range e.Blocks {
+		switch b.Kind {
+		case plan.Text:
+			texts = append(texts, b)
+		case plan.Refusal:
+			m.Set("refusal", b.Text)
+		default:
+			w.notes.Add(e.Index, provider.Dropped, provider.NoteMedia, "an assistant's message holds text only")
+		}
+	}
+	if len(texts) > 0 {
+		m.Set("content", plan.JoinText(texts))
+	}
+}
+
+func (w *chatWriter) result(e *plan.Entry) {
+	r := e.Result
+	if r.Failed {
+		w.notes.Add(e.Index, provider.Changed, provider.NoteFailure, "that the tool failed is told by its text only")
+	}
+	for _, b := range r.Blocks {
+		if b.Kind != plan.Text {
+			w.notes.Add(e.Index, provider.Dropped, provider.NoteMedia, "a tool's message holds text only")
+		}
+	}
+	w.out = append(w.out, value.New().Set("role", "tool").Set("tool_call_id", r.ID).Set("content", r.Text))
+}
+
+func setIf(m *value.Map, key, text string) {
+	if text != "" {
+		m.Set(key, text)
+	}
+}

@@ -1,0 +1,167 @@
+package openai
+
+import (
+	"github.com/parley-hub/parley/message"
+	"github.com/parley-hub/parley/message/provider"
+	"github.com/parley-hub/parley/message/provider/internal/plan"
+	"github.com/parley-hub/parley/message/value"
+)
+
+// ChatReply reads a chat completion, or the error that came instead.
+func ChatReply(data []byte, o provider.ReadOptions) (provider.Reply, error) {
+	body, err := plan.Object(data)
+	if err != nil {
+		return provider.Reply{}, err
+	}
+	return chatReply(body, o), nil
+}
+
+func chatReply(body *value.Map, o provider.ReadOptions) provider.Reply {
+	if e := plan.Map(body, "error"); e != nil {
+		return failed(e)
+	}
+	r := plan.NewReading(Vendor, o)
+	reply := provider.Reply{ResponseID: plan.Str(body, "id"), Model: plan.Str(body, "model")}
+	choices := plan.Maps(body, "choices")
+	for i, choice := range choices {
+		if i > 0 {
+			r.Notes.Add(-1, provider.Dropped, provider.NoteChoices, "only the first of %d answers is read", len(choices))
+			break
+		}
+		readChat(r, plan.Map(choice, "message"))
+		reply.FinishRaw = plan.Str(choice, "finish_reason")
+		reply.Finish = chatFinish(reply.FinishRaw)
+	}
+	reply.Messages = r.Reply()
+	if reply.Finish == provider.FinishStop && refused(reply.Messages) {
+		reply.Finish = provider.FinishRefusal
+	}
+	if u := plan.Map(body, "usage"); u != nil {
+		reply.Usage = &provider.Usage{
+			Prompt: plan.Count(u, "prompt_tokens"), Completion: plan.Count(u, "completion_tokens"),
+			Total: plan.Count(u, "total_tokens"), Raw: u,
+		}
+	}
+	reply.Notes = r.Notes
+	return reply
+}
+
+func refused(messages []message.Envelope) bool {
+	for _, e := range messages {
+		if e.Metadata.At("refusal") == true {
+			return true
+		}
+	}
+	return false
+}
+
+func chatFinish(raw string) provider.Finish {
+	switch raw {
+	case "":
+		return provider.FinishNone
+	case "stop":
+		return provider.FinishStop
+	case "length":
+		return provider.FinishLength
+	case "tool_calls", "function_call":
+		return provider.FinishToolCalls
+	case "content_filter":
+		return provider.FinishFilter
+	}
+	return provider.FinishOther
+}
+
+// ChatHistory reads the messages of a request back.
+func ChatHistory(body *value.Map, o provider.ReadOptions) provider.History {
+	r := plan.NewReading(Vendor, o)
+	for _, m := range plan.Maps(body, "messages") {
+		readChat(r, m)
+	}
+	return provider.History{Messages: r.Messages(), Notes: r.Notes}
+}
+
+func readChat(r *plan.Reading, m *value.Map) {
+	role := plan.Str(m, "role")
+	switch role {
+	case "tool", "function":
+		blocks := chatParts(m.At("content"))
+		r.Result(plan.Str(m, "tool_call_id"), plan.Str(m, "name"), plan.JoinText(blocks), nil, nil)
+	case "assistant", "":
+		readChatAnswer(r, m)
+	default:
+		start := r.Next()
+		r.Content(role, chatParts(m.At("content")))
+		r.Name(start, plan.Str(m, "name"))
+	}
+}
+
+func readChatAnswer(r *plan.Reading, m *value.Map) {
+	r.Keep(messageKey, plan.Rest(m, "role", "content", "refusal", "tool_calls", "function_call"))
+	if text := plan.JoinText(chatParts(m.At("content"))); text != "" {
+		r.Text(message.RoleAssistant, text, nil)
+	}
+	if text := plan.Str(m, "refusal"); text != "" {
+		r.Refusal(text, nil)
+	}
+	for _, call := range plan.Maps(m, "tool_calls") {
+		readChatCall(r, plan.Str(call, "id"), plan.Map(call, "function"), plan.Rest(call, "id", "type", "function", "index"))
+	}
+	if function := plan.Map(m, "function_call"); function != nil {
+		readChatCall(r, "", function, nil)
+	}
+	r.EndTurn()
+}
+
+func readChatCall(r *plan.Reading, id string, function, extra *value.Map) {
+	text := plan.Str(function, "arguments")
+	arguments, ok := provider.ParseArguments(text)
+	if ok {
+		text = ""
+	}
+	r.Call(id, plan.Str(function, "name"), arguments, text, extra)
+}
+
+func chatParts(content any) []plan.Block {
+	if text, ok := content.(string); ok {
+		if text == "" {
+			return nil
+		}
+		return []plan.Block{{Text: text}}
+	}
+	list, _ := content.([]any)
+	var blocks []plan.Block
+	for _, item := range list {
+		m, _ := item.(*value.Map)
+		if b, ok := chatPart(m); ok {
+			blocks = append(blocks, b)
+		}
+	}
+	return blocks
+}
+
+func chatPart(m *value.Map) (plan.Block, bool) {
+	kind := plan.Str(m, "type")
+	inner := plan.Map(m, kind)
+	b := plan.Block{Extra: plan.Rest(m, "type", kind)}
+	switch kind {
+	case "text":
+		b.Text = plan.Str(m, "text")
+		return b, b.Text != ""
+	case "image_url":
+		b.Kind = plan.Image
+		b.Media = plan.Linked(plan.Str(inner, "url"))
+		b.Media.Detail = plan.Str(inner, "detail")
+	case "input_audio":
+		b.Kind = plan.Audio
+		b.Media = plan.Sound(plan.Str(inner, "data"), plan.Str(inner, "format"))
+	case "file":
+		b.Kind = plan.File
+		b.Media = plan.Held(plan.Str(inner, "file_data"))
+		b.Media.ID, b.Media.Filename = plan.Str(inner, "file_id"), plan.Str(inner, "filename")
+	case "refusal":
+		b.Kind, b.Text = plan.Refusal, plan.Str(m, "refusal")
+	default:
+		return plan.Block{Kind: plan.Verbatim, Raw: m}, m != nil
+	}
+	return b, true
+}
