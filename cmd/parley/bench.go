@@ -12,13 +12,18 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/parley-hub/parley/internal/bench"
+	"github.com/parley-hub/parley/internal/bench/hubbench"
 )
 
 // benchmark measures one thing against its floors.
 type benchmark func(ctx context.Context, plan bench.Plan) (bench.Report, error)
 
 // benches are what `parley bench` can measure.
-var benches = map[string]benchmark{}
+var benches = map[string]benchmark{
+	"hub": func(ctx context.Context, plan bench.Plan) (bench.Report, error) {
+		return hubbench.Run(ctx, hubbench.Options{Plan: plan})
+	},
+}
 
 func (a *app) bench(known map[string]benchmark) *cobra.Command {
 	names := slices.Sorted(maps.Keys(known))

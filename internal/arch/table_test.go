@@ -31,7 +31,7 @@ var rows = map[string][]string{
 	"hub":               {"journal", "identity", "channel"},
 	"dialect/*/wire":    {"envelope", "identity", "channel"},
 	"dialect/*":         {"./wire", "hub", "view", "message"},
-	"client":            {"dialect/ag2/wire"},
+	"client":            {"dialect/ag2/wire", "agent"},
 	"agent":             {"channel", "graph", "view", "message", "adapter"},
 	"schemas":           {},
 	"server":            {anything},
