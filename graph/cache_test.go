@@ -3,8 +3,10 @@ package graph_test
 import (
 	"fmt"
 	"runtime"
+	"strings"
 	"sync"
 	"testing"
+	"unsafe"
 
 	"github.com/parley-hub/parley/graph"
 	"github.com/parley-hub/parley/internal/scale"
@@ -135,6 +137,24 @@ func TestMemory(t *testing.T) {
 	t.Logf("bytes for each channel besides its facts' own %d: graph of its own %d, shared graph %d", 176, alone, shared)
 	if alone > 2800 || shared > 400 {
 		t.Fatalf("a channel costs %d bytes with a graph of its own (at most 2800), %d with a shared one (at most 400)", alone, shared)
+	}
+}
+
+// TestFactsOwnTheirNames: names of participants are kept once for a channel,
+// and no envelope's memory is kept alive.
+func TestFactsOwnTheirNames(t *testing.T) {
+	t.Parallel()
+	g := build(t, rules("a", rule(graph.Always{}, graph.Stay{})))
+	order := []string{"agent-a", "agent-b"}
+	for i, sender := range []string{"agent-a", "agent-b", "stranger"} {
+		e := text(strings.Clone(sender))
+		f, _ := g.Advance(g.Start(order, "agent-a", graph.Vars{}), e)
+		equal(t, f.LastSpeaker, sender)
+		equal(t, unsafe.StringData(f.LastSpeaker) == unsafe.StringData(e.Sender), false)
+		if i < len(order) {
+			equal(t, unsafe.StringData(f.LastSpeaker) == unsafe.StringData(order[i]), true)
+			equal(t, unsafe.StringData(f.Expected) == unsafe.StringData(order[i]), true)
+		}
 	}
 }
 

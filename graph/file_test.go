@@ -20,6 +20,9 @@ func TestParseFile(t *testing.T) {
 	equal(t, err, nil)
 	equal(t, object(t, f.Graph), everything)
 	equal(t, f.Participants, graph.Participants(nil))
+	f, err = graph.ParseFile([]byte("note: mine\ninitial_speaker: a\n"), nil)
+	equal(t, err, nil)
+	equal(t, f.Graph.Source(), `{"note":"mine","initial_speaker":"a"}`)
 
 	f, err = graph.ParseFile([]byte(`{"initial_speaker":"a","participants":["a","b"],"x":"\ud83d\ude00"}`), graph.NewRegistry(graph.Limits{}))
 	equal(t, err, nil)

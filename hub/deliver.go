@@ -10,11 +10,13 @@ import (
 	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/fault"
 	"github.com/parley-hub/parley/identity"
+	"github.com/parley-hub/parley/journal"
 )
 
 // delivery is the queue between the journal and the readers: batches in the
 // order they were ordered, each delivered once it is durable.
 type delivery struct {
+	work   sync.Mutex // held by whoever delivers
 	mu     sync.Mutex
 	filled *sync.Cond
 	queue  []*Pending
@@ -84,18 +86,32 @@ func (d *delivery) waiting() int {
 	return d.onWay
 }
 
-func (d *delivery) pop(into []*Pending) ([]*Pending, bool) {
+// head waits for the oldest batch. It answers false when the queue is closed
+// and empty.
+func (d *delivery) head() (*Pending, bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for len(d.queue) == 0 {
 		if d.closed {
 			d.ended = true
-			return into, false
+			return nil, false
 		}
 		d.filled.Wait()
 	}
-	into, d.queue = d.queue, into[:0]
-	return into, true
+	return d.queue[0], true
+}
+
+// take removes the oldest batch if its fate is known.
+func (d *delivery) take() *Pending {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if len(d.queue) == 0 || !d.queue[0].live && d.queue[0].ticket.Outcome() == journal.Pending {
+		return nil
+	}
+	p := d.queue[0]
+	d.queue[0] = nil
+	d.queue = d.queue[1:]
+	return p
 }
 
 func (d *delivery) close() {
@@ -105,22 +121,37 @@ func (d *delivery) close() {
 	d.filled.Broadcast()
 }
 
-// deliverAll is the one goroutine that delivers and answers.
+// deliverAll delivers and answers what nobody waits for.
 func (h *Hub) deliverAll(context.Context) {
-	var batch []*Pending
 	for {
-		var ok bool
-		if batch, ok = h.delivery.pop(batch); !ok {
+		p, ok := h.delivery.head()
+		if !ok {
 			return
 		}
-		for i, p := range batch {
-			if !p.live {
-				<-p.ticket.Done()
-			}
-			h.finish(p)
-			batch[i] = nil
-			h.delivery.finished()
+		if !p.live {
+			<-p.ticket.Done()
 		}
+		h.delivery.work.Lock()
+		h.deliverReady()
+		h.delivery.work.Unlock()
+	}
+}
+
+// lend lets a sender whose post is durable deliver whatever is, in order, if
+// nobody does so already: it need not wait until another goroutine wakes up.
+func (h *Hub) lend() {
+	if h.delivery.work.TryLock() {
+		h.deliverReady()
+		h.delivery.work.Unlock()
+	}
+}
+
+// deliverReady finishes every batch whose fate is known, oldest first. The
+// caller holds work.
+func (h *Hub) deliverReady() {
+	for p := h.delivery.take(); p != nil; p = h.delivery.take() {
+		h.finish(p)
+		h.delivery.finished()
 	}
 }
 

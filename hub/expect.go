@@ -168,10 +168,7 @@ func within(x channel.Expectation, standard int) (time.Duration, jsontext.Value,
 
 // concerns reports whether an expectation holds for a participant.
 func (r *rule) concerns(m *channel.Metadata, agent string) bool {
-	if r.AppliesTo == nil || agent == "" {
-		return true
-	}
-	if slices.Contains(r.AppliesTo, agent) {
+	if r.AppliesTo == nil || slices.Contains(r.AppliesTo, agent) {
 		return true
 	}
 	p, ok := m.Participant(agent)

@@ -209,6 +209,24 @@ func TestHide(t *testing.T) {
 			t.Fatalf("told %v, want %v", got, want)
 		}
 	})
+	runs(t, "nor is anything repeated that arrives in the midst of a long replay", hub.Options{}, func(t *testing.T, r *rig) {
+		ch, _, b, c := hidden(r)
+		const missed = 300 // more than one page of the log
+		for range missed {
+			r.post(c, ch, "my.own", `{}`)
+		}
+		late := 0
+		b.replaying(func() {
+			if late++; late == 1 {
+				r.post(c, ch, "late", `{}`) // kept, and read by the next page
+			}
+		})
+		r.say(b, ch, "sorry")
+		got := b.received()
+		if len(got) != missed+1 || got[missed] != "late" {
+			t.Fatalf("told %d, the last %q", len(got), got[len(got)-1])
+		}
+	})
 	runs(t, "one that reads nowhere is replayed to when it binds", hub.Options{}, func(t *testing.T, r *rig) {
 		ch, _, b, c := hidden(r)
 		r.Unbind(b, b.id)

@@ -45,12 +45,16 @@ func (h *Hub) look(ctx context.Context, id string, due []byte, now time.Time) (l
 				return errNothing
 			}
 			if string(dueKey(dueExpectation, w.watch.look.Time(), id)) != string(due) {
-				w.stale = append(w.stale, due)
+				return errNothing // moved since it was found due
 			}
 			w.looking = true
-			err := w.judge(ctx, now)
-			l.then, again = w.then, w.full
-			return err
+			if err := w.judge(ctx, now); err != nil {
+				return err
+			}
+			if l.then, again = w.then, w.full; w.idle() {
+				return errNothing
+			}
+			return nil
 		})
 		if basis == nil {
 			return l, again, ignoreMissing(unavailable(err))

@@ -87,6 +87,7 @@ func TestOnlyDueChannelsAreLoaded(t *testing.T) {
 		ch := r.open("conversation", a, b)
 		before := r.engine.Stats().Records
 		for n := range 20 {
+			r.pass(time.Second)
 			r.say([]*agent{a, b}[n%2], ch, "x")
 		}
 		if n := r.engine.Stats().Records - before; n != 20 {
@@ -131,20 +132,20 @@ func TestManyViolators(t *testing.T) {
 	runs(t, "more than one batch holds all fire in one sweep", slow, func(t *testing.T, r *rig) {
 		a := r.agent("alice")
 		var others []*agent
-		for i := range 120 {
+		for i := range 260 {
 			others = append(others, r.agent(fmt.Sprint("agent", i)).ignoreInvites())
 		}
 		go func() {
-			_, _ = r.tryOpen("discussion", expecting("["+expectation("acks_within", "notify", `{"seconds":60}`)+"]"), a, others...)
+			_, _ = r.tryOpen("discussion", expecting("["+expectation("acks_within", "audit", `{"seconds":60}`)+"]"), a, others...)
 		}()
 		r.pass(time.Minute)
 		r.sweep()
-		if got := len(r.fired()); got != 120 {
-			t.Fatalf("%d of 120 fired", got)
+		if got := len(r.fired()); got != 260 {
+			t.Fatalf("%d of 260 fired", got)
 		}
 		r.sweep()
-		if got := len(r.fired()); got != 120 {
-			t.Fatalf("%d fired, 120 should", got)
+		if got := len(r.fired()); got != 260 {
+			t.Fatalf("%d fired, 260 should", got)
 		}
 	})
 }
@@ -264,6 +265,53 @@ func TestCustomExpectations(t *testing.T) {
 			t.Fatalf("fired %q", fired)
 		}
 	})
+	var seen []int
+	lengths := byHand
+	lengths.Evaluators = map[string]hub.Evaluator{"lengths": evaluatorFunc(func(c hub.Case) hub.Verdict {
+		n := 0
+		for range c.Log() {
+			n++
+		}
+		seen = append(seen, n)
+		return hub.Verdict{}
+	})}
+	runs(t, "the log that is judged by holds all that the state does", lengths, func(t *testing.T, r *rig) {
+		a, b := r.agent("alice"), r.agent("bob")
+		ch := r.openWith("conversation", expecting(`[{"name":"lengths","on_violation":"audit"}]`), a, b)
+		release := r.hold()
+		post := r.Admit(context.Background(), &envelope.Envelope{Channel: ch, Sender: a.id, Type: "my.own", Data: []byte(`{}`)}, nil)
+		swept := make(chan struct{})
+		go func() { defer close(swept); r.sweep() }()
+		r.settle()
+		if len(seen) != 0 {
+			t.Fatalf("judged by %d envelopes, with one on its way", seen[0])
+		}
+		release()
+		<-swept
+		if _, err := post.Wait(context.Background()); err != nil || !slices.Equal(seen, []int{4}) {
+			t.Fatalf("judged by %v, %v", seen, err)
+		}
+	})
+	judged := map[string]int{}
+	several := byHand
+	several.Evaluators = map[string]hub.Evaluator{
+		"often":  evaluatorFunc(func(hub.Case) hub.Verdict { judged["often"]++; return hub.Verdict{} }),
+		"seldom": evaluatorFunc(func(c hub.Case) hub.Verdict { judged["seldom"]++; return hub.Verdict{Next: c.Now.Add(time.Hour)} }),
+	}
+	runs(t, "the one that wants to look soonest decides when", several, func(t *testing.T, r *rig) {
+		for _, list := range []string{`[{"name":"often","on_violation":"audit"},{"name":"seldom","on_violation":"audit"}]`, `[{"name":"seldom","on_violation":"audit"},{"name":"often","on_violation":"audit"}]`} {
+			clear(judged)
+			ch := r.openWith("conversation", expecting(list), r.agent("alice"+list), r.agent("bob"+list))
+			for range 5 {
+				r.sweep()
+				r.pass(time.Second)
+			}
+			if judged["often"] != 5 || judged["seldom"] != 5 {
+				t.Fatalf("judged %v in five sweeps", judged)
+			}
+			r.end(ch, "")
+		}
+	})
 	panics := hub.Options{Evaluators: map[string]hub.Evaluator{"quota": panicky{}}}
 	runs(t, "one that panics finds nothing, and stops no other", panics, func(t *testing.T, r *rig) {
 		list := `[{"name":"quota","on_violation":"audit"},` + expectation("max_silence", "audit", `{"seconds":60}`) + `]`
@@ -274,6 +322,10 @@ func TestCustomExpectations(t *testing.T) {
 		}
 	})
 }
+
+type evaluatorFunc func(hub.Case) hub.Verdict
+
+func (f evaluatorFunc) Evaluate(_ channel.Expectation, c hub.Case) hub.Verdict { return f(c) }
 
 type panicky struct{}
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/parley-hub/parley/channel"
 	"github.com/parley-hub/parley/conformance/spec"
 	"github.com/parley-hub/parley/envelope"
+	"github.com/parley-hub/parley/fault"
 	"github.com/parley-hub/parley/hub"
 )
 
@@ -87,6 +89,18 @@ func TestAcksWithin(t *testing.T) {
 		r.pass(time.Minute)
 		r.sweep()
 		t.Equal(r.channel(ch).State, channel.Active)
+		t.Equal(r.fired(), []string{})
+	})
+	holds(t, "ag2-channels#112: silent when active with acks outstanding", slow, func(t *spec.T, r *rig) {
+		a, b, c := r.agent("alice"), r.agent("bob"), r.agent("carol").ignoreInvites()
+		one := 1
+		ch := r.openWith("discussion", func(o *hub.Opening) {
+			o.RequiredAcks = &one
+			expecting("[" + expectation("acks_within", "audit", `{"seconds":20}`) + "]")(o)
+		}, a, b, c)
+		t.Equal(r.channel(ch).PendingAcks, []string{c.id})
+		r.pass(time.Minute)
+		r.sweep()
 		t.Equal(r.fired(), []string{})
 	})
 	holds(t, "ag2-channels#112: T=0 fires at once", slow, func(t *spec.T, r *rig) {
@@ -171,6 +185,33 @@ func TestReplyWithin(t *testing.T) {
 		r.pass(time.Minute)
 		r.sweep()
 		t.Equal(r.fired(), []string{"reply_within [" + b.id + "]"})
+	})
+	holds(t, "ag2-channels#113: a reply at the same instant is one", byHand, func(t *spec.T, r *rig) {
+		a, b := r.agent("alice"), r.agent("bob")
+		ch := r.openWith("conversation", expected, a, b)
+		r.say(a, ch, "well?")
+		r.say(b, ch, "well")
+		r.pass(time.Hour)
+		r.sweep()
+		t.Equal(r.fired(), []string{})
+	})
+	large := byHand
+	large.Limits.EventBytes = 8 << 20
+	runs(t, "a reply that was refused is none", large, func(t *testing.T, r *rig) {
+		a, b := r.agent("alice"), r.agent("bob")
+		ch := r.openWith("conversation", expected, a, b)
+		r.say(b, ch, "so?")
+		r.pass(time.Second)
+		r.say(a, ch, "well?")
+		r.pass(time.Second)
+		if _, err := r.trySay(b, ch, strings.Repeat("x", 5<<20)); fault.CodeOf(err) != fault.TooLarge {
+			t.Fatalf("got %v", err)
+		}
+		r.pass(time.Minute)
+		r.sweep()
+		if got := r.fired(); !slices.Equal(got, []string{"reply_within [" + b.id + "]"}) {
+			t.Fatalf("got %q", got)
+		}
 	})
 	runs(t, "what was said before a restart still asks for a reply", byHand, func(t *testing.T, r *rig) {
 		a, b := r.agent("alice"), r.agent("bob")
@@ -459,6 +500,21 @@ func TestExpectationsFireOnce(t *testing.T) {
 		t.Equal(r.channel(first).State, channel.Closed)
 		t.Equal(r.channel(second).State, channel.Closed)
 		t.Equal(len(r.fired()), 2) // the end of a channel ends its judging
+	})
+	slow := byHand
+	slow.InviteAckTimeout = time.Hour
+	holds(t, "ag2-channels#122: an end is one, however many violated", slow, func(t *spec.T, r *rig) {
+		a, b, c := r.agent("alice"), r.agent("bob").ignoreInvites(), r.agent("carol").ignoreInvites()
+		opened := make(chan error)
+		go func() {
+			_, err := r.tryOpen("discussion", expecting("["+expectation("acks_within", "auto_close", `{"seconds":20}`)+"]"), a, b, c)
+			opened <- err
+		}()
+		r.pass(20 * time.Second)
+		r.sweep()
+		t.ErrorContains(<-opened, "expectation_violated:acks_within")
+		t.Equal(r.fired(), []string{fmt.Sprintf("acks_within [%s %s]", b.id, c.id)})
+		t.Equal(len(r.audit("channel_closed")), 1)
 	})
 	holds(t, "ag2-channels#123: the dedupe set is dropped on close", byHand, func(t *spec.T, r *rig) {
 		a, b := r.agent("alice"), r.agent("bob")

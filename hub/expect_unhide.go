@@ -17,26 +17,51 @@ func (w *writing) unhide(e *envelope.Envelope) error {
 	}
 	w.sideNote(sideRecord{Kind: sideUnhidden, Agent: e.Sender}, nil)
 	h, ch, agent := w.hub, w.ch, e.Sender
-	w.after = append(w.after, func() {
-		// Delivery goes on meanwhile; it is what keeps the hub from closing.
-		h.done.Go(func() { h.comeBack(h.sweepers.ctx, ch, agent) })
-	})
+	w.after = append(w.after, func() { h.comeBack(h.sweepers.ctx, ch, agent) })
 	return nil
 }
 
-// comeBack replays a channel to a participant from its cursor, and lets live
-// deliveries follow without gap or repeat.
+// comeBack lets live deliveries to a participant go on, after a replay of the
+// channel from its cursor, without gap or repeat. It is called where the
+// channel's deliveries stand, and the replay runs beside them.
 func (h *Hub) comeBack(ctx context.Context, ch *held, agent string) {
 	m := h.registry.byID(agent)
+	if m == nil {
+		ch.readable(agent)
+		return
+	}
 	r := &replaying{limit: h.opts.Limits.Replay, upTo: map[string]uint64{}}
-	var at Endpoint
-	if m != nil {
-		at = m.link.startReplay(ctx, r)
-	}
-	meta := ch.readable(agent)
+	at, free := m.link.startReplay(r)
 	if at == nil {
-		return // it reads nowhere; when it comes back it is replayed to
+		ch.readable(agent) // it reads nowhere; when it comes back it is replayed to
+		return
 	}
+	var meta *channel.Metadata
+	if free {
+		meta = ch.readable(agent)
+	}
+	h.done.Go(func() { // whoever delivers keeps the hub from having closed
+		for !free {
+			// Another replay is under way, which is rare. It ends first.
+			select {
+			case <-ctx.Done():
+				return
+			case <-time.After(20 * time.Millisecond):
+			}
+			if at, free = m.link.startReplay(r); at == nil {
+				ch.readable(agent)
+				return
+			}
+			if free {
+				meta = ch.readable(agent)
+			}
+		}
+		h.catchUp(ctx, m, at, meta, r)
+	})
+}
+
+// catchUp replays one channel to an endpoint, and then goes live.
+func (h *Hub) catchUp(ctx context.Context, m *member, at Endpoint, meta *channel.Metadata, r *replaying) {
 	last, err := h.replayChannel(ctx, m, at, meta, "")
 	r.upTo[meta.ID] = last
 	h.inOrder(func() {
@@ -45,7 +70,7 @@ func (h *Hub) comeBack(ctx context.Context, ch *held, agent string) {
 		}
 	})
 	if err != nil {
-		h.log.Warn("replay stopped", "agent_id", agent, "channel_id", meta.ID, "error", err)
+		h.log.Warn("replay stopped", "agent_id", m.id, "channel_id", meta.ID, "error", err)
 	}
 }
 
@@ -61,25 +86,19 @@ func (h *Hub) inOrder(do func()) {
 	<-p.done
 }
 
-// startReplay begins to keep what arrives, and returns where to replay to; nil
-// is nowhere. Another replay that is under way ends first: that is rare.
-func (l *link) startReplay(ctx context.Context, r *replaying) Endpoint {
-	for {
-		l.mu.Lock()
-		at, free := l.endpoint, l.replay == nil
-		if at != nil && free {
-			l.replay = r
-		}
-		l.mu.Unlock()
-		if at == nil || free {
-			return at
-		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-time.After(20 * time.Millisecond):
-		}
+// startReplay begins to keep what arrives, if no other replay is under way, and
+// returns where to replay to; nil is nowhere.
+func (l *link) startReplay(r *replaying) (at Endpoint, free bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.endpoint == nil {
+		return nil, false
 	}
+	if l.replay != nil {
+		return l.endpoint, false
+	}
+	l.replay = r
+	return l.endpoint, true
 }
 
 // readable ends the holding back of live deliveries to a participant.

@@ -154,6 +154,7 @@ type agent struct {
 	mu     sync.Mutex
 	got    []*hub.Notice
 	shy    bool // leaves invitations unanswered
+	replay func()
 	broken error
 	busy   sync.WaitGroup
 }
@@ -209,7 +210,15 @@ func (a *agent) Deliver(n *hub.Notice) error {
 }
 
 // Replay implements hub.Endpoint.
-func (a *agent) Replay(_ context.Context, n *hub.Notice) error { return a.Deliver(n) }
+func (a *agent) Replay(_ context.Context, n *hub.Notice) error {
+	a.mu.Lock()
+	replay := a.replay
+	a.mu.Unlock()
+	if replay != nil {
+		replay()
+	}
+	return a.Deliver(n)
+}
 
 func invitation(a *agent, channelID, answer string) *envelope.Envelope {
 	return &envelope.Envelope{Channel: channelID, Sender: a.id, Type: answer, Data: []byte(`{"channel_id":"` + channelID + `"}`)}
@@ -221,6 +230,13 @@ func (a *agent) ignoreInvites() *agent {
 	defer a.mu.Unlock()
 	a.shy = true
 	return a
+}
+
+// replaying calls do before each notice that is replayed to the agent.
+func (a *agent) replaying(do func()) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.replay = do
 }
 
 // fail makes every further delivery to the agent fail; nil heals it.

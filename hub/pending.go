@@ -53,6 +53,13 @@ var closedChan = func() chan struct{} {
 // refusal. When the context ends first, the post goes on.
 func (p *Pending) Wait(ctx context.Context) (string, error) {
 	for {
+		if p.ticket != nil {
+			select {
+			case <-p.ticket.Done():
+				p.hub.lend()
+			case <-ctx.Done():
+			}
+		}
 		select {
 		case <-p.done:
 		case <-ctx.Done():

@@ -8,6 +8,12 @@ import (
 // errNothing ends a batch that turns out to have nothing to write.
 var errNothing = errors.New("nothing to write")
 
+// idle reports whether a batch has nothing to write, apart from moving the next
+// look to where it is.
+func (w *writing) idle() bool {
+	return len(w.history)+len(w.metas)+len(w.side)+len(w.audits)+len(w.tasks) == 0 && w.nextLook() == w.watch.look
+}
+
 // batch puts one batch into a channel, and returns it on its way; nil if there
 // was nothing to write. What is put together is put together again if the fold
 // that it was computed from is gone.

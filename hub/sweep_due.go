@@ -37,7 +37,9 @@ func deadlineKey(d deadline, channelID string) []byte {
 // deadlines sets, moves and removes what an adapter wants to be reminded of.
 func (w *writing) deadlines(list []channel.Deadline) error {
 	for _, d := range list {
-		if limit := w.hub.opts.Limits.Deadlines; !d.At.IsZero() && len(w.currentMarks().due) >= limit {
+		current := w.currentMarks().due
+		known := slices.ContainsFunc(current, func(old deadline) bool { return old.name == d.Name })
+		if limit := w.hub.opts.Limits.Deadlines; !known && !d.At.IsZero() && len(current) >= limit {
 			return fault.New(fault.TooLarge, "channel '%s' has %d deadlines, which is the limit (limits.deadlines)", w.ch.id, limit)
 		}
 		w.setDeadline(deadline{d.Name, instantOf(d.At)})

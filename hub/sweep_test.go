@@ -12,6 +12,7 @@ import (
 	"github.com/parley-hub/parley/channel"
 	"github.com/parley-hub/parley/conformance/spec"
 	"github.com/parley-hub/parley/envelope"
+	"github.com/parley-hub/parley/fault"
 	"github.com/parley-hub/parley/hub"
 	"github.com/parley-hub/parley/identity"
 	"github.com/parley-hub/parley/journal"
@@ -225,12 +226,26 @@ func TestAdapterDeadlines(t *testing.T) {
 		ch := r.open("conversation", a, b)
 		set(r, a, ch, "end", 10)
 		set(r, a, ch, "x", 20)
+		r.pass(15 * time.Second)
+		if n := r.entries("adapter"); n != 0 {
+			t.Fatalf("%d entries are left", n)
+		}
 		r.pass(time.Minute)
 		if m := r.channel(ch); m.CloseReason != "alarm" || len(rang(r, ch)) != 0 {
 			t.Fatalf("%q, rang %q", m.CloseReason, rang(r, ch))
 		}
-		if n := r.entries("adapter"); n != 0 {
-			t.Fatalf("%d entries are left", n)
+	})
+	few := o
+	few.Limits.Deadlines = 2
+	runs(t, "too many are refused, and moving one is not", few, func(t *testing.T, r *rig) {
+		a, b := r.agent("alice"), r.agent("bob")
+		ch := r.open("conversation", a, b)
+		set(r, a, ch, "x", 10)
+		set(r, a, ch, "y", 10)
+		set(r, a, ch, "y", 20)
+		e := &envelope.Envelope{Channel: ch, Sender: a.id, Type: "set", Data: []byte(`{"name":"z","in":10}`)}
+		if _, err := r.Post(context.Background(), e, nil); fault.CodeOf(err) != fault.TooLarge {
+			t.Fatalf("got %v", err)
 		}
 	})
 }

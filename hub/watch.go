@@ -105,11 +105,10 @@ func (w *writing) lookAt(next instant) {
 		next = 0
 	}
 	last := w.watch.look
-	if next == last && len(w.stale) == 0 {
+	if next == last {
 		return
 	}
 	w.sideNote(sideRecord{Kind: sideLook, Due: int64(next)}, func(r *journal.Record) {
-		r.Remove = append(r.Remove, w.stale...)
 		if !last.IsZero() {
 			r.Remove = append(r.Remove, dueKey(dueExpectation, last.Time(), w.ch.id))
 		}
@@ -117,7 +116,7 @@ func (w *writing) lookAt(next instant) {
 			r.Put = append(r.Put, journal.IndexPut{Key: dueKey(dueExpectation, next.Time(), w.ch.id)})
 		}
 	})
-	w.watch.look, w.stale = next, nil
+	w.watch.look = next
 }
 
 // watchOf is where the fold of a channel's watch begins.

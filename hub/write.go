@@ -48,7 +48,6 @@ type writing struct {
 
 	// Of a look at the expectations.
 	looking bool     // it sets the next look, whenever that is
-	stale   [][]byte // entries of the index that are in nobody's memory
 	custom  instant  // when evaluators that are not ours want to look again
 	full    bool     // more is due than fits the batch
 	then    []func() // handlers that are not ours

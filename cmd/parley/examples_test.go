@@ -56,12 +56,16 @@ var examples = map[string]example{
 	"parley data check":      {alone: true, first: aStore},
 	"parley data stats":      {alone: true, first: aStore},
 	"parley data salvage":    {alone: true, first: aStore},
-	"parley restore":         {alone: true, first: aStore + ` && parley serve -o json > started & pid=$!; until parley backup ./backup-monday; do :; done; kill $pid; wait $pid`},
+	"parley restore":         {alone: true, first: aBackup},
 	"parley completion":      {first: `mkdir -p ~/.config/fish/completions; fpath=(- "$PWD")`},
 }
 
-// aStore leaves a data folder that no hub uses.
-const aStore = `parley serve > started & pid=$!; until [ -s started ]; do :; done; kill $pid; wait $pid`
+// aBackup leaves a backup, and aStore a data folder that no hub uses.
+const (
+	aHub    = `parley serve > started & pid=$!; until [ -s started ]; do sleep 0.05; done; `
+	aStore  = aHub + `kill $pid; wait $pid`
+	aBackup = aHub + `parley backup ./backup-monday; kill $pid; wait $pid`
+)
 
 // TestExamples runs every line that a command's help shows.
 func TestExamples(t *testing.T) {

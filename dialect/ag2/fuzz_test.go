@@ -56,7 +56,7 @@ func FuzzConnection(f *testing.F) {
 // one response of exact shape, nobody else is disturbed, and nothing panics.
 func TestRandomRequests(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, options{hub: hub.Options{InviteAckTimeout: 20 * time.Millisecond}})
+	r := newRig(t, options{hub: hub.Options{InviteAckTimeout: 500 * time.Millisecond}})
 	watch := r.dial()
 	watch.register("watch")
 	seed := r.dial()

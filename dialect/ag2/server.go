@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"sync"
 	"time"
@@ -79,11 +80,22 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if !s.add(c) {
-		_ = nc.Close()
+		refuse(nc)
 		return
 	}
 	// Nothing of the request is kept: an idle connection costs little.
 	go c.serve()
+}
+
+// shuttingDown is why connections are closed when the server closes.
+const shuttingDown = "the hub is shutting down"
+
+// refuse tells a connection that came too late to go away.
+func refuse(nc net.Conn) {
+	_ = nc.SetWriteDeadline(time.Now().Add(farewell))
+	late := closeItem(closeGoingAway, shuttingDown)
+	_, _ = nc.Write(append(late.appendHead(nil), late.body...))
+	_ = nc.Close()
 }
 
 // reserve makes room for a connection before it is upgraded.
@@ -142,7 +154,7 @@ func (s *Server) Close(ctx context.Context) error {
 	s.closed = true
 	s.mu.Unlock()
 	for _, c := range s.all() {
-		c.out.close(closeGoingAway, "the hub is shutting down", false)
+		c.out.close(closeGoingAway, shuttingDown, false)
 	}
 	gone := make(chan struct{})
 	go func() {

@@ -42,6 +42,8 @@ func (c *conn) handle(ctx context.Context, message []byte) {
 		return
 	}
 	switch f := frame.(type) {
+	case *wire.Post:
+		c.await(posted{request: f.ID, pending: c.server.cfg.Hub.Admit(ctx, f.Envelope, c)})
 	case *wire.Request:
 		c.request(ctx, f)
 	case *wire.Receipt:
@@ -50,8 +52,6 @@ func (c *conn) handle(ctx context.Context, message []byte) {
 		c.hello(ctx, f)
 	case *wire.Ping:
 		_ = c.out.text([]byte(wire.PongFrame))
-	case *wire.Send:
-		c.send(ctx, f)
 	}
 	// All else is the hub's to send, and ignored.
 }
@@ -97,26 +97,9 @@ func (c *conn) receipt(ctx context.Context, r *wire.Receipt) {
 	}
 }
 
-// send is the older vocabulary's post: nobody waits for its answer.
-func (c *conn) send(ctx context.Context, s *wire.Send) {
-	e, err := wire.DecodeEnvelope(s.Envelope)
-	if err != nil {
-		c.malformed(err)
-		return
-	}
-	c.await(posted{pending: c.server.cfg.Hub.Admit(ctx, e, c)})
-}
-
-// request runs an operation and answers it.
+// request runs an operation other than a post, and answers it.
 func (c *conn) request(ctx context.Context, r *wire.Request) {
 	switch r.Op {
-	case wire.PostEnvelope:
-		e, err := wire.DecodePost(r.Params)
-		if err != nil {
-			_ = c.out.text(wire.AppendFailure(nil, r.ID, err))
-			return
-		}
-		c.await(posted{request: r.ID, pending: c.server.cfg.Hub.Admit(ctx, e, c)})
 	case wire.CreateChannel:
 		c.open(ctx, r)
 	case wire.Register:

@@ -137,14 +137,17 @@ func (r *CheckReport) guards(fs vfs.FS, dir string) (vfs.FS, error) {
 		}
 		return fs, nil
 	}
+	if err := scanManifest(fs, store); err != nil {
+		r.problem(err)
+	}
 	ends, err := scanWALs(fs, store)
 	if err != nil || len(ends) == 0 {
 		return fs, err
 	}
 	w := ends[len(ends)-1]
-	if w.proven() {
+	if w.proven {
 		r.problem(damaged(fmt.Errorf("unreadable at offset %d", w.stop), "%s", fs.PathBase(w.path)))
-		return cutFS{fs, w.path, w.stop}, nil
+		return storeView{FS: fs, cut: w.path, at: w.stop}, nil
 	}
 	data, err := readFile(fs, w.path)
 	if err != nil {

@@ -66,29 +66,31 @@ func examine(dir string, opts Options) (Recovery, mark, error) {
 	return found, last, syncDir(fs, dir)
 }
 
-// compare opens a store that was not closed cleanly without writing, and sees
-// whether all that MARK says is there.
+// compare looks at a store that was not closed cleanly, without writing: its
+// tables through Pebble, its logs itself. It sees whether all that MARK says is
+// there, and whether the logs go on where the tables end: Pebble takes a damaged
+// MANIFEST for a shorter one, and would then delete the tables it no longer
+// knows of.
 func compare(dir string, opts Options, last mark) (Recovery, error) {
 	fs := opts.FS
 	var found Recovery
-	ends, err := scanWALs(fs, fs.PathJoin(dir, storeDir))
+	store := fs.PathJoin(dir, storeDir)
+	if err := scanManifest(fs, store); err != nil {
+		return found, err
+	}
+	ends, err := scanWALs(fs, store)
 	if err != nil {
 		return found, err
 	}
-	seen := fs // the store as it will be
-	var cut *walEnd
-	if n := len(ends); n > 0 {
-		w := ends[n-1]
-		if w.beyond > 0 || w.err != nil {
-			cut = &w
-		}
-		if w.proven() {
-			seen = cutFS{fs, w.path, w.stop}
-		}
-	}
-	epoch, offset, err := peek(seen, dir, opts)
+	epoch, offset, err := peek(storeView{FS: fs, hideLogs: true}, dir, opts)
 	if err != nil {
 		return found, name(err, fs, dir, ends)
+	}
+	for i, w := range ends {
+		if w.first > offset+1 {
+			return found, name(damaged(fmt.Errorf("commits %d to %d are missing", offset+1, w.first-1), "the store"), fs, dir, ends[:i])
+		}
+		offset = max(offset, w.last)
 	}
 	behind := epoch < last.epoch || (epoch == last.epoch && offset < last.offset)
 	if behind && !opts.AcceptLoss {
@@ -96,15 +98,18 @@ func compare(dir string, opts Options, last mark) (Recovery, error) {
 			offset, epoch, markFile, last.offset, last.epoch), "the store"), fs, dir, ends)
 	}
 	found.Lost = behind
-	if cut == nil {
-		return found, nil
+	if n := len(ends); n > 0 {
+		return cutOff(fs, dir, found, ends[n-1])
 	}
-	return cutOff(fs, dir, found, *cut)
+	return found, nil
 }
 
 // cutOff reports the unused end of the last log, and removes it where Pebble
 // would refuse to open because of it, or take it for a clean end.
 func cutOff(fs vfs.FS, dir string, found Recovery, w walEnd) (Recovery, error) {
+	if w.err == nil && w.beyond == 0 {
+		return found, nil
+	}
 	data, err := readFile(fs, w.path)
 	if err != nil {
 		return found, err
@@ -114,7 +119,7 @@ func cutOff(fs vfs.FS, dir string, found Recovery, w walEnd) (Recovery, error) {
 		return found, nil // preallocated room, or what an older log left
 	}
 	found.Cuts = append(found.Cuts, Cut{File: fs.PathBase(w.path), Offset: w.stop, Bytes: end - w.stop})
-	if !w.proven() {
+	if !w.proven {
 		return found, nil
 	}
 	found.Lost = true
@@ -135,15 +140,15 @@ func tornEnd(data []byte, stop int64) int64 {
 	if stop >= int64(len(data)) {
 		return stop
 	}
-	block := stop/walBlock*walBlock + walBlock
+	block := (stop/chunkBlock + 1) * chunkBlock
 	rest := data[stop:min(block, int64(len(data)))]
 	length := len(bytes.TrimRight(rest, "\x00"))
 	for i := range length {
-		if chunkLen(rest[i:]) > 0 {
+		if parseChunk(rest[i:]).size > 0 {
 			return stop
 		}
 	}
-	if block < int64(len(data)) && chunkLen(data[block:]) > 0 {
+	if block < int64(len(data)) && parseChunk(data[block:min(int(block)+chunkBlock, len(data))]).size > 0 {
 		return stop
 	}
 	return stop + int64(length)
@@ -174,7 +179,7 @@ func peek(fs vfs.FS, dir string, opts Options) (epoch, offset uint64, err error)
 // MANIFEST has lost what came after it; nothing tells them apart.
 func name(err error, fs vfs.FS, dir string, ends []walEnd) error {
 	for i, w := range ends {
-		if w.proven() || (w.err != nil && i < len(ends)-1) {
+		if w.proven || (w.err != nil && i < len(ends)-1) {
 			return damaged(fmt.Errorf("unreadable at offset %d: %w", w.stop, err), "%s", fs.PathBase(w.path))
 		}
 	}

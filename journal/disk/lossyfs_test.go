@@ -50,8 +50,8 @@ func (f *lossyFS) op(what string) error {
 		return nil
 	}
 	if f.ops.Add(1) == f.at {
-		f.broken.Store(true)
 		f.out.print("fault %s", what)
+		f.broken.Store(true)
 		return f.kind
 	}
 	if f.stays && f.broken.Load() {

@@ -62,6 +62,9 @@ func openLocked(dir string, opts Options) (*Engine, error) {
 	p.FS = e.guard
 	p.Experimental.CompactionScheduler = e.compactions
 	if e.db, err = openStore(fs, dir, p); err != nil {
+		if ends, scanErr := scanWALs(fs, fs.PathJoin(dir, storeDir)); scanErr == nil && pebble.IsCorruptionError(err) {
+			err = name(err, fs, dir, ends)
+		}
 		return nil, err
 	}
 	if err := e.load(last); err != nil {

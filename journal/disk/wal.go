@@ -1,168 +1,97 @@
 package disk
 
 import (
-	"bytes"
-	"encoding/binary"
 	"errors"
-	"hash/crc32"
 	"io"
+	"slices"
+	"strings"
 
-	"github.com/cockroachdb/pebble/v2/record"
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/batchrepr"
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/wal"
 )
 
-// walEnd is how one log of the store reads: where Pebble stops, why, and what
-// lies beyond.
+// walEnd is how one log of the store reads: where recovery stops, what lies
+// beyond, and which commits it holds.
 type walEnd struct {
 	path   string
-	stop   int64
-	size   int64
-	err    error // nil: it ends as a log that was closed; io.ErrUnexpectedEOF: as one that was not
-	beyond int64 // where the last part of this log after stop ends; 0: there is none
+	number uint32
+	chunkEnd
+	first, last uint64 // offsets of commits; 0: none
 }
 
-// proven reports damage for certain: something later says that what is
-// unreadable had been synced, or follows the mark of a clean end.
-func (w walEnd) proven() bool {
-	return (w.err == nil && w.beyond > 0) || (w.err != nil && !errors.Is(w.err, record.ErrUnexpectedEOF))
-}
-
-// scanWALs reads every log of a store as Pebble's recovery would.
+// scanWALs reads every log of a store as Pebble's recovery will, in order.
 func scanWALs(fs vfs.FS, store string) ([]walEnd, error) {
-	logs, err := wal.Scan(wal.Dir{FS: fs, Dirname: store})
+	names, err := fs.List(store)
 	if err != nil {
 		return nil, err
 	}
 	var ends []walEnd
-	for _, log := range logs {
-		for i := range log.NumSegments() {
-			_, path := log.SegmentLocation(i)
-			end, err := scanWAL(fs, path, log)
-			if err != nil {
-				return nil, err
-			}
-			ends = append(ends, end)
+	for _, name := range names {
+		number, _, ok := wal.ParseLogFilename(name)
+		if !ok || !strings.HasSuffix(name, ".log") {
+			continue
 		}
+		w := walEnd{path: fs.PathJoin(store, name), number: uint32(number)}
+		if err := w.scan(fs); err != nil {
+			return nil, err
+		}
+		ends = append(ends, w)
 	}
+	slices.SortFunc(ends, func(a, b walEnd) int { return int(a.number) - int(b.number) })
 	return ends, nil
 }
 
-func scanWAL(fs vfs.FS, path string, log wal.LogicalLog) (walEnd, error) {
-	end := walEnd{path: path}
-	info, err := fs.Stat(path)
+func (w *walEnd) scan(fs vfs.FS) error {
+	data, err := readFile(fs, w.path)
 	if err != nil {
-		return end, err
+		return err
 	}
-	end.size = info.Size()
-	r := log.OpenForRead()
-	defer r.Close() //nolint:errcheck // only read
-	for {
-		_, at, err := r.NextRecord()
-		end.stop = at.Physical
-		if errors.Is(err, io.EOF) {
-			break
+	w.chunkEnd = readChunks(data, w.number, func(record []byte) error {
+		if len(record) < batchrepr.HeaderLen {
+			return errForm
 		}
-		if err != nil {
-			end.err = err
-			break
-		}
-	}
-	end.beyond, err = lastChunk(fs, path, uint32(log.Num), end.stop)
-	return end, err
-}
-
-// A log is made of blocks, and these of chunks with headers: a masked CRC32C
-// over what follows it, the length, the kind, the number of the log, and for
-// some kinds how much of the log is synced.
-const (
-	walBlock       = 32 << 10
-	walHeader      = 11
-	walSyncHeader  = 19
-	walFirstKind   = 5 // below are kinds without the log's number
-	walFirstSynced = 9
-	walLastKind    = 12
-)
-
-// lastChunk finds the end of the last whole chunk of a log after a place; 0
-// when there is none. A log that was used before, under another number, has
-// old chunks behind its end: these do not count.
-func lastChunk(fs vfs.FS, path string, log uint32, from int64) (int64, error) {
-	f, err := fs.Open(path)
-	if err != nil {
-		return 0, err
-	}
-	defer f.Close() //nolint:errcheck // only read
-	last := int64(0)
-	block := make([]byte, walBlock)
-	number := binary.LittleEndian.AppendUint32(nil, log)
-	for at := from / walBlock * walBlock; ; at += walBlock {
-		n, err := f.ReadAt(block, at)
-		if n == 0 && err != nil {
-			if errors.Is(err, io.EOF) {
-				return last, nil
+		ops := batchrepr.Read(record)
+		for {
+			kind, key, _, ok, err := ops.Next()
+			if err != nil || !ok {
+				return err
 			}
-			return 0, err
-		}
-		begin := int(max(from-at, 0))
-		for begin < n {
-			// The log's number stands seven bytes into a chunk's header.
-			next := bytes.Index(block[min(begin+7, n):n], number)
-			if next < 0 {
-				break
-			}
-			begin += next
-			if size := chunkLen(block[begin:n]); size > 0 {
-				begin += size
-				last = at + int64(begin)
-			} else {
-				begin++
+			if kind == pebble.InternalKeyKindSet && len(key) == 9 && key[0] == kindCommit {
+				w.last = max(w.last, offsetOf(key))
+				if w.first == 0 {
+					w.first = w.last
+				}
 			}
 		}
-		if err != nil && !errors.Is(err, io.EOF) {
-			return 0, err
-		}
-	}
+	})
+	return nil
 }
 
-// chunkLen is the length of the whole chunk at the front of b, 0 if there is
-// none.
-func chunkLen(b []byte) int {
-	if len(b) < walHeader {
-		return 0
-	}
-	header := walHeader
-	kind := b[6]
-	if kind < walFirstKind || kind > walLastKind {
-		return 0
-	}
-	if kind >= walFirstSynced {
-		header = walSyncHeader
-	}
-	size := header + int(binary.LittleEndian.Uint16(b[4:]))
-	if size > len(b) {
-		return 0
-	}
-	sum := crc32.Checksum(b[6:size], castagnoli)
-	if binary.LittleEndian.Uint32(b) != (sum>>15|sum<<17)+0xa282ead8 {
-		return 0
-	}
-	return size
-}
-
-// cutFS shows one file without its end.
-type cutFS struct {
+// storeView is a store's folder as it looks without its write-ahead logs, or
+// with one of them cut short.
+type storeView struct {
 	vfs.FS
-	path string
-	at   int64
+	hideLogs bool
+	cut      string // path of the log that is cut
+	at       int64
 }
 
-func (c cutFS) Open(name string, opts ...vfs.OpenOption) (vfs.File, error) {
-	f, err := c.FS.Open(name, opts...)
-	if err != nil || name != c.path {
+func (v storeView) List(dir string) ([]string, error) {
+	names, err := v.FS.List(dir)
+	if v.hideLogs {
+		names = slices.DeleteFunc(names, func(name string) bool { return strings.HasSuffix(name, ".log") })
+	}
+	return names, err
+}
+
+func (v storeView) Open(name string, opts ...vfs.OpenOption) (vfs.File, error) {
+	f, err := v.FS.Open(name, opts...)
+	if err != nil || v.cut == "" || name != v.cut {
 		return f, err
 	}
-	return &cutFile{File: f, left: c.at}, nil
+	return &cutFile{File: f, left: v.at}, nil
 }
 
 type cutFile struct {
@@ -177,4 +106,32 @@ func (c *cutFile) Read(b []byte) (int, error) {
 	n, err := c.File.Read(b[:min(int64(len(b)), c.left)])
 	c.left -= int64(n)
 	return n, err
+}
+
+// scanManifest looks for damage that Pebble would take for the end of the
+// MANIFEST in use.
+func scanManifest(fs vfs.FS, store string) error {
+	names, err := fs.List(store)
+	if err != nil {
+		return err
+	}
+	current := ""
+	latest := ""
+	for _, name := range names { // marker.manifest.NUMBER.MANIFEST-…
+		rest, ok := strings.CutPrefix(name, "marker.manifest.")
+		if number, manifest, found := strings.Cut(rest, "."); ok && found && number > latest {
+			latest, current = number, manifest
+		}
+	}
+	if current == "" {
+		return damaged(errors.New("it is missing"), "the marker of the MANIFEST")
+	}
+	data, err := readFile(fs, fs.PathJoin(store, current))
+	if err != nil {
+		return damaged(err, "%s", current)
+	}
+	if end := readChunks(data, 0, func([]byte) error { return nil }); end.beyond > 0 {
+		return damaged(errSum, "%s", current)
+	}
+	return nil
 }

@@ -160,6 +160,12 @@ func TestQueueIsBounded(t *testing.T) {
 	if err := add("3"); !errors.Is(err, bridge.ErrFull) {
 		t.Errorf("%v", err)
 	}
+	one := bridge.NewQueue(now, 1)
+	for i, want := range []error{nil, bridge.ErrFull} {
+		if _, err := one.Enqueue(map[string]any{"client_id": "c", "agent": "a", "content": "x"}); !errors.Is(err, want) {
+			t.Errorf("item %d of one: %v", i, err)
+		}
+	}
 	q.Ack("c", "1")
 	if err := add("3"); err != nil {
 		t.Error(err)

@@ -53,6 +53,17 @@ func TestRuns(t *testing.T) {
 	}
 }
 
+func TestOneRun(t *testing.T) {
+	t.Parallel()
+	runs := chat.NewRuns(now, 1)
+	if err := runs.Claim("a", "", transcript.Owner{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := runs.Claim("b", "", transcript.Owner{}); codeOf(err) != "too_many_runs" {
+		t.Errorf("%v", err)
+	}
+}
+
 func TestQueue(t *testing.T) {
 	t.Parallel()
 	runs := chat.NewRuns(now, 0)

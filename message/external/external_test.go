@@ -126,6 +126,32 @@ func TestNormalize(t *testing.T) {
 	}
 }
 
+func TestSlugsBeginWell(t *testing.T) {
+	t.Parallel()
+	for _, bad := range []string{"!c", ".", "-c", "\u00a0c", "~"} {
+		if _, err := external.Normalize(map[string]any{"connector_id": bad, "external_provider": "p"}); !errors.Is(err, external.ErrConnector) {
+			t.Errorf("%q: %v", bad, err)
+		}
+	}
+}
+
+func TestLimitsOfOne(t *testing.T) {
+	t.Parallel()
+	var c clock
+	seen := external.NewSeen(c.now, 1)
+	seen.Mark("p", "a", 60)
+	seen.Mark("p", "b", 60)
+	if seen.Has("p", "a") || !seen.Has("p", "b") {
+		t.Error("more than one is seen")
+	}
+	s := external.NewSessions(1)
+	s.Set("c", "a", "x", "1")
+	s.Set("c", "b", "x", "2")
+	if s.Get("c", "a", "x") != "" || s.Get("c", "b", "x") != "2" {
+		t.Error("more than one session is held")
+	}
+}
+
 func TestContexts(t *testing.T) {
 	t.Parallel()
 	m, err := external.Normalize(decode(t, `{"text":"hi","connector_id":"c","external_provider":"p","external_conversation_id":"v","external_message_id":"i","sender_id":"s","room_kind":"dm","attachments":[1]}`))

@@ -58,6 +58,8 @@ type ReadOptions struct {
 	Aliases *Aliases
 	// Turn is the number of the turn that is read, from 1; 0 is 1.
 	Turn int
+	// MaxBytes bounds what a stream may add up to; 0 is MaxReply.
+	MaxBytes int
 }
 
 // FirstTurn is the turn reading begins with.

@@ -73,6 +73,12 @@ func (n Note) MarshalJSON() ([]byte, error) { return n.Canonical().MarshalJSON()
 // Notes collects them while a mapping runs.
 type Notes []Note
 
+// Sorted are the notes in the order of the messages they tell of.
+func (l Notes) Sorted() []Note {
+	slices.SortStableFunc(l, func(a, b Note) int { return a.Index - b.Index })
+	return l
+}
+
 // Add takes one down; the same one is taken once.
 func (l *Notes) Add(index int, kind Kind, code, format string, args ...any) {
 	note := Note{Index: index, Kind: kind, Code: code, Text: fmt.Sprintf(format, args...)}

@@ -75,6 +75,12 @@ type Reply struct {
 	Notes      []Note
 }
 
+// Fail adds a provider's error to what came before it; raw is what it said.
+func (r *Reply) Fail(f *Failure, raw any) {
+	r.Messages = append(r.Messages, f.Envelope(raw))
+	r.Finish, r.Failure = FinishError, f
+}
+
 // Canonical is the reply as a map: messages, and what is known beside them.
 func (r Reply) Canonical() *value.Map {
 	messages := make([]any, 0, len(r.Messages))

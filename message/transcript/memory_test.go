@@ -230,6 +230,12 @@ func TestMemoryIsBounded(t *testing.T) {
 	if _, err := create(); err != nil {
 		t.Errorf("after a deletion: %v", err)
 	}
+	one := transcript.NewMemory(time.Now, 1)
+	for i, want := range []error{nil, transcript.ErrFull} {
+		if _, err := one.Create(t.Context(), site, transcript.User(1), transcript.Create{}); !errors.Is(err, want) {
+			t.Errorf("session %d of one: %v", i, err)
+		}
+	}
 	if m.Rows("nope") != nil || m.Import("nope", nil) {
 		t.Error("an unknown session has rows")
 	}

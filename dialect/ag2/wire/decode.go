@@ -1,38 +1,89 @@
 package wire
 
+import "github.com/parley-hub/parley/envelope"
+
 // Each function reads the members of one kind of frame. A required key counts
 // as missing when its value is null.
 
-func decodeRequest(data []byte) (*Request, error) {
-	r := &Request{}
-	op := ""
-	var bad error
-	err := members(data, func(name, value []byte) (err error) {
+// decodeRequest also returns the request's id, as soon as it is known.
+func decodeRequest(data []byte) (f Frame, id string, err error) {
+	var op string
+	var params []byte
+	var posted *envelope.Envelope
+	var bad error // what is wrong besides the id
+	_, err = walk(data, skipSpace(data, 0), func(name []byte, at int) (end int, err error) {
+		// A post is read on the way, the rest when it is known what it is.
+		if string(name) == "params" && op == string(PostEnvelope) && data[at] == '{' {
+			posted, end, bad = decodePost(data, at)
+			return end, nil
+		}
+		end = skipValue(data, at)
+		value := data[at:end]
+		var wrong error
 		switch string(name) {
 		case "request_id":
-			r.ID, err = text("request_id", value)
+			id, err = text("request_id", value)
 		case "op":
-			op, bad = text("op", value)
+			op, wrong = text("op", value)
 		case "params":
-			var wrong error
-			if r.Params, wrong = object("params", value); wrong != nil {
-				bad = wrong
-			}
+			params, wrong = object("params", value)
 		}
-		return err
+		if bad == nil {
+			bad = wrong
+		}
+		return end, err
 	})
-	r.Op = Op(op)
 	switch {
 	case err != nil:
-		return r, err
-	case r.ID == "":
-		return r, missing("request_id")
+		return nil, "", err
+	case id == "":
+		return nil, "", missing("request_id")
 	case bad != nil:
-		return r, bad
+		return nil, id, bad
 	case op == "":
-		return r, missing("op")
+		return nil, id, missing("op")
+	case op != string(PostEnvelope):
+		return &Request{ID: id, Op: Op(op), Params: params}, id, nil
 	}
-	return r, nil
+	if posted == nil {
+		if params == nil {
+			return nil, id, missing("envelope")
+		}
+		if posted, _, err = decodePost(params, 0); err != nil {
+			return nil, id, err
+		}
+	}
+	return &Post{ID: id, Envelope: posted}, id, nil
+}
+
+// decodePost reads the parameters of a post, which begin at i, and returns the
+// place behind them.
+func decodePost(data []byte, i int) (e *envelope.Envelope, end int, err error) {
+	var bad error
+	end, err = walk(data, i, func(name []byte, at int) (int, error) {
+		if string(name) != "envelope" {
+			return skipValue(data, at), nil
+		}
+		if data[at] != '{' {
+			end := skipValue(data, at)
+			_, bad = object("envelope", data[at:end])
+			return end, nil
+		}
+		var end int
+		if e, end, bad = decodeEnvelopeAt(data, at); bad != nil {
+			end = skipValue(data, at)
+		}
+		return end, nil
+	})
+	switch {
+	case err != nil:
+		return nil, end, err
+	case bad != nil:
+		return nil, end, bad
+	case e == nil:
+		return nil, end, missing("envelope")
+	}
+	return e, end, nil
 }
 
 func decodeReceipt(data []byte) (*Receipt, error) {
@@ -95,21 +146,14 @@ func decodeHello(data []byte) (*Hello, error) {
 	return h, nil
 }
 
-func decodeSend(data []byte) (*Send, error) {
-	s := &Send{}
-	err := members(data, func(name, value []byte) (err error) {
-		if string(name) == "envelope" {
-			s.Envelope, err = object("envelope", value)
-		}
-		return err
-	})
+// decodeSend reads the older vocabulary's post, whose envelope stands where
+// today's parameters have it.
+func decodeSend(data []byte) (*Post, error) {
+	e, _, err := decodePost(data, skipSpace(data, 0))
 	if err != nil {
 		return nil, err
 	}
-	if s.Envelope == nil {
-		return nil, missing("envelope")
-	}
-	return s, nil
+	return &Post{Envelope: e}, nil
 }
 
 func decodeWelcome(data []byte) (*Welcome, error) {

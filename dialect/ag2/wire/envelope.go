@@ -83,60 +83,94 @@ func DecodeEnvelope(raw []byte) (*envelope.Envelope, error) {
 
 // decodeEnvelope reads JSON that is known to be valid.
 func decodeEnvelope(raw []byte) (*envelope.Envelope, error) {
-	e := &envelope.Envelope{Priority: envelope.Normal}
-	err := members(raw, func(name, value []byte) (err error) {
-		switch string(name) {
-		case "channel_id":
-			e.Channel, err = text("envelope.channel_id", value)
-		case "sender_id":
-			e.Sender, err = text("envelope.sender_id", value)
-		case "audience":
-			e.Audience, err = texts("envelope.audience", value)
-		case "event_type":
-			e.Type, err = text("envelope.event_type", value)
-		case "event_data":
-			e.Data, err = object("envelope.event_data", value)
-		case "envelope_id":
-			e.ID, err = text("envelope.envelope_id", value)
-		case "task_id":
-			e.Task, err = text("envelope.task_id", value)
-		case "causation_id":
-			e.Causation, err = text("envelope.causation_id", value)
-		case "trace_id":
-			e.Trace, err = text("envelope.trace_id", value)
-		case "priority":
-			e.Priority, err = decodePriority(value)
-		case "depth":
-			var depth *int64
-			if depth, err = integer("envelope.depth", value); depth != nil {
-				e.Depth = int(*depth)
-			}
-		case "idempotency_key":
-			e.Key, err = text("envelope.idempotency_key", value)
-		case "created_at":
-			decodeCreated(e, value)
-		case "ttl_seconds":
-			e.TTL, err = integer("envelope.ttl_seconds", value)
-		}
-		return err
+	e, _, err := decodeEnvelopeAt(raw, skipSpace(raw, 0))
+	return e, err
+}
+
+// decodeEnvelopeAt reads the envelope that begins at i, and returns the place
+// behind it.
+func decodeEnvelopeAt(data []byte, i int) (e *envelope.Envelope, end int, err error) {
+	e = &envelope.Envelope{Priority: envelope.Normal}
+	end, err = walk(data, i, func(name []byte, at int) (end int, err error) {
+		end = skipValue(data, at)
+		return end, setField(e, name, data[at:end])
 	})
 	switch {
 	case err != nil:
-		return nil, err
+		return nil, end, err
 	case e.Channel == "":
-		return nil, missing("channel_id")
+		return nil, end, missing("channel_id")
 	case e.Sender == "":
-		return nil, missing("sender_id")
+		return nil, end, missing("sender_id")
 	case e.Type == "":
-		return nil, missing("event_type")
+		return nil, end, missing("event_type")
 	case e.Depth < 0:
-		return nil, fault.New(fault.Invalid, "envelope.depth must not be negative")
+		return nil, end, fault.New(fault.Invalid, "envelope.depth must not be negative")
 	}
 	e.Type = envelope.Canonical(e.Type)
 	if e.Data == nil {
 		e.Data = []byte("{}")
 	}
-	return e, nil
+	return e, end, nil
+}
+
+// setField reads one member of an envelope.
+func setField(e *envelope.Envelope, name, value []byte) (err error) {
+	switch string(name) {
+	case "channel_id":
+		e.Channel, err = text("envelope.channel_id", value)
+	case "sender_id":
+		e.Sender, err = text("envelope.sender_id", value)
+	case "audience":
+		e.Audience, err = texts("envelope.audience", value)
+	case "event_type":
+		e.Type, err = typeName(value)
+	case "event_data":
+		e.Data, err = object("envelope.event_data", value)
+	case "envelope_id":
+		e.ID, err = text("envelope.envelope_id", value)
+	case "task_id":
+		e.Task, err = text("envelope.task_id", value)
+	case "causation_id":
+		e.Causation, err = text("envelope.causation_id", value)
+	case "trace_id":
+		e.Trace, err = text("envelope.trace_id", value)
+	case "priority":
+		e.Priority, err = decodePriority(value)
+	case "depth":
+		err = decodeDepth(e, value)
+	case "idempotency_key":
+		e.Key, err = text("envelope.idempotency_key", value)
+	case "created_at":
+		decodeCreated(e, value)
+	case "ttl_seconds":
+		e.TTL, err = integer("envelope.ttl_seconds", value)
+	}
+	return err
+}
+
+// typeName reads an event type without a copy of the most frequent ones.
+func typeName(value []byte) (string, error) {
+	switch string(value) {
+	case `"` + envelope.TypeText + `"`:
+		return envelope.TypeText, nil
+	case `"` + envelope.TypePacket + `"`:
+		return envelope.TypePacket, nil
+	case `"` + envelope.TypeInviteAck + `"`:
+		return envelope.TypeInviteAck, nil
+	}
+	return text("envelope.event_type", value)
+}
+
+func decodeDepth(e *envelope.Envelope, value []byte) error {
+	if len(value) == 1 && value[0] == '0' {
+		return nil
+	}
+	depth, err := integer("envelope.depth", value)
+	if depth != nil {
+		e.Depth = int(*depth)
+	}
+	return err
 }
 
 // decodeCreated takes what can be read: a hub overwrites it anyway.
@@ -149,6 +183,9 @@ func decodeCreated(e *envelope.Envelope, value []byte) {
 }
 
 func decodePriority(value []byte) (envelope.Priority, error) {
+	if string(value) == `"normal"` {
+		return envelope.Normal, nil
+	}
 	if value[0] == '"' || isNull(value) {
 		s, err := text("envelope.priority", value)
 		return envelope.ParsePriority(s), err

@@ -3,11 +3,12 @@ package wire
 import (
 	"errors"
 
+	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/fault"
 )
 
 // Frame is one message of the protocol: Hello, Welcome, Refusal, Ping, Pong,
-// Request, Response, Notify, Receipt or Send.
+// Request, Post, Response, Notify or Receipt.
 type Frame interface{ frame() }
 
 // Hello binds an existing identity to the connection.
@@ -40,11 +41,18 @@ type Ping struct{}
 // Pong answers a Ping.
 type Pong struct{}
 
-// Request asks for an operation.
+// Request asks for an operation other than a post.
 type Request struct {
 	ID     string
 	Op     Op
 	Params []byte // a JSON object
+}
+
+// Post is the operation post_envelope, or the older vocabulary's send frame,
+// which has no id and no answer.
+type Post struct {
+	ID       string
+	Envelope *envelope.Envelope
 }
 
 // Response answers a request.
@@ -77,11 +85,6 @@ const (
 	Nack = "nack"
 )
 
-// Send is the older vocabulary's post; it has no answer.
-type Send struct {
-	Envelope []byte
-}
-
 func (*Hello) frame()    {}
 func (*Welcome) frame()  {}
 func (*Refusal) frame()  {}
@@ -91,7 +94,7 @@ func (*Request) frame()  {}
 func (*Response) frame() {}
 func (*Notify) frame()   {}
 func (*Receipt) frame()  {}
-func (*Send) frame()     {}
+func (*Post) frame()     {}
 
 // Malformed is a frame that cannot be processed. If RequestID is set, it was
 // meant as a request and deserves an answer; otherwise it is dropped.
@@ -105,8 +108,8 @@ func (m *Malformed) Error() string { return "malformed frame: " + m.Err.Error() 
 func (m *Malformed) Unwrap() error { return m.Err }
 
 // Decode reads one message. Unknown keys are ignored and missing ones take
-// their defaults. The frame shares memory with data. Its error is always a
-// *Malformed.
+// their defaults. The frame shares memory with data, which must not change any
+// more. Its error is always a *Malformed.
 func Decode(data []byte) (Frame, error) {
 	if err := valid(data); err != nil {
 		return nil, &Malformed{RequestID: salvage(data), Err: err}
@@ -176,8 +179,7 @@ func salvage(data []byte) string {
 func decodeKind(kind string, data []byte) (f Frame, requestID string, err error) {
 	switch kind {
 	case "request":
-		r, err := decodeRequest(data)
-		return r, r.ID, err
+		return decodeRequest(data)
 	case "receipt":
 		f, err = decodeReceipt(data)
 	case "hello":

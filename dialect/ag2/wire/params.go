@@ -209,28 +209,6 @@ func required(raw []byte, t reflect.Type) error {
 	return nil
 }
 
-// DecodePost reads the envelope of a post_envelope request, sharing its memory.
-// The parameters must come from Decode, which has checked them.
-func DecodePost(params []byte) (*envelope.Envelope, error) {
-	if len(params) == 0 {
-		return nil, missing("envelope")
-	}
-	var raw []byte
-	err := members(params, func(name, value []byte) (err error) {
-		if string(name) == "envelope" {
-			raw, err = object("envelope", value)
-		}
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	if raw == nil {
-		return nil, missing("envelope")
-	}
-	return decodeEnvelope(raw)
-}
-
 // EncodePost writes the parameters of a post_envelope request.
 func EncodePost(e *envelope.Envelope) []byte {
 	buf := append([]byte(nil), `{"envelope":`...)

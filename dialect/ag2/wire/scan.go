@@ -18,7 +18,8 @@ const MaxDepth = 256
 // valid refuses what is no JSON text in UTF-8 with unique names, or nests too
 // deep. Everything else in this file relies on it having been asked.
 func valid(data []byte) error {
-	if nests(data, MaxDepth) {
+	// Most frames have too few brackets to nest deep.
+	if bytes.Count(data, openBrace)+bytes.Count(data, openBracket) > MaxDepth && nests(data, MaxDepth) {
 		return fault.New(fault.TooLarge, "JSON nests deeper than %d", MaxDepth)
 	}
 	if jsontext.Value(data).IsValid() {
@@ -31,6 +32,8 @@ func valid(data []byte) error {
 	}
 	return fault.Wrap(fault.Invalid, err, "no valid JSON: %s", strings.TrimPrefix(err.Error(), "jsontext: "))
 }
+
+var openBrace, openBracket = []byte{'{'}, []byte{'['}
 
 // relaxed reports whether data would be JSON if names could repeat, text could
 // be any bytes and numbers could be NaN or infinite, as Python has it.
@@ -84,27 +87,35 @@ func withoutNaN(data []byte) []byte {
 	return out
 }
 
-// members yields the members of a valid JSON object in order, each name
-// without its quotes. The slices share memory with data.
-func members(data []byte, yield func(name, value []byte) error) error {
-	i := skipSpace(data, 0)
+// walk goes through the members of the valid JSON object at i, in order. For
+// each it calls visit with its name, without quotes, and the place of its
+// value; visit returns the place behind the value.
+func walk(data []byte, i int, visit func(name []byte, at int) (end int, err error)) (end int, err error) {
 	if i == len(data) || data[i] != '{' {
-		return errNoObject
+		return i, errNoObject
 	}
 	for i = skipSpace(data, i+1); data[i] != '}'; {
 		end := skipString(data, i)
 		name := unescaped(data[i:end])
 		i = skipSpace(data, end) // at the colon
-		i = skipSpace(data, i+1) // at the value
-		end = skipValue(data, i) // behind it
-		if err := yield(name, data[i:end]); err != nil {
-			return err
+		if i, err = visit(name, skipSpace(data, i+1)); err != nil {
+			return i, err
 		}
-		if i = skipSpace(data, end); data[i] == ',' {
+		if i = skipSpace(data, i); data[i] == ',' {
 			i = skipSpace(data, i+1)
 		}
 	}
-	return nil
+	return i + 1, nil
+}
+
+// members yields the members of a valid JSON object in order. The slices share
+// memory with data.
+func members(data []byte, yield func(name, value []byte) error) error {
+	_, err := walk(data, skipSpace(data, 0), func(name []byte, at int) (int, error) {
+		end := skipValue(data, at)
+		return end, yield(name, data[at:end])
+	})
+	return err
 }
 
 var errNoObject = fault.New(fault.Invalid, "a JSON object is wanted")

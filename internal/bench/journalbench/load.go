@@ -37,7 +37,7 @@ func load(ctx context.Context, d time.Duration, writers int, write func(ctx cont
 		wg.Go(func() {
 			for i := 0; ; i++ {
 				began := time.Now()
-				if began.After(deadline) || ctx.Err() != nil {
+				if (i > 0 && began.After(deadline)) || ctx.Err() != nil {
 					return
 				}
 				if err := write(ctx, w, i); err != nil {

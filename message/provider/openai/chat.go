@@ -7,15 +7,13 @@ import (
 	"github.com/parley-hub/parley/message/value"
 )
 
-type envelope = message.Envelope
-
 // Chat writes messages, and tools if there are some, for chat completions.
 func Chat(messages []message.Envelope, o provider.Options) provider.Request {
 	if o.Aliases == nil {
 		o.Aliases = &provider.Aliases{}
 	}
 	w := chatWriter{options: o}
-	entries := plan.Make(messages, plan.Shape{Vendor: Vendor, Split: true}, o, &w.notes)
+	entries := plan.Make(messages, plan.Shape{Vendor: VendorChat, Split: true}, o, &w.notes)
 	for i := range entries {
 		w.entry(&entries[i])
 	}
@@ -34,7 +32,7 @@ func Chat(messages []message.Envelope, o provider.Options) provider.Request {
 	if o.Previous != "" {
 		w.notes.Add(-1, provider.Dropped, provider.NoteContinue, "chat completions do not go on from an earlier response")
 	}
-	return provider.Request{Body: body, Notes: w.notes}
+	return provider.Request{Body: body, Notes: w.notes.Sorted()}
 }
 
 type chatWriter struct {
@@ -61,7 +59,7 @@ func (w *chatWriter) entry(e *plan.Entry) {
 func (w *chatWriter) user(e *plan.Entry) {
 	name := e.Name
 	if !legalName(name) {
-		speaker(e, w.options, &w.notes)
+		plan.Speak(e, w.options, &w.notes)
 		name = ""
 	}
 	content, ok := w.content(e, true)
@@ -88,13 +86,16 @@ func legalName(name string) bool {
 
 // content is one text as a string, or a list of parts.
 func (w *chatWriter) content(e *plan.Entry, media bool) (any, bool) {
-	if len(e.Blocks) == 1 && e.Blocks[0].Kind == plan.Text && e.Blocks[0].Extra.Len() == 0 {
-		return e.Blocks[0].Text, true
-	}
 	parts := []any{}
 	for _, b := range e.Blocks {
 		if part := w.part(e.Index, b, media); part != nil {
 			parts = append(parts, plan.Merge(part, b.Extra))
+		}
+	}
+	if len(parts) == 1 {
+		// A part with further fields is more than its text.
+		if only := parts[0].(*value.Map); only.At("type") == "text" && only.Len() == 2 {
+			return only.At("text"), true
 		}
 	}
 	return parts, len(parts) > 0

@@ -17,10 +17,7 @@ func ChatReply(data []byte, o provider.ReadOptions) (provider.Reply, error) {
 }
 
 func chatReply(body *value.Map, o provider.ReadOptions) provider.Reply {
-	if e := plan.Map(body, "error"); e != nil {
-		return failed(e)
-	}
-	r := plan.NewReading(Vendor, o)
+	r := plan.NewReading(VendorChat, o)
 	reply := provider.Reply{ResponseID: plan.Str(body, "id"), Model: plan.Str(body, "model")}
 	choices := plan.Maps(body, "choices")
 	for i, choice := range choices {
@@ -41,6 +38,9 @@ func chatReply(body *value.Map, o provider.ReadOptions) provider.Reply {
 			Prompt: plan.Count(u, "prompt_tokens"), Completion: plan.Count(u, "completion_tokens"),
 			Total: plan.Count(u, "total_tokens"), Raw: u,
 		}
+	}
+	if e := plan.Map(body, "error"); e != nil {
+		reply.Fail(failure(e), e)
 	}
 	reply.Notes = r.Notes
 	return reply
@@ -73,7 +73,7 @@ func chatFinish(raw string) provider.Finish {
 
 // ChatHistory reads the messages of a request back.
 func ChatHistory(body *value.Map, o provider.ReadOptions) provider.History {
-	r := plan.NewReading(Vendor, o)
+	r := plan.NewReading(VendorChat, o)
 	for _, m := range plan.Maps(body, "messages") {
 		readChat(r, m)
 	}
@@ -95,8 +95,26 @@ func readChat(r *plan.Reading, m *value.Map) {
 	}
 }
 
+// reasoningKey is where servers that speak this interface show reasoning.
+const reasoningKey = "reasoning_content"
+
 func readChatAnswer(r *plan.Reading, m *value.Map) {
-	r.Keep(messageKey, plan.Rest(m, "role", "content", "refusal", "tool_calls", "function_call"))
+	rest := plan.Rest(m, "role", "content", "refusal", "tool_calls", "function_call", reasoningKey)
+	for _, key := range rest.Keys() {
+		// What is empty says nothing, and is not taken back everywhere.
+		if value.IsContainer(rest.At(key)) && value.Len(rest.At(key)) == 0 {
+			rest.Delete(key)
+		}
+	}
+	r.Keep(messageKey, rest)
+	r.Reason(plan.Str(m, reasoningKey)
+	for _, key := range rest.Keys() {
+		// What is empty says nothing, and is not taken back everywhere.
+		if value.IsContainer(rest.At(key)) && value.Len(rest.At(key)) == 0 {
+			rest.Delete(key)
+		}
+	}
+	r.Keep(messageKey, rest)
 	if text := plan.JoinText(chatParts(m.At("content"))); text != "" {
 		r.Text(message.RoleAssistant, text, nil)
 	}

@@ -3,7 +3,8 @@
 // one too.
 //
 // It talks to nobody and keeps nothing: what OpenAI wants back verbatim lives
-// in the messages' metadata under "openai".
+// in the messages' metadata, under "openai" for responses and "openai_chat" for
+// chat completions, because neither takes what is the other's.
 package openai
 
 import (
@@ -12,25 +13,11 @@ import (
 	"github.com/parley-hub/parley/message/value"
 )
 
-// Vendor is the key of OpenAI's own in metadata.
-const Vendor = "openai"
-
-// speaker puts a name in front of what is said where it has no field.
-func speaker(e *plan.Entry, o provider.Options, notes *provider.Notes) {
-	if e.Name == "" {
-		return
-	}
-	if !o.Speakers || len(e.Blocks) == 0 {
-		notes.Add(e.Index, provider.Dropped, provider.NoteName, "the speaker's name %q has no place", e.Name)
-		return
-	}
-	prefix := "[" + e.Name + "]: "
-	if e.Blocks[0].Kind == plan.Text {
-		e.Blocks[0].Text = prefix + e.Blocks[0].Text
-		return
-	}
-	e.Blocks = append([]plan.Block{{Text: prefix}}, e.Blocks...)
-}
+// The keys of OpenAI's own in metadata.
+const (
+	Vendor     = "openai"
+	VendorChat = "openai_chat"
+)
 
 // failure reads an error object.
 func failure(m *value.Map) *provider.Failure {
@@ -46,14 +33,4 @@ func failure(m *value.Map) *provider.Failure {
 		}
 	}
 	return f
-}
-
-// failed is a reply that is an error.
-func failed(m *value.Map) provider.Reply {
-	f := failure(m)
-	return provider.Reply{
-		Messages: []envelope{f.Envelope(m)},
-		Finish:   provider.FinishError,
-		Failure:  f,
-	}
 }

@@ -129,7 +129,7 @@ func (p *planner) side(s *source) Side {
 const OpaqueKey = "opaque"
 
 // vendors are whose metadata are looked for.
-var vendors = []string{"openai", "anthropic", "gemini"}
+var vendors = []string{"openai", "openai_chat", "anthropic", "gemini"}
 
 // foreign notes what another provider would want back and this one does not
 // understand.

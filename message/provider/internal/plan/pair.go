@@ -73,7 +73,8 @@ func anyCallID(e message.Envelope) string {
 }
 
 // answerPending turns a request for input or approval into the answer of the
-// open call it is about: the one it names, or the last one before it.
+// open call it is about: the one it names, or, if it names none, the last one
+// before it.
 func (p *planner) answerPending() {
 	for i := range p.list {
 		s := &p.list[i]
@@ -106,8 +107,14 @@ func (p *planner) answerPending() {
 func (p *planner) openCall(before int, id string) int {
 	for i := before - 1; i >= 0; i-- {
 		s := &p.list[i]
-		if s.Type == message.TypeToolCall && s.partner < 0 && (id == "" || anyCallID(s.Envelope) == id) {
+		if s.Type != message.TypeToolCall || (id != "" && anyCallID(s.Envelope) != id) {
+			continue
+		}
+		if s.partner < 0 {
 			return i
+		}
+		if id == "" {
+			return -1
 		}
 	}
 	return -1

@@ -1,0 +1,171 @@
+package disk
+
+import (
+	"encoding/binary"
+	"errors"
+	"hash/crc32"
+)
+
+// Pebble's logs are made of blocks, and these of chunks. A chunk's header is a
+// masked CRC32C over what follows it, a length, a kind, and in write-ahead logs
+// the number of the log and, for the newer kinds, how much of it is synced. A
+// record is one whole chunk, or a first, some middle and a last one.
+const (
+	chunkBlock     = 32 << 10
+	legacyHeader   = 7
+	numberedHeader = 11
+	syncedHeader   = 19
+)
+
+var (
+	errTorn    = errors.New("it ends in the middle of a record")
+	errDamaged = errors.New("a part that had been synced is not readable")
+)
+
+// chunkEnd is how a log ends.
+type chunkEnd struct {
+	stop   int64 // end of the last whole record
+	size   int64
+	err    error // nil: it ends as a log that was closed, or between records
+	beyond int64 // end of the last whole chunk of this log after stop; 0: none
+	proven bool  // what is unreadable had been synced
+}
+
+// chunk is one parsed chunk; size 0 means that there is none.
+type chunk struct {
+	size     int
+	data     []byte
+	first    bool
+	last     bool
+	numbered bool
+	number   uint32
+	synced   uint64 // 0 when the kind does not tell
+}
+
+// parseChunk reads the chunk at the front of b, which ends where its block
+// ends.
+func parseChunk(b []byte) (c chunk) {
+	if len(b) < legacyHeader {
+		return chunk{}
+	}
+	kind, header := b[6], legacyHeader
+	switch {
+	case kind >= 1 && kind <= 4:
+	case kind >= 5 && kind <= 8:
+		header = numberedHeader
+	case kind >= 9 && kind <= 12:
+		header = syncedHeader
+	default:
+		return chunk{}
+	}
+	size := header + int(binary.LittleEndian.Uint16(b[4:]))
+	if size > len(b) {
+		return chunk{}
+	}
+	sum := crc32.Checksum(b[6:size], castagnoli)
+	if binary.LittleEndian.Uint32(b) != (sum>>15|sum<<17)+0xa282ead8 {
+		return chunk{}
+	}
+	position := (kind - 1) % 4 // full, first, middle, last
+	c = chunk{size: size, data: b[header:size], first: position <= 1, last: position == 0 || position == 3}
+	if header >= numberedHeader {
+		c.numbered, c.number = true, binary.LittleEndian.Uint32(b[7:])
+	}
+	if header == syncedHeader {
+		c.synced = binary.LittleEndian.Uint64(b[11:])
+	}
+	return c
+}
+
+// readChunks calls each with every record of a log, as far as it is readable,
+// and says how it ends. Number 0 is for a log without numbers.
+func readChunks(data []byte, number uint32, each func(record []byte) error) chunkEnd {
+	end := chunkEnd{size: int64(len(data))}
+	var record []byte
+	at := 0
+	for at < len(data) {
+		block := data[at:min((at/chunkBlock+1)*chunkBlock, len(data))]
+		if len(block) < syncedHeader && zero(block) && at+len(block) < len(data) {
+			at += len(block) // too little room for a chunk
+			continue
+		}
+		c := parseChunk(block)
+		if closed(block, number) && record == nil {
+			end.look(data, at, number)
+			return end
+		}
+		if c.size == 0 || (number != 0 && (!c.numbered || c.number != number)) || c.first == (record != nil) {
+			end.err = errTorn
+			break
+		}
+		record = append(record, c.data...)
+		if record == nil {
+			record = []byte{}
+		}
+		at += c.size
+		if c.last {
+			if err := each(record); err != nil {
+				end.err = err
+				break
+			}
+			record = nil
+			end.stop = int64(at)
+		}
+	}
+	if end.err == nil && record != nil {
+		end.err = errTorn
+	}
+	end.look(data, at, number)
+	return end
+}
+
+// closed reports the mark of a clean end: a header with the next number.
+func closed(block []byte, number uint32) bool {
+	return number != 0 && len(block) >= numberedHeader && block[6] >= 5 && block[6] <= 12 &&
+		binary.LittleEndian.Uint32(block[7:]) == number+1
+}
+
+// look searches for chunks of the log after the place where reading stopped.
+// One that was written when that place had been synced is a proof of damage;
+// so is any after a clean end.
+func (e *chunkEnd) look(data []byte, from int, number uint32) {
+	synced := uint64(0)
+	for at := from; at < len(data); {
+		block := data[at:min((at/chunkBlock+1)*chunkBlock, len(data))]
+		c := parseChunk(block)
+		if c.size == 0 || (number != 0 && (!c.numbered || c.number != number)) {
+			at = nextHeader(data, at+1)
+			continue
+		}
+		at += c.size
+		e.beyond = int64(at)
+		synced = max(synced, c.synced)
+	}
+	switch {
+	case e.beyond == 0:
+	case e.err == nil:
+		e.proven = true
+	case synced > uint64(from):
+		e.proven = true
+		e.err = errDamaged
+	}
+}
+
+// nextHeader finds the next place where a chunk may begin.
+func nextHeader(data []byte, at int) int {
+	for ; at < len(data); at++ {
+		if kind := at + 6; kind < len(data) && data[kind] >= 1 && data[kind] <= 12 {
+			return at
+		}
+	}
+	return at
+}
+
+func zero(b []byte) bool {
+	for _, c := range b {
+		if c != 0 {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,26 @@
+package anthropic_test
+
+import (
+	"testing"
+
+	"github.com/parley-hub/parley/message/provider"
+	"github.com/parley-hub/parley/message/provider/anthropic"
+	"github.com/parley-hub/parley/message/provider/internal/golden"
+)
+
+const cases = "../testdata/cases"
+
+func TestRequests(t *testing.T) {
+	t.Parallel()
+	golden.Requests(t, cases, "testdata/request", anthropic.Messages, anthropic.History)
+}
+
+func TestReplies(t *testing.T) {
+	t.Parallel()
+	golden.Replies(t, "testdata/reply", anthropic.Reply)
+}
+
+func TestStreams(t *testing.T) {
+	t.Parallel()
+	golden.Streams(t, "testdata/stream", func(o provider.ReadOptions) provider.Stream { return anthropic.NewStream(o) })
+}

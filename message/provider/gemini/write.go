@@ -1,0 +1,187 @@
+package gemini
+
+import (
+	"github.com/parley-hub/parley/message"
+	"github.com/parley-hub/parley/message/provider"
+	"github.com/parley-hub/parley/message/provider/internal/plan"
+	"github.com/parley-hub/parley/message/value"
+)
+
+// opening stands where a conversation does not begin with the user.
+const opening = "(The conversation begins here.)"
+
+// Contents writes messages, the system's text beside them, and tools if there
+// are some. Roles alternate and the first is the user's.
+func Contents(messages []message.Envelope, o provider.Options) provider.Request {
+	if o.Aliases == nil {
+		o.Aliases = &provider.Aliases{}
+	}
+	w := writer{options: o}
+	entries := plan.Make(messages, plan.Shape{Vendor: Vendor}, o, &w.notes)
+	for i := range entries {
+		w.entry(&entries[i])
+	}
+	body := value.New()
+	if len(w.system) > 0 {
+		body.Set("systemInstruction", value.New().Set("parts", w.system))
+	}
+	body.Set("contents", w.out)
+	if len(o.Tools) > 0 {
+		declarations := []any{}
+		for _, t := range o.Tools {
+			declaration := value.New().Set("name", o.Aliases.Alias(t.Name))
+			setIf(declaration, "description", t.Description)
+			declarations = append(declarations, declaration.Set("parametersJsonSchema", t.Schema()))
+		}
+		body.Set("tools", []any{value.New().Set("functionDeclarations", declarations)})
+	}
+	if o.Previous != "" {
+		w.notes.Add(-1, provider.Dropped, provider.NoteContinue, "generateContent does not go on from an earlier response")
+	}
+	return provider.Request{Body: body, Notes: w.notes.Sorted()}
+}
+
+type writer struct {
+	options provider.Options
+	notes   provider.Notes
+	system  []any
+	out     []any
+}
+
+func (w *writer) entry(e *plan.Entry) {
+	switch e.Side {
+	case plan.System:
+		w.instruct(e)
+	case plan.Assistant:
+		parts := append([]any{}, e.Opaque...)
+		parts = append(parts, w.parts(e)...)
+		if e.Call != nil {
+			parts = append(parts, call(e))
+		}
+		w.add(roleModel, e.Index, parts)
+	case plan.Tool:
+		w.add(message.RoleUser, e.Index, []any{w.result(e)})
+	default:
+		plan.Speak(e, w.options, &w.notes)
+		w.add(message.RoleUser, e.Index, w.parts(e))
+	}
+}
+
+func (w *writer) instruct(e *plan.Entry) {
+	if e.Role != message.RoleSystem {
+		w.notes.Add(e.Index, provider.Changed, provider.NoteRole, "the role %q becomes the system's", e.Role)
+	}
+	for _, b := range e.Blocks {
+		if b.Kind != plan.Text {
+			w.notes.Add(e.Index, provider.Dropped, provider.NoteMedia, "the system's instruction holds text only")
+			continue
+		}
+		if len(w.out) > 0 {
+			w.notes.Add(e.Index, provider.Moved, provider.NoteOrder, "a system message stands before the conversation")
+		}
+		w.system = append(w.system, plan.Merge(text(b.Text), b.Extra))
+	}
+}
+
+// add puts parts into the content of a role, which is the last one's or new.
+func (w *writer) add(role string, index int, parts []any) {
+	if len(parts) == 0 {
+		return
+	}
+	if len(w.out) == 0 && role != message.RoleUser {
+		w.notes.Add(index, provider.Added, provider.NoteOpening, "a user's message stands first")
+		w.add(message.RoleUser, index, []any{text(opening)})
+	}
+	if n := len(w.out); n > 0 {
+		if last := w.out[n-1].(*value.Map); last.At("role") == role {
+			last.Set("parts", append(plan.List(last, "parts"), parts...))
+			return
+		}
+	}
+	w.out = append(w.out, value.New().Set("role", role).Set("parts", parts))
+}
+
+func text(s string) *value.Map { return value.New().Set("text", s) }
+
+func (w *writer) parts(e *plan.Entry) []any {
+	var out []any
+	for _, b := range e.Blocks {
+		if part := w.part(e.Index, b); part != nil {
+			out = append(out, plan.Merge(part, b.Extra))
+		}
+	}
+	return out
+}
+
+func (w *writer) part(index int, b plan.Block) *value.Map {
+	switch b.Kind {
+	case plan.Text:
+		return text(b.Text)
+	case plan.Refusal:
+		w.notes.Add(index, provider.Changed, provider.NoteRefusal, "a refusal is sent as a text")
+		return text(b.Text)
+	case plan.Verbatim:
+		return b.Raw.Clone()
+	}
+	if b.Media.Detail != "" {
+		w.notes.Add(index, provider.Dropped, provider.NoteMedia, "how closely to look at an image has no place")
+	}
+	part, media := value.New(), value.New()
+	setIf(media, "mimeType", b.Media.MIME)
+	switch {
+	case b.Media.Data != "":
+		part.Set("inlineData", media.Set("data", b.Media.Data))
+	case b.Media.URL != "":
+		part.Set("fileData", media.Set("fileUri", b.Media.URL))
+	default:
+		w.notes.Add(index, provider.Dropped, provider.NoteFile, "the file %q is known to another provider only", b.Media.ID)
+		return nil
+	}
+	setIf(media, "displayName", b.Media.Filename)
+	return part
+}
+
+func call(e *plan.Entry) *value.Map {
+	part := value.New().Set("functionCall", value.New().
+		Set("id", e.Call.ID).
+		Set("name", e.Call.Name).
+		Set("args", e.Call.Arguments))
+	if e.HasText() {
+		return part
+	}
+	return plan.Merge(part, plan.Map(e.Own, plan.ExtraKey))
+}
+
+func (w *writer) result(e *plan.Entry) *value.Map {
+	r := e.Result
+	for _, b := range r.Blocks {
+		if b.Kind != plan.Text {
+			w.notes.Add(e.Index, provider.Dropped, provider.NoteMedia, "a function's response holds no media")
+		}
+	}
+	part := value.New().Set("functionResponse", value.New().
+		Set("id", r.ID).
+		Set("name", r.Name).
+		Set("response", response(r)))
+	return plan.Merge(part, plan.Map(e.Own, plan.ExtraKey))
+}
+
+// response is always an object: what is none is wrapped.
+func response(r *plan.Result) *value.Map {
+	if r.Failed {
+		return value.New().Set("error", r.Text)
+	}
+	answer := r.Value
+	if answer == nil {
+		answer = r.Text
+		if v, err := value.Decode([]byte(r.Text)); err == nil {
+			if m, ok := v.(*value.Map); ok {
+				answer = m
+			}
+		}
+	}
+	if m, ok := answer.(*value.Map); ok {
+		return m
+	}
+	return value.New().Set("result", answer)
+}

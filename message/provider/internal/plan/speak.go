@@ -1,0 +1,20 @@
+package plan
+
+import "github.com/parley-hub/parley/message/provider"
+
+// Speak puts a name in front of what is said where it has no field.
+func Speak(e *Entry, o provider.Options, notes *provider.Notes) {
+	if e.Name == "" {
+		return
+	}
+	if !o.Speakers || len(e.Blocks) == 0 {
+		notes.Add(e.Index, provider.Dropped, provider.NoteName, "the speaker's name %q has no place", e.Name)
+		return
+	}
+	prefix := "[" + e.Name + "]: "
+	if e.Blocks[0].Kind == Text {
+		e.Blocks[0].Text = prefix + e.Blocks[0].Text
+		return
+	}
+	e.Blocks = append([]Block{{Text: prefix}}, e.Blocks...)
+}

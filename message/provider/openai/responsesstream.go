@@ -1,0 +1,121 @@
+package openai
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/parley-hub/parley/message"
+	"github.com/parley-hub/parley/message/provider"
+	"github.com/parley-hub/parley/message/provider/internal/plan"
+	"github.com/parley-hub/parley/message/value"
+)
+
+// ResponsesStream reads a streamed response.
+type ResponsesStream struct {
+	options  provider.ReadOptions
+	budget   provider.Budget
+	response *value.Map // as the last event that had one said it
+	ended    bool
+	failure  *value.Map
+	items    map[int64]*streamItem
+}
+
+type streamItem struct {
+	item *value.Map
+	done bool
+	text strings.Builder
+}
+
+// NewResponsesStream begins.
+func NewResponsesStream(o provider.ReadOptions) *ResponsesStream {
+	return &ResponsesStream{options: o, budget: provider.NewBudget(o), items: map[int64]*streamItem{}}
+}
+
+// Add takes the data of one event.
+func (s *ResponsesStream) Add(chunk []byte) ([]message.Envelope, error) {
+	if err := s.budget.Take(len(chunk)); err != nil {
+		return nil, err
+	}
+	m, err := plan.Object(chunk)
+	if err != nil {
+		return nil, err
+	}
+	at := plan.Count(m, "output_index")
+	switch kind := plan.Str(m, "type"); kind {
+	case "response.output_item.added", "response.output_item.done":
+		return s.item(at, plan.Map(m, "item"), kind == "response.output_item.done"), nil
+	case "response.output_text.delta":
+		return s.fragment(at, provider.DeltaText, plan.Str(m, "delta")), nil
+	case "response.refusal.delta":
+		return s.fragment(at, provider.DeltaRefusal, plan.Str(m, "delta")), nil
+	case "response.function_call_arguments.delta":
+		return s.fragment(at, provider.DeltaToolCall, plan.Str(m, "delta")), nil
+	case "response.reasoning_summary_text.delta", "response.reasoning_text.delta":
+		return []message.Envelope{provider.Delta(provider.DeltaReasoning, int(at), plan.Str(m, "delta"), "", "")}, nil
+	case "response.completed", "response.incomplete", "response.failed":
+		s.response, s.ended = plan.Map(m, "response"), true
+	case "response.created", "response.in_progress", "response.queued":
+		s.response = plan.Map(m, "response")
+	case "error":
+		s.failure = plan.Rest(m, "type", "sequence_number")
+		if inner := plan.Map(m, "error"); inner != nil {
+			s.failure = inner
+		}
+	}
+	return nil, nil
+}
+
+func (s *ResponsesStream) at(index int64) *streamItem {
+	if s.items[index] == nil {
+		s.items[index] = &streamItem{item: value.New()}
+	}
+	return s.items[index]
+}
+
+// item notes an output item; the first word of a call names its tool.
+func (s *ResponsesStream) item(index int64, item *value.Map, done bool) []message.Envelope {
+	i := s.at(index)
+	i.item, i.done = item, done
+	if done || plan.Str(item, "type") != "function_call" {
+		return nil
+	}
+	name := s.options.Aliases.Name(plan.Str(item, "name"))
+	return []message.Envelope{provider.Delta(provider.DeltaToolCall, int(index), "", name, plan.Str(item, "call_id"))}
+}
+
+func (s *ResponsesStream) fragment(index int64, kind, text string) []message.Envelope {
+	s.at(index).text.WriteString(text)
+	return []message.Envelope{provider.Delta(kind, int(index), text, "", "")}
+}
+
+// Reply is what has come so far.
+func (s *ResponsesStream) Reply() provider.Reply {
+	body := s.response.Clone()
+	if s.failure != nil {
+		body.Set("error", s.failure)
+	}
+	if !s.ended || len(plan.List(body, "output")) == 0 {
+		var output []any
+		for _, index := range slices.Sorted(maps.Keys(s.items)) {
+			output = append(output, s.items[index].whole())
+		}
+		body.Set("output", output)
+	}
+	return responsesReply(body, s.options)
+}
+
+// whole is the item as far as it has come.
+func (i *streamItem) whole() *value.Map {
+	if i.done {
+		return i.item
+	}
+	item := i.item.Clone()
+	switch plan.Str(item, "type") {
+	case "function_call":
+		item.Set("arguments", i.text.String())
+	case "message":
+		item.Set("content", []any{value.New().Set("type", "output_text").Set("text", i.text.String())})
+	}
+	return item
+}

@@ -1,0 +1,43 @@
+package provider
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/parley-hub/parley/message"
+)
+
+// MaxReply bounds what a stream may add up to, unless told otherwise.
+const MaxReply = 64 << 20
+
+// ErrReplySize says that a streamed reply is larger than allowed.
+var ErrReplySize = errors.New("provider: the streamed reply is too large")
+
+// Stream turns a provider's chunks into deltas, and adds them up to the reply
+// that would have come in one piece. It is for one goroutine.
+type Stream interface {
+	// Add takes one chunk and returns what it adds.
+	Add(chunk []byte) ([]message.Envelope, error)
+	// Reply is what has come so far; Finish is empty until the model stopped.
+	Reply() Reply
+}
+
+// Budget bounds a stream.
+type Budget struct{ used, limit int }
+
+// NewBudget is the bound a reply is read with.
+func NewBudget(o ReadOptions) Budget {
+	if o.MaxBytes > 0 {
+		return Budget{limit: o.MaxBytes}
+	}
+	return Budget{limit: MaxReply}
+}
+
+// Take counts a chunk.
+func (b *Budget) Take(n int) error {
+	b.used += n
+	if b.used > b.limit {
+		return fmt.Errorf("%w: over %d bytes", ErrReplySize, b.limit)
+	}
+	return nil
+}
