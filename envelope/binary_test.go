@@ -136,7 +136,7 @@ func anyEnvelope(rt *rapid.T) *envelope.Envelope {
 func TestUnmarshalRefusesDamage(t *testing.T) {
 	t.Parallel()
 	good, _ := goldens()["everything"].Append(nil)
-	for cut := range len(good) {
+	for cut := range good {
 		if _, err := envelope.Unmarshal(good[:cut]); !errors.Is(err, envelope.ErrCorrupt) {
 			t.Errorf("cut at %d: %v", cut, err)
 		}

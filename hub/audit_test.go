@@ -64,7 +64,7 @@ func TestAuditRecords(t *testing.T) {
 	runs(t, "a failed turn", hub.Options{}, func(t *testing.T, r *rig) {
 		a, b := r.agent("alice"), r.agent("bob")
 		ch := r.open("conversation", a, b)
-		for _, where := range []string{ch, "nowhere"} {
+		for _, where := range []string{ch, "nowhere", "", strings.Repeat("x", 300)} {
 			if err := r.ReportTurnFailure(context.Background(), where, b.id, "e1", "RuntimeError", "boom"); err != nil {
 				t.Fatal(err)
 			}

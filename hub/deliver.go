@@ -328,14 +328,14 @@ type Shared struct {
 	encoded map[string][]byte
 }
 
-// Bytes returns what make made for that dialect the first time.
-func (s *Shared) Bytes(dialect string, make func() []byte) []byte {
+// Bytes returns what encode made for that dialect the first time.
+func (s *Shared) Bytes(dialect string, encode func() []byte) []byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if b, ok := s.encoded[dialect]; ok {
 		return b
 	}
-	b := make()
+	b := encode()
 	if s.encoded == nil {
 		s.encoded = map[string][]byte{}
 	}

@@ -86,6 +86,7 @@ func TestHealth(t *testing.T) {
 		r.restart(func(o *hub.Options) { o.Adapters = []channel.Adapter{o.Adapters[1]} })
 		r.open("conversation", a, b) // counted before anyone asks
 		check(2)
+		check(2)
 		if got := r.health().AuditLogBytes; got == 0 || got > 1000 {
 			t.Fatalf("%d bytes of audit by this process", got)
 		}

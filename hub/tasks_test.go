@@ -12,6 +12,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/parley-hub/parley/adapter/conversation"
 	"github.com/parley-hub/parley/channel"
 	"github.com/parley-hub/parley/conformance/spec"
 	"github.com/parley-hub/parley/envelope"
@@ -159,6 +160,18 @@ func TestTaskRecord(t *testing.T) {
 			}
 		})
 	}
+	inAndOut(t, "does not outgrow its limit", hub.Options{Limits: hub.Limits{EventBytes: 1000}}, func(t *testing.T, r *rig, _ *agent, task hub.Task) {
+		r.observe(task)
+		u := hub.TaskUpdate{ID: "t1", Progress: fmt.Appendf(nil, `{"a":%q}`, strings.Repeat("x", 600))}
+		r.update(u)
+		u.Progress = fmt.Appendf(nil, `{"b":%q}`, strings.Repeat("x", 600))
+		if err := r.UpdateTask(context.Background(), u, nil, hub.MirrorOff); fault.CodeOf(err) != fault.TooLarge {
+			t.Fatalf("got %v", err)
+		}
+		if got := len(r.task("t1").Progress); got > 700 {
+			t.Fatalf("%d bytes of progress", got)
+		}
+	})
 	runs(t, "that is unknown is not found", hub.Options{}, func(t *testing.T, r *rig) {
 		_, err := r.Task(context.Background(), "t1")
 		if fault.CodeOf(err) != fault.NotFound {
@@ -542,6 +555,13 @@ func TestCheckpoints(t *testing.T) {
 		if err := r.CheckpointTask(ctx, "t1", []byte(`{"a":2}`), "a", actsFor("a")); err != nil {
 			t.Fatal(err)
 		}
+		r.observe(hub.Task{ID: "t1", Owner: "b"}) // now it is known whose task it is
+		if err := r.CheckpointTask(ctx, "t1", []byte(`{"a":3}`), "a", actsFor("a")); fault.CodeOf(err) != fault.AccessDenied {
+			t.Fatalf("got %v", err)
+		}
+		if err := r.CheckpointTask(ctx, "t1", []byte(`{"b":4}`), "b", actsFor("b")); err != nil {
+			t.Fatal(err)
+		}
 		for _, bad := range []string{``, `[]`, `{`, `null`} {
 			if err := r.CheckpointTask(ctx, "t1", []byte(bad), "a", nil); fault.CodeOf(err) != fault.Invalid {
 				t.Errorf("%q: got %v", bad, err)
@@ -613,6 +633,12 @@ func TestMirror(t *testing.T) {
 			t.Fatalf("got %q", got)
 		}
 	})
+	runs(t, "not what the adapter would not take", hub.Options{Adapters: []channel.Adapter{tasteful{}}}, func(t *testing.T, r *rig) {
+		ch, _, b := busy(r)
+		if got := run(r, b, ch, hub.MirrorAll); len(got) != 0 {
+			t.Fatalf("got %q", got)
+		}
+	})
 	for state, want := range map[hub.TaskState]string{
 		hub.TaskFailed:    envelope.TypeTaskFailed + ` {"task_id":"1","error":"e"}`,
 		hub.TaskExpired:   envelope.TypeTaskExpired + ` {"task_id":"1","reason":"e"}`,
@@ -631,4 +657,14 @@ func TestMirror(t *testing.T) {
 			}
 		})
 	}
+}
+
+// tasteful is a conversation that takes nothing of tasks.
+type tasteful struct{ conversation.Adapter }
+
+func (tasteful) ValidateSend(_ *channel.Metadata, _ channel.State, e *envelope.Envelope) error {
+	if envelope.IsTask(e.Type) {
+		return fault.New(fault.Protocol, "not here")
+	}
+	return nil
 }

@@ -32,7 +32,6 @@ type tracing struct {
 	limit    int // of each below; more have no span
 	channels map[string]trace.Span
 	agents   map[string]trace.Span
-	closed   bool
 }
 
 func (t *tracing) init(provider trace.TracerProvider, limit int) {
@@ -47,7 +46,6 @@ func (t *tracing) init(provider trace.TracerProvider, limit int) {
 func (t *tracing) close(now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.closed = true
 	for _, open := range []map[string]trace.Span{t.channels, t.agents} {
 		for id, span := range open {
 			span.End(trace.WithTimestamp(now))
@@ -60,7 +58,7 @@ func (t *tracing) close(now time.Time) {
 func (t *tracing) keep(in map[string]trace.Span, id string, start func() trace.Span) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if _, known := in[id]; !known && len(in) < t.limit && !t.closed {
+	if _, known := in[id]; !known && len(in) < t.limit {
 		in[id] = start()
 	}
 }
@@ -120,7 +118,7 @@ func (w *writing) traceEnvelope(e *envelope.Envelope, posted bool) *envelopeSpan
 		links = append(links, trace.Link{SpanContext: w.caller, Attributes: []attribute.KeyValue{linkKind.String("triggered_by")}})
 	}
 	_, span := t.tracer.Start(context.Background(), "network.envelope "+e.Type,
-		trace.WithNewRoot(), trace.WithSpanKind(trace.SpanKindProducer), trace.WithTimestamp(w.now),
+		trace.WithSpanKind(trace.SpanKindProducer), trace.WithTimestamp(w.now),
 		trace.WithAttributes(attributes...), trace.WithLinks(links...))
 	if at := span.SpanContext(); at.IsValid() {
 		e.Trace = fmt.Sprintf("00-%s-%s-%s", at.TraceID(), at.SpanID(), at.TraceFlags())

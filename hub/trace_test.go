@@ -104,6 +104,7 @@ func TestEnvelopeSpans(t *testing.T) {
 		r.post(a, ch, "my.own", `{}`)
 		r.post(a, ch, envelope.TypeTaskProgress, `{}`)
 		r.post(a, ch, envelope.TypeClosed, `{}`)
+		r.openWith("discussion", expecting("["+expectation("turn_within", "remove", `{"seconds":60}`)+"]"), a, b)
 		r.pass(time.Hour)
 		r.sweep()
 		r.end(ch, "")
@@ -269,6 +270,10 @@ func TestTaskSpans(t *testing.T) {
 			"ag2.span.type": "task", "ag2.network.task_id": "1", "ag2.network.capability": "ocr", "ag2.network.outcome": "cancelled",
 			"ag2.network.channel_id": ch, "ag2.network.owner_id": a.id,
 		})
+		r.observe(hub.Task{ID: "3", Owner: a.id, Spec: hub.TaskSpec{Capability: "idle"}})
+		r.update(hub.TaskUpdate{ID: "3", State: hub.TaskExpired})
+		never := named(spans, "network.task idle")[0]
+		t.Equal(never.StartTime(), never.EndTime()) // it never began
 		t.Equal(completed.Status().Code, codes.Ok)
 		t.Equal(completed.EndTime().Sub(completed.StartTime()), 2*time.Minute)
 	})

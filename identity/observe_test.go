@@ -57,8 +57,8 @@ func TestObserve(t *testing.T) {
 			r := identity.Resume{Version: 4}
 			var samples identity.Samples
 			t.False(r.Observe("ocr", outcome, ms(1), &samples, now), "%s counts", outcome)
-			_, any := samples.Median()
-			t.False(any, "a sample was kept")
+			_, kept := samples.Median()
+			t.False(kept, "a sample was kept")
 			t.Equal(r, identity.Resume{Version: 4})
 		}
 	})

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
 	"iter"
 	"log/slog"
 	"strings"
@@ -58,7 +57,7 @@ type cast struct {
 
 func assemble(ctx context.Context, hubURL string) (*cast, error) {
 	c := &cast{links: map[string]*client.Identity{}, heard: map[string][]string{}}
-	quiet := slog.New(slog.NewTextHandler(io.Discard, nil))
+	quiet := slog.New(slog.DiscardHandler)
 	for _, name := range []string{"triage", "database", "network", "hana"} {
 		conn, err := client.Dial(ctx, "ws"+strings.TrimPrefix(hubURL, "http"), client.Options{Log: quiet, MaxBackoff: 500 * time.Millisecond})
 		if err != nil {

@@ -121,7 +121,7 @@ func space(p Patient) Finding {
 	if err := unix.Statfs(existing(p.Dir), &fs); err != nil {
 		return Finding{"disk space", Warning, err.Error(), "look at the file system of " + p.Dir}
 	}
-	free := int64(fs.Bavail) * int64(fs.Bsize)
+	free := int64(fs.Bavail) * fs.Bsize
 	found := fmt.Sprintf("%d MiB free", free>>20)
 	if free < p.MinFree {
 		return Finding{"disk space", Failed, found, fmt.Sprintf("make room: below %d MiB (data.min_free) posts are refused", p.MinFree>>20)}

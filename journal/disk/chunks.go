@@ -98,19 +98,24 @@ func readChunks(data []byte, number uint32, each func(record []byte) error) chun
 			end.err = errTorn
 			break
 		}
-		record = append(record, c.data...)
-		if record == nil {
-			record = []byte{}
-		}
 		at += c.size
-		if c.last {
-			if err := each(record); err != nil {
-				end.err = err
-				break
+		if !c.last {
+			record = append(record, c.data...)
+			if record == nil {
+				record = []byte{}
 			}
-			record = nil
-			end.stop = int64(at)
+			continue
 		}
+		whole := c.data
+		if record != nil {
+			whole = append(record, c.data...)
+		}
+		if err := each(whole); err != nil {
+			end.err = err
+			break
+		}
+		record = nil
+		end.stop = int64(at)
 	}
 	if end.err == nil && record != nil {
 		end.err = errTorn

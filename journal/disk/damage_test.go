@@ -56,16 +56,20 @@ func mustClose(t testing.TB, e *disk.Engine) {
 }
 
 // TestDamageAfterACleanClose flips every byte of every file, and cuts every
-// file at every length; of tables and MARK at a scale of 64, and a part of them
-// at smaller ones.
+// file at every length; at smaller scales than 64, at a part of the places.
 func TestDamageAfterACleanClose(t *testing.T) {
 	t.Parallel()
 	img, whole := smallStore(t)
 	for _, file := range img.paths() {
 		data := img[file]
 		stride := 1
-		if name := path.Base(file); strings.HasSuffix(name, ".sst") || name == "MARK" {
+		switch name := path.Base(file); {
+		case strings.HasSuffix(name, ".sst"), name == "MARK":
 			stride = max(1, 64/scale.N(1)) // here most damage is harmless, and everything is read each time
+		case strings.HasSuffix(name, ".log"), strings.HasPrefix(name, "OPTIONS"):
+			stride = max(1, 32/scale.N(1))
+		case strings.HasPrefix(name, "MANIFEST"), name == "SEAL":
+			stride = max(1, 4/scale.N(1))
 		}
 		t.Run(strings.TrimPrefix(file, "/data/"), func(t *testing.T) {
 			t.Parallel()

@@ -13,6 +13,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/parley-hub/parley/internal/scale"
 	"github.com/parley-hub/parley/journal"
 	"github.com/parley-hub/parley/journal/disk"
 )
@@ -138,11 +139,11 @@ func TestAFolderThatLostSomething(t *testing.T) {
 	}
 }
 
-// TestCreationIsAllOrNothing crashes a creation at every operation that changes
-// the file system, and opens what is left.
+// TestCreationIsAllOrNothing crashes a creation at operations that change the
+// file system, from a scale of 6 on at every one, and opens what is left.
 func TestCreationIsAllOrNothing(t *testing.T) {
 	t.Parallel()
-	for at := 1; ; at++ {
+	for at := 1; ; at += max(1, 6/scale.N(1)) {
 		mem := vfs.NewCrashableMem()
 		fs := &countdownFS{FS: mem, left: at, mem: mem}
 		e, err := disk.Open("/data", testOptions(fs))

@@ -139,8 +139,16 @@ func readFile(fs vfs.FS, path string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	b, err := io.ReadAll(f)
-	return b, errors.Join(err, f.Close())
+	info, err := f.Stat()
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	b := make([]byte, info.Size())
+	n, err := io.ReadFull(f, b)
+	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
+		err = nil // it is shorter now
+	}
+	return b[:n], errors.Join(err, f.Close())
 }
 
 func syncDir(fs vfs.FS, dir string) error {

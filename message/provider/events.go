@@ -15,6 +15,9 @@ const MaxEvent = 16 << 20
 // ErrEventSize says that an event is larger than allowed.
 var ErrEventSize = errors.New("provider: an event of the stream is too large")
 
+// lineRoom is what a line has beside its data.
+const lineRoom = len("data: \r\n")
+
 // done is how OpenAI's chat streams end.
 var done = []byte("[DONE]")
 
@@ -27,7 +30,7 @@ func Events(r io.Reader, limit int) iter.Seq2[[]byte, error] {
 	}
 	return func(yield func([]byte, error) bool) {
 		lines := bufio.NewScanner(r)
-		lines.Buffer(make([]byte, 0, min(limit, 64<<10)), limit)
+		lines.Buffer(make([]byte, 0, min(limit, 64<<10)), limit+lineRoom)
 		var data []byte
 		begun := false
 		emit := func() bool {

@@ -30,7 +30,7 @@ type site struct {
 	http *httptest.Server
 }
 
-func newSite(t testing.TB) *site {
+func newSite(t testing.TB, change ...func(*api.Config)) *site {
 	t.Helper()
 	quiet := slog.New(slog.NewTextHandler(io.Discard, nil))
 	engine, err := mem.Open(mem.Options{})
@@ -42,7 +42,11 @@ func newSite(t testing.TB) *site {
 		t.Fatal(err)
 	}
 	s := &site{t: t, hub: h}
-	v1 := api.New(api.Config{Hub: h, Version: "test", Log: quiet})
+	cfg := api.Config{Hub: h, Version: "test", Log: quiet}
+	for _, fn := range change {
+		fn(&cfg)
+	}
+	v1 := api.New(cfg)
 	// The guard is tested where it lives; here the header says who asks.
 	s.http = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		role, name, _ := strings.Cut(r.Header.Get("As"), ":")

@@ -1,12 +1,27 @@
 package api
 
-import "net/http"
+import (
+	"net/http"
+
+	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/hub"
+)
 
 type healthBody struct {
 	Version     string            `json:"version"`
-	Hub         any               `json:"hub"`
-	Stats       any               `json:"stats"`
+	Hub         hub.Health        `json:"hub"`
+	Stats       statsBody         `json:"stats"`
 	Quarantined map[string]string `json:"quarantined"` // channels that cannot be folded, and why
+}
+
+type statsBody struct {
+	ChannelsLoaded int64                `json:"channels_loaded"`
+	BytesFolded    int64                `json:"bytes_folded"`
+	LiveLost       int64                `json:"live_lost"`
+	Refused        map[fault.Code]int64 `json:"refused"`
+	Loaded         int                  `json:"loaded"`
+	Waiting        int                  `json:"waiting"`
+	Followers      int                  `json:"followers"` // streams open now
 }
 
 func (a *API) health(c *call) error {
@@ -14,7 +29,11 @@ func (a *API) health(c *call) error {
 	if err != nil {
 		return err
 	}
-	body := healthBody{Version: a.cfg.Version, Hub: health, Stats: a.hub.Stats(), Quarantined: map[string]string{}}
+	s := a.hub.Stats()
+	body := healthBody{Version: a.cfg.Version, Hub: health, Quarantined: map[string]string{}, Stats: statsBody{
+		ChannelsLoaded: s.ChannelsLoaded, BytesFolded: s.BytesFolded, LiveLost: s.LiveLost, Refused: s.Refused,
+		Loaded: s.Loaded, Waiting: s.Waiting, Followers: len(a.followers),
+	}}
 	for id, err := range a.hub.Quarantined() {
 		body.Quarantined[id] = err.Error()
 	}

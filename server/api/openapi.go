@@ -16,7 +16,7 @@ func (a *API) openapi(c *call) error { return c.write(http.StatusOK, a.Document(
 // Document describes every route as OpenAPI 3.1.
 func (a *API) Document() map[string]any {
 	paths := obj{}
-	for _, rt := range a.routes() {
+	for _, rt := range append(a.routes(), keyRoutes...) {
 		at, ok := paths[rt.path].(obj)
 		if !ok {
 			at = obj{}
@@ -33,6 +33,7 @@ func (a *API) Document() map[string]any {
 		},
 		"servers":  []any{obj{"url": "/"}},
 		"security": []any{obj{"bearer": []any{}}, obj{}},
+		"tags":     tags(),
 		"paths":    paths,
 		"components": obj{
 			"securitySchemes": obj{"bearer": obj{"type": "http", "scheme": "bearer", "description": "a key made with parley keys add"}},
@@ -46,11 +47,28 @@ func (rt route) operation() obj {
 	op := obj{
 		"operationId": rt.name,
 		"summary":     rt.says,
+		"tags":        []any{rt.tag()},
 		"responses":   rt.responses(),
 	}
 	if rt.role == access.Anonymous {
 		op["security"] = []any{obj{}}
 	}
+	if params := rt.parameters(); params != nil {
+		op["parameters"] = params
+	}
+	if rt.body != "" {
+		op["requestBody"] = obj{"required": !rt.bodyOptional(), "content": obj{"application/json": obj{"schema": ref(rt.body)}}}
+	}
+	return op
+}
+
+// tag is the first part of the path.
+func (rt route) tag() string {
+	name, _, _ := strings.Cut(strings.TrimPrefix(rt.path, "/v1/"), "/")
+	return strings.TrimSuffix(name, ".json")
+}
+
+func (rt route) parameters() []any {
 	var params []any
 	for _, part := range strings.Split(rt.path, "/") {
 		if name, ok := strings.CutPrefix(part, "{"); ok {
@@ -60,15 +78,23 @@ func (rt route) operation() obj {
 		}
 	}
 	for _, p := range rt.query {
-		params = append(params, obj{"name": p.name, "in": "query", "description": p.says, "schema": obj{"type": p.kind}})
+		schema := obj{"type": p.kind}
+		if p.kind == "array" {
+			schema["items"] = obj{"type": "string"}
+		}
+		params = append(params, obj{"name": p.name, "in": "query", "description": p.says, "schema": schema})
 	}
-	if params != nil {
-		op["parameters"] = params
+	if rt.stream {
+		params = append(params, header("Last-Event-ID", "the id of the last event that was received: the stream goes on after it"))
 	}
-	if rt.body != "" {
-		op["requestBody"] = obj{"required": !rt.bodyOptional(), "content": obj{"application/json": obj{"schema": ref(rt.body)}}}
+	if rt.name == "send" {
+		params = append(params, header("Idempotency-Key", "the same as idempotency_key in the body"))
 	}
-	return op
+	return params
+}
+
+func header(name, says string) obj {
+	return obj{"name": name, "in": "header", "description": says, "schema": obj{"type": "string"}}
 }
 
 func (rt route) responses() obj {
@@ -80,12 +106,30 @@ func (rt route) responses() obj {
 		content["application/json"] = obj{"schema": ref(rt.answer)}
 	}
 	if rt.stream {
-		content["text/event-stream"] = obj{"schema": obj{"type": "string"}}
+		content["text/event-stream"] = obj{"schema": obj{"type": "string", "description": streamSays}}
 	}
 	if len(content) > 0 {
 		success["content"] = content
 	}
 	return obj{strconv.Itoa(rt.status): success, "default": obj{"$ref": "#/components/responses/Problem"}}
+}
+
+const streamSays = "Events named envelope or audit carry one entry as JSON, and its position as their id; " +
+	"live is an envelope that is not stored; gap says that the position asked for no longer exists, and where the stream goes on. " +
+	"Lines that begin with a colon only keep the connection."
+
+func tags() []any {
+	says := [][2]string{
+		{"channels", "Conversations: ordered logs with rules."}, {"events", "Envelopes of every channel."},
+		{"agents", "Who takes part."}, {"tasks", "What they work on."}, {"audit", "What happened."},
+		{"keys", "Who may connect, as what."}, {"backup", "A copy of everything."}, {"health", "How the hub is."},
+		{"openapi", "This document."},
+	}
+	list := make([]any, len(says))
+	for i, tag := range says {
+		list[i] = obj{"name": tag[0], "description": tag[1]}
+	}
+	return list
 }
 
 func ref(name string) obj { return obj{"$ref": "#/components/schemas/" + name} }

@@ -47,7 +47,7 @@ func (a *API) routes() []route {
 				{"agent", "string", "only those it takes part in, by name or id"},
 				{"type", "string", "only of this type"},
 				{"state", "string", "only in this state: pending, active, closing, closed or expired"},
-				{"label", "string", "only with this label, as key=value; may be given several times"},
+				{"label", "array", "only with this label, as key=value; may be given several times"},
 				{"newest", "boolean", "the newest first"},
 				pageParam, limitParam,
 			}, status: http.StatusOK, answer: "ChannelPage", serve: a.listChannels,
@@ -86,9 +86,9 @@ func (a *API) routes() []route {
 			method: "GET", path: "/v1/events", name: "events", says: "Reads or follows the envelopes of every channel that the caller may see, or of a group.",
 			role: access.Reader, query: []param{
 				afterParam, limitParam, asParam, followParam,
-				{"label", "string", "only of channels with this label, as key=value; may be given several times"},
+				{"label", "array", "only of channels with this label, as key=value; may be given several times"},
 				{"type", "string", "only of channels of this type"},
-			}, status: http.StatusOK, answer: "WideEventPage", stream: true, serve: a.events,
+			}, status: http.StatusOK, answer: "EventPage", stream: true, serve: a.events,
 		},
 		{
 			method: "GET", path: "/v1/agents", name: "listAgents", says: "Lists identities with presence and inbox.",
@@ -148,6 +148,23 @@ func (a *API) routes() []route {
 			role: access.Anonymous, status: http.StatusOK, answer: "OpenAPI", serve: a.openapi,
 		},
 	}
+}
+
+// keyRoutes are served beside this package, by the server that holds the keys,
+// and described here so that there is one document.
+var keyRoutes = []route{
+	{
+		method: "GET", path: "/v1/keys", name: "listKeys", says: "Lists the access keys, without their tokens.",
+		role: access.Operator, status: http.StatusOK, answer: "KeyList",
+	},
+	{
+		method: "POST", path: "/v1/keys", name: "addKey", says: "Makes an access key; its token is shown this once.",
+		role: access.Operator, body: "KeyRequest", status: http.StatusCreated, answer: "NewKey",
+	},
+	{
+		method: "DELETE", path: "/v1/keys/{id}", name: "revokeKey", says: "Revokes an access key.",
+		role: access.Operator, status: http.StatusOK, answer: "Key",
+	},
 }
 
 // flag reads a boolean parameter; one without a value is true.

@@ -7,78 +7,22 @@ import (
 	"github.com/parley-hub/parley/fault"
 )
 
-// Schemas of what goes in and out, by the names that routes use.
+// The words in which schemas are written.
+var (
+	text        = obj{"type": "string"}
+	number      = obj{"type": "integer"}
+	flag        = obj{"type": "boolean"}
+	maybe       = obj{"type": []any{"string", "null"}}
+	maybeNumber = obj{"type": []any{"integer", "null"}}
+	object      = obj{"type": "object"}
+	labels      = obj{"type": "object", "additionalProperties": text}
+	instant     = obj{"type": "string", "format": "date-time"}
+	maybeTime   = obj{"type": []any{"string", "null"}, "format": "date-time"}
+)
 
-func schemas() obj {
-	text, number, flag := obj{"type": "string"}, obj{"type": "integer"}, obj{"type": "boolean"}
-	maybe := obj{"type": []any{"string", "null"}}
-	maybeNumber := obj{"type": []any{"integer", "null"}}
-	object := obj{"type": "object"}
-	list := func(items any) obj { return obj{"type": "array", "items": items} }
-	labels := obj{"type": "object", "additionalProperties": text}
-	event := fieldsOf(obj{
-		"position": text, "sequence": number, "envelope_id": text, "channel_id": text, "sender_id": text,
-		"audience": obj{"type": []any{"array", "null"}, "items": text}, "event_type": text, "event_data": object,
-		"causation_id": maybe, "task_id": maybe, "trace_id": maybe, "priority": text, "depth": number,
-		"idempotency_key": maybe, "ttl_seconds": maybeNumber, "created_at": timeSchema(),
-	})
-	metadata := obj{
-		"channel_id": text, "manifest": object, "creator_id": text, "participants": list(object),
-		"state": obj{"enum": []any{"pending", "active", "closing", "closed", "expired"}}, "created_at": timeSchema(),
-		"expires_at": maybe, "closed_at": maybe, "close_reason": text, "parent_channel_id": maybe,
-		"knobs": object, "labels": labels, "required_acks": maybeNumber,
-		"pending_acks": list(text), "rejected_by": list(text),
-	}
-	shown := obj{
-		"folded_state": obj{"type": []any{"object", "null"}}, "expected_next_speaker": maybe,
-		"length": number, "position": text, "warnings": list(text), "names": labels,
-	}
-	for k, v := range metadata {
-		shown[k] = v
-	}
-	viewEvent := obj{
-		"type": "object", "required": []any{"role", "text"}, "properties": obj{
-			"role": text, "text": text, "elided": number, "envelope_id": text, "replies": list(ref("ViewEvent")),
-		},
-	}
-	return obj{
-		"Event":         event,
-		"EventPage":     fieldsOf(obj{"events": list(ref("Event")), "next": text, "more": flag}),
-		"WideEventPage": fieldsOf(obj{"events": list(ref("Event")), "next": text, "more": flag}),
-		"Metadata":      fieldsOf(metadata),
-		"Channel":       fieldsOf(shown),
-		"ChannelPage":   fieldsOf(obj{"channels": list(ref("Metadata")), "next": text, "names": labels}),
-		"Opening": obj{"type": "object", "required": []any{"type", "participants"}, "additionalProperties": false, "properties": obj{
-			"creator": text, "type": text, "version": number, "participants": list(text), "required_acks": maybeNumber,
-			"ttl": obj{"type": []any{"string", "integer", "null"}}, "knobs": object, "labels": labels, "intent": text,
-		}},
-		"Closing": obj{"type": "object", "additionalProperties": false, "properties": obj{"reason": text}},
-		"Send": obj{"type": "object", "additionalProperties": false, "properties": obj{
-			"sender": text, "text": text, "event_type": text, "event_data": object, "audience": list(text),
-			"causation_id": text, "task_id": text, "priority": text, "idempotency_key": text, "ttl_seconds": number,
-		}},
-		"Cancelling": obj{"type": "object", "additionalProperties": false, "properties": obj{"by": text, "reason": text}},
-		"Task": fieldsOf(obj{
-			"task_id": text, "owner_id": text, "spec": object, "state": text, "created_at": maybe, "started_at": maybe,
-			"completed_at": maybe, "expires_at": maybe, "last_progress_at": maybe, "progress": object, "result": obj{},
-			"error": text, "channel_id": maybe,
-		}),
-		"TaskPage":  fieldsOf(obj{"tasks": list(ref("Task")), "next": text}),
-		"Sent":      fieldsOf(obj{"envelope_id": text}),
-		"ViewEvent": viewEvent,
-		"View":      fieldsOf(obj{"view": text, "as": text, "events": list(ref("ViewEvent"))}),
-		"Agent": fieldsOf(obj{
-			"passport": object, "resume": object, "rule": object, "skill_md": maybe, "online": flag, "inbox_depth": number,
-		}),
-		"AgentPage": fieldsOf(obj{"agents": list(ref("Agent")), "next": text}),
-		"AuditPage": fieldsOf(obj{"records": list(object), "next": text, "position": text}),
-		"Health":    fieldsOf(obj{"version": text, "hub": object, "stats": object, "quarantined": labels}),
-		"OpenAPI":   object,
-		"Problem": fieldsOf(obj{
-			"type": text, "title": text, "status": number, "code": obj{"enum": codes()}, "detail": text,
-		}),
-	}
-}
+func list(items any) obj { return obj{"type": "array", "items": items} }
+
+func oneOf(values ...any) obj { return obj{"enum": values} }
 
 // fieldsOf is an object that always has all of its properties.
 func fieldsOf(properties obj) obj {
@@ -86,7 +30,160 @@ func fieldsOf(properties obj) obj {
 	return obj{"type": "object", "required": required, "properties": properties}
 }
 
-func timeSchema() obj { return obj{"type": "string", "format": "date-time"} }
+// requestOf is an object that may have these properties and no others.
+func requestOf(properties obj, required ...any) obj {
+	schema := obj{"type": "object", "additionalProperties": false, "properties": properties}
+	if len(required) > 0 {
+		schema["required"] = required
+	}
+	return schema
+}
+
+// schemas of what goes in and out, by the names that routes use.
+func schemas() obj {
+	all := obj{}
+	for _, part := range []obj{channelSchemas(), eventSchemas(), agentSchemas(), otherSchemas()} {
+		maps.Copy(all, part)
+	}
+	return all
+}
+
+func channelSchemas() obj {
+	metadata := obj{
+		"channel_id": text, "manifest": ref("Manifest"), "creator_id": text, "participants": list(ref("Participant")),
+		"state": oneOf("pending", "active", "closing", "closed", "expired"), "created_at": instant,
+		"expires_at": maybeTime, "closed_at": maybeTime, "close_reason": text, "parent_channel_id": maybe,
+		"knobs": object, "labels": labels, "required_acks": maybeNumber,
+		"pending_acks": list(text), "rejected_by": list(text),
+	}
+	shown := maps.Clone(metadata)
+	maps.Copy(shown, obj{
+		"folded_state":          obj{"type": []any{"object", "null"}, "description": "what the adapter made of the log; null if that adapter is not loaded"},
+		"expected_next_speaker": maybe, "length": number, "position": text, "warnings": list(text), "names": labels,
+	})
+	return obj{
+		"Metadata":    fieldsOf(metadata),
+		"Channel":     fieldsOf(shown),
+		"ChannelPage": fieldsOf(obj{"channels": list(ref("Metadata")), "next": text, "names": labels}),
+		"Participant": fieldsOf(obj{"agent_id": text, "role": text, "order": number, "joined_at": instant}),
+		"Manifest": fieldsOf(obj{
+			"type": text, "version": number, "knobs_schema": object, "default_view_policy": text,
+			"participants": fieldsOf(obj{"min": number, "max": maybeNumber, "roles": list(text)}),
+			"expectations": list(fieldsOf(obj{
+				"name": text, "on_violation": text, "params": object, "applies_to": obj{"type": []any{"array", "null"}, "items": text},
+			})),
+		}),
+		"Opening": requestOf(obj{
+			"creator": text, "type": text, "version": number, "participants": list(text), "required_acks": maybeNumber,
+			"ttl": obj{"type": []any{"string", "integer", "null"}}, "knobs": object, "labels": labels, "intent": text,
+		}, "type", "participants"),
+		"Closing": requestOf(obj{"reason": text}),
+		"ViewEvent": obj{
+			"type": "object", "required": []any{"role", "text"}, "properties": obj{
+				"role": text, "text": text, "elided": number, "envelope_id": text, "replies": list(ref("ViewEvent")),
+			},
+		},
+		"View": fieldsOf(obj{"view": text, "as": text, "events": list(ref("ViewEvent"))}),
+	}
+}
+
+func eventSchemas() obj {
+	return obj{
+		"Event": fieldsOf(obj{
+			"position": text, "sequence": number, "envelope_id": text, "channel_id": text, "sender_id": text,
+			"audience": obj{"type": []any{"array", "null"}, "items": text}, "event_type": text, "event_data": object,
+			"causation_id": maybe, "task_id": maybe, "trace_id": maybe, "priority": text, "depth": number,
+			"idempotency_key": maybe, "ttl_seconds": maybeNumber, "created_at": instant,
+		}),
+		"EventPage": fieldsOf(obj{"events": list(ref("Event")), "next": text, "more": flag}),
+		"Send": requestOf(obj{
+			"sender": text, "text": text, "event_type": text, "event_data": object, "audience": list(text),
+			"causation_id": text, "task_id": text, "priority": text, "idempotency_key": text, "ttl_seconds": number,
+		}),
+		"Sent": fieldsOf(obj{"envelope_id": text}),
+	}
+}
+
+func agentSchemas() obj {
+	amount := obj{"type": []any{"number", "null"}}
+	return obj{
+		"Agent": fieldsOf(obj{
+			"passport": ref("Passport"), "resume": ref("Resume"), "rule": ref("Rule"), "skill_md": maybe,
+			"online": flag, "inbox_depth": number,
+		}),
+		"AgentPage": fieldsOf(obj{"agents": list(ref("Agent")), "next": text}),
+		"Passport": fieldsOf(obj{
+			"name": text, "owner": text, "provider": maybe, "model": maybe, "region": maybe, "kind": maybe, "hub_id": maybe,
+			"version": number, "agent_id": text, "created_at": instant,
+			"cost": obj{"anyOf": []any{
+				obj{"type": "null"}, fieldsOf(obj{"input_per_mtok": amount, "output_per_mtok": amount, "latency_tier": maybe}),
+			}},
+			"auth": fieldsOf(obj{"scheme": text, "issuer": maybe, "audience": maybe, "key_fingerprint": maybe, "claim": object}),
+		}),
+		"Resume": fieldsOf(obj{
+			"claimed_capabilities": list(text), "domains": list(text), "summary": text, "version": number, "last_updated": text,
+			"examples": list(fieldsOf(obj{
+				"title": text, "outcome": text, "task_id": maybe, "channel_id": maybe, "when": maybe, "note": text,
+			})),
+			"observed": obj{"type": "object", "additionalProperties": fieldsOf(obj{
+				"n": number, "completed": number, "failed": number, "expired": number, "p50_latency_ms": maybeNumber,
+			})},
+		}),
+		"Rule": fieldsOf(obj{
+			"version": number,
+			"access": fieldsOf(obj{
+				"inbound_from": list(text), "outbound_to": list(text),
+				"channel_types": fieldsOf(obj{"initiate": list(text), "accept": list(text)}),
+			}),
+			"limits": fieldsOf(obj{
+				"max_concurrent_channels": number, "max_concurrent_tasks": number, "delegation_depth": number,
+				"channel_ttl_default": text, "task_ttl_default": text,
+				"rate":  fieldsOf(obj{"per_minute": number, "burst": number}),
+				"inbox": fieldsOf(obj{"max_pending": number, "overflow": text, "high_water": maybeNumber}),
+			}),
+		}),
+	}
+}
+
+func otherSchemas() obj {
+	key := obj{"id": text, "role": oneOf("operator", "reader", "agent"), "agent": text, "created": instant}
+	fresh := maps.Clone(key)
+	fresh["token"] = text
+	return obj{
+		"Cancelling": requestOf(obj{"by": text, "reason": text}),
+		"Task": fieldsOf(obj{
+			"task_id": text, "owner_id": text, "created_at": instant, "started_at": maybeTime, "completed_at": maybeTime,
+			"expires_at": maybeTime, "last_progress_at": maybeTime, "progress": object, "result": obj{}, "error": text, "channel_id": maybe,
+			"state": oneOf("created", "running", "completed", "failed", "expired", "cancelled"),
+			"spec":  fieldsOf(obj{"title": text, "description": text, "payload": object, "capability": maybe}),
+		}),
+		"TaskPage": fieldsOf(obj{"tasks": list(ref("Task")), "next": text}),
+		"AuditRecord": obj{
+			"type": "object", "required": []any{"at", "kind"}, "properties": obj{"at": instant, "kind": text},
+			"additionalProperties": true, "description": "what else it has depends on its kind",
+		},
+		"AuditPage": fieldsOf(obj{"records": list(ref("AuditRecord")), "next": text, "position": text}),
+		"Health": fieldsOf(obj{
+			"version": text, "quarantined": labels,
+			"hub": fieldsOf(obj{
+				"active_channels": number, "registered_agents": number, "pending_inbox_total": number, "max_pending_inbox_depth": maybeNumber,
+				"registered_listeners": number, "adapters_loaded": number, "audit_log_bytes": number, "telemetry_log_bytes": number,
+			}),
+			"stats": fieldsOf(obj{
+				"channels_loaded": number, "bytes_folded": number, "live_lost": number, "loaded": number, "waiting": number,
+				"refused": obj{"type": "object", "additionalProperties": number}, "followers": number,
+			}),
+		}),
+		"KeyRequest": requestOf(obj{"role": oneOf("operator", "reader", "agent"), "agent": text}),
+		"Key":        obj{"type": "object", "required": []any{"created", "id", "role"}, "properties": key},
+		"NewKey":     obj{"type": "object", "required": []any{"created", "id", "role", "token"}, "properties": fresh},
+		"KeyList":    fieldsOf(obj{"keys": list(ref("Key"))}),
+		"OpenAPI":    object,
+		"Problem": fieldsOf(obj{
+			"type": text, "title": text, "status": number, "code": oneOf(codes()...), "detail": text,
+		}),
+	}
+}
 
 func codes() []any {
 	var list []any

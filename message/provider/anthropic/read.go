@@ -72,6 +72,7 @@ func failure(e *value.Map) *provider.Failure {
 // History reads a request back: the system's text, then the conversation.
 func History(body *value.Map, o provider.ReadOptions) provider.History {
 	r := plan.NewReading(Vendor, o)
+	r.Merges = true
 	for _, block := range content(body, "system") {
 		r.Text(message.RoleSystem, plan.Str(block, "text"), plan.Rest(block, "type", "text"))
 	}
@@ -128,14 +129,11 @@ func readUser(r *plan.Reading, list []*value.Map) {
 
 func readResult(r *plan.Reading, block *value.Map) {
 	var blocks []plan.Block
-	onlyText := true
 	for _, inner := range content(block, "content") {
-		b := readBlock(inner)
-		onlyText = onlyText && b.Kind == plan.Text
-		blocks = append(blocks, b)
+		blocks = append(blocks, readBlock(inner))
 	}
 	var said any = r.List(blocks)
-	if onlyText {
+	if len(blocks) == 0 || (len(blocks) == 1 && blocks[0].Plain()) {
 		said = plan.JoinText(blocks)
 	}
 	failed := block.At("is_error") == true

@@ -190,6 +190,8 @@ func (w *writer) result(e *plan.Entry) *value.Map {
 	block := value.New().Set("type", "tool_result").Set("tool_use_id", r.ID)
 	blocks := w.blocks(e, r.Blocks, true)
 	switch {
+	case len(blocks) == 1 && r.Blocks[0].Plain():
+		block.Set("content", r.Text)
 	case len(blocks) > 0:
 		block.Set("content", blocks)
 	case r.Text != "":

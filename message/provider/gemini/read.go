@@ -89,6 +89,7 @@ func failure(e *value.Map) *provider.Failure {
 // History reads a request back: the system's text, then the conversation.
 func History(body *value.Map, o provider.ReadOptions) provider.History {
 	r := plan.NewReading(Vendor, o)
+	r.Merges = true
 	for _, part := range plan.Maps(plan.Map(body, "systemInstruction"), "parts") {
 		r.Text(message.RoleSystem, plan.Str(part, "text"), plan.Rest(part, "text"))
 	}

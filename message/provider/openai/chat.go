@@ -148,21 +148,23 @@ func (w *chatWriter) part(index int, b plan.Block, media bool) *value.Map {
 
 // assistant begins a message with each text; a call joins the message before.
 func (w *chatWriter) assistant(e *plan.Entry) {
+	said := w.said(e)
+	if said.Len() == 0 && e.Call == nil {
+		return
+	}
 	var m *value.Map
 	if n := len(w.out); n > 0 && !e.HasText() {
-		last := w.out[n-1].(*value.Map)
-		if last.At("role") == "assistant" {
+		if last := w.out[n-1].(*value.Map); last.At("role") == message.RoleAssistant {
 			m = last
 		}
 	}
 	if m == nil {
-		if !e.HasText() && e.Call == nil {
-			return
-		}
-		m = value.New().Set("role", "assistant").Set("content", nil)
+		m = value.New().Set("role", message.RoleAssistant).Set("content", nil)
 		w.out = append(w.out, m)
 	}
-	w.say(m, e)
+	for key, text := range said.All() {
+		m.Set(key, text)
+	}
 	if e.Call != nil {
 		call := value.New().
 			Set("id", e.Call.ID).
@@ -185,21 +187,24 @@ func callExtra(e *plan.Entry) *value.Map {
 	return plan.Map(e.Own, plan.ExtraKey)
 }
 
-func (w *chatWriter) say(m *value.Map, e *plan.Entry) {
+// said is the text and the refusal of an assistant's message.
+func (w *chatWriter) said(e *plan.Entry) *value.Map {
+	said := value.New()
 	var texts []plan.Block
 	for _, b := range e.Blocks {
 		switch b.Kind {
 		case plan.Text:
 			texts = append(texts, b)
 		case plan.Refusal:
-			m.Set("refusal", b.Text)
+			said.Set("refusal", b.Text)
 		default:
 			w.notes.Add(e.Index, provider.Dropped, provider.NoteMedia, "an assistant's message holds text only")
 		}
 	}
 	if len(texts) > 0 {
-		m.Set("content", plan.JoinText(texts))
+		said.Set("content", plan.JoinText(texts))
 	}
+	return said
 }
 
 func (w *chatWriter) result(e *plan.Entry) {

@@ -107,14 +107,7 @@ func readChatAnswer(r *plan.Reading, m *value.Map) {
 		}
 	}
 	r.Keep(messageKey, rest)
-	r.Reason(plan.Str(m, reasoningKey)
-	for _, key := range rest.Keys() {
-		// What is empty says nothing, and is not taken back everywhere.
-		if value.IsContainer(rest.At(key)) && value.Len(rest.At(key)) == 0 {
-			rest.Delete(key)
-		}
-	}
-	r.Keep(messageKey, rest)
+	r.Reason(plan.Str(m, reasoningKey))
 	if text := plan.JoinText(chatParts(m.At("content"))); text != "" {
 		r.Text(message.RoleAssistant, text, nil)
 	}

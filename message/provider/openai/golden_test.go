@@ -4,8 +4,8 @@ import (
 	"testing"
 
 	"github.com/parley-hub/parley/message/provider"
-	"github.com/parley-hub/parley/message/provider/openai"
 	"github.com/parley-hub/parley/message/provider/internal/golden"
+	"github.com/parley-hub/parley/message/provider/openai"
 )
 
 const cases = "../testdata/cases"

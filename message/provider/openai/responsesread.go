@@ -129,6 +129,10 @@ func readMessageItem(r *plan.Reading, item *value.Map) {
 		return
 	}
 	rest := plan.Rest(item, "type", "role", "content")
+	if !rest.Has("id") && len(list) > 1 {
+		r.Content(role, outputParts(list)) // without an id its parts could not be put together again
+		return
+	}
 	for _, part := range list {
 		m, _ := part.(*value.Map)
 		r.Keep(itemKey, rest)
@@ -145,6 +149,19 @@ func readMessageItem(r *plan.Reading, item *value.Map) {
 			r.Content(message.RoleAssistant, []plan.Block{{Kind: plan.Verbatim, Raw: m}})
 		}
 	}
+}
+
+func outputParts(list []any) []plan.Block {
+	blocks := inputParts(list)
+	for i, b := range blocks {
+		if b.Kind == plan.Verbatim && plan.Str(b.Raw, "type") == "refusal" {
+			blocks[i] = plan.Block{Kind: plan.Refusal, Text: plan.Str(b.Raw, "refusal")}
+		}
+		if value.Len(b.Extra.At("annotations")) == 0 {
+			blocks[i].Extra = plan.Rest(b.Extra, "annotations")
+		}
+	}
+	return blocks
 }
 
 func inputParts(list []any) []plan.Block {

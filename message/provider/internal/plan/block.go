@@ -42,6 +42,9 @@ type Media struct {
 	Detail   string
 }
 
+// Plain says whether the block is a text and nothing else.
+func (b Block) Plain() bool { return b.Kind == Text && b.Extra.Len() == 0 }
+
 // JoinText is the text of blocks as one.
 func JoinText(blocks []Block) string {
 	var texts []string

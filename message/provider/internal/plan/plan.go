@@ -34,8 +34,8 @@ type Entry struct {
 	Own    *value.Map // what the entry's metadata hold under the provider's name
 }
 
-// HasText says whether the entry has something to say beside a call.
-func (e *Entry) HasText() bool { return len(e.Blocks) > 0 }
+// HasText says whether the entry says something beside a call.
+func (e *Entry) HasText() bool { return JoinText(e.Blocks) != "" }
 
 // Call is a tool call.
 type Call struct {

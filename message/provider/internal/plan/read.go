@@ -20,6 +20,8 @@ type Reading struct {
 	own     *value.Map
 	out     []message.Envelope
 	Notes   provider.Notes
+	// Merges says that the provider's messages may be several of ours in one.
+	Merges bool
 }
 
 // NewReading begins.
@@ -79,14 +81,15 @@ func (r *Reading) Refusal(text string, extra *value.Map) {
 	}, extra)
 }
 
-// Content makes a message of blocks: texts alone are one message each, with
-// media they are one together.
+// Content makes a message of blocks. One text is a text. Several are one each
+// where the provider merges neighbours, and one message otherwise, as with
+// media.
 func (r *Reading) Content(role string, blocks []Block) {
 	onlyText := true
 	for _, b := range blocks {
 		onlyText = onlyText && b.Kind == Text
 	}
-	if onlyText {
+	if onlyText && (r.Merges || len(blocks) <= 1) {
 		for _, b := range blocks {
 			r.Text(role, b.Text, b.Extra)
 		}

@@ -1,0 +1,230 @@
+package api_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/parley-hub/parley/hub"
+	"github.com/parley-hub/parley/server/api"
+)
+
+// contract is the document, as a client would hold the hub to it.
+type contract struct {
+	t       *testing.T
+	doc     map[string]any
+	schemas *jsonschema.Compiler
+	seen    map[string]bool // operations that were asked and answered
+}
+
+func newContract(t *testing.T, s *site) *contract {
+	t.Helper()
+	resp := s.do("", "GET", "/v1/openapi.json", "")
+	defer resp.Body.Close()
+	doc, err := jsonschema.UnmarshalJSON(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	closeObjects(doc)
+	c := &contract{t: t, doc: doc.(map[string]any), schemas: jsonschema.NewCompiler(), seen: map[string]bool{}}
+	c.schemas.AssertFormat()
+	if err := c.schemas.AddResource("v1.json", doc); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// closeObjects refuses what a schema does not list, so that nothing is answered
+// that the document keeps silent about.
+func closeObjects(value any) {
+	switch v := value.(type) {
+	case map[string]any:
+		_, listed := v["properties"].(map[string]any)
+		if _, told := v["additionalProperties"]; listed && !told && v["type"] == "object" {
+			v["additionalProperties"] = false
+		}
+		for _, below := range v {
+			closeObjects(below)
+		}
+	case []any:
+		for _, below := range v {
+			closeObjects(below)
+		}
+	}
+}
+
+// operation finds what the document says of a request.
+func (c *contract) operation(method, path string) (name, at string, op map[string]any) {
+	path, _, _ = strings.Cut(path, "?")
+	parts := strings.Split(path, "/")
+	best := -1
+	for pattern, item := range c.doc["paths"].(map[string]any) {
+		want := strings.Split(pattern, "/")
+		if len(want) != len(parts) {
+			continue
+		}
+		literal := 0
+		for i := range want {
+			if want[i] == parts[i] {
+				literal++
+			} else if !strings.HasPrefix(want[i], "{") {
+				literal = -100
+			}
+		}
+		found, ok := item.(map[string]any)[strings.ToLower(method)].(map[string]any)
+		if literal > best && ok {
+			best, op = literal, found
+			name = found["operationId"].(string)
+			at = "v1.json#/paths/" + strings.NewReplacer("~", "~0", "/", "~1", "{", "%7B", "}", "%7D").Replace(pattern) + "/" + strings.ToLower(method)
+		}
+	}
+	if op == nil {
+		c.t.Fatalf("the document has no %s %s", method, path)
+	}
+	return name, at, op
+}
+
+// hold checks a request and its answer.
+func (c *contract) hold(s *site, as, method, path, body string) []byte {
+	c.t.Helper()
+	name, at, op := c.operation(method, path)
+	if body != "" {
+		c.valid(at+"/requestBody/content/application~1json/schema", []byte(body), name)
+	}
+	resp := s.do(as, method, path, body)
+	defer resp.Body.Close()
+	data, err := io.ReadAll(resp.Body)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	c.answered(name, at, op, resp, data)
+	return data
+}
+
+func (c *contract) answered(name, at string, op map[string]any, resp *http.Response, data []byte) {
+	c.t.Helper()
+	responses := op["responses"].(map[string]any)
+	status := fmt.Sprint(resp.StatusCode)
+	if _, ok := responses[status]; !ok {
+		if resp.Header.Get("Content-Type") != "application/problem+json" || resp.StatusCode < 400 {
+			c.t.Fatalf("%s: %s with %s is not in the document: %s", name, resp.Status, resp.Header.Get("Content-Type"), data)
+		}
+		c.valid("v1.json#/components/schemas/Problem", data, name)
+		return
+	}
+	c.seen[name] = true
+	content, _ := responses[status].(map[string]any)["content"].(map[string]any)
+	if content == nil {
+		if len(data) != 0 {
+			c.t.Errorf("%s: the document says no content: %s", name, data)
+		}
+		return
+	}
+	media := resp.Header.Get("Content-Type")
+	if _, ok := content[media]; !ok {
+		c.t.Fatalf("%s: answered as %s", name, media)
+	}
+	if media == "application/json" {
+		c.valid(at+"/responses/"+status+"/content/application~1json/schema", data, name)
+	}
+}
+
+func (c *contract) valid(at string, data []byte, name string) {
+	c.t.Helper()
+	schema, err := c.schemas.Compile(at)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(data))
+	if err != nil {
+		c.t.Fatalf("%s: %v: %s", name, err, data)
+	}
+	if err := schema.Validate(value); err != nil {
+		c.t.Errorf("%s: %v\n%s", name, err, data)
+	}
+}
+
+// Every route answers with what the document says.
+func TestRoutesKeepTheDocument(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, func(cfg *api.Config) {
+		cfg.Backup = func(_ context.Context, w io.Writer) error { _, err := io.WriteString(w, "tar"); return err }
+	})
+	c := newContract(t, s)
+	alice := s.agent("alice")
+	s.agent("bob")
+	const op = operator
+	var ch struct {
+		ID string `json:"channel_id"`
+	}
+	opened := c.hold(s, op, "POST", "/v1/channels", `{"creator":"alice","type":"discussion","participants":["bob"],"labels":{"team":"red"},"ttl":"2h","knobs":{},"required_acks":null,"intent":"talk"}`)
+	if err := json.Unmarshal(opened, &ch); err != nil {
+		t.Fatal(err)
+	}
+	err := s.hub.ObserveTask(t.Context(), hub.Task{ID: "scan-7", Owner: alice, Channel: ch.ID, State: hub.TaskRunning, CreatedAt: time.Now()}, nil, hub.MirrorEnds)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := "/v1/channels/" + ch.ID
+	var sent struct {
+		ID string `json:"envelope_id"`
+	}
+	said := c.hold(s, op, "POST", at+"/events", `{"sender":"alice","text":"hello","idempotency_key":"k","ttl_seconds":60,"priority":"high"}`)
+	if err := json.Unmarshal(said, &sent); err != nil {
+		t.Fatal(err)
+	}
+	c.hold(s, op, "POST", at+"/events", `{"sender":"bob","text":"hi","causation_id":"`+sent.ID+`"}`)
+	c.hold(s, op, "POST", at+"/events", `{"sender":"bob","event_type":"app.note","event_data":{"n":1.5},"audience":["alice"],"task_id":"scan-7"}`)
+	for _, path := range []string{
+		"/v1/channels", "/v1/channels?newest&limit=1&label=team=red&state=active&type=discussion&agent=alice", at,
+		at + "/events", at + "/events?as=alice&limit=2", at + "/events?after=nonsense", at + "/events?after=9.9.9",
+		at + "/views/full_transcript", at + "/views/windowed_summary?recent_n=1", at + "/views/threaded?as=bob", at + "/views/nonsense",
+		"/v1/events?limit=1", "/v1/events?label=team=red", "/v1/agents", "/v1/agents?capability=ocr", "/v1/agents/alice", "/v1/agents/ghost",
+		"/v1/tasks", "/v1/tasks?state=running&owner=alice&channel=" + ch.ID, "/v1/tasks/scan-7", "/v1/tasks/none",
+		"/v1/audit", "/v1/audit?kind=channel_created&agent=alice", "/v1/health", "/v1/openapi.json", "/v1/backup",
+		"/v1/channels/none", "/v1/channels?state=nonsense", "/v1/channels?limit=0",
+	} {
+		c.hold(s, op, "GET", path, "")
+		c.hold(s, "", "GET", path, "")
+	}
+	c.hold(s, op, "POST", "/v1/tasks/scan-7/cancel", `{"by":"bob","reason":"enough"}`)
+	c.hold(s, op, "POST", "/v1/tasks/none/cancel", "")
+	c.hold(s, op, "POST", at+"/close", `{"reason":"done"}`)
+	c.hold(s, op, "GET", at, "")
+	c.hold(s, op, "DELETE", at, "")
+	c.hold(s, op, "DELETE", "/v1/agents/bob", "")
+	for _, item := range c.doc["paths"].(map[string]any) {
+		for _, op := range item.(map[string]any) {
+			name := op.(map[string]any)["operationId"].(string)
+			if served := !strings.HasSuffix(name, "Key") && !strings.HasSuffix(name, "Keys"); served && !c.seen[name] {
+				t.Errorf("%s was never seen to succeed", name)
+			}
+		}
+	}
+}
+
+// What streams carry has the form that pages have.
+func TestStreamsKeepTheDocument(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	c := newContract(t, s)
+	s.agent("alice")
+	s.agent("bob")
+	ch := s.open("conversation", "alice", "bob")
+	for path, schema := range map[string]string{
+		"/v1/channels/" + ch + "/events": "Event", "/v1/events?label=team=red": "Event", "/v1/audit": "AuditRecord",
+	} {
+		f := s.follow(operator, path)
+		first := f.next()
+		c.valid("v1.json#/components/schemas/"+schema, []byte(first.data), path)
+		_ = f.body.Close()
+	}
+}
