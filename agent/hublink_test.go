@@ -220,7 +220,7 @@ func (l *hubLink) Checkpoint(ctx context.Context, taskID string, state []byte) e
 }
 
 func (l *hubLink) ReadCheckpoint(ctx context.Context, taskID string) ([]byte, error) {
-	return l.hub.TaskCheckpoint(ctx, taskID)
+	return l.hub.TaskCheckpoint(ctx, taskID, nil)
 }
 
 // wait asks until something holds. The hub has no event for "everyone is

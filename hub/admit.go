@@ -39,7 +39,7 @@ func (h *Hub) Admit(ctx context.Context, e *envelope.Envelope, by Caller) *Pendi
 }
 
 func (h *Hub) admit(ctx context.Context, e *envelope.Envelope, by Caller) *Pending {
-	if err := h.bound(e); err != nil {
+	if err := h.bound(e, by); err != nil {
 		return refused(err)
 	}
 	sender := h.registry.byID(e.Sender)
@@ -96,7 +96,7 @@ func (h *Hub) admit(ctx context.Context, e *envelope.Envelope, by Caller) *Pendi
 }
 
 // bound refuses what no adapter should have to look at.
-func (h *Hub) bound(e *envelope.Envelope) error {
+func (h *Hub) bound(e *envelope.Envelope, by Caller) error {
 	switch {
 	case e.Type == "":
 		return fault.New(fault.Invalid, "event_type is empty; any non-empty name is accepted")
@@ -105,7 +105,9 @@ func (h *Hub) bound(e *envelope.Envelope) error {
 	case len(e.Data) > h.opts.Limits.EventBytes:
 		return fault.New(fault.TooLarge, "event_data has %d bytes; at most %d (limits.event_bytes)", len(e.Data), h.opts.Limits.EventBytes)
 	}
-	if value := jsontext.Value(e.Data); value.Kind() != '{' || !value.IsValid() {
+	// A dialect has read the payload already; a program that embeds the hub may
+	// hand over anything.
+	if value := jsontext.Value(e.Data); value.Kind() != '{' || by == nil && !value.IsValid() {
 		return fault.New(fault.Invalid, "event_data is not a JSON object")
 	}
 	if e.Priority == "" {

@@ -59,7 +59,7 @@ func (h *Hub) AdmitOpening(ctx context.Context, o Opening, first *envelope.Envel
 	if first.Channel == "" {
 		first.Channel = "new"
 	}
-	if err := h.bound(first); err != nil {
+	if err := h.bound(first, nil); err != nil {
 		return Opened{}, "", err
 	}
 	created, _, err := h.create(ctx, o, first)

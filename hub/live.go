@@ -13,7 +13,7 @@ import (
 // it and before whatever is stored next, and is dropped by readers that are
 // behind. It returns when the envelope stands in its place.
 func (h *Hub) SendLive(ctx context.Context, e *envelope.Envelope, by Caller) error {
-	if err := h.bound(e); err != nil {
+	if err := h.bound(e, by); err != nil {
 		return err
 	}
 	if h.registry.byID(e.Sender) == nil {

@@ -101,15 +101,21 @@ func (h *Hub) CheckpointTask(ctx context.Context, taskID string, state []byte, a
 }
 
 // TaskCheckpoint returns what was last kept for a task, byte for byte; nil if
-// nothing was.
-func (h *Hub) TaskCheckpoint(ctx context.Context, taskID string) ([]byte, error) {
+// nothing was. That of a task which nobody observed is for its owner only; of
+// others the caller says who may read it.
+func (h *Hub) TaskCheckpoint(ctx context.Context, taskID string, by Caller) ([]byte, error) {
 	value, err := h.journal.Value(ctx, checkpointKey(taskID))
 	if err != nil {
 		return nil, unavailable(err)
 	}
-	_, state, ok := cutCheckpoint(value.Durable.Data)
+	owner, state, ok := cutCheckpoint(value.Durable.Data)
 	if !ok && value.Durable.Version != 0 {
 		return nil, fault.New(fault.Internal, "the checkpoint of task '%s' cannot be read", taskID)
+	}
+	if ok && by != nil && !by.MayActFor(owner) {
+		if _, err := h.Task(ctx, taskID); fault.CodeOf(err) == fault.NotFound {
+			return nil, errNotOwner(taskID, owner)
+		}
 	}
 	return state, nil
 }

@@ -127,6 +127,7 @@ func serveAG2(cfg config.Config, h *hub.Hub, log *slog.Logger) (*ag2.Server, err
 		Hub:          h,
 		TrustClients: cfg.AG2.TrustClients,
 		MirrorTasks:  mirror,
+		DebugFrames:  cfg.AG2.DebugFrames,
 		Operator:     func(r *http.Request) bool { return access.From(r.Context()).Has(access.Operator) },
 		Peer: func(r *http.Request) identity.Peer {
 			return identity.Peer{Address: r.RemoteAddr, Loopback: access.From(r.Context()).Loopback}

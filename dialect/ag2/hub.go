@@ -48,7 +48,7 @@ type Hub interface {
 	RecordObservation(ctx context.Context, o hub.Observation) error
 	FireTaskEvent(ctx context.Context, taskID, kind string, payload []byte) error
 	CheckpointTask(ctx context.Context, taskID string, state []byte, as string, by hub.Caller) error
-	TaskCheckpoint(ctx context.Context, taskID string) ([]byte, error)
+	TaskCheckpoint(ctx context.Context, taskID string, by hub.Caller) ([]byte, error)
 	ReportTurnFailure(ctx context.Context, channelID, agent, envelopeID, kind, message string) error
 	Audit(ctx context.Context, kind string, record map[string]any) error
 }

@@ -180,7 +180,7 @@ func (c *conn) readCheckpoint(ctx context.Context, p wire.ByTask) ([]byte, error
 	case err != nil && fault.CodeOf(err) != fault.NotFound:
 		return nil, err
 	}
-	return h.TaskCheckpoint(ctx, p.Task)
+	return h.TaskCheckpoint(ctx, p.Task, c)
 }
 
 func readTask(t *wire.Task) hub.Task {

@@ -121,9 +121,10 @@ func (e *Engine) writeBatch(g *group, b *journal.Batch, drafts []draft, plan *or
 			return appendValue(b, key, journal.Value{Data: w.Data, Version: plan.Offset})
 		})
 	}
-	e.set(g.batch, commitKey(e.scratch[:0], plan.Offset), func(out, key []byte) []byte {
-		return appendBatchEntry(out, key, b, plan)
-	})
+	from := len(g.entries)
+	g.entries = commitKey(g.entries, plan.Offset)
+	g.entries = appendBatchEntry(g.entries, g.entries[from:], b, plan)
+	g.ends = append(g.ends, len(g.entries))
 }
 
 // set encodes a value behind its key, in one buffer that is used again.

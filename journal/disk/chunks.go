@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"hash/crc32"
+	"io"
 )
 
 // Pebble's logs are made of blocks, and these of chunks. A chunk's header is a
@@ -78,50 +79,101 @@ func parseChunk(b []byte) (c chunk) {
 }
 
 // readChunks calls each with every record of a log, as far as it is readable,
-// and says how it ends. Number 0 is for a log without numbers.
-func readChunks(data []byte, number uint32, each func(record []byte) error) chunkEnd {
-	end := chunkEnd{size: int64(len(data))}
-	var record []byte
-	at := 0
-	for at < len(data) {
+// and says how it ends. Number 0 is for a log without numbers. It reads a few
+// blocks at a time; only a log that does not end as it should is read whole.
+func readChunks(r io.ReaderAt, number uint32, each func(record []byte) error) (chunkEnd, error) {
+	c := chunkReader{number: number, each: each}
+	buf := make([]byte, 8*chunkBlock)
+	for base := int64(0); ; base += int64(len(buf)) {
+		n, err := r.ReadAt(buf, base)
+		if err != nil && !errors.Is(err, io.EOF) {
+			return c.end, err
+		}
+		c.base = base
+		more := c.blocks(buf[:n], n < len(buf))
+		if more && n == len(buf) {
+			continue
+		}
+		c.end.size = base + int64(n)
+		if c.end.err == nil && c.partial {
+			c.end.err = errTorn
+		}
+		if more && c.end.err == nil {
+			return c.end, nil // it ends between two records
+		}
+		data, err := readRest(r, c.end.size)
+		if err != nil {
+			return c.end, err
+		}
+		c.end.size = int64(len(data))
+		c.end.look(data, int(c.at), number)
+		return c.end, nil
+	}
+}
+
+func readRest(r io.ReaderAt, size int64) ([]byte, error) {
+	var out []byte
+	for at := int64(0); ; {
+		more := make([]byte, max(size-at, 1<<20))
+		n, err := r.ReadAt(more, at)
+		out = append(out, more[:n]...)
+		at += int64(n)
+		if errors.Is(err, io.EOF) {
+			return out, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+}
+
+// chunkReader puts records together from blocks.
+type chunkReader struct {
+	number  uint32
+	each    func(record []byte) error
+	base    int64 // place of the blocks in the log
+	at      int64 // place where reading is, or stopped
+	record  []byte
+	partial bool // record holds the beginning of one
+	end     chunkEnd
+}
+
+// blocks reads some whole blocks, of which the last may be short when the log
+// ends in it. It reports whether reading goes on.
+func (c *chunkReader) blocks(data []byte, last bool) bool {
+	for at := 0; at < len(data); {
+		c.at = c.base + int64(at)
 		block := data[at:min((at/chunkBlock+1)*chunkBlock, len(data))]
-		if len(block) < syncedHeader && zero(block) && at+len(block) < len(data) {
+		if len(block) < syncedHeader && zero(block) && (at+len(block) < len(data) || !last) {
 			at += len(block) // too little room for a chunk
 			continue
 		}
-		c := parseChunk(block)
-		if closed(block, number) && record == nil {
-			end.look(data, at, number)
-			return end
+		if closed(block, c.number) && !c.partial {
+			return false
 		}
-		if c.size == 0 || (number != 0 && (!c.numbered || c.number != number)) || c.first == (record != nil) {
-			end.err = errTorn
-			break
+		k := parseChunk(block)
+		if k.size == 0 || (c.number != 0 && (!k.numbered || k.number != c.number)) || k.first == c.partial {
+			c.end.err = errTorn
+			return false
 		}
-		at += c.size
-		if !c.last {
-			record = append(record, c.data...)
-			if record == nil {
-				record = []byte{}
-			}
+		at += k.size
+		whole := k.data
+		if c.partial || !k.last {
+			c.record = append(c.record, k.data...)
+			whole = c.record
+		}
+		if c.partial = !k.last; c.partial {
 			continue
 		}
-		whole := c.data
-		if record != nil {
-			whole = append(record, c.data...)
+		if err := c.each(whole); err != nil {
+			c.end.err = err
+			return false
 		}
-		if err := each(whole); err != nil {
-			end.err = err
-			break
-		}
-		record = nil
-		end.stop = int64(at)
+		c.record = c.record[:0]
+		c.end.stop = c.base + int64(at)
 	}
-	if end.err == nil && record != nil {
-		end.err = errTorn
-	}
-	end.look(data, at, number)
-	return end
+	c.at = c.base + int64(len(data))
+	return true
 }
 
 // closed reports the mark of a clean end: a header with the next number.

@@ -3,11 +3,13 @@ package disk
 import (
 	"fmt"
 	"runtime"
+	"slices"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/parley-hub/parley/journal"
+	"github.com/parley-hub/parley/journal/internal/order"
 )
 
 // fillTime is how long the committer waits for the writers it just released:
@@ -107,16 +109,8 @@ func (e *Engine) commit(g *group, lazy []lazyWrite) bool {
 	if synced && e.noRoom(g) {
 		return true
 	}
+	g.finish()
 	var buf []byte
-	for log, head := range g.heads {
-		key := headKey(buf[:0], log)
-		buf = appendHead(key, key, head)
-		_ = g.batch.Set(buf[:len(key)], buf[len(key):], nil)
-	}
-	if g.last > 0 {
-		buf = appendNumber(append(buf[:0], keyLast...), keyLast, g.last)
-		_ = g.batch.Set(buf[:len(keyLast)], buf[len(keyLast):], nil)
-	}
 	for _, w := range lazy {
 		key := valueKey(buf[:0], kindLazy, w.key)
 		if w.value.Version == 0 {
@@ -132,6 +126,33 @@ func (e *Engine) commit(g *group, lazy []lazyWrite) bool {
 		return false
 	}
 	return e.publish(g, synced)
+}
+
+// finish adds what is written once for the group. Keys of one kind stand
+// together and in order, which Pebble takes in faster.
+func (g *group) finish() {
+	from := 0
+	for _, end := range g.ends {
+		_ = g.batch.Set(g.entries[from:from+commitKeyLen], g.entries[from+commitKeyLen:end], nil)
+		from = end
+	}
+	keys := make([]string, 0, len(g.heads))
+	byKey := make(map[string]order.Head, len(g.heads))
+	for log, head := range g.heads {
+		key := string(headKey(nil, log))
+		keys = append(keys, key)
+		byKey[key] = head
+	}
+	slices.Sort(keys)
+	var buf []byte
+	for _, key := range keys {
+		buf = append(buf[:0], key...)
+		buf = appendHead(buf, buf, byKey[key])
+		_ = g.batch.Set(buf[:len(key)], buf[len(key):], nil)
+	}
+	if g.last > 0 {
+		_ = g.batch.Set(keyLast, appendNumber(buf[:0], keyLast, g.last), nil)
+	}
 }
 
 // write hands a batch to Pebble and waits for its sync. The two steps are

@@ -87,6 +87,8 @@ type group struct {
 	batches  uint64
 	records  uint64
 	heads    map[journal.LogName]order.Head
+	entries  []byte // keys and values of the batches' entries, to be written in a row
+	ends     []int  // of each
 	drops    []*job
 	finished []*job
 }

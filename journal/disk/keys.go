@@ -32,6 +32,8 @@ var (
 	keyGoing = []byte{kindMeta, 'r'} // present while logs are being removed
 )
 
+const commitKeyLen = 1 + 8
+
 func commitKey(b []byte, offset uint64) []byte {
 	return binary.BigEndian.AppendUint64(append(b, kindCommit), offset)
 }

@@ -90,6 +90,8 @@ func (o Options) pebble(logger pebble.Logger, events *pebble.EventListener) *peb
 		p.Levels[i].BlockSize = 16 << 10
 		p.Levels[i].Compression = func() *sstable.CompressionProfile { return sstable.SnappyCompression }
 	}
+	// What was just written is soon written again, further down.
+	p.Levels[0].Compression = func() *sstable.CompressionProfile { return sstable.NoCompression }
 	p.Experimental.FileCacheShards = 2
 	if o.tune != nil {
 		o.tune(p)

@@ -44,11 +44,11 @@ func scanWALs(fs vfs.FS, store string) ([]walEnd, error) {
 }
 
 func (w *walEnd) scan(fs vfs.FS) error {
-	data, err := readFile(fs, w.path)
+	f, err := fs.Open(w.path)
 	if err != nil {
 		return err
 	}
-	w.chunkEnd = readChunks(data, w.number, func(record []byte) error {
+	w.chunkEnd, err = readChunks(f, w.number, func(record []byte) error {
 		if len(record) < batchrepr.HeaderLen {
 			return errForm
 		}
@@ -61,12 +61,13 @@ func (w *walEnd) scan(fs vfs.FS) error {
 			if kind == pebble.InternalKeyKindSet && len(key) == 9 && key[0] == kindCommit {
 				w.last = max(w.last, offsetOf(key))
 				if w.first == 0 {
-					w.first = w.last
+					w.first = offsetOf(key)
 				}
+				w.first = min(w.first, offsetOf(key))
 			}
 		}
 	})
-	return nil
+	return errors.Join(err, f.Close())
 }
 
 // storeView is a store's folder as it looks without its write-ahead logs, or
@@ -126,12 +127,16 @@ func scanManifest(fs vfs.FS, store string) error {
 	if current == "" {
 		return damaged(errors.New("it is missing"), "the marker of the MANIFEST")
 	}
-	data, err := readFile(fs, fs.PathJoin(store, current))
+	f, err := fs.Open(fs.PathJoin(store, current))
 	if err != nil {
 		return damaged(err, "%s", current)
 	}
-	if end := readChunks(data, 0, func([]byte) error { return nil }); end.beyond > 0 {
-		return damaged(errSum, "%s", current)
+	end, err := readChunks(f, 0, func([]byte) error { return nil })
+	if err == nil && end.beyond > 0 {
+		err = errSum
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return damaged(err, "%s", current)
 	}
 	return nil
 }

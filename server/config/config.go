@@ -87,6 +87,7 @@ type AG2 struct {
 	AllowNone    string
 	TrustClients bool
 	MirrorTasks  string
+	DebugFrames  bool
 	Limits       AG2Limits
 }
 

@@ -215,6 +215,11 @@ var Keys = []Key{
 		field:   func(c *Config) any { return &c.AG2.MirrorTasks },
 	},
 	{
+		Name: "ag2.debug_frames", Default: "false",
+		Meaning: "log every frame in and out of AG2 connections, with its kind; at log level debug",
+		field:   func(c *Config) any { return &c.AG2.DebugFrames },
+	},
+	{
 		Name: "ag2.limits.connections", Default: "20000",
 		Meaning: "AG2 connections open at once",
 		field:   func(c *Config) any { return &c.AG2.Limits.Connections },

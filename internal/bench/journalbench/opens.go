@@ -98,7 +98,7 @@ func (r *run) kill(dir, into string) error {
 		return err
 	}
 	defer e.Close() //nolint:errcheck // its end does not matter any more
-	if err := fill(r.ctx, e, "killed", 100, 12_000, 10, recordLen, r.data); err != nil {
+	if err := r.busy(e, 64, 250); err != nil {
 		return err
 	}
 	for {
@@ -116,6 +116,28 @@ func (r *run) kill(dir, into string) error {
 		}
 		time.Sleep(200 * time.Millisecond)
 	}
+}
+
+// busy lets many writers append one record at a time.
+func (r *run) busy(e *disk.Engine, writers, each int) error {
+	write := appender(e, "killed", r.data, writers)
+	errs := make(chan error, writers)
+	for w := range writers {
+		go func() {
+			for i := range each {
+				if err := write(r.ctx, w, i); err != nil {
+					errs <- err
+					return
+				}
+			}
+			errs <- nil
+		}()
+	}
+	var all error
+	for range writers {
+		all = errors.Join(all, <-errs)
+	}
+	return all
 }
 
 // openingKilled measures opening a fresh copy of what a kill left.

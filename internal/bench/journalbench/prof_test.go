@@ -5,28 +5,17 @@ import (
 	"fmt"
 	"os"
 	"testing"
-	"time"
 
 	"github.com/parley-hub/parley/internal/bench"
 )
 
-func TestKillOpen(t *testing.T) {
+func TestAll(t *testing.T) {
 	if os.Getenv("PROF") == "" {
 		t.Skip()
 	}
-	dir := t.TempDir()
-	r := &run{ctx: context.Background(), dir: dir, data: payloads(), opts: Options{Plan: bench.Plan{Seconds: 10}}}
-	if err := r.prepare(r.path("s"), 10000); err != nil {
-		t.Fatal(err)
-	}
-	if err := r.kill(r.path("s"), r.path("k")); err != nil {
-		t.Fatal(err)
-	}
-	os.RemoveAll("/tmp/killed"); copyTree(r.path("k"), "/tmp/killed"); l, _ := listing(r.path("k"))
-	fmt.Println(l)
-	for range 3 {
-		a, err := r.openingKilled(r.path("k"))(r.ctx, 2*time.Second)
-		b, err2 := readingLogs(r.path("k"))(r.ctx, time.Second)
-		fmt.Println(a.Value, b.Value, a.Value/b.Value, err, err2)
-	}
+	var size, secs float64
+	fmt.Sscan(os.Getenv("PROF"), &size, &secs)
+	rep, err := Run(context.Background(), Options{Size: size, Plan: bench.Plan{Seconds: secs}})
+	rep.Table(os.Stdout)
+	fmt.Println(err)
 }
