@@ -49,7 +49,7 @@ func TestTaskEvents(t *testing.T) {
 func TestCheckpoints(t *testing.T) {
 	t.Parallel()
 	read := func(t *spec.T, r *rig, id string) string {
-		state, err := r.TaskCheckpoint(context.Background(), id)
+		state, err := r.TaskCheckpoint(context.Background(), id, nil)
 		t.NoError(err)
 		return string(state)
 	}
@@ -63,7 +63,7 @@ func TestCheckpoints(t *testing.T) {
 		t.Equal(read(t, r, "t1"), exact)
 	})
 	holds(t, "ag2-hub#99: an unknown one is null", hub.Options{}, func(t *spec.T, r *rig) {
-		state, err := r.TaskCheckpoint(context.Background(), "t1")
+		state, err := r.TaskCheckpoint(context.Background(), "t1", nil)
 		t.NoError(err)
 		t.True(state == nil, "there is none")
 	})

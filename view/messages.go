@@ -1,0 +1,172 @@
+package view
+
+import (
+	"strings"
+
+	"github.com/parley-hub/parley/envelope"
+	"github.com/parley-hub/parley/message"
+	"github.com/parley-hub/parley/message/value"
+)
+
+// Messages projects a log onto a participant as canonical messages: what it
+// said is the assistant's, what others said is the user's under their names.
+// Its own handoffs and tasks are tool calls with their results, those of others
+// are told as text, and context variables are the system's. Nothing that the
+// participant may not see is in them.
+func Messages(in Input) []message.Envelope {
+	p := projector{in: in, packets: rendersPackets(&in), out: []message.Envelope{}}
+	for _, e := range in.Log {
+		if in.visible(e) {
+			p.add(e)
+		}
+	}
+	return p.out
+}
+
+// rendersPackets says whether the channel's adapter takes packets for speech;
+// most do not.
+func rendersPackets(in *Input) bool {
+	_, ok := in.render(&envelope.Envelope{Type: envelope.TypePacket, Data: []byte(`{"body":"x"}`)})
+	return ok
+}
+
+type projector struct {
+	in      Input
+	packets bool
+	turn    int // how often somebody has spoken
+	out     []message.Envelope
+}
+
+func (p *projector) add(e *envelope.Envelope) {
+	switch {
+	case e.Type == envelope.TypePacket:
+		if p.packets {
+			p.turn++
+			p.packet(e)
+		}
+	case e.Type == envelope.TypeContextSet:
+		p.context(e, "", object(e.Data))
+	case envelope.IsTask(e.Type):
+		p.task(e)
+	default:
+		if text, ok := p.in.render(e); ok {
+			p.turn++
+			p.say(e, "", text, nil)
+		}
+	}
+}
+
+// object reads a payload; one that is odd is shown as nothing.
+func object(data []byte) *value.Map {
+	v, err := value.Decode(data)
+	if err != nil {
+		return nil
+	}
+	m, _ := v.(*value.Map)
+	return m
+}
+
+func (p *projector) own(e *envelope.Envelope) bool { return e.Sender == p.in.Participant }
+
+// role is the speaker's, from the participant's point of view.
+func (p *projector) role(e *envelope.Envelope) string {
+	if p.own(e) {
+		return message.RoleAssistant
+	}
+	return message.RoleUser
+}
+
+// put adds a message of an envelope. The part tells those of one envelope
+// apart.
+func (p *projector) put(e *envelope.Envelope, part string, m message.Envelope) {
+	if m.Payload == nil {
+		m.Payload = value.New()
+	}
+	if m.Metadata == nil {
+		m.Metadata = value.New()
+	}
+	m.Metadata.
+		Set("name", p.in.name(e.Sender)).
+		Set("sender_id", e.Sender).
+		Set("event_type", e.Type)
+	if e.Audience != nil {
+		m.Metadata.Set("audience", value.Of(e.Audience))
+	}
+	if e.Causation != "" {
+		m.Metadata.Set("causation_id", e.Causation)
+	}
+	if e.ID != "" {
+		m.ID = e.ID + part
+	}
+	if !e.CreatedAt.IsZero() {
+		m.CreatedAt = message.FormatTime(e.CreatedAt)
+	}
+	p.out = append(p.out, m)
+}
+
+func (p *projector) say(e *envelope.Envelope, part, text string, metadata *value.Map) {
+	p.put(e, part, message.Envelope{Type: message.TypeText, Role: p.role(e), Content: text, Metadata: metadata})
+}
+
+// call adds a call of the participant's own, and its answer if it is known.
+func (p *projector) call(e *envelope.Envelope, id, tool string, parameters *value.Map) {
+	p.put(e, "/call", message.Envelope{
+		Type: message.TypeToolCall, Role: message.RoleAssistant, Content: "",
+		Payload: value.New().
+			Set("tool_name", tool).
+			Set("parameters", parameters).
+			Set("turn", value.Int(max(1, p.turn))),
+		Metadata: value.New().Set("tool_call_id", id),
+	})
+}
+
+func (p *projector) answer(e *envelope.Envelope, id, tool, text string, success bool, result any) {
+	payload := value.New().Set("success", success).Set("tool_name", tool)
+	switch {
+	case !success:
+		payload.Set("error", text)
+	case result != nil:
+		payload.Set("result", result)
+	}
+	p.put(e, "/result", message.Envelope{
+		Type: message.TypeToolResult, Role: message.RoleUser, Content: text, Payload: payload,
+		Metadata: value.New().Set("tool_call_id", id),
+	})
+}
+
+// context tells of variables that were set and deleted, in the system's role:
+// they are nobody's speech.
+func (p *projector) context(e *envelope.Envelope, part string, updates *value.Map) {
+	set, _ := updates.At("set").(*value.Map)
+	deleted, _ := updates.At("delete").([]any)
+	if set.Len() == 0 && len(deleted) == 0 {
+		return
+	}
+	var lines []string
+	for key, v := range set.All() {
+		lines = append(lines, key+" = "+jsonText(v))
+	}
+	for _, key := range deleted {
+		lines = append(lines, value.Text(key)+" is deleted")
+	}
+	changed := value.New()
+	if set.Len() > 0 {
+		changed.Set("set", set)
+	}
+	if len(deleted) > 0 {
+		changed.Set("delete", deleted)
+	}
+	p.put(e, part, message.Envelope{
+		Type: message.TypeText, Role: message.RoleSystem,
+		Content:  "[Context] " + strings.Join(lines, "; "),
+		Metadata: value.New().Set("context", changed),
+	})
+}
+
+func jsonText(v any) string {
+	text, err := value.Append(nil, v)
+	if err != nil {
+		return "" // what was read is always writable
+	}
+	return string(text)
+}

@@ -1,0 +1,108 @@
+package view
+
+import (
+	"strings"
+
+	"github.com/parley-hub/parley/envelope"
+	"github.com/parley-hub/parley/message"
+	"github.com/parley-hub/parley/message/value"
+)
+
+// The kinds of a packet's routing that are more than text.
+const (
+	routingHandoff = "handoff"
+	routingFinish  = "finish"
+)
+
+// packet tells what was said, then where the turn went, then what was set.
+func (p *projector) packet(e *envelope.Envelope) {
+	data := object(e.Data)
+	routing, _ := data.At("routing").(*value.Map)
+	switch routing.At("kind") {
+	case routingHandoff:
+		p.handoff(e, data, routing)
+	case routingFinish:
+		p.finish(e, data, routing)
+	default:
+		p.body(e, data)
+	}
+	updates, _ := data.At("context_updates").(*value.Map)
+	p.context(e, "/context", updates)
+}
+
+// body adds what was said beside the routing; nothing said is no message.
+func (p *projector) body(e *envelope.Envelope, data *value.Map) {
+	if text := str(data, "body"); text != "" {
+		p.say(e, "", text, nil)
+	}
+}
+
+// handoff is a call that the participant made, or what another one did.
+func (p *projector) handoff(e *envelope.Envelope, data, routing *value.Map) {
+	tool, target := str(routing, "tool"), str(routing, "target")
+	if p.own(e) && tool != "" {
+		p.body(e, data)
+		parameters := value.New()
+		setIf(parameters, "reason", str(routing, "reason"))
+		done := "Handed off."
+		if target != "" {
+			parameters.Set("target", p.in.name(target))
+			done = "Handed off to " + p.in.name(target) + "."
+		}
+		id := callID(e)
+		p.call(e, id, tool, parameters)
+		p.answer(e, id, tool, done, true, nil)
+		return
+	}
+	details := value.New()
+	for _, key := range []string{"tool", "reason", "target"} {
+		setIf(details, key, str(routing, key))
+	}
+	// An adapter's own words, if it has some for packets.
+	text, ok := p.in.render(e)
+	if !ok {
+		text = strings.TrimSpace("[Handed off via " + tool + "] " + str(routing, "reason"))
+	}
+	p.say(e, "", text, value.New().Set("handoff", details))
+}
+
+// finish ends a conversation: the participant's own is its final result.
+func (p *projector) finish(e *envelope.Envelope, data, routing *value.Map) {
+	details := value.New()
+	for _, key := range []string{"tool", "reason", "summary"} {
+		setIf(details, key, str(routing, key))
+	}
+	text := str(data, "body")
+	if text == "" {
+		text = str(routing, "summary")
+	}
+	if text == "" {
+		text = strings.TrimSpace("[Finished] " + str(routing, "reason"))
+	}
+	if p.own(e) {
+		p.put(e, "", message.Envelope{
+			Type: message.TypeFinalResult, Role: message.RoleAssistant, Content: text, Payload: details,
+		})
+		return
+	}
+	p.say(e, "", text, value.New().Set("finish", details))
+}
+
+// callID is the id of the call that an envelope stands for.
+func callID(e *envelope.Envelope) string {
+	if e.ID == "" {
+		return ""
+	}
+	return "call_" + e.ID
+}
+
+func str(m *value.Map, key string) string {
+	s, _ := m.At(key).(string)
+	return s
+}
+
+func setIf(m *value.Map, key, text string) {
+	if text != "" {
+		m.Set(key, text)
+	}
+}
