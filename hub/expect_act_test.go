@@ -209,6 +209,29 @@ func TestHide(t *testing.T) {
 			t.Fatalf("told %v, want %v", got, want)
 		}
 	})
+	runs(t, "what was on its way when it spoke comes in its place", hub.Options{}, func(t *testing.T, r *rig) {
+		ch, _, b, c := hidden(r)
+		r.post(c, ch, "my.own", `{"n":0}`)
+		r.post(c, ch, "my.own", `{"n":1}`)
+		release := r.hold()
+		ctx := context.Background()
+		before := r.Admit(ctx, &envelope.Envelope{Channel: ch, Sender: c.id, Type: "my.own", Data: []byte(`{"n":2}`)}, nil)
+		spoke := r.Admit(ctx, &envelope.Envelope{Channel: ch, Sender: b.id, Type: envelope.TypeText, Data: []byte(`{"text":"sorry"}`)}, nil)
+		after := r.Admit(ctx, &envelope.Envelope{Channel: ch, Sender: c.id, Type: "my.own", Data: []byte(`{"n":3}`)}, nil)
+		release()
+		for _, p := range []*hub.Pending{before, spoke, after} {
+			if _, err := p.Wait(ctx); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var got []string
+		for _, e := range b.inbox() {
+			got = append(got, string(e.Data))
+		}
+		if want := []string{`{"n":0}`, `{"n":1}`, `{"n":2}`, `{"n":3}`}; !slices.Equal(got, want) {
+			t.Fatalf("told %q, want %q", got, want)
+		}
+	})
 	runs(t, "nor is anything repeated that arrives in the midst of a long replay", hub.Options{}, func(t *testing.T, r *rig) {
 		ch, _, b, c := hidden(r)
 		const missed = 300 // more than one page of the log

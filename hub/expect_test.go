@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
+	"github.com/parley-hub/parley/adapter/conversation"
 	"github.com/parley-hub/parley/adapter/discussion"
 	"github.com/parley-hub/parley/channel"
 	"github.com/parley-hub/parley/conformance/spec"
@@ -195,16 +195,17 @@ func TestReplyWithin(t *testing.T) {
 		r.sweep()
 		t.Equal(r.fired(), []string{})
 	})
-	large := byHand
-	large.Limits.EventBytes = 8 << 20
-	runs(t, "a reply that was refused is none", large, func(t *testing.T, r *rig) {
+	exclusive := byHand
+	exclusive.Adapters = []channel.Adapter{claiming{}}
+	runs(t, "a reply that was refused is none", exclusive, func(t *testing.T, r *rig) {
 		a, b := r.agent("alice"), r.agent("bob")
+		r.say(a, r.openWith("conversation", expecting("[]"), a, b), "mine")
 		ch := r.openWith("conversation", expected, a, b)
 		r.say(b, ch, "so?")
 		r.pass(time.Second)
 		r.say(a, ch, "well?")
 		r.pass(time.Second)
-		if _, err := r.trySay(b, ch, strings.Repeat("x", 5<<20)); fault.CodeOf(err) != fault.TooLarge {
+		if _, err := r.trySay(b, ch, "mine"); fault.CodeOf(err) != fault.Conflict {
 			t.Fatalf("got %v", err)
 		}
 		r.pass(time.Minute)
@@ -537,6 +538,16 @@ func TestExpectationsFireOnce(t *testing.T) {
 		r.pass(11 * time.Second)
 		t.Equal(r.fired(), []string{"max_silence []"})
 	})
+}
+
+// claiming is a conversation in which only one channel may say "mine".
+type claiming struct{ conversation.Adapter }
+
+func (claiming) OnAccepted(_ *channel.Metadata, _ channel.State, e *envelope.Envelope) (fx channel.Effects) {
+	if string(e.Data) == `{"text":"mine"}` {
+		fx.Claims = []string{"it"}
+	}
+	return fx
 }
 
 // asking is a discussion in which every text asks somebody else for half an

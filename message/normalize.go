@@ -66,13 +66,10 @@ func TypeOf(message any) (Type, error) {
 }
 
 func normalize(v any) (Envelope, error) {
-	m, ok := v.(*value.Map)
-	if !ok {
-		if _, isList := v.([]any); !isList {
-			return Envelope{}, ErrNotContainer
-		}
-		m = nil // an array has none of the keys
+	if !value.IsContainer(v) {
+		return Envelope{}, ErrNotContainer
 	}
+	m, _ := v.(*value.Map) // an array has none of the keys
 	var e Envelope
 	var err error
 	if isEnvelope(m) {

@@ -59,8 +59,9 @@ func (c *channelInfo) people() string {
 }
 
 func (a *app) channels() *cobra.Command {
-	return group("channels", "Open, list, show, close, delete and lint channels",
-		a.channelsOpen(), a.channelsList(), a.channelsShow(), a.channelsClose(), a.channelsDelete(), a.channelsLint())
+	return group("channels", "Open, list, show, read, close, delete and lint channels",
+		a.channelsOpen(), a.channelsList(), a.channelsShow(), a.channelsClose(), a.channelsDelete(),
+		a.channelsMessages(), a.channelsLint())
 }
 
 func (a *app) channelsOpen() *cobra.Command {

@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -36,13 +34,6 @@ order, in constant memory.`,
 	}
 }
 
-// projections are the forms of --to.
-var projections = map[string]func(ctx context.Context, r io.Reader, w io.Writer) (stream.Stats, error){
-	"canonical": func(ctx context.Context, r io.Reader, w io.Writer) (stream.Stats, error) {
-		return stream.Project(ctx, r, w, stream.Options{}, stream.Provider)
-	},
-}
-
 func (a *app) messageNormalize() *cobra.Command {
 	var check bool
 	c := &cobra.Command{
@@ -67,18 +58,28 @@ file of any size is taken through in the memory of its largest message.`,
 func (a *app) messageProject() *cobra.Command {
 	var to string
 	var check bool
-	known := slices.Sorted(maps.Keys(projections))
+	known := formNames()
 	c := &cobra.Command{
-		Use:     "project [FILE] --to " + strings.Join(known, "|"),
-		Short:   "Show messages in the form that a model provider takes",
-		Example: "  parley message project --to canonical old.jsonl",
-		Args:    cobra.MaximumNArgs(1),
+		Use:   "project [FILE] --to " + strings.Join(known, "|"),
+		Short: "Show messages in the form that a model provider takes",
+		Long: `Show messages in the form that a model provider takes. canonical is the neutral
+role, content and metadata, message by message. The others are the provider's
+own request, made of the whole conversation: tool calls without result are left
+out, results stand behind their calls, and what cannot be said is noted on
+standard error with its line.`,
+		Example: `  parley message project --to canonical old.jsonl
+  parley message project --to anthropic old.jsonl`,
+		Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			project, ok := projections[to]
-			if !ok {
+			if write, ok := forms[to]; ok {
+				return a.projectTo(c.Context(), args, check, write)
+			}
+			if to != canonicalForm {
 				return usageError("--to %s: the form is %s", to, strings.Join(known, ", "))
 			}
-			return a.throughMessages(c.Context(), args, check, project)
+			return a.throughMessages(c.Context(), args, check, func(ctx context.Context, r io.Reader, w io.Writer) (stream.Stats, error) {
+				return stream.Project(ctx, r, w, stream.Options{}, stream.Provider)
+			})
 		},
 	}
 	c.Flags().StringVar(&to, "to", "canonical", "form to write: "+strings.Join(known, ", "))
@@ -106,23 +107,33 @@ func (a *app) throughMessages(ctx context.Context, args []string, check bool,
 // checkMessages reports each message that is refused, as it is found.
 func (a *app) checkMessages(ctx context.Context, in io.Reader) error {
 	stats, err := stream.Check(ctx, in, stream.Options{}, func(p *stream.Problem) error {
-		row := struct {
-			Line  int    `json:"line"`
-			Error string `json:"error"`
-		}{p.Line, p.Err.Error()}
-		return a.print(row, func(w io.Writer) error {
-			_, err := fmt.Fprintf(w, "line %d: %s\n", row.Line, row.Error)
-			return err
-		})
+		return a.refusedLine(p.Line, p.Err)
 	})
 	if err != nil {
 		return err
 	}
+	return a.checked(stats)
+}
+
+// refusedLine reports one message that is refused.
+func (a *app) refusedLine(line int, refusal error) error {
+	row := struct {
+		Line  int    `json:"line"`
+		Error string `json:"error"`
+	}{line, refusal.Error()}
+	return a.print(row, func(w io.Writer) error {
+		_, err := fmt.Fprintf(w, "line %d: %s\n", row.Line, row.Error)
+		return err
+	})
+}
+
+// checked tells how many messages are fine.
+func (a *app) checked(stats stream.Stats) error {
 	row := struct {
 		Messages int `json:"messages"`
 		Refused  int `json:"refused"`
 	}{stats.Messages, stats.Refused}
-	err = a.print(row, func(w io.Writer) error {
+	err := a.print(row, func(w io.Writer) error {
 		_, err := fmt.Fprintf(w, "%d messages are fine, %d are refused\n", row.Messages, row.Refused)
 		return err
 	})

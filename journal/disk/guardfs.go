@@ -10,7 +10,8 @@ import (
 
 // orderedFS makes the name of a MANIFEST durable before the marker that points
 // to it can be. Pebble syncs the folder only after both, which is enough where
-// a folder's changes become durable in order, and not elsewhere.
+// a folder's changes become durable in order, and not elsewhere. It also writes
+// tables in larger pieces.
 type orderedFS struct{ vfs.FS }
 
 func (o orderedFS) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error) {
@@ -19,7 +20,11 @@ func (o orderedFS) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error
 			return nil, err
 		}
 	}
-	return o.FS.Create(name, c)
+	f, err := o.FS.Create(name, c)
+	if err == nil && strings.HasSuffix(name, ".sst") {
+		f = &tableFile{File: f}
+	}
+	return f, err
 }
 
 // guardFS keeps errors of the write-ahead log from places where Pebble would

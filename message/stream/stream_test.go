@@ -32,20 +32,21 @@ func TestNormalize(t *testing.T) {
 		in, out, err string
 		stats        stream.Stats
 	}{
-		"lines":              {`{"role":"user","content":"a"}` + "\n" + `{"content":"b"}` + "\n", a + "\n" + b + "\n", "", stream.Stats{Messages: 2}},
-		"no last line end":   {`{"role":"user","content":"a"}` + "\n" + `{"content":"b"}`, a + "\n" + b + "\n", "", stream.Stats{Messages: 2}},
-		"blank lines":        {"\n\r\n" + `{"role":"user","content":"a"}` + "\n\n" + `{"content":"b"}` + "\n\n", a + "\n" + b + "\n", "", stream.Stats{Messages: 2}},
-		"over several lines": {"{\n \"role\": \"user\",\n \"content\": \"a\"\n}\n{\"content\":\n\"b\"}", a + "\n" + b + "\n", "", stream.Stats{Messages: 2}},
-		"on one line":        {`{"role":"user","content":"a"}{"content":"b"}`, a + "\n" + b + "\n", "", stream.Stats{Messages: 2}},
-		"an array":           {` [ {"role":"user","content":"a"} , {"content":"b"} ] `, "[\n" + a + ",\n" + b + "\n]\n", "", stream.Stats{Messages: 2}},
-		"an array of one":    {`[{"role":"user","content":"a"}]`, "[\n" + a + "\n]\n", "", stream.Stats{Messages: 1}},
-		"an empty array":     {`[]`, "[]\n", "", stream.Stats{}},
-		"arrays, one a line": {"[{\"role\":\"user\",\"content\":\"a\"}]\n[]\n[{\"content\":\"b\"}]\n", "[\n" + a + ",\n" + b + "\n]\n", "", stream.Stats{Messages: 2}},
-		"an array inside":    {`[[],{"content":"b"}]`, "[\n" + envelope("assistant", "") + ",\n" + b + "\n]\n", "", stream.Stats{Messages: 2}},
-		"nothing":            {``, "", "", stream.Stats{}},
-		"only white space":   {" \n\n ", "", "", stream.Stats{}},
-		"a bad message":      {"{\"role\":\"user\",\"content\":\"a\"}\n\n\"x\"\n{}", a + "\n", "line 3: invalid_ai_message_envelope: message must be an array", stream.Stats{Messages: 1, Refused: 1}},
-		"a bad element":      {"[{\"role\":\"user\",\"content\":\"a\"},\n{\"role\":\"\"}]", "[\n" + a, "line 2: invalid_ai_message_envelope: role must be a non-empty string", stream.Stats{Messages: 1, Refused: 1}},
+		"lines":                {`{"role":"user","content":"a"}` + "\n" + `{"content":"b"}` + "\n", a + "\n" + b + "\n", "", stream.Stats{Messages: 2}},
+		"no last line end":     {`{"role":"user","content":"a"}` + "\n" + `{"content":"b"}`, a + "\n" + b + "\n", "", stream.Stats{Messages: 2}},
+		"blank lines":          {"\n\r\n" + `{"role":"user","content":"a"}` + "\n\n" + `{"content":"b"}` + "\n\n", a + "\n" + b + "\n", "", stream.Stats{Messages: 2}},
+		"over several lines":   {"{\n \"role\": \"user\",\n \"content\": \"a\"\n}\n{\"content\":\n\"b\"}", a + "\n" + b + "\n", "", stream.Stats{Messages: 2}},
+		"on one line":          {`{"role":"user","content":"a"}{"content":"b"}`, a + "\n" + b + "\n", "", stream.Stats{Messages: 2}},
+		"an array":             {` [ {"role":"user","content":"a"} , {"content":"b"} ] `, "[\n" + a + ",\n" + b + "\n]\n", "", stream.Stats{Messages: 2}},
+		"an array of one":      {`[{"role":"user","content":"a"}]`, "[\n" + a + "\n]\n", "", stream.Stats{Messages: 1}},
+		"an empty array":       {`[]`, "[]\n", "", stream.Stats{}},
+		"arrays, one a line":   {"[{\"role\":\"user\",\"content\":\"a\"}]\n[]\n[{\"content\":\"b\"}]\n", "[\n" + a + ",\n" + b + "\n]\n", "", stream.Stats{Messages: 2}},
+		"lines, then an array": {`{"role":"user","content":"a"}` + "\n" + `[{"content":"b"}]`, a + "\n" + b + "\n", "", stream.Stats{Messages: 2}},
+		"an array inside":      {`[[],{"content":"b"}]`, "[\n" + envelope("assistant", "") + ",\n" + b + "\n]\n", "", stream.Stats{Messages: 2}},
+		"nothing":              {``, "", "", stream.Stats{}},
+		"only white space":     {" \n\n ", "", "", stream.Stats{}},
+		"a bad message":        {"{\"role\":\"user\",\"content\":\"a\"}\n\n\"x\"\n{}", a + "\n", "line 3: invalid_ai_message_envelope: message must be an array", stream.Stats{Messages: 1, Refused: 1}},
+		"a bad element":        {"[{\"role\":\"user\",\"content\":\"a\"},\n{\"role\":\"\"}]", "[\n" + a, "line 2: invalid_ai_message_envelope: role must be a non-empty string", stream.Stats{Messages: 1, Refused: 1}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

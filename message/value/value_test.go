@@ -293,6 +293,20 @@ func TestOf(t *testing.T) {
 	}
 }
 
+func TestAppendBoundsNesting(t *testing.T) {
+	t.Parallel()
+	v := any("x")
+	for range 10000 {
+		v = []any{v}
+	}
+	if _, err := value.Append(nil, v); err != nil {
+		t.Errorf("10000 levels: %v", err)
+	}
+	if _, err := value.Append(nil, []any{v}); err == nil {
+		t.Error("10001 levels are written")
+	}
+}
+
 func TestAppendRefusesInvalidText(t *testing.T) {
 	t.Parallel()
 	for _, v := range []any{"\xff", []any{"a", "\xff"}, value.New().Set("\xff", 1), value.New().Set("k", "\xff")} {

@@ -32,12 +32,18 @@ type site struct {
 
 func newSite(t testing.TB, change ...func(*api.Config)) *site {
 	t.Helper()
+	return newSiteOn(t, hub.Options{}, change...)
+}
+
+func newSiteOn(t testing.TB, o hub.Options, change ...func(*api.Config)) *site {
+	t.Helper()
 	quiet := slog.New(slog.NewTextHandler(io.Discard, nil))
 	engine, err := mem.Open(mem.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	h, err := hub.Open(t.Context(), engine, hub.Options{Adapters: adapter.All(), Log: quiet})
+	o.Adapters, o.Log = adapter.All(), quiet
+	h, err := hub.Open(t.Context(), engine, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,11 +54,13 @@ func newSite(t testing.TB, change ...func(*api.Config)) *site {
 	}
 	v1 := api.New(cfg)
 	// The guard is tested where it lives; here the header says who asks.
-	s.http = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	s.http = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		role, name, _ := strings.Cut(r.Header.Get("As"), ":")
 		p := access.Principal{Role: access.Role(role), Agent: name}
 		v1.ServeHTTP(w, r.WithContext(access.With(r.Context(), p)))
 	}))
+	s.http.Listener = narrow{s.http.Listener}
+	s.http.Start()
 	t.Cleanup(func() {
 		s.http.CloseClientConnections()
 		s.http.Close()
@@ -108,6 +116,30 @@ func (s *site) ask(as, method, path, body string) (int, map[string]any) {
 		}
 	}
 	return resp.StatusCode, answer
+}
+
+// unbounded lets someone fall behind for ever.
+func (s *site) unbounded(name string) {
+	s.t.Helper()
+	p, err := s.hub.Agent(name)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	rule := *p.Rule
+	rule.Limits.Inbox.MaxPending = 0
+	if err := s.hub.SetRule(s.t.Context(), p.ID(), &rule); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func readAll(t testing.TB, resp *http.Response) []byte {
+	t.Helper()
+	defer resp.Body.Close()
+	raw, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return raw
 }
 
 func (s *site) do(as, method, path, body string) *http.Response {
@@ -272,6 +304,11 @@ type frame struct{ id, name, data string }
 
 func (s *site) follow(as, path string, header ...string) *frames {
 	s.t.Helper()
+	return s.followWith(s.http.Client(), as, path, header...)
+}
+
+func (s *site) followWith(client *http.Client, as, path string, header ...string) *frames {
+	s.t.Helper()
 	req, err := http.NewRequestWithContext(s.t.Context(), "GET", s.http.URL+path, nil)
 	if err != nil {
 		s.t.Fatal(err)
@@ -281,7 +318,7 @@ func (s *site) follow(as, path string, header ...string) *frames {
 	for i := 0; i+1 < len(header); i += 2 {
 		req.Header.Set(header[i], header[i+1])
 	}
-	resp, err := s.http.Client().Do(req)
+	resp, err := client.Do(req)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -295,12 +332,20 @@ func (s *site) follow(as, path string, header ...string) *frames {
 
 func (f *frames) next() frame {
 	f.t.Helper()
-	var got frame
+	got, ok := f.try()
+	if !ok {
+		f.t.Fatalf("the stream ended: %v", f.scan.Err())
+	}
+	return got
+}
+
+// try is next for a stream that may end.
+func (f *frames) try() (got frame, ok bool) {
 	for f.scan.Scan() {
 		line := f.scan.Text()
 		switch {
 		case line == "" && got != (frame{}):
-			return got
+			return got, true
 		case strings.HasPrefix(line, "id: "):
 			got.id = line[4:]
 		case strings.HasPrefix(line, "event: "):
@@ -309,8 +354,7 @@ func (f *frames) next() frame {
 			got.data = line[6:]
 		}
 	}
-	f.t.Fatalf("the stream ended: %v", f.scan.Err())
-	return frame{}
+	return frame{}, false
 }
 
 func TestFollowing(t *testing.T) {

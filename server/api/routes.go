@@ -83,6 +83,10 @@ func (a *API) routes() []route {
 			status: http.StatusOK, answer: "View", serve: a.showView,
 		},
 		{
+			method: "GET", path: "/v1/channels/{id}/messages", name: "showMessages", says: "Shows a channel as canonical messages, as one of its participants reads it.",
+			role: access.Reader, query: []param{asParam}, status: http.StatusOK, answer: "Messages", serve: a.showMessages,
+		},
+		{
 			method: "GET", path: "/v1/events", name: "events", says: "Reads or follows the envelopes of every channel that the caller may see, or of a group.",
 			role: access.Reader, query: []param{
 				afterParam, limitParam, asParam, followParam,

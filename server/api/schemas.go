@@ -107,6 +107,15 @@ func eventSchemas() obj {
 func agentSchemas() obj {
 	amount := obj{"type": []any{"number", "null"}}
 	return obj{
+		"Message": obj{
+			"type": "object", "required": []any{"schema", "version", "type", "role", "content", "payload", "metadata"},
+			"properties": obj{
+				"schema": obj{"const": "agents-api.message"}, "version": obj{"const": 1}, "type": text, "role": text,
+				"content": obj{"type": []any{"string", "array", "object"}}, "payload": object, "metadata": object,
+				"id": text, "created_at": text, "updated_at": text,
+			},
+		},
+		"Messages": fieldsOf(obj{"as": text, "messages": list(ref("Message"))}),
 		"Agent": fieldsOf(obj{
 			"passport": ref("Passport"), "resume": ref("Resume"), "rule": ref("Rule"), "skill_md": maybe,
 			"online": flag, "inbox_depth": number,

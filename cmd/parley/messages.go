@@ -1,0 +1,195 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/parley-hub/parley/message"
+	"github.com/parley-hub/parley/message/provider"
+	"github.com/parley-hub/parley/message/provider/anthropic"
+	"github.com/parley-hub/parley/message/provider/gemini"
+	"github.com/parley-hub/parley/message/provider/openai"
+	"github.com/parley-hub/parley/message/stream"
+)
+
+// canonicalForm is the form of --to that is nobody's.
+const canonicalForm = "canonical"
+
+// maxConversation is how many messages are held at once for a provider, which
+// wants to see all of a conversation.
+const maxConversation = 100_000
+
+// forms are the providers of --to: what a request to them is made of.
+var forms = map[string]func([]message.Envelope, provider.Options) provider.Request{
+	"openai-chat":      openai.Chat,
+	"openai-responses": openai.Responses,
+	"anthropic":        anthropic.Messages,
+	"gemini":           gemini.Contents,
+}
+
+// formNames lists what --to takes.
+func formNames() []string {
+	return slices.Sorted(func(yield func(string) bool) {
+		if !yield(canonicalForm) {
+			return
+		}
+		maps.Keys(forms)(yield)
+	})
+}
+
+func (a *app) channelsMessages() *cobra.Command {
+	var as, to string
+	c := a.withHub(&cobra.Command{
+		Use:   "messages CHANNEL --as AGENT",
+		Short: "Show a channel as the messages that one of its participants would show a model",
+		Long: `Show a channel as the messages that one of its participants would show a model:
+what it said is the assistant's, what others said is the user's under their
+names. They are canonical messages, one a line, or with --to a provider's
+request; what that provider cannot be told is said on standard error.`,
+		Example: "  parley channels messages $CHANNEL --as alice --to anthropic",
+		Args:    cobra.ExactArgs(1),
+	}, func(ctx context.Context, hub *hubClient, args []string) error {
+		write, known := forms[to]
+		if !known && to != canonicalForm {
+			return usageError("--to %s: the form is %s", to, strings.Join(formNames(), ", "))
+		}
+		q := url.Values{}
+		if as != "" {
+			q.Set("as", as)
+		}
+		var raw json.RawMessage
+		path := "/v1/channels/" + url.PathEscape(args[0]) + "/messages?" + q.Encode()
+		if err := hub.call(ctx, http.MethodGet, path, nil, &raw); err != nil {
+			return err
+		}
+		var page struct {
+			Messages []json.RawMessage `json:"messages"`
+		}
+		if err := json.Unmarshal(raw, &page); err != nil {
+			return err
+		}
+		if !known {
+			return a.print(raw, func(w io.Writer) error { return writeLines(w, page.Messages) })
+		}
+		envelopes := make([]message.Envelope, 0, len(page.Messages))
+		for _, text := range page.Messages {
+			e, err := message.NormalizeJSON(text)
+			if err != nil {
+				return err
+			}
+			envelopes = append(envelopes, e)
+		}
+		request := write(envelopes, provider.Options{Speakers: true})
+		return a.printRequest(request, func(n provider.Note) string { return n.String() })
+	})
+	c.Flags().StringVar(&as, "as", "", "the `NAME` or id of the participant (default: who opened the channel)")
+	c.Flags().StringVar(&to, "to", canonicalForm, "form to write: "+strings.Join(formNames(), ", "))
+	return c
+}
+
+func writeLines(w io.Writer, lines []json.RawMessage) error {
+	for _, line := range lines {
+		if _, err := fmt.Fprintf(w, "%s\n", line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// printRequest writes a request, and its notes beside it.
+func (a *app) printRequest(request provider.Request, say func(provider.Note) string) error {
+	body, err := request.Body.MarshalJSON()
+	if err != nil {
+		return err
+	}
+	for _, n := range request.Notes {
+		fmt.Fprintln(a.err, "note:", say(n))
+	}
+	_, err = fmt.Fprintf(a.out, "%s\n", body)
+	return err
+}
+
+// lined is a conversation with the lines its messages begin on.
+type lined struct {
+	messages []message.Envelope
+	lines    []int
+}
+
+func (l *lined) where(n provider.Note) int {
+	if n.Index < 0 || n.Index >= len(l.lines) {
+		return 0
+	}
+	return l.lines[n.Index]
+}
+
+// projectTo writes a conversation for a provider, or only reports what is
+// refused and what could not be said.
+func (a *app) projectTo(ctx context.Context, args []string, check bool,
+	write func([]message.Envelope, provider.Options) provider.Request,
+) error {
+	in, err := a.open(args)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	talk, refused, err := a.collect(ctx, in, check)
+	if err != nil {
+		return err
+	}
+	request := write(talk.messages, provider.Options{})
+	if !check {
+		return a.printRequest(request, func(n provider.Note) string {
+			return fmt.Sprintf("line %d: %s: %s", talk.where(n), n.Kind, n.Text)
+		})
+	}
+	for _, n := range request.Notes {
+		row := struct {
+			Line int    `json:"line"`
+			Kind string `json:"kind"`
+			Code string `json:"code"`
+			Text string `json:"text"`
+		}{talk.where(n), string(n.Kind), n.Code, n.Text}
+		err := a.print(row, func(w io.Writer) error {
+			_, err := fmt.Fprintf(w, "line %d: %s: %s\n", row.Line, row.Kind, row.Text)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return a.checked(stream.Stats{Messages: len(talk.messages), Refused: refused})
+}
+
+// collect reads a conversation as a whole. The first message that is refused
+// ends it, unless all are to be reported.
+func (a *app) collect(ctx context.Context, in io.Reader, report bool) (talk *lined, refused int, err error) {
+	talk = &lined{}
+	for item, err := range stream.Messages(ctx, in, stream.Options{}) {
+		switch {
+		case err != nil:
+			return nil, 0, err
+		case item.Err != nil && !report:
+			return nil, 0, &stream.Problem{Line: item.Line, Err: item.Err}
+		case item.Err != nil:
+			refused++
+			if err := a.refusedLine(item.Line, item.Err); err != nil {
+				return nil, 0, err
+			}
+		case len(talk.messages) == maxConversation:
+			return nil, 0, fmt.Errorf("more than %d messages, which is what is held at once", maxConversation)
+		default:
+			talk.messages = append(talk.messages, item.Envelope)
+			talk.lines = append(talk.lines, item.Line)
+		}
+	}
+	return talk, refused, nil
+}

@@ -1,0 +1,119 @@
+package ag2bench
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// process is a server that a bench has started.
+type process struct {
+	cmd *exec.Cmd
+	in  io.Closer
+	url string // for HTTP
+}
+
+// start runs a command and waits until it says where it listens.
+func start(cmd *exec.Cmd) (*process, error) {
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	var complaints strings.Builder
+	if cmd.Stderr == nil {
+		cmd.Stderr = &bounded{to: &complaints, left: 64 << 10}
+	}
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	cmd.WaitDelay = 20 * time.Second
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	p := &process{cmd: cmd, in: in}
+	line, err := bufio.NewReader(out).ReadBytes('\n')
+	var told struct {
+		URL string `json:"url"`
+	}
+	if err == nil {
+		err = json.Unmarshal(line, &told)
+	}
+	if err != nil {
+		stopped := p.stop()
+		return nil, errors.Join(fmt.Errorf("%s did not say where it listens: %w\n%s", cmd, err, complaints.String()), stopped)
+	}
+	p.url = told.URL
+	return p, nil
+}
+
+// bounded keeps the first bytes of what is written.
+type bounded struct {
+	to   io.Writer
+	left int
+}
+
+func (b *bounded) Write(p []byte) (int, error) {
+	n := min(len(p), b.left)
+	b.left -= n
+	_, err := b.to.Write(p[:n])
+	return len(p), err
+}
+
+// stop ends a process, if it ran, and waits for its end.
+func (p *process) stop() error {
+	if p == nil {
+		return nil
+	}
+	_ = p.in.Close() // it may have gone by itself, which Wait tells
+	_ = p.cmd.Process.Signal(syscall.SIGTERM)
+	err := p.cmd.Wait()
+	var exit *exec.ExitError
+	if errors.As(err, &exit) && exit.ExitCode() < 0 {
+		return nil // it had no time to say goodbye
+	}
+	return err
+}
+
+// socket is the process's URL for WebSocket.
+func (p *process) socket() string { return "ws" + strings.TrimPrefix(p.url, "http") }
+
+// metrics reads figures without labels that a hub tells of itself.
+func (p *process) metrics(ctx context.Context, names ...string) (map[string]float64, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, p.url+"/metrics", nil)
+	if err != nil {
+		return nil, err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	defer response.Body.Close() //nolint:errcheck // only read
+	found := map[string]float64{}
+	lines := bufio.NewScanner(response.Body)
+	for lines.Scan() {
+		name, value, _ := strings.Cut(lines.Text(), " ")
+		if f, err := strconv.ParseFloat(value, 64); err == nil {
+			found[name] = f
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		if _, ok := found[name]; !ok {
+			return nil, fmt.Errorf("%s/metrics answers %s and tells no %s", p.url, response.Status, name)
+		}
+	}
+	return found, nil
+}

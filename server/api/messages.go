@@ -1,0 +1,47 @@
+package api
+
+import (
+	"net/http"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/view"
+)
+
+type messagesBody struct {
+	As       string           `json:"as"`
+	Messages []jsontext.Value `json:"messages"`
+}
+
+// showMessages shows a channel as canonical messages, through the eyes of one
+// of its participants: the caller, whom it names, or who opened the channel.
+func (a *API) showMessages(c *call) error {
+	m, err := a.see(c)
+	if err != nil {
+		return err
+	}
+	as, err := a.viewer(c)
+	if err != nil {
+		return err
+	}
+	if as == "" {
+		as = m.Creator
+	}
+	if !m.Has(as) {
+		return fault.New(fault.AccessDenied, "'%s' takes no part in channel '%s'", a.hub.Name(as), m.ID)
+	}
+	in, err := a.viewInput(c, m, as)
+	if err != nil {
+		return err
+	}
+	body := messagesBody{As: as, Messages: []jsontext.Value{}}
+	for _, e := range view.Messages(in) {
+		text, err := e.MarshalJSON()
+		if err != nil {
+			return err
+		}
+		body.Messages = append(body.Messages, text)
+	}
+	return c.write(http.StatusOK, body)
+}
