@@ -56,7 +56,8 @@ func anyMessage() *rapid.Generator[any] {
 func checkLaws(t interface {
 	Helper()
 	Fatalf(string, ...any)
-}, e message.Envelope, source any) {
+}, e message.Envelope, source any,
+) {
 	t.Helper()
 	text := written(e, nil)
 	if again := normalized(text); again != text {

@@ -82,7 +82,7 @@ func TestErrors(t *testing.T) {
 	if refusal.Code != "invalid_ai_message_envelope" || refusal.Reason != "envelope must be JSON serializable" || refusal.Unwrap() == nil {
 		t.Errorf("got %q %q, cause %v", refusal.Code, refusal.Reason, refusal.Unwrap())
 	}
-	if errors.Is(err, message.ErrRole) || !errors.Is(err, message.ErrSerializable) || errors.Is(message.ErrRole, errors.New(refusedRole)) {
+	if errors.Is(err, message.ErrRole) || !errors.Is(err, message.ErrSerializable) || errors.Is(errors.New(refusedRole), message.ErrRole) {
 		t.Error("errors are compared by reason")
 	}
 	if errors.Is(&message.Error{Code: "other", Reason: message.ErrRole.Reason}, message.ErrRole) {

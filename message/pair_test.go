@@ -33,8 +33,10 @@ func TestOrphans(t *testing.T) {
 		"names differ":               {list(call("a", ""), result("b", "")), []orphan{oc(0, "a", ""), or(1, "b", "")}},
 		"a result before its call":   {list(result("a", "1"), call("a", "1")), []orphan{or(0, "a", "1"), oc(1, "a", "1")}},
 		"ids repeat":                 {list(call("a", "1"), call("b", "1"), result("a", "1"), result("b", "1"), result("b", "1")), []orphan{or(4, "b", "1")}},
-		"by index, calls among results": {list(result("x", "9"), call("a", "1"), result("y", "8"), call("b", "2")),
-			[]orphan{or(0, "x", "9"), oc(1, "a", "1"), or(2, "y", "8"), oc(3, "b", "2")}},
+		"by index, calls among results": {
+			list(result("x", "9"), call("a", "1"), result("y", "8"), call("b", "2")),
+			[]orphan{or(0, "x", "9"), oc(1, "a", "1"), or(2, "y", "8"), oc(3, "b", "2")},
+		},
 		"an id that is no string is none": {`[{"version":1,"type":"tool_call","payload":{"tool_name":7},"metadata":{"tool_call_id":7}}]`, []orphan{oc(0, "", "")}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -30,8 +30,10 @@ func TestRedact(t *testing.T) {
 		paths    [][]string
 	}{
 		{`{"a":1,"b":[{"c":"d"}]}`, `{"a":1,"b":[{"c":"d"}]}`, nil},
-		{`{"API_Key":"k","api-key":1,"apikey":{},"Authorization":"b","auth_token":"t","Bearer":"x","cookies":[1],"credentials":{"a":1},"nonce":1,"my_password":"p","private-key":"k","client_secret":"s","sessionId":"i","tokens":9,"key":"kept","session":"kept"}`,
-			`{"API_Key":"[redacted]","api-key":"[redacted]","apikey":"[redacted]","Authorization":"[redacted]","auth_token":"[redacted]","Bearer":"[redacted]","cookies":"[redacted]","credentials":"[redacted]","nonce":"[redacted]","my_password":"[redacted]","private-key":"[redacted]","client_secret":"[redacted]","sessionId":"[redacted]","tokens":"[redacted]","key":"kept","session":"kept"}`, nil},
+		{
+			`{"API_Key":"k","api-key":1,"apikey":{},"Authorization":"b","auth_token":"t","Bearer":"x","cookies":[1],"credentials":{"a":1},"nonce":1,"my_password":"p","private-key":"k","client_secret":"s","sessionId":"i","tokens":9,"key":"kept","session":"kept"}`,
+			`{"API_Key":"[redacted]","api-key":"[redacted]","apikey":"[redacted]","Authorization":"[redacted]","auth_token":"[redacted]","Bearer":"[redacted]","cookies":"[redacted]","credentials":"[redacted]","nonce":"[redacted]","my_password":"[redacted]","private-key":"[redacted]","client_secret":"[redacted]","sessionId":"[redacted]","tokens":"[redacted]","key":"kept","session":"kept"}`, nil,
+		},
 		{`{"list":[{"token":"t","k":1}]}`, `{"list":[{"token":"[redacted]","k":1}]}`, nil},
 		{`{"a":{"b":1,"c":2},"b":3,"l":["x",{"y":1}]}`, `{"a":{"b":"[redacted]","c":2},"b":3,"l":["[redacted]",{"y":"[redacted]"}]}`, [][]string{{"a", "b"}, {"l", "0"}, {"l", "1", "y"}, {"none"}, {}, {"b", "deeper"}}},
 		{`{"a":{"b":1}}`, `{"a":"[redacted]"}`, [][]string{{"a"}, {"a", "b"}}},

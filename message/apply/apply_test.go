@@ -151,16 +151,20 @@ func TestArguments(t *testing.T) {
 		return text(t, decode(t, []byte(run(t, `{"name":"n","op":"`+op+`","input":`+input+`}`)[0])))
 	}
 	for _, c := range []struct{ op, input, want string }{
-		{"external_client_context", `{"message":{"connector_id":"c","external_provider":"p"},"client_name":"Desk"}`,
-			`{"name":"n","output":{"source":"channel","connector_id":"c","client_name":"Desk","external_provider":"p","external_conversation_id":null,"external_message_id":null,"sender_id":null,"room_kind":null}}`},
+		{
+			"external_client_context", `{"message":{"connector_id":"c","external_provider":"p"},"client_name":"Desk"}`,
+			`{"name":"n","output":{"source":"channel","connector_id":"c","client_name":"Desk","external_provider":"p","external_conversation_id":null,"external_message_id":null,"sender_id":null,"room_kind":null}}`,
+		},
 		{"external_client_context", `{"message":{}}`, `{"name":"n","error":"connector_id must be a non-empty slug."}`},
 		{"webhook_signature", `{"body":"b","header":"v1=62a56fc1ffb54e3ab8e58bbcc56fe8c7b5ed1a1f4ab4a8e76a4a9a0bdf9d3a5b","secret":"s","options":{"expected_prefix":"v1="}}`, `{"name":"n","output":false}`},
 		{"compaction_boundary", `{"messages":"s"}`, `{"name":"n","error":"invalid_ai_message_envelope: message must be an array"}`},
 		{"compact", `{"messages":["s"]}`, `{"name":"n","error":"invalid_ai_message_envelope: message must be an array"}`},
 		{"compaction_item_from_message", `{"message":{"role":""}}`, `{"name":"n","error":"invalid_ai_message_envelope: role must be a non-empty string"}`},
 		{"compaction_item", `{"item":7}`, `{"name":"n","error":"invalid_ai_compaction_item: item must be an array"}`},
-		{"build_tool_call", `{"content":null,"tool_name":5,"parameters":"x","turn":"2"}`,
-			`{"name":"n","output":{"schema":"agents-api.message","version":1,"type":"tool_call","role":"assistant","content":"","payload":{"tool_name":"5","parameters":{},"turn":0},"metadata":{}}}`},
+		{
+			"build_tool_call", `{"content":null,"tool_name":5,"parameters":"x","turn":"2"}`,
+			`{"name":"n","output":{"schema":"agents-api.message","version":1,"type":"tool_call","role":"assistant","content":"","payload":{"tool_name":"5","parameters":{},"turn":0},"metadata":{}}}`,
+		},
 		{"build_tool_result", `{"content":7,"tool_name":"t"}`, `{"name":"n","error":"invalid_ai_message_envelope: content must be a string or array"}`},
 		{"build_approval_required", `{"content":7}`, `{"name":"n","error":"invalid_ai_message_envelope: content must be a string or array"}`},
 		{"build_tool_call", `{"content":7}`, `{"name":"n","error":"invalid_ai_message_envelope: content must be a string or array"}`},

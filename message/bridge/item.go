@@ -108,7 +108,7 @@ func slug(s string) string {
 	s = value.Trim(value.Lower(strings.ReplaceAll(s, "_", "-")))
 	var b strings.Builder
 	replaced := false
-	for i := 0; i < len(s); i++ {
+	for i := range len(s) {
 		c := s[i]
 		if (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' {
 			b.WriteByte(c)

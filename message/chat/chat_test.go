@@ -198,8 +198,12 @@ func TestOutput(t *testing.T) {
 	h := newHarness(func(turn chat.Turn) (any, error) {
 		return input{
 			"messages": []any{
-				turn.Messages[0], input{"content": "text"}, input{"content": []any{"blocks"}}, input{"content": "call", "metadata": input{"type": "tool_call"}},
-				input{"content": "result", "metadata": input{"type": "tool_result"}}, input{"role": "narrator", "content": "aside"},
+				turn.Messages[0],
+				input{"content": "text"},
+				input{"content": []any{"blocks"}},
+				input{"content": "call", "metadata": input{"type": "tool_call"}},
+				input{"content": "result", "metadata": input{"type": "tool_result"}},
+				input{"role": "narrator", "content": "aside"},
 			},
 			"status": "runtime_tool_pending", "completed": false, "turn_count": 2, "usage": input{"total_tokens": 9}, "runtime_tool_pending": input{"request_id": "q"},
 			"structured_output": nil, "structured_output_diagnostics": input{"d": 1},
@@ -289,8 +293,15 @@ func TestConversation(t *testing.T) {
 	h = newHarness(echo)
 	h.Store = nil
 	out, err = h.chat(t, input{"agent": "a", "message": "q", "history": []any{
-		input{"role": "user", "content": " old "}, input{"role": "assistant", "content": "reply"}, input{"role": "system", "content": "no"}, input{"role": "user", "content": " "},
-		input{"role": "user", "content": []any{"no"}}, "no", input{"content": "no"}, input{"role": "assistant", "content": 5}, input{"role": "user", "content": "more"},
+		input{"role": "user", "content": " old "},
+		input{"role": "assistant", "content": "reply"},
+		input{"role": "system", "content": "no"},
+		input{"role": "user", "content": " "},
+		input{"role": "user", "content": []any{"no"}},
+		"no",
+		input{"content": "no"},
+		input{"role": "assistant", "content": 5},
+		input{"role": "user", "content": "more"},
 	}})
 	if err != nil || !strings.HasPrefix(value.Text(out.At("session_id")), "session_") {
 		t.Errorf("%v %v", out, err)

@@ -413,28 +413,57 @@ func TestChannel(t *testing.T) {
 		want    []string
 		err     string
 	}{
-		"a reply": {inbound, nil, answers(map[string]any{"reply": " yes ", "session_id": "s2"}),
-			[]string{"validate", "start", `chat "s1"`, "end", "deliver yes with s2", `complete {"reply":" yes ","session_id":"s2"}`}, ""},
+		"a reply": {
+			inbound, nil, answers(map[string]any{"reply": " yes ", "session_id": "s2"}),
+			[]string{"validate", "start", `chat "s1"`, "end", "deliver yes with s2", `complete {"reply":" yes ","session_id":"s2"}`},
+			"",
+		},
 		"messages": {inbound, nil, answers(map[string]any{"reply": " ", "messages": []any{
-			map[string]any{"role": "user", "content": "q"}, map[string]any{"role": "assistant", "content": " a "}, map[string]any{"role": "assistant", "content": " "},
-			map[string]any{"role": "assistant", "content": []any{"b"}}, "junk", map[string]any{"role": "assistant", "content": 5},
-		}}), []string{"validate", "start", `chat "s1"`, "end", "deliver a with s1", "deliver 5 with s1",
-			`complete {"messages":[{"content":"q","role":"user"},{"content":" a ","role":"assistant"},{"content":" ","role":"assistant"},{"content":["b"],"role":"assistant"},"junk",{"content":5,"role":"assistant"}],"reply":" "}`}, ""},
-		"no reply": {inbound, nil, answers(map[string]any{}),
-			[]string{"validate", "start", `chat "s1"`, "end", "fail Sorry, I could not generate a response.", "complete {}"}, ""},
+			map[string]any{"role": "user", "content": "q"},
+			map[string]any{"role": "assistant", "content": " a "},
+			map[string]any{"role": "assistant", "content": " "},
+			map[string]any{"role": "assistant", "content": []any{"b"}},
+			"junk",
+			map[string]any{"role": "assistant", "content": 5},
+		}}), []string{
+			"validate", "start", `chat "s1"`, "end", "deliver a with s1", "deliver 5 with s1",
+			`complete {"messages":[{"content":"q","role":"user"},{"content":" a ","role":"assistant"},{"content":" ","role":"assistant"},{"content":["b"],"role":"assistant"},"junk",{"content":5,"role":"assistant"}],"reply":" "}`,
+		}, ""},
+		"no reply": {
+			inbound, nil, answers(map[string]any{}),
+			[]string{"validate", "start", `chat "s1"`, "end", "fail Sorry, I could not generate a response.", "complete {}"},
+			"",
+		},
 		"a silent skip": {inbound, map[string]error{"validate": &external.Refusal{Code: "silent_skip", Text: "own message"}}, nil, []string{"validate"}, "silent_skip: own message"},
 		"a refusal":     {inbound, map[string]error{"validate": &external.Refusal{Code: "blocked", Text: "Not here."}}, nil, []string{"validate", "fail Not here."}, "blocked: Not here."},
 		"an empty text": {external.Message{ConnectorID: "c"}, nil, nil, []string{"validate"}, "empty_message"},
 		"a failed run":  {inbound, nil, func(*value.Map) (any, error) { return nil, errors.New("no model") }, []string{"validate", "start", `chat "s1"`, "end", "fail no model"}, "no model"},
-		"a failed run without a text": {inbound, nil, func(*value.Map) (any, error) { return nil, errors.New(" ") },
-			[]string{"validate", "start", `chat "s1"`, "end", "fail Sorry, I could not process your message right now."}, " "},
+		"a failed run without a text": {
+			inbound, nil, func(*value.Map) (any, error) { return nil, errors.New(" ") },
+			[]string{"validate", "start", `chat "s1"`, "end", "fail Sorry, I could not process your message right now."},
+			" ",
+		},
 		"no map": {inbound, nil, answers("yes"), []string{"validate", "start", `chat "s1"`, "end", "fail Sorry, I could not process your message right now."}, "chat_ability_invalid_result"},
-		"a transport that fails": {inbound, map[string]error{"deliver": broken}, answers(map[string]any{"reply": "yes", "session_id": "s3"}),
-			[]string{"validate", "start", `chat "s1"`, "end", "deliver yes with s3"}, "line down"},
-		"an error that cannot be told": {inbound, map[string]error{"fail": broken}, answers(map[string]any{}),
-			[]string{"validate", "start", `chat "s1"`, "end", "fail Sorry, I could not generate a response."}, "line down"},
-		"no conversation": {external.Message{Text: "hi", ConnectorID: "c"}, nil, answers(map[string]any{"reply": "yes", "session_id": "s9"}),
-			[]string{"validate", "start", `chat null`, "end", "deliver yes with ", `complete {"reply":"yes","session_id":"s9"}`}, ""},
+		"a transport that fails": {
+			inbound,
+			map[string]error{"deliver": broken},
+			answers(map[string]any{"reply": "yes", "session_id": "s3"}),
+			[]string{"validate", "start", `chat "s1"`, "end", "deliver yes with s3"},
+			"line down",
+		},
+		"an error that cannot be told": {
+			inbound,
+			map[string]error{"fail": broken},
+			answers(map[string]any{}),
+			[]string{"validate", "start", `chat "s1"`, "end", "fail Sorry, I could not generate a response."},
+			"line down",
+		},
+		"no conversation": {
+			external.Message{Text: "hi", ConnectorID: "c"},
+			nil, answers(map[string]any{"reply": "yes", "session_id": "s9"}),
+			[]string{"validate", "start", `chat null`, "end", "deliver yes with ", `complete {"reply":"yes","session_id":"s9"}`},
+			"",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

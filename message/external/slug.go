@@ -17,7 +17,7 @@ func slug(v any) (string, bool) {
 	if s == "" || s[0] == '-' {
 		return "", false
 	}
-	for i := 0; i < len(s); i++ {
+	for i := range len(s) {
 		if c := s[i]; (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '-' {
 			return "", false
 		}

@@ -33,7 +33,9 @@ func anything(t *rapid.T) []message.Envelope {
 		role := rapid.SampledFrom([]string{"user", "assistant", "system", "tool", "developer", "odd"}).Draw(t, "role")
 		e := message.Envelope{
 			Type: kind, Role: role, Content: rapid.SampledFrom([]any{
-				"", "text", []any{}, []any{"a", value.New().Set("type", "text").Set("text", "b")},
+				"", "text",
+				[]any{},
+				[]any{"a", value.New().Set("type", "text").Set("text", "b")},
 				[]any{value.New().Set("type", "image_url").Set("image_url", value.New().Set("url", "https://x.test/a.png"))},
 				value.New().Set("type", "file").Set("file_path", "lost"),
 			}).Draw(t, "content"), Payload: value.New(), Metadata: value.New(),

@@ -336,8 +336,10 @@ func TestOutcome(t *testing.T) {
 		{`{}`, `{"failure":"text"}`, outcome("failed", "false", "provider_error", "true", "")},
 		{`{}`, `{"failure":null}`, naturalOutcome},
 		{`{}`, `{"failure":{"type":"t","3":"dropped"}}`, outcome("failed", "false", "provider_error", "true", `,"failure":{"type":"t"},"provider_error":{"type":"t"}`)},
-		{`{"failure":{"own":1},"provider_error":{"p":1,"0":2},"assertions":{"a":1,"1":2},"metadata":{"m":1,"7":8}}`, `{"failure":{"type":"t"}}`,
-			outcome("failed", "false", "provider_error", "true", `,"failure":{"own":1},"assertions":{"a":1},"provider_error":{"p":1},"metadata":{"m":1}`)},
+		{
+			`{"failure":{"own":1},"provider_error":{"p":1,"0":2},"assertions":{"a":1,"1":2},"metadata":{"m":1,"7":8}}`, `{"failure":{"type":"t"}}`,
+			outcome("failed", "false", "provider_error", "true", `,"failure":{"own":1},"assertions":{"a":1},"provider_error":{"p":1},"metadata":{"m":1}`),
+		},
 		{`{"failure":"s","assertions":"s","provider_error":"s","metadata":"s","stop_reason":"x"}`, `{"failure":{"type":"t"}}`, outcome("failed", "false", "x", "true", `,"failure":{"type":"t"}`)},
 		{`{"failure":["a"],"assertions":[]}`, `{}`, outcome("completed", "true", "natural", "false", `,"failure":{},"assertions":{}`)},
 		{`{"status":"budget_exceeded"}`, `{}`, outcome("budget_exceeded", "false", "budget_exceeded", "false", "")},

@@ -130,7 +130,7 @@ func (s *Source) weigh(raw jsontext.Value) error {
 // fail says what is wrong with the value that begins at the mark and makes the
 // source ready for what follows its line.
 func (s *Source) fail(err error) (int, jsontext.Value, error) {
-	if err == io.EOF {
+	if errors.Is(err, io.EOF) {
 		return s.input.lineAt(s.input.mark), nil, io.EOF
 	}
 	if s.input.failed() {
@@ -151,7 +151,7 @@ func (s *Source) fail(err error) (int, jsontext.Value, error) {
 		s.broken = true
 		return line, nil, errors.Join(err, ErrArray)
 	}
-	if resumeErr := s.resume(rest, s.dec.InputOffset()+int64(skipped)); resumeErr != nil && resumeErr != io.EOF {
+	if resumeErr := s.resume(rest, s.dec.InputOffset()+int64(skipped)); resumeErr != nil && !errors.Is(resumeErr, io.EOF) {
 		return line, nil, resumeErr
 	}
 	return line, nil, err

@@ -56,7 +56,7 @@ func each(ctx context.Context, source *Source, yield func(Item, error) bool) {
 			return
 		}
 		line, raw, err := source.Next()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return
 		}
 		if err != nil && source.Failed() {

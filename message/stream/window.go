@@ -105,5 +105,5 @@ func (w *window) restart(rest []byte) {
 
 // failed says whether reading failed, as opposed to what was read.
 func (w *window) failed() bool {
-	return w.err != nil && w.err != io.EOF && !errors.Is(w.err, ErrTooLarge)
+	return w.err != nil && !errors.Is(w.err, io.EOF) && !errors.Is(w.err, ErrTooLarge)
 }

@@ -31,7 +31,7 @@ func Decode(data []byte) (any, error) {
 		return nil, unexpected(err)
 	}
 	v := Parse(raw)
-	if _, err := r.dec.ReadToken(); err != io.EOF {
+	if _, err := r.dec.ReadToken(); !errors.Is(err, io.EOF) {
 		return nil, errors.Join(ErrTrailing, err)
 	}
 	r.buf = bytes.Buffer{}
@@ -40,7 +40,7 @@ func Decode(data []byte) (any, error) {
 
 // unexpected keeps the end of the text from looking like the end of a stream.
 func unexpected(err error) error {
-	if err == io.EOF {
+	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF
 	}
 	return err
