@@ -194,10 +194,18 @@ func (e *Envelope) flags() int {
 // ever written.
 func (e *Envelope) check() error {
 	for _, f := range []struct{ name, value string }{
-		{"id", e.ID}, {"channel", e.Channel}, {"sender", e.Sender}, {"type", e.Type},
-		{"to", e.To}, {"causation", e.Causation}, {"task", e.Task}, {"idempotency key", e.Key},
-		{"trace", e.Trace}, {"priority", string(e.Priority)},
-		{"origin dialect", e.Origin.Dialect}, {"origin id", e.Origin.ID},
+		{"id", e.ID},
+		{"channel", e.Channel},
+		{"sender", e.Sender},
+		{"type", e.Type},
+		{"to", e.To},
+		{"causation", e.Causation},
+		{"task", e.Task},
+		{"idempotency key", e.Key},
+		{"trace", e.Trace},
+		{"priority", string(e.Priority)},
+		{"origin dialect", e.Origin.Dialect},
+		{"origin id", e.Origin.ID},
 	} {
 		if err := checkField(f.name, f.value); err != nil {
 			return err

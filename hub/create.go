@@ -6,6 +6,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -183,7 +184,7 @@ func (h *Hub) countOpen(ctx context.Context, creator string) (n int64, err error
 }
 
 func (h *Hub) describe(a channel.Adapter, creator *member, o Opening) (*channel.Metadata, error) {
-	now := h.now().UTC()
+	now := h.now().UTC().Truncate(time.Microsecond) // as metadata tells it, also when it is read again
 	ttl := creator.profile().Rule.Limits.ChannelTTLDefault
 	if o.TTL != nil {
 		ttl = *o.TTL

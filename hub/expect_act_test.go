@@ -21,7 +21,7 @@ func TestExpectationHandlers(t *testing.T) {
 		return expecting("[" + expectation("max_silence", onViolation, `{"seconds":60}`) + "]")
 	}
 	pendingClose := hub.Options{InviteAckTimeout: time.Minute}
-	opening := func(t *spec.T, r *rig) (error, *channel.Metadata) {
+	opening := func(t *spec.T, r *rig) (*channel.Metadata, error) {
 		a, b := r.agent("alice"), r.agent("bob").ignoreInvites()
 		_, err := r.tryOpen("consulting", nil, a, b) // acks_within 30, auto_close
 		list, _, listErr := r.Channels(context.Background(), hub.ListOptions{})
@@ -29,28 +29,28 @@ func TestExpectationHandlers(t *testing.T) {
 		if len(list) != 1 {
 			t.Fatalf("%d channels", len(list))
 		}
-		return err, list[0]
+		return list[0], err
 	}
 	holds(t, "ag2-channels#115: auto_close on a pending channel fails the opening", pendingClose, func(t *spec.T, r *rig) {
-		err, m := opening(t, r)
+		m, err := opening(t, r)
 		t.ErrorContains(err, "closed during handshake", "expectation_violated:acks_within")
 		t.Equal(fault.CodeOf(err), fault.Protocol)
 		t.Equal(m.State, channel.Closed)
 		t.Equal(m.CloseReason, "expectation_violated:acks_within")
 	})
 	holds(t, "ag2-channels#115: and is audited", pendingClose, func(t *spec.T, r *rig) {
-		_, m := opening(t, r)
+		m, _ := opening(t, r)
 		records := r.audit("expectation_violated", "channel_closed")
 		t.Equal(len(records), 2)
 		t.Equal(records[0]["on_violation"], any("auto_close"))
 		t.Equal(records[1], map[string]any{"kind": "channel_closed", "channel_id": m.ID, "reason": "expectation_violated:acks_within"})
 	})
 	holds(t, "seed-000#38: an expectation that closes the channel posts closed", pendingClose, func(t *spec.T, r *rig) {
-		_, m := opening(t, r)
+		m, _ := opening(t, r)
 		t.Equal(r.types(m.ID), []string{envelope.TypeInvite, envelope.TypeClosed})
 	})
 	holds(t, "seed-000#39: the reason is the stored one", pendingClose, func(t *spec.T, r *rig) {
-		_, m := opening(t, r)
+		m, _ := opening(t, r)
 		log := r.log(m.ID)
 		t.Equal(string(log[len(log)-1].Data), `{"reason":"expectation_violated:acks_within","channel_id":"`+m.ID+`"}`)
 		t.Equal(m.CloseReason, "expectation_violated:acks_within")

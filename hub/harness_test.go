@@ -3,7 +3,6 @@ package hub_test
 import (
 	"context"
 	"fmt"
-	"io"
 	"log/slog"
 	"slices"
 	"sync"
@@ -79,7 +78,7 @@ func newRig(t testing.TB, o hub.Options) *rig {
 		o.Adapters = adapter.All()
 	}
 	if o.Log == nil {
-		o.Log = slog.New(slog.NewTextHandler(io.Discard, nil))
+		o.Log = slog.New(slog.DiscardHandler)
 	}
 	r := &rig{t: t, ear: &ear{}, store: mem.NewStore(), opts: o}
 	r.opts.Listeners = append(slices.Clone(o.Listeners), r.ear)

@@ -11,7 +11,7 @@ import (
 )
 
 func (h *Hub) startSweepers(ctx context.Context) {
-	h.sweepers.ctx = ctx
+	h.sweepers.init(ctx)
 	h.done.Go(func() { h.sweepers.stopWith(ctx) })
 	every := func(interval time.Duration, sweep func(context.Context)) {
 		if interval > 0 {

@@ -19,6 +19,8 @@ type sweepers struct {
 	done    sync.WaitGroup
 }
 
+func (s *sweepers) init(ctx context.Context) { s.ctx = ctx }
+
 // AddSweeper calls sweep at an interval, first after one interval, until it is
 // removed or the hub closes. A sweep that panics is called again.
 func (h *Hub) AddSweeper(name string, every time.Duration, sweep func(context.Context)) error {

@@ -85,6 +85,16 @@ func TestTTL(t *testing.T) {
 		t.NoError(err)
 		t.Equal(page.Entries[0].Offset, page.Entries[1].Offset) // both in one batch
 	})
+	runs(t, "an end in time takes the deadline away, also after a restart and at an odd nanosecond", byHand, func(t *testing.T, r *rig) {
+		r.pass(1_234_567 * time.Nanosecond)
+		a, b := r.agent("alice"), r.agent("bob")
+		ch := r.openWith("conversation", lives(100), a, b)
+		r.restart()
+		r.end(ch, "")
+		if ttl, invite, look := r.entries("ttl"), r.entries("invite"), r.entries("expectation"); ttl+invite+look != 0 {
+			t.Fatalf("left %d, %d, %d", ttl, invite, look)
+		}
+	})
 	runs(t, "also one that cannot be folded any more", hub.Options{}, func(t *testing.T, r *rig) {
 		a, b := r.agent("alice"), r.agent("bob")
 		ch := r.openWith("conversation", lives(100), a, b)

@@ -129,8 +129,11 @@ func (t *Task) appendTo(b *jsonbuf.Buffer) {
 		key string
 		t   time.Time
 	}{
-		{"created_at", t.CreatedAt}, {"started_at", t.StartedAt}, {"completed_at", t.CompletedAt},
-		{"expires_at", t.ExpiresAt}, {"last_progress_at", t.LastProgressAt},
+		{"created_at", t.CreatedAt},
+		{"started_at", t.StartedAt},
+		{"completed_at", t.CompletedAt},
+		{"expires_at", t.ExpiresAt},
+		{"last_progress_at", t.LastProgressAt},
 	} {
 		b.Key(at.key)
 		if at.t.IsZero() {

@@ -230,7 +230,10 @@ func TestTaskList(t *testing.T) {
 		a, b := r.agent("alice"), r.agent("bob")
 		ch := r.open("conversation", a, b)
 		for i, task := range []hub.Task{
-			{ID: "z", Owner: a.id, Channel: ch}, {ID: "y", Owner: a.id}, {ID: "x", Owner: b.id, Channel: ch}, {ID: "w", Owner: b.id},
+			{ID: "z", Owner: a.id, Channel: ch},
+			{ID: "y", Owner: a.id},
+			{ID: "x", Owner: b.id, Channel: ch},
+			{ID: "w", Owner: b.id},
 			{ID: "v", Owner: a.id, Channel: ch, State: hub.TaskRunning},
 		} {
 			r.observe(task)

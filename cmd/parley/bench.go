@@ -12,7 +12,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/parley-hub/parley/internal/bench"
+	"github.com/parley-hub/parley/internal/bench/ag2bench"
+	"github.com/parley-hub/parley/internal/bench/apibench"
 	"github.com/parley-hub/parley/internal/bench/hubbench"
+	"github.com/parley-hub/parley/internal/bench/journalbench"
 )
 
 // benchmark measures one thing against its floors.
@@ -20,15 +23,23 @@ type benchmark func(ctx context.Context, plan bench.Plan) (bench.Report, error)
 
 // benches are what `parley bench` can measure.
 var benches = map[string]benchmark{
+	"ag2": benchAG2(""),
+	"api": func(ctx context.Context, plan bench.Plan) (bench.Report, error) {
+		return apibench.Run(ctx, apibench.Options{Plan: plan})
+	},
 	"hub": func(ctx context.Context, plan bench.Plan) (bench.Report, error) {
 		return hubbench.Run(ctx, hubbench.Options{Plan: plan})
+	},
+	"journal": func(ctx context.Context, plan bench.Plan) (bench.Report, error) {
+		return journalbench.Run(ctx, journalbench.Options{Plan: plan})
 	},
 }
 
 func (a *app) bench(known map[string]benchmark) *cobra.Command {
 	names := slices.Sorted(maps.Keys(known))
-	var check, list bool
+	var check, list, floor bool
 	var seconds float64
+	var against string
 	c := &cobra.Command{
 		Use:   "bench NAME",
 		Short: "Measure the speed of one part against a floor measured beside it",
@@ -41,6 +52,9 @@ the run was too noisy to say.`,
 		ValidArgs: names,
 		Args:      cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
+			if floor {
+				return ag2bench.ServeFloor(c.Context(), a.in, a.out)
+			}
 			if list {
 				return a.print(map[string]any{"benches": names}, func(w io.Writer) error {
 					for _, name := range names {
@@ -52,12 +66,22 @@ the run was too noisy to say.`,
 			if len(args) == 0 || known[args[0]] == nil {
 				return usageError("name what to measure: %s", strings.Join(names, ", "))
 			}
-			return a.measure(c.Context(), known[args[0]], seconds, check)
+			run := known[args[0]]
+			if against != "" {
+				if args[0] != "ag2" {
+					return usageError("--against is for ag2: only its driver speaks with other hubs")
+				}
+				run = benchAG2(against)
+			}
+			return a.measure(c.Context(), run, seconds, check)
 		},
 	}
 	c.Flags().BoolVar(&check, "check", false, "compare with the targets")
 	c.Flags().BoolVar(&list, "list", false, "list what can be measured")
 	c.Flags().Float64Var(&seconds, "seconds", 0, "time for each figure (default 15)")
+	c.Flags().StringVar(&against, "against", "", "of ag2: measure the hub at this `URL` beside ours, such as ws://127.0.0.1:7441")
+	c.Flags().BoolVar(&floor, floorFlag, false, "be the server that a hub is measured against")
+	_ = c.Flags().MarkHidden(floorFlag) // it exists
 	return c
 }
 

@@ -41,6 +41,7 @@ func compose(ctx context.Context, cfg config.Config, engine journal.Engine, keys
 				Write: cfg.Limits.FollowerWrite, KeepAlive: cfg.Limits.KeepAlive,
 			},
 		}),
+		Metrics: registryOf(ag2Metrics{agents}),
 		Upgrade: agents,
 		Ready:   []server.Check{journalReady(engine)},
 		Drain:   func(ctx context.Context) { _ = agents.Close(ctx) },

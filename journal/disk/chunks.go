@@ -80,7 +80,7 @@ func parseChunk(b []byte) (c chunk) {
 
 // readChunks calls each with every record of a log, as far as it is readable,
 // and says how it ends. Number 0 is for a log without numbers. It reads a few
-// blocks at a time; only a log that does not end as it should is read whole.
+// blocks at a time.
 func readChunks(r io.ReaderAt, number uint32, each func(record []byte) error) (chunkEnd, error) {
 	c := chunkReader{number: number, each: each}
 	buf := make([]byte, 8*chunkBlock)
@@ -101,29 +101,7 @@ func readChunks(r io.ReaderAt, number uint32, each func(record []byte) error) (c
 		if more && c.end.err == nil {
 			return c.end, nil // it ends between two records
 		}
-		data, err := readRest(r, c.end.size)
-		if err != nil {
-			return c.end, err
-		}
-		c.end.size = int64(len(data))
-		c.end.look(data, int(c.at), number)
-		return c.end, nil
-	}
-}
-
-func readRest(r io.ReaderAt, size int64) ([]byte, error) {
-	var out []byte
-	for at := int64(0); ; {
-		more := make([]byte, max(size-at, 1<<20))
-		n, err := r.ReadAt(more, at)
-		out = append(out, more[:n]...)
-		at += int64(n)
-		if errors.Is(err, io.EOF) {
-			return out, nil
-		}
-		if err != nil {
-			return nil, err
-		}
+		return c.end, c.end.look(r, c.at, number)
 	}
 }
 
@@ -185,18 +163,28 @@ func closed(block []byte, number uint32) bool {
 // look searches for chunks of the log after the place where reading stopped.
 // One that was written when that place had been synced is a proof of damage;
 // so is any after a clean end.
-func (e *chunkEnd) look(data []byte, from int, number uint32) {
+func (e *chunkEnd) look(r io.ReaderAt, from int64, number uint32) error {
 	synced := uint64(0)
-	for at := from; at < len(data); {
-		block := data[at:min((at/chunkBlock+1)*chunkBlock, len(data))]
-		c := parseChunk(block)
-		if c.size == 0 || (number != 0 && (!c.numbered || c.number != number)) {
-			at = nextHeader(data, at+1)
-			continue
+	block := make([]byte, chunkBlock)
+	for base := from / chunkBlock * chunkBlock; ; base += chunkBlock {
+		n, err := r.ReadAt(block, base)
+		if err != nil && !errors.Is(err, io.EOF) {
+			return err
 		}
-		at += c.size
-		e.beyond = int64(at)
-		synced = max(synced, c.synced)
+		for at := int(max(from-base, 0)); at < n; {
+			c := parseChunk(block[at:n])
+			if c.size == 0 || (number != 0 && (!c.numbered || c.number != number)) {
+				at = nextHeader(block[:n], at+1)
+				continue
+			}
+			at += c.size
+			e.beyond = base + int64(at)
+			synced = max(synced, c.synced)
+		}
+		if n < chunkBlock {
+			e.size = base + int64(n)
+			break
+		}
 	}
 	switch {
 	case e.beyond == 0:
@@ -206,6 +194,7 @@ func (e *chunkEnd) look(data []byte, from int, number uint32) {
 		e.proven = true
 		e.err = errDamaged
 	}
+	return nil
 }
 
 // nextHeader finds the next place where a chunk may begin.

@@ -31,6 +31,7 @@ func TestManyChannels(t *testing.T) {
 	n := scale.N(200)
 	ids := s.channels(n, alice, bob)
 	slices.Sort(ids)
+	s.hub.Evict()
 
 	before := liveHeap()
 	var peak uint64
@@ -188,14 +189,14 @@ func (l narrow) Accept() (net.Conn, error) {
 // bound, the others miss nothing, and it resumes where it was.
 func TestOneOfManyFollowersStopsReading(t *testing.T) {
 	t.Parallel()
-	const limit = 300 * time.Millisecond
+	readers, events := scale.N(20), 30
+	limit := max(2*time.Second, time.Duration(readers)*10*time.Millisecond) // the others are slow too, on few cores
 	s := newSite(t, func(c *api.Config) { c.Limits.Write = limit })
 	alice := s.agent("alice")
 	s.agent("bob")
 	s.unbounded("bob")
 	ch := s.open("conversation", "alice", "bob")
 	path := "/v1/channels/" + ch + "/events"
-	readers, events := scale.N(20), 40
 
 	var wg sync.WaitGroup
 	ready := make(chan struct{}, readers)
@@ -204,12 +205,9 @@ func TestOneOfManyFollowersStopsReading(t *testing.T) {
 			f := s.follow(operator, path)
 			defer f.body.Close()
 			for i := range events + 3 {
-				var ev struct {
-					Sequence int `json:"sequence"`
-				}
-				if err := json.Unmarshal([]byte(f.next().data), &ev); err != nil || ev.Sequence != i+1 {
-					t.Errorf("event %d is %+v (%v)", i+1, ev, err)
-					return
+				got, ok := f.try()
+				if !ok || !strings.Contains(got.data, fmt.Sprintf(`"sequence":%d,`, i+1)) {
+					t.Errorf("event %d is %.80s (%v)", i+1, got.data, f.scan.Err())
 				}
 				if i == 2 {
 					ready <- struct{}{}
@@ -223,7 +221,7 @@ func TestOneOfManyFollowersStopsReading(t *testing.T) {
 	}
 	s.awaitFollowers(readers + 1)
 	start := time.Now()
-	padding := strings.Repeat("x", 8<<10)
+	padding := strings.Repeat("x", 6<<10)
 	for i := range events {
 		_, err := s.hub.Post(t.Context(), &envelope.Envelope{
 			Channel: ch, Sender: alice, Type: envelope.TypeText, Data: fmt.Appendf(nil, `{"text":"%d %s"}`, i, padding),
@@ -234,7 +232,7 @@ func TestOneOfManyFollowersStopsReading(t *testing.T) {
 	}
 	wg.Wait()
 	s.awaitFollowers(0)
-	if took := time.Since(start); took > 20*limit+10*time.Second {
+	if took := time.Since(start); took > 4*limit+10*time.Second {
 		t.Errorf("cut off only after %v", took)
 	}
 	// It takes what reached it, then goes on from the last whole event.

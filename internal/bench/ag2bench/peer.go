@@ -191,13 +191,16 @@ func join(ctx context.Context, url, name string) (*peer, error) {
 }
 
 func (p *peer) register(name string) (string, error) {
-	rule := identity.DefaultRule()
+	rule, resume := identity.DefaultRule(), identity.DefaultResume()
 	rule.Limits.Inbox.MaxPending = 0
+	resume.Version = 1
 	result, err := p.call(wire.Register, wire.RegisterParams{
-		Passport: &identity.Passport{Name: name, Auth: identity.Auth{Scheme: identity.SchemeNone}}, Resume: &identity.Resume{}, Rule: &rule,
+		Passport: &identity.Passport{Name: name, Version: 1, Auth: identity.Auth{Scheme: identity.SchemeNone}}, Resume: &resume, Rule: &rule,
 	})
 	if err != nil {
 		return "", err
 	}
-	return idOf(result)
+	var passport identity.Passport
+	err = wire.DecodeResult(result, &passport)
+	return passport.AgentID, err
 }

@@ -45,7 +45,7 @@ func TestTrace(t *testing.T) {
 	}
 	os.RemoveAll("/tmp/killed")
 	copyTree(r.path("k"), "/tmp/killed")
-	for range 4 {
+	for range 6 {
 		s, err := r.openingKilled(r.path("k"))(r.ctx, 0)
 		fmt.Println("MARKER open took", s.Value, err)
 	}

@@ -1,0 +1,32 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+
+	"github.com/parley-hub/parley/internal/bench"
+	"github.com/parley-hub/parley/internal/bench/ag2bench"
+)
+
+// benchAG2 measures a hub in a process of its own, and another one beside it
+// if its URL is not empty.
+func benchAG2(against string) benchmark {
+	return func(ctx context.Context, plan bench.Plan) (bench.Report, error) {
+		self, err := os.Executable()
+		if err != nil {
+			return bench.Report{}, errors.New("the hub is this program, which cannot be found: " + err.Error())
+		}
+		return ag2bench.Run(ctx, ag2bench.Options{
+			Plan: plan, Against: against,
+			Hub: func(ctx context.Context, dir string) *exec.Cmd {
+				return exec.CommandContext(ctx, self, "serve", "--data", dir, "--listen", "127.0.0.1:0", "--log-level", "error", "-o", "json")
+			},
+			Floor: func(ctx context.Context) *exec.Cmd { return exec.CommandContext(ctx, self, "bench", "--"+floorFlag) },
+		})
+	}
+}
+
+// floorFlag makes this program the server that a hub is measured against.
+const floorFlag = "floor-server"

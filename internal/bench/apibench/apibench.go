@@ -1,0 +1,195 @@
+// Package apibench measures the hub's own HTTP interface: how long an envelope
+// takes from its sender to a follower, and how fast one sender reaches many.
+// It never judges; the targets are in the figures.
+package apibench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/parley-hub/parley/adapter"
+	"github.com/parley-hub/parley/envelope"
+	"github.com/parley-hub/parley/hub"
+	"github.com/parley-hub/parley/identity"
+	"github.com/parley-hub/parley/internal/bench"
+	"github.com/parley-hub/parley/journal/disk"
+	"github.com/parley-hub/parley/server/access"
+	"github.com/parley-hub/parley/server/api"
+)
+
+// Options of a run.
+type Options struct {
+	Dir       string // for data; empty: a temporary folder
+	Followers int    // of the fan-out; 0: 50
+	bench.Plan
+}
+
+// Run measures every figure.
+func Run(ctx context.Context, o Options) (report bench.Report, err error) {
+	if o.Followers == 0 {
+		o.Followers = 50
+	}
+	if o.Dir == "" {
+		if o.Dir, err = os.MkdirTemp("", "parley-bench-api-"); err != nil {
+			return report, err
+		}
+		defer func() { err = errors.Join(err, os.RemoveAll(o.Dir)) }()
+	}
+	report = bench.Report{Bench: "api", Params: map[string]any{"followers": o.Followers, "text_bytes": len(text)}}
+	s, err := open(ctx, filepath.Join(o.Dir, "hub"))
+	if err != nil {
+		return report, err
+	}
+	defer func() { err = errors.Join(err, s.close()) }()
+	for _, part := range []func(context.Context, Options, *site) (bench.Figure, error){latency, fanOut} {
+		figure, err := part(ctx, o, s)
+		if err != nil {
+			return report, err
+		}
+		report.Figures = append(report.Figures, figure)
+	}
+	return report, nil
+}
+
+// text is what is said: an envelope of about 600 bytes on the stream.
+var text = func() []byte {
+	b := []byte(`{"text":"`)
+	for len(b) < 200 {
+		b = append(b, "the quick brown fox "...)
+	}
+	return append(b, `"}`...)
+}()
+
+// site is a hub on a disk, behind its interface on a loopback port.
+type site struct {
+	engine  *disk.Engine
+	hub     *hub.Hub
+	http    *listening
+	alice   string
+	channel string
+}
+
+func open(ctx context.Context, dir string) (_ *site, err error) {
+	quiet := slog.New(slog.DiscardHandler)
+	engine, err := disk.Open(dir, disk.Options{Logger: quiet})
+	if err != nil {
+		return nil, err
+	}
+	h, err := hub.Open(ctx, engine, hub.Options{Adapters: adapter.All(), Log: quiet, TTLSweep: -1, ExpectationSweep: -1})
+	if err != nil {
+		return nil, errors.Join(err, engine.Close())
+	}
+	s := &site{engine: engine, hub: h}
+	if s.alice, s.channel, err = talk(ctx, h); err == nil {
+		v1 := api.New(api.Config{Hub: h, Version: "bench", Log: quiet})
+		s.http, err = listen(ctx, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			v1.ServeHTTP(w, r.WithContext(access.With(r.Context(), access.Principal{Role: access.Operator})))
+		}))
+	}
+	if err != nil {
+		return nil, errors.Join(err, s.close())
+	}
+	return s, nil
+}
+
+func (s *site) close() error {
+	if s.http != nil {
+		s.http.close()
+	}
+	s.hub.Close()
+	return s.engine.Close()
+}
+
+// talk opens a conversation of two who never read.
+func talk(ctx context.Context, h *hub.Hub) (alice, channel string, err error) {
+	ids := map[string]string{}
+	for _, name := range []string{"alice", "bob"} {
+		rule := identity.DefaultRule()
+		rule.Limits.Inbox.MaxPending = 0
+		p, err := h.Register(ctx, hub.Registration{
+			Passport: &identity.Passport{Name: name, Auth: identity.Auth{Scheme: identity.SchemeNone}}, Rule: &rule,
+		})
+		if err != nil {
+			return "", "", err
+		}
+		ids[name] = p.ID()
+	}
+	if err := h.Bind(ids["bob"], acker{h}); err != nil {
+		return "", "", err
+	}
+	zero := identity.SecondsTTL(0)
+	opened, err := h.Open(ctx, hub.Opening{Creator: ids["alice"], Type: "conversation", Participants: []string{ids["bob"]}, TTL: &zero})
+	if err != nil {
+		return "", "", err
+	}
+	return ids["alice"], opened.ID, nil
+}
+
+type acker struct{ hub *hub.Hub }
+
+func (acker) ID() string { return "bench" }
+
+func (a acker) Deliver(n *hub.Notice) error {
+	if n.Envelope.Type == envelope.TypeInvite {
+		a.hub.Admit(context.Background(), &envelope.Envelope{
+			Channel: n.Envelope.Channel, Sender: n.Recipient, Type: envelope.TypeInviteAck, Data: []byte(`{}`),
+		}, nil)
+	}
+	return nil
+}
+
+func (a acker) Replay(_ context.Context, n *hub.Notice) error { return a.Deliver(n) }
+
+// listening is an HTTP server on a loopback port.
+type listening struct {
+	url    string
+	server *http.Server
+	done   chan struct{}
+}
+
+func listen(ctx context.Context, handler http.Handler) (*listening, error) {
+	at, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	l := &listening{url: "http://" + at.Addr().String(), done: make(chan struct{})}
+	l.server = &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
+	go func() {
+		defer close(l.done)
+		_ = l.server.Serve(at) // it ends when it is closed
+	}()
+	return l, nil
+}
+
+func (l *listening) close() {
+	_ = l.server.Close()
+	<-l.done
+}
+
+// stream begins to follow a path; the caller closes it.
+func stream(ctx context.Context, url string) (io.ReadCloser, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return nil, err
+	}
+	request.Header.Set("Accept", "text/event-stream")
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	if answer.StatusCode != http.StatusOK {
+		_ = answer.Body.Close()
+		return nil, fmt.Errorf("%s: %s", url, answer.Status)
+	}
+	return answer.Body, nil
+}
+
+func ptr(f float64) *float64 { return &f }

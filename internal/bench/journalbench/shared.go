@@ -1,0 +1,36 @@
+package journalbench
+
+import (
+	"context"
+	"time"
+
+	"github.com/parley-hub/parley/internal/bench"
+)
+
+// What benches of other parts measure themselves against too.
+
+// RecordLen is the size of a record in every figure.
+const RecordLen = recordLen
+
+// Floor is the group-committed file.
+type Floor struct{ floor *floor }
+
+// OpenFloor makes the file, which must not exist.
+func OpenFloor(path string) (*Floor, error) {
+	f, err := newFloor(path)
+	if err != nil {
+		return nil, err
+	}
+	return &Floor{f}, nil
+}
+
+// Append adds a record and returns when it is durable.
+func (f *Floor) Append(data []byte) error { return f.floor.append(data) }
+
+// Close ends the file, which nobody may be appending to.
+func (f *Floor) Close() error { return f.floor.close() }
+
+// Load runs writers for a while and reports appends per second.
+func Load(ctx context.Context, d time.Duration, writers int, write func(ctx context.Context, writer, i int) error) (bench.Sample, error) {
+	return load(ctx, d, writers, write)
+}
