@@ -3,6 +3,7 @@ package hub_test
 import (
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -26,6 +27,38 @@ func (r *rig) last(channelID string) *envelope.Envelope {
 
 func TestSeedEnvelope(t *testing.T) {
 	t.Parallel()
+	holds(t, "seed-000#1: one envelope in the log, the same for every reader it is for", hub.Options{}, func(t *spec.T, r *rig) {
+		a, b, c := r.agent("alice"), r.agent("bob"), r.agent("carol")
+		ch := r.open("discussion", a, b, c)
+		for i, to := range [][]*agent{nil, {b}, {b, c}, {}} {
+			before := len(r.log(ch))
+			var edit []func(*envelope.Envelope)
+			if to != nil {
+				edit = append(edit, audience(to...))
+			} else {
+				to = []*agent{b, c}
+			}
+			r.post(a, ch, "my.own", fmt.Sprintf(`{"n":%d}`, i), edit...)
+			log := r.log(ch)
+			t.Equal(len(log), before+1)
+			stored := log[before]
+			for _, reader := range []*agent{b, c} {
+				inbox := reader.inbox()
+				last := inbox[len(inbox)-1]
+				if slices.Contains(to, reader) {
+					t.Equal(last, stored)
+				} else {
+					t.True(last.ID != stored.ID, "%s was told", reader.name)
+				}
+				for _, who := range []*agent{a, reader} {
+					f := r.follow(ch, hub.FollowOptions{As: who.id})
+					seen := slices.Contains(r.read(f), fmt.Sprintf(`%d {"n":%d}`, stored.Seq, i))
+					f.Close()
+					t.Equal(seen, who == a || slices.Contains(to, who))
+				}
+			}
+		}
+	})
 	holds(t, "seed-000#2 seed-000#3", hub.Options{}, func(t *spec.T, r *rig) {
 		a, b := r.agent("alice"), r.agent("bob")
 		seen := map[string]bool{}

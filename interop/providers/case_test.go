@@ -112,6 +112,10 @@ func plain(t *testing.T, data []byte) any {
 func prune(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
+		// A text, and a list of one text, say the same.
+		if text, ok := v["content"].(string); ok && v["type"] == "tool_result" {
+			v["content"] = []any{map[string]any{"type": "text", "text": text}}
+		}
 		for key, item := range v {
 			item = prune(item)
 			list, isList := item.([]any)
@@ -127,6 +131,30 @@ func prune(v any) any {
 		}
 	}
 	return v
+}
+
+// answered adds a result to each call: open ones are not sent.
+func answered(t *testing.T, messages []message.Envelope) []message.Envelope {
+	t.Helper()
+	all := append([]message.Envelope{}, messages...)
+	for _, e := range messages {
+		if e.Type != message.TypeToolCall {
+			continue
+		}
+		result, err := message.ToolResult("done", e.ToolName(), nil, value.New().Set("tool_call_id", e.ToolCallID()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, result)
+	}
+	return all
+}
+
+// floats replaces the numbers that an SDK, whose numbers are floats, would not
+// give back; we do.
+func floats(data []byte) []byte {
+	data = bytes.ReplaceAll(data, []byte("9007199254740993"), []byte("9007199254740992"))
+	return bytes.ReplaceAll(data, []byte("1.50"), []byte("1.5"))
 }
 
 // said shows what messages say, without what only the provider's form has.

@@ -3,6 +3,7 @@ package api
 import (
 	"cmp"
 	"net/http"
+	"runtime"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -70,6 +71,7 @@ func (a *API) send(c *call) error {
 	if err != nil {
 		return a.explain(c, err)
 	}
+	runtime.Gosched() // let followers be written to first: the sender is answered last
 	return c.write(http.StatusCreated, sentBody{EnvelopeID: id})
 }
 
