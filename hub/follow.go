@@ -218,6 +218,7 @@ type subscription struct {
 	lost   int64  // live events dropped
 	closed error
 	wake   chan struct{}
+	waited bool // someone holds wake
 }
 
 func (h *Hub) subscribe(channelID string, limit int) *subscription {
@@ -289,9 +290,13 @@ func (s *subscription) reached(seq uint64) {
 	s.signal()
 }
 
+// signal wakes who waits; a follower that is still busy finds what came.
 func (s *subscription) signal() {
+	if !s.waited {
+		return
+	}
 	close(s.wake)
-	s.wake = make(chan struct{})
+	s.wake, s.waited = make(chan struct{}), false
 }
 
 func (s *subscription) close(why error) {
@@ -326,8 +331,10 @@ func (s *subscription) take(seq uint64) (ev Event, readTo uint64, wake <-chan st
 	}
 	if len(s.queue) > 0 {
 		ev, s.queue = s.queue[0], s.queue[1:]
+		return ev, 0, nil, nil
 	}
-	return ev, 0, s.wake, nil
+	s.waited = true
+	return Event{}, 0, s.wake, nil
 }
 
 // visibleIn reports whether an identity may read an envelope of a channel.

@@ -16,6 +16,7 @@ import (
 	"github.com/parley-hub/parley/internal/bench/apibench"
 	"github.com/parley-hub/parley/internal/bench/hubbench"
 	"github.com/parley-hub/parley/internal/bench/journalbench"
+	"github.com/parley-hub/parley/internal/bench/messagebench"
 )
 
 // benchmark measures one thing against its floors.
@@ -32,6 +33,9 @@ var benches = map[string]benchmark{
 	},
 	"journal": func(ctx context.Context, plan bench.Plan) (bench.Report, error) {
 		return journalbench.Run(ctx, journalbench.Options{Plan: plan})
+	},
+	"message": func(ctx context.Context, plan bench.Plan) (bench.Report, error) {
+		return messagebench.Run(ctx, messagebench.Options{Plan: plan})
 	},
 }
 

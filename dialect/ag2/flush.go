@@ -27,17 +27,16 @@ var flushBuffers = sync.Pool{New: func() any { return new([]byte) }}
 func (q *outbound) write() {
 	// Whoever filled the queue may have more: it goes first.
 	runtime.Gosched()
-	var batch []item
+	var spare []item
 	for {
-		clear(batch)
-		b := q.take(batch[:0])
-		if batch = b.items; len(batch) == 0 {
+		b := q.take(spare)
+		if len(b.items) == 0 {
 			if b.over {
 				q.ended(b.failed)
 			}
 			return
 		}
-		if err := q.flush(batch, b.closing); err != nil {
+		if err := q.flush(b.items, b.closing); err != nil {
 			if !b.closing && errors.Is(err, os.ErrDeadlineExceeded) {
 				q.stats.slowReaders.Add(1)
 			}
@@ -45,6 +44,8 @@ func (q *outbound) write() {
 			q.fail(err)
 			q.mu.Unlock()
 		}
+		clear(b.items)
+		spare = b.items[:0]
 	}
 }
 
@@ -60,9 +61,30 @@ type taken struct {
 	failed  error
 }
 
-func (q *outbound) take(batch []item) taken {
+// take returns what is written next, and leaves an empty list to be filled.
+func (q *outbound) take(spare []item) taken {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	t := taken{failed: q.failed}
+	if q.head == 0 && q.bytes <= batchBytes {
+		t.items, q.items, q.bytes, q.ranked = q.items, spare, 0, 0
+	} else {
+		t.items = q.some(spare)
+	}
+	t.closing = q.closing && len(q.items) == 0
+	if len(t.items) == 0 {
+		recycle(t.items)
+		recycle(q.items)
+		q.drop()
+		t.over = q.closing || q.failed != nil
+		q.writing = t.over // no other writer after the end
+	}
+	q.wake()
+	return t
+}
+
+// some takes the first part of a long queue.
+func (q *outbound) some(batch []item) []item {
 	for size := 0; q.head < len(q.items) && size < batchBytes; q.head++ {
 		i := &q.items[q.head]
 		size += i.size()
@@ -71,20 +93,35 @@ func (q *outbound) take(batch []item) taken {
 		batch = append(batch, *i)
 		*i = item{}
 	}
-	t := taken{items: batch, closing: q.closing && q.head == len(q.items), failed: q.failed}
 	switch {
-	case len(batch) == 0:
-		q.drop()
-		t.over = q.closing || q.failed != nil
-		q.writing = t.over // no other writer after the end
 	case q.head == len(q.items):
 		q.items, q.head = q.items[:0], 0
 	case q.head > len(q.items)/2:
 		q.items = append(q.items[:0], q.items[q.head:]...)
 		q.head = 0
 	}
-	q.wake()
-	return t
+	return batch
+}
+
+// Lists of items outlive the writers that fill them, not the connection's
+// silence: an idle one has none.
+var itemLists sync.Pool
+
+// keptItems is the longest list that is kept.
+const keptItems = 1024
+
+func recycle(list []item) {
+	if n := cap(list); n > 0 && n <= keptItems {
+		list = list[:0]
+		itemLists.Put(&list)
+	}
+}
+
+func emptyList() []item {
+	if list, ok := itemLists.Get().(*[]item); ok {
+		return *list
+	}
+	return nil
 }
 
 // flush writes a batch with few system calls.
@@ -110,7 +147,7 @@ func (q *outbound) flush(batch []item, closing bool) error {
 		if len(it.body) >= largeBody {
 			buf = it.appendHead(buf)
 			large = append(large, buf, it.body, it.tail)
-			if err := q.send(large); err != nil {
+			if err := q.sendParts(large); err != nil {
 				return err
 			}
 			large, buf = large[:0], buf[:0]
@@ -119,7 +156,7 @@ func (q *outbound) flush(batch []item, closing bool) error {
 		buf = it.appendHead(buf)
 		buf = append(append(buf, it.body...), it.tail...)
 		if len(buf) >= flushBytes {
-			if err := q.send(net.Buffers{buf}); err != nil {
+			if err := q.send(buf); err != nil {
 				return err
 			}
 			buf = buf[:0]
@@ -128,10 +165,17 @@ func (q *outbound) flush(batch []item, closing bool) error {
 	if len(buf) == 0 {
 		return nil
 	}
-	return q.send(net.Buffers{buf})
+	return q.send(buf)
 }
 
-func (q *outbound) send(parts net.Buffers) error {
+func (q *outbound) send(buf []byte) error {
+	q.stats.writes.Add(1)
+	n, err := q.conn.Write(buf)
+	q.stats.bytesOut.Add(int64(n))
+	return err
+}
+
+func (q *outbound) sendParts(parts net.Buffers) error {
 	q.stats.writes.Add(1)
 	n, err := parts.WriteTo(q.conn)
 	q.stats.bytesOut.Add(n)

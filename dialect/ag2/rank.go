@@ -15,13 +15,19 @@ func (q *outbound) insert(i item) {
 		i.rank = q.rankOf(&i)
 		q.ranked += special(&i)
 	}
+	if q.items == nil {
+		q.items = emptyList()
+	}
 	q.items = append(q.items, i)
-	at := len(q.items) - 1
+	last := len(q.items) - 1
+	at := last
 	for at > q.head && i.overtakes(&q.items[at-1]) {
 		q.items[at] = q.items[at-1]
 		at--
 	}
-	q.items[at] = i
+	if at != last {
+		q.items[at] = i
+	}
 	if !q.writing {
 		q.writing = q.start(q.write)
 	}
