@@ -37,7 +37,7 @@ func Example() {
 	shout := agent.ModelFunc(func(_ context.Context, p *agent.Prompt) (*agent.Response, error) {
 		return &agent.Response{Text: strings.ToUpper(p.Input())}, nil
 	})
-	go agent.New(me, shout, agent.Options{}).Run(ctx)
+	go func() { _ = agent.New(me, shout, agent.Options{}).Run(ctx) }()
 
 	// The person's program.
 	two, _ := client.Dial(ctx, url, client.Options{Log: quiet})
@@ -50,7 +50,10 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	person.Send(ctx, talk.ID, "hello over there", turn.Address{})
+	if _, err := person.Send(ctx, talk.ID, "hello over there", turn.Address{}); err != nil {
+		fmt.Println(err)
+		return
+	}
 	reply, _ := person.Next(ctx, func(e *envelope.Envelope) bool { return e.Type == envelope.TypeText })
 	text, _ := view.TextOnly{}.Render(reply)
 	fmt.Println(text)

@@ -2,7 +2,6 @@ package client_test
 
 import (
 	"context"
-	"io"
 	"log/slog"
 	"net"
 	"net/http/httptest"
@@ -23,7 +22,7 @@ import (
 
 const wait = 20 * time.Second
 
-var quiet = slog.New(slog.NewTextHandler(io.Discard, nil))
+var quiet = slog.New(slog.DiscardHandler)
 
 // rig is a hub behind its server, and a proxy that can cut connections.
 type rig struct {
@@ -155,11 +154,8 @@ type proxy struct {
 	ln     net.Listener
 	target string
 
-	mu    sync.Mutex
-	pairs map[net.Conn]net.Conn
-	// mute swallows what the hub sends, so that a client never learns what
-	// became of its requests.
-	mute    bool
+	mu      sync.Mutex
+	pairs   map[net.Conn]net.Conn
 	refuse  bool
 	swallow func(hubToClient []byte) bool // true: mute from here on, and cut
 	done    sync.WaitGroup

@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -119,7 +120,8 @@ func (i *Identity) movement() <-chan struct{} {
 }
 
 func retryAfter(err error) time.Duration {
-	if f, ok := err.(*fault.Error); ok {
+	var f *fault.Error
+	if errors.As(err, &f) {
 		return f.RetryAfter
 	}
 	return 0

@@ -3,7 +3,6 @@ package hub_test
 import (
 	"context"
 	"fmt"
-	"io"
 	"log/slog"
 
 	"github.com/parley-hub/parley/adapter"
@@ -76,7 +75,7 @@ func openHub(store *mem.Store) (h *hub.Hub, stop func()) {
 		panic(err)
 	}
 	h, err = hub.Open(context.Background(), engine, hub.Options{
-		Adapters: adapter.All(), Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
+		Adapters: adapter.All(), Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		panic(err)

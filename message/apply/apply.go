@@ -3,6 +3,7 @@ package apply
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 
@@ -30,7 +31,7 @@ func ApplyWith(ctx context.Context, r io.Reader, w io.Writer, o stream.Options) 
 			return err
 		}
 		raw, name, op, err := next(source)
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return out.Flush()
 		}
 		if source.Failed() {
@@ -59,7 +60,7 @@ func ApplyWith(ctx context.Context, r io.Reader, w io.Writer, o stream.Options) 
 // the answer names it.
 func next(source *stream.Source) (raw jsontext.Value, name any, op string, err error) {
 	_, raw, err = source.Next()
-	if err != nil && err != io.EOF {
+	if err != nil && !errors.Is(err, io.EOF) {
 		name, op = rescue(source.Refused())
 	}
 	return raw, name, op, err

@@ -123,7 +123,7 @@ func TestCheck(t *testing.T) {
 
 	stop := errors.New("stop")
 	stats, err := stream.Check(t.Context(), strings.NewReader("1\n2\n3"), stream.Options{}, func(*stream.Problem) error { return stop })
-	if err != stop || stats.Refused != 1 {
+	if !errors.Is(err, stop) || stats.Refused != 1 {
 		t.Errorf("%v %+v", err, stats)
 	}
 }

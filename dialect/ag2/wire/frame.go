@@ -145,7 +145,7 @@ func kindOf(data []byte) (kind string, err error) {
 		}
 		return errStop
 	})
-	if err == errStop {
+	if errors.Is(err, errStop) {
 		err = nil
 	}
 	return kind, err

@@ -80,10 +80,9 @@ func decodeList(raw []byte, yield func(value []byte) error) error {
 	if err := valid(raw); err != nil {
 		return err
 	}
-	if start := skipSpace(raw, 0); raw[start] != '[' {
+	start := skipSpace(raw, 0)
+	if raw[start] != '[' {
 		return wanted("result", "a list", raw)
-	} else {
-		raw = raw[start:]
 	}
-	return elements(raw, yield)
+	return elements(raw[start:], yield)
 }

@@ -95,8 +95,10 @@ func AppendTask(buf []byte, t *Task) []byte {
 		key string
 		t   Instant
 	}{
-		{`,"started_at":`, t.StartedAt}, {`,"completed_at":`, t.CompletedAt},
-		{`,"expires_at":`, t.ExpiresAt}, {`,"last_progress_at":`, t.LastProgressAt},
+		{`,"started_at":`, t.StartedAt},
+		{`,"completed_at":`, t.CompletedAt},
+		{`,"expires_at":`, t.ExpiresAt},
+		{`,"last_progress_at":`, t.LastProgressAt},
 	} {
 		buf = append(buf, at.key...)
 		buf = appendOptionalTime(buf, at.t.Time)
