@@ -111,8 +111,11 @@ func (f *WideFollower) Next(ctx context.Context) (WideEvent, error) {
 // NextUntil is Next for what was durable at a position that Now returned: it
 // answers false, without waiting, when there is nothing more up to there.
 func (f *WideFollower) NextUntil(ctx context.Context, now WidePosition) (ev WideEvent, ok bool, err error) {
+	if gap := f.gapAt(now); gap != nil {
+		return WideEvent{}, false, gap
+	}
 	for len(f.events) == 0 {
-		if f.at.Offset >= now.Offset || f.at.Epoch > now.Epoch {
+		if f.at.Offset >= now.Offset {
 			return WideEvent{}, false, nil
 		}
 		if len(f.commits) == 0 {
@@ -128,6 +131,20 @@ func (f *WideFollower) NextUntil(ctx context.Context, now WidePosition) (ev Wide
 	}
 	ev, f.events = f.events[0], f.events[1:]
 	return ev, true, nil
+}
+
+// gapAt refuses a place that was not there at a position that Now returned: a
+// reader that does not wait would otherwise be told that nothing happened.
+func (f *WideFollower) gapAt(now WidePosition) error {
+	switch {
+	case f.at.IsZero():
+		return nil
+	case f.at.Epoch != now.Epoch:
+		return &WideGap{Head: now, Reason: journal.EpochChanged.String()}
+	case f.at.Offset > now.Offset:
+		return &WideGap{Head: now, Reason: journal.NeverWritten.String()}
+	}
+	return nil
 }
 
 // WideGap is the refusal of a position that no longer exists.

@@ -37,7 +37,13 @@ func (a *app) audit() *cobra.Command {
 		if follow {
 			ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
 			defer stop()
-			return hub.follow(ctx, "/v1/audit?"+q.Encode(), after, func(f frame) error { return a.auditLine(f.data) })
+			return hub.follow(ctx, "/v1/audit?"+q.Encode(), after, func(f frame) error {
+				if f.name == "gap" {
+					_, err := fmt.Fprintf(a.out, "{\"gap\":%s}\n", f.data)
+					return err
+				}
+				return a.auditLine(f.data)
+			})
 		}
 		q.Set("limit", strconv.Itoa(limit))
 		if after != "" {

@@ -25,7 +25,7 @@ func compose(ctx context.Context, cfg config.Config, engine journal.Engine, keys
 	if err != nil {
 		return server.Deps{}, nil, err
 	}
-	agents, err := serveAG2(cfg, h, log)
+	agents, err := serveAG2(cfg, h, keys, log)
 	if err != nil {
 		h.Close()
 		return server.Deps{}, nil, err
@@ -119,7 +119,7 @@ func agentKeys(keys *access.Keys) identity.Authenticator {
 	})
 }
 
-func serveAG2(cfg config.Config, h *hub.Hub, log *slog.Logger) (*ag2.Server, error) {
+func serveAG2(cfg config.Config, h *hub.Hub, keys *access.Keys, log *slog.Logger) (*ag2.Server, error) {
 	mirror, err := ag2.ParseMirror(cfg.AG2.MirrorTasks)
 	if err != nil {
 		return nil, err
@@ -129,7 +129,13 @@ func serveAG2(cfg config.Config, h *hub.Hub, log *slog.Logger) (*ag2.Server, err
 		TrustClients: cfg.AG2.TrustClients,
 		MirrorTasks:  mirror,
 		DebugFrames:  cfg.AG2.DebugFrames,
-		Operator:     func(r *http.Request) bool { return access.From(r.Context()).Has(access.Operator) },
+		Operator: func(r *http.Request) func() bool {
+			who := access.From(r.Context())
+			if !who.Has(access.Operator) {
+				return nil
+			}
+			return func() bool { return keys.Stands(who) }
+		},
 		Peer: func(r *http.Request) identity.Peer {
 			return identity.Peer{Address: r.RemoteAddr, Loopback: access.From(r.Context()).Loopback}
 		},

@@ -19,9 +19,10 @@ type Config struct {
 	TrustClients bool
 	// MirrorTasks is what of a task is told to the channel it names.
 	MirrorTasks Mirror
-	// Operator tells whether whoever asks for a connection is an operator, who
-	// may look into every channel; nil knows none.
-	Operator func(*http.Request) bool
+	// Operator is for a connection that an operator asks for, who may look into
+	// every channel: what it returns is asked each time, because keys are made
+	// and revoked while connections last. Nil, here or returned, is no operator.
+	Operator func(*http.Request) func() bool
 	// Peer tells who asks for a connection; nil reads the remote address.
 	Peer func(*http.Request) identity.Peer
 	Log  *slog.Logger     // nil: slog.Default()
@@ -74,7 +75,7 @@ func (c Config) withDefaults() Config {
 		c.MirrorTasks = MirrorEnds
 	}
 	if c.Operator == nil {
-		c.Operator = func(*http.Request) bool { return false }
+		c.Operator = func(*http.Request) func() bool { return nil }
 	}
 	if c.Peer == nil {
 		c.Peer = peerOf

@@ -26,7 +26,7 @@ type conn struct {
 	id       string
 	net      net.Conn
 	peer     identity.Peer
-	operator bool
+	operator func() bool // nil: never was one
 	// mirrorsOwn: its tasks are told to their channels by the client itself.
 	mirrorsOwn bool
 

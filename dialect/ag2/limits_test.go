@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -80,7 +81,7 @@ func TestRequestsLimit(t *testing.T) {
 // An operator looks into every channel and every task, and acts for nobody.
 func TestOperator(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, options{config: ag2.Config{Operator: func(r *http.Request) bool { return true }}})
+	r := newRig(t, options{config: ag2.Config{Operator: func(*http.Request) func() bool { return func() bool { return true } }}})
 	p, q, op := r.dial(), r.dial(), r.dial()
 	alice, bob := p.register("alice"), q.register("bob")
 	ch := p.open("conversation", alice, map[string]*peer{bob: q})
@@ -106,7 +107,35 @@ func TestOperator(t *testing.T) {
 			t.Errorf("%s got %v", name, err)
 		}
 	}
+	p.call("checkpoint_task", object{"task_id": "unobserved", "state": object{"a": 1}}, nil)
+	var state object
+	if op.call("read_task_checkpoint", object{"task_id": "unobserved"}, &state); state["a"] != 1.0 {
+		t.Errorf("an operator reads the checkpoint %v", state)
+	}
 	op.call("close_channel", object{"channel_id": ch}, nil)
+}
+
+// A connection is an operator's only as long as its key stands.
+func TestOperatorNoMore(t *testing.T) {
+	t.Parallel()
+	var revoked atomic.Bool
+	r := newRig(t, options{config: ag2.Config{Operator: func(*http.Request) func() bool {
+		return func() bool { return !revoked.Load() }
+	}}})
+	p, q, op := r.dial(), r.dial(), r.dial()
+	alice, bob := p.register("alice"), q.register("bob")
+	ch := p.open("conversation", alice, map[string]*peer{bob: q})
+	op.call("get_channel", object{"channel_id": ch}, nil)
+	revoked.Store(true)
+	for _, name := range []string{"get_channel", "read_wal", "close_channel"} {
+		if _, err := op.try(name, object{"channel_id": ch}); err == nil || !strings.HasPrefix(err.Error(), "access_denied: ") {
+			t.Errorf("%s got %v", name, err)
+		}
+	}
+	var list []object
+	if op.call("list_channels", object{}, &list); len(list) != 0 {
+		t.Errorf("it still sees %d channels", len(list))
+	}
 }
 
 // What an AG2 client does to a task is told to the task's channel while its

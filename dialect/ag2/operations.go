@@ -88,7 +88,7 @@ func (c *conn) bound(agent string) error {
 
 // sees reports whether anyone on this connection may look into a channel.
 func (c *conn) sees(m *channel.Metadata) bool {
-	if c.operator || c.server.cfg.TrustClients {
+	if c.isOperator() || c.server.cfg.TrustClients {
 		return true
 	}
 	c.mu.Lock()
@@ -100,6 +100,10 @@ func (c *conn) sees(m *channel.Metadata) bool {
 	}
 	return false
 }
+
+// isOperator reports whether an operator asked for this connection and still is
+// one.
+func (c *conn) isOperator() bool { return c.operator != nil && c.operator() }
 
 // channel returns a channel that this connection may look into.
 func (c *conn) channel(ctx context.Context, id string) (*channel.Metadata, error) {

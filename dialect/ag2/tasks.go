@@ -25,7 +25,7 @@ func (c *conn) task(ctx context.Context, id string) (*hub.Task, error) {
 }
 
 func (c *conn) seesTask(ctx context.Context, t *hub.Task) bool {
-	if c.operator || c.MayActFor(t.Owner) {
+	if c.isOperator() || c.MayActFor(t.Owner) {
 		return true
 	}
 	if t.Channel == "" {
@@ -179,6 +179,9 @@ func (c *conn) readCheckpoint(ctx context.Context, p wire.ByTask) ([]byte, error
 		return nil, fault.New(fault.AccessDenied, "task '%.100s' belongs to '%s': only its owner and its channel may read its checkpoint", p.Task, t.Owner)
 	case err != nil && fault.CodeOf(err) != fault.NotFound:
 		return nil, err
+	}
+	if c.isOperator() {
+		return h.TaskCheckpoint(ctx, p.Task, nil)
 	}
 	return h.TaskCheckpoint(ctx, p.Task, c)
 }

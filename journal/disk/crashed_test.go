@@ -206,3 +206,63 @@ func TestLossIsAcceptedOnlyWhenAsked(t *testing.T) {
 		t.Errorf("%d entries; %s", len(before), diff)
 	}
 }
+
+// TestADamagedManifestAfterACrash: Pebble takes damage in its MANIFEST for the
+// end of it, and would forget tables that came later.
+func TestADamagedManifestAfterACrash(t *testing.T) {
+	t.Parallel()
+	fs := vfs.NewCrashableMem()
+	e := mustOpen(t, fs)
+	for i := 1; i <= 3; i++ {
+		commit(t, e, diaryEntry(i, 10))
+	}
+	if err := e.FlushStore(); err != nil {
+		t.Fatal(err)
+	}
+	for i := 4; i <= 6; i++ {
+		commit(t, e, diaryEntry(i, 10))
+	}
+	img := takeImage(t, fs.CrashClone(vfs.CrashCloneCfg{}), "/data")
+	mustClose(t, e)
+	// The log of what is in the table has been used again, or removed.
+	var logs []string
+	manifest := ""
+	for _, file := range img.paths() {
+		switch {
+		case strings.HasSuffix(file, ".log"):
+			logs = append(logs, file)
+		case strings.HasPrefix(path.Base(file), "MANIFEST-"):
+			manifest = file
+		}
+	}
+	for _, file := range logs[:len(logs)-1] {
+		delete(img, file)
+	}
+	refused := 0
+	for at := range img[manifest] {
+		damaged := bytes.Clone(img[manifest])
+		damaged[at] ^= 1 << (at % 8)
+		again := img.with(manifest, damaged)
+		left := again.mount(t)
+		e, err := disk.Open("/data", testOptions(left))
+		if err != nil {
+			refused++
+			if !strings.Contains(err.Error(), path.Base(manifest)) {
+				t.Errorf("byte %d: the error does not name the file: %v", at, err)
+			}
+			for name := range again {
+				if _, kept := takeImage(t, left, "/data")[name]; !kept {
+					t.Errorf("byte %d: %s is gone", at, name)
+				}
+			}
+			continue
+		}
+		if got := readDiary(t, e); len(got) != 6 {
+			t.Errorf("byte %d: opened with %d of 6 entries", at, len(got))
+		}
+		_ = e.Close()
+	}
+	if refused == 0 {
+		t.Error("no damage was noticed")
+	}
+}

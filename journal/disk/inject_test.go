@@ -29,7 +29,22 @@ func TestInjectedErrors(t *testing.T) {
 	}
 }
 
-func injectError(t *testing.T, fault string) {
+// TestInjectedErrorsByName fails what is rare, or what Pebble would answer by
+// ending the process without a word: the change to a new log, the folder, the
+// MANIFEST, tables.
+func TestInjectedErrorsByName(t *testing.T) {
+	t.Parallel()
+	for i, what := range []string{
+		"create 0", "sync store", "sync MANIFEST", "write MANIFEST", "create MANIFEST", "rename", "sync 0", "write 0", "sync MARK",
+	} {
+		if code := injectError(t, fmt.Sprintf("%s:io:%s", what, []string{"once", "stays"}[i%2])); code != 3 && i < 4 {
+			t.Errorf("fault %q: the process ended with %d", what, code)
+		}
+	}
+}
+
+// injectError returns the child's exit code.
+func injectError(t *testing.T, fault string) int {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "data")
 	cmd := child(t, "faulty", "DISK_TEST_DIR="+dir, "DISK_TEST_FAULT="+fault, "DISK_TEST_APPENDS=100")
@@ -50,7 +65,7 @@ func injectError(t *testing.T, fault string) {
 		<-ended
 		_ = cmd.Wait()
 		t.Errorf("fault %s: the process does not end; its last line is %q", fault, w.last)
-		return
+		return -1
 	}
 	took := time.Since(w.fault)
 	err = cmd.Wait()
@@ -68,4 +83,5 @@ func injectError(t *testing.T, fault string) {
 		t.Errorf("fault %s: ended with %v and %q\n%s", fault, err, w.last, stderr.String())
 	}
 	verifyChild(t, dir, w, "fault "+fault)
+	return code
 }

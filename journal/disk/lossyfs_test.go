@@ -16,21 +16,26 @@ import (
 // it fails one operation, or that and all after it.
 type lossyFS struct {
 	vfs.FS
-	at    int64 // the operation that fails
+	at    int64  // the operation that fails, counted
+	match string // or the first whose description has this in it
 	kind  error
 	stays bool // all later ones fail too
 
 	armed  atomic.Bool
 	ops    atomic.Int64
+	hit    atomic.Bool
 	broken atomic.Bool
 	out    *lines
 }
 
-// newLossyFS reads "AT:io|full:once|stays".
+// newLossyFS reads "AT:io|full:once|stays", where AT is a number or a part of an
+// operation's description.
 func newLossyFS(fault string) *lossyFS {
 	f := &lossyFS{FS: vfs.Default}
 	parts := strings.Split(fault, ":")
-	_, _ = fmt.Sscan(parts[0], &f.at)
+	if _, err := fmt.Sscan(parts[0], &f.at); err != nil {
+		f.match = parts[0]
+	}
 	f.kind = errors.New("injected input/output error")
 	if parts[1] == "full" {
 		f.kind = fmt.Errorf("injected: %w", syscall.ENOSPC)
@@ -49,7 +54,11 @@ func (f *lossyFS) op(what string) error {
 	if !f.armed.Load() {
 		return nil
 	}
-	if f.ops.Add(1) == f.at {
+	hit := f.ops.Add(1) == f.at
+	if f.match != "" && strings.Contains(what, f.match) {
+		hit = f.hit.CompareAndSwap(false, true)
+	}
+	if hit {
 		f.out.print("fault %s", what)
 		f.broken.Store(true)
 		return f.kind
@@ -68,7 +77,7 @@ func (f *lossyFS) wrap(name string, file vfs.File, err error) (vfs.File, error) 
 }
 
 func (f *lossyFS) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error) {
-	if err := f.op("create " + name); err != nil {
+	if err := f.op("create " + f.PathBase(name)); err != nil {
 		return nil, err
 	}
 	file, err := f.FS.Create(name, c)
@@ -76,7 +85,7 @@ func (f *lossyFS) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error)
 }
 
 func (f *lossyFS) ReuseForWrite(old, name string, c vfs.DiskWriteCategory) (vfs.File, error) {
-	if err := f.op("reuse " + name); err != nil {
+	if err := f.op("reuse " + f.PathBase(name)); err != nil {
 		return nil, err
 	}
 	file, err := f.FS.ReuseForWrite(old, name, c)
@@ -94,14 +103,14 @@ func (f *lossyFS) OpenDir(name string) (vfs.File, error) {
 }
 
 func (f *lossyFS) Rename(from, to string) error {
-	if err := f.op("rename " + to); err != nil {
+	if err := f.op("rename " + f.PathBase(to)); err != nil {
 		return err
 	}
 	return f.FS.Rename(from, to)
 }
 
 func (f *lossyFS) Remove(name string) error {
-	if err := f.op("remove " + name); err != nil {
+	if err := f.op("remove " + f.PathBase(name)); err != nil {
 		return err
 	}
 	return f.FS.Remove(name)
@@ -124,7 +133,7 @@ type placedWrite struct {
 }
 
 func (f *lossyFile) Write(b []byte) (int, error) {
-	if err := f.fs.op("write " + f.name); err != nil {
+	if err := f.fs.op("write " + f.fs.PathBase(f.name)); err != nil {
 		return 0, err
 	}
 	f.mu.Lock()
@@ -134,7 +143,7 @@ func (f *lossyFile) Write(b []byte) (int, error) {
 }
 
 func (f *lossyFile) WriteAt(b []byte, at int64) (int, error) {
-	if err := f.fs.op("write " + f.name); err != nil {
+	if err := f.fs.op("write " + f.fs.PathBase(f.name)); err != nil {
 		return 0, err
 	}
 	f.mu.Lock()
@@ -162,7 +171,7 @@ func (f *lossyFile) flush() error {
 }
 
 func (f *lossyFile) Sync() error {
-	if err := f.fs.op("sync " + f.name); err != nil {
+	if err := f.fs.op("sync " + f.fs.PathBase(f.name)); err != nil {
 		return err
 	}
 	return f.flush()

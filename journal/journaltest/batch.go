@@ -122,12 +122,12 @@ func atomicBatch(t *testing.T, open Open) {
 		},
 		Values: []journal.ValueWrite{{Key: key, Data: []byte("1")}},
 	}
-	r.refused(b, journal.SequenceConflict)
+	_ = r.refused(b, journal.SequenceConflict)
 	b.Appends[1] = records(beta, journal.Record{Data: []byte("b2"), Take: []journal.Take{{Name: "held"}}})
-	r.refused(b, journal.ClaimConflict)
+	_ = r.refused(b, journal.ClaimConflict)
 	b.Appends[1] = to(beta, "b2")
 	b.Values[0].Expect = journal.Exactly(3)
-	r.refused(b, journal.ValueConflict)
+	_ = r.refused(b, journal.ValueConflict)
 
 	equal(t, r.place(), before)
 	equal(t, r.texts(alpha), nil)

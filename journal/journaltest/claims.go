@@ -54,7 +54,7 @@ func claimReleased(t *testing.T, open Open) {
 	r := start(t, open, Options{})
 	r.commit(taking(alpha, "c", "d"))
 	r.commit(releasing(beta, "c", "unheld"))
-	r.refused(taking(beta, "c"), journal.ClaimConflict)
+	_ = r.refused(taking(beta, "c"), journal.ClaimConflict)
 	r.commit(releasing(alpha, "c"))
 	equal(t, r.claim("c"), journal.ClaimState{})
 	taken := r.commit(taking(beta, "c"))
@@ -99,7 +99,7 @@ func claimExpired(t *testing.T, open Open) {
 	}
 	r.commit(lease(alpha, time.Second))
 	clock.advance(time.Second - time.Millisecond)
-	r.refused(taking(beta, "c"), journal.ClaimConflict)
+	_ = r.refused(taking(beta, "c"), journal.ClaimConflict)
 	r.reopen()
 	equal(t, r.claim("c").Durable.Log, alpha)
 	clock.advance(time.Millisecond)

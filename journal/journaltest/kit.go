@@ -239,7 +239,7 @@ func equal[T any](t failer, got, want T) {
 }
 
 // ended requires a ticket to have ended in one of some ways.
-func ended(t failer, ctx context.Context, ticket *journal.Ticket, outcomes ...journal.Outcome) journal.Outcome {
+func ended(ctx context.Context, t failer, ticket *journal.Ticket, outcomes ...journal.Outcome) journal.Outcome {
 	t.Helper()
 	select {
 	case <-ticket.Done():

@@ -3,6 +3,7 @@ package journaltest
 import (
 	"context"
 	"errors"
+	"sync"
 	"testing"
 
 	"github.com/parley-hub/parley/journal"
@@ -21,7 +22,7 @@ var ticketCases = []testCase{
 func ticketDurable(t *testing.T, open Open) {
 	r := start(t, open, Options{})
 	ticket := r.order(batch(to(alpha, "x")))
-	ended(t, r.ctx, ticket, journal.Durable)
+	ended(r.ctx, t, ticket, journal.Durable)
 	need(t, ticket.Err())
 	need(t, ticket.Wait(r.ctx))
 	// What has ended durable is there for readers at once, and after a crash.
@@ -54,7 +55,7 @@ func ticketFailed(t *testing.T, open Open) {
 	release()
 	need(t, first.Wait(r.ctx))
 	for _, ticket := range behind {
-		outcome := ended(t, r.ctx, ticket, journal.Failed, journal.Unknown, journal.Aborted)
+		outcome := ended(r.ctx, t, ticket, journal.Failed, journal.Unknown, journal.Aborted)
 		var why *journal.OutcomeError
 		if err := ticket.Wait(r.ctx); !errors.As(err, &why) || !journal.Retryable(err) {
 			t.Fatalf("a ticket that ended %v waits with %v", outcome, err)
@@ -97,9 +98,9 @@ func ticketUnknown(t *testing.T, open Open) {
 	defer release()
 	r.FailSync()
 	release()
-	ended(t, r.ctx, first, journal.Unknown)
+	ended(r.ctx, t, first, journal.Unknown)
 	for _, ticket := range behind {
-		ended(t, r.ctx, ticket, journal.Aborted)
+		ended(r.ctx, t, ticket, journal.Aborted)
 	}
 	r.await(r.Failed(), "the end of the engine")
 	equal(t, r.Health().State, journal.Broken)
@@ -229,25 +230,32 @@ func backPressure(t *testing.T, open Open) {
 	big := string(make([]byte, 600))
 	first := r.order(batch(to(alpha, big)))
 	r.await(reached, "a sync")
-	ctx, cancel := context.WithCancel(r.ctx)
+	small := r.order(batch(to(alpha, "small"))) // there is room for this one
+	ctx := newNoticed(r.ctx)
 	stuck := make(chan error, 1)
 	go func() {
 		_, err := r.Append(ctx, batch(to(alpha, big)))
 		stuck <- err
 	}()
-	small := r.order(batch(to(alpha, "small"))) // there is room for this one
-	cancel()
+	select {
+	case <-ctx.waited: // the call looks for the end of its context: it waits
+	case err := <-stuck:
+		t.Fatalf("an append beyond the bound did not wait, and returned %v", err)
+	}
+	ctx.cancel()
 	if err := <-stuck; !errors.Is(err, context.Canceled) {
 		t.Fatalf("an append beyond the bound returned %v", err)
 	}
+	later := newNoticed(r.ctx)
 	waits := make(chan *journal.Ticket, 1)
 	go func() {
-		ticket, err := r.Append(r.ctx, batch(to(alpha, big)))
+		ticket, err := r.Append(later, batch(to(alpha, big)))
 		if err != nil {
 			t.Error(err)
 		}
 		waits <- ticket
 	}()
+	r.await(later.waited, "waiting for room")
 	pending(t, first, small)
 	release()
 	last := <-waits
@@ -256,4 +264,25 @@ func backPressure(t *testing.T, open Open) {
 	equal(t, r.Stats().Unsynced, int64(0))
 	// One batch beyond the bound is taken when nothing else is on its way.
 	r.commit(batch(to(beta, big, big)))
+}
+
+// noticed is a context that tells when someone waits for its end.
+type noticed struct {
+	context.Context
+	cancel context.CancelFunc
+	notice func()
+	waited chan struct{}
+}
+
+func newNoticed(parent context.Context) *noticed {
+	ctx, cancel := context.WithCancel(parent)
+	n := &noticed{Context: ctx, cancel: cancel, waited: make(chan struct{})}
+	n.notice = sync.OnceFunc(func() { close(n.waited) })
+	return n
+}
+
+// Done implements context.Context.
+func (n *noticed) Done() <-chan struct{} {
+	n.notice()
+	return n.Context.Done()
 }

@@ -70,7 +70,7 @@ func valueCompareAndSet(t *testing.T, open Open) {
 	release()
 	need(t, third.Wait(r.ctx))
 	equal(t, string(r.value(key("v")).Durable.Data), "3")
-	r.refused(set("x", second.Offset()), journal.ValueConflict)
+	_ = r.refused(set("x", second.Offset()), journal.ValueConflict)
 }
 
 func lazyVisible(t *testing.T, open Open) {

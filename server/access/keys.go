@@ -162,6 +162,22 @@ func (k *Keys) Claimed() bool {
 	return k.claimed
 }
 
+// Stands reports whether a principal is still what the guard found: its key is
+// not revoked or, without one, no first key was made since. A connection that
+// lasts asks again.
+func (k *Keys) Stands(p Principal) bool {
+	if p.Role == Anonymous {
+		return true
+	}
+	if p.Key == "" {
+		return !k.Claimed()
+	}
+	k.mu.RLock()
+	defer k.mu.RUnlock()
+	_, ok := k.byID[p.Key]
+	return ok
+}
+
 func hash(salt []byte, token string) string {
 	sum := sha256.Sum256(append(slices.Clone(salt), token...))
 	return hex.EncodeToString(sum[:])

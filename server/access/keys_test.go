@@ -249,3 +249,23 @@ func TestConcurrentUse(t *testing.T) {
 		t.Errorf("%d keys, want 8", n)
 	}
 }
+
+func TestWhatStands(t *testing.T) {
+	t.Parallel()
+	keys := open(t, t.TempDir())
+	here := access.Principal{Role: access.Operator, Loopback: true}
+	if !keys.Stands(here) || !keys.Stands(access.Principal{}) {
+		t.Error("without keys loopback is operator, and nobody is nobody")
+	}
+	_, key := add(t, keys, access.Operator, "")
+	holder := access.Principal{Role: access.Operator, Key: key.ID}
+	if keys.Stands(here) || !keys.Stands(holder) {
+		t.Error("with the first key its holder is operator, and loopback no more")
+	}
+	if _, err := keys.Revoke(key.ID); err != nil {
+		t.Fatal(err)
+	}
+	if keys.Stands(here) || keys.Stands(holder) || !keys.Stands(access.Principal{}) {
+		t.Error("with a revoked key nobody is operator")
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -75,10 +76,30 @@ func New(cfg Config) *API {
 	for _, route := range a.routes() {
 		a.mux.HandleFunc(route.method+" "+route.path, a.handle(route))
 	}
-	a.mux.HandleFunc("/v1/", func(w http.ResponseWriter, r *http.Request) {
-		problem.Write(w, fault.New(fault.NotFound, "there is no %s %s; /v1/openapi.json lists what there is", r.Method, r.URL.Path))
-	})
+	a.mux.HandleFunc(everythingElse, a.nothing)
 	return a
+}
+
+// everythingElse is the pattern of what no route serves.
+const everythingElse = "/v1/"
+
+// nothing answers where no route does: the path may be served by other methods.
+func (a *API) nothing(w http.ResponseWriter, r *http.Request) {
+	var allowed []string
+	for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodDelete} {
+		other := r.Clone(r.Context())
+		other.Method = method
+		if _, pattern := a.mux.Handler(other); pattern != everythingElse {
+			allowed = append(allowed, method)
+		}
+	}
+	if allowed == nil {
+		problem.Write(w, fault.New(fault.NotFound, "there is no %s %s; /v1/openapi.json lists what there is", r.Method, r.URL.Path))
+		return
+	}
+	list := strings.Join(allowed, ", ")
+	w.Header().Set("Allow", list)
+	problem.WriteStatus(w, http.StatusMethodNotAllowed, fault.New(fault.Invalid, "%s is not possible at %s; it is %s", r.Method, r.URL.Path, list))
 }
 
 func setDefault[T comparable](field *T, value T) {

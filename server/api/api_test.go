@@ -27,6 +27,7 @@ import (
 type site struct {
 	t    testing.TB
 	hub  *hub.Hub
+	v1   http.Handler
 	http *httptest.Server
 }
 
@@ -53,6 +54,7 @@ func newSiteOn(t testing.TB, o hub.Options, change ...func(*api.Config)) *site {
 		fn(&cfg)
 	}
 	v1 := api.New(cfg)
+	s.v1 = v1
 	// The guard is tested where it lives; here the header says who asks.
 	s.http = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		role, name, _ := strings.Cut(r.Header.Get("As"), ":")

@@ -91,6 +91,21 @@ func (a *API) followAudit(c *call, q hub.AuditQuery) error {
 		return err
 	}
 	defer done()
+	for {
+		err := a.streamAudit(ctx, s, q, after)
+		var gap *journal.GapError
+		if !errors.As(err, &gap) {
+			return nil // the answer has begun: whatever ended it, nothing can be added
+		}
+		after = gap.HeadShard
+		if s.json(after.String(), "gap", gapBody{Reason: gap.Reason.String(), Head: after.String()}) != nil {
+			return nil
+		}
+	}
+}
+
+// streamAudit streams the records after a position until something ends it.
+func (a *API) streamAudit(ctx context.Context, s *stream, q hub.AuditQuery, after journal.ShardPosition) error {
 	feed := startFeed(ctx, func(ctx context.Context, put func(hub.AuditEntry) bool) error {
 		for entry, err := range a.hub.FollowAudit(ctx, after) {
 			if err != nil {
@@ -103,7 +118,7 @@ func (a *API) followAudit(c *call, q hub.AuditQuery) error {
 		return nil
 	})
 	defer feed.stop()
-	err = s.pump(ctx, a.cfg.Limits.KeepAlive, func() (<-chan struct{}, error) {
+	return s.pump(ctx, a.cfg.Limits.KeepAlive, func() (<-chan struct{}, error) {
 		entry, wake, err := feed.tryNext()
 		if err != nil || wake != nil {
 			return wake, err
@@ -111,10 +126,4 @@ func (a *API) followAudit(c *call, q hub.AuditQuery) error {
 		s.event(entry.Position.String(), "audit", entry.Data)
 		return nil, nil
 	})
-	var gap *hub.WideGap
-	if errors.As(err, &gap) {
-		_ = s.json(gap.Head.ShardPosition.String(), "gap", gapBody{Reason: gap.Reason, Head: gap.Head.ShardPosition.String()})
-		_ = s.flush()
-	}
-	return nil
 }

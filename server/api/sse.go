@@ -23,6 +23,9 @@ const flushAt = 64 << 10
 
 // wantsStream reports whether the caller asked to follow.
 func (c *call) wantsStream() (bool, error) {
+	if c.Method == http.MethodHead {
+		return false, nil // a stream without a body would never end
+	}
 	if strings.Contains(c.Request.Header.Get("Accept"), "text/event-stream") {
 		return true, nil
 	}

@@ -64,8 +64,12 @@ func Of(err error) Problem {
 }
 
 // Write answers a request with an error.
-func Write(w http.ResponseWriter, err error) {
+func Write(w http.ResponseWriter, err error) { WriteStatus(w, Status(fault.CodeOf(err)), err) }
+
+// WriteStatus is Write where HTTP itself has a status for what is wrong.
+func WriteStatus(w http.ResponseWriter, status int, err error) {
 	p := Of(err)
+	p.Status, p.Title = status, http.StatusText(status)
 	header := w.Header()
 	header.Set("Content-Type", ContentType)
 	header.Set("X-Content-Type-Options", "nosniff")

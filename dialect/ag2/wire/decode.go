@@ -8,6 +8,7 @@ import "github.com/parley-hub/parley/envelope"
 // decodeRequest also returns the request's id, as soon as it is known.
 func decodeRequest(data []byte) (f Frame, id string, err error) {
 	var op string
+	var asked bool // an operation was named, if only by ""
 	var params []byte
 	var posted *envelope.Envelope
 	var bad error // what is wrong besides the id
@@ -24,6 +25,7 @@ func decodeRequest(data []byte) (f Frame, id string, err error) {
 		case "request_id":
 			id, err = text("request_id", value)
 		case "op":
+			asked = !isNull(value)
 			op, wrong = text("op", value)
 		case "params":
 			params, wrong = object("params", value)
@@ -40,7 +42,7 @@ func decodeRequest(data []byte) (f Frame, id string, err error) {
 		return nil, "", missing("request_id")
 	case bad != nil:
 		return nil, id, bad
-	case op == "":
+	case !asked:
 		return nil, id, missing("op")
 	case op != string(PostEnvelope):
 		return &Request{ID: id, Op: Op(op), Params: params}, id, nil

@@ -96,7 +96,9 @@ func TestDecodeMalformed(t *testing.T) {
 		{"response without id", `{"kind":"response","ok":true}`, "", "'request_id' is missing"},
 		{"welcome without endpoint", `{"kind":"welcome"}`, "", "'endpoint_id' is missing"},
 		{"error without code", `{"kind":"error"}`, "", "'code' is missing"},
-		{"too deep", `{"kind":"request","request_id":"1","op":"x","params":{"a":` + strings.Repeat("[", 300) + strings.Repeat("]", 300) + `}}`, "", "deeper than 256"},
+		{"too deep", `{"kind":"request","request_id":"1","op":"x","params":{"a":` + strings.Repeat("[", 300) + strings.Repeat("]", 300) + `}}`, "1", "deeper than 256"},
+		{"deeper than is looked at", `{"kind":"request","request_id":"1","op":"x","params":{"a":` + strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000) + `}}`, "", "deeper than 256"},
+		{"request with null as op", `{"kind":"request","op":null,"request_id":"1"}`, "1", "'op' is missing"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -166,9 +166,9 @@ type flushing struct {
 
 func (f *flushing) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/event-stream")
+	f.mu.Lock() // who sees the stream begin is in the list when something is published
 	w.WriteHeader(http.StatusOK)
 	_ = http.NewResponseController(w).Flush() // who is gone is noticed when written to
-	f.mu.Lock()
 	if f.done == nil {
 		f.done = make(chan struct{})
 	}

@@ -14,7 +14,7 @@ import (
 func TestRun(t *testing.T) {
 	t.Parallel()
 	report, err := journalbench.Run(t.Context(), journalbench.Options{
-		Dir: t.TempDir(), Size: 0.002, Plan: bench.Plan{Seconds: 0.05},
+		Dir: t.TempDir(), Size: 0.001, Plan: bench.Plan{Seconds: 0.01},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -98,7 +98,7 @@ func (r *run) kill(dir, into string) error {
 		return err
 	}
 	defer e.Close() //nolint:errcheck // its end does not matter any more
-	if err := r.busy(e, 64, 400); err != nil {
+	if err := r.busy(e, 64, max(2, r.opts.scaled(400))); err != nil {
 		return err
 	}
 	for {
