@@ -91,7 +91,7 @@ func (r *simulation) line(i int, l *Line) {
 		speaker = r.ids(*l.Speaker)
 	}
 	for _, e := range l.envelopes(r.ids) {
-		e.ID = fmt.Sprintf("%032x", len(r.trace.Steps)+1)
+		e.ID = fmt.Sprintf("%032x", len(r.trace.Steps))
 		e.Sender = speaker
 		step := r.post(&e)
 		step.Line = i

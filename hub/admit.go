@@ -103,12 +103,15 @@ func (h *Hub) bound(e *envelope.Envelope, by Caller) error {
 	case e.Channel == "":
 		return fault.New(fault.NotFound, "channel not found: the envelope names none")
 	case len(e.Data) > h.opts.Limits.EventBytes:
-		return fault.New(fault.TooLarge, "event_data has %d bytes; at most %d (limits.event_bytes)", len(e.Data), h.opts.Limits.EventBytes)
+		return fault.New(fault.TooLarge, "event_data has %d bytes; at most %d (limits.event)", len(e.Data), h.opts.Limits.EventBytes)
 	}
 	// A dialect has read the payload already; a program that embeds the hub may
 	// hand over anything.
 	if value := jsontext.Value(e.Data); value.Kind() != '{' || by == nil && !value.IsValid() {
 		return fault.New(fault.Invalid, "event_data is not a JSON object")
+	}
+	if err := tooDeep("event_data", e.Data); err != nil {
+		return err
 	}
 	if e.Priority == "" {
 		e.Priority = envelope.Normal

@@ -201,6 +201,13 @@ func (h *Hub) describe(a channel.Adapter, creator *member, o Opening) (*channel.
 		if v := jsontext.Value(o.Knobs); v.Kind() != '{' || !v.IsValid() {
 			return nil, fault.New(fault.Invalid, "knobs is not a JSON object")
 		}
+		// Every invitation carries them.
+		if limit := h.opts.Limits.EventBytes; len(o.Knobs) > limit {
+			return nil, fault.New(fault.TooLarge, "knobs has %d bytes; at most %d (limits.event)", len(o.Knobs), limit)
+		}
+		if err := tooDeep("knobs", o.Knobs); err != nil {
+			return nil, err
+		}
 	}
 	id, err := h.minter.Mint(now, "")
 	if err != nil {

@@ -98,7 +98,7 @@ func (t *Task) bounded(limit int) error {
 	size := len(t.Spec.Title) + len(t.Spec.Description) + len(t.Spec.Capability) + len(t.Spec.Payload) +
 		len(t.Progress) + len(t.Result) + len(t.Error)
 	if size > limit {
-		return fault.New(fault.TooLarge, "task '%s' has %d bytes; at most %d (limits.event_bytes)", t.ID, size, limit)
+		return fault.New(fault.TooLarge, "task '%s' has %d bytes; at most %d (limits.event)", t.ID, size, limit)
 	}
 	return nil
 }

@@ -19,7 +19,7 @@ func (h *Hub) FireTaskEvent(ctx context.Context, taskID, kind string, payload []
 		return err
 	}
 	if len(payload) > h.opts.Limits.EventBytes {
-		return fault.New(fault.TooLarge, "payload has %d bytes; at most %d (limits.event_bytes)", len(payload), h.opts.Limits.EventBytes)
+		return fault.New(fault.TooLarge, "payload has %d bytes; at most %d (limits.event)", len(payload), h.opts.Limits.EventBytes)
 	}
 	said := map[string]jsontext.Value{}
 	if len(payload) > 0 {
@@ -69,7 +69,7 @@ func (h *Hub) CheckpointTask(ctx context.Context, taskID string, state []byte, a
 		return fault.New(fault.Invalid, "state of task '%s' is not a JSON object", taskID)
 	}
 	if len(state) > h.opts.Limits.EventBytes {
-		return fault.New(fault.TooLarge, "state of task '%s' has %d bytes; at most %d (limits.event_bytes)", taskID, len(state), h.opts.Limits.EventBytes)
+		return fault.New(fault.TooLarge, "state of task '%s' has %d bytes; at most %d (limits.event)", taskID, len(state), h.opts.Limits.EventBytes)
 	}
 	owner := as
 	t, err := h.Task(ctx, taskID)

@@ -174,7 +174,8 @@ func TestWhatIsWrittenKeepsThePayloadContract(t *testing.T) {
 func validate(t interface {
 	Helper()
 	Errorf(string, ...any)
-}, name string, e message.Envelope) {
+}, name string, e message.Envelope,
+) {
 	t.Helper()
 	text, err := e.MarshalJSON()
 	if err == nil {

@@ -81,8 +81,10 @@ func TestMessages(t *testing.T) {
 			},
 		},
 		"one's own handoff is a call": {
-			flow("me", text("a", "go"), &envelope.Envelope{ID: "e2", Sender: "me", Type: envelope.TypePacket,
-				Data: []byte(`{"routing":{"kind":"handoff","tool":"pick","reason":"billing","target":"z"},"body":"Draft."}`)}),
+			flow("me", text("a", "go"), &envelope.Envelope{
+				ID: "e2", Sender: "me", Type: envelope.TypePacket,
+				Data: []byte(`{"routing":{"kind":"handoff","tool":"pick","reason":"billing","target":"z"},"body":"Draft."}`),
+			}),
 			[]string{
 				`"text","role":"user","content":"go","payload":{},"metadata":{` + who + `"ag2.msg.text"}`,
 				`"text","role":"assistant","content":"Draft.","payload":{},"metadata":{` + me + `"ag2.packet"},"id":"e2"`,

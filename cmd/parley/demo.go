@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 
@@ -81,15 +82,19 @@ func (a *app) say(format string, args ...any) { fmt.Fprintf(a.out, format+"\n", 
 func (a *app) tryNext(hub *demoHub, channel string, keep bool) {
 	if keep {
 		a.say("\nThe hub goes on until Ctrl+C; its data is in %s. Try, in another terminal:", hub.dir)
-		a.say("  parley channels show %s --hub %s", channel, hub.url)
-		a.say("  parley tail %s --hub %s", channel, hub.url)
-		a.say("  parley audit --hub %s", hub.url)
+		a.say("  %s channels show %s --hub %s", program(), channel, hub.url)
+		a.say("  %s tail %s --hub %s", program(), channel, hub.url)
+		a.say("  %s audit --hub %s", program(), hub.url)
 		return
 	}
 	a.say("\nTry next:")
-	a.say("  parley demo --keep    the same, and the hub stays, to look around in")
-	a.say("  parley serve          a hub of your own")
-	a.say("  parley agent echo parrot    and, in another terminal, someone to talk to")
+	for _, next := range [][2]string{
+		{"demo --keep", "the same, and the hub stays, to look around in"},
+		{"serve", "a hub of your own"},
+		{"agent echo parrot", "someone to talk to, in another terminal"},
+	} {
+		a.say("  %s %-17s     %s", program(), next[0], next[1])
+	}
 }
 
 // report shows the transcript, the way through the graph, and the checks.
@@ -113,13 +118,14 @@ func (a *app) report(ctx context.Context, hub *demoHub, o *outcome) error {
 		if e.Role == "assistant" {
 			e.Text = "(triage): " + e.Text
 		}
-		a.say("  %s", e.Text)
+		a.say("  %s", strings.ReplaceAll(e.Text, "\n", "\n    "))
 	}
 	checked, err := o.check(ctx, client)
 	if err != nil {
 		return err
 	}
-	a.say("\nThe graph, with the path taken (Mermaid):\n")
+	a.say("\nThe path taken: %s", strings.Join(checked.path, " → "))
+	a.say("\nThe graph with that path, for anything that draws Mermaid:\n")
 	fmt.Fprint(a.out, indent(checked.drawing))
 	a.say("\nChecked against the log of %d envelopes: %d lost, %d doubled, closed with %q.",
 		checked.length, checked.lost, checked.doubled, checked.reason)

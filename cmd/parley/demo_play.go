@@ -36,6 +36,7 @@ func (a *app) perform(ctx context.Context, hub *demoHub, c *cast) (*outcome, err
 	}
 	line := &printer{app: a, ch: shown, colour: isTerminal(a.out) && lookup(a.environ, "NO_COLOR") == ""}
 	accident := make(chan error, 1)
+	begun := false
 	err = watcher.follow(ctx, "/v1/channels/"+channel+"/events", "", func(f frame) error {
 		ev := &event{raw: f.data}
 		if err := json.Unmarshal(f.data, ev); err != nil {
@@ -45,6 +46,7 @@ func (a *app) perform(ctx context.Context, hub *demoHub, c *cast) (*outcome, err
 			return err
 		}
 		if ev.Type == envelope.TypePacket && ev.Sender == c.id("database") {
+			begun = true
 			go func() { accident <- a.accident(ctx, hub, c, channel) }()
 		}
 		if ev.Type == envelope.TypeClosed {
@@ -52,11 +54,13 @@ func (a *app) perform(ctx context.Context, hub *demoHub, c *cast) (*outcome, err
 		}
 		return nil
 	})
+	if begun {
+		if failed := <-accident; failed != nil {
+			return nil, failed
+		}
+	}
 	if !errors.Is(err, errStopped) {
 		return nil, errors.Join(err, errors.New("the incident did not end"))
-	}
-	if err := <-accident; err != nil {
-		return nil, err
 	}
 	return &outcome{channel: channel, cast: c}, nil
 }
@@ -86,6 +90,7 @@ func (a *app) accident(ctx context.Context, hub *demoHub, c *cast, channel strin
 type checked struct {
 	length, lost, doubled int
 	reason                string
+	path                  []string // who spoke, and how it ended
 	drawing               string
 }
 
@@ -116,8 +121,16 @@ func (o *outcome) check(ctx context.Context, hub *hubClient) (*checked, error) {
 		return nil, fmt.Errorf("the demo failed: they spoke as %v, not %v", spoke, wanted)
 	}
 	result.lost += o.untold(log)
-	result.drawing, err = drawPath(ch, log)
-	return result, err
+	path, g, err := pathOf(ch, log)
+	if err != nil {
+		return nil, err
+	}
+	for _, hop := range path {
+		result.path = append(result.path, ch.name(hop.From))
+	}
+	result.path = append(result.path, result.reason)
+	result.drawing = graph.Mermaid(g, graph.Drawing{Names: ch.Names, Creator: ch.Creator, Path: path})
+	return result, nil
 }
 
 // untold counts what somebody should have been told of and never was.
@@ -151,18 +164,18 @@ func lastTurn(log []*event) int {
 	return 0
 }
 
-// drawPath draws the channel's graph with the turns that were taken.
-func drawPath(ch *channelInfo, log []*event) (string, error) {
+// pathOf finds the turns that were taken through the channel's graph.
+func pathOf(ch *channelInfo, log []*event) ([]graph.Hop, *graph.Graph, error) {
 	var knobs struct {
 		Graph       json.RawMessage `json:"graph"`
 		Supervisors []string        `json:"supervisors"`
 	}
 	if err := json.Unmarshal(ch.Knobs, &knobs); err != nil {
-		return "", err
+		return nil, nil, err
 	}
 	g, err := graph.Load(knobs.Graph)
 	if err != nil {
-		return "", err
+		return nil, nil, err
 	}
 	var order []string
 	for _, p := range ch.Participants {
@@ -183,5 +196,5 @@ func drawPath(ch *channelInfo, log []*event) (string, error) {
 		}
 		facts = next
 	}
-	return graph.Mermaid(g, graph.Drawing{Names: ch.Names, Creator: ch.Creator, Path: path}), nil
+	return path, g, nil
 }

@@ -100,9 +100,8 @@ func TestExamples(t *testing.T) {
 
 // scene is a folder in which examples run.
 type scene struct {
-	dir, path string
-	env       []string
-	hubURL    string
+	dir string
+	env []string
 }
 
 // sceneFiles are the files that examples name.

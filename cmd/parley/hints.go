@@ -56,7 +56,7 @@ func hintFor(err error) string {
 			return "parley channels open starts another"
 		}
 	case fault.AuthFailed:
-		return "set PARLEY_TOKEN to a token; on the hub's machine parley keys add --role operator makes one"
+		return "set PARLEY_TOKEN to a token; without one, stop the hub and parley keys add --role operator makes one in its data folder"
 	case fault.AccessDenied:
 		if strings.HasPrefix(says, "a key of role") || strings.Contains(says, "takes a key of role") {
 			return "set PARLEY_TOKEN to such a key's token; parley keys add --role operator makes one"

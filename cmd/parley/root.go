@@ -1,6 +1,10 @@
 package main
 
-import "github.com/spf13/cobra"
+import (
+	"cmp"
+
+	"github.com/spf13/cobra"
+)
 
 // root is the tree of commands.
 func (a *app) root() *cobra.Command {
@@ -13,8 +17,10 @@ written in, and the people who watch over them hold conversations.
 Start with:  parley serve`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		PersistentPreRunE: func(*cobra.Command, []string) error {
-			if err := a.checkOutput(); err != nil {
+		PersistentPreRunE: func(c *cobra.Command, _ []string) error {
+			// cobra looks at these only after this function.
+			err := cmp.Or(a.checkOutput(), c.ValidateRequiredFlags(), c.ValidateFlagGroups())
+			if err != nil {
 				return err
 			}
 			a.begun = true

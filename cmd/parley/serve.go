@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/parley-hub/parley/internal/gcpace"
 	"github.com/parley-hub/parley/journal"
 	"github.com/parley-hub/parley/server"
 	"github.com/parley-hub/parley/server/access"
@@ -47,10 +48,14 @@ Settings come from a file, the environment and flags; see parley config referenc
 		// A second signal must end the process at once: give it back its
 		// usual effect as soon as the first has been noticed.
 		defer context.AfterFunc(ctx, stop)()
+		gcpace.Floor(heapFloor)
 		return a.runHub(ctx, settings.Config, log)
 	}
 	return c
 }
+
+// heapFloor is what the heap may hold before garbage is collected.
+const heapFloor = 64 << 20
 
 // runHub opens what a hub needs, from the ground up, serves until ctx ends or
 // the storage fails, and closes it in the other order.

@@ -2,6 +2,7 @@ package ag2
 
 import (
 	"context"
+	"runtime"
 	"sync"
 	"time"
 
@@ -77,6 +78,7 @@ func (c *conn) done(p posted, patience *time.Timer) bool {
 	patience.Reset(overdue)
 	select {
 	case <-p.pending.Done():
+		runtime.Gosched() // those it was delivered to come first
 		return true
 	case <-patience.C:
 		return false

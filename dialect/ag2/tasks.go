@@ -12,14 +12,14 @@ import (
 )
 
 // task returns a task that this connection may look at: its owner's, or that of
-// a channel it may look into. Any other is not found.
+// a channel it may look into.
 func (c *conn) task(ctx context.Context, id string) (*hub.Task, error) {
 	t, err := c.server.cfg.Hub.Task(ctx, id)
 	if err != nil {
 		return nil, err
 	}
 	if !c.seesTask(ctx, t) {
-		return nil, fault.New(fault.NotFound, "task not found: '%.100s'", id) // as if there were none
+		return nil, fault.New(fault.AccessDenied, "task '%.100s' belongs to '%s': only its owner and the participants of its channel may see it", id, t.Owner)
 	}
 	return t, nil
 }

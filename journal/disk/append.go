@@ -121,10 +121,7 @@ func (e *Engine) writeBatch(g *group, b *journal.Batch, drafts []draft, plan *or
 			return appendValue(b, key, journal.Value{Data: w.Data, Version: plan.Offset})
 		})
 	}
-	from := len(g.entries)
-	g.entries = commitKey(g.entries, plan.Offset)
-	g.entries = appendBatchEntry(g.entries, g.entries[from:], b, plan)
-	g.ends = append(g.ends, len(g.entries))
+	g.entries.addBatch(b, plan)
 }
 
 // set encodes a value behind its key, in one buffer that is used again.

@@ -306,25 +306,26 @@ func (c *checker) heads() {
 func (c *checker) entries() {
 	want := uint64(1)
 	c.each(kindCommit, func(key, value []byte) error {
-		offset := offsetOf(key)
-		var gap error
-		if offset != want {
-			gap = damaged(nil, "the entries of commits %d to %d are missing; they", want, offset-1)
-		}
-		want = offset + 1
-		c.report.Commits++
-		en, err := decodeEntry(key, value)
-		if err != nil {
-			return errors.Join(gap, damaged(err, "the entry of commit %d", offset))
-		}
-		for _, w := range en.writes {
-			if log := c.logs[w.id]; log != nil && !log.bad && log.last < w.last() {
-				if _, going := c.removing[w.id]; !going {
-					return errors.Join(gap, damaged(nil, "record %d of log %v is missing; it", w.last(), log.name))
+		var all []error
+		for offset, decode := range decodeEntries(key, value) {
+			en, err := decode()
+			if err != nil {
+				return errors.Join(append(all, damaged(err, "the entry of commit %d", want))...)
+			}
+			if offset != want {
+				all = append(all, damaged(nil, "the entries of commits %d to %d are missing; they", want, offset-1))
+			}
+			want = offset + 1
+			c.report.Commits++
+			for _, w := range en.writes {
+				if log := c.logs[w.id]; log != nil && !log.bad && log.last < w.last() {
+					if _, going := c.removing[w.id]; !going {
+						all = append(all, damaged(nil, "record %d of log %v is missing; it", w.last(), log.name))
+					}
 				}
 			}
 		}
-		return gap
+		return errors.Join(all...)
 	})
 }
 

@@ -131,10 +131,10 @@ func (e *Engine) commit(g *group, lazy []lazyWrite) bool {
 // finish adds what is written once for the group. Keys of one kind stand
 // together and in order, which Pebble takes in faster.
 func (g *group) finish() {
-	from := 0
-	for _, end := range g.ends {
-		_ = g.batch.Set(g.entries[from:from+commitKeyLen], g.entries[from+commitKeyLen:end], nil)
-		from = end
+	if g.last > 0 {
+		key := commitKey(nil, g.last)
+		_ = g.batch.Set(key, g.entries.value(key), nil)
+		_ = g.batch.Set(keyLast, appendNumber(nil, keyLast, g.last), nil)
 	}
 	keys := make([]string, 0, len(g.heads))
 	byKey := make(map[string]order.Head, len(g.heads))
@@ -149,9 +149,6 @@ func (g *group) finish() {
 		buf = append(buf[:0], key...)
 		buf = appendHead(buf, buf, byKey[key])
 		_ = g.batch.Set(buf[:len(key)], buf[len(key):], nil)
-	}
-	if g.last > 0 {
-		_ = g.batch.Set(keyLast, appendNumber(buf[:0], keyLast, g.last), nil)
 	}
 }
 

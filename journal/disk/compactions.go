@@ -15,6 +15,7 @@ type compactions struct {
 	db       pebble.DBForCompaction
 	running  int
 	granting bool
+	begun    bool // the store is open; before that Pebble would wait for them
 	halted   bool
 }
 
@@ -41,6 +42,13 @@ func (c *compactions) Unregister() {
 	}
 }
 
+// begin lets compactions run.
+func (c *compactions) begin() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.begun = true
+}
+
 // halt lets running compactions end and no other begin.
 func (c *compactions) halt() {
 	c.mu.Lock()
@@ -52,7 +60,7 @@ func (c *compactions) halt() {
 func (c *compactions) TrySchedule() (bool, pebble.CompactionGrantHandle) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.halted || c.running >= c.db.GetAllowedWithoutPermission() {
+	if c.halted || !c.begun || c.running >= c.db.GetAllowedWithoutPermission() {
 		return false, nil
 	}
 	c.running++
@@ -71,7 +79,7 @@ func (c *compactions) offer() {
 		c.idle.Wait()
 	}
 	c.granting = true
-	for !c.halted && c.db != nil && c.running < c.db.GetAllowedWithoutPermission() {
+	for c.begun && !c.halted && c.running < c.db.GetAllowedWithoutPermission() {
 		c.mu.Unlock() // Pebble takes locks of its own
 		waiting, _ := c.db.GetWaitingCompaction()
 		accepted := waiting && c.db.Schedule(grant{c})

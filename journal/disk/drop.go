@@ -105,9 +105,7 @@ func (e *Engine) writeDrop(g *group, j *job) {
 		e.set(g.batch, removalKey(e.scratch[:0], r.id), func(b, key []byte) []byte { return appendRemoval(b, key, r) })
 	}
 	_ = g.batch.Set(keyGoing, nil, nil)
-	e.set(g.batch, commitKey(e.scratch[:0], j.removal.Offset), func(b, key []byte) []byte {
-		return appendDropEntry(b, key, &j.removal)
-	})
+	g.entries.addDrop(&j.removal)
 	g.last = j.removal.Offset
 	g.batches++
 	g.drops = append(g.drops, j)

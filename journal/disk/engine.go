@@ -87,8 +87,7 @@ type group struct {
 	batches  uint64
 	records  uint64
 	heads    map[journal.LogName]order.Head
-	entries  []byte // keys and values of the batches' entries, to be written in a row
-	ends     []int  // of each
+	entries  entryList
 	drops    []*job
 	finished []*job
 }

@@ -58,26 +58,28 @@ func (v *view) eachEntry(from uint64, each func(offset uint64, en entry) (bool, 
 	defer it.Close() //nolint:errcheck // read errors are looked at below
 	want := from
 	for ok := it.First(); ok; ok = it.Next() {
-		if offsetOf(it.Key()) != want {
-			return damaged(nil, "the entry of commit %d is missing; it", want)
-		}
 		value, err := it.ValueAndErr()
 		if err != nil {
 			return storeError(err)
 		}
-		en, err := decodeEntry(it.Key(), value)
-		if err != nil {
-			return damaged(err, "the entry of commit %d", want)
+		for offset, decode := range decodeEntries(it.Key(), value) {
+			if offset != 0 && offset < want {
+				continue
+			}
+			en, err := decode()
+			if err != nil {
+				return damaged(err, "the entry of commit %d", want)
+			}
+			if offset != want {
+				return damaged(nil, "the entry of commit %d is missing; it", want)
+			}
+			if more, err := each(offset, en); err != nil || !more {
+				return err
+			}
+			want++
 		}
-		if more, err := each(want, en); err != nil || !more {
-			return err
-		}
-		want++
 	}
-	if err := it.Error(); err != nil {
-		return storeError(err)
-	}
-	return nil
+	return storeError(it.Error())
 }
 
 func (v *view) commit(offset uint64, en entry, size *int) (journal.Commit, error) {

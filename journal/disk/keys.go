@@ -12,7 +12,7 @@ import (
 // The first byte of a key says what is stored under it. Numbers are big-endian,
 // so that keys sort as their numbers do.
 const (
-	kindCommit  = 'c' // offset: what the batch wrote
+	kindCommit  = 'c' // offset: what the batches of a group wrote, up to this one
 	kindRemoval = 'd' // log id: a removal that is not finished
 	kindHead    = 'h' // log name: where it ends
 	kindIndex   = 'i' // escaped index key, log id: its value

@@ -273,6 +273,7 @@ func readNumber(r pebble.Reader, key []byte) (uint64, error) {
 // start begins the engine's goroutines; Close waits for them.
 func (e *Engine) start() {
 	e.guard.listened()
+	e.compactions.begin()
 	e.measureRoom(0)
 	e.helpers.Add(2)
 	go e.keepLoop()

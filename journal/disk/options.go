@@ -85,6 +85,7 @@ func (o Options) pebble(logger pebble.Logger, events *pebble.EventListener) *peb
 		MaxOpenFiles:                1024,
 		CompactionConcurrencyRange:  func() (int, int) { return 1, 2 },
 	}
+	p.TargetFileSizes[0] = int64(o.MemTableSize) // a flush makes one table
 	for i := range p.Levels {
 		p.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
 		p.Levels[i].BlockSize = 16 << 10

@@ -122,7 +122,7 @@ func (s *salvager) build(scratchDir, outDir, apart string) error {
 	rest := &apartWriter{fs: s.opts.FS, path: apart}
 	b := &builder{
 		s: s, out: out, batch: out.NewBatch(), apart: rest,
-		names: map[order.ID]journal.LogName{}, heads: map[order.ID]order.Head{}, entries: map[uint64][]byte{},
+		names: map[order.ID]journal.LogName{}, heads: map[order.ID]order.Head{}, entries: map[uint64]entry{},
 		seen: map[order.ID]struct{}{}, newest: map[journal.LogName]order.ID{},
 	}
 	err = s.newest(scratch, b.take)

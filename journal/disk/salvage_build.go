@@ -23,8 +23,8 @@ type builder struct {
 	apart   *apartWriter
 	names   map[order.ID]journal.LogName
 	heads   map[order.ID]order.Head
-	entries map[uint64][]byte // entries of commits as they were stored
-	last    uint64            // highest offset
+	entries map[uint64]entry // entries of commits as they were stored
+	last    uint64           // highest offset
 
 	id     order.ID // the log whose records are arriving
 	log    builtLog
@@ -65,12 +65,15 @@ func (b *builder) take(key, value []byte) error {
 	case kindHead:
 		return b.head(key, value)
 	case kindCommit:
-		if _, err := decodeEntry(key, value); err != nil {
-			b.s.unreadable(damaged(err, "the entry of commit %d", offsetOf(key)))
-			return nil
+		for offset, decode := range decodeEntries(key, value) {
+			en, err := decode()
+			if err != nil {
+				b.s.unreadable(damaged(err, "the entries of commits up to %x", key[1:]))
+				return nil
+			}
+			b.entries[offset] = en
+			b.last = max(b.last, offset)
 		}
-		b.entries[offsetOf(key)] = append([]byte{}, value...)
-		b.last = max(b.last, offsetOf(key))
 		return nil
 	case kindRecord:
 		return b.record(key, value)
@@ -227,9 +230,7 @@ func (b *builder) entry(offset uint64) error {
 	key := commitKey(nil, offset)
 	en := entry{kind: entryBatch}
 	if stored, ok := b.entries[offset]; ok {
-		if en, err = decodeEntry(key, stored); err != nil {
-			return err
-		}
+		en = stored
 		var kept []written
 		for _, w := range en.writes {
 			if now, ok := there[w.id]; ok {
@@ -242,7 +243,9 @@ func (b *builder) entry(offset uint64) error {
 	for _, w := range there {
 		en.writes = append(en.writes, w)
 	}
-	return b.set(key, en.append(nil, key))
+	var list entryList
+	list.addEntry(&en)
+	return b.set(key, list.value(key))
 }
 
 func (b *builder) writes(offset uint64) (map[order.ID]written, error) {

@@ -54,16 +54,15 @@ func (w *walEnd) scan(fs vfs.FS) error {
 		}
 		ops := batchrepr.Read(record)
 		for {
-			kind, key, _, ok, err := ops.Next()
+			kind, key, value, ok, err := ops.Next()
 			if err != nil || !ok {
 				return err
 			}
 			if kind == pebble.InternalKeyKindSet && len(key) == 9 && key[0] == kindCommit {
 				w.last = max(w.last, offsetOf(key))
-				if w.first == 0 {
-					w.first = offsetOf(key)
+				if first := firstOffset(key, value); w.first == 0 || first < w.first {
+					w.first = first
 				}
-				w.first = min(w.first, offsetOf(key))
 			}
 		}
 	})

@@ -38,7 +38,7 @@ func newSite(t testing.TB, change ...func(*api.Config)) *site {
 
 func newSiteOn(t testing.TB, o hub.Options, change ...func(*api.Config)) *site {
 	t.Helper()
-	quiet := slog.New(slog.NewTextHandler(io.Discard, nil))
+	quiet := slog.New(slog.DiscardHandler)
 	engine, err := mem.Open(mem.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -311,7 +311,7 @@ func (s *site) follow(as, path string, header ...string) *frames {
 
 func (s *site) followWith(client *http.Client, as, path string, header ...string) *frames {
 	s.t.Helper()
-	req, err := http.NewRequestWithContext(s.t.Context(), "GET", s.http.URL+path, nil)
+	req, err := http.NewRequestWithContext(s.t.Context(), http.MethodGet, s.http.URL+path, nil)
 	if err != nil {
 		s.t.Fatal(err)
 	}

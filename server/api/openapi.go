@@ -120,9 +120,14 @@ const streamSays = "Events named envelope or audit carry one entry as JSON, and 
 
 func tags() []any {
 	says := [][2]string{
-		{"channels", "Conversations: ordered logs with rules."}, {"events", "Envelopes of every channel."},
-		{"agents", "Who takes part."}, {"tasks", "What they work on."}, {"audit", "What happened."},
-		{"keys", "Who may connect, as what."}, {"backup", "A copy of everything."}, {"health", "How the hub is."},
+		{"channels", "Conversations: ordered logs with rules."},
+		{"events", "Envelopes of every channel."},
+		{"agents", "Who takes part."},
+		{"tasks", "What they work on."},
+		{"audit", "What happened."},
+		{"keys", "Who may connect, as what."},
+		{"backup", "A copy of everything."},
+		{"health", "How the hub is."},
 		{"openapi", "This document."},
 	}
 	list := make([]any, len(says))

@@ -126,6 +126,10 @@ func (w *writer) block(index int, b plan.Block, media bool) *value.Map {
 	}
 	switch b.Kind {
 	case plan.Image:
+		if b.Media.Data != "" && !images[b.Media.MIME] {
+			w.notes.Add(index, provider.Dropped, provider.NoteMedia, "images are JPEG, PNG, GIF or WebP, not %q", b.Media.MIME)
+			return nil
+		}
 		return value.New().Set("type", "image").Set("source", source(b.Media))
 	case plan.File:
 		return w.document(index, b.Media)
@@ -133,6 +137,9 @@ func (w *writer) block(index int, b plan.Block, media bool) *value.Map {
 	w.notes.Add(index, provider.Dropped, provider.NoteMedia, "sounds are not taken; transcribe them")
 	return nil
 }
+
+// images are the types of images that can be sent with their data.
+var images = map[string]bool{"image/jpeg": true, "image/png": true, "image/gif": true, "image/webp": true}
 
 func source(m plan.Media) *value.Map {
 	s := value.New()

@@ -129,6 +129,9 @@ func (w *writer) part(index int, b plan.Block) *value.Map {
 	part, media := value.New(), value.New()
 	setIf(media, "mimeType", b.Media.MIME)
 	switch {
+	case b.Media.Data != "" && b.Media.MIME == "":
+		w.notes.Add(index, provider.Dropped, provider.NoteMedia, "data need a type, such as image/png")
+		return nil
 	case b.Media.Data != "":
 		part.Set("inlineData", media.Set("data", b.Media.Data))
 	case b.Media.URL != "":

@@ -108,11 +108,18 @@ func readChatAnswer(r *plan.Reading, m *value.Map) {
 	}
 	r.Keep(messageKey, rest)
 	r.Reason(plan.Str(m, reasoningKey))
-	if text := plan.JoinText(chatParts(m.At("content"))); text != "" {
+	text, refusal := plan.JoinText(chatParts(m.At("content"))), plan.Str(m, "refusal")
+	switch {
+	case text != "" && refusal != "":
+		r.Add(message.Envelope{
+			Type: message.TypeMultimodalPart, Role: message.RoleAssistant,
+			Content:  r.List([]plan.Block{{Text: text}, {Kind: plan.Refusal, Text: refusal}}),
+			Metadata: value.New().Set("refusal", true),
+		}, nil)
+	case text != "":
 		r.Text(message.RoleAssistant, text, nil)
-	}
-	if text := plan.Str(m, "refusal"); text != "" {
-		r.Refusal(text, nil)
+	case refusal != "":
+		r.Refusal(refusal, nil)
 	}
 	for _, call := range plan.Maps(m, "tool_calls") {
 		readChatCall(r, plan.Str(call, "id"), plan.Map(call, "function"), plan.Rest(call, "id", "type", "function", "index"))

@@ -1,0 +1,213 @@
+package disk
+
+import (
+	"bytes"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/parley-hub/parley/journal"
+	"github.com/parley-hub/parley/journal/internal/order"
+)
+
+var someBytes = rapid.SliceOfN(rapid.Byte(), 0, 40)
+
+func TestIndexKeysSortByKeyThenLog(t *testing.T) {
+	t.Parallel()
+	key := rapid.SliceOfN(rapid.SampledFrom([]byte{0, 1, 2, 0xfe, 0xff}), 1, 6)
+	rapid.Check(t, func(t *rapid.T) {
+		a, b := key.Draw(t, "a"), key.Draw(t, "b")
+		i, j := order.ID(rapid.Uint64().Draw(t, "i")), order.ID(rapid.Uint64().Draw(t, "j"))
+		want := bytes.Compare(a, b)
+		if want == 0 {
+			want = cmpID(i, j)
+		}
+		if got := bytes.Compare(indexKey(nil, a, i), indexKey(nil, b, j)); got != want {
+			t.Fatalf("%x of %d and %x of %d compare as %d, want %d", a, i, b, j, got, want)
+		}
+		back, id, err := splitIndexKey(indexKey(nil, a, i))
+		if err != nil || !bytes.Equal(back, a) || id != i {
+			t.Fatalf("%x of %d comes back as %x of %d, %v", a, i, back, id, err)
+		}
+		if bytes.HasPrefix(a, b) != bytes.HasPrefix(indexKey(nil, a, i), escape([]byte{kindIndex}, b)) {
+			t.Fatalf("%x and its prefix %x part ways when they are escaped", a, b)
+		}
+	})
+}
+
+func cmpID(a, b order.ID) int {
+	switch {
+	case a < b:
+		return -1
+	case a > b:
+		return 1
+	}
+	return 0
+}
+
+func TestAfterIsTheEndOfAPrefix(t *testing.T) {
+	t.Parallel()
+	for prefix, want := range map[string]string{"a": "b", "a\xff": "b", "a\xff\xff": "b", "ab": "ac", "\xff": ""} {
+		if got := string(after([]byte(prefix))); got != want {
+			t.Errorf("after %q comes %q, want %q", prefix, got, want)
+		}
+	}
+}
+
+// TestWhatIsStoredIsChecked writes every kind of value, reads it back, and
+// requires each flipped bit to be noticed.
+func TestWhatIsStoredIsChecked(t *testing.T) {
+	t.Parallel()
+	log := journal.LogName{Tenant: "acme", Partition: "p", Family: "f", ID: "i"}
+	key := []byte("key of it")
+	head := order.Head{ID: 77, Seq: 5, Offset: 9}
+	held := &order.Held{ID: 1 << 12, Claimed: journal.Claimed{
+		Name: "ey of it", Log: log, Incarnation: 4, Seq: 3, Offset: 8, Expires: time.UnixMilli(12345).UTC(),
+	}}
+	record := journal.Record{
+		Data: []byte("data"), Put: []journal.IndexPut{{Key: []byte("k"), Value: []byte("v")}}, Remove: [][]byte{[]byte("r")},
+		Take: []journal.Take{{Name: "c", Expires: time.UnixMilli(99).UTC()}, {Name: "d"}}, Release: []string{"e"},
+	}
+	draft := newDraft(&record)
+	stored := make([]byte, draft.size())
+	draft.put(stored, 7, 3, 11)
+	var entries entryList
+	entries.addEntry(&entry{
+		kind: entryBatch, writes: []written{{7, 1, 2}}, partition: log.Of(), values: []string{"v"},
+	})
+	entries.addDrop(&order.Removal{Log: log})
+	entries.addDrop(&order.Removal{Partition: log.Of()})
+	last := commitKey(nil, 12)
+
+	for name, c := range map[string]struct {
+		value  []byte
+		decode func(value []byte) (any, error)
+		want   any
+	}{
+		"head":  {appendHead(nil, key, head), func(v []byte) (any, error) { return decodeHead(key, v) }, head},
+		"claim": {appendClaim(nil, key, held), func(v []byte) (any, error) { return decodeClaim(key, v) }, held},
+		"value": {
+			appendValue(nil, key, journal.Value{Data: []byte("x"), Version: 3}),
+			func(v []byte) (any, error) { return decodeValue(key, v) }, journal.Value{Data: []byte("x"), Version: 3},
+		},
+		"name":   {appendName(nil, key, log), func(v []byte) (any, error) { return decodeName(key, v) }, log},
+		"number": {appendNumber(nil, key, 300), func(v []byte) (any, error) { return decodeNumber(key, v) }, uint64(300)},
+		"record": {stored, func(v []byte) (any, error) {
+			s, err := decodeRecord(v, 7, 3)
+			if err != nil {
+				return nil, err
+			}
+			r, err := decodeEffects(s.effects)
+			r.Data = s.data
+			return r, err
+		}, record},
+		"entries": {entries.value(last), func(v []byte) (any, error) { return allEntries(last, v) }, []entry{
+			{kind: entryBatch, writes: []written{{7, 1, 2}}, partition: log.Of(), values: []string{"v"}},
+			{kind: entryDropLog, log: log},
+			{kind: entryDropPartition, partition: log.Of()},
+		}},
+	} {
+		got, err := c.decode(c.value)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if diff := cmp.Diff(c.want, got, cmp.AllowUnexported(entry{}, written{})); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+		for bit := range len(c.value) * 8 {
+			damaged := bytes.Clone(c.value)
+			damaged[bit/8] ^= 1 << (bit % 8)
+			if _, err := c.decode(damaged); err == nil {
+				t.Errorf("%s: bit %d flipped is not noticed", name, bit)
+			}
+		}
+		for n := range c.value {
+			if _, err := c.decode(c.value[:n]); err == nil {
+				t.Errorf("%s: cut to %d bytes is not noticed", name, n)
+			}
+		}
+	}
+	if _, err := decodeRecord(stored, 7, 4); err == nil {
+		t.Error("a record in another's place is not noticed")
+	}
+	if _, err := decodeRecord(stored, 8, 3); err == nil {
+		t.Error("a record in another log is not noticed")
+	}
+}
+
+func allEntries(key, value []byte) (all []entry, err error) {
+	offset := uint64(0)
+	for at, decode := range decodeEntries(key, value) {
+		en, err := decode()
+		if err != nil {
+			return nil, err
+		}
+		if offset != 0 && at != offset+1 {
+			return nil, errForm
+		}
+		offset = at
+		all = append(all, en)
+	}
+	return all, nil
+}
+
+func TestRecordsComeBack(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		r := journal.Record{Data: someBytes.Draw(t, "data")}
+		for range rapid.IntRange(0, 2).Draw(t, "puts") {
+			r.Put = append(r.Put, journal.IndexPut{Key: someBytes.Draw(t, "key"), Value: someBytes.Draw(t, "value")})
+		}
+		for range rapid.IntRange(0, 2).Draw(t, "releases") {
+			r.Release = append(r.Release, rapid.String().Draw(t, "release"))
+		}
+		id, seq, offset := order.ID(rapid.Uint64().Draw(t, "id")), rapid.Uint64().Draw(t, "seq"), rapid.Uint64().Draw(t, "offset")
+		d := newDraft(&r)
+		value := make([]byte, d.size())
+		d.put(value, id, seq, offset)
+		s, err := decodeRecord(value, id, seq)
+		if err != nil || !bytes.Equal(s.data, r.Data) || s.offset != offset {
+			t.Fatalf("%+v, %v", s, err)
+		}
+		back, err := decodeEffects(s.effects)
+		if err != nil || len(back.Put) != len(r.Put) || !slices.Equal(back.Release, r.Release) {
+			t.Fatalf("%+v, %v", back, err)
+		}
+	})
+}
+
+// FuzzDecode gives the decoders anything: they answer with an error, and never
+// panic or take more memory than they were given.
+func FuzzDecode(f *testing.F) {
+	record := journal.Record{Data: []byte("x"), Put: []journal.IndexPut{{Key: []byte("k")}}, Release: []string{"r"}}
+	f.Add(appendEffects(nil, &record))
+	f.Add([]byte{entryBatch, 1, 7, 1, 2})
+	f.Add([]byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01})
+	f.Add([]byte(sealTitle + "\nepoch 1\noffset 2\nsum 00000000\n"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		key := commitKey(nil, 3)
+		sealed := appendSum(bytes.Clone(b), 0, key)
+		_, _ = decodeEffects(b)
+		_, _ = decodeEntry(b)
+		_, _ = allEntries(key, sealed)
+		_, _ = decodeHead(key, sealed)
+		_, _ = decodeClaim(key, sealed)
+		_, _ = decodeValue(key, sealed)
+		_, _ = decodeName(key, sealed)
+		_, _ = decodeRemoval(key, sealed)
+		_, _ = decodeRecord(b, 1, 1)
+		_, _, _ = splitIndexKey(b)
+		_, _ = decodeSeal(b)
+		_, _ = decodeMark(b)
+		for _, number := range []uint32{0, 7} {
+			end, err := readChunks(bytes.NewReader(b), number, func([]byte) error { return nil })
+			if err != nil || end.stop > int64(len(b)) || end.beyond > int64(len(b)) {
+				t.Fatalf("%+v, %v", end, err)
+			}
+		}
+	})
+}
