@@ -52,7 +52,8 @@ machine: ` + strings.Join(names, ", ") + `.
 
 With --check it exits with 1 when a figure misses its target, and with 3 when
 the run was too noisy to say.`,
-		Example:   "  parley bench journal --check",
+		Example: `  parley bench --list
+  parley bench api --seconds 1`,
 		ValidArgs: names,
 		Args:      cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {

@@ -34,7 +34,7 @@ the hub if one runs. Exits with 1 if a check failed.`,
 		var none *noHubError
 		switch {
 		case err == nil:
-			p.HubURL = client.base
+			p.HubURL, p.Token, p.HTTP = client.base, client.token, client.http
 		case !errors.As(err, &none) && hub.url != "":
 			return err // a folder that cannot be looked into is what the checks are about
 		}

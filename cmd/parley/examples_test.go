@@ -74,8 +74,8 @@ func TestExamples(t *testing.T) {
 	shared := sync.OnceValue(func() *scene { return newScene(t, true) })
 	var paths []string
 	walk((&app{}).root(), func(c *cobra.Command) {
-		if !c.Runnable() || c.HasSubCommands() || c.Name() == "help" || c.Name() == "bench" {
-			return // bench has a test of its own that takes no minutes
+		if !c.Runnable() || c.HasSubCommands() || c.Name() == "help" {
+			return
 		}
 		path := c.CommandPath()
 		paths = append(paths, path)

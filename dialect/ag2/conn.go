@@ -60,7 +60,7 @@ func (c *conn) attach(nc net.Conn) {
 	}
 	c.out = outbound{
 		conn: nc, limit: limits.QueueBytes, timeout: limits.Write, stats: &c.server.stats,
-		start: c.crew.start, ended: c.written, show: c.showOut,
+		start: c.crew.start, ended: c.written, show: c.showOut, slow: c.slow,
 	}
 	c.inbox.limit = limits.Requests
 }
@@ -167,6 +167,15 @@ func (c *conn) farewell(err error) {
 		c.out.abort(errClosed)
 		_ = c.net.Close()
 	}
+}
+
+// slow counts and logs that the reader is cut off. Who it is tells an operator
+// what the close frame, which may never arrive, tells the peer.
+func (c *conn) slow(err error) {
+	c.server.stats.slowReaders.Add(1)
+	c.crew.start(func() {
+		c.server.noise.warn(c.server.cfg.Log, time.Now(), "slow reader cut off", "endpoint_id", c.id, "peer", c.peer.Address, "agents", c.identities(), "error", err)
+	})
 }
 
 // malformed counts and logs a frame that is dropped.

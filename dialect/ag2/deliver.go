@@ -14,12 +14,14 @@ import (
 
 // Deliver queues a notice; the hub calls it, and must not be made to wait.
 func (c *conn) Deliver(n *hub.Notice) error {
-	i, err := c.notice(n)
+	i, fresh, err := c.notice(n)
 	if err != nil || i.tail == nil {
 		return err
 	}
-	if kept, err := c.keepBack(n, i); kept {
-		return err
+	if fresh {
+		if kept, err := c.keepBack(n, i); kept {
+			return err
+		}
 	}
 	return c.out.push(i)
 }
@@ -47,7 +49,7 @@ func (c *conn) keepBack(n *hub.Notice, i item) (kept bool, err error) {
 
 // Replay queues a notice when there is room.
 func (c *conn) Replay(ctx context.Context, n *hub.Notice) error {
-	i, err := c.notice(n)
+	i, _, err := c.notice(n)
 	if err != nil || i.tail == nil {
 		return nil // the rest is not held back for one that cannot be sent
 	}
@@ -55,22 +57,24 @@ func (c *conn) Replay(ctx context.Context, n *hub.Notice) error {
 }
 
 // notice makes the frame of a delivery; its envelope is encoded once for all
-// readers. Without a tail there is nothing to send.
-func (c *conn) notice(n *hub.Notice) (item, error) {
+// readers. Without a tail there is nothing to send; fresh asks to look whether
+// the recipient may have it yet.
+func (c *conn) notice(n *hub.Notice) (i item, fresh bool, err error) {
 	if impostor(n.Envelope) {
-		return item{}, nil
+		return item{}, false, nil
 	}
-	h := c.host(n.Recipient)
-	if h == nil {
-		return item{}, nil // unregistered a moment ago
+	tail, held := c.tail(n.Recipient)
+	if tail == nil {
+		return item{}, false, nil // unregistered a moment ago
 	}
 	body := n.Shared.Bytes("ag2", func() []byte { return wire.AppendEnvelope(nil, n.Envelope) })
-	if size := len(wire.NotifyHead) + len(body) + len(h.tail); size > wire.MaxFrame {
+	if size := len(wire.NotifyHead) + len(body) + len(tail); size > wire.MaxFrame {
 		c.server.stats.oversized.Add(1)
-		return item{}, fault.New(fault.TooLarge, "envelope %s makes a frame of %d bytes; clients take at most %d", n.Envelope.ID, size, wire.MaxFrame)
+		return item{}, false, fault.New(fault.TooLarge, "envelope %s makes a frame of %d bytes; clients take at most %d", n.Envelope.ID, size, wire.MaxFrame)
 	}
 	c.server.stats.deliveries.Add(1)
-	return item{op: ws.OpText, body: body, tail: h.tail, channel: n.Envelope.Channel, rank: rank(n)}, nil
+	i = item{op: ws.OpText, body: body, tail: tail, channel: n.Envelope.Channel, rank: rank(n)}
+	return i, held || n.Envelope.Type == envelope.TypeInvite, nil
 }
 
 // rank is the priority of a live delivery. A replay stays in its place.

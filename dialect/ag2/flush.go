@@ -38,7 +38,7 @@ func (q *outbound) write() {
 		}
 		if err := q.flush(b.items, b.closing); err != nil {
 			if !b.closing && errors.Is(err, os.ErrDeadlineExceeded) {
-				q.stats.slowReaders.Add(1)
+				q.slow(err)
 			}
 			q.mu.Lock()
 			q.fail(err)

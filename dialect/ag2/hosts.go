@@ -34,6 +34,18 @@ func (c *conn) host(agent string) *host {
 	return c.hosts[agent]
 }
 
+// tail is how notifies to an identity end, nil if it is not here, and whether
+// deliveries to it are kept back.
+func (c *conn) tail(agent string) (tail []byte, held bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	h := c.hosts[agent]
+	if h == nil {
+		return nil, false
+	}
+	return h.tail, h.held
+}
+
 // adopt notes that an identity was proved here.
 func (c *conn) adopt(agent string) error {
 	c.mu.Lock()

@@ -151,6 +151,10 @@ func TestNeverReading(t *testing.T) {
 		_, bound := r.hub.Bound(id)
 		return !bound
 	})
+	until(t, "the log says who it was", func() bool {
+		log := r.log.String()
+		return strings.Contains(log, "slow reader cut off") && strings.Contains(log, "agents=["+id+"]")
+	})
 	back := r.dial()
 	back.hello("deaf", "")
 	got := 0

@@ -23,6 +23,7 @@ type outbound struct {
 	limit   int           // bytes
 	timeout time.Duration // for each write
 	stats   *counters
+	slow    func(error)       // called when the reader is cut off for being slow; must not wait
 	start   func(func()) bool // runs the writer, unless the connection is over
 	ended   func(error)       // called when writing is over
 	show    func(*item)       // called with each frame that is queued
@@ -68,7 +69,7 @@ func (q *outbound) push(i item) error {
 	}
 	if size := i.size(); q.bytes+size > q.limit {
 		err := fault.New(fault.SlowReader, "%d bytes wait for this reader; at most %d (ag2.limits.queue_bytes)", q.bytes+size, q.limit)
-		q.stats.slowReaders.Add(1)
+		q.slow(err)
 		q.cutOff(err)
 		return err
 	}

@@ -5,7 +5,9 @@ package doctor
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"os"
@@ -41,6 +43,8 @@ type Patient struct {
 	Listen  string // where a hub listens or would
 	HubURL  string // a hub that should answer; empty: none is expected
 	Version string
+	Token   string       // for that hub; may be empty
+	HTTP    *http.Client // nil: http.DefaultClient
 }
 
 // Examine runs every check.
@@ -56,7 +60,7 @@ func Examine(ctx context.Context, p Patient) []Finding {
 		_ = os.RemoveAll(dir)
 	}
 	if p.HubURL != "" {
-		return append(findings, reach(ctx, p))
+		return append(findings, reach(ctx, p)...)
 	}
 	return append(findings, port(ctx, p))
 }
@@ -175,21 +179,72 @@ func port(ctx context.Context, p Patient) Finding {
 	return Finding{"port", Fine, p.Listen + " is free", ""}
 }
 
-// reach asks a running hub whether it is ready.
-func reach(ctx context.Context, p Patient) Finding {
+// reach asks a running hub whether it is ready, what it runs and what time it
+// has.
+func reach(ctx context.Context, p Patient) []Finding {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, p.HubURL+"/readyz", nil)
+	answer, _, err := ask(ctx, p, "/readyz")
 	if err != nil {
-		return Finding{"hub", Failed, err.Error(), "name the hub like http://127.0.0.1:7440"}
+		return []Finding{{"hub", Failed, fmt.Sprintf("%s does not answer: %v", p.HubURL, err), "start it with parley serve, or name another with --hub"}}
 	}
-	answer, err := http.DefaultClient.Do(request)
+	if answer.StatusCode != http.StatusOK {
+		return []Finding{{"hub", Failed, fmt.Sprintf("%s answers %s", p.HubURL, answer.Status), "look at " + p.HubURL + "/readyz and the hub's log"}}
+	}
+	return []Finding{{"hub", Fine, p.HubURL + " is ready", ""}, skew(answer), hubVersion(ctx, p)}
+}
+
+// ask makes a request and reads a bounded answer.
+func ask(ctx context.Context, p Patient, path string) (*http.Response, []byte, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, p.HubURL+path, nil)
 	if err != nil {
-		return Finding{"hub", Failed, fmt.Sprintf("%s does not answer: %v", p.HubURL, err), "start it with parley serve, or name another with --hub"}
+		return nil, nil, err
+	}
+	if p.Token != "" {
+		request.Header.Set("Authorization", "Bearer "+p.Token)
+	}
+	client := p.HTTP
+	if client == nil {
+		client = http.DefaultClient
+	}
+	answer, err := client.Do(request)
+	if err != nil {
+		return nil, nil, err
 	}
 	defer answer.Body.Close()
-	if answer.StatusCode != http.StatusOK {
-		return Finding{"hub", Failed, fmt.Sprintf("%s answers %s", p.HubURL, answer.Status), "look at " + p.HubURL + "/readyz and the hub's log"}
+	raw, err := io.ReadAll(io.LimitReader(answer.Body, 1<<20))
+	return answer, raw, err
+}
+
+// maxSkew is more than the answer's way and its whole seconds explain.
+const maxSkew = 3 * time.Second
+
+func skew(answer *http.Response) Finding {
+	theirs, err := http.ParseTime(answer.Header.Get("Date"))
+	if err != nil {
+		return Finding{"hub's clock", Warning, "the hub does not say what time it has", "look at what stands between you and the hub"}
 	}
-	return Finding{"hub", Fine, p.HubURL + " is ready", ""}
+	apart := time.Since(theirs)
+	if apart.Abs() > maxSkew {
+		return Finding{"hub's clock", Warning, fmt.Sprintf("it is %s apart from this one", apart.Abs().Round(time.Second)), "let both machines set their clocks from the network"}
+	}
+	return Finding{"hub's clock", Fine, "it agrees with this one", ""}
+}
+
+func hubVersion(ctx context.Context, p Patient) Finding {
+	answer, raw, err := ask(ctx, p, "/v1/health")
+	var health struct {
+		Version string `json:"version"`
+	}
+	switch {
+	case err != nil:
+		return Finding{"hub's version", Warning, err.Error(), "look at the hub's log"}
+	case answer.StatusCode == http.StatusUnauthorized || answer.StatusCode == http.StatusForbidden:
+		return Finding{"hub's version", Warning, "only a key's holder is told", "set PARLEY_TOKEN to the token of a key; parley keys add --role reader makes one"}
+	case answer.StatusCode != http.StatusOK || json.Unmarshal(raw, &health) != nil:
+		return Finding{"hub's version", Warning, "/v1/health answers " + answer.Status, "look at the hub's log"}
+	case health.Version != p.Version:
+		return Finding{"hub's version", Warning, "parley " + health.Version, "this command is " + p.Version + "; use the same for both"}
+	}
+	return Finding{"hub's version", Fine, "parley " + health.Version, ""}
 }

@@ -91,7 +91,8 @@ func TestWhatIsStoredIsChecked(t *testing.T) {
 		"claim": {appendClaim(nil, key, held), func(v []byte) (any, error) { return decodeClaim(key, v) }, held},
 		"value": {
 			appendValue(nil, key, journal.Value{Data: []byte("x"), Version: 3}),
-			func(v []byte) (any, error) { return decodeValue(key, v) }, journal.Value{Data: []byte("x"), Version: 3},
+			func(v []byte) (any, error) { return decodeValue(key, v) },
+			journal.Value{Data: []byte("x"), Version: 3},
 		},
 		"name":   {appendName(nil, key, log), func(v []byte) (any, error) { return decodeName(key, v) }, log},
 		"number": {appendNumber(nil, key, 300), func(v []byte) (any, error) { return decodeNumber(key, v) }, uint64(300)},

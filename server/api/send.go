@@ -69,19 +69,20 @@ func (a *API) send(c *call) error {
 	}
 	id, err := a.hub.Post(c.Context(), e, c.who)
 	if err != nil {
-		return a.explain(c, err)
+		return a.explain(c, sender, err)
 	}
 	runtime.Gosched() // let followers be written to first: the sender is answered last
 	return c.write(http.StatusCreated, sentBody{EnvelopeID: id})
 }
 
-// explain adds whose turn it is to a refusal that comes of turns.
-func (a *API) explain(c *call, err error) error {
+// explain adds whose turn it is to a refusal that comes of turns: somebody
+// else's, that is.
+func (a *API) explain(c *call, sender string, err error) error {
 	if fault.CodeOf(err) != fault.Protocol {
 		return err
 	}
 	turn, ok, lookErr := a.hub.Expected(c.Context(), c.PathValue("id"))
-	if lookErr != nil || !ok || turn.Agent == "" {
+	if lookErr != nil || !ok || turn.Agent == "" || turn.Agent == sender {
 		return err
 	}
 	return fault.Wrap(fault.Protocol, err, "%v; it is the turn of '%s' (%s)", err, a.hub.Name(turn.Agent), turn.Agent)

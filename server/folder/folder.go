@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -61,7 +62,7 @@ func Hold(dir string) (*Folder, error) {
 	if err != nil {
 		return nil, fmt.Errorf("data folder %s cannot be written: %w", dir, err)
 	}
-	if err := lock(file, unix.LOCK_EX); err != nil {
+	if err := takeFor(file, glance); err != nil {
 		held := &HeldError{Dir: dir, Holder: note(file)}
 		closed := file.Close()
 		if !errors.Is(err, unix.EWOULDBLOCK) {
@@ -74,6 +75,19 @@ func Hold(dir string) (*Folder, error) {
 		return nil, errors.Join(err, f.Release())
 	}
 	return f, nil
+}
+
+// glance is longer than Look holds a lock that nobody else does.
+const glance = 250 * time.Millisecond
+
+// takeFor tries to take the file for a while: who only looks is soon gone.
+func takeFor(file *os.File, patience time.Duration) error {
+	for late := time.Now().Add(patience); ; time.Sleep(patience / 50) {
+		err := lock(file, unix.LOCK_EX)
+		if !errors.Is(err, unix.EWOULDBLOCK) || time.Now().After(late) {
+			return err
+		}
+	}
 }
 
 // Look tells who uses a folder, without taking it; false means nobody.
