@@ -55,7 +55,7 @@ Settings come from a file, the environment and flags; see parley config referenc
 }
 
 // heapFloor is what the heap may hold before garbage is collected.
-const heapFloor = 64 << 20
+const heapFloor = 128 << 20
 
 // runHub opens what a hub needs, from the ground up, serves until ctx ends or
 // the storage fails, and closes it in the other order.

@@ -184,21 +184,28 @@ func port(ctx context.Context, p Patient) Finding {
 func reach(ctx context.Context, p Patient) []Finding {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	answer, _, err := ask(ctx, p, "/readyz")
+	got, err := ask(ctx, p, "/readyz")
 	if err != nil {
 		return []Finding{{"hub", Failed, fmt.Sprintf("%s does not answer: %v", p.HubURL, err), "start it with parley serve, or name another with --hub"}}
 	}
-	if answer.StatusCode != http.StatusOK {
-		return []Finding{{"hub", Failed, fmt.Sprintf("%s answers %s", p.HubURL, answer.Status), "look at " + p.HubURL + "/readyz and the hub's log"}}
+	if got.code != http.StatusOK {
+		return []Finding{{"hub", Failed, fmt.Sprintf("%s answers %s", p.HubURL, got.status), "look at " + p.HubURL + "/readyz and the hub's log"}}
 	}
-	return []Finding{{"hub", Fine, p.HubURL + " is ready", ""}, skew(answer), hubVersion(ctx, p)}
+	return []Finding{{"hub", Fine, p.HubURL + " is ready", ""}, skew(got), hubVersion(ctx, p)}
+}
+
+// answer is what a hub says to a request.
+type answer struct {
+	code         int
+	status, date string
+	body         []byte
 }
 
 // ask makes a request and reads a bounded answer.
-func ask(ctx context.Context, p Patient, path string) (*http.Response, []byte, error) {
+func ask(ctx context.Context, p Patient, path string) (answer, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, p.HubURL+path, nil)
 	if err != nil {
-		return nil, nil, err
+		return answer{}, err
 	}
 	if p.Token != "" {
 		request.Header.Set("Authorization", "Bearer "+p.Token)
@@ -207,20 +214,20 @@ func ask(ctx context.Context, p Patient, path string) (*http.Response, []byte, e
 	if client == nil {
 		client = http.DefaultClient
 	}
-	answer, err := client.Do(request)
+	got, err := client.Do(request)
 	if err != nil {
-		return nil, nil, err
+		return answer{}, err
 	}
-	defer answer.Body.Close()
-	raw, err := io.ReadAll(io.LimitReader(answer.Body, 1<<20))
-	return answer, raw, err
+	defer got.Body.Close()
+	raw, err := io.ReadAll(io.LimitReader(got.Body, 1<<20))
+	return answer{code: got.StatusCode, status: got.Status, date: got.Header.Get("Date"), body: raw}, err
 }
 
 // maxSkew is more than the answer's way and its whole seconds explain.
 const maxSkew = 3 * time.Second
 
-func skew(answer *http.Response) Finding {
-	theirs, err := http.ParseTime(answer.Header.Get("Date"))
+func skew(got answer) Finding {
+	theirs, err := http.ParseTime(got.date)
 	if err != nil {
 		return Finding{"hub's clock", Warning, "the hub does not say what time it has", "look at what stands between you and the hub"}
 	}
@@ -232,17 +239,17 @@ func skew(answer *http.Response) Finding {
 }
 
 func hubVersion(ctx context.Context, p Patient) Finding {
-	answer, raw, err := ask(ctx, p, "/v1/health")
+	got, err := ask(ctx, p, "/v1/health")
 	var health struct {
 		Version string `json:"version"`
 	}
 	switch {
 	case err != nil:
 		return Finding{"hub's version", Warning, err.Error(), "look at the hub's log"}
-	case answer.StatusCode == http.StatusUnauthorized || answer.StatusCode == http.StatusForbidden:
+	case got.code == http.StatusUnauthorized || got.code == http.StatusForbidden:
 		return Finding{"hub's version", Warning, "only a key's holder is told", "set PARLEY_TOKEN to the token of a key; parley keys add --role reader makes one"}
-	case answer.StatusCode != http.StatusOK || json.Unmarshal(raw, &health) != nil:
-		return Finding{"hub's version", Warning, "/v1/health answers " + answer.Status, "look at the hub's log"}
+	case got.code != http.StatusOK || json.Unmarshal(got.body, &health) != nil:
+		return Finding{"hub's version", Warning, "/v1/health answers " + got.status, "look at the hub's log"}
 	case health.Version != p.Version:
 		return Finding{"hub's version", Warning, "parley " + health.Version, "this command is " + p.Version + "; use the same for both"}
 	}

@@ -200,6 +200,7 @@ func (e *Engine) publish(g *group, synced bool) bool {
 	}
 	e.flight, e.saving = nil, nil
 	e.since.Store(0)
+	e.lastCommit.Store(time.Now().UnixNano())
 	e.stats.Batches += g.batches
 	e.stats.Records += g.records
 	e.stats.Bytes += uint64(g.bytes)

@@ -7,9 +7,12 @@ import (
 )
 
 // compactions decides when Pebble may compact: as many at once as Pebble asks
-// for, and none any more after damage was found, because a compaction of a
-// damaged table would be tried for ever.
+// for, but while batches arrive only when it cannot wait, so that a burst has
+// the disk for itself; and none any more after damage was found, because a
+// compaction of a damaged table would be tried for ever.
 type compactions struct {
+	busy     func() bool // batches are arriving
+	urgent   func() bool // it cannot wait
 	mu       sync.Mutex
 	idle     *sync.Cond // nobody is granting
 	db       pebble.DBForCompaction
@@ -19,8 +22,8 @@ type compactions struct {
 	halted   bool
 }
 
-func newCompactions() *compactions {
-	c := &compactions{}
+func newCompactions(busy, urgent func() bool) *compactions {
+	c := &compactions{busy: busy, urgent: urgent}
 	c.idle = sync.NewCond(&c.mu)
 	return c
 }
@@ -60,7 +63,7 @@ func (c *compactions) halt() {
 func (c *compactions) TrySchedule() (bool, pebble.CompactionGrantHandle) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.halted || !c.begun || c.running >= c.db.GetAllowedWithoutPermission() {
+	if c.halted || !c.begun || c.busy() || c.running >= c.db.GetAllowedWithoutPermission() {
 		return false, nil
 	}
 	c.running++
@@ -73,6 +76,9 @@ func (c *compactions) UpdateGetAllowedWithoutPermission() {}
 
 // offer grants compactions that wait, as far as Pebble allows.
 func (c *compactions) offer() {
+	if c.busy() && !c.urgent() {
+		return
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for c.granting {

@@ -60,6 +60,8 @@ type Engine struct {
 	durable  atomic.Uint64 // last durable offset, for MARK
 	backups  atomic.Uint64 // made so far, to name them
 
+	lastCommit atomic.Int64 // when the last group became durable, in nanoseconds
+
 	wake     chan struct{}    // for the committer
 	dropped  chan struct{}    // for the remover
 	rotated  chan struct{}    // for the marker

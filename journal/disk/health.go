@@ -141,6 +141,27 @@ func (e *Engine) keepLoop() {
 	}
 }
 
+// Compactions may wait for a quiet moment until this much is due.
+const (
+	quietAfter  = 100 * time.Millisecond
+	mostRuns    = 10 // tables to be looked into for one key, beside the levels
+	mostOverdue = 1 << 30
+)
+
+// busy reports whether batches are arriving.
+func (e *Engine) busy() bool {
+	return time.Duration(time.Now().UnixNano()-e.lastCommit.Load()) < quietAfter
+}
+
+// backlog reports whether compactions cannot wait.
+func (e *Engine) backlog() bool {
+	if e.wedged.Load() {
+		return false
+	}
+	m := e.db.Metrics()
+	return m.Levels[0].Sublevels >= mostRuns || m.Compact.EstimatedDebt >= mostOverdue
+}
+
 // watch fails the engine when its disk does not answer.
 func (e *Engine) watch() {
 	now := time.Now().UnixNano()

@@ -89,7 +89,7 @@ func openStore(fs vfs.FS, dir string, opts *pebble.Options) (db *pebble.DB, err 
 
 func newEngine(dir string, opts Options) *Engine {
 	e := &Engine{
-		opts: opts, dir: dir, bell: follow.NewBell(), compactions: newCompactions(),
+		opts: opts, dir: dir, bell: follow.NewBell(),
 		heads:   newCache[journal.LogName, order.Head](headCache),
 		lazy:    map[journal.ValueKey]journal.Value{},
 		room:    make(chan struct{}),
@@ -104,6 +104,7 @@ func newEngine(dir string, opts Options) *Engine {
 		kept:    make(chan struct{}),
 		done:    make(chan struct{}),
 	}
+	e.compactions = newCompactions(e.busy, e.backlog)
 	e.guard = newGuardFS(opts.FS, opts.FS.PathJoin(dir, storeDir), e.report)
 	return e
 }
