@@ -35,7 +35,7 @@ func compose(ctx context.Context, cfg config.Config, engine journal.Engine, keys
 		Log:     log,
 		Version: thisBuild().Version,
 		V1: api.New(api.Config{
-			Hub: h, Backup: backupOf(engine), Version: thisBuild().Version, Log: log, Stopping: server.Stopping,
+			Hub: h, Backup: backupOf(engine), Version: thisBuild().Version, Log: log, Stopping: server.Stopping, Stands: keys.Stands,
 			Limits: api.Limits{
 				Body: int64(cfg.Limits.Body), Page: cfg.Limits.Page, Followers: cfg.Limits.Followers,
 				Write: cfg.Limits.FollowerWrite, KeepAlive: cfg.Limits.KeepAlive,

@@ -17,7 +17,7 @@ func (a *app) checkOutput() error {
 // print writes data as JSON with -o json, and as text says otherwise.
 func (a *app) print(data any, text func(w io.Writer) error) error {
 	if a.output != "json" {
-		return text(a.out)
+		return text(plain{a.out})
 	}
 	encoder := json.NewEncoder(a.out)
 	encoder.SetEscapeHTML(false)

@@ -72,7 +72,7 @@ type Engine struct {
 	stopped  chan struct{} // for the keeper, which stays to the end
 	kept     chan struct{} // closed when the keeper has ended
 	readers  sync.WaitGroup
-	helpers  sync.WaitGroup // marker, remover
+	helpers  sync.WaitGroup // marker, remover, tidier
 	done     chan struct{}  // closed when the committer has ended
 	closing  sync.Once
 	closeErr error

@@ -28,3 +28,18 @@ func (e *Engine) FlushStore() error { return e.db.Flush() }
 
 // FormatVersion is the format that this version writes.
 const FormatVersion = formatVersion
+
+// StoredClaims counts the claims in the store, whether they have expired or
+// not, and the marks of those that will.
+func (e *Engine) StoredClaims() (claims, expiries int, err error) {
+	for kind, n := range map[byte]*int{kindClaim: &claims, kindExpiry: &expiries} {
+		err = scanRange(e.db, []byte{kind}, []byte{kind + 1}, func(_, _ []byte) error {
+			*n++
+			return nil
+		})
+		if err != nil {
+			return 0, 0, err
+		}
+	}
+	return claims, expiries, nil
+}

@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -290,6 +291,37 @@ func waitUntil(t testing.TB, what string, ok func() bool) {
 	for deadline := time.Now().Add(time.Minute); !ok(); runtime.Gosched() {
 		if time.Now().After(deadline) {
 			t.Fatalf("it does not come about that %s", what)
+		}
+	}
+}
+
+// TestExpiredClaimsAreSwept looks into the store: what has expired goes, what
+// was taken again stays.
+func TestExpiredClaimsAreSwept(t *testing.T) {
+	t.Parallel()
+	var clock atomic.Int64
+	clock.Store(1_700_000_000_000)
+	opts := testOptions(vfs.NewMem())
+	opts.Now = func() time.Time { return time.UnixMilli(clock.Load()) }
+	e, err := disk.Open("/data", opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer mustClose(t, e)
+	soon := opts.Now().Add(time.Minute)
+	take := func(log journal.LogName, takes ...journal.Take) {
+		commit(t, e, journal.Batch{Appends: []journal.Append{{Log: log, Records: []journal.Record{{Take: takes}}}}})
+	}
+	take(layer(1), journal.Take{Name: "a", Expires: soon}, journal.Take{Name: "b", Expires: soon}, journal.Take{Name: "for ever"})
+	clock.Add(time.Minute.Milliseconds())
+	take(layer(2), journal.Take{Name: "b", Expires: opts.Now().Add(time.Hour)})
+	waitUntil(t, "expired claims are swept", func() bool {
+		claims, expiries, err := e.StoredClaims()
+		return err == nil && claims == 2 && expiries == 1
+	})
+	for name, want := range map[string]journal.LogName{"b": layer(2), "for ever": layer(1)} {
+		if state, err := e.Claim(ctx, 0, name); err != nil || state.Durable == nil || state.Durable.Log != want {
+			t.Errorf("claim %q is %+v, %v", name, state.Durable, err)
 		}
 	}
 }

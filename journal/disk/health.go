@@ -115,7 +115,8 @@ func (e *Engine) measureRoom(bound int64) bool {
 	return free < bound
 }
 
-// keepLoop watches for trouble that nobody waits for.
+// keepLoop watches for trouble that nobody waits for. It calls nothing that a
+// store in trouble could hold up.
 func (e *Engine) keepLoop() {
 	defer close(e.kept)
 	ticker := time.NewTicker(keepInterval)
@@ -126,17 +127,33 @@ func (e *Engine) keepLoop() {
 			e.fail(err)
 		case <-ticker.C:
 			e.watch()
-			e.compactions.offer()
 			if n%5 == 0 {
 				e.measureRoom(0)
 				e.saveLazySoon()
-				e.sweepClaims()
 			}
 			if n%50 == 0 {
 				signal(e.dropped)
 			}
 		case <-e.stopped:
 			return
+		}
+	}
+}
+
+// tidyLoop does what can wait: it lets compactions run and sweeps claims.
+func (e *Engine) tidyLoop() {
+	defer e.helpers.Done()
+	ticker := time.NewTicker(keepInterval)
+	defer ticker.Stop()
+	for n := 1; ; n++ {
+		select {
+		case <-ticker.C:
+		case <-e.stop:
+			return
+		}
+		e.compactions.offer()
+		if n%5 == 0 {
+			e.sweepClaims()
 		}
 	}
 }

@@ -276,9 +276,10 @@ func (e *Engine) start() {
 	e.guard.listened()
 	e.compactions.begin()
 	e.measureRoom(0)
-	e.helpers.Add(2)
+	e.helpers.Add(3)
 	go e.keepLoop()
 	go e.markLoop()
 	go e.removeLoop()
+	go e.tidyLoop()
 	go e.commitLoop()
 }

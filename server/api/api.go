@@ -29,6 +29,9 @@ type Config struct {
 	Backup  func(ctx context.Context, w io.Writer) error
 	Version string
 	Log     *slog.Logger // nil: slog.Default()
+	// Stands tells whether who asked may still be answered: a stream ends when
+	// its key is revoked. Nil: always.
+	Stands func(access.Principal) bool
 	// Stopping is closed when the server drains: streams end then. Nil never.
 	Stopping func(ctx context.Context) <-chan struct{}
 
@@ -59,6 +62,9 @@ type API struct {
 func New(cfg Config) *API {
 	if cfg.Log == nil {
 		cfg.Log = slog.Default()
+	}
+	if cfg.Stands == nil {
+		cfg.Stands = func(access.Principal) bool { return true }
 	}
 	if cfg.Stopping == nil {
 		cfg.Stopping = func(context.Context) <-chan struct{} { return nil }

@@ -15,8 +15,11 @@ type stream struct {
 	w       http.ResponseWriter
 	control *http.ResponseController
 	limit   time.Duration // for each write
+	stands  func() bool   // whether the caller's key is still good
 	buf     []byte
 }
+
+var errRevoked = fault.New(fault.AuthFailed, "the key was revoked")
 
 // flushAt bounds what is gathered before it is written.
 const flushAt = 64 << 10
@@ -64,7 +67,9 @@ func (a *API) stream(c *call) (s *stream, ctx context.Context, done func(), err 
 	header.Set("Content-Type", "text/event-stream")
 	header.Set("Cache-Control", "no-store")
 	header.Set("X-Accel-Buffering", "no") // a proxy must not gather what we flush
-	s = &stream{w: c.ResponseWriter, control: http.NewResponseController(c.ResponseWriter), limit: a.cfg.Limits.Write}
+	s = &stream{w: c.ResponseWriter, control: http.NewResponseController(c.ResponseWriter), limit: a.cfg.Limits.Write,
+		stands: func() bool { return a.cfg.Stands(c.who.Principal) },
+	}
 	c.WriteHeader(http.StatusOK)
 	return s, ctx, func() { cancel(); <-a.followers }, s.flush()
 }
@@ -114,6 +119,9 @@ func (s *stream) pump(ctx context.Context, silence time.Duration, next func() (w
 		}
 		if wake == nil && len(s.buf) < flushAt {
 			continue
+		}
+		if !s.stands() {
+			return errRevoked
 		}
 		if err := s.flush(); err != nil {
 			return err
