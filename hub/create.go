@@ -223,6 +223,13 @@ func (h *Hub) describe(a channel.Adapter, creator *member, o Opening) (*channel.
 		CreatedAt: now, ExpiresAt: expires, Parent: o.Parent, Knobs: h.shared.Knobs(bytes.TrimSpace(o.Knobs)),
 		Labels: maps.Clone(o.Labels), RequiredAcks: o.RequiredAcks,
 	}
+	size := len(o.Intent)
+	for k, v := range o.Labels {
+		size += len(k) + len(v)
+	}
+	if err := h.boundRecord("labels", size); err != nil {
+		return nil, err
+	}
 	if o.Intent != "" {
 		if m.Labels == nil {
 			m.Labels = map[string]string{}

@@ -12,10 +12,12 @@ import (
 // CloseChannel ends a channel. One that has ended stays as it is: the first
 // reason wins.
 func (h *Hub) CloseChannel(ctx context.Context, id, reason string) (*channel.Metadata, error) {
-	m, err := h.endChannel(ctx, id, func(w *writing) error {
+	if err := h.boundRecord("reason", len(reason)); err != nil {
+		return nil, err
+	}
+	return h.endChannel(ctx, id, func(w *writing) error {
 		return w.end(channel.Closed, cmp.Or(reason, "explicit_close"))
 	})
-	return m, err
 }
 
 // endChannel runs an ending on a channel that has not ended, and returns the

@@ -22,6 +22,14 @@ func unavailable(err error) error {
 	return err
 }
 
+// boundRecord refuses what would make a list that shows it too long to send.
+func (h *Hub) boundRecord(what string, size int) error {
+	if limit := h.opts.Limits.RecordBytes; size > limit {
+		return fault.New(fault.TooLarge, "%s: %d bytes; at most %d (limits.record)", what, size, limit)
+	}
+	return nil
+}
+
 func isConflict(err error) bool {
 	var conflict *journal.ConflictError
 	return errors.As(err, &conflict)

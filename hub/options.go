@@ -62,6 +62,7 @@ type Limits struct {
 	Agents         int // 100,000 registered identities
 	Participants   int // 1,000 in one channel
 	EventBytes     int // 1 MiB of one payload
+	RecordBytes    int // 16 KiB of a passport, of a channel's labels, of a reason: lists show many
 	InFlight       int // 65,536 posts ordered but not yet answered
 	LoadedChannels int // 200,000 folded at once; the longest untouched go first
 	Replay         int // 4,096 live deliveries kept while a reader is replayed to
@@ -95,6 +96,7 @@ func (o Options) withDefaults() Options {
 	setDefault(&l.Agents, 100_000)
 	setDefault(&l.Participants, 1_000)
 	setDefault(&l.EventBytes, 1<<20)
+	setDefault(&l.RecordBytes, 16<<10)
 	setDefault(&l.InFlight, 65_536)
 	setDefault(&l.LoadedChannels, 200_000)
 	setDefault(&l.Replay, 4_096)

@@ -108,6 +108,9 @@ func (h *Hub) storeNew(ctx context.Context, m *member) error {
 	if err != nil {
 		return err
 	}
+	if err := h.boundRecord("passport", len(passport)); err != nil {
+		return err
+	}
 	data, err := identity.Marshal(recordJSON{
 		Kind: recordRegistered, Passport: passport, Resume: p.Resume, Rule: p.Rule, Skill: p.Skill,
 	})

@@ -82,6 +82,7 @@ func hubOptions(cfg config.Config, keys *access.Keys, log *slog.Logger) hub.Opti
 			Agents:         cfg.Limits.Agents,
 			Participants:   cfg.Limits.Participants,
 			EventBytes:     int(cfg.Limits.Event),
+			RecordBytes:    int(cfg.Limits.Record),
 			InFlight:       cfg.Limits.InFlight,
 			LoadedChannels: cfg.Limits.LoadedChannels,
 			Replay:         cfg.Limits.Replay,

@@ -59,6 +59,7 @@ type Shutdown struct {
 type Limits struct {
 	Body           Bytes
 	Event          Bytes
+	Record         Bytes
 	Page           int
 	Followers      int
 	FollowerWrite  time.Duration

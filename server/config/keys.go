@@ -115,6 +115,11 @@ var Keys = []Key{
 		field:   func(c *Config) any { return &c.Limits.Event },
 	},
 	{
+		Name: "limits.record", Default: "16KiB",
+		Meaning: "size of a passport, of a channel's labels, of a reason for closing: lists show many of them",
+		field:   func(c *Config) any { return &c.Limits.Record },
+	},
+	{
 		Name: "limits.page", Default: "1000",
 		Meaning: "entries of one answer of a list under /v1",
 		field:   func(c *Config) any { return &c.Limits.Page },
