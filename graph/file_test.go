@@ -101,6 +101,7 @@ func TestFilesAreRefused(t *testing.T) {
 		{"not too deep", "x: " + strings.Repeat("[", 100) + strings.Repeat("]", 100), "graph: lacks 'initial_speaker'"},
 		{"not UTF-8", "initial_speaker: \xff", "graph: neither JSON nor YAML: yaml: invalid leading UTF-8 octet"},
 		{"participants", "initial_speaker: a\nparticipants: a", "graph: /participants must be an array"},
+		{"not too large", strings.Repeat(" ", 4<<20), "graph: the file is empty"},
 		{"too large", strings.Repeat(" ", 4<<20+1), "graph: a file of 4194305 bytes; at most 4194304"},
 		{"duplicate", "initial_speaker: a\ninitial_speaker: b", "graph: line 2: the key 'initial_speaker' is given twice"},
 	} {

@@ -3,6 +3,7 @@ package graph
 import (
 	"fmt"
 	"math/big"
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -70,8 +71,9 @@ func (w *yamlWriter) list(n *yaml.Node, depth int) error {
 func (w *yamlWriter) mapping(n *yaml.Node, depth int) error {
 	w.out = append(w.out, '{')
 	seen := map[string]bool{}
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		key := n.Content[i]
+	first := true
+	for pair := range slices.Chunk(n.Content, 2) {
+		key, value := pair[0], pair[1]
 		if key.Kind != yaml.ScalarNode || key.ShortTag() == "!!merge" {
 			return w.refuse(key, "a key must be plain text")
 		}
@@ -79,12 +81,13 @@ func (w *yamlWriter) mapping(n *yaml.Node, depth int) error {
 			return w.refuse(key, "the key '%s' is given twice", key.Value)
 		}
 		seen[key.Value] = true
-		if i > 0 {
+		if !first {
 			w.out = append(w.out, ',')
 		}
+		first = false
 		w.quote(key.Value)
 		w.out = append(w.out, ':')
-		if err := w.node(n.Content[i+1], depth+1); err != nil {
+		if err := w.node(value, depth+1); err != nil {
 			return err
 		}
 	}

@@ -409,6 +409,7 @@ func TestItems(t *testing.T) {
 		`{"type":" note ","content":"x","id":" i "}`:                                                         `{"schema":"agents-api.compaction-item","version":1,"id":"i","type":"note","content":"x","metadata":{}}`,
 		`{"type":"n","content":[],"id":"i","metadata":{"a":1,"0":2},"group":" g ","boundary":{"b":1,"5":2}}`: `{"schema":"agents-api.compaction-item","version":1,"id":"i","type":"n","content":[],"metadata":{"a":1},"group":"g","boundary":{"b":1}}`,
 		`{"type":"n","content":{},"id":"i","metadata":null,"group":null,"boundary":[]}`:                      `{"schema":"agents-api.compaction-item","version":1,"id":"i","type":"n","content":{},"metadata":{},"boundary":{}}`,
+
 		`{"content":7,"metadata":7}`:            code + "type must be a non-empty string",
 		`{"type":" "}`:                          code + "type must be a non-empty string",
 		`{"type":5}`:                            code + "type must be a non-empty string",
