@@ -1,6 +1,7 @@
 package disk
 
 import (
+	"bytes"
 	"fmt"
 	"runtime"
 	"slices"
@@ -89,6 +90,9 @@ func (e *Engine) take(closing bool) (*group, []lazyWrite) {
 	e.gathered.Store(0)
 	e.flight = g
 	e.since.Store(time.Now().UnixNano())
+	if len(e.lazy) == 0 {
+		return g, nil
+	}
 	e.saving, e.lazy = e.lazy, map[journal.ValueKey]journal.Value{}
 	lazy := make([]lazyWrite, 0, len(e.saving))
 	for key, v := range e.saving {
@@ -136,19 +140,18 @@ func (g *group) finish() {
 		_ = g.batch.Set(key, g.entries.value(key), nil)
 		_ = g.batch.Set(keyLast, appendNumber(nil, keyLast, g.last), nil)
 	}
-	keys := make([]string, 0, len(g.heads))
-	byKey := make(map[string]order.Head, len(g.heads))
-	for log, head := range g.heads {
-		key := string(headKey(nil, log))
-		keys = append(keys, key)
-		byKey[key] = head
+	type keyed struct {
+		key  []byte
+		head order.Head
 	}
-	slices.Sort(keys)
-	var buf []byte
-	for _, key := range keys {
-		buf = append(buf[:0], key...)
-		buf = appendHead(buf, buf, byKey[key])
-		_ = g.batch.Set(buf[:len(key)], buf[len(key):], nil)
+	list := make([]keyed, 0, len(g.heads))
+	for log, head := range g.heads {
+		list = append(list, keyed{headKey(nil, log), head})
+	}
+	slices.SortFunc(list, func(a, b keyed) int { return bytes.Compare(a.key, b.key) })
+	for _, k := range list {
+		value := appendHead(k.key, k.key, k.head)
+		_ = g.batch.Set(k.key, value[len(k.key):], nil)
 	}
 }
 
@@ -213,14 +216,15 @@ func (e *Engine) publish(g *group, synced bool) bool {
 	e.mu.Unlock()
 
 	g.fate.End(journal.Durable, nil)
+	runtime.Gosched() // those who waited come first
+	e.ring(g)
 	old.release()
 	_ = g.batch.Close()
-	e.ring(g)
 	return true
 }
 
 func (e *Engine) ring(g *group) {
-	if g.last == 0 {
+	if g.last == 0 || (len(g.drops) == 0 && !e.bell.Heard()) {
 		return
 	}
 	logs := make([]journal.LogName, 0, len(g.heads))

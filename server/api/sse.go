@@ -67,7 +67,8 @@ func (a *API) stream(c *call) (s *stream, ctx context.Context, done func(), err 
 	header.Set("Content-Type", "text/event-stream")
 	header.Set("Cache-Control", "no-store")
 	header.Set("X-Accel-Buffering", "no") // a proxy must not gather what we flush
-	s = &stream{w: c.ResponseWriter, control: http.NewResponseController(c.ResponseWriter), limit: a.cfg.Limits.Write,
+	s = &stream{
+		w: c.ResponseWriter, control: http.NewResponseController(c.ResponseWriter), limit: a.cfg.Limits.Write,
 		stands: func() bool { return a.cfg.Stands(c.who.Principal) },
 	}
 	c.WriteHeader(http.StatusOK)

@@ -5,12 +5,14 @@ package follow
 
 import (
 	"sync"
+	"sync/atomic"
 
 	"github.com/parley-hub/parley/journal"
 )
 
 // Bell wakes those who wait for a log or for the shard to move on.
 type Bell struct {
+	heard atomic.Int64 // those who wait, or are about to
 	mu    sync.Mutex
 	err   error // set by Close
 	logs  map[journal.LogName]*watch
@@ -42,7 +44,9 @@ func (b *Bell) watchLog(log journal.LogName) (<-chan struct{}, func()) {
 		b.logs[log] = w
 	}
 	w.waiting++
+	b.heard.Add(1)
 	return w.rung, func() {
+		b.heard.Add(-1)
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		if w.waiting--; w.waiting == 0 && b.logs[log] == w {
@@ -51,12 +55,19 @@ func (b *Bell) watchLog(log journal.LogName) (<-chan struct{}, func()) {
 	}
 }
 
-func (b *Bell) watchShard() <-chan struct{} {
+// watchShard returns a channel that is closed the next time the shard moves,
+// and a function that ends the watch.
+func (b *Bell) watchShard() (<-chan struct{}, func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.shard.waiting++
-	return b.shard.rung
+	b.heard.Add(1)
+	return b.shard.rung, func() { b.heard.Add(-1) }
 }
+
+// Heard reports whether anyone waits. Who begins to wait after that looks for
+// news before waiting.
+func (b *Bell) Heard() bool { return b.heard.Load() > 0 }
 
 // Ring wakes those who wait for the logs, and those who wait for the shard.
 func (b *Bell) Ring(logs ...journal.LogName) {

@@ -44,21 +44,21 @@ func (f *shardFollower) Next(ctx context.Context) ([]journal.Commit, error) {
 		default:
 		}
 		// The watch begins before the read, so that nothing falls between them.
-		rung := f.bell.watchShard()
+		rung, end := f.bell.watchShard()
 		commits, err := f.read(ctx)
 		if err == nil && len(commits) == 0 {
 			err = f.bell.Err()
 		}
-		if err != nil {
-			if ctx.Err() == nil {
+		if err != nil || len(commits) > 0 {
+			end()
+			if err != nil && ctx.Err() == nil {
 				f.err = err
 			}
-			return nil, err
+			return commits, err
 		}
-		if len(commits) > 0 {
-			return commits, nil
-		}
-		if err := await(ctx, rung, f.closed); err != nil {
+		err = await(ctx, rung, f.closed)
+		end()
+		if err != nil {
 			return nil, err
 		}
 	}
