@@ -220,6 +220,14 @@ type reply struct {
 	Message string         `json:"error_message"`
 }
 
+// set keeps an answer for whoever asked.
+func (p *peer) set(f reply) {
+	if p.early == nil {
+		p.early = map[string]reply{}
+	}
+	p.early[f.ID] = f
+}
+
 // response waits for the answer to a request, keeping all else for later.
 func (p *peer) response(id string) (jsontext.Value, error) {
 	p.t.Helper()
@@ -237,10 +245,7 @@ func (p *peer) response(id string) (jsontext.Value, error) {
 		case f.Kind != "response":
 			p.t.Fatalf("got %s while waiting for %s", raw, id)
 		case f.ID != id:
-			if p.early == nil {
-				p.early = map[string]reply{}
-			}
-			p.early[f.ID] = f
+			p.set(f)
 		default:
 			ok = true
 		}
@@ -284,8 +289,14 @@ func (p *peer) call(op string, params, result any) {
 // notified returns the next notice.
 func (p *peer) notified() notice {
 	p.t.Helper()
-	if len(p.notices) == 0 {
-		p.keep(p.recv())
+	for len(p.notices) == 0 {
+		raw := p.recv()
+		var f reply
+		if json.Unmarshal([]byte(raw), &f) == nil && f.Kind == "response" {
+			p.set(f) // it came first: whoever asked looks for it here
+			continue
+		}
+		p.keep(raw)
 	}
 	n := p.notices[0]
 	p.notices = p.notices[1:]

@@ -165,3 +165,32 @@ func TestStatsOfAFolder(t *testing.T) {
 		t.Errorf("statistics are %+v", stats)
 	}
 }
+
+// TestAnInterruptedBackupLeavesNothing kills a process in the middle of one.
+func TestAnInterruptedBackupLeavesNothing(t *testing.T) {
+	t.Parallel()
+	fs := vfs.NewCrashableMem()
+	e := mustOpen(t, fs)
+	populate(t, e)
+	var img image
+	_, err := e.Backup(ctx, io.Discard, func(string, int64, int64) {
+		if img == nil {
+			img = takeImage(t, fs, "/data")
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustClose(t, e)
+	left := img.mount(t)
+	e = mustOpen(t, left)
+	defer mustClose(t, e)
+	for name := range takeImage(t, left, "/data") {
+		if strings.Contains(name, "backup-") {
+			t.Errorf("%s is left", name)
+		}
+	}
+	if _, errs := readAll(e); len(errs) > 0 {
+		t.Error(errs)
+	}
+}

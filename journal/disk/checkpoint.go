@@ -35,12 +35,14 @@ func (e *Engine) Checkpoint(ctx context.Context, dir string) (journal.WidePositi
 			return e.db.Checkpoint(fs.PathJoin(dir, storeDir), pebble.WithFlushedWAL())
 		})
 	})
-	if err != nil {
-		return nil, err
+	if err == nil {
+		err = errors.Join(
+			writeFile(fs, dir, formatFile, formatText(formatVersion)),
+			writeFile(fs, dir, checkpointFile, []byte(at.String()+"\n")),
+		)
 	}
-	err = errors.Join(
-		writeFile(fs, dir, formatFile, formatText(formatVersion)),
-		writeFile(fs, dir, checkpointFile, []byte(at.String()+"\n")),
-	)
-	return journal.WidePosition{at}, err
+	if err != nil {
+		return nil, errors.Join(err, fs.RemoveAll(dir)) // half a copy is none
+	}
+	return journal.WidePosition{at}, nil
 }

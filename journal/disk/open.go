@@ -52,6 +52,9 @@ func openLocked(dir string, opts Options) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := removeBackups(fs, dir); err != nil {
+		return nil, err
+	}
 	e := newEngine(dir, opts)
 	e.found = found
 	logger := storeLogger{opts.Logger, func(err error) {
