@@ -45,11 +45,16 @@ type Patient struct {
 	Version string
 	Token   string       // for that hub; may be empty
 	HTTP    *http.Client // nil: http.DefaultClient
+
+	Now func() time.Time // nil: time.Now
 }
 
 // Examine runs every check.
 func Examine(ctx context.Context, p Patient) []Finding {
-	findings := []Finding{version(p), clock(), fileLimit()}
+	if p.Now == nil {
+		p.Now = time.Now
+	}
+	findings := []Finding{version(p), clock(p.Now()), fileLimit()}
 	if dir, err := os.MkdirTemp(existing(p.Dir), ".parley-doctor-"); err != nil {
 		findings = append(findings, Finding{
 			"data folder", Failed, fmt.Sprintf("%s cannot be written: %v", p.Dir, err),
@@ -97,8 +102,7 @@ func version(p Patient) Finding {
 // firstRelease is before any clock that is right.
 var firstRelease = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-func clock() Finding {
-	now := time.Now()
+func clock(now time.Time) Finding {
 	if now.Before(firstRelease) {
 		return Finding{"clock", Failed, "it is " + now.UTC().Format(time.RFC3339) + ", which cannot be", "set the clock; deadlines and time stamps depend on it"}
 	}
@@ -191,7 +195,7 @@ func reach(ctx context.Context, p Patient) []Finding {
 	if got.code != http.StatusOK {
 		return []Finding{{"hub", Failed, fmt.Sprintf("%s answers %s", p.HubURL, got.status), "look at " + p.HubURL + "/readyz and the hub's log"}}
 	}
-	return []Finding{{"hub", Fine, p.HubURL + " is ready", ""}, skew(got), hubVersion(ctx, p)}
+	return []Finding{{"hub", Fine, p.HubURL + " is ready", ""}, skew(got, p.Now()), hubVersion(ctx, p)}
 }
 
 // answer is what a hub says to a request.
@@ -226,12 +230,12 @@ func ask(ctx context.Context, p Patient, path string) (answer, error) {
 // maxSkew is more than the answer's way and its whole seconds explain.
 const maxSkew = 3 * time.Second
 
-func skew(got answer) Finding {
+func skew(got answer, now time.Time) Finding {
 	theirs, err := http.ParseTime(got.date)
 	if err != nil {
 		return Finding{"hub's clock", Warning, "the hub does not say what time it has", "look at what stands between you and the hub"}
 	}
-	apart := time.Since(theirs)
+	apart := now.Sub(theirs)
 	if apart.Abs() > maxSkew {
 		return Finding{"hub's clock", Warning, fmt.Sprintf("it is %s apart from this one", apart.Abs().Round(time.Second)), "let both machines set their clocks from the network"}
 	}

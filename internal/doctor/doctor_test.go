@@ -31,6 +31,7 @@ func find(t *testing.T, p doctor.Patient, check string) doctor.Finding {
 
 func TestHub(t *testing.T) {
 	t.Parallel()
+	now := time.Now().Truncate(time.Second) // as exact as the header is
 	for name, tc := range map[string]struct {
 		ready  int
 		late   time.Duration // by which its clock is behind
@@ -52,7 +53,7 @@ func TestHub(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			hub := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				w.Header().Set("Date", time.Now().Add(-tc.late).UTC().Format(http.TimeFormat))
+				w.Header().Set("Date", now.Add(-tc.late).UTC().Format(http.TimeFormat))
 				switch {
 				case r.URL.Path == "/readyz":
 					w.WriteHeader(tc.ready)
@@ -65,7 +66,7 @@ func TestHub(t *testing.T) {
 				}
 			}))
 			defer hub.Close()
-			f := find(t, doctor.Patient{Dir: t.TempDir(), HubURL: hub.URL, Version: "v1"}, tc.check)
+			f := find(t, doctor.Patient{Dir: t.TempDir(), HubURL: hub.URL, Version: "v1", Now: func() time.Time { return now }}, tc.check)
 			if f.Verdict != tc.want || !strings.Contains(f.Found, tc.says) {
 				t.Errorf("%+v", f)
 			}
