@@ -76,6 +76,12 @@ func readDiary(t testing.TB, e journal.Engine) []string {
 // is cut off, and the cut is reported.
 func TestDamageAfterACrash(t *testing.T) {
 	t.Parallel()
+	t.Run("a log that grew", func(t *testing.T) { testDamageAfterACrash(t, 0) })
+	t.Run("a log made longer ahead", func(t *testing.T) { testDamageAfterACrash(t, 2000) })
+}
+
+func testDamageAfterACrash(t *testing.T, ahead int) {
+	t.Parallel()
 	const marked, all, pad = 8, 16, 10
 	img := crashedStore(t, marked, all, pad)
 	file := ""
@@ -84,7 +90,7 @@ func TestDamageAfterACrash(t *testing.T) {
 			file = name
 		}
 	}
-	data := img[file]
+	data := append(img[file], make([]byte, ahead)...)
 	var refused, cut, harmless int
 	check := func(what string, damaged []byte) {
 		fs := img.with(file, damaged).mount(t)
@@ -131,6 +137,14 @@ func TestDamageAfterACrash(t *testing.T) {
 	}
 	if refused == 0 || cut == 0 {
 		t.Errorf("%d refused, %d cut off, %d harmless: each should happen", refused, cut, harmless)
+	}
+	e, err := disk.Open("/data", testOptions(img.with(file, data).mount(t)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close() //nolint:errcheck // on a file system in memory
+	if got, found := readDiary(t, e), e.Recovery(); len(got) != all || len(found.Cuts) > 0 {
+		t.Errorf("without damage: %d of %d entries, and the cuts are %v", len(got), all, found.Cuts)
 	}
 }
 

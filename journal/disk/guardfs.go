@@ -98,7 +98,7 @@ func (g *guardFS) log(name string, f vfs.File, err error) (vfs.File, error) {
 	if err != nil {
 		return nil, g.trip(err, "creating", name)
 	}
-	return &guardFile{File: f, fs: g, name: name}, nil
+	return newGuardFile(f, g, name), nil
 }
 
 func (g *guardFS) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error) {
@@ -119,15 +119,45 @@ func (g *guardFS) OpenDir(name string) (vfs.File, error) {
 	return &guardDir{File: f, fs: g, name: name}, nil
 }
 
+// guardFile is a write-ahead log. It is made longer in steps, ahead of what is
+// written: a sync that also has to write down a new length takes half as long
+// again. What lies behind the last record reads as zeros, as in any log that is
+// used again.
 type guardFile struct {
 	vfs.File
-	fs   *guardFS
-	name string
+	fs     *guardFS
+	name   string
+	at     int64 // where the next write goes
+	length int64 // of the file; -1: it grows as it is written
+}
+
+// zeros is the step.
+var zeros [256 << 10]byte
+
+func newGuardFile(f vfs.File, fs *guardFS, name string) *guardFile {
+	g := &guardFile{File: f, fs: fs, name: name, length: -1}
+	if info, err := f.Stat(); err == nil && f.Fd() != vfs.InvalidFd {
+		g.length = info.Size()
+	}
+	return g
 }
 
 func (f *guardFile) Write(b []byte) (int, error) {
+	f.reach(f.at + int64(len(b)))
 	n, err := f.File.Write(b)
+	f.at += int64(n)
 	return n, f.fs.trip(err, "writing", f.name)
+}
+
+// reach makes the file at least as long as is needed now.
+func (f *guardFile) reach(end int64) {
+	for f.length >= 0 && f.length < end {
+		if extend(f.File, f.length, zeros[:]) != nil {
+			f.length = -1 // then without; if the disk is ill, the write tells
+			return
+		}
+		f.length += int64(len(zeros))
+	}
 }
 
 func (f *guardFile) Sync() error     { return f.fs.trip(f.File.Sync(), "syncing", f.name) }

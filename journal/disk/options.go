@@ -82,6 +82,7 @@ func (o Options) pebble(logger pebble.Logger, events *pebble.EventListener) *peb
 		MemTableStopWritesThreshold: 4,
 		L0CompactionThreshold:       4,
 		L0StopWritesThreshold:       100,
+		LBaseMaxBytes:               512 << 20, // most stores have one level below the first
 		MaxOpenFiles:                1024,
 		CompactionConcurrencyRange:  func() (int, int) { return 1, 2 },
 	}

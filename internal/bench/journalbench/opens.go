@@ -204,6 +204,24 @@ func readLog(path string) error {
 	return errors.Join(err, f.Close())
 }
 
+// settled waits until nothing moves in a store any more.
+func (r *run) settled(dir string) error {
+	last, same := "", 0
+	for same < 5 {
+		now, err := listing(dir)
+		if err == nil && now == last {
+			same++
+		} else {
+			last, same = now, 0
+		}
+		if r.ctx.Err() != nil {
+			return context.Cause(r.ctx)
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	return nil
+}
+
 // listing describes the files of a store, to see whether anything moves.
 func listing(dir string) (string, error) {
 	entries, err := os.ReadDir(filepath.Join(dir, "store"))

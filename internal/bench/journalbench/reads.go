@@ -140,14 +140,16 @@ func (r *run) tailBlocks(logs int) (blocks float64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	if err := fill(r.ctx, e, "tail", logs, logs*50, 10, 40, r.data); err != nil {
-		return 0, errors.Join(err, e.Close())
+	err = fill(r.ctx, e, "tail", logs, logs*50, 10, 40, r.data)
+	if err == nil {
+		err = r.settled(dir)
 	}
-	if err := e.Close(); err != nil {
+	if err := errors.Join(err, e.Close()); err != nil {
 		return 0, err
 	}
 	fs := newCountFS()
-	if e, err = disk.Open(dir, disk.Options{FS: fs}); err != nil {
+	// Without a cache to speak of, every block that is looked at is read.
+	if e, err = disk.Open(dir, disk.Options{FS: fs, CacheBytes: 4 << 10}); err != nil {
 		return 0, err
 	}
 	rng := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // which logs does not matter
@@ -160,7 +162,7 @@ func (r *run) tailBlocks(logs int) (blocks float64, err error) {
 		}
 		return err
 	}
-	for range 20 { // tables are opened once
+	for range 50 { // tables are opened once
 		if err := read(); err != nil {
 			return 0, errors.Join(err, e.Close())
 		}

@@ -1,0 +1,12 @@
+//go:build !linux
+
+package disk
+
+import (
+	"errors"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// extend is not available: logs grow as they are written.
+func extend(vfs.File, int64, []byte) error { return errors.ErrUnsupported }
