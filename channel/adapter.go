@@ -96,8 +96,9 @@ type IndexEntry struct {
 	Value []byte
 }
 
-// Deadline asks to be told at a time: the hub then offers the adapter a
-// envelope of type DeadlineType, with the name in it, to fold and act on.
+// Deadline asks to be told at a time: an adapter that sets one also has the
+// method OnDeadline of the hub's Timed, which the hub calls with its name when
+// the time has come, unless the channel has ended before.
 type Deadline struct {
 	Name string
 	At   time.Time

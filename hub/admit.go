@@ -360,8 +360,8 @@ func (h *Hub) answerRepeat(ctx context.Context, first *journal.Claimed, e *envel
 // sameContent compares what a sender chooses; traces may differ.
 func sameContent(a, b *envelope.Envelope) bool {
 	ttl := (a.TTL == nil) == (b.TTL == nil) && (a.TTL == nil || *a.TTL == *b.TTL)
-	return ttl && a.Type == b.Type && string(a.Data) == string(b.Data) &&
+	return ttl && a.Type == b.Type && sameJSON(a.Data, b.Data) &&
 		(a.Audience == nil) == (b.Audience == nil) && slices.Equal(a.Audience, b.Audience) &&
 		a.To == b.To && a.Causation == b.Causation && a.Task == b.Task &&
-		a.Priority == b.Priority && a.Depth == b.Depth && string(a.Ext) == string(b.Ext)
+		a.Priority == b.Priority && a.Depth == b.Depth && sameJSON(a.Ext, b.Ext)
 }

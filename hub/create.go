@@ -79,7 +79,7 @@ func (h *Hub) create(ctx context.Context, o Opening, first *envelope.Envelope) (
 	}
 	adapter := h.adapterOf(channel.Key{Type: o.Type, Version: o.Version})
 	if adapter == nil {
-		return Opened{}, nil, errNoAdapter(channel.Key{Type: o.Type, Version: o.Version})
+		return Opened{}, nil, h.errNoAdapter(channel.Key{Type: o.Type, Version: o.Version})
 	}
 	if first != nil && adapter.Opening() != channel.AtOnce {
 		return Opened{}, nil, fault.New(fault.Protocol, "a %s opens by invitation, not with its first envelope", o.Type)

@@ -267,7 +267,7 @@ func (h *Hub) recipients(it *item) []string {
 // wanting it, is no failure.
 func (h *Hub) deliverTo(ch *held, it *item, sender *member, id string, shared *Shared, substantive bool) error {
 	m := h.registry.byID(id)
-	if m == nil || it.envelope.TTL != nil && it.envelope.ExpiredAt(h.now()) || ch.readers.hides(id) {
+	if m == nil || h.outlived(it.envelope) || ch.readers.hides(id) {
 		return nil
 	}
 	to := m.profile()

@@ -314,6 +314,23 @@ func TestDelivery(t *testing.T) {
 			t.Error("it is gone from the log")
 		}
 	})
+	runs(t, "a ttl of 0 or less sets no end", hub.Options{}, func(t *testing.T, r *rig) {
+		a, b := r.agent("alice"), r.agent("bob")
+		ch := r.open("conversation", a, b)
+		zero, less := int64(0), int64(-1)
+		r.post(a, ch, envelope.TypeText, text("0"), func(e *envelope.Envelope) { e.TTL = &zero })
+		r.post(a, ch, envelope.TypeText, text("-1"), func(e *envelope.Envelope) { e.TTL = &less })
+		want := []string{text("0"), text("-1")}
+		if got := b.texts(); !slices.Equal(got, want) {
+			t.Errorf("delivered %v, want %v", got, want)
+		}
+		r.away(b)
+		r.pass(time.Hour)
+		r.back(b, "")
+		if got := b.texts(); !slices.Equal(got, want) {
+			t.Errorf("replayed %v, want %v", got, want)
+		}
+	})
 	runs(t, "priority orders what waits across channels and never within one", hub.Options{}, func(t *testing.T, r *rig) {
 		a, b := r.agent("alice"), r.agent("bob")
 		one, two := r.open("conversation", a, b), r.open("conversation", a, b)

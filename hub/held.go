@@ -3,7 +3,9 @@ package hub
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -241,13 +243,20 @@ func (h *Hub) Adapter(ctx context.Context, channelID string) (channel.Adapter, e
 	}
 	a := h.adapterOf(m.Manifest.Key())
 	if a == nil {
-		return nil, errNoAdapter(m.Manifest.Key())
+		return nil, h.errNoAdapter(m.Manifest.Key())
 	}
 	return a, nil
 }
 
-func errNoAdapter(k channel.Key) error {
-	return fault.New(fault.NotFound, "no adapter is loaded for %s version %d", k.Type, k.Version)
+func (h *Hub) errNoAdapter(k channel.Key) error {
+	h.adaptersMu.RLock()
+	defer h.adaptersMu.RUnlock()
+	loaded := make([]string, 0, len(h.adapters))
+	for k := range h.adapters {
+		loaded = append(loaded, fmt.Sprintf("%s version %d", k.Type, k.Version))
+	}
+	slices.Sort(loaded)
+	return fault.New(fault.NotFound, "no adapter is loaded for %.100q version %d; there are %s", k.Type, k.Version, strings.Join(loaded, ", "))
 }
 
 func (h *Hub) adapterOf(k channel.Key) channel.Adapter {

@@ -52,10 +52,8 @@ func (h *Hub) Register(ctx context.Context, r Registration) (Profile, error) {
 	if err := r.Passport.Validate(); err != nil {
 		return Profile{}, err
 	}
-	if !r.Passport.Kind.Is(identity.RemoteAgent) {
-		if err := h.opts.Auth.Verify(ctx, r.Passport, r.Passport.Auth.Scheme, r.Passport.Auth.Claim); err != nil {
-			return Profile{}, err
-		}
+	if err := h.verify(ctx, r.Passport); err != nil {
+		return Profile{}, err
 	}
 	if err := denied(h.arbiter().AuthorizeRegister(r.Passport)); err != nil {
 		return Profile{}, err
@@ -77,6 +75,13 @@ func (h *Hub) Register(ctx context.Context, r Registration) (Profile, error) {
 		l.AgentEvent(AgentEvent{Agent: m.id, Kind: "registered", Passport: p.Passport, At: p.Passport.CreatedAt})
 	})
 	return p, nil
+}
+
+func (h *Hub) verify(ctx context.Context, p *identity.Passport) error {
+	if p.Kind.Is(identity.RemoteAgent) {
+		return h.opts.Auth.VerifyRemote(ctx, p)
+	}
+	return h.opts.Auth.Verify(ctx, p, p.Auth.Scheme, p.Auth.Claim)
 }
 
 func (h *Hub) newMember(r Registration) (*member, error) {

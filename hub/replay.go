@@ -89,13 +89,19 @@ func (h *Hub) noteReplayed(ctx context.Context, meta *channel.Metadata, agent st
 // replays reports whether an envelope belongs into an identity's replay: what
 // others said to it, without the answers to invitations, which nobody is told.
 func (h *Hub) replays(a channel.Adapter, meta *channel.Metadata, e *envelope.Envelope, agent string) bool {
-	if e.Sender == agent || e.ExpiredAt(h.now()) {
+	if e.Sender == agent || h.outlived(e) {
 		return false
 	}
 	if e.Type == envelope.TypeInviteAck || e.Type == envelope.TypeInviteReject {
 		return false
 	}
 	return a.Visible(meta, nil, e, agent)
+}
+
+// outlived reports whether nobody is told of an envelope any more. As with
+// every other time to live, one of 0 or less sets no end.
+func (h *Hub) outlived(e *envelope.Envelope) bool {
+	return e.TTL != nil && *e.TTL > 0 && e.ExpiredAt(h.now())
 }
 
 // seqAfter finds the first record whose id is above one. Ids grow with the

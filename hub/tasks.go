@@ -68,6 +68,10 @@ func ParseTaskState(s string) (TaskState, error) {
 	return "", fault.New(fault.Invalid, "task state %.40q is unknown; it is one of created, running, completed, failed, expired, cancelled", s)
 }
 
+// maxCapability bounds what the audit tells of each task's end: a channel ends
+// in one batch with all of its tasks.
+const maxCapability = 255
+
 // accept checks what a client says of a task, and fills in what it leaves out.
 func (t *Task) accept(limit int) error {
 	if len(t.ID) == 0 || len(t.ID) > journal.MaxNamePart {
@@ -75,6 +79,9 @@ func (t *Task) accept(limit int) error {
 	}
 	if t.Owner == "" || len(t.Owner) > envelope.MaxField {
 		return fault.New(fault.Invalid, "owner_id has %d bytes; 1 to %d are accepted", len(t.Owner), envelope.MaxField)
+	}
+	if len(t.Spec.Capability) > maxCapability {
+		return fault.New(fault.Invalid, "spec.capability has %d bytes; at most %d are accepted", len(t.Spec.Capability), maxCapability)
 	}
 	if t.State != "" {
 		if _, err := ParseTaskState(string(t.State)); err != nil {

@@ -114,7 +114,7 @@ func (h *Hub) TaskCheckpoint(ctx context.Context, taskID string, by Caller) ([]b
 	}
 	if ok && by != nil && !by.MayActFor(owner) {
 		if _, err := h.Task(ctx, taskID); fault.CodeOf(err) == fault.NotFound {
-			return nil, errNotOwner(taskID, owner)
+			return nil, fault.New(fault.AccessDenied, "the checkpoint of task '%s' belongs to '%s': only its owner may read it", taskID, owner)
 		}
 	}
 	return state, nil

@@ -75,6 +75,10 @@ func TestCheckpoints(t *testing.T) {
 		if err := r.CheckpointTask(ctx, "t1", []byte(`{"b":1}`), "b", actsFor("b")); fault.CodeOf(err) != fault.AccessDenied {
 			t.Fatalf("got %v", err)
 		}
+		_, err := r.TaskCheckpoint(ctx, "t1", actsFor("b"))
+		if want := "the checkpoint of task 't1' belongs to 'a': only its owner may read it"; fault.CodeOf(err) != fault.AccessDenied || err.Error() != want {
+			t.Fatalf("read: got %v, want %q", err, want)
+		}
 		r.restart()
 		if err := r.CheckpointTask(ctx, "t1", []byte(`{"b":1}`), "b", actsFor("b")); fault.CodeOf(err) != fault.AccessDenied {
 			t.Fatalf("after a restart got %v", err)

@@ -191,8 +191,9 @@ type TaskQuery struct {
 	Owner   string
 	Channel string
 	State   TaskState
-	After   string // next of the page before
-	Limit   int    // 0: 50
+	Match   func(*Task) bool // nil: every one
+	After   string           // next of the page before
+	Limit   int              // 0: 50
 }
 
 // Tasks lists tasks in the order that they were first observed. Next goes on
@@ -222,7 +223,7 @@ func (h *Hub) Tasks(ctx context.Context, q TaskQuery) (list []*Task, next string
 		if err != nil {
 			return nil, "", err
 		}
-		if q.Owner != "" && t.Owner != q.Owner || q.State != "" && t.State != q.State {
+		if !q.selects(t) {
 			continue
 		}
 		if len(list) == q.Limit {
@@ -231,6 +232,10 @@ func (h *Hub) Tasks(ctx context.Context, q TaskQuery) (list []*Task, next string
 		list, last = append(list, t), lastPart(entry.Key)
 	}
 	return list, "", nil
+}
+
+func (q *TaskQuery) selects(t *Task) bool {
+	return (q.Owner == "" || t.Owner == q.Owner) && (q.State == "" || t.State == q.State) && (q.Match == nil || q.Match(t))
 }
 
 func (q *TaskQuery) prefix() []byte {

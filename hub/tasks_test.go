@@ -250,6 +250,7 @@ func TestTaskList(t *testing.T) {
 			"channel":           {hub.TaskQuery{Channel: ch}, []string{"z", "x", "v"}},
 			"owner and channel": {hub.TaskQuery{Owner: b.id, Channel: ch}, []string{"x"}},
 			"state":             {hub.TaskQuery{State: hub.TaskRunning}, []string{"v"}},
+			"matching":          {hub.TaskQuery{Match: func(t *hub.Task) bool { return t.Owner == b.id || t.Channel == "" }}, []string{"y", "x", "w"}},
 			"unknown":           {hub.TaskQuery{Owner: "nobody"}, nil},
 		} {
 			for limit := 1; limit <= 6; limit += 2 {
@@ -275,6 +276,42 @@ func TestTaskList(t *testing.T) {
 		}
 		if _, _, err := r.Tasks(context.Background(), hub.TaskQuery{State: "asleep"}); fault.CodeOf(err) != fault.Invalid {
 			t.Errorf("got %v", err)
+		}
+	})
+}
+
+// A channel ends in one batch: its tasks must not be able to outgrow it.
+func TestChannelWithManyTasksEnds(t *testing.T) {
+	t.Parallel()
+	o := hub.Options{}
+	o.Limits.OpenTasks = 480 // the most that can be configured
+	runs(t, "with as many and as large tasks as can be", o, func(t *testing.T, r *rig) {
+		a, b := r.agent("alice"), r.agent("bob")
+		ch := r.open("conversation", a, b)
+		task := func(i int, capability string) hub.Task {
+			return hub.Task{
+				ID: fmt.Sprintf("%03d", i) + strings.Repeat("\x01", 252), Owner: a.id, Channel: ch, State: hub.TaskRunning,
+				Spec: hub.TaskSpec{Capability: capability},
+			}
+		}
+		most := strings.Repeat("\x01", 255) // six bytes each, as JSON tells it
+		for i := range 480 {
+			r.observe(task(i, most))
+		}
+		if err := r.ObserveTask(ctx, task(480, ""), nil, hub.MirrorOff); fault.CodeOf(err) != fault.TooLarge || !strings.Contains(err.Error(), "limits.open_tasks") {
+			t.Fatalf("one more: %v", err)
+		}
+		if m := r.end(ch, "enough"); m.State != channel.Closed {
+			t.Fatalf("it is %s", m.State)
+		}
+		if got := len(r.audit("task_terminated")); got != 480 {
+			t.Errorf("%d ends are audited", got)
+		}
+	})
+	runs(t, "a longer capability is refused", hub.Options{}, func(t *testing.T, r *rig) {
+		task := hub.Task{ID: "1", Owner: r.agent("alice").id, Spec: hub.TaskSpec{Capability: strings.Repeat("x", 256)}}
+		if err := r.ObserveTask(ctx, task, nil, hub.MirrorOff); fault.CodeOf(err) != fault.Invalid {
+			t.Fatalf("got %v", err)
 		}
 	})
 }

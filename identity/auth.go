@@ -43,12 +43,13 @@ func (r *AuthRegistry) Schemes() []string { return slices.Sorted(maps.Keys(r.sch
 
 // Verify checks a claim under a scheme for an identity. The scheme must be the
 // one the identity was registered with: otherwise none would unlock them all.
+// One that was registered without a proof may bring a better one.
 func (r *AuthRegistry) Verify(ctx context.Context, p *Passport, scheme string, claim []byte) error {
 	a, ok := r.schemes[scheme]
 	if !ok {
 		return fault.New(fault.AuthFailed, "unknown auth scheme %.100q; known: %s", scheme, strings.Join(r.Schemes(), ", "))
 	}
-	if scheme != p.Auth.Scheme {
+	if scheme != p.Auth.Scheme && p.Auth.Scheme != SchemeNone {
 		return fault.New(fault.AuthFailed, "auth scheme %q does not match the one that %q was registered with", scheme, p.Name)
 	}
 	if err := a.Validate(ctx, p, claim); err != nil {
@@ -60,19 +61,35 @@ func (r *AuthRegistry) Verify(ctx context.Context, p *Passport, scheme string, c
 	return nil
 }
 
-// None accepts any claim, from whomever Allow lets through; a nil Allow lets
-// everyone through.
+// VerifyRemote checks whether an identity of another hub may be registered here.
+// It proves nothing to this one, so whoever brings it must be let in by the
+// scheme none, where that is known.
+func (r *AuthRegistry) VerifyRemote(ctx context.Context, p *Passport) error {
+	none, ok := r.schemes[SchemeNone]
+	if !ok {
+		return nil
+	}
+	return none.Validate(ctx, p, nil)
+}
+
+// None accepts any claim, from whomever Allow lets through, for a name that is
+// not Keyed: whoever has a key has to show it. A nil Allow lets everyone
+// through, and without Keyed no name has a key.
 type None struct {
 	Allow func(ctx context.Context) bool
+	Keyed func(name string) bool
 }
 
 // Scheme is none.
 func (None) Scheme() string { return SchemeNone }
 
 // Validate accepts any claim.
-func (n None) Validate(ctx context.Context, _ *Passport, _ []byte) error {
+func (n None) Validate(ctx context.Context, p *Passport, _ []byte) error {
 	if n.Allow != nil && !n.Allow(ctx) {
 		return fault.New(fault.AuthFailed, "auth scheme none is not accepted from here; register with scheme api_key and a token")
+	}
+	if n.Keyed != nil && n.Keyed(p.Name) {
+		return fault.New(fault.AuthFailed, "a key was made for %q, so auth scheme none does not prove it; use scheme api_key and its token", p.Name)
 	}
 	return nil
 }

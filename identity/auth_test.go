@@ -36,6 +36,59 @@ func TestNone(t *testing.T) {
 	})
 }
 
+// A name that a key was made for is proved by that key alone.
+func TestNoneOfAKeyedName(t *testing.T) {
+	t.Parallel()
+	registry := identity.NewAuthRegistry(
+		identity.None{Keyed: func(name string) bool { return name == "quill" }},
+		identity.NewAPIKey(map[string]string{"quill": "tok-7"}, nil),
+	)
+	tests := []struct {
+		what, name, registered, scheme, claim string
+		fragment                              string // of the refusal; empty: accepted
+	}{
+		{"none", "quill", "none", "none", `{}`, "use scheme api_key"},
+		{"none with the token", "quill", "none", "none", `{"token":"tok-7"}`, "use scheme api_key"},
+		{"the key of one that was registered without", "quill", "none", "api_key", `{"token":"tok-7"}`, ""},
+		{"a wrong key of one that was registered without", "quill", "none", "api_key", `{"token":"tok-8"}`, "mismatch"},
+		{"the key", "quill", "api_key", "api_key", `{"token":"tok-7"}`, ""},
+		{"another name", "ink", "none", "none", `{}`, ""},
+		{"another name's key", "ink", "none", "api_key", `{"token":"tok-7"}`, "no api_key registered"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.what, func(t *testing.T) {
+			t.Parallel()
+			err := registry.Verify(t.Context(), passport(tt.name, tt.registered), tt.scheme, []byte(tt.claim))
+			if tt.fragment == "" && err != nil || tt.fragment != "" && (fault.CodeOf(err) != fault.AuthFailed || !contains(err, tt.fragment)) {
+				t.Fatalf("got %v, want %q", err, tt.fragment)
+			}
+		})
+	}
+}
+
+// An identity of another hub proves nothing, so it is let in like one that has
+// nothing to prove.
+func TestVerifyRemote(t *testing.T) {
+	t.Parallel()
+	outside := identity.NewAuthRegistry(identity.None{Allow: func(context.Context) bool { return false }})
+	keyed := identity.NewAuthRegistry(identity.None{Keyed: func(name string) bool { return name == "quill" }})
+	strict := identity.NewAuthRegistry(identity.NewAPIKey(nil, nil))
+	for what, tt := range map[string]struct {
+		registry *identity.AuthRegistry
+		name     string
+		want     fault.Code
+	}{
+		"where none is accepted":     {keyed, "ink", ""},
+		"where none is not accepted": {outside, "ink", fault.AuthFailed},
+		"under a name with a key":    {keyed, "quill", fault.AuthFailed},
+		"where none is unknown":      {strict, "ink", ""},
+	} {
+		if err := tt.registry.VerifyRemote(t.Context(), passport(tt.name, "far")); fault.CodeOf(err) != tt.want {
+			t.Errorf("%s: got %v, want code %q", what, err, tt.want)
+		}
+	}
+}
+
 func TestAPIKey(t *testing.T) {
 	t.Parallel()
 	asked := []string{}
@@ -102,6 +155,8 @@ func TestVerify(t *testing.T) {
 		fragment                        string
 	}{
 		{"unknown scheme first", "api_key", "vip", `{}`, fault.AuthFailed, "unknown auth scheme"},
+		{"none does not unlock custom", "custom", "none", `{}`, fault.AuthFailed, "does not match"},
+		{"api_key does not unlock custom", "custom", "api_key", `{}`, fault.AuthFailed, "does not match"},
 		{"none does not unlock api_key", "api_key", "none", `{}`, fault.AuthFailed, "does not match"},
 		{"resolver fails", "api_key", "api_key", `{"token":"x"}`, fault.Unavailable, "disk gone"},
 		{"custom refuses", "custom", "custom", `{}`, fault.AuthFailed, "not today"},

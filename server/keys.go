@@ -1,13 +1,12 @@
 package server
 
 import (
-	"encoding/json"
-	"errors"
 	"io"
 	"net/http"
 
 	"github.com/parley-hub/parley/fault"
 	"github.com/parley-hub/parley/server/access"
+	"github.com/parley-hub/parley/server/body"
 	"github.com/parley-hub/parley/server/problem"
 )
 
@@ -51,16 +50,13 @@ func (s *Server) keys(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, http.StatusCreated, NewKey{key, token})
 }
 
-func readKeyRequest(body io.Reader) (KeyRequest, error) {
+func readKeyRequest(from io.Reader) (KeyRequest, error) {
 	var request KeyRequest
-	decoder := json.NewDecoder(body)
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&request); err != nil {
-		var tooLarge *http.MaxBytesError
-		if errors.As(err, &tooLarge) {
-			return request, fault.New(fault.TooLarge, "the body is over limits.body, %d bytes", tooLarge.Limit)
+	if err := body.Read(from, &request); err != nil {
+		if fault.CodeOf(err) == fault.Invalid {
+			err = fault.Wrap(fault.Invalid, err, `%v; a key request looks like {"role":"reader"} or {"agent":"alice"}`, err)
 		}
-		return request, fault.Wrap(fault.Invalid, err, `the body is no key request (%v); it looks like {"role":"reader"} or {"agent":"alice"}`, err)
+		return request, err
 	}
 	if request.Role == "" && request.Agent != "" {
 		request.Role = access.Agent

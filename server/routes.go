@@ -2,6 +2,8 @@ package server
 
 import (
 	"net/http"
+	"net/url"
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -27,15 +29,7 @@ func (s *Server) handler() http.Handler {
 	for pattern, handler := range s.deps.Routes {
 		mux.Handle(pattern, handler)
 	}
-	page := orNothing(s.deps.Page)
-	upgrade := orNothing(s.deps.Upgrade)
-	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		if isUpgrade(r) {
-			upgrade.ServeHTTP(w, r)
-			return
-		}
-		page.ServeHTTP(w, r)
-	})
+	mux.Handle(everythingElse, orNothing(s.deps.Page))
 
 	guard := &access.Guard{
 		Keys:        s.deps.Keys,
@@ -45,7 +39,31 @@ func (s *Server) handler() http.Handler {
 		BehindProxy: s.cfg.HTTP.BehindProxy,
 		Refused:     func(reason string) { s.metrics.refused.WithLabelValues(reason).Inc() },
 	}
-	return s.metrics.observe(guard.Wrap(s.bound(named(mux))))
+	return s.metrics.observe(guard.Wrap(s.bound(upgrades(mux, orNothing(s.deps.Upgrade), named(mux)))))
+}
+
+// everythingElse is the pattern of what nobody owns.
+const everythingElse = "/"
+
+// upgrades hands WebSockets on paths that nobody owns to their dialect. It asks
+// the mux before the mux is asked: that one would redirect a path which is not
+// clean, such as // or /a/../b, and WebSocket clients follow no redirects.
+func upgrades(mux *http.ServeMux, upgrade, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if isUpgrade(r) && owner(mux, r) == everythingElse {
+			upgrade.ServeHTTP(w, r)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// owner is the pattern that a request's path belongs to, once it is clean.
+func owner(mux *http.ServeMux, r *http.Request) string {
+	cleaned := *r
+	cleaned.URL = &url.URL{Path: path.Clean("/" + r.URL.Path)}
+	_, pattern := mux.Handler(&cleaned)
+	return pattern
 }
 
 // bound limits the body of a plain request in size and in time. An upgraded
@@ -109,7 +127,8 @@ func allow(w http.ResponseWriter, r *http.Request, methods ...string) bool {
 		return true
 	}
 	w.Header().Set("Allow", strings.Join(methods, ", "))
-	http.Error(w, r.Method+" is not possible here; it is "+strings.Join(methods, " or "), http.StatusMethodNotAllowed)
+	problem.WriteStatus(w, http.StatusMethodNotAllowed,
+		fault.New(fault.Invalid, "%s is not possible at %s; it is %s", r.Method, r.URL.Path, strings.Join(methods, " or ")))
 	return false
 }
 

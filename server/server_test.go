@@ -97,6 +97,60 @@ func (h *hub) want(t *testing.T, method, path, body string, status int, answer s
 	}
 }
 
+// A WebSocket may be asked for on every path that nobody else owns, also on one
+// that is written in an odd way: its client follows no redirect.
+func TestUpgradeOnEveryPath(t *testing.T) {
+	t.Parallel()
+	said := func(word string) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprintf(w, "%s %s", word, r.URL.Path) })
+	}
+	h := start(t, func(_ *config.Config, d *server.Deps) {
+		d.V1, d.Upgrade, d.Page = said("v1"), said("upgrade"), said("page")
+		d.Routes = map[string]http.Handler{"/owned/": said("owned")}
+	})
+	ask := func(target string) string {
+		var dialer net.Dialer
+		conn, err := dialer.DialContext(t.Context(), "tcp", h.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n", target)
+		answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer answer.Body.Close()
+		raw, err := io.ReadAll(answer.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.TrimSpace(fmt.Sprint(answer.StatusCode, " ", answer.Header.Get("Location"), string(raw)))
+	}
+	for target, want := range map[string]string{
+		"/":                  "200 upgrade /",
+		"//":                 "200 upgrade //",
+		"///":                "200 upgrade ///",
+		"/a/../b":            "200 upgrade /a/../b",
+		"/..":                "200 upgrade /..",
+		"/./":                "200 upgrade /./",
+		"/a//b/":             "200 upgrade /a//b/",
+		"/%2e%2e/x":          "200 upgrade /../x",
+		"/v1/../x":           "200 upgrade /v1/../x",
+		"//v1x?token=1":      "200 upgrade //v1x",
+		"/v1/events":         "200 v1 /v1/events",
+		"/owned/x":           "200 owned /owned/x",
+		"/a/../v1/events":    "307 /v1/events",
+		"//owned/x":          "307 /owned/x",
+		"http://localhost//": "200 upgrade //",
+	} {
+		got, _, _ := strings.Cut(ask(target), "<")
+		if strings.TrimSpace(got) != want {
+			t.Errorf("%s: got %q, want %q", target, got, want)
+		}
+	}
+}
+
 func TestHealthAndReadiness(t *testing.T) {
 	t.Parallel()
 	var broken error
@@ -229,22 +283,23 @@ func TestKeysOverHTTP(t *testing.T) {
 	for body, want := range map[string]string{
 		`{"role":"boss"}`:                 "is no role",
 		`{"role":"operator","agent":"a"}`: "not for both",
-		`{"rolle":"operator"}`:            "is no key request",
-		`{`:                               "is no key request",
-		``:                                "is no key request",
+		`{"rolle":"operator"}`:            ", which is unknown; it may have agent, role; a key request looks like",
+		`{"role":7}`:                      "/role is a number; it must be a string; a key request looks like",
+		`{`:                               "a key request looks like",
+		``:                                "a key request looks like",
 		`{}`:                              "is no role",
 		`{"role":"agent"}`:                "is no agent's name",
 	} {
 		h.want(t, "POST", "/v1/keys", body, 400, want, as(operator)...)
 	}
-	h.want(t, "PUT", "/v1/keys", "{}", 405, "GET or POST", as(operator)...)
+	h.want(t, "PUT", "/v1/keys", "{}", 405, `"code":"invalid","detail":"PUT is not possible at /v1/keys; it is GET or POST"`, as(operator)...)
 	h.want(t, "GET", "/v1/keys/"+alice.ID, "", 405, "DELETE", as(operator)...)
 }
 
 func TestBodyIsBounded(t *testing.T) {
 	t.Parallel()
 	h := start(t, func(c *config.Config, _ *server.Deps) { c.Limits.Body = 100 })
-	h.want(t, "POST", "/v1/keys", `{"agent":"`+strings.Repeat("a", 200)+`"}`, 413, "limits.body, 100 bytes")
+	h.want(t, "POST", "/v1/keys", `{"agent":"`+strings.Repeat("a", 200)+`"}`, 413, "over 100 bytes (limits.body)")
 }
 
 // raw opens a plain connection to the hub.

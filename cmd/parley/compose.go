@@ -36,12 +36,13 @@ func compose(ctx context.Context, cfg config.Config, engine journal.Engine, keys
 		Version: thisBuild().Version,
 		V1: api.New(api.Config{
 			Hub: h, Backup: backupOf(engine), Version: thisBuild().Version, Log: log, Stopping: server.Stopping, Stands: keys.Stands,
+			Warnings: agents.Warnings, Takes: ag2.Takes, TakesOpening: ag2.TakesOpening,
 			Limits: api.Limits{
 				Body: int64(cfg.Limits.Body), Page: cfg.Limits.Page, Followers: cfg.Limits.Followers,
 				Write: cfg.Limits.FollowerWrite, KeepAlive: cfg.Limits.KeepAlive,
 			},
 		}),
-		Metrics: registryOf(ag2Metrics{agents}),
+		Metrics: registryOf(ag2Metrics{agents}, hubMetrics{h}),
 		Upgrade: agents,
 		Ready:   []server.Check{journalReady(engine)},
 		Drain:   func(ctx context.Context) { _ = agents.Close(ctx) },
@@ -69,7 +70,7 @@ func backupOf(engine journal.Engine) func(context.Context, io.Writer) error {
 func hubOptions(cfg config.Config, keys *access.Keys, log *slog.Logger) hub.Options {
 	return hub.Options{
 		Adapters:          adapter.All(),
-		Auth:              identity.NewAuthRegistry(allowNone(cfg.AG2.AllowNone), agentKeys(keys)),
+		Auth:              identity.NewAuthRegistry(allowNone(cfg.AG2.AllowNone, keys), agentKeys(keys)),
 		Log:               log,
 		TrustClients:      cfg.AG2.TrustClients,
 		InviteAckTimeout:  cfg.Hub.InviteAckTimeout,
@@ -88,6 +89,8 @@ func hubOptions(cfg config.Config, keys *access.Keys, log *slog.Logger) hub.Opti
 			Replay:         cfg.Limits.Replay,
 			Held:           cfg.Limits.Held,
 			Inbox:          cfg.Limits.Inbox,
+			Deadlines:      cfg.Limits.Deadlines,
+			OpenTasks:      cfg.Limits.OpenTasks,
 		},
 	}
 }
@@ -101,9 +104,10 @@ func offIfZero[T ~int64](interval T) T {
 	return interval
 }
 
-// allowNone accepts the scheme none from where the setting says.
-func allowNone(from string) identity.None {
-	return identity.None{Allow: func(ctx context.Context) bool {
+// allowNone accepts the scheme none from where the setting says, and for names
+// that no key was made for.
+func allowNone(from string, keys *access.Keys) identity.None {
+	return identity.None{Keyed: keys.HasAgent, Allow: func(ctx context.Context) bool {
 		switch from {
 		case config.NoneAlways:
 			return true

@@ -56,6 +56,9 @@ func hintFor(err error) string {
 			return "parley channels open starts another"
 		}
 	case fault.AuthFailed:
+		if strings.Contains(says, "api_key") {
+			return "add --token TOKEN; an operator makes one with parley keys add --agent NAME"
+		}
 		return "set PARLEY_TOKEN to a token; without one, stop the hub and parley keys add --role operator makes one in its data folder"
 	case fault.AccessDenied:
 		if strings.HasPrefix(says, "a key of role") || strings.Contains(says, "takes a key of role") {

@@ -28,6 +28,9 @@ func cmdAwait(ts *testscript.TestScript, neg bool, args []string) {
 	for {
 		request, err := http.NewRequestWithContext(ctx, http.MethodGet, args[0], nil)
 		ts.Check(err)
+		if token := ts.Getenv("PARLEY_TOKEN"); token != "" {
+			request.Header.Set("Authorization", "Bearer "+token)
+		}
 		answer, err := http.DefaultClient.Do(request)
 		if err == nil {
 			body, _ := io.ReadAll(answer.Body)

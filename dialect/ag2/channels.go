@@ -23,6 +23,9 @@ func (c *conn) createChannel(ctx context.Context, raw []byte) ([]byte, error) {
 	if p.ManifestVersion != nil {
 		o.Version = *p.ManifestVersion
 	}
+	if err := TakesOpening(o); err != nil {
+		return nil, err
+	}
 	opened, err := c.server.cfg.Hub.Open(ctx, o)
 	if err != nil {
 		return nil, err

@@ -155,16 +155,20 @@ func (c *conn) setRule(ctx context.Context, p wire.SetRuleParams) ([]byte, error
 	return nil, c.server.cfg.Hub.SetRule(ctx, p.Agent, p.Rule)
 }
 
-// unregister removes an identity of this connection, or one that anybody could
-// take over: it has no credentials and nobody is bound to it.
+// unregister removes an identity of this connection, or one that it could take
+// over without a proof, and that nobody is bound to.
 func (c *conn) unregister(ctx context.Context, p wire.ByAgent) ([]byte, error) {
 	h := c.server.cfg.Hub
 	profile, err := h.AgentByID(p.Agent)
 	if err != nil {
 		return nil, err
 	}
-	_, bound := h.Bound(p.Agent)
-	if bound || profile.Passport.Auth.Scheme != identity.SchemeNone {
+	_, taken := h.Bound(p.Agent)
+	if !taken {
+		_, err := h.Authenticate(ctx, profile.Passport.Name, identity.SchemeNone, nil)
+		taken = err != nil
+	}
+	if taken {
 		if err := c.bound(p.Agent); err != nil {
 			return nil, err
 		}

@@ -29,6 +29,19 @@ type pending interface {
 	Wait(ctx context.Context) (id string, err error)
 }
 
+// post hands an envelope to the hub, unless none of our clients could take it.
+func (c *conn) post(ctx context.Context, f *wire.Post) {
+	err := Takes(f.Envelope)
+	switch {
+	case err == nil:
+		c.await(posted{request: f.ID, pending: c.server.cfg.Hub.Admit(ctx, f.Envelope, c)})
+	case f.ID == "":
+		c.malformed(err)
+	default:
+		_ = c.out.text(wire.AppendFailure(nil, f.ID, err))
+	}
+}
+
 // await has a post answered when it is durable.
 func (c *conn) await(p posted) {
 	c.posts.mu.Lock()

@@ -2,6 +2,7 @@ package ag2
 
 import (
 	"context"
+	"fmt"
 	"sync"
 
 	"github.com/parley-hub/parley/channel"
@@ -14,8 +15,8 @@ import (
 // response.
 const logBytes = wire.MaxFrame - 512
 
-// LongLog is how many bytes of a log make a full read a warning: AG2's client
-// reads the whole log three times a turn, and cannot take more than 1 MiB.
+// LongLog is from how many bytes of a log on a full read is a warning: AG2's
+// client reads the whole log three times a turn, and takes no more than 1 MiB.
 const LongLog = logBytes / 10 * 7
 
 // readWAL reads a slice of a channel's log by index, unfiltered, because AG2's
@@ -42,7 +43,7 @@ func (c *conn) readWAL(ctx context.Context, p wire.ReadWALParams) ([]byte, error
 			break
 		}
 	}
-	if r.full && r.size > LongLog {
+	if r.full && r.size >= LongLog {
 		c.server.longLog(ctx, p.Channel, r.size)
 	}
 	return r.result()
@@ -61,6 +62,35 @@ func (s *Server) longLog(ctx context.Context, channelID string, size int) {
 	if err := s.cfg.Hub.Audit(ctx, "channel_log_long", record); err != nil {
 		s.cfg.Log.Warn("not audited", "kind", "channel_log_long", "channel_id", channelID, "error", err)
 	}
+}
+
+// Warnings tells what an operator should know of a channel: that AG2's clients
+// will soon not be able to read its log, or no more.
+func (s *Server) Warnings(ctx context.Context, m *channel.Metadata) ([]string, error) {
+	if !lean(m) {
+		return nil, nil
+	}
+	r := walReader{full: true}
+	for e, err := range s.cfg.Hub.Log(ctx, m.ID, 0, 0) {
+		if err != nil {
+			return nil, err
+		}
+		if !r.add(e) {
+			break
+		}
+	}
+	switch {
+	case r.size < LongLog:
+		return nil, nil
+	case len(r.lean) > logBytes:
+		return []string{fmt.Sprintf("AG2 clients can no longer read the log, which takes more than the %d bytes they can be sent at once: "+
+			"they cannot take turns here any more; close the channel and open another", logBytes)}, nil
+	case r.over:
+		return []string{fmt.Sprintf("the log takes about %d bytes, more than the %d that AG2 clients can read at once: they read it without task events "+
+			"and custom types, which takes %d", r.size, logBytes, len(r.lean))}, nil
+	}
+	return []string{fmt.Sprintf("the log takes %d bytes (%d %%) of the %d that AG2 clients can read at once; from there on they read it without task "+
+		"events and custom types, and if that does not help they cannot take turns here any more", r.size, r.size*100/logBytes, logBytes)}, nil
 }
 
 // once remembers what was done once. It is bounded: past that, it forgets all.

@@ -43,7 +43,7 @@ func (c *conn) handle(ctx context.Context, message []byte) {
 	}
 	switch f := frame.(type) {
 	case *wire.Post:
-		c.await(posted{request: f.ID, pending: c.server.cfg.Hub.Admit(ctx, f.Envelope, c)})
+		c.post(ctx, f)
 	case *wire.Request:
 		c.request(ctx, f)
 	case *wire.Receipt:

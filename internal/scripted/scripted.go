@@ -68,7 +68,10 @@ func (p *Participant) Run(ctx context.Context) error {
 		if p.Heard != nil {
 			p.Heard(d.Envelope)
 		}
-		if err := p.answer(ctx, d.Envelope); err != nil && ctx.Err() == nil {
+		if err := p.answer(ctx, d.Envelope); err != nil {
+			if ctx.Err() != nil {
+				return nil // unanswered, so it is not acked
+			}
 			if fault.CodeOf(err) != fault.Protocol {
 				return err
 			}
@@ -140,7 +143,7 @@ func (p *Participant) mine(ctx context.Context, m *channel.Metadata, e *envelope
 func (p *Participant) Speak(ctx context.Context, m *channel.Metadata, line Line, cause string) error {
 	self := p.Link.Self().ID
 	if len(line.Set)+len(line.Delete) > 0 {
-		data, err := json.Marshal(map[string]any{"set": line.Set, "delete": line.Delete}, json.FormatNilSliceAsNull(false), json.FormatNilMapAsNull(false))
+		data, err := json.Marshal(map[string]any{"set": line.Set, "delete": line.Delete}, json.Deterministic(true), json.FormatNilSliceAsNull(false), json.FormatNilMapAsNull(false))
 		if err != nil {
 			return fmt.Errorf("script: context: %w", err)
 		}

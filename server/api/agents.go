@@ -43,7 +43,10 @@ func (a *API) listAgents(c *call) error {
 			return err
 		}
 	}
-	after := q.Get("after")
+	after, err := c.page()
+	if err != nil {
+		return err
+	}
 	page := agentPage{Agents: []agentBody{}}
 	for _, p := range a.hub.Agents(query) {
 		if p.ID() <= after {

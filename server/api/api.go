@@ -14,9 +14,12 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/parley-hub/parley/channel"
+	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/fault"
 	"github.com/parley-hub/parley/hub"
 	"github.com/parley-hub/parley/server/access"
+	"github.com/parley-hub/parley/server/body"
 	"github.com/parley-hub/parley/server/problem"
 	"github.com/parley-hub/parley/view"
 )
@@ -34,6 +37,12 @@ type Config struct {
 	Stands func(access.Principal) bool
 	// Stopping is closed when the server drains: streams end then. Nil never.
 	Stopping func(ctx context.Context) <-chan struct{}
+	// Warnings tells what those who take part in a channel over a dialect will
+	// run into there; Takes and TakesOpening refuse what could never reach
+	// them. Nil: nothing.
+	Warnings     func(ctx context.Context, m *channel.Metadata) ([]string, error)
+	Takes        func(e *envelope.Envelope) error
+	TakesOpening func(o hub.Opening) error
 
 	Limits Limits
 }
@@ -68,6 +77,15 @@ func New(cfg Config) *API {
 	}
 	if cfg.Stopping == nil {
 		cfg.Stopping = func(context.Context) <-chan struct{} { return nil }
+	}
+	if cfg.Warnings == nil {
+		cfg.Warnings = func(context.Context, *channel.Metadata) ([]string, error) { return nil, nil }
+	}
+	if cfg.Takes == nil {
+		cfg.Takes = func(*envelope.Envelope) error { return nil }
+	}
+	if cfg.TakesOpening == nil {
+		cfg.TakesOpening = func(hub.Opening) error { return nil }
 	}
 	l := &cfg.Limits
 	setDefault(&l.Body, 2<<20)
@@ -181,8 +199,8 @@ func (c caller) MayActFor(agent string) bool {
 func (c caller) seesAll() bool { return c.Has(access.Reader) }
 
 // write answers with JSON.
-func (c *call) write(status int, body any) error {
-	data, err := json.Marshal(body, jsontext.EscapeForHTML(false))
+func (c *call) write(status int, answer any) error {
+	data, err := json.Marshal(answer, jsontext.EscapeForHTML(false))
 	if err != nil {
 		return err
 	}
@@ -204,14 +222,4 @@ func (c *call) Header() http.Header { return c.ResponseWriter.Header() }
 func (c *call) Write(b []byte) (int, error) { return c.ResponseWriter.Write(b) }
 
 // read decodes the request's body, strictly.
-func (c *call) read(into any) error {
-	err := json.UnmarshalRead(c.Body, into, json.RejectUnknownMembers(true))
-	if err == nil {
-		return nil
-	}
-	var tooLarge *http.MaxBytesError
-	if asError(err, &tooLarge) {
-		return fault.New(fault.TooLarge, "the body is over %d bytes (limits.body)", tooLarge.Limit)
-	}
-	return fault.Wrap(fault.Invalid, err, "the body is not what is wanted: %v", err)
-}
+func (c *call) read(into any) error { return body.Read(c.Body, into) }

@@ -33,13 +33,15 @@ func (a *API) audit(c *call) error {
 	if err != nil {
 		return err
 	}
-	if follow {
-		return a.followAudit(c, q)
-	}
 	if q.Limit, err = c.limit(a.cfg.Limits.Page); err != nil {
 		return err
 	}
-	q.After = c.URL.Query().Get("after")
+	if follow {
+		return a.followAudit(c, q)
+	}
+	if q.After, err = c.page(); err != nil {
+		return err
+	}
 	head, err := a.hub.AuditHead(c.Context())
 	if err != nil {
 		return err

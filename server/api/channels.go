@@ -33,7 +33,10 @@ func (a *API) listChannels(c *call) error {
 	if err != nil {
 		return err
 	}
-	o := hub.ListOptions{Label: wanted, After: q.Get("after"), Limit: limit, Newest: newest}
+	o := hub.ListOptions{Label: wanted, Limit: limit, Newest: newest}
+	if o.After, err = c.page(); err != nil {
+		return err
+	}
 	if o.Agent, err = a.agentParam(c, "agent"); err != nil {
 		return err
 	}
@@ -41,10 +44,9 @@ func (a *API) listChannels(c *call) error {
 		return err
 	}
 	if !c.who.seesAll() {
-		if o.Agent != "" && o.Agent != c.who.id {
-			return errNotYours(c.who)
+		if o.Agent, err = c.who.itself(o.Agent); err != nil {
+			return err
 		}
-		o.Agent = c.who.id
 	}
 	list, next, err := a.hub.Channels(c.Context(), o)
 	if err != nil {
@@ -88,6 +90,18 @@ func (a *API) agentParam(c *call, name string) (string, error) {
 		return "", err
 	}
 	return p.ID(), nil
+}
+
+// itself is the id under which an agent's key asks for what concerns it; whom
+// it names can only be itself.
+func (c caller) itself(named string) (string, error) {
+	if c.id == "" {
+		return "", fault.New(fault.AccessDenied, "no agent '%s' is registered, so nothing concerns it yet; register it first", c.Agent)
+	}
+	if named != "" && named != c.id {
+		return "", errNotYours(c)
+	}
+	return c.id, nil
 }
 
 func errNotYours(who caller) error {
@@ -151,8 +165,12 @@ func optional(s string) *string {
 
 // show gathers what is known of a channel.
 func (a *API) show(c *call, m *channel.Metadata, warnings []string) (shown, error) {
-	s := shown{Metadata: m, state: jsontext.Value("null"), warnings: orEmpty(warnings), names: a.names(m)}
 	ctx := c.Context()
+	more, err := a.cfg.Warnings(ctx, m)
+	s := shown{Metadata: m, state: jsontext.Value("null"), warnings: orEmpty(append(warnings, more...)), names: a.names(m)}
+	if err != nil {
+		return s, err
+	}
 	if state, err := a.hub.State(ctx, m.ID); err == nil {
 		adapter, err := a.hub.Adapter(ctx, m.ID)
 		if err != nil {
@@ -216,6 +234,9 @@ func (a *API) openChannel(c *call) error {
 			return err
 		}
 		o.Participants = append(o.Participants, p.ID())
+	}
+	if err := a.cfg.TakesOpening(o); err != nil {
+		return err
 	}
 	opened, err := a.hub.Open(c.Context(), o)
 	if err != nil {

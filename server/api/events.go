@@ -33,10 +33,7 @@ func (a *API) viewer(c *call) (string, error) {
 	if err != nil || c.who.seesAll() {
 		return as, err
 	}
-	if as != "" && as != c.who.id {
-		return "", errNotYours(c.who)
-	}
-	return c.who.id, nil
+	return c.who.itself(as)
 }
 
 func (a *API) channelEvents(c *call) error {
@@ -58,6 +55,10 @@ func (a *API) channelEvents(c *call) error {
 	if err != nil {
 		return err
 	}
+	limit, err := c.limit(a.cfg.Limits.Page)
+	if err != nil {
+		return err
+	}
 	f, err := a.hub.Follow(c.Context(), m.ID, hub.FollowOptions{As: as, After: after})
 	var gap *hub.Gap
 	if follow && errors.As(err, &gap) {
@@ -70,15 +71,11 @@ func (a *API) channelEvents(c *call) error {
 	if follow {
 		return a.followChannel(c, f, nil)
 	}
-	return a.readChannel(c, f)
+	return a.readChannel(c, f, limit)
 }
 
 // readChannel answers with a page of what is there.
-func (a *API) readChannel(c *call, f *hub.Follower) error {
-	limit, err := c.limit(a.cfg.Limits.Page)
-	if err != nil {
-		return err
-	}
+func (a *API) readChannel(c *call, f *hub.Follower, limit int) error {
 	page := eventPage{Events: []jsontext.Value{}}
 	for len(page.Events) < limit {
 		ev, wake, err := f.TryNext(c.Context())
@@ -178,10 +175,14 @@ func (a *API) events(c *call) error {
 	if err != nil {
 		return err
 	}
+	limit, err := c.limit(a.cfg.Limits.Page)
+	if err != nil {
+		return err
+	}
 	if follow {
 		return a.followEvents(c, o)
 	}
-	return a.readEvents(c, o)
+	return a.readEvents(c, o, limit)
 }
 
 // groupOf selects channels by label and type.
@@ -199,11 +200,7 @@ func groupOf(c *call) (func(*channel.Metadata) bool, error) {
 }
 
 // readEvents answers with a page up to what is durable now.
-func (a *API) readEvents(c *call, o hub.WideOptions) error {
-	limit, err := c.limit(a.cfg.Limits.Page)
-	if err != nil {
-		return err
-	}
+func (a *API) readEvents(c *call, o hub.WideOptions, limit int) error {
 	now, err := a.hub.Now(c.Context())
 	if err != nil {
 		return err

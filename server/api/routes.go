@@ -1,12 +1,12 @@
 package api
 
 import (
-	"errors"
 	"math"
 	"net/http"
 	"strconv"
 	"strings"
 
+	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/fault"
 	"github.com/parley-hub/parley/server/access"
 )
@@ -112,7 +112,7 @@ func (a *API) routes() []route {
 			role: access.Operator, status: http.StatusNoContent, serve: a.removeAgent,
 		},
 		{
-			method: "GET", path: "/v1/tasks", name: "listTasks", says: "Lists tasks in the order they were first observed.",
+			method: "GET", path: "/v1/tasks", name: "listTasks", says: "Lists tasks in the order they were first observed; an agent sees its own and those of its channels.",
 			role: access.Reader, query: []param{
 				{"owner", "string", "only of this agent, by name or id"},
 				{"channel", "string", "only of this channel"},
@@ -184,6 +184,16 @@ func (c *call) flag(name string) (bool, error) {
 	return on, nil
 }
 
+// page reads where a list goes on. Whatever is listed is named by an id, and
+// one that is gone by now is as good a place as any other.
+func (c *call) page() (string, error) {
+	text := c.URL.Query().Get("after")
+	if text != "" && !envelope.ValidID(text) {
+		return "", fault.New(fault.Invalid, "after=%.100q is no place in this list; send what the page before said as next, or leave it out to begin", text)
+	}
+	return text, nil
+}
+
 // limit reads how many are wanted; more than the most is taken as that, so that
 // a client need not know how a hub is configured.
 func (c *call) limit(most int) (int, error) {
@@ -203,8 +213,6 @@ func (c *call) number(name string, unless, most int) (int, error) {
 	}
 	return n, nil
 }
-
-func asError[T error](err error, target *T) bool { return errors.As(err, target) }
 
 // labels reads the label parameters.
 func (c *call) labels() (map[string]string, error) {

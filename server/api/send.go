@@ -67,12 +67,20 @@ func (a *API) send(c *call) error {
 			e.Audience = append(e.Audience, p.ID())
 		}
 	}
-	id, err := a.hub.Post(c.Context(), e, c.who)
+	id, err := a.post(c, e)
 	if err != nil {
 		return a.explain(c, sender, err)
 	}
 	runtime.Gosched() // let followers be written to first: the sender is answered last
 	return c.write(http.StatusCreated, sentBody{EnvelopeID: id})
+}
+
+// post hands an envelope to the hub, unless it could reach nobody.
+func (a *API) post(c *call, e *envelope.Envelope) (string, error) {
+	if err := a.cfg.Takes(e); err != nil {
+		return "", err
+	}
+	return a.hub.Post(c.Context(), e, c.who)
 }
 
 // explain adds whose turn it is to a refusal that comes of turns: somebody

@@ -21,15 +21,18 @@ func (a *API) listTasks(c *call) error {
 		return err
 	}
 	params := c.URL.Query()
-	q := hub.TaskQuery{Channel: params.Get("channel"), State: hub.TaskState(params.Get("state")), After: params.Get("after"), Limit: limit}
+	q := hub.TaskQuery{Channel: params.Get("channel"), State: hub.TaskState(params.Get("state")), Limit: limit}
+	if q.After, err = c.page(); err != nil {
+		return err
+	}
 	if q.Owner, err = a.agentParam(c, "owner"); err != nil {
 		return err
 	}
 	if !c.who.seesAll() {
-		if q.Owner != "" && q.Owner != c.who.id {
-			return errNotYours(c.who)
+		if _, err := c.who.itself(""); err != nil {
+			return err
 		}
-		q.Owner = c.who.id
+		q.Match = a.concerns(c)
 	}
 	list, next, err := a.hub.Tasks(c.Context(), q)
 	if err != nil {
@@ -42,15 +45,28 @@ func (a *API) listTasks(c *call) error {
 // takes part in.
 func (a *API) task(c *call) (*hub.Task, error) {
 	t, err := a.hub.Task(c.Context(), c.PathValue("id"))
-	if err != nil || c.who.seesAll() || t.Owner == c.who.id {
+	if err != nil || c.who.seesAll() || a.concerns(c)(t) {
 		return t, err
 	}
-	if t.Channel != "" {
-		if m, err := a.hub.Channel(c.Context(), t.Channel); err == nil && m.Has(c.who.id) {
-			return t, nil
-		}
-	}
 	return nil, errNotYours(c.who)
+}
+
+// concerns tells which tasks an agent's key may see: its own, and those of the
+// channels it takes part in, each of which is looked up once.
+func (a *API) concerns(c *call) func(*hub.Task) bool {
+	takesPart := map[string]bool{"": false}
+	return func(t *hub.Task) bool {
+		if t.Owner == c.who.id {
+			return true
+		}
+		in, known := takesPart[t.Channel]
+		if !known {
+			m, err := a.hub.Channel(c.Context(), t.Channel)
+			in = err == nil && m.Has(c.who.id)
+			takesPart[t.Channel] = in
+		}
+		return in
+	}
 }
 
 func (a *API) showTask(c *call) error {
@@ -99,10 +115,10 @@ func (a *API) cancelTask(c *call) error {
 	if err != nil {
 		return err
 	}
-	id, err := a.hub.Post(c.Context(), &envelope.Envelope{
+	id, err := a.post(c, &envelope.Envelope{
 		Channel: t.Channel, Sender: sender, Type: envelope.TypeTaskCancelRequest, Task: t.ID,
 		Audience: []string{t.Owner}, Data: data,
-	}, c.who)
+	})
 	if err != nil {
 		return err
 	}

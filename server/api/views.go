@@ -42,6 +42,10 @@ func (a *API) showView(c *call) error {
 	if !m.Has(as) {
 		return fault.New(fault.AccessDenied, "'%s' takes no part in channel '%s'", a.hub.Name(as), m.ID)
 	}
+	recent, err := c.number("recent_n", 0, math.MaxInt32)
+	if err != nil {
+		return err
+	}
 	in, err := a.viewInput(c, m, as)
 	if err != nil {
 		return err
@@ -51,11 +55,10 @@ func (a *API) showView(c *call) error {
 		body.Events = a.threads(view.Threads(in))
 		return c.write(http.StatusOK, body)
 	}
-	recent, err := c.number("recent_n", 0, math.MaxInt32)
-	if err != nil {
-		return err
-	}
 	v, err := a.views.New(body.View, view.Params{Recent: recent, Participants: len(m.Participants)})
+	if fault.CodeOf(err) == fault.NotFound {
+		return fault.Wrap(fault.NotFound, err, "%v, %s", err, threaded)
+	}
 	if err != nil {
 		return err
 	}

@@ -71,6 +71,8 @@ type Limits struct {
 	Replay         int
 	Held           int
 	Inbox          int
+	Deadlines      int
+	OpenTasks      int
 }
 
 // Hub is the core's own timing.

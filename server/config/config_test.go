@@ -35,7 +35,7 @@ func TestDefaults(t *testing.T) {
 		Shutdown: config.Shutdown{Timeout: 10 * time.Second},
 		Limits: config.Limits{
 			Body: 2 << 20, Event: 1 << 20, Record: 16 << 10, Page: 1000, Followers: 10_000, FollowerWrite: 10 * time.Second, KeepAlive: 15 * time.Second, Agents: 100_000, Participants: 1000,
-			InFlight: 65536, LoadedChannels: 200_000, Replay: 4096, Held: 16, Inbox: 4096,
+			InFlight: 65536, LoadedChannels: 200_000, Replay: 4096, Held: 16, Inbox: 4096, Deadlines: 64, OpenTasks: 256,
 		},
 		Hub: config.Hub{
 			InviteAckTimeout: 25 * time.Second, TTLSweepInterval: 30 * time.Second, ExpectationSweepInterval: 10 * time.Second,
@@ -59,7 +59,7 @@ func TestLaterSourcesWin(t *testing.T) {
 	file := write(t, "http:\n  listen: 127.0.0.1:1\n  hosts: [a.example, b.example:8443]\nlog.level: warn\nlimits:\nshutdown:\n  timeout: 3s\ndata: {min_free: 0}\n")
 	got, err := config.Load(config.Sources{
 		File:    file,
-		Environ: []string{"PARLEY_LOG_LEVEL=error", "PARLEY_HTTP_LISTEN=127.0.0.1:2", "PARLEY_SCALE=9", "HOME=/", "PARLEY_HTTP_ORIGINS=https://a, https://b"},
+		Environ: []string{"PARLEY_LOG_LEVEL=error", "PARLEY_HTTP_LISTEN=127.0.0.1:2", "PARLEY_SCALE=9", "PARLEY_HUB=http://127.0.0.1:7440", "HOME=/", "PARLEY_HTTP_ORIGINS=https://a, https://b"},
 		Flags:   map[string]string{"http.listen": "127.0.0.1:3", "http.insecure": "true"},
 		Named:   map[string]string{"http.listen": "--listen", "http.insecure": "--insecure"},
 	})
@@ -115,6 +115,9 @@ func TestRefused(t *testing.T) {
 		{name: "section where a value is", file: "log:\n  level:\n    a: b\n", want: []string{"FILE:3: unknown key log.level.a; did you mean log.level?"}},
 		{name: "every mistake at once", file: "http:\n  listn: x\n  max_header: big\n", src: config.Sources{Environ: []string{"PARLEY_LOG_LEVEL=loud"}}, want: []string{
 			"unknown key http.listn", `http.max_header: "big" is refused: a size looks like 512MiB`, `environment PARLEY_LOG_LEVEL: log.level: "loud" is refused: it is one of debug, info, warn, error`,
+		}},
+		{name: "more than will do", file: "limits:\n  open_tasks: 481\n  deadlines: 4097\n", want: []string{
+			`limits.open_tasks: "481" is refused: it is at most 480`, `limits.deadlines: "4097" is refused: it is at most 4096`,
 		}},
 		{name: "no YAML", file: "a: [", want: []string{"FILE: yaml: "}},
 		{name: "a key twice", file: "log:\n  level: info\n  level: warn\n", want: []string{"already defined at line 2"}},

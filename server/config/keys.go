@@ -12,6 +12,7 @@ type Key struct {
 	Flag    string   // of `parley serve`, without dashes; most have none
 	Choices []string // the only values, where not every text will do
 	Zero    bool     // a number may be 0
+	Most    int      // the largest number, where not every one will do
 	Meaning string
 
 	field func(*Config) any
@@ -173,6 +174,16 @@ var Keys = []Key{
 		Name: "limits.inbox", Default: "4096",
 		Meaning: "deliveries waiting in the inbox of an agent inside the process",
 		field:   func(c *Config) any { return &c.Limits.Inbox },
+	},
+	{
+		Name: "limits.deadlines", Default: "64", Most: 4096,
+		Meaning: "deadlines that the adapter of one channel has set; at most 4096",
+		field:   func(c *Config) any { return &c.Limits.Deadlines },
+	},
+	{
+		Name: "limits.open_tasks", Default: "256", Most: 480,
+		Meaning: "tasks of one channel that have not ended; at most 480, because they end with it, in one batch",
+		field:   func(c *Config) any { return &c.Limits.OpenTasks },
 	},
 	{
 		Name: "hub.invite_ack_timeout", Default: "25s",

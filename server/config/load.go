@@ -179,6 +179,10 @@ func lines(raw []byte) map[string]int {
 	return at
 }
 
+// hubVariable names the hub that commands ask. It sets nothing, although its
+// name is that of a section.
+const hubVariable = EnvPrefix + "HUB"
+
 // envLayer takes the variables of known keys. A variable under a section's
 // name that is no key is an error; others are somebody else's.
 func envLayer(environ []string) (layer, error) {
@@ -198,7 +202,7 @@ func envLayer(environ []string) (layer, error) {
 			if key, ok := byEnv[name]; ok {
 				return key, value
 			}
-			if section, _, _ := strings.Cut(strings.TrimPrefix(name, EnvPrefix), "_"); sections[section] {
+			if section, _, _ := strings.Cut(strings.TrimPrefix(name, EnvPrefix), "_"); sections[section] && name != hubVariable {
 				unknown = append(unknown, fmt.Errorf("environment: unknown setting %s; did you mean %s?", name, nearest(name, known)))
 			}
 			return "", nil

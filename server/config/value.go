@@ -73,6 +73,9 @@ func (k Key) set(c *Config, text string) error {
 			return errors.New("it is a whole number")
 		}
 		*field = n
+		if k.Most > 0 && n > k.Most {
+			return fmt.Errorf("it is at most %d", k.Most)
+		}
 		return k.positive(n > 0, n == 0)
 	case *Bytes:
 		n, err := ParseBytes(text)

@@ -1,0 +1,125 @@
+// Package body reads the JSON bodies of requests. What is wrong with one is
+// said in JSON's own words, with the place and what would be right; the types
+// that it is read into are never named. It never looks at what a body means.
+package body
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/parley-hub/parley/fault"
+)
+
+// Read reads one JSON object into a struct, strictly: unknown or repeated
+// members are refused, and so is anything behind the object.
+func Read(r io.Reader, into any) error {
+	err := json.UnmarshalRead(r, into, json.RejectUnknownMembers(true))
+	if err == nil {
+		return nil
+	}
+	var tooLarge *http.MaxBytesError
+	if errors.As(err, &tooLarge) {
+		return fault.New(fault.TooLarge, "the body is over %d bytes (limits.body)", tooLarge.Limit)
+	}
+	return fault.Wrap(fault.Invalid, err, "%s", explain(err, reflect.TypeOf(into).Elem()))
+}
+
+// explain says what is wrong with a body that should have been of a type.
+func explain(err error, t reflect.Type) string {
+	var semantic *json.SemanticError
+	var syntactic *jsontext.SyntacticError
+	switch {
+	case errors.As(err, &semantic):
+		return meaning(semantic, t)
+	case errors.As(err, &syntactic) && syntactic.ByteOffset == 0 && errors.Is(err, io.ErrUnexpectedEOF):
+		return "the body is empty; a JSON object is wanted, with " + members(t)
+	case syntactic != nil:
+		return syntax(syntactic)
+	}
+	return "the body could not be read to its end"
+}
+
+// meaning explains JSON that is well formed, but not what is wanted.
+func meaning(err *json.SemanticError, t reflect.Type) string {
+	if errors.Is(err.Err, json.ErrUnknownName) {
+		return fmt.Sprintf("the body has the member %.100q, which is unknown; it may have %s", err.JSONPointer.LastToken(), members(t))
+	}
+	if err.Err != nil && reflect.PointerTo(err.GoType).Implements(ownReader) {
+		return fmt.Sprintf("%s: %v", place(err.JSONPointer), err.Err)
+	}
+	got := kinds[err.JSONKind]
+	if len(err.JSONValue) > 0 && err.JSONKind == '0' {
+		got = fmt.Sprintf("the number %.40s", err.JSONValue)
+	}
+	return fmt.Sprintf("%s is %s; it must be %s", place(err.JSONPointer), got, wanted(err.GoType))
+}
+
+// ownReader is a type of ours that reads itself, and says itself what is wrong.
+var ownReader = reflect.TypeFor[json.UnmarshalerFrom]()
+
+// syntax explains what is no JSON.
+func syntax(err *jsontext.SyntacticError) string {
+	switch {
+	case errors.Is(err.Err, jsontext.ErrDuplicateName):
+		return place(err.JSONPointer) + " stands there twice; once is right"
+	case errors.Is(err.Err, io.ErrUnexpectedEOF):
+		return fmt.Sprintf("the body is no JSON: it ends at byte %d, before it is complete", err.ByteOffset)
+	}
+	where := ""
+	if err.JSONPointer != "" {
+		where = ", in " + place(err.JSONPointer)
+	}
+	return fmt.Sprintf("the body is no JSON: %v, at byte %d%s", err.Err, err.ByteOffset, where)
+}
+
+// place names a value by its JSON pointer.
+func place(p jsontext.Pointer) string {
+	if p == "" {
+		return "the body"
+	}
+	return fmt.Sprintf("%.200s", p)
+}
+
+// members lists what an object may have.
+func members(t reflect.Type) string {
+	var names []string
+	for field := range t.Fields() {
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return strings.Join(names, ", ")
+}
+
+var kinds = map[jsontext.Kind]string{
+	'n': "null", 't': "a boolean", 'f': "a boolean", '"': "a string", '0': "a number", '{': "an object", '[': "a list",
+}
+
+// wanted says in JSON's words what a type is read from.
+func wanted(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.Pointer:
+		return wanted(t.Elem())
+	case reflect.String:
+		return "a string"
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Int, reflect.Int64:
+		return "a whole number of at most 64 bits"
+	case reflect.Slice:
+		return "a list, each of it " + wanted(t.Elem())
+	case reflect.Map:
+		return "an object, each value of it " + wanted(t.Elem())
+	case reflect.Struct:
+		return "an object with " + members(t)
+	}
+	return "something else"
+}
