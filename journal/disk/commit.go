@@ -145,13 +145,17 @@ func (g *group) finish() {
 		head order.Head
 	}
 	list := make([]keyed, 0, len(g.heads))
+	buf := make([]byte, 0, 96*len(g.heads))
 	for log, head := range g.heads {
-		list = append(list, keyed{headKey(nil, log), head})
+		at := len(buf)
+		buf = headKey(buf, log)
+		list = append(list, keyed{buf[at:len(buf):len(buf)], head})
 	}
 	slices.SortFunc(list, func(a, b keyed) int { return bytes.Compare(a.key, b.key) })
+	var value []byte
 	for _, k := range list {
-		value := appendHead(k.key, k.key, k.head)
-		_ = g.batch.Set(k.key, value[len(k.key):], nil)
+		value = appendHead(value[:0], k.key, k.head)
+		_ = g.batch.Set(k.key, value, nil)
 	}
 }
 

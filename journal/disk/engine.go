@@ -94,12 +94,19 @@ type group struct {
 	finished []*job
 }
 
+// newGroup returns an empty group with room for as many logs as the last one
+// had.
 func (e *Engine) newGroup() *group {
-	return &group{fate: journal.NewFate(), batch: e.db.NewBatch(), heads: map[journal.LogName]order.Head{}}
+	logs := 0
+	if e.group != nil {
+		logs = len(e.group.heads)
+	}
+	return &group{fate: journal.NewFate(), batch: e.db.NewBatch(), heads: make(map[journal.LogName]order.Head, logs)}
 }
 
-// empty reports whether there is nothing to commit.
-func (g *group) empty() bool { return g.batch.Empty() }
+// empty reports whether there is nothing to commit. The end of a removal may
+// have nothing to write, and is waited for all the same.
+func (g *group) empty() bool { return g.batch.Empty() && len(g.finished) == 0 }
 
 // Shards is 1.
 func (e *Engine) Shards() int { return 1 }

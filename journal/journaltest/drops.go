@@ -2,6 +2,7 @@ package journaltest
 
 import (
 	"fmt"
+	"runtime"
 	"testing"
 
 	"github.com/parley-hub/parley/journal"
@@ -11,6 +12,7 @@ var dropCases = []testCase{
 	{"a dropped log is gone with its index entries", dropLog},
 	{"a log dropped and created anew starts at 1", dropRecreate},
 	{"dropping what does not exist does nothing", dropNothing},
+	{"dropping partitions that have nothing", dropEmptyPartitions},
 	{"a dropped partition is gone but for what is kept", dropPartition},
 	{"a removal that was interrupted is finished by the next open", dropInterrupted},
 	{"a drop that was not synced did not happen", dropCrash},
@@ -112,6 +114,29 @@ func dropNothing(t *testing.T, open Open) {
 	invalid(t, err)
 	_, err = r.DropPartition(r.ctx, journal.PartitionName{})
 	invalid(t, err)
+}
+
+// Several partitions at once that have nothing to be removed.
+func dropEmptyPartitions(t *testing.T, open Open) {
+	r := start(t, open, Options{})
+	reached, release := r.HoldSync()
+	defer release()
+	r.order(batch(to(other.In("log", "far"), "x")))
+	r.await(reached, "a sync")
+	var last *journal.Ticket
+	for _, name := range []string{"one", "two", "three"} {
+		ticket, err := r.DropPartition(r.ctx, journal.PartitionName{Tenant: home.Tenant, Partition: name})
+		need(t, err)
+		last = ticket
+	}
+	release()
+	need(t, last.Wait(r.ctx))
+	for r.Stats().Removals > 0 { // no other batch helps it along
+		if r.ctx.Err() != nil {
+			t.Fatal("removal does not end")
+		}
+		runtime.Gosched()
+	}
 }
 
 func dropPartition(t *testing.T, open Open) {

@@ -14,6 +14,8 @@ type Plan struct {
 	Heads  []Head        // new head of each Append's log; records end at its sequence
 	Before []Head        // head before, zero when the batch created the log
 	Claims []ClaimChange // the claims' last states, each name once
+
+	few [4]Head // room for what most batches need
 }
 
 // Created reports whether the i-th Append created its log.
@@ -37,10 +39,11 @@ func (b *Book) Order(batch *journal.Batch, fate *journal.Fate, now time.Time) (*
 			Kind: journal.TermConflict, Expected: batch.Term, Actual: b.term, LostTo: b.settledAt(b.durable),
 		}
 	}
-	plan := &Plan{
-		Offset: b.ordered + 1,
-		Heads:  make([]Head, len(batch.Appends)),
-		Before: make([]Head, len(batch.Appends)),
+	plan := &Plan{Offset: b.ordered + 1}
+	if n := len(batch.Appends); 2*n <= len(plan.few) {
+		plan.Heads, plan.Before = plan.few[:n:n], plan.few[n:2*n]
+	} else {
+		plan.Heads, plan.Before = make([]Head, n), make([]Head, n)
 	}
 	if err := b.checkHeads(batch, plan); err != nil {
 		return nil, err
