@@ -2,6 +2,7 @@ package envelope
 
 import (
 	"crypto/rand"
+	"encoding/binary"
 	"encoding/hex"
 	"fmt"
 	"strconv"
@@ -22,6 +23,10 @@ type Minter struct {
 	reserved uint64
 	reserve  func(floor uint64) error
 	step     uint64
+
+	// Random bytes for the next ids: asking for many at once is cheaper.
+	random [512]byte
+	unused int
 }
 
 // NewMinter returns a minter whose first id is above floor, which is the value
@@ -51,12 +56,21 @@ func (m *Minter) Mint(now time.Time, after string) (string, error) {
 		m.reserved = floor
 	}
 	m.last = ns
-	return formatID(ns), nil
+	if m.unused == 0 {
+		_, _ = rand.Read(m.random[:]) // never fails: crypto/rand ends the process instead
+		m.unused = len(m.random)
+	}
+	m.unused -= 8
+	return formatID(ns, m.random[m.unused:m.unused+8]), nil
 }
 
 // NewID returns an id that is unique but stands in no order to those of a
 // Minter; it names agents, channels, endpoints and requests.
-func NewID() string { return formatID(uint64(max(time.Now().UnixNano(), 0))) }
+func NewID() string {
+	var random [8]byte
+	_, _ = rand.Read(random[:])
+	return formatID(uint64(max(time.Now().UnixNano(), 0)), random[:])
+}
 
 // ValidID reports whether s has the form of an id.
 func ValidID(s string) bool {
@@ -71,12 +85,10 @@ func ValidID(s string) bool {
 	return true
 }
 
-func formatID(ns uint64) string {
+func formatID(ns uint64, random []byte) string {
 	var raw [16]byte
-	for i := range 8 {
-		raw[i] = byte(ns >> (56 - 8*i))
-	}
-	_, _ = rand.Read(raw[8:]) // never fails: crypto/rand ends the process instead
+	binary.BigEndian.PutUint64(raw[:], ns)
+	copy(raw[8:], random)
 	return hex.EncodeToString(raw[:])
 }
 

@@ -52,16 +52,22 @@ type writing struct {
 	full    bool     // more is due than fits the batch
 	then    []func() // handlers that are not ours
 	waits   [4]wait  // room for whom expectations wait for
+
+	// Room for what most batches are: one record in one log.
+	oneRecord [1]journal.Record
+	oneAppend [1]journal.Append
 }
 
 func (h *Hub) write(ch *held) *writing {
 	if ch.watch.plan == nil {
 		ch.watch = h.watchOf(ch.meta, ch.watch.look)
 	}
-	return &writing{
+	w := &writing{
 		hub: h, ch: ch, now: h.now().UTC(),
 		meta: ch.meta, state: ch.state, watch: ch.watch, seq: ch.heads.history, lastID: ch.lastID,
 	}
+	w.history = w.oneRecord[:0]
+	return w
 }
 
 // add stamps an envelope, folds it and puts it into the batch.
@@ -136,7 +142,7 @@ func (w *writing) order(ctx context.Context) (*Pending, error) {
 		return nil, err
 	}
 	p := channelPartition(w.ch.id)
-	batch := journal.Batch{Term: w.ch.term}
+	batch := journal.Batch{Term: w.ch.term, Appends: w.oneAppend[:0]}
 	put := func(family string, head uint64, records []journal.Record) {
 		if len(records) > 0 {
 			batch.Appends = append(batch.Appends, journal.Append{
