@@ -19,6 +19,7 @@ import (
 // is durable; answers computed from it wait for last.
 type held struct {
 	id   string
+	home string // the partition; id is its end
 	mu   sync.Mutex
 	gone bool // no longer in the cache: look it up again
 
@@ -70,6 +71,17 @@ type channels struct {
 	limit int
 }
 
+// newHeld returns a channel of which nothing is known yet. Its partition's name
+// is made once.
+func newHeld(id string) *held {
+	home := channelPrefix + id
+	return &held{home: home, id: home[len(channelPrefix):]}
+}
+
+func (ch *held) partition() journal.PartitionName {
+	return journal.PartitionName{Tenant: tenant, Partition: ch.home}
+}
+
 func (c *channels) init(limit int) { c.held, c.limit = map[string]*held{}, limit }
 
 func (c *channels) size() int {
@@ -102,7 +114,7 @@ func (c *channels) claim(id string) (ch *held, fill bool) {
 	if ch = c.held[id]; ch != nil {
 		return ch, false
 	}
-	ch = &held{id: id}
+	ch = newHeld(id)
 	ch.mu.Lock()
 	c.held[id] = ch
 	return ch, true
@@ -173,7 +185,7 @@ func (h *Hub) load(ctx context.Context, ch *held) error {
 }
 
 func (h *Hub) loadMeta(ctx context.Context, ch *held) error {
-	log := channelPartition(ch.id).In(familyMeta, only)
+	log := ch.partition().In(familyMeta, only)
 	for entry, err := range journal.Records(ctx, h.journal, log, journal.ReadOptions{}) {
 		if err != nil {
 			return unavailable(err)
@@ -191,7 +203,7 @@ func (h *Hub) loadMeta(ctx context.Context, ch *held) error {
 
 // loadHeads is all that is read of a channel that cannot be folded.
 func (h *Hub) loadHeads(ctx context.Context, ch *held) error {
-	p := channelPartition(ch.id)
+	p := ch.partition()
 	history, err := h.journal.Head(ctx, p.In(familyHistory, only))
 	if err != nil {
 		return unavailable(err)
@@ -216,7 +228,7 @@ func (h *Hub) fold(ctx context.Context, ch *held) error {
 		return err
 	}
 	w := h.watchOf(ch.meta, ch.watch.look)
-	log := channelPartition(ch.id).In(familyHistory, only)
+	log := ch.partition().In(familyHistory, only)
 	for entry, err := range journal.Records(ctx, h.journal, log, journal.ReadOptions{}) {
 		if err != nil {
 			return unavailable(err)

@@ -77,7 +77,7 @@ func (h *Hub) Channel(ctx context.Context, id string) (*channel.Metadata, error)
 	if h.channels.get(id) != nil {
 		return answer(ctx, h, id, func(ch *held) (*channel.Metadata, error) { return ch.meta, nil })
 	}
-	ch := &held{id: id}
+	ch := newHeld(id)
 	err := h.loadMeta(ctx, ch)
 	return ch.meta, err
 }

@@ -33,8 +33,10 @@ const only = "-"
 
 const minterFloor = "minter/floor"
 
+const channelPrefix = "channel/"
+
 func channelPartition(id string) journal.PartitionName {
-	return journal.PartitionName{Tenant: tenant, Partition: "channel/" + id}
+	return journal.PartitionName{Tenant: tenant, Partition: channelPrefix + id}
 }
 
 // Index keys. Ids are minted in increasing order, so that a scan by id is a

@@ -116,7 +116,7 @@ func (w *writing) currentMarks() marks {
 
 func (h *Hub) loadSide(ctx context.Context, ch *held) error {
 	var m marks
-	log := channelPartition(ch.id).In(familySide, only)
+	log := ch.partition().In(familySide, only)
 	for entry, err := range journal.Records(ctx, h.journal, log, journal.ReadOptions{}) {
 		if err != nil {
 			return unavailable(err)

@@ -47,7 +47,7 @@ func (w *writing) putTask(old, next *running, ending bool) error {
 	}
 	next.seq++
 	w.tasks = append(w.tasks, journal.Append{
-		Log: channelPartition(w.ch.id).In(familyTask, next.ID), Expect: expect, Records: []journal.Record{record},
+		Log: w.ch.partition().In(familyTask, next.ID), Expect: expect, Records: []journal.Record{record},
 	})
 	if w.running == nil {
 		w.running = map[string]*running{}
@@ -97,7 +97,7 @@ func (w *writing) task(ctx context.Context, id string) (*running, error) {
 	if w.ch.rare != nil && w.ch.rare.tasks[id] != nil {
 		return w.ch.rare.tasks[id], nil
 	}
-	return w.hub.readTask(ctx, channelPartition(w.ch.id).In(familyTask, id))
+	return w.hub.readTask(ctx, w.ch.partition().In(familyTask, id))
 }
 
 // keep remembers a task while the channel is folded.

@@ -141,7 +141,7 @@ func (w *writing) order(ctx context.Context) (*Pending, error) {
 	if err := w.reschedule(); err != nil {
 		return nil, err
 	}
-	p := channelPartition(w.ch.id)
+	p := w.ch.partition()
 	batch := journal.Batch{Term: w.ch.term, Appends: w.oneAppend[:0]}
 	put := func(family string, head uint64, records []journal.Record) {
 		if len(records) > 0 {

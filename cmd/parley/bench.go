@@ -17,6 +17,7 @@ import (
 	"github.com/parley-hub/parley/internal/bench/hubbench"
 	"github.com/parley-hub/parley/internal/bench/journalbench"
 	"github.com/parley-hub/parley/internal/bench/messagebench"
+	"github.com/parley-hub/parley/internal/gcpace"
 )
 
 // benchmark measures one thing against its floors.
@@ -78,6 +79,7 @@ the run was too noisy to say.`,
 				}
 				run = benchAG2(against)
 			}
+			gcpace.Floor(heapFloor) // as a hub that serves
 			return a.measure(c.Context(), run, seconds, check)
 		},
 	}
