@@ -33,7 +33,7 @@ func TestOnlyDueChannelsAreLoaded(t *testing.T) {
 	t.Parallel()
 	runs(t, "of many idle channels the due ones", byHand, func(t *testing.T, r *rig) {
 		a, b := r.agent("alice"), r.agent("bob")
-		idle, due := scale.N(300), 10
+		idle, due := min(scale.N(1_000), 5_000), 10
 		for range idle {
 			r.openWith("conversation", expecting("["+expectation("max_silence", "audit", `{"seconds":36000}`)+"]"), a, b)
 		}

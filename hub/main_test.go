@@ -13,7 +13,7 @@ import (
 // pure function; PARLEY_SCALE asks for more.
 func TestMain(m *testing.M) {
 	flag.Parse()
-	if err := flag.Set("rapid.checks", strconv.Itoa(scale.N(20))); err != nil {
+	if err := flag.Set("rapid.checks", strconv.Itoa(scale.N(60))); err != nil {
 		panic(err)
 	}
 	os.Exit(m.Run())

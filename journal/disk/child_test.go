@@ -30,7 +30,7 @@ const childRole = "DISK_TEST_CHILD"
 func TestMain(m *testing.M) {
 	switch os.Getenv(childRole) {
 	case "":
-		_ = flag.Set("rapid.checks", strconv.Itoa(scale.N(8)))
+		_ = flag.Set("rapid.checks", strconv.Itoa(scale.N(40)))
 		goleak.VerifyTestMain(m)
 	case "test": // a test that leaves goroutines behind
 		os.Exit(m.Run())

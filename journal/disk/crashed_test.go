@@ -128,7 +128,7 @@ func testDamageAfterACrash(t *testing.T, ahead int) {
 			t.Errorf("%s: %d of %d entries, and the cuts are %v", what, len(got), all, found.Cuts)
 		}
 	}
-	stride := max(1, 60/scale.N(1))
+	stride := max(1, 12/scale.N(1))
 	for at := 0; at < len(data); at += stride {
 		flipped := bytes.Clone(data)
 		flipped[at] ^= 1 << (at % 8)

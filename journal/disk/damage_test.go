@@ -56,7 +56,7 @@ func mustClose(t testing.TB, e *disk.Engine) {
 }
 
 // TestDamageAfterACleanClose flips every byte of every file, and cuts every
-// file at every length; at smaller scales than 64, at a part of the places.
+// file at every length; at smaller scales than 4, at a part of the places.
 func TestDamageAfterACleanClose(t *testing.T) {
 	t.Parallel()
 	img, whole := smallStore(t)
@@ -65,11 +65,11 @@ func TestDamageAfterACleanClose(t *testing.T) {
 		stride := 1
 		switch name := path.Base(file); {
 		case strings.HasSuffix(name, ".sst"), name == "MARK":
-			stride = max(1, 64/scale.N(1)) // here most damage is harmless, and everything is read each time
+			stride = max(1, 4/scale.N(1)) // here most damage is harmless, and everything is read each time
 		case strings.HasSuffix(name, ".log"), strings.HasPrefix(name, "OPTIONS"):
-			stride = max(1, 32/scale.N(1))
+			stride = max(1, 3/scale.N(1))
 		case strings.HasPrefix(name, "MANIFEST"), name == "SEAL":
-			stride = max(1, 4/scale.N(1))
+			stride = max(1, 2/scale.N(1))
 		}
 		t.Run(strings.TrimPrefix(file, "/data/"), func(t *testing.T) {
 			t.Parallel()

@@ -18,7 +18,7 @@ func TestKill(t *testing.T) {
 	seed := rand.Uint64()
 	rng := rand.New(rand.NewPCG(seed, 3))
 	t.Logf("seed %d", seed)
-	for round := range scale.N(3) {
+	for round := range scale.N(12) {
 		cmd := child(t, "writer", "DISK_TEST_DIR="+dir)
 		stdout, err := cmd.StdoutPipe()
 		if err != nil {

@@ -21,7 +21,7 @@ import (
 func TestLinearizable(t *testing.T) {
 	t.Parallel()
 	first := rand.Uint64()
-	for i := range scale.N(6) {
+	for i := range scale.N(30) {
 		seed := first + uint64(i)
 		h := recordHistory(t, seed)
 		result, info := porcupine.CheckOperationsVerbose(linearModel().ToModel(), h, time.Minute)

@@ -31,7 +31,7 @@ func TestPowerLoss(t *testing.T) {
 		return
 	}
 	first := rand.Uint64()
-	for i := range scale.N(25) {
+	for i := range scale.N(400) {
 		seed := first + uint64(i)
 		powerLoss(t, seed)
 		if t.Failed() {

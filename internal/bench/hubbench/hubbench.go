@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/cockroachdb/pebble/v2/vfs"
+
 	"github.com/parley-hub/parley/adapter"
 	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/hub"
@@ -45,7 +47,7 @@ func Run(ctx context.Context, o Options) (report bench.Report, err error) {
 		defer func() { err = errors.Join(err, os.RemoveAll(o.Dir)) }()
 	}
 	report = bench.Report{Bench: "hub", Params: map[string]any{"posters": o.Posters, "channels": o.Channels, "text_bytes": len(text)}}
-	for _, part := range []func(context.Context, Options) ([]bench.Figure, error){admission, replay, opening, weight} {
+	for _, part := range []func(context.Context, Options) ([]bench.Figure, error){admission, replay, opening, due, weight} {
 		figures, err := part(ctx, o)
 		report.Figures = append(report.Figures, figures...)
 		if err != nil {
@@ -76,7 +78,11 @@ type site struct {
 }
 
 func open(ctx context.Context, dir string, o hub.Options) (*site, error) {
-	engine, err := disk.Open(dir, disk.Options{Logger: silent()})
+	return openOn(ctx, dir, vfs.Default, o)
+}
+
+func openOn(ctx context.Context, dir string, fs vfs.FS, o hub.Options) (*site, error) {
+	engine, err := disk.Open(dir, disk.Options{FS: fs, Logger: silent()})
 	if err != nil {
 		return nil, err
 	}

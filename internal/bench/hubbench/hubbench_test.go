@@ -1,6 +1,7 @@
 package hubbench_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/parley-hub/parley/internal/bench"
@@ -16,7 +17,12 @@ func TestRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := len(report.Figures); n != 8 {
+	if n := len(report.Figures); n != 10 {
 		t.Errorf("%d figures: %+v", n, report.Figures)
+	}
+	for _, f := range report.Figures {
+		if strings.HasPrefix(f.Name, "channels loaded") && f.Ours != 10 {
+			t.Errorf("%s: %v", f.Name, f.Ours)
+		}
 	}
 }
