@@ -135,12 +135,15 @@ func anyEnvelope(rt *rapid.T) *envelope.Envelope {
 
 func TestUnmarshalRefusesDamage(t *testing.T) {
 	t.Parallel()
-	good, _ := goldens()["everything"].Append(nil)
-	for cut := range good {
-		if _, err := envelope.Unmarshal(good[:cut]); !errors.Is(err, envelope.ErrCorrupt) {
-			t.Errorf("cut at %d: %v", cut, err)
+	for name, e := range goldens() {
+		whole, _ := e.Append(nil)
+		for cut := range whole {
+			if _, err := envelope.Unmarshal(whole[:cut]); !errors.Is(err, envelope.ErrCorrupt) {
+				t.Errorf("%s cut at %d: %v", name, cut, err)
+			}
 		}
 	}
+	good, _ := goldens()["everything"].Append(nil)
 	for name, data := range map[string][]byte{
 		"a byte behind the end": append(bytes.Clone(good), 0),
 		"another version":       append([]byte{envelope.Version + 1}, good[1:]...),
@@ -150,6 +153,14 @@ func TestUnmarshalRefusesDamage(t *testing.T) {
 	} {
 		if _, err := envelope.Unmarshal(data); !errors.Is(err, envelope.ErrCorrupt) {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+	// The size is judged first, and only above the limit.
+	for size, want := range map[int]string{
+		envelope.MaxRecord: "version 1 wanted", envelope.MaxRecord + 1: "4194305 bytes, at most 4194304",
+	} {
+		if _, err := envelope.Unmarshal(make([]byte, size)); err == nil || !strings.HasSuffix(err.Error(), want) {
+			t.Errorf("%d bytes: got %v, want %q", size, err, want)
 		}
 	}
 }
@@ -178,6 +189,7 @@ func TestAppendRefusesWhatItCouldNotRead(t *testing.T) {
 		"long reader":       {envelope.Envelope{CreatedAt: at, Audience: []string{long}}, "audience has 4097 bytes"},
 		"too many readers":  {envelope.Envelope{CreatedAt: at, Audience: make([]string, envelope.MaxAudience+1)}, "names 4097 readers; at most 4096"},
 		"too large payload": {envelope.Envelope{CreatedAt: at, Data: make([]byte, envelope.MaxRecord/2), Ext: []byte("x")}, "payload of 2097153 bytes; at most 2097152"},
+		"foreign too large": {envelope.Envelope{CreatedAt: at, Data: make([]byte, envelope.MaxRecord/2), Foreign: []byte("x")}, "payload of 2097153 bytes; at most 2097152"},
 		"far future":        {envelope.Envelope{CreatedAt: time.Date(2262, 1, 1, 0, 0, 0, 0, time.UTC)}, "does not fit"},
 		"far past":          {envelope.Envelope{CreatedAt: time.Date(1677, 1, 1, 0, 0, 0, 0, time.UTC)}, "does not fit"},
 	} {

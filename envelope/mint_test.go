@@ -38,6 +38,10 @@ func TestIDsAreAboveTheLogsLast(t *testing.T) {
 	if id[:16] == after[:16] {
 		t.Errorf("minted %s within the same stamp as %s: its random half decided", id, after)
 	}
+	// A stamp alone is enough to be above.
+	if id, err := m.Mint(now, "1234567890abcdee"); err != nil || id[:16] != "1234567890abcdef" {
+		t.Errorf("minted %s above a bare stamp (%v)", id, err)
+	}
 	for _, odd := range []string{"", "short", "zzzzzzzzzzzzzzzzzzzz"} {
 		if _, err := m.Mint(now, odd); err != nil {
 			t.Errorf("after %q: %v", odd, err)

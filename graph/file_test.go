@@ -103,6 +103,7 @@ func TestFilesAreRefused(t *testing.T) {
 		{"participants", "initial_speaker: a\nparticipants: a", "graph: /participants must be an array"},
 		{"not too large", strings.Repeat(" ", 4<<20), "graph: the file is empty"},
 		{"too large", strings.Repeat(" ", 4<<20+1), "graph: a file of 4194305 bytes; at most 4194304"},
+		{"too large as a graph only", "[" + strings.Repeat("x", 4<<20-4) + ",b]", "graph: 4194308 bytes; at most 1048576"},
 		{"duplicate", "initial_speaker: a\ninitial_speaker: b", "graph: line 2: the key 'initial_speaker' is given twice"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

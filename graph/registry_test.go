@@ -27,6 +27,7 @@ type Odd struct {
 	Table map[string]int  `json:"table" graph:"optional"`
 	Shape struct{ X int } `json:"shape" graph:"optional"`
 	Wave  complexNumber   `json:"wave" graph:"optional"`
+	Pipe  chan int        `json:"pipe" graph:"optional"`
 }
 
 func (Odd) Name() string { return "odd" }
@@ -163,6 +164,7 @@ func TestOddArgsAreChecked(t *testing.T) {
 		{`{"shape":7}`, `graph: default_target.args.shape: must be an object, not 7`},
 		{`{"ratio":1e999}`, `graph: default_target.args.ratio: must be a number that fits float64, not 1e999`},
 		{`{"wave":7}`, `graph: default_target.args.wave: too complex`},
+		{`{"pipe":7}`, `graph: default_target.args.pipe: must be a chan int, not 7`},
 	} {
 		_, err := r.Load([]byte(`{"initial_speaker":"a","default_target":{"name":"odd","args":` + tc.args + `}}`))
 		refusedWith(t, err, tc.want)

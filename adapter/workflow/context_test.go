@@ -166,8 +166,13 @@ func TestContext(t *testing.T) {
 		c.ErrorContains(p.Post(contextSet("bob", `{"set":{"l":"`+strings.Repeat("x", 50)+`"}}`)), "at most 64 bytes")
 		c.ErrorContains(p.Post(packet("alice", `{"set":{"l":"`+strings.Repeat("x", 50)+`"}}`)), "at most 64 bytes")
 		c.NoError(p.Post(contextSet("bob", `{"delete":["k"],"set":{"l":"`+strings.Repeat("y", 50)+`"}}`)))
-		knobs := strings.TrimSuffix(knobs(ring), "}") + `,"context_vars":{"k":"` + strings.Repeat("x", 70) + `"}}`
-		c.ErrorContains(small.ValidateCreate(adaptertest.Metadata(small, knobs, ids("alice", "bob")...)), "at most 64 bytes")
+		// One for the key, two for the quotes.
+		begin := func(size int) error {
+			knobs := strings.TrimSuffix(knobs(ring), "}") + `,"context_vars":{"k":"` + strings.Repeat("x", size-3) + `"}}`
+			return small.ValidateCreate(adaptertest.Metadata(small, knobs, ids("alice", "bob")...))
+		}
+		c.NoError(begin(64))
+		c.ErrorContains(begin(65), "at most 64 bytes", "not 65")
 	})
 }
 

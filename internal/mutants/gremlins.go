@@ -37,7 +37,7 @@ func mutate(ctx context.Context, tool, root, folder string, progress io.Writer) 
 		return nil, err
 	}
 	result := filepath.Join(root, "mutants.json")
-	cmd := exec.CommandContext(ctx, tool, "unleash", folder, "--output", result, "--timeout-coefficient", "30")
+	cmd := exec.CommandContext(ctx, tool, "unleash", folder, "--output", result, "--timeout-coefficient", "10")
 	cmd.Dir = root
 	cmd.Stdout, cmd.Stderr = progress, progress
 	if err := cmd.Run(); err != nil {

@@ -35,6 +35,7 @@ func TestReport(t *testing.T) {
 		".git/HEAD":     "left out",
 		"survivors.txt": "# why\n\npure/code.go | CONDITIONALS_BOUNDARY | return a < 1 || a > 2 | nobody minds\n",
 		"wrong.txt":     "pure/code.go | X\n",
+		"pattern.txt":   "# a\n[ | * | * | why\n",
 	} {
 		file := filepath.Join(root, name)
 		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
@@ -77,6 +78,7 @@ func TestReport(t *testing.T) {
 		{"no result", "nonsense", "", 1, nil, []string{"gremlins on ./pure: invalid character"}},
 		{"a line that is not there", strings.Replace(answer(lived), `"line":4`, `"line":40`, 1), "", 1, nil, []string{"has no line 40"}},
 		{"bad reasons", answer(killed), "wrong.txt", 1, nil, []string{"wrong.txt:1: a reason looks like"}},
+		{"bad pattern", answer(killed), "pattern.txt", 1, nil, []string{`pattern.txt:2: "[" is no pattern of files`}},
 		{"no reasons", answer(killed), "missing.txt", 1, nil, []string{"no such file"}},
 	}
 	for _, tc := range tests {
@@ -105,5 +107,72 @@ func TestReport(t *testing.T) {
 	var out, errs bytes.Buffer
 	if exit := run(t.Context(), nil, &out, &errs); exit != 2 || !strings.Contains(errs.String(), "usage") {
 		t.Errorf("without a folder: exit %d, %s", exit, errs.String())
+	}
+}
+
+func TestReasons(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "survivors.txt")
+	if err := os.WriteFile(file, []byte(`
+one/a.go | KIND | x := y | z | a pipe in the code
+one/a.go | KIND | return -1 | this very line
+one/a.go | * | return -1 | every kind
+one/b.go | KIND | * | every line
+one/*.go | * | case x: | in every file
+two/*/*.go | * | * | everything below
+two/*/a.go | * | * | too late
+`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	known, err := readReasons(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const none = "not explained yet"
+	for _, tc := range []struct{ file, kind, code, want string }{
+		{"one/a.go", "KIND", "x := y | z", "a pipe in the code"},
+		{"one/a.go", "OTHER", "x := y | z", none},
+		{"one/a.go", "KIND", "return -1", "this very line"},
+		{"one/a.go", "OTHER", "return -1", "every kind"},
+		{"one/a.go", "OTHER", "return -2", none},
+		{"one/b.go", "KIND", "anything", "every line"},
+		{"one/b.go", "OTHER", "anything", none},
+		{"one/c.go", "OTHER", "case x:", "in every file"},
+		{"one/d/c.go", "OTHER", "case x:", none},
+		{"two/d/a.go", "OTHER", "anything", "everything below"},
+		{"two/a.go", "OTHER", "anything", none},
+		{"two/d/e/a.go", "OTHER", "anything", none},
+	} {
+		if got := known.why(mutant{file: tc.file, kind: tc.kind}, tc.code); got != "why: "+tc.want {
+			t.Errorf("%s %s %q: got %q, want %q", tc.file, tc.kind, tc.code, got, tc.want)
+		}
+	}
+}
+
+// The project's own reasons can be read.
+func TestSurvivors(t *testing.T) {
+	t.Parallel()
+	known, err := readReasons("survivors.txt")
+	if err != nil || len(known) == 0 {
+		t.Fatalf("%d reasons, %v", len(known), err)
+	}
+	for _, r := range known {
+		files, err := filepath.Glob(filepath.Join("..", "..", filepath.FromSlash(r.file)))
+		if err != nil || len(files) == 0 {
+			t.Errorf("%s: no such file (%v)", r.file, err)
+		}
+		held := r.code == anything
+		for _, name := range files {
+			text, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for line := range strings.Lines(string(text)) {
+				held = held || strings.TrimSpace(line) == r.code
+			}
+		}
+		if !held {
+			t.Errorf("%s has no line %q any more", r.file, r.code)
+		}
 	}
 }

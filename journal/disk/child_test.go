@@ -28,6 +28,9 @@ import (
 const childRole = "DISK_TEST_CHILD"
 
 func TestMain(m *testing.M) {
+	if os.Getenv(childRole) != "" {
+		go endWithParent()
+	}
 	switch os.Getenv(childRole) {
 	case "":
 		_ = flag.Set("rapid.checks", strconv.Itoa(scale.N(40)))
@@ -41,7 +44,13 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// child starts this binary in a role.
+// endWithParent ends a child whose parent was killed: some wait for ever.
+func endWithParent() {
+	_, _ = io.Copy(io.Discard, os.Stdin)
+	os.Exit(5)
+}
+
+// child prepares this binary in a role.
 func child(t testing.TB, role string, env ...string) *exec.Cmd {
 	t.Helper()
 	self, err := os.Executable()
@@ -50,6 +59,9 @@ func child(t testing.TB, role string, env ...string) *exec.Cmd {
 	}
 	cmd := exec.Command(self) //nolint:gosec // ourselves
 	cmd.Env = append(append(os.Environ(), childRole+"="+role, "GORACE=atexit_sleep_ms=0"), env...)
+	if _, err := cmd.StdinPipe(); err != nil { // open until it has ended
+		t.Fatal(err)
+	}
 	return cmd
 }
 

@@ -20,7 +20,7 @@ func TestInjectedErrors(t *testing.T) {
 	rng := rand.New(rand.NewPCG(seed, 4))
 	t.Logf("seed %d", seed)
 	const operations = 400 // about what the children do
-	n := min(operations, scale.N(80))
+	n := min(operations, scale.N(100))
 	for i := range n {
 		at := 1 + i*operations/n + rng.IntN(max(1, operations/n))
 		kind := []string{"io", "full"}[rng.IntN(2)]

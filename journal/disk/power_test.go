@@ -31,7 +31,7 @@ func TestPowerLoss(t *testing.T) {
 		return
 	}
 	first := rand.Uint64()
-	for i := range scale.N(400) {
+	for i := range scale.N(500) {
 		seed := first + uint64(i)
 		powerLoss(t, seed)
 		if t.Failed() {

@@ -43,6 +43,8 @@ func TestAnswers(t *testing.T) {
 		"a null output":            {`{"name":"n","op":"idempotency_key","input":{}}`, `{"name":"n","output":null}`},
 		"no object":                {`7`, `{"name":"","error":"a request must be an object with name, op and input"}`},
 		"output that is no JSON":   {`{"name":"n","op":"run_result","input":{"outputs":{"k":{"$special":"NaN"}}}}`, `{"name":"n","error":"the output cannot be written as JSON: value: \"NAN\" is no JSON number"}`},
+		"an infinite output":       {`{"name":"n","op":"run_result","input":{"outputs":{"k":{"$special":"Infinity"}}}}`, `{"name":"n","error":"the output cannot be written as JSON: value: \"INF\" is no JSON number"}`},
+		"an infinitely small one":  {`{"name":"n","op":"run_result","input":{"outputs":{"k":{"$special":"-Infinity"}}}}`, `{"name":"n","error":"the output cannot be written as JSON: value: \"-INF\" is no JSON number"}`},
 		"invalid UTF-8":            {"{\"name\":\"n\",\"op\":\"normalize\",\"input\":{\"content\":\"\xe9\"}}", `{"name":"n","error":"` + unserializable + `"}`},
 		"invalid UTF-8, name last": {"{\"input\":{\"content\":\"\xe9\"},\"op\":\"coalesce\",\"name\":\"n\"}", `{"name":"n","error":"` + unserializable + `"}`},
 		"a key twice":              {`{"name":"n","op":"type","input":{"a":1,"a":2}}`, `{"name":"n","error":"` + unserializable + `"}`},
@@ -198,6 +200,7 @@ func TestAnswersEachLineAtOnce(t *testing.T) {
 	done := make(chan error, 1)
 	go func() {
 		done <- apply.Apply(t.Context(), in, out)
+		in.Close() // nobody waits for one who went away early
 		out.Close()
 	}()
 	lines := bufio.NewScanner(receive)
@@ -276,6 +279,7 @@ func TestManyLines(t *testing.T) {
 	t.Parallel()
 	lines := scale.N(20000)
 	in, send := io.Pipe()
+	defer in.Close()
 	go func() {
 		for i := range lines {
 			fmt.Fprintf(send, "{\"name\":%d,\"op\":\"normalize\",\"input\":{\"role\":\"user\",\"content\":\"x\"}}\n", i)

@@ -113,6 +113,10 @@ func TestQueue(t *testing.T) {
 		t.Fatal(err)
 	}
 	same("overwritten in its place", ids("desk-one", 0), "0=x", "2=again", "3=x")
+	if err := add("0", "desk-one", "s0", "first"); err != nil {
+		t.Fatal(err)
+	}
+	same("the first one too", ids("desk-one", 0), "0=first", "2=again", "3=x")
 	if err := add("2", "desk-two", "s0", "mine"); !errors.Is(err, bridge.ErrForeign) || err.Error() != bridge.ErrForeign.Error()+" (2)" {
 		t.Errorf("another's id: %v", err)
 	}

@@ -3,6 +3,7 @@ package chat_test
 import (
 	"errors"
 	"regexp"
+	"slices"
 	"testing"
 
 	"github.com/parley-hub/parley/message"
@@ -50,6 +51,45 @@ func TestRuns(t *testing.T) {
 	}
 	if err := runs.Claim("d", "", owner); codeOf(err) != "too_many_runs" {
 		t.Errorf("%v", err)
+	}
+}
+
+func TestRunsForgetTheOldestThatEnded(t *testing.T) {
+	t.Parallel()
+	runs := chat.NewRuns(now, 3)
+	claim := func(ids ...string) {
+		t.Helper()
+		for _, id := range ids {
+			if err := runs.Claim(id, "", transcript.User(7)); err != nil {
+				t.Fatalf("%s: %v", id, err)
+			}
+		}
+	}
+	kept := func(want ...string) {
+		t.Helper()
+		got := []string{}
+		for _, id := range []string{"a", "b", "c", "d", "e"} {
+			if _, ok := runs.Get(id); ok {
+				got = append(got, id)
+			}
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("kept are %q, want %q", got, want)
+		}
+	}
+	claim("a", "b", "c")
+	runs.Finish("a", "completed")
+	runs.Finish("b", "completed")
+	claim("d")
+	kept("b", "c", "d")
+	// What is abandoned makes room by itself, and nothing else goes.
+	runs.Abandon("d")
+	claim("e")
+	kept("b", "c", "e")
+	claim("a")
+	kept("a", "c", "e")
+	if err := runs.Claim("b", "", transcript.User(7)); codeOf(err) != "too_many_runs" {
+		t.Errorf("all are under way: %v", err)
 	}
 }
 

@@ -188,6 +188,12 @@ func TestBoundary(t *testing.T) {
 	if at, err := compact.Boundary([]any{}, policy(t, `{}`)); at != 0 || err != nil {
 		t.Errorf("nothing: %d %v", at, err)
 	}
+	// Keeping none, the cut is behind the last message.
+	for kinds, want := range map[string]int{"t": 1, "tcr": 3, "tc": 1} {
+		if at, err := compact.Boundary(rows(kinds), compact.Policy{PreserveToolBoundaries: true}); at != want || err != nil {
+			t.Errorf("%s keeping none: %d %v", kinds, at, err)
+		}
+	}
 	// Only what decides is looked at.
 	list := rows("tttt")
 	list[0] = "bad"
@@ -388,6 +394,25 @@ func TestOverflow(t *testing.T) {
 	other := run(t, decode(t, `[{"role":"user","content":"é/","extra":2},{},{}]`), `{"overflow_archive_enabled":true,"overflow_threshold_bytes":1,"overflow_retained_messages":1}`, never)
 	if other.Metadata.At("archive_id") == any(id) {
 		t.Error("other content has the same id")
+	}
+}
+
+func TestCanonical(t *testing.T) {
+	t.Parallel()
+	archived := run(t, rows("tt"), `{"overflow_archive_enabled":true,"overflow_threshold_bytes":1,"overflow_retained_messages":1}`, says("unused"))
+	skipped := run(t, rows("t"), `{}`, says("unused"))
+	for name, r := range map[string]compact.Result{"archived": archived, "skipped": skipped} {
+		messages := []any{}
+		for _, e := range r.Messages {
+			messages = append(messages, e.Canonical())
+		}
+		want := `{"messages":` + write(messages) + `,"metadata":{"compaction":` + write(r.Metadata) + `},"events":` + write(r.Events)
+		if name == "archived" {
+			want += `,"archive_items":[{"role":"user","content":"m0"}]`
+		}
+		if got := write(r.Canonical()); got != want+"}" || r.Status != name {
+			t.Errorf("%s: got  %s\nwant %s}", r.Status, got, want)
+		}
 	}
 }
 

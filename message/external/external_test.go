@@ -320,6 +320,10 @@ func TestSessions(t *testing.T) {
 	if s.Get("c", "3", "a") != "s3" || s.Get("c", "4", "a") != "s4" {
 		t.Error("a deleted one counts")
 	}
+	s.Set("c", "5", "a", "s5")
+	if s.Get("c", "3", "a") != "" || s.Get("c", "4", "a") != "s4" || s.Get("c", "5", "a") != "s5" {
+		t.Error("not the oldest was forgotten after one was deleted")
+	}
 }
 
 func TestSignature(t *testing.T) {

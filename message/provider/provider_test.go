@@ -3,6 +3,7 @@ package provider_test
 import (
 	"errors"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 
@@ -28,6 +29,12 @@ func TestAliases(t *testing.T) {
 		"_X":            "_X",
 		"é":             "_xc3__xa9_",
 		"a.b":           "a_x2e_b",
+		"azAZ09":        "azAZ09",
+		"Zz":            "Zz",
+		"z@[`{":         "z_x40__x5b__x60__x7b_",
+		"A/:,.":         "A_x2f__x3a__x2c__x2e_",
+		"9":             "_x39_",
+		"0":             "_x30_",
 	} {
 		var aliases provider.Aliases
 		if got := aliases.Alias(name); got != want {
@@ -146,6 +153,12 @@ func TestEvents(t *testing.T) {
 	if got, err := events("data: 123456\r\n\r\n", 6); err != nil || len(got) != 1 {
 		t.Errorf("an event at the limit: %q, %v", got, err)
 	}
+	if got, err := events("data: 123\ndata: 56\n\n", 6); err != nil || !slices.Equal(got, []string{"123\n56"}) {
+		t.Errorf("an event of two lines at the limit: %q, %v", got, err)
+	}
+	if got, err := events("data: 123\ndata: 567\n\n", 6); !errors.Is(err, provider.ErrEventSize) || got != nil {
+		t.Errorf("an event of two lines over the limit: %q, %v", got, err)
+	}
 	for _, long := range []string{
 		"data: a\n\ndata: " + strings.Repeat("x", 100) + "\n\n",
 		"data: a\n\n" + strings.Repeat("data: xxxxxxxx\n", 8) + "\n",
@@ -244,6 +257,10 @@ func TestAggregate(t *testing.T) {
 		provider.Delta(provider.DeltaToolCall, 0, "", "t", ""),
 	}, 0)
 	if got := text(alone[0]); !strings.HasSuffix(got, `"turn":1},"metadata":{"tool_call_id":"tool-call-1-1","reasoning":"lost"}}`) {
+		t.Error(got)
+	}
+	unsaid := []message.Envelope{provider.Delta(provider.DeltaReasoning, 0, "lost", "", "")}
+	if got := provider.Aggregate(unsaid, 1); len(got) != 0 {
 		t.Error(got)
 	}
 	if got := provider.Aggregate(nil, 1); len(got) != 0 {

@@ -155,7 +155,7 @@ func TestNumbersInStrings(t *testing.T) {
 			t.Errorf("%q is numeric: %d %v", in, i, f)
 		}
 	}
-	for in, want := range map[float64]int64{1.9: 1, -1.9: -1, 0: 0, 1e30: math.MaxInt64, -1e30: math.MinInt64, 9007199254740992: 9007199254740992} {
+	for in, want := range map[float64]int64{1.9: 1, -1.9: -1, 0: 0, 1e30: math.MaxInt64, -1e30: math.MinInt64, 9007199254740992: 9007199254740992, 9223372036854775808: math.MaxInt64, 9223372036854774784: 9223372036854774784, -9223372036854775808: math.MinInt64} {
 		if got := value.Truncate(in); got != want {
 			t.Errorf("%v: %d", in, got)
 		}

@@ -151,6 +151,29 @@ func TestMap(t *testing.T) {
 	}
 }
 
+// The first member is one like the others.
+func TestFirstMember(t *testing.T) {
+	t.Parallel()
+	for _, size := range []int{1, 2, 11, 12, 13, 40} {
+		m := value.New()
+		var want []string
+		for i := range size {
+			m.Set(fmt.Sprint("k", i), value.Int(i))
+			want = append(want, fmt.Sprintf(`"k%d":%d`, i, i))
+		}
+		m.Set("k0", "new")
+		want[0] = `"k0":"new"`
+		if got := write(t, m); got != "{"+strings.Join(want, ",")+"}" {
+			t.Errorf("%d members, the first set again: %s", size, got)
+		}
+		m.Delete("k0")
+		m.Delete("k0")
+		if got := write(t, m); got != "{"+strings.Join(want[1:], ",")+"}" || m.Has("k0") {
+			t.Errorf("%d members, the first deleted: %s", size, got)
+		}
+	}
+}
+
 func TestMapJSON(t *testing.T) {
 	t.Parallel()
 	type row struct {
@@ -242,6 +265,8 @@ func TestOf(t *testing.T) {
 		{uint32(32), `32`},
 		{uint64(math.MaxUint64), `18446744073709551615`},
 		{float32(0.1), `0.1`},
+		{float32(1.25), `1.25`},
+		{float32(-16777215), `-16777215.0`},
 		{float64(0.1), `0.1`},
 		{2.0, `2.0`},
 		{json.Number("1.50"), `1.50`},
@@ -312,8 +337,47 @@ func TestOf(t *testing.T) {
 	}
 }
 
+// Of looks 10000 levels deep into whatever holds others.
+func TestOfBoundsNesting(t *testing.T) {
+	t.Parallel()
+	for kind, wrap := range map[string]func(any) any{
+		"list":   func(v any) any { return []any{v} },
+		"map":    func(v any) any { return value.New().Set("k", v) },
+		"go map": func(v any) any { return map[string]any{"k": v} },
+	} {
+		for levels, kept := range map[int]bool{9999: true, 10000: true, 10001: false, 10003: false} {
+			v := any("x")
+			for range levels {
+				v = wrap(v)
+			}
+			v = value.Of(v)
+			for range levels {
+				switch inner := v.(type) {
+				case []any:
+					v = inner[0]
+				case *value.Map:
+					v = inner.At("k")
+				}
+			}
+			if (v == "x") != kept {
+				t.Errorf("%s of %d levels: what is inside became a %T", kind, levels, v)
+			}
+		}
+	}
+}
+
 func TestAppendBoundsNesting(t *testing.T) {
 	t.Parallel()
+	m := any("x")
+	for range 10000 {
+		m = value.New().Set("k", m)
+	}
+	if _, err := value.Append(nil, m); err != nil {
+		t.Errorf("10000 levels of maps: %v", err)
+	}
+	if _, err := value.Append(nil, value.New().Set("k", m)); err == nil {
+		t.Error("10001 levels of maps are written")
+	}
 	v := any("x")
 	for range 10000 {
 		v = []any{v}

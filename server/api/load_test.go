@@ -28,7 +28,7 @@ func TestManyChannels(t *testing.T) {
 	s := newSiteOn(t, hub.Options{Limits: hub.Limits{LoadedChannels: loaded}})
 	alice, bob := s.agent("alice"), s.agent("bob")
 	s.agent("carol")
-	n := min(scale.N(2_000), 10_000)
+	n := min(scale.N(2_500), 10_000)
 	ids := s.channels(n, alice, bob)
 	slices.Sort(ids)
 	s.hub.Evict()
@@ -133,7 +133,7 @@ func TestLongChannelFollowed(t *testing.T) {
 	alice := s.agent("alice")
 	s.agent("bob")
 	ch := s.open("conversation", "alice", "bob")
-	n := min(scale.N(20_000), 100_000)
+	n := min(scale.N(25_000), 100_000)
 	s.unbounded("bob")
 	posted := make(chan error, 1)
 	go func() {
@@ -189,7 +189,7 @@ func (l narrow) Accept() (net.Conn, error) {
 // bound, the others miss nothing, and it resumes where it was.
 func TestOneOfManyFollowersStopsReading(t *testing.T) {
 	t.Parallel()
-	readers, events := min(scale.N(200), 1_000), 30
+	readers, events := min(scale.N(250), 1_000), 30
 	limit := max(2*time.Second, time.Duration(readers)*10*time.Millisecond) // the others are slow too, on few cores
 	s := newSite(t, func(c *api.Config) { c.Limits.Write = limit })
 	alice := s.agent("alice")
