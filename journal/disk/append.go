@@ -104,7 +104,7 @@ func (e *Engine) writeBatch(g *group, b *journal.Batch, drafts []draft, plan *or
 			e.writeIndex(g.batch, id, &a.Records[j])
 		}
 		drafts = drafts[len(a.Records):]
-		g.heads[a.Log] = plan.Heads[i]
+		g.addHead(a.Log, plan.Heads[i])
 	}
 	for _, change := range plan.Claims {
 		e.writeClaim(g.batch, change)

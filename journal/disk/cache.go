@@ -23,8 +23,10 @@ func (c *cache[K, V]) get(key K) (V, bool) {
 }
 
 func (c *cache[K, V]) put(key K, v V) {
-	if _, replaces := c.young[key]; !replaces && len(c.young) >= c.size {
-		c.old, c.young = c.young, make(map[K]V, c.size/4)
+	if len(c.young) >= c.size {
+		if _, replaces := c.young[key]; !replaces {
+			c.old, c.young = c.young, make(map[K]V, c.size/4)
+		}
 	}
 	c.young[key] = v
 }

@@ -2,6 +2,7 @@ package disk
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"runtime"
 	"slices"
@@ -10,7 +11,6 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/parley-hub/parley/journal"
-	"github.com/parley-hub/parley/journal/internal/order"
 )
 
 // fillTime is how long the committer waits for the writers it just released:
@@ -141,22 +141,31 @@ func (g *group) finish() {
 		_ = g.batch.Set(keyLast, appendNumber(nil, keyLast, g.last), nil)
 	}
 	type keyed struct {
-		key  []byte
-		head order.Head
+		key []byte
+		at  int
 	}
 	list := make([]keyed, 0, len(g.heads))
 	buf := make([]byte, 0, 96*len(g.heads))
-	for log, head := range g.heads {
+	for i := range g.heads {
 		at := len(buf)
-		buf = headKey(buf, log)
-		list = append(list, keyed{buf[at:len(buf):len(buf)], head})
+		buf = headKey(buf, g.heads[i].log)
+		list = append(list, keyed{buf[at:len(buf):len(buf)], i})
 	}
-	slices.SortFunc(list, func(a, b keyed) int { return bytes.Compare(a.key, b.key) })
+	slices.SortFunc(list, func(a, b keyed) int {
+		return cmp.Or(bytes.Compare(a.key, b.key), a.at-b.at)
+	})
+	heads := make([]logHead, 0, len(list))
 	var value []byte
-	for _, k := range list {
-		value = appendHead(value[:0], k.key, k.head)
+	for i, k := range list {
+		if i+1 < len(list) && bytes.Equal(k.key, list[i+1].key) {
+			continue
+		}
+		head := &g.heads[k.at]
+		heads = append(heads, *head)
+		value = appendHead(value[:0], k.key, head.Head)
 		_ = g.batch.Set(k.key, value, nil)
 	}
+	g.heads = heads
 }
 
 // write hands a batch to Pebble and waits for its sync. The two steps are
@@ -192,8 +201,8 @@ func (e *Engine) publish(g *group, synced bool) bool {
 	}
 	old := e.view
 	e.view = newView(e, snap, old, g)
-	for log, head := range g.heads {
-		e.heads.put(log, head)
+	for i := range g.heads {
+		e.heads.put(g.heads[i].log, g.heads[i].Head)
 	}
 	if g.last > 0 {
 		e.book.Settle(g.last)
@@ -232,8 +241,8 @@ func (e *Engine) ring(g *group) {
 		return
 	}
 	logs := make([]journal.LogName, 0, len(g.heads))
-	for log := range g.heads {
-		logs = append(logs, log)
+	for i := range g.heads {
+		logs = append(logs, g.heads[i].log)
 	}
 	for _, j := range g.drops {
 		if j.removal.Whole() {

@@ -34,6 +34,9 @@ type Engine struct {
 	found Recovery
 	mark  *marker // used by the marker's goroutine, and by Close after it
 
+	measured time.Time // of the committer: when it last looked at the disk's room
+	tight    bool      // and that there was next to none
+
 	mu      sync.Mutex // never held during a write or a sync
 	book    *order.Book
 	view    *view // what readers see
@@ -88,7 +91,7 @@ type group struct {
 	bytes    int64
 	batches  uint64
 	records  uint64
-	heads    map[journal.LogName]order.Head
+	heads    []logHead
 	entries  entryList
 	drops    []*job
 	finished []*job
@@ -101,7 +104,22 @@ func (e *Engine) newGroup() *group {
 	if e.group != nil {
 		logs = len(e.group.heads)
 	}
-	return &group{fate: journal.NewFate(), batch: e.db.NewBatch(), heads: make(map[journal.LogName]order.Head, logs)}
+	return &group{fate: journal.NewFate(), batch: e.db.NewBatch(), heads: make([]logHead, 0, logs)}
+}
+
+// logHead is where a log ends. Until a group is finished its list may name a
+// log more than once; the last counts.
+type logHead struct {
+	log journal.LogName
+	order.Head
+}
+
+func (g *group) addHead(log journal.LogName, head order.Head) {
+	if n := len(g.heads); n > 0 && g.heads[n-1].log == log {
+		g.heads[n-1].Head = head
+		return
+	}
+	g.heads = append(g.heads, logHead{log, head})
 }
 
 // empty reports whether there is nothing to commit. The end of a removal may

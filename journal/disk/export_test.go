@@ -11,6 +11,13 @@ func (o Options) Tuned(tune func(*pebble.Options)) Options {
 	return o
 }
 
+// Measured returns options under which the disk's room is looked at before each
+// group.
+func (o Options) Measured() Options {
+	o.measureEvery = -1
+	return o
+}
+
 // MarkSoon makes the engine write MARK as it does when Pebble begins a log.
 func (e *Engine) MarkSoon() { signal(e.rotated) }
 

@@ -123,7 +123,7 @@ func TestWhatIsOrderedFailsWhenTheLastRoomGoes(t *testing.T) {
 	fs := &faultFS{FS: vfs.NewMem()}
 	opts := testOptions(fs)
 	opts.MinFree = 1 << 20
-	e, err := disk.Open("/data", opts)
+	e, err := disk.Open("/data", opts.Measured())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -51,7 +51,7 @@ func (e *Engine) fail(cause error) {
 // noRoom fails a group that never reached Pebble because the disk is all but
 // full, and all behind it. The engine goes on from what is durable.
 func (e *Engine) noRoom(g *group) bool {
-	if g.last == 0 || !e.measureRoom(e.opts.MinFree/4) {
+	if g.last == 0 || !e.crowded() {
 		return false
 	}
 	e.mu.Lock()
@@ -77,6 +77,18 @@ func (e *Engine) noRoom(g *group) bool {
 	_ = g.batch.Close()
 	_ = behind.batch.Close()
 	return true
+}
+
+// crowded reports whether the disk is all but full. It looks only now and then
+// while there is room: what lies between MinFree and the end is more than can be
+// written in that time, and asking takes longer than one would think.
+func (e *Engine) crowded() bool {
+	now := time.Now()
+	if e.tight || now.Sub(e.measured) >= e.opts.measureEvery {
+		e.measured = now
+		e.tight = e.measureRoom(e.opts.MinFree / 4)
+	}
+	return e.tight
 }
 
 func durableJobs(jobs []*job) []*job {

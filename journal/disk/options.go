@@ -27,6 +27,8 @@ type Options struct {
 	// is for an operator who has no better copy.
 	AcceptLoss bool
 
+	measureEvery time.Duration // how often the committer looks at the disk's room; 0: 10 ms
+
 	tune func(*pebble.Options) // for tests
 }
 
@@ -47,6 +49,7 @@ func (o Options) WithDefaults() Options {
 	o.SyncLimit = orDefault(o.SyncLimit, 30*time.Second)
 	o.CacheBytes = orDefault(o.CacheBytes, 16<<20)
 	o.MemTableSize = orDefault(o.MemTableSize, 16<<20)
+	o.measureEvery = orDefault(o.measureEvery, 10*time.Millisecond)
 	return o
 }
 
