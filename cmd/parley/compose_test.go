@@ -81,7 +81,12 @@ func join(t *testing.T, at started, name string) *client.Identity {
 // post sends JSON to a hub and returns the status and the answer.
 func post(t *testing.T, url, body string) (int, string) {
 	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(body))
+	return ask(t, http.MethodPost, url, body)
+}
+
+func ask(t *testing.T, method, url, body string) (int, string) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -160,22 +165,10 @@ func TestRefusalsAreCounted(t *testing.T) {
 	if status, answer := post(t, at.URL+"/v1/channels/"+m.ID+"/events", `{"sender":"bob","text":"out of turn"}`); status != http.StatusConflict {
 		t.Fatalf("%d %s", status, answer)
 	}
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, at.URL+"/metrics", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	answer, err := http.DefaultClient.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer answer.Body.Close()
-	raw, err := io.ReadAll(answer.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, metrics := ask(t, http.MethodGet, at.URL+"/metrics", "")
 	for _, want := range []string{`parley_posts_refused_total{code="protocol_error"} 1`, "parley_channels_loaded 1", "parley_posts_in_flight 0", "parley_ag2_connections 2"} {
-		if !strings.Contains(string(raw), want+"\n") {
-			t.Errorf("no %s among\n%s", want, raw)
+		if !strings.Contains(metrics, want+"\n") {
+			t.Errorf("no %s among\n%s", want, metrics)
 		}
 	}
 }

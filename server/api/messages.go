@@ -5,7 +5,6 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/parley-hub/parley/fault"
 	"github.com/parley-hub/parley/view"
 )
 
@@ -17,19 +16,9 @@ type messagesBody struct {
 // showMessages shows a channel as canonical messages, through the eyes of one
 // of its participants: the caller, whom it names, or who opened the channel.
 func (a *API) showMessages(c *call) error {
-	m, err := a.see(c)
+	m, as, err := a.eyes(c)
 	if err != nil {
 		return err
-	}
-	as, err := a.viewer(c)
-	if err != nil {
-		return err
-	}
-	if as == "" {
-		as = m.Creator
-	}
-	if !m.Has(as) {
-		return fault.New(fault.AccessDenied, "'%s' takes no part in channel '%s'", a.hub.Name(as), m.ID)
 	}
 	in, err := a.viewInput(c, m, as)
 	if err != nil {

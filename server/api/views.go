@@ -27,20 +27,28 @@ type viewEvent struct {
 // threaded is the one view that is no transcript.
 const threaded = "threaded"
 
-func (a *API) showView(c *call) error {
-	m, err := a.see(c)
-	if err != nil {
-		return err
+// eyes are those through which a channel is looked at: the caller's, whom it
+// names, or of whoever opened the channel.
+func (a *API) eyes(c *call) (m *channel.Metadata, as string, err error) {
+	if m, err = a.see(c); err != nil {
+		return nil, "", err
 	}
-	as, err := a.viewer(c)
-	if err != nil {
-		return err
+	if as, err = a.viewer(c); err != nil {
+		return nil, "", err
 	}
 	if as == "" {
 		as = m.Creator
 	}
 	if !m.Has(as) {
-		return fault.New(fault.AccessDenied, "'%s' takes no part in channel '%s'", a.hub.Name(as), m.ID)
+		return nil, "", fault.New(fault.AccessDenied, "'%s' takes no part in channel '%s'", a.hub.Name(as), m.ID)
+	}
+	return m, as, nil
+}
+
+func (a *API) showView(c *call) error {
+	m, as, err := a.eyes(c)
+	if err != nil {
+		return err
 	}
 	recent, err := c.number("recent_n", 0, math.MaxInt32)
 	if err != nil {

@@ -16,10 +16,10 @@ import (
 	"time"
 
 	"github.com/parley-hub/parley/adapter"
-	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/hub"
 	"github.com/parley-hub/parley/identity"
 	"github.com/parley-hub/parley/internal/bench"
+	"github.com/parley-hub/parley/internal/bench/hubbench"
 	"github.com/parley-hub/parley/journal/disk"
 	"github.com/parley-hub/parley/server/access"
 	"github.com/parley-hub/parley/server/api"
@@ -122,7 +122,7 @@ func talk(ctx context.Context, h *hub.Hub) (alice, channel string, err error) {
 		}
 		ids[name] = p.ID()
 	}
-	if err := h.Bind(ids["bob"], acker{h}); err != nil {
+	if err := h.Bind(ids["bob"], hubbench.Acker{Hub: h}); err != nil {
 		return "", "", err
 	}
 	zero := identity.SecondsTTL(0)
@@ -132,21 +132,6 @@ func talk(ctx context.Context, h *hub.Hub) (alice, channel string, err error) {
 	}
 	return ids["alice"], opened.ID, nil
 }
-
-type acker struct{ hub *hub.Hub }
-
-func (acker) ID() string { return "bench" }
-
-func (a acker) Deliver(n *hub.Notice) error {
-	if n.Envelope.Type == envelope.TypeInvite {
-		a.hub.Admit(context.Background(), &envelope.Envelope{
-			Channel: n.Envelope.Channel, Sender: n.Recipient, Type: envelope.TypeInviteAck, Data: []byte(`{}`),
-		}, nil)
-	}
-	return nil
-}
-
-func (a acker) Replay(_ context.Context, n *hub.Notice) error { return a.Deliver(n) }
 
 // listening is an HTTP server on a loopback port.
 type listening struct {

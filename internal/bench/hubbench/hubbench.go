@@ -121,23 +121,27 @@ func (s *site) agent(ctx context.Context, name string) (string, error) {
 		}
 		id = p.ID()
 	}
-	return id, s.hub.Bind(id, acker{s.hub})
+	return id, s.hub.Bind(id, Acker{s.hub})
 }
 
-type acker struct{ hub *hub.Hub }
+// Acker is an endpoint that accepts every invitation and ignores the rest.
+type Acker struct{ Hub *hub.Hub }
 
-func (acker) ID() string { return "bench" }
+// ID implements hub.Endpoint.
+func (Acker) ID() string { return "bench" }
 
-func (a acker) Deliver(n *hub.Notice) error {
+// Deliver implements hub.Endpoint.
+func (a Acker) Deliver(n *hub.Notice) error {
 	if n.Envelope.Type == envelope.TypeInvite {
-		a.hub.Admit(context.Background(), &envelope.Envelope{
+		a.Hub.Admit(context.Background(), &envelope.Envelope{
 			Channel: n.Envelope.Channel, Sender: n.Recipient, Type: envelope.TypeInviteAck, Data: []byte(`{}`),
 		}, nil)
 	}
 	return nil
 }
 
-func (a acker) Replay(_ context.Context, n *hub.Notice) error { return a.Deliver(n) }
+// Replay implements hub.Endpoint.
+func (a Acker) Replay(_ context.Context, n *hub.Notice) error { return a.Deliver(n) }
 
 func (s *site) channel(ctx context.Context, kind string, knobs []byte) (string, error) {
 	zero := identity.SecondsTTL(0)
