@@ -195,7 +195,11 @@ func verifyChild(t testing.TB, dir string, w *watched, what string) {
 		t.Errorf("%s: opening what is left: %v", what, err)
 		return
 	}
-	defer e.Close() //nolint:errcheck // only read
+	defer func() {
+		if err := e.Close(); err != nil {
+			t.Errorf("%s: closing what is left: %v", what, err)
+		}
+	}()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for who := range childWriters {

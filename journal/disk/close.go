@@ -77,6 +77,7 @@ func (e *Engine) closeStore() (err error) {
 		return fmt.Errorf("closed after a failure: %w", e.failure)
 	}
 	if e.wedged.Load() {
+		e.compactions.halt()
 		return errors.Join(failed(), errors.New("the store is left open"))
 	}
 	e.view.release()

@@ -2,6 +2,7 @@ package disk
 
 import (
 	"sync"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2"
 )
@@ -20,10 +21,12 @@ type compactions struct {
 	granting bool
 	begun    bool // the store is open; before that Pebble would wait for them
 	halted   bool
+	stop     chan struct{} // closed when halted
+	offering sync.WaitGroup
 }
 
 func newCompactions(busy, urgent func() bool) *compactions {
-	c := &compactions{busy: busy, urgent: urgent}
+	c := &compactions{busy: busy, urgent: urgent, stop: make(chan struct{})}
 	c.idle = sync.NewCond(&c.mu)
 	return c
 }
@@ -37,9 +40,10 @@ func (c *compactions) Register(_ int, db pebble.DBForCompaction) {
 
 // Unregister implements pebble.CompactionScheduler.
 func (c *compactions) Unregister() {
+	c.halt()
+	c.offering.Wait()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.halted = true
 	for c.granting {
 		c.idle.Wait()
 	}
@@ -56,7 +60,27 @@ func (c *compactions) begin() {
 func (c *compactions) halt() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.halted = true
+	if !c.halted {
+		c.halted = true
+		close(c.stop)
+	}
+}
+
+// keepOffering offers grants from now on until Pebble is closed: the flush that
+// comes before that may have to wait for compactions.
+func (c *compactions) keepOffering() {
+	c.offering.Go(func() {
+		ticker := time.NewTicker(keepInterval)
+		defer ticker.Stop()
+		for {
+			c.offer()
+			select {
+			case <-ticker.C:
+			case <-c.stop:
+				return
+			}
+		}
+	})
 }
 
 // TrySchedule implements pebble.CompactionScheduler.
@@ -70,8 +94,8 @@ func (c *compactions) TrySchedule() (bool, pebble.CompactionGrantHandle) {
 	return true, grant{c}
 }
 
-// UpdateGetAllowedWithoutPermission implements pebble.CompactionScheduler. The
-// keeper offers grants often enough.
+// UpdateGetAllowedWithoutPermission implements pebble.CompactionScheduler.
+// Grants are offered often enough.
 func (c *compactions) UpdateGetAllowedWithoutPermission() {}
 
 // offer grants compactions that wait, as far as Pebble allows.

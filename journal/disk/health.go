@@ -152,20 +152,17 @@ func (e *Engine) keepLoop() {
 	}
 }
 
-// tidyLoop does what can wait: it lets compactions run and sweeps claims.
+// tidyLoop does what can wait: it sweeps claims.
 func (e *Engine) tidyLoop() {
 	defer e.helpers.Done()
-	ticker := time.NewTicker(keepInterval)
+	ticker := time.NewTicker(5 * keepInterval)
 	defer ticker.Stop()
-	for n := 1; ; n++ {
+	for {
 		select {
 		case <-ticker.C:
+			e.sweepClaims()
 		case <-e.stop:
 			return
-		}
-		e.compactions.offer()
-		if n%5 == 0 {
-			e.sweepClaims()
 		}
 	}
 }

@@ -278,6 +278,7 @@ func readNumber(r pebble.Reader, key []byte) (uint64, error) {
 func (e *Engine) start() {
 	e.guard.listened()
 	e.compactions.begin()
+	e.compactions.keepOffering()
 	e.measureRoom(0)
 	e.helpers.Add(3)
 	go e.keepLoop()
