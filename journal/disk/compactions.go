@@ -73,9 +73,9 @@ func (c *compactions) keepOffering() {
 		ticker := time.NewTicker(keepInterval)
 		defer ticker.Stop()
 		for {
-			c.offer()
 			select {
 			case <-ticker.C:
+				c.offer()
 			case <-c.stop:
 				return
 			}
