@@ -53,5 +53,6 @@ Start with:  parley serve`,
 		a.completion(),
 		a.version(),
 	)
+	nameArguments(root)
 	return root
 }

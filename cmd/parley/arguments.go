@@ -1,0 +1,45 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// nameArguments makes every command that is called with too few or too many
+// arguments say which, as its first line of help does.
+func nameArguments(c *cobra.Command) {
+	for _, below := range c.Commands() {
+		nameArguments(below)
+	}
+	wanted := arguments(c.Use)
+	check := c.Args
+	if len(wanted) == 0 || check == nil {
+		return
+	}
+	c.Args = func(c *cobra.Command, args []string) error {
+		err := check(c, args)
+		last := wanted[len(wanted)-1]
+		switch {
+		case err == nil:
+			return nil
+		case len(args) < len(wanted) && !strings.HasPrefix(wanted[len(args)], "["):
+			return fmt.Errorf("%s is missing: %s", strings.TrimSuffix(wanted[len(args)], "..."), c.UseLine())
+		case len(args) > len(wanted) && !strings.HasSuffix(last, "..."):
+			return fmt.Errorf("%q is one argument too many: %s", args[len(wanted)], c.UseLine())
+		}
+		return err
+	}
+}
+
+// arguments are the words of a usage line between the command and its flags.
+func arguments(use string) []string {
+	words := strings.Fields(use)[1:]
+	for i, word := range words {
+		if strings.HasPrefix(word, "-") {
+			return words[:i]
+		}
+	}
+	return words
+}
