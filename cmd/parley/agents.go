@@ -7,11 +7,11 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // agentInfo is what commands show of an identity.
@@ -56,56 +56,21 @@ func (a *app) agents() *cobra.Command {
 }
 
 func (a *app) agentsList() *cobra.Command {
-	var capability, query, kind, after string
-	var limit int
-	c := a.withHub(&cobra.Command{
-		Use:     "list",
-		Short:   "List identities, with presence and inbox",
-		Example: "  parley agents list --capability ocr",
-		Args:    cobra.NoArgs,
-	}, func(ctx context.Context, hub *hubClient, _ []string) error {
-		q := url.Values{"limit": {strconv.Itoa(limit)}}
-		for name, value := range map[string]string{"capability": capability, "query": query, "kind": kind, "after": after} {
-			if value != "" {
-				q.Set(name, value)
-			}
-		}
-		var raw json.RawMessage
-		if err := hub.call(ctx, http.MethodGet, "/v1/agents?"+q.Encode(), nil, &raw); err != nil {
-			return err
-		}
-		var page struct {
-			Agents []agentInfo `json:"agents"`
-			Next   string      `json:"next"`
-		}
-		if err := json.Unmarshal(raw, &page); err != nil {
-			return err
-		}
-		return a.print(raw, func(w io.Writer) error {
-			if len(page.Agents) == 0 {
-				_, err := fmt.Fprintln(w, "There are no such agents. Start one with parley agent echo NAME.")
-				return err
-			}
-			err := table(w, func(w io.Writer) {
-				fmt.Fprintln(w, "NAME\tKIND\tPRESENCE\tINBOX\tCAPABILITIES\tID")
-				for i := range page.Agents {
-					ag := &page.Agents[i]
-					fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\t%s\n", ag.Passport.Name, ag.kind(), ag.presence(), ag.Depth,
-						strings.Join(ag.Resume.Capabilities, ", "), ag.Passport.ID)
-				}
-			})
-			if err == nil && page.Next != "" {
-				_, err = fmt.Fprintf(w, "\nMore: parley agents list --after %s\n", page.Next)
-			}
-			return err
-		})
+	return listCommand(a, listing{
+		what:    "agents",
+		short:   "List identities, with presence and inbox",
+		example: "  parley agents list --capability ocr",
+		none:    "There are no such agents. Start one with parley agent echo NAME.",
+		columns: "NAME\tKIND\tPRESENCE\tINBOX\tCAPABILITIES\tID",
+		filters: func(f *pflag.FlagSet) {
+			f.String("capability", "", "only who claims or has shown it")
+			f.String("query", "", "only whose summary has this text")
+			f.String("kind", "", "only agent, human or remote_agent")
+		},
+	}, func(w io.Writer, ag *agentInfo, _ map[string]string) {
+		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\t%s\n", ag.Passport.Name, ag.kind(), ag.presence(), ag.Depth,
+			strings.Join(ag.Resume.Capabilities, ", "), ag.Passport.ID)
 	})
-	c.Flags().StringVar(&capability, "capability", "", "only who claims or has shown it")
-	c.Flags().StringVar(&query, "query", "", "only whose summary has this text")
-	c.Flags().StringVar(&kind, "kind", "", "only agent, human or remote_agent")
-	c.Flags().StringVar(&after, "after", "", "go on after this id")
-	c.Flags().IntVar(&limit, "limit", 50, "at most so many")
-	return c
 }
 
 func (a *app) agentsShow() *cobra.Command {

@@ -9,11 +9,11 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // channelInfo is what commands show of a channel.
@@ -126,65 +126,23 @@ func pairs(flag string, list []string) (map[string]string, error) {
 }
 
 func (a *app) channelsList() *cobra.Command {
-	var agent, kind, state, after string
-	var labels []string
-	var limit int
-	var newest bool
-	c := a.withHub(&cobra.Command{
-		Use:     "list",
-		Short:   "List channels",
-		Example: "  parley channels list --state active",
-		Args:    cobra.NoArgs,
-	}, func(ctx context.Context, hub *hubClient, _ []string) error {
-		q := url.Values{"limit": {strconv.Itoa(limit)}, "label": labels}
-		for name, value := range map[string]string{"agent": agent, "type": kind, "state": state, "after": after} {
-			if value != "" {
-				q.Set(name, value)
-			}
-		}
-		if newest {
-			q.Set("newest", "true")
-		}
-		var page struct {
-			Channels []channelInfo     `json:"channels"`
-			Next     string            `json:"next"`
-			Names    map[string]string `json:"names"`
-		}
-		var raw json.RawMessage
-		if err := hub.call(ctx, http.MethodGet, "/v1/channels?"+q.Encode(), nil, &raw); err != nil {
-			return err
-		}
-		if err := json.Unmarshal(raw, &page); err != nil {
-			return err
-		}
-		return a.print(raw, func(w io.Writer) error {
-			if len(page.Channels) == 0 {
-				_, err := fmt.Fprintln(w, "There are no such channels. Open one with parley channels open.")
-				return err
-			}
-			err := table(w, func(w io.Writer) {
-				fmt.Fprintln(w, "CHANNEL\tTYPE\tSTATE\tPARTICIPANTS\tCREATED")
-				for i := range page.Channels {
-					ch := &page.Channels[i]
-					ch.Names = page.Names
-					fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", ch.ID, ch.Manifest.Type, ch.State, ch.people(), ch.CreatedAt.Format(time.RFC3339))
-				}
-			})
-			if err == nil && page.Next != "" {
-				_, err = fmt.Fprintf(w, "\nMore: parley channels list --after %s\n", page.Next)
-			}
-			return err
-		})
+	return listCommand(a, listing{
+		what:    "channels",
+		short:   "List channels",
+		example: "  parley channels list --state active",
+		none:    "There are no such channels. Open one with parley channels open.",
+		columns: "CHANNEL\tTYPE\tSTATE\tPARTICIPANTS\tCREATED",
+		filters: func(f *pflag.FlagSet) {
+			f.String("agent", "", "only those that this `NAME` or id takes part in")
+			f.String("type", "", "only of this type")
+			f.String("state", "", "only in this state: pending, active, closed or expired")
+			f.StringArray("label", nil, "only with this label, as `key=value`; may be repeated")
+			f.Bool("newest", false, "the newest first")
+		},
+	}, func(w io.Writer, ch *channelInfo, names map[string]string) {
+		ch.Names = names
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", ch.ID, ch.Manifest.Type, ch.State, ch.people(), ch.CreatedAt.Format(time.RFC3339))
 	})
-	f := c.Flags()
-	f.StringVar(&agent, "agent", "", "only those that this `NAME` or id takes part in")
-	f.StringVar(&kind, "type", "", "only of this type")
-	f.StringVar(&state, "state", "", "only in this state: pending, active, closed or expired")
-	f.StringArrayVar(&labels, "label", nil, "only with this label, as `key=value`; may be repeated")
-	f.StringVar(&after, "after", "", "go on after this channel")
-	f.IntVar(&limit, "limit", 50, "at most so many")
-	f.BoolVar(&newest, "newest", false, "the newest first")
-	return c
 }
 
 // channel asks for one channel.

@@ -7,9 +7,9 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"strconv"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // taskInfo is what commands show of a task.
@@ -30,54 +30,20 @@ func (a *app) tasks() *cobra.Command {
 }
 
 func (a *app) tasksList() *cobra.Command {
-	var owner, channel, state, after string
-	var limit int
-	c := a.withHub(&cobra.Command{
-		Use:     "list",
-		Short:   "List tasks",
-		Example: "  parley tasks list --state running",
-		Args:    cobra.NoArgs,
-	}, func(ctx context.Context, hub *hubClient, _ []string) error {
-		q := url.Values{"limit": {strconv.Itoa(limit)}}
-		for name, value := range map[string]string{"owner": owner, "channel": channel, "state": state, "after": after} {
-			if value != "" {
-				q.Set(name, value)
-			}
-		}
-		var raw json.RawMessage
-		if err := hub.call(ctx, http.MethodGet, "/v1/tasks?"+q.Encode(), nil, &raw); err != nil {
-			return err
-		}
-		var page struct {
-			Tasks []taskInfo `json:"tasks"`
-			Next  string     `json:"next"`
-		}
-		if err := json.Unmarshal(raw, &page); err != nil {
-			return err
-		}
-		return a.print(raw, func(w io.Writer) error {
-			if len(page.Tasks) == 0 {
-				_, err := fmt.Fprintln(w, "There are no such tasks.")
-				return err
-			}
-			err := table(w, func(w io.Writer) {
-				fmt.Fprintln(w, "TASK\tSTATE\tTITLE\tOWNER")
-				for _, t := range page.Tasks {
-					fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", t.ID, t.State, t.Spec.Title, t.Owner)
-				}
-			})
-			if err == nil && page.Next != "" {
-				_, err = fmt.Fprintf(w, "\nMore: parley tasks list --after %s\n", page.Next)
-			}
-			return err
-		})
+	return listCommand(a, listing{
+		what:    "tasks",
+		short:   "List tasks",
+		example: "  parley tasks list --state running",
+		none:    "There are no such tasks.",
+		columns: "TASK\tSTATE\tTITLE\tOWNER",
+		filters: func(f *pflag.FlagSet) {
+			f.String("owner", "", "only of this `NAME` or id")
+			f.String("channel", "", "only of this channel")
+			f.String("state", "", "only in this state: created, running, completed, failed, expired or cancelled")
+		},
+	}, func(w io.Writer, t *taskInfo, _ map[string]string) {
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", t.ID, t.State, t.Spec.Title, t.Owner)
 	})
-	c.Flags().StringVar(&owner, "owner", "", "only of this `NAME` or id")
-	c.Flags().StringVar(&channel, "channel", "", "only of this channel")
-	c.Flags().StringVar(&state, "state", "", "only in this state: created, running, completed, failed, expired or cancelled")
-	c.Flags().StringVar(&after, "after", "", "go on after this one")
-	c.Flags().IntVar(&limit, "limit", 50, "at most so many")
-	return c
 }
 
 func (a *app) tasksShow() *cobra.Command {
