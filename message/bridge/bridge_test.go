@@ -10,25 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/parley-hub/parley/message/bridge"
-	"github.com/parley-hub/parley/message/value"
+	"github.com/parley-hub/parley/message/value/valuetest"
 )
-
-func decode(t testing.TB, text string) any {
-	t.Helper()
-	v, err := value.Decode([]byte(text))
-	if err != nil {
-		t.Fatalf("%s: %v", text, err)
-	}
-	return v
-}
-
-func write(v any) string {
-	text, err := value.Append(nil, v)
-	if err != nil {
-		return "unwritable: " + err.Error()
-	}
-	return string(text)
-}
 
 func now() time.Time {
 	return time.Date(2031, 3, 9, 18, 20, 0, 0, time.FixedZone("CET", 3600))
@@ -37,11 +20,11 @@ func now() time.Time {
 func TestItem(t *testing.T) {
 	t.Parallel()
 	item := func(text string) string {
-		i, err := bridge.NewItem(decode(t, text), now())
+		i, err := bridge.NewItem(valuetest.Decode(t, text), now())
 		if err != nil {
 			return err.Error()
 		}
-		return write(i.Canonical())
+		return valuetest.Write(i.Canonical())
 	}
 	for in, want := range map[string]string{
 		`{"queue_id":" q ","client_id":" Desk_Client!! 2 ","agent":"_A é b_","content":" x "}`:                                                                                                                      `{"queue_id":"q","client_id":"desk-client-2","connector_id":null,"agent":"a-b","session_id":null,"role":"assistant","content":"x","completed":true,"created_at":"2031-03-09T17:20:00+00:00","delivery_status":"pending","metadata":{}}`,
@@ -62,8 +45,8 @@ func TestItem(t *testing.T) {
 			t.Errorf("%s\ngot  %s\nwant %s", in, got, want)
 		}
 	}
-	i, err := bridge.NewItem(decode(t, `{"client_id":"c","agent":"a","content":"x"}`), now())
-	j, _ := bridge.NewItem(decode(t, `{"client_id":"c","agent":"a","content":"x"}`), now())
+	i, err := bridge.NewItem(valuetest.Decode(t, `{"client_id":"c","agent":"a","content":"x"}`), now())
+	j, _ := bridge.NewItem(valuetest.Decode(t, `{"client_id":"c","agent":"a","content":"x"}`), now())
 	if err != nil || !regexp.MustCompile(`^bridge_[0-9a-f]{32}$`).MatchString(i.QueueID) || i.QueueID == j.QueueID {
 		t.Errorf("%q and %q, %v", i.QueueID, j.QueueID, err)
 	}

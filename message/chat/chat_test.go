@@ -17,17 +17,10 @@ import (
 	"github.com/parley-hub/parley/message/chat"
 	"github.com/parley-hub/parley/message/transcript"
 	"github.com/parley-hub/parley/message/value"
+	"github.com/parley-hub/parley/message/value/valuetest"
 )
 
 type input = map[string]any
-
-func write(v any) string {
-	text, err := value.Append(nil, v)
-	if err != nil {
-		return "unwritable: " + err.Error()
-	}
-	return string(text)
-}
 
 func codeOf(err error) string {
 	var refusal *chat.Error
@@ -183,7 +176,7 @@ func TestStatements(t *testing.T) {
 		})
 		out, err := h.chat(t, input{"agent": "a", "message": "hi"})
 		t.NoError(err)
-		t.Equal(write(out.At("messages")), `[{"role":"user","content":"hi"},{"role":"assistant","content":"row"}]`)
+		t.Equal(valuetest.Write(out.At("messages")), `[{"role":"user","content":"hi"},{"role":"assistant","content":"row"}]`)
 	})
 	spec.Check(t, "seed-004#50: in a chat", func(t *spec.T) {
 		h := newHarness(func(chat.Turn) (any, error) { return input{"messages": []any{input{}, input{"role": ""}}}, nil })
@@ -217,15 +210,15 @@ func TestOutput(t *testing.T) {
 	want := `{"session_id":"` + session + `","reply":"text","run_id":"run_x","messages":[{"role":"user","content":"hi"},{"role":"assistant","content":"text"},{"role":"narrator","content":"aside"}],` +
 		`"completed":false,"status":"runtime_tool_pending","run_outcome":` + outcome + `,"runtime_tool_pending":{"request_id":"q"},"structured_output":null,` +
 		`"metadata":{"agents_api":{"status":"runtime_tool_pending","turn_count":2,"usage":{"total_tokens":9},"run_outcome":` + outcome + `,"tool_observability":{"version":1,"calls":[]},"structured_output":{"d":1}}}}`
-	if got := write(out); got != want {
+	if got := valuetest.Write(out); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 	if h.turn.Agent != "helper" || h.turn.SessionID != session || h.turn.RunID != "run_x" || h.turn.Principal != anna || h.turn.Input.At("run_id") != " run_x " {
 		t.Errorf("the runner was told %+v", h.turn)
 	}
 	s, err := h.store.Get(t.Context(), session)
-	if err != nil || write(s.Metadata) != `{"status":"processing","message_count":6,"current_turn":2}` || s.AgentSlug != "helper" || s.Owner != transcript.User(7) || s.Context != "chat" {
-		t.Errorf("the session is %+v, %s, %v", s, write(s.Metadata), err)
+	if err != nil || valuetest.Write(s.Metadata) != `{"status":"processing","message_count":6,"current_turn":2}` || s.AgentSlug != "helper" || s.Owner != transcript.User(7) || s.Context != "chat" {
+		t.Errorf("the session is %+v, %s, %v", s, valuetest.Write(s.Metadata), err)
 	}
 	run, ok := h.Runs.Get("run_x")
 	if want := (chat.Run{ID: "run_x", SessionID: session, Owner: transcript.User(7), Status: "runtime_tool_pending", StartedAt: "2031-03-09 17:20:00", UpdatedAt: "2031-03-09 17:20:00"}); !ok || run != want {
@@ -236,16 +229,16 @@ func TestOutput(t *testing.T) {
 		return input{"messages": []any{input{"content": "last"}}, "final_content": "final", "structured_output": []any{}, "structured_output_diagnostics": []any{}}, nil
 	})
 	out, err = h.chat(t, input{"agent": "a", "message": "hi"})
-	if err != nil || out.At("reply") != "final" || out.At("completed") != true || out.At("status") != "completed" || out.Has("runtime_tool_pending") || write(out.At("structured_output")) != "[]" ||
+	if err != nil || out.At("reply") != "final" || out.At("completed") != true || out.At("status") != "completed" || out.Has("runtime_tool_pending") || valuetest.Write(out.At("structured_output")) != "[]" ||
 		out.At("metadata").(*value.Map).At("agents_api").(*value.Map).Has("structured_output") {
-		t.Errorf("%v %v", write(out), err)
+		t.Errorf("%v %v", valuetest.Write(out), err)
 	}
 	if !regexp.MustCompile(`^run_[0-9a-f]{32}$`).MatchString(value.Text(out.At("run_id"))) {
 		t.Errorf("the run is %v", out.At("run_id"))
 	}
 	s, _ = h.store.Get(t.Context(), value.Text(out.At("session_id")))
-	if write(s.Metadata) != `{"status":"completed","message_count":1,"current_turn":0}` {
-		t.Errorf("%s", write(s.Metadata))
+	if valuetest.Write(s.Metadata) != `{"status":"completed","message_count":1,"current_turn":0}` {
+		t.Errorf("%s", valuetest.Write(s.Metadata))
 	}
 }
 
@@ -388,11 +381,11 @@ func TestRunnerFails(t *testing.T) {
 			t.Fatal(err)
 		}
 		failure := `{"type":"runner_error","message":"` + want + `"}`
-		if got := write(out.At("run_outcome")); got != `{"schema":"agents-api.run-outcome","version":1,"status":"failed","completed":false,"stop_reason":"provider_error","retryable":true,"failure":`+failure+`,"provider_error":`+failure+`}` {
+		if got := valuetest.Write(out.At("run_outcome")); got != `{"schema":"agents-api.run-outcome","version":1,"status":"failed","completed":false,"stop_reason":"provider_error","retryable":true,"failure":`+failure+`,"provider_error":`+failure+`}` {
 			t.Error(got)
 		}
-		if out.At("completed") != false || out.At("status") != "failed" || out.At("reply") != "" || write(out.At("messages")) != `[{"role":"user","content":"hi"}]` {
-			t.Error(write(out))
+		if out.At("completed") != false || out.At("status") != "failed" || out.At("reply") != "" || valuetest.Write(out.At("messages")) != `[{"role":"user","content":"hi"}]` {
+			t.Error(valuetest.Write(out))
 		}
 		if rows := h.store.Rows(value.Text(out.At("session_id"))); len(rows) != 1 {
 			t.Errorf("the transcript is not kept: %q", rows)
@@ -431,10 +424,10 @@ func TestLock(t *testing.T) {
 	before := len(h.store.Rows(session))
 	out, err = h.chat(t, input{"agent": "a", "message": "two", "session_id": session, "run_id": "run_2"})
 	if err != nil || out.At("status") != "transcript_lock_contention" || out.At("completed") != false || out.At("reply") != "answer" || h.runs.Load() != 1 || len(h.store.Rows(session)) != before {
-		t.Errorf("%s %v after %d runs", write(out), err, h.runs.Load())
+		t.Errorf("%s %v after %d runs", valuetest.Write(out), err, h.runs.Load())
 	}
-	if write(out.At("messages")) != `[{"role":"user","content":"one"},{"role":"assistant","content":"answer"}]` {
-		t.Errorf("%s", write(out.At("messages")))
+	if valuetest.Write(out.At("messages")) != `[{"role":"user","content":"one"},{"role":"assistant","content":"answer"}]` {
+		t.Errorf("%s", valuetest.Write(out.At("messages")))
 	}
 	if _, err := h.store.Release(t.Context(), session, token); err != nil {
 		t.Fatal(err)

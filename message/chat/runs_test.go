@@ -10,6 +10,7 @@ import (
 	"github.com/parley-hub/parley/message/chat"
 	"github.com/parley-hub/parley/message/transcript"
 	"github.com/parley-hub/parley/message/value"
+	"github.com/parley-hub/parley/message/value/valuetest"
 )
 
 func TestRuns(t *testing.T) {
@@ -115,21 +116,21 @@ func TestQueue(t *testing.T) {
 	if !regexp.MustCompile(`^queued_[0-9a-f]{32}$`).MatchString(id) {
 		t.Errorf("the id is %s", id)
 	}
-	if got, want := write(out), `{"run_id":"run_1","session_id":"s","status":"queued","queued_message_id":"`+id+`","position":1}`; got != want {
+	if got, want := valuetest.Write(out), `{"run_id":"run_1","session_id":"s","status":"queued","queued_message_id":"`+id+`","position":1}`; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 	out, _ = runs.Enqueue("s", "run_1", nil)
-	if write(out.At("position")) != "2" {
-		t.Error(write(out))
+	if valuetest.Write(out.At("position")) != "2" {
+		t.Error(valuetest.Write(out))
 	}
-	if out, _ = runs.Enqueue("t", "run_2", nil); write(out.At("position")) != "1" {
-		t.Error(write(out))
+	if out, _ = runs.Enqueue("t", "run_2", nil); valuetest.Write(out.At("position")) != "1" {
+		t.Error(valuetest.Write(out))
 	}
-	if got, want := write(runs.Dequeue("s")), `{"queued_message_id":"`+id+`","session_id":"s","run_id":"run_1","agent":"a","message":"later","attachments":[1],"client_context":{"source":"rest"},"created_at":"2031-03-09 17:20:00"}`; got != want {
+	if got, want := valuetest.Write(runs.Dequeue("s")), `{"queued_message_id":"`+id+`","session_id":"s","run_id":"run_1","agent":"a","message":"later","attachments":[1],"client_context":{"source":"rest"},"created_at":"2031-03-09 17:20:00"}`; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
-	if second := runs.Dequeue("s"); second == nil || write(second.At("attachments")) != "[]" || write(second.At("client_context")) != "{}" {
-		t.Error(write(second))
+	if second := runs.Dequeue("s"); second == nil || valuetest.Write(second.At("attachments")) != "[]" || valuetest.Write(second.At("client_context")) != "{}" {
+		t.Error(valuetest.Write(second))
 	}
 	if runs.Dequeue("s") != nil || runs.Dequeue("t") == nil || runs.Dequeue("t") != nil {
 		t.Error("a queue gives what it does not hold")

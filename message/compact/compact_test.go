@@ -14,28 +14,12 @@ import (
 	"github.com/parley-hub/parley/message"
 	"github.com/parley-hub/parley/message/compact"
 	"github.com/parley-hub/parley/message/value"
+	"github.com/parley-hub/parley/message/value/valuetest"
 )
-
-func decode(t testing.TB, text string) any {
-	t.Helper()
-	v, err := value.Decode([]byte(text))
-	if err != nil {
-		t.Fatalf("%s: %v", text, err)
-	}
-	return v
-}
-
-func write(v any) string {
-	text, err := value.Append(nil, v)
-	if err != nil {
-		return "unwritable: " + err.Error()
-	}
-	return string(text)
-}
 
 func policy(t testing.TB, text string) compact.Policy {
 	t.Helper()
-	return compact.NormalizePolicy(decode(t, text))
+	return compact.NormalizePolicy(valuetest.Decode(t, text))
 }
 
 // rows are n messages; c is a tool call, r a result, anything else a text.
@@ -163,7 +147,7 @@ func TestPolicy(t *testing.T) {
 		`{"overflow_stub_role":" user ","overflow_stub_prefix":"\n"}`: `"overflow_stub_role":"user","overflow_stub_prefix":"Earlier conversation archived without summarization."}`,
 		`{"keep_me":[1.0],"7":null}`:                                  `"overflow_stub_prefix":"Earlier conversation archived without summarization.","keep_me":[1.0],"7":null}`,
 	} {
-		got := write(policy(t, in).Canonical())
+		got := valuetest.Write(policy(t, in).Canonical())
 		if !strings.Contains(got, want) {
 			t.Errorf("%s: %s lacks %s", in, got, want)
 		}
@@ -171,11 +155,11 @@ func TestPolicy(t *testing.T) {
 	if p := compact.NormalizePolicy(map[string]any{"max_messages": math.NaN(), "minimum_conserved_byte_ratio": math.Inf(1)}); p.MaxMessages != 1 || p.MinimumConservedByteRatio != 0 {
 		t.Errorf("what is no number: %+v", p)
 	}
-	if write(compact.NormalizePolicy("x").Canonical()) != write(compact.DefaultPolicy().Canonical()) {
+	if valuetest.Write(compact.NormalizePolicy("x").Canonical()) != valuetest.Write(compact.DefaultPolicy().Canonical()) {
 		t.Error("what is no map is not the default")
 	}
 	once := policy(t, `{"max_messages":5,"keep":1,"overflow_archive_pointer":{"a":1}}`)
-	if write(compact.NormalizePolicy(once.Canonical()).Canonical()) != write(once.Canonical()) {
+	if valuetest.Write(compact.NormalizePolicy(once.Canonical()).Canonical()) != valuetest.Write(once.Canonical()) {
 		t.Error("normalizing twice is not once")
 	}
 }
@@ -210,7 +194,7 @@ func TestBoundary(t *testing.T) {
 	if _, err := compact.Boundary("s", policy(t, `{}`)); !errors.Is(err, message.ErrNotContainer) {
 		t.Errorf("no list: %v", err)
 	}
-	if at, err := compact.Boundary(decode(t, `{"a":{},"b":{},"c":{}}`), policy(t, `{"recent_messages":1}`)); at != 2 || err != nil {
+	if at, err := compact.Boundary(valuetest.Decode(t, `{"a":{},"b":{},"c":{}}`), policy(t, `{"recent_messages":1}`)); at != 2 || err != nil {
 		t.Errorf("an object: %d %v", at, err)
 	}
 }
@@ -252,7 +236,7 @@ func TestSkipped(t *testing.T) {
 			t.Errorf("%s: %+v", name, r)
 		}
 		if r.Metadata.Has("boundary") || r.Metadata.Has("total_messages") {
-			t.Errorf("%s: metadata %s", name, write(r.Metadata))
+			t.Errorf("%s: metadata %s", name, valuetest.Write(r.Metadata))
 		}
 	}
 	if _, err := compact.Compact(t.Context(), []any{"bad"}, policy(t, `{}`), never); !errors.Is(err, message.ErrNotContainer) {
@@ -270,7 +254,7 @@ func TestSummarizerIsTold(t *testing.T) {
 				asked = append(asked, value.Text(e.Content))
 			}
 			about.Delete("policy")
-			asked = append(asked, write(about), fmt.Sprint(ctx.Value(testKey{})))
+			asked = append(asked, valuetest.Write(about), fmt.Sprint(ctx.Value(testKey{})))
 			return "s", nil
 		})
 	want := `m0|m1|m2|{"total_messages":5,"compact_count":3,"retained_count":2,"boundary":{"compact_until":2,"retain_from":3}}|x`
@@ -299,33 +283,33 @@ func TestConservation(t *testing.T) {
 		"a ratio just missed": {`{` + conserve + `,"minimum_conserved_byte_ratio":0.67}`, "abc", "failed", `{"enabled":true,"minimum_conserved_byte_ratio":0.67,"required_byte_count":9,"conserved_byte_count":8,"conserved_byte_ratio":0.6666666666666666,"passed":false,"failed_closed":true}`},
 	} {
 		r := run(t, rows("tttttt"), c.policy, says(c.answer))
-		if r.Status != c.status || write(r.Metadata.At("conservation")) != c.want {
-			t.Errorf("%s: %s %s", name, r.Status, write(r.Metadata.At("conservation")))
+		if r.Status != c.status || valuetest.Write(r.Metadata.At("conservation")) != c.want {
+			t.Errorf("%s: %s %s", name, r.Status, valuetest.Write(r.Metadata.At("conservation")))
 		}
 		if c.status == "failed" {
 			if r.Metadata.At("error") != "Compaction conservation check failed." || !r.Metadata.Has("summary_message") || contents(r) != "m0|m1|m2|m3|m4|m5" {
-				t.Errorf("%s: %s, %s", name, write(r.Metadata), contents(r))
+				t.Errorf("%s: %s, %s", name, valuetest.Write(r.Metadata), contents(r))
 			}
 		}
 	}
 	r := run(t, []any{value.New().Set("content", "")}, `{}`, says("s"))
-	if got := write(r.Metadata.At("conservation").(*value.Map).At("conserved_byte_ratio")); got != "1.0" {
+	if got := valuetest.Write(r.Metadata.At("conservation").(*value.Map).At("conserved_byte_ratio")); got != "1.0" {
 		t.Errorf("of nothing: %s", got)
 	}
 	// Content that is no string counts as its text, an item without content whole.
 	r = run(t, []any{value.New().Set("content", []any{"é"}), value.New().Set("content", "é")}, `{}`, says("s"))
-	if got := write(r.Metadata.At("provenance").(*value.Map).At("original")); got != `{"item_count":2,"byte_count":12}` {
+	if got := valuetest.Write(r.Metadata.At("provenance").(*value.Map).At("original")); got != `{"item_count":2,"byte_count":12}` {
 		t.Errorf("sizes: %s", got)
 	}
 	r = run(t, rows("tttt"), `{"enabled":true,"max_messages":3,"recent_messages":1,"summary_provider":"p","summary_model":"m"}`,
 		says(map[string]any{"summary": " s ", "archived_items": []any{"abc", map[string]any{"k": 1}, map[string]any{"content": []any{}}}}))
-	if got := write(r.Metadata.At("provenance")); got != `{"original":{"item_count":4,"byte_count":8},"compacted":{"item_count":1,"byte_count":32},"retained":{"item_count":1,"byte_count":2},"archived":{"item_count":3,"byte_count":12}}` {
+	if got := valuetest.Write(r.Metadata.At("provenance")); got != `{"original":{"item_count":4,"byte_count":8},"compacted":{"item_count":1,"byte_count":32},"retained":{"item_count":1,"byte_count":2},"archived":{"item_count":3,"byte_count":12}}` {
 		t.Errorf("provenance: %s", got)
 	}
-	if got := write(r.Messages[0]); got != `{"schema":"agents-api.message","version":1,"type":"text","role":"system","content":"Earlier conversation summary:\n\ns","payload":{},"metadata":{"agents_api_compaction":{"compacted_message_count":3,"retained_message_count":1,"summary_provider":"p","summary_model":"m"}}}` {
+	if got := valuetest.Write(r.Messages[0]); got != `{"schema":"agents-api.message","version":1,"type":"text","role":"system","content":"Earlier conversation summary:\n\ns","payload":{},"metadata":{"agents_api_compaction":{"compacted_message_count":3,"retained_message_count":1,"summary_provider":"p","summary_model":"m"}}}` {
 		t.Errorf("the summary is %s", got)
 	}
-	if got := write(r.Metadata.At("summarizer")); got != `{"provider":"p","model":"m"}` {
+	if got := valuetest.Write(r.Metadata.At("summarizer")); got != `{"provider":"p","model":"m"}` {
 		t.Errorf("the summarizer is %s", got)
 	}
 }
@@ -359,7 +343,7 @@ func TestOverflow(t *testing.T) {
 		}
 	}
 	r := run(t, rows("t"), `{"overflow_archive_enabled":true,"overflow_threshold_bytes":1}`, never)
-	if got, want := write(r.Metadata), `"reason":"overflow_input_unsplittable","total_messages":1,"total_bytes":32,"status":"skipped"}`; !strings.HasSuffix(got, want) || len(r.Events) != 0 || len(r.Messages) != 1 {
+	if got, want := valuetest.Write(r.Metadata), `"reason":"overflow_input_unsplittable","total_messages":1,"total_bytes":32,"status":"skipped"}`; !strings.HasSuffix(got, want) || len(r.Events) != 0 || len(r.Messages) != 1 {
 		t.Errorf("unsplittable: %s", got)
 	}
 	r = run(t, rows("tcrt"), `{"overflow_archive_enabled":true,"overflow_threshold_bytes":1,"overflow_retained_messages":2}`, never)
@@ -371,8 +355,8 @@ func TestOverflow(t *testing.T) {
 		t.Errorf("pairs are kept: %s", contents(r))
 	}
 	// The originals are archived, without keys that are numbers.
-	r = run(t, decode(t, `[{"role":"user","content":"é/","extra":1,"7":2},{},{}]`), `{"overflow_archive_enabled":true,"overflow_threshold_bytes":1,"overflow_retained_messages":1,"overflow_archive_pointer":{"at":"s3"},"overflow_stub_role":"tool","overflow_stub_prefix":"Gone."}`, never)
-	if got := write(r.ArchiveItems); got != `[{"role":"user","content":"é/","extra":1},{}]` {
+	r = run(t, valuetest.Decode(t, `[{"role":"user","content":"é/","extra":1,"7":2},{},{}]`), `{"overflow_archive_enabled":true,"overflow_threshold_bytes":1,"overflow_retained_messages":1,"overflow_archive_pointer":{"at":"s3"},"overflow_stub_role":"tool","overflow_stub_prefix":"Gone."}`, never)
+	if got := valuetest.Write(r.ArchiveItems); got != `[{"role":"user","content":"é/","extra":1},{}]` {
 		t.Errorf("archived: %s", got)
 	}
 	id := value.Text(r.Metadata.At("archive_id"))
@@ -382,16 +366,16 @@ func TestOverflow(t *testing.T) {
 	about := r.Metadata.Clone()
 	about.Delete("policy")
 	about.Delete("archive_id")
-	if got := write(about); got != `{"strategy":"deterministic_overflow_archive","archive_pointer":{"at":"s3"},"archive_count":2,"retained_count":1,"total_messages":3,"total_bytes":54,"boundary":{"archive_until":1,"retain_from":2},"status":"archived"}` {
+	if got := valuetest.Write(about); got != `{"strategy":"deterministic_overflow_archive","archive_pointer":{"at":"s3"},"archive_count":2,"retained_count":1,"total_messages":3,"total_bytes":54,"boundary":{"archive_until":1,"retain_from":2},"status":"archived"}` {
 		t.Errorf("about: %s", got)
 	}
 	if got := r.Messages[0].Metadata.At("agents_api_compaction_archive").(*value.Map); got.Has("status") || got.At("archive_id") != id {
-		t.Errorf("the stub's metadata: %s", write(got))
+		t.Errorf("the stub's metadata: %s", valuetest.Write(got))
 	}
 	if len(r.Events) != 1 || r.Events[0].(*value.Map).At("type") != "compaction_overflow_archived" {
 		t.Errorf("events: %v", r.Events)
 	}
-	other := run(t, decode(t, `[{"role":"user","content":"é/","extra":2},{},{}]`), `{"overflow_archive_enabled":true,"overflow_threshold_bytes":1,"overflow_retained_messages":1}`, never)
+	other := run(t, valuetest.Decode(t, `[{"role":"user","content":"é/","extra":2},{},{}]`), `{"overflow_archive_enabled":true,"overflow_threshold_bytes":1,"overflow_retained_messages":1}`, never)
 	if other.Metadata.At("archive_id") == any(id) {
 		t.Error("other content has the same id")
 	}
@@ -406,11 +390,11 @@ func TestCanonical(t *testing.T) {
 		for _, e := range r.Messages {
 			messages = append(messages, e.Canonical())
 		}
-		want := `{"messages":` + write(messages) + `,"metadata":{"compaction":` + write(r.Metadata) + `},"events":` + write(r.Events)
+		want := `{"messages":` + valuetest.Write(messages) + `,"metadata":{"compaction":` + valuetest.Write(r.Metadata) + `},"events":` + valuetest.Write(r.Events)
 		if name == "archived" {
 			want += `,"archive_items":[{"role":"user","content":"m0"}]`
 		}
-		if got := write(r.Canonical()); got != want+"}" || r.Status != name {
+		if got := valuetest.Write(r.Canonical()); got != want+"}" || r.Status != name {
 			t.Errorf("%s: got  %s\nwant %s}", r.Status, got, want)
 		}
 	}
@@ -423,11 +407,11 @@ func TestItems(t *testing.T) {
 		if len(index) > 0 {
 			at = &index[0]
 		}
-		i, err := compact.NormalizeItem(decode(t, text), at)
+		i, err := compact.NormalizeItem(valuetest.Decode(t, text), at)
 		if err != nil {
 			return err.Error()
 		}
-		return write(i.Canonical())
+		return valuetest.Write(i.Canonical())
 	}
 	const code = "invalid_ai_compaction_item: "
 	for in, want := range map[string]string{
@@ -457,7 +441,7 @@ func TestItems(t *testing.T) {
 	if _, err := compact.NormalizeItem(map[string]any{"type": "n", "content": []any{math.NaN()}}, nil); err == nil || err.Error() != code+"item must be JSON serializable" {
 		t.Errorf("NaN: %v", err)
 	}
-	if i, err := compact.NormalizeItem(decode(t, `{"type":"n","content":""}`), nil); err != nil || i.Metadata == nil || i.Boundary != nil {
+	if i, err := compact.NormalizeItem(valuetest.Decode(t, `{"type":"n","content":""}`), nil); err != nil || i.Metadata == nil || i.Boundary != nil {
 		t.Errorf("without metadata: %+v %v", i, err)
 	}
 	// Ids: the order of keys does not matter, everything else does.
@@ -482,11 +466,11 @@ func TestItems(t *testing.T) {
 	}
 
 	from := func(text string) string {
-		i, err := compact.ItemFromMessage(decode(t, text), nil)
+		i, err := compact.ItemFromMessage(valuetest.Decode(t, text), nil)
 		if err != nil {
 			return err.Error()
 		}
-		return write(i.Canonical())
+		return valuetest.Write(i.Canonical())
 	}
 	for in, want := range map[string]string{
 		`{"content":["b"],"id":" i ","metadata":{"k":1,"message":"own"}}`: `{"schema":"agents-api.compaction-item","version":1,"id":"i","type":"message:multimodal_part","content":["b"],"metadata":{"k":1,"message":{"role":"assistant","payload":{}}}}`,

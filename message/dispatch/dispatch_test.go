@@ -11,24 +11,8 @@ import (
 	"github.com/parley-hub/parley/conformance/spec"
 	"github.com/parley-hub/parley/message/dispatch"
 	"github.com/parley-hub/parley/message/value"
+	"github.com/parley-hub/parley/message/value/valuetest"
 )
-
-func decode(t testing.TB, text string) any {
-	t.Helper()
-	v, err := value.Decode([]byte(text))
-	if err != nil {
-		t.Fatalf("%s: %v", text, err)
-	}
-	return v
-}
-
-func write(v any) string {
-	text, err := value.Append(nil, v)
-	if err != nil {
-		return "unwritable: " + err.Error()
-	}
-	return string(text)
-}
 
 const (
 	input = `{"channel":"signal","recipient":"+33","message":"High water at 05:42"}`
@@ -48,14 +32,14 @@ func TestStatements(t *testing.T) {
 	spec.Check(t, "agent-message#92", func(t *spec.T) {
 		var failures []string
 		d := dispatch.Dispatcher{Failed: func(_ context.Context, reason string, input *value.Map) {
-			failures = append(failures, reason+" "+write(input))
+			failures = append(failures, reason+" "+valuetest.Write(input))
 		}}
-		_, err := d.Dispatch(t.Context(), decode(t, input), true)
+		_, err := d.Dispatch(t.Context(), valuetest.Decode(t, input), true)
 		t.Equal(codeOf(err), "agents_dispatch_message_no_handler")
 		t.Equal(failures, []string{"no_handler " + whole})
 	})
 	spec.Check(t, "agent-message#92: and with nobody to tell", func(t *spec.T) {
-		_, err := dispatch.Dispatcher{}.Dispatch(t.Context(), decode(t, input), true)
+		_, err := dispatch.Dispatcher{}.Dispatch(t.Context(), valuetest.Decode(t, input), true)
 		t.Equal(codeOf(err), "agents_dispatch_message_no_handler")
 	})
 }
@@ -80,7 +64,7 @@ func TestDispatch(t *testing.T) {
 		d := dispatch.Dispatcher{
 			Handlers: []dispatch.Handler{
 				func(_ context.Context, input *value.Map) (any, error) {
-					calls = append(calls, write(input))
+					calls = append(calls, valuetest.Write(input))
 					return c.answer, c.err
 				},
 				func(context.Context, *value.Map) (any, error) {
@@ -90,10 +74,10 @@ func TestDispatch(t *testing.T) {
 			},
 			Failed: func(_ context.Context, reason string, _ *value.Map) { failures = append(failures, reason) },
 		}
-		out, err := d.Dispatch(t.Context(), decode(t, input), true)
+		out, err := d.Dispatch(t.Context(), valuetest.Decode(t, input), true)
 		got := "null"
 		if out != nil {
-			got = write(out)
+			got = valuetest.Write(out)
 		}
 		if got != c.want || codeOf(err) != c.code {
 			t.Errorf("%s: %s, %v", name, got, err)
@@ -120,7 +104,7 @@ func TestPermission(t *testing.T) {
 	}{
 		{nil, false, "agents_dispatch_message_forbidden"}, {nil, true, "<nil>"}, {only("+33"), false, "<nil>"}, {only("+49"), false, "agents_dispatch_message_forbidden"}, {only("+49"), true, "<nil>"},
 	} {
-		_, err := dispatch.Dispatcher{Handlers: handlers, Permitted: c.permitted}.Dispatch(t.Context(), decode(t, input), c.administrator)
+		_, err := dispatch.Dispatcher{Handlers: handlers, Permitted: c.permitted}.Dispatch(t.Context(), valuetest.Decode(t, input), c.administrator)
 		if codeOf(err) != c.want {
 			t.Errorf("got %v, want %s", err, c.want)
 		}
@@ -145,20 +129,20 @@ func TestInput(t *testing.T) {
 		`{"channel":"c","recipient":"r","message":"m","client_context":"x"}`: code + "client_context must be an object",
 		`{"channel":"c","recipient":"r","message":"m","metadata":null}`:      code + "metadata must be an object",
 	} {
-		m, err := dispatch.Input(decode(t, in))
+		m, err := dispatch.Input(valuetest.Decode(t, in))
 		got := ""
 		if err != nil {
 			got = err.Error()
 		} else {
-			got = write(m)
+			got = valuetest.Write(m)
 		}
 		if got != want {
 			t.Errorf("%s\ngot  %s\nwant %s", in, got, want)
 		}
 	}
-	source := decode(t, input)
-	if _, err := dispatch.Input(source); err != nil || write(source) != input {
-		t.Errorf("the input became %s", write(source))
+	source := valuetest.Decode(t, input)
+	if _, err := dispatch.Input(source); err != nil || valuetest.Write(source) != input {
+		t.Errorf("the input became %s", valuetest.Write(source))
 	}
 	if _, err := (dispatch.Dispatcher{}).Dispatch(t.Context(), "x", true); codeOf(err) != "agents_dispatch_message_invalid_input" {
 		t.Errorf("%v", err)

@@ -18,32 +18,16 @@ import (
 	"github.com/parley-hub/parley/conformance/spec"
 	"github.com/parley-hub/parley/message/external"
 	"github.com/parley-hub/parley/message/value"
+	"github.com/parley-hub/parley/message/value/valuetest"
 )
-
-func decode(t testing.TB, text string) any {
-	t.Helper()
-	v, err := value.Decode([]byte(text))
-	if err != nil {
-		t.Fatalf("%s: %v", text, err)
-	}
-	return v
-}
-
-func write(v any) string {
-	text, err := value.Append(nil, v)
-	if err != nil {
-		return "unwritable: " + err.Error()
-	}
-	return string(text)
-}
 
 func normalized(t testing.TB, text string) string {
 	t.Helper()
-	m, err := external.Normalize(decode(t, text))
+	m, err := external.Normalize(valuetest.Decode(t, text))
 	if err != nil {
 		return err.Error()
 	}
-	return write(m.Canonical())
+	return valuetest.Write(m.Canonical())
 }
 
 // clock is a time that a test moves.
@@ -154,24 +138,24 @@ func TestLimitsOfOne(t *testing.T) {
 
 func TestContexts(t *testing.T) {
 	t.Parallel()
-	m, err := external.Normalize(decode(t, `{"text":"hi","connector_id":"c","external_provider":"p","external_conversation_id":"v","external_message_id":"i","sender_id":"s","room_kind":"dm","attachments":[1]}`))
+	m, err := external.Normalize(valuetest.Decode(t, `{"text":"hi","connector_id":"c","external_provider":"p","external_conversation_id":"v","external_message_id":"i","sender_id":"s","room_kind":"dm","attachments":[1]}`))
 	if err != nil {
 		t.Fatal(err)
 	}
 	rest := `"external_provider":"p","external_conversation_id":"v","external_message_id":"i","sender_id":"s","room_kind":"dm"}`
 	for _, source := range []string{"channel", "bridge", "rest", "block", "peer-agent", "jsonrpc"} {
-		if got, want := write(m.ClientContext(source, "")), `{"source":"`+source+`","connector_id":"c","client_name":"c",`+rest; got != want {
+		if got, want := valuetest.Write(m.ClientContext(source, "")), `{"source":"`+source+`","connector_id":"c","client_name":"c",`+rest; got != want {
 			t.Errorf("got  %s\nwant %s", got, want)
 		}
 	}
-	if got, want := write(m.ClientContext("", "Desk")), `{"source":"channel","connector_id":"c","client_name":"Desk",`+rest; got != want {
+	if got, want := valuetest.Write(m.ClientContext("", "Desk")), `{"source":"channel","connector_id":"c","client_name":"Desk",`+rest; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 	context := `"client_context":{"source":"channel","connector_id":"c","client_name":"c",` + rest + `}`
-	if got, want := write(m.ChatInput("helper", "")), `{"agent":"helper","message":"hi","session_id":null,"attachments":[1],`+context; got != want {
+	if got, want := valuetest.Write(m.ChatInput("helper", "")), `{"agent":"helper","message":"hi","session_id":null,"attachments":[1],`+context; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
-	if got, want := write(m.ChatInput("helper", "s1")), `{"agent":"helper","message":"hi","session_id":"s1","attachments":[1],`+context; got != want {
+	if got, want := valuetest.Write(m.ChatInput("helper", "s1")), `{"agent":"helper","message":"hi","session_id":"s1","attachments":[1],`+context; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 }
@@ -389,9 +373,11 @@ func (r *recorder) channel(sessions *external.Sessions, chat func(input *value.M
 		Validate: func(context.Context, external.Message) error { note("validate"); return r.fails["validate"] },
 		Started:  func(context.Context, external.Message) { note("start") },
 		Ended:    func(context.Context, external.Message) { note("end") },
-		Complete: func(_ context.Context, _ external.Message, result *value.Map) { note("complete %s", write(result)) },
+		Complete: func(_ context.Context, _ external.Message, result *value.Map) {
+			note("complete %s", valuetest.Write(result))
+		},
 		Chat: func(_ context.Context, input *value.Map) (any, error) {
-			note("chat %s", write(input.At("session_id")))
+			note("chat %s", valuetest.Write(input.At("session_id")))
 			return chat(input)
 		},
 		Deliver: func(_ context.Context, m external.Message, reply string) error {

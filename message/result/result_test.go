@@ -9,33 +9,17 @@ import (
 	"github.com/parley-hub/parley/message"
 	"github.com/parley-hub/parley/message/result"
 	"github.com/parley-hub/parley/message/value"
+	"github.com/parley-hub/parley/message/value/valuetest"
 )
-
-func decode(t testing.TB, text string) any {
-	t.Helper()
-	v, err := value.Decode([]byte(text))
-	if err != nil {
-		t.Fatalf("%s: %v", text, err)
-	}
-	return v
-}
-
-func write(v any) string {
-	text, err := value.Append(nil, v)
-	if err != nil {
-		return "unwritable: " + err.Error()
-	}
-	return string(text)
-}
 
 // normalized is a result's JSON, or the error's text.
 func normalized(t testing.TB, text string) string {
 	t.Helper()
-	m, err := result.Normalize(decode(t, text))
+	m, err := result.Normalize(valuetest.Decode(t, text))
 	if err != nil {
 		return err.Error()
 	}
-	return write(m)
+	return valuetest.Write(m)
 }
 
 const (
@@ -62,7 +46,7 @@ func TestStatements(t *testing.T) {
 	is("agent-message#73: by key", `{"messages":{"x":{"role":"user"},"y":{"content":5}}}`, code+"messages[y] invalid_ai_message_envelope: content must be a string or array")
 	is("agent-message#73: what is no container", `{"messages":[{"role":"user"},3]}`, code+"messages[1] must be an array")
 	spec.Check(t, "agent-message#73: the message's own error is inside", func(t *spec.T) {
-		_, err := result.Normalize(decode(t, `{"messages":[{"version":2,"type":"text","payload":[]}]}`))
+		_, err := result.Normalize(valuetest.Decode(t, `{"messages":[{"version":2,"type":"text","payload":[]}]}`))
 		t.ErrorIs(err, message.ErrVersion)
 		var refusal *result.Error
 		t.True(errors.As(err, &refusal), "it is an *Error")
@@ -85,8 +69,8 @@ func TestStatements(t *testing.T) {
 		})
 	}
 	spec.Check(t, "agent-message#78", func(t *spec.T) {
-		t.Equal(result.ControlStatus(decode(t, `{"completed":false}`)), "running")
-		t.Equal(result.ControlStatus(decode(t, `{"run_outcome":{"status":"incomplete"}}`)), "running")
+		t.Equal(result.ControlStatus(valuetest.Decode(t, `{"completed":false}`)), "running")
+		t.Equal(result.ControlStatus(valuetest.Decode(t, `{"run_outcome":{"status":"incomplete"}}`)), "running")
 	})
 	for _, status := range []string{"completed", "failed", "runtime_tool_pending", "approval_required", "budget_exceeded", "stalled", "cancelled", "interrupted"} {
 		spec.Check(t, "agent-message#78: but "+status+" stays", func(t *spec.T) {
@@ -94,12 +78,12 @@ func TestStatements(t *testing.T) {
 		})
 	}
 	spec.Check(t, "agent-message#79", func(t *spec.T) {
-		o := result.Outcome(nil, decode(t, `{"status":"failed"}`))
-		t.Equal(write(o), `{"schema":"agents-api.run-outcome","version":1,"status":"failed","completed":false,"stop_reason":"provider_error","retryable":true}`)
+		o := result.Outcome(nil, valuetest.Decode(t, `{"status":"failed"}`))
+		t.Equal(valuetest.Write(o), `{"schema":"agents-api.run-outcome","version":1,"status":"failed","completed":false,"stop_reason":"provider_error","retryable":true}`)
 	})
 	spec.Check(t, "agent-message#80", func(t *spec.T) {
-		t.Equal(result.Run(decode(t, `{"status":"exploded"}`)).At("status"), any("running"))
-		t.Equal(result.Run(decode(t, `{}`)).At("status"), any("running"))
+		t.Equal(result.Run(valuetest.Decode(t, `{"status":"exploded"}`)).At("status"), any("running"))
+		t.Equal(result.Run(valuetest.Decode(t, `{}`)).At("status"), any("running"))
 	})
 
 	row := `{"role":"assistant","content":"row"}`
@@ -109,9 +93,9 @@ func TestStatements(t *testing.T) {
 	is("seed-004#48: mixed", `{"messages":[`+env+`,`+row+`]}`, minimal(`[`+env+`,`+envelope("assistant", "row")+`]`))
 	is("seed-004#49", `{"messages":[`+row+`,{"version":1,"type":"text","data":[],"role":"user","content":"d"}]}`, minimal(`[`+envelope("assistant", "row")+`,`+envelope("user", "d")+`]`))
 	spec.Check(t, "seed-004#49: as envelopes", func(t *spec.T) {
-		m, err := result.Normalize(decode(t, `{"messages":{"a":`+row+`}}`))
+		m, err := result.Normalize(valuetest.Decode(t, `{"messages":{"a":`+row+`}}`))
 		t.NoError(err)
-		t.Equal(write(m.At("messages")), `{"a":`+envelope("assistant", "row")+`}`)
+		t.Equal(valuetest.Write(m.At("messages")), `{"a":`+envelope("assistant", "row")+`}`)
 		messages, err := result.Messages(m)
 		t.NoError(err)
 		t.Equal(len(messages), 1)
@@ -123,14 +107,14 @@ func TestStatements(t *testing.T) {
 // shapeOf is the shape of a tool's result, as observability tells it.
 func shapeOf(t testing.TB, res string) string {
 	t.Helper()
-	m, err := result.Normalize(decode(t, `{"messages":[],"tool_events":[{"type":"tool_call","tool_name":"a","tool_call_id":"1","turn_count":1},`+
+	m, err := result.Normalize(valuetest.Decode(t, `{"messages":[],"tool_events":[{"type":"tool_call","tool_name":"a","tool_call_id":"1","turn_count":1},`+
 		`{"type":"tool_result","tool_name":"a","tool_call_id":"1","turn_count":1,"metadata":{"success":true}}],`+
 		`"tool_execution_results":[{"tool_name":"a","tool_call_id":"1","result":{"result":`+res+`},"parameters":[],"turn_count":1}]}`))
 	if err != nil {
 		t.Fatal(err)
 	}
 	calls, _ := value.Values(m.At("tool_observability").(*value.Map).At("calls"))
-	return write(calls[0].(*value.Map).At("result"))
+	return valuetest.Write(calls[0].(*value.Map).At("result"))
 }
 
 func TestShapes(t *testing.T) {
@@ -236,12 +220,12 @@ func TestChecksAndTheirOrder(t *testing.T) {
 func TestInputStaysAsItWas(t *testing.T) {
 	t.Parallel()
 	const source = `{"messages":[{"role":"user"}],"tool_observability":1}`
-	m := decode(t, source)
+	m := valuetest.Decode(t, source)
 	if _, err := result.Normalize(m); err != nil {
 		t.Fatal(err)
 	}
-	if write(m) != source {
-		t.Errorf("the input became %s", write(m))
+	if valuetest.Write(m) != source {
+		t.Errorf("the input became %s", valuetest.Write(m))
 	}
 }
 
@@ -288,11 +272,11 @@ func TestObservability(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			m, err := result.Normalize(decode(t, `{"messages":[],"tool_events":[`+c.events+`],"tool_execution_results":[`+c.results+`]}`))
+			m, err := result.Normalize(valuetest.Decode(t, `{"messages":[],"tool_events":[`+c.events+`],"tool_execution_results":[`+c.results+`]}`))
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got, want := write(m.At("tool_observability")), `{"version":1,"calls":[`+c.want+`]}`; got != want {
+			if got, want := valuetest.Write(m.At("tool_observability")), `{"version":1,"calls":[`+c.want+`]}`; got != want {
 				t.Errorf("got  %s\nwant %s", got, want)
 			}
 		})
@@ -344,7 +328,7 @@ func TestOutcome(t *testing.T) {
 		{`{"failure":["a"],"assertions":[]}`, `{}`, outcome("completed", "true", "natural", "false", `,"failure":{},"assertions":{}`)},
 		{`{"status":"budget_exceeded"}`, `{}`, outcome("budget_exceeded", "false", "budget_exceeded", "false", "")},
 	} {
-		if got := write(result.Outcome(decode(t, c.raw), decode(t, c.res))); got != c.want {
+		if got := valuetest.Write(result.Outcome(valuetest.Decode(t, c.raw), valuetest.Decode(t, c.res))); got != c.want {
 			t.Errorf("%s %s\ngot  %s\nwant %s", c.raw, c.res, got, c.want)
 		}
 	}
@@ -376,7 +360,7 @@ func TestRun(t *testing.T) {
 		`{"logs":{"a":{"m":1,"0":2},"b":{"0":1},"c":"s","d":{"n":null}}}`: whole("", "running", `{}`, "[]", "[]", `[{"m":1},{"n":null}]`, "{}", "{}", "{}", "{}", "{}", "{}"),
 		`{"timestamps":{"started_at":" s ","ended_at":"","other":"x","updated_at":null},"started_at":"no","ended_at":"no","updated_at":5}`: whole("", "running", `{}`, "[]", "[]", "[]", "{}", "{}", `{"started_at":"s","updated_at":"5"}`, "{}", "{}", "{}"),
 	} {
-		if got := write(result.Run(decode(t, in))); got != want {
+		if got := valuetest.Write(result.Run(valuetest.Decode(t, in))); got != want {
 			t.Errorf("%s\ngot  %s\nwant %s", in, got, want)
 		}
 	}
@@ -393,7 +377,7 @@ func TestRun(t *testing.T) {
 func TestLoop(t *testing.T) {
 	t.Parallel()
 	final := func(text string) string {
-		envelopes, err := message.NormalizeAll(decode(t, text))
+		envelopes, err := message.NormalizeAll(valuetest.Decode(t, text))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -409,13 +393,13 @@ func TestLoop(t *testing.T) {
 		}
 	}
 	usage := result.NewUsage()
-	if write(usage) != `{"prompt_tokens":0,"completion_tokens":0,"total_tokens":0}` {
-		t.Errorf("%s", write(usage))
+	if valuetest.Write(usage) != `{"prompt_tokens":0,"completion_tokens":0,"total_tokens":0}` {
+		t.Errorf("%s", valuetest.Write(usage))
 	}
-	add := func(turn string) { usage = result.AddUsage(usage, decode(t, turn).(*value.Map)) }
+	add := func(turn string) { usage = result.AddUsage(usage, valuetest.Decode(t, turn).(*value.Map)) }
 	add(`{"prompt_tokens":7,"total_tokens":9,"model":"a","cost":0.5,"big":9223372036854775807}`)
 	add(`{"prompt_tokens":3,"model":"b","cost":0.25,"list":[1],"big":1}`)
-	if got, want := write(usage), `{"prompt_tokens":10,"completion_tokens":0,"total_tokens":9,"model":"b","cost":0.75,"big":9223372036854775808,"list":[1]}`; got != want {
+	if got, want := valuetest.Write(usage), `{"prompt_tokens":10,"completion_tokens":0,"total_tokens":9,"model":"b","cost":0.75,"big":9223372036854775808,"list":[1]}`; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 }
@@ -426,7 +410,7 @@ func TestInterrupts(t *testing.T) {
 		`{}`: "message", `{"interrupt_action":" Cancel "}`: "cancel", `{"action":"redirect"}`: "redirect", `{"interrupt_action":"message","action":"cancel"}`: "message",
 		`{"interrupt_action":null,"action":"CANCEL"}`: "cancel", `{"interrupt_action":"stop"}`: "message", `{"interrupt_action":["cancel"]}`: "message",
 	} {
-		e, err := message.Text("user", "x", decode(t, in).(*value.Map))
+		e, err := message.Text("user", "x", valuetest.Decode(t, in).(*value.Map))
 		if got := result.InterruptAction(e); err != nil || got != want {
 			t.Errorf("%s: %s %v", in, got, err)
 		}

@@ -12,15 +12,8 @@ import (
 	"github.com/parley-hub/parley/message/session"
 	"github.com/parley-hub/parley/message/transcript"
 	"github.com/parley-hub/parley/message/value"
+	"github.com/parley-hub/parley/message/value/valuetest"
 )
-
-func write(v any) string {
-	text, err := value.Append(nil, v)
-	if err != nil {
-		return "unwritable: " + err.Error()
-	}
-	return string(text)
-}
 
 func codeOf(err error) string {
 	var refusal *session.Error
@@ -71,7 +64,7 @@ func TestAbilities(t *testing.T) {
 		if err != nil {
 			return codeOf(err)
 		}
-		return write(out)
+		return valuetest.Write(out)
 	}
 	id := make7(t, s, input{"agent": " wiki ", "context": " rest ", "metadata": input{"k": 1}})
 	row := func(id, agent, title, metadata, context string) string {

@@ -12,6 +12,7 @@ import (
 	"github.com/parley-hub/parley/message/transcript"
 	"github.com/parley-hub/parley/message/transcript/transcripttest"
 	"github.com/parley-hub/parley/message/value"
+	"github.com/parley-hub/parley/message/value/valuetest"
 )
 
 func TestMemory(t *testing.T) {
@@ -35,23 +36,6 @@ func TestMemory(t *testing.T) {
 			return rows
 		},
 	})
-}
-
-func decode(t testing.TB, text string) any {
-	t.Helper()
-	v, err := value.Decode([]byte(text))
-	if err != nil {
-		t.Fatalf("%s: %v", text, err)
-	}
-	return v
-}
-
-func write(v any) string {
-	text, err := value.Append(nil, v)
-	if err != nil {
-		return "unwritable: " + err.Error()
-	}
-	return string(text)
 }
 
 var site = transcript.Scope{Type: "site", ID: "1"}
@@ -138,18 +122,18 @@ func TestStatements(t *testing.T) {
 		return rows
 	}
 	spec.Check(t, "seed-004#1: a session reads as envelopes with the seven keys", func(t *spec.T) {
-		m, id := stored(t, decode(t, host))
+		m, id := stored(t, valuetest.Decode(t, host))
 		s, err := m.Get(t.Context(), id)
 		t.NoError(err)
 		for _, e := range s.Envelopes() {
 			text, err := e.MarshalJSON()
 			t.NoError(err)
-			t.Equal(decode(t, string(text)).(*value.Map).Keys(), []string{"schema", "version", "type", "role", "content", "payload", "metadata"})
+			t.Equal(valuetest.Decode(t, string(text)).(*value.Map).Keys(), []string{"schema", "version", "type", "role", "content", "payload", "metadata"})
 		}
 		t.Equal(len(s.Messages), 3)
 	})
 	spec.Check(t, "seed-004#2: the transcript store keeps envelopes only", func(t *spec.T) {
-		m, id := stored(t, decode(t, host))
+		m, id := stored(t, valuetest.Decode(t, host))
 		t.Equal(raw(m, id), canonical)
 	})
 	spec.Check(t, "seed-004#2: the transcript store returns envelopes only", func(t *spec.T) {
@@ -157,23 +141,23 @@ func TestStatements(t *testing.T) {
 		t.True(m.Import(id, [][]byte{[]byte(`{"role":"user","content":"plain"}`)}), "a row of an older host")
 		s, err := m.Get(t.Context(), id)
 		t.NoError(err)
-		t.Equal(write(s.Messages[0].Canonical()), canonical[0])
+		t.Equal(valuetest.Write(s.Messages[0].Canonical()), canonical[0])
 	})
 	spec.Check(t, "seed-004#3: a projection is stored as the envelope it stands for", func(t *spec.T) {
-		p, err := message.ToProvider(decode(t, `{"version":1,"type":"delta","content":"d","data":{"i":1}}`))
+		p, err := message.ToProvider(valuetest.Decode(t, `{"version":1,"type":"delta","content":"d","data":{"i":1}}`))
 		t.NoError(err)
 		m, id := stored(t, []any{p})
 		t.Equal(raw(m, id), []string{`{"schema":"agents-api.message","version":1,"type":"delta","role":"assistant","content":"d","payload":{},"metadata":{"type":"delta","i":1}}`})
 	})
 	spec.Check(t, "seed-004#29: stored and returned", func(t *spec.T) {
 		metadata := `{"vendor":{"signature":"s","n":9007199254740993,"f":1.0},"empty":{},"list":[],"null":null}`
-		m, id := stored(t, decode(t, `[{"role":"user","content":"x","metadata":`+metadata+`}]`))
+		m, id := stored(t, valuetest.Decode(t, `[{"role":"user","content":"x","metadata":`+metadata+`}]`))
 		s, err := m.Get(t.Context(), id)
 		t.NoError(err)
-		t.Equal(write(s.Messages[0].Metadata), metadata)
+		t.Equal(valuetest.Write(s.Messages[0].Metadata), metadata)
 	})
 	spec.Check(t, "seed-004#36", func(t *spec.T) {
-		m, id := stored(t, decode(t, host))
+		m, id := stored(t, valuetest.Decode(t, host))
 		for _, row := range m.Rows(id) {
 			e, err := message.NormalizeJSON(row)
 			t.NoError(err)
@@ -187,20 +171,20 @@ func TestStatements(t *testing.T) {
 		t.Equal(raw(m, id), canonical[:1])
 	})
 	spec.Check(t, "seed-004#51: or refuses", func(t *spec.T) {
-		m, id := stored(t, decode(t, host))
-		_, err := m.Update(t.Context(), id, transcript.Update{Messages: decode(t, `[{"role":"user"},{"content":5}]`)})
+		m, id := stored(t, valuetest.Decode(t, host))
+		_, err := m.Update(t.Context(), id, transcript.Update{Messages: valuetest.Decode(t, `[{"role":"user"},{"content":5}]`)})
 		t.ErrorIs(err, message.ErrContent)
 		t.Equal(raw(m, id), canonical)
 	})
 	spec.Check(t, "seed-004#52", func(t *spec.T) {
-		m, id := stored(t, decode(t, host))
+		m, id := stored(t, valuetest.Decode(t, host))
 		s, err := m.Get(t.Context(), id)
 		t.NoError(err)
-		t.Equal(write(s.Canonical().At("messages")), "["+canonical[0]+","+canonical[1]+","+canonical[2]+"]")
+		t.Equal(valuetest.Write(s.Canonical().At("messages")), "["+canonical[0]+","+canonical[1]+","+canonical[2]+"]")
 	})
 	type hostDTO struct{ Secret string }
 	spec.Check(t, "seed-004#53: a host's object is refused", func(t *spec.T) {
-		m, id := stored(t, decode(t, host))
+		m, id := stored(t, valuetest.Decode(t, host))
 		_, err := m.Update(t.Context(), id, transcript.Update{Messages: []any{map[string]any{"content": []any{hostDTO{"x"}}}}})
 		t.ErrorIs(err, message.ErrSerializable)
 		t.Equal(raw(m, id), canonical)
@@ -264,8 +248,8 @@ func TestScope(t *testing.T) {
 		`{"workspace_type":"site"}`:                    code + "workspace_id must be non-empty",
 		`{"workspace_type":"site","workspace_id":" "}`: code + "workspace_id must be non-empty",
 	} {
-		s, err := transcript.ScopeFrom(decode(t, in))
-		got := write(s.Canonical())
+		s, err := transcript.ScopeFrom(valuetest.Decode(t, in))
+		got := valuetest.Write(s.Canonical())
 		if err != nil {
 			got = err.Error()
 		}
@@ -318,14 +302,14 @@ func TestOwners(t *testing.T) {
 		{`{"workspace_type":"site","workspace_id":"1","owner_type":"user","user_id":7}`, transcript.User(7), false},
 		{`{"workspace_type":"site","workspace_id":"1","owner_key":"7","user_id":7}`, transcript.User(7), false},
 	} {
-		if got := transcript.Owns(decode(t, c.row).(*value.Map), site, c.owner); got != c.want {
+		if got := transcript.Owns(valuetest.Decode(t, c.row).(*value.Map), site, c.owner); got != c.want {
 			t.Errorf("%s of %v: %v", c.row, c.owner, got)
 		}
 	}
 	for owner, want := range map[transcript.Owner]string{
 		transcript.User(7): "7", {Type: "token", Key: "7"}: "0", {Type: "user", Key: "x"}: "0", {Type: "user", Key: "-3"}: "0",
 	} {
-		if got := write(transcript.Session{Owner: owner}.Summary().At("user_id")); got != want {
+		if got := valuetest.Write(transcript.Session{Owner: owner}.Summary().At("user_id")); got != want {
 			t.Errorf("%v: user %s", owner, got)
 		}
 	}
@@ -353,11 +337,11 @@ func TestRows(t *testing.T) {
 	}
 	s := transcript.Session{Messages: []transcript.Row{bad, transcript.ReadRow([]byte(`{}`))}, LastReadAt: "l", ExpiresAt: "e"}
 	row := s.Canonical()
-	if got := write(row.At("messages")); got != "["+want+`,{"schema":"agents-api.message","version":1,"type":"text","role":"assistant","content":"","payload":{},"metadata":{}}]` {
+	if got := valuetest.Write(row.At("messages")); got != "["+want+`,{"schema":"agents-api.message","version":1,"type":"text","role":"assistant","content":"","payload":{},"metadata":{}}]` {
 		t.Errorf("messages: %s", got)
 	}
-	if row.At("last_read_at") != "l" || row.At("expires_at") != "e" || write(row.At("metadata")) != "{}" {
-		t.Errorf("%s", write(row))
+	if row.At("last_read_at") != "l" || row.At("expires_at") != "e" || valuetest.Write(row.At("metadata")) != "{}" {
+		t.Errorf("%s", valuetest.Write(row))
 	}
 	if _, err := transcript.Normalize([]any{map[string]any{"metadata": math.NaN()}, math.NaN()}); err == nil || err.Error() != "transcript: messages[1] invalid_ai_message_envelope: message must be an array; nothing was written" {
 		t.Errorf("%v", err)
@@ -369,7 +353,7 @@ func TestRows(t *testing.T) {
 
 func TestUnread(t *testing.T) {
 	t.Parallel()
-	messages, err := message.NormalizeAll(decode(t, `[
+	messages, err := message.NormalizeAll(valuetest.Decode(t, `[
 		{"role":"user","content":"q","metadata":{"timestamp":"2031-03-09 18:00:00"}},
 		{"content":"a","metadata":{"timestamp":"2031-03-09 17:00:00"}},
 		{"content":"b","metadata":{"timestamp":"2031-03-09T17:00:01Z"}},

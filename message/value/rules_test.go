@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/parley-hub/parley/message/value"
+	"github.com/parley-hub/parley/message/value/valuetest"
 )
 
 func TestContainers(t *testing.T) {
@@ -25,22 +26,22 @@ func TestContainers(t *testing.T) {
 		{`5`, false, false, 0, ``, ``, `{}`},
 		{`null`, false, false, 0, ``, ``, `{}`},
 	} {
-		v := decode(t, c.text)
+		v := valuetest.Decode(t, c.text)
 		if value.IsContainer(v) != c.container || value.IsList(v) != c.list || value.Len(v) != c.length {
 			t.Errorf("%s: container %v, list %v, length %d", c.text, value.IsContainer(v), value.IsList(v), value.Len(v))
 		}
 		m, ok := value.AsMap(v)
-		if ok != c.container || (ok && write(t, m) != c.asMap) {
+		if ok != c.container || (ok && valuetest.Write(m) != c.asMap) {
 			t.Errorf("%s as a map: %v", c.text, ok)
 		}
-		if got := write(t, value.MapOrEmpty(v)); got != c.asMap && c.container || !c.container && got != "{}" {
+		if got := valuetest.Write(value.MapOrEmpty(v)); got != c.asMap && c.container || !c.container && got != "{}" {
 			t.Errorf("%s as a map or empty: %s", c.text, got)
 		}
 		list, ok := value.Values(v)
-		if ok != c.container || (ok && write(t, list) != c.values) {
+		if ok != c.container || (ok && valuetest.Write(list) != c.values) {
 			t.Errorf("%s: values %v", c.text, list)
 		}
-		if got := write(t, value.StringKeys(v)); got != c.stringKeys {
+		if got := valuetest.Write(value.StringKeys(v)); got != c.stringKeys {
 			t.Errorf("%s: string keys %s", c.text, got)
 		}
 	}
@@ -78,12 +79,12 @@ func TestTrimAndLower(t *testing.T) {
 func TestTruthy(t *testing.T) {
 	t.Parallel()
 	for _, falsy := range []string{`null`, `false`, `0`, `0.0`, `-0`, `0e5`, `""`, `"0"`, `[]`, `{}`} {
-		if value.Truthy(decode(t, falsy)) {
+		if value.Truthy(valuetest.Decode(t, falsy)) {
 			t.Errorf("%s is true", falsy)
 		}
 	}
 	for _, truthy := range []string{`true`, `1`, `-1`, `0.1`, `"false"`, `"0.0"`, `" "`, `"00"`, `[0]`, `{"a":null}`, `1e400`} {
-		if !value.Truthy(decode(t, truthy)) {
+		if !value.Truthy(valuetest.Decode(t, truthy)) {
 			t.Errorf("%s is false", truthy)
 		}
 	}
@@ -100,7 +101,7 @@ func TestText(t *testing.T) {
 		`1e14`: "1.0E+14", `1e13`: "10000000000000", `1e25`: "1.0E+25", `1.23456789012345678`: "1.2345678901235", `99999999999999.5`: "1.0E+14",
 		`12345678901234567890`: "1.2345678901235E+19", `-1.5e-10`: "-1.5E-10", `0.5`: "0.5", `-0.0`: "-0", `123.456`: "123.456", `1e400`: "INF", `-1e400`: "-INF",
 	} {
-		if got := value.Text(decode(t, in)); got != want {
+		if got := value.Text(valuetest.Decode(t, in)); got != want {
 			t.Errorf("%s: got %q, want %q", in, got, want)
 		}
 	}
@@ -112,17 +113,17 @@ func TestText(t *testing.T) {
 func TestIntegerAndStrings(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]int64{`5`: 5, `-7`: -7} {
-		if got, ok := value.Integer(decode(t, in)); !ok || got != want {
+		if got, ok := value.Integer(valuetest.Decode(t, in)); !ok || got != want {
 			t.Errorf("%s: %d %v", in, got, ok)
 		}
 	}
 	for _, in := range []string{`1.0`, `1e0`, `"1"`, `true`, `null`, `9223372036854775808`} {
-		if _, ok := value.Integer(decode(t, in)); ok {
+		if _, ok := value.Integer(valuetest.Decode(t, in)); ok {
 			t.Errorf("%s is an integer", in)
 		}
 	}
 	for in, want := range map[string]bool{`"s"`: true, `" "`: true, `""`: false, `5`: false, `null`: false} {
-		if _, ok := value.NonEmptyString(decode(t, in)); ok != want {
+		if _, ok := value.NonEmptyString(valuetest.Decode(t, in)); ok != want {
 			t.Errorf("%s: %v", in, ok)
 		}
 	}
@@ -181,7 +182,7 @@ func TestEqual(t *testing.T) {
 		{`0.1`, `1e-1`},
 		{`-0`, `0`},
 	} {
-		if a, b := decode(t, pair[0]), decode(t, pair[1]); !value.Equal(a, b) || !value.Equal(b, a) {
+		if a, b := valuetest.Decode(t, pair[0]), valuetest.Decode(t, pair[1]); !value.Equal(a, b) || !value.Equal(b, a) {
 			t.Errorf("%s and %s differ", pair[0], pair[1])
 		}
 	}
@@ -208,11 +209,11 @@ func TestEqual(t *testing.T) {
 		{`{"0":1}`, `1`},
 		{`true`, `false`},
 	} {
-		if a, b := decode(t, pair[0]), decode(t, pair[1]); value.Equal(a, b) || value.Equal(b, a) {
+		if a, b := valuetest.Decode(t, pair[0]), valuetest.Decode(t, pair[1]); value.Equal(a, b) || value.Equal(b, a) {
 			t.Errorf("%s and %s are equal", pair[0], pair[1])
 		}
 	}
-	if !value.Equal(1, value.Number("1")) || !value.Equal(map[string]any{"a": []string{"x"}}, decode(t, `{"a":["x"]}`)) {
+	if !value.Equal(1, value.Number("1")) || !value.Equal(map[string]any{"a": []string{"x"}}, valuetest.Decode(t, `{"a":["x"]}`)) {
 		t.Error("Go values are not compared as values")
 	}
 	if value.Equal(struct{}{}, struct{}{}) || value.Equal(math.NaN(), math.NaN()) {
@@ -232,7 +233,7 @@ func TestPHPJSON(t *testing.T) {
 		`9007199254740993`: `9007199254740993`, `12345678901234567.0`: `12345678901234568`, `-1.25`: `-1.25`, `100.5`: `100.5`, `1.0E-10`: `1.0e-10`,
 		`2.1578947368421053`: `2.1578947368421053`,
 	} {
-		v := decode(t, in)
+		v := valuetest.Decode(t, in)
 		got, ok := value.AppendPHP([]byte("x"), v)
 		if !ok || string(got) != "x"+want {
 			t.Errorf("%s: got %s, want %s", in, got, want)
@@ -260,11 +261,11 @@ func TestSortKeys(t *testing.T) {
 		`{"a10":1,"a9":2,"05":3,"1":4}`: `{"05":3,"1":4,"a10":1,"a9":2}`,
 		`"s"`:                           `"s"`,
 	} {
-		v := decode(t, in)
-		if got := write(t, value.SortKeys(v)); got != want {
+		v := valuetest.Decode(t, in)
+		if got := valuetest.Write(value.SortKeys(v)); got != want {
 			t.Errorf("%s: got %s, want %s", in, got, want)
 		}
-		if got := write(t, v); got != in {
+		if got := valuetest.Write(v); got != in {
 			t.Errorf("the input became %s", got)
 		}
 	}

@@ -12,25 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/parley-hub/parley/message/value"
+	"github.com/parley-hub/parley/message/value/valuetest"
 )
-
-func decode(t testing.TB, text string) any {
-	t.Helper()
-	v, err := value.Decode([]byte(text))
-	if err != nil {
-		t.Fatalf("%s: %v", text, err)
-	}
-	return v
-}
-
-func write(t testing.TB, v any) string {
-	t.Helper()
-	text, err := value.Append(nil, v)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
-}
 
 func TestDecodeKeepsEverything(t *testing.T) {
 	t.Parallel()
@@ -39,17 +22,17 @@ func TestDecodeKeepsEverything(t *testing.T) {
 		`[]`, `{}`, `[[]]`, `[{}]`, `{"a":[],"b":{}}`, `{"b":1,"a":2,"c":{"z":0,"y":[null,true,false,"x",-1]}}`, `["a","b",["c"],"d"]`,
 		`{"":"empty","0":"zero","05":1}`, `"é\n\"\\ \u0000🌊"`, `[1,2,[3,[4,5],6],{"k":[7,8]},9]`,
 	} {
-		if got := write(t, decode(t, text)); got != text {
+		if got := valuetest.Write(valuetest.Decode(t, text)); got != text {
 			t.Errorf("got %s, want %s", got, text)
 		}
 	}
-	if got := write(t, decode(t, " \t\r\n{ \"a\" :\n[ 1 ,\t2\r] , \"b\":{ } }\n")); got != `{"a":[1,2],"b":{}}` {
+	if got := valuetest.Write(valuetest.Decode(t, " \t\r\n{ \"a\" :\n[ 1 ,\t2\r] , \"b\":{ } }\n")); got != `{"a":[1,2],"b":{}}` {
 		t.Errorf("white space: %s", got)
 	}
-	if got := write(t, decode(t, `"\u00e9\ud83c\udf0a\/"`)); got != `"é🌊/"` {
+	if got := valuetest.Write(valuetest.Decode(t, `"\u00e9\ud83c\udf0a\/"`)); got != `"é🌊/"` {
 		t.Errorf("escapes: %s", got)
 	}
-	if got := write(t, decode(t, ` 12 `)); got != `12` {
+	if got := valuetest.Write(valuetest.Decode(t, ` 12 `)); got != `12` {
 		t.Errorf("a number alone: %s", got)
 	}
 }
@@ -73,7 +56,7 @@ func TestDecodeRefuses(t *testing.T) {
 		t.Errorf("10000 levels: %v", err)
 	}
 	// A decoder that refused is as good as new.
-	if got := write(t, decode(t, `{"a":1}`)); got != `{"a":1}` {
+	if got := valuetest.Write(valuetest.Decode(t, `{"a":1}`)); got != `{"a":1}` {
 		t.Error(got)
 	}
 }
@@ -142,7 +125,7 @@ func TestMap(t *testing.T) {
 		})
 	}
 	var none *value.Map
-	if none.Len() != 0 || none.At("k") != nil || none.Has("k") || len(none.Keys()) != 0 || none.Clone().Len() != 0 || write(t, none) != "{}" {
+	if none.Len() != 0 || none.At("k") != nil || none.Has("k") || len(none.Keys()) != 0 || none.Clone().Len() != 0 || valuetest.Write(none) != "{}" {
 		t.Error("a nil map is not empty")
 	}
 	m := value.New().Set("null", nil)
@@ -163,12 +146,12 @@ func TestFirstMember(t *testing.T) {
 		}
 		m.Set("k0", "new")
 		want[0] = `"k0":"new"`
-		if got := write(t, m); got != "{"+strings.Join(want, ",")+"}" {
+		if got := valuetest.Write(m); got != "{"+strings.Join(want, ",")+"}" {
 			t.Errorf("%d members, the first set again: %s", size, got)
 		}
 		m.Delete("k0")
 		m.Delete("k0")
-		if got := write(t, m); got != "{"+strings.Join(want[1:], ",")+"}" || m.Has("k0") {
+		if got := valuetest.Write(m); got != "{"+strings.Join(want[1:], ",")+"}" || m.Has("k0") {
 			t.Errorf("%d members, the first deleted: %s", size, got)
 		}
 	}
@@ -190,8 +173,8 @@ func TestMapJSON(t *testing.T) {
 		t.Errorf("%s %v", text, err)
 	}
 	m := value.New()
-	if err := m.UnmarshalJSON([]byte(`["x","y"]`)); err != nil || write(t, m) != `{"0":"x","1":"y"}` {
-		t.Errorf("an array: %s %v", write(t, m), err)
+	if err := m.UnmarshalJSON([]byte(`["x","y"]`)); err != nil || valuetest.Write(m) != `{"0":"x","1":"y"}` {
+		t.Errorf("an array: %s %v", valuetest.Write(m), err)
 	}
 	for _, text := range []string{`1`, `"s"`, `{`, `null`, `true`} {
 		if err := m.UnmarshalJSON([]byte(text)); err == nil {
@@ -234,7 +217,7 @@ func TestNumber(t *testing.T) {
 		t.Error("numbers of Go")
 	}
 	for _, token := range []value.Number{"0", "-0", "10", "1.5", "0.5", "-0.5e3", "1E+2", "1e-2", "2e9", "120.0"} {
-		if write(t, token) != string(token) {
+		if valuetest.Write(token) != string(token) {
 			t.Errorf("%s is refused", token)
 		}
 	}
@@ -283,11 +266,11 @@ func TestOf(t *testing.T) {
 		{true, `true`},
 		{[]any{map[string]any{}}, `[{}]`},
 	} {
-		if got := write(t, value.Of(c.v)); got != c.want {
+		if got := valuetest.Write(value.Of(c.v)); got != c.want {
 			t.Errorf("%v: got %s, want %s", c.v, got, c.want)
 		}
 		if c.v != nil && fmt.Sprintf("%T", c.v) != "*value.Map" {
-			if got := write(t, c.v); got != c.want {
+			if got := valuetest.Write(c.v); got != c.want {
 				t.Errorf("%v: written as %s, want %s", c.v, got, c.want)
 			}
 		}
@@ -298,7 +281,7 @@ func TestOf(t *testing.T) {
 		}
 	}
 
-	tree := decode(t, `{"a":[1,{"b":[]}],"c":null}`)
+	tree := valuetest.Decode(t, `{"a":[1,{"b":[]}],"c":null}`)
 	if value.Of(tree) != tree {
 		t.Error("what needs no change is copied")
 	}
@@ -307,11 +290,11 @@ func TestOf(t *testing.T) {
 		t.Error("a list that needs no change is copied")
 	}
 	mixed := []any{"a", 1, []any{2}}
-	if got := write(t, value.Of(mixed)); got != `["a",1,[2]]` || mixed[1] != 1 {
+	if got := valuetest.Write(value.Of(mixed)); got != `["a",1,[2]]` || mixed[1] != 1 {
 		t.Errorf("%s; the input is %v", got, mixed)
 	}
 	m := value.New().Set("a", 1).Set("b", []any{int8(2)})
-	if got := write(t, value.Of(m)); got != `{"a":1,"b":[2]}` || m.At("a") != 1 {
+	if got := valuetest.Write(value.Of(m)); got != `{"a":1,"b":[2]}` || m.At("a") != 1 {
 		t.Errorf("%s; the input's a is %T", got, m.At("a"))
 	}
 
@@ -402,7 +385,7 @@ func TestAppendRefusesInvalidText(t *testing.T) {
 func TestCheck(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{`null`, `true`, `"é"`, `1.5`, `[1,[2]]`, `{"a":{"b":[null]}}`} {
-		if err := value.Check(decode(t, text), 0); err != nil {
+		if err := value.Check(valuetest.Decode(t, text), 0); err != nil {
 			t.Errorf("%s: %v", text, err)
 		}
 	}
@@ -412,7 +395,7 @@ func TestCheck(t *testing.T) {
 		`NAN is no JSON number`:       []any{value.Float(math.NaN())},
 		`a chan int is no JSON value`: []any{make(chan int)},
 		`a int is no JSON value`:      7,
-		`nested more than 512 deep`:   decode(t, strings.Repeat("[", 513)+strings.Repeat("]", 513)),
+		`nested more than 512 deep`:   valuetest.Decode(t, strings.Repeat("[", 513)+strings.Repeat("]", 513)),
 	} {
 		if err := value.Check(v, 0); err == nil || err.Error() != want {
 			t.Errorf("got %v, want %s", err, want)
@@ -428,10 +411,10 @@ func TestCheck(t *testing.T) {
 			t.Errorf("a string at depth %d: %v", depth, err)
 		}
 	}
-	if err := value.Check(decode(t, strings.Repeat(`{"k":`, 512)+`1`+strings.Repeat("}", 512)), 0); err != nil {
+	if err := value.Check(valuetest.Decode(t, strings.Repeat(`{"k":`, 512)+`1`+strings.Repeat("}", 512)), 0); err != nil {
 		t.Errorf("512 objects: %v", err)
 	}
-	if err := value.Check(decode(t, strings.Repeat(`{"k":`, 513)+`1`+strings.Repeat("}", 513)), 0); err == nil {
+	if err := value.Check(valuetest.Decode(t, strings.Repeat(`{"k":`, 513)+`1`+strings.Repeat("}", 513)), 0); err == nil {
 		t.Error("513 objects pass")
 	}
 }

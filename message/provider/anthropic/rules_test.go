@@ -9,16 +9,8 @@ import (
 	"github.com/parley-hub/parley/message/provider"
 	"github.com/parley-hub/parley/message/provider/anthropic"
 	"github.com/parley-hub/parley/message/value"
+	"github.com/parley-hub/parley/message/value/valuetest"
 )
-
-func write(t testing.TB, v any) string {
-	t.Helper()
-	text, err := value.Append(nil, v)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
-}
 
 // Only what is said in a system message can have moved.
 func TestSystemMessagesMove(t *testing.T) {
@@ -90,7 +82,7 @@ func TestStreamedUsage(t *testing.T) {
 			}
 			got := ""
 			if u := stream.Reply().Usage; u != nil {
-				got = write(t, u.Canonical()) + " " + write(t, u.Raw)
+				got = valuetest.Write(u.Canonical()) + " " + valuetest.Write(u.Raw)
 			}
 			if got != c.want {
 				t.Errorf("got %s, want %s", got, c.want)

@@ -8,29 +8,12 @@ import (
 	"github.com/parley-hub/parley/message/provider"
 	"github.com/parley-hub/parley/message/provider/openai"
 	"github.com/parley-hub/parley/message/value"
+	"github.com/parley-hub/parley/message/value/valuetest"
 )
-
-func decode(t testing.TB, text string) any {
-	t.Helper()
-	v, err := value.Decode([]byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return v
-}
-
-func write(t testing.TB, v any) string {
-	t.Helper()
-	text, err := value.Append(nil, v)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
-}
 
 func envelopes(t testing.TB, text string) []message.Envelope {
 	t.Helper()
-	list, err := message.NormalizeAll(decode(t, text))
+	list, err := message.NormalizeAll(valuetest.Decode(t, text))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,13 +29,13 @@ func TestChatKeepsUnknownParts(t *testing.T) {
 		`[{"type":"text","text":"a"},{"x":1},7]`:    `[{"type":"text","text":"a"},{"type":"provider_block","provider":"openai_chat","block":{"x":1}}]`,
 		`[7,null,"a",[1]]`:                          `null`,
 	} {
-		body := decode(t, `{"messages":[{"role":"user","content":`+in+`}]}`).(*value.Map)
+		body := valuetest.Decode(t, `{"messages":[{"role":"user","content":`+in+`}]}`).(*value.Map)
 		history := openai.ChatHistory(body, provider.ReadOptions{})
 		var content any
 		if len(history.Messages) == 1 {
 			content = history.Messages[0].Content
 		}
-		if got := write(t, content); got != want || len(history.Messages) > 1 {
+		if got := valuetest.Write(content); got != want || len(history.Messages) > 1 {
 			t.Errorf("%s: got %s in %d messages, want %s", in, got, len(history.Messages), want)
 		}
 	}
@@ -72,7 +55,7 @@ func TestChatNames(t *testing.T) {
 		if legal {
 			want = `[{"role":"user","content":"hi","name":"` + name + `"}]`
 		}
-		if got := write(t, request.Body.At("messages")); got != want {
+		if got := valuetest.Write(request.Body.At("messages")); got != want {
 			t.Errorf("%q: got %s, want %s", name, got, want)
 		}
 	}
@@ -84,7 +67,7 @@ func TestChatBeginsWithACall(t *testing.T) {
 		{"version":1,"type":"tool_call","payload":{"tool_name":"tides"},"metadata":{"tool_call_id":"c1"}},
 		{"version":1,"type":"tool_result","role":"user","content":"high","payload":{"tool_name":"tides"},"metadata":{"tool_call_id":"c1"}}]`), provider.Options{})
 	const want = `[{"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"function","function":{"name":"tides","arguments":"{}"}}]},{"role":"tool","tool_call_id":"c1","content":"high"}]`
-	if got := write(t, request.Body.At("messages")); got != want {
+	if got := valuetest.Write(request.Body.At("messages")); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 }
@@ -97,7 +80,7 @@ func TestResponsesReadsShortMessages(t *testing.T) {
 		`{"type":"message","role":"user","content":"hi"}`: `user hi`,
 		`{"content":"hi"}`:                                `assistant`, // kept as it is, beside an empty text
 	} {
-		history := openai.ResponsesHistory(decode(t, `{"input":[`+in+`]}`).(*value.Map), provider.ReadOptions{})
+		history := openai.ResponsesHistory(valuetest.Decode(t, `{"input":[`+in+`]}`).(*value.Map), provider.ReadOptions{})
 		got := ""
 		for _, e := range history.Messages {
 			got += e.Role + " " + value.Text(e.Content)
