@@ -51,10 +51,10 @@ type conn struct {
 func (c *conn) attach(nc net.Conn) {
 	limits := &c.server.cfg.Limits
 	c.net = nc
-	c.heard.Store(time.Now().UnixNano())
+	c.heard.Store(c.server.cfg.Now().UnixNano())
 	c.frames = frames{
 		conn: nc, source: sourceOf(nc), limit: limits.FrameBytes, patience: limits.Message,
-		heard:   func() { c.heard.Store(time.Now().UnixNano()) },
+		heard:   func() { c.heard.Store(c.server.cfg.Now().UnixNano()) },
 		stopped: func() bool { return c.cause.Load() != nil },
 		control: c.control,
 	}

@@ -17,7 +17,7 @@ func (s *Server) keepAlive() {
 		case <-s.ctx.Done():
 			return
 		case <-ticker.C:
-			now := time.Now()
+			now := s.cfg.Now()
 			for _, c := range s.all() {
 				c.keep(now)
 			}

@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -86,26 +87,31 @@ func TestSlowLoris(t *testing.T) {
 // A peer that is gone without a word is noticed; one that answers pings stays.
 func TestHalfOpen(t *testing.T) {
 	t.Parallel()
-	limits := ag2.Limits{Ping: 100 * time.Millisecond, Pong: 6 * time.Second} // a busy machine is not a dead peer
-	r := newRig(t, options{config: ag2.Config{Limits: limits}})
+	limits := ag2.Limits{Ping: 100 * time.Millisecond, Pong: 60 * time.Millisecond}
+	var passed atomic.Int64
+	now := func() time.Time { return time.Unix(1_900_000_000, passed.Load()) }
+	r := newRig(t, options{config: ag2.Config{Limits: limits, Now: now}})
 	silent, lively := r.raw(), r.raw()
-	began := time.Now()
-	for time.Since(began) < limits.Ping+limits.Pong+300*time.Millisecond {
-		op, payload, err := lively.read()
-		if err != nil || op != ws.OpPing {
+	answers := func(c *raw) {
+		t.Helper()
+		c.write(frame(true, opText, []byte(ping)))
+		c.expect(ws.OpText, pong)
+	}
+	answers(silent)
+	answers(lively)
+	passed.Add(int64(limits.Ping))
+	for _, c := range []*raw{silent, lively} {
+		if op, _, err := c.read(); err != nil || op != ws.OpPing {
 			t.Fatalf("got opcode %d, %v; want a ping", op, err)
 		}
-		lively.write(frame(true, opPong, payload))
 	}
-	lively.write(frame(true, opText, []byte(ping)))
-	lively.expect(ws.OpText, pong)
-	op, _, err := silent.read()
-	if err != nil || op != ws.OpPing {
-		t.Fatalf("got opcode %d, %v; want a ping", op, err)
-	}
+	lively.write(frame(true, opPong, nil))
+	answers(lively) // and its pong was heard
+	passed.Add(int64(limits.Pong))
 	if reason := silent.expectClose(1011); reason == "" {
 		t.Error("no reason is given")
 	}
+	answers(lively)
 }
 
 // A reader that never reads is cut off once its queue is full. Nobody else is
