@@ -30,12 +30,20 @@ func (h *Hub) Post(ctx context.Context, e *envelope.Envelope, by Caller) (string
 // envelope is the hub's from here on.
 func (h *Hub) Admit(ctx context.Context, e *envelope.Envelope, by Caller) *Pending {
 	p := h.admit(ctx, e, by)
-	if p.done == closedChan && p.err != nil && fault.CodeOf(p.err) != fault.Internal {
-		h.stats.refuse(fault.CodeOf(p.err))
-		h.log.Warn("post_envelope rejected", "channel_id", e.Channel, "sender_id", e.Sender, "event_type", e.Type, "error", p.err)
-		h.hooks.each(func(l Listener) { l.EnvelopeRejected(e, p.err) })
+	if p.done == closedChan && p.err != nil {
+		h.rejected(e, p.err)
 	}
 	return p
+}
+
+// rejected tells everyone but the sender of a refusal.
+func (h *Hub) rejected(e *envelope.Envelope, err error) {
+	if fault.CodeOf(err) == fault.Internal {
+		return
+	}
+	h.stats.refuse(fault.CodeOf(err))
+	h.log.Warn("post_envelope rejected", "channel_id", e.Channel, "sender_id", e.Sender, "event_type", e.Type, "error", err)
+	h.hooks.each(func(l Listener) { l.EnvelopeRejected(e, err) })
 }
 
 func (h *Hub) admit(ctx context.Context, e *envelope.Envelope, by Caller) *Pending {
@@ -72,8 +80,7 @@ func (h *Hub) admit(ctx context.Context, e *envelope.Envelope, by Caller) *Pendi
 			return p
 		}
 		if retryFold(err) {
-			h.channels.drop(ch)
-			ch.mu.Unlock()
+			h.abandon(ch)
 			continue
 		}
 		basis := ch.last
@@ -142,7 +149,7 @@ func (h *Hub) admitTo(ctx context.Context, ch *held, sender *member, e *envelope
 			return nil, err
 		}
 	}
-	if p, held := h.hold(ctx, ch, e); held {
+	if p, held := h.hold(ch, e); held {
 		return p, nil
 	}
 	if err := ch.adapter.ValidateSend(ch.meta, ch.state, e); err != nil {
@@ -352,9 +359,13 @@ func (h *Hub) answerRepeat(ctx context.Context, first *journal.Claimed, e *envel
 		return "", fault.Wrap(fault.Internal, err, "%v", err)
 	}
 	if !sameContent(stored, e) {
-		return "", fault.New(fault.Protocol, "idempotency key '%s' was used before with other content; choose a new one", e.Key)
+		return "", errOtherContent(e)
 	}
 	return stored.ID, nil
+}
+
+func errOtherContent(e *envelope.Envelope) error {
+	return fault.New(fault.Protocol, "idempotency key '%s' was used before with other content; choose a new one", e.Key)
 }
 
 // sameContent compares what a sender chooses; traces may differ.

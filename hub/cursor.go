@@ -119,12 +119,15 @@ func (h *Hub) acked(ctx context.Context, agent, channelID, envelopeID string) er
 		return nil
 	}
 	ch.mu.Lock()
-	defer ch.mu.Unlock()
 	if ch.gone || ch.meta == nil {
+		ch.mu.Unlock()
 		return nil
 	}
 	ch.readers.acked(ch.meta, agent, envelopeID)
-	return h.releaseWaiting(ctx, ch)
+	failed, err := h.releaseWaiting(ctx, ch)
+	ch.mu.Unlock()
+	h.refuse(failed, err)
+	return nil
 }
 
 func (c *channels) get(id string) *held {

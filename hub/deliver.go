@@ -172,10 +172,7 @@ func (h *Hub) finish(p *Pending) {
 		p.err = unavailable(err)
 		h.failSpans(p.items, err)
 		p.ch.mu.Lock()
-		if !p.ch.gone {
-			h.channels.drop(p.ch)
-		}
-		p.ch.mu.Unlock()
+		h.abandon(p.ch)
 		p.end()
 		p.ch.finishOpening(p.err)
 		return

@@ -45,8 +45,7 @@ func (h *Hub) endChannel(ctx context.Context, id string, end func(w *writing) er
 			p, err = w.order(ctx)
 		}
 		if retryFold(err) {
-			h.channels.drop(ch)
-			ch.mu.Unlock()
+			h.abandon(ch)
 			continue
 		}
 		m := w.meta
@@ -95,7 +94,7 @@ func (w *writing) end(state channel.Lifecycle, reason string) error {
 		}
 		r.Remove = append(r.Remove, w.dropDeadlines()...)
 	})
-	ch := w.ch
+	h, ch := w.hub, w.ch
 	over := errOver(w.meta)
 	failed := w.refusal
 	if failed == nil {
@@ -105,7 +104,7 @@ func (w *writing) end(state channel.Lifecycle, reason string) error {
 		if wasPending {
 			ch.finishOpening(failed)
 		}
-		ch.refuseWaiting(over)
+		h.refuseWaiting(ch, over)
 	})
 	unindex := [][]byte{key(indexOwned, w.meta.Creator, w.ch.id)}
 	for _, p := range w.meta.Participants {

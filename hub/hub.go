@@ -96,7 +96,7 @@ func (h *Hub) Close() {
 		h.tracing.close(h.now())
 		for _, ch := range h.channels.list() {
 			ch.finishOpening(errClosed)
-			ch.refuseWaiting(errClosed)
+			h.refuseWaiting(ch, errClosed)
 		}
 	})
 }

@@ -8,31 +8,78 @@ import (
 	"github.com/parley-hub/parley/channel"
 	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/journal"
 )
 
 // waiting is a supervisor's word that waits for the round in flight: it is
 // ordered in the packet's batch, directly before the packet.
 type waiting struct {
 	envelope *envelope.Envelope
+	size     int // in the batch
 	pending  *Pending
 	expires  *time.Timer
 }
 
 // hold keeps a supervisor's word back while the expected speaker works on its
 // round. Held is false if the envelope is to be judged like any other.
-func (h *Hub) hold(ctx context.Context, ch *held, e *envelope.Envelope) (p *Pending, held bool) {
+func (h *Hub) hold(ch *held, e *envelope.Envelope) (p *Pending, held bool) {
 	supervised, ok := ch.adapter.(channel.Supervised)
 	if !ok || !isTurn(e.Type) || !supervised.Supervisor(ch.meta, ch.state, e.Sender) || !ch.inRound(e.Sender) {
 		return nil, false
 	}
 	r := ch.more()
-	if limit := h.opts.Limits.Held; len(r.waiting) >= limit {
-		return refused(fault.New(fault.Unavailable, "channel '%s' expects its speaker to finish, and %d corrections wait already (limits.held); try again", ch.id, limit)), true
+	if twin := r.waitingAs(e); twin != nil {
+		if !sameContent(twin.envelope, e) {
+			return refused(errOtherContent(e)), true
+		}
+		return twin.pending, true
 	}
-	item := &waiting{envelope: e, pending: &Pending{done: make(chan struct{})}}
+	size, err := h.fits(ch, e)
+	if err != nil {
+		return refused(err), true
+	}
+	item := &waiting{envelope: e, size: size, pending: &Pending{done: make(chan struct{})}}
 	item.expires = time.AfterFunc(h.opts.HoldFor, func() { h.expireWaiting(ch, item) })
 	r.waiting = append(r.waiting, item)
 	return item.pending, true
+}
+
+// waitingAs finds a word that was sent with the same idempotency key: it has
+// claimed nothing yet.
+func (r *rare) waitingAs(e *envelope.Envelope) *waiting {
+	i := slices.IndexFunc(r.waiting, func(item *waiting) bool {
+		return e.Key != "" && item.envelope.Key == e.Key && item.envelope.Sender == e.Sender
+	})
+	if i < 0 {
+		return nil
+	}
+	return r.waiting[i]
+}
+
+// batchRoom is left in a batch for what a packet brings beside its payload.
+const batchRoom = 256 << 10
+
+// fits refuses a word that could not be stored, or not together with those that
+// wait already and the packet: the packet is not to suffer for it.
+func (h *Hub) fits(ch *held, e *envelope.Envelope) (size int, err error) {
+	stamped := *e
+	stamped.ID, stamped.CreatedAt = ch.id, h.now() // one id is as long as another
+	data, err := stamped.Append(nil)
+	if err != nil {
+		return 0, fault.Wrap(fault.TooLarge, err, "%v", err)
+	}
+	waiting := ch.rare.waiting
+	if limit := h.opts.Limits.Held; len(waiting) >= limit {
+		return 0, fault.New(fault.Unavailable, "channel '%s' expects its speaker to finish, and %d corrections wait already (limits.held); try again", ch.id, limit)
+	}
+	sum := len(data)
+	for _, item := range waiting {
+		sum += item.size
+	}
+	if most := journal.MaxBatchBytes - h.opts.Limits.EventBytes - batchRoom; sum > most {
+		return 0, fault.New(fault.Unavailable, "channel '%s' expects its speaker to finish, and the corrections that wait would have %d bytes, of %d that are stored with its packet; try again", ch.id, sum, most)
+	}
+	return len(data), nil
 }
 
 // isTurn reports whether a type can take a turn under a supervised adapter.
@@ -63,20 +110,15 @@ func (w *writing) injections(e *envelope.Envelope) (injected int, err error) {
 	return len(r.waiting), w.speak(r)
 }
 
-// speak adds every waiting word to the batch, and answers its sender once the
-// batch is durable.
+// speak adds every waiting word to the batch. They wait until it is ordered.
 func (w *writing) speak(r *rare) error {
-	list := r.waiting
-	r.waiting = nil
-	for _, item := range list {
-		item.expires.Stop()
+	for _, item := range r.waiting {
 		if err := w.add(item.envelope, true); err != nil {
-			item.refuse(err)
 			return err
 		}
 		w.tell(w.ch.adapter.Recipients(w.meta, w.state, item.envelope))
 	}
-	w.waited = list
+	w.spoken = true
 	return nil
 }
 
@@ -97,62 +139,85 @@ func (w *writing) skipInjected(injected int) {
 }
 
 // releaseWaiting lets waiting words go when the round ended without an
-// envelope. The channel is locked.
-func (h *Hub) releaseWaiting(ctx context.Context, ch *held) error {
+// envelope. The channel is locked; what could not be stored is returned.
+func (h *Hub) releaseWaiting(ctx context.Context, ch *held) (failed []*waiting, err error) {
 	r := ch.rare
 	if r == nil || len(r.waiting) == 0 || ch.state == nil || ch.inRound("") {
-		return nil
+		return nil, nil
 	}
 	w := h.write(ch)
-	if err := w.speak(r); err != nil {
-		return err
+	if err = w.speak(r); err == nil {
+		_, err = w.order(ctx)
 	}
-	_, err := w.order(ctx)
 	if err != nil {
-		for _, item := range w.waited {
-			item.refuse(unavailable(err))
-		}
+		return ch.takeWaiting(), unavailable(err)
 	}
-	return nil
+	return nil, nil
 }
 
 func (h *Hub) expireWaiting(ch *held, item *waiting) {
 	ch.mu.Lock()
-	defer ch.mu.Unlock()
-	if ch.rare == nil {
-		return
+	i := -1
+	if ch.rare != nil {
+		i = slices.Index(ch.rare.waiting, item)
 	}
-	i := slices.Index(ch.rare.waiting, item)
 	if i < 0 {
+		ch.mu.Unlock()
 		return
 	}
 	ch.rare.waiting = slices.Delete(ch.rare.waiting, i, i+1)
 	turn, _ := ch.adapter.Expected(ch.meta, ch.state)
-	item.refuse(fault.New(fault.Protocol, "channel '%s' expects '%s' to speak, whose round did not end within %s", ch.id, turn.Agent, h.opts.HoldFor))
+	ch.mu.Unlock()
+	h.refuse([]*waiting{item}, fault.New(fault.Protocol, "channel '%s' expects '%s' to speak, whose round did not end within %s", ch.id, turn.Agent, h.opts.HoldFor))
 }
 
 // refuseWaiting answers everyone who waits in a channel.
-func (ch *held) refuseWaiting(err error) {
+func (h *Hub) refuseWaiting(ch *held, err error) {
 	ch.mu.Lock()
-	defer ch.mu.Unlock()
+	list := ch.takeWaiting()
+	ch.mu.Unlock()
+	h.refuse(list, err)
+}
+
+// abandon forgets a channel whose fold ran on what was not stored. The caller
+// has locked it, and it is unlocked.
+func (h *Hub) abandon(ch *held) {
+	h.channels.drop(ch)
+	list := ch.takeWaiting()
+	ch.mu.Unlock()
+	h.refuse(list, fault.New(fault.Unavailable, "not stored: what channel '%s' was at is gone; try again", ch.id))
+}
+
+// takeWaiting leaves nobody waiting; the channel is locked.
+func (ch *held) takeWaiting() []*waiting {
 	if ch.rare == nil {
+		return nil
+	}
+	list := ch.rare.waiting
+	ch.rare.waiting = nil
+	for _, item := range list {
+		item.expires.Stop()
+	}
+	return list
+}
+
+// refuse answers words that nobody knows of any more. No channel is locked:
+// listeners are told.
+func (h *Hub) refuse(list []*waiting, err error) {
+	for _, item := range list {
+		h.rejected(item.envelope, err)
+		item.pending.err = err
+		close(item.pending.done)
+	}
+}
+
+// answerSpoken answers those whose words are part of an ordered batch, once it
+// has ended.
+func (w *writing) answerSpoken(p *Pending) {
+	if !w.spoken {
 		return
 	}
-	for _, item := range ch.rare.waiting {
-		item.expires.Stop()
-		item.refuse(err)
-	}
-	ch.rare.waiting = nil
-}
-
-func (item *waiting) refuse(err error) {
-	item.pending.err = err
-	close(item.pending.done)
-}
-
-// answerWaited answers those whose words were part of a batch.
-func (w *writing) answerWaited(p *Pending) {
-	for _, item := range w.waited {
+	for _, item := range w.ch.takeWaiting() {
 		id := item.envelope.ID
 		p.onEnd = append(p.onEnd, func(err error) {
 			item.pending.id, item.pending.err = id, err

@@ -32,8 +32,7 @@ func (h *Hub) batch(ctx context.Context, channelID string, put func(w *writing) 
 			p, err = w.order(ctx)
 		}
 		if retryFold(err) {
-			h.channels.drop(ch)
-			ch.mu.Unlock()
+			h.abandon(ch)
 			continue
 		}
 		ch.mu.Unlock()

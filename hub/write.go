@@ -42,7 +42,7 @@ type writing struct {
 	before  []func()           // run before anyone is told of the envelopes
 	after   []func()           // and once everyone has been
 	answer  *envelope.Envelope // whose id is the answer to a post
-	waited  []*waiting         // supervisors whose words are part of the batch
+	spoken  bool               // the supervisors' waiting words are part of the batch
 
 	caller trace.SpanContext // in which span the post is made
 
@@ -170,7 +170,7 @@ func (w *writing) order(ctx context.Context) (*Pending, error) {
 	if w.answer != nil {
 		pending.id = w.answer.ID
 	}
-	w.answerWaited(pending)
+	w.answerSpoken(pending)
 	w.settle(pending)
 	if !w.hub.delivery.push(pending) {
 		// Ordered while the hub closed: it may be stored, and nobody is told.
