@@ -144,11 +144,23 @@ func (h *Hub) admitTo(ctx context.Context, ch *held, sender *member, e *envelope
 	if err := h.belongs(ch, e); err != nil {
 		return nil, err
 	}
+	var places []string
 	if !envelope.IsProtocol(e.Type) {
-		if err := h.capacity(ch, sender, e); err != nil {
+		var err error
+		if places, err = h.capacity(ch, sender, e); err != nil {
 			return nil, err
 		}
 	}
+	p, err := h.offer(ctx, ch, e, places)
+	if err != nil || p.ch == nil { // refused, or held back
+		h.vacate(places)
+	}
+	return p, err
+}
+
+// offer asks the adapter, and orders what it accepts. Places are the inboxes in
+// which there is room for it.
+func (h *Hub) offer(ctx context.Context, ch *held, e *envelope.Envelope, places []string) (*Pending, error) {
 	if p, held := h.hold(ch, e); held {
 		return p, nil
 	}
@@ -156,7 +168,7 @@ func (h *Hub) admitTo(ctx context.Context, ch *held, sender *member, e *envelope
 		return nil, err
 	}
 	w := h.write(ch)
-	w.caller = h.tracing.caller(ctx)
+	w.caller, w.places = h.tracing.caller(ctx), places
 	if err := w.accept(e); err != nil {
 		return nil, err
 	}
@@ -174,6 +186,7 @@ func (w *writing) accept(e *envelope.Envelope) error {
 	if err := w.add(e, !absorbed); err != nil {
 		return err
 	}
+	w.items[len(w.items)-1].places = w.places
 	if absorbed {
 		return w.answerInvite(e)
 	}
@@ -273,31 +286,50 @@ func (h *Hub) belongs(ch *held, e *envelope.Envelope) error {
 		e.Sender, ch.meta.Manifest.Type, ch.id)
 }
 
-// capacity asks the sender's rate and every recipient's inbox.
-func (h *Hub) capacity(ch *held, sender *member, e *envelope.Envelope) error {
+// capacity asks the sender's rate and every recipient's inbox. It takes places
+// in the inboxes of those who will be told.
+func (h *Hub) capacity(ch *held, sender *member, e *envelope.Envelope) (places []string, err error) {
 	rule := sender.profile().Rule
 	if ok, wait := sender.inbox.take(rule.Limits.Rate, h.now()); !ok {
 		err := fault.New(fault.RateLimited, "'%s' posts faster than its rule's limits.rate; wait %s", sender.name(), wait)
 		err.RetryAfter = wait
-		return err
+		return nil, err
 	}
 	to := e.Audience
 	if to == nil {
 		to = ch.meta.Others(e.Sender)
+		places = to[:0] // its room is ours
 	}
 	for _, id := range to {
 		m := h.registry.byID(id)
 		if m == nil || id == e.Sender {
 			continue
 		}
-		if err := h.arbiter().AuthorizeInbox(m.profile(), m.inbox.depth()); err != nil {
+		depth := int64(0)
+		if m.link.bound() {
+			depth = m.inbox.reserve()
+			places = append(places, id)
+		} else {
+			depth = m.inbox.depth()
+		}
+		if err := h.arbiter().AuthorizeInbox(m.profile(), depth); err != nil {
+			h.vacate(places)
 			if fault.CodeOf(err) == fault.Internal {
-				return fault.Wrap(fault.InboxFull, err, "%v", err)
+				return nil, fault.Wrap(fault.InboxFull, err, "%v", err)
 			}
-			return err
+			return nil, err
 		}
 	}
-	return nil
+	return places, nil
+}
+
+// vacate gives places in inboxes back.
+func (h *Hub) vacate(places []string) {
+	for _, id := range places {
+		if m := h.registry.byID(id); m != nil {
+			m.inbox.release()
+		}
+	}
 }
 
 // CanSend reports whether the adapter would accept an envelope of a type from

@@ -171,6 +171,9 @@ func (h *Hub) finish(p *Pending) {
 	if err := p.ticket.Err(); err != nil {
 		p.err = unavailable(err)
 		h.failSpans(p.items, err)
+		for i := range p.items {
+			h.vacate(p.items[i].places)
+		}
 		p.ch.mu.Lock()
 		h.abandon(p.ch)
 		p.end()
@@ -217,6 +220,7 @@ func (h *Hub) tryDispatch(ch *held, it *item) (err error) {
 			err = fault.New(fault.Internal, "envelope '%s' is stored, and its delivery broke: %v", it.envelope.ID, r)
 			h.log.Error("delivery broke", "envelope_id", it.envelope.ID, "panic", r, "stack", string(debug.Stack()))
 			it.span.fail(h.now(), err)
+			h.vacate(it.places)
 		}
 	}()
 	h.dispatch(ch, it)
@@ -235,11 +239,18 @@ func (h *Hub) dispatch(ch *held, it *item) {
 	h.publish(ch.id, Event{Envelope: e, Shared: shared})
 	failures := 0
 	for _, id := range h.recipients(it) {
-		if err := h.deliverTo(ch, it, sender, id, shared, substantive); err != nil {
+		// Both lists have the participants' order, as a rule.
+		reserved := len(it.places) > 0 && it.places[0] == id
+		err := h.deliverTo(ch, it, sender, id, shared, reserved)
+		if reserved {
+			it.places = it.places[1:]
+		}
+		if err != nil {
 			failures++
 			h.hooks.each(func(l Listener) { l.DispatchFailed(e, id, err) })
 		}
 	}
+	h.vacate(it.places)
 	it.span.end(h.now(), failures)
 	if it.posted {
 		h.hooks.each(func(l Listener) { l.EnvelopePosted(e, it.meta) })
@@ -260,11 +271,26 @@ func (h *Hub) recipients(it *item) []string {
 	return append(it.to[:len(it.to):len(it.to)], h.arbiter().ResolveUnknown(it.envelope, unknown)...)
 }
 
-// deliverTo hands an envelope to one recipient. Not being connected, or not
-// wanting it, is no failure.
-func (h *Hub) deliverTo(ch *held, it *item, sender *member, id string, shared *Shared, substantive bool) error {
+// deliverTo hands an envelope to one recipient, for whom a place may have been
+// reserved. Not being connected, or not wanting it, is no failure.
+func (h *Hub) deliverTo(ch *held, it *item, sender *member, id string, shared *Shared, reserved bool) error {
 	m := h.registry.byID(id)
-	if m == nil || h.outlived(it.envelope) || ch.readers.hides(id) {
+	if m == nil {
+		return nil
+	}
+	counted := false
+	err := h.tellMember(ch, it, sender, m, shared, func() int64 {
+		counted = true
+		return m.inbox.arrived(reserved)
+	})
+	if reserved && !counted {
+		m.inbox.release()
+	}
+	return err
+}
+
+func (h *Hub) tellMember(ch *held, it *item, sender, m *member, shared *Shared, count func() int64) error {
+	if h.outlived(it.envelope) || ch.readers.hides(m.id) {
 		return nil
 	}
 	to := m.profile()
@@ -276,16 +302,16 @@ func (h *Hub) deliverTo(ch *held, it *item, sender *member, id string, shared *S
 	if to.Passport.Kind.Is(identity.RemoteAgent) {
 		return h.deliverRemote(to, it.envelope)
 	}
-	n := &Notice{Envelope: it.envelope, Channel: it.meta, Recipient: id, Shared: shared}
+	n := &Notice{Envelope: it.envelope, Channel: it.meta, Recipient: m.id, Shared: shared}
 	return m.link.deliver(n, func() {
-		ch.readers.delivered(it.meta, id, it.envelope)
-		if !substantive {
+		ch.readers.delivered(it.meta, m.id, it.envelope)
+		if envelope.IsProtocol(it.envelope.Type) {
 			return
 		}
-		pending := m.inbox.arrived()
+		pending := count()
 		inbox := to.Rule.Limits.Inbox
 		if mark, on := inbox.HighWaterMark(); on && pending == mark {
-			h.hooks.each(func(l Listener) { l.InboxPressure(id, pending, inbox.MaxPending) })
+			h.hooks.each(func(l Listener) { l.InboxPressure(m.id, pending, inbox.MaxPending) })
 		}
 	})
 }

@@ -155,6 +155,7 @@ type agent struct {
 	shy    bool // leaves invitations unanswered
 	replay func()
 	broken error
+	cut    error // why the hub ended it
 	busy   sync.WaitGroup
 }
 
@@ -217,6 +218,13 @@ func (a *agent) Replay(_ context.Context, n *hub.Notice) error {
 		replay()
 	}
 	return a.Deliver(n)
+}
+
+// CutOff implements hub.Endpoint.
+func (a *agent) CutOff(why error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.cut = why
 }
 
 func invitation(a *agent, channelID, answer string) *envelope.Envelope {

@@ -141,12 +141,15 @@ func (b *Inbox) first() int {
 	return best
 }
 
-// Close cuts the inbox off; its reader gets what is queued, then this.
-func (b *Inbox) Close() {
+// CutOff ends the inbox: its reader gets what is queued, then why.
+func (b *Inbox) CutOff(why error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.cut == nil {
-		b.cut = fault.New(fault.Unavailable, "inbox is closed")
+		b.cut = why
 		b.changed()
 	}
 }
+
+// Close cuts the inbox off, which nobody needs any more.
+func (b *Inbox) Close() { b.CutOff(fault.New(fault.Unavailable, "inbox is closed")) }

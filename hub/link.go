@@ -18,6 +18,8 @@ type Endpoint interface {
 	Deliver(n *Notice) error
 	// Replay queues a notice and waits for room.
 	Replay(ctx context.Context, n *Notice) error
+	// CutOff ends the endpoint with a reason, because it missed something.
+	CutOff(why error)
 }
 
 // link is an identity's bond to the endpoint it reads at. The last one to bind
@@ -48,12 +50,21 @@ func (l *link) deliver(n *Notice, arrived func()) error {
 	if l.replay == nil {
 		return l.endpoint.Deliver(n)
 	}
-	if len(l.replay.kept) >= l.replay.limit {
+	if limit := l.replay.limit; len(l.replay.kept) >= limit {
+		err := fault.New(fault.SlowReader, "more than %d deliveries arrived during a replay (limits.replay)", limit)
+		l.endpoint.CutOff(err)
 		l.endpoint, l.replay = nil, nil
-		return fault.New(fault.SlowReader, "more than %d deliveries arrived during a replay", len(l.replay.kept))
+		return err
 	}
 	l.replay.kept = append(l.replay.kept, n)
 	return nil
+}
+
+// bound reports whether anyone is there to be told.
+func (l *link) bound() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.endpoint != nil
 }
 
 func (l *link) clear() {
@@ -153,18 +164,39 @@ func (h *Hub) Bound(agent string) (endpointID string, ok bool) {
 // inbox counts what an identity has been told and not answered, and how fast
 // it posts. It lives only while the hub does.
 type inbox struct {
-	mu      sync.Mutex
-	pending int64
-	used    bool // any envelope ever arrived
-	bucket  identity.Bucket
-	rate    identity.Rate
+	mu       sync.Mutex
+	pending  int64
+	reserved int64 // admitted, and not yet told
+	used     bool  // any envelope ever arrived
+	bucket   identity.Bucket
+	rate     identity.Rate
 }
 
-func (i *inbox) arrived() int64 {
+// reserve takes a place for what is about to be admitted, and returns how many
+// were taken before.
+func (i *inbox) reserve() int64 {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.reserved++
+	return i.pending + i.reserved - 1
+}
+
+// release gives a place back.
+func (i *inbox) release() {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.reserved = max(i.reserved-1, 0)
+}
+
+// arrived counts an envelope, which may have had a place reserved.
+func (i *inbox) arrived(reserved bool) int64 {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.used = true
 	i.pending++
+	if reserved {
+		i.reserved--
+	}
 	return i.pending
 }
 

@@ -35,6 +35,7 @@ type item struct {
 	envelope *envelope.Envelope
 	meta     *channel.Metadata
 	to       []string
+	places   []string // taken in inboxes
 	posted   bool // tell listeners of a post; else it is the hub's own or absorbed
 	span     *envelopeSpan
 }

@@ -148,6 +148,63 @@ func TestPosting(t *testing.T) {
 		_, err = r.trySay(a, ch, "4")
 		t.ErrorContains(err, "inbox at capacity")
 	})
+	// burst posts without waiting for the disk, and counts what was let in.
+	burst := func(r *rig, a *agent, ch string, posts int) (stored, full int) {
+		release := r.hold()
+		var list []*hub.Pending
+		for range posts {
+			list = append(list, r.Admit(ctx, &envelope.Envelope{Channel: ch, Sender: a.id, Type: envelope.TypeText, Data: []byte(text("x"))}, nil))
+		}
+		release()
+		for _, p := range list {
+			switch _, err := p.Wait(ctx); {
+			case err == nil:
+				stored++
+			case fault.CodeOf(err) == fault.InboxFull:
+				full++
+			}
+		}
+		return stored, full
+	}
+	holds(t, "ag2-hub#64: posts that follow each other closely", hub.Options{}, func(t *spec.T, r *rig) {
+		a, b := r.agent("alice"), r.agent("bob", small)
+		ch := r.open("conversation", a, b)
+		stored, full := burst(r, a, ch, 5)
+		t.Equal([]int{stored, full}, []int{2, 3})
+		t.Equal(r.Pending(b.id), int64(2))
+		r.say(b, ch, "got it")
+		stored, full = burst(r, a, ch, 5)
+		t.Equal([]int{stored, full}, []int{1, 4})
+	})
+	runs(t, "whoever is away takes no place", hub.Options{}, func(t *testing.T, r *rig) {
+		a, b := r.agent("alice"), r.agent("bob", small)
+		ch := r.open("conversation", a, b)
+		r.away(b)
+		if stored, full := burst(r, a, ch, 5); stored != 5 || full != 0 {
+			t.Errorf("%d were stored, %d refused", stored, full)
+		}
+		r.back(b, r.say(a, ch, "again"))
+		if stored, full := burst(r, a, ch, 5); stored != 2 || full != 3 {
+			t.Errorf("back again, %d were stored, %d refused", stored, full)
+		}
+	})
+	runs(t, "a refusal gives its places back", hub.Options{}, func(t *testing.T, r *rig) {
+		a, b, c := r.agent("alice"), r.agent("bob", small), r.agent("carol")
+		ch := r.open("discussion", a, b, c)
+		for range 5 {
+			if _, err := r.trySay(c, ch, "out of turn"); fault.CodeOf(err) != fault.Protocol {
+				t.Fatal(err)
+			}
+		}
+		r.say(a, ch, "1")
+		if got := r.Pending(b.id); got != 1 {
+			t.Errorf("%d are pending", got)
+		}
+		r.post(c, ch, "app.note", `{}`)
+		if _, err := r.tryPost(c, ch, "app.note", `{}`); fault.CodeOf(err) != fault.InboxFull {
+			t.Errorf("one too many is answered with %v", err)
+		}
+	})
 	holds(t, "ag2-hub#56", hub.Options{}, func(t *spec.T, r *rig) {
 		a, b := r.agent("alice"), r.agent("bob", small)
 		ch := r.open("conversation", a, b)

@@ -43,6 +43,9 @@ func (h *Hub) ObserveTask(ctx context.Context, t Task, by Caller, mirror Mirror)
 		if known {
 			return h.editTask(ctx, log, by, mirror, func(old *Task, now time.Time) error { return old.observe(&t, now) })
 		}
+		if err := h.mayName(ctx, t.ID, by); err != nil {
+			return err
+		}
 		if err := h.newTask(ctx, t, mirror); !lostClaim(ctx, err) {
 			return unavailable(err)
 		}

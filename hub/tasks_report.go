@@ -120,6 +120,19 @@ func (h *Hub) TaskCheckpoint(ctx context.Context, taskID string, by Caller) ([]b
 	return state, nil
 }
 
+// mayName refuses a new task under an id whose checkpoint is another's: it would
+// become the task's owner's.
+func (h *Hub) mayName(ctx context.Context, taskID string, by Caller) error {
+	value, err := h.journal.Value(ctx, checkpointKey(taskID))
+	if err != nil {
+		return unavailable(err)
+	}
+	if owner, _, ok := cutCheckpoint(value.Ordered.Data); ok && by != nil && !by.MayActFor(owner) {
+		return fault.New(fault.AccessDenied, "the checkpoint of task '%s' belongs to '%s': choose another id", taskID, owner)
+	}
+	return nil
+}
+
 func cutCheckpoint(data []byte) (owner string, state []byte, ok bool) {
 	n, size := binary.Uvarint(data)
 	if size <= 0 || n > uint64(len(data)-size) {

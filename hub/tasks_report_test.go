@@ -86,7 +86,15 @@ func TestCheckpoints(t *testing.T) {
 		if err := r.CheckpointTask(ctx, "t1", []byte(`{"a":2}`), "a", actsFor("a")); err != nil {
 			t.Fatal(err)
 		}
-		r.observe(hub.Task{ID: "t1", Owner: "b"}) // now it is known whose task it is
+		// Nobody else takes it by observing a task under its id.
+		steal := hub.Task{ID: "t1", Owner: "b"}
+		if err := r.ObserveTask(ctx, steal, actsFor("b"), hub.MirrorOff); fault.CodeOf(err) != fault.AccessDenied {
+			t.Fatalf("got %v", err)
+		}
+		if _, err := r.Task(ctx, "t1"); fault.CodeOf(err) != fault.NotFound {
+			t.Fatalf("the task was made: %v", err)
+		}
+		r.observe(steal) // the hub itself says whose task it is
 		if err := r.CheckpointTask(ctx, "t1", []byte(`{"a":3}`), "a", actsFor("a")); fault.CodeOf(err) != fault.AccessDenied {
 			t.Fatalf("got %v", err)
 		}

@@ -42,6 +42,7 @@ type writing struct {
 	before  []func()           // run before anyone is told of the envelopes
 	after   []func()           // and once everyone has been
 	answer  *envelope.Envelope // whose id is the answer to a post
+	places  []string           // in whose inboxes there is room for it
 	spoken  bool               // the supervisors' waiting words are part of the batch
 
 	caller trace.SpanContext // in which span the post is made

@@ -416,3 +416,44 @@ func TestForeignCheckpoint(t *testing.T) {
 		t.Errorf("a stranger wrote: %v", err)
 	}
 }
+
+// An identity that was unregistered from elsewhere gives nobody any right.
+func TestUnregisteredElsewhere(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, options{config: ag2.Config{Limits: ag2.Limits{Identities: 1}}})
+	p, q := r.dial(), r.dial()
+	alice, bob := p.register("alice"), q.register("bob")
+	ch := p.open("conversation", alice, map[string]*peer{bob: q})
+	q.call("observe_task", object{"metadata": object{"task_id": "t", "owner_id": bob, "spec": object{"title": "look"}}}, nil)
+	if err := r.hub.Unregister(t.Context(), bob); err != nil {
+		t.Fatal(err)
+	}
+	p.say(ch, alice, "secret")
+	for op, params := range map[string]object{
+		"read_wal":      {"channel_id": ch, "since": 0, "until": nil},
+		"get_channel":   {"channel_id": ch},
+		"close_channel": {"channel_id": ch},
+		"get_task":      {"task_id": "t"},
+	} {
+		if result, err := q.try(op, params); err == nil || !strings.Contains(err.Error(), "access_denied") {
+			t.Errorf("%s is answered with %s, %v", op, result, err)
+		}
+	}
+	// And it takes no place on the connection.
+	q.register("carol")
+}
+
+// A registration that the connection has no room for makes no identity.
+func TestIdentityTooMany(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, options{config: ag2.Config{Limits: ag2.Limits{Identities: 1}}})
+	p := r.dial()
+	p.register("alice")
+	_, err := p.try("register", object{"passport": object{"name": "bob"}, "resume": object{}, "rule": object{}})
+	if err == nil || !strings.Contains(err.Error(), "ag2.limits.identities") {
+		t.Fatalf("the answer is %v", err)
+	}
+	if id, ok := r.hub.FindAgent("bob"); ok {
+		t.Errorf("bob is registered as %s", id)
+	}
+}

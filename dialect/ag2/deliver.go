@@ -41,11 +41,16 @@ func (c *conn) keepBack(n *hub.Notice, i item) (kept bool, err error) {
 		return false, nil
 	}
 	if len(h.kept) >= maxKept {
-		return true, fault.New(fault.SlowReader, "more than %d deliveries arrived before a registration was answered", maxKept)
+		err := fault.New(fault.SlowReader, "more than %d deliveries arrived before a registration was answered", maxKept)
+		c.CutOff(err)
+		return true, err
 	}
 	h.kept = append(h.kept, i)
 	return true, nil
 }
+
+// CutOff ends the connection, which may come back and resume from its cursor.
+func (c *conn) CutOff(why error) { c.out.cutOff(why) }
 
 // Replay queues a notice when there is room.
 func (c *conn) Replay(ctx context.Context, n *hub.Notice) error {

@@ -25,7 +25,19 @@ const maxKept = 1024
 
 // MayActFor reports whether an identity was proved on this connection.
 func (c *conn) MayActFor(agent string) bool {
-	return c.server.cfg.TrustClients || c.host(agent) != nil
+	return c.server.cfg.TrustClients || c.proved(agent)
+}
+
+// proved leaves out whoever was unregistered since, from here or elsewhere.
+func (c *conn) proved(agent string) bool {
+	if c.host(agent) == nil {
+		return false
+	}
+	if _, err := c.server.cfg.Hub.AgentByID(agent); err != nil {
+		c.disown(agent)
+		return false
+	}
+	return true
 }
 
 func (c *conn) host(agent string) *host {
@@ -48,11 +60,11 @@ func (c *conn) tail(agent string) (tail []byte, held bool) {
 
 // adopt notes that an identity was proved here.
 func (c *conn) adopt(agent string) error {
+	if err := c.roomFor(agent); err != nil {
+		return err
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if limit := c.server.cfg.Limits.Identities; len(c.hosts) >= limit && c.hosts[agent] == nil {
-		return fault.New(fault.TooLarge, "this connection has %d identities, which is the limit (ag2.limits.identities); open another", limit)
-	}
 	if c.hosts == nil {
 		c.hosts = map[string]*host{}
 	}
@@ -60,6 +72,26 @@ func (c *conn) adopt(agent string) error {
 		c.hosts[agent] = &host{tail: wire.AppendNotifyTail(nil, agent)}
 	}
 	return nil
+}
+
+// roomFor refuses an identity too many; an empty one is yet to be made.
+func (c *conn) roomFor(agent string) error {
+	limit := c.server.cfg.Limits.Identities
+	if c.host(agent) != nil || c.count() < limit {
+		return nil
+	}
+	for _, id := range c.identities() {
+		if !c.proved(id) {
+			return nil // it made room
+		}
+	}
+	return fault.New(fault.TooLarge, "this connection has %d identities, which is the limit (ag2.limits.identities); open another", limit)
+}
+
+func (c *conn) count() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.hosts)
 }
 
 func (c *conn) disown(agent string) {

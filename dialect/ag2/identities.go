@@ -39,6 +39,9 @@ func (c *conn) enrol(ctx context.Context, raw []byte) (hub.Profile, error) {
 	}
 	profile, err := c.returning(ctx, p.Passport)
 	if err == nil && profile.Passport == nil {
+		if err := c.roomFor(""); err != nil {
+			return hub.Profile{}, err
+		}
 		profile, err = c.server.cfg.Hub.Register(ctx, hub.Registration{Passport: p.Passport, Resume: p.Resume, Rule: p.Rule, Skill: p.Skill})
 	}
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/gobwas/ws"
 
 	"github.com/parley-hub/parley/dialect/ag2"
+	"github.com/parley-hub/parley/fault"
 	"github.com/parley-hub/parley/hub"
 )
 
@@ -170,6 +171,44 @@ func TestNeverReading(t *testing.T) {
 		}
 	}
 	back.quiet()
+}
+
+// caught is a hub that remembers who was bound last.
+type caught struct {
+	*hub.Hub
+	last hub.Endpoint
+}
+
+func (c *caught) Bind(agent string, at hub.Endpoint) error {
+	c.last = at
+	return c.Hub.Bind(agent, at)
+}
+
+// A reader that the hub cuts off is told to come back.
+func TestCutOff(t *testing.T) {
+	t.Parallel()
+	var net *caught
+	r := newRig(t, options{wrap: func(h *hub.Hub) ag2.Hub {
+		net = &caught{Hub: h}
+		return net
+	}})
+	c := r.raw()
+	c.write(frame(true, opText, []byte(`{"kind":"request","request_id":"1","op":"register","params":{"passport":{"name":"behind"},"resume":{},"rule":{}}}`)))
+	if op, _, err := c.read(); err != nil || op != ws.OpText {
+		t.Fatalf("got opcode %d, %v", op, err)
+	}
+	id, _ := r.hub.FindAgent("behind")
+	net.last.CutOff(fault.New(fault.SlowReader, "too much"))
+	if reason := c.expectClose(1013); reason != string(fault.SlowReader) {
+		t.Errorf("the reason is %q", reason)
+	}
+	until(t, "it is unbound", func() bool {
+		_, bound := r.hub.Bound(id)
+		return !bound
+	})
+	if n := r.server.Stats().SlowReaders; n != 1 {
+		t.Errorf("%d readers were cut off", n)
+	}
 }
 
 // Many connections that say nothing cost little, and leave nothing behind.

@@ -2,6 +2,7 @@ package ag2
 
 import (
 	"context"
+	"slices"
 
 	"github.com/parley-hub/parley/channel"
 	"github.com/parley-hub/parley/dialect/ag2/wire"
@@ -91,14 +92,7 @@ func (c *conn) sees(m *channel.Metadata) bool {
 	if c.isOperator() || c.server.cfg.TrustClients {
 		return true
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, p := range m.Participants {
-		if c.hosts[p.Agent] != nil {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(m.Participants, func(p channel.Participant) bool { return c.proved(p.Agent) })
 }
 
 // isOperator reports whether an operator asked for this connection and still is

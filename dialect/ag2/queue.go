@@ -69,12 +69,20 @@ func (q *outbound) push(i item) error {
 	}
 	if size := i.size(); q.bytes+size > q.limit {
 		err := fault.New(fault.SlowReader, "%d bytes wait for this reader; at most %d (ag2.limits.queue_bytes)", q.bytes+size, q.limit)
-		q.slow(err)
-		q.cutOff(err)
+		q.cut(err)
 		return err
 	}
 	q.insert(i)
 	return nil
+}
+
+// cutOff ends a reader that missed something.
+func (q *outbound) cutOff(why error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.refuses() == nil {
+		q.cut(why)
+	}
 }
 
 // pushWaiting queues a frame when at most half of the queue is taken, so that
@@ -127,9 +135,10 @@ func closeItem(code ws.StatusCode, reason string) item {
 	return item{op: ws.OpClose, body: append(binary.BigEndian.AppendUint16(nil, uint16(code)), reason...)}
 }
 
-// cutOff drops what waits and leaves only a close frame, which the reader gets
-// if it reads again soon.
-func (q *outbound) cutOff(err error) {
+// cut drops what waits and leaves only a close frame, which the reader gets if
+// it reads again soon.
+func (q *outbound) cut(err error) {
+	q.slow(err)
 	q.drop()
 	q.insert(closeItem(closeSlowReader, string(fault.CodeOf(err))))
 	q.closing = true

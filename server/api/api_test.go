@@ -102,6 +102,9 @@ func (a acker) Deliver(n *hub.Notice) error {
 }
 func (a acker) Replay(_ context.Context, n *hub.Notice) error { return a.Deliver(n) }
 
+// CutOff never happens: it queues nothing.
+func (acker) CutOff(error) {}
+
 // ask makes a request and decodes the answer.
 func (s *site) ask(as, method, path, body string) (int, map[string]any) {
 	s.t.Helper()

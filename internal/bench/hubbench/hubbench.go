@@ -143,6 +143,9 @@ func (a Acker) Deliver(n *hub.Notice) error {
 // Replay implements hub.Endpoint.
 func (a Acker) Replay(_ context.Context, n *hub.Notice) error { return a.Deliver(n) }
 
+// CutOff never happens: it queues nothing.
+func (Acker) CutOff(error) {}
+
 func (s *site) channel(ctx context.Context, kind string, knobs []byte) (string, error) {
 	zero := identity.SecondsTTL(0)
 	opened, err := s.hub.Open(ctx, hub.Opening{Creator: s.a, Type: kind, Participants: []string{s.b}, Knobs: knobs, TTL: &zero})
