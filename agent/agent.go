@@ -58,6 +58,9 @@ func (a *Agent) Run(ctx context.Context) error {
 			}
 			return fmt.Errorf("agent: link of '%s' ended: %w", a.Self().Name, err)
 		}
+		if d.Envelope.Type == envelope.TypeTaskCancelRequest {
+			a.noteCancel(d.Envelope) // here: its lane is busy with the very turn that runs the task
+		}
 		a.lanes.put(d, func(d *Delivery) { a.take(ctx, d) })
 	}
 }
@@ -96,8 +99,6 @@ func (a *Agent) react(ctx context.Context, e *envelope.Envelope) (err error) {
 	case e.Type == envelope.TypeInvite:
 		// An invite that cannot be acked times out at the hub.
 		_, _ = a.link.Post(ctx, inviteAck(a.Self().ID, e))
-	case e.Type == envelope.TypeTaskCancelRequest:
-		a.noteCancel(e)
 	case envelope.IsProtocol(e.Type):
 	default:
 		a.attempt(ctx, e)
@@ -108,10 +109,13 @@ func (a *Agent) react(ctx context.Context, e *envelope.Envelope) (err error) {
 // attempt takes a turn and reports its failure. The envelope counts as taken
 // all the same: a failed turn is not tried again by itself.
 func (a *Agent) attempt(ctx context.Context, e *envelope.Envelope) {
-	err := a.takeTurn(ctx, e)
-	if err == nil || ctx.Err() != nil {
-		return
+	if err := a.takeTurn(ctx, e); err != nil && ctx.Err() == nil {
+		a.failed(ctx, e, err)
 	}
+}
+
+// failed tells of a turn that came to nothing.
+func (a *Agent) failed(ctx context.Context, e *envelope.Envelope, err error) {
 	a.opts.Log.WarnContext(ctx, "turn failed", "envelope", e.ID, "channel", e.Channel, "error", err)
 	_ = a.link.ReportTurnFailure(ctx, e.Channel, e.ID, err) // nobody is left to tell
 }
@@ -142,7 +146,8 @@ func (a *Agent) adapterOf(m *channel.Metadata) (channel.Adapter, error) {
 
 // ResumePendingTurns takes the turns that were left open, such as after a
 // crash, as if their triggers had just arrived. It returns how many it took,
-// when they have ended. Turns that nothing triggered are left alone.
+// when they have ended. Turns that nothing triggered are left alone, and so are
+// those whose trigger was addressed past this agent.
 func (a *Agent) ResumePendingTurns(ctx context.Context) (int, error) {
 	pending, err := a.link.PendingTurns(ctx)
 	if err != nil {
@@ -158,8 +163,14 @@ func (a *Agent) ResumePendingTurns(ctx context.Context) (int, error) {
 		if err != nil {
 			return count, err
 		}
-		for _, e := range log {
+		for i, e := range log {
 			if e.ID != p.Trigger {
+				continue
+			}
+			if visible, err := a.sees(ctx, log[:i+1]); err != nil {
+				a.failed(ctx, e, err)
+				continue
+			} else if !visible {
 				continue
 			}
 			if err := a.lanes.acquire(ctx); err != nil {
@@ -177,4 +188,20 @@ func (a *Agent) ResumePendingTurns(ctx context.Context) (int, error) {
 	}
 	fired.Wait()
 	return count, nil
+}
+
+// sees reports whether the agent may see the last envelope of a log.
+func (a *Agent) sees(ctx context.Context, log []*envelope.Envelope) (visible bool, err error) {
+	defer rescue(&err)
+	last := log[len(log)-1]
+	m, err := a.link.Channel(ctx, last.Channel)
+	if err != nil {
+		return false, err
+	}
+	governs, err := a.adapterOf(m)
+	if err != nil {
+		return false, err
+	}
+	state, err := fold(governs, m, log)
+	return err == nil && governs.Visible(m, state, last, a.Self().ID), err
 }

@@ -28,7 +28,8 @@ type Options struct {
 	// Confirm is asked before a tool runs that wants confirmation; without it
 	// such a tool never runs. An error refuses, and is shown to the model.
 	Confirm func(ctx context.Context, call *Call) error
-	// Handle sees every envelope first; one that it handles goes no further.
+	// Handle sees every envelope first; one that it handles goes no further. A
+	// request to cancel a task is noted before, as soon as it arrives.
 	// An error means that the envelope was not taken: it is nacked.
 	Handle func(ctx context.Context, a *Agent, e *envelope.Envelope) (handled bool, err error)
 	// Task, if it answers with a spec, runs the turn as a task of that spec.

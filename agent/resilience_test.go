@@ -10,6 +10,7 @@ import (
 
 	"github.com/parley-hub/parley/adapter/turn"
 	"github.com/parley-hub/parley/agent"
+	"github.com/parley-hub/parley/agent/agenttest"
 	"github.com/parley-hub/parley/channel"
 	"github.com/parley-hub/parley/conformance/spec"
 	"github.com/parley-hub/parley/envelope"
@@ -143,6 +144,51 @@ func TestResilience(t *testing.T) {
 		t.NoError(err)
 		t.Equal(n, 0)
 		t.Equal(len(model.asked()), 0)
+	})
+	for kind, others := range map[string][]string{"consulting": ids("b"), "discussion": ids("b", "c")} {
+		test(t, "what it may not see is not resumed: "+kind, func(t *spec.T, w *world) {
+			w.run("c", says(), agent.Options{})
+			var handled []string
+			model := says("never")
+			b, _ := w.run("b", model, agent.Options{Handle: func(_ context.Context, _ *agent.Agent, e *envelope.Envelope) (bool, error) {
+				if e.Type == envelope.TypeText {
+					handled = append(handled, e.ID)
+				}
+				return false, nil
+			}})
+			_, a := w.run("a", says(), agent.Options{})
+			m := w.open(t, a, agent.Opening{Type: kind, Participants: others})
+			id, err := a.Post(w.ctx, &envelope.Envelope{Channel: m.ID, Sender: "id-a", Type: envelope.TypeText, Audience: ids("c"), Data: []byte(`{"text":"not for b"}`)})
+			t.NoError(err)
+			w.settle()
+			pending, err := b.Link().PendingTurns(w.ctx)
+			t.NoError(err)
+			t.Equal(pending[0].Trigger, id)
+			n, err := b.ResumePendingTurns(w.ctx)
+			t.NoError(err)
+			t.Equal(n, 0)
+			t.Equal(len(model.asked()), 0)
+			t.Equal(handled, []string(nil))
+			t.Equal(len(w.Failures()), 0)
+		})
+	}
+	test(t, "what cannot be judged is a failed turn, and the others are resumed", func(t *spec.T, w *world) {
+		_, a := w.run("a", says(), agent.Options{})
+		link := w.Join("b")
+		b := agent.New(link, says("b1"), agent.Options{Adapters: []channel.Adapter{shipped("discussion")}})
+		stop := ackOnly(w, link)
+		unknown := w.open(t, a, agent.Opening{Type: "consulting", Participants: ids("b")})
+		known := w.open(t, a, agent.Opening{Type: "discussion", Participants: ids("b")})
+		id := w.say(t, a, unknown.ID, "a1")
+		w.say(t, a, known.ID, "a2")
+		stop()
+		n, err := b.ResumePendingTurns(w.ctx)
+		t.NoError(err)
+		t.Equal(n, 1)
+		t.Equal(w.lines(t, a, known.ID), []string{"id-a: a2", "id-b: b1"})
+		t.Equal(w.Failures(), []agenttest.Failure{{
+			Channel: unknown.ID, Agent: "id-b", Envelope: id, Error: "no registered adapter for 'consulting' version 1",
+		}})
 	})
 	test(t, "reporting a failure may fail too", func(t *spec.T, w *world) {
 		_, b := w.run("b", agent.ModelFunc(func(context.Context, *agent.Prompt) (*agent.Response, error) { return nil, io.ErrUnexpectedEOF }), agent.Options{})

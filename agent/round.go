@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/parley-hub/parley/adapter/turn"
 	"github.com/parley-hub/parley/envelope"
@@ -40,9 +41,7 @@ func (a *Agent) round(ctx context.Context, t *Turn, p *Prompt) (turn.Round, erro
 		ends := false
 		var results []Message
 		for _, asked := range response.Calls {
-			if asked.ID == "" {
-				asked.ID = fmt.Sprintf("call-%d", len(round.Calls)+1)
-			}
+			asked.ID = freshID(round.Calls, asked.ID)
 			said.Calls = append(said.Calls, asked)
 			round.Calls = append(round.Calls, asked)
 			call := &Call{Call: asked, Turn: t, Key: t.callKey(asked.Name, ordinals[asked.Name])}
@@ -64,6 +63,16 @@ func (a *Agent) round(ctx context.Context, t *Turn, p *Prompt) (turn.Round, erro
 		p.Messages = append(append(p.Messages, said), results...)
 	}
 	return round, fmt.Errorf("agent: the model still calls tools after %d steps", a.opts.Steps)
+}
+
+// freshID is a call's id within its round: the model's own unless it gave none,
+// or one that an earlier call has, whose result it would pass for.
+func freshID(earlier []turn.Call, id string) string {
+	taken := func(c turn.Call) bool { return c.ID == id }
+	for n := len(earlier) + 1; id == "" || slices.ContainsFunc(earlier, taken); n++ {
+		id = fmt.Sprintf("call-%d", n)
+	}
+	return id
 }
 
 func (t *Turn) callKey(tool string, ordinal int) string {

@@ -101,6 +101,25 @@ func TestPackets(t *testing.T) {
 		_, log := workflowRound(t, w, knobs, model, agent.Options{Tools: []*agent.Tool{returns("look", ""), returns("escalate", "")}})
 		t.Equal(string(log[0].Data), `{"routing":{"kind":"handoff","tool":"escalate","reason":"first"},`+noUpdates+`,"body":""}`)
 	})
+	test(t, "an id that the model uses again is another call's", func(t *spec.T, w *world) {
+		tools := []*agent.Tool{returns("look", "found"), returns("think", "thought"), returns("pick", agent.Handoff{Target: "c"})}
+		model := does(
+			calling(turn.Call{ID: "call_0", Name: "look"}, turn.Call{Name: "think"}, turn.Call{ID: "call-2", Name: "look"}),
+			calling(turn.Call{ID: "call_0", Name: "think"}),
+			calling(turn.Call{ID: "call_0", Name: "pick"}),
+		)
+		m, log := workflowRound(t, w, knobs, model, agent.Options{Tools: tools})
+		t.Equal(string(log[0].Data), `{"routing":{"kind":"handoff","tool":"pick","reason":"","target":"id-c"},`+noUpdates+`,"body":""}`)
+		t.Equal(expected(w, m), "id-c")
+		t.Equal(model.asked()[2].Messages[1:], []agent.Message{
+			{Role: agent.Assistant, Calls: []turn.Call{{ID: "call_0", Name: "look"}, {ID: "call-2", Name: "think"}, {ID: "call-3", Name: "look"}}},
+			{Role: agent.ToolResult, Text: "found", CallID: "call_0"},
+			{Role: agent.ToolResult, Text: "thought", CallID: "call-2"},
+			{Role: agent.ToolResult, Text: "found", CallID: "call-3"},
+			{Role: agent.Assistant, Calls: []turn.Call{{ID: "call-4", Name: "think"}}},
+			{Role: agent.ToolResult, Text: "thought", CallID: "call-4"},
+		})
+	})
 	check(t, "seed-002#55: no match gives no tool", func(t *spec.T, w *world) {
 		model := does(calling(turn.Call{ID: "1", Name: "look"}), agent.Response{Text: "hm"})
 		_, log := workflowRound(t, w, knobs, model, agent.Options{Tools: []*agent.Tool{returns("look", "")}})

@@ -78,7 +78,7 @@ type TaskQuery struct {
 	Owner   string
 	Channel string
 	State   TaskState
-	Limit   int
+	Limit   int // 0: as many as the hub lists by itself
 }
 
 // TaskUpdate changes a task; zero fields leave it as it is.

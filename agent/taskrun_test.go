@@ -188,18 +188,43 @@ func TestTaskMirror(t *testing.T) {
 			return "stopped", nil
 		}}
 		w.run("b", does(calling(turn.Call{Name: "work"}), agent.Response{Text: "stopped"}), agent.Options{Tools: []*agent.Tool{tool}})
-		// The request must not wait behind the turn that it is about, so it
-		// comes through another channel than the one the turn runs in.
-		_, a := w.run("a", says(), agent.Options{})
+		// The request comes through the channel whose turn runs the task, and
+		// must not wait behind that turn.
+		a := w.Join("a")
+		w.start(a, says(), agent.Options{})
 		m := w.open(t, a, agent.Opening{Type: "conversation", Participants: ids("b")})
-		other := w.open(t, a, agent.Opening{Type: "conversation", Participants: ids("b")})
 		w.say(t, a, m.ID, "go")
 		run := <-started
-		_, err := a.Post(w.ctx, &envelope.Envelope{Channel: other.ID, Sender: "id-a", Type: envelope.TypeTaskCancelRequest, Audience: ids("b"), Data: []byte(`{"task_id":"t1"}`)})
-		t.NoError(err)
+		t.Equal(use(t, w, a, "tasks", `{"action":"cancel","task_id":"t1"}`), "cancel_request posted to id-b for task t1")
 		w.settle()
 		t.Equal(run.State(), agent.TaskCancelled)
 		t.Equal(w.lines(t, a, m.ID), []string{"id-a: go", "id-b: stopped"})
+	})
+	test(t, "a cancel request keeps its place among the receipts", func(t *spec.T, w *world) {
+		started, goOn := make(chan *agent.TaskRun, 1), make(chan struct{})
+		tool := &agent.Tool{Name: "work", Run: func(ctx context.Context, call *agent.Call) (any, error) {
+			started <- call.Turn.Begin(ctx, scan)
+			<-goOn // it may be ignored
+			return "worked", nil
+		}}
+		_, b := w.run("b", does(calling(turn.Call{Name: "work"}), agent.Response{Text: "done"}), agent.Options{Tools: []*agent.Tool{tool}})
+		_, a := w.run("a", says(), agent.Options{})
+		m := w.open(t, a, agent.Opening{Type: "conversation", Participants: ids("b")})
+		before, _ := b.Receipts()
+		said := w.say(t, a, m.ID, "go")
+		run := <-started
+		request, err := a.Post(w.ctx, &envelope.Envelope{Channel: m.ID, Sender: "id-a", Type: envelope.TypeTaskCancelRequest, Audience: ids("b"), Data: []byte(`{"task_id":"t1"}`)})
+		t.NoError(err)
+		w.settle()
+		<-run.CancelRequested()
+		acks, _ := b.Receipts()
+		t.Equal(acks, before)
+		close(goOn)
+		w.settle()
+		acks, nacks := b.Receipts()
+		t.Equal(acks, append(before, said, request))
+		t.Equal(len(nacks), 0)
+		t.Equal(run.State(), agent.TaskRunning)
 	})
 	test(t, "a checkpoint outlives the round", func(t *spec.T, w *world) {
 		type saved struct{ Page int }

@@ -10,10 +10,15 @@ import (
 	"github.com/parley-hub/parley/adapter/turn"
 	"github.com/parley-hub/parley/channel"
 	"github.com/parley-hub/parley/envelope"
+	"github.com/parley-hub/parley/fault"
 )
 
-// maxListed is how many channels are listed at once.
-const maxListed = 50
+// maxListed is how many channels are listed at once, maxLooked how many are
+// looked through for them at least.
+const (
+	maxListed = 50
+	maxLooked = 200 * maxListed
+)
 
 type channelsArgs struct {
 	Action  string         `json:"action"`
@@ -92,18 +97,28 @@ type listedChannel struct {
 }
 
 func listChannels(ctx context.Context, link Link, in channelsArgs) (any, error) {
-	all, err := link.ListChannels(ctx, 4*maxListed) // ended ones are filtered out here
-	if err != nil {
-		return refusal("list failed: %v", err)
-	}
 	listed := []listedChannel{}
-	for _, m := range all {
-		if in.State != "all" && m.State.Terminal() || len(listed) == maxListed {
-			continue
+	// A link lists from the oldest on and cannot leave out what has ended, so
+	// that more and more is asked for until there is enough.
+	for limit := 4 * maxListed; ; limit *= 4 {
+		all, err := link.ListChannels(ctx, limit)
+		if err != nil && len(listed) == 0 {
+			return refusal("list failed: %v", err)
 		}
-		listed = append(listed, listedChannel{m.ID, m.Manifest.Type, m.State.String(), m.IDs()})
+		if err != nil {
+			return listed, nil // more than the link can bring at once
+		}
+		listed = listed[:0]
+		for _, m := range all {
+			if in.State != "all" && m.State.Terminal() || len(listed) == maxListed {
+				continue
+			}
+			listed = append(listed, listedChannel{m.ID, m.Manifest.Type, m.State.String(), m.IDs()})
+		}
+		if len(listed) == maxListed || len(all) < limit || limit >= maxLooked {
+			return listed, nil
+		}
 	}
-	return listed, nil
 }
 
 func openChannel(ctx context.Context, call *Call, in channelsArgs) (any, error) {
@@ -157,11 +172,11 @@ func channelInfo(ctx context.Context, call *Call, in channelsArgs) (any, error) 
 		return refusal("info requires `channel_id`")
 	}
 	m, err := call.link().Channel(ctx, id)
+	if fault.CodeOf(err) == fault.AccessDenied || err == nil && !m.Has(call.link().Self().ID) {
+		return refusal("not a participant of channel '%s'", id)
+	}
 	if err != nil {
 		return refusal("channel '%s' not found: %v", id, err)
-	}
-	if !m.Has(call.link().Self().ID) {
-		return refusal("not a participant of channel '%s'", id)
 	}
 	type participant struct {
 		Agent string `json:"agent_id"`

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"time"
 
@@ -115,22 +116,47 @@ func listTasks(ctx context.Context, link Link, in tasksArgs) (any, error) {
 	if in.Limit != nil {
 		limit = max(*in.Limit, 0)
 	}
-	q := TaskQuery{}
+	summaries := []taskSummary{}
+	if limit == 0 {
+		return summaries, nil // to a query it would mean the default
+	}
+	q := TaskQuery{Limit: limit}
 	if in.Scope != "all" {
 		q.Owner = link.Self().ID
 	}
-	all, err := link.ListTasks(ctx, q)
+	find := link.ListTasks
+	if in.State != "all" {
+		find = func(ctx context.Context, q TaskQuery) ([]*Task, error) { return activeTasks(ctx, link, q) }
+	}
+	found, err := find(ctx, q)
 	if err != nil {
 		return refusal("list failed: %v", err)
 	}
-	summaries := []taskSummary{}
-	for _, t := range all {
-		if in.State != "all" && t.State.Terminal() || len(summaries) == limit {
-			continue
-		}
+	for _, t := range found[:min(limit, len(found))] {
 		summaries = append(summaries, summarize(t))
 	}
 	return summaries, nil
+}
+
+// activeTasks lists tasks that have not ended, oldest first. A query is for one
+// state, so there are two; a task that starts between them is found by both.
+func activeTasks(ctx context.Context, link Link, q TaskQuery) ([]*Task, error) {
+	var found []*Task
+	seen := map[string]bool{}
+	for _, q.State = range []TaskState{TaskCreated, TaskRunning} {
+		list, err := link.ListTasks(ctx, q)
+		if err != nil {
+			return nil, err
+		}
+		for _, t := range list {
+			if !seen[t.ID] {
+				seen[t.ID] = true
+				found = append(found, t)
+			}
+		}
+	}
+	slices.SortStableFunc(found, func(a, b *Task) int { return a.CreatedAt.Compare(b.CreatedAt) })
+	return found, nil
 }
 
 func oneTask(ctx context.Context, link Link, in tasksArgs, with func(*Task) (any, error)) (any, error) {

@@ -2,6 +2,7 @@ package agent_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -33,6 +34,41 @@ func TestTasksTool(t *testing.T) {
 		t.Equal(use(t, w, b, "tasks", `{"action":"list"}`), `[]`)
 		t.Contains(use(t, w, b, "tasks", `{"action":"list","scope":"all"}`), `"task_id":"t2"`, `"result":null`, `"capability":null`)
 		t.Equal(use(t, w, b, "tasks", `{"action":"list","state":"all","limit":0}`), `[]`)
+	})
+	test(t, "list finds active tasks behind many that have ended", func(t *spec.T, w *world) {
+		b := w.Join("b")
+		add := func(id, owner string, state agent.TaskState, after time.Duration) {
+			w.AddTask(agent.Task{ID: id, Owner: owner, State: state, CreatedAt: at.Add(after)})
+		}
+		for i := range 60 {
+			add(fmt.Sprint("old", i), "id-b", agent.TaskCompleted, 0)
+		}
+		add("r1", "id-b", agent.TaskRunning, time.Second)
+		add("c1", "id-b", agent.TaskCreated, 2*time.Second)
+		add("x1", "id-z", agent.TaskCreated, 3*time.Second)
+		for i := range 60 {
+			add(fmt.Sprint("r", i+2), "id-b", agent.TaskRunning, time.Duration(i+4)*time.Second)
+		}
+		listed := func(arguments string) (found []string) {
+			for _, entry := range decode(t, use(t, w, b, "tasks", arguments)).([]any) {
+				found = append(found, entry.(map[string]any)["task_id"].(string))
+			}
+			return found
+		}
+		t.Equal(listed(`{"action":"list","limit":3}`), []string{"r1", "c1", "r2"})
+		t.Equal(listed(`{"action":"list","limit":4,"scope":"all"}`), []string{"r1", "c1", "x1", "r2"})
+		t.Equal(len(listed(`{"action":"list"}`)), 20)
+		t.Equal(len(listed(`{"action":"list","limit":100}`)), 62)
+		t.Equal(len(listed(`{"action":"list","state":"all","limit":100}`)), 100)
+		b.Fail("ListTasks", errors.New("line down"))
+		t.Equal(use(t, w, b, "tasks", `{"action":"list"}`), "Error: list failed: line down")
+	})
+	test(t, "a task that starts between the two queries is listed once", func(t *spec.T, w *world) {
+		b := w.Join("b")
+		w.AddTask(agent.Task{ID: "t1", Owner: "id-b", State: agent.TaskCreated})
+		model := does(calling(turn.Call{ID: "1", Name: "tasks", Arguments: `{"action":"list"}`}))
+		text := used(t, w, agent.New(&starting{agenttestLink: b}, model, agent.Options{}), model)
+		t.Equal(strings.Count(text, `"task_id":"t1"`), 1)
 	})
 	check(t, "ag2-channels#100: an unknown task", func(t *spec.T, w *world) {
 		b := w.Join("b")
@@ -99,6 +135,14 @@ func TestTasksTool(t *testing.T) {
 		t.Equal(string(record.Result), `[1.50]`)
 		t.Equal(record.State, agent.TaskCompleted)
 	})
+}
+
+// starting is a link whose task t1 starts right after the first list.
+type starting struct{ *agenttestLink }
+
+func (l *starting) ListTasks(ctx context.Context, q agent.TaskQuery) ([]*agent.Task, error) {
+	list, err := l.agenttestLink.ListTasks(ctx, q)
+	return list, errors.Join(err, l.UpdateTask(ctx, agent.TaskUpdate{ID: "t1", State: agent.TaskRunning}))
 }
 
 func TestContextTool(t *testing.T) {

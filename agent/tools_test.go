@@ -14,6 +14,7 @@ import (
 	"github.com/parley-hub/parley/channel"
 	"github.com/parley-hub/parley/conformance/spec"
 	"github.com/parley-hub/parley/envelope"
+	"github.com/parley-hub/parley/fault"
 )
 
 // use has an agent call one tool outside any channel, and returns what the
@@ -344,6 +345,11 @@ func TestChannels(t *testing.T) {
 		t.Contains(use(t, w, me, "channels", `{"action":"open","target":7}`), "Error: arguments of channels", "a name or a list of names")
 		t.Contains(use(t, w, me, "channels", `{"action":"open","target":["b",7]}`), "Error: arguments of channels", "holds only texts")
 	})
+	test(t, "a hub that shows channels to participants only", func(t *spec.T, w *world) {
+		me := w.Join("a")
+		me.Fail("Channel", fault.New(fault.AccessDenied, "no participant in channel 'c1' is bound to this connection"))
+		t.Equal(use(t, w, me, "channels", `{"action":"info","channel_id":"c1"}`), "Error: not a participant of channel 'c1'")
+	})
 	test(t, "the current channel is the default", func(t *spec.T, w *world) {
 		result, id, a := useIn(t, w, "channels", `{"action":"close"}`)
 		t.Equal(result, `{"channel_id":"`+id+`","state":"closed","close_reason":"closed_by_agent"}`)
@@ -360,4 +366,86 @@ func TestChannels(t *testing.T) {
 		}
 		t.Equal(len(decode(t, use(t, w, me, "channels", `{"action":"list"}`)).([]any)), 50)
 	})
+	test(t, "active ones are found behind many that have ended", func(t *spec.T, w *world) {
+		w.run("b", says(), agent.Options{})
+		me := w.Join("a")
+		w.start(me, says(), agent.Options{})
+		listed := func() []string {
+			states := []string{}
+			for _, entry := range decode(t, use(t, w, me, "channels", `{"action":"list"}`)).([]any) {
+				c := entry.(map[string]any)
+				states = append(states, c["channel_id"].(string)+" "+c["state"].(string))
+			}
+			return states
+		}
+		endMany := func(n int) {
+			for range n {
+				m := w.open(t, me, agent.Opening{Type: "conversation", Participants: ids("b")})
+				_, err := me.CloseChannel(w.ctx, m.ID, "enough")
+				t.NoError(err)
+			}
+		}
+		endMany(200)
+		t.Equal(listed(), []string{})
+		first := w.open(t, me, agent.Opening{Type: "conversation", Participants: ids("b")})
+		t.Equal(listed(), []string{first.ID + " active"})
+		endMany(600)
+		second := w.open(t, me, agent.Opening{Type: "conversation", Participants: ids("b")})
+		t.Equal(listed(), []string{first.ID + " active", second.ID + " active"})
+	})
+	test(t, "it gives up at some point", func(t *spec.T, w *world) {
+		link := &endless{agenttestLink: w.Join("a")}
+		model := does(calling(turn.Call{ID: "1", Name: "channels", Arguments: `{"action":"list"}`}))
+		t.Equal(used(t, w, agent.New(link, model, agent.Options{}), model), "[]")
+		t.Equal(link.asked, []int{200, 800, 3200, 12800})
+	})
+	test(t, "what the link can bring is listed", func(t *spec.T, w *world) {
+		w.run("b", says(), agent.Options{})
+		me := w.Join("a")
+		w.start(me, says(), agent.Options{})
+		var opened []*channel.Metadata
+		for range 200 {
+			opened = append(opened, w.open(t, me, agent.Opening{Type: "conversation", Participants: ids("b")}))
+		}
+		for _, m := range opened[1:] {
+			_, err := me.CloseChannel(w.ctx, m.ID, "enough")
+			t.NoError(err)
+		}
+		link := &narrow{agenttestLink: me, most: 200}
+		model := does(calling(turn.Call{ID: "1", Name: "channels", Arguments: `{"action":"list"}`}), agent.Response{},
+			calling(turn.Call{ID: "1", Name: "channels", Arguments: `{"action":"list"}`}))
+		a := agent.New(link, model, agent.Options{})
+		t.Contains(used(t, w, a, model), `"channel_id":"`+opened[0].ID+`"`)
+		_, err := me.CloseChannel(w.ctx, opened[0].ID, "enough")
+		t.NoError(err)
+		t.Equal(used(t, w, a, model), "Error: list failed: too much at once") // not that there is none
+	})
+}
+
+// endless is a link with more channels that have ended than anyone could list.
+type endless struct {
+	*agenttestLink
+	asked []int
+}
+
+func (l *endless) ListChannels(_ context.Context, limit int) ([]*channel.Metadata, error) {
+	l.asked = append(l.asked, limit)
+	list := make([]*channel.Metadata, limit)
+	for i := range list {
+		list[i] = &channel.Metadata{State: channel.Closed}
+	}
+	return list, nil
+}
+
+// narrow is a link that cannot bring much at once.
+type narrow struct {
+	*agenttestLink
+	most int
+}
+
+func (l *narrow) ListChannels(ctx context.Context, limit int) ([]*channel.Metadata, error) {
+	if limit > l.most {
+		return nil, errors.New("too much at once")
+	}
+	return l.agenttestLink.ListChannels(ctx, limit)
 }

@@ -17,7 +17,7 @@ const (
 
 // Codes of findings.
 const (
-	CodeParticipants   = "participants"    // fewer than two take part
+	CodeParticipants   = "participants"    // fewer than two take part, or one of them twice
 	CodeInitialSpeaker = "initial_speaker" // the first speaker does not take part
 	CodeUnknownAgent   = "unknown_agent"   // a condition names somebody who does not take part
 	CodeOutsideTarget  = "outside_target"  // a target names somebody who does not take part
@@ -47,11 +47,13 @@ func Check(g *Graph, participants []string) []Finding {
 	for n := range g.transitions {
 		c.order = append(c.order, g.at(n))
 	}
+	c.outward = c.leadsOut(g.fallback) || some(g.transitions, func(t Transition) bool { return c.leadsOut(t.Then) })
 	c.people()
 	for i := range g.transitions {
 		c.names(i)
-		c.reachable(i)
-		c.sticky(i)
+		if c.reachable(i) {
+			c.sticky(i)
+		}
 	}
 	c.target("default_target", g.fallback)
 	if g.capped && g.maxTurns < 1 {
@@ -64,6 +66,7 @@ type checker struct {
 	graph        *Graph
 	participants []string
 	order        []int // of evaluation
+	outward      bool  // the graph may expect somebody who does not take part
 	prover       *prover
 	findings     []Finding
 }
@@ -81,9 +84,26 @@ func (c *checker) stranger(agent string) bool {
 	return len(c.participants) > 0 && !slices.Contains(c.participants, agent)
 }
 
+// leadsOut reports whether a target may select somebody who does not take part,
+// and who may then speak all the same.
+func (c *checker) leadsOut(t Target) bool {
+	switch t := t.(type) {
+	case Agent:
+		return c.stranger(t.AgentID)
+	case RoundRobin, Stay, RevertToInitiator, Terminate:
+		return false
+	}
+	return true // whom another's target selects is not known
+}
+
 func (c *checker) people() {
 	if len(c.participants) == 1 {
 		c.note(SeverityError, CodeParticipants, "participants", "a workflow needs at least 2 participants, not 1")
+	}
+	for i, id := range c.participants {
+		if slices.Contains(c.participants[:i], id) {
+			c.note(SeverityError, CodeParticipants, "participants", "participant '%s' is listed twice", id)
+		}
 	}
 	if c.stranger(c.graph.initial) {
 		c.note(SeverityError, CodeInitialSpeaker, "initial_speaker",
@@ -122,39 +142,51 @@ func (c *checker) earlier(i int) []int {
 	return c.order[:slices.Index(c.order, i)]
 }
 
-func (c *checker) reachable(i int) {
+// reachable reports whether a rule may decide at all, and notes where it is
+// certain not to.
+func (c *checker) reachable(i int) bool {
 	path := fmt.Sprintf("transitions[%d]", i)
 	when := c.graph.transitions[i].When
 	if c.prover.never(when) {
 		c.warn(CodeUnreachable, path, "%s can never be true", describe(when))
-		return
+		return false
 	}
 	spoken := map[string]bool{}
 	for _, j := range c.earlier(i) {
 		before := c.graph.transitions[j].When
 		if c.prover.implies(when, before) {
 			c.warn(CodeUnreachable, path, "never decides: transitions[%d], %s, is tried first and is true whenever this is", j, describe(before))
-			return
+			return false
 		}
 		if from, ok := before.(FromSpeaker); ok {
 			spoken[from.AgentID] = true
 		}
 	}
-	if len(c.participants) > 0 && every(c.participants, func(p string) bool { return spoken[p] }) {
-		c.warn(CodeUnreachable, path, "never decides: earlier rules take the turns of every participant")
+	if len(c.participants) == 0 || c.outward || !every(c.participants, func(p string) bool { return spoken[p] }) {
+		return true
 	}
+	if speakers, _ := speakersOf(when); some(speakers, c.stranger) {
+		return true // a stranger may speak once somebody hands off to it
+	}
+	c.warn(CodeUnreachable, path, "never decides: earlier rules take the turns of every participant")
+	return false
 }
 
 // sticky looks for a context rule that selects x and would select x again
-// after x has spoken, because nothing before it takes x's own turn.
+// after x has spoken, because nothing before it takes x's own turn. One that
+// waits for a tool as well does not stick: x would have to call it each time.
 func (c *checker) sticky(i int) {
 	t := c.graph.transitions[i]
-	x, ok := c.destination(t.Then)
-	if !ok || !contextual(t.When) {
+	own := quiet(t.When)
+	if !contextual(own) {
 		return
 	}
-	own := AllOf{Conditions{FromSpeaker{x}, t.When}}
-	if c.prover.never(own) {
+	_, stays := t.Then.(Stay)
+	x, ok := c.destination(t.Then)
+	if ok {
+		own = AllOf{Conditions{FromSpeaker{x}, own}}
+	}
+	if !ok && !stays || c.prover.never(own) {
 		return
 	}
 	for _, j := range c.earlier(i) {
@@ -166,6 +198,12 @@ func (c *checker) sticky(i int) {
 		return // an earlier rule may take x's turn
 	}
 	path := fmt.Sprintf("transitions[%d]", i)
+	if stays {
+		c.warn(CodeStickyLoop, path,
+			"%s stays true and selects the same speaker again and again: put a rule from_speaker for whom it keeps before it, or delete the key",
+			describe(t.When))
+		return
+	}
 	for j, other := range c.graph.transitions {
 		if j == i {
 			continue

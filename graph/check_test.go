@@ -14,6 +14,8 @@ import (
 func TestCheckFindings(t *testing.T) {
 	t.Parallel()
 	abc := []string{"a", "b", "c"}
+	all := func(cs ...graph.Condition) graph.Condition { return graph.AllOf{Conditions: cs} }
+	either := func(cs ...graph.Condition) graph.Condition { return graph.AnyOf{Conditions: cs} }
 	for _, tc := range []struct {
 		name         string
 		def          graph.Definition
@@ -85,7 +87,50 @@ func TestCheckFindings(t *testing.T) {
 		{"a rule on another flag does not", rules("a", rule(graph.AllOf{Conditions: graph.Conditions{from("b"), is("done", "true")}}, end("x")), rule(is("k", "1"), to("b"))), abc, []string{
 			"warning: transitions[1]: context_equals(k = 1) stays true after 'b' has spoken and selects 'b' again: put a rule from_speaker(b) before it, or delete the key (sticky_loop)",
 		}},
-		{"context rules that end do not stick", rules("a", rule(is("k", "1"), end("x")), rule(is("k", "2"), graph.Stay{}), rule(is("k", "3"), graph.RoundRobin{})), abc, nil},
+		{"context rules that end or go round do not stick", rules("a", rule(is("k", "1"), end("x")), rule(is("k", "3"), graph.RoundRobin{})), abc, nil},
+		{"staying sticks", rules("a", rule(is("k", "2"), graph.Stay{})), abc, []string{
+			"warning: transitions[0]: context_equals(k = 2) stays true and selects the same speaker again and again: put a rule from_speaker for whom it keeps before it, or delete the key (sticky_loop)",
+		}},
+		{"staying sticks, whoever takes part", rules("a", rule(from("a"), to("b")), rule(all(from("b"), is("k", "2")), graph.Stay{})), nil, []string{
+			"warning: transitions[1]: all_of(from_speaker(b), context_equals(k = 2)) stays true and selects the same speaker again and again: put a rule from_speaker for whom it keeps before it, or delete the key (sticky_loop)",
+		}},
+		{"staying without a context does not", rules("a", rule(from("a"), graph.Stay{}), rule(graph.ToolCalled{ToolName: "t"}, graph.Stay{})), abc, nil},
+		{"an earlier rule takes the stayer's turn", rules("a", rule(from("b"), to("a")), rule(all(from("b"), is("k", "2")), graph.Stay{})), abc, []string{
+			"warning: transitions[1]: never decides: transitions[0], from_speaker(b), is tried first and is true whenever this is (unreachable)",
+		}},
+		{"earlier rules take every stayer's turn", rules("a", rule(from("a"), to("b")), rule(from("b"), to("c")), rule(from("c"), to("a")), rule(is("k", "2"), graph.Stay{})), abc, []string{
+			"warning: transitions[3]: never decides: earlier rules take the turns of every participant (unreachable)",
+		}},
+		{"a rule that waits for a tool does not stick", rules("a",
+			rule(all(is("k", "1"), graph.ToolCalled{ToolName: "t"}), to("b")),
+			rule(all(is("k", "2"), either(graph.ToolCalled{ToolName: "t"}, graph.ToolCalled{ToolName: "u"})), to("b")),
+			rule(either(from("a"), all(is("k", "3"), graph.ToolCalled{ToolName: "t"})), to("b")),
+			rule(all(is("k", "4"), graph.ToolCalled{ToolName: "t"}), graph.Stay{})), abc, nil},
+		{"one that may do without the tool does", rules("a", rule(either(graph.ToolCalled{ToolName: "t"}, is("k", "1")), to("b")),
+			rule(all(is("j", "1"), either(graph.ToolCalled{ToolName: "u"}, from("c"))), to("c"))), abc, []string{
+			"warning: transitions[0]: any_of(tool_called(t), context_equals(k = 1)) stays true after 'b' has spoken and selects 'b' again: put a rule from_speaker(b) before it, or delete the key (sticky_loop)",
+			"warning: transitions[1]: all_of(context_equals(j = 1), any_of(tool_called(u), from_speaker(c))) stays true after 'c' has spoken and selects 'c' again: put a rule from_speaker(c) before it, or delete the key (sticky_loop)",
+		}},
+		{"an earlier rule that waits for a tool takes no turn without it", rules("a", rule(all(from("b"), graph.ToolCalled{ToolName: "t"}), end("x")), rule(is("k", "1"), to("b"))), abc, []string{
+			"warning: transitions[1]: context_equals(k = 1) stays true after 'b' has spoken and selects 'b' again: put a rule from_speaker(b) before it, or delete the key (sticky_loop)",
+		}},
+		{"listed twice", rules("a"), []string{"a", "b", "a"}, []string{
+			"error: participants: participant 'a' is listed twice (participants)",
+		}},
+		{"a stranger may speak where a rule leads to it", rules("a", rule(from("a"), to("z")), rule(from("b"), graph.Stay{}), rule(from("z"), to("b")), rule(graph.ToolCalled{ToolName: "t"}, to("a"))), []string{"a", "b"}, []string{
+			"warning: transitions[0].then: 'z' is not in participants: the channel would wait for somebody who is never told (outside_target)",
+			"warning: transitions[2].when: 'z' is not in participants: a, b (unknown_agent)",
+		}},
+		{"a stranger may speak where the default leads to it", graph.Definition{InitialSpeaker: "a", Transitions: []graph.Transition{
+			rule(from("a"), to("b")), rule(from("b"), to("a")), rule(graph.ToolCalled{ToolName: "t"}, to("a")),
+		}, Default: to("z")}, []string{"a", "b"}, []string{
+			"warning: default_target: 'z' is not in participants: the channel would wait for somebody who is never told (outside_target)",
+		}},
+		{"a stranger may speak where a custom target leads", rules("a", rule(from("a"), Pickle{}), rule(from("b"), to("a")), rule(graph.ToolCalled{ToolName: "t"}, to("a"))), []string{"a", "b"}, nil},
+		{"a stranger may speak where it is handed to", rules("a", rule(from("a"), to("b")), rule(from("b"), graph.Stay{}), rule(all(from("z"), is("k", "1")), to("b")), rule(either(from("y"), from("b")), to("b"))), []string{"a", "b"}, []string{
+			"warning: transitions[2].when: 'z' is not in participants: a, b (unknown_agent)",
+			"warning: transitions[3].when: 'y' is not in participants: a, b (unknown_agent)",
+		}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()

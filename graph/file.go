@@ -1,8 +1,10 @@
 package graph
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -20,8 +22,11 @@ import (
 //
 // Where names have ids, the graph may use either.
 type File struct {
-	Graph        *Graph
+	Graph        *Graph // with ids in place of names
 	Participants Participants
+
+	written *Graph            // with names
+	names   map[string]string // to their ids
 }
 
 // Participant is somebody who takes part: an id, and the name it goes by,
@@ -53,22 +58,41 @@ func ParseFile(data []byte, r *Registry) (*File, error) {
 	if err := json.Unmarshal(raw, &extra); err != nil {
 		return nil, scriptError(err)
 	}
-	if len(extra.Participants) > 0 {
-		if g, err = g.WithNames(extra.Participants.byName()); err != nil {
+	if err := extra.Participants.check(); err != nil {
+		return nil, err
+	}
+	f := &File{Graph: g, Participants: extra.Participants, written: g, names: extra.Participants.byName()}
+	if len(f.names) > 0 {
+		if f.Graph, err = g.WithNames(f.names); err != nil {
 			return nil, err
 		}
 	}
-	return &File{Graph: g, Participants: extra.Participants}, nil
+	return f, nil
+}
+
+// For is the file as a script plays it: those who take part are the script's
+// where it lists any. The graph may still use the file's names, except for what
+// the script gives the same name.
+func (f *File) For(s *Script) (*File, error) {
+	if len(s.Participants) == 0 {
+		return f, nil
+	}
+	played := &File{Participants: s.Participants, written: cmp.Or(f.written, f.Graph), names: map[string]string{}}
+	maps.Copy(played.names, f.names)
+	maps.Copy(played.names, s.Participants.byName())
+	var err error
+	played.Graph, err = played.written.WithNames(played.names)
+	return played, err
 }
 
 // Simulate plays a script on the file's graph. Participants that the script
 // does not list are the file's.
 func (f *File) Simulate(s *Script) (*Trace, error) {
-	whole := *s
-	if len(s.Participants) == 0 {
-		whole.Participants = f.Participants
+	played, err := f.For(s)
+	if err != nil {
+		return nil, err
 	}
-	return Simulate(f.Graph, nil, &whole)
+	return simulate(played.Graph, played.Participants.IDs(), resolver(played.Participants.byName()), s)
 }
 
 // IDs lists the participants by id.
@@ -95,6 +119,18 @@ func (ps Participants) byName() map[string]string {
 		ids[p.Name] = p.ID
 	}
 	return ids
+}
+
+// check refuses a name that stands for two ids.
+func (ps Participants) check() error {
+	ids := make(map[string]string, len(ps))
+	for _, p := range ps {
+		if id, ok := ids[p.Name]; ok && id != p.ID {
+			return refuse("participants", "the name '%s' is given to '%s' and to '%s'; give each a name of its own", p.Name, id, p.ID)
+		}
+		ids[p.Name] = p.ID
+	}
+	return nil
 }
 
 // UnmarshalJSONFrom reads "id" or {"name": "id"}.

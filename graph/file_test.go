@@ -101,6 +101,7 @@ func TestFilesAreRefused(t *testing.T) {
 		{"not too deep", "x: " + strings.Repeat("[", 100) + strings.Repeat("]", 100), "graph: lacks 'initial_speaker'"},
 		{"not UTF-8", "initial_speaker: \xff", "graph: neither JSON nor YAML: yaml: invalid leading UTF-8 octet"},
 		{"participants", "initial_speaker: a\nparticipants: a", "graph: /participants must be an array"},
+		{"a name for two", "initial_speaker: a\nparticipants: [a: x, b: z, a: y]", "graph: participants: the name 'a' is given to 'x' and to 'y'; give each a name of its own"},
 		{"not too large", strings.Repeat(" ", 4<<20), "graph: the file is empty"},
 		{"too large", strings.Repeat(" ", 4<<20+1), "graph: a file of 4194305 bytes; at most 4194304"},
 		{"too large as a graph only", "[" + strings.Repeat("x", 4<<20-4) + ",b]", "graph: 4194308 bytes; at most 1048576"},

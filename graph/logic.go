@@ -53,6 +53,40 @@ func flatten(c Condition) []Condition {
 	return parts
 }
 
+// quiet is what is left of a condition on turns that call no tool: any_of()
+// where nothing is.
+func quiet(c Condition) Condition {
+	switch c := c.(type) {
+	case ToolCalled:
+		return AnyOf{}
+	case AllOf:
+		var parts Conditions
+		for _, nested := range c.Conditions {
+			part := quiet(nested)
+			if void(part) {
+				return AnyOf{}
+			}
+			parts = append(parts, part)
+		}
+		return AllOf{parts}
+	case AnyOf:
+		var parts Conditions
+		for _, nested := range c.Conditions {
+			if part := quiet(nested); !void(part) {
+				parts = append(parts, part)
+			}
+		}
+		return AnyOf{parts}
+	}
+	return c
+}
+
+// void reports whether a condition is any_of().
+func void(c Condition) bool {
+	either, ok := c.(AnyOf)
+	return ok && len(either.Conditions) == 0
+}
+
 // conflict reports whether a and b are certain never to fire together.
 func (p *prover) conflict(a, b Condition) bool {
 	if p.tired() {

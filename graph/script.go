@@ -68,6 +68,9 @@ func ParseScript(data []byte) (*Script, error) {
 	if err := json.Unmarshal(raw, &s, json.RejectUnknownMembers(true)); err != nil {
 		return nil, scriptError(err)
 	}
+	if err := s.Participants.check(); err != nil {
+		return nil, err
+	}
 	total := 0
 	for i := range s.Turns {
 		if err := s.Turns[i].check(fmt.Sprintf("turns[%d]", i)); err != nil {

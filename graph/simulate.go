@@ -11,6 +11,7 @@ import (
 
 // Trace is what came of a simulation.
 type Trace struct {
+	Creator  string `json:"-"` // who opened the channel, by id
 	Steps    []Step `json:"steps"`
 	Turns    int    `json:"turns"`
 	Expected string `json:"expected,omitzero"` // who would speak next
@@ -35,18 +36,24 @@ type Step struct {
 }
 
 // Simulate plays a script through the routing step that workflow channels use.
-// Participants are ids in speaking order; if there are none, the script's are
-// taken. Out of turn, and once the channel has closed, a line is refused and
-// the simulation goes on, as a hub would. The error is one that would stop the
-// channel from opening.
+// The graph may use the names of the script's participants. Participants are
+// ids in speaking order; if there are none, the script's are taken. Out of turn,
+// and once the channel has closed, a line is refused and the simulation goes on,
+// as a hub would. The error is one that would stop the channel from opening.
 func Simulate(g *Graph, participants []string, s *Script) (*Trace, error) {
 	if len(participants) == 0 {
 		participants = s.Participants.IDs()
 	}
-	g, err := g.WithNames(s.Participants.byName())
+	names := s.Participants.byName()
+	g, err := g.WithNames(names)
 	if err != nil {
 		return nil, err
 	}
+	return simulate(g, participants, resolver(names), s)
+}
+
+// simulate plays a script whose names ids maps, on a graph of ids.
+func simulate(g *Graph, participants []string, ids func(string) string, s *Script) (*Trace, error) {
 	for _, f := range Check(g, participants) {
 		if f.Severity == SeverityError {
 			return nil, refuse(f.Path, "%s", f.Message)
@@ -55,15 +62,16 @@ func Simulate(g *Graph, participants []string, s *Script) (*Trace, error) {
 	if len(participants) == 0 {
 		return nil, refuse("participants", "a workflow needs at least 2 participants; list them in the graph file or the script")
 	}
-	run := simulation{graph: g, ids: resolver(s.Participants.byName()), trace: &Trace{}}
 	creator := participants[0]
 	if s.Creator != "" {
-		creator = run.ids(s.Creator)
+		creator = ids(s.Creator)
 	}
 	if !slices.Contains(participants, creator) {
 		return nil, refuse("creator", "'%s' is not in participants: %s", creator, strings.Join(participants, ", "))
 	}
+	run := simulation{graph: g, ids: ids, trace: &Trace{Creator: creator}}
 	var vars Vars
+	var err error
 	if s.ContextVars != nil {
 		if vars, err = ParseVars(s.ContextVars); err != nil {
 			return nil, err

@@ -76,6 +76,7 @@ func TestSimulate(t *testing.T) {
 		{Line: 8, Turn: 5, Speaker: "id-1", Type: pack, By: graph.ByFinish, Rule: -1, Why: "finish", Closed: "enough"},
 		{Line: 9, Speaker: "", Type: text, Rule: -1, Refused: "the channel is closed: enough"},
 	})
+	equal(t, trace.Creator, "id-3")
 	equal(t, trace.Turns, 5)
 	equal(t, trace.Closed, true)
 	equal(t, trace.Reason, "enough")
@@ -119,6 +120,39 @@ func TestFileSimulates(t *testing.T) {
 	equal(t, path(trace), "id-1>id-2 id-2>id-2")
 }
 
+// TestNamesAreMappedOnce uses names that are other participants' ids.
+func TestNamesAreMappedOnce(t *testing.T) {
+	t.Parallel()
+	const rule = "\ninitial_speaker: x\ntransitions: [{when: {name: from_speaker, args: {agent_id: x}}, then: {name: agent, args: {agent_id: y}}}]\n"
+	const turns = "turns: [{text: hi}, {speaker: y, text: yo}]"
+	for _, tc := range []struct{ file, script, want string }{
+		{"participants: [x: y, y: z]", turns, "y>z z#after_work"},
+		{"participants: [x: y, y: z]", "participants: [x: y, y: z]\n" + turns, "y>z z#after_work"},
+		{"participants: [x: y, y: z]", "participants: [y: x, x: y]\n" + turns, "y>x x#after_work"},
+		{"participants: [x: a, y: b]", "participants: [a, b, y: c]\n" + turns, "a>c c#after_work"},
+		{"", "participants: [x: y, y: z]\n" + turns, "y>z z#after_work"},
+	} {
+		f, err := graph.ParseFile([]byte(tc.file+rule), nil)
+		equal(t, err, nil)
+		s := script(t, tc.script)
+		trace, err := f.Simulate(s)
+		equal(t, err, nil)
+		equal(t, path(trace), tc.want)
+		// What is played once is played the same again.
+		played, err := f.For(s)
+		equal(t, err, nil)
+		trace, err = played.Simulate(s)
+		equal(t, err, nil)
+		equal(t, path(trace), tc.want)
+	}
+	// A file that was not parsed has only its graph.
+	f := &graph.File{Graph: load(t, `{"initial_speaker":"x"}`)}
+	trace, err := f.Simulate(script(t, "participants: [x: y, y: z]\n"+turns))
+	equal(t, err, nil)
+	equal(t, trace.Creator, "y")
+	equal(t, trace.Speakers(), []string{"y"})
+}
+
 func TestTraceAsJSON(t *testing.T) {
 	t.Parallel()
 	g := load(t, `{"initial_speaker":"a","default_target":{"name":"agent","args":{"agent_id":"b"}}}`)
@@ -148,6 +182,8 @@ func TestSimulateRefuses(t *testing.T) {
 	}{
 		{nil, `turns: []`, "graph: participants: a workflow needs at least 2 participants; list them in the graph file or the script"},
 		{[]string{"a"}, `turns: []`, "graph: participants: a workflow needs at least 2 participants, not 1"},
+		{[]string{"a", "a"}, `turns: []`, "graph: participants: participant 'a' is listed twice"},
+		{nil, `{participants: [a: a, b: a], turns: []}`, "graph: participants: participant 'a' is listed twice"},
 		{[]string{"x", "y"}, `turns: []`, "graph: initial_speaker: 'a' is not in participants: x, y"},
 		{[]string{"a", "b"}, `{creator: z, turns: []}`, "graph: creator: 'z' is not in participants: a, b"},
 		{[]string{"a", "b"}, `{context_vars: [1], turns: []}`, "graph: context_vars must be a JSON object, not an array"},
@@ -186,6 +222,7 @@ func TestScriptsAreRefused(t *testing.T) {
 		{`{participants: [{}], turns: []}`, "graph: participants: write a participant as its id, or as name: id"},
 		{`{participants: [''], turns: []}`, "graph: participants: a participant without id or name"},
 		{`{participants: ['': x], turns: []}`, "graph: participants: a participant without id or name"},
+		{`{participants: [a: x, a: y], turns: []}`, "graph: participants: the name 'a' is given to 'x' and to 'y'; give each a name of its own"},
 		{`turns: [{text: a}`, "graph: neither JSON nor YAML: yaml: line 1: did not find expected ',' or ']'"},
 	} {
 		_, err := graph.ParseScript([]byte(tc.in))

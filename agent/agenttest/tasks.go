@@ -1,6 +1,7 @@
 package agenttest
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -38,12 +39,16 @@ func (l *Link) Task(_ context.Context, id string) (*agent.Task, error) {
 	})
 }
 
+// defaultLimit is how many tasks a hub lists if nothing else is asked for.
+const defaultLimit = 50
+
 // ListTasks implements agent.Link.
 func (l *Link) ListTasks(_ context.Context, q agent.TaskQuery) ([]*agent.Task, error) {
 	return locked(l, "ListTasks", func() ([]*agent.Task, error) {
 		var list []*agent.Task
 		for _, t := range l.net.tasks {
-			if q.Owner == "" || q.Owner == t.Owner {
+			matches := (q.Owner == "" || q.Owner == t.Owner) && (q.Channel == "" || q.Channel == t.Channel) && (q.State == "" || q.State == t.State)
+			if matches && len(list) < cmp.Or(q.Limit, defaultLimit) {
 				copied := *t
 				list = append(list, &copied)
 			}

@@ -100,20 +100,18 @@ func (a *app) graphDraw() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			drawing := graph.Drawing{Names: map[string]string{}}
-			for i, p := range file.Participants {
-				drawing.Names[p.ID] = p.Name
-				if i == 0 {
-					drawing.Creator = p.ID
-				}
+			drawing := graph.Drawing{}
+			if len(file.Participants) > 0 {
+				drawing.Creator = file.Participants[0].ID
 			}
 			if script != "" {
-				trace, err := a.play(file, script)
+				played, trace, err := a.play(file, script)
 				if err != nil {
 					return err
 				}
-				drawing.Path = trace.Path()
+				file, drawing.Creator, drawing.Path = played, trace.Creator, trace.Path()
 			}
+			drawing.Names = file.Participants.Names()
 			text := draw(file.Graph, drawing)
 			return a.print(map[string]string{"format": format, "drawing": text}, func(w io.Writer) error {
 				_, err := fmt.Fprint(w, text)
@@ -148,7 +146,7 @@ A script lists what is said:
 			if err != nil {
 				return err
 			}
-			trace, err := a.play(file, script)
+			_, trace, err := a.play(file, script)
 			if err != nil {
 				return err
 			}
@@ -165,19 +163,20 @@ A script lists what is said:
 	return c
 }
 
-// play reads a script and plays it on a graph.
-func (a *app) play(file *graph.File, script string) (*graph.Trace, error) {
+// play reads a script and plays it on a graph, which it returns as played.
+func (a *app) play(file *graph.File, script string) (*graph.File, *graph.Trace, error) {
 	raw, err := a.read(script)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	parsed, err := graph.ParseScript(raw)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", script, err)
+		return nil, nil, fmt.Errorf("%s: %w", script, err)
 	}
 	trace, err := file.Simulate(parsed)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", script, err)
+		return nil, nil, fmt.Errorf("%s: %w", script, err)
 	}
-	return trace, nil
+	played, err := file.For(parsed)
+	return played, trace, err
 }
