@@ -298,11 +298,12 @@ func (w *writing) begin(m *channel.Metadata, invitees []Profile, first *envelope
 		return err
 	}
 	w.refusal = w.invite(invitees)
+	_, needed := acksNeeded(w.meta)
 	var err error
 	switch {
 	case w.refusal != nil:
 		err = w.end(channel.Closed, "invite_failed")
-	case len(w.meta.PendingAcks) == 0:
+	case len(w.meta.PendingAcks) == 0 || needed == 0:
 		err = w.activate()
 	}
 	if err != nil {

@@ -281,6 +281,19 @@ func TestOpening(t *testing.T) {
 			}
 		})
 	}
+	runs(t, "required_acks: nobody needs to be waited for", hub.Options{}, func(t *testing.T, r *rig) {
+		a, b := r.agent("a"), r.agent("b").ignoreInvites()
+		none := 0
+		ch := r.openWith("conversation", func(o *hub.Opening) { o.RequiredAcks = &none }, a, b)
+		r.say(a, ch, "are you there?")
+		r.answer(b, ch, envelope.TypeInviteAck)
+		r.say(b, ch, "yes")
+		r.pass(time.Hour / 2)
+		want := []string{envelope.TypeInvite, envelope.TypeOpened, envelope.TypeText, envelope.TypeInviteAck, envelope.TypeText}
+		if got := r.types(ch); !slices.Equal(got, want) || r.channel(ch).State != channel.Active {
+			t.Errorf("the log is %q, the channel %v", got, r.channel(ch).State)
+		}
+	})
 	holds(t, "ag2-hub#91 seed-000#36", hub.Options{}, func(t *spec.T, r *rig) {
 		a, b := r.agent("alice"), r.agent("bob")
 		for given, want := range map[string]string{"done": "done", "": "explicit_close"} {

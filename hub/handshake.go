@@ -24,11 +24,7 @@ func (w *writing) answerInvite(e *envelope.Envelope) error {
 			m.RejectedBy = append(slices.Clone(m.RejectedBy), e.Sender)
 		}
 	})
-	invited := len(w.meta.Participants) - 1
-	needed := invited
-	if w.meta.RequiredAcks != nil {
-		needed = min(max(*w.meta.RequiredAcks, 0), invited)
-	}
+	invited, needed := acksNeeded(w.meta)
 	acked := invited - len(w.meta.PendingAcks) - len(w.meta.RejectedBy)
 	switch {
 	case acked+len(w.meta.PendingAcks) < needed:
@@ -37,6 +33,16 @@ func (w *writing) answerInvite(e *envelope.Envelope) error {
 		return w.activate()
 	}
 	return w.recordChange(nil)
+}
+
+// acksNeeded tells how many were invited, and how many of them open the channel.
+func acksNeeded(m *channel.Metadata) (invited, needed int) {
+	invited = len(m.Participants) - 1
+	needed = invited
+	if m.RequiredAcks != nil {
+		needed = min(max(*m.RequiredAcks, 0), invited)
+	}
+	return invited, needed
 }
 
 func without(list []string, gone string) []string {

@@ -36,7 +36,7 @@ type item struct {
 	meta     *channel.Metadata
 	to       []string
 	places   []string // taken in inboxes
-	posted   bool // tell listeners of a post; else it is the hub's own or absorbed
+	posted   bool     // tell listeners of a post; else it is the hub's own or absorbed
 	span     *envelopeSpan
 }
 

@@ -63,11 +63,19 @@ func (w *writing) mirrorChange(level Mirror, old, next *Task) error {
 			return err
 		}
 	}
-	if next.State.Terminal() {
-		return w.mirror(level, MirrorEnds, finished(next))
+	if !next.State.Terminal() {
+		return nil
 	}
-	return nil
+	told := *next
+	if len(told.Result) > w.hub.mostMirrored() {
+		told.Result = nil // it is read with the task
+	}
+	return w.mirror(level, MirrorEnds, finished(&told))
 }
+
+// mostMirrored is how large an envelope's payload may be to fit, with all that
+// stands around it, where a payload of limits.event does.
+func (h *Hub) mostMirrored() int { return h.opts.Limits.EventBytes - h.opts.Limits.EventBytes/16 }
 
 // mirror adds an envelope of the task's owner, out of turn. What the adapter
 // would not take from it is not told.
@@ -81,6 +89,9 @@ func (w *writing) mirror(level, needed Mirror, x echo) error {
 	data, err := b.Close('}').Result()
 	if err != nil {
 		return err
+	}
+	if len(data) > w.hub.mostMirrored() {
+		return nil // nobody could be told
 	}
 	e := &envelope.Envelope{
 		Channel: w.ch.id, Sender: x.task.Owner, Type: x.kind, Task: x.task.ID, Data: data, Priority: envelope.Normal,

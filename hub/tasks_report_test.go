@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -157,6 +158,26 @@ func TestMirror(t *testing.T) {
 			}
 		})
 	}
+	runs(t, "without a result that nobody could be told", hub.Options{}, func(t *testing.T, r *rig) {
+		ch, _, b := busy(r)
+		large := []byte(`"` + strings.Repeat("x", 1_040_000) + `"`)
+		for _, err := range []error{
+			r.ObserveTask(context.Background(), hub.Task{ID: "1", Owner: b.id, Channel: ch, State: hub.TaskRunning}, nil, hub.MirrorOff),
+			r.UpdateTask(context.Background(), hub.TaskUpdate{ID: "1", State: hub.TaskCompleted, Result: large}, nil, hub.MirrorAll),
+		} {
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		log := r.log(ch)
+		last := log[len(log)-1]
+		if got := last.Type + " " + string(last.Data); got != envelope.TypeTaskCompleted+` {"task_id":"1","result":null}` {
+			t.Errorf("got %.200q", got)
+		}
+		if task, err := r.Task(context.Background(), "1"); err != nil || len(task.Result) != len(large) {
+			t.Errorf("the task has a result of %d bytes, %v", len(task.Result), err)
+		}
+	})
 	runs(t, "not once the owner has acked", hub.Options{}, func(t *testing.T, r *rig) {
 		ch, _, b := busy(r)
 		if err := r.Ack(context.Background(), b.id, ch, b.inbox()[len(b.inbox())-1].ID); err != nil {
