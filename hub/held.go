@@ -170,18 +170,38 @@ func (h *Hub) load(ctx context.Context, ch *held) error {
 		return err
 	}
 	h.stats.loaded.Add(1)
-	if ch.adapter = h.adapterOf(ch.meta.Manifest.Key()); ch.adapter == nil {
+	ch.adapter = h.adapterOf(ch.meta.Manifest.Key())
+	if ch.adapter == nil || ch.meta.State.Terminal() { // what has ended is folded when someone asks
 		return h.loadHeads(ctx, ch)
 	}
-	if err := h.fold(ctx, ch); err != nil {
-		if fault.Retryable(err) {
-			return err
-		}
-		ch.broken, ch.state = err, nil
-		h.log.Error("channel is quarantined: it cannot be folded", "channel_id", ch.id, "error", err)
+	err = h.foldOrQuarantine(ctx, ch)
+	if ch.broken != nil {
 		return h.loadHeads(ctx, ch)
 	}
+	return err
+}
+
+func (h *Hub) foldOrQuarantine(ctx context.Context, ch *held) error {
+	err := h.fold(ctx, ch)
+	if err == nil || fault.Retryable(err) {
+		return err
+	}
+	ch.broken, ch.state = err, nil
+	h.log.Error("channel is quarantined: it cannot be folded", "channel_id", ch.id, "error", err)
 	return nil
+}
+
+// folded returns what a channel folds to; it is locked.
+func (h *Hub) folded(ctx context.Context, ch *held) (channel.State, error) {
+	if ch.state == nil && ch.adapter != nil && ch.broken == nil && ch.meta.State.Terminal() {
+		if err := h.foldOrQuarantine(ctx, ch); err != nil {
+			return nil, err
+		}
+	}
+	if ch.state == nil {
+		return nil, errNoState(ch)
+	}
+	return ch.state, nil
 }
 
 func (h *Hub) loadMeta(ctx context.Context, ch *held) error {

@@ -84,12 +84,7 @@ func (h *Hub) Channel(ctx context.Context, id string) (*channel.Metadata, error)
 
 // State returns a channel's folded state in its adapter's own form.
 func (h *Hub) State(ctx context.Context, id string) (channel.State, error) {
-	return answer(ctx, h, id, func(ch *held) (channel.State, error) {
-		if ch.state == nil {
-			return nil, errNoState(ch)
-		}
-		return ch.state, nil
-	})
+	return answer(ctx, h, id, func(ch *held) (channel.State, error) { return h.folded(ctx, ch) })
 }
 
 // answer computes something from a channel's fold, and releases it when the

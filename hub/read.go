@@ -115,10 +115,11 @@ func (h *Hub) Expected(ctx context.Context, channelID string) (turn channel.Turn
 		ok   bool
 	}
 	r, err := answer(ctx, h, channelID, func(ch *held) (result, error) {
-		if ch.state == nil {
-			return result{}, errNoState(ch)
+		state, err := h.folded(ctx, ch)
+		if err != nil {
+			return result{}, err
 		}
-		turn, ok := ch.adapter.Expected(ch.meta, ch.state)
+		turn, ok := ch.adapter.Expected(ch.meta, state)
 		return result{turn, ok}, nil
 	})
 	return r.turn, r.ok, err

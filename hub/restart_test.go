@@ -3,6 +3,7 @@ package hub_test
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -287,6 +288,32 @@ func TestRestart(t *testing.T) {
 				t.Errorf("%d envelopes left", n)
 			}
 			r.restart()
+		}
+	})
+}
+
+// What has ended is folded only for who asks what it came to.
+func TestEndedIsNotFolded(t *testing.T) {
+	t.Parallel()
+	runs(t, "posts are refused from what is known of it", byHand, func(t *testing.T, r *rig) {
+		a, b := r.agent("a"), r.agent("b")
+		ch := r.open("conversation", a, b)
+		r.say(a, ch, "hello")
+		r.end(ch, "done")
+		r.restart()
+		for range 3 {
+			if _, err := r.trySay(a, ch, "again"); fault.CodeOf(err) != fault.Protocol || !strings.Contains(err.Error(), "done") {
+				t.Fatalf("got %v", err)
+			}
+		}
+		if n := r.Stats().BytesFolded; n != 0 {
+			t.Errorf("%d bytes were folded", n)
+		}
+		if _, err := r.State(ctx, ch); err != nil {
+			t.Error(err)
+		}
+		if n := r.Stats().BytesFolded; n == 0 {
+			t.Error("its state came from nowhere")
 		}
 	})
 }
