@@ -147,17 +147,22 @@ func infer(content any, metadata *value.Map) Type {
 	}
 }
 
-// build applies the rules for role and content, null counting as missing.
+// build puts the defaults where role and content are missing or null.
 func build(t Type, role, content any, payload, metadata *value.Map) (Envelope, error) {
 	if role == nil {
 		role = t.DefaultRole()
 	}
+	if content == nil {
+		content = ""
+	}
+	return compose(t, role, content, payload, metadata)
+}
+
+// compose applies the rules for role and content.
+func compose(t Type, role, content any, payload, metadata *value.Map) (Envelope, error) {
 	name, ok := value.NonEmptyString(role)
 	if !ok {
 		return Envelope{}, ErrRole
-	}
-	if content == nil {
-		content = ""
 	}
 	if _, ok := content.(string); !ok && !value.IsContainer(content) {
 		return Envelope{}, ErrContent

@@ -164,9 +164,18 @@ func TestArguments(t *testing.T) {
 		{"compaction_item_from_message", `{"message":{"role":""}}`, `{"name":"n","error":"invalid_ai_message_envelope: role must be a non-empty string"}`},
 		{"compaction_item", `{"item":7}`, `{"name":"n","error":"invalid_ai_compaction_item: item must be an array"}`},
 		{
-			"build_tool_call", `{"content":null,"tool_name":5,"parameters":"x","turn":"2"}`,
-			`{"name":"n","output":{"schema":"agents-api.message","version":1,"type":"tool_call","role":"assistant","content":"","payload":{"tool_name":"5","parameters":{},"turn":0},"metadata":{}}}`,
+			"external_client_context", `{"message":{"connector_id":"c","external_provider":"p"},"source":""}`,
+			`{"name":"n","output":{"source":"","connector_id":"c","client_name":"c","external_provider":"p","external_conversation_id":null,"external_message_id":null,"sender_id":null,"room_kind":null}}`,
 		},
+		{
+			"build_tool_call", `{"content":"","tool_name":5,"parameters":"x","turn":"2"}`,
+			`{"name":"n","output":{"schema":"agents-api.message","version":1,"type":"tool_call","role":"assistant","content":"","payload":{"tool_name":"5","parameters":{},"turn":2},"metadata":{}}}`,
+		},
+		{"build_text", `{"role":"user","content":null}`, `{"name":"n","error":"invalid_ai_message_envelope: content must be a string or array"}`},
+		{"build_text", `{"role":"","content":null}`, `{"name":"n","error":"invalid_ai_message_envelope: role must be a non-empty string"}`},
+		{"build_tool_call", `{"content":null,"tool_name":"t"}`, `{"name":"n","error":"invalid_ai_message_envelope: content must be a string or array"}`},
+		{"build_tool_result", `{"content":null,"tool_name":"t"}`, `{"name":"n","error":"invalid_ai_message_envelope: content must be a string or array"}`},
+		{"build_approval_required", `{"content":null}`, `{"name":"n","error":"invalid_ai_message_envelope: content must be a string or array"}`},
 		{"build_tool_result", `{"content":7,"tool_name":"t"}`, `{"name":"n","error":"invalid_ai_message_envelope: content must be a string or array"}`},
 		{"build_approval_required", `{"content":7}`, `{"name":"n","error":"invalid_ai_message_envelope: content must be a string or array"}`},
 		{"build_tool_call", `{"content":7}`, `{"name":"n","error":"invalid_ai_message_envelope: content must be a string or array"}`},
@@ -180,14 +189,41 @@ func TestArguments(t *testing.T) {
 			t.Errorf("%s %s:\ngot  %s\nwant %s", c.op, c.input, got, c.want)
 		}
 	}
-	// Options of a signature.
+	// A turn as weakly typed callers give it.
+	for given, want := range map[string]string{
+		`2`: "2", `"2"`: "2", `" 2 "`: "2", `2.0`: "2", `2.9`: "2", `-2.9`: "-2", `"2.9"`: "2", `true`: "1", `false`: "0", `null`: "0", `"two"`: "0", `[2]`: "0", `9007199254740993`: "9007199254740993",
+	} {
+		got := key("build_tool_call", `{"content":"","tool_name":"t","turn":`+given+`}`)
+		if !strings.Contains(got, `"turn":`+want+`}`) {
+			t.Errorf("turn %s: %s", given, got)
+		}
+	}
+	// Options of a signature; what is of another type does not count.
 	const raw = "5f3f850aa4b6d3c1707218b64ef62f01d70f24963c61fc43dedeb40f37b76216"
 	for options, want := range map[string]string{
-		`{"allow_raw_hex":true}`: "true", `{"allow_raw_hex":"0"}`: "false", `{"expected_prefix":"x="}`: "false", `{"expected_prefix":"","allow_raw_hex":1}`: "true", `{"expected_prefix":""}`: "false",
+		`{"allow_raw_hex":true}`: "true", `{"allow_raw_hex":"0"}`: "false", `{"expected_prefix":"x="}`: "false", `{"expected_prefix":"","allow_raw_hex":true}`: "true", `{"expected_prefix":""}`: "false", `{"allow_raw_hex":1}`: "false", `{"allow_raw_hex":"true"}`: "false",
 	} {
 		got := key("webhook_signature", `{"body":"{\"event\":\"high_water\"}","header":"`+raw+`","secret":"tide-secret","options":`+options+`}`)
 		if got != `{"name":"n","output":`+want+`}` {
 			t.Errorf("%s: %s", options, got)
+		}
+	}
+}
+
+func TestSignaturePrefix(t *testing.T) {
+	t.Parallel()
+	const digits = "5f3f850aa4b6d3c1707218b64ef62f01d70f24963c61fc43dedeb40f37b76216"
+	for _, c := range []struct{ header, prefix, want string }{
+		{"sha256=" + digits, `null`, "true"},
+		{"sha256=" + digits, `5`, "true"},
+		{"sha256=" + digits, `[]`, "true"},
+		{"sha256=" + digits, `"v1="`, "false"},
+		{"v1=" + digits, `"v1="`, "true"},
+		{"5" + digits, `5`, "false"},
+	} {
+		got := run(t, `{"name":"n","op":"webhook_signature","input":{"body":"{\"event\":\"high_water\"}","header":"`+c.header+`","secret":"tide-secret","options":{"expected_prefix":`+c.prefix+`}}}`)
+		if got[0] != `{"name":"n","output":`+c.want+`}` {
+			t.Errorf("%s with the prefix %s: %s", c.header, c.prefix, got[0])
 		}
 	}
 }

@@ -22,9 +22,28 @@ func buildToolCall(_ context.Context, input any) (any, error) {
 	if !value.IsContainer(parameters) {
 		parameters = value.New()
 	}
-	turn, _ := value.Integer(m.At("turn"))
-	e, err := message.ToolCall(m.At("content"), value.Text(m.At("tool_name")), parameters, turn, value.MapOrEmpty(m.At("metadata")))
+	e, err := message.ToolCall(m.At("content"), value.Text(m.At("tool_name")), parameters, integer(m.At("turn")), value.MapOrEmpty(m.At("metadata")))
 	return built(e, err)
+}
+
+// integer is the integer a scalar stands for: a number cut towards zero, also
+// one in a string, and 1 for true.
+func integer(v any) int64 {
+	switch v := v.(type) {
+	case bool:
+		if v {
+			return 1
+		}
+	case value.Number:
+		if i, ok := v.Int64(); ok {
+			return i
+		}
+		return value.Truncate(v.Float64())
+	case string:
+		i, _, _ := value.Numeric(v)
+		return i
+	}
+	return 0
 }
 
 func buildToolResult(_ context.Context, input any) (any, error) {

@@ -78,7 +78,11 @@ var operations = map[string]operation{
 		if err != nil {
 			return nil, err
 		}
-		return msg.ClientContext(value.Text(m.At("source")), value.Text(m.At("client_name"))), nil
+		source := external.SourceChannel
+		if given := m.At("source"); given != nil {
+			source = value.Text(given)
+		}
+		return msg.ClientContext(source, value.Text(m.At("client_name"))), nil
 	},
 	"idempotency_key": func(_ context.Context, input any) (any, error) {
 		m := arguments(input)
@@ -183,9 +187,9 @@ func signature(_ context.Context, input any) (any, error) {
 	m := arguments(input)
 	options := value.MapOrEmpty(m.At("options"))
 	s := external.NewSignature(value.Text(m.At("secret")))
-	if prefix := options.At("expected_prefix"); prefix != nil {
-		s.Prefix = value.Text(prefix)
+	if prefix, ok := options.At("expected_prefix").(string); ok {
+		s.Prefix = prefix
 	}
-	s.AllowRawHex = value.Truthy(options.At("allow_raw_hex"))
+	s.AllowRawHex = options.At("allow_raw_hex") == true
 	return s.Valid([]byte(value.Text(m.At("body"))), value.Text(m.At("header"))), nil
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/parley-hub/parley/message"
 	"github.com/parley-hub/parley/message/value"
 )
 
@@ -48,7 +49,7 @@ func NewItem(raw any, now time.Time) (Item, error) {
 		Role:           slug(textOr(m, "role", "assistant")),
 		Content:        value.Trim(textOr(m, "content", "")),
 		Completed:      m.At("completed") == nil || value.Truthy(m.At("completed")),
-		CreatedAt:      textOr(m, "created_at", now.UTC().Format("2006-01-02T15:04:05+00:00")),
+		CreatedAt:      textOr(m, "created_at", message.FormatTime(now)),
 		DeliveryStatus: slug(textOr(m, "delivery_status", "pending")),
 		Metadata:       value.StringKeys(m.At("metadata")),
 	}

@@ -3,6 +3,7 @@ package chat
 import (
 	"context"
 	"errors"
+	"strings"
 
 	"github.com/parley-hub/parley/message"
 	"github.com/parley-hub/parley/message/result"
@@ -70,10 +71,11 @@ func (d Dispatcher) chat(ctx context.Context, principal transcript.Principal, in
 // turn is a request that was checked.
 type turn struct {
 	Turn
-	owner transcript.Owner
-	owned bool
-	scope transcript.Scope
-	added []message.Envelope
+	owner  transcript.Owner
+	owned  bool
+	scope  transcript.Scope
+	added  []message.Envelope
+	stored transcript.Session // as it was when its lock was taken
 }
 
 func newTurn(principal transcript.Principal, input *value.Map) (*turn, error) {
@@ -91,6 +93,9 @@ func newTurn(principal transcript.Principal, input *value.Map) (*turn, error) {
 	if claimed := input.At("session_owner"); claimed != nil {
 		m := value.MapOrEmpty(claimed)
 		asserted := transcript.Owner{Type: value.Trim(value.Text(m.At("type"))), Key: value.Trim(value.Text(m.At("key")))}
+		if asserted.Type == transcript.OwnerUser {
+			asserted.Key = strings.TrimPrefix(asserted.Key, "user:")
+		}
 		if asserted.Type == "" || asserted.Key == "" {
 			return nil, refuse(CodeInvalidOwner, "session_owner needs a type and a key")
 		}
@@ -120,9 +125,6 @@ func (d Dispatcher) run(ctx context.Context, t *turn) (*value.Map, error) {
 		return nil, err
 	}
 	d.Runs.Bind(t.RunID, t.SessionID)
-	if t.Messages, err = message.NormalizeAll(canonical(append(before, t.added...))); err != nil {
-		return nil, wrap(CodeInvalidMessages, err)
-	}
 	if d.Store != nil && t.owned {
 		token, err := d.Store.Acquire(ctx, t.SessionID, 0)
 		if err != nil {
@@ -134,6 +136,14 @@ func (d Dispatcher) run(ctx context.Context, t *turn) (*value.Map, error) {
 		}
 		// A lock that cannot be released expires.
 		defer func() { _, _ = d.Store.Release(context.WithoutCancel(ctx), t.SessionID, token) }()
+		// Another run may have written before the lock was taken.
+		if t.stored, err = d.Store.Get(ctx, t.SessionID); err != nil {
+			return nil, wrap(CodeStoreFailed, err)
+		}
+		before = t.stored.Envelopes()
+	}
+	if t.Messages, err = message.NormalizeAll(canonical(append(before, t.added...))); err != nil {
+		return nil, wrap(CodeInvalidMessages, err)
 	}
 	normalized, err := d.execute(ctx, t)
 	if err != nil {
@@ -207,7 +217,8 @@ func (d Dispatcher) execute(ctx context.Context, t *turn) (*value.Map, error) {
 	return normalized, nil
 }
 
-// keep stores the transcript, as envelopes.
+// keep stores the transcript, as envelopes. What else the session's metadata
+// hold stays.
 func (d Dispatcher) keep(ctx context.Context, t *turn, normalized *value.Map, messages []message.Envelope) error {
 	if d.Store == nil || !t.owned {
 		return nil
@@ -218,8 +229,8 @@ func (d Dispatcher) keep(ctx context.Context, t *turn, normalized *value.Map, me
 	}
 	turns, _ := value.Integer(normalized.At("turn_count"))
 	_, err := d.Store.Update(ctx, t.SessionID, transcript.Update{
-		Messages: canonical(messages),
-		Metadata: value.New().
+		Messages: t.rows(messages),
+		Metadata: t.stored.Metadata.Clone().
 			Set("status", status).
 			Set("message_count", value.Int(len(messages))).
 			Set("current_turn", value.Int(turns)),
@@ -228,6 +239,24 @@ func (d Dispatcher) keep(ctx context.Context, t *turn, normalized *value.Map, me
 		return wrap(CodeStoreFailed, err)
 	}
 	return nil
+}
+
+// rows are the messages with the stored rows that could not be read, each
+// behind as much of what it followed as the messages begin with.
+func (t *turn) rows(messages []message.Envelope) []any {
+	list := make([]any, 0, len(messages))
+	begins := true
+	for _, row := range t.stored.Messages {
+		if row.Err != nil {
+			list = append(list, row)
+			continue
+		}
+		begins = begins && len(messages) > 0 && value.Equal(row.Canonical(), messages[0].Canonical())
+		if begins {
+			list, messages = append(list, messages[0].Canonical()), messages[1:]
+		}
+	}
+	return append(list, canonical(messages)...)
 }
 
 func canonical(envelopes []message.Envelope) []any {

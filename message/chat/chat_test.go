@@ -331,6 +331,10 @@ func TestRefusals(t *testing.T) {
 		"half an owner":      {input{"agent": "a", "message": "hi", "session_owner": input{"type": "user"}}, "run_invalid_owner", "session_owner needs a type and a key", 400},
 		"half another owner": {input{"agent": "a", "message": "hi", "session_owner": input{"key": "7"}}, "run_invalid_owner", "session_owner needs a type and a key", 400},
 		"another's name":     {input{"agent": "a", "message": "hi", "session_owner": input{"type": "user", "key": "8"}}, "run_owner_forbidden", "session_owner is not the principal who asks", 403},
+		"another's prefixed": {input{"agent": "a", "message": "hi", "session_owner": input{"type": "user", "key": "user:8"}}, "run_owner_forbidden", "session_owner is not the principal who asks", 403},
+		"a prefix alone":     {input{"agent": "a", "message": "hi", "session_owner": input{"type": "user", "key": "user:"}}, "run_invalid_owner", "session_owner needs a type and a key", 400},
+		"a prefixed token":   {input{"agent": "a", "message": "hi", "session_owner": input{"type": "token", "key": "user:7"}}, "run_owner_forbidden", "session_owner is not the principal who asks", 403},
+		"his own, prefixed":  {input{"agent": "a", "message": "hi", "session_owner": input{"type": "user", "key": " user:7 "}}, "<nil>", "", 0},
 		"a bad workspace":    {input{"agent": "a", "message": "hi", "workspace": input{}}, "run_invalid_workspace", "invalid_agent_workspace_scope: workspace_type must be non-empty", 400},
 		"his own name":       {input{"agent": "a", "message": "hi", "session_owner": input{"type": "user", "key": " 7 "}}, "<nil>", "", 0},
 	} {

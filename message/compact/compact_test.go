@@ -132,6 +132,10 @@ func TestPolicy(t *testing.T) {
 		`{"minimum_conserved_byte_ratio":-2}`:                         `"minimum_conserved_byte_ratio":0.0,`,
 		`{"minimum_conserved_byte_ratio":true}`:                       `"minimum_conserved_byte_ratio":0.0,`,
 		`{"minimum_conserved_byte_ratio":2}`:                          `"minimum_conserved_byte_ratio":2.0,`,
+		`{"minimum_conserved_byte_ratio":"1e999"}`:                    `"minimum_conserved_byte_ratio":1.7976931348623157e+308,`,
+		`{"minimum_conserved_byte_ratio":1e999}`:                      `"minimum_conserved_byte_ratio":1.7976931348623157e+308,`,
+		`{"minimum_conserved_byte_ratio":-1e999}`:                     `"minimum_conserved_byte_ratio":0.0,`,
+		`{"overflow_threshold_bytes":1e999}`:                          `"overflow_threshold_bytes":0,`,
 		`{"summary_role":" tool "}`:                                   `"summary_role":"tool",`,
 		`{"summary_role":"\u00a0"}`:                                   "\"summary_role\":\"\u00a0\",",
 		`{"summary_role":" ","summary_prefix":5}`:                     `"summary_role":"system","summary_prefix":"Earlier conversation summary:",`,
@@ -152,7 +156,7 @@ func TestPolicy(t *testing.T) {
 			t.Errorf("%s: %s lacks %s", in, got, want)
 		}
 	}
-	if p := compact.NormalizePolicy(map[string]any{"max_messages": math.NaN(), "minimum_conserved_byte_ratio": math.Inf(1)}); p.MaxMessages != 1 || p.MinimumConservedByteRatio != 0 {
+	if p := compact.NormalizePolicy(map[string]any{"max_messages": math.NaN(), "minimum_conserved_byte_ratio": math.Inf(1)}); p.MaxMessages != 1 || p.MinimumConservedByteRatio != math.MaxFloat64 {
 		t.Errorf("what is no number: %+v", p)
 	}
 	if valuetest.Write(compact.NormalizePolicy("x").Canonical()) != valuetest.Write(compact.DefaultPolicy().Canonical()) {
@@ -280,6 +284,8 @@ func TestConservation(t *testing.T) {
 		"archived":            {`{` + conserve + `}`, map[string]any{"summary": "abc", "archived_items": map[string]any{"x": map[string]any{"content": "wxyz"}}}, "compacted", `{"enabled":true,"minimum_conserved_byte_ratio":1.0,"required_byte_count":12,"conserved_byte_count":12,"conserved_byte_ratio":1.0,"passed":true,"failed_closed":false}`},
 		"failing open":        {`{` + conserve + `,"fail_on_conservation_failure":false}`, "abc", "compacted", `{"enabled":true,"minimum_conserved_byte_ratio":1.0,"required_byte_count":12,"conserved_byte_count":8,"conserved_byte_ratio":0.6666666666666666,"passed":false,"failed_closed":false}`},
 		"a lower ratio":       {`{` + conserve + `,"minimum_conserved_byte_ratio":0.6}`, "abc", "compacted", `{"enabled":true,"minimum_conserved_byte_ratio":0.6,"required_byte_count":8,"conserved_byte_count":8,"conserved_byte_ratio":0.6666666666666666,"passed":true,"failed_closed":false}`},
+		"a huge ratio":        {`{` + conserve + `,"minimum_conserved_byte_ratio":1e300}`, "abcdefg", "failed", `{"enabled":true,"minimum_conserved_byte_ratio":1e+300,"required_byte_count":9223372036854775807,"conserved_byte_count":12,"conserved_byte_ratio":1.0,"passed":false,"failed_closed":true}`},
+		"an infinite ratio":   {`{` + conserve + `,"minimum_conserved_byte_ratio":"1e999"}`, "abcdefg", "failed", `{"enabled":true,"minimum_conserved_byte_ratio":1.7976931348623157e+308,"required_byte_count":9223372036854775807,"conserved_byte_count":12,"conserved_byte_ratio":1.0,"passed":false,"failed_closed":true}`},
 		"a ratio just missed": {`{` + conserve + `,"minimum_conserved_byte_ratio":0.67}`, "abc", "failed", `{"enabled":true,"minimum_conserved_byte_ratio":0.67,"required_byte_count":9,"conserved_byte_count":8,"conserved_byte_ratio":0.6666666666666666,"passed":false,"failed_closed":true}`},
 	} {
 		r := run(t, rows("tttttt"), c.policy, says(c.answer))

@@ -54,12 +54,12 @@ func (c conservation) conserved() int {
 	return c.compacted.bytes + c.retained.bytes + c.archived.bytes
 }
 
-func (c conservation) required() int {
-	return int(math.Ceil(float64(c.original.bytes) * c.policy.MinimumConservedByteRatio))
+func (c conservation) required() int64 {
+	return value.Truncate(math.Ceil(float64(c.original.bytes) * c.policy.MinimumConservedByteRatio))
 }
 
 func (c conservation) passed() bool {
-	return !c.policy.ConservationEnabled || c.conserved() >= c.required()
+	return !c.policy.ConservationEnabled || int64(c.conserved()) >= c.required()
 }
 
 func (c conservation) failedClosed() bool {

@@ -133,16 +133,20 @@ func toInt(field *int64) func(any) {
 }
 
 func toFloat(field *float64) func(any) {
-	return func(v any) { _, f := number(v); *field = max(0, f) }
+	return func(v any) { _, f := number(v); *field = min(max(0, f), math.MaxFloat64) }
 }
 
-// number reads a number or a string that is one as a whole; the rest is 0.
+// number reads a number or a string that is one as a whole; the rest is 0, and
+// so is the integer of an infinite number.
 func number(v any) (int64, float64) {
 	switch v := v.(type) {
 	case value.Number:
 		f := v.Float64()
-		if math.IsNaN(f) || math.IsInf(f, 0) {
+		if math.IsNaN(f) {
 			return 0, 0
+		}
+		if math.IsInf(f, 0) {
+			return 0, f
 		}
 		if i, ok := v.Int64(); ok {
 			return i, f

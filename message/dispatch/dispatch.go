@@ -34,7 +34,8 @@ type Error struct {
 
 func (e *Error) Error() string { return e.Code + ": " + e.Text }
 
-// Handler sends a message. It returns a map with sent, channel and recipient.
+// Handler sends a message. It returns a map with sent, a boolean, and the
+// strings channel and recipient.
 type Handler func(ctx context.Context, input *value.Map) (any, error)
 
 // Dispatcher hands messages to the first of its handlers.
@@ -69,11 +70,19 @@ func (d Dispatcher) Dispatch(ctx context.Context, raw any, administrator bool) (
 		return nil, err
 	}
 	output, ok := value.Of(answer).(*value.Map)
-	if !ok {
+	if !ok || !complete(output) {
 		d.failed(ctx, ReasonInvalidResult, input)
-		return nil, &Error{CodeInvalidResult, "the handler returned no map; one with sent, channel and recipient is expected"}
+		return nil, &Error{CodeInvalidResult, "the handler must return a map with sent (a boolean), channel and recipient (strings)"}
 	}
 	return output, nil
+}
+
+// complete says whether an output has what its reader relies on.
+func complete(output *value.Map) bool {
+	_, sent := output.At("sent").(bool)
+	_, channel := output.At("channel").(string)
+	_, recipient := output.At("recipient").(string)
+	return sent && channel && recipient
 }
 
 func (d Dispatcher) failed(ctx context.Context, reason string, input *value.Map) {

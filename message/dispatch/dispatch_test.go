@@ -54,11 +54,16 @@ func TestDispatch(t *testing.T) {
 		code    string
 		failure []string
 	}{
-		"sent":              {sent, nil, `{"channel":"signal","message_id":null,"recipient":"+33","sent":true}`, "<nil>", nil},
-		"no map":            {"sent", nil, "null", "agents_dispatch_message_invalid_result", []string{"invalid_result"}},
-		"a list":            {[]any{1}, nil, "null", "agents_dispatch_message_invalid_result", []string{"invalid_result"}},
-		"a handler's code":  {nil, &dispatch.Error{Code: "rate_limited", Text: "later"}, "null", "rate_limited", []string{"rate_limited"}},
-		"a handler's error": {nil, errors.New("line down"), "null", "line down", []string{"line down"}},
+		"sent":               {sent, nil, `{"channel":"signal","message_id":null,"recipient":"+33","sent":true}`, "<nil>", nil},
+		"no map":             {"sent", nil, "null", "agents_dispatch_message_invalid_result", []string{"invalid_result"}},
+		"sent is no boolean": {map[string]any{"sent": "maybe", "channel": "signal", "recipient": "+33"}, nil, "null", "agents_dispatch_message_invalid_result", []string{"invalid_result"}},
+		"sent is missing":    {map[string]any{"channel": "signal", "recipient": "+33"}, nil, "null", "agents_dispatch_message_invalid_result", []string{"invalid_result"}},
+		"no channel":         {map[string]any{"sent": true, "recipient": "+33"}, nil, "null", "agents_dispatch_message_invalid_result", []string{"invalid_result"}},
+		"no recipient":       {map[string]any{"sent": true, "channel": "signal", "recipient": 33}, nil, "null", "agents_dispatch_message_invalid_result", []string{"invalid_result"}},
+		"not sent":           {map[string]any{"sent": false, "channel": "signal", "recipient": "+33"}, nil, `{"channel":"signal","recipient":"+33","sent":false}`, "<nil>", nil},
+		"a list":             {[]any{1}, nil, "null", "agents_dispatch_message_invalid_result", []string{"invalid_result"}},
+		"a handler's code":   {nil, &dispatch.Error{Code: "rate_limited", Text: "later"}, "null", "rate_limited", []string{"rate_limited"}},
+		"a handler's error":  {nil, errors.New("line down"), "null", "line down", []string{"line down"}},
 	} {
 		var failures, calls []string
 		d := dispatch.Dispatcher{
@@ -93,7 +98,9 @@ func TestDispatch(t *testing.T) {
 
 func TestPermission(t *testing.T) {
 	t.Parallel()
-	handlers := []dispatch.Handler{func(context.Context, *value.Map) (any, error) { return map[string]any{"sent": true}, nil }}
+	handlers := []dispatch.Handler{func(context.Context, *value.Map) (any, error) {
+		return map[string]any{"sent": true, "channel": "signal", "recipient": "+33"}, nil
+	}}
 	only := func(recipient string) func(context.Context, *value.Map) bool {
 		return func(_ context.Context, input *value.Map) bool { return input.At("recipient") == recipient }
 	}

@@ -148,7 +148,7 @@ func TestContexts(t *testing.T) {
 			t.Errorf("got  %s\nwant %s", got, want)
 		}
 	}
-	if got, want := valuetest.Write(m.ClientContext("", "Desk")), `{"source":"channel","connector_id":"c","client_name":"Desk",`+rest; got != want {
+	if got, want := valuetest.Write(m.ClientContext("", "Desk")), `{"source":"","connector_id":"c","client_name":"Desk",`+rest; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 	context := `"client_context":{"source":"channel","connector_id":"c","client_name":"c",` + rest + `}`

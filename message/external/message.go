@@ -74,16 +74,13 @@ func (m Message) Canonical() *value.Map {
 		Set("raw", m.Raw)
 }
 
-// SourceChannel is the source of a client context that names none.
+// SourceChannel is the source of what came through a channel.
 const SourceChannel = "channel"
 
 // ClientContext is what a chat is told of where a message came from: source is
-// one of channel, bridge, rest, block, peer-agent and jsonrpc, an empty one is
-// channel; an empty client name is the connector's id.
+// one of channel, bridge, rest, block, peer-agent and jsonrpc; an empty client
+// name is the connector's id.
 func (m Message) ClientContext(source, clientName string) *value.Map {
-	if source == "" {
-		source = SourceChannel
-	}
 	if clientName == "" {
 		clientName = m.ConnectorID
 	}

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"unicode/utf8"
 )
 
 // MaxToolName is the longest tool name every provider takes.
@@ -78,7 +79,16 @@ func escape(name string) string {
 // with what is written after it, so that a name with one in it survives.
 func beginsEscape(s string) bool { return strings.HasPrefix(s, "_x") }
 
+// unescape is the name an alias was made of; what is no alias stands for itself.
 func unescape(alias string) string {
+	name := decode(alias)
+	if !utf8.ValidString(name) || escape(name) != alias {
+		return alias
+	}
+	return name
+}
+
+func decode(alias string) string {
 	if alias == escapeEmpty {
 		return ""
 	}

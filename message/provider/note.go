@@ -32,6 +32,7 @@ const (
 	NoteArgs     = "arguments" // a call's arguments that are no object
 	NoteID       = "id"        // a call id the provider would refuse
 	NoteFailure  = "failure"   // that a tool failed
+	NoteResult   = "result"    // what a tool said beside what is sent of it
 	NoteOpaque   = "opaque"    // what another provider wants back verbatim
 	NoteReason   = "reasoning" // readable reasoning
 	NoteRefusal  = "refusal"   // that a text is a refusal

@@ -63,8 +63,11 @@ func TestAliases(t *testing.T) {
 	if got := (*provider.Aliases)(nil).Name("_xZZ_"); got != "_xZZ_" {
 		t.Errorf("what is no escape became %q", got)
 	}
-	if got := (*provider.Aliases)(nil).Name("_xAF_"); got != "_xAF_" {
-		t.Errorf("what this never writes became %q", got)
+	// What this never writes is the name of a tool that others named.
+	for _, name := range []string{"_xAF_", "_xff_", "bad_xc3_", "a_x62_", "a_x5f_b", "a_x39_"} {
+		if got := (*provider.Aliases)(nil).Name(name); got != name {
+			t.Errorf("%q became %q", name, got)
+		}
 	}
 }
 

@@ -151,19 +151,24 @@ func (s Service) own(ctx context.Context, r request) (transcript.Session, error)
 	}
 	if reader, ok := s.Store.(OwnerReader); ok {
 		row, err := reader.GetForOwner(ctx, r.scope, r.owner, id)
-		if err != nil {
-			return transcript.Session{}, failed(CodeNotFound, "there is no such session", err)
-		}
-		return row, nil
+		return row, found(err)
 	}
 	row, err := s.Store.Get(ctx, id)
 	if err != nil {
-		return transcript.Session{}, failed(CodeNotFound, "there is no such session", err)
+		return transcript.Session{}, found(err)
 	}
 	if !transcript.Owns(row.Summary(), r.scope, r.owner) && !r.principal.Administrator {
 		return transcript.Session{}, refuse(CodeForbidden, "the session is another's")
 	}
 	return row, nil
+}
+
+// found refuses what is not there; other errors are the store's.
+func found(err error) error {
+	if errors.Is(err, transcript.ErrNotFound) {
+		return failed(CodeNotFound, "there is no such session", err)
+	}
+	return err
 }
 
 func sessionOf(row transcript.Session) *value.Map {

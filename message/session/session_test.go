@@ -169,6 +169,13 @@ func TestRefusals(t *testing.T) {
 			t.Errorf("%s: %v", ability, err)
 		}
 	}
+	for name, store := range map[string]transcript.Store{"": unreadable{store}, " for owners": ownerStore{unreadable{store}}} {
+		for _, ability := range []string{session.AbilityGet, session.AbilityTitle, session.AbilityDelete} {
+			if _, err := (session.Service{Store: store}).Do(t.Context(), ability, anna, input{"session_id": id, "title": "x"}); codeOf(err) != "disk full" {
+				t.Errorf("%s of a store%s that cannot read: %v", ability, name, err)
+			}
+		}
+	}
 	refusing := session.Service{Store: refusingStore{store}}
 	for ability, want := range map[string]string{session.AbilityCreate: "create_failed", session.AbilityTitle: "update_failed", session.AbilityDelete: "delete_failed"} {
 		if _, err := refusing.Do(t.Context(), ability, anna, input{"session_id": id, "title": "x"}); codeOf(err) != want {
@@ -184,10 +191,20 @@ type ownerStore struct{ transcript.Store }
 
 func (s ownerStore) GetForOwner(ctx context.Context, scope transcript.Scope, owner transcript.Owner, id string) (transcript.Session, error) {
 	row, err := s.Get(ctx, id)
-	if err != nil || row.Scope != scope || row.Owner != owner {
+	if err != nil {
+		return transcript.Session{}, err
+	}
+	if row.Scope != scope || row.Owner != owner {
 		return transcript.Session{}, transcript.ErrNotFound
 	}
 	return row, nil
+}
+
+// unreadable fails to read.
+type unreadable struct{ transcript.Store }
+
+func (unreadable) Get(context.Context, string) (transcript.Session, error) {
+	return transcript.Session{}, errDisk
 }
 
 // brokenStore fails to write.

@@ -96,20 +96,12 @@ func (m *Memory) Get(_ context.Context, id string) (Session, error) {
 
 // Update implements Store.
 func (m *Memory) Update(_ context.Context, id string, update Update) (bool, error) {
-	envelopes, err := Normalize(update.Messages)
+	rows, err := Rows(update.Messages)
 	if err != nil {
 		return false, err
 	}
 	if err := value.Check(value.Of(update.Metadata), 1); err != nil {
 		return false, fmt.Errorf("transcript: metadata must be JSON serializable: %w", err)
-	}
-	rows := make([][]byte, 0, len(envelopes))
-	for _, e := range envelopes {
-		row, err := e.AppendJSON(nil)
-		if err != nil {
-			return false, err
-		}
-		rows = append(rows, row)
 	}
 	return m.change(id, func(s *stored) {
 		s.rows = rows

@@ -343,10 +343,10 @@ func TestRows(t *testing.T) {
 	if row.At("last_read_at") != "l" || row.At("expires_at") != "e" || valuetest.Write(row.At("metadata")) != "{}" {
 		t.Errorf("%s", valuetest.Write(row))
 	}
-	if _, err := transcript.Normalize([]any{map[string]any{"metadata": math.NaN()}, math.NaN()}); err == nil || err.Error() != "transcript: messages[1] invalid_ai_message_envelope: message must be an array; nothing was written" {
+	if _, err := transcript.Rows([]any{map[string]any{"metadata": math.NaN()}, math.NaN()}); err == nil || err.Error() != "transcript: messages[1] invalid_ai_message_envelope: message must be an array; nothing was written" {
 		t.Errorf("%v", err)
 	}
-	if list, err := transcript.Normalize(nil); err != nil || len(list) != 0 {
+	if list, err := transcript.Rows(nil); err != nil || len(list) != 0 {
 		t.Errorf("%v %v", list, err)
 	}
 }

@@ -88,7 +88,7 @@ type Create struct {
 // Update replaces a transcript and its metadata as a whole. An empty provider
 // or model and a nil response id leave what is stored.
 type Update struct {
-	Messages           any // a list in any shape message.NormalizeAll takes
+	Messages           any // a list in any shape message.NormalizeAll takes, and bad Rows to keep
 	Metadata           *value.Map
 	Provider           string
 	Model              string
@@ -158,22 +158,34 @@ func (NoLock) Acquire(context.Context, string, time.Duration) (string, error) { 
 // Release releases nothing.
 func (NoLock) Release(context.Context, string, string) (bool, error) { return false, nil }
 
-// Normalize brings the messages of a write to envelopes, or says which one is
-// none. Every store calls it before it writes.
-func Normalize(messages any) ([]message.Envelope, error) {
-	list, ok := value.Values(value.Of(messages))
+// Rows are the rows a write stores: each message as its envelope, and a bad
+// [Row] that was read before as it was found. It says which message is none.
+// Every store calls it before it writes.
+func Rows(messages any) ([][]byte, error) {
+	list, ok := messages.([]any)
+	if !ok {
+		list, ok = value.Values(value.Of(messages))
+	}
 	if !ok && messages != nil {
 		return nil, &WriteError{Err: message.ErrNotContainer}
 	}
-	envelopes := make([]message.Envelope, 0, len(list))
+	rows := make([][]byte, 0, len(list))
 	for i, item := range list {
+		if bad, ok := item.(Row); ok && bad.Err != nil {
+			rows = append(rows, bad.Raw)
+			continue
+		}
 		e, err := message.Normalize(item)
 		if err != nil {
 			return nil, &WriteError{Index: i, Err: err}
 		}
-		envelopes = append(envelopes, e)
+		row, err := e.AppendJSON(nil)
+		if err != nil {
+			return nil, &WriteError{Index: i, Err: err}
+		}
+		rows = append(rows, row)
 	}
-	return envelopes, nil
+	return rows, nil
 }
 
 // ReadRow reads a stored message. Every store calls it for every row it reads.

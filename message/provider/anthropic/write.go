@@ -54,6 +54,7 @@ type writer struct {
 func (w *writer) entry(e *plan.Entry) {
 	switch e.Side {
 	case plan.System:
+		plan.Unnamed(e, &w.notes)
 		if e.Role != message.RoleSystem {
 			w.notes.Add(e.Index, provider.Changed, provider.NoteRole, "the role %q becomes system", e.Role)
 		}
@@ -185,7 +186,7 @@ func (w *writer) call(e *plan.Entry) *value.Map {
 		Set("type", "tool_use").
 		Set("id", e.Call.ID).
 		Set("name", e.Call.Name).
-		Set("input", e.Call.Arguments)
+		Set("input", e.Call.Object(e.Index, &w.notes))
 	if e.HasText() {
 		return call
 	}

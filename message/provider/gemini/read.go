@@ -146,27 +146,36 @@ func readUser(r *plan.Reading, parts []*value.Map) {
 
 func readResult(r *plan.Reading, answer, extra *value.Map) {
 	response := plan.Map(answer, "response")
-	payload := value.New().Set("success", true)
-	var content string
-	result, wrapped := response.Get("result")
-	reason, failed := response.Get("error")
-	switch {
-	case response.Len() == 1 && failed:
-		content = said(reason)
-		payload.Set("success", false).Set("error", content)
-	case response.Len() == 1 && wrapped:
-		content = said(result)
-		if _, isText := result.(string); !isText {
-			payload.Set("result", result)
-		}
-	default:
-		if response == nil {
-			response = value.New()
-		}
-		content = plan.JSON(response)
-		payload.Set("result", response)
+	if response == nil {
+		response = value.New()
 	}
-	r.Result(plan.Str(answer, "id"), plan.Str(answer, "name"), content, payload, extra)
+	found := readResponse(response)
+	payload := value.New().Set("success", !found.Failed)
+	if found.Failed {
+		payload.Set("error", found.Text)
+	}
+	if found.Value != nil {
+		payload.Set("result", found.Value)
+	}
+	if plan.JSON(writeResponse(found)) != plan.JSON(response) {
+		r.Keep(responseKey, response)
+	}
+	r.Result(plan.Str(answer, "id"), plan.Str(answer, "name"), found.Text, payload, extra)
+}
+
+// readResponse is what a response says: an error, a wrapped result, or itself.
+func readResponse(response *value.Map) *plan.Result {
+	if !wrapped(response) {
+		return &plan.Result{Text: plan.JSON(response), Value: response}
+	}
+	if reason, failed := response.Get("error"); failed {
+		return &plan.Result{Failed: true, Text: said(reason)}
+	}
+	result := response.At("result")
+	if text, isText := result.(string); isText {
+		return &plan.Result{Text: text}
+	}
+	return &plan.Result{Text: said(result), Value: result}
 }
 
 func said(v any) string {

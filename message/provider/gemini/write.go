@@ -17,7 +17,7 @@ func Contents(messages []message.Envelope, o provider.Options) provider.Request 
 		o.Aliases = &provider.Aliases{}
 	}
 	w := writer{options: o}
-	entries := plan.Make(messages, plan.Shape{Vendor: Vendor}, o, &w.notes)
+	entries := plan.Make(messages, plan.Shape{Vendor: Vendor, Values: true}, o, &w.notes)
 	for i := range entries {
 		w.entry(&entries[i])
 	}
@@ -56,7 +56,7 @@ func (w *writer) entry(e *plan.Entry) {
 		parts := append([]any{}, e.Opaque...)
 		parts = append(parts, w.parts(e)...)
 		if e.Call != nil {
-			parts = append(parts, call(e))
+			parts = append(parts, w.call(e))
 		}
 		w.add(roleModel, e.Index, parts)
 	case plan.Tool:
@@ -68,6 +68,7 @@ func (w *writer) entry(e *plan.Entry) {
 }
 
 func (w *writer) instruct(e *plan.Entry) {
+	plan.Unnamed(e, &w.notes)
 	if e.Role != message.RoleSystem {
 		w.notes.Add(e.Index, provider.Changed, provider.NoteRole, "the role %q becomes the system's", e.Role)
 	}
@@ -144,11 +145,11 @@ func (w *writer) part(index int, b plan.Block) *value.Map {
 	return part
 }
 
-func call(e *plan.Entry) *value.Map {
+func (w *writer) call(e *plan.Entry) *value.Map {
 	part := value.New().Set("functionCall", value.New().
 		Set("id", e.Call.ID).
 		Set("name", e.Call.Name).
-		Set("args", e.Call.Arguments))
+		Set("args", e.Call.Object(e.Index, &w.notes)))
 	if e.HasText() {
 		return part
 	}
@@ -165,26 +166,50 @@ func (w *writer) result(e *plan.Entry) *value.Map {
 	part := value.New().Set("functionResponse", value.New().
 		Set("id", r.ID).
 		Set("name", r.Name).
-		Set("response", response(r)))
+		Set("response", response(r, plan.Map(e.Own, responseKey))))
 	return plan.Merge(part, plan.Map(e.Own, plan.ExtraKey))
 }
 
-// response is always an object: what is none is wrapped.
-func response(r *plan.Result) *value.Map {
+// responseKey is where a response is kept that would be written otherwise.
+const responseKey = "response"
+
+// response is always an object: what is none is wrapped, and so is what would
+// be read as wrapped. The one that was read is returned while it says the same.
+func response(r *plan.Result, kept *value.Map) *value.Map {
+	if kept != nil {
+		if was := readResponse(kept); was.Failed == r.Failed && was.Text == r.Text && (r.Failed || value.Equal(was.Value, r.Value)) {
+			return kept
+		}
+	}
+	return writeResponse(r)
+}
+
+func writeResponse(r *plan.Result) *value.Map {
 	if r.Failed {
 		return value.New().Set("error", r.Text)
 	}
 	answer := r.Value
+	object, _ := answer.(*value.Map)
 	if answer == nil {
-		answer = r.Text
-		if v, err := value.Decode([]byte(r.Text)); err == nil {
-			if m, ok := v.(*value.Map); ok {
-				answer = m
-			}
-		}
+		answer, object = r.Text, objectOf(r.Text)
 	}
-	if m, ok := answer.(*value.Map); ok {
-		return m
+	if object != nil && !wrapped(object) {
+		return object
 	}
 	return value.New().Set("result", answer)
+}
+
+// objectOf is the object that a text is to the letter, or nil.
+func objectOf(text string) *value.Map {
+	v, err := value.Decode([]byte(text))
+	m, _ := v.(*value.Map)
+	if err != nil || plan.JSON(m) != text {
+		return nil
+	}
+	return m
+}
+
+// wrapped says whether a response holds nothing but a result or an error.
+func wrapped(m *value.Map) bool {
+	return m.Len() == 1 && (m.Has("result") || m.Has("error"))
 }

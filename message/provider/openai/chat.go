@@ -48,29 +48,26 @@ func (w *chatWriter) entry(e *plan.Entry) {
 	case plan.Assistant:
 		w.assistant(e)
 	case plan.System:
-		if content, ok := w.content(e, false); ok {
-			w.out = append(w.out, value.New().Set("role", e.Role).Set("content", content))
+		if !legalName(e.Name) {
+			plan.Unnamed(e, &w.notes)
+			e.Name = ""
 		}
+		w.message(e, e.Role, false)
 	default:
-		w.user(e)
+		if !legalName(e.Name) {
+			plan.Speak(e, w.options, &w.notes)
+			e.Name = ""
+		}
+		w.message(e, message.RoleUser, true)
 	}
 }
 
-func (w *chatWriter) user(e *plan.Entry) {
-	name := e.Name
-	if !legalName(name) {
-		plan.Speak(e, w.options, &w.notes)
-		name = ""
+func (w *chatWriter) message(e *plan.Entry, role string, media bool) {
+	if content, ok := w.content(e, media); ok {
+		m := value.New().Set("role", role).Set("content", content)
+		setIf(m, "name", e.Name)
+		w.out = append(w.out, m)
 	}
-	content, ok := w.content(e, true)
-	if !ok {
-		return
-	}
-	m := value.New().Set("role", "user").Set("content", content)
-	if name != "" {
-		m.Set("name", name)
-	}
-	w.out = append(w.out, m)
 }
 
 // legalName says whether the interface takes a name as it is.
@@ -134,7 +131,7 @@ func (w *chatWriter) part(index int, b plan.Block, media bool) *value.Map {
 		case b.Media.ID != "":
 			source.Set("file_id", b.Media.ID)
 		case b.Media.Data != "":
-			source.Set("file_data", b.Media.Link())
+			source.Set("file_data", b.Media.Held())
 		default:
 			w.notes.Add(index, provider.Dropped, provider.NoteMedia, "chat completions take no file by its address")
 			return nil
@@ -166,13 +163,19 @@ func (w *chatWriter) assistant(e *plan.Entry) {
 		m.Set(key, text)
 	}
 	if e.Call != nil {
-		call := value.New().
-			Set("id", e.Call.ID).
-			Set("type", "function").
-			Set("function", value.New().Set("name", e.Call.Name).Set("arguments", plan.JSON(e.Call.Arguments)))
-		m.Set("tool_calls", append(plan.List(m, "tool_calls"), plan.Merge(call, callExtra(e))))
+		m.Set("tool_calls", append(plan.List(m, "tool_calls"), chatCallOf(e)))
 	}
 	plan.Merge(m, plan.Map(e.Own, messageKey))
+}
+
+// chatCallOf writes a call of a function, or gives back one of another type.
+func chatCallOf(e *plan.Entry) *value.Map {
+	call, extra := value.New().Set("id", e.Call.ID), callExtra(e)
+	if !extra.Has("type") {
+		call.Set("type", "function").
+			Set("function", value.New().Set("name", e.Call.Name).Set("arguments", e.Call.Said()))
+	}
+	return plan.Merge(call, extra)
 }
 
 // messageKey is where a chat message's further fields are kept.
@@ -190,16 +193,19 @@ func callExtra(e *plan.Entry) *value.Map {
 // said is the text and the refusal of an assistant's message.
 func (w *chatWriter) said(e *plan.Entry) *value.Map {
 	said := value.New()
-	var texts []plan.Block
+	var texts, refusals []plan.Block
 	for _, b := range e.Blocks {
 		switch b.Kind {
 		case plan.Text:
 			texts = append(texts, b)
 		case plan.Refusal:
-			said.Set("refusal", b.Text)
+			refusals = append(refusals, b)
 		default:
 			w.notes.Add(e.Index, provider.Dropped, provider.NoteMedia, "an assistant's message holds text only")
 		}
+	}
+	if len(refusals) > 0 {
+		said.Set("refusal", plan.JoinText(refusals))
 	}
 	if len(texts) > 0 {
 		said.Set("content", plan.JoinText(texts))

@@ -108,7 +108,7 @@ func readChatAnswer(r *plan.Reading, m *value.Map) {
 	}
 	r.Keep(messageKey, rest)
 	r.Reason(plan.Str(m, reasoningKey))
-	text, refusal := plan.JoinText(chatParts(m.At("content"))), plan.Str(m, "refusal")
+	text, refusal := chatSaid(r, m)
 	switch {
 	case text != "" && refusal != "":
 		r.Add(message.Envelope{
@@ -122,12 +122,37 @@ func readChatAnswer(r *plan.Reading, m *value.Map) {
 		r.Refusal(refusal, nil)
 	}
 	for _, call := range plan.Maps(m, "tool_calls") {
+		if custom := plan.Map(call, "custom"); custom != nil && plan.Map(call, "function") == nil {
+			// Its input is any text; the whole call is wanted back.
+			r.Call(plan.Str(call, "id"), plan.Str(custom, "name"), value.New(), plan.Str(custom, "input"), plan.Rest(call, "id", "index"))
+			continue
+		}
 		readChatCall(r, plan.Str(call, "id"), plan.Map(call, "function"), plan.Rest(call, "id", "type", "function", "index"))
 	}
 	if function := plan.Map(m, "function_call"); function != nil {
 		readChatCall(r, "", function, nil)
 	}
 	r.EndTurn()
+}
+
+// chatSaid is the text and the refusal of an assistant's message; either may
+// be told by parts.
+func chatSaid(r *plan.Reading, m *value.Map) (text, refusal string) {
+	var texts, refusals []plan.Block
+	for _, b := range chatParts(m.At("content")) {
+		switch b.Kind {
+		case plan.Text:
+			texts = append(texts, b)
+		case plan.Refusal:
+			refusals = append(refusals, b)
+		default:
+			r.Notes.Add(r.Next(), provider.Dropped, provider.NoteBlock, "a part of the assistant's message is no text")
+		}
+	}
+	if told := plan.Str(m, "refusal"); told != "" {
+		refusals = append(refusals, plan.Block{Kind: plan.Refusal, Text: told})
+	}
+	return plan.JoinText(texts), plan.JoinText(refusals)
 }
 
 func readChatCall(r *plan.Reading, id string, function, extra *value.Map) {

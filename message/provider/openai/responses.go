@@ -49,6 +49,7 @@ func (w *itemWriter) entry(e *plan.Entry) {
 		w.assistant(e)
 		return
 	case plan.System:
+		plan.Unnamed(e, &w.notes)
 		w.message(e.Role, w.input(e.Index, e.Blocks, false))
 	default:
 		plan.Speak(e, w.options, &w.notes)
@@ -114,7 +115,7 @@ func (w *itemWriter) part(index int, b plan.Block, media bool) *value.Map {
 		case b.Media.ID != "":
 			part.Set("file_id", b.Media.ID)
 		case b.Media.Data != "":
-			part.Set("file_data", b.Media.Link())
+			part.Set("file_data", b.Media.Held())
 		default:
 			part.Set("file_url", b.Media.URL)
 		}
@@ -150,7 +151,7 @@ func (w *itemWriter) assistant(e *plan.Entry) {
 		Set("type", "function_call").
 		Set("call_id", e.Call.ID).
 		Set("name", e.Call.Name).
-		Set("arguments", plan.JSON(e.Call.Arguments))
+		Set("arguments", e.Call.Said())
 	w.out = append(w.out, plan.Merge(call, callExtra(e)))
 }
 
@@ -186,10 +187,15 @@ func (w *itemWriter) result(e *plan.Entry) {
 	}
 	var output any = r.Text
 	for _, b := range r.Blocks {
-		if b.Kind != plan.Text {
-			output = w.input(e.Index, r.Blocks, true)
-			break
+		if b.Kind == plan.Text {
+			continue
 		}
+		blocks := r.Blocks
+		if r.Failed && plan.JoinText(blocks) == "" {
+			blocks = append([]plan.Block{{Text: r.Text}}, blocks...)
+		}
+		output = w.input(e.Index, blocks, true)
+		break
 	}
 	item := value.New().Set("type", "function_call_output").Set("call_id", r.ID).Set("output", output)
 	w.out = append(w.out, plan.Merge(item, plan.Map(e.Own, plan.ExtraKey)))

@@ -22,9 +22,15 @@ type ResponsesStream struct {
 }
 
 type streamItem struct {
-	item *value.Map
-	done bool
-	text strings.Builder
+	item  *value.Map
+	done  bool
+	text  strings.Builder         // of a call's arguments
+	parts map[int64]*streamedPart // of a message, by their index
+}
+
+type streamedPart struct {
+	refusal bool
+	text    strings.Builder
 }
 
 // NewResponsesStream begins.
@@ -46,11 +52,16 @@ func (s *ResponsesStream) Add(chunk []byte) ([]message.Envelope, error) {
 	case "response.output_item.added", "response.output_item.done":
 		return s.item(at, plan.Map(m, "item"), kind == "response.output_item.done"), nil
 	case "response.output_text.delta":
-		return s.fragment(at, provider.DeltaText, plan.Str(m, "delta")), nil
+		s.part(m).text.WriteString(plan.Str(m, "delta"))
+		return []message.Envelope{provider.Delta(provider.DeltaText, int(at), plan.Str(m, "delta"), "", "")}, nil
 	case "response.refusal.delta":
-		return s.fragment(at, provider.DeltaRefusal, plan.Str(m, "delta")), nil
+		part := s.part(m)
+		part.refusal = true
+		part.text.WriteString(plan.Str(m, "delta"))
+		return []message.Envelope{provider.Delta(provider.DeltaRefusal, int(at), plan.Str(m, "delta"), "", "")}, nil
 	case "response.function_call_arguments.delta":
-		return s.fragment(at, provider.DeltaToolCall, plan.Str(m, "delta")), nil
+		s.at(at).text.WriteString(plan.Str(m, "delta"))
+		return []message.Envelope{provider.Delta(provider.DeltaToolCall, int(at), plan.Str(m, "delta"), "", "")}, nil
 	case "response.reasoning_summary_text.delta", "response.reasoning_text.delta":
 		return []message.Envelope{provider.Delta(provider.DeltaReasoning, int(at), plan.Str(m, "delta"), "", "")}, nil
 	case "response.completed", "response.incomplete", "response.failed":
@@ -84,9 +95,16 @@ func (s *ResponsesStream) item(index int64, item *value.Map, done bool) []messag
 	return []message.Envelope{provider.Delta(provider.DeltaToolCall, int(index), "", name, plan.Str(item, "call_id"))}
 }
 
-func (s *ResponsesStream) fragment(index int64, kind, text string) []message.Envelope {
-	s.at(index).text.WriteString(text)
-	return []message.Envelope{provider.Delta(kind, int(index), text, "", "")}
+// part is the part of a message that an event is about.
+func (s *ResponsesStream) part(event *value.Map) *streamedPart {
+	i, index := s.at(plan.Count(event, "output_index")), plan.Count(event, "content_index")
+	if i.parts == nil {
+		i.parts = map[int64]*streamedPart{}
+	}
+	if i.parts[index] == nil {
+		i.parts[index] = &streamedPart{}
+	}
+	return i.parts[index]
 }
 
 // Reply is what has come so far.
@@ -115,7 +133,18 @@ func (i *streamItem) whole() *value.Map {
 	case "function_call":
 		item.Set("arguments", i.text.String())
 	case "message":
-		item.Set("content", []any{value.New().Set("type", "output_text").Set("text", i.text.String())})
+		content := []any{}
+		for _, index := range slices.Sorted(maps.Keys(i.parts)) {
+			content = append(content, i.parts[index].whole())
+		}
+		item.Set("content", content)
 	}
 	return item
+}
+
+func (p *streamedPart) whole() *value.Map {
+	if p.refusal {
+		return value.New().Set("type", "refusal").Set("refusal", p.text.String())
+	}
+	return value.New().Set("type", "output_text").Set("text", p.text.String())
 }

@@ -90,3 +90,104 @@ func TestResponsesReadsShortMessages(t *testing.T) {
 		}
 	}
 }
+
+// A refusal may be told by a part of the content; it stays one.
+func TestChatReadsRefusals(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]string{
+		`"content":[{"type":"refusal","refusal":"No."}]`:                                                         `[{"role":"assistant","content":null,"refusal":"No."}]`,
+		`"content":[{"type":"text","text":"Hm."},{"type":"refusal","refusal":"No."}]`:                            `[{"role":"assistant","content":"Hm.","refusal":"No."}]`,
+		`"content":[{"type":"refusal","refusal":"No."},{"type":"refusal","refusal":"Never."}]`:                   `[{"role":"assistant","content":null,"refusal":"No.\n\nNever."}]`,
+		`"content":[{"type":"refusal","refusal":"No."}],"refusal":"Never."`:                                      `[{"role":"assistant","content":null,"refusal":"No.\n\nNever."}]`,
+		`"content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]`:                                      `[{"role":"assistant","content":"a\n\nb"}]`,
+		`"content":[{"type":"text","text":"a"},{"type":"image_url","image_url":{"url":"https://x.test/a.png"}}]`: `[{"role":"assistant","content":"a"}]`,
+	} {
+		body := valuetest.Decode(t, `{"messages":[{"role":"assistant",`+in+`}]}`).(*value.Map)
+		history := openai.ChatHistory(body, provider.ReadOptions{})
+		if got := valuetest.Write(openai.Chat(history.Messages, provider.Options{}).Body.At("messages")); got != want {
+			t.Errorf("%s: got %s, want %s", in, got, want)
+		}
+		if noted := len(history.Notes) > 0; noted != strings.Contains(in, "image_url") {
+			t.Errorf("%s: noted %v", in, history.Notes)
+		}
+	}
+	two := envelopes(t, `[{"role":"assistant","content":[{"type":"refusal","text":"No."},{"type":"refusal","text":"Never."}]}]`)
+	if got := valuetest.Write(openai.Chat(two, provider.Options{}).Body.At("messages")); got != `[{"role":"assistant","content":null,"refusal":"No.\n\nNever."}]` {
+		t.Error(got)
+	}
+}
+
+// What a stream said before it was cut keeps its kind and its parts.
+func TestResponsesStreamThatWasCut(t *testing.T) {
+	t.Parallel()
+	const added = `{"type":"response.output_item.added","output_index":0,"item":{"type":"message","id":"m1","role":"assistant","content":[]}}`
+	for name, c := range map[string]struct {
+		events []string
+		want   string
+	}{
+		"a refusal": {
+			[]string{`{"type":"response.refusal.delta","output_index":0,"content_index":0,"delta":"I ca"}`, `{"type":"response.refusal.delta","output_index":0,"content_index":0,"delta":"nnot"}`},
+			`refusal I cannot`,
+		},
+		"two parts": {
+			[]string{
+				`{"type":"response.output_text.delta","output_index":0,"content_index":1,"delta":"two"}`, `{"type":"response.output_text.delta","output_index":0,"content_index":0,"delta":"on"}`,
+				`{"type":"response.output_text.delta","output_index":0,"content_index":0,"delta":"e"}`,
+			},
+			`one|two`,
+		},
+		"a text and a refusal": {
+			[]string{`{"type":"response.output_text.delta","output_index":0,"content_index":0,"delta":"Hm."}`, `{"type":"response.refusal.delta","output_index":0,"content_index":1,"delta":"No"}`},
+			`Hm.|refusal No`,
+		},
+		"nothing yet": {nil, ``},
+	} {
+		stream := openai.NewResponsesStream(provider.ReadOptions{})
+		for _, event := range append([]string{added}, c.events...) {
+			if _, err := stream.Add([]byte(event)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var said []string
+		for _, e := range stream.Reply().Messages {
+			kind := ""
+			if e.Metadata.At("refusal") == true {
+				kind = "refusal "
+			}
+			said = append(said, kind+value.Text(e.Content))
+		}
+		if got := strings.Join(said, "|"); got != c.want {
+			t.Errorf("%s: got %q, want %q", name, got, c.want)
+		}
+	}
+}
+
+// A call that is not of a function is given back as it was.
+func TestChatGivesCustomCallsBack(t *testing.T) {
+	t.Parallel()
+	const want = `[{"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"custom","custom":{"name":"sql","input":"select 1"}},` +
+		`{"id":"c2","type":"function","function":{"name":"t","arguments":"{\"a\":"}}]},` +
+		`{"role":"tool","tool_call_id":"c1","content":"1"},{"role":"tool","tool_call_id":"c2","content":"2"}]`
+	history := openai.ChatHistory(valuetest.Decode(t, `{"messages":`+want+`}`).(*value.Map), provider.ReadOptions{})
+	if got := valuetest.Write(openai.Chat(history.Messages, provider.Options{}).Body.At("messages")); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	if e := history.Messages[0]; e.ToolName() != "sql" || e.Payload.At("arguments_text") != "select 1" {
+		t.Errorf("read was %+v", e)
+	}
+}
+
+// Files whose type is not known keep their form.
+func TestFilesWithoutATypeKeepTheirForm(t *testing.T) {
+	t.Parallel()
+	const chat = `[{"role":"user","content":[{"type":"file","file":{"file_data":"JVBE","filename":"a.pdf"}}]}]`
+	history := openai.ChatHistory(valuetest.Decode(t, `{"messages":`+chat+`}`).(*value.Map), provider.ReadOptions{})
+	if got := valuetest.Write(openai.Chat(history.Messages, provider.Options{}).Body.At("messages")); got != chat {
+		t.Errorf("got  %s\nwant %s", got, chat)
+	}
+	const items = `[{"type":"message","role":"user","content":[{"type":"input_file","file_data":"JVBE","filename":"a.pdf"}]}]`
+	history = openai.ResponsesHistory(valuetest.Decode(t, `{"input":`+items+`}`).(*value.Map), provider.ReadOptions{})
+	if got := valuetest.Write(openai.Responses(history.Messages, provider.Options{}).Body.At("input")); got != items {
+		t.Errorf("got  %s\nwant %s", got, items)
+	}
+}

@@ -264,6 +264,16 @@ func testBadRows(t *testing.T, f *fixture) {
 	}
 	same(t, "listed", texts(listed[0]), texts(s))
 	same(t, "the store is not changed by reading", f.Rows(t, f.store, id), planted)
+
+	// Whoever writes the transcript back keeps them.
+	kept := append([]any{}, map[string]any{"role": "user", "content": "new"})
+	for _, row := range s.Messages[1:3] {
+		kept = append(kept, row)
+	}
+	f.update(t, id, transcript.Update{Messages: kept})
+	same(t, "bad rows that are kept", f.Rows(t, f.store, id), []string{
+		`{"schema":"agents-api.message","version":1,"type":"text","role":"user","content":"new","payload":{},"metadata":{}}`, planted[1], planted[2],
+	})
 }
 
 func testTitle(t *testing.T, f *fixture) {

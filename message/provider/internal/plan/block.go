@@ -203,6 +203,14 @@ func (m Media) Link() string {
 	return "data:" + m.MIME + ";base64," + m.Data
 }
 
+// Held are the data as an address, or in base64 if their type is not known.
+func (m Media) Held() string {
+	if m.MIME == "" {
+		return m.Data
+	}
+	return m.Link()
+}
+
 // ParseDataURI takes a data URI apart; the data are base64.
 func ParseDataURI(uri string) (mime, data string, ok bool) {
 	rest, ok := strings.CutPrefix(uri, "data:")

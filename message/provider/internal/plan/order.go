@@ -96,6 +96,9 @@ func (p *planner) make(s *source) Entry {
 		e.Call = &Call{
 			ID: s.callID, Name: p.options.Aliases.Alias(s.ToolName()), Arguments: p.arguments(s),
 		}
+		if e.Call.Arguments.Len() == 0 {
+			e.Call.Text = str(s.Payload, ArgumentsText)
+		}
 	case message.TypeToolResult:
 		e.Side, e.Result = Tool, p.result(s)
 		return e
@@ -105,6 +108,7 @@ func (p *planner) make(s *source) Entry {
 		e.Side = p.side(s)
 	}
 	if e.Side == Assistant {
+		Unnamed(&e, p.notes)
 		e.Name = ""
 		p.foreign(s)
 	}
@@ -146,6 +150,9 @@ func (p *planner) foreign(s *source) {
 	}
 }
 
+// ArgumentsText is where a call's payload keeps arguments that are no object.
+const ArgumentsText = "arguments_text"
+
 func (p *planner) arguments(s *source) *value.Map {
 	switch parameters := s.Payload.At("parameters").(type) {
 	case nil:
@@ -161,47 +168,4 @@ func (p *planner) arguments(s *source) *value.Map {
 		p.notes.Add(s.index, provider.Dropped, provider.NoteArgs, "the arguments are no object")
 		return value.New()
 	}
-}
-
-// failedText is the error of a failed result that says none.
-const failedText = "Tool execution failed."
-
-func (p *planner) result(s *source) *Result {
-	call := &p.list[s.partner]
-	r := &Result{ID: s.callID, Name: p.options.Aliases.Alias(call.ToolName())}
-	success, said := s.Payload.At("success").(bool)
-	r.Failed = said && !success
-	text, isText := s.Text()
-	if r.Failed {
-		r.Text = failedText
-		if reason, ok := value.NonEmptyString(s.Payload.At("error")); ok {
-			r.Text = reason
-		} else if text != "" {
-			r.Text = text
-		}
-		return r
-	}
-	if !isText {
-		r.Blocks = p.blocks(s)
-		r.Text = JoinText(r.Blocks)
-		return r
-	}
-	for _, key := range []string{"result", "tool_data"} {
-		if v := s.Payload.At(key); v != nil && r.Value == nil {
-			r.Value = v
-		}
-	}
-	r.Text = text
-	if r.Text == "" && r.Value != nil {
-		r.Text = plain(r.Value)
-	}
-	return r
-}
-
-// plain is a value as a model reads it: a string as it is, others as JSON.
-func plain(v any) string {
-	if s, ok := v.(string); ok {
-		return s
-	}
-	return JSON(v)
 }

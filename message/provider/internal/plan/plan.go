@@ -42,6 +42,23 @@ type Call struct {
 	ID        string
 	Name      string // the alias
 	Arguments *value.Map
+	Text      string // the arguments as they were said, if they are no object
+}
+
+// Said are the arguments as text.
+func (c *Call) Said() string {
+	if c.Text != "" {
+		return c.Text
+	}
+	return JSON(c.Arguments)
+}
+
+// Object are the arguments as an object; what is none is noted.
+func (c *Call) Object(index int, notes *provider.Notes) *value.Map {
+	if c.Text != "" {
+		notes.Add(index, provider.Dropped, provider.NoteArgs, "the arguments are no object")
+	}
+	return c.Arguments
 }
 
 // Result is a tool's answer.
@@ -51,7 +68,7 @@ type Result struct {
 	Failed bool
 	Text   string  // the answer, or the error
 	Value  any     // the answer as a value; nil if there is only text
-	Blocks []Block // the answer as blocks, if it has media
+	Blocks []Block // the same as blocks, with media; a failure may say nothing in them
 }
 
 // Shape is what a provider is like.
@@ -59,6 +76,8 @@ type Shape struct {
 	Vendor string // the key under which it keeps its own in metadata
 	// Split ends an assistant's message at each text, as chat completions do.
 	Split bool
+	// Values says that results are sent as values, where they have one.
+	Values bool
 }
 
 // Make plans a request.

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/parley-hub/parley/message"
@@ -15,6 +16,7 @@ type Reading struct {
 	turn    int
 	calls   int // in this turn
 	tools   map[string]string
+	open    []string // the ids of calls that have no result yet, oldest first
 	opaque  []any
 	reasons []string
 	own     *value.Map
@@ -121,12 +123,13 @@ func (r *Reading) Call(id, alias string, arguments *value.Map, bad string, extra
 	name := r.options.Aliases.Name(alias)
 	id = message.CallID(value.New().Set("id", id), r.turn, r.calls)
 	r.tools[id] = name
+	r.open = append(r.open, id)
 	payload := value.New().
 		Set("tool_name", name).
 		Set("parameters", arguments).
 		Set("turn", value.Int(r.turn))
 	if bad != "" {
-		payload.Set("arguments_text", bad)
+		payload.Set(ArgumentsText, bad)
 		r.Notes.Add(len(r.out), provider.Changed, provider.NoteArgs, "the arguments of %q are no JSON object", name)
 	}
 	r.Add(message.Envelope{
@@ -135,8 +138,15 @@ func (r *Reading) Call(id, alias string, arguments *value.Map, bad string, extra
 	}, extra)
 }
 
-// Result makes a tool result. An empty alias is looked up by the call's id.
+// Result makes a tool result. An empty alias is looked up by the call's id; an
+// empty id is that of the tool's oldest call without a result.
 func (r *Reading) Result(id, alias string, content any, payload *value.Map, extra *value.Map) {
+	if id == "" {
+		id = r.oldest(alias)
+	}
+	if at := slices.Index(r.open, id); at >= 0 {
+		r.open = slices.Delete(r.open, at, at+1)
+	}
 	name, known := r.tools[id]
 	if !known && alias != "" {
 		name = r.options.Aliases.Name(alias)
@@ -149,6 +159,19 @@ func (r *Reading) Result(id, alias string, content any, payload *value.Map, extr
 		Type: message.TypeToolResult, Role: message.RoleUser, Content: content,
 		Payload: payload.Clone().Set("tool_name", name), Metadata: metadata,
 	}, extra)
+}
+
+func (r *Reading) oldest(alias string) string {
+	if alias == "" {
+		return ""
+	}
+	name := r.options.Aliases.Name(alias)
+	for _, id := range r.open {
+		if r.tools[id] == name {
+			return id
+		}
+	}
+	return ""
 }
 
 // Add makes any message; what waits for one goes with it if the model says it.

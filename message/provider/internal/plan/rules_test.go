@@ -274,6 +274,27 @@ func TestReadingKeepsWhatWaits(t *testing.T) {
 	}
 }
 
+// A result without an id answers the oldest open call of the tool it names.
+func TestResultsWithoutIDs(t *testing.T) {
+	t.Parallel()
+	r := plan.NewReading("v", provider.ReadOptions{})
+	r.Call("c1", "tides", value.New(), "", nil)
+	r.Call("c2", "weather", value.New(), "", nil)
+	r.Call("c3", "tides", value.New(), "", nil)
+	r.Call("c4", "tides", value.New(), "", nil)
+	r.Result("c3", "", "x", value.New(), nil)
+	for _, alias := range []string{"tides", "weather", "", "tides", "tides", "wind"} {
+		r.Result("", alias, "x", value.New(), nil)
+	}
+	var got []string
+	for _, e := range r.Messages()[4:] {
+		got = append(got, e.ToolName()+" "+e.ToolCallID())
+	}
+	if diff := cmp.Diff([]string{"tides c3", "tides c1", "weather c2", " ", "tides c4", "tides ", "wind "}, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // A result is of the tool that was called, or else of the one it names.
 func TestResultsAreOfTheirTool(t *testing.T) {
 	t.Parallel()

@@ -2,13 +2,17 @@ package plan
 
 import "github.com/parley-hub/parley/message/provider"
 
+// Unnamed notes a name that is not sent.
+func Unnamed(e *Entry, notes *provider.Notes) {
+	if e.Name != "" {
+		notes.Add(e.Index, provider.Dropped, provider.NoteName, "the speaker's name %q has no place", e.Name)
+	}
+}
+
 // Speak puts a name in front of what is said where it has no field.
 func Speak(e *Entry, o provider.Options, notes *provider.Notes) {
-	if e.Name == "" {
-		return
-	}
-	if !o.Speakers || len(e.Blocks) == 0 {
-		notes.Add(e.Index, provider.Dropped, provider.NoteName, "the speaker's name %q has no place", e.Name)
+	if e.Name == "" || !o.Speakers || len(e.Blocks) == 0 {
+		Unnamed(e, notes)
 		return
 	}
 	prefix := "[" + e.Name + "]: "
