@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -30,8 +31,13 @@ func (h *Hub) Post(ctx context.Context, e *envelope.Envelope, by Caller) (string
 // envelope is the hub's from here on.
 func (h *Hub) Admit(ctx context.Context, e *envelope.Envelope, by Caller) *Pending {
 	p := h.admit(ctx, e, by)
-	if p.done == closedChan && p.err != nil {
+	if p.done != closedChan || p.err == nil {
+		return p
+	}
+	if p.basis == nil || p.basis.finished() && p.basis.err == nil {
 		h.rejected(e, p.err)
+	} else {
+		p.stands = sync.OnceFunc(func() { h.rejected(e, p.err) }) // or is judged again
 	}
 	return p
 }
@@ -82,6 +88,10 @@ func (h *Hub) admit(ctx context.Context, e *envelope.Envelope, by Caller) *Pendi
 		if retryFold(err) {
 			h.abandon(ch)
 			continue
+		}
+		if errors.Is(err, errBroke) {
+			h.abandon(ch)
+			return refused(err)
 		}
 		basis := ch.last
 		ch.mu.Unlock()
@@ -137,7 +147,8 @@ func cleanOrigin(o envelope.Origin) envelope.Origin {
 }
 
 // admitTo judges an envelope against a channel, which is locked.
-func (h *Hub) admitTo(ctx context.Context, ch *held, sender *member, e *envelope.Envelope) (*Pending, error) {
+func (h *Hub) admitTo(ctx context.Context, ch *held, sender *member, e *envelope.Envelope) (p *Pending, err error) {
+	defer h.rescue(&err)
 	if err := h.accepts(ch, e); err != nil {
 		return nil, err
 	}
@@ -146,24 +157,27 @@ func (h *Hub) admitTo(ctx context.Context, ch *held, sender *member, e *envelope
 	}
 	var places []string
 	if !envelope.IsProtocol(e.Type) {
-		var err error
 		if places, err = h.capacity(ch, sender, e); err != nil {
 			return nil, err
 		}
 	}
-	p, err := h.offer(ctx, ch, e, places)
-	if err != nil || p.ch == nil { // refused, or held back
-		h.vacate(places)
+	kept := false
+	defer func() {
+		if !kept {
+			h.vacate(places)
+		}
+	}()
+	if p, kept = h.hold(ctx, ch, e, places); p != nil {
+		return p, nil
 	}
+	p, err = h.offer(ctx, ch, e, places)
+	kept = err == nil
 	return p, err
 }
 
 // offer asks the adapter, and orders what it accepts. Places are the inboxes in
 // which there is room for it.
 func (h *Hub) offer(ctx context.Context, ch *held, e *envelope.Envelope, places []string) (*Pending, error) {
-	if p, held := h.hold(ch, e); held {
-		return p, nil
-	}
 	if err := ch.adapter.ValidateSend(ch.meta, ch.state, e); err != nil {
 		return nil, err
 	}
@@ -312,15 +326,20 @@ func (h *Hub) capacity(ch *held, sender *member, e *envelope.Envelope) (places [
 		} else {
 			depth = m.inbox.depth()
 		}
-		if err := h.arbiter().AuthorizeInbox(m.profile(), depth); err != nil {
+		if err := h.roomFor(m, depth); err != nil {
 			h.vacate(places)
-			if fault.CodeOf(err) == fault.Internal {
+			if fault.CodeOf(err) == fault.Internal && !errors.Is(err, errBroke) {
 				return nil, fault.Wrap(fault.InboxFull, err, "%v", err)
 			}
 			return nil, err
 		}
 	}
 	return places, nil
+}
+
+func (h *Hub) roomFor(m *member, depth int64) (err error) {
+	defer h.rescue(&err)
+	return h.arbiter().AuthorizeInbox(m.profile(), depth)
 }
 
 // vacate gives places in inboxes back.
@@ -391,7 +410,9 @@ func (h *Hub) answerRepeat(ctx context.Context, first *journal.Claimed, e *envel
 		return "", fault.Wrap(fault.Internal, err, "%v", err)
 	}
 	if !sameContent(stored, e) {
-		return "", errOtherContent(e)
+		err := errOtherContent(e)
+		h.rejected(e, err)
+		return "", err
 	}
 	return stored.ID, nil
 }

@@ -272,13 +272,17 @@ func (h *Hub) storeChannel(ctx context.Context, a channel.Adapter, m *channel.Me
 	ch.adapter, ch.meta, ch.state, ch.term, ch.touched = a, m, state, place.Term, h.now()
 	w := h.write(ch)
 	w.now = m.CreatedAt
-	wait := &opening{done: make(chan struct{})}
-	ch.more().opening = wait
+	wait := h.openings.begin(m.ID)
 	var p *Pending
-	if err = w.begin(m, invitees, first); err == nil {
+	err = h.guarded(func() error {
+		if err := w.begin(m, invitees, first); err != nil {
+			return err
+		}
 		p, err = w.order(ctx)
-	}
+		return err
+	})
 	if err != nil {
+		h.openings.finish(m.ID, err)
 		h.channels.drop(ch)
 		return nil, nil, err
 	}

@@ -64,6 +64,16 @@ func (r *readers) busy(m *channel.Metadata, agent string) bool {
 	return s != nil && s.delivered > s.acked
 }
 
+// atWork returns the seats if anyone's turn runs.
+func (r *readers) atWork() []seat {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if slices.ContainsFunc(r.seats, func(s seat) bool { return s.delivered > s.acked }) {
+		return r.seats
+	}
+	return nil
+}
+
 // hides reports whether live deliveries to a participant are held back.
 func (r *readers) hides(agent string) bool {
 	r.mu.Lock()

@@ -31,20 +31,33 @@ func (h *Hub) Delete(ctx context.Context, channelID, by string) error {
 	if err != nil {
 		return err
 	}
-	ticket, err := h.journal.DropPartition(ctx, channelPartition(channelID), familyAudit)
-	if err != nil {
-		return unavailable(err)
-	}
-	if err := ticket.Wait(ctx); err != nil {
-		return unavailable(err)
-	}
-	if ch := h.channels.get(channelID); ch != nil {
-		ch.mu.Lock()
-		h.channels.drop(ch)
-		ch.mu.Unlock()
+	if err := h.dropLogs(ctx, channelID); err != nil {
+		return err
 	}
 	for _, s := range h.followers(channelID) {
 		s.close(&Gap{Reason: "the log was dropped"})
+	}
+	return nil
+}
+
+// dropLogs removes a channel's logs. It holds the channel until they are gone,
+// so that nothing is added to what is no longer there.
+func (h *Hub) dropLogs(ctx context.Context, channelID string) error {
+	ch, err := h.lock(ctx, channelID)
+	if Deleted(err) {
+		return nil // by someone else, since
+	}
+	if err != nil {
+		return err
+	}
+	defer ch.mu.Unlock()
+	ticket, err := h.journal.DropPartition(ctx, ch.partition(), familyAudit)
+	if err != nil {
+		return unavailable(err)
+	}
+	h.channels.drop(ch)
+	if err := ticket.Wait(ctx); err != nil {
+		return unavailable(err)
 	}
 	return nil
 }

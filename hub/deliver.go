@@ -177,7 +177,7 @@ func (h *Hub) finish(p *Pending) {
 		p.ch.mu.Lock()
 		h.abandon(p.ch)
 		p.end()
-		p.ch.finishOpening(p.err)
+		h.openings.finish(p.ch.id, p.err)
 		return
 	}
 	for _, first := range p.before {
@@ -303,17 +303,18 @@ func (h *Hub) tellMember(ch *held, it *item, sender, m *member, shared *Shared, 
 		return h.deliverRemote(to, it.envelope)
 	}
 	n := &Notice{Envelope: it.envelope, Channel: it.meta, Recipient: m.id, Shared: shared}
-	return m.link.deliver(n, func() {
+	pending := int64(0)
+	err := m.link.deliver(n, func() {
 		ch.readers.delivered(it.meta, m.id, it.envelope)
-		if envelope.IsProtocol(it.envelope.Type) {
-			return
-		}
-		pending := count()
-		inbox := to.Rule.Limits.Inbox
-		if mark, on := inbox.HighWaterMark(); on && pending == mark {
-			h.hooks.each(func(l Listener) { l.InboxPressure(m.id, pending, inbox.MaxPending) })
+		if !envelope.IsProtocol(it.envelope.Type) {
+			pending = count()
 		}
 	})
+	inbox := to.Rule.Limits.Inbox
+	if mark, on := inbox.HighWaterMark(); on && pending == mark && pending > 0 {
+		h.hooks.each(func(l Listener) { l.InboxPressure(m.id, pending, inbox.MaxPending) })
+	}
+	return err
 }
 
 // Remote forwards envelopes to identities of another hub.

@@ -41,9 +41,13 @@ func (h *Hub) endChannel(ctx context.Context, id string, end func(w *writing) er
 		}
 		w := h.write(ch)
 		var p *Pending
-		if err = end(w); err == nil {
+		err = h.guarded(func() error {
+			if err := end(w); err != nil {
+				return err
+			}
 			p, err = w.order(ctx)
-		}
+			return err
+		})
 		if retryFold(err) {
 			h.abandon(ch)
 			continue
@@ -102,7 +106,7 @@ func (w *writing) end(state channel.Lifecycle, reason string) error {
 	}
 	w.after = append(w.after, func() {
 		if wasPending {
-			ch.finishOpening(failed)
+			h.openings.finish(ch.id, failed)
 		}
 		h.refuseWaiting(ch, over)
 	})

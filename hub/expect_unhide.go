@@ -62,7 +62,7 @@ func (h *Hub) comeBack(ctx context.Context, ch *held, agent string) {
 
 // catchUp replays one channel to an endpoint, and then goes live.
 func (h *Hub) catchUp(ctx context.Context, m *member, at Endpoint, meta *channel.Metadata, r *replaying) {
-	last, err := h.replayChannel(ctx, m, at, meta, "")
+	last, err := h.replayChannel(ctx, m, at, meta, "") // also of one that its send ended
 	r.upTo[meta.ID] = last
 	h.inOrder(func() {
 		if live := m.link.goLive(r); err == nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 
 	"github.com/parley-hub/parley/channel"
 	"github.com/parley-hub/parley/envelope"
@@ -65,8 +66,8 @@ func (w *writing) activate() error {
 		})
 	}
 	w.note("opened", w.meta, "", "")
-	ch := w.ch
-	w.after = append(w.after, func() { ch.finishOpening(nil) })
+	h, id := w.hub, w.ch.id
+	w.after = append(w.after, func() { h.openings.finish(id, nil) })
 	return w.recordChange(nil)
 }
 
@@ -98,14 +99,42 @@ type opening struct {
 	err  error // why the channel never opened; written before done is closed
 }
 
-// finishOpening lets the waiting creator go on.
-func (ch *held) finishOpening(err error) {
-	ch.mu.Lock()
-	defer ch.mu.Unlock()
-	if ch.rare != nil && ch.rare.opening != nil {
-		ch.rare.opening.err = err
-		close(ch.rare.opening.done)
-		ch.rare.opening = nil
+// openings are the creators who wait, by channel. They outlive what a channel
+// was folded to.
+type openings struct {
+	mu   sync.Mutex
+	open map[string]*opening
+}
+
+func (o *openings) begin(channelID string) *opening {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.open == nil {
+		o.open = map[string]*opening{}
+	}
+	wait := &opening{done: make(chan struct{})}
+	o.open[channelID] = wait
+	return wait
+}
+
+// finish lets the waiting creator go on.
+func (o *openings) finish(channelID string, err error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if wait := o.open[channelID]; wait != nil {
+		wait.err = err
+		close(wait.done)
+		delete(o.open, channelID)
+	}
+}
+
+func (o *openings) finishAll(err error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for id, wait := range o.open {
+		wait.err = err
+		close(wait.done)
+		delete(o.open, id)
 	}
 }
 

@@ -43,7 +43,6 @@ type heads struct{ history, meta, side uint64 }
 // rare is what few channels have at any one time.
 type rare struct {
 	waiting []*waiting
-	opening *opening
 	tasks   map[string]*running // of the channel, not ended, as last ordered
 	marks   marks
 }
@@ -61,7 +60,7 @@ func (ch *held) settled() bool {
 	if ch.last != nil && !ch.last.finished() {
 		return false
 	}
-	return ch.rare == nil || len(ch.rare.waiting) == 0 && ch.rare.opening == nil
+	return ch.rare == nil || len(ch.rare.waiting) == 0
 }
 
 // channels is the cache of folded channels.
@@ -69,6 +68,35 @@ type channels struct {
 	mu    sync.RWMutex
 	held  map[string]*held
 	limit int
+	// parked are the seats of channels that were evicted in the middle of a
+	// round, at most limit: whose turn runs is not in the log.
+	parked map[string][]seat
+}
+
+// park keeps what an eviction would forget; the channel is locked.
+func (c *channels) park(ch *held) {
+	seats := ch.readers.atWork()
+	if seats == nil || ch.meta.State.Terminal() {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.parked == nil {
+		c.parked = map[string][]seat{}
+	}
+	if len(c.parked) < c.limit {
+		c.parked[ch.id] = seats
+	}
+}
+
+// unpark gives a channel its seats back; it is locked.
+func (c *channels) unpark(ch *held) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if seats := c.parked[ch.id]; seats != nil {
+		ch.readers.seats = seats
+		delete(c.parked, ch.id)
+	}
 }
 
 // newHeld returns a channel of which nothing is known yet. Its partition's name
@@ -135,11 +163,12 @@ func (h *Hub) lock(ctx context.Context, id string) (*held, error) {
 	for {
 		ch, fill := h.channels.claim(id)
 		if fill {
-			if err := h.load(ctx, ch); err != nil {
+			if err := h.guarded(func() error { return h.load(ctx, ch) }); err != nil {
 				h.channels.drop(ch)
 				ch.mu.Unlock()
 				return nil, err
 			}
+			h.channels.unpark(ch)
 			ch.touched = h.now()
 			return ch, nil
 		}
@@ -336,6 +365,7 @@ func (h *Hub) evict(before time.Time) {
 			continue // in use
 		}
 		if (i < excess || ch.touched.Before(before)) && !ch.gone && ch.settled() {
+			h.channels.park(ch)
 			h.channels.drop(ch)
 		}
 		ch.mu.Unlock()

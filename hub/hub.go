@@ -35,6 +35,7 @@ type Hub struct {
 	judge    atomic.Pointer[Arbiter]
 	registry registry
 	channels channels
+	openings openings
 	delivery delivery
 	audit    audit
 	hooks    hooks
@@ -94,8 +95,8 @@ func (h *Hub) Close() {
 		h.done.Wait()
 		h.registry.unbindAll()
 		h.tracing.close(h.now())
+		h.openings.finishAll(errClosed)
 		for _, ch := range h.channels.list() {
-			ch.finishOpening(errClosed)
 			h.refuseWaiting(ch, errClosed)
 		}
 	})

@@ -19,6 +19,7 @@ type Pending struct {
 	done    chan struct{}
 	basis   *Pending        // a refusal is released when this is durable
 	retry   func() *Pending // and computed again if it failed
+	stands  func()          // called when it is released
 	// resolve, if set, finds the answer when it is waited for.
 	resolve func(ctx context.Context) (string, error)
 	ticket  *journal.Ticket
@@ -74,6 +75,9 @@ func (p *Pending) Wait(ctx context.Context) (string, error) {
 			return "", err
 		}
 		if !again {
+			if p.stands != nil {
+				p.stands()
+			}
 			if p.err == nil {
 				return p.id, p.escaped
 			}

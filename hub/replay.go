@@ -2,6 +2,7 @@ package hub
 
 import (
 	"context"
+	"errors"
 	"sort"
 
 	"github.com/parley-hub/parley/channel"
@@ -19,27 +20,40 @@ func (h *Hub) replayAll(ctx context.Context, m *member, at Endpoint, r *replayin
 			return unavailable(err)
 		}
 		id := lastPart(entry.Key)
-		meta, err := h.Channel(ctx, id)
-		if fault.CodeOf(err) == fault.NotFound {
-			continue
-		}
-		if err != nil {
+		last, err := h.replayOne(ctx, m, at, id, since)
+		var gone *readerGone
+		if errors.As(err, &gone) || fault.Retryable(err) || ctx.Err() != nil {
 			return err
 		}
-		last, err := h.replayChannel(ctx, m, at, meta, since)
-		if err != nil {
-			return err
+		if err != nil { // of this channel alone; the others are not to suffer for it
+			h.log.Warn("replay of a channel stopped", "agent_id", m.id, "channel_id", id, "error", err)
 		}
 		r.upTo[id] = last
 	}
 	return nil
 }
 
+func (h *Hub) replayOne(ctx context.Context, m *member, at Endpoint, id, since string) (last uint64, err error) {
+	meta, err := h.Channel(ctx, id)
+	if fault.CodeOf(err) == fault.NotFound || err == nil && meta.State.Terminal() {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	return h.replayChannel(ctx, m, at, meta, since)
+}
+
+// readerGone ends a replay: nobody is there to be told.
+type readerGone struct{ error }
+
+func (g *readerGone) Unwrap() error { return g.error }
+
 // replayChannel sends what follows the cursor, and since if that is later, and
 // returns the last sequence that it looked at.
 func (h *Hub) replayChannel(ctx context.Context, m *member, at Endpoint, meta *channel.Metadata, since string) (uint64, error) {
 	adapter := h.adapterOf(meta.Manifest.Key())
-	if meta.State.Terminal() || adapter == nil {
+	if adapter == nil {
 		return 0, nil
 	}
 	cursor, err := h.Cursor(ctx, m.id, meta.ID)
@@ -57,16 +71,17 @@ func (h *Hub) replayChannel(ctx context.Context, m *member, at Endpoint, meta *c
 		if err != nil {
 			return last, unavailable(err)
 		}
+		last = entry.Seq
 		e, err := decodeEntry(entry)
 		if err != nil {
-			return last, err
+			h.log.Error("replay leaves out what cannot be read", "channel_id", meta.ID, "error", err)
+			continue
 		}
-		last = entry.Seq
 		if !h.replays(adapter, meta, e, m.id) {
 			continue
 		}
 		if err := at.Replay(ctx, &Notice{Envelope: e, Channel: meta, Recipient: m.id, Replayed: true, Shared: &Shared{}}); err != nil {
-			return last, err
+			return last, &readerGone{err}
 		}
 		if err := h.noteReplayed(ctx, meta, m.id, e); err != nil {
 			return last, err
@@ -78,6 +93,9 @@ func (h *Hub) replayChannel(ctx context.Context, m *member, at Endpoint, meta *c
 // noteReplayed remembers that a reader is at work on what it was handed again.
 func (h *Hub) noteReplayed(ctx context.Context, meta *channel.Metadata, agent string, e *envelope.Envelope) error {
 	ch, err := h.lock(ctx, meta.ID)
+	if fault.CodeOf(err) == fault.NotFound {
+		return nil // deleted since
+	}
 	if err != nil {
 		return err
 	}

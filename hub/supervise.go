@@ -5,6 +5,8 @@ import (
 	"slices"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
+
 	"github.com/parley-hub/parley/channel"
 	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/fault"
@@ -15,14 +17,17 @@ import (
 // ordered in the packet's batch, directly before the packet.
 type waiting struct {
 	envelope *envelope.Envelope
-	size     int // in the batch
+	size     int               // in the batch
+	places   []string          // in whose inboxes there is room for it
+	caller   trace.SpanContext // in which span it was posted
 	pending  *Pending
 	expires  *time.Timer
 }
 
 // hold keeps a supervisor's word back while the expected speaker works on its
-// round. Held is false if the envelope is to be judged like any other.
-func (h *Hub) hold(ch *held, e *envelope.Envelope) (p *Pending, held bool) {
+// round, and with it the places taken for it. Without an answer the envelope is
+// to be judged like any other.
+func (h *Hub) hold(ctx context.Context, ch *held, e *envelope.Envelope, places []string) (p *Pending, kept bool) {
 	supervised, ok := ch.adapter.(channel.Supervised)
 	if !ok || !isTurn(e.Type) || !supervised.Supervisor(ch.meta, ch.state, e.Sender) || !ch.inRound(e.Sender) {
 		return nil, false
@@ -30,15 +35,17 @@ func (h *Hub) hold(ch *held, e *envelope.Envelope) (p *Pending, held bool) {
 	r := ch.more()
 	if twin := r.waitingAs(e); twin != nil {
 		if !sameContent(twin.envelope, e) {
-			return refused(errOtherContent(e)), true
+			return refused(errOtherContent(e)), false
 		}
-		return twin.pending, true
+		return twin.pending, false
 	}
 	size, err := h.fits(ch, e)
 	if err != nil {
-		return refused(err), true
+		return refused(err), false
 	}
-	item := &waiting{envelope: e, size: size, pending: &Pending{done: make(chan struct{})}}
+	item := &waiting{
+		envelope: e, size: size, places: places, caller: h.tracing.caller(ctx), pending: &Pending{done: make(chan struct{})},
+	}
 	item.expires = time.AfterFunc(h.opts.HoldFor, func() { h.expireWaiting(ch, item) })
 	r.waiting = append(r.waiting, item)
 	return item.pending, true
@@ -112,11 +119,17 @@ func (w *writing) injections(e *envelope.Envelope) (injected int, err error) {
 
 // speak adds every waiting word to the batch. They wait until it is ordered.
 func (w *writing) speak(r *rare) error {
+	defer func(caller trace.SpanContext) { w.caller = caller }(w.caller)
 	for _, item := range r.waiting {
+		w.caller = item.caller
 		if err := w.add(item.envelope, true); err != nil {
 			return err
 		}
 		w.tell(w.ch.adapter.Recipients(w.meta, w.state, item.envelope))
+		w.items[len(w.items)-1].places = item.places
+		if err := w.unhide(item.envelope); err != nil {
+			return err
+		}
 	}
 	w.spoken = true
 	return nil
@@ -205,6 +218,7 @@ func (ch *held) takeWaiting() []*waiting {
 // listeners are told.
 func (h *Hub) refuse(list []*waiting, err error) {
 	for _, item := range list {
+		h.vacate(item.places)
 		h.rejected(item.envelope, err)
 		item.pending.err = err
 		close(item.pending.done)

@@ -28,9 +28,13 @@ func (h *Hub) batch(ctx context.Context, channelID string, put func(w *writing) 
 		}
 		w := h.write(ch)
 		var p *Pending
-		if err = put(w); err == nil {
+		err = h.guarded(func() error {
+			if err := put(w); err != nil {
+				return err
+			}
 			p, err = w.order(ctx)
-		}
+			return err
+		})
 		if retryFold(err) {
 			h.abandon(ch)
 			continue

@@ -78,6 +78,7 @@ func (c *conn) hello(ctx context.Context, h *wire.Hello) {
 	// Bound only now, so that nothing new comes before what was missed.
 	if err := hub.BindReplaying(ctx, profile.ID(), c, *h.Since); err != nil {
 		c.server.cfg.Log.Warn("replay stopped", "endpoint_id", c.id, "agent_id", profile.ID(), "error", err)
+		c.CutOff(err) // it comes back, and what it missed with it
 	}
 }
 
