@@ -19,7 +19,7 @@ import (
 
 // Options of a client. The zero value of each field is a sensible one.
 type Options struct {
-	HTTP   *http.Client // for the handshake; nil: http.DefaultClient
+	HTTP   *http.Client // for the handshake, with the TLS that the hub needs; nil: http.DefaultClient
 	Header http.Header  // for the handshake
 	Log    *slog.Logger // nil: slog.Default()
 
@@ -35,6 +35,9 @@ type Options struct {
 	// Deliveries is how many may wait to be received by one identity; 0: 4,096.
 	// What is over it comes again when there is room.
 	Deliveries int
+	// Again tells where the hub is now, each time before connecting again; nil:
+	// where it was.
+	Again func() string
 }
 
 func (o Options) withDefaults() Options {
@@ -59,7 +62,7 @@ func setDefault[T comparable](field *T, value T) {
 // Client is a connection to a hub that comes back when it is lost. Safe for
 // concurrent use.
 type Client struct {
-	url  string
+	url  string // only the goroutine that connects looks at it
 	opts Options
 
 	ctx  context.Context
@@ -164,6 +167,9 @@ func (c *Client) redial() *websocket.Conn {
 		case <-time.After(wait/2 + jitter):
 		case <-c.ctx.Done():
 			return nil
+		}
+		if c.opts.Again != nil {
+			c.url = c.opts.Again()
 		}
 		ctx, cancel := context.WithTimeout(c.ctx, c.opts.Timeout)
 		conn, err := c.dial(ctx)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -423,5 +424,41 @@ func TestForgotten(t *testing.T) {
 	r.proxy.set(func(p *proxy) { p.refuse = false })
 	if _, err := a.Receive(t.Context()); fault.CodeOf(err) != fault.NotFound {
 		t.Fatalf("Receive ended with %v", err)
+	}
+}
+
+// TestAHubThatMoved is found again where it is now, over TLS with a certificate
+// that only the given HTTP client accepts.
+func TestAHubThatMoved(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	secure := func() *httptest.Server {
+		s := httptest.NewTLSServer(r.server)
+		t.Cleanup(s.Close)
+		return s
+	}
+	first, second := secure(), secure()
+	way := newProxy(t, strings.TrimPrefix(first.URL, "https://"))
+	t.Cleanup(way.close)
+	if _, err := client.Dial(t.Context(), "wss://"+way.address(), client.Options{Log: quiet}); err == nil {
+		t.Error("a certificate that nobody knows was accepted")
+	}
+	c, err := client.Dial(t.Context(), "wss://"+way.address(), client.Options{
+		Log: quiet, HTTP: first.Client(), Backoff: time.Millisecond, MaxBackoff: 10 * time.Millisecond,
+		Again: func() string { return "wss" + strings.TrimPrefix(second.URL, "https") },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	a, b := r.attach(c, "a"), r.attach(r.dial(client.Options{}), "b")
+	way.close()
+	ctx, cancel := context.WithTimeout(t.Context(), wait)
+	defer cancel()
+	if peer, err := a.Peer(ctx, "b"); err != nil || peer.ID != b.ID() {
+		t.Errorf("after the move: %v, %v", peer, err)
+	}
+	if c.Reconnects() == 0 {
+		t.Error("the connection was never lost")
 	}
 }

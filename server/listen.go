@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"net"
 	"sync"
 
@@ -10,14 +11,29 @@ import (
 	"github.com/parley-hub/parley/server/config"
 )
 
-// listen binds the configured address, unless that would expose an open hub.
-func listen(ctx context.Context, cfg config.Config, keys int, m *metrics) (*listener, error) {
+// CanListen finds out what would keep New from listening as it is told to, before
+// anything is made for it: the address, what exposes an open hub, given how many
+// keys there are, and the certificate. Whether the port is free only New knows.
+func CanListen(cfg config.Config, keys int) error {
+	if _, err := address(cfg, keys); err != nil {
+		return err
+	}
+	if cfg.TLS.Cert == "" {
+		return nil
+	}
+	_, err := loadCertificate(cfg.TLS.Cert, cfg.TLS.Key, slog.New(slog.DiscardHandler))
+	return err
+}
+
+// address is where to listen, unless that would expose an open hub.
+func address(cfg config.Config, keys int) (*net.TCPAddr, error) {
 	address, err := net.ResolveTCPAddr("tcp", cfg.HTTP.Listen)
 	if err != nil {
 		return nil, fmt.Errorf("http.listen: %q is no address to listen on (%w); it looks like 127.0.0.1:7440", cfg.HTTP.Listen, err)
 	}
-	err = access.Exposure{
+	return address, access.Exposure{
 		Address:     cfg.HTTP.Listen,
+		Data:        cfg.Data.Dir,
 		Loopback:    address.IP.IsLoopback(),
 		NoneAlways:  cfg.AG2.AllowNone == config.NoneAlways,
 		Keys:        keys,
@@ -25,6 +41,11 @@ func listen(ctx context.Context, cfg config.Config, keys int, m *metrics) (*list
 		BehindProxy: cfg.HTTP.BehindProxy,
 		Insecure:    cfg.HTTP.Insecure,
 	}.Check()
+}
+
+// listen binds the configured address.
+func listen(ctx context.Context, cfg config.Config, keys int, m *metrics) (*listener, error) {
+	address, err := address(cfg, keys)
 	if err != nil {
 		return nil, err
 	}

@@ -30,7 +30,7 @@ func newMetrics(registry *prometheus.Registry, version string) (*metrics, error)
 			Name: "parley_http_requests_total", Help: "Plain HTTP requests answered, by route and status.",
 		}, []string{"route", "code"}),
 		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "parley_http_request_seconds", Help: "Time to answer a plain HTTP request, by route.",
+			Name: "parley_http_request_seconds", Help: "Time to answer a plain HTTP request, by route; streams are not counted.",
 			Buckets: prometheus.ExponentialBuckets(0.0005, 4, 8),
 		}, []string{"route"}),
 		upgrades: prometheus.NewCounter(prometheus.CounterOpts{
@@ -67,7 +67,9 @@ func (m *metrics) observe(next http.Handler) http.Handler {
 		route := &routeName{}
 		next.ServeHTTP(answer, r.WithContext(withRoute(r.Context(), route)))
 		m.requests.WithLabelValues(route.String(), strconv.Itoa(answer.status)).Inc()
-		m.seconds.WithLabelValues(route.String()).Observe(time.Since(start).Seconds())
+		if !answer.streams() {
+			m.seconds.WithLabelValues(route.String()).Observe(time.Since(start).Seconds())
+		}
 	})
 }
 
@@ -88,6 +90,12 @@ func (r *recorder) WriteHeader(status int) {
 func (r *recorder) Write(b []byte) (int, error) {
 	r.written = true
 	return r.ResponseWriter.Write(b)
+}
+
+// streams reports whether the answer went on until its reader left: how long
+// that took says nothing of the hub.
+func (r *recorder) streams() bool {
+	return r.Header().Get("Content-Type") == "text/event-stream"
 }
 
 // Flush serves handlers that stream and ask for http.Flusher.

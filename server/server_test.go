@@ -209,7 +209,12 @@ func TestRoutes(t *testing.T) {
 
 func TestMetrics(t *testing.T) {
 	t.Parallel()
-	h := start(t, nil)
+	h := start(t, func(_ *config.Config, d *server.Deps) {
+		d.Routes = map[string]http.Handler{"/stream": http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "text/event-stream")
+		})}
+	})
+	h.do(t, "GET", "/stream", "")
 	h.do(t, "GET", "/healthz", "")
 	h.do(t, "GET", "/nowhere/in/particular", "")
 	h.do(t, "GET", "/healthz", "", "Host", "evil.example")
@@ -220,6 +225,7 @@ func TestMetrics(t *testing.T) {
 		`parley_http_requests_total{code="404",route="/"} 1`,
 		`parley_http_requests_total{code="403",route="refused"} 1`,
 		`parley_http_request_seconds_count{route="/healthz"} 1`,
+		`parley_http_requests_total{code="200",route="/stream"} 1`,
 		`parley_refused_total{reason="host"} 1`,
 		`parley_upgrades_total 1`,
 		"\nparley_connections ",
@@ -229,6 +235,9 @@ func TestMetrics(t *testing.T) {
 		if !strings.Contains(text, want) {
 			t.Errorf("metrics lack %q", want)
 		}
+	}
+	if strings.Contains(text, `parley_http_request_seconds_count{route="/stream"}`) {
+		t.Error("a stream counts as a request that took long")
 	}
 	if strings.Contains(text, "nowhere") {
 		t.Error("a client's path became a label")

@@ -38,7 +38,7 @@ func compose(ctx context.Context, cfg config.Config, engine journal.Engine, keys
 			Hub: h, Backup: backupOf(engine), Version: thisBuild().Version, Log: log, Stopping: server.Stopping, Stands: keys.Stands,
 			Warnings: agents.Warnings, Takes: ag2.Takes, TakesOpening: ag2.TakesOpening,
 			Limits: api.Limits{
-				Body: int64(cfg.Limits.Body), Page: cfg.Limits.Page, Followers: cfg.Limits.Followers,
+				Body: int64(cfg.Limits.Body), Page: cfg.Limits.Page, PageBytes: int(cfg.Limits.PageBytes), View: int64(cfg.Limits.View), Followers: cfg.Limits.Followers,
 				Write: cfg.Limits.FollowerWrite, KeepAlive: cfg.Limits.KeepAlive,
 			},
 		}),

@@ -60,6 +60,9 @@ const heapFloor = 128 << 20
 // runHub opens what a hub needs, from the ground up, serves until ctx ends or
 // the storage fails, and closes it in the other order.
 func (a *app) runHub(ctx context.Context, cfg config.Config, log *slog.Logger) (err error) {
+	if err := checkBefore(cfg); err != nil {
+		return err
+	}
 	held, err := folder.Hold(cfg.Data.Dir)
 	if err != nil {
 		return err
@@ -93,6 +96,16 @@ func (a *app) runHub(ctx context.Context, cfg config.Config, log *slog.Logger) (
 	}
 	log.Info("stopped")
 	return nil
+}
+
+// checkBefore refuses what could not be served before a folder is made for it.
+// Keys that cannot be read are left to whoever holds the folder.
+func checkBefore(cfg config.Config) error {
+	keys, err := access.OpenKeys(cfg.Data.Dir)
+	if err != nil {
+		return nil
+	}
+	return server.CanListen(cfg, keys.Len())
 }
 
 // serveUntilFailure serves until ctx ends, which is fine, or until the engine

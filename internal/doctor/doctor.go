@@ -192,6 +192,9 @@ func reach(ctx context.Context, p Patient) []Finding {
 	if err != nil {
 		return []Finding{{"hub", Failed, fmt.Sprintf("%s does not answer: %v", p.HubURL, err), "start it with parley serve, or name another with --hub"}}
 	}
+	if got.code == http.StatusUnauthorized && p.Token != "" {
+		return []Finding{{"hub", Failed, p.HubURL + " does not accept the token in PARLEY_TOKEN", "set PARLEY_TOKEN to a key's token that this hub knows, or unset it; parley keys add makes one"}}
+	}
 	if got.code != http.StatusOK {
 		return []Finding{{"hub", Failed, fmt.Sprintf("%s answers %s", p.HubURL, got.status), "look at " + p.HubURL + "/readyz and the hub's log"}}
 	}

@@ -42,6 +42,7 @@ func TestHub(t *testing.T) {
 	}{
 		"ready":            {200, 0, `{"version":"v1"}`, "hub", doctor.Fine, "is ready"},
 		"not ready":        {503, 0, ``, "hub", doctor.Failed, "503"},
+		"a wrong token":    {401, 0, ``, "hub", doctor.Failed, "does not accept the token in PARLEY_TOKEN"},
 		"same time":        {200, 0, `{"version":"v1"}`, "hub's clock", doctor.Fine, "agrees"},
 		"another time":     {200, time.Hour, `{"version":"v1"}`, "hub's clock", doctor.Warning, "1h0m0s apart"},
 		"a time to come":   {200, -time.Minute, `{"version":"v1"}`, "hub's clock", doctor.Warning, "1m0s apart"},
@@ -66,7 +67,7 @@ func TestHub(t *testing.T) {
 				}
 			}))
 			defer hub.Close()
-			f := find(t, doctor.Patient{Dir: t.TempDir(), HubURL: hub.URL, Version: "v1", Now: func() time.Time { return now }}, tc.check)
+			f := find(t, doctor.Patient{Dir: t.TempDir(), HubURL: hub.URL, Version: "v1", Token: "t", Now: func() time.Time { return now }}, tc.check)
 			if f.Verdict != tc.want || !strings.Contains(f.Found, tc.says) {
 				t.Errorf("%+v", f)
 			}

@@ -8,6 +8,7 @@ import (
 // Exposure is what decides whether the hub may listen beyond loopback.
 type Exposure struct {
 	Address     string // as configured, for the message
+	Data        string // the folder of the keys, for the message; empty: the default one
 	Loopback    bool   // the address is a loopback one
 	NoneAlways  bool   // AG2's scheme none is accepted from everywhere
 	Keys        int    // how many keys exist
@@ -27,7 +28,11 @@ func (e Exposure) Check() error {
 		missing = append(missing, "ag2.allow_none is always: set it to loopback or never")
 	}
 	if e.Keys == 0 {
-		missing = append(missing, "there is no key: make one with parley keys add --role operator")
+		add := "parley keys add --role operator"
+		if e.Data != "" {
+			add += " --data " + e.Data
+		}
+		missing = append(missing, "there is no key: make one with "+add)
 	}
 	if !e.TLS && !e.BehindProxy {
 		missing = append(missing, "there is no TLS: give --tls-cert and --tls-key, or --behind-proxy if a proxy ends it")

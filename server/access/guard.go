@@ -32,9 +32,13 @@ func (g *Guard) Wrap(next http.Handler) http.Handler {
 				"the Host %q is not one of this hub's; add it to http.hosts if it should be", r.Host))
 			return
 		}
-		if origin := r.Header.Get("Origin"); origin != "" && !g.knowsOrigin(origin, r) {
+		origin := r.Header.Get("Origin")
+		if origin != "" && !g.knowsOrigin(origin, r) {
 			g.refuse(w, "origin", fault.New(fault.AccessDenied,
 				"pages of the origin %q may not connect; add it to http.origins if they should", origin))
+			return
+		}
+		if g.cors(w, r, origin) {
 			return
 		}
 		who, err := g.identify(r)
@@ -126,9 +130,7 @@ func isLocalAddress(r *http.Request, host string) bool {
 
 // knowsOrigin accepts the listed origins and pages that the hub itself served.
 func (g *Guard) knowsOrigin(origin string, r *http.Request) bool {
-	if slices.ContainsFunc(g.Origins, func(known string) bool {
-		return strings.EqualFold(strings.TrimSuffix(known, "/"), origin)
-	}) {
+	if g.lists(origin) {
 		return true
 	}
 	page, err := url.Parse(origin)
@@ -143,6 +145,12 @@ func (g *Guard) knowsOrigin(origin string, r *http.Request) bool {
 	default:
 		return page.Scheme == "http"
 	}
+}
+
+func (g *Guard) lists(origin string) bool {
+	return slices.ContainsFunc(g.Origins, func(known string) bool {
+		return strings.EqualFold(strings.TrimSuffix(known, "/"), origin)
+	})
 }
 
 // hostname drops the port and the brackets of an IPv6 address.

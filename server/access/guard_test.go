@@ -234,6 +234,7 @@ func TestExposure(t *testing.T) {
 		{"insecure", func(e *access.Exposure) { *e = access.Exposure{Insecure: true, NoneAlways: true} }, nil},
 		{"scheme none on", func(e *access.Exposure) { e.NoneAlways = true }, []string{"ag2.allow_none is always"}},
 		{"no key", func(e *access.Exposure) { e.Keys = 0 }, []string{"parley keys add --role operator"}},
+		{"no key in a folder", func(e *access.Exposure) { e.Keys, e.Data = 0, "d7" }, []string{"parley keys add --role operator --data d7"}},
 		{"no TLS", func(e *access.Exposure) { e.TLS = false }, []string{"--tls-cert and --tls-key, or --behind-proxy"}},
 		{
 			"nothing", func(e *access.Exposure) { *e = access.Exposure{Address: "0.0.0.0:7440", NoneAlways: true} },

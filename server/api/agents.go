@@ -2,6 +2,10 @@ package api
 
 import (
 	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/parley-hub/parley/hub"
 	"github.com/parley-hub/parley/identity"
@@ -18,8 +22,8 @@ type agentBody struct {
 }
 
 type agentPage struct {
-	Agents []agentBody `json:"agents"`
-	Next   string      `json:"next"`
+	Agents []jsontext.Value `json:"agents"`
+	Next   string           `json:"next"`
 }
 
 func (a *API) agentBody(p hub.Profile) agentBody {
@@ -31,7 +35,7 @@ func (a *API) agentBody(p hub.Profile) agentBody {
 }
 
 func (a *API) listAgents(c *call) error {
-	limit, err := c.limit(a.cfg.Limits.Page)
+	limit, err := c.limit(a.cfg.Limits)
 	if err != nil {
 		return err
 	}
@@ -47,31 +51,32 @@ func (a *API) listAgents(c *call) error {
 	if err != nil {
 		return err
 	}
-	page := agentPage{Agents: []agentBody{}}
-	for _, p := range a.hub.Agents(query) {
-		if p.ID() <= after {
-			continue // ids grow with age, as the list does
+	all := a.hub.Agents(query)
+	var page agentPage
+	page.Agents, page.Next, err = gather(limit, after, func(n int, after string) ([]hub.Profile, string, error) {
+		// Ids grow with age, as the list does.
+		from, found := slices.BinarySearchFunc(all, after, func(p hub.Profile, id string) int { return strings.Compare(p.ID(), id) })
+		if found {
+			from++
 		}
-		if len(page.Agents) == limit {
-			page.Next = page.Agents[limit-1].Passport.AgentID
-			break
+		rest := all[from:]
+		if len(rest) <= n {
+			return rest, "", nil
 		}
-		page.Agents = append(page.Agents, a.agentBody(p))
-	}
-	return a.identities(c, page)
-}
-
-func (a *API) showAgent(c *call) error {
-	p, err := a.hub.Agent(c.PathValue("id"))
+		return rest[:n], rest[n-1].ID(), nil
+	}, func(p hub.Profile) ([]byte, error) { return identity.Marshal(a.agentBody(p)) })
 	if err != nil {
 		return err
 	}
-	return a.identities(c, a.agentBody(p))
+	return c.write(http.StatusOK, page)
 }
 
-// identities answers with what holds identity records, in their own form.
-func (a *API) identities(c *call, body any) error {
-	data, err := identity.Marshal(body)
+func (a *API) showAgent(c *call) error {
+	p, err := a.agent(c.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	data, err := identity.Marshal(a.agentBody(p))
 	if err != nil {
 		return err
 	}
@@ -79,7 +84,7 @@ func (a *API) identities(c *call, body any) error {
 }
 
 func (a *API) removeAgent(c *call) error {
-	p, err := a.hub.Agent(c.PathValue("id"))
+	p, err := a.agent(c.PathValue("id"))
 	if err != nil {
 		return err
 	}

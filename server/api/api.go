@@ -8,7 +8,9 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -53,6 +55,8 @@ type Limits struct {
 	Body      int64         // limits.body: 2 MiB of a request
 	Followers int           // limits.followers: 10,000 streams at once
 	Page      int           // limits.page: 1,000 entries of one answer
+	PageBytes int           // 4 MiB of one answer of a list; an entry that is larger stands alone
+	View      int64         // 64 MiB of a log that one view is made of; four times as much for all at once
 	Write     time.Duration // limits.follower_write: 10 s to take what is written
 	KeepAlive time.Duration // limits.keep_alive: 15 s of silence until a comment is sent
 }
@@ -64,6 +68,7 @@ type API struct {
 	log       *slog.Logger
 	views     *view.Registry
 	followers chan struct{}
+	viewing   atomic.Int64 // bytes of the logs that views are being made of
 	mux       *http.ServeMux
 }
 
@@ -91,6 +96,8 @@ func New(cfg Config) *API {
 	setDefault(&l.Body, 2<<20)
 	setDefault(&l.Followers, 10_000)
 	setDefault(&l.Page, 1_000)
+	setDefault(&l.PageBytes, 4<<20)
+	setDefault(&l.View, 64<<20)
 	setDefault(&l.Write, 10*time.Second)
 	setDefault(&l.KeepAlive, 15*time.Second)
 	a := &API{
@@ -152,6 +159,9 @@ func (a *API) handle(rt route) http.HandlerFunc {
 			err = who.may(rt.role)
 		}
 		if err == nil {
+			err = checkQuery(r)
+		}
+		if err == nil {
 			r.Body = http.MaxBytesReader(w, r.Body, a.cfg.Limits.Body)
 			err = rt.serve(&call{ResponseWriter: w, Request: r, who: who})
 		}
@@ -159,9 +169,17 @@ func (a *API) handle(rt route) http.HandlerFunc {
 			if fault.CodeOf(err) == fault.Internal {
 				a.log.Error("request failed", "method", r.Method, "path", r.URL.Path, "error", err)
 			}
-			problem.Write(w, err)
+			problem.Write(w, placed(err))
 		}
 	}
+}
+
+// checkQuery refuses parameters that would otherwise be left out in silence.
+func checkQuery(r *http.Request) error {
+	if _, err := url.ParseQuery(r.URL.RawQuery); err != nil {
+		return fault.Wrap(fault.Invalid, err, "the parameters of the address are not well formed: %v; write %% as %%25 and ; as %%3B", err)
+	}
+	return nil
 }
 
 // caller is who asks: an operator, a reader, or an agent with its id.
@@ -200,12 +218,15 @@ func (c caller) seesAll() bool { return c.Has(access.Reader) }
 
 // write answers with JSON.
 func (c *call) write(status int, answer any) error {
-	data, err := json.Marshal(answer, jsontext.EscapeForHTML(false))
+	data, err := encode(answer)
 	if err != nil {
 		return err
 	}
 	return c.raw(status, data)
 }
+
+// encode writes an answer, or a part of one, as JSON.
+func encode(answer any) ([]byte, error) { return json.Marshal(answer, jsontext.EscapeForHTML(false)) }
 
 func (c *call) raw(status int, data []byte) error {
 	c.Header().Set("Content-Type", "application/json")
@@ -223,3 +244,6 @@ func (c *call) Write(b []byte) (int, error) { return c.ResponseWriter.Write(b) }
 
 // read decodes the request's body, strictly.
 func (c *call) read(into any) error { return body.Read(c.Body, into) }
+
+// readOptional is read where an empty body is as good as an empty object.
+func (c *call) readOptional(into any) error { return body.ReadOptional(c.Body, into) }

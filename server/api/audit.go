@@ -33,7 +33,8 @@ func (a *API) audit(c *call) error {
 	if err != nil {
 		return err
 	}
-	if q.Limit, err = c.limit(a.cfg.Limits.Page); err != nil {
+	limit, err := c.limit(a.cfg.Limits)
+	if err != nil {
 		return err
 	}
 	if follow {
@@ -46,13 +47,13 @@ func (a *API) audit(c *call) error {
 	if err != nil {
 		return err
 	}
-	lines, next, err := a.hub.AuditLog(c.Context(), q)
+	page := auditPage{Position: head.String()}
+	page.Records, page.Next, err = gather(limit, q.After, func(n int, after string) ([]hub.AuditLine, string, error) {
+		q.Limit, q.After = n, after
+		return a.hub.AuditLog(c.Context(), q)
+	}, func(line hub.AuditLine) ([]byte, error) { return line.Data, nil })
 	if err != nil {
 		return err
-	}
-	page := auditPage{Records: []jsontext.Value{}, Next: next, Position: head.String()}
-	for _, line := range lines {
-		page.Records = append(page.Records, line.Data)
 	}
 	return c.write(http.StatusOK, page)
 }
@@ -61,13 +62,8 @@ func (a *API) auditQuery(c *call) (hub.AuditQuery, error) {
 	params := c.URL.Query()
 	q := hub.AuditQuery{Kind: params.Get("kind"), Channel: params.Get("channel")}
 	var err error
-	if name := params.Get("agent"); name != "" {
-		// Those who are gone are asked for by id.
-		if q.Agent = name; len(name) != envelope.IDLength {
-			if q.Agent, err = a.agentParam(c, "agent"); err != nil {
-				return q, err
-			}
-		}
+	if q.Agent, err = a.agentParam(c, "agent"); err != nil {
+		return q, err
 	}
 	for name, at := range map[string]*time.Time{"since": &q.From, "until": &q.Until} {
 		if text := params.Get(name); text != "" {

@@ -7,6 +7,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/parley-hub/parley/channel"
+	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/fault"
 	"github.com/parley-hub/parley/hub"
 	"github.com/parley-hub/parley/identity"
@@ -14,14 +15,14 @@ import (
 )
 
 type channelPage struct {
-	Channels []*channel.Metadata `json:"channels"`
-	Next     string              `json:"next"`  // empty at the end
-	Names    map[string]string   `json:"names"` // of who takes part, by id
+	Channels []jsontext.Value  `json:"channels"`
+	Next     string            `json:"next"`  // empty at the end
+	Names    map[string]string `json:"names"` // of who takes part, by id
 }
 
 func (a *API) listChannels(c *call) error {
 	q := c.URL.Query()
-	limit, err := c.limit(a.cfg.Limits.Page)
+	limit, err := c.limit(a.cfg.Limits)
 	if err != nil {
 		return err
 	}
@@ -29,18 +30,18 @@ func (a *API) listChannels(c *call) error {
 	if err != nil {
 		return err
 	}
-	wanted, err := c.labels()
+	labels, err := c.labels()
 	if err != nil {
 		return err
 	}
-	o := hub.ListOptions{Label: wanted, Limit: limit, Newest: newest}
+	o := hub.ListOptions{Label: labels.some(), Newest: newest}
 	if o.After, err = c.page(); err != nil {
 		return err
 	}
 	if o.Agent, err = a.agentParam(c, "agent"); err != nil {
 		return err
 	}
-	if o.Match, err = matching(q.Get("type"), q.Get("state")); err != nil {
+	if o.Match, err = matching(labels, q.Get("type"), q.Get("state")); err != nil {
 		return err
 	}
 	if !c.who.seesAll() {
@@ -48,25 +49,29 @@ func (a *API) listChannels(c *call) error {
 			return err
 		}
 	}
-	list, next, err := a.hub.Channels(c.Context(), o)
+	page := channelPage{Names: map[string]string{}}
+	page.Channels, page.Next, err = gather(limit, o.After, func(n int, after string) ([]*channel.Metadata, string, error) {
+		o.Limit, o.After = n, after
+		return a.hub.Channels(c.Context(), o)
+	}, func(m *channel.Metadata) ([]byte, error) {
+		a.names(page.Names, m)
+		return m.AppendJSON(nil)
+	})
 	if err != nil {
 		return err
 	}
-	return c.write(http.StatusOK, channelPage{Channels: orEmpty(list), Next: next, Names: a.names(list...)})
+	return c.write(http.StatusOK, page)
 }
 
-// names maps who takes part in channels to their names.
-func (a *API) names(list ...*channel.Metadata) map[string]string {
-	names := map[string]string{}
-	for _, m := range list {
-		for _, p := range m.Participants {
-			names[p.Agent] = a.hub.Name(p.Agent)
-		}
+// names adds to a map who takes part in a channel, by id.
+func (a *API) names(to map[string]string, m *channel.Metadata) map[string]string {
+	for _, p := range m.Participants {
+		to[p.Agent] = a.hub.Name(p.Agent)
 	}
-	return names
+	return to
 }
 
-func matching(kind, state string) (func(*channel.Metadata) bool, error) {
+func matching(labels labelQuery, kind, state string) (func(*channel.Metadata) bool, error) {
 	var want channel.Lifecycle
 	if state != "" {
 		var err error
@@ -75,21 +80,34 @@ func matching(kind, state string) (func(*channel.Metadata) bool, error) {
 		}
 	}
 	return func(m *channel.Metadata) bool {
-		return (kind == "" || m.Manifest.Type == kind) && (state == "" || m.State == want)
+		return labels.match(m) && (kind == "" || m.Manifest.Type == kind) && (state == "" || m.State == want)
 	}, nil
 }
 
-// agentParam reads a parameter that names an agent by name or id.
+// agentParam reads a parameter that names an agent by name or id. Those who are
+// gone are asked for by id: what they left stays.
 func (a *API) agentParam(c *call, name string) (string, error) {
 	text := c.URL.Query().Get(name)
 	if text == "" {
 		return "", nil
 	}
-	p, err := a.hub.Agent(text)
+	p, err := a.agent(text)
+	if fault.CodeOf(err) == fault.NotFound && envelope.ValidID(text) {
+		return text, nil
+	}
 	if err != nil {
 		return "", err
 	}
 	return p.ID(), nil
+}
+
+// agent returns who is registered under a name or an id.
+func (a *API) agent(nameOrID string) (hub.Profile, error) {
+	p, err := a.hub.Agent(nameOrID)
+	if fault.CodeOf(err) == fault.NotFound {
+		err = fault.Wrap(fault.NotFound, err, "agent '%.200s' not found: nobody is registered under that name or id", nameOrID)
+	}
+	return p, err
 }
 
 // itself is the id under which an agent's key asks for what concerns it; whom
@@ -167,7 +185,7 @@ func optional(s string) *string {
 func (a *API) show(c *call, m *channel.Metadata, warnings []string) (shown, error) {
 	ctx := c.Context()
 	more, err := a.cfg.Warnings(ctx, m)
-	s := shown{Metadata: m, state: jsontext.Value("null"), warnings: orEmpty(append(warnings, more...)), names: a.names(m)}
+	s := shown{Metadata: m, state: jsontext.Value("null"), warnings: orEmpty(append(warnings, more...)), names: a.names(map[string]string{}, m)}
 	if err != nil {
 		return s, err
 	}
@@ -220,16 +238,22 @@ func (a *API) openChannel(c *call) error {
 	if err := c.read(&body); err != nil {
 		return err
 	}
+	switch {
+	case body.Type == "":
+		return fault.New(fault.Invalid, "type is missing: name the kind of channel, such as conversation")
+	case body.Participants == nil:
+		return fault.New(fault.Invalid, "participants is missing: list who takes part besides the creator, by name or id")
+	}
 	o := hub.Opening{
 		Type: body.Type, Version: body.Version, RequiredAcks: body.RequiredAcks, TTL: body.TTL,
-		Knobs: body.Knobs, Labels: body.Labels, Intent: body.Intent,
+		Knobs: unlessNull(body.Knobs), Labels: body.Labels, Intent: body.Intent,
 	}
 	var err error
 	if o.Creator, err = a.actor(c, body.Creator); err != nil {
 		return err
 	}
 	for _, name := range body.Participants {
-		p, err := a.hub.Agent(name)
+		p, err := a.agent(name)
 		if err != nil {
 			return err
 		}
@@ -249,6 +273,14 @@ func (a *API) openChannel(c *call) error {
 	return c.write(http.StatusCreated, s)
 }
 
+// unlessNull takes null as if the member were not there.
+func unlessNull(v jsontext.Value) jsontext.Value {
+	if v.Kind() == 'n' {
+		return nil
+	}
+	return v
+}
+
 // actor is for whom the caller acts: an agent's key for itself, an operator
 // for whom it names.
 func (a *API) actor(c *call, name string) (string, error) {
@@ -258,7 +290,7 @@ func (a *API) actor(c *call, name string) (string, error) {
 	if name == "" {
 		return "", fault.New(fault.Invalid, "say for whom you act, by name or id: your key is of role %s", c.who.Role)
 	}
-	p, err := a.hub.Agent(name)
+	p, err := a.agent(name)
 	if err != nil {
 		return "", err
 	}
@@ -274,10 +306,8 @@ type closingBody struct {
 
 func (a *API) closeChannel(c *call) error {
 	var body closingBody
-	if c.ContentLength != 0 {
-		if err := c.read(&body); err != nil {
-			return err
-		}
+	if err := c.readOptional(&body); err != nil {
+		return err
 	}
 	m, err := a.see(c)
 	if err != nil {

@@ -55,7 +55,7 @@ func (a *API) channelEvents(c *call) error {
 	if err != nil {
 		return err
 	}
-	limit, err := c.limit(a.cfg.Limits.Page)
+	limit, err := c.limit(a.cfg.Limits)
 	if err != nil {
 		return err
 	}
@@ -75,9 +75,9 @@ func (a *API) channelEvents(c *call) error {
 }
 
 // readChannel answers with a page of what is there.
-func (a *API) readChannel(c *call, f *hub.Follower, limit int) error {
+func (a *API) readChannel(c *call, f *hub.Follower, limit bounds) error {
 	page := eventPage{Events: []jsontext.Value{}}
-	for len(page.Events) < limit {
+	for size := 0; len(page.Events) < limit.entries && size < limit.bytes; {
 		ev, wake, err := f.TryNext(c.Context())
 		if err != nil {
 			return err
@@ -91,6 +91,7 @@ func (a *API) readChannel(c *call, f *hub.Follower, limit int) error {
 			return err
 		}
 		page.Events = append(page.Events, data)
+		size += len(data)
 	}
 	page.Next, page.More = f.Position().String(), true
 	return c.write(http.StatusOK, page)
@@ -175,7 +176,7 @@ func (a *API) events(c *call) error {
 	if err != nil {
 		return err
 	}
-	limit, err := c.limit(a.cfg.Limits.Page)
+	limit, err := c.limit(a.cfg.Limits)
 	if err != nil {
 		return err
 	}
@@ -187,20 +188,15 @@ func (a *API) events(c *call) error {
 
 // groupOf selects channels by label and type.
 func groupOf(c *call) (func(*channel.Metadata) bool, error) {
-	wanted, err := c.labels()
+	labels, err := c.labels()
 	kind := c.URL.Query().Get("type")
 	return func(m *channel.Metadata) bool {
-		for k, v := range wanted {
-			if have, ok := m.Labels[k]; !ok || have != v {
-				return false
-			}
-		}
-		return kind == "" || m.Manifest.Type == kind
+		return labels.match(m) && (kind == "" || m.Manifest.Type == kind)
 	}, err
 }
 
 // readEvents answers with a page up to what is durable now.
-func (a *API) readEvents(c *call, o hub.WideOptions, limit int) error {
+func (a *API) readEvents(c *call, o hub.WideOptions, limit bounds) error {
 	now, err := a.hub.Now(c.Context())
 	if err != nil {
 		return err
@@ -211,7 +207,7 @@ func (a *API) readEvents(c *call, o hub.WideOptions, limit int) error {
 	}
 	defer f.Close()
 	page := eventPage{Events: []jsontext.Value{}, Next: o.After.String()}
-	for len(page.Events) < limit {
+	for size := 0; len(page.Events) < limit.entries && size < limit.bytes; {
 		ev, ok, err := f.NextUntil(c.Context(), now)
 		if err != nil {
 			return err
@@ -225,6 +221,7 @@ func (a *API) readEvents(c *call, o hub.WideOptions, limit int) error {
 			return err
 		}
 		page.Events, page.Next = append(page.Events, data), ev.Position.String()
+		size += len(data)
 	}
 	page.More = true
 	return c.write(http.StatusOK, page)

@@ -20,10 +20,11 @@ func (a *API) showMessages(c *call) error {
 	if err != nil {
 		return err
 	}
-	in, err := a.viewInput(c, m, as)
+	in, release, err := a.viewLog(c, m, as, 0)
 	if err != nil {
 		return err
 	}
+	defer release()
 	body := messagesBody{As: as, Messages: []jsontext.Value{}}
 	for _, e := range view.Messages(in) {
 		text, err := e.MarshalJSON()

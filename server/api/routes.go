@@ -3,9 +3,11 @@ package api
 import (
 	"math"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/parley-hub/parley/channel"
 	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/fault"
 	"github.com/parley-hub/parley/server/access"
@@ -32,7 +34,7 @@ type param struct {
 }
 
 var (
-	limitParam  = param{"limit", "integer", "at most so many; 50 unless told, and never more than limits.page"}
+	limitParam  = param{"limit", "integer", "at most so many; 50 unless told, never more than limits.page, and fewer where they are large"}
 	pageParam   = param{"after", "string", "go on after this one: the page before says it as next"}
 	afterParam  = param{"after", "string", "the position after which to begin; the header Last-Event-ID does the same"}
 	asParam     = param{"as", "string", "through the eyes of this agent, by name or id"}
@@ -196,9 +198,9 @@ func (c *call) page() (string, error) {
 
 // limit reads how many are wanted; more than the most is taken as that, so that
 // a client need not know how a hub is configured.
-func (c *call) limit(most int) (int, error) {
-	n, err := c.number("limit", min(50, most), math.MaxInt32)
-	return min(n, most), err
+func (c *call) limit(most Limits) (bounds, error) {
+	n, err := c.number("limit", min(50, most.Page), math.MaxInt32)
+	return bounds{min(n, most.Page), most.PageBytes}, err
 }
 
 // number reads a parameter from 1 to most.
@@ -214,19 +216,35 @@ func (c *call) number(name string, unless, most int) (int, error) {
 	return n, nil
 }
 
+// labelQuery are labels that a channel must have, all of them.
+type labelQuery [][2]string
+
 // labels reads the label parameters.
-func (c *call) labels() (map[string]string, error) {
-	list := c.URL.Query()["label"]
-	if len(list) == 0 {
-		return nil, nil
-	}
-	found := map[string]string{}
-	for _, text := range list {
+func (c *call) labels() (labelQuery, error) {
+	var wanted labelQuery
+	for _, text := range c.URL.Query()["label"] {
 		k, v, ok := strings.Cut(text, "=")
 		if !ok || k == "" {
 			return nil, fault.New(fault.Invalid, "label=%q is not of the form key=value", text)
 		}
-		found[k] = v
+		wanted = append(wanted, [2]string{k, v})
 	}
-	return found, nil
+	return wanted, nil
+}
+
+// some are labels by which channels are found; match tells which of those have
+// all, of which several may be of one key.
+func (q labelQuery) some() map[string]string {
+	found := map[string]string{}
+	for _, label := range q {
+		found[label[0]] = label[1]
+	}
+	return found
+}
+
+func (q labelQuery) match(m *channel.Metadata) bool {
+	return !slices.ContainsFunc(q, func(label [2]string) bool {
+		have, ok := m.Labels[label[0]]
+		return !ok || have != label[1]
+	})
 }

@@ -188,9 +188,12 @@ func otherSchemas() obj {
 		"NewKey":     obj{"type": "object", "required": []any{"created", "id", "role", "token"}, "properties": fresh},
 		"KeyList":    fieldsOf(obj{"keys": list(ref("Key"))}),
 		"OpenAPI":    object,
-		"Problem": fieldsOf(obj{
-			"type": text, "title": text, "status": number, "code": oneOf(codes()...), "detail": text,
-		}),
+		"Problem": obj{
+			"type": "object", "required": []any{"code", "detail", "status", "title", "type"}, "properties": obj{
+				"type": text, "title": text, "status": number, "code": oneOf(codes()...), "detail": text,
+				"position": obj{"type": "string", "description": "where to start again; only with the code gap"},
+			},
+		},
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"net/http"
 	"runtime"
+	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -40,7 +41,7 @@ func (a *API) send(c *call) error {
 		return err
 	}
 	e := &envelope.Envelope{
-		Channel: c.PathValue("id"), Sender: sender, Type: envelope.Canonical(body.EventType), Data: body.EventData,
+		Channel: c.PathValue("id"), Sender: sender, Type: envelope.Canonical(body.EventType), Data: unlessNull(body.EventData),
 		Causation: body.CausationID, Task: body.TaskID, Priority: envelope.ParsePriority(body.Priority),
 		Key: cmp.Or(body.IdempotencyKey, c.Request.Header.Get("Idempotency-Key")), TTL: body.TTLSeconds,
 	}
@@ -60,7 +61,7 @@ func (a *API) send(c *call) error {
 	if body.Audience != nil {
 		e.Audience = []string{}
 		for _, name := range body.Audience {
-			p, err := a.hub.Agent(name)
+			p, err := a.agent(name)
 			if err != nil {
 				return err
 			}
@@ -86,7 +87,7 @@ func (a *API) post(c *call, e *envelope.Envelope) (string, error) {
 // explain adds whose turn it is to a refusal that comes of turns: somebody
 // else's, that is.
 func (a *API) explain(c *call, sender string, err error) error {
-	if fault.CodeOf(err) != fault.Protocol {
+	if !a.outOfTurn(c, err) {
 		return err
 	}
 	turn, ok, lookErr := a.hub.Expected(c.Context(), c.PathValue("id"))
@@ -94,4 +95,19 @@ func (a *API) explain(c *call, sender string, err error) error {
 		return err
 	}
 	return fault.Wrap(fault.Protocol, err, "%v; it is the turn of '%s' (%s)", err, a.hub.Name(turn.Agent), turn.Agent)
+}
+
+// outOfTurn reports whether a refusal is that of the channel's adapter, or of
+// the hub for its sake, to whoever speaks when another is expected: both begin
+// with who expects.
+func (a *API) outOfTurn(c *call, err error) bool {
+	if fault.CodeOf(err) != fault.Protocol {
+		return false
+	}
+	m, lookErr := a.hub.Channel(c.Context(), c.PathValue("id"))
+	if lookErr != nil {
+		return false
+	}
+	says := err.Error()
+	return strings.HasPrefix(says, m.Manifest.Type+" expects ") || strings.HasPrefix(says, "channel '"+m.ID+"' expects ")
 }

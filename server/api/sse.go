@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/server/access"
 )
 
 // stream is one follower's connection: server sent events, written together
@@ -15,11 +16,11 @@ type stream struct {
 	w       http.ResponseWriter
 	control *http.ResponseController
 	limit   time.Duration // for each write
-	stands  func() bool   // whether the caller's key is still good
+	stands  func() bool   // whether the caller may still be answered
 	buf     []byte
 }
 
-var errRevoked = fault.New(fault.AuthFailed, "the key was revoked")
+var errRevoked = fault.New(fault.AuthFailed, "the key was revoked, or its agent removed")
 
 // flushAt bounds what is gathered before it is written.
 const flushAt = 64 << 10
@@ -67,12 +68,27 @@ func (a *API) stream(c *call) (s *stream, ctx context.Context, done func(), err 
 	header.Set("Content-Type", "text/event-stream")
 	header.Set("Cache-Control", "no-store")
 	header.Set("X-Accel-Buffering", "no") // a proxy must not gather what we flush
+	if c.ProtoMajor == 1 {
+		header.Set("Connection", "close") // the deadline of its end would stay for the next request
+	}
 	s = &stream{
 		w: c.ResponseWriter, control: http.NewResponseController(c.ResponseWriter), limit: a.cfg.Limits.Write,
-		stands: func() bool { return a.cfg.Stands(c.who.Principal) },
+		stands: func() bool { return a.stands(c.who) },
 	}
 	c.WriteHeader(http.StatusOK)
-	return s, ctx, func() { cancel(); <-a.followers }, s.flush()
+	_ = s.flush() // a caller that is gone is noticed at the next
+	return s, ctx, func() { cancel(); s.end(); <-a.followers }, nil
+}
+
+// stands reports whether a caller is still who it was: its key is good, and the
+// agent that it is a key of is still registered.
+func (a *API) stands(who caller) bool {
+	if who.Role == access.Agent {
+		if _, err := a.hub.AgentByID(who.id); err != nil {
+			return false
+		}
+	}
+	return a.cfg.Stands(who.Principal)
 }
 
 // event adds one event; its data has no line breaks.
@@ -103,7 +119,17 @@ func (s *stream) flush() error {
 		}
 		s.buf = s.buf[:0]
 	}
-	return s.control.Flush()
+	if err := s.control.Flush(); err != nil {
+		return err
+	}
+	// Between writes nothing is late: HTTP/2 ends a stream at its deadline,
+	// written to or not.
+	return s.control.SetWriteDeadline(time.Time{})
+}
+
+// end bounds what net/http writes after the handler.
+func (s *stream) end() {
+	_ = s.control.SetWriteDeadline(time.Now().Add(s.limit)) // if it fails, the connection is gone
 }
 
 // pump writes what next yields until something fails, and a comment whenever
@@ -115,6 +141,9 @@ func (s *stream) pump(ctx context.Context, silence time.Duration, next func() (w
 	for {
 		wake, err := next()
 		if err != nil {
+			if !s.stands() {
+				return errRevoked
+			}
 			_ = s.flush()
 			return err
 		}

@@ -11,17 +11,17 @@ import (
 )
 
 type taskPage struct {
-	Tasks []*hub.Task `json:"tasks"`
-	Next  string      `json:"next"`
+	Tasks []jsontext.Value `json:"tasks"`
+	Next  string           `json:"next"`
 }
 
 func (a *API) listTasks(c *call) error {
-	limit, err := c.limit(a.cfg.Limits.Page)
+	limit, err := c.limit(a.cfg.Limits)
 	if err != nil {
 		return err
 	}
 	params := c.URL.Query()
-	q := hub.TaskQuery{Channel: params.Get("channel"), State: hub.TaskState(params.Get("state")), Limit: limit}
+	q := hub.TaskQuery{Channel: params.Get("channel"), State: hub.TaskState(params.Get("state"))}
 	if q.After, err = c.page(); err != nil {
 		return err
 	}
@@ -34,11 +34,15 @@ func (a *API) listTasks(c *call) error {
 		}
 		q.Match = a.concerns(c)
 	}
-	list, next, err := a.hub.Tasks(c.Context(), q)
+	var page taskPage
+	page.Tasks, page.Next, err = gather(limit, q.After, func(n int, after string) ([]*hub.Task, string, error) {
+		q.Limit, q.After = n, after
+		return a.hub.Tasks(c.Context(), q)
+	}, func(t *hub.Task) ([]byte, error) { return encode(t) })
 	if err != nil {
 		return err
 	}
-	return c.write(http.StatusOK, taskPage{Tasks: orEmpty(list), Next: next})
+	return c.write(http.StatusOK, page)
 }
 
 // task returns a task that the caller may see: its own, or one of a channel it
@@ -85,10 +89,8 @@ type cancelBody struct {
 // cancelTask asks a task's owner to stop. It only asks: the owner decides.
 func (a *API) cancelTask(c *call) error {
 	var body cancelBody
-	if c.ContentLength != 0 {
-		if err := c.read(&body); err != nil {
-			return err
-		}
+	if err := c.readOptional(&body); err != nil {
+		return err
 	}
 	t, err := a.task(c)
 	if err != nil {

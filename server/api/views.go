@@ -5,7 +5,6 @@ import (
 	"net/http"
 
 	"github.com/parley-hub/parley/channel"
-	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/fault"
 	"github.com/parley-hub/parley/view"
 )
@@ -54,12 +53,13 @@ func (a *API) showView(c *call) error {
 	if err != nil {
 		return err
 	}
-	in, err := a.viewInput(c, m, as)
-	if err != nil {
-		return err
-	}
 	body := viewBody{View: c.PathValue("name"), As: as, Events: []viewEvent{}}
 	if body.View == threaded {
+		in, release, err := a.viewLog(c, m, as, 0)
+		if err != nil {
+			return err
+		}
+		defer release()
 		body.Events = a.threads(view.Threads(in))
 		return c.write(http.StatusOK, body)
 	}
@@ -70,27 +70,16 @@ func (a *API) showView(c *call) error {
 	if err != nil {
 		return err
 	}
+	transcript, _ := v.(view.Transcript) // the others show all
+	in, release, err := a.viewLog(c, m, as, transcript.Recent())
+	if err != nil {
+		return err
+	}
+	defer release()
 	for _, ev := range v.Project(in) {
 		body.Events = append(body.Events, viewEvent{Role: ev.Kind.String(), Text: ev.Text, Elided: ev.Elided})
 	}
 	return c.write(http.StatusOK, body)
-}
-
-func (a *API) viewInput(c *call, m *channel.Metadata, as string) (view.Input, error) {
-	adapter, err := a.hub.Adapter(c.Context(), m.ID)
-	if err != nil {
-		return view.Input{}, err
-	}
-	in := view.Input{Participant: as, Name: a.hub.Name}
-	in.Render, _ = adapter.(channel.Renderer)
-	in.Visible = func(e *envelope.Envelope) bool { return adapter.Visible(m, nil, e, as) }
-	for e, err := range a.hub.Log(c.Context(), m.ID, 0, 0) {
-		if err != nil {
-			return view.Input{}, err
-		}
-		in.Log = append(in.Log, e)
-	}
-	return in, nil
 }
 
 func (a *API) threads(list []*view.Thread) []viewEvent {

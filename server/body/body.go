@@ -4,6 +4,7 @@
 package body
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
 	"io"
@@ -30,6 +31,15 @@ func Read(r io.Reader, into any) error {
 		return fault.New(fault.TooLarge, "the body is over %d bytes (limits.body)", tooLarge.Limit)
 	}
 	return fault.Wrap(fault.Invalid, err, "%s", explain(err, reflect.TypeOf(into).Elem()))
+}
+
+// ReadOptional is Read where no body at all is right too.
+func ReadOptional(r io.Reader, into any) error {
+	ahead := bufio.NewReader(r)
+	if _, err := ahead.Peek(1); errors.Is(err, io.EOF) {
+		return nil
+	}
+	return Read(ahead, into)
 }
 
 // explain says what is wrong with a body that should have been of a type.

@@ -61,6 +61,8 @@ type Limits struct {
 	Event          Bytes
 	Record         Bytes
 	Page           int
+	PageBytes      Bytes
+	View           Bytes
 	Followers      int
 	FollowerWrite  time.Duration
 	KeepAlive      time.Duration

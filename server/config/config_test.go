@@ -34,7 +34,7 @@ func TestDefaults(t *testing.T) {
 		Log:      config.Log{Level: "info", Format: "auto"},
 		Shutdown: config.Shutdown{Timeout: 10 * time.Second},
 		Limits: config.Limits{
-			Body: 2 << 20, Event: 1 << 20, Record: 16 << 10, Page: 1000, Followers: 10_000, FollowerWrite: 10 * time.Second, KeepAlive: 15 * time.Second, Agents: 100_000, Participants: 1000,
+			Body: 2 << 20, Event: 1 << 20, Record: 16 << 10, Page: 1000, PageBytes: 4 << 20, View: 64 << 20, Followers: 10_000, FollowerWrite: 10 * time.Second, KeepAlive: 15 * time.Second, Agents: 100_000, Participants: 1000,
 			InFlight: 65536, LoadedChannels: 200_000, Replay: 4096, Held: 16, Inbox: 4096, Deadlines: 64, OpenTasks: 256,
 		},
 		Hub: config.Hub{
@@ -59,7 +59,7 @@ func TestLaterSourcesWin(t *testing.T) {
 	file := write(t, "http:\n  listen: 127.0.0.1:1\n  hosts: [a.example, b.example:8443]\nlog.level: warn\nlimits:\nshutdown:\n  timeout: 3s\ndata: {min_free: 0}\n")
 	got, err := config.Load(config.Sources{
 		File:    file,
-		Environ: []string{"PARLEY_LOG_LEVEL=error", "PARLEY_HTTP_LISTEN=127.0.0.1:2", "PARLEY_SCALE=9", "PARLEY_HUB=http://127.0.0.1:7440", "HOME=/", "PARLEY_HTTP_ORIGINS=https://a, https://b"},
+		Environ: []string{"PARLEY_LOG_LEVEL=error", "PARLEY_HTTP_LISTEN=127.0.0.1:2", "PARLEY_SCALE=9", "PARLEY_TOKEN=t", "PARLEY_SERVICE_HOST=10.0.0.1", "PARLEY_PORT_7440_TCP=tcp://10.0.0.1:7440", "PARLEY_HUB=http://127.0.0.1:7440", "HOME=/", "PARLEY_HTTP_ORIGINS=https://a, https://b"},
 		Flags:   map[string]string{"http.listen": "127.0.0.1:3", "http.insecure": "true"},
 		Named:   map[string]string{"http.listen": "--listen", "http.insecure": "--insecure"},
 	})
@@ -124,7 +124,15 @@ func TestRefused(t *testing.T) {
 		{name: "list for one value", file: "http:\n  listen: [a, b]\n", want: []string{"http.listen: a list stands where one value belongs"}},
 		{name: "missing value", file: "http:\n  listen:\n", want: []string{"http.listen: the value is missing"}},
 		{name: "list of numbers", file: "http:\n  hosts: [1]\n", want: []string{"http.hosts: 1 is no text without commas"}},
-		{name: "fraction", file: "limits:\n  inbox: 1.5\n", want: []string{"limits.inbox: 1.5 (float64) stands where a value of type number belongs"}},
+		{name: "fraction", file: "limits:\n  inbox: 1.5\n", want: []string{"limits.inbox: the fraction 1.5 stands where a whole number belongs"}},
+		{name: "section for one value", file: "http:\n  listen: {}\nlog:\n  level: 2.5\nag2:\n  trust_clients: 0.5\n", want: []string{
+			"http.listen: a section stands where a text belongs", "log.level: the fraction 2.5 stands where one of debug, info, warn, error belongs",
+			"ag2.trust_clients: the fraction 0.5 stands where true or false belongs",
+		}},
+		{name: "no address", file: "http:\n  listen: nonsense\n", want: []string{`FILE:2: http.listen: "nonsense" is refused: it is no address to listen on; it looks like 127.0.0.1:7440`}},
+		{name: "a scheme in a host", file: "http:\n  hosts: [hub.example, https://hub.example]\n", want: []string{`"https://hub.example" is no host, which looks like hub.example`}},
+		{name: "a path in an origin", file: "http:\n  origins: [https://desk.example/app]\n", want: []string{`"https://desk.example/app" is no origin, which looks like https://desk.example`}},
+		{name: "an event no client takes", file: "limits:\n  event: 64MiB\n", want: []string{`limits.event: "64MiB" is refused: it is at most 1MiB`}},
 		{name: "zero", file: "limits:\n  inbox: 0\n", want: []string{`limits.inbox: "0" is refused: it must be more than 0`}},
 		{name: "negative", file: "limits:\n  inbox: -1\n", want: []string{"it must be more than 0"}},
 		{name: "negative size", file: "limits:\n  body: -1\n", want: []string{"a size looks like"}},
@@ -136,6 +144,8 @@ func TestRefused(t *testing.T) {
 		{name: "no such file", src: config.Sources{File: "no-such.yaml"}, want: []string{"configuration file: stat no-such.yaml"}},
 		{name: "environment", src: config.Sources{Environ: []string{"PARLEY_HTTP_LISTN=x"}}, want: []string{"environment: unknown setting PARLEY_HTTP_LISTN; did you mean PARLEY_HTTP_LISTEN?"}},
 		{name: "environment, section alone", src: config.Sources{Environ: []string{"PARLEY_DATA=x"}}, want: []string{"unknown setting PARLEY_DATA; did you mean PARLEY_DATA_DIR?"}},
+		{name: "environment, a slip in the section", src: config.Sources{Environ: []string{"PARLEY_LIMTS_BODY=4MiB"}}, want: []string{"environment: unknown setting PARLEY_LIMTS_BODY; did you mean PARLEY_LIMITS_BODY?"}},
+		{name: "environment, no section", src: config.Sources{Environ: []string{"PARLEY_LISTEN=x"}}, want: []string{"unknown setting PARLEY_LISTEN; did you mean PARLEY_HTTP_LISTEN?"}},
 		{name: "flag", src: config.Sources{Flags: map[string]string{"htp.listen": "x"}, Named: map[string]string{"htp.listen": "--set"}}, want: []string{"flag --set: unknown key htp.listen; did you mean http.listen?"}},
 	}
 	for _, tc := range tests {
@@ -156,6 +166,34 @@ func TestRefused(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// What browsers and clients send is accepted in every form that they send it in.
+func TestAddresses(t *testing.T) {
+	t.Parallel()
+	for key, cases := range map[string]map[string]bool{
+		"http.listen": {
+			"127.0.0.1:7440": true, ":0": true, "[::1]:7440": true, "localhost:80": true, "hub.internal:65535": true, "0.0.0.0:1": true, "[fe80::1%eth0]:1": true,
+			"": false, "7440": false, "127.0.0.1": false, "127.0.0.1:65536": false, "127.0.0.1:x": false, "127.0.0.1:": false, "::1:7440": false,
+			"http://127.0.0.1:7440": false, "127.0.0.1:7440/": false, "a b:1": false,
+		},
+		"http.origins": {
+			"https://desk.example": true, "https://Desk.Example/": true, "http://localhost:3000": true, "http://[::1]:3000": true, "app://desk": true, "": true,
+			"desk.example": false, "https://": false, "https://desk.example/app": false, "https://desk.example//": false, "https://a@desk.example": false,
+			"https://desk.example?x": false, "https://desk.example:x": false, "*": false, "https://*.example": false, "null": false, "//desk.example": false,
+		},
+		"http.hosts": {
+			"hub.example": true, "hub.example:8443": true, "10.0.0.1": true, "[::1]": true, "[::1]:80": true, "::1": true, "my_host": true, "a, b:1": true,
+			"https://hub.example": false, "hub.example/": false, "hub.example:": false, "hub.example:http": false, "a:b:c": false, "[::1": false, "*": false, "a b": false,
+		},
+	} {
+		for text, want := range cases {
+			_, err := config.Load(config.Sources{Flags: map[string]string{key: text}, Named: map[string]string{key: "--set"}})
+			if (err == nil) != want {
+				t.Errorf("%s=%q: %v", key, text, err)
+			}
+		}
 	}
 }
 

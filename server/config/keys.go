@@ -12,10 +12,11 @@ type Key struct {
 	Flag    string   // of `parley serve`, without dashes; most have none
 	Choices []string // the only values, where not every text will do
 	Zero    bool     // a number may be 0
-	Most    int      // the largest number, where not every one will do
+	Most    int      // the largest number or size, where not every one will do
 	Meaning string
 
 	field func(*Config) any
+	check func(value string) error // of a text, or of each of a list; nil: any will do
 }
 
 // Keys is the one table of settings, in the order of the reference page.
@@ -33,17 +34,17 @@ var Keys = []Key{
 	{
 		Name: "http.listen", Default: "127.0.0.1:7440", Flag: "listen",
 		Meaning: "address to listen on; port 0 takes a free one and prints it. Anything but loopback needs TLS or a proxy, and a key",
-		field:   func(c *Config) any { return &c.HTTP.Listen },
+		field:   func(c *Config) any { return &c.HTTP.Listen }, check: checkListen,
 	},
 	{
 		Name: "http.origins", Default: "",
 		Meaning: "web origins, such as https://desk.example, whose pages may connect besides the hub's own",
-		field:   func(c *Config) any { return &c.HTTP.Origins },
+		field:   func(c *Config) any { return &c.HTTP.Origins }, check: checkOrigin,
 	},
 	{
 		Name: "http.hosts", Default: "",
 		Meaning: "host names under which the hub is reached besides loopback names and the listen address; with a port, only that port",
-		field:   func(c *Config) any { return &c.HTTP.Hosts },
+		field:   func(c *Config) any { return &c.HTTP.Hosts }, check: checkHost,
 	},
 	{
 		Name: "http.behind_proxy", Default: "false", Flag: "behind-proxy",
@@ -111,8 +112,8 @@ var Keys = []Key{
 		field:   func(c *Config) any { return &c.Limits.Body },
 	},
 	{
-		Name: "limits.event", Default: "1MiB",
-		Meaning: "size of one envelope's event data",
+		Name: "limits.event", Default: "1MiB", Most: 1 << 20,
+		Meaning: "size of one envelope's event data; at most 1MiB, because AG2's clients take no larger frame",
 		field:   func(c *Config) any { return &c.Limits.Event },
 	},
 	{
@@ -124,6 +125,16 @@ var Keys = []Key{
 		Name: "limits.page", Default: "1000",
 		Meaning: "entries of one answer of a list under /v1",
 		field:   func(c *Config) any { return &c.Limits.Page },
+	},
+	{
+		Name: "limits.page_bytes", Default: "4MiB",
+		Meaning: "size at which an answer of a list under /v1 ends; a larger entry stands alone",
+		field:   func(c *Config) any { return &c.Limits.PageBytes },
+	},
+	{
+		Name: "limits.view", Default: "64MiB",
+		Meaning: "size of a log that one view is made of; four times as much for all at once",
+		field:   func(c *Config) any { return &c.Limits.View },
 	},
 	{
 		Name: "limits.followers", Default: "10000",

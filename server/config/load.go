@@ -179,12 +179,14 @@ func lines(raw []byte) map[string]int {
 	return at
 }
 
-// hubVariable names the hub that commands ask. It sets nothing, although its
-// name is that of a section.
-const hubVariable = EnvPrefix + "HUB"
+// elsewhere are variables that set nothing here: commands, tests and builds read
+// them.
+var elsewhere = []string{"BIN", "CONFIG", "HUB", "SCALE", "TOKEN", "UPDATE"}
 
 // envLayer takes the variables of known keys. A variable under a section's
-// name that is no key is an error; others are somebody else's.
+// name that is no key is an error, and so is one that was surely meant for a
+// key; others are somebody else's, such as those that Kubernetes sets for a
+// service of this name.
 func envLayer(environ []string) (layer, error) {
 	byEnv, sections, known := map[string]string{}, map[string]bool{}, []string{}
 	for _, key := range Keys {
@@ -202,7 +204,8 @@ func envLayer(environ []string) (layer, error) {
 			if key, ok := byEnv[name]; ok {
 				return key, value
 			}
-			if section, _, _ := strings.Cut(strings.TrimPrefix(name, EnvPrefix), "_"); sections[section] && name != hubVariable {
+			own := strings.TrimPrefix(name, EnvPrefix)
+			if section, _, _ := strings.Cut(own, "_"); !slices.Contains(elsewhere, own) && (sections[section] || isSlip(name, known)) {
 				unknown = append(unknown, fmt.Errorf("environment: unknown setting %s; did you mean %s?", name, nearest(name, known)))
 			}
 			return "", nil
@@ -262,8 +265,19 @@ func scalar(value any, key Key) (string, error) {
 	case bool, int, int64, uint64, string:
 		return fmt.Sprint(v), nil
 	default:
-		return "", fmt.Errorf("%v (%T) stands where a value of type %s belongs", v, v, key.Type())
+		return "", fmt.Errorf("%s stands where %s belongs", kindOf(v), key.wants())
 	}
+}
+
+// kindOf says what a parser gave, in the file's words.
+func kindOf(value any) string {
+	switch v := value.(type) {
+	case map[string]any:
+		return "a section"
+	case float64:
+		return fmt.Sprintf("the fraction %v", v)
+	}
+	return fmt.Sprintf("%.100v", value)
 }
 
 // consistent checks what no single key can.

@@ -1,6 +1,9 @@
 package config
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // nearest is the known name that takes the fewest edits to reach from name.
 // A bare last part, such as listen for http.listen, counts as close.
@@ -16,6 +19,16 @@ func nearest(name string, known []string) string {
 		}
 	}
 	return best
+}
+
+// isSlip reports whether a variable's name is that of a known one with a slip
+// or two, or without its section.
+func isSlip(name string, known []string) bool {
+	rest := strings.TrimPrefix(name, EnvPrefix)
+	return slices.ContainsFunc(known, func(candidate string) bool {
+		_, last, _ := strings.Cut(strings.TrimPrefix(candidate, EnvPrefix), "_")
+		return rest == last || edits(name, candidate) <= 2
+	})
 }
 
 // edits counts insertions, deletions, replacements and swaps of neighbours.

@@ -61,6 +61,7 @@ func (k Key) set(c *Config, text string) error {
 			return errors.New("it is one of " + strings.Join(k.Choices, ", "))
 		}
 		*field = text
+		return k.judge(text)
 	case *bool:
 		on, err := strconv.ParseBool(text)
 		if err != nil {
@@ -83,6 +84,9 @@ func (k Key) set(c *Config, text string) error {
 			return err
 		}
 		*field = n
+		if k.Most > 0 && n > Bytes(k.Most) {
+			return fmt.Errorf("it is at most %s", Bytes(k.Most))
+		}
 		return k.positive(n > 0, n == 0)
 	case *time.Duration:
 		d, err := time.ParseDuration(text)
@@ -96,12 +100,23 @@ func (k Key) set(c *Config, text string) error {
 		for part := range strings.SplitSeq(text, ",") {
 			if part = strings.TrimSpace(part); part != "" {
 				*field = append(*field, part)
+				if err := k.judge(part); err != nil {
+					return err
+				}
 			}
 		}
 	default:
 		return fmt.Errorf("the table of keys gives it the unknown type %T", field)
 	}
 	return nil
+}
+
+// judge asks what the key itself demands of a text.
+func (k Key) judge(text string) error {
+	if k.check == nil {
+		return nil
+	}
+	return k.check(text)
 }
 
 func (k Key) positive(positive, zero bool) error {
@@ -161,6 +176,20 @@ func (k Key) Type() string {
 			return strings.Join(k.Choices, ", ")
 		}
 		return "text"
+	}
+}
+
+// wants says what belongs to the key.
+func (k Key) wants() string {
+	switch kind := k.Type(); kind {
+	case "bool":
+		return "true or false"
+	case "number":
+		return "a whole number"
+	case "text", "size", "duration", "list":
+		return "a " + kind
+	default:
+		return "one of " + kind
 	}
 }
 

@@ -22,6 +22,14 @@ type Problem struct {
 	Status int        `json:"status"`
 	Code   fault.Code `json:"code"`
 	Detail string     `json:"detail"`
+	// Position is where to start again, for a position that is gone.
+	Position string `json:"position,omitempty"`
+}
+
+// Placed is an error that knows where to start again.
+type Placed interface {
+	error
+	Restart() string
 }
 
 var statuses = map[fault.Code]int{
@@ -58,9 +66,12 @@ func Of(err error) Problem {
 	if !errors.As(err, &refusal) {
 		detail = "the hub could not do this; its log says why"
 	}
-	return Problem{
-		Type: "about:blank", Title: http.StatusText(status), Status: status, Code: code, Detail: detail,
+	p := Problem{Type: "about:blank", Title: http.StatusText(status), Status: status, Code: code, Detail: detail}
+	var gap Placed
+	if errors.As(err, &gap) {
+		p.Position = gap.Restart()
 	}
+	return p
 }
 
 // Write answers a request with an error.

@@ -1,0 +1,54 @@
+package api
+
+import (
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// How many entries are fetched at once: few at first, because each may be large.
+const (
+	firstFetch = 16
+	mostFetch  = 64
+)
+
+// fetch returns up to n entries after a place, and where they go on; empty is
+// the end.
+type fetch[T any] func(n int, after string) (list []T, next string, err error)
+
+// bounds of a page: so many entries, and about so many bytes, that what a hub
+// needs for an answer does not grow with what is stored. A page holds at least
+// one entry, however large.
+type bounds struct{ entries, bytes int }
+
+// gather fetches a page.
+func gather[T any](limit bounds, after string, from fetch[T], encode func(T) ([]byte, error)) ([]jsontext.Value, string, error) {
+	page, size := []jsontext.Value{}, 0
+	for n := firstFetch; ; {
+		list, next, err := from(min(n, limit.entries-len(page)), after)
+		if err != nil {
+			return nil, "", err
+		}
+		fit, more := page, size
+		for _, item := range list {
+			data, err := encode(item)
+			if err != nil {
+				return nil, "", err
+			}
+			if more += len(data); more > limit.bytes && len(fit) > 0 {
+				break
+			}
+			fit = append(fit, data)
+		}
+		switch fits := len(fit) - len(page); {
+		case fits == len(list):
+			page, size, after, n = fit, more, next, min(2*n, mostFetch)
+		case fits > 0:
+			n = fits // those again, to learn where they end
+			continue
+		default:
+			return page, after, nil
+		}
+		if after == "" || len(page) >= limit.entries {
+			return page, after, nil
+		}
+	}
+}

@@ -1,0 +1,65 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"net/url"
+	"strconv"
+	"strings"
+)
+
+// checkListen refuses what can be no address to listen on. Whether a name means
+// anything on this machine is found out when it is listened on.
+func checkListen(text string) error {
+	host, port, err := net.SplitHostPort(text)
+	if err != nil || !isHost(host) && host != "" || !isPort(port) {
+		return errors.New("it is no address to listen on; it looks like 127.0.0.1:7440, [::1]:7440 or :0")
+	}
+	return nil
+}
+
+// checkOrigin refuses what no browser sends as an origin.
+func checkOrigin(text string) error {
+	origin, err := url.Parse(text)
+	if err != nil || !isHostPort(origin.Host) || !strings.EqualFold(origin.Scheme+"://"+origin.Host, strings.TrimSuffix(text, "/")) {
+		return fmt.Errorf("%q is no origin, which looks like https://desk.example or http://localhost:3000: scheme, host and port, and no path", text)
+	}
+	return nil
+}
+
+// checkHost refuses what cannot stand in a Host header.
+func checkHost(text string) error {
+	if !isHostPort(text) {
+		return fmt.Errorf("%q is no host, which looks like hub.example or hub.example:8443: no scheme and no path", text)
+	}
+	return nil
+}
+
+func isHostPort(text string) bool {
+	if host, port, err := net.SplitHostPort(text); err == nil {
+		return isHost(host) && isPort(port)
+	}
+	if bare, ok := strings.CutPrefix(text, "["); ok {
+		text, ok = strings.CutSuffix(bare, "]")
+		return ok && isHost(text)
+	}
+	return isHost(text)
+}
+
+// isHost reports whether a text is an address, or may be a host's name.
+func isHost(text string) bool {
+	if strings.Contains(text, ":") {
+		_, err := netip.ParseAddr(text)
+		return err == nil
+	}
+	return text != "" && !strings.ContainsFunc(text, func(r rune) bool {
+		return r <= ' ' || r == 0x7f || strings.ContainsRune(`/\?#@[]*"<>|^{},`, r)
+	})
+}
+
+func isPort(text string) bool {
+	n, err := strconv.ParseUint(text, 10, 16)
+	return err == nil && text == strconv.FormatUint(n, 10)
+}
