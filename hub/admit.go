@@ -48,7 +48,7 @@ func (h *Hub) rejected(e *envelope.Envelope, err error) {
 		return
 	}
 	h.stats.refuse(fault.CodeOf(err))
-	h.log.Warn("post_envelope rejected", "channel_id", e.Channel, "sender_id", e.Sender, "event_type", e.Type, "error", err)
+	h.noise.Warn(h.log, h.now(), "post_envelope rejected", "channel_id", e.Channel, "sender_id", e.Sender, "event_type", e.Type, "error", err)
 	h.hooks.each(func(l Listener) { l.EnvelopeRejected(e, err) })
 }
 

@@ -73,6 +73,13 @@ type channels struct {
 	parked map[string][]seat
 }
 
+// crowded reports whether more are loaded than should be.
+func (c *channels) crowded() bool {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return len(c.held) > c.limit
+}
+
 // park keeps what an eviction would forget; the channel is locked.
 func (c *channels) park(ch *held) {
 	seats := ch.readers.atWork()

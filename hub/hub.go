@@ -14,6 +14,7 @@ import (
 
 	"github.com/parley-hub/parley/channel"
 	"github.com/parley-hub/parley/envelope"
+	"github.com/parley-hub/parley/internal/noise"
 	"github.com/parley-hub/parley/journal"
 )
 
@@ -41,6 +42,7 @@ type Hub struct {
 	hooks    hooks
 	sweepers sweepers
 	stats    stats
+	noise    noise.Limiter
 	subs     subscriptions
 
 	stop context.CancelFunc // ends what runs in the background

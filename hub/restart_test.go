@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -288,6 +289,21 @@ func TestRestart(t *testing.T) {
 				t.Errorf("%d envelopes left", n)
 			}
 			r.restart()
+		}
+	})
+}
+
+// More channels than may be loaded are not kept for long.
+func TestTooManyLoaded(t *testing.T) {
+	t.Parallel()
+	runs(t, "limits.loaded_channels", hub.Options{Limits: hub.Limits{LoadedChannels: 3}}, func(t *testing.T, r *rig) {
+		a, b := r.agent("a"), r.agent("b")
+		for range 20 {
+			r.open("conversation", a, b)
+		}
+		r.pass(2 * time.Second)
+		if n := r.Stats().Loaded; n > 3 {
+			t.Errorf("%d are loaded", n)
 		}
 	})
 }

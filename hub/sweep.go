@@ -23,6 +23,11 @@ func (h *Hub) startSweepers(ctx context.Context) {
 	every(min(time.Second, h.opts.InviteAckTimeout), func(ctx context.Context) { h.SweepInvites(ctx) })
 	every(time.Second, func(ctx context.Context) { h.SweepDeadlines(ctx) })
 	every(h.opts.EvictAfter, func(context.Context) { h.evict(h.now().Add(-h.opts.EvictAfter)) })
+	every(min(time.Second, h.opts.EvictAfter), func(context.Context) {
+		if h.channels.crowded() {
+			h.evict(h.now().Add(-h.opts.EvictAfter))
+		}
+	})
 }
 
 // SweepInvites ends openings that nobody answered in time.

@@ -1,11 +1,6 @@
 package ag2
 
-import (
-	"log/slog"
-	"sync"
-	"sync/atomic"
-	"time"
-)
+import "sync/atomic"
 
 // counters count what the server did since it was made.
 type counters struct {
@@ -58,26 +53,4 @@ func (s *Server) Stats() Stats {
 		Silent:      c.silent.Load(),
 		LongLogs:    c.longLogs.Load(),
 	}
-}
-
-// noise keeps what clients can cause at will from filling the log.
-type noise struct {
-	mu      sync.Mutex
-	next    time.Time
-	skipped int
-}
-
-// warn logs at most one line a second, and says how many it left out.
-func (n *noise) warn(log *slog.Logger, now time.Time, message string, args ...any) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if now.Before(n.next) {
-		n.skipped++
-		return
-	}
-	if n.skipped > 0 {
-		args = append(args, "left_out", n.skipped)
-	}
-	n.next, n.skipped = now.Add(time.Second), 0
-	log.Warn(message, args...)
 }

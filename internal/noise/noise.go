@@ -1,0 +1,30 @@
+// Package noise keeps what clients can cause at will from filling the log.
+package noise
+
+import (
+	"log/slog"
+	"sync"
+	"time"
+)
+
+// Limiter lets one line a second through. Its zero value is ready.
+type Limiter struct {
+	mu      sync.Mutex
+	next    time.Time
+	skipped int
+}
+
+// Warn logs a line, or leaves it out; the next one says how many were.
+func (l *Limiter) Warn(log *slog.Logger, now time.Time, message string, args ...any) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if now.Before(l.next) {
+		l.skipped++
+		return
+	}
+	if l.skipped > 0 {
+		args = append(args, "left_out", l.skipped)
+	}
+	l.next, l.skipped = now.Add(time.Second), 0
+	log.Warn(message, args...)
+}
