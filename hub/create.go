@@ -227,7 +227,7 @@ func (h *Hub) describe(a channel.Adapter, creator *member, o Opening) (*channel.
 	for k, v := range o.Labels {
 		size += len(k) + len(v)
 	}
-	if err := h.boundRecord("labels", size); err != nil {
+	if err := h.boundRecord("labels and intent", size); err != nil {
 		return nil, err
 	}
 	if o.Intent != "" {
