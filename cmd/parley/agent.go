@@ -56,7 +56,7 @@ The FILE - is standard input.`,
 		decoder := yaml.NewDecoder(strings.NewReader(string(raw)))
 		decoder.KnownFields(true)
 		if err := decoder.Decode(&lines); err != nil && !errors.Is(err, io.EOF) {
-			return nil, fmt.Errorf("%s: %w; it is a list of lines like - say: hello", args[1], err)
+			return nil, fmt.Errorf("%s: %w; it is a list of lines like - say: hello", args[1], scripted.Explain(err))
 		}
 		return scripted.Script(lines), nil
 	})
@@ -77,7 +77,14 @@ func (a *app) withAgent(c *cobra.Command, lines func(args []string) (scripted.Li
 		if err != nil {
 			return err
 		}
-		link, err := client.Dial(ctx, "ws"+strings.TrimPrefix(hub.base, "http"), client.Options{Log: log})
+		address := func() string { return "ws" + strings.TrimPrefix(hub.base, "http") }
+		link, err := client.Dial(ctx, address(), client.Options{
+			Log: log, HTTP: hub.http,
+			Again: func() string {
+				hub.again()
+				return address()
+			},
+		})
 		if err != nil {
 			return err
 		}

@@ -68,8 +68,8 @@ func (a *app) agentsList() *cobra.Command {
 			f.String("kind", "", "only agent, human or remote_agent")
 		},
 	}, func(w io.Writer, ag *agentInfo, _ map[string]string) {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\t%s\n", ag.Passport.Name, ag.kind(), ag.presence(), ag.Depth,
-			strings.Join(ag.Resume.Capabilities, ", "), ag.Passport.ID)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\t%s\n", cell(ag.Passport.Name), ag.kind(), ag.presence(), ag.Depth,
+			cell(strings.Join(ag.Resume.Capabilities, ", ")), ag.Passport.ID)
 	})
 }
 
@@ -91,13 +91,13 @@ func (a *app) agentsShow() *cobra.Command {
 		return a.print(raw, func(w io.Writer) error {
 			return table(w, func(w io.Writer) {
 				fmt.Fprintf(w, "name\t%s\nid\t%s\nkind\t%s\npresence\t%s\ninbox\t%d unanswered\n",
-					ag.Passport.Name, ag.Passport.ID, ag.kind(), ag.presence(), ag.Depth)
+					cell(ag.Passport.Name), ag.Passport.ID, ag.kind(), ag.presence(), ag.Depth)
 				fmt.Fprintf(w, "auth\t%s\nregistered\t%s\n", ag.Passport.Auth.Scheme, ag.Passport.CreatedAt.Format(time.RFC3339))
 				if ag.Resume.Summary != "" {
-					fmt.Fprintf(w, "summary\t%s\n", ag.Resume.Summary)
+					fmt.Fprintf(w, "summary\t%s\n", cell(ag.Resume.Summary))
 				}
 				for capability, o := range ag.Resume.Observed {
-					fmt.Fprintf(w, "observed\t%s: %d completed, %d failed, %d expired\n", capability, o.Completed, o.Failed, o.Expired)
+					fmt.Fprintf(w, "observed\t%s: %d completed, %d failed, %d expired\n", cell(capability), o.Completed, o.Failed, o.Expired)
 				}
 			})
 		})

@@ -21,7 +21,8 @@ func (a *app) audit() *cobra.Command {
 	var kind, channel, agent, since, until, after string
 	var limit int
 	var follow bool
-	c := a.withHub(&cobra.Command{
+	var c *cobra.Command
+	c = a.withHub(&cobra.Command{
 		Use:   "audit",
 		Short: "Read the audit, or follow it",
 		Example: `  parley audit --kind channel_closed
@@ -67,7 +68,7 @@ func (a *app) audit() *cobra.Command {
 				}
 			}
 			if page.Next != "" {
-				_, err := fmt.Fprintf(a.err, "\nMore: parley audit --after %s\n", page.Next)
+				_, err := fmt.Fprintf(a.err, "\nMore: parley audit%s --after %s\n", given(c), page.Next)
 				return err
 			}
 			return nil

@@ -41,9 +41,10 @@ type channelInfo struct {
 	Names       map[string]string `json:"names"`
 }
 
+// name is how somebody is called where lines are printed.
 func (c *channelInfo) name(id string) string {
 	if name, ok := c.Names[id]; ok {
-		return name
+		return cell(name)
 	}
 	return id
 }
@@ -175,7 +176,7 @@ func (c *channelInfo) write(w io.Writer) error {
 	return table(w, func(w io.Writer) {
 		state := c.State
 		if c.CloseReason != "" {
-			state += " (" + c.CloseReason + ")"
+			state += " (" + cell(c.CloseReason) + ")"
 		}
 		fmt.Fprintf(w, "channel\t%s\n", c.ID)
 		fmt.Fprintf(w, "type\t%s\n", c.Manifest.Type)
@@ -191,7 +192,7 @@ func (c *channelInfo) write(w io.Writer) error {
 			fmt.Fprintf(w, "expires\t%s\n", c.ExpiresAt.Format(time.RFC3339))
 		}
 		for _, k := range slices.Sorted(maps.Keys(c.Labels)) {
-			fmt.Fprintf(w, "label\t%s=%s\n", k, c.Labels[k])
+			fmt.Fprintf(w, "label\t%s=%s\n", cell(k), cell(c.Labels[k]))
 		}
 		fmt.Fprintf(w, "envelopes\t%d\n", c.Length)
 		fmt.Fprintf(w, "position\t%s\n", c.Position)

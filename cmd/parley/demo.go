@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -30,7 +31,11 @@ No model, no key and no other program is needed.`,
 		RunE: func(c *cobra.Command, _ []string) error {
 			ctx, stop := signal.NotifyContext(c.Context(), os.Interrupt, syscall.SIGTERM)
 			defer stop()
-			return a.runDemo(ctx, keep)
+			err := a.runDemo(ctx, keep)
+			if err != nil && ctx.Err() != nil {
+				return errors.New("the demo was stopped before its end")
+			}
+			return err
 		},
 	}
 	c.Flags().BoolVar(&keep, "keep", false, "leave the hub running until Ctrl+C, and keep its folder")
@@ -53,7 +58,7 @@ func (a *app) runDemo(ctx context.Context, keep bool) (err error) {
 	if err := hub.start(ctx); err != nil {
 		return err
 	}
-	a.say("A hub is running at %s.", hub.url)
+	a.happened("hub_started", map[string]any{"url": hub.url, "data": hub.dir}, "A hub is running at %s.", hub.url)
 
 	playing, cancel := context.WithTimeout(ctx, demoTimeout)
 	defer cancel()
@@ -62,7 +67,8 @@ func (a *app) runDemo(ctx context.Context, keep bool) (err error) {
 		return err
 	}
 	defer cast.leave()
-	a.say("triage, database, network and hana (a person) are in. triage opens the incident.\n")
+	a.happened("assembled", map[string]any{"agents": cast.ids()},
+		"triage, database, network and hana (a person) are in. triage opens the incident.\n")
 	outcome, err := a.perform(playing, hub, cast)
 	if err != nil {
 		return err
@@ -70,7 +76,9 @@ func (a *app) runDemo(ctx context.Context, keep bool) (err error) {
 	if err := a.report(ctx, hub, outcome); err != nil {
 		return err
 	}
-	a.tryNext(hub, outcome.channel, keep)
+	if a.output != "json" {
+		a.tryNext(hub, outcome.channel, keep)
+	}
 	if keep {
 		<-ctx.Done()
 	}
@@ -78,6 +86,18 @@ func (a *app) runDemo(ctx context.Context, keep bool) (err error) {
 }
 
 func (a *app) say(format string, args ...any) { fmt.Fprintf(a.out, format+"\n", args...) }
+
+// happened tells of a step of the demo: in words, or with -o json as a line with
+// the event's name and data.
+func (a *app) happened(event string, data map[string]any, format string, args ...any) {
+	if a.output != "json" {
+		a.say(format, args...)
+		return
+	}
+	line := map[string]any{"event": event}
+	maps.Copy(line, data)
+	_ = a.print(line, nil) // nobody is left to tell
+}
 
 func (a *app) tryNext(hub *demoHub, channel string, keep bool) {
 	if keep {
@@ -113,22 +133,27 @@ func (a *app) report(ctx context.Context, hub *demoHub, o *outcome) error {
 	if err := client.call(ctx, "GET", path, nil, &transcript); err != nil {
 		return err
 	}
-	a.say("\nThe transcript, as triage reads it:")
-	for _, e := range transcript.Events {
-		if e.Role == "assistant" {
-			e.Text = "(triage): " + e.Text
-		}
-		a.say("  %s", strings.ReplaceAll(e.Text, "\n", "\n    "))
-	}
 	checked, err := o.check(ctx, client)
 	if err != nil {
 		return err
 	}
-	a.say("\nThe path taken: %s", strings.Join(checked.path, " → "))
-	a.say("\nThe graph with that path, for anything that draws Mermaid:\n")
-	fmt.Fprint(a.out, indent(checked.drawing))
-	a.say("\nChecked against the log of %d envelopes: %d lost, %d doubled, closed with %q.",
+	var text strings.Builder
+	fmt.Fprintln(&text, "\nThe transcript, as triage reads it:")
+	for _, e := range transcript.Events {
+		if e.Role == "assistant" {
+			e.Text = "(triage): " + e.Text
+		}
+		fmt.Fprintf(&text, "  %s\n", strings.ReplaceAll(e.Text, "\n", "\n    "))
+	}
+	fmt.Fprintf(&text, "\nThe path taken: %s\n", strings.Join(checked.path, " → "))
+	fmt.Fprintf(&text, "\nThe graph with that path, for anything that draws Mermaid:\n\n%s", indent(checked.drawing))
+	fmt.Fprintf(&text, "\nChecked against the log of %d envelopes: %d lost, %d doubled, closed with %q.",
 		checked.length, checked.lost, checked.doubled, checked.reason)
+	a.happened("result", map[string]any{
+		"channel_id": o.channel, "url": hub.url, "data": hub.dir, "transcript": transcript.Events,
+		"path": checked.path, "mermaid": checked.drawing, "envelopes": checked.length,
+		"lost": checked.lost, "doubled": checked.doubled, "close_reason": checked.reason,
+	}, "%s", text.String())
 	if checked.lost+checked.doubled > 0 {
 		return fmt.Errorf("the demo failed: %d lost, %d doubled", checked.lost, checked.doubled)
 	}

@@ -79,6 +79,15 @@ func assemble(ctx context.Context, hubURL string) (*cast, error) {
 
 func (c *cast) id(name string) string { return c.links[name].ID() }
 
+// ids are everyone's, by name.
+func (c *cast) ids() map[string]string {
+	ids := map[string]string{}
+	for name := range c.links {
+		ids[name] = c.id(name)
+	}
+	return ids
+}
+
 // perform lets everyone play their lines.
 func (c *cast) perform(ctx context.Context) {
 	ctx, c.cancel = context.WithCancel(ctx)

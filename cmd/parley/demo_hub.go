@@ -40,6 +40,7 @@ func (h *demoHub) start(ctx context.Context) error {
 	defer log.Close()
 	h.process = exec.Command(self, "serve", "-o", "json", "--data", h.dir, "--listen", listen) //nolint:noctx // stop ends it, and kill before
 	h.process.Stderr = log
+	endWithParent(h.process)
 	out, err := h.process.StdoutPipe()
 	if err != nil {
 		return err

@@ -42,7 +42,9 @@ func (a *app) perform(ctx context.Context, hub *demoHub, c *cast) (*outcome, err
 		if err := json.Unmarshal(f.data, ev); err != nil {
 			return err
 		}
-		if err := line.event(ev); err != nil {
+		if a.output == "json" {
+			a.happened("envelope", map[string]any{"envelope": ev.raw}, "")
+		} else if err := line.event(ev); err != nil {
 			return err
 		}
 		if ev.Type == envelope.TypePacket && ev.Sender == c.id("database") {
@@ -70,19 +72,20 @@ func (a *app) perform(ctx context.Context, hub *demoHub, c *cast) (*outcome, err
 func (a *app) accident(ctx context.Context, hub *demoHub, c *cast, channel string) error {
 	said := make(chan error, 1)
 	time.AfterFunc(demoSlow, func() {
-		a.say("   … network is at work. hana objects; her word waits for the end of the round.")
+		a.happened("objection", map[string]any{"by": c.id("hana"), "text": demoCorrection},
+			"   … network is at work. hana objects; her word waits for the end of the round.")
 		said <- c.correct(ctx, channel)
 	})
 	time.Sleep(2 * demoSlow)
 	if err := hub.kill(); err != nil {
 		return err
 	}
-	a.say("   *** the hub was killed (SIGKILL) ***")
+	a.happened("hub_killed", nil, "   *** the hub was killed (SIGKILL) ***")
 	time.Sleep(demoSlow)
 	if err := hub.start(ctx); err != nil {
 		return err
 	}
-	a.say("   *** the hub is back; everyone resumes where they were ***")
+	a.happened("hub_back", nil, "   *** the hub is back; everyone resumes where they were ***")
 	return <-said
 }
 

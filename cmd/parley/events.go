@@ -29,7 +29,7 @@ type event struct {
 }
 
 // pages reads a channel from a position to where it ends now, through the eyes
-// of whoever as names.
+// of whoever as names. One event at a time is held, however long a page is.
 func (h *hubClient) pages(ctx context.Context, channel, as, after string, visit func(*event) error) error {
 	for {
 		q := url.Values{"limit": {"1000"}}
@@ -39,28 +39,100 @@ func (h *hubClient) pages(ctx context.Context, channel, as, after string, visit 
 		if after != "" {
 			q.Set("after", after)
 		}
-		var page struct {
-			Events []json.RawMessage `json:"events"`
-			Next   string            `json:"next"`
-			More   bool              `json:"more"`
-		}
 		path := "/v1/channels/" + url.PathEscape(channel) + "/events?" + q.Encode()
-		if err := h.call(ctx, http.MethodGet, path, nil, &page); err != nil {
+		page, err := h.page(ctx, path, visit)
+		if err != nil {
 			return err
-		}
-		for _, raw := range page.Events {
-			ev := &event{raw: raw}
-			if err := json.Unmarshal(raw, ev); err != nil {
-				return err
-			}
-			if err := visit(ev); err != nil {
-				return err
-			}
 		}
 		if after = page.Next; !page.More {
 			return nil
 		}
 	}
+}
+
+// page reads one page. It should begin soon, and takes as long as visit does.
+func (h *hubClient) page(ctx context.Context, path string, visit func(*event) error) (pageEnd, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	late := time.AfterFunc(callTimeout, func() { cancel(fmt.Errorf("no answer in %s", callTimeout)) })
+	answer, err := h.download(ctx, http.MethodGet, path)
+	late.Stop()
+	if err != nil {
+		return pageEnd{}, err
+	}
+	defer answer.Close()
+	return readEvents(answer, visit)
+}
+
+// pageEnd is what a page says of those after it.
+type pageEnd struct {
+	Next string
+	More bool
+}
+
+// readEvents hands every event of a page to visit as it comes.
+func readEvents(r io.Reader, visit func(*event) error) (end pageEnd, err error) {
+	body := &bounded{r: r, left: maxAnswer}
+	in := json.NewDecoder(body)
+	wanted := func(err error) error {
+		return fmt.Errorf("the hub's answer is not the page that was expected: %w", err)
+	}
+	if _, err := in.Token(); err != nil {
+		return end, wanted(err)
+	}
+	for in.More() {
+		name, err := in.Token()
+		if err != nil {
+			return end, wanted(err)
+		}
+		switch name {
+		case "events":
+			var failed error
+			err = eachOf(in, func(raw json.RawMessage) error {
+				body.left = maxAnswer
+				ev := &event{raw: raw}
+				if err := json.Unmarshal(raw, ev); err != nil {
+					return err
+				}
+				failed = visit(ev)
+				return failed
+			})
+			if failed != nil {
+				return end, failed
+			}
+		case "next":
+			err = in.Decode(&end.Next)
+		case "more":
+			err = in.Decode(&end.More)
+		default:
+			err = in.Decode(new(json.RawMessage))
+		}
+		if err != nil {
+			return end, wanted(err)
+		}
+	}
+	if _, err := in.Token(); err != nil {
+		return end, wanted(err)
+	}
+	return end, nil
+}
+
+// eachOf reads an array, one item at a time.
+func eachOf(in *json.Decoder, each func(json.RawMessage) error) error {
+	if open, err := in.Token(); err != nil || open != json.Delim('[') {
+		return errors.Join(err, fmt.Errorf("%v stands where a list is wanted", open))
+	}
+	for in.More() {
+		var raw json.RawMessage
+		if err := in.Decode(&raw); err != nil {
+			return err
+		}
+		if err := each(raw); err != nil {
+			return err
+		}
+	}
+	_, err := in.Token()
+	return err
 }
 
 // frame is one server sent event.
@@ -70,7 +142,7 @@ type frame struct {
 }
 
 // maxFrame bounds one line of a stream.
-const maxFrame = 8 << 20
+const maxFrame = maxAnswer
 
 // follow streams a path and hands every frame to visit. A connection that
 // breaks, or a hub that restarts, is waited for: the stream goes on after the
@@ -80,8 +152,15 @@ const maxFrame = 8 << 20
 // What a live event said is not kept: after a break only stored ones follow.
 func (h *hubClient) follow(ctx context.Context, path, after string, visit func(frame) error) error {
 	pause := minPause
+	away := false // and whoever reads has been told
+	say := func(now bool, text string) {
+		if away != now && h.tell != nil {
+			h.tell(text)
+		}
+		away = now
+	}
 	for {
-		err := h.connect(ctx, path, after, func(f frame) error {
+		err := h.connect(ctx, path, after, func() { say(false, "the hub is back") }, func(f frame) error {
 			pause = minPause
 			if err := visit(f); err != nil {
 				return &visitError{err}
@@ -91,11 +170,14 @@ func (h *hubClient) follow(ctx context.Context, path, after string, visit func(f
 		})
 		var visited *visitError
 		var refused *refusedError
+		var none *noAnswerError
 		switch {
 		case errors.As(err, &visited):
 			return visited.err
 		case errors.As(err, &refused):
 			return refused.err
+		case errors.As(err, &none) && ctx.Err() == nil:
+			say(true, "the hub does not answer; waiting for it ("+none.Error()+")")
 		}
 		select {
 		case <-ctx.Done():
@@ -115,15 +197,17 @@ const (
 )
 
 type (
-	visitError   struct{ err error } // the visitor's own
-	refusedError struct{ err error } // the hub's: asking again would not help
+	visitError    struct{ err error } // the visitor's own
+	refusedError  struct{ err error } // the hub's: asking again would not help
+	noAnswerError struct{ err error } // the hub is away, or not ready
 )
 
-func (e *visitError) Error() string   { return e.err.Error() }
-func (e *refusedError) Error() string { return e.err.Error() }
+func (e *visitError) Error() string    { return e.err.Error() }
+func (e *refusedError) Error() string  { return e.err.Error() }
+func (e *noAnswerError) Error() string { return e.err.Error() }
 
 // connect is one connection's worth of frames.
-func (h *hubClient) connect(ctx context.Context, path, after string, visit func(frame) error) error {
+func (h *hubClient) connect(ctx context.Context, path, after string, begun func(), visit func(frame) error) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, h.base+path, nil)
 	if err != nil {
 		return &refusedError{err}
@@ -139,18 +223,23 @@ func (h *hubClient) connect(ctx context.Context, path, after string, visit func(
 	patient := &http.Client{Transport: h.http.Transport}
 	answer, err := patient.Do(request)
 	if err != nil {
-		return fmt.Errorf("ask the hub: %w; is it running?", err)
+		return &noAnswerError{err}
 	}
 	defer answer.Body.Close()
 	if answer.StatusCode != http.StatusOK {
 		raw, _ := io.ReadAll(io.LimitReader(answer.Body, maxAnswer))
 		err := h.refusal(answer, raw)
 		if answer.StatusCode >= http.StatusInternalServerError {
-			return err
+			return &noAnswerError{err}
 		}
 		return &refusedError{err}
 	}
-	return readFrames(answer.Body, visit)
+	begun()
+	err = readFrames(answer.Body, visit)
+	if errors.Is(err, bufio.ErrTooLong) {
+		return &refusedError{fmt.Errorf("an event is over %d MiB, which is what is read at once", maxFrame>>20)}
+	}
+	return err
 }
 
 func readFrames(r io.Reader, visit func(frame) error) error {

@@ -25,12 +25,12 @@ func advise(err error) error {
 var turnOf = regexp.MustCompile(`it is the turn of '([^']+)'`)
 
 func hintFor(err error) string {
+	var unreachable *net.OpError
+	if errors.As(err, &unreachable) && unreachable.Op == "dial" {
+		return "start a hub with parley serve, or name another with --hub URL"
+	}
 	var refusal *fault.Error
 	if !errors.As(err, &refusal) {
-		var unreachable *net.OpError
-		if errors.As(err, &unreachable) && unreachable.Op == "dial" {
-			return "start a hub with parley serve, or name another with --hub URL"
-		}
 		return ""
 	}
 	says := refusal.Message

@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	maxAnswer   = 16 << 20         // of one answer, read as a whole
+	maxAnswer   = 64 << 20         // of what is read as a whole: an answer, or one event of many
 	callTimeout = 30 * time.Second // for one that should come soon
 )
 
@@ -28,7 +28,8 @@ type hubClient struct {
 	base  string
 	token string
 	http  *http.Client
-	again func() // finds the hub again, if it may have moved; nil: it has not
+	again func()       // finds the hub again, if it may have moved; nil: it has not
+	tell  func(string) // says that the hub is waited for; nil: nobody listens
 }
 
 // newHubClient makes a client; own means that the hub is the one on this
@@ -57,7 +58,7 @@ func (h *hubClient) call(ctx context.Context, method, path string, body, into an
 		return err
 	}
 	defer answer.Body.Close()
-	raw, err := io.ReadAll(io.LimitReader(answer.Body, maxAnswer))
+	raw, err := io.ReadAll(&bounded{r: answer.Body, left: maxAnswer})
 	if err != nil {
 		return fmt.Errorf("ask the hub: %w", err)
 	}
@@ -68,6 +69,24 @@ func (h *hubClient) call(ctx context.Context, method, path string, body, into an
 		return fmt.Errorf("the hub's answer is no JSON that was expected (%w): %.200s", err, raw)
 	}
 	return nil
+}
+
+// bounded is an answer of which at most so much is read: what is longer is an
+// error, not a shorter one.
+type bounded struct {
+	r    io.Reader
+	left int
+}
+
+var errTooLong = fmt.Errorf("its answer is over %d MiB, which is what is read at once; ask for less", maxAnswer>>20)
+
+func (b *bounded) Read(p []byte) (int, error) {
+	if b.left <= 0 {
+		return 0, errTooLong
+	}
+	n, err := b.r.Read(p[:min(len(p), b.left)])
+	b.left -= n
+	return n, err
 }
 
 // download asks for something that takes as long as it takes. The caller closes

@@ -85,11 +85,8 @@ func (a *app) keysAdd() *cobra.Command {
 		Args: cobra.NoArgs,
 	}, func(ctx context.Context, keys keyStore, _ []string) error {
 		wanted := access.Role(role)
-		switch {
-		case agent != "":
+		if agent != "" {
 			wanted = access.Agent
-		case wanted != access.Operator && wanted != access.Reader:
-			return usageError("--role %s: the role is operator or reader; a key for an agent is made with --agent NAME", role)
 		}
 		token, key, err := keys.Add(ctx, wanted, agent)
 		if err != nil {
@@ -106,8 +103,18 @@ func (a *app) keysAdd() *cobra.Command {
 	})
 	c.Flags().StringVar(&agent, "agent", "", "the key proves the identity of the agent with this name")
 	c.Flags().StringVar(&role, "role", "", "the key makes its holder operator or reader")
-	c.MarkFlagsOneRequired("agent", "role")
-	c.MarkFlagsMutuallyExclusive("agent", "role")
+	c.PreRunE = func(c *cobra.Command, _ []string) error {
+		named, ranked := c.Flags().Changed("agent"), c.Flags().Changed("role")
+		switch {
+		case named == ranked:
+			return usageError("a key is an agent's or has a role: give either --agent NAME or --role operator|reader")
+		case named && agent == "":
+			return usageError("--agent is empty: it is the name of the agent whose key it is")
+		case ranked && role != string(access.Operator) && role != string(access.Reader):
+			return usageError("--role %s: the role is operator or reader; a key for an agent is made with --agent NAME", role)
+		}
+		return nil
+	}
 	return c
 }
 
@@ -120,7 +127,7 @@ func useOf(key access.Key) string {
 
 func describe(key access.Key) string {
 	if key.Role == access.Agent {
-		return "agent " + key.Agent
+		return "agent " + cell(key.Agent)
 	}
 	return key.Role.String()
 }

@@ -29,7 +29,8 @@ func listCommand[T any](a *app, l listing, row func(w io.Writer, item *T, names 
 	l.filters(filters)
 	filters.String("after", "", "go on after this one")
 	filters.Int("limit", 50, "at most so many")
-	c := a.withHub(&cobra.Command{Use: "list", Short: l.short, Example: l.example, Args: cobra.NoArgs},
+	var c *cobra.Command
+	c = a.withHub(&cobra.Command{Use: "list", Short: l.short, Example: l.example, Args: cobra.NoArgs},
 		func(ctx context.Context, hub *hubClient, _ []string) error {
 			var raw json.RawMessage
 			if err := hub.call(ctx, http.MethodGet, "/v1/"+l.what+"?"+parameters(filters).Encode(), nil, &raw); err != nil {
@@ -51,7 +52,7 @@ func listCommand[T any](a *app, l listing, row func(w io.Writer, item *T, names 
 					}
 				})
 				if err == nil && next != "" {
-					_, err = fmt.Fprintf(w, "\nMore: parley %s list%s --after %s\n", l.what, given(filters), next)
+					_, err = fmt.Fprintf(w, "\nMore: parley %s list%s --after %s\n", l.what, given(c), next)
 				}
 				return err
 			})
@@ -91,15 +92,18 @@ func parameters(filters *pflag.FlagSet) url.Values {
 	return q
 }
 
-// given are the flags as they were given, for the command that goes on.
-func given(filters *pflag.FlagSet) string {
+// given are a command's flags as they were given, for the one that goes on.
+func given(c *cobra.Command) string {
 	var b strings.Builder
-	filters.VisitAll(func(f *pflag.Flag) {
-		if !f.Changed || f.Name == "after" {
-			return
+	c.Flags().Visit(func(f *pflag.Flag) {
+		values := []string{f.Value.String()}
+		if list, ok := f.Value.(pflag.SliceValue); ok {
+			values = list.GetSlice()
 		}
-		for _, value := range parameters(filters)[f.Name] {
-			fmt.Fprintf(&b, " --%s=%s", f.Name, shellWord(value))
+		for _, value := range values {
+			if f.Name != "after" {
+				fmt.Fprintf(&b, " --%s=%s", f.Name, shellWord(value))
+			}
 		}
 	})
 	return b.String()

@@ -28,6 +28,12 @@ func clean(s string) string {
 	return b.String()
 }
 
+// cell is a text in one cell of a table or on one line, where its line breaks and
+// tabs would begin others.
+func cell(s string) string {
+	return strings.NewReplacer("\n", `\n`, "\r", `\r`, "\t", `\t`).Replace(s)
+}
+
 func controls(r rune) bool { return unicode.IsControl(r) && r != '\n' && r != '\t' }
 
 // plain cleans what is written through it. Writes end at whole characters, as

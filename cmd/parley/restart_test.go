@@ -43,6 +43,25 @@ func (k *killable) kill() {
 	_ = k.cmd.Wait() // it was killed: there is no other end
 }
 
+// awaitOutput runs a line until it says something.
+func (k *killable) awaitOutput(t *testing.T, line, text string) {
+	t.Helper()
+	poll := time.NewTicker(50 * time.Millisecond)
+	defer poll.Stop()
+	late := time.After(startTimeout)
+	for {
+		got := k.output(t, line)
+		if strings.Contains(got, text) {
+			return
+		}
+		select {
+		case <-poll.C:
+		case <-late:
+			t.Fatalf("%s never said %s: %s", line, text, got)
+		}
+	}
+}
+
 // TestTailAcrossCrashes tails a channel, and follows the group it is in, while
 // the hub is killed and started again, and again: what is printed is what is
 // exported, without gap and without repeat.
@@ -60,6 +79,8 @@ func TestTailAcrossCrashes(t *testing.T) {
 		t.Fatal(err)
 	}
 	tail, printed := k.command(t.Context(), "parley", "tail", ch.ID)
+	beside := &output{said: make(chan struct{}, 1)}
+	tail.Stderr = beside
 	if err := tail.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +97,11 @@ func TestTailAcrossCrashes(t *testing.T) {
 	for crash := range crashes {
 		printed.await(t, fmt.Sprintf("word %d.", words*(crash+1)/(crashes+1)))
 		k.kill()
+		beside.await(t, "parley: the hub does not answer; waiting for it (")
 		k.start()
+	}
+	for _, name := range []string{"alice", "parrot"} { // who looks again where the hub is
+		k.awaitOutput(t, "parley agents show "+name+" -o json", `"online":true`)
 	}
 	if err := speaker.Wait(); err != nil {
 		t.Fatalf("%v: %s", err, told)

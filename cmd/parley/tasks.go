@@ -42,7 +42,7 @@ func (a *app) tasksList() *cobra.Command {
 			f.String("state", "", "only in this state: created, running, completed, failed, expired or cancelled")
 		},
 	}, func(w io.Writer, t *taskInfo, _ map[string]string) {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", t.ID, t.State, t.Spec.Title, t.Owner)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", cell(t.ID), t.State, cell(t.Spec.Title), t.Owner)
 	})
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/spf13/cobra"
 )
@@ -26,9 +27,10 @@ func (a *app) withHub(c *cobra.Command, fn func(ctx context.Context, hub *hubCli
 		}
 		hub.again = func() {
 			if found, err := a.findHub(flags); err == nil {
-				hub.base = found.base // started again, it may listen elsewhere
+				hub.base, hub.http = found.base, found.http // started again, it may listen elsewhere
 			}
 		}
+		hub.tell = func(text string) { fmt.Fprintln(plain{a.err}, "parley:", text) }
 		return fn(c.Context(), hub, args)
 	}
 	return c

@@ -1,0 +1,10 @@
+package main
+
+import (
+	"os/exec"
+	"syscall"
+)
+
+// endWithParent ends the demo's hub in good order when the demo is killed and
+// cannot do it.
+func endWithParent(c *exec.Cmd) { c.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM} }
