@@ -42,16 +42,32 @@ func (e *Engine) Append(ctx context.Context, b journal.Batch) (*journal.Ticket, 
 
 // enterWrite takes the lock when a write of some size may be ordered.
 func (e *Engine) enterWrite(ctx context.Context, size int64) error {
+	return e.enterWhen(ctx, e.refusal, func() bool { return e.fits(size) })
+}
+
+// enterDrop takes the lock when a drop may be ordered: also while appends are
+// refused for want of room, because it makes some.
+func (e *Engine) enterDrop(ctx context.Context) error {
+	return e.enterWhen(ctx, e.ended, func() bool { return e.fits(0) })
+}
+
+// fits reports whether not too much waits to be durable; the lock is held.
+func (e *Engine) fits(size int64) bool {
+	return e.stats.Unsynced == 0 || e.stats.Unsynced+size <= e.opts.MaxUnsynced
+}
+
+// enterWhen takes the lock when something is refused no more and may go on.
+func (e *Engine) enterWhen(ctx context.Context, refusal func() error, ready func() bool) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
 	e.mu.Lock()
 	for {
-		if err := e.refusal(); err != nil {
+		if err := refusal(); err != nil {
 			e.mu.Unlock()
 			return err
 		}
-		if !e.paused && (e.stats.Unsynced == 0 || e.stats.Unsynced+size <= e.opts.MaxUnsynced) {
+		if !e.paused && ready() {
 			return nil
 		}
 		room := e.room

@@ -18,10 +18,9 @@ import (
 	"github.com/parley-hub/parley/journal"
 )
 
-// A backup travels as a tar archive of a checkpoint. Its last entry lists the
-// other entries' checksums, so that a stream that was cut or damaged is never
-// taken for a whole one.
-const sumsEntry = "SUMS"
+// A backup travels as a tar archive of a checkpoint. Its last entry is SUMS,
+// which lists the other entries' checksums, so that a stream that was cut or
+// damaged is never taken for a whole one.
 
 // backupPrefix names the checkpoints that backups are made from.
 const backupPrefix = "backup-"
@@ -48,11 +47,11 @@ func removeBackups(fs vfs.FS, dir string) error {
 func (e *Engine) Backup(ctx context.Context, w io.Writer, progress Progress) (at journal.WidePosition, err error) {
 	fs := e.opts.FS
 	dir := fs.PathJoin(e.dir, fmt.Sprintf("%s%d", backupPrefix, e.backups.Add(1)))
-	at, err = e.Checkpoint(ctx, dir)
-	defer func() { err = errors.Join(err, fs.RemoveAll(dir)) }()
+	at, err = e.checkpoint(ctx, dir)
 	if err != nil {
 		return nil, err
 	}
+	defer func() { err = errors.Join(err, fs.RemoveAll(dir)) }()
 	return at, writeArchive(ctx, fs, dir, w, progress)
 }
 
@@ -73,11 +72,11 @@ func writeArchive(ctx context.Context, fs vfs.FS, dir string, w io.Writer, progr
 		if err != nil {
 			return fmt.Errorf("backup of %s: %w", name, err)
 		}
-		fmt.Fprintf(&sums, "%s %d %s\n", hex.EncodeToString(sum.Sum(nil)), size, name)
+		sums.WriteString(sumsLine(hex.EncodeToString(sum.Sum(nil)), size, name))
 		done += size
 		progress.tell(name, done, total)
 	}
-	header := &tar.Header{Name: sumsEntry, Mode: 0o600, Size: int64(sums.Len()), Typeflag: tar.TypeReg}
+	header := &tar.Header{Name: sumsFile, Mode: 0o600, Size: int64(sums.Len()), Typeflag: tar.TypeReg}
 	if err := archive.WriteHeader(header); err != nil {
 		return err
 	}
@@ -150,7 +149,7 @@ func Unpack(r io.Reader, dir string, opts Options, progress Progress) error {
 		if err != nil {
 			return fmt.Errorf("backup: %w", err)
 		}
-		if header.Name == sumsEntry {
+		if header.Name == sumsFile {
 			break
 		}
 		if !archived(header.Name) {
@@ -168,7 +167,7 @@ func Unpack(r io.Reader, dir string, opts Options, progress Progress) error {
 		}
 		done += header.Size
 		progress.tell(header.Name, done, 0)
-		fmt.Fprintf(&sums, "%s %d %s\n", hex.EncodeToString(sum.Sum(nil)), header.Size, header.Name)
+		sums.WriteString(sumsLine(hex.EncodeToString(sum.Sum(nil)), header.Size, header.Name))
 	}
 	want, err := io.ReadAll(io.LimitReader(archive, 64<<20))
 	if err != nil {
@@ -178,6 +177,9 @@ func Unpack(r io.Reader, dir string, opts Options, progress Progress) error {
 		return errors.New("backup: the stream is damaged: checksums do not match")
 	}
 	if err := syncDir(fs, fs.PathJoin(dir, storeDir)); err != nil {
+		return err
+	}
+	if err := writeFile(fs, dir, sumsFile, want); err != nil {
 		return err
 	}
 	return writeFile(fs, dir, checkpointFile, held)

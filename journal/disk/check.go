@@ -4,7 +4,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"strings"
+	"maps"
+	"slices"
 	"sync"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -18,7 +19,8 @@ import (
 type CheckReport struct {
 	Epoch    uint64   `json:"epoch"`
 	Offset   uint64   `json:"offset"`
-	Clean    bool     `json:"clean"` // closed cleanly
+	Clean    bool     `json:"clean"`            // closed cleanly
+	Backup   bool     `json:"backup,omitempty"` // it is restored, not opened
 	Logs     int64    `json:"logs"`
 	Records  int64    `json:"records"`
 	Bytes    int64    `json:"bytes"` // of records' data
@@ -41,13 +43,17 @@ func (r *CheckReport) problem(err error) { r.Problems = append(r.Problems, err.E
 func Check(dir string, opts Options, progress Progress) (*CheckReport, error) {
 	opts = opts.WithDefaults()
 	fs := opts.FS
+	if err := isFolder(fs, dir); err != nil {
+		return nil, err
+	}
 	if err := checkFormat(fs, dir); err != nil {
 		return nil, err
 	}
-	lock, err := lockDir(fs, dir)
+	lock, err := look(fs, dir)
 	if err != nil {
 		return nil, err
 	}
+	opts.FS = lookFS{fs}
 	report := &CheckReport{}
 	err = report.run(dir, opts, progress)
 	return report, errors.Join(err, lock.Close())
@@ -55,7 +61,7 @@ func Check(dir string, opts Options, progress Progress) (*CheckReport, error) {
 
 func (r *CheckReport) run(dir string, opts Options, progress Progress) error {
 	fs := opts.FS
-	last, err := readMark(fs, dir)
+	last, file, err := r.durable(fs, dir)
 	if err != nil {
 		r.problem(err)
 	}
@@ -68,14 +74,26 @@ func (r *CheckReport) run(dir string, opts Options, progress Progress) error {
 	}
 	if r.Epoch < last.epoch || (r.Epoch == last.epoch && r.Offset < last.offset) {
 		r.problem(damaged(fmt.Errorf("it ends at offset %d of epoch %d, %s says %d of %d",
-			r.Offset, r.Epoch, markFile, last.offset, last.epoch), "the store"))
+			r.Offset, r.Epoch, file, last.offset, last.epoch), "the store"))
 	}
 	return nil
 }
 
+// durable reads how much there is at least, and says which file told: a backup
+// has no MARK, but the position it was made at.
+func (r *CheckReport) durable(fs vfs.FS, dir string) (mark, string, error) {
+	path := fs.PathJoin(dir, checkpointFile)
+	if r.Backup = exists(fs, path); !r.Backup {
+		last, err := readMark(fs, dir)
+		return last, markFile, err
+	}
+	at, err := readCheckpoint(fs, dir)
+	return at, checkpointFile, err
+}
+
 // pass reads everything. When a table turns out to be damaged, it starts again
-// as if that table were empty, so that what it held is reported as missing, and
-// everything else is verified.
+// with what can be read of that table, so that what it lost is reported as
+// missing, and everything else is verified.
 func (r *CheckReport) pass(seen vfs.FS, dir string, opts Options, progress Progress) error {
 	fs, err := newHideFS(seen, opts)
 	if err != nil {
@@ -99,22 +117,30 @@ func (r *CheckReport) pass(seen vfs.FS, dir string, opts Options, progress Progr
 			r.problem(err)
 			return nil
 		}
-		c := &checker{report: r, db: db, progress: progress, logs: map[order.ID]*checkedLog{}}
-		c.all()
+		var first map[string]error
+		if tables == nil {
+			first = verifyTables(db, fs, dir, opts, progress)
+		}
+		if len(first) == 0 {
+			c := &checker{report: r, db: db, progress: progress, logs: map[order.ID]*checkedLog{}}
+			c.all()
+		}
 		if err := db.Close(); err != nil {
 			return err
 		}
+		maps.Copy(bad, first)
 		if len(bad) == 0 {
 			r.Problems = append(tables, r.Problems...)
 			return nil
 		}
-		for path, detail := range bad {
-			if fs.hidden[path] {
-				return damaged(detail, "%s", path)
+		for _, path := range slices.Sorted(maps.Keys(bad)) {
+			found, ok := fs.mend(path, bad[path])
+			if !ok {
+				return damaged(bad[path], "%s", path)
 			}
-			fs.hidden[path] = true
-			text, _, _ := strings.Cut(detail.Error(), "\n")
-			tables = append(tables, damaged(errors.New(text), "%s", fs.PathBase(path)).Error())
+			for _, err := range found {
+				tables = append(tables, damaged(err, "%s", fs.PathBase(path)).Error())
+			}
 		}
 		*r = before
 	}
@@ -149,14 +175,11 @@ func (r *CheckReport) guards(fs vfs.FS, dir string) (vfs.FS, error) {
 		r.problem(damaged(fmt.Errorf("unreadable at offset %d", w.stop), "%s", fs.PathBase(w.path)))
 		return storeView{FS: fs, cut: w.path, at: w.stop}, nil
 	}
-	data, err := readFile(fs, w.path)
-	if err != nil {
-		return fs, err
+	cut, _, err := w.unused(fs)
+	if cut != nil {
+		r.Cuts = append(r.Cuts, *cut)
 	}
-	if end := max(w.beyond, tornEnd(data, w.stop)); end > w.stop {
-		r.Cuts = append(r.Cuts, Cut{File: fs.PathBase(w.path), Offset: w.stop, Bytes: end - w.stop})
-	}
-	return fs, nil
+	return fs, err
 }
 
 func unjoin(err error) []error {
@@ -168,11 +191,19 @@ func unjoin(err error) []error {
 
 // checkedLog is what is known of a log.
 type checkedLog struct {
-	name  journal.LogName
-	head  order.Head
-	found uint64 // records
-	last  uint64
-	bad   bool // reported already
+	name     journal.LogName
+	head     order.Head
+	found    uint64 // records
+	last     uint64
+	nameless bool // reported already
+}
+
+// title is what a log is called in the report.
+func (l *checkedLog) title(id order.ID) string {
+	if l.nameless {
+		return fmt.Sprintf("number %d", id)
+	}
+	return l.name.String()
 }
 
 type checker struct {
@@ -264,23 +295,22 @@ func (c *checker) record(key, value []byte) error {
 	}
 	log := c.logs[id]
 	if log == nil {
-		log = &checkedLog{bad: true}
+		log = &checkedLog{nameless: true}
 		c.logs[id] = log
-		return damaged(nil, "the name of log number %d is missing; it", id)
+		c.report.problem(damaged(nil, "the name of log number %d is missing; it", id))
 	}
 	rec, err := decodeRecord(value, id, seq)
 	if err != nil {
-		return damaged(err, "record %d of log %v", seq, log.name)
+		return damaged(err, "record %d of log %s", seq, log.title(id))
 	}
 	if _, err := decodeEffects(rec.effects); err != nil {
-		return damaged(err, "record %d of log %v", seq, log.name)
+		return damaged(err, "record %d of log %s", seq, log.title(id))
 	}
 	c.report.Records++
 	c.report.Bytes += int64(len(rec.data))
 	log.found++
-	if seq != log.last+1 && !log.bad {
-		log.bad = true
-		err = damaged(nil, "records %d to %d of log %v are missing; it", log.last+1, seq-1, log.name)
+	if seq != log.last+1 {
+		err = damaged(nil, "records %d to %d of log %s are missing; it", log.last+1, seq-1, log.title(id))
 	}
 	log.last = seq
 	return err
@@ -289,7 +319,7 @@ func (c *checker) record(key, value []byte) error {
 // heads compares where logs should end with where their records do.
 func (c *checker) heads() {
 	for id, log := range c.logs {
-		if _, going := c.removing[id]; going || log.bad {
+		if _, going := c.removing[id]; going || log.nameless {
 			continue
 		}
 		switch {
@@ -318,7 +348,7 @@ func (c *checker) entries() {
 			want = offset + 1
 			c.report.Commits++
 			for _, w := range en.writes {
-				if log := c.logs[w.id]; log != nil && !log.bad && log.last < w.last() {
+				if log := c.logs[w.id]; log != nil && !log.nameless && log.last < w.last() {
 					if _, going := c.removing[w.id]; !going {
 						all = append(all, damaged(nil, "record %d of log %v is missing; it", w.last(), log.name))
 					}

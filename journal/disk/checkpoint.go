@@ -17,32 +17,56 @@ const checkpointFile = "CHECKPOINT"
 // so that it holds exactly what is durable at that moment; tables are linked,
 // not copied.
 func (e *Engine) Checkpoint(ctx context.Context, dir string) (journal.WidePosition, error) {
-	fs := e.opts.FS
-	if exists(fs, dir) {
-		return nil, fmt.Errorf("checkpoint: %s exists already", dir)
+	at, err := e.checkpoint(ctx, dir)
+	if err != nil {
+		return nil, err
 	}
+	if err := writeSums(e.opts.FS, dir); err != nil {
+		return nil, errors.Join(err, e.opts.FS.RemoveAll(dir))
+	}
+	return at, nil
+}
+
+// checkpoint makes a copy without checksums.
+func (e *Engine) checkpoint(ctx context.Context, dir string) (journal.WidePosition, error) {
+	fs := e.opts.FS
 	var at journal.ShardPosition
-	err := e.betweenGroups(ctx, false, func() error {
+	made := false                                       // known to the committer
+	remove := func() error { return fs.RemoveAll(dir) } // half a copy is none
+	_, err := e.betweenGroups(ctx, false, func() error {
+		if exists(fs, dir) {
+			return fmt.Errorf("checkpoint: %s exists already", dir)
+		}
+		made = true
 		e.mu.Lock()
 		at = e.book.Position()
 		e.mu.Unlock()
 		if err := makeDir(fs, dir); err != nil {
-			return err
+			return errors.Join(err, remove())
 		}
 		// Pebble creates the copy through its own file system; nothing is
 		// admitted to the log meanwhile but the sync of what is in it.
-		return e.guard.hand(func() error {
+		err := e.guard.hand(func() error {
 			return e.db.Checkpoint(fs.PathJoin(dir, storeDir), pebble.WithFlushedWAL())
 		})
+		if err != nil {
+			return errors.Join(err, remove())
+		}
+		return nil
+	}, func() {
+		if made {
+			_ = remove()
+		}
 	})
-	if err == nil {
-		err = errors.Join(
-			writeFile(fs, dir, formatFile, formatText(formatVersion)),
-			writeFile(fs, dir, checkpointFile, []byte(at.String()+"\n")),
-		)
-	}
 	if err != nil {
-		return nil, errors.Join(err, fs.RemoveAll(dir)) // half a copy is none
+		return nil, err
+	}
+	err = errors.Join(
+		writeFile(fs, dir, formatFile, formatText(formatVersion)),
+		writeFile(fs, dir, checkpointFile, []byte(at.String()+"\n")),
+	)
+	if err != nil {
+		return nil, errors.Join(err, remove())
 	}
 	return journal.WidePosition{at}, nil
 }

@@ -80,17 +80,25 @@ func childLogs(w int) (journal.LogName, journal.LogName) {
 func childWriter(fs vfs.FS) int {
 	out := &lines{w: os.Stdout}
 	most, _ := strconv.Atoi(os.Getenv("DISK_TEST_APPENDS"))
-	e, err := disk.Open(os.Getenv("DISK_TEST_DIR"), disk.Options{
-		FS: fs, MinFree: -1, MemTableSize: 256 << 10, CacheBytes: 256 << 10,
-	})
-	if err != nil {
-		out.print("journal: cannot open: %v", err)
-		return 4
-	}
-	if lossy, ok := fs.(*lossyFS); ok {
+	opts := disk.Options{FS: fs, MinFree: -1, MemTableSize: 256 << 10, CacheBytes: 256 << 10}
+	dir := os.Getenv("DISK_TEST_DIR")
+	lossy, _ := fs.(*lossyFS)
+	if lossy != nil && os.Getenv("DISK_TEST_ARMED") != "" {
 		lossy.arm(out)
 	}
-	out.print("open")
+	if err := childTask(dir, opts); err != nil {
+		out.print("journal: cannot open: %v", strings.ReplaceAll(err.Error(), "\n", " "))
+		return 4
+	}
+	e, err := disk.Open(dir, opts)
+	if err != nil {
+		out.print("journal: cannot open: %v", strings.ReplaceAll(err.Error(), "\n", " "))
+		return 4
+	}
+	if lossy != nil {
+		out.print("open after %d", lossy.ops.Load())
+		lossy.arm(out)
+	}
 	var wg sync.WaitGroup
 	for w := range childWriters {
 		wg.Go(func() { childWrites(e, out, w, most) })
@@ -115,6 +123,19 @@ func childWriter(fs vfs.FS) int {
 	}
 	out.print("closed")
 	return 0
+}
+
+// childTask makes the folder from another one, if it is told so.
+func childTask(dir string, opts disk.Options) error {
+	from := os.Getenv("DISK_TEST_FROM")
+	switch os.Getenv("DISK_TEST_TASK") {
+	case "restore":
+		return disk.Restore(from, dir, opts, nil)
+	case "salvage":
+		_, err := disk.Salvage(from, dir, opts, nil)
+		return err
+	}
+	return nil
 }
 
 func childWrites(e *disk.Engine, out *lines, w, most int) {
@@ -155,6 +176,7 @@ type watched struct {
 	acked [childWriters]int
 	last  string
 	fault time.Time
+	ops   int           // of opening
 	lines chan struct{} // one for every ack
 }
 
@@ -178,6 +200,7 @@ func watch(r io.Reader) (*watched, <-chan struct{}) {
 				default:
 				}
 			}
+			_, _ = fmt.Sscanf(line, "open after %d", &w.ops)
 			if strings.HasPrefix(line, "fault") {
 				w.fault = time.Now()
 			}

@@ -90,13 +90,16 @@ func (e *Engine) take(closing bool) (*group, []lazyWrite) {
 	e.gathered.Store(0)
 	e.flight = g
 	e.since.Store(time.Now().UnixNano())
+	e.dirty, e.leaving = 0, e.dirty
 	if len(e.lazy) == 0 {
 		return g, nil
 	}
 	e.saving, e.lazy = e.lazy, map[journal.ValueKey]journal.Value{}
 	lazy := make([]lazyWrite, 0, len(e.saving))
 	for key, v := range e.saving {
-		lazy = append(lazy, lazyWrite{key, v})
+		if _, dropped := g.dropped[key]; !dropped {
+			lazy = append(lazy, lazyWrite{key, v})
+		}
 	}
 	return g, lazy
 }
@@ -214,7 +217,7 @@ func (e *Engine) publish(g *group, synced bool) bool {
 	for _, j := range g.finished {
 		e.removed(j)
 	}
-	e.flight, e.saving = nil, nil
+	e.flight, e.saving, e.leaving = nil, nil, 0
 	e.since.Store(0)
 	e.lastCommit.Store(time.Now().UnixNano())
 	e.stats.Batches += g.batches

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 	"testing"
 
@@ -116,4 +117,39 @@ func checkDamaged(t *testing.T, img image, file string, data []byte, whole conte
 		t.Errorf("%s: %s: wrong data: %v", file, what, err)
 	}
 	_ = e.Close()
+}
+
+// TestRebuildingOverDamageKeepsTheIndex asks for a new index where a table
+// cannot be read. The old one stays, and the store opens.
+func TestRebuildingOverDamageKeepsTheIndex(t *testing.T) {
+	t.Parallel()
+	img, tables := layeredStore(t)
+	const hit = 0
+	bad := spoil(img, tables[hit])
+	fs := bad.mount(t)
+	e, err := disk.Open("/data", uncompacted(fs))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := e.RebuildIndex(ctx); !errors.Is(err, journal.ErrDamaged) || !strings.Contains(err.Error(), path.Base(tables[hit])) {
+		t.Errorf("making the index anew: %v", err)
+	}
+	_ = e.Close()
+	e, err = disk.Open("/data", uncompacted(takeImage(t, fs, "/data").mount(t)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close() //nolint:errcheck // it has found damage
+	for i := range 4 {
+		if i == hit {
+			continue
+		}
+		if got, err := readLayer(e, i); err != nil || !slices.Equal(got, layerTexts(i)) {
+			t.Errorf("log %d is read as %q, %v", i, got, err)
+		}
+		claim, err := e.Claim(ctx, 0, fmt.Sprintf("c/%d/4", i))
+		if err != nil || claim.Durable == nil {
+			t.Errorf("the claim of log %d is %v, %v", i, claim.Durable, err)
+		}
+	}
 }

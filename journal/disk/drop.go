@@ -28,7 +28,7 @@ func (e *Engine) Drop(ctx context.Context, log journal.LogName) (*journal.Ticket
 	if err := log.Validate(); err != nil {
 		return nil, err
 	}
-	if err := e.enterWrite(ctx, 0); err != nil {
+	if err := e.enterDrop(ctx); err != nil {
 		return nil, err
 	}
 	defer e.mu.Unlock()
@@ -50,7 +50,7 @@ func (e *Engine) DropPartition(ctx context.Context, p journal.PartitionName, kee
 	if err := p.Validate(); err != nil {
 		return nil, err
 	}
-	if err := e.enterWrite(ctx, 0); err != nil {
+	if err := e.enterDrop(ctx); err != nil {
 		return nil, err
 	}
 	defer e.mu.Unlock()
@@ -77,15 +77,24 @@ func (e *Engine) DropPartition(ctx context.Context, p journal.PartitionName, kee
 		prefix := partitionKey(nil, kind, p)
 		_ = e.group.batch.DeleteRange(prefix, after(prefix), nil)
 	}
-	for _, lazy := range []map[journal.ValueKey]journal.Value{e.lazy, e.saving} {
-		for key := range lazy {
-			if key.Partition == p {
-				delete(lazy, key)
-			}
-		}
-	}
+	e.dropLazy(p)
 	e.writeDrop(e.group, j)
 	return ticket, nil
+}
+
+// dropLazy keeps lazy values that are in memory only from being saved with the
+// drop. Readers see them until it is durable. What is being saved goes with what
+// is stored; what is written from now on stays. The lock is held.
+func (e *Engine) dropLazy(p journal.PartitionName) {
+	g := e.group
+	if g.dropped == nil {
+		g.dropped = map[journal.ValueKey]struct{}{}
+	}
+	for key := range e.lazy {
+		if key.Partition == p {
+			g.dropped[key] = struct{}{}
+		}
+	}
 }
 
 // going are the logs whose removal is ordered already; the lock is held.
@@ -262,7 +271,7 @@ func (e *Engine) upkeep(write func(g *group) error) error {
 		e.mu.Lock()
 		e.waiting--
 	}
-	if err := e.refusal(); err != nil {
+	if err := e.ended(); err != nil {
 		e.mu.Unlock()
 		return err
 	}

@@ -46,6 +46,8 @@ type Engine struct {
 	lazy    map[journal.ValueKey]journal.Value
 	saving  map[journal.ValueKey]journal.Value // lazy values of the group in flight
 	lazyDue bool                               // lazy values are to be saved without a group
+	dirty   int64                              // bytes of lazy, at most
+	leaving int64                              // bytes of saving, at most
 	jobs    []*job                             // removals, oldest first
 	waiting int                                // appends that wait for room
 	room    chan struct{}                      // closed when one of them should look again
@@ -58,6 +60,7 @@ type Engine struct {
 
 	gathered atomic.Int64  // batches in group, for the committer to look at
 	since    atomic.Int64  // when the flight began, in nanoseconds; 0: none
+	tasked   atomic.Int64  // when the task between groups last got on; 0: none
 	stalled  atomic.Int64  // when Pebble began to hold writes back
 	wedged   atomic.Bool   // Pebble stopped in the middle of something: it must not be called again
 	durable  atomic.Uint64 // last durable offset, for MARK
@@ -95,6 +98,7 @@ type group struct {
 	entries  entryList
 	drops    []*job
 	finished []*job
+	dropped  map[journal.ValueKey]struct{} // lazy values in memory that a drop of this group removes
 }
 
 // newGroup returns an empty group with room for as many logs as the last one
@@ -145,15 +149,28 @@ func (e *Engine) Place(ctx context.Context, shard int) (journal.Place, error) {
 	return e.book.Place(), nil
 }
 
-// refusal is what a write is answered with; the lock is held.
+// refusal is what an append is answered with; the lock is held.
 func (e *Engine) refusal() error {
-	switch {
-	case e.closed:
-		return journal.ErrClosed
-	case e.failure != nil:
-		return e.failure
+	if err := e.ended(); err != nil {
+		return err
 	}
 	return e.full
+}
+
+// ended is what work is answered with that frees room, or that must be possible
+// when there is little; the lock is held.
+func (e *Engine) ended() error {
+	if e.closed {
+		return journal.ErrClosed
+	}
+	return e.failure
+}
+
+// refused is refusal for those who do not hold the lock.
+func (e *Engine) refused() error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.refusal()
 }
 
 func checkShard(ctx context.Context, shard int) error {

@@ -20,9 +20,9 @@ type Recovery struct {
 
 // Cut is an end of a file that was not used.
 type Cut struct {
-	File   string
-	Offset int64
-	Bytes  int64
+	File   string `json:"file"`
+	Offset int64  `json:"offset"`
+	Bytes  int64  `json:"bytes"`
 }
 
 func (c Cut) String() string {
@@ -66,67 +66,97 @@ func examine(dir string, opts Options) (Recovery, mark, error) {
 	return found, last, syncDir(fs, dir)
 }
 
-// compare looks at a store that was not closed cleanly, without writing: its
-// tables through Pebble, its logs itself. It sees whether all that MARK says is
-// there, and whether the logs go on where the tables end: Pebble takes a damaged
-// MANIFEST for a shorter one, and would then delete the tables it no longer
-// knows of.
+// compare looks at a store that was not closed cleanly, and sees whether all
+// that MARK says is there.
 func compare(dir string, opts Options, last mark) (Recovery, error) {
 	fs := opts.FS
 	var found Recovery
-	store := fs.PathJoin(dir, storeDir)
-	if err := scanManifest(fs, store); err != nil {
-		return found, err
-	}
-	ends, err := scanWALs(fs, store)
+	s, err := survey(dir, opts)
 	if err != nil {
 		return found, err
 	}
-	epoch, offset, err := peek(storeView{FS: fs, hideLogs: true}, dir, opts)
-	if err != nil {
-		return found, name(err, fs, dir, ends)
-	}
-	for i, w := range ends {
-		if w.first > offset+1 {
-			return found, name(damaged(fmt.Errorf("commits %d to %d are missing", offset+1, w.first-1), "the store"), fs, dir, ends[:i])
-		}
-		offset = max(offset, w.last)
-	}
-	behind := epoch < last.epoch || (epoch == last.epoch && offset < last.offset)
+	behind := s.epoch < last.epoch || (s.epoch == last.epoch && s.offset < last.offset)
 	if behind && !opts.AcceptLoss {
 		return found, name(damaged(fmt.Errorf("the store ends at offset %d of epoch %d, %s says that offset %d of epoch %d was durable",
-			offset, epoch, markFile, last.offset, last.epoch), "the store"), fs, dir, ends)
+			s.offset, s.epoch, markFile, last.offset, last.epoch), "the store"), fs, dir, s.logs)
 	}
 	found.Lost = behind
-	if n := len(ends); n > 0 {
-		return cutOff(fs, dir, found, ends[n-1])
+	if n := len(s.logs); n > 0 {
+		if found, err = cutOff(fs, dir, found, s.logs[n-1]); err != nil {
+			return found, err
+		}
 	}
-	return found, nil
+	return recallCut(fs, dir, found)
+}
+
+// surveyed is where a store ends.
+type surveyed struct {
+	epoch, offset uint64
+	logs          []walEnd
+}
+
+// survey looks at a store without writing: its tables through Pebble, its logs
+// itself. It sees whether the logs go on where the tables end: Pebble takes a
+// damaged MANIFEST for a shorter one, and would then delete the tables it no
+// longer knows of.
+func survey(dir string, opts Options) (s surveyed, err error) {
+	fs := opts.FS
+	store := fs.PathJoin(dir, storeDir)
+	if err := scanManifest(fs, store); err != nil {
+		return s, err
+	}
+	if s.logs, err = scanWALs(fs, store); err != nil {
+		return s, err
+	}
+	if s.epoch, s.offset, err = peek(storeView{FS: fs, hideLogs: true}, dir, opts); err != nil {
+		return s, name(err, fs, dir, s.logs)
+	}
+	for i, w := range s.logs {
+		if w.first > s.offset+1 {
+			return s, name(damaged(fmt.Errorf("commits %d to %d are missing", s.offset+1, w.first-1), "the store"), fs, dir, s.logs[:i])
+		}
+		s.offset = max(s.offset, w.last)
+		s.epoch = max(s.epoch, w.epoch)
+	}
+	return s, nil
 }
 
 // cutOff reports the unused end of the last log, and removes it where Pebble
 // would refuse to open because of it, or take it for a clean end.
 func cutOff(fs vfs.FS, dir string, found Recovery, w walEnd) (Recovery, error) {
-	if w.err == nil && w.beyond == 0 {
-		return found, nil
-	}
-	data, err := readFile(fs, w.path)
-	if err != nil {
+	cut, data, err := w.unused(fs)
+	if err != nil || cut == nil {
 		return found, err
 	}
-	end := max(w.beyond, tornEnd(data, w.stop))
-	if end <= w.stop {
-		return found, nil // preallocated room, or what an older log left
-	}
-	found.Cuts = append(found.Cuts, Cut{File: fs.PathBase(w.path), Offset: w.stop, Bytes: end - w.stop})
+	found.Cuts = append(found.Cuts, *cut)
 	if !w.proven {
 		return found, nil
 	}
 	found.Lost = true
-	if err := writeFile(fs, dir, cutName(fs, w), data[w.stop:end]); err != nil {
+	if err := writeFile(fs, dir, cutName(fs, w), data[w.stop:w.stop+cut.Bytes]); err != nil {
+		return found, err
+	}
+	if err := noteCut(fs, dir, *cut); err != nil {
 		return found, err
 	}
 	return found, writeFile(fs, fs.PathJoin(dir, storeDir), fs.PathBase(w.path), data[:w.stop])
+}
+
+// unused is the end of a log that recovery does not use, and all of the log; nil
+// when it ends as it should, or in preallocated room or what an older log left.
+func (w walEnd) unused(fs vfs.FS) (*Cut, []byte, error) {
+	if w.err == nil && w.beyond == 0 {
+		return nil, nil, nil
+	}
+	data, err := readFile(fs, w.path)
+	if err != nil {
+		return nil, nil, err
+	}
+	end := max(w.beyond, tornEnd(data, w.stop))
+	if end <= w.stop {
+		return nil, nil, nil
+	}
+	return &Cut{File: fs.PathBase(w.path), Offset: w.stop, Bytes: end - w.stop}, data, nil
 }
 
 // cutName names the file that keeps what was cut off.

@@ -1,6 +1,8 @@
 package disk
 
 import (
+	"context"
+
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -32,6 +34,20 @@ func MarkedOffset(fs vfs.FS, dir string) uint64 {
 
 // FlushStore makes what is in memory a table.
 func (e *Engine) FlushStore() error { return e.db.Flush() }
+
+// ShareLock reports whether another process holds a lock.
+func ShareLock(path string) (busy bool) {
+	lock, busy := shareLock(path)
+	if !busy {
+		_ = lock.Close()
+	}
+	return busy
+}
+
+// CompactStore makes everything in the store one table.
+func (e *Engine) CompactStore() error {
+	return e.db.Compact(context.Background(), []byte{0}, []byte{0xff}, false)
+}
 
 // FormatVersion is the format that this version writes.
 const FormatVersion = formatVersion

@@ -183,6 +183,13 @@ func (c *countdownFS) step() {
 	}
 }
 
+// picture is nil when the operation was not reached.
+func (c *countdownFS) picture() *vfs.MemFS {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.crashed
+}
+
 func (c *countdownFS) Create(name string, k vfs.DiskWriteCategory) (vfs.File, error) {
 	c.step()
 	return c.FS.Create(name, k)

@@ -30,6 +30,9 @@ func (e *FormatError) Error() string {
 func formatText(version int) []byte { return fmt.Appendf(nil, "%s%d\n", formatTitle, version) }
 
 func checkFormat(fs vfs.FS, dir string) error {
+	if err := checkFinished(fs, dir); err != nil {
+		return err
+	}
 	data, err := readFile(fs, fs.PathJoin(dir, formatFile))
 	if err != nil {
 		return damaged(err, "%s", formatFile)

@@ -30,29 +30,23 @@ func (o orderedFS) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error
 // guardFS keeps errors of the write-ahead log from places where Pebble would
 // end the process without a word to anyone: in the middle of handing over a
 // batch it panics, with a mutex in a state that makes the panic fatal. There an
-// error is reported, which fails the engine, and never returned.
+// error is reported, which fails the engine, and never returned. While the store
+// is being opened, ownFS stands under it and keeps all errors.
 type guardFS struct {
 	orderedFS
 	store  string // files elsewhere are none of its business
 	report func(error)
+	step   func() // something was begun that takes a while
 
 	mu      sync.Mutex
 	cond    *sync.Cond
-	live    bool // someone listens to reports
 	handing bool // Pebble is taking over a batch, or closing
 }
 
-func newGuardFS(fs vfs.FS, store string, report func(error)) *guardFS {
-	g := &guardFS{orderedFS: orderedFS{fs}, store: store, report: report}
+func newGuardFS(fs vfs.FS, store string, report func(error), step func()) *guardFS {
+	g := &guardFS{orderedFS: orderedFS{fs}, store: store, report: report, step: step}
 	g.cond = sync.NewCond(&g.mu)
 	return g
-}
-
-// listened begins the guard.
-func (g *guardFS) listened() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.live = true
 }
 
 // hand runs a call during which Pebble must not see an error of its log.
@@ -65,7 +59,7 @@ func (g *guardFS) hand(call func() error) error {
 func (g *guardFS) set(handing bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.handing = handing && g.live
+	g.handing = handing
 	g.cond.Broadcast()
 }
 
@@ -101,7 +95,13 @@ func (g *guardFS) log(name string, f vfs.File, err error) (vfs.File, error) {
 	return newGuardFile(f, g, name), nil
 }
 
+func (g *guardFS) Link(old, name string) error {
+	g.step()
+	return g.orderedFS.Link(old, name)
+}
+
 func (g *guardFS) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error) {
+	g.step()
 	f, err := g.orderedFS.Create(name, c)
 	return g.log(name, f, err)
 }
@@ -176,12 +176,6 @@ func (f *guardDir) Sync() error {
 	if err == nil {
 		return nil
 	}
-	f.fs.mu.Lock()
-	live := f.fs.live
-	f.fs.mu.Unlock()
-	if live {
-		f.fs.report(fmt.Errorf("syncing folder %s: %w", f.name, err))
-		select {} // the process is to end
-	}
-	return err
+	f.fs.report(fmt.Errorf("syncing folder %s: %w", f.name, err))
+	select {} // the process is to end
 }

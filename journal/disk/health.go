@@ -51,7 +51,7 @@ func (e *Engine) fail(cause error) {
 // noRoom fails a group that never reached Pebble because the disk is all but
 // full, and all behind it. The engine goes on from what is durable.
 func (e *Engine) noRoom(g *group) bool {
-	if g.last == 0 || !e.crowded() {
+	if !e.crowded() {
 		return false
 	}
 	e.mu.Lock()
@@ -68,6 +68,7 @@ func (e *Engine) noRoom(g *group) bool {
 		}
 	}
 	e.saving = nil
+	e.dirty, e.leaving = e.dirty+e.leaving, 0
 	e.book.Forget()
 	e.stats.Unsynced = 0
 	e.lookAgain()
@@ -198,6 +199,17 @@ func (e *Engine) watch() {
 		e.wedged.Store(true)
 		e.fail(fmt.Errorf("a commit has taken over %v", e.opts.SyncLimit))
 	}
+	if at := e.tasked.Load(); at != 0 && time.Duration(now-at) > e.opts.SyncLimit {
+		e.wedged.Store(true)
+		e.fail(fmt.Errorf("a checkpoint or the index has not got on for over %v", e.opts.SyncLimit))
+	}
+}
+
+// gotOn tells the keeper that the task between groups does something.
+func (e *Engine) gotOn() {
+	if at := e.tasked.Load(); at != 0 {
+		e.tasked.CompareAndSwap(at, time.Now().UnixNano())
+	}
 }
 
 func (e *Engine) saveLazySoon() {
@@ -215,6 +227,14 @@ func (e *Engine) report(err error) {
 	select {
 	case e.trouble <- err:
 	default: // the keeper has trouble enough
+	}
+}
+
+// trip tells of trouble after which Pebble is of no use: whoever opens the store,
+// or else the keeper.
+func (e *Engine) trip(err error) {
+	if !e.opts.own.tell(err) {
+		e.report(err)
 	}
 }
 
@@ -243,7 +263,7 @@ func (e *Engine) events() *pebble.EventListener {
 	return &pebble.EventListener{
 		BackgroundError: func(err error) {
 			e.compactions.halt()
-			e.report(fmt.Errorf("flushing or compacting: %w", storeError(err)))
+			e.trip(fmt.Errorf("flushing or compacting: %w", storeError(err)))
 		},
 		DataCorruption: func(info pebble.DataCorruptionInfo) {
 			e.compactions.halt()

@@ -1,54 +1,71 @@
 package disk
 
 import (
+	"errors"
 	"slices"
+	"strings"
 
-	"github.com/cockroachdb/pebble/v2/objstorage/objstorageprovider"
 	"github.com/cockroachdb/pebble/v2/sstable"
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// hideFS shows empty tables in place of some that cannot be read, so that the
-// rest of a store can be looked at as if they were not there.
+// maxMended bounds what is kept in memory of damaged tables, in bytes of their
+// files. What is over it is as if it were empty.
+const maxMended = 512 << 20
+
+// hideFS shows other tables in place of damaged ones: with what can be read of
+// them, or empty, so that the rest of a store can be looked at.
 type hideFS struct {
 	vfs.FS
+	opts   Options
 	empty  []byte
-	hidden map[string]bool // by path
+	shown  map[string][]byte // by path
+	mended int64
 }
 
 func newHideFS(fs vfs.FS, opts Options) (*hideFS, error) {
-	empty, err := emptyTable(opts)
-	return &hideFS{FS: fs, empty: empty, hidden: map[string]bool{}}, err
+	empty, err := newTable(opts, func(sstable.RawWriter) error { return nil })
+	return &hideFS{FS: fs, opts: opts, empty: empty, shown: map[string][]byte{}}, err
 }
 
-func emptyTable(opts Options) ([]byte, error) {
-	mem := vfs.NewMem()
-	f, err := mem.Create("empty", "journal-check")
+// mend shows what can be read of a table, and returns what cannot. A table that
+// was mended to no avail is shown empty; false means that it already is.
+func (h *hideFS) mend(path string, damage error) (bad []error, ok bool) {
+	text, _, _ := strings.Cut(damage.Error(), "\n")
+	bad = []error{errors.New(text)}
+	if shown, again := h.shown[path]; again {
+		h.shown[path] = h.empty
+		return nil, len(shown) != len(h.empty)
+	}
+	h.shown[path] = h.empty
+	info, err := h.FS.Stat(path)
+	if err != nil || h.mended+info.Size() > maxMended {
+		return bad, true
+	}
+	rest, blocks, err := readableRest(h.FS, path, h.opts)
 	if err != nil {
-		return nil, err
+		return bad, true
 	}
-	p := opts.quietly()
-	p.EnsureDefaults()
-	format := storeFormat.MaxTableFormat()
-	w := sstable.NewWriter(objstorageprovider.NewFileWritable(f), p.MakeWriterOptions(0, format))
-	if err := w.Close(); err != nil {
-		return nil, err
+	h.shown[path] = rest
+	h.mended += info.Size()
+	if len(blocks) > 0 {
+		bad = blocks
 	}
-	return readFile(mem, "empty")
+	return bad, true
 }
 
 func (h *hideFS) Open(name string, opts ...vfs.OpenOption) (vfs.File, error) {
-	if h.hidden[name] {
-		return vfs.NewMemFile(h.empty), nil
+	if shown, ok := h.shown[name]; ok {
+		return vfs.NewMemFile(shown), nil
 	}
 	return h.FS.Open(name, opts...)
 }
 
 func (h *hideFS) Stat(name string) (vfs.FileInfo, error) {
-	if !h.hidden[name] {
-		return h.FS.Stat(name)
+	if shown, ok := h.shown[name]; ok {
+		return vfs.NewMemFile(shown).Stat()
 	}
-	return vfs.NewMemFile(h.empty).Stat()
+	return h.FS.Stat(name)
 }
 
 func (h *hideFS) List(dir string) ([]string, error) {
@@ -56,7 +73,7 @@ func (h *hideFS) List(dir string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	for path := range h.hidden {
+	for path := range h.shown {
 		if name := h.PathBase(path); h.PathDir(path) == dir && !slices.Contains(names, name) {
 			names = append(names, name)
 		}

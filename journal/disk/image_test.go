@@ -2,6 +2,7 @@ package disk_test
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"maps"
 	"path"
@@ -47,10 +48,11 @@ func takeImage(t testing.TB, fs vfs.FS, dir string) image {
 	return img
 }
 
-// mount makes a file system in memory from the image.
+// mount makes a file system in memory from the image, all of it synced.
 func (img image) mount(t testing.TB) *vfs.MemFS {
 	t.Helper()
 	fs := vfs.NewCrashableMem()
+	dirs := map[string]bool{}
 	for file, data := range img {
 		if err := fs.MkdirAll(path.Dir(file), 0o750); err != nil {
 			t.Fatal(err)
@@ -66,6 +68,18 @@ func (img image) mount(t testing.TB) *vfs.MemFS {
 			t.Fatal(err)
 		}
 		if err := f.Close(); err != nil {
+			t.Fatal(err)
+		}
+		for dir := path.Dir(file); !dirs[dir]; dir = path.Dir(dir) {
+			dirs[dir] = true
+		}
+	}
+	for dir := range dirs {
+		d, err := fs.OpenDir(dir)
+		if err == nil {
+			err = errors.Join(d.Sync(), d.Close())
+		}
+		if err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -1,12 +1,15 @@
 package disk
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
@@ -42,11 +45,7 @@ func lockDir(fs vfs.FS, dir string) (io.Closer, error) {
 		if os.IsPermission(err) || os.IsNotExist(err) {
 			return nil, err
 		}
-		pid, readErr := readFile(fs, fs.PathJoin(dir, pidFile))
-		if readErr != nil {
-			pid = nil
-		}
-		return nil, &InUseError{Dir: dir, PID: strings.TrimSpace(string(pid))}
+		return nil, inUse(fs, dir)
 	}
 	f, err := fs.Create(fs.PathJoin(dir, pidFile), "journal-guard")
 	if err == nil {
@@ -60,6 +59,20 @@ func lockDir(fs vfs.FS, dir string) (io.Closer, error) {
 		return nil, err
 	}
 	return lock, nil
+}
+
+// inUse names the process that holds a folder. PID is of who opened it last:
+// whoever only looks at a folder does not write its own.
+func inUse(fs vfs.FS, dir string) error {
+	text, err := readFile(fs, fs.PathJoin(dir, pidFile))
+	pid, atoiErr := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil || atoiErr != nil {
+		return &InUseError{Dir: dir}
+	}
+	if p, err := os.FindProcess(pid); err != nil || errors.Is(p.Signal(syscall.Signal(0)), os.ErrProcessDone) {
+		return &InUseError{Dir: dir}
+	}
+	return &InUseError{Dir: dir, PID: strconv.Itoa(pid)}
 }
 
 // poison remembers folders whose engine failed: reopening one in the same

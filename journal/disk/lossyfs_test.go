@@ -3,6 +3,7 @@ package disk_test
 import (
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -114,6 +115,20 @@ func (f *lossyFS) Remove(name string) error {
 		return err
 	}
 	return f.FS.Remove(name)
+}
+
+func (f *lossyFS) MkdirAll(name string, mode os.FileMode) error {
+	if err := f.op("make " + f.PathBase(name)); err != nil {
+		return err
+	}
+	return f.FS.MkdirAll(name, mode)
+}
+
+func (f *lossyFS) RemoveAll(name string) error {
+	if err := f.op("remove " + f.PathBase(name)); err != nil {
+		return err
+	}
+	return f.FS.RemoveAll(name)
 }
 
 // lossyFile holds writes back until they are synced.

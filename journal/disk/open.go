@@ -27,9 +27,14 @@ func Open(dir string, opts Options) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	e, err := openLocked(dir, opts)
+	e, err := onItsOwn(dir, opts, func(opts Options) (*Engine, error) { return openLocked(dir, opts) })
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("data folder %s: %w", dir, err), lock.Close())
+		err = fmt.Errorf("data folder %s: %w", dir, err)
+		var left *leftBehindError
+		if errors.As(err, &left) {
+			return nil, err // something may still be writing: the lock is kept
+		}
+		return nil, errors.Join(err, lock.Close())
 	}
 	e.lock = lock
 	e.start()
@@ -59,7 +64,7 @@ func openLocked(dir string, opts Options) (*Engine, error) {
 	e.found = found
 	logger := storeLogger{opts.Logger, func(err error) {
 		e.wedged.Store(true)
-		e.report(err)
+		e.trip(err)
 	}}
 	p := opts.pebble(logger, e.events())
 	p.FS = e.guard
@@ -108,7 +113,7 @@ func newEngine(dir string, opts Options) *Engine {
 		done:    make(chan struct{}),
 	}
 	e.compactions = newCompactions(e.busy, e.backlog)
-	e.guard = newGuardFS(opts.FS, opts.FS.PathJoin(dir, storeDir), e.report)
+	e.guard = newGuardFS(opts.storeFS(), opts.FS.PathJoin(dir, storeDir), e.report, e.gotOn)
 	return e
 }
 
@@ -132,6 +137,9 @@ func makeDir(fs vfs.FS, dir string) error {
 // needsCreating tells a folder that is to be made from one that has lost
 // something. FORMAT is written before the store gets its name.
 func needsCreating(fs vfs.FS, dir string) (bool, error) {
+	if err := checkFinished(fs, dir); err != nil {
+		return false, err
+	}
 	store := exists(fs, fs.PathJoin(dir, storeDir))
 	format := exists(fs, fs.PathJoin(dir, formatFile))
 	unfinished := exists(fs, fs.PathJoin(dir, storeDir+".new"))
@@ -222,7 +230,10 @@ func (e *Engine) load(last mark) error {
 	if e.mark, err = openMark(e.opts.FS, e.dir, last); err != nil {
 		return err
 	}
-	return e.mark.write(e.epoch, e.view.offset)
+	if err := e.mark.write(e.epoch, e.view.offset); err != nil {
+		return err
+	}
+	return settleCut(e.opts.FS, e.dir)
 }
 
 // has reports whether there is a key.
@@ -276,7 +287,6 @@ func readNumber(r pebble.Reader, key []byte) (uint64, error) {
 
 // start begins the engine's goroutines; Close waits for them.
 func (e *Engine) start() {
-	e.guard.listened()
 	e.compactions.begin()
 	e.compactions.keepOffering()
 	e.measureRoom(0)

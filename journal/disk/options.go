@@ -1,6 +1,7 @@
 package disk
 
 import (
+	"fmt"
 	"log/slog"
 	"time"
 
@@ -16,10 +17,10 @@ type Options struct {
 	Now    func() time.Time // decides which claims have expired; nil: time.Now
 	Logger *slog.Logger     // nil: nothing is logged
 
-	MaxUnsynced  int64         // bytes ordered and not durable before Append waits; 0: 16 MiB
-	MinFree      int64         // below this much room on the disk appends are refused; 0: 512 MiB, negative: never
+	MaxUnsynced  int64         // bytes ordered and not durable before Append waits, of lazy values before PutLazy does; 0: 16 MiB
+	MinFree      int64         // below this much room on the disk appends and values are refused, below a quarter all writing and opening; 0: 512 MiB, negative: never
 	StallLimit   time.Duration // a write that Pebble holds back longer fails the engine; 0: 5 s
-	SyncLimit    time.Duration // a commit that takes longer fails the engine; 0: 30 s
+	SyncLimit    time.Duration // a commit that takes longer fails the engine, and so does other work that does not get on; 0: 30 s
 	CacheBytes   int64         // of blocks of tables; 0: 16 MiB
 	MemTableSize uint64        // what is kept in memory before it becomes a table; 0: 16 MiB
 
@@ -28,6 +29,8 @@ type Options struct {
 	AcceptLoss bool
 
 	measureEvery time.Duration // how often the committer looks at the disk's room; 0: 10 ms
+
+	own *ownWork // what an error of Pebble's disk is told to while there is no engine
 
 	tune func(*pebble.Options) // for tests
 }
@@ -66,17 +69,28 @@ const storeFormat = pebble.FormatValueSeparation
 
 // quietly returns the store's options for short work on it.
 func (o Options) quietly() *pebble.Options {
-	return o.pebble(storeLogger{o.Logger, func(error) {}}, nil)
+	return o.pebble(storeLogger{o.Logger, func(err error) { o.own.tell(err) }}, nil)
+}
+
+// storeFS is the file system that Pebble uses.
+func (o Options) storeFS() vfs.FS {
+	if o.own == nil {
+		return o.FS
+	}
+	return ownFS{o.FS, o.own}
 }
 
 // pebble returns the store's options. Nothing in them depends on the data.
 func (o Options) pebble(logger pebble.Logger, events *pebble.EventListener) *pebble.Options {
 	if events == nil {
 		// Without this, Pebble's own reaction to damage is a fatal message.
-		events = &pebble.EventListener{DataCorruption: func(pebble.DataCorruptionInfo) {}}
+		events = &pebble.EventListener{
+			DataCorruption:  func(pebble.DataCorruptionInfo) {},
+			BackgroundError: func(err error) { o.own.tell(fmt.Errorf("flushing or compacting: %w", storeError(err))) },
+		}
 	}
 	p := &pebble.Options{
-		FS:                          orderedFS{o.FS},
+		FS:                          orderedFS{o.storeFS()},
 		Logger:                      logger,
 		EventListener:               events,
 		FormatMajorVersion:          storeFormat,

@@ -1,6 +1,7 @@
 package disk
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -203,16 +204,22 @@ func (e *Engine) Logs(ctx context.Context, p journal.PartitionName, opts journal
 	}
 	defer v.leave()
 	prefix := partitionKey(nil, kindHead, p)
-	lower := prefix
+	lower, upper := prefix, after(prefix)
 	if opts.After != (journal.LogName{}) {
 		if err := opts.After.Validate(); err != nil {
 			return journal.LogsPage{}, err
 		}
-		lower = append(headKey(nil, opts.After), 0)
+		// It may be of another partition.
+		if from := append(headKey(nil, opts.After), 0); bytes.Compare(from, lower) > 0 {
+			lower = from
+		}
+		if bytes.Compare(lower, upper) >= 0 {
+			return journal.LogsPage{}, nil
+		}
 	}
 	limit := journal.Limits{Entries: opts.Limit}.WithDefaults().Entries
 	var page journal.LogsPage
-	err = v.eachHead(lower, after(prefix), func(log journal.LogName, head order.Head) bool {
+	err = v.eachHead(lower, upper, func(log journal.LogName, head order.Head) bool {
 		if opts.Family != "" && log.Family != opts.Family {
 			return true
 		}

@@ -21,7 +21,17 @@ func (e *Engine) RebuildIndex(ctx context.Context) error {
 	}
 	e.paused = true
 	e.mu.Unlock()
-	err := e.betweenGroups(ctx, true, func() error {
+	resume := func() {
+		e.mu.Lock()
+		e.paused = false
+		e.lookAgain()
+		e.mu.Unlock()
+	}
+	begun, err := e.betweenGroups(ctx, true, func() error {
+		defer resume()
+		if err := e.replayAll(e.view, nil); err != nil {
+			return fmt.Errorf("the index stays as it is: %w", err)
+		}
 		view, err := e.rebuild()
 		if err != nil {
 			// Half an index must not be used; the next open makes it anew.
@@ -34,61 +44,12 @@ func (e *Engine) RebuildIndex(ctx context.Context) error {
 		e.mu.Unlock()
 		old.release()
 		return nil
-	})
-	e.mu.Lock()
-	e.paused = false
-	e.lookAgain()
-	e.mu.Unlock()
+	}, func() {})
+	if !begun {
+		resume()
+	}
 	return err
 }
-
-// betweenGroups runs fn on the committer, when nothing is in flight; if idle is
-// set, also nothing is gathered.
-func (e *Engine) betweenGroups(ctx context.Context, idle bool, fn func() error) error {
-	for {
-		result := make(chan error, 1)
-		task := func(refused error) {
-			if refused != nil {
-				result <- refused
-				return
-			}
-			e.mu.Lock()
-			busy, refusal := idle && !e.group.empty(), e.refusal()
-			e.mu.Unlock()
-			switch {
-			case refusal != nil:
-				result <- refusal
-			case busy:
-				result <- errBusy
-				signal(e.wake)
-			default:
-				result <- fn()
-			}
-		}
-		select {
-		case e.tasks <- task:
-		case <-e.done:
-			return journal.ErrClosed
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-		select {
-		case err := <-result:
-			if !errors.Is(err, errBusy) {
-				return err
-			}
-		case <-e.done:
-			select {
-			case err := <-result:
-				return err
-			default:
-				return journal.ErrClosed
-			}
-		}
-	}
-}
-
-var errBusy = errors.New("a group has been gathered")
 
 // rebuild makes the index and the claims anew. It runs while nobody else
 // writes; readers keep the old view, and get the new one only when it is whole.
@@ -104,15 +65,7 @@ func (e *Engine) rebuild() (*view, error) {
 	if err := w.flush(true); err != nil {
 		return nil, err
 	}
-	err := old.eachEntry(1, func(offset uint64, en entry) (bool, error) {
-		for _, write := range en.writes {
-			if err := e.replay(old, w, offset, write); err != nil {
-				return false, err
-			}
-		}
-		return true, nil
-	})
-	if err != nil {
+	if err := e.replayAll(old, w); err != nil {
 		return nil, err
 	}
 	_ = w.batch.Set(keyIndex, appendNumber(nil, keyIndex, 1), nil)
@@ -137,6 +90,20 @@ func (w *rebuildWriter) flush(sync bool) error {
 	_ = w.batch.Close()
 	w.batch = w.e.db.NewIndexedBatch()
 	return nil
+}
+
+// replayAll writes what all records did to the index and the claims. Without a
+// writer it only looks whether they can be read.
+func (e *Engine) replayAll(v *view, w *rebuildWriter) error {
+	return v.eachEntry(1, func(offset uint64, en entry) (bool, error) {
+		e.gotOn()
+		for _, write := range en.writes {
+			if err := e.replay(v, w, offset, write); err != nil {
+				return false, err
+			}
+		}
+		return true, nil
+	})
 }
 
 func (e *Engine) replay(v *view, w *rebuildWriter, offset uint64, write written) error {
@@ -167,7 +134,10 @@ func (e *Engine) replay(v *view, w *rebuildWriter, offset uint64, write written)
 			if err != nil {
 				return damaged(err, "record %d of log %v", seq, log)
 			}
-			if err := e.replayEffects(w, write.id, log, seq, offset, &effects); err != nil {
+			if w != nil {
+				err = e.replayEffects(w, write.id, log, seq, offset, &effects)
+			}
+			if err != nil {
 				return err
 			}
 		}

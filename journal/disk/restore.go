@@ -4,9 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/parley-hub/parley/journal"
 )
 
 // Progress is told how far a long task is. Total is 0 while it is not known.
@@ -19,7 +22,8 @@ func (p Progress) tell(what string, done, total int64) {
 }
 
 // Restore makes a data folder from a checkpoint, in a new epoch. The folder
-// must not exist; the checkpoint is only read.
+// must not exist; the checkpoint is only read. One that is damaged or lacks
+// something is refused before the folder is made.
 func Restore(checkpoint, dir string, opts Options, progress Progress) error {
 	opts = opts.WithDefaults()
 	fs := opts.FS
@@ -29,25 +33,72 @@ func Restore(checkpoint, dir string, opts Options, progress Progress) error {
 	if err := checkFormat(fs, checkpoint); err != nil {
 		return err
 	}
-	if exists(fs, dir) {
-		return fmt.Errorf("%s exists already; restore into a folder that does not", dir)
-	}
-	unfinished := fs.PathJoin(dir, storeDir+".new")
-	if err := makeDir(fs, unfinished); err != nil {
+	if err := vacant(fs, dir, "restore"); err != nil {
 		return err
 	}
-	if err := copyDir(fs, fs.PathJoin(checkpoint, storeDir), unfinished, progress); err != nil {
+	if err := verifySums(fs, checkpoint, progress); err != nil {
+		return fmt.Errorf("backup %s: %w", checkpoint, err)
+	}
+	if err := verifyPlace(checkpoint, opts); err != nil {
+		return fmt.Errorf("backup %s: %w", checkpoint, err)
+	}
+	if err := begin(fs, dir, "restore"); err != nil {
 		return err
 	}
-	return adopt(dir, opts, 0)
+	if err := copyDir(fs, fs.PathJoin(checkpoint, storeDir), fs.PathJoin(dir, unfinishedStore), progress); err != nil {
+		return err
+	}
+	_, err := onItsOwn(dir, opts, func(opts Options) (struct{}, error) { return struct{}{}, adopt(dir, opts, 0) })
+	return err
+}
+
+// readCheckpoint reads the position that a checkpoint was made at.
+func readCheckpoint(fs vfs.FS, dir string) (mark, error) {
+	text, err := readFile(fs, fs.PathJoin(dir, checkpointFile))
+	var at journal.ShardPosition
+	if err == nil {
+		at, err = journal.ParseShardPosition(strings.TrimSuffix(string(text), "\n"))
+	}
+	if err != nil {
+		return mark{}, damaged(err, "%s", checkpointFile)
+	}
+	return mark{epoch: at.Epoch, offset: at.Offset}, nil
+}
+
+// verifyPlace compares what a checkpoint holds with the position that it was
+// made at. Pebble takes damaged logs and a damaged MANIFEST for shorter ones.
+func verifyPlace(checkpoint string, opts Options) error {
+	want, err := readCheckpoint(opts.FS, checkpoint)
+	if err != nil {
+		return err
+	}
+	opts.FS = lookFS{opts.FS}
+	fs := opts.FS
+	found, err := survey(checkpoint, opts)
+	if err != nil {
+		return err
+	}
+	if found.epoch != want.epoch || found.offset != want.offset {
+		return name(damaged(fmt.Errorf("the store ends at offset %d of epoch %d, %s says %d of %d",
+			found.offset, found.epoch, checkpointFile, want.offset, want.epoch), "the store"), fs, checkpoint, found.logs)
+	}
+	for _, w := range found.logs {
+		cut, _, err := w.unused(fs)
+		if err != nil {
+			return err
+		}
+		if cut != nil {
+			return damaged(fmt.Errorf("unreadable at offset %d", cut.Offset), "%s", cut.File)
+		}
+	}
+	return nil
 }
 
 // adopt gives the unfinished store of a folder a new epoch, above a given one,
 // and makes it the folder's store.
 func adopt(dir string, opts Options, above uint64) error {
 	fs := opts.FS
-	unfinished := fs.PathJoin(dir, storeDir+".new")
-	db, err := pebble.Open(unfinished, opts.quietly())
+	db, err := pebble.Open(fs.PathJoin(dir, unfinishedStore), opts.quietly())
 	if err != nil {
 		return err
 	}
@@ -68,13 +119,7 @@ func adopt(dir string, opts Options, above uint64) error {
 	if err := createMark(fs, dir, epoch, offset); err != nil {
 		return err
 	}
-	if err := writeFile(fs, dir, formatFile, formatText(formatVersion)); err != nil {
-		return err
-	}
-	if err := fs.Rename(unfinished, fs.PathJoin(dir, storeDir)); err != nil {
-		return err
-	}
-	return syncDir(fs, dir)
+	return finish(fs, dir)
 }
 
 // copyDir copies the files of a folder and syncs them.

@@ -39,8 +39,8 @@ const apartFile = "APART"
 func Salvage(dir, to string, opts Options, progress Progress) (*SalvageReport, error) {
 	opts = opts.WithDefaults()
 	fs := opts.FS
-	if exists(fs, to) {
-		return nil, fmt.Errorf("%s exists already; salvage into a folder that does not", to)
+	if err := vacant(fs, to, "salvage"); err != nil {
+		return nil, err
 	}
 	if !exists(fs, fs.PathJoin(dir, storeDir)) {
 		return nil, fmt.Errorf("%s has no store to salvage", dir)
@@ -49,22 +49,23 @@ func Salvage(dir, to string, opts Options, progress Progress) (*SalvageReport, e
 	if err := checkFormat(fs, dir); errors.As(err, &newer) {
 		return nil, err
 	}
-	lock, err := lockDir(fs, dir)
+	lock, err := look(fs, dir)
 	if err != nil {
 		return nil, err
 	}
-	report, err := salvage(dir, to, opts, progress)
+	report, err := onItsOwn(to, opts, func(opts Options) (*SalvageReport, error) { return salvage(dir, to, opts, progress) })
 	return report, errors.Join(err, lock.Close())
 }
 
 func salvage(dir, to string, opts Options, progress Progress) (*SalvageReport, error) {
 	fs := opts.FS
 	s := &salvager{opts: opts, report: &SalvageReport{}, progress: progress}
-	scratchDir, outDir := fs.PathJoin(to, "scratch"), fs.PathJoin(to, storeDir+".new")
-	for _, folder := range []string{scratchDir, outDir} {
-		if err := makeDir(fs, folder); err != nil {
-			return nil, err
-		}
+	if err := begin(fs, to, "salvage"); err != nil {
+		return nil, err
+	}
+	scratchDir, outDir := fs.PathJoin(to, "scratch"), fs.PathJoin(to, unfinishedStore)
+	if err := makeDir(fs, scratchDir); err != nil {
+		return nil, err
 	}
 	if err := s.gather(dir, scratchDir); err != nil {
 		return nil, err
@@ -123,7 +124,7 @@ func (s *salvager) build(scratchDir, outDir, apart string) error {
 	b := &builder{
 		s: s, out: out, batch: out.NewBatch(), apart: rest,
 		names: map[order.ID]journal.LogName{}, heads: map[order.ID]order.Head{}, entries: map[uint64]entry{},
-		seen: map[order.ID]struct{}{}, newest: map[journal.LogName]order.ID{},
+		going: map[order.ID]struct{}{}, seen: map[order.ID]struct{}{}, newest: map[journal.LogName]order.ID{},
 	}
 	err = s.newest(scratch, b.take)
 	if err == nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/parley-hub/parley/journal/internal/order"
 )
 
-// builder writes the new store. Keys arrive in order, so that names, heads and
-// commits are known before the records come.
+// builder writes the new store. Keys arrive in order, so that names, heads,
+// commits and removals are known before the records come.
 type builder struct {
 	s       *salvager
 	out     *pebble.DB
@@ -23,8 +23,9 @@ type builder struct {
 	apart   *apartWriter
 	names   map[order.ID]journal.LogName
 	heads   map[order.ID]order.Head
-	entries map[uint64]entry // entries of commits as they were stored
-	last    uint64           // highest offset
+	entries map[uint64]entry      // entries of commits as they were stored
+	last    uint64                // highest offset
+	going   map[order.ID]struct{} // logs whose removal is not finished: nothing of them is copied
 
 	id     order.ID // the log whose records are arriving
 	log    builtLog
@@ -85,14 +86,14 @@ func (b *builder) take(key, value []byte) error {
 		b.s.report.Values++
 		return b.set(key, value)
 	case kindRemoval:
-		if _, err := decodeRemoval(key, value); err != nil {
+		r, err := decodeRemoval(key, value)
+		if err != nil {
 			b.s.unreadable(damaged(err, "the mark of a removal, %x,", key))
 			return nil
 		}
-		if err := b.set(keyGoing, nil); err != nil {
-			return err
-		}
-		return b.set(key, value)
+		b.going[r.id] = struct{}{}
+		b.last = max(b.last, r.offset)
+		return nil
 	}
 	return nil // index and claims are made from the records
 }
@@ -119,6 +120,9 @@ func (b *builder) record(key, value []byte) error {
 		return nil
 	}
 	id, seq := order.ID(binary.BigEndian.Uint64(key[1:])), seqOf(key)
+	if _, dropped := b.going[id]; dropped {
+		return nil
+	}
 	if id != b.id {
 		if err := b.endLog(); err != nil {
 			return err
@@ -204,7 +208,8 @@ func (b *builder) finish() error {
 		return err
 	}
 	for id, head := range b.heads {
-		if _, copied := b.seen[id]; !copied {
+		_, copied := b.seen[id]
+		if _, dropped := b.going[id]; !copied && !dropped {
 			b.s.report.Lost = append(b.s.report.Lost, LostPart{Log: b.names[id].String(), From: 1, To: head.Seq})
 		}
 	}

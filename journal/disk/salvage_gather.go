@@ -75,9 +75,11 @@ func (g *gatherer) all(dir string) error {
 	}
 	for i, t := range tables {
 		g.s.progress.tell("reading "+t.name, int64(i), int64(len(tables)))
-		largest, err := g.table(t.name)
-		if err != nil {
+		largest, bad := g.table(t.name)
+		for _, err := range bad {
 			g.s.unreadable(damaged(err, "%s", t.name))
+		}
+		if len(bad) > 0 {
 			g.missing = append(g.missing, [2]uint64{t.smallest, t.largest})
 		}
 		g.flushed = max(g.flushed, t.largest, largest)
@@ -92,9 +94,11 @@ type table struct {
 
 // liveTables asks the MANIFEST which tables are in use.
 func (g *gatherer) liveTables(dir string) ([]table, error) {
-	p := g.s.opts.quietly()
+	opts := g.s.opts
+	opts.FS = lookFS{opts.FS}
+	p := opts.quietly()
 	p.ReadOnly, p.DisableConsistencyCheck = true, true
-	db, err := openStore(g.s.opts.FS, dir, p)
+	db, err := openStore(opts.FS, dir, p)
 	if err != nil {
 		return nil, err
 	}
@@ -115,49 +119,32 @@ func (g *gatherer) liveTables(dir string) ([]table, error) {
 	return tables, nil
 }
 
-// table reads one table, as far as it can.
-func (g *gatherer) table(name string) (largest uint64, err error) {
+// table reads one table, as far as it can, and returns what of it cannot be read.
+func (g *gatherer) table(name string) (largest uint64, bad []error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("%v", p)
+			bad = append(bad, fmt.Errorf("%v", p))
 		}
 	}()
 	fs := g.s.opts.FS
-	f, err := fs.Open(fs.PathJoin(g.store, name))
+	t, err := openTable(fs, fs.PathJoin(g.store, name), g.s.opts)
 	if err != nil {
-		return 0, err
+		return 0, []error{err}
 	}
-	readable, err := sstable.NewSimpleReadable(f)
-	if err != nil {
-		return 0, errors.Join(err, f.Close())
+	defer t.Close() //nolint:errcheck // only read
+	t.verify()
+	if err := g.rangeDels(t.Reader); err != nil {
+		return 0, append(t.damage(), err)
 	}
-	p := g.s.opts.quietly()
-	p.EnsureDefaults()
-	r, err := sstable.NewReader(context.Background(), readable, p.MakeReaderOptions())
-	if err != nil {
-		return 0, err
-	}
-	defer r.Close() //nolint:errcheck // only read
-	if err := g.rangeDels(r); err != nil {
-		return 0, err
-	}
-	it, err := r.NewIter(sstable.NoTransforms, nil, nil, sstable.AssertNoBlobHandles)
-	if err != nil {
-		return 0, err
-	}
-	defer it.Close() //nolint:errcheck // errors are looked at below
-	for kv := it.First(); kv != nil; kv = it.Next() {
-		value, _, err := kv.Value(nil)
-		if err != nil {
-			return largest, err
-		}
-		seq := uint64(kv.SeqNum())
+	err = t.each(func(key sstable.InternalKey, value []byte) error {
+		seq := uint64(key.SeqNum())
 		largest = max(largest, seq)
-		if err := g.put(kv.Kind(), kv.K.UserKey, value, seq); err != nil {
-			return largest, err
-		}
+		return g.put(key.Kind(), key.UserKey, value, seq)
+	})
+	if bad = t.damage(); err != nil {
+		bad = append(bad, err)
 	}
-	return largest, it.Error()
+	return largest, bad
 }
 
 func (g *gatherer) rangeDels(r *sstable.Reader) error {

@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -283,5 +285,72 @@ func TestSalvageStopsALogAtAHole(t *testing.T) {
 	want := fmt.Sprintf("records 5 to 8 of log %v are missing", diary)
 	if err != nil || !strings.Contains(strings.Join(check.Problems, "\n"), want) {
 		t.Errorf("the check of the damaged folder says %+v, %v", check, err)
+	}
+}
+
+// TestSalvageKeepsDropsDropped salvages what crashes leave while a log is being
+// removed. Nothing of the log comes back, and nothing is said to be lost.
+func TestSalvageKeepsDropsDropped(t *testing.T) {
+	t.Parallel()
+	mem := vfs.NewCrashableMem()
+	fs := &faultFS{FS: mem, syncTime: time.Millisecond}
+	e := mustOpen(t, fs)
+	commit(t, e, diaryEntry(1, 1))
+	for range 5 {
+		dropped := journal.Append{Log: layer(1)}
+		for i := range 1000 {
+			dropped.Records = append(dropped.Records, journal.Record{Data: fmt.Appendf(nil, "dropped %d", i)})
+		}
+		commit(t, e, journal.Batch{Appends: []journal.Append{dropped}})
+	}
+	ticket, err := e.Drop(ctx, layer(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := ticket.Wait(ctx); err != nil {
+		t.Fatal(err)
+	}
+	crashed := []*vfs.MemFS{mem.CrashClone(vfs.CrashCloneCfg{})}
+	for e.Stats().Removals > 0 && len(crashed) < 5 {
+		for syncs := fs.syncs.Load(); e.Stats().Removals > 0 && fs.syncs.Load() < syncs+2; {
+			runtime.Gosched()
+		}
+		crashed = append(crashed, mem.CrashClone(vfs.CrashCloneCfg{}))
+	}
+	mustClose(t, e)
+	if len(crashed) < 3 {
+		t.Fatalf("the removal went by in %d pictures", len(crashed))
+	}
+	for i, fs := range crashed {
+		report, err := disk.Salvage("/data", "/new", testOptions(fs), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		// A crash may leave a torn end of a log, in which nothing is lost.
+		want := &disk.SalvageReport{Epoch: report.Epoch, Logs: 2, Records: 2, Unreadable: report.Unreadable}
+		if diff := cmp.Diff(want, report); diff != "" {
+			t.Errorf("picture %d (-want +got):\n%s", i, diff)
+		}
+		for file, data := range takeImage(t, fs, "/new") {
+			if bytes.Contains(data, []byte("dropped 9")) {
+				t.Errorf("picture %d: %s has records that were dropped", i, file)
+			}
+		}
+		check, err := disk.Check("/new", testOptions(fs), nil)
+		if err != nil || !check.OK() {
+			t.Errorf("picture %d: the new folder: %+v, %v", i, check, err)
+		}
+		e, err := disk.Open("/new", testOptions(fs))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if head, err := e.Head(ctx, layer(1)); err != nil || head.Durable.Exists() {
+			t.Errorf("picture %d: the dropped log has head %+v, %v", i, head, err)
+		}
+		commit(t, e, journal.Batch{Appends: []journal.Append{{Log: layer(1), Records: []journal.Record{{Data: []byte("anew")}}}}})
+		if got, err := readLayer(e, 1); err != nil || !slices.Equal(got, []string{"anew"}) {
+			t.Errorf("picture %d: created anew, the log is %q, %v", i, got, err)
+		}
+		mustClose(t, e)
 	}
 }

@@ -36,13 +36,18 @@ type FolderStats struct {
 func ReadStats(dir string, opts Options, progress Progress) (*FolderStats, error) {
 	opts = opts.WithDefaults()
 	fs := opts.FS
+	if err := isFolder(fs, dir); err != nil {
+		return nil, err
+	}
 	if err := checkFormat(fs, dir); err != nil {
 		return nil, err
 	}
-	lock, err := lockDir(fs, dir)
+	lock, err := look(fs, dir)
 	if err != nil {
 		return nil, err
 	}
+	fs = lookFS{fs}
+	opts.FS = fs
 	p := opts.quietly()
 	p.ReadOnly = true
 	db, err := openStore(fs, dir, p)

@@ -24,7 +24,7 @@ func (e *Engine) sweepClaims() {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.refusal() != nil || e.paused {
+	if e.ended() != nil || e.paused {
 		return
 	}
 	for _, key := range keys {

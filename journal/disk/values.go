@@ -9,7 +9,8 @@ import (
 	"github.com/parley-hub/parley/journal"
 )
 
-// maxDirtyLazy bounds the lazy values that are in memory only.
+// maxDirtyLazy is the number of lazy values in memory only that has them saved
+// at once. Their bytes are bounded by Options.MaxUnsynced.
 const maxDirtyLazy = 4096
 
 // Value implements journal.Engine.
@@ -79,7 +80,11 @@ func (e *Engine) PutLazy(ctx context.Context, writes ...journal.ValueWrite) erro
 	if err := journal.ValidateValues(writes[0].Key.Partition, writes); err != nil {
 		return err
 	}
-	if err := e.enterWrite(ctx, 0); err != nil {
+	size := int64(0)
+	for i := range writes {
+		size += int64(len(writes[i].Key.Name) + len(writes[i].Data))
+	}
+	if err := e.enterWhen(ctx, e.refusal, func() bool { return e.fitsLazy(size) }); err != nil {
 		return err
 	}
 	defer e.mu.Unlock()
@@ -101,6 +106,11 @@ func (e *Engine) PutLazy(ctx context.Context, writes ...journal.ValueWrite) erro
 	}
 	for i := range writes {
 		w := &writes[i]
+		delete(e.group.dropped, w.Key)
+		if old, ok := e.lazy[w.Key]; ok {
+			e.dirty -= int64(len(w.Key.Name) + len(old.Data))
+		}
+		e.dirty += int64(len(w.Key.Name) + len(w.Data))
 		if w.Delete {
 			e.lazy[w.Key] = journal.Value{}
 		} else {
@@ -112,6 +122,17 @@ func (e *Engine) PutLazy(ctx context.Context, writes ...journal.ValueWrite) erro
 		signal(e.wake)
 	}
 	return nil
+}
+
+// fitsLazy reports whether lazy values of some size may be kept until they are
+// saved, and otherwise has what is kept saved now; the lock is held.
+func (e *Engine) fitsLazy(size int64) bool {
+	if len(e.lazy)+len(e.saving) == 0 || e.dirty+e.leaving+size <= e.opts.MaxUnsynced {
+		return true
+	}
+	e.lazyDue = true
+	signal(e.wake)
+	return false
 }
 
 // Values implements journal.Engine.

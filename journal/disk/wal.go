@@ -19,6 +19,7 @@ type walEnd struct {
 	number uint32
 	chunkEnd
 	first, last uint64 // offsets of commits; 0: none
+	epoch       uint64 // that was begun in it; 0: none
 }
 
 // scanWALs reads every log of a store as Pebble's recovery will, in order.
@@ -57,6 +58,11 @@ func (w *walEnd) scan(fs vfs.FS) error {
 			kind, key, value, ok, err := ops.Next()
 			if err != nil || !ok {
 				return err
+			}
+			if kind == pebble.InternalKeyKindSet && string(key) == string(keyEpoch) {
+				if w.epoch, err = decodeNumber(key, value); err != nil {
+					return err
+				}
 			}
 			if kind == pebble.InternalKeyKindSet && len(key) == 9 && key[0] == kindCommit {
 				w.last = max(w.last, offsetOf(key))

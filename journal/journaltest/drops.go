@@ -16,6 +16,8 @@ var dropCases = []testCase{
 	{"a dropped partition is gone but for what is kept", dropPartition},
 	{"a removal that was interrupted is finished by the next open", dropInterrupted},
 	{"a drop that was not synced did not happen", dropCrash},
+	{"a dropped partition's lazy values go when the drop is durable", dropLazy},
+	{"a drop that failed takes no lazy values away", dropFailed},
 }
 
 // fill makes a log whose removal takes several steps.
@@ -226,4 +228,81 @@ func dropCrash(t *testing.T, open Open) {
 	equal(t, len(r.texts(alpha)), 10)
 	equal(t, len(r.index()), 10)
 	equal(t, r.Stats().Removals, 0)
+}
+
+// A drop takes the lazy values that were there when it was ordered, wherever
+// they are, and no sooner than it is durable.
+func dropLazy(t *testing.T, open Open) {
+	r := start(t, open, Options{})
+	put := func(name, data string) {
+		t.Helper()
+		need(t, r.PutLazy(r.ctx, journal.ValueWrite{Key: key(name), Data: []byte(data)}))
+	}
+	list := func() (got []string) {
+		t.Helper()
+		page, err := r.Values(r.ctx, home, journal.ValuesOptions{Lazy: true})
+		need(t, err)
+		for _, v := range page.Values {
+			equal(t, r.lazy(key(v.Name)), string(v.Value.Data))
+			got = append(got, v.Name+"="+string(v.Value.Data))
+		}
+		return got
+	}
+	put("saved", "1")
+	put("saved and written", "1")
+	put("written again", "1")
+	r.commit(batch(to(alpha, "saves them")))
+	reached, release := r.HoldSync()
+	defer release()
+	put("in flight", "1")
+	put("in flight, written again", "1")
+	r.order(batch(to(other.In("log", "far"), "x")))
+	r.await(reached, "a sync")
+	put("saved and written", "2")
+	put("gathered", "1")
+	put("gathered, written again", "1")
+	before := list()
+	drop, err := r.DropPartition(r.ctx, home)
+	need(t, err)
+	equal(t, list(), before)
+	for _, name := range []string{"new", "written again", "in flight, written again", "gathered, written again"} {
+		put(name, "after")
+	}
+	pending(t, drop)
+	release()
+	need(t, drop.Wait(r.ctx))
+	after := []string{"gathered, written again=after", "in flight, written again=after", "new=after", "written again=after"}
+	equal(t, list(), after)
+	r.commit(batch(to(alpha, "saves them")))
+	equal(t, list(), after)
+	r.reopen()
+	equal(t, list(), after)
+	// With nothing in flight.
+	put("gathered", "2")
+	drop, err = r.DropPartition(r.ctx, home)
+	need(t, err)
+	need(t, drop.Wait(r.ctx))
+	equal(t, list(), nil)
+	r.commit(batch(to(alpha, "saves nothing")))
+	equal(t, list(), nil)
+}
+
+func dropFailed(t *testing.T, open Open) {
+	r := start(t, open, Options{})
+	lazily := func(name string) {
+		t.Helper()
+		need(t, r.PutLazy(r.ctx, journal.ValueWrite{Key: key(name), Data: []byte("x")}))
+	}
+	lazily("saved")
+	r.commit(batch(to(alpha, "saves it")))
+	lazily("gathered")
+	r.FailWrite()
+	drop, err := r.DropPartition(r.ctx, home)
+	need(t, err)
+	if drop.Wait(r.ctx) == nil {
+		t.Fatal("a drop that could not be written is durable")
+	}
+	equal(t, r.lazy(key("saved")), "x")
+	equal(t, r.lazy(key("gathered")), "x")
+	equal(t, r.texts(alpha), []string{"saves it"})
 }

@@ -14,6 +14,7 @@ var followCases = []testCase{
 	{"a log is followed from any position while writers race", followLog},
 	{"a shard is followed in commit order from any position while writers race", followShard},
 	{"a log that does not exist yet is followed from its start", followEarly},
+	{"a log that does not exist yet is followed from its head", followHeadOfNothing},
 	{"a commit tells what its batch wrote", followCommit},
 	{"following ends with its context, its close and the engine's", followEnds},
 }
@@ -175,6 +176,34 @@ func followEarly(t *testing.T, open Open) {
 		{Seq: 1, Offset: ticket.Offset(), Data: []byte("1")}, {Seq: 2, Offset: ticket.Offset(), Data: []byte("2")},
 	})
 	equal(t, follower.Position(), ticket.Position(0))
+}
+
+func followHeadOfNothing(t *testing.T, open Open) {
+	r := start(t, open, Options{})
+	first := func(at journal.Position, want ...string) {
+		t.Helper()
+		follower, err := r.Follow(r.ctx, alpha, at)
+		need(t, err)
+		page, err := follower.Next(r.ctx)
+		need(t, err)
+		var got []string
+		for _, entry := range page.Entries {
+			got = append(got, string(entry.Data))
+		}
+		equal(t, got, want)
+		equal(t, follower.Position(), r.head(alpha).Durable.Position())
+	}
+	before := r.head(alpha).Durable.Position()
+	r.commit(batch(to(alpha, "1", "2")))
+	first(before, "1", "2")
+	r.drop(alpha)
+	dropped := r.head(alpha).Durable.Position()
+	r.commit(batch(to(alpha, "anew")))
+	first(dropped, "anew")
+	first(before, "anew")
+	// In another epoch there may have been other records.
+	before.Epoch++
+	equal(t, r.gapOf(alpha, before).Reason, journal.EpochChanged)
 }
 
 func followCommit(t *testing.T, open Open) {

@@ -114,6 +114,18 @@ func readLogs(t *testing.T, open Open) {
 	equal(t, more, false)
 	got, _ = list(journal.LogsOptions{Family: "audit"})
 	equal(t, got, names[:3])
+	// After a log of another partition: all of this one's, or none.
+	for _, name := range []string{"aaaa", "zzzz"} {
+		far := journal.PartitionName{Tenant: home.Tenant, Partition: name}
+		r.commit(batch(to(far.In("log", "a"), "x"), to(far.In("log", "b"), "x")))
+		got, more = list(journal.LogsOptions{After: far.In("log", "a")})
+		want := byCode
+		if name > home.Partition {
+			want = nil
+		}
+		equal(t, got, want)
+		equal(t, more, false)
+	}
 }
 
 func readIncarnation(t *testing.T, open Open) {

@@ -3,6 +3,7 @@ package mem
 import (
 	"errors"
 	"fmt"
+	"maps"
 
 	"github.com/parley-hub/parley/journal"
 )
@@ -64,6 +65,11 @@ func (e *Engine) finish(g *group) {
 	s.mu.Lock()
 	for _, write := range g.writes {
 		write(s)
+	}
+	for _, r := range g.drops {
+		if r.Whole() {
+			maps.DeleteFunc(e.lazy, e.dropsLazy(r))
+		}
 	}
 	e.book.Settle(g.last)
 	e.saveLazy()

@@ -33,6 +33,7 @@ type Engine struct {
 	// All below is guarded by store.mu.
 	book   *order.Book
 	lazy   map[journal.ValueKey]journal.Value // written since the last sync
+	wrote  map[journal.ValueKey]uint64        // what was the last batch ordered before a lazy write
 	group  *group                             // gathering
 	stats  journal.Stats
 	space  chan struct{} // closed when unsynced bytes shrink
@@ -81,6 +82,7 @@ func Open(opts Options) (*Engine, error) {
 	e := &Engine{
 		store: s, now: opts.Now, most: opts.MaxUnsynced, bell: follow.NewBell(),
 		lazy:  map[journal.ValueKey]journal.Value{},
+		wrote: map[journal.ValueKey]uint64{},
 		group: &group{fate: journal.NewFate()},
 		space: make(chan struct{}), wake: make(chan struct{}, 1), failed: make(chan struct{}),
 		closing: make(chan struct{}), done: make(chan struct{}),
@@ -226,21 +228,24 @@ func (e *Engine) DropPartition(ctx context.Context, p journal.PartitionName, kee
 	}
 	defer e.store.mu.Unlock()
 	ticket, r := e.book.DropPartition(p, keep, e.group.fate)
-	for key := range e.lazy {
-		if key.Partition == p {
-			delete(e.lazy, key)
-		}
-	}
 	e.drop(r)
 	return ticket, nil
 }
 
 func (e *Engine) drop(r *order.Removal) {
 	g := e.group
-	g.writes = append(g.writes, func(s *Store) { s.drop(r) })
+	g.writes = append(g.writes, func(s *Store) { s.drop(r, e.dropsLazy(r)) })
 	g.drops = append(g.drops, r)
 	g.last = r.Offset
 	e.grow(0)
+}
+
+// dropsLazy tells the lazy values that a drop removes: those of its partition
+// that were written before it was ordered.
+func (e *Engine) dropsLazy(r *order.Removal) func(journal.ValueKey, journal.Value) bool {
+	return func(key journal.ValueKey, _ journal.Value) bool {
+		return key.Partition == r.Partition && e.wrote[key] < r.Offset
+	}
 }
 
 // RebuildIndex implements journal.Engine.

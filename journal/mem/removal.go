@@ -12,8 +12,8 @@ import (
 const removalStep = 256
 
 // drop applies an ordered drop: it marks what goes, and removes the values of a
-// whole partition at once.
-func (s *Store) drop(r *order.Removal) {
+// whole partition at once; of the lazy ones those it is told.
+func (s *Store) drop(r *order.Removal, lazy func(journal.ValueKey, journal.Value) bool) {
 	s.commits = append(s.commits, commit{dropped: r})
 	s.removals = append(s.removals, *r)
 	if !r.Whole() {
@@ -21,7 +21,7 @@ func (s *Store) drop(r *order.Removal) {
 	}
 	inPartition := func(key journal.ValueKey, _ journal.Value) bool { return key.Partition == r.Partition }
 	maps.DeleteFunc(s.values, inPartition)
-	maps.DeleteFunc(s.lazy, inPartition)
+	maps.DeleteFunc(s.lazy, lazy)
 }
 
 // removeSome takes one step of the oldest removal. It reports the removal when

@@ -66,6 +66,7 @@ func (e *Engine) PutLazy(ctx context.Context, writes ...journal.ValueWrite) erro
 	}
 	for i := range writes {
 		w := &writes[i]
+		e.wrote[w.Key] = e.book.Place().Ordered
 		if w.Delete {
 			e.lazy[w.Key] = journal.Value{}
 		} else {

@@ -115,6 +115,7 @@ func (f *logFollower) read(ctx context.Context) (journal.Page, error) {
 
 // gap answers a position that does not exist. One that is ordered and not yet
 // durable does not: it may be forgotten, and its number given to another record.
+// The head of a log that did not exist is before its first record.
 func (f *logFollower) gap(at journal.Position, heads journal.Heads) error {
 	if at.IsZero() {
 		return nil
@@ -126,6 +127,8 @@ func (f *logFollower) gap(at journal.Position, heads journal.Heads) error {
 	switch {
 	case at.Epoch != heads.Durable.Epoch:
 		gap.Reason = journal.EpochChanged
+	case at.Incarnation == 0 && at.Seq == 0:
+		return nil
 	case at.Incarnation == heads.Durable.Incarnation && at.Seq <= heads.Durable.Seq:
 		return nil
 	case at.Incarnation == heads.Durable.Incarnation || at.Incarnation == heads.Ordered.Incarnation:

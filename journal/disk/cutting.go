@@ -1,0 +1,54 @@
+package disk
+
+import (
+	"encoding/json"
+	"slices"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// CUTTING says what is being cut off a log. It is written before the log is, and
+// removed when the new epoch is durable: an open that a crash interrupts in
+// between is followed by one that would find nothing amiss.
+const cuttingFile = "CUTTING"
+
+func noteCut(fs vfs.FS, dir string, cut Cut) error {
+	text, err := json.Marshal(cut)
+	if err != nil {
+		return err
+	}
+	return writeFile(fs, dir, cuttingFile, append(text, '\n'))
+}
+
+// recallCut adds the cut of an open that did not finish.
+func recallCut(fs vfs.FS, dir string, found Recovery) (Recovery, error) {
+	path := fs.PathJoin(dir, cuttingFile)
+	if !exists(fs, path) {
+		return found, nil
+	}
+	text, err := readFile(fs, path)
+	if err != nil {
+		return found, damaged(err, "%s", cuttingFile)
+	}
+	var cut Cut
+	if err := json.Unmarshal(text, &cut); err != nil {
+		return found, damaged(err, "%s", cuttingFile)
+	}
+	found.Lost = true
+	if !slices.Contains(found.Cuts, cut) {
+		found.Cuts = append(found.Cuts, cut)
+	}
+	return found, nil
+}
+
+// settleCut forgets the cut: positions in what is lost are invalid for good.
+func settleCut(fs vfs.FS, dir string) error {
+	path := fs.PathJoin(dir, cuttingFile)
+	if !exists(fs, path) {
+		return nil
+	}
+	if err := fs.Remove(path); err != nil {
+		return err
+	}
+	return syncDir(fs, dir)
+}

@@ -1,0 +1,215 @@
+package disk_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/parley-hub/parley/journal"
+	"github.com/parley-hub/parley/journal/disk"
+)
+
+// readOnly refuses to change one folder.
+type readOnly struct {
+	vfs.FS
+	dir string
+}
+
+func (r readOnly) refuse(name string) error {
+	if strings.HasPrefix(name, r.dir) {
+		return &os.PathError{Op: "open", Path: name, Err: os.ErrPermission}
+	}
+	return nil
+}
+
+func (r readOnly) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error) {
+	if err := r.refuse(name); err != nil {
+		return nil, err
+	}
+	return r.FS.Create(name, c)
+}
+
+func (r readOnly) Lock(name string) (io.Closer, error) {
+	if err := r.refuse(name); err != nil {
+		return nil, err
+	}
+	return r.FS.Lock(name)
+}
+
+func (r readOnly) OpenReadWrite(name string, c vfs.DiskWriteCategory, opts ...vfs.OpenOption) (vfs.File, error) {
+	if err := r.refuse(name); err != nil {
+		return nil, err
+	}
+	return r.FS.OpenReadWrite(name, c, opts...)
+}
+
+func (r readOnly) Remove(name string) error {
+	if err := r.refuse(name); err != nil {
+		return err
+	}
+	return r.FS.Remove(name)
+}
+
+func (r readOnly) Rename(from, to string) error {
+	if err := r.refuse(to); err != nil {
+		return err
+	}
+	return r.FS.Rename(from, to)
+}
+
+func (r readOnly) MkdirAll(dir string, perm os.FileMode) error {
+	if err := r.refuse(dir); err != nil {
+		return err
+	}
+	return r.FS.MkdirAll(dir, perm)
+}
+
+// TestLookingWritesNothing looks at a folder that was used, at one that was
+// copied without its locks, and at both where nothing may be written.
+func TestLookingWritesNothing(t *testing.T) {
+	t.Parallel()
+	used, _ := smallStore(t)
+	copied := image{}
+	for name, data := range used {
+		if name != "/data/LOCK" && name != "/data/PID" {
+			copied[name] = data
+		}
+	}
+	for name, img := range map[string]image{"used": used, "copied": copied} {
+		for _, frozen := range []bool{false, true} {
+			var fs vfs.FS = img.mount(t)
+			if frozen {
+				fs = readOnly{fs, "/data"}
+			}
+			opts := testOptions(fs)
+			report, err := disk.Check("/data", opts, nil)
+			if err != nil || !report.OK() || report.Records == 0 {
+				t.Errorf("%s, frozen %t: the check says %+v, %v", name, frozen, report, err)
+			}
+			if stats, err := disk.ReadStats("/data", opts, nil); err != nil || stats.Logs == 0 {
+				t.Errorf("%s, frozen %t: the statistics are %+v, %v", name, frozen, stats, err)
+			}
+			if salvaged, err := disk.Salvage("/data", "/new", opts, nil); err != nil || salvaged.Records == 0 || len(salvaged.Unreadable) > 0 {
+				t.Errorf("%s, frozen %t: the salvage says %+v, %v", name, frozen, salvaged, err)
+			}
+			if diff := cmp.Diff(img, takeImage(t, fs, "/data")); diff != "" {
+				t.Errorf("%s, frozen %t: the folder was written to: %s", name, frozen, diff)
+			}
+		}
+	}
+}
+
+// TestAFrozenFolderInUse looks at a folder that may not be written to, while
+// another process has it open.
+func TestAFrozenFolderInUse(t *testing.T) {
+	t.Parallel()
+	if dir := os.Getenv("PARLEY_TEST_LOOK"); dir != "" {
+		_, err := disk.Check(dir, disk.Options{}, nil)
+		var inUse *disk.InUseError
+		if !errors.As(err, &inUse) {
+			t.Errorf("a check of a folder in use is answered with %v", err)
+		}
+		if !disk.ShareLock(filepath.Join(dir, "LOCK")) {
+			t.Error("the lock that another process holds can be shared")
+		}
+		return
+	}
+	dir := filepath.Join(t.TempDir(), "data")
+	e, err := disk.Open(dir, disk.Options{MinFree: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer mustClose(t, e)
+	for _, name := range []string{"LOCK", "PID"} {
+		if err := os.Chmod(filepath.Join(dir, name), 0o444); err != nil { // whoever is not root may not write it
+			t.Fatal(err)
+		}
+	}
+	c := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestAFrozenFolderInUse$")
+	c.Env = append(os.Environ(), "PARLEY_TEST_LOOK="+dir)
+	if out, err := c.CombinedOutput(); err != nil {
+		t.Errorf("%v: %s", err, out)
+	}
+}
+
+// TestABackupIsChecked checks a backup, what is restored from it, and a backup
+// that lacks what its CHECKPOINT says.
+func TestABackupIsChecked(t *testing.T) {
+	t.Parallel()
+	fs := vfs.NewMem()
+	e := mustOpen(t, fs)
+	populate(t, e)
+	var archive bytes.Buffer
+	at, err := e.Backup(ctx, &archive, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustClose(t, e)
+	opts := testOptions(fs)
+	if err := disk.Unpack(&archive, "/backup", opts, nil); err != nil {
+		t.Fatal(err)
+	}
+	img := takeImage(t, fs, "/backup")
+	report, err := disk.Check("/backup", opts, nil)
+	if err != nil || !report.OK() || !report.Backup || report.Offset != at[0].Offset || report.Records == 0 || len(report.Cuts) > 0 {
+		t.Errorf("the backup: %+v, %v", report, err)
+	}
+	if diff := cmp.Diff(img, takeImage(t, fs, "/backup")); diff != "" {
+		t.Errorf("the backup was written to: %s", diff)
+	}
+	if err := disk.Restore("/backup", "/restored", opts, nil); err != nil {
+		t.Fatal(err)
+	}
+	report, err = disk.Check("/restored", opts, nil)
+	if err != nil || !report.OK() || report.Backup || len(report.Cuts) > 0 {
+		t.Errorf("what was restored: %+v, %v", report, err)
+	}
+
+	later := journal.ShardPosition{Epoch: at[0].Epoch, Offset: at[0].Offset + 1}
+	for text, want := range map[string]string{
+		later.String() + "\n": "CHECKPOINT says",
+		"nonsense\n":          "CHECKPOINT",
+	} {
+		report, err := disk.Check("/backup", testOptions(img.with("/backup/CHECKPOINT", []byte(text)).mount(t)), nil)
+		if err != nil || !strings.Contains(strings.Join(report.Problems, "\n"), want) {
+			t.Errorf("with CHECKPOINT %q: %+v, %v", text, report, err)
+		}
+	}
+}
+
+func TestAFolderThatIsNone(t *testing.T) {
+	t.Parallel()
+	fs := vfs.NewMem()
+	if err := fs.MkdirAll("/empty", 0o750); err != nil {
+		t.Fatal(err)
+	}
+	for dir, want := range map[string]string{
+		"/nowhere": "does not exist",
+		"/empty":   "/empty is no data folder: it has neither FORMAT nor store",
+	} {
+		_, checked := disk.Check(dir, testOptions(fs), nil)
+		_, described := disk.ReadStats(dir, testOptions(fs), nil)
+		for _, err := range []error{checked, described} {
+			if err == nil || !strings.Contains(err.Error(), want) || errors.Is(err, journal.ErrDamaged) {
+				t.Errorf("%s: %v, want %q", dir, err, want)
+			}
+		}
+	}
+}
+
+func TestACutIsJSONAsEverythingElse(t *testing.T) {
+	t.Parallel()
+	got, err := json.Marshal(disk.Cut{File: "000007.log", Offset: 5, Bytes: 3})
+	if want := `{"file":"000007.log","offset":5,"bytes":3}`; err != nil || string(got) != want {
+		t.Errorf("a cut is %s, %v; want %s", got, err, want)
+	}
+}

@@ -1,0 +1,96 @@
+package disk
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// SUMS lists the files of a backup with their checksums, so that none of them
+// is taken for whole when it is not: one line for each, with sum, size and name.
+// It is the last entry of an archive, and a file of a checkpoint. Backups that
+// were made before there was such a file are known by their position alone.
+const sumsFile = "SUMS"
+
+func sumsLine(sum string, size int64, name string) string {
+	return fmt.Sprintf("%s %d %s\n", sum, size, name)
+}
+
+// writeSums adds SUMS to a checkpoint.
+func writeSums(fs vfs.FS, dir string) error {
+	names, _, err := archiveFiles(fs, dir)
+	if err != nil {
+		return err
+	}
+	var list strings.Builder
+	for _, name := range names {
+		path := fs.PathJoin(dir, name)
+		info, err := fs.Stat(path)
+		if err != nil {
+			return err
+		}
+		sum, err := sumFile(fs, path)
+		if err != nil {
+			return err
+		}
+		list.WriteString(sumsLine(sum, info.Size(), name))
+	}
+	return writeFile(fs, dir, sumsFile, []byte(list.String()))
+}
+
+// verifySums compares a checkpoint with its SUMS, if it has them. Every
+// difference is reported by the file's name.
+func verifySums(fs vfs.FS, dir string, progress Progress) error {
+	if !exists(fs, fs.PathJoin(dir, sumsFile)) {
+		return nil
+	}
+	list, err := readFile(fs, fs.PathJoin(dir, sumsFile))
+	if err != nil {
+		return damaged(err, "%s", sumsFile)
+	}
+	lines := strings.SplitAfter(string(list), "\n")
+	if last := len(lines) - 1; lines[last] == "" {
+		lines = lines[:last]
+	}
+	listed := map[string]bool{}
+	var all []error
+	for i, line := range lines {
+		var sum, name string
+		var size int64
+		if _, err := fmt.Sscanf(line, "%s %d %s\n", &sum, &size, &name); err != nil || sumsLine(sum, size, name) != line {
+			return damaged(errForm, "line %d of %s", i+1, sumsFile)
+		}
+		listed[name] = true
+		progress.tell("verifying "+name, int64(i), int64(len(lines)))
+		if err := verifySum(fs, fs.PathJoin(dir, name), sum, size); err != nil {
+			all = append(all, damaged(err, "%s", name))
+		}
+	}
+	names, _, err := archiveFiles(fs, dir)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if archived(name) && !listed[name] {
+			all = append(all, damaged(fmt.Errorf("%s does not list it", sumsFile), "%s", name))
+		}
+	}
+	return errors.Join(all...)
+}
+
+func verifySum(fs vfs.FS, path, want string, size int64) error {
+	info, err := fs.Stat(path)
+	if err != nil {
+		return err
+	}
+	if info.Size() != size {
+		return fmt.Errorf("it has %d bytes, %s says %d", info.Size(), sumsFile, size)
+	}
+	sum, err := sumFile(fs, path)
+	if err == nil && sum != want {
+		err = errSum
+	}
+	return err
+}

@@ -1,0 +1,199 @@
+package disk_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/parley-hub/parley/journal"
+	"github.com/parley-hub/parley/journal/disk"
+)
+
+// TestACheckpointEndsWhenTheDiskDoesNot runs in a child, because what it leaves
+// of Pebble can never be closed.
+func TestACheckpointEndsWhenTheDiskDoesNot(t *testing.T) {
+	t.Parallel()
+	if os.Getenv(childRole) == "" {
+		cmd := child(t, "test")
+		cmd.Args = append(cmd.Args, "-test.run=^TestACheckpointEndsWhenTheDiskDoesNot$")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("%v\n%s", err, out)
+		}
+		return
+	}
+	for _, c := range []struct {
+		name string
+		harm func(fs *faultFS)
+		call func(ctx context.Context, e *disk.Engine) error
+		want string
+	}{
+		{"a failing sync", (*faultFS).FailSync, checkpoint, "injected fault"},
+		{"a sync that never ends", func(fs *faultFS) { fs.HoldSync() }, checkpoint, "has not got on"},
+		{"a backup on a failing sync", (*faultFS).FailSync, func(ctx context.Context, e *disk.Engine) error {
+			_, err := e.Backup(ctx, &bytes.Buffer{}, nil)
+			return err
+		}, "injected fault"},
+		{"an index on a failing sync", (*faultFS).FailSync, func(ctx context.Context, e *disk.Engine) error {
+			return e.RebuildIndex(ctx)
+		}, "injected fault"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			fs := &faultFS{FS: vfs.NewMem()}
+			opts := testOptions(fs)
+			opts.SyncLimit = time.Second
+			e, err := disk.Open("/data", opts)
+			if err != nil {
+				t.Fatal(err)
+			}
+			commit(t, e, diaryEntry(1, 1))
+			c.harm(fs)
+			ended := make(chan error, 1)
+			go func() { ended <- c.call(ctx, e) }()
+			select {
+			case err := <-ended:
+				if !errors.Is(err, journal.ErrFailed) && !strings.Contains(err.Error(), c.want) {
+					t.Errorf("it is answered with %v", err)
+				}
+			case <-time.After(time.Minute):
+				t.Fatal("it is not answered")
+			}
+			<-e.Failed()
+			if health := e.Health(); health.State != journal.Broken || !strings.Contains(health.Err.Error(), c.want) {
+				t.Errorf("the engine is %v: %v", health.State, health.Err)
+			}
+			_ = e.Close()
+		})
+	}
+}
+
+func checkpoint(ctx context.Context, e *disk.Engine) error {
+	_, err := e.Checkpoint(ctx, "/copy")
+	return err
+}
+
+// TestACheckpointThatNobodyWaitsForIsRemoved holds it up, and lets it go on when
+// its caller has gone.
+func TestACheckpointThatNobodyWaitsForIsRemoved(t *testing.T) {
+	t.Parallel()
+	fs := &faultFS{FS: vfs.NewMem()}
+	e := mustOpen(t, fs)
+	defer mustClose(t, e)
+	commit(t, e, diaryEntry(1, 1))
+	reached, release := fs.HoldSync()
+	defer release()
+	short, cancel := context.WithCancelCause(ctx)
+	gone := errors.New("the caller has gone")
+	ended := make(chan error, 1)
+	go func() { ended <- checkpoint(short, e) }()
+	<-reached
+	cancel(gone)
+	if err := <-ended; !errors.Is(err, gone) {
+		t.Errorf("it is answered with %v", err)
+	}
+	release()
+	commit(t, e, diaryEntry(2, 1)) // the committer is past it
+	if _, err := fs.Stat("/copy"); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("half a copy stays: %v", err)
+	}
+	if err := checkpoint(ctx, e); err != nil {
+		t.Errorf("the next one: %v", err)
+	}
+}
+
+// TestBelowMinFreeRoomCanBeMade backs up and drops while appends are refused.
+func TestBelowMinFreeRoomCanBeMade(t *testing.T) {
+	t.Parallel()
+	fs := &faultFS{FS: vfs.NewMem()}
+	opts := testOptions(fs)
+	opts.MinFree = 0 // the default, 512 MiB
+	e, err := disk.Open("/data", opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer mustClose(t, e)
+	commit(t, e, diaryEntry(1, 1))
+	fs.free.Store(511 << 20)
+	waitUntil(t, "the engine is full", func() bool { return e.Health().State == journal.Full })
+	err = e.PutLazy(ctx, journal.ValueWrite{Key: journal.ValueKey{Partition: room, Name: "cursor"}, Data: []byte("1")})
+	if !errors.Is(err, journal.ErrNoSpace) {
+		t.Errorf("a lazy value is answered with %v", err)
+	}
+	if err := checkpoint(ctx, e); err != nil {
+		t.Errorf("a checkpoint: %v", err)
+	}
+	ticket, err := e.Drop(ctx, diary)
+	if err == nil {
+		err = ticket.Wait(ctx)
+	}
+	if err != nil {
+		t.Errorf("a drop: %v", err)
+	}
+	waitUntil(t, "what was dropped is removed", func() bool { return e.Stats().Removals == 0 })
+}
+
+// TestAFullDiskIsNotOpened says how much is needed, and where.
+func TestAFullDiskIsNotOpened(t *testing.T) {
+	t.Parallel()
+	fs := &faultFS{FS: vfs.NewMem()}
+	opts := testOptions(fs)
+	opts.MinFree = 0
+	fs.free.Store(127 << 20)
+	for range 2 {
+		_, err := disk.Open("/data", opts)
+		if !errors.Is(err, journal.ErrNoSpace) || !strings.Contains(err.Error(), "/data") || !strings.Contains(err.Error(), "128 MiB") {
+			t.Errorf("it is answered with %v", err)
+		}
+	}
+	fs.free.Store(128 << 20)
+	e, err := disk.Open("/data", opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustClose(t, e)
+}
+
+// TestLazyValuesAreBounded holds the disk, and writes more than may wait.
+func TestLazyValuesAreBounded(t *testing.T) {
+	t.Parallel()
+	fs := &faultFS{FS: vfs.NewMem()}
+	opts := testOptions(fs)
+	opts.MaxUnsynced = 1 << 20
+	e, err := disk.Open("/data", opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer mustClose(t, e)
+	commit(t, e, diaryEntry(1, 1))
+	reached, release := fs.HoldSync()
+	defer release()
+	if _, err := e.Append(ctx, diaryEntry(2, 1)); err != nil {
+		t.Fatal(err)
+	}
+	<-reached
+	put := func(ctx context.Context, name string) error {
+		return e.PutLazy(ctx, journal.ValueWrite{
+			Key: journal.ValueKey{Partition: room, Name: name}, Data: make([]byte, 400<<10),
+		})
+	}
+	for _, name := range []string{"a", "b"} {
+		if err := put(ctx, name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	short, cancel := context.WithTimeout(ctx, 50*time.Millisecond)
+	defer cancel()
+	if err := put(short, "c"); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("over the bound it is answered with %v", err)
+	}
+	release()
+	if err := put(ctx, "c"); err != nil {
+		t.Error(err)
+	}
+}
