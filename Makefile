@@ -36,6 +36,7 @@ race: ## run all tests with the race detector, in random order
 
 lint: $(GOLANGCI) ## run the linters and the format check
 	$(GOLANGCI) run ./...
+	GOOS=darwin CGO_ENABLED=0 $(GO) build -o /dev/null ./cmd/parley # people run it there too
 
 fmt: $(GOLANGCI) ## format with gofumpt
 	$(GOLANGCI) fmt ./...

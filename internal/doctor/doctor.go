@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"net"
 	"net/http"
 	"os"
@@ -16,6 +17,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/cockroachdb/pebble/v2/vfs"
 	"golang.org/x/sys/unix"
 )
 
@@ -125,11 +127,11 @@ func fileLimit() Finding {
 }
 
 func space(p Patient) Finding {
-	var fs unix.Statfs_t
-	if err := unix.Statfs(existing(p.Dir), &fs); err != nil {
+	usage, err := vfs.Default.GetDiskUsage(existing(p.Dir))
+	if err != nil {
 		return Finding{"disk space", Warning, err.Error(), "look at the file system of " + p.Dir}
 	}
-	free := int64(fs.Bavail) * fs.Bsize
+	free := int64(min(usage.AvailBytes, math.MaxInt64))
 	found := fmt.Sprintf("%d MiB free", free>>20)
 	if free < p.MinFree {
 		return Finding{"disk space", Failed, found, fmt.Sprintf("make room: below %d MiB (data.min_free) posts are refused", p.MinFree>>20)}

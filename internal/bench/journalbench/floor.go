@@ -8,8 +8,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 // floor is the least that durable appends can cost: one file, grown in steps of
@@ -109,7 +107,7 @@ func (f *floor) commitLoop() {
 
 func (f *floor) commit(buf []byte) error {
 	for f.at+int64(len(buf)) > f.size {
-		if err := unix.Fallocate(int(f.file.Fd()), 0, f.size, floorStep); err != nil {
+		if err := preallocate(f.file, f.size, floorStep); err != nil {
 			return err
 		}
 		f.size += floorStep
@@ -121,7 +119,7 @@ func (f *floor) commit(buf []byte) error {
 		return err
 	}
 	f.at += int64(len(buf))
-	return unix.Fdatasync(int(f.file.Fd()))
+	return syncData(f.file)
 }
 
 func (f *floor) close() error {

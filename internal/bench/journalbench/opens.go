@@ -11,8 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/parley-hub/parley/internal/bench"
 	"github.com/parley-hub/parley/journal/disk"
 )
@@ -171,7 +169,7 @@ func settle(dir string) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(unix.Syncfs(int(f.Fd())), f.Close())
+	return errors.Join(syncDisk(f), f.Close())
 }
 
 // readingLogs reads and checksums the live write-ahead logs.
