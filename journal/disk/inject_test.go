@@ -56,13 +56,13 @@ func TestInjectedErrorsWhileOpening(t *testing.T) {
 	t.Logf("seed %d", seed)
 	for i, c := range []struct {
 		name, folder, task, from string
-		few                      int // children
+		few                      int // children; at a scale of 4, as many as there are operations
 	}{
-		{name: "new", few: 24},
+		{name: "new", few: 38},
 		{name: "closed", folder: closed, few: 16},
 		{name: "crashed", folder: crashed, few: 16},
-		{name: "restored", task: "restore", from: backup, few: 12},
-		{name: "salvaged", task: "salvage", from: closed, few: 16},
+		{name: "restored", task: "restore", from: backup, few: 30},
+		{name: "salvaged", task: "salvage", from: closed, few: 85},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -76,6 +76,7 @@ func TestInjectedErrorsWhileOpening(t *testing.T) {
 				t.Fatal("the child does not say what opening takes")
 			}
 			n := min(ops, scale.N(c.few))
+			t.Logf("%d of %d operations", n, ops)
 			for i := range n {
 				at := 1 + i*ops/n + rng.IntN(max(1, ops/n))
 				kind := []string{"io", "full"}[rng.IntN(2)]
