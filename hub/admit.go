@@ -3,7 +3,6 @@ package hub
 import (
 	"context"
 	"errors"
-	"slices"
 	"sync"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -300,57 +299,6 @@ func (h *Hub) belongs(ch *held, e *envelope.Envelope) error {
 		e.Sender, ch.meta.Manifest.Type, ch.id)
 }
 
-// capacity asks the sender's rate and every recipient's inbox. It takes places
-// in the inboxes of those who will be told.
-func (h *Hub) capacity(ch *held, sender *member, e *envelope.Envelope) (places []string, err error) {
-	rule := sender.profile().Rule
-	if ok, wait := sender.inbox.take(rule.Limits.Rate, h.now()); !ok {
-		err := fault.New(fault.RateLimited, "'%s' posts faster than its rule's limits.rate; wait %s", sender.name(), wait)
-		err.RetryAfter = wait
-		return nil, err
-	}
-	to := e.Audience
-	if to == nil {
-		to = ch.meta.Others(e.Sender)
-		places = to[:0] // its room is ours
-	}
-	for _, id := range to {
-		m := h.registry.byID(id)
-		if m == nil || id == e.Sender {
-			continue
-		}
-		depth := int64(0)
-		if m.link.bound() {
-			depth = m.inbox.reserve()
-			places = append(places, id)
-		} else {
-			depth = m.inbox.depth()
-		}
-		if err := h.roomFor(m, depth); err != nil {
-			h.vacate(places)
-			if fault.CodeOf(err) == fault.Internal && !errors.Is(err, errBroke) {
-				return nil, fault.Wrap(fault.InboxFull, err, "%v", err)
-			}
-			return nil, err
-		}
-	}
-	return places, nil
-}
-
-func (h *Hub) roomFor(m *member, depth int64) (err error) {
-	defer h.rescue(&err)
-	return h.arbiter().AuthorizeInbox(m.profile(), depth)
-}
-
-// vacate gives places in inboxes back.
-func (h *Hub) vacate(places []string) {
-	for _, id := range places {
-		if m := h.registry.byID(id); m != nil {
-			m.inbox.release()
-		}
-	}
-}
-
 // CanSend reports whether the adapter would accept an envelope of a type from
 // a sender now. It asks nothing else.
 func (h *Hub) CanSend(ctx context.Context, channelID, sender, eventType string) (bool, error) {
@@ -368,64 +316,4 @@ func (h *Hub) CanSend(ctx context.Context, channelID, sender, eventType string) 
 		return false, nil
 	}
 	return can, err
-}
-
-// repeated answers a post whose idempotency key is known as the first time.
-// Nil means that the key is new.
-func (h *Hub) repeated(ctx context.Context, e *envelope.Envelope, by Caller) *Pending {
-	state, err := h.journal.Claim(ctx, h.shard(), claimKey(e.Channel, e.Sender, e.Key))
-	if err != nil {
-		return refused(unavailable(err))
-	}
-	first := state.Ordered
-	if first == nil {
-		return nil
-	}
-	return &Pending{
-		done: closedChan,
-		resolve: func(ctx context.Context) (string, error) {
-			if state.Pending != nil {
-				if err := state.Pending.Wait(ctx); err != nil {
-					if ctx.Err() != nil {
-						return "", unavailable(err)
-					}
-					return h.Admit(ctx, e, by).Wait(ctx) // the first was not stored after all
-				}
-			}
-			return h.answerRepeat(ctx, first, e)
-		},
-	}
-}
-
-func (h *Hub) answerRepeat(ctx context.Context, first *journal.Claimed, e *envelope.Envelope) (string, error) {
-	page, err := h.journal.Read(ctx, first.Log, journal.ReadOptions{From: first.Seq, To: first.Seq})
-	if err != nil {
-		return "", unavailable(err)
-	}
-	if len(page.Entries) == 0 {
-		return "", fault.New(fault.Unavailable, "what the idempotency key '%s' was used for is gone; try again", e.Key)
-	}
-	stored, err := envelope.Unmarshal(page.Entries[0].Data)
-	if err != nil {
-		return "", fault.Wrap(fault.Internal, err, "%v", err)
-	}
-	if !sameContent(stored, e) {
-		err := errOtherContent(e)
-		h.rejected(e, err)
-		return "", err
-	}
-	return stored.ID, nil
-}
-
-func errOtherContent(e *envelope.Envelope) error {
-	return fault.New(fault.Protocol, "idempotency key '%s' was used before with other content; choose a new one", e.Key)
-}
-
-// sameContent compares what a sender chooses; traces may differ.
-func sameContent(a, b *envelope.Envelope) bool {
-	ttl := (a.TTL == nil) == (b.TTL == nil) && (a.TTL == nil || *a.TTL == *b.TTL)
-	return ttl && a.Type == b.Type && sameJSON(a.Data, b.Data) &&
-		(a.Audience == nil) == (b.Audience == nil) && slices.Equal(a.Audience, b.Audience) &&
-		a.To == b.To && a.Causation == b.Causation && a.Task == b.Task &&
-		a.Priority == b.Priority && a.Depth == b.Depth && sameJSON(a.Ext, b.Ext)
 }

@@ -26,11 +26,14 @@ type answer struct {
 	err error
 }
 
-func midRound(r *rig) *round {
-	a, b, s := r.agent("a"), r.agent("b"), r.agent("s")
+func midRound(r *rig) *round { return r.inRound(r.agent("a"), r.agent("b"), r.agent("s"), "") }
+
+// inRound opens a workflow that s supervises, and lets a speak, so that b works;
+// more may be added to its knobs.
+func (r *rig) inRound(a, b, s *agent, more string) *round {
 	ch := r.openWith("workflow", knobs(fmt.Sprintf(
-		`{"supervisors":[%q],"graph":{"initial_speaker":%q,"transitions":[],"default_target":{"name":"agent","args":{"agent_id":%q}}}}`,
-		s.id, a.id, b.id)), a, b, s)
+		`{%s"supervisors":[%q],"graph":{"initial_speaker":%q,"transitions":[],"default_target":{"name":"agent","args":{"agent_id":%q}}}}`,
+		more, s.id, a.id, b.id)), a, b, s)
 	r.say(a, ch, "go")
 	r.settle()
 	r.ear.clear()

@@ -256,13 +256,10 @@ func TestHiddenSpeaks(t *testing.T) {
 	})
 	runs(t, "as a supervisor whose word waits", byHand, func(t *testing.T, rig *rig) {
 		a, b, s := rig.agent("a"), rig.agent("b"), rig.agent("s")
-		ch := rig.openWith("workflow", knobs(fmt.Sprintf(
-			`{"expectations":[{"name":"reply_within","on_violation":"hide","params":{"seconds":10},"applies_to":[%q]}],"supervisors":[%q],"graph":{"initial_speaker":%q,"transitions":[],"default_target":{"name":"agent","args":{"agent_id":%q}}}}`,
-			s.id, s.id, a.id, b.id)), a, b, s)
-		rig.say(a, ch, "go")
-		rig.pass(10 * time.Second)
-		rig.SweepExpectations(ctx)
-		r := &round{rig: rig, channel: ch, b: b, s: s}
+		r := rig.inRound(a, b, s, fmt.Sprintf(
+			`"expectations":[{"name":"reply_within","on_violation":"hide","params":{"seconds":10},"applies_to":[%q]}],`, s.id))
+		r.pass(10 * time.Second)
+		r.SweepExpectations(ctx)
 		word := r.word("stop", "")
 		for range 2 {
 			if _, err := r.packet(ctx); err != nil {
@@ -328,11 +325,7 @@ func TestHeldWordsTakePlaces(t *testing.T) {
 	t.Parallel()
 	runs(t, "up to the limit", hub.Options{}, func(t *testing.T, rig *rig) {
 		a, b, s := rig.agent("a", func(g *hub.Registration) { g.Rule.Limits.Inbox.MaxPending = 2 }), rig.agent("b"), rig.agent("s")
-		ch := rig.openWith("workflow", knobs(fmt.Sprintf(
-			`{"supervisors":[%q],"graph":{"initial_speaker":%q,"transitions":[],"default_target":{"name":"agent","args":{"agent_id":%q}}}}`,
-			s.id, a.id, b.id)), a, b, s)
-		rig.say(a, ch, "go")
-		r := &round{rig: rig, channel: ch, b: b, s: s}
+		r := rig.inRound(a, b, s, "")
 		first, second := r.word("1", ""), r.word("2", "k")
 		if w := <-r.word("3", ""); fault.CodeOf(w.err) != fault.InboxFull {
 			t.Errorf("the third is answered with %v", w)

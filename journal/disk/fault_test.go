@@ -90,9 +90,9 @@ func TestSyncsAreShared(t *testing.T) {
 	}
 }
 
-// TestAFullDiskIsRefusedBeforePebbleSeesIt takes room away and gives it back.
-func TestAFullDiskIsRefusedBeforePebbleSeesIt(t *testing.T) {
-	t.Parallel()
+// fullEngine has one entry, and less room than data.min_free.
+func fullEngine(t *testing.T) (*disk.Engine, *faultFS) {
+	t.Helper()
 	fs := &faultFS{FS: vfs.NewMem()}
 	opts := testOptions(fs)
 	opts.MinFree = 0 // the default, 512 MiB
@@ -100,11 +100,18 @@ func TestAFullDiskIsRefusedBeforePebbleSeesIt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer mustClose(t, e)
 	commit(t, e, diaryEntry(1, 1))
 	fs.free.Store(511 << 20)
 	waitUntil(t, "the engine is full", func() bool { return e.Health().State == journal.Full })
-	_, err = e.Append(ctx, diaryEntry(2, 1))
+	return e, fs
+}
+
+// TestAFullDiskIsRefusedBeforePebbleSeesIt takes room away and gives it back.
+func TestAFullDiskIsRefusedBeforePebbleSeesIt(t *testing.T) {
+	t.Parallel()
+	e, fs := fullEngine(t)
+	defer mustClose(t, e)
+	_, err := e.Append(ctx, diaryEntry(2, 1))
 	if !errors.Is(err, journal.ErrNoSpace) || !journal.Retryable(err) || !strings.Contains(err.Error(), "512 MiB") {
 		t.Errorf("a full disk is answered with %v", err)
 	}

@@ -67,6 +67,16 @@ func echo(turn chat.Turn) (any, error) {
 	return input{"messages": append(messages, input{"role": "assistant", "content": "answer"})}, nil
 }
 
+// begin has a first turn in a new session, and returns its id.
+func (h *harness) begin(t testing.TB) string {
+	t.Helper()
+	out, err := h.chat(t, input{"agent": "a", "message": "one"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return value.Text(out.At("session_id"))
+}
+
 func (h *harness) chat(t testing.TB, in input) (*value.Map, error) {
 	t.Helper()
 	return h.Chat(t.Context(), anna, in)
@@ -416,17 +426,13 @@ func TestRunnerFails(t *testing.T) {
 func TestLock(t *testing.T) {
 	t.Parallel()
 	h := newHarness(echo)
-	out, err := h.chat(t, input{"agent": "a", "message": "one"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	session := value.Text(out.At("session_id"))
+	session := h.begin(t)
 	token, err := h.store.Acquire(t.Context(), session, time.Minute)
 	if err != nil || token == "" {
 		t.Fatalf("the lock was not released: %v", err)
 	}
 	before := len(h.store.Rows(session))
-	out, err = h.chat(t, input{"agent": "a", "message": "two", "session_id": session, "run_id": "run_2"})
+	out, err := h.chat(t, input{"agent": "a", "message": "two", "session_id": session, "run_id": "run_2"})
 	if err != nil || out.At("status") != "transcript_lock_contention" || out.At("completed") != false || out.At("reply") != "answer" || h.runs.Load() != 1 || len(h.store.Rows(session)) != before {
 		t.Errorf("%s %v after %d runs", valuetest.Write(out), err, h.runs.Load())
 	}

@@ -34,18 +34,14 @@ func (o *overtaken) Acquire(ctx context.Context, id string, ttl time.Duration) (
 func TestTurnsThatOvertake(t *testing.T) {
 	t.Parallel()
 	h := newHarness(echo)
-	out, err := h.chat(t, input{"agent": "a", "message": "one"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	session := value.Text(out.At("session_id"))
+	session := h.begin(t)
 	fast := h.Dispatcher
 	h.Store = &overtaken{h.store, func() {
 		if _, err := fast.Chat(t.Context(), anna, input{"agent": "a", "message": "two", "session_id": session}); err != nil {
 			t.Error(err)
 		}
 	}}
-	out, err = h.chat(t, input{"agent": "a", "message": "three", "session_id": session})
+	out, err := h.chat(t, input{"agent": "a", "message": "three", "session_id": session})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,11 +57,7 @@ func TestTurnsThatOvertake(t *testing.T) {
 func TestReadingUnderTheLockFails(t *testing.T) {
 	t.Parallel()
 	h := newHarness(echo)
-	out, err := h.chat(t, input{"agent": "a", "message": "one"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	session := value.Text(out.At("session_id"))
+	session := h.begin(t)
 	broken := &breaking{Store: h.store}
 	h.Store = &overtaken{broken, func() { broken.broken = true }}
 	if _, err := h.chat(t, input{"agent": "a", "message": "two", "session_id": session}); codeOf(err) != "store_failed" || !errors.Is(err, errDisk) {

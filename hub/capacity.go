@@ -1,0 +1,59 @@
+package hub
+
+import (
+	"errors"
+
+	"github.com/parley-hub/parley/envelope"
+	"github.com/parley-hub/parley/fault"
+)
+
+// capacity asks the sender's rate and every recipient's inbox. It takes places
+// in the inboxes of those who will be told.
+func (h *Hub) capacity(ch *held, sender *member, e *envelope.Envelope) (places []string, err error) {
+	rule := sender.profile().Rule
+	if ok, wait := sender.inbox.take(rule.Limits.Rate, h.now()); !ok {
+		err := fault.New(fault.RateLimited, "'%s' posts faster than its rule's limits.rate; wait %s", sender.name(), wait)
+		err.RetryAfter = wait
+		return nil, err
+	}
+	to := e.Audience
+	if to == nil {
+		to = ch.meta.Others(e.Sender)
+		places = to[:0] // its room is ours
+	}
+	for _, id := range to {
+		m := h.registry.byID(id)
+		if m == nil || id == e.Sender {
+			continue
+		}
+		depth := int64(0)
+		if m.link.bound() {
+			depth = m.inbox.reserve()
+			places = append(places, id)
+		} else {
+			depth = m.inbox.depth()
+		}
+		if err := h.roomFor(m, depth); err != nil {
+			h.vacate(places)
+			if fault.CodeOf(err) == fault.Internal && !errors.Is(err, errBroke) {
+				return nil, fault.Wrap(fault.InboxFull, err, "%v", err)
+			}
+			return nil, err
+		}
+	}
+	return places, nil
+}
+
+func (h *Hub) roomFor(m *member, depth int64) (err error) {
+	defer h.rescue(&err)
+	return h.arbiter().AuthorizeInbox(m.profile(), depth)
+}
+
+// vacate gives places in inboxes back.
+func (h *Hub) vacate(places []string) {
+	for _, id := range places {
+		if m := h.registry.byID(id); m != nil {
+			m.inbox.release()
+		}
+	}
+}
