@@ -37,7 +37,7 @@ same command can be repeated safely: it is sent once.`,
 			}
 			body["event_type"], body["event_data"] = eventType, json.RawMessage(data)
 		default:
-			return usageError("say either a text, or --type and --payload")
+			return usageError("there is nothing to say: parley send CHANNEL TEXT --as NAME, or --type and --payload instead of a text")
 		}
 		if len(to) > 0 {
 			body["audience"] = to
