@@ -185,7 +185,11 @@ func (h *Hub) offer(ctx context.Context, ch *held, e *envelope.Envelope, places 
 	if err := w.accept(e); err != nil {
 		return nil, err
 	}
-	return w.order(ctx)
+	p, err := w.order(ctx)
+	if err == nil {
+		w.release()
+	}
+	return p, err
 }
 
 // accept puts an envelope and all that it causes into the batch.

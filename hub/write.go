@@ -2,6 +2,7 @@ package hub
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"go.opentelemetry.io/otel/trace"
@@ -63,12 +64,24 @@ func (h *Hub) write(ch *held) *writing {
 	if ch.watch.plan == nil {
 		ch.watch = h.watchOf(ch.meta, ch.watch.look)
 	}
-	w := &writing{
-		hub: h, ch: ch, now: h.now().UTC(),
-		meta: ch.meta, state: ch.state, watch: ch.watch, seq: ch.heads.history, lastID: ch.lastID,
-	}
+	w := writings.Get().(*writing)
+	w.hub, w.ch, w.now = h, ch, h.now().UTC()
+	w.meta, w.state, w.watch, w.seq, w.lastID = ch.meta, ch.state, ch.watch, ch.heads.history, ch.lastID
 	w.history = w.oneRecord[:0]
 	return w
+}
+
+// writings are used again: one is put together for every post, and is larger
+// than all else that a post needs.
+var writings = sync.Pool{New: func() any { return new(writing) }}
+
+// release gives the batch back once it is ordered, unless something that runs
+// later may look at it.
+func (w *writing) release() {
+	if w.before == nil && w.after == nil && w.then == nil {
+		*w = writing{}
+		writings.Put(w)
+	}
 }
 
 // add stamps an envelope, folds it and puts it into the batch.
