@@ -3,31 +3,23 @@ package main
 import (
 	"bufio"
 	"encoding/json"
-	"net/http"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"slices"
 	"testing"
 	"time"
 )
 
-// TestDemoForPrograms plays the demo with -o json, and kills it while it keeps
-// its hub: the hub ends with it.
-func TestDemoForPrograms(t *testing.T) {
-	t.Parallel()
-	s := newScene(t, false)
-	cmd, _ := s.command(t.Context(), "parley", "demo", "--keep", "-o", "json")
-	cmd.Stdout = nil
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	var seen []string
-	var last struct {
+// playing is a demo with -o json that keeps its hub, at its end.
+type playing struct {
+	cmd  *exec.Cmd
+	seen []string // the names of its events
+	data string   // the hub's folder
+	last struct {
 		Event    string   `json:"event"`
 		URL      string   `json:"url"`
+		Data     string   `json:"data"`
 		Channel  string   `json:"channel_id"`
 		Path     []string `json:"path"`
 		Lost     *int     `json:"lost"`
@@ -35,45 +27,76 @@ func TestDemoForPrograms(t *testing.T) {
 		Reason   string   `json:"close_reason"`
 		Envelope *event   `json:"envelope"`
 	}
-	lines := bufio.NewScanner(out)
-	for last.Event != "result" && lines.Scan() {
-		if err := json.Unmarshal(lines.Bytes(), &last); err != nil {
-			t.Fatalf("%v: %s", err, lines.Text())
-		}
-		if last.Event == "envelope" && last.Envelope.Sequence == 0 {
-			t.Errorf("no envelope: %s", lines.Text())
-		}
-		if !slices.Contains(seen, last.Event) {
-			seen = append(seen, last.Event)
-		}
-	}
-	for _, want := range []string{"hub_started", "assembled", "envelope", "objection", "hub_killed", "hub_back", "result"} {
-		if !slices.Contains(seen, want) {
-			t.Errorf("%s is not in %v", want, seen)
-		}
-	}
-	if last.Lost == nil || *last.Lost != 0 || *last.Doubled != 0 || last.Reason != "resolved" || last.Channel == "" || len(last.Path) < 3 {
-		t.Errorf("the result is %+v", last)
-	}
-	if err := cmd.Process.Signal(os.Kill); err != nil {
+}
+
+func playDemo(t *testing.T) *playing {
+	t.Helper()
+	p := &playing{}
+	p.cmd, _ = newScene(t, false).command(t.Context(), "parley", "demo", "--keep", "-o", "json")
+	p.cmd.Stdout = nil
+	out, err := p.cmd.StdoutPipe()
+	if err != nil {
 		t.Fatal(err)
 	}
-	_ = cmd.Wait() // it was killed: there is no other end
-	poll := time.NewTicker(50 * time.Millisecond)
+	if err := p.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(out)
+	for p.last.Event != "result" && lines.Scan() {
+		if err := json.Unmarshal(lines.Bytes(), &p.last); err != nil {
+			t.Fatalf("%v: %s", err, lines.Text())
+		}
+		switch p.last.Event {
+		case "hub_started":
+			p.data = p.last.Data
+		case "envelope":
+			if p.last.Envelope.Sequence == 0 {
+				t.Errorf("no envelope: %s", lines.Text())
+			}
+		}
+		if !slices.Contains(p.seen, p.last.Event) {
+			p.seen = append(p.seen, p.last.Event)
+		}
+	}
+	return p
+}
+
+// closed waits until the hub has closed its store in good order.
+func (p *playing) closed(t *testing.T) {
+	t.Helper()
+	poll := time.NewTicker(20 * time.Millisecond)
 	defer poll.Stop()
 	late := time.After(startTimeout)
 	for {
-		answer, err := http.Get(last.URL + "/healthz") //nolint:noctx // on this machine
-		if err != nil {
+		if _, err := os.Stat(filepath.Join(p.data, "SEAL")); err == nil {
 			return
 		}
-		_ = answer.Body.Close()
 		select {
 		case <-poll.C:
 		case <-late:
 			t.Fatal("the hub goes on without its demo")
 		}
 	}
+}
+
+func TestDemoForPrograms(t *testing.T) {
+	t.Parallel()
+	p := playDemo(t)
+	for _, want := range []string{"hub_started", "assembled", "envelope", "objection", "hub_killed", "hub_back", "result"} {
+		if !slices.Contains(p.seen, want) {
+			t.Errorf("%s is not in %v", want, p.seen)
+		}
+	}
+	if r := p.last; r.Lost == nil || *r.Lost != 0 || *r.Doubled != 0 || r.Reason != "resolved" || r.Channel == "" || len(r.Path) < 3 {
+		t.Errorf("the result is %+v", r)
+	}
+	if err := p.cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.cmd.Wait(); err != nil {
+		t.Error(err)
+	}
+	p.closed(t)
 }
 
 func TestAnInterruptedDemoSaysSo(t *testing.T) {
