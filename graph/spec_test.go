@@ -20,8 +20,8 @@ func TestSpecTargets(t *testing.T) {
 		t.Equal(resolve(to("who-else"), said, text("c")), graph.Decision{Speaker: "who-else"})
 	})
 	spec.Check(t, "ag2-channels#32 seed-002#40: it advances", func(t *spec.T) {
-		for speaker, next := range map[string]string{"a": "b", "b": "c"} {
-			f := graph.Facts{Order: trio, Creator: "c", LastSpeaker: speaker}
+		for speaker, next := range map[string]string{"b": "a", "a": "c"} {
+			f := graph.Facts{Order: []string{"b", "a", "c"}, Creator: "c", LastSpeaker: speaker}
 			t.Equal(resolve(graph.RoundRobin{}, f, text(speaker)), graph.Decision{Speaker: next})
 		}
 	})
@@ -78,6 +78,8 @@ func TestSpecConditions(t *testing.T) {
 	spec.Check(t, "ag2-channels#39 seed-002#46: the packet's tool matches, another does not", func(t *spec.T) {
 		page := graph.ToolCalled{ToolName: "page"}
 		t.True(evaluate(page, graph.Facts{}, static("a", "page")), "the tool matches")
+		t.True(evaluate(page, graph.Facts{}, packet("a", `{"routing":{"kind":"text","tool":"page"}}`)), "whatever the kind")
+		t.True(evaluate(page, graph.Facts{}, packet("a", `{"routing":{"tool":"page"}}`)), "also without a kind")
 		t.False(evaluate(page, graph.Facts{}, static("a", "page2")), "another tool matches")
 		t.False(evaluate(page, graph.Facts{}, packet("a", `{"tool":"page","routing":{"kind":"page","reason":"page"}}`)), "another field matches")
 	})
@@ -117,7 +119,7 @@ func TestSpecConditions(t *testing.T) {
 			t.Equal(f.Expected, tc.next)
 		}
 	})
-	spec.Check(t, "seed-002#76", func(t *spec.T) {
+	spec.Check(t, "seed-002#13 seed-002#76: a condition is asked with the advanced state", func(t *spec.T) {
 		seen := new(witness)
 		g := build(t, rules("a", rule(seen, graph.Stay{})))
 		before := g.Start(trio, "c", vars(t, `{"k":1}`))
@@ -350,20 +352,23 @@ func TestSpecObjectForm(t *testing.T) {
 		const extras = `{"initial_speaker":"a","transitions":[` +
 			`{"when":{"name":"context_threshold","args":{"key":"n","threshold":2.50}},"then":{"name":"stay","args":{}},"priority":0},` +
 			`{"when":{"name":"context_in","args":{"key":"k","values":[1,"x",null]}},"then":{"name":"stay","args":{}},"priority":0},` +
-			`{"when":{"name":"all_of","args":{"conditions":[{"name":"from_speaker","args":{"agent_id":"a"}},{"name":"any_of","args":{"conditions":[{"name":"always","args":{}}]}}]}},"then":{"name":"stay","args":{}},"priority":0}],` +
+			`{"when":{"name":"all_of","args":{"conditions":[{"name":"from_speaker","args":{"agent_id":"a"}},{"name":"any_of","args":{"conditions":[{"name":"from_speaker","args":{"agent_id":"z"}},{"name":"always","args":{}}]}}]}},"then":{"name":"stay","args":{}},"priority":0}],` +
 			`"default_target":{"name":"stay","args":{}},"max_turns":null}`
 		g := load(t, extras)
 		t.Equal(object(t, g), extras)
 		t.Equal(g.Definition().Transitions, []graph.Transition{
 			{When: graph.ContextThreshold{Key: "n", Threshold: "2.50"}, Then: graph.Stay{}},
 			{When: graph.ContextIn{Key: "k", Values: []jsontext.Value{raw("1"), raw(`"x"`), raw("null")}}, Then: graph.Stay{}},
-			{When: graph.AllOf{Conditions: graph.Conditions{from("a"), graph.AnyOf{Conditions: graph.Conditions{graph.Always{}}}}}, Then: graph.Stay{}},
+			{When: graph.AllOf{Conditions: graph.Conditions{from("a"), graph.AnyOf{Conditions: graph.Conditions{from("z"), graph.Always{}}}}}, Then: graph.Stay{}},
 		})
 		f := graph.Facts{Vars: vars(t, `{"n":2.5,"k":"x"}`)}
 		for i, want := range []bool{true, true, false} {
 			t.Equal(evaluate(g.Transition(i).When, f, text("b")), want)
 		}
-		t.True(evaluate(g.Transition(2).When, f, text("a")), "all_of is true when all are")
+		f.Vars = vars(t, `{"n":2.4,"k":"y"}`)
+		for i, want := range []bool{false, false, true} {
+			t.Equal(evaluate(g.Transition(i).When, f, text("a")), want)
+		}
 	})
 	spec.Check(t, "seed-002#96", func(t *spec.T) {
 		r := graph.NewRegistry(graph.Limits{})
