@@ -61,7 +61,7 @@ func TestRoute(t *testing.T) {
 			turn.Round{Calls: []turn.Call{call("1", "pick", `{}`)}, Results: results("1", turn.Handoff{Target: "agt-nobody"})},
 			turn.Routing{Kind: "handoff", Tool: "pick", Target: "agt-nobody"},
 		},
-		"ag2-channels#84": {
+		"ag2-channels#84 seed-002#58": {
 			turn.Round{Calls: []turn.Call{call("1", "escalate", `{"reason":"static"}`)}, Results: results("1", turn.Handoff{Target: "otto", Reason: "dynamic"})},
 			turn.Routing{Kind: "handoff", Tool: "escalate", Reason: "dynamic", Target: "agt-otto"},
 		},

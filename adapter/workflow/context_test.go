@@ -318,5 +318,13 @@ func TestEvaluation(t *testing.T) {
 			t.NoError(err)
 			t.Equal(adaptertest.StateJSON(adapter, s), p.JSON())
 		}
+		s, err := adapter.Initial(p.Meta)
+		t.NoError(err)
+		for _, e := range p.Log {
+			before := adaptertest.StateJSON(adapter, s)
+			next := adapter.Fold(s, e)
+			t.Equal(adaptertest.StateJSON(adapter, s), before)
+			s = next
+		}
 	})
 }

@@ -1,6 +1,7 @@
 package workflow_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/parley-hub/parley/adapter/adaptertest"
@@ -49,9 +50,14 @@ func TestCreate(t *testing.T) {
 		// Company comes before the graph.
 		refused(t, adaptertest.Metadata(adapter, "", ids("a")...), "at least 2 participants")
 	})
-	for _, names := range [][]string{{"a", "b"}, {"a", "b", "c"}, {"a", "b", "c", "d", "e", "f", "g", "h"}} {
+	crowd := []string{"b", "a"}
+	for i := len(crowd); i < 300; i++ {
+		crowd = append(crowd, fmt.Sprint("p", i))
+	}
+	for _, n := range []int{2, 3, len(crowd)} {
 		spec.Check(t, "seed-002#2", func(t *spec.T) {
-			p := open(t, ring, names...)
+			names := crowd[:n]
+			p := open(t, graph("b", node("round_robin", "{}"), 0), names...)
 			for i := range names {
 				t.NoError(p.Say(id(names[i])))
 				t.Equal(standing(p), names[(i+1)%len(names)])
@@ -129,6 +135,14 @@ func TestInitialState(t *testing.T) {
 			`"last_speaker_id":null,"last_envelope_id":null,"turn_count":0,"pending_close_reason":"",`+
 			`"creator_id":"agt-ines","graph_data":{"initial_speaker":"agt-ines","note":1.50,"transitions":[]},`+
 			`"context_vars":{"deep":{"b":[1.0,null]},"n":9007199254740993}}`)
+	})
+	spec.Check(t, "seed-002#90: each field after a turn that ended it", func(t *spec.T) {
+		p, err := adaptertest.Open(adapter, adaptertest.Metadata(adapter, `{"graph":`+g+`}`, ids("otto", "ines")...))
+		t.NoError(err)
+		play(t, p, "ines T -> closed after_work")
+		t.Equal(p.JSON(), `{"participant_order":["agt-otto","agt-ines"],"expected_next_speaker":null,`+
+			`"last_speaker_id":"agt-ines","last_envelope_id":"`+p.Log[0].ID+`","turn_count":1,"pending_close_reason":"after_work",`+
+			`"creator_id":"agt-otto","graph_data":{"initial_speaker":"agt-ines","note":1.50,"transitions":[]},"context_vars":{}}`)
 	})
 	spec.Check(t, "ag2-channels#76", func(t *spec.T) {
 		p, err := adaptertest.Open(adapter, adaptertest.Metadata(adapter, knobs, ids("ines", "otto")...))
