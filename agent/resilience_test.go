@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"sync/atomic"
 	"testing"
 
 	"github.com/parley-hub/parley/adapter/turn"
@@ -33,7 +34,9 @@ func TestResilience(t *testing.T) {
 	})
 	test(t, "two processes that answer at once post one answer", func(t *spec.T, w *world) {
 		release := make(chan struct{})
+		var asked atomic.Int32
 		slow := agent.ModelFunc(func(ctx context.Context, _ *agent.Prompt) (*agent.Response, error) {
+			asked.Add(1)
 			select {
 			case <-release:
 			case <-ctx.Done():
@@ -41,13 +44,15 @@ func TestResilience(t *testing.T) {
 			return &agent.Response{Text: "me first"}, nil
 		})
 		link := w.Join("b")
-		w.start(link, slow, agent.Options{})
-		w.start(link, slow, agent.Options{})
+		// Room for one: the repetition goes to the process that is free.
+		w.start(link, slow, agent.Options{Queue: 1})
+		w.start(link, slow, agent.Options{Queue: 1})
 		_, a := w.run("a", says(), agent.Options{})
 		m := w.open(t, a, agent.Opening{Type: "conversation", Participants: ids("b")})
 		w.say(t, a, m.ID, "hello")
 		link.Repeat(w.log(t, a, m.ID, envelope.TypeText)[0])
 		w.settle()
+		t.Equal(asked.Load(), int32(2))
 		close(release)
 		w.settle()
 		t.Equal(w.lines(t, a, m.ID), []string{"id-a: hello", "id-b: me first"})
@@ -357,7 +362,7 @@ func TestCrash(t *testing.T) {
 		calls := []turn.Call{{ID: "1", Name: "charge"}, {ID: "2", Name: "charge"}}
 		dies := agent.ModelFunc(func(ctx context.Context, p *agent.Prompt) (*agent.Response, error) {
 			if len(p.Messages) == 1 {
-				return &agent.Response{Calls: calls}, nil
+				return &agent.Response{Text: "half said", Calls: calls}, nil
 			}
 			<-ctx.Done() // the process ends in the middle of its round
 			return nil, ctx.Err()
@@ -385,6 +390,25 @@ func TestCrash(t *testing.T) {
 		_, _, before := crash(t, w)
 		t.Contains(before, `"expected_next_speaker":"id-b"`, `"turn_count":1`)
 	})
+	check(t, "seed-002#101: also in the middle of a tool", func(t *spec.T, w *world) {
+		link := w.Join("b")
+		_, a := w.run("a", says(), agent.Options{})
+		slow := &agent.Tool{Name: "slow", Run: func(ctx context.Context, _ *agent.Call) (any, error) {
+			<-ctx.Done()
+			return agent.Handoff{Target: "a"}, nil
+		}}
+		b := agent.New(link, does(calling(turn.Call{ID: "1", Name: "slow"})), agent.Options{Tools: []*agent.Tool{slow}})
+		ctx, kill := context.WithCancel(w.ctx)
+		done := make(chan struct{})
+		go func() { defer close(done); _ = b.Run(ctx) }()
+		m := w.open(t, a, agent.Opening{Type: "workflow", Participants: ids("b"), Knobs: knobs})
+		w.say(t, a, m.ID, "go")
+		before := w.log(t, a, m.ID)
+		kill()
+		<-done
+		t.Equal(w.log(t, a, m.ID), before)
+		t.Equal(expected(w, m), "id-b")
+	})
 	check(t, "seed-002#102", func(t *spec.T, w *world) {
 		a, m, _ := crash(t, w)
 		packets := w.log(t, a, m.ID, envelope.TypePacket)
@@ -403,6 +427,21 @@ func TestCrash(t *testing.T) {
 		t.Equal(seen[2:], seen[:2])
 		t.True(seen[0] != seen[1], "two calls of one tool have two keys")
 		t.Equal(len(seen[0]), 64)
+	})
+	check(t, "seed-002#104: different for another tool, and in another channel", func(t *spec.T, w *world) {
+		seen := map[string]bool{}
+		note := func(_ context.Context, call *agent.Call) (any, error) {
+			seen[call.Key] = true
+			return "ok", nil
+		}
+		both := calling(turn.Call{ID: "1", Name: "charge"}, turn.Call{ID: "2", Name: "refund"})
+		w.run("b", does(both, agent.Response{Text: "b1"}, both, agent.Response{Text: "b2"}),
+			agent.Options{Tools: []*agent.Tool{{Name: "charge", Run: note}, {Name: "refund", Run: note}}})
+		_, a := w.run("a", says(), agent.Options{})
+		for range 2 {
+			w.say(t, a, w.open(t, a, agent.Opening{Type: "conversation", Participants: ids("b")}).ID, "go")
+		}
+		t.Equal(len(seen), 4)
 	})
 	check(t, "seed-002#104: different in the next round", func(t *spec.T, w *world) {
 		var seen []string
