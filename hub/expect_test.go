@@ -316,12 +316,14 @@ func TestTurnWithin(t *testing.T) {
 		a, b := r.agent("alice"), r.agent("bob")
 		ch := r.openWith("workflow", round(a, b), a, b)
 		r.say(a, ch, "go")
+		opened := r.types(ch)
 		r.pass(599 * time.Second)
 		t.Equal(r.channel(ch).State, channel.Active)
-		r.pass(11 * time.Second)
+		r.pass(time.Second)
 		m := r.channel(ch)
 		t.Equal(m.State, channel.Closed)
 		t.Equal(m.CloseReason, "expectation_violated:turn_within")
+		t.Equal(r.types(ch), append(opened, envelope.TypeExpectationViolated, envelope.TypeClosed))
 	})
 	holds(t, "seed-002#87: an expectation with auto_close ends the graph", hub.Options{}, func(t *spec.T, r *rig) {
 		a, b := r.agent("alice"), r.agent("bob")
@@ -351,22 +353,37 @@ func TestTurnWithin(t *testing.T) {
 		t.Equal([]channel.Lifecycle{r.channel(closed).State, r.channel(expired).State, r.channel(violated).State},
 			[]channel.Lifecycle{channel.Closed, channel.Expired, channel.Closed})
 	})
-	for name, end := range map[string]func(r *rig, ch string){
-		"an explicit close": func(r *rig, ch string) { r.end(ch, "enough") },
-		"an expectation":    func(r *rig, _ string) { r.pass(11 * time.Minute) },
-		"TTL": func(r *rig, _ string) {
+	for name, end := range map[string]struct {
+		reason string
+		by     func(r *rig, ch string, a, b *agent)
+	}{
+		"a terminate decision": {"over", func(r *rig, ch string, a, b *agent) {
+			r.say(a, ch, "to b")
+			r.say(b, ch, "no rule is left")
+		}},
+		"the last turn": {"max_turns", func(r *rig, ch string, a, b *agent) {
+			r.say(a, ch, "to b")
+			r.post(b, ch, envelope.TypePacket, `{"routing":{"kind":"handoff","target":"`+a.id+`"}}`)
+			r.say(a, ch, "to b again")
+		}},
+		"an explicit close": {"enough", func(r *rig, ch string, _, _ *agent) { r.end(ch, "enough") }},
+		"an expectation":    {"expectation_violated:turn_within", func(r *rig, _ string, _, _ *agent) { r.pass(11 * time.Minute) }},
+		"TTL": {"ttl_expired", func(r *rig, _ string, _, _ *agent) {
 			r.restart(func(o *hub.Options) { o.ExpectationSweep = -1 })
 			r.pass(3 * time.Hour)
-		},
+		}},
 	} {
 		holds(t, "seed-002#89: the closing envelope carries the reason after "+name, hub.Options{}, func(t *spec.T, r *rig) {
 			a, b := r.agent("alice"), r.agent("bob")
-			ch := r.openWith("workflow", round(a, b), a, b)
-			end(r, ch)
+			ch := r.openWith("workflow", knobs(fmt.Sprintf(`{"graph":{"initial_speaker":%[1]q,"transitions":[
+				{"when":{"name":"from_speaker","args":{"agent_id":%[1]q}},"then":{"name":"agent","args":{"agent_id":%[2]q}}}],
+				"default_target":{"name":"terminate","args":{"reason":"over"}},"max_turns":3}}`, a.id, b.id)), a, b)
+			end.by(r, ch, a, b)
 			log := r.log(ch)
 			last := log[len(log)-1]
 			t.Equal(last.Type, envelope.TypeClosed)
-			t.Equal(string(last.Data), `{"reason":"`+r.channel(ch).CloseReason+`","channel_id":"`+ch+`"}`)
+			t.Equal(string(last.Data), `{"reason":"`+end.reason+`","channel_id":"`+ch+`"}`)
+			t.Equal(r.channel(ch).CloseReason, end.reason)
 		})
 	}
 	runs(t, "a human's turn waits, unless the expectation names it", byHand, func(t *testing.T, r *rig) {

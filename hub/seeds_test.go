@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/parley-hub/parley/adapter"
+	"github.com/parley-hub/parley/adapter/conversation"
 	"github.com/parley-hub/parley/channel"
 	"github.com/parley-hub/parley/conformance/spec"
 	"github.com/parley-hub/parley/envelope"
@@ -281,6 +282,42 @@ func TestSeedWorkflow(t *testing.T) {
 		t.NoError(err)
 		t.Equal(a.received(), []string{envelope.TypeOpened})
 	})
+	holds(t, "seed-002#24 seed-002#25: whom the turn goes to has received the text", hub.Options{}, func(t *spec.T, r *rig) {
+		a, b, c := r.agent("a"), r.agent("b"), r.agent("c")
+		ch := r.pipeline(a, b, c)
+		for _, turn := range [][2]*agent{{a, b}, {b, c}} {
+			r.say(turn[0], ch, "from "+turn[0].name)
+			expected, _, err := r.Expected(ctx, ch)
+			t.NoError(err)
+			t.Equal(expected, channel.Turn{Agent: turn[1].id, Trigger: r.last(ch).ID})
+			inbox := turn[1].inbox()
+			t.Equal(inbox[len(inbox)-1], r.last(ch))
+		}
+	})
+	for _, next := range []channel.Lifecycle{channel.Closing, channel.Closed} {
+		leaves := hub.Options{Adapters: []channel.Adapter{leaving{next: next}}}
+		holds(t, "seed-002#18: one closing envelope where the adapter answers "+next.String(), leaves, func(t *spec.T, r *rig) {
+			a, b := r.agent("a"), r.agent("b")
+			ch := r.open("conversation", a, b)
+			before := r.types(ch)
+			r.say(a, ch, "bye")
+			t.Equal(r.types(ch), append(before, envelope.TypeText, envelope.TypeClosed))
+			t.Equal(string(r.last(ch).Data), `{"reason":"said bye","channel_id":"`+ch+`"}`)
+			t.Equal(r.channel(ch).State, channel.Closed)
+		})
+	}
+	holds(t, "seed-002#108: at once, also a supervisor's in the middle of a round", hub.Options{}, func(t *spec.T, r *rig) {
+		a, b, s := r.agent("a"), r.agent("b"), r.agent("s")
+		ch := r.inRound(a, b, s, "").channel
+		before := r.types(ch)
+		start := time.Now()
+		for _, who := range []*agent{a, s} {
+			r.post(who, ch, envelope.TypeContextSet, `{"set":{"k":"`+who.name+`"}}`)
+			t.Contains(r.state(ch), `"context_vars":{"k":"`+who.name+`"}`)
+		}
+		t.Equal(r.types(ch), append(before, envelope.TypeContextSet, envelope.TypeContextSet))
+		t.Equal(time.Since(start), time.Duration(0))
+	})
 	holds(t, "seed-002#27", hub.Options{}, func(t *spec.T, r *rig) {
 		a, b, c := r.agent("a"), r.agent("b"), r.agent("c")
 		ch := r.pipeline(a, b, c)
@@ -315,7 +352,9 @@ func TestSeedWorkflow(t *testing.T) {
 	holds(t, "seed-002#43", hub.Options{}, func(t *spec.T, r *rig) {
 		a, b := r.agent("a"), r.agent("b")
 		ch := r.openWith("workflow", knobs(fmt.Sprintf(`{"graph":{"initial_speaker":%q,"transitions":[],"default_target":{"name":"terminate","args":{"reason":"enough"}}}}`, a.id)), a, b)
+		before := r.types(ch)
 		r.say(a, ch, "the only turn")
+		t.Equal(r.types(ch), append(before, envelope.TypeText, envelope.TypeClosed))
 		t.Equal(string(r.last(ch).Data), `{"reason":"enough","channel_id":"`+ch+`"}`)
 		t.Equal(r.channel(ch).State, channel.Closed)
 	})
@@ -365,6 +404,19 @@ func TestSeedWorkflow(t *testing.T) {
 		t.Equal(string(r.last(ch).Data), `{"reason":"had enough","channel_id":"`+ch+`"}`)
 		t.Equal(r.channel(ch).CloseReason, "had enough")
 	})
+}
+
+// leaving is a conversation that the first text ends.
+type leaving struct {
+	conversation.Adapter
+	next channel.Lifecycle
+}
+
+func (l leaving) OnAccepted(_ *channel.Metadata, _ channel.State, e *envelope.Envelope) channel.Effects {
+	if e.Type != envelope.TypeText {
+		return channel.Effects{}
+	}
+	return channel.Effects{Next: l.next, Reason: "said bye"}
 }
 
 // shouts is true for texts that end loudly.
