@@ -202,7 +202,7 @@ func TestEnds(t *testing.T) {
 func TestRouting(t *testing.T) {
 	t.Parallel()
 	spec.Check(t, "ag2-channels#57 seed-002#56", func(t *spec.T) {
-		p := open(t, graph("triage", end("x"), 0, rule(called("page"), to("oncall")), rule(from("oncall"), node("revert_to_initiator", "{}"))), "triage", "oncall")
+		p := open(t, graph("triage", end("x"), 0, rule(called("ring"), end("another tool")), rule(called("page"), to("oncall")), rule(from("oncall"), node("revert_to_initiator", "{}"))), "triage", "oncall")
 		play(t, p, `
 			triage S page -> oncall
 			oncall T -> triage`)
