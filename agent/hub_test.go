@@ -335,11 +335,15 @@ func TestBridge(t *testing.T) {
 		t.Equal(got, "9007199254740993")
 	})
 	spec.Check(t, "seed-000#66", func(t *spec.T) {
-		h, _, _, _, m, _ := bridge(t)
-		governs, err := h.hub.Adapter(h.ctx, m.ID)
+		h, a, b, _, m, _ := bridge(t)
+		talk, err := a.OpenChannel(h.ctx, agent.Opening{Type: "conversation", Participants: []string{b.self.ID}})
 		t.NoError(err)
-		manifest := governs.Manifest()
-		t.Equal(manifest.Key(), channel.Key{Type: "workflow", Version: 1})
+		for id, want := range map[string]string{m.ID: "workflow", talk.ID: "conversation"} {
+			governs, err := h.hub.Adapter(h.ctx, id)
+			t.NoError(err)
+			manifest := governs.Manifest()
+			t.Equal(manifest.Key(), channel.Key{Type: want, Version: 1})
+		}
 		_, err = h.hub.Adapter(h.ctx, "nowhere")
 		t.Equal(fault.CodeOf(err), fault.NotFound)
 	})

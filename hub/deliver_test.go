@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/parley-hub/parley/fault"
 	"github.com/parley-hub/parley/hub"
 	"github.com/parley-hub/parley/identity"
+	"github.com/parley-hub/parley/view"
 )
 
 // back binds an agent anew and replays what it missed after since.
@@ -56,7 +58,8 @@ func TestDelivery(t *testing.T) {
 		t.Equal(b.texts(), []string{text("all")})
 		t.Equal(c.texts(), []string{text("all")})
 		t.Equal(a.texts(), []string{})
-		t.True(r.log(ch)[5].VisibleTo(a.id), "its sender sees it")
+		own := view.Full().Project(view.Input{Log: r.log(ch), Participant: a.id})
+		t.Equal(own, []view.Event{{Kind: view.Assistant, Text: "all"}})
 	})
 	holds(t, "seed-000#54", hub.Options{}, func(t *spec.T, r *rig) {
 		a, b, c, d := r.agent("alice"), r.agent("bob"), r.agent("carol"), r.agent("dan")
@@ -95,7 +98,17 @@ func TestDelivery(t *testing.T) {
 		}
 		t.True(slices.IsSorted(ids) && len(slices.Compact(slices.Clone(ids))) == 20, "strictly increasing: %v", ids)
 		t.Equal(r.cursor(b, ch), ids[19])
+		var posts sync.WaitGroup
+		for i := range 8 {
+			posts.Go(func() {
+				for n := range 200 {
+					r.say([]*agent{a, b}[i%2], ch, fmt.Sprint(n))
+				}
+			})
+		}
+		posts.Wait()
 		log := r.log(ch)
+		t.Equal(len(log), 3+20+8*200)
 		for i, e := range log {
 			t.Equal(e.Seq, uint64(i+1))
 			t.True(i == 0 || e.ID > log[i-1].ID, "ids grow with the log")
@@ -197,6 +210,9 @@ func TestDelivery(t *testing.T) {
 		e, err := r.Answer(ctx, ch, b.id, asked)
 		t.NoError(err)
 		t.Equal(e.ID, id)
+		elsewhere, err := r.Answer(ctx, r.open("conversation", a, b), b.id, asked)
+		t.NoError(err)
+		t.True(elsewhere == nil, "found in another channel")
 	})
 	holds(t, "ag2-hub#88 ag2-channels#30", hub.Options{}, func(t *spec.T, r *rig) {
 		a, b := r.agent("alice"), r.agent("bob")
@@ -360,16 +376,23 @@ func TestDelivery(t *testing.T) {
 	})
 	holds(t, "seed-000#58", hub.Options{}, func(t *spec.T, r *rig) {
 		a, b := r.agent("alice"), r.agent("bob")
-		one, two := r.open("conversation", a, b), r.open("conversation", a, b)
+		rising := []envelope.Priority{envelope.Background, envelope.Normal, envelope.Urgent}
+		var channels []string
+		for range rising {
+			channels = append(channels, r.open("conversation", a, b))
+		}
 		box := hub.NewInbox(0)
 		t.NoError(r.Bind(b.id, box))
-		r.post(a, one, envelope.TypeText, text("low"), func(e *envelope.Envelope) { e.Priority = envelope.Background })
-		r.post(a, two, envelope.TypeText, text("high"), func(e *envelope.Envelope) { e.Priority = envelope.Urgent })
-		first, err := box.Next(ctx)
-		t.NoError(err)
-		second, err := box.Next(ctx)
-		t.NoError(err)
-		t.Equal([]string{string(first.Envelope.Data), string(second.Envelope.Data)}, []string{text("high"), text("low")})
+		for i, p := range rising {
+			r.post(a, channels[i], envelope.TypeText, text(string(p)), func(e *envelope.Envelope) { e.Priority = p })
+		}
+		var handed []envelope.Priority
+		for range rising {
+			n, err := box.Next(ctx)
+			t.NoError(err)
+			handed = append(handed, n.Envelope.Priority)
+		}
+		t.Equal(handed, []envelope.Priority{envelope.Urgent, envelope.Normal, envelope.Background})
 	})
 	runs(t, "a reader that falls behind is cut off with a reason and resumes", hub.Options{}, func(t *testing.T, r *rig) {
 		a, b := r.agent("alice"), r.agent("bob")

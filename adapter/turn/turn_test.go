@@ -181,13 +181,12 @@ func TestRoutingEnvelope(t *testing.T) {
 		"finish":        {turn.Routing{Kind: "finish", Tool: "t", Reason: "r", Summary: "s"}, `{"kind":"finish","tool":"t","reason":"r","summary":"s"}`},
 		"finish, empty": {turn.Routing{Kind: "finish", Tool: "t", Reason: "r"}, `{"kind":"finish","tool":"t","reason":"r","summary":""}`},
 	} {
-		t.Run(name, func(t *testing.T) {
+		spec.Check(t, "seed-000#23: routing, context_updates and body, "+name, func(t *spec.T) {
 			t.Parallel()
-			c := &spec.T{T: t}
 			got, err := test.routing.Envelope("c", "s", "b")
-			c.NoError(err)
-			c.Equal(got, &envelope.Envelope{
-				Channel: "c", Sender: "s", Type: envelope.TypePacket, Priority: envelope.Normal,
+			t.NoError(err)
+			t.Equal(got, &envelope.Envelope{
+				Channel: "c", Sender: "s", Type: "ag2.packet", Priority: envelope.Normal,
 				Data: []byte(`{"routing":` + test.want + `,"context_updates":{"set":{},"delete":[]},"body":"b"}`),
 			})
 		})

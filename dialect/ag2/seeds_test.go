@@ -9,6 +9,8 @@ import (
 
 	"github.com/parley-hub/parley/conformance/spec"
 	"github.com/parley-hub/parley/dialect/ag2"
+	"github.com/parley-hub/parley/dialect/ag2/wire"
+	"github.com/parley-hub/parley/envelope"
 )
 
 // What the seeds say of the wire.
@@ -36,6 +38,43 @@ func TestSeedStatements(t *testing.T) {
 			raw, err := q.try("read_wal", object{"channel_id": ch, "since": -1})
 			t.NoError(err)
 			t.Equal(key.FindStringSubmatch(string(raw))[1], want)
+		})
+	}
+	spec.Check(t, "seed-000#6 seed-000#9: null when left out", func(t *spec.T) {
+		t.Parallel()
+		_, p, q, alice, ch := between(t, options{})
+		p.send(fmt.Sprintf(`{"kind":"send","envelope":{"channel_id":%q,"sender_id":%q,"event_type":"app.note","event_data":{}}}`, ch, alice))
+		told := q.recv()
+		t.Contains(told, `"audience":null`, `"causation_id":null`)
+		raw, err := q.try("read_wal", object{"channel_id": ch, "since": -1})
+		t.NoError(err)
+		t.Contains(string(raw), `"audience":null`, `"causation_id":null`)
+	})
+	spec.Check(t, "seed-000#11: empty until it is posted", func(t *spec.T) {
+		t.Parallel()
+		draft := wire.AppendEnvelope(nil, &envelope.Envelope{Channel: "c", Sender: "s", Type: "app.note"})
+		t.Contains(string(draft), `"created_at":""`)
+	})
+	for field, wrong := range map[string]string{
+		"seed-000#4": `"channel_id":5`, "seed-000#5": `"sender_id":["a"]`, "seed-000#6": `"audience":[5]`,
+		"seed-000#7": `"event_type":true`, "seed-000#8": `"event_data":["text"]`, "seed-000#9": `"causation_id":{}`,
+	} {
+		spec.Check(t, field+": of another type it is refused and logs nothing", func(t *spec.T) {
+			t.Parallel()
+			r, p, q, alice, ch := between(t, options{})
+			name, _, _ := strings.Cut(wrong, ":")
+			fields := slices.DeleteFunc([]string{
+				fmt.Sprintf(`"channel_id":%q`, ch), fmt.Sprintf(`"sender_id":%q`, alice), `"event_type":"app.note"`,
+			}, func(f string) bool { return strings.HasPrefix(f, name) })
+			before, err := r.hub.Length(t.Context(), ch)
+			t.NoError(err)
+			p.send(`{"kind":"request","request_id":"x","op":"post_envelope","params":{"envelope":{` + strings.Join(append(fields, wrong), ",") + `}}}`)
+			_, err = p.response("x")
+			t.ErrorContains(err, "envelope."+strings.Trim(name, `"`)+" must be")
+			q.quiet()
+			after, err := r.hub.Length(t.Context(), ch)
+			t.NoError(err)
+			t.Equal(after, before)
 		})
 	}
 	spec.Check(t, "seed-000#10", func(t *spec.T) {
@@ -71,7 +110,8 @@ func TestSeedStatements(t *testing.T) {
 			t.Parallel()
 			r := newRig(t, options{config: ag2.Config{DebugFrames: on}})
 			p := r.dial()
-			p.register("alice")
+			p.open("conversation", p.register("alice"), map[string]*peer{p.register("bob"): p})
+			p.drain()
 			p.hello("alice", nil)
 			p.send("no frame at all")
 			p.send(`{"kind":"receipt","envelope_id":"e","status":"ack"}`)
@@ -84,7 +124,11 @@ func TestSeedStatements(t *testing.T) {
 			slices.Sort(got) // reading and writing are not one after the other
 			want := []string{}
 			if on {
-				want = []string{"in ", "in hello", "in ping", "in receipt", "in request", "out pong", "out response", "out welcome"}
+				want = []string{
+					"in ", "in hello", "in ping", "in ping", "in receipt", "in request", "in request", "in request", "in request",
+					"out notify", "out notify", "out notify", "out pong", "out pong",
+					"out response", "out response", "out response", "out response", "out welcome",
+				}
 			}
 			t.Equal(got, want)
 		})
