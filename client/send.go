@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/parley-hub/parley/dialect/ag2/wire"
 	"github.com/parley-hub/parley/envelope"
@@ -16,6 +17,22 @@ import (
 // idempotency key if it has none, so that sending it again after a reconnect
 // does not double it.
 func (i *Identity) Post(ctx context.Context, e *envelope.Envelope) (string, error) {
+	sent, err := i.prepared(e)
+	if err != nil {
+		return "", err
+	}
+	raw, err := i.client.askRaw(ctx, wire.PostEnvelope, wire.EncodePost(sent), nil)
+	if err != nil {
+		return "", err
+	}
+	var id string
+	err = wire.DecodeResult(raw, &id)
+	return id, err
+}
+
+// prepared is an envelope as it is sent. Its data becomes part of the frame as
+// it is, so what is no JSON object would spoil that, and is refused.
+func (i *Identity) prepared(e *envelope.Envelope) (*envelope.Envelope, error) {
 	sent := *e
 	sent.Sender = i.id
 	if sent.Key == "" {
@@ -24,13 +41,10 @@ func (i *Identity) Post(ctx context.Context, e *envelope.Envelope) (string, erro
 	if len(sent.Data) == 0 {
 		sent.Data = []byte("{}")
 	}
-	raw, err := i.client.askRaw(ctx, wire.PostEnvelope, wire.EncodePost(&sent), nil)
-	if err != nil {
-		return "", err
+	if data := jsontext.Value(sent.Data); data.Kind() != '{' || !data.IsValid() {
+		return nil, fault.New(fault.Invalid, "event_data is not a JSON object")
 	}
-	var id string
-	err = wire.DecodeResult(raw, &id)
-	return id, err
+	return &sent, nil
 }
 
 // Send posts text to a channel.
@@ -55,14 +69,14 @@ func (i *Identity) SendWhenAllowed(ctx context.Context, channelID, text string) 
 // PostWhenAllowed is SendWhenAllowed for any envelope.
 func (i *Identity) PostWhenAllowed(ctx context.Context, e *envelope.Envelope) (string, error) {
 	// One key for all tries: whichever arrives first counts.
-	sent := *e
-	if sent.Key == "" {
-		sent.Key = envelope.NewID()
+	sent, err := i.prepared(e)
+	if err != nil {
+		return "", err
 	}
 	const first, longest = 20 * time.Millisecond, time.Second
 	for wait := first; ; wait = min(2*wait, longest) {
 		moved := i.movement()
-		id, err := i.postIfAllowed(ctx, &sent)
+		id, err := i.postIfAllowed(ctx, sent)
 		pause := wait
 		switch fault.CodeOf(err) {
 		case "":

@@ -112,6 +112,22 @@ func (r *rig) texts(i *client.Identity, ch string) []string {
 
 func TestClientStatements(t *testing.T) {
 	t.Parallel()
+	spec.Check(t, "seed-000#79: an envelope whose data is no JSON object is refused before anything is sent", func(t *spec.T) {
+		t.Parallel()
+		r := newRig(t)
+		c := r.dial(client.Options{})
+		a, b := r.attach(c, "alice"), r.attach(r.dial(client.Options{}), "bob")
+		ch := r.open("conversation", a, b)
+		r.proxy.cut(true) // so whatever is sent waits until it is given up
+		for _, data := range []string{`{"a":`, `{"a":NaN}`, `[]`, `"x"`, `null`, `{} {}`, `{},"event_type":"ag2.msg.text"`, "{\"a\":\"\xff\"}"} {
+			e := &envelope.Envelope{Channel: ch, Type: "app.note", Data: []byte(data)}
+			for _, post := range []func(context.Context, *envelope.Envelope) (string, error){a.Post, a.PostWhenAllowed} {
+				_, err := post(t.Context(), e)
+				t.ErrorContains(err, "event_data is not a JSON object")
+				t.Equal(fault.CodeOf(err), fault.Invalid)
+			}
+		}
+	})
 	spec.Check(t, "ag2-hub#1: the client adopts the endpoint", func(t *spec.T) {
 		t.Parallel()
 		r := newRig(t)
