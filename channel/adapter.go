@@ -67,7 +67,7 @@ type Turn struct {
 // the envelope itself.
 type Effects struct {
 	// Next, if set, moves the channel on, with Reason. Closing and Closed both
-	// end it.
+	// end it. Without a reason it is "adapter_ended".
 	Next   Lifecycle
 	Reason string
 	// Append is written behind the envelope, in the history or side log.

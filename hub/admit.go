@@ -1,6 +1,7 @@
 package hub
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync"
@@ -239,11 +240,12 @@ func (w *writing) apply(fx channel.Effects) error {
 			return err
 		}
 	}
+	reason := cmp.Or(fx.Reason, "adapter_ended") // an end always says why
 	switch fx.Next {
 	case channel.Closing, channel.Closed:
-		return w.end(channel.Closed, fx.Reason)
+		return w.end(channel.Closed, reason)
 	case channel.Expired:
-		return w.end(channel.Expired, fx.Reason)
+		return w.end(channel.Expired, reason)
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/parley-hub/parley/adapter/conversation"
 	"github.com/parley-hub/parley/channel"
 	"github.com/parley-hub/parley/conformance/spec"
 	"github.com/parley-hub/parley/envelope"
@@ -53,6 +54,19 @@ func (r *rig) opening(kind string, edit func(*hub.Opening), creator *agent, othe
 		r.t.Fatalf("no channel came: %v", after)
 	}
 	return after[len(after)-1], func() (hub.Opened, error) { a := <-answers; return a.opened, a.err }
+}
+
+// terse is a conversation that its participants end, and that gives no reason.
+type terse struct{ conversation.Adapter }
+
+func (terse) OnAccepted(_ *channel.Metadata, _ channel.State, e *envelope.Envelope) channel.Effects {
+	switch e.Type {
+	case "my.end":
+		return channel.Effects{Next: channel.Closed}
+	case "my.late":
+		return channel.Effects{Next: channel.Expired}
+	}
+	return channel.Effects{}
 }
 
 func rule(edit func(*identity.Rule)) func(*hub.Registration) {
@@ -320,6 +334,16 @@ func TestOpening(t *testing.T) {
 		t.Equal(m.State, channel.Closed)
 		t.Equal(m.CloseReason, "consulting_complete")
 		t.Equal(string(r.log(ch)[5].Data), `{"reason":"consulting_complete","channel_id":"`+ch+`"}`)
+	})
+	holds(t, "seed-000#39: an adapter that ends the channel without saying why", hub.Options{Adapters: []channel.Adapter{terse{}}}, func(t *spec.T, r *rig) {
+		a, b := r.agent("alice"), r.agent("bob")
+		for kind, state := range map[string]channel.Lifecycle{"my.end": channel.Closed, "my.late": channel.Expired} {
+			ch := r.open("conversation", a, b)
+			r.post(a, ch, kind, `{}`)
+			t.Equal(r.channel(ch).State, state)
+			t.Equal(r.channel(ch).CloseReason, "adapter_ended")
+			t.Equal(string(r.last(ch).Data), `{"reason":"adapter_ended","channel_id":"`+ch+`"}`)
+		}
 	})
 	holds(t, "seed-000#35", hub.Options{}, func(t *spec.T, r *rig) {
 		a, b := r.agent("alice"), r.agent("bob")

@@ -12,6 +12,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/gobwas/ws"
 
+	"github.com/parley-hub/parley/conformance/spec"
 	"github.com/parley-hub/parley/dialect/ag2"
 	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/hub"
@@ -21,42 +22,37 @@ import (
 // channels, and never before something of its own channel.
 func TestPriority(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, options{})
-	slow := r.raw()
-	_ = slow.conn.(*net.TCPConn).SetReadBuffer(64 << 10)
-	slow.write(frame(true, opText, []byte(`{"kind":"request","request_id":"1","op":"register","params":{"passport":{"name":"slow"},"resume":{}}}`)))
-	_, _, _ = slow.read()
-	p := r.dial()
-	alice := p.register("alice")
-	busy, calm, third := slow.join(p, alice), slow.join(p, alice), slow.join(p, alice)
-	// Large posts fill the socket until some of them wait in the hub.
-	big := strings.Repeat("x", 100_000)
-	const n = 80
-	for i := range n {
-		p.post(busy, alice, "app.note", object{"n": i, "text": big})
-	}
-	p.post(calm, alice, "app.note", object{"n": 100}, object{"priority": "background"})
-	p.post(calm, alice, "app.note", object{"n": 101}, object{"priority": "urgent"})
-	p.post(busy, alice, "app.note", object{"n": 102}, object{"priority": "urgent"})
-	p.post(third, alice, "app.note", object{"n": 103}, object{"priority": "urgent"})
-	p.post(third, alice, "app.note", object{"n": 104})
-	order := slow.numbers(n + 5)
-	at := func(n int) int { return slices.Index(order, n) }
-	for i := 1; i < n; i++ {
-		if at(i-1) > at(i) {
-			t.Fatalf("the busy channel is out of order: %v", order)
+	spec.Check(t, "seed-000#58 seed-000#59: of what waits for a slow client", func(t *spec.T) {
+		t.Parallel()
+		r := newRig(t, options{})
+		slow := r.raw()
+		_ = slow.conn.(*net.TCPConn).SetReadBuffer(64 << 10)
+		slow.write(frame(true, opText, []byte(`{"kind":"request","request_id":"1","op":"register","params":{"passport":{"name":"slow"},"resume":{}}}`)))
+		_, _, _ = slow.read()
+		p := r.dial()
+		alice := p.register("alice")
+		busy, calm, third := slow.join(p, alice), slow.join(p, alice), slow.join(p, alice)
+		// Large posts fill the socket until some of them wait in the hub.
+		big := strings.Repeat("x", 100_000)
+		const n = 80
+		for i := range n {
+			p.post(busy, alice, "app.note", object{"n": i, "text": big})
 		}
-	}
-	switch {
-	case at(102) < at(n-1):
-		t.Errorf("an urgent one overtook its own channel: %v", order)
-	case at(100) > at(101):
-		t.Errorf("an urgent one overtook a background one of its channel: %v", order)
-	case at(103) > at(n-1):
-		t.Errorf("an urgent one waited for another channel: %v", order)
-	case at(104) < at(103) || at(104) > at(100):
-		t.Errorf("a normal one came before its channel's urgent one, or after what is less: %v", order)
-	}
+		p.post(calm, alice, "app.note", object{"n": 100}, object{"priority": "background"})
+		p.post(calm, alice, "app.note", object{"n": 101}, object{"priority": "urgent"})
+		p.post(busy, alice, "app.note", object{"n": 102}, object{"priority": "urgent"})
+		p.post(third, alice, "app.note", object{"n": 103}, object{"priority": "urgent"})
+		p.post(third, alice, "app.note", object{"n": 104})
+		order := slow.numbers(n + 5)
+		at := func(n int) int { return slices.Index(order, n) }
+		for i := 1; i < n; i++ {
+			t.True(at(i-1) < at(i), "the busy channel is in order: %v", order)
+		}
+		t.True(at(102) > at(n-1), "an urgent one waits for its own channel: %v", order)
+		t.True(at(100) < at(101), "an urgent one waits for a background one of its channel: %v", order)
+		t.True(at(103) < at(n-1), "an urgent one does not wait for another channel: %v", order)
+		t.True(at(103) < at(104) && at(104) < at(100), "a normal one comes after its channel's urgent one and before what is less: %v", order)
+	})
 }
 
 // join has an identity of alice's peer open a channel with the one identity of
