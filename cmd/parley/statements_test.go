@@ -282,6 +282,36 @@ func TestOneInstantTwoForms(t *testing.T) {
 	}
 }
 
+// One send over HTTP and one over AG2's wire: each is one envelope, and the
+// same wherever it is read.
+func TestOneEnvelopeEverywhere(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	shape := func(events []map[string]json.RawMessage) []string {
+		var list []string
+		for _, e := range events {
+			if text(e["event_type"]) == "ag2.msg.text" {
+				list = append(list, text(e["envelope_id"])+" "+text(e["sender_id"])+" "+string(e["event_data"]))
+			}
+		}
+		return list
+	}
+	wired := s.onWire()
+	want := []string{
+		s.hello + " " + s.alice + ` {"text":"hello"}`,
+		text(wired["find_envelope_by_causation"][0]["envelope_id"]) + " " + s.bob + ` {"text":"hello you"}`,
+	}
+	spec.Check(t, "seed-000#1: in AG2's log, and told to its reader", func(t *spec.T) {
+		t.Equal(shape(wired["read_wal"]), want)
+		t.Equal(shape(wired["notify"]), want[:1]) // bob is told of alice's only
+	})
+	for name, events := range s.surfaces() {
+		spec.Check(t, "seed-000#1: on "+name, func(t *spec.T) {
+			t.Equal(shape(events), want)
+		})
+	}
+}
+
 func TestSequenceIsOurs(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
