@@ -9,7 +9,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/parley-hub/parley/adapter"
+	"github.com/parley-hub/parley/adapter/adaptertest"
 	"github.com/parley-hub/parley/adapter/workflow"
+	"github.com/parley-hub/parley/channel"
+	"github.com/parley-hub/parley/conformance/spec"
 	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/message"
 	"github.com/parley-hub/parley/view"
@@ -169,6 +173,32 @@ func TestMessages(t *testing.T) {
 			if diff := cmp.Diff(c.want, rows(t, view.Messages(c.in))); diff != "" {
 				t.Error(diff)
 			}
+		})
+	}
+}
+
+// A channel reads as canonical messages whichever adapter governs it.
+func TestEveryChannelReadsAsMessages(t *testing.T) {
+	t.Parallel()
+	for _, a := range adapter.All() {
+		kind := a.Manifest().Type
+		spec.Check(t, "seed-004#1 seed-004#16: a "+kind, func(t *spec.T) {
+			t.Parallel()
+			p, err := adaptertest.Open(a, adaptertest.Metadata(a, `{"graph":{"initial_speaker":"a","default_target":{"name":"round_robin"}}}`, "a", "b"))
+			t.NoError(err)
+			t.NoError(p.Say("a", "b"))
+			render, _ := a.(channel.Renderer)
+			var got []string
+			for _, m := range view.Messages(view.Input{Log: p.Log, Participant: "b", Render: render}) {
+				data, err := m.MarshalJSON()
+				t.NoError(err)
+				got = append(got, string(data))
+			}
+			said := func(role, who string, n int) string {
+				return fmt.Sprintf(`{"schema":"agents-api.message","version":1,"type":"text","role":%q,"content":"from %s","payload":{},`+
+					`"metadata":{"name":%[2]q,"sender_id":%[2]q,"event_type":"ag2.msg.text"},"id":"%032[3]d","created_at":"2026-03-09 10:15:%[4]d"}`, role, who, n, 42+n)
+			}
+			t.Equal(got, []string{said("user", "a", 1), said("assistant", "b", 2)})
 		})
 	}
 }
