@@ -169,11 +169,11 @@ func TestPayloadRules(t *testing.T) {
 	t.Parallel()
 	with := func(call, result string) []message.Envelope {
 		return envelopes(t, `[{"role":"user","content":"go"},
-			{"version":1,"type":"tool_call","payload":{"tool_name":"t","parameters":{"x":1},"turn":2},"metadata":{"tool_call_id":"c1"`+call+`}},
-			{"version":1,"type":"tool_result","role":"user","content":"","payload":{"tool_name":"t","success":true,"turn":2,"result":{"y":2}},"metadata":{"tool_call_id":"c1"`+result+`}}]`)
+			{"version":1,"type":"tool_call","payload":{"tool_name":"t","parameters":{"x":1},"turn":2},"metadata":{`+call+`}},
+			{"version":1,"type":"tool_result","role":"user","content":"","payload":{"tool_name":"t","success":true,"turn":2,"result":{"y":2}},"metadata":{`+result+`}}]`)
 	}
 	bare := with("", "")
-	contrary := with(`,"tool_name":"u","parameters":{"x":8},"turn":9`, `,"tool_name":"u","success":false,"error":"boom","turn":1,"result":{"y":9},"tool_data":{"y":9}`)
+	contrary := with(`"tool_name":"u","parameters":{"x":8},"turn":9`, `"tool_name":"u","success":false,"error":"boom","turn":1,"result":{"y":9},"tool_data":{"y":9}`)
 	for vendor, m := range mappings {
 		spec.Check(t, "seed-004#28: parameters, turn and result, for "+vendor, func(t *spec.T) {
 			t.Parallel()
