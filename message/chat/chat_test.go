@@ -99,7 +99,7 @@ func TestStatements(t *testing.T) {
 		session := value.Text(first.At("session_id"))
 		before := len(h.store.Rows(session))
 		_, err = h.chat(t, input{"agent": "a", "message": "hi", "run_id": "run_1"})
-		t.Equal(codeOf(err), "run_already_started")
+		t.ErrorContains(err, "agents_chat_run_already_started: ")
 		_, err = h.chat(t, input{"agent": "a", "message": "hi", "run_id": " run_1 ", "session_id": session})
 		t.Equal(codeOf(err), "run_already_started")
 		t.Equal(h.runs.Load(), int32(1))
