@@ -109,7 +109,7 @@ func (s *stage) get(path string) []byte {
 		var data []byte
 		err := readFrames(answer.Body, func(f frame) error {
 			data = append(append(data, f.data...), '\n')
-			if strings.Contains(string(f.data), "hello you") {
+			if strings.Contains(string(f.data), "ag2.channel.closed") {
 				return errStopped
 			}
 			return nil
@@ -287,6 +287,14 @@ func TestOneInstantTwoForms(t *testing.T) {
 func TestOneEnvelopeEverywhere(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
+	const odd = `{"n":9007199254740993,"f":1.0,"e":{},"l":[],"deep":[[{"u":"日本 😀 <&>"}]]}`
+	s.post(`"event_type":"my.own","event_data":` + odd)
+	whole := func(t *spec.T, events []map[string]json.RawMessage) {
+		t.Helper()
+		at := slices.IndexFunc(events, func(e map[string]json.RawMessage) bool { return text(e["event_type"]) == "my.own" })
+		t.True(at >= 0, "the custom type is there")
+		t.Equal(string(events[at]["event_data"]), odd)
+	}
 	shape := func(events []map[string]json.RawMessage) []string {
 		var list []string
 		for _, e := range events {
@@ -305,10 +313,10 @@ func TestOneEnvelopeEverywhere(t *testing.T) {
 		t.Equal(shape(wired["read_wal"]), want)
 		t.Equal(shape(wired["notify"]), want[:1]) // bob is told of alice's only
 	})
+	spec.Check(t, "seed-000#63 seed-000#78: in AG2's log", func(t *spec.T) { whole(t, wired["read_wal"]) })
 	for name, events := range s.surfaces() {
-		spec.Check(t, "seed-000#1: on "+name, func(t *spec.T) {
-			t.Equal(shape(events), want)
-		})
+		spec.Check(t, "seed-000#1: on "+name, func(t *spec.T) { t.Equal(shape(events), want) })
+		spec.Check(t, "seed-000#63 seed-000#78: on "+name, func(t *spec.T) { whole(t, events) })
 	}
 }
 
