@@ -287,7 +287,7 @@ func TestOneInstantTwoForms(t *testing.T) {
 func TestOneEnvelopeEverywhere(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
-	const odd = `{"n":9007199254740993,"f":1.0,"e":{},"l":[],"deep":[[{"u":"日本 😀 <&>"}]]}`
+	const odd = `{"n":9007199254740993,"f":1.0,"e":{},"l":[],"deep":[[{"u":"日本 😀 \ud83d\ude00 \u0041 \/ <&>"}]]}`
 	s.post(`"event_type":"my.own","event_data":` + odd)
 	whole := func(t *spec.T, events []map[string]json.RawMessage) {
 		t.Helper()

@@ -225,8 +225,11 @@ func (c *call) write(status int, answer any) error {
 	return c.raw(status, data)
 }
 
-// encode writes an answer, or a part of one, as JSON.
-func encode(answer any) ([]byte, error) { return json.Marshal(answer, jsontext.EscapeForHTML(false)) }
+// encode writes an answer, or a part of one, as JSON. What was stored as JSON
+// comes out as it went in, its escapes included.
+func encode(answer any) ([]byte, error) {
+	return json.Marshal(answer, jsontext.EscapeForHTML(false), jsontext.PreserveRawStrings(true))
+}
 
 func (c *call) raw(status int, data []byte) error {
 	c.Header().Set("Content-Type", "application/json")
