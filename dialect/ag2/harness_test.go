@@ -183,13 +183,16 @@ func (p *peer) recv() string {
 	return ""
 }
 
-// quiet checks that nothing but notices that were not asked for has been sent:
-// a ping is answered next.
+// quiet checks that nothing has been sent that was not asked for: a ping is
+// answered next, and no notice came on the way to something else.
 func (p *peer) quiet() {
 	p.t.Helper()
 	p.send(`{"kind":"ping"}`)
 	if got := p.recv(); got != `{"kind":"pong"}` {
 		p.t.Fatalf("unexpected frame %s", got)
+	}
+	if len(p.notices) > 0 {
+		p.t.Fatalf("unexpected notices %v", p.notices)
 	}
 }
 

@@ -254,6 +254,21 @@ func TestDeliveryStatements(t *testing.T) {
 		t.Equal(delivered, ids)
 		t.Equal(len(slices.Compact(slices.Sorted(slices.Values(ids)))), 20)
 	})
+	spec.Check(t, "ag2-hub#76: on the wire", func(t *spec.T) {
+		t.Parallel()
+		r := newRig(t, options{})
+		p, q := r.dial(), r.dial()
+		alice, bob := p.register("alice"), q.register("bob")
+		ch := p.open("conversation", alice, map[string]*peer{bob: q})
+		one := p.say(ch, alice, "1")
+		p.say(ch, alice, "2")
+		q.receipt(q.notified(), "ack")
+		q.receipt(q.notified(), "nack")
+		q.quiet()
+		cursor, err := r.hub.Cursor(t.Context(), bob, ch)
+		t.NoError(err)
+		t.Equal(cursor, one)
+	})
 	for name, missing := range map[string]string{"recipient_id": "recipient_id", "channel_id": "channel_id"} {
 		spec.Check(t, "ag2-hub#77: without "+name, func(t *spec.T) {
 			t.Parallel()
@@ -328,6 +343,9 @@ func TestReplayStatements(t *testing.T) {
 		r, ch, bob, _, rest := missed(t)
 		back := r.dial()
 		back.hello("bob", nil)
+		back.quiet()
+		back.send(`{"kind":"hello","name":"bob"}`)
+		t.Contains(back.recv(), `"kind":"welcome"`)
 		back.quiet()
 		// There was something to replay.
 		length, err := r.hub.Length(t.Context(), ch)
