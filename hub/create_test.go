@@ -170,7 +170,8 @@ func TestOpening(t *testing.T) {
 		m := r.channel(ch)
 		t.Equal(m.State, channel.Closed)
 		t.Equal(m.CloseReason, "invite_timeout")
-		t.True(time.Since(m.CreatedAt) >= 25*time.Second, "waited")
+		t.Equal(time.Since(m.CreatedAt), 25*time.Second)
+		t.Equal(m.ClosedAt, time.Now().UTC())
 	})
 	holds(t, "ag2-channels#4 seed-000#32", hub.Options{}, func(t *spec.T, r *rig) {
 		a, b, c := r.agent("alice"), r.agent("bob"), r.agent("carol").ignoreInvites()
@@ -245,6 +246,10 @@ func TestOpening(t *testing.T) {
 		for _, never := range []string{"0", "0s", ""} {
 			t.True(r.channel(r.openWith("conversation", ttl(never), a, b)).ExpiresAt.IsZero(), "%q never expires", never)
 		}
+		zero := func(o *hub.Opening) { t := identity.SecondsTTL(0); o.TTL = &t }
+		t.True(r.channel(r.openWith("conversation", zero, a, b)).ExpiresAt.IsZero(), "0 never expires")
+		c := r.agent("carol", rule(func(r *identity.Rule) { r.Limits.ChannelTTLDefault = identity.TextTTL("0") }))
+		t.True(r.channel(r.open("conversation", c, b)).ExpiresAt.IsZero(), "by its rule it never expires")
 		_, err := r.tryOpen("conversation", ttl("fast"), a, b)
 		t.ErrorContains(err, "fast")
 	})
@@ -271,6 +276,7 @@ func TestOpening(t *testing.T) {
 		r.end(ch, "changed my mind")
 		_, err := result()
 		t.ErrorContains(err, "closed during handshake", "changed my mind")
+		t.Equal(fault.CodeOf(err), fault.Protocol)
 		t.Equal(time.Since(before), time.Duration(0))
 	})
 	two := 2

@@ -206,16 +206,19 @@ func TestPosting(t *testing.T) {
 		}
 	})
 	holds(t, "ag2-hub#56", hub.Options{}, func(t *spec.T, r *rig) {
-		a, b := r.agent("alice"), r.agent("bob", small)
+		a, b, c := r.agent("alice", small), r.agent("bob", small), r.agent("carol")
+		for _, full := range []*agent{a, b} { // who acks, and who is acked
+			ch := r.open("conversation", c, full)
+			r.say(c, ch, "1")
+			r.say(c, ch, "2")
+			_, err := r.trySay(c, ch, "3")
+			t.ErrorContains(err, "inbox at capacity")
+			full.clear()
+		}
 		ch := r.open("conversation", a, b)
-		r.say(a, ch, "1")
-		r.say(a, ch, "2")
-		_, err := r.trySay(a, ch, "3")
-		t.ErrorContains(err, "inbox at capacity")
-		b.clear()
-		other := r.open("conversation", a, b)
-		r.end(other, "")
-		t.Equal(r.types(other), []string{envelope.TypeInvite, envelope.TypeInviteAck, envelope.TypeOpened, envelope.TypeClosed})
+		r.end(ch, "")
+		t.Equal(r.types(ch), []string{envelope.TypeInvite, envelope.TypeInviteAck, envelope.TypeOpened, envelope.TypeClosed})
+		t.Equal(a.received(), []string{envelope.TypeOpened, envelope.TypeClosed})
 		t.Equal(b.received(), []string{envelope.TypeInvite, envelope.TypeOpened, envelope.TypeClosed})
 	})
 	holds(t, "ag2-hub#65", hub.Options{}, func(t *spec.T, r *rig) {
@@ -316,6 +319,21 @@ func TestPosting(t *testing.T) {
 		r.SetArbiter(stern{})
 		_, err = r.trySay(a, ch, "hi")
 		t.ErrorContains(err, "not on my watch")
+	})
+	holds(t, "ag2-hub#71: allow-all overrides every rule", hub.Options{Arbiter: hub.AllowAll{}}, func(t *spec.T, r *rig) {
+		a := r.agent("alice", rule(func(r *identity.Rule) {
+			r.Access.OutboundTo, r.Access.ChannelTypes.Initiate = []string{}, []string{}
+			r.Limits.MaxConcurrentChannels = 1
+		}))
+		b := r.agent("bob", small, rule(func(r *identity.Rule) {
+			r.Access.InboundFrom, r.Access.ChannelTypes.Accept = []string{}, []string{}
+		}))
+		r.open("conversation", a, b)
+		ch := r.open("conversation", a, b)
+		for _, said := range []string{"1", "2", "3"} {
+			r.post(a, ch, envelope.TypeText, text(said), audience(b))
+		}
+		t.Equal(b.texts(), []string{text("1"), text("2"), text("3")})
 	})
 	holds(t, "ag2-hub#72 ag2-channels#16", hub.Options{TrustClients: true}, func(t *spec.T, r *rig) {
 		a, b, c := r.agent("alice"), r.agent("bob"), r.agent("carol")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/parley-hub/parley/fault"
 	"github.com/parley-hub/parley/hub"
 	"github.com/parley-hub/parley/identity"
+	"github.com/parley-hub/parley/journal"
 )
 
 var ctx = context.Background()
@@ -111,6 +113,11 @@ func TestRegistration(t *testing.T) {
 			cursor, err = r.Cursor(ctx, b.id, ch)
 			t.NoError(err)
 			t.Equal(cursor, "")
+			// Nothing of it is left in the store either.
+			page, err := r.engine.Logs(ctx, journal.PartitionName{Tenant: "main", Partition: "directory"}, journal.LogsOptions{Family: "agent"})
+			t.NoError(err)
+			t.Equal(len(page.Logs), 1)
+			t.Equal(page.Logs[0].Log.ID, a.id)
 			r.restart()
 		}
 	})
@@ -133,6 +140,10 @@ func TestRegistration(t *testing.T) {
 		t.Equal(r.types(ch), before)
 		r.say(a, ch, "by id")
 		t.Equal(r.log(ch)[len(before)].Sender, a.id)
+		t.NoError(r.Unregister(ctx, a.id))
+		_, err = r.trySay(a, ch, "once more")
+		t.ErrorContains(err, "sender not registered")
+		t.Equal(fault.CodeOf(err), fault.NotFound)
 	})
 	holds(t, "ag2-hub#31: the log stays whole and the peer can post", hub.Options{}, func(t *spec.T, r *rig) {
 		a, b := r.agent("alice"), r.agent("bob")
@@ -166,11 +177,11 @@ func TestRegistration(t *testing.T) {
 	})
 	holds(t, "ag2-hub#32: a good claim is stamped", keyed, func(t *spec.T, r *rig) {
 		p := withToken("tok-7")
-		p.AgentID = "mine"
+		p.AgentID, p.CreatedAt = "mine", time.Now().Add(-time.Hour)
 		got, err := r.tryRegister(p)
 		t.NoError(err)
 		t.True(envelope.ValidID(got.ID()), "stamped id %q", got.ID())
-		t.False(got.Passport.CreatedAt.IsZero(), "created_at is zero")
+		t.Equal(got.Passport.CreatedAt, time.Now().UTC())
 		t.Equal(len(got.Passport.Auth.Claim), 0)
 	})
 	holds(t, "ag2-hub#33", hub.Options{}, func(t *spec.T, r *rig) {
@@ -230,6 +241,9 @@ func TestRegistration(t *testing.T) {
 		t.Equal(len(channels), 0)
 		t.Equal(next, "")
 		t.Equal(r.names(identity.Query{}), []string{})
+		tasks, _, err := r.Tasks(ctx, hub.TaskQuery{Limit: 100})
+		t.NoError(err)
+		t.Equal(len(tasks), 0)
 	})
 	holds(t, "ag2-hub#105: the default rule of who gave none, on a second hub", hub.Options{}, func(t *spec.T, r *rig) {
 		got, err := r.tryRegister(passport("quill"))
@@ -239,6 +253,8 @@ func TestRegistration(t *testing.T) {
 		t.NoError(err)
 		t.Equal(p.Rule.Version, int64(1))
 		t.Equal(p.Rule.Limits.ChannelTTLDefault.String(), "2h")
+		rule := identity.DefaultRule()
+		t.Equal(p.Rule, &rule, cmp.AllowUnexported(identity.TTL{}))
 	})
 	holds(t, "ag2-hub#106: no skill on a second hub", hub.Options{}, func(t *spec.T, r *rig) {
 		a := r.agent("alice")
