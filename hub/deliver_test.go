@@ -80,13 +80,28 @@ func TestDelivery(t *testing.T) {
 		a, b, c := r.agent("alice"), r.agent("bob"), r.agent("carol")
 		ch := r.open("discussion", a, b, c)
 		before, _, _ := r.Expected(ctx, ch)
-		for _, who := range []*agent{c, b, a, b} {
-			r.post(who, ch, envelope.TypeTaskProgress, `{"task_id":"t"}`)
+		for _, eventType := range []string{envelope.TypeTaskStarted, envelope.TypeTaskProgress, envelope.TypeTaskCompleted, "ag2.task.cancel_request"} {
+			for _, who := range []*agent{c, b, a, b} {
+				r.post(who, ch, eventType, `{"task_id":"t"}`)
+			}
 		}
 		after, _, _ := r.Expected(ctx, ch)
 		t.Equal(after, before)
 		t.Equal(after, channel.Turn{Agent: a.id})
 		r.say(a, ch, "still my turn")
+	})
+	holds(t, "ag2-hub#10: in a consulting, before the question and before all have acked", hub.Options{}, func(t *spec.T, r *rig) {
+		a, b := r.agent("alice"), r.agent("bob").ignoreInvites()
+		ch, result := r.opening("consulting", nil, a, b)
+		r.post(b, ch, envelope.TypeTaskStarted, `{"task_id":"t"}`)
+		r.answer(b, ch, envelope.TypeInviteAck)
+		_, err := result()
+		t.NoError(err)
+		r.post(b, ch, envelope.TypeTaskCompleted, `{"task_id":"t"}`)
+		r.say(a, ch, "why?")
+		t.Equal(r.types(ch), []string{
+			envelope.TypeInvite, envelope.TypeTaskStarted, envelope.TypeInviteAck, envelope.TypeOpened, envelope.TypeTaskCompleted, envelope.TypeText,
+		})
 	})
 	holds(t, "ag2-hub#74 seed-000#19", hub.Options{Now: frozen}, func(t *spec.T, r *rig) {
 		a, b := r.agent("alice"), r.agent("bob")
@@ -280,7 +295,12 @@ func TestDelivery(t *testing.T) {
 		t.Equal(len(pressure()), 0)
 		r.say(a, ch, "3")
 		r.say(a, ch, "4")
-		t.Equal(pressure(), []string{fmt.Sprintf("inbox of %s at 3 of 10", b.id)})
+		once := fmt.Sprintf("inbox of %s at 3 of 10", b.id)
+		t.Equal(pressure(), []string{once})
+		r.say(b, ch, "of four")
+		r.say(b, ch, "two are answered")
+		r.say(a, ch, "and it is crossed again")
+		t.Equal(pressure(), []string{once, once})
 	})
 	proxy := &carrier{}
 	holds(t, "ag2-hub#130: to its proxy, once", hub.Options{Remotes: map[string]hub.Remote{"far": proxy}}, func(t *spec.T, r *rig) {

@@ -128,6 +128,12 @@ func (o *openings) finish(channelID string, err error) {
 	}
 }
 
+func (o *openings) size() int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return len(o.open)
+}
+
 func (o *openings) finishAll(err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

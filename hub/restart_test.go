@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/parley-hub/parley/channel"
 	"github.com/parley-hub/parley/conformance/spec"
@@ -44,6 +45,23 @@ func (r *rig) everything() map[string]string {
 		rule, _ := identity.Marshal(p.Rule)
 		passport, _ := identity.Marshal(p.Passport)
 		all[p.ID()] = string(passport) + string(resume) + string(rule)
+		if p.Skill != nil {
+			all[p.ID()] += *p.Skill
+		}
+		for _, id := range r.listed() {
+			cursor, err := r.Cursor(ctx, p.ID(), id)
+			if err != nil {
+				r.t.Fatal(err)
+			}
+			all[p.ID()] += "\n" + id + " " + cursor
+		}
+	}
+	tasks, _, err := r.Tasks(ctx, hub.TaskQuery{Limit: 1000})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	for _, task := range tasks {
+		all[task.ID] = taskText(task)
 	}
 	for _, id := range r.listed() {
 		meta, err := r.channel(id).MarshalJSON()
@@ -61,11 +79,16 @@ func (r *rig) everything() map[string]string {
 func TestRestart(t *testing.T) {
 	t.Parallel()
 	holds(t, "ag2-hub#104", hub.Options{}, func(t *spec.T, r *rig) {
-		a, b := r.agent("alice", claims("ocr")), r.agent("bob")
+		skill := "# can do"
+		a, b := r.agent("alice", claims("ocr")), r.agent("bob", func(reg *hub.Registration) { reg.Skill = &skill })
 		ch := r.open("conversation", a, b)
-		r.say(a, ch, "hi")
+		r.ack(b, ch, r.say(a, ch, "hi"))
+		r.observe(hub.Task{ID: "1", Owner: b.id, Channel: ch, State: hub.TaskRunning, Spec: hub.TaskSpec{Capability: "ocr"}})
+		r.observe(hub.Task{ID: "2", Owner: a.id})
+		r.update(hub.TaskUpdate{ID: "2", State: hub.TaskFailed, Error: "boom"})
 		r.end(r.open("consulting", a, b), "")
 		live := r.everything()
+		t.Equal(len(live), 6)
 		r.restart()
 		once := r.everything()
 		r.restart()
@@ -89,12 +112,17 @@ func TestRestart(t *testing.T) {
 	})
 	holds(t, "ag2-hub#108", hub.Options{}, func(t *spec.T, r *rig) {
 		a, b := r.agent("alice"), r.agent("bob")
-		ch := r.open("conversation", a, b)
+		ch := r.open("discussion", a, b)
+		turns, err := r.Turns(ctx, a.id)
+		t.NoError(err)
+		t.Equal(len(turns), 1)
 		r.restart(func(o *hub.Options) { o.Adapters = []channel.Adapter{} })
 		t.Equal(r.listed(), []string{ch})
-		_, err := r.trySay(a, ch, "hi")
+		t.Equal(r.health().ActiveChannels, int64(0))
+		_, err = r.trySay(a, ch, "hi")
 		t.ErrorContains(err, "no registered adapter")
-		turns, err := r.Turns(ctx, a.id)
+		t.Equal(fault.CodeOf(err), fault.Protocol)
+		turns, err = r.Turns(ctx, a.id)
 		t.NoError(err)
 		t.Equal(len(turns), 0)
 		_, err = r.State(ctx, ch)
@@ -115,9 +143,21 @@ func TestRestart(t *testing.T) {
 		r.restart()
 		t.Equal(r.channel(closed).State, channel.Closed)
 		t.Equal(r.channel(open).State, channel.Active)
+		t.Equal(r.health().ActiveChannels, int64(1))
 		_, err := r.trySay(a, closed, "hi")
 		t.ErrorContains(err, "closed")
 		r.say(a, open, "hi")
+	})
+	holds(t, "ag2-hub#110: observed statistics", hub.Options{}, func(t *spec.T, r *rig) {
+		a := r.agent("alice", claims("draw"))
+		for i, outcome := range []identity.Outcome{identity.Completed, identity.Failed, identity.Cancelled} {
+			r.pass(time.Second)
+			r.count(hub.Observation{Owner: a.id, Capability: "ocr", Outcome: outcome, LatencyMS: ms(int64(i))})
+		}
+		want := r.resume(a)
+		t.Equal(want.Observed, map[string]identity.ObservedStat{"ocr": {N: 3, Completed: 1, Failed: 1, P50LatencyMS: ms(1)}})
+		r.restart()
+		t.Equal(r.resume(a), want, cmpopts.EquateEmpty())
 	})
 	holds(t, "ag2-hub#110: custom rules", hub.Options{}, func(t *spec.T, r *rig) {
 		a := r.agent("alice")
@@ -192,15 +232,25 @@ func TestRestart(t *testing.T) {
 		r.restart()
 		t.Equal(r.state(ch), want)
 	})
-	holds(t, "ag2-hub#94: nothing is left of many cycles", hub.Options{}, func(t *spec.T, r *rig) {
-		a, b := r.agent("alice"), r.agent("bob")
+	holds(t, "ag2-hub#94: nothing is left of many cycles", byHand, func(t *spec.T, r *rig) {
+		a, b, shy := r.agent("alice"), r.agent("bob"), r.agent("carol").ignoreInvites()
 		for range 50 {
-			r.end(r.open("conversation", a, b), "")
+			ch := r.openWith("conversation", expecting("["+expectation("max_silence", "audit", `{"seconds":60}`)+"]"), a, b)
+			waiting, result := r.opening("conversation", nil, a, shy)
+			s := r.Stats()
+			t.Equal([]int{s.Loaded, s.Opening}, []int{2, 1})
+			r.end(waiting, "")
+			_, err := result()
+			t.ErrorContains(err, "closed during handshake")
+			r.pass(time.Minute)
+			r.sweep()
+			r.end(ch, "")
 		}
 		r.settle()
-		t.Equal(r.Stats().Loaded, 0)
-		t.Equal(r.Stats().Waiting, 0)
-		t.Equal(len(r.listed()), 50)
+		t.Equal(len(r.fired()), 50)
+		s := r.Stats()
+		t.Equal([]int{s.Loaded, s.Waiting, s.Opening}, []int{0, 0, 0})
+		t.Equal(len(r.everything()), 103) // with the three who took part
 	})
 	holds(t, "seed-000#14 seed-000#16", hub.Options{}, func(t *spec.T, r *rig) {
 		a, b := r.agent("alice"), r.agent("bob")

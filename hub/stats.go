@@ -34,6 +34,7 @@ type Stats struct {
 	Refused        map[fault.Code]int64
 	Loaded         int // channels in memory now
 	Waiting        int // batches on their way now
+	Opening        int // creators who wait for their channel now
 }
 
 // Stats returns the counters.
@@ -45,6 +46,7 @@ func (h *Hub) Stats() Stats {
 		Refused:        map[fault.Code]int64{},
 		Loaded:         h.channels.size(),
 		Waiting:        h.delivery.waiting(),
+		Opening:        h.openings.size(),
 	}
 	h.stats.mu.Lock()
 	defer h.stats.mu.Unlock()

@@ -380,6 +380,9 @@ func TestTaskEnds(t *testing.T) {
 		t.True(got.State.Terminal(), "cancelled is an end")
 		t.Equal(got.Error, "not needed")
 		t.Equal(got.CompletedAt, time.Now().UTC())
+		r.pass(time.Minute)
+		r.update(hub.TaskUpdate{ID: "1", State: hub.TaskCompleted, Result: []byte(`1`), Error: "after all"})
+		t.Equal(r.task("1"), got)
 	})
 	for _, where := range []string{"in a channel", "without one"} {
 		holds(t, "ag2-hub#102: a terminal update fires the task hook once, "+where, hub.Options{}, func(t *spec.T, r *rig) {

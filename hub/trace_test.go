@@ -380,10 +380,11 @@ func TestNoTracing(t *testing.T) {
 		log := r.log(ch)
 		t.Equal(log[len(log)-1].Trace, "00-1-2-3")
 	})
-	nothing := byHand
-	nothing.Tracing = noop.NewTracerProvider()
+	nothing, unwritten := byHand, &bytes.Buffer{}
+	nothing.Tracing, nothing.SpanLog = noop.NewTracerProvider(), spanlog.New(unwritten)
 	holds(t, "ag2-hub#128: with a no-op provider nothing breaks and nothing is written", nothing, func(t *spec.T, r *rig) {
 		t.Equal(busy(t, r).Trace, "")
+		t.Equal(unwritten.Len(), 0)
 		t.Equal(r.health().TelemetryLogBytes, int64(0))
 		t.Equal(len(r.audit()), 6) // two registered, created, task, closed, and one left
 	})
