@@ -5,7 +5,10 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
+
+	"github.com/go-json-experiment/json"
 
 	"github.com/parley-hub/parley/agent"
 	"github.com/parley-hub/parley/client"
@@ -43,7 +46,11 @@ func TestTurnStatements(t *testing.T) {
 		r := newRig(t)
 		a, b := r.attach(r.dial(client.Options{}), "alice"), r.attach(r.dial(client.Options{}), "bob")
 		again := &redelivering{Identity: b, again: make(chan *agent.Delivery, 1)}
-		r.run(again, echo, agent.Options{})
+		var asked atomic.Int64
+		r.run(again, agent.ModelFunc(func(ctx context.Context, p *agent.Prompt) (*agent.Response, error) {
+			asked.Add(1)
+			return echo(ctx, p)
+		}), agent.Options{})
 		ch := r.invite("conversation", a, b)
 		_, err := a.Send(t.Context(), ch, "you?")
 		t.NoError(err)
@@ -54,6 +61,7 @@ func TestTurnStatements(t *testing.T) {
 			return again.acked == 2
 		})
 		t.Equal(r.texts(a, ch), []string{`{"text":"you?"}`, `{"text":"YOU?"}`})
+		t.Equal(asked.Load(), int64(1))
 	})
 	spec.Check(t, "ag2-hub#89: the trigger is fired once", func(t *spec.T) {
 		t.Parallel()
@@ -262,7 +270,13 @@ func TestTaskStatements(t *testing.T) {
 		_, err := a.Send(t.Context(), ch, "hello")
 		t.NoError(err)
 		until(t, "the failure is heard", func() bool { return len(ear.ofKind("mirror_failed")) > 0 })
-		t.Equal(ear.ofKind("mirror_failed")[0].Owner, b.ID())
+		told := ear.ofKind("mirror_failed")[0]
+		t.Equal([]string{told.Owner, told.Channel}, []string{b.ID(), ch})
+		var payload map[string]string
+		t.NoError(json.Unmarshal(told.Payload, &payload))
+		t.Contains(payload["exc_message"], "max_concurrent_tasks")
+		delete(payload, "exc_message")
+		t.Equal(payload, map[string]string{"op": "observe_task", "owner_id": b.ID(), "channel_id": ch, "exc_type": "access_denied"})
 		// The work itself goes on.
 		t.Equal(string(r.receive(a, envelope.TypeText).Envelope.Data), `{"text":"HELLO"}`)
 	})

@@ -379,6 +379,21 @@ func TestAttachStatements(t *testing.T) {
 	})
 }
 
+func TestRegisterStatements(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, options{})
+	for _, missing := range []string{"passport", "resume"} {
+		spec.Check(t, "ag2-hub#87: needs a "+missing, func(t *spec.T) {
+			params := object{"passport": object{"name": "new"}, "resume": object{}}
+			delete(params, missing)
+			_, err := r.dial().try("register", params)
+			t.Equal(err, error(&failure{"error", "'" + missing + "' is missing"}))
+			_, registered := r.hub.FindAgent("new")
+			t.False(registered, "it is registered")
+		})
+	}
+}
+
 func TestDirectoryStatements(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, options{})
