@@ -256,8 +256,7 @@ func TestOpening(t *testing.T) {
 	holds(t, "ag2-hub#55", hub.Options{}, func(t *spec.T, r *rig) {
 		a := r.agent("alice", rule(func(r *identity.Rule) { r.Limits.MaxConcurrentChannels = 2 }))
 		b := r.agent("bob")
-		first := r.open("conversation", a, b)
-		r.open("conversation", a, b)
+		first, second := r.open("conversation", a, b), r.open("conversation", a, b)
 		_, err := r.tryOpen("conversation", nil, a, b)
 		t.ErrorContains(err, "max_concurrent_channels")
 		t.Equal(fault.CodeOf(err), fault.AccessDenied)
@@ -268,6 +267,8 @@ func TestOpening(t *testing.T) {
 			r.open("conversation", b, a) // bob has no cap
 		}
 		t.Equal(len(r.listed()), 8)
+		r.end(second, "")
+		r.open("conversation", a, b) // what bob opened does not count
 	})
 	holds(t, "ag2-hub#57", hub.Options{}, func(t *spec.T, r *rig) {
 		a, b := r.agent("alice"), r.agent("bob").ignoreInvites()

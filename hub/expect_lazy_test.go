@@ -350,7 +350,9 @@ func TestSweepTick(t *testing.T) {
 	})
 	holds(t, "ag2-hub#120: same-name expectations fire separately, and not again on later ticks", byHand, func(t *spec.T, r *rig) {
 		a, b := r.agent("alice"), r.agent("bob")
-		list := "[" + expectation("max_silence", "audit", `{"seconds":60}`) + "," + expectation("max_silence", "warn", `{"seconds":60}`) + "]"
+		// The last one brings the others up again when they have fired.
+		list := "[" + expectation("max_silence", "audit", `{"seconds":60}`) + "," + expectation("max_silence", "warn", `{"seconds":60}`) +
+			"," + expectation("max_silence", "notify", `{"seconds":120}`) + "]"
 		r.openWith("conversation", expecting(list), a, b)
 		for range 3 {
 			r.pass(time.Minute)
@@ -360,7 +362,7 @@ func TestSweepTick(t *testing.T) {
 		for _, record := range r.audit("expectation_violated") {
 			handlers = append(handlers, record["on_violation"])
 		}
-		t.Equal(handlers, []any{"audit", "warn"})
+		t.Equal(handlers, []any{"audit", "warn", "notify"})
 	})
 	holds(t, "ag2-hub#120: unknown evaluator or handler is ignored", byHand, func(t *spec.T, r *rig) {
 		list := "[" + expectation("nobody_knows", "audit", `{}`) + "," + expectation("max_silence", "nobody_knows", `{"seconds":1}`) + "]"

@@ -283,6 +283,7 @@ func TestPosting(t *testing.T) {
 		t.NoError(err)
 		t.Equal(b.texts(), []string{text("hi")})
 		t.Equal(r.log(ch)[3].Audience, []string{"ghost", b.id})
+		t.Equal(r.ear.heard()[5:], []string{"posted ag2.msg.text"}) // and of no failure
 	})
 	holds(t, "ag2-hub#70 ag2-channels#130", hub.Options{}, func(t *spec.T, r *rig) {
 		a, b := r.agent("alice"), r.agent("bob")

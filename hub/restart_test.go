@@ -142,6 +142,7 @@ func TestRestart(t *testing.T) {
 		closed, open := r.open("conversation", a, b), r.open("conversation", a, b)
 		r.end(closed, "done")
 		r.restart()
+		t.Equal(r.listed(), []string{closed, open})
 		t.Equal(r.channel(closed).State, channel.Closed)
 		t.Equal(r.channel(open).State, channel.Active)
 		t.Equal(r.health().ActiveChannels, int64(1))

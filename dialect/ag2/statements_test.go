@@ -377,6 +377,16 @@ func TestAttachStatements(t *testing.T) {
 		n := old.notifiedOf("ag2.msg.text")
 		t.Equal([]any{n.Envelope["envelope_id"], n.Recipient}, []any{id, bob})
 	})
+	spec.Check(t, "ag2-hub#8 ag2-hub#86: the end of the old endpoint takes only its own bindings", func(t *spec.T) {
+		moved, _ := r.hub.Bound(alice)
+		old.hangUp()
+		until(t, "the old endpoint is gone", func() bool { return r.server.Stats().Connections == 2 })
+		_, bound := r.hub.Bound(bob)
+		t.False(bound, "bob is bound")
+		at, _ := r.hub.Bound(alice)
+		t.Equal(at, moved)
+		t.True(at != "" && at != before, "alice stays where it moved to")
+	})
 }
 
 func TestRegisterStatements(t *testing.T) {
