@@ -2,6 +2,7 @@ package hub_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -124,7 +125,12 @@ func TestOpening(t *testing.T) {
 			count[kind]++
 		}
 		t.Equal(count, map[string]int{envelope.TypeInvite: 4, envelope.TypeInviteAck: 4, envelope.TypeOpened: 1})
-		t.Equal(r.channel(ch).IDs()[0], a.id)
+		order := []string{a.id}
+		for _, other := range others {
+			order = append(order, other.id)
+		}
+		t.Equal(r.state(ch), `{"participant_order":["`+strings.Join(order, `","`)+`"],"expected_next_speaker":"`+a.id+
+			`","last_speaker_id":null,"last_envelope_id":null,"turn_count":0}`)
 		turn, ok, err := r.Expected(ctx, ch)
 		t.NoError(err)
 		t.True(ok, "someone is expected")
@@ -330,6 +336,22 @@ func TestOpening(t *testing.T) {
 			t.Equal(again.CloseReason, want)
 			t.Equal(len(r.log(ch)), len(log))
 		}
+	})
+	holds(t, "ag2-channels#20", hub.Options{}, func(t *spec.T, r *rig) {
+		a, b := r.agent("alice"), r.agent("bob")
+		ch := r.open("conversation", a, b)
+		r.say(a, ch, "that is all")
+		r.end(ch, "done")
+		m := r.channel(ch)
+		t.Equal(m.State, channel.Closed)
+		t.Equal(m.CloseReason, "done")
+		before := r.log(ch)
+		for _, who := range []*agent{a, b} {
+			_, err := r.trySay(who, ch, "one more thing")
+			t.ErrorContains(err, "closed")
+			t.Equal(fault.CodeOf(err), fault.Protocol)
+		}
+		t.Equal(r.log(ch), before)
 	})
 	holds(t, "ag2-hub#92 ag2-channels#10", hub.Options{}, func(t *spec.T, r *rig) {
 		a, b := r.agent("alice"), r.agent("bob")

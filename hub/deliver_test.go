@@ -230,7 +230,7 @@ func TestDelivery(t *testing.T) {
 		t.True(elsewhere == nil, "found in another channel")
 	})
 	holds(t, "ag2-hub#88 ag2-channels#30", hub.Options{}, func(t *spec.T, r *rig) {
-		a, b := r.agent("alice"), r.agent("bob")
+		a, b, c := r.agent("alice"), r.agent("bob"), r.agent("carol")
 		talk := r.open("conversation", a, b)
 		r.say(a, talk, "no turns here")
 		turns := func(id string) []hub.Turn {
@@ -238,21 +238,19 @@ func TestDelivery(t *testing.T) {
 			t.NoError(err)
 			return list
 		}
-		t.Equal(len(turns(a.id)), 0)
-		ch := r.open("discussion", a, b)
-		fresh := turns(a.id)
-		t.Equal(len(fresh), 1)
-		t.Equal(fresh[0].Channel, ch)
-		t.Equal(fresh[0].Trigger, "")
-		t.False(fresh[0].ExpectedAt.IsZero(), "expected_at is empty")
+		t.Equal(len(turns(a.id))+len(turns(b.id)), 0)
+		ch := r.open("discussion", a, b, c)
 		r.pass(time.Second)
+		t.Equal(turns(a.id), []hub.Turn{{Channel: ch, ExpectedAt: time.Now().UTC()}}) // nothing triggered it: the hub's clock
 		said := r.say(a, ch, "yours")
-		at := r.log(ch)[3].CreatedAt
+		at := r.last(ch).CreatedAt
 		r.pass(time.Second)
+		r.post(c, ch, "my.own", `{}`) // no text, so no trigger
 		for range 2 {
 			t.Equal(turns(b.id), []hub.Turn{{Channel: ch, Trigger: said, ExpectedAt: at}})
-			t.Equal(len(turns(a.id)), 0)
-			t.Equal(len(turns("ghost")), 0)
+			for _, other := range []string{a.id, c.id, "ghost"} {
+				t.Equal(len(turns(other)), 0)
+			}
 			r.restart()
 		}
 		r.end(ch, "")

@@ -40,10 +40,14 @@ func TestExpectationHandlers(t *testing.T) {
 	})
 	holds(t, "ag2-channels#115: and is audited", pendingClose, func(t *spec.T, r *rig) {
 		m, _ := opening(t, r)
-		records := r.audit("expectation_violated", "channel_closed")
-		t.Equal(len(records), 2)
-		t.Equal(records[0]["on_violation"], any("auto_close"))
-		t.Equal(records[1], map[string]any{"kind": "channel_closed", "channel_id": m.ID, "reason": "expectation_violated:acks_within"})
+		t.Equal(r.audit("expectation_violated", "channel_closed"), []map[string]any{
+			{
+				"kind": "expectation_violated", "channel_id": m.ID, "expectation": "acks_within", "on_violation": "auto_close",
+				"params": map[string]any{"seconds": 30.0}, "violators": []any{m.Participants[1].Agent},
+				"detail": map[string]any{"elapsed_seconds": 30.0, "threshold_seconds": 30.0},
+			},
+			{"kind": "channel_closed", "channel_id": m.ID, "reason": "expectation_violated:acks_within"},
+		})
 	})
 	holds(t, "seed-000#38: an expectation that closes the channel posts closed", pendingClose, func(t *spec.T, r *rig) {
 		m, _ := opening(t, r)

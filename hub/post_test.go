@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/parley-hub/parley/adapter"
-	"github.com/parley-hub/parley/channel"
 	"github.com/parley-hub/parley/conformance/spec"
 	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/fault"
@@ -240,6 +239,41 @@ func TestPosting(t *testing.T) {
 		t.Equal(fault.CodeOf(err), fault.Protocol)
 		t.Equal(r.log(ch), before)
 	})
+	holds(t, "ag2-channels#11: after close any post is refused", hub.Options{}, func(t *spec.T, r *rig) {
+		a, b := r.agent("alice"), r.agent("bob")
+		ch := r.open("consulting", a, b)
+		r.say(a, ch, "why?")
+		r.say(b, ch, "because")
+		before := r.log(ch)
+		for _, who := range []*agent{a, b} {
+			for _, kind := range []string{
+				envelope.TypeText, envelope.TypePacket, envelope.TypeContextSet, "my.own",
+				envelope.TypeTaskProgress, envelope.TypeInviteAck, envelope.TypeClosed,
+			} {
+				_, err := r.tryPost(who, ch, kind, `{"text":"but"}`)
+				t.ErrorContains(err, "closed")
+				t.Equal(fault.CodeOf(err), fault.Protocol)
+			}
+		}
+		t.Equal(r.log(ch), before)
+	})
+	holds(t, "ag2-channels#24", hub.Options{}, func(t *spec.T, r *rig) {
+		a, b, c := r.agent("alice"), r.agent("bob"), r.agent("carol")
+		ch := r.open("discussion", a, b, c)
+		for i, next := range []*agent{a, b, c, a} {
+			before := r.log(ch)
+			for _, who := range []*agent{a, b, c} {
+				if who == next {
+					continue
+				}
+				_, err := r.trySay(who, ch, "out of turn")
+				t.ErrorContains(err, "expects '"+next.id+"' to speak")
+				t.Equal(fault.CodeOf(err), fault.Protocol)
+			}
+			t.Equal(r.log(ch), before)
+			r.say(next, ch, fmt.Sprint(i))
+		}
+	})
 	holds(t, "ag2-hub#67 ag2-channels#22", hub.Options{}, func(t *spec.T, r *rig) {
 		a, b := r.agent("alice"), r.agent("bob")
 		ch := r.open("conversation", a, b)
@@ -288,17 +322,20 @@ func TestPosting(t *testing.T) {
 	holds(t, "ag2-hub#70 ag2-channels#130", hub.Options{}, func(t *spec.T, r *rig) {
 		a, b := r.agent("alice"), r.agent("bob")
 		ch := r.open("conversation", a, b)
+		kept, before := r.channel(ch), r.log(ch)
 		r.restart(func(o *hub.Options) { o.Adapters = adapter.All()[:1] })
 		_, err := r.trySay(a, ch, "hi")
 		t.ErrorContains(err, "no registered adapter")
 		t.Equal(fault.CodeOf(err), fault.Protocol)
-		t.Equal(r.channel(ch).State, channel.Active)
+		t.Equal(r.channel(ch), kept)
 		for _, ad := range adapter.All() {
 			r.UseAdapter(ad)
 		}
 		_, err = r.trySay(a, ch, "hi")
 		t.ErrorContains(err, "no adapter state")
 		t.Equal(fault.CodeOf(err), fault.Protocol)
+		t.Equal(r.channel(ch), kept)
+		t.Equal(r.log(ch), before)
 		r.restart(func(o *hub.Options) { o.Adapters = adapter.All() })
 		r.say(a, ch, "hi")
 	})

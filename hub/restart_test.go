@@ -224,6 +224,50 @@ func TestRestart(t *testing.T) {
 		t.Equal(r.state(ch), before)
 		t.Equal(r.channel(ch).CloseReason, "done")
 	})
+	holds(t, "ag2-channels#13: a restart after the question", hub.Options{}, func(t *spec.T, r *rig) {
+		a, b := r.agent("alice"), r.agent("bob")
+		ch := r.open("consulting", a, b)
+		id := r.say(a, ch, "why?")
+		r.restart()
+		t.Equal(r.state(ch), `{"initiator_sent":true,"respondent_replied":false,"last_envelope_id":"`+id+`"}`)
+	})
+	holds(t, "ag2-channels#27", hub.Options{}, func(t *spec.T, r *rig) {
+		a, b, c := r.agent("alice"), r.agent("bob"), r.agent("carol")
+		ch := r.open("discussion", a, b, c)
+		r.say(a, ch, "1")
+		id := r.say(b, ch, "2")
+		r.restart()
+		t.Equal(r.state(ch), fmt.Sprintf(`{"participant_order":[%q,%q,%q],"expected_next_speaker":%q,"last_speaker_id":%q,"last_envelope_id":%q,"turn_count":2}`,
+			a.id, b.id, c.id, c.id, b.id, id))
+	})
+	// flow is a workflow that is neither opened nor begun by its first
+	// participant, after a write of its context and one turn.
+	flow := func(r *rig) (ch, id string, a, b, c *agent) {
+		a, b, c = r.agent("alice"), r.agent("bob"), r.agent("carol")
+		ch = r.openWith("workflow", func(o *hub.Opening) {
+			o.Knobs = []byte(`{"graph":` + everyone(c.id) + `,"context_vars":{"n":1,"gone":true}}`)
+			o.Participants = []string{b.id, a.id, c.id}
+		}, a)
+		r.post(b, ch, envelope.TypeContextSet, `{"set":{"n":2,"deep":{"x":[9007199254740993]}},"delete":["gone"]}`)
+		id = r.post(c, ch, envelope.TypePacket, `{"routing":{"kind":"text"},"context_updates":{"set":{"none":null}},"body":"go"}`)
+		return ch, id, a, b, c
+	}
+	holds(t, "ag2-channels#65", hub.Options{}, func(t *spec.T, r *rig) {
+		ch, id, a, b, c := flow(r)
+		r.restart()
+		t.Contains(r.state(ch), fmt.Sprintf(`{"participant_order":[%q,%q,%q],"expected_next_speaker":%q,"last_speaker_id":%q,"last_envelope_id":%q,"turn_count":1,`+
+			`"pending_close_reason":"","creator_id":%q,"graph_data":%s,`, b.id, a.id, c.id, b.id, c.id, id, a.id, everyone(c.id)))
+		_, err := r.trySay(a, ch, "me?")
+		t.ErrorContains(err, "expects '"+b.id+"' to speak")
+		r.say(b, ch, "me")
+	})
+	holds(t, "ag2-channels#75", hub.Options{}, func(t *spec.T, r *rig) {
+		ch, _, _, _, _ := flow(r)
+		for range 2 {
+			t.Contains(r.state(ch), `"context_vars":{"deep":{"x":[9007199254740993]},"n":2,"none":null}}`)
+			r.restart()
+		}
+	})
 	holds(t, "ag2-channels#131", hub.Options{}, func(t *spec.T, r *rig) {
 		a, b := r.agent("alice"), r.agent("bob")
 		ch := r.open("consulting", a, b)

@@ -92,6 +92,30 @@ func TestTurns(t *testing.T) {
 		t.Equal(p.JSON(), `{"initiator_sent":true,"respondent_replied":true,"last_envelope_id":"00000000000000000000000000000002"}`)
 		t.Equal(p.Closed, "consulting_complete")
 	})
+	spec.Check(t, "ag2-channels#11: a third text when both flags are set", func(t *spec.T) {
+		p := open(t)
+		t.NoError(p.Say("ines", "otto"))
+		for _, sender := range []string{"ines", "otto", "eve"} {
+			err := adapter.ValidateSend(p.Meta, p.State, adaptertest.Text(sender, "x"))
+			t.ErrorContains(err, "already complete")
+			t.Equal(fault.CodeOf(err), fault.Protocol)
+		}
+	})
+	spec.Check(t, "ag2-channels#13: two replays of one log fold to what it was", func(t *spec.T) {
+		p := open(t)
+		states := []string{p.JSON()}
+		for _, sender := range []string{"ines", "otto"} {
+			t.NoError(p.Say(sender))
+			states = append(states, p.JSON())
+		}
+		for range 2 {
+			for n, want := range states {
+				s, err := adaptertest.Replay(consulting.Adapter{}, p.Meta, p.Log[:n])
+				t.NoError(err)
+				t.Equal(adaptertest.StateJSON(adapter, s), want)
+			}
+		}
+	})
 	spec.Check(t, "ag2-channels#12", func(t *spec.T) {
 		p := open(t)
 		t.NoError(p.Say("ines", "otto"))
@@ -123,12 +147,10 @@ func TestTurns(t *testing.T) {
 			sender string
 			want   string
 		}{
-			"the respondent first":        {nil, "otto", "expects first send from initiator 'ines'"},
-			"a stranger first":            {nil, "eve", "expects first send from initiator 'ines'"},
-			"the initiator twice":         {[]string{"ines"}, "ines", "expects reply from respondent 'otto'"},
-			"a stranger's reply":          {[]string{"ines"}, "eve", "expects reply from respondent 'otto'"},
-			"the initiator after the end": {[]string{"ines", "otto"}, "ines", "already complete"},
-			"the respondent after it":     {[]string{"ines", "otto"}, "otto", "already complete"},
+			"the respondent first": {nil, "otto", "expects first send from initiator 'ines'"},
+			"a stranger first":     {nil, "eve", "expects first send from initiator 'ines'"},
+			"the initiator twice":  {[]string{"ines"}, "ines", "expects reply from respondent 'otto'"},
+			"a stranger's reply":   {[]string{"ines"}, "eve", "expects reply from respondent 'otto'"},
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
