@@ -176,6 +176,17 @@ func TestReplyWithin(t *testing.T) {
 		}
 		t.Equal(r.fired(), []string{})
 	})
+	holds(t, "ag2-channels#113: without params T is 600", byHand, func(t *spec.T, r *rig) {
+		a, b := r.agent("alice"), r.agent("bob")
+		ch := r.openWith("conversation", expecting("["+expectation("reply_within", "audit", `{}`)+"]"), a, b)
+		r.say(a, ch, "well?")
+		r.pass(10*time.Minute - time.Millisecond)
+		r.sweep()
+		t.Equal(r.fired(), []string{})
+		r.pass(time.Millisecond)
+		r.sweep()
+		t.Equal(r.fired(), []string{"reply_within [" + b.id + "]"})
+	})
 	holds(t, "ag2-channels#113: what is addressed to another, and a packet, ask for no reply", byHand, func(t *spec.T, r *rig) {
 		a, b, c := r.agent("alice"), r.agent("bob"), r.agent("carol")
 		ch := r.openWith("discussion", expected, a, b, c)
@@ -272,6 +283,15 @@ func TestMaxSilence(t *testing.T) {
 	})
 	holds(t, "ag2-channels#114: T=0 fires", byHand, func(t *spec.T, r *rig) {
 		r.openWith("conversation", expecting("["+expectation("max_silence", "audit", `{"seconds":0}`)+"]"), r.agent("alice"), r.agent("bob"))
+		r.sweep()
+		t.Equal(r.fired(), []string{"max_silence []"})
+	})
+	holds(t, "ag2-channels#114: without params T is 3600", byHand, func(t *spec.T, r *rig) {
+		r.openWith("conversation", expecting("["+expectation("max_silence", "audit", `{}`)+"]"), r.agent("alice"), r.agent("bob"))
+		r.pass(time.Hour - time.Millisecond)
+		r.sweep()
+		t.Equal(r.fired(), []string{})
+		r.pass(time.Millisecond)
 		r.sweep()
 		t.Equal(r.fired(), []string{"max_silence []"})
 	})
@@ -386,6 +406,20 @@ func TestTurnWithin(t *testing.T) {
 			t.Equal(r.channel(ch).CloseReason, end.reason)
 		})
 	}
+	runs(t, "without params a turn has 120 s", byHand, func(t *testing.T, r *rig) {
+		a, b := r.agent("alice"), r.agent("bob")
+		r.openWith("discussion", expecting("["+expectation("turn_within", "audit", `{}`)+"]"), a, b)
+		r.pass(2*time.Minute - time.Millisecond)
+		r.sweep()
+		if got := r.fired(); len(got) != 0 {
+			t.Fatalf("got %q", got)
+		}
+		r.pass(time.Millisecond)
+		r.sweep()
+		if got := r.fired(); !slices.Equal(got, []string{"turn_within [" + a.id + "]"}) {
+			t.Fatalf("got %q", got)
+		}
+	})
 	runs(t, "a human's turn waits, unless the expectation names it", byHand, func(t *testing.T, r *rig) {
 		h, b := r.human("hanna"), r.agent("bob")
 		list := "[" + expectation("turn_within", "audit", `{"seconds":60}`) +
