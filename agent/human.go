@@ -7,6 +7,7 @@ import (
 	"iter"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 
 	"github.com/parley-hub/parley/adapter/turn"
 	"github.com/parley-hub/parley/channel"
@@ -36,13 +37,16 @@ type Human struct {
 	link Link
 	opts HumanOptions
 	stop context.CancelFunc
-	done chan struct{} // closed when nothing more will arrive
+	done chan struct{} // closed when nobody shall wait for more
+
+	received chan struct{} // closed when receiving has ended
+	calling  atomic.Bool   // callbacks run
 
 	mu        sync.Mutex
 	callbacks []func(*envelope.Envelope) error
 	pull      *inflow
 	channels  map[string]*inflow
-	cause     error
+	cause     error // why nobody shall wait; written before done is closed
 }
 
 // NewHuman begins to receive, until Disconnect or the end of the link.
@@ -54,26 +58,37 @@ func NewHuman(link Link, opts HumanOptions) *Human {
 		opts.Log = slog.Default()
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	h := &Human{link: link, opts: opts, stop: stop, done: make(chan struct{}), channels: map[string]*inflow{}}
+	h := &Human{
+		link: link, opts: opts, stop: stop, channels: map[string]*inflow{},
+		done: make(chan struct{}), received: make(chan struct{}),
+	}
 	h.pull = newInflow(opts.Pull)
 	go h.receive(ctx)
 	return h
 }
 
 func (h *Human) receive(ctx context.Context) {
-	defer close(h.done)
+	defer close(h.received)
 	for {
 		d, err := h.link.Receive(ctx)
 		if err != nil {
-			h.mu.Lock()
-			h.cause = errors.Join(ErrDisconnected, err)
-			h.mu.Unlock()
+			h.leave(errors.Join(ErrDisconnected, err))
 			return
 		}
 		h.arrive(ctx, d.Envelope)
 		if err := d.Ack(ctx); err != nil && ctx.Err() == nil {
 			h.opts.Log.WarnContext(ctx, "receipt not sent", "envelope", d.Envelope.ID, "error", err)
 		}
+	}
+}
+
+// leave wakes everyone who waits, and tells them why; the first reason stays.
+func (h *Human) leave(cause error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.cause == nil {
+		h.cause = cause
+		close(h.done)
 	}
 }
 
@@ -92,6 +107,8 @@ func (h *Human) arrive(ctx context.Context, e *envelope.Envelope) {
 		own.put(e)
 	}
 	h.pull.put(e)
+	h.calling.Store(true)
+	defer h.calling.Store(false)
 	for _, callback := range callbacks {
 		if err := protect(callback, e); err != nil {
 			h.opts.Log.WarnContext(ctx, "callback failed", "envelope", e.ID, "error", err)
@@ -178,11 +195,15 @@ func (h *Human) reason(err error) error {
 	return err
 }
 
-// Disconnect ends receiving and wakes everyone who waits. It may be called
+// Disconnect wakes everyone who waits and ends receiving. It waits for that
+// end, unless callbacks run: one of them may be the caller. It may be called
 // again.
 func (h *Human) Disconnect() {
 	h.stop()
-	<-h.done
+	h.leave(ErrDisconnected)
+	if !h.calling.Load() {
+		<-h.received
+	}
 }
 
 func (h *Human) connected() error {

@@ -87,6 +87,28 @@ func TestHuman(t *testing.T) {
 		_, err = h.CloseChannel(w.ctx, "c", "")
 		t.ErrorIs(err, agent.ErrDisconnected)
 	})
+	check(t, "ag2-channels#132: disconnect wakes all waiters, also from a callback that does not return", func(t *spec.T, w *world) {
+		_, a := w.run("a", says(), agent.Options{})
+		h, _ := person(w, "h", agent.HumanOptions{})
+		release := make(chan struct{})
+		defer close(release)
+		h.OnEnvelope(func(e *envelope.Envelope) error {
+			if isText(e) {
+				h.Disconnect()
+				<-release
+			}
+			return nil
+		})
+		m := w.open(t, a, agent.Opening{Type: "conversation", Participants: ids("h")})
+		results := make(chan error, 2)
+		never := func(*envelope.Envelope) bool { return false }
+		go func() { _, err := h.Next(w.ctx, never); results <- err }()
+		go func() { _, err := h.WaitForChannelEvent(w.ctx, m.ID, never); results <- err }()
+		w.settle()
+		w.say(t, a, m.ID, "go away")
+		t.ErrorIs(<-results, agent.ErrDisconnected)
+		t.ErrorIs(<-results, agent.ErrDisconnected)
+	})
 	check(t, "seed-000#60", func(t *spec.T, w *world) {
 		w.run("a", says(), agent.Options{})
 		h, link := person(w, "h", agent.HumanOptions{})
