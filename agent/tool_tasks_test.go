@@ -155,8 +155,8 @@ func TestContextTool(t *testing.T) {
 	check(t, "ag2-channels#99: quote returns the last two in order", func(t *spec.T, w *world) {
 		result, id, a := useIn(t, w, "context", `{"action":"quote","speaker":"a","recent_n":2}`, "one", "two", "three")
 		texts := w.log(t, a, id, envelope.TypeText)
-		when := envelope.FormatTime(texts[0].CreatedAt)
-		t.Equal(result, fmt.Sprintf(`[{"envelope_id":%q,"when":%q,"text":"three"},{"envelope_id":%q,"when":%q,"text":"now"}]`, texts[2].ID, when, texts[3].ID, when))
+		when := func(i int) string { return envelope.FormatTime(texts[i].CreatedAt) }
+		t.Equal(result, fmt.Sprintf(`[{"envelope_id":%q,"when":%q,"text":"three"},{"envelope_id":%q,"when":%q,"text":"now"}]`, texts[2].ID, when(2), texts[3].ID, when(3)))
 	})
 	test(t, "long texts are cut, hits are limited, oldest first", func(t *spec.T, w *world) {
 		exact, long := strings.Repeat("é", 240), strings.Repeat("é", 241)

@@ -42,6 +42,7 @@ func useIn(t *spec.T, w *world, tool, arguments string, said ...string) (result,
 	m := w.open(t, a, agent.Opening{Type: "conversation", Participants: ids("b")})
 	for _, text := range said {
 		w.say(t, a, m.ID, text)
+		w.pass(time.Second)
 	}
 	asked := len(model.asked())
 	model.responses = []agent.Response{calling(turn.Call{ID: "1", Name: tool, Arguments: strings.ReplaceAll(arguments, "CHANNEL", m.ID)})}
@@ -166,7 +167,9 @@ func TestDelegate(t *testing.T) {
 			_, err := h.Link().Post(ctx, &envelope.Envelope{Channel: e.Channel, Sender: h.Self().ID, Type: envelope.TypeExpired, Data: []byte(`{"reason":"ttl_expired"}`)})
 			return true, err
 		}})
+		begun := time.Now()
 		t.Equal(use(t, w, w.Join("a"), "delegate", `{"target":"helper","prompt":"x"}`), "Error: delegate to 'helper' channel closed: ttl_expired")
+		t.Equal(time.Since(begun), time.Duration(0))
 	})
 	test(t, "a silent helper times out, and later mail is handled again", func(t *spec.T, w *world) {
 		w.run("helper", says(""), agent.Options{})

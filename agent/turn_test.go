@@ -33,13 +33,14 @@ func TestConversations(t *testing.T) {
 		t.Equal(w.State(m.ID).(*discussion.State).Next, "id-b")
 	})
 	check(t, "ag2-channels#29", func(t *spec.T, w *world) {
-		b, c := says("b1"), says()
+		first, b, c := says("never"), says("b1"), says()
 		w.run("b", b, agent.Options{})
 		_, carol := w.run("c", c, agent.Options{})
-		_, a := w.run("a", says(), agent.Options{})
+		_, a := w.run("a", first, agent.Options{})
 		m := w.open(t, a, agent.Opening{Type: "discussion", Participants: ids("b", "c")})
 		w.say(t, a, m.ID, "hello")
-		t.Equal(len(b.asked()), 1)
+		t.Equal(len(first.asked()), 0)
+		t.Equal(b.inputs(), []string{"[a]: hello"})
 		t.Equal(c.inputs(), []string{"[b]: b1"}) // not asked about a's text, though it arrived
 		t.True(carol.Idle(), "all that arrived was answered")
 	})

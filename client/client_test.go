@@ -113,7 +113,8 @@ func TestDirectory(t *testing.T) {
 	if diff := cmp.Diff(map[string]string{a.ID(): "alice", "nobody": "nobody"}, names); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if skill, err := b.Skill(t.Context(), a.ID()); err != nil || !strings.HasPrefix(skill, "---\nname: alice\ndescription: Reads scans.\n---\n") {
+	made := "---\nname: alice\ndescription: Reads scans.\n---\n\n## Capabilities\n- ocr\n\n## Domains\n- d\n"
+	if skill, err := b.Skill(t.Context(), a.ID()); err != nil || skill != made {
 		t.Errorf("the fallback skill is %q, %v", skill, err)
 	}
 	text := "# Alice"
