@@ -71,11 +71,17 @@ func TestSay(t *testing.T) {
 		t.Equal(last.Audience, ids("a"))
 		t.Equal(last.Causation, "")
 	})
-	test(t, "to everyone by default, and to nobody if so told", func(t *spec.T, w *world) {
-		_, id, a := useIn(t, w, "say", `{"content":"all","audience":null}`)
-		texts := w.log(t, a, id, envelope.TypeText)
-		t.True(texts[len(texts)-1].Audience == nil, "it goes to everyone")
-	})
+	for arguments, want := range map[string][]string{
+		`{"content":"x"}`:                 nil,
+		`{"content":"x","audience":null}`: nil,
+		`{"content":"x","audience":[]}`:   {},
+	} {
+		test(t, "to everyone by default, and to nobody if so told: "+arguments, func(t *spec.T, w *world) {
+			_, id, a := useIn(t, w, "say", arguments)
+			texts := w.log(t, a, id, envelope.TypeText)
+			t.Equal(texts[len(texts)-1].Audience, want)
+		})
+	}
 	test(t, "an unknown peer", func(t *spec.T, w *world) {
 		result, _, _ := useIn(t, w, "say", `{"content":"x","audience":["a","zed"]}`)
 		t.Equal(result, "Error: peer 'zed' not found")
@@ -128,10 +134,11 @@ func TestDelegate(t *testing.T) {
 		t.Equal(use(t, w, w.Join("a"), "delegate", `{"target":"functions.helper","prompt":"x"}`), "yes")
 	})
 	check(t, "ag2-channels#101: an unknown target lists the peers without the caller", func(t *spec.T, w *world) {
+		w.Join("mia")
 		w.Join("zoe")
-		w.Join("bob")
 		link := w.Join("a")
-		t.Equal(use(t, w, link, "delegate", `{"target":"nobody","prompt":"x"}`), "Error: target 'nobody' not found. Available targets: [bob, zoe]")
+		w.Join("bob")
+		t.Equal(use(t, w, link, "delegate", `{"target":"nobody","prompt":"x"}`), "Error: target 'nobody' not found. Available targets: [bob, mia, zoe]")
 	})
 	test(t, "without peers there is no list", func(t *spec.T, w *world) {
 		t.Equal(use(t, w, w.Join("a"), "delegate", `{"target":"nobody","prompt":"x"}`), "Error: target 'nobody' not found")

@@ -465,15 +465,17 @@ func TestExpectationsFireOnce(t *testing.T) {
 	t.Parallel()
 	holds(t, "ag2-channels#118: three ticks, one firing", byHand, func(t *spec.T, r *rig) {
 		a, b := r.agent("alice"), r.agent("bob")
-		ch := r.openWith("conversation", expecting("["+expectation("max_silence", "notify", `{"seconds":60}`)+"]"), a, b)
+		// The reply that is missing makes the last tick look at the channel again.
+		ch := r.openWith("conversation", expecting("["+expectation("max_silence", "notify", `{"seconds":60}`)+","+expectation("reply_within", "audit", `{"seconds":180}`)+"]"), a, b)
+		r.say(a, ch, "well?")
 		before := r.types(ch)
 		for range 3 {
 			r.pass(time.Minute)
 			r.sweep()
 		}
-		t.Equal(r.fired(), []string{"max_silence []"})
+		t.Equal(r.fired(), []string{"max_silence []", "reply_within [" + b.id + "]"})
 		t.Equal(r.types(ch), append(before, envelope.TypeExpectationViolated))
-		t.Equal(len(r.ear.fired), 1)
+		t.Equal(len(r.ear.fired), 2)
 	})
 	runs(t, "also after recovering, and across a restart", byHand, func(t *testing.T, r *rig) {
 		a, b := r.agent("alice"), r.agent("bob")
@@ -519,7 +521,8 @@ func TestExpectationsFireOnce(t *testing.T) {
 	}
 	holds(t, "ag2-channels#120: a failing handler does not stop the sweep and is not retried", failing, func(t *spec.T, r *rig) {
 		a, b := r.agent("alice"), r.agent("bob")
-		first := r.openWith("conversation", expecting("["+expectation("max_silence", "fails", `{"seconds":60}`)+","+expectation("max_silence", "panics", `{"seconds":60}`)+"]"), a, b)
+		first := r.openWith("conversation", expecting("["+expectation("max_silence", "fails", `{"seconds":60}`)+","+expectation("max_silence", "panics", `{"seconds":60}`)+","+
+			expectation("max_silence", "audit", `{"seconds":120}`)+"]"), a, b) // the last one makes a later tick look again
 		second := r.openWith("conversation", expecting("["+expectation("max_silence", "auto_close", `{"seconds":60}`)+"]"), a, b)
 		for range 3 {
 			r.pass(time.Minute)
@@ -528,7 +531,7 @@ func TestExpectationsFireOnce(t *testing.T) {
 		t.Equal(calls, []string{first, first})
 		t.Equal(r.channel(first).State, channel.Active)
 		t.Equal(r.channel(second).State, channel.Closed)
-		t.Equal(len(r.fired()), 3)
+		t.Equal(r.fired(), []string{"max_silence []", "max_silence []", "max_silence []", "max_silence []"})
 	})
 	holds(t, "ag2-channels#121: unknown evaluator or handler is ignored without audit", byHand, func(t *spec.T, r *rig) {
 		a, b := r.agent("alice"), r.agent("bob")
