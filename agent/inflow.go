@@ -7,7 +7,8 @@ import (
 	"github.com/parley-hub/parley/envelope"
 )
 
-// maxMail bounds what waits for one who delegated.
+// maxMail bounds what waits for one who delegated, and what is received beyond
+// a full queue to find it.
 const maxMail = 1024
 
 // inflow holds envelopes for those who wait for them. It is bounded: the oldest

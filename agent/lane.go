@@ -8,16 +8,19 @@ import (
 // lanes keep the deliveries of each channel in order, one at a time, while
 // channels do not wait for each other.
 type lanes struct {
-	room chan struct{} // bounds what waits and runs, over all channels
+	limit int // of what waits and runs, over all channels
 
 	mu        sync.Mutex
 	byChannel map[string]*lane
+	used      int           // of the limit
+	expecting int           // turns that wait for a delivery
+	room      chan struct{} // closed and replaced when there may be room
 	running   int
 	idle      *sync.Cond // told when running comes to zero
 }
 
 func newLanes(limit int) *lanes {
-	l := &lanes{room: make(chan struct{}, limit), byChannel: map[string]*lane{}}
+	l := &lanes{limit: limit, room: make(chan struct{}), byChannel: map[string]*lane{}}
 	l.idle = sync.NewCond(&l.mu)
 	return l
 }
@@ -44,15 +47,60 @@ type job struct {
 
 // acquire waits until there is room for one more.
 func (l *lanes) acquire(ctx context.Context) error {
-	select {
-	case l.room <- struct{}{}:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
+	for {
+		room := l.take()
+		if room == nil {
+			return nil
+		}
+		select {
+		case <-room:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
 	}
 }
 
-func (l *lanes) release() { <-l.room }
+// take takes room for one, or returns what to wait for. There is more of it
+// while a turn waits for a delivery, which a full queue would never receive.
+func (l *lanes) take() <-chan struct{} {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	limit := l.limit
+	if l.expecting > 0 {
+		limit += maxMail
+	}
+	if l.used >= limit {
+		return l.room
+	}
+	l.used++
+	return nil
+}
+
+func (l *lanes) release() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.used--
+	l.makeRoom()
+}
+
+// makeRoom lets those who wait for room look again; the caller holds the lock.
+func (l *lanes) makeRoom() {
+	close(l.room)
+	l.room = make(chan struct{})
+}
+
+// expect says that a turn waits for a delivery, until done.
+func (l *lanes) expect() (done func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.expecting++
+	l.makeRoom()
+	return func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.expecting--
+	}
+}
 
 // put queues a delivery for which room was acquired.
 func (l *lanes) put(d *Delivery, run func(*Delivery)) {

@@ -38,7 +38,8 @@ type Options struct {
 	// ships.
 	Adapters []channel.Adapter
 	// Queue is how many envelopes may wait or be worked on at once, over all
-	// channels; past it, none is received. 0 is DefaultQueue.
+	// channels; past it, none is received, unless a turn that delegates waits
+	// for its reply: then up to 1,024 more are. 0 is DefaultQueue.
 	Queue int
 	// Steps is how often a model is asked within one round; 0 is DefaultSteps.
 	Steps int

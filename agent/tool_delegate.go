@@ -60,12 +60,13 @@ func delegate(ctx context.Context, call *Call, in delegation) (any, error) {
 			return refusal("failed to open consulting channel: %v", err)
 		}
 	}
+	lanes := call.Turn.Agent.lanes
+	defer lanes.expect()()
 	m, err := link.OpenChannel(ctx, o)
 	if err != nil {
 		return refusal("failed to open consulting channel: %v", err)
 	}
 	// The reply may be there before the send returns.
-	lanes := call.Turn.Agent.lanes
 	box := lanes.divert(m.ID)
 	defer lanes.restore(m.ID)
 	e, err := turn.BuildText(m.ID, link.Self().ID, in.Prompt, turn.Address{Audience: []string{peer.ID}})

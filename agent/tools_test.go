@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -129,6 +130,34 @@ func TestDelegate(t *testing.T) {
 		<-done
 		t.Equal(len(model.asked()), 2) // and the caller's own handler did not take it as a turn
 	})
+	check(t, "ag2-channels#101: even when turns that delegate fill the queue", func(t *spec.T, w *world) {
+		release := make(chan struct{})
+		w.run("helper", agent.ModelFunc(func(ctx context.Context, p *agent.Prompt) (*agent.Response, error) {
+			select {
+			case <-release:
+			case <-ctx.Done():
+			}
+			return &agent.Response{Text: "re " + p.Input()}, nil
+		}), agent.Options{})
+		w.run("b", agent.ModelFunc(func(_ context.Context, p *agent.Prompt) (*agent.Response, error) {
+			if last := p.Messages[len(p.Messages)-1]; last.Role != agent.User {
+				return &agent.Response{Text: last.Text}, nil
+			}
+			return &agent.Response{Calls: []turn.Call{{ID: "1", Name: "delegate", Arguments: `{"target":"helper","prompt":"` + p.Input() + `"}`}}}, nil
+		}), agent.Options{Queue: 1})
+		_, a := w.run("a", says(), agent.Options{})
+		one := w.open(t, a, agent.Opening{Type: "conversation", Participants: ids("b")})
+		two := w.open(t, a, agent.Opening{Type: "conversation", Participants: ids("b")})
+		for _, text := range []string{"1", "2", "3"} {
+			w.say(t, a, one.ID, text)
+			w.say(t, a, two.ID, text)
+		}
+		close(release)
+		w.settle()
+		for _, m := range []*channel.Metadata{one, two} {
+			t.Equal(w.lines(t, a, m.ID), []string{"id-a: 1", "id-a: 2", "id-a: 3", "id-b: re 1", "id-b: re 2", "id-b: re 3"})
+		}
+	})
 	check(t, "ag2-channels#101: the functions prefix is stripped", func(t *spec.T, w *world) {
 		w.run("helper", says("yes"), agent.Options{})
 		t.Equal(use(t, w, w.Join("a"), "delegate", `{"target":"functions.helper","prompt":"x"}`), "yes")
@@ -139,6 +168,46 @@ func TestDelegate(t *testing.T) {
 		link := w.Join("a")
 		w.Join("bob")
 		t.Equal(use(t, w, link, "delegate", `{"target":"nobody","prompt":"x"}`), "Error: target 'nobody' not found. Available targets: [bob, mia, zoe]")
+	})
+	test(t, "while it waits, 1024 more are received than the queue holds", func(t *spec.T, w *world) {
+		stop := ackOnly(w, w.Join("helper"))
+		defer stop()
+		link := &counting{agenttestLink: w.Join("b")}
+		release := make(chan struct{})
+		model := agent.ModelFunc(func(_ context.Context, p *agent.Prompt) (*agent.Response, error) {
+			switch last := p.Messages[len(p.Messages)-1]; last.Text {
+			case "delegate":
+				return &agent.Response{Calls: []turn.Call{{ID: "1", Name: "delegate", Arguments: `{"target":"helper","prompt":"x"}`}}}, nil
+			case "think":
+				<-release
+			}
+			return &agent.Response{}, nil
+		})
+		b := agent.New(link, model, agent.Options{Queue: 3})
+		ctx, end := context.WithCancel(w.ctx)
+		done := make(chan struct{})
+		go func() { defer close(done); _ = b.Run(ctx) }()
+		_, a := w.run("a", says(), agent.Options{})
+		m := w.open(t, a, agent.Opening{Type: "conversation", Participants: ids("b")})
+		flood := func(text string) int64 {
+			before := link.received.Load()
+			w.say(t, a, m.ID, text)
+			for range 1100 {
+				_, err := a.Post(w.ctx, &envelope.Envelope{Channel: m.ID, Sender: "id-a", Type: envelope.TypeTaskProgress, Data: []byte(`{}`)})
+				t.NoError(err)
+			}
+			w.settle()
+			return link.received.Load() - before
+		}
+		t.Equal(flood("delegate"), int64(3+1024+1)) // and the opened of the helper's channel, which is handled
+		w.pass(5 * time.Minute)
+		t.True(link.Idle(), "everything was answered")
+		t.Equal(flood("think"), int64(3))
+		close(release)
+		w.settle()
+		t.True(link.Idle(), "everything was answered")
+		end()
+		<-done
 	})
 	test(t, "without peers there is no list", func(t *spec.T, w *world) {
 		t.Equal(use(t, w, w.Join("a"), "delegate", `{"target":"nobody","prompt":"x"}`), "Error: target 'nobody' not found")
@@ -219,6 +288,20 @@ func (l *eager) Post(ctx context.Context, e *envelope.Envelope) (string, error) 
 		l.after()
 	}
 	return id, err
+}
+
+// counting counts what was received.
+type counting struct {
+	*agenttestLink
+	received atomic.Int64
+}
+
+func (l *counting) Receive(ctx context.Context) (*agent.Delivery, error) {
+	d, err := l.agenttestLink.Receive(ctx)
+	if err == nil {
+		l.received.Add(1)
+	}
+	return d, err
 }
 
 func TestPeers(t *testing.T) {
