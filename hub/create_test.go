@@ -146,7 +146,9 @@ func TestOpening(t *testing.T) {
 			{hub.Opening{Creator: a.id, Type: "conversation", Participants: []string{"ghost"}}, fault.NotFound, "ghost"},
 			{hub.Opening{Creator: "ghost", Type: "conversation", Participants: []string{b.id}}, fault.NotFound, "ghost"},
 			{hub.Opening{Creator: a.id, Type: "conversation", Participants: []string{b.id, b.id}}, fault.Protocol, "listed twice"},
+			{hub.Opening{Creator: a.id, Type: "conversation", Participants: []string{a.id, b.id, a.id}}, fault.Protocol, "listed twice"},
 			{hub.Opening{Creator: a.id, Type: "conversation"}, fault.Protocol, "at least one"},
+			{hub.Opening{Creator: a.id, Type: "discussion", Participants: []string{a.id}}, fault.Protocol, "at least 2"},
 			{hub.Opening{Creator: a.id, Type: "seance", Participants: []string{b.id}}, fault.NotFound, "no adapter"},
 			{hub.Opening{Creator: a.id, Type: "conversation", Version: 2, Participants: []string{b.id}}, fault.NotFound, "no adapter"},
 		} {
@@ -155,6 +157,7 @@ func TestOpening(t *testing.T) {
 			t.Equal(fault.CodeOf(err), tc.code)
 		}
 		t.Equal(r.listed(), []string{})
+		t.Equal(r.audit("channel_created"), []map[string]any{})
 		t.Equal(b.received(), []string{})
 	})
 	holds(t, "ag2-hub#50", hub.Options{}, func(t *spec.T, r *rig) {
