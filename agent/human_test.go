@@ -179,6 +179,7 @@ func TestHuman(t *testing.T) {
 			closed, err := h.CloseChannel(w.ctx, m.ID, reason)
 			t.NoError(err)
 			t.Equal(closed.CloseReason, map[string]string{"": "human_closed", "bored": "bored"}[reason])
+			w.settle() // it is seen though it came before anyone waited
 			e, err := h.WaitForChannelEvent(w.ctx, m.ID, func(e *envelope.Envelope) bool { return e.Type == envelope.TypeClosed })
 			t.NoError(err)
 			t.Equal(e.Channel, m.ID)
