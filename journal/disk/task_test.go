@@ -73,6 +73,30 @@ func TestACheckpointEndsWhenTheDiskDoesNot(t *testing.T) {
 	}
 }
 
+// TestOpeningEndsWhenTheDiskDoesNot runs in a child for the same reason.
+func TestOpeningEndsWhenTheDiskDoesNot(t *testing.T) {
+	t.Parallel()
+	if os.Getenv(childRole) == "" {
+		cmd := child(t, "test")
+		cmd.Args = append(cmd.Args, "-test.run=^TestOpeningEndsWhenTheDiskDoesNot$")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("%v\n%s", err, out)
+		}
+		return
+	}
+	fs := &faultFS{FS: vfs.NewMem()}
+	held, _ := fs.HoldSync()
+	opts := testOptions(fs)
+	opts.SyncLimit = 100 * time.Millisecond
+	for _, want := range []string{"has taken over 100ms", "is not opened in it again"} { // and the folder stays closed
+		_, err := disk.Open("/data", opts)
+		<-held
+		if !errors.Is(err, journal.ErrFailed) || !strings.Contains(err.Error(), want) {
+			t.Errorf("opening is answered with %v, want %s", err, want)
+		}
+	}
+}
+
 func checkpoint(ctx context.Context, e *disk.Engine) error {
 	_, err := e.Checkpoint(ctx, "/copy")
 	return err
