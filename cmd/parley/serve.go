@@ -45,9 +45,11 @@ Settings come from a file, the environment and flags; see parley config referenc
 		}
 		ctx, stop := signal.NotifyContext(c.Context(), os.Interrupt, syscall.SIGTERM)
 		defer stop()
-		// A second signal must end the process at once: give it back its
-		// usual effect as soon as the first has been noticed.
-		defer context.AfterFunc(ctx, stop)()
+		// A second Ctrl+C must end the process at once: give it back its usual
+		// effect as soon as the first signal has been noticed. SIGTERM keeps
+		// waiting: where it tells of the parent's death, Linux sends it once for
+		// each thread of the parent.
+		defer context.AfterFunc(ctx, func() { signal.Reset(os.Interrupt) })()
 		gcpace.Floor(heapFloor)
 		return a.runHub(ctx, settings.Config, log)
 	}
