@@ -45,21 +45,42 @@ func NewTurn(e *envelope.Envelope) *Turn {
 
 // ReadPacket reads a packet's payload. It is total.
 func ReadPacket(data []byte) Packet {
-	var p Packet
-	_ = eachMember(data, func(name []byte, value jsontext.Value) {
-		switch string(name) {
-		case "routing":
-			p.readRouting(value)
-		case "context_updates":
-			p.Updates, _ = ReadUpdate(value)
-		}
-	})
+	p, _ := ParsePacket(data)
 	return p
 }
 
-func (p *Packet) readRouting(raw jsontext.Value) {
+// ParsePacket reads a packet's payload, and names the first part that is
+// neither absent, nor null, nor of its type: peers that fold the packet
+// themselves would fail on it. As with ReadUpdate, admission refuses by the
+// error.
+func ParsePacket(data []byte) (Packet, error) {
+	var p Packet
+	var malformed error
+	note := func(part string, err error) {
+		if malformed == nil && err != nil {
+			malformed = fmt.Errorf("%s: %w", part, err)
+		}
+	}
+	err := eachMember(data, func(name []byte, value jsontext.Value) {
+		switch part := string(name); part {
+		case "routing":
+			note(part, p.readRouting(value))
+		case "context_updates":
+			updates, err := ReadUpdate(value)
+			p.Updates = updates
+			note(part, err)
+		}
+	})
+	note("packet", err)
+	return p, malformed
+}
+
+func (p *Packet) readRouting(raw jsontext.Value) error {
 	p.Kind, p.Tool, p.Reason, p.Target = "", "", "", ""
-	_ = eachMember(raw, func(name []byte, value jsontext.Value) {
+	if raw.Kind() == jsontext.KindNull {
+		return nil
+	}
+	return eachMember(raw, func(name []byte, value jsontext.Value) {
 		switch string(name) {
 		case "kind":
 			p.Kind = textOf(value)

@@ -128,6 +128,28 @@ func TestContext(t *testing.T) {
 			c.Equal(adaptertest.StateJSON(adapter, adapter.Fold(p.State, contextSet("alice", data))), p.JSON())
 		}
 	})
+	t.Run("malformed in a packet", func(t *testing.T) {
+		t.Parallel()
+		c := &spec.T{T: t}
+		for fragment, data := range map[string]string{
+			"context_updates: graph: set must be an object":     `{"context_updates":{"set":[1]}}`,
+			"context_updates: graph: delete must be an array":   `{"context_updates":{"delete":"k"}}`,
+			"context_updates: graph: wanted an object, got":     `{"context_updates":["k"]}`,
+			"routing: graph: wanted an object, got a string":    `{"routing":"handoff"}`,
+			"routing: graph: wanted an object, got an array":    `{"context_updates":null,"routing":[],"body":"b"}`,
+			"context_updates: graph: delete must list keys as ": `{"routing":null,"context_updates":{"set":{},"delete":[{}]}}`,
+		} {
+			p := open(c, ring, "alice", "bob")
+			before := p.JSON()
+			post := adaptertest.Envelope(id("alice"), envelope.TypePacket, data)
+			err := p.Post(post)
+			c.ErrorContains(err, "EV_PACKET", fragment)
+			c.Equal(fault.CodeOf(err), fault.Protocol)
+			c.Equal(p.JSON(), before)
+			// One that is in a log all the same is a turn whose readable parts count.
+			c.Equal(adaptertest.StateJSON(adapter, adapter.Fold(p.State, post)) != before, true)
+		}
+	})
 	t.Run("bounded to the byte", func(t *testing.T) {
 		t.Parallel()
 		c := &spec.T{T: t}

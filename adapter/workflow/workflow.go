@@ -112,7 +112,11 @@ func (a Adapter) mayTakeTurn(state *State, e *envelope.Envelope) error {
 	case !facts.MaySpeak(e.Sender) && !state.supervises(e.Sender):
 		return ag2.Refuse("workflow expects '%s' to speak, not '%s'", facts.Expected, e.Sender)
 	case e.Type == envelope.TypePacket:
-		return a.roomFor(state, e, graph.ReadPacket(e.Data).Updates)
+		packet, err := graph.ParsePacket(e.Data)
+		if err != nil {
+			return ag2.Refuse("workflow refuses this EV_PACKET: %v", err)
+		}
+		return a.roomFor(state, e, packet.Updates)
 	}
 	return nil
 }
