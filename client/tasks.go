@@ -66,7 +66,7 @@ func (i *Identity) UpdateTask(ctx context.Context, u agent.TaskUpdate) error {
 func (i *Identity) RecordObservation(ctx context.Context, o agent.Observation) error {
 	params := wire.ObservationParams{Owner: i.id, Capability: o.Capability, Outcome: identity.Outcome(o.Outcome), Task: o.TaskID}
 	if o.Latency > 0 {
-		ms := o.Latency.Milliseconds()
+		ms := wire.Millis(o.Latency.Milliseconds())
 		params.LatencyMS = &ms
 	}
 	return i.client.fetch(ctx, wire.RecordObservation, params, nil)

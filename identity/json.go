@@ -2,6 +2,7 @@ package identity
 
 import (
 	"errors"
+	"strconv"
 	"strings"
 	"time"
 
@@ -63,6 +64,9 @@ func Explain(what string, err error) error {
 	var semantic *json.SemanticError
 	if errors.As(err, &semantic) {
 		where := what + strings.ReplaceAll(string(semantic.JSONPointer), "/", ".")
+		if semantic.JSONKind == jsontext.KindNumber && (errors.Is(semantic.Err, strconv.ErrSyntax) || errors.Is(semantic.Err, strconv.ErrRange)) {
+			return fault.Wrap(fault.Invalid, err, "%s must be a whole number of at most 64 bits, not %s", where, semantic.JSONValue)
+		}
 		if semantic.Err != nil {
 			return fault.Wrap(fault.Invalid, err, "%s is refused: %v", where, semantic.Err)
 		}

@@ -117,7 +117,7 @@ func (c *conn) recordObservation(ctx context.Context, p wire.ObservationParams) 
 		return nil, err
 	}
 	return nil, h.RecordObservation(ctx, hub.Observation{
-		Owner: p.Owner, Capability: p.Capability, Outcome: p.Outcome, LatencyMS: p.LatencyMS, Task: p.Task,
+		Owner: p.Owner, Capability: p.Capability, Outcome: p.Outcome, LatencyMS: (*int64)(p.LatencyMS), Task: p.Task,
 	})
 }
 

@@ -1,6 +1,8 @@
 package wire
 
 import (
+	"errors"
+	"math"
 	"reflect"
 	"strings"
 
@@ -146,7 +148,7 @@ type (
 		Owner      string           `json:"owner_id" wire:"required"`
 		Capability string           `json:"capability" wire:"required"`
 		Outcome    identity.Outcome `json:"outcome" wire:"required"`
-		LatencyMS  *int64           `json:"latency_ms"`
+		LatencyMS  *Millis          `json:"latency_ms"`
 		Task       string           `json:"task_id"`
 	}
 	// TaskEventParams are those of fire_task_event.
@@ -161,6 +163,23 @@ type (
 		State jsontext.Value `json:"state" wire:"required"`
 	}
 )
+
+// Millis are whole milliseconds. Read with a fraction, as the difference of two
+// clock readings in Python has one, they are rounded.
+type Millis int64
+
+// UnmarshalJSONFrom reads a number.
+func (m *Millis) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
+	var n float64
+	if err := json.UnmarshalDecode(dec, &n); err != nil {
+		return err
+	}
+	if math.Abs(n) >= 1<<63 {
+		return errors.New("that many milliseconds are no latency")
+	}
+	*m = Millis(math.Round(n))
+	return nil
+}
 
 // raw keeps the bytes of opaque values as they were sent.
 var form = json.JoinOptions(

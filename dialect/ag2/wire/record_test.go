@@ -181,6 +181,19 @@ func TestRequiredParams(t *testing.T) {
 	if err := wire.DecodeParams(nil, &wire.ListAgentsParams{}); err != nil {
 		t.Errorf("no parameters: got %v", err)
 	}
+	for in, want := range map[string]wire.Millis{`840`: 840, `12.5`: 13, `-0.4`: 0, `1152921504606846976`: 1 << 60} {
+		var p wire.ObservationParams
+		err := wire.DecodeParams([]byte(`{"owner_id":"a","capability":"c","outcome":"completed","latency_ms":`+in+`}`), &p)
+		if err != nil || p.LatencyMS == nil || *p.LatencyMS != want {
+			t.Errorf("a latency of %s: got %v, %v, want %d", in, p.LatencyMS, err, want)
+		}
+	}
+	for _, in := range []string{`1e19`, `-9223372036854775808`, `"12"`} {
+		err := wire.DecodeParams([]byte(`{"owner_id":"a","capability":"c","outcome":"completed","latency_ms":`+in+`}`), &wire.ObservationParams{})
+		if fault.CodeOf(err) != fault.Invalid || !strings.Contains(err.Error(), "params.latency_ms") {
+			t.Errorf("a latency of %s: got %v", in, err)
+		}
+	}
 	if err := wire.DecodeParams([]byte(`{"limit":"x"}`), &wire.ListAgentsParams{}); err == nil || !strings.Contains(err.Error(), "params.limit") {
 		t.Errorf("a limit of text: got %v", err)
 	}
