@@ -80,7 +80,7 @@ func (h *Hub) admit(ctx context.Context, e *envelope.Envelope, by Caller) *Pendi
 		if err != nil {
 			return refused(err)
 		}
-		p, err := h.admitTo(ctx, ch, sender, e)
+		p, err := h.admitTo(ctx, ch, sender, e, by)
 		if err == nil {
 			ch.mu.Unlock()
 			return p
@@ -147,12 +147,15 @@ func cleanOrigin(o envelope.Origin) envelope.Origin {
 }
 
 // admitTo judges an envelope against a channel, which is locked.
-func (h *Hub) admitTo(ctx context.Context, ch *held, sender *member, e *envelope.Envelope) (p *Pending, err error) {
+func (h *Hub) admitTo(ctx context.Context, ch *held, sender *member, e *envelope.Envelope, by Caller) (p *Pending, err error) {
 	defer h.rescue(&err)
 	if err := h.accepts(ch, e); err != nil {
 		return nil, err
 	}
 	if err := h.belongs(ch, e); err != nil {
+		return nil, err
+	}
+	if err := h.handedOn(ch, sender, e, by); err != nil {
 		return nil, err
 	}
 	var places []string
@@ -181,6 +184,9 @@ func (h *Hub) offer(ctx context.Context, ch *held, e *envelope.Envelope, places 
 	if err := ch.adapter.ValidateSend(ch.meta, ch.state, e); err != nil {
 		return nil, err
 	}
+	if err := ch.tookAlready(e); err != nil {
+		return nil, err
+	}
 	w := h.write(ch)
 	w.caller, w.places = h.tracing.caller(ctx), places
 	if err := w.accept(e); err != nil {
@@ -189,6 +195,7 @@ func (h *Hub) offer(ctx context.Context, ch *held, e *envelope.Envelope, places 
 	p, err := w.order(ctx)
 	if err == nil {
 		w.release()
+		ch.took(e)
 	}
 	return p, err
 }

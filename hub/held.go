@@ -45,6 +45,7 @@ type rare struct {
 	waiting []*waiting
 	tasks   map[string]*running // of the channel, not ended, as last ordered
 	marks   marks
+	again   map[string]*again // by participant
 }
 
 func (ch *held) more() *rare {

@@ -81,7 +81,11 @@ func (h *Hub) Turns(ctx context.Context, agent string) ([]Turn, error) {
 			return nil, unavailable(err)
 		}
 		turn, err := answer(ctx, h, lastPart(entry.Key), func(ch *held) (*Turn, error) {
-			return h.turnOf(ch, agent), nil
+			turn := h.turnOf(ch, agent)
+			if turn != nil {
+				ch.handTurn(ch.meta, agent, turn.Trigger)
+			}
+			return turn, nil
 		})
 		if err != nil && fault.CodeOf(err) != fault.NotFound {
 			return nil, err

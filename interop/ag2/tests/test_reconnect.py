@@ -1,5 +1,7 @@
 """Leaving and returning: attach, replay, resume, and no second reply."""
 
+import asyncio
+
 import pytest
 from ag2 import Agent
 from ag2.network import EV_TEXT
@@ -204,6 +206,73 @@ async def test_causation_lookup(party):
     assert await find(ada, "") is None
     await channel.close()
     assert await find(bo, first) is None
+
+
+class Gates:
+    """Turns that run until the test lets them speak."""
+
+    def __init__(self, *words):
+        self.open = {word: asyncio.Event() for word in words}
+
+    def turn(self, word):
+        async def speak(_):
+            await self.open[word].wait()
+            return word
+
+        return speak
+
+    def let(self, word):
+        self.open[word].set()
+
+
+@pytest.mark.parley  # AG2's own hub takes both answers
+async def test_a_turn_that_runs_twice_is_answered_once(party):
+    """Attach replays the trigger and resume_pending_turns fires it as well; the
+    slower answer comes when the turn has come round again."""
+    ada, bo = await party.silent("ada"), await party.agent("bo")
+    channel = await ada.open(type="discussion", target=bo.passport.name)
+    await party.leave(bo)
+    await channel.send("a1")
+
+    gates = Gates("b1", "b1 again", "b2")
+    bo = await party.agent("bo", *map(gates.turn, gates.open), attach=True)
+    resumed = asyncio.create_task(bo.resume_pending_turns())
+
+    async def both_run():
+        return len(script(bo).seen) == 2
+
+    await eventually(both_run)
+    gates.let("b1")
+    await until_turns(ada, channel.channel_id, 2)
+    second = await channel.send("a2")
+    gates.let("b1 again")
+    assert await resumed == 1
+    gates.let("b2")
+    log = await until_turns(ada, channel.channel_id, 4)
+    assert [words for _, words in turns(log)] == ["a1", "b1", "a2", "b2"]
+    assert log[-1].causation_id == second
+
+
+async def test_two_processes_of_one_identity_answer_once(party):
+    """A new one attaches while the old one is at work on what is replayed."""
+    gates = Gates("old", "new")
+    ada, old = await party.silent("ada"), await party.agent("bo", gates.turn("old"))
+    channel = await ada.open(type="conversation", target=old.passport.name)
+    await channel.send("?")
+
+    async def runs(client):
+        return script(client).seen
+
+    await eventually(lambda: runs(old))
+    new = await party.agent("bo", gates.turn("new"), attach=True)
+    await eventually(lambda: runs(new))
+    gates.let("old")
+    await old._hub_client.get_agent(ada.agent_id)
+    gates.let("new")
+    await until_turns(ada, channel.channel_id, 2)
+    # What the old one posted was judged before the answer to its next request.
+    await old._hub_client.get_agent(ada.agent_id)
+    assert [words for _, words in turns(await wal(ada, channel.channel_id))] == ["?", "new"]
 
 
 async def test_attach_skips_what_was_acknowledged(party):

@@ -296,6 +296,16 @@ async def test_a_packet_sees_its_own_context(party):
     assert (await folded(b, channel)).expected_next_speaker == c.agent_id
 
 
+@pytest.mark.parley  # AG2's own hub logs it, and no client can fold the channel any more
+@pytest.mark.parametrize("part", [{"context_updates": {"set": ["k"]}}, {"context_updates": ["k"]}, {"routing": "text"}])
+async def test_a_packet_that_cannot_be_folded_is_refused(party, part):
+    a, b = [await party.silent(n) for n in ("a", "b")]
+    channel = await open_workflow(a, [b], TransitionGraph.round_robin([a.agent_id]))
+    with pytest.raises(ProtocolError, match=next(iter(part))):
+        await a.send_envelope(envelope_of(channel.channel_id, a.agent_id, EV_PACKET, {"body": "x", **part}))
+    assert (await folded(b, channel)).turn_count == 0
+
+
 @spec("ag2-channels#68")
 async def test_a_bridge_without_an_agent(party):
     a, b, c = [await party.silent(n) for n in ("a", "b", "c")]
