@@ -80,18 +80,29 @@ func (p *Packet) readRouting(raw jsontext.Value) error {
 	if raw.Kind() == jsontext.KindNull {
 		return nil
 	}
-	return eachMember(raw, func(name []byte, value jsontext.Value) {
+	var malformed error
+	text := func(name []byte, value jsontext.Value) string {
+		if k := value.Kind(); malformed == nil && k != jsontext.KindString && k != jsontext.KindNull {
+			malformed = fmt.Errorf("graph: %s must be a string, not %s", name, kindOf(value))
+		}
+		return textOf(value)
+	}
+	err := eachMember(raw, func(name []byte, value jsontext.Value) {
 		switch string(name) {
 		case "kind":
-			p.Kind = textOf(value)
+			p.Kind = text(name, value)
 		case "tool":
-			p.Tool = textOf(value)
+			p.Tool = text(name, value)
 		case "reason":
-			p.Reason = textOf(value)
+			p.Reason = text(name, value)
 		case "target":
-			p.Target = textOf(value)
+			p.Target = text(name, value)
 		}
 	})
+	if err != nil {
+		return err
+	}
+	return malformed
 }
 
 // ReadUpdate reads {"set": {…}, "delete": […]}, the payload of a context set

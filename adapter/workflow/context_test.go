@@ -135,6 +135,8 @@ func TestContext(t *testing.T) {
 			"context_updates: graph: set must be an object":     `{"context_updates":{"set":[1]}}`,
 			"context_updates: graph: delete must be an array":   `{"context_updates":{"delete":"k"}}`,
 			"context_updates: graph: wanted an object, got":     `{"context_updates":["k"]}`,
+			"routing: graph: target must be a string, not a nu": `{"routing":{"kind":"handoff","target":7}}`,
+			"routing: graph: kind must be a string, not an arr": `{"routing":{"kind":["finish"],"tool":7}}`,
 			"routing: graph: wanted an object, got a string":    `{"routing":"handoff"}`,
 			"routing: graph: wanted an object, got an array":    `{"context_updates":null,"routing":[],"body":"b"}`,
 			"context_updates: graph: delete must list keys as ": `{"routing":null,"context_updates":{"set":{},"delete":[{}]}}`,

@@ -245,7 +245,7 @@ func TestRouting(t *testing.T) {
 	t.Run("only a handoff's target counts", func(t *testing.T) {
 		t.Parallel()
 		c := &spec.T{T: t}
-		for _, routing := range []string{`{"kind":"text","target":"agt-c"}`, `{"target":"agt-c"}`, `{"kind":"handoff","target":""}`, `{"kind":"handoff","target":7}`} {
+		for _, routing := range []string{`{"kind":"text","target":"agt-c"}`, `{"target":"agt-c"}`, `{"kind":"handoff","target":""}`, `{"kind":"handoff","target":null}`} {
 			p := open(c, graph("a", to("b"), 0), "a", "b", "c")
 			c.NoError(p.Post(adaptertest.Envelope(id("a"), envelope.TypePacket, `{"routing":`+routing+`}`)))
 			c.Equal(standing(p), "b")
