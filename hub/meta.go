@@ -139,6 +139,7 @@ func errNoState(ch *held) error {
 // ListOptions selects channels.
 type ListOptions struct {
 	Agent  string            // only those it takes part in
+	Open   bool              // only those of an agent that have not ended
 	Label  map[string]string // only those that carry all of these
 	Match  func(*channel.Metadata) bool
 	After  string // the last channel of the page before
@@ -182,7 +183,10 @@ func (h *Hub) Channels(ctx context.Context, o ListOptions) (list []*channel.Meta
 }
 
 func listPrefix(o ListOptions) []byte {
-	if o.Agent != "" {
+	switch {
+	case o.Agent != "" && o.Open:
+		return key(indexTurn, o.Agent, "")
+	case o.Agent != "":
 		return key(indexMember, o.Agent, "")
 	}
 	for k, v := range o.Label {

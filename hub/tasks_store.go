@@ -189,6 +189,7 @@ func (h *Hub) Task(ctx context.Context, id string) (*Task, error) {
 // TaskQuery selects tasks; its zero fields select everything.
 type TaskQuery struct {
 	Owner   string
+	Open    bool // only those of an owner that have not ended
 	Channel string
 	State   TaskState
 	Match   func(*Task) bool // nil: every one
@@ -242,6 +243,8 @@ func (q *TaskQuery) prefix() []byte {
 	switch {
 	case q.Channel != "":
 		return key(indexTaskChannel, digest(q.Channel), "")
+	case q.Owner != "" && q.Open:
+		return key(indexTaskOpen, digest(q.Owner), "")
 	case q.Owner != "":
 		return key(indexTaskOwner, digest(q.Owner), "")
 	}

@@ -2,7 +2,10 @@ package ag2
 
 import (
 	"context"
+	"slices"
+	"strings"
 
+	"github.com/parley-hub/parley/channel"
 	"github.com/parley-hub/parley/dialect/ag2/wire"
 	"github.com/parley-hub/parley/fault"
 	"github.com/parley-hub/parley/hub"
@@ -42,16 +45,47 @@ func (c *conn) getChannel(ctx context.Context, p wire.ByChannel) ([]byte, error)
 }
 
 // listChannels lists what this connection may look into, and never refuses.
+// Where there is more than was asked for, what has not ended goes before what
+// has: clients ask for some of each and leave out the ended themselves, so that
+// after enough of these they would be shown nothing any more.
 func (c *conn) listChannels(ctx context.Context, p wire.ListChannelsParams) ([]byte, error) {
 	limit := limitOf(p.Limit)
 	if limit == 0 {
 		return []byte("[]"), nil
 	}
-	list, _, err := c.server.cfg.Hub.Channels(ctx, hub.ListOptions{Agent: p.Agent, Match: c.sees, Limit: limit})
+	list, next, err := c.server.cfg.Hub.Channels(ctx, hub.ListOptions{Agent: p.Agent, Match: c.sees, Limit: limit})
 	if err != nil {
 		return nil, err
 	}
+	if next != "" {
+		open, err := c.openChannels(ctx, p.Agent, limit)
+		if err != nil {
+			return nil, err
+		}
+		list = keepOpen(list, open,
+			func(m *channel.Metadata) string { return m.ID },
+			func(m *channel.Metadata) bool { return m.State.Terminal() })
+	}
 	return wire.AppendMetadataList(nil, list)
+}
+
+// openChannels lists an agent's channels that have not ended, or those of
+// everyone on this connection, by age.
+func (c *conn) openChannels(ctx context.Context, agent string, limit int) ([]*channel.Metadata, error) {
+	agents := []string{agent}
+	if agent == "" {
+		agents = c.identities()
+	}
+	var open []*channel.Metadata
+	for _, id := range agents {
+		list, _, err := c.server.cfg.Hub.Channels(ctx, hub.ListOptions{Agent: id, Open: true, Match: c.sees, Limit: limit})
+		if err != nil {
+			return nil, err
+		}
+		open = append(open, list...)
+	}
+	slices.SortFunc(open, func(a, b *channel.Metadata) int { return strings.Compare(a.ID, b.ID) })
+	return slices.CompactFunc(open, func(a, b *channel.Metadata) bool { return a.ID == b.ID }), nil
 }
 
 func (c *conn) closeChannel(ctx context.Context, p wire.CloseChannelParams) ([]byte, error) {

@@ -212,3 +212,59 @@ func TestListTasksGoesOn(t *testing.T) {
 		t.Errorf("listed %d", len(list))
 	}
 }
+
+// What has ended does not crowd out what has not: clients ask for a number of
+// both, and leave out the ended themselves.
+func TestListsKeepWhatIsOpen(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, options{})
+	p, q := r.dial(), r.dial()
+	alice, bob := p.register("alice"), q.register("bob")
+	var want []string
+	for i := range 8 {
+		ch := p.open("conversation", alice, map[string]*peer{bob: q})
+		id := fmt.Sprint("t", i)
+		p.call("observe_task", object{"metadata": object{"task_id": id, "owner_id": alice, "state": "running"}}, nil)
+		if i == 1 || i > 5 {
+			want = append(want, ch, id)
+			continue
+		}
+		p.call("close_channel", object{"channel_id": ch}, nil)
+		p.call("update_task", object{"task_id": id, "state": "completed"}, nil)
+	}
+	all := func(op string, params object, key string) (ids []string) {
+		var list []object
+		p.call(op, params, &list)
+		for _, e := range list {
+			ids = append(ids, fmt.Sprint(e[key]))
+		}
+		return ids
+	}
+	every := all("list_channels", object{"limit": 50}, "channel_id")
+	for _, params := range []object{{"limit": 4}, {"limit": 4, "agent_id": alice}} {
+		got := all("list_channels", params, "channel_id")
+		if wanted := []string{every[0], want[0], want[2], want[4]}; !slices.Equal(got, wanted) {
+			t.Errorf("%v lists channels %v, want %v of %v", params, got, wanted, every)
+		}
+	}
+	if got := all("list_channels", object{"limit": 2, "agent_id": alice}, "channel_id"); !slices.Equal(got, []string{want[0], want[2]}) {
+		t.Errorf("two channels: %v of %v", got, every)
+	}
+	if got := all("list_channels", object{"limit": 1, "agent_id": bob}, "channel_id"); !slices.Equal(got, []string{want[0]}) {
+		t.Errorf("one channel: %v of %v", got, every)
+	}
+	for _, tt := range []struct {
+		params object
+		want   []string
+	}{
+		{object{"limit": 4, "agent_id": alice}, []string{"t0", "t1", "t6", "t7"}},
+		{object{"limit": 2, "agent_id": alice}, []string{"t1", "t6"}},
+		{object{"limit": 3, "agent_id": alice, "state": "completed"}, []string{"t0", "t2", "t3"}},
+		{object{"limit": 3}, []string{"t0", "t1", "t2"}},
+		{object{"limit": 0, "agent_id": alice}, nil},
+	} {
+		if got := all("list_tasks", tt.params, "task_id"); !slices.Equal(got, tt.want) {
+			t.Errorf("%v lists tasks %v, want %v", tt.params, got, tt.want)
+		}
+	}
+}

@@ -43,7 +43,8 @@ func (c *conn) getTask(ctx context.Context, p wire.ByTask) ([]byte, error) {
 	return wire.AppendTask(nil, writeTask(t)), nil
 }
 
-// listTasks lists what this connection may look at.
+// listTasks lists what this connection may look at. As with channels, an owner's
+// tasks that have not ended are not crowded out by those that have.
 func (c *conn) listTasks(ctx context.Context, p wire.ListTasksParams) ([]byte, error) {
 	if p.State != "" {
 		if _, err := hub.ParseTaskState(p.State); err != nil {
@@ -51,24 +52,33 @@ func (c *conn) listTasks(ctx context.Context, p wire.ListTasksParams) ([]byte, e
 		}
 	}
 	limit := limitOf(p.Limit)
-	found := []*wire.Task{}
-	q := hub.TaskQuery{Owner: p.Owner, Channel: p.Channel, State: hub.TaskState(p.State)}
-	for len(found) < limit {
-		page, next, err := c.server.cfg.Hub.Tasks(ctx, q)
+	q := hub.TaskQuery{
+		Owner: p.Owner, Channel: p.Channel, State: hub.TaskState(p.State), Limit: limit,
+		Match: func(t *hub.Task) bool { return c.seesTask(ctx, t) },
+	}
+	var found []*hub.Task
+	if limit > 0 {
+		list, next, err := c.server.cfg.Hub.Tasks(ctx, q)
 		if err != nil {
 			return nil, err
 		}
-		for _, t := range page {
-			if len(found) < limit && c.seesTask(ctx, t) {
-				found = append(found, writeTask(t))
+		found = list
+		if next != "" && q.Owner != "" && q.Channel == "" && q.State == "" {
+			q.Open = true
+			open, _, err := c.server.cfg.Hub.Tasks(ctx, q)
+			if err != nil {
+				return nil, err
 			}
+			found = keepOpen(found, open,
+				func(t *hub.Task) string { return t.ID },
+				func(t *hub.Task) bool { return t.State.Terminal() })
 		}
-		if next == "" {
-			break
-		}
-		q.After = next
 	}
-	return wire.AppendTasks(nil, found), nil
+	told := make([]*wire.Task, len(found))
+	for i, t := range found {
+		told[i] = writeTask(t)
+	}
+	return wire.AppendTasks(nil, told), nil
 }
 
 func (c *conn) observeTask(ctx context.Context, p wire.ObserveTaskParams) ([]byte, error) {

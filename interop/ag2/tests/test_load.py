@@ -130,3 +130,18 @@ async def test_one_word_to_two_hundred(party):
 
     assert set(await asyncio.gather(*(hear(m) for m in crowd))) == {sent}
     assert await crowd[0]._hub_client.can_send(channel.channel_id, crowd[0].agent_id)
+
+
+@pytest.mark.parley  # AG2's own hub lists the oldest, all of which have ended
+async def test_what_is_open_is_found_among_what_has_ended(party):
+    """The client asks for four times as many as it wants, the oldest first, and
+    drops the ended itself."""
+    ada, bo = await party.silent("ada"), await party.silent("bo")
+    for _ in range(9):
+        await (await ada.open(type="conversation", target=bo.agent_id)).close()
+    channel = await ada.open(type="conversation", target=bo.agent_id)
+    for client in (ada, bo):
+        found = await client._hub_client.list_channels(agent_id=client.agent_id, limit=2)
+        assert [m.channel_id for m in found] == [channel.channel_id]
+    everything = await ada._hub_client.list_channels(agent_id=ada.agent_id, include_terminal=True)
+    assert len(everything) == 10 and everything[-1].channel_id == channel.channel_id
