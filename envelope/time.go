@@ -18,9 +18,13 @@ func FormatTime(t time.Time) string { return t.UTC().Format(zuluLayout) }
 func FormatTimeAG2(t time.Time) string { return t.UTC().Format(ag2Layout) }
 
 // ParseTime reads RFC 3339 with or without a fraction, with Z or an offset;
-// without either it is UTC.
+// without either it is UTC. A blank may stand for the T, as in what Python
+// makes of a datetime.
 func ParseTime(s string) (time.Time, error) {
-	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999"} {
+	for _, layout := range []string{
+		time.RFC3339Nano, "2006-01-02T15:04:05.999999999",
+		"2006-01-02 15:04:05.999999999Z07:00", "2006-01-02 15:04:05.999999999",
+	} {
 		if t, err := time.Parse(layout, s); err == nil {
 			return t.UTC(), nil
 		}
