@@ -2,8 +2,11 @@ package ag2
 
 import (
 	"context"
+	"slices"
 
+	"github.com/parley-hub/parley/channel"
 	"github.com/parley-hub/parley/dialect/ag2/wire"
+	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/fault"
 	"github.com/parley-hub/parley/hub"
 	"github.com/parley-hub/parley/identity"
@@ -12,7 +15,7 @@ import (
 // register makes an identity and binds it here. The answer goes before anything
 // that is delivered to it.
 func (c *conn) register(ctx context.Context, r *wire.Request) {
-	profile, err := c.enrol(ctx, r.Params)
+	profile, returned, err := c.enrol(ctx, r.Params)
 	if err != nil {
 		c.respond(r.ID, nil, err)
 		return
@@ -25,29 +28,60 @@ func (c *conn) register(ctx context.Context, r *wire.Request) {
 	}
 	result, err := wire.AppendPassport(nil, profile.Passport)
 	c.respond(r.ID, result, err)
+	if returned {
+		c.inviteBack(ctx, profile.ID())
+	}
 }
 
 // enrol makes the identity. A human whose name exists and who is nowhere else
 // comes back this way, because AG2's human client has no other.
-func (c *conn) enrol(ctx context.Context, raw []byte) (hub.Profile, error) {
+func (c *conn) enrol(ctx context.Context, raw []byte) (profile hub.Profile, returned bool, err error) {
 	var p wire.RegisterParams
 	if err := wire.DecodeParams(raw, &p); err != nil {
-		return hub.Profile{}, err
+		return hub.Profile{}, false, err
 	}
 	if p.Passport == nil {
-		return hub.Profile{}, fault.New(fault.Invalid, "'passport' must be an object")
+		return hub.Profile{}, false, fault.New(fault.Invalid, "'passport' must be an object")
 	}
-	profile, err := c.returning(ctx, p.Passport)
-	if err == nil && profile.Passport == nil {
+	profile, err = c.returning(ctx, p.Passport)
+	returned = profile.Passport != nil
+	if err == nil && !returned {
 		if err := c.roomFor(""); err != nil {
-			return hub.Profile{}, err
+			return hub.Profile{}, false, err
 		}
 		profile, err = c.server.cfg.Hub.Register(ctx, hub.Registration{Passport: p.Passport, Resume: p.Resume, Rule: p.Rule, Skill: p.Skill})
 	}
 	if err != nil {
-		return hub.Profile{}, err
+		return hub.Profile{}, false, err
 	}
-	return profile, c.adopt(profile.ID())
+	return profile, returned, c.adopt(profile.ID())
+}
+
+// inviteBack has a human who came back invited to what still waits for it, since
+// it cannot ask for a replay.
+func (c *conn) inviteBack(ctx context.Context, agent string) {
+	h := c.server.cfg.Hub
+	waiting, _, err := h.Channels(ctx, hub.ListOptions{Agent: agent, Open: true, Match: func(m *channel.Metadata) bool {
+		return m.State == channel.Pending && slices.Contains(m.PendingAcks, agent)
+	}})
+	if err != nil {
+		return // whoever waits gives up in time
+	}
+	for _, m := range waiting {
+		for e, err := range h.Log(ctx, m.ID, 0, 0) {
+			if err != nil {
+				break
+			}
+			if e.Type != envelope.TypeInvite || !slices.Contains(e.Audience, agent) {
+				continue
+			}
+			i, _, err := c.notice(&hub.Notice{Envelope: e, Channel: m, Recipient: agent, Replayed: true, Shared: &hub.Shared{}})
+			if err == nil && i.tail != nil {
+				c.remind(agent, m.ID, i, invitations)
+			}
+			break
+		}
+	}
 }
 
 // returning finds the human who comes back; no passport means there is none.

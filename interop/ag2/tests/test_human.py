@@ -1,7 +1,9 @@
 """People: they auto-ack, answer, open, take turns, leave and come back."""
 
+import asyncio
+
 import pytest
-from ag2.network import EV_TEXT, Passport
+from ag2.network import EV_TEXT, Passport, ProtocolError
 
 from harness.conformance import spec
 from harness.party import eventually, script, text_of, turns, types, until_closed, wal
@@ -120,6 +122,32 @@ async def test_a_human_leaves_and_comes_back(party):
     assert script(bot).prompts == ["h1", "h2"]
     listed = await again.hub_client.list_agents(kind="human", limit=1000)
     assert [p.agent_id for p in listed if p.name == party.name("ines")] == [human.agent_id]
+
+
+@pytest.mark.parley
+async def test_a_human_who_comes_back_finds_the_invitation(party):
+    """She was away when a channel was opened to her, and is in time."""
+    asker, human = await party.silent("asker"), await party.human("ines")
+    await party.leave(human)
+    opening = asyncio.create_task(asker.open(type="consulting", target=human.agent_id))
+
+    async def waits():
+        return await asker._hub_client.list_channels(agent_id=asker.agent_id)
+
+    await eventually(waits)
+
+    async def back():
+        try:
+            return await party.human("ines")
+        except ProtocolError:  # the hub has not yet seen the old connection end
+            return None
+
+    again = await eventually(back)
+    channel = await asyncio.wait_for(opening, 10)
+    await channel.send("?")
+    asked = await again.next_envelope(predicate=lambda e: e.event_type == EV_TEXT, timeout=5)
+    await again.send(channel.channel_id, "!", causation_id=asked.envelope_id)
+    assert (await until_closed(asker, channel.channel_id)).close_reason == "consulting_complete"
 
 
 @pytest.mark.parley
