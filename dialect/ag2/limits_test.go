@@ -268,3 +268,33 @@ func TestListsKeepWhatIsOpen(t *testing.T) {
 		}
 	}
 }
+
+// An identity that has attached elsewhere is done with what was replayed to it
+// when it says so there, and not when its old connection does.
+func TestReceiptsOfTheOldConnection(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, options{})
+	p, old := r.dial(), r.dial()
+	alice, bob := p.register("alice"), old.register("bob")
+	ch := p.open("conversation", alice, map[string]*peer{bob: old})
+	p.say(ch, alice, "hi")
+	first := old.notifiedOf("ag2.msg.text")
+	again := func() (*peer, notice) {
+		q := r.dial()
+		q.hello("bob", "")
+		return q, q.notifiedOf("ag2.msg.text")
+	}
+	young, _ := again()
+	old.receipt(first, "ack")
+	old.call("get_agent", object{"name_or_id": bob}, nil) // it has been read
+	next, n := again()
+	if n.Envelope["envelope_id"] != first.Envelope["envelope_id"] {
+		t.Errorf("replayed %v", n.Envelope)
+	}
+	next.receipt(n, "ack")
+	next.call("get_agent", object{"name_or_id": bob}, nil)
+	young.hangUp()
+	last := r.dial()
+	last.hello("bob", "")
+	last.quiet()
+}

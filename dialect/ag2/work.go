@@ -82,12 +82,17 @@ func (c *conn) hello(ctx context.Context, h *wire.Hello) {
 	}
 }
 
-// receipt moves the cursor of an identity of this connection.
+// receipt moves the cursor of an identity of this connection. Once it reads at
+// another, which may still be at work on what was replayed to it, only the
+// receipts of that one count.
 func (c *conn) receipt(ctx context.Context, r *wire.Receipt) {
 	if r.Recipient == "" || r.Channel == "" || !c.MayActFor(r.Recipient) {
 		return
 	}
 	hub := c.server.cfg.Hub
+	if at, bound := hub.Bound(r.Recipient); bound && at != c.id && !c.server.cfg.TrustClients {
+		return
+	}
 	switch r.Status {
 	case wire.Ack:
 		if err := hub.Ack(ctx, r.Recipient, r.Channel, r.Envelope); err != nil {
