@@ -15,6 +15,7 @@ func TestDurations(t *testing.T) {
 	good := map[string]int64{
 		"30s": 30, "15m": 900, "2h": 7200, "4h": 14400, "1d": 86400, "0s": 0, "": 0, "60": 60,
 		"-5m": -300, "+10": 10, "007s": 7,
+		"106751991167300d": 9223372036854720000, "-106751991167300d": -9223372036854720000,
 	}
 	for text, want := range good {
 		spec.Check(t, "ag2-hub#54: "+text+" is valid", func(t *spec.T) {
@@ -26,6 +27,7 @@ func TestDurations(t *testing.T) {
 	for _, text := range []string{
 		"abc", "5x", "10y", "fast", "1.5h", "2H", "h", "-", "1 h", " 1h", "1h ", "1_000", "0x10", "1h30m", "٣",
 		"9223372036854775808", "9223372036854775807d", "-9223372036854775807m",
+		"106751991167301d", "-106751991167301d",
 	} {
 		spec.Check(t, "ag2-hub#54: "+text+" is invalid", func(t *spec.T) {
 			_, err := identity.ParseSeconds(text)
@@ -60,6 +62,7 @@ func TestTTLRefusesOtherJSON(t *testing.T) {
 func TestExpiry(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 3, 9, 10, 0, 0, 0, time.UTC)
+	last := time.Date(2261, 12, 31, 0, 0, 0, 0, time.UTC)
 	for _, tt := range []struct {
 		seconds int64
 		want    time.Time
@@ -67,12 +70,13 @@ func TestExpiry(t *testing.T) {
 		{60, now.Add(time.Minute)},
 		{0, time.Time{}},
 		{-5, time.Time{}},
+		{int64(last.Sub(now) / time.Second), last},
 	} {
 		if got, err := identity.Expiry(now, tt.seconds); err != nil || !got.Equal(tt.want) {
 			t.Errorf("Expiry(%d) = %v, %v; want %v", tt.seconds, got, err, tt.want)
 		}
 	}
-	for _, seconds := range []int64{math.MaxInt64, 1 << 40} {
+	for _, seconds := range []int64{math.MaxInt64, 1 << 40, int64(last.Sub(now)/time.Second) + 1} {
 		if _, err := identity.Expiry(now, seconds); fault.CodeOf(err) != fault.Invalid {
 			t.Errorf("Expiry(%d): got %v, want an invalid refusal", seconds, err)
 		}

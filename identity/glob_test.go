@@ -45,6 +45,7 @@ func TestMatch(t *testing.T) {
 		{"[a-c-e]", "d", false},
 		{"[]a]", "]", true},
 		{"[!]a]", "]", false},
+		{"[!]a]", "b", true},
 		{"[]", "[]", true},
 		{"[abc", "[abc", true},
 		{"[abc", "a", false},

@@ -38,6 +38,8 @@ func TestDecode(t *testing.T) {
 		{"short receipt", `{"kind":"receipt","envelope_id":"e","status":"later"}`, &wire.Receipt{Envelope: "e", Status: "later"}},
 		{"post", `{"kind":"request","request_id":"1","op":"post_envelope","params":{"x":[],"envelope":{"channel_id":"c","sender_id":"s","event_type":"t"}}}`, &wire.Post{ID: "1", Envelope: plain}},
 		{"post in another order", `{"params":{"envelope":{"event_type":"t","sender_id":"s","channel_id":"c"}},"op":"post_envelope","request_id":"1","kind":"request"}`, &wire.Post{ID: "1", Envelope: plain}},
+		{"post behind an object that nobody knows", `{"kind":"request","request_id":"1","op":"post_envelope","x":{"a":1},"params":{"envelope":{"channel_id":"c","sender_id":"s","event_type":"t"}}}`, &wire.Post{ID: "1", Envelope: plain}},
+		{"names with escapes", `{"\u006bind":"hello","nam\u0065":"quill"}`, &wire.Hello{Name: "quill", Scheme: "none"}},
 		{"send", `{"kind":"send","envelope":{"channel_id":"c","sender_id":"s","event_type":"t"}}`, &wire.Post{Envelope: plain}},
 	}
 	for _, tt := range tests {
@@ -128,6 +130,17 @@ func TestDepthIsCountedOutsideOfText(t *testing.T) {
 	if _, err := wire.Decode([]byte(`{"kind":"ping","x":[` + deep + `]}`)); err == nil {
 		t.Fatal("one deeper is taken")
 	}
+	// With so many brackets the depth is counted; what was closed counts no more.
+	wide := strings.Repeat(`["a"],`, 300)
+	for in, taken := range map[string]bool{
+		`{"kind":"ping","x":[` + wide + `{}]}`:                    true,
+		`{"kind":"ping","w":[` + wide + `{}],"x":` + deep + `}`:   true,
+		`{"kind":"ping","w":[` + wide + `{}],"x":[` + deep + `]}`: false,
+	} {
+		if _, err := wire.Decode([]byte(in)); (err == nil) != taken {
+			t.Errorf("a frame of %d bytes: %v", len(in), err)
+		}
+	}
 }
 
 func TestEncode(t *testing.T) {
@@ -149,6 +162,8 @@ func TestEncode(t *testing.T) {
 		{"no result", wire.AppendResult(nil, "1", nil), `{"kind":"response","request_id":"1","ok":true,"result":null,"error_code":"","error_message":""}`},
 		{"text result", wire.AppendText(nil, "1", "é"), `{"kind":"response","request_id":"1","ok":true,"result":"é","error_code":"","error_message":""}`},
 		{"failure", wire.AppendFailure(nil, "1", errors.New("boom")), `{"kind":"response","request_id":"1","ok":false,"result":null,"error_code":"error","error_message":"boom"}`},
+		{"only a backslash", wire.AppendText(nil, "1", `\`), `{"kind":"response","request_id":"1","ok":true,"result":"\\","error_code":"","error_message":""}`},
+		{"only what is not UTF-8", wire.AppendText(nil, "1", "\x80"), `{"kind":"response","request_id":"1","ok":true,"result":"` + "\ufffd" + `","error_code":"","error_message":""}`},
 		{"not UTF-8", wire.AppendFailure(nil, "1", errors.New("b\xff")), `{"kind":"response","request_id":"1","ok":false,"result":null,"error_code":"error","error_message":"b` + "\ufffd" + `"}`},
 		{"receipt", wire.AppendReceipt(nil, &wire.Receipt{Envelope: "e", Status: wire.Nack, Recipient: "r", Channel: "c", Reason: "x\n"}), `{"kind":"receipt","envelope_id":"e","status":"nack","recipient_id":"r","channel_id":"c","reason":"x\n"}`},
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-json-experiment/json"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/parley-hub/parley/channel"
@@ -126,6 +127,30 @@ func TestTask(t *testing.T) {
 }
 
 // Every required parameter is missed by its name in quotes.
+func TestInstant(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]time.Time{
+		`null`: {}, `""`: {},
+		`"0001-06-01T00:00:00Z"`:      time.Date(1, 6, 1, 0, 0, 0, 0, time.UTC),
+		`"9999-12-31T23:59:59+00:00"`: time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC),
+	} {
+		var got wire.Instant
+		if err := json.Unmarshal([]byte(in), &got); err != nil || !got.Equal(want) {
+			t.Errorf("%s: got %v, %v", in, got, err)
+		}
+	}
+	for in, fragment := range map[string]string{
+		`"0001-01-01T00:00:00+01:00"`: "outside the years 1 to 9999",
+		`"9999-12-31T23:59:59-01:00"`: "outside the years 1 to 9999",
+		`"soon"`:                      "soon",
+		`7`:                           "number",
+	} {
+		if err := json.Unmarshal([]byte(in), new(wire.Instant)); err == nil || !strings.Contains(err.Error(), fragment) {
+			t.Errorf("%s: got %v, want %q", in, err, fragment)
+		}
+	}
+}
+
 func TestRequiredParams(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
