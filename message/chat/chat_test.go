@@ -128,6 +128,27 @@ func TestStatements(t *testing.T) {
 		t.Equal(refused.Load(), int32(7))
 		t.Equal(h.runs.Load(), int32(1))
 	})
+	spec.Check(t, "agent-message#91: also if it failed", func(t *spec.T) {
+		h := newHarness(func(chat.Turn) (any, error) { return nil, errors.New("no model") })
+		in := input{"agent": "a", "message": "hi", "run_id": "run_1"}
+		_, err := h.chat(t, in)
+		t.NoError(err)
+		_, err = h.chat(t, in)
+		t.Equal(codeOf(err), "run_already_started")
+		t.Equal(h.runs.Load(), int32(1))
+	})
+	for name, store := range map[string]transcript.Store{"no session has": transcript.NewMemory(now, 0), "the caller chose": nil} {
+		spec.Check(t, "agent-message#91: also under a session id that "+name, func(t *spec.T) {
+			h := newHarness(echo)
+			h.Store = store
+			in := input{"agent": "a", "message": "hi", "run_id": "run_1", "session_id": "s"}
+			_, err := h.chat(t, in)
+			t.NoError(err)
+			_, err = h.chat(t, in)
+			t.Equal(codeOf(err), "run_already_started")
+			t.Equal(h.runs.Load(), int32(1))
+		})
+	}
 	for name, in := range map[string]input{
 		"another session": {"agent": "a", "message": "hi", "run_id": "run_1", "session_id": "other"},
 	} {

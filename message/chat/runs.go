@@ -32,6 +32,12 @@ type Run struct {
 	Status    string
 	StartedAt string
 	UpdatedAt string
+	named     string // the session its claim named, which a new one may stand for
+}
+
+// in says whether a request that names a session, or none, can be the run's.
+func (r *Run) in(sessionID string) bool {
+	return sessionID == "" || r.SessionID == "" || sessionID == r.SessionID || sessionID == r.named
 }
 
 // Runs holds the claims, so that a run id is executed once, and the messages
@@ -63,7 +69,7 @@ func (r *Runs) Claim(id, sessionID string, owner transcript.Owner) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if run, ok := r.runs[id]; ok {
-		if run.Owner != owner || (sessionID != "" && run.SessionID != "" && sessionID != run.SessionID) {
+		if run.Owner != owner || !run.in(sessionID) {
 			return refuse(CodeRunForbidden, "the run id belongs to another session or owner")
 		}
 		return refuse(CodeRunStarted, "the run id was executed already; use a new one")
@@ -72,7 +78,7 @@ func (r *Runs) Claim(id, sessionID string, owner transcript.Owner) error {
 		return refuse(CodeTooManyRuns, "too many runs are under way; try again later")
 	}
 	now := message.FormatTime(r.now())
-	run := &Run{ID: id, SessionID: sessionID, Owner: owner, Status: StatusRunning, StartedAt: now, UpdatedAt: now}
+	run := &Run{ID: id, SessionID: sessionID, Owner: owner, Status: StatusRunning, StartedAt: now, UpdatedAt: now, named: sessionID}
 	r.runs[id] = run
 	r.order = append(r.order, run)
 	return nil
