@@ -55,7 +55,7 @@ func merge(run []Envelope) Envelope {
 		Role:     run[0].Role,
 		Content:  strings.Join(texts, "\n\n"),
 		Payload:  value.New().Set("parts", parts),
-		Metadata: run[0].Metadata,
+		Metadata: run[0].Metadata.Clone(),
 	}
 }
 

@@ -28,11 +28,23 @@ func TestProjectionStatements(t *testing.T) {
 	projects(t, "agent-message#58: with a payload", env("text", `{"score":1}`, `{}`), `{"role":"user","content":"c","metadata":{"type":"text","score":1}}`)
 	projects(t, "agent-message#59", `{"role":"user","content":"x","metadata":{"a":0,"type":"nudge","k":1}}`,
 		`{"role":"user","content":"x","metadata":{"a":0,"type":"text","k":1}}`)
+	projects(t, "agent-message#59: also of what is no text", env("delta", `{}`, `{"type":"error","k":1}`),
+		`{"role":"user","content":"c","metadata":{"type":"delta","k":1}}`)
+	spec.Check(t, "agent-message#59: in the projection only", func(t *spec.T) {
+		const nudge = `{"role":"user","content":"x","metadata":{"type":"nudge"}}`
+		e, err := message.NormalizeJSON([]byte(nudge))
+		t.NoError(err)
+		t.Equal(written(e.Provider(), nil), `{"role":"user","content":"x","metadata":{"type":"text"}}`)
+		t.Equal(written(e, nil), normalized(nudge))
+	})
 	projects(t, "agent-message#60", env("tool_result", `{"tool_name":"p","x":1}`, `{"tool_name":"m"}`),
 		`{"role":"user","content":"c","metadata":{"tool_name":"m","type":"tool_result","x":1}}`)
 	projects(t, "agent-message#60: with null", env("delta", `{"k":1}`, `{"k":null}`), `{"role":"user","content":"c","metadata":{"k":null,"type":"delta"}}`)
 	projects(t, "agent-message#61", env("final_result", `{"type":"inner","k":null}`, `{}`), `{"role":"user","content":"c","metadata":{"type":"final_result","k":null}}`)
+	projects(t, "agent-message#61: of a text", env("text", `{"type":"inner"}`, `{}`), `{"role":"user","content":"c","metadata":{"type":"text"}}`)
 	projects(t, "agent-message#62", `{"role":"user","content":"c","id":"i","created_at":"a","updated_at":"b"}`, `{"role":"user","content":"c"}`)
+	projects(t, "agent-message#62: beside metadata", `{"version":1,"type":"delta","role":"user","content":"c","payload":{"i":4},"id":"i","created_at":"a","updated_at":"b"}`,
+		`{"role":"user","content":"c","metadata":{"type":"delta","i":4}}`)
 	for _, row := range []string{
 		`{"role":"assistant","content":"x","metadata":{"turn":3,"type":"tool_call","parameters":{"h":1},"tool_name":"ping","extra":[]}}`,
 		`{"role":"user","content":"x","metadata":{"error":null,"type":"tool_result","media":[],"tool_name":"ping","tool_call_id":"c"}}`,
@@ -46,20 +58,29 @@ func TestProjectionStatements(t *testing.T) {
 		t.Equal(provided(blocks), `{"role":"user","content":["b"]}`)
 		t.Equal(normalized(provided(blocks)), envelope("multimodal_part", "user", `["b"]`, `{}`, `{}`))
 	})
+	spec.Check(t, "agent-message#64: with metadata or a payload it stays a text", func(t *spec.T) {
+		t.Equal(normalized(provided(`{"version":1,"type":"text","role":"user","content":["b"],"payload":{},"metadata":{"k":1}}`)),
+			envelope("text", "user", `["b"]`, `{}`, `{"k":1,"type":"text"}`))
+		t.Equal(normalized(provided(`{"version":1,"type":"text","role":"user","content":["b"],"payload":{"k":1}}`)),
+			envelope("text", "user", `["b"]`, `{}`, `{"type":"text","k":1}`))
+	})
 
 	for _, c := range []struct {
 		clause, metadata string
 		content          any
 		want             string
 	}{
-		{"a text", `{}`, "hi", envelope("text", "user", `"hi"`, `{}`, `{}`)},
-		{"blocks", `{}`, []any{"b"}, envelope("multimodal_part", "user", `["b"]`, `{}`, `{}`)},
-		{"an error", `{"error":false}`, "hi", envelope("error", "user", `"hi"`, `{}`, `{"error":false}`)},
-		{"a named type", `{"type":"delta"}`, []any{}, envelope("delta", "user", `[]`, `{}`, `{"type":"delta"}`)},
-		{"a call lifts nothing", `{"type":"tool_call","turn":1}`, "hi", envelope("tool_call", "user", `"hi"`, `{}`, `{"type":"tool_call","turn":1}`)},
+		{"a text", `{}`, "hi", envelope("text", "narrator", `"hi"`, `{}`, `{}`)},
+		{"blocks", `{}`, []any{"b"}, envelope("multimodal_part", "narrator", `["b"]`, `{}`, `{}`)},
+		{"an object of blocks", `{"error":1}`, map[string]any{}, envelope("multimodal_part", "narrator", `{}`, `{}`, `{"error":1}`)},
+		{"the alias", `{"type":"multimodal"}`, "hi", envelope("multimodal_part", "narrator", `"hi"`, `{}`, `{"type":"multimodal"}`)},
+		{"a private type", `{"type":"nudge","error":null}`, "hi", envelope("text", "narrator", `"hi"`, `{}`, `{"type":"nudge","error":null}`)},
+		{"an error", `{"error":false}`, "hi", envelope("error", "narrator", `"hi"`, `{}`, `{"error":false}`)},
+		{"a named type", `{"type":"delta"}`, []any{}, envelope("delta", "narrator", `[]`, `{}`, `{"type":"delta"}`)},
+		{"a call lifts nothing", `{"type":"tool_call","turn":1}`, "hi", envelope("tool_call", "narrator", `"hi"`, `{}`, `{"type":"tool_call","turn":1}`)},
 	} {
 		spec.Check(t, "agent-message#65: "+c.clause, func(t *spec.T) {
-			e, err := message.Text("user", c.content, object(t, c.metadata))
+			e, err := message.Text("narrator", c.content, object(t, c.metadata))
 			t.Equal(written(e, err), c.want)
 		})
 	}
@@ -133,25 +154,45 @@ func TestCoalesceStatements(t *testing.T) {
 	merges("agent-message#68: none that are apart", list(row("user", "a"), row("assistant", "b"), row("user", "c")),
 		part("user", "a"), part("assistant", "b"), part("user", "c"))
 	merges("agent-message#68: none that differ by case", list(row("user", "a"), row("User", "b")), part("user", "a"), part("User", "b"))
+	merges("agent-message#68: none that differ by a space", list(row("user", "a"), row(" user", "b")), part("user", "a"), part(" user", "b"))
+	merges("agent-message#68: whatever the role", list(row("user", "a"), row("system", "b"), row("system", "c")),
+		part("user", "a"), envelope("multimodal_part", "system", `"b\n\nc"`, `{"parts":[`+part("system", "b")+`,`+part("system", "c")+`]}`, `{}`))
 
 	call := envelope("tool_call", "assistant", `"Calling"`, `{"tool_name":"p"}`, `{}`)
 	blocks := envelope("text", "assistant", `["b"]`, `{}`, `{}`)
 	empty := envelope("text", "assistant", `""`, `{}`, `{}`)
-	merges("agent-message#69", list(row("assistant", "a"), call, blocks, empty, row("assistant", "z")),
+	final := envelope("final_result", "assistant", `"Done"`, `{}`, `{}`)
+	merges("agent-message#69", list(row("assistant", "a"), call, blocks, empty, final, row("assistant", "z")),
 		envelope("multimodal_part", "assistant", `"a\n\nz"`,
-			`{"parts":[`+strings.Join([]string{part("assistant", "a"), call, blocks, empty, part("assistant", "z")}, ",")+`]}`, `{}`))
+			`{"parts":[`+strings.Join([]string{part("assistant", "a"), call, blocks, empty, final, part("assistant", "z")}, ",")+`]}`, `{}`))
+	merges("agent-message#69: a blank is a text", list(row("user", " "), row("user", "0"), row("user", "a ")),
+		envelope("multimodal_part", "user", `" \n\n0\n\na "`, `{"parts":[`+part("user", " ")+`,`+part("user", "0")+`,`+part("user", "a ")+`]}`, `{}`))
+	untyped := `{"content":"u"},{"type":"TEXT","content":"v"},{"type":"text","content":5}`
+	merges("agent-message#69: what has not the type is no text part", list(`{"version":1,"type":"multimodal_part","role":"user","payload":{"parts":[`+untyped+`]}}`, row("user", "q")),
+		envelope("multimodal_part", "user", `"q"`, `{"parts":[`+untyped+`,`+part("user", "q")+`]}`, `{}`))
 	merges("agent-message#69: nothing to join", list(call, blocks),
 		envelope("multimodal_part", "assistant", `""`, `{"parts":[`+call+`,`+blocks+`]}`, `{}`))
 
 	first := `{"role":"user","content":"a","metadata":{"m":1},"id":"i","created_at":"c","updated_at":"u"}`
-	merges("agent-message#70", list(first, `{"role":"user","content":"b","metadata":{"m":2},"id":"j"}`),
-		envelope("multimodal_part", "user", `"a\n\nb"`, `{"parts":[`+normalized(first)+`,`+
-			`{"schema":"agents-api.message","version":1,"type":"text","role":"user","content":"b","payload":{},"metadata":{"m":2},"id":"j"}]}`, `{"m":1}`))
+	second := `{"role":"user","content":"b","metadata":{"m":2,"n":3},"id":"j","created_at":"d","updated_at":"v"}`
+	merges("agent-message#70", list(first, second),
+		envelope("multimodal_part", "user", `"a\n\nb"`, `{"parts":[`+normalized(first)+`,`+normalized(second)+`]}`, `{"m":1}`))
+	merges("agent-message#70: also if it is empty", list(row("user", "a"), second, first),
+		envelope("multimodal_part", "user", `"a\n\nb\n\na"`, `{"parts":[`+part("user", "a")+`,`+normalized(second)+`,`+normalized(first)+`]}`, `{}`))
+
+	spec.Check(t, "agent-message#70: as the merged one's own", func(t *spec.T) {
+		envelopes, err := message.NormalizeAll(decoded(t, list(first, second)))
+		t.NoError(err)
+		message.CoalesceEnvelopes(envelopes)[0].Metadata.Set("m", "changed")
+		t.Equal(written(envelopes[0], nil), normalized(first))
+	})
 
 	inner := `{"type":"multimodal_part","content":"deep","payload":{"parts":[{"type":"text","content":"deeper"}]}}`
-	multi := `{"version":1,"type":"multimodal_part","role":"user","content":"lost","payload":{"parts":[{"type":"text","content":"p","5":0,"05":1},` + inner + `,"scalar",["list"]]}}`
+	multi := `{"version":1,"type":"multimodal_part","role":"user","content":"lost","payload":{"parts":[{"type":"text","content":"p","5":0,"05":1,"-3":0,"-0":2},` + inner + `,"scalar",["list"]]}}`
 	merges("agent-message#71", list(multi, row("user", "q")),
-		envelope("multimodal_part", "user", `"p\n\nq"`, `{"parts":[{"type":"text","content":"p","05":1},`+inner+`,{},`+part("user", "q")+`]}`, `{}`))
+		envelope("multimodal_part", "user", `"p\n\nq"`, `{"parts":[{"type":"text","content":"p","05":1,"-0":2},`+inner+`,{},`+part("user", "q")+`]}`, `{}`))
+	merges("agent-message#71: of a later one too", list(row("user", "q"), multi),
+		envelope("multimodal_part", "user", `"q\n\np"`, `{"parts":[`+part("user", "q")+`,{"type":"text","content":"p","05":1,"-0":2},`+inner+`,{}]}`, `{}`))
 	merges("agent-message#71: an object of parts", list(`{"version":1,"type":"multimodal_part","role":"user","payload":{"parts":{"x":{"type":"text","content":"p"}}}}`, row("user", "q")),
 		envelope("multimodal_part", "user", `"p\n\nq"`, `{"parts":[{"type":"text","content":"p"},`+part("user", "q")+`]}`, `{}`))
 	merges("agent-message#71: empty parts contribute nothing", list(`{"version":1,"type":"multimodal_part","role":"user","content":"lost","payload":{"parts":[]}}`, row("user", "q")),
