@@ -2,6 +2,7 @@ package message_test
 
 import (
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/parley-hub/parley/conformance/spec"
@@ -57,6 +58,12 @@ func TestNormalizeStatements(t *testing.T) {
 		holds(t, "agent-message#15: "+typ, `{"role":"user","content":"x","metadata":{"type":`+typ+`}}`,
 			envelope("text", "user", `"x"`, `{}`, `{"type":`+typ+`}`))
 	}
+	holds(t, "agent-message#15: the content decides", `{"role":"user","content":[],"metadata":{"type":"heartbeat"}}`,
+		envelope("multimodal_part", "user", `[]`, `{}`, `{"type":"heartbeat"}`))
+	holds(t, "agent-message#15: then the error", `{"role":"user","content":"x","metadata":{"type":"heartbeat","error":0}}`,
+		envelope("error", "user", `"x"`, `{}`, `{"type":"heartbeat","error":0}`))
+	holds(t, "agent-message#16: also with an error", `{"role":"user","content":"x","metadata":{"type":"multimodal","error":"e"}}`,
+		envelope("multimodal_part", "user", `"x"`, `{}`, `{"type":"multimodal","error":"e"}`))
 	holds(t, "agent-message#16", `{"role":"user","content":"x","metadata":{"type":"multimodal"}}`,
 		envelope("multimodal_part", "user", `"x"`, `{}`, `{"type":"multimodal"}`))
 	holds(t, "agent-message#17", `{"role":"user","content":[]}`, envelope("multimodal_part", "user", `[]`, `{}`, `{}`))
@@ -104,6 +111,8 @@ func TestNormalizeStatements(t *testing.T) {
 		envelope("delta", "user", `"x"`, `{"0":"a"}`, `{}`))
 	holds(t, "agent-message#32", `{"version":1,"type":"delta","role":"user","content":"x","data":{"a":1},"payload":{"b":2}}`,
 		envelope("delta", "user", `"x"`, `{"b":2}`, `{}`))
+	holds(t, "agent-message#32: an array", `{"version":1,"type":"delta","role":"user","content":"x","data":{"a":1},"payload":[2]}`,
+		envelope("delta", "user", `"x"`, `{"0":2}`, `{}`))
 	for _, data := range []string{`7`, `"d"`, `true`} {
 		holds(t, "agent-message#33: "+data, `{"version":1,"type":"delta","role":"user","content":"x","data":`+data+`}`,
 			envelope("delta", "user", `"x"`, `{}`, `{}`))
@@ -128,10 +137,12 @@ func TestNormalizeRefusalStatements(t *testing.T) {
 		if role == "" {
 			role = "assistant"
 		}
-		holds(t, "agent-message#37: missing in "+string(typ), `{"version":1,"type":"`+string(typ)+`","content":"x","payload":{}}`,
-			envelope(string(typ), role, `"x"`, `{}`, `{}`))
-		holds(t, "agent-message#37: null in a plain "+string(typ), `{"role":null,"content":"x","metadata":{"type":"`+string(typ)+`"}}`,
-			envelope(string(typ), role, `"x"`, `{}`, `{"type":"`+string(typ)+`"}`))
+		for name, given := range map[string]string{"missing": ``, "null": `"role":null,`} {
+			holds(t, "agent-message#37: "+name+" in "+string(typ), `{`+given+`"version":1,"type":"`+string(typ)+`","content":"x","payload":{}}`,
+				envelope(string(typ), role, `"x"`, `{}`, `{}`))
+			holds(t, "agent-message#37: "+name+" in a plain "+string(typ), `{`+given+`"content":"x","metadata":{"type":"`+string(typ)+`"}}`,
+				envelope(string(typ), role, `"x"`, `{}`, `{"type":"`+string(typ)+`"}`))
+		}
 	}
 	for _, role := range []string{`""`, `5`, `false`, `["user"]`, `{}`, `1.5`} {
 		holds(t, "agent-message#38: "+role, `{"role":`+role+`,"content":"x"}`, refusedRole)
@@ -145,6 +156,7 @@ func TestNormalizeRefusalStatements(t *testing.T) {
 	holds(t, "agent-message#40: in an envelope", `{"version":1,"type":"error","payload":{},"role":"user","content":null}`, envelope("error", "user", `""`, `{}`, `{}`))
 	for _, content := range []string{`5`, `true`, `1.25`, `false`, `0`} {
 		holds(t, "agent-message#41: "+content, `{"role":"user","content":`+content+`}`, refusedContent)
+		holds(t, "agent-message#41: "+content+" in an envelope", `{"version":1,"type":"delta","payload":{},"role":"user","content":`+content+`}`, refusedContent)
 	}
 	holds(t, "agent-message#42", `{"role":"","content":5}`, refusedRole)
 	holds(t, "agent-message#43", `{"schema":"s","version":2,"type":"nope","role":"","content":5}`, refusedVersion)
@@ -154,8 +166,8 @@ func TestNormalizeRefusalStatements(t *testing.T) {
 		holds(t, "agent-message#45: the string "+id+" is kept", `{"role":"user","content":"x","id":"`+id+`"}`,
 			`{"schema":"agents-api.message","version":1,"type":"text","role":"user","content":"x","payload":{},"metadata":{},"id":"`+id+`"}`)
 	}
-	holds(t, "agent-message#46", `{"role":"user","content":"x","created_at":"yesterday-ish","updated_at":" 2031-02-30 "}`,
-		`{"schema":"agents-api.message","version":1,"type":"text","role":"user","content":"x","payload":{},"metadata":{},"created_at":"yesterday-ish","updated_at":" 2031-02-30 "}`)
+	holds(t, "agent-message#46", `{"role":"user","content":"x","created_at":" yesterday-ish\t","updated_at":" 2031-02-30 "}`,
+		`{"schema":"agents-api.message","version":1,"type":"text","role":"user","content":"x","payload":{},"metadata":{},"created_at":" yesterday-ish\t","updated_at":" 2031-02-30 "}`)
 	holds(t, "agent-message#47", `{"role":"user","content":"x","name":"n","tool_calls":[1],"tool_call_id":"c","parts":[],"timestamp":1}`,
 		envelope("text", "user", `"x"`, `{}`, `{}`))
 
@@ -175,17 +187,21 @@ func TestNormalizeRefusalStatements(t *testing.T) {
 			t.Equal(written(e, err), envelope("text", "user", `"x"`, `{}`, `{}`))
 		})
 	}
-	for _, place := range []string{"content", "payload", "metadata"} {
+	keyed := `{"0":` + nested(510) + `}`
+	for place, want := range map[string]string{
+		"content":  envelope("multimodal_part", "user", nested(511), `{}`, `{}`),
+		"payload":  envelope("multimodal_part", "user", `""`, keyed, `{}`),
+		"metadata": envelope("multimodal_part", "user", `""`, `{}`, keyed),
+	} {
 		row := func(depth int) string {
 			return `{"version":1,"type":"multimodal_part","role":"user","data":null,"` + place + `":` + nested(depth) + `}`
 		}
-		spec.Check(t, "agent-message#49: 512 in "+place, func(t *spec.T) {
-			_, err := message.NormalizeJSON([]byte(row(511)))
-			t.NoError(err)
-			t.Equal(err, nil)
-		})
+		holds(t, "agent-message#49: 512 in "+place, row(511), want)
 		holds(t, "agent-message#49: 513 in "+place, row(512), refusedSerializable)
 	}
+	objects := func(n int) string { return strings.Repeat(`{"k":`, n-1) + `{}` + strings.Repeat("}", n-1) }
+	holds(t, "agent-message#49: 512 objects", `{"role":"user","content":`+objects(511)+`}`, envelope("multimodal_part", "user", objects(511), `{}`, `{}`))
+	holds(t, "agent-message#49: 513 objects", `{"role":"user","content":`+objects(512)+`}`, refusedSerializable)
 	spec.Check(t, "agent-message#49: in a dropped key", func(t *spec.T) {
 		t.Equal(normalized(`{"role":"user","content":"x","extra":`+nested(2000)+`}`), envelope("text", "user", `"x"`, `{}`, `{}`))
 	})
@@ -226,6 +242,17 @@ func TestNormalizeRefusalStatements(t *testing.T) {
 		e.Payload.Set("new", 1)
 		t.Equal(written(input, nil), source)
 	})
+	for _, field := range []string{"payload", "data"} {
+		spec.Check(t, "agent-message#52: nor with the envelope made of its "+field, func(t *spec.T) {
+			source := `{"version":1,"type":"delta","role":"user","` + field + `":{"k":1},"metadata":{"m":1}}`
+			input := object(t, source)
+			e, err := message.Normalize(input)
+			t.NoError(err)
+			e.Metadata.Set("new", 1).Delete("m")
+			e.Payload.Set("new", 1).Delete("k")
+			t.Equal(written(input, nil), source)
+		})
+	}
 	holds(t, "agent-message#53", `{"version":1,"type":"text","role":"user","content":[{},[]],"payload":{"o":{},"l":[],"lo":[{}]},"metadata":{"a":{"b":[]},"c":[],"n":1.0}}`,
 		envelope("text", "user", `[{},[]]`, `{"o":{},"l":[],"lo":[{}]}`, `{"a":{"b":[]},"c":[],"n":1.0}`))
 
@@ -255,5 +282,24 @@ func TestNormalizeRefusalStatements(t *testing.T) {
 		out, err := many(`{"x":{"role":"user","content":"a"},"7":{"role":"tool","content":"b"}}`)
 		t.NoError(err)
 		t.Equal(out, any([]string{envelope("text", "user", `"a"`, `{}`, `{}`), envelope("text", "tool", `"b"`, `{}`, `{}`)}))
+	})
+	const keys = `{"x":{"role":"user","content":"a"},"7":{"metadata":{"type":"tool_call"}}}`
+	spec.Check(t, "agent-message#55: projected", func(t *spec.T) {
+		projected, err := message.ToProviderAll(decoded(t, keys))
+		t.NoError(err)
+		out := []string{}
+		for _, p := range projected {
+			out = append(out, written(p, nil))
+		}
+		t.Equal(out, []string{`{"role":"user","content":"a"}`, `{"role":"assistant","content":"","metadata":{"type":"tool_call"}}`})
+	})
+	spec.Check(t, "agent-message#55: coalesced", func(t *spec.T) {
+		t.Equal(coalesced(keys), []string{envelope("text", "user", `"a"`, `{}`, `{}`), envelope("tool_call", "assistant", `""`, `{}`, `{"type":"tool_call"}`)})
+	})
+	spec.Check(t, "agent-message#55: its tool pairs, by index", func(t *spec.T) {
+		pruned, err := message.Prune(decoded(t, keys))
+		t.NoError(err)
+		t.Equal(written(pruned.Canonical(), nil), `{"messages":[{"role":"user","content":"a"}],"removed":[{"index":1,"kind":"orphan_tool_call","type":"tool_call","tool_name":""}],`+
+			`"events":[{"type":"tool_pair_pruned","metadata":{"total_messages":2,"orphan_count":1,"retained_count":1,"removed_indices":[1],"orphans":[{"index":1,"kind":"orphan_tool_call","type":"tool_call","tool_name":""}]}}]}`)
 	})
 }

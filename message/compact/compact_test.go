@@ -59,6 +59,14 @@ func contents(r compact.Result) string {
 	return strings.Join(texts, "|")
 }
 
+func written(envelopes []message.Envelope) []string {
+	texts := []string{}
+	for _, e := range envelopes {
+		texts = append(texts, valuetest.Write(e))
+	}
+	return texts
+}
+
 func TestStatements(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -66,7 +74,7 @@ func TestStatements(t *testing.T) {
 		recent int
 		want   int
 	}{
-		{"tttt", 2, 2}, {"tcrt", 2, 1}, {"tcrt", 1, 3}, {"tccrrt", 3, 1}, {"tccrrt", 2, 1}, {"ttcr", 1, 2}, {"ttcr", 2, 2}, {"crt", 2, 0}, {"rrrt", 2, 0}, {"ttcrtt", 9, 0}, {"tctt", 2, 1},
+		{"tttt", 2, 2}, {"tcrt", 2, 1}, {"tcrt", 1, 3}, {"tccrrt", 3, 1}, {"tccrrt", 2, 1}, {"ttcr", 1, 2}, {"ttcr", 2, 2}, {"crt", 2, 0}, {"rrrt", 2, 0}, {"ttcrtt", 9, 0}, {"tctt", 2, 1}, {"ctt", 2, 0},
 	} {
 		spec.Check(t, fmt.Sprintf("agent-message#81: %s keeping %d", c.kinds, c.recent), func(t *spec.T) {
 			at, err := compact.Boundary(rows(c.kinds), policy(t, fmt.Sprintf(`{"recent_messages":%d}`, c.recent)))
@@ -78,19 +86,31 @@ func TestStatements(t *testing.T) {
 		r := run(t, rows("tcrt"), `{"enabled":true,"max_messages":3,"recent_messages":2}`, says("s"))
 		t.Equal(contents(r), "Earlier conversation summary:\n\ns|m1|m2|m3")
 	})
+	spec.Check(t, "agent-message#81: in an archive", func(t *spec.T) {
+		r := run(t, rows("tcrt"), `{"overflow_archive_enabled":true,"overflow_threshold_bytes":1,"overflow_retained_messages":2}`, says("unused"))
+		t.Equal(valuetest.Write(r.ArchiveItems), `[{"role":"user","content":"m0"}]`)
+		t.Equal(strings.SplitN(contents(r), "|", 2)[1], "m1|m2|m3")
+	})
+	talk := valuetest.Decode(t, `[{"role":"user","content":"m0","metadata":{"k":1},"id":"i0","created_at":"c"},`+
+		`{"version":"1","type":"delta","data":[1],"content":"m1"},{"role":"tool","content":["m2"]},{"content":"m3"}]`)
+	kept, err := message.NormalizeAll(talk)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for name, s := range map[string]compact.Summarizer{
 		"an error":         func(context.Context, []message.Envelope, *value.Map) (any, error) { return nil, errors.New("no model") },
 		"a blank text":     says(" \t\n"),
 		"no text":          says(5),
+		"true":             says(true),
 		"a map without":    says(map[string]any{"archived_items": []any{1}}),
 		"a map with blank": says(map[string]any{"summary": " "}),
 		"nothing":          says(nil),
 		"a list":           says([]any{"s"}),
 	} {
 		spec.Check(t, "agent-message#82: "+name, func(t *spec.T) {
-			r := run(t, rows("tttt"), `{"enabled":true,"max_messages":2,"recent_messages":1}`, s)
+			r := run(t, talk, `{"enabled":true,"max_messages":2,"recent_messages":1}`, s)
 			t.Equal(r.Status, compact.StatusFailed)
-			t.Equal(contents(r), "m0|m1|m2|m3")
+			t.Equal(written(r.Messages), written(kept))
 			reason := "Summary must be a non-empty string."
 			if name == "an error" {
 				reason = "no model"
@@ -351,10 +371,6 @@ func TestOverflow(t *testing.T) {
 	r := run(t, rows("t"), `{"overflow_archive_enabled":true,"overflow_threshold_bytes":1}`, never)
 	if got, want := valuetest.Write(r.Metadata), `"reason":"overflow_input_unsplittable","total_messages":1,"total_bytes":32,"status":"skipped"}`; !strings.HasSuffix(got, want) || len(r.Events) != 0 || len(r.Messages) != 1 {
 		t.Errorf("unsplittable: %s", got)
-	}
-	r = run(t, rows("tcrt"), `{"overflow_archive_enabled":true,"overflow_threshold_bytes":1,"overflow_retained_messages":2}`, never)
-	if len(r.ArchiveItems) != 1 || contents(r)[len(contents(r))-9:] != "|m1|m2|m3" {
-		t.Errorf("a pair is parted: %s", contents(r))
 	}
 	r = run(t, rows("tcrt"), `{"overflow_archive_enabled":true,"overflow_threshold_bytes":1,"overflow_retained_messages":2,"preserve_tool_boundaries":0}`, never)
 	if len(r.ArchiveItems) != 2 {

@@ -50,6 +50,10 @@ func TestStatements(t *testing.T) {
 		b, _ := external.Key("my-net", "m-2")
 		c, _ := external.Key("my-nets", "m-1")
 		t.True(a != b && a != c && b != c, "%s %s %s differ", a, b, c)
+		for _, id := range []string{"M-1", "m_1"} {
+			other, _ := external.Key("my-net", id)
+			t.True(a != other, "an id is not folded: %s", id)
+		}
 	})
 	for _, ttl := range []int64{0, -1} {
 		spec.Check(t, fmt.Sprintf("agent-message#89: %d", ttl), func(t *spec.T) {
@@ -61,6 +65,19 @@ func TestStatements(t *testing.T) {
 			t.True(seen.MarkIfUnseen("net", "m", ttl), "it is unseen still")
 		})
 	}
+	spec.Check(t, "agent-message#89: an older mark stays", func(t *spec.T) {
+		var c clock
+		seen := external.NewSeen(c.now, 0)
+		seen.Mark("net", "m", 60)
+		seen.Mark("net", "m", 0)
+		t.True(seen.Has("net", "m"), "it is seen")
+	})
+	spec.Check(t, "agent-message#89: 1 is enough", func(t *spec.T) {
+		var c clock
+		seen := external.NewSeen(c.now, 0)
+		seen.Mark("net", "m", 1)
+		t.True(seen.Has("net", "m"), "it is seen")
+	})
 	spec.Check(t, "agent-message#90: in an idempotency key", func(t *spec.T) {
 		plain, _ := external.Key("net", "m")
 		padded, _ := external.Key("net", "\u00a0m")

@@ -3,6 +3,7 @@ package result_test
 import (
 	"errors"
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/parley-hub/parley/conformance/spec"
@@ -63,6 +64,9 @@ func TestStatements(t *testing.T) {
 	is("agent-message#76: an outcome's own words survive", `{"messages":[],"run_outcome":{"status":"stalled","stop_reason":" Loop "},"completed":true}`,
 		`{"messages":[],"run_outcome":{"schema":"agents-api.run-outcome","version":1,"status":"stalled","completed":false,"stop_reason":"loop","retryable":false},"completed":true,`+
 			`"schema":"agents-api.conversation-result","version":1,"tool_execution_results":[],"tool_audit_events":[],"tool_events":[],"tool_observability":`+noCalls+`}`)
+	is("agent-message#76: and nothing else of it", `{"messages":[],"run_outcome":{"schema":"own","version":7,"status":"odd","completed":true,"own":1},"status":"stalled"}`,
+		`{"messages":[],"run_outcome":{"schema":"agents-api.run-outcome","version":1,"status":"stalled","completed":false,"stop_reason":"stalled","retryable":false},"status":"stalled",`+
+			`"schema":"agents-api.conversation-result","version":1,"tool_execution_results":[],"tool_audit_events":[],"tool_events":[],"tool_observability":`+noCalls+`}`)
 	for _, empty := range []string{`{}`, `[]`} {
 		spec.Check(t, "agent-message#77: "+empty, func(t *spec.T) {
 			t.Equal(shapeOf(t, empty), `{"type":"array","count":0}`)
@@ -77,14 +81,31 @@ func TestStatements(t *testing.T) {
 			t.Equal(result.ControlStatus(map[string]any{"run_outcome": map[string]any{"status": status}}), status)
 		})
 	}
-	spec.Check(t, "agent-message#79", func(t *spec.T) {
-		o := result.Outcome(nil, valuetest.Decode(t, `{"status":"failed"}`))
-		t.Equal(valuetest.Write(o), `{"schema":"agents-api.run-outcome","version":1,"status":"failed","completed":false,"stop_reason":"provider_error","retryable":true}`)
-	})
-	spec.Check(t, "agent-message#80", func(t *spec.T) {
-		t.Equal(result.Run(valuetest.Decode(t, `{"status":"exploded"}`)).At("status"), any("running"))
-		t.Equal(result.Run(valuetest.Decode(t, `{}`)).At("status"), any("running"))
-	})
+	for _, c := range []struct{ clause, raw, res, want string }{
+		{"by the result's status", `null`, `{"status":"failed"}`, `"provider_error","retryable":true}`},
+		{"by the outcome's status", `{"status":"failed"}`, `{}`, `"provider_error","retryable":true}`},
+		{"by a failure", `{}`, `{"failure":{"type":"t"}}`, `"provider_error","retryable":true,"failure":{"type":"t"},"provider_error":{"type":"t"}}`},
+		{"a blank reason is none", `{"stop_reason":" "}`, `{"status":"failed"}`, `"provider_error","retryable":true}`},
+		{"a raw reason stands", `{"stop_reason":"quota"}`, `{"status":"failed"}`, `"quota","retryable":true}`},
+	} {
+		spec.Check(t, "agent-message#79: "+c.clause, func(t *spec.T) {
+			t.Equal(valuetest.Write(result.Outcome(valuetest.Decode(t, c.raw), valuetest.Decode(t, c.res))),
+				`{"schema":"agents-api.run-outcome","version":1,"status":"failed","completed":false,"stop_reason":`+c.want)
+		})
+	}
+	for _, unknown := range []string{`{"status":"exploded"}`, `{}`, `{"status":5}`, `{"status":["failed"]}`, `{"status":"\u00a0failed"}`} {
+		spec.Check(t, "agent-message#80: "+unknown, func(t *spec.T) {
+			t.Equal(result.Run(valuetest.Decode(t, unknown)).At("status"), any("running"))
+		})
+	}
+	for _, status := range []string{
+		"pending", "queued", "running", "cancelling", "cancelled", "succeeded", "failed", "skipped", "completed", "incomplete",
+		"approval_required", "runtime_tool_pending", "budget_exceeded", "stalled", "interrupted",
+	} {
+		spec.Check(t, "agent-message#80: but "+status+" stays", func(t *spec.T) {
+			t.Equal(result.Run(map[string]any{"status": " " + strings.ToUpper(status) + "\n"}).At("status"), any(status))
+		})
+	}
 
 	row := `{"role":"assistant","content":"row"}`
 	env := envelope("assistant", "env")
@@ -362,14 +383,6 @@ func TestRun(t *testing.T) {
 	} {
 		if got := valuetest.Write(result.Run(valuetest.Decode(t, in))); got != want {
 			t.Errorf("%s\ngot  %s\nwant %s", in, got, want)
-		}
-	}
-	for _, status := range []string{
-		"pending", "queued", "running", "cancelling", "cancelled", "succeeded", "failed", "skipped", "completed", "incomplete",
-		"approval_required", "runtime_tool_pending", "budget_exceeded", "stalled", "interrupted",
-	} {
-		if got := result.Run(map[string]any{"status": status}).At("status"); got != status {
-			t.Errorf("%s became %v", status, got)
 		}
 	}
 }

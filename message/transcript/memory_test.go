@@ -69,11 +69,20 @@ func TestStatements(t *testing.T) {
 	})
 	spec.Check(t, "agent-message#85", func(t *spec.T) {
 		m, id, _ := store(t)
-		for _, unknown := range []string{"nope", "", id, id} {
-			ok, err := m.Delete(t.Context(), unknown)
+		gone := func(id string) {
+			t.Helper()
+			ok, err := m.Delete(t.Context(), id)
 			t.NoError(err)
-			t.True(ok, "deleting %q", unknown)
+			t.True(ok, "deleting %q", id)
 		}
+		gone("nope")
+		gone("")
+		_, err := m.Get(t.Context(), id)
+		t.NoError(err)
+		gone(id)
+		gone(id)
+		_, err = m.Get(t.Context(), id)
+		t.ErrorIs(err, transcript.ErrNotFound)
 	})
 	spec.Check(t, "agent-message#86", func(t *spec.T) {
 		m, id, _ := store(t)
@@ -88,7 +97,7 @@ func TestStatements(t *testing.T) {
 		t.Equal(s.Model, "m")
 		t.Equal(*s.ProviderResponseID, "r1")
 	})
-	for limit, want := range map[int]int{0: 1, -1: 1, 2: 2} {
+	for limit, want := range map[int]int{0: 1, -3: 1, 1: 1, 2: 2} {
 		spec.Check(t, fmt.Sprintf("agent-message#87: a store's limit %d", limit), func(t *spec.T) {
 			m, _, _ := store(t)
 			for range 4 {
