@@ -36,6 +36,12 @@ func TestRuns(t *testing.T) {
 	if run, ok := runs.Get("a"); !ok || run.Status != "running" || run.SessionID != "" {
 		t.Errorf("%+v", run)
 	}
+	// Whose session is not known yet may be of any, and who names none means any.
+	for id, session := range map[string]string{"a": "s1", "c": ""} {
+		if err := runs.Claim(id, session, owner); codeOf(err) != "run_already_started" {
+			t.Errorf("run %s, session %q: %v", id, session, err)
+		}
+	}
 	runs.Bind("a", "s1")
 	for session, want := range map[string]string{"": "run_already_started", "s1": "run_already_started", "s2": "run_owner_forbidden"} {
 		if err := runs.Claim("a", session, owner); codeOf(err) != want {
