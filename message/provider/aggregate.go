@@ -136,7 +136,7 @@ func (g *gathering) call(turn, position int) message.Envelope {
 // ParseArguments reads a call's arguments from their JSON text. No text is no
 // arguments; what is no object is not ok, and reads as none.
 func ParseArguments(text string) (*value.Map, bool) {
-	if strings.TrimSpace(text) == "" {
+	if value.Trim(text) == "" {
 		return value.New(), true
 	}
 	v, err := value.Decode([]byte(text))

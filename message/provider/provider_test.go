@@ -307,6 +307,7 @@ func TestParseArguments(t *testing.T) {
 	}{
 		"":             {"{}", true},
 		" \n":          {"{}", true},
+		"\u00a0":       {"{}", false},
 		`{"a":1.50}`:   {`{"a":1.50}`, true},
 		`{"a":`:        {"{}", false},
 		`[]`:           {"{}", false},
