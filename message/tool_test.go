@@ -18,6 +18,9 @@ func TestCallID(t *testing.T) {
 			t.Errorf("%s: %s", in, got)
 		}
 	}
+	spec.Check(t, "agent-message#90: in a call's id", func(t *spec.T) {
+		t.Equal(message.CallID(map[string]any{"id": "\u00a0"}, 2, 3), "\u00a0")
+	})
 	if got := message.CallID(nil, 0, -1); got != "tool-call-1-1" {
 		t.Error(got)
 	}

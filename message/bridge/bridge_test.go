@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/parley-hub/parley/conformance/spec"
 	"github.com/parley-hub/parley/message/bridge"
 	"github.com/parley-hub/parley/message/value/valuetest"
 )
@@ -45,6 +46,11 @@ func TestItem(t *testing.T) {
 			t.Errorf("%s\ngot  %s\nwant %s", in, got, want)
 		}
 	}
+	spec.Check(t, "agent-message#90: in a queued item", func(t *spec.T) {
+		i, err := bridge.NewItem(map[string]any{"queue_id": "\u00a0q ", "client_id": "c", "agent": "a", "session_id": " \u00a0", "content": " \u00a0 "}, now())
+		t.NoError(err)
+		t.Equal([]string{i.QueueID, i.SessionID, i.Content}, []string{"\u00a0q", "\u00a0", "\u00a0"})
+	})
 	i, err := bridge.NewItem(valuetest.Decode(t, `{"client_id":"c","agent":"a","content":"x"}`), now())
 	j, _ := bridge.NewItem(valuetest.Decode(t, `{"client_id":"c","agent":"a","content":"x"}`), now())
 	if err != nil || !regexp.MustCompile(`^bridge_[0-9a-f]{32}$`).MatchString(i.QueueID) || i.QueueID == j.QueueID {

@@ -170,6 +170,22 @@ func TestStatements(t *testing.T) {
 		t.Equal(h.runs.Load(), int32(1))
 	})
 
+	spec.Check(t, "agent-message#90: in a chat", func(t *spec.T) {
+		h := newHarness(echo)
+		h.Store = nil
+		_, err := h.chat(t, input{
+			"agent": "\u00a0a ", "message": " \u00a0 ", "run_id": "\u00a0r", "session_id": "\u00a0s",
+			"history": []any{input{"role": "user", "content": "\u00a0"}, input{"role": "user", "content": " "}},
+		})
+		t.NoError(err)
+		t.Equal([]string{h.turn.Agent, h.turn.RunID, h.turn.SessionID}, []string{"\u00a0a", "\u00a0r", "\u00a0s"})
+		t.Equal(asked(h.turn), []string{"user/text: \u00a0", "user/text: \u00a0"})
+		for _, owner := range []input{{"type": "user\u00a0", "key": "7"}, {"type": "user", "key": "7\u00a0"}} {
+			_, err = h.chat(t, input{"agent": "a", "message": "hi", "session_owner": owner})
+			t.Equal(codeOf(err), "run_owner_forbidden")
+		}
+	})
+
 	spec.Check(t, "seed-004#2: a chat keeps envelopes only", func(t *spec.T) {
 		h := newHarness(echo)
 		out, err := h.chat(t, input{"agent": "a", "message": "hi"})

@@ -125,6 +125,15 @@ func TestStatements(t *testing.T) {
 	spec.Check(t, "agent-message#83", func(t *spec.T) {
 		t.Equal(policy(t, `{"max_messages":true}`).MaxMessages, int64(1))
 	})
+	spec.Check(t, "agent-message#90: in a summary", func(t *spec.T) {
+		r := run(t, rows("tt"), `{"enabled":true,"max_messages":1,"summary_prefix":"S"}`, says(" \u00a0 "))
+		t.Equal(contents(r), "S\n\n\u00a0|m1")
+	})
+	spec.Check(t, "agent-message#90: in an item", func(t *spec.T) {
+		item, err := compact.NormalizeItem(map[string]any{"type": " \u00a0", "content": "c", "id": "\u00a0i "}, nil)
+		t.NoError(err)
+		t.Equal([]string{item.Type, item.ID}, []string{"\u00a0", "\u00a0i"})
+	})
 }
 
 func TestPolicy(t *testing.T) {

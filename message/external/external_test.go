@@ -363,6 +363,8 @@ func TestSignature(t *testing.T) {
 		"not the prefix":         {own, string(body), "sha256=" + digits, false},
 		"no prefix":              {none, string(body), digits, false},
 		"no prefix, raw allowed": {noneRaw, string(body), digits, true},
+		"U+00A0 before it":       {s, string(body), "\u00a0sha256=" + digits, false},
+		"U+00A0 in it":           {s, string(body), "sha256=\u00a0" + digits, false},
 		"no secret":              {external.Signature{Prefix: "sha256=", AllowRawHex: true}, string(body), "sha256=" + digits, false},
 		"another secret":         {external.NewSignature("other"), string(body), "sha256=" + digits, false},
 	} {

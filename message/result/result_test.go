@@ -107,6 +107,10 @@ func TestStatements(t *testing.T) {
 		})
 	}
 
+	spec.Check(t, "agent-message#90: in a timestamp", func(t *spec.T) {
+		t.Equal(valuetest.Write(result.Run(valuetest.Decode(t, `{"started_at":" \u00a0 "}`)).At("timestamps")), "{\"started_at\":\"\u00a0\"}")
+	})
+
 	row := `{"role":"assistant","content":"row"}`
 	env := envelope("assistant", "env")
 	is("seed-004#48: plain rows", `{"messages":[`+row+`]}`, minimal(`[`+envelope("assistant", "row")+`]`))

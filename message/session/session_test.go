@@ -53,6 +53,11 @@ func TestStatements(t *testing.T) {
 			t.Equal(len(list), want)
 		})
 	}
+	spec.Check(t, "agent-message#90: in a title", func(t *spec.T) {
+		out, err := s.Do(t.Context(), session.AbilityTitle, anna, input{"session_id": make7(t, s, nil), "title": " \u00a0 "})
+		t.NoError(err)
+		t.Equal(out.At("session").(*value.Map).At("title"), any("\u00a0"))
+	})
 }
 
 func TestAbilities(t *testing.T) {

@@ -110,6 +110,14 @@ func TestStatements(t *testing.T) {
 		})
 	}
 
+	spec.Check(t, "agent-message#90: in a workspace", func(t *spec.T) {
+		scope, err := transcript.NewScope(" Site ", "\u00a01 ")
+		t.NoError(err)
+		t.Equal(scope, transcript.Scope{Type: "site", ID: "\u00a01"})
+		_, err = transcript.NewScope("\u00a0site", "1")
+		t.Equal(err.Error(), "invalid_agent_workspace_scope: workspace_type must be a lowercase slug")
+	})
+
 	host := `[{"role":"user","content":"plain"},{"version":"1","type":"delta","content":"d","data":{"i":1}},{"role":"assistant","content":"c","metadata":{"type":"tool_call","turn":1}}]`
 	canonical := []string{
 		`{"schema":"agents-api.message","version":1,"type":"text","role":"user","content":"plain","payload":{},"metadata":{}}`,
