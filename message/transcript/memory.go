@@ -113,7 +113,7 @@ func (m *Memory) Update(_ context.Context, id string, update Update) (bool, erro
 			s.row.Model = update.Model
 		}
 		if update.ProviderResponseID != nil {
-			s.row.ProviderResponseID = update.ProviderResponseID
+			s.row.ProviderResponseID = copied(update.ProviderResponseID)
 		}
 	}), nil
 }
@@ -165,6 +165,7 @@ func (m *Memory) Import(id string, rows [][]byte) bool {
 func (s *stored) read(withMessages bool) Session {
 	row := s.row
 	row.Metadata = row.Metadata.Clone()
+	row.ProviderResponseID = copied(row.ProviderResponseID)
 	if withMessages {
 		row.Messages = make([]Row, 0, len(s.rows))
 		for _, raw := range s.rows {
@@ -172,6 +173,15 @@ func (s *stored) read(withMessages bool) Session {
 		}
 	}
 	return row
+}
+
+// copied keeps who gave or got a text from changing what is stored.
+func copied(text *string) *string {
+	if text == nil {
+		return nil
+	}
+	own := *text
+	return &own
 }
 
 // newUUID is a random UUID, version 4.

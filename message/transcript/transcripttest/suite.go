@@ -187,6 +187,9 @@ func testUpdate(t *testing.T, f *fixture) {
 	s = f.get(t, id)
 	same(t, "replaced", []any{texts(s), s.Provider, s.Model, *s.ProviderResponseID}, []any{[]string{"d"}, "openai", "m2", "resp-2"})
 
+	second, *s.ProviderResponseID = "given, then changed", "got, then changed"
+	same(t, "nobody else's to change", *f.get(t, id).ProviderResponseID, "resp-2")
+
 	f.update(t, id, transcript.Update{})
 	same(t, "emptied", texts(f.get(t, id)), []string{})
 	if ok, err := f.store.Update(f.ctx, "nope", transcript.Update{Messages: rows("a")}); ok || err != nil {
