@@ -37,8 +37,12 @@ func rows(t *testing.T, list []message.Envelope) []string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if again, err := message.NormalizeJSON(data); err != nil || again.Type != e.Type {
+		again, err := message.NormalizeJSON(data)
+		if err != nil {
 			t.Fatalf("%s is not canonical: %v", data, err)
+		}
+		if same, err := again.MarshalJSON(); err != nil || string(same) != string(data) {
+			t.Fatalf("%s is not canonical: %s, %v", data, same, err)
 		}
 		text := strings.TrimPrefix(string(data), `{"schema":"agents-api.message","version":1,"type":`)
 		out = append(out, strings.TrimSuffix(text, "}"))
