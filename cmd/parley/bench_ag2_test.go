@@ -39,7 +39,7 @@ func TestBenchAG2(t *testing.T) {
 		}
 	}
 	want := []string{
-		"post → delivered, one in flight, p50", "post → delivered, one in flight, p99", "pipelined admissions, 2 × 4",
+		"post → delivered, one in flight, p50", "post → delivered, one in flight, p99", "pipelined admissions, 2 × 4", "the same posts, decoded and answered only",
 		"fan-out 1 → 3", "writes for each delivery, saturated", "heap and stacks of an idle connection",
 		"post → delivered, p50, with 20 idle", "pipelined admissions, with 20 idle", "fan-out, with 20 idle",
 		"post → delivered, p50, against", "pipelined admissions, against",

@@ -146,18 +146,47 @@ func (list posters) side(_ context.Context, d time.Duration) (bench.Sample, erro
 }
 
 // admissions compares pipelined posts with appends to the journal's floor, as
-// many of them outstanding.
+// many of them outstanding. Beside it stands what is left of the same posts
+// when nobody admits or stores them: no hub that speaks the protocol gets
+// beyond that.
 func (r *run) admissions() ([]bench.Figure, error) {
 	list, err := r.posters(r.hub.socket())
 	if err != nil {
 		return nil, err
 	}
 	defer list.close()
+	idle, err := r.answered()
+	if err != nil {
+		return nil, err
+	}
+	defer idle.close()
 	floor := func(ctx context.Context, d time.Duration) (bench.Sample, error) {
 		return journalbench.Load(ctx, d, r.Connections*r.InFlight, func(context.Context, int, int) error { return r.file.Append(record) })
 	}
-	return r.contest(bench.Contest{
+	figures, err := r.contest(bench.Contest{
 		Name: fmt.Sprintf("pipelined admissions, %d × %d", r.Connections, r.InFlight),
 		Unit: "1/s", Better: bench.Higher, Target: new(0.4), Ours: list.side, Floor: floor,
 	})
+	if err != nil {
+		return nil, err
+	}
+	more, err := r.contest(bench.Contest{
+		Name: "the same posts, decoded and answered only",
+		Unit: "1/s", Better: bench.Higher, Ours: idle.side, Floor: floor,
+	})
+	return append(figures, more...), err
+}
+
+// answered are posters whose posts go nowhere.
+func (r *run) answered() (list posters, err error) {
+	for range r.Connections {
+		p, err := dial(r.ctx, r.echo.url+answerPath, busyBuffer)
+		if err != nil {
+			list.close()
+			return nil, err
+		}
+		p.id = requestID
+		list = append(list, newPoster(p, p.post(requestID, envelope.TypeText, text), r.InFlight))
+	}
+	return list, nil
 }

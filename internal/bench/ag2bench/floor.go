@@ -1,6 +1,7 @@
 package ag2bench
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -13,13 +14,16 @@ import (
 
 	"github.com/gobwas/ws"
 	"github.com/gobwas/ws/wsutil"
+
+	"github.com/parley-hub/parley/dialect/ag2/wire"
 )
 
 // What the floor's server does on each path.
 const (
-	echoPath = "/echo" // sends back what it gets
-	readPath = "/read" // is written to by the loop
-	loopPath = "/loop" // runs the loop
+	echoPath   = "/echo"   // sends back what it gets
+	answerPath = "/answer" // reads posts and answers them, and does nothing else
+	readPath   = "/read"   // is written to by the loop
+	loopPath   = "/loop"   // runs the loop
 )
 
 // loopOrder asks for writes to every reader, for a while.
@@ -34,9 +38,9 @@ type loopDone struct {
 	Err      string `json:"err,omitempty"`
 }
 
-// ServeFloor is what a WebSocket server costs that does nothing: an echo, and
-// a loop that writes a message that is encoded already to one connection after
-// the other. It says on out where it listens and serves until in ends.
+// ServeFloor is what a WebSocket server costs that does nothing: an echo,
+// answers to posts that go nowhere, and a loop that writes a message that is
+// encoded already to one connection after the other. It says on out where it listens and serves until in ends.
 func ServeFloor(ctx context.Context, in io.Reader, out io.Writer) error {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -107,6 +111,9 @@ func (f *floor) serve(conn net.Conn) {
 		f.arrived.Broadcast()
 		f.mu.Unlock()
 	}
+	if err == nil && path == answerPath {
+		err = answerPosts(conn)
+	}
 	for err == nil {
 		var payload []byte
 		if payload, err = wsutil.ReadClientText(conn); err != nil {
@@ -126,6 +133,43 @@ func (f *floor) serve(conn net.Conn) {
 	}
 	f.mu.Unlock()
 	_ = conn.Close()
+}
+
+// answerPosts decodes posts as the hub does and says that each was accepted,
+// with one write for all that arrived together.
+func answerPosts(conn net.Conn) error {
+	in := bufio.NewReaderSize(conn, busyBuffer)
+	var out bytes.Buffer
+	for {
+		header, err := ws.ReadHeader(in)
+		if err != nil {
+			return err
+		}
+		if header.OpCode != ws.OpText || !header.Masked || header.Length > busyBuffer {
+			return fmt.Errorf("%+v is the frame of no post", header)
+		}
+		payload := make([]byte, header.Length)
+		if _, err := io.ReadFull(in, payload); err != nil {
+			return err
+		}
+		ws.Cipher(payload, header.Mask, 0)
+		frame, err := wire.Decode(payload)
+		if err != nil {
+			return err
+		}
+		post, ok := frame.(*wire.Post)
+		if !ok {
+			return fmt.Errorf("a %T is no post", frame)
+		}
+		_ = ws.WriteFrame(&out, ws.NewTextFrame(wire.AppendText(nil, post.ID, post.Envelope.Channel))) // to memory
+		if in.Buffered() > 0 {
+			continue
+		}
+		if _, err := conn.Write(out.Bytes()); err != nil {
+			return err
+		}
+		out.Reset()
+	}
 }
 
 func without(list []net.Conn, gone net.Conn) []net.Conn {

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// The floor's server echoes, and its loop reaches every reader.
+// The floor's server echoes, answers posts, and its loop reaches every reader.
 func TestFloor(t *testing.T) {
 	t.Parallel()
 	in, stop := io.Pipe()
@@ -39,6 +39,15 @@ func TestFloor(t *testing.T) {
 		}
 	}
 	echo.close()
+	r.Connections, r.InFlight = 2, 8
+	posters, err := r.answered()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s, err := posters.side(r.ctx, time.Millisecond); err != nil || s.Value <= 0 {
+		t.Errorf("%g posts a second are answered, %v", s.Value, err)
+	}
+	posters.close()
 	l, err := r.loop(900)
 	if err != nil {
 		t.Fatal(err)
