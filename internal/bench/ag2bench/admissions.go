@@ -2,8 +2,8 @@ package ag2bench
 
 import (
 	"bytes"
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -133,7 +133,7 @@ func (list posters) side(_ context.Context, d time.Duration) (bench.Sample, erro
 			took, err := p.pump(d)
 			mu.Lock()
 			defer mu.Unlock()
-			all, failed = append(all, took...), errors.Join(failed, err)
+			all, failed = append(all, took...), cmp.Or(failed, err) // as a rule they all say the same
 		})
 	}
 	group.Wait()

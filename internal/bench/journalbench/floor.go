@@ -35,6 +35,7 @@ type floorGroup struct {
 
 const (
 	floorStep = 64 << 20
+	floorMost = 2 << 30 // then it begins anew, as a log that is rotated does
 	floorFill = 100 * time.Microsecond
 	frameLen  = 8 // length and checksum
 )
@@ -106,6 +107,12 @@ func (f *floor) commitLoop() {
 }
 
 func (f *floor) commit(buf []byte) error {
+	if f.at+int64(len(buf)) > floorMost {
+		if err := f.file.Truncate(0); err != nil {
+			return err
+		}
+		f.at, f.size = 0, 0
+	}
 	for f.at+int64(len(buf)) > f.size {
 		if err := preallocate(f.file, f.size, floorStep); err != nil {
 			return err
