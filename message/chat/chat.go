@@ -62,8 +62,11 @@ func (d Dispatcher) chat(ctx context.Context, principal transcript.Principal, in
 		return nil, err
 	}
 	output, err := d.run(ctx, t)
-	if err != nil {
+	switch {
+	case err != nil && t.begun:
 		d.Runs.Finish(t.RunID, result.StatusFailed)
+	case err != nil:
+		d.Runs.Abandon(t.RunID)
 	}
 	return output, err
 }
@@ -76,6 +79,7 @@ type turn struct {
 	scope  transcript.Scope
 	added  []message.Envelope
 	stored transcript.Session // as it was when its lock was taken
+	begun  bool               // the runner was called
 }
 
 func newTurn(principal transcript.Principal, input *value.Map) (*turn, error) {
@@ -145,6 +149,7 @@ func (d Dispatcher) run(ctx context.Context, t *turn) (*value.Map, error) {
 	if t.Messages, err = message.NormalizeAll(canonical(append(before, t.added...))); err != nil {
 		return nil, wrap(CodeInvalidMessages, err)
 	}
+	t.begun = true
 	normalized, err := d.execute(ctx, t)
 	if err != nil {
 		return nil, err

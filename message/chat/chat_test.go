@@ -543,8 +543,19 @@ func TestStoreFails(t *testing.T) {
 		if codeOf(err) != "store_failed" || !errors.Is(err, errDisk) || !errors.As(err, &refusal) || refusal.Status() != 500 {
 			t.Errorf("%s: %v", at, err)
 		}
-		if run, _ := h.Runs.Get("run_1"); run.Status != "failed" {
-			t.Errorf("%s: the run is %q", at, run.Status)
+		// The same may be tried again unless the runner was called.
+		h.Store = h.store
+		_, err = h.chat(t, in)
+		run, _ := h.Runs.Get("run_1")
+		want := "<nil> completed"
+		if at == "update" {
+			want = "run_already_started failed"
+		}
+		if got := codeOf(err) + " " + run.Status; got != want {
+			t.Errorf("%s: then it is %q, want %q", at, got, want)
+		}
+		if n := h.runs.Load(); n != 1 {
+			t.Errorf("%s: run %d times", at, n)
 		}
 	}
 }
