@@ -202,7 +202,7 @@ func (w *writing) nextLook() instant {
 			continue
 		}
 		for _, x := range r.measure(w, r, w.waits[:0]) {
-			if due := x.since.plus(r.within); due < next && (len(fired) == 0 || !slices.Contains(fired, r.firedKey(x.agent))) {
+			if due := w.due(r, x); due < next && (len(fired) == 0 || !slices.Contains(fired, r.firedKey(x.agent))) {
 				next = due
 			}
 		}

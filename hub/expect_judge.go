@@ -135,7 +135,7 @@ func (w *writing) violated(ctx context.Context, r *rule, now time.Time) (Violati
 	var since instant
 	violated := false
 	for _, x := range r.measure(w, r, w.waits[:0]) {
-		if x.since.plus(r.within) > at {
+		if w.due(r, x) > at {
 			continue
 		}
 		violated, since = true, x.since

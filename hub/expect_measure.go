@@ -13,6 +13,16 @@ type wait struct {
 	since instant
 }
 
+// due is when a wait has lasted too long. What became due while no hub ran
+// could not be answered: it is given a moment from the opening on.
+func (w *writing) due(r *rule, x wait) instant {
+	due := x.since.plus(r.within)
+	if due > w.hub.opened {
+		return due
+	}
+	return max(due, w.hub.opened.plus(min(r.within, w.hub.opts.RestartGrace)))
+}
+
 // measure appends who is being waited for. It runs for every batch, so it
 // writes into what the batch has room for.
 type measure func(w *writing, r *rule, to []wait) []wait

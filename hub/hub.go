@@ -41,6 +41,7 @@ type Hub struct {
 	audit    audit
 	hooks    hooks
 	sweepers sweepers
+	opened   instant // when it was
 	stats    stats
 	noise    noise.Limiter
 	subs     subscriptions
@@ -62,6 +63,7 @@ func Open(ctx context.Context, j journal.Engine, o Options) (*Hub, error) {
 		adapters: make(map[channel.Key]channel.Adapter, len(o.Adapters)),
 		shared:   channel.NewInterner(0),
 	}
+	h.opened = instantOf(h.now())
 	for _, a := range o.Adapters {
 		manifest := a.Manifest()
 		h.adapters[manifest.Key()] = a

@@ -44,6 +44,10 @@ type Options struct {
 	// is 30 s and 10 s, negative is never: Sweep then does it by hand.
 	TTLSweep         time.Duration
 	ExpectationSweep time.Duration
+	// RestartGrace is how long whoever became overdue while no hub ran has to
+	// come back and answer, or what its expectation waits, if that is less; 0:
+	// 1 min, negative is none.
+	RestartGrace time.Duration
 	// HoldFor is how long a supervisor's word waits for the round in flight;
 	// 0: 30 s.
 	HoldFor time.Duration
@@ -88,6 +92,7 @@ func (o Options) withDefaults() Options {
 	setDefault(&o.InviteAckTimeout, 25*time.Second)
 	setDefault(&o.TTLSweep, 30*time.Second)
 	setDefault(&o.ExpectationSweep, 10*time.Second)
+	setDefault(&o.RestartGrace, time.Minute)
 	setDefault(&o.HoldFor, 30*time.Second)
 	setDefault(&o.IdempotencyWindow, 24*time.Hour)
 	setDefault(&o.ReserveIDs, time.Minute)

@@ -76,6 +76,7 @@ func hubOptions(cfg config.Config, keys *access.Keys, log *slog.Logger) hub.Opti
 		InviteAckTimeout:  cfg.Hub.InviteAckTimeout,
 		TTLSweep:          offIfZero(cfg.Hub.TTLSweepInterval),
 		ExpectationSweep:  offIfZero(cfg.Hub.ExpectationSweepInterval),
+		RestartGrace:      offIfZero(cfg.Hub.RestartGrace),
 		HoldFor:           cfg.Hub.HoldFor,
 		IdempotencyWindow: cfg.Hub.IdempotencyWindow,
 		EvictAfter:        cfg.Hub.EvictAfter,

@@ -82,6 +82,7 @@ type Hub struct {
 	InviteAckTimeout         time.Duration
 	TTLSweepInterval         time.Duration
 	ExpectationSweepInterval time.Duration
+	RestartGrace             time.Duration
 	HoldFor                  time.Duration
 	IdempotencyWindow        time.Duration
 	EvictAfter               time.Duration

@@ -212,6 +212,11 @@ var Keys = []Key{
 		field:   func(c *Config) any { return &c.Hub.ExpectationSweepInterval },
 	},
 	{
+		Name: "hub.restart_grace", Default: "1m", Zero: true,
+		Meaning: "how long whoever became overdue while no hub ran has to come back and answer, or what its expectation waits, if that is less",
+		field:   func(c *Config) any { return &c.Hub.RestartGrace },
+	},
+	{
 		Name: "hub.hold_for", Default: "30s",
 		Meaning: "how long a supervisor's word waits for the round in flight",
 		field:   func(c *Config) any { return &c.Hub.HoldFor },
