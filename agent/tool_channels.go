@@ -213,7 +213,11 @@ func channelInfo(ctx context.Context, call *Call, in channelsArgs) (any, error) 
 	for _, p := range m.Participants {
 		info.Participants = append(info.Participants, participant{p.Agent, string(p.Role), p.Order})
 	}
-	for _, x := range m.Manifest.Expectations {
+	expectations, err := m.Expectations()
+	if err != nil {
+		return refusal("the expectations of channel %s cannot be read: %v", m.ID, err)
+	}
+	for _, x := range expectations {
 		info.Expectations = append(info.Expectations, expectation{x.Name, x.OnViolation, object(x.Params)})
 	}
 	return info, nil

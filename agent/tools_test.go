@@ -393,6 +393,18 @@ func TestChannels(t *testing.T) {
 		t.Equal(use(t, w, me, "channels", `{"action":"list"}`), `[]`)
 		t.Contains(use(t, w, me, "channels", `{"action":"list","state":"all"}`), `"state":"closed"`)
 	})
+	check(t, "ag2-channels#97: info tells the expectations that hold", func(t *spec.T, w *world) {
+		w.run("b", says(), agent.Options{})
+		me := w.Join("a")
+		for knob, want := range map[string]string{
+			`[{"name":"max_silence","on_violation":"warn","params":{"seconds":5}}]`: `[{"name":"max_silence","on_violation":"warn","params":{"seconds":5}}]`,
+			`[]`:   `[]`,
+			`null`: `[{"name":"max_silence","on_violation":"audit","params":{"seconds":3600}}]`,
+		} {
+			m := w.open(t, me, agent.Opening{Type: "conversation", Participants: ids("b"), Knobs: []byte(`{"expectations":` + knob + `}`)})
+			t.Contains(use(t, w, me, "channels", `{"action":"info","channel_id":"`+m.ID+`"}`), `"expectations":`+want+`,"created_at"`)
+		}
+	})
 	check(t, "ag2-channels#98", func(t *spec.T, w *world) {
 		w.run("b", says(), agent.Options{})
 		w.run("c", says(), agent.Options{})

@@ -1,7 +1,6 @@
 package hub
 
 import (
-	"bytes"
 	"math"
 	"slices"
 	"strconv"
@@ -34,9 +33,6 @@ type rule struct {
 	act     action // nil: nobody acts, so nothing happens
 }
 
-// knobExpectations is the knob that replaces the manifest's list.
-const knobExpectations = "expectations"
-
 // Bounds of the lists that are kept; others are read again each time.
 const (
 	maxPlans    = 1024
@@ -63,7 +59,7 @@ func (h *Hub) planOf(m *channel.Metadata) *plan {
 }
 
 func (h *Hub) readPlan(m *channel.Metadata) (*plan, error) {
-	text, err := expectationsKnob(m.Knobs)
+	text, err := m.ExpectationsKnob()
 	if err != nil {
 		return nil, err
 	}
@@ -87,7 +83,7 @@ func (h *Hub) readPlan(m *channel.Metadata) (*plan, error) {
 	}
 	list, err := channel.DecodeExpectations(text)
 	if err != nil {
-		return nil, fault.Wrap(fault.Invalid, err, "knob %s is refused: %v", knobExpectations, err)
+		return nil, fault.Wrap(fault.Invalid, err, "knob expectations is refused: %v", err)
 	}
 	p, err := h.makePlan(list)
 	if err == nil && len(h.plans.byText) < maxPlans && len(text) <= maxPlanText {
@@ -97,23 +93,6 @@ func (h *Hub) readPlan(m *channel.Metadata) (*plan, error) {
 		h.plans.byText[string(text)] = p
 	}
 	return p, err
-}
-
-// expectationsKnob finds the knob, without reading knobs that cannot hold it.
-func expectationsKnob(knobs []byte) (jsontext.Value, error) {
-	if !bytes.Contains(knobs, []byte(knobExpectations)) && !bytes.ContainsRune(knobs, '\\') {
-		return nil, nil
-	}
-	var found struct {
-		Expectations jsontext.Value `json:"expectations"`
-	}
-	if err := json.Unmarshal(knobs, &found, jsontext.AllowDuplicateNames(true)); err != nil {
-		return nil, fault.Wrap(fault.Invalid, err, "knobs are refused: %v", err)
-	}
-	if found.Expectations.Kind() == 'n' {
-		return nil, nil
-	}
-	return found.Expectations, nil
 }
 
 func (h *Hub) makePlan(list []channel.Expectation) (*plan, error) {
