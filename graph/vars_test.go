@@ -1,6 +1,8 @@
 package graph_test
 
 import (
+	"cmp"
+	"fmt"
 	"maps"
 	"strings"
 	"testing"
@@ -92,6 +94,31 @@ func TestMalformedUpdates(t *testing.T) {
 		if _, err := graph.ReadUpdate([]byte(in)); err == nil && in != `{]` {
 			t.Errorf("%q: no error", in)
 		}
+	}
+}
+
+func TestParsePacket(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]string{
+		`{}`: "",
+		`{"routing":null,"context_updates":null,"body":7}`:                         "",
+		`{"routing":{"kind":null,"tool":"t","reason":"r","target":"x","more":[]}}`: "",
+		`{"context_updates":{"set":{"a":1},"delete":["b"]}}`:                       "",
+		`null`:                      "packet: graph: wanted an object, got null",
+		`[]`:                        "packet: graph: wanted an object, got an array",
+		`{"routing":"x"}`:           "routing: graph: wanted an object, got a string",
+		`{"routing":{"kind":7}}`:    "routing: graph: kind must be a string, not a number",
+		`{"routing":{"tool":true}}`: "routing: graph: tool must be a string, not a boolean",
+		`{"routing":{"reason":[]}}`: "routing: graph: reason must be a string, not an array",
+		`{"routing":{"kind":"text","target":{}}}`:                  "routing: graph: target must be a string, not an object",
+		`{"context_updates":{"set":[]}}`:                           "context_updates: graph: set must be an object of keys and values, not an array",
+		`{"routing":{"tool":7,"target":true},"context_updates":7}`: "routing: graph: tool must be a string, not a number", // the first
+	} {
+		got, err := graph.ParsePacket([]byte(in))
+		if told := fmt.Sprint(err); told != cmp.Or(want, "<nil>") {
+			t.Errorf("%s is refused with %s, want %s", in, told, want)
+		}
+		equal(t, got, graph.ReadPacket([]byte(in)))
 	}
 }
 
