@@ -147,8 +147,7 @@ func (list posters) side(_ context.Context, d time.Duration) (bench.Sample, erro
 
 // admissions compares pipelined posts with appends to the journal's floor, as
 // many of them outstanding. Beside it stands what is left of the same posts
-// when nobody admits or stores them: no hub that speaks the protocol gets
-// beyond that.
+// when nobody admits or stores them: what speaking the protocol costs alone.
 func (r *run) admissions() ([]bench.Figure, error) {
 	list, err := r.posters(r.hub.socket())
 	if err != nil {
