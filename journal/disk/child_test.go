@@ -65,6 +65,21 @@ func child(t testing.TB, role string, env ...string) *exec.Cmd {
 	return cmd
 }
 
+// inChild reports whether the test runs in a child; if not, it runs it in one,
+// for what can never be closed or undone in this process.
+func inChild(t *testing.T) bool {
+	t.Helper()
+	if os.Getenv(childRole) != "" {
+		return true
+	}
+	cmd := child(t, "test")
+	cmd.Args = append(cmd.Args, "-test.run=^"+t.Name()+"$")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+	return false
+}
+
 const (
 	childWriters = 8
 	// A child's batch writes the same text to a log and to its twin.

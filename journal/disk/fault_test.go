@@ -2,7 +2,6 @@ package disk_test
 
 import (
 	"errors"
-	"os"
 	"runtime"
 	"strings"
 	"sync"
@@ -180,12 +179,7 @@ func TestWhatIsOrderedFailsWhenTheLastRoomGoes(t *testing.T) {
 // never be closed.
 func TestPoison(t *testing.T) {
 	t.Parallel()
-	if os.Getenv(childRole) == "" {
-		cmd := child(t, "test")
-		cmd.Args = append(cmd.Args, "-test.run=^TestPoison$")
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Errorf("%v\n%s", err, out)
-		}
+	if !inChild(t) {
 		return
 	}
 	for _, c := range []struct {

@@ -19,12 +19,7 @@ import (
 // of Pebble can never be closed.
 func TestACheckpointEndsWhenTheDiskDoesNot(t *testing.T) {
 	t.Parallel()
-	if os.Getenv(childRole) == "" {
-		cmd := child(t, "test")
-		cmd.Args = append(cmd.Args, "-test.run=^TestACheckpointEndsWhenTheDiskDoesNot$")
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Errorf("%v\n%s", err, out)
-		}
+	if !inChild(t) {
 		return
 	}
 	for _, c := range []struct {
@@ -76,12 +71,7 @@ func TestACheckpointEndsWhenTheDiskDoesNot(t *testing.T) {
 // TestOpeningEndsWhenTheDiskDoesNot runs in a child for the same reason.
 func TestOpeningEndsWhenTheDiskDoesNot(t *testing.T) {
 	t.Parallel()
-	if os.Getenv(childRole) == "" {
-		cmd := child(t, "test")
-		cmd.Args = append(cmd.Args, "-test.run=^TestOpeningEndsWhenTheDiskDoesNot$")
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Errorf("%v\n%s", err, out)
-		}
+	if !inChild(t) {
 		return
 	}
 	fs := &faultFS{FS: vfs.NewMem()}
