@@ -53,7 +53,7 @@ func (c *conn) listChannels(ctx context.Context, p wire.ListChannelsParams) ([]b
 	if limit == 0 {
 		return []byte("[]"), nil
 	}
-	list, next, err := c.server.cfg.Hub.Channels(ctx, hub.ListOptions{Agent: p.Agent, Match: c.sees, Limit: limit})
+	list, next, err := c.someChannels(ctx, hub.ListOptions{Agent: p.Agent, Limit: limit})
 	if err != nil {
 		return nil, err
 	}
@@ -69,6 +69,17 @@ func (c *conn) listChannels(ctx context.Context, p wire.ListChannelsParams) ([]b
 	return wire.AppendMetadataList(nil, list)
 }
 
+// someChannels lists channels that this connection may look into, as far as
+// they fit a frame.
+func (c *conn) someChannels(ctx context.Context, o hub.ListOptions) ([]*channel.Metadata, string, error) {
+	b, ctx := listing(ctx, o.Limit)
+	o.Match = func(m *channel.Metadata) bool {
+		return c.sees(m) && b.takes(len(m.Knobs)+60*len(m.Participants)+200)
+	}
+	list, next, err := c.server.cfg.Hub.Channels(ctx, o)
+	return list, next, b.close(err)
+}
+
 // openChannels lists an agent's channels that have not ended, or those of
 // everyone on this connection, by age.
 func (c *conn) openChannels(ctx context.Context, agent string, limit int) ([]*channel.Metadata, error) {
@@ -78,7 +89,7 @@ func (c *conn) openChannels(ctx context.Context, agent string, limit int) ([]*ch
 	}
 	var open []*channel.Metadata
 	for _, id := range agents {
-		list, _, err := c.server.cfg.Hub.Channels(ctx, hub.ListOptions{Agent: id, Open: true, Match: c.sees, Limit: limit})
+		list, _, err := c.someChannels(ctx, hub.ListOptions{Agent: id, Open: true, Limit: limit})
 		if err != nil {
 			return nil, err
 		}

@@ -213,6 +213,32 @@ func TestListTasksGoesOn(t *testing.T) {
 	}
 }
 
+// A list that no frame could hold is given up on the way, not gathered first.
+func TestListsStopAtAFrame(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, options{})
+	p, q := r.dial(), r.dial()
+	alice, bob := p.register("alice"), q.register("bob")
+	big := strings.Repeat("x", 100_000)
+	for i := range 12 {
+		p.call("observe_task", object{"metadata": object{
+			"task_id": fmt.Sprint("t", i), "owner_id": alice, "state": "running", "progress": object{"log": big},
+		}}, nil)
+	}
+	for range 3 {
+		p.open("conversation", alice, map[string]*peer{bob: q}, object{"knobs": object{"note": strings.Repeat(big, 4)}})
+	}
+	for _, op := range []string{"list_tasks", "list_channels"} {
+		_, err := p.try(op, object{"limit": 1 << 40})
+		if err == nil || !strings.Contains(err.Error(), "the list has more than 1048576 bytes; a client takes no larger frame, so ask for less at once") {
+			t.Errorf("%s: got %v", op, err)
+		}
+		if _, err := p.try(op, object{"limit": 2}); err != nil {
+			t.Errorf("two of %s: %v", op, err)
+		}
+	}
+}
+
 // What has ended does not crowd out what has not: clients ask for a number of
 // both, and leave out the ended themselves.
 func TestListsKeepWhatIsOpen(t *testing.T) {

@@ -52,20 +52,17 @@ func (c *conn) listTasks(ctx context.Context, p wire.ListTasksParams) ([]byte, e
 		}
 	}
 	limit := limitOf(p.Limit)
-	q := hub.TaskQuery{
-		Owner: p.Owner, Channel: p.Channel, State: hub.TaskState(p.State), Limit: limit,
-		Match: func(t *hub.Task) bool { return c.seesTask(ctx, t) },
-	}
+	q := hub.TaskQuery{Owner: p.Owner, Channel: p.Channel, State: hub.TaskState(p.State), Limit: limit}
 	var found []*hub.Task
 	if limit > 0 {
-		list, next, err := c.server.cfg.Hub.Tasks(ctx, q)
+		list, next, err := c.someTasks(ctx, q)
 		if err != nil {
 			return nil, err
 		}
 		found = list
 		if next != "" && q.Owner != "" && q.Channel == "" && q.State == "" {
 			q.Open = true
-			open, _, err := c.server.cfg.Hub.Tasks(ctx, q)
+			open, _, err := c.someTasks(ctx, q)
 			if err != nil {
 				return nil, err
 			}
@@ -79,6 +76,17 @@ func (c *conn) listTasks(ctx context.Context, p wire.ListTasksParams) ([]byte, e
 		told[i] = writeTask(t)
 	}
 	return wire.AppendTasks(nil, told), nil
+}
+
+// someTasks lists tasks that this connection may look at, as far as they fit a
+// frame.
+func (c *conn) someTasks(ctx context.Context, q hub.TaskQuery) ([]*hub.Task, string, error) {
+	b, ctx := listing(ctx, q.Limit)
+	q.Match = func(t *hub.Task) bool {
+		return c.seesTask(ctx, t) && b.takes(len(t.Spec.Payload)+len(t.Progress)+len(t.Result)+200)
+	}
+	list, next, err := c.server.cfg.Hub.Tasks(ctx, q)
+	return list, next, b.close(err)
 }
 
 func (c *conn) observeTask(ctx context.Context, p wire.ObserveTaskParams) ([]byte, error) {
