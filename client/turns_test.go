@@ -182,7 +182,7 @@ func (l *redelivering) twice(d *agent.Delivery) *agent.Delivery {
 
 // ear hears of failed turns and of tasks.
 type ear struct {
-	hub.Deaf
+	hub.NoopListener
 	mu     sync.Mutex
 	failed [][]string
 	tasks  []hub.TaskEvent

@@ -48,7 +48,7 @@ func (h *Hub) rejected(e *envelope.Envelope, err error) {
 		return
 	}
 	h.stats.refuse(fault.CodeOf(err))
-	h.noise.Warn(h.log, h.now(), "post_envelope rejected", "channel_id", e.Channel, "sender_id", e.Sender, "event_type", e.Type, "error", err)
+	h.warnings.Warn(h.log, h.now(), "post_envelope rejected", "channel_id", e.Channel, "sender_id", e.Sender, "event_type", e.Type, "error", err)
 	h.hooks.each(func(l Listener) { l.EnvelopeRejected(e, err) })
 }
 
@@ -64,7 +64,7 @@ func (h *Hub) admit(ctx context.Context, e *envelope.Envelope, by Caller) *Pendi
 		return refused(fault.New(fault.AccessDenied, "this connection may not act for '%s': register it or say hello as it first", e.Sender))
 	}
 	if e.Key != "" {
-		if p := h.repeated(ctx, e, by); p != nil {
+		if p := h.idempotentRepeat(ctx, e, by); p != nil {
 			return p
 		}
 	}
@@ -98,7 +98,7 @@ func (h *Hub) admit(ctx context.Context, e *envelope.Envelope, by Caller) *Pendi
 		var conflict *journal.ConflictError
 		if errors.As(err, &conflict) {
 			if conflict.Claim.Name == claimKey(e.Channel, e.Sender, e.Key) && e.Key != "" {
-				if p := h.repeated(ctx, e, by); p != nil {
+				if p := h.idempotentRepeat(ctx, e, by); p != nil {
 					return p
 				}
 				continue
@@ -147,7 +147,7 @@ func cleanOrigin(o envelope.Origin) envelope.Origin {
 }
 
 // admitTo judges an envelope against a channel, which is locked.
-func (h *Hub) admitTo(ctx context.Context, ch *held, sender *member, e *envelope.Envelope, by Caller) (p *Pending, err error) {
+func (h *Hub) admitTo(ctx context.Context, ch *loadedChannel, sender *member, e *envelope.Envelope, by Caller) (p *Pending, err error) {
 	defer h.rescue(&err)
 	if err := h.accepts(ch, e); err != nil {
 		return nil, err
@@ -155,7 +155,7 @@ func (h *Hub) admitTo(ctx context.Context, ch *held, sender *member, e *envelope
 	if err := h.belongs(ch, e); err != nil {
 		return nil, err
 	}
-	if err := h.handedOn(ch, sender, e, by); err != nil {
+	if err := h.answeredElsewhere(ch, sender, e, by); err != nil {
 		return nil, err
 	}
 	var places []string
@@ -180,102 +180,102 @@ func (h *Hub) admitTo(ctx context.Context, ch *held, sender *member, e *envelope
 
 // offer asks the adapter, and orders what it accepts. Places are the inboxes in
 // which there is room for it.
-func (h *Hub) offer(ctx context.Context, ch *held, e *envelope.Envelope, places []string) (*Pending, error) {
+func (h *Hub) offer(ctx context.Context, ch *loadedChannel, e *envelope.Envelope, places []string) (*Pending, error) {
 	if err := ch.adapter.ValidateSend(ch.meta, ch.state, e); err != nil {
 		return nil, err
 	}
-	if err := ch.tookAlready(e); err != nil {
+	if err := ch.answeredTwice(e); err != nil {
 		return nil, err
 	}
-	w := h.write(ch)
-	w.caller, w.places = h.tracing.caller(ctx), places
-	if err := w.accept(e); err != nil {
+	b := h.newBatch(ch)
+	b.caller, b.places = h.tracing.caller(ctx), places
+	if err := b.accept(e); err != nil {
 		return nil, err
 	}
-	p, err := w.order(ctx)
+	p, err := b.order(ctx)
 	if err == nil {
-		w.release()
-		ch.took(e)
+		b.release()
+		ch.noteAnswer(e)
 	}
 	return p, err
 }
 
 // accept puts an envelope and all that it causes into the batch.
-func (w *writing) accept(e *envelope.Envelope) error {
-	heldBack, err := w.injections(e)
+func (b *batch) accept(e *envelope.Envelope) error {
+	heldBack, err := b.injections(e)
 	if err != nil {
 		return err
 	}
-	w.answer = e
+	b.answer = e
 	absorbed := e.Type == envelope.TypeInviteAck || e.Type == envelope.TypeInviteReject
-	if err := w.add(e, !absorbed); err != nil {
+	if err := b.add(e, !absorbed); err != nil {
 		return err
 	}
-	w.items[len(w.items)-1].places = w.places
+	b.items[len(b.items)-1].places = b.places
 	if absorbed {
-		return w.answerInvite(e)
+		return b.answerInvite(e)
 	}
-	w.tell(w.ch.adapter.Recipients(w.meta, w.state, e))
-	w.skipInjected(heldBack)
-	if err := w.unhide(e); err != nil {
+	b.tell(b.ch.adapter.Recipients(b.meta, b.state, e))
+	b.skipInjected(heldBack)
+	if err := b.unhide(e); err != nil {
 		return err
 	}
-	return w.apply(w.ch.adapter.OnAccepted(w.meta, w.state, e))
+	return b.apply(b.ch.adapter.OnAccepted(b.meta, b.state, e))
 }
 
 // apply puts an adapter's effects into the batch.
-func (w *writing) apply(fx channel.Effects) error {
-	last := len(w.history) - 1
+func (b *batch) apply(fx channel.Effects) error {
+	last := len(b.history) - 1
 	for _, name := range fx.Claims {
-		w.history[last].Take = append(w.history[last].Take, journal.Take{Name: "adapter/" + name})
+		b.history[last].Take = append(b.history[last].Take, journal.Take{Name: "adapter/" + name})
 	}
 	for _, name := range fx.Release {
-		w.history[last].Release = append(w.history[last].Release, "adapter/"+name)
+		b.history[last].Release = append(b.history[last].Release, "adapter/"+name)
 	}
-	prefix := "adapter/" + w.meta.Manifest.Type + "/"
+	prefix := "adapter/" + b.meta.Manifest.Type + "/"
 	for _, entry := range fx.Index {
-		w.history[last].Put = append(w.history[last].Put, journal.IndexPut{Key: key(prefix, entry.Key), Value: entry.Value})
+		b.history[last].Put = append(b.history[last].Put, journal.IndexPut{Key: key(prefix, entry.Key), Value: entry.Value})
 	}
 	for _, k := range fx.Unindex {
-		w.history[last].Remove = append(w.history[last].Remove, key(prefix, k))
+		b.history[last].Remove = append(b.history[last].Remove, key(prefix, k))
 	}
-	if err := w.deadlines(fx.Deadlines); err != nil {
+	if err := b.deadlines(fx.Deadlines); err != nil {
 		return err
 	}
 	for i := range fx.Append {
-		if err := w.draft(&fx.Append[i]); err != nil {
+		if err := b.draft(&fx.Append[i]); err != nil {
 			return err
 		}
 	}
 	reason := cmp.Or(fx.Reason, "adapter_ended") // an end always says why
 	switch fx.Next {
 	case channel.Closing, channel.Closed:
-		return w.end(channel.Closed, reason)
+		return b.end(channel.Closed, reason)
 	case channel.Expired:
-		return w.end(channel.Expired, reason)
+		return b.end(channel.Expired, reason)
 	}
 	return nil
 }
 
 // draft writes an envelope that an adapter asked for.
-func (w *writing) draft(d *channel.Draft) error {
+func (b *batch) draft(d *channel.Draft) error {
 	e := d.Envelope.Clone()
 	e.Origin = envelope.Origin{Dialect: hubMade}
 	if e.Sender == "" {
-		e.Sender = w.meta.Creator
+		e.Sender = b.meta.Creator
 	}
 	if d.Side {
-		return w.sideEnvelope(e)
+		return b.sideEnvelope(e)
 	}
-	if err := w.add(e, false); err != nil {
+	if err := b.add(e, false); err != nil {
 		return err
 	}
-	w.tell(w.ch.adapter.Recipients(w.meta, w.state, e))
+	b.tell(b.ch.adapter.Recipients(b.meta, b.state, e))
 	return nil
 }
 
 // accepts asks the channel's lifecycle.
-func (h *Hub) accepts(ch *held, e *envelope.Envelope) error {
+func (h *Hub) accepts(ch *loadedChannel, e *envelope.Envelope) error {
 	m := ch.meta
 	if m.State.Terminal() {
 		return errOver(m)
@@ -298,8 +298,8 @@ func errOver(m *channel.Metadata) error {
 
 // belongs refuses whoever neither takes part nor is expected to speak, and
 // whoever was removed.
-func (h *Hub) belongs(ch *held, e *envelope.Envelope) error {
-	if ch.rare != nil && ch.rare.marks.removed(e.Sender) && !envelope.IsProtocol(e.Type) {
+func (h *Hub) belongs(ch *loadedChannel, e *envelope.Envelope) error {
+	if ch.extras != nil && ch.extras.marks.removed(e.Sender) && !envelope.IsProtocol(e.Type) {
 		return fault.New(fault.AccessDenied, "'%s' was removed from channel '%s'", e.Sender, ch.id)
 	}
 	if h.opts.TrustClients || ch.meta.Has(e.Sender) {
@@ -319,7 +319,7 @@ func (h *Hub) CanSend(ctx context.Context, channelID, sender, eventType string) 
 		eventType = envelope.TypeText
 	}
 	probe := &envelope.Envelope{Channel: channelID, Sender: sender, Type: eventType, Priority: envelope.Normal, Data: []byte(`{"text":""}`)}
-	can, err := answer(ctx, h, channelID, func(ch *held) (bool, error) {
+	can, err := answer(ctx, h, channelID, func(ch *loadedChannel) (bool, error) {
 		if ch.meta.State.Terminal() || ch.state == nil {
 			return false, nil
 		}

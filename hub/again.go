@@ -6,62 +6,63 @@ import (
 	"github.com/parley-hub/parley/fault"
 )
 
-// again is what a participant was handed a second time, and may therefore be at
-// work on twice: its turn, which it asked for, and what was replayed to it.
-// Nobody outlives the hub in the middle of a turn, so it is kept in memory.
-type again struct {
+// redelivered records what a participant was sent a second time and may therefore
+// work on twice: its turn, which it asked for, and the envelopes replayed to it.
+// It is kept in memory only: a turn in progress does not survive the hub.
+type redelivered struct {
 	turn        string // the envelope to answer
 	taken       bool   // it was answered
 	first, last string // of what was replayed
 }
 
-func (ch *held) againOf(agent string) *again {
-	more := ch.more()
-	if more.again == nil {
-		more.again = map[string]*again{}
+func (ch *loadedChannel) redeliveredTo(agent string) *redelivered {
+	more := ch.ensureExtras()
+	if more.redelivered == nil {
+		more.redelivered = map[string]*redelivered{}
 	}
-	if more.again[agent] == nil {
-		more.again[agent] = &again{}
+	if more.redelivered[agent] == nil {
+		more.redelivered[agent] = &redelivered{}
 	}
-	return more.again[agent]
+	return more.redelivered[agent]
 }
 
-// handTurn notes that a participant was told of its turn, perhaps not for the
+// noteTurn records that a participant was told of its turn, perhaps not for the
 // first time.
-func (ch *held) handTurn(m *channel.Metadata, agent, trigger string) {
+func (ch *loadedChannel) noteTurn(m *channel.Metadata, agent, trigger string) {
 	if trigger == "" || !m.Has(agent) {
 		return
 	}
-	if a := ch.againOf(agent); a.turn != trigger {
+	if a := ch.redeliveredTo(agent); a.turn != trigger {
 		a.turn, a.taken = trigger, false
 	}
 }
 
-// handReplay notes that an envelope was replayed to a participant.
-func (ch *held) handReplay(m *channel.Metadata, agent string, e *envelope.Envelope) {
+// noteReplay records that an envelope was replayed to a participant.
+func (ch *loadedChannel) noteReplay(m *channel.Metadata, agent string, e *envelope.Envelope) {
 	if !envelope.IsContent(e.Type) || !m.Has(agent) {
 		return
 	}
-	a := ch.againOf(agent)
+	a := ch.redeliveredTo(agent)
 	if a.first == "" || e.ID < a.first {
 		a.first = e.ID
 	}
 	a.last = max(a.last, e.ID)
 }
 
-// answers returns what is known of a participant's second hand, if an envelope
-// answers something.
-func (ch *held) answers(e *envelope.Envelope) *again {
-	if ch.rare == nil || e.Causation == "" || e.Type != envelope.TypeText && e.Type != envelope.TypePacket {
+// redeliveredFor returns what was redelivered to an envelope's sender, or nil if
+// the envelope is not an answer.
+func (ch *loadedChannel) redeliveredFor(e *envelope.Envelope) *redelivered {
+	if ch.extras == nil || e.Causation == "" || e.Type != envelope.TypeText && e.Type != envelope.TypePacket {
 		return nil
 	}
-	return ch.rare.again[e.Sender]
+	return ch.extras.redelivered[e.Sender]
 }
 
-// tookAlready refuses the second answer to a turn that came to its speaker
-// twice. Turn order alone would let it pass when the turn has come round again.
-func (ch *held) tookAlready(e *envelope.Envelope) error {
-	a := ch.answers(e)
+// answeredTwice refuses the second answer to a turn that was delivered to its
+// speaker twice. Turn order alone would accept it once it is the speaker's turn
+// again.
+func (ch *loadedChannel) answeredTwice(e *envelope.Envelope) error {
+	a := ch.redeliveredFor(e)
 	if a == nil || !a.taken || a.turn != e.Causation {
 		return nil
 	}
@@ -73,21 +74,22 @@ func (ch *held) tookAlready(e *envelope.Envelope) error {
 		e.Sender, e.Causation, ch.id, turn.Trigger)
 }
 
-// took notes the answer to a turn.
-func (ch *held) took(e *envelope.Envelope) {
-	if a := ch.answers(e); a != nil && a.turn == e.Causation {
+// noteAnswer records that a turn was answered.
+func (ch *loadedChannel) noteAnswer(e *envelope.Envelope) {
+	if a := ch.redeliveredFor(e); a != nil && a.turn == e.Causation {
 		a.taken = true
 	}
 }
 
-// handedOn refuses an answer by a connection that the sender has left for
-// another, to which what is answered was replayed: it is answered there.
-func (h *Hub) handedOn(ch *held, sender *member, e *envelope.Envelope, by Caller) error {
+// answeredElsewhere refuses an answer from a connection that its sender has
+// replaced by another one, if the envelope it answers was replayed to the new
+// connection: the answer comes from there.
+func (h *Hub) answeredElsewhere(ch *loadedChannel, sender *member, e *envelope.Envelope, by Caller) error {
 	at, ok := by.(Endpoint)
 	if !ok || h.opts.TrustClients {
 		return nil
 	}
-	a := ch.answers(e)
+	a := ch.redeliveredFor(e)
 	if a == nil || e.Causation < a.first || e.Causation > a.last || !sender.link.elsewhere(at) {
 		return nil
 	}

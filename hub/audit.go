@@ -116,10 +116,10 @@ func (h *Hub) stored(records ...journal.Record) {
 }
 
 // storedIn does the same for what a batch wrote to an audit log.
-func (h *Hub) storedIn(b *journal.Batch) {
-	for i := range b.Appends {
-		if b.Appends[i].Log.Family == familyAudit {
-			h.stored(b.Appends[i].Records...)
+func (h *Hub) storedIn(commit *journal.Batch) {
+	for i := range commit.Appends {
+		if commit.Appends[i].Log.Family == familyAudit {
+			h.stored(commit.Appends[i].Records...)
 		}
 	}
 }

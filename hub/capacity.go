@@ -9,7 +9,7 @@ import (
 
 // capacity asks the sender's rate and every recipient's inbox. It takes places
 // in the inboxes of those who will be told.
-func (h *Hub) capacity(ch *held, sender *member, e *envelope.Envelope) (places []string, err error) {
+func (h *Hub) capacity(ch *loadedChannel, sender *member, e *envelope.Envelope) (places []string, err error) {
 	rule := sender.profile().Rule
 	if ok, wait := sender.inbox.take(rule.Limits.Rate, h.now()); !ok {
 		err := fault.New(fault.RateLimited, "'%s' posts faster than its rule's limits.rate; wait %s", sender.name(), wait)

@@ -270,15 +270,15 @@ func (h *Hub) storeChannel(ctx context.Context, a channel.Adapter, m *channel.Me
 	ch, _ := h.channels.claim(m.ID) // new, so it is locked
 	defer ch.mu.Unlock()
 	ch.adapter, ch.meta, ch.state, ch.term, ch.touched = a, m, state, place.Term, h.now()
-	w := h.write(ch)
-	w.now = m.CreatedAt
+	b := h.newBatch(ch)
+	b.now = m.CreatedAt
 	wait := h.openings.begin(m.ID)
 	var p *Pending
 	err = h.guarded(func() error {
-		if err := w.begin(m, invitees, first); err != nil {
+		if err := b.begin(m, invitees, first); err != nil {
 			return err
 		}
-		p, err = w.order(ctx)
+		p, err = b.order(ctx)
 		return err
 	})
 	if err != nil {
@@ -290,44 +290,44 @@ func (h *Hub) storeChannel(ctx context.Context, a channel.Adapter, m *channel.Me
 }
 
 // begin puts a channel's creation into the batch.
-func (w *writing) begin(m *channel.Metadata, invitees []Profile, first *envelope.Envelope) error {
-	if err := w.audit("channel_created", fields{
+func (b *batch) begin(m *channel.Metadata, invitees []Profile, first *envelope.Envelope) error {
+	if err := b.audit("channel_created", fields{
 		"channel_id": m.ID, "manifest_type": m.Manifest.Type, "manifest_version": m.Manifest.Version,
 		"creator_id": m.Creator, "participants": m.IDs(),
 	}); err != nil {
 		return err
 	}
-	w.note("created", w.meta, "", "")
-	if err := w.watchFrom(m); err != nil {
+	b.note("created", b.meta, "", "")
+	if err := b.watchFrom(m); err != nil {
 		return err
 	}
-	w.refusal = w.invite(invitees)
-	_, needed := acksNeeded(w.meta)
+	b.refusal = b.invite(invitees)
+	_, needed := acksNeeded(b.meta)
 	var err error
 	switch {
-	case w.refusal != nil:
-		err = w.end(channel.Closed, "invite_failed")
-	case len(w.meta.PendingAcks) == 0 || needed == 0:
-		err = w.activate()
+	case b.refusal != nil:
+		err = b.end(channel.Closed, "invite_failed")
+	case len(b.meta.PendingAcks) == 0 || needed == 0:
+		err = b.activate()
 	}
 	if err != nil {
 		return err
 	}
 	if first != nil {
 		first.Sender = cmp.Or(first.Sender, m.Creator)
-		if err := w.ch.adapter.ValidateSend(w.meta, w.state, first); err != nil {
+		if err := b.ch.adapter.ValidateSend(b.meta, b.state, first); err != nil {
 			return err
 		}
-		if err := w.accept(first); err != nil {
+		if err := b.accept(first); err != nil {
 			return err
 		}
 	}
-	return w.recordCreation(m)
+	return b.recordCreation(m)
 }
 
 // recordCreation writes the metadata with its index entries, in front of the
 // changes that came with the creation.
-func (w *writing) recordCreation(m *channel.Metadata) error {
+func (b *batch) recordCreation(m *channel.Metadata) error {
 	data, err := encodeCreated(m)
 	if err != nil {
 		return err
@@ -343,49 +343,49 @@ func (w *writing) recordCreation(m *channel.Metadata) error {
 	for k, v := range m.Labels {
 		put(key(indexLabel, digest(k, v), m.ID))
 	}
-	w.metas = slices.Insert(w.metas, 0, record)
+	b.metas = slices.Insert(b.metas, 0, record)
 	return nil
 }
 
 // invite writes an invitation to each invitee, in order. The first that the
 // creator may not address fails the opening.
-func (w *writing) invite(invitees []Profile) error {
-	if len(w.meta.PendingAcks) == 0 {
+func (b *batch) invite(invitees []Profile) error {
+	if len(b.meta.PendingAcks) == 0 {
 		return nil
 	}
-	creator, err := w.hub.registry.require(w.meta.Creator)
+	creator, err := b.hub.registry.require(b.meta.Creator)
 	if err != nil {
 		return err
 	}
-	data, err := inviteData(w.meta)
+	data, err := inviteData(b.meta)
 	if err != nil {
 		return err
 	}
 	for _, invitee := range invitees {
 		e := &envelope.Envelope{
-			Channel: w.ch.id, Sender: w.meta.Creator, Type: envelope.TypeInvite, Audience: []string{invitee.ID()},
+			Channel: b.ch.id, Sender: b.meta.Creator, Type: envelope.TypeInvite, Audience: []string{invitee.ID()},
 			Data: data, Priority: envelope.Normal, Origin: envelope.Origin{Dialect: hubMade},
 		}
-		if err := denied(w.hub.arbiter().AuthorizeSend(creator.profile(), e, []Profile{invitee})); err != nil {
+		if err := denied(b.hub.arbiter().AuthorizeSend(creator.profile(), e, []Profile{invitee})); err != nil {
 			return err
 		}
-		if err := w.add(e, true); err != nil {
+		if err := b.add(e, true); err != nil {
 			return err
 		}
-		w.tell(e.Audience)
+		b.tell(e.Audience)
 	}
 	return nil
 }
 
 func inviteData(m *channel.Metadata) ([]byte, error) {
-	b := &jsonbuf.Buffer{}
-	b.Open('{')
-	b.Key("channel_id").String(m.ID)
-	b.Key("manifest_type").String(m.Manifest.Type)
-	b.Key("manifest_version").Int(m.Manifest.Version)
-	b.Key("creator_id").String(m.Creator)
-	b.Key("knobs").Object(m.Knobs)
-	b.Key("labels").StringMap(m.Labels)
-	b.Close('}')
-	return b.Result()
+	buf := &jsonbuf.Buffer{}
+	buf.Open('{')
+	buf.Key("channel_id").String(m.ID)
+	buf.Key("manifest_type").String(m.Manifest.Type)
+	buf.Key("manifest_version").Int(m.Manifest.Version)
+	buf.Key("creator_id").String(m.Creator)
+	buf.Key("knobs").Object(m.Knobs)
+	buf.Key("labels").StringMap(m.Labels)
+	buf.Close('}')
+	return buf.Result()
 }

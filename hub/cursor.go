@@ -140,10 +140,10 @@ func (h *Hub) acked(ctx context.Context, agent, channelID, envelopeID string) er
 	return nil
 }
 
-func (c *channels) get(id string) *held {
+func (c *channels) get(id string) *loadedChannel {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	return c.held[id]
+	return c.loaded[id]
 }
 
 // Cursor returns the last envelope that an identity acked in a channel.

@@ -214,7 +214,7 @@ func (h *Hub) rest(p *Pending) {
 
 // tryDispatch survives an arbiter that panics: the post fails, although the
 // envelope is stored, and the hub goes on.
-func (h *Hub) tryDispatch(ch *held, it *item) (err error) {
+func (h *Hub) tryDispatch(ch *loadedChannel, it *item) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = fault.New(fault.Internal, "envelope '%s' is stored, and its delivery broke: %v", it.envelope.ID, r)
@@ -228,7 +228,7 @@ func (h *Hub) tryDispatch(ch *held, it *item) (err error) {
 }
 
 // dispatch delivers one durable envelope and tells listeners of it.
-func (h *Hub) dispatch(ch *held, it *item) {
+func (h *Hub) dispatch(ch *loadedChannel, it *item) {
 	e := it.envelope
 	sender := h.registry.byID(e.Sender)
 	substantive := !envelope.IsProtocol(e.Type)
@@ -273,7 +273,7 @@ func (h *Hub) recipients(it *item) []string {
 
 // deliverTo hands an envelope to one recipient, for whom a place may have been
 // reserved. Not being connected, or not wanting it, is no failure.
-func (h *Hub) deliverTo(ch *held, it *item, sender *member, id string, shared *Shared, reserved bool) error {
+func (h *Hub) deliverTo(ch *loadedChannel, it *item, sender *member, id string, shared *Shared, reserved bool) error {
 	m := h.registry.byID(id)
 	if m == nil {
 		return nil
@@ -289,7 +289,7 @@ func (h *Hub) deliverTo(ch *held, it *item, sender *member, id string, shared *S
 	return err
 }
 
-func (h *Hub) tellMember(ch *held, it *item, sender, m *member, shared *Shared, count func() int64) error {
+func (h *Hub) tellMember(ch *loadedChannel, it *item, sender, m *member, shared *Shared, count func() int64) error {
 	if h.outlived(it.envelope) || ch.readers.hides(m.id) {
 		return nil
 	}

@@ -459,7 +459,7 @@ func (c *carrier) Forward(to *identity.Passport, e *envelope.Envelope) error {
 	return c.err
 }
 
-type thrower struct{ hub.Deaf }
+type thrower struct{ hub.NoopListener }
 
 func (thrower) EnvelopePosted(*envelope.Envelope, *channel.Metadata) { panic("no") }
 func (thrower) ChannelEvent(hub.ChannelEvent)                        { panic("no") }

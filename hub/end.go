@@ -15,14 +15,14 @@ func (h *Hub) CloseChannel(ctx context.Context, id, reason string) (*channel.Met
 	if err := h.boundRecord("reason", len(reason)); err != nil {
 		return nil, err
 	}
-	return h.endChannel(ctx, id, func(w *writing) error {
-		return w.end(channel.Closed, cmp.Or(reason, "explicit_close"))
+	return h.endChannel(ctx, id, func(b *batch) error {
+		return b.end(channel.Closed, cmp.Or(reason, "explicit_close"))
 	})
 }
 
 // endChannel runs an ending on a channel that has not ended, and returns the
 // metadata once it is durable.
-func (h *Hub) endChannel(ctx context.Context, id string, end func(w *writing) error) (*channel.Metadata, error) {
+func (h *Hub) endChannel(ctx context.Context, id string, end func(b *batch) error) (*channel.Metadata, error) {
 	if err := h.delivery.await(ctx); err != nil {
 		return nil, err
 	}
@@ -39,20 +39,20 @@ func (h *Hub) endChannel(ctx context.Context, id string, end func(w *writing) er
 			// It can still be ended: what it folds to no longer matters.
 			ch.adapter, ch.state = inert{}, struct{}{}
 		}
-		w := h.write(ch)
+		b := h.newBatch(ch)
 		var p *Pending
 		err = h.guarded(func() error {
-			if err := end(w); err != nil {
+			if err := end(b); err != nil {
 				return err
 			}
-			p, err = w.order(ctx)
+			p, err = b.order(ctx)
 			return err
 		})
 		if retryFold(err) {
 			h.abandon(ch)
 			continue
 		}
-		m := w.meta
+		m := b.meta
 		if err != nil && ch.adapter == channel.Adapter(inert{}) {
 			h.channels.drop(ch)
 		}
@@ -67,17 +67,17 @@ func (h *Hub) endChannel(ctx context.Context, id string, end func(w *writing) er
 
 // end puts the end of a channel into the batch: its tasks, the envelopes that
 // say so, the metadata, the audit.
-func (w *writing) end(state channel.Lifecycle, reason string) error {
-	if err := w.endTasks(); err != nil {
+func (b *batch) end(state channel.Lifecycle, reason string) error {
+	if err := b.endTasks(); err != nil {
 		return err
 	}
-	wasPending := w.meta.State == channel.Pending
-	reason = w.hub.shared.Name(reason)
-	w.change(func(m *channel.Metadata) {
-		m.State, m.CloseReason, m.ClosedAt = state, reason, w.now
+	wasPending := b.meta.State == channel.Pending
+	reason = b.hub.shared.Name(reason)
+	b.change(func(m *channel.Metadata) {
+		m.State, m.CloseReason, m.ClosedAt = state, reason, b.now
 	})
-	if w.ch.adapter.Opening() == channel.ByInvitation {
-		if err := w.farewell(state, reason); err != nil {
+	if b.ch.adapter.Opening() == channel.ByInvitation {
+		if err := b.farewell(state, reason); err != nil {
 			return err
 		}
 	}
@@ -85,65 +85,65 @@ func (w *writing) end(state channel.Lifecycle, reason string) error {
 	if state == channel.Expired {
 		kind = "channel_expired"
 	}
-	if err := w.audit(kind, fields{"channel_id": w.ch.id, "reason": reason}); err != nil {
+	if err := b.audit(kind, fields{"channel_id": b.ch.id, "reason": reason}); err != nil {
 		return err
 	}
-	w.note(state.String(), w.meta, reason, "")
-	w.sideNote(sideRecord{Kind: sideEnded}, func(r *journal.Record) {
-		if !w.meta.ExpiresAt.IsZero() {
-			r.Remove = append(r.Remove, dueKey(dueTTL, w.meta.ExpiresAt, w.ch.id))
+	b.note(state.String(), b.meta, reason, "")
+	b.sideNote(sideRecord{Kind: sideEnded}, func(r *journal.Record) {
+		if !b.meta.ExpiresAt.IsZero() {
+			r.Remove = append(r.Remove, dueKey(dueTTL, b.meta.ExpiresAt, b.ch.id))
 		}
 		if wasPending {
-			r.Remove = append(r.Remove, dueKey(dueInvite, w.inviteDue(), w.ch.id))
+			r.Remove = append(r.Remove, dueKey(dueInvite, b.inviteDue(), b.ch.id))
 		}
-		r.Remove = append(r.Remove, w.dropDeadlines()...)
+		r.Remove = append(r.Remove, b.dropDeadlines()...)
 	})
-	h, ch := w.hub, w.ch
-	over := errOver(w.meta)
-	failed := w.refusal
+	h, ch := b.hub, b.ch
+	over := errOver(b.meta)
+	failed := b.refusal
 	if failed == nil {
-		failed = openingFailed(w.meta)
+		failed = openingFailed(b.meta)
 	}
-	w.after = append(w.after, func() {
+	b.after = append(b.after, func() {
 		if wasPending {
 			h.openings.finish(ch.id, failed)
 		}
 		h.refuseWaiting(ch, over)
 	})
-	unindex := [][]byte{key(indexOwned, w.meta.Creator, w.ch.id)}
-	for _, p := range w.meta.Participants {
-		unindex = append(unindex, key(indexTurn, p.Agent, w.ch.id))
+	unindex := [][]byte{key(indexOwned, b.meta.Creator, b.ch.id)}
+	for _, p := range b.meta.Participants {
+		unindex = append(unindex, key(indexTurn, p.Agent, b.ch.id))
 	}
-	return w.recordChange(unindex)
+	return b.recordChange(unindex)
 }
 
 // farewell writes the envelopes that end the log: closed, and before it
 // expired if time ran out.
-func (w *writing) farewell(state channel.Lifecycle, reason string) error {
-	data, err := channelData(w.ch.id, reason)
+func (b *batch) farewell(state channel.Lifecycle, reason string) error {
+	data, err := channelData(b.ch.id, reason)
 	if err != nil {
 		return err
 	}
 	if state == channel.Expired {
-		if err := w.own(envelope.TypeExpired, data, w.meta.IDs()); err != nil {
+		if err := b.hubEnvelope(envelope.TypeExpired, data, b.meta.IDs()); err != nil {
 			return err
 		}
 	}
-	return w.own(envelope.TypeClosed, data, w.meta.IDs())
+	return b.hubEnvelope(envelope.TypeClosed, data, b.meta.IDs())
 }
 
 // note tells listeners of the channel's life once it is durable.
-func (w *writing) note(kind string, m *channel.Metadata, reason, agent string) {
-	ev := ChannelEvent{Channel: w.ch.id, Kind: kind, Metadata: m, Reason: reason, Agent: agent, At: w.now}
-	h := w.hub
+func (b *batch) note(kind string, m *channel.Metadata, reason, agent string) {
+	ev := ChannelEvent{Channel: b.ch.id, Kind: kind, Metadata: m, Reason: reason, Agent: agent, At: b.now}
+	h := b.hub
 	tell := func() {
 		h.census.note(kind, m.Manifest.Key())
 		h.hooks.each(func(l Listener) { l.ChannelEvent(ev) })
 	}
 	if kind == "created" || kind == "opened" {
-		w.before = append(w.before, tell)
+		b.before = append(b.before, tell)
 	} else {
-		w.after = append(w.after, tell)
+		b.after = append(b.after, tell)
 	}
 }
 

@@ -159,29 +159,29 @@ func (r *rule) firedKey(agent string) string {
 	return strconv.Itoa(r.index) + "/" + r.Name + "/" + agent
 }
 
-// nextLook is when the first of what is expected may be due; never if nothing
+// nextCheck is when the first of what is expected may be due; never if nothing
 // is.
-func (w *writing) nextLook() instant {
+func (b *batch) nextCheck() instant {
 	next := never
-	if w.meta.State.Terminal() || w.watch.plan == nil || w.state == nil {
+	if b.meta.State.Terminal() || b.watch.plan == nil || b.state == nil {
 		return next
 	}
-	if !w.custom.IsZero() {
-		next = w.custom
-	} else if w.watch.plan.custom {
-		next = instantOf(w.now)
+	if !b.custom.IsZero() {
+		next = b.custom
+	} else if b.watch.plan.custom {
+		next = instantOf(b.now)
 	}
 	var fired []string
-	if len(w.watch.plan.rules) > 0 {
-		fired = w.currentMarks().fired
+	if len(b.watch.plan.rules) > 0 {
+		fired = b.currentMarks().fired
 	}
-	for i := range w.watch.plan.rules {
-		r := &w.watch.plan.rules[i]
+	for i := range b.watch.plan.rules {
+		r := &b.watch.plan.rules[i]
 		if r.measure == nil || r.act == nil {
 			continue
 		}
-		for _, x := range r.measure(w, r, w.waits[:0]) {
-			if due := w.due(r, x); due < next && (len(fired) == 0 || !slices.Contains(fired, r.firedKey(x.agent))) {
+		for _, x := range r.measure(b, r, b.waits[:0]) {
+			if due := b.due(r, x); due < next && (len(fired) == 0 || !slices.Contains(fired, r.firedKey(x.agent))) {
 				next = due
 			}
 		}

@@ -15,18 +15,18 @@ import (
 const typeRemoved = "ag2.participant.removed"
 
 // action is what a handler does, in the batch that writes down the violation.
-type action func(w *writing, v Violation) error
+type action func(b *batch, v Violation) error
 
 // actions are the built-in handlers by name. Warning, notifying and notifying
 // the channel are one thing.
 var actions = map[string]action{
-	"audit":          func(*writing, Violation) error { return nil },
-	"notify_channel": (*writing).notify,
-	"notify":         (*writing).notify,
-	"warn":           (*writing).notify,
-	"auto_close":     (*writing).autoClose,
-	"hide":           (*writing).hide,
-	"remove":         (*writing).remove,
+	"audit":          func(*batch, Violation) error { return nil },
+	"notify_channel": (*batch).notify,
+	"notify":         (*batch).notify,
+	"warn":           (*batch).notify,
+	"auto_close":     (*batch).autoClose,
+	"hide":           (*batch).hide,
+	"remove":         (*batch).remove,
 }
 
 // actionOf finds a handler; of those with one name, the one that was given to
@@ -39,9 +39,9 @@ func (h *Hub) actionOf(name string) action {
 	if own == nil {
 		return nil
 	}
-	return func(w *writing, v Violation) error {
-		id := w.ch.id
-		w.then = append(w.then, func() {
+	return func(b *batch, v Violation) error {
+		id := b.ch.id
+		b.then = append(b.then, func() {
 			if err := own.Handle(context.Background(), h, id, v); err != nil {
 				h.log.Error("handler failed", "on_violation", name, "channel_id", id, "error", err)
 			}
@@ -51,58 +51,58 @@ func (h *Hub) actionOf(name string) action {
 }
 
 // notify tells everyone in the channel, the creator too.
-func (w *writing) notify(v Violation) error {
-	b := &jsonbuf.Buffer{}
-	b.Open('{')
-	b.Key("expectation").String(v.Expectation.Name)
-	b.Key("violators").Strings(v.Violators)
-	b.Key("detail").Object(v.Detail)
-	b.Close('}')
-	data, err := b.Result()
+func (b *batch) notify(v Violation) error {
+	buf := &jsonbuf.Buffer{}
+	buf.Open('{')
+	buf.Key("expectation").String(v.Expectation.Name)
+	buf.Key("violators").Strings(v.Violators)
+	buf.Key("detail").Object(v.Detail)
+	buf.Close('}')
+	data, err := buf.Result()
 	if err != nil {
 		return err
 	}
-	return w.own(envelope.TypeExpectationViolated, data, w.meta.IDs())
+	return b.hubEnvelope(envelope.TypeExpectationViolated, data, b.meta.IDs())
 }
 
-func (w *writing) autoClose(v Violation) error {
-	return w.end(channel.Closed, violatedReason(v))
+func (b *batch) autoClose(v Violation) error {
+	return b.end(channel.Closed, violatedReason(v))
 }
 
 func violatedReason(v Violation) string { return "expectation_violated:" + v.Expectation.Name }
 
 // hide holds live deliveries back from the violators until they speak again.
-func (w *writing) hide(v Violation) error {
+func (b *batch) hide(v Violation) error {
 	for _, agent := range v.Violators {
-		m := w.currentMarks()
-		if !w.meta.Has(agent) || m.hidden(agent) {
+		m := b.currentMarks()
+		if !b.meta.Has(agent) || m.hidden(agent) {
 			continue
 		}
-		w.sideNote(sideRecord{Kind: sideHidden, Agent: agent}, nil)
-		w.note("participant_hidden", w.meta, v.Expectation.Name, agent)
+		b.sideNote(sideRecord{Kind: sideHidden, Agent: agent}, nil)
+		b.note("participant_hidden", b.meta, v.Expectation.Name, agent)
 	}
 	return nil
 }
 
 // remove bars the violators from the channel for good, and says so.
-func (w *writing) remove(v Violation) error {
+func (b *batch) remove(v Violation) error {
 	for _, agent := range v.Violators {
-		m := w.currentMarks()
-		if !w.meta.Has(agent) || m.removed(agent) {
+		m := b.currentMarks()
+		if !b.meta.Has(agent) || m.removed(agent) {
 			continue
 		}
-		b := &jsonbuf.Buffer{}
-		b.Open('{').Key("agent_id").String(agent).Key("reason").String(violatedReason(v)).Close('}')
-		data, err := b.Result()
+		buf := &jsonbuf.Buffer{}
+		buf.Open('{').Key("agent_id").String(agent).Key("reason").String(violatedReason(v)).Close('}')
+		data, err := buf.Result()
 		if err != nil {
 			return err
 		}
-		if err := w.own(typeRemoved, data, nil); err != nil {
+		if err := b.hubEnvelope(typeRemoved, data, nil); err != nil {
 			return err
 		}
-		w.tell(w.meta.IDs())
-		w.sideNote(sideRecord{Kind: sideRemoved, Agent: agent}, nil)
-		w.note("participant_removed", w.meta, violatedReason(v), agent)
+		b.tell(b.meta.IDs())
+		b.sideNote(sideRecord{Kind: sideRemoved, Agent: agent}, nil)
+		b.note("participant_removed", b.meta, violatedReason(v), agent)
 	}
 	return nil
 }
@@ -140,25 +140,25 @@ type Handler interface {
 
 // violatedCustom asks an evaluator that is not ours. One that panics found
 // nothing.
-func (w *writing) violatedCustom(ctx context.Context, r *rule, now time.Time) (v Violation, ok bool) {
+func (b *batch) violatedCustom(ctx context.Context, r *rule, now time.Time) (v Violation, ok bool) {
 	var verdict Verdict
-	w.hub.hooks.isolated(func() {
+	b.hub.hooks.isolated(func() {
 		verdict = r.custom.Evaluate(r.Expectation, Case{
-			Metadata: w.meta, State: w.state, Now: now.UTC(),
-			Log: func() iter.Seq2[*envelope.Envelope, error] { return w.hub.Log(ctx, w.ch.id, 0, 0) },
+			Metadata: b.meta, State: b.state, Now: now.UTC(),
+			Log: func() iter.Seq2[*envelope.Envelope, error] { return b.hub.Log(ctx, b.ch.id, 0, 0) },
 		})
 	})
 	next := instantOf(verdict.Next)
 	if next <= instantOf(now) {
 		next = instantOf(now) + 1
 	}
-	if w.custom.IsZero() || next < w.custom {
-		w.custom = next
+	if b.custom.IsZero() || next < b.custom {
+		b.custom = next
 	}
 	if !verdict.Violated {
 		return Violation{}, false
 	}
-	found := slices.DeleteFunc(slices.Clone(verdict.Violators), func(agent string) bool { return !r.concerns(w.meta, agent) })
+	found := slices.DeleteFunc(slices.Clone(verdict.Violators), func(agent string) bool { return !r.concerns(b.meta, agent) })
 	if len(found) == 0 && len(verdict.Violators) > 0 {
 		return Violation{}, false
 	}

@@ -28,30 +28,30 @@ const (
 	bulkBytes   = journal.MaxBatchBytes / 4
 )
 
-// look judges one channel whose time has come, and acts on what is due in one
+// checkExpectations judges one channel whose time has come, and acts on what is due in one
 // batch, which also sets the next look. Again is true if more is due at once.
-func (h *Hub) look(ctx context.Context, id string, due []byte, now time.Time) (l looked, again bool, err error) {
+func (h *Hub) checkExpectations(ctx context.Context, id string, due []byte, now time.Time) (l checked, again bool, err error) {
 	var basis *Pending
 	for {
 		if _, err := basis.released(ctx); err != nil {
-			return looked{}, false, err
+			return checked{}, false, err
 		}
 		basis = nil
-		l.pending, err = h.batch(ctx, id, func(w *writing) error {
-			if w.state == nil && !w.meta.State.Terminal() {
+		l.pending, err = h.writeBatch(ctx, id, func(b *batch) error {
+			if b.state == nil && !b.meta.State.Terminal() {
 				return errNothing // it cannot be judged; when it can, it still is due
 			}
-			if basis = w.unseen(); basis != nil {
+			if basis = b.unseen(); basis != nil {
 				return errNothing
 			}
-			if string(dueKey(dueExpectation, w.watch.look.Time(), id)) != string(due) {
+			if string(dueKey(dueExpectation, b.watch.nextCheck.Time(), id)) != string(due) {
 				return errNothing // moved since it was found due
 			}
-			w.looking = true
-			if err := w.judge(ctx, now); err != nil {
+			b.checking = true
+			if err := b.judge(ctx, now); err != nil {
 				return err
 			}
-			if l.then, again = w.then, w.full; w.idle() {
+			if l.then, again = b.then, b.full; b.idle() {
 				return errNothing
 			}
 			return nil
@@ -64,38 +64,38 @@ func (h *Hub) look(ctx context.Context, id string, due []byte, now time.Time) (l
 
 // unseen is what is on its way, if somebody judges by the log, where it cannot
 // be seen yet.
-func (w *writing) unseen() *Pending {
-	if last := w.ch.last; w.watch.plan.custom && last != nil && !last.finished() {
+func (b *batch) unseen() *Pending {
+	if last := b.ch.last; b.watch.plan.custom && last != nil && !last.finished() {
 		return last
 	}
 	return nil
 }
 
 // judge fires what is due, in the order of the list. An end ends the judging.
-func (w *writing) judge(ctx context.Context, now time.Time) error {
-	if w.meta.State.Terminal() || w.watch.plan == nil {
+func (b *batch) judge(ctx context.Context, now time.Time) error {
+	if b.meta.State.Terminal() || b.watch.plan == nil {
 		return nil
 	}
-	for i := range w.watch.plan.rules {
-		r := &w.watch.plan.rules[i]
+	for i := range b.watch.plan.rules {
+		r := &b.watch.plan.rules[i]
 		if r.act == nil {
 			continue
 		}
-		v, ok := w.violated(ctx, r, now)
+		v, ok := b.violated(ctx, r, now)
 		if !ok {
 			continue
 		}
 		for _, agent := range orChannel(v.Violators) {
-			if slices.Contains(w.currentMarks().fired, r.firedKey(agent)) {
+			if slices.Contains(b.currentMarks().fired, r.firedKey(agent)) {
 				continue
 			}
-			if w.full = w.bulky(); w.full {
+			if b.full = b.bulky(); b.full {
 				return nil
 			}
-			if err := w.fire(r, agent, v); err != nil {
+			if err := b.fire(r, agent, v); err != nil {
 				return err
 			}
-			if w.meta.State.Terminal() {
+			if b.meta.State.Terminal() {
 				return nil
 			}
 		}
@@ -111,9 +111,9 @@ func orChannel(violators []string) []string {
 	return violators
 }
 
-func (w *writing) bulky() bool {
+func (b *batch) bulky() bool {
 	records, size := 0, 0
-	for _, list := range [][]journal.Record{w.history, w.side, w.audits} {
+	for _, list := range [][]journal.Record{b.history, b.side, b.audits} {
 		records += len(list)
 		for i := range list {
 			size += list[i].Size()
@@ -123,9 +123,9 @@ func (w *writing) bulky() bool {
 }
 
 // violated evaluates one expectation.
-func (w *writing) violated(ctx context.Context, r *rule, now time.Time) (Violation, bool) {
+func (b *batch) violated(ctx context.Context, r *rule, now time.Time) (Violation, bool) {
 	if r.custom != nil {
-		return w.violatedCustom(ctx, r, now)
+		return b.violatedCustom(ctx, r, now)
 	}
 	if r.measure == nil {
 		return Violation{}, false
@@ -134,8 +134,8 @@ func (w *writing) violated(ctx context.Context, r *rule, now time.Time) (Violati
 	var violators []string
 	var since instant
 	violated := false
-	for _, x := range r.measure(w, r, w.waits[:0]) {
-		if w.due(r, x) > at {
+	for _, x := range r.measure(b, r, b.waits[:0]) {
+		if b.due(r, x) > at {
 			continue
 		}
 		violated, since = true, x.since
@@ -151,17 +151,17 @@ func (w *writing) violated(ctx context.Context, r *rule, now time.Time) (Violati
 
 // detail says how long was waited, and how long would have been all right.
 func (r *rule) detail(violators []string, elapsed instant) []byte {
-	b := &jsonbuf.Buffer{}
-	b.Open('{')
+	buf := &jsonbuf.Buffer{}
+	buf.Open('{')
 	if r.Name != "reply_within" { // everyone's own time would differ
-		b.Key("elapsed_seconds").Value(seconds(elapsed))
+		buf.Key("elapsed_seconds").Value(seconds(elapsed))
 	}
-	b.Key("threshold_seconds").Value(r.limit)
+	buf.Key("threshold_seconds").Value(r.limit)
 	if r.Name == "turn_within" {
-		b.Key("expected_speaker").String(violators[0])
+		buf.Key("expected_speaker").String(violators[0])
 	}
-	b.Close('}')
-	return b.Bytes
+	buf.Close('}')
+	return buf.Bytes
 }
 
 // seconds writes a span of time as a JSON number of seconds, exactly.
@@ -176,21 +176,21 @@ func seconds(i instant) jsontext.Value {
 }
 
 // fire writes down that an expectation was violated, and then acts on it.
-func (w *writing) fire(r *rule, agent string, v Violation) error {
+func (b *batch) fire(r *rule, agent string, v Violation) error {
 	violators := v.Violators
 	if violators == nil {
 		violators = []string{}
 	}
-	if err := w.audit("expectation_violated", fields{
-		"channel_id": w.ch.id, "expectation": r.Name, "on_violation": r.OnViolation,
+	if err := b.audit("expectation_violated", fields{
+		"channel_id": b.ch.id, "expectation": r.Name, "on_violation": r.OnViolation,
 		"params": object(r.Params), "violators": violators, "detail": object(v.Detail),
 	}); err != nil {
 		return err
 	}
-	w.sideNote(sideRecord{Kind: sideFired, Fired: []string{r.firedKey(agent)}}, nil)
-	h, id := w.hub, w.ch.id
-	w.before = append(w.before, func() { h.hooks.each(func(l Listener) { l.ExpectationFired(id, v) }) })
-	return r.act(w, v)
+	b.sideNote(sideRecord{Kind: sideFired, Fired: []string{r.firedKey(agent)}}, nil)
+	h, id := b.hub, b.ch.id
+	b.before = append(b.before, func() { h.hooks.each(func(l Listener) { l.ExpectationFired(id, v) }) })
+	return r.act(b, v)
 }
 
 // object is a JSON object's text as it is; none is {}.
@@ -206,7 +206,7 @@ func object(raw []byte) jsontext.Value {
 func (h *Hub) SweepExpectations(ctx context.Context) int {
 	now := h.now()
 	n := 0
-	var ordered []looked
+	var ordered []checked
 	finish := func() {
 		for _, l := range ordered {
 			h.finishLook(ctx, l)
@@ -222,7 +222,7 @@ func (h *Hub) SweepExpectations(ctx context.Context) int {
 		id := lastPart(entry.Key)
 		n++
 		for again := true; again; {
-			l, more, err := h.look(ctx, id, entry.Key, now)
+			l, more, err := h.checkExpectations(ctx, id, entry.Key, now)
 			if err != nil {
 				h.log.Error("sweep could not act", "kind", dueExpectation, "id", id, "error", err)
 				break
@@ -237,15 +237,15 @@ func (h *Hub) SweepExpectations(ctx context.Context) int {
 	return n
 }
 
-// looked is a look that was ordered.
-type looked struct {
+// checked is a look that was ordered.
+type checked struct {
 	pending *Pending
 	then    []func()
 }
 
 // finishLook runs the handlers that are not ours, once what they act on is
 // durable.
-func (h *Hub) finishLook(ctx context.Context, l looked) {
+func (h *Hub) finishLook(ctx context.Context, l checked) {
 	if l.pending == nil {
 		return
 	}

@@ -15,17 +15,17 @@ type wait struct {
 
 // due is when a wait has lasted too long. What became due while no hub ran
 // could not be answered: it is given a moment from the opening on.
-func (w *writing) due(r *rule, x wait) instant {
+func (b *batch) due(r *rule, x wait) instant {
 	due := x.since.plus(r.within)
-	if due > w.hub.opened {
+	if due > b.hub.opened {
 		return due
 	}
-	return max(due, w.hub.opened.plus(min(r.within, w.hub.opts.RestartGrace)))
+	return max(due, b.hub.opened.plus(min(r.within, b.hub.opts.RestartGrace)))
 }
 
 // measure appends who is being waited for. It runs for every batch, so it
 // writes into what the batch has room for.
-type measure func(w *writing, r *rule, to []wait) []wait
+type measure func(b *batch, r *rule, to []wait) []wait
 
 // measures are the built-in evaluators, each with the seconds that it waits
 // when none are given.
@@ -40,26 +40,26 @@ var measures = map[string]struct {
 }
 
 // unacked waits for everyone who has not answered its invitation.
-func unacked(w *writing, r *rule, to []wait) []wait {
-	if w.meta.State != channel.Pending {
+func unacked(b *batch, r *rule, to []wait) []wait {
+	if b.meta.State != channel.Pending {
 		return to
 	}
-	for _, agent := range w.meta.PendingAcks {
-		if r.concerns(w.meta, agent) {
-			to = append(to, wait{agent, instantOf(w.meta.CreatedAt)})
+	for _, agent := range b.meta.PendingAcks {
+		if r.concerns(b.meta, agent) {
+			to = append(to, wait{agent, instantOf(b.meta.CreatedAt)})
 		}
 	}
 	return to
 }
 
 // unreplied waits for everyone who was told a text and has sent none since.
-func unreplied(w *writing, r *rule, to []wait) []wait {
-	if w.meta.State != channel.Active || w.watch.replies == nil {
+func unreplied(b *batch, r *rule, to []wait) []wait {
+	if b.meta.State != channel.Active || b.watch.replies == nil {
 		return to
 	}
-	for i, reply := range *w.watch.replies {
-		agent := w.meta.Participants[i].Agent
-		if !reply.inbound.IsZero() && reply.own < reply.inbound && r.concerns(w.meta, agent) {
+	for i, reply := range *b.watch.replies {
+		agent := b.meta.Participants[i].Agent
+		if !reply.inbound.IsZero() && reply.outbound < reply.inbound && r.concerns(b.meta, agent) {
 			to = append(to, wait{agent, reply.inbound})
 		}
 	}
@@ -67,13 +67,13 @@ func unreplied(w *writing, r *rule, to []wait) []wait {
 }
 
 // silent waits for anyone to say anything.
-func silent(w *writing, _ *rule, to []wait) []wait {
-	if w.meta.State != channel.Active {
+func silent(b *batch, _ *rule, to []wait) []wait {
+	if b.meta.State != channel.Active {
 		return to
 	}
-	since := w.watch.content
+	since := b.watch.content
 	if since.IsZero() {
-		since = instantOf(w.meta.CreatedAt)
+		since = instantOf(b.meta.CreatedAt)
 	}
 	return append(to, wait{"", since})
 }
@@ -88,25 +88,25 @@ type Pausing interface {
 
 // turnless waits for the expected speaker. People think as long as they like,
 // unless the expectation names them.
-func turnless(w *writing, r *rule, to []wait) []wait {
-	if w.meta.State != channel.Active {
+func turnless(b *batch, r *rule, to []wait) []wait {
+	if b.meta.State != channel.Active {
 		return to
 	}
-	turn, ok := w.ch.adapter.Expected(w.meta, w.state)
-	if !ok || !r.concerns(w.meta, turn.Agent) {
+	turn, ok := b.ch.adapter.Expected(b.meta, b.state)
+	if !ok || !r.concerns(b.meta, turn.Agent) {
 		return to
 	}
 	if r.AppliesTo == nil {
-		if m := w.hub.registry.byID(turn.Agent); m != nil && m.profile().Passport.Kind.Is(identity.Human) {
+		if m := b.hub.registry.byID(turn.Agent); m != nil && m.profile().Passport.Kind.Is(identity.Human) {
 			return to
 		}
 	}
-	since := instantOf(w.meta.CreatedAt)
-	if turn.Trigger != "" && !w.watch.triggered.IsZero() {
-		since = w.watch.triggered
+	since := instantOf(b.meta.CreatedAt)
+	if turn.Trigger != "" && !b.watch.triggered.IsZero() {
+		since = b.watch.triggered
 	}
-	if p, ok := w.ch.adapter.(Pausing); ok {
-		since = since.plus(p.Paused(w.meta, w.state, w.now))
+	if p, ok := b.ch.adapter.(Pausing); ok {
+		since = since.plus(p.Paused(b.meta, b.state, b.now))
 	}
 	return append(to, wait{turn.Agent, since})
 }

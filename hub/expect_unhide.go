@@ -10,21 +10,21 @@ import (
 
 // unhide shows a participant the channel again once it has spoken. Live
 // deliveries stay held back until the replay of what it missed has begun.
-func (w *writing) unhide(e *envelope.Envelope) error {
-	m := w.currentMarks()
+func (b *batch) unhide(e *envelope.Envelope) error {
+	m := b.currentMarks()
 	if !m.hidden(e.Sender) {
 		return nil
 	}
-	w.sideNote(sideRecord{Kind: sideUnhidden, Agent: e.Sender}, nil)
-	h, ch, agent := w.hub, w.ch, e.Sender
-	w.after = append(w.after, func() { h.comeBack(h.sweepers.ctx, ch, agent) })
+	b.sideNote(sideRecord{Kind: sideUnhidden, Agent: e.Sender}, nil)
+	h, ch, agent := b.hub, b.ch, e.Sender
+	b.after = append(b.after, func() { h.comeBack(h.sweepers.ctx, ch, agent) })
 	return nil
 }
 
 // comeBack lets live deliveries to a participant go on, after a replay of the
 // channel from its cursor, without gap or repeat. It is called where the
 // channel's deliveries stand, and the replay runs beside them.
-func (h *Hub) comeBack(ctx context.Context, ch *held, agent string) {
+func (h *Hub) comeBack(ctx context.Context, ch *loadedChannel, agent string) {
 	m := h.registry.byID(agent)
 	if m == nil {
 		ch.readable(agent)
@@ -102,12 +102,12 @@ func (l *link) startReplay(r *replaying) (at Endpoint, free bool) {
 }
 
 // readable ends the holding back of live deliveries to a participant.
-func (ch *held) readable(agent string) *channel.Metadata {
+func (ch *loadedChannel) readable(agent string) *channel.Metadata {
 	ch.mu.Lock()
 	defer ch.mu.Unlock()
-	if ch.rare != nil {
-		ch.rare.marks.back = without(ch.rare.marks.back, agent)
-		ch.readers.hide(ch.rare.marks.muted())
+	if ch.extras != nil {
+		ch.extras.marks.back = without(ch.extras.marks.back, agent)
+		ch.readers.hide(ch.extras.marks.muted())
 	}
 	return ch.meta
 }

@@ -15,25 +15,25 @@ import (
 
 // answerInvite folds an ack or a reject into a pending channel. From anyone
 // who was not asked, or too late, it changes nothing.
-func (w *writing) answerInvite(e *envelope.Envelope) error {
-	if w.meta.State != channel.Pending || !slices.Contains(w.meta.PendingAcks, e.Sender) {
+func (b *batch) answerInvite(e *envelope.Envelope) error {
+	if b.meta.State != channel.Pending || !slices.Contains(b.meta.PendingAcks, e.Sender) {
 		return nil
 	}
-	w.change(func(m *channel.Metadata) {
+	b.change(func(m *channel.Metadata) {
 		m.PendingAcks = without(m.PendingAcks, e.Sender)
 		if e.Type == envelope.TypeInviteReject {
 			m.RejectedBy = append(slices.Clone(m.RejectedBy), e.Sender)
 		}
 	})
-	invited, needed := acksNeeded(w.meta)
-	acked := invited - len(w.meta.PendingAcks) - len(w.meta.RejectedBy)
+	invited, needed := acksNeeded(b.meta)
+	acked := invited - len(b.meta.PendingAcks) - len(b.meta.RejectedBy)
 	switch {
-	case acked+len(w.meta.PendingAcks) < needed:
-		return w.end(channel.Closed, "invite_rejected")
-	case acked >= needed && (needed < invited || len(w.meta.PendingAcks) == 0):
-		return w.activate()
+	case acked+len(b.meta.PendingAcks) < needed:
+		return b.end(channel.Closed, "invite_rejected")
+	case acked >= needed && (needed < invited || len(b.meta.PendingAcks) == 0):
+		return b.activate()
 	}
-	return w.recordChange(nil)
+	return b.recordChange(nil)
 }
 
 // acksNeeded tells how many were invited, and how many of them open the channel.
@@ -51,46 +51,46 @@ func without(list []string, gone string) []string {
 }
 
 // activate opens the channel and tells everyone in it, the creator too.
-func (w *writing) activate() error {
-	w.change(func(m *channel.Metadata) { m.State = channel.Active })
-	if w.ch.adapter.Opening() == channel.ByInvitation {
-		data, err := channelData(w.ch.id, "")
+func (b *batch) activate() error {
+	b.change(func(m *channel.Metadata) { m.State = channel.Active })
+	if b.ch.adapter.Opening() == channel.ByInvitation {
+		data, err := channelData(b.ch.id, "")
 		if err != nil {
 			return err
 		}
-		if err := w.own(envelope.TypeOpened, data, w.meta.IDs()); err != nil {
+		if err := b.hubEnvelope(envelope.TypeOpened, data, b.meta.IDs()); err != nil {
 			return err
 		}
-		w.sideNote(sideRecord{Kind: sideOpened}, func(r *journal.Record) {
-			r.Remove = append(r.Remove, dueKey(dueInvite, w.inviteDue(), w.ch.id))
+		b.sideNote(sideRecord{Kind: sideOpened}, func(r *journal.Record) {
+			r.Remove = append(r.Remove, dueKey(dueInvite, b.inviteDue(), b.ch.id))
 		})
 	}
-	w.note("opened", w.meta, "", "")
-	h, id := w.hub, w.ch.id
-	w.after = append(w.after, func() { h.openings.finish(id, nil) })
-	return w.recordChange(nil)
+	b.note("opened", b.meta, "", "")
+	h, id := b.hub, b.ch.id
+	b.after = append(b.after, func() { h.openings.finish(id, nil) })
+	return b.recordChange(nil)
 }
 
 // recordChange writes what changed in the metadata.
-func (w *writing) recordChange(unindex [][]byte) error {
-	data, err := encodeChange(w.meta)
+func (b *batch) recordChange(unindex [][]byte) error {
+	data, err := encodeChange(b.meta)
 	if err != nil {
 		return err
 	}
-	w.metas = append(w.metas, journal.Record{Data: data, Remove: unindex})
+	b.metas = append(b.metas, journal.Record{Data: data, Remove: unindex})
 	return nil
 }
 
 // channelData is what opened, closed and expired say.
 func channelData(id, reason string) ([]byte, error) {
-	b := &jsonbuf.Buffer{}
-	b.Open('{')
+	buf := &jsonbuf.Buffer{}
+	buf.Open('{')
 	if reason != "" {
-		b.Key("reason").String(reason)
+		buf.Key("reason").String(reason)
 	}
-	b.Key("channel_id").String(id)
-	b.Close('}')
-	return b.Result()
+	buf.Key("channel_id").String(id)
+	buf.Close('}')
+	return buf.Result()
 }
 
 // opening is a creator waiting for its channel.

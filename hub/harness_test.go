@@ -421,7 +421,7 @@ func types(list []*envelope.Envelope) []string {
 
 // ear is a listener that writes down what it is told.
 type ear struct {
-	hub.Deaf
+	hub.NoopListener
 	mu       sync.Mutex
 	channels []hub.ChannelEvent
 	agents   []hub.AgentEvent

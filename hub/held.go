@@ -15,13 +15,13 @@ import (
 	"github.com/parley-hub/parley/journal"
 )
 
-// held is a channel folded into memory. Everything in it may run ahead of what
-// is durable; answers computed from it wait for last.
-type held struct {
-	id   string
-	home string // the partition; id is its end
-	mu   sync.Mutex
-	gone bool // no longer in the cache: look it up again
+// loadedChannel is a channel folded into memory. Its fields may run ahead of what
+// is durable; an answer computed from them waits for last.
+type loadedChannel struct {
+	id            string
+	partitionName string // of its own partition; id is a suffix of it
+	mu            sync.Mutex
+	gone          bool // no longer in the cache: look the channel up once more
 
 	adapter channel.Adapter // nil: none is loaded for its manifest
 	meta    *channel.Metadata
@@ -34,41 +34,41 @@ type held struct {
 	last    *Pending // the last ordered; nil once nothing is on its way
 	touched time.Time
 	readers readers
-	rare    *rare
+	extras  *extras
 }
 
 // heads are the last ordered sequences of a channel's own logs.
 type heads struct{ history, meta, side uint64 }
 
-// rare is what few channels have at any one time.
-type rare struct {
-	waiting []*waiting
-	tasks   map[string]*running // of the channel, not ended, as last ordered
-	marks   marks
-	again   map[string]*again // by participant
+// extras holds state that few channels need at any one time.
+type extras struct {
+	waiting     []*waiting
+	tasks       map[string]*running // of the channel, not ended, as last ordered
+	marks       marks
+	redelivered map[string]*redelivered // by participant
 }
 
-func (ch *held) more() *rare {
-	if ch.rare == nil {
-		ch.rare = &rare{}
+func (ch *loadedChannel) ensureExtras() *extras {
+	if ch.extras == nil {
+		ch.extras = &extras{}
 	}
-	return ch.rare
+	return ch.extras
 }
 
 // settled reports whether nothing of the channel is on its way and nobody
 // waits in it, so that it can be forgotten.
-func (ch *held) settled() bool {
+func (ch *loadedChannel) settled() bool {
 	if ch.last != nil && !ch.last.finished() {
 		return false
 	}
-	return ch.rare == nil || len(ch.rare.waiting) == 0
+	return ch.extras == nil || len(ch.extras.waiting) == 0
 }
 
 // channels is the cache of folded channels.
 type channels struct {
-	mu    sync.RWMutex
-	held  map[string]*held
-	limit int
+	mu     sync.RWMutex
+	loaded map[string]*loadedChannel
+	limit  int
 	// parked are the seats of channels that were evicted in the middle of a
 	// round, at most limit: whose turn runs is not in the log.
 	parked map[string][]seat
@@ -78,11 +78,11 @@ type channels struct {
 func (c *channels) crowded() bool {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	return len(c.held) > c.limit
+	return len(c.loaded) > c.limit
 }
 
 // park keeps what an eviction would forget; the channel is locked.
-func (c *channels) park(ch *held) {
+func (c *channels) park(ch *loadedChannel) {
 	seats := ch.readers.atWork()
 	if seats == nil || ch.meta.State.Terminal() {
 		return
@@ -98,7 +98,7 @@ func (c *channels) park(ch *held) {
 }
 
 // unpark gives a channel its seats back; it is locked.
-func (c *channels) unpark(ch *held) {
+func (c *channels) unpark(ch *loadedChannel) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if seats := c.parked[ch.id]; seats != nil {
@@ -107,30 +107,30 @@ func (c *channels) unpark(ch *held) {
 	}
 }
 
-// newHeld returns a channel of which nothing is known yet. Its partition's name
-// is made once.
-func newHeld(id string) *held {
-	home := channelPrefix + id
-	return &held{home: home, id: home[len(channelPrefix):]}
+// newLoadedChannel returns a channel that is not loaded yet. The partition's name
+// is built once, and the id shares its memory.
+func newLoadedChannel(id string) *loadedChannel {
+	name := channelPrefix + id
+	return &loadedChannel{partitionName: name, id: name[len(channelPrefix):]}
 }
 
-func (ch *held) partition() journal.PartitionName {
-	return journal.PartitionName{Tenant: tenant, Partition: ch.home}
+func (ch *loadedChannel) partition() journal.PartitionName {
+	return journal.PartitionName{Tenant: tenant, Partition: ch.partitionName}
 }
 
-func (c *channels) init(limit int) { c.held, c.limit = map[string]*held{}, limit }
+func (c *channels) init(limit int) { c.loaded, c.limit = map[string]*loadedChannel{}, limit }
 
 func (c *channels) size() int {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	return len(c.held)
+	return len(c.loaded)
 }
 
-func (c *channels) list() []*held {
+func (c *channels) list() []*loadedChannel {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	list := make([]*held, 0, len(c.held))
-	for _, ch := range c.held {
+	list := make([]*loadedChannel, 0, len(c.loaded))
+	for _, ch := range c.loaded {
 		list = append(list, ch)
 	}
 	return list
@@ -138,36 +138,36 @@ func (c *channels) list() []*held {
 
 // claim returns the channel's place in the cache. If it was not there, it is
 // now, locked by the caller, who fills it.
-func (c *channels) claim(id string) (ch *held, fill bool) {
+func (c *channels) claim(id string) (ch *loadedChannel, fill bool) {
 	c.mu.RLock()
-	ch = c.held[id]
+	ch = c.loaded[id]
 	c.mu.RUnlock()
 	if ch != nil {
 		return ch, false
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if ch = c.held[id]; ch != nil {
+	if ch = c.loaded[id]; ch != nil {
 		return ch, false
 	}
-	ch = newHeld(id)
+	ch = newLoadedChannel(id)
 	ch.mu.Lock()
-	c.held[id] = ch
+	c.loaded[id] = ch
 	return ch, true
 }
 
 // drop forgets a channel, which the caller has locked.
-func (c *channels) drop(ch *held) {
+func (c *channels) drop(ch *loadedChannel) {
 	ch.gone = true
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.held[ch.id] == ch {
-		delete(c.held, ch.id)
+	if c.loaded[ch.id] == ch {
+		delete(c.loaded, ch.id)
 	}
 }
 
 // lock returns the channel folded and locked; the caller unlocks it.
-func (h *Hub) lock(ctx context.Context, id string) (*held, error) {
+func (h *Hub) lock(ctx context.Context, id string) (*loadedChannel, error) {
 	for {
 		ch, fill := h.channels.claim(id)
 		if fill {
@@ -197,7 +197,7 @@ func errNoChannel(id string) error {
 }
 
 // load folds a channel from what is durable.
-func (h *Hub) load(ctx context.Context, ch *held) error {
+func (h *Hub) load(ctx context.Context, ch *loadedChannel) error {
 	place, err := h.journal.Place(ctx, h.shard())
 	if err != nil {
 		return unavailable(err)
@@ -218,7 +218,7 @@ func (h *Hub) load(ctx context.Context, ch *held) error {
 	return err
 }
 
-func (h *Hub) foldOrQuarantine(ctx context.Context, ch *held) error {
+func (h *Hub) foldOrQuarantine(ctx context.Context, ch *loadedChannel) error {
 	err := h.fold(ctx, ch)
 	if err == nil || fault.Retryable(err) {
 		return err
@@ -229,7 +229,7 @@ func (h *Hub) foldOrQuarantine(ctx context.Context, ch *held) error {
 }
 
 // folded returns what a channel folds to; it is locked.
-func (h *Hub) folded(ctx context.Context, ch *held) (channel.State, error) {
+func (h *Hub) folded(ctx context.Context, ch *loadedChannel) (channel.State, error) {
 	if ch.state == nil && ch.adapter != nil && ch.broken == nil && ch.meta.State.Terminal() {
 		if err := h.foldOrQuarantine(ctx, ch); err != nil {
 			return nil, err
@@ -241,7 +241,7 @@ func (h *Hub) folded(ctx context.Context, ch *held) (channel.State, error) {
 	return ch.state, nil
 }
 
-func (h *Hub) loadMeta(ctx context.Context, ch *held) error {
+func (h *Hub) loadMeta(ctx context.Context, ch *loadedChannel) error {
 	log := ch.partition().In(familyMeta, only)
 	for entry, err := range journal.Records(ctx, h.journal, log, journal.ReadOptions{}) {
 		if err != nil {
@@ -259,7 +259,7 @@ func (h *Hub) loadMeta(ctx context.Context, ch *held) error {
 }
 
 // loadHeads is all that is read of a channel that cannot be folded.
-func (h *Hub) loadHeads(ctx context.Context, ch *held) error {
+func (h *Hub) loadHeads(ctx context.Context, ch *loadedChannel) error {
 	p := ch.partition()
 	history, err := h.journal.Head(ctx, p.In(familyHistory, only))
 	if err != nil {
@@ -276,7 +276,7 @@ func (h *Hub) loadHeads(ctx context.Context, ch *held) error {
 	return nil
 }
 
-func (h *Hub) fold(ctx context.Context, ch *held) error {
+func (h *Hub) fold(ctx context.Context, ch *loadedChannel) error {
 	if err := h.loadSide(ctx, ch); err != nil {
 		return err
 	}
@@ -284,7 +284,7 @@ func (h *Hub) fold(ctx context.Context, ch *held) error {
 	if err != nil {
 		return err
 	}
-	w := h.watchOf(ch.meta, ch.watch.look)
+	w := h.watchOf(ch.meta, ch.watch.nextCheck)
 	log := ch.partition().In(familyHistory, only)
 	for entry, err := range journal.Records(ctx, h.journal, log, journal.ReadOptions{}) {
 		if err != nil {
@@ -366,7 +366,7 @@ func (h *Hub) evict(before time.Time) {
 	list := h.channels.list()
 	excess := len(list) - h.channels.limit
 	if excess > 0 {
-		slices.SortFunc(list, func(a, b *held) int { return a.lastTouch().Compare(b.lastTouch()) })
+		slices.SortFunc(list, func(a, b *loadedChannel) int { return a.lastTouch().Compare(b.lastTouch()) })
 	}
 	for i, ch := range list {
 		if !ch.mu.TryLock() {
@@ -380,7 +380,7 @@ func (h *Hub) evict(before time.Time) {
 	}
 }
 
-func (ch *held) lastTouch() time.Time {
+func (ch *loadedChannel) lastTouch() time.Time {
 	ch.mu.Lock()
 	defer ch.mu.Unlock()
 	return ch.touched

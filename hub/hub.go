@@ -14,7 +14,7 @@ import (
 
 	"github.com/parley-hub/parley/channel"
 	"github.com/parley-hub/parley/envelope"
-	"github.com/parley-hub/parley/internal/noise"
+	"github.com/parley-hub/parley/internal/logsample"
 	"github.com/parley-hub/parley/journal"
 )
 
@@ -43,7 +43,7 @@ type Hub struct {
 	sweepers sweepers
 	opened   instant // when it was
 	stats    stats
-	noise    noise.Limiter
+	warnings logsample.Limiter
 	subs     subscriptions
 
 	stop context.CancelFunc // ends what runs in the background
@@ -125,14 +125,14 @@ func (h *Hub) openMinter(ctx context.Context) error {
 
 // commit appends a batch that nothing was computed from, and waits until it is
 // durable.
-func (h *Hub) commit(ctx context.Context, b journal.Batch) error {
-	ticket, err := h.journal.Append(ctx, b)
+func (h *Hub) commit(ctx context.Context, commit journal.Batch) error {
+	ticket, err := h.journal.Append(ctx, commit)
 	if err != nil {
 		return unavailable(err)
 	}
 	if err := ticket.Wait(ctx); err != nil {
 		return unavailable(err)
 	}
-	h.storedIn(&b)
+	h.storedIn(&commit)
 	return nil
 }

@@ -65,18 +65,18 @@ type TaskEvent struct {
 	Payload    []byte // as reported by a client; a JSON object
 }
 
-// Deaf hears nothing.
-type Deaf struct{}
+// NoopListener hears nothing.
+type NoopListener struct{}
 
-func (Deaf) EnvelopePosted(*envelope.Envelope, *channel.Metadata)    {}
-func (Deaf) EnvelopeRejected(*envelope.Envelope, error)              {}
-func (Deaf) DispatchFailed(*envelope.Envelope, string, error)        {}
-func (Deaf) ChannelEvent(ChannelEvent)                               {}
-func (Deaf) AgentEvent(AgentEvent)                                   {}
-func (Deaf) ExpectationFired(string, Violation)                      {}
-func (Deaf) TurnFailed(channelID, agent, envelopeID, message string) {}
-func (Deaf) TaskEvent(TaskEvent)                                     {}
-func (Deaf) InboxPressure(agent string, pending, limit int64)        {}
+func (NoopListener) EnvelopePosted(*envelope.Envelope, *channel.Metadata)    {}
+func (NoopListener) EnvelopeRejected(*envelope.Envelope, error)              {}
+func (NoopListener) DispatchFailed(*envelope.Envelope, string, error)        {}
+func (NoopListener) ChannelEvent(ChannelEvent)                               {}
+func (NoopListener) AgentEvent(AgentEvent)                                   {}
+func (NoopListener) ExpectationFired(string, Violation)                      {}
+func (NoopListener) TurnFailed(channelID, agent, envelopeID, message string) {}
+func (NoopListener) TaskEvent(TaskEvent)                                     {}
+func (NoopListener) InboxPressure(agent string, pending, limit int64)        {}
 
 // hooks fans out to the listeners, each on its own: one that panics is logged
 // and the next is told.

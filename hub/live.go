@@ -50,7 +50,7 @@ func (h *Hub) SendLive(ctx context.Context, e *envelope.Envelope, by Caller) err
 }
 
 // dispatchLive hands a live envelope to whoever is there.
-func (h *Hub) dispatchLive(ch *held, it *item) {
+func (h *Hub) dispatchLive(ch *loadedChannel, it *item) {
 	shared := &Shared{}
 	h.publish(ch.id, Event{Envelope: it.envelope, Shared: shared, Live: true})
 	for _, id := range it.to {

@@ -75,22 +75,22 @@ func applyMeta(m *channel.Metadata, data []byte, shared *channel.Interner) (*cha
 // is not folded stays so.
 func (h *Hub) Channel(ctx context.Context, id string) (*channel.Metadata, error) {
 	if h.channels.get(id) != nil {
-		return answer(ctx, h, id, func(ch *held) (*channel.Metadata, error) { return ch.meta, nil })
+		return answer(ctx, h, id, func(ch *loadedChannel) (*channel.Metadata, error) { return ch.meta, nil })
 	}
-	ch := newHeld(id)
+	ch := newLoadedChannel(id)
 	err := h.loadMeta(ctx, ch)
 	return ch.meta, err
 }
 
 // State returns a channel's folded state in its adapter's own form.
 func (h *Hub) State(ctx context.Context, id string) (channel.State, error) {
-	return answer(ctx, h, id, func(ch *held) (channel.State, error) { return h.folded(ctx, ch) })
+	return answer(ctx, h, id, func(ch *loadedChannel) (channel.State, error) { return h.folded(ctx, ch) })
 }
 
 // answer computes something from a channel's fold, and releases it when the
 // last that it was computed from is durable. If that failed, it is computed
 // again from what is.
-func answer[T any](ctx context.Context, h *Hub, id string, compute func(*held) (T, error)) (T, error) {
+func answer[T any](ctx context.Context, h *Hub, id string, compute func(*loadedChannel) (T, error)) (T, error) {
 	for {
 		ch, err := h.lock(ctx, id)
 		if err != nil {
@@ -115,7 +115,7 @@ func answer[T any](ctx context.Context, h *Hub, id string, compute func(*held) (
 }
 
 // release forgets an ended channel right away: it costs nothing.
-func (h *Hub) release(ch *held) {
+func (h *Hub) release(ch *loadedChannel) {
 	ch.mu.Lock()
 	defer ch.mu.Unlock()
 	if !ch.gone && ch.meta != nil && ch.meta.State.Terminal() && ch.settled() {
@@ -123,13 +123,13 @@ func (h *Hub) release(ch *held) {
 	}
 }
 
-func (h *Hub) closedCold(ch *held) bool {
+func (h *Hub) closedCold(ch *loadedChannel) bool {
 	ch.mu.Lock()
 	defer ch.mu.Unlock()
 	return ch.meta != nil && ch.meta.State.Terminal() && ch.settled()
 }
 
-func errNoState(ch *held) error {
+func errNoState(ch *loadedChannel) error {
 	if ch.broken != nil {
 		return fault.Wrap(fault.Protocol, ch.broken, "no adapter state: channel '%s' is quarantined: %v", ch.id, ch.broken)
 	}

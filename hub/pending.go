@@ -23,7 +23,7 @@ type Pending struct {
 	// resolve, if set, finds the answer when it is waited for.
 	resolve func(ctx context.Context) (string, error)
 	ticket  *journal.Ticket
-	ch      *held
+	ch      *loadedChannel
 	items   []item
 	live    bool          // nothing was stored, and there is no ticket
 	before  []func()      // before anyone is told

@@ -80,10 +80,10 @@ func (h *Hub) Turns(ctx context.Context, agent string) ([]Turn, error) {
 		if err != nil {
 			return nil, unavailable(err)
 		}
-		turn, err := answer(ctx, h, lastPart(entry.Key), func(ch *held) (*Turn, error) {
+		turn, err := answer(ctx, h, lastPart(entry.Key), func(ch *loadedChannel) (*Turn, error) {
 			turn := h.turnOf(ch, agent)
 			if turn != nil {
-				ch.handTurn(ch.meta, agent, turn.Trigger)
+				ch.noteTurn(ch.meta, agent, turn.Trigger)
 			}
 			return turn, nil
 		})
@@ -97,7 +97,7 @@ func (h *Hub) Turns(ctx context.Context, agent string) ([]Turn, error) {
 	return turns, nil
 }
 
-func (h *Hub) turnOf(ch *held, agent string) *Turn {
+func (h *Hub) turnOf(ch *loadedChannel, agent string) *Turn {
 	if ch.meta.State.Terminal() || ch.state == nil {
 		return nil
 	}
@@ -118,7 +118,7 @@ func (h *Hub) Expected(ctx context.Context, channelID string) (turn channel.Turn
 		turn channel.Turn
 		ok   bool
 	}
-	r, err := answer(ctx, h, channelID, func(ch *held) (result, error) {
+	r, err := answer(ctx, h, channelID, func(ch *loadedChannel) (result, error) {
 		state, err := h.folded(ctx, ch)
 		if err != nil {
 			return result{}, err

@@ -126,7 +126,7 @@ func (h *Hub) storeNew(ctx context.Context, m *member) error {
 	if err != nil {
 		return err
 	}
-	batch := journal.Batch{Appends: []journal.Append{
+	commit := journal.Batch{Appends: []journal.Append{
 		{
 			Log:     directory.In(familyAgent, m.id),
 			Records: []journal.Record{{Data: data, Take: []journal.Take{{Name: claimName(p.Passport.Name)}}}},
@@ -134,7 +134,7 @@ func (h *Hub) storeNew(ctx context.Context, m *member) error {
 		{Log: directory.In(familyAudit, only), Records: []journal.Record{audit}},
 	}}
 	for {
-		ticket, err := h.journal.Append(ctx, batch)
+		ticket, err := h.journal.Append(ctx, commit)
 		var conflict *journal.ConflictError
 		if errors.As(err, &conflict) && conflict.Kind == journal.ClaimConflict {
 			if err := conflict.LostTo.Wait(ctx); err != nil {
@@ -151,7 +151,7 @@ func (h *Hub) storeNew(ctx context.Context, m *member) error {
 		if err := ticket.Wait(ctx); err != nil {
 			return unavailable(err)
 		}
-		h.storedIn(&batch)
+		h.storedIn(&commit)
 		return nil
 	}
 }

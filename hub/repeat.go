@@ -9,9 +9,9 @@ import (
 	"github.com/parley-hub/parley/journal"
 )
 
-// repeated answers a post whose idempotency key is known as the first time.
-// Nil means that the key is new.
-func (h *Hub) repeated(ctx context.Context, e *envelope.Envelope, by Caller) *Pending {
+// idempotentRepeat answers a post whose idempotency key was used before with the
+// first post's answer. It returns nil if the key is new.
+func (h *Hub) idempotentRepeat(ctx context.Context, e *envelope.Envelope, by Caller) *Pending {
 	state, err := h.journal.Claim(ctx, h.shard(), claimKey(e.Channel, e.Sender, e.Key))
 	if err != nil {
 		return refused(unavailable(err))
@@ -31,12 +31,12 @@ func (h *Hub) repeated(ctx context.Context, e *envelope.Envelope, by Caller) *Pe
 					return h.Admit(ctx, e, by).Wait(ctx) // the first was not stored after all
 				}
 			}
-			return h.answerRepeat(ctx, first, e)
+			return h.answerIdempotent(ctx, first, e)
 		},
 	}
 }
 
-func (h *Hub) answerRepeat(ctx context.Context, first *journal.Claimed, e *envelope.Envelope) (string, error) {
+func (h *Hub) answerIdempotent(ctx context.Context, first *journal.Claimed, e *envelope.Envelope) (string, error) {
 	page, err := h.journal.Read(ctx, first.Log, journal.ReadOptions{From: first.Seq, To: first.Seq})
 	if err != nil {
 		return "", unavailable(err)
@@ -48,23 +48,23 @@ func (h *Hub) answerRepeat(ctx context.Context, first *journal.Claimed, e *envel
 	if err != nil {
 		return "", fault.Wrap(fault.Internal, err, "%v", err)
 	}
-	if !sameContent(stored, e) {
-		err := errOtherContent(e)
+	if !equalContent(stored, e) {
+		err := errIdempotencyKeyReused(e)
 		h.rejected(e, err)
 		return "", err
 	}
 	return stored.ID, nil
 }
 
-func errOtherContent(e *envelope.Envelope) error {
+func errIdempotencyKeyReused(e *envelope.Envelope) error {
 	return fault.New(fault.Protocol, "idempotency key '%s' was used before with other content; choose a new one", e.Key)
 }
 
-// sameContent compares what a sender chooses; traces may differ.
-func sameContent(a, b *envelope.Envelope) bool {
+// equalContent compares the fields that a sender chooses, except the trace.
+func equalContent(a, b *envelope.Envelope) bool {
 	ttl := (a.TTL == nil) == (b.TTL == nil) && (a.TTL == nil || *a.TTL == *b.TTL)
-	return ttl && a.Type == b.Type && sameJSON(a.Data, b.Data) &&
+	return ttl && a.Type == b.Type && equalJSON(a.Data, b.Data) &&
 		(a.Audience == nil) == (b.Audience == nil) && slices.Equal(a.Audience, b.Audience) &&
 		a.To == b.To && a.Causation == b.Causation && a.Task == b.Task &&
-		a.Priority == b.Priority && a.Depth == b.Depth && sameJSON(a.Ext, b.Ext)
+		a.Priority == b.Priority && a.Depth == b.Depth && equalJSON(a.Ext, b.Ext)
 }

@@ -101,7 +101,7 @@ func (h *Hub) noteReplayed(ctx context.Context, meta *channel.Metadata, agent st
 	}
 	defer ch.mu.Unlock()
 	ch.readers.delivered(meta, agent, e)
-	ch.handReplay(meta, agent, e)
+	ch.noteReplay(meta, agent, e)
 	return nil
 }
 

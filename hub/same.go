@@ -2,10 +2,10 @@ package hub
 
 import "github.com/go-json-experiment/json/jsontext"
 
-// sameJSON reports whether two texts are the same JSON value: space, the order
-// of keys and how a string is escaped do not count. Numbers are compared as
-// they are written, because no reading of them is exact for all.
-func sameJSON(a, b []byte) bool {
+// equalJSON reports whether two texts encode the same JSON value. White space, the
+// order of keys and string escapes are ignored. Numbers are compared as text,
+// because no single Go type holds all of them exactly.
+func equalJSON(a, b []byte) bool {
 	if string(a) == string(b) {
 		return true
 	}

@@ -36,7 +36,7 @@ const (
 	sideUnhidden  = "unhidden" // it spoke
 	sideRemoved   = "removed"  // a participant may not speak any more
 	sideDraft     = "draft"
-	sideLook      = "look"     // when the expectations are looked at next
+	sideCheck     = "look"     // when the expectations are looked at next
 	sideDeadline  = "deadline" // the adapter wants to be reminded
 	sideTask      = "task"     // a task of the channel began
 	sideTaskEnded = "task_ended"
@@ -87,7 +87,7 @@ func (m marks) muted() []string { return slices.Concat(m.hid, m.back) }
 
 // sideNote adds a record to the side log; finish may add what it does to the
 // index.
-func (w *writing) sideNote(r sideRecord, finish func(*journal.Record)) {
+func (b *batch) sideNote(r sideRecord, finish func(*journal.Record)) {
 	data, err := json.Marshal(r)
 	if err != nil {
 		panic("hub: side record: " + err.Error()) // plain strings always encode
@@ -96,25 +96,25 @@ func (w *writing) sideNote(r sideRecord, finish func(*journal.Record)) {
 	if finish != nil {
 		finish(&record)
 	}
-	w.side = append(w.side, record)
-	before := w.currentMarks()
+	b.side = append(b.side, record)
+	before := b.currentMarks()
 	// What clears the last mark must be kept too, or the mark would stay.
 	if next := before.after(r); !next.none() || !before.none() {
-		w.marks = &next
+		b.marks = &next
 	}
 }
 
-func (w *writing) currentMarks() marks {
+func (b *batch) currentMarks() marks {
 	switch {
-	case w.marks != nil:
-		return *w.marks
-	case w.ch.rare != nil:
-		return w.ch.rare.marks
+	case b.marks != nil:
+		return *b.marks
+	case b.ch.extras != nil:
+		return b.ch.extras.marks
 	}
 	return marks{}
 }
 
-func (h *Hub) loadSide(ctx context.Context, ch *held) error {
+func (h *Hub) loadSide(ctx context.Context, ch *loadedChannel) error {
 	var m marks
 	log := ch.partition().In(familySide, only)
 	for entry, err := range journal.Records(ctx, h.journal, log, journal.ReadOptions{}) {
@@ -126,30 +126,30 @@ func (h *Hub) loadSide(ctx context.Context, ch *held) error {
 			return fault.Wrap(fault.Internal, err, "side record %d of channel '%s' cannot be read: %v", entry.Seq, ch.id, err)
 		}
 		m = m.after(r)
-		if r.Kind == sideLook {
-			ch.watch.look = instant(r.Due)
+		if r.Kind == sideCheck {
+			ch.watch.nextCheck = instant(r.Due)
 		}
 		ch.heads.side = entry.Seq
 	}
 	if m.back = nil; !m.none() {
-		ch.more().marks = m
+		ch.ensureExtras().marks = m
 		ch.readers.hide(m.muted())
 	}
 	return nil
 }
 
 // sideEnvelope writes an adapter's envelope into the side log, stamped.
-func (w *writing) sideEnvelope(e *envelope.Envelope) error {
-	id, err := w.hub.minter.Mint(w.now, w.lastID)
+func (b *batch) sideEnvelope(e *envelope.Envelope) error {
+	id, err := b.hub.minter.Mint(b.now, b.lastID)
 	if err != nil {
 		return unavailable(err)
 	}
-	e.ID, e.CreatedAt, e.Channel = id, w.now, w.ch.id
+	e.ID, e.CreatedAt, e.Channel = id, b.now, b.ch.id
 	data, err := e.Append(nil)
 	if err != nil {
 		return fault.Wrap(fault.TooLarge, err, "%v", err)
 	}
-	w.sideNote(sideRecord{Kind: sideDraft, Envelope: data}, nil)
+	b.sideNote(sideRecord{Kind: sideDraft, Envelope: data}, nil)
 	return nil
 }
 
@@ -177,20 +177,20 @@ func (h *Hub) Side(ctx context.Context, channelID string) ([]*envelope.Envelope,
 }
 
 // watchFrom sets a new channel's deadlines.
-func (w *writing) watchFrom(m *channel.Metadata) error {
-	if _, err := w.hub.readPlan(m); err != nil {
+func (b *batch) watchFrom(m *channel.Metadata) error {
+	if _, err := b.hub.readPlan(m); err != nil {
 		return err
 	}
-	w.sideNote(sideRecord{Kind: sideScheduled}, func(r *journal.Record) {
+	b.sideNote(sideRecord{Kind: sideScheduled}, func(r *journal.Record) {
 		if !m.ExpiresAt.IsZero() {
 			r.Put = append(r.Put, journal.IndexPut{Key: dueKey(dueTTL, m.ExpiresAt, m.ID)})
 		}
 		if len(m.PendingAcks) > 0 {
-			r.Put = append(r.Put, journal.IndexPut{Key: dueKey(dueInvite, w.inviteDue(), m.ID)})
+			r.Put = append(r.Put, journal.IndexPut{Key: dueKey(dueInvite, b.inviteDue(), m.ID)})
 		}
 	})
 	return nil
 }
 
 // inviteDue is when an opening fails for want of acks.
-func (w *writing) inviteDue() time.Time { return w.meta.CreatedAt.Add(w.hub.opts.InviteAckTimeout) }
+func (b *batch) inviteDue() time.Time { return b.meta.CreatedAt.Add(b.hub.opts.InviteAckTimeout) }

@@ -27,15 +27,15 @@ type waiting struct {
 // hold keeps a supervisor's word back while the expected speaker works on its
 // round, and with it the places taken for it. Without an answer the envelope is
 // to be judged like any other.
-func (h *Hub) hold(ctx context.Context, ch *held, e *envelope.Envelope, places []string) (p *Pending, kept bool) {
+func (h *Hub) hold(ctx context.Context, ch *loadedChannel, e *envelope.Envelope, places []string) (p *Pending, kept bool) {
 	supervised, ok := ch.adapter.(channel.Supervised)
 	if !ok || !isTurn(e.Type) || !supervised.Supervisor(ch.meta, ch.state, e.Sender) || !ch.inRound(e.Sender) {
 		return nil, false
 	}
-	r := ch.more()
+	r := ch.ensureExtras()
 	if twin := r.waitingAs(e); twin != nil {
-		if !sameContent(twin.envelope, e) {
-			return refused(errOtherContent(e)), false
+		if !equalContent(twin.envelope, e) {
+			return refused(errIdempotencyKeyReused(e)), false
 		}
 		return twin.pending, false
 	}
@@ -53,7 +53,7 @@ func (h *Hub) hold(ctx context.Context, ch *held, e *envelope.Envelope, places [
 
 // waitingAs finds a word that was sent with the same idempotency key: it has
 // claimed nothing yet.
-func (r *rare) waitingAs(e *envelope.Envelope) *waiting {
+func (r *extras) waitingAs(e *envelope.Envelope) *waiting {
 	i := slices.IndexFunc(r.waiting, func(item *waiting) bool {
 		return e.Key != "" && item.envelope.Key == e.Key && item.envelope.Sender == e.Sender
 	})
@@ -68,14 +68,14 @@ const batchRoom = 256 << 10
 
 // fits refuses a word that could not be stored, or not together with those that
 // wait already and the packet: the packet is not to suffer for it.
-func (h *Hub) fits(ch *held, e *envelope.Envelope) (size int, err error) {
+func (h *Hub) fits(ch *loadedChannel, e *envelope.Envelope) (size int, err error) {
 	stamped := *e
 	stamped.ID, stamped.CreatedAt = ch.id, h.now() // one id is as long as another
 	data, err := stamped.Append(nil)
 	if err != nil {
 		return 0, fault.Wrap(fault.TooLarge, err, "%v", err)
 	}
-	waiting := ch.rare.waiting
+	waiting := ch.extras.waiting
 	if limit := h.opts.Limits.Held; len(waiting) >= limit {
 		return 0, fault.New(fault.Unavailable, "channel '%s' expects its speaker to finish, and %d corrections wait already (limits.held); try again", ch.id, limit)
 	}
@@ -96,7 +96,7 @@ func isTurn(eventType string) bool {
 
 // inRound reports whether someone other than the sender is expected, and has
 // been told of something that it has not acked.
-func (ch *held) inRound(sender string) bool {
+func (ch *loadedChannel) inRound(sender string) bool {
 	turn, ok := ch.adapter.Expected(ch.meta, ch.state)
 	if !ok || turn.Agent == sender {
 		return false
@@ -105,62 +105,62 @@ func (ch *held) inRound(sender string) bool {
 }
 
 // injections puts the waiting words before the envelope that ends the round.
-func (w *writing) injections(e *envelope.Envelope) (injected int, err error) {
-	r := w.ch.rare
+func (b *batch) injections(e *envelope.Envelope) (injected int, err error) {
+	r := b.ch.extras
 	if r == nil || len(r.waiting) == 0 || !isTurn(e.Type) {
 		return 0, nil
 	}
-	turn, ok := w.ch.adapter.Expected(w.meta, w.state)
+	turn, ok := b.ch.adapter.Expected(b.meta, b.state)
 	if !ok || turn.Agent != e.Sender {
 		return 0, nil
 	}
-	return len(r.waiting), w.speak(r)
+	return len(r.waiting), b.speak(r)
 }
 
 // speak adds every waiting word to the batch. They wait until it is ordered.
-func (w *writing) speak(r *rare) error {
-	defer func(caller trace.SpanContext) { w.caller = caller }(w.caller)
+func (b *batch) speak(r *extras) error {
+	defer func(caller trace.SpanContext) { b.caller = caller }(b.caller)
 	for _, item := range r.waiting {
-		w.caller = item.caller
-		if err := w.add(item.envelope, true); err != nil {
+		b.caller = item.caller
+		if err := b.add(item.envelope, true); err != nil {
 			return err
 		}
-		w.tell(w.ch.adapter.Recipients(w.meta, w.state, item.envelope))
-		w.items[len(w.items)-1].places = item.places
-		if err := w.unhide(item.envelope); err != nil {
+		b.tell(b.ch.adapter.Recipients(b.meta, b.state, item.envelope))
+		b.items[len(b.items)-1].places = item.places
+		if err := b.unhide(item.envelope); err != nil {
 			return err
 		}
 	}
-	w.spoken = true
+	b.spoken = true
 	return nil
 }
 
 // skipInjected spares whom the round's envelope makes expected the separate
 // delivery: it reads the log anyway.
-func (w *writing) skipInjected(injected int) {
+func (b *batch) skipInjected(injected int) {
 	if injected == 0 {
 		return
 	}
-	turn, ok := w.ch.adapter.Expected(w.meta, w.state)
+	turn, ok := b.ch.adapter.Expected(b.meta, b.state)
 	if !ok {
 		return
 	}
 	for i := range injected {
-		it := &w.items[len(w.items)-2-i]
+		it := &b.items[len(b.items)-2-i]
 		it.to = slices.DeleteFunc(slices.Clone(it.to), func(id string) bool { return id == turn.Agent })
 	}
 }
 
 // releaseWaiting lets waiting words go when the round ended without an
 // envelope. The channel is locked; what could not be stored is returned.
-func (h *Hub) releaseWaiting(ctx context.Context, ch *held) (failed []*waiting, err error) {
-	r := ch.rare
+func (h *Hub) releaseWaiting(ctx context.Context, ch *loadedChannel) (failed []*waiting, err error) {
+	r := ch.extras
 	if r == nil || len(r.waiting) == 0 || ch.state == nil || ch.inRound("") {
 		return nil, nil
 	}
-	w := h.write(ch)
-	if err = w.speak(r); err == nil {
-		_, err = w.order(ctx)
+	b := h.newBatch(ch)
+	if err = b.speak(r); err == nil {
+		_, err = b.order(ctx)
 	}
 	if err != nil {
 		return ch.takeWaiting(), unavailable(err)
@@ -168,24 +168,24 @@ func (h *Hub) releaseWaiting(ctx context.Context, ch *held) (failed []*waiting, 
 	return nil, nil
 }
 
-func (h *Hub) expireWaiting(ch *held, item *waiting) {
+func (h *Hub) expireWaiting(ch *loadedChannel, item *waiting) {
 	ch.mu.Lock()
 	i := -1
-	if ch.rare != nil {
-		i = slices.Index(ch.rare.waiting, item)
+	if ch.extras != nil {
+		i = slices.Index(ch.extras.waiting, item)
 	}
 	if i < 0 {
 		ch.mu.Unlock()
 		return
 	}
-	ch.rare.waiting = slices.Delete(ch.rare.waiting, i, i+1)
+	ch.extras.waiting = slices.Delete(ch.extras.waiting, i, i+1)
 	turn, _ := ch.adapter.Expected(ch.meta, ch.state)
 	ch.mu.Unlock()
 	h.refuse([]*waiting{item}, fault.New(fault.Protocol, "channel '%s' expects '%s' to speak, whose round did not end within %s", ch.id, turn.Agent, h.opts.HoldFor))
 }
 
 // refuseWaiting answers everyone who waits in a channel.
-func (h *Hub) refuseWaiting(ch *held, err error) {
+func (h *Hub) refuseWaiting(ch *loadedChannel, err error) {
 	ch.mu.Lock()
 	list := ch.takeWaiting()
 	ch.mu.Unlock()
@@ -194,7 +194,7 @@ func (h *Hub) refuseWaiting(ch *held, err error) {
 
 // abandon forgets a channel whose fold ran on what was not stored. The caller
 // has locked it, and it is unlocked.
-func (h *Hub) abandon(ch *held) {
+func (h *Hub) abandon(ch *loadedChannel) {
 	h.channels.drop(ch)
 	list := ch.takeWaiting()
 	ch.mu.Unlock()
@@ -202,12 +202,12 @@ func (h *Hub) abandon(ch *held) {
 }
 
 // takeWaiting leaves nobody waiting; the channel is locked.
-func (ch *held) takeWaiting() []*waiting {
-	if ch.rare == nil {
+func (ch *loadedChannel) takeWaiting() []*waiting {
+	if ch.extras == nil {
 		return nil
 	}
-	list := ch.rare.waiting
-	ch.rare.waiting = nil
+	list := ch.extras.waiting
+	ch.extras.waiting = nil
 	for _, item := range list {
 		item.expires.Stop()
 	}
@@ -227,11 +227,11 @@ func (h *Hub) refuse(list []*waiting, err error) {
 
 // answerSpoken answers those whose words are part of an ordered batch, once it
 // has ended.
-func (w *writing) answerSpoken(p *Pending) {
-	if !w.spoken {
+func (b *batch) answerSpoken(p *Pending) {
+	if !b.spoken {
 		return
 	}
-	for _, item := range w.ch.takeWaiting() {
+	for _, item := range b.ch.takeWaiting() {
 		id := item.envelope.ID
 		p.onEnd = append(p.onEnd, func(err error) {
 			item.pending.id, item.pending.err = id, err

@@ -33,8 +33,8 @@ func (h *Hub) startSweepers(ctx context.Context) {
 // SweepInvites ends openings that nobody answered in time.
 func (h *Hub) SweepInvites(ctx context.Context) int {
 	return h.sweep(ctx, dueInvite, func(id string) error {
-		return h.endIf(ctx, id, func(m *channel.Metadata) bool { return m.State == channel.Pending }, func(w *writing) error {
-			return w.end(channel.Closed, "invite_timeout")
+		return h.endIf(ctx, id, func(m *channel.Metadata) bool { return m.State == channel.Pending }, func(b *batch) error {
+			return b.end(channel.Closed, "invite_timeout")
 		})
 	})
 }
@@ -42,8 +42,8 @@ func (h *Hub) SweepInvites(ctx context.Context) int {
 // SweepTTL ends channels and tasks whose time has run out.
 func (h *Hub) SweepTTL(ctx context.Context) int {
 	n := h.sweep(ctx, dueTTL, func(id string) error {
-		return h.endIf(ctx, id, func(*channel.Metadata) bool { return true }, func(w *writing) error {
-			return w.end(channel.Expired, "ttl_expired")
+		return h.endIf(ctx, id, func(*channel.Metadata) bool { return true }, func(b *batch) error {
+			return b.end(channel.Expired, "ttl_expired")
 		})
 	})
 	return n + h.sweepTasks(ctx)
@@ -71,7 +71,7 @@ func (h *Hub) sweep(ctx context.Context, kind string, act func(id string) error)
 }
 
 // endIf ends a channel that has not ended and meets a condition.
-func (h *Hub) endIf(ctx context.Context, id string, cond func(*channel.Metadata) bool, end func(*writing) error) error {
+func (h *Hub) endIf(ctx context.Context, id string, cond func(*channel.Metadata) bool, end func(*batch) error) error {
 	m, err := h.Channel(ctx, id)
 	if fault.CodeOf(err) == fault.NotFound {
 		return nil
@@ -79,11 +79,11 @@ func (h *Hub) endIf(ctx context.Context, id string, cond func(*channel.Metadata)
 	if err != nil || m.State.Terminal() || !cond(m) {
 		return err
 	}
-	_, err = h.endChannel(ctx, id, func(w *writing) error {
-		if !cond(w.meta) {
+	_, err = h.endChannel(ctx, id, func(b *batch) error {
+		if !cond(b.meta) {
 			return errNothing
 		}
-		return end(w)
+		return end(b)
 	})
 	if errors.Is(err, errNothing) {
 		return nil
@@ -101,9 +101,9 @@ func (h *Hub) forgetDue(ctx context.Context, id string, due []byte) {
 	if err != nil {
 		return
 	}
-	w := h.write(ch)
-	w.sideNote(sideRecord{Kind: sideScheduled}, func(r *journal.Record) { r.Remove = append(r.Remove, due) })
-	_, err = w.order(ctx)
+	b := h.newBatch(ch)
+	b.sideNote(sideRecord{Kind: sideScheduled}, func(r *journal.Record) { r.Remove = append(r.Remove, due) })
+	_, err = b.order(ctx)
 	ch.mu.Unlock()
 	if err != nil {
 		h.log.Warn("deadline not removed", "id", id, "error", err)

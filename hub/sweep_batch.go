@@ -8,16 +8,16 @@ import (
 // errNothing ends a batch that turns out to have nothing to write.
 var errNothing = errors.New("nothing to write")
 
-// idle reports whether a batch has nothing to write, apart from moving the next
-// look to where it is.
-func (w *writing) idle() bool {
-	return len(w.history)+len(w.metas)+len(w.side)+len(w.audits)+len(w.tasks) == 0 && w.nextLook() == w.watch.look
+// idle reports whether a batch has nothing to write and leaves the next check of
+// the expectations where it is.
+func (b *batch) idle() bool {
+	return len(b.history)+len(b.metas)+len(b.side)+len(b.audits)+len(b.tasks) == 0 && b.nextCheck() == b.watch.nextCheck
 }
 
-// batch puts one batch into a channel, and returns it on its way; nil if there
-// was nothing to write. What is put together is put together again if the fold
-// that it was computed from is gone.
-func (h *Hub) batch(ctx context.Context, channelID string, put func(w *writing) error) (*Pending, error) {
+// writeBatch writes one batch to a channel and returns it while it is pending, or
+// nil if there was nothing to write. It calls put again if the fold that the batch
+// was computed from is gone.
+func (h *Hub) writeBatch(ctx context.Context, channelID string, put func(b *batch) error) (*Pending, error) {
 	if err := h.delivery.await(ctx); err != nil {
 		return nil, err
 	}
@@ -26,13 +26,13 @@ func (h *Hub) batch(ctx context.Context, channelID string, put func(w *writing) 
 		if err != nil {
 			return nil, err
 		}
-		w := h.write(ch)
+		b := h.newBatch(ch)
 		var p *Pending
 		err = h.guarded(func() error {
-			if err := put(w); err != nil {
+			if err := put(b); err != nil {
 				return err
 			}
-			p, err = w.order(ctx)
+			p, err = b.order(ctx)
 			return err
 		})
 		if retryFold(err) {

@@ -35,39 +35,39 @@ func deadlineKey(d deadline, channelID string) []byte {
 }
 
 // deadlines sets, moves and removes what an adapter wants to be reminded of.
-func (w *writing) deadlines(list []channel.Deadline) error {
+func (b *batch) deadlines(list []channel.Deadline) error {
 	for _, d := range list {
-		current := w.currentMarks().due
+		current := b.currentMarks().due
 		known := slices.ContainsFunc(current, func(old deadline) bool { return old.name == d.Name })
-		if limit := w.hub.opts.Limits.Deadlines; !known && !d.At.IsZero() && len(current) >= limit {
-			return fault.New(fault.TooLarge, "channel '%s' has %d deadlines, which is the limit (limits.deadlines)", w.ch.id, limit)
+		if limit := b.hub.opts.Limits.Deadlines; !known && !d.At.IsZero() && len(current) >= limit {
+			return fault.New(fault.TooLarge, "channel '%s' has %d deadlines, which is the limit (limits.deadlines)", b.ch.id, limit)
 		}
-		w.setDeadline(deadline{d.Name, instantOf(d.At)})
+		b.setDeadline(deadline{d.Name, instantOf(d.At)})
 	}
 	return nil
 }
 
-func (w *writing) setDeadline(d deadline) {
-	current := w.currentMarks().due
+func (b *batch) setDeadline(d deadline) {
+	current := b.currentMarks().due
 	i := slices.IndexFunc(current, func(old deadline) bool { return old.name == d.name })
 	if i < 0 && d.at.IsZero() || i >= 0 && current[i] == d {
 		return
 	}
-	w.sideNote(sideRecord{Kind: sideDeadline, Name: d.name, Due: int64(d.at)}, func(r *journal.Record) {
+	b.sideNote(sideRecord{Kind: sideDeadline, Name: d.name, Due: int64(d.at)}, func(r *journal.Record) {
 		if i >= 0 {
-			r.Remove = append(r.Remove, deadlineKey(current[i], w.ch.id))
+			r.Remove = append(r.Remove, deadlineKey(current[i], b.ch.id))
 		}
 		if !d.at.IsZero() {
-			r.Put = append(r.Put, journal.IndexPut{Key: deadlineKey(d, w.ch.id), Value: []byte(d.name)})
+			r.Put = append(r.Put, journal.IndexPut{Key: deadlineKey(d, b.ch.id), Value: []byte(d.name)})
 		}
 	})
 }
 
 // dropDeadlines is what the end of a channel removes from the index.
-func (w *writing) dropDeadlines() [][]byte {
+func (b *batch) dropDeadlines() [][]byte {
 	var keys [][]byte
-	for _, d := range w.currentMarks().due {
-		keys = append(keys, deadlineKey(d, w.ch.id))
+	for _, d := range b.currentMarks().due {
+		keys = append(keys, deadlineKey(d, b.ch.id))
 	}
 	return keys
 }
@@ -95,11 +95,11 @@ func (h *Hub) SweepDeadlines(ctx context.Context) (n int) {
 // remind tells a channel's adapter of one deadline, and removes it in the same
 // batch.
 func (h *Hub) remind(ctx context.Context, id, name string, due []byte) error {
-	p, err := h.batch(ctx, id, func(w *writing) error {
-		if w.state == nil && !w.meta.State.Terminal() {
+	p, err := h.writeBatch(ctx, id, func(b *batch) error {
+		if b.state == nil && !b.meta.State.Terminal() {
 			return errNothing // it is told when it can be folded again
 		}
-		return w.remind(name, due)
+		return b.remind(name, due)
 	})
 	if err != nil || p == nil {
 		return ignoreMissing(unavailable(err))
@@ -108,34 +108,34 @@ func (h *Hub) remind(ctx context.Context, id, name string, due []byte) error {
 	return err
 }
 
-func (w *writing) remind(name string, due []byte) error {
-	current := w.currentMarks().due
+func (b *batch) remind(name string, due []byte) error {
+	current := b.currentMarks().due
 	i := slices.IndexFunc(current, func(d deadline) bool { return d.name == name })
-	if i < 0 || string(deadlineKey(current[i], w.ch.id)) != string(due) {
+	if i < 0 || string(deadlineKey(current[i], b.ch.id)) != string(due) {
 		// Moved or removed since, by a batch that is on its way.
-		w.sideNote(sideRecord{Kind: sideScheduled}, func(r *journal.Record) { r.Remove = append(r.Remove, due) })
+		b.sideNote(sideRecord{Kind: sideScheduled}, func(r *journal.Record) { r.Remove = append(r.Remove, due) })
 		return nil
 	}
 	at := current[i].at
-	w.setDeadline(deadline{name: name})
-	timed, ok := w.ch.adapter.(Timed)
-	if !ok || w.meta.State.Terminal() {
+	b.setDeadline(deadline{name: name})
+	timed, ok := b.ch.adapter.(Timed)
+	if !ok || b.meta.State.Terminal() {
 		return nil
 	}
-	return w.applyAlone(timed.OnDeadline(w.meta, w.state, name, at.Time()))
+	return b.applyAlone(timed.OnDeadline(b.meta, b.state, name, at.Time()))
 }
 
 // applyAlone puts effects into a batch that began with no envelope. Claims and
 // index entries belong to an envelope, so one must be among the effects.
-func (w *writing) applyAlone(fx channel.Effects) error {
+func (b *batch) applyAlone(fx channel.Effects) error {
 	for i := range fx.Append {
-		if err := w.draft(&fx.Append[i]); err != nil {
+		if err := b.draft(&fx.Append[i]); err != nil {
 			return err
 		}
 	}
 	fx.Append = nil
-	if len(w.history) == 0 && len(fx.Claims)+len(fx.Release)+len(fx.Index)+len(fx.Unindex) > 0 {
-		return fault.New(fault.Internal, "the adapter of channel '%s' wants claims or index entries without an envelope to hold them", w.ch.id)
+	if len(b.history) == 0 && len(fx.Claims)+len(fx.Release)+len(fx.Index)+len(fx.Unindex) > 0 {
+		return fault.New(fault.Internal, "the adapter of channel '%s' wants claims or index entries without an envelope to hold them", b.ch.id)
 	}
-	return w.apply(fx)
+	return b.apply(fx)
 }

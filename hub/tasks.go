@@ -121,17 +121,17 @@ func objects(named map[string][]byte) error {
 
 // MarshalJSON writes every key, times ending in Z.
 func (t *Task) MarshalJSON() ([]byte, error) {
-	b := &jsonbuf.Buffer{}
-	t.appendTo(b)
-	return b.Result()
+	buf := &jsonbuf.Buffer{}
+	t.appendTo(buf)
+	return buf.Result()
 }
 
-func (t *Task) appendTo(b *jsonbuf.Buffer) {
-	b.Open('{')
-	b.Key("task_id").String(t.ID)
-	b.Key("owner_id").String(t.Owner)
-	t.Spec.appendTo(b.Key("spec"))
-	b.Key("state").String(string(t.State))
+func (t *Task) appendTo(buf *jsonbuf.Buffer) {
+	buf.Open('{')
+	buf.Key("task_id").String(t.ID)
+	buf.Key("owner_id").String(t.Owner)
+	t.Spec.appendTo(buf.Key("spec"))
+	buf.Key("state").String(string(t.State))
 	for _, at := range [...]struct {
 		key string
 		t   time.Time
@@ -142,32 +142,32 @@ func (t *Task) appendTo(b *jsonbuf.Buffer) {
 		{"expires_at", t.ExpiresAt},
 		{"last_progress_at", t.LastProgressAt},
 	} {
-		b.Key(at.key)
+		buf.Key(at.key)
 		if at.t.IsZero() {
-			b.Null()
+			buf.Null()
 		} else {
-			b.String(envelope.FormatTime(at.t))
+			buf.String(envelope.FormatTime(at.t))
 		}
 	}
-	b.Key("progress").Object(t.Progress)
-	b.Key("result")
+	buf.Key("progress").Object(t.Progress)
+	buf.Key("result")
 	if t.Result == nil {
-		b.Null()
+		buf.Null()
 	} else {
-		b.Value(t.Result)
+		buf.Value(t.Result)
 	}
-	b.Key("error").String(t.Error)
-	b.Key("channel_id").Optional(t.Channel)
-	b.Close('}')
+	buf.Key("error").String(t.Error)
+	buf.Key("channel_id").Optional(t.Channel)
+	buf.Close('}')
 }
 
-func (s *TaskSpec) appendTo(b *jsonbuf.Buffer) {
-	b.Open('{')
-	b.Key("title").String(s.Title)
-	b.Key("description").String(s.Description)
-	b.Key("payload").Object(s.Payload)
-	b.Key("capability").Optional(s.Capability)
-	b.Close('}')
+func (s *TaskSpec) appendTo(buf *jsonbuf.Buffer) {
+	buf.Open('{')
+	buf.Key("title").String(s.Title)
+	buf.Key("description").String(s.Description)
+	buf.Key("payload").Object(s.Payload)
+	buf.Key("capability").Optional(s.Capability)
+	buf.Close('}')
 }
 
 // UnmarshalJSON reads what MarshalJSON writes; what is missing stays zero.
@@ -259,11 +259,11 @@ func merged(under, over []byte) ([]byte, error) {
 			values[key] = value.Clone()
 		}
 	}
-	b := &jsonbuf.Buffer{}
-	b.Open('{')
+	buf := &jsonbuf.Buffer{}
+	buf.Open('{')
 	for _, name := range names {
-		b.Key(name).Value(values[name])
+		buf.Key(name).Value(values[name])
 	}
-	b.Close('}')
-	return b.Result()
+	buf.Close('}')
+	return buf.Result()
 }

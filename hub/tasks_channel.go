@@ -12,30 +12,30 @@ import (
 // ordered of each is kept with the fold.
 
 // newTask puts a task that nobody has observed before into the batch.
-func (w *writing) newTask(t Task, mirror Mirror) error {
-	h := w.hub
-	if limit := h.opts.Limits.OpenTasks; len(w.currentMarks().tasks) >= limit {
-		return fault.New(fault.TooLarge, "channel '%s' has %d tasks that have not ended, which is the limit (limits.open_tasks)", w.ch.id, limit)
+func (b *batch) newTask(t Task, mirror Mirror) error {
+	h := b.hub
+	if limit := h.opts.Limits.OpenTasks; len(b.currentMarks().tasks) >= limit {
+		return fault.New(fault.TooLarge, "channel '%s' has %d tasks that have not ended, which is the limit (limits.open_tasks)", b.ch.id, limit)
 	}
 	next := &running{Task: t}
 	var err error
-	if next.order, err = h.minter.Mint(w.now, ""); err != nil {
+	if next.order, err = h.minter.Mint(b.now, ""); err != nil {
 		return unavailable(err)
 	}
-	if err := w.putTask(nil, next, false); err != nil {
+	if err := b.putTask(nil, next, false); err != nil {
 		return err
 	}
-	if !t.State.Terminal() && !w.meta.State.Terminal() {
-		w.sideNote(sideRecord{Kind: sideTask, Task: t.ID}, nil)
+	if !t.State.Terminal() && !b.meta.State.Terminal() {
+		b.sideNote(sideRecord{Kind: sideTask, Task: t.ID}, nil)
 	}
 	if t.State == TaskRunning {
-		return w.mirror(mirror, MirrorEnds, started(&t))
+		return b.mirror(mirror, MirrorEnds, started(&t))
 	}
 	return nil
 }
 
 // putTask puts a task's next record into the batch.
-func (w *writing) putTask(old, next *running, ending bool) error {
+func (b *batch) putTask(old, next *running, ending bool) error {
 	record, err := taskWrite(old, next, ending)
 	if err != nil {
 		return err
@@ -46,27 +46,27 @@ func (w *writing) putTask(old, next *running, ending bool) error {
 		next.seq = old.seq
 	}
 	next.seq++
-	w.tasks = append(w.tasks, journal.Append{
-		Log: w.ch.partition().In(familyTask, next.ID), Expect: expect, Records: []journal.Record{record},
+	b.tasks = append(b.tasks, journal.Append{
+		Log: b.ch.partition().In(familyTask, next.ID), Expect: expect, Records: []journal.Record{record},
 	})
-	if w.running == nil {
-		w.running = map[string]*running{}
+	if b.running == nil {
+		b.running = map[string]*running{}
 	}
-	w.running[next.ID] = next
+	b.running[next.ID] = next
 	if old == nil || !next.State.Terminal() {
 		return nil
 	}
-	h, ch := w.hub, w.ch
-	w.after = append(w.after, func() {
+	h, ch := b.hub, b.ch
+	b.after = append(b.after, func() {
 		ch.forgetTask(next)
 		h.tellEnded(next.Task)
 	})
-	return w.audit("task_terminated", next.terminated())
+	return b.audit("task_terminated", next.terminated())
 }
 
 // editTask changes a task of the channel that has not ended.
-func (w *writing) editTask(ctx context.Context, id string, may func(*running) error, mirror Mirror, edit func(t *Task, now time.Time) error) error {
-	old, err := w.task(ctx, id)
+func (b *batch) editTask(ctx context.Context, id string, may func(*running) error, mirror Mirror, edit func(t *Task, now time.Time) error) error {
+	old, err := b.task(ctx, id)
 	if err != nil {
 		return err
 	}
@@ -77,31 +77,31 @@ func (w *writing) editTask(ctx context.Context, id string, may func(*running) er
 		return errNothing
 	}
 	next := *old
-	if err := edit(&next.Task, w.now); err != nil {
+	if err := edit(&next.Task, b.now); err != nil {
 		return err
 	}
-	if err := next.bounded(w.hub.opts.Limits.EventBytes); err != nil {
+	if err := next.bounded(b.hub.opts.Limits.EventBytes); err != nil {
 		return err
 	}
-	if err := w.putTask(old, &next, false); err != nil {
+	if err := b.putTask(old, &next, false); err != nil {
 		return err
 	}
-	if next.State.Terminal() && !w.meta.State.Terminal() {
-		w.sideNote(sideRecord{Kind: sideTaskEnded, Task: id}, nil)
+	if next.State.Terminal() && !b.meta.State.Terminal() {
+		b.sideNote(sideRecord{Kind: sideTaskEnded, Task: id}, nil)
 	}
-	return w.mirrorChange(mirror, &old.Task, &next.Task)
+	return b.mirrorChange(mirror, &old.Task, &next.Task)
 }
 
 // task is a task of the channel as it was last ordered.
-func (w *writing) task(ctx context.Context, id string) (*running, error) {
-	if w.ch.rare != nil && w.ch.rare.tasks[id] != nil {
-		return w.ch.rare.tasks[id], nil
+func (b *batch) task(ctx context.Context, id string) (*running, error) {
+	if b.ch.extras != nil && b.ch.extras.tasks[id] != nil {
+		return b.ch.extras.tasks[id], nil
 	}
-	return w.hub.readTask(ctx, w.ch.partition().In(familyTask, id))
+	return b.hub.readTask(ctx, b.ch.partition().In(familyTask, id))
 }
 
-// keep remembers a task while the channel is folded.
-func (r *rare) keep(id string, t *running) {
+// setTask remembers a task while the channel is folded.
+func (r *extras) setTask(id string, t *running) {
 	if r.tasks == nil {
 		r.tasks = map[string]*running{}
 	}
@@ -109,18 +109,18 @@ func (r *rare) keep(id string, t *running) {
 }
 
 // forgetTask lets a task go that has ended for good: it is read from now on.
-func (ch *held) forgetTask(t *running) {
+func (ch *loadedChannel) forgetTask(t *running) {
 	ch.mu.Lock()
 	defer ch.mu.Unlock()
-	if ch.rare != nil && ch.rare.tasks[t.ID] == t {
-		delete(ch.rare.tasks, t.ID)
+	if ch.extras != nil && ch.extras.tasks[t.ID] == t {
+		delete(ch.extras.tasks, t.ID)
 	}
 }
 
 // endTasks ends every task of a channel that ends.
-func (w *writing) endTasks() error {
-	for _, id := range w.currentMarks().tasks {
-		old, err := w.task(context.Background(), id)
+func (b *batch) endTasks() error {
+	for _, id := range b.currentMarks().tasks {
+		old, err := b.task(context.Background(), id)
 		if fault.CodeOf(err) == fault.NotFound {
 			continue
 		}
@@ -131,9 +131,9 @@ func (w *writing) endTasks() error {
 			continue
 		}
 		next := *old
-		next.become(TaskExpired, w.now)
+		next.become(TaskExpired, b.now)
 		next.Error = "channel_closed"
-		if err := w.putTask(old, &next, true); err != nil {
+		if err := b.putTask(old, &next, true); err != nil {
 			return err
 		}
 	}

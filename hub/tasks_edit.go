@@ -151,7 +151,7 @@ func (h *Hub) newTask(ctx context.Context, t Task, mirror Mirror) error {
 	}
 	if t.Channel != "" {
 		if _, err := h.Channel(ctx, t.Channel); err == nil {
-			return h.editIn(ctx, t.Channel, func(w *writing) error { return w.newTask(t, mirror) })
+			return h.editIn(ctx, t.Channel, func(b *batch) error { return b.newTask(t, mirror) })
 		} else if fault.CodeOf(err) != fault.NotFound {
 			return err
 		}
@@ -165,8 +165,8 @@ func (h *Hub) newTask(ctx context.Context, t Task, mirror Mirror) error {
 }
 
 // editIn runs one batch on a channel and waits for it.
-func (h *Hub) editIn(ctx context.Context, channelID string, put func(w *writing) error) error {
-	p, err := h.batch(ctx, channelID, put)
+func (h *Hub) editIn(ctx context.Context, channelID string, put func(b *batch) error) error {
+	p, err := h.writeBatch(ctx, channelID, put)
 	if err != nil || p == nil {
 		return err
 	}
@@ -183,7 +183,7 @@ func (h *Hub) editTask(ctx context.Context, log journal.LogName, by Caller, mirr
 		return nil
 	}
 	if id, ok := channelOf(log.Of()); ok {
-		err := h.editIn(ctx, id, func(w *writing) error { return w.editTask(ctx, log.ID, may, mirror, edit) })
+		err := h.editIn(ctx, id, func(b *batch) error { return b.editTask(ctx, log.ID, may, mirror, edit) })
 		return unavailable(err)
 	}
 	unlock := h.works.lock(log.Partition)
@@ -218,23 +218,23 @@ func (h *Hub) storeTask(ctx context.Context, old, next *running) error {
 	if old != nil {
 		expect = journal.Exactly(old.seq)
 	}
-	batch := journal.Batch{Appends: []journal.Append{{Log: p.In(familyTask, next.ID), Expect: expect, Records: []journal.Record{record}}}}
+	commit := journal.Batch{Appends: []journal.Append{{Log: p.In(familyTask, next.ID), Expect: expect, Records: []journal.Record{record}}}}
 	ended := old != nil && next.State.Terminal()
 	if ended {
 		line, err := h.auditRecord("task_terminated", next.terminated())
 		if err != nil {
 			return err
 		}
-		batch.Appends = append(batch.Appends, journal.Append{Log: p.In(familyAudit, only), Records: []journal.Record{line}})
+		commit.Appends = append(commit.Appends, journal.Append{Log: p.In(familyAudit, only), Records: []journal.Record{line}})
 	}
-	ticket, err := h.journal.Append(ctx, batch)
+	ticket, err := h.journal.Append(ctx, commit)
 	if err != nil {
 		return err
 	}
 	if err := ticket.Wait(ctx); err != nil {
 		return unavailable(err)
 	}
-	h.storedIn(&batch)
+	h.storedIn(&commit)
 	if ended {
 		h.tellEnded(next.Task)
 	}

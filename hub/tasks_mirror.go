@@ -21,45 +21,45 @@ const (
 type echo struct {
 	task *Task
 	kind string
-	data func(b *jsonbuf.Buffer)
+	data func(buf *jsonbuf.Buffer)
 }
 
 func started(t *Task) echo {
-	return echo{t, envelope.TypeTaskStarted, func(b *jsonbuf.Buffer) { t.Spec.appendTo(b.Key("spec")) }}
+	return echo{t, envelope.TypeTaskStarted, func(buf *jsonbuf.Buffer) { t.Spec.appendTo(buf.Key("spec")) }}
 }
 
 func progressed(t *Task) echo {
-	return echo{t, envelope.TypeTaskProgress, func(b *jsonbuf.Buffer) { b.Key("progress").Object(t.Progress) }}
+	return echo{t, envelope.TypeTaskProgress, func(buf *jsonbuf.Buffer) { buf.Key("progress").Object(t.Progress) }}
 }
 
 func finished(t *Task) echo {
 	switch t.State {
 	case TaskCompleted:
-		return echo{t, envelope.TypeTaskCompleted, func(b *jsonbuf.Buffer) {
-			if b.Key("result"); t.Result == nil {
-				b.Null()
+		return echo{t, envelope.TypeTaskCompleted, func(buf *jsonbuf.Buffer) {
+			if buf.Key("result"); t.Result == nil {
+				buf.Null()
 			} else {
-				b.Value(t.Result)
+				buf.Value(t.Result)
 			}
 		}}
 	case TaskFailed:
-		return echo{t, envelope.TypeTaskFailed, func(b *jsonbuf.Buffer) { b.Key("error").String(t.Error) }}
+		return echo{t, envelope.TypeTaskFailed, func(buf *jsonbuf.Buffer) { buf.Key("error").String(t.Error) }}
 	case TaskCancelled:
-		return echo{t, envelope.TypeTaskCancelled, func(b *jsonbuf.Buffer) { b.Key("reason").String(t.Error) }}
+		return echo{t, envelope.TypeTaskCancelled, func(buf *jsonbuf.Buffer) { buf.Key("reason").String(t.Error) }}
 	default:
-		return echo{t, envelope.TypeTaskExpired, func(b *jsonbuf.Buffer) { b.Key("reason").String(t.Error) }}
+		return echo{t, envelope.TypeTaskExpired, func(buf *jsonbuf.Buffer) { buf.Key("reason").String(t.Error) }}
 	}
 }
 
 // mirrorChange tells the channel what changed of a task.
-func (w *writing) mirrorChange(level Mirror, old, next *Task) error {
+func (b *batch) mirrorChange(level Mirror, old, next *Task) error {
 	if next.State == TaskRunning && old.State != TaskRunning {
-		if err := w.mirror(level, MirrorEnds, started(next)); err != nil {
+		if err := b.mirror(level, MirrorEnds, started(next)); err != nil {
 			return err
 		}
 	}
 	if string(old.Progress) != string(next.Progress) {
-		if err := w.mirror(level, MirrorAll, progressed(next)); err != nil {
+		if err := b.mirror(level, MirrorAll, progressed(next)); err != nil {
 			return err
 		}
 	}
@@ -67,10 +67,10 @@ func (w *writing) mirrorChange(level Mirror, old, next *Task) error {
 		return nil
 	}
 	told := *next
-	if len(told.Result) > w.hub.mostMirrored() {
+	if len(told.Result) > b.hub.mostMirrored() {
 		told.Result = nil // it is read with the task
 	}
-	return w.mirror(level, MirrorEnds, finished(&told))
+	return b.mirror(level, MirrorEnds, finished(&told))
 }
 
 // mostMirrored is how large an envelope's payload may be to fit, with all that
@@ -79,29 +79,29 @@ func (h *Hub) mostMirrored() int { return h.opts.Limits.EventBytes - h.opts.Limi
 
 // mirror adds an envelope of the task's owner, out of turn. What the adapter
 // would not take from it is not told.
-func (w *writing) mirror(level, needed Mirror, x echo) error {
-	if level < needed || w.meta.State.Terminal() || w.state == nil || !w.ch.readers.busy(w.meta, x.task.Owner) {
+func (b *batch) mirror(level, needed Mirror, x echo) error {
+	if level < needed || b.meta.State.Terminal() || b.state == nil || !b.ch.readers.busy(b.meta, x.task.Owner) {
 		return nil
 	}
-	b := &jsonbuf.Buffer{}
-	b.Open('{').Key("task_id").String(x.task.ID)
-	x.data(b)
-	data, err := b.Close('}').Result()
+	buf := &jsonbuf.Buffer{}
+	buf.Open('{').Key("task_id").String(x.task.ID)
+	x.data(buf)
+	data, err := buf.Close('}').Result()
 	if err != nil {
 		return err
 	}
-	if len(data) > w.hub.mostMirrored() {
+	if len(data) > b.hub.mostMirrored() {
 		return nil // nobody could be told
 	}
 	e := &envelope.Envelope{
-		Channel: w.ch.id, Sender: x.task.Owner, Type: x.kind, Task: x.task.ID, Data: data, Priority: envelope.Normal,
+		Channel: b.ch.id, Sender: x.task.Owner, Type: x.kind, Task: x.task.ID, Data: data, Priority: envelope.Normal,
 	}
-	if w.ch.adapter.ValidateSend(w.meta, w.state, e) != nil {
+	if b.ch.adapter.ValidateSend(b.meta, b.state, e) != nil {
 		return nil
 	}
-	if err := w.add(e, true); err != nil {
+	if err := b.add(e, true); err != nil {
 		return err
 	}
-	w.tell(w.ch.adapter.Recipients(w.meta, w.state, e))
-	return w.apply(w.ch.adapter.OnAccepted(w.meta, w.state, e))
+	b.tell(b.ch.adapter.Recipients(b.meta, b.state, e))
+	return b.apply(b.ch.adapter.OnAccepted(b.meta, b.state, e))
 }

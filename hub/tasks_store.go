@@ -58,18 +58,18 @@ type taskEnd struct {
 // Ending is true for a record that only ends the task: it is small, so that
 // many fit the batch of their channel's end.
 func taskWrite(old *running, next *running, ending bool) (journal.Record, error) {
-	b := &jsonbuf.Buffer{}
-	b.Open('{').Key("order").String(next.order)
+	buf := &jsonbuf.Buffer{}
+	buf.Open('{').Key("order").String(next.order)
 	if ending {
-		b.Key("end").Open('{')
-		b.Key("state").String(string(next.State))
-		b.Key("error").String(next.Error)
-		b.Key("at").String(envelope.FormatTime(next.CompletedAt))
-		b.Close('}')
+		buf.Key("end").Open('{')
+		buf.Key("state").String(string(next.State))
+		buf.Key("error").String(next.Error)
+		buf.Key("at").String(envelope.FormatTime(next.CompletedAt))
+		buf.Close('}')
 	} else {
-		next.appendTo(b.Key("task"))
+		next.appendTo(buf.Key("task"))
 	}
-	data, err := b.Close('}').Result()
+	data, err := buf.Close('}').Result()
 	if err != nil {
 		return journal.Record{}, fault.Wrap(fault.Invalid, err, "task '%s' cannot be written: %v", next.ID, err)
 	}

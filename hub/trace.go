@@ -25,7 +25,7 @@ const (
 // tracing records spans, if the hub was given a provider. Those of channels and
 // of identities stay open as long as these do, in this process.
 type tracing struct {
-	Deaf
+	NoopListener
 	tracer trace.Tracer // nil: nothing is recorded
 
 	mu       sync.Mutex
@@ -92,8 +92,8 @@ type envelopeSpan struct{ span trace.Span }
 // traceEnvelope starts the span of a posted, substantive envelope: always a
 // root, because the log outlives whoever called. The envelope carries the
 // span's context before it is stored.
-func (w *writing) traceEnvelope(e *envelope.Envelope, posted bool) *envelopeSpan {
-	t := &w.hub.tracing
+func (b *batch) traceEnvelope(e *envelope.Envelope, posted bool) *envelopeSpan {
+	t := &b.hub.tracing
 	if t.tracer == nil || !posted || envelope.IsProtocol(e.Type) {
 		return nil
 	}
@@ -114,11 +114,11 @@ func (w *writing) traceEnvelope(e *envelope.Envelope, posted bool) *envelopeSpan
 	if in := t.find(t.channels, e.Channel); in != nil {
 		links = append(links, trace.Link{SpanContext: in.SpanContext(), Attributes: []attribute.KeyValue{linkKind.String("in_channel")}})
 	}
-	if w.caller.IsValid() {
-		links = append(links, trace.Link{SpanContext: w.caller, Attributes: []attribute.KeyValue{linkKind.String("triggered_by")}})
+	if b.caller.IsValid() {
+		links = append(links, trace.Link{SpanContext: b.caller, Attributes: []attribute.KeyValue{linkKind.String("triggered_by")}})
 	}
 	_, span := t.tracer.Start(context.Background(), "network.envelope "+e.Type,
-		trace.WithSpanKind(trace.SpanKindProducer), trace.WithTimestamp(w.now),
+		trace.WithSpanKind(trace.SpanKindProducer), trace.WithTimestamp(b.now),
 		trace.WithAttributes(attributes...), trace.WithLinks(links...))
 	if at := span.SpanContext(); at.IsValid() {
 		e.Trace = fmt.Sprintf("00-%s-%s-%s", at.TraceID(), at.SpanID(), at.TraceFlags())

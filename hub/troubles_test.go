@@ -210,7 +210,7 @@ func rule1() func(*hub.Registration) {
 
 // nosy asks the hub while it is told something.
 type nosy struct {
-	hub.Deaf
+	hub.NoopListener
 	hub   *hub.Hub
 	heard int
 }

@@ -10,12 +10,12 @@ import (
 	"github.com/parley-hub/parley/journal"
 )
 
-// watch is what expectations measure by, folded beside the adapter's state. It
-// is a small value: one stands beside every folded channel.
+// watch is the state that expectations are measured by, folded together with the
+// adapter's state. It is small, because every folded channel has one.
 type watch struct {
 	content   instant // when somebody last said something
 	triggered instant // when what the expected speaker answers was said
-	look      instant // when the channel is looked at next: its one entry in the index
+	nextCheck instant // when the expectations are checked next: the channel's one entry in the due index
 	plan      *plan   // what is expected of the channel
 	replies   *[]reply
 }
@@ -23,8 +23,8 @@ type watch struct {
 // reply is how one participant stands with what was said to it, in the order
 // of the participants.
 type reply struct {
-	inbound instant // the last text that reached it
-	own     instant // its own last text
+	inbound  instant // the last text that reached it
+	outbound instant // its own last text
 }
 
 // instant is a time in nanoseconds; 0 is none.
@@ -77,7 +77,7 @@ func heardBy(old *[]reply, m *channel.Metadata, e *envelope.Envelope) *[]reply {
 	for i := range next {
 		switch agent := m.Participants[i].Agent; {
 		case agent == e.Sender:
-			next[i].own = max(next[i].own, at)
+			next[i].outbound = max(next[i].outbound, at)
 		case e.Audience == nil || slices.Contains(e.Audience, agent):
 			next[i].inbound = at
 		}
@@ -85,41 +85,41 @@ func heardBy(old *[]reply, m *channel.Metadata, e *envelope.Envelope) *[]reply {
 	return &next
 }
 
-// reschedule sets the channel's next look at its expectations, if the batch
-// brings it nearer. A later one is left to the look that comes too early, so
-// that nothing is written for most envelopes.
-func (w *writing) reschedule() error {
-	next := w.nextLook()
+// reschedule moves the channel's next check of its expectations if the batch makes
+// it earlier. If it becomes later, the check that runs too early moves it, so that
+// most envelopes write nothing here.
+func (b *batch) reschedule() error {
+	next := b.nextCheck()
 	switch {
-	case w.meta.State.Terminal() || w.looking:
-	case next == never || !w.watch.look.IsZero() && w.watch.look <= next:
+	case b.meta.State.Terminal() || b.checking:
+	case next == never || !b.watch.nextCheck.IsZero() && b.watch.nextCheck <= next:
 		return nil
 	}
-	w.lookAt(next)
+	b.scheduleCheck(next)
 	return nil
 }
 
-// lookAt moves the channel's entry in the index.
-func (w *writing) lookAt(next instant) {
+// scheduleCheck moves the channel's entry in the due index.
+func (b *batch) scheduleCheck(next instant) {
 	if next == never {
 		next = 0
 	}
-	last := w.watch.look
+	last := b.watch.nextCheck
 	if next == last {
 		return
 	}
-	w.sideNote(sideRecord{Kind: sideLook, Due: int64(next)}, func(r *journal.Record) {
+	b.sideNote(sideRecord{Kind: sideCheck, Due: int64(next)}, func(r *journal.Record) {
 		if !last.IsZero() {
-			r.Remove = append(r.Remove, dueKey(dueExpectation, last.Time(), w.ch.id))
+			r.Remove = append(r.Remove, dueKey(dueExpectation, last.Time(), b.ch.id))
 		}
 		if !next.IsZero() {
-			r.Put = append(r.Put, journal.IndexPut{Key: dueKey(dueExpectation, next.Time(), w.ch.id)})
+			r.Put = append(r.Put, journal.IndexPut{Key: dueKey(dueExpectation, next.Time(), b.ch.id)})
 		}
 	})
-	w.watch.look = next
+	b.watch.nextCheck = next
 }
 
 // watchOf is where the fold of a channel's watch begins.
 func (h *Hub) watchOf(m *channel.Metadata, look instant) watch {
-	return watch{plan: h.planOf(m), look: look}
+	return watch{plan: h.planOf(m), nextCheck: look}
 }

@@ -20,11 +20,11 @@ const hubMade = "hub"
 // HubMade reports whether the hub wrote an envelope itself.
 func HubMade(e *envelope.Envelope) bool { return e.Origin.Dialect == hubMade }
 
-// writing is one batch for one channel while it is put together, under the
-// channel's lock: an envelope and all that it causes.
-type writing struct {
+// batch collects one atomic write for one channel, under the channel's lock: an
+// envelope and everything that it causes.
+type batch struct {
 	hub     *Hub
-	ch      *held
+	ch      *loadedChannel
 	now     time.Time
 	meta    *channel.Metadata
 	state   channel.State
@@ -48,50 +48,50 @@ type writing struct {
 
 	caller trace.SpanContext // in which span the post is made
 
-	// Of a look at the expectations.
-	looking bool     // it sets the next look, whenever that is
-	custom  instant  // when evaluators that are not ours want to look again
-	full    bool     // more is due than fits the batch
-	then    []func() // handlers that are not ours
-	waits   [4]wait  // room for whom expectations wait for
+	// Of a check of the expectations.
+	checking bool     // this batch sets the time of the next check
+	custom   instant  // when custom evaluators want the next check
+	full     bool     // more is due than fits in the batch
+	then     []func() // calls of custom handlers
+	waits    [4]wait  // preallocated room for the awaited participants
 
-	// Room for what most batches are: one record in one log.
+	// Preallocated room for the common case: one record in one log.
 	oneRecord [1]journal.Record
 	oneAppend [1]journal.Append
 }
 
-func (h *Hub) write(ch *held) *writing {
+func (h *Hub) newBatch(ch *loadedChannel) *batch {
 	if ch.watch.plan == nil {
-		ch.watch = h.watchOf(ch.meta, ch.watch.look)
+		ch.watch = h.watchOf(ch.meta, ch.watch.nextCheck)
 	}
-	w := writings.Get().(*writing)
-	w.hub, w.ch, w.now = h, ch, h.now().UTC()
-	w.meta, w.state, w.watch, w.seq, w.lastID = ch.meta, ch.state, ch.watch, ch.heads.history, ch.lastID
-	w.history = w.oneRecord[:0]
-	return w
+	b := batchPool.Get().(*batch)
+	b.hub, b.ch, b.now = h, ch, h.now().UTC()
+	b.meta, b.state, b.watch, b.seq, b.lastID = ch.meta, ch.state, ch.watch, ch.heads.history, ch.lastID
+	b.history = b.oneRecord[:0]
+	return b
 }
 
 // writings are used again: one is put together for every post, and is larger
 // than all else that a post needs.
-var writings = sync.Pool{New: func() any { return new(writing) }}
+var batchPool = sync.Pool{New: func() any { return new(batch) }}
 
-// release gives the batch back once it is ordered, unless something that runs
-// later may look at it.
-func (w *writing) release() {
-	if w.before == nil && w.after == nil && w.then == nil {
-		*w = writing{}
-		writings.Put(w)
+// release returns the batch to the pool once it is ordered, unless a callback that
+// runs later may still read it.
+func (b *batch) release() {
+	if b.before == nil && b.after == nil && b.then == nil {
+		*b = batch{}
+		batchPool.Put(b)
 	}
 }
 
 // add stamps an envelope, folds it and puts it into the batch.
-func (w *writing) add(e *envelope.Envelope, posted bool) error {
-	id, err := w.hub.minter.Mint(w.now, w.lastID)
+func (b *batch) add(e *envelope.Envelope, posted bool) error {
+	id, err := b.hub.minter.Mint(b.now, b.lastID)
 	if err != nil {
 		return fault.Wrap(fault.Unavailable, err, "not stored, try again: %v", err)
 	}
-	e.ID, e.CreatedAt, e.Seq, e.Channel = id, w.now, w.seq+1, w.ch.id
-	span := w.traceEnvelope(e, posted)
+	e.ID, e.CreatedAt, e.Seq, e.Channel = id, b.now, b.seq+1, b.ch.id
+	span := b.traceEnvelope(e, posted)
 	data, err := e.Append(make([]byte, 0, len(e.Data)+256))
 	if err != nil {
 		return fault.Wrap(fault.TooLarge, err, "%v", err)
@@ -99,94 +99,94 @@ func (w *writing) add(e *envelope.Envelope, posted bool) error {
 	record := journal.Record{Data: data}
 	if e.Causation != "" {
 		record.Put = append(record.Put, journal.IndexPut{
-			Key: causeKey(w.ch.id, e.Sender, e.Causation), Value: encodeUint(e.Seq),
+			Key: causeKey(b.ch.id, e.Sender, e.Causation), Value: encodeUint(e.Seq),
 		})
 	}
 	if e.Key != "" && posted {
 		record.Take = append(record.Take, journal.Take{
-			Name: claimKey(w.ch.id, e.Sender, e.Key), Expires: w.now.Add(w.hub.opts.IdempotencyWindow),
+			Name: claimKey(b.ch.id, e.Sender, e.Key), Expires: b.now.Add(b.hub.opts.IdempotencyWindow),
 		})
 	}
-	w.history = append(w.history, record)
-	w.seq, w.lastID = e.Seq, id
-	w.state = w.ch.adapter.Fold(w.state, e)
-	w.watch = w.watch.after(w.ch.adapter, w.meta, w.state, e)
-	w.items = append(w.items, item{envelope: e, meta: w.meta, posted: posted, span: span})
+	b.history = append(b.history, record)
+	b.seq, b.lastID = e.Seq, id
+	b.state = b.ch.adapter.Fold(b.state, e)
+	b.watch = b.watch.after(b.ch.adapter, b.meta, b.state, e)
+	b.items = append(b.items, item{envelope: e, meta: b.meta, posted: posted, span: span})
 	return nil
 }
 
 // tell sets whom the last added envelope is delivered to.
-func (w *writing) tell(agents []string) { w.items[len(w.items)-1].to = agents }
+func (b *batch) tell(agents []string) { b.items[len(b.items)-1].to = agents }
 
-// own adds an envelope of the hub's, which the channel's creator signs: there
-// is no identity of the hub.
-func (w *writing) own(eventType string, data []byte, to []string) error {
-	err := w.add(&envelope.Envelope{
-		Sender: w.meta.Creator, Type: eventType, Audience: to, Data: data,
+// hubEnvelope adds an envelope that the hub itself writes. Its sender is the
+// channel's creator, because the hub has no identity.
+func (b *batch) hubEnvelope(eventType string, data []byte, to []string) error {
+	err := b.add(&envelope.Envelope{
+		Sender: b.meta.Creator, Type: eventType, Audience: to, Data: data,
 		Priority: envelope.Normal, Origin: envelope.Origin{Dialect: hubMade},
 	}, false)
 	if err == nil {
-		w.tell(to)
+		b.tell(to)
 	}
 	return err
 }
 
-// change makes the metadata the batch's own, to be changed.
-func (w *writing) change(edit func(m *channel.Metadata)) {
-	if w.meta == w.ch.meta {
-		copied := *w.ch.meta
-		w.meta = &copied
+// change edits the batch's copy of the metadata.
+func (b *batch) change(edit func(m *channel.Metadata)) {
+	if b.meta == b.ch.meta {
+		copied := *b.ch.meta
+		b.meta = &copied
 	}
-	edit(w.meta)
+	edit(b.meta)
 }
 
-func (w *writing) audit(kind string, f fields) error {
-	record, err := w.hub.auditRecord(kind, f)
+func (b *batch) audit(kind string, f fields) error {
+	record, err := b.hub.auditRecord(kind, f)
 	if err == nil {
-		w.audits = append(w.audits, record)
-		w.before = append(w.before, func() { w.hub.stored(record) })
+		b.audits = append(b.audits, record)
+		b.before = append(b.before, func() { b.hub.stored(record) })
 	}
 	return err
 }
 
 // order hands the batch to the journal. When it returns without an error the
 // fold has moved on, and the batch will be delivered once it is durable.
-func (w *writing) order(ctx context.Context) (*Pending, error) {
-	if err := w.reschedule(); err != nil {
+func (b *batch) order(ctx context.Context) (*Pending, error) {
+	if err := b.reschedule(); err != nil {
 		return nil, err
 	}
-	p := w.ch.partition()
-	batch := journal.Batch{Term: w.ch.term, Appends: w.oneAppend[:0]}
+	p := b.ch.partition()
+	commit := journal.Batch{Term: b.ch.term, Appends: b.oneAppend[:0]}
 	put := func(family string, head uint64, records []journal.Record) {
 		if len(records) > 0 {
-			batch.Appends = append(batch.Appends, journal.Append{
+			commit.Appends = append(commit.Appends, journal.Append{
 				Log: p.In(family, only), Expect: journal.Exactly(head), Records: records,
 			})
 		}
 	}
-	put(familyHistory, w.ch.heads.history, w.history)
-	put(familyMeta, w.ch.heads.meta, w.metas)
-	put(familySide, w.ch.heads.side, w.side)
-	if len(w.audits) > 0 {
-		batch.Appends = append(batch.Appends, journal.Append{Log: p.In(familyAudit, only), Records: w.audits})
+	put(familyHistory, b.ch.heads.history, b.history)
+	put(familyMeta, b.ch.heads.meta, b.metas)
+	put(familySide, b.ch.heads.side, b.side)
+	if len(b.audits) > 0 {
+		commit.Appends = append(commit.Appends, journal.Append{Log: p.In(familyAudit, only), Records: b.audits})
 	}
-	batch.Appends = append(batch.Appends, w.tasks...)
-	ticket, err := w.hub.journal.Append(ctx, batch)
+	commit.Appends = append(commit.Appends, b.tasks...)
+	ticket, err := b.hub.journal.Append(ctx, commit)
 	if err != nil {
 		if !retryFold(err) {
-			w.hub.failSpans(w.items, err)
+			b.hub.failSpans(b.items, err)
 		}
 		return nil, err
 	}
 	pending := &Pending{
-		hub: w.hub, done: make(chan struct{}), ticket: ticket, ch: w.ch, items: w.items, before: w.before, after: w.after,
+		hub: b.hub, done: make(chan struct{}), ticket: ticket, ch: b.ch, items: b.items, before: b.before, after: b.after,
 	}
-	if w.answer != nil {
-		pending.id = w.answer.ID
+	if b.answer != nil {
+		pending.id = b.answer.ID
 	}
-	w.answerSpoken(pending)
-	w.settle(pending)
-	if !w.hub.delivery.push(pending) {
+	b.answerSpoken(pending)
+	b.settle(pending)
+	if !b.hub.delivery.push(pending) {
 		// Ordered while the hub closed: it may be stored, and nobody is told.
 		pending.err = errClosed
 		pending.end()
@@ -195,18 +195,18 @@ func (w *writing) order(ctx context.Context) (*Pending, error) {
 }
 
 // settle moves the fold on to what was ordered.
-func (w *writing) settle(p *Pending) {
-	ch := w.ch
-	ch.meta, ch.state, ch.watch, ch.lastID, ch.last = w.meta, w.state, w.watch, w.lastID, p
-	ch.heads.history = w.seq
-	ch.heads.meta += uint64(len(w.metas))
-	ch.heads.side += uint64(len(w.side))
-	for id, task := range w.running {
-		ch.more().keep(id, task)
+func (b *batch) settle(p *Pending) {
+	ch := b.ch
+	ch.meta, ch.state, ch.watch, ch.lastID, ch.last = b.meta, b.state, b.watch, b.lastID, p
+	ch.heads.history = b.seq
+	ch.heads.meta += uint64(len(b.metas))
+	ch.heads.side += uint64(len(b.side))
+	for id, task := range b.running {
+		ch.ensureExtras().setTask(id, task)
 	}
-	if w.marks != nil {
-		ch.more().marks = *w.marks
-		ch.readers.hide(w.marks.muted())
+	if b.marks != nil {
+		ch.ensureExtras().marks = *b.marks
+		ch.readers.hide(b.marks.muted())
 	}
 }
 

@@ -84,7 +84,7 @@ type Engine interface {
 	// Checkpoint writes a copy of the store as it was at one moment to dir,
 	// which must not exist, while the engine keeps working. It returns the
 	// last position of each shard in the copy.
-	Checkpoint(ctx context.Context, dir string) (WidePosition, error)
+	Checkpoint(ctx context.Context, dir string) (StorePosition, error)
 
 	// Health tells whether the engine admits appends, and if not, why.
 	Health() Health

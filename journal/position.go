@@ -65,11 +65,11 @@ func ParseShardPosition(s string) (ShardPosition, error) {
 	return p, err
 }
 
-// WidePosition is a place in a whole store: one position for each shard.
-type WidePosition []ShardPosition
+// StorePosition is a place in a whole store: one position for each shard.
+type StorePosition []ShardPosition
 
 // String is the text form, for example "1.42,1.57".
-func (w WidePosition) String() string {
+func (w StorePosition) String() string {
 	parts := make([]string, len(w))
 	for i, p := range w {
 		parts[i] = p.String()
@@ -78,21 +78,21 @@ func (w WidePosition) String() string {
 }
 
 // MarshalText is the text form.
-func (w WidePosition) MarshalText() ([]byte, error) { return []byte(w.String()), nil }
+func (w StorePosition) MarshalText() ([]byte, error) { return []byte(w.String()), nil }
 
 // UnmarshalText reads the text form.
-func (w *WidePosition) UnmarshalText(b []byte) (err error) {
-	*w, err = ParseWidePosition(string(b))
+func (w *StorePosition) UnmarshalText(b []byte) (err error) {
+	*w, err = ParseStorePosition(string(b))
 	return err
 }
 
-// ParseWidePosition reads the text form of a wide position.
-func ParseWidePosition(s string) (WidePosition, error) {
+// ParseStorePosition reads the text form of a wide position.
+func ParseStorePosition(s string) (StorePosition, error) {
 	if s == "" {
-		return WidePosition{}, nil
+		return StorePosition{}, nil
 	}
 	parts := strings.Split(s, ",")
-	w := make(WidePosition, len(parts))
+	w := make(StorePosition, len(parts))
 	for i, part := range parts {
 		p, err := ParseShardPosition(part)
 		if err != nil {

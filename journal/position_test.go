@@ -14,19 +14,19 @@ func TestPositionsHaveATextForm(t *testing.T) {
 	t.Parallel()
 	equalText(t, journal.Position{Epoch: 1, Incarnation: 42, Seq: 7}.String(), "1.42.7")
 	equalText(t, journal.ShardPosition{Epoch: 1, Offset: 42}.String(), "1.42")
-	equalText(t, journal.WidePosition{{Epoch: 1, Offset: 42}, {Epoch: 2, Offset: 57}}.String(), "1.42,2.57")
+	equalText(t, journal.StorePosition{{Epoch: 1, Offset: 42}, {Epoch: 2, Offset: 57}}.String(), "1.42,2.57")
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.Uint64()
 		type all struct {
 			P journal.Position
 			S journal.ShardPosition
-			W journal.WidePosition
+			W journal.StorePosition
 		}
 		in := all{
 			P: journal.Position{Epoch: n.Draw(t, "e"), Incarnation: n.Draw(t, "i"), Seq: n.Draw(t, "s")},
 			S: journal.ShardPosition{Epoch: n.Draw(t, "e"), Offset: n.Draw(t, "o")},
 		}
-		in.W = journal.WidePosition{in.S, {Epoch: n.Draw(t, "e"), Offset: n.Draw(t, "o")}}
+		in.W = journal.StorePosition{in.S, {Epoch: n.Draw(t, "e"), Offset: n.Draw(t, "o")}}
 		text, err := json.Marshal(in)
 		if err != nil {
 			t.Fatal(err)
@@ -56,7 +56,7 @@ func TestOtherTextIsNoPosition(t *testing.T) {
 		}
 	}
 	for _, text := range []string{",", "1.2,", "1.2;1.3", "1.2, 1.3"} {
-		if p, err := journal.ParseWidePosition(text); err == nil {
+		if p, err := journal.ParseStorePosition(text); err == nil {
 			t.Errorf("%q was read as wide position %v", text, p)
 		}
 	}

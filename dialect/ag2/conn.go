@@ -158,7 +158,7 @@ func (c *conn) farewell(err error) {
 	switch {
 	case errors.As(err, &bad):
 		if bad.code != closeInternal {
-			c.server.noise.Warn(c.server.cfg.Log, time.Now(), "endpoint frame loop failed", "endpoint_id", c.id, "peer", c.peer.Address, "error", err)
+			c.server.warnings.Warn(c.server.cfg.Log, time.Now(), "endpoint frame loop failed", "endpoint_id", c.id, "peer", c.peer.Address, "error", err)
 		}
 		c.out.close(bad.code, bad.reason, true)
 	case errors.As(err, &closed):
@@ -174,14 +174,14 @@ func (c *conn) farewell(err error) {
 func (c *conn) slow(err error) {
 	c.server.stats.slowReaders.Add(1)
 	c.crew.start(func() {
-		c.server.noise.Warn(c.server.cfg.Log, time.Now(), "slow reader cut off", "endpoint_id", c.id, "peer", c.peer.Address, "agents", c.identities(), "error", err)
+		c.server.warnings.Warn(c.server.cfg.Log, time.Now(), "slow reader cut off", "endpoint_id", c.id, "peer", c.peer.Address, "agents", c.identities(), "error", err)
 	})
 }
 
 // malformed counts and logs a frame that is dropped.
 func (c *conn) malformed(err error) {
 	c.server.stats.malformed.Add(1)
-	c.server.noise.Warn(c.server.cfg.Log, time.Now(), "frame dropped", "endpoint_id", c.id, "peer", c.peer.Address, "error", err)
+	c.server.warnings.Warn(c.server.cfg.Log, time.Now(), "frame dropped", "endpoint_id", c.id, "peer", c.peer.Address, "error", err)
 }
 
 // ID names the endpoint.

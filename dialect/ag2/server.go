@@ -13,7 +13,7 @@ import (
 
 	"github.com/parley-hub/parley/dialect/ag2/wire"
 	"github.com/parley-hub/parley/identity"
-	"github.com/parley-hub/parley/internal/noise"
+	"github.com/parley-hub/parley/internal/logsample"
 )
 
 // Server serves the protocol to everyone who upgrades to a WebSocket, whatever
@@ -22,7 +22,7 @@ type Server struct {
 	cfg      Config
 	upgrader ws.HTTPUpgrader
 	stats    counters
-	noise    noise.Limiter
+	warnings logsample.Limiter
 	warned   once // channels whose log is long
 
 	ctx  context.Context // of operations: it outlives connections

@@ -53,7 +53,7 @@ func (c *conn) readWAL(ctx context.Context, p wire.ReadWALParams) ([]byte, error
 // audits it once for each channel.
 func (s *Server) longLog(ctx context.Context, channelID string, size int) {
 	s.stats.longLogs.Add(1)
-	s.noise.Warn(s.cfg.Log, s.cfg.Now(), "a channel's log nears what AG2's client can read at once",
+	s.warnings.Warn(s.cfg.Log, s.cfg.Now(), "a channel's log nears what AG2's client can read at once",
 		"channel_id", channelID, "bytes", size, "limit", logBytes)
 	if !s.warned.add(channelID) {
 		return

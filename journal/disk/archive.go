@@ -44,7 +44,7 @@ func removeBackups(fs vfs.FS, dir string) error {
 // Backup writes an archive of a live engine to w. The checkpoint it is made
 // from lives in the data folder meanwhile. It returns the position that the
 // backup holds.
-func (e *Engine) Backup(ctx context.Context, w io.Writer, progress Progress) (at journal.WidePosition, err error) {
+func (e *Engine) Backup(ctx context.Context, w io.Writer, progress Progress) (at journal.StorePosition, err error) {
 	fs := e.opts.FS
 	dir := fs.PathJoin(e.dir, fmt.Sprintf("%s%d", backupPrefix, e.backups.Add(1)))
 	at, err = e.checkpoint(ctx, dir)

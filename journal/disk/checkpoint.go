@@ -16,7 +16,7 @@ const checkpointFile = "CHECKPOINT"
 // Checkpoint implements journal.Engine. The copy is made between two groups,
 // so that it holds exactly what is durable at that moment; tables are linked,
 // not copied.
-func (e *Engine) Checkpoint(ctx context.Context, dir string) (journal.WidePosition, error) {
+func (e *Engine) Checkpoint(ctx context.Context, dir string) (journal.StorePosition, error) {
 	at, err := e.checkpoint(ctx, dir)
 	if err != nil {
 		return nil, err
@@ -28,7 +28,7 @@ func (e *Engine) Checkpoint(ctx context.Context, dir string) (journal.WidePositi
 }
 
 // checkpoint makes a copy without checksums.
-func (e *Engine) checkpoint(ctx context.Context, dir string) (journal.WidePosition, error) {
+func (e *Engine) checkpoint(ctx context.Context, dir string) (journal.StorePosition, error) {
 	fs := e.opts.FS
 	var at journal.ShardPosition
 	made := false                                       // known to the committer
@@ -68,5 +68,5 @@ func (e *Engine) checkpoint(ctx context.Context, dir string) (journal.WidePositi
 	if err != nil {
 		return nil, errors.Join(err, remove())
 	}
-	return journal.WidePosition{at}, nil
+	return journal.StorePosition{at}, nil
 }

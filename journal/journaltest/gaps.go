@@ -122,7 +122,7 @@ func gapEpoch(t *testing.T, open Open) {
 	dir := filepath.Join(t.TempDir(), "copy")
 	wide, err := r.Checkpoint(r.ctx, dir)
 	need(t, err)
-	equal(t, wide, journal.WidePosition{{Epoch: old.Epoch, Offset: old.Durable}})
+	equal(t, wide, journal.StorePosition{{Epoch: old.Epoch, Offset: old.Durable}})
 	lost := r.commit(batch(to(alpha, "3"))).Position(0)
 	r.restore(dir)
 	now := r.place()

@@ -46,7 +46,7 @@ type imageLog struct {
 }
 
 // Checkpoint implements journal.Engine. Restore opens what it wrote.
-func (e *Engine) Checkpoint(ctx context.Context, dir string) (journal.WidePosition, error) {
+func (e *Engine) Checkpoint(ctx context.Context, dir string) (journal.StorePosition, error) {
 	if err := e.enter(ctx, 0); err != nil {
 		return nil, err
 	}
@@ -64,7 +64,7 @@ func (e *Engine) Checkpoint(ctx context.Context, dir string) (journal.WidePositi
 		_ = f.Close()
 		return nil, fmt.Errorf("mem: checkpoint: %w", err)
 	}
-	return journal.WidePosition{at}, f.Close()
+	return journal.StorePosition{at}, f.Close()
 }
 
 func (s *Store) image() *image {

@@ -1,4 +1,4 @@
-package noise_test
+package logsample_test
 
 import (
 	"bytes"
@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/parley-hub/parley/internal/noise"
+	"github.com/parley-hub/parley/internal/logsample"
 )
 
 func TestOneLineASecond(t *testing.T) {
@@ -18,7 +18,7 @@ func TestOneLineASecond(t *testing.T) {
 		}
 		return a
 	}}))
-	var l noise.Limiter
+	var l logsample.Limiter
 	at := time.Unix(1_900_000_000, 0)
 	for i, after := range []time.Duration{0, 1, time.Second - 1, time.Second, time.Second + 1, 3 * time.Second} {
 		l.Warn(log, at.Add(after), "refused", "n", i)

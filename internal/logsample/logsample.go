@@ -1,5 +1,5 @@
-// Package noise keeps what clients can cause at will from filling the log.
-package noise
+// Package logsample bounds how often a client can cause the same log line.
+package logsample
 
 import (
 	"log/slog"
