@@ -12,6 +12,8 @@ GREMLINS := $(BIN)/gremlins-$(GREMLINS_VERSION)
 
 # The packages whose rules are pure enough for mutation testing.
 MUTANTS ?= ./envelope ./adapter ./graph ./message
+# The systems that the command must build on; lint builds them all.
+PLATFORMS ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
 # Packages with tests that hold statements; the report counts only those.
 HOLDING  = $$($(GO) list -e -test -f '{{if .ForTest}}{{range .Imports}}{{if eq . "github.com/parley-hub/parley/conformance/spec"}}{{$$.ForTest}}{{end}}{{end}}{{end}}' ./... | sort -u)
 STATEMENTS = $(GO) test -json $(TESTFLAGS) $(HOLDING) | $(GO) run ./conformance/report -interop '$(BUILD)/conformance/*.jsonl'
@@ -34,9 +36,13 @@ test: ## run all tests, as the README says
 race: ## run all tests with the race detector, in random order
 	$(GO) test -race -shuffle=on ./...
 
-lint: $(GOLANGCI) ## run the linters and the format check
+lint: $(GOLANGCI) ## run the linters, check go.mod, build for every platform
 	$(GOLANGCI) run ./...
-	GOOS=darwin CGO_ENABLED=0 $(GO) build -o /dev/null ./cmd/parley # people run it there too
+	$(GO) mod tidy -diff
+	@for system in $(PLATFORMS); do \
+		echo "GOOS=$${system%/*} GOARCH=$${system#*/} $(GO) build ./cmd/parley"; \
+		GOOS=$${system%/*} GOARCH=$${system#*/} CGO_ENABLED=0 $(GO) build -o /dev/null ./cmd/parley; \
+	done
 
 fmt: $(GOLANGCI) ## format with gofumpt
 	$(GOLANGCI) fmt ./...

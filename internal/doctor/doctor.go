@@ -18,7 +18,6 @@ import (
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
-	"golang.org/x/sys/unix"
 )
 
 // Verdict is how a check ended.
@@ -109,21 +108,6 @@ func clock(now time.Time) Finding {
 		return Finding{"clock", Failed, "it is " + now.UTC().Format(time.RFC3339) + ", which cannot be", "set the clock; deadlines and time stamps depend on it"}
 	}
 	return Finding{"clock", Fine, now.UTC().Format(time.RFC3339), ""}
-}
-
-// wantedFiles is enough for a few thousand connections and the store.
-const wantedFiles = 8192
-
-func fileLimit() Finding {
-	var limit unix.Rlimit
-	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
-		return Finding{"file limit", Warning, err.Error(), "find out why the limit cannot be read"}
-	}
-	found := fmt.Sprintf("%d open files, %d at most", limit.Cur, limit.Max)
-	if limit.Max < wantedFiles {
-		return Finding{"file limit", Warning, found, fmt.Sprintf("raise it to %d or more (ulimit -n, LimitNOFILE=): each connection is one", wantedFiles)}
-	}
-	return Finding{"file limit", Fine, found, ""}
 }
 
 func space(p Patient) Finding {

@@ -12,8 +12,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 // LockFile is the name of the file that the holder has locked.
@@ -45,6 +43,9 @@ func (e *HeldError) Error() string {
 	return fmt.Sprintf("the data folder %s is in use by %s; stop it first, or choose another folder with --data", e.Dir, who)
 }
 
+// errLocked is what lock returns when another process has the file.
+var errLocked = errors.New("another process has locked the file")
+
 // Folder is a data folder that this process holds.
 type Folder struct {
 	Dir  string
@@ -65,7 +66,7 @@ func Hold(dir string) (*Folder, error) {
 	if err := takeFor(file, glance); err != nil {
 		held := &HeldError{Dir: dir, Holder: note(file)}
 		closed := file.Close()
-		if !errors.Is(err, unix.EWOULDBLOCK) {
+		if !errors.Is(err, errLocked) {
 			return nil, fmt.Errorf("data folder %s: lock: %w", dir, errors.Join(err, closed))
 		}
 		return nil, held
@@ -83,8 +84,8 @@ const glance = 250 * time.Millisecond
 // takeFor tries to take the file for a while: who only looks is soon gone.
 func takeFor(file *os.File, patience time.Duration) error {
 	for late := time.Now().Add(patience); ; time.Sleep(patience / 50) {
-		err := lock(file, unix.LOCK_EX)
-		if !errors.Is(err, unix.EWOULDBLOCK) || time.Now().After(late) {
+		err := lock(file, false)
+		if !errors.Is(err, errLocked) || time.Now().After(late) {
 			return err
 		}
 	}
@@ -100,24 +101,14 @@ func Look(dir string) (Holder, bool, error) {
 		return Holder{}, false, fmt.Errorf("data folder %s: %w", dir, err)
 	}
 	defer file.Close() // and with it the lock
-	err = lock(file, unix.LOCK_SH)
-	if errors.Is(err, unix.EWOULDBLOCK) {
+	err = lock(file, true)
+	if errors.Is(err, errLocked) {
 		return note(file), true, nil
 	}
 	if err != nil {
 		return Holder{}, false, fmt.Errorf("data folder %s: lock: %w", dir, err)
 	}
 	return Holder{}, false, nil
-}
-
-// lock takes the file without waiting; a signal in between is no answer.
-func lock(file *os.File, how int) error {
-	for {
-		err := unix.Flock(int(file.Fd()), how|unix.LOCK_NB)
-		if !errors.Is(err, unix.EINTR) {
-			return err
-		}
-	}
 }
 
 // note reads who holds the file. It may be caught half written: then nobody

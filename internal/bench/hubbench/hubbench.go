@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -193,15 +192,6 @@ func together(ctx context.Context, n int, d time.Duration, op func(ctx context.C
 		return 0, nil, 0, errors.Join(err, errors.New("nothing ran"))
 	}
 	return float64(len(took)) / elapsed.Seconds(), took, (usage() - before) / time.Duration(len(took)), err
-}
-
-// usage is the CPU time of the whole process.
-func usage() time.Duration {
-	var r syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &r); err != nil {
-		return 0
-	}
-	return time.Duration(r.Utime.Nano() + r.Stime.Nano())
 }
 
 // admission compares posts with the journal's own appends.
