@@ -17,6 +17,7 @@ import (
 	"github.com/parley-hub/parley/fault"
 	"github.com/parley-hub/parley/hub"
 	"github.com/parley-hub/parley/journal/mem"
+	"github.com/parley-hub/parley/task"
 )
 
 // house is a real hub with agents that run in it.
@@ -140,7 +141,7 @@ func TestOnAHub(t *testing.T) {
 		h.hears(c, m.ID, "a: go", "b: done")
 		record, err := a.Task(h.ctx, "t1")
 		c.NoError(err)
-		c.Equal(record.State, agent.TaskCompleted)
+		c.Equal(record.State, task.Completed)
 		c.Equal(string(record.Result), `"done"`)
 		peer, err := a.Peer(h.ctx, "b")
 		c.NoError(err)

@@ -10,6 +10,7 @@ import (
 	"github.com/parley-hub/parley/fault"
 	"github.com/parley-hub/parley/hub"
 	"github.com/parley-hub/parley/identity"
+	"github.com/parley-hub/parley/task"
 )
 
 // hubLink is an identity's way to a hub in the same process.
@@ -166,44 +167,23 @@ func peerOf(p hub.Profile) *agent.Peer {
 	return peer
 }
 
-func (l *hubLink) Task(ctx context.Context, id string) (*agent.Task, error) {
-	t, err := l.hub.Task(ctx, id)
-	if err != nil {
-		return nil, err
-	}
-	return taskOf(t), nil
+func (l *hubLink) Task(ctx context.Context, id string) (*task.Task, error) {
+	return l.hub.Task(ctx, id)
 }
 
-func (l *hubLink) ListTasks(ctx context.Context, q agent.TaskQuery) ([]*agent.Task, error) {
-	found, _, err := l.hub.Tasks(ctx, hub.TaskQuery{Owner: q.Owner, Channel: q.Channel, State: hub.TaskState(q.State), Limit: q.Limit})
-	var list []*agent.Task
-	for _, t := range found {
-		list = append(list, taskOf(t))
-	}
-	return list, err
-}
-
-func taskOf(t *hub.Task) *agent.Task {
-	spec := agent.TaskSpec{ID: t.ID, Title: t.Spec.Title, Description: t.Spec.Description, Payload: t.Spec.Payload, Capability: t.Spec.Capability}
-	return &agent.Task{
-		ID: t.ID, Owner: t.Owner, Spec: spec, State: agent.TaskState(t.State), Channel: t.Channel,
-		CreatedAt: t.CreatedAt, StartedAt: t.StartedAt, CompletedAt: t.CompletedAt, ExpiresAt: t.ExpiresAt,
-		LastProgressAt: t.LastProgressAt, Progress: t.Progress, Result: t.Result, Error: t.Error,
-	}
+func (l *hubLink) ListTasks(ctx context.Context, q agent.TaskQuery) ([]*task.Task, error) {
+	found, _, err := l.hub.Tasks(ctx, hub.TaskQuery{Owner: q.Owner, Channel: q.Channel, State: q.State, Limit: q.Limit})
+	return found, err
 }
 
 // The hub mirrors nothing of its own: the agent's runtime posts.
 
-func (l *hubLink) ObserveTask(ctx context.Context, t *agent.Task) error {
-	return l.hub.ObserveTask(ctx, hub.Task{
-		ID: t.ID, Owner: t.Owner, State: hub.TaskState(t.State), Channel: t.Channel,
-		Spec:      hub.TaskSpec{Title: t.Spec.Title, Description: t.Spec.Description, Payload: t.Spec.Payload, Capability: t.Spec.Capability},
-		CreatedAt: t.CreatedAt, StartedAt: t.StartedAt, ExpiresAt: t.ExpiresAt,
-	}, l, hub.MirrorOff)
+func (l *hubLink) ObserveTask(ctx context.Context, t *task.Task) error {
+	return l.hub.ObserveTask(ctx, *t, l, hub.MirrorOff)
 }
 
-func (l *hubLink) UpdateTask(ctx context.Context, u agent.TaskUpdate) error {
-	return l.hub.UpdateTask(ctx, hub.TaskUpdate{ID: u.ID, State: hub.TaskState(u.State), Progress: u.Progress, Result: u.Result, Error: u.Error}, l, hub.MirrorOff)
+func (l *hubLink) UpdateTask(ctx context.Context, u task.Update) error {
+	return l.hub.UpdateTask(ctx, u, l, hub.MirrorOff)
 }
 
 func (l *hubLink) RecordObservation(ctx context.Context, o agent.Observation) error {

@@ -7,6 +7,7 @@ import (
 	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/fault"
 	"github.com/parley-hub/parley/internal/jsonbuf"
+	"github.com/parley-hub/parley/task"
 )
 
 // tell posts a task's event into its channel while its round runs.
@@ -68,13 +69,13 @@ func progressData(r *TaskRun, payload []byte) *jsonbuf.Buffer {
 	return b.Open('{').Key("task_id").String(r.ID).Key("progress").Object(payload).Close('}')
 }
 
-func endData(r *TaskRun, u TaskUpdate) *jsonbuf.Buffer {
+func endData(r *TaskRun, u task.Update) *jsonbuf.Buffer {
 	b := &jsonbuf.Buffer{}
 	b.Open('{').Key("task_id").String(r.ID)
 	switch {
-	case u.State == TaskFailed:
+	case u.State == task.Failed:
 		b.Key("error").String(u.Error)
-	case u.State != TaskCompleted:
+	case u.State != task.Completed:
 		b.Key("reason").String(u.Error)
 	case u.Result == nil:
 		b.Key("result").Null()

@@ -11,6 +11,7 @@ import (
 	"github.com/parley-hub/parley/adapter/turn"
 	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/task"
 )
 
 // TaskRun is a task that this agent owns. What happens to it is told to the
@@ -26,7 +27,7 @@ type TaskRun struct {
 	expires time.Time
 
 	mu       sync.Mutex
-	state    TaskState
+	state    task.State
 	progress int           // how often it was reported
 	cancel   chan struct{} // closed when somebody asks to cancel
 }
@@ -37,14 +38,14 @@ func (t *Turn) Begin(ctx context.Context, spec TaskSpec) *TaskRun {
 	if spec.ID == "" {
 		spec.ID = envelope.NewID()
 	}
-	run := &TaskRun{ID: spec.ID, Spec: spec, turn: t, started: now, state: TaskRunning, cancel: make(chan struct{})}
+	run := &TaskRun{ID: spec.ID, Spec: spec, turn: t, started: now, state: task.Running, cancel: make(chan struct{})}
 	if spec.TTL > 0 {
 		run.expires = now.Add(spec.TTL)
 	}
 	t.enter(run)
 	run.tell(ctx, envelope.TypeTaskStarted, startedData(run))
-	run.mirror(ctx, "observe_task", t.Agent.link.ObserveTask(ctx, &Task{
-		ID: run.ID, Owner: t.Agent.Self().ID, Spec: spec, State: TaskRunning, Channel: t.channelID(),
+	run.mirror(ctx, "observe_task", t.Agent.link.ObserveTask(ctx, &task.Task{
+		ID: run.ID, Owner: t.Agent.Self().ID, Spec: spec.spec(), State: task.Running, Channel: t.channelID(),
 		CreatedAt: now, StartedAt: now, ExpiresAt: run.expires,
 	}))
 	return run
@@ -92,7 +93,7 @@ func (t *Turn) channelID() string {
 }
 
 // State is where the task stands.
-func (r *TaskRun) State() TaskState {
+func (r *TaskRun) State() task.State {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.state
@@ -116,7 +117,7 @@ func (r *TaskRun) Progress(ctx context.Context, payload any) error {
 	r.progress++
 	r.mu.Unlock()
 	r.tell(ctx, envelope.TypeTaskProgress, progressData(r, data))
-	r.mirror(ctx, "update_task", r.link().UpdateTask(ctx, TaskUpdate{ID: r.ID, Progress: data}))
+	r.mirror(ctx, "update_task", r.link().UpdateTask(ctx, task.Update{ID: r.ID, Progress: data}))
 	return nil
 }
 
@@ -148,34 +149,34 @@ func (r *TaskRun) Complete(ctx context.Context, result any) error {
 	if err != nil {
 		return err
 	}
-	r.end(ctx, TaskUpdate{ID: r.ID, State: TaskCompleted, Result: data})
+	r.end(ctx, task.Update{ID: r.ID, State: task.Completed, Result: data})
 	return nil
 }
 
 // Fail ends the task with the reason why it could not be done.
 func (r *TaskRun) Fail(ctx context.Context, cause error) {
-	r.end(ctx, TaskUpdate{ID: r.ID, State: TaskFailed, Error: cause.Error()})
+	r.end(ctx, task.Update{ID: r.ID, State: task.Failed, Error: cause.Error()})
 }
 
 // Expire ends the task because its time is over.
 func (r *TaskRun) Expire(ctx context.Context) {
-	r.end(ctx, TaskUpdate{ID: r.ID, State: TaskExpired, Error: "ttl_expired"})
+	r.end(ctx, task.Update{ID: r.ID, State: task.Expired, Error: "ttl_expired"})
 }
 
 // Cancel ends the task because somebody asked for it.
 func (r *TaskRun) Cancel(ctx context.Context, reason string) {
-	r.end(ctx, TaskUpdate{ID: r.ID, State: TaskCancelled, Error: reason})
+	r.end(ctx, task.Update{ID: r.ID, State: task.Cancelled, Error: reason})
 }
 
-var endTypes = map[TaskState]string{
-	TaskCompleted: envelope.TypeTaskCompleted,
-	TaskFailed:    envelope.TypeTaskFailed,
-	TaskExpired:   envelope.TypeTaskExpired,
-	TaskCancelled: envelope.TypeTaskCancelled,
+var endTypes = map[task.State]string{
+	task.Completed: envelope.TypeTaskCompleted,
+	task.Failed:    envelope.TypeTaskFailed,
+	task.Expired:   envelope.TypeTaskExpired,
+	task.Cancelled: envelope.TypeTaskCancelled,
 }
 
 // end tells of the end once; a second one is ignored.
-func (r *TaskRun) end(ctx context.Context, u TaskUpdate) {
+func (r *TaskRun) end(ctx context.Context, u task.Update) {
 	r.mu.Lock()
 	if r.state.Terminal() {
 		r.mu.Unlock()

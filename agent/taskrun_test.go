@@ -11,7 +11,10 @@ import (
 	"github.com/parley-hub/parley/conformance/spec"
 	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/task"
 )
+
+var kept = task.Spec{Title: scan.Title, Description: scan.Description, Payload: scan.Payload, Capability: scan.Capability}
 
 var scan = agent.TaskSpec{ID: "t1", Title: "scan", Description: "the receipts", Payload: []byte(`{"n":3}`), Capability: "ocr", TTL: time.Hour}
 
@@ -46,8 +49,8 @@ func TestTaskMirror(t *testing.T) {
 		record, err := a.Task(w.ctx, "t1")
 		t.NoError(err)
 		now := time.Now().UTC()
-		t.Equal(record, &agent.Task{
-			ID: "t1", Owner: "id-b", Spec: scan, State: agent.TaskRunning, Channel: id,
+		t.Equal(record, &task.Task{
+			ID: "t1", Owner: "id-b", Spec: kept, State: task.Running, Channel: id,
 			CreatedAt: now, StartedAt: now, ExpiresAt: now.Add(time.Hour),
 		})
 	})
@@ -70,7 +73,7 @@ func TestTaskMirror(t *testing.T) {
 		t.Equal(len(w.log(t, a, id, envelope.TypeTaskFailed)), 0)
 		record, err := a.Task(w.ctx, "t1")
 		t.NoError(err)
-		t.Equal(record.State, agent.TaskCompleted)
+		t.Equal(record.State, task.Completed)
 		t.Equal(string(record.Result), `[1,2]`)
 	})
 	check(t, "seed-000#49", func(t *spec.T, w *world) {
@@ -78,7 +81,7 @@ func TestTaskMirror(t *testing.T) {
 		one(t, w, a, id, envelope.TypeTaskFailed, `{"task_id":"t1","error":"smudged"}`)
 		record, err := a.Task(w.ctx, "t1")
 		t.NoError(err)
-		t.Equal(record.State, agent.TaskFailed)
+		t.Equal(record.State, task.Failed)
 		t.Equal(record.Error, "smudged")
 	})
 	check(t, "seed-000#50", func(t *spec.T, w *world) {
@@ -98,7 +101,7 @@ func TestTaskMirror(t *testing.T) {
 		t.Equal(len(w.log(t, a, id, envelope.TypeTaskCompleted)), 0)
 		record, err := a.Task(w.ctx, "t1")
 		t.NoError(err)
-		t.Equal(record.State, agent.TaskCompleted)
+		t.Equal(record.State, task.Completed)
 	})
 	check(t, "seed-000#51: outside a turn nothing is posted", func(t *spec.T, w *world) {
 		w.run("c", says(), agent.Options{})
@@ -114,7 +117,7 @@ func TestTaskMirror(t *testing.T) {
 		t.Equal(len(w.log(t, link, m.ID)), before)
 		record, err := link.Task(w.ctx, "t1")
 		t.NoError(err)
-		t.Equal(record.State, agent.TaskCompleted)
+		t.Equal(record.State, task.Completed)
 		t.Equal(record.Channel, "")
 	})
 	test(t, "the end is counted once, with its latency", func(t *spec.T, w *world) {
@@ -127,7 +130,7 @@ func TestTaskMirror(t *testing.T) {
 			idle.Fail(ctx, errors.New("x"))
 		})
 		w.pass(minute)
-		t.Equal(w.Observations(), []agent.Observation{{Capability: "ocr", Outcome: agent.TaskCompleted, Latency: 3 * time.Second, TaskID: "t1"}})
+		t.Equal(w.Observations(), []agent.Observation{{Capability: "ocr", Outcome: task.Completed, Latency: 3 * time.Second, TaskID: "t1"}})
 	})
 	test(t, "what the hub cannot be told never breaks the turn", func(t *spec.T, w *world) {
 		link := w.Join("b")
@@ -197,7 +200,7 @@ func TestTaskMirror(t *testing.T) {
 		run := <-started
 		t.Equal(use(t, w, a, "tasks", `{"action":"cancel","task_id":"t1"}`), "cancel_request posted to id-b for task t1")
 		w.settle()
-		t.Equal(run.State(), agent.TaskCancelled)
+		t.Equal(run.State(), task.Cancelled)
 		t.Equal(w.lines(t, a, m.ID), []string{"id-a: go", "id-b: stopped"})
 	})
 	test(t, "a cancel request keeps its place among the receipts", func(t *spec.T, w *world) {
@@ -224,7 +227,7 @@ func TestTaskMirror(t *testing.T) {
 		acks, nacks := b.Receipts()
 		t.Equal(acks, append(before, said, request))
 		t.Equal(len(nacks), 0)
-		t.Equal(run.State(), agent.TaskRunning)
+		t.Equal(run.State(), task.Running)
 	})
 	test(t, "a checkpoint outlives the round", func(t *spec.T, w *world) {
 		type saved struct{ Page int }

@@ -11,6 +11,7 @@ import (
 	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/fault"
 	"github.com/parley-hub/parley/internal/jsonbuf"
+	"github.com/parley-hub/parley/task"
 )
 
 type tasksArgs struct {
@@ -41,11 +42,11 @@ func tasksTool() *Tool {
 			case "list":
 				return listTasks(ctx, call.link(), in)
 			case "status":
-				return oneTask(ctx, call.link(), in, func(t *Task) (any, error) { return summarize(t), nil })
+				return oneTask(ctx, call.link(), in, func(t *task.Task) (any, error) { return summarize(t), nil })
 			case "wait":
-				return oneTask(ctx, call.link(), in, func(t *Task) (any, error) { return waitTask(ctx, call.link(), t, in) })
+				return oneTask(ctx, call.link(), in, func(t *task.Task) (any, error) { return waitTask(ctx, call.link(), t, in) })
 			case "cancel":
-				return oneTask(ctx, call.link(), in, func(t *Task) (any, error) { return cancelTask(ctx, call.link(), t, in.Reason) })
+				return oneTask(ctx, call.link(), in, func(t *task.Task) (any, error) { return cancelTask(ctx, call.link(), t, in.Reason) })
 			}
 			return unknownAction(in.Action, "progress", "complete", "list", "status", "wait", "cancel")
 		})
@@ -89,7 +90,7 @@ type taskSummary struct {
 	Owner          string         `json:"owner_id"`
 	Title          string         `json:"title"`
 	Capability     *string        `json:"capability"`
-	State          TaskState      `json:"state"`
+	State          task.State     `json:"state"`
 	CreatedAt      *string        `json:"created_at"`
 	StartedAt      *string        `json:"started_at"`
 	CompletedAt    *string        `json:"completed_at"`
@@ -99,7 +100,7 @@ type taskSummary struct {
 	Error          string         `json:"error"`
 }
 
-func summarize(t *Task) taskSummary {
+func summarize(t *task.Task) taskSummary {
 	s := taskSummary{
 		ID: t.ID, Owner: t.Owner, Title: t.Spec.Title, Capability: optional(t.Spec.Capability), State: t.State,
 		CreatedAt: instant(t.CreatedAt), StartedAt: instant(t.StartedAt), CompletedAt: instant(t.CompletedAt),
@@ -126,7 +127,7 @@ func listTasks(ctx context.Context, link Link, in tasksArgs) (any, error) {
 	}
 	find := link.ListTasks
 	if in.State != "all" {
-		find = func(ctx context.Context, q TaskQuery) ([]*Task, error) { return activeTasks(ctx, link, q) }
+		find = func(ctx context.Context, q TaskQuery) ([]*task.Task, error) { return activeTasks(ctx, link, q) }
 	}
 	found, err := find(ctx, q)
 	if err != nil {
@@ -140,10 +141,10 @@ func listTasks(ctx context.Context, link Link, in tasksArgs) (any, error) {
 
 // activeTasks lists tasks that have not ended, oldest first. A query is for one
 // state, so there are two; a task that starts between them is found by both.
-func activeTasks(ctx context.Context, link Link, q TaskQuery) ([]*Task, error) {
-	var found []*Task
+func activeTasks(ctx context.Context, link Link, q TaskQuery) ([]*task.Task, error) {
+	var found []*task.Task
 	seen := map[string]bool{}
-	for _, q.State = range []TaskState{TaskCreated, TaskRunning} {
+	for _, q.State = range []task.State{task.Created, task.Running} {
 		list, err := link.ListTasks(ctx, q)
 		if err != nil {
 			return nil, err
@@ -155,11 +156,11 @@ func activeTasks(ctx context.Context, link Link, q TaskQuery) ([]*Task, error) {
 			}
 		}
 	}
-	slices.SortStableFunc(found, func(a, b *Task) int { return a.CreatedAt.Compare(b.CreatedAt) })
+	slices.SortStableFunc(found, func(a, b *task.Task) int { return a.CreatedAt.Compare(b.CreatedAt) })
 	return found, nil
 }
 
-func oneTask(ctx context.Context, link Link, in tasksArgs, with func(*Task) (any, error)) (any, error) {
+func oneTask(ctx context.Context, link Link, in tasksArgs, with func(*task.Task) (any, error)) (any, error) {
 	if in.Task == "" {
 		return refusal("%s requires `task_id`", in.Action)
 	}
@@ -173,7 +174,7 @@ func oneTask(ctx context.Context, link Link, in tasksArgs, with func(*Task) (any
 	return with(t)
 }
 
-func waitTask(ctx context.Context, link Link, t *Task, in tasksArgs) (any, error) {
+func waitTask(ctx context.Context, link Link, t *task.Task, in tasksArgs) (any, error) {
 	timeout, interval := 300.0, 0.1
 	if in.Timeout != nil {
 		timeout = *in.Timeout
@@ -202,7 +203,7 @@ func waitTask(ctx context.Context, link Link, t *Task, in tasksArgs) (any, error
 	return summarize(t), nil
 }
 
-func cancelTask(ctx context.Context, link Link, t *Task, reason string) (any, error) {
+func cancelTask(ctx context.Context, link Link, t *task.Task, reason string) (any, error) {
 	if t.State.Terminal() {
 		return refusal("task '%s' is already %s", t.ID, t.State)
 	}

@@ -13,13 +13,14 @@ import (
 	"github.com/parley-hub/parley/conformance/spec"
 	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/task"
 )
 
 func TestTasksTool(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 3, 9, 10, 0, 0, 0, time.UTC)
-	done := agent.Task{
-		ID: "t1", Owner: "id-b", Spec: agent.TaskSpec{Title: "scan", Capability: "ocr"}, State: agent.TaskCompleted, Channel: "c1",
+	done := task.Task{
+		ID: "t1", Owner: "id-b", Spec: task.Spec{Title: "scan", Capability: "ocr"}, State: task.Completed, Channel: "c1",
 		CreatedAt: at, StartedAt: at, CompletedAt: at.Add(time.Second), Result: []byte(`{"n":9007199254740993}`),
 	}
 	const summary = `{"task_id":"t1","owner_id":"id-b","title":"scan","capability":"ocr","state":"completed","created_at":"2026-03-09T10:00:00.000000Z",` +
@@ -27,7 +28,7 @@ func TestTasksTool(t *testing.T) {
 	check(t, "ag2-channels#100: list, status and wait on a completed task", func(t *spec.T, w *world) {
 		b := w.Join("b")
 		w.AddTask(done)
-		w.AddTask(agent.Task{ID: "t2", Owner: "id-z", State: agent.TaskRunning})
+		w.AddTask(task.Task{ID: "t2", Owner: "id-z", State: task.Running})
 		t.Equal(use(t, w, b, "tasks", `{"action":"status","task_id":"t1"}`), summary)
 		t.Equal(use(t, w, b, "tasks", `{"action":"wait","task_id":"t1"}`), summary)
 		t.Equal(use(t, w, b, "tasks", `{"action":"list","state":"all"}`), `[`+summary+`]`)
@@ -37,17 +38,17 @@ func TestTasksTool(t *testing.T) {
 	})
 	test(t, "list finds active tasks behind many that have ended", func(t *spec.T, w *world) {
 		b := w.Join("b")
-		add := func(id, owner string, state agent.TaskState, after time.Duration) {
-			w.AddTask(agent.Task{ID: id, Owner: owner, State: state, CreatedAt: at.Add(after)})
+		add := func(id, owner string, state task.State, after time.Duration) {
+			w.AddTask(task.Task{ID: id, Owner: owner, State: state, CreatedAt: at.Add(after)})
 		}
 		for i := range 60 {
-			add(fmt.Sprint("old", i), "id-b", agent.TaskCompleted, 0)
+			add(fmt.Sprint("old", i), "id-b", task.Completed, 0)
 		}
-		add("r1", "id-b", agent.TaskRunning, time.Second)
-		add("c1", "id-b", agent.TaskCreated, 2*time.Second)
-		add("x1", "id-z", agent.TaskCreated, 3*time.Second)
+		add("r1", "id-b", task.Running, time.Second)
+		add("c1", "id-b", task.Created, 2*time.Second)
+		add("x1", "id-z", task.Created, 3*time.Second)
 		for i := range 60 {
-			add(fmt.Sprint("r", i+2), "id-b", agent.TaskRunning, time.Duration(i+4)*time.Second)
+			add(fmt.Sprint("r", i+2), "id-b", task.Running, time.Duration(i+4)*time.Second)
 		}
 		listed := func(arguments string) (found []string) {
 			for _, entry := range decode(t, use(t, w, b, "tasks", arguments)).([]any) {
@@ -65,7 +66,7 @@ func TestTasksTool(t *testing.T) {
 	})
 	test(t, "a task that starts between the two queries is listed once", func(t *spec.T, w *world) {
 		b := w.Join("b")
-		w.AddTask(agent.Task{ID: "t1", Owner: "id-b", State: agent.TaskCreated})
+		w.AddTask(task.Task{ID: "t1", Owner: "id-b", State: task.Created})
 		model := does(calling(turn.Call{ID: "1", Name: "tasks", Arguments: `{"action":"list"}`}))
 		text := used(t, w, agent.New(&starting{agenttestLink: b}, model, agent.Options{}), model)
 		t.Equal(strings.Count(text, `"task_id":"t1"`), 1)
@@ -82,7 +83,7 @@ func TestTasksTool(t *testing.T) {
 		defer stop()
 		w.start(a, says(), agent.Options{})
 		m := w.open(t, a, agent.Opening{Type: "conversation", Participants: ids("b")})
-		w.AddTask(agent.Task{ID: "t1", Owner: "id-b", State: agent.TaskRunning, Channel: m.ID})
+		w.AddTask(task.Task{ID: "t1", Owner: "id-b", State: task.Running, Channel: m.ID})
 		t.Equal(use(t, w, a, "tasks", `{"action":"cancel","task_id":"t1","reason":"enough"}`), "cancel_request posted to id-b for task t1")
 		posted := w.log(t, a, m.ID, envelope.TypeTaskCancelRequest)
 		t.Equal(len(posted), 1)
@@ -94,20 +95,20 @@ func TestTasksTool(t *testing.T) {
 	check(t, "ag2-channels#100: cancel's refusals", func(t *spec.T, w *world) {
 		b := w.Join("b")
 		w.AddTask(done)
-		w.AddTask(agent.Task{ID: "orphan", Owner: "id-b", State: agent.TaskRunning})
+		w.AddTask(task.Task{ID: "orphan", Owner: "id-b", State: task.Running})
 		t.Equal(use(t, w, b, "tasks", `{"action":"cancel"}`), "Error: cancel requires `task_id`")
 		t.Equal(use(t, w, b, "tasks", `{"action":"cancel","task_id":"t1"}`), "Error: task 't1' is already completed")
 		t.Contains(use(t, w, b, "tasks", `{"action":"cancel","task_id":"orphan"}`), "Error: task 'orphan'", "no associated channel")
 	})
 	test(t, "wait polls until the end, or its own", func(t *spec.T, w *world) {
 		b := w.Join("b")
-		w.AddTask(agent.Task{ID: "slow", Owner: "id-b", State: agent.TaskRunning})
+		w.AddTask(task.Task{ID: "slow", Owner: "id-b", State: task.Running})
 		begun := time.Now()
 		t.Equal(use(t, w, b, "tasks", `{"action":"wait","task_id":"slow","timeout":5}`), "Error: task 'slow' did not complete within 5s")
 		t.Equal(time.Since(begun), 5*time.Second)
 		go func() {
 			<-time.After(2 * time.Second)
-			w.must(b.UpdateTask(context.WithoutCancel(w.ctx), agent.TaskUpdate{ID: "slow", State: agent.TaskFailed, Error: "broke"}))
+			w.must(b.UpdateTask(context.WithoutCancel(w.ctx), task.Update{ID: "slow", State: task.Failed, Error: "broke"}))
 		}()
 		t.Contains(use(t, w, b, "tasks", `{"action":"wait","task_id":"slow"}`), `"state":"failed"`, `"error":"broke"`)
 	})
@@ -133,16 +134,16 @@ func TestTasksTool(t *testing.T) {
 		t.NoError(err)
 		t.Equal(string(record.Progress), `{"n":1}`)
 		t.Equal(string(record.Result), `[1.50]`)
-		t.Equal(record.State, agent.TaskCompleted)
+		t.Equal(record.State, task.Completed)
 	})
 }
 
 // starting is a link whose task t1 starts right after the first list.
 type starting struct{ *agenttestLink }
 
-func (l *starting) ListTasks(ctx context.Context, q agent.TaskQuery) ([]*agent.Task, error) {
+func (l *starting) ListTasks(ctx context.Context, q agent.TaskQuery) ([]*task.Task, error) {
 	list, err := l.agenttestLink.ListTasks(ctx, q)
-	return list, errors.Join(err, l.UpdateTask(ctx, agent.TaskUpdate{ID: "t1", State: agent.TaskRunning}))
+	return list, errors.Join(err, l.UpdateTask(ctx, task.Update{ID: "t1", State: task.Running}))
 }
 
 func TestContextTool(t *testing.T) {

@@ -14,6 +14,7 @@ import (
 	"github.com/parley-hub/parley/client"
 	"github.com/parley-hub/parley/conformance/spec"
 	"github.com/parley-hub/parley/envelope"
+	"github.com/parley-hub/parley/task"
 )
 
 // link is a way to reach a hub.
@@ -86,17 +87,17 @@ var suite = []struct {
 	}},
 	{"tasks", func(t *spec.T, r *rig, dial func(client.Options) *client.Client) {
 		a := r.attach(dial(client.Options{}), "alice")
-		t.NoError(a.ObserveTask(t.Context(), &agent.Task{ID: "t1", State: agent.TaskRunning, Spec: agent.TaskSpec{Title: "scan", Capability: "ocr"}}))
-		t.NoError(a.UpdateTask(t.Context(), agent.TaskUpdate{ID: "t1", Progress: []byte(`{"page":1}`)}))
-		t.NoError(a.UpdateTask(t.Context(), agent.TaskUpdate{ID: "t1", State: agent.TaskCompleted, Result: []byte(`[1.50]`)}))
+		t.NoError(a.ObserveTask(t.Context(), &task.Task{ID: "t1", State: task.Running, Spec: task.Spec{Title: "scan", Capability: "ocr"}}))
+		t.NoError(a.UpdateTask(t.Context(), task.Update{ID: "t1", Progress: []byte(`{"page":1}`)}))
+		t.NoError(a.UpdateTask(t.Context(), task.Update{ID: "t1", State: task.Completed, Result: []byte(`[1.50]`)}))
 		got, err := a.Task(t.Context(), "t1")
 		t.NoError(err)
 		t.Equal([]string{got.Owner, string(got.State), string(got.Progress), string(got.Result), got.Spec.Capability},
 			[]string{a.ID(), "completed", `{"page":1}`, `[1.50]`, "ocr"})
-		list, err := a.ListTasks(t.Context(), agent.TaskQuery{State: agent.TaskCompleted, Limit: 5})
+		list, err := a.ListTasks(t.Context(), agent.TaskQuery{State: task.Completed, Limit: 5})
 		t.NoError(err)
-		t.Equal(list, []*agent.Task{got})
-		t.NoError(a.RecordObservation(t.Context(), agent.Observation{Capability: "ocr", Outcome: agent.TaskCompleted, TaskID: "t1"}))
+		t.Equal(list, []*task.Task{got})
+		t.NoError(a.RecordObservation(t.Context(), agent.Observation{Capability: "ocr", Outcome: task.Completed, TaskID: "t1"}))
 		t.NoError(a.Checkpoint(t.Context(), "t1", []byte(`{"step":2.0}`)))
 		state, err := a.ReadCheckpoint(t.Context(), "t1")
 		t.NoError(err)

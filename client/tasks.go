@@ -8,10 +8,11 @@ import (
 	"github.com/parley-hub/parley/agent"
 	"github.com/parley-hub/parley/dialect/ag2/wire"
 	"github.com/parley-hub/parley/identity"
+	"github.com/parley-hub/parley/task"
 )
 
 // Task returns what the hub knows of a task.
-func (i *Identity) Task(ctx context.Context, id string) (*agent.Task, error) {
+func (i *Identity) Task(ctx context.Context, id string) (*task.Task, error) {
 	var t wire.Task
 	if err := i.client.fetch(ctx, wire.GetTask, wire.ByTask{Task: id}, &t); err != nil {
 		return nil, err
@@ -20,7 +21,7 @@ func (i *Identity) Task(ctx context.Context, id string) (*agent.Task, error) {
 }
 
 // ListTasks lists tasks.
-func (i *Identity) ListTasks(ctx context.Context, q agent.TaskQuery) ([]*agent.Task, error) {
+func (i *Identity) ListTasks(ctx context.Context, q agent.TaskQuery) ([]*task.Task, error) {
 	params := wire.ListTasksParams{Owner: q.Owner, Channel: q.Channel, State: string(q.State)}
 	if q.Limit > 0 {
 		limit := int64(q.Limit)
@@ -30,7 +31,7 @@ func (i *Identity) ListTasks(ctx context.Context, q agent.TaskQuery) ([]*agent.T
 	if err := i.client.fetch(ctx, wire.ListTasks, params, &list); err != nil {
 		return nil, err
 	}
-	tasks := make([]*agent.Task, len(list))
+	tasks := make([]*task.Task, len(list))
 	for n, t := range list {
 		tasks[n] = readTask(t)
 	}
@@ -38,25 +39,21 @@ func (i *Identity) ListTasks(ctx context.Context, q agent.TaskQuery) ([]*agent.T
 }
 
 // ObserveTask tells the hub of a task; without an owner it is the identity's.
-func (i *Identity) ObserveTask(ctx context.Context, t *agent.Task) error {
+func (i *Identity) ObserveTask(ctx context.Context, t *task.Task) error {
 	owner := t.Owner
 	if owner == "" {
 		owner = i.id
 	}
-	told := &wire.Task{
-		ID: t.ID, Owner: owner, State: string(t.State), CreatedAt: wire.Instant{Time: t.CreatedAt},
-		Spec:      wire.TaskSpec{Title: t.Spec.Title, Description: t.Spec.Description, Payload: t.Spec.Payload, Capability: optional(t.Spec.Capability)},
-		StartedAt: wire.Instant{Time: t.StartedAt}, CompletedAt: wire.Instant{Time: t.CompletedAt}, ExpiresAt: wire.Instant{Time: t.ExpiresAt}, LastProgressAt: wire.Instant{Time: t.LastProgressAt},
-		Progress: t.Progress, Result: t.Result, Error: t.Error, Channel: optional(t.Channel),
-	}
+	told := wire.NewTask(t)
+	told.Owner = owner
 	if t.State == "" {
-		told.State = wire.TaskCreated
+		told.State = string(task.Created)
 	}
 	return i.client.fetch(ctx, wire.ObserveTask, wire.ObserveTaskParams{Metadata: told}, nil)
 }
 
 // UpdateTask changes a task.
-func (i *Identity) UpdateTask(ctx context.Context, u agent.TaskUpdate) error {
+func (i *Identity) UpdateTask(ctx context.Context, u task.Update) error {
 	return i.client.fetch(ctx, wire.UpdateTask, wire.UpdateTaskParams{
 		Task: u.ID, State: string(u.State), Progress: u.Progress, Result: u.Result, Error: u.Error,
 	}, nil)
@@ -87,13 +84,10 @@ func (i *Identity) ReadCheckpoint(ctx context.Context, taskID string) ([]byte, e
 	return i.client.ask(ctx, wire.ReadTaskCheckpoint, wire.ByTask{Task: taskID}, nil)
 }
 
-func readTask(t *wire.Task) *agent.Task {
-	return &agent.Task{
-		ID: t.ID, Owner: t.Owner, State: agent.TaskState(t.State), CreatedAt: t.CreatedAt.Time,
-		Spec:      agent.TaskSpec{Title: t.Spec.Title, Description: t.Spec.Description, Payload: t.Spec.Payload, Capability: deref(t.Spec.Capability)},
-		StartedAt: t.StartedAt.Time, CompletedAt: t.CompletedAt.Time, ExpiresAt: t.ExpiresAt.Time, LastProgressAt: t.LastProgressAt.Time,
-		Progress: t.Progress, Result: value(t.Result), Error: t.Error, Channel: deref(t.Channel),
-	}
+func readTask(told *wire.Task) *task.Task {
+	t := told.Read()
+	t.Result = value(told.Result)
+	return &t
 }
 
 func value(raw jsontext.Value) []byte {

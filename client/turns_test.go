@@ -16,6 +16,7 @@ import (
 	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/hub"
 	"github.com/parley-hub/parley/identity"
+	"github.com/parley-hub/parley/task"
 )
 
 func TestTurnStatements(t *testing.T) {
@@ -264,7 +265,7 @@ func TestTaskStatements(t *testing.T) {
 		rule := identity.DefaultRule()
 		rule.Limits.MaxConcurrentTasks = 1
 		t.NoError(b.SetRule(t.Context(), &rule))
-		t.NoError(b.ObserveTask(t.Context(), &agent.Task{ID: "in the way", State: agent.TaskRunning}))
+		t.NoError(b.ObserveTask(t.Context(), &task.Task{ID: "in the way", State: task.Running}))
 		r.run(b, echo, agent.Options{Task: func(*agent.Turn) *agent.TaskSpec { return &agent.TaskSpec{Title: "answer"} }})
 		ch := r.invite("conversation", a, b)
 		_, err := a.Send(t.Context(), ch, "hello")

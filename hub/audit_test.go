@@ -19,6 +19,7 @@ import (
 	"github.com/parley-hub/parley/hub"
 	"github.com/parley-hub/parley/identity"
 	"github.com/parley-hub/parley/journal"
+	"github.com/parley-hub/parley/task"
 )
 
 func TestAuditRecords(t *testing.T) {
@@ -190,7 +191,7 @@ func TestAuditQuery(t *testing.T) {
 		r.pass(time.Hour)
 		second := time.Now()
 		ch := r.open("conversation", a, b)
-		r.observe(hub.Task{ID: "1", Owner: b.id, Channel: ch})
+		r.observe(task.Task{ID: "1", Owner: b.id, Channel: ch})
 		r.pass(time.Hour)
 		third := time.Now()
 		r.end(ch, "")
@@ -274,7 +275,7 @@ func TestFollowAudit(t *testing.T) {
 			t.Fatalf("got %d before", len(got))
 		}
 		ch := r.open("conversation", a, r.agent("bob"))
-		r.observe(hub.Task{ID: "1", Owner: a.id, Channel: ch})
+		r.observe(task.Task{ID: "1", Owner: a.id, Channel: ch})
 		r.end(ch, "")
 		r.settle()
 		var kinds []string
@@ -336,8 +337,8 @@ func TestAuditAfterCrash(t *testing.T) {
 					_, _ = h.Open(ctx, hub.Opening{Creator: a.id, Type: "conversation", Participants: []string{b.id}})
 				},
 				func() { _ = h.Audit(ctx, "two", nil) },
-				func() { _ = h.ObserveTask(ctx, hub.Task{ID: "1", Owner: a.id}, nil, hub.MirrorOff) },
-				func() { _ = h.UpdateTask(ctx, hub.TaskUpdate{ID: "1", State: hub.TaskFailed}, nil, hub.MirrorOff) },
+				func() { _ = h.ObserveTask(ctx, task.Task{ID: "1", Owner: a.id}, nil, hub.MirrorOff) },
+				func() { _ = h.UpdateTask(ctx, task.Update{ID: "1", State: task.Failed}, nil, hub.MirrorOff) },
 				func() { _ = h.Audit(ctx, "three", nil) },
 			}
 			done := make(chan struct{})

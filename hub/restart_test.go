@@ -16,6 +16,7 @@ import (
 	"github.com/parley-hub/parley/fault"
 	"github.com/parley-hub/parley/hub"
 	"github.com/parley-hub/parley/identity"
+	"github.com/parley-hub/parley/task"
 )
 
 // state is a channel's folded state as its adapter writes it.
@@ -60,8 +61,8 @@ func (r *rig) everything() map[string]string {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	for _, task := range tasks {
-		all[task.ID] = taskText(task)
+	for _, tk := range tasks {
+		all[tk.ID] = taskText(tk)
 	}
 	for _, id := range r.listed() {
 		meta, err := r.channel(id).MarshalJSON()
@@ -83,9 +84,9 @@ func TestRestart(t *testing.T) {
 		a, b := r.agent("alice", claims("ocr")), r.agent("bob", func(reg *hub.Registration) { reg.Skill = &skill })
 		ch := r.open("conversation", a, b)
 		r.ack(b, ch, r.say(a, ch, "hi"))
-		r.observe(hub.Task{ID: "1", Owner: b.id, Channel: ch, State: hub.TaskRunning, Spec: hub.TaskSpec{Capability: "ocr"}})
-		r.observe(hub.Task{ID: "2", Owner: a.id})
-		r.update(hub.TaskUpdate{ID: "2", State: hub.TaskFailed, Error: "boom"})
+		r.observe(task.Task{ID: "1", Owner: b.id, Channel: ch, State: task.Running, Spec: task.Spec{Capability: "ocr"}})
+		r.observe(task.Task{ID: "2", Owner: a.id})
+		r.update(task.Update{ID: "2", State: task.Failed, Error: "boom"})
 		r.end(r.open("consulting", a, b), "")
 		live := r.everything()
 		t.Equal(len(live), 6)

@@ -16,6 +16,7 @@ import (
 	"github.com/parley-hub/parley/hub"
 	"github.com/parley-hub/parley/identity"
 	"github.com/parley-hub/parley/journal"
+	"github.com/parley-hub/parley/task"
 )
 
 func TestTTL(t *testing.T) {
@@ -99,13 +100,13 @@ func TestTTL(t *testing.T) {
 		a, b := r.agent("alice"), r.agent("bob")
 		ch := r.openWith("conversation", lives(100), a, b)
 		r.say(a, ch, "x")
-		r.observe(hub.Task{ID: "1", Owner: a.id, Channel: ch})
+		r.observe(task.Task{ID: "1", Owner: a.id, Channel: ch})
 		r.restart(func(o *hub.Options) { o.Adapters = []channel.Adapter{unfoldable{}} })
 		if _, err := r.State(context.Background(), ch); err == nil {
 			t.Fatal("it can be folded")
 		}
 		r.pass(3 * time.Minute)
-		if m := r.channel(ch); m.State != channel.Expired || r.task("1").State != hub.TaskExpired {
+		if m := r.channel(ch); m.State != channel.Expired || r.task("1").State != task.Expired {
 			t.Fatalf("it is %v", m.State)
 		}
 	})

@@ -6,13 +6,14 @@ import (
 
 	"github.com/parley-hub/parley/fault"
 	"github.com/parley-hub/parley/journal"
+	"github.com/parley-hub/parley/task"
 )
 
 // A channel's tasks change in its batches, under its lock: what was last
 // ordered of each is kept with the fold.
 
 // newTask puts a task that nobody has observed before into the batch.
-func (b *batch) newTask(t Task, mirror Mirror) error {
+func (b *batch) newTask(t task.Task, mirror Mirror) error {
 	h := b.hub
 	if limit := h.opts.Limits.OpenTasks; len(b.currentMarks().tasks) >= limit {
 		return fault.New(fault.TooLarge, "channel '%s' has %d tasks that have not ended, which is the limit (limits.open_tasks)", b.ch.id, limit)
@@ -28,7 +29,7 @@ func (b *batch) newTask(t Task, mirror Mirror) error {
 	if !t.State.Terminal() && !b.meta.State.Terminal() {
 		b.sideNote(sideRecord{Kind: sideTask, Task: t.ID}, nil)
 	}
-	if t.State == TaskRunning {
+	if t.State == task.Running {
 		return b.mirror(mirror, MirrorEnds, started(&t))
 	}
 	return nil
@@ -61,11 +62,11 @@ func (b *batch) putTask(old, next *running, ending bool) error {
 		ch.forgetTask(next)
 		h.tellEnded(next.Task)
 	})
-	return b.audit("task_terminated", next.terminated())
+	return b.audit("task_terminated", terminated(&next.Task))
 }
 
 // editTask changes a task of the channel that has not ended.
-func (b *batch) editTask(ctx context.Context, id string, may func(*running) error, mirror Mirror, edit func(t *Task, now time.Time) error) error {
+func (b *batch) editTask(ctx context.Context, id string, may func(*running) error, mirror Mirror, edit func(t *task.Task, now time.Time) error) error {
 	old, err := b.task(ctx, id)
 	if err != nil {
 		return err
@@ -80,7 +81,7 @@ func (b *batch) editTask(ctx context.Context, id string, may func(*running) erro
 	if err := edit(&next.Task, b.now); err != nil {
 		return err
 	}
-	if err := next.bounded(b.hub.opts.Limits.EventBytes); err != nil {
+	if err := next.Bound(b.hub.opts.Limits.EventBytes); err != nil {
 		return err
 	}
 	if err := b.putTask(old, &next, false); err != nil {
@@ -131,7 +132,7 @@ func (b *batch) endTasks() error {
 			continue
 		}
 		next := *old
-		next.become(TaskExpired, b.now)
+		next.Become(task.Expired, b.now)
 		next.Error = "channel_closed"
 		if err := b.putTask(old, &next, true); err != nil {
 			return err

@@ -9,6 +9,7 @@ import (
 
 	"github.com/parley-hub/parley/fault"
 	"github.com/parley-hub/parley/journal"
+	"github.com/parley-hub/parley/task"
 )
 
 // works lets one at a time change the tasks of an owner that no channel's lock
@@ -28,8 +29,8 @@ func (w *works) lock(owner string) (unlock func()) {
 
 // ObserveTask tells the hub of a task: a new one, or what changed of one that
 // it knows. One that has ended stays as it is.
-func (h *Hub) ObserveTask(ctx context.Context, t Task, by Caller, mirror Mirror) error {
-	if err := t.accept(h.opts.Limits.EventBytes); err != nil {
+func (h *Hub) ObserveTask(ctx context.Context, t task.Task, by Caller, mirror Mirror) error {
+	if err := t.Accept(h.opts.Limits.EventBytes); err != nil {
 		return err
 	}
 	if by != nil && !by.MayActFor(t.Owner) {
@@ -41,7 +42,7 @@ func (h *Hub) ObserveTask(ctx context.Context, t Task, by Caller, mirror Mirror)
 			return err
 		}
 		if known {
-			return h.editTask(ctx, log, by, mirror, func(old *Task, now time.Time) error { return old.observe(&t, now) })
+			return h.editTask(ctx, log, by, mirror, func(old *task.Task, now time.Time) error { return old.Observe(&t, now) })
 		}
 		if err := h.mayName(ctx, t.ID, by); err != nil {
 			return err
@@ -56,46 +57,15 @@ func errNotOwner(id, owner string) error {
 	return fault.New(fault.AccessDenied, "task '%s' belongs to '%s': only its owner may write to it", id, owner)
 }
 
-// observe lays what a client sees now over what is known.
-func (t *Task) observe(seen *Task, now time.Time) (err error) {
-	if seen.State != "" {
-		t.become(seen.State, now)
-	}
-	if !seen.StartedAt.IsZero() {
-		t.StartedAt = seen.StartedAt
-	}
-	if !seen.ExpiresAt.IsZero() {
-		t.ExpiresAt = seen.ExpiresAt
-	}
-	t.Progress, err = merged(t.Progress, seen.Progress)
-	return err
-}
-
-func (t *Task) become(state TaskState, now time.Time) {
-	t.State = state
-	if state.Terminal() {
-		t.CompletedAt = micro(now)
-	}
-}
-
-// TaskUpdate changes a task; zero fields leave it as it is.
-type TaskUpdate struct {
-	ID       string
-	State    TaskState
-	Progress []byte // a JSON object, merged key by key
-	Result   []byte // JSON
-	Error    string
-}
-
 // UpdateTask changes a known task. One that has ended stays as it is, and that
 // is no error.
-func (h *Hub) UpdateTask(ctx context.Context, u TaskUpdate, by Caller, mirror Mirror) error {
+func (h *Hub) UpdateTask(ctx context.Context, u task.Update, by Caller, mirror Mirror) error {
 	if u.State != "" {
-		if _, err := ParseTaskState(string(u.State)); err != nil {
+		if _, err := task.ParseState(string(u.State)); err != nil {
 			return err
 		}
 	}
-	if err := objects(map[string][]byte{"progress": u.Progress}); err != nil {
+	if err := task.Objects(map[string][]byte{"progress": u.Progress}); err != nil {
 		return err
 	}
 	log, known, err := h.findTask(ctx, u.ID)
@@ -105,32 +75,13 @@ func (h *Hub) UpdateTask(ctx context.Context, u TaskUpdate, by Caller, mirror Mi
 	if !known {
 		return errNoTask(u.ID)
 	}
-	return h.editTask(ctx, log, by, mirror, func(t *Task, now time.Time) error { return t.update(u, now) })
-}
-
-func (t *Task) update(u TaskUpdate, now time.Time) (err error) {
-	if len(u.Progress) > 0 && string(u.Progress) != "{}" {
-		if t.Progress, err = merged(t.Progress, u.Progress); err != nil {
-			return err
-		}
-		t.LastProgressAt = micro(now)
-	}
-	if len(u.Result) > 0 && string(u.Result) != "null" {
-		t.Result = u.Result
-	}
-	if u.Error != "" {
-		t.Error = u.Error
-	}
-	if u.State != "" {
-		t.become(u.State, now)
-	}
-	return nil
+	return h.editTask(ctx, log, by, mirror, func(t *task.Task, now time.Time) error { return t.Apply(u, now) })
 }
 
 // newTask stores a task that nobody has observed before.
-func (h *Hub) newTask(ctx context.Context, t Task, mirror Mirror) error {
+func (h *Hub) newTask(ctx context.Context, t task.Task, mirror Mirror) error {
 	if t.State == "" {
-		t.State = TaskCreated
+		t.State = task.Created
 	}
 	if t.CreatedAt.IsZero() {
 		t.CreatedAt = micro(h.now())
@@ -175,7 +126,7 @@ func (h *Hub) editIn(ctx context.Context, channelID string, put func(b *batch) e
 }
 
 // editTask changes a known task that has not ended, wherever it is.
-func (h *Hub) editTask(ctx context.Context, log journal.LogName, by Caller, mirror Mirror, edit func(t *Task, now time.Time) error) error {
+func (h *Hub) editTask(ctx context.Context, log journal.LogName, by Caller, mirror Mirror, edit func(t *task.Task, now time.Time) error) error {
 	may := func(t *running) error {
 		if by != nil && !by.MayActFor(t.Owner) {
 			return errNotOwner(t.ID, t.Owner)
@@ -201,7 +152,7 @@ func (h *Hub) editTask(ctx context.Context, log journal.LogName, by Caller, mirr
 	} else if err != nil {
 		return err
 	}
-	if err := next.bounded(h.opts.Limits.EventBytes); err != nil {
+	if err := next.Bound(h.opts.Limits.EventBytes); err != nil {
 		return err
 	}
 	return h.storeTask(ctx, old, &next)
@@ -221,7 +172,7 @@ func (h *Hub) storeTask(ctx context.Context, old, next *running) error {
 	commit := journal.Batch{Appends: []journal.Append{{Log: p.In(familyTask, next.ID), Expect: expect, Records: []journal.Record{record}}}}
 	ended := old != nil && next.State.Terminal()
 	if ended {
-		line, err := h.auditRecord("task_terminated", next.terminated())
+		line, err := h.auditRecord("task_terminated", terminated(&next.Task))
 		if err != nil {
 			return err
 		}
@@ -250,8 +201,8 @@ func channelOf(p journal.PartitionName) (id string, ok bool) {
 	return p.Partition[len(prefix):], true
 }
 
-// terminated is what the audit says of a task's end.
-func (t *Task) terminated() fields {
+// terminated returns the audit fields of a task's end.
+func terminated(t *task.Task) fields {
 	return fields{
 		"task_id": t.ID, "owner_id": t.Owner, "channel_id": orNil(t.Channel), "outcome": string(t.State),
 		"capability": orNil(t.Spec.Capability), "reason": t.Error,
@@ -265,7 +216,7 @@ func orNil(s string) any {
 	return s
 }
 
-func (h *Hub) tellEnded(t Task) {
+func (h *Hub) tellEnded(t task.Task) {
 	ev := TaskEvent{
 		Task: t.ID, Kind: string(t.State), Owner: t.Owner, Channel: t.Channel, Reason: t.Error,
 		Capability: t.Spec.Capability, Outcome: string(t.State), StartedAt: t.StartedAt, At: t.CompletedAt,
@@ -297,11 +248,11 @@ func (h *Hub) expireTask(ctx context.Context, id string, now time.Time) error {
 	if err != nil || !known {
 		return err
 	}
-	return h.editTask(ctx, log, nil, MirrorOff, func(t *Task, at time.Time) error {
+	return h.editTask(ctx, log, nil, MirrorOff, func(t *task.Task, at time.Time) error {
 		if t.ExpiresAt.IsZero() || t.ExpiresAt.After(now) {
 			return errNothing
 		}
-		t.become(TaskExpired, at)
+		t.Become(task.Expired, at)
 		t.Error = "ttl_expired"
 		return nil
 	})

@@ -3,6 +3,7 @@ package hub
 import (
 	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/internal/jsonbuf"
+	"github.com/parley-hub/parley/task"
 )
 
 // Mirror is how much of a client's task operations is told to the task's
@@ -19,22 +20,22 @@ const (
 
 // echo is an envelope that tells of a task.
 type echo struct {
-	task *Task
+	task *task.Task
 	kind string
 	data func(buf *jsonbuf.Buffer)
 }
 
-func started(t *Task) echo {
-	return echo{t, envelope.TypeTaskStarted, func(buf *jsonbuf.Buffer) { t.Spec.appendTo(buf.Key("spec")) }}
+func started(t *task.Task) echo {
+	return echo{t, envelope.TypeTaskStarted, func(buf *jsonbuf.Buffer) { t.Spec.AppendTo(buf.Key("spec")) }}
 }
 
-func progressed(t *Task) echo {
+func progressed(t *task.Task) echo {
 	return echo{t, envelope.TypeTaskProgress, func(buf *jsonbuf.Buffer) { buf.Key("progress").Object(t.Progress) }}
 }
 
-func finished(t *Task) echo {
+func finished(t *task.Task) echo {
 	switch t.State {
-	case TaskCompleted:
+	case task.Completed:
 		return echo{t, envelope.TypeTaskCompleted, func(buf *jsonbuf.Buffer) {
 			if buf.Key("result"); t.Result == nil {
 				buf.Null()
@@ -42,9 +43,9 @@ func finished(t *Task) echo {
 				buf.Value(t.Result)
 			}
 		}}
-	case TaskFailed:
+	case task.Failed:
 		return echo{t, envelope.TypeTaskFailed, func(buf *jsonbuf.Buffer) { buf.Key("error").String(t.Error) }}
-	case TaskCancelled:
+	case task.Cancelled:
 		return echo{t, envelope.TypeTaskCancelled, func(buf *jsonbuf.Buffer) { buf.Key("reason").String(t.Error) }}
 	default:
 		return echo{t, envelope.TypeTaskExpired, func(buf *jsonbuf.Buffer) { buf.Key("reason").String(t.Error) }}
@@ -52,8 +53,8 @@ func finished(t *Task) echo {
 }
 
 // mirrorChange tells the channel what changed of a task.
-func (b *batch) mirrorChange(level Mirror, old, next *Task) error {
-	if next.State == TaskRunning && old.State != TaskRunning {
+func (b *batch) mirrorChange(level Mirror, old, next *task.Task) error {
+	if next.State == task.Running && old.State != task.Running {
 		if err := b.mirror(level, MirrorEnds, started(next)); err != nil {
 			return err
 		}

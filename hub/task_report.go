@@ -10,12 +10,13 @@ import (
 	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/fault"
 	"github.com/parley-hub/parley/journal"
+	"github.com/parley-hub/parley/task"
 )
 
 // FireTaskEvent tells listeners what a client reports of a task, whatever it
 // is. The end of a task is audited, also of one that the hub does not know.
 func (h *Hub) FireTaskEvent(ctx context.Context, taskID, kind string, payload []byte) error {
-	if err := objects(map[string][]byte{"payload": payload}); err != nil {
+	if err := task.Objects(map[string][]byte{"payload": payload}); err != nil {
 		return err
 	}
 	if len(payload) > h.opts.Limits.EventBytes {
@@ -39,7 +40,7 @@ func (h *Hub) FireTaskEvent(ctx context.Context, taskID, kind string, payload []
 	if at, err := envelope.ParseTime(text("started_at")); err == nil {
 		ev.StartedAt = at
 	}
-	if TaskState(kind).Terminal() {
+	if task.State(kind).Terminal() {
 		if ev.Outcome == "" {
 			ev.Outcome = kind
 		}

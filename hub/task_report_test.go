@@ -16,6 +16,7 @@ import (
 	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/fault"
 	"github.com/parley-hub/parley/hub"
+	"github.com/parley-hub/parley/task"
 )
 
 func TestTaskEvents(t *testing.T) {
@@ -88,7 +89,7 @@ func TestCheckpoints(t *testing.T) {
 			t.Fatal(err)
 		}
 		// Nobody else takes it by observing a task under its id.
-		steal := hub.Task{ID: "t1", Owner: "b"}
+		steal := task.Task{ID: "t1", Owner: "b"}
 		if err := r.ObserveTask(ctx, steal, actsFor("b"), hub.MirrorOff); fault.CodeOf(err) != fault.AccessDenied {
 			t.Fatalf("got %v", err)
 		}
@@ -125,9 +126,9 @@ func TestMirror(t *testing.T) {
 		r.t.Helper()
 		before := len(r.log(ch))
 		for _, err := range []error{
-			r.ObserveTask(context.Background(), hub.Task{ID: "1", Owner: b.id, Channel: ch, State: hub.TaskRunning, Spec: hub.TaskSpec{Title: "t"}}, nil, mirror),
-			r.UpdateTask(context.Background(), hub.TaskUpdate{ID: "1", Progress: []byte(`{"n":1}`)}, nil, mirror),
-			r.UpdateTask(context.Background(), hub.TaskUpdate{ID: "1", State: hub.TaskCompleted, Result: []byte(`[1]`)}, nil, mirror),
+			r.ObserveTask(context.Background(), task.Task{ID: "1", Owner: b.id, Channel: ch, State: task.Running, Spec: task.Spec{Title: "t"}}, nil, mirror),
+			r.UpdateTask(context.Background(), task.Update{ID: "1", Progress: []byte(`{"n":1}`)}, nil, mirror),
+			r.UpdateTask(context.Background(), task.Update{ID: "1", State: task.Completed, Result: []byte(`[1]`)}, nil, mirror),
 		} {
 			if err != nil {
 				r.t.Fatal(err)
@@ -162,8 +163,8 @@ func TestMirror(t *testing.T) {
 		ch, _, b := busy(r)
 		large := []byte(`"` + strings.Repeat("x", 1_040_000) + `"`)
 		for _, err := range []error{
-			r.ObserveTask(context.Background(), hub.Task{ID: "1", Owner: b.id, Channel: ch, State: hub.TaskRunning}, nil, hub.MirrorOff),
-			r.UpdateTask(context.Background(), hub.TaskUpdate{ID: "1", State: hub.TaskCompleted, Result: large}, nil, hub.MirrorAll),
+			r.ObserveTask(context.Background(), task.Task{ID: "1", Owner: b.id, Channel: ch, State: task.Running}, nil, hub.MirrorOff),
+			r.UpdateTask(context.Background(), task.Update{ID: "1", State: task.Completed, Result: large}, nil, hub.MirrorAll),
 		} {
 			if err != nil {
 				t.Fatal(err)
@@ -174,8 +175,8 @@ func TestMirror(t *testing.T) {
 		if got := last.Type + " " + string(last.Data); got != envelope.TypeTaskCompleted+` {"task_id":"1","result":null}` {
 			t.Errorf("got %.200q", got)
 		}
-		if task, err := r.Task(context.Background(), "1"); err != nil || len(task.Result) != len(large) {
-			t.Errorf("the task has a result of %d bytes, %v", len(task.Result), err)
+		if tk, err := r.Task(context.Background(), "1"); err != nil || len(tk.Result) != len(large) {
+			t.Errorf("the task has a result of %d bytes, %v", len(tk.Result), err)
 		}
 	})
 	runs(t, "not once the owner has acked", hub.Options{}, func(t *testing.T, r *rig) {
@@ -199,15 +200,15 @@ func TestMirror(t *testing.T) {
 			t.Fatalf("got %q", got)
 		}
 	})
-	for state, want := range map[hub.TaskState]string{
-		hub.TaskFailed:    envelope.TypeTaskFailed + ` {"task_id":"1","error":"e"}`,
-		hub.TaskExpired:   envelope.TypeTaskExpired + ` {"task_id":"1","reason":"e"}`,
-		hub.TaskCancelled: envelope.TypeTaskCancelled + ` {"task_id":"1","reason":"e"}`,
+	for state, want := range map[task.State]string{
+		task.Failed:    envelope.TypeTaskFailed + ` {"task_id":"1","error":"e"}`,
+		task.Expired:   envelope.TypeTaskExpired + ` {"task_id":"1","reason":"e"}`,
+		task.Cancelled: envelope.TypeTaskCancelled + ` {"task_id":"1","reason":"e"}`,
 	} {
 		runs(t, "an end as "+string(state), hub.Options{}, func(t *testing.T, r *rig) {
 			ch, _, b := busy(r)
-			r.observe(hub.Task{ID: "1", Owner: b.id, Channel: ch, State: hub.TaskRunning})
-			u := hub.TaskUpdate{ID: "1", State: state, Error: "e"}
+			r.observe(task.Task{ID: "1", Owner: b.id, Channel: ch, State: task.Running})
+			u := task.Update{ID: "1", State: state, Error: "e"}
 			if err := r.UpdateTask(context.Background(), u, nil, hub.MirrorEnds); err != nil {
 				t.Fatal(err)
 			}

@@ -12,6 +12,7 @@ import (
 	"github.com/parley-hub/parley/fault"
 	"github.com/parley-hub/parley/internal/jsonbuf"
 	"github.com/parley-hub/parley/journal"
+	"github.com/parley-hub/parley/task"
 )
 
 // A task has a log of its own, beside the channel that it belongs to, or its
@@ -35,7 +36,7 @@ func ownerPartition(owner string) journal.PartitionName {
 
 // running is a task as it was last stored or ordered.
 type running struct {
-	Task
+	task.Task
 	order string // minted when it was first observed
 	seq   uint64 // of its log's last record
 }
@@ -49,9 +50,9 @@ type taskRecord struct {
 }
 
 type taskEnd struct {
-	State TaskState `json:"state"`
-	Error string    `json:"error"`
-	At    string    `json:"at"`
+	State task.State `json:"state"`
+	Error string     `json:"error"`
+	At    string     `json:"at"`
 }
 
 // taskWrite makes the record that turns old, nil for a new task, into next.
@@ -67,7 +68,7 @@ func taskWrite(old *running, next *running, ending bool) (journal.Record, error)
 		buf.Key("at").String(envelope.FormatTime(next.CompletedAt))
 		buf.Close('}')
 	} else {
-		next.appendTo(buf.Key("task"))
+		next.AppendTo(buf.Key("task"))
 	}
 	data, err := buf.Close('}').Result()
 	if err != nil {
@@ -171,7 +172,7 @@ func (h *Hub) readTask(ctx context.Context, log journal.LogName) (*running, erro
 }
 
 // Task returns what is known of a task.
-func (h *Hub) Task(ctx context.Context, id string) (*Task, error) {
+func (h *Hub) Task(ctx context.Context, id string) (*task.Task, error) {
 	log, ok, err := h.findTask(ctx, id)
 	if err != nil {
 		return nil, err
@@ -191,17 +192,17 @@ type TaskQuery struct {
 	Owner   string
 	Open    bool // only those of an owner that have not ended
 	Channel string
-	State   TaskState
-	Match   func(*Task) bool // nil: every one
-	After   string           // next of the page before
-	Limit   int              // 0: 50
+	State   task.State
+	Match   func(*task.Task) bool // nil: every one
+	After   string                // next of the page before
+	Limit   int                   // 0: 50
 }
 
 // Tasks lists tasks in the order that they were first observed. Next goes on
 // after them, and is empty at the end.
-func (h *Hub) Tasks(ctx context.Context, q TaskQuery) (list []*Task, next string, err error) {
+func (h *Hub) Tasks(ctx context.Context, q TaskQuery) (list []*task.Task, next string, err error) {
 	if q.State != "" {
-		if _, err := ParseTaskState(string(q.State)); err != nil {
+		if _, err := task.ParseState(string(q.State)); err != nil {
 			return nil, "", err
 		}
 	}
@@ -235,7 +236,7 @@ func (h *Hub) Tasks(ctx context.Context, q TaskQuery) (list []*Task, next string
 	return list, "", nil
 }
 
-func (q *TaskQuery) selects(t *Task) bool {
+func (q *TaskQuery) selects(t *task.Task) bool {
 	return (q.Owner == "" || t.Owner == q.Owner) && (q.State == "" || t.State == q.State) && (q.Match == nil || q.Match(t))
 }
 

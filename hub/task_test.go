@@ -16,10 +16,11 @@ import (
 	"github.com/parley-hub/parley/conformance/spec"
 	"github.com/parley-hub/parley/fault"
 	"github.com/parley-hub/parley/hub"
+	"github.com/parley-hub/parley/task"
 )
 
 // observe tells the hub of a task.
-func (r *rig) observe(t hub.Task) {
+func (r *rig) observe(t task.Task) {
 	r.t.Helper()
 	if err := r.ObserveTask(context.Background(), t, nil, hub.MirrorOff); err != nil {
 		r.t.Fatal(err)
@@ -27,14 +28,14 @@ func (r *rig) observe(t hub.Task) {
 }
 
 // update changes a task.
-func (r *rig) update(u hub.TaskUpdate) {
+func (r *rig) update(u task.Update) {
 	r.t.Helper()
 	if err := r.UpdateTask(context.Background(), u, nil, hub.MirrorOff); err != nil {
 		r.t.Fatal(err)
 	}
 }
 
-func (r *rig) task(id string) *hub.Task {
+func (r *rig) task(id string) *task.Task {
 	r.t.Helper()
 	t, err := r.Task(context.Background(), id)
 	if err != nil {
@@ -44,7 +45,7 @@ func (r *rig) task(id string) *hub.Task {
 }
 
 // taskText is a task in our own form.
-func taskText(t *hub.Task) string {
+func taskText(t *task.Task) string {
 	data, err := t.MarshalJSON()
 	if err != nil {
 		return err.Error()
@@ -54,33 +55,33 @@ func taskText(t *hub.Task) string {
 
 // inAndOut runs a test for a task of a channel and for one of none: both are
 // stored apart.
-func inAndOut(t *testing.T, name string, o hub.Options, fn func(t *testing.T, r *rig, a *agent, task hub.Task)) {
+func inAndOut(t *testing.T, name string, o hub.Options, fn func(t *testing.T, r *rig, a *agent, tk task.Task)) {
 	t.Helper()
 	for _, where := range []string{"in a channel", "without one"} {
 		runs(t, name+" "+where, o, func(t *testing.T, r *rig) {
 			a, b := r.agent("alice"), r.agent("bob")
-			task := hub.Task{ID: "t1", Owner: a.id, State: hub.TaskRunning, StartedAt: time.Now()}
+			tk := task.Task{ID: "t1", Owner: a.id, State: task.Running, StartedAt: time.Now()}
 			if where == "in a channel" {
-				task.Channel = r.open("conversation", a, b)
+				tk.Channel = r.open("conversation", a, b)
 			}
 			r.ear.clear()
-			fn(t, r, a, task)
+			fn(t, r, a, tk)
 		})
 	}
 }
 
 func TestTaskRecord(t *testing.T) {
 	t.Parallel()
-	inAndOut(t, "is kept key by key, across a restart", hub.Options{}, func(t *testing.T, r *rig, a *agent, task hub.Task) {
-		task.Spec = hub.TaskSpec{Title: "scan", Description: "d", Payload: []byte(`{"n":12345678901234567890, "é":"\u00e9"}`), Capability: "ocr"}
-		task.Progress = []byte(`{"page":1,"of":9}`)
-		r.observe(task)
+	inAndOut(t, "is kept key by key, across a restart", hub.Options{}, func(t *testing.T, r *rig, a *agent, tk task.Task) {
+		tk.Spec = task.Spec{Title: "scan", Description: "d", Payload: []byte(`{"n":12345678901234567890, "é":"\u00e9"}`), Capability: "ocr"}
+		tk.Progress = []byte(`{"page":1,"of":9}`)
+		r.observe(tk)
 		r.pass(time.Second)
-		r.update(hub.TaskUpdate{ID: "t1", Progress: []byte(`{"page":2,"note":{"x":[]}}`)})
+		r.update(task.Update{ID: "t1", Progress: []byte(`{"page":2,"note":{"x":[]}}`)})
 		r.pass(time.Second)
 		channelID := "null"
-		if task.Channel != "" {
-			channelID = `"` + task.Channel + `"`
+		if tk.Channel != "" {
+			channelID = `"` + tk.Channel + `"`
 		}
 		want := `{"task_id":"t1","owner_id":"` + a.id + `","spec":{"title":"scan","description":"d",` +
 			`"payload":{"n":12345678901234567890, "é":"\u00e9"},"capability":"ocr"},"state":"running",` +
@@ -94,7 +95,7 @@ func TestTaskRecord(t *testing.T) {
 		if got := taskText(r.task("t1")); got != want {
 			t.Fatalf("after a restart got %s", got)
 		}
-		var back hub.Task
+		var back task.Task
 		if err := back.UnmarshalJSON([]byte(want)); err != nil {
 			t.Fatal(err)
 		}
@@ -102,47 +103,47 @@ func TestTaskRecord(t *testing.T) {
 			t.Fatal(diff)
 		}
 	})
-	inAndOut(t, "is merged when observed again, and keeps what is its own", hub.Options{}, func(t *testing.T, r *rig, a *agent, task hub.Task) {
-		task.State, task.StartedAt = hub.TaskCreated, time.Time{}
-		task.Spec.Title = "first"
-		task.Progress = []byte(`{"a":1,"b":1}`)
-		r.observe(task)
+	inAndOut(t, "is merged when observed again, and keeps what is its own", hub.Options{}, func(t *testing.T, r *rig, a *agent, tk task.Task) {
+		tk.State, tk.StartedAt = task.Created, time.Time{}
+		tk.Spec.Title = "first"
+		tk.Progress = []byte(`{"a":1,"b":1}`)
+		r.observe(tk)
 		begun := time.Now().Add(time.Hour)
-		r.observe(hub.Task{
-			ID: "t1", Owner: "someone else", State: hub.TaskRunning, StartedAt: begun, ExpiresAt: begun.Add(time.Hour), Channel: "elsewhere",
-			Spec: hub.TaskSpec{Title: "second"}, Progress: []byte(`{"b":2}`), Result: []byte(`1`), Error: "e", CreatedAt: begun,
+		r.observe(task.Task{
+			ID: "t1", Owner: "someone else", State: task.Running, StartedAt: begun, ExpiresAt: begun.Add(time.Hour), Channel: "elsewhere",
+			Spec: task.Spec{Title: "second"}, Progress: []byte(`{"b":2}`), Result: []byte(`1`), Error: "e", CreatedAt: begun,
 		})
-		want := task
-		want.CreatedAt, want.State, want.StartedAt, want.ExpiresAt = time.Now().UTC(), hub.TaskRunning, begun.UTC(), begun.Add(time.Hour).UTC()
+		want := tk
+		want.CreatedAt, want.State, want.StartedAt, want.ExpiresAt = time.Now().UTC(), task.Running, begun.UTC(), begun.Add(time.Hour).UTC()
 		want.Progress = []byte(`{"a":1,"b":2}`)
 		if diff := cmp.Diff(&want, r.task("t1")); diff != "" {
 			t.Fatal(diff)
 		}
 	})
-	inAndOut(t, "is immutable once it has ended", hub.Options{}, func(t *testing.T, r *rig, a *agent, task hub.Task) {
-		r.observe(task)
-		r.update(hub.TaskUpdate{ID: "t1", State: hub.TaskCompleted, Result: []byte(`{"ok":true}`)})
+	inAndOut(t, "is immutable once it has ended", hub.Options{}, func(t *testing.T, r *rig, a *agent, tk task.Task) {
+		r.observe(tk)
+		r.update(task.Update{ID: "t1", State: task.Completed, Result: []byte(`{"ok":true}`)})
 		want := taskText(r.task("t1"))
 		r.pass(time.Minute)
-		r.update(hub.TaskUpdate{ID: "t1", State: hub.TaskFailed, Error: "no", Progress: []byte(`{"x":1}`)})
-		r.observe(task)
+		r.update(task.Update{ID: "t1", State: task.Failed, Error: "no", Progress: []byte(`{"x":1}`)})
+		r.observe(tk)
 		if got := taskText(r.task("t1")); got != want {
 			t.Fatalf("got %s, want %s", got, want)
 		}
 	})
 	runs(t, "of an unknown channel stays with its owner", hub.Options{}, func(t *testing.T, r *rig) {
 		a := r.agent("alice")
-		r.observe(hub.Task{ID: "t1", Owner: a.id, Channel: "nowhere"})
-		r.update(hub.TaskUpdate{ID: "t1", State: hub.TaskCompleted})
-		if got := r.task("t1"); got.Channel != "nowhere" || got.State != hub.TaskCompleted {
+		r.observe(task.Task{ID: "t1", Owner: a.id, Channel: "nowhere"})
+		r.update(task.Update{ID: "t1", State: task.Completed})
+		if got := r.task("t1"); got.Channel != "nowhere" || got.State != task.Completed {
 			t.Fatalf("got %+v", got)
 		}
 	})
-	for name, bad := range map[string]hub.Task{
+	for name, bad := range map[string]task.Task{
 		"no id":            {Owner: "o"},
 		"no owner":         {ID: "t"},
 		"unknown state":    {ID: "t", Owner: "o", State: "asleep"},
-		"payload no JSON":  {ID: "t", Owner: "o", Spec: hub.TaskSpec{Payload: []byte(`{`)}},
+		"payload no JSON":  {ID: "t", Owner: "o", Spec: task.Spec{Payload: []byte(`{`)}},
 		"progress a list":  {ID: "t", Owner: "o", Progress: []byte(`[]`)},
 		"result no JSON":   {ID: "t", Owner: "o", Result: []byte(`x`)},
 		"id far too long":  {ID: string(make([]byte, 256)), Owner: "o"},
@@ -158,9 +159,9 @@ func TestTaskRecord(t *testing.T) {
 			}
 		})
 	}
-	inAndOut(t, "does not outgrow its limit", hub.Options{Limits: hub.Limits{EventBytes: 1000}}, func(t *testing.T, r *rig, _ *agent, task hub.Task) {
-		r.observe(task)
-		u := hub.TaskUpdate{ID: "t1", Progress: fmt.Appendf(nil, `{"a":%q}`, strings.Repeat("x", 600))}
+	inAndOut(t, "does not outgrow its limit", hub.Options{Limits: hub.Limits{EventBytes: 1000}}, func(t *testing.T, r *rig, _ *agent, tk task.Task) {
+		r.observe(tk)
+		u := task.Update{ID: "t1", Progress: fmt.Appendf(nil, `{"a":%q}`, strings.Repeat("x", 600))}
 		r.update(u)
 		u.Progress = fmt.Appendf(nil, `{"b":%q}`, strings.Repeat("x", 600))
 		if err := r.UpdateTask(context.Background(), u, nil, hub.MirrorOff); fault.CodeOf(err) != fault.TooLarge {
@@ -175,21 +176,21 @@ func TestTaskRecord(t *testing.T) {
 		if fault.CodeOf(err) != fault.NotFound {
 			t.Errorf("got %v", err)
 		}
-		err = r.UpdateTask(context.Background(), hub.TaskUpdate{ID: "t1"}, nil, hub.MirrorOff)
+		err = r.UpdateTask(context.Background(), task.Update{ID: "t1"}, nil, hub.MirrorOff)
 		if fault.CodeOf(err) != fault.NotFound {
 			t.Errorf("got %v", err)
 		}
 	})
-	inAndOut(t, "is written by its owner only", hub.Options{}, func(t *testing.T, r *rig, a *agent, task hub.Task) {
-		err := r.ObserveTask(context.Background(), task, actsFor("someone else"), hub.MirrorOff)
+	inAndOut(t, "is written by its owner only", hub.Options{}, func(t *testing.T, r *rig, a *agent, tk task.Task) {
+		err := r.ObserveTask(context.Background(), tk, actsFor("someone else"), hub.MirrorOff)
 		if fault.CodeOf(err) != fault.AccessDenied {
 			t.Fatalf("got %v", err)
 		}
-		r.observe(task)
-		stolen := task
+		r.observe(tk)
+		stolen := tk
 		stolen.Owner = "someone else"
 		for _, err := range []error{
-			r.UpdateTask(context.Background(), hub.TaskUpdate{ID: "t1", Error: "x"}, actsFor("someone else"), hub.MirrorOff),
+			r.UpdateTask(context.Background(), task.Update{ID: "t1", Error: "x"}, actsFor("someone else"), hub.MirrorOff),
 			r.ObserveTask(context.Background(), stolen, actsFor("someone else"), hub.MirrorOff),
 			r.CheckpointTask(context.Background(), "t1", []byte(`{}`), "someone else", actsFor("someone else")),
 		} {
@@ -197,16 +198,16 @@ func TestTaskRecord(t *testing.T) {
 				t.Fatalf("got %v", err)
 			}
 		}
-		if err := r.UpdateTask(context.Background(), hub.TaskUpdate{ID: "t1", Error: "x"}, actsFor(a.id), hub.MirrorOff); err != nil {
+		if err := r.UpdateTask(context.Background(), task.Update{ID: "t1", Error: "x"}, actsFor(a.id), hub.MirrorOff); err != nil {
 			t.Fatal(err)
 		}
 	})
-	inAndOut(t, "survives updates from many sides at once", hub.Options{}, func(t *testing.T, r *rig, a *agent, task hub.Task) {
-		r.observe(task)
+	inAndOut(t, "survives updates from many sides at once", hub.Options{}, func(t *testing.T, r *rig, a *agent, tk task.Task) {
+		r.observe(tk)
 		var all sync.WaitGroup
 		for n := range 20 {
 			all.Go(func() {
-				u := hub.TaskUpdate{ID: "t1", Progress: fmt.Appendf(nil, `{"k%02d":%d}`, n, n)}
+				u := task.Update{ID: "t1", Progress: fmt.Appendf(nil, `{"k%02d":%d}`, n, n)}
 				if err := r.UpdateTask(context.Background(), u, nil, hub.MirrorOff); err != nil {
 					t.Error(err)
 				}
@@ -229,14 +230,14 @@ func TestTaskList(t *testing.T) {
 	runs(t, "by owner, channel and state, in order, paged", hub.Options{}, func(t *testing.T, r *rig) {
 		a, b := r.agent("alice"), r.agent("bob")
 		ch := r.open("conversation", a, b)
-		for i, task := range []hub.Task{
+		for i, tk := range []task.Task{
 			{ID: "z", Owner: a.id, Channel: ch},
 			{ID: "y", Owner: a.id},
 			{ID: "x", Owner: b.id, Channel: ch},
 			{ID: "w", Owner: b.id},
-			{ID: "v", Owner: a.id, Channel: ch, State: hub.TaskRunning},
+			{ID: "v", Owner: a.id, Channel: ch, State: task.Running},
 		} {
-			r.observe(task)
+			r.observe(tk)
 			if i == 1 {
 				r.restart()
 			}
@@ -249,8 +250,8 @@ func TestTaskList(t *testing.T) {
 			"owner":             {hub.TaskQuery{Owner: a.id}, []string{"z", "y", "v"}},
 			"channel":           {hub.TaskQuery{Channel: ch}, []string{"z", "x", "v"}},
 			"owner and channel": {hub.TaskQuery{Owner: b.id, Channel: ch}, []string{"x"}},
-			"state":             {hub.TaskQuery{State: hub.TaskRunning}, []string{"v"}},
-			"matching":          {hub.TaskQuery{Match: func(t *hub.Task) bool { return t.Owner == b.id || t.Channel == "" }}, []string{"y", "x", "w"}},
+			"state":             {hub.TaskQuery{State: task.Running}, []string{"v"}},
+			"matching":          {hub.TaskQuery{Match: func(t *task.Task) bool { return t.Owner == b.id || t.Channel == "" }}, []string{"y", "x", "w"}},
 			"unknown":           {hub.TaskQuery{Owner: "nobody"}, nil},
 		} {
 			for limit := 1; limit <= 6; limit += 2 {
@@ -262,8 +263,8 @@ func TestTaskList(t *testing.T) {
 					if err != nil || len(list) > limit {
 						t.Fatalf("%s: %d tasks, %v", name, len(list), err)
 					}
-					for _, task := range list {
-						got = append(got, task.ID)
+					for _, tk := range list {
+						got = append(got, tk.ID)
 					}
 					if q.After = next; next == "" {
 						break
@@ -288,17 +289,17 @@ func TestChannelWithManyTasksEnds(t *testing.T) {
 	runs(t, "with as many and as large tasks as can be", o, func(t *testing.T, r *rig) {
 		a, b := r.agent("alice"), r.agent("bob")
 		ch := r.open("conversation", a, b)
-		task := func(i int, capability string) hub.Task {
-			return hub.Task{
-				ID: fmt.Sprintf("%03d", i) + strings.Repeat("\x01", 252), Owner: a.id, Channel: ch, State: hub.TaskRunning,
-				Spec: hub.TaskSpec{Capability: capability},
+		tk := func(i int, capability string) task.Task {
+			return task.Task{
+				ID: fmt.Sprintf("%03d", i) + strings.Repeat("\x01", 252), Owner: a.id, Channel: ch, State: task.Running,
+				Spec: task.Spec{Capability: capability},
 			}
 		}
 		most := strings.Repeat("\x01", 255) // six bytes each, as JSON tells it
 		for i := range 480 {
-			r.observe(task(i, most))
+			r.observe(tk(i, most))
 		}
-		if err := r.ObserveTask(ctx, task(480, ""), nil, hub.MirrorOff); fault.CodeOf(err) != fault.TooLarge || !strings.Contains(err.Error(), "limits.open_tasks") {
+		if err := r.ObserveTask(ctx, tk(480, ""), nil, hub.MirrorOff); fault.CodeOf(err) != fault.TooLarge || !strings.Contains(err.Error(), "limits.open_tasks") {
 			t.Fatalf("one more: %v", err)
 		}
 		if m := r.end(ch, "enough"); m.State != channel.Closed {
@@ -309,8 +310,8 @@ func TestChannelWithManyTasksEnds(t *testing.T) {
 		}
 	})
 	runs(t, "a longer capability is refused", hub.Options{}, func(t *testing.T, r *rig) {
-		task := hub.Task{ID: "1", Owner: r.agent("alice").id, Spec: hub.TaskSpec{Capability: strings.Repeat("x", 256)}}
-		if err := r.ObserveTask(ctx, task, nil, hub.MirrorOff); fault.CodeOf(err) != fault.Invalid {
+		tk := task.Task{ID: "1", Owner: r.agent("alice").id, Spec: task.Spec{Capability: strings.Repeat("x", 256)}}
+		if err := r.ObserveTask(ctx, tk, nil, hub.MirrorOff); fault.CodeOf(err) != fault.Invalid {
 			t.Fatalf("got %v", err)
 		}
 	})
@@ -323,7 +324,7 @@ func TestTaskEnds(t *testing.T) {
 		return r.agent("alice", func(reg *hub.Registration) { reg.Rule.Limits.MaxConcurrentTasks = 2 })
 	}
 	observe := func(r *rig, owner *agent, id, channelID string) error {
-		return r.ObserveTask(context.Background(), hub.Task{ID: id, Owner: owner.id, Channel: channelID, State: hub.TaskRunning}, nil, hub.MirrorOff)
+		return r.ObserveTask(context.Background(), task.Task{ID: id, Owner: owner.id, Channel: channelID, State: task.Running}, nil, hub.MirrorOff)
 	}
 	holds(t, "ag2-hub#97: the cap blocks the next, and finishing one frees it", hub.Options{}, func(t *spec.T, r *rig) {
 		a, b := capped(r), r.agent("bob")
@@ -335,7 +336,7 @@ func TestTaskEnds(t *testing.T) {
 		t.Equal(fault.CodeOf(err), fault.AccessDenied)
 		t.NoError(observe(r, a, "1", ch)) // known ones are not counted again
 		t.NoError(observe(r, b, "4", ch)) // nor those of others
-		r.update(hub.TaskUpdate{ID: "2", State: hub.TaskFailed})
+		r.update(task.Update{ID: "2", State: task.Failed})
 		t.NoError(observe(r, a, "3", ""))
 		t.ErrorContains(observe(r, a, "5", ""), "max_concurrent_tasks")
 		r.end(ch, "") // ends 1
@@ -374,14 +375,14 @@ func TestTaskEnds(t *testing.T) {
 		a := r.agent("alice")
 		t.NoError(observe(r, a, "1", ""))
 		r.pass(time.Minute)
-		r.update(hub.TaskUpdate{ID: "1", State: hub.TaskCancelled, Error: "not needed"})
+		r.update(task.Update{ID: "1", State: task.Cancelled, Error: "not needed"})
 		got := r.task("1")
-		t.Equal(got.State, hub.TaskCancelled)
+		t.Equal(got.State, task.Cancelled)
 		t.True(got.State.Terminal(), "cancelled is an end")
 		t.Equal(got.Error, "not needed")
 		t.Equal(got.CompletedAt, time.Now().UTC())
 		r.pass(time.Minute)
-		r.update(hub.TaskUpdate{ID: "1", State: hub.TaskCompleted, Result: []byte(`1`), Error: "after all"})
+		r.update(task.Update{ID: "1", State: task.Completed, Result: []byte(`1`), Error: "after all"})
 		t.Equal(r.task("1"), got)
 	})
 	for _, where := range []string{"in a channel", "without one"} {
@@ -392,13 +393,13 @@ func TestTaskEnds(t *testing.T) {
 				ch = r.open("conversation", a, r.agent("bob"))
 			}
 			begun := time.Now().UTC()
-			r.observe(hub.Task{ID: "1", Owner: a.id, Channel: ch, State: hub.TaskRunning, StartedAt: begun, Spec: hub.TaskSpec{Capability: "ocr"}})
-			r.update(hub.TaskUpdate{ID: "1", Progress: []byte(`{"n":1}`)})
+			r.observe(task.Task{ID: "1", Owner: a.id, Channel: ch, State: task.Running, StartedAt: begun, Spec: task.Spec{Capability: "ocr"}})
+			r.update(task.Update{ID: "1", Progress: []byte(`{"n":1}`)})
 			r.pass(time.Minute)
 			t.Equal(len(r.ear.tasks), 0)
 			for range 3 {
-				r.update(hub.TaskUpdate{ID: "1", State: hub.TaskFailed, Error: "boom"})
-				r.observe(hub.Task{ID: "1", Owner: a.id, State: hub.TaskCompleted})
+				r.update(task.Update{ID: "1", State: task.Failed, Error: "boom"})
+				r.observe(task.Task{ID: "1", Owner: a.id, State: task.Completed})
 			}
 			r.settle()
 			t.Equal(r.ear.tasks, []hub.TaskEvent{{
@@ -411,18 +412,18 @@ func TestTaskEnds(t *testing.T) {
 			}})
 		})
 	}
-	inAndOut(t, "time that ran out ends it", hub.Options{}, func(t *testing.T, r *rig, a *agent, task hub.Task) {
-		task.ExpiresAt = time.Now().Add(time.Minute)
-		r.observe(task)
-		r.observe(hub.Task{ID: "t1", Owner: a.id, ExpiresAt: time.Now().Add(2 * time.Minute)})
+	inAndOut(t, "time that ran out ends it", hub.Options{}, func(t *testing.T, r *rig, a *agent, tk task.Task) {
+		tk.ExpiresAt = time.Now().Add(time.Minute)
+		r.observe(tk)
+		r.observe(task.Task{ID: "t1", Owner: a.id, ExpiresAt: time.Now().Add(2 * time.Minute)})
 		r.restart()
 		r.pass(90 * time.Second)
-		if got := r.task("t1"); got.State != hub.TaskRunning {
+		if got := r.task("t1"); got.State != task.Running {
 			t.Fatalf("got %v", got.State)
 		}
 		r.pass(time.Minute)
 		got := r.task("t1")
-		if got.State != hub.TaskExpired || got.Error != "ttl_expired" || got.CompletedAt.IsZero() {
+		if got.State != task.Expired || got.Error != "ttl_expired" || got.CompletedAt.IsZero() {
 			t.Fatalf("got %s", taskText(got))
 		}
 		r.pass(10 * time.Minute)
@@ -430,10 +431,10 @@ func TestTaskEnds(t *testing.T) {
 			t.Fatalf("told %+v, %d entries", r.ear.tasks, r.entries("task"))
 		}
 	})
-	inAndOut(t, "an end in time takes the deadline away", hub.Options{}, func(t *testing.T, r *rig, a *agent, task hub.Task) {
-		task.ExpiresAt = time.Now().Add(time.Minute)
-		r.observe(task)
-		r.update(hub.TaskUpdate{ID: "t1", State: hub.TaskCompleted})
+	inAndOut(t, "an end in time takes the deadline away", hub.Options{}, func(t *testing.T, r *rig, a *agent, tk task.Task) {
+		tk.ExpiresAt = time.Now().Add(time.Minute)
+		r.observe(tk)
+		r.update(task.Update{ID: "t1", State: task.Completed})
 		if n := r.entries("task"); n != 0 {
 			t.Fatalf("%d entries", n)
 		}
@@ -445,23 +446,23 @@ func TestTaskEnds(t *testing.T) {
 		holds(t, "ag2-hub#95: tasks under a channel "+name+" become expired, audited before it", hub.Options{ExpectationSweep: -1}, func(t *spec.T, r *rig) {
 			a, b := r.agent("alice"), r.agent("bob")
 			ch := r.open("conversation", a, b)
-			r.observe(hub.Task{ID: "1", Owner: a.id, Channel: ch, State: hub.TaskRunning, Spec: hub.TaskSpec{Capability: "ocr"}})
-			r.observe(hub.Task{ID: "2", Owner: b.id, Channel: ch})
-			r.observe(hub.Task{ID: "3", Owner: b.id, Channel: ch})
-			r.update(hub.TaskUpdate{ID: "3", State: hub.TaskCompleted})
-			r.observe(hub.Task{ID: "4", Owner: b.id})
+			r.observe(task.Task{ID: "1", Owner: a.id, Channel: ch, State: task.Running, Spec: task.Spec{Capability: "ocr"}})
+			r.observe(task.Task{ID: "2", Owner: b.id, Channel: ch})
+			r.observe(task.Task{ID: "3", Owner: b.id, Channel: ch})
+			r.update(task.Update{ID: "3", State: task.Completed})
+			r.observe(task.Task{ID: "4", Owner: b.id})
 			r.restart()
 			r.ear.clear()
 			end(r, ch)
 			m := r.channel(ch)
 			for _, id := range []string{"1", "2"} {
 				got := r.task(id)
-				t.Equal(got.State, hub.TaskExpired)
+				t.Equal(got.State, task.Expired)
 				t.Equal(got.Error, "channel_closed")
 				t.Equal(got.CompletedAt, m.ClosedAt)
 			}
-			t.Equal(r.task("3").State, hub.TaskCompleted)
-			t.Equal(r.task("4").State, hub.TaskCreated)
+			t.Equal(r.task("3").State, task.Completed)
+			t.Equal(r.task("4").State, task.Created)
 			ended := map[string]any{"kind": "task_terminated", "task_id": "1", "owner_id": a.id, "channel_id": ch, "outcome": "expired", "capability": "ocr", "reason": "channel_closed"}
 			other := map[string]any{"kind": "task_terminated", "task_id": "2", "owner_id": b.id, "channel_id": ch, "outcome": "expired", "capability": nil, "reason": "channel_closed"}
 			records := r.audit("task_terminated", "channel_closed", "channel_expired")
@@ -474,8 +475,8 @@ func TestTaskEnds(t *testing.T) {
 		ch := r.open("conversation", a, b)
 		n := 0
 		for ; ; n++ {
-			task := hub.Task{ID: fmt.Sprint(n), Owner: a.id, Channel: ch, Spec: hub.TaskSpec{Payload: fmt.Appendf(nil, `{"x":%q}`, strings.Repeat("y", 20_000))}}
-			err := r.ObserveTask(context.Background(), task, nil, hub.MirrorOff)
+			tk := task.Task{ID: fmt.Sprint(n), Owner: a.id, Channel: ch, Spec: task.Spec{Payload: fmt.Appendf(nil, `{"x":%q}`, strings.Repeat("y", 20_000))}}
+			err := r.ObserveTask(context.Background(), tk, nil, hub.MirrorOff)
 			if fault.CodeOf(err) == fault.TooLarge {
 				break
 			}
@@ -496,29 +497,29 @@ func TestTaskEnds(t *testing.T) {
 	runs(t, "a dormant channel's tasks end with it", hub.Options{}, func(t *testing.T, r *rig) {
 		a, b := r.agent("alice"), r.agent("bob")
 		ch := r.open("conversation", a, b)
-		r.observe(hub.Task{ID: "1", Owner: a.id, Channel: ch})
+		r.observe(task.Task{ID: "1", Owner: a.id, Channel: ch})
 		r.restart(func(o *hub.Options) { o.Adapters = []channel.Adapter{} })
 		r.end(ch, "")
-		if got := r.task("1"); got.State != hub.TaskExpired {
+		if got := r.task("1"); got.State != task.Expired {
 			t.Fatalf("got %v", got.State)
 		}
 	})
 	holds(t, "ag2-hub#47: the capability of a task survives a restart", hub.Options{}, func(t *spec.T, r *rig) {
 		a := r.agent("alice")
-		r.observe(hub.Task{ID: "1", Owner: a.id, Spec: hub.TaskSpec{Title: "t", Capability: "ocr"}})
+		r.observe(task.Task{ID: "1", Owner: a.id, Spec: task.Spec{Title: "t", Capability: "ocr"}})
 		r.restart()
-		t.Equal(r.task("1").Spec, hub.TaskSpec{Title: "t", Capability: "ocr"})
+		t.Equal(r.task("1").Spec, task.Spec{Title: "t", Capability: "ocr"})
 	})
 	runs(t, "what was not stored never happened", hub.Options{}, func(t *testing.T, r *rig) {
 		a, b := r.agent("alice"), r.agent("bob")
 		ch := r.open("conversation", a, b)
-		r.observe(hub.Task{ID: "1", Owner: a.id, Channel: ch})
+		r.observe(task.Task{ID: "1", Owner: a.id, Channel: ch})
 		r.engine.Faults().FailWrite()
-		if err := r.UpdateTask(context.Background(), hub.TaskUpdate{ID: "1", State: hub.TaskFailed}, nil, hub.MirrorOff); fault.CodeOf(err) != fault.Unavailable {
+		if err := r.UpdateTask(context.Background(), task.Update{ID: "1", State: task.Failed}, nil, hub.MirrorOff); fault.CodeOf(err) != fault.Unavailable {
 			t.Fatalf("got %v", err)
 		}
-		r.update(hub.TaskUpdate{ID: "1", State: hub.TaskCompleted})
-		if got := r.task("1"); got.State != hub.TaskCompleted || len(r.ear.tasks) != 1 {
+		r.update(task.Update{ID: "1", State: task.Completed})
+		if got := r.task("1"); got.State != task.Completed || len(r.ear.tasks) != 1 {
 			t.Fatalf("got %v, told %v", got.State, r.ear.tasks)
 		}
 	})

@@ -10,6 +10,7 @@ import (
 
 	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/task"
 )
 
 // What tracing hears as a listener becomes spans of channels, identities and
@@ -134,7 +135,7 @@ func (t *tracing) InboxPressure(agent string, pending, limit int64) {
 
 // TaskEvent tells of a whole task once it has ended.
 func (t *tracing) TaskEvent(ev TaskEvent) {
-	if !TaskState(ev.Kind).Terminal() && ev.Kind != "mirror_failed" {
+	if !task.State(ev.Kind).Terminal() && ev.Kind != "mirror_failed" {
 		return
 	}
 	begun, name, outcome := ev.StartedAt, ev.Capability, ev.Outcome
@@ -158,7 +159,7 @@ func (t *tracing) TaskEvent(ev TaskEvent) {
 		}
 	}
 	span := t.start("network.task "+name, "task", begun, attributes...)
-	if outcome == string(TaskCompleted) {
+	if outcome == string(task.Completed) {
 		span.SetStatus(codes.Ok, "")
 	} else {
 		span.SetStatus(codes.Error, ev.Reason)

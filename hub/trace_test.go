@@ -23,6 +23,7 @@ import (
 	"github.com/parley-hub/parley/hub"
 	"github.com/parley-hub/parley/hub/spanlog"
 	"github.com/parley-hub/parley/identity"
+	"github.com/parley-hub/parley/task"
 )
 
 // traced is a hub's options with a recorder of spans, and the lines of a log.
@@ -257,11 +258,11 @@ func TestTaskSpans(t *testing.T) {
 		ch := r.open("conversation", a, r.agent("bob"))
 		begun := time.Now()
 		r.pass(time.Minute)
-		r.observe(hub.Task{ID: "1", Owner: a.id, Channel: ch, State: hub.TaskRunning, StartedAt: begun, Spec: hub.TaskSpec{Capability: "ocr"}})
-		r.observe(hub.Task{ID: "2", Owner: a.id, State: hub.TaskRunning, StartedAt: begun})
-		r.update(hub.TaskUpdate{ID: "1", State: hub.TaskCancelled, Error: "stop"})
+		r.observe(task.Task{ID: "1", Owner: a.id, Channel: ch, State: task.Running, StartedAt: begun, Spec: task.Spec{Capability: "ocr"}})
+		r.observe(task.Task{ID: "2", Owner: a.id, State: task.Running, StartedAt: begun})
+		r.update(task.Update{ID: "1", State: task.Cancelled, Error: "stop"})
 		r.pass(time.Minute)
-		r.update(hub.TaskUpdate{ID: "2", State: hub.TaskCompleted})
+		r.update(task.Update{ID: "2", State: task.Completed})
 		cancelled, completed := named(spans, "network.task ocr")[0], named(spans, "network.task task")[0]
 		t.True(cancelled.StartTime().Equal(begun), "it began when the task did")
 		t.Equal(cancelled.EndTime().Sub(cancelled.StartTime()), time.Minute)
@@ -270,8 +271,8 @@ func TestTaskSpans(t *testing.T) {
 			"ag2.span.type": "task", "ag2.network.task_id": "1", "ag2.network.capability": "ocr", "ag2.network.outcome": "cancelled",
 			"ag2.network.channel_id": ch, "ag2.network.owner_id": a.id,
 		})
-		r.observe(hub.Task{ID: "3", Owner: a.id, Spec: hub.TaskSpec{Capability: "idle"}})
-		r.update(hub.TaskUpdate{ID: "3", State: hub.TaskExpired})
+		r.observe(task.Task{ID: "3", Owner: a.id, Spec: task.Spec{Capability: "idle"}})
+		r.update(task.Update{ID: "3", State: task.Expired})
 		never := named(spans, "network.task idle")[0]
 		t.Equal(never.StartTime(), never.EndTime()) // it never began
 		t.Equal(completed.Status().Code, codes.Ok)
@@ -280,8 +281,8 @@ func TestTaskSpans(t *testing.T) {
 	quiet, quietSpans, _ := traced()
 	holds(t, "ag2-hub#126: started and progress give none", quiet, func(t *spec.T, r *rig) {
 		a := r.agent("alice")
-		r.observe(hub.Task{ID: "1", Owner: a.id, State: hub.TaskRunning, StartedAt: time.Now()})
-		r.update(hub.TaskUpdate{ID: "1", Progress: []byte(`{"n":1}`)})
+		r.observe(task.Task{ID: "1", Owner: a.id, State: task.Running, StartedAt: time.Now()})
+		r.update(task.Update{ID: "1", Progress: []byte(`{"n":1}`)})
 		for _, kind := range []string{"started", "progress"} {
 			t.NoError(r.FireTaskEvent(context.Background(), "1", kind, nil))
 		}
@@ -292,9 +293,9 @@ func TestTaskSpans(t *testing.T) {
 	once, onceSpans, _ := traced()
 	holds(t, "ag2-hub#102: one span", once, func(t *spec.T, r *rig) {
 		a := r.agent("alice")
-		r.observe(hub.Task{ID: "1", Owner: a.id, State: hub.TaskRunning})
+		r.observe(task.Task{ID: "1", Owner: a.id, State: task.Running})
 		for range 3 {
-			r.update(hub.TaskUpdate{ID: "1", State: hub.TaskFailed})
+			r.update(task.Update{ID: "1", State: task.Failed})
 		}
 		t.Equal(len(named(onceSpans, "network.task task")), 1)
 	})
@@ -359,7 +360,7 @@ func TestNoTracing(t *testing.T) {
 		a, b := r.agent("alice"), r.agent("bob")
 		ch := r.open("conversation", a, b)
 		r.say(a, ch, "x")
-		r.observe(hub.Task{ID: "1", Owner: a.id, Channel: ch})
+		r.observe(task.Task{ID: "1", Owner: a.id, Channel: ch})
 		log := r.log(ch)
 		r.end(ch, "")
 		t.NoError(r.Unregister(context.Background(), a.id))

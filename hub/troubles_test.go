@@ -16,6 +16,7 @@ import (
 	"github.com/parley-hub/parley/fault"
 	"github.com/parley-hub/parley/hub"
 	"github.com/parley-hub/parley/journal"
+	"github.com/parley-hub/parley/task"
 )
 
 // What goes wrong in one place holds up nobody elsewhere.
@@ -299,7 +300,7 @@ func TestEvictedInTheMiddleOfARound(t *testing.T) {
 		id := r.say(a, ch, "go")
 		r.Evict()
 		observe := func(name string) string {
-			if err := r.ObserveTask(ctx, hub.Task{ID: name, Owner: b.id, State: hub.TaskRunning, Channel: ch}, nil, hub.MirrorEnds); err != nil {
+			if err := r.ObserveTask(ctx, task.Task{ID: name, Owner: b.id, State: task.Running, Channel: ch}, nil, hub.MirrorEnds); err != nil {
 				t.Fatal(err)
 			}
 			list := r.types(ch)
@@ -450,7 +451,7 @@ func TestNothingIsAddedToWhatIsDeleted(t *testing.T) {
 		observed := make(chan error, 1)
 		l.then = func() {
 			go func() {
-				observed <- r.ObserveTask(ctx, hub.Task{ID: "t1", Owner: a.id, State: hub.TaskRunning, Channel: ch}, nil, hub.MirrorOff)
+				observed <- r.ObserveTask(ctx, task.Task{ID: "t1", Owner: a.id, State: task.Running, Channel: ch}, nil, hub.MirrorOff)
 			}()
 			for range 10_000 {
 				runtime.Gosched() // it has time to get there, and waits for the channel
@@ -463,11 +464,11 @@ func TestNothingIsAddedToWhatIsDeleted(t *testing.T) {
 		if err := <-observed; err != nil {
 			t.Fatal(err)
 		}
-		if err := r.UpdateTask(ctx, hub.TaskUpdate{ID: "t1", State: hub.TaskCompleted}, nil, hub.MirrorOff); err != nil {
+		if err := r.UpdateTask(ctx, task.Update{ID: "t1", State: task.Completed}, nil, hub.MirrorOff); err != nil {
 			t.Error(err)
 		}
-		if task, err := r.Task(ctx, "t1"); err != nil || task.State != hub.TaskCompleted {
-			t.Errorf("it is %v, %v", task, err)
+		if tk, err := r.Task(ctx, "t1"); err != nil || tk.State != task.Completed {
+			t.Errorf("it is %v, %v", tk, err)
 		}
 	})
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/parley-hub/parley/channel"
 	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/task"
 )
 
 // Network is an in-memory hub.
@@ -24,7 +25,7 @@ type Network struct {
 	mu       sync.Mutex
 	order    []*Link // as they joined
 	rooms    []*room
-	tasks    []*agent.Task
+	tasks    []*task.Task
 	minted   int
 	changed  chan struct{} // closed and replaced whenever anything happens
 	failures []Failure

@@ -8,17 +8,18 @@ import (
 
 	"github.com/parley-hub/parley/agent"
 	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/task"
 )
 
 // AddTask puts a task on record as it is.
-func (n *Network) AddTask(t agent.Task) {
+func (n *Network) AddTask(t task.Task) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.tasks = append(n.tasks, &t)
 	n.touch()
 }
 
-func (n *Network) task(id string) (*agent.Task, error) {
+func (n *Network) task(id string) (*task.Task, error) {
 	for _, t := range n.tasks {
 		if t.ID == id {
 			return t, nil
@@ -28,8 +29,8 @@ func (n *Network) task(id string) (*agent.Task, error) {
 }
 
 // Task implements agent.Link.
-func (l *Link) Task(_ context.Context, id string) (*agent.Task, error) {
-	return locked(l, "Task", func() (*agent.Task, error) {
+func (l *Link) Task(_ context.Context, id string) (*task.Task, error) {
+	return locked(l, "Task", func() (*task.Task, error) {
 		t, err := l.net.task(id)
 		if err != nil {
 			return nil, err
@@ -43,9 +44,9 @@ func (l *Link) Task(_ context.Context, id string) (*agent.Task, error) {
 const defaultLimit = 50
 
 // ListTasks implements agent.Link.
-func (l *Link) ListTasks(_ context.Context, q agent.TaskQuery) ([]*agent.Task, error) {
-	return locked(l, "ListTasks", func() ([]*agent.Task, error) {
-		var list []*agent.Task
+func (l *Link) ListTasks(_ context.Context, q agent.TaskQuery) ([]*task.Task, error) {
+	return locked(l, "ListTasks", func() ([]*task.Task, error) {
+		var list []*task.Task
 		for _, t := range l.net.tasks {
 			matches := (q.Owner == "" || q.Owner == t.Owner) && (q.Channel == "" || q.Channel == t.Channel) && (q.State == "" || q.State == t.State)
 			if matches && len(list) < cmp.Or(q.Limit, defaultLimit) {
@@ -58,7 +59,7 @@ func (l *Link) ListTasks(_ context.Context, q agent.TaskQuery) ([]*agent.Task, e
 }
 
 // ObserveTask implements agent.Link.
-func (l *Link) ObserveTask(_ context.Context, t *agent.Task) error {
+func (l *Link) ObserveTask(_ context.Context, t *task.Task) error {
 	_, err := locked(l, "ObserveTask", func() (struct{}, error) {
 		copied := *t
 		l.net.tasks = append(l.net.tasks, &copied)
@@ -69,7 +70,7 @@ func (l *Link) ObserveTask(_ context.Context, t *agent.Task) error {
 }
 
 // UpdateTask implements agent.Link.
-func (l *Link) UpdateTask(_ context.Context, u agent.TaskUpdate) error {
+func (l *Link) UpdateTask(_ context.Context, u task.Update) error {
 	_, err := locked(l, "UpdateTask", func() (struct{}, error) {
 		t, err := l.net.task(u.ID)
 		if err != nil || t.State.Terminal() {

@@ -20,6 +20,7 @@ import (
 	"github.com/parley-hub/parley/journal/mem"
 	"github.com/parley-hub/parley/server/access"
 	"github.com/parley-hub/parley/server/config"
+	"github.com/parley-hub/parley/task"
 )
 
 // runningHub starts a hub in this process, as serve does, and says where.
@@ -195,7 +196,7 @@ func TestLimitsReachTheHub(t *testing.T) {
 		t.Fatal(err)
 	}
 	observe := func(id string) error {
-		return alice.ObserveTask(t.Context(), &agent.Task{ID: id, Owner: alice.ID(), Channel: m.ID, State: "running"})
+		return alice.ObserveTask(t.Context(), &task.Task{ID: id, Owner: alice.ID(), Channel: m.ID, State: "running"})
 	}
 	if err := observe("1"); err != nil {
 		t.Fatal(err)

@@ -19,6 +19,7 @@ import (
 	"github.com/parley-hub/parley/agent"
 	"github.com/parley-hub/parley/client"
 	"github.com/parley-hub/parley/identity"
+	"github.com/parley-hub/parley/task"
 )
 
 // example is what a command's example needs, beside the files every scene has.
@@ -239,7 +240,7 @@ func (s *scene) task(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = scanner.ObserveTask(t.Context(), &agent.Task{ID: "scan-7", State: "running", Spec: agent.TaskSpec{Title: "scan"}, Channel: ch.ID})
+	err = scanner.ObserveTask(t.Context(), &task.Task{ID: "scan-7", State: "running", Spec: task.Spec{Title: "scan"}, Channel: ch.ID})
 	if err != nil {
 		t.Fatal(err)
 	}

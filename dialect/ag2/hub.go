@@ -8,6 +8,7 @@ import (
 	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/hub"
 	"github.com/parley-hub/parley/identity"
+	"github.com/parley-hub/parley/task"
 )
 
 // Hub is what the dialect asks of the hub; *hub.Hub is one.
@@ -41,10 +42,10 @@ type Hub interface {
 	Length(ctx context.Context, channelID string) (uint64, error)
 	Answer(ctx context.Context, channelID, sender, cause string) (*envelope.Envelope, error)
 	Turns(ctx context.Context, agent string) ([]hub.Turn, error)
-	Task(ctx context.Context, id string) (*hub.Task, error)
-	Tasks(ctx context.Context, q hub.TaskQuery) (list []*hub.Task, next string, err error)
-	ObserveTask(ctx context.Context, t hub.Task, by hub.Caller, mirror hub.Mirror) error
-	UpdateTask(ctx context.Context, u hub.TaskUpdate, by hub.Caller, mirror hub.Mirror) error
+	Task(ctx context.Context, id string) (*task.Task, error)
+	Tasks(ctx context.Context, q hub.TaskQuery) (list []*task.Task, next string, err error)
+	ObserveTask(ctx context.Context, t task.Task, by hub.Caller, mirror hub.Mirror) error
+	UpdateTask(ctx context.Context, u task.Update, by hub.Caller, mirror hub.Mirror) error
 	RecordObservation(ctx context.Context, o hub.Observation) error
 	FireTaskEvent(ctx context.Context, taskID, kind string, payload []byte) error
 	CheckpointTask(ctx context.Context, taskID string, state []byte, as string, by hub.Caller) error

@@ -9,11 +9,12 @@ import (
 	"github.com/parley-hub/parley/dialect/ag2/wire"
 	"github.com/parley-hub/parley/fault"
 	"github.com/parley-hub/parley/hub"
+	"github.com/parley-hub/parley/task"
 )
 
 // task returns a task that this connection may look at: its owner's, or that of
 // a channel it may look into.
-func (c *conn) task(ctx context.Context, id string) (*hub.Task, error) {
+func (c *conn) task(ctx context.Context, id string) (*task.Task, error) {
 	t, err := c.server.cfg.Hub.Task(ctx, id)
 	if err != nil {
 		return nil, err
@@ -24,7 +25,7 @@ func (c *conn) task(ctx context.Context, id string) (*hub.Task, error) {
 	return t, nil
 }
 
-func (c *conn) seesTask(ctx context.Context, t *hub.Task) bool {
+func (c *conn) seesTask(ctx context.Context, t *task.Task) bool {
 	if c.isOperator() || c.MayActFor(t.Owner) {
 		return true
 	}
@@ -40,20 +41,20 @@ func (c *conn) getTask(ctx context.Context, p wire.ByTask) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return wire.AppendTask(nil, writeTask(t)), nil
+	return wire.AppendTask(nil, wire.NewTask(t)), nil
 }
 
 // listTasks lists what this connection may look at. As with channels, an owner's
 // tasks that have not ended are not crowded out by those that have.
 func (c *conn) listTasks(ctx context.Context, p wire.ListTasksParams) ([]byte, error) {
 	if p.State != "" {
-		if _, err := hub.ParseTaskState(p.State); err != nil {
+		if _, err := task.ParseState(p.State); err != nil {
 			return nil, err
 		}
 	}
 	limit := limitOf(p.Limit)
-	q := hub.TaskQuery{Owner: p.Owner, Channel: p.Channel, State: hub.TaskState(p.State), Limit: limit}
-	var found []*hub.Task
+	q := hub.TaskQuery{Owner: p.Owner, Channel: p.Channel, State: task.State(p.State), Limit: limit}
+	var found []*task.Task
 	if limit > 0 {
 		list, next, err := c.someTasks(ctx, q)
 		if err != nil {
@@ -67,22 +68,22 @@ func (c *conn) listTasks(ctx context.Context, p wire.ListTasksParams) ([]byte, e
 				return nil, err
 			}
 			found = keepOpen(found, open,
-				func(t *hub.Task) string { return t.ID },
-				func(t *hub.Task) bool { return t.State.Terminal() })
+				func(t *task.Task) string { return t.ID },
+				func(t *task.Task) bool { return t.State.Terminal() })
 		}
 	}
 	told := make([]*wire.Task, len(found))
 	for i, t := range found {
-		told[i] = writeTask(t)
+		told[i] = wire.NewTask(t)
 	}
 	return wire.AppendTasks(nil, told), nil
 }
 
 // someTasks lists tasks that this connection may look at, as far as they fit a
 // frame.
-func (c *conn) someTasks(ctx context.Context, q hub.TaskQuery) ([]*hub.Task, string, error) {
+func (c *conn) someTasks(ctx context.Context, q hub.TaskQuery) ([]*task.Task, string, error) {
 	b, ctx := listing(ctx, q.Limit)
-	q.Match = func(t *hub.Task) bool {
+	q.Match = func(t *task.Task) bool {
 		return c.seesTask(ctx, t) && b.takes(len(t.Spec.Payload)+len(t.Progress)+len(t.Result)+200)
 	}
 	list, next, err := c.server.cfg.Hub.Tasks(ctx, q)
@@ -99,12 +100,12 @@ func (c *conn) observeTask(ctx context.Context, p wire.ObserveTaskParams) ([]byt
 	case t.Owner == "":
 		return nil, fault.New(fault.Invalid, "'owner_id' is missing")
 	}
-	return nil, c.server.cfg.Hub.ObserveTask(ctx, readTask(t), c, c.mirror())
+	return nil, c.server.cfg.Hub.ObserveTask(ctx, t.Read(), c, c.mirror())
 }
 
 func (c *conn) updateTask(ctx context.Context, p wire.UpdateTaskParams) ([]byte, error) {
-	return nil, c.server.cfg.Hub.UpdateTask(ctx, hub.TaskUpdate{
-		ID: p.Task, State: hub.TaskState(p.State), Progress: p.Progress, Result: p.Result, Error: p.Error,
+	return nil, c.server.cfg.Hub.UpdateTask(ctx, task.Update{
+		ID: p.Task, State: task.State(p.State), Progress: p.Progress, Result: p.Result, Error: p.Error,
 	}, c, c.mirror())
 }
 
@@ -124,7 +125,7 @@ func (c *conn) mirror() hub.Mirror {
 // recordObservation counts the end of a task; for an owner that nobody has,
 // nothing happens.
 func (c *conn) recordObservation(ctx context.Context, p wire.ObservationParams) ([]byte, error) {
-	if _, err := hub.ParseTaskState(string(p.Outcome)); err != nil {
+	if _, err := task.ParseState(string(p.Outcome)); err != nil {
 		return nil, err
 	}
 	h := c.server.cfg.Hub
@@ -202,26 +203,6 @@ func (c *conn) readCheckpoint(ctx context.Context, p wire.ByTask) ([]byte, error
 		return h.TaskCheckpoint(ctx, p.Task, nil)
 	}
 	return h.TaskCheckpoint(ctx, p.Task, c)
-}
-
-func readTask(t *wire.Task) hub.Task {
-	return hub.Task{
-		ID: t.ID, Owner: t.Owner, State: hub.TaskState(t.State), Channel: deref(t.Channel),
-		Spec:      hub.TaskSpec{Title: t.Spec.Title, Description: t.Spec.Description, Payload: t.Spec.Payload, Capability: deref(t.Spec.Capability)},
-		CreatedAt: t.CreatedAt.Time, StartedAt: t.StartedAt.Time, CompletedAt: t.CompletedAt.Time,
-		ExpiresAt: t.ExpiresAt.Time, LastProgressAt: t.LastProgressAt.Time,
-		Progress: t.Progress, Result: t.Result, Error: t.Error,
-	}
-}
-
-func writeTask(t *hub.Task) *wire.Task {
-	return &wire.Task{
-		ID: t.ID, Owner: t.Owner, State: string(t.State), Channel: optional(t.Channel),
-		Spec:      wire.TaskSpec{Title: t.Spec.Title, Description: t.Spec.Description, Payload: t.Spec.Payload, Capability: optional(t.Spec.Capability)},
-		CreatedAt: wire.Instant{Time: t.CreatedAt}, StartedAt: wire.Instant{Time: t.StartedAt}, CompletedAt: wire.Instant{Time: t.CompletedAt},
-		ExpiresAt: wire.Instant{Time: t.ExpiresAt}, LastProgressAt: wire.Instant{Time: t.LastProgressAt},
-		Progress: t.Progress, Result: t.Result, Error: t.Error,
-	}
 }
 
 func deref(s *string) string {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/parley-hub/parley/hub"
 	"github.com/parley-hub/parley/server/api"
+	"github.com/parley-hub/parley/task"
 )
 
 // contract is the document, as a client would hold the hub to it.
@@ -169,7 +170,7 @@ func TestRoutesKeepTheDocument(t *testing.T) {
 	if err := json.Unmarshal(opened, &ch); err != nil {
 		t.Fatal(err)
 	}
-	err := s.hub.ObserveTask(t.Context(), hub.Task{ID: "scan-7", Owner: alice, Channel: ch.ID, State: hub.TaskRunning, CreatedAt: time.Now()}, nil, hub.MirrorEnds)
+	err := s.hub.ObserveTask(t.Context(), task.Task{ID: "scan-7", Owner: alice, Channel: ch.ID, State: task.Running, CreatedAt: time.Now()}, nil, hub.MirrorEnds)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/parley-hub/parley/hub"
 	"github.com/parley-hub/parley/identity"
 	"github.com/parley-hub/parley/server/api"
+	"github.com/parley-hub/parley/task"
 )
 
 // post stores a text of some size, past the bound of a request.
@@ -44,7 +45,7 @@ func TestPagesAreBoundedInBytes(t *testing.T) {
 			t.Fatal(err)
 		}
 		channels = append(channels, opened.ID)
-		task := hub.Task{ID: fmt.Sprint("task-", i), Owner: alice, State: hub.TaskRunning, Progress: fmt.Appendf(nil, `{"pad":%q}`, padding)}
+		task := task.Task{ID: fmt.Sprint("task-", i), Owner: alice, State: task.Running, Progress: fmt.Appendf(nil, `{"pad":%q}`, padding)}
 		if err := s.hub.ObserveTask(t.Context(), task, nil, hub.MirrorOff); err != nil {
 			t.Fatal(err)
 		}

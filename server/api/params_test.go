@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/parley-hub/parley/hub"
+	"github.com/parley-hub/parley/task"
 )
 
 // What is no place in a list, no position and no number is refused, with what
@@ -82,11 +83,11 @@ func TestTasksAnAgentSees(t *testing.T) {
 	s := newSite(t)
 	alice, bob, eve := s.agent("alice"), s.agent("bob"), s.agent("eve")
 	shared, private := s.open("conversation", "alice", "bob"), s.open("conversation", "bob", "eve")
-	for _, task := range []hub.Task{
+	for _, task := range []task.Task{
 		{ID: "a-alone", Owner: alice},
 		{ID: "b-alone", Owner: bob},
 		{ID: "a-shared", Owner: alice, Channel: shared},
-		{ID: "b-shared", Owner: bob, Channel: shared, State: hub.TaskRunning},
+		{ID: "b-shared", Owner: bob, Channel: shared, State: task.Running},
 		{ID: "b-private", Owner: bob, Channel: private},
 		{ID: "e-private", Owner: eve, Channel: private},
 	} {
@@ -144,7 +145,7 @@ func TestKeyOfAnUnregisteredAgent(t *testing.T) {
 	alice := s.agent("alice")
 	s.agent("bob")
 	ch := s.open("conversation", "alice", "bob")
-	if err := s.hub.ObserveTask(t.Context(), hub.Task{ID: "scan", Owner: alice, Channel: ch}, nil, hub.MirrorOff); err != nil {
+	if err := s.hub.ObserveTask(t.Context(), task.Task{ID: "scan", Owner: alice, Channel: ch}, nil, hub.MirrorOff); err != nil {
 		t.Fatal(err)
 	}
 	for _, path := range []string{

@@ -8,6 +8,7 @@ import (
 	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/fault"
 	"github.com/parley-hub/parley/hub"
+	"github.com/parley-hub/parley/task"
 )
 
 type taskPage struct {
@@ -21,7 +22,7 @@ func (a *API) listTasks(c *call) error {
 		return err
 	}
 	params := c.URL.Query()
-	q := hub.TaskQuery{Channel: params.Get("channel"), State: hub.TaskState(params.Get("state"))}
+	q := hub.TaskQuery{Channel: params.Get("channel"), State: task.State(params.Get("state"))}
 	if q.After, err = c.page(); err != nil {
 		return err
 	}
@@ -35,10 +36,10 @@ func (a *API) listTasks(c *call) error {
 		q.Match = a.concerns(c)
 	}
 	var page taskPage
-	page.Tasks, page.Next, err = gather(limit, q.After, func(n int, after string) ([]*hub.Task, string, error) {
+	page.Tasks, page.Next, err = gather(limit, q.After, func(n int, after string) ([]*task.Task, string, error) {
 		q.Limit, q.After = n, after
 		return a.hub.Tasks(c.Context(), q)
-	}, func(t *hub.Task) ([]byte, error) { return encode(t) })
+	}, func(t *task.Task) ([]byte, error) { return encode(t) })
 	if err != nil {
 		return err
 	}
@@ -47,7 +48,7 @@ func (a *API) listTasks(c *call) error {
 
 // task returns a task that the caller may see: its own, or one of a channel it
 // takes part in.
-func (a *API) task(c *call) (*hub.Task, error) {
+func (a *API) task(c *call) (*task.Task, error) {
 	t, err := a.hub.Task(c.Context(), c.PathValue("id"))
 	if err != nil || c.who.seesAll() || a.concerns(c)(t) {
 		return t, err
@@ -57,9 +58,9 @@ func (a *API) task(c *call) (*hub.Task, error) {
 
 // concerns tells which tasks an agent's key may see: its own, and those of the
 // channels it takes part in, each of which is looked up once.
-func (a *API) concerns(c *call) func(*hub.Task) bool {
+func (a *API) concerns(c *call) func(*task.Task) bool {
 	takesPart := map[string]bool{"": false}
-	return func(t *hub.Task) bool {
+	return func(t *task.Task) bool {
 		if t.Owner == c.who.id {
 			return true
 		}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/parley-hub/parley/hub"
+	"github.com/parley-hub/parley/task"
 )
 
 // Parameters that are not well formed are refused, not left out in silence.
@@ -87,7 +88,7 @@ func TestWhatTheRemovedLeft(t *testing.T) {
 	s.agent("alice")
 	bob := s.agent("bob")
 	ch := s.open("conversation", "alice", "bob")
-	if err := s.hub.ObserveTask(t.Context(), hub.Task{ID: "scan", Owner: bob, Channel: ch}, nil, hub.MirrorOff); err != nil {
+	if err := s.hub.ObserveTask(t.Context(), task.Task{ID: "scan", Owner: bob, Channel: ch}, nil, hub.MirrorOff); err != nil {
 		t.Fatal(err)
 	}
 	s.say(operator, ch, "bob", "farewell")

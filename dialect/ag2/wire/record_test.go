@@ -12,6 +12,7 @@ import (
 	"github.com/parley-hub/parley/dialect/ag2/wire"
 	"github.com/parley-hub/parley/fault"
 	"github.com/parley-hub/parley/identity"
+	"github.com/parley-hub/parley/task"
 )
 
 var at = time.Date(2026, 3, 9, 10, 15, 42, 8113000, time.UTC)
@@ -96,7 +97,7 @@ func TestTask(t *testing.T) {
 	capability, ch := "ocr", "c1"
 	full := &wire.Task{
 		ID: "t1", Owner: "a1", Spec: wire.TaskSpec{Title: "scan", Description: "d", Payload: []byte(`{"n":1.50}`), Capability: &capability},
-		State: wire.TaskRunning, CreatedAt: wire.Instant{Time: at}, StartedAt: wire.Instant{Time: at}, CompletedAt: wire.Instant{Time: at},
+		State: string(task.Running), CreatedAt: wire.Instant{Time: at}, StartedAt: wire.Instant{Time: at}, CompletedAt: wire.Instant{Time: at},
 		ExpiresAt: wire.Instant{Time: at}, LastProgressAt: wire.Instant{Time: at},
 		Progress: []byte(`{"p":1}`), Result: []byte(`[12345678901234567890]`), Error: "e", Channel: &ch,
 	}

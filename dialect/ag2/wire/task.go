@@ -9,9 +9,10 @@ import (
 	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/fault"
 	"github.com/parley-hub/parley/identity"
+	"github.com/parley-hub/parley/task"
 )
 
-// Task is what a hub knows of a task that an identity runs.
+// Task is the wire form of task.Task.
 type Task struct {
 	ID             string          `json:"task_id" wire:"required"`
 	Owner          string          `json:"owner_id" wire:"required"`
@@ -63,15 +64,41 @@ func (i *Instant) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	return err
 }
 
-// States of a task; the last four end it.
-const (
-	TaskCreated   = "created"
-	TaskRunning   = "running"
-	TaskCompleted = "completed"
-	TaskFailed    = "failed"
-	TaskExpired   = "expired"
-	TaskCancelled = "cancelled"
-)
+// NewTask returns the wire form of a task.
+func NewTask(t *task.Task) *Task {
+	return &Task{
+		ID: t.ID, Owner: t.Owner, State: string(t.State), Channel: optional(t.Channel),
+		Spec:      TaskSpec{Title: t.Spec.Title, Description: t.Spec.Description, Payload: t.Spec.Payload, Capability: optional(t.Spec.Capability)},
+		CreatedAt: Instant{t.CreatedAt}, StartedAt: Instant{t.StartedAt}, CompletedAt: Instant{t.CompletedAt},
+		ExpiresAt: Instant{t.ExpiresAt}, LastProgressAt: Instant{t.LastProgressAt},
+		Progress: t.Progress, Result: t.Result, Error: t.Error,
+	}
+}
+
+// Read returns the task that the wire form tells of.
+func (t *Task) Read() task.Task {
+	return task.Task{
+		ID: t.ID, Owner: t.Owner, State: task.State(t.State), Channel: deref(t.Channel),
+		Spec:      task.Spec{Title: t.Spec.Title, Description: t.Spec.Description, Payload: t.Spec.Payload, Capability: deref(t.Spec.Capability)},
+		CreatedAt: t.CreatedAt.Time, StartedAt: t.StartedAt.Time, CompletedAt: t.CompletedAt.Time,
+		ExpiresAt: t.ExpiresAt.Time, LastProgressAt: t.LastProgressAt.Time,
+		Progress: t.Progress, Result: t.Result, Error: t.Error,
+	}
+}
+
+func deref(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
+}
+
+func optional(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
 
 // AppendTask writes a task.
 func AppendTask(buf []byte, t *Task) []byte {
