@@ -24,6 +24,8 @@ const (
 	CodeUnreachable    = "unreachable"     // a rule that never decides
 	CodeStickyLoop     = "sticky_loop"     // a context rule that selects the same speaker again and again
 	CodeMaxTurns       = "max_turns"       // a cap below one turn
+	CodeBounds         = "bounds"          // larger than a new channel's graph may be
+	CodeMore           = "more"            // further findings were left out
 )
 
 // Finding is one thing that a check noticed.
@@ -41,13 +43,17 @@ func (f Finding) String() string {
 // Check looks for mistakes before a channel opens with the graph. The first
 // participant counts as the creator. Without participants only what needs none
 // is checked, and very large graphs only as far as a fixed amount of work goes.
-// Findings come in the order of the graph's text.
+// Findings come in the order of the graph's text; after MaxFindings the rest is
+// left out.
 func Check(g *Graph, participants []string) []Finding {
 	c := checker{graph: g, participants: participants, prover: newProver()}
 	for n := range g.transitions {
 		c.order = append(c.order, g.at(n))
 	}
 	c.outward = c.leadsOut(g.fallback) || some(g.transitions, func(t Transition) bool { return c.leadsOut(t.Then) })
+	if err := g.CheckBounds(); err != nil {
+		c.note(SeverityError, CodeBounds, "graph", "%v", err)
+	}
 	c.people()
 	for i := range g.transitions {
 		c.names(i)
@@ -71,7 +77,16 @@ type checker struct {
 	findings     []Finding
 }
 
+// MaxFindings bounds what a check reports of one graph.
+const MaxFindings = 100
+
 func (c *checker) note(s Severity, code, path, format string, args ...any) {
+	switch {
+	case len(c.findings) > MaxFindings:
+		return
+	case len(c.findings) == MaxFindings:
+		s, code, path, format, args = SeverityWarning, CodeMore, "graph", "further findings are left out: correct these first", nil
+	}
 	c.findings = append(c.findings, Finding{s, code, path, fmt.Sprintf(format, args...)})
 }
 
@@ -113,7 +128,7 @@ func (c *checker) people() {
 
 func (c *checker) names(i int) {
 	t := c.graph.transitions[i]
-	path := fmt.Sprintf("transitions[%d]", i)
+	path := transitionPath(i)
 	mapCondition(t.When, func(agent string) string {
 		if c.stranger(agent) {
 			c.warn(CodeUnknownAgent, path+".when", "'%s' is not in participants: %s", agent, strings.Join(c.participants, ", "))
@@ -145,7 +160,7 @@ func (c *checker) earlier(i int) []int {
 // reachable reports whether a rule may decide at all, and notes where it is
 // certain not to.
 func (c *checker) reachable(i int) bool {
-	path := fmt.Sprintf("transitions[%d]", i)
+	path := transitionPath(i)
 	when := c.graph.transitions[i].When
 	if c.prover.never(when) {
 		c.warn(CodeUnreachable, path, "%s can never be true", describe(when))
@@ -197,7 +212,7 @@ func (c *checker) sticky(i int) {
 	if c.prover.spent() {
 		return // an earlier rule may take x's turn
 	}
-	path := fmt.Sprintf("transitions[%d]", i)
+	path := transitionPath(i)
 	if stays {
 		c.warn(CodeStickyLoop, path,
 			"%s stays true and selects the same speaker again and again: put a rule from_speaker for whom it keeps before it, or delete the key",

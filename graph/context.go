@@ -18,8 +18,8 @@ type ContextEquals struct {
 func (ContextEquals) Name() string { return "context_equals" }
 
 // Evaluate implements Condition.
-func (c ContextEquals) Evaluate(f *Facts, _ *Turn) bool {
-	return sameJSON(f.Vars.orNull(c.Key), c.Value)
+func (c ContextEquals) Evaluate(f *Facts, t *Turn) bool {
+	return t.budget.equal(c.Key, f.Vars.orNull(c.Key), c.Value)
 }
 
 func (c ContextEquals) String() string {
@@ -36,8 +36,8 @@ type ContextIn struct {
 func (ContextIn) Name() string { return "context_in" }
 
 // Evaluate implements Condition.
-func (c ContextIn) Evaluate(f *Facts, _ *Turn) bool {
-	return contains(c.Values, f.Vars.orNull(c.Key))
+func (c ContextIn) Evaluate(f *Facts, t *Turn) bool {
+	return t.budget.contains(c.Values, c.Key, f.Vars.orNull(c.Key))
 }
 
 func (c ContextIn) String() string {
@@ -46,15 +46,6 @@ func (c ContextIn) String() string {
 		texts[i] = string(v)
 	}
 	return "context_in(" + c.Key + " in " + strings.Join(texts, ", ") + ")"
-}
-
-func contains(values []jsontext.Value, raw string) bool {
-	for _, v := range values {
-		if sameJSON(raw, v) {
-			return true
-		}
-	}
-	return false
 }
 
 // ContextThreshold fires while a context variable is a number that is not
@@ -69,16 +60,16 @@ type ContextThreshold struct {
 func (ContextThreshold) Name() string { return "context_threshold" }
 
 // Evaluate implements Condition.
-func (c ContextThreshold) Evaluate(f *Facts, _ *Turn) bool {
+func (c ContextThreshold) Evaluate(f *Facts, t *Turn) bool {
 	raw, ok := f.Vars.Get(c.Key)
 	if !ok {
 		raw = "0"
 	}
-	return c.met(raw)
+	return c.met(&t.budget, raw)
 }
 
-func (c ContextThreshold) met(raw string) bool {
-	return raw != "" && isNumber(raw[0]) && compareNumbers(raw, c.Threshold.text()) >= 0
+func (c ContextThreshold) met(b *budget, raw string) bool {
+	return raw != "" && isNumber(raw[0]) && b.compare(c.Key, raw, c.Threshold.text()) >= 0 && !b.over
 }
 
 func (c ContextThreshold) String() string {

@@ -92,7 +92,7 @@ func (l loader) transitions(raw jsontext.Value) ([]Transition, error) {
 	}
 	list := make([]Transition, len(items))
 	for i, item := range items {
-		if list[i], err = l.transition(fmt.Sprintf("transitions[%d]", i), item); err != nil {
+		if list[i], err = l.transition(transitionPath(i), item); err != nil {
 			return nil, err
 		}
 	}

@@ -2,7 +2,6 @@ package graph
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 )
 
@@ -73,7 +72,7 @@ func New(d Definition) (*Graph, error) {
 func compile(d Definition) (*Graph, error) {
 	for i, t := range d.Transitions {
 		if t.When == nil || t.Then == nil {
-			return nil, refuse(fmt.Sprintf("transitions[%d]", i), "a transition needs a condition and a target")
+			return nil, refuse(transitionPath(i), "a transition needs a condition and a target")
 		}
 	}
 	g := &Graph{
@@ -149,11 +148,14 @@ func (g *Graph) at(n int) int {
 
 // Evaluate tries the transitions in order of priority. The first that fires
 // decides and nothing after it is looked at; if none does, the default target
-// decides. The rule is the transition's index in the list, or NoRule.
+// decides. A condition that needs more than what is left of MaxSteps, or has
+// to compare a number longer than MaxNumber, does not fire. The rule is the
+// transition's index in the list, or NoRule.
 func (g *Graph) Evaluate(f *Facts, t *Turn) (d Decision, rule int) {
 	for n := range g.transitions {
 		i := g.at(n)
-		if g.transitions[i].When.Evaluate(f, t) {
+		t.budget.over = false
+		if g.transitions[i].When.Evaluate(f, t) && !t.budget.over {
 			return g.transitions[i].Then.Resolve(f, t), i
 		}
 	}

@@ -5,14 +5,17 @@ import "github.com/go-json-experiment/json/jsontext"
 // prover answers what is certain about conditions. Custom conditions are
 // opaque to it. It gives up after a fixed amount of work, because nested
 // conditions can be made arbitrarily hard; what it gave up on is not certain.
-type prover struct{ work int }
+type prover struct {
+	work   int
+	budget budget // for comparing values
+}
 
 const proverWork = 200_000
 
 func newProver() *prover { return &prover{work: proverWork} }
 
 // spent reports whether it has given up.
-func (p *prover) spent() bool { return p.work < 0 }
+func (p *prover) spent() bool { return p.work < 0 || p.budget.over }
 
 // tired does one piece of work, unless it has given up.
 func (p *prover) tired() bool {
@@ -32,6 +35,9 @@ func (p *prover) never(c Condition) bool {
 	case AllOf:
 		parts := flatten(c)
 		for i, part := range parts {
+			if p.spent() {
+				return false
+			}
 			if p.never(part) || some(parts[:i], func(other Condition) bool { return p.conflict(part, other) }) {
 				return true
 			}
@@ -101,24 +107,36 @@ func (p *prover) conflict(a, b Condition) bool {
 		return ok && other.ToolName != a.ToolName
 	}
 	if key, values, ok := allowed(a); ok {
-		return !some(values, func(v jsontext.Value) bool { return mayHold(b, key, string(v)) })
+		return !some(values, func(v jsontext.Value) bool { return p.mayHold(b, key, string(v)) })
 	}
 	if key, values, ok := allowed(b); ok {
-		return !some(values, func(v jsontext.Value) bool { return mayHold(a, key, string(v)) })
+		return !some(values, func(v jsontext.Value) bool { return p.mayHold(a, key, string(v)) })
 	}
 	return false
 }
 
 // mayHold reports whether c may fire while the variable has the value.
-func mayHold(c Condition, key, value string) bool {
+func (p *prover) mayHold(c Condition, key, value string) bool {
 	if limit, ok := c.(ContextThreshold); ok && limit.Key == key {
 		// Null also stands for an absent variable, which counts as 0 here.
-		return limit.met(value) || value == "null" && limit.met("0")
+		return p.met(limit, value) || value == "null" && p.met(limit, "0") || p.spent()
 	}
 	if k, values, ok := allowed(c); ok && k == key {
-		return contains(values, value)
+		return p.contains(values, value) || p.spent()
 	}
 	return true
+}
+
+// met and contains pay for what they look at, because one condition may list
+// many values. They report false where the prover gave up.
+func (p *prover) met(limit ContextThreshold, value string) bool {
+	p.work--
+	return !p.spent() && limit.met(&p.budget, value)
+}
+
+func (p *prover) contains(values []jsontext.Value, value string) bool {
+	p.work -= len(values)
+	return !p.spent() && p.budget.contains(values, "", value) && !p.spent()
 }
 
 // allowed lists the values with which a condition on one variable fires.
@@ -152,11 +170,11 @@ func (p *prover) implies(a, b Condition) bool {
 	if all, ok := a.(AllOf); ok {
 		return some(all.Conditions, func(c Condition) bool { return p.implies(c, b) })
 	}
-	return impliesPlain(a, b)
+	return p.impliesPlain(a, b)
 }
 
 // impliesPlain compares conditions that nest no others.
-func impliesPlain(a, b Condition) bool {
+func (p *prover) impliesPlain(a, b Condition) bool {
 	key, values, ofValues := allowed(a)
 	switch b := b.(type) {
 	case FromSpeaker:
@@ -165,24 +183,25 @@ func impliesPlain(a, b Condition) bool {
 		return a == Condition(b)
 	case ContextThreshold:
 		if limit, ok := a.(ContextThreshold); ok {
-			return limit.Key == b.Key && compareNumbers(limit.Threshold.text(), b.Threshold.text()) >= 0
+			return limit.Key == b.Key && p.met(b, limit.Threshold.text())
 		}
-		return ofValues && key == b.Key && every(values, func(v jsontext.Value) bool { return b.met(string(v)) })
+		return ofValues && key == b.Key && every(values, func(v jsontext.Value) bool { return p.met(b, string(v)) })
 	case ContextEquals, ContextIn:
 		k, wanted, _ := allowed(b)
-		return ofValues && key == k && every(values, func(v jsontext.Value) bool { return contains(wanted, string(v)) })
+		return ofValues && key == k && every(values, func(v jsontext.Value) bool { return p.contains(wanted, string(v)) })
 	}
-	return sameNode(a, b)
+	return p.sameNode(a, b)
 }
 
 // sameNode reports whether two pure nodes are one by name and args.
-func sameNode(a, b Condition) bool {
+func (p *prover) sameNode(a, b Condition) bool {
 	if a.Name() != b.Name() {
 		return false
 	}
 	x, errX := encodeArgs(a)
 	y, errY := encodeArgs(b)
-	return errX == nil && errY == nil && sameJSON(string(x), y)
+	p.work -= (len(x) + len(y)) / 64
+	return errX == nil && errY == nil && !p.spent() && p.budget.equal("", string(x), y)
 }
 
 func every[T any](list []T, ok func(T) bool) bool {

@@ -3,6 +3,7 @@ package graph
 import (
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // ConditionMapper is a condition that names agents. Names are mapped to ids
@@ -98,14 +99,18 @@ func (g *Graph) Extensions() []string {
 	return names
 }
 
-// describe says in a few characters what a node is.
+// describe says what a node is, in at most maxDescription bytes.
 func describe(node interface{ Name() string }) string {
+	text := node.Name()
 	if s, ok := node.(fmt.Stringer); ok {
-		return s.String()
+		text = s.String()
+	} else if args, err := encodeArgs(node); err == nil && len(args) > len("{}") {
+		text += string(args)
 	}
-	args, err := encodeArgs(node)
-	if err != nil || len(args) <= len("{}") {
-		return node.Name()
+	if len(text) > maxDescription {
+		text = strings.ToValidUTF8(text[:maxDescription], "") + "…"
 	}
-	return node.Name() + string(args)
+	return text
 }
+
+const maxDescription = 1024

@@ -47,23 +47,14 @@ func validNumber(text string) bool {
 	return text != "" && isNumber(text[0]) && text[len(text)-1] > ' ' && jsontext.Value(text).IsValid()
 }
 
-// compareNumbers compares two JSON numbers by value, exactly. Its cost grows
-// with the length of their texts, never with their exponents.
-func compareNumbers(a, b string) int {
-	if x, err := strconv.ParseInt(a, 10, 64); err == nil {
-		if y, err := strconv.ParseInt(b, 10, 64); err == nil {
-			return cmp.Compare(x, y)
-		}
+// compareShort compares two whole numbers of at most 64 bits, as most are.
+func compareShort(a, b string) (c int, ok bool) {
+	x, err := strconv.ParseInt(a, 10, 64)
+	if err != nil {
+		return 0, false
 	}
-	x, y := parseDecimal(a), parseDecimal(b)
-	if x.sign != y.sign {
-		return cmp.Compare(x.sign, y.sign)
-	}
-	c := x.point.Cmp(&y.point)
-	if c == 0 {
-		c = strings.Compare(x.digits, y.digits)
-	}
-	return c * x.sign
+	y, err := strconv.ParseInt(b, 10, 64)
+	return cmp.Compare(x, y), err == nil
 }
 
 // decimal is sign × 0.digits × 10^point, with no zero at either end of the
@@ -74,6 +65,20 @@ type decimal struct {
 	point  big.Int
 }
 
+// compare compares by value, exactly.
+func (d *decimal) compare(other decimal) int {
+	if d.sign != other.sign {
+		return cmp.Compare(d.sign, other.sign)
+	}
+	c := d.point.Cmp(&other.point)
+	if c == 0 {
+		c = strings.Compare(d.digits, other.digits)
+	}
+	return c * d.sign
+}
+
+// parseDecimal reads a JSON number of at most MaxNumber bytes: the cost of a
+// long exponent grows faster than its length.
 func parseDecimal(text string) decimal {
 	d := decimal{sign: 1}
 	if rest, ok := strings.CutPrefix(text, "-"); ok {

@@ -19,10 +19,17 @@ const (
 )
 
 // Turn is a substantive envelope with its packet read once for all conditions.
+// It counts what they cost, so it belongs to one evaluation and is not safe for
+// concurrent use.
 type Turn struct {
 	*envelope.Envelope
 	Packet Packet // zero for a plain text
+
+	budget budget
 }
+
+// Steps is how many steps the evaluation of the turn has taken, of MaxSteps.
+func (t *Turn) Steps() int { return t.budget.spent }
 
 // Packet is what routing needs to know of a packet's payload. What is missing,
 // null or of another type counts as absent.

@@ -2,41 +2,21 @@ package graph
 
 import (
 	"bytes"
+	"fmt"
 	"strings"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// sameJSON compares two valid JSON values deeply: numbers by value, strings by
-// what they spell, objects whatever the order of their keys. A boolean never
-// equals a number.
-func sameJSON(a string, b jsontext.Value) bool {
-	if a == string(b) {
-		return true
-	}
-	if a == "" || len(b) == 0 {
-		return false
-	}
-	// Most that differ are told apart without being parsed.
-	if isNumber(a[0]) && isNumber(b[0]) {
-		return compareNumbers(a, string(b)) == 0
-	}
-	if a[0] != b[0] {
-		return false
-	}
-	if a[0] == '"' && !strings.Contains(a, `\`) && !bytes.Contains(b, []byte(`\`)) {
-		return false
-	}
-	x, errX := parseTree([]byte(a))
-	y, errY := parseTree(b)
-	return errX == nil && errY == nil && x.equal(y)
-}
+// plainText reports whether a JSON string spells itself.
+func plainText(quoted string) bool { return strings.IndexByte(quoted, '\\') < 0 }
 
 // tree is a parsed value. Only comparing needs it; nothing keeps one.
 type tree struct {
 	kind    jsontext.Kind
 	text    string
+	number  decimal
 	items   []tree
 	members map[string]tree
 }
@@ -46,7 +26,7 @@ func (t tree) equal(other tree) bool {
 		return false
 	}
 	if t.kind == jsontext.KindNumber {
-		return compareNumbers(t.text, other.text) == 0
+		return t.number.compare(other.number) == 0
 	}
 	for i := range t.items {
 		if !t.items[i].equal(other.items[i]) {
@@ -61,6 +41,9 @@ func (t tree) equal(other tree) bool {
 	}
 	return t.text == other.text
 }
+
+// errLongNumber says that a value holds a number that is too long to compare.
+var errLongNumber = fmt.Errorf("graph: a number has more than %d characters", MaxNumber)
 
 func parseTree(raw []byte) (tree, error) {
 	return readTree(jsontext.NewDecoder(bytes.NewBuffer(raw), lenient))
@@ -98,6 +81,11 @@ func readTree(dec *jsontext.Decoder) (tree, error) {
 			}
 		}
 		_, err = dec.ReadToken()
+	case jsontext.KindNumber:
+		if t.text = token.String(); len(t.text) > MaxNumber {
+			return tree{}, errLongNumber
+		}
+		t.number = parseDecimal(t.text)
 	default:
 		t.text = token.String()
 	}

@@ -2,11 +2,21 @@ package identity
 
 import "unicode/utf8"
 
+// Bounds of the globs of a rule, and of the work of matching them.
+const (
+	MaxGlob  = MaxName // bytes of a glob
+	MaxGlobs = 4096    // globs of one list
+	// MaxMatchSteps bounds the work of one question to a list. A step is one
+	// character that is compared or skipped. What needs more does not match.
+	MaxMatchSteps = 4 << 20
+)
+
 // MatchAny reports whether a name matches one of the globs; no glob matches
 // nothing.
 func MatchAny(globs []string, name string) bool {
+	m := matcher{steps: MaxMatchSteps}
 	for _, glob := range globs {
-		if Match(glob, name) {
+		if m.match(glob, name) {
 			return true
 		}
 	}
@@ -15,15 +25,27 @@ func MatchAny(globs []string, name string) bool {
 
 // Match reports whether a glob matches the whole of a name: * is any run of
 // characters, ? is one, [abc], [a-z] and [!a] are sets. Nothing is escaped, an
-// unclosed [ stands for itself, and case counts.
-func Match(glob, name string) bool {
+// unclosed [ stands for itself, and case counts. A glob longer than MaxGlob
+// matches nothing.
+func Match(glob, name string) bool { return MatchAny([]string{glob}, name) }
+
+// matcher counts down what matching costs.
+type matcher struct{ steps int }
+
+func (m *matcher) match(glob, name string) bool {
 	if glob == "*" {
 		return true
+	}
+	if len(glob) > MaxGlob {
+		return false
 	}
 	// Only the last star ever needs to give back characters, so one place to
 	// return to is enough.
 	retryGlob, retryName, starred := "", "", false
 	for {
+		if m.steps--; m.steps < 0 {
+			return false
+		}
 		if glob == "" && name == "" {
 			return true
 		}
@@ -34,7 +56,7 @@ func Match(glob, name string) bool {
 		}
 		if glob != "" && name != "" {
 			char, size := utf8.DecodeRuneInString(name)
-			if rest, ok := matchOne(glob, char); ok {
+			if rest, ok := m.matchOne(glob, char); ok {
 				glob, name = rest, name[size:]
 				continue
 			}
@@ -50,14 +72,17 @@ func Match(glob, name string) bool {
 
 // matchOne matches one character with the first part of a glob, and returns
 // what is behind that part.
-func matchOne(glob string, char rune) (rest string, ok bool) {
+func (m *matcher) matchOne(glob string, char rune) (rest string, ok bool) {
 	switch glob[0] {
 	case '?':
 		return glob[1:], true
 	case '[':
-		if set, rest, closed := cutSet(glob); closed {
+		set, rest, closed := cutSet(glob)
+		if closed {
+			m.steps -= len(set)
 			return rest, inSet(set, char)
 		}
+		m.steps -= len(glob) // it was searched to its end
 	}
 	want, size := utf8.DecodeRuneInString(glob)
 	return glob[size:], want == char

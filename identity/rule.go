@@ -4,6 +4,8 @@ import (
 	"slices"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/parley-hub/parley/fault"
 )
 
 // Rule says what an identity may do, and how much of it.
@@ -116,6 +118,30 @@ func (r *Rate) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 func (i *Inbox) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	*i = DefaultRule().Limits.Inbox
 	return orDefault(dec, (*inboxFields)(i))
+}
+
+// CheckBounds refuses a rule whose globs are too many or too long. A rule that
+// is stored already is not checked again; MatchAny bounds its cost.
+func (r *Rule) CheckBounds() error {
+	for _, list := range []struct {
+		name  string
+		globs []string
+	}{
+		{"inbound_from", r.Access.InboundFrom},
+		{"outbound_to", r.Access.OutboundTo},
+		{"channel_types.initiate", r.Access.ChannelTypes.Initiate},
+		{"channel_types.accept", r.Access.ChannelTypes.Accept},
+	} {
+		if n := len(list.globs); n > MaxGlobs {
+			return fault.New(fault.TooLarge, "rule.access.%s lists %d globs; at most %d", list.name, n, MaxGlobs)
+		}
+		for i, glob := range list.globs {
+			if len(glob) > MaxGlob {
+				return fault.New(fault.TooLarge, "rule.access.%s[%d] has %d bytes; at most %d", list.name, i, len(glob), MaxGlob)
+			}
+		}
+	}
+	return nil
 }
 
 // AcceptsFrom reports whether a sender of that name may reach the identity.

@@ -97,8 +97,9 @@ func readSupervisors(m *channel.Metadata) ([]string, error) {
 }
 
 // Codec writes the state as AG2 shows it, with the supervisors behind it where
-// there are any.
-func (a Adapter) Codec() channel.Codec { return ag2.Codec(1, write, a.read) }
+// there are any. Version 2 bounds the evaluation of a turn (graph.MaxSteps,
+// graph.MaxNumber).
+func (a Adapter) Codec() channel.Codec { return ag2.Codec(2, write, a.read) }
 
 func write(s *State, b *jsonbuf.Buffer) {
 	f := &s.Facts

@@ -62,14 +62,25 @@ var manifest = channel.Manifest{
 // Manifest is constant.
 func (Adapter) Manifest() channel.Manifest { return manifest }
 
-// ValidateCreate wants company and a graph that loads and begins with one of
-// the participants. Whom else the graph names is not checked.
+// ValidateCreate wants company and a graph that loads, is within its bounds and
+// begins with one of the participants. Whom else the graph names is not checked.
+// Initial does not check the bounds again: a channel that is older than they
+// are still loads.
 func (a Adapter) ValidateCreate(m *channel.Metadata) error {
 	if err := ag2.SeveralParties(m); err != nil {
 		return err
 	}
-	_, err := a.begin(m)
-	return err
+	s, err := a.begin(m)
+	if err != nil {
+		return err
+	}
+	if err := s.Graph.CheckBounds(); err != nil {
+		return ag2.Refuse("invalid workflow graph: %v", err)
+	}
+	if err := s.Facts.Vars.CheckBounds(); err != nil {
+		return ag2.Refuse("workflow refuses the knob context_vars: %v", err)
+	}
+	return nil
 }
 
 // Initial expects the graph's first speaker.
@@ -124,12 +135,19 @@ func (a Adapter) mayTakeTurn(state *State, e *envelope.Envelope) error {
 // roomFor keeps context variables bounded. Variables that do not grow are let
 // through, so that a channel that is full can still be cleared.
 func (a Adapter) roomFor(state *State, e *envelope.Envelope, update graph.Update) error {
-	before := state.Facts.Vars.Size()
-	if before+len(e.Data) <= a.limit() {
+	if err := update.CheckBounds(); err != nil {
+		return ag2.Refuse("workflow refuses this update: %v", err)
+	}
+	before := &state.Facts.Vars
+	if before.Size()+len(e.Data) <= a.limit() && before.Len()+len(update.Set) <= graph.MaxVars {
 		return nil
 	}
-	if after := state.Facts.Vars.With(update).Size(); after > a.limit() && after > before {
-		return ag2.Refuse("workflow keeps at most %d bytes of context variables; this would make it %d", a.limit(), after)
+	after := before.With(update)
+	if n := after.Size(); n > a.limit() && n > before.Size() {
+		return ag2.Refuse("workflow keeps at most %d bytes of context variables; this would make it %d", a.limit(), n)
+	}
+	if n := after.Len(); n > graph.MaxVars && n > before.Len() {
+		return ag2.Refuse("workflow keeps at most %d context variables; this would make it %d", graph.MaxVars, n)
 	}
 	return nil
 }
