@@ -52,6 +52,11 @@ func (h *Hub) Register(ctx context.Context, r Registration) (Profile, error) {
 	if err := r.Passport.Validate(); err != nil {
 		return Profile{}, err
 	}
+	if r.Rule != nil {
+		if err := r.Rule.CheckBounds(); err != nil {
+			return Profile{}, err
+		}
+	}
 	if err := h.verify(ctx, r.Passport); err != nil {
 		return Profile{}, err
 	}
@@ -347,6 +352,9 @@ func (h *Hub) SetResume(ctx context.Context, id string, resume *identity.Resume)
 
 // SetRule replaces a rule; it holds from the next check on.
 func (h *Hub) SetRule(ctx context.Context, id string, rule *identity.Rule) error {
+	if err := rule.CheckBounds(); err != nil {
+		return err
+	}
 	p, err := h.change(ctx, id, func(r *record, _ time.Time) (recordJSON, fields, error) {
 		next := rule.Clone()
 		next.Version = r.Rule.Version + 1

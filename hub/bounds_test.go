@@ -6,6 +6,7 @@ import (
 
 	"github.com/parley-hub/parley/fault"
 	"github.com/parley-hub/parley/hub"
+	"github.com/parley-hub/parley/identity"
 )
 
 func TestWhatListsShowIsBounded(t *testing.T) {
@@ -34,5 +35,26 @@ func TestWhatListsShowIsBounded(t *testing.T) {
 			t.Errorf("reason: %v", err)
 		}
 		r.say(a, ch, "still open")
+	})
+}
+
+func TestARuleWithAHugeGlobIsRefused(t *testing.T) {
+	t.Parallel()
+	runs(t, "set and registered", hub.Options{}, func(t *testing.T, r *rig) {
+		a := r.agent("alice")
+		rule := identity.DefaultRule()
+		rule.Access.InboundFrom = []string{strings.Repeat("[", 900_000)}
+		refused := func(err error) {
+			t.Helper()
+			if fault.CodeOf(err) != fault.TooLarge || !strings.Contains(err.Error(), "rule.access.inbound_from[0] has 900000 bytes; at most 1024") {
+				t.Errorf("got %.200v", err)
+			}
+		}
+		refused(r.SetRule(ctx, a.id, &rule))
+		_, err := r.Register(ctx, hub.Registration{Passport: passport("bob"), Rule: &rule})
+		refused(err)
+		if p, err := r.AgentByID(a.id); err != nil || p.Rule.Version != 1 {
+			t.Errorf("the rule changed: %v %v", p.Rule, err)
+		}
 	})
 }

@@ -9,7 +9,6 @@ import (
 	"os/signal"
 	"strings"
 	"syscall"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -78,13 +77,15 @@ func (a *app) runHub(ctx context.Context, cfg config.Config, log *slog.Logger) (
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, closing(engine, "the journal", engine.Close)) }()
+	end := &ending{engine: engine, timeout: cfg.Shutdown.Timeout}
+	defer end.watch(ctx)()
+	defer func() { err = errors.Join(err, end.closing("the journal", engine.Close)) }()
 
 	deps, closeHub, err := compose(ctx, cfg, engine, keys, log)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, closing(engine, "the hub", closeHub)) }()
+	defer func() { err = errors.Join(err, end.closing("the hub", closeHub)) }()
 	s, err := server.New(ctx, cfg, deps)
 	if err != nil {
 		return err
@@ -131,25 +132,6 @@ func serveUntilFailure(ctx context.Context, s *server.Server, engine journal.Eng
 		return errors.Join(err, cause)
 	}
 	return err
-}
-
-// failedTimeout bounds each step of ending after the engine has failed: a
-// disk that hangs must not keep the process, which alone can let go of it.
-const failedTimeout = time.Second
-
-// closing closes one part, and gives up on it in time if the engine failed.
-func closing(engine journal.Engine, what string, fn func() error) error {
-	closed := make(chan error, 1)
-	go func() { closed <- fn() }()
-	if engine.Health().State != journal.Broken {
-		return <-closed
-	}
-	select {
-	case err := <-closed:
-		return err
-	case <-time.After(failedTimeout):
-		return fmt.Errorf("%s did not close in time and is left to the next start", what)
-	}
 }
 
 func (a *app) screen(cfg config.Config, s *server.Server, keys *access.Keys, agents bool) error {

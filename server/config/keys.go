@@ -103,7 +103,7 @@ var Keys = []Key{
 	},
 	{
 		Name: "shutdown.timeout", Default: "10s", Flag: "shutdown-timeout",
-		Meaning: "time a stopping hub gives its clients before it cuts them off",
+		Meaning: "time in which a stopping hub ends: it waits for its clients, then cuts them off",
 		field:   func(c *Config) any { return &c.Shutdown.Timeout },
 	},
 	{
