@@ -80,7 +80,7 @@ func channelSchemas() obj {
 		"Closing": requestOf(obj{"reason": text}),
 		"ViewEvent": obj{
 			"type": "object", "required": []any{"role", "text"}, "properties": obj{
-				"role": text, "text": text, "elided": number, "envelope_id": text, "replies": list(ref("ViewEvent")),
+				"role": text, "text": text, "elided": number, "envelope_id": text, "reply_to": text, "replies": list(ref("ViewEvent")),
 			},
 		},
 		"View": fieldsOf(obj{"view": text, "as": text, "events": list(ref("ViewEvent"))}),

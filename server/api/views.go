@@ -10,17 +10,18 @@ import (
 )
 
 type viewBody struct {
-	View   string      `json:"view"`
-	As     string      `json:"as"`
-	Events []viewEvent `json:"events"`
+	View   string       `json:"view"`
+	As     string       `json:"as"`
+	Events []*viewEvent `json:"events"`
 }
 
 type viewEvent struct {
-	Role   string      `json:"role"` // user, assistant or summary; in threads: the sender's name
-	Text   string      `json:"text"`
-	Elided int         `json:"elided,omitzero"`
-	ID     string      `json:"envelope_id,omitzero"`
-	Thread []viewEvent `json:"replies,omitzero"`
+	Role    string       `json:"role"` // user, assistant or summary; in threads: the sender's name
+	Text    string       `json:"text"`
+	Elided  int          `json:"elided,omitzero"`
+	ID      string       `json:"envelope_id,omitzero"`
+	ReplyTo string       `json:"reply_to,omitzero"` // in threads, where the nesting does not tell
+	Thread  []*viewEvent `json:"replies,omitzero"`
 }
 
 // threaded is the one view that is no transcript.
@@ -53,14 +54,14 @@ func (a *API) showView(c *call) error {
 	if err != nil {
 		return err
 	}
-	body := viewBody{View: c.PathValue("name"), As: as, Events: []viewEvent{}}
+	body := viewBody{View: c.PathValue("name"), As: as, Events: []*viewEvent{}}
 	if body.View == threaded {
 		in, release, err := a.viewLog(c, m, as, 0)
 		if err != nil {
 			return err
 		}
 		defer release()
-		body.Events = a.threads(view.Threads(in))
+		body.Events = nestThreads(view.Threads(in), a.hub.Name)
 		return c.write(http.StatusOK, body)
 	}
 	v, err := a.views.New(body.View, view.Params{Recent: recent, Participants: len(m.Participants)})
@@ -77,17 +78,7 @@ func (a *API) showView(c *call) error {
 	}
 	defer release()
 	for _, ev := range v.Project(in) {
-		body.Events = append(body.Events, viewEvent{Role: ev.Kind.String(), Text: ev.Text, Elided: ev.Elided})
+		body.Events = append(body.Events, &viewEvent{Role: ev.Kind.String(), Text: ev.Text, Elided: ev.Elided})
 	}
 	return c.write(http.StatusOK, body)
-}
-
-func (a *API) threads(list []*view.Thread) []viewEvent {
-	events := make([]viewEvent, 0, len(list))
-	for _, t := range list {
-		events = append(events, viewEvent{
-			Role: a.hub.Name(t.Envelope.Sender), Text: t.Text, ID: t.Envelope.ID, Thread: a.threads(t.Replies),
-		})
-	}
-	return events
 }
