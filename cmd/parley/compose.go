@@ -10,6 +10,7 @@ import (
 	"github.com/parley-hub/parley/dialect/ag2"
 	"github.com/parley-hub/parley/hub"
 	"github.com/parley-hub/parley/identity"
+	"github.com/parley-hub/parley/internal/wsconn"
 	"github.com/parley-hub/parley/journal"
 	"github.com/parley-hub/parley/journal/disk"
 	"github.com/parley-hub/parley/server"
@@ -36,7 +37,7 @@ func compose(ctx context.Context, cfg config.Config, engine journal.Engine, keys
 		Version: thisBuild().Version,
 		V1: api.New(api.Config{
 			Hub: h, Backup: backupOf(engine), Version: thisBuild().Version, Log: log, Stopping: server.Stopping, Stands: keys.Stands,
-			Warnings: agents.Warnings, Takes: ag2.Takes, TakesOpening: ag2.TakesOpening,
+			Warnings: agents.Warnings, Takes: ag2.CheckEnvelope, TakesOpening: ag2.CheckOpening,
 			Limits: api.Limits{
 				Body: int64(cfg.Limits.Body), Page: cfg.Limits.Page, PageBytes: int(cfg.Limits.PageBytes), View: int64(cfg.Limits.View), Followers: cfg.Limits.Followers,
 				Write: cfg.Limits.FollowerWrite, KeepAlive: cfg.Limits.KeepAlive,
@@ -147,17 +148,19 @@ func serveAG2(cfg config.Config, h *hub.Hub, keys *access.Keys, log *slog.Logger
 		},
 		Log: log,
 		Limits: ag2.Limits{
-			Connections: cfg.AG2.Limits.Connections,
-			FrameBytes:  int(cfg.AG2.Limits.FrameBytes),
-			QueueBytes:  int(cfg.AG2.Limits.QueueBytes),
-			Requests:    cfg.AG2.Limits.Requests,
-			Openings:    cfg.AG2.Limits.Openings,
-			Identities:  cfg.AG2.Limits.Identities,
-			Handshake:   cfg.AG2.Limits.Handshake,
-			Message:     cfg.AG2.Limits.Message,
-			Ping:        cfg.AG2.Limits.Ping,
-			Pong:        cfg.AG2.Limits.Pong,
-			Write:       cfg.AG2.Limits.Write,
+			Limits: wsconn.Limits{
+				Connections: cfg.AG2.Limits.Connections,
+				FrameBytes:  int(cfg.AG2.Limits.FrameBytes),
+				QueueBytes:  int(cfg.AG2.Limits.QueueBytes),
+				Handshake:   cfg.AG2.Limits.Handshake,
+				Message:     cfg.AG2.Limits.Message,
+				Ping:        cfg.AG2.Limits.Ping,
+				Pong:        cfg.AG2.Limits.Pong,
+				Write:       cfg.AG2.Limits.Write,
+			},
+			Requests:   cfg.AG2.Limits.Requests,
+			Openings:   cfg.AG2.Limits.Openings,
+			Identities: cfg.AG2.Limits.Identities,
 		},
 	})
 }

@@ -26,7 +26,7 @@ var ag2Counters = []struct {
 	{ag2Desc("connections", "AG2 connections open now."), prometheus.GaugeValue, func(s ag2.Stats) int64 { return s.Connections }},
 	{ag2Desc("opened_total", "AG2 connections that were opened."), prometheus.CounterValue, func(s ag2.Stats) int64 { return s.Opened }},
 	{ag2Desc("refused_total", "Upgrades that the AG2 dialect refused."), prometheus.CounterValue, func(s ag2.Stats) int64 { return s.Refused }},
-	{ag2Desc("frames_total", "Messages received from AG2 clients."), prometheus.CounterValue, func(s ag2.Stats) int64 { return s.FramesIn }},
+	{ag2Desc("frames_total", "Messages received from AG2 clients."), prometheus.CounterValue, func(s ag2.Stats) int64 { return s.Messages }},
 	{ag2Desc("malformed_total", "Messages dropped because they could not be read."), prometheus.CounterValue, func(s ag2.Stats) int64 { return s.Malformed }},
 	{ag2Desc("deliveries_total", "Envelopes queued for AG2 readers."), prometheus.CounterValue, func(s ag2.Stats) int64 { return s.Deliveries }},
 	{ag2Desc("oversized_total", "Envelopes that no AG2 client could take."), prometheus.CounterValue, func(s ag2.Stats) int64 { return s.Oversized }},

@@ -26,7 +26,7 @@ func (c *conn) createChannel(ctx context.Context, raw []byte) ([]byte, error) {
 	if p.ManifestVersion != nil {
 		o.Version = *p.ManifestVersion
 	}
-	if err := TakesOpening(o); err != nil {
+	if err := CheckOpening(o); err != nil {
 		return nil, err
 	}
 	opened, err := c.server.cfg.Hub.Open(ctx, o)

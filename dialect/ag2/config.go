@@ -9,6 +9,7 @@ import (
 	"github.com/parley-hub/parley/dialect/ag2/wire"
 	"github.com/parley-hub/parley/fault"
 	"github.com/parley-hub/parley/identity"
+	"github.com/parley-hub/parley/internal/wsconn"
 )
 
 // Config says how the protocol is served. The zero value of each field but Hub
@@ -56,18 +57,11 @@ func ParseMirror(s string) (Mirror, error) {
 // Limits bound what connections hold. Zero is the default given with each; the
 // name of its config key stands in every refusal.
 type Limits struct {
-	Connections int // ag2.limits.connections: 20,000
-	FrameBytes  int // ag2.limits.frame_bytes: 1 MiB of one message to the hub
-	QueueBytes  int // ag2.limits.queue_bytes: 8 MiB waiting for one slow reader
-	Requests    int // ag2.limits.requests: 1,024 of one connection waiting for their turn
-	Openings    int // ag2.limits.openings: 256 channels being opened by one connection
-	Identities  int // ag2.limits.identities: 10,000 on one connection
+	wsconn.Limits // of the transport
 
-	Handshake time.Duration // ag2.limits.handshake: 10 s to upgrade
-	Message   time.Duration // ag2.limits.message: 30 s from a message's first byte to its last
-	Ping      time.Duration // ag2.limits.ping: 20 s of silence until a ping is sent
-	Pong      time.Duration // ag2.limits.pong: 20 s to answer it
-	Write     time.Duration // ag2.limits.write: 30 s to take what is written
+	Requests   int // ag2.limits.requests: 1,024 of one connection waiting for their turn
+	Openings   int // ag2.limits.openings: 256 channels being opened by one connection
+	Identities int // ag2.limits.identities: 10,000 on one connection
 }
 
 func (c Config) withDefaults() Config {
@@ -87,23 +81,15 @@ func (c Config) withDefaults() Config {
 		c.Now = time.Now
 	}
 	l := &c.Limits
-	setDefault(&l.Connections, 20_000)
 	setDefault(&l.FrameBytes, wire.MaxFrame)
-	setDefault(&l.QueueBytes, 8<<20)
 	setDefault(&l.Requests, 1024)
 	setDefault(&l.Openings, 256)
 	setDefault(&l.Identities, 10_000)
-	setDefault(&l.Handshake, 10*time.Second)
-	setDefault(&l.Message, 30*time.Second)
-	setDefault(&l.Ping, 20*time.Second)
-	setDefault(&l.Pong, 20*time.Second)
-	setDefault(&l.Write, 30*time.Second)
 	return c
 }
 
-func setDefault[T comparable](field *T, value T) {
-	var zero T
-	if *field == zero {
+func setDefault(field *int, value int) {
+	if *field == 0 {
 		*field = value
 	}
 }

@@ -1,9 +1,8 @@
 package ag2
 
 import (
-	"github.com/gobwas/ws"
-
 	"github.com/parley-hub/parley/dialect/ag2/wire"
+	"github.com/parley-hub/parley/internal/wsconn"
 )
 
 // showIn logs a frame that arrived, if frames are to be shown.
@@ -14,17 +13,18 @@ func (c *conn) showIn(frame []byte) {
 }
 
 // showOut logs a frame that is queued.
-func (c *conn) showOut(i *item) {
-	if !c.server.cfg.DebugFrames || i.op != ws.OpText {
+func showOut(to *wsconn.Conn, f *wsconn.Frame) {
+	c, ok := to.Handler().(*conn)
+	if !ok || !f.IsMessage() {
 		return
 	}
 	kind := "notify"
-	if i.tail == nil {
-		kind = wire.KindOf(i.body)
+	if f.Tail == nil {
+		kind = wire.KindOf(f.Body)
 	}
-	c.show("out", kind, i.size())
+	c.show("out", kind, f.Len())
 }
 
 func (c *conn) show(direction, kind string, bytes int) {
-	c.server.cfg.Log.Info("frame", "direction", direction, "kind", kind, "bytes", bytes, "endpoint_id", c.id)
+	c.server.cfg.Log.Info("frame", "direction", direction, "kind", kind, "bytes", bytes, "endpoint_id", c.ID())
 }

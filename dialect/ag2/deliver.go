@@ -4,30 +4,29 @@ import (
 	"context"
 	"time"
 
-	"github.com/gobwas/ws"
-
 	"github.com/parley-hub/parley/dialect/ag2/wire"
 	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/fault"
 	"github.com/parley-hub/parley/hub"
+	"github.com/parley-hub/parley/internal/wsconn"
 )
 
 // Deliver queues a notice; the hub calls it, and must not be made to wait.
 func (c *conn) Deliver(n *hub.Notice) error {
-	i, fresh, err := c.notice(n)
-	if err != nil || i.tail == nil {
+	f, fresh, err := c.notice(n)
+	if err != nil || f.Tail == nil {
 		return err
 	}
 	if fresh {
-		if kept, err := c.keepBack(n, i); kept {
+		if kept, err := c.keepBack(n, f); kept {
 			return err
 		}
 	}
-	return c.out.push(i)
+	return c.ws.Send(f)
 }
 
 // keepBack keeps what is for an identity whose registration is not answered.
-func (c *conn) keepBack(n *hub.Notice, i item) (kept bool, err error) {
+func (c *conn) keepBack(n *hub.Notice, f wsconn.Frame) (kept bool, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	h := c.hosts[n.Recipient]
@@ -35,7 +34,7 @@ func (c *conn) keepBack(n *hub.Notice, i item) (kept bool, err error) {
 		return false, nil
 	}
 	if n.Envelope.Type == envelope.TypeInvite && time.Since(h.born) < newFor {
-		c.remind(n.Recipient, n.Envelope.Channel, i, invitations)
+		c.remind(n.Recipient, n.Envelope.Channel, f, invitations)
 	}
 	if !h.held {
 		return false, nil
@@ -45,49 +44,54 @@ func (c *conn) keepBack(n *hub.Notice, i item) (kept bool, err error) {
 		c.CutOff(err)
 		return true, err
 	}
-	h.kept = append(h.kept, i)
+	h.kept = append(h.kept, f)
 	return true, nil
 }
 
 // CutOff ends the connection, which may come back and resume from its cursor.
-func (c *conn) CutOff(why error) { c.out.cutOff(why) }
+func (c *conn) CutOff(why error) { c.ws.CutOff(why) }
 
 // Replay queues a notice when there is room.
 func (c *conn) Replay(ctx context.Context, n *hub.Notice) error {
-	i, _, err := c.notice(n)
-	if err != nil || i.tail == nil {
+	f, _, err := c.notice(n)
+	if err != nil || f.Tail == nil {
 		return nil // the rest is not held back for one that cannot be sent
 	}
-	return c.out.pushWaiting(ctx, i)
+	return c.ws.SendWaiting(ctx, f)
 }
 
 // notice makes the frame of a delivery; its envelope is encoded once for all
 // readers. Without a tail there is nothing to send; fresh asks to look whether
 // the recipient may have it yet.
-func (c *conn) notice(n *hub.Notice) (i item, fresh bool, err error) {
+func (c *conn) notice(n *hub.Notice) (f wsconn.Frame, fresh bool, err error) {
 	if impostor(n.Envelope) {
-		return item{}, false, nil
+		return wsconn.Frame{}, false, nil
 	}
 	tail, held := c.tail(n.Recipient)
 	if tail == nil {
-		return item{}, false, nil // unregistered a moment ago
+		return wsconn.Frame{}, false, nil // unregistered a moment ago
 	}
 	body := n.Shared.Bytes("ag2", func() []byte { return wire.AppendEnvelope(nil, n.Envelope) })
 	if size := len(wire.NotifyHead) + len(body) + len(tail); size > wire.MaxFrame {
 		c.server.stats.oversized.Add(1)
-		return item{}, false, fault.New(fault.TooLarge, "envelope %s makes a frame of %d bytes; clients take at most %d", n.Envelope.ID, size, wire.MaxFrame)
+		return wsconn.Frame{}, false, fault.New(fault.TooLarge, "envelope %s makes a frame of %d bytes; clients take at most %d", n.Envelope.ID, size, wire.MaxFrame)
 	}
 	c.server.stats.deliveries.Add(1)
-	i = item{op: ws.OpText, body: body, tail: tail, channel: n.Envelope.Channel, rank: rank(n)}
-	return i, held || n.Envelope.Type == envelope.TypeInvite, nil
+	f = wsconn.Frame{Head: wire.NotifyHead, Body: body, Tail: tail, Stream: n.Envelope.Channel, Priority: priority(n)}
+	return f, held || n.Envelope.Type == envelope.TypeInvite, nil
 }
 
-// rank is the priority of a live delivery. A replay stays in its place.
-func rank(n *hub.Notice) int {
-	if n.Replayed {
-		return unranked
+// priority is that of a live delivery. A replay keeps its place.
+func priority(n *hub.Notice) wsconn.Priority {
+	switch {
+	case n.Replayed:
+		return wsconn.Fixed
+	case n.Envelope.Priority == envelope.Urgent:
+		return wsconn.High
+	case n.Envelope.Priority == envelope.Background:
+		return wsconn.Low
 	}
-	return n.Envelope.Priority.Rank()
+	return wsconn.Ordinary
 }
 
 // impostor reports whether an envelope only looks like one of the hub's:

@@ -7,6 +7,7 @@ import (
 	"github.com/parley-hub/parley/channel"
 	"github.com/parley-hub/parley/dialect/ag2/wire"
 	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/internal/wsconn"
 )
 
 // host is an identity on a connection.
@@ -17,7 +18,7 @@ type host struct {
 	// held keeps deliveries back until the answer to its registration is
 	// queued: AG2's client drops what is for an identity it does not know yet.
 	held bool
-	kept []item
+	kept []wsconn.Frame
 }
 
 // maxKept bounds what may arrive before a registration is answered.
@@ -128,8 +129,8 @@ func (c *conn) release(agent string) {
 	if h == nil {
 		return
 	}
-	for _, i := range h.kept {
-		_ = c.out.push(i)
+	for _, f := range h.kept {
+		_ = c.ws.Send(f)
 	}
 	h.held, h.kept = false, nil
 }
@@ -143,15 +144,15 @@ const (
 )
 
 // remind sends an invitation again if it was not answered.
-func (c *conn) remind(agent, channelID string, i item, left int) {
+func (c *conn) remind(agent, channelID string, f wsconn.Frame, left int) {
 	time.AfterFunc(inviteAgain, func() {
-		c.crew.start(func() {
-			m, err := c.server.cfg.Hub.Channel(c.server.ctx, channelID)
+		c.ws.Go(func() {
+			m, err := c.server.cfg.Hub.Channel(c.server.conns.Context(), channelID)
 			if err != nil || m.State != channel.Pending || !slices.Contains(m.PendingAcks, agent) || c.host(agent) == nil {
 				return
 			}
-			if c.out.push(i) == nil && left > 1 {
-				c.remind(agent, channelID, i, left-1)
+			if c.ws.Send(f) == nil && left > 1 {
+				c.remind(agent, channelID, f, left-1)
 			}
 		})
 	})

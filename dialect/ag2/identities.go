@@ -76,7 +76,7 @@ func (c *conn) inviteBack(ctx context.Context, agent string) {
 				continue
 			}
 			i, _, err := c.notice(&hub.Notice{Envelope: e, Channel: m, Recipient: agent, Replayed: true, Shared: &hub.Shared{}})
-			if err == nil && i.tail != nil {
+			if err == nil && i.Tail != nil {
 				c.remind(agent, m.ID, i, invitations)
 			}
 			break

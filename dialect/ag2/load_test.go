@@ -17,11 +17,12 @@ import (
 	"github.com/parley-hub/parley/dialect/ag2"
 	"github.com/parley-hub/parley/fault"
 	"github.com/parley-hub/parley/hub"
+	"github.com/parley-hub/parley/internal/wsconn"
 )
 
 func TestConnectionLimit(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, options{config: ag2.Config{Limits: ag2.Limits{Connections: 2}}})
+	r := newRig(t, options{config: ag2.Config{Limits: ag2.Limits{Limits: wsconn.Limits{Connections: 2}}}})
 	first, second := r.raw(), r.raw()
 	refused := r.connect()
 	refused.write([]byte(upgrade + "\r\n"))
@@ -53,7 +54,7 @@ func TestConnectionLimit(t *testing.T) {
 // messages is not.
 func TestSlowLoris(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, options{config: ag2.Config{Limits: ag2.Limits{Message: 50 * time.Millisecond}}})
+	r := newRig(t, options{config: ag2.Config{Limits: ag2.Limits{Limits: wsconn.Limits{Message: 50 * time.Millisecond}}}})
 	for name, begin := range map[string][]byte{
 		"half a header":          {0x81},
 		"half a message":         frame(true, opText, []byte(ping))[:8],
@@ -88,7 +89,7 @@ func TestSlowLoris(t *testing.T) {
 // A peer that is gone without a word is noticed; one that answers pings stays.
 func TestHalfOpen(t *testing.T) {
 	t.Parallel()
-	limits := ag2.Limits{Ping: 100 * time.Millisecond, Pong: 60 * time.Millisecond}
+	limits := ag2.Limits{Limits: wsconn.Limits{Ping: 100 * time.Millisecond, Pong: 60 * time.Millisecond}}
 	var passed atomic.Int64
 	now := func() time.Time { return time.Unix(1_900_000_000, passed.Load()) }
 	r := newRig(t, options{config: ag2.Config{Limits: limits, Now: now}})
@@ -119,7 +120,7 @@ func TestHalfOpen(t *testing.T) {
 // held up, and what it missed is replayed when it comes back.
 func TestNeverReading(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, options{config: ag2.Config{Limits: ag2.Limits{QueueBytes: 1 << 20}}})
+	r := newRig(t, options{config: ag2.Config{Limits: ag2.Limits{Limits: wsconn.Limits{QueueBytes: 1 << 20}}}})
 	a, b := r.dial(), r.dial()
 	alice, bob := a.register("alice"), b.register("bob")
 	deaf := r.raw()

@@ -31,14 +31,14 @@ type pending interface {
 
 // post hands an envelope to the hub, unless none of our clients could take it.
 func (c *conn) post(ctx context.Context, f *wire.Post) {
-	err := Takes(f.Envelope)
+	err := CheckEnvelope(f.Envelope)
 	switch {
 	case err == nil:
 		c.await(posted{request: f.ID, pending: c.server.cfg.Hub.Admit(ctx, f.Envelope, c)})
 	case f.ID == "":
 		c.malformed(err)
 	default:
-		_ = c.out.text(wire.AppendFailure(nil, f.ID, err))
+		_ = c.ws.SendText(wire.AppendFailure(nil, f.ID, err))
 	}
 }
 
@@ -48,7 +48,7 @@ func (c *conn) await(p posted) {
 	defer c.posts.mu.Unlock()
 	c.posts.queue = append(c.posts.queue, p)
 	if !c.posts.answering {
-		c.posts.answering = c.crew.start(c.answerAll)
+		c.posts.answering = c.ws.Go(c.answerAll)
 	}
 }
 
@@ -73,7 +73,7 @@ func (c *conn) answerAll() {
 			if c.done(p, patience) {
 				c.answer(p)
 			} else {
-				c.crew.start(func() { c.answer(p) })
+				c.ws.Go(func() { c.answer(p) })
 			}
 		}
 	}
@@ -99,15 +99,15 @@ func (c *conn) done(p posted, patience *time.Timer) bool {
 }
 
 func (c *conn) answer(p posted) {
-	id, err := p.pending.Wait(c.server.ctx)
+	id, err := p.pending.Wait(c.server.conns.Context())
 	switch {
 	case p.request == "":
 		if err != nil {
 			c.malformed(err)
 		}
 	case err != nil:
-		_ = c.out.text(wire.AppendFailure(nil, p.request, err))
+		_ = c.ws.SendText(wire.AppendFailure(nil, p.request, err))
 	default:
-		_ = c.out.text(wire.AppendText(make([]byte, 0, 160), p.request, id))
+		_ = c.ws.SendText(wire.AppendText(make([]byte, 0, 160), p.request, id))
 	}
 }

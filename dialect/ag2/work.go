@@ -13,10 +13,10 @@ func (c *conn) work() {
 	var failed error
 	defer func() {
 		if failed != nil {
-			c.end(failed)
+			c.ws.End(failed)
 		}
 	}()
-	defer c.recovered(&failed)
+	defer c.ws.Recover(&failed)
 	ctx := c.server.context(c.peer)
 	var batch [][]byte
 	for {
@@ -35,7 +35,7 @@ func (c *conn) handle(ctx context.Context, message []byte) {
 	if err != nil {
 		var bad *wire.Malformed
 		if errors.As(err, &bad) && bad.RequestID != "" {
-			_ = c.out.text(wire.AppendFailure(nil, bad.RequestID, bad.Err))
+			_ = c.ws.SendText(wire.AppendFailure(nil, bad.RequestID, bad.Err))
 			return
 		}
 		c.malformed(err)
@@ -51,7 +51,7 @@ func (c *conn) handle(ctx context.Context, message []byte) {
 	case *wire.Hello:
 		c.hello(ctx, f)
 	case *wire.Ping:
-		_ = c.out.text([]byte(wire.PongFrame))
+		_ = c.ws.SendText([]byte(wire.PongFrame))
 	}
 	// All else is the hub's to send, and ignored.
 }
@@ -68,16 +68,16 @@ func (c *conn) hello(ctx context.Context, h *wire.Hello) {
 		err = hub.Bind(profile.ID(), c)
 	}
 	if err != nil {
-		_ = c.out.text(wire.AppendRefusal(nil, err))
+		_ = c.ws.SendText(wire.AppendRefusal(nil, err))
 		return
 	}
-	_ = c.out.text(wire.AppendWelcome(nil, c.id, c.server.cfg.Now()))
+	_ = c.ws.SendText(wire.AppendWelcome(nil, c.ID(), c.server.cfg.Now()))
 	if h.Since == nil {
 		return
 	}
 	// Bound only now, so that nothing new comes before what was missed.
 	if err := hub.BindReplaying(ctx, profile.ID(), c, *h.Since); err != nil {
-		c.server.cfg.Log.Warn("replay stopped", "endpoint_id", c.id, "agent_id", profile.ID(), "error", err)
+		c.server.cfg.Log.Warn("replay stopped", "endpoint_id", c.ID(), "agent_id", profile.ID(), "error", err)
 		c.CutOff(err) // it comes back, and what it missed with it
 	}
 }
@@ -90,7 +90,7 @@ func (c *conn) receipt(ctx context.Context, r *wire.Receipt) {
 		return
 	}
 	hub := c.server.cfg.Hub
-	if at, bound := hub.Bound(r.Recipient); bound && at != c.id && !c.server.cfg.TrustClients {
+	if at, bound := hub.Bound(r.Recipient); bound && at != c.ID() && !c.server.cfg.TrustClients {
 		return
 	}
 	switch r.Status {
@@ -113,7 +113,7 @@ func (c *conn) request(ctx context.Context, r *wire.Request) {
 	default:
 		run, ok := operations[r.Op]
 		if !ok {
-			_ = c.out.text(wire.AppendFailure(nil, r.ID, fault.New(fault.Protocol, "unknown control-plane op %.100q", r.Op)))
+			_ = c.ws.SendText(wire.AppendFailure(nil, r.ID, fault.New(fault.Protocol, "unknown control-plane op %.100q", r.Op)))
 			return
 		}
 		result, err := run(c, ctx, r.Params)
@@ -129,7 +129,7 @@ func (c *conn) open(ctx context.Context, r *wire.Request) {
 		c.respond(r.ID, nil, fault.New(fault.TooLarge, "%d channels are being opened by this connection, which is the limit (ag2.limits.openings); wait for some", open-1))
 		return
 	}
-	started := c.crew.start(func() {
+	started := c.ws.Go(func() {
 		defer c.openings.Add(-1)
 		var failed error
 		defer func() {
@@ -137,7 +137,7 @@ func (c *conn) open(ctx context.Context, r *wire.Request) {
 				c.respond(r.ID, nil, fault.New(fault.Internal, "internal error"))
 			}
 		}()
-		defer c.recovered(&failed)
+		defer c.ws.Recover(&failed)
 		result, err := c.createChannel(ctx, r.Params)
 		c.respond(r.ID, result, err)
 	})
@@ -148,8 +148,8 @@ func (c *conn) open(ctx context.Context, r *wire.Request) {
 
 func (c *conn) respond(requestID string, result []byte, err error) {
 	if err != nil {
-		_ = c.out.text(wire.AppendFailure(nil, requestID, err))
+		_ = c.ws.SendText(wire.AppendFailure(nil, requestID, err))
 		return
 	}
-	_ = c.out.text(wire.AppendResult(make([]byte, 0, len(result)+128), requestID, result))
+	_ = c.ws.SendText(wire.AppendResult(make([]byte, 0, len(result)+128), requestID, result))
 }

@@ -1,12 +1,12 @@
 //go:build !unix
 
-package ag2
+package wsconn
 
 import "net"
 
-// source reads from a connection into the buffer of frames.
+// source reads from a connection into the buffer of a reader.
 type source interface {
-	read(f *frames) (int, error)
+	read(r *reader) (int, error)
 }
 
 func sourceOf(conn net.Conn) source { return &plainSource{conn: conn} }

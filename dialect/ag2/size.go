@@ -11,9 +11,9 @@ import (
 // time and, if it traces, a traceparent.
 const stamps = 32 + 32 + 64
 
-// Takes refuses an envelope that AG2's clients could neither be told of nor
+// CheckEnvelope refuses an envelope that AG2's clients could neither be told of nor
 // read from the log, not even alone: it would be stored, and reach nobody.
-func Takes(e *envelope.Envelope) error {
+func CheckEnvelope(e *envelope.Envelope) error {
 	if roughly(e) <= logBytes {
 		return nil
 	}
@@ -27,10 +27,10 @@ func Takes(e *envelope.Envelope) error {
 		size, wire.MaxFrame, logBytes, size-logBytes)
 }
 
-// TakesOpening refuses a channel of which AG2's clients could not be told: its
+// CheckOpening refuses a channel of which AG2's clients could not be told: its
 // knobs and labels are in every invitation, and in the metadata that each turn
 // begins with, together with everyone who takes part.
-func TakesOpening(o hub.Opening) error {
+func CheckOpening(o hub.Opening) error {
 	size := len(o.Knobs) + 6*len(o.Intent) + 256*(len(o.Participants)+1) + 4096
 	for k, v := range o.Labels {
 		size += 6 * (len(k) + len(v) + 1)

@@ -1,4 +1,4 @@
-package ag2
+package wsconn
 
 import "net"
 
@@ -9,14 +9,14 @@ type plainSource struct {
 	first [64]byte
 }
 
-func (s *plainSource) read(f *frames) (int, error) {
-	if f.start != f.end {
-		return s.conn.Read(f.borrow())
+func (s *plainSource) read(r *reader) (int, error) {
+	if r.start != r.end {
+		return s.conn.Read(r.borrow())
 	}
-	f.giveBack()
+	r.giveBack()
 	n, err := s.conn.Read(s.first[:])
 	if n > 0 {
-		copy(f.borrow(), s.first[:n])
+		copy(r.borrow(), s.first[:n])
 		return n, nil
 	}
 	return 0, err

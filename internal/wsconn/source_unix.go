@@ -1,6 +1,6 @@
 //go:build unix
 
-package ag2
+package wsconn
 
 import (
 	"crypto/tls"
@@ -10,9 +10,9 @@ import (
 	"syscall"
 )
 
-// source reads from a connection into the buffer of frames.
+// source reads from a connection into the buffer of a reader.
 type source interface {
-	read(f *frames) (int, error)
+	read(r *reader) (int, error)
 }
 
 func sourceOf(conn net.Conn) source {
@@ -32,18 +32,18 @@ type rawSource struct {
 	raw syscall.RawConn
 }
 
-func (s *rawSource) read(f *frames) (int, error) {
+func (s *rawSource) read(r *reader) (int, error) {
 	var n int
 	var failed error
 	err := s.raw.Read(func(fd uintptr) bool {
 		for {
-			n, failed = syscall.Read(int(fd), f.borrow())
+			n, failed = syscall.Read(int(fd), r.borrow())
 			if !errors.Is(failed, syscall.EINTR) {
 				break
 			}
 		}
 		if errors.Is(failed, syscall.EAGAIN) {
-			f.giveBack()
+			r.giveBack()
 			return false
 		}
 		return true

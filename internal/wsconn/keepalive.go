@@ -1,4 +1,4 @@
-package ag2
+package wsconn
 
 import (
 	"time"
@@ -7,7 +7,7 @@ import (
 )
 
 // keepAlive pings connections that say nothing and ends those that do not
-// answer: one goroutine for all, so that an idle connection needs no timer.
+// answer. One goroutine serves all, so that an idle connection needs no timer.
 func (s *Server) keepAlive() {
 	every := max(min(s.cfg.Limits.Ping, s.cfg.Limits.Pong)/4, time.Millisecond)
 	ticker := time.NewTicker(every)
@@ -19,14 +19,14 @@ func (s *Server) keepAlive() {
 		case <-ticker.C:
 			now := s.cfg.Now()
 			for _, c := range s.all() {
-				c.keep(now)
+				c.keepAlive(now)
 			}
 		}
 	}
 }
 
-// keep looks after one connection.
-func (c *conn) keep(now time.Time) {
+// keepAlive pings the peer, or ends a connection whose peer did not answer.
+func (c *Conn) keepAlive(now time.Time) {
 	limits := &c.server.cfg.Limits
 	silence := now.Sub(time.Unix(0, c.heard.Load()))
 	switch {
@@ -34,8 +34,8 @@ func (c *conn) keep(now time.Time) {
 		c.pinged.Store(false)
 	case silence >= limits.Ping+limits.Pong:
 		c.server.stats.silent.Add(1)
-		c.end(&violation{closeInternal, "no answer to pings"})
+		c.End(&CloseError{Internal, "no answer to pings"})
 	case !c.pinged.Swap(true):
-		_ = c.out.push(item{op: ws.OpPing})
+		_ = c.Send(Frame{control: ws.OpPing})
 	}
 }

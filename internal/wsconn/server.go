@@ -1,0 +1,189 @@
+package wsconn
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/gobwas/ws"
+
+	"github.com/parley-hub/parley/internal/logsample"
+)
+
+// Server upgrades requests and owns the connections until they are gone.
+type Server struct {
+	cfg      Config
+	upgrader ws.HTTPUpgrader
+	stats    counters
+	warnings logsample.Limiter
+
+	ctx  context.Context
+	stop context.CancelFunc
+
+	mu       sync.Mutex
+	conns    map[*Conn]struct{}
+	reserved int // being upgraded
+	closed   bool
+	done     sync.WaitGroup
+}
+
+// New makes a server. Close it to end its connections.
+func New(cfg Config) *Server {
+	cfg = cfg.withDefaults()
+	s := &Server{
+		cfg:      cfg,
+		upgrader: ws.HTTPUpgrader{Timeout: cfg.Limits.Handshake},
+		conns:    map[*Conn]struct{}{},
+	}
+	s.ctx, s.stop = context.WithCancel(context.Background())
+	s.done.Go(s.keepAlive)
+	return s
+}
+
+// Context ends when the server closes, after every connection was told to go.
+// Operations that outlive a connection run with it.
+func (s *Server) Context() context.Context { return s.ctx }
+
+// Handler is the dialect's side of one connection.
+type Handler interface {
+	// Message takes one message, which is the handler's to keep; text is valid
+	// UTF-8. Messages come one after the other. While Message waits, nothing
+	// more is read. An error ends the connection; a *CloseError says how.
+	Message(payload []byte, binary bool) error
+	// ReadingEnded is called once, when no message comes any more. Goroutines
+	// that Conn.Go started are waited for afterwards.
+	ReadingEnded()
+	// Closed is called once, when these goroutines have ended.
+	Closed()
+	// LogAttrs returns what a log line about the connection should tell besides
+	// its id and its peer.
+	LogAttrs() []any
+}
+
+// Accept upgrades a request or refuses it. Open makes the handler, and must not
+// use the connection yet, which lives on after Accept returns. The id and the
+// peer are for the log.
+func (s *Server) Accept(w http.ResponseWriter, r *http.Request, id, peer string, open func(*Conn) Handler) {
+	if !s.reserve() {
+		s.stats.refused.Add(1)
+		w.Header().Set("Retry-After", "5")
+		http.Error(w, fmt.Sprintf("%d connections are open, which is the limit (%s.connections); try again",
+			s.cfg.Limits.Connections, s.cfg.Keys), http.StatusServiceUnavailable)
+		return
+	}
+	c := &Conn{server: s, id: id, peer: peer}
+	c.handler = open(c)
+	nc, rw, _, err := s.upgrader.Upgrade(r, w)
+	if err != nil {
+		s.release()
+		// The upgrader has answered the request.
+		s.stats.refused.Add(1)
+		s.cfg.Log.Debug("upgrade refused", "peer", peer, "error", err)
+		return
+	}
+	early := make([]byte, rw.Reader.Buffered())
+	_, _ = rw.Reader.Read(early) // from memory
+	_ = nc.SetDeadline(time.Time{})
+	c.attach(nc)
+	if err := c.in.prime(early); err != nil {
+		s.release()
+		_ = nc.Close()
+		return
+	}
+	if !s.add(c) {
+		refuse(nc)
+		return
+	}
+	// Nothing of the request is kept: an idle connection costs little.
+	go c.serve()
+}
+
+// shuttingDown is the reason of close frames when the server closes.
+const shuttingDown = "the hub is shutting down"
+
+// refuse sends a close frame to a connection that was upgraded while the
+// server closed.
+func refuse(nc net.Conn) {
+	_ = nc.SetWriteDeadline(time.Now().Add(closeTimeout))
+	late := closeFrame(GoingAway, shuttingDown)
+	_, _ = nc.Write(append(late.appendHead(nil), late.Body...))
+	_ = nc.Close()
+}
+
+// reserve makes room for a connection before it is upgraded.
+func (s *Server) reserve() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed || len(s.conns)+s.reserved >= s.cfg.Limits.Connections {
+		return false
+	}
+	s.reserved++
+	return true
+}
+
+func (s *Server) release() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.reserved--
+}
+
+// add takes a connection for which room was reserved.
+func (s *Server) add(c *Conn) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.reserved--
+	if s.closed {
+		return false
+	}
+	s.conns[c] = struct{}{}
+	s.done.Add(1)
+	s.stats.opened.Add(1)
+	return true
+}
+
+// remove forgets a connection whose socket is closed.
+func (s *Server) remove(c *Conn) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.conns, c)
+}
+
+func (s *Server) all() []*Conn {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	list := make([]*Conn, 0, len(s.conns))
+	for c := range s.conns {
+		list = append(list, c)
+	}
+	return list
+}
+
+// Close tells every connection to go, and waits until none is left and nothing
+// works for one. When the context ends first, the sockets are closed. Closing
+// again only waits.
+func (s *Server) Close(ctx context.Context) error {
+	s.mu.Lock()
+	s.closed = true
+	s.mu.Unlock()
+	for _, c := range s.all() {
+		c.Close(GoingAway, shuttingDown)
+	}
+	gone := make(chan struct{})
+	go func() {
+		s.done.Wait()
+		close(gone)
+	}()
+	grace := context.AfterFunc(ctx, func() {
+		for _, c := range s.all() {
+			_ = c.net.Close()
+		}
+	})
+	defer grace()
+	// Operations that still wait for others have nobody left to answer.
+	s.stop()
+	<-gone
+	return ctx.Err()
+}

@@ -1,0 +1,178 @@
+package wsconn
+
+import (
+	"errors"
+	"net"
+	"os"
+	"runtime"
+	"sync"
+	"time"
+)
+
+// flushBytes is how much is gathered for one write.
+const flushBytes = 64 << 10
+
+// largeBody is where writing a body from its own memory is cheaper than
+// copying it.
+const largeBody = 32 << 10
+
+var flushBuffers = sync.Pool{New: func() any { return new([]byte) }}
+
+// write empties the queue and ends.
+func (q *queue) write() {
+	// Whoever filled the queue may have more: it goes first.
+	runtime.Gosched()
+	var spare []Frame
+	for {
+		b := q.take(spare)
+		if len(b.frames) == 0 {
+			if b.over {
+				q.conn.written(b.failed)
+			}
+			return
+		}
+		if err := q.flush(b.frames, b.closing); err != nil {
+			if !b.closing && errors.Is(err, os.ErrDeadlineExceeded) {
+				q.conn.slow(err)
+			}
+			q.mu.Lock()
+			q.fail(err)
+			q.mu.Unlock()
+		}
+		clear(b.frames)
+		spare = b.frames[:0]
+	}
+}
+
+// batchBytes is how much is taken at once: what is urgent goes before the rest.
+const batchBytes = 4 * flushBytes
+
+// taken is what is to be written next. Without frames the writer ends; over
+// means for good.
+type taken struct {
+	frames  []Frame
+	closing bool // the last one is a close frame
+	over    bool
+	failed  error
+}
+
+// take returns what is written next, and leaves an empty list to be filled.
+func (q *queue) take(spare []Frame) taken {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	t := taken{failed: q.failed}
+	if q.head == 0 && q.bytes <= batchBytes {
+		t.frames, q.frames, q.bytes, q.unusual = q.frames, spare, 0, 0
+	} else {
+		t.frames = q.some(spare)
+	}
+	t.closing = q.closing && len(q.frames) == 0
+	if len(t.frames) == 0 {
+		recycle(t.frames)
+		recycle(q.frames)
+		q.drop()
+		t.over = q.closing || q.failed != nil
+		q.writing = t.over // no other writer after the end
+	}
+	q.wake()
+	return t
+}
+
+// some takes the first part of a long queue.
+func (q *queue) some(batch []Frame) []Frame {
+	for size := 0; q.head < len(q.frames) && size < batchBytes; q.head++ {
+		f := &q.frames[q.head]
+		size += f.size()
+		q.bytes -= f.size()
+		q.unusual -= unusual(f)
+		batch = append(batch, *f)
+		*f = Frame{}
+	}
+	switch {
+	case q.head == len(q.frames):
+		q.frames, q.head = q.frames[:0], 0
+	case q.head > len(q.frames)/2:
+		q.frames = append(q.frames[:0], q.frames[q.head:]...)
+		q.head = 0
+	}
+	return batch
+}
+
+// Lists of frames outlive the writers that fill them, not the connection's
+// silence: an idle one has none.
+var frameLists sync.Pool
+
+// keptFrames is the longest list that is kept.
+const keptFrames = 1024
+
+func recycle(list []Frame) {
+	if n := cap(list); n > 0 && n <= keptFrames {
+		list = list[:0]
+		frameLists.Put(&list)
+	}
+}
+
+func emptyList() []Frame {
+	if list, ok := frameLists.Get().(*[]Frame); ok {
+		return *list
+	}
+	return nil
+}
+
+// flush writes a batch with few system calls.
+func (q *queue) flush(batch []Frame, closing bool) error {
+	pooled := flushBuffers.Get().(*[]byte)
+	buf := (*pooled)[:0]
+	defer func() {
+		if cap(buf) <= 2*flushBytes {
+			*pooled = buf[:0]
+			flushBuffers.Put(pooled)
+		}
+	}()
+	timeout := q.conn.server.cfg.Limits.Write
+	if closing {
+		timeout = closeTimeout
+	}
+	if err := q.conn.net.SetWriteDeadline(time.Now().Add(timeout)); err != nil {
+		return err
+	}
+	var large net.Buffers
+	for i := range batch {
+		f := &batch[i]
+		if len(f.Body) >= largeBody {
+			buf = f.appendHead(buf)
+			large = append(large, buf, f.Body, f.Tail)
+			if err := q.sendParts(large); err != nil {
+				return err
+			}
+			large, buf = large[:0], buf[:0]
+			continue
+		}
+		buf = f.appendHead(buf)
+		buf = append(append(buf, f.Body...), f.Tail...)
+		if len(buf) >= flushBytes {
+			if err := q.send(buf); err != nil {
+				return err
+			}
+			buf = buf[:0]
+		}
+	}
+	if len(buf) == 0 {
+		return nil
+	}
+	return q.send(buf)
+}
+
+func (q *queue) send(buf []byte) error {
+	q.conn.server.stats.writes.Add(1)
+	n, err := q.conn.net.Write(buf)
+	q.conn.server.stats.bytesOut.Add(int64(n))
+	return err
+}
+
+func (q *queue) sendParts(parts net.Buffers) error {
+	q.conn.server.stats.writes.Add(1)
+	n, err := parts.WriteTo(q.conn.net)
+	q.conn.server.stats.bytesOut.Add(n)
+	return err
+}
