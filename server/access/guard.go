@@ -27,18 +27,26 @@ type Guard struct {
 // principal in the context.
 func (g *Guard) Wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		harden(w.Header())
 		if !g.knowsHost(r) {
 			g.refuse(w, "host", fault.New(fault.AccessDenied,
 				"the Host %q is not one of this hub's; add it to http.hosts if it should be", r.Host))
 			return
 		}
-		origin := r.Header.Get("Origin")
-		if origin != "" && !g.knowsOrigin(origin, r) {
-			g.refuse(w, "origin", fault.New(fault.AccessDenied,
-				"pages of the origin %q may not connect; add it to http.origins if they should", origin))
+		for _, origin := range r.Header.Values("Origin") {
+			if !g.knowsOrigin(origin, r) {
+				g.refuse(w, "origin", fault.New(fault.AccessDenied,
+					"pages of the origin %q may not connect; add it to http.origins if they should", origin))
+				return
+			}
+		}
+		if !g.fromOwnSite(r) {
+			g.refuse(w, "site", fault.New(fault.AccessDenied,
+				"a page of another site asks for %s (Sec-Fetch-Site %s); add its origin to http.origins if it should, and let it ask with CORS",
+				r.URL.Path, strings.Join(r.Header.Values("Sec-Fetch-Site"), ", ")))
 			return
 		}
-		if g.cors(w, r, origin) {
+		if g.cors(w, r, r.Header.Get("Origin")) {
 			return
 		}
 		who, err := g.identify(r)
@@ -62,6 +70,9 @@ func (g *Guard) refuse(w http.ResponseWriter, reason string, err error) {
 func (g *Guard) identify(r *http.Request) (Principal, error) {
 	who := Principal{Loopback: g.loopback(r)}
 	header := r.Header.Get("Authorization")
+	if given := len(r.Header.Values("Authorization")); given > 1 {
+		return who, fault.New(fault.AuthFailed, "Authorization is given %d times; give it once", given)
+	}
 	if header == "" {
 		if who.Loopback && !g.Keys.Claimed() {
 			who.Role = Operator
@@ -83,13 +94,8 @@ func (g *Guard) identify(r *http.Request) (Principal, error) {
 // loopback reports whether the peer is on this machine and speaks for itself:
 // a proxy that says so in a header speaks for others.
 func (g *Guard) loopback(r *http.Request) bool {
-	if g.BehindProxy {
+	if g.BehindProxy || forwarded(r) {
 		return false
-	}
-	for _, forwarded := range []string{"Forwarded", "X-Forwarded-For", "X-Real-Ip"} {
-		if r.Header.Get(forwarded) != "" {
-			return false
-		}
 	}
 	peer, err := netip.ParseAddrPort(r.RemoteAddr)
 	return err == nil && peer.Addr().Unmap().IsLoopback()

@@ -28,12 +28,14 @@ func ask(g *access.Guard, r *http.Request) (access.Principal, *httptest.Response
 	return who, answer
 }
 
+// request makes one with headers in pairs; a name that begins with + is added to
+// those that are there.
 func request(from, host string, header ...string) *http.Request {
 	r := httptest.NewRequestWithContext(context.Background(), http.MethodGet, "/v1/x", nil)
 	r.RemoteAddr = from
 	r.Host = host
 	for i := 0; i+1 < len(header); i += 2 {
-		r.Header.Set(header[i], header[i+1])
+		r.Header.Add(strings.TrimPrefix(header[i], "+"), header[i+1])
 	}
 	return r
 }
@@ -64,6 +66,14 @@ func TestWhoARequestIsFrom(t *testing.T) {
 		{"no key yet, an undeclared proxy", fresh, false, near, []string{"X-Forwarded-For", "203.0.113.9"}, access.Principal{}, 204},
 		{"no key yet, Forwarded", fresh, false, near, []string{"Forwarded", "for=203.0.113.9"}, access.Principal{}, 204},
 		{"no key yet, X-Real-IP", fresh, false, near, []string{"X-Real-IP", "203.0.113.9"}, access.Principal{}, 204},
+		{"no key yet, an empty X-Forwarded-For first", fresh, false, near, []string{"X-Forwarded-For", "", "+X-Forwarded-For", "203.0.113.9"}, access.Principal{}, 204},
+		{"no key yet, an empty X-Forwarded-For alone", fresh, false, near, []string{"X-Forwarded-For", ""}, access.Principal{}, 204},
+		{"no key yet, an empty Forwarded", fresh, false, near, []string{"Forwarded", ""}, access.Principal{}, 204},
+		{"no key yet, an empty X-Real-IP", fresh, false, near, []string{"x-real-ip", ""}, access.Principal{}, 204},
+		{"no key yet, Via", fresh, false, near, []string{"Via", "1.1 cache"}, access.Principal{}, 204},
+		{"no key yet, an empty Via", fresh, false, near, []string{"Via", ""}, access.Principal{}, 204},
+		{"no key yet, X-Forwarded-Host", fresh, false, near, []string{"X-Forwarded-Host", "hub.example"}, access.Principal{}, 204},
+		{"two tokens", keys, false, near, []string{"Authorization", "", "+Authorization", "Bearer " + operator}, access.Principal{}, 401},
 		{"no key yet, odd peer", fresh, false, "@", nil, access.Principal{}, 204},
 		{"keys, loopback without token", keys, false, near, nil, access.Principal{Loopback: true}, 204},
 		{"operator", keys, false, far, []string{"Authorization", "Bearer " + operator}, access.Principal{Role: access.Operator, Key: op.ID}, 204},
