@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"sync"
 
+	"github.com/parley-hub/parley/internal/openfiles"
 	"github.com/parley-hub/parley/server/access"
 	"github.com/parley-hub/parley/server/config"
 )
@@ -53,83 +53,15 @@ func listen(ctx context.Context, cfg config.Config, keys int, m *metrics) (*list
 	if err != nil {
 		return nil, fmt.Errorf("cannot listen on %s: %w; choose another address with --listen (port 0 takes a free one)", cfg.HTTP.Listen, err)
 	}
-	return &listener{
-		Listener: bound, max: cfg.HTTP.MaxConnections, metrics: m, open: map[*conn]struct{}{},
-	}, nil
+	return newListener(bound, cfg, m), nil
 }
 
-// listener bounds how many connections are open and can end them all, also
-// those that a dialect took over from net/http.
-type listener struct {
-	net.Listener
-	max     int
-	metrics *metrics
-
-	mu   sync.Mutex
-	open map[*conn]struct{}
-}
-
-// conn gives its place back when it is closed. It embeds the concrete type,
-// so that vectored writes and the raw descriptor stay within reach.
-type conn struct {
-	*net.TCPConn
-	owner *listener
-	once  sync.Once
-}
-
-func (l *listener) Accept() (net.Conn, error) {
-	for {
-		accepted, err := l.Listener.Accept()
-		if err != nil {
-			return nil, err
-		}
-		tcp, ok := accepted.(*net.TCPConn)
-		if !ok {
-			return nil, fmt.Errorf("listener gave a %T, not a TCP connection", accepted)
-		}
-		c := &conn{TCPConn: tcp, owner: l}
-		if l.admit(c) {
-			return c, nil
-		}
-		l.metrics.refused.WithLabelValues("connections").Inc()
-		// Reset rather than linger: the refused must not cost a descriptor.
-		_ = tcp.SetLinger(0)
-		_ = tcp.Close()
+// connections is how many of the configured ones the limit of open files leaves
+// room for, besides the store and the operator's reserve.
+func connections(configured int) int {
+	limit, ok := openfiles.Limit()
+	if !ok {
+		return configured
 	}
-}
-
-func (l *listener) admit(c *conn) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if len(l.open) >= l.max {
-		return false
-	}
-	l.open[c] = struct{}{}
-	l.metrics.connections.Set(float64(len(l.open)))
-	return true
-}
-
-// Close closes the connection and frees its place, once.
-func (c *conn) Close() error {
-	c.once.Do(func() {
-		c.owner.mu.Lock()
-		defer c.owner.mu.Unlock()
-		delete(c.owner.open, c)
-		c.owner.metrics.connections.Set(float64(len(c.owner.open)))
-	})
-	return c.TCPConn.Close()
-}
-
-// cut closes what is still open and says how many that were.
-func (l *listener) cut() int {
-	l.mu.Lock()
-	left := make([]*conn, 0, len(l.open))
-	for c := range l.open {
-		left = append(left, c)
-	}
-	l.mu.Unlock()
-	for _, c := range left {
-		_ = c.Close()
-	}
-	return len(left)
+	return max(min(configured, openfiles.Connections(limit)-operatorReserve), 1)
 }

@@ -98,10 +98,5 @@ func (r *recorder) streams() bool {
 	return r.Header().Get("Content-Type") == "text/event-stream"
 }
 
-// Flush serves handlers that stream and ask for http.Flusher.
-func (r *recorder) Flush() {
-	_ = http.NewResponseController(r.ResponseWriter).Flush() // as http.Flusher, it cannot fail
-}
-
 // Unwrap serves http.ResponseController.
 func (r *recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }

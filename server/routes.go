@@ -1,6 +1,8 @@
 package server
 
 import (
+	"errors"
+	"io"
 	"net/http"
 	"net/url"
 	"path"
@@ -39,7 +41,7 @@ func (s *Server) handler() http.Handler {
 		BehindProxy: s.cfg.HTTP.BehindProxy,
 		Refused:     func(reason string) { s.metrics.refused.WithLabelValues(reason).Inc() },
 	}
-	return s.metrics.observe(guard.Wrap(s.bound(upgrades(mux, orNothing(s.deps.Upgrade), named(mux)))))
+	return s.bound(s.metrics.observe(guard.Wrap(seated(s.accept(upgrades(mux, orNothing(s.deps.Upgrade), named(mux)))))))
 }
 
 // everythingElse is the pattern of what nobody owns.
@@ -66,20 +68,48 @@ func owner(mux *http.ServeMux, r *http.Request) string {
 	return pattern
 }
 
-// bound limits the body of a plain request in size and in time. An upgraded
-// connection has limits of its own; a draining server takes no new one.
+// bound limits every request in size and in time, before anything else looks at
+// it: also one that is refused may have a body that never comes, or a reader
+// that never reads. Whoever takes the connection over sets its own limits.
 func (s *Server) bound(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.ContentLength != 0 {
+			control := http.NewResponseController(w)
+			// A writer without deadlines is a test's; then there is no peer to be slow.
+			_ = control.SetReadDeadline(time.Now().Add(s.cfg.HTTP.BodyTimeout))
+			r.Body = &timedBody{http.MaxBytesReader(w, r.Body, int64(s.cfg.Limits.Body)), control}
+		}
+		answer := newPace(w, r, s.cfg.Limits.FollowerWrite)
+		if isUpgrade(r) {
+			next.ServeHTTP(w, r) // whoever takes it over must get what net/http made
+			return
+		}
+		next.ServeHTTP(answer, r)
+		answer.begin() // net/http writes what is left
+	})
+}
+
+// timedBody lifts the deadline when all has been read: net/http goes on reading to
+// notice that the peer is gone, and would take a deadline for that.
+type timedBody struct {
+	io.ReadCloser
+	control *http.ResponseController
+}
+
+func (b *timedBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if errors.Is(err, io.EOF) {
+		_ = b.control.SetReadDeadline(time.Time{})
+	}
+	return n, err
+}
+
+// accept refuses new WebSockets while the server drains.
+func (s *Server) accept(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if isUpgrade(r) && s.draining.Load() {
 			problem.Write(w, fault.New(fault.Unavailable, "the hub is shutting down; connect again in a moment"))
 			return
-		}
-		if !isUpgrade(r) {
-			r.Body = http.MaxBytesReader(w, r.Body, int64(s.cfg.Limits.Body))
-			if r.ContentLength != 0 {
-				// A writer without deadlines is a test's; then there is no peer to be slow.
-				_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(s.cfg.HTTP.BodyTimeout))
-			}
 		}
 		next.ServeHTTP(w, r)
 	})

@@ -101,6 +101,10 @@ func New(ctx context.Context, cfg config.Config, deps Deps) (*Server, error) {
 	if s.listener, err = listen(ctx, cfg, deps.Keys.Len(), s.metrics); err != nil {
 		return nil, err
 	}
+	if s.listener.max < cfg.HTTP.MaxConnections {
+		s.log.Info("fewer connections than configured, because of the limit of open files", "http.max_connections", cfg.HTTP.MaxConnections,
+			"connections", s.listener.max, "remedy", "raise the limit (ulimit -n, LimitNOFILE=)")
+	}
 
 	s.base, s.abandon = context.WithCancel(context.WithValue(context.WithoutCancel(ctx), stoppingKey{}, s.stopping))
 	s.http = &http.Server{
@@ -112,6 +116,7 @@ func New(ctx context.Context, cfg config.Config, deps Deps) (*Server, error) {
 		// What net/http has to say is about broken peers, not about the hub.
 		ErrorLog:    slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 		BaseContext: func(net.Listener) context.Context { return s.base },
+		ConnContext: withConn,
 	}
 	return s, nil
 }

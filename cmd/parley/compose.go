@@ -39,7 +39,7 @@ func compose(ctx context.Context, cfg config.Config, engine journal.Engine, keys
 			Hub: h, Backup: backupOf(engine), Version: thisBuild().Version, Log: log, Stopping: server.Stopping, Stands: keys.Stands,
 			Warnings: agents.Warnings, Takes: ag2.CheckEnvelope, TakesOpening: ag2.CheckOpening,
 			Limits: api.Limits{
-				Body: int64(cfg.Limits.Body), Page: cfg.Limits.Page, PageBytes: int(cfg.Limits.PageBytes), View: int64(cfg.Limits.View), Followers: cfg.Limits.Followers,
+				Body: int64(cfg.Limits.Body), Page: cfg.Limits.Page, PageBytes: int(cfg.Limits.PageBytes), View: int64(cfg.Limits.View), Followers: cfg.Limits.Followers, Answers: int64(cfg.Limits.Answers),
 				Write: cfg.Limits.FollowerWrite, KeepAlive: cfg.Limits.KeepAlive,
 			},
 		}),

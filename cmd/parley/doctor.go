@@ -28,7 +28,7 @@ the hub if one runs. Exits with 1 if a check failed.`,
 		}
 		p := doctor.Patient{
 			Dir: settings.Data.Dir, MinFree: int64(settings.Data.MinFree), Listen: settings.HTTP.Listen,
-			Version: thisBuild().Version,
+			Version: thisBuild().Version, Connections: settings.HTTP.MaxConnections,
 		}
 		client, err := a.findHub(hub)
 		var none *noHubError

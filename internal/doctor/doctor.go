@@ -18,6 +18,8 @@ import (
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/parley-hub/parley/internal/openfiles"
 )
 
 // Verdict is how a check ended.
@@ -43,9 +45,11 @@ type Patient struct {
 	MinFree int64  // bytes that data.min_free wants
 	Listen  string // where a hub listens or would
 	HubURL  string // a hub that should answer; empty: none is expected
-	Version string
-	Token   string       // for that hub; may be empty
-	HTTP    *http.Client // nil: http.DefaultClient
+	// Connections is how many a hub may have open, as configured.
+	Connections int
+	Version     string
+	Token       string       // for that hub; may be empty
+	HTTP        *http.Client // nil: http.DefaultClient
 
 	Now func() time.Time // nil: time.Now
 }
@@ -55,7 +59,7 @@ func Examine(ctx context.Context, p Patient) []Finding {
 	if p.Now == nil {
 		p.Now = time.Now
 	}
-	findings := []Finding{version(p), clock(p.Now()), fileLimit()}
+	findings := []Finding{version(p), clock(p.Now()), fileLimit(p.Connections)}
 	if dir, err := os.MkdirTemp(existing(p.Dir), ".parley-doctor-"); err != nil {
 		findings = append(findings, Finding{
 			"data folder", Failed, fmt.Sprintf("%s cannot be written: %v", p.Dir, err),
@@ -108,6 +112,23 @@ func clock(now time.Time) Finding {
 		return Finding{"clock", Failed, "it is " + now.UTC().Format(time.RFC3339) + ", which cannot be", "set the clock; deadlines and time stamps depend on it"}
 	}
 	return Finding{"clock", Fine, now.UTC().Format(time.RFC3339), ""}
+}
+
+// fileLimit compares how many files may be open with the connections that are
+// configured: each is one, and the store needs some.
+func fileLimit(connections int) Finding {
+	limit, ok := openfiles.Limit()
+	if !ok {
+		return Finding{"file limit", Fine, "this system has no limit for each process", ""}
+	}
+	found := fmt.Sprintf("%d open files, which is enough for %d connections besides the store", limit, openfiles.Connections(limit))
+	if openfiles.Connections(limit) < connections {
+		return Finding{
+			"file limit", Warning, fmt.Sprintf("%s; %d are configured (http.max_connections)", found, connections),
+			fmt.Sprintf("raise it to %d (ulimit -n, LimitNOFILE=), or a hub accepts fewer", connections+openfiles.Store),
+		}
+	}
+	return Finding{"file limit", Fine, found, ""}
 }
 
 func space(p Patient) Finding {

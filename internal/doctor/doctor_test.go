@@ -99,6 +99,8 @@ func TestMachine(t *testing.T) {
 		"a file instead": {doctor.Patient{Dir: filepath.Join(file, "data"), Listen: "127.0.0.1:0"}, "data folder", doctor.Failed, "cannot be written"},
 		"disk full":      {doctor.Patient{Dir: dir, Listen: "127.0.0.1:0", MinFree: 1 << 60}, "disk space", doctor.Failed, "MiB free"},
 		"clock":          {doctor.Patient{Dir: dir, Listen: "127.0.0.1:0"}, "clock", doctor.Fine, "Z"},
+		"files":          {doctor.Patient{Dir: dir, Listen: "127.0.0.1:0", Connections: 1}, "file limit", doctor.Fine, "enough for"},
+		"too few files":  {doctor.Patient{Dir: dir, Listen: "127.0.0.1:0", Connections: 1 << 40}, "file limit", doctor.Warning, "1099511627776 are configured"},
 		"version":        {doctor.Patient{Dir: dir, Listen: "127.0.0.1:0", Version: "v7"}, "version", doctor.Fine, "parley v7"},
 	} {
 		if f := find(t, tc.patient, tc.check); f.Verdict != tc.want || !strings.Contains(f.Found, tc.says) {

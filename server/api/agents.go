@@ -64,7 +64,7 @@ func (a *API) listAgents(c *call) error {
 			return rest, "", nil
 		}
 		return rest[:n], rest[n-1].ID(), nil
-	}, func(p hub.Profile) ([]byte, error) { return identity.Marshal(a.agentBody(p)) })
+	}, counted(c, func(p hub.Profile) ([]byte, error) { return identity.Marshal(a.agentBody(p)) }))
 	if err != nil {
 		return err
 	}

@@ -57,6 +57,7 @@ type Limits struct {
 	Page      int           // limits.page: 1,000 entries of one answer
 	PageBytes int           // 4 MiB of one answer of a list; an entry that is larger stands alone
 	View      int64         // 64 MiB of a log that one view is made of; four times as much for all at once
+	Answers   int64         // limits.answers: 256 MiB of answers being made or read
 	Write     time.Duration // limits.follower_write: 10 s to take what is written
 	KeepAlive time.Duration // limits.keep_alive: 15 s of silence until a comment is sent
 }
@@ -69,6 +70,8 @@ type API struct {
 	views     *view.Registry
 	followers chan struct{}
 	viewing   atomic.Int64 // bytes of the logs that views are being made of
+	answers   *answers
+	backingUp atomic.Bool
 	mux       *http.ServeMux
 }
 
@@ -98,11 +101,12 @@ func New(cfg Config) *API {
 	setDefault(&l.Page, 1_000)
 	setDefault(&l.PageBytes, 4<<20)
 	setDefault(&l.View, 64<<20)
+	setDefault(&l.Answers, 256<<20)
 	setDefault(&l.Write, 10*time.Second)
 	setDefault(&l.KeepAlive, 15*time.Second)
 	a := &API{
 		cfg: cfg, hub: cfg.Hub, log: cfg.Log, views: view.NewRegistry(),
-		followers: make(chan struct{}, l.Followers), mux: http.NewServeMux(),
+		followers: make(chan struct{}, l.Followers), answers: newAnswers(l.Answers), mux: http.NewServeMux(),
 	}
 	for _, route := range a.routes() {
 		a.mux.HandleFunc(route.method+" "+route.path, a.handle(route))
@@ -147,7 +151,8 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) { a.mux.ServeHTT
 type call struct {
 	http.ResponseWriter
 	*http.Request
-	who caller
+	who   caller
+	tally tally // of the answer
 }
 
 // handle turns a route's function into a handler: who asks is settled first,
@@ -163,7 +168,9 @@ func (a *API) handle(rt route) http.HandlerFunc {
 		}
 		if err == nil {
 			r.Body = http.MaxBytesReader(w, r.Body, a.cfg.Limits.Body)
-			err = rt.serve(&call{ResponseWriter: w, Request: r, who: who})
+			c := &call{ResponseWriter: w, Request: r, who: who, tally: tally{of: a.answers, who: who.Key}}
+			defer c.tally.release()
+			err = rt.serve(c)
 		}
 		if err != nil {
 			if fault.CodeOf(err) == fault.Internal {
@@ -222,7 +229,26 @@ func (c *call) write(status int, answer any) error {
 	if err != nil {
 		return err
 	}
+	// What the answer was made of is no longer held. Whatever was done is told,
+	// however much waits.
+	if err := c.tally.hold(int64(len(data)) - c.tally.held); err != nil && c.reads() {
+		return err
+	}
 	return c.raw(status, data)
+}
+
+// reads reports whether the request changes nothing.
+func (c *call) reads() bool { return c.Method == http.MethodGet || c.Method == http.MethodHead }
+
+// counted counts what is encoded for an answer while the answer is made.
+func counted[T any](c *call, encode func(T) ([]byte, error)) func(T) ([]byte, error) {
+	return func(item T) ([]byte, error) {
+		data, err := encode(item)
+		if err == nil {
+			err = c.tally.hold(int64(len(data)))
+		}
+		return data, err
+	}
 }
 
 // encode writes an answer, or a part of one, as JSON. What was stored as JSON

@@ -18,6 +18,7 @@ import (
 	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/hub"
 	"github.com/parley-hub/parley/identity"
+	"github.com/parley-hub/parley/journal"
 	"github.com/parley-hub/parley/journal/mem"
 	"github.com/parley-hub/parley/server/access"
 	"github.com/parley-hub/parley/server/api"
@@ -38,11 +39,16 @@ func newSite(t testing.TB, change ...func(*api.Config)) *site {
 
 func newSiteOn(t testing.TB, o hub.Options, change ...func(*api.Config)) *site {
 	t.Helper()
-	quiet := slog.New(slog.DiscardHandler)
 	engine, err := mem.Open(mem.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
+	return newSiteOf(t, engine, o, change...)
+}
+
+func newSiteOf(t testing.TB, engine journal.Engine, o hub.Options, change ...func(*api.Config)) *site {
+	t.Helper()
+	quiet := slog.New(slog.DiscardHandler)
 	o.Adapters, o.Log = adapter.All(), quiet
 	h, err := hub.Open(t.Context(), engine, o)
 	if err != nil {
@@ -58,7 +64,7 @@ func newSiteOn(t testing.TB, o hub.Options, change ...func(*api.Config)) *site {
 	// The guard is tested where it lives; here the header says who asks.
 	s.http = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		role, name, _ := strings.Cut(r.Header.Get("As"), ":")
-		p := access.Principal{Role: access.Role(role), Agent: name}
+		p := access.Principal{Role: access.Role(role), Agent: name, Key: r.Header.Get("Key")}
 		v1.ServeHTTP(w, r.WithContext(access.With(r.Context(), p)))
 	}))
 	s.http.Listener = narrow{s.http.Listener}

@@ -51,7 +51,7 @@ func (a *API) audit(c *call) error {
 	page.Records, page.Next, err = gather(limit, q.After, func(n int, after string) ([]hub.AuditLine, string, error) {
 		q.Limit, q.After = n, after
 		return a.hub.AuditLog(c.Context(), q)
-	}, func(line hub.AuditLine) ([]byte, error) { return line.Data, nil })
+	}, counted(c, func(line hub.AuditLine) ([]byte, error) { return line.Data, nil }))
 	if err != nil {
 		return err
 	}
@@ -114,7 +114,7 @@ func (a *API) streamAudit(ctx context.Context, s *stream, q hub.AuditQuery, afte
 			}
 		}
 		return nil
-	})
+	}, func(entry hub.AuditEntry) int { return len(entry.Data) })
 	defer feed.stop()
 	return s.pump(ctx, a.cfg.Limits.KeepAlive, func() (<-chan struct{}, error) {
 		entry, wake, err := feed.tryNext()

@@ -7,11 +7,16 @@ import (
 )
 
 // backup streams an archive. Its last entry lists the others, so that one that
-// was cut off is never taken for a whole one.
+// was cut off is never taken for a whole one. One is made at a time: each holds
+// a checkpoint of the store until it is read.
 func (a *API) backup(c *call) error {
 	if a.cfg.Backup == nil {
 		return fault.New(fault.Unavailable, "this hub's engine makes no backups")
 	}
+	if !a.backingUp.CompareAndSwap(false, true) {
+		return fault.New(fault.Unavailable, "a backup is being made; try again when it has ended")
+	}
+	defer a.backingUp.Store(false)
 	c.Header().Set("Content-Type", "application/x-tar")
 	c.Header().Set("Cache-Control", "no-store")
 	c.WriteHeader(http.StatusOK)

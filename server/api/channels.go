@@ -53,10 +53,10 @@ func (a *API) listChannels(c *call) error {
 	page.Channels, page.Next, err = gather(limit, o.After, func(n int, after string) ([]*channel.Metadata, string, error) {
 		o.Limit, o.After = n, after
 		return a.hub.Channels(c.Context(), o)
-	}, func(m *channel.Metadata) ([]byte, error) {
+	}, counted(c, func(m *channel.Metadata) ([]byte, error) {
 		a.names(page.Names, m)
 		return m.AppendJSON(nil)
-	})
+	}))
 	if err != nil {
 		return err
 	}

@@ -87,6 +87,9 @@ func (a *API) readChannel(c *call, f *hub.Follower, limit bounds) error {
 			return c.write(http.StatusOK, page)
 		}
 		data, err := appendEvent(nil, ev.Envelope, ev.Position.String())
+		if err == nil {
+			err = c.tally.hold(int64(len(data)))
+		}
 		if err != nil {
 			return err
 		}
@@ -217,6 +220,9 @@ func (a *API) readEvents(c *call, o hub.WideOptions, limit bounds) error {
 			return c.write(http.StatusOK, page)
 		}
 		data, err := appendEvent(nil, ev.Envelope, ev.Position.String())
+		if err == nil {
+			err = c.tally.hold(int64(len(data)))
+		}
 		if err != nil {
 			return err
 		}
@@ -247,7 +253,7 @@ func (a *API) followEvents(c *call, o hub.WideOptions) error {
 					return err
 				}
 			}
-		})
+		}, func(ev hub.WideEvent) int { return len(ev.Envelope.Data) })
 		err = s.pump(ctx, a.cfg.Limits.KeepAlive, func() (<-chan struct{}, error) {
 			ev, wake, err := feed.tryNext()
 			if err != nil || wake != nil {

@@ -8,22 +8,40 @@ import (
 // feed runs a producer that waits, so that a stream can take what is there and
 // flush before it waits itself.
 type feed[T any] struct {
+	size   func(T) int
 	items  chan T
+	room   chan struct{} // something was taken
 	signal chan struct{} // something came, or it ended
 	cancel context.CancelFunc
 	done   sync.WaitGroup
 	err    error // written before items is closed
+
+	mu    sync.Mutex
+	bytes int // of what waits
 }
 
-// startFeed runs produce until it returns or the feed is stopped.
-func startFeed[T any](ctx context.Context, produce func(ctx context.Context, put func(T) bool) error) *feed[T] {
+// What a feed holds ahead of its reader: so many items, and so many bytes unless
+// one alone has more.
+const (
+	feedItems = 64
+	feedBytes = 64 << 10
+)
+
+// startFeed runs produce until it returns or the feed is stopped. Size tells how
+// many bytes an item holds.
+func startFeed[T any](ctx context.Context, produce func(ctx context.Context, put func(T) bool) error, size func(T) int) *feed[T] {
 	ctx, cancel := context.WithCancel(ctx)
-	f := &feed[T]{items: make(chan T, 64), signal: make(chan struct{}, 1), cancel: cancel}
+	f := &feed[T]{
+		size: size, items: make(chan T, feedItems), room: make(chan struct{}, 1), signal: make(chan struct{}, 1), cancel: cancel,
+	}
 	f.done.Go(func() {
 		f.err = produce(ctx, func(item T) bool {
+			if !f.reserve(ctx, size(item)) {
+				return false
+			}
 			select {
 			case f.items <- item:
-				f.ring()
+				ring(f.signal)
 				return true
 			case <-ctx.Done():
 				return false
@@ -33,14 +51,37 @@ func startFeed[T any](ctx context.Context, produce func(ctx context.Context, put
 			f.err = context.Canceled
 		}
 		close(f.items)
-		f.ring()
+		ring(f.signal)
 	})
 	return f
 }
 
-func (f *feed[T]) ring() {
+// reserve waits until an item of a size may wait for the reader.
+func (f *feed[T]) reserve(ctx context.Context, n int) bool {
+	for !f.count(n) {
+		select {
+		case <-f.room:
+		case <-ctx.Done():
+			return false
+		}
+	}
+	return true
+}
+
+// count adds to what waits, unless that were too much.
+func (f *feed[T]) count(n int) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if n > 0 && f.bytes > 0 && f.bytes+n > feedBytes {
+		return false
+	}
+	f.bytes += n
+	return true
+}
+
+func ring(bell chan struct{}) {
 	select {
-	case f.signal <- struct{}{}:
+	case bell <- struct{}{}:
 	default:
 	}
 }
@@ -52,6 +93,8 @@ func (f *feed[T]) tryNext() (item T, wake <-chan struct{}, err error) {
 		if !ok {
 			return item, nil, f.err
 		}
+		f.count(-f.size(item))
+		ring(f.room)
 		return item, nil, nil
 	default:
 		return item, f.signal, nil

@@ -33,5 +33,6 @@ func (a *API) showMessages(c *call) error {
 		}
 		body.Messages = append(body.Messages, text)
 	}
+	release()
 	return c.write(http.StatusOK, body)
 }

@@ -17,6 +17,8 @@ type stream struct {
 	control *http.ResponseController
 	limit   time.Duration // for each write
 	stands  func() bool   // whether the caller may still be answered
+	tally   *tally        // of what waits for the reader
+	ctx     context.Context
 	buf     []byte
 }
 
@@ -73,7 +75,7 @@ func (a *API) stream(c *call) (s *stream, ctx context.Context, done func(), err 
 	}
 	s = &stream{
 		w: c.ResponseWriter, control: http.NewResponseController(c.ResponseWriter), limit: a.cfg.Limits.Write,
-		stands: func() bool { return a.stands(c.who) },
+		stands: func() bool { return a.stands(c.who) }, tally: &c.tally, ctx: ctx,
 	}
 	c.WriteHeader(http.StatusOK)
 	_ = s.flush() // a caller that is gone is noticed at the next
@@ -107,9 +109,16 @@ func appendFrame(buf []byte, id, name string, data []byte) []byte {
 // comment keeps a silent connection alive.
 func (s *stream) comment() { s.buf = append(s.buf, ": still here\n\n"...) }
 
-// flush writes what was gathered. A reader that does not take it in time is
-// cut off, and resumes from its last event.
+// flush writes what was gathered, once the caller's share of all answers has
+// room for it. A reader that does not take it in time is cut off, and resumes
+// from its last event.
 func (s *stream) flush() error {
+	ctx, cancel := context.WithTimeout(s.ctx, s.limit)
+	defer cancel()
+	if err := s.tally.wait(ctx, int64(len(s.buf))); err != nil {
+		return err
+	}
+	defer s.tally.release()
 	if err := s.control.SetWriteDeadline(time.Now().Add(s.limit)); err != nil {
 		return err
 	}
@@ -117,7 +126,9 @@ func (s *stream) flush() error {
 		if _, err := s.w.Write(s.buf); err != nil {
 			return err
 		}
-		s.buf = s.buf[:0]
+		if s.buf = s.buf[:0]; cap(s.buf) > 2*flushAt {
+			s.buf = nil // an idle follower does not keep what one large event took
+		}
 	}
 	if err := s.control.Flush(); err != nil {
 		return err

@@ -39,7 +39,7 @@ func (a *API) listTasks(c *call) error {
 	page.Tasks, page.Next, err = gather(limit, q.After, func(n int, after string) ([]*task.Task, string, error) {
 		q.Limit, q.After = n, after
 		return a.hub.Tasks(c.Context(), q)
-	}, func(t *task.Task) ([]byte, error) { return encode(t) })
+	}, counted(c, func(t *task.Task) ([]byte, error) { return encode(t) }))
 	if err != nil {
 		return err
 	}

@@ -11,9 +11,10 @@ import (
 const perEntry = 512
 
 // viewLog reads what a participant sees of a channel, as a view takes it: all of
-// it at once, so it is bounded. A view
-// that shows only the recent entries in full, 0 being all, takes of the others
-// only who they are from. The caller calls release when the view is written.
+// it at once, so it is bounded. A view that shows only the recent entries in full, 0 being all, takes of the others
+// only who they are from. The caller calls release when the view is made, before
+// it is written: a reader who does not read must not keep others from theirs.
+// Calling it again does nothing.
 func (a *API) viewLog(c *call, m *channel.Metadata, as string, recent int) (in view.Input, release func(), err error) {
 	held, most := int64(0), a.cfg.Limits.View
 	hold := func(n int64) error {
@@ -28,10 +29,10 @@ func (a *API) viewLog(c *call, m *channel.Metadata, as string, recent int) (in v
 		}
 		return nil
 	}
-	release = func() { a.viewing.Add(-held) }
+	giveBack := func() { a.viewing.Add(-held); held = 0 }
 	defer func() {
 		if err != nil {
-			a.viewing.Add(-held)
+			giveBack()
 		}
 	}()
 	adapter, err := a.hub.Adapter(c.Context(), m.ID)
@@ -64,7 +65,7 @@ func (a *API) viewLog(c *call, m *channel.Metadata, as string, recent int) (in v
 		}
 		in.Log = append(in.Log, e)
 	}
-	return in, release, nil
+	return in, giveBack, nil
 }
 
 func sizeOf(e *envelope.Envelope) int64 { return int64(len(e.Data)) + perEntry }

@@ -62,6 +62,7 @@ func (a *API) showView(c *call) error {
 		}
 		defer release()
 		body.Events = nestThreads(view.Threads(in), a.hub.Name)
+		release()
 		return c.write(http.StatusOK, body)
 	}
 	v, err := a.views.New(body.View, view.Params{Recent: recent, Participants: len(m.Participants)})
@@ -80,5 +81,6 @@ func (a *API) showView(c *call) error {
 	for _, ev := range v.Project(in) {
 		body.Events = append(body.Events, &viewEvent{Role: ev.Kind.String(), Text: ev.Text, Elided: ev.Elided})
 	}
+	release()
 	return c.write(http.StatusOK, body)
 }

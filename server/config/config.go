@@ -57,24 +57,26 @@ type Shutdown struct {
 
 // Limits bound what clients can make the hub hold.
 type Limits struct {
-	Body           Bytes
-	Event          Bytes
-	Record         Bytes
-	Page           int
-	PageBytes      Bytes
-	View           Bytes
-	Followers      int
-	FollowerWrite  time.Duration
-	KeepAlive      time.Duration
-	Agents         int
-	Participants   int
-	InFlight       int
-	LoadedChannels int
-	Replay         int
-	Held           int
-	Inbox          int
-	Deadlines      int
-	OpenTasks      int
+	ConnectionsPeer int
+	Answers         Bytes
+	Body            Bytes
+	Event           Bytes
+	Record          Bytes
+	Page            int
+	PageBytes       Bytes
+	View            Bytes
+	Followers       int
+	FollowerWrite   time.Duration
+	KeepAlive       time.Duration
+	Agents          int
+	Participants    int
+	InFlight        int
+	LoadedChannels  int
+	Replay          int
+	Held            int
+	Inbox           int
+	Deadlines       int
+	OpenTasks       int
 }
 
 // Hub is the core's own timing.

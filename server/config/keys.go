@@ -58,8 +58,9 @@ var Keys = []Key{
 	},
 	{
 		Name: "http.max_connections", Default: "20480",
-		Meaning: "connections open at once, of every dialect together; one more is closed at once",
-		field:   func(c *Config) any { return &c.HTTP.MaxConnections },
+		Meaning: "connections open at once, of every dialect together; one more is closed at once. Where fewer files may be open, fewer. " +
+			"This machine's operator has 16 besides",
+		field: func(c *Config) any { return &c.HTTP.MaxConnections },
 	},
 	{
 		Name: "http.max_header", Default: "64KiB",
@@ -107,6 +108,16 @@ var Keys = []Key{
 		field:   func(c *Config) any { return &c.Shutdown.Timeout },
 	},
 	{
+		Name: "limits.connections_peer", Default: "0", Zero: true,
+		Meaning: "connections of one peer address; behind a proxy, of one key, and of all without a key together. 0 is a quarter of all",
+		field:   func(c *Config) any { return &c.Limits.ConnectionsPeer },
+	},
+	{
+		Name: "limits.answers", Default: "256MiB",
+		Meaning: "bytes of answers under /v1 that are being made or wait for their readers; one key, or this machine without one, has a quarter",
+		field:   func(c *Config) any { return &c.Limits.Answers },
+	},
+	{
 		Name: "limits.body", Default: "2MiB",
 		Meaning: "size of one request body",
 		field:   func(c *Config) any { return &c.Limits.Body },
@@ -143,7 +154,7 @@ var Keys = []Key{
 	},
 	{
 		Name: "limits.follower_write", Default: "10s",
-		Meaning: "time in which a follower of /v1 must take what is written",
+		Meaning: "time in which the reader of an answer must take each 64 KiB of it",
 		field:   func(c *Config) any { return &c.Limits.FollowerWrite },
 	},
 	{

@@ -1,0 +1,277 @@
+package server
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"sync"
+
+	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/server/access"
+	"github.com/parley-hub/parley/server/config"
+	"github.com/parley-hub/parley/server/problem"
+)
+
+// operatorReserve is how many connections this machine's operator can have
+// beyond what others have taken.
+const operatorReserve = 16
+
+// listener bounds how many connections are open, in all and for each holder,
+// and can end them all, also those that a dialect took over from net/http. A
+// holder is a peer's address; behind a proxy, where all come from one address,
+// it is the key that was shown, and one for all who showed none.
+type listener struct {
+	net.Listener
+	max, share int
+	proxied    bool
+	metrics    *metrics
+
+	mu      sync.Mutex
+	open    map[*conn]struct{}
+	by      map[string]int
+	reserve []*conn // of the operator, or of who has yet to prove to be that; oldest first
+}
+
+// conn gives its place back when it is closed. It embeds the concrete type,
+// so that vectored writes and the raw descriptor stay within reach.
+type conn struct {
+	*net.TCPConn
+	owner *listener
+	once  sync.Once
+
+	// Guarded by the owner's lock.
+	holder   string
+	reserved bool // has a place of the reserve
+	proved   bool // and is the operator's
+}
+
+func newListener(bound net.Listener, cfg config.Config, m *metrics) *listener {
+	l := &listener{
+		Listener: bound, max: connections(cfg.HTTP.MaxConnections), share: cfg.Limits.ConnectionsPeer, proxied: cfg.HTTP.BehindProxy, metrics: m,
+		open: map[*conn]struct{}{}, by: map[string]int{},
+	}
+	if l.share == 0 {
+		l.share = max(l.max/4, 1)
+	}
+	return l
+}
+
+func (l *listener) Accept() (net.Conn, error) {
+	for {
+		accepted, err := l.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		tcp, ok := accepted.(*net.TCPConn)
+		if !ok {
+			return nil, fmt.Errorf("listener gave a %T, not a TCP connection", accepted)
+		}
+		c := &conn{TCPConn: tcp, owner: l}
+		ok, evicted := l.admit(c)
+		if evicted != nil {
+			_ = evicted.reset()
+		}
+		if ok {
+			return c, nil
+		}
+		l.metrics.refused.WithLabelValues("connections").Inc()
+		_ = c.reset()
+	}
+}
+
+// reset closes without lingering: the refused must not cost a descriptor.
+func (c *conn) reset() error {
+	_ = c.SetLinger(0)
+	return c.Close()
+}
+
+// admit finds a place for a connection. When this machine's operator might be
+// who connects, there is one in the reserve: for that, whoever waits longest
+// there without having proved to be the operator may have to go.
+func (l *listener) admit(c *conn) (ok bool, evicted *conn) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	address, local := peer(c)
+	if !l.proxied {
+		c.holder = address
+	}
+	free := len(l.open)-len(l.reserve) < l.max && (l.proxied || l.by[c.holder] < l.share)
+	switch {
+	case free:
+	case l.proxied || !local:
+		return false, nil
+	default:
+		if evicted, ok = l.makeReserve(); !ok {
+			return false, nil
+		}
+		c.reserved, c.holder = true, ""
+		l.reserve = append(l.reserve, c)
+	}
+	if c.holder != "" {
+		l.by[c.holder]++
+	}
+	l.open[c] = struct{}{}
+	l.metrics.connections.Set(float64(len(l.open)))
+	return true, evicted
+}
+
+// makeReserve finds a place in the reserve, at the cost of the oldest that has
+// not proved to be the operator's.
+func (l *listener) makeReserve() (evicted *conn, ok bool) {
+	if len(l.reserve) < operatorReserve {
+		return nil, true
+	}
+	for i, c := range l.reserve {
+		if !c.proved {
+			l.reserve = append(l.reserve[:i:i], l.reserve[i+1:]...)
+			c.reserved = false
+			return c, true
+		}
+	}
+	return nil, false
+}
+
+// peer is the address that a connection counts for, and whether it is this
+// machine. A network of IPv6 counts as one: its holder can choose the rest.
+func peer(c net.Conn) (address string, local bool) {
+	at, err := netip.ParseAddrPort(c.RemoteAddr().String())
+	if err != nil {
+		return "?", false
+	}
+	addr := at.Addr().Unmap().WithZone("")
+	if addr.IsLoopback() {
+		return "loopback", true
+	}
+	if addr.Is6() {
+		if network, err := addr.Prefix(64); err == nil {
+			return network.String(), false
+		}
+	}
+	return addr.String(), false
+}
+
+// Close closes the connection and frees its place, once.
+func (c *conn) Close() error {
+	c.once.Do(func() { c.owner.forget(c) })
+	return c.TCPConn.Close()
+}
+
+func (l *listener) forget(c *conn) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if _, ok := l.open[c]; !ok {
+		return
+	}
+	delete(l.open, c)
+	l.leave(c)
+	for i, other := range l.reserve {
+		if other == c {
+			l.reserve = append(l.reserve[:i:i], l.reserve[i+1:]...)
+			break
+		}
+	}
+	l.metrics.connections.Set(float64(len(l.open)))
+}
+
+func (l *listener) leave(c *conn) {
+	if c.holder == "" {
+		return
+	}
+	if l.by[c.holder]--; l.by[c.holder] <= 0 {
+		delete(l.by, c.holder)
+	}
+}
+
+// hold counts a connection for a key from now on, or for all without one if it
+// is empty. Where addresses tell peers apart, they count instead.
+func (l *listener) hold(c *conn, key string) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	holder := "anonymous"
+	if key != "" {
+		holder = "key " + key
+	}
+	if !l.proxied || c.holder == holder {
+		return nil
+	}
+	if l.by[holder] >= l.share {
+		return fault.New(fault.Unavailable, "%d connections are open for %s, which is its share (limits.connections_peer); close some", l.by[holder], holderName(key))
+	}
+	l.leave(c)
+	l.by[holder]++
+	c.holder = holder
+	return nil
+}
+
+func holderName(key string) string {
+	if key == "" {
+		return "clients without a key"
+	}
+	return "this key"
+}
+
+// prove lets the operator of this machine keep a place of the reserve.
+func (l *listener) prove(c *conn, who access.Principal) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case !c.reserved:
+		return nil
+	case who.Loopback && who.Has(access.Operator):
+		c.proved = true
+		return nil
+	}
+	return fault.New(fault.Unavailable, "as many connections are open as can be (http.max_connections, limits.connections_peer); try again")
+}
+
+// cut closes what is still open and says how many that were.
+func (l *listener) cut() int {
+	l.mu.Lock()
+	left := make([]*conn, 0, len(l.open))
+	for c := range l.open {
+		left = append(left, c)
+	}
+	l.mu.Unlock()
+	for _, c := range left {
+		_ = c.Close()
+	}
+	return len(left)
+}
+
+type connKey struct{}
+
+// withConn lets requests know the connection they came over.
+func withConn(ctx context.Context, c net.Conn) context.Context {
+	if secure, ok := c.(*tls.Conn); ok {
+		c = secure.NetConn()
+	}
+	own, ok := c.(*conn)
+	if !ok {
+		return ctx
+	}
+	ctx = access.WithSeat(ctx, func(key string) error { return own.owner.hold(own, key) })
+	return context.WithValue(ctx, connKey{}, own)
+}
+
+// seated counts the connection for who asks, and refuses whoever holds too many.
+func seated(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if c, ok := r.Context().Value(connKey{}).(*conn); ok {
+			who := access.From(r.Context())
+			err := c.owner.prove(c, who)
+			if err == nil {
+				err = c.owner.hold(c, who.Key)
+			}
+			if err != nil {
+				c.owner.metrics.refused.WithLabelValues("connections").Inc()
+				w.Header().Set("Connection", "close")
+				problem.Write(w, err)
+				return
+			}
+		}
+		next.ServeHTTP(w, r)
+	})
+}
