@@ -120,7 +120,7 @@ func TestCustomNodes(t *testing.T) {
 		t.Fatal(err)
 	}
 	workflow := adapter.AllWith(nodes)[3]
-	spec.Check(t, "seed-002#76", func(t *spec.T) {
+	spec.Check(t, "seed-002#76: a custom condition sees the advanced state", func(t *spec.T) {
 		m := adaptertest.Metadata(workflow, `{"graph":{"initial_speaker":"a","transitions":[{"when":{"name":"unlucky"},"then":{"name":"terminate","args":{"reason":"thirteen"}}}],"default_target":{"name":"round_robin"}}}`, "a", "b")
 		p, err := adaptertest.Open(workflow, m)
 		t.NoError(err)

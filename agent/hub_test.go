@@ -223,7 +223,7 @@ func beginRound(t *spec.T) *inFlight {
 
 func TestRoundInFlight(t *testing.T) {
 	t.Parallel()
-	spec.Check(t, "seed-002#106", func(t *spec.T) {
+	spec.Check(t, "seed-002#106: the expected speaker stays while its round is in flight", func(t *spec.T) {
 		f := beginRound(t)
 		expected, ok, err := f.hub.Expected(f.ctx, f.m.ID)
 		t.NoError(err)
@@ -243,7 +243,7 @@ func TestRoundInFlight(t *testing.T) {
 		close(f.release)
 		f.hears(t, f.m.ID, "a: go", "b: [Handed off via slow] done\nworking on it", "a: thanks")
 	})
-	spec.Check(t, "seed-002#107", func(t *spec.T) {
+	spec.Check(t, "seed-002#107: a supervisor's send waits for the packet boundary", func(t *spec.T) {
 		f := beginRound(t)
 		corrected := make(chan error, 1)
 		go func() {
@@ -308,7 +308,7 @@ func TestBridge(t *testing.T) {
 		t.NoError(err)
 		expects(t, h, m, c)
 	})
-	spec.Check(t, "seed-000#67", func(t *spec.T) {
+	spec.Check(t, "seed-000#67: a built text envelope counts as a turn", func(t *spec.T) {
 		h, a, b, _, m, driver := bridge(t)
 		e, err := driver.BuildText(m.ID, a.self.ID, "hello", turn.Address{})
 		t.NoError(err)
@@ -316,7 +316,7 @@ func TestBridge(t *testing.T) {
 		t.NoError(err)
 		expects(t, h, m, b)
 	})
-	spec.Check(t, "seed-000#68", func(t *spec.T) {
+	spec.Check(t, "seed-000#68: a built handoff packet advances the graph", func(t *spec.T) {
 		h, a, _, c, m, driver := bridge(t)
 		e, err := driver.BuildPacket(m.ID, a.self.ID, "", turn.Packet{Handoff: &turn.Handoff{Target: c.self.ID, Reason: "yours"}})
 		t.NoError(err)
@@ -324,7 +324,7 @@ func TestBridge(t *testing.T) {
 		t.NoError(err)
 		expects(t, h, m, c)
 	})
-	spec.Check(t, "seed-000#69", func(t *spec.T) {
+	spec.Check(t, "seed-000#69: a built packet with context_set changes the context", func(t *spec.T) {
 		h, a, _, _, m, driver := bridge(t)
 		e, err := driver.BuildPacket(m.ID, a.self.ID, "", turn.Packet{Context: map[string]any{"n": 9007199254740993}})
 		t.NoError(err)
@@ -335,7 +335,7 @@ func TestBridge(t *testing.T) {
 		got, _ := s.(*workflow.State).Facts.Vars.Get("n")
 		t.Equal(got, "9007199254740993")
 	})
-	spec.Check(t, "seed-000#66", func(t *spec.T) {
+	spec.Check(t, "seed-000#66: adapter_for returns the channel's adapter", func(t *spec.T) {
 		h, a, b, _, m, _ := bridge(t)
 		talk, err := a.OpenChannel(h.ctx, agent.Opening{Type: "conversation", Participants: []string{b.self.ID}})
 		t.NoError(err)

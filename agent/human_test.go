@@ -109,7 +109,7 @@ func TestHuman(t *testing.T) {
 		t.ErrorIs(<-results, agent.ErrDisconnected)
 		t.ErrorIs(<-results, agent.ErrDisconnected)
 	})
-	check(t, "seed-000#60", func(t *spec.T, w *world) {
+	check(t, "seed-000#60: send posts one text with the given audience", func(t *spec.T, w *world) {
 		w.run("a", says(), agent.Options{})
 		h, link := person(w, "h", agent.HumanOptions{})
 		m := w.open(t, link, agent.Opening{Type: "conversation", Participants: ids("a")})

@@ -20,7 +20,7 @@ import (
 
 func TestResilience(t *testing.T) {
 	t.Parallel()
-	check(t, "ag2-channels#125", func(t *spec.T, w *world) {
+	check(t, "ag2-channels#125: a redelivered trigger gets no second reply", func(t *spec.T, w *world) {
 		b := says("once", "twice")
 		_, link := w.run("b", b, agent.Options{})
 		_, a := w.run("a", says(), agent.Options{})
@@ -93,7 +93,7 @@ func TestResilience(t *testing.T) {
 		t.NoError(err)
 		t.Equal(alive.State, channel.Active)
 	})
-	check(t, "ag2-channels#127", func(t *spec.T, w *world) {
+	check(t, "ag2-channels#127: a raising handler does not stop later deliveries", func(t *spec.T, w *world) {
 		b := says("fine")
 		_, link := w.run("b", b, agent.Options{Handle: func(_ context.Context, _ *agent.Agent, e *envelope.Envelope) (bool, error) {
 			switch string(e.Data) {
@@ -385,7 +385,7 @@ func TestCrash(t *testing.T) {
 		keys = append(keys, seen)
 		return a, m, before
 	}
-	check(t, "seed-002#101", func(t *spec.T, w *world) {
+	check(t, "seed-002#101: a crash in mid-round leaves the state as before it", func(t *spec.T, w *world) {
 		_, _, before := crash(t, w)
 		t.Contains(before, `"expected_next_speaker":"id-b"`, `"turn_count":1`)
 	})
@@ -408,14 +408,14 @@ func TestCrash(t *testing.T) {
 		t.Equal(w.log(t, a, m.ID), before)
 		t.Equal(expected(w, m), "id-b")
 	})
-	check(t, "seed-002#102", func(t *spec.T, w *world) {
+	check(t, "seed-002#102: after such a crash the original input is dispatched again", func(t *spec.T, w *world) {
 		a, m, _ := crash(t, w)
 		packets := w.log(t, a, m.ID, envelope.TypePacket)
 		t.Equal(len(packets), 1)
 		t.Equal(string(packets[0].Data), `{"routing":{"kind":"text"},"context_updates":{"set":{},"delete":[]},"body":"charged"}`)
 		t.Equal(packets[0].Causation, w.log(t, a, m.ID, envelope.TypeText)[0].ID)
 	})
-	check(t, "seed-002#103", func(t *spec.T, w *world) {
+	check(t, "seed-002#103: tools of the crashed round run again on the retry", func(t *spec.T, w *world) {
 		a, m, _ := crash(t, w)
 		t.Equal(len(w.log(t, a, m.ID, envelope.TypeContextSet)), 4) // twice before the crash, twice after
 		t.Equal(len(keys[len(keys)-1]), 4)

@@ -57,7 +57,7 @@ func TestPackets(t *testing.T) {
 	toB := `{"when":{"name":"from_speaker","args":{"agent_id":"id-a"}},"then":` + toAgent("id-b") + `}`
 	escalates := `{"when":{"name":"tool_called","args":{"tool_name":"escalate"}},"then":` + toAgent("id-c") + `}`
 	knobs := graphOf("id-a", ended, toB, escalates)
-	check(t, "seed-000#29 seed-002#97", func(t *spec.T, w *world) {
+	check(t, "seed-000#29 seed-002#97: one model round ends in exactly one packet", func(t *spec.T, w *world) {
 		tools := []*agent.Tool{returns("look", "found it"), returns("think", map[string]any{"ok": true})}
 		model := does(calling(turn.Call{ID: "1", Name: "look"}), calling(turn.Call{ID: "2", Name: "think"}), agent.Response{Text: "done"})
 		m, log := workflowRound(t, w, knobs, model, agent.Options{Tools: tools})
@@ -137,7 +137,7 @@ func TestPackets(t *testing.T) {
 		t.Equal(string(log[0].Data), `{"routing":{"kind":"finish","tool":"stop","reason":"sold out","summary":"all gone"},`+noUpdates+`,"body":""}`)
 		t.Equal(string(log[1].Data), `{"reason":"sold out","channel_id":"`+log[1].Channel+`"}`)
 	})
-	check(t, "seed-002#99", func(t *spec.T, w *world) {
+	check(t, "seed-002#99: set_context(...) inside a tool lands as its own EV_CONTEXT_SET", func(t *spec.T, w *world) {
 		routed := graphOf("id-a", ended, toB, `{"when":{"name":"context_equals","args":{"key":"urgent","value":true}},"then":`+toAgent("id-c")+`}`)
 		tool := agent.NewTool("flag", "", `{}`, func(ctx context.Context, call *agent.Call, _ struct{}) (any, error) {
 			return "flagged", call.Turn.SetContext(ctx, "urgent", true)
@@ -200,7 +200,7 @@ func TestTools(t *testing.T) {
 		t.False(ran, "it ran")
 		t.Contains(model.asked()[1].Messages[2].Text, "Error: 'pay' needs a confirmation")
 	})
-	check(t, "ag2-channels#93", func(t *spec.T, w *world) {
+	check(t, "ag2-channels#93: the plugin attaches its tools, and say is not among them", func(t *spec.T, w *world) {
 		b := says("ok")
 		w.run("b", b, agent.Options{Tools: []*agent.Tool{returns("mine", "")}})
 		_, a := w.run("a", says(), agent.Options{})

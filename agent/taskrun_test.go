@@ -42,7 +42,7 @@ func TestTaskMirror(t *testing.T) {
 		t.Equal(got[0].Task, "t1")
 		t.Equal(string(got[0].Data), data)
 	}
-	check(t, "seed-000#46", func(t *spec.T, w *world) {
+	check(t, "seed-000#46: ag2.task.started mirrors the start of a task", func(t *spec.T, w *world) {
 		a, id := withTask(t, w, func(ctx context.Context, turn *agent.Turn) { turn.Begin(ctx, scan) })
 		one(t, w, a, id, envelope.TypeTaskStarted,
 			`{"task_id":"t1","spec":{"title":"scan","description":"the receipts","payload":{"n":3},"capability":"ocr"}}`)
@@ -54,7 +54,7 @@ func TestTaskMirror(t *testing.T) {
 			CreatedAt: now, StartedAt: now, ExpiresAt: now.Add(time.Hour),
 		})
 	})
-	check(t, "seed-000#47", func(t *spec.T, w *world) {
+	check(t, "seed-000#47: ag2.task.progress mirrors a progress report of a task", func(t *spec.T, w *world) {
 		a, id := withTask(t, w, func(ctx context.Context, turn *agent.Turn) {
 			w.must(turn.Begin(ctx, scan).Progress(ctx, map[string]any{"page": 2}))
 		})
@@ -63,7 +63,7 @@ func TestTaskMirror(t *testing.T) {
 		t.NoError(err)
 		t.Equal(string(record.Progress), `{"page":2}`)
 	})
-	check(t, "seed-000#48", func(t *spec.T, w *world) {
+	check(t, "seed-000#48: ag2.task.completed mirrors the completion of a task", func(t *spec.T, w *world) {
 		a, id := withTask(t, w, func(ctx context.Context, turn *agent.Turn) {
 			run := turn.Begin(ctx, scan)
 			w.must(run.Complete(ctx, []int{1, 2}))
@@ -76,7 +76,7 @@ func TestTaskMirror(t *testing.T) {
 		t.Equal(record.State, task.Completed)
 		t.Equal(string(record.Result), `[1,2]`)
 	})
-	check(t, "seed-000#49", func(t *spec.T, w *world) {
+	check(t, "seed-000#49: ag2.task.failed mirrors the failure of a task", func(t *spec.T, w *world) {
 		a, id := withTask(t, w, func(ctx context.Context, turn *agent.Turn) { turn.Begin(ctx, scan).Fail(ctx, errors.New("smudged")) })
 		one(t, w, a, id, envelope.TypeTaskFailed, `{"task_id":"t1","error":"smudged"}`)
 		record, err := a.Task(w.ctx, "t1")
@@ -84,7 +84,7 @@ func TestTaskMirror(t *testing.T) {
 		t.Equal(record.State, task.Failed)
 		t.Equal(record.Error, "smudged")
 	})
-	check(t, "seed-000#50", func(t *spec.T, w *world) {
+	check(t, "seed-000#50: ag2.task.expired mirrors the expiry of a task", func(t *spec.T, w *world) {
 		a, id := withTask(t, w, func(ctx context.Context, turn *agent.Turn) { turn.Begin(ctx, scan).Expire(ctx) })
 		one(t, w, a, id, envelope.TypeTaskExpired, `{"task_id":"t1","reason":"ttl_expired"}`)
 	})

@@ -376,7 +376,7 @@ func TestPeers(t *testing.T) {
 
 func TestChannels(t *testing.T) {
 	t.Parallel()
-	check(t, "ag2-channels#97", func(t *spec.T, w *world) {
+	check(t, "ag2-channels#97: open, list, info and close agree on the channel", func(t *spec.T, w *world) {
 		w.run("b", says(), agent.Options{})
 		me := w.Join("a")
 		opened := use(t, w, me, "channels", `{"action":"open","type":"conversation","target":"b","intent":"lunch","ttl":60,"knobs":{"x":1.50}}`)
@@ -405,7 +405,7 @@ func TestChannels(t *testing.T) {
 			t.Contains(use(t, w, me, "channels", `{"action":"info","channel_id":"`+m.ID+`"}`), `"expectations":`+want+`,"created_at"`)
 		}
 	})
-	check(t, "ag2-channels#98", func(t *spec.T, w *world) {
+	check(t, "ag2-channels#98: open with message logs the seed", func(t *spec.T, w *world) {
 		w.run("b", says(), agent.Options{})
 		w.run("c", says(), agent.Options{})
 		me := w.Join("a")

@@ -16,14 +16,14 @@ import (
 
 func TestConversations(t *testing.T) {
 	t.Parallel()
-	check(t, "ag2-channels#19", func(t *spec.T, w *world) {
+	check(t, "ag2-channels#19: two scripted agents alternate until one returns an empty body", func(t *spec.T, w *world) {
 		w.run("b", says("b1", "b2"), agent.Options{})
 		_, a := w.run("a", says("a2", "a3", ""), agent.Options{})
 		m := w.open(t, a, agent.Opening{Type: "conversation", Participants: ids("b")})
 		w.say(t, a, m.ID, "a1")
 		t.Equal(w.lines(t, a, m.ID), []string{"id-a: a1", "id-b: b1", "id-a: a2", "id-b: b2", "id-a: a3"})
 	})
-	check(t, "ag2-channels#28", func(t *spec.T, w *world) {
+	check(t, "ag2-channels#28: three agents drive themselves until one has nothing to say", func(t *spec.T, w *world) {
 		w.run("b", says("b1", ""), agent.Options{})
 		w.run("c", says("c1"), agent.Options{})
 		_, a := w.run("a", says("a2"), agent.Options{})
@@ -32,7 +32,7 @@ func TestConversations(t *testing.T) {
 		t.Equal(w.lines(t, a, m.ID), []string{"id-a: a1", "id-b: b1", "id-c: c1", "id-a: a2"})
 		t.Equal(w.State(m.ID).(*discussion.State).Next, "id-b")
 	})
-	check(t, "ag2-channels#29", func(t *spec.T, w *world) {
+	check(t, "ag2-channels#29: only the expected participant's handler calls its model", func(t *spec.T, w *world) {
 		first, b, c := says("never"), says("b1"), says()
 		w.run("b", b, agent.Options{})
 		_, carol := w.run("c", c, agent.Options{})
@@ -44,7 +44,7 @@ func TestConversations(t *testing.T) {
 		t.Equal(c.inputs(), []string{"[b]: b1"}) // not asked about a's text, though it arrived
 		t.True(carol.Idle(), "all that arrived was answered")
 	})
-	check(t, "seed-002#83", func(t *spec.T, w *world) {
+	check(t, "seed-002#83: the default handler takes a turn only when can_send answers true", func(t *spec.T, w *world) {
 		b, c := says("b1"), says("never")
 		w.run("b", b, agent.Options{})
 		w.run("c", c, agent.Options{})
@@ -57,7 +57,7 @@ func TestConversations(t *testing.T) {
 		t.NoError(err)
 		t.False(ok, "a may send")
 	})
-	check(t, "seed-000#71", func(t *spec.T, w *world) {
+	check(t, "seed-000#71: the default reply names the text it answers", func(t *spec.T, w *world) {
 		w.run("b", says("hi"), agent.Options{})
 		_, a := w.run("a", says(), agent.Options{})
 		m := w.open(t, a, agent.Opening{Type: "consulting", Participants: ids("b")})
@@ -101,7 +101,7 @@ func TestConversations(t *testing.T) {
 
 func TestHandshake(t *testing.T) {
 	t.Parallel()
-	check(t, "seed-000#33", func(t *spec.T, w *world) {
+	check(t, "seed-000#33: the default handler acks every invite and never posts a reject", func(t *spec.T, w *world) {
 		w.run("b", says(), agent.Options{})
 		_, a := w.run("a", says(), agent.Options{})
 		m := w.open(t, a, agent.Opening{Type: "conversation", Participants: ids("b")})

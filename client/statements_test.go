@@ -138,7 +138,7 @@ func TestClientStatements(t *testing.T) {
 		t.Equal([]any{c.Endpoint(), bound}, []any{at, true})
 		t.True(at != "", "the endpoint has a name")
 	})
-	spec.Check(t, "ag2-hub#12", func(t *spec.T) {
+	spec.Check(t, "ag2-hub#12: a handler error at the client does not stop later deliveries", func(t *spec.T) {
 		t.Parallel()
 		r := newRig(t)
 		a, b := r.attach(r.dial(client.Options{}), "alice"), r.attach(r.dial(client.Options{}), "bob")
@@ -168,13 +168,13 @@ func TestClientStatements(t *testing.T) {
 		})
 		t.Equal(handled, []string{`{"n":0}`, `{"n":1}`, `{"n":2}`})
 	})
-	spec.Check(t, "ag2-hub#20", func(t *spec.T) {
+	spec.Check(t, "ag2-hub#20: a missing agent surfaces as NotFoundError in the remote client", func(t *spec.T) {
 		t.Parallel()
 		r := newRig(t)
 		_, err := r.attach(r.dial(client.Options{}), "alice").Peer(t.Context(), "nobody")
 		t.Equal(fault.CodeOf(err), fault.NotFound)
 	})
-	spec.Check(t, "ag2-hub#21", func(t *spec.T) {
+	spec.Check(t, "ag2-hub#21: a bad claim at register surfaces as AuthError", func(t *spec.T) {
 		t.Parallel()
 		r := newRig(t)
 		_, err := r.dial(client.Options{}).Register(t.Context(), client.Registration{Passport: identity.Passport{
@@ -184,7 +184,7 @@ func TestClientStatements(t *testing.T) {
 		_, registered := r.hub.FindAgent("keyed")
 		t.False(registered, "it is registered")
 	})
-	spec.Check(t, "ag2-hub#22", func(t *spec.T) {
+	spec.Check(t, "ag2-hub#22: two remote processes complete a discussion", func(t *spec.T) {
 		t.Parallel()
 		r := newRig(t)
 		other := exec.CommandContext(t.Context(), os.Args[0])
@@ -204,7 +204,7 @@ func TestClientStatements(t *testing.T) {
 		t.NoError(stdin.Close())
 		t.NoError(other.Wait())
 	})
-	spec.Check(t, "ag2-hub#45", func(t *spec.T) {
+	spec.Check(t, "ag2-hub#45: examples append through get + set in order", func(t *spec.T) {
 		t.Parallel()
 		r := newRig(t)
 		c := r.dial(client.Options{})
@@ -219,7 +219,7 @@ func TestClientStatements(t *testing.T) {
 		t.NoError(err)
 		t.Equal(resume.Examples, []identity.Example{{Title: "first"}, {Title: "second"}, {Title: "third"}})
 	})
-	spec.Check(t, "ag2-hub#87", func(t *spec.T) {
+	spec.Check(t, "ag2-hub#87: attach to an unknown name registers (needs passport and resume)", func(t *spec.T) {
 		t.Parallel()
 		r := newRig(t)
 		c := r.dial(client.Options{})
@@ -237,7 +237,7 @@ func TestClientStatements(t *testing.T) {
 
 func TestDeliveryStatements(t *testing.T) {
 	t.Parallel()
-	spec.Check(t, "ag2-hub#73", func(t *spec.T) {
+	spec.Check(t, "ag2-hub#73: auto-acks carry the cursor to the WAL head", func(t *spec.T) {
 		t.Parallel()
 		r := newRig(t)
 		a, b := r.attach(r.dial(client.Options{}), "alice"), r.attach(r.dial(client.Options{}), "bob")
@@ -262,7 +262,7 @@ func TestDeliveryStatements(t *testing.T) {
 		defer closeSecond()
 		t.Equal(cursor(second), last)
 	})
-	spec.Check(t, "ag2-hub#90", func(t *spec.T) {
+	spec.Check(t, "ag2-hub#90: a client offline for two task events gets both on reconnect", func(t *spec.T) {
 		t.Parallel()
 		r := newRig(t)
 		a := r.attach(r.dial(client.Options{}), "alice")
@@ -281,7 +281,7 @@ func TestDeliveryStatements(t *testing.T) {
 		got := []string{r.receive(back, envelope.TypeTaskStarted).Envelope.ID, r.receive(back, envelope.TypeTaskCompleted).Envelope.ID}
 		t.Equal(got, want)
 	})
-	spec.Check(t, "ag2-hub#96", func(t *spec.T) {
+	spec.Check(t, "ag2-hub#96: a creator can send, sleep, then wait", func(t *spec.T) {
 		t.Parallel()
 		r := newRig(t)
 		b := r.attach(r.dial(client.Options{}), "bob")

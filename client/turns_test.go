@@ -21,7 +21,7 @@ import (
 
 func TestTurnStatements(t *testing.T) {
 	t.Parallel()
-	spec.Check(t, "ag2-hub#23", func(t *spec.T) {
+	spec.Check(t, "ag2-hub#23: reconnect: same agent_id after attach, one pending turn resumed", func(t *spec.T) {
 		t.Parallel()
 		r := newRig(t)
 		a := r.attach(r.dial(client.Options{}), "alice")
@@ -42,7 +42,7 @@ func TestTurnStatements(t *testing.T) {
 		r.receive(a, envelope.TypeText)
 		t.Equal(r.texts(a, ch), []string{`{"text":"you?"}`, `{"text":"[ALICE]: YOU?"}`})
 	})
-	spec.Check(t, "ag2-hub#85", func(t *spec.T) {
+	spec.Check(t, "ag2-hub#85: redelivering an answered trigger produces no second reply", func(t *spec.T) {
 		t.Parallel()
 		r := newRig(t)
 		a, b := r.attach(r.dial(client.Options{}), "alice"), r.attach(r.dial(client.Options{}), "bob")
@@ -99,7 +99,7 @@ func TestTurnStatements(t *testing.T) {
 		t.NoError(err)
 		t.Equal([]int{none, fresh}, []int{0, 0})
 	})
-	spec.Check(t, "ag2-hub#117", func(t *spec.T) {
+	spec.Check(t, "ag2-hub#117: a crashing turn is told, and the channel stays usable", func(t *spec.T) {
 		t.Parallel()
 		r := newRig(t)
 		ear := &ear{}
@@ -256,7 +256,7 @@ func TestTaskStatements(t *testing.T) {
 			t.Equal(stat, identity.ObservedStat{N: 1, Completed: 1})
 		})
 	}
-	spec.Check(t, "ag2-hub#101", func(t *spec.T) {
+	spec.Check(t, "ag2-hub#101: mirror failure reaches listeners as mirror_failed", func(t *spec.T) {
 		t.Parallel()
 		r := newRig(t)
 		ear := &ear{}

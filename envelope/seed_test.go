@@ -9,7 +9,7 @@ import (
 
 func TestSeedTypes(t *testing.T) {
 	t.Parallel()
-	spec.Check(t, "seed-000#21", func(t *spec.T) {
+	spec.Check(t, "seed-000#21: a named constant exists for every event type", func(t *spec.T) {
 		t.Equal(map[string]string{
 			"EV_TEXT": envelope.TypeText, "EV_PACKET": envelope.TypePacket,
 			"EV_CHANNEL_INVITE": envelope.TypeInvite, "EV_CHANNEL_INVITE_ACK": envelope.TypeInviteAck,
@@ -28,7 +28,7 @@ func TestSeedTypes(t *testing.T) {
 			"completed": "ag2.task.completed", "failed": "ag2.task.failed", "expired": "ag2.task.expired",
 		})
 	})
-	spec.Check(t, "seed-002#28", func(t *spec.T) {
+	spec.Check(t, "seed-002#28: the old session names are read as channel events", func(t *spec.T) {
 		for _, event := range []string{"invite", "invite.ack", "invite.reject", "opened", "closed", "expired"} {
 			t.Equal(envelope.Canonical("ag2.session."+event), "ag2.channel."+event)
 		}

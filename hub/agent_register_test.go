@@ -56,7 +56,7 @@ func TestRegistration(t *testing.T) {
 			r.restart()
 		}
 	})
-	holds(t, "ag2-hub#27", hub.Options{}, func(t *spec.T, r *rig) {
+	holds(t, "ag2-hub#27: three simultaneous registrations of one name: exactly one wins", hub.Options{}, func(t *spec.T, r *rig) {
 		var wg sync.WaitGroup
 		errs := make([]error, 3)
 		for i := range errs {
@@ -87,7 +87,7 @@ func TestRegistration(t *testing.T) {
 			t.Errorf("one should have won: %v, %v", errs[0], errs[1])
 		}
 	})
-	holds(t, "ag2-hub#28", hub.Options{}, func(t *spec.T, r *rig) {
+	holds(t, "ag2-hub#28: unregister then register: works, new agent_id", hub.Options{}, func(t *spec.T, r *rig) {
 		old := r.agent("quill")
 		t.NoError(r.Unregister(ctx, old.id))
 		p, err := r.tryRegister(passport("quill"))
@@ -130,7 +130,7 @@ func TestRegistration(t *testing.T) {
 		_, ok := r.FindAgent("bob")
 		t.False(ok, "bob is found")
 	})
-	holds(t, "ag2-hub#30 seed-000#5", hub.Options{}, func(t *spec.T, r *rig) {
+	holds(t, "ag2-hub#30 seed-000#5: posting from an unregistered id is not_found", hub.Options{}, func(t *spec.T, r *rig) {
 		a, b := r.agent("alice"), r.agent("bob")
 		ch := r.open("conversation", a, b)
 		before := r.types(ch)
@@ -184,7 +184,7 @@ func TestRegistration(t *testing.T) {
 		t.Equal(got.Passport.CreatedAt, time.Now().UTC())
 		t.Equal(len(got.Passport.Auth.Claim), 0)
 	})
-	holds(t, "ag2-hub#33", hub.Options{}, func(t *spec.T, r *rig) {
+	holds(t, "ag2-hub#33: unknown kind value is refused", hub.Options{}, func(t *spec.T, r *rig) {
 		p := passport("quill")
 		p.Kind = "robot"
 		_, err := r.tryRegister(p)
@@ -192,7 +192,7 @@ func TestRegistration(t *testing.T) {
 		t.Equal(fault.CodeOf(err), fault.Invalid)
 		t.Equal(r.names(identity.Query{}), []string{})
 	})
-	holds(t, "ag2-hub#34", hub.Options{}, func(t *spec.T, r *rig) {
+	holds(t, "ag2-hub#34: register_human stores kind:'human'", hub.Options{}, func(t *spec.T, r *rig) {
 		h := r.human("hana")
 		p, err := r.AgentByID(h.id)
 		t.NoError(err)
@@ -202,7 +202,7 @@ func TestRegistration(t *testing.T) {
 		_, err = r.tryRegister(again)
 		t.ErrorContains(err, "already registered")
 	})
-	holds(t, "ag2-hub#35", hub.Options{}, func(t *spec.T, r *rig) {
+	holds(t, "ag2-hub#35: list_agents(kind) separates agents", hub.Options{}, func(t *spec.T, r *rig) {
 		r.agent("plain")
 		r.human("hana")
 		r.agent("named", func(reg *hub.Registration) { reg.Passport.Kind = identity.Agent })
@@ -228,14 +228,14 @@ func TestRegistration(t *testing.T) {
 		_, err := r.AgentByID("nobody")
 		t.Equal(fault.CodeOf(err), fault.NotFound)
 	})
-	holds(t, "ag2-hub#37", hub.Options{}, func(t *spec.T, r *rig) {
+	holds(t, "ag2-hub#37: capabilities are indexed and pruned", hub.Options{}, func(t *spec.T, r *rig) {
 		a := r.agent("alice", claims("ocr", "translate"))
 		b := r.agent("bob", claims("ocr"))
 		t.Equal(r.Capabilities(), map[string][]string{"ocr": {a.id, b.id}, "translate": {a.id}})
 		t.NoError(r.Unregister(ctx, a.id))
 		t.Equal(r.Capabilities(), map[string][]string{"ocr": {b.id}})
 	})
-	holds(t, "ag2-hub#103", hub.Options{}, func(t *spec.T, r *rig) {
+	holds(t, "ag2-hub#103: an empty store has no agents, channels or tasks", hub.Options{}, func(t *spec.T, r *rig) {
 		channels, next, err := r.Channels(ctx, hub.ListOptions{})
 		t.NoError(err)
 		t.Equal(len(channels), 0)

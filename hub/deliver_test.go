@@ -51,7 +51,7 @@ func causing(id string) func(*envelope.Envelope) {
 
 func TestDelivery(t *testing.T) {
 	t.Parallel()
-	holds(t, "ag2-hub#16 seed-000#53", hub.Options{}, func(t *spec.T, r *rig) {
+	holds(t, "ag2-hub#16 seed-000#53: a broadcast reaches every participant except the sender", hub.Options{}, func(t *spec.T, r *rig) {
 		a, b, c := r.agent("alice"), r.agent("bob"), r.agent("carol")
 		ch := r.open("discussion", a, b, c)
 		r.say(a, ch, "all")
@@ -61,13 +61,13 @@ func TestDelivery(t *testing.T) {
 		own := view.Full().Project(view.Input{Log: r.log(ch), Participant: a.id})
 		t.Equal(own, []view.Event{{Kind: view.Assistant, Text: "all"}})
 	})
-	holds(t, "seed-000#54", hub.Options{}, func(t *spec.T, r *rig) {
+	holds(t, "seed-000#54: audience: [a, b] delivers to a and b only", hub.Options{}, func(t *spec.T, r *rig) {
 		a, b, c, d := r.agent("alice"), r.agent("bob"), r.agent("carol"), r.agent("dan")
 		ch := r.open("discussion", a, b, c, d)
 		r.post(a, ch, envelope.TypeText, text("two"), audience(b, c))
 		t.Equal([][]string{b.texts(), c.texts(), d.texts()}, [][]string{{text("two")}, {text("two")}, {}})
 	})
-	holds(t, "ag2-hub#17", hub.Options{}, func(t *spec.T, r *rig) {
+	holds(t, "ag2-hub#17: binding an unknown endpoint or agent fails", hub.Options{}, func(t *spec.T, r *rig) {
 		a := r.agent("alice")
 		err := r.Bind(a.id, nil)
 		t.ErrorContains(err, "endpoint not attached")
@@ -76,7 +76,7 @@ func TestDelivery(t *testing.T) {
 		t.ErrorContains(err, "agent not registered")
 		t.Equal(fault.CodeOf(err), fault.NotFound)
 	})
-	holds(t, "ag2-hub#10 seed-000#52", hub.Options{}, func(t *spec.T, r *rig) {
+	holds(t, "ag2-hub#10 seed-000#52: task-type events bypass turn order", hub.Options{}, func(t *spec.T, r *rig) {
 		a, b, c := r.agent("alice"), r.agent("bob"), r.agent("carol")
 		ch := r.open("discussion", a, b, c)
 		before, _, _ := r.Expected(ctx, ch)
@@ -103,7 +103,7 @@ func TestDelivery(t *testing.T) {
 			envelope.TypeInvite, envelope.TypeTaskStarted, envelope.TypeInviteAck, envelope.TypeOpened, envelope.TypeTaskCompleted, envelope.TypeText,
 		})
 	})
-	holds(t, "ag2-hub#74 seed-000#19", hub.Options{Now: frozen}, func(t *spec.T, r *rig) {
+	holds(t, "ag2-hub#74 seed-000#19: with a frozen clock ids still increase", hub.Options{Now: frozen}, func(t *spec.T, r *rig) {
 		a, b := r.agent("alice"), r.agent("bob")
 		ch := r.open("conversation", a, b)
 		ids := make([]string, 20)
@@ -129,7 +129,7 @@ func TestDelivery(t *testing.T) {
 			t.True(i == 0 || e.ID > log[i-1].ID, "ids grow with the log")
 		}
 	})
-	holds(t, "ag2-hub#75", hub.Options{}, func(t *spec.T, r *rig) {
+	holds(t, "ag2-hub#75: an older ack after a newer one does not move the cursor back", hub.Options{}, func(t *spec.T, r *rig) {
 		a, b := r.agent("alice"), r.agent("bob")
 		ch := r.open("conversation", a, b)
 		one, two := r.say(a, ch, "1"), r.say(a, ch, "2")
@@ -137,7 +137,7 @@ func TestDelivery(t *testing.T) {
 		r.ack(b, ch, one)
 		t.Equal(r.cursor(b, ch), two)
 	})
-	holds(t, "ag2-hub#76", hub.Options{}, func(t *spec.T, r *rig) {
+	holds(t, "ag2-hub#76: nack leaves the cursor", hub.Options{}, func(t *spec.T, r *rig) {
 		a, b := r.agent("alice"), r.agent("bob")
 		ch := r.open("conversation", a, b)
 		one, two := r.say(a, ch, "1"), r.say(a, ch, "2")
@@ -147,7 +147,7 @@ func TestDelivery(t *testing.T) {
 		r.back(b, "")
 		t.Equal(b.texts(), []string{text("2")})
 	})
-	holds(t, "ag2-hub#81", hub.Options{}, func(t *spec.T, r *rig) {
+	holds(t, "ag2-hub#81: closed channels are not replayed", hub.Options{}, func(t *spec.T, r *rig) {
 		a, b := r.agent("alice"), r.agent("bob")
 		ended, open := r.open("conversation", a, b), r.open("conversation", a, b)
 		r.away(b)
@@ -158,7 +158,7 @@ func TestDelivery(t *testing.T) {
 		t.Equal(b.texts(), []string{text("waiting")})
 		t.False(slices.Contains(b.received(), envelope.TypeClosed), "closed is replayed")
 	})
-	holds(t, "ag2-hub#82", hub.Options{}, func(t *spec.T, r *rig) {
+	holds(t, "ag2-hub#82: an ack in one channel does not suppress replay in another", hub.Options{}, func(t *spec.T, r *rig) {
 		a, b := r.agent("alice"), r.agent("bob")
 		older, newer := r.open("conversation", a, b), r.open("conversation", a, b)
 		r.away(b)
@@ -187,7 +187,7 @@ func TestDelivery(t *testing.T) {
 		r.restart()
 		t.Equal(r.cursor(b, ch), "")
 	})
-	holds(t, "ag2-hub#84 ag2-channels#128", hub.Options{}, func(t *spec.T, r *rig) {
+	holds(t, "ag2-hub#84 ag2-channels#128: causation lookup finds the prior envelope", hub.Options{}, func(t *spec.T, r *rig) {
 		a, b := r.agent("alice"), r.agent("bob")
 		ch := r.open("conversation", a, b)
 		asked := r.say(a, ch, "why?")
@@ -214,7 +214,7 @@ func TestDelivery(t *testing.T) {
 		r.restart()
 		t.Equal(find(b, asked), "")
 	})
-	holds(t, "seed-000#70", hub.Options{}, func(t *spec.T, r *rig) {
+	holds(t, "seed-000#70: causation_id names the envelope being answered", hub.Options{}, func(t *spec.T, r *rig) {
 		a, b := r.agent("alice"), r.agent("bob")
 		ch := r.open("conversation", a, b)
 		asked := r.say(a, ch, "why?")
@@ -229,7 +229,7 @@ func TestDelivery(t *testing.T) {
 		t.NoError(err)
 		t.True(elsewhere == nil, "found in another channel")
 	})
-	holds(t, "ag2-hub#88 ag2-channels#30", hub.Options{}, func(t *spec.T, r *rig) {
+	holds(t, "ag2-hub#88 ag2-channels#30: a pending turn names its trigger and since when", hub.Options{}, func(t *spec.T, r *rig) {
 		a, b, c := r.agent("alice"), r.agent("bob"), r.agent("carol")
 		talk := r.open("conversation", a, b)
 		r.say(a, talk, "no turns here")
@@ -273,7 +273,7 @@ func TestDelivery(t *testing.T) {
 		t.Equal(b.texts(), []string{text("hi")})
 		t.True(slices.Contains(r.ear.heard(), "posted ag2.msg.text"), "the next listener heard")
 	})
-	holds(t, "ag2-hub#119", hub.Options{}, func(t *spec.T, r *rig) {
+	holds(t, "ag2-hub#119: inbox pressure fires once at the crossing", hub.Options{}, func(t *spec.T, r *rig) {
 		a := r.agent("alice")
 		b := r.agent("bob", rule(func(r *identity.Rule) {
 			three := int64(3)
@@ -392,7 +392,7 @@ func TestDelivery(t *testing.T) {
 			t.Errorf("got %v", got)
 		}
 	})
-	holds(t, "seed-000#58", hub.Options{}, func(t *spec.T, r *rig) {
+	holds(t, "seed-000#58: a waiting higher priority is handed over first", hub.Options{}, func(t *spec.T, r *rig) {
 		a, b := r.agent("alice"), r.agent("bob")
 		rising := []envelope.Priority{envelope.Background, envelope.Normal, envelope.Urgent}
 		var channels []string

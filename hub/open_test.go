@@ -76,7 +76,7 @@ func rule(edit func(*identity.Rule)) func(*hub.Registration) {
 
 func TestOpening(t *testing.T) {
 	t.Parallel()
-	holds(t, "ag2-hub#48 ag2-channels#2", hub.Options{}, func(t *spec.T, r *rig) {
+	holds(t, "ag2-hub#48 ag2-channels#2: after opening: active, no acks pending, three envelopes", hub.Options{}, func(t *spec.T, r *rig) {
 		a, b := r.agent("alice"), r.agent("bob")
 		opened, err := r.tryOpen("consulting", nil, a, b)
 		t.NoError(err)
@@ -84,7 +84,7 @@ func TestOpening(t *testing.T) {
 		t.Equal(len(opened.PendingAcks), 0)
 		t.Equal(r.types(opened.ID), []string{envelope.TypeInvite, envelope.TypeInviteAck, envelope.TypeOpened})
 	})
-	holds(t, "seed-000#30 seed-000#31", hub.Options{}, func(t *spec.T, r *rig) {
+	holds(t, "seed-000#30 seed-000#31: EV_CHANNEL_INVITE is ag2.channel.invite", hub.Options{}, func(t *spec.T, r *rig) {
 		a, b, c := r.agent("alice"), r.agent("bob"), r.agent("carol")
 		ch := r.open("discussion", a, b, c)
 		log := r.log(ch)
@@ -116,7 +116,7 @@ func TestOpening(t *testing.T) {
 			"ag2.channel.opened", envelope.TypeInviteAck,
 		})
 	})
-	holds(t, "ag2-channels#3", hub.Options{}, func(t *spec.T, r *rig) {
+	holds(t, "ag2-channels#3: discussion of five: four invites, four acks, one opened", hub.Options{}, func(t *spec.T, r *rig) {
 		a := r.agent("a")
 		others := []*agent{r.agent("b"), r.agent("c"), r.agent("d"), r.agent("e")}
 		ch := r.open("discussion", a, others...)
@@ -136,7 +136,7 @@ func TestOpening(t *testing.T) {
 		t.True(ok, "someone is expected")
 		t.Equal(turn, channel.Turn{Agent: a.id})
 	})
-	holds(t, "ag2-hub#49 ag2-channels#6", hub.Options{}, func(t *spec.T, r *rig) {
+	holds(t, "ag2-hub#49 ag2-channels#6: unknown, duplicate or missing participants are refused", hub.Options{}, func(t *spec.T, r *rig) {
 		a, b := r.agent("alice"), r.agent("bob")
 		for _, tc := range []struct {
 			o    hub.Opening
@@ -160,7 +160,7 @@ func TestOpening(t *testing.T) {
 		t.Equal(r.audit("channel_created"), []map[string]any{})
 		t.Equal(b.received(), []string{})
 	})
-	holds(t, "ag2-hub#50", hub.Options{}, func(t *spec.T, r *rig) {
+	holds(t, "ag2-hub#50: an invitee that blocks the creator is access_denied", hub.Options{}, func(t *spec.T, r *rig) {
 		a := r.agent("alice")
 		b := r.agent("bob", rule(func(r *identity.Rule) { r.Access.InboundFrom = []string{"carol", "d*"} }))
 		before := time.Now()
@@ -170,7 +170,7 @@ func TestOpening(t *testing.T) {
 		t.Equal(time.Since(before), time.Duration(0))
 		t.Equal(r.listed(), []string{})
 	})
-	holds(t, "ag2-hub#51 ag2-channels#5", hub.Options{}, func(t *spec.T, r *rig) {
+	holds(t, "ag2-hub#51 ag2-channels#5: no ack in time is a protocol error and closes the channel", hub.Options{}, func(t *spec.T, r *rig) {
 		a, b := r.agent("alice"), r.agent("bob").ignoreInvites()
 		ch, result := r.opening("conversation", nil, a, b)
 		_, err := result()
@@ -182,7 +182,7 @@ func TestOpening(t *testing.T) {
 		t.Equal(time.Since(m.CreatedAt), 25*time.Second)
 		t.Equal(m.ClosedAt, time.Now().UTC())
 	})
-	holds(t, "ag2-channels#4 seed-000#32", hub.Options{}, func(t *spec.T, r *rig) {
+	holds(t, "ag2-channels#4 seed-000#32: one rejecting invitee closes the channel", hub.Options{}, func(t *spec.T, r *rig) {
 		a, b, c := r.agent("alice"), r.agent("bob"), r.agent("carol").ignoreInvites()
 		ch, result := r.opening("discussion", nil, a, b, c)
 		r.answer(c, ch, "ag2.channel.invite.reject")
@@ -194,7 +194,7 @@ func TestOpening(t *testing.T) {
 		t.Equal(m.CloseReason, "invite_rejected")
 		t.Equal(m.RejectedBy, []string{c.id})
 	})
-	holds(t, "seed-000#37 seed-000#39", hub.Options{}, func(t *spec.T, r *rig) {
+	holds(t, "seed-000#37 seed-000#39: a failed opening is closed with a reason", hub.Options{}, func(t *spec.T, r *rig) {
 		a, b := r.agent("alice"), r.agent("bob").ignoreInvites()
 		ch, result := r.opening("conversation", nil, a, b)
 		r.answer(b, ch, envelope.TypeInviteReject)
@@ -241,7 +241,7 @@ func TestOpening(t *testing.T) {
 	ttl := func(s string) func(*hub.Opening) {
 		return func(o *hub.Opening) { t := identity.TextTTL(s); o.TTL = &t }
 	}
-	holds(t, "ag2-hub#53", byHand, func(t *spec.T, r *rig) {
+	holds(t, "ag2-hub#53: TTL default from the rule drives expires_at", byHand, func(t *spec.T, r *rig) {
 		a := r.agent("alice", rule(func(r *identity.Rule) { r.Limits.ChannelTTLDefault = identity.TextTTL("15m") }))
 		b := r.agent("bob")
 		for want, edit := range map[time.Duration]func(*hub.Opening){
@@ -262,7 +262,7 @@ func TestOpening(t *testing.T) {
 		_, err := r.tryOpen("conversation", ttl("fast"), a, b)
 		t.ErrorContains(err, "fast")
 	})
-	holds(t, "ag2-hub#55", hub.Options{}, func(t *spec.T, r *rig) {
+	holds(t, "ag2-hub#55: max_concurrent_channels blocks the next until one closes", hub.Options{}, func(t *spec.T, r *rig) {
 		a := r.agent("alice", rule(func(r *identity.Rule) { r.Limits.MaxConcurrentChannels = 2 }))
 		b := r.agent("bob")
 		first, second := r.open("conversation", a, b), r.open("conversation", a, b)
@@ -279,7 +279,7 @@ func TestOpening(t *testing.T) {
 		r.end(second, "")
 		r.open("conversation", a, b) // what bob opened does not count
 	})
-	holds(t, "ag2-hub#57", hub.Options{}, func(t *spec.T, r *rig) {
+	holds(t, "ag2-hub#57: closing a pending channel releases its creator", hub.Options{}, func(t *spec.T, r *rig) {
 		a, b := r.agent("alice"), r.agent("bob").ignoreInvites()
 		ch, result := r.opening("conversation", nil, a, b)
 		before := time.Now()
@@ -324,7 +324,7 @@ func TestOpening(t *testing.T) {
 			t.Errorf("the log is %q, the channel %v", got, r.channel(ch).State)
 		}
 	})
-	holds(t, "ag2-hub#91 seed-000#36", hub.Options{}, func(t *spec.T, r *rig) {
+	holds(t, "ag2-hub#91 seed-000#36: explicit close stores the reason", hub.Options{}, func(t *spec.T, r *rig) {
 		a, b := r.agent("alice"), r.agent("bob")
 		for given, want := range map[string]string{"done": "done", "": "explicit_close"} {
 			ch := r.open("conversation", a, b)
@@ -340,7 +340,7 @@ func TestOpening(t *testing.T) {
 			t.Equal(len(r.log(ch)), len(log))
 		}
 	})
-	holds(t, "ag2-channels#20", hub.Options{}, func(t *spec.T, r *rig) {
+	holds(t, "ag2-channels#20: an explicit close keeps its reason and refuses sends", hub.Options{}, func(t *spec.T, r *rig) {
 		a, b := r.agent("alice"), r.agent("bob")
 		ch := r.open("conversation", a, b)
 		r.say(a, ch, "that is all")
@@ -356,7 +356,7 @@ func TestOpening(t *testing.T) {
 		}
 		t.Equal(r.log(ch), before)
 	})
-	holds(t, "ag2-hub#92 ag2-channels#10", hub.Options{}, func(t *spec.T, r *rig) {
+	holds(t, "ag2-hub#92 ag2-channels#10: consulting closes itself after the reply", hub.Options{}, func(t *spec.T, r *rig) {
 		a, b := r.agent("alice"), r.agent("bob")
 		ch := r.open("consulting", a, b)
 		r.say(a, ch, "why?")
@@ -377,7 +377,7 @@ func TestOpening(t *testing.T) {
 			t.Equal(string(r.last(ch).Data), `{"reason":"adapter_ended","channel_id":"`+ch+`"}`)
 		}
 	})
-	holds(t, "seed-000#35", hub.Options{}, func(t *spec.T, r *rig) {
+	holds(t, "seed-000#35: the hub posts closed when an adapter ends the channel", hub.Options{}, func(t *spec.T, r *rig) {
 		a, b := r.agent("alice"), r.agent("bob")
 		ch := r.open("consulting", a, b)
 		r.say(a, ch, "why?")

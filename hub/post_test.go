@@ -67,7 +67,7 @@ func TestPosting(t *testing.T) {
 			t.Equal(r.types(id), before)
 		}
 	})
-	holds(t, "seed-000#4", hub.Options{}, func(t *spec.T, r *rig) {
+	holds(t, "seed-000#4: channel_id is a string given by the sender", hub.Options{}, func(t *spec.T, r *rig) {
 		a := r.agent("alice")
 		for _, id := range []string{"", "nowhere"} {
 			_, err := r.trySay(a, id, "hi")
@@ -78,13 +78,13 @@ func TestPosting(t *testing.T) {
 		t.NoError(err)
 		t.Equal(n, uint64(0))
 	})
-	holds(t, "ag2-hub#59", hub.Options{}, func(t *spec.T, r *rig) {
+	holds(t, "ag2-hub#59: access check precedes channel lookup", hub.Options{}, func(t *spec.T, r *rig) {
 		a := r.agent("alice", rule(func(r *identity.Rule) { r.Access.OutboundTo = []string{"carol"} }))
 		b := r.agent("bob")
 		_, err := r.tryPost(a, "nowhere", envelope.TypeText, text("hi"), audience(b))
 		t.Equal(fault.CodeOf(err), fault.AccessDenied)
 	})
-	holds(t, "ag2-hub#60", hub.Options{}, func(t *spec.T, r *rig) {
+	holds(t, "ag2-hub#60: outbound_to allows matching names and denies others", hub.Options{}, func(t *spec.T, r *rig) {
 		a := r.agent("alice", rule(func(r *identity.Rule) { r.Access.OutboundTo = []string{"b[oa]b", "me?"} }))
 		b := r.agent("bob")
 		c := r.agent("carol")
@@ -98,7 +98,7 @@ func TestPosting(t *testing.T) {
 		t.Equal(r.types(ch), before)
 		r.say(a, ch, "a broadcast is not checked")
 	})
-	holds(t, "ag2-hub#61", hub.Options{}, func(t *spec.T, r *rig) {
+	holds(t, "ag2-hub#61: self in the audience is always allowed", hub.Options{}, func(t *spec.T, r *rig) {
 		b := r.agent("bob")
 		a := r.agent("alice", rule(func(r *identity.Rule) { r.Access.OutboundTo = []string{} }))
 		ch := r.open("conversation", b, a)
@@ -107,7 +107,7 @@ func TestPosting(t *testing.T) {
 		t.Equal(a.texts(), []string{text("note to self")})
 		t.Equal(b.texts(), []string{})
 	})
-	holds(t, "ag2-hub#62", hub.Options{}, func(t *spec.T, r *rig) {
+	holds(t, "ag2-hub#62: inbound_from tightened mid-channel hides the post", hub.Options{}, func(t *spec.T, r *rig) {
 		a, b := r.agent("alice"), r.agent("bob")
 		ch := r.open("conversation", a, b)
 		rule := identity.DefaultRule()
@@ -118,7 +118,7 @@ func TestPosting(t *testing.T) {
 		t.Equal(b.texts(), []string{})
 	})
 	depth := func(n int) func(*envelope.Envelope) { return func(e *envelope.Envelope) { e.Depth = n } }
-	holds(t, "ag2-hub#63", hub.Options{}, func(t *spec.T, r *rig) {
+	holds(t, "ag2-hub#63: depth at the cap is accepted, above it denied", hub.Options{}, func(t *spec.T, r *rig) {
 		a := r.agent("alice", rule(func(r *identity.Rule) { r.Limits.DelegationDepth = 3 }))
 		b := r.agent("bob", rule(func(r *identity.Rule) { r.Limits.DelegationDepth = 0 }))
 		ch := r.open("conversation", a, b)
@@ -132,7 +132,7 @@ func TestPosting(t *testing.T) {
 		t.Equal(len(r.log(ch)), 5)
 	})
 	small := rule(func(r *identity.Rule) { r.Limits.Inbox.MaxPending = 2 })
-	holds(t, "ag2-hub#64", hub.Options{}, func(t *spec.T, r *rig) {
+	holds(t, "ag2-hub#64: a full inbox refuses the post until the recipient posts", hub.Options{}, func(t *spec.T, r *rig) {
 		a, b := r.agent("alice"), r.agent("bob", small)
 		ch := r.open("conversation", a, b)
 		r.say(a, ch, "1")
@@ -204,7 +204,7 @@ func TestPosting(t *testing.T) {
 			t.Errorf("one too many is answered with %v", err)
 		}
 	})
-	holds(t, "ag2-hub#56", hub.Options{}, func(t *spec.T, r *rig) {
+	holds(t, "ag2-hub#56: inbox capacity never blocks invites, acks, opened or closed", hub.Options{}, func(t *spec.T, r *rig) {
 		a, b, c := r.agent("alice", small), r.agent("bob", small), r.agent("carol")
 		for _, full := range []*agent{a, b} { // who acks, and who is acked
 			ch := r.open("conversation", c, full)
@@ -220,7 +220,7 @@ func TestPosting(t *testing.T) {
 		t.Equal(a.received(), []string{envelope.TypeOpened, envelope.TypeClosed})
 		t.Equal(b.received(), []string{envelope.TypeInvite, envelope.TypeOpened, envelope.TypeClosed})
 	})
-	holds(t, "ag2-hub#65", hub.Options{}, func(t *spec.T, r *rig) {
+	holds(t, "ag2-hub#65: unregistering clears the pending counter", hub.Options{}, func(t *spec.T, r *rig) {
 		a, b := r.agent("alice"), r.agent("bob", small)
 		ch := r.open("conversation", a, b)
 		r.say(a, ch, "1")
@@ -230,7 +230,7 @@ func TestPosting(t *testing.T) {
 		again := r.agent("bob")
 		t.Equal(r.Pending(again.id), int64(0))
 	})
-	holds(t, "ag2-hub#66 ag2-channels#9", hub.Options{}, func(t *spec.T, r *rig) {
+	holds(t, "ag2-hub#66 ag2-channels#9: adapter rejection appends nothing to the WAL", hub.Options{}, func(t *spec.T, r *rig) {
 		a, b := r.agent("alice"), r.agent("bob")
 		ch := r.open("consulting", a, b)
 		before := r.log(ch)
@@ -257,7 +257,7 @@ func TestPosting(t *testing.T) {
 		}
 		t.Equal(r.log(ch), before)
 	})
-	holds(t, "ag2-channels#24", hub.Options{}, func(t *spec.T, r *rig) {
+	holds(t, "ag2-channels#24: out-of-turn text names who is expected", hub.Options{}, func(t *spec.T, r *rig) {
 		a, b, c := r.agent("alice"), r.agent("bob"), r.agent("carol")
 		ch := r.open("discussion", a, b, c)
 		for i, next := range []*agent{a, b, c, a} {
@@ -274,7 +274,7 @@ func TestPosting(t *testing.T) {
 			r.say(next, ch, fmt.Sprint(i))
 		}
 	})
-	holds(t, "ag2-hub#67 ag2-channels#22", hub.Options{}, func(t *spec.T, r *rig) {
+	holds(t, "ag2-hub#67 ag2-channels#22: parallel posts on one channel all get in, with unique ids", hub.Options{}, func(t *spec.T, r *rig) {
 		a, b := r.agent("alice"), r.agent("bob")
 		ch := r.open("conversation", a, b)
 		var wg sync.WaitGroup
@@ -291,7 +291,7 @@ func TestPosting(t *testing.T) {
 		t.Equal(logged, ids)
 		t.Equal(len(slices.Compact(ids)), 5)
 	})
-	holds(t, "ag2-hub#68 seed-000#15", hub.Options{}, func(t *spec.T, r *rig) {
+	holds(t, "ag2-hub#68 seed-000#15: parallel posts on different channels stay separate", hub.Options{}, func(t *spec.T, r *rig) {
 		a, b := r.agent("alice"), r.agent("bob")
 		channels := []string{r.open("conversation", a, b), r.open("conversation", a, b)}
 		var wg sync.WaitGroup
@@ -310,7 +310,7 @@ func TestPosting(t *testing.T) {
 			}
 		}
 	})
-	holds(t, "ag2-hub#69", hub.Options{}, func(t *spec.T, r *rig) {
+	holds(t, "ag2-hub#69: unknown audience ids: accepted, known ones served", hub.Options{}, func(t *spec.T, r *rig) {
 		a, b := r.agent("alice"), r.agent("bob")
 		ch := r.open("conversation", a, b)
 		_, err := r.tryPost(a, ch, envelope.TypeText, text("hi"), func(e *envelope.Envelope) { e.Audience = []string{"ghost", b.id} })
@@ -319,7 +319,7 @@ func TestPosting(t *testing.T) {
 		t.Equal(r.log(ch)[3].Audience, []string{"ghost", b.id})
 		t.Equal(r.ear.heard()[5:], []string{"posted ag2.msg.text"}) // and of no failure
 	})
-	holds(t, "ag2-hub#70 ag2-channels#130", hub.Options{}, func(t *spec.T, r *rig) {
+	holds(t, "ag2-hub#70 ag2-channels#130: a missing adapter or state refuses posts", hub.Options{}, func(t *spec.T, r *rig) {
 		a, b := r.agent("alice"), r.agent("bob")
 		ch := r.open("conversation", a, b)
 		kept, before := r.channel(ch), r.log(ch)
@@ -373,7 +373,7 @@ func TestPosting(t *testing.T) {
 		}
 		t.Equal(b.texts(), []string{text("1"), text("2"), text("3")})
 	})
-	holds(t, "ag2-hub#72 ag2-channels#16", hub.Options{TrustClients: true}, func(t *spec.T, r *rig) {
+	holds(t, "ag2-hub#72 ag2-channels#16: a stranger's text in a conversation is refused", hub.Options{TrustClients: true}, func(t *spec.T, r *rig) {
 		a, b, c := r.agent("alice"), r.agent("bob"), r.agent("carol")
 		ch := r.open("conversation", a, b)
 		_, err := r.trySay(c, ch, "may I?")
@@ -401,7 +401,7 @@ func TestPosting(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 	})
-	holds(t, "seed-000#7 seed-000#8", hub.Options{}, func(t *spec.T, r *rig) {
+	holds(t, "seed-000#7 seed-000#8: event_type is given by the sender", hub.Options{}, func(t *spec.T, r *rig) {
 		a, b := r.agent("alice"), r.agent("bob")
 		ch := r.open("conversation", a, b)
 		before := r.types(ch)
@@ -414,7 +414,7 @@ func TestPosting(t *testing.T) {
 		}
 		t.Equal(r.types(ch), before)
 	})
-	holds(t, "seed-000#17", hub.Options{}, func(t *spec.T, r *rig) {
+	holds(t, "seed-000#17: a refused post leaves no sequence and no record", hub.Options{}, func(t *spec.T, r *rig) {
 		a, b := r.agent("alice"), r.agent("bob")
 		ch := r.open("discussion", a, b)
 		_, err := r.trySay(b, ch, "out of turn")

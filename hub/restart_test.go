@@ -79,7 +79,7 @@ func (r *rig) everything() map[string]string {
 
 func TestRestart(t *testing.T) {
 	t.Parallel()
-	holds(t, "ag2-hub#104", hub.Options{}, func(t *spec.T, r *rig) {
+	holds(t, "ag2-hub#104: hydrating twice gives the same state", hub.Options{}, func(t *spec.T, r *rig) {
 		skill := "# can do"
 		a, b := r.agent("alice", claims("ocr")), r.agent("bob", func(reg *hub.Registration) { reg.Skill = &skill })
 		ch := r.open("conversation", a, b)
@@ -96,7 +96,7 @@ func TestRestart(t *testing.T) {
 		t.Equal(once, live)
 		t.Equal(r.everything(), live)
 	})
-	holds(t, "ag2-hub#107 seed-000#76", hub.Options{}, func(t *spec.T, r *rig) {
+	holds(t, "ag2-hub#107 seed-000#76: a deleted capability file is rebuilt", hub.Options{}, func(t *spec.T, r *rig) {
 		a, b := r.agent("alice", claims("ocr")), r.agent("bob")
 		ch := r.open("discussion", a, b)
 		said := r.say(a, ch, "hi")
@@ -112,7 +112,7 @@ func TestRestart(t *testing.T) {
 		t.NoError(err)
 		t.Equal(string(e.Data), text("ho"))
 	})
-	holds(t, "ag2-hub#108", hub.Options{}, func(t *spec.T, r *rig) {
+	holds(t, "ag2-hub#108: unknown adapter: channel listed, not active, posts fail", hub.Options{}, func(t *spec.T, r *rig) {
 		a, b := r.agent("alice"), r.agent("bob")
 		ch := r.open("discussion", a, b)
 		turns, err := r.Turns(ctx, a.id)
@@ -138,7 +138,7 @@ func TestRestart(t *testing.T) {
 			t.Errorf("%v %s", m.State, m.CloseReason)
 		}
 	})
-	holds(t, "ag2-hub#109", hub.Options{}, func(t *spec.T, r *rig) {
+	holds(t, "ag2-hub#109: closed channels load but are not active; open ones are", hub.Options{}, func(t *spec.T, r *rig) {
 		a, b := r.agent("alice"), r.agent("bob")
 		closed, open := r.open("conversation", a, b), r.open("conversation", a, b)
 		r.end(closed, "done")
@@ -232,7 +232,7 @@ func TestRestart(t *testing.T) {
 		r.restart()
 		t.Equal(r.state(ch), `{"initiator_sent":true,"respondent_replied":false,"last_envelope_id":"`+id+`"}`)
 	})
-	holds(t, "ag2-channels#27", hub.Options{}, func(t *spec.T, r *rig) {
+	holds(t, "ag2-channels#27: restart restores expected speaker, last speaker, count, order", hub.Options{}, func(t *spec.T, r *rig) {
 		a, b, c := r.agent("alice"), r.agent("bob"), r.agent("carol")
 		ch := r.open("discussion", a, b, c)
 		r.say(a, ch, "1")
@@ -253,7 +253,7 @@ func TestRestart(t *testing.T) {
 		id = r.post(c, ch, envelope.TypePacket, `{"routing":{"kind":"text"},"context_updates":{"set":{"none":null}},"body":"go"}`)
 		return ch, id, a, b, c
 	}
-	holds(t, "ag2-channels#65", hub.Options{}, func(t *spec.T, r *rig) {
+	holds(t, "ag2-channels#65: restart restores expected speaker, last speaker, count, creator", hub.Options{}, func(t *spec.T, r *rig) {
 		ch, id, a, b, c := flow(r)
 		r.restart()
 		t.Contains(r.state(ch), fmt.Sprintf(`{"participant_order":[%q,%q,%q],"expected_next_speaker":%q,"last_speaker_id":%q,"last_envelope_id":%q,"turn_count":1,`+
@@ -262,14 +262,14 @@ func TestRestart(t *testing.T) {
 		t.ErrorContains(err, "expects '"+b.id+"' to speak")
 		r.say(b, ch, "me")
 	})
-	holds(t, "ag2-channels#75", hub.Options{}, func(t *spec.T, r *rig) {
+	holds(t, "ag2-channels#75: restart reproduces the map", hub.Options{}, func(t *spec.T, r *rig) {
 		ch, _, _, _, _ := flow(r)
 		for range 2 {
 			t.Contains(r.state(ch), `"context_vars":{"deep":{"x":[9007199254740993]},"n":2,"none":null}}`)
 			r.restart()
 		}
 	})
-	holds(t, "ag2-channels#131", hub.Options{}, func(t *spec.T, r *rig) {
+	holds(t, "ag2-channels#131: adapter state remains readable after close", hub.Options{}, func(t *spec.T, r *rig) {
 		a, b := r.agent("alice"), r.agent("bob")
 		ch := r.open("consulting", a, b)
 		r.say(a, ch, "why?")
@@ -299,7 +299,7 @@ func TestRestart(t *testing.T) {
 		t.Equal([]int{s.Loaded, s.Waiting, s.Opening}, []int{0, 0, 0})
 		t.Equal(len(r.everything()), 103) // with the three who took part
 	})
-	holds(t, "seed-000#14 seed-000#16", hub.Options{}, func(t *spec.T, r *rig) {
+	holds(t, "seed-000#14 seed-000#16: sequences count 1, 2, 3 without gaps", hub.Options{}, func(t *spec.T, r *rig) {
 		a, b := r.agent("alice"), r.agent("bob")
 		ch := r.open("conversation", a, b)
 		r.say(a, ch, "4")
@@ -313,7 +313,7 @@ func TestRestart(t *testing.T) {
 		t.Equal(numbers, []uint64{1, 2, 3, 4, 5, 6})
 		t.Equal(r.types(ch)[5], envelope.TypeClosed)
 	})
-	holds(t, "seed-000#75", hub.Options{}, func(t *spec.T, r *rig) {
+	holds(t, "seed-000#75: after a restart the hub re-folds each log through its adapter", hub.Options{}, func(t *spec.T, r *rig) {
 		a, b, c := r.agent("alice"), r.agent("bob"), r.agent("carol")
 		var channels []string
 		for _, kind := range []string{"conversation", "discussion", "consulting"} {

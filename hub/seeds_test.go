@@ -60,7 +60,7 @@ func TestSeedEnvelope(t *testing.T) {
 			}
 		}
 	})
-	holds(t, "seed-000#2 seed-000#3", hub.Options{}, func(t *spec.T, r *rig) {
+	holds(t, "seed-000#2 seed-000#3: envelope_id is a string minted by the hub at admission", hub.Options{}, func(t *spec.T, r *rig) {
 		a, b := r.agent("alice"), r.agent("bob")
 		seen := map[string]bool{}
 		mine := strings.Repeat("a", 32)
@@ -80,7 +80,7 @@ func TestSeedEnvelope(t *testing.T) {
 			r.restart() // the clock stands still
 		}
 	})
-	holds(t, "seed-000#9", hub.Options{}, func(t *spec.T, r *rig) {
+	holds(t, "seed-000#9: causation_id is null where the sender gives none", hub.Options{}, func(t *spec.T, r *rig) {
 		a, b := r.agent("alice"), r.agent("bob")
 		ch := r.open("conversation", a, b)
 		first := r.say(a, ch, "no cause")
@@ -88,7 +88,7 @@ func TestSeedEnvelope(t *testing.T) {
 		r.post(b, ch, envelope.TypeText, text("a cause"), causing(first))
 		t.Equal(r.last(ch).Causation, first)
 	})
-	holds(t, "seed-000#11", hub.Options{}, func(t *spec.T, r *rig) {
+	holds(t, "seed-000#11: created_at is the empty string on an envelope not yet posted", hub.Options{}, func(t *spec.T, r *rig) {
 		a, b := r.agent("alice"), r.agent("bob")
 		ch := r.open("conversation", a, b)
 		t.True((&envelope.Envelope{}).CreatedAt.IsZero(), "an envelope not yet posted has no time")
@@ -97,7 +97,7 @@ func TestSeedEnvelope(t *testing.T) {
 		r.post(a, ch, envelope.TypeText, text("x"), func(e *envelope.Envelope) { e.CreatedAt = forged })
 		t.Equal(r.last(ch).CreatedAt, now)
 	})
-	holds(t, "seed-000#13", hub.Options{}, func(t *spec.T, r *rig) {
+	holds(t, "seed-000#13: sequence is the integer 0 on an envelope not yet posted", hub.Options{}, func(t *spec.T, r *rig) {
 		a, b := r.agent("alice"), r.agent("bob")
 		ch := r.open("conversation", a, b)
 		t.Equal((&envelope.Envelope{}).Seq, uint64(0))
@@ -110,7 +110,7 @@ func TestSeedEnvelope(t *testing.T) {
 		Priority: envelope.Urgent, Data: []byte(` { "n" : 9007199254740993 , "x":[ ] } `), Ext: []byte(`{"e":1}`),
 		Origin: envelope.Origin{Dialect: "agh", ID: "f", Hops: 1}, Foreign: []byte("signed"),
 	}
-	holds(t, "seed-000#20 seed-000#63", hub.Options{}, func(t *spec.T, r *rig) {
+	holds(t, "seed-000#20 seed-000#63: the hub changes nothing but what it stamps", hub.Options{}, func(t *spec.T, r *rig) {
 		a, b := r.agent("alice"), r.agent("bob")
 		ch := r.open("conversation", a, b)
 		sent := whole.Clone()
@@ -125,7 +125,7 @@ func TestSeedEnvelope(t *testing.T) {
 		r.restart()
 		t.Equal(r.last(ch), want, stamped)
 	})
-	holds(t, "seed-000#61", hub.Options{}, func(t *spec.T, r *rig) {
+	holds(t, "seed-000#61: a hand-built envelope is accepted", hub.Options{}, func(t *spec.T, r *rig) {
 		a, b := r.agent("alice"), r.agent("bob")
 		ch := r.open("conversation", a, b)
 		e := whole.Clone()
@@ -134,7 +134,7 @@ func TestSeedEnvelope(t *testing.T) {
 		t.NoError(err)
 		t.Equal(r.last(ch).ID, id)
 	})
-	holds(t, "seed-000#62", hub.Options{}, func(t *spec.T, r *rig) {
+	holds(t, "seed-000#62: there is no allow-list for event_type", hub.Options{}, func(t *spec.T, r *rig) {
 		a, b := r.agent("alice"), r.agent("bob")
 		ch := r.open("conversation", a, b)
 		types := []string{"review", "myapp.review", "ag2.mine", "日本", " ", strings.Repeat("x", 1000)}
@@ -143,7 +143,7 @@ func TestSeedEnvelope(t *testing.T) {
 		}
 		t.Equal(r.types(ch)[3:], types)
 	})
-	holds(t, "seed-000#64", hub.Options{}, func(t *spec.T, r *rig) {
+	holds(t, "seed-000#64: a custom type is logged, delivered and no turn", hub.Options{}, func(t *spec.T, r *rig) {
 		a, b, c := r.agent("alice"), r.agent("bob"), r.agent("carol")
 		ch := r.open("discussion", a, b, c)
 		r.say(a, ch, "your turn, bob")
@@ -180,7 +180,7 @@ func TestSeedEnvelope(t *testing.T) {
 		t.Equal(b.received(), []string{"my.all"})
 		t.Equal(c.received(), []string{"my.all", "my.one"})
 	})
-	holds(t, "seed-000#73 seed-000#74", hub.Options{}, func(t *spec.T, r *rig) {
+	holds(t, "seed-000#73 seed-000#74: each channel has its own write-ahead log, readable by channel id", hub.Options{}, func(t *spec.T, r *rig) {
 		a, b := r.agent("alice"), r.agent("bob")
 		one, two := r.open("conversation", a, b), r.open("conversation", a, b)
 		var ids [2][]string
@@ -197,7 +197,7 @@ func TestSeedEnvelope(t *testing.T) {
 		}
 		t.Equal(len(r.log("unknown")), 0)
 	})
-	holds(t, "seed-000#78", hub.Options{}, func(t *spec.T, r *rig) {
+	holds(t, "seed-000#78: any JSON event_data round-trips through the store unchanged", hub.Options{}, func(t *spec.T, r *rig) {
 		a, b := r.agent("alice"), r.agent("bob")
 		ch := r.open("conversation", a, b)
 		payloads := []string{
@@ -212,7 +212,7 @@ func TestSeedEnvelope(t *testing.T) {
 			t.Equal(string(e.Data), payloads[i])
 		}
 	})
-	holds(t, "seed-000#59", hub.Options{}, func(t *spec.T, r *rig) {
+	holds(t, "seed-000#59: priority never changes a channel's order", hub.Options{}, func(t *spec.T, r *rig) {
 		a, b := r.agent("alice"), r.agent("bob")
 		ch := r.open("conversation", a, b)
 		box := hub.NewInbox(0)
@@ -231,7 +231,7 @@ func TestSeedEnvelope(t *testing.T) {
 		t.Equal(logged, ids)
 		t.Equal(read, ids)
 	})
-	holds(t, "ag2-channels#21", hub.Options{}, func(t *spec.T, r *rig) {
+	holds(t, "ag2-channels#21: restart restores turn_count and last_speaker_id", hub.Options{}, func(t *spec.T, r *rig) {
 		a, b := r.agent("alice"), r.agent("bob")
 		ch := r.open("conversation", a, b)
 		r.say(a, ch, "1")
@@ -240,7 +240,7 @@ func TestSeedEnvelope(t *testing.T) {
 		r.restart()
 		t.Equal(r.state(ch), fmt.Sprintf(`{"turn_count":3,"last_speaker_id":%q,"last_envelope_id":%q}`, b.id, id))
 	})
-	holds(t, "ag2-channels#1", hub.Options{}, func(t *spec.T, r *rig) {
+	holds(t, "ag2-channels#1: a new hub has four adapters at version 1", hub.Options{}, func(t *spec.T, r *rig) {
 		a, b := r.agent("alice"), r.agent("bob")
 		for _, kind := range []string{"consulting", "conversation", "discussion", "workflow"} {
 			edit := knobs(`{"graph":` + everyone(a.id) + `}`)
@@ -272,7 +272,7 @@ func (r *rig) pipeline(a, b, c *agent) string {
 
 func TestSeedWorkflow(t *testing.T) {
 	t.Parallel()
-	holds(t, "seed-002#20 seed-002#21", hub.Options{}, func(t *spec.T, r *rig) {
+	holds(t, "seed-002#20 seed-002#21: pipeline run, one invite and one ack for each target", hub.Options{}, func(t *spec.T, r *rig) {
 		a, b, c := r.agent("a"), r.agent("b"), r.agent("c")
 		ch := r.pipeline(a, b, c)
 		invites, acks := map[string]int{}, map[string]int{}
@@ -289,7 +289,7 @@ func TestSeedWorkflow(t *testing.T) {
 		t.Equal(invites, want)
 		t.Equal(acks, want)
 	})
-	holds(t, "seed-002#22", hub.Options{}, func(t *spec.T, r *rig) {
+	holds(t, "seed-002#22: pipeline run, the creator gets opened after the last ack", hub.Options{}, func(t *spec.T, r *rig) {
 		a, b, c := r.agent("a"), r.agent("b"), r.agent("c").ignoreInvites()
 		graph := knobs(`{"graph":` + everyone(a.id) + `}`)
 		ch, result := r.opening("workflow", graph, a, b, c)
@@ -335,7 +335,7 @@ func TestSeedWorkflow(t *testing.T) {
 		t.Equal(r.types(ch), append(before, envelope.TypeContextSet, envelope.TypeContextSet))
 		t.Equal(time.Since(start), time.Duration(0))
 	})
-	holds(t, "seed-002#27", hub.Options{}, func(t *spec.T, r *rig) {
+	holds(t, "seed-002#27: pipeline run, a, b and c each receive the closing envelope", hub.Options{}, func(t *spec.T, r *rig) {
 		a, b, c := r.agent("a"), r.agent("b"), r.agent("c")
 		ch := r.pipeline(a, b, c)
 		for _, who := range []*agent{a, b, c} {
@@ -351,7 +351,7 @@ func TestSeedWorkflow(t *testing.T) {
 			}
 		}
 	})
-	holds(t, "seed-002#29", hub.Options{}, func(t *spec.T, r *rig) {
+	holds(t, "seed-002#29: ag2.session.* strings are never emitted", hub.Options{}, func(t *spec.T, r *rig) {
 		a, b := r.agent("a"), r.agent("b").ignoreInvites()
 		ch, result := r.opening("conversation", nil, a, b)
 		r.answer(b, ch, "ag2.session.invite.ack")
@@ -366,7 +366,7 @@ func TestSeedWorkflow(t *testing.T) {
 		t.Equal(r.types(ch)[3], envelope.TypeClosed)
 		t.Equal(r.channel(ch).State, channel.Active)
 	})
-	holds(t, "seed-002#43", hub.Options{}, func(t *spec.T, r *rig) {
+	holds(t, "seed-002#43: terminate ends the channel with its reason", hub.Options{}, func(t *spec.T, r *rig) {
 		a, b := r.agent("a"), r.agent("b")
 		ch := r.openWith("workflow", knobs(fmt.Sprintf(`{"graph":{"initial_speaker":%q,"transitions":[],"default_target":{"name":"terminate","args":{"reason":"enough"}}}}`, a.id)), a, b)
 		before := r.types(ch)
@@ -382,7 +382,7 @@ func TestSeedWorkflow(t *testing.T) {
 		}
 		return reg
 	}
-	holds(t, "seed-002#77", hub.Options{Adapters: adapter.AllWith(loud())}, func(t *spec.T, r *rig) {
+	holds(t, "seed-002#77: a custom condition routes as before after a restart", hub.Options{Adapters: adapter.AllWith(loud())}, func(t *spec.T, r *rig) {
 		a, b, c := r.agent("a"), r.agent("b"), r.agent("c")
 		ch := r.openWith("workflow", knobs(fmt.Sprintf(`{"graph":{"initial_speaker":%[1]q,"transitions":[
 			{"when":{"name":"shouts","args":{}},"then":{"name":"agent","args":{"agent_id":%[3]q}}}],
@@ -397,7 +397,7 @@ func TestSeedWorkflow(t *testing.T) {
 		t.NoError(err)
 		t.Equal(turn.Agent, c.id)
 	})
-	holds(t, "seed-002#80", hub.Options{}, func(t *spec.T, r *rig) {
+	holds(t, "seed-002#80: the creator takes part without being listed", hub.Options{}, func(t *spec.T, r *rig) {
 		a, b := r.agent("a"), r.agent("b")
 		m := r.channel(r.openWith("workflow", knobs(`{"graph":`+everyone(a.id)+`}`), a, b))
 		t.Equal(m.IDs(), []string{a.id, b.id})
@@ -405,7 +405,7 @@ func TestSeedWorkflow(t *testing.T) {
 		t.True(ok, "the creator takes part")
 		t.Equal(p.Role, channel.Initiator)
 	})
-	holds(t, "seed-002#81", hub.Options{}, func(t *spec.T, r *rig) {
+	holds(t, "seed-002#81: the graph is stored under knobs and survives a restart", hub.Options{}, func(t *spec.T, r *rig) {
 		a, b := r.agent("a"), r.agent("b")
 		stored := ` { "graph" : ` + everyone(a.id) + ` , "context_vars":{"n":9007199254740993} } `
 		ch := r.openWith("workflow", knobs(stored), a, b)
@@ -413,7 +413,7 @@ func TestSeedWorkflow(t *testing.T) {
 		r.restart()
 		t.Equal(string(r.channel(ch).Knobs), strings.TrimSpace(stored))
 	})
-	holds(t, "seed-002#86", hub.Options{}, func(t *spec.T, r *rig) {
+	holds(t, "seed-002#86: an agent's explicit close ends with its reason", hub.Options{}, func(t *spec.T, r *rig) {
 		a, b := r.agent("a"), r.agent("b")
 		ch := r.openWith("workflow", knobs(`{"graph":`+everyone(a.id)+`}`), a, b)
 		r.say(a, ch, "hi")

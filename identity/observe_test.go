@@ -62,7 +62,7 @@ func TestObserve(t *testing.T) {
 			t.Equal(r, identity.Resume{Version: 4})
 		}
 	})
-	spec.Check(t, "ag2-hub#44", func(t *spec.T) {
+	spec.Check(t, "ag2-hub#44: cancelled outcome raises n", func(t *spec.T) {
 		r := identity.Resume{Observed: map[string]identity.ObservedStat{"ocr": {N: 3, Completed: 2, Failed: 1}}}
 		var samples identity.Samples
 		r.Observe("ocr", identity.Cancelled, nil, &samples, now)

@@ -20,13 +20,13 @@ func TestProjectionStatements(t *testing.T) {
 	env := func(typ, payload, metadata string) string {
 		return `{"version":1,"type":"` + typ + `","role":"user","content":"c","payload":` + payload + `,"metadata":` + metadata + `}`
 	}
-	projects(t, "agent-message#56", env("text", `{}`, `[]`), `{"role":"user","content":"c"}`)
+	projects(t, "agent-message#56: bare text projects to two keys", env("text", `{}`, `[]`), `{"role":"user","content":"c"}`)
 	for _, typ := range message.Types()[1:] {
 		projects(t, "agent-message#57: "+string(typ), env(string(typ), `{}`, `{}`), `{"role":"user","content":"c","metadata":{"type":"`+string(typ)+`"}}`)
 	}
 	projects(t, "agent-message#58: with metadata", env("text", `{}`, `{"lang":"fi"}`), `{"role":"user","content":"c","metadata":{"lang":"fi","type":"text"}}`)
 	projects(t, "agent-message#58: with a payload", env("text", `{"score":1}`, `{}`), `{"role":"user","content":"c","metadata":{"type":"text","score":1}}`)
-	projects(t, "agent-message#59", `{"role":"user","content":"x","metadata":{"a":0,"type":"nudge","k":1}}`,
+	projects(t, "agent-message#59: private metadata.type is overwritten", `{"role":"user","content":"x","metadata":{"a":0,"type":"nudge","k":1}}`,
 		`{"role":"user","content":"x","metadata":{"a":0,"type":"text","k":1}}`)
 	projects(t, "agent-message#59: also of what is no text", env("delta", `{}`, `{"type":"error","k":1}`),
 		`{"role":"user","content":"c","metadata":{"type":"delta","k":1}}`)
@@ -37,12 +37,12 @@ func TestProjectionStatements(t *testing.T) {
 		t.Equal(written(e.Provider(), nil), `{"role":"user","content":"x","metadata":{"type":"text"}}`)
 		t.Equal(written(e, nil), normalized(nudge))
 	})
-	projects(t, "agent-message#60", env("tool_result", `{"tool_name":"p","x":1}`, `{"tool_name":"m"}`),
+	projects(t, "agent-message#60: metadata beats payload, also with null", env("tool_result", `{"tool_name":"p","x":1}`, `{"tool_name":"m"}`),
 		`{"role":"user","content":"c","metadata":{"tool_name":"m","type":"tool_result","x":1}}`)
 	projects(t, "agent-message#60: with null", env("delta", `{"k":1}`, `{"k":null}`), `{"role":"user","content":"c","metadata":{"k":null,"type":"delta"}}`)
-	projects(t, "agent-message#61", env("final_result", `{"type":"inner","k":null}`, `{}`), `{"role":"user","content":"c","metadata":{"type":"final_result","k":null}}`)
+	projects(t, "agent-message#61: payload key type never shows", env("final_result", `{"type":"inner","k":null}`, `{}`), `{"role":"user","content":"c","metadata":{"type":"final_result","k":null}}`)
 	projects(t, "agent-message#61: of a text", env("text", `{"type":"inner"}`, `{}`), `{"role":"user","content":"c","metadata":{"type":"text"}}`)
-	projects(t, "agent-message#62", `{"role":"user","content":"c","id":"i","created_at":"a","updated_at":"b"}`, `{"role":"user","content":"c"}`)
+	projects(t, "agent-message#62: id/dates not projected", `{"role":"user","content":"c","id":"i","created_at":"a","updated_at":"b"}`, `{"role":"user","content":"c"}`)
 	projects(t, "agent-message#62: beside metadata", `{"version":1,"type":"delta","role":"user","content":"c","payload":{"i":4},"id":"i","created_at":"a","updated_at":"b"}`,
 		`{"role":"user","content":"c","metadata":{"type":"delta","i":4}}`)
 	for _, row := range []string{
@@ -54,7 +54,7 @@ func TestProjectionStatements(t *testing.T) {
 		projects(t, "agent-message#63: "+row, row, row)
 	}
 	const blocks = `{"version":1,"type":"text","role":"user","content":["b"],"payload":{},"metadata":{}}`
-	spec.Check(t, "agent-message#64", func(t *spec.T) {
+	spec.Check(t, "agent-message#64: text + list content + nothing else returns as multimodal_part", func(t *spec.T) {
 		t.Equal(provided(blocks), `{"role":"user","content":["b"]}`)
 		t.Equal(normalized(provided(blocks)), envelope("multimodal_part", "user", `["b"]`, `{}`, `{}`))
 	})
@@ -92,7 +92,7 @@ func TestProjectionStatements(t *testing.T) {
 		e, err := message.ApprovalRequired("Approve?", object(t, `{"action_id":"a3"}`), object(t, `{"k":1}`))
 		t.Equal(written(e, err), envelope("approval_required", "tool", `"Approve?"`, `{"action_id":"a3"}`, `{"k":1}`))
 	})
-	spec.Check(t, "agent-message#67", func(t *spec.T) {
+	spec.Check(t, "agent-message#67: toolResult overwrites payload.tool_name", func(t *spec.T) {
 		payload := object(t, `{"tool_name":"ignored","success":true}`)
 		e, err := message.ToolResult("ok", "ping", payload, object(t, `{"tool_call_id":"c"}`))
 		t.Equal(written(e, err), envelope("tool_result", "user", `"ok"`, `{"tool_name":"ping","success":true}`, `{"tool_call_id":"c"}`))
@@ -162,7 +162,7 @@ func TestCoalesceStatements(t *testing.T) {
 	blocks := envelope("text", "assistant", `["b"]`, `{}`, `{}`)
 	empty := envelope("text", "assistant", `""`, `{}`, `{}`)
 	final := envelope("final_result", "assistant", `"Done"`, `{}`, `{}`)
-	merges("agent-message#69", list(row("assistant", "a"), call, blocks, empty, final, row("assistant", "z")),
+	merges("agent-message#69: joined content uses only text parts", list(row("assistant", "a"), call, blocks, empty, final, row("assistant", "z")),
 		envelope("multimodal_part", "assistant", `"a\n\nz"`,
 			`{"parts":[`+strings.Join([]string{part("assistant", "a"), call, blocks, empty, final, part("assistant", "z")}, ",")+`]}`, `{}`))
 	merges("agent-message#69: a blank is a text", list(row("user", " "), row("user", "0"), row("user", "a ")),
@@ -175,7 +175,7 @@ func TestCoalesceStatements(t *testing.T) {
 
 	first := `{"role":"user","content":"a","metadata":{"m":1},"id":"i","created_at":"c","updated_at":"u"}`
 	second := `{"role":"user","content":"b","metadata":{"m":2,"n":3},"id":"j","created_at":"d","updated_at":"v"}`
-	merges("agent-message#70", list(first, second),
+	merges("agent-message#70: first metadata survives, ids do not", list(first, second),
 		envelope("multimodal_part", "user", `"a\n\nb"`, `{"parts":[`+normalized(first)+`,`+normalized(second)+`]}`, `{"m":1}`))
 	merges("agent-message#70: also if it is empty", list(row("user", "a"), second, first),
 		envelope("multimodal_part", "user", `"a\n\nb\n\na"`, `{"parts":[`+part("user", "a")+`,`+normalized(second)+`,`+normalized(first)+`]}`, `{}`))
@@ -189,7 +189,7 @@ func TestCoalesceStatements(t *testing.T) {
 
 	inner := `{"type":"multimodal_part","content":"deep","payload":{"parts":[{"type":"text","content":"deeper"}]}}`
 	multi := `{"version":1,"type":"multimodal_part","role":"user","content":"lost","payload":{"parts":[{"type":"text","content":"p","5":0,"05":1,"-3":0,"-0":2},` + inner + `,"scalar",["list"]]}}`
-	merges("agent-message#71", list(multi, row("user", "q")),
+	merges("agent-message#71: existing parts are flattened one level", list(multi, row("user", "q")),
 		envelope("multimodal_part", "user", `"p\n\nq"`, `{"parts":[{"type":"text","content":"p","05":1,"-0":2},`+inner+`,{},`+part("user", "q")+`]}`, `{}`))
 	merges("agent-message#71: of a later one too", list(row("user", "q"), multi),
 		envelope("multimodal_part", "user", `"q\n\np"`, `{"parts":[`+part("user", "q")+`,{"type":"text","content":"p","05":1,"-0":2},`+inner+`,{}]}`, `{}`))
@@ -202,7 +202,7 @@ func TestCoalesceStatements(t *testing.T) {
 	merges("agent-message#71: of another type are not taken apart", list(`{"version":1,"type":"delta","role":"user","content":"x","payload":{"parts":[{"type":"text","content":"p"}]}}`, row("user", "q")),
 		envelope("multimodal_part", "user", `"q"`, `{"parts":[`+envelope("delta", "user", `"x"`, `{"parts":[{"type":"text","content":"p"}]}`, `{}`)+`,`+part("user", "q")+`]}`, `{}`))
 
-	spec.Check(t, "agent-message#72", func(t *spec.T) {
+	spec.Check(t, "agent-message#72: coalesce twice = once", func(t *spec.T) {
 		once := coalesced(list(multi, row("user", "q"), call, row("assistant", "z"), row("user", "end"), row("user", "")))
 		t.Equal(len(once), 3)
 		t.Equal(coalesced(list(once...)), once)

@@ -14,7 +14,7 @@ func TestNormalizeStatements(t *testing.T) {
 	t.Parallel()
 	text := func(role, content string) string { return envelope("text", role, content, `{}`, `{}`) }
 
-	holds(t, "agent-message#1", `{}`, text("assistant", `""`))
+	holds(t, "agent-message#1: an empty object is an empty assistant text", `{}`, text("assistant", `""`))
 	holds(t, "agent-message#2: exactly seven keys",
 		`{"role":"user","content":"x","name":"n","tool_calls":[]}`, text("user", `"x"`))
 	holds(t, "agent-message#2: id and dates when non-empty strings",
@@ -42,15 +42,15 @@ func TestNormalizeStatements(t *testing.T) {
 	} {
 		holds(t, "agent-message#6: "+version, `{"version":`+version+`,"type":"text","role":"user","content":"v","payload":{}}`, refusedVersion)
 	}
-	holds(t, "agent-message#7", `{"schema":"s","version":null,"type":"delta","role":"user","content":"x","payload":{"i":1}}`, text("user", `"x"`))
-	holds(t, "agent-message#8", `{"schema":"s","version":1,"type":null,"role":"user","content":"x","payload":{"i":1}}`, text("user", `"x"`))
-	holds(t, "agent-message#9", `{"schema":"agents-api.message","type":"tool_call","role":"assistant","content":"x","payload":{"tool_name":"t"}}`, text("assistant", `"x"`))
-	holds(t, "agent-message#10", `{"version":1,"type":"error","role":"assistant","content":"x"}`, text("assistant", `"x"`))
+	holds(t, "agent-message#7: version:null gives plain path, no error", `{"schema":"s","version":null,"type":"delta","role":"user","content":"x","payload":{"i":1}}`, text("user", `"x"`))
+	holds(t, "agent-message#8: type:null gives plain path", `{"schema":"s","version":1,"type":null,"role":"user","content":"x","payload":{"i":1}}`, text("user", `"x"`))
+	holds(t, "agent-message#9: envelope without version loses top-level type and payload", `{"schema":"agents-api.message","type":"tool_call","role":"assistant","content":"x","payload":{"tool_name":"t"}}`, text("assistant", `"x"`))
+	holds(t, "agent-message#10: version+type without schema/payload/data gives plain", `{"version":1,"type":"error","role":"assistant","content":"x"}`, text("assistant", `"x"`))
 	holds(t, "agent-message#10: whatever the version", `{"version":99,"type":"error","role":"assistant","content":"x"}`, text("assistant", `"x"`))
 	holds(t, "agent-message#10: schema null is none", `{"schema":null,"version":1,"type":"error","content":"x"}`, text("assistant", `"x"`))
-	holds(t, "agent-message#11", `{"version":1,"type":"delta","content":"x","payload":null}`, envelope("delta", "assistant", `"x"`, `{}`, `{}`))
-	holds(t, "agent-message#12", `{"version":1,"type":"delta","content":"x","data":null}`, envelope("delta", "assistant", `"x"`, `{}`, `{}`))
-	holds(t, "agent-message#13", `{"version":1,"type":"multimodal","role":"user","content":"x","payload":{}}`, refusedType)
+	holds(t, "agent-message#11: payload:null qualifies as envelope marker", `{"version":1,"type":"delta","content":"x","payload":null}`, envelope("delta", "assistant", `"x"`, `{}`, `{}`))
+	holds(t, "agent-message#12: data null qualifies as an envelope marker too", `{"version":1,"type":"delta","content":"x","data":null}`, envelope("delta", "assistant", `"x"`, `{}`, `{}`))
+	holds(t, "agent-message#13: envelope type:'multimodal' gives unsupported type", `{"version":1,"type":"multimodal","role":"user","content":"x","payload":{}}`, refusedType)
 	for _, typ := range []string{`"TEXT"`, `" text"`, `""`, `3`, `"text "`, `true`, `["text"]`} {
 		holds(t, "agent-message#14: "+typ, `{"version":1,"type":`+typ+`,"role":"user","content":"x","payload":{}}`, refusedType)
 	}
@@ -64,34 +64,34 @@ func TestNormalizeStatements(t *testing.T) {
 		envelope("error", "user", `"x"`, `{}`, `{"type":"heartbeat","error":0}`))
 	holds(t, "agent-message#16: also with an error", `{"role":"user","content":"x","metadata":{"type":"multimodal","error":"e"}}`,
 		envelope("multimodal_part", "user", `"x"`, `{}`, `{"type":"multimodal","error":"e"}`))
-	holds(t, "agent-message#16", `{"role":"user","content":"x","metadata":{"type":"multimodal"}}`,
+	holds(t, "agent-message#16: metadata.type:'multimodal' gives multimodal_part", `{"role":"user","content":"x","metadata":{"type":"multimodal"}}`,
 		envelope("multimodal_part", "user", `"x"`, `{}`, `{"type":"multimodal"}`))
-	holds(t, "agent-message#17", `{"role":"user","content":[]}`, envelope("multimodal_part", "user", `[]`, `{}`, `{}`))
-	holds(t, "agent-message#18", `{"role":"user","content":{}}`, envelope("multimodal_part", "user", `{}`, `{}`, `{}`))
-	holds(t, "agent-message#19", `{"role":"user","content":["b"],"metadata":{"type":"delta","error":1}}`,
+	holds(t, "agent-message#17: plain content: [] gives multimodal_part", `{"role":"user","content":[]}`, envelope("multimodal_part", "user", `[]`, `{}`, `{}`))
+	holds(t, "agent-message#18: plain content: {} gives multimodal_part", `{"role":"user","content":{}}`, envelope("multimodal_part", "user", `{}`, `{}`, `{}`))
+	holds(t, "agent-message#19: supported metadata.type beats list content", `{"role":"user","content":["b"],"metadata":{"type":"delta","error":1}}`,
 		envelope("delta", "user", `["b"]`, `{}`, `{"type":"delta","error":1}`))
-	holds(t, "agent-message#20", `{"role":"user","content":["b"],"metadata":{"error":"e"}}`,
+	holds(t, "agent-message#20: list content beats metadata.error", `{"role":"user","content":["b"],"metadata":{"error":"e"}}`,
 		envelope("multimodal_part", "user", `["b"]`, `{}`, `{"error":"e"}`))
 	for _, set := range []string{`false`, `0`, `""`, `[]`, `{}`, `"e"`} {
 		holds(t, "agent-message#21: "+set, `{"role":"user","content":"x","metadata":{"error":`+set+`}}`,
 			envelope("error", "user", `"x"`, `{}`, `{"error":`+set+`}`))
 	}
-	holds(t, "agent-message#22", `{"role":"user","content":"x","metadata":{"error":null}}`, envelope("text", "user", `"x"`, `{}`, `{"error":null}`))
-	holds(t, "agent-message#23", `{"version":1,"type":"text","role":"user","content":["b"],"payload":{}}`, envelope("text", "user", `["b"]`, `{}`, `{}`))
-	holds(t, "agent-message#24", `{"version":1,"type":"text","role":"user","content":"x","payload":{},"metadata":{"type":"error","error":1}}`,
+	holds(t, "agent-message#22: metadata.error:null gives text", `{"role":"user","content":"x","metadata":{"error":null}}`, envelope("text", "user", `"x"`, `{}`, `{"error":null}`))
+	holds(t, "agent-message#23: envelope text with list content stays text", `{"version":1,"type":"text","role":"user","content":["b"],"payload":{}}`, envelope("text", "user", `["b"]`, `{}`, `{}`))
+	holds(t, "agent-message#24: envelope ignores metadata.type", `{"version":1,"type":"text","role":"user","content":"x","payload":{},"metadata":{"type":"error","error":1}}`,
 		envelope("text", "user", `"x"`, `{}`, `{"type":"error","error":1}`))
 	holds(t, "agent-message#24: nothing is lifted", `{"version":1,"type":"tool_call","content":"x","payload":{},"metadata":{"tool_name":"t"}}`,
 		envelope("tool_call", "assistant", `"x"`, `{}`, `{"tool_name":"t"}`))
 
 	call := `{"turn":3,"type":"tool_call","parameters":{"h":1},"tool_name":"ping","tool_call_id":"c9","success":true}`
-	holds(t, "agent-message#25", `{"role":"assistant","content":"x","metadata":`+call+`}`,
+	holds(t, "agent-message#25: a legacy tool_call lifts three keys, in order", `{"role":"assistant","content":"x","metadata":`+call+`}`,
 		envelope("tool_call", "assistant", `"x"`, `{"tool_name":"ping","parameters":{"h":1},"turn":3}`, call))
 	res := `{"error":"e","media":[1],"tool_data":{"ms":12},"turn":3,"success":false,"tool_name":"ping","type":"tool_result","tool_call_id":"c9","parameters":{}}`
-	holds(t, "agent-message#26", `{"role":"user","content":"x","metadata":`+res+`}`,
+	holds(t, "agent-message#26: a legacy tool_result lifts six keys, in order", `{"role":"user","content":"x","metadata":`+res+`}`,
 		envelope("tool_result", "user", `"x"`, `{"tool_name":"ping","success":false,"turn":3,"tool_data":{"ms":12},"media":[1],"error":"e"}`, res))
-	holds(t, "agent-message#27", `{"role":"assistant","content":"x","metadata":{"type":"tool_call","tool_name":"p","trace":"t9"}}`,
+	holds(t, "agent-message#27: lifted keys remain in metadata", `{"role":"assistant","content":"x","metadata":{"type":"tool_call","tool_name":"p","trace":"t9"}}`,
 		envelope("tool_call", "assistant", `"x"`, `{"tool_name":"p"}`, `{"type":"tool_call","tool_name":"p","trace":"t9"}`))
-	holds(t, "agent-message#28", `{"role":"user","content":"x","metadata":{"type":"tool_result","error":null,"turn":null}}`,
+	holds(t, "agent-message#28: null-valued keys are lifted", `{"role":"user","content":"x","metadata":{"type":"tool_result","error":null,"turn":null}}`,
 		envelope("tool_result", "user", `"x"`, `{"turn":null,"error":null}`, `{"type":"tool_result","error":null,"turn":null}`))
 	holds(t, "agent-message#29: of a call", `{"role":"user","content":"x","metadata":{"type":"tool_call","tool_call_id":"c"}}`,
 		envelope("tool_call", "user", `"x"`, `{}`, `{"type":"tool_call","tool_call_id":"c"}`))
@@ -109,7 +109,7 @@ func TestNormalizeStatements(t *testing.T) {
 	}
 	holds(t, "agent-message#31: data may be an array", `{"version":1,"type":"delta","role":"user","content":"x","data":["a"]}`,
 		envelope("delta", "user", `"x"`, `{"0":"a"}`, `{}`))
-	holds(t, "agent-message#32", `{"version":1,"type":"delta","role":"user","content":"x","data":{"a":1},"payload":{"b":2}}`,
+	holds(t, "agent-message#32: data ignored when payload is non-empty", `{"version":1,"type":"delta","role":"user","content":"x","data":{"a":1},"payload":{"b":2}}`,
 		envelope("delta", "user", `"x"`, `{"b":2}`, `{}`))
 	holds(t, "agent-message#32: an array", `{"version":1,"type":"delta","role":"user","content":"x","data":{"a":1},"payload":[2]}`,
 		envelope("delta", "user", `"x"`, `{"0":2}`, `{}`))
@@ -125,7 +125,7 @@ func TestNormalizeStatements(t *testing.T) {
 			envelope("delta", "user", `"x"`, `{}`, `{}`))
 		holds(t, "agent-message#35: "+scalar+" in a plain row", `{"role":"user","content":"x","metadata":`+scalar+`}`, text("user", `"x"`))
 	}
-	holds(t, "agent-message#36", `{"version":1,"type":"delta","role":"user","content":"x","payload":[1,"two",null],"metadata":["m"]}`,
+	holds(t, "agent-message#36: array payload gives index-keyed object", `{"version":1,"type":"delta","role":"user","content":"x","payload":[1,"two",null],"metadata":["m"]}`,
 		envelope("delta", "user", `"x"`, `{"0":1,"1":"two","2":null}`, `{"0":"m"}`))
 }
 
@@ -158,17 +158,17 @@ func TestNormalizeRefusalStatements(t *testing.T) {
 		holds(t, "agent-message#41: "+content, `{"role":"user","content":`+content+`}`, refusedContent)
 		holds(t, "agent-message#41: "+content+" in an envelope", `{"version":1,"type":"delta","payload":{},"role":"user","content":`+content+`}`, refusedContent)
 	}
-	holds(t, "agent-message#42", `{"role":"","content":5}`, refusedRole)
-	holds(t, "agent-message#43", `{"schema":"s","version":2,"type":"nope","role":"","content":5}`, refusedVersion)
-	holds(t, "agent-message#44", `{"schema":"s","version":1,"type":"nope","role":"","content":5}`, refusedType)
+	holds(t, "agent-message#42: role error precedes content error", `{"role":"","content":5}`, refusedRole)
+	holds(t, "agent-message#43: version error precedes type error", `{"schema":"s","version":2,"type":"nope","role":"","content":5}`, refusedVersion)
+	holds(t, "agent-message#44: type error precedes role error", `{"schema":"s","version":1,"type":"nope","role":"","content":5}`, refusedType)
 	holds(t, "agent-message#45: a number is dropped", `{"role":"user","content":"x","id":41}`, envelope("text", "user", `"x"`, `{}`, `{}`))
 	for _, id := range []string{"41", "0", " "} {
 		holds(t, "agent-message#45: the string "+id+" is kept", `{"role":"user","content":"x","id":"`+id+`"}`,
 			`{"schema":"agents-api.message","version":1,"type":"text","role":"user","content":"x","payload":{},"metadata":{},"id":"`+id+`"}`)
 	}
-	holds(t, "agent-message#46", `{"role":"user","content":"x","created_at":" yesterday-ish\t","updated_at":" 2031-02-30 "}`,
+	holds(t, "agent-message#46: dates kept verbatim even if nonsense", `{"role":"user","content":"x","created_at":" yesterday-ish\t","updated_at":" 2031-02-30 "}`,
 		`{"schema":"agents-api.message","version":1,"type":"text","role":"user","content":"x","payload":{},"metadata":{},"created_at":" yesterday-ish\t","updated_at":" 2031-02-30 "}`)
-	holds(t, "agent-message#47", `{"role":"user","content":"x","name":"n","tool_calls":[1],"tool_call_id":"c","parts":[],"timestamp":1}`,
+	holds(t, "agent-message#47: unknown keys dropped", `{"role":"user","content":"x","name":"n","tool_calls":[1],"tool_call_id":"c","parts":[],"timestamp":1}`,
 		envelope("text", "user", `"x"`, `{}`, `{}`))
 
 	hostile := map[string]any{"NaN": math.NaN(), "Infinity": math.Inf(1), "-Infinity": math.Inf(-1), "a channel": make(chan int)}
@@ -233,7 +233,7 @@ func TestNormalizeRefusalStatements(t *testing.T) {
 			t.Equal(normalized(once), once)
 		})
 	}
-	spec.Check(t, "agent-message#52", func(t *spec.T) {
+	spec.Check(t, "agent-message#52: input not mutated", func(t *spec.T) {
 		const source = `{"role":"user","metadata":{"type":"tool_call","tool_name":"t","parameters":{"a":[1]}},"content":[{"b":2}],"n":1}`
 		input := object(t, source)
 		e, err := message.Normalize(input)
@@ -253,7 +253,7 @@ func TestNormalizeRefusalStatements(t *testing.T) {
 			t.Equal(written(input, nil), source)
 		})
 	}
-	holds(t, "agent-message#53", `{"version":1,"type":"text","role":"user","content":[{},[]],"payload":{"o":{},"l":[],"lo":[{}]},"metadata":{"a":{"b":[]},"c":[],"n":1.0}}`,
+	holds(t, "agent-message#53: nested {} and [] preserved as received", `{"version":1,"type":"text","role":"user","content":[{},[]],"payload":{"o":{},"l":[],"lo":[{}]},"metadata":{"a":{"b":[]},"c":[],"n":1.0}}`,
 		envelope("text", "user", `[{},[]]`, `{"o":{},"l":[],"lo":[{}]}`, `{"a":{"b":[]},"c":[],"n":1.0}`))
 
 	many := func(list string) (any, error) {
@@ -278,7 +278,7 @@ func TestNormalizeRefusalStatements(t *testing.T) {
 		_, err := many(`["s"]`)
 		t.Equal(err.Error(), refusedContainer)
 	})
-	spec.Check(t, "agent-message#55", func(t *spec.T) {
+	spec.Check(t, "agent-message#55: object input to list operations yields a dense list", func(t *spec.T) {
 		out, err := many(`{"x":{"role":"user","content":"a"},"7":{"role":"tool","content":"b"}}`)
 		t.NoError(err)
 		t.Equal(out, any([]string{envelope("text", "user", `"a"`, `{}`, `{}`), envelope("text", "tool", `"b"`, `{}`, `{}`)}))

@@ -48,14 +48,14 @@ func names(id string) string { return map[string]string{"a": "Zoe", "z": "Bob"}[
 
 func TestTranscripts(t *testing.T) {
 	t.Parallel()
-	spec.Check(t, "ag2-channels#102", func(t *spec.T) {
+	spec.Check(t, "ag2-channels#102: within the window the projection is plain", func(t *spec.T) {
 		log := []*envelope.Envelope{text("a", "one"), text("me", "two"), text("b", "three")}
 		want := []view.Event{user("one"), assistant("two"), user("three")}
 		t.Equal(windowed(t, 3).Project(view.Input{Log: log, Participant: "me"}), want)
 		t.Equal(windowed(t, 4).Project(view.Input{Log: log, Participant: "me"}), want)
 		t.Equal(view.Full().Project(view.Input{Log: log, Participant: "me"}), want)
 	})
-	spec.Check(t, "ag2-channels#103", func(t *spec.T) {
+	spec.Check(t, "ag2-channels#103: what is before the window becomes a summary", func(t *spec.T) {
 		var log []*envelope.Envelope
 		for i := range 8 {
 			log = append(log, text("a", fmt.Sprint("t", i)))
@@ -85,7 +85,7 @@ func TestTranscripts(t *testing.T) {
 		c.Equal(kind, view.User)
 		c.Equal(message, "5")
 	})
-	spec.Check(t, "ag2-channels#104 seed-000#56", func(t *spec.T) {
+	spec.Check(t, "ag2-channels#104 seed-000#56: private envelope absent from a third party's projection", func(t *spec.T) {
 		log := []*envelope.Envelope{text("a", "all"), private(text("a", "for bob"), "bob"), private(text("a", "nobody"))}
 		project := func(who string) []view.Event {
 			return view.Full().Project(view.Input{Log: log, Participant: who})
@@ -94,7 +94,7 @@ func TestTranscripts(t *testing.T) {
 		t.Equal(project("bob"), []view.Event{user("all"), user("for bob")})
 		t.Equal(project("a"), []view.Event{assistant("all"), assistant("for bob"), assistant("nobody")})
 	})
-	spec.Check(t, "seed-000#57", func(t *spec.T) {
+	spec.Check(t, "seed-000#57: the windowed view leaves it out and does not count it", func(t *spec.T) {
 		log := []*envelope.Envelope{
 			text("a", "1"), private(text("b", "secret"), "bob"), text("a", "2"), private(text("b", "secret"), "bob"), text("a", "3"),
 		}
@@ -131,14 +131,14 @@ func TestTranscripts(t *testing.T) {
 		t.Equal(namedWindowed(t, 1).Project(view.Input{Log: log, Participant: "me", Name: same})[0],
 			summary(3, "Earlier in this channel: 3 messages from Twin."))
 	})
-	spec.Check(t, "ag2-channels#106", func(t *spec.T) {
+	spec.Check(t, "ag2-channels#106: unnamed views ignore the resolver", func(t *spec.T) {
 		log := []*envelope.Envelope{text("a", "1"), text("z", "2"), text("a", "3")}
 		t.Equal(view.Full().Project(view.Input{Log: log, Participant: "me", Name: names}), []view.Event{user("1"), user("2"), user("3")})
 		t.Equal(windowed(t, 1).Project(view.Input{Log: log, Participant: "me", Name: names}), []view.Event{
 			summary(2, "Earlier in this channel: 2 messages from a, z."), user("3"),
 		})
 	})
-	spec.Check(t, "ag2-channels#107", func(t *spec.T) {
+	spec.Check(t, "ag2-channels#107: single-envelope projection labelled in named views only", func(t *spec.T) {
 		in := view.Input{Log: []*envelope.Envelope{text("a", "hi")}, Participant: "me", Name: names}
 		t.Equal(view.Named().Project(in), []view.Event{user("[Zoe]: hi")})
 		t.Equal(namedWindowed(t, 1).Project(in), []view.Event{user("[Zoe]: hi")})
@@ -248,7 +248,7 @@ func TestThreads(t *testing.T) {
 		e.ID, e.Causation = id, cause
 		return e
 	}
-	spec.Check(t, "seed-000#72", func(t *spec.T) {
+	spec.Check(t, "seed-000#72: envelopes nest under the one they answer", func(t *spec.T) {
 		log := []*envelope.Envelope{
 			entry("1", "", "a"), entry("2", "1", "b"), entry("3", "unknown", "c"),
 			entry("4", "2", "a"), entry("5", "1", "c"), entry("6", "", "b"), entry("7", "6", "a"),

@@ -53,14 +53,14 @@ func TestManifest(t *testing.T) {
 
 func TestCreate(t *testing.T) {
 	t.Parallel()
-	spec.Check(t, "ag2-channels#7", func(t *spec.T) {
+	spec.Check(t, "ag2-channels#7: three participants are refused: exactly 2", func(t *spec.T) {
 		m := adaptertest.Metadata(adapter, "", "ines", "otto", "mira")
 		m.Participants[1].Role = channel.Respondent
 		err := adapter.ValidateCreate(m)
 		t.ErrorContains(err, "exactly 2", "not 3", "consulting")
 		t.Equal(fault.CodeOf(err), fault.Protocol)
 	})
-	spec.Check(t, "ag2-channels#8", func(t *spec.T) {
+	spec.Check(t, "ag2-channels#8: two without a respondent are refused", func(t *spec.T) {
 		m := adaptertest.Metadata(adapter, "", "ines", "otto")
 		m.Participants[1].Role = channel.Member
 		err := adapter.ValidateCreate(m)
@@ -116,12 +116,12 @@ func TestTurns(t *testing.T) {
 			}
 		}
 	})
-	spec.Check(t, "ag2-channels#12", func(t *spec.T) {
+	spec.Check(t, "ag2-channels#12: on_accepted returns closed, not closing", func(t *spec.T) {
 		p := open(t)
 		t.NoError(p.Say("ines", "otto"))
 		t.Equal(adapter.OnAccepted(p.Meta, p.State, p.Log[1]), channel.Effects{Next: channel.Closed, Reason: "consulting_complete"})
 	})
-	spec.Check(t, "ag2-channels#15", func(t *spec.T) {
+	spec.Check(t, "ag2-channels#15: task envelopes do not close the consultation", func(t *spec.T) {
 		p := open(t)
 		t.NoError(p.Say("ines"))
 		before := p.JSON()

@@ -73,14 +73,14 @@ func TestCreate(t *testing.T) {
 
 func TestTurns(t *testing.T) {
 	t.Parallel()
-	spec.Check(t, "ag2-channels#16", func(t *spec.T) {
+	spec.Check(t, "ag2-channels#16: only participants may send", func(t *spec.T) {
 		p := open(t)
 		err := p.Say("eve")
 		t.ErrorContains(err, "only accepts sends from participants", "'eve'")
 		t.Equal(fault.CodeOf(err), fault.Protocol)
 		t.Equal(p.JSON(), `{"turn_count":0,"last_speaker_id":null,"last_envelope_id":null}`)
 	})
-	spec.Check(t, "ag2-channels#17 seed-000#24", func(t *spec.T) {
+	spec.Check(t, "ag2-channels#17 seed-000#24: either side may send twice; each text increments turn_count", func(t *spec.T) {
 		p := open(t)
 		for i, sender := range []string{"ines", "ines", "otto", "otto", "ines"} {
 			t.NoError(p.Say(sender))
@@ -89,7 +89,7 @@ func TestTurns(t *testing.T) {
 		t.Equal(p.Closed, "")
 		t.Equal(p.JSON(), `{"turn_count":5,"last_speaker_id":"ines","last_envelope_id":"00000000000000000000000000000005"}`)
 	})
-	spec.Check(t, "ag2-channels#18", func(t *spec.T) {
+	spec.Check(t, "ag2-channels#18: opened envelope leaves the state unchanged", func(t *spec.T) {
 		p := open(t)
 		t.NoError(p.Say("ines"))
 		before := p.State

@@ -78,7 +78,7 @@ func TestCreate(t *testing.T) {
 
 func TestTurns(t *testing.T) {
 	t.Parallel()
-	spec.Check(t, "ag2-channels#25 seed-000#24", func(t *spec.T) {
+	spec.Check(t, "ag2-channels#25 seed-000#24: turns rotate and are counted", func(t *spec.T) {
 		p := open(t, "", "a", "b", "c")
 		t.Equal(p.JSON(), `{"participant_order":["a","b","c"],"expected_next_speaker":"a","last_speaker_id":null,"last_envelope_id":null,"turn_count":0}`)
 		order := []string{"a", "b", "c"}
@@ -105,7 +105,7 @@ func TestTurns(t *testing.T) {
 		c.NoError(p.Say("a"))
 		c.ErrorContains(p.Say("a"), "expects 'b' to speak")
 	})
-	spec.Check(t, "ag2-channels#26", func(t *spec.T) {
+	spec.Check(t, "ag2-channels#26: a sender outside the order changes nothing", func(t *spec.T) {
 		p := open(t, "", "a", "b")
 		t.NoError(p.Say("a"))
 		t.True(adapter.Fold(p.State, adaptertest.Text("eve", "x")) == p.State, "a stranger's text leaves the state")

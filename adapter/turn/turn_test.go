@@ -31,8 +31,8 @@ func TestRoute(t *testing.T) {
 		round turn.Round
 		want  turn.Routing
 	}{
-		"ag2-channels#77": {turn.Round{Body: "hi"}, text},
-		"ag2-channels#79": {
+		"ag2-channels#77: without events the routing is text": {turn.Round{Body: "hi"}, text},
+		"ag2-channels#79: a static call gives tool and reason, no target": {
 			turn.Round{Calls: []turn.Call{call("1", "escalate", `{"reason":"too hot"}`)}},
 			turn.Routing{Kind: "handoff", Tool: "escalate", Reason: "too hot"},
 		},
@@ -48,36 +48,36 @@ func TestRoute(t *testing.T) {
 			turn.Round{Calls: []turn.Call{call("1", "escalate", `reason`)}},
 			turn.Routing{Kind: "handoff", Tool: "escalate"},
 		},
-		"ag2-channels#80 seed-002#55": {turn.Round{Calls: []turn.Call{call("1", "search", `{"reason":"x"}`)}}, text},
-		"ag2-channels#81 seed-002#54": {
+		"ag2-channels#80 seed-002#55: a call that no rule names is text": {turn.Round{Calls: []turn.Call{call("1", "search", `{"reason":"x"}`)}}, text},
+		"ag2-channels#81 seed-002#54: of two static calls the first counts": {
 			turn.Round{Calls: []turn.Call{call("0", "search", `{}`), call("1", "settle", `{"reason":"a"}`), call("2", "escalate", `{"reason":"b"}`)}},
 			turn.Routing{Kind: "handoff", Tool: "settle", Reason: "a"},
 		},
-		"ag2-channels#82 seed-002#57": {
+		"ag2-channels#82 seed-002#57: a handoff's name becomes an id": {
 			turn.Round{Calls: []turn.Call{call("1", "pick", `{"reason":"ignored"}`)}, Results: results("1", turn.Handoff{Target: "mira", Reason: "billing"})},
 			turn.Routing{Kind: "handoff", Tool: "pick", Reason: "billing", Target: "agt-mira"},
 		},
-		"ag2-channels#83": {
+		"ag2-channels#83: unknown name passes through": {
 			turn.Round{Calls: []turn.Call{call("1", "pick", `{}`)}, Results: results("1", turn.Handoff{Target: "agt-nobody"})},
 			turn.Routing{Kind: "handoff", Tool: "pick", Target: "agt-nobody"},
 		},
-		"ag2-channels#84 seed-002#58": {
+		"ag2-channels#84 seed-002#58: handoff beats static for the same call": {
 			turn.Round{Calls: []turn.Call{call("1", "escalate", `{"reason":"static"}`)}, Results: results("1", turn.Handoff{Target: "otto", Reason: "dynamic"})},
 			turn.Routing{Kind: "handoff", Tool: "escalate", Reason: "dynamic", Target: "agt-otto"},
 		},
-		"ag2-channels#85": {
+		"ag2-channels#85: dynamic first/static second gives dynamic": {
 			turn.Round{Calls: []turn.Call{call("1", "pick", `{}`), call("2", "escalate", `{}`)}, Results: results("1", turn.Handoff{Target: "otto"})},
 			turn.Routing{Kind: "handoff", Tool: "pick", Target: "agt-otto"},
 		},
-		"ag2-channels#86": {
+		"ag2-channels#86: static first/dynamic second gives static without target": {
 			turn.Round{Calls: []turn.Call{call("1", "escalate", `{}`), call("2", "pick", `{}`)}, Results: results("2", turn.Handoff{Target: "otto"})},
 			turn.Routing{Kind: "handoff", Tool: "escalate"},
 		},
-		"ag2-channels#87": {
+		"ag2-channels#87: plain string result gives static only": {
 			turn.Round{Calls: []turn.Call{call("1", "pick", `{}`), call("2", "settle", `{}`)}, Results: results("1", "mira", "2", "done")},
 			turn.Routing{Kind: "handoff", Tool: "settle"},
 		},
-		"ag2-channels#88": {
+		"ag2-channels#88: other structured result ignored": {
 			turn.Round{Calls: []turn.Call{call("1", "pick", `{}`)}, Results: results("1", map[string]any{"target": "mira", "kind": "handoff"})},
 			text,
 		},
@@ -85,12 +85,12 @@ func TestRoute(t *testing.T) {
 			turn.Round{Calls: []turn.Call{call("1", "pick", `{}`), call("2", "pick", `{}`)}, Results: results("1", (*turn.Handoff)(nil), "2", (*turn.Finish)(nil))},
 			text,
 		},
-		"ag2-channels#89": {turn.Round{Results: results("9", turn.Handoff{Target: "mira"}, "8", turn.Finish{})}, text},
-		"ag2-channels#90": {
+		"ag2-channels#89: orphan result ignored": {turn.Round{Results: results("9", turn.Handoff{Target: "mira"}, "8", turn.Finish{})}, text},
+		"ag2-channels#90: finish fields copied": {
 			turn.Round{Calls: []turn.Call{call("1", "wrap_up", `{}`)}, Results: results("1", turn.Finish{Summary: "sold out", Reason: "no stock"})},
 			turn.Routing{Kind: "finish", Tool: "wrap_up", Reason: "no stock", Summary: "sold out"},
 		},
-		"ag2-channels#91": {
+		"ag2-channels#91: finish defaults": {
 			turn.Round{Calls: []turn.Call{call("1", "wrap_up", `{}`)}, Results: results("1", &turn.Finish{})},
 			turn.Routing{Kind: "finish", Tool: "wrap_up", Reason: "finished"},
 		},

@@ -49,7 +49,7 @@ func TestRender(t *testing.T) {
 
 func TestViews(t *testing.T) {
 	t.Parallel()
-	spec.Check(t, "seed-000#28", func(t *spec.T) {
+	spec.Check(t, "seed-000#28: a packet's body is shown as the speaker's message", func(t *spec.T) {
 		p := open(t, ring, "alice", "bob")
 		t.NoError(p.Post(adaptertest.Envelope(id("alice"), envelope.TypePacket, `{"routing":{"kind":"text"},"context_updates":{},"body":"Draft attached."}`)))
 		project := func(who string) []view.Event {
@@ -62,7 +62,7 @@ func TestViews(t *testing.T) {
 		p := open(t, ring, "alice", "bob", "carol")
 		t.Equal(adapter.View(p.Meta, id("bob")).Name(), "named_windowed_summary")
 	})
-	spec.Check(t, "seed-002#7", func(t *spec.T) {
+	spec.Check(t, "seed-002#7: the default window is 2 for each participant", func(t *spec.T) {
 		all := []string{"alice", "b", "c", "d", "e"}
 		for n := 2; n <= 5; n++ {
 			want, err := view.NamedWindowed(2 * n)
@@ -124,7 +124,7 @@ func TestReply(t *testing.T) {
 			c.NoError(p.Post(got))
 		})
 	}
-	spec.Check(t, "ag2-channels#78", func(t *spec.T) {
+	spec.Check(t, "ag2-channels#78: without a graph the routing is text", func(t *spec.T) {
 		p := open(t, g, "alice", "bob")
 		calls := []turn.Call{{ID: "1", Name: "escalate"}}
 		got, err := adapter.Reply(p.Meta, nil, id("alice"), turn.Round{Body: "b", Calls: calls}, ids)

@@ -22,38 +22,38 @@ func packet(name, updates string) *envelope.Envelope {
 
 func TestContext(t *testing.T) {
 	t.Parallel()
-	spec.Check(t, "ag2-channels#67", func(t *spec.T) {
+	spec.Check(t, "ag2-channels#67: non-participant EV_CONTEXT_SET refused", func(t *spec.T) {
 		p := open(t, ring, "alice", "bob")
 		err := p.Post(contextSet("eve", `{"set":{"k":1}}`))
 		t.ErrorContains(err, "only accepts EV_CONTEXT_SET from participants", "'agt-eve'")
 		t.Equal(fault.CodeOf(err), fault.Protocol)
 		t.Equal(vars(t, p), `{}`)
 	})
-	spec.Check(t, "ag2-channels#70 seed-002#60", func(t *spec.T) {
+	spec.Check(t, "ag2-channels#70 seed-002#60: set merges", func(t *spec.T) {
 		p := open(t, ring, "alice", "bob")
 		t.NoError(p.Post(contextSet("alice", `{"set":{"a":1,"b":{"x":[1,2]}}}`)))
 		t.NoError(p.Post(contextSet("alice", `{"set":{"b":null,"c":123456789012345678901234567890}}`)))
 		t.Equal(vars(t, p), `{"a":1,"b":null,"c":123456789012345678901234567890}`)
 	})
-	spec.Check(t, "ag2-channels#71", func(t *spec.T) {
+	spec.Check(t, "ag2-channels#71: delete then set in one envelope", func(t *spec.T) {
 		p := open(t, ring, "alice", "bob")
 		t.NoError(p.Post(contextSet("alice", `{"set":{"a":1,"b":2}}`)))
 		t.NoError(p.Post(contextSet("alice", `{"set":{"b":3},"delete":["a","b","unset"]}`)))
 		t.Equal(vars(t, p), `{"b":3}`)
 	})
-	spec.Check(t, "ag2-channels#72 seed-002#108", func(t *spec.T) {
+	spec.Check(t, "ag2-channels#72 seed-002#108: out-of-turn participant may write", func(t *spec.T) {
 		p := open(t, ring, "alice", "bob", "carol")
 		t.ErrorContains(p.Say(id("carol")), "expects 'agt-alice'")
 		t.NoError(p.Post(contextSet("carol", `{"set":{"k":true}}`)))
 		t.Equal(vars(t, p), `{"k":true}`)
 	})
-	spec.Check(t, "seed-002#111", func(t *spec.T) {
+	spec.Check(t, "seed-002#111: any participant may delete a key", func(t *spec.T) {
 		p := open(t, ring, "alice", "bob", "carol")
 		t.NoError(p.Post(contextSet("alice", `{"set":{"k":true,"l":1}}`)))
 		t.NoError(p.Post(contextSet("carol", `{"delete":["k"]}`)))
 		t.Equal(vars(t, p), `{"l":1}`)
 	})
-	spec.Check(t, "ag2-channels#73 seed-002#109", func(t *spec.T) {
+	spec.Check(t, "ag2-channels#73 seed-002#109: count and speaker unchanged", func(t *spec.T) {
 		p := open(t, ring, "alice", "bob")
 		play(t, p, "alice T -> bob")
 		before := state(p).Facts
@@ -64,21 +64,21 @@ func TestContext(t *testing.T) {
 		t.Equal(after, before)
 		t.Equal(adapter.OnAccepted(p.Meta, p.State, p.Log[1]), channel.Effects{})
 	})
-	spec.Check(t, "ag2-channels#74 seed-002#63", func(t *spec.T) {
+	spec.Check(t, "ag2-channels#74 seed-002#63: context_equals reroutes the next substantive turn", func(t *spec.T) {
 		g := graph("a", to("b"), 0, rule(is("urgent", "true"), to("c")))
 		play(t, open(t, g, "a", "b", "c"), "a T -> b")
 		play(t, open(t, g, "a", "b", "c"), `
 			a C {"urgent":true} -> a
 			a T -> c`)
 	})
-	spec.Check(t, "seed-002#110", func(t *spec.T) {
+	spec.Check(t, "seed-002#110: an observer's context is seen by the next packet", func(t *spec.T) {
 		// a is in the middle of its round; c only watches.
 		g := graph("a", to("b"), 0, rule(is("stop", "true"), end("stopped")))
 		play(t, open(t, g, "a", "b", "c"), `
 			c C {"stop":true} -> a
 			a P -> closed stopped`)
 	})
-	spec.Check(t, "seed-002#100", func(t *spec.T) {
+	spec.Check(t, "seed-002#100: the packet's rules see what the tool has set", func(t *spec.T) {
 		g := graph("a", to("b"), 0, rule(is("n", "9007199254740993"), to("c")))
 		play(t, open(t, g, "a", "b", "c"), `
 			a C {"n":9007199254740993} -> a
@@ -87,13 +87,13 @@ func TestContext(t *testing.T) {
 			a C {"n":9007199254740992} -> a
 			a P -> b`)
 	})
-	spec.Check(t, "ag2-channels#62 seed-000#27", func(t *spec.T) {
+	spec.Check(t, "ag2-channels#62 seed-000#27: a packet's updates count in its own fold", func(t *spec.T) {
 		p := open(t, graph("a", to("b"), 0, rule(is("k", `"v"`), to("c"))), "a", "b", "c")
 		t.NoError(p.Post(packet("a", `{"set":{"k":"v"},"delete":[]}`)))
 		t.Equal(standing(p), "c")
 		t.Equal(vars(t, p), `{"k":"v"}`)
 	})
-	spec.Check(t, "ag2-channels#63 seed-002#62", func(t *spec.T) {
+	spec.Check(t, "ag2-channels#63 seed-002#62: a deleted key matches null in the same fold", func(t *spec.T) {
 		g := graph("a", to("b"), 0, rule(is("k", `null`), to("c")))
 		p := open(t, g, "a", "b", "c")
 		t.NoError(p.Post(contextSet("a", `{"set":{"k":"v"}}`)))
@@ -102,7 +102,7 @@ func TestContext(t *testing.T) {
 		t.Equal(vars(t, p), `{}`)
 		play(t, open(t, g, "a", "b", "c"), "a T -> c") // never set
 	})
-	spec.Check(t, "ag2-channels#64", func(t *spec.T) {
+	spec.Check(t, "ag2-channels#64: empty updates leave context untouched", func(t *spec.T) {
 		for _, updates := range []string{`{"set":{},"delete":[]}`, `{}`, `null`, `{"set":null,"delete":null}`} {
 			p := open(t, ring, "alice", "bob")
 			t.NoError(p.Post(contextSet("alice", `{"set":{"k":1}}`)))
@@ -111,7 +111,7 @@ func TestContext(t *testing.T) {
 			t.Equal(standing(p), "bob")
 		}
 	})
-	spec.Check(t, "seed-002#61", func(t *spec.T) {
+	spec.Check(t, "seed-002#61: ContextEquals on a key that was never set compares null", func(t *spec.T) {
 		for _, value := range []string{`true`, `0`, `""`, `false`, `[]`, `{}`} {
 			play(t, open(t, graph("a", to("b"), 0, rule(is("k", value), to("c"))), "a", "b", "c"), "a T -> b")
 		}
@@ -205,39 +205,39 @@ func TestContextRouting(t *testing.T) {
 	// The rule that ends on-call's turn stands before the sticky one.
 	flag := graph("in", end("x"), 8,
 		rule(from("in"), to("tri")), rule(from("call"), end("paged")), rule(is("urgent", "true"), to("call")), rule(from("tri"), to("rev")))
-	spec.Check(t, "seed-002#64", func(t *spec.T) {
+	spec.Check(t, "seed-002#64: the flag sends the turn to on-call, which then ends it", func(t *spec.T) {
 		play(t, open(t, flag, "in", "tri", "call", "rev"), `
 			in T -> tri
 			tri C {"urgent":true} -> tri
 			tri P -> call
 			call P -> closed paged`)
 	})
-	spec.Check(t, "seed-002#65", func(t *spec.T) {
+	spec.Check(t, "seed-002#65: without the flag the reviewer speaks next", func(t *spec.T) {
 		play(t, open(t, flag, "in", "tri", "call", "rev"), `
 			in T -> tri
 			tri P -> rev`)
 	})
 	branches := graph("triage", end("x"), 0,
 		rule(is("domain", `"security"`), to("security")), rule(is("domain", `"billing"`), to("billing")), rule(from("triage"), to("generic")))
-	spec.Check(t, "seed-002#66", func(t *spec.T) {
+	spec.Check(t, "seed-002#66: a value of the key routes to its own agent", func(t *spec.T) {
 		play(t, open(t, branches, "triage", "security", "billing", "generic"), `
 			triage C {"domain":"security"} -> triage
 			triage P -> security`)
 	})
-	spec.Check(t, "seed-002#67", func(t *spec.T) {
+	spec.Check(t, "seed-002#67: without the key the generic rule decides", func(t *spec.T) {
 		play(t, open(t, branches, "triage", "security", "billing", "generic"), "triage P -> generic")
 	})
 	conjunction := graph("alice", end("x"), 0, rule(is("escalate", "true"), to("boss")), rule(from("alice"), to("bob")))
-	spec.Check(t, "seed-002#68", func(t *spec.T) {
+	spec.Check(t, "seed-002#68: with the flag set the first rule is taken", func(t *spec.T) {
 		play(t, open(t, conjunction, "alice", "bob", "boss"), `
 			alice C {"escalate":true} -> alice
 			alice P -> boss`)
 	})
-	spec.Check(t, "seed-002#69", func(t *spec.T) {
+	spec.Check(t, "seed-002#69: without the flag the second rule is taken", func(t *spec.T) {
 		play(t, open(t, conjunction, "alice", "bob", "boss"), "alice P -> bob")
 	})
 	sticky := graph("in", to("other"), 5, rule(is("route", `"security"`), to("security")))
-	spec.Check(t, "seed-002#71 seed-002#72", func(t *spec.T) {
+	spec.Check(t, "seed-002#71 seed-002#72: context_equals fires as long as the key keeps its value", func(t *spec.T) {
 		play(t, open(t, sticky, "in", "security", "other"), `
 			in C {"route":"security"} -> in
 			in T -> security
@@ -246,14 +246,14 @@ func TestContextRouting(t *testing.T) {
 			security P -> security
 			security P -> closed max_turns`)
 	})
-	spec.Check(t, "seed-002#73", func(t *spec.T) {
+	spec.Check(t, "seed-002#73: an earlier from_speaker rule ends the loop", func(t *spec.T) {
 		g := graph("in", to("other"), 5, rule(from("security"), end("secured")), rule(is("route", `"security"`), to("security")))
 		play(t, open(t, g, "in", "security", "other"), `
 			in C {"route":"security"} -> in
 			in T -> security
 			security P -> closed secured`)
 	})
-	spec.Check(t, "seed-002#74", func(t *spec.T) {
+	spec.Check(t, "seed-002#74: deleting the key ends the loop", func(t *spec.T) {
 		p := open(t, sticky, "in", "security", "other")
 		play(t, p, `
 			in C {"route":"security"} -> in
@@ -297,27 +297,27 @@ func TestEvaluation(t *testing.T) {
 		t.Equal(state(p).Facts.LastEnvelope, p.Log[1].ID)
 		t.Equal(state(p).Facts.Turns, 2)
 	})
-	spec.Check(t, "seed-002#15", func(t *spec.T) {
+	spec.Check(t, "seed-002#15: when no transition matches, default_target is resolved", func(t *spec.T) {
 		play(t, open(t, graph("a", to("c"), 0, rule(from("b"), end("x"))), "a", "b", "c"), "a T -> c")
 	})
-	spec.Check(t, "seed-002#17", func(t *spec.T) {
+	spec.Check(t, "seed-002#17: a decision sets the expected speaker", func(t *spec.T) {
 		p := open(t, graph("a", end("x"), 0, rule(from("a"), to("c"))), "a", "b", "c")
 		play(t, p, "a T -> c")
 		t.Contains(p.JSON(), `"expected_next_speaker":"agt-c"`)
 	})
-	spec.Check(t, "seed-002#37", func(t *spec.T) {
+	spec.Check(t, "seed-002#37: transitions are evaluated by ascending priority", func(t *spec.T) {
 		g := `{"initial_speaker":"@a","transitions":[
 			{"when":{"name":"always"},"then":{"name":"agent","args":{"agent_id":"@p"}},"priority":10},
 			{"when":{"name":"always"},"then":{"name":"agent","args":{"agent_id":"@q"}},"priority":1}]}`
 		play(t, open(t, g, "a", "p", "q"), "a T -> q")
 	})
-	spec.Check(t, "seed-002#38", func(t *spec.T) {
+	spec.Check(t, "seed-002#38: equal priorities are checked in list order", func(t *spec.T) {
 		g := `{"initial_speaker":"@a","transitions":[
 			{"when":{"name":"always"},"then":{"name":"agent","args":{"agent_id":"@p"}},"priority":3},
 			{"when":{"name":"always"},"then":{"name":"agent","args":{"agent_id":"@q"}},"priority":3}]}`
 		play(t, open(t, g, "a", "p", "q"), "a T -> p")
 	})
-	spec.Check(t, "seed-002#93", func(t *spec.T) {
+	spec.Check(t, "seed-002#93: each fold works from its own graph_data", func(t *spec.T) {
 		one := open(t, graph("a", to("b"), 0), "a", "b", "c")
 		two := open(t, graph("a", to("c"), 0), "a", "b", "c")
 		play(t, one, "a T -> b")
@@ -331,7 +331,7 @@ func TestEvaluation(t *testing.T) {
 		one.State = again
 		play(t, one, "b T -> b")
 	})
-	spec.Check(t, "seed-002#94", func(t *spec.T) {
+	spec.Check(t, "seed-002#94: folding the same log twice gives equal states", func(t *spec.T) {
 		p := open(t, queue, "triage", "digger", "scribe")
 		play(t, p, `
 			triage C {"job":"dig"} -> triage

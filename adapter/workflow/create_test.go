@@ -25,10 +25,10 @@ func TestManifest(t *testing.T) {
 	if string(got) != want {
 		t.Fatalf("got  %s\nwant %s", got, want)
 	}
-	spec.Check(t, "seed-002#8", func(t *spec.T) {
+	spec.Check(t, "seed-002#8: turn_within warns after 120 seconds", func(t *spec.T) {
 		t.Equal(manifest.Expectations[0], channel.Expectation{Name: "turn_within", OnViolation: "warn", Params: []byte(`{"seconds":120}`)})
 	})
-	spec.Check(t, "seed-002#9", func(t *spec.T) {
+	spec.Check(t, "seed-002#9: turn_within closes after 600 seconds", func(t *spec.T) {
 		t.Equal(manifest.Expectations[1], channel.Expectation{Name: "turn_within", OnViolation: "auto_close", Params: []byte(`{"seconds":600}`)})
 	})
 }
@@ -45,7 +45,7 @@ func refused(t *spec.T, m *channel.Metadata, fragments ...string) {
 func TestCreate(t *testing.T) {
 	t.Parallel()
 	ring := graph("a", node("round_robin", "{}"), 0)
-	spec.Check(t, "seed-002#1", func(t *spec.T) {
+	spec.Check(t, "seed-002#1: fewer than 2 participants are refused", func(t *spec.T) {
 		refused(t, adaptertest.Metadata(adapter, knobs(ring), ids("a")...), "at least 2 participants", "not 1")
 		// Company comes before the graph.
 		refused(t, adaptertest.Metadata(adapter, "", ids("a")...), "at least 2 participants")
@@ -55,7 +55,7 @@ func TestCreate(t *testing.T) {
 		crowd = append(crowd, fmt.Sprint("p", i))
 	}
 	for _, n := range []int{2, 3, len(crowd)} {
-		spec.Check(t, "seed-002#2", func(t *spec.T) {
+		spec.Check(t, "seed-002#2: 2, 3 and more participants are accepted", func(t *spec.T) {
 			names := crowd[:n]
 			p := open(t, graph("b", node("round_robin", "{}"), 0), names...)
 			for i := range names {
@@ -72,7 +72,7 @@ func TestCreate(t *testing.T) {
 			refused(t, adaptertest.Metadata(adapter, knobs, ids("a", "b")...), "graph", "JSON object")
 		})
 	}
-	spec.Check(t, "ag2-channels#51 seed-002#79", func(t *spec.T) {
+	spec.Check(t, "ag2-channels#51 seed-002#79: initial_speaker must be a participant id", func(t *spec.T) {
 		for _, initial := range []string{"carol", ""} {
 			refused(t, adaptertest.Metadata(adapter, knobs(graph(initial, node("round_robin", "{}"), 0)), ids("a", "b")...),
 				"initial_speaker 'agt-"+initial+"'", "not in participants")
@@ -128,7 +128,7 @@ func TestInitialState(t *testing.T) {
 	t.Parallel()
 	const g = `{ "initial_speaker":"agt-ines", "note":1.50, "transitions":[] }`
 	knobs := `{"graph":` + g + `,"context_vars":{"n":9007199254740993,"deep":{"b":[1.0,null]}}}`
-	spec.Check(t, "seed-002#90 seed-002#91", func(t *spec.T) {
+	spec.Check(t, "seed-002#90 seed-002#91: the state has its fields, empty before the first turn", func(t *spec.T) {
 		p, err := adaptertest.Open(adapter, adaptertest.Metadata(adapter, knobs, ids("ines", "otto", "mira")...))
 		t.NoError(err)
 		t.Equal(p.JSON(), `{"participant_order":["agt-ines","agt-otto","agt-mira"],"expected_next_speaker":"agt-ines",`+
@@ -144,7 +144,7 @@ func TestInitialState(t *testing.T) {
 			`"last_speaker_id":"agt-ines","last_envelope_id":"`+p.Log[0].ID+`","turn_count":1,"pending_close_reason":"after_work",`+
 			`"creator_id":"agt-otto","graph_data":{"initial_speaker":"agt-ines","note":1.50,"transitions":[]},"context_vars":{}}`)
 	})
-	spec.Check(t, "ag2-channels#76", func(t *spec.T) {
+	spec.Check(t, "ag2-channels#76: initial values from the knob", func(t *spec.T) {
 		p, err := adaptertest.Open(adapter, adaptertest.Metadata(adapter, knobs, ids("ines", "otto")...))
 		t.NoError(err)
 		t.Equal(vars(t, p), `{"deep":{"b":[1.0,null]},"n":9007199254740993}`)

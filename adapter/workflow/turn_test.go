@@ -16,7 +16,7 @@ var ring = graph("alice", end("never"), 0, rule(node("always", "{}"), node("roun
 
 func TestTurns(t *testing.T) {
 	t.Parallel()
-	spec.Check(t, "ag2-channels#52 seed-002#3", func(t *spec.T) {
+	spec.Check(t, "ag2-channels#52 seed-002#3: round robin goes around and refuses who is out of turn", func(t *spec.T) {
 		p := open(t, ring, "alice", "bob", "carol")
 		for _, early := range []string{"bob", "carol", "stranger"} {
 			err := p.Say(id(early))
@@ -30,7 +30,7 @@ func TestTurns(t *testing.T) {
 		t.Equal(state(p).Facts.Turns, 3)
 		t.ErrorContains(p.Post(parse(t, "bob P")), "expects 'agt-alice' to speak")
 	})
-	spec.Check(t, "seed-002#82", func(t *spec.T) {
+	spec.Check(t, "seed-002#82: the creator's first send is turn 1", func(t *spec.T) {
 		p := open(t, ring, "alice", "bob")
 		t.NoError(p.Say(id("alice")))
 		t.Equal(state(p).Facts.Turns, 1)
@@ -59,7 +59,7 @@ func TestTurns(t *testing.T) {
 		play(t, p, "alice P -> bob")
 		t.Equal(state(p).Facts.Turns, 1)
 	})
-	spec.Check(t, "seed-002#19", func(t *spec.T) {
+	spec.Check(t, "seed-002#19: only texts and packets walk the transitions", func(t *spec.T) {
 		p := open(t, graph("alice", end("walked"), 0), "alice", "bob")
 		for _, eventType := range []string{
 			"app.custom", envelope.TypeTaskStarted, envelope.TypeOpened, envelope.TypeExpectationViolated, envelope.TypeContextSet,
@@ -101,7 +101,7 @@ func TestTurns(t *testing.T) {
 
 func TestEnds(t *testing.T) {
 	t.Parallel()
-	spec.Check(t, "ag2-channels#53 seed-002#26", func(t *spec.T) {
+	spec.Check(t, "ag2-channels#53 seed-002#26: sequence_complete wins over the cap on the same turn", func(t *spec.T) {
 		p := open(t, sequence(t, "a", "b", "c"), "a", "b", "c")
 		turns, capped := state(p).Graph.MaxTurns()
 		t.Equal(turns, 3)
@@ -124,7 +124,7 @@ func TestEnds(t *testing.T) {
 		t.Equal(state(p).Facts.Turns, 2)
 		t.Equal(adapter.Recipients(p.Meta, p.State, p.Log[1]), ids("a", "c"))
 	})
-	spec.Check(t, "ag2-channels#54 seed-002#5", func(t *spec.T) {
+	spec.Check(t, "ag2-channels#54 seed-002#5: round_robin with cap 6 closes max_turns after six turns", func(t *spec.T) {
 		p := open(t, graph("a", end("never"), 6, rule(node("always", "{}"), node("round_robin", "{}"))), "a", "b", "c")
 		play(t, p, `
 			a T -> b
@@ -137,16 +137,16 @@ func TestEnds(t *testing.T) {
 		t.Equal(state(p).Facts.Expected, id("a"))
 		t.Equal(state(p).Facts.Closing, "")
 	})
-	spec.Check(t, "ag2-channels#55", func(t *spec.T) {
+	spec.Check(t, "ag2-channels#55: explicit terminate reason beats the cap", func(t *spec.T) {
 		p := open(t, graph("a", to("a"), 1, rule(from("a"), end("done_here"))), "a", "b")
 		play(t, p, "a T -> closed done_here")
 	})
-	spec.Check(t, "seed-002#84", func(t *spec.T) {
+	spec.Check(t, "seed-002#84: a fired terminate closes with its reason", func(t *spec.T) {
 		p := open(t, graph("a", to("a"), 0, rule(from("a"), end("done_here"))), "a", "b")
 		play(t, p, "a T -> closed done_here")
 		t.Equal(adapter.OnAccepted(p.Meta, p.State, p.Log[0]), channel.Effects{Next: channel.Closed, Reason: "done_here"})
 	})
-	spec.Check(t, "ag2-channels#56", func(t *spec.T) {
+	spec.Check(t, "ag2-channels#56: without a terminate the reason is max_turns", func(t *spec.T) {
 		p := open(t, graph("a", end("default"), 1, rule(from("a"), to("b"))), "a", "b")
 		play(t, p, "a T -> closed max_turns")
 	})
@@ -159,7 +159,7 @@ func TestEnds(t *testing.T) {
 		play(t, open(t, graph("a", end("x"), 1, rule(from("a"), to("b"))), "a", "b"), "a T -> closed max_turns")
 		play(t, open(t, graph("a", end("x"), 1), "a", "b"), "a H ask b -> closed max_turns")
 	})
-	spec.Check(t, "seed-002#4", func(t *spec.T) {
+	spec.Check(t, "seed-002#4: the channel closes when the graph terminates", func(t *spec.T) {
 		play(t, open(t, graph("a", to("b"), 0, rule(from("b"), end("over"))), "a", "b"), "a T -> b\nb T -> closed over")
 	})
 	spec.Check(t, "seed-002#18: a decision without a speaker closes with its reason", func(t *spec.T) {
@@ -167,7 +167,7 @@ func TestEnds(t *testing.T) {
 		play(t, p, "a T -> closed enough")
 		t.Equal(adapter.OnAccepted(p.Meta, p.State, p.Log[0]), channel.Effects{Next: channel.Closed, Reason: "enough"})
 	})
-	spec.Check(t, "seed-002#92", func(t *spec.T) {
+	spec.Check(t, "seed-002#92: no expected speaker means the channel is to end", func(t *spec.T) {
 		p := open(t, graph("a", end("x"), 0), "a", "b")
 		e := adaptertest.Text(id("a"), "x")
 		e.ID = "e1"
@@ -201,18 +201,18 @@ func TestEnds(t *testing.T) {
 
 func TestRouting(t *testing.T) {
 	t.Parallel()
-	spec.Check(t, "ag2-channels#57 seed-002#56", func(t *spec.T) {
+	spec.Check(t, "ag2-channels#57 seed-002#56: a static handoff goes to the tool's target, then reverts", func(t *spec.T) {
 		p := open(t, graph("triage", end("x"), 0, rule(called("ring"), end("another tool")), rule(called("page"), to("oncall")), rule(from("oncall"), node("revert_to_initiator", "{}"))), "triage", "oncall")
 		play(t, p, `
 			triage S page -> oncall
 			oncall T -> triage`)
 	})
-	spec.Check(t, "seed-000#26", func(t *spec.T) {
+	spec.Check(t, "seed-000#26: routing is matched while the packet is folded", func(t *spec.T) {
 		g := graph("triage", end("unmatched"), 0, rule(called("page"), to("oncall")))
 		play(t, open(t, g, "triage", "oncall"), "triage S page -> oncall")
 		play(t, open(t, g, "triage", "oncall"), "triage S ring -> closed unmatched")
 	})
-	spec.Check(t, "ag2-channels#58", func(t *spec.T) {
+	spec.Check(t, "ag2-channels#58: the manager pattern plays its sequence", func(t *spec.T) {
 		g := graph("mgr", node("revert_to_initiator", "{}"), 0, rule(called("ask_a"), to("a")), rule(called("ask_b"), to("b")))
 		play(t, open(t, g, "mgr", "a", "b"), `
 			mgr S ask_a -> a
@@ -220,7 +220,7 @@ func TestRouting(t *testing.T) {
 			mgr S ask_b -> b
 			b T -> mgr`)
 	})
-	spec.Check(t, "ag2-channels#59", func(t *spec.T) {
+	spec.Check(t, "ag2-channels#59: a finish packet closes with its reason", func(t *spec.T) {
 		p := open(t, ring, "alice", "bob")
 		play(t, p, "alice F all_sold -> closed all_sold")
 		t.True(state(p).Facts.Ended, "the speaker is null")
@@ -228,18 +228,18 @@ func TestRouting(t *testing.T) {
 		t.Contains(p.JSON(), `"expected_next_speaker":null`, `"pending_close_reason":"all_sold"`)
 	})
 	for _, routing := range []string{`{"kind":"finish","tool":"f"}`, `{"kind":"finish","tool":"f","reason":""}`} {
-		spec.Check(t, "ag2-channels#60", func(t *spec.T) {
+		spec.Check(t, "ag2-channels#60: a finish without a reason is finished", func(t *spec.T) {
 			p := open(t, ring, "alice", "bob")
 			t.NoError(p.Post(adaptertest.Envelope(id("alice"), envelope.TypePacket, `{"routing":`+routing+`}`)))
 			t.Equal(p.Closed, "finished")
 		})
 	}
-	spec.Check(t, "ag2-channels#61 seed-002#58", func(t *spec.T) {
+	spec.Check(t, "ag2-channels#61 seed-002#58: dynamic target beats a matching tool_called rule", func(t *spec.T) {
 		g := graph("a", end("x"), 0, rule(called("pick"), to("b")))
 		play(t, open(t, g, "a", "b", "c"), "a H pick c -> c")
 		play(t, open(t, g, "a", "b", "c"), "a S pick -> b")
 	})
-	spec.Check(t, "seed-002#59", func(t *spec.T) {
+	spec.Check(t, "seed-002#59: a packet with routing.target makes that agent the next speaker", func(t *spec.T) {
 		play(t, open(t, graph("a", end("default"), 0, rule(node("always", "{}"), end("rule"))), "a", "b", "c"), "a H any c -> c")
 	})
 	t.Run("only a handoff's target counts", func(t *testing.T) {
@@ -258,7 +258,7 @@ func TestRouting(t *testing.T) {
 		c.NoError(p.Post(adaptertest.Envelope(id("alice"), envelope.TypePacket, `{"routing":{"kind":"handoff","target":"Some Name"}}`)))
 		c.ErrorContains(p.Say(id("bob")), "expects 'Some Name' to speak")
 	})
-	spec.Check(t, "ag2-channels#69", func(t *spec.T) {
+	spec.Check(t, "ag2-channels#69: the module-level constructor gives the same result", func(t *spec.T) {
 		by := turn.Packet{Handoff: &turn.Handoff{Target: id("bob"), Reason: "yours"}, Context: map[string]any{"k": 1}}
 		method, err := adapter.BuildPacket("channel-1", id("alice"), "hi", by)
 		t.NoError(err)

@@ -17,12 +17,12 @@ const Attribute = "spec"
 
 // Check runs fn as a subtest that holds one or two statements:
 //
-//	spec.Check(t, "ag2-hub#17", func(t *spec.T) { … })
 //	spec.Check(t, "ag2-hub#3: a wrong token is refused", func(t *spec.T) { … })
-//	spec.Check(t, "ag2-hub#3 seed-000#9", func(t *spec.T) { … })
+//	spec.Check(t, "ag2-hub#16 seed-000#53: everyone but the sender gets it", func(t *spec.T) { … })
 //
-// What follows the colon names the clause, for statements with several. The
-// subtest fails if it names an unknown statement or made no comparison.
+// What follows the colon says in a few words what holds, or which clause of the
+// statement, so that a reader needs no other file. The subtest fails if it
+// names an unknown statement or made no comparison.
 func Check(t *testing.T, statement string, fn func(t *T)) {
 	t.Helper()
 	ids, err := parse(statement)

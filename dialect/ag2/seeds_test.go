@@ -56,8 +56,8 @@ func TestSeedStatements(t *testing.T) {
 		t.Contains(string(draft), `"created_at":""`)
 	})
 	for field, wrong := range map[string]string{
-		"seed-000#4": `"channel_id":5`, "seed-000#5": `"sender_id":["a"]`, "seed-000#6": `"audience":[5]`,
-		"seed-000#7": `"event_type":true`, "seed-000#8": `"event_data":["text"]`, "seed-000#9": `"causation_id":{}`,
+		"seed-000#4: channel_id is a string given by the sender": `"channel_id":5`, "seed-000#5: sender_id is the sender's agent id": `"sender_id":["a"]`, "seed-000#6: audience is a list of agent ids or null": `"audience":[5]`,
+		"seed-000#7: event_type is given by the sender": `"event_type":true`, "seed-000#8: event_data is a JSON object given by the sender": `"event_data":["text"]`, "seed-000#9: causation_id is null where the sender gives none": `"causation_id":{}`,
 	} {
 		spec.Check(t, field+": of another type it is refused and logs nothing", func(t *spec.T) {
 			t.Parallel()
@@ -77,14 +77,14 @@ func TestSeedStatements(t *testing.T) {
 			t.Equal(after, before)
 		})
 	}
-	spec.Check(t, "seed-000#10", func(t *spec.T) {
+	spec.Check(t, "seed-000#10: priority is NORMAL by default", func(t *spec.T) {
 		t.Parallel()
 		_, p, q, alice, ch := between(t, options{})
 		p.post(ch, alice, "app.note", object{})
 		p.post(ch, alice, "app.note", object{}, object{"priority": nil})
 		t.Equal([]any{q.notified().Envelope["priority"], q.notified().Envelope["priority"]}, []any{"normal", "normal"})
 	})
-	spec.Check(t, "seed-000#82", func(t *spec.T) {
+	spec.Check(t, "seed-000#82: hello is answered by welcome, deliveries are notify", func(t *spec.T) {
 		t.Parallel()
 		_, p, q, alice, ch := between(t, options{})
 		q.send(`{"kind":"hello","name":"bob"}`)
@@ -94,7 +94,7 @@ func TestSeedStatements(t *testing.T) {
 		t.True(strings.HasPrefix(got, `{"kind":"notify","envelope":{`), "a delivery is a notify")
 		t.Contains(got, `"envelope_id":"`+id+`"`)
 	})
-	spec.Check(t, "seed-000#83", func(t *spec.T) {
+	spec.Check(t, "seed-000#83: a send frame holding an envelope is taken as a post", func(t *spec.T) {
 		t.Parallel()
 		_, p, q, alice, ch := between(t, options{})
 		p.send(fmt.Sprintf(`{"kind":"send","envelope":{"channel_id":%q,"sender_id":%q,"audience":null,"event_type":"ag2.msg.text","event_data":{"text":"hi"}}}`, ch, alice))

@@ -56,7 +56,7 @@ func TestHandshakeStatements(t *testing.T) {
 		at, bound := r.hub.Bound(idOf(r, "open"))
 		t.Equal([]any{at, bound}, []any{w.Endpoint, true})
 	})
-	spec.Check(t, "ag2-hub#2", func(t *spec.T) {
+	spec.Check(t, "ag2-hub#2: hello for an unknown name is not_found", func(t *spec.T) {
 		got := r.dial().refused(`{"kind":"hello","name":"nobody","auth_scheme":"api_key","auth_claim":{"token":"tok-7"}}`)
 		t.Equal([]string{got.Kind, got.Code}, []string{"error", "not_found"})
 	})
@@ -88,7 +88,7 @@ func TestHandshakeStatements(t *testing.T) {
 
 func TestConnectionStatements(t *testing.T) {
 	t.Parallel()
-	spec.Check(t, "ag2-hub#8", func(t *spec.T) {
+	spec.Check(t, "ag2-hub#8: a client's close removes its endpoint and bindings", func(t *spec.T) {
 		t.Parallel()
 		r := newRig(t, options{})
 		p := r.dial()
@@ -209,7 +209,7 @@ func (p *peer) find(name string) string {
 
 func TestDeliveryStatements(t *testing.T) {
 	t.Parallel()
-	spec.Check(t, "ag2-hub#9", func(t *spec.T) {
+	spec.Check(t, "ag2-hub#9: a notify over WebSocket carries the right recipient_id", func(t *spec.T) {
 		t.Parallel()
 		r := newRig(t, options{})
 		p, q := r.dial(), r.dial()
@@ -227,7 +227,7 @@ func TestDeliveryStatements(t *testing.T) {
 		t.NoError(err)
 		t.Equal(after, id)
 	})
-	spec.Check(t, "ag2-hub#15", func(t *spec.T) {
+	spec.Check(t, "ag2-hub#15: a targeted envelope reaches only its target", func(t *spec.T) {
 		t.Parallel()
 		r := newRig(t, options{})
 		p, q := r.dial(), r.dial()
@@ -240,7 +240,7 @@ func TestDeliveryStatements(t *testing.T) {
 		q.quiet()
 		p.quiet()
 	})
-	spec.Check(t, "ag2-hub#25", func(t *spec.T) {
+	spec.Check(t, "ag2-hub#25: a unique envelope id per post; the op returns that id", func(t *spec.T) {
 		t.Parallel()
 		r := newRig(t, options{})
 		p, q := r.dial(), r.dial()
@@ -311,7 +311,7 @@ func TestReplayStatements(t *testing.T) {
 		}
 		return r, ch, bob, seen, rest
 	}
-	spec.Check(t, "ag2-hub#78", func(t *spec.T) {
+	spec.Check(t, "ag2-hub#78: replay sends exactly what was missed", func(t *spec.T) {
 		t.Parallel()
 		r, _, bob, seen, rest := missed(t)
 		back := r.dial()
@@ -325,7 +325,7 @@ func TestReplayStatements(t *testing.T) {
 		t.Equal(recipients, []string{bob, bob, bob})
 		back.quiet()
 	})
-	spec.Check(t, "ag2-hub#79", func(t *spec.T) {
+	spec.Check(t, "ag2-hub#79: an empty since with all acked sends nothing", func(t *spec.T) {
 		t.Parallel()
 		r, ch, bob, _, rest := missed(t)
 		back := r.dial()
@@ -338,7 +338,7 @@ func TestReplayStatements(t *testing.T) {
 		back.hello("bob", "")
 		back.quiet()
 	})
-	spec.Check(t, "ag2-hub#80", func(t *spec.T) {
+	spec.Check(t, "ag2-hub#80: hello without since sends only welcome", func(t *spec.T) {
 		t.Parallel()
 		r, ch, bob, _, rest := missed(t)
 		back := r.dial()

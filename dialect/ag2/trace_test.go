@@ -16,7 +16,7 @@ import (
 
 func TestTracingStatement(t *testing.T) {
 	t.Parallel()
-	spec.Check(t, "ag2-hub#122", func(t *spec.T) {
+	spec.Check(t, "ag2-hub#122: a text post yields a PRODUCER envelope span", func(t *spec.T) {
 		spans := tracetest.NewSpanRecorder()
 		provider := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(spans))
 		defer func() { _ = provider.Shutdown(context.Background()) }()

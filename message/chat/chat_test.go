@@ -92,7 +92,7 @@ func asked(turn chat.Turn) []string {
 
 func TestStatements(t *testing.T) {
 	t.Parallel()
-	spec.Check(t, "agent-message#91", func(t *spec.T) {
+	spec.Check(t, "agent-message#91: a replayed run_id is told that it has started", func(t *spec.T) {
 		h := newHarness(echo)
 		first, err := h.chat(t, input{"agent": "a", "message": "hi", "run_id": "run_1"})
 		t.NoError(err)

@@ -122,7 +122,7 @@ func TestStatements(t *testing.T) {
 			t.Equal(r.Events[1].(*value.Map).At("metadata").(*value.Map).At("error"), any(reason))
 		})
 	}
-	spec.Check(t, "agent-message#83", func(t *spec.T) {
+	spec.Check(t, "agent-message#83: true as max_messages gives 1", func(t *spec.T) {
 		t.Equal(policy(t, `{"max_messages":true}`).MaxMessages, int64(1))
 	})
 	spec.Check(t, "agent-message#90: in a summary", func(t *spec.T) {

@@ -29,7 +29,7 @@ func codeOf(err error) string {
 
 func TestStatements(t *testing.T) {
 	t.Parallel()
-	spec.Check(t, "agent-message#92", func(t *spec.T) {
+	spec.Check(t, "agent-message#92: dispatch without a handler fails", func(t *spec.T) {
 		var failures []string
 		d := dispatch.Dispatcher{Failed: func(_ context.Context, reason string, input *value.Map) {
 			failures = append(failures, reason+" "+valuetest.Write(input))

@@ -38,7 +38,7 @@ func (c *clock) advance(d time.Duration) { c.at.Add(int64(d)) }
 
 func TestStatements(t *testing.T) {
 	t.Parallel()
-	spec.Check(t, "agent-message#88", func(t *spec.T) {
+	spec.Check(t, "agent-message#88: idempotency key equal for My_Net and my-net", func(t *spec.T) {
 		key, ok := external.Key("My_Net", "m-1")
 		t.True(ok, "there is a key")
 		t.Equal(key, "wp_agent_message_seen_2f23ae2c211bcc59c99883892989fa85")

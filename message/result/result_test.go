@@ -58,8 +58,8 @@ func TestStatements(t *testing.T) {
 	}
 	is("agent-message#74: 1 passes", `{"messages":[],"version":1}`,
 		`{"messages":[],"version":1,"schema":"agents-api.conversation-result","tool_execution_results":[],"tool_audit_events":[],"tool_events":[],"tool_observability":`+noCalls+`,"run_outcome":`+naturalOutcome+`}`)
-	is("agent-message#75", `{"messages":[],"status":null}`, code+"status must be a string when present")
-	is("agent-message#76", `{"messages":[],"tool_observability":{"version":9,"calls":[1]},"run_outcome":"junk"}`,
+	is("agent-message#75: a null status fails", `{"messages":[],"status":null}`, code+"status must be a string when present")
+	is("agent-message#76: tool_observability and run_outcome are recomputed", `{"messages":[],"tool_observability":{"version":9,"calls":[1]},"run_outcome":"junk"}`,
 		`{"messages":[],"tool_observability":`+noCalls+`,"run_outcome":`+naturalOutcome+`,"schema":"agents-api.conversation-result","version":1,"tool_execution_results":[],"tool_audit_events":[],"tool_events":[]}`)
 	is("agent-message#76: an outcome's own words survive", `{"messages":[],"run_outcome":{"status":"stalled","stop_reason":" Loop "},"completed":true}`,
 		`{"messages":[],"run_outcome":{"schema":"agents-api.run-outcome","version":1,"status":"stalled","completed":false,"stop_reason":"loop","retryable":false},"completed":true,`+
@@ -72,7 +72,7 @@ func TestStatements(t *testing.T) {
 			t.Equal(shapeOf(t, empty), `{"type":"array","count":0}`)
 		})
 	}
-	spec.Check(t, "agent-message#78", func(t *spec.T) {
+	spec.Check(t, "agent-message#78: outcome incomplete gives run-control running", func(t *spec.T) {
 		t.Equal(result.ControlStatus(valuetest.Decode(t, `{"completed":false}`)), "running")
 		t.Equal(result.ControlStatus(valuetest.Decode(t, `{"run_outcome":{"status":"incomplete"}}`)), "running")
 	})
@@ -116,7 +116,7 @@ func TestStatements(t *testing.T) {
 	is("seed-004#48: plain rows", `{"messages":[`+row+`]}`, minimal(`[`+envelope("assistant", "row")+`]`))
 	is("seed-004#48: envelopes", `{"messages":[`+env+`]}`, minimal(`[`+env+`]`))
 	is("seed-004#48: mixed", `{"messages":[`+env+`,`+row+`]}`, minimal(`[`+env+`,`+envelope("assistant", "row")+`]`))
-	is("seed-004#49", `{"messages":[`+row+`,{"version":1,"type":"text","data":[],"role":"user","content":"d"}]}`, minimal(`[`+envelope("assistant", "row")+`,`+envelope("user", "d")+`]`))
+	is("seed-004#49: every message of a result becomes canonical", `{"messages":[`+row+`,{"version":1,"type":"text","data":[],"role":"user","content":"d"}]}`, minimal(`[`+envelope("assistant", "row")+`,`+envelope("user", "d")+`]`))
 	spec.Check(t, "seed-004#49: as envelopes", func(t *spec.T) {
 		m, err := result.Normalize(valuetest.Decode(t, `{"messages":{"a":`+row+`}}`))
 		t.NoError(err)
@@ -126,7 +126,7 @@ func TestStatements(t *testing.T) {
 		t.Equal(len(messages), 1)
 		t.Equal(messages[0].Content, any("row"))
 	})
-	is("seed-004#50", `{"messages":[{},{},{"role":7}]}`, code+"messages[2] invalid_ai_message_envelope: role must be a non-empty string")
+	is("seed-004#50: a refused result names the message's position", `{"messages":[{},{},{"role":7}]}`, code+"messages[2] invalid_ai_message_envelope: role must be a non-empty string")
 }
 
 // shapeOf is the shape of a tool's result, as observability tells it.

@@ -54,7 +54,7 @@ func store(t testing.TB) (m *transcript.Memory, id string, advance func(time.Dur
 
 func TestStatements(t *testing.T) {
 	t.Parallel()
-	spec.Check(t, "agent-message#84", func(t *spec.T) {
+	spec.Check(t, "agent-message#84: stale lock token cannot release", func(t *spec.T) {
 		m, id, advance := store(t)
 		stale, _ := m.Acquire(t.Context(), id, time.Second)
 		advance(time.Second)
@@ -67,7 +67,7 @@ func TestStatements(t *testing.T) {
 		ok, _ = m.Release(t.Context(), id, current)
 		t.True(ok, "the current token releases")
 	})
-	spec.Check(t, "agent-message#85", func(t *spec.T) {
+	spec.Check(t, "agent-message#85: deleting an unknown session is true", func(t *spec.T) {
 		m, id, _ := store(t)
 		gone := func(id string) {
 			t.Helper()
@@ -84,7 +84,7 @@ func TestStatements(t *testing.T) {
 		_, err = m.Get(t.Context(), id)
 		t.ErrorIs(err, transcript.ErrNotFound)
 	})
-	spec.Check(t, "agent-message#86", func(t *spec.T) {
+	spec.Check(t, "agent-message#86: update_session with empty provider keeps the old one", func(t *spec.T) {
 		m, id, _ := store(t)
 		response := "r1"
 		_, err := m.Update(t.Context(), id, transcript.Update{Provider: "anthropic", Model: "m", ProviderResponseID: &response})
@@ -173,7 +173,7 @@ func TestStatements(t *testing.T) {
 		t.NoError(err)
 		t.Equal(valuetest.Write(s.Messages[0].Metadata), metadata)
 	})
-	spec.Check(t, "seed-004#36", func(t *spec.T) {
+	spec.Check(t, "seed-004#36: what is stored is canonical and stays so", func(t *spec.T) {
 		m, id := stored(t, valuetest.Decode(t, host))
 		for _, row := range m.Rows(id) {
 			e, err := message.NormalizeJSON(row)
@@ -183,7 +183,7 @@ func TestStatements(t *testing.T) {
 			t.Equal(string(text), string(row))
 		}
 	})
-	spec.Check(t, "seed-004#51", func(t *spec.T) {
+	spec.Check(t, "seed-004#51: a store adapter normalizes what comes in", func(t *spec.T) {
 		m, id := stored(t, []any{map[string]any{"role": "user", "content": "plain"}})
 		t.Equal(raw(m, id), canonical[:1])
 	})
@@ -193,7 +193,7 @@ func TestStatements(t *testing.T) {
 		t.ErrorIs(err, message.ErrContent)
 		t.Equal(raw(m, id), canonical)
 	})
-	spec.Check(t, "seed-004#52", func(t *spec.T) {
+	spec.Check(t, "seed-004#52: a store adapter returns envelopes to its readers", func(t *spec.T) {
 		m, id := stored(t, valuetest.Decode(t, host))
 		s, err := m.Get(t.Context(), id)
 		t.NoError(err)
