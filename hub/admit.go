@@ -11,6 +11,7 @@ import (
 	"github.com/parley-hub/parley/channel"
 	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/hub/internal/schema"
 	"github.com/parley-hub/parley/journal"
 )
 
@@ -97,7 +98,7 @@ func (h *Hub) admit(ctx context.Context, e *envelope.Envelope, by Caller) *Pendi
 		ch.mu.Unlock()
 		var conflict *journal.ConflictError
 		if errors.As(err, &conflict) {
-			if conflict.Claim.Name == claimKey(e.Channel, e.Sender, e.Key) && e.Key != "" {
+			if conflict.Claim.Name == schema.IdempotencyClaim(e.Channel, e.Sender, e.Key) && e.Key != "" {
 				if p := h.idempotentRepeat(ctx, e, by); p != nil {
 					return p
 				}
@@ -234,10 +235,10 @@ func (b *batch) apply(fx channel.Effects) error {
 	}
 	prefix := "adapter/" + b.meta.Manifest.Type + "/"
 	for _, entry := range fx.Index {
-		b.history[last].Put = append(b.history[last].Put, journal.IndexPut{Key: key(prefix, entry.Key), Value: entry.Value})
+		b.history[last].Put = append(b.history[last].Put, journal.IndexPut{Key: schema.Key(prefix, entry.Key), Value: entry.Value})
 	}
 	for _, k := range fx.Unindex {
-		b.history[last].Remove = append(b.history[last].Remove, key(prefix, k))
+		b.history[last].Remove = append(b.history[last].Remove, schema.Key(prefix, k))
 	}
 	if err := b.deadlines(fx.Deadlines); err != nil {
 		return err

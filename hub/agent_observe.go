@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/hub/internal/schema"
 	"github.com/parley-hub/parley/identity"
 	"github.com/parley-hub/parley/journal"
 )
@@ -18,11 +19,6 @@ type Observation struct {
 	Task       string // counted only once; "": always counted
 }
 
-// recordObserved marks that a task was counted.
-const recordObserved = "observed"
-
-func claimObserved(taskID string) string { return "observed/" + digest(taskID) }
-
 // RecordObservation counts the end of a task in its owner's resume. What is no
 // end, was counted before or has no owner here changes nothing.
 func (h *Hub) RecordObservation(ctx context.Context, o Observation) error {
@@ -34,12 +30,12 @@ func (h *Hub) RecordObservation(ctx context.Context, o Observation) error {
 	}
 	var counted []journal.Record
 	if o.Task != "" {
-		counted = []journal.Record{{Data: []byte(`{"kind":"` + recordObserved + `"}`), Take: []journal.Take{{Name: claimObserved(o.Task)}}}}
+		counted = []journal.Record{{Data: []byte(`{"kind":"` + schema.AgentObserved + `"}`), Take: []journal.Take{{Name: schema.ObservedClaim(o.Task)}}}}
 	}
 	for {
 		p, err := h.change(ctx, o.Owner, o.count, "resume_set", counted...)
 		if o.Task != "" && lostClaim(ctx, err) {
-			state, err := h.journal.Claim(ctx, h.shard(), claimObserved(o.Task))
+			state, err := h.journal.Claim(ctx, h.shard(), schema.ObservedClaim(o.Task))
 			if err != nil {
 				return unavailable(err)
 			}
@@ -59,24 +55,24 @@ func (h *Hub) RecordObservation(ctx context.Context, o Observation) error {
 }
 
 // count edits the owner's record.
-func (o *Observation) count(r *record, now time.Time) (recordJSON, fields, error) {
+func (o *Observation) count(r *record, now time.Time) (schema.AgentRecord, fields, error) {
 	samples := &identity.Samples{}
 	if old := r.samples[o.Capability]; old != nil {
 		kept, err := old.MarshalBinary()
 		if err != nil {
-			return recordJSON{}, nil, err
+			return schema.AgentRecord{}, nil, err
 		}
 		if err := samples.UnmarshalBinary(kept); err != nil {
-			return recordJSON{}, nil, err
+			return schema.AgentRecord{}, nil, err
 		}
 	}
 	resume := r.Resume.Clone()
 	resume.Observe(o.Capability, o.Outcome, o.LatencyMS, samples, now)
-	stored := recordJSON{Kind: recordResume, Resume: resume}
+	stored := schema.AgentRecord{Kind: schema.AgentResume, Resume: resume}
 	if o.LatencyMS != nil {
 		kept, err := samples.MarshalBinary()
 		if err != nil {
-			return recordJSON{}, nil, err
+			return schema.AgentRecord{}, nil, err
 		}
 		stored.Samples = map[string][]byte{o.Capability: kept}
 		r.samples = withSamples(r.samples, o.Capability, samples)

@@ -6,9 +6,9 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/hub/internal/schema"
 	"github.com/parley-hub/parley/identity"
 	"github.com/parley-hub/parley/journal"
 )
@@ -21,30 +21,12 @@ type Registration struct {
 	Skill    *string
 }
 
-// record is the stored form of an identity: each record of its log replaces
-// what it names.
+// record is an identity as its log tells it.
 type record struct {
 	Profile
 	samples map[string]*identity.Samples
 	seq     uint64 // of its last record
 }
-
-type recordJSON struct {
-	Kind     string            `json:"kind"`
-	Passport jsontext.Value    `json:"passport,omitzero"`
-	Resume   *identity.Resume  `json:"resume,omitzero"`
-	Rule     *identity.Rule    `json:"rule,omitzero"`
-	Skill    *string           `json:"skill,omitzero"`
-	Samples  map[string][]byte `json:"samples,omitzero"`
-}
-
-const (
-	recordRegistered   = "registered"
-	recordUnregistered = "unregistered"
-	recordResume       = "resume"
-	recordRule         = "rule"
-	recordSkill        = "skill"
-)
 
 // Register makes a new identity and returns it stamped. A name that exists is
 // refused; an identity that comes back attaches instead.
@@ -121,8 +103,8 @@ func (h *Hub) storeNew(ctx context.Context, m *member) error {
 	if err := h.boundRecord("passport", len(passport)); err != nil {
 		return err
 	}
-	data, err := identity.Marshal(recordJSON{
-		Kind: recordRegistered, Passport: passport, Resume: p.Resume, Rule: p.Rule, Skill: p.Skill,
+	data, err := identity.Marshal(schema.AgentRecord{
+		Kind: schema.AgentRegistered, Passport: passport, Resume: p.Resume, Rule: p.Rule, Skill: p.Skill,
 	})
 	if err != nil {
 		return err
@@ -133,10 +115,10 @@ func (h *Hub) storeNew(ctx context.Context, m *member) error {
 	}
 	commit := journal.Batch{Appends: []journal.Append{
 		{
-			Log:     directory.In(familyAgent, m.id),
-			Records: []journal.Record{{Data: data, Take: []journal.Take{{Name: claimName(p.Passport.Name)}}}},
+			Log:     h.tenant.Agent(m.id),
+			Records: []journal.Record{{Data: data, Take: []journal.Take{{Name: schema.NameClaim(p.Passport.Name)}}}},
 		},
-		{Log: directory.In(familyAudit, only), Records: []journal.Record{audit}},
+		{Log: h.tenant.Audit(), Records: []journal.Record{audit}},
 	}}
 	for {
 		ticket, err := h.journal.Append(ctx, commit)
@@ -178,16 +160,16 @@ func (h *Hub) Unregister(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	data, err := json.Marshal(recordJSON{Kind: recordUnregistered})
+	data, err := json.Marshal(schema.AgentRecord{Kind: schema.AgentUnregistered})
 	if err != nil {
 		return err
 	}
 	err = h.commit(ctx, journal.Batch{Appends: []journal.Append{
 		{
-			Log:     directory.In(familyAgent, id),
-			Records: []journal.Record{{Data: data, Release: []string{claimName(name)}}},
+			Log:     h.tenant.Agent(id),
+			Records: []journal.Record{{Data: data, Release: []string{schema.NameClaim(name)}}},
 		},
-		{Log: directory.In(familyAudit, only), Records: []journal.Record{audit}},
+		{Log: h.tenant.Audit(), Records: []journal.Record{audit}},
 	}})
 	if err != nil {
 		return err
@@ -205,15 +187,15 @@ func (h *Hub) Unregister(ctx context.Context, id string) error {
 
 // forget removes what an unregistered identity left: its log and its cursors.
 func (h *Hub) forget(ctx context.Context, id string) error {
-	for entry, err := range journal.Index(ctx, h.journal, h.shard(), journal.ScanOptions{Prefix: key(indexMember, id, "")}) {
+	for entry, err := range journal.Index(ctx, h.journal, h.shard(), journal.ScanOptions{Prefix: schema.Key(schema.IndexMember, id, "")}) {
 		if err != nil {
 			return unavailable(err)
 		}
-		if err := h.dropCursor(ctx, lastPart(entry.Key), id); err != nil {
+		if err := h.dropCursor(ctx, schema.LastPart(entry.Key), id); err != nil {
 			return err
 		}
 	}
-	ticket, err := h.journal.Drop(ctx, directory.In(familyAgent, id))
+	ticket, err := h.journal.Drop(ctx, h.tenant.Agent(id))
 	if err != nil {
 		return unavailable(err)
 	}
@@ -223,9 +205,9 @@ func (h *Hub) forget(ctx context.Context, id string) error {
 // loadRegistry reads every identity, and finishes what an interrupted
 // unregistration left.
 func (h *Hub) loadRegistry(ctx context.Context) error {
-	opts := journal.LogsOptions{Family: familyAgent, Limit: journal.MaxPageEntries}
+	opts := journal.LogsOptions{Family: schema.FamilyAgent, Limit: journal.MaxPageEntries}
 	for {
-		page, err := h.journal.Logs(ctx, directory, opts)
+		page, err := h.journal.Logs(ctx, h.tenant.Directory(), opts)
 		if err != nil {
 			return unavailable(err)
 		}
@@ -243,7 +225,7 @@ func (h *Hub) loadRegistry(ctx context.Context) error {
 
 func (h *Hub) loadMember(ctx context.Context, id string) error {
 	var r record
-	for entry, err := range journal.Records(ctx, h.journal, directory.In(familyAgent, id), journal.ReadOptions{}) {
+	for entry, err := range journal.Records(ctx, h.journal, h.tenant.Agent(id), journal.ReadOptions{}) {
 		if err != nil {
 			h.log.Error("identity cannot be read and is left out", "agent_id", id, "error", err)
 			return nil
@@ -267,7 +249,7 @@ func (h *Hub) loadMember(ctx context.Context, id string) error {
 }
 
 func (r *record) apply(entry journal.Entry) (gone bool, err error) {
-	var stored recordJSON
+	var stored schema.AgentRecord
 	if err := identity.Unmarshal("identity", entry.Data, &stored); err != nil {
 		return false, err
 	}
@@ -282,7 +264,7 @@ func (r *record) apply(entry journal.Entry) (gone bool, err error) {
 	if stored.Rule != nil {
 		r.Rule = stored.Rule
 	}
-	if stored.Kind == recordRegistered || stored.Kind == recordSkill {
+	if stored.Kind == schema.AgentRegistered || stored.Kind == schema.AgentSkill {
 		r.Skill = stored.Skill
 	}
 	for capability, data := range stored.Samples {
@@ -296,12 +278,12 @@ func (r *record) apply(entry journal.Entry) (gone bool, err error) {
 		r.samples[capability] = samples
 	}
 	r.seq = entry.Seq
-	return stored.Kind == recordUnregistered, nil
+	return stored.Kind == schema.AgentUnregistered, nil
 }
 
 // change rewrites part of an identity: edit works on a copy, and what it made
 // is visible once it is durable.
-func (h *Hub) change(ctx context.Context, id string, edit func(r *record, now time.Time) (recordJSON, fields, error), audited string, more ...journal.Record) (Profile, error) {
+func (h *Hub) change(ctx context.Context, id string, edit func(r *record, now time.Time) (schema.AgentRecord, fields, error), audited string, more ...journal.Record) (Profile, error) {
 	m, err := h.registry.require(id)
 	if err != nil {
 		return Profile{}, err
@@ -323,8 +305,8 @@ func (h *Hub) change(ctx context.Context, id string, edit func(r *record, now ti
 	}
 	records := append([]journal.Record{{Data: data}}, more...)
 	err = h.commit(ctx, journal.Batch{Appends: []journal.Append{
-		{Log: directory.In(familyAgent, id), Expect: journal.Exactly(next.seq), Records: records},
-		{Log: directory.In(familyAudit, only), Records: []journal.Record{line}},
+		{Log: h.tenant.Agent(id), Expect: journal.Exactly(next.seq), Records: records},
+		{Log: h.tenant.Audit(), Records: []journal.Record{line}},
 	}})
 	if err != nil {
 		return Profile{}, err
@@ -336,11 +318,11 @@ func (h *Hub) change(ctx context.Context, id string, edit func(r *record, now ti
 
 // SetResume replaces a resume; the hub counts its version.
 func (h *Hub) SetResume(ctx context.Context, id string, resume *identity.Resume) error {
-	p, err := h.change(ctx, id, func(r *record, now time.Time) (recordJSON, fields, error) {
+	p, err := h.change(ctx, id, func(r *record, now time.Time) (schema.AgentRecord, fields, error) {
 		next := resume.Clone()
 		next.Version, next.LastUpdated = r.Resume.Version+1, now
 		r.Resume = next
-		return recordJSON{Kind: recordResume, Resume: next},
+		return schema.AgentRecord{Kind: schema.AgentResume, Resume: next},
 			fields{"agent_id": id, "version": next.Version, "source": "tenant"}, nil
 	}, "resume_set")
 	if err != nil {
@@ -355,11 +337,11 @@ func (h *Hub) SetRule(ctx context.Context, id string, rule *identity.Rule) error
 	if err := rule.CheckBounds(); err != nil {
 		return err
 	}
-	p, err := h.change(ctx, id, func(r *record, _ time.Time) (recordJSON, fields, error) {
+	p, err := h.change(ctx, id, func(r *record, _ time.Time) (schema.AgentRecord, fields, error) {
 		next := rule.Clone()
 		next.Version = r.Rule.Version + 1
 		r.Rule = next
-		return recordJSON{Kind: recordRule, Rule: next}, fields{"agent_id": id, "version": next.Version}, nil
+		return schema.AgentRecord{Kind: schema.AgentRule, Rule: next}, fields{"agent_id": id, "version": next.Version}, nil
 	}, "rule_set")
 	if err != nil {
 		return err
@@ -370,9 +352,9 @@ func (h *Hub) SetRule(ctx context.Context, id string, rule *identity.Rule) error
 
 // SetSkill stores a skill document verbatim; nil removes it.
 func (h *Hub) SetSkill(ctx context.Context, id string, skill *string) error {
-	_, err := h.change(ctx, id, func(r *record, _ time.Time) (recordJSON, fields, error) {
+	_, err := h.change(ctx, id, func(r *record, _ time.Time) (schema.AgentRecord, fields, error) {
 		r.Skill = skill
-		return recordJSON{Kind: recordSkill, Skill: skill}, fields{"agent_id": id, "removed": skill == nil}, nil
+		return schema.AgentRecord{Kind: schema.AgentSkill, Skill: skill}, fields{"agent_id": id, "removed": skill == nil}, nil
 	}, "skill_set")
 	if err != nil {
 		return err

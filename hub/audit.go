@@ -11,10 +11,10 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/hub/internal/schema"
 	"github.com/parley-hub/parley/journal"
 )
 
@@ -57,37 +57,17 @@ func (h *Hub) auditRecord(kind string, f fields) (journal.Record, error) {
 		line[k] = v
 	}
 	line["at"], line["kind"] = envelope.FormatTime(now), kind
-	data, err := auditText(line)
+	data, err := schema.EncodeAudit(line)
 	if err != nil {
 		return journal.Record{}, fault.Wrap(fault.Invalid, err, "audit record %q cannot be written: %v", kind, err)
 	}
 	indexed := data
 	if len(data) > journal.MaxIndexValue {
-		if indexed, err = shortened(line); err != nil {
+		if indexed, err = schema.ShortAudit(line); err != nil {
 			return journal.Record{}, err
 		}
 	}
-	return journal.Record{Data: data, Put: []journal.IndexPut{{Key: key(indexAudit, id), Value: indexed}}}, nil
-}
-
-func auditText(line map[string]any) ([]byte, error) {
-	return json.Marshal(line, json.Deterministic(true), jsontext.AllowInvalidUTF8(true), jsontext.PreserveRawStrings(true))
-}
-
-// shortened leaves out of a line what makes it too long to be found by a
-// query; the log keeps all of it.
-func shortened(line map[string]any) ([]byte, error) {
-	short := map[string]any{"truncated": true}
-	for k, v := range line {
-		text, err := auditText(map[string]any{k: v})
-		if err != nil {
-			return nil, err
-		}
-		if len(text) <= 1<<10 {
-			short[k] = v
-		}
-	}
-	return auditText(short)
+	return journal.Record{Data: data, Put: []journal.IndexPut{{Key: schema.Key(schema.IndexAudit, id), Value: indexed}}}, nil
 }
 
 // stored counts records that have become durable, and tells the sinks.
@@ -100,7 +80,7 @@ func (h *Hub) stored(records ...journal.Record) {
 		if len(sinks) == 0 {
 			continue
 		}
-		line, err := auditLine(lastPart(records[i].Put[0].Key), records[i].Data)
+		line, err := auditLine(schema.LastPart(records[i].Put[0].Key), records[i].Data)
 		if err != nil {
 			h.log.Error("audit record cannot be read", "error", err)
 			continue
@@ -118,7 +98,7 @@ func (h *Hub) stored(records ...journal.Record) {
 // storedIn does the same for what a batch wrote to an audit log.
 func (h *Hub) storedIn(commit *journal.Batch) {
 	for i := range commit.Appends {
-		if commit.Appends[i].Log.Family == familyAudit {
+		if commit.Appends[i].Log.Family == schema.FamilyAudit {
 			h.stored(commit.Appends[i].Records...)
 		}
 	}
@@ -174,7 +154,7 @@ func (h *Hub) Audit(ctx context.Context, kind string, record map[string]any) err
 	if kind == "" {
 		return fault.New(fault.Invalid, "an audit record has a kind; any non-empty text is accepted")
 	}
-	return h.auditIn(ctx, directory, kind, record)
+	return h.auditIn(ctx, h.tenant.Directory(), kind, record)
 }
 
 // auditIn stores a record that nothing else is stored with.
@@ -184,7 +164,7 @@ func (h *Hub) auditIn(ctx context.Context, p journal.PartitionName, kind string,
 		return err
 	}
 	return h.commit(ctx, journal.Batch{Appends: []journal.Append{
-		{Log: p.In(familyAudit, only), Records: []journal.Record{line}},
+		{Log: schema.AuditIn(p), Records: []journal.Record{line}},
 	}})
 }
 
@@ -192,15 +172,15 @@ func (h *Hub) auditIn(ctx context.Context, p journal.PartitionName, kind string,
 // in the directory if there is none.
 func (h *Hub) auditPlace(ctx context.Context, channelID string) (journal.PartitionName, error) {
 	if channelID == "" || len(channelID) > envelope.IDLength {
-		return directory, nil
+		return h.tenant.Directory(), nil
 	}
 	if _, err := h.Channel(ctx, channelID); err != nil {
 		if fault.CodeOf(err) == fault.NotFound {
-			return directory, nil
+			return h.tenant.Directory(), nil
 		}
-		return directory, err
+		return h.tenant.Directory(), err
 	}
-	return channelPartition(channelID), nil
+	return h.tenant.Channel(channelID).Partition, nil
 }
 
 // ReportTurnFailure writes down that an agent could not finish a turn. The ids

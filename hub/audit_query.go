@@ -10,6 +10,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/hub/internal/schema"
 	"github.com/parley-hub/parley/journal"
 )
 
@@ -38,7 +39,7 @@ func (h *Hub) AuditLog(ctx context.Context, q AuditQuery) (page []AuditLine, nex
 		if err != nil {
 			return nil, "", unavailable(err)
 		}
-		line, err := auditLine(lastPart(entry.Key), entry.Value)
+		line, err := auditLine(schema.LastPart(entry.Key), entry.Value)
 		if err != nil {
 			return nil, "", fault.Wrap(fault.Internal, err, "%v", err)
 		}
@@ -59,14 +60,14 @@ func (h *Hub) AuditLog(ctx context.Context, q AuditQuery) (page []AuditLine, nex
 // scan is the part of the index that can hold what is wanted. Ids begin with
 // their time, and are never below it.
 func (q *AuditQuery) scan() journal.ScanOptions {
-	scan := journal.ScanOptions{Prefix: []byte(indexAudit), Backward: q.Newest}
+	scan := journal.ScanOptions{Prefix: []byte(schema.IndexAudit), Backward: q.Newest}
 	if !q.From.IsZero() {
-		scan.From = key(indexAudit, fmt.Sprintf("%016x", max(q.From.UnixNano(), 0)))
+		scan.From = schema.Key(schema.IndexAudit, fmt.Sprintf("%016x", max(q.From.UnixNano(), 0)))
 	}
 	if q.After == "" {
 		return scan
 	}
-	after := key(indexAudit, q.After)
+	after := schema.Key(schema.IndexAudit, q.After)
 	if q.Newest {
 		scan.To = after
 	} else if after = append(after, 0); string(after) > string(scan.From) {
@@ -150,7 +151,7 @@ func (h *Hub) FollowAudit(ctx context.Context, after journal.ShardPosition) iter
 func (h *Hub) yieldAudit(commit journal.Commit, after *journal.ShardPosition, yield func(AuditEntry, error) bool) bool {
 	var entries []journal.Entry
 	for _, write := range commit.Writes {
-		if write.Log.Family == familyAudit {
+		if write.Log.Family == schema.FamilyAudit {
 			entries = append(entries, write.Entries...)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/parley-hub/parley/channel"
 	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/hub/internal/schema"
 	"github.com/parley-hub/parley/journal"
 )
 
@@ -36,9 +37,9 @@ type batch struct {
 	side    []journal.Record
 	audits  []journal.Record
 	tasks   []journal.Append
-	running map[string]*running // the channel's tasks that the batch changes
-	marks   *marks              // if they change
-	refusal error               // why the creator is refused, if the opening fails
+	running map[string]*schema.StoredTask // the channel's tasks that the batch changes
+	marks   *marks                        // if they change
+	refusal error                         // why the creator is refused, if the opening fails
 	items   []item
 	before  []func()           // run before anyone is told of the envelopes
 	after   []func()           // and once everyone has been
@@ -99,12 +100,12 @@ func (b *batch) add(e *envelope.Envelope, posted bool) error {
 	record := journal.Record{Data: data}
 	if e.Causation != "" {
 		record.Put = append(record.Put, journal.IndexPut{
-			Key: causeKey(b.ch.id, e.Sender, e.Causation), Value: encodeUint(e.Seq),
+			Key: schema.CauseKey(b.ch.id, e.Sender, e.Causation), Value: schema.EncodeUint(e.Seq),
 		})
 	}
 	if e.Key != "" && posted {
 		record.Take = append(record.Take, journal.Take{
-			Name: claimKey(b.ch.id, e.Sender, e.Key), Expires: b.now.Add(b.hub.opts.IdempotencyWindow),
+			Name: schema.IdempotencyClaim(b.ch.id, e.Sender, e.Key), Expires: b.now.Add(b.hub.opts.IdempotencyWindow),
 		})
 	}
 	b.history = append(b.history, record)
@@ -155,20 +156,20 @@ func (b *batch) order(ctx context.Context) (*Pending, error) {
 	if err := b.reschedule(); err != nil {
 		return nil, err
 	}
-	p := b.ch.partition()
+	logs := &b.ch.logs
 	commit := journal.Batch{Term: b.ch.term, Appends: b.oneAppend[:0]}
-	put := func(family string, head uint64, records []journal.Record) {
+	put := func(log journal.LogName, head uint64, records []journal.Record) {
 		if len(records) > 0 {
 			commit.Appends = append(commit.Appends, journal.Append{
-				Log: p.In(family, only), Expect: journal.Exactly(head), Records: records,
+				Log: log, Expect: journal.Exactly(head), Records: records,
 			})
 		}
 	}
-	put(familyHistory, b.ch.heads.history, b.history)
-	put(familyMeta, b.ch.heads.meta, b.metas)
-	put(familySide, b.ch.heads.side, b.side)
+	put(logs.History(), b.ch.heads.history, b.history)
+	put(logs.Meta(), b.ch.heads.meta, b.metas)
+	put(logs.Side(), b.ch.heads.side, b.side)
 	if len(b.audits) > 0 {
-		commit.Appends = append(commit.Appends, journal.Append{Log: p.In(familyAudit, only), Records: b.audits})
+		commit.Appends = append(commit.Appends, journal.Append{Log: logs.Audit(), Records: b.audits})
 	}
 	commit.Appends = append(commit.Appends, b.tasks...)
 	ticket, err := b.hub.journal.Append(ctx, commit)
@@ -208,8 +209,4 @@ func (b *batch) settle(p *Pending) {
 		ch.ensureExtras().marks = *b.marks
 		ch.readers.hide(b.marks.muted())
 	}
-}
-
-func causeKey(channelID, sender, cause string) []byte {
-	return key(indexCause, channelID, digest(sender, cause))
 }

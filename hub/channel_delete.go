@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/hub/internal/schema"
 	"github.com/parley-hub/parley/journal"
 )
 
@@ -26,7 +27,7 @@ func (h *Hub) Delete(ctx context.Context, channelID, by string) error {
 		return err
 	}
 	err = h.commit(ctx, journal.Batch{Appends: []journal.Append{
-		{Log: directory.In(familyAudit, only), Records: []journal.Record{record}},
+		{Log: h.tenant.Audit(), Records: []journal.Record{record}},
 	}})
 	if err != nil {
 		return err
@@ -51,7 +52,7 @@ func (h *Hub) dropLogs(ctx context.Context, channelID string) error {
 		return err
 	}
 	defer ch.mu.Unlock()
-	ticket, err := h.journal.DropPartition(ctx, ch.partition(), familyAudit)
+	ticket, err := h.journal.DropPartition(ctx, ch.logs.Partition, schema.FamilyAudit)
 	if err != nil {
 		return unavailable(err)
 	}

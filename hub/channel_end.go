@@ -6,6 +6,7 @@ import (
 
 	"github.com/parley-hub/parley/channel"
 	"github.com/parley-hub/parley/envelope"
+	"github.com/parley-hub/parley/hub/internal/schema"
 	"github.com/parley-hub/parley/journal"
 )
 
@@ -89,12 +90,12 @@ func (b *batch) end(state channel.Lifecycle, reason string) error {
 		return err
 	}
 	b.note(state.String(), b.meta, reason, "")
-	b.sideNote(sideRecord{Kind: sideEnded}, func(r *journal.Record) {
+	b.sideNote(schema.SideRecord{Kind: schema.SideEnded}, func(r *journal.Record) {
 		if !b.meta.ExpiresAt.IsZero() {
-			r.Remove = append(r.Remove, dueKey(dueTTL, b.meta.ExpiresAt, b.ch.id))
+			r.Remove = append(r.Remove, schema.DueKey(schema.DueTTL, b.meta.ExpiresAt, b.ch.id))
 		}
 		if wasPending {
-			r.Remove = append(r.Remove, dueKey(dueInvite, b.inviteDue(), b.ch.id))
+			r.Remove = append(r.Remove, schema.DueKey(schema.DueInvite, b.inviteDue(), b.ch.id))
 		}
 		r.Remove = append(r.Remove, b.dropDeadlines()...)
 	})
@@ -110,9 +111,9 @@ func (b *batch) end(state channel.Lifecycle, reason string) error {
 		}
 		h.refuseWaiting(ch, over)
 	})
-	unindex := [][]byte{key(indexOwned, b.meta.Creator, b.ch.id)}
+	unindex := [][]byte{schema.Key(schema.IndexOwned, b.meta.Creator, b.ch.id)}
 	for _, p := range b.meta.Participants {
-		unindex = append(unindex, key(indexTurn, p.Agent, b.ch.id))
+		unindex = append(unindex, schema.Key(schema.IndexTurn, p.Agent, b.ch.id))
 	}
 	return b.recordChange(unindex)
 }

@@ -12,16 +12,17 @@ import (
 	"github.com/parley-hub/parley/channel"
 	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/hub/internal/schema"
 	"github.com/parley-hub/parley/journal"
 )
 
 // loadedChannel is a channel folded into memory. Its fields may run ahead of what
 // is durable; an answer computed from them waits for last.
 type loadedChannel struct {
-	id            string
-	partitionName string // of its own partition; id is a suffix of it
-	mu            sync.Mutex
-	gone          bool // no longer in the cache: look the channel up once more
+	id   string
+	logs schema.ChannelLogs
+	mu   sync.Mutex
+	gone bool // no longer in the cache: look the channel up once more
 
 	adapter channel.Adapter // nil: none is loaded for its manifest
 	meta    *channel.Metadata
@@ -43,7 +44,7 @@ type heads struct{ history, meta, side uint64 }
 // extras holds state that few channels need at any one time.
 type extras struct {
 	waiting     []*waiting
-	tasks       map[string]*running // of the channel, not ended, as last ordered
+	tasks       map[string]*schema.StoredTask // of the channel, not ended, as last ordered
 	marks       marks
 	redelivered map[string]*redelivered // by participant
 }
@@ -66,6 +67,7 @@ func (ch *loadedChannel) settled() bool {
 
 // channels is the cache of folded channels.
 type channels struct {
+	tenant schema.Tenant
 	mu     sync.RWMutex
 	loaded map[string]*loadedChannel
 	limit  int
@@ -107,18 +109,16 @@ func (c *channels) unpark(ch *loadedChannel) {
 	}
 }
 
-// newLoadedChannel returns a channel that is not loaded yet. The partition's name
-// is built once, and the id shares its memory.
-func newLoadedChannel(id string) *loadedChannel {
-	name := channelPrefix + id
-	return &loadedChannel{partitionName: name, id: name[len(channelPrefix):]}
+// newLoadedChannel returns a channel that is not loaded yet. The names of its logs
+// are built once.
+func newLoadedChannel(tenant schema.Tenant, id string) *loadedChannel {
+	logs := tenant.Channel(id)
+	return &loadedChannel{logs: logs, id: logs.Channel}
 }
 
-func (ch *loadedChannel) partition() journal.PartitionName {
-	return journal.PartitionName{Tenant: tenant, Partition: ch.partitionName}
+func (c *channels) init(tenant schema.Tenant, limit int) {
+	c.tenant, c.loaded, c.limit = tenant, map[string]*loadedChannel{}, limit
 }
-
-func (c *channels) init(limit int) { c.loaded, c.limit = map[string]*loadedChannel{}, limit }
 
 func (c *channels) size() int {
 	c.mu.RLock()
@@ -150,7 +150,7 @@ func (c *channels) claim(id string) (ch *loadedChannel, fill bool) {
 	if ch = c.loaded[id]; ch != nil {
 		return ch, false
 	}
-	ch = newLoadedChannel(id)
+	ch = newLoadedChannel(c.tenant, id)
 	ch.mu.Lock()
 	c.loaded[id] = ch
 	return ch, true
@@ -242,12 +242,12 @@ func (h *Hub) folded(ctx context.Context, ch *loadedChannel) (channel.State, err
 }
 
 func (h *Hub) loadMeta(ctx context.Context, ch *loadedChannel) error {
-	log := ch.partition().In(familyMeta, only)
+	log := ch.logs.Meta()
 	for entry, err := range journal.Records(ctx, h.journal, log, journal.ReadOptions{}) {
 		if err != nil {
 			return unavailable(err)
 		}
-		if ch.meta, err = applyMeta(ch.meta, entry.Data, h.shared); err != nil {
+		if ch.meta, err = schema.ApplyMeta(ch.meta, entry.Data, h.shared); err != nil {
 			return fault.Wrap(fault.Internal, err, "metadata of channel '%s' cannot be read: %v", ch.id, err)
 		}
 		ch.heads.meta = entry.Seq
@@ -260,12 +260,11 @@ func (h *Hub) loadMeta(ctx context.Context, ch *loadedChannel) error {
 
 // loadHeads is all that is read of a channel that cannot be folded.
 func (h *Hub) loadHeads(ctx context.Context, ch *loadedChannel) error {
-	p := ch.partition()
-	history, err := h.journal.Head(ctx, p.In(familyHistory, only))
+	history, err := h.journal.Head(ctx, ch.logs.History())
 	if err != nil {
 		return unavailable(err)
 	}
-	side, err := h.journal.Head(ctx, p.In(familySide, only))
+	side, err := h.journal.Head(ctx, ch.logs.Side())
 	if err != nil {
 		return unavailable(err)
 	}
@@ -285,7 +284,7 @@ func (h *Hub) fold(ctx context.Context, ch *loadedChannel) error {
 		return err
 	}
 	w := h.watchOf(ch.meta, ch.watch.nextCheck)
-	log := ch.partition().In(familyHistory, only)
+	log := ch.logs.History()
 	for entry, err := range journal.Records(ctx, h.journal, log, journal.ReadOptions{}) {
 		if err != nil {
 			return unavailable(err)

@@ -2,74 +2,12 @@ package hub
 
 import (
 	"context"
-	"time"
-
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/parley-hub/parley/channel"
-	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/hub/internal/schema"
 	"github.com/parley-hub/parley/journal"
 )
-
-// metaRecord is one record of a channel's metadata: the creation, then what
-// changed.
-type metaRecord struct {
-	Created jsontext.Value `json:"created,omitzero"`
-	Change  *metaChange    `json:"change,omitzero"`
-}
-
-type metaChange struct {
-	State       string   `json:"state"`
-	ClosedAt    string   `json:"closed_at,omitzero"`
-	CloseReason string   `json:"close_reason,omitzero"`
-	PendingAcks []string `json:"pending_acks,omitzero"`
-	RejectedBy  []string `json:"rejected_by,omitzero"`
-}
-
-func encodeCreated(m *channel.Metadata) ([]byte, error) {
-	// Written by hand: an encoder would tidy up the knobs.
-	record, err := m.AppendJSON([]byte(`{"created":`))
-	if err != nil {
-		return nil, err
-	}
-	return append(record, '}'), nil
-}
-
-func encodeChange(m *channel.Metadata) ([]byte, error) {
-	c := metaChange{
-		State: m.State.String(), CloseReason: m.CloseReason,
-		PendingAcks: m.PendingAcks, RejectedBy: m.RejectedBy,
-	}
-	if !m.ClosedAt.IsZero() {
-		c.ClosedAt = m.ClosedAt.Format(time.RFC3339Nano)
-	}
-	return json.Marshal(metaRecord{Change: &c})
-}
-
-func applyMeta(m *channel.Metadata, data []byte, shared *channel.Interner) (*channel.Metadata, error) {
-	var r metaRecord
-	if err := json.Unmarshal(data, &r); err != nil {
-		return m, err
-	}
-	if r.Change == nil {
-		return channel.DecodeMetadata(r.Created, shared)
-	}
-	state, err := channel.ParseLifecycle(r.Change.State)
-	if err != nil {
-		return m, err
-	}
-	next := *m
-	next.State, next.CloseReason = state, shared.Name(r.Change.CloseReason)
-	next.PendingAcks, next.RejectedBy = r.Change.PendingAcks, r.Change.RejectedBy
-	if r.Change.ClosedAt != "" {
-		if next.ClosedAt, err = envelope.ParseTime(r.Change.ClosedAt); err != nil {
-			return m, err
-		}
-	}
-	return &next, nil
-}
 
 // Channel returns a channel's metadata, as durable as it says. A channel that
 // is not folded stays so.
@@ -77,7 +15,7 @@ func (h *Hub) Channel(ctx context.Context, id string) (*channel.Metadata, error)
 	if h.channels.get(id) != nil {
 		return answer(ctx, h, id, func(ch *loadedChannel) (*channel.Metadata, error) { return ch.meta, nil })
 	}
-	ch := newLoadedChannel(id)
+	ch := newLoadedChannel(h.tenant, id)
 	err := h.loadMeta(ctx, ch)
 	return ch.meta, err
 }
@@ -164,7 +102,7 @@ func (h *Hub) Channels(ctx context.Context, o ListOptions) (list []*channel.Meta
 		if err != nil {
 			return nil, "", unavailable(err)
 		}
-		m, err := h.Channel(ctx, lastPart(entry.Key))
+		m, err := h.Channel(ctx, schema.LastPart(entry.Key))
 		if fault.CodeOf(err) == fault.NotFound {
 			continue
 		}
@@ -185,14 +123,14 @@ func (h *Hub) Channels(ctx context.Context, o ListOptions) (list []*channel.Meta
 func listPrefix(o ListOptions) []byte {
 	switch {
 	case o.Agent != "" && o.Open:
-		return key(indexTurn, o.Agent, "")
+		return schema.Key(schema.IndexTurn, o.Agent, "")
 	case o.Agent != "":
-		return key(indexMember, o.Agent, "")
+		return schema.Key(schema.IndexMember, o.Agent, "")
 	}
 	for k, v := range o.Label {
-		return key(indexLabel, digest(k, v), "")
+		return schema.Key(schema.IndexLabel, schema.Digest(k, v), "")
 	}
-	return []byte(indexChannel)
+	return []byte(schema.IndexChannel)
 }
 
 func selected(m *channel.Metadata, o ListOptions) bool {

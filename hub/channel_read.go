@@ -8,13 +8,14 @@ import (
 	"github.com/parley-hub/parley/channel"
 	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/hub/internal/schema"
 	"github.com/parley-hub/parley/journal"
 )
 
 // Log reads a channel's history from one sequence to another, both included; 0
 // is open. Nobody's point of view is applied: it is the whole log.
 func (h *Hub) Log(ctx context.Context, channelID string, from, to uint64) iter.Seq2[*envelope.Envelope, error] {
-	log := channelPartition(channelID).In(familyHistory, only)
+	log := h.tenant.Channel(channelID).History()
 	return func(yield func(*envelope.Envelope, error) bool) {
 		for entry, err := range journal.Records(ctx, h.journal, log, journal.ReadOptions{From: from, To: to}) {
 			var e *envelope.Envelope
@@ -31,13 +32,13 @@ func (h *Hub) Log(ctx context.Context, channelID string, from, to uint64) iter.S
 // Length is how many envelopes a channel's history holds; an unknown channel
 // holds none.
 func (h *Hub) Length(ctx context.Context, channelID string) (uint64, error) {
-	head, err := h.journal.Head(ctx, channelPartition(channelID).In(familyHistory, only))
+	head, err := h.journal.Head(ctx, h.tenant.Channel(channelID).History())
 	return head.Durable.Seq, unavailable(err)
 }
 
 // Position is where a channel's history ends now.
 func (h *Hub) Position(ctx context.Context, channelID string) (journal.Position, error) {
-	head, err := h.journal.Head(ctx, channelPartition(channelID).In(familyHistory, only))
+	head, err := h.journal.Head(ctx, h.tenant.Channel(channelID).History())
 	return head.Durable.Position(), unavailable(err)
 }
 
@@ -54,7 +55,7 @@ func (h *Hub) Answer(ctx context.Context, channelID, sender, cause string) (*env
 	if err != nil {
 		return nil, err
 	}
-	k := causeKey(channelID, sender, cause)
+	k := schema.CauseKey(channelID, sender, cause)
 	page, err := h.journal.Scan(ctx, h.shard(), journal.ScanOptions{Prefix: k, Limits: journal.Limits{Entries: 1}})
 	if err != nil {
 		return nil, unavailable(err)
@@ -62,7 +63,7 @@ func (h *Hub) Answer(ctx context.Context, channelID, sender, cause string) (*env
 	if len(page.Entries) == 0 {
 		return nil, nil
 	}
-	return h.envelopeAt(ctx, channelID, decodeUint(page.Entries[0].Value))
+	return h.envelopeAt(ctx, channelID, schema.DecodeUint(page.Entries[0].Value))
 }
 
 // Turn is a turn that an identity has to take.
@@ -75,12 +76,12 @@ type Turn struct {
 // Turns lists the turns that are an identity's to take, by age of the channel.
 func (h *Hub) Turns(ctx context.Context, agent string) ([]Turn, error) {
 	var turns []Turn
-	scan := journal.ScanOptions{Prefix: key(indexTurn, agent, "")}
+	scan := journal.ScanOptions{Prefix: schema.Key(schema.IndexTurn, agent, "")}
 	for entry, err := range journal.Index(ctx, h.journal, h.shard(), scan) {
 		if err != nil {
 			return nil, unavailable(err)
 		}
-		turn, err := answer(ctx, h, lastPart(entry.Key), func(ch *loadedChannel) (*Turn, error) {
+		turn, err := answer(ctx, h, schema.LastPart(entry.Key), func(ch *loadedChannel) (*Turn, error) {
 			turn := h.turnOf(ch, agent)
 			if turn != nil {
 				ch.noteTurn(ch.meta, agent, turn.Trigger)

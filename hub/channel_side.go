@@ -11,35 +11,8 @@ import (
 	"github.com/parley-hub/parley/channel"
 	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/hub/internal/schema"
 	"github.com/parley-hub/parley/journal"
-)
-
-// sideRecord is one record of a channel's side log: the hub's bookkeeping, and
-// envelopes that adapters keep out of the history.
-type sideRecord struct {
-	Kind  string   `json:"kind"`
-	Agent string   `json:"agent,omitzero"`
-	Fired []string `json:"fired,omitzero"`
-	Due   int64    `json:"due,omitzero"`  // in nanoseconds; 0: not any more
-	Name  string   `json:"name,omitzero"` // of a deadline
-	Task  string   `json:"task,omitzero"`
-	// Envelope is the binary record of an adapter's side draft.
-	Envelope []byte `json:"envelope,omitzero"`
-}
-
-const (
-	sideScheduled = "scheduled" // deadlines were set or moved
-	sideOpened    = "opened"
-	sideEnded     = "ended"
-	sideFired     = "fired"    // expectations that fired, and fire no more
-	sideHidden    = "hidden"   // a participant is told nothing until it speaks
-	sideUnhidden  = "unhidden" // it spoke
-	sideRemoved   = "removed"  // a participant may not speak any more
-	sideDraft     = "draft"
-	sideCheck     = "look"     // when the expectations are looked at next
-	sideDeadline  = "deadline" // the adapter wants to be reminded
-	sideTask      = "task"     // a task of the channel began
-	sideTaskEnded = "task_ended"
 )
 
 // marks is what the side log says of a channel.
@@ -55,24 +28,24 @@ type marks struct {
 func (m *marks) hidden(agent string) bool  { return slices.Contains(m.hid, agent) }
 func (m *marks) removed(agent string) bool { return slices.Contains(m.out, agent) }
 
-func (m marks) after(r sideRecord) marks {
+func (m marks) after(r schema.SideRecord) marks {
 	switch r.Kind {
-	case sideFired:
+	case schema.SideFired:
 		m.fired = append(slices.Clip(m.fired), r.Fired...)
-	case sideHidden:
+	case schema.SideHidden:
 		m.hid = append(slices.Clip(m.hid), r.Agent)
-	case sideUnhidden:
+	case schema.SideUnhidden:
 		m.hid = without(m.hid, r.Agent)
 		m.back = append(slices.Clip(m.back), r.Agent)
-	case sideRemoved:
+	case schema.SideRemoved:
 		m.out = append(slices.Clip(m.out), r.Agent)
-	case sideTask:
+	case schema.SideTask:
 		m.tasks = append(slices.Clip(m.tasks), r.Task)
-	case sideTaskEnded:
+	case schema.SideTaskEnded:
 		m.tasks = without(m.tasks, r.Task)
-	case sideDeadline:
+	case schema.SideDeadline:
 		m.due = deadlinesAfter(m.due, r)
-	case sideEnded:
+	case schema.SideEnded:
 		m.fired, m.tasks, m.due = nil, nil, nil
 	}
 	return m
@@ -87,8 +60,8 @@ func (m marks) muted() []string { return slices.Concat(m.hid, m.back) }
 
 // sideNote adds a record to the side log; finish may add what it does to the
 // index.
-func (b *batch) sideNote(r sideRecord, finish func(*journal.Record)) {
-	data, err := json.Marshal(r)
+func (b *batch) sideNote(r schema.SideRecord, finish func(*journal.Record)) {
+	data, err := r.Encode()
 	if err != nil {
 		panic("hub: side record: " + err.Error()) // plain strings always encode
 	}
@@ -116,17 +89,17 @@ func (b *batch) currentMarks() marks {
 
 func (h *Hub) loadSide(ctx context.Context, ch *loadedChannel) error {
 	var m marks
-	log := ch.partition().In(familySide, only)
+	log := ch.logs.Side()
 	for entry, err := range journal.Records(ctx, h.journal, log, journal.ReadOptions{}) {
 		if err != nil {
 			return unavailable(err)
 		}
-		var r sideRecord
-		if err := json.Unmarshal(entry.Data, &r); err != nil {
+		r, err := schema.DecodeSide(entry.Data)
+		if err != nil {
 			return fault.Wrap(fault.Internal, err, "side record %d of channel '%s' cannot be read: %v", entry.Seq, ch.id, err)
 		}
 		m = m.after(r)
-		if r.Kind == sideCheck {
+		if r.Kind == schema.SideCheck {
 			ch.watch.nextCheck = instant(r.Due)
 		}
 		ch.heads.side = entry.Seq
@@ -149,7 +122,7 @@ func (b *batch) sideEnvelope(e *envelope.Envelope) error {
 	if err != nil {
 		return fault.Wrap(fault.TooLarge, err, "%v", err)
 	}
-	b.sideNote(sideRecord{Kind: sideDraft, Envelope: data}, nil)
+	b.sideNote(schema.SideRecord{Kind: schema.SideDraft, Envelope: data}, nil)
 	return nil
 }
 
@@ -157,13 +130,13 @@ func (b *batch) sideEnvelope(e *envelope.Envelope) error {
 // history, in order.
 func (h *Hub) Side(ctx context.Context, channelID string) ([]*envelope.Envelope, error) {
 	var found []*envelope.Envelope
-	log := channelPartition(channelID).In(familySide, only)
+	log := h.tenant.Channel(channelID).Side()
 	for entry, err := range journal.Records(ctx, h.journal, log, journal.ReadOptions{}) {
 		if err != nil {
 			return nil, unavailable(err)
 		}
-		var r sideRecord
-		if err := json.Unmarshal(entry.Data, &r, jsontext.AllowDuplicateNames(true)); err != nil || r.Kind != sideDraft {
+		var r schema.SideRecord
+		if err := json.Unmarshal(entry.Data, &r, jsontext.AllowDuplicateNames(true)); err != nil || r.Kind != schema.SideDraft {
 			continue
 		}
 		e, err := envelope.Unmarshal(r.Envelope)
@@ -181,12 +154,12 @@ func (b *batch) watchFrom(m *channel.Metadata) error {
 	if _, err := b.hub.readPlan(m); err != nil {
 		return err
 	}
-	b.sideNote(sideRecord{Kind: sideScheduled}, func(r *journal.Record) {
+	b.sideNote(schema.SideRecord{Kind: schema.SideScheduled}, func(r *journal.Record) {
 		if !m.ExpiresAt.IsZero() {
-			r.Put = append(r.Put, journal.IndexPut{Key: dueKey(dueTTL, m.ExpiresAt, m.ID)})
+			r.Put = append(r.Put, journal.IndexPut{Key: schema.DueKey(schema.DueTTL, m.ExpiresAt, m.ID)})
 		}
 		if len(m.PendingAcks) > 0 {
-			r.Put = append(r.Put, journal.IndexPut{Key: dueKey(dueInvite, b.inviteDue(), m.ID)})
+			r.Put = append(r.Put, journal.IndexPut{Key: schema.DueKey(schema.DueInvite, b.inviteDue(), m.ID)})
 		}
 	})
 	return nil

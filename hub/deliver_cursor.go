@@ -87,10 +87,6 @@ func (r *readers) hide(agents []string) {
 	r.hidden = agents
 }
 
-func cursorKey(channelID, agent string) journal.ValueKey {
-	return journal.ValueKey{Partition: channelPartition(channelID), Name: "cursor/" + agent}
-}
-
 // Ack moves an identity's cursor in a channel up to an envelope. An older one
 // moves nothing; acks are cumulative.
 func (h *Hub) Ack(ctx context.Context, agent, channelID, envelopeID string) error {
@@ -102,7 +98,7 @@ func (h *Hub) Ack(ctx context.Context, agent, channelID, envelopeID string) erro
 			return ignoreMissing(err)
 		}
 	}
-	k := cursorKey(channelID, agent)
+	k := h.tenant.Channel(channelID).Cursor(agent)
 	for {
 		current, err := h.journal.LazyValue(ctx, k)
 		if err != nil {
@@ -148,12 +144,12 @@ func (c *channels) get(id string) *loadedChannel {
 
 // Cursor returns the last envelope that an identity acked in a channel.
 func (h *Hub) Cursor(ctx context.Context, agent, channelID string) (string, error) {
-	v, err := h.journal.LazyValue(ctx, cursorKey(channelID, agent))
+	v, err := h.journal.LazyValue(ctx, h.tenant.Channel(channelID).Cursor(agent))
 	return string(v.Data), unavailable(err)
 }
 
 func (h *Hub) dropCursor(ctx context.Context, channelID, agent string) error {
-	return unavailable(h.journal.PutLazy(ctx, journal.ValueWrite{Key: cursorKey(channelID, agent), Delete: true}))
+	return unavailable(h.journal.PutLazy(ctx, journal.ValueWrite{Key: h.tenant.Channel(channelID).Cursor(agent), Delete: true}))
 }
 
 // Nack leaves the cursor where it is, so that the envelope is replayed at the

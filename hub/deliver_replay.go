@@ -8,18 +8,19 @@ import (
 	"github.com/parley-hub/parley/channel"
 	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/hub/internal/schema"
 	"github.com/parley-hub/parley/journal"
 )
 
 // replayAll sends an identity what it has not acked, channel by channel, the
 // oldest first. Channels that have ended are not replayed.
 func (h *Hub) replayAll(ctx context.Context, m *member, at Endpoint, r *replaying, since string) error {
-	scan := journal.ScanOptions{Prefix: key(indexTurn, m.id, "")}
+	scan := journal.ScanOptions{Prefix: schema.Key(schema.IndexTurn, m.id, "")}
 	for entry, err := range journal.Index(ctx, h.journal, h.shard(), scan) {
 		if err != nil {
 			return unavailable(err)
 		}
-		id := lastPart(entry.Key)
+		id := schema.LastPart(entry.Key)
 		last, err := h.replayOne(ctx, m, at, id, since)
 		var gone *readerGone
 		if errors.As(err, &gone) || fault.Retryable(err) || ctx.Err() != nil {
@@ -66,7 +67,7 @@ func (h *Hub) replayChannel(ctx context.Context, m *member, at Endpoint, meta *c
 		return 0, err
 	}
 	last := from - 1
-	log := channelPartition(meta.ID).In(familyHistory, only)
+	log := h.tenant.Channel(meta.ID).History()
 	for entry, err := range journal.Records(ctx, h.journal, log, journal.ReadOptions{From: from}) {
 		if err != nil {
 			return last, unavailable(err)
@@ -129,7 +130,7 @@ func (h *Hub) seqAfter(ctx context.Context, channelID, id string) (uint64, error
 	if id == "" {
 		return 1, nil
 	}
-	log := channelPartition(channelID).In(familyHistory, only)
+	log := h.tenant.Channel(channelID).History()
 	head, err := h.journal.Head(ctx, log)
 	if err != nil {
 		return 0, unavailable(err)
@@ -150,7 +151,7 @@ func (h *Hub) seqAfter(ctx context.Context, channelID, id string) (uint64, error
 }
 
 func (h *Hub) envelopeAt(ctx context.Context, channelID string, seq uint64) (*envelope.Envelope, error) {
-	log := channelPartition(channelID).In(familyHistory, only)
+	log := h.tenant.Channel(channelID).History()
 	page, err := h.journal.Read(ctx, log, journal.ReadOptions{From: seq, To: seq})
 	if err != nil {
 		return nil, unavailable(err)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/parley-hub/parley/channel"
 	"github.com/parley-hub/parley/envelope"
+	"github.com/parley-hub/parley/hub/internal/schema"
 	"github.com/parley-hub/parley/internal/jsonbuf"
 )
 
@@ -78,7 +79,7 @@ func (b *batch) hide(v Violation) error {
 		if !b.meta.Has(agent) || m.hidden(agent) {
 			continue
 		}
-		b.sideNote(sideRecord{Kind: sideHidden, Agent: agent}, nil)
+		b.sideNote(schema.SideRecord{Kind: schema.SideHidden, Agent: agent}, nil)
 		b.note("participant_hidden", b.meta, v.Expectation.Name, agent)
 	}
 	return nil
@@ -101,7 +102,7 @@ func (b *batch) remove(v Violation) error {
 			return err
 		}
 		b.tell(b.meta.IDs())
-		b.sideNote(sideRecord{Kind: sideRemoved, Agent: agent}, nil)
+		b.sideNote(schema.SideRecord{Kind: schema.SideRemoved, Agent: agent}, nil)
 		b.note("participant_removed", b.meta, violatedReason(v), agent)
 	}
 	return nil

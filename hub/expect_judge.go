@@ -11,6 +11,7 @@ import (
 
 	"github.com/parley-hub/parley/channel"
 	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/hub/internal/schema"
 	"github.com/parley-hub/parley/internal/jsonbuf"
 	"github.com/parley-hub/parley/journal"
 )
@@ -44,7 +45,7 @@ func (h *Hub) checkExpectations(ctx context.Context, id string, due []byte, now 
 			if basis = b.unseen(); basis != nil {
 				return errNothing
 			}
-			if string(dueKey(dueExpectation, b.watch.nextCheck.Time(), id)) != string(due) {
+			if string(schema.DueKey(schema.DueExpectation, b.watch.nextCheck.Time(), id)) != string(due) {
 				return errNothing // moved since it was found due
 			}
 			b.checking = true
@@ -187,7 +188,7 @@ func (b *batch) fire(r *rule, agent string, v Violation) error {
 	}); err != nil {
 		return err
 	}
-	b.sideNote(sideRecord{Kind: sideFired, Fired: []string{r.firedKey(agent)}}, nil)
+	b.sideNote(schema.SideRecord{Kind: schema.SideFired, Fired: []string{r.firedKey(agent)}}, nil)
 	h, id := b.hub, b.ch.id
 	b.before = append(b.before, func() { h.hooks.each(func(l Listener) { l.ExpectationFired(id, v) }) })
 	return r.act(b, v)
@@ -213,18 +214,18 @@ func (h *Hub) SweepExpectations(ctx context.Context) int {
 		}
 		ordered = ordered[:0]
 	}
-	scan := journal.ScanOptions{Prefix: key(indexDue, dueExpectation, ""), To: dueKey(dueExpectation, now.Add(1), "")}
+	scan := schema.DueBy(schema.DueExpectation, now)
 	for entry, err := range journal.Index(ctx, h.journal, h.shard(), scan) {
 		if err != nil {
-			h.log.Error("sweep failed", "kind", dueExpectation, "error", err)
+			h.log.Error("sweep failed", "kind", schema.DueExpectation, "error", err)
 			break
 		}
-		id := lastPart(entry.Key)
+		id := schema.LastPart(entry.Key)
 		n++
 		for again := true; again; {
 			l, more, err := h.checkExpectations(ctx, id, entry.Key, now)
 			if err != nil {
-				h.log.Error("sweep could not act", "kind", dueExpectation, "id", id, "error", err)
+				h.log.Error("sweep could not act", "kind", schema.DueExpectation, "id", id, "error", err)
 				break
 			}
 			again, ordered = more, append(ordered, l)
@@ -251,7 +252,7 @@ func (h *Hub) finishLook(ctx context.Context, l checked) {
 	}
 	if _, err := l.pending.Wait(ctx); err != nil {
 		if fault.CodeOf(err) != fault.Unavailable {
-			h.log.Error("sweep was not stored", "kind", dueExpectation, "error", err)
+			h.log.Error("sweep was not stored", "kind", schema.DueExpectation, "error", err)
 		}
 		return
 	}

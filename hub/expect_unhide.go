@@ -6,6 +6,7 @@ import (
 
 	"github.com/parley-hub/parley/channel"
 	"github.com/parley-hub/parley/envelope"
+	"github.com/parley-hub/parley/hub/internal/schema"
 )
 
 // unhide shows a participant the channel again once it has spoken. Live
@@ -15,7 +16,7 @@ func (b *batch) unhide(e *envelope.Envelope) error {
 	if !m.hidden(e.Sender) {
 		return nil
 	}
-	b.sideNote(sideRecord{Kind: sideUnhidden, Agent: e.Sender}, nil)
+	b.sideNote(schema.SideRecord{Kind: schema.SideUnhidden, Agent: e.Sender}, nil)
 	h, ch, agent := b.hub, b.ch, e.Sender
 	b.after = append(b.after, func() { h.comeBack(h.sweepers.ctx, ch, agent) })
 	return nil

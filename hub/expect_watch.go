@@ -7,6 +7,7 @@ import (
 
 	"github.com/parley-hub/parley/channel"
 	"github.com/parley-hub/parley/envelope"
+	"github.com/parley-hub/parley/hub/internal/schema"
 	"github.com/parley-hub/parley/journal"
 )
 
@@ -108,12 +109,12 @@ func (b *batch) scheduleCheck(next instant) {
 	if next == last {
 		return
 	}
-	b.sideNote(sideRecord{Kind: sideCheck, Due: int64(next)}, func(r *journal.Record) {
+	b.sideNote(schema.SideRecord{Kind: schema.SideCheck, Due: int64(next)}, func(r *journal.Record) {
 		if !last.IsZero() {
-			r.Remove = append(r.Remove, dueKey(dueExpectation, last.Time(), b.ch.id))
+			r.Remove = append(r.Remove, schema.DueKey(schema.DueExpectation, last.Time(), b.ch.id))
 		}
 		if !next.IsZero() {
-			r.Put = append(r.Put, journal.IndexPut{Key: dueKey(dueExpectation, next.Time(), b.ch.id)})
+			r.Put = append(r.Put, journal.IndexPut{Key: schema.DueKey(schema.DueExpectation, next.Time(), b.ch.id)})
 		}
 	})
 	b.watch.nextCheck = next

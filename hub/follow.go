@@ -79,7 +79,7 @@ func (h *Hub) Follow(ctx context.Context, channelID string, o FollowOptions) (*F
 }
 
 func (f *Follower) log() journal.LogName {
-	return channelPartition(f.channel).In(familyHistory, only)
+	return f.hub.tenant.Channel(f.channel).History()
 }
 
 // start checks that the position is one of this log's.

@@ -9,6 +9,7 @@ import (
 	"github.com/parley-hub/parley/channel"
 	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/hub/internal/schema"
 	"github.com/parley-hub/parley/journal"
 )
 
@@ -175,7 +176,7 @@ func (f *WideFollower) unpack(ctx context.Context, commit journal.Commit) error 
 	f.at = WidePosition{ShardPosition: commit.Position}
 	n := 0
 	for _, write := range commit.Writes {
-		if write.Log.Family != familyHistory {
+		if write.Log.Family != schema.FamilyHistory {
 			continue
 		}
 		for _, entry := range write.Entries {

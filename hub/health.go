@@ -2,11 +2,10 @@ package hub
 
 import (
 	"context"
-	"strconv"
-	"strings"
 	"sync"
 
 	"github.com/parley-hub/parley/channel"
+	"github.com/parley-hub/parley/hub/internal/schema"
 	"github.com/parley-hub/parley/journal"
 )
 
@@ -121,11 +120,11 @@ func (h *Hub) openChannels(ctx context.Context) (map[channel.Key]int64, error) {
 		return open, nil
 	}
 	found := map[channel.Key]int64{}
-	for entry, err := range journal.Index(ctx, h.journal, h.shard(), journal.ScanOptions{Prefix: []byte(indexOwned)}) {
+	for entry, err := range journal.Index(ctx, h.journal, h.shard(), journal.ScanOptions{Prefix: []byte(schema.IndexOwned)}) {
 		if err != nil {
 			return nil, unavailable(err)
 		}
-		found[cutManifest(entry.Value)]++
+		found[schema.DecodeManifestKey(entry.Value)]++
 	}
 	exact := make(map[channel.Key]int64, len(found))
 	for k, n := range found {
@@ -133,13 +132,4 @@ func (h *Hub) openChannels(ctx context.Context) (map[channel.Key]int64, error) {
 	}
 	h.census.settle(exact, changes)
 	return found, nil
-}
-
-// manifestValue is what the entry of a channel that has not ended tells of it.
-func manifestValue(k channel.Key) []byte { return []byte(strconv.Itoa(k.Version) + "/" + k.Type) }
-
-func cutManifest(value []byte) channel.Key {
-	version, kind, _ := strings.Cut(string(value), "/")
-	n, _ := strconv.Atoi(version) // written by manifestValue
-	return channel.Key{Type: kind, Version: n}
 }

@@ -14,12 +14,14 @@ import (
 
 	"github.com/parley-hub/parley/channel"
 	"github.com/parley-hub/parley/envelope"
+	"github.com/parley-hub/parley/hub/internal/schema"
 	"github.com/parley-hub/parley/internal/logsample"
 	"github.com/parley-hub/parley/journal"
 )
 
 // Hub serves one journal. All methods are safe for concurrent use.
 type Hub struct {
+	tenant     schema.Tenant
 	journal    journal.Engine
 	opts       Options
 	log        *slog.Logger
@@ -56,6 +58,7 @@ type Hub struct {
 func Open(ctx context.Context, j journal.Engine, o Options) (*Hub, error) {
 	o = o.withDefaults()
 	h := &Hub{
+		tenant:   schema.Main,
 		journal:  j,
 		opts:     o,
 		log:      o.Log,
@@ -75,7 +78,7 @@ func Open(ctx context.Context, j journal.Engine, o Options) (*Hub, error) {
 	if h.tracing.init(o.Tracing, o.Limits.LoadedChannels); h.tracing.tracer != nil {
 		h.hooks.tracing = &h.tracing
 	}
-	h.channels.init(o.Limits.LoadedChannels)
+	h.channels.init(h.tenant, o.Limits.LoadedChannels)
 	h.delivery.init(o.Limits.InFlight)
 	if err := h.openMinter(ctx); err != nil {
 		return nil, err
@@ -109,15 +112,15 @@ func (h *Hub) Close() {
 // openMinter reads the floor under which no id is minted again. It is reserved
 // ahead of the ids, so opening scans nothing.
 func (h *Hub) openMinter(ctx context.Context) error {
-	key := journal.ValueKey{Partition: directory, Name: minterFloor}
+	key := h.tenant.MinterFloor()
 	value, err := h.journal.Value(ctx, key)
 	if err != nil {
 		return err
 	}
-	floor := decodeUint(value.Ordered.Data)
+	floor := schema.DecodeUint(value.Ordered.Data)
 	h.minter = envelope.NewMinter(floor, h.opts.ReserveIDs, func(floor uint64) error {
 		return h.commit(context.Background(), journal.Batch{
-			Values: []journal.ValueWrite{{Key: key, Data: encodeUint(floor)}},
+			Values: []journal.ValueWrite{{Key: key, Data: schema.EncodeUint(floor)}},
 		})
 	})
 	return nil

@@ -13,6 +13,7 @@ import (
 	"github.com/parley-hub/parley/channel"
 	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/hub/internal/schema"
 	"github.com/parley-hub/parley/identity"
 	"github.com/parley-hub/parley/internal/jsonbuf"
 	"github.com/parley-hub/parley/journal"
@@ -174,7 +175,7 @@ func (h *Hub) authorizeOpen(ctx context.Context, creator *member, invitees []Pro
 }
 
 func (h *Hub) countOpen(ctx context.Context, creator string) (n int64, err error) {
-	for _, err := range journal.Index(ctx, h.journal, h.shard(), journal.ScanOptions{Prefix: key(indexOwned, creator, "")}) {
+	for _, err := range journal.Index(ctx, h.journal, h.shard(), journal.ScanOptions{Prefix: schema.Key(schema.IndexOwned, creator, "")}) {
 		if err != nil {
 			return 0, unavailable(err)
 		}
@@ -328,20 +329,20 @@ func (b *batch) begin(m *channel.Metadata, invitees []Profile, first *envelope.E
 // recordCreation writes the metadata with its index entries, in front of the
 // changes that came with the creation.
 func (b *batch) recordCreation(m *channel.Metadata) error {
-	data, err := encodeCreated(m)
+	data, err := schema.EncodeCreated(m)
 	if err != nil {
 		return err
 	}
 	record := journal.Record{Data: data}
 	put := func(k []byte) { record.Put = append(record.Put, journal.IndexPut{Key: k}) }
-	put(key(indexChannel, m.ID))
-	record.Put = append(record.Put, journal.IndexPut{Key: key(indexOwned, m.Creator, m.ID), Value: manifestValue(m.Manifest.Key())})
+	put(schema.Key(schema.IndexChannel, m.ID))
+	record.Put = append(record.Put, journal.IndexPut{Key: schema.Key(schema.IndexOwned, m.Creator, m.ID), Value: schema.EncodeManifestKey(m.Manifest.Key())})
 	for _, p := range m.Participants {
-		put(key(indexMember, p.Agent, m.ID))
-		put(key(indexTurn, p.Agent, m.ID))
+		put(schema.Key(schema.IndexMember, p.Agent, m.ID))
+		put(schema.Key(schema.IndexTurn, p.Agent, m.ID))
 	}
 	for k, v := range m.Labels {
-		put(key(indexLabel, digest(k, v), m.ID))
+		put(schema.Key(schema.IndexLabel, schema.Digest(k, v), m.ID))
 	}
 	b.metas = slices.Insert(b.metas, 0, record)
 	return nil

@@ -9,6 +9,7 @@ import (
 	"github.com/parley-hub/parley/channel"
 	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/hub/internal/schema"
 	"github.com/parley-hub/parley/internal/jsonbuf"
 	"github.com/parley-hub/parley/journal"
 )
@@ -61,8 +62,8 @@ func (b *batch) activate() error {
 		if err := b.hubEnvelope(envelope.TypeOpened, data, b.meta.IDs()); err != nil {
 			return err
 		}
-		b.sideNote(sideRecord{Kind: sideOpened}, func(r *journal.Record) {
-			r.Remove = append(r.Remove, dueKey(dueInvite, b.inviteDue(), b.ch.id))
+		b.sideNote(schema.SideRecord{Kind: schema.SideOpened}, func(r *journal.Record) {
+			r.Remove = append(r.Remove, schema.DueKey(schema.DueInvite, b.inviteDue(), b.ch.id))
 		})
 	}
 	b.note("opened", b.meta, "", "")
@@ -73,7 +74,7 @@ func (b *batch) activate() error {
 
 // recordChange writes what changed in the metadata.
 func (b *batch) recordChange(unindex [][]byte) error {
-	data, err := encodeChange(b.meta)
+	data, err := schema.EncodeChange(b.meta)
 	if err != nil {
 		return err
 	}

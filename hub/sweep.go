@@ -7,6 +7,7 @@ import (
 
 	"github.com/parley-hub/parley/channel"
 	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/hub/internal/schema"
 	"github.com/parley-hub/parley/journal"
 )
 
@@ -32,7 +33,7 @@ func (h *Hub) startSweepers(ctx context.Context) {
 
 // SweepInvites ends openings that nobody answered in time.
 func (h *Hub) SweepInvites(ctx context.Context) int {
-	return h.sweep(ctx, dueInvite, func(id string) error {
+	return h.sweep(ctx, schema.DueInvite, func(id string) error {
 		return h.endIf(ctx, id, func(m *channel.Metadata) bool { return m.State == channel.Pending }, func(b *batch) error {
 			return b.end(channel.Closed, "invite_timeout")
 		})
@@ -41,7 +42,7 @@ func (h *Hub) SweepInvites(ctx context.Context) int {
 
 // SweepTTL ends channels and tasks whose time has run out.
 func (h *Hub) SweepTTL(ctx context.Context) int {
-	n := h.sweep(ctx, dueTTL, func(id string) error {
+	n := h.sweep(ctx, schema.DueTTL, func(id string) error {
 		return h.endIf(ctx, id, func(*channel.Metadata) bool { return true }, func(b *batch) error {
 			return b.end(channel.Expired, "ttl_expired")
 		})
@@ -53,13 +54,13 @@ func (h *Hub) SweepTTL(ctx context.Context) int {
 // the next sweep and stops no other.
 func (h *Hub) sweep(ctx context.Context, kind string, act func(id string) error) (n int) {
 	now := h.now()
-	scan := journal.ScanOptions{Prefix: key(indexDue, kind, ""), To: dueKey(kind, now.Add(1), "")}
+	scan := schema.DueBy(kind, now)
 	for entry, err := range journal.Index(ctx, h.journal, h.shard(), scan) {
 		if err != nil {
 			h.log.Error("sweep failed", "kind", kind, "error", err)
 			return n
 		}
-		id := lastPart(entry.Key)
+		id := schema.LastPart(entry.Key)
 		if err := act(id); err != nil {
 			h.log.Error("sweep could not act", "kind", kind, "id", id, "error", err)
 			continue
@@ -102,7 +103,7 @@ func (h *Hub) forgetDue(ctx context.Context, id string, due []byte) {
 		return
 	}
 	b := h.newBatch(ch)
-	b.sideNote(sideRecord{Kind: sideScheduled}, func(r *journal.Record) { r.Remove = append(r.Remove, due) })
+	b.sideNote(schema.SideRecord{Kind: schema.SideScheduled}, func(r *journal.Record) { r.Remove = append(r.Remove, due) })
 	_, err = b.order(ctx)
 	ch.mu.Unlock()
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/parley-hub/parley/channel"
 	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/hub/internal/schema"
 	"github.com/parley-hub/parley/journal"
 )
 
@@ -22,7 +23,7 @@ type deadline struct {
 	at   instant
 }
 
-func deadlinesAfter(list []deadline, r sideRecord) []deadline {
+func deadlinesAfter(list []deadline, r schema.SideRecord) []deadline {
 	next := slices.DeleteFunc(slices.Clone(list), func(d deadline) bool { return d.name == r.Name })
 	if r.Due != 0 {
 		next = append(next, deadline{r.Name, instant(r.Due)})
@@ -30,8 +31,8 @@ func deadlinesAfter(list []deadline, r sideRecord) []deadline {
 	return next
 }
 
-func deadlineKey(d deadline, channelID string) []byte {
-	return dueKey(dueAdapter, d.at.Time(), digest(d.name)+"/"+channelID)
+func (d deadline) key(channelID string) []byte {
+	return schema.DeadlineKey(d.at.Time(), d.name, channelID)
 }
 
 // deadlines sets, moves and removes what an adapter wants to be reminded of.
@@ -53,12 +54,12 @@ func (b *batch) setDeadline(d deadline) {
 	if i < 0 && d.at.IsZero() || i >= 0 && current[i] == d {
 		return
 	}
-	b.sideNote(sideRecord{Kind: sideDeadline, Name: d.name, Due: int64(d.at)}, func(r *journal.Record) {
+	b.sideNote(schema.SideRecord{Kind: schema.SideDeadline, Name: d.name, Due: int64(d.at)}, func(r *journal.Record) {
 		if i >= 0 {
-			r.Remove = append(r.Remove, deadlineKey(current[i], b.ch.id))
+			r.Remove = append(r.Remove, current[i].key(b.ch.id))
 		}
 		if !d.at.IsZero() {
-			r.Put = append(r.Put, journal.IndexPut{Key: deadlineKey(d, b.ch.id), Value: []byte(d.name)})
+			r.Put = append(r.Put, journal.IndexPut{Key: d.key(b.ch.id), Value: []byte(d.name)})
 		}
 	})
 }
@@ -67,7 +68,7 @@ func (b *batch) setDeadline(d deadline) {
 func (b *batch) dropDeadlines() [][]byte {
 	var keys [][]byte
 	for _, d := range b.currentMarks().due {
-		keys = append(keys, deadlineKey(d, b.ch.id))
+		keys = append(keys, d.key(b.ch.id))
 	}
 	return keys
 }
@@ -76,15 +77,15 @@ func (b *batch) dropDeadlines() [][]byte {
 // how many that were.
 func (h *Hub) SweepDeadlines(ctx context.Context) (n int) {
 	now := h.now()
-	scan := journal.ScanOptions{Prefix: key(indexDue, dueAdapter, ""), To: dueKey(dueAdapter, now.Add(1), "")}
+	scan := schema.DueBy(schema.DueAdapter, now)
 	for entry, err := range journal.Index(ctx, h.journal, h.shard(), scan) {
 		if err != nil {
-			h.log.Error("sweep failed", "kind", dueAdapter, "error", err)
+			h.log.Error("sweep failed", "kind", schema.DueAdapter, "error", err)
 			return n
 		}
-		id, name := lastPart(entry.Key), string(entry.Value)
+		id, name := schema.LastPart(entry.Key), string(entry.Value)
 		if err := h.remind(ctx, id, name, entry.Key); err != nil {
-			h.log.Error("sweep could not act", "kind", dueAdapter, "id", id, "name", name, "error", err)
+			h.log.Error("sweep could not act", "kind", schema.DueAdapter, "id", id, "name", name, "error", err)
 			continue
 		}
 		n++
@@ -111,9 +112,9 @@ func (h *Hub) remind(ctx context.Context, id, name string, due []byte) error {
 func (b *batch) remind(name string, due []byte) error {
 	current := b.currentMarks().due
 	i := slices.IndexFunc(current, func(d deadline) bool { return d.name == name })
-	if i < 0 || string(deadlineKey(current[i], b.ch.id)) != string(due) {
+	if i < 0 || string(current[i].key(b.ch.id)) != string(due) {
 		// Moved or removed since, by a batch that is on its way.
-		b.sideNote(sideRecord{Kind: sideScheduled}, func(r *journal.Record) { r.Remove = append(r.Remove, due) })
+		b.sideNote(schema.SideRecord{Kind: schema.SideScheduled}, func(r *journal.Record) { r.Remove = append(r.Remove, due) })
 		return nil
 	}
 	at := current[i].at

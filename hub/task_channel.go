@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/hub/internal/schema"
 	"github.com/parley-hub/parley/journal"
 	"github.com/parley-hub/parley/task"
 )
@@ -18,16 +19,16 @@ func (b *batch) newTask(t task.Task, mirror Mirror) error {
 	if limit := h.opts.Limits.OpenTasks; len(b.currentMarks().tasks) >= limit {
 		return fault.New(fault.TooLarge, "channel '%s' has %d tasks that have not ended, which is the limit (limits.open_tasks)", b.ch.id, limit)
 	}
-	next := &running{Task: t}
+	next := &schema.StoredTask{Task: t}
 	var err error
-	if next.order, err = h.minter.Mint(b.now, ""); err != nil {
+	if next.Order, err = h.minter.Mint(b.now, ""); err != nil {
 		return unavailable(err)
 	}
 	if err := b.putTask(nil, next, false); err != nil {
 		return err
 	}
 	if !t.State.Terminal() && !b.meta.State.Terminal() {
-		b.sideNote(sideRecord{Kind: sideTask, Task: t.ID}, nil)
+		b.sideNote(schema.SideRecord{Kind: schema.SideTask, Task: t.ID}, nil)
 	}
 	if t.State == task.Running {
 		return b.mirror(mirror, MirrorEnds, started(&t))
@@ -36,22 +37,22 @@ func (b *batch) newTask(t task.Task, mirror Mirror) error {
 }
 
 // putTask puts a task's next record into the batch.
-func (b *batch) putTask(old, next *running, ending bool) error {
-	record, err := taskWrite(old, next, ending)
+func (b *batch) putTask(old, next *schema.StoredTask, ending bool) error {
+	record, err := schema.WriteTask(old, next, ending)
 	if err != nil {
 		return err
 	}
 	expect := journal.Exactly(0)
 	if old != nil {
-		expect = journal.Exactly(old.seq)
-		next.seq = old.seq
+		expect = journal.Exactly(old.Seq)
+		next.Seq = old.Seq
 	}
-	next.seq++
+	next.Seq++
 	b.tasks = append(b.tasks, journal.Append{
-		Log: b.ch.partition().In(familyTask, next.ID), Expect: expect, Records: []journal.Record{record},
+		Log: b.ch.logs.Task(next.ID), Expect: expect, Records: []journal.Record{record},
 	})
 	if b.running == nil {
-		b.running = map[string]*running{}
+		b.running = map[string]*schema.StoredTask{}
 	}
 	b.running[next.ID] = next
 	if old == nil || !next.State.Terminal() {
@@ -66,7 +67,7 @@ func (b *batch) putTask(old, next *running, ending bool) error {
 }
 
 // editTask changes a task of the channel that has not ended.
-func (b *batch) editTask(ctx context.Context, id string, may func(*running) error, mirror Mirror, edit func(t *task.Task, now time.Time) error) error {
+func (b *batch) editTask(ctx context.Context, id string, may func(*schema.StoredTask) error, mirror Mirror, edit func(t *task.Task, now time.Time) error) error {
 	old, err := b.task(ctx, id)
 	if err != nil {
 		return err
@@ -88,29 +89,29 @@ func (b *batch) editTask(ctx context.Context, id string, may func(*running) erro
 		return err
 	}
 	if next.State.Terminal() && !b.meta.State.Terminal() {
-		b.sideNote(sideRecord{Kind: sideTaskEnded, Task: id}, nil)
+		b.sideNote(schema.SideRecord{Kind: schema.SideTaskEnded, Task: id}, nil)
 	}
 	return b.mirrorChange(mirror, &old.Task, &next.Task)
 }
 
 // task is a task of the channel as it was last ordered.
-func (b *batch) task(ctx context.Context, id string) (*running, error) {
+func (b *batch) task(ctx context.Context, id string) (*schema.StoredTask, error) {
 	if b.ch.extras != nil && b.ch.extras.tasks[id] != nil {
 		return b.ch.extras.tasks[id], nil
 	}
-	return b.hub.readTask(ctx, b.ch.partition().In(familyTask, id))
+	return b.hub.readTask(ctx, b.ch.logs.Task(id))
 }
 
 // setTask remembers a task while the channel is folded.
-func (r *extras) setTask(id string, t *running) {
+func (r *extras) setTask(id string, t *schema.StoredTask) {
 	if r.tasks == nil {
-		r.tasks = map[string]*running{}
+		r.tasks = map[string]*schema.StoredTask{}
 	}
 	r.tasks[id] = t
 }
 
 // forgetTask lets a task go that has ended for good: it is read from now on.
-func (ch *loadedChannel) forgetTask(t *running) {
+func (ch *loadedChannel) forgetTask(t *schema.StoredTask) {
 	ch.mu.Lock()
 	defer ch.mu.Unlock()
 	if ch.extras != nil && ch.extras.tasks[t.ID] == t {

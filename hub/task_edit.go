@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/hub/internal/schema"
 	"github.com/parley-hub/parley/journal"
 	"github.com/parley-hub/parley/task"
 )
@@ -107,9 +108,9 @@ func (h *Hub) newTask(ctx context.Context, t task.Task, mirror Mirror) error {
 			return err
 		}
 	}
-	next := &running{Task: t}
+	next := &schema.StoredTask{Task: t}
 	var err error
-	if next.order, err = h.minter.Mint(h.now(), ""); err != nil {
+	if next.Order, err = h.minter.Mint(h.now(), ""); err != nil {
 		return unavailable(err)
 	}
 	return h.storeTask(ctx, nil, next)
@@ -127,13 +128,13 @@ func (h *Hub) editIn(ctx context.Context, channelID string, put func(b *batch) e
 
 // editTask changes a known task that has not ended, wherever it is.
 func (h *Hub) editTask(ctx context.Context, log journal.LogName, by Caller, mirror Mirror, edit func(t *task.Task, now time.Time) error) error {
-	may := func(t *running) error {
+	may := func(t *schema.StoredTask) error {
 		if by != nil && !by.MayActFor(t.Owner) {
 			return errNotOwner(t.ID, t.Owner)
 		}
 		return nil
 	}
-	if id, ok := channelOf(log.Of()); ok {
+	if id, ok := schema.ChannelOf(log); ok {
 		err := h.editIn(ctx, id, func(b *batch) error { return b.editTask(ctx, log.ID, may, mirror, edit) })
 		return unavailable(err)
 	}
@@ -159,24 +160,24 @@ func (h *Hub) editTask(ctx context.Context, log journal.LogName, by Caller, mirr
 }
 
 // storeTask writes a task that belongs to no channel.
-func (h *Hub) storeTask(ctx context.Context, old, next *running) error {
-	record, err := taskWrite(old, next, false)
+func (h *Hub) storeTask(ctx context.Context, old, next *schema.StoredTask) error {
+	record, err := schema.WriteTask(old, next, false)
 	if err != nil {
 		return err
 	}
-	p := ownerPartition(next.Owner)
+	p := h.tenant.Owner(next.Owner)
 	expect := journal.Exactly(0)
 	if old != nil {
-		expect = journal.Exactly(old.seq)
+		expect = journal.Exactly(old.Seq)
 	}
-	commit := journal.Batch{Appends: []journal.Append{{Log: p.In(familyTask, next.ID), Expect: expect, Records: []journal.Record{record}}}}
+	commit := journal.Batch{Appends: []journal.Append{{Log: schema.TaskIn(p, next.ID), Expect: expect, Records: []journal.Record{record}}}}
 	ended := old != nil && next.State.Terminal()
 	if ended {
 		line, err := h.auditRecord("task_terminated", terminated(&next.Task))
 		if err != nil {
 			return err
 		}
-		commit.Appends = append(commit.Appends, journal.Append{Log: p.In(familyAudit, only), Records: []journal.Record{line}})
+		commit.Appends = append(commit.Appends, journal.Append{Log: schema.AuditIn(p), Records: []journal.Record{line}})
 	}
 	ticket, err := h.journal.Append(ctx, commit)
 	if err != nil {
@@ -190,15 +191,6 @@ func (h *Hub) storeTask(ctx context.Context, old, next *running) error {
 		h.tellEnded(next.Task)
 	}
 	return nil
-}
-
-// channelOf is the channel whose partition it is, if it is one's.
-func channelOf(p journal.PartitionName) (id string, ok bool) {
-	const prefix = "channel/"
-	if len(p.Partition) <= len(prefix) || p.Partition[:len(prefix)] != prefix {
-		return "", false
-	}
-	return p.Partition[len(prefix):], true
 }
 
 // terminated returns the audit fields of a task's end.
@@ -227,15 +219,15 @@ func (h *Hub) tellEnded(t task.Task) {
 // sweepTasks ends the tasks whose time has run out.
 func (h *Hub) sweepTasks(ctx context.Context) (n int) {
 	now := h.now()
-	scan := journal.ScanOptions{Prefix: key(indexDue, dueTask, ""), To: dueKey(dueTask, now.Add(1), "")}
+	scan := schema.DueBy(schema.DueTask, now)
 	for entry, err := range journal.Index(ctx, h.journal, h.shard(), scan) {
 		if err != nil {
-			h.log.Error("sweep failed", "kind", dueTask, "error", err)
+			h.log.Error("sweep failed", "kind", schema.DueTask, "error", err)
 			return n
 		}
 		id := string(entry.Value)
 		if err := h.expireTask(ctx, id, now); err != nil {
-			h.log.Error("sweep could not act", "kind", dueTask, "id", id, "error", err)
+			h.log.Error("sweep could not act", "kind", schema.DueTask, "id", id, "error", err)
 			continue
 		}
 		n++

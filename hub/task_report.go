@@ -59,10 +59,6 @@ func (h *Hub) FireTaskEvent(ctx context.Context, taskID, kind string, payload []
 	return nil
 }
 
-func checkpointKey(taskID string) journal.ValueKey {
-	return journal.ValueKey{Partition: directory, Name: "checkpoint/" + digest(taskID)}
-}
-
 // CheckpointTask keeps one JSON object for a task, of which the last counts.
 // It needs no known task: then whoever writes first, as, owns it.
 func (h *Hub) CheckpointTask(ctx context.Context, taskID string, state []byte, as string, by Caller) error {
@@ -81,7 +77,7 @@ func (h *Hub) CheckpointTask(ctx context.Context, taskID string, state []byte, a
 		return err
 	}
 	for {
-		value, err := h.journal.Value(ctx, checkpointKey(taskID))
+		value, err := h.journal.Value(ctx, h.tenant.Checkpoint(taskID))
 		if err != nil {
 			return unavailable(err)
 		}
@@ -93,7 +89,7 @@ func (h *Hub) CheckpointTask(ctx context.Context, taskID string, state []byte, a
 		}
 		data := append(binary.AppendUvarint(nil, uint64(len(owner))), owner...)
 		err = h.commit(ctx, journal.Batch{Values: []journal.ValueWrite{{
-			Key: checkpointKey(taskID), Data: append(data, state...), Expect: journal.Exactly(value.Ordered.Version),
+			Key: h.tenant.Checkpoint(taskID), Data: append(data, state...), Expect: journal.Exactly(value.Ordered.Version),
 		}}})
 		if !isConflict(err) || ctx.Err() != nil {
 			return err
@@ -105,7 +101,7 @@ func (h *Hub) CheckpointTask(ctx context.Context, taskID string, state []byte, a
 // nothing was. That of a task which nobody observed is for its owner only; of
 // others the caller says who may read it.
 func (h *Hub) TaskCheckpoint(ctx context.Context, taskID string, by Caller) ([]byte, error) {
-	value, err := h.journal.Value(ctx, checkpointKey(taskID))
+	value, err := h.journal.Value(ctx, h.tenant.Checkpoint(taskID))
 	if err != nil {
 		return nil, unavailable(err)
 	}
@@ -124,7 +120,7 @@ func (h *Hub) TaskCheckpoint(ctx context.Context, taskID string, by Caller) ([]b
 // mayName refuses a new task under an id whose checkpoint is another's: it would
 // become the task's owner's.
 func (h *Hub) mayName(ctx context.Context, taskID string, by Caller) error {
-	value, err := h.journal.Value(ctx, checkpointKey(taskID))
+	value, err := h.journal.Value(ctx, h.tenant.Checkpoint(taskID))
 	if err != nil {
 		return unavailable(err)
 	}

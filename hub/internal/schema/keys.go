@@ -1,0 +1,120 @@
+package schema
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"time"
+
+	"github.com/parley-hub/parley/journal"
+)
+
+// Index keys. Ids are minted in increasing order, so that a scan by id is a
+// scan by age.
+const (
+	IndexChannel = "channel/" // + channel: every channel
+	IndexMember  = "member/"  // + agent / channel: every channel it takes part in
+	IndexTurn    = "turn/"    // + agent / channel: the same, while it has not ended
+	IndexOwned   = "owned/"   // + creator / channel: what it opened, while it has not ended
+	IndexLabel   = "label/"   // + hash of key and value / channel
+	IndexCause   = "cause/"   // + channel / hash of sender and cause: sequence of the answer
+	IndexDue     = "due/"     // + kind / time / channel or task
+	IndexAudit   = "audit/"   // + id: the record
+)
+
+// Index keys of tasks; each entry's value tells where the task is.
+const (
+	IndexTask        = "task/"         // + order: every task
+	IndexTaskOwner   = "task-owner/"   // + hash of owner / order
+	IndexTaskChannel = "task-channel/" // + hash of channel / order
+	IndexTaskOpen    = "task-open/"    // + hash of owner / order: while it has not ended
+)
+
+// Key joins a prefix and its parts with slashes.
+func Key(prefix string, parts ...string) []byte {
+	k := []byte(prefix)
+	for i, part := range parts {
+		if i > 0 {
+			k = append(k, '/')
+		}
+		k = append(k, part...)
+	}
+	return k
+}
+
+// LastPart returns what follows the last slash of an index key.
+func LastPart(k []byte) string {
+	for i := len(k) - 1; i >= 0; i-- {
+		if k[i] == '/' {
+			return string(k[i+1:])
+		}
+	}
+	return string(k)
+}
+
+// Digest hashes parts that clients choose into a key part of fixed size.
+func Digest(parts ...string) string {
+	sum := sha256.New()
+	for _, part := range parts {
+		var size [8]byte
+		binary.BigEndian.PutUint64(size[:], uint64(len(part)))
+		sum.Write(size[:])
+		sum.Write([]byte(part))
+	}
+	return hex.EncodeToString(sum.Sum(nil)[:20])
+}
+
+// NameClaim is the claim of an identity's name.
+func NameClaim(name string) string { return "name/" + Digest(name) }
+
+// IdempotencyClaim is the claim of a post's idempotency key.
+func IdempotencyClaim(channelID, sender, idempotencyKey string) string {
+	return "key/" + Digest(channelID, sender, idempotencyKey)
+}
+
+// TaskClaim is the claim of a task's id; it leads to the task's log.
+func TaskClaim(id string) string { return "task/" + Digest(id) }
+
+// ObservedClaim is the claim that counts a task once in its owner's track record.
+func ObservedClaim(taskID string) string { return "observed/" + Digest(taskID) }
+
+// Deadline kinds, each swept at its own pace.
+const (
+	DueInvite      = "invite"
+	DueTTL         = "ttl"
+	DueExpectation = "expectation"
+	DueTask        = "task"
+	DueAdapter     = "adapter"
+)
+
+// DueKey is the index entry of a deadline.
+func DueKey(kind string, at time.Time, id string) []byte {
+	return Key(IndexDue, kind, fmt.Sprintf("%016x", max(at.UnixNano(), 0)), id)
+}
+
+// DueBy selects the deadlines of a kind that have come, oldest first.
+func DueBy(kind string, now time.Time) journal.ScanOptions {
+	return journal.ScanOptions{Prefix: Key(IndexDue, kind, ""), To: DueKey(kind, now.Add(1), "")}
+}
+
+// DeadlineKey is the index entry of a deadline that a channel's adapter set.
+func DeadlineKey(at time.Time, name, channelID string) []byte {
+	return DueKey(DueAdapter, at, Digest(name)+"/"+channelID)
+}
+
+// CauseKey is the index entry of an answer, by what it answers.
+func CauseKey(channelID, sender, cause string) []byte {
+	return Key(IndexCause, channelID, Digest(sender, cause))
+}
+
+// EncodeUint writes a number as a stored value.
+func EncodeUint(n uint64) []byte { return binary.BigEndian.AppendUint64(nil, n) }
+
+// DecodeUint reads what EncodeUint writes; anything else is 0.
+func DecodeUint(b []byte) uint64 {
+	if len(b) != 8 {
+		return 0
+	}
+	return binary.BigEndian.Uint64(b)
+}

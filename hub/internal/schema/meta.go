@@ -1,0 +1,85 @@
+package schema
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/parley-hub/parley/channel"
+	"github.com/parley-hub/parley/envelope"
+)
+
+// metaRecord is one record of a channel's metadata: the creation, then what
+// changed.
+type metaRecord struct {
+	Created jsontext.Value `json:"created,omitzero"`
+	Change  *metaChange    `json:"change,omitzero"`
+}
+
+type metaChange struct {
+	State       string   `json:"state"`
+	ClosedAt    string   `json:"closed_at,omitzero"`
+	CloseReason string   `json:"close_reason,omitzero"`
+	PendingAcks []string `json:"pending_acks,omitzero"`
+	RejectedBy  []string `json:"rejected_by,omitzero"`
+}
+
+// EncodeCreated writes the record of a channel's creation.
+func EncodeCreated(m *channel.Metadata) ([]byte, error) {
+	// Written by hand: an encoder would reformat the knobs.
+	record, err := m.AppendJSON([]byte(`{"created":`))
+	if err != nil {
+		return nil, err
+	}
+	return append(record, '}'), nil
+}
+
+// EncodeChange writes the record of what may change in a channel's metadata.
+func EncodeChange(m *channel.Metadata) ([]byte, error) {
+	c := metaChange{
+		State: m.State.String(), CloseReason: m.CloseReason,
+		PendingAcks: m.PendingAcks, RejectedBy: m.RejectedBy,
+	}
+	if !m.ClosedAt.IsZero() {
+		c.ClosedAt = m.ClosedAt.Format(time.RFC3339Nano)
+	}
+	return json.Marshal(metaRecord{Change: &c})
+}
+
+// ApplyMeta applies one record to the metadata before it, which is nil at first.
+func ApplyMeta(m *channel.Metadata, data []byte, shared *channel.Interner) (*channel.Metadata, error) {
+	var r metaRecord
+	if err := json.Unmarshal(data, &r); err != nil {
+		return m, err
+	}
+	if r.Change == nil {
+		return channel.DecodeMetadata(r.Created, shared)
+	}
+	state, err := channel.ParseLifecycle(r.Change.State)
+	if err != nil {
+		return m, err
+	}
+	next := *m
+	next.State, next.CloseReason = state, shared.Name(r.Change.CloseReason)
+	next.PendingAcks, next.RejectedBy = r.Change.PendingAcks, r.Change.RejectedBy
+	if r.Change.ClosedAt != "" {
+		if next.ClosedAt, err = envelope.ParseTime(r.Change.ClosedAt); err != nil {
+			return m, err
+		}
+	}
+	return &next, nil
+}
+
+// EncodeManifestKey is the value of the index entry of a channel that has not
+// ended.
+func EncodeManifestKey(k channel.Key) []byte { return []byte(strconv.Itoa(k.Version) + "/" + k.Type) }
+
+// DecodeManifestKey reads what EncodeManifestKey writes.
+func DecodeManifestKey(value []byte) channel.Key {
+	version, kind, _ := strings.Cut(string(value), "/")
+	n, _ := strconv.Atoi(version) // written by EncodeManifestKey
+	return channel.Key{Type: kind, Version: n}
+}

@@ -1,0 +1,107 @@
+// Package schema is the layout of a hub's data in the journal: the names of
+// partitions and logs, the keys of indexes and claims, and the encoding of each
+// record. It knows names and bytes; it reads and writes nothing.
+package schema
+
+import (
+	"strings"
+
+	"github.com/parley-hub/parley/journal"
+)
+
+// Tenant names the partitions of one tenant.
+type Tenant string
+
+// Main is the tenant of a hub that serves only one.
+const Main Tenant = "main"
+
+// Families of logs.
+const (
+	FamilyAgent   = "agent"   // in the directory, one log for each identity
+	FamilyMeta    = "meta"    // a channel's metadata: the creation, then changes
+	FamilyHistory = "history" // a channel's envelopes
+	FamilySide    = "side"    // requests and bookkeeping that are not history
+	FamilyTask    = "task"    // one log for each task
+	FamilyAudit   = "audit"
+)
+
+// only is the id of a family's log where a partition has just one.
+const only = "-"
+
+const channelPrefix = "channel/"
+
+// Directory is the partition of identities and of what belongs to no channel.
+func (t Tenant) Directory() journal.PartitionName {
+	return journal.PartitionName{Tenant: string(t), Partition: "directory"}
+}
+
+// Owner is the partition of an owner's tasks that belong to no channel.
+func (t Tenant) Owner(owner string) journal.PartitionName {
+	return journal.PartitionName{Tenant: string(t), Partition: "agent/" + Digest(owner)}
+}
+
+// Agent is the log of an identity.
+func (t Tenant) Agent(id string) journal.LogName { return t.Directory().In(FamilyAgent, id) }
+
+// Audit is the log of what concerns no channel and no owner.
+func (t Tenant) Audit() journal.LogName { return AuditIn(t.Directory()) }
+
+// AuditIn is the audit log of a partition.
+func AuditIn(p journal.PartitionName) journal.LogName { return p.In(FamilyAudit, only) }
+
+// TaskIn is the log of a task in a partition.
+func TaskIn(p journal.PartitionName, id string) journal.LogName { return p.In(FamilyTask, id) }
+
+// MinterFloor is the value under which no id is minted.
+func (t Tenant) MinterFloor() journal.ValueKey {
+	return journal.ValueKey{Partition: t.Directory(), Name: "minter/floor"}
+}
+
+// Checkpoint is the value of a task's checkpoint.
+func (t Tenant) Checkpoint(taskID string) journal.ValueKey {
+	return journal.ValueKey{Partition: t.Directory(), Name: "checkpoint/" + Digest(taskID)}
+}
+
+// ChannelLogs names the logs and values of one channel. Tenant.Channel is the only
+// function that decides where a channel is stored.
+type ChannelLogs struct {
+	Partition journal.PartitionName
+	Channel   string // the channel's id
+}
+
+// Channel names a channel's logs. A channel has a partition of its own, so that an
+// envelope and everything it causes are one batch. The returned id shares its
+// memory with the partition's name.
+func (t Tenant) Channel(id string) ChannelLogs {
+	name := channelPrefix + id
+	return ChannelLogs{
+		Partition: journal.PartitionName{Tenant: string(t), Partition: name},
+		Channel:   name[len(channelPrefix):],
+	}
+}
+
+// History is the log of the channel's envelopes.
+func (l ChannelLogs) History() journal.LogName { return l.Partition.In(FamilyHistory, only) }
+
+// Meta is the log of the channel's metadata.
+func (l ChannelLogs) Meta() journal.LogName { return l.Partition.In(FamilyMeta, only) }
+
+// Side is the log of the hub's bookkeeping and of the adapter's side envelopes.
+func (l ChannelLogs) Side() journal.LogName { return l.Partition.In(FamilySide, only) }
+
+// Audit is the log of the channel's audit records.
+func (l ChannelLogs) Audit() journal.LogName { return AuditIn(l.Partition) }
+
+// Task is the log of one of the channel's tasks.
+func (l ChannelLogs) Task(id string) journal.LogName { return TaskIn(l.Partition, id) }
+
+// Cursor is the value of a participant's cursor.
+func (l ChannelLogs) Cursor(agent string) journal.ValueKey {
+	return journal.ValueKey{Partition: l.Partition, Name: "cursor/" + agent}
+}
+
+// ChannelOf returns the channel that a log belongs to, if it belongs to one.
+func ChannelOf(log journal.LogName) (id string, ok bool) {
+	id, ok = strings.CutPrefix(log.Partition, channelPrefix)
+	return id, ok && id != ""
+}

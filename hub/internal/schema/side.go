@@ -1,0 +1,41 @@
+package schema
+
+import "github.com/go-json-experiment/json"
+
+// SideRecord is one record of a channel's side log: the hub's bookkeeping, and
+// envelopes that adapters keep out of the history.
+type SideRecord struct {
+	Kind  string   `json:"kind"`
+	Agent string   `json:"agent,omitzero"`
+	Fired []string `json:"fired,omitzero"`
+	Due   int64    `json:"due,omitzero"`  // in nanoseconds; 0: no longer
+	Name  string   `json:"name,omitzero"` // of a deadline
+	Task  string   `json:"task,omitzero"`
+	// Envelope is the binary record of an adapter's side draft.
+	Envelope []byte `json:"envelope,omitzero"`
+}
+
+// Kinds of side records.
+const (
+	SideScheduled = "scheduled" // deadlines were set or moved
+	SideOpened    = "opened"
+	SideEnded     = "ended"
+	SideFired     = "fired"    // expectations that fired, and fire no more
+	SideHidden    = "hidden"   // a participant is told nothing until it speaks
+	SideUnhidden  = "unhidden" // it spoke
+	SideRemoved   = "removed"  // a participant may not speak any more
+	SideDraft     = "draft"
+	SideCheck     = "look"     // when the expectations are checked next
+	SideDeadline  = "deadline" // the adapter wants to be reminded
+	SideTask      = "task"     // a task of the channel began
+	SideTaskEnded = "task_ended"
+)
+
+// Encode writes a side record.
+func (r *SideRecord) Encode() ([]byte, error) { return json.Marshal(r) }
+
+// DecodeSide reads a side record.
+func DecodeSide(data []byte) (r SideRecord, err error) {
+	err = json.Unmarshal(data, &r)
+	return r, err
+}
