@@ -31,7 +31,7 @@ var rows = map[string][]string{
 	"adapter":           {"envelope", "channel", "graph", "view"},
 	"hub":               {"journal", "identity", "channel", "task"},
 	"dialect/*/wire":    {"envelope", "identity", "channel", "task"},
-	"dialect/*":         {"./wire", "hub", "view", "message", "internal/wsconn"},
+	"dialect/*":         {"./wire", "hub", "view", "message", "internal/wsconn", "internal/sse"},
 	"client":            {"dialect/ag2/wire", "agent"},
 	"agent":             {"channel", "graph", "view", "message", "adapter", "task"},
 	"schemas":           {},
