@@ -99,7 +99,7 @@ func (a *app) channelsOpen() *cobra.Command {
 		}
 		return a.print(raw, func(w io.Writer) error {
 			for _, warning := range ch.Warnings {
-				fmt.Fprintln(a.err, "warning:", warning)
+				fmt.Fprintln(plain{a.err}, "warning:", cell(warning))
 			}
 			_, err := fmt.Fprintf(w, "%s  %s of %s is %s\n", ch.ID, ch.Manifest.Type, ch.people(), ch.State)
 			return err
@@ -198,7 +198,7 @@ func (c *channelInfo) write(w io.Writer) error {
 		fmt.Fprintf(w, "position\t%s\n", c.Position)
 		fmt.Fprintf(w, "folded\t%s\n", c.Folded)
 		for _, warning := range c.Warnings {
-			fmt.Fprintf(w, "warning\t%s\n", warning)
+			fmt.Fprintf(w, "warning\t%s\n", cell(warning))
 		}
 	})
 }
@@ -221,7 +221,7 @@ func (a *app) channelsClose() *cobra.Command {
 			return err
 		}
 		return a.print(raw, func(w io.Writer) error {
-			_, err := fmt.Fprintf(w, "%s is %s (%s)\n", ch.ID, ch.State, ch.CloseReason)
+			_, err := fmt.Fprintf(w, "%s is %s (%s)\n", ch.ID, ch.State, cell(ch.CloseReason))
 			return err
 		})
 	})

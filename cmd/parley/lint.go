@@ -46,7 +46,7 @@ accepted all the same.`,
 			}
 			return table(w, func(w io.Writer) {
 				for _, f := range findings {
-					fmt.Fprintf(w, "#%d\t%s\t%s\n", f.Sequence, f.EventType, f.Problem)
+					fmt.Fprintf(w, "#%d\t%s\t%s\n", f.Sequence, cell(f.EventType), cell(f.Problem))
 				}
 			})
 		})

@@ -79,7 +79,7 @@ func run(ctx context.Context, args []string, std streams, environ []string) int 
 	if errors.As(err, &chosen) {
 		code = chosen.code
 	}
-	fmt.Fprintln(std.err, "parley:", strings.TrimSpace(advise(err).Error()))
+	fmt.Fprintln(plain{std.err}, "parley:", strings.TrimSpace(advise(err).Error()))
 	if code == exitUsage {
 		fmt.Fprintf(std.err, "see %s --help\n", called.CommandPath())
 	}

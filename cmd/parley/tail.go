@@ -136,7 +136,7 @@ func (p *printer) words(ev *event) string {
 	}
 	head := fmt.Sprintf("%s %4d  ", ev.CreatedAt.Local().Format("15:04:05"), ev.Sequence)
 	what, quiet := describeEvent(ev)
-	who, what = clean(who), clean(what)
+	who, what = cell(who), cell(what)
 	if !p.colour {
 		return head + who + ": " + what
 	}

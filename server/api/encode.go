@@ -1,6 +1,8 @@
 package api
 
 import (
+	"bytes"
+
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -9,7 +11,8 @@ import (
 )
 
 // appendEvent writes an envelope in our own form: the seed's names, with the
-// sequence, and times that end in Z.
+// sequence, and times that end in Z. It is one line, as frames of server sent
+// events and files of JSON lines want it.
 func appendEvent(buf []byte, e *envelope.Envelope, position string) ([]byte, error) {
 	b := &jsonbuf.Buffer{Bytes: buf}
 	b.Open('{')
@@ -24,7 +27,7 @@ func appendEvent(buf []byte, e *envelope.Envelope, position string) ([]byte, err
 		b.Strings(e.Audience)
 	}
 	b.Key("event_type").String(e.Type)
-	b.Key("event_data").Value(e.Data)
+	b.Key("event_data").Value(oneLine(e.Data))
 	b.Key("causation_id").Optional(e.Causation)
 	b.Key("task_id").Optional(e.Task)
 	b.Key("trace_id").Optional(e.Trace)
@@ -39,6 +42,20 @@ func appendEvent(buf []byte, e *envelope.Envelope, position string) ([]byte, err
 	b.Key("created_at").String(envelope.FormatTime(e.CreatedAt))
 	b.Close('}')
 	return b.Result()
+}
+
+// oneLine replaces the line breaks of JSON. They are only between its tokens:
+// within a text they are escaped.
+func oneLine(data []byte) []byte {
+	if !bytes.ContainsAny(data, "\r\n") {
+		return data
+	}
+	return bytes.Map(func(r rune) rune {
+		if r == '\r' || r == '\n' {
+			return ' '
+		}
+		return r
+	}, data)
 }
 
 // writeMerged writes two objects as one.

@@ -1,13 +1,17 @@
 package api_test
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/server/api"
 )
 
@@ -101,6 +105,44 @@ func TestRemovedAgentEndsItsStreams(t *testing.T) {
 		}
 		if got := streams[len(paths)+i].next(); !strings.Contains(got.data, "secret") {
 			t.Errorf("%s shows alice %v", path, got)
+		}
+	}
+}
+
+// Line breaks between the tokens of event data stay within the event, for those
+// who follow and those who read pages line by line.
+func TestLineBreaksStayInTheirEvent(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	alice := s.agent("alice")
+	s.agent("bob")
+	ch := s.open("conversation", "alice", "bob")
+	for _, data := range []string{"{\n\"text\":\n\n\"one\"}", "{\r\"text\":\r\n\r\n\"id: 9\\ndata: x\"\r}"} {
+		_, err := s.hub.Post(t.Context(), &envelope.Envelope{Channel: ch, Sender: alice, Type: envelope.TypeText, Data: []byte(data)}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.say(operator, ch, "alice", "three")
+	for _, path := range []string{"/v1/channels/" + ch + "/events", "/v1/events"} {
+		f := s.follow(operator, path)
+		defer f.body.Close()
+		var texts []string
+		for len(texts) < 3 {
+			var ev struct {
+				Type string            `json:"event_type"`
+				Data map[string]string `json:"event_data"`
+			}
+			if data := f.next().data; json.Unmarshal([]byte(data), &ev) == nil && ev.Type == envelope.TypeText {
+				texts = append(texts, ev.Data["text"])
+			}
+		}
+		if want := []string{"one", "id: 9\ndata: x", "three"}; !slices.Equal(texts, want) {
+			t.Errorf("%s: %q", path, texts)
+		}
+		resp := s.do(operator, "GET", path, "")
+		if page := readAll(t, resp); bytes.Count(page, []byte("\n")) != 1 || bytes.ContainsRune(page, '\r') {
+			t.Errorf("%s is more than a line: %s", path, page)
 		}
 	}
 }
