@@ -189,7 +189,7 @@ func (h *Hub) offer(ctx context.Context, ch *loadedChannel, e *envelope.Envelope
 		return nil, err
 	}
 	b := h.newBatch(ch)
-	b.caller, b.places = h.tracing.caller(ctx), places
+	b.caller, b.places = h.spans.Caller(ctx), places
 	if err := b.accept(e); err != nil {
 		return nil, err
 	}

@@ -44,7 +44,7 @@ func (h *Hub) hold(ctx context.Context, ch *loadedChannel, e *envelope.Envelope,
 		return refused(err), false
 	}
 	item := &waiting{
-		envelope: e, size: size, places: places, caller: h.tracing.caller(ctx), pending: &Pending{done: make(chan struct{})},
+		envelope: e, size: size, places: places, caller: h.spans.Caller(ctx), pending: &Pending{done: make(chan struct{})},
 	}
 	item.expires = time.AfterFunc(h.opts.HoldFor, func() { h.expireWaiting(ch, item) })
 	r.waiting = append(r.waiting, item)

@@ -197,7 +197,7 @@ func (h *Hub) ReportTurnFailure(ctx context.Context, channelID, agent, envelopeI
 	if err != nil {
 		return err
 	}
-	h.tracing.turnFailed(channelID, kind, message)
+	h.spans.ChannelError(channelID, "turn_failed", kind, message)
 	h.hooks.each(func(l Listener) { l.TurnFailed(channelID, agent, envelopeID, message) })
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/fault"
 	"github.com/parley-hub/parley/hub/internal/schema"
+	"github.com/parley-hub/parley/hub/tracing"
 	"github.com/parley-hub/parley/journal"
 )
 
@@ -92,7 +93,10 @@ func (b *batch) add(e *envelope.Envelope, posted bool) error {
 		return fault.Wrap(fault.Unavailable, err, "not stored, try again: %v", err)
 	}
 	e.ID, e.CreatedAt, e.Seq, e.Channel = id, b.now, b.seq+1, b.ch.id
-	span := b.traceEnvelope(e, posted)
+	var span *tracing.EnvelopeSpan
+	if posted {
+		span = b.hub.spans.Envelope(e, b.caller, b.now)
+	}
 	data, err := e.Append(make([]byte, 0, len(e.Data)+256))
 	if err != nil {
 		return fault.Wrap(fault.TooLarge, err, "%v", err)

@@ -6,6 +6,7 @@ import (
 	"github.com/parley-hub/parley/channel"
 	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/hub/tracing"
 	"github.com/parley-hub/parley/journal"
 )
 
@@ -38,7 +39,7 @@ type item struct {
 	to       []string
 	places   []string // taken in inboxes
 	posted   bool     // tell listeners of a post; else it is the hub's own or absorbed
-	span     *envelopeSpan
+	span     *tracing.EnvelopeSpan
 }
 
 func refused(err error) *Pending {

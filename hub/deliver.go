@@ -219,7 +219,7 @@ func (h *Hub) tryDispatch(ch *loadedChannel, it *item) (err error) {
 		if r := recover(); r != nil {
 			err = fault.New(fault.Internal, "envelope '%s' is stored, and its delivery broke: %v", it.envelope.ID, r)
 			h.log.Error("delivery broke", "envelope_id", it.envelope.ID, "panic", r, "stack", string(debug.Stack()))
-			it.span.fail(h.now(), err)
+			it.span.Fail(h.now(), err)
 			h.vacate(it.places)
 		}
 	}()
@@ -251,7 +251,7 @@ func (h *Hub) dispatch(ch *loadedChannel, it *item) {
 		}
 	}
 	h.vacate(it.places)
-	it.span.end(h.now(), failures)
+	it.span.End(h.now(), failures)
 	if it.posted {
 		h.hooks.each(func(l Listener) { l.EnvelopePosted(e, it.meta) })
 	}

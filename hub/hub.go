@@ -15,6 +15,7 @@ import (
 	"github.com/parley-hub/parley/channel"
 	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/hub/internal/schema"
+	"github.com/parley-hub/parley/hub/tracing"
 	"github.com/parley-hub/parley/internal/logsample"
 	"github.com/parley-hub/parley/journal"
 )
@@ -32,7 +33,7 @@ type Hub struct {
 	plans      plans
 	works      works
 	census     census
-	tracing    tracing
+	spans      *tracing.Spans // nil: none are recorded
 	minter     *envelope.Minter
 
 	judge    atomic.Pointer[Arbiter]
@@ -75,8 +76,8 @@ func Open(ctx context.Context, j journal.Engine, o Options) (*Hub, error) {
 	h.hooks.init(o.Listeners, h.log)
 	h.audit.sinks = slices.Clone(o.AuditSinks)
 	h.works.init()
-	if h.tracing.init(o.Tracing, o.Limits.LoadedChannels); h.tracing.tracer != nil {
-		h.hooks.tracing = &h.tracing
+	if h.spans = tracing.New(o.Tracing, o.Limits.LoadedChannels); h.spans != nil {
+		h.hooks.tracing = traceListener{spans: h.spans}
 	}
 	h.channels.init(h.tenant, o.Limits.LoadedChannels)
 	h.delivery.init(o.Limits.InFlight)
@@ -101,7 +102,7 @@ func (h *Hub) Close() {
 		h.delivery.close()
 		h.done.Wait()
 		h.registry.unbindAll()
-		h.tracing.close(h.now())
+		h.spans.Close(h.now())
 		h.openings.finishAll(errClosed)
 		for _, ch := range h.channels.list() {
 			h.refuseWaiting(ch, errClosed)

@@ -13,7 +13,8 @@ import (
 
 // Listener is told what happened, after the fact and once it is durable, in
 // order for each channel. It is called on the hub's delivery path: it must
-// return soon, and it cannot stop anything. Embed Deaf to hear only some.
+// return soon, and it cannot stop anything. Embed
+// NoopListener to hear only some.
 type Listener interface {
 	EnvelopePosted(e *envelope.Envelope, m *channel.Metadata)
 	EnvelopeRejected(e *envelope.Envelope, err error)

@@ -21,7 +21,7 @@ import (
 	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/fault"
 	"github.com/parley-hub/parley/hub"
-	"github.com/parley-hub/parley/hub/spanlog"
+	"github.com/parley-hub/parley/hub/tracing/spanlog"
 	"github.com/parley-hub/parley/identity"
 	"github.com/parley-hub/parley/task"
 )

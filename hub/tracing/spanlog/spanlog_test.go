@@ -13,7 +13,7 @@ import (
 	sdk "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/parley-hub/parley/hub/spanlog"
+	"github.com/parley-hub/parley/hub/tracing/spanlog"
 )
 
 func TestLines(t *testing.T) {
