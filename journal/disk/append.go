@@ -23,10 +23,12 @@ func (e *Engine) Append(ctx context.Context, b journal.Batch) (*journal.Ticket, 
 			drafts = append(drafts, newDraft(&b.Appends[i].Records[j]))
 		}
 	}
+	found, view := e.findClaims(claimNames(&b))
 	if err := e.enterWrite(ctx, size); err != nil {
 		return nil, err
 	}
 	defer e.mu.Unlock()
+	e.addClaims(found, view)
 	g := e.group
 	plan, err := e.book.Order(&b, g.fate, e.now())
 	if err != nil {
@@ -125,6 +127,7 @@ func (e *Engine) writeBatch(g *group, b *journal.Batch, drafts []draft, plan *or
 	for _, change := range plan.Claims {
 		e.writeClaim(g.batch, change)
 	}
+	g.claims = append(g.claims, plan.Claims...)
 	for i := range b.Values {
 		w := &b.Values[i]
 		key := valueKey(e.scratch[:0], kindValue, w.Key)

@@ -207,6 +207,9 @@ func (e *Engine) publish(g *group, synced bool) bool {
 	for i := range g.heads {
 		e.heads.put(g.heads[i].log, g.heads[i].Head)
 	}
+	for _, c := range g.claims {
+		e.claims.put(c.Name, c.Held, e.view.number)
+	}
 	if g.last > 0 {
 		e.book.Settle(g.last)
 		e.durable.Store(g.last)

@@ -25,7 +25,7 @@ func openOn(t testing.TB, mem *vfs.MemFS, dir string, opts journaltest.Options) 
 	fs := &faultFS{FS: mem}
 	e, err := disk.Open(dir, disk.Options{
 		FS: fs, Now: opts.Now, MaxUnsynced: opts.MaxUnsynced, MemTableSize: 1 << 20, CacheBytes: 1 << 20,
-	})
+	}.FewClaims())
 	if err != nil {
 		t.Fatal(err)
 	}

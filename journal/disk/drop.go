@@ -195,9 +195,11 @@ func (e *Engine) removeSome(r removal) (more bool, err error) {
 	if err != nil || last == 0 {
 		return false, err
 	}
+	found, view := e.findClaims(takenBy(effects))
 	return true, e.upkeep(func(g *group) error {
+		e.addClaims(found, view)
 		for i := range effects {
-			if err := e.undo(g.batch, r.id, &effects[i]); err != nil {
+			if err := e.undo(g, r.id, &effects[i]); err != nil {
 				return err
 			}
 		}
@@ -243,9 +245,9 @@ func (v *view) removable(r removal) (first, last uint64, effects []journal.Recor
 
 // undo removes what a record put and took, as far as it is still its log's; the
 // lock is held.
-func (e *Engine) undo(batch *pebble.Batch, id order.ID, r *journal.Record) error {
+func (e *Engine) undo(g *group, id order.ID, r *journal.Record) error {
 	for _, put := range r.Put {
-		_ = batch.Delete(indexKey(nil, put.Key, id), nil)
+		_ = g.batch.Delete(indexKey(nil, put.Key, id), nil)
 	}
 	for _, take := range r.Take {
 		held, _, err := e.book.RawClaim(take.Name)
@@ -253,10 +255,27 @@ func (e *Engine) undo(batch *pebble.Batch, id order.ID, r *journal.Record) error
 			return fmt.Errorf("looking for the holder of claim %q: %w", take.Name, err)
 		}
 		if held != nil && held.ID == id {
-			_ = batch.Delete(claimKey(nil, take.Name), nil)
+			e.freeClaim(g, take.Name)
 		}
 	}
 	return nil
+}
+
+// freeClaim deletes a claim as upkeep; the lock is held.
+func (e *Engine) freeClaim(g *group, name string) {
+	_ = g.batch.Delete(claimKey(nil, name), nil)
+	g.claims = append(g.claims, order.ClaimChange{Name: name})
+}
+
+// takenBy lists the claims that records took.
+func takenBy(effects []journal.Record) []string {
+	var names []string
+	for i := range effects {
+		for _, take := range effects[i].Take {
+			names = append(names, take.Name)
+		}
+	}
+	return names
 }
 
 // upkeep adds work that is no batch to the gathering group, and waits until it

@@ -41,6 +41,7 @@ type Engine struct {
 	book    *order.Book
 	view    *view // what readers see
 	heads   *cache[journal.LogName, order.Head]
+	claims  claimTable
 	group   *group // gathering
 	flight  *group // being made durable; nil when none is
 	lazy    map[journal.ValueKey]journal.Value
@@ -96,6 +97,7 @@ type group struct {
 	records  uint64
 	heads    []logHead
 	entries  entryList
+	claims   []order.ClaimChange // in the order they were made
 	drops    []*job
 	finished []*job
 	dropped  map[journal.ValueKey]struct{} // lazy values in memory that a drop of this group removes

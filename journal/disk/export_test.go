@@ -20,6 +20,12 @@ func (o Options) Measured() Options {
 	return o
 }
 
+// FewClaims returns options under which next to no claims are kept in memory.
+func (o Options) FewClaims() Options {
+	o.recentClaims = 4
+	return o
+}
+
 // MarkSoon makes the engine write MARK as it does when Pebble begins a log.
 func (e *Engine) MarkSoon() { signal(e.rotated) }
 

@@ -153,7 +153,8 @@ func (e *Engine) keepLoop() {
 	}
 }
 
-// tidyLoop does what can wait: it sweeps claims.
+// tidyLoop does what can wait: it sweeps claims and closes iterators that a
+// quiet engine would keep open.
 func (e *Engine) tidyLoop() {
 	defer e.helpers.Done()
 	ticker := time.NewTicker(5 * keepInterval)
@@ -162,6 +163,7 @@ func (e *Engine) tidyLoop() {
 		select {
 		case <-ticker.C:
 			e.sweepClaims()
+			e.closeSeekers()
 		case <-e.stop:
 			return
 		}

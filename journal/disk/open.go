@@ -99,6 +99,7 @@ func newEngine(dir string, opts Options) *Engine {
 	e := &Engine{
 		opts: opts, dir: dir, bell: follow.NewBell(),
 		heads:   newCache[journal.LogName, order.Head](headCache),
+		claims:  claimTable{size: opts.recentClaims},
 		lazy:    map[journal.ValueKey]journal.Value{},
 		room:    make(chan struct{}),
 		wake:    make(chan struct{}, 1),
@@ -203,6 +204,7 @@ func (e *Engine) load(last mark) error {
 		}
 	}
 	e.durable.Store(e.view.offset)
+	e.claims.reset(e.view.number)
 	e.book = order.NewBook(base{e}, 0, journal.ShardPosition{Epoch: e.epoch, Offset: e.view.offset}, 1)
 	e.group = e.newGroup()
 	if e.jobs, err = loadRemovals(e.view.snap); err != nil {

@@ -21,13 +21,14 @@ type Options struct {
 	MinFree      int64         // below this much room on the disk appends and values are refused, below a quarter all writing and opening; 0: 512 MiB, negative: never
 	StallLimit   time.Duration // a write that Pebble holds back longer fails the engine; 0: 5 s
 	SyncLimit    time.Duration // a commit that takes longer fails the engine, and so does other work that does not get on; 0: 30 s
-	CacheBytes   int64         // of blocks of tables; 0: 16 MiB
+	CacheBytes   int64         // of blocks of tables; 0: 16 MiB, negative: next to none
 	MemTableSize uint64        // what is kept in memory before it becomes a table; 0: 16 MiB
 
 	// AcceptLoss opens a store that ends before its MARK, in a new epoch. It
 	// is for an operator who has no better copy.
 	AcceptLoss bool
 
+	recentClaims int           // claims that one generation of the table of recent ones holds; 0: 8192
 	measureEvery time.Duration // how often the committer looks at the disk's room; 0: 10 ms
 
 	own *ownWork // what an error of Pebble's disk is told to while there is no engine
@@ -52,15 +53,26 @@ func (o Options) WithDefaults() Options {
 	o.SyncLimit = orDefault(o.SyncLimit, 30*time.Second)
 	o.CacheBytes = orDefault(o.CacheBytes, 16<<20)
 	o.MemTableSize = orDefault(o.MemTableSize, 16<<20)
+	o.recentClaims = orDefault(o.recentClaims, 8192)
 	o.measureEvery = orDefault(o.measureEvery, 10*time.Millisecond)
 	return o
 }
 
-func orDefault[T int64 | uint64 | time.Duration](v, whenZero T) T {
+func orDefault[T int | int64 | uint64 | time.Duration](v, whenZero T) T {
 	if v == 0 {
 		return whenZero
 	}
 	return v
+}
+
+// cacheSize is the size of Pebble's cache. Pebble counts its tables in memory
+// against it, so there is room for two of them beside CacheBytes; without it no
+// block of a filter or an index would stay in memory.
+func (o Options) cacheSize() int64 {
+	if o.CacheBytes < 0 {
+		return 4 << 10
+	}
+	return o.CacheBytes + 2*int64(o.MemTableSize)
 }
 
 // storeFormat is the Pebble format that this version writes. It only goes up,
@@ -94,7 +106,7 @@ func (o Options) pebble(logger pebble.Logger, events *pebble.EventListener) *peb
 		Logger:                      logger,
 		EventListener:               events,
 		FormatMajorVersion:          storeFormat,
-		CacheSize:                   o.CacheBytes,
+		CacheSize:                   o.cacheSize(),
 		MemTableSize:                o.MemTableSize,
 		MemTableStopWritesThreshold: 4,
 		L0CompactionThreshold:       4,

@@ -41,6 +41,7 @@ func (e *Engine) RebuildIndex(ctx context.Context) error {
 		e.mu.Lock()
 		old := e.view
 		e.view = view
+		e.claims.reset(view.number)
 		e.mu.Unlock()
 		old.release()
 		return nil
@@ -72,7 +73,7 @@ func (e *Engine) rebuild() (*view, error) {
 	if err := w.flush(true); err != nil {
 		return nil, err
 	}
-	v := &view{engine: e, snap: e.db.NewSnapshot(), offset: old.offset, hidden: old.hidden}
+	v := &view{engine: e, snap: e.db.NewSnapshot(), number: old.number + 1, offset: old.offset, hidden: old.hidden}
 	v.refs.Store(1)
 	return v, nil
 }

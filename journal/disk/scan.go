@@ -5,7 +5,6 @@ import (
 	"context"
 
 	"github.com/parley-hub/parley/journal"
-	"github.com/parley-hub/parley/journal/internal/order"
 )
 
 // Scan implements journal.Engine. Its cursor is the stored key of the last
@@ -93,36 +92,4 @@ func scanBounds(opts journal.ScanOptions) (lower, upper []byte, err error) {
 		lower = next
 	}
 	return lower, upper, nil
-}
-
-// Claim implements journal.Engine.
-func (e *Engine) Claim(ctx context.Context, shard int, name string) (journal.ClaimState, error) {
-	if err := checkShard(ctx, shard); err != nil {
-		return journal.ClaimState{}, err
-	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	v, err := e.enterLocked()
-	if err != nil {
-		return journal.ClaimState{}, err
-	}
-	defer v.leave()
-	now := e.now()
-	var state journal.ClaimState
-	held, ticket, err := e.book.Claim(name, now)
-	if err != nil {
-		return state, err
-	}
-	if held != nil {
-		state.Ordered = new(held.Claimed)
-	}
-	state.Pending = ticket
-	durable, err := v.claim(name)
-	if err != nil || durable == nil || order.Expired(durable.Claimed, now) {
-		return state, err
-	}
-	if _, gone := v.hidden[durable.ID]; !gone {
-		state.Durable = new(durable.Claimed)
-	}
-	return state, nil
 }

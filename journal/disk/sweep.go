@@ -7,7 +7,7 @@ import (
 	"github.com/parley-hub/parley/journal/internal/order"
 )
 
-// sweepClaims bounds: how many expired claims one sweep removes.
+// sweepAtOnce is how many expired claims one sweep removes.
 const sweepAtOnce = 256
 
 // sweepClaims removes claims whose time has come. They are free already; this
@@ -22,13 +22,19 @@ func (e *Engine) sweepClaims() {
 	if len(keys) == 0 {
 		return
 	}
+	names := make([]string, len(keys))
+	for i, key := range keys {
+		names[i] = string(key[9:])
+	}
+	found, number := e.findClaims(names)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.ended() != nil || e.paused {
 		return
 	}
-	for _, key := range keys {
-		name := string(key[9:])
+	e.addClaims(found, number)
+	for i, key := range keys {
+		name := names[i]
 		held, _, err := e.book.RawClaim(name)
 		if err != nil {
 			return // whoever needs the claim is told
@@ -36,7 +42,7 @@ func (e *Engine) sweepClaims() {
 		_ = e.group.batch.Delete(key, nil)
 		// It may have been taken again since.
 		if held != nil && order.Expired(held.Claimed, e.now()) {
-			_ = e.group.batch.Delete(claimKey(nil, name), nil)
+			e.freeClaim(e.group, name)
 		}
 	}
 	signal(e.wake)

@@ -17,14 +17,17 @@ import (
 type view struct {
 	engine *Engine
 	snap   *pebble.Snapshot
+	number uint64 // counts the views of this process
 	offset uint64
 	hidden map[order.ID]struct{} // logs that were dropped and are not yet removed; never changed
 	refs   atomic.Int64
+
+	seekers seekers
 }
 
 // newView follows an older view by one group.
 func newView(e *Engine, snap *pebble.Snapshot, old *view, g *group) *view {
-	v := &view{engine: e, snap: snap, offset: old.offset, hidden: old.hidden}
+	v := &view{engine: e, snap: snap, number: old.number + 1, offset: old.offset, hidden: old.hidden}
 	v.refs.Store(1)
 	if g.last > 0 {
 		v.offset = g.last
@@ -47,6 +50,7 @@ func newView(e *Engine, snap *pebble.Snapshot, old *view, g *group) *view {
 
 func (v *view) release() {
 	if v.refs.Add(-1) == 0 && !v.engine.wedged.Load() {
+		v.seekers.close()
 		_ = v.snap.Close()
 	}
 }
@@ -123,7 +127,7 @@ func (v *view) visible(head order.Head) order.Head {
 func (v *view) claim(name string) (*order.Held, error) {
 	var held *order.Held
 	key := claimKey(nil, name)
-	_, err := v.get(key, func(value []byte) (err error) {
+	_, err := v.seek(key, func(value []byte) (err error) {
 		if held, err = decodeClaim(key, value); err != nil {
 			return damaged(err, "claim %q", name)
 		}
@@ -170,7 +174,12 @@ func (b base) Head(log journal.LogName) (order.Head, error) {
 	return head, err
 }
 
-func (b base) Claim(name string) (*order.Held, error) { return b.e.view.claim(name) }
+func (b base) Claim(name string) (*order.Held, error) {
+	if held, ok := b.e.claims.get(name); ok {
+		return held, nil
+	}
+	return b.e.view.claim(name)
+}
 
 func (b base) Value(key journal.ValueKey) (journal.Value, error) {
 	return b.e.view.value(kindValue, key)

@@ -15,6 +15,10 @@ var claimCases = []testCase{
 	{"a claim expires", claimExpired},
 	{"a claim on its way is held", claimPending},
 	{"dropping a log releases its claims", claimDropped},
+	{"a claim lost to a batch that fails is free again", claimLostToFailed},
+	{"of many who take a claim at once one gets it, however it was given up", claimRaces},
+	{"a claim that expires is taken by one of many", claimExpiryRaces},
+	{"a claim taken while an append waits for room is held", claimTakenMeanwhile},
 }
 
 func taking(log journal.LogName, names ...string) journal.Batch {
@@ -168,6 +172,33 @@ func claimDropped(t *testing.T, open Open) {
 	need(t, r.RebuildIndex(r.ctx))
 	equal(t, r.claim("c").Durable.Log, beta)
 	equal(t, r.claim("d"), journal.ClaimState{})
+}
+
+// claimLostToFailed refuses a batch because of one that never becomes durable.
+func claimLostToFailed(t *testing.T, open Open) {
+	r := start(t, open, Options{})
+	r.commit(batch(to(beta, "b")))
+	reached, release := r.HoldSync()
+	defer release()
+	first := r.order(batch(to(alpha, "1")))
+	r.await(reached, "a sync")
+	holder := r.order(taking(alpha, "c"))
+	conflict := r.refused(taking(beta, "c"), journal.ClaimConflict)
+	equal(t, conflict.LostTo, holder)
+	equal(t, conflict.Claim.Log, alpha)
+	r.FailWrite()
+	release()
+	need(t, first.Wait(r.ctx))
+	outcome := ended(r.ctx, t, conflict.LostTo, journal.Failed, journal.Unknown)
+	if r.Health().State != journal.Ready {
+		_ = r.Engine.Close()
+		r.Engine, r.Faults = r.Faults.Reopen(t)
+	}
+	if outcome == journal.Failed || r.claim("c").Durable == nil {
+		equal(t, r.claim("c"), journal.ClaimState{})
+		r.commit(taking(beta, "c"))
+		equal(t, r.claim("c").Durable.Log, beta)
+	}
 }
 
 // clock is moved by hand.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"testing"
 	"time"
 
@@ -183,6 +184,26 @@ func (r *rig) await(ch <-chan struct{}, what string) {
 	case <-r.ctx.Done():
 		r.t.Fatalf("%s did not happen", what)
 	}
+}
+
+// workers run at once; Wait returns the first error.
+type workers struct {
+	wg    sync.WaitGroup
+	once  sync.Once
+	first error
+}
+
+func (w *workers) Go(run func() error) {
+	w.wg.Go(func() {
+		if err := run(); err != nil {
+			w.once.Do(func() { w.first = err })
+		}
+	})
+}
+
+func (w *workers) Wait() error {
+	w.wg.Wait()
+	return w.first
 }
 
 var (

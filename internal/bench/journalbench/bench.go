@@ -50,7 +50,7 @@ func Run(ctx context.Context, opts Options) (bench.Report, error) {
 		report.Params["size"] = 1
 	}
 	for _, part := range []func() ([]bench.Figure, error){
-		r.appends, r.reads, r.tails, r.opens, r.memory,
+		r.appends, r.claims, r.reads, r.tails, r.opens, r.memory,
 	} {
 		figures, err := part()
 		if err != nil {

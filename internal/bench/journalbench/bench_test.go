@@ -24,7 +24,7 @@ func TestRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Logf("\n%s", out.String())
-	if len(report.Figures) != 13 {
+	if len(report.Figures) != 14 {
 		t.Errorf("%d figures", len(report.Figures))
 	}
 	out.Reset()

@@ -149,7 +149,7 @@ func (r *run) tailBlocks(logs int) (blocks float64, err error) {
 	}
 	fs := newCountFS()
 	// Without a cache to speak of, every block that is looked at is read.
-	if e, err = disk.Open(dir, disk.Options{FS: fs, CacheBytes: 4 << 10}); err != nil {
+	if e, err = disk.Open(dir, disk.Options{FS: fs, CacheBytes: -1}); err != nil {
 		return 0, err
 	}
 	rng := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // which logs does not matter

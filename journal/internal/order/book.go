@@ -161,6 +161,12 @@ func (b *Book) RawClaim(name string) (*Held, *journal.Ticket, error) {
 	return held, nil, err
 }
 
+// HasClaim reports whether the book answers for a claim without asking its base.
+func (b *Book) HasClaim(name string) bool {
+	_, ok := b.claims[name]
+	return ok
+}
+
 // RawHead is the ordered end of a log whether or not it is being removed.
 func (b *Book) RawHead(log journal.LogName) (Head, error) {
 	if p, ok := b.heads[log]; ok {
