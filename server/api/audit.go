@@ -103,7 +103,7 @@ func (a *API) followAudit(c *call, q hub.AuditQuery) error {
 }
 
 // streamAudit streams the records after a position until something ends it.
-func (a *API) streamAudit(ctx context.Context, s *stream, q hub.AuditQuery, after journal.ShardPosition) error {
+func (a *API) streamAudit(ctx context.Context, s stream, q hub.AuditQuery, after journal.ShardPosition) error {
 	feed := startFeed(ctx, func(ctx context.Context, put func(hub.AuditEntry) bool) error {
 		for entry, err := range a.hub.FollowAudit(ctx, after) {
 			if err != nil {
@@ -116,12 +116,12 @@ func (a *API) streamAudit(ctx context.Context, s *stream, q hub.AuditQuery, afte
 		return nil
 	}, func(entry hub.AuditEntry) int { return len(entry.Data) })
 	defer feed.stop()
-	return s.pump(ctx, a.cfg.Limits.KeepAlive, func() (<-chan struct{}, error) {
+	return s.Run(ctx, func() (<-chan struct{}, error) {
 		entry, wake, err := feed.tryNext()
 		if err != nil || wake != nil {
 			return wake, err
 		}
-		s.event(entry.Position.String(), "audit", entry.Data)
+		s.Event(entry.Position.String(), "audit", entry.Data)
 		return nil, nil
 	})
 }

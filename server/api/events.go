@@ -5,12 +5,12 @@ import (
 	"errors"
 	"net/http"
 
-	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/parley-hub/parley/channel"
 	"github.com/parley-hub/parley/fault"
 	"github.com/parley-hub/parley/hub"
+	"github.com/parley-hub/parley/internal/sse"
 	"github.com/parley-hub/parley/journal"
 )
 
@@ -123,18 +123,18 @@ func (a *API) followChannel(c *call, f *hub.Follower, gap *gapBody) error {
 			return nil
 		}
 	}
-	err = s.pump(ctx, a.cfg.Limits.KeepAlive, func() (<-chan struct{}, error) {
+	err = s.Run(ctx, func() (<-chan struct{}, error) {
 		ev, wake, err := f.TryNext(ctx)
 		if err != nil || wake != nil {
 			return wake, err
 		}
-		s.buf = append(s.buf, ev.Shared.Bytes("v1", func() []byte { return frameOf(ev) })...)
+		s.Append(ev.Shared.Bytes("v1", func() []byte { return frameOf(ev) }))
 		return nil, nil
 	})
 	var dropped *hub.Gap
 	if errors.As(err, &dropped) {
 		_ = s.json(dropped.Head.String(), "gap", gapBody{Reason: dropped.Reason, Head: dropped.Head.String()})
-		_ = s.flush()
+		_ = s.Flush(ctx)
 	}
 	return nil // the answer has begun: whatever ended it, nothing can be added
 }
@@ -149,16 +149,7 @@ func frameOf(ev hub.Event) []byte {
 	if ev.Live {
 		name = "live"
 	}
-	return appendFrame(nil, position, name, data)
-}
-
-// json adds an event whose data is a value.
-func (s *stream) json(id, name string, value any) error {
-	data, err := json.Marshal(value)
-	if err == nil {
-		s.event(id, name, data)
-	}
-	return err
+	return sse.AppendEvent(nil, position, name, data)
 }
 
 func (a *API) events(c *call) error {
@@ -254,7 +245,7 @@ func (a *API) followEvents(c *call, o hub.WideOptions) error {
 				}
 			}
 		}, func(ev hub.WideEvent) int { return len(ev.Envelope.Data) })
-		err = s.pump(ctx, a.cfg.Limits.KeepAlive, func() (<-chan struct{}, error) {
+		err = s.Run(ctx, func() (<-chan struct{}, error) {
 			ev, wake, err := feed.tryNext()
 			if err != nil || wake != nil {
 				return wake, err
@@ -264,7 +255,7 @@ func (a *API) followEvents(c *call, o hub.WideOptions) error {
 			if err != nil {
 				return nil, err
 			}
-			s.event(position, "envelope", data)
+			s.Event(position, "envelope", data)
 			return nil, nil
 		})
 		feed.stop()

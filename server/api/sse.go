@@ -3,36 +3,25 @@ package api
 import (
 	"context"
 	"net/http"
-	"strings"
-	"time"
+
+	"github.com/go-json-experiment/json"
 
 	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/internal/sse"
 	"github.com/parley-hub/parley/server/access"
 )
 
-// stream is one follower's connection: server sent events, written together
-// and flushed when nothing more is at hand.
-type stream struct {
-	w       http.ResponseWriter
-	control *http.ResponseController
-	limit   time.Duration // for each write
-	stands  func() bool   // whether the caller may still be answered
-	tally   *tally        // of what waits for the reader
-	ctx     context.Context
-	buf     []byte
-}
+// stream is one follower's connection.
+type stream struct{ *sse.Stream }
 
 var errRevoked = fault.New(fault.AuthFailed, "the key was revoked, or its agent removed")
-
-// flushAt bounds what is gathered before it is written.
-const flushAt = 64 << 10
 
 // wantsStream reports whether the caller asked to follow.
 func (c *call) wantsStream() (bool, error) {
 	if c.Method == http.MethodHead {
 		return false, nil // a stream without a body would never end
 	}
-	if strings.Contains(c.Request.Header.Get("Accept"), "text/event-stream") {
+	if sse.Wanted(c.Request) {
 		return true, nil
 	}
 	return c.flag("follow")
@@ -41,7 +30,7 @@ func (c *call) wantsStream() (bool, error) {
 // resume is the position the caller names: a reconnecting browser in the
 // header, everyone else as a parameter.
 func (c *call) resume() string {
-	if id := c.Request.Header.Get("Last-Event-ID"); id != "" {
+	if id := sse.LastEventID(c.Request); id != "" {
 		return id
 	}
 	return c.URL.Query().Get("after")
@@ -49,11 +38,11 @@ func (c *call) resume() string {
 
 // stream begins the answer. The context ends when the caller goes or the
 // server drains; done must be called.
-func (a *API) stream(c *call) (s *stream, ctx context.Context, done func(), err error) {
+func (a *API) stream(c *call) (s stream, ctx context.Context, done func(), err error) {
 	select {
 	case a.followers <- struct{}{}:
 	default:
-		return nil, nil, nil, fault.New(fault.Unavailable, "%d streams are open, which is the limit (limits.followers); try again", cap(a.followers))
+		return stream{}, nil, nil, fault.New(fault.Unavailable, "%d streams are open, which is the limit (limits.followers); try again", cap(a.followers))
 	}
 	ctx, cancel := context.WithCancel(c.Context())
 	stopping := a.cfg.Stopping(ctx)
@@ -66,20 +55,25 @@ func (a *API) stream(c *call) (s *stream, ctx context.Context, done func(), err 
 			}
 		}()
 	}
-	header := c.Header()
-	header.Set("Content-Type", "text/event-stream")
-	header.Set("Cache-Control", "no-store")
-	header.Set("X-Accel-Buffering", "no") // a proxy must not gather what we flush
-	if c.ProtoMajor == 1 {
-		header.Set("Connection", "close") // the deadline of its end would stay for the next request
+	s = stream{sse.Start(c.ResponseWriter, c.Request, sse.Config{
+		Write: a.cfg.Limits.Write, KeepAlive: a.cfg.Limits.KeepAlive,
+		Before: func(ctx context.Context, size int) (func(), error) { return a.mayWrite(ctx, c, size) },
+	})}
+	return s, ctx, func() { cancel(); s.End(); <-a.followers }, nil
+}
+
+// mayWrite waits until the caller's share of all answers has room for a write,
+// unless the caller may not be answered any more.
+func (a *API) mayWrite(ctx context.Context, c *call, size int) (release func(), err error) {
+	if !a.stands(c.who) {
+		return nil, errRevoked
 	}
-	s = &stream{
-		w: c.ResponseWriter, control: http.NewResponseController(c.ResponseWriter), limit: a.cfg.Limits.Write,
-		stands: func() bool { return a.stands(c.who) }, tally: &c.tally, ctx: ctx,
+	ctx, cancel := context.WithTimeout(ctx, a.cfg.Limits.Write)
+	defer cancel()
+	if err := c.tally.wait(ctx, int64(size)); err != nil {
+		return nil, err
 	}
-	c.WriteHeader(http.StatusOK)
-	_ = s.flush() // a caller that is gone is noticed at the next
-	return s, ctx, func() { cancel(); s.end(); <-a.followers }, nil
+	return c.tally.release, nil
 }
 
 // stands reports whether a caller is still who it was: its key is good, and the
@@ -93,89 +87,11 @@ func (a *API) stands(who caller) bool {
 	return a.cfg.Stands(who.Principal)
 }
 
-// event adds one event; its data has no line breaks.
-func (s *stream) event(id, name string, data []byte) {
-	s.buf = appendFrame(s.buf, id, name, data)
-}
-
-func appendFrame(buf []byte, id, name string, data []byte) []byte {
-	buf = append(append(append(buf, "id: "...), id...), '\n')
-	if name != "" {
-		buf = append(append(append(buf, "event: "...), name...), '\n')
+// json adds an event whose data is a value.
+func (s stream) json(id, name string, value any) error {
+	data, err := json.Marshal(value)
+	if err == nil {
+		s.Event(id, name, data)
 	}
-	return append(append(append(buf, "data: "...), data...), "\n\n"...)
-}
-
-// comment keeps a silent connection alive.
-func (s *stream) comment() { s.buf = append(s.buf, ": still here\n\n"...) }
-
-// flush writes what was gathered, once the caller's share of all answers has
-// room for it. A reader that does not take it in time is cut off, and resumes
-// from its last event.
-func (s *stream) flush() error {
-	ctx, cancel := context.WithTimeout(s.ctx, s.limit)
-	defer cancel()
-	if err := s.tally.wait(ctx, int64(len(s.buf))); err != nil {
-		return err
-	}
-	defer s.tally.release()
-	if err := s.control.SetWriteDeadline(time.Now().Add(s.limit)); err != nil {
-		return err
-	}
-	if len(s.buf) > 0 {
-		if _, err := s.w.Write(s.buf); err != nil {
-			return err
-		}
-		if s.buf = s.buf[:0]; cap(s.buf) > 2*flushAt {
-			s.buf = nil // an idle follower does not keep what one large event took
-		}
-	}
-	if err := s.control.Flush(); err != nil {
-		return err
-	}
-	// Between writes nothing is late: HTTP/2 ends a stream at its deadline,
-	// written to or not.
-	return s.control.SetWriteDeadline(time.Time{})
-}
-
-// end bounds what net/http writes after the handler.
-func (s *stream) end() {
-	_ = s.control.SetWriteDeadline(time.Now().Add(s.limit)) // if it fails, the connection is gone
-}
-
-// pump writes what next yields until something fails, and a comment whenever
-// nothing came for a while. Next returns nil to be called again, or what to
-// wait for.
-func (s *stream) pump(ctx context.Context, silence time.Duration, next func() (wake <-chan struct{}, err error)) error {
-	quiet := time.NewTicker(silence)
-	defer quiet.Stop()
-	for {
-		wake, err := next()
-		if err != nil {
-			if !s.stands() {
-				return errRevoked
-			}
-			_ = s.flush()
-			return err
-		}
-		if wake == nil && len(s.buf) < flushAt {
-			continue
-		}
-		if !s.stands() {
-			return errRevoked
-		}
-		if err := s.flush(); err != nil {
-			return err
-		}
-		if wake == nil {
-			continue
-		}
-		select {
-		case <-wake:
-		case <-quiet.C:
-			s.comment()
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
+	return err
 }
