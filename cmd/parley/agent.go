@@ -14,6 +14,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/parley-hub/parley/client"
+	v1 "github.com/parley-hub/parley/client/v1"
 	"github.com/parley-hub/parley/identity"
 	"github.com/parley-hub/parley/internal/scripted"
 	"github.com/parley-hub/parley/server/config"
@@ -66,7 +67,7 @@ The FILE - is standard input.`,
 // participant until it is stopped.
 func (a *app) withAgent(c *cobra.Command, lines func(args []string) (scripted.Lines, error)) *cobra.Command {
 	var token string
-	c = a.withHub(c, func(ctx context.Context, hub *hubClient, args []string) error {
+	c = a.withHub(c, func(ctx context.Context, hub *v1.Client, args []string) error {
 		says, err := lines(args)
 		if err != nil {
 			return err
@@ -77,13 +78,9 @@ func (a *app) withAgent(c *cobra.Command, lines func(args []string) (scripted.Li
 		if err != nil {
 			return err
 		}
-		address := func() string { return "ws" + strings.TrimPrefix(hub.base, "http") }
-		link, err := client.Dial(ctx, address(), client.Options{
-			Log: log, HTTP: hub.http,
-			Again: func() string {
-				hub.again()
-				return address()
-			},
+		link, err := client.Dial(ctx, webSocket(hub.URL()), client.Options{
+			Log: log, HTTP: hub.HTTP(),
+			Again: func() string { return webSocket(hub.Relocate()) },
 		})
 		if err != nil {
 			return err
@@ -113,3 +110,6 @@ func (a *app) withAgent(c *cobra.Command, lines func(args []string) (scripted.Li
 	c.Flags().StringVar(&token, "token", "", "the `TOKEN` that proves the name, from parley keys add --agent NAME")
 	return c
 }
+
+// webSocket is where AG2's protocol is spoken, for a hub's URL.
+func webSocket(url string) string { return "ws" + strings.TrimPrefix(url, "http") }

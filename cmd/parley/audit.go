@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"net/http"
 	"net/url"
 	"os/signal"
 	"slices"
@@ -15,6 +14,8 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+
+	v1 "github.com/parley-hub/parley/client/v1"
 )
 
 func (a *app) audit() *cobra.Command {
@@ -28,7 +29,7 @@ func (a *app) audit() *cobra.Command {
 		Example: `  parley audit --kind channel_closed
   parley audit --follow`,
 		Args: cobra.NoArgs,
-	}, func(ctx context.Context, hub *hubClient, _ []string) error {
+	}, func(ctx context.Context, hub *v1.Client, _ []string) error {
 		q := url.Values{}
 		for name, value := range map[string]string{"kind": kind, "channel": channel, "agent": agent, "since": since, "until": until} {
 			if value != "" {
@@ -38,31 +39,24 @@ func (a *app) audit() *cobra.Command {
 		if follow {
 			ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
 			defer stop()
-			return hub.follow(ctx, "/v1/audit?"+q.Encode(), after, func(f frame) error {
-				if f.name == "gap" {
-					_, err := fmt.Fprintf(a.out, "{\"gap\":%s}\n", f.data)
+			return hub.FollowAudit(ctx, q, after, func(f v1.Frame) error {
+				if f.Name == v1.GapFrame {
+					_, err := fmt.Fprintf(a.out, "{\"gap\":%s}\n", f.Data)
 					return err
 				}
-				return a.auditLine(f.data)
+				return a.auditLine(f.Data)
 			})
 		}
 		q.Set("limit", strconv.Itoa(limit))
 		if after != "" {
 			q.Set("after", after)
 		}
-		var raw json.RawMessage
-		if err := hub.call(ctx, http.MethodGet, "/v1/audit?"+q.Encode(), nil, &raw); err != nil {
+		page, err := hub.Audit(ctx, q)
+		if err != nil {
 			return err
 		}
-		var page struct {
-			Records []json.RawMessage `json:"records"`
-			Next    string            `json:"next"`
-		}
-		if err := json.Unmarshal(raw, &page); err != nil {
-			return err
-		}
-		return a.print(raw, func(w io.Writer) error {
-			for _, record := range page.Records {
+		return a.print(page.Raw, func(w io.Writer) error {
+			for _, record := range page.Items {
 				if err := a.auditLine(record); err != nil {
 					return err
 				}

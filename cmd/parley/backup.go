@@ -4,11 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"os"
 
 	"github.com/spf13/cobra"
 
+	v1 "github.com/parley-hub/parley/client/v1"
 	"github.com/parley-hub/parley/journal/disk"
 	"github.com/parley-hub/parley/server/config"
 )
@@ -28,11 +28,11 @@ hold the access keys. Turn it into a data folder with parley restore.`,
 		if _, err := os.Lstat(args[0]); err == nil {
 			return fmt.Errorf("%s exists already; back up into a folder that does not", args[0])
 		}
-		hub, err := a.findHub(flags)
+		hub, err := a.findHub(flags, v1.Options{})
 		if err != nil {
 			return err
 		}
-		archive, err := hub.download(c.Context(), http.MethodGet, "/v1/backup")
+		archive, err := hub.Backup(c.Context())
 		if err != nil {
 			return err
 		}

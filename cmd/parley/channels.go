@@ -6,55 +6,23 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	v1 "github.com/parley-hub/parley/client/v1"
 )
 
-// channelInfo is what commands show of a channel.
-type channelInfo struct {
-	ID       string `json:"channel_id"`
-	Manifest struct {
-		Type string `json:"type"`
-	} `json:"manifest"`
-	Creator      string `json:"creator_id"`
-	Participants []struct {
-		Agent string `json:"agent_id"`
-		Role  string `json:"role"`
-	} `json:"participants"`
-	State       string            `json:"state"`
-	CreatedAt   time.Time         `json:"created_at"`
-	ExpiresAt   *time.Time        `json:"expires_at"`
-	CloseReason string            `json:"close_reason"`
-	Labels      map[string]string `json:"labels"`
-	Knobs       json.RawMessage   `json:"knobs"`
-	Expected    *string           `json:"expected_next_speaker"`
-	Folded      json.RawMessage   `json:"folded_state"`
-	Length      uint64            `json:"length"`
-	Position    string            `json:"position"`
-	Warnings    []string          `json:"warnings"`
-	Names       map[string]string `json:"names"`
-}
+// nameIn is how lines call an identity of a channel.
+func nameIn(ch *v1.Channel, id string) string { return cell(ch.Name(id)) }
 
-// name is how somebody is called where lines are printed.
-func (c *channelInfo) name(id string) string {
-	if name, ok := c.Names[id]; ok {
-		return cell(name)
-	}
-	return id
-}
-
-func (c *channelInfo) ended() bool { return c.State == "closed" || c.State == "expired" }
-
-func (c *channelInfo) people() string {
-	names := make([]string, len(c.Participants))
-	for i, p := range c.Participants {
-		names[i] = c.name(p.Agent)
+func people(ch *v1.Channel) string {
+	names := make([]string, len(ch.Participants))
+	for i, p := range ch.Participants {
+		names[i] = nameIn(ch, p.Agent)
 	}
 	return strings.Join(names, ", ")
 }
@@ -73,35 +41,27 @@ func (a *app) channelsOpen() *cobra.Command {
 		Short:   "Open a channel and wait until everyone has accepted",
 		Example: "  parley channels open conversation parrot --as alice",
 		Args:    cobra.MinimumNArgs(2),
-	}, func(ctx context.Context, hub *hubClient, args []string) error {
-		body := map[string]any{"type": args[0], "participants": args[1:], "creator": as, "intent": intent}
-		if ttl != "" {
-			body["ttl"] = ttl
-		}
+	}, func(ctx context.Context, hub *v1.Client, args []string) error {
+		opening := v1.Opening{Type: args[0], Participants: args[1:], Creator: as, Intent: intent, TTL: ttl}
 		if knobs != "" {
 			if !json.Valid([]byte(knobs)) {
 				return usageError("--knobs is not JSON; it looks like '{\"ordering\":\"round_robin\"}'")
 			}
-			body["knobs"] = json.RawMessage(knobs)
+			opening.Knobs = json.RawMessage(knobs)
 		}
-		marked, err := pairs("--label", labels)
+		var err error
+		if opening.Labels, err = pairs("--label", labels); err != nil {
+			return err
+		}
+		ch, err := hub.OpenChannel(ctx, opening)
 		if err != nil {
 			return err
 		}
-		body["labels"] = marked
-		var ch channelInfo
-		var raw json.RawMessage
-		if err := hub.call(ctx, http.MethodPost, "/v1/channels", body, &raw); err != nil {
-			return err
-		}
-		if err := json.Unmarshal(raw, &ch); err != nil {
-			return err
-		}
-		return a.print(raw, func(w io.Writer) error {
+		return a.print(ch.Raw, func(w io.Writer) error {
 			for _, warning := range ch.Warnings {
 				fmt.Fprintln(plain{a.err}, "warning:", cell(warning))
 			}
-			_, err := fmt.Fprintf(w, "%s  %s of %s is %s\n", ch.ID, ch.Manifest.Type, ch.people(), ch.State)
+			_, err := fmt.Fprintf(w, "%s  %s of %s is %s\n", ch.ID, ch.Manifest.Type, people(ch), ch.State)
 			return err
 		})
 	})
@@ -127,7 +87,7 @@ func pairs(flag string, list []string) (map[string]string, error) {
 }
 
 func (a *app) channelsList() *cobra.Command {
-	return listCommand(a, listing{
+	return listCommand(a, (*v1.Client).Channels, listing{
 		what:    "channels",
 		short:   "List channels",
 		example: "  parley channels list --state active",
@@ -140,21 +100,10 @@ func (a *app) channelsList() *cobra.Command {
 			f.StringArray("label", nil, "only with this label, as `key=value`; may be repeated")
 			f.Bool("newest", false, "the newest first")
 		},
-	}, func(w io.Writer, ch *channelInfo, names map[string]string) {
+	}, func(w io.Writer, ch *v1.Channel, names map[string]string) {
 		ch.Names = names
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", ch.ID, ch.Manifest.Type, ch.State, ch.people(), ch.CreatedAt.Format(time.RFC3339))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", ch.ID, ch.Manifest.Type, ch.State, people(ch), ch.CreatedAt.Format(time.RFC3339))
 	})
-}
-
-// channel asks for one channel.
-func (h *hubClient) channel(ctx context.Context, id string) (*channelInfo, json.RawMessage, error) {
-	var raw json.RawMessage
-	if err := h.call(ctx, http.MethodGet, "/v1/channels/"+url.PathEscape(id), nil, &raw); err != nil {
-		return nil, nil, err
-	}
-	var ch channelInfo
-	err := json.Unmarshal(raw, &ch)
-	return &ch, raw, err
 }
 
 func (a *app) channelsShow() *cobra.Command {
@@ -163,41 +112,41 @@ func (a *app) channelsShow() *cobra.Command {
 		Short:   "Show a channel: who is in it, whose turn it is, what it folds to",
 		Example: "  parley channels show $CHANNEL",
 		Args:    cobra.ExactArgs(1),
-	}, func(ctx context.Context, hub *hubClient, args []string) error {
-		ch, raw, err := hub.channel(ctx, args[0])
+	}, func(ctx context.Context, hub *v1.Client, args []string) error {
+		ch, err := hub.Channel(ctx, args[0])
 		if err != nil {
 			return err
 		}
-		return a.print(raw, ch.write)
+		return a.print(ch.Raw, func(w io.Writer) error { return writeChannel(w, ch) })
 	})
 }
 
-func (c *channelInfo) write(w io.Writer) error {
+func writeChannel(w io.Writer, ch *v1.Channel) error {
 	return table(w, func(w io.Writer) {
-		state := c.State
-		if c.CloseReason != "" {
-			state += " (" + cell(c.CloseReason) + ")"
+		state := ch.State
+		if ch.CloseReason != "" {
+			state += " (" + cell(ch.CloseReason) + ")"
 		}
-		fmt.Fprintf(w, "channel\t%s\n", c.ID)
-		fmt.Fprintf(w, "type\t%s\n", c.Manifest.Type)
+		fmt.Fprintf(w, "channel\t%s\n", ch.ID)
+		fmt.Fprintf(w, "type\t%s\n", ch.Manifest.Type)
 		fmt.Fprintf(w, "state\t%s\n", state)
-		for _, p := range c.Participants {
-			fmt.Fprintf(w, "%s\t%s  %s\n", p.Role, c.name(p.Agent), p.Agent)
+		for _, p := range ch.Participants {
+			fmt.Fprintf(w, "%s\t%s  %s\n", p.Role, nameIn(ch, p.Agent), p.Agent)
 		}
-		if c.Expected != nil {
-			fmt.Fprintf(w, "turn\t%s\n", c.name(*c.Expected))
+		if ch.Expected != nil {
+			fmt.Fprintf(w, "turn\t%s\n", nameIn(ch, *ch.Expected))
 		}
-		fmt.Fprintf(w, "created\t%s\n", c.CreatedAt.Format(time.RFC3339))
-		if c.ExpiresAt != nil && !c.ended() {
-			fmt.Fprintf(w, "expires\t%s\n", c.ExpiresAt.Format(time.RFC3339))
+		fmt.Fprintf(w, "created\t%s\n", ch.CreatedAt.Format(time.RFC3339))
+		if ch.ExpiresAt != nil && !ch.Ended() {
+			fmt.Fprintf(w, "expires\t%s\n", ch.ExpiresAt.Format(time.RFC3339))
 		}
-		for _, k := range slices.Sorted(maps.Keys(c.Labels)) {
-			fmt.Fprintf(w, "label\t%s=%s\n", cell(k), cell(c.Labels[k]))
+		for _, k := range slices.Sorted(maps.Keys(ch.Labels)) {
+			fmt.Fprintf(w, "label\t%s=%s\n", cell(k), cell(ch.Labels[k]))
 		}
-		fmt.Fprintf(w, "envelopes\t%d\n", c.Length)
-		fmt.Fprintf(w, "position\t%s\n", c.Position)
-		fmt.Fprintf(w, "folded\t%s\n", c.Folded)
-		for _, warning := range c.Warnings {
+		fmt.Fprintf(w, "envelopes\t%d\n", ch.Length)
+		fmt.Fprintf(w, "position\t%s\n", ch.Position)
+		fmt.Fprintf(w, "folded\t%s\n", ch.Folded)
+		for _, warning := range ch.Warnings {
 			fmt.Fprintf(w, "warning\t%s\n", cell(warning))
 		}
 	})
@@ -210,17 +159,12 @@ func (a *app) channelsClose() *cobra.Command {
 		Short:   "Close a channel; one that has ended stays as it is",
 		Example: "  parley channels close $CHANNEL --reason done",
 		Args:    cobra.ExactArgs(1),
-	}, func(ctx context.Context, hub *hubClient, args []string) error {
-		var raw json.RawMessage
-		path := "/v1/channels/" + url.PathEscape(args[0]) + "/close"
-		if err := hub.call(ctx, http.MethodPost, path, map[string]string{"reason": reason}, &raw); err != nil {
+	}, func(ctx context.Context, hub *v1.Client, args []string) error {
+		ch, err := hub.CloseChannel(ctx, args[0], reason)
+		if err != nil {
 			return err
 		}
-		var ch channelInfo
-		if err := json.Unmarshal(raw, &ch); err != nil {
-			return err
-		}
-		return a.print(raw, func(w io.Writer) error {
+		return a.print(ch.Raw, func(w io.Writer) error {
 			_, err := fmt.Fprintf(w, "%s is %s (%s)\n", ch.ID, ch.State, cell(ch.CloseReason))
 			return err
 		})
@@ -236,11 +180,11 @@ func (a *app) channelsDelete() *cobra.Command {
 		Short:   "Delete a channel and everything in it, for good; its audit stays",
 		Example: "  parley channels delete $CHANNEL --yes",
 		Args:    cobra.ExactArgs(1),
-	}, func(ctx context.Context, hub *hubClient, args []string) error {
+	}, func(ctx context.Context, hub *v1.Client, args []string) error {
 		if !yes {
 			return usageError("this cannot be undone: say parley channels delete %s --yes", args[0])
 		}
-		if err := hub.call(ctx, http.MethodDelete, "/v1/channels/"+url.PathEscape(args[0]), nil, nil); err != nil {
+		if err := hub.DeleteChannel(ctx, args[0]); err != nil {
 			return err
 		}
 		return a.print(map[string]string{"deleted": args[0]}, func(w io.Writer) error {

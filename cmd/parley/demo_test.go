@@ -9,6 +9,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	v1 "github.com/parley-hub/parley/client/v1"
 )
 
 // playing is a demo with -o json that keeps its hub, at its end.
@@ -17,15 +19,15 @@ type playing struct {
 	seen []string // the names of its events
 	data string   // the hub's folder
 	last struct {
-		Event    string   `json:"event"`
-		URL      string   `json:"url"`
-		Data     string   `json:"data"`
-		Channel  string   `json:"channel_id"`
-		Path     []string `json:"path"`
-		Lost     *int     `json:"lost"`
-		Doubled  *int     `json:"doubled"`
-		Reason   string   `json:"close_reason"`
-		Envelope *event   `json:"envelope"`
+		Event    string    `json:"event"`
+		URL      string    `json:"url"`
+		Data     string    `json:"data"`
+		Channel  string    `json:"channel_id"`
+		Path     []string  `json:"path"`
+		Lost     *int      `json:"lost"`
+		Doubled  *int      `json:"doubled"`
+		Reason   string    `json:"close_reason"`
+		Envelope *v1.Event `json:"envelope"`
 	}
 }
 

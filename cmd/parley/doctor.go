@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	v1 "github.com/parley-hub/parley/client/v1"
 	"github.com/parley-hub/parley/internal/doctor"
 )
 
@@ -30,11 +31,11 @@ the hub if one runs. Exits with 1 if a check failed.`,
 			Dir: settings.Data.Dir, MinFree: int64(settings.Data.MinFree), Listen: settings.HTTP.Listen,
 			Version: thisBuild().Version, Connections: settings.HTTP.MaxConnections,
 		}
-		client, err := a.findHub(hub)
+		client, err := a.findHub(hub, v1.Options{})
 		var none *noHubError
 		switch {
 		case err == nil:
-			p.HubURL, p.Token, p.HTTP = client.base, client.token, client.http
+			p.HubURL, p.Token, p.HTTP = client.URL(), lookup(a.environ, "PARLEY_TOKEN"), client.HTTP()
 		case !errors.As(err, &none) && hub.url != "":
 			return err // a folder that cannot be looked into is what the checks are about
 		}

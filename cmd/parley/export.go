@@ -5,6 +5,8 @@ import (
 	"context"
 
 	"github.com/spf13/cobra"
+
+	v1 "github.com/parley-hub/parley/client/v1"
 )
 
 func (a *app) export() *cobra.Command {
@@ -14,10 +16,10 @@ func (a *app) export() *cobra.Command {
 		Short:   "Write a channel's envelopes as JSON lines",
 		Example: "  parley export $CHANNEL > channel.jsonl",
 		Args:    cobra.ExactArgs(1),
-	}, func(ctx context.Context, hub *hubClient, args []string) error {
+	}, func(ctx context.Context, hub *v1.Client, args []string) error {
 		out := bufio.NewWriter(a.out)
-		err := hub.pages(ctx, args[0], as, after, func(ev *event) error {
-			if _, err := out.Write(ev.raw); err != nil {
+		err := hub.Events(ctx, args[0], v1.EventQuery{As: as, After: after}, func(ev *v1.Event) error {
+			if _, err := out.Write(ev.Raw); err != nil {
 				return err
 			}
 			return out.WriteByte('\n')

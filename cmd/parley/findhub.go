@@ -2,9 +2,11 @@ package main
 
 import (
 	"fmt"
+	"net/http"
 
 	"github.com/spf13/cobra"
 
+	v1 "github.com/parley-hub/parley/client/v1"
 	"github.com/parley-hub/parley/server/config"
 	"github.com/parley-hub/parley/server/folder"
 )
@@ -31,14 +33,14 @@ func (e *noHubError) Error() string {
 
 // findHub finds the hub to ask: the one that is named, or the one that runs on
 // the data folder. If there is none the error is *noHubError.
-func (a *app) findHub(flags *hubFlags) (*hubClient, error) {
-	token := lookup(a.environ, "PARLEY_TOKEN")
+func (a *app) findHub(flags *hubFlags, opts v1.Options) (*v1.Client, error) {
+	opts.Token = lookup(a.environ, "PARLEY_TOKEN")
 	url := flags.url
 	if url == "" {
 		url = lookup(a.environ, "PARLEY_HUB")
 	}
 	if url != "" {
-		return newHubClient(url, token, false)
+		return hubAt(url, opts)
 	}
 	settings, err := flags.settings.load(a.environ)
 	if err != nil {
@@ -51,7 +53,17 @@ func (a *app) findHub(flags *hubFlags) (*hubClient, error) {
 	if !held || holder.URL == "" {
 		return nil, &noHubError{settings.Data.Dir}
 	}
-	// The folder's own hub on this machine: its certificate need not bear the
-	// address it listens on.
-	return newHubClient(holder.URL, token, true)
+	// The hub of the folder is on this machine; its certificate need not name
+	// the address it listens on.
+	opts.HTTP = &http.Client{Transport: v1.Transport(true)}
+	return hubAt(holder.URL, opts)
+}
+
+// hubAt is a client for the hub at a URL that the caller gave.
+func hubAt(url string, opts v1.Options) (*v1.Client, error) {
+	hub, err := v1.New(url, opts)
+	if err != nil {
+		return nil, usageError("%v", err)
+	}
+	return hub, nil
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	v1 "github.com/parley-hub/parley/client/v1"
 	"github.com/parley-hub/parley/server/access"
 	"github.com/parley-hub/parley/server/folder"
 )
@@ -47,10 +48,10 @@ func (a *app) withKeys(c *cobra.Command, fn func(ctx context.Context, keys keySt
 
 // findKeys asks the hub, or takes the folder if no hub runs on it.
 func (a *app) findKeys(flags *hubFlags) (keyStore, func() error, error) {
-	client, err := a.findHub(flags)
+	hub, err := a.findHub(flags, v1.Options{})
 	var none *noHubError
 	if !errors.As(err, &none) {
-		return client, func() error { return nil }, err
+		return hubKeys{hub}, func() error { return nil }, err
 	}
 	held, err := folder.Hold(none.dir)
 	if err != nil {
@@ -73,6 +74,32 @@ func (f folderKeys) List(context.Context) ([]access.Key, error) { return f.keys.
 
 func (f folderKeys) Revoke(_ context.Context, id string) (access.Key, error) {
 	return f.keys.Revoke(id)
+}
+
+// hubKeys are the keys of a hub that runs.
+type hubKeys struct{ hub *v1.Client }
+
+func (h hubKeys) Add(ctx context.Context, role access.Role, agent string) (string, access.Key, error) {
+	token, key, err := h.hub.AddKey(ctx, string(role), agent)
+	return token, accessKey(key), err
+}
+
+func (h hubKeys) List(ctx context.Context) ([]access.Key, error) {
+	list, err := h.hub.Keys(ctx)
+	keys := make([]access.Key, len(list))
+	for i, key := range list {
+		keys[i] = accessKey(key)
+	}
+	return keys, err
+}
+
+func (h hubKeys) Revoke(ctx context.Context, id string) (access.Key, error) {
+	key, err := h.hub.RevokeKey(ctx, id)
+	return accessKey(key), err
+}
+
+func accessKey(k v1.Key) access.Key {
+	return access.Key{ID: k.ID, Role: access.Role(k.Role), Agent: k.Agent, Created: k.Created}
 }
 
 func (a *app) keysAdd() *cobra.Command {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	v1 "github.com/parley-hub/parley/client/v1"
 	"github.com/parley-hub/parley/envelope"
 )
 
@@ -28,9 +29,9 @@ types without a dot, or with the prefix ag2., which is AG2's own. They are
 accepted all the same.`,
 		Example: "  parley channels lint $CHANNEL",
 		Args:    cobra.ExactArgs(1),
-	}, func(ctx context.Context, hub *hubClient, args []string) error {
+	}, func(ctx context.Context, hub *v1.Client, args []string) error {
 		findings := []finding{}
-		err := hub.pages(ctx, args[0], "", "", func(ev *event) error {
+		err := hub.Events(ctx, args[0], v1.EventQuery{}, func(ev *v1.Event) error {
 			if problem := lintType(ev.Type); problem != "" {
 				findings = append(findings, finding{ev.Type, ev.Sequence, problem})
 			}

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"iter"
 	"os"
 	"strings"
 	"testing"
@@ -81,4 +82,9 @@ func TestGroupsNeedACommand(t *testing.T) {
 			t.Errorf("%v nonsense: exit %d, %q", path, code, errs)
 		}
 	})
+}
+
+// linesOf are the lines of a text.
+func linesOf(text string) iter.Seq[string] {
+	return strings.SplitSeq(strings.TrimRight(text, "\n"), "\n")
 }

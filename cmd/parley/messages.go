@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	v1 "github.com/parley-hub/parley/client/v1"
 	"github.com/parley-hub/parley/message"
 	"github.com/parley-hub/parley/message/provider"
 	"github.com/parley-hub/parley/message/provider/anthropic"
@@ -57,7 +58,7 @@ names. They are canonical messages, one a line, or with --to a provider's
 request; what that provider cannot be told is said on standard error.`,
 		Example: "  parley channels messages $CHANNEL --as alice --to anthropic",
 		Args:    cobra.ExactArgs(1),
-	}, func(ctx context.Context, hub *hubClient, args []string) error {
+	}, func(ctx context.Context, hub *v1.Client, args []string) error {
 		write, known := forms[to]
 		if !known && to != canonicalForm {
 			return usageError("--to %s: the form is %s", to, strings.Join(formNames(), ", "))
@@ -68,7 +69,7 @@ request; what that provider cannot be told is said on standard error.`,
 		}
 		var raw json.RawMessage
 		path := "/v1/channels/" + url.PathEscape(args[0]) + "/messages?" + q.Encode()
-		if err := hub.call(ctx, http.MethodGet, path, nil, &raw); err != nil {
+		if err := hub.Call(ctx, http.MethodGet, path, nil, &raw); err != nil {
 			return err
 		}
 		var page struct {

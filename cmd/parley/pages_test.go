@@ -8,6 +8,8 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	v1 "github.com/parley-hub/parley/client/v1"
 )
 
 // bigHub is a hub with one closed channel of n envelopes of 900 kB, which come
@@ -33,7 +35,7 @@ func bigHub(t *testing.T, n, per int) string {
 		fmt.Fprintf(w, `],"next":"1.1.%d","more":%t}`, to, to < n)
 	})
 	mux.HandleFunc("/v1/agents", func(w http.ResponseWriter, _ *http.Request) {
-		for range (maxAnswer >> 20) + 2 {
+		for range (v1.MaxAnswer >> 20) + 2 {
 			if _, err := io.WriteString(w, strings.Repeat(" ", 1<<20)); err != nil {
 				return
 			}
@@ -49,7 +51,7 @@ func bigHub(t *testing.T, n, per int) string {
 // every length.
 func TestBigChannelsAreReadToTheirEnd(t *testing.T) {
 	t.Parallel()
-	const n = 80 // more than maxAnswer together
+	const n = 80 // more than v1.MaxAnswer together
 	for _, per := range []int{5, n} {
 		url := bigHub(t, n, per)
 		for _, args := range [][]string{{"export", "big"}, {"tail", "big"}} {
@@ -60,7 +62,7 @@ func TestBigChannelsAreReadToTheirEnd(t *testing.T) {
 			seen := 0
 			for line := range linesOf(stdout) {
 				seen++
-				var ev event
+				var ev v1.Event
 				if err := json.Unmarshal([]byte(line), &ev); err != nil || ev.Sequence != uint64(seen) {
 					t.Fatalf("%v, %d a page: line %d is %.80s (%v)", args, per, seen, line, err)
 				}

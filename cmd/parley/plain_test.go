@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	v1 "github.com/parley-hub/parley/client/v1"
 )
 
 func TestTerminalsAreSafeFromAgents(t *testing.T) {
@@ -29,8 +31,8 @@ func TestTerminalsAreSafeFromAgents(t *testing.T) {
 			t.Errorf("written as %q, %v; want %q", out.String(), err, want)
 		}
 	}
-	evil := &event{Type: "ag2.msg.text", Sender: "x", Data: []byte(`{"text":"\u001b[2J gone"}`)}
-	ch := &channelInfo{Names: map[string]string{"x": "ev\x1bil"}}
+	evil := &v1.Event{Type: "ag2.msg.text", Sender: "x", Data: []byte(`{"text":"\u001b[2J gone"}`)}
+	ch := &v1.Channel{Names: map[string]string{"x": "ev\x1bil"}}
 	for _, colour := range []bool{false, true} {
 		line := (&printer{ch: ch, colour: colour}).words(evil)
 		if bytes.Contains([]byte(line), []byte("\x1b[2J")) || bytes.Contains([]byte(line), []byte("ev\x1bil")) {
@@ -39,8 +41,8 @@ func TestTerminalsAreSafeFromAgents(t *testing.T) {
 	}
 	// Nobody's words look like a line of somebody else's.
 	for _, text := range []string{`fine\n12:00:00    9  boss: do it`, `fine\r12:00:00    9  boss: do it`, `fine\u2028boss: do it`, `\u202efine`} {
-		forged := &event{Type: "ag2.msg.text", Sender: "x", Data: []byte(`{"text":"` + text + `"}`)}
-		line := (&printer{ch: &channelInfo{Names: map[string]string{"x": "a\nb"}}}).words(forged)
+		forged := &v1.Event{Type: "ag2.msg.text", Sender: "x", Data: []byte(`{"text":"` + text + `"}`)}
+		line := (&printer{ch: &v1.Channel{Names: map[string]string{"x": "a\nb"}}}).words(forged)
 		if strings.ContainsAny(line, "\n\r\u2028\u202e") || !strings.Contains(line, `a\nb: `) {
 			t.Errorf("%s: %q", text, line)
 		}

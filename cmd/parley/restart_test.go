@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"os"
 	"os/exec"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	v1 "github.com/parley-hub/parley/client/v1"
 	"github.com/parley-hub/parley/internal/scale"
 )
 
@@ -73,7 +75,7 @@ func TestTailAcrossCrashes(t *testing.T) {
 	for _, name := range []string{"alice", "parrot"} {
 		k.background(t, "takes part", "parley", "agent", "script", name, "quiet.yaml")
 	}
-	var ch channelInfo
+	var ch v1.Channel
 	opened := k.output(t, "parley channels open conversation parrot --as alice --label team=red -o json")
 	if err := json.Unmarshal([]byte(opened), &ch); err != nil {
 		t.Fatal(err)
@@ -119,7 +121,7 @@ func TestTailAcrossCrashes(t *testing.T) {
 	}
 	var ids []string
 	for line := range linesOf(want) {
-		var ev event
+		var ev v1.Event
 		if err := json.Unmarshal([]byte(line), &ev); err != nil {
 			t.Fatal(err)
 		}
@@ -141,37 +143,33 @@ func (k *killable) followGroup(t *testing.T) (ids []string) {
 		if err := c.ParseFlags(nil); err != nil {
 			return ""
 		}
-		hub, err := a.findHub(&hubFlags{settings: &settingsFlags{flags: c.Flags()}})
+		hub, err := a.findHub(&hubFlags{settings: &settingsFlags{flags: c.Flags()}}, v1.Options{})
 		if err != nil {
 			return ""
 		}
-		return hub.base
+		return hub.URL()
 	}
-	hub, err := newHubClient(find(), "", true)
+	hub, err := v1.New(find(), v1.Options{Relocate: func() (string, *http.Client) { return find(), nil }})
 	if err != nil {
 		t.Error(err)
 		return nil
 	}
-	hub.again = func() {
-		if base := find(); base != "" {
-			hub.base = base
-		}
-	}
-	err = hub.follow(ctx, "/v1/events?label=team%3Dred", "", func(f frame) error {
-		var ev event
-		if err := json.Unmarshal(f.data, &ev); err != nil {
+	ended := false
+	err = hub.Follow(ctx, "/v1/events?label=team%3Dred", "", func(f v1.Frame) error {
+		ev, err := v1.ParseEvent(f.Data)
+		if err != nil {
 			return err
 		}
-		if f.name != "envelope" {
-			return fmt.Errorf("a frame named %s: %s", f.name, f.data)
+		if f.Name != "envelope" {
+			return fmt.Errorf("a frame named %s: %s", f.Name, f.Data)
 		}
 		ids = append(ids, ev.ID)
-		if ev.Type == "ag2.channel.closed" {
-			return errStopped
+		if ended = ev.Type == "ag2.channel.closed"; ended {
+			return v1.ErrStop
 		}
 		return nil
 	})
-	if err != errStopped { //nolint:errorlint // the very one
+	if err != nil || !ended {
 		t.Errorf("the group ended with %v", err)
 	}
 	return ids

@@ -5,10 +5,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net/http"
-	"net/url"
 
 	"github.com/spf13/cobra"
+
+	v1 "github.com/parley-hub/parley/client/v1"
 )
 
 func (a *app) send() *cobra.Command {
@@ -23,11 +23,11 @@ Out of turn is refused, and the refusal says whose turn it is. With --key the
 same command can be repeated safely: it is sent once.`,
 		Example: "  parley send $CHANNEL \"How are you?\" --as alice",
 		Args:    cobra.RangeArgs(1, 2),
-	}, func(ctx context.Context, hub *hubClient, args []string) error {
-		body := map[string]any{"sender": as, "idempotency_key": key, "causation_id": cause}
+	}, func(ctx context.Context, hub *v1.Client, args []string) error {
+		post := v1.Posting{Sender: as, Key: key, Cause: cause, Audience: to}
 		switch {
 		case len(args) == 2 && eventType == "" && data == "":
-			body["text"] = args[1]
+			post.Text = &args[1]
 		case len(args) == 1 && eventType != "":
 			if data == "" {
 				data = "{}"
@@ -35,17 +35,12 @@ same command can be repeated safely: it is sent once.`,
 			if !json.Valid([]byte(data)) {
 				return usageError("--payload is not JSON; it looks like '{\"path\":\"README.md\"}'")
 			}
-			body["event_type"], body["event_data"] = eventType, json.RawMessage(data)
+			post.Type, post.Data = eventType, json.RawMessage(data)
 		default:
 			return usageError("there is nothing to say: parley send CHANNEL TEXT --as NAME, or --type and --payload instead of a text")
 		}
-		if len(to) > 0 {
-			body["audience"] = to
-		}
-		var sent struct {
-			ID string `json:"envelope_id"`
-		}
-		if err := hub.call(ctx, http.MethodPost, "/v1/channels/"+url.PathEscape(args[0])+"/events", body, &sent); err != nil {
+		sent, err := hub.Send(ctx, args[0], post)
+		if err != nil {
 			return err
 		}
 		return a.print(sent, func(w io.Writer) error {

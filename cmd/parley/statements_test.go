@@ -14,6 +14,7 @@ import (
 
 	"github.com/coder/websocket"
 
+	v1 "github.com/parley-hub/parley/client/v1"
 	"github.com/parley-hub/parley/conformance/spec"
 	"github.com/parley-hub/parley/dialect/ag2/wire"
 )
@@ -107,14 +108,14 @@ func (s *stage) get(path string) []byte {
 	}
 	if strings.Contains(path, "follow") {
 		var data []byte
-		err := readFrames(answer.Body, func(f frame) error {
-			data = append(append(data, f.data...), '\n')
-			if strings.Contains(string(f.data), "ag2.channel.closed") {
-				return errStopped
+		err := v1.ReadFrames(answer.Body, func(f v1.Frame) error {
+			data = append(append(data, f.Data...), '\n')
+			if strings.Contains(string(f.Data), "ag2.channel.closed") {
+				return v1.ErrStop
 			}
 			return nil
 		})
-		if err != errStopped { //nolint:errorlint // the very one
+		if err != v1.ErrStop { //nolint:errorlint // the very one
 			s.t.Fatal(err)
 		}
 		return data

@@ -3,18 +3,15 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"net/url"
 	"os/signal"
 	"strings"
 	"syscall"
-	"time"
 
 	"github.com/spf13/cobra"
 
+	v1 "github.com/parley-hub/parley/client/v1"
 	"github.com/parley-hub/parley/envelope"
-	"github.com/parley-hub/parley/fault"
 )
 
 func (a *app) tail() *cobra.Command {
@@ -28,83 +25,56 @@ On a terminal the lines are for reading; otherwise each is the envelope as JSON.
 A hub that restarts is waited for: nothing is missed and nothing comes twice.`,
 		Example: "  parley tail $CHANNEL",
 		Args:    cobra.ExactArgs(1),
-	}, func(ctx context.Context, hub *hubClient, args []string) error {
+	}, func(ctx context.Context, hub *v1.Client, args []string) error {
 		ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
 		defer stop()
-		ch, _, err := hub.channel(ctx, args[0])
+		ch, err := hub.Channel(ctx, args[0])
 		if err != nil {
 			return err
 		}
 		line := a.lines(ch)
-		if ch.ended() {
-			return hub.pages(ctx, args[0], as, after, line.event)
+		query := v1.EventQuery{As: as, After: after}
+		if ch.Ended() {
+			return hub.Events(ctx, args[0], query, line.event)
 		}
-		path := "/v1/channels/" + url.PathEscape(args[0]) + "/events"
-		if as != "" {
-			path += "?as=" + url.QueryEscape(as)
-		}
-		err = hub.follow(ctx, path, after, func(f frame) error {
-			if f.name == "gap" {
-				return line.gap(f.data)
+		return hub.FollowEvents(ctx, args[0], query, func(f v1.Frame) error {
+			if f.Name == v1.GapFrame {
+				return line.gap(f.Data)
 			}
-			ev := &event{raw: f.data}
-			if err := json.Unmarshal(f.data, ev); err != nil {
+			ev, err := v1.ParseEvent(f.Data)
+			if err != nil {
 				return err
 			}
 			if err := line.event(ev); err != nil {
 				return err
 			}
-			if ev.Type == envelope.TypeClosed && hub.confirmsEnd(ctx, args[0]) {
-				return errStopped
+			// A client may post this type too, so the hub is asked.
+			if ev.Type == envelope.TypeClosed && hub.HasEnded(ctx, args[0]) {
+				return v1.ErrStop
 			}
 			return nil
 		})
-		if errors.Is(err, errStopped) {
-			return nil
-		}
-		return err
 	})
 	c.Flags().StringVar(&after, "after", "", "begin after this `POSITION` (default: the start)")
 	c.Flags().StringVar(&as, "as", "", "show what the agent with this `NAME` or id may see")
 	return c
 }
 
-// confirmsEnd asks whether a channel has ended, which a client could also have
-// posted. A hub that is away is waited for.
-func (h *hubClient) confirmsEnd(ctx context.Context, channel string) bool {
-	for {
-		ch, _, err := h.channel(ctx, channel)
-		if err == nil {
-			return ch.ended()
-		}
-		var refusal *fault.Error
-		if errors.As(err, &refusal) && !fault.Retryable(err) {
-			return false // the stream will say the same
-		}
-		select {
-		case <-ctx.Done():
-			return false
-		case <-time.After(minPause):
-		}
-		if h.again != nil {
-			h.again()
-		}
-	}
-}
-
 // printer writes envelopes for people or for programs.
 type printer struct {
 	app    *app
-	ch     *channelInfo
+	ch     *v1.Channel
 	json   bool
 	colour bool
 }
 
 // lines prints a channel's envelopes: in words on a terminal, else as JSON.
-func (a *app) lines(ch *channelInfo) *printer {
-	terminal := isTerminal(a.out)
-	return &printer{app: a, ch: ch, json: a.output == "json" || !terminal, colour: terminal && lookup(a.environ, "NO_COLOR") == ""}
+func (a *app) lines(ch *v1.Channel) *printer {
+	return &printer{app: a, ch: ch, json: a.output == "json" || !isTerminal(a.out), colour: a.colours()}
 }
+
+// colours reports whether lines may be coloured.
+func (a *app) colours() bool { return isTerminal(a.out) && lookup(a.environ, "NO_COLOR") == "" }
 
 func (p *printer) gap(data []byte) error {
 	if p.json {
@@ -115,9 +85,9 @@ func (p *printer) gap(data []byte) error {
 	return err
 }
 
-func (p *printer) event(ev *event) error {
+func (p *printer) event(ev *v1.Event) error {
 	if p.json {
-		_, err := fmt.Fprintf(p.app.out, "%s\n", ev.raw)
+		_, err := fmt.Fprintf(p.app.out, "%s\n", ev.Raw)
 		return err
 	}
 	_, err := fmt.Fprintln(p.app.out, p.words(ev))
@@ -125,12 +95,12 @@ func (p *printer) event(ev *event) error {
 }
 
 // words is an envelope as one line for a person.
-func (p *printer) words(ev *event) string {
-	who := p.ch.name(ev.Sender)
+func (p *printer) words(ev *v1.Event) string {
+	who := nameIn(p.ch, ev.Sender)
 	if ev.Audience != nil && !strings.HasPrefix(ev.Type, "ag2.channel.") {
 		names := make([]string, len(ev.Audience))
 		for i, id := range ev.Audience {
-			names[i] = p.ch.name(id)
+			names[i] = nameIn(p.ch, id)
 		}
 		who += " → " + strings.Join(names, ", ")
 	}
@@ -147,7 +117,7 @@ func (p *printer) words(ev *event) string {
 }
 
 // describeEvent says what an envelope says, and whether it is only bookkeeping.
-func describeEvent(ev *event) (text string, quiet bool) {
+func describeEvent(ev *v1.Event) (text string, quiet bool) {
 	var data struct {
 		Text    string `json:"text"`
 		Body    string `json:"body"`

@@ -5,32 +5,19 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net/http"
-	"net/url"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-)
 
-// taskInfo is what commands show of a task.
-type taskInfo struct {
-	ID    string `json:"task_id"`
-	Owner string `json:"owner_id"`
-	Spec  struct {
-		Title      string  `json:"title"`
-		Capability *string `json:"capability"`
-	} `json:"spec"`
-	State   string  `json:"state"`
-	Channel *string `json:"channel_id"`
-	Error   string  `json:"error"`
-}
+	v1 "github.com/parley-hub/parley/client/v1"
+)
 
 func (a *app) tasks() *cobra.Command {
 	return group("tasks", "List, show and cancel tasks", a.tasksList(), a.tasksShow(), a.tasksCancel())
 }
 
 func (a *app) tasksList() *cobra.Command {
-	return listCommand(a, listing{
+	return listCommand(a, (*v1.Client).Tasks, listing{
 		what:    "tasks",
 		short:   "List tasks",
 		example: "  parley tasks list --state running",
@@ -41,7 +28,7 @@ func (a *app) tasksList() *cobra.Command {
 			f.String("channel", "", "only of this channel")
 			f.String("state", "", "only in this state: created, running, completed, failed, expired or cancelled")
 		},
-	}, func(w io.Writer, t *taskInfo, _ map[string]string) {
+	}, func(w io.Writer, t *v1.Task, _ map[string]string) {
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", cell(t.ID), t.State, cell(t.Spec.Title), t.Owner)
 	})
 }
@@ -52,12 +39,12 @@ func (a *app) tasksShow() *cobra.Command {
 		Short:   "Show a task",
 		Example: "  parley tasks show scan-7",
 		Args:    cobra.ExactArgs(1),
-	}, func(ctx context.Context, hub *hubClient, args []string) error {
-		var raw json.RawMessage
-		if err := hub.call(ctx, http.MethodGet, "/v1/tasks/"+url.PathEscape(args[0]), nil, &raw); err != nil {
+	}, func(ctx context.Context, hub *v1.Client, args []string) error {
+		task, err := hub.Task(ctx, args[0])
+		if err != nil {
 			return err
 		}
-		return a.print(raw, func(w io.Writer) error { return printIndented(w, raw) })
+		return a.print(task.Raw, func(w io.Writer) error { return printIndented(w, task.Raw) })
 	})
 }
 
@@ -78,12 +65,9 @@ func (a *app) tasksCancel() *cobra.Command {
 		Short:   "Ask a task's owner to stop; the owner decides",
 		Example: "  parley tasks cancel scan-7 --reason \"no longer needed\"",
 		Args:    cobra.ExactArgs(1),
-	}, func(ctx context.Context, hub *hubClient, args []string) error {
-		var sent struct {
-			ID string `json:"envelope_id"`
-		}
-		path := "/v1/tasks/" + url.PathEscape(args[0]) + "/cancel"
-		if err := hub.call(ctx, http.MethodPost, path, map[string]string{"by": as, "reason": reason}, &sent); err != nil {
+	}, func(ctx context.Context, hub *v1.Client, args []string) error {
+		sent, err := hub.CancelTask(ctx, args[0], as, reason)
+		if err != nil {
 			return err
 		}
 		return a.print(sent, func(w io.Writer) error {

@@ -1,4 +1,4 @@
-package main
+package demo
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	v1 "github.com/parley-hub/parley/client/v1"
 	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/graph"
 )
@@ -20,39 +21,39 @@ type outcome struct {
 
 // perform lets the incident run, kills the hub in the middle of network's turn
 // and starts it again, and returns when the channel has closed.
-func (a *app) perform(ctx context.Context, hub *demoHub, c *cast) (*outcome, error) {
+func (a show) perform(ctx context.Context, hub *process, c *cast) (*outcome, error) {
 	c.perform(ctx)
 	channel, err := c.open(ctx)
 	if err != nil {
 		return nil, err
 	}
-	watcher, err := newHubClient(hub.url, "", false)
+	watcher, err := v1.New(hub.url, v1.Options{})
 	if err != nil {
 		return nil, err
 	}
-	shown, _, err := watcher.channel(ctx, channel)
+	shown, err := watcher.Channel(ctx, channel)
 	if err != nil {
 		return nil, err
 	}
-	line := &printer{app: a, ch: shown, colour: isTerminal(a.out) && lookup(a.environ, "NO_COLOR") == ""}
 	accident := make(chan error, 1)
 	begun := false
-	err = watcher.follow(ctx, "/v1/channels/"+channel+"/events", "", func(f frame) error {
-		ev := &event{raw: f.data}
-		if err := json.Unmarshal(f.data, ev); err != nil {
+	closed := false
+	err = watcher.FollowEvents(ctx, channel, v1.EventQuery{}, func(f v1.Frame) error {
+		ev, err := v1.ParseEvent(f.Data)
+		if err != nil {
 			return err
 		}
-		if a.output == "json" {
-			a.happened("envelope", map[string]any{"envelope": ev.raw}, "")
-		} else if err := line.event(ev); err != nil {
-			return err
+		if a.JSON {
+			a.happened("envelope", map[string]any{"envelope": ev.Raw}, "")
+		} else {
+			a.say("%s", a.Line(shown, ev))
 		}
 		if ev.Type == envelope.TypePacket && ev.Sender == c.id("database") {
 			begun = true
 			go func() { accident <- a.accident(ctx, hub, c, channel) }()
 		}
-		if ev.Type == envelope.TypeClosed {
-			return errStopped
+		if closed = ev.Type == envelope.TypeClosed; closed {
+			return v1.ErrStop
 		}
 		return nil
 	})
@@ -61,7 +62,7 @@ func (a *app) perform(ctx context.Context, hub *demoHub, c *cast) (*outcome, err
 			return nil, failed
 		}
 	}
-	if !errors.Is(err, errStopped) {
+	if err != nil || !closed {
 		return nil, errors.Join(err, errors.New("the incident did not end"))
 	}
 	return &outcome{channel: channel, cast: c}, nil
@@ -69,19 +70,19 @@ func (a *app) perform(ctx context.Context, hub *demoHub, c *cast) (*outcome, err
 
 // accident happens while network works on its turn: hana objects, and the hub
 // is killed and started again.
-func (a *app) accident(ctx context.Context, hub *demoHub, c *cast, channel string) error {
+func (a show) accident(ctx context.Context, hub *process, c *cast, channel string) error {
 	said := make(chan error, 1)
-	time.AfterFunc(demoSlow, func() {
-		a.happened("objection", map[string]any{"by": c.id("hana"), "text": demoCorrection},
+	time.AfterFunc(slow, func() {
+		a.happened("objection", map[string]any{"by": c.id("hana"), "text": correction},
 			"   … network is at work. hana objects; her word waits for the end of the round.")
 		said <- c.correct(ctx, channel)
 	})
-	time.Sleep(2 * demoSlow)
+	time.Sleep(2 * slow)
 	if err := hub.kill(); err != nil {
 		return err
 	}
 	a.happened("hub_killed", nil, "   *** the hub was killed (SIGKILL) ***")
-	time.Sleep(demoSlow)
+	time.Sleep(slow)
 	if err := hub.start(ctx); err != nil {
 		return err
 	}
@@ -98,12 +99,12 @@ type checked struct {
 }
 
 // check holds the log against what everyone meant to say and was told.
-func (o *outcome) check(ctx context.Context, hub *hubClient) (*checked, error) {
-	var log []*event
-	if err := hub.pages(ctx, o.channel, "", "", func(ev *event) error { log = append(log, ev); return nil }); err != nil {
+func (o *outcome) check(ctx context.Context, hub *v1.Client) (*checked, error) {
+	var log []*v1.Event
+	if err := hub.Events(ctx, o.channel, v1.EventQuery{}, func(ev *v1.Event) error { log = append(log, ev); return nil }); err != nil {
 		return nil, err
 	}
-	ch, _, err := hub.channel(ctx, o.channel)
+	ch, err := hub.Channel(ctx, o.channel)
 	if err != nil {
 		return nil, err
 	}
@@ -115,7 +116,7 @@ func (o *outcome) check(ctx context.Context, hub *hubClient) (*checked, error) {
 			result.lost++
 		}
 		if ev.Type == envelope.TypeText || ev.Type == envelope.TypePacket {
-			spoke = append(spoke, ch.name(ev.Sender))
+			spoke = append(spoke, ch.Name(ev.Sender))
 		}
 	}
 	result.lost += max(len(wanted)-len(spoke), 0)
@@ -129,7 +130,7 @@ func (o *outcome) check(ctx context.Context, hub *hubClient) (*checked, error) {
 		return nil, err
 	}
 	for _, hop := range path {
-		result.path = append(result.path, ch.name(hop.From))
+		result.path = append(result.path, ch.Name(hop.From))
 	}
 	result.path = append(result.path, result.reason)
 	result.drawing = graph.Mermaid(g, graph.Drawing{Names: ch.Names, Creator: ch.Creator, Path: path})
@@ -137,7 +138,7 @@ func (o *outcome) check(ctx context.Context, hub *hubClient) (*checked, error) {
 }
 
 // untold counts what somebody should have been told of and never was.
-func (o *outcome) untold(log []*event) (n int) {
+func (o *outcome) untold(log []*v1.Event) (n int) {
 	o.cast.mu.Lock()
 	defer o.cast.mu.Unlock()
 	for name, heard := range o.cast.heard {
@@ -158,7 +159,7 @@ func (o *outcome) untold(log []*event) (n int) {
 }
 
 // lastTurn is where the last turn stands: the channel closes with it.
-func lastTurn(log []*event) int {
+func lastTurn(log []*v1.Event) int {
 	for i := len(log) - 1; i >= 0; i-- {
 		if log[i].Type == envelope.TypePacket {
 			return i
@@ -168,7 +169,7 @@ func lastTurn(log []*event) int {
 }
 
 // pathOf finds the turns that were taken through the channel's graph.
-func pathOf(ch *channelInfo, log []*event) ([]graph.Hop, *graph.Graph, error) {
+func pathOf(ch *v1.Channel, log []*v1.Event) ([]graph.Hop, *graph.Graph, error) {
 	var knobs struct {
 		Graph       json.RawMessage `json:"graph"`
 		Supervisors []string        `json:"supervisors"`

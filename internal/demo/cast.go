@@ -1,9 +1,8 @@
-package main
+package demo
 
 import (
 	"context"
 	"fmt"
-	"iter"
 	"log/slog"
 	"strings"
 	"sync"
@@ -18,7 +17,7 @@ import (
 )
 
 // The lines of the demo. Nobody here has a model.
-var demoLines = map[string][]scripted.Line{
+var lines = map[string][]scripted.Line{
 	"triage": {
 		{Say: "Checkout is slow since 14:02, errors from the order store.", Set: map[string]any{"area": "database", "severity": 2}},
 		{Say: "Failed over, checkout is fast again. Closing.", Finish: "resolved"},
@@ -29,12 +28,12 @@ var demoLines = map[string][]scripted.Line{
 }
 
 const (
-	demoCorrection = "Do not restart db-3: it holds the only copy of today's backup."
-	demoSlow       = 400 * time.Millisecond // what a step takes that nobody waits for
+	correction = "Do not restart db-3: it holds the only copy of today's backup."
+	slow       = 400 * time.Millisecond // what a step takes that nobody waits for
 )
 
-// demoGraph routes by speaker and by context.
-func demoGraph(id func(string) string) string {
+// routes routes by speaker and by context.
+func routes(id func(string) string) string {
 	return fmt.Sprintf(`{"initial_speaker":%[1]q,"transitions":[
 {"when":{"name":"from_speaker","args":{"agent_id":%[3]q}},"then":{"name":"agent","args":{"agent_id":%[4]q}}},
 {"when":{"name":"from_speaker","args":{"agent_id":%[4]q}},"then":{"name":"agent","args":{"agent_id":%[1]q}}},
@@ -92,7 +91,7 @@ func (c *cast) ids() map[string]string {
 func (c *cast) perform(ctx context.Context) {
 	ctx, c.cancel = context.WithCancel(ctx)
 	for name, link := range c.links {
-		p := &scripted.Participant{Link: link, Lines: scripted.Script(demoLines[name])}
+		p := &scripted.Participant{Link: link, Lines: scripted.Script(lines[name])}
 		p.Heard = func(e *envelope.Envelope) {
 			c.mu.Lock()
 			defer c.mu.Unlock()
@@ -114,7 +113,7 @@ func (c *cast) leave() {
 
 // open opens the incident's channel, as triage, and says the first line.
 func (c *cast) open(ctx context.Context) (string, error) {
-	knobs := fmt.Sprintf(`{"graph":%s,"supervisors":[%q]}`, demoGraph(c.id), c.id("hana"))
+	knobs := fmt.Sprintf(`{"graph":%s,"supervisors":[%q]}`, routes(c.id), c.id("hana"))
 	m, err := c.links["triage"].OpenChannel(ctx, agent.Opening{
 		Type: "workflow", Participants: []string{c.id("database"), c.id("network"), c.id("hana")},
 		Knobs: []byte(knobs), Intent: "incident",
@@ -123,7 +122,7 @@ func (c *cast) open(ctx context.Context) (string, error) {
 		return "", err
 	}
 	triage := &scripted.Participant{Link: c.links["triage"]}
-	return m.ID, triage.Speak(ctx, m, demoLines["triage"][0], "")
+	return m.ID, triage.Speak(ctx, m, lines["triage"][0], "")
 }
 
 // correct is hana's word while network works: it waits for the round to end.
@@ -131,19 +130,15 @@ func (c *cast) correct(ctx context.Context, channel string) error {
 	for {
 		_, err := c.links["hana"].Post(ctx, &envelope.Envelope{
 			Channel: channel, Sender: c.id("hana"), Type: envelope.TypeText, Key: "correction",
-			Data: fmt.Appendf(nil, `{"text":%q}`, demoCorrection),
+			Data: fmt.Appendf(nil, `{"text":%q}`, correction),
 		})
 		if !fault.Retryable(err) {
 			return err
 		}
 		select {
-		case <-time.After(minPause):
+		case <-time.After(100 * time.Millisecond):
 		case <-ctx.Done():
 			return ctx.Err()
 		}
 	}
-}
-
-func linesOf(text string) iter.Seq[string] {
-	return strings.SplitSeq(strings.TrimRight(text, "\n"), "\n")
 }

@@ -1,4 +1,4 @@
-package main
+package demo
 
 import (
 	"bufio"
@@ -11,16 +11,16 @@ import (
 	"time"
 )
 
-// demoHub is a hub in a process of its own, so that it can really be killed.
-type demoHub struct {
+// process is a hub in a process of its own, so that it can really be killed.
+type process struct {
 	dir, log string
 	url      string
-	process  *exec.Cmd
+	cmd      *exec.Cmd
 }
 
 // start runs parley serve and waits until it says where it listens. Started
 // again, it listens where it did.
-func (h *demoHub) start(ctx context.Context) error {
+func (h *process) start(ctx context.Context) error {
 	self, err := os.Executable()
 	if err != nil {
 		return err
@@ -38,14 +38,14 @@ func (h *demoHub) start(ctx context.Context) error {
 		return err
 	}
 	defer log.Close()
-	h.process = exec.Command(self, "serve", "-o", "json", "--data", h.dir, "--listen", listen) //nolint:noctx // stop ends it, and kill before
-	h.process.Stderr = log
-	endWithParent(h.process)
-	out, err := h.process.StdoutPipe()
+	h.cmd = exec.Command(self, "serve", "-o", "json", "--data", h.dir, "--listen", listen) //nolint:noctx // stop ends it, and kill before
+	h.cmd.Stderr = log
+	endWithParent(h.cmd)
+	out, err := h.cmd.StdoutPipe()
 	if err != nil {
 		return err
 	}
-	if err := h.process.Start(); err != nil {
+	if err := h.cmd.Start(); err != nil {
 		return err
 	}
 	type said struct {
@@ -76,21 +76,21 @@ func (h *demoHub) start(ctx context.Context) error {
 }
 
 // kill ends the hub as a crash would.
-func (h *demoHub) kill() error {
-	if err := h.process.Process.Kill(); err != nil {
+func (h *process) kill() error {
+	if err := h.cmd.Process.Kill(); err != nil {
 		return err
 	}
-	_ = h.process.Wait() // it was killed: there is no other end
+	_ = h.cmd.Wait() // it was killed: there is no other end
 	return nil
 }
 
 // stop ends the hub in good order, or otherwise if that takes too long.
-func (h *demoHub) stop() {
-	if h.process == nil || h.process.ProcessState != nil {
+func (h *process) stop() {
+	if h.cmd == nil || h.cmd.ProcessState != nil {
 		return
 	}
-	_ = h.process.Process.Signal(os.Interrupt)
-	late := time.AfterFunc(10*time.Second, func() { _ = h.process.Process.Kill() })
+	_ = h.cmd.Process.Signal(os.Interrupt)
+	late := time.AfterFunc(10*time.Second, func() { _ = h.cmd.Process.Kill() })
 	defer late.Stop()
-	_ = h.process.Wait()
+	_ = h.cmd.Wait()
 }

@@ -1,0 +1,202 @@
+package v1
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/parley-hub/parley/fault"
+)
+
+// MaxAnswer bounds what is read as a whole: an answer, or one event of many.
+const MaxAnswer = 64 << 20
+
+// callTimeout bounds an answer that should come soon.
+const callTimeout = 30 * time.Second
+
+// Options of a Client. The zero value is a client without a token.
+type Options struct {
+	// Token of an access key; empty sends none.
+	Token string
+	// HTTP makes the requests; nil means a client that honours the proxy
+	// variables of the environment. It must not have a Timeout: streams and
+	// downloads take as long as they take.
+	HTTP *http.Client
+	// Relocate returns where the hub is now and how to reach it. It is asked
+	// before a stream connects again. An empty base means that the hub has not
+	// moved; a nil via, that it is reached as before.
+	Relocate func() (base string, via *http.Client)
+	// Notify is told when a stream waits for the hub, and when the hub is back.
+	Notify func(text string)
+}
+
+// Client speaks /v1 with one hub. It is safe for concurrent use.
+type Client struct {
+	opts Options
+
+	mu   sync.Mutex // guards what Relocate changes
+	base string
+	via  *http.Client
+}
+
+// New makes a client for the hub at base, such as http://127.0.0.1:7440.
+func New(base string, opts Options) (*Client, error) {
+	base, err := cleanBase(base)
+	if err != nil {
+		return nil, err
+	}
+	if opts.HTTP == nil {
+		opts.HTTP = &http.Client{Transport: Transport(false)}
+	}
+	return &Client{opts: opts, base: base, via: opts.HTTP}, nil
+}
+
+// Transport is what New uses. With unverified, it accepts every certificate:
+// only for a hub on this machine that was found by other means.
+func Transport(unverified bool) *http.Transport {
+	return &http.Transport{
+		Proxy:           http.ProxyFromEnvironment,
+		TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: unverified}, // see above
+	}
+}
+
+func cleanBase(base string) (string, error) {
+	parsed, err := url.Parse(base)
+	if err != nil || parsed.Host == "" || parsed.Scheme != "http" && parsed.Scheme != "https" {
+		return "", fault.New(fault.Invalid, "%q is not the URL of a hub; it looks like http://127.0.0.1:7440", base)
+	}
+	return strings.TrimSuffix(base, "/"), nil
+}
+
+// URL is where the client expects the hub.
+func (c *Client) URL() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.base
+}
+
+// HTTP is what the client makes its requests with.
+func (c *Client) HTTP() *http.Client {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.via
+}
+
+// Relocate asks Options.Relocate where the hub is now, and returns the URL
+// that the client uses from then on.
+func (c *Client) Relocate() string {
+	if c.opts.Relocate == nil {
+		return c.URL()
+	}
+	to, via := c.opts.Relocate()
+	base, err := cleanBase(to)
+	if err != nil {
+		return c.URL()
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.base = base
+	if via != nil {
+		c.via = via
+	}
+	return c.base
+}
+
+// Call sends body as JSON unless it is nil, and decodes the answer into into
+// unless that is nil. The path begins with /v1/. Call serves what has no
+// method of its own.
+func (c *Client) Call(ctx context.Context, method, path string, body, into any) error {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	answer, err := c.send(ctx, method, path, body)
+	if err != nil {
+		return err
+	}
+	defer answer.Body.Close()
+	raw, err := io.ReadAll(&bounded{r: answer.Body, left: MaxAnswer})
+	if err != nil {
+		return fmt.Errorf("ask the hub: %w", err)
+	}
+	if into == nil {
+		return nil
+	}
+	if err := json.Unmarshal(raw, into); err != nil {
+		return fmt.Errorf("the hub's answer is not the JSON that was expected (%w): %.200s", err, raw)
+	}
+	return nil
+}
+
+// Download asks for something that takes as long as it takes. The caller
+// closes it.
+func (c *Client) Download(ctx context.Context, path string) (io.ReadCloser, error) {
+	answer, err := c.send(ctx, http.MethodGet, path, nil)
+	if err != nil {
+		return nil, err
+	}
+	return answer.Body, nil
+}
+
+// Backup downloads a backup of the hub as an archive. The caller closes it.
+func (c *Client) Backup(ctx context.Context) (io.ReadCloser, error) {
+	return c.Download(ctx, "/v1/backup")
+}
+
+// send sends one request. A refusal is an error.
+func (c *Client) send(ctx context.Context, method, path string, body any) (*http.Response, error) {
+	var payload io.Reader
+	if body != nil {
+		raw, err := json.Marshal(body)
+		if err != nil {
+			return nil, err
+		}
+		payload = bytes.NewReader(raw)
+	}
+	request, err := c.request(ctx, method, path, payload)
+	if err != nil {
+		return nil, err
+	}
+	if body != nil {
+		request.Header.Set("Content-Type", "application/json")
+	}
+	answer, err := c.HTTP().Do(request)
+	if err != nil {
+		return nil, fmt.Errorf("ask the hub: %w; is it running?", err)
+	}
+	if answer.StatusCode < http.StatusBadRequest {
+		return answer, nil
+	}
+	defer answer.Body.Close()
+	return nil, refusal(answer)
+}
+
+func (c *Client) request(ctx context.Context, method, path string, body io.Reader) (*http.Request, error) {
+	request, err := http.NewRequestWithContext(ctx, method, c.URL()+path, body)
+	if err == nil && c.opts.Token != "" {
+		request.Header.Set("Authorization", "Bearer "+c.opts.Token)
+	}
+	return request, err
+}
+
+// refusal turns an answer into the error that the hub meant.
+func refusal(answer *http.Response) error {
+	raw, err := io.ReadAll(io.LimitReader(answer.Body, 1<<20))
+	if err != nil {
+		return fmt.Errorf("ask the hub: %w", err)
+	}
+	var problem struct {
+		Code   fault.Code `json:"code"`
+		Detail string     `json:"detail"`
+	}
+	if err := json.Unmarshal(raw, &problem); err != nil || problem.Code == "" {
+		return fmt.Errorf("the hub answered %s: %.200s", answer.Status, raw)
+	}
+	return fault.New(problem.Code, "%s", problem.Detail)
+}
