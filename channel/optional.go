@@ -1,6 +1,10 @@
 package channel
 
-import "github.com/parley-hub/parley/envelope"
+import (
+	"time"
+
+	"github.com/parley-hub/parley/envelope"
+)
 
 // What some adapters offer beyond Adapter. The hub and views ask for these by
 // type assertion.
@@ -15,4 +19,23 @@ type Supervised interface {
 // for what has nothing to show, which differs from the empty text.
 type Renderer interface {
 	Render(e *envelope.Envelope) (string, bool)
+}
+
+// Timed is an adapter that sets deadlines. The hub calls OnDeadline for each that
+// comes due before the channel ends.
+type Timed interface {
+	OnDeadline(m *Metadata, s State, name string, at time.Time) Effects
+}
+
+// Advisor is an adapter that warns about a channel which it opens nevertheless.
+type Advisor interface {
+	Advise(m *Metadata) []string
+}
+
+// Pausing is an adapter whose channels may wait for somebody other than the
+// expected speaker, for example for a permission.
+type Pausing interface {
+	// Paused is how much of the time since the expected speaker's turn began
+	// does not count against it.
+	Paused(m *Metadata, s State, now time.Time) time.Duration
 }

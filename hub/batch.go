@@ -10,6 +10,7 @@ import (
 	"github.com/parley-hub/parley/channel"
 	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/hub/internal/expect"
 	"github.com/parley-hub/parley/hub/internal/schema"
 	"github.com/parley-hub/parley/hub/tracing"
 	"github.com/parley-hub/parley/journal"
@@ -51,11 +52,11 @@ type batch struct {
 	caller trace.SpanContext // in which span the post is made
 
 	// Of a check of the expectations.
-	checking bool     // this batch sets the time of the next check
-	custom   instant  // when custom evaluators want the next check
-	full     bool     // more is due than fits in the batch
-	then     []func() // calls of custom handlers
-	waits    [4]wait  // preallocated room for the awaited participants
+	checking bool           // this batch sets the time of the next check
+	custom   expect.Instant // when custom evaluators want the next check
+	full     bool           // more is due than fits in the batch
+	then     []func()       // calls of custom handlers
+	waits    [4]expect.Wait // preallocated room for the awaited participants
 
 	// Preallocated room for the common case: one record in one log.
 	oneRecord [1]journal.Record
@@ -64,7 +65,7 @@ type batch struct {
 
 func (h *Hub) newBatch(ch *loadedChannel) *batch {
 	if ch.watch.plan == nil {
-		ch.watch = h.watchOf(ch.meta, ch.watch.nextCheck)
+		ch.watch = h.watchOf(ch.meta, ch.watch.NextCheck)
 	}
 	b := batchPool.Get().(*batch)
 	b.hub, b.ch, b.now = h, ch, h.now().UTC()

@@ -283,7 +283,7 @@ func (h *Hub) fold(ctx context.Context, ch *loadedChannel) error {
 	if err != nil {
 		return err
 	}
-	w := h.watchOf(ch.meta, ch.watch.nextCheck)
+	w := h.watchOf(ch.meta, ch.watch.NextCheck)
 	log := ch.logs.History()
 	for entry, err := range journal.Records(ctx, h.journal, log, journal.ReadOptions{}) {
 		if err != nil {

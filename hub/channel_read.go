@@ -107,8 +107,8 @@ func (h *Hub) turnOf(ch *loadedChannel, agent string) *Turn {
 		return nil
 	}
 	at := h.now().UTC()
-	if expected.Trigger != "" && !ch.watch.triggered.IsZero() {
-		at = ch.watch.triggered.Time()
+	if expected.Trigger != "" && !ch.watch.Triggered.IsZero() {
+		at = ch.watch.Triggered.Time()
 	}
 	return &Turn{Channel: ch.id, Trigger: expected.Trigger, ExpectedAt: at}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/parley-hub/parley/channel"
 	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/hub/internal/expect"
 	"github.com/parley-hub/parley/hub/internal/schema"
 	"github.com/parley-hub/parley/journal"
 )
@@ -100,7 +101,7 @@ func (h *Hub) loadSide(ctx context.Context, ch *loadedChannel) error {
 		}
 		m = m.after(r)
 		if r.Kind == schema.SideCheck {
-			ch.watch.nextCheck = instant(r.Due)
+			ch.watch.NextCheck = expect.Instant(r.Due)
 		}
 		ch.heads.side = entry.Seq
 	}

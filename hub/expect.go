@@ -1,17 +1,12 @@
 package hub
 
 import (
-	"math"
 	"slices"
-	"strconv"
 	"sync"
-	"time"
-
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/parley-hub/parley/channel"
 	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/hub/internal/expect"
 )
 
 // plan is what is expected of a channel: its manifest's list, or that of the
@@ -22,15 +17,11 @@ type plan struct {
 	custom  bool // an evaluator that is not ours judges
 }
 
-// rule is one expectation, read.
+// rule is one expectation, and what the hub does about it.
 type rule struct {
-	channel.Expectation
-	index   int
-	within  time.Duration
-	limit   jsontext.Value // within, as it was written
-	measure measure        // nil: not ours to measure
-	custom  Evaluator
-	act     action // nil: nobody acts, so nothing happens
+	expect.Rule
+	custom Evaluator
+	act    action // nil: nobody acts, so nothing happens
 }
 
 // Bounds of the lists that are kept; others are read again each time.
@@ -98,78 +89,33 @@ func (h *Hub) readPlan(m *channel.Metadata) (*plan, error) {
 func (h *Hub) makePlan(list []channel.Expectation) (*plan, error) {
 	p := &plan{rules: make([]rule, 0, len(list))}
 	for i, x := range list {
-		r := rule{Expectation: x, index: i, act: h.actionOf(x.OnViolation)}
-		own, known := h.opts.Evaluators[x.Name]
-		switch m, builtIn := measures[x.Name]; {
-		case known:
-			r.custom = own
-			p.custom = p.custom || own != nil
-		case builtIn:
-			r.measure = m.measure
-			p.replies = p.replies || x.Name == "reply_within"
+		r := rule{act: h.actionOf(x.OnViolation)}
+		if custom, known := h.opts.Evaluators[x.Name]; known {
+			r.Rule, r.custom = expect.Unmeasured(x, i), custom
+			p.custom = p.custom || custom != nil
+		} else {
 			var err error
-			if r.within, r.limit, err = within(x, m.seconds); err != nil {
+			if r.Rule, err = expect.New(x, i); err != nil {
 				return nil, err
 			}
+			p.replies = p.replies || r.Replies()
 		}
 		p.rules = append(p.rules, r)
 	}
 	return p, nil
 }
 
-// within reads how long an expectation waits: params.seconds, any number.
-func within(x channel.Expectation, standard int) (time.Duration, jsontext.Value, error) {
-	var params struct {
-		Seconds jsontext.Value `json:"seconds"`
-	}
-	if len(x.Params) > 0 {
-		if err := json.Unmarshal(x.Params, &params, jsontext.AllowDuplicateNames(true)); err != nil {
-			return 0, nil, fault.Wrap(fault.Invalid, err, "params of expectation %q are refused: %v", x.Name, err)
-		}
-	}
-	text := params.Seconds
-	if len(text) == 0 || text.Kind() == 'n' {
-		text = jsontext.Value(strconv.Itoa(standard))
-	}
-	seconds, err := strconv.ParseFloat(string(text), 64)
-	if text.Kind() != '0' || err != nil && seconds == 0 {
-		return 0, nil, fault.New(fault.Invalid, "params.seconds of expectation %q is %s; a number of seconds is wanted", x.Name, text)
-	}
-	switch ns := seconds * float64(time.Second); {
-	case ns <= 0:
-		return 0, text, nil
-	case ns >= math.MaxInt64:
-		return math.MaxInt64, text, nil
-	default:
-		return time.Duration(ns), text, nil
-	}
-}
-
-// concerns reports whether an expectation holds for a participant.
-func (r *rule) concerns(m *channel.Metadata, agent string) bool {
-	if r.AppliesTo == nil || slices.Contains(r.AppliesTo, agent) {
-		return true
-	}
-	p, ok := m.Participant(agent)
-	return ok && slices.Contains(r.AppliesTo, string(p.Role))
-}
-
-// firedKey names what fires at most once in a channel's life.
-func (r *rule) firedKey(agent string) string {
-	return strconv.Itoa(r.index) + "/" + r.Name + "/" + agent
-}
-
 // nextCheck is when the first of what is expected may be due; never if nothing
 // is.
-func (b *batch) nextCheck() instant {
-	next := never
+func (b *batch) nextCheck() expect.Instant {
+	next := expect.Never
 	if b.meta.State.Terminal() || b.watch.plan == nil || b.state == nil {
 		return next
 	}
 	if !b.custom.IsZero() {
 		next = b.custom
 	} else if b.watch.plan.custom {
-		next = instantOf(b.now)
+		next = expect.InstantOf(b.now)
 	}
 	var fired []string
 	if len(b.watch.plan.rules) > 0 {
@@ -177,11 +123,11 @@ func (b *batch) nextCheck() instant {
 	}
 	for i := range b.watch.plan.rules {
 		r := &b.watch.plan.rules[i]
-		if r.measure == nil || r.act == nil {
+		if !r.Measured() || r.act == nil {
 			continue
 		}
-		for _, x := range r.measure(b, r, b.waits[:0]) {
-			if due := b.due(r, x); due < next && (len(fired) == 0 || !slices.Contains(fired, r.firedKey(x.agent))) {
+		for _, x := range r.Awaited(b.situation(), b.waits[:0]) {
+			if due := b.due(r, x); due < next && (len(fired) == 0 || !slices.Contains(fired, r.FiredKey(x.Agent))) {
 				next = due
 			}
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/parley-hub/parley/channel"
 	"github.com/parley-hub/parley/envelope"
+	"github.com/parley-hub/parley/hub/internal/expect"
 	"github.com/parley-hub/parley/hub/internal/schema"
 	"github.com/parley-hub/parley/internal/jsonbuf"
 )
@@ -149,9 +150,9 @@ func (b *batch) violatedCustom(ctx context.Context, r *rule, now time.Time) (v V
 			Log: func() iter.Seq2[*envelope.Envelope, error] { return b.hub.Log(ctx, b.ch.id, 0, 0) },
 		})
 	})
-	next := instantOf(verdict.Next)
-	if next <= instantOf(now) {
-		next = instantOf(now) + 1
+	next := expect.InstantOf(verdict.Next)
+	if next <= expect.InstantOf(now) {
+		next = expect.InstantOf(now) + 1
 	}
 	if b.custom.IsZero() || next < b.custom {
 		b.custom = next
@@ -159,7 +160,7 @@ func (b *batch) violatedCustom(ctx context.Context, r *rule, now time.Time) (v V
 	if !verdict.Violated {
 		return Violation{}, false
 	}
-	found := slices.DeleteFunc(slices.Clone(verdict.Violators), func(agent string) bool { return !r.concerns(b.meta, agent) })
+	found := slices.DeleteFunc(slices.Clone(verdict.Violators), func(agent string) bool { return !r.Concerns(b.meta, agent) })
 	if len(found) == 0 && len(verdict.Violators) > 0 {
 		return Violation{}, false
 	}

@@ -3,16 +3,14 @@ package hub
 import (
 	"context"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/parley-hub/parley/channel"
 	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/hub/internal/expect"
 	"github.com/parley-hub/parley/hub/internal/schema"
-	"github.com/parley-hub/parley/internal/jsonbuf"
 	"github.com/parley-hub/parley/journal"
 )
 
@@ -45,7 +43,7 @@ func (h *Hub) checkExpectations(ctx context.Context, id string, due []byte, now 
 			if basis = b.unseen(); basis != nil {
 				return errNothing
 			}
-			if string(schema.DueKey(schema.DueExpectation, b.watch.nextCheck.Time(), id)) != string(due) {
+			if string(schema.DueKey(schema.DueExpectation, b.watch.NextCheck.Time(), id)) != string(due) {
 				return errNothing // moved since it was found due
 			}
 			b.checking = true
@@ -87,7 +85,7 @@ func (b *batch) judge(ctx context.Context, now time.Time) error {
 			continue
 		}
 		for _, agent := range orChannel(v.Violators) {
-			if slices.Contains(b.currentMarks().fired, r.firedKey(agent)) {
+			if slices.Contains(b.currentMarks().fired, r.FiredKey(agent)) {
 				continue
 			}
 			if b.full = b.bulky(); b.full {
@@ -128,52 +126,23 @@ func (b *batch) violated(ctx context.Context, r *rule, now time.Time) (Violation
 	if r.custom != nil {
 		return b.violatedCustom(ctx, r, now)
 	}
-	if r.measure == nil {
-		return Violation{}, false
-	}
-	at := instantOf(now)
+	at := expect.InstantOf(now)
 	var violators []string
-	var since instant
+	var since expect.Instant
 	violated := false
-	for _, x := range r.measure(b, r, b.waits[:0]) {
+	for _, x := range r.Awaited(b.situation(), b.waits[:0]) {
 		if b.due(r, x) > at {
 			continue
 		}
-		violated, since = true, x.since
-		if x.agent != "" {
-			violators = append(violators, x.agent)
+		violated, since = true, x.Since
+		if x.Agent != "" {
+			violators = append(violators, x.Agent)
 		}
 	}
 	if !violated {
 		return Violation{}, false
 	}
-	return Violation{Expectation: r.Expectation, Violators: violators, Detail: r.detail(violators, at-since)}, true
-}
-
-// detail says how long was waited, and how long would have been all right.
-func (r *rule) detail(violators []string, elapsed instant) []byte {
-	buf := &jsonbuf.Buffer{}
-	buf.Open('{')
-	if r.Name != "reply_within" { // everyone's own time would differ
-		buf.Key("elapsed_seconds").Value(seconds(elapsed))
-	}
-	buf.Key("threshold_seconds").Value(r.limit)
-	if r.Name == "turn_within" {
-		buf.Key("expected_speaker").String(violators[0])
-	}
-	buf.Close('}')
-	return buf.Bytes
-}
-
-// seconds writes a span of time as a JSON number of seconds, exactly.
-func seconds(i instant) jsontext.Value {
-	whole, rest := int64(i)/int64(time.Second), int64(i)%int64(time.Second)
-	text := strconv.FormatInt(whole, 10)
-	if rest != 0 {
-		fraction := strconv.FormatInt(rest+int64(time.Second), 10)[1:]
-		text += "." + strings.TrimRight(fraction, "0")
-	}
-	return jsontext.Value(text)
+	return Violation{Expectation: r.Expectation, Violators: violators, Detail: r.Detail(violators, at-since)}, true
 }
 
 // fire writes down that an expectation was violated, and then acts on it.
@@ -188,7 +157,7 @@ func (b *batch) fire(r *rule, agent string, v Violation) error {
 	}); err != nil {
 		return err
 	}
-	b.sideNote(schema.SideRecord{Kind: schema.SideFired, Fired: []string{r.firedKey(agent)}}, nil)
+	b.sideNote(schema.SideRecord{Kind: schema.SideFired, Fired: []string{r.FiredKey(agent)}}, nil)
 	h, id := b.hub, b.ch.id
 	b.before = append(b.before, func() { h.hooks.each(func(l Listener) { l.ExpectationFired(id, v) }) })
 	return r.act(b, v)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/parley-hub/parley/channel"
 	"github.com/parley-hub/parley/envelope"
+	"github.com/parley-hub/parley/hub/internal/expect"
 	"github.com/parley-hub/parley/hub/internal/schema"
 	"github.com/parley-hub/parley/hub/tracing"
 	"github.com/parley-hub/parley/internal/logsample"
@@ -44,7 +45,7 @@ type Hub struct {
 	audit    audit
 	hooks    hooks
 	sweepers sweepers
-	opened   instant // when it was
+	opened   expect.Instant // when it was
 	stats    stats
 	warnings logsample.Limiter
 	subs     subscriptions
@@ -67,7 +68,7 @@ func Open(ctx context.Context, j journal.Engine, o Options) (*Hub, error) {
 		adapters: make(map[channel.Key]channel.Adapter, len(o.Adapters)),
 		shared:   channel.NewInterner(0),
 	}
-	h.opened = instantOf(h.now())
+	h.opened = expect.InstantOf(h.now())
 	for _, a := range o.Adapters {
 		manifest := a.Manifest()
 		h.adapters[manifest.Key()] = a

@@ -39,12 +39,6 @@ type Opened struct {
 	Warnings []string
 }
 
-// Advisor is an adapter that finds what is odd about a channel that it would
-// nevertheless open.
-type Advisor interface {
-	Advise(m *channel.Metadata) []string
-}
-
 // Open opens a channel. Where the adapter invites, it returns when the last
 // invitee has acked, or with the reason why the channel ended before.
 func (h *Hub) Open(ctx context.Context, o Opening) (Opened, error) {
@@ -116,7 +110,7 @@ func (h *Hub) create(ctx context.Context, o Opening, first *envelope.Envelope) (
 }
 
 func advice(a channel.Adapter, m *channel.Metadata) []string {
-	if advisor, ok := a.(Advisor); ok {
+	if advisor, ok := a.(channel.Advisor); ok {
 		return advisor.Advise(m)
 	}
 	return nil

@@ -3,30 +3,24 @@ package hub
 import (
 	"context"
 	"slices"
-	"time"
 
 	"github.com/parley-hub/parley/channel"
 	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/hub/internal/expect"
 	"github.com/parley-hub/parley/hub/internal/schema"
 	"github.com/parley-hub/parley/journal"
 )
 
-// Timed is an adapter that sets deadlines. It is told of each that comes due,
-// unless the channel has ended before.
-type Timed interface {
-	OnDeadline(m *channel.Metadata, s channel.State, name string, at time.Time) channel.Effects
-}
-
 // deadline is what an adapter wants to be reminded of.
 type deadline struct {
 	name string
-	at   instant
+	at   expect.Instant
 }
 
 func deadlinesAfter(list []deadline, r schema.SideRecord) []deadline {
 	next := slices.DeleteFunc(slices.Clone(list), func(d deadline) bool { return d.name == r.Name })
 	if r.Due != 0 {
-		next = append(next, deadline{r.Name, instant(r.Due)})
+		next = append(next, deadline{r.Name, expect.Instant(r.Due)})
 	}
 	return next
 }
@@ -43,7 +37,7 @@ func (b *batch) deadlines(list []channel.Deadline) error {
 		if limit := b.hub.opts.Limits.Deadlines; !known && !d.At.IsZero() && len(current) >= limit {
 			return fault.New(fault.TooLarge, "channel '%s' has %d deadlines, which is the limit (limits.deadlines)", b.ch.id, limit)
 		}
-		b.setDeadline(deadline{d.Name, instantOf(d.At)})
+		b.setDeadline(deadline{d.Name, expect.InstantOf(d.At)})
 	}
 	return nil
 }
@@ -119,7 +113,7 @@ func (b *batch) remind(name string, due []byte) error {
 	}
 	at := current[i].at
 	b.setDeadline(deadline{name: name})
-	timed, ok := b.ch.adapter.(Timed)
+	timed, ok := b.ch.adapter.(channel.Timed)
 	if !ok || b.meta.State.Terminal() {
 		return nil
 	}

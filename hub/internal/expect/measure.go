@@ -1,0 +1,109 @@
+package expect
+
+import (
+	"time"
+
+	"github.com/parley-hub/parley/channel"
+)
+
+// Wait is a participant who is awaited; the channel as a whole is "".
+type Wait struct {
+	Agent string
+	Since Instant
+}
+
+// Humans tells which identities are people.
+type Humans interface {
+	Human(id string) bool
+}
+
+// Situation is a channel as expectations are measured in it. It is passed by
+// value, so that measuring allocates nothing.
+type Situation struct {
+	Adapter channel.Adapter
+	Meta    *channel.Metadata
+	State   channel.State
+	Watch   Watch
+	Now     time.Time
+	Humans  Humans
+}
+
+// measure appends the awaited participants. It runs for every batch, so it writes
+// into the room that the caller has.
+type measure func(s Situation, r *Rule, to []Wait) []Wait
+
+// measures are the built-in evaluators, each with the seconds that it waits
+// when none are given.
+var measures = map[string]struct {
+	measure measure
+	seconds int
+}{
+	"acks_within":  {unacked, 30},
+	"reply_within": {unreplied, 600},
+	"max_silence":  {silent, 3600},
+	"turn_within":  {turnless, 120},
+}
+
+// unacked waits for everyone who has not answered its invitation.
+func unacked(s Situation, r *Rule, to []Wait) []Wait {
+	if s.Meta.State != channel.Pending {
+		return to
+	}
+	for _, agent := range s.Meta.PendingAcks {
+		if r.Concerns(s.Meta, agent) {
+			to = append(to, Wait{agent, InstantOf(s.Meta.CreatedAt)})
+		}
+	}
+	return to
+}
+
+// unreplied waits for everyone who was told a text and has sent none since.
+func unreplied(s Situation, r *Rule, to []Wait) []Wait {
+	if s.Meta.State != channel.Active || s.Watch.Replies == nil {
+		return to
+	}
+	for i, reply := range *s.Watch.Replies {
+		agent := s.Meta.Participants[i].Agent
+		if !reply.Inbound.IsZero() && reply.Outbound < reply.Inbound && r.Concerns(s.Meta, agent) {
+			to = append(to, Wait{agent, reply.Inbound})
+		}
+	}
+	return to
+}
+
+// silent waits for any participant to say something.
+func silent(s Situation, _ *Rule, to []Wait) []Wait {
+	if s.Meta.State != channel.Active {
+		return to
+	}
+	since := s.Watch.Content
+	if since.IsZero() {
+		since = InstantOf(s.Meta.CreatedAt)
+	}
+	return append(to, Wait{"", since})
+}
+
+// turnless waits for the expected speaker. A human has as much time as it likes,
+// unless the expectation names it.
+func turnless(s Situation, r *Rule, to []Wait) []Wait {
+	if s.Meta.State != channel.Active {
+		return to
+	}
+	turn, ok := s.Adapter.Expected(s.Meta, s.State)
+	if !ok || !r.Concerns(s.Meta, turn.Agent) {
+		return to
+	}
+	if r.AppliesTo == nil {
+		if s.Humans.Human(turn.Agent) {
+			return to
+		}
+	}
+	since := InstantOf(s.Meta.CreatedAt)
+	if turn.Trigger != "" && !s.Watch.Triggered.IsZero() {
+		since = s.Watch.Triggered
+	}
+	if p, ok := s.Adapter.(channel.Pausing); ok {
+		since = since.Plus(p.Paused(s.Meta, s.State, s.Now))
+	}
+	return append(to, Wait{turn.Agent, since})
+}
