@@ -1,0 +1,185 @@
+// Package jsonscan walks JSON text without copying it, for decoders that keep
+// members byte for byte. Check validates once; everything else relies on it
+// having been asked, and never validates again.
+package jsonscan
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"iter"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// ErrDepth says that a text nests deeper than its limit.
+var ErrDepth = errors.New("nests too deep")
+
+// Check refuses what is not one JSON value in UTF-8 with unique names, or
+// nests deeper than depth.
+func Check(data []byte, depth int) error {
+	// Most texts have too few brackets to nest deep.
+	if bytes.Count(data, openBrace)+bytes.Count(data, openBracket) > depth && nests(data, depth) {
+		return fmt.Errorf("%w: at most %d levels are taken", ErrDepth, depth)
+	}
+	if jsontext.Value(data).IsValid() {
+		return nil
+	}
+	_, err := jsontext.NewDecoder(bytes.NewReader(data)).ReadValue()
+	if err == nil {
+		return errors.New("text follows the JSON value")
+	}
+	return errors.New(strings.TrimPrefix(err.Error(), "jsontext: "))
+}
+
+var openBrace, openBracket = []byte{'{'}, []byte{'['}
+
+// nests reports whether brackets outside of strings go deeper than limit.
+func nests(data []byte, limit int) bool {
+	depth := 0
+	for i := 0; i < len(data); i++ {
+		switch data[i] {
+		case '"':
+			i = skipString(data, i) - 1
+		case '{', '[':
+			if depth++; depth > limit {
+				return true
+			}
+		case '}', ']':
+			depth--
+		}
+	}
+	return false
+}
+
+// Trim cuts the white space around a checked value.
+func Trim(data []byte) []byte { return bytes.Trim(data, " \t\r\n") }
+
+// Members yields the names and values of a checked object in order; of any
+// other value it yields nothing. Names are unescaped, values are as written.
+// Both share memory with the object where they can.
+func Members(object []byte) iter.Seq2[[]byte, []byte] {
+	return func(yield func(name, value []byte) bool) {
+		i := skipSpace(object, 0)
+		if i == len(object) || object[i] != '{' {
+			return
+		}
+		for i = skipSpace(object, i+1); object[i] != '}'; {
+			end := skipString(object, i)
+			name := unescaped(object[i:end])
+			i = skipSpace(object, skipSpace(object, end)+1) // behind the colon
+			end = skipValue(object, i)
+			if !yield(name, object[i:end]) {
+				return
+			}
+			if i = skipSpace(object, end); object[i] == ',' {
+				i = skipSpace(object, i+1)
+			}
+		}
+	}
+}
+
+// Elements yields the elements of a checked array in order; of any other value
+// it yields nothing.
+func Elements(array []byte) iter.Seq[[]byte] {
+	return func(yield func(value []byte) bool) {
+		i := skipSpace(array, 0)
+		if i == len(array) || array[i] != '[' {
+			return
+		}
+		for i = skipSpace(array, i+1); array[i] != ']'; {
+			end := skipValue(array, i)
+			if !yield(array[i:end]) {
+				return
+			}
+			if i = skipSpace(array, end); array[i] == ',' {
+				i = skipSpace(array, i+1)
+			}
+		}
+	}
+}
+
+// Member returns the value of one member of a checked object, or nil.
+func Member(object []byte, name string) []byte {
+	for n, v := range Members(object) {
+		if string(n) == name {
+			return v
+		}
+	}
+	return nil
+}
+
+// Text returns what a checked string says; false: it is no string.
+func Text(value []byte) (string, bool) {
+	if len(value) == 0 || value[0] != '"' {
+		return "", false
+	}
+	return string(unescaped(value)), true
+}
+
+// IsNull reports whether a checked value is null.
+func IsNull(value []byte) bool { return len(value) > 0 && value[0] == 'n' }
+
+// unescaped returns what a string says, which nearly always stands there as is.
+func unescaped(quoted []byte) []byte {
+	inner := quoted[1 : len(quoted)-1]
+	if bytes.IndexByte(inner, '\\') < 0 {
+		return inner
+	}
+	name, _ := jsontext.AppendUnquote(nil, quoted) // it was checked
+	return name
+}
+
+func skipSpace(data []byte, i int) int {
+	for i < len(data) && (data[i] == ' ' || data[i] == '\t' || data[i] == '\n' || data[i] == '\r') {
+		i++
+	}
+	return i
+}
+
+// skipString returns the place behind the string that begins at i, or the end
+// of data if it has none.
+func skipString(data []byte, i int) int {
+	for i++; i < len(data); {
+		end := bytes.IndexByte(data[i:], '"')
+		if end < 0 {
+			break
+		}
+		escape := bytes.IndexByte(data[i:i+end], '\\')
+		if escape < 0 {
+			return i + end + 1
+		}
+		i += escape + 2
+	}
+	return len(data)
+}
+
+// skipValue returns the place behind the value that begins at i.
+func skipValue(data []byte, i int) int {
+	depth := 0
+	for i < len(data) {
+		switch data[i] {
+		case '"':
+			i = skipString(data, i)
+		case '{', '[':
+			depth++
+			i++
+		case '}', ']':
+			depth--
+			i++
+		case ',', ':', ' ', '\t', '\n', '\r':
+			i++
+		default:
+			for i < len(data) && bytes.IndexByte(literalEnd, data[i]) < 0 {
+				i++
+			}
+		}
+		if depth == 0 {
+			return i
+		}
+	}
+	return i
+}
+
+var literalEnd = []byte(",:]} \t\n\r")
