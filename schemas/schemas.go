@@ -1,7 +1,8 @@
-// Package schemas holds the JSON Schemas (draft 2020-12) of canonical messages
-// and of what is made of them, and validates documents against them.
+// Package schemas holds the JSON Schemas (draft 2020-12) of canonical messages,
+// of what is made of them, and of AGH's envelopes, and validates documents
+// against them.
 //
-// A schema accepts everything that normalizing gives: it is never stricter
+// A message's schema accepts everything that normalizing gives: it is never stricter
 // than the contract. The payload schemas are apart, because the contract leaves
 // payloads to those who read them. Nothing is fetched: the schemas refer only
 // to each other.
@@ -26,6 +27,19 @@ var files embed.FS
 
 // base is where the schemas' ids lie; nothing is read from there.
 const base = "https://parley-hub.github.io/schemas/"
+
+// published are the ids of schemas that others have published.
+var published = map[string]string{
+	"agh-envelope": "https://agh.dev/schemas/network/v0/envelope.schema.json",
+}
+
+// idOf is the id of a schema.
+func idOf(name string) string {
+	if id, ok := published[name]; ok {
+		return id
+	}
+	return base + name + ".json"
+}
 
 // Info is what a list says of a schema.
 type Info struct {
@@ -59,7 +73,7 @@ func List() ([]Info, error) {
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, Info{Name: name, ID: base + name + ".json", Title: compiled.Title})
+		list = append(list, Info{Name: name, ID: idOf(name), Title: compiled.Title})
 	}
 	return list, nil
 }
@@ -67,6 +81,11 @@ func List() ([]Info, error) {
 // Resolve finds the name of a schema: its own, a message's type, or its id.
 func Resolve(name string) (string, error) {
 	names := Names()
+	for known, id := range published {
+		if id == name {
+			return known, nil
+		}
+	}
 	short := strings.TrimSuffix(strings.TrimPrefix(name, base), ".json")
 	for _, candidate := range []string{short, "message." + short} {
 		if slices.Contains(names, candidate) {
@@ -105,13 +124,13 @@ func compile(name string) (*jsonschema.Schema, error) {
 			if err != nil {
 				return nil, err
 			}
-			if err := c.AddResource(base+file+".json", doc); err != nil {
+			if err := c.AddResource(idOf(file), doc); err != nil {
 				return nil, err
 			}
 		}
 		compiler = c
 	}
-	return compiler.Compile(base + name + ".json")
+	return compiler.Compile(idOf(name))
 }
 
 // Validate checks one JSON document. A document that is no JSON, or has a key
