@@ -1,0 +1,22 @@
+package wire
+
+import (
+	"bytes"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/internal/jsonscan"
+)
+
+// Canonical is one JSON value in the form of RFC 8785. It is a copy.
+func Canonical(value []byte) ([]byte, error) {
+	if err := jsonscan.Check(value, MaxDepth); err != nil {
+		return nil, fault.Wrap(fault.Invalid, err, "the value is not valid JSON: %v", err)
+	}
+	out := jsontext.Value(bytes.Clone(value))
+	if err := out.Canonicalize(); err != nil {
+		return nil, fault.Wrap(fault.Invalid, err, "the value has no canonical form: %v", err)
+	}
+	return out, nil
+}

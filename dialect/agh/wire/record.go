@@ -1,0 +1,82 @@
+package wire
+
+import (
+	"strings"
+
+	"github.com/parley-hub/parley/envelope"
+	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/internal/jsonbuf"
+	"github.com/parley-hub/parley/internal/jsonscan"
+)
+
+// Dialect is the origin of records that were AGH envelopes.
+const Dialect = "agh"
+
+// typePrefix stands before the kind in a record's type.
+const typePrefix = Dialect + "."
+
+// RecordType is the type of a kind's records.
+func RecordType(k Kind) string { return typePrefix + string(k) }
+
+// Record is a conversation envelope as the log keeps it: the body is the data,
+// the id is the key, and every other member is kept as it was received. data
+// is what e was decoded from; with a proof all of it is kept, because the
+// signature covers its bytes. Channel, sender and addressee are the hub's ids,
+// which the caller fills in.
+func Record(e *Envelope, data []byte) (*envelope.Envelope, error) {
+	if !e.Kind.Conversation() {
+		return nil, fault.New(fault.Invalid, "%s is not part of a conversation; only those are kept", e.Kind)
+	}
+	b := &jsonbuf.Buffer{}
+	b.Open('{')
+	for name, value := range jsonscan.Members(data) {
+		switch string(name) {
+		case "id", "body":
+		default:
+			b.Key(string(name)).Value(value)
+		}
+	}
+	ext, err := b.Close('}').Result()
+	if err != nil {
+		return nil, fault.Wrap(fault.Invalid, err, "the envelope cannot be kept: %v", err)
+	}
+	record := &envelope.Envelope{
+		Type: RecordType(e.Kind), Key: e.ID, Priority: envelope.Normal,
+		Origin: envelope.Origin{Dialect: Dialect, ID: e.ID},
+		Data:   append([]byte(nil), e.Body...), Ext: ext,
+	}
+	if e.Proof != nil {
+		record.Foreign = append([]byte(nil), jsonscan.Trim(data)...)
+	}
+	return record, nil
+}
+
+// Message is a record as the envelope it was: the bytes received where they
+// were kept, and otherwise members of equal values. It is decoded without
+// judging its age.
+func Message(record *envelope.Envelope) (*Envelope, []byte, error) {
+	kind, ok := strings.CutPrefix(record.Type, typePrefix)
+	if !ok || !Kind(kind).Conversation() {
+		return nil, nil, fault.New(fault.Invalid, "a record of the type %q was no AGH envelope", record.Type)
+	}
+	data := record.Foreign
+	if data == nil {
+		b := &jsonbuf.Buffer{Bytes: make([]byte, 0, len(record.Ext)+len(record.Data)+64)}
+		b.Open('{')
+		b.Key("id").String(record.Key)
+		for name, value := range jsonscan.Members(record.Ext) {
+			b.Key(string(name)).Value(value)
+		}
+		b.Key("body").Object(record.Data)
+		text, err := b.Close('}').Result()
+		if err != nil {
+			return nil, nil, fault.Wrap(fault.Internal, err, "a record cannot be shown as an AGH envelope: %v", err)
+		}
+		data = text
+	}
+	e, fault := decode(data, &Options{SkipFreshness: true, Strict: false, LenientWorkIDs: true, V1: true, Handles: true})
+	if fault != nil {
+		return nil, nil, fault
+	}
+	return e, data, nil
+}

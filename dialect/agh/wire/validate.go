@@ -1,0 +1,137 @@
+package wire
+
+// checkMembers is step 2: required members, then protocol, workspace, kind,
+// channel and peers, in that order.
+func (m *message) checkMembers(o *Options) *Rejection {
+	if fault := m.checkRequired(); fault != nil {
+		return fault
+	}
+	switch {
+	case m.Protocol != Protocol && (!o.V1 || m.Protocol != ProtocolV1):
+		return malformed("protocol", "is not "+Protocol)
+	case !plain(m.ID):
+		return malformed("id", "is empty or has white space around it").silent()
+	case !ValidWorkspace(m.Workspace):
+		return malformed("workspace_id", "is not one token of a subject: it is empty, padded, or has a dot, a space, `*`, `>` or a control character")
+	case !m.Kind.Known():
+		return unsupportedKind("`kind` is none of greet, whois, say, capability, receipt and trace")
+	case !ValidChannel(m.Channel):
+		return malformed("channel", "does not match ^[a-z0-9][a-z0-9_-]{0,63}$")
+	case !validSender(m.From, o):
+		return malformed("from", "does not match ^[a-z0-9][a-z0-9._-]{0,127}$").silent()
+	case m.has&hasTo != 0 && !validSender(m.To, o):
+		return malformed("to", "does not match ^[a-z0-9][a-z0-9._-]{0,127}$; leave it out in a broadcast").silent()
+	}
+	return nil
+}
+
+// checkRequired finds the first required member that is missing.
+func (m *message) checkRequired() *Rejection {
+	for _, member := range [...]struct {
+		name string
+		bit  uint32
+	}{
+		{"protocol", hasProtocol},
+		{"id", hasID},
+		{"workspace_id", hasWorkspace},
+		{"kind", hasKind},
+		{"channel", hasChannel},
+		{"from", hasFrom},
+		{"ts", hasTS},
+		{"body", hasBody},
+	} {
+		switch {
+		case m.has&member.bit != 0:
+		case member.bit == hasKind:
+			return unsupportedKind("`kind` is missing; it is one of greet, whois, say, capability, receipt and trace")
+		default:
+			return malformed(member.name, "is missing or null")
+		}
+	}
+	return nil
+}
+
+func unsupportedKind(detail string) *Rejection {
+	return &Rejection{Reason: UnsupportedKind, Member: "kind", Detail: detail}
+}
+
+func validSender(peer string, o *Options) bool {
+	if o.Handles {
+		return validPeerOrHandle(peer)
+	}
+	return ValidPeer(peer)
+}
+
+// checkSurface is step 4: surface, container and work against the kind.
+func (m *message) checkSurface(o *Options) *Rejection {
+	if m.Kind.Discovery() {
+		return m.checkDiscovery()
+	}
+	has := func(bit uint32) bool { return m.has&bit != 0 }
+	switch {
+	case !has(hasSurface):
+		return invalidSurface("surface", "is missing; a conversation kind has the surface thread or direct")
+	case m.Surface != Thread && m.Surface != Direct:
+		return invalidSurface("surface", "is neither thread nor direct")
+	case has(hasThread) && has(hasDirect):
+		return invalidSurface("direct_id", "stands beside `thread_id`; an envelope has one of them")
+	case m.Surface == Thread && has(hasDirect):
+		return invalidSurface("direct_id", "does not go with the surface thread; give `thread_id`")
+	case m.Surface == Thread && !has(hasThread):
+		return invalidSurface("thread_id", "is missing; the surface thread needs it")
+	case m.Surface == Direct && has(hasThread):
+		return invalidSurface("thread_id", "does not go with the surface direct; give `direct_id`")
+	case m.Surface == Direct && !has(hasDirect):
+		return invalidSurface("direct_id", "is missing; the surface direct needs it")
+	case m.Surface == Thread && !validThread(m.Thread, o):
+		return malformed("thread_id", "is empty, padded, over 128 bytes, or has a slash or a control character")
+	case m.Surface == Direct && !ValidDirect(m.Direct):
+		return malformed("direct_id", "does not match ^direct_[a-f0-9]{32}$")
+	}
+	return m.checkWork(o)
+}
+
+func validThread(id string, o *Options) bool {
+	if o.Strict {
+		return plain(id)
+	}
+	return StorableThread(id)
+}
+
+// checkWork judges work_id on a conversation kind.
+func (m *message) checkWork(o *Options) *Rejection {
+	if m.has&hasWork == 0 {
+		if m.Kind == Receipt || m.Kind == Trace {
+			return malformed("work_id", "is missing; receipts and traces are about work")
+		}
+		return nil
+	}
+	if ValidWork(m.Work) || o.LenientWorkIDs && LenientWork(m.Work) {
+		return nil
+	}
+	return malformed("work_id", "does not match ^work_[a-zA-Z0-9_-]{1,64}$")
+}
+
+// checkDiscovery refuses what greet and whois must not carry.
+func (m *message) checkDiscovery() *Rejection {
+	for _, member := range [...]struct {
+		name string
+		bit  uint32
+	}{
+		{"surface", hasSurface},
+		{"thread_id", hasThread},
+		{"direct_id", hasDirect},
+	} {
+		if m.has&member.bit != 0 {
+			return invalidSurface(member.name, "is not allowed on greet and whois, which belong to no conversation")
+		}
+	}
+	if m.has&hasWork != 0 {
+		return malformed("work_id", "is not allowed on greet and whois, which are about no work")
+	}
+	return nil
+}
+
+func invalidSurface(member, detail string) *Rejection {
+	return &Rejection{Reason: InvalidSurface, Member: member, Detail: "`" + member + "` " + detail, Answerable: true}
+}
