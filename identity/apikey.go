@@ -72,7 +72,7 @@ func (*APIKey) Scheme() string { return SchemeAPIKey }
 
 // Validate checks the claim's token against the keys of the passport's name.
 func (a *APIKey) Validate(ctx context.Context, p *Passport, claim []byte) error {
-	token, ok := tokenOf(claim)
+	token, ok := Token(claim)
 	if !ok {
 		return fault.New(fault.AuthFailed, "api_key claim is missing required string field 'token'")
 	}
@@ -106,8 +106,8 @@ func (a *APIKey) check(ctx context.Context, name, token string) (known, matched 
 	return len(keys) > 0, matched, nil
 }
 
-// tokenOf reads a claim's token; anything but a non-empty string is none.
-func tokenOf(claim []byte) (string, bool) {
+// Token reads the token of an api_key claim; anything but a non-empty string is none.
+func Token(claim []byte) (string, bool) {
 	var fields struct {
 		Token jsontext.Value `json:"token"`
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/parley-hub/parley/adapter"
 	"github.com/parley-hub/parley/dialect/ag2"
+	"github.com/parley-hub/parley/fault"
 	"github.com/parley-hub/parley/hub"
 	"github.com/parley-hub/parley/identity"
 	"github.com/parley-hub/parley/internal/wsconn"
@@ -31,6 +32,7 @@ func compose(ctx context.Context, cfg config.Config, engine journal.Engine, keys
 		h.Close()
 		return server.Deps{}, nil, err
 	}
+	keys.OnChange(agents.Recheck)
 	deps := server.Deps{
 		Keys:    keys,
 		Log:     log,
@@ -126,6 +128,23 @@ func agentKeys(keys *access.Keys) identity.Authenticator {
 	})
 }
 
+// proofs watches over what proves the identities of one connection: a key until
+// it is revoked, and no key until one is made for the name. The connection
+// takes of the share of the last key that was shown.
+func proofs(keys *access.Keys, seat access.Seat) ag2.Prove {
+	return func(name, scheme string, claim []byte) (func() bool, error) {
+		if scheme != identity.SchemeAPIKey {
+			return func() bool { return !keys.HasAgent(name) }, nil
+		}
+		token, _ := identity.Token(claim)
+		key, ok := keys.Resolve(token)
+		if !ok {
+			return nil, fault.New(fault.AuthFailed, "the key of %q was revoked", name)
+		}
+		return func() bool { return keys.Stands(access.Principal{Role: key.Role, Key: key.ID}) }, seat(key.ID)
+	}
+}
+
 func serveAG2(cfg config.Config, h *hub.Hub, keys *access.Keys, log *slog.Logger) (*ag2.Server, error) {
 	mirror, err := ag2.ParseMirror(cfg.AG2.MirrorTasks)
 	if err != nil {
@@ -142,6 +161,10 @@ func serveAG2(cfg config.Config, h *hub.Hub, keys *access.Keys, log *slog.Logger
 				return nil
 			}
 			return func() bool { return keys.Stands(who) }
+		},
+		Prove: func(r *http.Request) ag2.Prove { return proofs(keys, access.SeatOf(r.Context())) },
+		Strangers: func(p identity.Peer) bool {
+			return allowNone(cfg.AG2.AllowNone, keys).Allow(identity.WithPeer(context.Background(), p))
 		},
 		Peer: func(r *http.Request) identity.Peer {
 			return identity.Peer{Address: r.RemoteAddr, Loopback: access.From(r.Context()).Loopback}

@@ -34,6 +34,7 @@ var ag2Counters = []struct {
 	{ag2Desc("written_bytes_total", "Bytes written to AG2 clients."), prometheus.CounterValue, func(s ag2.Stats) int64 { return s.BytesOut }},
 	{ag2Desc("slow_readers_total", "AG2 clients cut off because they read too slowly."), prometheus.CounterValue, func(s ag2.Stats) int64 { return s.SlowReaders }},
 	{ag2Desc("silent_total", "AG2 clients cut off because they answered no ping."), prometheus.CounterValue, func(s ag2.Stats) int64 { return s.Silent }},
+	{ag2Desc("expelled_total", "AG2 connections ended because a key was made or revoked."), prometheus.CounterValue, func(s ag2.Stats) int64 { return s.Expelled }},
 	{ag2Desc("long_logs_total", "Full reads of a log near or over what an AG2 client can take."), prometheus.CounterValue, func(s ag2.Stats) int64 { return s.LongLogs }},
 }
 

@@ -24,6 +24,12 @@ type Config struct {
 	// every channel: what it returns is asked each time, because keys are made
 	// and revoked while connections last. Nil, here or returned, is no operator.
 	Operator func(*http.Request) func() bool
+	// Prove is for the proofs of a connection's identities. Nil, here or
+	// returned: every proof stands for ever.
+	Prove func(*http.Request) Prove
+	// Strangers tells whether a connection that has proved no identity may look
+	// into the directory; nil lets those of this machine.
+	Strangers func(identity.Peer) bool
 	// Peer tells who asks for a connection; nil reads the remote address.
 	Peer func(*http.Request) identity.Peer
 	Log  *slog.Logger     // nil: slog.Default()
@@ -70,6 +76,12 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Operator == nil {
 		c.Operator = func(*http.Request) func() bool { return nil }
+	}
+	if c.Prove == nil {
+		c.Prove = func(*http.Request) Prove { return nil }
+	}
+	if c.Strangers == nil {
+		c.Strangers = func(p identity.Peer) bool { return p.Loopback }
 	}
 	if c.Peer == nil {
 		c.Peer = peerOf

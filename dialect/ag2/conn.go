@@ -21,6 +21,7 @@ type conn struct {
 	ws       *wsconn.Conn
 	peer     identity.Peer
 	operator func() bool // nil: never was one
+	prove    Prove       // nil: every proof stands for ever
 	// mirrorsOwn: its tasks are told to their channels by the client itself.
 	mirrorsOwn bool
 

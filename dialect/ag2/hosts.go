@@ -7,6 +7,7 @@ import (
 	"github.com/parley-hub/parley/channel"
 	"github.com/parley-hub/parley/dialect/ag2/wire"
 	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/identity"
 	"github.com/parley-hub/parley/internal/wsconn"
 )
 
@@ -14,6 +15,8 @@ import (
 type host struct {
 	tail []byte    // of its notifies
 	born time.Time // when it was registered here; zero if it said hello
+	// proof tells whether what proved it still stands; nil does for ever.
+	proof func() bool
 
 	// held keeps deliveries back until the answer to its registration is
 	// queued: AG2's client drops what is for an identity it does not know yet.
@@ -29,9 +32,15 @@ func (c *conn) MayActFor(agent string) bool {
 	return c.server.cfg.TrustClients || c.proved(agent)
 }
 
-// proved leaves out whoever was unregistered since, from here or elsewhere.
+// proved leaves out whoever was unregistered since, from here or elsewhere, and
+// whose proof stands no more.
 func (c *conn) proved(agent string) bool {
-	if c.host(agent) == nil {
+	h := c.host(agent)
+	if h == nil {
+		return false
+	}
+	if !h.stands() {
+		c.expel(agent)
 		return false
 	}
 	if _, err := c.server.cfg.Hub.AgentByID(agent); err != nil {
@@ -59,18 +68,32 @@ func (c *conn) tail(agent string) (tail []byte, held bool) {
 	return h.tail, h.held
 }
 
-// adopt notes that an identity was proved here.
-func (c *conn) adopt(agent string) error {
-	if err := c.roomFor(agent); err != nil {
+// adopt notes that an identity was proved here, and with what.
+func (c *conn) adopt(p *identity.Passport, scheme string, claim []byte) error {
+	if err := c.roomFor(p.AgentID); err != nil {
 		return err
+	}
+	var proof func() bool
+	if c.prove != nil {
+		var err error
+		if proof, err = c.prove(p.Name, scheme, claim); err != nil {
+			return err
+		}
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.hosts == nil {
 		c.hosts = map[string]*host{}
 	}
-	if c.hosts[agent] == nil {
-		c.hosts[agent] = &host{tail: wire.AppendNotifyTail(nil, agent)}
+	h := &host{tail: wire.AppendNotifyTail(nil, p.AgentID)}
+	if known := c.hosts[p.AgentID]; known != nil {
+		*h = *known
+	}
+	h.proof = proof
+	c.hosts[p.AgentID] = h
+	if !h.stands() { // revoked since; Recheck may not have met it
+		delete(c.hosts, p.AgentID)
+		return fault.New(fault.AuthFailed, "the proof of %q stands no more", p.Name)
 	}
 	return nil
 }

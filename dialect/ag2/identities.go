@@ -54,7 +54,7 @@ func (c *conn) enrol(ctx context.Context, raw []byte) (profile hub.Profile, retu
 	if err != nil {
 		return hub.Profile{}, false, err
 	}
-	return profile, returned, c.adopt(profile.ID())
+	return profile, returned, c.adopt(profile.Passport, p.Passport.Auth.Scheme, p.Passport.Auth.Claim)
 }
 
 // inviteBack has a human who came back invited to what still waits for it, since

@@ -15,13 +15,13 @@ type operation func(c *conn, ctx context.Context, params []byte) ([]byte, error)
 // operations are all but register, post_envelope and create_channel, which do
 // not end with their answer or answer later.
 var operations = map[wire.Op]operation{
-	wire.GetAgent:    with((*conn).getAgent),
-	wire.GetResume:   with((*conn).getResume),
-	wire.GetSkill:    with((*conn).getSkill),
-	wire.GetRule:     with((*conn).getRule),
-	wire.FindAgentID: with((*conn).findAgentID),
-	wire.NamesFor:    with((*conn).namesFor),
-	wire.ListAgents:  with((*conn).listAgents),
+	wire.GetAgent:    looking((*conn).getAgent),
+	wire.GetResume:   looking((*conn).getResume),
+	wire.GetSkill:    looking((*conn).getSkill),
+	wire.GetRule:     looking((*conn).getRule),
+	wire.FindAgentID: looking((*conn).findAgentID),
+	wire.NamesFor:    looking((*conn).namesFor),
+	wire.ListAgents:  looking((*conn).listAgents),
 	wire.SetResume:   with((*conn).setResume),
 	wire.SetSkill:    with((*conn).setSkill),
 	wire.SetRule:     with((*conn).setRule),
@@ -55,6 +55,16 @@ func with[P any](run func(*conn, context.Context, P) ([]byte, error)) operation 
 		}
 		return run(c, ctx, params)
 	}
+}
+
+// looking is with for operations that look into the directory.
+func looking[P any](run func(*conn, context.Context, P) ([]byte, error)) operation {
+	return with(func(c *conn, ctx context.Context, params P) ([]byte, error) {
+		if err := c.mayLook(); err != nil {
+			return nil, err
+		}
+		return run(c, ctx, params)
+	})
 }
 
 // defaultLimit is how many a list has if nothing else is asked for.

@@ -12,6 +12,7 @@ type counters struct {
 	deliveries atomic.Int64
 	oversized  atomic.Int64
 	longLogs   atomic.Int64
+	expelled   atomic.Int64
 }
 
 // Stats is a snapshot of a server's counters.
@@ -21,6 +22,7 @@ type Stats struct {
 	Deliveries int64 // queued for readers
 	Oversized  int64 // deliveries that no client could take
 	LongLogs   int64 // full reads of a log near or over what a client can take
+	Expelled   int64 // connections ended because a key was made or revoked
 }
 
 // Stats returns the counters.
@@ -32,5 +34,6 @@ func (s *Server) Stats() Stats {
 		Deliveries: c.deliveries.Load(),
 		Oversized:  c.oversized.Load(),
 		LongLogs:   c.longLogs.Load(),
+		Expelled:   c.expelled.Load(),
 	}
 }

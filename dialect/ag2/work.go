@@ -62,7 +62,7 @@ func (c *conn) hello(ctx context.Context, h *wire.Hello) {
 	hub := c.server.cfg.Hub
 	profile, err := hub.Authenticate(ctx, h.Name, h.Scheme, h.Claim)
 	if err == nil {
-		err = c.adopt(profile.ID())
+		err = c.adopt(profile.Passport, h.Scheme, h.Claim)
 	}
 	if err == nil && h.Since == nil {
 		err = hub.Bind(profile.ID(), c)

@@ -18,7 +18,7 @@ func (s *Server) keepAlive() {
 			return
 		case <-ticker.C:
 			now := s.cfg.Now()
-			for _, c := range s.all() {
+			for _, c := range s.All() {
 				c.keepAlive(now)
 			}
 		}

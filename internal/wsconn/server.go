@@ -151,7 +151,8 @@ func (s *Server) remove(c *Conn) {
 	delete(s.conns, c)
 }
 
-func (s *Server) all() []*Conn {
+// All returns the connections that are open.
+func (s *Server) All() []*Conn {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	list := make([]*Conn, 0, len(s.conns))
@@ -168,7 +169,7 @@ func (s *Server) Close(ctx context.Context) error {
 	s.mu.Lock()
 	s.closed = true
 	s.mu.Unlock()
-	for _, c := range s.all() {
+	for _, c := range s.All() {
 		c.Close(GoingAway, shuttingDown)
 	}
 	gone := make(chan struct{})
@@ -177,7 +178,7 @@ func (s *Server) Close(ctx context.Context) error {
 		close(gone)
 	}()
 	grace := context.AfterFunc(ctx, func() {
-		for _, c := range s.all() {
+		for _, c := range s.All() {
 			_ = c.net.Close()
 		}
 	})

@@ -5,23 +5,29 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
+
+	"github.com/parley-hub/parley/fault"
 )
 
 // KeysFile is the file's name in the data folder.
 const KeysFile = "keys.json"
 
-// formatVersion of the file only goes up.
-const formatVersion = 1
+// formatVersion of the file only goes up. Version 1 had no agents.
+const formatVersion = 2
 
 // maxKeysFile bounds what is read: the most keys, generously counted.
-const maxKeysFile = maxKeys * 1024
+const maxKeysFile = maxKeys * 2048
 
 type document struct {
 	Version int      `json:"version"`
 	Keys    []stored `json:"keys"`
+	// Agents are the names that a key was ever made for.
+	Agents []string `json:"agents"`
 }
 
 // OpenKeys reads the keys of a data folder; a folder without any has none.
@@ -46,16 +52,30 @@ func OpenKeys(dir string) (*Keys, error) {
 	if err := json.Unmarshal(raw, &doc); err != nil {
 		return nil, fmt.Errorf("access keys: %s is damaged (%w); put a backup of it in place, or remove it and make new keys", k.file, err)
 	}
-	if doc.Version != formatVersion {
-		return nil, fmt.Errorf("access keys: %s has format %d; this parley reads format %d", k.file, doc.Version, formatVersion)
+	if doc.Version < 1 || doc.Version > formatVersion {
+		return nil, fmt.Errorf("access keys: %s has format %d; this parley reads formats 1 to %d", k.file, doc.Version, formatVersion)
 	}
-	k.adopt(doc.Keys)
+	k.adopt(doc.Keys, agentsOf(doc.Keys, doc.Agents))
 	return k, nil
 }
 
-func (k *Keys) adopt(list []stored) {
+// agentsOf are the agents of keys, and those known already.
+func agentsOf(keys []stored, known []string) map[string]bool {
+	agents := make(map[string]bool, len(known))
+	for _, name := range known {
+		agents[name] = true
+	}
+	for _, entry := range keys {
+		if entry.Role == Agent {
+			agents[entry.Agent] = true
+		}
+	}
+	return agents
+}
+
+func (k *Keys) adopt(list []stored, agents map[string]bool) {
 	k.claimed = true
-	k.list = list
+	k.list, k.agents = list, agents
 	k.byID = make(map[string]stored, len(list))
 	for _, entry := range list {
 		k.byID[entry.ID] = entry
@@ -64,14 +84,18 @@ func (k *Keys) adopt(list []stored) {
 
 // replace makes list durable, and only then the list in force.
 func (k *Keys) replace(list []stored) error {
-	raw, err := json.MarshalIndent(document{formatVersion, list}, "", " ")
+	agents := agentsOf(list, slices.Collect(maps.Keys(k.agents)))
+	if len(agents) > maxKeys {
+		return fault.New(fault.TooLarge, "keys were made for %d agents, as many as can be", maxKeys)
+	}
+	raw, err := json.MarshalIndent(document{formatVersion, list, slices.Sorted(maps.Keys(agents))}, "", " ")
 	if err != nil {
 		return fmt.Errorf("access keys: %w", err)
 	}
 	if err := writeFile(k.file, append(raw, '\n')); err != nil {
 		return fmt.Errorf("access keys: %w", err)
 	}
-	k.adopt(list)
+	k.adopt(list, agents)
 	return nil
 }
 

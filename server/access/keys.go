@@ -50,6 +50,26 @@ type Keys struct {
 	claimed bool
 	list    []stored
 	byID    map[string]stored
+	agents  map[string]bool // that a key was ever made for
+	changed []func()
+}
+
+// OnChange has fn called after each change of the keys, before whoever changed
+// them is answered: what lasts longer than a request looks again at who it
+// serves.
+func (k *Keys) OnChange(fn func()) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.changed = append(k.changed, fn)
+}
+
+func (k *Keys) tell() {
+	k.mu.RLock()
+	told := slices.Clone(k.changed)
+	k.mu.RUnlock()
+	for _, fn := range told {
+		fn()
+	}
 }
 
 // Add makes a key for a role, or for the named agent, and returns its token.
@@ -62,16 +82,20 @@ func (k *Keys) Add(role Role, agent string) (token string, key Key, err error) {
 	key = Key{ID: hex.EncodeToString(id), Role: role, Agent: agent, Created: k.now().UTC().Truncate(time.Second)}
 	token = tokenPrefix + key.ID + "_" + base64.RawURLEncoding.EncodeToString(secret)
 	entry := stored{Key: key, Salt: hex.EncodeToString(salt), Hash: hash(salt, token)}
+	if err := k.add(entry); err != nil {
+		return "", Key{}, err
+	}
+	k.tell()
+	return token, key, nil
+}
 
+func (k *Keys) add(entry stored) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if len(k.list) >= maxKeys {
-		return "", Key{}, fault.New(fault.TooLarge, "there are %d keys, as many as can be; revoke one first", maxKeys)
+		return fault.New(fault.TooLarge, "there are %d keys, as many as can be; revoke one first", maxKeys)
 	}
-	if err := k.replace(append(slices.Clone(k.list), entry)); err != nil {
-		return "", Key{}, err
-	}
-	return token, key, nil
+	return k.replace(append(slices.Clone(k.list), entry))
 }
 
 func checkGrant(role Role, agent string) error {
@@ -104,6 +128,14 @@ func (k *Keys) List() []Key {
 
 // Revoke removes a key; its token is worth nothing from then on.
 func (k *Keys) Revoke(id string) (Key, error) {
+	key, err := k.remove(id)
+	if err == nil {
+		k.tell()
+	}
+	return key, err
+}
+
+func (k *Keys) remove(id string) (Key, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	entry, ok := k.byID[id]
@@ -140,11 +172,12 @@ func (k *Keys) VerifyAgent(name, token string) bool {
 	return ok && key.Role == Agent && key.Agent == name
 }
 
-// HasAgent reports whether any key was made for the named agent.
+// HasAgent reports whether a key was ever made for the named agent: revoking it
+// does not open the name to whoever comes without one.
 func (k *Keys) HasAgent(name string) bool {
 	k.mu.RLock()
 	defer k.mu.RUnlock()
-	return slices.ContainsFunc(k.list, func(s stored) bool { return s.Role == Agent && s.Agent == name })
+	return k.agents[name]
 }
 
 // Len is how many keys there are.

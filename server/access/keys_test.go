@@ -161,6 +161,42 @@ func TestRevoke(t *testing.T) {
 	}
 }
 
+// A name that a key was made for stays keyed, also after the last key of it is
+// revoked and after a restart.
+func TestNamesStayKeyed(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	keys := open(t, dir)
+	changes := 0
+	keys.OnChange(func() { changes++ })
+	_, key := add(t, keys, access.Agent, "alice")
+	if _, err := keys.Revoke(key.ID); err != nil {
+		t.Fatal(err)
+	}
+	add(t, keys, access.Reader, "")
+	if _, err := keys.Revoke("none"); err == nil {
+		t.Error("an unknown key was revoked")
+	}
+	for _, k := range []*access.Keys{keys, open(t, dir)} {
+		if !k.HasAgent("alice") || k.HasAgent("bob") {
+			t.Error("alice is keyed no more, or bob is")
+		}
+	}
+	if changes != 3 {
+		t.Errorf("told of %d changes, want 3", changes)
+	}
+	// A file of the version before tells by its keys.
+	old := t.TempDir()
+	raw := `{"version":1,"keys":[{"id":"0a","role":"agent","agent":"carol","created":"2026-03-09T10:15:42Z","salt":"","hash":""}]}`
+	if err := os.WriteFile(filepath.Join(old, access.KeysFile), []byte(raw), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	carols := open(t, old)
+	if _, err := carols.Revoke("0a"); err != nil || !carols.HasAgent("carol") || !open(t, old).HasAgent("carol") {
+		t.Errorf("carol is keyed no more (%v)", err)
+	}
+}
+
 func TestRefusedGrants(t *testing.T) {
 	t.Parallel()
 	keys := open(t, t.TempDir())
@@ -193,7 +229,8 @@ func TestRefusedGrants(t *testing.T) {
 func TestBadFiles(t *testing.T) {
 	t.Parallel()
 	for content, want := range map[string]string{
-		`{"version":2,"keys":[]}`: "has format 2; this parley reads format 1",
+		`{"version":3,"keys":[]}`: "has format 3; this parley reads formats 1 to 2",
+		`{"keys":[]}`:             "has format 0; this parley reads formats 1 to 2",
 		`{"version":1,"keys":[`:   "is damaged",
 		``:                        "is damaged",
 	} {

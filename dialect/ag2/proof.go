@@ -1,0 +1,61 @@
+package ag2
+
+import (
+	"fmt"
+
+	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/internal/wsconn"
+)
+
+// Prove is asked once for each identity that was proved on a connection, with
+// what proved it. It returns whether that proof still stands, which is asked
+// whenever the identity acts, and by Recheck; nil stands for ever. An error
+// refuses the identity.
+type Prove func(name, scheme string, claim []byte) (stands func() bool, err error)
+
+// Recheck ends the connections of whoever's proof stands no more. It is called
+// when keys were made or revoked, and returns when they are told to go.
+func (s *Server) Recheck() {
+	for _, ws := range s.conns.All() {
+		c, ok := ws.Handler().(*conn)
+		if !ok {
+			continue
+		}
+		for _, id := range c.identities() {
+			if c.host(id).stands() {
+				continue
+			}
+			c.unbind()
+			c.expel(id)
+			break
+		}
+	}
+}
+
+// expel ends a connection one of whose identities is proved no more. The others
+// prove themselves again on another.
+func (c *conn) expel(agent string) {
+	c.server.stats.expelled.Add(1)
+	c.ws.End(&wsconn.CloseError{
+		Code: wsconn.Policy, Reason: fmt.Sprintf("the key of %.60q was revoked or made; show one", c.server.cfg.Hub.Name(agent)),
+	})
+}
+
+// stands reports whether an identity is still proved; one that is not here is
+// not.
+func (h *host) stands() bool { return h != nil && (h.proof == nil || h.proof()) }
+
+// mayLook refuses strangers the directory: it is for those who proved an
+// identity, for operators, and for connections that could register one without
+// a proof.
+func (c *conn) mayLook() error {
+	if c.server.cfg.TrustClients || c.server.cfg.Strangers(c.peer) || c.isOperator() {
+		return nil
+	}
+	for _, id := range c.identities() {
+		if c.proved(id) {
+			return nil
+		}
+	}
+	return fault.New(fault.AccessDenied, "the directory is for who has proved an identity: register one or say hello as one first")
+}
