@@ -2,7 +2,6 @@ package agent
 
 import (
 	"context"
-	"strings"
 	"time"
 
 	"github.com/parley-hub/parley/envelope"
@@ -27,7 +26,7 @@ func SendWhenAllowed(ctx context.Context, link Link, e *envelope.Envelope) (stri
 		}
 		if ok {
 			id, err := link.Post(ctx, e)
-			if err == nil || !outOfTurn(err) {
+			if err == nil || fault.ReasonOf(err) != fault.OutOfTurn {
 				return id, err
 			}
 		}
@@ -40,8 +39,4 @@ func SendWhenAllowed(ctx context.Context, link Link, e *envelope.Envelope) (stri
 		}
 		pause = min(2*pause, slowAsk)
 	}
-}
-
-func outOfTurn(err error) bool {
-	return fault.CodeOf(err) == fault.Protocol && strings.Contains(err.Error(), "expects")
 }

@@ -254,7 +254,7 @@ func TestSendWhenAllowed(t *testing.T) {
 		w.say(t, a, m.ID, "go on")
 		e, err := turn.BuildText(m.ID, "id-b", "mine", turn.Address{})
 		t.NoError(err)
-		b.Fail("Post", fault.New(fault.Protocol, "discussion expects 'id-a' to speak, not 'id-b'"))
+		b.Fail("Post", fault.New(fault.Protocol, "discussion expects 'id-a' to speak, not 'id-b'").Because(fault.OutOfTurn))
 		time.AfterFunc(time.Second, func() { b.Fail("Post", nil) })
 		_, err = agent.SendWhenAllowed(w.ctx, b, e)
 		t.NoError(err)

@@ -2,7 +2,6 @@ package client
 
 import (
 	"context"
-	"strings"
 	"sync"
 
 	"github.com/parley-hub/parley/dialect/ag2/wire"
@@ -95,7 +94,7 @@ func (c *Client) Attach(ctx context.Context, r Registration) (*Identity, error) 
 			return c.attach(ctx, *id, r.Passport)
 		}
 		i, err := c.Register(ctx, r)
-		if fault.CodeOf(err) == fault.Protocol && strings.Contains(err.Error(), "already registered") {
+		if fault.ReasonOf(err) == fault.NameTaken {
 			continue // somebody else was faster
 		}
 		return i, err

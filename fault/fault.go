@@ -59,9 +59,11 @@ func Catalogue() []Entry {
 // Error is a refusal: what was refused, why, and what would be accepted.
 type Error struct {
 	Code       Code
-	Message    string
-	RetryAfter time.Duration // zero where no wait is known
-	Err        error         // the cause, if any
+	Reason     Reason            // why exactly, where code decides by it
+	Details    map[string]string // what belongs to the reason
+	Message    string            // for people
+	RetryAfter time.Duration     // zero where no wait is known
+	Err        error             // the cause, if any
 }
 
 func (e *Error) Error() string { return e.Message }

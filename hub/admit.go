@@ -119,7 +119,7 @@ func (h *Hub) bound(e *envelope.Envelope, by Caller) error {
 	case e.Type == "":
 		return fault.New(fault.Invalid, "event_type is empty; any non-empty name is accepted")
 	case e.Channel == "":
-		return fault.New(fault.NotFound, "channel not found: the envelope names none")
+		return fault.New(fault.NotFound, "channel not found: the envelope names none").Because(fault.NoChannel)
 	case len(e.Data) > h.opts.Limits.EventBytes:
 		return fault.New(fault.TooLarge, "event_data has %d bytes; at most %d (limits.event)", len(e.Data), h.opts.Limits.EventBytes)
 	}
@@ -294,7 +294,7 @@ func (h *Hub) accepts(ch *loadedChannel, e *envelope.Envelope) error {
 }
 
 func errOver(m *channel.Metadata) error {
-	return fault.New(fault.Protocol, "channel '%s' is %s (%s) and accepts nothing more", m.ID, m.State, m.CloseReason)
+	return fault.New(fault.Protocol, "channel '%s' is %s (%s) and accepts nothing more", m.ID, m.State, m.CloseReason).Because(fault.ChannelEnded)
 }
 
 // belongs refuses whoever neither takes part nor is expected to speak, and

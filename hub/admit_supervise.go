@@ -181,7 +181,7 @@ func (h *Hub) expireWaiting(ch *loadedChannel, item *waiting) {
 	ch.extras.waiting = slices.Delete(ch.extras.waiting, i, i+1)
 	turn, _ := ch.adapter.Expected(ch.meta, ch.state)
 	ch.mu.Unlock()
-	h.refuse([]*waiting{item}, fault.New(fault.Protocol, "channel '%s' expects '%s' to speak, whose round did not end within %s", ch.id, turn.Agent, h.opts.HoldFor))
+	h.refuse([]*waiting{item}, fault.New(fault.Protocol, "channel '%s' expects '%s' to speak, whose round did not end within %s", ch.id, turn.Agent, h.opts.HoldFor).Because(fault.OutOfTurn))
 }
 
 // refuseWaiting answers everyone who waits in a channel.

@@ -130,7 +130,7 @@ func (h *Hub) storeNew(ctx context.Context, m *member) error {
 				}
 				continue // whoever had the name does not have it after all
 			}
-			return fault.New(fault.Protocol, "name '%s' is already registered; attach to it instead, or choose another", p.Passport.Name)
+			return fault.New(fault.Protocol, "name '%s' is already registered; attach to it instead, or choose another", p.Passport.Name).Because(fault.NameTaken)
 		}
 		if err != nil {
 			return unavailable(err)
@@ -153,7 +153,7 @@ func (h *Hub) Unregister(ctx context.Context, id string) error {
 	m.write.Lock()
 	defer m.write.Unlock()
 	if h.registry.byID(id) != m {
-		return fault.New(fault.NotFound, "agent '%s' not found: it was just unregistered", id)
+		return fault.New(fault.NotFound, "agent '%s' not found: it was just unregistered", id).Because(fault.NoAgent)
 	}
 	name := m.name()
 	audit, err := h.auditRecord("agent_unregistered", fields{"agent_id": id, "name": name})
@@ -373,7 +373,7 @@ func (h *Hub) tellAgent(ev AgentEvent) {
 func (h *Hub) Authenticate(ctx context.Context, name, scheme string, claim []byte) (Profile, error) {
 	m := h.registry.byName(name)
 	if m == nil {
-		return Profile{}, fault.New(fault.NotFound, "agent '%s' not found: register it first", name)
+		return Profile{}, fault.New(fault.NotFound, "agent '%s' not found: register it first", name).Because(fault.NoAgent)
 	}
 	p := m.profile()
 	if err := h.opts.Auth.Verify(ctx, p.Passport, scheme, claim); err != nil {

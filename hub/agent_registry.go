@@ -112,7 +112,7 @@ func (r *registry) require(id string) (*member, error) {
 	if m := r.byID(id); m != nil {
 		return m, nil
 	}
-	return nil, fault.New(fault.NotFound, "agent '%s' not found: nobody is registered under that id", id)
+	return nil, fault.New(fault.NotFound, "agent '%s' not found: nobody is registered under that id", id).Because(fault.NoAgent)
 }
 
 // Agent returns an identity by name or, failing that, by id.

@@ -193,7 +193,7 @@ func (h *Hub) lock(ctx context.Context, id string) (*loadedChannel, error) {
 }
 
 func errNoChannel(id string) error {
-	return fault.New(fault.NotFound, "channel not found: '%s'", id)
+	return fault.New(fault.NotFound, "channel not found: '%s'", id).Because(fault.NoChannel)
 }
 
 // load folds a channel from what is durable.

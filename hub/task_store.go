@@ -34,7 +34,9 @@ func (h *Hub) findTask(ctx context.Context, id string) (log journal.LogName, ok 
 	}
 }
 
-func errNoTask(id string) error { return fault.New(fault.NotFound, "task not found: '%s'", id) }
+func errNoTask(id string) error {
+	return fault.New(fault.NotFound, "task not found: '%s'", id).Because(fault.NoTask)
+}
 
 // readTask reads a task from what is durable.
 func (h *Hub) readTask(ctx context.Context, log journal.LogName) (*schema.StoredTask, error) {

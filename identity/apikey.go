@@ -74,16 +74,16 @@ func (*APIKey) Scheme() string { return SchemeAPIKey }
 func (a *APIKey) Validate(ctx context.Context, p *Passport, claim []byte) error {
 	token, ok := Token(claim)
 	if !ok {
-		return fault.New(fault.AuthFailed, "api_key claim is missing required string field 'token'")
+		return fault.New(fault.AuthFailed, "api_key claim is missing required string field 'token'").Because(fault.NeedsAPIKey)
 	}
 	known, matched, err := a.check(ctx, p.Name, token)
 	switch {
 	case err != nil:
 		return fault.Wrap(fault.Unavailable, err, "the keys of %q cannot be read: %v", p.Name, err)
 	case !known:
-		return fault.New(fault.AuthFailed, "no api_key registered for %q; an operator makes one with: parley keys add --agent NAME", p.Name)
+		return fault.New(fault.AuthFailed, "no api_key registered for %q; an operator makes one with: parley keys add --agent NAME", p.Name).Because(fault.NeedsAPIKey)
 	case !matched:
-		return fault.New(fault.AuthFailed, "api_key mismatch for %q", p.Name)
+		return fault.New(fault.AuthFailed, "api_key mismatch for %q", p.Name).Because(fault.NeedsAPIKey)
 	}
 	return nil
 }

@@ -86,10 +86,10 @@ func (None) Scheme() string { return SchemeNone }
 // Validate accepts any claim.
 func (n None) Validate(ctx context.Context, p *Passport, _ []byte) error {
 	if n.Allow != nil && !n.Allow(ctx) {
-		return fault.New(fault.AuthFailed, "auth scheme none is not accepted from here; register with scheme api_key and a token")
+		return fault.New(fault.AuthFailed, "auth scheme none is not accepted from here; register with scheme api_key and a token").Because(fault.NeedsAPIKey)
 	}
 	if n.Keyed != nil && n.Keyed(p.Name) {
-		return fault.New(fault.AuthFailed, "a key was made for %q, so auth scheme none does not prove it; use scheme api_key and its token", p.Name)
+		return fault.New(fault.AuthFailed, "a key was made for %q, so auth scheme none does not prove it; use scheme api_key and its token", p.Name).Because(fault.NeedsAPIKey)
 	}
 	return nil
 }

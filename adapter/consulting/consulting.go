@@ -49,12 +49,12 @@ func (Adapter) ValidateSend(m *channel.Metadata, s channel.State, e *envelope.En
 		return ag2.Refuse("consulting is already complete: the question has been answered")
 	case !state.Asked:
 		if e.Sender != m.Creator {
-			return ag2.Refuse("consulting expects first send from initiator '%s', not from '%s'", m.Creator, e.Sender)
+			return ag2.RefuseTurn("consulting expects first send from initiator '%s', not from '%s'", m.Creator, e.Sender)
 		}
 	default:
 		respondent, _ := ag2.WithRole(m, channel.Respondent)
 		if e.Sender != respondent {
-			return ag2.Refuse("consulting expects reply from respondent '%s', not from '%s'", respondent, e.Sender)
+			return ag2.RefuseTurn("consulting expects reply from respondent '%s', not from '%s'", respondent, e.Sender)
 		}
 	}
 	return nil

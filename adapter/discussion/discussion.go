@@ -59,7 +59,7 @@ func (Adapter) Initial(m *channel.Metadata) (channel.State, error) {
 // ValidateSend lets nobody but the expected speaker speak.
 func (Adapter) ValidateSend(_ *channel.Metadata, s channel.State, e *envelope.Envelope) error {
 	if state, ok := s.(*State); ok && e.Type == envelope.TypeText && e.Sender != state.Next {
-		return ag2.Refuse("discussion expects '%s' to speak, not '%s'", state.Next, e.Sender)
+		return ag2.RefuseTurn("discussion expects '%s' to speak, not '%s'", state.Next, e.Sender)
 	}
 	return nil
 }

@@ -25,7 +25,7 @@ func TestBoundsOfWhatComesIn(t *testing.T) {
 
 	t.Run("a graph", func(t *testing.T) {
 		t.Parallel()
-		m := meta(`{"graph":`+fmt.Sprintf(threshold, long)+`}`)
+		m := meta(`{"graph":` + fmt.Sprintf(threshold, long) + `}`)
 		refused(t, adapter.ValidateCreate(m), "at most 1024")
 		if _, err := adapter.Initial(m); err != nil {
 			t.Fatalf("a channel that is older than the bound must load: %v", err)
@@ -33,7 +33,7 @@ func TestBoundsOfWhatComesIn(t *testing.T) {
 	})
 	t.Run("first variables", func(t *testing.T) {
 		t.Parallel()
-		m := meta(`{"graph":`+fmt.Sprintf(threshold, "1")+`,"context_vars":{"n":`+long+`}}`)
+		m := meta(`{"graph":` + fmt.Sprintf(threshold, "1") + `,"context_vars":{"n":` + long + `}}`)
 		refused(t, adapter.ValidateCreate(m), "at most 1024")
 		s, err := adapter.Initial(m)
 		if err != nil {
@@ -46,7 +46,7 @@ func TestBoundsOfWhatComesIn(t *testing.T) {
 	})
 	t.Run("a context set and a packet", func(t *testing.T) {
 		t.Parallel()
-		m := meta(`{"graph":`+fmt.Sprintf(threshold, "1")+`}`)
+		m := meta(`{"graph":` + fmt.Sprintf(threshold, "1") + `}`)
 		s, err := adapter.Initial(m)
 		if err != nil {
 			t.Fatal(err)

@@ -119,9 +119,9 @@ func (a Adapter) mayTakeTurn(state *State, e *envelope.Envelope) error {
 	facts := &state.Facts
 	switch {
 	case facts.Ended:
-		return ag2.Refuse("workflow has come to its end and expects nobody to speak; '%s' is refused", e.Sender)
+		return ag2.RefuseTurn("workflow has come to its end and expects nobody to speak; '%s' is refused", e.Sender)
 	case !facts.MaySpeak(e.Sender) && !state.supervises(e.Sender):
-		return ag2.Refuse("workflow expects '%s' to speak, not '%s'", facts.Expected, e.Sender)
+		return ag2.RefuseTurn("workflow expects '%s' to speak, not '%s'", facts.Expected, e.Sender)
 	case e.Type == envelope.TypePacket:
 		packet, err := graph.ParsePacket(e.Data)
 		if err != nil {

@@ -143,7 +143,7 @@ func (n *Network) room(id string) (*room, error) {
 			return r, nil
 		}
 	}
-	return nil, fault.New(fault.NotFound, "channel not found: '%s'", id)
+	return nil, fault.New(fault.NotFound, "channel not found: '%s'", id).Because(fault.NoChannel)
 }
 
 func (n *Network) mint(kind string) string {

@@ -25,7 +25,7 @@ func (n *Network) task(id string) (*task.Task, error) {
 			return t, nil
 		}
 	}
-	return nil, fault.New(fault.NotFound, "task not found: '%s'", id)
+	return nil, fault.New(fault.NotFound, "task not found: '%s'", id).Because(fault.NoTask)
 }
 
 // Task implements agent.Link.

@@ -192,11 +192,13 @@ func refusal(answer *http.Response) error {
 		return fmt.Errorf("ask the hub: %w", err)
 	}
 	var problem struct {
-		Code   fault.Code `json:"code"`
-		Detail string     `json:"detail"`
+		Code    fault.Code        `json:"code"`
+		Reason  fault.Reason      `json:"reason"`
+		Details map[string]string `json:"details"`
+		Detail  string            `json:"detail"`
 	}
 	if err := json.Unmarshal(raw, &problem); err != nil || problem.Code == "" {
 		return fmt.Errorf("the hub answered %s: %.200s", answer.Status, raw)
 	}
-	return fault.New(problem.Code, "%s", problem.Detail)
+	return &fault.Error{Code: problem.Code, Reason: problem.Reason, Details: problem.Details, Message: problem.Detail}
 }

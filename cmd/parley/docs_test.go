@@ -43,6 +43,10 @@ func TestErrorsPage(t *testing.T) {
 		}
 		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", e.Code, e.Meaning, e.Remedy, later)
 	}
+	b.WriteString("\nSome refusals say more exactly why. Decide by the code and the reason, never by the\nmessage, which is for people and may change.\n\n| Reason | With the code | Meaning |\n|---|---|---|\n")
+	for _, e := range fault.Reasons() {
+		fmt.Fprintf(&b, "| `%s` | `%s` | %s |\n", e.Reason, e.Code, e.Meaning)
+	}
 	page(t, "errors.md", b.String())
 }
 

@@ -1,11 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net"
-	"regexp"
-	"strings"
 
 	"github.com/parley-hub/parley/fault"
 )
@@ -21,53 +20,32 @@ func advise(err error) error {
 	return err
 }
 
-// turnOf finds whose turn a refusal says it is.
-var turnOf = regexp.MustCompile(`it is the turn of '([^']+)'`)
+// reasonHints are the hints that need no more than the reason.
+var reasonHints = map[fault.Reason]string{
+	fault.NoChannel:    "parley channels list shows which there are",
+	fault.NoTask:       "parley tasks list shows which there are",
+	fault.NoAgent:      "parley agents list shows who is there; parley agent echo NAME registers someone",
+	fault.NoActor:      "add --as NAME; parley agents list shows who is there",
+	fault.ChannelEnded: "parley channels open starts another",
+	fault.NeedsAPIKey:  "add --token TOKEN; an operator makes one with parley keys add --agent NAME",
+	fault.NeedsRole:    "set PARLEY_TOKEN to such a key's token; parley keys add --role operator makes one",
+}
+
+// codeHints are those for refusals without a reason.
+var codeHints = map[fault.Code]string{
+	fault.AuthFailed: "set PARLEY_TOKEN to a token; without one, stop the hub and parley keys add --role operator makes one in its data folder",
+	fault.Gap:        "leave --after out to begin at the start",
+	fault.InboxFull:  "parley agents list shows who has fallen behind",
+}
 
 func hintFor(err error) string {
 	var unreachable *net.OpError
 	if errors.As(err, &unreachable) && unreachable.Op == "dial" {
 		return "start a hub with parley serve, or name another with --hub URL"
 	}
-	var refusal *fault.Error
-	if !errors.As(err, &refusal) {
-		return ""
+	reason := fault.ReasonOf(err)
+	if who := fault.DetailsOf(err)[fault.DetailExpected]; reason == fault.OutOfTurn && who != "" {
+		return "parley send CHANNEL TEXT --as " + who + " speaks in turn; parley tail CHANNEL waits for it"
 	}
-	says := refusal.Message
-	switch refusal.Code {
-	case fault.NotFound:
-		switch {
-		case strings.HasPrefix(says, "channel not found"):
-			return "parley channels list shows which there are"
-		case strings.HasPrefix(says, "task not found"):
-			return "parley tasks list shows which there are"
-		case strings.HasPrefix(says, "agent "):
-			return "parley agents list shows who is there; parley agent echo NAME registers someone"
-		}
-	case fault.Invalid:
-		if strings.HasPrefix(says, "say for whom you act") {
-			return "add --as NAME; parley agents list shows who is there"
-		}
-	case fault.Protocol:
-		if who := turnOf.FindStringSubmatch(says); who != nil {
-			return "parley send CHANNEL TEXT --as " + who[1] + " speaks in turn; parley tail CHANNEL waits for it"
-		}
-		if strings.Contains(says, " is closed") || strings.Contains(says, " is expired") {
-			return "parley channels open starts another"
-		}
-	case fault.AuthFailed:
-		if strings.Contains(says, "api_key") {
-			return "add --token TOKEN; an operator makes one with parley keys add --agent NAME"
-		}
-		return "set PARLEY_TOKEN to a token; without one, stop the hub and parley keys add --role operator makes one in its data folder"
-	case fault.AccessDenied:
-		if strings.HasPrefix(says, "a key of role") || strings.Contains(says, "takes a key of role") {
-			return "set PARLEY_TOKEN to such a key's token; parley keys add --role operator makes one"
-		}
-	case fault.Gap:
-		return "leave --after out to begin at the start"
-	case fault.InboxFull:
-		return "parley agents list shows who has fallen behind"
-	}
-	return ""
+	return cmp.Or(reasonHints[reason], codeHints[fault.CodeOf(err)])
 }

@@ -212,7 +212,7 @@ func (c caller) may(role access.Role) error {
 	if c.Role == access.Anonymous {
 		return fault.New(fault.AuthFailed, "a key is needed: send Authorization: Bearer TOKEN; an operator makes one with parley keys add")
 	}
-	return fault.New(fault.AccessDenied, "a key of role %s is needed; yours is of role %s", role, c.Role)
+	return fault.New(fault.AccessDenied, "a key of role %s is needed; yours is of role %s", role, c.Role).Because(fault.NeedsRole)
 }
 
 // MayActFor makes a caller a hub.Caller.

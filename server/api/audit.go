@@ -23,7 +23,7 @@ type auditPage struct {
 
 func (a *API) audit(c *call) error {
 	if !c.who.seesAll() {
-		return fault.New(fault.AccessDenied, "the audit takes a key of role operator or reader")
+		return fault.New(fault.AccessDenied, "the audit takes a key of role operator or reader").Because(fault.NeedsRole)
 	}
 	follow, err := c.wantsStream()
 	if err != nil {

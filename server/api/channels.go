@@ -105,7 +105,7 @@ func (a *API) agentParam(c *call, name string) (string, error) {
 func (a *API) agent(nameOrID string) (hub.Profile, error) {
 	p, err := a.hub.Agent(nameOrID)
 	if fault.CodeOf(err) == fault.NotFound {
-		err = fault.Wrap(fault.NotFound, err, "agent '%.200s' not found: nobody is registered under that name or id", nameOrID)
+		err = fault.Wrap(fault.NotFound, err, "agent '%.200s' not found: nobody is registered under that name or id", nameOrID).Because(fault.NoAgent)
 	}
 	return p, err
 }
@@ -288,7 +288,7 @@ func (a *API) actor(c *call, name string) (string, error) {
 		name = c.who.Agent
 	}
 	if name == "" {
-		return "", fault.New(fault.Invalid, "say for whom you act, by name or id: your key is of role %s", c.who.Role)
+		return "", fault.New(fault.Invalid, "say for whom you act, by name or id: your key is of role %s", c.who.Role).Because(fault.NoActor)
 	}
 	p, err := a.agent(name)
 	if err != nil {

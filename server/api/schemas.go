@@ -191,10 +191,20 @@ func otherSchemas() obj {
 		"Problem": obj{
 			"type": "object", "required": []any{"code", "detail", "status", "title", "type"}, "properties": obj{
 				"type": text, "title": text, "status": number, "code": oneOf(codes()...), "detail": text,
+				"reason":   oneOf(reasons()...),
+				"details":  obj{"type": "object", "additionalProperties": text, "description": "what belongs to the reason"},
 				"position": obj{"type": "string", "description": "where to start again; only with the code gap"},
 			},
 		},
 	}
+}
+
+func reasons() []any {
+	var list []any
+	for _, entry := range fault.Reasons() {
+		list = append(list, string(entry.Reason))
+	}
+	return list
 }
 
 func codes() []any {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"net/http"
 	"runtime"
-	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -87,27 +86,14 @@ func (a *API) post(c *call, e *envelope.Envelope) (string, error) {
 // explain adds whose turn it is to a refusal that comes of turns: somebody
 // else's, that is.
 func (a *API) explain(c *call, sender string, err error) error {
-	if !a.outOfTurn(c, err) {
+	if fault.ReasonOf(err) != fault.OutOfTurn {
 		return err
 	}
 	turn, ok, lookErr := a.hub.Expected(c.Context(), c.PathValue("id"))
 	if lookErr != nil || !ok || turn.Agent == "" || turn.Agent == sender {
 		return err
 	}
-	return fault.Wrap(fault.Protocol, err, "%v; it is the turn of '%s' (%s)", err, a.hub.Name(turn.Agent), turn.Agent)
-}
-
-// outOfTurn reports whether a refusal is that of the channel's adapter, or of
-// the hub for its sake, to whoever speaks when another is expected: both begin
-// with who expects.
-func (a *API) outOfTurn(c *call, err error) bool {
-	if fault.CodeOf(err) != fault.Protocol {
-		return false
-	}
-	m, lookErr := a.hub.Channel(c.Context(), c.PathValue("id"))
-	if lookErr != nil {
-		return false
-	}
-	says := err.Error()
-	return strings.HasPrefix(says, m.Manifest.Type+" expects ") || strings.HasPrefix(says, "channel '"+m.ID+"' expects ")
+	name := a.hub.Name(turn.Agent)
+	return fault.Wrap(fault.Protocol, err, "%v; it is the turn of '%s' (%s)", err, name, turn.Agent).
+		Because(fault.OutOfTurn).With(fault.DetailExpected, name)
 }

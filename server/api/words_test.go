@@ -69,6 +69,9 @@ func TestOnlyRefusalsOfTurnsNameOne(t *testing.T) {
 			t.Errorf("%d %v, want %s", status, p, want)
 		}
 		status, p = s.ask(operator, "POST", at, `{"sender":"alice","text":"again"}`)
+		if details, _ := p["details"].(map[string]any); p["reason"] != "out_of_turn" || details["expected"] != "eve" {
+			t.Errorf("no reason that code could decide by: %v", p)
+		}
 		if status != http.StatusConflict || !strings.HasSuffix(p["detail"].(string), "; it is the turn of 'eve' ("+eve+")") {
 			t.Errorf("out of turn: %d %v", status, p)
 		}
@@ -135,8 +138,8 @@ func TestGapsTellWhereToStart(t *testing.T) {
 			t.Errorf("%s, started again: %d %v", path, status, rest)
 		}
 	}
-	if _, p := s.ask(operator, "GET", "/v1/channels/none", ""); len(p) != 5 {
-		t.Errorf("what is no gap has a place: %v", p)
+	if _, p := s.ask(operator, "GET", "/v1/channels/none", ""); p["position"] != nil || p["reason"] != "no_channel" {
+		t.Errorf("what is no gap has a place, or no reason: %v", p)
 	}
 }
 

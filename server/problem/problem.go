@@ -22,6 +22,9 @@ type Problem struct {
 	Status int        `json:"status"`
 	Code   fault.Code `json:"code"`
 	Detail string     `json:"detail"`
+	// Reason and Details say more exactly why, for code that decides by it.
+	Reason  fault.Reason      `json:"reason,omitempty"`
+	Details map[string]string `json:"details,omitempty"`
 	// Position is where to start again, for a position that is gone.
 	Position string `json:"position,omitempty"`
 }
@@ -67,6 +70,7 @@ func Of(err error) Problem {
 		detail = "the hub could not do this; its log says why"
 	}
 	p := Problem{Type: "about:blank", Title: http.StatusText(status), Status: status, Code: code, Detail: detail}
+	p.Reason, p.Details = fault.ReasonOf(err), fault.DetailsOf(err)
 	var gap Placed
 	if errors.As(err, &gap) {
 		p.Position = gap.Restart()

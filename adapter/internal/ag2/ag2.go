@@ -36,6 +36,11 @@ func Refuse(format string, args ...any) error {
 	return fault.New(fault.Protocol, format, args...)
 }
 
+// RefuseTurn is the refusal of a send that is out of turn.
+func RefuseTurn(format string, args ...any) error {
+	return fault.New(fault.Protocol, format, args...).Because(fault.OutOfTurn)
+}
+
 // Expectation writes an expectation of a built-in manifest.
 func Expectation(name, onViolation, params string) channel.Expectation {
 	return channel.Expectation{Name: name, OnViolation: onViolation, Params: []byte(params)}

@@ -16,18 +16,63 @@ const (
 	codeOther        = "error"
 )
 
-// inboxFull is how AG2's client tells a full inbox from other errors.
-const inboxFull = "inbox at capacity"
+// meaning is what a refusal of a hub means beyond its code.
+type meaning struct {
+	code      string
+	fragments []string // all in the message, in any order
+	means     fault.Code
+	reason    fault.Reason
+}
 
-// rateWait reads how long a hub of ours asks a sender to wait; AG2 has no code
-// for it.
-func rateWait(message string) (time.Duration, bool) {
-	_, rest, ok := strings.Cut(message, "limits.rate; wait ")
-	if !ok {
-		return 0, false
+// meanings is the one place where messages of AG2's wire are matched: its
+// refusals have no field for a reason, so their words are part of the
+// protocol. The first that fits counts.
+var meanings = []meaning{
+	{code: codeProtocol, fragments: []string{"expects", "to speak"}, means: fault.Protocol, reason: fault.OutOfTurn},
+	{code: codeProtocol, fragments: []string{"expects first send"}, means: fault.Protocol, reason: fault.OutOfTurn},
+	{code: codeProtocol, fragments: []string{"expects reply"}, means: fault.Protocol, reason: fault.OutOfTurn},
+	{code: codeProtocol, fragments: []string{"already registered"}, means: fault.Protocol, reason: fault.NameTaken},
+	{code: codeProtocol, fragments: []string{" is closed"}, means: fault.Protocol, reason: fault.ChannelEnded},
+	{code: codeProtocol, fragments: []string{" is expired"}, means: fault.Protocol, reason: fault.ChannelEnded},
+	{code: codeNotFound, fragments: []string{"channel not found"}, means: fault.NotFound, reason: fault.NoChannel},
+	{code: codeNotFound, fragments: []string{"task not found"}, means: fault.NotFound, reason: fault.NoTask},
+	{code: codeNotFound, fragments: []string{"agent '", "not found"}, means: fault.NotFound, reason: fault.NoAgent},
+	{code: codeAuthFailed, fragments: []string{"api_key"}, means: fault.AuthFailed, reason: fault.NeedsAPIKey},
+	{code: codeAccessDenied, fragments: []string{rateLimited}, means: fault.RateLimited},
+	{code: codeOther, fragments: []string{"inbox at capacity"}, means: fault.InboxFull},
+}
+
+func (m *meaning) fits(code, message string) bool {
+	if m.code != code {
+		return false
 	}
+	for _, fragment := range m.fragments {
+		if !strings.Contains(message, fragment) {
+			return false
+		}
+	}
+	return true
+}
+
+// rateLimited is followed by how long a hub of ours asks a sender to wait; AG2
+// has no code for it.
+const rateLimited = "limits.rate; wait "
+
+func rateWait(message string) time.Duration {
+	_, rest, _ := strings.Cut(message, rateLimited)
 	wait, err := time.ParseDuration(rest)
-	return wait, err == nil
+	if err != nil {
+		return 0
+	}
+	return wait
+}
+
+// codes are those of AG2 and what each means without more words.
+var codes = map[string]fault.Code{
+	codeNotFound:     fault.NotFound,
+	codeAccessDenied: fault.AccessDenied,
+	codeProtocol:     fault.Protocol,
+	codeAuthFailed:   fault.AuthFailed,
 }
 
 // CodeOf translates an error of the catalogue to AG2's codes.
@@ -46,23 +91,21 @@ func CodeOf(err error) string {
 }
 
 // ErrorOf translates a refusal on the wire back to the catalogue, as well as
-// its code allows.
+// its code and words allow.
 func ErrorOf(code, message string) error {
-	switch code {
-	case codeNotFound:
-		return fault.New(fault.NotFound, "%s", message)
-	case codeAccessDenied:
-		if wait, ok := rateWait(message); ok {
-			return &fault.Error{Code: fault.RateLimited, Message: message, RetryAfter: wait}
+	known, ok := codes[code]
+	if !ok {
+		code, known = codeOther, fault.Internal
+	}
+	err := fault.New(known, "%s", message)
+	for i := range meanings {
+		if m := &meanings[i]; m.fits(code, message) {
+			err.Code, err.Reason = m.means, m.reason
+			break
 		}
-		return fault.New(fault.AccessDenied, "%s", message)
-	case codeProtocol:
-		return fault.New(fault.Protocol, "%s", message)
-	case codeAuthFailed:
-		return fault.New(fault.AuthFailed, "%s", message)
 	}
-	if strings.Contains(message, inboxFull) {
-		return fault.New(fault.InboxFull, "%s", message)
+	if err.Code == fault.RateLimited {
+		err.RetryAfter = rateWait(message)
 	}
-	return fault.New(fault.Internal, "%s", message)
+	return err
 }

@@ -216,6 +216,34 @@ func TestCodes(t *testing.T) {
 	}
 }
 
+// AG2's refusals have no field for a reason: it is read from their words.
+func TestReasonsAreReadFromWords(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		code, message string
+		want          fault.Reason
+	}{
+		{"protocol_error", "workflow expects 'b' to speak, not 'a'", fault.OutOfTurn},
+		{"protocol_error", "consulting expects first send from initiator 'a', not from 'b'", fault.OutOfTurn},
+		{"protocol_error", "consulting expects reply from respondent 'b', not from 'a'", fault.OutOfTurn},
+		{"protocol_error", "'a' has answered 'e' already; channel 'c' expects its answer to 'f'", ""},
+		{"access_denied", "expects 'b' to speak", ""},
+		{"protocol_error", "name 'a' is already registered; attach to it instead", fault.NameTaken},
+		{"protocol_error", "channel 'c' is closed (done) and accepts nothing more", fault.ChannelEnded},
+		{"protocol_error", "channel 'c' is expired (ttl_expired) and accepts nothing more", fault.ChannelEnded},
+		{"not_found", "channel not found: 'c'", fault.NoChannel},
+		{"not_found", "task not found: 't'", fault.NoTask},
+		{"not_found", "agent 'a' not found: register it first", fault.NoAgent},
+		{"auth_failed", `api_key mismatch for "a"`, fault.NeedsAPIKey},
+		{"error", "channel not found: 'c'", ""},
+	} {
+		err := wire.ErrorOf(tt.code, tt.message)
+		if got := fault.ReasonOf(err); got != tt.want || wire.CodeOf(err) != tt.code || err.Error() != tt.message {
+			t.Errorf("%s %q: reason %q, code %q", tt.code, tt.message, got, wire.CodeOf(err))
+		}
+	}
+}
+
 func FuzzDecode(f *testing.F) {
 	for _, seed := range []string{
 		`{"kind":"hello","name":"q","auth_scheme":"api_key","auth_claim":{"token":"t"},"since_envelope_id":""}`,

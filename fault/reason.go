@@ -1,0 +1,96 @@
+package fault
+
+import (
+	"errors"
+	"maps"
+)
+
+// Reason says more exactly than a code why something was refused, where code
+// has to decide by it. Reasons are stable; messages are for people and may
+// change.
+type Reason string
+
+// Reasons.
+const (
+	OutOfTurn    Reason = "out_of_turn"   // somebody else is expected to speak
+	NameTaken    Reason = "name_taken"    // an identity of that name exists
+	ChannelEnded Reason = "channel_ended" // the channel is closed or expired
+	NoChannel    Reason = "no_channel"    // no channel has that id
+	NoTask       Reason = "no_task"       // no task has that id
+	NoAgent      Reason = "no_agent"      // nobody has that name or id
+	NoActor      Reason = "no_actor"      // the request does not say for whom it acts
+	NeedsAPIKey  Reason = "needs_api_key" // the identity is proved by the token of its key
+	NeedsRole    Reason = "needs_role"    // a key of another role is needed
+)
+
+// Keys of details.
+const (
+	DetailExpected = "expected" // with OutOfTurn: the name of who is expected to speak
+)
+
+// ReasonEntry describes a reason for the generated docs page.
+type ReasonEntry struct {
+	Reason  Reason
+	Code    Code
+	Meaning string
+}
+
+// Reasons lists every reason once, in the order of the docs page.
+func Reasons() []ReasonEntry {
+	return []ReasonEntry{
+		{OutOfTurn, Protocol, "Somebody else is expected to speak; the detail `expected` names who, where that is known."},
+		{NameTaken, Protocol, "An identity of that name exists; attach to it."},
+		{ChannelEnded, Protocol, "The channel is closed or expired."},
+		{NoChannel, NotFound, "No channel has that id."},
+		{NoTask, NotFound, "No task has that id."},
+		{NoAgent, NotFound, "Nobody is registered under that name or id."},
+		{NoActor, Invalid, "The request does not say for whom it acts."},
+		{NeedsAPIKey, AuthFailed, "The identity is proved by the token of its key."},
+		{NeedsRole, AccessDenied, "A key of another role is needed."},
+	}
+}
+
+// Because sets the reason and returns the error.
+func (e *Error) Because(r Reason) *Error {
+	e.Reason = r
+	return e
+}
+
+// With adds a detail and returns the error.
+func (e *Error) With(key, value string) *Error {
+	details := maps.Clone(e.Details)
+	if details == nil {
+		details = map[string]string{}
+	}
+	details[key] = value
+	e.Details = details
+	return e
+}
+
+// ReasonOf returns the reason of an error, or of the first of its causes that
+// has one.
+func ReasonOf(err error) Reason {
+	if f := reasoned(err); f != nil {
+		return f.Reason
+	}
+	return ""
+}
+
+// DetailsOf returns the details that belong to the reason of an error.
+func DetailsOf(err error) map[string]string {
+	if f := reasoned(err); f != nil {
+		return f.Details
+	}
+	return nil
+}
+
+func reasoned(err error) *Error {
+	var f *Error
+	for errors.As(err, &f) {
+		if f.Reason != "" {
+			return f
+		}
+		err, f = f.Err, nil
+	}
+	return nil
+}
