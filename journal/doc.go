@@ -15,10 +15,12 @@
 // # Shards, partitions, offsets
 //
 // A log is named tenant/partition/family/id. A partition hashes to one shard
-// (Engine.Shard). A batch touches one partition. Offsets count a shard's
+// (ShardOf, Engine.Shard). A batch touches one partition. Offsets count a shard's
 // batches 1, 2, 3, …; each drop also takes an offset of its own. The index and
 // the claims are one keyspace for each shard, so what several logs put there is
-// found by one scan.
+// found by one scan; ScanAll and IndexAll merge the scans of all shards. A name
+// that must be unique in the whole store is a claim of the partition Directory,
+// which is always in shard 0.
 //
 // # Two moments
 //

@@ -10,8 +10,8 @@ import (
 type Engine interface {
 	// Shards is the fixed number of shards, at least 1.
 	Shards() int
-	// Shard is the shard of a partition, from 0 to Shards()-1. It never
-	// changes for a given store.
+	// Shard is the shard of a partition, from 0 to Shards()-1, as ShardOf
+	// tells. It never changes for a given store.
 	Shard(p PartitionName) int
 	// Place tells where a shard is now: its epoch, its term, and the offsets
 	// that are ordered and durable.

@@ -151,12 +151,14 @@ type ScanOptions struct {
 	Backward bool
 	Limits   Limits
 	After    []byte // ScanPage.Next of the page before
+	Cursors  bool   // entries are returned with their cursors
 }
 
 // IndexEntry is an entry of the index.
 type IndexEntry struct {
-	Key   []byte
-	Value []byte
+	Key    []byte
+	Value  []byte
+	Cursor []byte // what ScanOptions.After takes to go on behind it; only if asked for
 }
 
 // ScanPage is a part of the index, all of one moment.
@@ -168,9 +170,13 @@ type ScanPage struct {
 // Index scans the chosen entries page by page. Limits apply to each page, and
 // the pages are of different moments.
 func Index(ctx context.Context, e Engine, shard int, opts ScanOptions) iter.Seq2[IndexEntry, error] {
+	return indexPages(opts, func(opts ScanOptions) (ScanPage, error) { return e.Scan(ctx, shard, opts) })
+}
+
+func indexPages(opts ScanOptions, scan func(ScanOptions) (ScanPage, error)) iter.Seq2[IndexEntry, error] {
 	return func(yield func(IndexEntry, error) bool) {
 		for {
-			page, err := e.Scan(ctx, shard, opts)
+			page, err := scan(opts)
 			if err != nil {
 				yield(IndexEntry{}, err)
 				return

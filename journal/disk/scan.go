@@ -53,7 +53,11 @@ func (e *Engine) Scan(ctx context.Context, shard int, opts journal.ScanOptions) 
 			return page, nil
 		}
 		size += weight
-		page.Entries = append(page.Entries, journal.IndexEntry{Key: key, Value: bytes.Clone(value)})
+		entry := journal.IndexEntry{Key: key, Value: bytes.Clone(value)}
+		if opts.Cursors {
+			entry.Cursor = bytes.Clone(it.Key())
+		}
+		page.Entries = append(page.Entries, entry)
 		last = append(last[:0], it.Key()...)
 	}
 	if err := it.Error(); err != nil {

@@ -52,7 +52,7 @@ func offsets(t *testing.T, open Open) {
 	for i := range uint64(5) {
 		ticket := r.order(batch(to(other.In("log", fmt.Sprint(i)), "x")))
 		equal(t, ticket.Offset(), before.Durable+i+1)
-		equal(t, ticket.Shard(), 0)
+		equal(t, ticket.Shard(), r.shard())
 		equal(t, ticket.Epoch(), before.Epoch)
 		equal(t, ticket.Term(), before.Term)
 	}

@@ -79,7 +79,7 @@ func giveUp(r *rig, rnd *rand.Rand, log journal.LogName, name string, taken *jou
 		if err := taken.Wait(r.ctx); err != nil {
 			return err
 		}
-		state, err := r.Claim(r.ctx, 0, name)
+		state, err := r.Claim(r.ctx, r.shard(), name)
 		if err != nil {
 			return err
 		}

@@ -106,7 +106,7 @@ func followShard(t *testing.T, open Open) {
 		if from == 0 {
 			at = journal.ShardPosition{}
 		}
-		follower, err := r.FollowShard(r.ctx, 0, at)
+		follower, err := r.FollowShard(r.ctx, r.shard(), at)
 		need(t, err)
 		wg.Go(func() {
 			defer follower.Close()
@@ -218,7 +218,7 @@ func followCommit(t *testing.T, open Open) {
 	away, err := r.DropPartition(r.ctx, other)
 	need(t, err)
 	need(t, away.Wait(r.ctx))
-	follower, err := r.FollowShard(r.ctx, 0, journal.ShardPosition{Epoch: at.Epoch, Offset: at.Durable})
+	follower, err := r.FollowShard(r.ctx, r.shard(), journal.ShardPosition{Epoch: at.Epoch, Offset: at.Durable})
 	need(t, err)
 	var got []journal.Commit
 	for len(got) < 3 {
@@ -254,7 +254,7 @@ func followEnds(t *testing.T, open Open) {
 		errs = make(chan error, 2)
 		log, err := r.Follow(r.ctx, alpha, ticket.Position(0))
 		need(t, err)
-		shard, err := r.FollowShard(r.ctx, 0, at)
+		shard, err := r.FollowShard(r.ctx, r.shard(), at)
 		need(t, err)
 		go func() { _, err := log.Next(ctx); errs <- err }()
 		go func() { _, err := shard.Next(ctx); errs <- err }()

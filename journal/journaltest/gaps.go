@@ -39,7 +39,7 @@ func (r *rig) nextGap(follower journal.Follower) journal.GapError {
 
 func (r *rig) shardGapOf(at journal.ShardPosition) journal.GapError {
 	r.t.Helper()
-	follower, err := r.FollowShard(r.ctx, 0, at)
+	follower, err := r.FollowShard(r.ctx, r.shard(), at)
 	need(r.t, err)
 	commits, err := follower.Next(r.ctx)
 	var gap *journal.GapError
@@ -72,7 +72,7 @@ func gapDropped(t *testing.T, open Open) {
 		waiting <- err
 	}()
 	r.drop(alpha)
-	want := journal.GapError{Reason: journal.LogDropped, Log: alpha, Want: at}
+	want := journal.GapError{Reason: journal.LogDropped, Shard: r.shard(), Log: alpha, Want: at}
 	equal(t, r.nextGap(reader), want)
 	var gap *journal.GapError
 	if err := <-waiting; !errors.As(err, &gap) {
@@ -91,7 +91,7 @@ func gapRecreated(t *testing.T, open Open) {
 	r.drop(alpha)
 	// The new log has a record where the old position pointed, and more.
 	head := r.commit(batch(to(alpha, "n1", "n2", "n3"))).Position(0)
-	want := journal.GapError{Reason: journal.LogDropped, Log: alpha, Want: at, Head: head}
+	want := journal.GapError{Reason: journal.LogDropped, Shard: r.shard(), Log: alpha, Want: at, Head: head}
 	equal(t, r.gapOf(alpha, at), want)
 	r.settleRemovals()
 	equal(t, r.gapOf(alpha, at), want)
@@ -108,11 +108,11 @@ func gapAhead(t *testing.T, open Open) {
 	head := r.commit(batch(to(alpha, "1"))).Position(0)
 	at := head
 	at.Seq = 2
-	equal(t, r.gapOf(alpha, at), journal.GapError{Reason: journal.NeverWritten, Log: alpha, Want: at, Head: head})
+	equal(t, r.gapOf(alpha, at), journal.GapError{Reason: journal.NeverWritten, Shard: r.shard(), Log: alpha, Want: at, Head: head})
 	place := r.place()
 	end := journal.ShardPosition{Epoch: place.Epoch, Offset: place.Durable}
 	beyond := journal.ShardPosition{Epoch: place.Epoch, Offset: place.Durable + 1}
-	equal(t, r.shardGapOf(beyond), journal.GapError{Reason: journal.NeverWritten, WantShard: beyond, HeadShard: end})
+	equal(t, r.shardGapOf(beyond), journal.GapError{Reason: journal.NeverWritten, Shard: r.shard(), WantShard: beyond, HeadShard: end})
 }
 
 func gapEpoch(t *testing.T, open Open) {
@@ -122,7 +122,7 @@ func gapEpoch(t *testing.T, open Open) {
 	dir := filepath.Join(t.TempDir(), "copy")
 	wide, err := r.Checkpoint(r.ctx, dir)
 	need(t, err)
-	equal(t, wide, journal.StorePosition{{Epoch: old.Epoch, Offset: old.Durable}})
+	equal(t, wide[r.shard()], journal.ShardPosition{Epoch: old.Epoch, Offset: old.Durable})
 	lost := r.commit(batch(to(alpha, "3"))).Position(0)
 	r.restore(dir)
 	now := r.place()
@@ -133,7 +133,7 @@ func gapEpoch(t *testing.T, open Open) {
 	r.commit(batch(expecting(2, to(alpha, "other 3"))))
 	head := r.head(alpha).Durable.Position()
 	for _, p := range []journal.Position{at, lost} {
-		equal(t, r.gapOf(alpha, p), journal.GapError{Reason: journal.EpochChanged, Log: alpha, Want: p, Head: head})
+		equal(t, r.gapOf(alpha, p), journal.GapError{Reason: journal.EpochChanged, Shard: r.shard(), Log: alpha, Want: p, Head: head})
 	}
 	was := journal.ShardPosition{Epoch: old.Epoch, Offset: old.Durable}
 	gap := r.shardGapOf(was)
@@ -154,7 +154,7 @@ func positionsSurvive(t *testing.T, open Open) {
 	page, err := follower.Next(r.ctx)
 	need(t, err)
 	equal(t, string(page.Entries[0].Data), "2")
-	shard, err := r.FollowShard(r.ctx, 0, wide)
+	shard, err := r.FollowShard(r.ctx, r.shard(), wide)
 	need(t, err)
 	commits, err := shard.Next(r.ctx)
 	need(t, err)

@@ -104,9 +104,12 @@ func (r *rig) head(log journal.LogName) journal.Heads {
 	return heads
 }
 
+// shard is the shard of the partitions home and other.
+func (r *rig) shard() int { return r.Shard(home) }
+
 func (r *rig) place() journal.Place {
 	r.t.Helper()
-	place, err := r.Place(r.ctx, 0)
+	place, err := r.Place(r.ctx, r.shard())
 	need(r.t, err)
 	return place
 }
@@ -136,7 +139,7 @@ func (r *rig) index() []string {
 func (r *rig) scan(opts journal.ScanOptions) []string {
 	r.t.Helper()
 	var out []string
-	for entry, err := range journal.Index(r.ctx, r.Engine, 0, opts) {
+	for entry, err := range journal.Index(r.ctx, r.Engine, r.shard(), opts) {
 		need(r.t, err)
 		out = append(out, string(entry.Key)+"="+string(entry.Value))
 	}
@@ -145,7 +148,7 @@ func (r *rig) scan(opts journal.ScanOptions) []string {
 
 func (r *rig) claim(name string) journal.ClaimState {
 	r.t.Helper()
-	state, err := r.Claim(r.ctx, 0, name)
+	state, err := r.Claim(r.ctx, r.shard(), name)
 	need(r.t, err)
 	return state
 }
@@ -207,8 +210,9 @@ func (w *workers) Wait() error {
 }
 
 var (
-	home  = journal.PartitionName{Tenant: "acme", Partition: "home"}
-	other = journal.PartitionName{Tenant: "acme", Partition: "agent/other"}
+	home = journal.PartitionName{Tenant: "acme", Partition: "home"}
+	// other shares home's shard in engines with 1, 8 and 12 shards.
+	other = journal.PartitionName{Tenant: "acme", Partition: "agent/other25"}
 	alpha = home.In("log", "alpha")
 	beta  = home.In("log", "beta")
 )

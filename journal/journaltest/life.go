@@ -99,7 +99,7 @@ func closeBusy(t *testing.T, open Open) {
 	logs, err := r.Follow(r.ctx, home.In("log", "0"), journal.Position{})
 	need(t, err)
 	call(func(ctx context.Context, _ int) error { _, err := logs.Next(ctx); return err })
-	shard, err := r.FollowShard(r.ctx, 0, journal.ShardPosition{})
+	shard, err := r.FollowShard(r.ctx, r.shard(), journal.ShardPosition{})
 	need(t, err)
 	call(func(ctx context.Context, _ int) error { _, err := shard.Next(ctx); return err })
 	call(func(ctx context.Context, _ int) error {
@@ -147,15 +147,15 @@ func closedRefuses(t *testing.T, open Open) {
 	calls := map[string]func() error{
 		"Append":  func() error { _, err := r.Append(r.ctx, batch(to(alpha, "x"))); return err },
 		"PutLazy": func() error { return r.PutLazy(r.ctx, journal.ValueWrite{Key: key("x")}) },
-		"Place":   func() error { _, err := r.Place(r.ctx, 0); return err },
+		"Place":   func() error { _, err := r.Place(r.ctx, r.shard()); return err },
 		"Head":    func() error { _, err := r.Head(r.ctx, alpha); return err },
 		"Read":    func() error { _, err := r.Read(r.ctx, alpha, journal.ReadOptions{}); return err },
 		"Logs":    func() error { _, err := r.Logs(r.ctx, home, journal.LogsOptions{}); return err },
 		"Value":   func() error { _, err := r.Value(r.ctx, key("x")); return err },
 		"Lazy":    func() error { _, err := r.LazyValue(r.ctx, key("x")); return err },
 		"Values":  func() error { _, err := r.Values(r.ctx, home, journal.ValuesOptions{}); return err },
-		"Scan":    func() error { _, err := r.Scan(r.ctx, 0, journal.ScanOptions{}); return err },
-		"Claim":   func() error { _, err := r.Claim(r.ctx, 0, "x"); return err },
+		"Scan":    func() error { _, err := r.Scan(r.ctx, r.shard(), journal.ScanOptions{}); return err },
+		"Claim":   func() error { _, err := r.Claim(r.ctx, r.shard(), "x"); return err },
 		"Drop":    func() error { _, err := r.Drop(r.ctx, alpha); return err },
 		"DropAll": func() error { _, err := r.DropPartition(r.ctx, home); return err },
 		"Rebuild": func() error { return r.RebuildIndex(r.ctx) },
@@ -168,7 +168,7 @@ func closedRefuses(t *testing.T, open Open) {
 			return err
 		},
 		"FollowShard": func() error {
-			f, err := r.FollowShard(r.ctx, 0, journal.ShardPosition{})
+			f, err := r.FollowShard(r.ctx, r.shard(), journal.ShardPosition{})
 			if err == nil {
 				_, err = f.Next(r.ctx)
 			}
@@ -227,14 +227,14 @@ func checkpointLoad(t *testing.T, open Open) {
 	close(stop)
 	wg.Wait()
 	need(t, err)
-	if at[0].Epoch != before.Epoch || at[0].Offset < before.Durable {
+	if at := at[r.shard()]; at.Epoch != before.Epoch || at.Offset < before.Durable {
 		t.Fatalf("the checkpoint is at %v, before it the shard was at %+v", at, before)
 	}
 	if _, err := r.Checkpoint(r.ctx, dir); err == nil {
 		t.Fatal("a checkpoint was written over another")
 	}
 	r.restore(dir)
-	if now := r.place(); now.Epoch <= before.Epoch || now.Durable < at[0].Offset {
+	if now := r.place(); now.Epoch <= before.Epoch || now.Durable < at[r.shard()].Offset {
 		t.Fatalf("restored to %+v, the checkpoint was at %v", now, at)
 	}
 	total := 0

@@ -134,7 +134,7 @@ func syncHeld(t *testing.T, open Open) {
 	base := r.commit(batch(records(alpha, journal.Record{Data: []byte("1"), Put: []journal.IndexPut{put("k", "1")}})))
 	follower, err := r.Follow(r.ctx, alpha, base.Position(0))
 	need(t, err)
-	shard, err := r.FollowShard(r.ctx, 0, journal.ShardPosition{Epoch: base.Epoch(), Offset: base.Offset()})
+	shard, err := r.FollowShard(r.ctx, r.shard(), journal.ShardPosition{Epoch: base.Epoch(), Offset: base.Offset()})
 	need(t, err)
 	reached, release := r.HoldSync()
 	defer release()

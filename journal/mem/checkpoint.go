@@ -16,7 +16,11 @@ const imageFile = "image"
 
 // image is a store in a file. It is for tests, so its form may change.
 type image struct {
-	Epoch    uint64
+	Epoch  uint64
+	Shards []imageShard
+}
+
+type imageShard struct {
 	Commits  []imageCommit
 	Logs     []imageLog
 	Claims   []order.Held
@@ -51,7 +55,10 @@ func (e *Engine) Checkpoint(ctx context.Context, dir string) (journal.StorePosit
 		return nil, err
 	}
 	img := e.store.image()
-	at := e.book.Position()
+	var at journal.StorePosition
+	for _, book := range e.books {
+		at = append(at, book.Position())
+	}
 	e.store.mu.Unlock()
 	if err := os.Mkdir(dir, 0o750); err != nil {
 		return nil, err
@@ -64,12 +71,19 @@ func (e *Engine) Checkpoint(ctx context.Context, dir string) (journal.StorePosit
 		_ = f.Close()
 		return nil, fmt.Errorf("mem: checkpoint: %w", err)
 	}
-	return journal.StorePosition{at}, f.Close()
+	return at, f.Close()
 }
 
 func (s *Store) image() *image {
-	img := &image{
-		Epoch:  s.epoch,
+	img := &image{Epoch: s.epoch}
+	for _, sh := range s.shards {
+		img.Shards = append(img.Shards, sh.image())
+	}
+	return img
+}
+
+func (s *shard) image() imageShard {
+	img := imageShard{
 		Values: maps.Clone(s.values), Lazy: maps.Clone(s.lazy),
 		Removals: append([]order.Removal(nil), s.removals...),
 	}
@@ -107,6 +121,14 @@ func Restore(dir string) (*Store, error) {
 	}
 	s := NewStore()
 	s.epoch = img.Epoch + 1
+	for i := range img.Shards {
+		s.shards = append(s.shards, img.Shards[i].restore())
+	}
+	return s, nil
+}
+
+func (img *imageShard) restore() *shard {
+	s := newShard()
 	for _, ic := range img.Commits {
 		c := commit{values: ic.Values, dropped: ic.Dropped}
 		for _, w := range ic.Writes {
@@ -131,5 +153,5 @@ func Restore(dir string) (*Store, error) {
 	maps.Copy(s.values, img.Values)
 	maps.Copy(s.lazy, img.Lazy)
 	s.removals = img.Removals
-	return s, nil
+	return s
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 
 	"github.com/parley-hub/parley/journal"
 )
@@ -32,7 +33,7 @@ func (e *Engine) commitLoop() {
 // whether the engine goes on.
 func (e *Engine) commit() bool {
 	g := e.take()
-	if g.last == 0 {
+	if len(g.last) == 0 {
 		return e.removeStep()
 	}
 	if err := e.faults.writing(); err != nil {
@@ -56,7 +57,7 @@ func (e *Engine) take() *group {
 	e.store.mu.Lock()
 	defer e.store.mu.Unlock()
 	g := e.group
-	e.group = &group{fate: journal.NewFate()}
+	e.group = newGroup()
 	return g
 }
 
@@ -64,14 +65,16 @@ func (e *Engine) finish(g *group) {
 	s := e.store
 	s.mu.Lock()
 	for _, write := range g.writes {
-		write(s)
+		write()
 	}
 	for _, r := range g.drops {
 		if r.Whole() {
 			maps.DeleteFunc(e.lazy, e.dropsLazy(r))
 		}
 	}
-	e.book.Settle(g.last)
+	for n, last := range g.last {
+		e.books[n].Settle(last)
+	}
 	e.saveLazy()
 	e.stats.Batches += g.batches
 	e.stats.Records += g.records
@@ -87,9 +90,9 @@ func (e *Engine) finish(g *group) {
 func (e *Engine) saveLazy() {
 	for key, v := range e.lazy {
 		if v.Version == 0 {
-			delete(e.store.lazy, key)
+			delete(e.store.of(key.Partition).lazy, key)
 		} else {
-			e.store.lazy[key] = v
+			e.store.of(key.Partition).lazy[key] = v
 		}
 	}
 	clear(e.lazy)
@@ -115,9 +118,9 @@ func (e *Engine) ring(g *group) {
 // removeStep continues the oldest removal, as a write of its own.
 func (e *Engine) removeStep() bool {
 	e.store.mu.Lock()
-	left := len(e.store.removals)
+	n := e.removing()
 	e.store.mu.Unlock()
-	if left == 0 {
+	if n < 0 {
 		return true
 	}
 	switch err := e.faults.syncing(); {
@@ -129,21 +132,29 @@ func (e *Engine) removeStep() bool {
 		return false
 	}
 	e.store.mu.Lock()
-	if r := e.store.removeSome(); r != nil {
-		e.book.Removed(r)
+	if r := e.store.shards[n].removeSome(); r != nil {
+		e.books[n].Removed(r)
 	}
 	e.store.mu.Unlock()
 	e.signal()
 	return true
 }
 
-// forget ends a group that never reached the disk, and all behind it. The
-// shard goes on from what is durable.
+// removing is a shard with a removal that is not finished, -1 when there is
+// none; the lock is held.
+func (e *Engine) removing() int {
+	return slices.IndexFunc(e.store.shards, func(sh *shard) bool { return len(sh.removals) > 0 })
+}
+
+// forget ends a group that never reached the disk, and all behind it. Every
+// shard goes on from what is durable: they share their syncs.
 func (e *Engine) forget(g *group, outcome journal.Outcome, cause error) {
 	e.store.mu.Lock()
 	behind := e.group
-	e.group = &group{fate: journal.NewFate()}
-	e.book.Forget()
+	e.group = newGroup()
+	for _, book := range e.books {
+		book.Forget()
+	}
 	e.release(g.bytes + behind.bytes)
 	e.store.mu.Unlock()
 	g.fate.End(outcome, cause)
@@ -179,7 +190,7 @@ func (e *Engine) die() { e.abandon(e.take()) }
 func (e *Engine) drain() {
 	for {
 		e.store.mu.Lock()
-		empty := e.group.last == 0
+		empty := len(e.group.last) == 0
 		if empty {
 			e.saveLazy()
 			e.store.open = false

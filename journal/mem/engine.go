@@ -18,6 +18,7 @@ import (
 // Options for an engine. The zero value is a new, empty store.
 type Options struct {
 	Store       *Store           // nil: a new one
+	Shards      int              // of a new store; 0: 1, or as many as Store has
 	Now         func() time.Time // nil: time.Now
 	MaxUnsynced int64            // bytes ordered and not durable before Append waits; 0: 16 MiB
 }
@@ -31,7 +32,7 @@ type Engine struct {
 	faults Faults
 
 	// All below is guarded by store.mu.
-	book   *order.Book
+	books  []*order.Book                      // one for each shard
 	lazy   map[journal.ValueKey]journal.Value // written since the last sync
 	wrote  map[journal.ValueKey]uint64        // what was the last batch ordered before a lazy write
 	group  *group                             // gathering
@@ -51,14 +52,16 @@ var _ journal.Engine = (*Engine)(nil)
 // group is what becomes durable together.
 type group struct {
 	fate    *journal.Fate
-	last    uint64 // offset
+	last    map[int]uint64 // offset, by shard
 	bytes   int64
 	batches uint64
 	records uint64
-	writes  []func(*Store)
+	writes  []func()
 	logs    []journal.LogName
 	drops   []*order.Removal
 }
+
+func newGroup() *group { return &group{fate: journal.NewFate(), last: map[int]uint64{}} }
 
 // Open opens an engine on a store.
 func Open(opts Options) (*Engine, error) {
@@ -71,9 +74,12 @@ func Open(opts Options) (*Engine, error) {
 	if s.open {
 		return nil, errors.New("mem: another engine is open on this store")
 	}
+	if err := s.split(opts.Shards); err != nil {
+		return nil, err
+	}
 	s.open = true
 	for _, write := range s.limbo {
-		write(s)
+		write()
 	}
 	s.limbo = nil
 	if s.unindexed {
@@ -83,7 +89,7 @@ func Open(opts Options) (*Engine, error) {
 		store: s, now: opts.Now, most: opts.MaxUnsynced, bell: follow.NewBell(),
 		lazy:  map[journal.ValueKey]journal.Value{},
 		wrote: map[journal.ValueKey]uint64{},
-		group: &group{fate: journal.NewFate()},
+		group: newGroup(),
 		space: make(chan struct{}), wake: make(chan struct{}, 1), failed: make(chan struct{}),
 		closing: make(chan struct{}), done: make(chan struct{}),
 	}
@@ -94,12 +100,16 @@ func Open(opts Options) (*Engine, error) {
 		e.most = 16 << 20
 	}
 	e.faults.init()
-	e.book = order.NewBook(base{s}, 0, journal.ShardPosition{Epoch: s.epoch, Offset: uint64(len(s.commits))}, 1)
-	for _, r := range s.removals {
-		e.book.Resume(r)
-	}
-	if len(s.removals) > 0 {
-		e.wake <- struct{}{}
+	for i, sh := range s.shards {
+		at := journal.ShardPosition{Epoch: s.epoch, Offset: uint64(len(sh.commits))}
+		book := order.NewBook(base{sh}, i, at, 1)
+		for _, r := range sh.removals {
+			book.Resume(r)
+		}
+		e.books = append(e.books, book)
+		if len(sh.removals) > 0 {
+			e.signal()
+		}
 	}
 	go e.commitLoop()
 	return e, nil
@@ -108,11 +118,17 @@ func Open(opts Options) (*Engine, error) {
 // Faults lets a test hold or fail what the engine does.
 func (e *Engine) Faults() *Faults { return &e.faults }
 
-// Shards is 1.
-func (e *Engine) Shards() int { return 1 }
+// Shards implements journal.Engine.
+func (e *Engine) Shards() int { return len(e.books) }
 
-// Shard is 0.
-func (e *Engine) Shard(journal.PartitionName) int { return 0 }
+// Shard implements journal.Engine.
+func (e *Engine) Shard(p journal.PartitionName) int { return journal.ShardOf(p, len(e.books)) }
+
+// of is the shard of a partition, and what is ordered in it.
+func (e *Engine) of(p journal.PartitionName) (*shard, *order.Book) {
+	n := e.Shard(p)
+	return e.store.shards[n], e.books[n]
+}
 
 // Place implements journal.Engine.
 func (e *Engine) Place(ctx context.Context, shard int) (journal.Place, error) {
@@ -120,7 +136,7 @@ func (e *Engine) Place(ctx context.Context, shard int) (journal.Place, error) {
 		return journal.Place{}, err
 	}
 	defer e.store.mu.Unlock()
-	return e.book.Place(), nil
+	return e.books[shard].Place(), nil
 }
 
 // enter locks the engine for a read.
@@ -128,8 +144,8 @@ func (e *Engine) enter(ctx context.Context, shard int) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	if shard != 0 {
-		return fmt.Errorf("shard %d of 1: %w", shard, journal.ErrInvalid)
+	if shard < 0 || shard >= len(e.books) {
+		return fmt.Errorf("shard %d of %d: %w", shard, len(e.books), journal.ErrInvalid)
 	}
 	e.store.mu.Lock()
 	if errors.Is(e.broken, journal.ErrClosed) {
@@ -149,14 +165,16 @@ func (e *Engine) Append(ctx context.Context, b journal.Batch) (*journal.Ticket, 
 		return nil, err
 	}
 	defer e.store.mu.Unlock()
-	plan, err := e.book.Order(&b, e.group.fate, e.now())
+	n := e.Shard(b.Partition())
+	sh := e.store.shards[n]
+	plan, err := e.books[n].Order(&b, e.group.fate, e.now())
 	if err != nil {
 		return nil, err
 	}
 	kept := clone(&b)
 	g := e.group
-	g.writes = append(g.writes, func(s *Store) { s.append(kept, plan) })
-	g.last, g.batches = plan.Offset, g.batches+1
+	g.writes = append(g.writes, func() { sh.append(kept, plan) })
+	g.last[n], g.batches = plan.Offset, g.batches+1
 	for i := range b.Appends {
 		g.logs = append(g.logs, b.Appends[i].Log)
 		g.records += uint64(len(b.Appends[i].Records))
@@ -210,11 +228,12 @@ func (e *Engine) Drop(ctx context.Context, log journal.LogName) (*journal.Ticket
 		return nil, err
 	}
 	defer e.store.mu.Unlock()
-	ticket, r, err := e.book.DropLog(log, e.group.fate)
+	n := e.Shard(log.Of())
+	ticket, r, err := e.books[n].DropLog(log, e.group.fate)
 	if err != nil || r == nil {
 		return ticket, err
 	}
-	e.drop(r)
+	e.drop(n, r)
 	return ticket, nil
 }
 
@@ -227,16 +246,17 @@ func (e *Engine) DropPartition(ctx context.Context, p journal.PartitionName, kee
 		return nil, err
 	}
 	defer e.store.mu.Unlock()
-	ticket, r := e.book.DropPartition(p, keep, e.group.fate)
-	e.drop(r)
+	n := e.Shard(p)
+	ticket, r := e.books[n].DropPartition(p, keep, e.group.fate)
+	e.drop(n, r)
 	return ticket, nil
 }
 
-func (e *Engine) drop(r *order.Removal) {
-	g := e.group
-	g.writes = append(g.writes, func(s *Store) { s.drop(r, e.dropsLazy(r)) })
+func (e *Engine) drop(n int, r *order.Removal) {
+	g, sh := e.group, e.store.shards[n]
+	g.writes = append(g.writes, func() { sh.drop(r, e.dropsLazy(r)) })
 	g.drops = append(g.drops, r)
-	g.last = r.Offset
+	g.last[n] = r.Offset
 	e.grow(0)
 }
 
@@ -279,6 +299,8 @@ func (e *Engine) Stats() journal.Stats {
 	e.store.mu.Lock()
 	defer e.store.mu.Unlock()
 	stats := e.stats
-	stats.Removals = e.book.Removals()
+	for _, book := range e.books {
+		stats.Removals += book.Removals()
+	}
 	return stats
 }

@@ -21,13 +21,15 @@ func (e *Engine) Head(ctx context.Context, name journal.LogName) (journal.Heads,
 		return journal.Heads{}, err
 	}
 	defer e.store.mu.Unlock()
-	ordered, ticket, err := e.book.Head(name)
+	_, book := e.of(name.Of())
+	ordered, ticket, err := book.Head(name)
 	return journal.Heads{Durable: e.public(e.durableHead(name)), Ordered: e.public(ordered), Pending: ticket}, err
 }
 
 func (e *Engine) durableHead(name journal.LogName) order.Head {
-	head, _ := base{e.store}.Head(name)
-	if head.ID != 0 && e.book.Gone(name, head.ID.Incarnation()) {
+	sh, book := e.of(name.Of())
+	head, _ := base{sh}.Head(name)
+	if head.ID != 0 && book.Gone(name, head.ID.Incarnation()) {
 		return order.Head{}
 	}
 	return head
@@ -56,7 +58,7 @@ func (e *Engine) Read(ctx context.Context, name journal.LogName, opts journal.Re
 	if head.ID == 0 {
 		return page, nil
 	}
-	l := e.store.logs[name]
+	l := e.store.of(name.Of()).logs[name]
 	from, to := opts.Range(head.Seq)
 	limits := opts.Limits.WithDefaults()
 	size := 0
@@ -87,7 +89,7 @@ func (e *Engine) Logs(ctx context.Context, p journal.PartitionName, opts journal
 	defer e.store.mu.Unlock()
 	after := encoded(opts.After)
 	var found []journal.LogInfo
-	for name := range e.store.logs {
+	for name := range e.store.of(p).logs {
 		if name.Of() != p || (opts.Family != "" && name.Family != opts.Family) {
 			continue
 		}
@@ -125,12 +127,13 @@ func (e *Engine) Scan(ctx context.Context, shard int, opts journal.ScanOptions) 
 	var page journal.ScanPage
 	var last indexEntry
 	size := 0
-	for n := range e.store.index {
-		entry := e.store.index[n]
+	index := e.store.shards[shard].index
+	for n := range index {
+		entry := index[n]
 		if opts.Backward {
-			entry = e.store.index[len(e.store.index)-1-n]
+			entry = index[len(index)-1-n]
 		}
-		if !chosen(entry, opts, cursor) || e.hidden(entry.id) {
+		if !chosen(entry, opts, cursor) || e.hidden(shard, entry.id) {
 			continue
 		}
 		weight := len(entry.key) + len(entry.value)
@@ -139,7 +142,11 @@ func (e *Engine) Scan(ctx context.Context, shard int, opts journal.ScanOptions) 
 			break
 		}
 		size += weight
-		page.Entries = append(page.Entries, journal.IndexEntry{Key: copyBytes(entry.key), Value: copyBytes(entry.value)})
+		found := journal.IndexEntry{Key: copyBytes(entry.key), Value: copyBytes(entry.value)}
+		if opts.Cursors {
+			found.Cursor = encodeCursor(entry)
+		}
+		page.Entries = append(page.Entries, found)
 		last = entry
 	}
 	return page, nil
@@ -162,9 +169,9 @@ func chosen(entry indexEntry, opts journal.ScanOptions, cursor *indexEntry) bool
 }
 
 // hidden reports whether an entry's log has been dropped.
-func (e *Engine) hidden(id order.ID) bool {
-	l := e.store.byID[id]
-	return l == nil || e.book.Gone(l.name, id.Incarnation())
+func (e *Engine) hidden(shard int, id order.ID) bool {
+	l := e.store.shards[shard].byID[id]
+	return l == nil || e.books[shard].Gone(l.name, id.Incarnation())
 }
 
 func encodeCursor(entry indexEntry) []byte {
@@ -190,13 +197,14 @@ func (e *Engine) Claim(ctx context.Context, shard int, name string) (journal.Cla
 	defer e.store.mu.Unlock()
 	now := e.now()
 	var state journal.ClaimState
-	held, ticket, err := e.book.Claim(name, now)
+	book := e.books[shard]
+	held, ticket, err := book.Claim(name, now)
 	if held != nil {
 		state.Ordered = new(held.Claimed)
 	}
 	state.Pending = ticket
-	durable := e.store.claims[name]
-	if durable != nil && !order.Expired(durable.Claimed, now) && !e.book.Gone(durable.Log, durable.Incarnation) {
+	durable := e.store.shards[shard].claims[name]
+	if durable != nil && !order.Expired(durable.Claimed, now) && !book.Gone(durable.Log, durable.Incarnation) {
 		state.Durable = new(durable.Claimed)
 	}
 	return state, err
@@ -207,7 +215,7 @@ func (e *Engine) Follow(_ context.Context, name journal.LogName, after journal.P
 	if err := name.Validate(); err != nil {
 		return nil, err
 	}
-	return follow.Log(e, e.bell, 0, name, after), nil
+	return follow.Log(e, e.bell, e.Shard(name.Of()), name, after), nil
 }
 
 // FollowShard implements journal.Engine.
@@ -227,11 +235,12 @@ func (e *Engine) Commits(ctx context.Context, shard int, after uint64) ([]journa
 	defer e.store.mu.Unlock()
 	var commits []journal.Commit
 	size := 0
-	for offset := after + 1; offset <= uint64(len(e.store.commits)); offset++ {
+	all := e.store.shards[shard].commits
+	for offset := after + 1; offset <= uint64(len(all)); offset++ {
 		if len(commits) == journal.DefaultPageEntries || size > journal.DefaultPageBytes {
 			break
 		}
-		stored := &e.store.commits[offset-1]
+		stored := &all[offset-1]
 		c := journal.Commit{
 			Position: journal.ShardPosition{Epoch: e.store.epoch, Offset: offset},
 			Values:   slices.Clone(stored.values),
@@ -242,20 +251,20 @@ func (e *Engine) Commits(ctx context.Context, shard int, after uint64) ([]journa
 			c.DroppedLog = new(r.Log)
 		}
 		for _, w := range stored.writes {
-			c.Writes = append(c.Writes, e.written(w, offset, &size))
+			c.Writes = append(c.Writes, e.written(shard, w, offset, &size))
 		}
 		commits = append(commits, c)
 	}
 	return commits, nil
 }
 
-func (e *Engine) written(w write, offset uint64, size *int) journal.Write {
+func (e *Engine) written(shard int, w write, offset uint64, size *int) journal.Write {
 	out := journal.Write{Log: w.name, Incarnation: w.id.Incarnation(), First: w.first, Last: w.last}
-	if e.hidden(w.id) {
+	if e.hidden(shard, w.id) {
 		out.Dropped = true
 		return out
 	}
-	l := e.store.byID[w.id]
+	l := e.store.shards[shard].byID[w.id]
 	for seq := w.first; seq <= w.last; seq++ {
 		data := l.records[seq-1].Data
 		*size += len(data)
@@ -273,9 +282,9 @@ func (e *Engine) Values(ctx context.Context, p journal.PartitionName, opts journ
 		return journal.ValuesPage{}, err
 	}
 	defer e.store.mu.Unlock()
-	source := e.store.values
+	source := e.store.of(p).values
 	if opts.Lazy {
-		source = e.visibleLazy()
+		source = e.visibleLazy(p)
 	}
 	var found []journal.NamedValue
 	for key, v := range source {

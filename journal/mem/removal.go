@@ -13,7 +13,7 @@ const removalStep = 256
 
 // drop applies an ordered drop: it marks what goes, and removes the values of a
 // whole partition at once; of the lazy ones those it is told.
-func (s *Store) drop(r *order.Removal, lazy func(journal.ValueKey, journal.Value) bool) {
+func (s *shard) drop(r *order.Removal, lazy func(journal.ValueKey, journal.Value) bool) {
 	s.commits = append(s.commits, commit{dropped: r})
 	s.removals = append(s.removals, *r)
 	if !r.Whole() {
@@ -26,7 +26,7 @@ func (s *Store) drop(r *order.Removal, lazy func(journal.ValueKey, journal.Value
 
 // removeSome takes one step of the oldest removal. It reports the removal when
 // nothing of it is left.
-func (s *Store) removeSome() (finished *order.Removal) {
+func (s *shard) removeSome() (finished *order.Removal) {
 	if len(s.removals) == 0 {
 		return nil
 	}
@@ -41,7 +41,7 @@ func (s *Store) removeSome() (finished *order.Removal) {
 	return &r
 }
 
-func (s *Store) shorten(l *log) {
+func (s *shard) shorten(l *log) {
 	n := min(removalStep, len(l.records))
 	for i := range l.records[:n] {
 		for _, put := range l.records[i].Put {

@@ -2,6 +2,7 @@ package mem
 
 import (
 	"bytes"
+	"fmt"
 	"slices"
 	"sync"
 
@@ -16,17 +17,21 @@ type Store struct {
 	open  bool
 	epoch uint64
 	// limbo are writes whose sync failed: the next open finds them.
-	limbo []func(*Store)
+	limbo     []func()
+	shards    []*shard // made by the first open
+	unindexed bool     // the index is to be made anew at the next open
+}
 
-	commits   []commit // offset is place plus one
-	logs      map[journal.LogName]*log
-	byID      map[order.ID]*log
-	index     []indexEntry // sorted by key, then log
-	claims    map[string]*order.Held
-	values    map[journal.ValueKey]journal.Value
-	lazy      map[journal.ValueKey]journal.Value
-	removals  []order.Removal
-	unindexed bool // the index is to be made anew at the next open
+// shard is what a store has of one shard.
+type shard struct {
+	commits  []commit // offset is place plus one
+	logs     map[journal.LogName]*log
+	byID     map[order.ID]*log
+	index    []indexEntry // sorted by key, then log
+	claims   map[string]*order.Held
+	values   map[journal.ValueKey]journal.Value
+	lazy     map[journal.ValueKey]journal.Value
+	removals []order.Removal
 }
 
 type log struct {
@@ -77,10 +82,12 @@ func compareEntries(a, b indexEntry) int {
 	return 0
 }
 
-// NewStore returns an empty store.
-func NewStore() *Store {
-	return &Store{
-		epoch:  1,
+// NewStore returns an empty store. The first engine that opens it decides how
+// many shards it has.
+func NewStore() *Store { return &Store{epoch: 1} }
+
+func newShard() *shard {
+	return &shard{
 		logs:   map[journal.LogName]*log{},
 		byID:   map[order.ID]*log{},
 		claims: map[string]*order.Held{},
@@ -89,17 +96,49 @@ func NewStore() *Store {
 	}
 }
 
+// split makes the shards of a new store, and refuses another number than an old
+// one has. 0 means as many as there are, or one.
+func (s *Store) split(shards int) error {
+	switch {
+	case shards < 0:
+		return fmt.Errorf("mem: %d shards, want at least 1", shards)
+	case s.shards == nil:
+		for range max(shards, 1) {
+			s.shards = append(s.shards, newShard())
+		}
+	case shards != 0 && shards != len(s.shards):
+		return fmt.Errorf("mem: the store has %d shards, not %d", len(s.shards), shards)
+	}
+	return nil
+}
+
+// of is the shard of a partition.
+func (s *Store) of(p journal.PartitionName) *shard {
+	return s.shards[journal.ShardOf(p, len(s.shards))]
+}
+
 // LoseIndex throws the index, the claims and their marker away, as a disk might
 // lose them. It is called while no engine is open.
 func (s *Store) LoseIndex() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.index, s.unindexed = nil, true
-	clear(s.claims)
+	s.unindexed = true
+	for _, sh := range s.shards {
+		sh.index = nil
+		clear(sh.claims)
+	}
+}
+
+// rebuild makes the index and the claims of every shard from the records.
+func (s *Store) rebuild() {
+	for _, sh := range s.shards {
+		sh.rebuild()
+	}
+	s.unindexed = false
 }
 
 // append applies one ordered batch.
-func (s *Store) append(b *journal.Batch, plan *order.Plan) {
+func (s *shard) append(b *journal.Batch, plan *order.Plan) {
 	c := commit{}
 	for i := range b.Appends {
 		a, head := &b.Appends[i], plan.Heads[i]
@@ -134,7 +173,7 @@ func (s *Store) append(b *journal.Batch, plan *order.Plan) {
 	s.commits = append(s.commits, c)
 }
 
-func (s *Store) applyIndex(id order.ID, r *journal.Record) {
+func (s *shard) applyIndex(id order.ID, r *journal.Record) {
 	for _, key := range r.Remove {
 		s.removeEntry(key, id)
 	}
@@ -149,7 +188,7 @@ func (s *Store) applyIndex(id order.ID, r *journal.Record) {
 	}
 }
 
-func (s *Store) removeEntry(key []byte, id order.ID) {
+func (s *shard) removeEntry(key []byte, id order.ID) {
 	at, found := slices.BinarySearchFunc(s.index, indexEntry{key: key, id: id}, compareEntries)
 	if found {
 		s.index = slices.Delete(s.index, at, at+1)
@@ -157,7 +196,7 @@ func (s *Store) removeEntry(key []byte, id order.ID) {
 }
 
 // rebuild makes the index and the claims from the records, in offset order.
-func (s *Store) rebuild() {
+func (s *shard) rebuild() {
 	s.index = nil
 	clear(s.claims)
 	for i, c := range s.commits {
@@ -173,10 +212,9 @@ func (s *Store) rebuild() {
 			}
 		}
 	}
-	s.unindexed = false
 }
 
-func (s *Store) replayClaims(l *log, seq, offset uint64, r *journal.Record) {
+func (s *shard) replayClaims(l *log, seq, offset uint64, r *journal.Record) {
 	for _, name := range r.Release {
 		if held := s.claims[name]; held != nil && held.ID == l.id {
 			delete(s.claims, name)
@@ -190,8 +228,8 @@ func (s *Store) replayClaims(l *log, seq, offset uint64, r *journal.Record) {
 	}
 }
 
-// base lets the engine's book ask the store. It is used with the lock held.
-type base struct{ s *Store }
+// base lets a shard's book ask the store. It is used with the lock held.
+type base struct{ s *shard }
 
 func (b base) Head(name journal.LogName) (order.Head, error) {
 	if l := b.s.logs[name]; l != nil && len(l.records) > 0 {

@@ -13,9 +13,10 @@ func (e *Engine) Value(ctx context.Context, key journal.ValueKey) (journal.Value
 		return journal.ValueState{}, err
 	}
 	defer e.store.mu.Unlock()
-	ordered, ticket, err := e.book.Value(key)
+	sh, book := e.of(key.Partition)
+	ordered, ticket, err := book.Value(key)
 	return journal.ValueState{
-		Durable: copyValue(e.store.values[key]), Ordered: copyValue(ordered), Pending: ticket,
+		Durable: copyValue(sh.values[key]), Ordered: copyValue(ordered), Pending: ticket,
 	}, err
 }
 
@@ -32,11 +33,12 @@ func (e *Engine) lazyValue(key journal.ValueKey) journal.Value {
 	if v, ok := e.lazy[key]; ok {
 		return v
 	}
-	return e.store.lazy[key]
+	return e.store.of(key.Partition).lazy[key]
 }
 
-func (e *Engine) visibleLazy() map[journal.ValueKey]journal.Value {
-	all := maps.Clone(e.store.lazy)
+// visibleLazy are the lazy values of a partition's shard.
+func (e *Engine) visibleLazy(p journal.PartitionName) map[journal.ValueKey]journal.Value {
+	all := maps.Clone(e.store.of(p).lazy)
 	maps.Copy(all, e.lazy)
 	maps.DeleteFunc(all, func(_ journal.ValueKey, v journal.Value) bool { return v.Version == 0 })
 	return all
@@ -54,19 +56,20 @@ func (e *Engine) PutLazy(ctx context.Context, writes ...journal.ValueWrite) erro
 		return err
 	}
 	defer e.store.mu.Unlock()
+	_, book := e.of(writes[0].Key.Partition)
 	for i := range writes {
 		w := &writes[i]
 		if at := e.lazyValue(w.Key).Version; !w.Expect.Accepts(at) {
 			want, _ := w.Expect.Number()
 			return &journal.ConflictError{
 				Kind: journal.ValueConflict, Value: w.Key, Expected: want, Actual: at,
-				LostTo: journal.Settled(0, e.book.Position(), e.book.Place().Term),
+				LostTo: journal.Settled(e.Shard(w.Key.Partition), book.Position(), book.Place().Term),
 			}
 		}
 	}
 	for i := range writes {
 		w := &writes[i]
-		e.wrote[w.Key] = e.book.Place().Ordered
+		e.wrote[w.Key] = book.Place().Ordered
 		if w.Delete {
 			e.lazy[w.Key] = journal.Value{}
 		} else {
