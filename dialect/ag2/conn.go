@@ -29,6 +29,7 @@ type conn struct {
 	posts posts
 
 	openings atomic.Int64
+	expelled atomic.Bool // told to go, because of a proof that stands no more
 
 	mu    sync.Mutex
 	hosts map[string]*host // identities proved here, by id

@@ -35,6 +35,9 @@ func (s *Server) Recheck() {
 // expel ends a connection one of whose identities is proved no more. The others
 // prove themselves again on another.
 func (c *conn) expel(agent string) {
+	if c.expelled.Swap(true) {
+		return
+	}
 	c.server.stats.expelled.Add(1)
 	c.ws.End(&wsconn.CloseError{
 		Code: wsconn.Policy, Reason: fmt.Sprintf("the key of %.60q was revoked or made; show one", c.server.cfg.Hub.Name(agent)),
