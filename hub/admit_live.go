@@ -41,7 +41,7 @@ func (h *Hub) SendLive(ctx context.Context, e *envelope.Envelope, by Caller) err
 	}
 	e.ID, e.Seq, e.CreatedAt = "", ch.heads.history, h.now().UTC()
 	if !h.delivery.push(&Pending{
-		hub: h, ch: ch, done: make(chan struct{}), live: true,
+		hub: h, ch: ch, done: make(chan struct{}),
 		items: []item{{envelope: e, meta: ch.meta, to: ch.adapter.Recipients(ch.meta, ch.state, e)}},
 	}) {
 		return errClosed

@@ -23,10 +23,10 @@ type Pending struct {
 	stands  func()          // called when it is released
 	// resolve, if set, finds the answer when it is waited for.
 	resolve func(ctx context.Context) (string, error)
-	ticket  *journal.Ticket
+	ticket  *journal.Ticket // nil: nothing is stored
+	barrier func()          // called in the order of deliveries; nothing is delivered then
 	ch      *loadedChannel
 	items   []item
-	live    bool          // nothing was stored, and there is no ticket
 	before  []func()      // before anyone is told
 	after   []func()      // and once everyone has been
 	onEnd   []func(error) // when it has ended, whichever way

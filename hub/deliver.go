@@ -105,7 +105,7 @@ func (d *delivery) head() (*Pending, bool) {
 func (d *delivery) take() *Pending {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if len(d.queue) == 0 || !d.queue[0].live && d.queue[0].ticket.Outcome() == journal.Pending {
+	if len(d.queue) == 0 || d.queue[0].ticket != nil && d.queue[0].ticket.Outcome() == journal.Pending {
 		return nil
 	}
 	p := d.queue[0]
@@ -121,14 +121,14 @@ func (d *delivery) close() {
 	d.filled.Broadcast()
 }
 
-// deliverAll delivers and answers what nobody waits for.
-func (h *Hub) deliverAll(context.Context) {
+// deliverAll delivers and answers batches until the queue is closed and empty.
+func (h *Hub) deliverAll() {
 	for {
 		p, ok := h.delivery.head()
 		if !ok {
 			return
 		}
-		if !p.live {
+		if p.ticket != nil {
 			<-p.ticket.Done()
 		}
 		h.delivery.work.Lock()
@@ -158,10 +158,12 @@ func (h *Hub) deliverReady() {
 // finish ends one batch: delivered, told, and last of all answered. What did
 // not become durable never happened, and its channel is folded anew.
 func (h *Hub) finish(p *Pending) {
-	if p.live {
-		for _, first := range p.before {
-			first()
-		}
+	if p.barrier != nil {
+		p.barrier()
+		p.end()
+		return
+	}
+	if p.ticket == nil {
 		for i := range p.items {
 			h.dispatchLive(p.ch, &p.items[i])
 		}

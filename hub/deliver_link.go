@@ -89,7 +89,7 @@ func (h *Hub) BindReplaying(ctx context.Context, agent string, at Endpoint, sinc
 		return err
 	}
 	err = h.replayAll(ctx, m, at, r, since)
-	h.inOrder(func() {
+	h.afterDelivery(func() {
 		if done := m.link.goLive(r); done != nil && err == nil {
 			err = done
 		}

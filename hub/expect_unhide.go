@@ -18,7 +18,7 @@ func (b *batch) unhide(e *envelope.Envelope) error {
 	}
 	b.sideNote(schema.SideRecord{Kind: schema.SideUnhidden, Agent: e.Sender}, nil)
 	h, ch, agent := b.hub, b.ch, e.Sender
-	b.after = append(b.after, func() { h.comeBack(h.sweepers.ctx, ch, agent) })
+	b.after = append(b.after, func() { h.comeBack(h.background, ch, agent) })
 	return nil
 }
 
@@ -65,7 +65,7 @@ func (h *Hub) comeBack(ctx context.Context, ch *loadedChannel, agent string) {
 func (h *Hub) catchUp(ctx context.Context, m *member, at Endpoint, meta *channel.Metadata, r *replaying) {
 	last, err := h.replayChannel(ctx, m, at, meta, "") // also of one that its send ended
 	r.upTo[meta.ID] = last
-	h.inOrder(func() {
+	h.afterDelivery(func() {
 		if live := m.link.goLive(r); err == nil {
 			err = live
 		}
@@ -75,13 +75,13 @@ func (h *Hub) catchUp(ctx context.Context, m *member, at Endpoint, meta *channel
 	}
 }
 
-// inOrder runs something after all that was ordered before has been delivered.
-// A replay that has read the log up to here goes live so: what it has read was
-// kept by then, and is not told twice.
-func (h *Hub) inOrder(do func()) {
-	p := &Pending{done: make(chan struct{}), live: true, before: []func(){do}}
+// afterDelivery calls do on the delivery path, once everything ordered before the
+// call has been delivered, and waits for it. A replay goes live there: envelopes
+// that it has read from the log have been queued by then, and are not sent twice.
+func (h *Hub) afterDelivery(do func()) {
+	p := &Pending{done: make(chan struct{}), barrier: do}
 	if !h.delivery.push(p) {
-		do() // nothing is delivered any more
+		do() // the hub is closed and delivers nothing more
 		return
 	}
 	<-p.done

@@ -18,6 +18,7 @@ import (
 	"github.com/parley-hub/parley/hub/internal/schema"
 	"github.com/parley-hub/parley/hub/tracing"
 	"github.com/parley-hub/parley/internal/logsample"
+	"github.com/parley-hub/parley/internal/loop"
 	"github.com/parley-hub/parley/journal"
 )
 
@@ -44,15 +45,16 @@ type Hub struct {
 	delivery delivery
 	audit    audit
 	hooks    hooks
-	sweepers sweepers
+	sweepers *loop.Group
 	opened   expect.Instant // when it was
 	stats    stats
 	warnings logsample.Limiter
 	subs     subscriptions
 
-	stop context.CancelFunc // ends what runs in the background
-	done sync.WaitGroup
-	once sync.Once
+	background context.Context // of goroutines that outlive the call that starts them
+	stop       context.CancelFunc
+	done       sync.WaitGroup
+	once       sync.Once
 }
 
 // Open starts a hub on a journal, which stays the caller's to close. It reads
@@ -88,10 +90,9 @@ func Open(ctx context.Context, j journal.Engine, o Options) (*Hub, error) {
 	if err := h.loadRegistry(ctx); err != nil {
 		return nil, err
 	}
-	background, stop := context.WithCancel(context.Background())
-	h.stop = stop
-	h.done.Go(func() { h.deliverAll(background) })
-	h.startSweepers(background)
+	h.background, h.stop = context.WithCancel(context.Background())
+	h.startSweepers(h.background)
+	h.done.Go(h.deliverAll)
 	return h, nil
 }
 
@@ -101,6 +102,7 @@ func (h *Hub) Close() {
 	h.once.Do(func() {
 		h.stop()
 		h.delivery.close()
+		h.sweepers.Close()
 		h.done.Wait()
 		h.registry.unbindAll()
 		h.spans.Close(h.now())

@@ -8,17 +8,16 @@ import (
 	"github.com/parley-hub/parley/channel"
 	"github.com/parley-hub/parley/fault"
 	"github.com/parley-hub/parley/hub/internal/schema"
+	"github.com/parley-hub/parley/internal/loop"
 	"github.com/parley-hub/parley/journal"
 )
 
+// startSweepers starts the loops that act on what is due. Deadlines are a durable
+// index ordered by time, so a sweep reads what is due and loads only those
+// channels.
 func (h *Hub) startSweepers(ctx context.Context) {
-	h.sweepers.init(ctx)
-	h.done.Go(func() { h.sweepers.stopWith(ctx) })
-	every := func(interval time.Duration, sweep func(context.Context)) {
-		if interval > 0 {
-			h.done.Go(func() { h.tick(ctx, interval, sweep) })
-		}
-	}
+	h.sweepers = loop.New(ctx, h.hooks.isolated)
+	every := h.sweepers.Start
 	every(h.opts.TTLSweep, func(ctx context.Context) { h.SweepTTL(ctx) })
 	every(h.opts.ExpectationSweep, func(ctx context.Context) { h.SweepExpectations(ctx) })
 	every(min(time.Second, h.opts.InviteAckTimeout), func(ctx context.Context) { h.SweepInvites(ctx) })

@@ -91,7 +91,10 @@ func (c *conn) done(p posted, patience *time.Timer) bool {
 	patience.Reset(overdue)
 	select {
 	case <-p.pending.Done():
-		runtime.Gosched() // those it was delivered to come first
+		// Recipients' writers run before the sender is answered where that costs
+		// nothing. Waiting for them would let a slow reader hold up the sender, so
+		// this only yields; nothing depends on it.
+		runtime.Gosched()
 		return true
 	case <-patience.C:
 		return false

@@ -1,0 +1,47 @@
+package loop_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/parley-hub/parley/internal/loop"
+)
+
+func TestGroup(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		recovers := func(run func()) {
+			defer func() { _ = recover() }()
+			run()
+		}
+		g := loop.New(t.Context(), recovers)
+		plain, named := 0, 0
+		g.Start(time.Second, func(context.Context) { plain++; panic("goes on") })
+		g.Start(0, func(context.Context) { t.Error("an interval of zero runs") })
+		if got := g.StartNamed("a", 2*time.Second, func(context.Context) { named++ }); got != loop.Started {
+			t.Errorf("the first start is %v", got)
+		}
+		if got := g.StartNamed("a", time.Second, nil); got != loop.Taken {
+			t.Errorf("a second start of the name is %v", got)
+		}
+		<-time.After(4*time.Second + 1)
+		synctest.Wait()
+		if plain != 4 || named != 2 {
+			t.Errorf("after 4 s they ran %d and %d times", plain, named)
+		}
+		if !g.Stop("a") || g.Stop("a") {
+			t.Error("a named loop stops once")
+		}
+		<-time.After(2 * time.Second)
+		g.Close()
+		g.Close()
+		if plain != 6 || named != 2 {
+			t.Errorf("at the end they ran %d and %d times", plain, named)
+		}
+		if got := g.StartNamed("b", time.Second, nil); got != loop.Closed {
+			t.Errorf("a start after the end is %v", got)
+		}
+	})
+}
