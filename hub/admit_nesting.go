@@ -1,9 +1,8 @@
 package hub
 
 import (
-	"bytes"
-
 	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/internal/jsonscan"
 )
 
 // maxNesting is how deep a payload or a channel's knobs may nest. Clients read
@@ -13,26 +12,8 @@ const maxNesting = 250
 
 // tooDeep refuses valid JSON that nests deeper than clients can read.
 func tooDeep(what string, data []byte) error {
-	// Most values have too few brackets to nest deep.
-	if bytes.Count(data, []byte{'{'})+bytes.Count(data, []byte{'['}) <= maxNesting {
-		return nil
-	}
-	depth := 0
-	for i := 0; i < len(data); i++ {
-		switch data[i] {
-		case '"':
-			for i++; i < len(data) && data[i] != '"'; i++ {
-				if data[i] == '\\' {
-					i++
-				}
-			}
-		case '{', '[':
-			if depth++; depth > maxNesting {
-				return fault.New(fault.TooLarge, "%s nests deeper than %d", what, maxNesting)
-			}
-		case '}', ']':
-			depth--
-		}
+	if jsonscan.Deeper(data, maxNesting) {
+		return fault.New(fault.TooLarge, "%s nests deeper than %d", what, maxNesting)
 	}
 	return nil
 }

@@ -19,8 +19,7 @@ var ErrDepth = errors.New("nests too deep")
 // Check refuses what is not one JSON value in UTF-8 with unique names, or
 // nests deeper than depth.
 func Check(data []byte, depth int) error {
-	// Most texts have too few brackets to nest deep.
-	if bytes.Count(data, openBrace)+bytes.Count(data, openBracket) > depth && nests(data, depth) {
+	if Deeper(data, depth) {
 		return fmt.Errorf("%w: at most %d levels are taken", ErrDepth, depth)
 	}
 	if jsontext.Value(data).IsValid() {
@@ -35,13 +34,18 @@ func Check(data []byte, depth int) error {
 
 var openBrace, openBracket = []byte{'{'}, []byte{'['}
 
-// nests reports whether brackets outside of strings go deeper than limit.
-func nests(data []byte, limit int) bool {
+// Deeper reports whether brackets outside of strings nest deeper than limit.
+// The text need not be checked.
+func Deeper(data []byte, limit int) bool {
+	// Most texts have too few brackets to nest deep.
+	if bytes.Count(data, openBrace)+bytes.Count(data, openBracket) <= limit {
+		return false
+	}
 	depth := 0
 	for i := 0; i < len(data); i++ {
 		switch data[i] {
 		case '"':
-			i = skipString(data, i) - 1
+			i = SkipString(data, i) - 1
 		case '{', '[':
 			if depth++; depth > limit {
 				return true
@@ -57,24 +61,24 @@ func nests(data []byte, limit int) bool {
 func Trim(data []byte) []byte { return bytes.Trim(data, " \t\r\n") }
 
 // Members yields the names and values of a checked object in order; of any
-// other value it yields nothing. Names are unescaped, values are as written.
+// other value it yields nothing. Names are Unescaped, values are as written.
 // Both share memory with the object where they can.
 func Members(object []byte) iter.Seq2[[]byte, []byte] {
 	return func(yield func(name, value []byte) bool) {
-		i := skipSpace(object, 0)
+		i := SkipSpace(object, 0)
 		if i == len(object) || object[i] != '{' {
 			return
 		}
-		for i = skipSpace(object, i+1); object[i] != '}'; {
-			end := skipString(object, i)
-			name := unescaped(object[i:end])
-			i = skipSpace(object, skipSpace(object, end)+1) // behind the colon
-			end = skipValue(object, i)
+		for i = SkipSpace(object, i+1); object[i] != '}'; {
+			end := SkipString(object, i)
+			name := Unescaped(object[i:end])
+			i = SkipSpace(object, SkipSpace(object, end)+1) // behind the colon
+			end = SkipValue(object, i)
 			if !yield(name, object[i:end]) {
 				return
 			}
-			if i = skipSpace(object, end); object[i] == ',' {
-				i = skipSpace(object, i+1)
+			if i = SkipSpace(object, end); object[i] == ',' {
+				i = SkipSpace(object, i+1)
 			}
 		}
 	}
@@ -84,17 +88,17 @@ func Members(object []byte) iter.Seq2[[]byte, []byte] {
 // it yields nothing.
 func Elements(array []byte) iter.Seq[[]byte] {
 	return func(yield func(value []byte) bool) {
-		i := skipSpace(array, 0)
+		i := SkipSpace(array, 0)
 		if i == len(array) || array[i] != '[' {
 			return
 		}
-		for i = skipSpace(array, i+1); array[i] != ']'; {
-			end := skipValue(array, i)
+		for i = SkipSpace(array, i+1); array[i] != ']'; {
+			end := SkipValue(array, i)
 			if !yield(array[i:end]) {
 				return
 			}
-			if i = skipSpace(array, end); array[i] == ',' {
-				i = skipSpace(array, i+1)
+			if i = SkipSpace(array, end); array[i] == ',' {
+				i = SkipSpace(array, i+1)
 			}
 		}
 	}
@@ -115,14 +119,15 @@ func Text(value []byte) (string, bool) {
 	if len(value) == 0 || value[0] != '"' {
 		return "", false
 	}
-	return string(unescaped(value)), true
+	return string(Unescaped(value)), true
 }
 
 // IsNull reports whether a checked value is null.
 func IsNull(value []byte) bool { return len(value) > 0 && value[0] == 'n' }
 
-// unescaped returns what a string says, which nearly always stands there as is.
-func unescaped(quoted []byte) []byte {
+// Unescaped returns what a checked string says. It copies only where the string
+// has escapes, which is rare.
+func Unescaped(quoted []byte) []byte {
 	inner := quoted[1 : len(quoted)-1]
 	if bytes.IndexByte(inner, '\\') < 0 {
 		return inner
@@ -131,16 +136,18 @@ func unescaped(quoted []byte) []byte {
 	return name
 }
 
-func skipSpace(data []byte, i int) int {
+// SkipSpace returns the place of the first byte from i on that is no white
+// space, or the end of data.
+func SkipSpace(data []byte, i int) int {
 	for i < len(data) && (data[i] == ' ' || data[i] == '\t' || data[i] == '\n' || data[i] == '\r') {
 		i++
 	}
 	return i
 }
 
-// skipString returns the place behind the string that begins at i, or the end
+// SkipString returns the place behind the string that begins at i, or the end
 // of data if it has none.
-func skipString(data []byte, i int) int {
+func SkipString(data []byte, i int) int {
 	for i++; i < len(data); {
 		end := bytes.IndexByte(data[i:], '"')
 		if end < 0 {
@@ -155,13 +162,13 @@ func skipString(data []byte, i int) int {
 	return len(data)
 }
 
-// skipValue returns the place behind the value that begins at i.
-func skipValue(data []byte, i int) int {
+// SkipValue returns the place behind the checked value that begins at i.
+func SkipValue(data []byte, i int) int {
 	depth := 0
 	for i < len(data) {
 		switch data[i] {
 		case '"':
-			i = skipString(data, i)
+			i = SkipString(data, i)
 		case '{', '[':
 			depth++
 			i++

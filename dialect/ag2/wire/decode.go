@@ -1,6 +1,9 @@
 package wire
 
-import "github.com/parley-hub/parley/envelope"
+import (
+	"github.com/parley-hub/parley/envelope"
+	"github.com/parley-hub/parley/internal/jsonscan"
+)
 
 // Each function reads the members of one kind of frame. A required key counts
 // as missing when its value is null.
@@ -12,13 +15,13 @@ func decodeRequest(data []byte) (f Frame, id string, err error) {
 	var params []byte
 	var posted *envelope.Envelope
 	var bad error // what is wrong besides the id
-	_, err = walk(data, skipSpace(data, 0), func(name []byte, at int) (end int, err error) {
+	_, err = walk(data, jsonscan.SkipSpace(data, 0), func(name []byte, at int) (end int, err error) {
 		// A post is read on the way, the rest when it is known what it is.
 		if string(name) == "params" && op == string(PostEnvelope) && data[at] == '{' {
 			posted, end, bad = decodePost(data, at)
 			return end, nil
 		}
-		end = skipValue(data, at)
+		end = jsonscan.SkipValue(data, at)
 		value := data[at:end]
 		var wrong error
 		switch string(name) {
@@ -64,16 +67,16 @@ func decodePost(data []byte, i int) (e *envelope.Envelope, end int, err error) {
 	var bad error
 	end, err = walk(data, i, func(name []byte, at int) (int, error) {
 		if string(name) != "envelope" {
-			return skipValue(data, at), nil
+			return jsonscan.SkipValue(data, at), nil
 		}
 		if data[at] != '{' {
-			end := skipValue(data, at)
+			end := jsonscan.SkipValue(data, at)
 			_, bad = object("envelope", data[at:end])
 			return end, nil
 		}
 		var end int
 		if e, end, bad = decodeEnvelopeAt(data, at); bad != nil {
-			end = skipValue(data, at)
+			end = jsonscan.SkipValue(data, at)
 		}
 		return end, nil
 	})
@@ -151,7 +154,7 @@ func decodeHello(data []byte) (*Hello, error) {
 // decodeSend reads the older vocabulary's post, whose envelope stands where
 // today's parameters have it.
 func decodeSend(data []byte) (*Post, error) {
-	e, _, err := decodePost(data, skipSpace(data, 0))
+	e, _, err := decodePost(data, jsonscan.SkipSpace(data, 0))
 	if err != nil {
 		return nil, err
 	}

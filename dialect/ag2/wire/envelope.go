@@ -5,6 +5,7 @@ import (
 
 	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/internal/jsonscan"
 )
 
 // AppendEnvelope writes an envelope with its 14 keys. Its data comes out as it
@@ -83,7 +84,7 @@ func DecodeEnvelope(raw []byte) (*envelope.Envelope, error) {
 
 // decodeEnvelope reads JSON that is known to be valid.
 func decodeEnvelope(raw []byte) (*envelope.Envelope, error) {
-	e, _, err := decodeEnvelopeAt(raw, skipSpace(raw, 0))
+	e, _, err := decodeEnvelopeAt(raw, jsonscan.SkipSpace(raw, 0))
 	return e, err
 }
 
@@ -92,7 +93,7 @@ func decodeEnvelope(raw []byte) (*envelope.Envelope, error) {
 func decodeEnvelopeAt(data []byte, i int) (e *envelope.Envelope, end int, err error) {
 	e = &envelope.Envelope{Priority: envelope.Normal}
 	end, err = walk(data, i, func(name []byte, at int) (end int, err error) {
-		end = skipValue(data, at)
+		end = jsonscan.SkipValue(data, at)
 		return end, setField(e, name, data[at:end])
 	})
 	switch {

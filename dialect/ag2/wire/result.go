@@ -7,6 +7,7 @@ import (
 	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/fault"
 	"github.com/parley-hub/parley/identity"
+	"github.com/parley-hub/parley/internal/jsonscan"
 )
 
 // Results as a client reads them.
@@ -80,7 +81,7 @@ func decodeList(raw []byte, yield func(value []byte) error) error {
 	if err := valid(raw); err != nil {
 		return err
 	}
-	start := skipSpace(raw, 0)
+	start := jsonscan.SkipSpace(raw, 0)
 	if raw[start] != '[' {
 		return wanted("result", "a list", raw)
 	}

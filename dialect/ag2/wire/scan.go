@@ -9,6 +9,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/internal/jsonscan"
 )
 
 // MaxDepth is how deep a frame may nest. AG2's client reads JSON recursively
@@ -18,8 +19,7 @@ const MaxDepth = 256
 // valid refuses what is no JSON text in UTF-8 with unique names, or nests too
 // deep. Everything else in this file relies on it having been asked.
 func valid(data []byte) error {
-	// Most frames have too few brackets to nest deep.
-	if bytes.Count(data, openBrace)+bytes.Count(data, openBracket) > MaxDepth && nests(data, MaxDepth) {
+	if jsonscan.Deeper(data, MaxDepth) {
 		return fault.New(fault.TooLarge, "JSON nests deeper than %d", MaxDepth)
 	}
 	if jsontext.Value(data).IsValid() {
@@ -33,30 +33,10 @@ func valid(data []byte) error {
 	return fault.Wrap(fault.Invalid, err, "no valid JSON: %s", strings.TrimPrefix(err.Error(), "jsontext: "))
 }
 
-var openBrace, openBracket = []byte{'{'}, []byte{'['}
-
 // relaxed reports whether data would be JSON if names could repeat, text could
 // be any bytes and numbers could be NaN or infinite, as Python has it.
 func relaxed(data []byte) bool {
 	return jsontext.Value(withoutNaN(data)).IsValid(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
-}
-
-// nests reports whether brackets outside of strings go deeper than limit.
-func nests(data []byte, limit int) bool {
-	depth := 0
-	for i := 0; i < len(data); i++ {
-		switch data[i] {
-		case '"':
-			i = skipString(data, i) - 1
-		case '{', '[':
-			if depth++; depth > limit {
-				return true
-			}
-		case '}', ']':
-			depth--
-		}
-	}
-	return false
 }
 
 // withoutNaN returns data with NaN and Infinity outside of strings replaced by
@@ -65,7 +45,7 @@ func withoutNaN(data []byte) []byte {
 	var out []byte
 	for i := 0; i < len(data); {
 		if data[i] == '"' {
-			end := skipString(data, i)
+			end := jsonscan.SkipString(data, i)
 			out = append(out, data[i:end]...)
 			i = end
 			continue
@@ -94,15 +74,15 @@ func walk(data []byte, i int, visit func(name []byte, at int) (end int, err erro
 	if i == len(data) || data[i] != '{' {
 		return i, errNoObject
 	}
-	for i = skipSpace(data, i+1); data[i] != '}'; {
-		end := skipString(data, i)
-		name := unescaped(data[i:end])
-		i = skipSpace(data, end) // at the colon
-		if i, err = visit(name, skipSpace(data, i+1)); err != nil {
+	for i = jsonscan.SkipSpace(data, i+1); data[i] != '}'; {
+		end := jsonscan.SkipString(data, i)
+		name := jsonscan.Unescaped(data[i:end])
+		i = jsonscan.SkipSpace(data, end) // at the colon
+		if i, err = visit(name, jsonscan.SkipSpace(data, i+1)); err != nil {
 			return i, err
 		}
-		if i = skipSpace(data, i); data[i] == ',' {
-			i = skipSpace(data, i+1)
+		if i = jsonscan.SkipSpace(data, i); data[i] == ',' {
+			i = jsonscan.SkipSpace(data, i+1)
 		}
 	}
 	return i + 1, nil
@@ -111,8 +91,8 @@ func walk(data []byte, i int, visit func(name []byte, at int) (end int, err erro
 // members yields the members of a valid JSON object in order. The slices share
 // memory with data.
 func members(data []byte, yield func(name, value []byte) error) error {
-	_, err := walk(data, skipSpace(data, 0), func(name []byte, at int) (int, error) {
-		end := skipValue(data, at)
+	_, err := walk(data, jsonscan.SkipSpace(data, 0), func(name []byte, at int) (int, error) {
+		end := jsonscan.SkipValue(data, at)
 		return end, yield(name, data[at:end])
 	})
 	return err
@@ -122,80 +102,17 @@ var errNoObject = fault.New(fault.Invalid, "a JSON object is wanted")
 
 // elements yields the elements of a valid JSON array in order.
 func elements(data []byte, yield func(value []byte) error) error {
-	for i := skipSpace(data, 1); data[i] != ']'; {
-		end := skipValue(data, i)
+	for i := jsonscan.SkipSpace(data, 1); data[i] != ']'; {
+		end := jsonscan.SkipValue(data, i)
 		if err := yield(data[i:end]); err != nil {
 			return err
 		}
-		if i = skipSpace(data, end); data[i] == ',' {
-			i = skipSpace(data, i+1)
+		if i = jsonscan.SkipSpace(data, end); data[i] == ',' {
+			i = jsonscan.SkipSpace(data, i+1)
 		}
 	}
 	return nil
 }
-
-// unescaped returns what a name says, which nearly always stands there as is.
-func unescaped(quoted []byte) []byte {
-	inner := quoted[1 : len(quoted)-1]
-	if bytes.IndexByte(inner, '\\') < 0 {
-		return inner
-	}
-	name, _ := jsontext.AppendUnquote(nil, quoted)
-	return name
-}
-
-func skipSpace(data []byte, i int) int {
-	for i < len(data) && (data[i] == ' ' || data[i] == '\t' || data[i] == '\n' || data[i] == '\r') {
-		i++
-	}
-	return i
-}
-
-// skipString returns the place behind the string that begins at i, or the end
-// of data if it has none.
-func skipString(data []byte, i int) int {
-	for i++; i < len(data); {
-		end := bytes.IndexByte(data[i:], '"')
-		if end < 0 {
-			break
-		}
-		escape := bytes.IndexByte(data[i:i+end], '\\')
-		if escape < 0 {
-			return i + end + 1
-		}
-		i += escape + 2
-	}
-	return len(data)
-}
-
-// skipValue returns the place behind the value that begins at i.
-func skipValue(data []byte, i int) int {
-	depth := 0
-	for i < len(data) {
-		switch data[i] {
-		case '"':
-			i = skipString(data, i)
-		case '{', '[':
-			depth++
-			i++
-		case '}', ']':
-			depth--
-			i++
-		case ',', ':', ' ', '\t', '\n', '\r':
-			i++
-		default:
-			for i < len(data) && bytes.IndexByte(literalEnd, data[i]) < 0 {
-				i++
-			}
-		}
-		if depth == 0 {
-			return i
-		}
-	}
-	return i
-}
-
-var literalEnd = []byte(",:]} \t\n\r")
 
 // text reads a JSON string; null is the empty text.
 func text(name string, value []byte) (string, error) {
