@@ -1,0 +1,78 @@
+package branch
+
+import (
+	"bytes"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/parley-hub/parley/internal/jsonbuf"
+)
+
+// Ext is what an event's envelope holds beside its payload. No surface but the
+// dialect can set it, so it also marks what the server made.
+type Ext struct {
+	// Flow is the event's eventFlowId: its message turn, which a run mints, so
+	// that it also says which run the event belongs to.
+	Flow string `json:"flow,omitzero"`
+	// Time is the producer's own timestamp, as it was sent.
+	Time string `json:"time,omitzero"`
+	// Server marks run and structural events: without it they are refused.
+	Server bool `json:"server,omitzero"`
+	// Agent, of a run's start, is the identity whose producer takes the run,
+	// and Remote says that the producer is another process.
+	Agent  string `json:"agent,omitzero"`
+	Remote bool   `json:"remote,omitzero"`
+}
+
+var (
+	flowHead = []byte(`{"flow":"`)
+	flowTail = []byte(`"}`)
+)
+
+// Bytes is the form that an envelope holds; nothing to say is nil.
+func (x Ext) Bytes() []byte {
+	if x == (Ext{}) {
+		return nil
+	}
+	b := jsonbuf.Buffer{}
+	b.Open('{')
+	text := func(name, value string) {
+		if value != "" {
+			b.Key(name).String(value)
+		}
+	}
+	flag := func(name string, value bool) {
+		if value {
+			b.Key(name).Bool(true)
+		}
+	}
+	text("flow", x.Flow)
+	text("time", x.Time)
+	flag("server", x.Server)
+	text("agent", x.Agent)
+	flag("remote", x.Remote)
+	b.Close('}')
+	data, err := b.Result()
+	if err != nil {
+		return nil // a text that is not UTF-8 never passed the parser
+	}
+	return data
+}
+
+// ParseExt reads it back. What is not an Ext says nothing.
+func ParseExt(data []byte) Ext {
+	if len(data) == 0 {
+		return Ext{}
+	}
+	// Nearly every event has a plain flow and nothing else.
+	if rest, ok := bytes.CutPrefix(data, flowHead); ok {
+		if flow, ok := bytes.CutSuffix(rest, flowTail); ok && !bytes.ContainsAny(flow, `"\`) {
+			return Ext{Flow: string(flow)}
+		}
+	}
+	var x Ext
+	if json.Unmarshal(data, &x) != nil {
+		return Ext{}
+	}
+	return x
+}
