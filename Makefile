@@ -71,6 +71,7 @@ soak: ## the heavy suites at 50 times their size (PARLEY_SCALE=N to change)
 docs: ## write the generated pages again
 	$(GO) run ./cmd/parley config reference > docs/config.md
 	PARLEY_UPDATE=1 $(GO) test -count=1 -run 'TestErrorsPage|TestCommandReference' ./cmd/parley
+	PARLEY_UPDATE=1 $(GO) test -count=1 -run TestEventsPage ./dialect/hpd/wire
 
 ci: ## what the build server runs
 	.ci/run

@@ -1,0 +1,73 @@
+package wire
+
+import (
+	"github.com/parley-hub/parley/view/branch"
+)
+
+// Events of this file: streamed text and reasoning.
+type (
+	// TextMessageStart opens a message's text.
+	TextMessageStart struct {
+		MessageID   string            `json:"messageId" need:"true"`
+		Role        string            `json:"role"`
+		Source      MessageSource     `json:"source,omitzero"`
+		Visibility  MessageVisibility `json:"visibility,omitzero"`
+		Persistence *string           `json:"persistence,omitzero"`
+		Extra
+	}
+
+	// TextDelta is the next piece of a message's text.
+	TextDelta struct {
+		Text      string `json:"text" need:"true"`
+		MessageID string `json:"messageId" need:"true"`
+		Extra
+	}
+
+	// TextMessageEnd closes a message's text.
+	TextMessageEnd struct {
+		MessageID string `json:"messageId" need:"true"`
+		Extra
+	}
+
+	// ReasoningMessageStart opens a message's reasoning.
+	ReasoningMessageStart struct {
+		MessageID   string            `json:"messageId" need:"true"`
+		Role        string            `json:"role"`
+		Source      MessageSource     `json:"source,omitzero"`
+		Visibility  MessageVisibility `json:"visibility,omitzero"`
+		Persistence *string           `json:"persistence,omitzero"`
+		Extra
+	}
+
+	// ReasoningDelta is the next piece of a message's reasoning.
+	ReasoningDelta struct {
+		Text          string  `json:"text" need:"true"`
+		MessageID     string  `json:"messageId" need:"true"`
+		ProtectedData *string `json:"protectedData,omitzero"`
+		Extra
+	}
+
+	// ReasoningMessageEnd closes a message's reasoning.
+	ReasoningMessageEnd struct {
+		MessageID string `json:"messageId" need:"true"`
+		Extra
+	}
+)
+
+// EventType is the name on the wire.
+func (TextMessageStart) EventType() string { return branch.TextMessageStart }
+
+// EventType is the name on the wire.
+func (TextDelta) EventType() string { return branch.TextDelta }
+
+// EventType is the name on the wire.
+func (TextMessageEnd) EventType() string { return branch.TextMessageEnd }
+
+// EventType is the name on the wire.
+func (ReasoningMessageStart) EventType() string { return branch.ReasoningMessageStart }
+
+// EventType is the name on the wire.
+func (ReasoningDelta) EventType() string { return branch.ReasoningDelta }
+
+// EventType is the name on the wire.
+func (ReasoningMessageEnd) EventType() string { return branch.ReasoningMessageEnd }

@@ -1,0 +1,124 @@
+package wire
+
+import (
+	"reflect"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/view/branch"
+)
+
+// Registry knows the types that can be read: the built-in ones and the custom
+// ones of an application. It is changed while a process starts, and only read
+// afterwards.
+type Registry struct {
+	Table  *branch.Table
+	codecs map[string]codec
+}
+
+// codec reads the payload of one type.
+type codec struct {
+	name string
+	need []string // members that must be there
+	zero Payload
+	read func(data []byte) (Payload, error)
+}
+
+// NewRegistry knows the built-in types, under a table of one's own or, with
+// nil, a new one.
+func NewRegistry(table *branch.Table) *Registry {
+	if table == nil {
+		table = branch.NewTable()
+	}
+	r := &Registry{Table: table, codecs: make(map[string]codec, len(builtin))}
+	for _, c := range builtin {
+		r.codecs[c.name] = c
+	}
+	return r
+}
+
+// codecOf makes the codec of a typed event from its struct.
+func codecOf[T Payload]() codec {
+	var zero T
+	c := codec{name: zero.EventType(), zero: zero, read: func(data []byte) (Payload, error) {
+		var payload T
+		if p, ok := any(&payload).(interface{ preset() }); ok {
+			p.preset()
+		}
+		if err := json.Unmarshal(data, &payload); err != nil {
+			return nil, err
+		}
+		return payload, nil
+	}}
+	t := reflect.TypeFor[T]()
+	for i := range t.NumField() {
+		if field := t.Field(i); field.Tag.Get("need") != "" {
+			name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+			c.need = append(c.need, name)
+		}
+	}
+	return c
+}
+
+// Custom is the registration of an application's own event type.
+type Custom struct {
+	// Type is the name on the wire, such as CARGO_MANIFEST_READY.
+	Type string
+	// Read decodes a payload; nil keeps it as Opaque.
+	Read func(data []byte) (Payload, error)
+	// Persist stores events of the type; without it they are live only.
+	Persist bool
+}
+
+// Register adds a custom type. A name that is taken is refused.
+func (r *Registry) Register(c Custom) error {
+	if err := r.Table.Register(c.Type, c.Persist); err != nil {
+		return err
+	}
+	read := c.Read
+	if read == nil {
+		read = func(data []byte) (Payload, error) { return Opaque{c.Type, data}, nil }
+	}
+	r.codecs[c.Type] = codec{name: c.Type, read: read}
+	return nil
+}
+
+// RegisterType adds a custom type that is a Go struct. Members with the tag
+// need:"true" must be there.
+func RegisterType[T Payload](r *Registry, persist bool) error {
+	c := codecOf[T]()
+	if c.name == "" {
+		return fault.New(fault.Invalid, "%T names no event type; return one from EventType, such as %s", *new(T), TypeName(reflect.TypeFor[T]().Name()))
+	}
+	if err := r.Table.Register(c.name, persist); err != nil {
+		return err
+	}
+	r.codecs[c.name] = c
+	return nil
+}
+
+// TypeName derives an event's name from its class name: without a trailing
+// Event, with an underscore between a small letter and the capital behind it.
+func TypeName(class string) string {
+	class = strings.TrimSuffix(class, "Event")
+	var b strings.Builder
+	for i, r := range class {
+		if i > 0 && r >= 'A' && r <= 'Z' && class[i-1] >= 'a' && class[i-1] <= 'z' {
+			b.WriteByte('_')
+		}
+		b.WriteRune(r)
+	}
+	return strings.ToUpper(b.String())
+}
+
+// Zero is an empty payload of a built-in type, or nil.
+func Zero(name string) Payload {
+	for _, c := range builtin {
+		if c.name == name {
+			return c.zero
+		}
+	}
+	return nil
+}

@@ -1,0 +1,132 @@
+package wire
+
+import (
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/parley-hub/parley/fault"
+)
+
+// RunConfig is what is known of a run's configuration. The server passes it on
+// unread; this is for producers.
+type RunConfig struct {
+	ProviderKey                  *string          `json:"providerKey,omitzero"`
+	ModelID                      *string          `json:"modelId,omitzero"`
+	ProviderOptionsJSON          *string          `json:"providerOptionsJson,omitzero"`
+	ProviderEndpoint             *string          `json:"providerEndpoint,omitzero"`
+	SystemInstructions           *string          `json:"systemInstructions,omitzero"`
+	AdditionalSystemInstructions *string          `json:"additionalSystemInstructions,omitzero"`
+	Chat                         *ChatConfig      `json:"chat,omitzero"`
+	PermissionOverrides          map[string]bool  `json:"permissionOverrides,omitzero"`
+	ContextOverrides             Raw              `json:"contextOverrides,omitzero"`
+	CoalesceDeltas               *bool            `json:"coalesceDeltas,omitzero"`
+	SkipTools                    *bool            `json:"skipTools,omitzero"`
+	RunTimeout                   *RunTimeout      `json:"runTimeout,omitzero"`
+	UseCache                     *bool            `json:"useCache,omitzero"`
+	AllowBackgroundResponses     *bool            `json:"allowBackgroundResponses,omitzero"`
+	ConversationIDOverride       *string          `json:"conversationIdOverride,omitzero"`
+	ClientToolInput              *ClientToolInput `json:"clientToolInput,omitzero"`
+	Extra
+}
+
+// ChatConfig tunes a model.
+type ChatConfig struct {
+	Temperature      *float64 `json:"temperature,omitzero"`
+	MaxOutputTokens  *int64   `json:"maxOutputTokens,omitzero"`
+	TopP             *float64 `json:"topP,omitzero"`
+	FrequencyPenalty *float64 `json:"frequencyPenalty,omitzero"`
+	PresencePenalty  *float64 `json:"presencePenalty,omitzero"`
+	Extra
+}
+
+// ClientToolInput is the tools that a client brings.
+type ClientToolInput struct {
+	ClientToolHarnesses []ClientToolHarness `json:"clientToolHarnesses,omitzero"`
+	ExpandedContainers  []string            `json:"expandedContainers,omitzero"`
+	HiddenTools         []string            `json:"hiddenTools,omitzero"`
+	Context             []ClientContext     `json:"context,omitzero"`
+	State               Raw                 `json:"state,omitzero"`
+	ExecutionContext    Raw                 `json:"executionContext,omitzero"`
+	Metadata            Raw                 `json:"metadata,omitzero"`
+	ResetClientState    *bool               `json:"resetClientState,omitzero"`
+	Extra
+}
+
+// ClientToolHarness is a group of client tools.
+type ClientToolHarness struct {
+	Name           string       `json:"name"`
+	Description    *string      `json:"description,omitzero"`
+	Tools          []ClientTool `json:"tools"`
+	Skills         Raw          `json:"skills,omitzero"`
+	FunctionResult *string      `json:"functionResult,omitzero"`
+	SystemPrompt   *string      `json:"systemPrompt,omitzero"`
+	StartCollapsed *bool        `json:"startCollapsed,omitzero"`
+	Extra
+}
+
+// ClientTool is a tool that runs at a client.
+type ClientTool struct {
+	Name               string `json:"name"`
+	Description        string `json:"description"`
+	ParametersSchema   Raw    `json:"parametersSchema,omitzero"`
+	RequiresPermission *bool  `json:"requiresPermission,omitzero"`
+	Extra
+}
+
+// ClientContext is something that a client wants the model to know.
+type ClientContext struct {
+	Description string  `json:"description"`
+	Value       Raw     `json:"value,omitzero"`
+	Key         *string `json:"key,omitzero"`
+}
+
+// secrets are the members of a run's configuration that are never stored,
+// logged or echoed.
+var secrets = map[string]bool{"apikey": true, "customheaders": true}
+
+// WithoutSecrets is a run's configuration as it may be kept while an input
+// waits for its producer.
+func WithoutSecrets(runConfig Raw) Raw {
+	var members map[string]Raw
+	if json.Unmarshal(runConfig, &members) != nil {
+		return nil
+	}
+	for name := range members {
+		if secrets[strings.ToLower(name)] {
+			delete(members, name)
+		}
+	}
+	out, err := json.Marshal(members, json.Deterministic(true))
+	if err != nil {
+		return nil
+	}
+	return out
+}
+
+// RunTimeout is read as hh:mm:ss or in ISO 8601, such as PT2M.
+type RunTimeout time.Duration
+
+// MarshalText writes hh:mm:ss.
+func (t RunTimeout) MarshalText() ([]byte, error) { return Duration(t).MarshalText() }
+
+// UnmarshalJSON reads either form.
+func (t *RunTimeout) UnmarshalJSON(data []byte) error {
+	var text string
+	if err := json.Unmarshal(data, &text); err != nil {
+		return err
+	}
+	rest, iso := strings.CutPrefix(text, "PT")
+	if !iso {
+		d, err := ParseDuration(text)
+		*t = RunTimeout(d)
+		return err
+	}
+	d, err := time.ParseDuration(strings.ToLower(rest))
+	if err != nil || strings.ContainsAny(rest, "µn+-") || rest == "" {
+		return fault.New(fault.Invalid, "`runTimeout` is %.40q; write hh:mm:ss or an ISO 8601 time such as PT2M", text)
+	}
+	*t = RunTimeout(d)
+	return nil
+}

@@ -1,0 +1,206 @@
+package wire
+
+import (
+	"bytes"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/parley-hub/parley/view/branch"
+)
+
+// Surface is one of the two names under which everything is served. Inside,
+// everything has the names of the first; a surface only renames at the edge.
+type Surface uint8
+
+// Surfaces.
+const (
+	Branches Surface = iota
+	Threads
+)
+
+// Segment is the surface's part of a path.
+func (s Surface) Segment() string {
+	if s == Threads {
+		return "threads"
+	}
+	return "branches"
+}
+
+func (s Surface) branchID() string {
+	if s == Threads {
+		return "threadId"
+	}
+	return "branchId"
+}
+
+// threadMembers are the members that the thread surface names otherwise.
+var threadMembers = map[string]string{
+	"branchId": "threadId", "newBranchId": "newThreadId", "sourceBranchId": "sourceThreadId",
+	"originalBranchId": "originalThreadId", "childBranches": "childThreads", "branchMetadata": "threadMetadata",
+	"parentBranchId": "parentThreadId",
+}
+
+// memberAliases are names that are read besides the canonical ones, on both
+// surfaces.
+var memberAliases = func() map[string]string {
+	found := map[string]string{
+		"streamId":                 "eventFlowId",
+		"toolharnessName":          "toolHarnessName",
+		"harnessName":              "toolHarnessName",
+		"modelReducedMessageIds":   "modelCompactedMessageIds",
+		"durableRemovedMessageIds": "durableCompactedMessageIds",
+	}
+	for canonical, other := range threadMembers {
+		found[other] = canonical
+	}
+	return found
+}()
+
+// baseAliases are those that stand for base fields: any event may have them.
+var baseAliases = map[string]bool{"streamId": true, "threadId": true}
+
+// renamedPayloads are the types whose payload has members that the thread
+// surface names otherwise, with the members below which to look too.
+var renamedPayloads = map[string]string{
+	branch.BranchCreated:                   "branchMetadata",
+	branch.BranchForked:                    "",
+	branch.BranchMetadataUpdated:           "branchMetadata",
+	branch.BranchTreeUpdated:               "",
+	branch.ToolCallBackgroundTaskStarted:   "invocation",
+	branch.ToolCallBackgroundTaskCompleted: "invocation",
+	branch.ToolCallBackgroundTaskCancelled: "invocation",
+	branch.ToolCallBackgroundTaskFaulted:   "invocation",
+}
+
+func renameMembers(name string, payload []byte) []byte {
+	if name == branch.MiddlewareStateSnapshot || name == branch.MiddlewareStateChanged {
+		return renameScopes(name, payload)
+	}
+	below, ok := renamedPayloads[name]
+	if !ok {
+		return payload
+	}
+	return rename(payload, threadMembers, below)
+}
+
+// Body renames the members of a route's body, or of each object of a list, as
+// the surface has them. Members of members keep their names, but for the
+// metadata that points to a parent.
+func (s Surface) Body(data []byte) []byte {
+	if s == Branches {
+		return data
+	}
+	return rename(data, threadMembers, "metadata")
+}
+
+// Canonical renames the members of a request's body from either surface.
+func Canonical(data []byte) []byte { return rename(data, memberAliases, "metadata") }
+
+// rename writes a JSON object, or each of a list, with other member names, and
+// does the same within the one member named below. What it cannot read it
+// leaves alone: whoever parses it says what is wrong.
+func rename(data []byte, names map[string]string, below string) []byte {
+	d := jsontext.NewDecoder(bytes.NewReader(data))
+	if d.PeekKind() == '[' {
+		return renameList(data, names, below)
+	}
+	if token, err := d.ReadToken(); err != nil || token.Kind() != '{' {
+		return data
+	}
+	out := append(make([]byte, 0, len(data)), '{')
+	for d.PeekKind() != '}' {
+		token, err := d.ReadToken()
+		if err != nil {
+			return data
+		}
+		name := token.String()
+		value, err := d.ReadValue()
+		if err != nil {
+			return data
+		}
+		nested := []byte(value)
+		if below != "" && name == below && value.Kind() == '{' {
+			nested = rename(bytes.Clone(value), names, "")
+		}
+		if other, ok := names[name]; ok {
+			name = other
+		}
+		if len(out) > 1 {
+			out = append(out, ',')
+		}
+		if out, err = jsontext.AppendQuote(out, name); err != nil {
+			return data
+		}
+		out = append(append(out, ':'), nested...)
+	}
+	return append(out, '}')
+}
+
+func renameList(data []byte, names map[string]string, below string) []byte {
+	d := jsontext.NewDecoder(bytes.NewReader(data))
+	if _, err := d.ReadToken(); err != nil {
+		return data
+	}
+	out := append(make([]byte, 0, len(data)), '[')
+	for d.PeekKind() != ']' {
+		value, err := d.ReadValue()
+		if err != nil {
+			return data
+		}
+		if len(out) > 1 {
+			out = append(out, ',')
+		}
+		out = append(out, rename(bytes.Clone(value), names, below)...)
+	}
+	return append(out, ']')
+}
+
+// Code is a problem's code as the surface has it.
+func (s Surface) Code(code string) string {
+	if s == Branches {
+		return code
+	}
+	if strings.HasPrefix(code, "BidirectionalResponse") {
+		return strings.Replace(code, "BidirectionalResponse", "RequestResponse", 1)
+	}
+	code = strings.Replace(code, "Branches", "Threads", 1)
+	return strings.Replace(code, "Branch", "Thread", 1)
+}
+
+// renameScopes turns the state scope Branch into Thread.
+func renameScopes(name string, payload []byte) []byte {
+	var event Payload
+	switch name {
+	case branch.MiddlewareStateSnapshot:
+		var e MiddlewareStateSnapshot
+		if json.Unmarshal(payload, &e) != nil {
+			return payload
+		}
+		for i := range e.States {
+			e.States[i].Scope = threadScope(e.States[i].Scope)
+		}
+		event = e
+	default:
+		var e MiddlewareStateChanged
+		if json.Unmarshal(payload, &e) != nil {
+			return payload
+		}
+		for i := range e.Changes {
+			e.Changes[i].Scope = threadScope(e.Changes[i].Scope)
+		}
+		event = e
+	}
+	if out, err := json.Marshal(event, json.Deterministic(true)); err == nil {
+		return out
+	}
+	return payload
+}
+
+func threadScope(scope StateScope) StateScope {
+	if scope == BranchScope {
+		return "Thread"
+	}
+	return scope
+}
