@@ -71,8 +71,7 @@ func nameOf(names []string, i int) string {
 	return "unknown"
 }
 
-// ParseChannel, ParseKind and ParseDirection read a label by name; the numbers
-// are upstream's, from 0.
+// ParseChannel reads a channel by name.
 func ParseChannel(name string) (Channel, bool) {
 	i, ok := indexFold(channelNames, name)
 	return Channel(i), ok
