@@ -59,11 +59,17 @@ var examples = map[string]example{
 	"parley data stats":        {alone: true, first: aStore},
 	"parley data salvage":      {alone: true, first: aStore},
 	"parley restore":           {alone: true, first: aBackup},
+	"parley agh validate":      {first: "touch envelopes.jsonl"},
+	"parley agh verify":        {first: "touch signed.jsonl"},
+	"parley agh sign":          {alone: true, first: aKey + `; (umask 077; parley agh keys export mason --private > mason.json); sed 's/.*"handle":"\([^"]*\)".*/{"from":"\1"}/' mason.json > unsigned.jsonl`},
+	"parley agh keys export":   {alone: true, first: aKey},
 	"parley completion":        {first: `mkdir -p ~/.config/fish/completions; fpath=(- "$PWD")`},
 }
 
-// aBackup leaves a backup, and aStore a data folder that no hub uses.
+// aKey makes a key of AGH's; aBackup leaves a backup, and aStore a data folder
+// that no hub uses.
 const (
+	aKey    = `parley agh keys new mason`
 	aHub    = `parley serve > started & pid=$!; until [ -s started ]; do sleep 0.05; done; `
 	aStore  = aHub + `kill $pid; wait $pid`
 	aBackup = aHub + `parley backup ./backup-monday; kill $pid; wait $pid`

@@ -19,6 +19,11 @@ func (a *app) print(data any, text func(w io.Writer) error) error {
 	if a.output != "json" {
 		return text(plain{a.out})
 	}
+	return a.printJSON(data)
+}
+
+// printJSON writes data as a line of JSON.
+func (a *app) printJSON(data any) error {
 	encoder := json.NewEncoder(a.out)
 	encoder.SetEscapeHTML(false)
 	return encoder.Encode(data)
