@@ -102,7 +102,7 @@ func TestVisible(t *testing.T) {
 			} {
 				e := adaptertest.Text("a", "x")
 				e.Audience = test.audience
-				t.Equal(a.Visible(m, s, e, test.agent), test.want)
+				t.Equal(a.Visible(m, s, m.Members(), e, test.agent), test.want)
 			}
 		})
 	}

@@ -203,5 +203,5 @@ func (a *Agent) sees(ctx context.Context, log []*envelope.Envelope) (visible boo
 		return false, err
 	}
 	state, err := fold(governs, m, log)
-	return err == nil && governs.Visible(m, state, last, a.Self().ID), err
+	return err == nil && governs.Visible(m, state, m.Members(), last, a.Self().ID), err
 }

@@ -127,8 +127,10 @@ func (t *Turn) project(governs channel.Adapter, log []*envelope.Envelope) []view
 		Log:         log,
 		Participant: self,
 		Render:      t.driver,
-		Visible:     func(e *envelope.Envelope) bool { return governs.Visible(t.Channel, t.State, e, self) },
-		Name:        func(id string) string { return t.names[id] },
+		Visible: func(e *envelope.Envelope) bool {
+			return governs.Visible(t.Channel, t.State, t.Channel.Members(), e, self)
+		},
+		Name: func(id string) string { return t.names[id] },
 	})
 }
 

@@ -20,6 +20,7 @@ type Metadata struct {
 	ClosedAt     time.Time // zero: not yet
 	CloseReason  string
 	Parent       string
+	MembersOf    string // the channel of the same home whose members belong; empty: none
 	Knobs        []byte // a JSON object exactly as given, or nil
 	Labels       map[string]string
 	RequiredAcks *int

@@ -32,6 +32,7 @@ func DecodeMetadata(data []byte, shared *Interner) (*Metadata, error) {
 		RequiredAcks *int              `json:"required_acks"`
 		PendingAcks  []string          `json:"pending_acks"`
 		RejectedBy   []string          `json:"rejected_by"`
+		MembersOf    string            `json:"members_of"`
 	}
 	if err := json.Unmarshal(data, &raw); err != nil {
 		return nil, fmt.Errorf("channel: metadata: %w", err)
@@ -55,6 +56,7 @@ func DecodeMetadata(data []byte, shared *Interner) (*Metadata, error) {
 		State:        state,
 		CloseReason:  shared.name(raw.CloseReason),
 		Parent:       raw.Parent,
+		MembersOf:    raw.MembersOf,
 		Knobs:        shared.Knobs(knobs),
 		RequiredAcks: raw.RequiredAcks,
 		PendingAcks:  shared.names(raw.PendingAcks),

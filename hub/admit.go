@@ -153,7 +153,7 @@ func (h *Hub) admitTo(ctx context.Context, ch *loadedChannel, sender *member, e 
 	if err := h.accepts(ch, e); err != nil {
 		return nil, err
 	}
-	if err := h.belongs(ch, e); err != nil {
+	if err := h.belongs(ctx, ch, e); err != nil {
 		return nil, err
 	}
 	if err := h.answeredElsewhere(ch, sender, e, by); err != nil {
@@ -216,7 +216,11 @@ func (b *batch) accept(e *envelope.Envelope) error {
 	if absorbed {
 		return b.answerInvite(e)
 	}
-	b.tell(b.ch.adapter.Recipients(b.meta, b.state, e))
+	to, err := b.recipients(e)
+	if err != nil {
+		return err
+	}
+	b.tell(to)
 	b.skipInjected(heldBack)
 	if err := b.unhide(e); err != nil {
 		return err
@@ -271,8 +275,11 @@ func (b *batch) draft(d *channel.Draft) error {
 	if err := b.add(e, false); err != nil {
 		return err
 	}
-	b.tell(b.ch.adapter.Recipients(b.meta, b.state, e))
-	return nil
+	to, err := b.recipients(e)
+	if err == nil {
+		b.tell(to)
+	}
+	return err
 }
 
 // accepts asks the channel's lifecycle.
@@ -299,11 +306,18 @@ func errOver(m *channel.Metadata) error {
 
 // belongs refuses whoever neither takes part nor is expected to speak, and
 // whoever was removed.
-func (h *Hub) belongs(ch *loadedChannel, e *envelope.Envelope) error {
+func (h *Hub) belongs(ctx context.Context, ch *loadedChannel, e *envelope.Envelope) error {
 	if ch.extras != nil && ch.extras.marks.removed(e.Sender) && !envelope.IsProtocol(e.Type) {
 		return fault.New(fault.AccessDenied, "'%s' was removed from channel '%s'", e.Sender, ch.id)
 	}
-	if h.opts.TrustClients || ch.meta.Has(e.Sender) {
+	if h.opts.TrustClients {
+		return nil
+	}
+	in, err := h.members(ctx, ch.adapter, ch.meta, ch.state)
+	if err != nil || in.Has(e.Sender) {
+		return err
+	}
+	if admitter, ok := ch.adapter.(channel.Admitter); ok && admitter.Admits(ch.meta, ch.state, in, e.Sender) {
 		return nil
 	}
 	if turn, ok := ch.adapter.Expected(ch.meta, ch.state); ok && turn.Agent == e.Sender {

@@ -36,13 +36,17 @@ func (h *Hub) SendLive(ctx context.Context, e *envelope.Envelope, by Caller) err
 	if ch.meta.State != channel.Active {
 		return fault.New(fault.Protocol, "channel '%s' is not active: it is %s", ch.id, ch.meta.State)
 	}
-	if err := h.belongs(ch, e); err != nil {
+	if err := h.belongs(ctx, ch, e); err != nil {
+		return err
+	}
+	in, err := h.members(ctx, ch.adapter, ch.meta, ch.state)
+	if err != nil {
 		return err
 	}
 	e.ID, e.Seq, e.CreatedAt = "", ch.heads.history, h.now().UTC()
 	if !h.delivery.push(&Pending{
 		hub: h, ch: ch, done: make(chan struct{}),
-		items: []item{{envelope: e, meta: ch.meta, to: ch.adapter.Recipients(ch.meta, ch.state, e)}},
+		items: []item{{envelope: e, meta: ch.meta, to: ch.adapter.Recipients(ch.meta, ch.state, in, e)}},
 	}) {
 		return errClosed
 	}
@@ -52,7 +56,7 @@ func (h *Hub) SendLive(ctx context.Context, e *envelope.Envelope, by Caller) err
 // dispatchLive hands a live envelope to whoever is there.
 func (h *Hub) dispatchLive(ch *loadedChannel, it *item) {
 	shared := &Shared{}
-	h.publish(ch.id, Event{Envelope: it.envelope, Shared: shared, Live: true})
+	h.publish(ch, Event{Envelope: it.envelope, Shared: shared, Live: true})
 	for _, id := range it.to {
 		m := h.registry.byID(id)
 		if m == nil || ch.readers.hides(id) {

@@ -125,7 +125,11 @@ func (b *batch) speak(r *extras) error {
 		if err := b.add(item.envelope, true); err != nil {
 			return err
 		}
-		b.tell(b.ch.adapter.Recipients(b.meta, b.state, item.envelope))
+		to, err := b.recipients(item.envelope)
+		if err != nil {
+			return err
+		}
+		b.tell(to)
 		b.items[len(b.items)-1].places = item.places
 		if err := b.unhide(item.envelope); err != nil {
 			return err

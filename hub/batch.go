@@ -207,6 +207,7 @@ func (b *batch) settle(p *Pending) {
 	ch.heads.history = b.seq
 	ch.heads.meta += uint64(len(b.metas))
 	ch.heads.side += uint64(len(b.side))
+	p.left = ch.current()
 	for id, task := range b.running {
 		ch.ensureExtras().setTask(id, task)
 	}

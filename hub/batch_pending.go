@@ -26,6 +26,7 @@ type Pending struct {
 	ticket  *journal.Ticket // nil: nothing is stored
 	barrier func()          // called in the order of deliveries; nothing is delivered then
 	ch      *loadedChannel
+	left    *snapshot // what the batch leaves behind
 	items   []item
 	before  []func()      // before anyone is told
 	after   []func()      // and once everyone has been

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/parley-hub/parley/channel"
@@ -36,6 +37,7 @@ type loadedChannel struct {
 	touched time.Time
 	readers readers
 	extras  *extras
+	durable atomic.Pointer[snapshot] // nil: its creation is on its way
 }
 
 // heads are the last ordered sequences of a channel's own logs.
@@ -178,6 +180,7 @@ func (h *Hub) lock(ctx context.Context, id string) (*loadedChannel, error) {
 			}
 			h.channels.unpark(ch)
 			ch.touched = h.now()
+			h.advance(ch, ch.current())
 			return ch, nil
 		}
 		ch.mu.Lock()

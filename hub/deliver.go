@@ -180,7 +180,12 @@ func (h *Hub) finish(p *Pending) {
 		h.abandon(p.ch)
 		p.end()
 		h.openings.finish(p.ch.id, p.err)
+		h.snapshots.wake(p.ch.id)
 		return
+	}
+	h.advance(p.ch, p.left)
+	if len(p.items) == 0 {
+		h.showFollowers(p.ch)
 	}
 	for _, first := range p.before {
 		first()
@@ -193,7 +198,7 @@ func (h *Hub) finish(p *Pending) {
 	for _, then := range p.after {
 		then()
 	}
-	p.items, p.before, p.after = nil, nil, nil
+	p.left, p.items, p.before, p.after = nil, nil, nil, nil
 	p.end()
 	h.rest(p)
 }
@@ -238,7 +243,7 @@ func (h *Hub) dispatch(ch *loadedChannel, it *item) {
 		sender.inbox.answered()
 	}
 	shared := &Shared{}
-	h.publish(ch.id, Event{Envelope: e, Shared: shared})
+	h.publish(ch, Event{Envelope: e, Shared: shared})
 	failures := 0
 	for _, id := range h.recipients(it) {
 		// Both lists have the participants' order, as a rule.

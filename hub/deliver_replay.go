@@ -53,8 +53,7 @@ func (g *readerGone) Unwrap() error { return g.error }
 // replayChannel sends what follows the cursor, and since if that is later, and
 // returns the last sequence that it looked at.
 func (h *Hub) replayChannel(ctx context.Context, m *member, at Endpoint, meta *channel.Metadata, since string) (uint64, error) {
-	adapter := h.adapterOf(meta.Manifest.Key())
-	if adapter == nil {
+	if h.adapterOf(meta.Manifest.Key()) == nil {
 		return 0, nil
 	}
 	cursor, err := h.Cursor(ctx, m.id, meta.ID)
@@ -78,7 +77,13 @@ func (h *Hub) replayChannel(ctx context.Context, m *member, at Endpoint, meta *c
 			h.log.Error("replay leaves out what cannot be read", "channel_id", meta.ID, "error", err)
 			continue
 		}
-		if !h.replays(adapter, meta, e, m.id) {
+		s, err := h.snapshot(ctx, meta.ID, entry.Seq)
+		if err != nil {
+			return last, err
+		}
+		if told, err := h.replays(ctx, s, e, m.id); err != nil {
+			return last, err
+		} else if !told {
 			continue
 		}
 		if err := at.Replay(ctx, &Notice{Envelope: e, Channel: meta, Recipient: m.id, Replayed: true, Shared: &Shared{}}); err != nil {
@@ -108,14 +113,14 @@ func (h *Hub) noteReplayed(ctx context.Context, meta *channel.Metadata, agent st
 
 // replays reports whether an envelope belongs into an identity's replay: what
 // others said to it, without the answers to invitations, which nobody is told.
-func (h *Hub) replays(a channel.Adapter, meta *channel.Metadata, e *envelope.Envelope, agent string) bool {
+func (h *Hub) replays(ctx context.Context, s *snapshot, e *envelope.Envelope, agent string) (bool, error) {
 	if e.Sender == agent || h.outlived(e) {
-		return false
+		return false, nil
 	}
 	if e.Type == envelope.TypeInviteAck || e.Type == envelope.TypeInviteReject {
-		return false
+		return false, nil
 	}
-	return a.Visible(meta, nil, e, agent)
+	return h.sees(ctx, s, e, agent)
 }
 
 // outlived reports whether nobody is told of an envelope any more. As with

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"sync"
 
-	"github.com/parley-hub/parley/channel"
 	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/fault"
 	"github.com/parley-hub/parley/journal"
@@ -56,14 +55,14 @@ func (g *Gap) Unwrap() error { return fault.New(fault.Gap, "%s", g.Error()) }
 
 // Follow follows a channel after a position.
 func (h *Hub) Follow(ctx context.Context, channelID string, o FollowOptions) (*Follower, error) {
-	m, err := h.Channel(ctx, channelID)
-	if err != nil {
+	if _, err := h.Channel(ctx, channelID); err != nil {
 		return nil, err
 	}
-	if o.As != "" && !m.Has(o.As) {
-		return nil, fault.New(fault.AccessDenied, "'%s' takes no part in channel '%s'", o.As, channelID)
-	}
 	f := &Follower{hub: h, channel: channelID, as: o.As, sub: h.subscribe(channelID, o.Queue)}
+	if err := f.mayRead(ctx); err != nil {
+		f.Close()
+		return nil, err
+	}
 	heads, err := h.journal.Head(ctx, f.log())
 	if err != nil {
 		f.Close()
@@ -132,22 +131,45 @@ func (f *Follower) TryNext(ctx context.Context) (Event, <-chan struct{}, error) 
 		if err != nil || wake != nil {
 			return Event{}, wake, err
 		}
-		if f.sees(ctx, ev.Envelope) {
+		sees, err := f.sees(ctx, ev.Envelope)
+		if err != nil {
+			f.sub.close(err) // the event is taken; going on would leave it out
+			return Event{}, nil, err
+		}
+		if sees {
 			return ev, nil, nil
 		}
 	}
 }
 
-func (f *Follower) sees(ctx context.Context, e *envelope.Envelope) bool {
+func (f *Follower) sees(ctx context.Context, e *envelope.Envelope) (bool, error) {
 	if f.as == "" {
-		return true
+		return true, nil
 	}
-	m, err := f.hub.Channel(ctx, f.channel)
+	s := f.sub.snapshot()
+	if s == nil || s.history < e.Seq { // read from the journal before its delivery
+		var err error
+		if s, err = f.hub.snapshot(ctx, f.channel, e.Seq); err != nil {
+			return false, err
+		}
+	}
+	return f.hub.sees(ctx, s, e, f.as)
+}
+
+// mayRead refuses a viewer who does not belong to the channel.
+func (f *Follower) mayRead(ctx context.Context) error {
+	if f.as == "" {
+		return nil
+	}
+	s, err := f.hub.snapshot(ctx, f.channel, 0)
 	if err != nil {
-		return false
+		return err
 	}
-	a := f.hub.adapterOf(m.Manifest.Key())
-	return a != nil && a.Visible(m, nil, e, f.as)
+	if !f.hub.isMember(ctx, s, f.as) {
+		return fault.New(fault.AccessDenied, "'%s' takes no part in channel '%s'", f.as, f.channel)
+	}
+	f.sub.show(s)
+	return nil
 }
 
 func (f *Follower) next(ctx context.Context) (Event, <-chan struct{}, error) {
@@ -214,8 +236,9 @@ type subscription struct {
 
 	mu     sync.Mutex
 	queue  []Event
-	mark   uint64 // the last durable sequence delivered
-	lost   int64  // live events dropped
+	mark   uint64    // the last durable sequence delivered
+	lost   int64     // live events dropped
+	newest *snapshot // of the channel, as far as it was delivered
 	closed error
 	wake   chan struct{}
 	waited bool // someone holds wake
@@ -258,15 +281,38 @@ func (h *Hub) followers(channelID string) []*subscription {
 }
 
 // publish shows an event to the channel's followers.
-func (h *Hub) publish(channelID string, ev Event) {
-	for _, s := range h.followers(channelID) {
-		s.put(ev)
+func (h *Hub) publish(ch *loadedChannel, ev Event) {
+	for _, s := range h.followers(ch.id) {
+		s.put(ev, ch.durable.Load())
 	}
 }
 
-func (s *subscription) put(ev Event) {
+// showFollowers tells the channel's followers of a change without an event.
+func (h *Hub) showFollowers(ch *loadedChannel) {
+	for _, s := range h.followers(ch.id) {
+		s.show(ch.durable.Load())
+	}
+}
+
+// show sets the channel's newest snapshot, unless a later one is known.
+func (s *subscription) show(newest *snapshot) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.newest == nil || s.newest.history <= newest.history {
+		s.newest = newest
+	}
+}
+
+func (s *subscription) snapshot() *snapshot {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.newest
+}
+
+func (s *subscription) put(ev Event, newest *snapshot) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.newest = newest
 	if len(s.queue) >= s.limit {
 		for _, old := range s.queue {
 			if old.Live {
@@ -335,10 +381,4 @@ func (s *subscription) take(seq uint64) (ev Event, readTo uint64, wake <-chan st
 	}
 	s.waited = true
 	return Event{}, 0, s.wake, nil
-}
-
-// visibleIn reports whether an identity may read an envelope of a channel.
-func (h *Hub) visibleIn(m *channel.Metadata, e *envelope.Envelope, agent string) bool {
-	a := h.adapterOf(m.Manifest.Key())
-	return a != nil && m.Has(agent) && a.Visible(m, nil, e, agent)
 }

@@ -188,14 +188,11 @@ func (f *WideFollower) unpack(ctx context.Context, commit journal.Commit) error 
 			if err != nil {
 				return err
 			}
-			m, err := f.hub.Channel(ctx, e.Channel)
-			if fault.CodeOf(err) == fault.NotFound {
-				continue
-			}
+			m, shown, err := f.shows(ctx, e)
 			if err != nil {
 				return err
 			}
-			if f.opts.Match != nil && !f.opts.Match(m) || f.opts.As != "" && !f.hub.visibleIn(m, e, f.opts.As) {
+			if !shown {
 				continue
 			}
 			f.events = append(f.events, WideEvent{
@@ -207,4 +204,25 @@ func (f *WideFollower) unpack(ctx context.Context, commit journal.Commit) error 
 		f.events[last].Position = f.at
 	}
 	return nil
+}
+
+// shows decides whether an event is the follower's, from the newest durable
+// snapshot of its channel.
+func (f *WideFollower) shows(ctx context.Context, e *envelope.Envelope) (*channel.Metadata, bool, error) {
+	if f.opts.As == "" {
+		m, err := f.hub.durableMeta(ctx, e.Channel)
+		if Deleted(err) {
+			return nil, false, nil
+		}
+		return m, err == nil && (f.opts.Match == nil || f.opts.Match(m)), err
+	}
+	s, err := f.hub.snapshot(ctx, e.Channel, e.Seq)
+	if Deleted(err) {
+		return nil, false, nil
+	}
+	if err != nil || f.opts.Match != nil && !f.opts.Match(s.meta) {
+		return nil, false, err
+	}
+	sees, err := f.hub.sees(ctx, s, e, f.opts.As)
+	return s.meta, sees, err
 }

@@ -38,18 +38,19 @@ type Hub struct {
 	spans      *tracing.Spans // nil: none are recorded
 	minter     *envelope.Minter
 
-	judge    atomic.Pointer[Arbiter]
-	registry registry
-	channels channels
-	openings openings
-	delivery delivery
-	audit    audit
-	hooks    hooks
-	sweepers *loop.Group
-	opened   expect.Instant // when it was
-	stats    stats
-	warnings logsample.Limiter
-	subs     subscriptions
+	judge     atomic.Pointer[Arbiter]
+	registry  registry
+	channels  channels
+	openings  openings
+	delivery  delivery
+	audit     audit
+	hooks     hooks
+	sweepers  *loop.Group
+	opened    expect.Instant // when it was
+	stats     stats
+	warnings  logsample.Limiter
+	subs      subscriptions
+	snapshots snapshots
 
 	background context.Context // of goroutines that outlive the call that starts them
 	stop       context.CancelFunc

@@ -66,15 +66,15 @@ func (board) OnDeadline(_ *channel.Metadata, _ channel.State, name string, _ tim
 	return channel.Effects{Append: []channel.Draft{{Envelope: envelope.Envelope{Type: "board.reminder", Data: fmt.Appendf(nil, `{"name":%q}`, name)}}}}
 }
 
-func (board) Recipients(_ *channel.Metadata, _ channel.State, e *envelope.Envelope) []string {
+func (board) Recipients(_ *channel.Metadata, _ channel.State, _ channel.Members, e *envelope.Envelope) []string {
 	if e.To == "" {
 		return nil
 	}
 	return []string{e.To}
 }
 
-func (board) Visible(m *channel.Metadata, _ channel.State, _ *envelope.Envelope, agent string) bool {
-	return m.Has(agent)
+func (board) Visible(_ *channel.Metadata, _ channel.State, in channel.Members, _ *envelope.Envelope, agent string) bool {
+	return in.Has(agent)
 }
 
 func (board) Codec() channel.Codec {

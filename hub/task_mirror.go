@@ -103,6 +103,10 @@ func (b *batch) mirror(level, needed Mirror, x echo) error {
 	if err := b.add(e, true); err != nil {
 		return err
 	}
-	b.tell(b.ch.adapter.Recipients(b.meta, b.state, e))
+	to, err := b.recipients(e)
+	if err != nil {
+		return err
+	}
+	b.tell(to)
 	return b.apply(b.ch.adapter.OnAccepted(b.meta, b.state, e))
 }

@@ -90,7 +90,7 @@ func (s Subject) pure(t *rapid.T) {
 		next := s.Adapter.Fold(p.State, e)
 		s.Adapter.OnAccepted(p.Meta, next, e)
 		s.Adapter.Expected(p.Meta, next)
-		s.Adapter.Recipients(p.Meta, next, e)
+		s.Adapter.Recipients(p.Meta, next, p.Meta.Members(), e)
 		if diff := cmp.Diff(before, p.JSON()); diff != "" {
 			t.Fatalf("the state was changed in place:\n%s", diff)
 		}
@@ -189,12 +189,12 @@ func (s Subject) audience(t *rapid.T) {
 	if want == nil {
 		want = p.Meta.Others(e.Sender)
 	}
-	got := s.Adapter.Recipients(p.Meta, p.State, e)
+	got := s.Adapter.Recipients(p.Meta, p.State, p.Meta.Members(), e)
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Fatalf("recipients differ:\n%s", diff)
 	}
 	for _, agent := range s.agents(p.Meta) {
-		if got, want := s.Adapter.Visible(p.Meta, p.State, e, agent), e.VisibleTo(agent); got != want {
+		if got, want := s.Adapter.Visible(p.Meta, p.State, p.Meta.Members(), e, agent), e.VisibleTo(agent); got != want {
 			t.Fatalf("visible to '%s': %v, want %v", agent, got, want)
 		}
 	}

@@ -138,7 +138,7 @@ func TestTurns(t *testing.T) {
 		before := p.JSON()
 		t.NoError(p.Post(adaptertest.Envelope("otto", envelope.TypePacket, `{"body":"hi"}`)))
 		t.Equal(p.JSON(), before)
-		t.Equal(adapter.Recipients(p.Meta, p.State, p.Log[0]), []string{"ines"})
+		t.Equal(adapter.Recipients(p.Meta, p.State, p.Meta.Members(), p.Log[0]), []string{"ines"})
 	})
 	t.Run("refusals", func(t *testing.T) {
 		t.Parallel()

@@ -104,7 +104,7 @@ func TestTurns(t *testing.T) {
 		p := open(t)
 		t.NoError(p.Post(adaptertest.Envelope("otto", envelope.TypePacket, `{"body":"hi"}`)))
 		t.Equal(p.State, &conversation.State{})
-		t.Equal(adapter.Recipients(p.Meta, p.State, p.Log[0]), []string{"ines"})
+		t.Equal(adapter.Recipients(p.Meta, p.State, p.Meta.Members(), p.Log[0]), []string{"ines"})
 	})
 	t.Run("nobody is ever expected", func(t *testing.T) {
 		t.Parallel()

@@ -115,7 +115,7 @@ func TestTurns(t *testing.T) {
 		before := p.JSON()
 		t.NoError(p.Post(adaptertest.Envelope("b", envelope.TypePacket, `{"body":"hi"}`)))
 		t.Equal(p.JSON(), before)
-		t.Equal(adapter.Recipients(p.Meta, p.State, p.Log[0]), []string{"a", "c"})
+		t.Equal(adapter.Recipients(p.Meta, p.State, p.Meta.Members(), p.Log[0]), []string{"a", "c"})
 	})
 	t.Run("the creator speaks first wherever it stands", func(t *testing.T) {
 		t.Parallel()

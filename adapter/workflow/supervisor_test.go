@@ -26,7 +26,7 @@ func TestSupervisors(t *testing.T) {
 		play(c, p, "boss T -> bob\nboss P -> bob\nboss H any alice -> bob\nboss F enough -> bob")
 		c.True(p.State == before, "the state is the same")
 		c.Equal(len(p.Log), 5)
-		c.Equal(adapter.Recipients(p.Meta, p.State, p.Log[1]), ids("alice", "bob"))
+		c.Equal(adapter.Recipients(p.Meta, p.State, p.Meta.Members(), p.Log[1]), ids("alice", "bob"))
 		play(c, p, "bob T -> boss")
 	})
 	t.Run("take a turn of their own when it comes", func(t *testing.T) {

@@ -116,13 +116,13 @@ func TestEnds(t *testing.T) {
 		p := open(t, sequence(t, "a", "b", "c"), "a", "b", "c")
 		play(t, p, "a T -> b")
 		t.Equal(state(p).Facts.Turns, 1)
-		t.Equal(adapter.Recipients(p.Meta, p.State, p.Log[0]), ids("b", "c"))
+		t.Equal(adapter.Recipients(p.Meta, p.State, p.Meta.Members(), p.Log[0]), ids("b", "c"))
 	})
 	spec.Check(t, "seed-002#25: turn and next speaker", func(t *spec.T) {
 		p := open(t, sequence(t, "a", "b", "c"), "a", "b", "c")
 		play(t, p, "a T -> b\nb T -> c")
 		t.Equal(state(p).Facts.Turns, 2)
-		t.Equal(adapter.Recipients(p.Meta, p.State, p.Log[1]), ids("a", "c"))
+		t.Equal(adapter.Recipients(p.Meta, p.State, p.Meta.Members(), p.Log[1]), ids("a", "c"))
 	})
 	spec.Check(t, "ag2-channels#54 seed-002#5: round_robin with cap 6 closes max_turns after six turns", func(t *spec.T) {
 		p := open(t, graph("a", end("never"), 6, rule(node("always", "{}"), node("round_robin", "{}"))), "a", "b", "c")

@@ -254,7 +254,7 @@ func (n *Network) append(r *room, e *envelope.Envelope) *envelope.Envelope {
 	r.log = append(r.log, e)
 	r.state = r.adapter.Fold(r.state, e)
 	if e.Type != envelope.TypeInviteAck && e.Type != envelope.TypeInviteReject {
-		for _, id := range r.adapter.Recipients(r.meta, r.state, e) {
+		for _, id := range r.adapter.Recipients(r.meta, r.state, r.meta.Members(), e) {
 			for _, l := range n.order {
 				if l.peer.ID == id {
 					l.unread = append(l.unread, e)

@@ -39,6 +39,10 @@ func (a *API) viewLog(c *call, m *channel.Metadata, as string, recent int) (in v
 	if err != nil {
 		return in, nil, err
 	}
+	visible, err := a.hub.Viewer(c.Context(), m.ID, as)
+	if err != nil {
+		return in, nil, err
+	}
 	shown := &window{Renderer: view.TextOnly{}, from: map[string]*envelope.Envelope{}}
 	if own, ok := adapter.(channel.Renderer); ok {
 		shown.Renderer = own
@@ -48,7 +52,11 @@ func (a *API) viewLog(c *call, m *channel.Metadata, as string, recent int) (in v
 		if err != nil {
 			return in, nil, err
 		}
-		if !adapter.Visible(m, nil, e, as) {
+		sees, err := visible(e)
+		if err != nil {
+			return in, nil, err
+		}
+		if !sees {
 			continue
 		}
 		if recent > 0 {

@@ -19,7 +19,7 @@ func (Common) Opening() channel.Opening { return channel.ByInvitation }
 
 // Recipients are the listed readers exactly as listed, or everyone but the
 // sender in participant order.
-func (Common) Recipients(m *channel.Metadata, _ channel.State, e *envelope.Envelope) []string {
+func (Common) Recipients(m *channel.Metadata, _ channel.State, _ channel.Members, e *envelope.Envelope) []string {
 	if e.Audience != nil {
 		return append([]string{}, e.Audience...)
 	}
@@ -27,7 +27,7 @@ func (Common) Recipients(m *channel.Metadata, _ channel.State, e *envelope.Envel
 }
 
 // Visible follows the audience; a sender always sees its own.
-func (Common) Visible(_ *channel.Metadata, _ channel.State, e *envelope.Envelope, agent string) bool {
+func (Common) Visible(_ *channel.Metadata, _ channel.State, _ channel.Members, e *envelope.Envelope, agent string) bool {
 	return e.VisibleTo(agent)
 }
 

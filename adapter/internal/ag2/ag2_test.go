@@ -52,16 +52,16 @@ func TestCommon(t *testing.T) {
 	m := members(channel.Initiator, channel.Member, channel.Member)
 	e := &envelope.Envelope{Sender: "b"}
 	c.Equal(ag2.Common{}.Opening(), channel.ByInvitation)
-	c.Equal(ag2.Common{}.Recipients(m, nil, e), []string{"a", "c"})
+	c.Equal(ag2.Common{}.Recipients(m, nil, m.Members(), e), []string{"a", "c"})
 	e.Audience = []string{"c", "b", "stranger"}
-	got := ag2.Common{}.Recipients(m, nil, e)
+	got := ag2.Common{}.Recipients(m, nil, m.Members(), e)
 	c.Equal(got, []string{"c", "b", "stranger"})
 	got[0] = "changed"
 	c.Equal(e.Audience, []string{"c", "b", "stranger"})
 	e.Audience = []string{}
-	c.Equal(ag2.Common{}.Recipients(m, nil, e), []string{})
-	c.True(ag2.Common{}.Visible(m, nil, e, "b"), "the sender sees its own")
-	c.False(ag2.Common{}.Visible(m, nil, e, "a"), "nobody else does")
+	c.Equal(ag2.Common{}.Recipients(m, nil, m.Members(), e), []string{})
+	c.True(ag2.Common{}.Visible(m, nil, m.Members(), e, "b"), "the sender sees its own")
+	c.False(ag2.Common{}.Visible(m, nil, m.Members(), e, "a"), "nobody else does")
 }
 
 func TestKnob(t *testing.T) {
