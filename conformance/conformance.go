@@ -24,7 +24,7 @@ var seedsJSON []byte
 //go:embed amendments.json
 var amendmentsJSON []byte
 
-// ID names one statement: the file it stands in and its number there.
+// ID names one statement: the file that holds it and its number there.
 type ID struct {
 	File string
 	N    int

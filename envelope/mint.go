@@ -64,7 +64,7 @@ func (m *Minter) Mint(now time.Time, after string) (string, error) {
 	return formatID(ns, m.random[m.unused:m.unused+8]), nil
 }
 
-// NewID returns an id that is unique but stands in no order to those of a
+// NewID returns an id that is unique but not ordered relative to those of a
 // Minter; it names agents, channels, endpoints and requests.
 func NewID() string {
 	var random [8]byte

@@ -18,7 +18,7 @@ func FormatTime(t time.Time) string { return t.UTC().Format(zuluLayout) }
 func FormatTimeAG2(t time.Time) string { return t.UTC().Format(ag2Layout) }
 
 // ParseTime reads RFC 3339 with or without a fraction, with Z or an offset;
-// without either it is UTC. A blank may stand for the T, as in what Python
+// without either it is UTC. A blank may replace the T, as in what Python
 // makes of a datetime.
 func ParseTime(s string) (time.Time, error) {
 	for _, layout := range []string{

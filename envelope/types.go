@@ -2,7 +2,7 @@ package envelope
 
 import "strings"
 
-// The event types that the seeds name, as they stand in the log.
+// The event types that the seeds name, as the log holds them.
 const (
 	TypeText       = "ag2.msg.text"
 	TypePacket     = "ag2.packet"

@@ -1,8 +1,8 @@
 package graph
 
 // Bounds of what a new graph or context variable may hold. Load does not apply
-// them, because a log may hold graphs that are older than the bounds: whoever
-// accepts a graph or an update from outside calls CheckBounds.
+// them, because a log may hold graphs that are older than the bounds. Code
+// that accepts a graph or an update from outside calls CheckBounds.
 const (
 	MaxConditions = 16_384 // in a graph, nested ones included
 	MaxValues     = 1_024  // in one context_in

@@ -22,8 +22,8 @@ type budget struct {
 	parsed map[string]parsed // variables, by key
 }
 
-// parsed is a variable's value, parsed once. The raw text tells whether it is
-// still the one at hand.
+// parsed is a variable's value, parsed once. The raw text tells whether the
+// variable has changed since.
 type parsed struct {
 	raw  string
 	tree tree

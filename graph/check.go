@@ -100,7 +100,7 @@ func (c *checker) stranger(agent string) bool {
 }
 
 // leadsOut reports whether a target may select somebody who does not take part,
-// and who may then speak all the same.
+// and who may then speak although it takes no part.
 func (c *checker) leadsOut(t Target) bool {
 	switch t := t.(type) {
 	case Agent:

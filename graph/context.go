@@ -50,7 +50,7 @@ func (c ContextIn) String() string {
 
 // ContextThreshold fires while a context variable is a number that is not
 // below the threshold. An absent variable counts as 0; null, strings and
-// booleans are no numbers.
+// booleans are not numbers.
 type ContextThreshold struct {
 	Key       string `json:"key"`
 	Threshold Number `json:"threshold"`

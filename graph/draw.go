@@ -9,7 +9,7 @@ import (
 
 // Drawing says how to draw a graph. Its zero value draws the graph alone.
 type Drawing struct {
-	Names   map[string]string // what to call agents; an id stands for itself
+	Names   map[string]string // names to show for ids; other ids are shown as they are
 	Creator string            // whom revert_to_initiator leads to, if known
 	Path    []Hop             // turns taken, to be highlighted
 }

@@ -121,7 +121,7 @@ func (ps Participants) byName() map[string]string {
 	return ids
 }
 
-// check refuses a name that stands for two ids.
+// check refuses a name that is given two ids.
 func (ps Participants) check() error {
 	ids := make(map[string]string, len(ps))
 	for _, p := range ps {

@@ -162,5 +162,5 @@ func (g *Graph) Evaluate(f *Facts, t *Turn) (d Decision, rule int) {
 	return g.fallback.Resolve(f, t), NoRule
 }
 
-// NoRule stands for a decision that no transition made.
+// NoRule is the index of a decision that no transition made.
 const NoRule = -1

@@ -29,7 +29,7 @@ import (
 //	  - body: again
 //	    repeat: 3               # said three times in a row
 //
-// body may stand beside tool, handoff and finish; set and delete beside any
+// body may be given with tool, handoff and finish; set and delete with any
 // turn: they travel in the packet, or before a plain text as an envelope of
 // their own.
 type Script struct {

@@ -7,7 +7,7 @@ import (
 	"github.com/parley-hub/parley/message/value"
 )
 
-// Redacted stands where a secret argument was.
+// Redacted replaces a secret argument.
 const Redacted = "[redacted]"
 
 // secretKey matches the keys under which arguments are taken for secrets.

@@ -47,7 +47,7 @@ func ApplyWith(ctx context.Context, r io.Reader, w io.Writer, o stream.Options) 
 		if _, err := out.Write(append(line, '\n')); err != nil {
 			return err
 		}
-		// Whoever waits for an answer before it sends the next line gets it.
+		// A client that waits for an answer before it sends the next line gets it.
 		if source.Idle() {
 			if err := out.Flush(); err != nil {
 				return err
@@ -105,7 +105,7 @@ func appendError(dst []byte, name any, err error) []byte {
 	return append(dst, '}')
 }
 
-// refusal is the answer to a request that is no valid JSON: the operations on
+// refusal is the answer to a request that is not valid JSON: the operations on
 // messages have a text for it.
 func refusal(op string, err error) error {
 	if messageOps[op] {

@@ -26,7 +26,7 @@ func buildToolCall(_ context.Context, input any) (any, error) {
 	return built(e, err)
 }
 
-// integer is the integer a scalar stands for: a number cut towards zero, also
+// integer returns a scalar as an integer: a number cut towards zero, also
 // one in a string, and 1 for true.
 func integer(v any) int64 {
 	switch v := v.(type) {

@@ -11,14 +11,14 @@ import (
 	"github.com/parley-hub/parley/message/value"
 )
 
-// unsupported stands for a value that no JSON can hold, such as a handle.
+// unsupported represents a value that JSON cannot hold, such as a handle.
 type unsupported struct{}
 
 // maxSpecialDepth bounds how deep a placeholder may nest; it is more than any
 // rule lets pass.
 const maxSpecialDepth = 20000
 
-// replace puts what placeholders stand for in their place.
+// replace replaces placeholders by their values.
 func replace(v any) any {
 	switch v := v.(type) {
 	case []any:

@@ -103,7 +103,7 @@ func textOr(m *value.Map, key, fallback string) string {
 	return value.Text(v)
 }
 
-// slug folds a name: runs of what is no letter, digit or dash become a dash,
+// slug folds a name: runs of characters other than letters, digits and dashes become a dash,
 // and none is left at the ends.
 func slug(s string) string {
 	s = value.Trim(value.Lower(strings.ReplaceAll(s, "_", "-")))

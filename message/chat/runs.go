@@ -32,7 +32,7 @@ type Run struct {
 	Status    string
 	StartedAt string
 	UpdatedAt string
-	named     string // the session its claim named, which a new one may stand for
+	named     string // the session that its claim named; a new one may replace it
 }
 
 // in says whether a request that names a session, or none, can be the run's.

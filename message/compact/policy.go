@@ -51,7 +51,7 @@ func DefaultPolicy() Policy {
 }
 
 // NormalizePolicy reads a policy as hosts write it. Nothing is refused: what
-// is no number counts as 0, and what is no text as its default.
+// is not a number counts as 0, and what is not a text as its default.
 func NormalizePolicy(raw any) Policy {
 	p := DefaultPolicy()
 	fields := p.fields()

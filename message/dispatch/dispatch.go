@@ -1,7 +1,7 @@
 // Package dispatch hands a message from an agent to an outbound channel:
 // agents/dispatch-message.
 //
-// It is not idempotent, as the contract says: whoever must not send twice
+// It is not idempotent, as the contract says: a caller that must not send twice
 // keeps track of what it sent. It sends nothing itself.
 package dispatch
 
@@ -42,7 +42,7 @@ type Handler func(ctx context.Context, input *value.Map) (any, error)
 type Dispatcher struct {
 	// Handlers in the order of their registration; only the first is asked.
 	Handlers []Handler
-	// Permitted decides who may send. Nil permits nobody but administrators.
+	// Permitted decides who may send. Nil permits only administrators.
 	Permitted func(ctx context.Context, input *value.Map) bool
 	// Failed is told of every failure with its reason: no_handler,
 	// invalid_result, or the error's code.

@@ -15,7 +15,7 @@ const (
 	CodeChatInvalidResult = "chat_ability_invalid_result"
 )
 
-// What a person is told when there is no answer.
+// Texts that a person gets when there is no answer.
 const (
 	TextNoReply = "Sorry, I could not generate a response."
 	TextFailed  = "Sorry, I could not process your message right now."

@@ -9,7 +9,7 @@ import (
 	"github.com/parley-hub/parley/message/value"
 )
 
-// DefaultSignaturePrefix stands before the digits in a signature header.
+// DefaultSignaturePrefix precedes the digits in a signature header.
 const DefaultSignaturePrefix = "sha256="
 
 // Signature checks webhooks: HMAC-SHA-256 over the raw body. An empty prefix

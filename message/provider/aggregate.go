@@ -42,7 +42,7 @@ type gathering struct {
 // Aggregate makes the messages that deltas are fragments of, texts before
 // calls, so that a transcript can be sent again. Other messages are kept where
 // they are; what follows deltas comes after what they make. A call whose
-// arguments are no JSON object keeps their text in the payload as
+// arguments are not a JSON object keeps their text in the payload as
 // arguments_text.
 func Aggregate(messages []message.Envelope, turn int) []message.Envelope {
 	kept := make([]message.Envelope, 0, len(messages))
@@ -134,7 +134,7 @@ func (g *gathering) call(turn, position int) message.Envelope {
 }
 
 // ParseArguments reads a call's arguments from their JSON text. No text is no
-// arguments; what is no object is not ok, and reads as none.
+// arguments; arguments that are not an object are not ok and are read as none.
 func ParseArguments(text string) (*value.Map, bool) {
 	if value.Trim(text) == "" {
 		return value.New(), true

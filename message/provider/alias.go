@@ -42,7 +42,7 @@ func (a *Aliases) Alias(name string) string {
 	return alias
 }
 
-// Name is the tool an alias stands for.
+// Name returns the tool name of an alias.
 func (a *Aliases) Name(alias string) string {
 	if a != nil {
 		a.mu.Lock()
@@ -79,7 +79,8 @@ func escape(name string) string {
 // with what is written after it, so that a name with one in it survives.
 func beginsEscape(s string) bool { return strings.HasPrefix(s, "_x") }
 
-// unescape is the name an alias was made of; what is no alias stands for itself.
+// unescape returns the name that an alias was made of. A name that is not an
+// alias is returned as it is.
 func unescape(alias string) string {
 	name := decode(alias)
 	if !utf8.ValidString(name) || escape(name) != alias {

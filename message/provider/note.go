@@ -29,7 +29,7 @@ const (
 	NoteFile     = "file"      // a file that cannot be read or sent
 	NoteMedia    = "media"     // media where the provider takes none
 	NoteBlock    = "block"     // a content block of no known type
-	NoteArgs     = "arguments" // a call's arguments that are no object
+	NoteArgs     = "arguments" // a call's arguments that are not an object
 	NoteID       = "id"        // a call id the provider would refuse
 	NoteFailure  = "failure"   // that a tool failed
 	NoteResult   = "result"    // what a tool said beside what is sent of it
@@ -38,7 +38,7 @@ const (
 	NoteRefusal  = "refusal"   // that a text is a refusal
 	NoteOrder    = "order"     // the order of messages
 	NoteOpening  = "opening"   // a first user turn
-	NotePart     = "part"      // a part that is no message
+	NotePart     = "part"      // a part that is not a message
 	NoteContinue = "previous"  // going on from an earlier response
 	NoteChoices  = "choices"   // further answers to one request
 )

@@ -2,7 +2,7 @@ package result
 
 import "github.com/parley-hub/parley/message/value"
 
-// fields are the checks that records share; path is what stands before a key.
+// fields are the checks that records share; path is the prefix of a key in errors.
 type fields struct {
 	c    *checker
 	path string

@@ -8,7 +8,7 @@ import (
 )
 
 // FinalContent is the answer of a conversation: the text of the last message
-// of the assistant that says something and is no tool call.
+// of the assistant that has text and is not a tool call.
 func FinalContent(messages []message.Envelope) string {
 	for i := len(messages) - 1; i >= 0; i-- {
 		e := messages[i]

@@ -41,7 +41,7 @@ func orDefault(limit, fallback int) int {
 }
 
 // Source yields the JSON values of an input with the lines they begin on. A
-// value that is an array stands for its elements.
+// value that is an array is read as its elements.
 type Source struct {
 	input   *window
 	values  int // allowed

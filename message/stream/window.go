@@ -6,7 +6,7 @@ import (
 	"io"
 )
 
-// window stands between the input and the decoder. It knows on which line
+// window is between the input and the decoder. It knows on which line
 // every byte stands that the decoder has not passed yet, and hands out no more
 // than one message's worth of bytes beyond the mark.
 type window struct {

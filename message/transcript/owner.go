@@ -21,10 +21,10 @@ type Owner struct {
 	Key  string
 }
 
-// User is the owner that a user id stands for.
+// User returns the owner with that user id.
 func User(id int64) Owner { return Owner{Type: OwnerUser, Key: strconv.FormatInt(id, 10)} }
 
-// userID is the user an owner stands for, or 0.
+// userID returns the user id of an owner, or 0.
 func (o Owner) userID() int64 {
 	if o.Type != OwnerUser {
 		return 0

@@ -8,7 +8,7 @@ import (
 )
 
 // Canonical is the session as a row, with its messages. A bad message is
-// reported where it stands, as an error envelope.
+// reported at its position, as an error envelope.
 func (s Session) Canonical() *value.Map {
 	messages := make([]any, 0, len(s.Messages))
 	for _, row := range s.Messages {

@@ -39,7 +39,7 @@ func (e *WriteError) Error() string {
 func (e *WriteError) Unwrap() error { return e.Err }
 
 // Row is one message of a transcript as read: its envelope, or what was found
-// in its place and why it is no message.
+// in its place and why it is not a message.
 type Row struct {
 	message.Envelope
 	Err error
@@ -63,7 +63,7 @@ type Session struct {
 	UpdatedAt          string
 	LastReadAt         string // "" is null
 	ExpiresAt          string // "" is null
-	// Cursor is where the session stands in a listing; a store gives it.
+	// Cursor is the position of the session in a listing; the store sets it.
 	Cursor string
 }
 
@@ -114,7 +114,7 @@ type PendingQuery struct {
 }
 
 // Store keeps sessions. Errors are of the store, or say why a write was
-// refused; what the contract answers with false or null is no error.
+// refused; what the contract answers with false or null is not an error.
 type Store interface {
 	// Create makes an empty session and returns its id, a random UUID.
 	Create(ctx context.Context, scope Scope, owner Owner, create Create) (string, error)
@@ -149,7 +149,7 @@ type Locker interface {
 	Release(ctx context.Context, id, token string) (bool, error)
 }
 
-// NoLock is a lock nobody gets; with it every run ends in contention.
+// NoLock is a lock that is never granted; with it every run ends in contention.
 type NoLock struct{}
 
 // Acquire returns no token.

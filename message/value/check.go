@@ -5,7 +5,7 @@ import (
 	"unicode/utf8"
 )
 
-// MaxDepth is how many containers may stand in each other for a value to count
+// MaxDepth is how deep containers may nest for a value to count
 // as serializable.
 const MaxDepth = 512
 

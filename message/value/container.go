@@ -24,7 +24,7 @@ func Len(v any) int {
 	}
 }
 
-// AsMap returns the map a container stands for: an array's elements are under
+// AsMap returns a container as a map: an array's elements are under
 // "0", "1", ….
 func AsMap(v any) (*Map, bool) {
 	switch v := v.(type) {
@@ -37,7 +37,7 @@ func AsMap(v any) (*Map, bool) {
 	}
 }
 
-// MapOrEmpty is AsMap, with an empty map for what is no container.
+// MapOrEmpty is AsMap, with an empty map for a value that is not a container.
 func MapOrEmpty(v any) *Map {
 	if m, ok := AsMap(v); ok {
 		return m

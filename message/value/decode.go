@@ -46,7 +46,7 @@ func unexpected(err error) error {
 	return err
 }
 
-// UnmarshalJSON reads an object, or an array as the map it stands for.
+// UnmarshalJSON reads an object, or an array as the map of its elements by index.
 func (m *Map) UnmarshalJSON(data []byte) error {
 	v, err := Decode(data)
 	if err != nil {

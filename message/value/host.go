@@ -10,10 +10,10 @@ import (
 // Source is something that knows itself as a map, such as an envelope.
 type Source interface{ Canonical() *Map }
 
-// kindForeign names what no JSON value stands for.
+// kindForeign is the kind of a Go value that JSON cannot represent.
 const kindForeign = "foreign value"
 
-// tooDeep stands for what lies deeper than any rule looks.
+// tooDeep replaces what nests deeper than any rule reads.
 type tooDeep struct{}
 
 // Of brings what Go code hands over (integers, floats, map[string]any, slices

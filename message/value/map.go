@@ -67,6 +67,14 @@ func (m *Map) Set(key string, v any) *Map {
 	return m
 }
 
+// SetText is Set, except that an empty text is left out.
+func (m *Map) SetText(key, text string) *Map {
+	if text == "" {
+		return m
+	}
+	return m.Set(key, text)
+}
+
 // Delete removes a key; the others keep their order.
 func (m *Map) Delete(key string) {
 	at := m.find(key)
@@ -134,7 +142,7 @@ func (m *Map) find(key string) int {
 	return -1
 }
 
-// fromList is the map an array stands for: its elements under "0", "1", ….
+// fromList returns an array as a map: its elements are under "0", "1", ….
 func fromList(list []any) *Map {
 	m := &Map{members: make([]Member, len(list))}
 	for i, v := range list {

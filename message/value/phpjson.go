@@ -171,7 +171,7 @@ func orZero(s string) string {
 	return s
 }
 
-// SortKeys sorts the keys of every object that is no list, at every depth, for
+// SortKeys sorts the keys of every object that is not a list, at every depth, for
 // hashing: bytewise, but integers by size, as the peer whose ids must match
 // holds them as numbers.
 func SortKeys(v any) any {

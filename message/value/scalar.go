@@ -102,7 +102,7 @@ func LeadingInt(s string) int64 {
 	return toInt(s[:length], whole)
 }
 
-// numericSpace is the white space numbers in strings may stand in.
+// numericSpace is the white space that may surround numbers in strings.
 const numericSpace = " \t\n\r\v\f"
 
 // Numeric reads a string that is a number as a whole, white space around it

@@ -88,7 +88,7 @@ func History(body *value.Map, o provider.ReadOptions) provider.History {
 	return provider.History{Messages: r.Messages(), Notes: r.Notes}
 }
 
-// content is a string as the one text it stands for, or the blocks.
+// content returns a string as one text block, or the blocks.
 func content(m *value.Map, key string) []*value.Map {
 	if s := plan.Str(m, key); s != "" {
 		return []*value.Map{text(s)}
@@ -102,7 +102,7 @@ func readAnswer(r *plan.Reading, blocks []*value.Map) {
 		case "text":
 			r.Text(message.RoleAssistant, plan.Str(block, "text"), plan.Rest(block, "type", "text"))
 		case "tool_use":
-			// A stream that was cut leaves arguments that are no JSON.
+			// A stream that was cut leaves arguments that are not JSON.
 			bad := plan.Str(block, "input")
 			r.Call(plan.Str(block, "id"), plan.Str(block, "name"), value.MapOrEmpty(block.At("input")), bad,
 				plan.Rest(block, "type", "id", "name", "input"))

@@ -10,7 +10,7 @@ import (
 	"github.com/parley-hub/parley/message/value"
 )
 
-// opening stands where a conversation does not begin with the user.
+// opening is the first message of a conversation that the user does not begin.
 const opening = "(The conversation begins here.)"
 
 // Messages writes messages, the system's text beside them, and tools if there
@@ -33,7 +33,7 @@ func Messages(messages []message.Envelope, o provider.Options) provider.Request 
 		tools := []any{}
 		for _, t := range o.Tools {
 			tool := value.New().Set("name", o.Aliases.Alias(t.Name))
-			setIf(tool, "description", t.Description)
+			tool.SetText("description", t.Description)
 			tools = append(tools, tool.Set("input_schema", t.Schema()))
 		}
 		body.Set("tools", tools)
@@ -177,7 +177,7 @@ func (w *writer) document(index int, m plan.Media) *value.Map {
 		}
 	}
 	document := value.New().Set("type", "document").Set("source", from)
-	setIf(document, "title", m.Filename)
+	document.SetText("title", m.Filename)
 	return document
 }
 

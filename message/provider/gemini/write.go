@@ -7,7 +7,7 @@ import (
 	"github.com/parley-hub/parley/message/value"
 )
 
-// opening stands where a conversation does not begin with the user.
+// opening is the first message of a conversation that the user does not begin.
 const opening = "(The conversation begins here.)"
 
 // Contents writes messages, the system's text beside them, and tools if there
@@ -30,7 +30,7 @@ func Contents(messages []message.Envelope, o provider.Options) provider.Request 
 		declarations := []any{}
 		for _, t := range o.Tools {
 			declaration := value.New().Set("name", o.Aliases.Alias(t.Name))
-			setIf(declaration, "description", t.Description)
+			declaration.SetText("description", t.Description)
 			declarations = append(declarations, declaration.Set("parametersJsonSchema", t.Schema()))
 		}
 		body.Set("tools", []any{value.New().Set("functionDeclarations", declarations)})
@@ -128,7 +128,7 @@ func (w *writer) part(index int, b plan.Block) *value.Map {
 		w.notes.Add(index, provider.Dropped, provider.NoteMedia, "how closely to look at an image has no place")
 	}
 	part, media := value.New(), value.New()
-	setIf(media, "mimeType", b.Media.MIME)
+	media.SetText("mimeType", b.Media.MIME)
 	switch {
 	case b.Media.Data != "" && b.Media.MIME == "":
 		w.notes.Add(index, provider.Dropped, provider.NoteMedia, "data need a type, such as image/png")
@@ -141,7 +141,7 @@ func (w *writer) part(index int, b plan.Block) *value.Map {
 		w.notes.Add(index, provider.Dropped, provider.NoteFile, "the file %q is known to another provider only", b.Media.ID)
 		return nil
 	}
-	setIf(media, "displayName", b.Media.Filename)
+	media.SetText("displayName", b.Media.Filename)
 	return part
 }
 

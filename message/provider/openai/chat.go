@@ -65,7 +65,7 @@ func (w *chatWriter) entry(e *plan.Entry) {
 func (w *chatWriter) message(e *plan.Entry, role string, media bool) {
 	if content, ok := w.content(e, media); ok {
 		m := value.New().Set("role", role).Set("content", content)
-		setIf(m, "name", e.Name)
+		m.SetText("name", e.Name)
 		w.out = append(w.out, m)
 	}
 }
@@ -116,7 +116,7 @@ func (w *chatWriter) part(index int, b plan.Block, media bool) *value.Map {
 			break
 		}
 		source := value.New().Set("url", b.Media.Link())
-		setIf(source, "detail", b.Media.Detail)
+		source.SetText("detail", b.Media.Detail)
 		return part.Set("type", "image_url").Set("image_url", source)
 	case plan.Audio:
 		format := plan.AudioFormat(b.Media.MIME)
@@ -136,7 +136,7 @@ func (w *chatWriter) part(index int, b plan.Block, media bool) *value.Map {
 			w.notes.Add(index, provider.Dropped, provider.NoteMedia, "chat completions take no file by its address")
 			return nil
 		}
-		setIf(source, "filename", b.Media.Filename)
+		source.SetText("filename", b.Media.Filename)
 		return part.Set("type", "file").Set("file", source)
 	}
 	w.notes.Add(index, provider.Dropped, provider.NoteMedia, "chat completions take images by address, and sounds as wav or mp3")
@@ -224,10 +224,4 @@ func (w *chatWriter) result(e *plan.Entry) {
 		}
 	}
 	w.out = append(w.out, value.New().Set("role", "tool").Set("tool_call_id", r.ID).Set("content", r.Text))
-}
-
-func setIf(m *value.Map, key, text string) {
-	if text != "" {
-		m.Set(key, text)
-	}
 }

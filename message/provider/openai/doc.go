@@ -2,7 +2,7 @@
 // and back: chat completions and responses. Many other servers speak the first
 // one too.
 //
-// It talks to nobody and keeps nothing: what OpenAI wants back verbatim lives
+// It makes no requests and keeps nothing: what OpenAI wants back verbatim lives
 // in the messages' metadata, under "openai" for responses and "openai_chat" for
 // chat completions, because neither takes what is the other's.
 package openai

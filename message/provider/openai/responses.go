@@ -19,13 +19,13 @@ func Responses(messages []message.Envelope, o provider.Options) provider.Request
 		w.entry(&entries[i])
 	}
 	body := value.New()
-	setIf(body, "previous_response_id", o.Previous)
+	body.SetText("previous_response_id", o.Previous)
 	body.Set("input", w.out)
 	if len(o.Tools) > 0 {
 		tools := []any{}
 		for _, t := range o.Tools {
 			tool := value.New().Set("type", "function").Set("name", o.Aliases.Alias(t.Name))
-			setIf(tool, "description", t.Description)
+			tool.SetText("description", t.Description)
 			tools = append(tools, tool.Set("parameters", t.Schema()).Set("strict", false))
 		}
 		body.Set("tools", tools)
@@ -119,7 +119,7 @@ func (w *itemWriter) part(index int, b plan.Block, media bool) *value.Map {
 		default:
 			part.Set("file_url", b.Media.URL)
 		}
-		setIf(part, "filename", b.Media.Filename)
+		part.SetText("filename", b.Media.Filename)
 		return part
 	}
 }

@@ -150,7 +150,7 @@ func (p *planner) foreign(s *source) {
 	}
 }
 
-// ArgumentsText is where a call's payload keeps arguments that are no object.
+// ArgumentsText is where a call's payload keeps arguments that are not an object.
 const ArgumentsText = "arguments_text"
 
 func (p *planner) arguments(s *source) *value.Map {

@@ -13,7 +13,8 @@ import (
 // Side is who speaks.
 type Side int
 
-// The sides. Results stand apart: each provider puts them elsewhere.
+// The sides. Results are a side of their own, because each provider puts them
+// elsewhere.
 const (
 	System Side = iota
 	User
@@ -42,7 +43,7 @@ type Call struct {
 	ID        string
 	Name      string // the alias
 	Arguments *value.Map
-	Text      string // the arguments as they were said, if they are no object
+	Text      string // the arguments as they were written, if they are not an object
 }
 
 // Said are the arguments as text.
@@ -112,7 +113,7 @@ type planner struct {
 	ids     map[string]bool
 }
 
-// maxParts bounds how deep parts may stand in parts.
+// maxParts bounds how deep parts may nest.
 const maxParts = 32
 
 // unfold replaces a multimodal part by its parts.

@@ -234,20 +234,20 @@ func (b Block) canonical() *value.Map {
 	switch b.Kind {
 	case Image:
 		source := value.New()
-		setIf(source, "url", b.Media.Link())
-		setIf(source, "file_id", b.Media.ID)
+		source.SetText("url", b.Media.Link())
+		source.SetText("file_id", b.Media.ID)
 		if b.Media.Data == "" {
-			setIf(source, "mime_type", b.Media.MIME)
+			source.SetText("mime_type", b.Media.MIME)
 		}
-		setIf(source, "detail", b.Media.Detail)
+		source.SetText("detail", b.Media.Detail)
 		return value.New().Set("type", "image_url").Set("image_url", source)
 	case File:
 		source := value.New()
-		setIf(source, "url", b.Media.URL)
-		setIf(source, "file_id", b.Media.ID)
-		setIf(source, "file_data", b.Media.Data)
-		setIf(source, "filename", b.Media.Filename)
-		setIf(source, "mime_type", b.Media.MIME)
+		source.SetText("url", b.Media.URL)
+		source.SetText("file_id", b.Media.ID)
+		source.SetText("file_data", b.Media.Data)
+		source.SetText("filename", b.Media.Filename)
+		source.SetText("mime_type", b.Media.MIME)
 		return value.New().Set("type", "file").Set("file", source)
 	case Audio:
 		source := value.New().Set("data", b.Media.Data).Set("format", AudioFormat(b.Media.MIME))
@@ -259,12 +259,6 @@ func (b Block) canonical() *value.Map {
 		return value.New().Set("type", "refusal").Set("text", b.Text)
 	default:
 		return value.New().Set("type", "text").Set("text", b.Text)
-	}
-}
-
-func setIf(m *value.Map, key, text string) {
-	if text != "" {
-		m.Set(key, text)
 	}
 }
 
