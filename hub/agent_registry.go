@@ -164,6 +164,9 @@ type AgentQuery struct {
 func (h *Hub) Agents(q AgentQuery) []Profile {
 	var found []Profile
 	for _, m := range h.registry.all() {
+		if !q.ByName && len(found) >= q.Limit {
+			break
+		}
 		p := m.profile()
 		if q.Matches(p.Passport, p.Resume) {
 			found = append(found, p)

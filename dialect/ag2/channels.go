@@ -45,58 +45,69 @@ func (c *conn) getChannel(ctx context.Context, p wire.ByChannel) ([]byte, error)
 }
 
 // listChannels lists what this connection may look into, and never refuses.
-// Where there is more than was asked for, what has not ended goes before what
-// has: clients ask for some of each and leave out the ended themselves, so that
-// after enough of these they would be shown nothing any more.
+// Where there is more than was asked for, or than fits a frame, what has not
+// ended goes before what has: clients ask for some of each and leave out the
+// ended themselves, so that after enough of these they would be shown nothing
+// any more.
 func (c *conn) listChannels(ctx context.Context, p wire.ListChannelsParams) ([]byte, error) {
 	limit := limitOf(p.Limit)
-	if limit == 0 {
-		return []byte("[]"), nil
-	}
-	list, next, err := c.someChannels(ctx, hub.ListOptions{Agent: p.Agent, Limit: limit})
+	list, more, err := c.someChannels(ctx, hub.ListOptions{Agent: p.Agent}, limit)
 	if err != nil {
 		return nil, err
 	}
-	if next != "" {
+	if more && limit > 0 {
 		open, err := c.openChannels(ctx, p.Agent, limit)
 		if err != nil {
 			return nil, err
 		}
-		list = keepOpen(list, open,
+		list = keepOpen(list, open, limit,
 			func(m *channel.Metadata) string { return m.ID },
 			func(m *channel.Metadata) bool { return m.State.Terminal() })
 	}
-	return wire.AppendMetadataList(nil, list)
+	return joined(list), nil
 }
 
 // someChannels lists channels that this connection may look into, as far as
 // they fit a frame.
-func (c *conn) someChannels(ctx context.Context, o hub.ListOptions) ([]*channel.Metadata, string, error) {
-	b, ctx := listing(ctx, o.Limit)
-	o.Match = func(m *channel.Metadata) bool {
-		return c.sees(m) && b.takes(len(m.Knobs)+60*len(m.Participants)+200)
-	}
-	list, next, err := c.server.cfg.Hub.Channels(ctx, o)
-	return list, next, b.close(err)
+func (c *conn) someChannels(ctx context.Context, o hub.ListOptions, limit int) ([]entry[*channel.Metadata], bool, error) {
+	o.Match = c.sees
+	return gather(limit, func(n int, after string) ([]*channel.Metadata, string, error) {
+		o.Limit, o.After = n, after
+		return c.server.cfg.Hub.Channels(ctx, o)
+	}, func(m *channel.Metadata) ([]byte, error) { return wire.AppendMetadata(nil, m) })
 }
 
 // openChannels lists an agent's channels that have not ended, or those of
 // everyone on this connection, by age.
-func (c *conn) openChannels(ctx context.Context, agent string, limit int) ([]*channel.Metadata, error) {
+func (c *conn) openChannels(ctx context.Context, agent string, limit int) ([]entry[*channel.Metadata], error) {
 	agents := []string{agent}
 	if agent == "" {
 		agents = c.identities()
 	}
-	var open []*channel.Metadata
+	var open []entry[*channel.Metadata]
 	for _, id := range agents {
-		list, _, err := c.someChannels(ctx, hub.ListOptions{Agent: id, Open: true, Limit: limit})
+		list, _, err := c.someChannels(ctx, hub.ListOptions{Agent: id, Open: true}, limit)
 		if err != nil {
 			return nil, err
 		}
-		open = append(open, list...)
+		open = oldest(append(open, list...), limit)
 	}
-	slices.SortFunc(open, func(a, b *channel.Metadata) int { return strings.Compare(a.ID, b.ID) })
-	return slices.CompactFunc(open, func(a, b *channel.Metadata) bool { return a.ID == b.ID }), nil
+	return open, nil
+}
+
+// oldest sorts channels by age and keeps each once, at most limit and what fits
+// a frame.
+func oldest(list []entry[*channel.Metadata], limit int) []entry[*channel.Metadata] {
+	type channelEntry = entry[*channel.Metadata]
+	slices.SortFunc(list, func(a, b channelEntry) int { return strings.Compare(a.value.ID, b.value.ID) })
+	list = slices.CompactFunc(list, func(a, b channelEntry) bool { return a.value.ID == b.value.ID })
+	size := 0
+	for i, e := range list {
+		if size += len(e.data) + 1; i == limit || size > logBytes {
+			return list[:i:i]
+		}
+	}
+	return list
 }
 
 func (c *conn) closeChannel(ctx context.Context, p wire.CloseChannelParams) ([]byte, error) {

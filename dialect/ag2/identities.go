@@ -152,17 +152,21 @@ func (c *conn) namesFor(_ context.Context, p wire.NamesForParams) ([]byte, error
 	return wire.AppendTextMap(nil, names)
 }
 
+// listAgents lists identities, as far as they fit a frame.
 func (c *conn) listAgents(_ context.Context, p wire.ListAgentsParams) ([]byte, error) {
+	limit := limitOf(p.Limit)
 	profiles := c.server.cfg.Hub.Agents(hub.AgentQuery{
 		Query:  identity.Query{Capability: p.Capability, Text: p.Query, Kind: p.Kind},
 		ByName: p.SortBy == "name",
-		Limit:  limitOf(p.Limit),
+		Limit:  limit,
 	})
-	passports := make([]*identity.Passport, len(profiles))
-	for i, profile := range profiles {
-		passports[i] = profile.Passport
+	list, _, err := gather(limit,
+		func(int, string) ([]hub.Profile, string, error) { return profiles, "", nil },
+		func(p hub.Profile) ([]byte, error) { return wire.AppendPassport(nil, p.Passport) })
+	if err != nil {
+		return nil, err
 	}
-	return wire.AppendPassports(nil, passports)
+	return joined(list), nil
 }
 
 func (c *conn) setResume(ctx context.Context, p wire.SetResumeParams) ([]byte, error) {

@@ -67,35 +67,6 @@ func looking[P any](run func(*conn, context.Context, P) ([]byte, error)) operati
 	})
 }
 
-// defaultLimit is how many a list has if nothing else is asked for.
-const defaultLimit = 50
-
-// keepOpen makes room in a full list, the oldest of their kind, for what is
-// younger and has not ended: the youngest that have ended give way.
-func keepOpen[T any](list, open []T, id func(T) string, ended func(T) bool) []T {
-	have := make(map[string]bool, len(list))
-	for _, e := range list {
-		have[id(e)] = true
-	}
-	open = slices.DeleteFunc(open, func(e T) bool { return have[id(e)] })
-	room := 0
-	for i := len(list) - 1; i >= 0 && room < len(open); i-- {
-		if ended(list[i]) {
-			list = slices.Delete(list, i, i+1)
-			room++
-		}
-	}
-	return append(list, open[:room]...)
-}
-
-// limitOf reads a list's limit; a negative one is none at all.
-func limitOf(limit *int64) int {
-	if limit == nil {
-		return defaultLimit
-	}
-	return int(min(max(*limit, 0), 1<<20))
-}
-
 // actsFor refuses whoever acts for an identity that was not proved here; one
 // that nobody has is not found, which is told first.
 func (c *conn) actsFor(agent string) error {

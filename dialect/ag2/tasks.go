@@ -44,8 +44,9 @@ func (c *conn) getTask(ctx context.Context, p wire.ByTask) ([]byte, error) {
 	return wire.AppendTask(nil, wire.NewTask(t)), nil
 }
 
-// listTasks lists what this connection may look at. As with channels, an owner's
-// tasks that have not ended are not crowded out by those that have.
+// listTasks lists what this connection may look at, as far as it fits a frame.
+// As with channels, an owner's tasks that have not ended are not crowded out by
+// those that have.
 func (c *conn) listTasks(ctx context.Context, p wire.ListTasksParams) ([]byte, error) {
 	if p.State != "" {
 		if _, err := task.ParseState(p.State); err != nil {
@@ -53,41 +54,32 @@ func (c *conn) listTasks(ctx context.Context, p wire.ListTasksParams) ([]byte, e
 		}
 	}
 	limit := limitOf(p.Limit)
-	q := hub.TaskQuery{Owner: p.Owner, Channel: p.Channel, State: task.State(p.State), Limit: limit}
-	var found []*task.Task
-	if limit > 0 {
-		list, next, err := c.someTasks(ctx, q)
+	q := hub.TaskQuery{Owner: p.Owner, Channel: p.Channel, State: task.State(p.State)}
+	list, more, err := c.someTasks(ctx, q, limit)
+	if err != nil {
+		return nil, err
+	}
+	if more && limit > 0 && q.Owner != "" && q.Channel == "" && q.State == "" {
+		q.Open = true
+		open, _, err := c.someTasks(ctx, q, limit)
 		if err != nil {
 			return nil, err
 		}
-		found = list
-		if next != "" && q.Owner != "" && q.Channel == "" && q.State == "" {
-			q.Open = true
-			open, _, err := c.someTasks(ctx, q)
-			if err != nil {
-				return nil, err
-			}
-			found = keepOpen(found, open,
-				func(t *task.Task) string { return t.ID },
-				func(t *task.Task) bool { return t.State.Terminal() })
-		}
+		list = keepOpen(list, open, limit,
+			func(t *task.Task) string { return t.ID },
+			func(t *task.Task) bool { return t.State.Terminal() })
 	}
-	told := make([]*wire.Task, len(found))
-	for i, t := range found {
-		told[i] = wire.NewTask(t)
-	}
-	return wire.AppendTasks(nil, told), nil
+	return joined(list), nil
 }
 
 // someTasks lists tasks that this connection may look at, as far as they fit a
 // frame.
-func (c *conn) someTasks(ctx context.Context, q hub.TaskQuery) ([]*task.Task, string, error) {
-	b, ctx := listing(ctx, q.Limit)
-	q.Match = func(t *task.Task) bool {
-		return c.seesTask(ctx, t) && b.takes(len(t.Spec.Payload)+len(t.Progress)+len(t.Result)+200)
-	}
-	list, next, err := c.server.cfg.Hub.Tasks(ctx, q)
-	return list, next, b.close(err)
+func (c *conn) someTasks(ctx context.Context, q hub.TaskQuery, limit int) ([]entry[*task.Task], bool, error) {
+	q.Match = func(t *task.Task) bool { return c.seesTask(ctx, t) }
+	return gather(limit, func(n int, after string) ([]*task.Task, string, error) {
+		q.Limit, q.After = n, after
+		return c.server.cfg.Hub.Tasks(ctx, q)
+	}, func(t *task.Task) ([]byte, error) { return wire.AppendTask(nil, wire.NewTask(t)), nil })
 }
 
 func (c *conn) observeTask(ctx context.Context, p wire.ObserveTaskParams) ([]byte, error) {
