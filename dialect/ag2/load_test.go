@@ -294,3 +294,25 @@ func TestClose(t *testing.T) {
 		t.Errorf("a late connection got %v, %v", response, err)
 	}
 }
+
+// One large message to many identities of one connection reaches them all.
+func TestLargeMessageToManyOnOneConnection(t *testing.T) {
+	t.Parallel()
+	const readers = 12
+	r := newRig(t, options{})
+	p, q := r.dial(), r.dial()
+	alice := p.register("alice")
+	invitees := map[string]*peer{}
+	for i := range readers {
+		invitees[q.register(fmt.Sprint("reader", i))] = q
+	}
+	ch := p.open("discussion", alice, invitees)
+	text := strings.Repeat("x", 1_000_000)
+	p.say(ch, alice, text)
+	got := map[string]bool{}
+	for len(got) < readers {
+		if n := q.notifiedOf("ag2.msg.text"); n.Envelope["event_data"].(map[string]any)["text"] == text {
+			got[n.Recipient] = true
+		}
+	}
+}

@@ -1,5 +1,7 @@
 package wsconn
 
+import "time"
+
 // Priority says which frames go before others that wait.
 type Priority int8
 
@@ -17,7 +19,7 @@ func (q *queue) insert(f Frame) {
 	if q.conn.server.cfg.OnQueue != nil {
 		q.conn.server.cfg.OnQueue(q.conn, &f)
 	}
-	q.bytes += f.size()
+	q.count(&f)
 	f.Priority = q.priorityOf(&f)
 	q.unusual += unusual(&f)
 	if q.frames == nil {
@@ -34,6 +36,7 @@ func (q *queue) insert(f Frame) {
 		q.frames[at] = f
 	}
 	if !q.writing {
+		q.moved = time.Now()
 		q.writing = q.conn.Go(q.write)
 	}
 }

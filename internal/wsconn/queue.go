@@ -18,9 +18,11 @@ type queue struct {
 	mu      sync.Mutex
 	room    *sync.Cond // made when someone waits for room
 	frames  []Frame
-	head    int // of frames: what is before it has been taken
-	bytes   int // of what waits
-	unusual int // frames among it that are neither fixed nor ordinary
+	head    int           // of frames: what is before it has been taken
+	bytes   int           // of what waits
+	shared  map[*byte]int // how many waiting frames have a large body
+	moved   time.Time     // when the peer took something last, or had nothing to take
+	unusual int           // frames among it that are neither fixed nor ordinary
 	writing bool
 	closing bool  // a close frame was queued: nothing may follow
 	failed  error // why nothing can be written any more
@@ -33,14 +35,53 @@ func (q *queue) push(f Frame) error {
 	if err := q.refuses(); err != nil {
 		return err
 	}
-	if size := f.size(); q.bytes+size > q.limit() {
+	if size := q.bytes + q.cost(&f); size > q.limit() && (size > burst*q.limit() || time.Since(q.moved) > stalled) {
 		err := fault.New(fault.SlowReader, "%d bytes wait for this reader; at most %d (%s.queue_bytes)",
-			q.bytes+size, q.limit(), q.conn.server.cfg.Keys)
+			size, q.limit(), q.conn.server.cfg.Keys)
 		q.cut(err)
 		return err
 	}
 	q.insert(f)
 	return nil
+}
+
+// A reader that takes something may be behind by several times its limit: that
+// much may come at once, before it had the time to read. One that takes nothing
+// for a while may not.
+const (
+	burst   = 4
+	stalled = 2 * time.Second
+)
+
+// cost is what a frame adds to what waits: a body that waits already for another
+// recipient on this connection is there once.
+func (q *queue) cost(f *Frame) int {
+	if len(f.Body) >= largeBody && q.shared[&f.Body[0]] > 0 {
+		return f.size() - len(f.Body)
+	}
+	return f.size()
+}
+
+// count adds a frame to what waits.
+func (q *queue) count(f *Frame) {
+	q.bytes += q.cost(f)
+	if len(f.Body) >= largeBody {
+		if q.shared == nil {
+			q.shared = map[*byte]int{}
+		}
+		q.shared[&f.Body[0]]++
+	}
+}
+
+// uncount takes a frame from what waits.
+func (q *queue) uncount(f *Frame) {
+	if len(f.Body) >= largeBody {
+		body := &f.Body[0]
+		if q.shared[body]--; q.shared[body] == 0 {
+			delete(q.shared, body)
+		}
+	}
+	q.bytes -= q.cost(f)
 }
 
 func (q *queue) limit() int { return q.conn.server.cfg.Limits.QueueBytes }
@@ -65,7 +106,7 @@ func (q *queue) pushWaiting(ctx context.Context, f Frame) error {
 	defer stop()
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	for q.refuses() == nil && ctx.Err() == nil && q.bytes > 0 && q.bytes+f.size() > q.limit()/2 {
+	for q.refuses() == nil && ctx.Err() == nil && q.bytes > 0 && q.bytes+q.cost(&f) > q.limit()/2 {
 		if q.room == nil {
 			q.room = sync.NewCond(&q.mu)
 		}
@@ -125,7 +166,7 @@ func (q *queue) refuses() error {
 	return nil
 }
 
-func (q *queue) drop() { q.frames, q.head, q.bytes, q.unusual = nil, 0, 0, 0 }
+func (q *queue) drop() { q.frames, q.head, q.bytes, q.unusual, q.shared = nil, 0, 0, 0, nil }
 
 func (q *queue) fail(err error) {
 	if q.failed == nil {

@@ -64,6 +64,7 @@ func (q *queue) take(spare []Frame) taken {
 	t := taken{failed: q.failed}
 	if q.head == 0 && q.bytes <= batchBytes {
 		t.frames, q.frames, q.bytes, q.unusual = q.frames, spare, 0, 0
+		q.shared = nil
 	} else {
 		t.frames = q.some(spare)
 	}
@@ -84,7 +85,7 @@ func (q *queue) some(batch []Frame) []Frame {
 	for size := 0; q.head < len(q.frames) && size < batchBytes; q.head++ {
 		f := &q.frames[q.head]
 		size += f.size()
-		q.bytes -= f.size()
+		q.uncount(f)
 		q.unusual -= unusual(f)
 		batch = append(batch, *f)
 		*f = Frame{}
@@ -130,29 +131,28 @@ func (q *queue) flush(batch []Frame, closing bool) error {
 			flushBuffers.Put(pooled)
 		}
 	}()
-	timeout := q.conn.server.cfg.Limits.Write
-	if closing {
-		timeout = closeTimeout
-	}
-	if err := q.conn.net.SetWriteDeadline(time.Now().Add(timeout)); err != nil {
-		return err
-	}
 	var large net.Buffers
 	for i := range batch {
 		f := &batch[i]
 		if len(f.Body) >= largeBody {
 			buf = f.appendHead(buf)
-			large = append(large, buf, f.Body, f.Tail)
-			if err := q.sendParts(large); err != nil {
+			body := f.Body
+			for ; len(body) > writeBytes; body = body[writeBytes:] {
+				if err := q.sendParts(append(large[:0], buf, body[:writeBytes]), closing); err != nil {
+					return err
+				}
+				buf = buf[:0]
+			}
+			if err := q.sendParts(append(large[:0], buf, body, f.Tail), closing); err != nil {
 				return err
 			}
-			large, buf = large[:0], buf[:0]
+			buf = buf[:0]
 			continue
 		}
 		buf = f.appendHead(buf)
 		buf = append(append(buf, f.Body...), f.Tail...)
 		if len(buf) >= flushBytes {
-			if err := q.send(buf); err != nil {
+			if err := q.send(buf, closing); err != nil {
 				return err
 			}
 			buf = buf[:0]
@@ -161,19 +161,53 @@ func (q *queue) flush(batch []Frame, closing bool) error {
 	if len(buf) == 0 {
 		return nil
 	}
-	return q.send(buf)
+	return q.send(buf, closing)
 }
 
-func (q *queue) send(buf []byte) error {
-	q.conn.server.stats.writes.Add(1)
+// writeBytes is how much one deadline is for: whoever takes that much in time
+// may take as long as it likes for a large message.
+const writeBytes = 4 * flushBytes
+
+func (q *queue) send(buf []byte, closing bool) error {
+	if err := q.begin(closing); err != nil {
+		return err
+	}
 	n, err := q.conn.net.Write(buf)
-	q.conn.server.stats.bytesOut.Add(int64(n))
+	q.sent(int64(n))
 	return err
 }
 
-func (q *queue) sendParts(parts net.Buffers) error {
-	q.conn.server.stats.writes.Add(1)
+func (q *queue) sendParts(parts net.Buffers, closing bool) error {
+	if err := q.begin(closing); err != nil {
+		return err
+	}
 	n, err := parts.WriteTo(q.conn.net)
-	q.conn.server.stats.bytesOut.Add(n)
+	q.sent(n)
 	return err
+}
+
+// begin gives the peer its time for a write. Whoever is to be cut off has been
+// given the rest of it already.
+func (q *queue) begin(closing bool) error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	timeout := q.conn.server.cfg.Limits.Write
+	switch {
+	case closing:
+		timeout = closeTimeout
+	case q.closing:
+		return nil
+	}
+	return q.conn.net.SetWriteDeadline(time.Now().Add(timeout))
+}
+
+// sent notes that the peer took something.
+func (q *queue) sent(n int64) {
+	q.conn.server.stats.writes.Add(1)
+	q.conn.server.stats.bytesOut.Add(n)
+	if n > 0 {
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		q.moved = time.Now()
+	}
 }

@@ -274,7 +274,7 @@ var Keys = []Key{
 	},
 	{
 		Name: "ag2.limits.queue_bytes", Default: "8MiB",
-		Meaning: "bytes waiting for one slow AG2 reader; one that falls further behind is cut off and resumes from its cursor",
+		Meaning: "bytes waiting for one AG2 reader that takes nothing for two seconds, four times as much for one that reads; one that falls further behind is cut off and resumes from its cursor",
 		field:   func(c *Config) any { return &c.AG2.Limits.QueueBytes },
 	},
 	{
