@@ -97,9 +97,9 @@ type IndexEntry struct {
 	Value []byte
 }
 
-// Deadline asks to be told at a time: an adapter that sets one also has the
-// method OnDeadline of the hub's Timed, which the hub calls with its name when
-// the time has come, unless the channel has ended before.
+// Deadline asks for a call at a time. An adapter that sets one implements Timed:
+// the hub calls OnDeadline with the name at that time, unless the channel has
+// ended before.
 type Deadline struct {
 	Name string
 	At   time.Time

@@ -12,7 +12,7 @@ import (
 // and objects are never null, times end in Z, and the knobs are the bytes that
 // were given.
 func (m *Metadata) AppendJSON(buf []byte) ([]byte, error) {
-	// What could not be read again is not written.
+	// Refuse what could not be read again.
 	if m.Manifest == nil || m.State == Unset {
 		return nil, fmt.Errorf("channel: metadata of '%s' has no manifest or no state", m.ID)
 	}

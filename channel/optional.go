@@ -10,13 +10,13 @@ import (
 // type assertion.
 
 // Supervised is an adapter that lets some agents speak out of turn: what a
-// supervisor says is no turn and moves nothing.
+// supervisor says is not a turn and does not change whose turn it is.
 type Supervised interface {
 	Supervisor(m *Metadata, s State, agent string) bool
 }
 
-// Renderer shows an envelope as text to people and models. It answers false
-// for what has nothing to show, which differs from the empty text.
+// Renderer shows an envelope as text to people and models. It returns false for an
+// envelope that has no text, which differs from an empty one.
 type Renderer interface {
 	Render(e *envelope.Envelope) (string, bool)
 }

@@ -26,10 +26,10 @@ func (h *Hub) Post(ctx context.Context, e *envelope.Envelope, by Caller) (string
 	return h.Admit(ctx, e, by).Wait(ctx)
 }
 
-// Admit judges an envelope and, if it is accepted, orders it, with all that it
-// causes, as one batch. It returns without waiting for the disk: posts of one
-// caller can follow each other closely, and are stored in that order. The
-// envelope is the hub's from here on.
+// Admit checks an envelope and, if it is accepted, appends it and everything it
+// causes as one batch. It returns without waiting for the disk, so that a caller
+// can pipeline its posts; they are stored in that order. The hub owns the envelope
+// from here on.
 func (h *Hub) Admit(ctx context.Context, e *envelope.Envelope, by Caller) *Pending {
 	p := h.admit(ctx, e, by)
 	if p.done != closedChan || p.err == nil {
@@ -38,12 +38,12 @@ func (h *Hub) Admit(ctx context.Context, e *envelope.Envelope, by Caller) *Pendi
 	if p.basis == nil || p.basis.finished() && p.basis.err == nil {
 		h.rejected(e, p.err)
 	} else {
-		p.stands = sync.OnceFunc(func() { h.rejected(e, p.err) }) // or is judged again
+		p.stands = sync.OnceFunc(func() { h.rejected(e, p.err) }) // unless it is checked again
 	}
 	return p
 }
 
-// rejected tells everyone but the sender of a refusal.
+// rejected logs and counts a refusal, and tells the listeners.
 func (h *Hub) rejected(e *envelope.Envelope, err error) {
 	if fault.CodeOf(err) == fault.Internal {
 		return
@@ -113,7 +113,7 @@ func (h *Hub) admit(ctx context.Context, e *envelope.Envelope, by Caller) *Pendi
 	}
 }
 
-// bound refuses what no adapter should have to look at.
+// bound checks sizes and encodings, so that adapters need not.
 func (h *Hub) bound(e *envelope.Envelope, by Caller) error {
 	switch {
 	case e.Type == "":
@@ -139,7 +139,7 @@ func (h *Hub) bound(e *envelope.Envelope, by Caller) error {
 	return nil
 }
 
-// cleanOrigin keeps anyone from posing as the hub.
+// cleanOrigin removes an origin that only the hub itself may set.
 func cleanOrigin(o envelope.Origin) envelope.Origin {
 	if o.Dialect == hubMade {
 		return envelope.Origin{}
@@ -147,7 +147,7 @@ func cleanOrigin(o envelope.Origin) envelope.Origin {
 	return o
 }
 
-// admitTo judges an envelope against a channel, which is locked.
+// admitTo checks an envelope against a channel. The channel is locked.
 func (h *Hub) admitTo(ctx context.Context, ch *loadedChannel, sender *member, e *envelope.Envelope, by Caller) (p *Pending, err error) {
 	defer h.rescue(&err)
 	if err := h.accepts(ch, e); err != nil {
@@ -179,8 +179,8 @@ func (h *Hub) admitTo(ctx context.Context, ch *loadedChannel, sender *member, e 
 	return p, err
 }
 
-// offer asks the adapter, and orders what it accepts. Places are the inboxes in
-// which there is room for it.
+// offer asks the adapter and appends what it accepts. Places are the inboxes in
+// which room is reserved for the envelope.
 func (h *Hub) offer(ctx context.Context, ch *loadedChannel, e *envelope.Envelope, places []string) (*Pending, error) {
 	if err := ch.adapter.ValidateSend(ch.meta, ch.state, e); err != nil {
 		return nil, err
@@ -201,7 +201,7 @@ func (h *Hub) offer(ctx context.Context, ch *loadedChannel, e *envelope.Envelope
 	return p, err
 }
 
-// accept puts an envelope and all that it causes into the batch.
+// accept adds an envelope and everything it causes to the batch.
 func (b *batch) accept(e *envelope.Envelope) error {
 	heldBack, err := b.injections(e)
 	if err != nil {
@@ -228,7 +228,7 @@ func (b *batch) accept(e *envelope.Envelope) error {
 	return b.apply(b.ch.adapter.OnAccepted(b.meta, b.state, e))
 }
 
-// apply puts an adapter's effects into the batch.
+// apply adds an adapter's effects to the batch.
 func (b *batch) apply(fx channel.Effects) error {
 	last := len(b.history) - 1
 	for _, name := range fx.Claims {
@@ -282,7 +282,7 @@ func (b *batch) draft(d *channel.Draft) error {
 	return err
 }
 
-// accepts asks the channel's lifecycle.
+// accepts checks the channel's lifecycle.
 func (h *Hub) accepts(ch *loadedChannel, e *envelope.Envelope) error {
 	m := ch.meta
 	if m.State.Terminal() {
@@ -304,8 +304,8 @@ func errOver(m *channel.Metadata) error {
 	return fault.New(fault.Protocol, "channel '%s' is %s (%s) and accepts nothing more", m.ID, m.State, m.CloseReason).Because(fault.ChannelEnded)
 }
 
-// belongs refuses whoever neither takes part nor is expected to speak, and
-// whoever was removed.
+// belongs refuses a sender that neither takes part nor is expected to speak, and
+// one that was removed.
 func (h *Hub) belongs(ctx context.Context, ch *loadedChannel, e *envelope.Envelope) error {
 	if ch.extras != nil && ch.extras.marks.removed(e.Sender) && !envelope.IsProtocol(e.Type) {
 		return fault.New(fault.AccessDenied, "'%s' was removed from channel '%s'", e.Sender, ch.id)
@@ -328,7 +328,7 @@ func (h *Hub) belongs(ctx context.Context, ch *loadedChannel, e *envelope.Envelo
 }
 
 // CanSend reports whether the adapter would accept an envelope of a type from
-// a sender now. It asks nothing else.
+// a sender now. It checks nothing else.
 func (h *Hub) CanSend(ctx context.Context, channelID, sender, eventType string) (bool, error) {
 	if eventType == "" {
 		eventType = envelope.TypeText

@@ -7,8 +7,8 @@ import (
 	"github.com/parley-hub/parley/fault"
 )
 
-// capacity asks the sender's rate and every recipient's inbox. It takes places
-// in the inboxes of those who will be told.
+// capacity checks the sender's rate and every recipient's inbox. It reserves a
+// place in the inbox of each connected recipient.
 func (h *Hub) capacity(ch *loadedChannel, sender *member, e *envelope.Envelope) (places []string, err error) {
 	rule := sender.profile().Rule
 	if ok, wait := sender.inbox.take(rule.Limits.Rate, h.now()); !ok {
@@ -19,7 +19,7 @@ func (h *Hub) capacity(ch *loadedChannel, sender *member, e *envelope.Envelope) 
 	to := e.Audience
 	if to == nil {
 		to = ch.meta.Others(e.Sender)
-		places = to[:0] // its room is ours
+		places = to[:0] // reuses the memory of to, which Others just made
 	}
 	for _, id := range to {
 		m := h.registry.byID(id)
@@ -49,7 +49,7 @@ func (h *Hub) roomFor(m *member, depth int64) (err error) {
 	return h.arbiter().AuthorizeInbox(m.profile(), depth)
 }
 
-// vacate gives places in inboxes back.
+// vacate releases places in inboxes.
 func (h *Hub) vacate(places []string) {
 	for _, id := range places {
 		if m := h.registry.byID(id); m != nil {

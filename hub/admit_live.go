@@ -11,7 +11,7 @@ import (
 // SendLive fans an envelope out to whoever is connected, and stores nothing:
 // no id, no sequence. It carries the last durable sequence, is delivered after
 // it and before whatever is stored next, and is dropped by readers that are
-// behind. It returns when the envelope stands in its place.
+// behind. It returns when the envelope has its place in the delivery order.
 func (h *Hub) SendLive(ctx context.Context, e *envelope.Envelope, by Caller) error {
 	if err := h.bound(e, by); err != nil {
 		return err
@@ -53,7 +53,7 @@ func (h *Hub) SendLive(ctx context.Context, e *envelope.Envelope, by Caller) err
 	return nil
 }
 
-// dispatchLive hands a live envelope to whoever is there.
+// dispatchLive delivers a live envelope to the connected recipients.
 func (h *Hub) dispatchLive(ch *loadedChannel, it *item) {
 	shared := &Shared{}
 	h.publish(ch, Event{Envelope: it.envelope, Shared: shared, Live: true})

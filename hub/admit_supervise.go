@@ -13,8 +13,8 @@ import (
 	"github.com/parley-hub/parley/journal"
 )
 
-// waiting is a supervisor's word that waits for the round in flight: it is
-// ordered in the packet's batch, directly before the packet.
+// waiting is a supervisor's envelope that waits for the round in flight. It is
+// written in the packet's batch, directly before the packet.
 type waiting struct {
 	envelope *envelope.Envelope
 	size     int               // in the batch
@@ -24,9 +24,9 @@ type waiting struct {
 	expires  *time.Timer
 }
 
-// hold keeps a supervisor's word back while the expected speaker works on its
-// round, and with it the places taken for it. Without an answer the envelope is
-// to be judged like any other.
+// hold keeps a supervisor's envelope, and the inbox places reserved for it, while
+// the expected speaker works on its round. If it returns nil, the envelope is
+// checked like any other.
 func (h *Hub) hold(ctx context.Context, ch *loadedChannel, e *envelope.Envelope, places []string) (p *Pending, kept bool) {
 	supervised, ok := ch.adapter.(channel.Supervised)
 	if !ok || !isTurn(e.Type) || !supervised.Supervisor(ch.meta, ch.state, e.Sender) || !ch.inRound(e.Sender) {
@@ -51,8 +51,8 @@ func (h *Hub) hold(ctx context.Context, ch *loadedChannel, e *envelope.Envelope,
 	return item.pending, true
 }
 
-// waitingAs finds a word that was sent with the same idempotency key: it has
-// claimed nothing yet.
+// waitingAs finds a waiting envelope with the same idempotency key, which has no
+// claim yet.
 func (r *extras) waitingAs(e *envelope.Envelope) *waiting {
 	i := slices.IndexFunc(r.waiting, func(item *waiting) bool {
 		return e.Key != "" && item.envelope.Key == e.Key && item.envelope.Sender == e.Sender
@@ -66,11 +66,11 @@ func (r *extras) waitingAs(e *envelope.Envelope) *waiting {
 // batchRoom is left in a batch for what a packet brings beside its payload.
 const batchRoom = 256 << 10
 
-// fits refuses a word that could not be stored, or not together with those that
-// wait already and the packet: the packet is not to suffer for it.
+// fits refuses an envelope that could not be stored in one batch with the packet
+// and the envelopes that wait already, so that the packet is never refused for it.
 func (h *Hub) fits(ch *loadedChannel, e *envelope.Envelope) (size int, err error) {
 	stamped := *e
-	stamped.ID, stamped.CreatedAt = ch.id, h.now() // one id is as long as another
+	stamped.ID, stamped.CreatedAt = ch.id, h.now() // all ids have the same length
 	data, err := stamped.Append(nil)
 	if err != nil {
 		return 0, fault.Wrap(fault.TooLarge, err, "%v", err)
@@ -104,7 +104,7 @@ func (ch *loadedChannel) inRound(sender string) bool {
 	return ch.readers.busy(ch.meta, turn.Agent)
 }
 
-// injections puts the waiting words before the envelope that ends the round.
+// injections adds the waiting envelopes before the one that ends the round.
 func (b *batch) injections(e *envelope.Envelope) (injected int, err error) {
 	r := b.ch.extras
 	if r == nil || len(r.waiting) == 0 || !isTurn(e.Type) {
@@ -117,7 +117,8 @@ func (b *batch) injections(e *envelope.Envelope) (injected int, err error) {
 	return len(r.waiting), b.speak(r)
 }
 
-// speak adds every waiting word to the batch. They wait until it is ordered.
+// speak adds every waiting envelope to the batch. They stay in the list until the
+// batch is appended.
 func (b *batch) speak(r *extras) error {
 	defer func(caller trace.SpanContext) { b.caller = caller }(b.caller)
 	for _, item := range r.waiting {
@@ -139,8 +140,8 @@ func (b *batch) speak(r *extras) error {
 	return nil
 }
 
-// skipInjected spares whom the round's envelope makes expected the separate
-// delivery: it reads the log anyway.
+// skipInjected leaves the next expected speaker out of the recipients: it reads
+// the injected envelopes from the log.
 func (b *batch) skipInjected(injected int) {
 	if injected == 0 {
 		return
@@ -155,8 +156,8 @@ func (b *batch) skipInjected(injected int) {
 	}
 }
 
-// releaseWaiting lets waiting words go when the round ended without an
-// envelope. The channel is locked; what could not be stored is returned.
+// releaseWaiting writes the waiting envelopes when the round ended without one.
+// The channel is locked. It returns those that could not be stored.
 func (h *Hub) releaseWaiting(ctx context.Context, ch *loadedChannel) (failed []*waiting, err error) {
 	r := ch.extras
 	if r == nil || len(r.waiting) == 0 || ch.state == nil || ch.inRound("") {
@@ -196,8 +197,8 @@ func (h *Hub) refuseWaiting(ch *loadedChannel, err error) {
 	h.refuse(list, err)
 }
 
-// abandon forgets a channel whose fold ran on what was not stored. The caller
-// has locked it, and it is unlocked.
+// abandon drops a channel whose fold includes a batch that was not stored. The
+// caller has locked the channel; abandon unlocks it.
 func (h *Hub) abandon(ch *loadedChannel) {
 	h.channels.drop(ch)
 	list := ch.takeWaiting()
@@ -205,7 +206,7 @@ func (h *Hub) abandon(ch *loadedChannel) {
 	h.refuse(list, fault.New(fault.Unavailable, "not stored: what channel '%s' was at is gone; try again", ch.id))
 }
 
-// takeWaiting leaves nobody waiting; the channel is locked.
+// takeWaiting empties the waiting list and returns it. The channel is locked.
 func (ch *loadedChannel) takeWaiting() []*waiting {
 	if ch.extras == nil {
 		return nil
@@ -218,8 +219,8 @@ func (ch *loadedChannel) takeWaiting() []*waiting {
 	return list
 }
 
-// refuse answers words that nobody knows of any more. No channel is locked:
-// listeners are told.
+// refuse answers the senders of waiting envelopes that are dropped. No channel may
+// be locked, because it calls listeners.
 func (h *Hub) refuse(list []*waiting, err error) {
 	for _, item := range list {
 		h.vacate(item.places)
@@ -229,8 +230,8 @@ func (h *Hub) refuse(list []*waiting, err error) {
 	}
 }
 
-// answerSpoken answers those whose words are part of an ordered batch, once it
-// has ended.
+// answerSpoken answers the senders of the waiting envelopes in a batch when the
+// batch ends.
 func (b *batch) answerSpoken(p *Pending) {
 	if !b.spoken {
 		return

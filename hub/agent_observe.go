@@ -40,7 +40,7 @@ func (h *Hub) RecordObservation(ctx context.Context, o Observation) error {
 				return unavailable(err)
 			}
 			if state.Ordered == nil {
-				continue // whoever counted it did not in the end
+				continue // the batch that counted it was not stored
 			}
 			return nil
 		}

@@ -128,7 +128,7 @@ func (h *Hub) storeNew(ctx context.Context, m *member) error {
 				if ctx.Err() != nil {
 					return unavailable(err)
 				}
-				continue // whoever had the name does not have it after all
+				continue // the batch that had claimed the name was not stored
 			}
 			return fault.New(fault.Protocol, "name '%s' is already registered; attach to it instead, or choose another", p.Passport.Name).Because(fault.NameTaken)
 		}

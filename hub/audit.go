@@ -76,7 +76,7 @@ func (h *Hub) stored(records ...journal.Record) {
 	sinks := h.audit.sinks
 	h.audit.mu.Unlock()
 	for i := range records {
-		h.audit.bytes.Add(int64(len(records[i].Data)) + 1) // and its line's end
+		h.audit.bytes.Add(int64(len(records[i].Data)) + 1) // plus a newline
 		if len(sinks) == 0 {
 			continue
 		}
@@ -168,8 +168,8 @@ func (h *Hub) auditIn(ctx context.Context, p journal.PartitionName, kind string,
 	}})
 }
 
-// auditPlace is where what is told of a channel is kept: with the channel, or
-// in the directory if there is none.
+// auditPlace returns the partition for an audit record about a channel: the
+// channel's own, or the directory if there is no such channel.
 func (h *Hub) auditPlace(ctx context.Context, channelID string) (journal.PartitionName, error) {
 	if channelID == "" || len(channelID) > envelope.IDLength {
 		return h.tenant.Directory(), nil
@@ -183,8 +183,8 @@ func (h *Hub) auditPlace(ctx context.Context, channelID string) (journal.Partiti
 	return h.tenant.Channel(channelID).Partition, nil
 }
 
-// ReportTurnFailure writes down that an agent could not finish a turn. The ids
-// are not checked: whoever reports knows them.
+// ReportTurnFailure audits that an agent could not finish a turn. It does not check
+// the ids.
 func (h *Hub) ReportTurnFailure(ctx context.Context, channelID, agent, envelopeID, kind, message string) error {
 	place, err := h.auditPlace(ctx, channelID)
 	if err != nil {
@@ -202,8 +202,7 @@ func (h *Hub) ReportTurnFailure(ctx context.Context, channelID, agent, envelopeI
 	return nil
 }
 
-// gapOf turns the journal's answer to a position that is gone into the
-// catalogue's.
+// gapOf gives the journal's error for a position that is gone the code of a gap.
 func gapOf(err error) error {
 	var gap *journal.GapError
 	if errors.As(err, &gap) {

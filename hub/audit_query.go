@@ -57,8 +57,8 @@ func (h *Hub) AuditLog(ctx context.Context, q AuditQuery) (page []AuditLine, nex
 	return page, "", nil
 }
 
-// scan is the part of the index that can hold what is wanted. Ids begin with
-// their time, and are never below it.
+// scan returns the part of the index that can match. An id begins with its time,
+// or a later one.
 func (q *AuditQuery) scan() journal.ScanOptions {
 	scan := journal.ScanOptions{Prefix: []byte(schema.IndexAudit), Backward: q.Newest}
 	if !q.From.IsZero() {
@@ -76,12 +76,12 @@ func (q *AuditQuery) scan() journal.ScanOptions {
 	return scan
 }
 
-// past reports whether nothing that follows can be wanted.
+// past reports whether no later record can match.
 func (q *AuditQuery) past(line AuditLine) bool {
 	return !q.Newest && !q.Until.IsZero() && !line.At.Before(q.Until)
 }
 
-// Matches reports whether a record is wanted, wherever it stands.
+// Matches reports whether the query selects a record, whatever its position.
 func (q *AuditQuery) Matches(line AuditLine) bool {
 	if q.Kind != "" && line.Kind != q.Kind || line.At.Before(q.From) || !q.Until.IsZero() && !line.At.Before(q.Until) {
 		return false
@@ -116,7 +116,7 @@ func (h *Hub) AuditHead(ctx context.Context) (journal.ShardPosition, error) {
 // AuditEntry is a record as a follower meets it.
 type AuditEntry struct {
 	AuditLine
-	// Position to go on after, once the entry is dealt with.
+	// Position to resume after, once the entry is handled.
 	Position journal.ShardPosition
 }
 
@@ -146,8 +146,8 @@ func (h *Hub) FollowAudit(ctx context.Context, after journal.ShardPosition) iter
 	}
 }
 
-// yieldAudit yields what one batch told the audit. All but its last entry go
-// on after the batch before.
+// yieldAudit yields the audit records of one batch. All but the last have the
+// position of the batch before, so that a reader resumes at a whole batch.
 func (h *Hub) yieldAudit(commit journal.Commit, after *journal.ShardPosition, yield func(AuditEntry, error) bool) bool {
 	var entries []journal.Entry
 	for _, write := range commit.Writes {

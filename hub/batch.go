@@ -74,8 +74,8 @@ func (h *Hub) newBatch(ch *loadedChannel) *batch {
 	return b
 }
 
-// writings are used again: one is put together for every post, and is larger
-// than all else that a post needs.
+// batchPool reuses batches: every post needs one, and it is the largest value that
+// a post allocates.
 var batchPool = sync.Pool{New: func() any { return new(batch) }}
 
 // release returns the batch to the pool once it is ordered, unless a callback that

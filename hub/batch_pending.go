@@ -10,12 +10,12 @@ import (
 	"github.com/parley-hub/parley/journal"
 )
 
-// Pending is a post on its way: ordered or refused, and not yet answered.
+// Pending is a post that is appended or refused, and not yet answered.
 type Pending struct {
 	hub *Hub
 	id  string // of the envelope
 	err error  // why it was refused, or not stored
-	// escaped is what broke its delivery once it was stored.
+	// escaped is the panic of its delivery, after it was stored.
 	escaped error
 	done    chan struct{}
 	basis   *Pending        // a refusal is released when this is durable
@@ -107,8 +107,8 @@ func (p *Pending) finished() bool {
 	}
 }
 
-// released waits for what an answer was computed from. Again is true if it
-// failed, and the answer must be computed anew.
+// released waits until a batch that an answer depends on is durable. Again is true
+// if the batch failed, and the answer must be computed again.
 func (p *Pending) released(ctx context.Context) (again bool, err error) {
 	if p == nil {
 		return false, nil

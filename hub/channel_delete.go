@@ -41,12 +41,12 @@ func (h *Hub) Delete(ctx context.Context, channelID, by string) error {
 	return nil
 }
 
-// dropLogs removes a channel's logs. It holds the channel until they are gone,
-// so that nothing is added to what is no longer there.
+// dropLogs removes a channel's logs. It keeps the channel locked until they are
+// gone, so that nothing is appended to a dropped log.
 func (h *Hub) dropLogs(ctx context.Context, channelID string) error {
 	ch, err := h.lock(ctx, channelID)
 	if Deleted(err) {
-		return nil // by someone else, since
+		return nil // deleted by another call in the meantime
 	}
 	if err != nil {
 		return err

@@ -37,7 +37,7 @@ func (h *Hub) endChannel(ctx context.Context, id string, end func(b *batch) erro
 			return h.Channel(ctx, id)
 		}
 		if ch.adapter == nil || ch.state == nil {
-			// It can still be ended: what it folds to no longer matters.
+			// It can still be ended, because its state no longer matters.
 			ch.adapter, ch.state = inert{}, struct{}{}
 		}
 		b := h.newBatch(ch)
@@ -118,8 +118,8 @@ func (b *batch) end(state channel.Lifecycle, reason string) error {
 	return b.recordChange(unindex)
 }
 
-// farewell writes the envelopes that end the log: closed, and before it
-// expired if time ran out.
+// farewell writes the envelopes that end the log: closed, preceded by expired if
+// the channel's time ran out.
 func (b *batch) farewell(state channel.Lifecycle, reason string) error {
 	data, err := channelData(b.ch.id, reason)
 	if err != nil {

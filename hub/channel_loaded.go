@@ -58,8 +58,8 @@ func (ch *loadedChannel) ensureExtras() *extras {
 	return ch.extras
 }
 
-// settled reports whether nothing of the channel is on its way and nobody
-// waits in it, so that it can be forgotten.
+// settled reports whether no batch of the channel is pending and no envelope waits
+// in it, so that it can be evicted.
 func (ch *loadedChannel) settled() bool {
 	if ch.last != nil && !ch.last.finished() {
 		return false
@@ -73,8 +73,8 @@ type channels struct {
 	mu     sync.RWMutex
 	loaded map[string]*loadedChannel
 	limit  int
-	// parked are the seats of channels that were evicted in the middle of a
-	// round, at most limit: whose turn runs is not in the log.
+	// parked holds the seats of channels that were evicted in the middle of a
+	// round, at most limit of them: the log does not tell whose turn runs.
 	parked map[string][]seat
 }
 
@@ -85,7 +85,7 @@ func (c *channels) crowded() bool {
 	return len(c.loaded) > c.limit
 }
 
-// park keeps what an eviction would forget; the channel is locked.
+// park keeps the seats of a channel that is evicted. The channel is locked.
 func (c *channels) park(ch *loadedChannel) {
 	seats := ch.readers.atWork()
 	if seats == nil || ch.meta.State.Terminal() {
@@ -101,7 +101,7 @@ func (c *channels) park(ch *loadedChannel) {
 	}
 }
 
-// unpark gives a channel its seats back; it is locked.
+// unpark restores the seats of a channel. The channel is locked.
 func (c *channels) unpark(ch *loadedChannel) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -138,8 +138,8 @@ func (c *channels) list() []*loadedChannel {
 	return list
 }
 
-// claim returns the channel's place in the cache. If it was not there, it is
-// now, locked by the caller, who fills it.
+// claim returns the cached channel. If there is none, it adds one, locks it and
+// returns fill: the caller loads and unlocks it.
 func (c *channels) claim(id string) (ch *loadedChannel, fill bool) {
 	c.mu.RLock()
 	ch = c.loaded[id]
@@ -158,7 +158,7 @@ func (c *channels) claim(id string) (ch *loadedChannel, fill bool) {
 	return ch, true
 }
 
-// drop forgets a channel, which the caller has locked.
+// drop removes a channel from the cache. The caller has locked it.
 func (c *channels) drop(ch *loadedChannel) {
 	ch.gone = true
 	c.mu.Lock()
@@ -211,7 +211,7 @@ func (h *Hub) load(ctx context.Context, ch *loadedChannel) error {
 	}
 	h.stats.loaded.Add(1)
 	ch.adapter = h.adapterOf(ch.meta.Manifest.Key())
-	if ch.adapter == nil || ch.meta.State.Terminal() { // what has ended is folded when someone asks
+	if ch.adapter == nil || ch.meta.State.Terminal() { // an ended channel is folded when its state is read
 		return h.loadHeads(ctx, ch)
 	}
 	err = h.foldOrQuarantine(ctx, ch)
@@ -231,7 +231,8 @@ func (h *Hub) foldOrQuarantine(ctx context.Context, ch *loadedChannel) error {
 	return nil
 }
 
-// folded returns what a channel folds to; it is locked.
+// folded returns a channel's state, folding it first if needed. The channel is
+// locked.
 func (h *Hub) folded(ctx context.Context, ch *loadedChannel) (channel.State, error) {
 	if ch.state == nil && ch.adapter != nil && ch.broken == nil && ch.meta.State.Terminal() {
 		if err := h.foldOrQuarantine(ctx, ch); err != nil {
@@ -261,7 +262,7 @@ func (h *Hub) loadMeta(ctx context.Context, ch *loadedChannel) error {
 	return nil
 }
 
-// loadHeads is all that is read of a channel that cannot be folded.
+// loadHeads reads the heads of the logs of a channel that is not folded.
 func (h *Hub) loadHeads(ctx context.Context, ch *loadedChannel) error {
 	history, err := h.journal.Head(ctx, ch.logs.History())
 	if err != nil {
@@ -358,12 +359,12 @@ func (h *Hub) Quarantined() map[string]error {
 	return broken
 }
 
-// Evict forgets every channel that is at rest. It is folded again when it is
-// next touched.
+// Evict removes every idle channel from the cache. A channel is folded again when
+// it is next used.
 func (h *Hub) Evict() { h.evict(h.now().Add(time.Hour)) }
 
-// evict forgets channels that were not touched since before, and more, the
-// longest untouched first, while too many are loaded.
+// evict removes channels that were not used since before, and while too many are
+// loaded more of them, the least recently used first.
 func (h *Hub) evict(before time.Time) {
 	list := h.channels.list()
 	excess := len(list) - h.channels.limit
@@ -388,8 +389,8 @@ func (ch *loadedChannel) lastTouch() time.Time {
 	return ch.touched
 }
 
-// retryFold reports whether an ordering conflict means that the fold ran on
-// what was forgotten, so that it must be built again.
+// retryFold reports whether an append failed because the fold is out of date, so
+// that the channel must be loaded again.
 func retryFold(err error) bool {
 	var conflict *journal.ConflictError
 	return errors.As(err, &conflict) && (conflict.Kind == journal.TermConflict || conflict.Kind == journal.SequenceConflict)

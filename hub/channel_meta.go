@@ -25,9 +25,9 @@ func (h *Hub) State(ctx context.Context, id string) (channel.State, error) {
 	return answer(ctx, h, id, func(ch *loadedChannel) (channel.State, error) { return h.folded(ctx, ch) })
 }
 
-// answer computes something from a channel's fold, and releases it when the
-// last that it was computed from is durable. If that failed, it is computed
-// again from what is.
+// answer computes a result from a channel's fold and returns it once the newest
+// batch in the fold is durable. If that batch failed, it computes the result
+// again.
 func answer[T any](ctx context.Context, h *Hub, id string, compute func(*loadedChannel) (T, error)) (T, error) {
 	for {
 		ch, err := h.lock(ctx, id)
@@ -52,7 +52,7 @@ func answer[T any](ctx context.Context, h *Hub, id string, compute func(*loadedC
 	}
 }
 
-// release forgets an ended channel right away: it costs nothing.
+// release evicts an ended channel at once, because it is rarely used again.
 func (h *Hub) release(ch *loadedChannel) {
 	ch.mu.Lock()
 	defer ch.mu.Unlock()

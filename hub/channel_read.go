@@ -13,7 +13,7 @@ import (
 )
 
 // Log reads a channel's history from one sequence to another, both included; 0
-// is open. Nobody's point of view is applied: it is the whole log.
+// is open. No visibility rule is applied: it is the whole log.
 func (h *Hub) Log(ctx context.Context, channelID string, from, to uint64) iter.Seq2[*envelope.Envelope, error] {
 	log := h.tenant.Channel(channelID).History()
 	return func(yield func(*envelope.Envelope, error) bool) {

@@ -56,7 +56,7 @@ func (m marks) none() bool {
 	return len(m.fired)+len(m.hid)+len(m.out)+len(m.back)+len(m.tasks)+len(m.due) == 0
 }
 
-// muted is whom live deliveries are held back from.
+// muted lists the participants that get no live deliveries.
 func (m marks) muted() []string { return slices.Concat(m.hid, m.back) }
 
 // sideNote adds a record to the side log; finish may add what it does to the
@@ -72,7 +72,7 @@ func (b *batch) sideNote(r schema.SideRecord, finish func(*journal.Record)) {
 	}
 	b.side = append(b.side, record)
 	before := b.currentMarks()
-	// What clears the last mark must be kept too, or the mark would stay.
+	// Also keep marks that became empty, or the old ones would stay.
 	if next := before.after(r); !next.none() || !before.none() {
 		b.marks = &next
 	}
@@ -166,5 +166,5 @@ func (b *batch) watchFrom(m *channel.Metadata) error {
 	return nil
 }
 
-// inviteDue is when an opening fails for want of acks.
+// inviteDue is when an opening fails because acks are missing.
 func (b *batch) inviteDue() time.Time { return b.meta.CreatedAt.Add(b.hub.opts.InviteAckTimeout) }

@@ -16,7 +16,7 @@ import (
 // delivery is the queue between the journal and the readers: batches in the
 // order they were ordered, each delivered once it is durable.
 type delivery struct {
-	work   sync.Mutex // held by whoever delivers
+	work   sync.Mutex // held by the goroutine that delivers
 	mu     sync.Mutex
 	filled *sync.Cond
 	queue  []*Pending
@@ -56,8 +56,7 @@ func (d *delivery) await(ctx context.Context) error {
 }
 
 // push is called under the channel's lock, so that the batches of a channel
-// are delivered in its log's order. It answers false when nothing is delivered
-// any more.
+// are delivered in its log's order. It returns false once delivery has ended.
 func (d *delivery) push(p *Pending) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -137,8 +136,8 @@ func (h *Hub) deliverAll() {
 	}
 }
 
-// lend lets a sender whose post is durable deliver whatever is, in order, if
-// nobody does so already: it need not wait until another goroutine wakes up.
+// lend lets a sender whose post is durable deliver every durable batch, in order,
+// unless another goroutine does so already. It saves a wake-up.
 func (h *Hub) lend() {
 	if h.delivery.work.TryLock() {
 		h.deliverReady()
@@ -146,8 +145,8 @@ func (h *Hub) lend() {
 	}
 }
 
-// deliverReady finishes every batch whose fate is known, oldest first. The
-// caller holds work.
+// deliverReady finishes every batch that is stored or has failed, oldest first.
+// The caller holds work.
 func (h *Hub) deliverReady() {
 	for p := h.delivery.take(); p != nil; p = h.delivery.take() {
 		h.finish(p)
@@ -155,8 +154,8 @@ func (h *Hub) deliverReady() {
 	}
 }
 
-// finish ends one batch: delivered, told, and last of all answered. What did
-// not become durable never happened, and its channel is folded anew.
+// finish ends one batch: it delivers the envelopes, tells the listeners and then
+// answers the sender. If the batch was not stored, its channel is loaded again.
 func (h *Hub) finish(p *Pending) {
 	if p.barrier != nil {
 		p.barrier()
@@ -203,8 +202,8 @@ func (h *Hub) finish(p *Pending) {
 	h.rest(p)
 }
 
-// rest lets a channel forget its last batch, and an ended one go: it costs
-// nothing. A channel in use is left to whoever uses it.
+// rest clears a channel's last batch, and evicts an ended channel. It skips a
+// channel that is in use.
 func (h *Hub) rest(p *Pending) {
 	ch := p.ch
 	if !ch.mu.TryLock() {
@@ -219,8 +218,8 @@ func (h *Hub) rest(p *Pending) {
 	}
 }
 
-// tryDispatch survives an arbiter that panics: the post fails, although the
-// envelope is stored, and the hub goes on.
+// tryDispatch recovers if an arbiter panics: the post fails, although the envelope
+// is stored, and the hub goes on.
 func (h *Hub) tryDispatch(ch *loadedChannel, it *item) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -264,7 +263,7 @@ func (h *Hub) dispatch(ch *loadedChannel, it *item) {
 	}
 }
 
-// recipients replaces ids that nobody has by whom the arbiter names instead.
+// recipients adds the ids that the arbiter names in place of unknown ones.
 func (h *Hub) recipients(it *item) []string {
 	var unknown []string
 	for _, id := range it.to {
@@ -279,7 +278,7 @@ func (h *Hub) recipients(it *item) []string {
 }
 
 // deliverTo hands an envelope to one recipient, for whom a place may have been
-// reserved. Not being connected, or not wanting it, is no failure.
+// reserved. A recipient that is not connected or refuses it is not a failure.
 func (h *Hub) deliverTo(ch *loadedChannel, it *item, sender *member, id string, shared *Shared, reserved bool) error {
 	m := h.registry.byID(id)
 	if m == nil {

@@ -10,9 +10,8 @@ import (
 	"github.com/parley-hub/parley/journal"
 )
 
-// readers is how far each participant has come in a channel, as far as this
-// process knows. Its lock is never held while anything else is waited for:
-// delivery takes it for every envelope.
+// readers tracks how far each participant has read a channel in this process. Its
+// lock is never held across a wait, because delivery takes it for every envelope.
 type readers struct {
 	mu     sync.Mutex
 	seats  []seat // by place among the participants
@@ -55,8 +54,8 @@ func (r *readers) acked(m *channel.Metadata, agent, envelopeID string) {
 	}
 }
 
-// busy reports whether a participant was handed something that it has not
-// acked: its turn runs.
+// busy reports whether a participant was sent an envelope that it has not acked:
+// its turn runs.
 func (r *readers) busy(m *channel.Metadata, agent string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -118,7 +117,7 @@ func (h *Hub) Ack(ctx context.Context, agent, channelID, envelopeID string) erro
 	}
 }
 
-// acked tells the folded channel, which may let waiting supervisors speak.
+// acked updates the loaded channel, which may release waiting envelopes.
 func (h *Hub) acked(ctx context.Context, agent, channelID, envelopeID string) error {
 	ch := h.channels.get(channelID)
 	if ch == nil {

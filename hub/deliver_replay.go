@@ -26,7 +26,7 @@ func (h *Hub) replayAll(ctx context.Context, m *member, at Endpoint, r *replayin
 		if errors.As(err, &gone) || fault.Retryable(err) || ctx.Err() != nil {
 			return err
 		}
-		if err != nil { // of this channel alone; the others are not to suffer for it
+		if err != nil { // the error concerns this channel only; go on with the others
 			h.log.Warn("replay of a channel stopped", "agent_id", m.id, "channel_id", id, "error", err)
 		}
 		r.upTo[id] = last
@@ -45,13 +45,13 @@ func (h *Hub) replayOne(ctx context.Context, m *member, at Endpoint, id, since s
 	return h.replayChannel(ctx, m, at, meta, since)
 }
 
-// readerGone ends a replay: nobody is there to be told.
+// readerGone ends a replay, because the endpoint is gone.
 type readerGone struct{ error }
 
 func (g *readerGone) Unwrap() error { return g.error }
 
 // replayChannel sends what follows the cursor, and since if that is later, and
-// returns the last sequence that it looked at.
+// returns the last sequence that it read.
 func (h *Hub) replayChannel(ctx context.Context, m *member, at Endpoint, meta *channel.Metadata, since string) (uint64, error) {
 	if h.adapterOf(meta.Manifest.Key()) == nil {
 		return 0, nil
@@ -96,7 +96,7 @@ func (h *Hub) replayChannel(ctx context.Context, m *member, at Endpoint, meta *c
 	return last, nil
 }
 
-// noteReplayed remembers that a reader is at work on what it was handed again.
+// noteReplayed records what was replayed to a reader.
 func (h *Hub) noteReplayed(ctx context.Context, meta *channel.Metadata, agent string, e *envelope.Envelope) error {
 	ch, err := h.lock(ctx, meta.ID)
 	if fault.CodeOf(err) == fault.NotFound {
@@ -123,8 +123,8 @@ func (h *Hub) replays(ctx context.Context, s *snapshot, e *envelope.Envelope, ag
 	return h.sees(ctx, s, e, agent)
 }
 
-// outlived reports whether nobody is told of an envelope any more. As with
-// every other time to live, one of 0 or less sets no end.
+// outlived reports whether an envelope's time to live has passed. A value of 0 or
+// less sets no end.
 func (h *Hub) outlived(e *envelope.Envelope) bool {
 	return e.TTL != nil && *e.TTL > 0 && e.ExpiredAt(h.now())
 }

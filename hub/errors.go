@@ -7,7 +7,7 @@ import (
 	"github.com/parley-hub/parley/journal"
 )
 
-// unavailable translates what the journal answers into the catalogue.
+// unavailable gives the journal's errors a code of the catalogue.
 func unavailable(err error) error {
 	switch {
 	case err == nil || fault.CodeOf(err) != fault.Internal:
@@ -22,7 +22,7 @@ func unavailable(err error) error {
 	return err
 }
 
-// boundRecord refuses what would make a list that shows it too long to send.
+// boundRecord refuses a record that would make lists too long to send.
 func (h *Hub) boundRecord(what string, size int) error {
 	if limit := h.opts.Limits.RecordBytes; size > limit {
 		return fault.New(fault.TooLarge, "%s: %d bytes; at most %d (limits.record)", what, size, limit)

@@ -9,12 +9,12 @@ import (
 	"github.com/parley-hub/parley/hub/internal/expect"
 )
 
-// plan is what is expected of a channel: its manifest's list, or that of the
-// knob which replaces it. Channels of the same list share one.
+// plan is a channel's list of expectations: its manifest's, or that of the knob
+// which replaces it. Channels with the same list share a plan.
 type plan struct {
 	rules   []rule
-	replies bool // somebody measures replies
-	custom  bool // an evaluator that is not ours judges
+	replies bool // a rule measures replies
+	custom  bool // a custom evaluator judges
 }
 
 // rule is one expectation, and what the hub does about it.
@@ -105,8 +105,7 @@ func (h *Hub) makePlan(list []channel.Expectation) (*plan, error) {
 	return p, nil
 }
 
-// nextCheck is when the first of what is expected may be due; never if nothing
-// is.
+// nextCheck is when the first expectation may be due, or expect.Never.
 func (b *batch) nextCheck() expect.Instant {
 	next := expect.Never
 	if b.meta.State.Terminal() || b.watch.plan == nil || b.state == nil {

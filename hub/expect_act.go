@@ -19,8 +19,8 @@ const typeRemoved = "ag2.participant.removed"
 // action is what a handler does, in the batch that writes down the violation.
 type action func(b *batch, v Violation) error
 
-// actions are the built-in handlers by name. Warning, notifying and notifying
-// the channel are one thing.
+// actions are the built-in handlers by name. The names warn, notify and
+// notify_channel do the same.
 var actions = map[string]action{
 	"audit":          func(*batch, Violation) error { return nil },
 	"notify_channel": (*batch).notify,
@@ -31,8 +31,8 @@ var actions = map[string]action{
 	"remove":         (*batch).remove,
 }
 
-// actionOf finds a handler; of those with one name, the one that was given to
-// the hub counts. Nil means that there is none.
+// actionOf finds a handler by name; one from the options replaces a built-in one.
+// Nil means that there is none.
 func (h *Hub) actionOf(name string) action {
 	own, known := h.opts.Handlers[name]
 	if !known {
@@ -128,7 +128,7 @@ type Verdict struct {
 	Violated  bool
 	Violators []string // empty: the channel as a whole
 	Detail    []byte   // a JSON object, or nil
-	// Next is when to look again, if nothing happens in the channel before;
+	// Next is when to evaluate again, if nothing happens in the channel before;
 	// zero is at the next sweep.
 	Next time.Time
 }
@@ -140,8 +140,7 @@ type Handler interface {
 	Handle(ctx context.Context, h *Hub, channelID string, v Violation) error
 }
 
-// violatedCustom asks an evaluator that is not ours. One that panics found
-// nothing.
+// violatedCustom asks a custom evaluator. If it panics, nothing is violated.
 func (b *batch) violatedCustom(ctx context.Context, r *rule, now time.Time) (v Violation, ok bool) {
 	var verdict Verdict
 	b.hub.hooks.isolated(func() {

@@ -21,14 +21,14 @@ type Violation struct {
 	Detail      []byte   // a JSON object
 }
 
-// bulk bounds one batch of a look: what is left is due at once.
+// Bounds of one batch of a check; the rest goes into another batch at once.
 const (
 	bulkRecords = journal.MaxBatchRecords / 4
 	bulkBytes   = journal.MaxBatchBytes / 4
 )
 
-// checkExpectations judges one channel whose time has come, and acts on what is due in one
-// batch, which also sets the next look. Again is true if more is due at once.
+// checkExpectations checks one channel and acts on what is due in one batch, which
+// also sets the next check. Again is true if more is due at once.
 func (h *Hub) checkExpectations(ctx context.Context, id string, due []byte, now time.Time) (l checked, again bool, err error) {
 	var basis *Pending
 	for {
@@ -38,7 +38,7 @@ func (h *Hub) checkExpectations(ctx context.Context, id string, due []byte, now 
 		basis = nil
 		l.pending, err = h.writeBatch(ctx, id, func(b *batch) error {
 			if b.state == nil && !b.meta.State.Terminal() {
-				return errNothing // it cannot be judged; when it can, it still is due
+				return errNothing // it cannot be judged, and stays due
 			}
 			if basis = b.unseen(); basis != nil {
 				return errNothing
@@ -61,8 +61,8 @@ func (h *Hub) checkExpectations(ctx context.Context, id string, due []byte, now 
 	}
 }
 
-// unseen is what is on its way, if somebody judges by the log, where it cannot
-// be seen yet.
+// unseen returns the channel's pending batch if a custom evaluator reads the log,
+// where that batch cannot be seen yet.
 func (b *batch) unseen() *Pending {
 	if last := b.ch.last; b.watch.plan.custom && last != nil && !last.finished() {
 		return last
@@ -171,15 +171,15 @@ func object(raw []byte) jsontext.Value {
 	return jsontext.Value(raw)
 }
 
-// SweepExpectations looks at the channels whose expectations may be due, and
-// returns how many that were.
+// SweepExpectations checks the channels whose expectations may be due, and returns
+// how many it checked.
 func (h *Hub) SweepExpectations(ctx context.Context) int {
 	now := h.now()
 	n := 0
 	var ordered []checked
 	finish := func() {
 		for _, l := range ordered {
-			h.finishLook(ctx, l)
+			h.finishCheck(ctx, l)
 		}
 		ordered = ordered[:0]
 	}
@@ -207,15 +207,14 @@ func (h *Hub) SweepExpectations(ctx context.Context) int {
 	return n
 }
 
-// checked is a look that was ordered.
+// checked is a check whose batch is pending.
 type checked struct {
 	pending *Pending
 	then    []func()
 }
 
-// finishLook runs the handlers that are not ours, once what they act on is
-// durable.
-func (h *Hub) finishLook(ctx context.Context, l checked) {
+// finishCheck calls the custom handlers once the violation is durable.
+func (h *Hub) finishCheck(ctx context.Context, l checked) {
 	if l.pending == nil {
 		return
 	}

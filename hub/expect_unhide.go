@@ -22,9 +22,9 @@ func (b *batch) unhide(e *envelope.Envelope) error {
 	return nil
 }
 
-// comeBack lets live deliveries to a participant go on, after a replay of the
-// channel from its cursor, without gap or repeat. It is called where the
-// channel's deliveries stand, and the replay runs beside them.
+// comeBack resumes live deliveries to a participant after a replay of the channel
+// from its cursor, without gap or repeat. It is called on the delivery path; the
+// replay runs in a goroutine of its own.
 func (h *Hub) comeBack(ctx context.Context, ch *loadedChannel, agent string) {
 	m := h.registry.byID(agent)
 	if m == nil {
@@ -34,14 +34,14 @@ func (h *Hub) comeBack(ctx context.Context, ch *loadedChannel, agent string) {
 	r := &replaying{limit: h.opts.Limits.Replay, upTo: map[string]uint64{}}
 	at, free := m.link.startReplay(r)
 	if at == nil {
-		ch.readable(agent) // it reads nowhere; when it comes back it is replayed to
+		ch.readable(agent) // it is not connected; the replay happens when it binds again
 		return
 	}
 	var meta *channel.Metadata
 	if free {
 		meta = ch.readable(agent)
 	}
-	h.done.Go(func() { // whoever delivers keeps the hub from having closed
+	h.done.Go(func() { // the caller delivers, so the hub is not closed yet
 		for !free {
 			// Another replay is under way, which is rare. It ends first.
 			select {
@@ -102,7 +102,7 @@ func (l *link) startReplay(r *replaying) (at Endpoint, free bool) {
 	return l.endpoint, true
 }
 
-// readable ends the holding back of live deliveries to a participant.
+// readable lets live deliveries reach a participant again.
 func (ch *loadedChannel) readable(agent string) *channel.Metadata {
 	ch.mu.Lock()
 	defer ch.mu.Unlock()

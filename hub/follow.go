@@ -336,7 +336,7 @@ func (s *subscription) reached(seq uint64) {
 	s.signal()
 }
 
-// signal wakes who waits; a follower that is still busy finds what came.
+// signal wakes a waiting follower; a busy one sees the change on its next read.
 func (s *subscription) signal() {
 	if !s.waited {
 		return

@@ -134,8 +134,8 @@ func (f *WideFollower) NextUntil(ctx context.Context, now WidePosition) (ev Wide
 	return ev, true, nil
 }
 
-// gapAt refuses a place that was not there at a position that Now returned: a
-// reader that does not wait would otherwise be told that nothing happened.
+// gapAt refuses a position beyond the one that Now returned. Without it, a reader
+// that does not wait would be told that nothing happened.
 func (f *WideFollower) gapAt(now WidePosition) error {
 	switch {
 	case f.at.IsZero():

@@ -12,9 +12,9 @@ import (
 )
 
 // Listener is told what happened, after the fact and once it is durable, in
-// order for each channel. It is called on the hub's delivery path: it must
-// return soon, and it cannot stop anything. Embed
-// NoopListener to hear only some.
+// order for each channel. It is called on the hub's delivery path: it must return
+// soon, and it cannot stop anything. Embed NoopListener to implement only some
+// methods.
 type Listener interface {
 	EnvelopePosted(e *envelope.Envelope, m *channel.Metadata)
 	EnvelopeRejected(e *envelope.Envelope, err error)
@@ -66,7 +66,7 @@ type TaskEvent struct {
 	Payload    []byte // as reported by a client; a JSON object
 }
 
-// NoopListener hears nothing.
+// NoopListener ignores every event.
 type NoopListener struct{}
 
 func (NoopListener) EnvelopePosted(*envelope.Envelope, *channel.Metadata)    {}

@@ -62,8 +62,8 @@ func (h *Hub) AdmitOpening(ctx context.Context, o Opening, first *envelope.Envel
 	return created, first.ID, err
 }
 
-// create stores the channel, and returns the wait until it is no longer
-// pending.
+// create stores the channel, and returns an opening to wait for until it is no
+// longer pending.
 func (h *Hub) create(ctx context.Context, o Opening, first *envelope.Envelope) (Opened, *opening, error) {
 	creator, invitees, err := h.cast(&o)
 	if err != nil {
@@ -179,7 +179,7 @@ func (h *Hub) countOpen(ctx context.Context, creator string) (n int64, err error
 }
 
 func (h *Hub) describe(a channel.Adapter, creator *member, o Opening) (*channel.Metadata, error) {
-	now := h.now().UTC().Truncate(time.Microsecond) // as metadata tells it, also when it is read again
+	now := h.now().UTC().Truncate(time.Microsecond) // the precision that stored metadata has
 	ttl := creator.profile().Rule.Limits.ChannelTTLDefault
 	if o.TTL != nil {
 		ttl = *o.TTL

@@ -100,8 +100,8 @@ type opening struct {
 	err  error // why the channel never opened; written before done is closed
 }
 
-// openings are the creators who wait, by channel. They outlive what a channel
-// was folded to.
+// openings are the creators that wait, by channel. They survive the eviction of
+// the channel.
 type openings struct {
 	mu   sync.Mutex
 	open map[string]*opening
@@ -145,8 +145,8 @@ func (o *openings) finishAll(err error) {
 	}
 }
 
-// awaitOpening waits until the channel is no longer pending. What ends it
-// otherwise, its time-out included, happens elsewhere.
+// awaitOpening waits until the channel is no longer pending. A sweep ends it when
+// its time-out passes.
 func (h *Hub) awaitOpening(ctx context.Context, created Opened, o *opening) (Opened, error) {
 	select {
 	case <-o.done:

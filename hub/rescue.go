@@ -7,11 +7,11 @@ import (
 	"github.com/parley-hub/parley/fault"
 )
 
-// errBroke is a panic of an adapter or an arbiter, which are not all ours. What
-// was being put together is thrown away, and nobody else is held up.
+// errBroke is a panic of an adapter or an arbiter, which may be the application's.
+// The batch that was being built is dropped; other channels are not affected.
 var errBroke = errors.New("an adapter or arbiter broke")
 
-// rescue makes a panic an error; it is deferred.
+// rescue turns a panic into an error. Callers defer it.
 func (h *Hub) rescue(err *error) {
 	if r := recover(); r != nil {
 		*err = fault.Wrap(fault.Internal, errBroke, "%v: %v", errBroke, r)
@@ -19,7 +19,7 @@ func (h *Hub) rescue(err *error) {
 	}
 }
 
-// guarded runs what may break.
+// guarded calls do and turns a panic into an error.
 func (h *Hub) guarded(do func() error) (err error) {
 	defer h.rescue(&err)
 	return do()

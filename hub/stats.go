@@ -56,5 +56,5 @@ func (h *Hub) Stats() Stats {
 	return s
 }
 
-// shard is the one shard of the engines there are so far.
+// shard is the only shard: engines have one so far.
 func (h *Hub) shard() int { return 0 }

@@ -49,8 +49,8 @@ func (h *Hub) SweepTTL(ctx context.Context) int {
 	return n + h.sweepTasks(ctx)
 }
 
-// sweep hands every due id of a kind to act. One that fails is tried again at
-// the next sweep and stops no other.
+// sweep calls act for every due id of a kind. One that fails is tried again at the
+// next sweep and does not stop the others.
 func (h *Hub) sweep(ctx context.Context, kind string, act func(id string) error) (n int) {
 	now := h.now()
 	scan := schema.DueBy(kind, now)

@@ -110,7 +110,7 @@ func (r *extras) setTask(id string, t *schema.StoredTask) {
 	r.tasks[id] = t
 }
 
-// forgetTask lets a task go that has ended for good: it is read from now on.
+// forgetTask drops a task that has ended; it is read from the journal from now on.
 func (ch *loadedChannel) forgetTask(t *schema.StoredTask) {
 	ch.mu.Lock()
 	defer ch.mu.Unlock()

@@ -13,8 +13,8 @@ import (
 	"github.com/parley-hub/parley/task"
 )
 
-// works lets one at a time change the tasks of an owner that no channel's lock
-// guards, or add to what is counted against its rule.
+// works serializes changes to an owner's tasks that no channel's lock guards, and
+// additions to those that its rule limits.
 type works struct {
 	seed    maphash.Seed
 	stripes [64]sync.Mutex

@@ -150,7 +150,7 @@ func lostClaim(ctx context.Context, err error) bool {
 	if !errors.As(err, &conflict) || conflict.Kind != journal.ClaimConflict {
 		return false
 	}
-	_ = conflict.LostTo.Wait(ctx) // whichever way it ended, it is looked up again
+	_ = conflict.LostTo.Wait(ctx) // the caller looks the task up again, however the batch ended
 	return ctx.Err() == nil
 }
 

@@ -56,7 +56,7 @@ func (p *projector) add(e *envelope.Envelope) {
 	}
 }
 
-// object reads a payload; one that is odd is shown as nothing.
+// object decodes a payload; one that is not an object is empty.
 func object(data []byte) *value.Map {
 	v, err := value.Decode(data)
 	if err != nil {

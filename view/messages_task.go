@@ -26,7 +26,7 @@ func (p *projector) task(e *envelope.Envelope) {
 		value.New().Set("task", value.New().Set("task_id", id).Set("event", word)))
 }
 
-// ownTask adds what is a call or its answer, and says whether it did.
+// ownTask adds a call or its answer, and reports whether it did.
 func (p *projector) ownTask(e *envelope.Envelope, id string, data *value.Map) bool {
 	if id == "" {
 		return false

@@ -19,7 +19,7 @@ func (TextOnly) Render(e *envelope.Envelope) (string, bool) {
 	var data struct {
 		Text jsontext.Value `json:"text"`
 	}
-	// Payloads are opaque to the hub, so one that is odd is shown as nothing.
+	// Payloads are opaque to the hub; one of another shape has no text.
 	if err := json.Unmarshal(e.Data, &data, jsontext.AllowDuplicateNames(true)); err != nil {
 		return "", false
 	}

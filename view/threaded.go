@@ -22,7 +22,7 @@ func Threads(in Input) []*Thread {
 		}
 		t := &Thread{Envelope: e}
 		t.Text, t.Rendered = in.render(e)
-		// Looked up before it is entered, so that no cause leads to itself.
+		// Look the cause up before adding the envelope, so that none is its own parent.
 		if cause, ok := byID[e.Causation]; ok && e.Causation != "" {
 			cause.Replies = append(cause.Replies, t)
 		} else {

@@ -2,6 +2,7 @@ package loop_test
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,10 +18,10 @@ func TestGroup(t *testing.T) {
 			run()
 		}
 		g := loop.New(t.Context(), recovers)
-		plain, named := 0, 0
-		g.Start(time.Second, func(context.Context) { plain++; panic("goes on") })
+		var plain, named atomic.Int64
+		g.Start(time.Second, func(context.Context) { plain.Add(1); panic("goes on") })
 		g.Start(0, func(context.Context) { t.Error("an interval of zero runs") })
-		if got := g.StartNamed("a", 2*time.Second, func(context.Context) { named++ }); got != loop.Started {
+		if got := g.StartNamed("a", 2*time.Second, func(context.Context) { named.Add(1) }); got != loop.Started {
 			t.Errorf("the first start is %v", got)
 		}
 		if got := g.StartNamed("a", time.Second, nil); got != loop.Taken {
@@ -28,8 +29,8 @@ func TestGroup(t *testing.T) {
 		}
 		<-time.After(4*time.Second + 1)
 		synctest.Wait()
-		if plain != 4 || named != 2 {
-			t.Errorf("after 4 s they ran %d and %d times", plain, named)
+		if plain.Load() != 4 || named.Load() != 2 {
+			t.Errorf("after 4 s they ran %d and %d times", plain.Load(), named.Load())
 		}
 		if !g.Stop("a") || g.Stop("a") {
 			t.Error("a named loop stops once")
@@ -37,8 +38,8 @@ func TestGroup(t *testing.T) {
 		<-time.After(2 * time.Second)
 		g.Close()
 		g.Close()
-		if plain != 6 || named != 2 {
-			t.Errorf("at the end they ran %d and %d times", plain, named)
+		if plain.Load() != 6 || named.Load() != 2 {
+			t.Errorf("at the end they ran %d and %d times", plain.Load(), named.Load())
 		}
 		if got := g.StartNamed("b", time.Second, nil); got != loop.Closed {
 			t.Errorf("a start after the end is %v", got)
