@@ -68,7 +68,7 @@ func startHub() (url string, stop func()) {
 	server, _ := ag2.New(ag2.Config{Hub: h, Log: quiet})
 	web := httptest.NewServer(server)
 	return strings.Replace(web.URL, "http", "ws", 1), func() {
-		_ = server.Close(ctx)
+		_ = server.Close()
 		web.Close()
 		h.Close()
 		_ = engine.Close()

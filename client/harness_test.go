@@ -58,7 +58,7 @@ func newRig(t testing.TB) *rig {
 func (r *rig) stop() {
 	ctx, cancel := context.WithTimeout(context.Background(), wait)
 	defer cancel()
-	if err := r.server.Close(ctx); err != nil {
+	if err := r.server.Drain(ctx); err != nil {
 		r.t.Error(err)
 	}
 	r.proxy.close()

@@ -163,7 +163,7 @@ func TestSharesBehindAProxy(t *testing.T) {
 	t.Parallel()
 	h := start(t, func(c *config.Config, d *server.Deps) {
 		c.HTTP.BehindProxy, c.Limits.ConnectionsPeer = true, 3
-		d.Upgrade = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		speak(d).upgrade = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if key := r.Header.Get("Proved"); key != "" {
 				if err := access.SeatOf(r.Context())(key); err != nil {
 					w.WriteHeader(http.StatusTeapot)

@@ -39,7 +39,7 @@ func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 	who := access.From(r.Context())
 	open := who.Loopback || who.Has(access.Reader)
 
-	results := make([]checkResult, 0, len(s.deps.Ready)+1)
+	results := make([]checkResult, 0, len(s.deps.Ready)+len(s.deps.Dialects)+1)
 	ready := true
 	add := func(name string, err error) {
 		result := checkResult{Name: name, OK: err == nil}
@@ -54,6 +54,9 @@ func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 	add("serving", s.serving())
 	for _, check := range s.deps.Ready {
 		add(check.Name, check.Run(ctx))
+	}
+	for _, d := range s.deps.Dialects {
+		add(d.Name(), d.Ready(ctx))
 	}
 	status, word := http.StatusOK, "ready"
 	if !ready {

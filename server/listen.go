@@ -35,7 +35,7 @@ func address(cfg config.Config, keys int) (*net.TCPAddr, error) {
 		Address:     cfg.HTTP.Listen,
 		Data:        cfg.Data.Dir,
 		Loopback:    address.IP.IsLoopback(),
-		NoneAlways:  cfg.AG2.AllowNone == config.NoneAlways,
+		NoneAlways:  cfg.OpenToAll(),
 		Keys:        keys,
 		TLS:         cfg.TLS.Cert != "",
 		BehindProxy: cfg.HTTP.BehindProxy,

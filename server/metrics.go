@@ -1,6 +1,7 @@
 package server
 
 import (
+	"fmt"
 	"net/http"
 	"strconv"
 	"time"
@@ -18,7 +19,7 @@ type metrics struct {
 	upgrades    prometheus.Counter
 }
 
-func newMetrics(registry *prometheus.Registry, version string) (*metrics, error) {
+func newMetrics(registry *prometheus.Registry, version string, dialects []Dialect) (*metrics, error) {
 	m := &metrics{
 		connections: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "parley_connections", Help: "Connections open now, of every dialect.",
@@ -48,6 +49,11 @@ func newMetrics(registry *prometheus.Registry, version string) (*metrics, error)
 	} {
 		if err := registry.Register(c); err != nil {
 			return nil, err
+		}
+	}
+	for _, d := range dialects {
+		if err := registry.Register(d); err != nil {
+			return nil, fmt.Errorf("dialect %s: %w", d.Name(), err)
 		}
 	}
 	return m, nil

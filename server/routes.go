@@ -2,6 +2,7 @@ package server
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/url"
@@ -18,7 +19,13 @@ import (
 )
 
 // handler lays the paths out. Everything passes the guard first.
-func (s *Server) handler() http.Handler {
+func (s *Server) handler() (_ http.Handler, err error) {
+	defer func() {
+		// The mux has no other way to refuse a pattern.
+		if conflict := recover(); conflict != nil {
+			err = fmt.Errorf("server: a dialect's route cannot be served: %v", conflict)
+		}
+	}()
 	mux := http.NewServeMux()
 	mux.Handle("/healthz", readOnly(http.HandlerFunc(s.healthz)))
 	mux.Handle("/readyz", readOnly(http.HandlerFunc(s.readyz)))
@@ -28,8 +35,8 @@ func (s *Server) handler() http.Handler {
 	mux.Handle("/v1/keys", access.Require(access.Operator, http.HandlerFunc(s.keys)))
 	mux.Handle("/v1/keys/{id}", access.Require(access.Operator, http.HandlerFunc(s.key)))
 	mux.Handle("/v1/", orNothing(s.deps.V1))
-	for pattern, handler := range s.deps.Routes {
-		mux.Handle(pattern, handler)
+	for pattern, route := range s.mounted.routes {
+		mux.Handle(pattern, route.Handler)
 	}
 	mux.Handle(everythingElse, orNothing(s.deps.Page))
 
@@ -39,9 +46,11 @@ func (s *Server) handler() http.Handler {
 		Hosts:       s.cfg.HTTP.Hosts,
 		Origins:     s.cfg.HTTP.Origins,
 		BehindProxy: s.cfg.HTTP.BehindProxy,
+		Token:       func(r *http.Request, u *url.URL) string { return s.token(mux, r, u) },
 		Refused:     func(reason string) { s.metrics.refused.WithLabelValues(reason).Inc() },
 	}
-	return s.bound(s.metrics.observe(guard.Wrap(seated(s.accept(upgrades(mux, orNothing(s.deps.Upgrade), named(mux)))))))
+	routed := upgrades(mux, orNothing(s.mounted.upgrade), named(mux))
+	return s.bound(mux, s.metrics.observe(guard.Wrap(seated(s.accept(routed))))), nil
 }
 
 // everythingElse is the pattern of what nobody owns.
@@ -71,13 +80,17 @@ func owner(mux *http.ServeMux, r *http.Request) string {
 // bound limits every request in size and in time, before anything else looks at
 // it: also one that is refused may have a body that never comes, or a reader
 // that never reads. Whoever takes the connection over sets its own limits.
-func (s *Server) bound(next http.Handler) http.Handler {
+func (s *Server) bound(mux *http.ServeMux, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.ContentLength != 0 {
 			control := http.NewResponseController(w)
-			// A writer without deadlines is a test's; then there is no peer to be slow.
-			_ = control.SetReadDeadline(time.Now().Add(s.cfg.HTTP.BodyTimeout))
-			r.Body = &timedBody{http.MaxBytesReader(w, r.Body, int64(s.cfg.Limits.Body)), control}
+			limit := s.body(mux, r)
+			r.Body = http.MaxBytesReader(w, r.Body, limit.Bytes)
+			if limit.Time > 0 {
+				// A writer without deadlines is a test's; then there is no peer to be slow.
+				_ = control.SetReadDeadline(time.Now().Add(limit.Time))
+				r.Body = &timedBody{r.Body, control}
+			}
 		}
 		answer := newPace(w, r, s.cfg.Limits.FollowerWrite)
 		if isUpgrade(r) {

@@ -31,18 +31,14 @@ type Deps struct {
 
 	// V1 serves /v1/ apart from /v1/keys.
 	V1 http.Handler
-	// Upgrade takes WebSocket upgrades on every path that nobody else owns.
-	Upgrade http.Handler
-	// Page takes every other request.
+	// Page takes every request that nobody else owns.
 	Page http.Handler
-	// Routes are paths with handlers of their own, as http.ServeMux patterns.
-	Routes map[string]http.Handler
+	// Dialects are the protocols besides. The server starts and drains them;
+	// whoever made them closes them.
+	Dialects []Dialect
 
-	// Ready are the checks behind /readyz.
+	// Ready are the checks behind /readyz, besides those of the dialects.
 	Ready []Check
-	// Drain ends hijacked connections in good order when the server stops; it
-	// returns when they are gone or ctx ends. May be nil.
-	Drain func(ctx context.Context)
 }
 
 // Server is a bound listener and what it serves.
@@ -51,6 +47,7 @@ type Server struct {
 	deps     Deps
 	log      *slog.Logger
 	metrics  *metrics
+	mounted  mounted
 	listener *listener
 	http     *http.Server
 	secure   bool // over TLS; net/http fills TLSConfig in for itself
@@ -85,8 +82,15 @@ func New(ctx context.Context, cfg config.Config, deps Deps) (*Server, error) {
 	s := &Server{cfg: cfg, deps: deps, log: deps.Log, stopping: make(chan struct{})}
 	s.patience.Store(int64(cfg.Shutdown.Timeout))
 	var err error
-	if s.metrics, err = newMetrics(deps.Metrics, deps.Version); err != nil {
+	if s.mounted, err = mount(deps.Dialects); err != nil {
+		return nil, err
+	}
+	if s.metrics, err = newMetrics(deps.Metrics, deps.Version, deps.Dialects); err != nil {
 		return nil, fmt.Errorf("server: metrics: %w", err)
+	}
+	handler, err := s.handler()
+	if err != nil {
+		return nil, err
 	}
 
 	var tlsConfig *tls.Config
@@ -108,7 +112,7 @@ func New(ctx context.Context, cfg config.Config, deps Deps) (*Server, error) {
 
 	s.base, s.abandon = context.WithCancel(context.WithValue(context.WithoutCancel(ctx), stoppingKey{}, s.stopping))
 	s.http = &http.Server{
-		Handler:           s.handler(),
+		Handler:           handler,
 		TLSConfig:         tlsConfig,
 		ReadHeaderTimeout: cfg.HTTP.HeaderTimeout,
 		IdleTimeout:       cfg.HTTP.IdleTimeout,
@@ -144,12 +148,15 @@ func (s *Server) URL() string {
 	return scheme + "://" + (&net.TCPAddr{IP: host, Port: address.Port, Zone: address.Zone}).String()
 }
 
-// Run serves until ctx ends, then drains: /readyz turns red and upgrades are
+// Run starts the dialects, serves until ctx ends, then drains: /readyz turns red and upgrades are
 // refused, dialects say goodbye, the listener closes, requests in flight
 // finish, and whoever is left after shutdown.timeout is cut off. It returns
 // when no connection is left. It is called once.
 func (s *Server) Run(ctx context.Context) error {
 	defer s.abandon()
+	if err := s.startDialects(ctx); err != nil {
+		return errors.Join(fmt.Errorf("server: %w", err), s.listener.Close())
+	}
 	served := make(chan error, 1)
 	go func() {
 		if s.secure {
@@ -170,9 +177,7 @@ func (s *Server) Run(ctx context.Context) error {
 	defer cancel()
 	s.draining.Store(true)
 	close(s.stopping)
-	if s.deps.Drain != nil {
-		s.deps.Drain(limit)
-	}
+	s.drainDialects(limit)
 	err := s.http.Shutdown(limit)
 	s.abandon()
 	if left := s.listener.cut(); left > 0 {

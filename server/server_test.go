@@ -21,6 +21,7 @@ import (
 	"github.com/parley-hub/parley/server"
 	"github.com/parley-hub/parley/server/access"
 	"github.com/parley-hub/parley/server/config"
+	"github.com/parley-hub/parley/server/dialect"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -105,8 +106,8 @@ func TestUpgradeOnEveryPath(t *testing.T) {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprintf(w, "%s %s", word, r.URL.Path) })
 	}
 	h := start(t, func(_ *config.Config, d *server.Deps) {
-		d.V1, d.Upgrade, d.Page = said("v1"), said("upgrade"), said("page")
-		d.Routes = map[string]http.Handler{"/owned/": said("owned")}
+		d.V1, d.Page, speak(d).upgrade = said("v1"), said("page"), said("upgrade")
+		speak(d).routes = []dialect.Route{{Pattern: "/owned/", Handler: said("owned")}}
 	})
 	ask := func(target string) string {
 		var dialer net.Dialer
@@ -184,8 +185,8 @@ func TestRoutes(t *testing.T) {
 		})
 	}
 	full := start(t, func(_ *config.Config, d *server.Deps) {
-		d.V1, d.Upgrade, d.Page = say("v1"), say("upgrade"), say("page")
-		d.Routes = map[string]http.Handler{"/sessions/": say("hpd")}
+		d.V1, d.Page, speak(d).upgrade = say("v1"), say("page"), say("upgrade")
+		speak(d).routes = []dialect.Route{{Pattern: "/sessions/", Handler: say("hpd")}}
 	})
 	upgrade := []string{"Connection", "keep-alive, Upgrade", "Upgrade", "WebSocket"}
 	full.want(t, "GET", "/", "", 200, "page / as operator")
@@ -210,9 +211,9 @@ func TestRoutes(t *testing.T) {
 func TestMetrics(t *testing.T) {
 	t.Parallel()
 	h := start(t, func(_ *config.Config, d *server.Deps) {
-		d.Routes = map[string]http.Handler{"/stream": http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		speak(d).routes = []dialect.Route{{Pattern: "/stream", Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "text/event-stream")
-		})}
+		})}}
 	})
 	h.do(t, "GET", "/stream", "")
 	h.do(t, "GET", "/healthz", "")

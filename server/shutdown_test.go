@@ -25,7 +25,7 @@ func TestDrain(t *testing.T) {
 			}
 			_, _ = io.WriteString(w, "finished")
 		})
-		d.Drain = func(ctx context.Context) {
+		speak(d).drain = func(ctx context.Context) {
 			if ctx.Err() != nil {
 				t.Error("no time to drain")
 			}
@@ -57,8 +57,8 @@ func TestReadyzIsRedWhileDraining(t *testing.T) {
 	draining, release := make(chan struct{}), make(chan struct{})
 	h := start(t, func(c *config.Config, d *server.Deps) {
 		c.Shutdown.Timeout = time.Minute
-		d.Upgrade = http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("an upgrade came through") })
-		d.Drain = func(context.Context) {
+		speak(d).upgrade = http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("an upgrade came through") })
+		speak(d).drain = func(context.Context) {
 			close(draining)
 			<-release
 		}
@@ -76,7 +76,7 @@ func TestDeadlineCutsEveryoneOff(t *testing.T) {
 	taken := make(chan struct{}, 2)
 	h := start(t, func(c *config.Config, d *server.Deps) {
 		c.Shutdown.Timeout = 30 * time.Millisecond
-		d.Upgrade = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		speak(d).upgrade = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			if _, _, err := http.NewResponseController(w).Hijack(); err != nil {
 				t.Error(err)
 			}
@@ -86,7 +86,7 @@ func TestDeadlineCutsEveryoneOff(t *testing.T) {
 			taken <- struct{}{}
 			<-r.Context().Done() // ignores Stopping
 		})
-		d.Drain = func(ctx context.Context) { <-ctx.Done() }
+		speak(d).drain = func(ctx context.Context) { <-ctx.Done() }
 	})
 	hijacked, stuck := h.raw(t), h.raw(t)
 	for c, request := range map[io.Writer]string{

@@ -3,10 +3,13 @@ package main
 import (
 	"fmt"
 	"io"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/parley-hub/parley/server/config"
+	"github.com/parley-hub/parley/server/dialect"
 )
 
 // started is what a hub says of itself when it has started.
@@ -14,11 +17,29 @@ type started struct {
 	Version string `json:"version"`
 	PID     int    `json:"pid"`
 	URL     string `json:"url"`
-	Agents  string `json:"agents,omitempty"` // where AG2 clients connect
+	Agents  string `json:"agents,omitempty"` // where clients with the label agents connect
 	Listen  string `json:"listen"`
 	Data    string `json:"data"`
 	Keys    int    `json:"keys"`
 	Access  string `json:"access"`
+	// Dialects are where the clients of the others connect, by label.
+	Dialects map[string]string `json:"dialects,omitempty"`
+	Warnings []string          `json:"warnings,omitempty"`
+}
+
+// add takes up what a dialect says of itself.
+func (s *started) add(b dialect.Banner) {
+	switch {
+	case b.URL == "":
+	case b.Label == "agents":
+		s.Agents = b.URL
+	default:
+		if s.Dialects == nil {
+			s.Dialects = map[string]string{}
+		}
+		s.Dialects[b.Label] = b.URL
+	}
+	s.Warnings = append(s.Warnings, b.Warnings...)
 }
 
 // write is the start-up screen: what runs where, and what to try next.
@@ -31,8 +52,14 @@ func (s started) write(w io.Writer) error {
 	}
 	line("hub", s.URL)
 	line("agents", s.Agents)
+	for _, label := range slices.Sorted(maps.Keys(s.Dialects)) {
+		line(label, s.Dialects[label])
+	}
 	line("data", s.Data)
 	line("access", s.Access)
+	for _, warning := range s.Warnings {
+		line("warning", warning)
+	}
 	fmt.Fprint(w, "\n  Try next:\n")
 	fmt.Fprintf(w, "    curl %s/readyz\n", s.URL)
 	if s.Keys == 0 {

@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
-	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -90,7 +89,7 @@ func (a *app) runHub(ctx context.Context, cfg config.Config, log *slog.Logger) (
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(held.Announce(s.URL()), a.screen(cfg, s, keys, deps.Upgrade != nil)); err != nil {
+	if err := errors.Join(held.Announce(s.URL()), a.screen(cfg, s, keys, deps.Dialects)); err != nil {
 		return errors.Join(err, s.Close())
 	}
 	log.Info("listening", "address", s.Addr().String(), "data", cfg.Data.Dir, "pid", os.Getpid())
@@ -134,7 +133,7 @@ func serveUntilFailure(ctx context.Context, s *server.Server, engine journal.Eng
 	return err
 }
 
-func (a *app) screen(cfg config.Config, s *server.Server, keys *access.Keys, agents bool) error {
+func (a *app) screen(cfg config.Config, s *server.Server, keys *access.Keys, dialects []server.Dialect) error {
 	who := "this machine only"
 	switch {
 	case cfg.HTTP.BehindProxy:
@@ -151,8 +150,8 @@ func (a *app) screen(cfg config.Config, s *server.Server, keys *access.Keys, age
 		Version: thisBuild().Version, PID: os.Getpid(), URL: s.URL(), Listen: s.Addr().String(),
 		Data: cfg.Data.Dir, Keys: keys.Len(), Access: who,
 	}
-	if agents {
-		data.Agents = "ws" + strings.TrimPrefix(s.URL(), "http")
+	for _, d := range dialects {
+		data.add(d.Banner(s.URL()))
 	}
 	return a.print(data, data.write)
 }

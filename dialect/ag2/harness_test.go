@@ -95,7 +95,7 @@ func newRig(t testing.TB, o options) *rig {
 func (r *rig) stop() {
 	ctx, cancel := context.WithTimeout(context.Background(), wait)
 	defer cancel()
-	if err := r.server.Close(ctx); err != nil {
+	if err := r.server.Drain(ctx); err != nil {
 		r.t.Errorf("the server did not close: %v", err)
 	}
 	r.http.Close()

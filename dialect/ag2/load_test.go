@@ -277,7 +277,7 @@ func TestClose(t *testing.T) {
 	var group sync.WaitGroup
 	for range 3 {
 		group.Go(func() {
-			if err := r.server.Close(ctx); err != nil {
+			if err := r.server.Drain(ctx); err != nil {
 				t.Error(err)
 			}
 		})

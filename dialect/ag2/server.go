@@ -46,11 +46,6 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// Close tells every connection to go, and waits until none is left and nothing
-// works for one. When the context ends first, what still runs is cancelled.
-// Closing again only waits.
-func (s *Server) Close(ctx context.Context) error { return s.conns.Close(ctx) }
-
 // context of an operation asked for by a connection. It outlives connections.
 func (s *Server) context(p identity.Peer) context.Context {
 	return identity.WithPeer(s.conns.Context(), p)

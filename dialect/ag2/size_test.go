@@ -142,7 +142,7 @@ func TestWarnings(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		list, err := r.server.Warnings(t.Context(), m)
+		list, err := r.server.ChannelWarnings(t.Context(), m)
 		if err != nil || len(list) > 1 {
 			t.Fatalf("%v, %v", list, err)
 		}
@@ -192,7 +192,7 @@ func TestWarnings(t *testing.T) {
 	room, manifest := *m, *m.Manifest
 	manifest.Type = "room"
 	room.Manifest = &manifest
-	if list, err := r.server.Warnings(t.Context(), &room); err != nil || list != nil {
+	if list, err := r.server.ChannelWarnings(t.Context(), &room); err != nil || list != nil {
 		t.Errorf("a channel that AG2's clients do not fold: %v, %v", list, err)
 	}
 }

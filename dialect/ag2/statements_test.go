@@ -180,8 +180,8 @@ func TestConnectionStatements(t *testing.T) {
 			}
 			ctx, cancel := context.WithTimeout(context.Background(), wait)
 			defer cancel()
-			t.NoError(r.server.Close(ctx))
-			t.NoError(r.server.Close(ctx))
+			t.NoError(r.server.Drain(ctx))
+			t.NoError(r.server.Drain(ctx))
 			r.hub.Close()
 			r.hub.Close()
 			t.Equal(r.server.Stats().Connections, int64(0))

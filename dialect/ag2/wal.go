@@ -64,9 +64,9 @@ func (s *Server) longLog(ctx context.Context, channelID string, size int) {
 	}
 }
 
-// Warnings tells what an operator should know of a channel: that AG2's clients
+// ChannelWarnings tells what an operator should know of a channel: that AG2's clients
 // will soon not be able to read its log, or no more.
-func (s *Server) Warnings(ctx context.Context, m *channel.Metadata) ([]string, error) {
+func (s *Server) ChannelWarnings(ctx context.Context, m *channel.Metadata) ([]string, error) {
 	if !lean(m) {
 		return nil, nil
 	}

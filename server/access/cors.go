@@ -4,9 +4,9 @@ import "net/http"
 
 // What pages of listed origins may send and read besides what every page may.
 const (
-	corsMethods = "GET, HEAD, POST, DELETE"
+	corsMethods = "GET, HEAD, POST, PUT, PATCH, DELETE"
 	corsHeaders = "Authorization, Content-Type, Idempotency-Key, Last-Event-ID"
-	corsExposed = "Allow, Retry-After, WWW-Authenticate"
+	corsExposed = "Allow, Location, Retry-After, WWW-Authenticate"
 	corsMaxAge  = "600" // seconds for which a browser need not ask again
 )
 

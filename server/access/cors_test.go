@@ -17,7 +17,7 @@ func TestPagesOfListedOrigins(t *testing.T) {
 	const desk = "https://desk.example"
 	preflight := []string{"Access-Control-Request-Method", "POST", "Access-Control-Request-Headers", "authorization,content-type"}
 	answers := map[string]string{
-		"Access-Control-Allow-Origin": desk, "Access-Control-Expose-Headers": "Allow, Retry-After, WWW-Authenticate", "Vary": "Origin",
+		"Access-Control-Allow-Origin": desk, "Access-Control-Expose-Headers": "Allow, Location, Retry-After, WWW-Authenticate", "Vary": "Origin",
 	}
 	for name, tc := range map[string]struct {
 		origins []string
@@ -29,7 +29,7 @@ func TestPagesOfListedOrigins(t *testing.T) {
 	}{
 		"answer": {[]string{desk}, http.MethodGet, desk, nil, 200, answers},
 		"preflight": {[]string{desk + "/"}, http.MethodOptions, desk, preflight, 204, map[string]string{
-			"Access-Control-Allow-Origin": desk, "Access-Control-Allow-Methods": "GET, HEAD, POST, DELETE", "Access-Control-Max-Age": "600",
+			"Access-Control-Allow-Origin": desk, "Access-Control-Allow-Methods": "GET, HEAD, POST, PUT, PATCH, DELETE", "Access-Control-Max-Age": "600",
 			"Access-Control-Allow-Headers": "Authorization, Content-Type, Idempotency-Key, Last-Event-ID",
 			"Vary":                         "Origin, Access-Control-Request-Method, Access-Control-Request-Headers",
 		}},

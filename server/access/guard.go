@@ -20,7 +20,10 @@ type Guard struct {
 	Hosts       []string // names besides loopback and Listen
 	Origins     []string // web origins besides the hub's own
 	BehindProxy bool
-	Refused     func(reason string) // counts refusals; may be nil
+	// Token takes a token out of u, a copy of the request's URL, on paths that
+	// may have one there; empty is none. May be nil.
+	Token   func(r *http.Request, u *url.URL) string
+	Refused func(reason string) // counts refusals; may be nil
 }
 
 // Wrap returns a handler that lets through to next what may pass, with its
@@ -28,6 +31,7 @@ type Guard struct {
 func (g *Guard) Wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		harden(w.Header())
+		r, token := g.takeToken(r)
 		if !g.knowsHost(r) {
 			g.refuse(w, "host", fault.New(fault.AccessDenied,
 				"the Host %q is not one of this hub's; add it to http.hosts if it should be", r.Host))
@@ -49,7 +53,7 @@ func (g *Guard) Wrap(next http.Handler) http.Handler {
 		if g.cors(w, r, r.Header.Get("Origin")) {
 			return
 		}
-		who, err := g.identify(r)
+		who, err := g.identify(r, token)
 		if err != nil {
 			g.refuse(w, "token", err)
 			return
@@ -65,19 +69,39 @@ func (g *Guard) refuse(w http.ResponseWriter, reason string, err error) {
 	problem.Write(w, err)
 }
 
-// identify reads the token. Without one, loopback is operator until the first
+// takeToken returns the token that came in the URL, and a request without it:
+// what comes later may log or answer with the URL.
+func (g *Guard) takeToken(r *http.Request) (without *http.Request, token string) {
+	if g.Token == nil {
+		return r, ""
+	}
+	u := *r.URL
+	token = g.Token(r, &u)
+	if u == *r.URL {
+		return r, token
+	}
+	without = r.WithContext(r.Context())
+	without.URL, without.RequestURI = &u, u.RequestURI()
+	return without, token
+}
+
+// identify reads the token of the Authorization header, or else that of the
+// URL. Without one, loopback is operator until the first
 // key exists, and anonymous afterwards.
-func (g *Guard) identify(r *http.Request) (Principal, error) {
+func (g *Guard) identify(r *http.Request, inURL string) (Principal, error) {
 	who := Principal{Loopback: g.loopback(r)}
 	header := r.Header.Get("Authorization")
 	if given := len(r.Header.Values("Authorization")); given > 1 {
 		return who, fault.New(fault.AuthFailed, "Authorization is given %d times; give it once", given)
 	}
-	if header == "" {
+	if header == "" && inURL == "" {
 		if who.Loopback && !g.Keys.Claimed() {
 			who.Role = Operator
 		}
 		return who, nil
+	}
+	if header == "" {
+		header = "Bearer " + inURL
 	}
 	scheme, token, _ := strings.Cut(header, " ")
 	if !strings.EqualFold(scheme, "Bearer") {

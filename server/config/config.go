@@ -120,3 +120,7 @@ const (
 	NoneAlways       = "always"
 	NoneNever        = "never"
 )
+
+// OpenToAll reports whether a dialect takes clients from everywhere without a
+// proof of who they are.
+func (c Config) OpenToAll() bool { return c.AG2.AllowNone == NoneAlways }

@@ -1,0 +1,161 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+
+	"github.com/parley-hub/parley/channel"
+	"github.com/parley-hub/parley/dialect/ag2"
+	"github.com/parley-hub/parley/envelope"
+	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/hub"
+	"github.com/parley-hub/parley/identity"
+	"github.com/parley-hub/parley/internal/wsconn"
+	"github.com/parley-hub/parley/server"
+	"github.com/parley-hub/parley/server/access"
+	"github.com/parley-hub/parley/server/config"
+)
+
+// This file alone names the dialects of the command.
+
+// dialects are what a hub speaks beside /v1.
+type dialects []server.Dialect
+
+// dialectsOf makes them all, or none.
+func dialectsOf(cfg config.Config, h *hub.Hub, keys *access.Keys, log *slog.Logger) (dialects, error) {
+	var all dialects
+	for _, make := range []func(config.Config, *hub.Hub, *access.Keys, *slog.Logger) (server.Dialect, error){
+		serveAG2,
+	} {
+		d, err := make(cfg, h, keys, log)
+		if err != nil {
+			return nil, errors.Join(err, all.close())
+		}
+		all = append(all, d)
+	}
+	return all, nil
+}
+
+func (all dialects) close() error {
+	var err error
+	for _, d := range all {
+		err = errors.Join(err, d.Close())
+	}
+	return err
+}
+
+// reach is for a dialect whose clients cannot be told everything: what could
+// never reach them is refused on every surface.
+type reach interface {
+	CheckEnvelope(e *envelope.Envelope) error
+	CheckOpening(o hub.Opening) error
+	ChannelWarnings(ctx context.Context, m *channel.Metadata) ([]string, error)
+}
+
+func (all dialects) checkEnvelope(e *envelope.Envelope) error {
+	for _, d := range all {
+		if d, ok := d.(reach); ok {
+			if err := d.CheckEnvelope(e); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (all dialects) checkOpening(o hub.Opening) error {
+	for _, d := range all {
+		if d, ok := d.(reach); ok {
+			if err := d.CheckOpening(o); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (all dialects) channelWarnings(ctx context.Context, m *channel.Metadata) ([]string, error) {
+	var list []string
+	for _, d := range all {
+		if d, ok := d.(reach); ok {
+			more, err := d.ChannelWarnings(ctx, m)
+			if err != nil {
+				return nil, err
+			}
+			list = append(list, more...)
+		}
+	}
+	return list, nil
+}
+
+// noneFrom is from where the scheme none is accepted, and trustsClients whether
+// a connection may act for anyone: both settings are AG2's.
+func noneFrom(cfg config.Config) string    { return cfg.AG2.AllowNone }
+func trustsClients(cfg config.Config) bool { return cfg.AG2.TrustClients }
+
+// proofs watches over what proves the identities of one connection: a key until
+// it is revoked, and no key until one is made for the name. The connection
+// takes of the share of the last key that was shown.
+func proofs(keys *access.Keys, seat access.Seat) ag2.Prove {
+	return func(name, scheme string, claim []byte) (func() bool, error) {
+		if scheme != identity.SchemeAPIKey {
+			return func() bool { return !keys.HasAgent(name) }, nil
+		}
+		token, _ := identity.Token(claim)
+		key, ok := keys.Resolve(token)
+		if !ok {
+			return nil, fault.New(fault.AuthFailed, "the key of %q was revoked", name)
+		}
+		return func() bool { return keys.Stands(access.Principal{Role: key.Role, Key: key.ID}) }, seat(key.ID)
+	}
+}
+
+func serveAG2(cfg config.Config, h *hub.Hub, keys *access.Keys, log *slog.Logger) (server.Dialect, error) {
+	mirror, err := ag2.ParseMirror(cfg.AG2.MirrorTasks)
+	if err != nil {
+		return nil, err
+	}
+	s, err := ag2.New(ag2.Config{
+		Hub:          h,
+		TrustClients: cfg.AG2.TrustClients,
+		MirrorTasks:  mirror,
+		DebugFrames:  cfg.AG2.DebugFrames,
+		Operator: func(r *http.Request) func() bool {
+			who := access.From(r.Context())
+			if !who.Has(access.Operator) {
+				return nil
+			}
+			return func() bool { return keys.Stands(who) }
+		},
+		Prove: func(r *http.Request) ag2.Prove { return proofs(keys, access.SeatOf(r.Context())) },
+		Strangers: func(p identity.Peer) bool {
+			return allowNone(cfg.AG2.AllowNone, keys).Allow(identity.WithPeer(context.Background(), p))
+		},
+		Peer: func(r *http.Request) identity.Peer {
+			return identity.Peer{Address: r.RemoteAddr, Loopback: access.From(r.Context()).Loopback}
+		},
+		Log: log,
+		Limits: ag2.Limits{
+			Limits: wsconn.Limits{
+				Connections: cfg.AG2.Limits.Connections,
+				FrameBytes:  int(cfg.AG2.Limits.FrameBytes),
+				QueueBytes:  int(cfg.AG2.Limits.QueueBytes),
+				Handshake:   cfg.AG2.Limits.Handshake,
+				Message:     cfg.AG2.Limits.Message,
+				Ping:        cfg.AG2.Limits.Ping,
+				Pong:        cfg.AG2.Limits.Pong,
+				Write:       cfg.AG2.Limits.Write,
+			},
+			Requests:   cfg.AG2.Limits.Requests,
+			Openings:   cfg.AG2.Limits.Openings,
+			Identities: cfg.AG2.Limits.Identities,
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	keys.OnChange(s.Recheck)
+	return s, nil
+}

@@ -1,0 +1,101 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"sync"
+
+	"github.com/parley-hub/parley/server/dialect"
+)
+
+// Dialect is a protocol that the server speaks beside /v1.
+type Dialect = dialect.Dialect
+
+// mounted is what the dialects of a server have of its listener.
+type mounted struct {
+	routes  map[string]dialect.Route // by pattern
+	upgrade http.Handler             // nil: none
+}
+
+// mount asks each dialect what is its own, and refuses what two would have.
+func mount(dialects []Dialect) (mounted, error) {
+	m := mounted{routes: map[string]dialect.Route{}}
+	names := map[string]bool{}
+	for _, d := range dialects {
+		if names[d.Name()] {
+			return m, fmt.Errorf("server: two dialects are named %q", d.Name())
+		}
+		names[d.Name()] = true
+		own := d.Mount()
+		if own.Upgrade != nil {
+			if m.upgrade != nil {
+				return m, fmt.Errorf("server: dialect %s wants every WebSocket path, and another has them; it needs routes", d.Name())
+			}
+			m.upgrade = own.Upgrade
+		}
+		for _, route := range own.Routes {
+			if _, taken := m.routes[route.Pattern]; taken || route.Handler == nil {
+				return m, fmt.Errorf("server: route %q of dialect %s is another's, or has no handler", route.Pattern, d.Name())
+			}
+			m.routes[route.Pattern] = route
+		}
+	}
+	return m, nil
+}
+
+// route finds the dialect's route that a request belongs to.
+func (m *mounted) route(mux *http.ServeMux, r *http.Request) (dialect.Route, bool) {
+	if len(m.routes) == 0 {
+		return dialect.Route{}, false
+	}
+	route, ok := m.routes[owner(mux, r)]
+	return route, ok
+}
+
+// body is how a request's body is bounded.
+func (s *Server) body(mux *http.ServeMux, r *http.Request) dialect.Body {
+	var b dialect.Body
+	if route, ok := s.mounted.route(mux, r); ok && route.Body != nil {
+		b = route.Body(r)
+	}
+	if b.Bytes == 0 {
+		b.Bytes = int64(s.cfg.Limits.Body)
+	}
+	if b.Time == 0 {
+		b.Time = s.cfg.HTTP.BodyTimeout
+	}
+	return b
+}
+
+// token takes a token out of a URL, where its route may have one.
+func (s *Server) token(mux *http.ServeMux, r *http.Request, u *url.URL) string {
+	if route, ok := s.mounted.route(mux, r); ok && route.Token != nil {
+		return route.Token(u)
+	}
+	return ""
+}
+
+// startDialects starts each in turn.
+func (s *Server) startDialects(ctx context.Context) error {
+	for _, d := range s.deps.Dialects {
+		if err := d.Start(ctx); err != nil {
+			return fmt.Errorf("dialect %s: %w", d.Name(), err)
+		}
+	}
+	return nil
+}
+
+// drainDialects drains all at once, because they share the time.
+func (s *Server) drainDialects(ctx context.Context) {
+	var all sync.WaitGroup
+	for _, d := range s.deps.Dialects {
+		all.Go(func() {
+			if err := d.Drain(ctx); err != nil {
+				s.log.Warn("dialect did not drain in time", "dialect", d.Name(), "error", err)
+			}
+		})
+	}
+	all.Wait()
+}
