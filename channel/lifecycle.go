@@ -41,7 +41,7 @@ func (l Lifecycle) String() string {
 func ParseLifecycle(s string) (Lifecycle, error) {
 	i := slices.Index(lifecycleNames[:], s)
 	if i < 1 {
-		return Unset, fmt.Errorf("channel: %q is no state; it is one of pending, active, closing, closed, expired", s)
+		return Unset, fmt.Errorf("channel: %q is not a state; a state is one of pending, active, closing, closed, expired", s)
 	}
 	return Lifecycle(i), nil
 }

@@ -29,5 +29,5 @@ func ParseTime(s string) (time.Time, error) {
 			return t.UTC(), nil
 		}
 	}
-	return time.Time{}, fmt.Errorf("envelope: %q is no timestamp; write it like %s", s, "2026-03-09T10:15:42.008113Z")
+	return time.Time{}, fmt.Errorf("envelope: %q is not a timestamp; write it like %s", s, "2026-03-09T10:15:42.008113Z")
 }

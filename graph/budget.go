@@ -5,8 +5,8 @@ import "github.com/go-json-experiment/json/jsontext"
 // MaxSteps bounds the work of one turn's evaluation. A step is one byte of a
 // variable or of a graph's value that is parsed in order to be compared. Each
 // variable is parsed at most once in a turn, and each value once, so a graph
-// within DefaultLimits over variables of a few MiB never reaches the bound. A
-// rule that needs more does not match. Steps are counted rather than time, so
+// within the default Limits, over the variables that a channel may hold, never
+// reaches the bound. A rule that needs more does not match. Steps are counted rather than time, so
 // that replay decides as the live fold did.
 const MaxSteps = 16 << 20
 
@@ -64,8 +64,8 @@ func (b *budget) variable(key, raw string) (tree, bool) {
 	return t, ok
 }
 
-// short is the length up to which a value is cheaper to look at again than to
-// remember.
+// short is the length up to which scanning a string again is cheaper than
+// looking up its parsed form.
 const short = 64
 
 // equal compares a variable with a value: numbers by value, strings by what
@@ -78,7 +78,7 @@ func (b *budget) equal(key, raw string, value jsontext.Value) bool {
 	if raw == "" || len(value) == 0 {
 		return false
 	}
-	// Most that differ are told apart without being parsed.
+	// Most values that differ need not be parsed.
 	if isNumber(raw[0]) && isNumber(value[0]) {
 		return b.compare(key, raw, string(value)) == 0 && !b.over
 	}

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Severity tells what stops a channel from opening from what deserves a look.
+// Severity says whether a finding stops a channel from opening.
 type Severity string
 
 // Severities of findings.

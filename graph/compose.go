@@ -8,7 +8,7 @@ import (
 )
 
 // Conditions is a list of nested conditions. In JSON each is a whole node with
-// name and args; loading resolves them through the registry that loads the graph. A custom
+// name and args; the registry that loads the graph resolves them. A custom
 // condition that nests others has a field of this type.
 type Conditions []Condition
 

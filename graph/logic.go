@@ -118,7 +118,7 @@ func (p *prover) conflict(a, b Condition) bool {
 // mayHold reports whether c may fire while the variable has the value.
 func (p *prover) mayHold(c Condition, key, value string) bool {
 	if limit, ok := c.(ContextThreshold); ok && limit.Key == key {
-		// Null also stands for an absent variable, which counts as 0 here.
+		// Null is also the value of an absent variable, which counts as 0 here.
 		return p.met(limit, value) || value == "null" && p.met(limit, "0") || p.spent()
 	}
 	if k, values, ok := allowed(c); ok && k == key {

@@ -47,8 +47,8 @@ func (d Definition) mapAgents(f func(string) string) Definition {
 }
 
 // WithNames returns the graph with names of agents replaced by their ids,
-// before a channel is opened with it. A name wins over an equal id; what is no
-// known name stays as it is. The hub itself never does this.
+// before a channel is opened with it. A name wins over an equal id; an
+// unknown name stays as it is. The hub itself never does this.
 func (g *Graph) WithNames(ids map[string]string) (*Graph, error) {
 	return New(g.Definition().mapAgents(resolver(ids)))
 }

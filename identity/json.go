@@ -72,7 +72,7 @@ func Explain(what string, err error) error {
 		}
 		return fault.Wrap(fault.Invalid, err, "%s must not be a JSON %s", where, KindName(semantic.JSONKind))
 	}
-	return fault.Wrap(fault.Invalid, err, "%s is no valid JSON: %v", what, err)
+	return fault.Wrap(fault.Invalid, err, "%s is not valid JSON: %v", what, err)
 }
 
 // Object is a JSON object kept exactly as given. Its zero value is {}.

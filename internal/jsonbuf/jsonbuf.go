@@ -113,7 +113,7 @@ func (b *Buffer) Object(raw []byte) *Buffer {
 // Value writes a JSON value's bytes exactly.
 func (b *Buffer) Value(raw []byte) *Buffer {
 	if !jsontext.Value(raw).IsValid() {
-		b.fail(fmt.Errorf("jsonbuf: %.40q is no JSON value", raw))
+		b.fail(fmt.Errorf("jsonbuf: %.40q is not a JSON value", raw))
 		return b
 	}
 	return b.raw(string(raw))

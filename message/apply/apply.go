@@ -111,5 +111,5 @@ func refusal(op string, err error) error {
 	if messageOps[op] {
 		return message.Unserializable(err)
 	}
-	return fmt.Errorf("the request is no valid JSON: %w", err)
+	return fmt.Errorf("the request is not valid JSON: %w", err)
 }

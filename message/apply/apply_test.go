@@ -42,9 +42,9 @@ func TestAnswers(t *testing.T) {
 		"no input":                 {`{"name":"n","op":"normalize"}`, `{"name":"n","error":"invalid_ai_message_envelope: message must be an array"}`},
 		"a null output":            {`{"name":"n","op":"idempotency_key","input":{}}`, `{"name":"n","output":null}`},
 		"no object":                {`7`, `{"name":"","error":"a request must be an object with name, op and input"}`},
-		"output that is no JSON":   {`{"name":"n","op":"run_result","input":{"outputs":{"k":{"$special":"NaN"}}}}`, `{"name":"n","error":"the output cannot be written as JSON: value: \"NAN\" is no JSON number"}`},
-		"an infinite output":       {`{"name":"n","op":"run_result","input":{"outputs":{"k":{"$special":"Infinity"}}}}`, `{"name":"n","error":"the output cannot be written as JSON: value: \"INF\" is no JSON number"}`},
-		"an infinitely small one":  {`{"name":"n","op":"run_result","input":{"outputs":{"k":{"$special":"-Infinity"}}}}`, `{"name":"n","error":"the output cannot be written as JSON: value: \"-INF\" is no JSON number"}`},
+		"output that is no JSON":   {`{"name":"n","op":"run_result","input":{"outputs":{"k":{"$special":"NaN"}}}}`, `{"name":"n","error":"the output cannot be written as JSON: value: \"NAN\" is not a JSON number"}`},
+		"an infinite output":       {`{"name":"n","op":"run_result","input":{"outputs":{"k":{"$special":"Infinity"}}}}`, `{"name":"n","error":"the output cannot be written as JSON: value: \"INF\" is not a JSON number"}`},
+		"an infinitely small one":  {`{"name":"n","op":"run_result","input":{"outputs":{"k":{"$special":"-Infinity"}}}}`, `{"name":"n","error":"the output cannot be written as JSON: value: \"-INF\" is not a JSON number"}`},
 		"invalid UTF-8":            {"{\"name\":\"n\",\"op\":\"normalize\",\"input\":{\"content\":\"\xe9\"}}", `{"name":"n","error":"` + unserializable + `"}`},
 		"invalid UTF-8, name last": {"{\"input\":{\"content\":\"\xe9\"},\"op\":\"coalesce\",\"name\":\"n\"}", `{"name":"n","error":"` + unserializable + `"}`},
 		"a key twice":              {`{"name":"n","op":"type","input":{"a":1,"a":2}}`, `{"name":"n","error":"` + unserializable + `"}`},
@@ -64,7 +64,7 @@ func TestAnswers(t *testing.T) {
 		t.Errorf("an unknown op: %q", got)
 	}
 	got = run(t, `{"name":"n","op":"run_result","input":{"a":1,"a":2}}`)
-	if len(got) != 1 || !strings.HasPrefix(got[0], `{"name":"n","error":"the request is no valid JSON: `) {
+	if len(got) != 1 || !strings.HasPrefix(got[0], `{"name":"n","error":"the request is not valid JSON: `) {
 		t.Errorf("a key twice in another op: %q", got)
 	}
 }
@@ -79,7 +79,7 @@ func TestGoesOnAfterBadLines(t *testing.T) {
 		`{"name":1,"output":"text"}`, `{"name":2,"error":"` + unserializable + `"}`, ``, `{"name":4,"output":"text"}`,
 		`{"name":5,"output":"text"}`, `{"name":6,"output":"text"}`, `{"name":7,"error":"invalid_ai_message_envelope: message must be an array"}`,
 	}
-	if len(got) != len(want) || !strings.HasPrefix(got[2], `{"name":null,"error":"the request is no valid JSON: `) {
+	if len(got) != len(want) || !strings.HasPrefix(got[2], `{"name":null,"error":"the request is not valid JSON: `) {
 		t.Fatalf("%q", got)
 	}
 	got[2] = ""

@@ -20,7 +20,7 @@ func Check(v any, depth int) error {
 		return checkText(v)
 	case Number:
 		if !v.valid() {
-			return fmt.Errorf("%s is no JSON number", string(v))
+			return fmt.Errorf("%s is not a JSON number", string(v))
 		}
 		return nil
 	case []any:
@@ -36,7 +36,7 @@ func Check(v any, depth int) error {
 	case *Map:
 		return checkMap(v, depth)
 	default:
-		return fmt.Errorf("a %T is no JSON value", v)
+		return fmt.Errorf("a %T is not a JSON value", v)
 	}
 }
 

@@ -54,7 +54,7 @@ func (m *Map) UnmarshalJSON(data []byte) error {
 	}
 	read, ok := AsMap(v)
 	if !ok {
-		return errors.New("value: a " + kindOf(v) + " is no map; an object or an array was expected")
+		return errors.New("value: a " + kindOf(v) + " is not a map; an object or an array was expected")
 	}
 	*m = *read
 	return nil

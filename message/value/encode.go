@@ -30,7 +30,7 @@ func appendValue(dst []byte, v any, depth int) ([]byte, error) {
 		return jsontext.AppendQuote(dst, v)
 	case Number:
 		if !v.valid() {
-			return dst, fmt.Errorf("value: %q is no JSON number", string(v))
+			return dst, fmt.Errorf("value: %q is not a JSON number", string(v))
 		}
 		return append(dst, v...), nil
 	case []any:
@@ -41,7 +41,7 @@ func appendValue(dst []byte, v any, depth int) ([]byte, error) {
 		if converted := Of(v); kindOf(converted) != kindForeign {
 			return appendValue(dst, converted, depth)
 		}
-		return dst, fmt.Errorf("value: a %T is no JSON value", v)
+		return dst, fmt.Errorf("value: a %T is not a JSON value", v)
 	}
 }
 

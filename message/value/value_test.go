@@ -181,7 +181,7 @@ func TestMapJSON(t *testing.T) {
 			t.Errorf("%s was read as a map", text)
 		}
 	}
-	if err := m.UnmarshalJSON([]byte(`1`)); err == nil || err.Error() != "value: a number is no map; an object or an array was expected" {
+	if err := m.UnmarshalJSON([]byte(`1`)); err == nil || err.Error() != "value: a number is not a map; an object or an array was expected" {
 		t.Errorf("the error is %v", err)
 	}
 }
@@ -392,9 +392,9 @@ func TestCheck(t *testing.T) {
 	for want, v := range map[string]any{
 		`"\xff" is not valid UTF-8`:   []any{value.New().Set("k", "\xff")},
 		`"k\xff" is not valid UTF-8`:  value.New().Set("k\xff", 1),
-		`NAN is no JSON number`:       []any{value.Float(math.NaN())},
-		`a chan int is no JSON value`: []any{make(chan int)},
-		`a int is no JSON value`:      7,
+		`NAN is not a JSON number`:       []any{value.Float(math.NaN())},
+		`a chan int is not a JSON value`: []any{make(chan int)},
+		`a int is not a JSON value`:      7,
 		`nested more than 512 deep`:   valuetest.Decode(t, strings.Repeat("[", 513)+strings.Repeat("]", 513)),
 	} {
 		if err := value.Check(v, 0); err == nil || err.Error() != want {
