@@ -128,7 +128,11 @@ func (e *Engine) commit(g *group, lazy []lazyWrite) bool {
 		buf = appendValue(key, key, w.value)
 		_ = g.batch.Set(buf[:len(key)], buf[len(key):], nil)
 	}
-	if err := e.write(g.batch, synced); err != nil {
+	err := e.write(g.batch, synced)
+	if err == nil {
+		err = e.replaced()
+	}
+	if err != nil {
 		e.fail(err)
 		return false
 	}

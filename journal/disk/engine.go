@@ -35,6 +35,10 @@ type Engine struct {
 	mark  *marker // used by the marker's goroutine, and by Close after it
 
 	measured time.Time // of the committer: when it last looked at the disk's room
+	opened     openedFiles
+	checkedLog openedFile // of the committer: the log that was written when it last checked the files
+	checkedAt  time.Time  // and when that was
+
 	tight    bool      // and that there was next to none
 
 	mu      sync.Mutex // never held during a write or a sync

@@ -20,6 +20,12 @@ func (o Options) Measured() Options {
 	return o
 }
 
+// Checked returns options under which the files are checked with each group.
+func (o Options) Checked() Options {
+	o.checkEvery = -1
+	return o
+}
+
 // FewClaims returns options under which next to no claims are kept in memory.
 func (o Options) FewClaims() Options {
 	o.recentClaims = 4

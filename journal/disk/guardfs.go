@@ -37,14 +37,15 @@ type guardFS struct {
 	store  string // files elsewhere are none of its business
 	report func(error)
 	step   func() // something was begun that takes a while
+	turned func(path string, log vfs.File)
 
 	mu      sync.Mutex
 	cond    *sync.Cond
 	handing bool // Pebble is taking over a batch, or closing
 }
 
-func newGuardFS(fs vfs.FS, store string, report func(error), step func()) *guardFS {
-	g := &guardFS{orderedFS: orderedFS{fs}, store: store, report: report, step: step}
+func newGuardFS(fs vfs.FS, store string, report func(error), step func(), turned func(string, vfs.File)) *guardFS {
+	g := &guardFS{orderedFS: orderedFS{fs}, store: store, report: report, step: step, turned: turned}
 	g.cond = sync.NewCond(&g.mu)
 	return g
 }
@@ -92,6 +93,7 @@ func (g *guardFS) log(name string, f vfs.File, err error) (vfs.File, error) {
 	if err != nil {
 		return nil, g.trip(err, "creating", name)
 	}
+	g.turned(name, f)
 	return newGuardFile(f, g, name), nil
 }
 

@@ -153,8 +153,8 @@ func (e *Engine) keepLoop() {
 	}
 }
 
-// tidyLoop does what can wait: it sweeps claims and closes iterators that a
-// quiet engine would keep open.
+// tidyLoop does what can wait: it sweeps claims, closes iterators that a quiet
+// engine would keep open, and checks its files though nothing is written.
 func (e *Engine) tidyLoop() {
 	defer e.helpers.Done()
 	ticker := time.NewTicker(5 * keepInterval)
@@ -164,6 +164,9 @@ func (e *Engine) tidyLoop() {
 		case <-ticker.C:
 			e.sweepClaims()
 			e.closeSeekers()
+			if err := e.opened.check(); err != nil && !e.ending() {
+				e.report(err)
+			}
 		case <-e.stop:
 			return
 		}

@@ -114,7 +114,7 @@ func newEngine(dir string, opts Options) *Engine {
 		done:    make(chan struct{}),
 	}
 	e.compactions = newCompactions(e.busy, e.backlog)
-	e.guard = newGuardFS(opts.storeFS(), opts.FS.PathJoin(dir, storeDir), e.report, e.gotOn)
+	e.guard = newGuardFS(opts.storeFS(), opts.FS.PathJoin(dir, storeDir), e.report, e.gotOn, e.opened.turnTo)
 	return e
 }
 
@@ -236,6 +236,10 @@ func (e *Engine) load(last mark) error {
 		return err
 	}
 	return settleCut(e.opts.FS, e.dir)
+	fs := e.opts.FS
+	if err := e.opened.begin(fs, e.dir, fs.PathJoin(e.dir, storeDir), fs.PathJoin(e.dir, markFile), fs.PathJoin(e.dir, lockFile)); err != nil {
+		return err
+	}
 }
 
 // has reports whether there is a key.

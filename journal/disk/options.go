@@ -33,6 +33,7 @@ type Options struct {
 
 	own *ownWork // what an error of Pebble's disk is told to while there is no engine
 
+	checkEvery   time.Duration // how often the committer checks that the files are the ones that were opened; 0: 100 ms
 	tune func(*pebble.Options) // for tests
 }
 
@@ -59,6 +60,7 @@ func (o Options) WithDefaults() Options {
 }
 
 func orDefault[T int | int64 | uint64 | time.Duration](v, whenZero T) T {
+	o.checkEvery = orDefault(o.checkEvery, identityInterval)
 	if v == 0 {
 		return whenZero
 	}

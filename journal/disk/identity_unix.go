@@ -1,0 +1,16 @@
+//go:build unix
+
+package disk
+
+import (
+	"os"
+	"syscall"
+)
+
+func identityOf(info os.FileInfo) identity {
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return identity{}
+	}
+	return identity{device: uint64(stat.Dev), inode: uint64(stat.Ino)} //nolint:unconvert // types differ by system
+}
