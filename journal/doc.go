@@ -11,6 +11,8 @@
 // in the record's batch, and replaying all records in offset order gives the
 // same set again (Engine.RebuildIndex). Values have no history: the last write
 // wins. Durable values are written by batches; lazy ones by Engine.PutLazy.
+// Snapshots are caches of what callers compute from logs; they are local to the
+// engine and may be gone at any time.
 //
 // # Shards, partitions, offsets
 //

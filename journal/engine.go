@@ -64,6 +64,17 @@ type Engine interface {
 	// position is before its first batch.
 	FollowShard(ctx context.Context, shard int, after ShardPosition) (ShardFollower, error)
 
+	// PutSnapshot keeps a snapshot under a key until it is replaced, dropped,
+	// or thrown away for want of room. It is not ordered, and no batch waits
+	// for it. A snapshot must not be put of what is not durable.
+	PutSnapshot(ctx context.Context, key ValueKey, s Snapshot) error
+	// Snapshot returns the snapshot that was put last, nil when there is none
+	// of that version or the logs no longer have the records that it was
+	// computed from.
+	Snapshot(ctx context.Context, key ValueKey, version uint64) (*Snapshot, error)
+	// DropSnapshot removes a snapshot, if there is one.
+	DropSnapshot(ctx context.Context, key ValueKey) error
+
 	// Drop removes a log with its index entries and claims. It is ordered like
 	// a batch: from that moment on appends create the log anew, with a new
 	// incarnation; when the ticket is durable no reader sees the log any more.
@@ -72,7 +83,7 @@ type Engine interface {
 	// and returns a durable ticket.
 	Drop(ctx context.Context, log LogName) (*Ticket, error)
 	// DropPartition does the same with every log of a partition, and removes
-	// its values; logs of the families in keep stay as they are.
+	// its values and snapshots; logs of the families in keep stay as they are.
 	DropPartition(ctx context.Context, p PartitionName, keep ...string) (*Ticket, error)
 
 	// RebuildIndex throws the index and the claims of every shard away and

@@ -16,7 +16,7 @@ func openDisk(cfg config.Data, log *slog.Logger) (journal.Engine, error) {
 	if minFree == 0 {
 		minFree = -1 // the engine's own zero means its default
 	}
-	return disk.Open(cfg.Dir, disk.Options{Logger: log, MinFree: minFree})
+	return disk.Open(cfg.Dir, disk.Options{Logger: log, MinFree: minFree, SnapshotBytes: int64(cfg.Snapshots)})
 }
 
 // journalReady is red when the engine admits no appends.

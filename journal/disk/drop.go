@@ -50,6 +50,10 @@ func (e *Engine) DropPartition(ctx context.Context, p journal.PartitionName, kee
 	if err := p.Validate(); err != nil {
 		return nil, err
 	}
+	// Snapshots are disposable: they go first, so that no crash leaves one.
+	if err := e.dropSnapshots(ctx, p); err != nil {
+		return nil, err
+	}
 	if err := e.enterDrop(ctx); err != nil {
 		return nil, err
 	}
@@ -155,6 +159,11 @@ func (e *Engine) nextJob() *job {
 }
 
 func (e *Engine) remove(j *job) error {
+	if j.removal.Whole() { // one may have been put since
+		if err := e.snapshots.dropPartition(j.removal.Partition); err != nil {
+			return err
+		}
+	}
 	for _, r := range j.ids {
 		for {
 			more, err := e.removeSome(r)

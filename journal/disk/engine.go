@@ -29,16 +29,17 @@ type Engine struct {
 	bell  *follow.Bell
 
 	compactions *compactions
+	snapshots   *snapshots
 
 	epoch uint64
 	found Recovery
 	mark  *marker // used by the marker's goroutine, and by Close after it
 
-	measured time.Time // of the committer: when it last looked at the disk's room
 	opened     openedFiles
 	checkedLog openedFile // of the committer: the log that was written when it last checked the files
 	checkedAt  time.Time  // and when that was
 
+	measured time.Time // of the committer: when it last looked at the disk's room
 	tight    bool      // and that there was next to none
 
 	mu      sync.Mutex // never held during a write or a sync
@@ -170,6 +171,13 @@ func (e *Engine) ended() error {
 		return journal.ErrClosed
 	}
 	return e.failure
+}
+
+// refusedDrop is ended for those who do not hold the lock.
+func (e *Engine) refusedDrop() error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.ended()
 }
 
 // refused is refusal for those who do not hold the lock.

@@ -113,6 +113,7 @@ func newEngine(dir string, opts Options) *Engine {
 		kept:    make(chan struct{}),
 		done:    make(chan struct{}),
 	}
+	e.snapshots = newSnapshots(opts.FS, dir, opts.SnapshotBytes)
 	e.compactions = newCompactions(e.busy, e.backlog)
 	e.guard = newGuardFS(opts.storeFS(), opts.FS.PathJoin(dir, storeDir), e.report, e.gotOn, e.opened.turnTo)
 	return e
@@ -235,11 +236,11 @@ func (e *Engine) load(last mark) error {
 	if err := e.mark.write(e.epoch, e.view.offset); err != nil {
 		return err
 	}
-	return settleCut(e.opts.FS, e.dir)
 	fs := e.opts.FS
 	if err := e.opened.begin(fs, e.dir, fs.PathJoin(e.dir, storeDir), fs.PathJoin(e.dir, markFile), fs.PathJoin(e.dir, lockFile)); err != nil {
 		return err
 	}
+	return settleCut(e.opts.FS, e.dir)
 }
 
 // has reports whether there is a key.

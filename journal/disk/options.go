@@ -24,16 +24,20 @@ type Options struct {
 	CacheBytes   int64         // of blocks of tables; 0: 16 MiB, negative: next to none
 	MemTableSize uint64        // what is kept in memory before it becomes a table; 0: 16 MiB
 
+	// SnapshotBytes bounds the snapshots that are kept, all together; the oldest
+	// go first. 0: 1 GiB.
+	SnapshotBytes int64
+
 	// AcceptLoss opens a store that ends before its MARK, in a new epoch. It
 	// is for an operator who has no better copy.
 	AcceptLoss bool
 
 	recentClaims int           // claims that one generation of the table of recent ones holds; 0: 8192
+	checkEvery   time.Duration // how often the committer checks that the files are the ones that were opened; 0: 100 ms
 	measureEvery time.Duration // how often the committer looks at the disk's room; 0: 10 ms
 
 	own *ownWork // what an error of Pebble's disk is told to while there is no engine
 
-	checkEvery   time.Duration // how often the committer checks that the files are the ones that were opened; 0: 100 ms
 	tune func(*pebble.Options) // for tests
 }
 
@@ -54,13 +58,14 @@ func (o Options) WithDefaults() Options {
 	o.SyncLimit = orDefault(o.SyncLimit, 30*time.Second)
 	o.CacheBytes = orDefault(o.CacheBytes, 16<<20)
 	o.MemTableSize = orDefault(o.MemTableSize, 16<<20)
+	o.SnapshotBytes = orDefault(o.SnapshotBytes, 1<<30)
 	o.recentClaims = orDefault(o.recentClaims, 8192)
+	o.checkEvery = orDefault(o.checkEvery, identityInterval)
 	o.measureEvery = orDefault(o.measureEvery, 10*time.Millisecond)
 	return o
 }
 
 func orDefault[T int | int64 | uint64 | time.Duration](v, whenZero T) T {
-	o.checkEvery = orDefault(o.checkEvery, identityInterval)
 	if v == 0 {
 		return whenZero
 	}

@@ -14,6 +14,7 @@ var dropCases = []testCase{
 	{"dropping what does not exist does nothing", dropNothing},
 	{"dropping partitions that have nothing", dropEmptyPartitions},
 	{"a dropped partition is gone but for what is kept", dropPartition},
+	{"a log with 100,000 entries is dropped whole", dropMany},
 	{"a removal that was interrupted is finished by the next open", dropInterrupted},
 	{"a drop that was not synced did not happen", dropCrash},
 	{"a dropped partition's lazy values go when the drop is durable", dropLazy},
@@ -139,6 +140,34 @@ func dropEmptyPartitions(t *testing.T, open Open) {
 		}
 		runtime.Gosched()
 	}
+}
+
+// dropMany drops a log whose entries fit no batch.
+func dropMany(t *testing.T, open Open) {
+	const records, each = 5_000, 20
+	r := start(t, open, Options{})
+	var last *journal.Ticket
+	for i := 0; i < records; {
+		a := journal.Append{Log: alpha}
+		for range 250 {
+			record := journal.Record{Take: []journal.Take{{Name: fmt.Sprint("row/", i)}}}
+			for k := range each {
+				record.Put = append(record.Put, put(fmt.Sprintf("row/%06d", i*each+k), ""))
+			}
+			a.Records = append(a.Records, record)
+			i++
+		}
+		last = r.order(batch(a))
+	}
+	need(t, last.Wait(r.ctx))
+	fill(r, beta, 3)
+	r.drop(alpha)
+	equal(t, len(r.index()), 3)
+	r.settleRemovals()
+	equal(t, len(r.index()), 3)
+	equal(t, r.claim(fmt.Sprint("row/", records-1)), journal.ClaimState{})
+	need(t, r.RebuildIndex(r.ctx))
+	equal(t, len(r.index()), 3)
 }
 
 func dropPartition(t *testing.T, open Open) {

@@ -70,7 +70,7 @@ func cases() []testCase {
 	var all []testCase
 	for _, list := range [][]testCase{
 		batchCases, claimCases, valueCases, indexCases, ticketCases, readCases,
-		followCases, gapCases, dropCases, lifeCases, shardCases,
+		followCases, gapCases, dropCases, lifeCases, shardCases, snapshotCases,
 	} {
 		all = append(all, list...)
 	}

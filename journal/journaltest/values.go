@@ -14,6 +14,7 @@ var valueCases = []testCase{
 	{"a lazy value is visible at once", lazyVisible},
 	{"a lazy value may be lost and is never torn", lazyCrash},
 	{"values are listed", valueList},
+	{"values are removed by their prefix, however many", valuesRemoved},
 }
 
 func key(name string) journal.ValueKey { return journal.ValueKey{Partition: home, Name: name} }
@@ -153,4 +154,34 @@ func valueList(t *testing.T, open Open) {
 	need(t, r.PutLazy(r.ctx, journal.ValueWrite{Key: key("c/3"), Delete: true}))
 	got, _ = list(journal.ValuesOptions{Prefix: "c/", Lazy: true})
 	equal(t, got, []string{"c/1~c/1", "c/2~c/2"})
+}
+
+func valuesRemoved(t *testing.T, open Open) {
+	r := start(t, open, Options{})
+	const n = 2500
+	for i := 0; i < n; i += 500 {
+		var writes []journal.ValueWrite
+		for k := i; k < i+500; k++ {
+			writes = append(writes, journal.ValueWrite{Key: key(fmt.Sprintf("cursor/a/%04d", k)), Data: []byte("x")})
+		}
+		r.commit(journal.Batch{Values: writes})
+		need(t, r.PutLazy(r.ctx, writes...))
+	}
+	r.commit(setting("cursor/b", "stays"))
+	need(t, r.PutLazy(r.ctx, journal.ValueWrite{Key: key("cursor/b"), Data: []byte("stays")}))
+	need(t, journal.RemoveValues(r.ctx, r.Engine, home, "cursor/a/"))
+	check := func() {
+		t.Helper()
+		for _, lazy := range []bool{false, true} {
+			page, err := r.Values(r.ctx, home, journal.ValuesOptions{Lazy: lazy, Prefix: "cursor/"})
+			need(t, err)
+			equal(t, len(page.Values), 1)
+			equal(t, page.Values[0].Name, "cursor/b")
+		}
+	}
+	check()
+	r.commit(setting("next", "batch"))
+	r.crash()
+	check()
+	need(t, journal.RemoveValues(r.ctx, r.Engine, home, "cursor/a/"))
 }

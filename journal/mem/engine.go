@@ -246,6 +246,7 @@ func (e *Engine) DropPartition(ctx context.Context, p journal.PartitionName, kee
 		return nil, err
 	}
 	defer e.store.mu.Unlock()
+	e.store.dropSnapshots(p)
 	n := e.Shard(p)
 	ticket, r := e.books[n].DropPartition(p, keep, e.group.fate)
 	e.drop(n, r)
@@ -254,7 +255,12 @@ func (e *Engine) DropPartition(ctx context.Context, p journal.PartitionName, kee
 
 func (e *Engine) drop(n int, r *order.Removal) {
 	g, sh := e.group, e.store.shards[n]
-	g.writes = append(g.writes, func() { sh.drop(r, e.dropsLazy(r)) })
+	g.writes = append(g.writes, func() {
+		sh.drop(r, e.dropsLazy(r))
+		if r.Whole() {
+			e.store.dropSnapshots(r.Partition)
+		}
+	})
 	g.drops = append(g.drops, r)
 	g.last[n] = r.Offset
 	e.grow(0)

@@ -43,15 +43,25 @@ func (s *shard) removeSome() (finished *order.Removal) {
 
 func (s *shard) shorten(l *log) {
 	n := min(removalStep, len(l.records))
+	keys := map[string]struct{}{}
 	for i := range l.records[:n] {
 		for _, put := range l.records[i].Put {
-			s.removeEntry(put.Key, l.id)
+			keys[string(put.Key)] = struct{}{}
 		}
 		for _, take := range l.records[i].Take {
 			if held := s.claims[take.Name]; held != nil && held.ID == l.id {
 				delete(s.claims, take.Name)
 			}
 		}
+	}
+	if len(keys) > 0 {
+		s.index = slices.DeleteFunc(s.index, func(e indexEntry) bool {
+			if e.id != l.id {
+				return false
+			}
+			_, put := keys[string(e.key)]
+			return put
+		})
 	}
 	l.removed += uint64(n)
 	l.records = l.records[n:]

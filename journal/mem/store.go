@@ -19,7 +19,8 @@ type Store struct {
 	// limbo are writes whose sync failed: the next open finds them.
 	limbo     []func()
 	shards    []*shard // made by the first open
-	unindexed bool     // the index is to be made anew at the next open
+	snapshots map[journal.ValueKey]journal.Snapshot
+	unindexed bool // the index is to be made anew at the next open
 }
 
 // shard is what a store has of one shard.
@@ -84,7 +85,9 @@ func compareEntries(a, b indexEntry) int {
 
 // NewStore returns an empty store. The first engine that opens it decides how
 // many shards it has.
-func NewStore() *Store { return &Store{epoch: 1} }
+func NewStore() *Store {
+	return &Store{epoch: 1, snapshots: map[journal.ValueKey]journal.Snapshot{}}
+}
 
 func newShard() *shard {
 	return &shard{

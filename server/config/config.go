@@ -22,6 +22,8 @@ type Config struct {
 type Data struct {
 	Dir     string
 	MinFree Bytes
+	// Snapshots bounds what is kept of folds, in bytes.
+	Snapshots Bytes
 }
 
 // HTTP is the one listener that every dialect shares.

@@ -32,6 +32,11 @@ var Keys = []Key{
 		field:   func(c *Config) any { return &c.Data.MinFree },
 	},
 	{
+		Name: "data.snapshots", Default: "1GiB",
+		Meaning: "room for snapshots of long channels, all together; the oldest go first, and losing one costs only time",
+		field:   func(c *Config) any { return &c.Data.Snapshots },
+	},
+	{
 		Name: "http.listen", Default: "127.0.0.1:7440", Flag: "listen",
 		Meaning: "address to listen on; port 0 takes a free one and prints it. Anything but loopback needs TLS or a proxy, and a key",
 		field:   func(c *Config) any { return &c.HTTP.Listen }, check: checkListen,
