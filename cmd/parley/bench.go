@@ -13,6 +13,7 @@ import (
 
 	"github.com/parley-hub/parley/internal/bench"
 	"github.com/parley-hub/parley/internal/bench/ag2bench"
+	"github.com/parley-hub/parley/internal/bench/aghbench"
 	"github.com/parley-hub/parley/internal/bench/apibench"
 	"github.com/parley-hub/parley/internal/bench/hubbench"
 	"github.com/parley-hub/parley/internal/bench/journalbench"
@@ -26,6 +27,9 @@ type benchmark func(ctx context.Context, plan bench.Plan) (bench.Report, error)
 // benches are what `parley bench` can measure.
 var benches = map[string]benchmark{
 	"ag2": benchAG2(""),
+	"agh": func(ctx context.Context, plan bench.Plan) (bench.Report, error) {
+		return aghbench.Run(ctx, aghbench.Options{Plan: plan})
+	},
 	"api": func(ctx context.Context, plan bench.Plan) (bench.Report, error) {
 		return apibench.Run(ctx, apibench.Options{Plan: plan})
 	},
