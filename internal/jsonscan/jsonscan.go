@@ -73,7 +73,11 @@ func Members(object []byte) iter.Seq2[[]byte, []byte] {
 			end := SkipString(object, i)
 			name := Unescaped(object[i:end])
 			i = SkipSpace(object, SkipSpace(object, end)+1) // behind the colon
-			end = SkipValue(object, i)
+			if object[i] == '"' {
+				end = SkipString(object, i)
+			} else {
+				end = SkipValue(object, i)
+			}
 			if !yield(name, object[i:end]) {
 				return
 			}
@@ -153,11 +157,17 @@ func SkipString(data []byte, i int) int {
 		if end < 0 {
 			break
 		}
-		escape := bytes.IndexByte(data[i:i+end], '\\')
-		if escape < 0 {
-			return i + end + 1
+		end += i
+		// A quote ends the string unless an odd number of backslashes stands
+		// before it.
+		backslashes := 0
+		for data[end-1-backslashes] == '\\' {
+			backslashes++
 		}
-		i += escape + 2
+		if backslashes%2 == 0 {
+			return end + 1
+		}
+		i = end + 1
 	}
 	return len(data)
 }

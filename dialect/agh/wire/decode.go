@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"strings"
 	"time"
 
 	"github.com/parley-hub/parley/internal/jsonscan"
@@ -95,8 +96,34 @@ const (
 // message is an envelope being read.
 type message struct {
 	Envelope
-	has   uint32
-	fault *Rejection // the first one of syntax and types
+	has     uint32
+	fault   *Rejection // the first one of syntax and types
+	ids     strings.Builder
+	expires int64 // what ExpiresAt points to
+}
+
+// Identifiers are cut from one text, so that an envelope costs one allocation
+// for all of them; a long one gets its own, lest a short one keeps it alive.
+const (
+	idsTogether = 256
+	idLong      = 128
+)
+
+// id reads an identifier; false: it is no string.
+func (m *message) id(value []byte) (string, bool) {
+	if value[0] != '"' {
+		return "", false
+	}
+	text := jsonscan.Unescaped(value)
+	begin := m.ids.Len()
+	if len(text) > idLong || begin+len(text) > idsTogether {
+		return string(text), true
+	}
+	if begin == 0 {
+		m.ids.Grow(idsTogether)
+	}
+	m.ids.Write(text)
+	return m.ids.String()[begin:], true
 }
 
 // parse is step 1: syntax, names and types. It goes on behind a wrong type, so
@@ -178,7 +205,8 @@ func (m *message) member(name, value []byte, o *Options) bool {
 		}
 	case "expires_at":
 		if n, ok := m.integer("expires_at", value, o, false); ok {
-			e.ExpiresAt = &n
+			m.expires = n
+			e.ExpiresAt = &m.expires
 		}
 	case "body":
 		m.body(value)
@@ -196,13 +224,42 @@ func (m *message) text(name string, value []byte, into *string, bit uint32) {
 	if jsonscan.IsNull(value) {
 		return // absent; a required member is then found missing
 	}
-	s, ok := jsonscan.Text(value)
+	s, ok := common(value)
+	if !ok {
+		s, ok = m.id(value)
+	}
 	if !ok {
 		m.wrong(malformed(name, "is not a string").silent())
 		return
 	}
 	*into = s
 	m.has |= bit
+}
+
+// common returns the texts that nearly every envelope has without making new
+// ones.
+func common(value []byte) (string, bool) {
+	switch string(value) {
+	case `"agh-network/v0"`:
+		return Protocol, true
+	case `"say"`:
+		return string(Say), true
+	case `"capability"`:
+		return string(Capability), true
+	case `"receipt"`:
+		return string(Receipt), true
+	case `"trace"`:
+		return string(Trace), true
+	case `"greet"`:
+		return string(Greet), true
+	case `"whois"`:
+		return string(Whois), true
+	case `"thread"`:
+		return string(Thread), true
+	case `"direct"`:
+		return string(Direct), true
+	}
+	return "", false
 }
 
 // reference reads an optional id of something else.
@@ -213,7 +270,7 @@ func (m *message) reference(name string, value []byte, into *string, o *Options)
 		}
 		return
 	}
-	s, ok := jsonscan.Text(value)
+	s, ok := m.id(value)
 	switch {
 	case !ok:
 		m.wrong(malformed(name, "is not a string").silent())

@@ -81,7 +81,13 @@ func ThreadToEmit(s string) bool {
 // ValidWorkspace reports whether a workspace id can be one token of a subject:
 // not empty, none of ". *>", no white space around it, no control character.
 func ValidWorkspace(s string) bool {
-	return plain(s) && !strings.ContainsAny(s, ". *>") && !strings.ContainsFunc(s, control)
+	for i := range len(s) {
+		switch c := s[i]; {
+		case c <= ' ', c == 0x7f, c == '.', c == '*', c == '>':
+			return false
+		}
+	}
+	return plain(s)
 }
 
 // ValidHandle matches ^[a-z0-9_-]{1,32}@[0-9a-f]{32}$.
@@ -102,20 +108,29 @@ func validPeerOrHandle(s string) bool { return ValidPeer(s) || ValidHandle(s) }
 func handleShaped(s string) bool { return strings.IndexByte(s, '@') >= 0 }
 
 func safe(s string) bool {
-	return len(s) <= 128 && plain(s) && !strings.ContainsAny(s, `/\`) && !strings.ContainsFunc(s, control)
+	for i := range len(s) {
+		switch c := s[i]; {
+		case c < ' ', c == 0x7f, c == '/', c == '\\':
+			return false
+		}
+	}
+	return len(s) <= 128 && plain(s)
 }
-
-func control(r rune) bool { return r < 0x20 || r == 0x7f }
 
 // plain reports whether an identifier is neither empty nor padded.
 func plain(s string) bool {
 	if s == "" || !utf8.ValidString(s) {
 		return false
 	}
+	if first, last := s[0], s[len(s)-1]; first < utf8.RuneSelf && last < utf8.RuneSelf {
+		return !space(first) && !space(last)
+	}
 	first, _ := utf8.DecodeRuneInString(s)
 	last, _ := utf8.DecodeLastRuneInString(s)
 	return !unicode.IsSpace(first) && !unicode.IsSpace(last)
 }
+
+func space(c byte) bool { return c == ' ' || c >= '\t' && c <= '\r' }
 
 // blank reports whether a text has nothing but white space.
 func blank(s string) bool { return strings.TrimSpace(s) == "" }
