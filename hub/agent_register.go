@@ -7,6 +7,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/fault"
 	"github.com/parley-hub/parley/hub/internal/schema"
 	"github.com/parley-hub/parley/identity"
@@ -33,6 +34,9 @@ type record struct {
 func (h *Hub) Register(ctx context.Context, r Registration) (Profile, error) {
 	if err := r.Passport.Validate(); err != nil {
 		return Profile{}, err
+	}
+	if envelope.ValidID(r.Passport.Name) {
+		return Profile{}, fault.New(fault.Invalid, "passport.name %q looks like an id, and could be taken for the agent that has it; choose another", r.Passport.Name)
 	}
 	if r.Rule != nil {
 		if err := r.Rule.CheckBounds(); err != nil {

@@ -115,16 +115,17 @@ func (r *registry) require(id string) (*member, error) {
 	return nil, fault.New(fault.NotFound, "agent '%s' not found: nobody is registered under that id", id).Because(fault.NoAgent)
 }
 
-// Agent returns an identity by name or, failing that, by id.
+// Agent returns an identity by id or, failing that, by name: where a name is
+// somebody else's id, the id wins.
 func (h *Hub) Agent(nameOrID string) (Profile, error) {
+	if m := h.registry.byID(nameOrID); m != nil {
+		return m.profile(), nil
+	}
 	if m := h.registry.byName(nameOrID); m != nil {
 		return m.profile(), nil
 	}
-	m, err := h.registry.require(nameOrID)
-	if err != nil {
-		return Profile{}, err
-	}
-	return m.profile(), nil
+	_, err := h.registry.require(nameOrID)
+	return Profile{}, err
 }
 
 // AgentByID returns an identity by id only.
@@ -141,6 +142,9 @@ func (h *Hub) FindAgent(name string) (id string, ok bool) {
 	m := h.registry.byName(name)
 	if m == nil {
 		return "", false
+	}
+	if other := h.registry.byID(name); other != nil {
+		return other.id, true // an old name that is somebody's id: the id wins
 	}
 	return m.id, true
 }

@@ -74,6 +74,7 @@ type Limits struct {
 	Inbox          int // 4,096 deliveries waiting in an in-process inbox
 	Deadlines      int // 64 set by the adapter of one channel
 	OpenTasks      int // 256 not ended, in one channel
+	OpenTasksOwner int // 64 of them of one owner
 }
 
 func (o Options) withDefaults() Options {
@@ -109,6 +110,7 @@ func (o Options) withDefaults() Options {
 	setDefault(&l.Inbox, 4_096)
 	setDefault(&l.Deadlines, 64)
 	setDefault(&l.OpenTasks, 256)
+	setDefault(&l.OpenTasksOwner, 64)
 	return o
 }
 

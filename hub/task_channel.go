@@ -14,8 +14,11 @@ import (
 // ordered of each is kept with the fold.
 
 // newTask puts a task that nobody has observed before into the batch.
-func (b *batch) newTask(t task.Task, mirror Mirror) error {
+func (b *batch) newTask(ctx context.Context, t task.Task, mirror Mirror) error {
 	h := b.hub
+	if err := b.ownerHasRoom(ctx, t.Owner); err != nil {
+		return err
+	}
 	if limit := h.opts.Limits.OpenTasks; len(b.currentMarks().tasks) >= limit {
 		return fault.New(fault.TooLarge, "channel '%s' has %d tasks that have not ended, which is the limit (limits.open_tasks)", b.ch.id, limit)
 	}
@@ -32,6 +35,30 @@ func (b *batch) newTask(t task.Task, mirror Mirror) error {
 	}
 	if t.State == task.Running {
 		return b.mirror(mirror, MirrorEnds, started(&t))
+	}
+	return nil
+}
+
+// ownerHasRoom refuses an owner that has too many of the channel's open tasks:
+// the others have theirs.
+func (b *batch) ownerHasRoom(ctx context.Context, owner string) error {
+	open, limit := b.currentMarks().tasks, b.hub.opts.Limits.OpenTasksOwner
+	if len(open) < limit {
+		return nil
+	}
+	count := 0
+	for _, id := range open {
+		t, err := b.task(ctx, id)
+		if err != nil && fault.CodeOf(err) != fault.NotFound {
+			return err
+		}
+		if err == nil && t.Owner == owner {
+			count++
+		}
+	}
+	if count >= limit {
+		return fault.New(fault.TooLarge, "'%s' has %d tasks in channel '%s' that have not ended, which is the limit for one owner (limits.open_tasks_owner)",
+			b.hub.Name(owner), count, b.ch.id)
 	}
 	return nil
 }

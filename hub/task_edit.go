@@ -102,8 +102,11 @@ func (h *Hub) newTask(ctx context.Context, t task.Task, mirror Mirror) error {
 		}
 	}
 	if t.Channel != "" {
-		if _, err := h.Channel(ctx, t.Channel); err == nil {
-			return h.editIn(ctx, t.Channel, func(b *batch) error { return b.newTask(t, mirror) })
+		if m, err := h.Channel(ctx, t.Channel); err == nil {
+			if !m.Has(t.Owner) && !h.opts.TrustClients {
+				return fault.New(fault.AccessDenied, "'%s' takes no part in channel '%s', so its tasks cannot belong to it; leave channel_id out", h.Name(t.Owner), t.Channel)
+			}
+			return h.editIn(ctx, t.Channel, func(b *batch) error { return b.newTask(ctx, t, mirror) })
 		} else if fault.CodeOf(err) != fault.NotFound {
 			return err
 		}

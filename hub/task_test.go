@@ -281,11 +281,48 @@ func TestTaskList(t *testing.T) {
 	})
 }
 
+// Nobody takes the room of others' tasks: whoever takes no part has none in a
+// channel, and whoever does has a share.
+func TestTasksOfOthersFindRoom(t *testing.T) {
+	t.Parallel()
+	o := hub.Options{Limits: hub.Limits{OpenTasks: 6, OpenTasksOwner: 4}}
+	runs(t, "in a channel", o, func(t *testing.T, r *rig) {
+		a, b, c := r.agent("alice"), r.agent("bob"), r.agent("carol")
+		ch := r.open("conversation", a, b)
+		observe := func(id, owner string) error {
+			return r.ObserveTask(context.Background(), task.Task{ID: id, Owner: owner, Channel: ch, State: task.Running}, nil, hub.MirrorOff)
+		}
+		if err := observe("c", c.id); fault.CodeOf(err) != fault.AccessDenied || !strings.Contains(err.Error(), "takes no part") {
+			t.Errorf("who takes no part: %v", err)
+		}
+		for i := range 4 {
+			if err := observe(fmt.Sprint("a", i), a.id); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for range 2 {
+			if err := observe("a4", a.id); fault.CodeOf(err) != fault.TooLarge || !strings.Contains(err.Error(), "limits.open_tasks_owner") {
+				t.Errorf("one too many: %v", err)
+			}
+			r.restart()
+		}
+		if err := observe("b0", b.id); err != nil {
+			t.Errorf("bob's: %v", err)
+		}
+		if err := r.UpdateTask(context.Background(), task.Update{ID: "a0", State: task.Completed}, nil, hub.MirrorOff); err != nil {
+			t.Fatal(err)
+		}
+		if err := observe("a4", a.id); err != nil {
+			t.Errorf("after one has ended: %v", err)
+		}
+	})
+}
+
 // A channel ends in one batch: its tasks must not be able to outgrow it.
 func TestChannelWithManyTasksEnds(t *testing.T) {
 	t.Parallel()
 	o := hub.Options{}
-	o.Limits.OpenTasks = 480 // the most that can be configured
+	o.Limits.OpenTasks, o.Limits.OpenTasksOwner = 480, 480 // the most that can be configured
 	runs(t, "with as many and as large tasks as can be", o, func(t *testing.T, r *rig) {
 		a, b := r.agent("alice"), r.agent("bob")
 		ch := r.open("conversation", a, b)
@@ -470,7 +507,7 @@ func TestTaskEnds(t *testing.T) {
 			t.Equal(r.ear.heard(), []string{"task expired", "task expired", "channel " + m.State.String()})
 		})
 	}
-	runs(t, "a channel with as many tasks as it may have can be closed", hub.Options{}, func(t *testing.T, r *rig) {
+	runs(t, "a channel with as many tasks as it may have can be closed", hub.Options{Limits: hub.Limits{OpenTasksOwner: 480}}, func(t *testing.T, r *rig) {
 		a, b := r.agent("alice"), r.agent("bob")
 		ch := r.open("conversation", a, b)
 		n := 0

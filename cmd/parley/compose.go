@@ -89,6 +89,7 @@ func hubOptions(cfg config.Config, keys *access.Keys, log *slog.Logger) hub.Opti
 			Inbox:          cfg.Limits.Inbox,
 			Deadlines:      cfg.Limits.Deadlines,
 			OpenTasks:      cfg.Limits.OpenTasks,
+			OpenTasksOwner: cfg.Limits.OpenTasksOwner,
 		},
 	}
 }

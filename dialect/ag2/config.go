@@ -106,11 +106,12 @@ func setDefault(field *int, value int) {
 	}
 }
 
+// peerOf reads the remote address. What has no address of the network comes from
+// this machine too: over a Unix socket, or from within the process.
 func peerOf(r *http.Request) identity.Peer {
 	p := identity.Peer{Address: r.RemoteAddr}
-	if host, _, err := net.SplitHostPort(r.RemoteAddr); err == nil {
-		ip := net.ParseIP(host)
-		p.Loopback = ip != nil && ip.IsLoopback()
-	}
+	host, _, err := net.SplitHostPort(r.RemoteAddr)
+	ip := net.ParseIP(host)
+	p.Loopback = err != nil || ip != nil && ip.IsLoopback()
 	return p
 }

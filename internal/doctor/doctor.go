@@ -11,10 +11,13 @@ import (
 	"math"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -205,7 +208,7 @@ func reach(ctx context.Context, p Patient) []Finding {
 	if got.code != http.StatusOK {
 		return []Finding{{"hub", Failed, fmt.Sprintf("%s answers %s", p.HubURL, got.status), "look at " + p.HubURL + "/readyz and the hub's log"}}
 	}
-	return []Finding{{"hub", Fine, p.HubURL + " is ready", ""}, skew(got, p.Now()), hubVersion(ctx, p)}
+	return []Finding{{"hub", Fine, p.HubURL + " is ready", ""}, skew(got, p.Now()), hubVersion(ctx, p), names(ctx, p)}
 }
 
 // answer is what a hub says to a request.
@@ -233,7 +236,7 @@ func ask(ctx context.Context, p Patient, path string) (answer, error) {
 		return answer{}, err
 	}
 	defer got.Body.Close()
-	raw, err := io.ReadAll(io.LimitReader(got.Body, 1<<20))
+	raw, err := io.ReadAll(io.LimitReader(got.Body, 8<<20))
 	return answer{code: got.StatusCode, status: got.Status, date: got.Header.Get("Date"), body: raw}, err
 }
 
@@ -268,4 +271,53 @@ func hubVersion(ctx context.Context, p Patient) Finding {
 		return Finding{"hub's version", Warning, "parley " + health.Version, "this command is " + p.Version + "; use the same for both"}
 	}
 	return Finding{"hub's version", Fine, "parley " + health.Version, ""}
+}
+
+// shapedLikeID matches names that could be taken for somebody's id.
+var shapedLikeID = regexp.MustCompile(`^[0-9a-f]{32}$`)
+
+// maxPages bounds how much of a directory is looked at.
+const maxPages = 1000
+
+// names looks for agents whose name looks like an id: a hub refuses them now,
+// and did not always.
+func names(ctx context.Context, p Patient) Finding {
+	var odd []string
+	after := ""
+	for range maxPages {
+		got, err := ask(ctx, p, "/v1/agents?limit=50&after="+url.QueryEscape(after))
+		switch {
+		case err != nil:
+			return Finding{"agents' names", Warning, err.Error(), "look at the hub's log"}
+		case got.code == http.StatusUnauthorized || got.code == http.StatusForbidden:
+			return Finding{"agents' names", Warning, "only a key's holder is told", "set PARLEY_TOKEN to the token of a key; parley keys add --role reader makes one"}
+		}
+		var page struct {
+			Agents []struct {
+				Passport struct {
+					Name string `json:"name"`
+					ID   string `json:"agent_id"`
+				} `json:"passport"`
+			} `json:"agents"`
+			Next string `json:"next"`
+		}
+		if got.code != http.StatusOK || json.Unmarshal(got.body, &page) != nil {
+			return Finding{"agents' names", Warning, "/v1/agents answers " + got.status, "look at the hub's log"}
+		}
+		for _, a := range page.Agents {
+			if shapedLikeID.MatchString(a.Passport.Name) {
+				odd = append(odd, a.Passport.Name+" is the name of "+a.Passport.ID)
+			}
+		}
+		if after = page.Next; after == "" {
+			break
+		}
+	}
+	if len(odd) > 0 {
+		return Finding{
+			"agents' names", Warning, fmt.Sprintf("%d look like ids: %s", len(odd), strings.Join(odd[:min(len(odd), 5)], ", ")),
+			"remove them with parley agents remove ID and register them under other names: where a name is somebody's id, the id wins",
+		}
+	}
+	return Finding{"agents' names", Fine, "none looks like an id", ""}
 }

@@ -40,16 +40,19 @@ func TestHub(t *testing.T) {
 		want   doctor.Verdict
 		says   string
 	}{
-		"ready":            {200, 0, `{"version":"v1"}`, "hub", doctor.Fine, "is ready"},
-		"not ready":        {503, 0, ``, "hub", doctor.Failed, "503"},
-		"a wrong token":    {401, 0, ``, "hub", doctor.Failed, "does not accept the token in PARLEY_TOKEN"},
-		"same time":        {200, 0, `{"version":"v1"}`, "hub's clock", doctor.Fine, "agrees"},
-		"another time":     {200, time.Hour, `{"version":"v1"}`, "hub's clock", doctor.Warning, "1h0m0s apart"},
-		"a time to come":   {200, -time.Minute, `{"version":"v1"}`, "hub's clock", doctor.Warning, "1m0s apart"},
-		"same version":     {200, 0, `{"version":"v1"}`, "hub's version", doctor.Fine, "parley v1"},
-		"another version":  {200, 0, `{"version":"v0"}`, "hub's version", doctor.Warning, "parley v0"},
-		"without a key":    {200, 0, "401", "hub's version", doctor.Warning, "only a key's holder"},
-		"no health at all": {200, 0, "404", "hub's version", doctor.Warning, "404"},
+		"ready":             {200, 0, `{"version":"v1"}`, "hub", doctor.Fine, "is ready"},
+		"not ready":         {503, 0, ``, "hub", doctor.Failed, "503"},
+		"a wrong token":     {401, 0, ``, "hub", doctor.Failed, "does not accept the token in PARLEY_TOKEN"},
+		"same time":         {200, 0, `{"version":"v1"}`, "hub's clock", doctor.Fine, "agrees"},
+		"another time":      {200, time.Hour, `{"version":"v1"}`, "hub's clock", doctor.Warning, "1h0m0s apart"},
+		"a time to come":    {200, -time.Minute, `{"version":"v1"}`, "hub's clock", doctor.Warning, "1m0s apart"},
+		"same version":      {200, 0, `{"version":"v1"}`, "hub's version", doctor.Fine, "parley v1"},
+		"another version":   {200, 0, `{"version":"v0"}`, "hub's version", doctor.Warning, "parley v0"},
+		"without a key":     {200, 0, "401", "hub's version", doctor.Warning, "only a key's holder"},
+		"names":             {200, 0, `{"version":"v1","agents":[{"passport":{"name":"bob"}}]}`, "agents' names", doctor.Fine, "none looks like an id"},
+		"a name like an id": {200, 0, `{"agents":[{"passport":{"name":"0123456789abcdef0123456789abcdef","agent_id":"x"}}]}`, "agents' names", doctor.Warning, "is the name of x"},
+		"names, no key":     {200, 0, "401", "agents' names", doctor.Warning, "only a key's holder"},
+		"no health at all":  {200, 0, "404", "hub's version", doctor.Warning, "404"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

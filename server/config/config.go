@@ -79,6 +79,7 @@ type Limits struct {
 	Inbox           int
 	Deadlines       int
 	OpenTasks       int
+	OpenTasksOwner  int
 }
 
 // Hub is the core's own timing.

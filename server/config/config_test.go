@@ -35,7 +35,7 @@ func TestDefaults(t *testing.T) {
 		Shutdown: config.Shutdown{Timeout: 10 * time.Second},
 		Limits: config.Limits{
 			Answers: 256 << 20, Body: 2 << 20, Event: 1 << 20, Record: 16 << 10, Page: 1000, PageBytes: 4 << 20, View: 64 << 20, Followers: 10_000, FollowerWrite: 10 * time.Second, KeepAlive: 15 * time.Second, Agents: 100_000, Participants: 1000,
-			InFlight: 65536, LoadedChannels: 200_000, Replay: 4096, Held: 16, Inbox: 4096, Deadlines: 64, OpenTasks: 256,
+			InFlight: 65536, LoadedChannels: 200_000, Replay: 4096, Held: 16, Inbox: 4096, Deadlines: 64, OpenTasks: 256, OpenTasksOwner: 64,
 		},
 		Hub: config.Hub{
 			InviteAckTimeout: 25 * time.Second, TTLSweepInterval: 30 * time.Second, ExpectationSweepInterval: 10 * time.Second,

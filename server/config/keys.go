@@ -213,6 +213,11 @@ var Keys = []Key{
 		field:   func(c *Config) any { return &c.Limits.OpenTasks },
 	},
 	{
+		Name: "limits.open_tasks_owner", Default: "64", Most: 480,
+		Meaning: "tasks of one owner in one channel that have not ended; at most 480",
+		field:   func(c *Config) any { return &c.Limits.OpenTasksOwner },
+	},
+	{
 		Name: "hub.invite_ack_timeout", Default: "25s",
 		Meaning: "time in which invited participants must acknowledge before a new channel is given up",
 		field:   func(c *Config) any { return &c.Hub.InviteAckTimeout },
