@@ -3,6 +3,7 @@ package disk
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/cockroachdb/pebble/v2"
 
@@ -14,6 +15,7 @@ import (
 const (
 	removalRecords = 256
 	removalBytes   = 1 << 20
+	removalLogs    = 64
 )
 
 // job is a drop and the logs it removes.
@@ -175,22 +177,33 @@ func (e *Engine) remove(j *job) error {
 			}
 		}
 	}
-	return e.upkeep(func(g *group) error {
-		for _, r := range j.ids {
-			if raw, err := e.book.RawHead(r.log); err != nil {
-				return err
-			} else if raw.ID == r.id {
-				_ = g.batch.Delete(headKey(nil, r.log), nil)
-			}
-			_ = g.batch.Delete(nameKey(nil, r.id), nil)
-			_ = g.batch.Delete(removalKey(nil, r.id), nil)
+	for logs := range slices.Chunk(j.ids, removalLogs) {
+		if err := e.upkeep(func(g *group) error { return e.removeHeads(g, logs) }); err != nil {
+			return err
 		}
+	}
+	return e.upkeep(func(g *group) error {
 		if len(e.jobs) == 1 {
 			_ = g.batch.Delete(keyGoing, nil)
 		}
 		g.finished = append(g.finished, j)
 		return nil
 	})
+}
+
+// removeHeads removes what is left of logs whose records are gone; the lock is
+// held.
+func (e *Engine) removeHeads(g *group, logs []removal) error {
+	for _, r := range logs {
+		if raw, err := e.book.RawHead(r.log); err != nil {
+			return err
+		} else if raw.ID == r.id {
+			_ = g.batch.Delete(headKey(nil, r.log), nil)
+		}
+		_ = g.batch.Delete(nameKey(nil, r.id), nil)
+		_ = g.batch.Delete(removalKey(nil, r.id), nil)
+	}
+	return nil
 }
 
 // removeSome takes one step, and reports whether there may be more to do.

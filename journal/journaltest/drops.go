@@ -15,6 +15,7 @@ var dropCases = []testCase{
 	{"dropping partitions that have nothing", dropEmptyPartitions},
 	{"a dropped partition is gone but for what is kept", dropPartition},
 	{"a log with 100,000 entries is dropped whole", dropMany},
+	{"a partition with many logs is dropped whole", dropManyLogs},
 	{"a removal that was interrupted is finished by the next open", dropInterrupted},
 	{"a drop that was not synced did not happen", dropCrash},
 	{"a dropped partition's lazy values go when the drop is durable", dropLazy},
@@ -168,6 +169,33 @@ func dropMany(t *testing.T, open Open) {
 	equal(t, r.claim(fmt.Sprint("row/", records-1)), journal.ClaimState{})
 	need(t, r.RebuildIndex(r.ctx))
 	equal(t, len(r.index()), 3)
+}
+
+// dropManyLogs drops a partition in which logs are created anew meanwhile.
+func dropManyLogs(t *testing.T, open Open) {
+	const n = 500
+	r := start(t, open, Options{})
+	for i := range n {
+		r.order(batch(records(home.In("log", fmt.Sprint(i)), journal.Record{Put: []journal.IndexPut{put(fmt.Sprint("k", i), "")}})))
+	}
+	ticket, err := r.DropPartition(r.ctx, home)
+	need(t, err)
+	anew := home.In("log", "7")
+	again := r.order(batch(to(anew, "anew")))
+	need(t, ticket.Wait(r.ctx))
+	need(t, again.Wait(r.ctx))
+	for r.Stats().Removals > 0 {
+		r.commit(batch(to(other.In("tick", "tick"), "tick")))
+	}
+	for range 2 {
+		page, err := r.Logs(r.ctx, home, journal.LogsOptions{})
+		need(t, err)
+		equal(t, len(page.Logs), 1)
+		equal(t, r.texts(anew), []string{"anew"})
+		equal(t, r.index(), nil)
+		r.reopen()
+		equal(t, r.Stats().Removals, 0)
+	}
 }
 
 func dropPartition(t *testing.T, open Open) {
