@@ -51,12 +51,12 @@ type Rules struct{ AllowAll }
 // of delegation.
 func (Rules) AuthorizeSend(sender Profile, e *envelope.Envelope, recipients []Profile) error {
 	for _, r := range recipients {
-		if !sender.Rule.SendsTo(r.Passport.Name) {
+		if !sender.Enforced().SendsTo(r.Passport.Name) {
 			return fault.New(fault.AccessDenied, "'%s' may not send to '%s': its rule's access.outbound_to does not match",
 				sender.Passport.Name, r.Passport.Name)
 		}
 	}
-	if limit := sender.Rule.Limits.DelegationDepth; limit > 0 && int64(e.Depth) > limit {
+	if limit := sender.Enforced().Limits.DelegationDepth; limit > 0 && int64(e.Depth) > limit {
 		return fault.New(fault.AccessDenied, "depth %d is over the limits.delegation_depth of '%s', %d",
 			e.Depth, sender.Passport.Name, limit)
 	}
@@ -65,7 +65,7 @@ func (Rules) AuthorizeSend(sender Profile, e *envelope.Envelope, recipients []Pr
 
 // AuthorizeInbox refuses what a full inbox could not take.
 func (Rules) AuthorizeInbox(recipient Profile, pending int64) error {
-	limit := recipient.Rule.Limits.Inbox.MaxPending
+	limit := recipient.Enforced().Limits.Inbox.MaxPending
 	if limit <= 0 || pending < limit {
 		return nil
 	}
@@ -75,7 +75,7 @@ func (Rules) AuthorizeInbox(recipient Profile, pending int64) error {
 
 // AuthorizeDispatch holds back what a recipient does not want from a sender.
 func (Rules) AuthorizeDispatch(sender, recipient Profile, _ *envelope.Envelope) error {
-	if recipient.Rule.AcceptsFrom(sender.Passport.Name) {
+	if recipient.Enforced().AcceptsFrom(sender.Passport.Name) {
 		return nil
 	}
 	return fault.New(fault.AccessDenied, "'%s' does not accept inbound from '%s'", recipient.Passport.Name, sender.Passport.Name)
@@ -84,19 +84,19 @@ func (Rules) AuthorizeDispatch(sender, recipient Profile, _ *envelope.Envelope) 
 // AuthorizeOpen asks every invitee's rule, and the creator's own.
 func (Rules) AuthorizeOpen(creator Profile, invitees []Profile, manifest *channel.Manifest, open int64) error {
 	name := creator.Passport.Name
-	if !creator.Rule.MayInitiate(manifest.Type) {
+	if !creator.Enforced().MayInitiate(manifest.Type) {
 		return fault.New(fault.AccessDenied, "'%s' may not open a %s: its rule's access.channel_types.initiate does not match", name, manifest.Type)
 	}
 	for _, invitee := range invitees {
-		if !invitee.Rule.AcceptsFrom(name) {
+		if !invitee.Enforced().AcceptsFrom(name) {
 			return fault.New(fault.AccessDenied, "'%s' does not accept inbound from '%s'", invitee.Passport.Name, name)
 		}
-		if !invitee.Rule.MayAccept(manifest.Type) {
+		if !invitee.Enforced().MayAccept(manifest.Type) {
 			return fault.New(fault.AccessDenied, "'%s' does not accept a %s: its rule's access.channel_types.accept does not match",
 				invitee.Passport.Name, manifest.Type)
 		}
 	}
-	if limit := creator.Rule.Limits.MaxConcurrentChannels; limit > 0 && open >= limit {
+	if limit := creator.Enforced().Limits.MaxConcurrentChannels; limit > 0 && open >= limit {
 		return fault.New(fault.AccessDenied, "'%s' has %d channels open, its max_concurrent_channels is %d", name, open, limit)
 	}
 	return nil

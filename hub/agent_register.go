@@ -91,8 +91,10 @@ func (h *Hub) newMember(r Registration) (*member, error) {
 	if r.Rule != nil {
 		rule = *r.Rule.Clone()
 	}
+	first := &record{Profile: Profile{Passport: passport, Resume: &resume, Rule: &rule, Skill: r.Skill}, seq: 1}
+	h.enforce(first)
 	m := &member{id: id}
-	m.current.Store(&record{Profile: Profile{Passport: passport, Resume: &resume, Rule: &rule, Skill: r.Skill}, seq: 1})
+	m.current.Store(first)
 	return m, nil
 }
 
@@ -246,6 +248,7 @@ func (h *Hub) loadMember(ctx context.Context, id string) error {
 	if r.Passport == nil {
 		return nil
 	}
+	h.enforce(&r)
 	m := &member{id: id}
 	m.current.Store(&r)
 	h.registry.add(m)
@@ -267,6 +270,9 @@ func (r *record) apply(entry journal.Entry) (gone bool, err error) {
 	}
 	if stored.Rule != nil {
 		r.Rule = stored.Rule
+	}
+	if stored.Kind == schema.AgentCeiling {
+		r.Ceiling = stored.Ceiling
 	}
 	if stored.Kind == schema.AgentRegistered || stored.Kind == schema.AgentSkill {
 		r.Skill = stored.Skill
@@ -316,6 +322,7 @@ func (h *Hub) change(ctx context.Context, id string, edit func(r *record, now ti
 		return Profile{}, err
 	}
 	next.seq += uint64(len(records))
+	h.enforce(&next)
 	m.current.Store(&next)
 	return next.Profile, nil
 }
@@ -336,7 +343,8 @@ func (h *Hub) SetResume(ctx context.Context, id string, resume *identity.Resume)
 	return nil
 }
 
-// SetRule replaces a rule; it holds from the next check on.
+// SetRule replaces an identity's own rule; it holds from the next check on, as
+// far as the operator's rule and the hub's limits allow.
 func (h *Hub) SetRule(ctx context.Context, id string, rule *identity.Rule) error {
 	if err := rule.CheckBounds(); err != nil {
 		return err

@@ -15,8 +15,20 @@ import (
 type Profile struct {
 	Passport *identity.Passport
 	Resume   *identity.Resume
-	Rule     *identity.Rule
+	Rule     *identity.Rule    // its own
+	Ceiling  *identity.Ceiling // the operator's rule for it; nil: none
 	Skill    *string
+
+	enforced *identity.Enforced
+}
+
+// Enforced is the rule that holds: the identity's own, clipped by the
+// operator's and by the hub's limits.
+func (p Profile) Enforced() *identity.Enforced {
+	if p.enforced == nil { // made outside the hub
+		return identity.Enforce(p.Rule, p.Ceiling, 0)
+	}
+	return p.enforced
 }
 
 // ID is the identity's id.

@@ -316,7 +316,7 @@ func (h *Hub) tellMember(ch *loadedChannel, it *item, sender, m *member, shared 
 			pending = count()
 		}
 	})
-	inbox := to.Rule.Limits.Inbox
+	inbox := to.Enforced().Limits.Inbox
 	if mark, on := inbox.HighWaterMark(); on && pending == mark && pending > 0 {
 		h.hooks.each(func(l Listener) { l.InboxPressure(m.id, pending, inbox.MaxPending) })
 	}

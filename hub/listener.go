@@ -46,7 +46,7 @@ type AgentEvent struct {
 	Passport   *identity.Passport
 	Resume     *identity.Resume
 	Rule       *identity.Rule
-	Removed    bool // skill_set: it was removed
+	Removed    bool // skill_set, operator_rule_set: it was removed
 	Capability string
 	Outcome    identity.Outcome
 	At         time.Time

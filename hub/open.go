@@ -153,7 +153,7 @@ func (h *Hub) authorizeOpen(ctx context.Context, creator *member, invitees []Pro
 	manifest := a.Manifest()
 	release = func() {}
 	var open int64
-	if creator.profile().Rule.Limits.MaxConcurrentChannels > 0 {
+	if creator.profile().Enforced().Limits.MaxConcurrentChannels > 0 {
 		creator.opening.Lock()
 		release = creator.opening.Unlock
 		if open, err = h.countOpen(ctx, o.Creator); err != nil {

@@ -71,7 +71,7 @@ type Limits struct {
 	LoadedChannels int // 200,000 folded at once; the longest untouched go first
 	Replay         int // 4,096 live deliveries kept while a reader is replayed to
 	Held           int // 16 supervisors' words waiting in one channel
-	Inbox          int // 4,096 deliveries waiting in an in-process inbox
+	Inbox          int // 4,096 unanswered envelopes of one identity; its rule may say less
 	Deadlines      int // 64 set by the adapter of one channel
 	OpenTasks      int // 256 not ended, in one channel
 	OpenTasksOwner int // 64 of them of one owner

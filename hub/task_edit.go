@@ -89,7 +89,7 @@ func (h *Hub) newTask(ctx context.Context, t task.Task, mirror Mirror) error {
 	}
 	limit := int64(0)
 	if m := h.registry.byID(t.Owner); m != nil {
-		limit = m.profile().Rule.Limits.MaxConcurrentTasks
+		limit = m.profile().Enforced().Limits.MaxConcurrentTasks
 	}
 	if limit > 0 {
 		defer h.works.lock(t.Owner)()

@@ -28,7 +28,7 @@ func presenceOf(ag *v1.Agent) string {
 }
 
 func (a *app) agents() *cobra.Command {
-	return group("agents", "List, show and remove identities", a.agentsList(), a.agentsShow(), a.agentsRemove())
+	return group("agents", "List, show, limit and remove identities", a.agentsList(), a.agentsShow(), a.agentsRule(), a.agentsRemove())
 }
 
 func (a *app) agentsList() *cobra.Command {
@@ -67,6 +67,9 @@ func (a *app) agentsShow() *cobra.Command {
 				fmt.Fprintf(w, "auth\t%s\nregistered\t%s\n", ag.Passport.Auth.Scheme, ag.Passport.CreatedAt.Format(time.RFC3339))
 				if ag.Resume.Summary != "" {
 					fmt.Fprintf(w, "summary\t%s\n", cell(ag.Resume.Summary))
+				}
+				if ag.OperatorRule != nil {
+					fmt.Fprintf(w, "operator's rule\t%s\n", ruleText(ag.OperatorRule))
 				}
 				for capability, o := range ag.Resume.Observed {
 					fmt.Fprintf(w, "observed\t%s: %d completed, %d failed, %d expired\n", cell(capability), o.Completed, o.Failed, o.Expired)

@@ -20,11 +20,19 @@ func benchAG2(against string) benchmark {
 		}
 		return ag2bench.Run(ctx, ag2bench.Options{
 			Plan: plan, Against: against,
-			Hub: func(ctx context.Context, dir string) *exec.Cmd {
-				return exec.CommandContext(ctx, self, "serve", "--data", dir, "--listen", "127.0.0.1:0", "--log-level", "error", "-o", "json")
-			},
+			Hub:   benchHub(self),
 			Floor: func(ctx context.Context) *exec.Cmd { return exec.CommandContext(ctx, self, "bench", "--"+floorFlag) },
 		})
+	}
+}
+
+// benchHub starts a hub that is measured. Its readers never answer, so its
+// inboxes have room for all that they are sent.
+func benchHub(program string) func(ctx context.Context, dir string) *exec.Cmd {
+	return func(ctx context.Context, dir string) *exec.Cmd {
+		hub := exec.CommandContext(ctx, program, "serve", "--data", dir, "--listen", "127.0.0.1:0", "--log-level", "error", "-o", "json")
+		hub.Env = append(hub.Environ(), "PARLEY_LIMITS_INBOX=1000000000")
+		return hub
 	}
 }
 

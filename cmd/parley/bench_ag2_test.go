@@ -17,9 +17,7 @@ import (
 // what they say is for parley bench.
 func TestBenchAG2(t *testing.T) {
 	t.Parallel()
-	hub := func(ctx context.Context, dir string) *exec.Cmd {
-		return exec.CommandContext(ctx, "parley", "serve", "--data", dir, "--listen", "127.0.0.1:0", "--log-level", "error", "-o", "json")
-	}
+	hub := benchHub("parley")
 	report, err := ag2bench.Run(t.Context(), ag2bench.Options{
 		Hub: hub,
 		Floor: func(ctx context.Context) *exec.Cmd {

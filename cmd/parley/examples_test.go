@@ -37,6 +37,7 @@ var examples = map[string]example{
 	"parley agent script":      {hub: true, alone: true, until: "takes part as"},
 	"parley agents list":       {hub: true},
 	"parley agents show":       {hub: true},
+	"parley agents rule":       {hub: true, alone: true},
 	"parley agents remove":     {hub: true, alone: true},
 	"parley audit":             {hub: true},
 	"parley backup":            {hub: true},

@@ -16,6 +16,8 @@ type agentBody struct {
 	Passport *identity.Passport `json:"passport"`
 	Resume   *identity.Resume   `json:"resume"`
 	Rule     *identity.Rule     `json:"rule"`
+	Ceiling  *identity.Ceiling  `json:"operator_rule"`
+	Limits   identity.Limits    `json:"effective_limits"`
 	Skill    *string            `json:"skill_md"`
 	Online   bool               `json:"online"`
 	Pending  int64              `json:"inbox_depth"`
@@ -29,7 +31,7 @@ type agentPage struct {
 func (a *API) agentBody(p hub.Profile) agentBody {
 	_, online := a.hub.Bound(p.ID())
 	return agentBody{
-		Passport: p.Passport, Resume: p.Resume, Rule: p.Rule, Skill: p.Skill,
+		Passport: p.Passport, Resume: p.Resume, Rule: p.Rule, Ceiling: p.Ceiling, Limits: p.Enforced().Limits, Skill: p.Skill,
 		Online: online, Pending: a.hub.Pending(p.ID()),
 	}
 }

@@ -50,6 +50,7 @@ func newSiteOf(t testing.TB, engine journal.Engine, o hub.Options, change ...fun
 	t.Helper()
 	quiet := slog.New(slog.DiscardHandler)
 	o.Adapters, o.Log = adapter.All(), quiet
+	o.Limits.Inbox = 1 << 30 // see unbounded
 	h, err := hub.Open(t.Context(), engine, o)
 	if err != nil {
 		t.Fatal(err)

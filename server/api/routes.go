@@ -114,6 +114,15 @@ func (a *API) routes() []route {
 			role: access.Operator, status: http.StatusNoContent, serve: a.removeAgent,
 		},
 		{
+			method: "PUT", path: "/v1/agents/{id}/rule", name: "setAgentRule",
+			says: "Sets the operator's rule for an identity, which its own rule cannot exceed. What is left out sets no ceiling.",
+			role: access.Operator, body: "OperatorRule", status: http.StatusOK, answer: "Agent", serve: a.setAgentRule,
+		},
+		{
+			method: "DELETE", path: "/v1/agents/{id}/rule", name: "removeAgentRule", says: "Removes the operator's rule for an identity.",
+			role: access.Operator, status: http.StatusOK, answer: "Agent", serve: a.removeAgentRule,
+		},
+		{
 			method: "GET", path: "/v1/tasks", name: "listTasks", says: "Lists tasks in the order they were first observed; an agent sees its own and those of its channels.",
 			role: access.Reader, query: []param{
 				{"owner", "string", "only of this agent, by name or id"},

@@ -106,6 +106,12 @@ func eventSchemas() obj {
 
 func agentSchemas() obj {
 	amount := obj{"type": []any{"number", "null"}}
+	limits := fieldsOf(obj{
+		"max_concurrent_channels": number, "max_concurrent_tasks": number, "delegation_depth": number,
+		"channel_ttl_default": text, "task_ttl_default": text,
+		"rate":  fieldsOf(obj{"per_minute": number, "burst": number}),
+		"inbox": fieldsOf(obj{"max_pending": number, "overflow": text, "high_water": maybeNumber}),
+	})
 	return obj{
 		"Message": obj{
 			"type": "object", "required": []any{"schema", "version", "type", "role", "content", "payload", "metadata"},
@@ -118,6 +124,7 @@ func agentSchemas() obj {
 		"Messages": fieldsOf(obj{"as": text, "messages": list(ref("Message"))}),
 		"Agent": fieldsOf(obj{
 			"passport": ref("Passport"), "resume": ref("Resume"), "rule": ref("Rule"), "skill_md": maybe,
+			"operator_rule": obj{"anyOf": []any{obj{"type": "null"}, ref("OperatorRule")}}, "effective_limits": limits,
 			"online": flag, "inbox_depth": number,
 		}),
 		"AgentPage": fieldsOf(obj{"agents": list(ref("Agent")), "next": text}),
@@ -144,11 +151,16 @@ func agentSchemas() obj {
 				"inbound_from": list(text), "outbound_to": list(text),
 				"channel_types": fieldsOf(obj{"initiate": list(text), "accept": list(text)}),
 			}),
-			"limits": fieldsOf(obj{
+			"limits": limits,
+		}),
+		"OperatorRule": requestOf(obj{
+			"access": requestOf(obj{
+				"inbound_from": list(text), "outbound_to": list(text),
+				"channel_types": requestOf(obj{"initiate": list(text), "accept": list(text)}),
+			}),
+			"limits": requestOf(obj{
 				"max_concurrent_channels": number, "max_concurrent_tasks": number, "delegation_depth": number,
-				"channel_ttl_default": text, "task_ttl_default": text,
-				"rate":  fieldsOf(obj{"per_minute": number, "burst": number}),
-				"inbox": fieldsOf(obj{"max_pending": number, "overflow": text, "high_water": maybeNumber}),
+				"rate": requestOf(obj{"per_minute": number, "burst": number}), "inbox": requestOf(obj{"max_pending": number}),
 			}),
 		}),
 	}

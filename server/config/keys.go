@@ -199,7 +199,7 @@ var Keys = []Key{
 	},
 	{
 		Name: "limits.inbox", Default: "4096",
-		Meaning: "deliveries waiting in the inbox of an agent inside the process",
+		Meaning: "envelopes that one agent has not answered; a rule's limits.inbox.max_pending may be lower, and 0 there means this",
 		field:   func(c *Config) any { return &c.Limits.Inbox },
 	},
 	{

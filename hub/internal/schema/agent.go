@@ -13,6 +13,7 @@ type AgentRecord struct {
 	Passport jsontext.Value    `json:"passport,omitzero"`
 	Resume   *identity.Resume  `json:"resume,omitzero"`
 	Rule     *identity.Rule    `json:"rule,omitzero"`
+	Ceiling  *identity.Ceiling `json:"operator_rule,omitzero"`
 	Skill    *string           `json:"skill,omitzero"`
 	Samples  map[string][]byte `json:"samples,omitzero"`
 }
@@ -23,6 +24,7 @@ const (
 	AgentUnregistered = "unregistered"
 	AgentResume       = "resume"
 	AgentRule         = "rule"
+	AgentCeiling      = "operator_rule" // without one, it was removed
 	AgentSkill        = "skill"
 	AgentObserved     = "observed" // a task was counted
 )

@@ -83,7 +83,7 @@ func open(ctx context.Context, dir string) (_ *site, err error) {
 	if err != nil {
 		return nil, err
 	}
-	h, err := hub.Open(ctx, engine, hub.Options{Adapters: adapter.All(), Log: quiet, TTLSweep: -1, ExpectationSweep: -1})
+	h, err := hub.Open(ctx, engine, hub.Options{Adapters: adapter.All(), Log: quiet, TTLSweep: -1, ExpectationSweep: -1, Limits: hub.Limits{Inbox: 1 << 30}})
 	if err != nil {
 		return nil, errors.Join(err, engine.Close())
 	}

@@ -86,7 +86,7 @@ func openOn(ctx context.Context, dir string, fs vfs.FS, o hub.Options) (*site, e
 		return nil, err
 	}
 	o.Adapters, o.Log = adapter.All(), silent()
-	o.TTLSweep, o.ExpectationSweep = -1, -1
+	o.TTLSweep, o.ExpectationSweep, o.Limits.Inbox = -1, -1, 1<<30
 	h, err := hub.Open(ctx, engine, o)
 	if err != nil {
 		return nil, errors.Join(err, engine.Close())
