@@ -101,11 +101,13 @@ func (l *hubLink) CanSend(ctx context.Context, channelID, eventType string) (boo
 }
 
 func (l *hubLink) Post(ctx context.Context, e *envelope.Envelope) (string, error) {
-	return l.hub.Post(ctx, e.Clone(), l)
+	return l.hub.Post(ctx, e.Clone(), l.caller())
 }
 
-// MayActFor lets the link post as nobody but itself.
-func (l *hubLink) MayActFor(id string) bool { return id == l.self.ID }
+// caller lets the link post as nobody but itself.
+func (l *hubLink) caller() *hub.Caller {
+	return &hub.Caller{Agents: []string{l.self.ID}}
+}
 
 func (l *hubLink) PendingTurns(ctx context.Context) ([]agent.PendingTurn, error) {
 	turns, err := l.hub.Turns(ctx, l.self.ID)
@@ -179,11 +181,11 @@ func (l *hubLink) ListTasks(ctx context.Context, q agent.TaskQuery) ([]*task.Tas
 // The hub mirrors nothing of its own: the agent's runtime posts.
 
 func (l *hubLink) ObserveTask(ctx context.Context, t *task.Task) error {
-	return l.hub.ObserveTask(ctx, *t, l, hub.MirrorOff)
+	return l.hub.ObserveTask(ctx, *t, l.caller(), hub.MirrorOff)
 }
 
 func (l *hubLink) UpdateTask(ctx context.Context, u task.Update) error {
-	return l.hub.UpdateTask(ctx, u, l, hub.MirrorOff)
+	return l.hub.UpdateTask(ctx, u, l.caller(), hub.MirrorOff)
 }
 
 func (l *hubLink) RecordObservation(ctx context.Context, o agent.Observation) error {
@@ -196,7 +198,7 @@ func (l *hubLink) FireTaskEvent(ctx context.Context, taskID, kind string, payloa
 }
 
 func (l *hubLink) Checkpoint(ctx context.Context, taskID string, state []byte) error {
-	return l.hub.CheckpointTask(ctx, taskID, state, l.self.ID, l)
+	return l.hub.CheckpointTask(ctx, taskID, state, l.self.ID, l.caller())
 }
 
 func (l *hubLink) ReadCheckpoint(ctx context.Context, taskID string) ([]byte, error) {

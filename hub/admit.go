@@ -15,14 +15,8 @@ import (
 	"github.com/parley-hub/parley/journal"
 )
 
-// Caller is on whose behalf a post is made: the identities that a connection
-// has proved. Nil is the program that embeds the hub, which may act for all.
-type Caller interface {
-	MayActFor(agent string) bool
-}
-
 // Post admits an envelope and waits until it is durable and delivered.
-func (h *Hub) Post(ctx context.Context, e *envelope.Envelope, by Caller) (string, error) {
+func (h *Hub) Post(ctx context.Context, e *envelope.Envelope, by *Caller) (string, error) {
 	return h.Admit(ctx, e, by).Wait(ctx)
 }
 
@@ -30,7 +24,7 @@ func (h *Hub) Post(ctx context.Context, e *envelope.Envelope, by Caller) (string
 // causes as one batch. It returns without waiting for the disk, so that a caller
 // can pipeline its posts; they are stored in that order. The hub owns the envelope
 // from here on.
-func (h *Hub) Admit(ctx context.Context, e *envelope.Envelope, by Caller) *Pending {
+func (h *Hub) Admit(ctx context.Context, e *envelope.Envelope, by *Caller) *Pending {
 	p := h.admit(ctx, e, by)
 	if p.done != closedChan || p.err == nil {
 		return p
@@ -53,7 +47,7 @@ func (h *Hub) rejected(e *envelope.Envelope, err error) {
 	h.hooks.each(func(l Listener) { l.EnvelopeRejected(e, err) })
 }
 
-func (h *Hub) admit(ctx context.Context, e *envelope.Envelope, by Caller) *Pending {
+func (h *Hub) admit(ctx context.Context, e *envelope.Envelope, by *Caller) *Pending {
 	if err := h.bound(e, by); err != nil {
 		return refused(err)
 	}
@@ -61,7 +55,7 @@ func (h *Hub) admit(ctx context.Context, e *envelope.Envelope, by Caller) *Pendi
 	if sender == nil {
 		return refused(fault.New(fault.NotFound, "sender not registered: '%s'", e.Sender))
 	}
-	if by != nil && !by.MayActFor(e.Sender) {
+	if !by.MayActFor(e.Sender) {
 		return refused(fault.New(fault.AccessDenied, "this connection may not act for '%s': register it or say hello as it first", e.Sender))
 	}
 	if e.Key != "" {
@@ -114,7 +108,7 @@ func (h *Hub) admit(ctx context.Context, e *envelope.Envelope, by Caller) *Pendi
 }
 
 // bound checks sizes and encodings, so that adapters need not.
-func (h *Hub) bound(e *envelope.Envelope, by Caller) error {
+func (h *Hub) bound(e *envelope.Envelope, by *Caller) error {
 	switch {
 	case e.Type == "":
 		return fault.New(fault.Invalid, "event_type is empty; any non-empty name is accepted")
@@ -148,7 +142,7 @@ func cleanOrigin(o envelope.Origin) envelope.Origin {
 }
 
 // admitTo checks an envelope against a channel. The channel is locked.
-func (h *Hub) admitTo(ctx context.Context, ch *loadedChannel, sender *member, e *envelope.Envelope, by Caller) (p *Pending, err error) {
+func (h *Hub) admitTo(ctx context.Context, ch *loadedChannel, sender *member, e *envelope.Envelope, by *Caller) (p *Pending, err error) {
 	defer h.rescue(&err)
 	if err := h.accepts(ch, e); err != nil {
 		return nil, err

@@ -12,7 +12,7 @@ import (
 
 // idempotentRepeat answers a post whose idempotency key was used before with the
 // first post's answer. It returns nil if the key is new.
-func (h *Hub) idempotentRepeat(ctx context.Context, e *envelope.Envelope, by Caller) *Pending {
+func (h *Hub) idempotentRepeat(ctx context.Context, e *envelope.Envelope, by *Caller) *Pending {
 	state, err := h.journal.Claim(ctx, h.shard(), schema.IdempotencyClaim(e.Channel, e.Sender, e.Key))
 	if err != nil {
 		return refused(unavailable(err))

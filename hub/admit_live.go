@@ -12,14 +12,14 @@ import (
 // no id, no sequence. It carries the last durable sequence, is delivered after
 // it and before whatever is stored next, and is dropped by readers that are
 // behind. It returns when the envelope has its place in the delivery order.
-func (h *Hub) SendLive(ctx context.Context, e *envelope.Envelope, by Caller) error {
+func (h *Hub) SendLive(ctx context.Context, e *envelope.Envelope, by *Caller) error {
 	if err := h.bound(e, by); err != nil {
 		return err
 	}
 	if h.registry.byID(e.Sender) == nil {
 		return fault.New(fault.NotFound, "sender not registered: '%s'", e.Sender)
 	}
-	if by != nil && !by.MayActFor(e.Sender) {
+	if !by.MayActFor(e.Sender) {
 		return fault.New(fault.AccessDenied, "this connection may not act for '%s'", e.Sender)
 	}
 	if err := h.delivery.await(ctx); err != nil {

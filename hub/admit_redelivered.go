@@ -84,21 +84,20 @@ func (ch *loadedChannel) noteAnswer(e *envelope.Envelope) {
 // answeredElsewhere refuses an answer from a connection that its sender has
 // replaced by another one, if the envelope it answers was replayed to the new
 // connection: the answer comes from there.
-func (h *Hub) answeredElsewhere(ch *loadedChannel, sender *member, e *envelope.Envelope, by Caller) error {
-	at, ok := by.(Endpoint)
-	if !ok || h.opts.TrustClients {
+func (h *Hub) answeredElsewhere(ch *loadedChannel, sender *member, e *envelope.Envelope, by *Caller) error {
+	if by == nil || by.Connection == "" || h.opts.TrustClients {
 		return nil
 	}
 	a := ch.redeliveredFor(e)
-	if a == nil || e.Causation < a.first || e.Causation > a.last || !sender.link.elsewhere(at) {
+	if a == nil || e.Causation < a.first || e.Causation > a.last || !sender.link.elsewhere(by.Connection) {
 		return nil
 	}
 	return fault.New(fault.AccessDenied, "'%s' has attached at another connection, which was handed '%s' to answer", e.Sender, e.Causation)
 }
 
 // elsewhere reports whether an identity reads at another endpoint.
-func (l *link) elsewhere(at Endpoint) bool {
+func (l *link) elsewhere(endpoint string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.endpoint != nil && l.endpoint != at
+	return l.endpoint != nil && l.endpoint.ID() != endpoint
 }

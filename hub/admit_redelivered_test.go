@@ -1,6 +1,7 @@
 package hub_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/parley-hub/parley/conformance/spec"
@@ -12,11 +13,11 @@ import (
 // place is a connection of an agent, one of several.
 type place struct{ *agent }
 
-func (p *place) MayActFor(id string) bool { return id == p.id }
+func (p *place) ID() string { return fmt.Sprintf("%s-%p", p.agent.ID(), p) }
 
 func (p *place) answers(ch, cause, said string) error {
 	e := &envelope.Envelope{Channel: ch, Sender: p.id, Type: envelope.TypeText, Data: []byte(text(said)), Causation: cause}
-	_, err := p.r.Post(ctx, e, p)
+	_, err := p.r.Post(ctx, e, &hub.Caller{Agents: []string{p.id}, Connection: p.ID()})
 	return err
 }
 

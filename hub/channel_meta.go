@@ -83,6 +83,8 @@ type ListOptions struct {
 	After  string // the last channel of the page before
 	Limit  int    // 0: 50
 	Newest bool   // the newest first
+
+	by *Caller // only those that it may look into; see Access
 }
 
 // Channels lists channels by age, ended ones too. Next goes on after the last,
@@ -139,5 +141,5 @@ func selected(m *channel.Metadata, o ListOptions) bool {
 			return false
 		}
 	}
-	return o.Match == nil || o.Match(m)
+	return o.by.sees(m) && (o.Match == nil || o.Match(m))
 }

@@ -396,7 +396,7 @@ func TestPosting(t *testing.T) {
 	runs(t, "a connection acts only for what it proved", hub.Options{}, func(t *testing.T, r *rig) {
 		a, b := r.agent("alice"), r.agent("bob")
 		ch := r.open("conversation", a, b)
-		_, err := r.Post(ctx, &envelope.Envelope{Channel: ch, Sender: a.id, Type: envelope.TypeText, Data: []byte(`{}`)}, onlyFor(b.id))
+		_, err := r.Post(ctx, &envelope.Envelope{Channel: ch, Sender: a.id, Type: envelope.TypeText, Data: []byte(`{}`)}, actsFor(b.id))
 		if fault.CodeOf(err) != fault.AccessDenied {
 			t.Errorf("got %v", err)
 		}
@@ -435,7 +435,3 @@ func (stern) AuthorizeSend(_ hub.Profile, e *envelope.Envelope, _ []hub.Profile)
 	}
 	return nil
 }
-
-type onlyFor string
-
-func (o onlyFor) MayActFor(agent string) bool { return agent == string(o) }

@@ -30,11 +30,11 @@ func (w *works) lock(owner string) (unlock func()) {
 
 // ObserveTask tells the hub of a task: a new one, or what changed of one that
 // it knows. One that has ended stays as it is.
-func (h *Hub) ObserveTask(ctx context.Context, t task.Task, by Caller, mirror Mirror) error {
+func (h *Hub) ObserveTask(ctx context.Context, t task.Task, by *Caller, mirror Mirror) error {
 	if err := t.Accept(h.opts.Limits.EventBytes); err != nil {
 		return err
 	}
-	if by != nil && !by.MayActFor(t.Owner) {
+	if !by.MayActFor(t.Owner) {
 		return errNotOwner(t.ID, t.Owner)
 	}
 	for {
@@ -60,7 +60,7 @@ func errNotOwner(id, owner string) error {
 
 // UpdateTask changes a known task. One that has ended stays as it is, and that
 // is no error.
-func (h *Hub) UpdateTask(ctx context.Context, u task.Update, by Caller, mirror Mirror) error {
+func (h *Hub) UpdateTask(ctx context.Context, u task.Update, by *Caller, mirror Mirror) error {
 	if u.State != "" {
 		if _, err := task.ParseState(string(u.State)); err != nil {
 			return err
@@ -130,9 +130,9 @@ func (h *Hub) editIn(ctx context.Context, channelID string, put func(b *batch) e
 }
 
 // editTask changes a known task that has not ended, wherever it is.
-func (h *Hub) editTask(ctx context.Context, log journal.LogName, by Caller, mirror Mirror, edit func(t *task.Task, now time.Time) error) error {
+func (h *Hub) editTask(ctx context.Context, log journal.LogName, by *Caller, mirror Mirror, edit func(t *task.Task, now time.Time) error) error {
 	may := func(t *schema.StoredTask) error {
-		if by != nil && !by.MayActFor(t.Owner) {
+		if !by.MayActFor(t.Owner) {
 			return errNotOwner(t.ID, t.Owner)
 		}
 		return nil

@@ -62,7 +62,7 @@ func (h *Hub) FireTaskEvent(ctx context.Context, taskID, kind string, payload []
 // CheckpointTask keeps one JSON object for a task, of which the last counts.
 // The task need not be known: then the first identity to write a checkpoint, as,
 // owns it.
-func (h *Hub) CheckpointTask(ctx context.Context, taskID string, state []byte, as string, by Caller) error {
+func (h *Hub) CheckpointTask(ctx context.Context, taskID string, state []byte, as string, by *Caller) error {
 	if v := jsontext.Value(state); v.Kind() != '{' || !v.IsValid() {
 		return fault.New(fault.Invalid, "state of task '%s' is not a JSON object", taskID)
 	}
@@ -85,7 +85,7 @@ func (h *Hub) CheckpointTask(ctx context.Context, taskID string, state []byte, a
 		if first, _, ok := cutCheckpoint(value.Ordered.Data); ok && t == nil {
 			owner = first
 		}
-		if by != nil && !by.MayActFor(owner) {
+		if !by.MayActFor(owner) {
 			return errNotOwner(taskID, owner)
 		}
 		data := append(binary.AppendUvarint(nil, uint64(len(owner))), owner...)
@@ -101,7 +101,7 @@ func (h *Hub) CheckpointTask(ctx context.Context, taskID string, state []byte, a
 // TaskCheckpoint returns what was last kept for a task, byte for byte; nil if
 // nothing was. That of a task which nobody observed is for its owner only; of
 // others the caller says who may read it.
-func (h *Hub) TaskCheckpoint(ctx context.Context, taskID string, by Caller) ([]byte, error) {
+func (h *Hub) TaskCheckpoint(ctx context.Context, taskID string, by *Caller) ([]byte, error) {
 	value, err := h.journal.Value(ctx, h.tenant.Checkpoint(taskID))
 	if err != nil {
 		return nil, unavailable(err)
@@ -110,7 +110,7 @@ func (h *Hub) TaskCheckpoint(ctx context.Context, taskID string, by Caller) ([]b
 	if !ok && value.Durable.Version != 0 {
 		return nil, fault.New(fault.Internal, "the checkpoint of task '%s' cannot be read", taskID)
 	}
-	if ok && by != nil && !by.MayActFor(owner) {
+	if ok && !by.MayActFor(owner) {
 		if _, err := h.Task(ctx, taskID); fault.CodeOf(err) == fault.NotFound {
 			return nil, fault.New(fault.AccessDenied, "the checkpoint of task '%s' belongs to '%s': only its owner may read it", taskID, owner)
 		}
@@ -120,12 +120,12 @@ func (h *Hub) TaskCheckpoint(ctx context.Context, taskID string, by Caller) ([]b
 
 // mayName refuses a new task under an id whose checkpoint is another's: it would
 // become the task's owner's.
-func (h *Hub) mayName(ctx context.Context, taskID string, by Caller) error {
+func (h *Hub) mayName(ctx context.Context, taskID string, by *Caller) error {
 	value, err := h.journal.Value(ctx, h.tenant.Checkpoint(taskID))
 	if err != nil {
 		return unavailable(err)
 	}
-	if owner, _, ok := cutCheckpoint(value.Ordered.Data); ok && by != nil && !by.MayActFor(owner) {
+	if owner, _, ok := cutCheckpoint(value.Ordered.Data); ok && !by.MayActFor(owner) {
 		return fault.New(fault.AccessDenied, "the checkpoint of task '%s' belongs to '%s': choose another id", taskID, owner)
 	}
 	return nil

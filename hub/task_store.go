@@ -75,6 +75,8 @@ type TaskQuery struct {
 	Match   func(*task.Task) bool // nil: every one
 	After   string                // next of the page before
 	Limit   int                   // 0: 50
+
+	sees func(*task.Task) bool // nil: every one; see Access
 }
 
 // Tasks lists tasks in the order that they were first observed. Next goes on
@@ -116,7 +118,7 @@ func (h *Hub) Tasks(ctx context.Context, q TaskQuery) (list []*task.Task, next s
 }
 
 func (q *TaskQuery) selects(t *task.Task) bool {
-	return (q.Owner == "" || t.Owner == q.Owner) && (q.State == "" || t.State == q.State) && (q.Match == nil || q.Match(t))
+	return (q.Owner == "" || t.Owner == q.Owner) && (q.State == "" || t.State == q.State) && (q.Match == nil || q.Match(t)) && (q.sees == nil || q.sees(t))
 }
 
 func (q *TaskQuery) prefix() []byte {

@@ -221,9 +221,7 @@ func TestTaskRecord(t *testing.T) {
 	})
 }
 
-type actsFor string
-
-func (a actsFor) MayActFor(agent string) bool { return agent == string(a) }
+func actsFor(agent string) *hub.Caller { return &hub.Caller{Agents: []string{agent}} }
 
 func TestTaskList(t *testing.T) {
 	t.Parallel()

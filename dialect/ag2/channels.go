@@ -70,10 +70,10 @@ func (c *conn) listChannels(ctx context.Context, p wire.ListChannelsParams) ([]b
 // someChannels lists channels that this connection may look into, as far as
 // they fit a frame.
 func (c *conn) someChannels(ctx context.Context, o hub.ListOptions, limit int) ([]entry[*channel.Metadata], bool, error) {
-	o.Match = c.sees
+	as := c.server.cfg.Hub.As(c.caller())
 	return gather(limit, func(n int, after string) ([]*channel.Metadata, string, error) {
 		o.Limit, o.After = n, after
-		return c.server.cfg.Hub.Channels(ctx, o)
+		return as.Channels(ctx, o)
 	}, func(m *channel.Metadata) ([]byte, error) { return wire.AppendMetadata(nil, m) })
 }
 
@@ -111,10 +111,11 @@ func oldest(list []entry[*channel.Metadata], limit int) []entry[*channel.Metadat
 }
 
 func (c *conn) closeChannel(ctx context.Context, p wire.CloseChannelParams) ([]byte, error) {
-	if _, err := c.channel(ctx, p.Channel); err != nil {
+	m, err := c.channel(ctx, p.Channel)
+	if err != nil {
 		return nil, err
 	}
-	m, err := c.server.cfg.Hub.CloseChannel(ctx, p.Channel, p.Reason)
+	m, err = c.server.cfg.Hub.As(c.callerAmong(m.IDs())).CloseChannel(ctx, p.Channel, p.Reason)
 	if err != nil {
 		return nil, err
 	}

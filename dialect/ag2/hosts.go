@@ -7,6 +7,7 @@ import (
 	"github.com/parley-hub/parley/channel"
 	"github.com/parley-hub/parley/dialect/ag2/wire"
 	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/hub"
 	"github.com/parley-hub/parley/identity"
 	"github.com/parley-hub/parley/internal/wsconn"
 )
@@ -17,6 +18,8 @@ type host struct {
 	born time.Time // when it was registered here; zero if it said hello
 	// proof tells whether what proved it still stands; nil does for ever.
 	proof func() bool
+	// caller is the connection as it acts for this identity; nil until it does.
+	caller *hub.Caller
 
 	// held keeps deliveries back until the answer to its registration is
 	// queued: AG2's client drops what is for an identity it does not know yet.
@@ -26,11 +29,6 @@ type host struct {
 
 // maxKept bounds what may arrive before a registration is answered.
 const maxKept = 1024
-
-// MayActFor reports whether an identity was proved on this connection.
-func (c *conn) MayActFor(agent string) bool {
-	return c.server.cfg.TrustClients || c.proved(agent)
-}
 
 // proved leaves out whoever was unregistered since, from here or elsewhere, and
 // whose proof stands no more.

@@ -25,6 +25,8 @@ type Hub interface {
 	SetSkill(ctx context.Context, id string, skill *string) error
 	SetRule(ctx context.Context, id string, rule *identity.Rule) error
 
+	As(by *hub.Caller) hub.Access
+
 	Bind(agent string, at hub.Endpoint) error
 	BindReplaying(ctx context.Context, agent string, at hub.Endpoint, since string) error
 	Unbind(at hub.Endpoint, agents ...string)
@@ -36,7 +38,7 @@ type Hub interface {
 	Channel(ctx context.Context, id string) (*channel.Metadata, error)
 	Channels(ctx context.Context, o hub.ListOptions) (list []*channel.Metadata, next string, err error)
 	CloseChannel(ctx context.Context, id, reason string) (*channel.Metadata, error)
-	Admit(ctx context.Context, e *envelope.Envelope, by hub.Caller) *hub.Pending
+	Admit(ctx context.Context, e *envelope.Envelope, by *hub.Caller) *hub.Pending
 	CanSend(ctx context.Context, channelID, sender, eventType string) (bool, error)
 	Log(ctx context.Context, channelID string, from, to uint64) iter.Seq2[*envelope.Envelope, error]
 	Length(ctx context.Context, channelID string) (uint64, error)
@@ -44,12 +46,12 @@ type Hub interface {
 	Turns(ctx context.Context, agent string) ([]hub.Turn, error)
 	Task(ctx context.Context, id string) (*task.Task, error)
 	Tasks(ctx context.Context, q hub.TaskQuery) (list []*task.Task, next string, err error)
-	ObserveTask(ctx context.Context, t task.Task, by hub.Caller, mirror hub.Mirror) error
-	UpdateTask(ctx context.Context, u task.Update, by hub.Caller, mirror hub.Mirror) error
+	ObserveTask(ctx context.Context, t task.Task, by *hub.Caller, mirror hub.Mirror) error
+	UpdateTask(ctx context.Context, u task.Update, by *hub.Caller, mirror hub.Mirror) error
 	RecordObservation(ctx context.Context, o hub.Observation) error
 	FireTaskEvent(ctx context.Context, taskID, kind string, payload []byte) error
-	CheckpointTask(ctx context.Context, taskID string, state []byte, as string, by hub.Caller) error
-	TaskCheckpoint(ctx context.Context, taskID string, by hub.Caller) ([]byte, error)
+	CheckpointTask(ctx context.Context, taskID string, state []byte, as string, by *hub.Caller) error
+	TaskCheckpoint(ctx context.Context, taskID string, by *hub.Caller) ([]byte, error)
 	ReportTurnFailure(ctx context.Context, channelID, agent, envelopeID, kind, message string) error
 	Audit(ctx context.Context, kind string, record map[string]any) error
 }

@@ -2,7 +2,6 @@ package ag2
 
 import (
 	"context"
-	"slices"
 
 	"github.com/parley-hub/parley/channel"
 	"github.com/parley-hub/parley/dialect/ag2/wire"
@@ -77,7 +76,7 @@ func (c *conn) actsFor(agent string) error {
 }
 
 func (c *conn) bound(agent string) error {
-	if c.MayActFor(agent) {
+	if c.callerFor(agent).MayActFor(agent) {
 		return nil
 	}
 	if agent == "" {
@@ -86,25 +85,13 @@ func (c *conn) bound(agent string) error {
 	return fault.New(fault.AccessDenied, "connection is not bound to agent '%.100s': register it or say hello as it first", agent)
 }
 
-// sees reports whether anyone on this connection may look into a channel.
-func (c *conn) sees(m *channel.Metadata) bool {
-	if c.isOperator() || c.server.cfg.TrustClients {
-		return true
-	}
-	return slices.ContainsFunc(m.Participants, func(p channel.Participant) bool { return c.proved(p.Agent) })
-}
-
-// isOperator reports whether an operator asked for this connection and still is
-// one.
-func (c *conn) isOperator() bool { return c.operator != nil && c.operator() }
-
 // channel returns a channel that this connection may look into.
 func (c *conn) channel(ctx context.Context, id string) (*channel.Metadata, error) {
 	m, err := c.server.cfg.Hub.Channel(ctx, id)
 	if err != nil {
 		return nil, err
 	}
-	if !c.sees(m) {
+	if c.server.cfg.Hub.As(c.callerAmong(m.IDs())).Sees(m) != nil {
 		return nil, fault.New(fault.AccessDenied, "no participant in channel '%.100s' is bound to this connection", id)
 	}
 	return m, nil

@@ -34,7 +34,7 @@ func (c *conn) post(ctx context.Context, f *wire.Post) {
 	err := CheckEnvelope(f.Envelope)
 	switch {
 	case err == nil:
-		c.await(posted{request: f.ID, pending: c.server.cfg.Hub.Admit(ctx, f.Envelope, c)})
+		c.await(posted{request: f.ID, pending: c.server.cfg.Hub.Admit(ctx, f.Envelope, c.callerFor(f.Envelope.Sender))})
 	case f.ID == "":
 		c.malformed(err)
 	default:

@@ -15,25 +15,7 @@ import (
 // task returns a task that this connection may look at: its owner's, or that of
 // a channel it may look into.
 func (c *conn) task(ctx context.Context, id string) (*task.Task, error) {
-	t, err := c.server.cfg.Hub.Task(ctx, id)
-	if err != nil {
-		return nil, err
-	}
-	if !c.seesTask(ctx, t) {
-		return nil, fault.New(fault.AccessDenied, "task '%.100s' belongs to '%s': only its owner and the participants of its channel may see it", id, t.Owner)
-	}
-	return t, nil
-}
-
-func (c *conn) seesTask(ctx context.Context, t *task.Task) bool {
-	if c.isOperator() || c.MayActFor(t.Owner) {
-		return true
-	}
-	if t.Channel == "" {
-		return false
-	}
-	m, err := c.server.cfg.Hub.Channel(ctx, t.Channel)
-	return err == nil && c.sees(m)
+	return c.server.cfg.Hub.As(c.caller()).Task(ctx, id)
 }
 
 func (c *conn) getTask(ctx context.Context, p wire.ByTask) ([]byte, error) {
@@ -75,10 +57,10 @@ func (c *conn) listTasks(ctx context.Context, p wire.ListTasksParams) ([]byte, e
 // someTasks lists tasks that this connection may look at, as far as they fit a
 // frame.
 func (c *conn) someTasks(ctx context.Context, q hub.TaskQuery, limit int) ([]entry[*task.Task], bool, error) {
-	q.Match = func(t *task.Task) bool { return c.seesTask(ctx, t) }
+	as := c.server.cfg.Hub.As(c.caller())
 	return gather(limit, func(n int, after string) ([]*task.Task, string, error) {
 		q.Limit, q.After = n, after
-		return c.server.cfg.Hub.Tasks(ctx, q)
+		return as.Tasks(ctx, q)
 	}, func(t *task.Task) ([]byte, error) { return wire.AppendTask(nil, wire.NewTask(t)), nil })
 }
 
@@ -92,13 +74,13 @@ func (c *conn) observeTask(ctx context.Context, p wire.ObserveTaskParams) ([]byt
 	case t.Owner == "":
 		return nil, fault.New(fault.Invalid, "'owner_id' is missing")
 	}
-	return nil, c.server.cfg.Hub.ObserveTask(ctx, t.Read(), c, c.mirror())
+	return nil, c.server.cfg.Hub.ObserveTask(ctx, t.Read(), c.caller(), c.mirror())
 }
 
 func (c *conn) updateTask(ctx context.Context, p wire.UpdateTaskParams) ([]byte, error) {
 	return nil, c.server.cfg.Hub.UpdateTask(ctx, task.Update{
 		ID: p.Task, State: task.State(p.State), Progress: p.Progress, Result: p.Result, Error: p.Error,
-	}, c, c.mirror())
+	}, c.caller(), c.mirror())
 }
 
 func (c *conn) mirror() hub.Mirror {
@@ -177,24 +159,21 @@ func (c *conn) checkpointTask(ctx context.Context, p wire.CheckpointParams) ([]b
 	if err := c.bound(as); err != nil && as == "" {
 		return nil, err
 	}
-	return nil, c.server.cfg.Hub.CheckpointTask(ctx, p.Task, p.State, as, c)
+	return nil, c.server.cfg.Hub.CheckpointTask(ctx, p.Task, p.State, as, c.caller())
 }
 
 // readCheckpoint returns a task's checkpoint, which may be there without the
 // task.
 func (c *conn) readCheckpoint(ctx context.Context, p wire.ByTask) ([]byte, error) {
 	h := c.server.cfg.Hub
-	t, err := h.Task(ctx, p.Task)
-	switch {
-	case err == nil && !c.seesTask(ctx, t):
-		return nil, fault.New(fault.AccessDenied, "task '%.100s' belongs to '%s': only its owner and its channel may read its checkpoint", p.Task, t.Owner)
-	case err != nil && fault.CodeOf(err) != fault.NotFound:
+	by := c.caller()
+	if _, err := h.As(by).Task(ctx, p.Task); err != nil && fault.CodeOf(err) != fault.NotFound {
 		return nil, err
 	}
-	if c.isOperator() {
-		return h.TaskCheckpoint(ctx, p.Task, nil)
+	if by.Role == hub.RoleOperator {
+		by = nil
 	}
-	return h.TaskCheckpoint(ctx, p.Task, c)
+	return h.TaskCheckpoint(ctx, p.Task, by)
 }
 
 func deref(s *string) string {

@@ -86,7 +86,7 @@ func (c *conn) hello(ctx context.Context, h *wire.Hello) {
 // another, which may still be at work on what was replayed to it, only the
 // receipts of that one count.
 func (c *conn) receipt(ctx context.Context, r *wire.Receipt) {
-	if r.Recipient == "" || r.Channel == "" || !c.MayActFor(r.Recipient) {
+	if r.Recipient == "" || r.Channel == "" || !c.callerFor(r.Recipient).MayActFor(r.Recipient) {
 		return
 	}
 	hub := c.server.cfg.Hub

@@ -215,10 +215,23 @@ func (c caller) may(role access.Role) error {
 	return fault.New(fault.AccessDenied, "a key of role %s is needed; yours is of role %s", role, c.Role).Because(fault.NeedsRole)
 }
 
-// MayActFor makes a caller a hub.Caller.
-func (c caller) MayActFor(agent string) bool {
-	return c.Has(access.Operator) || c.id != "" && c.id == agent
+// hub is the caller as the hub knows it.
+func (c caller) hub() *hub.Caller {
+	by := &hub.Caller{Key: c.Key, Anyone: c.Has(access.Operator)}
+	switch {
+	case c.Has(access.Operator):
+		by.Role = hub.RoleOperator
+	case c.Has(access.Reader):
+		by.Role = hub.RoleReader
+	}
+	if c.id != "" {
+		by.Agents = []string{c.id}
+	}
+	return by
 }
+
+// as is the hub as the caller has it.
+func (a *API) as(c *call) hub.Access { return a.hub.As(c.who.hub()) }
 
 // sees reports whether the caller may look into everything.
 func (c caller) seesAll() bool { return c.Has(access.Reader) }

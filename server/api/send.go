@@ -83,7 +83,7 @@ func (a *API) post(c *call, e *envelope.Envelope) (string, error) {
 	if err := a.cfg.Takes(e); err != nil {
 		return "", err
 	}
-	return a.hub.Post(c.Context(), e, c.who)
+	return a.hub.Post(c.Context(), e, c.who.hub())
 }
 
 // explain adds whose turn it is to a refusal that comes of turns: somebody

@@ -155,14 +155,9 @@ func (s *site) channel(ctx context.Context, kind string, knobs []byte) (string, 
 }
 
 func (s *site) post(ctx context.Context, channel string) error {
-	_, err := s.hub.Post(ctx, &envelope.Envelope{Channel: channel, Sender: s.a, Type: envelope.TypeText, Data: text}, connection{s.a})
+	_, err := s.hub.Post(ctx, &envelope.Envelope{Channel: channel, Sender: s.a, Type: envelope.TypeText, Data: text}, &hub.Caller{Agents: []string{s.a}})
 	return err
 }
-
-// connection posts as a dialect's does, which has read the payload already.
-type connection struct{ agent string }
-
-func (c connection) MayActFor(agent string) bool { return agent == c.agent }
 
 // together runs op in many goroutines for a while and says how often it ran,
 // how long each took, and what CPU it took.

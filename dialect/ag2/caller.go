@@ -1,0 +1,60 @@
+package ag2
+
+import (
+	"slices"
+
+	"github.com/parley-hub/parley/hub"
+)
+
+var (
+	nobody  = &hub.Caller{}
+	trusted = &hub.Caller{Anyone: true} // with ag2.trust_clients, whoever it is
+)
+
+// callerFor is the connection as it acts for one identity, if that one is
+// proved here; otherwise it may act for nobody.
+func (c *conn) callerFor(agent string) *hub.Caller {
+	switch {
+	case c.server.cfg.TrustClients:
+		return trusted
+	case !c.proved(agent):
+		return nobody
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	h := c.hosts[agent]
+	if h == nil {
+		return nobody
+	}
+	if h.caller == nil {
+		h.caller = &hub.Caller{Agents: []string{agent}, Connection: c.ID()}
+	}
+	return h.caller
+}
+
+// callerAmong is the connection as it looks at something that concerns the
+// given identities: those of them that are proved here. A connection may have
+// thousands, each of which is checked.
+func (c *conn) callerAmong(agents []string) *hub.Caller {
+	if c.server.cfg.TrustClients {
+		return trusted
+	}
+	by := &hub.Caller{Connection: c.ID()}
+	for _, id := range agents {
+		if c.proved(id) {
+			by.Agents = append(by.Agents, id)
+		}
+	}
+	slices.Sort(by.Agents)
+	if c.isOperator() {
+		by.Role = hub.RoleOperator
+	}
+	return by
+}
+
+// caller is the connection with every identity that is proved here.
+func (c *conn) caller() *hub.Caller { return c.callerAmong(c.identities()) }
+
+// isOperator reports whether an operator asked for this connection and still is
+// one.
+func (c *conn) isOperator() bool { return c.operator != nil && c.operator() }

@@ -1,0 +1,83 @@
+package hub_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/parley-hub/parley/channel"
+	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/hub"
+	"github.com/parley-hub/parley/task"
+)
+
+// Each cell of the table of hub.Access: a channel of alice and bob with a task
+// of alice in it, another task of hers without a channel, and a channel of bob
+// and carol.
+func TestAccess(t *testing.T) {
+	t.Parallel()
+	type rights struct {
+		channel, closes, task, other bool
+		acts                         string
+	}
+	all := rights{channel: true, closes: true, task: true, other: true}
+	with := func(r rights, acts string) rights { r.acts = acts; return r }
+	for name, tt := range map[string]struct {
+		by   func(a, b, c string) *hub.Caller
+		want rights
+	}{
+		"the program itself": {func(_, _, _ string) *hub.Caller { return nil }, with(all, "abc")},
+		"nobody":             {func(_, _, _ string) *hub.Caller { return &hub.Caller{} }, rights{}},
+		"alice":              {func(a, _, _ string) *hub.Caller { return &hub.Caller{Agents: []string{a}} }, rights{true, true, true, false, "a"}},
+		"carol":              {func(_, _, c string) *hub.Caller { return &hub.Caller{Agents: []string{c}} }, rights{other: true, acts: "c"}},
+		"bob and carol": {func(_, b, c string) *hub.Caller {
+			return &hub.Caller{Agents: slices.Sorted(slices.Values([]string{c, b}))}
+		}, rights{true, true, false, true, "bc"}},
+		"a reader":             {func(_, _, _ string) *hub.Caller { return &hub.Caller{Role: hub.RoleReader} }, rights{true, false, true, true, ""}},
+		"an operator":          {func(_, _, _ string) *hub.Caller { return &hub.Caller{Role: hub.RoleOperator} }, all},
+		"whoever acts for all": {func(_, _, _ string) *hub.Caller { return &hub.Caller{Anyone: true} }, with(all, "abc")},
+	} {
+		runs(t, name, hub.Options{}, func(t *testing.T, r *rig) {
+			a, b, c := r.agent("alice"), r.agent("bob"), r.agent("carol")
+			ch, other := r.open("conversation", a, b), r.open("conversation", b, c)
+			for _, tk := range []task.Task{{ID: "in", Owner: a.id, Channel: ch}, {ID: "out", Owner: a.id}} {
+				if err := r.ObserveTask(ctx, tk, nil, hub.MirrorOff); err != nil {
+					t.Fatal(err)
+				}
+			}
+			as := r.As(tt.by(a.id, b.id, c.id))
+			allowed := func(what string, err error, want bool) {
+				t.Helper()
+				if (err == nil) != want || !want && fault.CodeOf(err) != fault.AccessDenied {
+					t.Errorf("%s: %v; allowed is %v", what, err, want)
+				}
+			}
+			_, err := as.Channel(ctx, ch)
+			allowed("the channel", err, tt.want.channel)
+			_, err = as.Channel(ctx, other)
+			allowed("the other channel", err, tt.want.other)
+			channels, _, err := as.Channels(ctx, hub.ListOptions{})
+			allowed("listing channels", err, true)
+			for id, want := range map[string]bool{ch: tt.want.channel, other: tt.want.other} {
+				if slices.ContainsFunc(channels, func(m *channel.Metadata) bool { return m.ID == id }) != want {
+					t.Errorf("listed channel: %v, want %v", !want, want)
+				}
+			}
+			_, err = as.Task(ctx, "in")
+			allowed("a task of the channel", err, tt.want.channel)
+			_, err = as.Task(ctx, "out")
+			allowed("a task without a channel", err, tt.want.task)
+			tasks, _, err := as.Tasks(ctx, hub.TaskQuery{})
+			allowed("listing tasks", err, true)
+			for id, want := range map[string]bool{"in": tt.want.channel, "out": tt.want.task} {
+				if slices.ContainsFunc(tasks, func(t *task.Task) bool { return t.ID == id }) != want {
+					t.Errorf("listed task %s: %v, want %v", id, !want, want)
+				}
+			}
+			for letter, id := range map[rune]string{'a': a.id, 'b': b.id, 'c': c.id} {
+				allowed("acting for "+string(letter), as.MayActFor(id), slices.Contains([]rune(tt.want.acts), letter))
+			}
+			_, err = as.CloseChannel(ctx, ch, "done")
+			allowed("closing", err, tt.want.closes)
+		})
+	}
+}
