@@ -21,6 +21,8 @@ const (
 	NoActor      Reason = "no_actor"      // the request does not say for whom it acts
 	NeedsAPIKey  Reason = "needs_api_key" // the identity is proved by the token of its key
 	NeedsRole    Reason = "needs_role"    // a key of another role is needed
+	RunActive    Reason = "run_active"    // the branch has an active run
+	NoRun        Reason = "no_run"        // the branch has no active run, or another one
 )
 
 // Keys of details.
@@ -47,6 +49,8 @@ func Reasons() []ReasonEntry {
 		{NoActor, Invalid, "The request does not say for whom it acts."},
 		{NeedsAPIKey, AuthFailed, "The identity is proved by the token of its key."},
 		{NeedsRole, AccessDenied, "A key of another role is needed."},
+		{RunActive, Conflict, "The branch has an active run; wait for its end or interrupt it."},
+		{NoRun, Conflict, "The branch has no active run, or another one than was named."},
 	}
 }
 

@@ -1,6 +1,7 @@
 package adaptertest
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -17,6 +18,12 @@ type Subject struct {
 	Metadata func(*rapid.T) *channel.Metadata
 	// Payload makes event data that the adapter looks into; nil is texts only.
 	Payload func(t *rapid.T, eventType string, agents []string) string
+	// Own is set for an adapter whose channels hold its own dialect's envelopes
+	// only and are followed, not delivered: these are its types. Whatever else
+	// is sent to it is refused, nobody is notified, and members may read.
+	Own []string
+	// Ext makes the ext of an envelope; nil is none.
+	Ext func(t *rapid.T, agents []string) []byte
 }
 
 // Exercise holds the laws that every adapter keeps: folds are pure,
@@ -24,14 +31,21 @@ type Subject struct {
 // adapter's business is accepted and changes nothing.
 func Exercise(t *testing.T, s Subject) {
 	t.Helper()
-	for name, law := range map[string]func(*rapid.T){
+	laws := map[string]func(*rapid.T){
 		"a fold changes none of its arguments":    s.pure,
 		"two folds of one log are equal":          s.deterministic,
 		"any envelope folds":                      s.total,
 		"a state survives its codec":              s.roundTrip,
 		"lifecycle, task and custom types pass":   s.bystander,
 		"the audience says who is told and reads": s.audience,
-	} {
+	}
+	if s.Own != nil {
+		delete(laws, "lifecycle, task and custom types pass")
+		delete(laws, "the audience says who is told and reads")
+		laws["other types are refused and change nothing"] = s.foreign
+		laws["nobody is notified, members read"] = s.followed
+	}
+	for name, law := range laws {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			rapid.Check(t, law)
@@ -57,7 +71,14 @@ func (s Subject) agents(m *channel.Metadata) []string { return append(m.IDs(), "
 
 func (s Subject) draw(t *rapid.T, m *channel.Metadata) *envelope.Envelope {
 	agents := s.agents(m)
-	e := Envelope(rapid.SampledFrom(agents).Draw(t, "sender"), rapid.SampledFrom(eventTypes).Draw(t, "type"), "")
+	types := eventTypes
+	if s.Own != nil {
+		types = append(slices.Clone(s.Own), "app.custom")
+	}
+	e := Envelope(rapid.SampledFrom(agents).Draw(t, "sender"), rapid.SampledFrom(types).Draw(t, "type"), "")
+	if s.Ext != nil {
+		e.Ext = s.Ext(t, agents)
+	}
 	e.ID = rapid.StringMatching(`[0-9a-f]{8}`).Draw(t, "id")
 	if rapid.Bool().Draw(t, "addressed") {
 		e.Audience = rapid.SliceOfN(rapid.SampledFrom(agents), 0, 3).Draw(t, "audience")
@@ -129,7 +150,7 @@ func (s Subject) total(t *rapid.T) {
 	if got := s.Adapter.Fold(nil, e); got != nil {
 		t.Fatalf("no state folds to %v", got)
 	}
-	if err := s.Adapter.ValidateSend(p.Meta, nil, Envelope(e.Sender, "app.custom", `{}`)); err != nil {
+	if err := s.Adapter.ValidateSend(p.Meta, nil, Envelope(e.Sender, "app.custom", `{}`)); err != nil && s.Own == nil {
 		t.Fatalf("a custom type was refused: %v", err)
 	}
 }
@@ -196,6 +217,44 @@ func (s Subject) audience(t *rapid.T) {
 	for _, agent := range s.agents(p.Meta) {
 		if got, want := s.Adapter.Visible(p.Meta, p.State, p.Meta.Members(), e, agent), e.VisibleTo(agent); got != want {
 			t.Fatalf("visible to '%s': %v, want %v", agent, got, want)
+		}
+	}
+}
+
+func (s Subject) foreign(t *rapid.T) {
+	p := s.open(t)
+	var err error
+	if p.State, err = Replay(s.Adapter, p.Meta, s.log(t, p.Meta)); err != nil {
+		t.Fatal(err)
+	}
+	e := s.draw(t, p.Meta)
+	e.Type = rapid.SampledFrom(eventTypes).Draw(t, "type")
+	if err := s.Adapter.ValidateSend(p.Meta, p.State, e); err == nil {
+		t.Fatalf("%q of '%s' was accepted", e.Type, e.Sender)
+	}
+	if next := s.Adapter.Fold(p.State, e); next != p.State {
+		t.Fatalf("%q made a new state: %s", e.Type, StateJSON(s.Adapter, next))
+	}
+	if diff := cmp.Diff(channel.Effects{}, s.Adapter.OnAccepted(p.Meta, p.State, e)); diff != "" {
+		t.Fatalf("%q had effects:\n%s", e.Type, diff)
+	}
+}
+
+func (s Subject) followed(t *rapid.T) {
+	p := s.open(t)
+	for _, e := range s.log(t, p.Meta) {
+		p.State = s.Adapter.Fold(p.State, e)
+		in := p.Meta.Members()
+		if folder, ok := s.Adapter.(channel.MemberFolder); ok {
+			in = folder.Members(p.Meta, p.State)
+		}
+		if got := s.Adapter.Recipients(p.Meta, p.State, in, e); len(got) > 0 {
+			t.Fatalf("%v are notified", got)
+		}
+		for _, agent := range s.agents(p.Meta) {
+			if got, want := s.Adapter.Visible(p.Meta, p.State, in, e, agent), in.Has(agent); got != want {
+				t.Fatalf("visible to '%s': %v, want %v", agent, got, want)
+			}
 		}
 	}
 }

@@ -22,6 +22,9 @@ type Ext struct {
 	// and Remote says that the producer is another process.
 	Agent  string `json:"agent,omitzero"`
 	Remote bool   `json:"remote,omitzero"`
+	// Messages, of a compaction, is how many messages the branch has after it,
+	// which its fold cannot know.
+	Messages *int64 `json:"messages,omitzero"`
 }
 
 var (
@@ -51,6 +54,9 @@ func (x Ext) Bytes() []byte {
 	flag("server", x.Server)
 	text("agent", x.Agent)
 	flag("remote", x.Remote)
+	if x.Messages != nil {
+		b.Key("messages").Int(int(*x.Messages))
+	}
 	b.Close('}')
 	data, err := b.Result()
 	if err != nil {

@@ -27,7 +27,7 @@ func (h *History) tool(e Event) {
 	case ToolCallArgs:
 		h.call(p.Call).args = p.Args
 	case ToolCallEnd:
-		if c := h.calls[p.Call]; c != nil {
+		if c := h.calls[p.Call]; c != nil && c.start != nil {
 			delete(h.calls, p.Call)
 			h.called(p.Call, c, e)
 		}

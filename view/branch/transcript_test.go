@@ -74,16 +74,22 @@ func TestRendering(t *testing.T) {
 		"seed-003#110: a delta of an unknown message": {[]string{kiwi}, []string{"message m running assistant Kiwi"}},
 		"seed-003#110: an end of an unknown message":  {[]string{end}, []string{}},
 		"seed-003#110: a start opens again":           {[]string{start, kiwi, end, start, kiwi}, []string{"message m running assistant KiwiKiwi"}},
-		"seed-003#111 seed-003#34: reasoning is a block of its own": {[]string{start, kiwi, `REASONING_MESSAGE_START {"messageId":"m","role":"assistant"}`, think, kiwi, `REASONING_MESSAGE_END {"messageId":"m"}`, end},
-			[]string{"message m complete assistant KiwiKiwi", "reasoning m complete assistant hm"}},
+		"seed-003#111 seed-003#34: reasoning is a block of its own": {
+			[]string{start, kiwi, `REASONING_MESSAGE_START {"messageId":"m","role":"assistant"}`, think, kiwi, `REASONING_MESSAGE_END {"messageId":"m"}`, end},
+			[]string{"message m complete assistant KiwiKiwi", "reasoning m complete assistant hm"},
+		},
 		"seed-003#112: a tool's way":                    {[]string{`TOOL_CALL_START {"callId":"c","name":"f","messageId":"m"}`, `TOOL_CALL_ARGS {"callId":"c","argsJson":"{}"}`}, []string{"tool c running f {}"}},
 		"seed-003#112: an end does not complete it":     {[]string{`TOOL_CALL_START {"callId":"c","name":"f"}`, `TOOL_CALL_END {"callId":"c"}`}, []string{"tool c running f"}},
 		"seed-003#112: a result does, before the end":   {[]string{`TOOL_CALL_START {"callId":"c","name":"f"}`, `TOOL_CALL_RESULT {"callId":"c","result":{"text":"7"}}`, `TOOL_CALL_END {"callId":"c"}`}, []string{"tool c complete f 7"}},
 		"seed-003#112: arguments replace, odd ones too": {[]string{`TOOL_CALL_ARGS {"callId":"c","argsJson":"{}"}`, `TOOL_CALL_ARGS {"callId":"c","argsJson":"{oops"}`}, []string{"tool c running tool {oops"}},
-		"seed-003#112: results by text, json, content": {[]string{`TOOL_CALL_RESULT {"callId":"a","result":{"text":"","json":{"x":1}}}`, `TOOL_CALL_RESULT {"callId":"b","result":{"content":[1]}}`, `TOOL_CALL_RESULT {"callId":"c","result":{}}`},
-			[]string{`tool a complete tool {"x":1}`, "tool b complete tool [1]", "tool c complete tool"}},
-		"seed-003#113 seed-003#35: tools between pieces of text": {[]string{start, kiwi, `TOOL_CALL_START {"callId":"c","name":"f"}`, `TOOL_CALL_START {"callId":"d","name":"g"}`, kiwi, `TOOL_CALL_RESULT {"callId":"d","result":{"text":"D"}}`, `TOOL_CALL_RESULT {"callId":"c","result":{"text":"C"}}`, end},
-			[]string{"message m complete assistant KiwiKiwi", "tool c complete f C", "tool d complete g D"}},
+		"seed-003#112: results by text, json, content": {
+			[]string{`TOOL_CALL_RESULT {"callId":"a","result":{"text":"","json":{"x":1}}}`, `TOOL_CALL_RESULT {"callId":"b","result":{"content":[1]}}`, `TOOL_CALL_RESULT {"callId":"c","result":{}}`},
+			[]string{`tool a complete tool {"x":1}`, "tool b complete tool [1]", "tool c complete tool"},
+		},
+		"seed-003#113 seed-003#35: tools between pieces of text": {
+			[]string{start, kiwi, `TOOL_CALL_START {"callId":"c","name":"f"}`, `TOOL_CALL_START {"callId":"d","name":"g"}`, kiwi, `TOOL_CALL_RESULT {"callId":"d","result":{"text":"D"}}`, `TOOL_CALL_RESULT {"callId":"c","result":{"text":"C"}}`, end},
+			[]string{"message m complete assistant KiwiKiwi", "tool c complete f C", "tool d complete g D"},
+		},
 		"seed-003#118: responses show nothing":                      {[]string{`PERMISSION_RESPONSE {"permissionId":"p","approved":true}`, `CONTINUATION_RESPONSE {"continuationId":"k"}`, `CLARIFICATION_RESPONSE {"requestId":"q","answer":"x"}`, `CLIENT_TOOL_INVOKE_RESPONSE {"requestId":"t","content":[]}`}, []string{}},
 		"seed-003#123: a retry voids partial text, same id":         {[]string{run, turn, model, start, kiwi, retry, start, `TEXT_DELTA {"messageId":"m","text":"Plum"}`}, []string{"message m running assistant Plum"}},
 		"seed-003#123: a retry voids partial text, no second start": {[]string{turn, start, kiwi, retry, `TEXT_DELTA {"messageId":"m","text":"Plum"}`}, []string{"message m running assistant Plum"}},
@@ -94,9 +100,13 @@ func TestRendering(t *testing.T) {
 		"seed-003#125: an error is shown and closes what is open":   {[]string{turn, start, kiwi, `TOOL_CALL_START {"callId":"c","name":"f"}`, `MESSAGE_TURN_ERROR {"message":"model gone"}`}, []string{"message m incomplete assistant Kiwi", "tool c incomplete f", "error  complete model gone"}},
 		"seed-003#125: a cancelled run closes as cancelled":         {[]string{run, turn, start, kiwi, `BRANCH_RUN_COMPLETED {"runtimeRunId":"r1","cancelled":true}`}, []string{"message m cancelled assistant Kiwi"}},
 		"seed-003#128: compaction is a notice":                      {[]string{start, kiwi, end, `COMPACTION {"status":"Skipped","strategy":"Summarize","reason":"short"}`, `COMPACTION {"status":"Performed"}`}, []string{"message m complete assistant Kiwi", "notice  complete Compaction Skipped (Summarize): short", "notice  complete Compaction Performed"}},
-		"seed-003#129: a compacted history is shown so": {[]string{`TEXT_DELTA {"messageId":"a","text":"1"}`, `REASONING_DELTA {"messageId":"b","text":"?"}`, `TEXT_DELTA {"messageId":"b","text":"2"}`, `TOOL_CALL_START {"callId":"c","name":"f","messageId":"b"}`, `TEXT_DELTA {"messageId":"d","text":"4"}`,
-			`BRANCH_HISTORY_COMPACTED {"durableCompactedMessageIds":["b"],"replacementMessages":[{"messageId":"s","role":"system","text":"sum"}]}`},
-			[]string{"message a running assistant 1", "message s complete system sum", "message d running assistant 4"}},
+		"seed-003#129: a compacted history is shown so": {
+			[]string{
+				`TEXT_DELTA {"messageId":"a","text":"1"}`, `REASONING_DELTA {"messageId":"b","text":"?"}`, `TEXT_DELTA {"messageId":"b","text":"2"}`, `TOOL_CALL_START {"callId":"c","name":"f","messageId":"b"}`, `TEXT_DELTA {"messageId":"d","text":"4"}`,
+				`BRANCH_HISTORY_COMPACTED {"durableCompactedMessageIds":["b"],"replacementMessages":[{"messageId":"s","role":"system","text":"sum"}]}`,
+			},
+			[]string{"message a running assistant 1", "message s complete system sum", "message d running assistant 4"},
+		},
 		"seed-003#2: unknown types change nothing":    {[]string{start, `NOVEL_THING {"messageId":"m","text":"x"}`, `TEXT_DELTA nonsense`, `TEXT_DELTA {}`}, []string{"message m running assistant"}},
 		"seed-003#38: events without correlation ids": {[]string{`TEXT_DELTA {"text":"x"}`, `TOOL_CALL_RESULT {}`, `PERMISSION_REQUEST {}`, `MESSAGE_TURN_ERROR {"message":"x"}`, `TOOL_CALL_BACKGROUND_TASK_STARTED {}`, `ASSISTANT_AUDIO_OUTPUT_STARTED {}`, `WORKFLOW_STARTED {}`, `MESSAGE_STARTED {}`, `CONTENT_ADDED {}`}, []string{"error  complete x"}},
 	} {
@@ -169,9 +179,11 @@ func TestWorkflowAndTrees(t *testing.T) {
 			`WORKFLOW_AGENT_COMPLETED {"workflowName":"w","agentId":"a","success":true,"progress":0.5}`, `WORKFLOW_AGENT_COMPLETED {"workflowName":"w","agentId":"a","success":true,"progress":0.25}`, `WORKFLOW_LAYER_COMPLETED {"workflowName":"w","layerIndex":0}`,
 			`WORKFLOW_EDGE_TRAVERSED {"workflowName":"w","fromNodeId":"a","toNodeId":"b"}`, `WORKFLOW_EDGE_TRAVERSED {"workflowName":"w","fromNodeId":"a","toNodeId":"b"}`, `WORKFLOW_AGENT_COMPLETED {"workflowName":"w","agentId":"b","success":false,"errorMessage":"bad"}`,
 			`WORKFLOW_AGENT_SKIPPED {"workflowName":"w","agentId":"c","reason":"no"}`, `WORKFLOW_DIAGNOSTIC {"workflowName":"w","level":"Warning","source":"s","message":"slow"}`, `WORKFLOW_COMPLETED {"workflowName":"w","success":false,"duration":"00:00:01"}`)
-		t.Equal(got.Flows.Named("w"), &branch.Workflow{Name: "w", State: branch.Faulted, Elapsed: "00:00:01", Log: []string{"slow"}, Layers: map[int64]branch.ItemState{0: branch.Complete},
+		t.Equal(got.Flows.Named("w"), &branch.Workflow{
+			Name: "w", State: branch.Faulted, Elapsed: "00:00:01", Log: []string{"slow"}, Layers: map[int64]branch.ItemState{0: branch.Complete},
 			Edges: []branch.WorkflowEdge{{From: "a", To: "b"}},
-			Nodes: map[string]*branch.WorkflowNode{"a": {ID: "a", Name: "A", State: branch.Complete, Progress: 0.5}, "b": {ID: "b", State: branch.Faulted, Text: "bad"}, "c": {ID: "c", State: branch.Complete, Skipped: true, Text: "no"}}})
+			Nodes: map[string]*branch.WorkflowNode{"a": {ID: "a", Name: "A", State: branch.Complete, Progress: 0.5}, "b": {ID: "b", State: branch.Faulted, Text: "bad"}, "c": {ID: "c", State: branch.Complete, Skipped: true, Text: "no"}},
+		})
 		t.Equal(items(got), []string{})
 	})
 	spec.Check(t, "seed-003#130: agents form a tree", func(t *spec.T) {

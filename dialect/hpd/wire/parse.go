@@ -9,6 +9,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/internal/jsonscan"
 	"github.com/parley-hub/parley/view/branch"
 )
 
@@ -85,32 +86,10 @@ func (l Limits) check(data []byte, what string) error {
 	if len(data) > l.Bytes {
 		return fault.New(fault.TooLarge, "the %s has %d bytes; at most %d are taken", what, len(data), l.Bytes)
 	}
-	if deeper(data, l.Depth) {
+	if jsonscan.Deeper(data, l.Depth) {
 		return fault.New(fault.Invalid, "the %s is nested more than %d deep", what, l.Depth)
 	}
 	return nil
-}
-
-// deeper reports whether brackets nest more than max deep. It reads strings
-// only to pass over them, so it is exact for valid JSON.
-func deeper(data []byte, limit int) bool {
-	depth, quoted := 0, false
-	for i := 0; i < len(data); i++ {
-		switch c := data[i]; {
-		case quoted && c == '\\':
-			i++
-		case c == '"':
-			quoted = !quoted
-		case quoted:
-		case c == '{' || c == '[':
-			if depth++; depth > limit {
-				return true
-			}
-		case c == '}' || c == ']':
-			depth--
-		}
-	}
-	return false
 }
 
 // parts is an envelope taken apart.

@@ -1,0 +1,127 @@
+// Package branch governs the channels that are branches of an HPD session. Its
+// history holds HPD events and nothing else, because an event's number is its
+// place in the log. It folds the active run, counts and fields in constant
+// time; messages are not part of the state: package view/branch projects them.
+// It is pure.
+package branch
+
+import (
+	"github.com/go-json-experiment/json"
+
+	"github.com/parley-hub/parley/channel"
+	"github.com/parley-hub/parley/envelope"
+	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/view/branch"
+)
+
+// Type is the name under which the adapter is registered.
+const Type = "branch"
+
+// DefaultRecord is how many bytes a branch's four fields may have together.
+const DefaultRecord = 64 << 10
+
+// Options configure the adapter. The zero value knows the built-in events.
+type Options struct {
+	// Table says what is stored; nil is the built-in types.
+	Table *branch.Table
+	// Record bounds a branch's name, description, tags and metadata together;
+	// 0 is DefaultRecord.
+	Record int
+}
+
+// Adapter is stateless: what it knows is fixed when it is made.
+type Adapter struct {
+	table  *branch.Table
+	record int
+}
+
+// New makes the adapter.
+func New(o Options) *Adapter {
+	if o.Table == nil {
+		o.Table = branch.NewTable()
+	}
+	if o.Record <= 0 {
+		o.Record = DefaultRecord
+	}
+	return &Adapter{table: o.Table, record: o.Record}
+}
+
+// Knobs are what a branch is created with: the names that clients use.
+type Knobs struct {
+	Session string `json:"session"`
+	Branch  string `json:"branch"`
+}
+
+// Bytes is the form that a channel's metadata holds.
+func (k Knobs) Bytes() []byte {
+	data, err := json.Marshal(k)
+	if err != nil {
+		return nil // ids were checked before
+	}
+	return data
+}
+
+// ParseKnobs reads the names of a branch.
+func ParseKnobs(m *channel.Metadata) (Knobs, error) {
+	var k Knobs
+	if err := json.Unmarshal(m.Knobs, &k); err != nil || k.Session == "" || k.Branch == "" {
+		return Knobs{}, fault.New(fault.Protocol, "a branch is opened with the knobs `session` and `branch`; HPD's routes open it")
+	}
+	return k, nil
+}
+
+var manifest = channel.Manifest{Type: Type, Version: 1, Participants: channel.Bounds{Min: 0}, DefaultView: "full_transcript"}
+
+// Manifest is constant.
+func (*Adapter) Manifest() channel.Manifest { return manifest }
+
+// Opening is at once: nobody is asked.
+func (*Adapter) Opening() channel.Opening { return channel.AtOnce }
+
+// ValidateCreate wants the names of session and branch.
+func (*Adapter) ValidateCreate(m *channel.Metadata) error {
+	_, err := ParseKnobs(m)
+	return err
+}
+
+// Initial is an empty branch.
+func (*Adapter) Initial(m *channel.Metadata) (channel.State, error) {
+	k, err := ParseKnobs(m)
+	if err != nil {
+		return nil, err
+	}
+	s := &State{Session: k.Session, Branch: k.Branch, Created: m.CreatedAt, Active: m.CreatedAt}
+	if m.Creator != "" {
+		s.Members = []string{m.Creator}
+	}
+	return s, nil
+}
+
+// Expected is nobody: whose run it is speaks, and nobody waits for a turn.
+func (*Adapter) Expected(*channel.Metadata, channel.State) (channel.Turn, bool) {
+	return channel.Turn{}, false
+}
+
+// Recipients are none: branches are followed, not delivered.
+func (*Adapter) Recipients(*channel.Metadata, channel.State, channel.Members, *envelope.Envelope) []string {
+	return nil
+}
+
+// Visible: members read everything. What else a reader may see is decided by
+// the dialect for the whole session.
+func (*Adapter) Visible(_ *channel.Metadata, _ channel.State, in channel.Members, _ *envelope.Envelope, agent string) bool {
+	return in.Has(agent)
+}
+
+// Members are the creator, whoever posted an input, and each run's agent.
+func (*Adapter) Members(m *channel.Metadata, s channel.State) channel.Members {
+	state, ok := s.(*State)
+	if !ok {
+		return m.Members()
+	}
+	return channel.NewMembers(state.Members...)
+}
+
+// Admits whoever posts: an input's poster becomes a member by it, and
+// ValidateSend refuses whatever lacks the dialect's mark or its run.
+func (*Adapter) Admits(*channel.Metadata, channel.State, channel.Members, string) bool { return true }

@@ -1,0 +1,126 @@
+package branch
+
+import (
+	"slices"
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/parley-hub/parley/channel"
+	"github.com/parley-hub/parley/envelope"
+	"github.com/parley-hub/parley/view/branch"
+)
+
+// maxMembers is how many identities a branch remembers to belong to it.
+const maxMembers = 4096
+
+// Fold takes the next event in constant time. A payload is read only where it
+// can matter: of deltas, nearly none is.
+func (*Adapter) Fold(s channel.State, e *envelope.Envelope) channel.State {
+	state, ok := s.(*State)
+	if !ok {
+		return s
+	}
+	name, ok := branch.WireType(e.Type)
+	if !ok {
+		return s
+	}
+	switch name {
+	case branch.TextDelta, branch.ReasoningDelta, branch.TextMessageStart, branch.ReasoningMessageStart, branch.MessageStarted,
+		branch.ContentAdded, branch.ToolCallStart, branch.ToolCallEnd, branch.ToolCallResult:
+		return state.messages(name, e)
+	case branch.MessageCompleted, branch.TextMessageEnd, branch.BranchRunStarted, branch.BranchRunCompleted, branch.MessageTurnStarted,
+		branch.MessageTurnFinished, branch.MessageTurnError, branch.BranchCreated, branch.BranchForked, branch.BranchMetadataUpdated,
+		branch.BranchTreeUpdated, branch.BranchMiddlewareStateCommitted, branch.BranchHistoryCompacted:
+		next := *state
+		next.lifecycle(name, e)
+		return &next
+	}
+	return s
+}
+
+// lifecycle changes a copy by an event that is not part of a message's body.
+func (s *State) lifecycle(name string, e *envelope.Envelope) {
+	switch name {
+	case branch.MessageCompleted, branch.TextMessageEnd:
+		s.Active = e.CreatedAt
+	case branch.BranchRunStarted:
+		s.runStarted(e)
+	case branch.BranchRunCompleted:
+		s.Run, s.Active = nil, e.CreatedAt
+	case branch.MessageTurnStarted, branch.MessageTurnFinished, branch.MessageTurnError:
+		if s.Run == nil {
+			return
+		}
+		run := *s.Run
+		if name == branch.MessageTurnStarted {
+			run.Turn, _ = member(e.Data, "messageTurnId")
+		} else {
+			run.TurnEnded = true
+		}
+		s.Run = &run
+	case branch.BranchCreated, branch.BranchMetadataUpdated:
+		var fields branch.Fields
+		if json.Unmarshal(e.Data, &fields) == nil {
+			s.Fields, s.Active = fields, e.CreatedAt
+		}
+		if name == branch.BranchCreated {
+			s.Created = e.CreatedAt
+		}
+	case branch.BranchForked:
+		var fork branch.ForkPoint
+		if json.Unmarshal(e.Data, &fork) == nil {
+			s.Fork, s.Created = fork, e.CreatedAt
+		}
+	case branch.BranchTreeUpdated:
+		s.TreeSeq = e.Seq
+	case branch.BranchMiddlewareStateCommitted:
+		s.StateSeq = e.Seq
+	case branch.BranchHistoryCompacted:
+		s.compacted(e)
+	}
+}
+
+func (s *State) runStarted(e *envelope.Envelope) {
+	var p struct {
+		ID      string    `json:"runtimeRunId"`
+		Agent   string    `json:"agentId"`
+		Started time.Time `json:"startedAt"`
+	}
+	if json.Unmarshal(e.Data, &p) != nil || p.ID == "" {
+		return
+	}
+	if p.Started.IsZero() {
+		p.Started = e.CreatedAt
+	}
+	ext := branch.ParseExt(e.Ext)
+	s.Run = &Run{ID: p.ID, AgentID: p.Agent, Agent: ext.Agent, Remote: ext.Remote, Started: p.Started, Seq: e.Seq, By: e.Sender}
+	s.Active = e.CreatedAt
+	s.join(e.Sender)
+	s.join(ext.Agent)
+}
+
+// join adds a member in a list of its own.
+func (s *State) join(agent string) {
+	if agent == "" || slices.Contains(s.Members, agent) || len(s.Members) >= maxMembers {
+		return
+	}
+	s.Members = append(slices.Clip(s.Members), agent)
+}
+
+// compacted takes the count that the dialect has computed; without it, the
+// messages that were named count as removed.
+func (s *State) compacted(e *envelope.Envelope) {
+	s.Active = e.CreatedAt
+	if ext := branch.ParseExt(e.Ext); ext.Messages != nil {
+		s.Messages = *ext.Messages
+		return
+	}
+	var p struct {
+		Removed      []string     `json:"durableCompactedMessageIds"`
+		Replacements []branch.Raw `json:"replacementMessages"`
+	}
+	if json.Unmarshal(e.Data, &p) == nil && len(p.Removed) > 0 {
+		s.Messages = max(0, s.Messages-int64(len(p.Removed))) + int64(len(p.Replacements))
+	}
+}

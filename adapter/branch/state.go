@@ -1,0 +1,103 @@
+package branch
+
+import (
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/parley-hub/parley/channel"
+	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/view/branch"
+)
+
+// State is what is known of a branch without reading its log. It is never
+// changed, only replaced.
+type State struct {
+	Session string `json:"session"`
+	Branch  string `json:"branch"`
+
+	Run *Run `json:"run,omitzero"`
+	// Messages is how many messages the history projects to.
+	Messages int64 `json:"messages"`
+	// FirstText is the beginning of the first thing that a user said.
+	FirstText string           `json:"first_text,omitzero"`
+	Fields    branch.Fields    `json:"fields"`
+	Fork      branch.ForkPoint `json:"fork,omitzero"`
+	Created   time.Time        `json:"created"`
+	Active    time.Time        `json:"active"` // when a run or message last began or ended
+	// StateSeq is where the last committed middleware state is; 0 is none.
+	StateSeq uint64 `json:"state_seq,omitzero"`
+	// TreeSeq is where the branch was last told its place in the tree.
+	TreeSeq uint64   `json:"tree_seq,omitzero"`
+	Members []string `json:"members"`
+
+	// SessionInfo is folded by the branch main from its side log.
+	SessionInfo *SessionInfo `json:"session_info,omitzero"`
+
+	count counter
+}
+
+// Run is the active run.
+type Run struct {
+	ID      string    `json:"id"`
+	AgentID string    `json:"agent_id"`        // as routes name it
+	Agent   string    `json:"agent,omitzero"`  // the identity whose producer has it
+	Remote  bool      `json:"remote,omitzero"` // the producer is another process
+	Started time.Time `json:"started"`
+	Seq     uint64    `json:"seq"`           // where it began
+	By      string    `json:"by,omitzero"`   // who posted the input
+	Turn    string    `json:"turn,omitzero"` // the turn that was minted for it
+	// TurnEnded says that the turn has its end in the log.
+	TurnEnded bool `json:"turn_ended,omitzero"`
+}
+
+// codecVersion goes up whenever the same log would fold to another state.
+const codecVersion = 1
+
+type plainState State // without methods
+
+// stored is a state with what only the fold needs.
+type stored struct {
+	plainState
+	Recent  []uint64      `json:"recent,omitzero"`
+	Next    int           `json:"next,omitzero"`
+	Pending []pendingCall `json:"pending,omitzero"`
+	User    string        `json:"user,omitzero"`
+	Last    string        `json:"last,omitzero"`
+}
+
+// Codec writes the state as JSON.
+func (*Adapter) Codec() channel.Codec {
+	return channel.Codec{
+		Version: codecVersion,
+		Encode: func(s channel.State) ([]byte, error) {
+			state, ok := s.(*State)
+			if !ok {
+				return nil, fault.New(fault.Internal, "%T is no state of a branch", s)
+			}
+			out := stored{plainState: plainState(*state), Next: state.count.next, Pending: state.count.pending, User: state.count.user, Last: string(state.count.last)}
+			for _, hash := range state.count.recent {
+				if hash != 0 {
+					out.Recent = state.count.recent[:]
+				}
+			}
+			return json.Marshal(out, json.Deterministic(true))
+		},
+		Decode: func(data []byte) (channel.State, error) {
+			var in stored
+			if err := json.Unmarshal(data, &in); err != nil {
+				return nil, fault.Wrap(fault.Invalid, err, "not a state of a branch: %v", err)
+			}
+			if len(in.Recent) > recentIDs || in.Next < 0 || in.Next >= recentIDs || len(in.Pending) > pendingCalls {
+				return nil, fault.New(fault.Invalid, "not a state of a branch: its counter is out of bounds")
+			}
+			state := State(in.plainState)
+			copy(state.count.recent[:], in.Recent)
+			state.count.next, state.count.pending, state.count.user = in.Next, in.Pending, in.User
+			if in.Last != "" {
+				state.count.last = []byte(in.Last)
+			}
+			return &state, nil
+		},
+	}
+}
