@@ -26,15 +26,20 @@ func (h *Hub) Post(ctx context.Context, e *envelope.Envelope, by *Caller) (strin
 // from here on.
 func (h *Hub) Admit(ctx context.Context, e *envelope.Envelope, by *Caller) *Pending {
 	p := h.admit(ctx, e, by)
+	h.tellRefusal(p, e)
+	return p
+}
+
+// tellRefusal reports a refused post of an envelope once the refusal stands.
+func (h *Hub) tellRefusal(p *Pending, e *envelope.Envelope) {
 	if p.done != closedChan || p.err == nil {
-		return p
+		return
 	}
 	if p.basis == nil || p.basis.finished() && p.basis.err == nil {
 		h.rejected(e, p.err)
 	} else {
 		p.stands = sync.OnceFunc(func() { h.rejected(e, p.err) }) // unless it is checked again
 	}
-	return p
 }
 
 // rejected logs and counts a refusal, and tells the listeners.
@@ -51,12 +56,9 @@ func (h *Hub) admit(ctx context.Context, e *envelope.Envelope, by *Caller) *Pend
 	if err := h.bound(e, by); err != nil {
 		return refused(err)
 	}
-	sender := h.registry.byID(e.Sender)
-	if sender == nil {
-		return refused(fault.New(fault.NotFound, "sender not registered: '%s'", e.Sender))
-	}
-	if !by.MayActFor(e.Sender) {
-		return refused(fault.New(fault.AccessDenied, "this connection may not act for '%s': register it or say hello as it first", e.Sender))
+	sender, err := h.sender(e, by)
+	if err != nil {
+		return refused(err)
 	}
 	if e.Key != "" {
 		if p := h.idempotentRepeat(ctx, e, by); p != nil {
@@ -107,6 +109,18 @@ func (h *Hub) admit(ctx context.Context, e *envelope.Envelope, by *Caller) *Pend
 	}
 }
 
+// sender looks up who posts, and whether the caller may.
+func (h *Hub) sender(e *envelope.Envelope, by *Caller) (*member, error) {
+	sender := h.registry.byID(e.Sender)
+	if sender == nil {
+		return nil, fault.New(fault.NotFound, "sender not registered: '%s'", e.Sender)
+	}
+	if !by.MayActFor(e.Sender) {
+		return nil, fault.New(fault.AccessDenied, "this connection may not act for '%s': register it or say hello as it first", e.Sender)
+	}
+	return sender, nil
+}
+
 // bound checks sizes and encodings, so that adapters need not.
 func (h *Hub) bound(e *envelope.Envelope, by *Caller) error {
 	switch {
@@ -144,10 +158,10 @@ func cleanOrigin(o envelope.Origin) envelope.Origin {
 // admitTo checks an envelope against a channel. The channel is locked.
 func (h *Hub) admitTo(ctx context.Context, ch *loadedChannel, sender *member, e *envelope.Envelope, by *Caller) (p *Pending, err error) {
 	defer h.rescue(&err)
-	if err := h.accepts(ch, e); err != nil {
+	if err := h.accepts(ch, ch.meta, e); err != nil {
 		return nil, err
 	}
-	if err := h.belongs(ctx, ch, e); err != nil {
+	if err := h.belongs(ctx, ch, ch.meta, ch.state, e); err != nil {
 		return nil, err
 	}
 	if err := h.answeredElsewhere(ch, sender, e, by); err != nil {
@@ -277,8 +291,7 @@ func (b *batch) draft(d *channel.Draft) error {
 }
 
 // accepts checks the channel's lifecycle.
-func (h *Hub) accepts(ch *loadedChannel, e *envelope.Envelope) error {
-	m := ch.meta
+func (h *Hub) accepts(ch *loadedChannel, m *channel.Metadata, e *envelope.Envelope) error {
 	if m.State.Terminal() {
 		return errOver(m)
 	}
@@ -300,21 +313,21 @@ func errOver(m *channel.Metadata) error {
 
 // belongs refuses a sender that neither takes part nor is expected to speak, and
 // one that was removed.
-func (h *Hub) belongs(ctx context.Context, ch *loadedChannel, e *envelope.Envelope) error {
+func (h *Hub) belongs(ctx context.Context, ch *loadedChannel, m *channel.Metadata, s channel.State, e *envelope.Envelope) error {
 	if ch.extras != nil && ch.extras.marks.removed(e.Sender) && !envelope.IsProtocol(e.Type) {
 		return fault.New(fault.AccessDenied, "'%s' was removed from channel '%s'", e.Sender, ch.id)
 	}
 	if h.opts.TrustClients {
 		return nil
 	}
-	in, err := h.members(ctx, ch.adapter, ch.meta, ch.state)
+	in, err := h.members(ctx, ch.adapter, m, s)
 	if err != nil || in.Has(e.Sender) {
 		return err
 	}
-	if admitter, ok := ch.adapter.(channel.Admitter); ok && admitter.Admits(ch.meta, ch.state, in, e.Sender) {
+	if admitter, ok := ch.adapter.(channel.Admitter); ok && admitter.Admits(m, s, in, e.Sender) {
 		return nil
 	}
-	if turn, ok := ch.adapter.Expected(ch.meta, ch.state); ok && turn.Agent == e.Sender {
+	if turn, ok := ch.adapter.Expected(m, s); ok && turn.Agent == e.Sender {
 		return nil
 	}
 	return fault.New(fault.AccessDenied, "'%s' is not a participant: %s '%s' only accepts sends from participants",

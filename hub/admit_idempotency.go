@@ -13,9 +13,9 @@ import (
 // idempotentRepeat answers a post whose idempotency key was used before with the
 // first post's answer. It returns nil if the key is new.
 func (h *Hub) idempotentRepeat(ctx context.Context, e *envelope.Envelope, by *Caller) *Pending {
-	state, err := h.journal.Claim(ctx, h.shard(), schema.IdempotencyClaim(e.Channel, e.Sender, e.Key))
+	state, err := h.keyHolder(ctx, e)
 	if err != nil {
-		return refused(unavailable(err))
+		return refused(err)
 	}
 	first := state.Ordered
 	if first == nil {
@@ -23,13 +23,15 @@ func (h *Hub) idempotentRepeat(ctx context.Context, e *envelope.Envelope, by *Ca
 	}
 	return &Pending{
 		done: closedChan,
-		resolve: func(ctx context.Context) (string, error) {
+		resolve: func(ctx context.Context) (*Pending, error) {
 			if state.Pending != nil {
 				if err := state.Pending.Wait(ctx); err != nil {
 					if ctx.Err() != nil {
-						return "", unavailable(err)
+						return nil, unavailable(err)
 					}
-					return h.Admit(ctx, e, by).Wait(ctx) // the first was not stored after all
+					p := h.Admit(ctx, e, by) // the first was not stored after all
+					_, err := p.Wait(ctx)
+					return p, err
 				}
 			}
 			return h.answerIdempotent(ctx, first, e)
@@ -37,24 +39,31 @@ func (h *Hub) idempotentRepeat(ctx context.Context, e *envelope.Envelope, by *Ca
 	}
 }
 
-func (h *Hub) answerIdempotent(ctx context.Context, first *journal.Claimed, e *envelope.Envelope) (string, error) {
+// keyHolder looks up which record took an envelope's idempotency key.
+func (h *Hub) keyHolder(ctx context.Context, e *envelope.Envelope) (journal.ClaimState, error) {
+	state, err := h.journal.Claim(ctx, h.shard(), schema.IdempotencyClaim(e.Channel, e.Sender, e.Key))
+	return state, unavailable(err)
+}
+
+// answerIdempotent is the answer to the first post of a key.
+func (h *Hub) answerIdempotent(ctx context.Context, first *journal.Claimed, e *envelope.Envelope) (*Pending, error) {
 	page, err := h.journal.Read(ctx, first.Log, journal.ReadOptions{From: first.Seq, To: first.Seq})
 	if err != nil {
-		return "", unavailable(err)
+		return nil, unavailable(err)
 	}
 	if len(page.Entries) == 0 {
-		return "", fault.New(fault.Unavailable, "what the idempotency key '%s' was used for is gone; try again", e.Key)
+		return nil, fault.New(fault.Unavailable, "what the idempotency key '%s' was used for is gone; try again", e.Key)
 	}
-	stored, err := envelope.Unmarshal(page.Entries[0].Data)
+	posted, err := envelope.Unmarshal(page.Entries[0].Data)
 	if err != nil {
-		return "", fault.Wrap(fault.Internal, err, "%v", err)
+		return nil, fault.Wrap(fault.Internal, err, "%v", err)
 	}
-	if !equalContent(stored, e) {
+	if !equalContent(posted, e) {
 		err := errIdempotencyKeyReused(e)
 		h.rejected(e, err)
-		return "", err
+		return nil, err
 	}
-	return stored.ID, nil
+	return &Pending{id: posted.ID, seq: first.Seq, done: closedChan}, nil
 }
 
 func errIdempotencyKeyReused(e *envelope.Envelope) error {

@@ -30,13 +30,13 @@ func (h *Hub) SendLive(ctx context.Context, e *envelope.Envelope, by *Caller) er
 		return err
 	}
 	defer ch.mu.Unlock()
-	if err := h.accepts(ch, e); err != nil {
+	if err := h.accepts(ch, ch.meta, e); err != nil {
 		return err
 	}
 	if ch.meta.State != channel.Active {
 		return fault.New(fault.Protocol, "channel '%s' is not active: it is %s", ch.id, ch.meta.State)
 	}
-	if err := h.belongs(ctx, ch, e); err != nil {
+	if err := h.belongs(ctx, ch, ch.meta, ch.state, e); err != nil {
 		return err
 	}
 	in, err := h.members(ctx, ch.adapter, ch.meta, ch.state)

@@ -107,7 +107,7 @@ func (ch *loadedChannel) inRound(sender string) bool {
 // injections adds the waiting envelopes before the one that ends the round.
 func (b *batch) injections(e *envelope.Envelope) (injected int, err error) {
 	r := b.ch.extras
-	if r == nil || len(r.waiting) == 0 || !isTurn(e.Type) {
+	if r == nil || len(r.waiting) == 0 || b.spoken || !isTurn(e.Type) {
 		return 0, nil
 	}
 	turn, ok := b.ch.adapter.Expected(b.meta, b.state)

@@ -43,11 +43,12 @@ type batch struct {
 	marks   *marks                        // if they change
 	refusal error                         // why the creator is refused, if the opening fails
 	items   []item
-	before  []func()           // run before anyone is told of the envelopes
-	after   []func()           // and once everyone has been
-	answer  *envelope.Envelope // whose id is the answer to a post
-	places  []string           // in whose inboxes there is room for it
-	spoken  bool               // the supervisors' waiting words are part of the batch
+	before  []func()             // run before anyone is told of the envelopes
+	after   []func()             // and once everyone has been
+	answer  *envelope.Envelope   // whose id is the answer to a post
+	posted  []*envelope.Envelope // all of a post of several
+	places  []string             // in whose inboxes there is room for it
+	spoken  bool                 // the supervisors' waiting words are part of the batch
 
 	caller trace.SpanContext // in which span the post is made
 
@@ -188,7 +189,10 @@ func (b *batch) order(ctx context.Context) (*Pending, error) {
 		hub: b.hub, done: make(chan struct{}), ticket: ticket, ch: b.ch, items: b.items, before: b.before, after: b.after,
 	}
 	if b.answer != nil {
-		pending.id = b.answer.ID
+		pending.id, pending.seq = b.answer.ID, b.answer.Seq
+	}
+	for _, e := range b.posted {
+		pending.all = append(pending.all, stored{e.ID, e.Seq})
 	}
 	b.answerSpoken(pending)
 	b.settle(pending)

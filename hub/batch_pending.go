@@ -2,6 +2,7 @@ package hub
 
 import (
 	"context"
+	"sync/atomic"
 
 	"github.com/parley-hub/parley/channel"
 	"github.com/parley-hub/parley/envelope"
@@ -14,7 +15,12 @@ import (
 type Pending struct {
 	hub *Hub
 	id  string // of the envelope
-	err error  // why it was refused, or not stored
+	seq uint64 // in the history
+	all []stored
+	err error // why it was refused, or not stored
+	// answered is the post that the answer is taken from, if it is another one:
+	// the first of the same key, or one that was checked again.
+	answered atomic.Pointer[Pending]
 	// escaped is the panic of its delivery, after it was stored.
 	escaped error
 	done    chan struct{}
@@ -22,7 +28,7 @@ type Pending struct {
 	retry   func() *Pending // and computed again if it failed
 	stands  func()          // called when it is released
 	// resolve, if set, finds the answer when it is waited for.
-	resolve func(ctx context.Context) (string, error)
+	resolve func(ctx context.Context) (*Pending, error)
 	ticket  *journal.Ticket // nil: nothing is stored
 	barrier func()          // called in the order of deliveries; nothing is delivered then
 	ch      *loadedChannel
@@ -53,9 +59,53 @@ var closedChan = func() chan struct{} {
 	return c
 }()
 
-// Wait returns the envelope's id once it is durable and delivered, or the
-// refusal. When the context ends first, the post goes on.
+// stored is one envelope of several that were posted together.
+type stored struct {
+	id  string
+	seq uint64
+}
+
+// result is the post that answers this one.
+func (p *Pending) result() *Pending {
+	if other := p.answered.Load(); other != nil {
+		return other.result()
+	}
+	return p
+}
+
+// IDs are the ids of the posted envelopes, in order, once Wait has returned
+// without an error.
+func (p *Pending) IDs() []string {
+	p = p.result()
+	if p.all == nil {
+		return []string{p.id}
+	}
+	ids := make([]string, len(p.all))
+	for i := range p.all {
+		ids[i] = p.all[i].id
+	}
+	return ids
+}
+
+// Seqs are the sequences of the posted envelopes in the history, in order, once
+// Wait has returned without an error. What is not in the history has 0.
+func (p *Pending) Seqs() []uint64 {
+	p = p.result()
+	if p.all == nil {
+		return []uint64{p.seq}
+	}
+	seqs := make([]uint64, len(p.all))
+	for i := range p.all {
+		seqs[i] = p.all[i].seq
+	}
+	return seqs
+}
+
+// Wait returns the envelope's id, or the last one's of several, once it is
+// durable and delivered, or the refusal. When the context ends first, the post
+// goes on.
 func (p *Pending) Wait(ctx context.Context) (string, error) {
+	origin := p
 	for {
 		if p.ticket != nil {
 			select {
@@ -70,7 +120,12 @@ func (p *Pending) Wait(ctx context.Context) (string, error) {
 			return "", fault.Wrap(fault.Unavailable, ctx.Err(), "gave up waiting; the post may still be stored: %v", ctx.Err())
 		}
 		if p.resolve != nil {
-			return p.resolve(ctx)
+			first, err := p.resolve(ctx)
+			if err != nil {
+				return "", err
+			}
+			origin.answered.Store(first)
+			return first.result().id, nil
 		}
 		again, err := p.basis.released(ctx)
 		if err != nil {
@@ -79,6 +134,9 @@ func (p *Pending) Wait(ctx context.Context) (string, error) {
 		if !again {
 			if p.stands != nil {
 				p.stands()
+			}
+			if p != origin {
+				origin.answered.Store(p)
 			}
 			if p.err == nil {
 				return p.id, p.escaped

@@ -1,0 +1,238 @@
+package hub
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/parley-hub/parley/channel"
+	"github.com/parley-hub/parley/envelope"
+	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/hub/internal/schema"
+	"github.com/parley-hub/parley/journal"
+)
+
+// MaxAdmitAll is how many envelopes AdmitAll takes at once.
+const MaxAdmitAll = 512
+
+// AdmitAll is Admit for several envelopes of one sender in one channel. They are
+// stored as one batch, all or none, and each is judged against the channel as the
+// one before leaves it. Either each has an idempotency key of its own or none has
+// one. The hub owns the envelopes from here on.
+func (h *Hub) AdmitAll(ctx context.Context, list []*envelope.Envelope, by *Caller) *Pending {
+	p, culprit := h.admitAll(ctx, list, by)
+	if culprit != nil {
+		h.tellRefusal(p, culprit)
+	}
+	return p
+}
+
+// admitAll returns which envelope is refused besides the refusal, if it is one.
+func (h *Hub) admitAll(ctx context.Context, list []*envelope.Envelope, by *Caller) (*Pending, *envelope.Envelope) {
+	if len(list) == 0 || len(list) > MaxAdmitAll {
+		return refused(fault.New(fault.Invalid, "%d envelopes; 1 to %d are posted together", len(list), MaxAdmitAll)), nil
+	}
+	sender, culprit, err := h.boundAll(list, by)
+	if err != nil {
+		return refused(err), culprit
+	}
+	if p := h.repeatedAll(ctx, list, by); p != nil {
+		return p, list[0]
+	}
+	for _, e := range list {
+		recipients := h.registry.profiles(e.Audience, e.Sender)
+		if err := denied(h.arbiter().AuthorizeSend(sender.profile(), e, recipients)); err != nil {
+			return refused(err), e
+		}
+	}
+	if err := h.delivery.await(ctx); err != nil {
+		return refused(err), list[0]
+	}
+	for {
+		ch, err := h.lock(ctx, list[0].Channel)
+		if err != nil {
+			return refused(err), list[0]
+		}
+		p, culprit, err := h.admitAllTo(ctx, ch, sender, list, by)
+		if err == nil {
+			ch.mu.Unlock()
+			return p, nil
+		}
+		if retryFold(err) {
+			h.abandon(ch)
+			continue
+		}
+		if errors.Is(err, errBroke) {
+			h.abandon(ch)
+			return refused(err), culprit
+		}
+		basis := ch.last
+		ch.mu.Unlock()
+		var conflict *journal.ConflictError
+		if errors.As(err, &conflict) {
+			if h.isKeyOf(conflict.Claim.Name, list) {
+				if p := h.repeatedAll(ctx, list, by); p != nil {
+					return p, list[0]
+				}
+				continue
+			}
+			err = fault.Wrap(fault.Conflict, err, "taken by another channel: %v", err)
+		}
+		return &Pending{
+			err: unavailable(err), done: closedChan, basis: basis,
+			retry: func() *Pending { return h.AdmitAll(ctx, list, by) },
+		}, culprit
+	}
+}
+
+// boundAll checks what can be checked without the channel.
+func (h *Hub) boundAll(list []*envelope.Envelope, by *Caller) (sender *member, culprit *envelope.Envelope, err error) {
+	first, size := list[0], 0
+	keys := make(map[string]bool, len(list))
+	for i, e := range list {
+		switch {
+		case e.Channel != first.Channel || e.Sender != first.Sender:
+			err = fault.New(fault.Invalid, "envelope %d is of '%s' for channel '%s', the first of '%s' for '%s'; post them separately",
+				i, e.Sender, e.Channel, first.Sender, first.Channel)
+		case (e.Key == "") != (first.Key == ""):
+			err = fault.New(fault.Invalid, "envelope %d: give each envelope an idempotency key, or none of them", i)
+		case keys[e.Key]:
+			err = fault.New(fault.Invalid, "envelope %d: idempotency key '%s' is given twice; choose one for each envelope", i, e.Key)
+		default:
+			err = h.bound(e, by)
+		}
+		if err != nil {
+			return nil, e, err
+		}
+		if e.Key != "" {
+			keys[e.Key] = true
+		}
+		size += len(e.Data) + len(e.Ext)
+	}
+	if most := journal.MaxBatchBytes - batchRoom; size > most {
+		return nil, first, fault.New(fault.TooLarge, "%d envelopes with %d bytes; at most %d bytes are posted together", len(list), size, most)
+	}
+	sender, err = h.sender(first, by)
+	return sender, first, err
+}
+
+// admitAllTo checks the envelopes against a channel, each after the one before.
+// The channel is locked.
+func (h *Hub) admitAllTo(ctx context.Context, ch *loadedChannel, sender *member, list []*envelope.Envelope, by *Caller) (p *Pending, culprit *envelope.Envelope, err error) {
+	defer h.rescue(&err)
+	var places []string
+	kept := false
+	defer func() {
+		if !kept {
+			h.vacate(places)
+		}
+	}()
+	b := h.newBatch(ch)
+	b.caller = h.spans.Caller(ctx)
+	for _, culprit = range list {
+		if err := h.judgeNext(ctx, b, sender, culprit, by); err != nil {
+			return nil, culprit, err
+		}
+		b.places = nil
+		if !envelope.IsProtocol(culprit.Type) {
+			if b.places, err = h.capacity(ch, sender, culprit); err != nil {
+				return nil, culprit, err
+			}
+			places = append(places, b.places...)
+		}
+		if err := b.accept(culprit); err != nil {
+			return nil, culprit, err
+		}
+	}
+	b.posted = list
+	if p, err = b.order(ctx); err != nil {
+		return nil, culprit, err
+	}
+	kept = true
+	for _, e := range list {
+		ch.noteAnswer(e)
+	}
+	b.release()
+	return p, nil, nil
+}
+
+// judgeNext judges the next envelope of a batch against the channel as the batch
+// leaves it so far.
+func (h *Hub) judgeNext(ctx context.Context, b *batch, sender *member, e *envelope.Envelope, by *Caller) error {
+	ch := b.ch
+	if err := h.accepts(ch, b.meta, e); err != nil {
+		return err
+	}
+	if err := h.belongs(ctx, ch, b.meta, b.state, e); err != nil {
+		return err
+	}
+	if err := h.answeredElsewhere(ch, sender, e, by); err != nil {
+		return err
+	}
+	if supervised, ok := ch.adapter.(channel.Supervised); ok && isTurn(e.Type) && supervised.Supervisor(b.meta, b.state, e.Sender) && ch.inRound(e.Sender) {
+		return fault.New(fault.Protocol, "channel '%s' is in a round, and '%s' supervises it: what a supervisor says then waits, so post it alone", ch.id, e.Sender)
+	}
+	if err := ch.adapter.ValidateSend(b.meta, b.state, e); err != nil {
+		return err
+	}
+	return ch.answeredTwice(e)
+}
+
+// isKeyOf reports whether a claim is the idempotency key of one of the envelopes.
+func (h *Hub) isKeyOf(claim string, list []*envelope.Envelope) bool {
+	return slices.ContainsFunc(list, func(e *envelope.Envelope) bool {
+		return e.Key != "" && claim == schema.IdempotencyClaim(e.Channel, e.Sender, e.Key)
+	})
+}
+
+// repeatedAll answers a post of several whose idempotency keys were used before
+// with the first post's answer. It returns nil if the keys are new.
+func (h *Hub) repeatedAll(ctx context.Context, list []*envelope.Envelope, by *Caller) *Pending {
+	if list[0].Key == "" {
+		return nil
+	}
+	holders := make([]journal.ClaimState, 0, len(list))
+	for _, e := range list {
+		holder, err := h.keyHolder(ctx, e)
+		if err != nil {
+			return refused(err)
+		}
+		if holder.Ordered != nil {
+			holders = append(holders, holder)
+		}
+	}
+	switch len(holders) {
+	case 0:
+		return nil
+	case len(list):
+		return &Pending{done: closedChan, resolve: func(ctx context.Context) (*Pending, error) { return h.answerAll(ctx, list, holders, by) }}
+	}
+	return refused(fault.New(fault.Protocol, "%d of the %d idempotency keys were used before; repeat a post with the same envelopes, or choose new keys", len(holders), len(list)))
+}
+
+// answerAll is the answer to the first post of the keys.
+func (h *Hub) answerAll(ctx context.Context, list []*envelope.Envelope, holders []journal.ClaimState, by *Caller) (*Pending, error) {
+	for _, holder := range holders {
+		if holder.Pending == nil {
+			continue
+		}
+		if err := holder.Pending.Wait(ctx); err != nil {
+			if ctx.Err() != nil {
+				return nil, unavailable(err)
+			}
+			p := h.AdmitAll(ctx, list, by) // the first was not stored after all
+			_, err := p.Wait(ctx)
+			return p, err
+		}
+	}
+	answer := &Pending{done: closedChan}
+	for i, e := range list {
+		first, err := h.answerIdempotent(ctx, holders[i].Ordered, e)
+		if err != nil {
+			return nil, err
+		}
+		answer.id, answer.seq = first.id, first.seq
+		answer.all = append(answer.all, stored{first.id, first.seq})
+	}
+	return answer, nil
+}
