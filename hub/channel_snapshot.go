@@ -2,6 +2,7 @@ package hub
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -162,6 +163,27 @@ func (h *Hub) sees(ctx context.Context, s *snapshot, e *envelope.Envelope, agent
 		return false, err
 	}
 	return in.Has(agent) && s.adapter.Visible(s.meta, s.state, in, e, agent), nil
+}
+
+// Sight returns a function that reports whether any of some agents may read an
+// envelope of a channel, as the channel is now.
+func (h *Hub) Sight(ctx context.Context, channelID string, agents []string) (func(*envelope.Envelope) bool, error) {
+	s, err := h.snapshot(ctx, channelID, 0)
+	if err != nil {
+		return nil, err
+	}
+	if s.adapter == nil {
+		return func(*envelope.Envelope) bool { return false }, nil
+	}
+	in, err := h.members(ctx, s.adapter, s.meta, s.state)
+	if err != nil {
+		return nil, err
+	}
+	return func(e *envelope.Envelope) bool {
+		return slices.ContainsFunc(agents, func(agent string) bool {
+			return in.Has(agent) && s.adapter.Visible(s.meta, s.state, in, e, agent)
+		})
+	}, nil
 }
 
 // isMember reports whether an agent belongs to a channel.

@@ -117,10 +117,15 @@ func serveAG2(cfg config.Config, h *hub.Hub, keys *access.Keys, log *slog.Logger
 	if err != nil {
 		return nil, err
 	}
+	wal, err := ag2.ParseWAL(cfg.AG2.ReadWAL)
+	if err != nil {
+		return nil, err
+	}
 	s, err := ag2.New(ag2.Config{
 		Hub:          h,
 		TrustClients: cfg.AG2.TrustClients,
 		MirrorTasks:  mirror,
+		ReadWAL:      wal,
 		DebugFrames:  cfg.AG2.DebugFrames,
 		Operator: func(r *http.Request) func() bool {
 			who := access.From(r.Context())

@@ -130,7 +130,11 @@ func (c *conn) findByCausation(ctx context.Context, p wire.CausationParams) ([]b
 	if err != nil || e == nil {
 		return nil, err
 	}
-	return wire.AppendEnvelope(nil, e), nil
+	mask, err := c.mask(ctx, p.Channel)
+	if err != nil {
+		return nil, err
+	}
+	return wire.AppendEnvelope(nil, mask(e)), nil
 }
 
 func (c *conn) canSend(ctx context.Context, p wire.CanSendParams) ([]byte, error) {

@@ -20,6 +20,8 @@ type Config struct {
 	TrustClients bool
 	// MirrorTasks is what of a task is told to the channel it names.
 	MirrorTasks Mirror
+	// ReadWAL is what read_wal shows of what its reader may not see.
+	ReadWAL WAL
 	// Operator is for a connection that an operator asks for, who may look into
 	// every channel: what it returns is asked each time, because keys are made
 	// and revoked while connections last. Nil, here or returned, is no operator.
@@ -73,6 +75,9 @@ type Limits struct {
 func (c Config) withDefaults() Config {
 	if c.MirrorTasks == "" {
 		c.MirrorTasks = MirrorEnds
+	}
+	if c.ReadWAL == "" {
+		c.ReadWAL = WALFiltered
 	}
 	if c.Operator == nil {
 		c.Operator = func(*http.Request) func() bool { return nil }

@@ -40,6 +40,7 @@ type Hub interface {
 	CloseChannel(ctx context.Context, id, reason string) (*channel.Metadata, error)
 	Admit(ctx context.Context, e *envelope.Envelope, by *hub.Caller) *hub.Pending
 	CanSend(ctx context.Context, channelID, sender, eventType string) (bool, error)
+	Sight(ctx context.Context, channelID string, agents []string) (func(*envelope.Envelope) bool, error)
 	Log(ctx context.Context, channelID string, from, to uint64) iter.Seq2[*envelope.Envelope, error]
 	Length(ctx context.Context, channelID string) (uint64, error)
 	Answer(ctx context.Context, channelID, sender, cause string) (*envelope.Envelope, error)

@@ -19,8 +19,9 @@ const logBytes = wire.MaxFrame - 512
 // client reads the whole log three times a turn, and takes no more than 1 MiB.
 const LongLog = logBytes / 10 * 7
 
-// readWAL reads a slice of a channel's log by index, unfiltered, because AG2's
-// client folds it.
+// readWAL reads a slice of a channel's log by index. AG2's client folds it, so
+// every envelope keeps its place; what nobody here may see is emptied, unless
+// folds need it.
 func (c *conn) readWAL(ctx context.Context, p wire.ReadWALParams) ([]byte, error) {
 	m, err := c.channel(ctx, p.Channel)
 	if err != nil {
@@ -34,12 +35,16 @@ func (c *conn) readWAL(ctx context.Context, p wire.ReadWALParams) ([]byte, error
 	if from >= to {
 		return []byte("[]"), nil
 	}
+	mask, err := c.mask(ctx, p.Channel)
+	if err != nil {
+		return nil, err
+	}
 	r := walReader{full: p.Since == 0 && p.Until == nil && lean(m)}
 	for e, err := range c.server.cfg.Hub.Log(ctx, p.Channel, from+1, to) {
 		if err != nil {
 			return nil, err
 		}
-		if !r.add(e) {
+		if !r.add(mask(e)) {
 			break
 		}
 	}

@@ -98,6 +98,7 @@ type AG2 struct {
 	AllowNone    string
 	TrustClients bool
 	MirrorTasks  string
+	ReadWAL      string
 	DebugFrames  bool
 	Limits       AG2Limits
 }

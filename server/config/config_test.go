@@ -42,7 +42,7 @@ func TestDefaults(t *testing.T) {
 			RestartGrace: time.Minute, HoldFor: 30 * time.Second, IdempotencyWindow: 24 * time.Hour, EvictAfter: 10 * time.Minute,
 		},
 		AG2: config.AG2{
-			AllowNone: config.NoneFromLoopback, MirrorTasks: "ends",
+			AllowNone: config.NoneFromLoopback, MirrorTasks: "ends", ReadWAL: "filtered",
 			Limits: config.AG2Limits{
 				Connections: 20_000, FrameBytes: 1 << 20, QueueBytes: 8 << 20, Requests: 1024, Openings: 256, Identities: 10_000,
 				Handshake: 10 * time.Second, Message: 30 * time.Second, Ping: 20 * time.Second, Pong: 20 * time.Second, Write: 30 * time.Second,

@@ -268,6 +268,11 @@ var Keys = []Key{
 		field:   func(c *Config) any { return &c.AG2.MirrorTasks },
 	},
 	{
+		Name: "ag2.read_wal", Default: "filtered", Choices: []string{"filtered", "whole"},
+		Meaning: "what a participant reads of a log that it may not see: filtered shows the envelope without its data, unless folds need it; whole shows all",
+		field:   func(c *Config) any { return &c.AG2.ReadWAL },
+	},
+	{
 		Name: "ag2.debug_frames", Default: "false",
 		Meaning: "log every frame in and out of AG2 connections, with its kind; at log level debug",
 		field:   func(c *Config) any { return &c.AG2.DebugFrames },
