@@ -1,8 +1,11 @@
 package hub
 
 import (
+	"context"
 	"errors"
+	"slices"
 
+	"github.com/parley-hub/parley/channel"
 	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/fault"
 )
@@ -17,13 +20,17 @@ func (h *Hub) capacity(ch *loadedChannel, sender *member, e *envelope.Envelope) 
 		return nil, err
 	}
 	to := e.Audience
+	guests, err := h.guests(ch.adapter, ch.meta, ch.state, e)
+	if err != nil {
+		return nil, err
+	}
 	if to == nil {
 		to = ch.meta.Others(e.Sender)
 		places = to[:0] // reuses the memory of to, which Others just made
 	}
 	for _, id := range to {
 		m := h.registry.byID(id)
-		if m == nil || id == e.Sender {
+		if m == nil || id == e.Sender || slices.Contains(guests, id) {
 			continue
 		}
 		depth := int64(0)
@@ -56,4 +63,23 @@ func (h *Hub) vacate(places []string) {
 			m.inbox.release()
 		}
 	}
+}
+
+// guests are those whom an audience names and who are not members. They take no
+// place in their inboxes: only members can answer, and an audience may name
+// anyone.
+func (h *Hub) guests(a channel.Adapter, m *channel.Metadata, s channel.State, e *envelope.Envelope) (guests []string, err error) {
+	if e.Audience == nil {
+		return nil, nil
+	}
+	in, err := h.members(context.Background(), a, m, s)
+	if err != nil {
+		return nil, err
+	}
+	for _, id := range e.Audience {
+		if !in.Has(id) {
+			guests = append(guests, id)
+		}
+	}
+	return guests, nil
 }

@@ -45,6 +45,7 @@ type item struct {
 	meta     *channel.Metadata
 	to       []string
 	places   []string // taken in inboxes
+	guests   []string // recipients who are not members
 	posted   bool     // tell listeners of a post; else it is the hub's own or absorbed
 	span     *tracing.EnvelopeSpan
 }

@@ -192,12 +192,16 @@ func (h *Hub) isMember(ctx context.Context, s *snapshot, agent string) bool {
 	return err == nil && in.Has(agent)
 }
 
-// recipients asks the adapter whom to notify of an envelope in the batch.
+// recipients asks the adapter whom to notify of the envelope that the batch
+// ends with.
 func (b *batch) recipients(e *envelope.Envelope) ([]string, error) {
 	// The channel that lends its members is in memory as a rule; reading it is
 	// not worth giving a batch up in the middle.
 	in, err := b.hub.members(context.Background(), b.ch.adapter, b.meta, b.state)
 	if err != nil {
+		return nil, err
+	}
+	if b.items[len(b.items)-1].guests, err = b.hub.guests(b.ch.adapter, b.meta, b.state, e); err != nil {
 		return nil, err
 	}
 	return b.ch.adapter.Recipients(b.meta, b.state, in, e), nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"runtime/debug"
+	"slices"
 	"sync"
 
 	"github.com/parley-hub/parley/channel"
@@ -312,7 +313,7 @@ func (h *Hub) tellMember(ch *loadedChannel, it *item, sender, m *member, shared 
 	pending := int64(0)
 	err := m.link.deliver(n, func() {
 		ch.readers.delivered(it.meta, m.id, it.envelope)
-		if !envelope.IsProtocol(it.envelope.Type) {
+		if !envelope.IsProtocol(it.envelope.Type) && !slices.Contains(it.guests, m.id) {
 			pending = count()
 		}
 	})
