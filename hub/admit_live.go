@@ -2,6 +2,7 @@ package hub
 
 import (
 	"context"
+	"sync"
 
 	"github.com/parley-hub/parley/channel"
 	"github.com/parley-hub/parley/envelope"
@@ -44,13 +45,63 @@ func (h *Hub) SendLive(ctx context.Context, e *envelope.Envelope, by *Caller) er
 		return err
 	}
 	e.ID, e.Seq, e.CreatedAt = "", ch.heads.history, h.now().UTC()
-	if !h.delivery.push(&Pending{
-		hub: h, ch: ch, done: make(chan struct{}),
-		items: []item{{envelope: e, meta: ch.meta, to: ch.adapter.Recipients(ch.meta, ch.state, in, e)}},
-	}) {
+	it := item{envelope: e, meta: ch.meta, to: ch.adapter.Recipients(ch.meta, ch.state, in, e)}
+	if !h.delivery.begin() {
 		return errClosed
 	}
+	h.queueLive(ch, it)
 	return nil
+}
+
+// liveQueue holds live envelopes of one channel until what the channel ordered
+// before them is delivered. They wait for no other channel.
+type liveQueue struct {
+	mu    sync.Mutex
+	items []liveItem
+}
+
+type liveItem struct {
+	item
+	after *Pending // nil: nothing was on its way
+}
+
+// queueLive delivers a live envelope after the channel's last batch. The caller
+// holds the channel's lock, so no later batch is ordered meanwhile.
+func (h *Hub) queueLive(ch *loadedChannel, it item) {
+	q := ch.lives.Load()
+	if q == nil {
+		q = &liveQueue{}
+		ch.lives.Store(q)
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.items = append(q.items, liveItem{it, ch.last})
+	h.drainLives(ch, q)
+}
+
+// deliverLives delivers what waited for a batch that has ended.
+func (h *Hub) deliverLives(ch *loadedChannel) {
+	if q := ch.lives.Load(); q != nil {
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		h.drainLives(ch, q)
+	}
+}
+
+func (h *Hub) drainLives(ch *loadedChannel, q *liveQueue) {
+	for len(q.items) > 0 && (q.items[0].after == nil || q.items[0].after.finished()) {
+		first := q.items[0]
+		q.items = q.items[1:]
+		if first.after == nil || first.after.err == nil {
+			h.dispatchLive(ch, &first.item)
+		} else {
+			h.stats.lostLive.Add(1) // what it followed was never stored
+		}
+		h.delivery.finished()
+	}
+	if len(q.items) == 0 {
+		q.items = nil
+	}
 }
 
 // dispatchLive delivers a live envelope to the connected recipients.

@@ -38,6 +38,7 @@ type loadedChannel struct {
 	readers readers
 	extras  *extras
 	durable atomic.Pointer[snapshot] // nil: its creation is on its way
+	lives   atomic.Pointer[liveQueue]
 }
 
 // heads are the last ordered sequences of a channel's own logs.

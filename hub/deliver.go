@@ -70,6 +70,18 @@ func (d *delivery) push(p *Pending) bool {
 	return true
 }
 
+// begin counts something that is delivered beside the queue. It returns false
+// once delivery has ended.
+func (d *delivery) begin() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.ended {
+		return false
+	}
+	d.onWay++
+	return true
+}
+
 func (d *delivery) finished() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -105,7 +117,7 @@ func (d *delivery) head() (*Pending, bool) {
 func (d *delivery) take() *Pending {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if len(d.queue) == 0 || d.queue[0].ticket != nil && d.queue[0].ticket.Outcome() == journal.Pending {
+	if len(d.queue) == 0 || d.queue[0].barrier == nil && d.queue[0].ticket.Outcome() == journal.Pending {
 		return nil
 	}
 	p := d.queue[0]
@@ -128,7 +140,7 @@ func (h *Hub) deliverAll() {
 		if !ok {
 			return
 		}
-		if p.ticket != nil {
+		if p.barrier == nil {
 			<-p.ticket.Done()
 		}
 		h.delivery.work.Lock()
@@ -163,13 +175,6 @@ func (h *Hub) finish(p *Pending) {
 		p.end()
 		return
 	}
-	if p.ticket == nil {
-		for i := range p.items {
-			h.dispatchLive(p.ch, &p.items[i])
-		}
-		p.end()
-		return
-	}
 	if err := p.ticket.Err(); err != nil {
 		p.err = unavailable(err)
 		h.failSpans(p.items, err)
@@ -179,6 +184,7 @@ func (h *Hub) finish(p *Pending) {
 		p.ch.mu.Lock()
 		h.abandon(p.ch)
 		p.end()
+		h.deliverLives(p.ch)
 		h.openings.finish(p.ch.id, p.err)
 		h.snapshots.wake(p.ch.id)
 		return
@@ -200,6 +206,7 @@ func (h *Hub) finish(p *Pending) {
 	}
 	p.left, p.items, p.before, p.after = nil, nil, nil, nil
 	p.end()
+	h.deliverLives(p.ch)
 	h.rest(p)
 }
 

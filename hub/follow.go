@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 
 	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/fault"
@@ -24,7 +25,13 @@ type Event struct {
 type FollowOptions struct {
 	As    string           // whose view; empty sees everything
 	After journal.Position // zero: from the start
-	Queue int              // events kept before falling back to the journal; 0: 256
+	// FromNow starts behind what is durable, whatever After says.
+	FromNow bool
+	Queue   int // events kept before falling back to the journal; 0: 256
+	Bytes   int // their payloads' bytes; 0: 8 MiB
+	// Strict ends a follower that would lose a live event with slow_reader.
+	// Otherwise live events are dropped when the queue is full, and counted.
+	Strict bool
 }
 
 // Follower follows one channel: durable events without gap or repeat, and
@@ -58,7 +65,7 @@ func (h *Hub) Follow(ctx context.Context, channelID string, o FollowOptions) (*F
 	if _, err := h.Channel(ctx, channelID); err != nil {
 		return nil, err
 	}
-	f := &Follower{hub: h, channel: channelID, as: o.As, sub: h.subscribe(channelID, o.Queue)}
+	f := &Follower{hub: h, channel: channelID, as: o.As, sub: h.subscribe(channelID, o)}
 	if err := f.mayRead(ctx); err != nil {
 		f.Close()
 		return nil, err
@@ -70,6 +77,9 @@ func (h *Hub) Follow(ctx context.Context, channelID string, o FollowOptions) (*F
 	}
 	f.head = heads.Durable
 	f.sub.reached(f.head.Seq)
+	if o.FromNow {
+		o.After = f.head.Position()
+	}
 	if err := f.start(o.After); err != nil {
 		f.Close()
 		return nil, err
@@ -233,22 +243,31 @@ type subscriptions struct {
 type subscription struct {
 	channel string
 	limit   int
+	most    int // bytes
+	strict  bool
 
 	mu     sync.Mutex
 	queue  []Event
-	mark   uint64    // the last durable sequence delivered
-	lost   int64     // live events dropped
-	newest *snapshot // of the channel, as far as it was delivered
+	mark   uint64        // the last durable sequence delivered
+	bytes  int           // of the queue's payloads
+	lost   *atomic.Int64 // live events dropped
+	newest *snapshot     // of the channel, as far as it was delivered
 	closed error
 	wake   chan struct{}
 	waited bool // someone holds wake
 }
 
-func (h *Hub) subscribe(channelID string, limit int) *subscription {
-	if limit <= 0 {
-		limit = 256
+func (h *Hub) subscribe(channelID string, o FollowOptions) *subscription {
+	s := &subscription{
+		channel: channelID, limit: o.Queue, most: o.Bytes, strict: o.Strict,
+		lost: &h.stats.lostLive, wake: make(chan struct{}),
 	}
-	s := &subscription{channel: channelID, limit: limit, wake: make(chan struct{})}
+	if s.limit <= 0 {
+		s.limit = 256
+	}
+	if s.most <= 0 {
+		s.most = 8 << 20
+	}
 	h.subs.mu.Lock()
 	defer h.subs.mu.Unlock()
 	if h.subs.subs == nil {
@@ -313,19 +332,33 @@ func (s *subscription) put(ev Event, newest *snapshot) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.newest = newest
-	if len(s.queue) >= s.limit {
-		for _, old := range s.queue {
-			if old.Live {
-				s.lost++
-			}
-		}
-		s.queue = s.queue[:0]
+	if s.closed != nil {
+		return
 	}
+	if len(s.queue) >= s.limit || len(s.queue) > 0 && s.bytes+len(ev.Envelope.Data) > s.most {
+		s.overflow()
+	}
+	s.bytes += len(ev.Envelope.Data)
 	s.queue = append(s.queue, ev)
 	if !ev.Live {
 		s.mark = max(s.mark, ev.Envelope.Seq)
 	}
 	s.signal()
+}
+
+// overflow empties the queue: the follower reads durable events from the journal.
+func (s *subscription) overflow() {
+	for _, old := range s.queue {
+		if !old.Live {
+			continue
+		}
+		s.lost.Add(1)
+		if s.strict {
+			s.closed = fault.New(fault.SlowReader, "the follower is %d events or %d bytes behind, and would lose live ones; resume from its position", len(s.queue), s.bytes)
+		}
+	}
+	clear(s.queue)
+	s.queue, s.bytes = s.queue[:0], 0
 }
 
 // reached says that the journal can be read up to a sequence.
@@ -363,6 +396,7 @@ func (s *subscription) take(seq uint64) (ev Event, readTo uint64, wake <-chan st
 		return Event{}, 0, nil, s.closed
 	}
 	for len(s.queue) > 0 && !s.queue[0].Live && s.queue[0].Envelope.Seq <= seq {
+		s.bytes -= len(s.queue[0].Envelope.Data)
 		s.queue = s.queue[1:]
 	}
 	queued := s.mark + 1
@@ -377,6 +411,7 @@ func (s *subscription) take(seq uint64) (ev Event, readTo uint64, wake <-chan st
 	}
 	if len(s.queue) > 0 {
 		ev, s.queue = s.queue[0], s.queue[1:]
+		s.bytes -= len(ev.Envelope.Data)
 		return ev, 0, nil, nil
 	}
 	s.waited = true
