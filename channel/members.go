@@ -11,19 +11,6 @@ type Members interface {
 	Count() int
 }
 
-// MemberFolder is an adapter that folds who belongs to a channel. Without it
-// the participants of the creation belong, or the members of the channel that
-// Metadata.MembersOf names.
-type MemberFolder interface {
-	Members(m *Metadata, s State) Members
-}
-
-// Admitter is an adapter that lets agents speak who are not members. Without it
-// only members speak, and whose turn it is.
-type Admitter interface {
-	Admits(m *Metadata, s State, in Members, sender string) bool
-}
-
 // NewMembers returns the listed agents as members.
 func NewMembers(agents ...string) Members { return memberList(agents) }
 

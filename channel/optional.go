@@ -39,3 +39,22 @@ type Pausing interface {
 	// does not count against it.
 	Paused(m *Metadata, s State, now time.Time) time.Duration
 }
+
+// DialectOnly is an adapter whose channels are opened by one dialect, and shown
+// to clients of no other.
+type DialectOnly interface {
+	Dialect() string
+}
+
+// MemberFolder is an adapter that folds who belongs to a channel. Without it
+// the participants of the creation belong, or the members of the channel that
+// Metadata.MembersOf names.
+type MemberFolder interface {
+	Members(m *Metadata, s State) Members
+}
+
+// Admitter is an adapter that lets agents speak who are not members. Without it
+// only members speak, and whose turn it is.
+type Admitter interface {
+	Admits(m *Metadata, s State, in Members, sender string) bool
+}

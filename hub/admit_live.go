@@ -113,7 +113,7 @@ func (h *Hub) dispatchLive(ch *loadedChannel, it *item) {
 		if m == nil || ch.readers.hides(id) {
 			continue
 		}
-		n := &Notice{Envelope: it.envelope, Channel: it.meta, Recipient: id, Live: true, Shared: shared}
+		n := &Notice{Envelope: it.envelope, Channel: it.meta, Recipient: id, Dialect: dialectOf(ch.adapter), Live: true, Shared: shared}
 		if err := m.link.deliver(n, func() {}); err != nil {
 			h.stats.lostLive.Add(1)
 		}

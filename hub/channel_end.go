@@ -152,7 +152,7 @@ func (b *batch) note(kind string, m *channel.Metadata, reason, agent string) {
 // be ended.
 type inert struct{ channel.Adapter }
 
-func (inert) Opening() channel.Opening                                 { return channel.ByInvitation }
+func (inert) Opening() channel.Opening                                 { return channel.AtOnce }
 func (inert) Fold(s channel.State, _ *envelope.Envelope) channel.State { return s }
 func (inert) Expected(*channel.Metadata, channel.State) (channel.Turn, bool) {
 	return channel.Turn{}, false

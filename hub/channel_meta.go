@@ -83,6 +83,9 @@ type ListOptions struct {
 	After  string // the last channel of the page before
 	Limit  int    // 0: 50
 	Newest bool   // the newest first
+	// Dialect leaves out the channels that only clients of another dialect see;
+	// empty leaves out none.
+	Dialect string
 
 	by *Caller // only those that it may look into; see Access
 }
@@ -111,7 +114,7 @@ func (h *Hub) Channels(ctx context.Context, o ListOptions) (list []*channel.Meta
 		if err != nil {
 			return nil, "", err
 		}
-		if !selected(m, o) {
+		if !h.selected(m, o) {
 			continue
 		}
 		if len(list) == o.Limit {
@@ -135,7 +138,12 @@ func listPrefix(o ListOptions) []byte {
 	return []byte(schema.IndexChannel)
 }
 
-func selected(m *channel.Metadata, o ListOptions) bool {
+func (h *Hub) selected(m *channel.Metadata, o ListOptions) bool {
+	if o.Dialect != "" {
+		if only := dialectOf(h.adapterOf(m.Manifest.Key())); only != "" && only != o.Dialect {
+			return false
+		}
+	}
 	for k, v := range o.Label {
 		if have, ok := m.Labels[k]; !ok || have != v {
 			return false

@@ -153,6 +153,15 @@ func (h *Hub) members(ctx context.Context, a channel.Adapter, m *channel.Metadat
 	return m.Members(), nil
 }
 
+// dialectOf is the one dialect whose clients see an adapter's channels; empty is
+// every one.
+func dialectOf(a channel.Adapter) string {
+	if only, ok := a.(channel.DialectOnly); ok {
+		return only.Dialect()
+	}
+	return ""
+}
+
 // sees reports whether an agent may read an envelope.
 func (h *Hub) sees(ctx context.Context, s *snapshot, e *envelope.Envelope, agent string) (bool, error) {
 	if s.adapter == nil {

@@ -316,7 +316,7 @@ func (h *Hub) tellMember(ch *loadedChannel, it *item, sender, m *member, shared 
 	if to.Passport.Kind.Is(identity.RemoteAgent) {
 		return h.deliverRemote(to, it.envelope)
 	}
-	n := &Notice{Envelope: it.envelope, Channel: it.meta, Recipient: m.id, Shared: shared}
+	n := &Notice{Envelope: it.envelope, Channel: it.meta, Recipient: m.id, Dialect: dialectOf(ch.adapter), Shared: shared}
 	pending := int64(0)
 	err := m.link.deliver(n, func() {
 		ch.readers.delivered(it.meta, m.id, it.envelope)
@@ -354,7 +354,8 @@ type Notice struct {
 	Channel   *channel.Metadata
 	Recipient string
 	Replayed  bool
-	Live      bool // never stored; its Seq is the last stored one before it
+	Dialect   string // the one dialect that shows the channel; empty: every one does
+	Live      bool   // never stored; its Seq is the last stored one before it
 	// Shared is common to all readers of the envelope.
 	Shared *Shared
 }

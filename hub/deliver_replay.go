@@ -53,7 +53,8 @@ func (g *readerGone) Unwrap() error { return g.error }
 // replayChannel sends what follows the cursor, and since if that is later, and
 // returns the last sequence that it read.
 func (h *Hub) replayChannel(ctx context.Context, m *member, at Endpoint, meta *channel.Metadata, since string) (uint64, error) {
-	if h.adapterOf(meta.Manifest.Key()) == nil {
+	// A dialect that keeps its channels to itself also replays them itself.
+	if a := h.adapterOf(meta.Manifest.Key()); a == nil || dialectOf(a) != "" {
 		return 0, nil
 	}
 	cursor, err := h.Cursor(ctx, m.id, meta.ID)

@@ -26,11 +26,13 @@ type Opening struct {
 	Version      int      // 0: 1
 	Participants []string // the creator is put first if it is missing
 	RequiredAcks *int
-	TTL          *identity.TTL // nil: the creator's rule decides
+	TTL          *identity.TTL // nil: the creator's rule decides; opened at once, it lives for ever
 	Knobs        []byte        // a JSON object, or nil
 	Labels       map[string]string
 	Intent       string // kept as the label "intent"
 	Parent       string
+	MembersOf    string // the channel of the same home whose members belong
+	Dialect      string // that opens it; some types are opened by one dialect only
 }
 
 // Opened is a channel as Open left it, with what was found odd about it.
@@ -65,16 +67,19 @@ func (h *Hub) AdmitOpening(ctx context.Context, o Opening, first *envelope.Envel
 // create stores the channel, and returns an opening to wait for until it is no
 // longer pending.
 func (h *Hub) create(ctx context.Context, o Opening, first *envelope.Envelope) (Opened, *opening, error) {
-	creator, invitees, err := h.cast(&o)
-	if err != nil {
-		return Opened{}, nil, err
-	}
 	if o.Version == 0 {
 		o.Version = 1
 	}
 	adapter := h.adapterOf(channel.Key{Type: o.Type, Version: o.Version})
+	creator, invitees, err := h.cast(&o, adapter)
+	if err != nil {
+		return Opened{}, nil, err
+	}
 	if adapter == nil {
 		return Opened{}, nil, h.errNoAdapter(channel.Key{Type: o.Type, Version: o.Version})
+	}
+	if only, ok := adapter.(channel.DialectOnly); ok && only.Dialect() != o.Dialect {
+		return Opened{}, nil, fault.New(fault.Protocol, "a %s is opened through the %s dialect only", o.Type, only.Dialect())
 	}
 	if first != nil && adapter.Opening() != channel.AtOnce {
 		return Opened{}, nil, fault.New(fault.Protocol, "a %s opens by invitation, not with its first envelope", o.Type)
@@ -116,12 +121,15 @@ func advice(a channel.Adapter, m *channel.Metadata) []string {
 	return nil
 }
 
-// cast looks up who takes part, and puts the creator first if it is missing.
-func (h *Hub) cast(o *Opening) (creator *member, invitees []Profile, err error) {
+// cast looks up who takes part, and puts the creator first if it is missing. An
+// adapter that opens at once needs nobody; where the members are folded or come
+// from another channel, the participants are exactly those listed.
+func (h *Hub) cast(o *Opening, a channel.Adapter) (creator *member, invitees []Profile, err error) {
 	if creator = h.registry.byID(o.Creator); creator == nil {
 		return nil, nil, fault.New(fault.NotFound, "creator not registered: '%s'", o.Creator)
 	}
-	if len(o.Participants) == 0 {
+	atOnce := a != nil && a.Opening() == channel.AtOnce
+	if len(o.Participants) == 0 && !atOnce {
 		return nil, nil, fault.New(fault.Protocol, "a channel needs at least one participant besides its creator")
 	}
 	if limit := h.opts.Limits.Participants; len(o.Participants) > limit {
@@ -141,7 +149,8 @@ func (h *Hub) cast(o *Opening) (creator *member, invitees []Profile, err error) 
 			invitees = append(invitees, m.profile())
 		}
 	}
-	if !seen[o.Creator] {
+	_, folded := a.(channel.MemberFolder)
+	if !seen[o.Creator] && (!atOnce || !folded && o.MembersOf == "") {
 		o.Participants = append([]string{o.Creator}, o.Participants...)
 	}
 	return creator, invitees, nil
@@ -180,15 +189,7 @@ func (h *Hub) countOpen(ctx context.Context, creator string) (n int64, err error
 
 func (h *Hub) describe(a channel.Adapter, creator *member, o Opening) (*channel.Metadata, error) {
 	now := h.now().UTC().Truncate(time.Microsecond) // the precision that stored metadata has
-	ttl := creator.profile().Rule.Limits.ChannelTTLDefault
-	if o.TTL != nil {
-		ttl = *o.TTL
-	}
-	seconds, err := ttl.Seconds()
-	if err != nil {
-		return nil, err
-	}
-	expires, err := identity.Expiry(now, seconds)
+	expires, err := expiry(a, creator, o.TTL, now)
 	if err != nil {
 		return nil, err
 	}
@@ -216,7 +217,7 @@ func (h *Hub) describe(a channel.Adapter, creator *member, o Opening) (*channel.
 	m := &channel.Metadata{
 		ID: id, Manifest: shared, Creator: h.shared.Name(o.Creator), State: channel.Pending,
 		CreatedAt: now, ExpiresAt: expires, Parent: o.Parent, Knobs: h.shared.Knobs(bytes.TrimSpace(o.Knobs)),
-		Labels: maps.Clone(o.Labels), RequiredAcks: o.RequiredAcks,
+		Labels: maps.Clone(o.Labels), RequiredAcks: o.RequiredAcks, MembersOf: o.MembersOf,
 	}
 	size := len(o.Intent)
 	for k, v := range o.Labels {
@@ -240,6 +241,22 @@ func (h *Hub) describe(a channel.Adapter, creator *member, o Opening) (*channel.
 		m.PendingAcks = m.Others(m.Creator)
 	}
 	return m, nil
+}
+
+// expiry is when a new channel ends by itself; zero is never.
+func expiry(a channel.Adapter, creator *member, ttl *identity.TTL, now time.Time) (time.Time, error) {
+	if ttl == nil && a.Opening() == channel.AtOnce {
+		return time.Time{}, nil
+	}
+	if ttl == nil {
+		limits := creator.profile().Rule.Limits
+		ttl = &limits.ChannelTTLDefault
+	}
+	seconds, err := ttl.Seconds()
+	if err != nil {
+		return time.Time{}, err
+	}
+	return identity.Expiry(now, seconds)
 }
 
 func role(agent string, o Opening) channel.Role {

@@ -20,6 +20,7 @@ func (c *conn) createChannel(ctx context.Context, raw []byte) ([]byte, error) {
 		return nil, err
 	}
 	o := hub.Opening{
+		Dialect: dialectName,
 		Creator: p.Creator, Type: p.ManifestType, Version: 1, Participants: p.Participants,
 		RequiredAcks: p.RequiredAcks, TTL: p.TTL, Knobs: p.Knobs, Intent: p.Intent, Labels: p.Labels,
 	}
@@ -51,7 +52,7 @@ func (c *conn) getChannel(ctx context.Context, p wire.ByChannel) ([]byte, error)
 // any more.
 func (c *conn) listChannels(ctx context.Context, p wire.ListChannelsParams) ([]byte, error) {
 	limit := limitOf(p.Limit)
-	list, more, err := c.someChannels(ctx, hub.ListOptions{Agent: p.Agent}, limit)
+	list, more, err := c.someChannels(ctx, hub.ListOptions{Agent: p.Agent, Dialect: dialectName}, limit)
 	if err != nil {
 		return nil, err
 	}
@@ -86,7 +87,7 @@ func (c *conn) openChannels(ctx context.Context, agent string, limit int) ([]ent
 	}
 	var open []entry[*channel.Metadata]
 	for _, id := range agents {
-		list, _, err := c.someChannels(ctx, hub.ListOptions{Agent: id, Open: true}, limit)
+		list, _, err := c.someChannels(ctx, hub.ListOptions{Agent: id, Open: true, Dialect: dialectName}, limit)
 		if err != nil {
 			return nil, err
 		}

@@ -11,8 +11,15 @@ import (
 	"github.com/parley-hub/parley/internal/wsconn"
 )
 
+// shown reports whether AG2's clients are told of an envelope: they know no live
+// ones, and no channels of other dialects.
+func shown(n *hub.Notice) bool { return !n.Live && n.Dialect == "" }
+
 // Deliver queues a notice; the hub calls it, and must not be made to wait.
 func (c *conn) Deliver(n *hub.Notice) error {
+	if !shown(n) {
+		return nil
+	}
 	f, fresh, err := c.notice(n)
 	if err != nil || f.Tail == nil {
 		return err
@@ -71,7 +78,7 @@ func (c *conn) notice(n *hub.Notice) (f wsconn.Frame, fresh bool, err error) {
 	if tail == nil {
 		return wsconn.Frame{}, false, nil // unregistered a moment ago
 	}
-	body := n.Shared.Bytes("ag2", func() []byte { return wire.AppendEnvelope(nil, n.Envelope) })
+	body := n.Shared.Bytes(dialectName, func() []byte { return wire.AppendEnvelope(nil, n.Envelope) })
 	if size := len(wire.NotifyHead) + len(body) + len(tail); size > wire.MaxFrame {
 		c.server.stats.oversized.Add(1)
 		return wsconn.Frame{}, false, fault.New(fault.TooLarge, "envelope %s makes a frame of %d bytes; clients take at most %d", n.Envelope.ID, size, wire.MaxFrame)

@@ -13,7 +13,10 @@ import (
 var _ dialect.Dialect = (*Server)(nil)
 
 // Name is the section of the configuration.
-func (s *Server) Name() string { return "ag2" }
+func (s *Server) Name() string { return dialectName }
+
+// dialectName is how this dialect is called in settings, metrics and the hub.
+const dialectName = "ag2"
 
 // Mount takes the WebSockets of every path that nobody else owns: AG2's clients
 // name none.
