@@ -116,6 +116,14 @@ type Value struct {
 	Version uint64
 }
 
+// Clone returns a copy that shares no bytes; a value that is absent has none.
+func (v Value) Clone() Value {
+	if v.Version == 0 {
+		return Value{}
+	}
+	return Value{Data: append([]byte{}, v.Data...), Version: v.Version}
+}
+
 // ValueState is a value as readers see it and as expectations do.
 type ValueState struct {
 	Durable Value

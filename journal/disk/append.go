@@ -47,18 +47,20 @@ func (e *Engine) enterWrite(ctx context.Context, size int64) error {
 	return e.enterWhen(ctx, e.refusal, func() bool { return e.fits(size) })
 }
 
-// enterDrop takes the lock when a drop may be ordered: also while appends are
-// refused for want of room, because it makes some.
+// enterDrop takes the lock when a drop may be ordered. A drop frees space, so it
+// is admitted while appends are refused because the disk is full.
 func (e *Engine) enterDrop(ctx context.Context) error {
 	return e.enterWhen(ctx, e.ended, func() bool { return e.fits(0) })
 }
 
-// fits reports whether not too much waits to be durable; the lock is held.
+// fits reports whether a write of some size stays within MaxUnsynced; the lock is
+// held.
 func (e *Engine) fits(size int64) bool {
 	return e.stats.Unsynced == 0 || e.stats.Unsynced+size <= e.opts.MaxUnsynced
 }
 
-// enterWhen takes the lock when something is refused no more and may go on.
+// enterWhen waits until a call is neither refused nor has to wait, and then takes
+// the lock. It returns the refusal, or the error of ctx.
 func (e *Engine) enterWhen(ctx context.Context, refusal func() error, ready func() bool) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -106,7 +108,7 @@ func (e *Engine) grow(g *group, size int64) {
 }
 
 // writeBatch puts an ordered batch into the group; the lock is held, so that
-// the group's operations stand in offset order.
+// the group's operations are in offset order.
 func (e *Engine) writeBatch(g *group, b *journal.Batch, drafts []draft, plan *order.Plan) {
 	for i := range b.Appends {
 		a, id, seq := &b.Appends[i], plan.Heads[i].ID, plan.First(i)

@@ -16,6 +16,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/parley-hub/parley/journal"
+	"github.com/parley-hub/parley/journal/disk/internal/storefs"
 )
 
 // A backup travels as a tar archive of a checkpoint. Its last entry is SUMS,
@@ -131,10 +132,10 @@ func writeEntry(archive *tar.Writer, fs vfs.FS, dir, name string, sum hash.Hash)
 // leaves a folder that Restore refuses.
 func Unpack(r io.Reader, dir string, opts Options, progress Progress) error {
 	fs := opts.WithDefaults().FS
-	if exists(fs, dir) {
+	if storefs.Exists(fs, dir) {
 		return fmt.Errorf("backup: %s exists already", dir)
 	}
-	if err := makeDir(fs, fs.PathJoin(dir, storeDir)); err != nil {
+	if err := storefs.MakeDir(fs, fs.PathJoin(dir, storeDir)); err != nil {
 		return err
 	}
 	archive := tar.NewReader(r)
@@ -176,13 +177,13 @@ func Unpack(r io.Reader, dir string, opts Options, progress Progress) error {
 	if string(want) != sums.String() {
 		return errors.New("backup: the stream is damaged: checksums do not match")
 	}
-	if err := syncDir(fs, fs.PathJoin(dir, storeDir)); err != nil {
+	if err := storefs.SyncDir(fs, fs.PathJoin(dir, storeDir)); err != nil {
 		return err
 	}
-	if err := writeFile(fs, dir, sumsFile, want); err != nil {
+	if err := storefs.WriteFile(fs, dir, sumsFile, want); err != nil {
 		return err
 	}
-	return writeFile(fs, dir, checkpointFile, held)
+	return storefs.WriteFile(fs, dir, checkpointFile, held)
 }
 
 // archived reports whether a backup may have a file of this name.

@@ -12,6 +12,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/parley-hub/parley/journal"
+	"github.com/parley-hub/parley/journal/disk/internal/storefs"
 	"github.com/parley-hub/parley/journal/internal/order"
 )
 
@@ -49,11 +50,11 @@ func Check(dir string, opts Options, progress Progress) (*CheckReport, error) {
 	if err := checkFormat(fs, dir); err != nil {
 		return nil, err
 	}
-	lock, err := look(fs, dir)
+	lock, err := lockReadOnly(fs, dir)
 	if err != nil {
 		return nil, err
 	}
-	opts.FS = lookFS{fs}
+	opts.FS = readOnlyFS{fs}
 	report := &CheckReport{}
 	err = report.run(dir, opts, progress)
 	return report, errors.Join(err, lock.Close())
@@ -83,7 +84,7 @@ func (r *CheckReport) run(dir string, opts Options, progress Progress) error {
 // has no MARK, but the position it was made at.
 func (r *CheckReport) durable(fs vfs.FS, dir string) (mark, string, error) {
 	path := fs.PathJoin(dir, checkpointFile)
-	if r.Backup = exists(fs, path); !r.Backup {
+	if r.Backup = storefs.Exists(fs, path); !r.Backup {
 		last, err := readMark(fs, dir)
 		return last, markFile, err
 	}
@@ -95,7 +96,7 @@ func (r *CheckReport) durable(fs vfs.FS, dir string) (mark, string, error) {
 // with what can be read of that table, so that what it lost is reported as
 // missing, and everything else is verified.
 func (r *CheckReport) pass(seen vfs.FS, dir string, opts Options, progress Progress) error {
-	fs, err := newHideFS(seen, opts)
+	fs, err := newMaskFS(seen, opts)
 	if err != nil {
 		return err
 	}
@@ -171,9 +172,9 @@ func (r *CheckReport) guards(fs vfs.FS, dir string) (vfs.FS, error) {
 		return fs, err
 	}
 	w := ends[len(ends)-1]
-	if w.proven {
-		r.problem(damaged(fmt.Errorf("unreadable at offset %d", w.stop), "%s", fs.PathBase(w.path)))
-		return storeView{FS: fs, cut: w.path, at: w.stop}, nil
+	if w.Proven {
+		r.problem(damaged(fmt.Errorf("unreadable at offset %d", w.Stop), "%s", fs.PathBase(w.path)))
+		return storeView{FS: fs, cut: w.path, at: w.Stop}, nil
 	}
 	cut, _, err := w.unused(fs)
 	if cut != nil {

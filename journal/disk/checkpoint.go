@@ -8,6 +8,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/parley-hub/parley/journal"
+	"github.com/parley-hub/parley/journal/disk/internal/storefs"
 )
 
 // checkpointFile marks a folder that is a copy: it is restored, not opened.
@@ -34,19 +35,19 @@ func (e *Engine) checkpoint(ctx context.Context, dir string) (journal.StorePosit
 	made := false                                       // known to the committer
 	remove := func() error { return fs.RemoveAll(dir) } // half a copy is none
 	_, err := e.betweenGroups(ctx, false, func() error {
-		if exists(fs, dir) {
+		if storefs.Exists(fs, dir) {
 			return fmt.Errorf("checkpoint: %s exists already", dir)
 		}
 		made = true
 		e.mu.Lock()
 		at = e.book.Position()
 		e.mu.Unlock()
-		if err := makeDir(fs, dir); err != nil {
+		if err := storefs.MakeDir(fs, dir); err != nil {
 			return errors.Join(err, remove())
 		}
 		// Pebble creates the copy through its own file system; nothing is
 		// admitted to the log meanwhile but the sync of what is in it.
-		err := e.guard.hand(func() error {
+		err := e.guard.Hand(func() error {
 			return e.db.Checkpoint(fs.PathJoin(dir, storeDir), pebble.WithFlushedWAL())
 		})
 		if err != nil {
@@ -62,8 +63,8 @@ func (e *Engine) checkpoint(ctx context.Context, dir string) (journal.StorePosit
 		return nil, err
 	}
 	err = errors.Join(
-		writeFile(fs, dir, formatFile, formatText(formatVersion)),
-		writeFile(fs, dir, checkpointFile, []byte(at.String()+"\n")),
+		storefs.WriteFile(fs, dir, formatFile, formatText(formatVersion)),
+		storefs.WriteFile(fs, dir, checkpointFile, []byte(at.String()+"\n")),
 	)
 	if err != nil {
 		return nil, errors.Join(err, remove())

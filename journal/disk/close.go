@@ -6,13 +6,15 @@ import (
 	"time"
 
 	"github.com/parley-hub/parley/journal"
+	"github.com/parley-hub/parley/journal/disk/internal/storefs"
 )
 
 // closePatience bounds how long a failed engine waits for its disk.
 const closePatience = 3 * time.Second
 
-// Close implements journal.Engine. An engine that failed is closed as far as
-// its disk lets it; what is stuck is left behind, and the process should end.
+// Close implements journal.Engine. An engine that failed is closed as far as its
+// disk allows; goroutines that are stuck are left behind, and the process should
+// end.
 func (e *Engine) Close() error {
 	e.closing.Do(func() { e.closeErr = e.close() })
 	return e.closeErr
@@ -77,7 +79,7 @@ func (e *Engine) closeStore() (err error) {
 		return fmt.Errorf("closed after a failure: %w", e.failure)
 	}
 	if e.wedged.Load() {
-		e.compactions.halt()
+		e.compactions.Halt()
 		return errors.Join(failed(), errors.New("the store is left open"))
 	}
 	e.view.release()
@@ -85,10 +87,10 @@ func (e *Engine) closeStore() (err error) {
 	if err := failed(); err != nil {
 		return errors.Join(err, e.db.Close(), e.mark.file.Close(), e.lock.Close())
 	}
-	if err := e.guard.hand(e.db.Flush); err != nil {
+	if err := e.guard.Hand(e.db.Flush); err != nil {
 		return err
 	}
-	if err := e.guard.hand(e.db.Close); err != nil {
+	if err := e.guard.Hand(e.db.Close); err != nil {
 		return errors.Join(err, e.mark.file.Close(), e.lock.Close())
 	}
 	return errors.Join(e.vouch(), e.mark.file.Close(), e.lock.Close())
@@ -104,5 +106,5 @@ func (e *Engine) vouch() error {
 	if err != nil {
 		return err
 	}
-	return writeFile(fs, e.dir, sealFile, s.encode())
+	return storefs.WriteFile(fs, e.dir, sealFile, s.encode())
 }

@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/parley-hub/parley/journal"
+	"github.com/parley-hub/parley/journal/disk/internal/walchunk"
 	"github.com/parley-hub/parley/journal/internal/order"
 )
 
@@ -205,8 +206,8 @@ func FuzzDecode(f *testing.F) {
 		_, _ = decodeSeal(b)
 		_, _ = decodeMark(b)
 		for _, number := range []uint32{0, 7} {
-			end, err := readChunks(bytes.NewReader(b), number, func([]byte) error { return nil })
-			if err != nil || end.stop > int64(len(b)) || end.beyond > int64(len(b)) {
+			end, err := walchunk.Read(bytes.NewReader(b), number, func([]byte) error { return nil })
+			if err != nil || end.Stop > int64(len(b)) || end.Beyond > int64(len(b)) {
 				t.Fatalf("%+v, %v", end, err)
 			}
 		}

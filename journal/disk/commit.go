@@ -73,8 +73,8 @@ func (e *Engine) fill(released int64) {
 	}
 }
 
-// take makes the gathering group the one in flight. Lazy values ride along;
-// alone they are taken only when they are due.
+// take makes the gathering group the one in flight. Lazy values are saved with
+// it; without a group they are taken only when they are due.
 func (e *Engine) take(closing bool) (*group, []lazyWrite) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -139,8 +139,8 @@ func (e *Engine) commit(g *group, lazy []lazyWrite) bool {
 	return e.publish(g, synced)
 }
 
-// finish adds what is written once for the group. Keys of one kind stand
-// together and in order, which Pebble takes in faster.
+// finish adds what is written once for the group. Keys of one kind are sorted,
+// because Pebble inserts sorted keys faster.
 func (g *group) finish() {
 	if g.last > 0 {
 		key := commitKey(nil, g.last)
@@ -175,9 +175,9 @@ func (g *group) finish() {
 	g.heads = heads
 }
 
-// write hands a batch to Pebble and waits for its sync. The two steps are
-// apart because Pebble's own waiting commit turns a failed sync into a call of
-// the logger's Fatalf and a nil error.
+// write hands a batch to Pebble and waits for its sync. These are two calls
+// because Pebble's Apply answers a failed sync by calling the logger's Fatalf and
+// returning nil.
 func (e *Engine) write(batch *pebble.Batch, sync bool) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -186,9 +186,9 @@ func (e *Engine) write(batch *pebble.Batch, sync bool) (err error) {
 		}
 	}()
 	if !sync {
-		return e.guard.hand(func() error { return e.db.Apply(batch, pebble.NoSync) })
+		return e.guard.Hand(func() error { return e.db.Apply(batch, pebble.NoSync) })
 	}
-	if err := e.guard.hand(func() error { return e.db.ApplyNoSyncWait(batch, pebble.Sync) }); err != nil {
+	if err := e.guard.Hand(func() error { return e.db.ApplyNoSyncWait(batch, pebble.Sync) }); err != nil {
 		return err
 	}
 	if err := batch.SyncWait(); err != nil {

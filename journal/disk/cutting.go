@@ -5,11 +5,13 @@ import (
 	"slices"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/parley-hub/parley/journal/disk/internal/storefs"
 )
 
 // CUTTING says what is being cut off a log. It is written before the log is, and
-// removed when the new epoch is durable: an open that a crash interrupts in
-// between is followed by one that would find nothing amiss.
+// removed when the new epoch is durable. Without it the open after a crash in
+// between would find nothing wrong.
 const cuttingFile = "CUTTING"
 
 func noteCut(fs vfs.FS, dir string, cut Cut) error {
@@ -17,16 +19,16 @@ func noteCut(fs vfs.FS, dir string, cut Cut) error {
 	if err != nil {
 		return err
 	}
-	return writeFile(fs, dir, cuttingFile, append(text, '\n'))
+	return storefs.WriteFile(fs, dir, cuttingFile, append(text, '\n'))
 }
 
 // recallCut adds the cut of an open that did not finish.
 func recallCut(fs vfs.FS, dir string, found Recovery) (Recovery, error) {
 	path := fs.PathJoin(dir, cuttingFile)
-	if !exists(fs, path) {
+	if !storefs.Exists(fs, path) {
 		return found, nil
 	}
-	text, err := readFile(fs, path)
+	text, err := storefs.ReadFile(fs, path)
 	if err != nil {
 		return found, damaged(err, "%s", cuttingFile)
 	}
@@ -44,11 +46,11 @@ func recallCut(fs vfs.FS, dir string, found Recovery) (Recovery, error) {
 // settleCut forgets the cut: positions in what is lost are invalid for good.
 func settleCut(fs vfs.FS, dir string) error {
 	path := fs.PathJoin(dir, cuttingFile)
-	if !exists(fs, path) {
+	if !storefs.Exists(fs, path) {
 		return nil
 	}
 	if err := fs.Remove(path); err != nil {
 		return err
 	}
-	return syncDir(fs, dir)
+	return storefs.SyncDir(fs, dir)
 }

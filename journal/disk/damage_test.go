@@ -132,7 +132,7 @@ func TestRebuildingOverDamageKeepsTheIndex(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := e.RebuildIndex(ctx); !errors.Is(err, journal.ErrDamaged) || !strings.Contains(err.Error(), path.Base(tables[hit])) {
-		t.Errorf("making the index anew: %v", err)
+		t.Errorf("rebuilding the index: %v", err)
 	}
 	_ = e.Close()
 	e, err = disk.Open("/data", uncompacted(takeImage(t, fs, "/data").mount(t)))

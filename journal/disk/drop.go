@@ -11,7 +11,7 @@ import (
 	"github.com/parley-hub/parley/journal/internal/order"
 )
 
-// A removal is taken in steps of bounded size, so that it holds up nobody.
+// A removal is done in steps of bounded size, so that it does not delay others.
 const (
 	removalRecords = 256
 	removalBytes   = 1 << 20
@@ -88,9 +88,9 @@ func (e *Engine) DropPartition(ctx context.Context, p journal.PartitionName, kee
 	return ticket, nil
 }
 
-// dropLazy keeps lazy values that are in memory only from being saved with the
-// drop. Readers see them until it is durable. What is being saved goes with what
-// is stored; what is written from now on stays. The lock is held.
+// dropLazy makes sure that lazy values which are only in memory are not saved
+// after the drop. Readers see them until the drop is durable. Values written from
+// now on stay. The lock is held.
 func (e *Engine) dropLazy(p journal.PartitionName) {
 	g := e.group
 	if g.dropped == nil {
@@ -114,7 +114,7 @@ func (e *Engine) going() map[order.ID]struct{} {
 	return ids
 }
 
-// writeDrop marks what is to go; the lock is held.
+// writeDrop marks the logs that are to be removed; the lock is held.
 func (e *Engine) writeDrop(g *group, j *job) {
 	for _, r := range j.ids {
 		e.set(g.batch, removalKey(e.scratch[:0], r.id), func(b, key []byte) []byte { return appendRemoval(b, key, r) })
@@ -265,8 +265,8 @@ func (v *view) removable(r removal) (first, last uint64, effects []journal.Recor
 	return first, last, effects, nil
 }
 
-// undo removes what a record put and took, as far as it is still its log's; the
-// lock is held.
+// undo removes the index entries that a record put, and the claims that it took
+// if its log still holds them; the lock is held.
 func (e *Engine) undo(g *group, id order.ID, r *journal.Record) error {
 	for _, put := range r.Put {
 		_ = g.batch.Delete(indexKey(nil, put.Key, id), nil)
@@ -300,8 +300,8 @@ func takenBy(effects []journal.Record) []string {
 	return names
 }
 
-// upkeep adds work that is no batch to the gathering group, and waits until it
-// is durable.
+// upkeep adds writes that take no offset to the gathering group, and waits until
+// they are durable.
 func (e *Engine) upkeep(write func(g *group) error) error {
 	e.mu.Lock()
 	for e.paused && !e.closed && e.failure == nil {

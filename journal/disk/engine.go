@@ -15,6 +15,8 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/parley-hub/parley/journal"
+	"github.com/parley-hub/parley/journal/disk/internal/compaction"
+	"github.com/parley-hub/parley/journal/disk/internal/storefs"
 	"github.com/parley-hub/parley/journal/internal/follow"
 	"github.com/parley-hub/parley/journal/internal/order"
 )
@@ -24,20 +26,20 @@ type Engine struct {
 	opts  Options
 	dir   string
 	db    *pebble.DB
-	guard *guardFS
+	guard *storefs.Guard
 	lock  io.Closer
 	bell  *follow.Bell
 
-	compactions *compactions
+	compactions *compaction.Scheduler
 	snapshots   *snapshots
 
 	epoch uint64
 	found Recovery
 	mark  *marker // used by the marker's goroutine, and by Close after it
 
-	opened     openedFiles
-	checkedLog openedFile // of the committer: the log that was written when it last checked the files
-	checkedAt  time.Time  // and when that was
+	opened     storefs.Opened
+	checkedLog storefs.File // of the committer: the log that was written when it last checked the files
+	checkedAt  time.Time    // and when that was
 
 	measured time.Time // of the committer: when it last looked at the disk's room
 	tight    bool      // and that there was next to none

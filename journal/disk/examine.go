@@ -8,6 +8,9 @@ import (
 	"strings"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/parley-hub/parley/journal/disk/internal/storefs"
+	"github.com/parley-hub/parley/journal/disk/internal/walchunk"
 )
 
 // Recovery tells what opening found.
@@ -63,11 +66,11 @@ func examine(dir string, opts Options) (Recovery, mark, error) {
 	if err := fs.Remove(fs.PathJoin(dir, sealFile)); err != nil {
 		return found, last, err
 	}
-	return found, last, syncDir(fs, dir)
+	return found, last, storefs.SyncDir(fs, dir)
 }
 
-// compare looks at a store that was not closed cleanly, and sees whether all
-// that MARK says is there.
+// compare checks that a store which was not closed cleanly has everything that
+// MARK says is durable.
 func compare(dir string, opts Options, last mark) (Recovery, error) {
 	fs := opts.FS
 	var found Recovery
@@ -95,10 +98,10 @@ type surveyed struct {
 	logs          []walEnd
 }
 
-// survey looks at a store without writing: its tables through Pebble, its logs
-// itself. It sees whether the logs go on where the tables end: Pebble takes a
-// damaged MANIFEST for a shorter one, and would then delete the tables it no
-// longer knows of.
+// survey reads a store without writing: its tables through Pebble, its logs
+// directly. It checks that the logs continue where the tables end: Pebble takes a
+// damaged MANIFEST for a shorter one, and would then delete the tables that are
+// not in it.
 func survey(dir string, opts Options) (s surveyed, err error) {
 	fs := opts.FS
 	store := fs.PathJoin(dir, storeDir)
@@ -129,39 +132,39 @@ func cutOff(fs vfs.FS, dir string, found Recovery, w walEnd) (Recovery, error) {
 		return found, err
 	}
 	found.Cuts = append(found.Cuts, *cut)
-	if !w.proven {
+	if !w.Proven {
 		return found, nil
 	}
 	found.Lost = true
-	if err := writeFile(fs, dir, cutName(fs, w), data[w.stop:w.stop+cut.Bytes]); err != nil {
+	if err := storefs.WriteFile(fs, dir, cutName(fs, w), data[w.Stop:w.Stop+cut.Bytes]); err != nil {
 		return found, err
 	}
 	if err := noteCut(fs, dir, *cut); err != nil {
 		return found, err
 	}
-	return found, writeFile(fs, fs.PathJoin(dir, storeDir), fs.PathBase(w.path), data[:w.stop])
+	return found, storefs.WriteFile(fs, fs.PathJoin(dir, storeDir), fs.PathBase(w.path), data[:w.Stop])
 }
 
 // unused is the end of a log that recovery does not use, and all of the log; nil
 // when it ends as it should, or in preallocated room or what an older log left.
 func (w walEnd) unused(fs vfs.FS) (*Cut, []byte, error) {
-	if w.err == nil && w.beyond == 0 {
+	if w.Err == nil && w.Beyond == 0 {
 		return nil, nil, nil
 	}
-	data, err := readFile(fs, w.path)
+	data, err := storefs.ReadFile(fs, w.path)
 	if err != nil {
 		return nil, nil, err
 	}
-	end := max(w.beyond, tornEnd(data, w.stop))
-	if end <= w.stop {
+	end := max(w.Beyond, tornEnd(data, w.Stop))
+	if end <= w.Stop {
 		return nil, nil, nil
 	}
-	return &Cut{File: fs.PathBase(w.path), Offset: w.stop, Bytes: end - w.stop}, data, nil
+	return &Cut{File: fs.PathBase(w.path), Offset: w.Stop, Bytes: end - w.Stop}, data, nil
 }
 
 // cutName names the file that keeps what was cut off.
 func cutName(fs vfs.FS, w walEnd) string {
-	return fmt.Sprintf("CUT-%s-%d", strings.TrimSuffix(fs.PathBase(w.path), ".log"), w.stop)
+	return fmt.Sprintf("CUT-%s-%d", strings.TrimSuffix(fs.PathBase(w.path), ".log"), w.Stop)
 }
 
 // tornEnd is where bytes end that stand in the block where a log stops and were
@@ -170,15 +173,15 @@ func tornEnd(data []byte, stop int64) int64 {
 	if stop >= int64(len(data)) {
 		return stop
 	}
-	block := (stop/chunkBlock + 1) * chunkBlock
+	block := (stop/walchunk.Block + 1) * walchunk.Block
 	rest := data[stop:min(block, int64(len(data)))]
 	length := len(bytes.TrimRight(rest, "\x00"))
 	for i := range length {
-		if parseChunk(rest[i:]).size > 0 {
+		if walchunk.Begins(rest[i:]) {
 			return stop
 		}
 	}
-	if block < int64(len(data)) && parseChunk(data[block:min(int(block)+chunkBlock, len(data))]).size > 0 {
+	if block < int64(len(data)) && walchunk.Begins(data[block:min(int(block)+walchunk.Block, len(data))]) {
 		return stop
 	}
 	return stop + int64(length)
@@ -209,15 +212,15 @@ func peek(fs vfs.FS, dir string, opts Options) (epoch, offset uint64, err error)
 // MANIFEST has lost what came after it; nothing tells them apart.
 func name(err error, fs vfs.FS, dir string, ends []walEnd) error {
 	for i, w := range ends {
-		if w.proven || (w.err != nil && i < len(ends)-1) {
-			return damaged(fmt.Errorf("unreadable at offset %d: %w", w.stop, err), "%s", fs.PathBase(w.path))
+		if w.Proven || (w.Err != nil && i < len(ends)-1) {
+			return damaged(fmt.Errorf("unreadable at offset %d: %w", w.Stop, err), "%s", fs.PathBase(w.path))
 		}
 	}
 	var suspects []string
 	if n := len(ends); n > 0 {
 		suspects = append(suspects, fs.PathBase(ends[n-1].path))
-		if ends[n-1].err != nil {
-			return damaged(fmt.Errorf("it ends at offset %d: %w", ends[n-1].stop, err), "%s", suspects[0])
+		if ends[n-1].Err != nil {
+			return damaged(fmt.Errorf("it ends at offset %d: %w", ends[n-1].Stop, err), "%s", suspects[0])
 		}
 	}
 	names, listErr := fs.List(fs.PathJoin(dir, storeDir))

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/parley-hub/parley/journal/disk/internal/storefs"
 )
 
 // The folder's format. It only goes up: a newer engine reads older folders, and
@@ -33,7 +35,7 @@ func checkFormat(fs vfs.FS, dir string) error {
 	if err := checkFinished(fs, dir); err != nil {
 		return err
 	}
-	data, err := readFile(fs, fs.PathJoin(dir, formatFile))
+	data, err := storefs.ReadFile(fs, fs.PathJoin(dir, formatFile))
 	if err != nil {
 		return damaged(err, "%s", formatFile)
 	}

@@ -14,11 +14,11 @@ import (
 	"github.com/parley-hub/parley/journal"
 )
 
-// keepInterval is how often the keeper looks after the engine.
+// keepInterval is how often the keeper checks the engine.
 const keepInterval = 200 * time.Millisecond
 
-// fail ends the engine for good: what is in flight is unknown, what stands
-// behind it is aborted, and nothing more is admitted.
+// fail ends the engine for good: the group in flight ends unknown, the gathering
+// group aborted, and nothing more is admitted.
 func (e *Engine) fail(cause error) {
 	e.mu.Lock()
 	if e.failure != nil {
@@ -26,7 +26,7 @@ func (e *Engine) fail(cause error) {
 		return
 	}
 	poison(e.opts.FS, e.dir, cause)
-	if e.guard.isHanding() {
+	if e.guard.Handing() {
 		e.wedged.Store(true) // Pebble is in the middle of something, and may stay there
 	}
 	failure := fmt.Errorf("%w: %w", journal.ErrFailed, cause)
@@ -48,8 +48,9 @@ func (e *Engine) fail(cause error) {
 	e.bell.Close(failure)
 }
 
-// noRoom fails a group that never reached Pebble because the disk is all but
-// full, and all behind it. The engine goes on from what is durable.
+// noRoom fails a group before it is handed to Pebble when the disk is nearly
+// full, and aborts the gathering group. The engine continues from what is
+// durable.
 func (e *Engine) noRoom(g *group) bool {
 	if !e.crowded() {
 		return false
@@ -80,9 +81,9 @@ func (e *Engine) noRoom(g *group) bool {
 	return true
 }
 
-// crowded reports whether the disk is all but full. It looks only now and then
-// while there is room: what lies between MinFree and the end is more than can be
-// written in that time, and asking takes longer than one would think.
+// crowded reports whether the disk is nearly full. While there is space it asks
+// only every measureEvery, because the system call is slow: less than MinFree can
+// be written in that time.
 func (e *Engine) crowded() bool {
 	now := time.Now()
 	if e.tight || now.Sub(e.measured) >= e.opts.measureEvery {
@@ -102,7 +103,7 @@ func durableJobs(jobs []*job) []*job {
 	return left
 }
 
-// measureRoom looks how much room the disk has, refuses or admits appends
+// measureRoom asks how much space the disk has, refuses or admits appends
 // accordingly, and reports whether there is less than a bound.
 func (e *Engine) measureRoom(bound int64) bool {
 	if e.opts.MinFree < 0 {
@@ -128,8 +129,8 @@ func (e *Engine) measureRoom(bound int64) bool {
 	return free < bound
 }
 
-// keepLoop watches for trouble that nobody waits for. It calls nothing that a
-// store in trouble could hold up.
+// keepLoop fails the engine on errors that no caller waits for. It calls nothing
+// that a failing store could block.
 func (e *Engine) keepLoop() {
 	defer close(e.kept)
 	ticker := time.NewTicker(keepInterval)
@@ -164,7 +165,7 @@ func (e *Engine) tidyLoop() {
 		case <-ticker.C:
 			e.sweepClaims()
 			e.closeSeekers()
-			if err := e.opened.check(); err != nil && !e.ending() {
+			if err := e.opened.Check(); err != nil && !e.ending() {
 				e.report(err)
 			}
 		case <-e.stop:
@@ -206,11 +207,11 @@ func (e *Engine) watch() {
 	}
 	if at := e.tasked.Load(); at != 0 && time.Duration(now-at) > e.opts.SyncLimit {
 		e.wedged.Store(true)
-		e.fail(fmt.Errorf("a checkpoint or the index has not got on for over %v", e.opts.SyncLimit))
+		e.fail(fmt.Errorf("a checkpoint or a rebuild of the index made no progress for over %v", e.opts.SyncLimit))
 	}
 }
 
-// gotOn tells the keeper that the task between groups does something.
+// gotOn tells the keeper that the task between groups makes progress.
 func (e *Engine) gotOn() {
 	if at := e.tasked.Load(); at != 0 {
 		e.tasked.CompareAndSwap(at, time.Now().UnixNano())
@@ -226,19 +227,19 @@ func (e *Engine) saveLazySoon() {
 	}
 }
 
-// report tells the keeper of trouble. Pebble's callbacks use it, because they
-// run with locks held.
+// report passes an error to the keeper, which fails the engine. Pebble's
+// callbacks use it, because they run with locks held.
 func (e *Engine) report(err error) {
 	select {
 	case e.trouble <- err:
-	default: // the keeper has trouble enough
+	default: // the keeper has an error already
 	}
 }
 
-// trip tells of trouble after which Pebble is of no use: whoever opens the store,
-// or else the keeper.
+// trip passes on an error after which Pebble cannot be used: to the guard while
+// the store is being opened, otherwise to the keeper.
 func (e *Engine) trip(err error) {
-	if !e.opts.own.tell(err) {
+	if !e.opts.guard.Fail(err) {
 		e.report(err)
 	}
 }
@@ -250,8 +251,8 @@ func (e *Engine) ending() bool {
 	return e.closed || e.failure != nil
 }
 
-// storeError makes damage that Pebble found an error of ours that names the
-// file.
+// storeError turns damage that Pebble found into an error of this package that
+// names the file.
 func storeError(err error) error {
 	if err == nil || !pebble.IsCorruptionError(err) {
 		return err
@@ -267,11 +268,11 @@ func storeError(err error) error {
 func (e *Engine) events() *pebble.EventListener {
 	return &pebble.EventListener{
 		BackgroundError: func(err error) {
-			e.compactions.halt()
+			e.compactions.Halt()
 			e.trip(fmt.Errorf("flushing or compacting: %w", storeError(err)))
 		},
 		DataCorruption: func(info pebble.DataCorruptionInfo) {
-			e.compactions.halt()
+			e.compactions.Halt()
 			e.report(damaged(info.Details, "%s", filepath.Base(info.Path)))
 		},
 		WALCreated:      func(pebble.WALCreateInfo) { signal(e.rotated) },
@@ -280,8 +281,8 @@ func (e *Engine) events() *pebble.EventListener {
 	}
 }
 
-// storeLogger passes on what Pebble says. After a fatal message the goroutine
-// that Pebble runs on must not go on, and neither may anyone call Pebble.
+// storeLogger logs Pebble's messages. After a fatal message Pebble's goroutine is
+// ended, and Pebble must not be called again.
 type storeLogger struct {
 	*slog.Logger
 	fatal func(error)

@@ -14,6 +14,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/parley-hub/parley/journal"
+	"github.com/parley-hub/parley/journal/disk/internal/storefs"
 )
 
 const (
@@ -35,7 +36,7 @@ func (e *InUseError) Error() string {
 	return fmt.Sprintf("data folder %s is in use by %s", e.Dir, holder)
 }
 
-// lockDir takes the folder for this process.
+// lockDir locks the data dir for this process.
 func lockDir(fs vfs.FS, dir string) (io.Closer, error) {
 	if err := poisoned(fs, dir); err != nil {
 		return nil, err
@@ -61,10 +62,10 @@ func lockDir(fs vfs.FS, dir string) (io.Closer, error) {
 	return lock, nil
 }
 
-// inUse names the process that holds a folder. PID is of who opened it last:
-// whoever only looks at a folder does not write its own.
+// inUse names the process that holds a data dir. PID is written by the process
+// that opens it, not by one that only reads it.
 func inUse(fs vfs.FS, dir string) error {
-	text, err := readFile(fs, fs.PathJoin(dir, pidFile))
+	text, err := storefs.ReadFile(fs, fs.PathJoin(dir, pidFile))
 	pid, atoiErr := strconv.Atoi(strings.TrimSpace(string(text)))
 	if err != nil || atoiErr != nil {
 		return &InUseError{Dir: dir}
@@ -95,7 +96,7 @@ func poison(fs vfs.FS, dir string, cause error) { poisonedDirs.LoadOrStore(place
 
 func poisoned(fs vfs.FS, dir string) error {
 	if cause, ok := poisonedDirs.Load(placeOf(fs, dir)); ok {
-		return fmt.Errorf("data folder %s failed in this process and is not opened in it again: %w: %w",
+		return fmt.Errorf("data folder %s failed in this process; restart the process to open it: %w: %w",
 			dir, journal.ErrFailed, cause.(error))
 	}
 	return nil

@@ -5,10 +5,11 @@ import (
 	"encoding/binary"
 	"errors"
 	"hash/crc32"
-	"io"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/parley-hub/parley/journal/disk/internal/storefs"
 )
 
 // MARK says how much is durable at least: epoch and last offset. Pebble's own
@@ -52,7 +53,7 @@ func decodeMark(b []byte) (mark, bool) {
 
 // readMark returns the later of the two places.
 func readMark(fs vfs.FS, dir string) (mark, error) {
-	b, err := readFile(fs, fs.PathJoin(dir, markFile))
+	b, err := storefs.ReadFile(fs, fs.PathJoin(dir, markFile))
 	if err != nil {
 		return mark{}, damaged(err, "%s", markFile)
 	}
@@ -107,7 +108,7 @@ func createMark(fs vfs.FS, dir string, epoch, offset uint64) error {
 	if err != nil {
 		return err
 	}
-	return syncDir(fs, dir)
+	return storefs.SyncDir(fs, dir)
 }
 
 // markLoop writes MARK when Pebble begins a new log, and at most once a second
@@ -132,52 +133,4 @@ func (e *Engine) markLoop() {
 			return
 		}
 	}
-}
-
-func readFile(fs vfs.FS, path string) ([]byte, error) {
-	f, err := fs.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	info, err := f.Stat()
-	if err != nil {
-		return nil, errors.Join(err, f.Close())
-	}
-	b := make([]byte, info.Size())
-	n, err := io.ReadFull(f, b)
-	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
-		err = nil // it is shorter now
-	}
-	return b[:n], errors.Join(err, f.Close())
-}
-
-func syncDir(fs vfs.FS, dir string) error {
-	d, err := fs.OpenDir(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
-}
-
-// writeFile writes a file so that after a crash it is there whole or not at
-// all.
-func writeFile(fs vfs.FS, dir, name string, data []byte) error {
-	temp := fs.PathJoin(dir, name+".new")
-	f, err := fs.Create(temp, "journal-guard")
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(bytes.Clone(data))
-	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	if err := fs.Rename(temp, fs.PathJoin(dir, name)); err != nil {
-		return err
-	}
-	return syncDir(fs, dir)
-}
-
-func exists(fs vfs.FS, path string) bool {
-	_, err := fs.Stat(path)
-	return err == nil
 }

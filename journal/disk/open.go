@@ -8,6 +8,8 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/parley-hub/parley/journal"
+	"github.com/parley-hub/parley/journal/disk/internal/compaction"
+	"github.com/parley-hub/parley/journal/disk/internal/storefs"
 	"github.com/parley-hub/parley/journal/internal/follow"
 	"github.com/parley-hub/parley/journal/internal/order"
 )
@@ -20,14 +22,14 @@ const headCache = 8192
 func Open(dir string, opts Options) (*Engine, error) {
 	opts = opts.WithDefaults()
 	fs := opts.FS
-	if err := makeDir(fs, dir); err != nil {
+	if err := storefs.MakeDir(fs, dir); err != nil {
 		return nil, fmt.Errorf("data folder %s: %w", dir, err)
 	}
 	lock, err := lockDir(fs, dir)
 	if err != nil {
 		return nil, err
 	}
-	e, err := onItsOwn(dir, opts, func(opts Options) (*Engine, error) { return openLocked(dir, opts) })
+	e, err := guarded(dir, opts, func(opts Options) (*Engine, error) { return openLocked(dir, opts) })
 	if err != nil {
 		err = fmt.Errorf("data folder %s: %w", dir, err)
 		var left *leftBehindError
@@ -114,26 +116,9 @@ func newEngine(dir string, opts Options) *Engine {
 		done:    make(chan struct{}),
 	}
 	e.snapshots = newSnapshots(opts.FS, dir, opts.SnapshotBytes)
-	e.compactions = newCompactions(e.busy, e.backlog)
-	e.guard = newGuardFS(opts.storeFS(), opts.FS.PathJoin(dir, storeDir), e.report, e.gotOn, e.opened.turnTo)
+	e.compactions = compaction.New(e.busy, e.backlog)
+	e.guard = storefs.NewGuard(opts.storeFS(), opts.FS.PathJoin(dir, storeDir), e.report, e.gotOn, e.opened.TurnTo)
 	return e
-}
-
-// makeDir makes a folder and its parents so that they survive a crash.
-func makeDir(fs vfs.FS, dir string) error {
-	if exists(fs, dir) {
-		return nil
-	}
-	parent := fs.PathDir(dir)
-	if parent != dir {
-		if err := makeDir(fs, parent); err != nil {
-			return err
-		}
-	}
-	if err := fs.MkdirAll(dir, 0o750); err != nil {
-		return err
-	}
-	return syncDir(fs, parent)
 }
 
 // needsCreating tells a folder that is to be made from one that has lost
@@ -142,9 +127,9 @@ func needsCreating(fs vfs.FS, dir string) (bool, error) {
 	if err := checkFinished(fs, dir); err != nil {
 		return false, err
 	}
-	store := exists(fs, fs.PathJoin(dir, storeDir))
-	format := exists(fs, fs.PathJoin(dir, formatFile))
-	unfinished := exists(fs, fs.PathJoin(dir, storeDir+".new"))
+	store := storefs.Exists(fs, fs.PathJoin(dir, storeDir))
+	format := storefs.Exists(fs, fs.PathJoin(dir, formatFile))
+	unfinished := storefs.Exists(fs, fs.PathJoin(dir, storeDir+".new"))
 	switch {
 	case store && !format:
 		return false, damaged(errors.New("it is missing"), "%s", formatFile)
@@ -182,13 +167,13 @@ func create(dir string, opts Options) error {
 	if err := createMark(fs, dir, 1, 0); err != nil {
 		return err
 	}
-	if err := writeFile(fs, dir, formatFile, formatText(formatVersion)); err != nil {
+	if err := storefs.WriteFile(fs, dir, formatFile, formatText(formatVersion)); err != nil {
 		return err
 	}
 	if err := fs.Rename(unfinished, fs.PathJoin(dir, storeDir)); err != nil {
 		return err
 	}
-	return syncDir(fs, dir)
+	return storefs.SyncDir(fs, dir)
 }
 
 // load reads what the engine needs to know of its store.
@@ -224,7 +209,7 @@ func (e *Engine) load(last mark) error {
 	if !whole {
 		view, err := e.rebuild()
 		if err != nil {
-			return fmt.Errorf("making the index anew: %w", err)
+			return fmt.Errorf("rebuilding the index: %w", err)
 		}
 		e.view.release()
 		e.view = view
@@ -237,7 +222,7 @@ func (e *Engine) load(last mark) error {
 		return err
 	}
 	fs := e.opts.FS
-	if err := e.opened.begin(fs, e.dir, fs.PathJoin(e.dir, storeDir), fs.PathJoin(e.dir, markFile), fs.PathJoin(e.dir, lockFile)); err != nil {
+	if err := e.opened.Begin(fs, e.dir, fs.PathJoin(e.dir, storeDir), fs.PathJoin(e.dir, markFile), fs.PathJoin(e.dir, lockFile)); err != nil {
 		return err
 	}
 	return settleCut(e.opts.FS, e.dir)
@@ -250,7 +235,7 @@ func has(r pebble.Reader, key []byte) (bool, error) {
 		return false, nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("reading what the store says of itself: %w", storeError(err))
+		return false, fmt.Errorf("reading the metadata of the store: %w", storeError(err))
 	}
 	return true, closer.Close()
 }
@@ -283,19 +268,19 @@ func readNumber(r pebble.Reader, key []byte) (uint64, error) {
 		return 0, nil
 	}
 	if err != nil {
-		return 0, fmt.Errorf("reading what the store says of itself: %w", storeError(err))
+		return 0, fmt.Errorf("reading the metadata of the store: %w", storeError(err))
 	}
 	n, err := decodeNumber(key, value)
 	if err != nil {
-		err = damaged(err, "what the store says of itself")
+		err = damaged(err, "the metadata of the store")
 	}
 	return n, errors.Join(err, closer.Close())
 }
 
 // start begins the engine's goroutines; Close waits for them.
 func (e *Engine) start() {
-	e.compactions.begin()
-	e.compactions.keepOffering()
+	e.compactions.Begin()
+	e.compactions.KeepOffering()
 	e.measureRoom(0)
 	e.helpers.Add(3)
 	go e.keepLoop()

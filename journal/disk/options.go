@@ -9,6 +9,8 @@ import (
 	"github.com/cockroachdb/pebble/v2/bloom"
 	"github.com/cockroachdb/pebble/v2/sstable"
 	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/parley-hub/parley/journal/disk/internal/storefs"
 )
 
 // Options for an engine. The zero value is a good one.
@@ -36,7 +38,7 @@ type Options struct {
 	checkEvery   time.Duration // how often the committer checks that the files are the ones that were opened; 0: 100 ms
 	measureEvery time.Duration // how often the committer looks at the disk's room; 0: 10 ms
 
-	own *ownWork // what an error of Pebble's disk is told to while there is no engine
+	guard *storefs.OpenGuard // of work without an engine; nil: an engine handles errors
 
 	tune func(*pebble.Options) // for tests
 }
@@ -60,7 +62,7 @@ func (o Options) WithDefaults() Options {
 	o.MemTableSize = orDefault(o.MemTableSize, 16<<20)
 	o.SnapshotBytes = orDefault(o.SnapshotBytes, 1<<30)
 	o.recentClaims = orDefault(o.recentClaims, 8192)
-	o.checkEvery = orDefault(o.checkEvery, identityInterval)
+	o.checkEvery = orDefault(o.checkEvery, checkInterval)
 	o.measureEvery = orDefault(o.measureEvery, 10*time.Millisecond)
 	return o
 }
@@ -88,15 +90,12 @@ const storeFormat = pebble.FormatValueSeparation
 
 // quietly returns the store's options for short work on it.
 func (o Options) quietly() *pebble.Options {
-	return o.pebble(storeLogger{o.Logger, func(err error) { o.own.tell(err) }}, nil)
+	return o.pebble(storeLogger{o.Logger, func(err error) { o.guard.Fail(err) }}, nil)
 }
 
 // storeFS is the file system that Pebble uses.
 func (o Options) storeFS() vfs.FS {
-	if o.own == nil {
-		return o.FS
-	}
-	return ownFS{o.FS, o.own}
+	return o.guard.FS(o.FS)
 }
 
 // pebble returns the store's options. Nothing in them depends on the data.
@@ -105,11 +104,11 @@ func (o Options) pebble(logger pebble.Logger, events *pebble.EventListener) *peb
 		// Without this, Pebble's own reaction to damage is a fatal message.
 		events = &pebble.EventListener{
 			DataCorruption:  func(pebble.DataCorruptionInfo) {},
-			BackgroundError: func(err error) { o.own.tell(fmt.Errorf("flushing or compacting: %w", storeError(err))) },
+			BackgroundError: func(err error) { o.guard.Fail(fmt.Errorf("flushing or compacting: %w", storeError(err))) },
 		}
 	}
 	p := &pebble.Options{
-		FS:                          orderedFS{o.storeFS()},
+		FS:                          storefs.Ordered{FS: o.storeFS()},
 		Logger:                      logger,
 		EventListener:               events,
 		FormatMajorVersion:          storeFormat,
@@ -128,7 +127,7 @@ func (o Options) pebble(logger pebble.Logger, events *pebble.EventListener) *peb
 		p.Levels[i].BlockSize = 16 << 10
 		p.Levels[i].Compression = func() *sstable.CompressionProfile { return sstable.SnappyCompression }
 	}
-	// What was just written is soon written again, further down.
+	// Tables of the first level are soon rewritten by a compaction.
 	p.Levels[0].Compression = func() *sstable.CompressionProfile { return sstable.NoCompression }
 	p.Experimental.FileCacheShards = 2
 	if o.tune != nil {

@@ -52,8 +52,8 @@ func (e *Engine) RebuildIndex(ctx context.Context) error {
 	return err
 }
 
-// rebuild makes the index and the claims anew. It runs while nobody else
-// writes; readers keep the old view, and get the new one only when it is whole.
+// rebuild makes the index and the claims again from the records. It runs while
+// nobody else writes; readers keep the old view until the new one is complete.
 func (e *Engine) rebuild() (*view, error) {
 	old := e.view
 	w := &rebuildWriter{e: e, batch: e.db.NewIndexedBatch()}
@@ -62,7 +62,7 @@ func (e *Engine) rebuild() (*view, error) {
 	for _, kind := range []byte{kindIndex, kindClaim, kindExpiry} {
 		_ = w.batch.DeleteRange([]byte{kind}, []byte{kind + 1}, nil)
 	}
-	// The marker is gone for good before anything else goes.
+	// The marker is removed durably before anything else is.
 	if err := w.flush(true); err != nil {
 		return nil, err
 	}
@@ -94,7 +94,7 @@ func (w *rebuildWriter) flush(sync bool) error {
 }
 
 // replayAll writes what all records did to the index and the claims. Without a
-// writer it only looks whether they can be read.
+// writer it only checks that they can be read.
 func (e *Engine) replayAll(v *view, w *rebuildWriter) error {
 	return v.eachEntry(1, func(offset uint64, en entry) (bool, error) {
 		e.gotOn()

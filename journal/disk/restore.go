@@ -10,6 +10,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/parley-hub/parley/journal"
+	"github.com/parley-hub/parley/journal/disk/internal/storefs"
 )
 
 // Progress is told how far a long task is. Total is 0 while it is not known.
@@ -22,12 +23,12 @@ func (p Progress) tell(what string, done, total int64) {
 }
 
 // Restore makes a data folder from a checkpoint, in a new epoch. The folder
-// must not exist; the checkpoint is only read. One that is damaged or lacks
-// something is refused before the folder is made.
+// must not exist; the checkpoint is only read. A checkpoint that is damaged or
+// incomplete is refused before the folder is made.
 func Restore(checkpoint, dir string, opts Options, progress Progress) error {
 	opts = opts.WithDefaults()
 	fs := opts.FS
-	if !exists(fs, fs.PathJoin(checkpoint, checkpointFile)) {
+	if !storefs.Exists(fs, fs.PathJoin(checkpoint, checkpointFile)) {
 		return fmt.Errorf("%s is not a checkpoint: it has no file %s", checkpoint, checkpointFile)
 	}
 	if err := checkFormat(fs, checkpoint); err != nil {
@@ -48,13 +49,13 @@ func Restore(checkpoint, dir string, opts Options, progress Progress) error {
 	if err := copyDir(fs, fs.PathJoin(checkpoint, storeDir), fs.PathJoin(dir, unfinishedStore), progress); err != nil {
 		return err
 	}
-	_, err := onItsOwn(dir, opts, func(opts Options) (struct{}, error) { return struct{}{}, adopt(dir, opts, 0) })
+	_, err := guarded(dir, opts, func(opts Options) (struct{}, error) { return struct{}{}, adopt(dir, opts, 0) })
 	return err
 }
 
 // readCheckpoint reads the position that a checkpoint was made at.
 func readCheckpoint(fs vfs.FS, dir string) (mark, error) {
-	text, err := readFile(fs, fs.PathJoin(dir, checkpointFile))
+	text, err := storefs.ReadFile(fs, fs.PathJoin(dir, checkpointFile))
 	var at journal.ShardPosition
 	if err == nil {
 		at, err = journal.ParseShardPosition(strings.TrimSuffix(string(text), "\n"))
@@ -72,7 +73,7 @@ func verifyPlace(checkpoint string, opts Options) error {
 	if err != nil {
 		return err
 	}
-	opts.FS = lookFS{opts.FS}
+	opts.FS = readOnlyFS{opts.FS}
 	fs := opts.FS
 	found, err := survey(checkpoint, opts)
 	if err != nil {
@@ -135,7 +136,7 @@ func copyDir(fs vfs.FS, from, to string, progress Progress) error {
 		}
 	}
 	progress.tell("copied", int64(len(names)), int64(len(names)))
-	return syncDir(fs, to)
+	return storefs.SyncDir(fs, to)
 }
 
 func copyFile(fs vfs.FS, from, to string) error {

@@ -7,6 +7,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/parley-hub/parley/journal"
+	"github.com/parley-hub/parley/journal/disk/internal/storefs"
 	"github.com/parley-hub/parley/journal/internal/order"
 )
 
@@ -42,18 +43,18 @@ func Salvage(dir, to string, opts Options, progress Progress) (*SalvageReport, e
 	if err := vacant(fs, to, "salvage"); err != nil {
 		return nil, err
 	}
-	if !exists(fs, fs.PathJoin(dir, storeDir)) {
+	if !storefs.Exists(fs, fs.PathJoin(dir, storeDir)) {
 		return nil, fmt.Errorf("%s has no store to salvage", dir)
 	}
 	var newer *FormatError
 	if err := checkFormat(fs, dir); errors.As(err, &newer) {
 		return nil, err
 	}
-	lock, err := look(fs, dir)
+	lock, err := lockReadOnly(fs, dir)
 	if err != nil {
 		return nil, err
 	}
-	report, err := onItsOwn(to, opts, func(opts Options) (*SalvageReport, error) { return salvage(dir, to, opts, progress) })
+	report, err := guarded(to, opts, func(opts Options) (*SalvageReport, error) { return salvage(dir, to, opts, progress) })
 	return report, errors.Join(err, lock.Close())
 }
 
@@ -64,7 +65,7 @@ func salvage(dir, to string, opts Options, progress Progress) (*SalvageReport, e
 		return nil, err
 	}
 	scratchDir, outDir := fs.PathJoin(to, "scratch"), fs.PathJoin(to, unfinishedStore)
-	if err := makeDir(fs, scratchDir); err != nil {
+	if err := storefs.MakeDir(fs, scratchDir); err != nil {
 		return nil, err
 	}
 	if err := s.gather(dir, scratchDir); err != nil {

@@ -95,7 +95,7 @@ type table struct {
 // liveTables asks the MANIFEST which tables are in use.
 func (g *gatherer) liveTables(dir string) ([]table, error) {
 	opts := g.s.opts
-	opts.FS = lookFS{opts.FS}
+	opts.FS = readOnlyFS{opts.FS}
 	p := opts.quietly()
 	p.ReadOnly, p.DisableConsistencyCheck = true, true
 	db, err := openStore(opts.FS, dir, p)

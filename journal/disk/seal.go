@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/parley-hub/parley/journal/disk/internal/storefs"
 )
 
 // SEAL is written after a clean close has flushed, and removed before the next
@@ -121,10 +123,10 @@ func decodeSeal(data []byte) (seal, error) {
 // readSeal returns nil when there is none.
 func readSeal(fs vfs.FS, dir string) (*seal, error) {
 	path := fs.PathJoin(dir, sealFile)
-	if !exists(fs, path) {
+	if !storefs.Exists(fs, path) {
 		return nil, nil
 	}
-	data, err := readFile(fs, path)
+	data, err := storefs.ReadFile(fs, path)
 	if err != nil {
 		return nil, damaged(err, "%s", sealFile)
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/parley-hub/parley/journal"
+	"github.com/parley-hub/parley/journal/disk/internal/storefs"
 )
 
 const snapshotDir = "snapshots"
@@ -151,7 +152,7 @@ func (s *snapshots) put(key journal.ValueKey, snap *journal.Snapshot) error {
 func (s *snapshots) get(key journal.ValueKey) *journal.Snapshot {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	data, err := readFile(s.fs, s.fs.PathJoin(s.dir, snapshotFile(key)))
+	data, err := storefs.ReadFile(s.fs, s.fs.PathJoin(s.dir, snapshotFile(key)))
 	if err != nil {
 		return nil
 	}

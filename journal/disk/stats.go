@@ -6,6 +6,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/parley-hub/parley/journal"
+	"github.com/parley-hub/parley/journal/disk/internal/storefs"
 )
 
 // FolderStats describe a data folder.
@@ -42,11 +43,11 @@ func ReadStats(dir string, opts Options, progress Progress) (*FolderStats, error
 	if err := checkFormat(fs, dir); err != nil {
 		return nil, err
 	}
-	lock, err := look(fs, dir)
+	lock, err := lockReadOnly(fs, dir)
 	if err != nil {
 		return nil, err
 	}
-	fs = lookFS{fs}
+	fs = readOnlyFS{fs}
 	opts.FS = fs
 	p := opts.quietly()
 	p.ReadOnly = true
@@ -55,7 +56,7 @@ func ReadStats(dir string, opts Options, progress Progress) (*FolderStats, error
 		return nil, errors.Join(err, lock.Close())
 	}
 	s := &FolderStats{
-		Format: formatVersion, Clean: exists(fs, fs.PathJoin(dir, sealFile)),
+		Format: formatVersion, Clean: storefs.Exists(fs, fs.PathJoin(dir, sealFile)),
 		Families: map[string]int64{}, Tenants: map[string]int64{},
 	}
 	err = s.read(db, progress)

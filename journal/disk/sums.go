@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/parley-hub/parley/journal/disk/internal/storefs"
 )
 
 // SUMS lists the files of a backup with their checksums, so that none of them
@@ -37,16 +39,16 @@ func writeSums(fs vfs.FS, dir string) error {
 		}
 		list.WriteString(sumsLine(sum, info.Size(), name))
 	}
-	return writeFile(fs, dir, sumsFile, []byte(list.String()))
+	return storefs.WriteFile(fs, dir, sumsFile, []byte(list.String()))
 }
 
 // verifySums compares a checkpoint with its SUMS, if it has them. Every
 // difference is reported by the file's name.
 func verifySums(fs vfs.FS, dir string, progress Progress) error {
-	if !exists(fs, fs.PathJoin(dir, sumsFile)) {
+	if !storefs.Exists(fs, fs.PathJoin(dir, sumsFile)) {
 		return nil
 	}
-	list, err := readFile(fs, fs.PathJoin(dir, sumsFile))
+	list, err := storefs.ReadFile(fs, fs.PathJoin(dir, sumsFile))
 	if err != nil {
 		return damaged(err, "%s", sumsFile)
 	}

@@ -18,12 +18,14 @@ import (
 	"github.com/cockroachdb/pebble/v2/sstable"
 	"github.com/cockroachdb/pebble/v2/sstable/block"
 	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/parley-hub/parley/journal/disk/internal/storefs"
 )
 
 // maxStoredKey is longer than any key of a store, or end of one of its blocks.
 const maxStoredKey = 8 << 10
 
-// soleTable is one table of a store, read beside Pebble as far as it is whole.
+// soleTable is one table of a store, read without Pebble as far as it is intact.
 type soleTable struct {
 	*sstable.Reader
 	file  *blockFile
@@ -267,5 +269,5 @@ func newTable(opts Options, fill func(sstable.RawWriter) error) ([]byte, error) 
 	if err := errors.Join(fill(w), w.Close()); err != nil {
 		return nil, err
 	}
-	return readFile(mem, "table")
+	return storefs.ReadFile(mem, "table")
 }

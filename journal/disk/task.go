@@ -81,7 +81,7 @@ func (e *Engine) taskRefusal(ctx context.Context, idle bool) error {
 	return errBusy // there is room again
 }
 
-// task is agreed upon by the committer that runs it and by who waits for it.
+// task is shared by the committer that runs it and the caller that waits for it.
 type task struct {
 	state  atomic.Int32
 	begun  atomic.Bool // known when there is a result

@@ -6,18 +6,20 @@ import (
 	"strings"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/parley-hub/parley/journal/disk/internal/storefs"
 )
 
-// UNFINISHED is in a folder that a restore or a salvage makes until it is whole.
-// Its text is what makes it. The store has another name meanwhile.
+// UNFINISHED is in a data dir while a restore or a salvage writes it. Its text
+// names the command. Until then the store has another name.
 const (
 	unfinishedFile  = "UNFINISHED"
 	unfinishedStore = storeDir + ".unfinished"
 )
 
-// vacant refuses to make a folder where there is one.
+// vacant returns an error when dir exists.
 func vacant(fs vfs.FS, dir, what string) error {
-	if exists(fs, dir) {
+	if storefs.Exists(fs, dir) {
 		return fmt.Errorf("%s exists already; %s into a folder that does not", dir, what)
 	}
 	return nil
@@ -31,45 +33,45 @@ func begin(fs vfs.FS, dir, what string) error {
 	}
 	dir = fs.PathJoin(dir) // without a slash at its end
 	aside := dir + ".unfinished"
-	if exists(fs, aside) {
+	if storefs.Exists(fs, aside) {
 		return fmt.Errorf("%s exists already: it is left of an unfinished %s; remove it and repeat the %s", aside, what, what)
 	}
-	if err := makeDir(fs, fs.PathJoin(aside, unfinishedStore)); err != nil {
+	if err := storefs.MakeDir(fs, fs.PathJoin(aside, unfinishedStore)); err != nil {
 		return err
 	}
-	if err := writeFile(fs, aside, unfinishedFile, []byte(what+"\n")); err != nil {
+	if err := storefs.WriteFile(fs, aside, unfinishedFile, []byte(what+"\n")); err != nil {
 		return err
 	}
 	if err := fs.Rename(aside, dir); err != nil {
 		return err
 	}
-	return syncDir(fs, fs.PathDir(dir))
+	return storefs.SyncDir(fs, fs.PathDir(dir))
 }
 
 // finish makes the store that was built the folder's.
 func finish(fs vfs.FS, dir string) error {
-	if err := writeFile(fs, dir, formatFile, formatText(formatVersion)); err != nil {
+	if err := storefs.WriteFile(fs, dir, formatFile, formatText(formatVersion)); err != nil {
 		return err
 	}
 	if err := fs.Rename(fs.PathJoin(dir, unfinishedStore), fs.PathJoin(dir, storeDir)); err != nil {
 		return err
 	}
-	if err := syncDir(fs, dir); err != nil {
+	if err := storefs.SyncDir(fs, dir); err != nil {
 		return err
 	}
 	if err := fs.Remove(fs.PathJoin(dir, unfinishedFile)); err != nil {
 		return err
 	}
-	return syncDir(fs, dir)
+	return storefs.SyncDir(fs, dir)
 }
 
 // checkFinished refuses a folder that is not whole.
 func checkFinished(fs vfs.FS, dir string) error {
 	path := fs.PathJoin(dir, unfinishedFile)
-	if !exists(fs, path) {
+	if !storefs.Exists(fs, path) {
 		return nil
 	}
-	what, err := readFile(fs, path)
+	what, err := storefs.ReadFile(fs, path)
 	text := strings.TrimSpace(string(what))
 	if err != nil || text == "" {
 		text = "restore"

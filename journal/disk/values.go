@@ -9,8 +9,8 @@ import (
 	"github.com/parley-hub/parley/journal"
 )
 
-// maxDirtyLazy is the number of lazy values in memory only that has them saved
-// at once. Their bytes are bounded by Options.MaxUnsynced.
+// maxDirtyLazy is the number of unsaved lazy values at which they are saved at
+// once. Their bytes are bounded by Options.MaxUnsynced.
 const maxDirtyLazy = 4096
 
 // Value implements journal.Engine.
@@ -33,14 +33,7 @@ func (e *Engine) Value(ctx context.Context, key journal.ValueKey) (journal.Value
 		return journal.ValueState{}, err
 	}
 	durable, err := v.value(kindValue, key)
-	return journal.ValueState{Durable: durable, Ordered: copyValue(ordered), Pending: ticket}, err
-}
-
-func copyValue(v journal.Value) journal.Value {
-	if v.Version == 0 {
-		return journal.Value{}
-	}
-	return journal.Value{Data: append([]byte{}, v.Data...), Version: v.Version}
+	return journal.ValueState{Durable: durable, Ordered: ordered.Clone(), Pending: ticket}, err
 }
 
 // LazyValue implements journal.Engine.
@@ -61,13 +54,13 @@ func (e *Engine) LazyValue(ctx context.Context, key journal.ValueKey) (journal.V
 	return e.lazyValue(key)
 }
 
-// lazyValue looks where the value is newest first; the lock is held.
+// lazyValue returns the newest version of a lazy value; the lock is held.
 func (e *Engine) lazyValue(key journal.ValueKey) (journal.Value, error) {
 	if v, ok := e.lazy[key]; ok {
-		return copyValue(v), nil
+		return v.Clone(), nil
 	}
 	if v, ok := e.saving[key]; ok {
-		return copyValue(v), nil
+		return v.Clone(), nil
 	}
 	return e.view.value(kindLazy, key)
 }
@@ -164,7 +157,7 @@ func (e *Engine) collectLazy(
 ) {
 	for key, v := range from {
 		if key.Partition == p && strings.HasPrefix(key.Name, opts.Prefix) && key.Name > opts.After {
-			into[key.Name] = copyValue(v)
+			into[key.Name] = v.Clone()
 		}
 	}
 }

@@ -103,7 +103,7 @@ func (v *view) iter(lower, upper []byte) (*pebble.Iterator, error) {
 	return it, nil
 }
 
-// head reads the end of a log, whether or not it is being removed.
+// rawHead reads the end of a log, whether or not it is being removed.
 func (v *view) rawHead(log journal.LogName) (order.Head, error) {
 	var head order.Head
 	key := headKey(nil, log)
@@ -116,7 +116,7 @@ func (v *view) rawHead(log journal.LogName) (order.Head, error) {
 	return head, err
 }
 
-// visible hides a log that was dropped.
+// visible returns a head, or none when its log was dropped.
 func (v *view) visible(head order.Head) order.Head {
 	if _, gone := v.hidden[head.ID]; gone {
 		return order.Head{}

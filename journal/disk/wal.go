@@ -10,6 +10,8 @@ import (
 	"github.com/cockroachdb/pebble/v2/batchrepr"
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/wal"
+
+	"github.com/parley-hub/parley/journal/disk/internal/walchunk"
 )
 
 // walEnd is how one log of the store reads: where recovery stops, what lies
@@ -17,7 +19,7 @@ import (
 type walEnd struct {
 	path   string
 	number uint32
-	chunkEnd
+	walchunk.End
 	first, last uint64 // offsets of commits; 0: none
 	epoch       uint64 // that was begun in it; 0: none
 }
@@ -49,7 +51,7 @@ func (w *walEnd) scan(fs vfs.FS) error {
 	if err != nil {
 		return err
 	}
-	w.chunkEnd, err = readChunks(f, w.number, func(record []byte) error {
+	w.End, err = walchunk.Read(f, w.number, func(record []byte) error {
 		if len(record) < batchrepr.HeaderLen {
 			return errForm
 		}
@@ -136,8 +138,8 @@ func scanManifest(fs vfs.FS, store string) error {
 	if err != nil {
 		return damaged(err, "%s", current)
 	}
-	end, err := readChunks(f, 0, func([]byte) error { return nil })
-	if err == nil && end.beyond > 0 {
+	end, err := walchunk.Read(f, 0, func([]byte) error { return nil })
+	if err == nil && end.Beyond > 0 {
 		err = errSum
 	}
 	if err = errors.Join(err, f.Close()); err != nil {

@@ -173,8 +173,8 @@ func (e *Engine) poison(g *group, cause error) {
 	close(e.failed)
 }
 
-// abandon is the end of a crashed engine: nobody is there to be told, but
-// callers of this process must not hang.
+// abandon ends a crashed engine. After a real crash there are no callers; here
+// they must not hang.
 func (e *Engine) abandon(g *group) {
 	e.store.mu.Lock()
 	e.broken = fmt.Errorf("%w: %w", journal.ErrClosed, errCrashed)

@@ -289,7 +289,7 @@ func (e *Engine) Values(ctx context.Context, p journal.PartitionName, opts journ
 	var found []journal.NamedValue
 	for key, v := range source {
 		if key.Partition == p && strings.HasPrefix(key.Name, opts.Prefix) && key.Name > opts.After {
-			found = append(found, journal.NamedValue{Name: key.Name, Value: copyValue(v)})
+			found = append(found, journal.NamedValue{Name: key.Name, Value: v.Clone()})
 		}
 	}
 	slices.SortFunc(found, func(a, b journal.NamedValue) int { return strings.Compare(a.Name, b.Name) })
@@ -303,11 +303,4 @@ func (e *Engine) Values(ctx context.Context, p journal.PartitionName, opts journ
 		size += weight
 	}
 	return journal.ValuesPage{Values: found}, nil
-}
-
-func copyValue(v journal.Value) journal.Value {
-	if v.Version == 0 {
-		return journal.Value{}
-	}
-	return journal.Value{Data: copyBytes(v.Data), Version: v.Version}
 }

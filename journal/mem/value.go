@@ -16,7 +16,7 @@ func (e *Engine) Value(ctx context.Context, key journal.ValueKey) (journal.Value
 	sh, book := e.of(key.Partition)
 	ordered, ticket, err := book.Value(key)
 	return journal.ValueState{
-		Durable: copyValue(sh.values[key]), Ordered: copyValue(ordered), Pending: ticket,
+		Durable: sh.values[key].Clone(), Ordered: ordered.Clone(), Pending: ticket,
 	}, err
 }
 
@@ -26,7 +26,7 @@ func (e *Engine) LazyValue(ctx context.Context, key journal.ValueKey) (journal.V
 		return journal.Value{}, err
 	}
 	defer e.store.mu.Unlock()
-	return copyValue(e.lazyValue(key)), nil
+	return e.lazyValue(key).Clone(), nil
 }
 
 func (e *Engine) lazyValue(key journal.ValueKey) journal.Value {

@@ -1,4 +1,5 @@
-package disk
+// Package compaction decides when Pebble may compact a store.
+package compaction
 
 import (
 	"sync"
@@ -7,11 +8,14 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 )
 
-// compactions decides when Pebble may compact: as many at once as Pebble asks
+// offerInterval is how often waiting compactions are offered a turn.
+const offerInterval = 200 * time.Millisecond
+
+// Scheduler decides when Pebble may compact: as many at once as Pebble asks
 // for, but while batches arrive only when it cannot wait, so that a burst has
 // the disk for itself; and none any more after damage was found, because a
 // compaction of a damaged table would be tried for ever.
-type compactions struct {
+type Scheduler struct {
 	busy     func() bool // batches are arriving
 	urgent   func() bool // it cannot wait
 	mu       sync.Mutex
@@ -25,22 +29,24 @@ type compactions struct {
 	offering sync.WaitGroup
 }
 
-func newCompactions(busy, urgent func() bool) *compactions {
-	c := &compactions{busy: busy, urgent: urgent, stop: make(chan struct{})}
+// New returns a scheduler that asks whether batches are arriving and whether
+// compactions cannot wait.
+func New(busy, urgent func() bool) *Scheduler {
+	c := &Scheduler{busy: busy, urgent: urgent, stop: make(chan struct{})}
 	c.idle = sync.NewCond(&c.mu)
 	return c
 }
 
 // Register implements pebble.CompactionScheduler.
-func (c *compactions) Register(_ int, db pebble.DBForCompaction) {
+func (c *Scheduler) Register(_ int, db pebble.DBForCompaction) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.db = db
 }
 
 // Unregister implements pebble.CompactionScheduler.
-func (c *compactions) Unregister() {
-	c.halt()
+func (c *Scheduler) Unregister() {
+	c.Halt()
 	c.offering.Wait()
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -49,15 +55,15 @@ func (c *compactions) Unregister() {
 	}
 }
 
-// begin lets compactions run.
-func (c *compactions) begin() {
+// Begin lets compactions run.
+func (c *Scheduler) Begin() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.begun = true
 }
 
-// halt lets running compactions end and no other begin.
-func (c *compactions) halt() {
+// Halt lets running compactions end and no other begin.
+func (c *Scheduler) Halt() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !c.halted {
@@ -66,11 +72,11 @@ func (c *compactions) halt() {
 	}
 }
 
-// keepOffering offers grants from now on until Pebble is closed: the flush that
+// KeepOffering offers grants from now on until Pebble is closed: the flush that
 // comes before that may have to wait for compactions.
-func (c *compactions) keepOffering() {
+func (c *Scheduler) KeepOffering() {
 	c.offering.Go(func() {
-		ticker := time.NewTicker(keepInterval)
+		ticker := time.NewTicker(offerInterval)
 		defer ticker.Stop()
 		for {
 			select {
@@ -84,7 +90,7 @@ func (c *compactions) keepOffering() {
 }
 
 // TrySchedule implements pebble.CompactionScheduler.
-func (c *compactions) TrySchedule() (bool, pebble.CompactionGrantHandle) {
+func (c *Scheduler) TrySchedule() (bool, pebble.CompactionGrantHandle) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.halted || !c.begun || c.busy() || c.running >= c.db.GetAllowedWithoutPermission() {
@@ -96,10 +102,10 @@ func (c *compactions) TrySchedule() (bool, pebble.CompactionGrantHandle) {
 
 // UpdateGetAllowedWithoutPermission implements pebble.CompactionScheduler.
 // Grants are offered often enough.
-func (c *compactions) UpdateGetAllowedWithoutPermission() {}
+func (c *Scheduler) UpdateGetAllowedWithoutPermission() {}
 
 // offer grants compactions that wait, as far as Pebble allows.
-func (c *compactions) offer() {
+func (c *Scheduler) offer() {
 	if c.busy() && !c.urgent() {
 		return
 	}
@@ -124,7 +130,7 @@ func (c *compactions) offer() {
 }
 
 // grant is one compaction's permission.
-type grant struct{ c *compactions }
+type grant struct{ c *Scheduler }
 
 func (grant) Started()                                          {}
 func (grant) MeasureCPU(pebble.CompactionGoroutineKind)         {}

@@ -1,4 +1,8 @@
-package disk
+// Package storefs is what stands between Pebble and the file system of a store:
+// it keeps errors from Pebble where Pebble would end the process, makes names
+// durable in order, and tells whether the files are still the ones that were
+// opened. It knows nothing of what is stored.
+package storefs
 
 import (
 	"fmt"
@@ -8,15 +12,16 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// orderedFS makes the name of a MANIFEST durable before the marker that points
+// Ordered makes the name of a MANIFEST durable before the marker that points
 // to it can be. Pebble syncs the folder only after both, which is enough where
 // a folder's changes become durable in order, and not elsewhere. It also writes
 // tables in larger pieces.
-type orderedFS struct{ vfs.FS }
+type Ordered struct{ vfs.FS }
 
-func (o orderedFS) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error) {
+// Create implements vfs.FS.
+func (o Ordered) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error) {
 	if strings.HasPrefix(o.PathBase(name), "marker.") {
-		if err := syncDir(o.FS, o.PathDir(name)); err != nil {
+		if err := SyncDir(o.FS, o.PathDir(name)); err != nil {
 			return nil, err
 		}
 	}
@@ -27,13 +32,13 @@ func (o orderedFS) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error
 	return f, err
 }
 
-// guardFS keeps errors of the write-ahead log from places where Pebble would
+// Guard keeps errors of the write-ahead log from places where Pebble would
 // end the process without a word to anyone: in the middle of handing over a
 // batch it panics, with a mutex in a state that makes the panic fatal. There an
 // error is reported, which fails the engine, and never returned. While the store
-// is being opened, ownFS stands under it and keeps all errors.
-type guardFS struct {
-	orderedFS
+// is being opened, the file system of an OpenGuard stands under it and keeps all errors.
+type Guard struct {
+	Ordered
 	store  string // files elsewhere are none of its business
 	report func(error)
 	step   func() // something was begun that takes a while
@@ -44,27 +49,31 @@ type guardFS struct {
 	handing bool // Pebble is taking over a batch, or closing
 }
 
-func newGuardFS(fs vfs.FS, store string, report func(error), step func(), turned func(string, vfs.File)) *guardFS {
-	g := &guardFS{orderedFS: orderedFS{fs}, store: store, report: report, step: step, turned: turned}
+// NewGuard guards the logs of the store in a folder. Errors are reported; step is
+// called when something is begun that takes a while, and turned with each log
+// that Pebble begins.
+func NewGuard(fs vfs.FS, store string, report func(error), step func(), turned func(string, vfs.File)) *Guard {
+	g := &Guard{Ordered: Ordered{fs}, store: store, report: report, step: step, turned: turned}
 	g.cond = sync.NewCond(&g.mu)
 	return g
 }
 
-// hand runs a call during which Pebble must not see an error of its log.
-func (g *guardFS) hand(call func() error) error {
+// Hand runs a call during which Pebble must not see an error of its log.
+func (g *Guard) Hand(call func() error) error {
 	g.set(true)
 	defer g.set(false)
 	return call()
 }
 
-func (g *guardFS) set(handing bool) {
+func (g *Guard) set(handing bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.handing = handing
 	g.cond.Broadcast()
 }
 
-func (g *guardFS) isHanding() bool {
+// Handing reports whether such a call is running.
+func (g *Guard) Handing() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.handing
@@ -72,7 +81,7 @@ func (g *guardFS) isHanding() bool {
 
 // trip reports an error and returns it as soon as that is safe, which may be
 // never.
-func (g *guardFS) trip(err error, what, name string) error {
+func (g *Guard) trip(err error, what, name string) error {
 	if err == nil {
 		return nil
 	}
@@ -86,7 +95,7 @@ func (g *guardFS) trip(err error, what, name string) error {
 	return err
 }
 
-func (g *guardFS) log(name string, f vfs.File, err error) (vfs.File, error) {
+func (g *Guard) log(name string, f vfs.File, err error) (vfs.File, error) {
 	if !strings.HasSuffix(name, ".log") || g.PathDir(name) != g.store {
 		return f, err
 	}
@@ -97,24 +106,28 @@ func (g *guardFS) log(name string, f vfs.File, err error) (vfs.File, error) {
 	return newGuardFile(f, g, name), nil
 }
 
-func (g *guardFS) Link(old, name string) error {
+// Link implements vfs.FS.
+func (g *Guard) Link(old, name string) error {
 	g.step()
-	return g.orderedFS.Link(old, name)
+	return g.Ordered.Link(old, name)
 }
 
-func (g *guardFS) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error) {
+// Create implements vfs.FS.
+func (g *Guard) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error) {
 	g.step()
-	f, err := g.orderedFS.Create(name, c)
+	f, err := g.Ordered.Create(name, c)
 	return g.log(name, f, err)
 }
 
-func (g *guardFS) ReuseForWrite(old, name string, c vfs.DiskWriteCategory) (vfs.File, error) {
-	f, err := g.orderedFS.ReuseForWrite(old, name, c)
+// ReuseForWrite implements vfs.FS.
+func (g *Guard) ReuseForWrite(old, name string, c vfs.DiskWriteCategory) (vfs.File, error) {
+	f, err := g.Ordered.ReuseForWrite(old, name, c)
 	return g.log(name, f, err)
 }
 
-func (g *guardFS) OpenDir(name string) (vfs.File, error) {
-	f, err := g.orderedFS.OpenDir(name)
+// OpenDir implements vfs.FS.
+func (g *Guard) OpenDir(name string) (vfs.File, error) {
+	f, err := g.Ordered.OpenDir(name)
 	if err != nil || name != g.store {
 		return f, err
 	}
@@ -127,7 +140,7 @@ func (g *guardFS) OpenDir(name string) (vfs.File, error) {
 // used again.
 type guardFile struct {
 	vfs.File
-	fs     *guardFS
+	fs     *Guard
 	name   string
 	at     int64 // where the next write goes
 	length int64 // of the file; -1: it grows as it is written
@@ -136,7 +149,7 @@ type guardFile struct {
 // zeros is the step.
 var zeros [256 << 10]byte
 
-func newGuardFile(f vfs.File, fs *guardFS, name string) *guardFile {
+func newGuardFile(f vfs.File, fs *Guard, name string) *guardFile {
 	g := &guardFile{File: f, fs: fs, name: name, length: -1}
 	if info, err := f.Stat(); err == nil && f.Fd() != vfs.InvalidFd {
 		g.length = info.Size()
@@ -169,7 +182,7 @@ func (f *guardFile) Close() error    { return f.fs.trip(f.File.Close(), "closing
 // guardDir is a folder. When it cannot be synced, Pebble panics wherever it is.
 type guardDir struct {
 	vfs.File
-	fs   *guardFS
+	fs   *Guard
 	name string
 }
 

@@ -1,4 +1,4 @@
-package disk
+package storefs
 
 import (
 	"golang.org/x/sys/unix"

@@ -1,4 +1,4 @@
-package disk
+package compaction
 
 import (
 	"testing"
@@ -27,7 +27,7 @@ func (f *fakeStore) Schedule(g pebble.CompactionGrantHandle) bool {
 func TestCompactionsWaitForAQuietMoment(t *testing.T) {
 	t.Parallel()
 	var busy, urgent bool
-	c := newCompactions(func() bool { return busy }, func() bool { return urgent })
+	c := New(func() bool { return busy }, func() bool { return urgent })
 	store := &fakeStore{waiting: 3, allowed: 1}
 	c.Register(1, store)
 	try := func() bool {
@@ -38,7 +38,7 @@ func TestCompactionsWaitForAQuietMoment(t *testing.T) {
 		t.Error("a compaction began before the store was open")
 	}
 	c.offer()
-	c.begin()
+	c.Begin()
 	busy = true
 	if c.offer(); try() || len(store.granted) > 0 {
 		t.Error("a compaction began while batches arrived")
@@ -53,7 +53,7 @@ func TestCompactionsWaitForAQuietMoment(t *testing.T) {
 		t.Error("the end of one compaction did not begin the next")
 	}
 	// After damage none begins any more.
-	c.halt()
+	c.Halt()
 	store.granted[1].Done()
 	if c.offer(); try() || len(store.granted) != 2 {
 		t.Error("a compaction began after damage was found")

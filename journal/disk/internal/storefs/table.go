@@ -1,4 +1,4 @@
-package disk
+package storefs
 
 import "github.com/cockroachdb/pebble/v2/vfs"
 

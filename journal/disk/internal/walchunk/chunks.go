@@ -1,4 +1,6 @@
-package disk
+// Package walchunk reads the logs of Pebble beside Pebble, to tell where they end
+// and whether what is unreadable had been synced.
+package walchunk
 
 import (
 	"encoding/binary"
@@ -12,24 +14,26 @@ import (
 // the number of the log and, for the newer kinds, how much of it is synced. A
 // record is one whole chunk, or a first, some middle and a last one.
 const (
-	chunkBlock     = 32 << 10
+	Block          = 32 << 10 // bytes of a block
 	legacyHeader   = 7
 	numberedHeader = 11
 	syncedHeader   = 19
 )
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 var (
 	errTorn    = errors.New("it ends in the middle of a record")
 	errDamaged = errors.New("a part that had been synced is not readable")
 )
 
-// chunkEnd is how a log ends.
-type chunkEnd struct {
-	stop   int64 // end of the last whole record
-	size   int64
-	err    error // nil: it ends as a log that was closed, or between records
-	beyond int64 // end of the last whole chunk of this log after stop; 0: none
-	proven bool  // what is unreadable had been synced
+// End is how a log ends.
+type End struct {
+	Stop   int64 // end of the last whole record
+	Size   int64
+	Err    error // nil: it ends as a log that was closed, or between records
+	Beyond int64 // end of the last whole chunk of this log after stop; 0: none
+	Proven bool  // what is unreadable had been synced
 }
 
 // chunk is one parsed chunk; size 0 means that there is none.
@@ -78,12 +82,12 @@ func parseChunk(b []byte) (c chunk) {
 	return c
 }
 
-// readChunks calls each with every record of a log, as far as it is readable,
+// Read calls each with every record of a log, as far as it is readable,
 // and says how it ends. Number 0 is for a log without numbers. It reads a few
 // blocks at a time.
-func readChunks(r io.ReaderAt, number uint32, each func(record []byte) error) (chunkEnd, error) {
+func Read(r io.ReaderAt, number uint32, each func(record []byte) error) (End, error) {
 	c := chunkReader{number: number, each: each}
-	buf := make([]byte, 8*chunkBlock)
+	buf := make([]byte, 8*Block)
 	for base := int64(0); ; base += int64(len(buf)) {
 		n, err := r.ReadAt(buf, base)
 		if err != nil && !errors.Is(err, io.EOF) {
@@ -94,14 +98,14 @@ func readChunks(r io.ReaderAt, number uint32, each func(record []byte) error) (c
 		if more && n == len(buf) {
 			continue
 		}
-		c.end.size = base + int64(n)
-		if c.end.err == nil && c.partial {
-			c.end.err = errTorn
+		c.end.Size = base + int64(n)
+		if c.end.Err == nil && c.partial {
+			c.end.Err = errTorn
 		}
-		if more && c.end.err == nil {
+		if more && c.end.Err == nil {
 			return c.end, nil // it ends between two records
 		}
-		return c.end, c.end.look(r, c.at, number)
+		return c.end, c.end.search(r, c.at, number)
 	}
 }
 
@@ -113,7 +117,7 @@ type chunkReader struct {
 	at      int64 // place where reading is, or stopped
 	record  []byte
 	partial bool // record holds the beginning of one
-	end     chunkEnd
+	end     End
 }
 
 // blocks reads some whole blocks, of which the last may be short when the log
@@ -121,7 +125,7 @@ type chunkReader struct {
 func (c *chunkReader) blocks(data []byte, last bool) bool {
 	for at := 0; at < len(data); {
 		c.at = c.base + int64(at)
-		block := data[at:min((at/chunkBlock+1)*chunkBlock, len(data))]
+		block := data[at:min((at/Block+1)*Block, len(data))]
 		if len(block) < syncedHeader && zero(block) && (at+len(block) < len(data) || !last) {
 			at += len(block) // too little room for a chunk
 			continue
@@ -131,7 +135,7 @@ func (c *chunkReader) blocks(data []byte, last bool) bool {
 		}
 		k := parseChunk(block)
 		if k.size == 0 || (c.number != 0 && (!k.numbered || k.number != c.number)) || k.first == c.partial {
-			c.end.err = errTorn
+			c.end.Err = errTorn
 			return false
 		}
 		at += k.size
@@ -144,11 +148,11 @@ func (c *chunkReader) blocks(data []byte, last bool) bool {
 			continue
 		}
 		if err := c.each(whole); err != nil {
-			c.end.err = err
+			c.end.Err = err
 			return false
 		}
 		c.record = c.record[:0]
-		c.end.stop = c.base + int64(at)
+		c.end.Stop = c.base + int64(at)
 	}
 	c.at = c.base + int64(len(data))
 	return true
@@ -160,13 +164,13 @@ func closed(block []byte, number uint32) bool {
 		binary.LittleEndian.Uint32(block[7:]) == number+1
 }
 
-// look searches for chunks of the log after the place where reading stopped.
+// search looks for chunks of the log after the place where reading stopped.
 // One that was written when that place had been synced is a proof of damage;
 // so is any after a clean end.
-func (e *chunkEnd) look(r io.ReaderAt, from int64, number uint32) error {
+func (e *End) search(r io.ReaderAt, from int64, number uint32) error {
 	synced := uint64(0)
-	block := make([]byte, chunkBlock)
-	for base := from / chunkBlock * chunkBlock; ; base += chunkBlock {
+	block := make([]byte, Block)
+	for base := from / Block * Block; ; base += Block {
 		n, err := r.ReadAt(block, base)
 		if err != nil && !errors.Is(err, io.EOF) {
 			return err
@@ -178,24 +182,28 @@ func (e *chunkEnd) look(r io.ReaderAt, from int64, number uint32) error {
 				continue
 			}
 			at += c.size
-			e.beyond = base + int64(at)
+			e.Beyond = base + int64(at)
 			synced = max(synced, c.synced)
 		}
-		if n < chunkBlock {
-			e.size = base + int64(n)
+		if n < Block {
+			e.Size = base + int64(n)
 			break
 		}
 	}
 	switch {
-	case e.beyond == 0:
-	case e.err == nil:
-		e.proven = true
+	case e.Beyond == 0:
+	case e.Err == nil:
+		e.Proven = true
 	case synced > uint64(from):
-		e.proven = true
-		e.err = errDamaged
+		e.Proven = true
+		e.Err = errDamaged
 	}
 	return nil
 }
+
+// Begins reports whether a whole chunk stands at the front of b, which ends where
+// its block ends.
+func Begins(b []byte) bool { return parseChunk(b).size > 0 }
 
 // nextHeader finds the next place where a chunk may begin.
 func nextHeader(data []byte, at int) int {

@@ -8,28 +8,30 @@ import (
 	"syscall"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/parley-hub/parley/journal/disk/internal/storefs"
 )
 
-// lookFS is a file system through which a folder is only looked at. Pebble
-// locks a store that it only reads; whoever looks has the folder's own lock, or
-// none is to be had.
-type lookFS struct{ vfs.FS }
+// readOnlyFS is the file system for reading a store. Pebble locks a store even
+// when it only reads; that lock does nothing here, because the caller holds the
+// lock of the data dir, or none can be taken.
+type readOnlyFS struct{ vfs.FS }
 
 type noLock struct{}
 
 func (noLock) Close() error { return nil }
 
-func (lookFS) Lock(string) (io.Closer, error) { return noLock{}, nil }
+func (readOnlyFS) Lock(string) (io.Closer, error) { return noLock{}, nil }
 
-// look takes a folder to read it, without writing to it. A folder without LOCK
-// was never opened, and one that may not be written to is locked as far as
-// reading allows.
-func look(fs vfs.FS, dir string) (io.Closer, error) {
+// lockReadOnly locks a data dir for reading, without writing to it. A data dir
+// without LOCK was never opened; one without write permission is locked with a
+// shared lock, if possible.
+func lockReadOnly(fs vfs.FS, dir string) (io.Closer, error) {
 	if err := poisoned(fs, dir); err != nil {
 		return nil, err
 	}
 	path := fs.PathJoin(dir, lockFile)
-	if !exists(fs, path) {
+	if !storefs.Exists(fs, path) {
 		return noLock{}, nil
 	}
 	lock, err := fs.Lock(path)
@@ -49,7 +51,7 @@ func look(fs vfs.FS, dir string) (io.Closer, error) {
 	return shared, nil
 }
 
-// isFolder tells a folder that is damaged from one that is none.
+// isFolder returns an error when dir is not a data dir, damaged or not.
 func isFolder(fs vfs.FS, dir string) error {
 	info, err := fs.Stat(dir)
 	switch {
@@ -57,7 +59,7 @@ func isFolder(fs vfs.FS, dir string) error {
 		return fmt.Errorf("data folder %s: %w", dir, err)
 	case !info.IsDir():
 		return fmt.Errorf("%s is a file; a data folder is wanted", dir)
-	case !exists(fs, fs.PathJoin(dir, formatFile)) && !exists(fs, fs.PathJoin(dir, storeDir)):
+	case !storefs.Exists(fs, fs.PathJoin(dir, formatFile)) && !storefs.Exists(fs, fs.PathJoin(dir, storeDir)):
 		return fmt.Errorf("%s is no data folder: it has neither %s nor %s", dir, formatFile, storeDir)
 	}
 	return nil

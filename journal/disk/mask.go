@@ -9,13 +9,13 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// maxMended bounds what is kept in memory of damaged tables, in bytes of their
-// files. What is over it is as if it were empty.
+// maxMended bounds the damaged tables that are kept in memory, in bytes of their
+// files. Further ones are shown empty.
 const maxMended = 512 << 20
 
-// hideFS shows other tables in place of damaged ones: with what can be read of
-// them, or empty, so that the rest of a store can be looked at.
-type hideFS struct {
+// maskFS shows other tables in place of damaged ones: with what can be read of
+// them, or empty, so that the rest of a store can be read.
+type maskFS struct {
 	vfs.FS
 	opts   Options
 	empty  []byte
@@ -23,14 +23,15 @@ type hideFS struct {
 	mended int64
 }
 
-func newHideFS(fs vfs.FS, opts Options) (*hideFS, error) {
+func newMaskFS(fs vfs.FS, opts Options) (*maskFS, error) {
 	empty, err := newTable(opts, func(sstable.RawWriter) error { return nil })
-	return &hideFS{FS: fs, opts: opts, empty: empty, shown: map[string][]byte{}}, err
+	return &maskFS{FS: fs, opts: opts, empty: empty, shown: map[string][]byte{}}, err
 }
 
-// mend shows what can be read of a table, and returns what cannot. A table that
-// was mended to no avail is shown empty; false means that it already is.
-func (h *hideFS) mend(path string, damage error) (bad []error, ok bool) {
+// mend shows what can be read of a table, and returns the errors of the rest. A
+// table that is still damaged after that is shown empty; ok is false when it is
+// already.
+func (h *maskFS) mend(path string, damage error) (bad []error, ok bool) {
 	text, _, _ := strings.Cut(damage.Error(), "\n")
 	bad = []error{errors.New(text)}
 	if shown, again := h.shown[path]; again {
@@ -54,21 +55,21 @@ func (h *hideFS) mend(path string, damage error) (bad []error, ok bool) {
 	return bad, true
 }
 
-func (h *hideFS) Open(name string, opts ...vfs.OpenOption) (vfs.File, error) {
+func (h *maskFS) Open(name string, opts ...vfs.OpenOption) (vfs.File, error) {
 	if shown, ok := h.shown[name]; ok {
 		return vfs.NewMemFile(shown), nil
 	}
 	return h.FS.Open(name, opts...)
 }
 
-func (h *hideFS) Stat(name string) (vfs.FileInfo, error) {
+func (h *maskFS) Stat(name string) (vfs.FileInfo, error) {
 	if shown, ok := h.shown[name]; ok {
 		return vfs.NewMemFile(shown).Stat()
 	}
 	return h.FS.Stat(name)
 }
 
-func (h *hideFS) List(dir string) ([]string, error) {
+func (h *maskFS) List(dir string) ([]string, error) {
 	names, err := h.FS.List(dir)
 	if err != nil {
 		return nil, err

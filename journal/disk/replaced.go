@@ -1,0 +1,19 @@
+package disk
+
+import "time"
+
+// checkInterval is how often the committer checks that the files are still the
+// ones that were opened, while batches become durable.
+const checkInterval = 100 * time.Millisecond
+
+// replaced reports, before a group is acknowledged, whether files of the store
+// are gone: when Pebble has begun a log, and every now and then.
+func (e *Engine) replaced() error {
+	now := time.Now()
+	log := e.opened.Current()
+	if log == e.checkedLog && now.Sub(e.checkedAt) < e.opts.checkEvery {
+		return nil
+	}
+	e.checkedLog, e.checkedAt = log, now
+	return e.opened.Check()
+}
