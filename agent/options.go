@@ -5,6 +5,7 @@ import (
 	"log/slog"
 
 	"github.com/parley-hub/parley/adapter"
+	"github.com/parley-hub/parley/agent/samples"
 	"github.com/parley-hub/parley/channel"
 	"github.com/parley-hub/parley/envelope"
 )
@@ -43,6 +44,9 @@ type Options struct {
 	Queue int
 	// Steps is how often a model is asked within one round; 0 is DefaultSteps.
 	Steps int
+	// Samples carries measurements of the agent and its tools inside the
+	// process; nil is a hub of its own.
+	Samples *samples.Hub
 	// Log tells of failed turns; nil is slog.Default.
 	Log *slog.Logger
 }
@@ -56,6 +60,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Steps <= 0 {
 		o.Steps = DefaultSteps
+	}
+	if o.Samples == nil {
+		o.Samples = &samples.Hub{}
 	}
 	if o.Log == nil {
 		o.Log = slog.Default()
