@@ -6,13 +6,15 @@ import (
 	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/message"
 	"github.com/parley-hub/parley/message/value"
+	"github.com/parley-hub/parley/view/branch"
 )
 
 // Messages projects a log onto a participant as canonical messages: what it
 // said is the assistant's, what others said is the user's under their names.
 // Its own handoffs and tasks are tool calls with their results, those of others
-// are told as text, and context variables are the system's. Nothing that the
-// participant may not see is in them.
+// are told as text, and context variables are the system's. Of a branch, they
+// are the messages that its events add up to, in the roles that these have.
+// Nothing that the participant may not see is in them.
 func Messages(in Input) []message.Envelope {
 	p := projector{in: in, packets: rendersPackets(&in), out: []message.Envelope{}}
 	for _, e := range in.Log {
@@ -20,6 +22,7 @@ func Messages(in Input) []message.Envelope {
 			p.add(e)
 		}
 	}
+	p.branchMessages()
 	return p.out
 }
 
@@ -34,10 +37,15 @@ type projector struct {
 	in      Input
 	packets bool
 	turn    int // how often somebody has spoken
+	branch  branch.History
 	out     []message.Envelope
 }
 
 func (p *projector) add(e *envelope.Envelope) {
+	if event, ok := branch.FromEnvelope(e); ok {
+		p.branch.Apply(event)
+		return
+	}
 	switch {
 	case e.Type == envelope.TypePacket:
 		if p.packets {
