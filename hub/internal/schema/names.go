@@ -6,6 +6,7 @@ package schema
 import (
 	"strings"
 
+	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/journal"
 )
 
@@ -23,12 +24,17 @@ const (
 	FamilySide    = "side"    // requests and bookkeeping that are not history
 	FamilyTask    = "task"    // one log for each task
 	FamilyAudit   = "audit"
+	FamilyHome    = "home" // in the directory, one log for each home
 )
 
 // only is the id of a family's log where a partition has just one.
 const only = "-"
 
-const channelPrefix = "channel/"
+// Prefixes of partitions.
+const (
+	channelPrefix = "channel/"
+	homePrefix    = "home/"
+)
 
 // Directory is the partition of identities and of what belongs to no channel.
 func (t Tenant) Directory() journal.PartitionName {
@@ -62,32 +68,67 @@ func (t Tenant) Checkpoint(taskID string) journal.ValueKey {
 	return journal.ValueKey{Partition: t.Directory(), Name: "checkpoint/" + Digest(taskID)}
 }
 
+// Home is the partition of a home: of all its channels, so that a batch may touch
+// several of them.
+func (t Tenant) Home(id string) journal.PartitionName {
+	return journal.PartitionName{Tenant: string(t), Partition: homePrefix + id}
+}
+
+// HomeLog is the log that holds what a home is.
+func (t Tenant) HomeLog(id string) journal.LogName { return t.Directory().In(FamilyHome, id) }
+
+// InHome is the id of a channel in a home.
+func InHome(home, own string) string { return home + "." + own }
+
+// Split takes a channel's id apart: its home, empty if it has none, and its own
+// part, which grows with age.
+func Split(id string) (home, own string) {
+	if home, own, ok := strings.Cut(id, "."); ok {
+		return home, own
+	}
+	return "", id
+}
+
+// ValidChannel reports whether a text has the form of a channel's id: an id, or
+// two of them with a dot between.
+func ValidChannel(id string) bool {
+	if home, own, ok := strings.Cut(id, "."); ok {
+		return envelope.ValidID(home) && envelope.ValidID(own)
+	}
+	return envelope.ValidID(id)
+}
+
 // ChannelLogs names the logs and values of one channel. Tenant.Channel is the only
 // function that decides where a channel is stored.
 type ChannelLogs struct {
 	Partition journal.PartitionName
 	Channel   string // the channel's id
+	log       string // of each family
 }
 
-// Channel names a channel's logs. A channel has a partition of its own, so that an
-// envelope and everything it causes are one batch. The returned id shares its
-// memory with the partition's name.
+// Channel names a channel's logs. A channel without a home has a partition of its
+// own; either way an envelope and everything it causes are one batch. The
+// returned id shares its memory with the names where it can.
 func (t Tenant) Channel(id string) ChannelLogs {
+	if home, own, ok := strings.Cut(id, "."); ok {
+		return ChannelLogs{Partition: t.Home(home), Channel: id, log: own}
+	}
 	name := channelPrefix + id
 	return ChannelLogs{
 		Partition: journal.PartitionName{Tenant: string(t), Partition: name},
 		Channel:   name[len(channelPrefix):],
+		log:       only,
 	}
 }
 
 // History is the log of the channel's envelopes.
-func (l ChannelLogs) History() journal.LogName { return l.Partition.In(FamilyHistory, only) }
+func (l ChannelLogs) History() journal.LogName { return l.Partition.In(FamilyHistory, l.log) }
 
 // Meta is the log of the channel's metadata.
-func (l ChannelLogs) Meta() journal.LogName { return l.Partition.In(FamilyMeta, only) }
+func (l ChannelLogs) Meta() journal.LogName { return l.Partition.In(FamilyMeta, l.log) }
 
 // Side is the log of the hub's bookkeeping and of the adapter's side envelopes.
-func (l ChannelLogs) Side() journal.LogName { return l.Partition.In(FamilySide, only) }
+func (l ChannelLogs) Side() journal.LogName { return l.Partition.In(FamilySide, l.log) }
 
 // Audit is the log of the channel's audit records.
 func (l ChannelLogs) Audit() journal.LogName { return AuditIn(l.Partition) }
@@ -97,11 +138,23 @@ func (l ChannelLogs) Task(id string) journal.LogName { return TaskIn(l.Partition
 
 // Cursor is the value of a participant's cursor.
 func (l ChannelLogs) Cursor(agent string) journal.ValueKey {
-	return journal.ValueKey{Partition: l.Partition, Name: "cursor/" + agent}
+	name := "cursor/" + agent
+	if l.log != only {
+		name = "cursor/" + l.log + "/" + agent
+	}
+	return journal.ValueKey{Partition: l.Partition, Name: name}
 }
 
-// ChannelOf returns the channel that a log belongs to, if it belongs to one.
+// ChannelOf returns the channel that a log belongs to, if it belongs to one. A
+// home's audit and tasks belong to none.
 func ChannelOf(log journal.LogName) (id string, ok bool) {
+	if home, ok := strings.CutPrefix(log.Partition, homePrefix); ok {
+		switch log.Family {
+		case FamilyHistory, FamilyMeta, FamilySide:
+			return InHome(home, log.ID), true
+		}
+		return "", false
+	}
 	id, ok = strings.CutPrefix(log.Partition, channelPrefix)
 	return id, ok && id != ""
 }
