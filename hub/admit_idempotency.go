@@ -41,7 +41,7 @@ func (h *Hub) idempotentRepeat(ctx context.Context, e *envelope.Envelope, by *Ca
 
 // keyHolder looks up which record took an envelope's idempotency key.
 func (h *Hub) keyHolder(ctx context.Context, e *envelope.Envelope) (journal.ClaimState, error) {
-	state, err := h.journal.Claim(ctx, h.shard(), schema.IdempotencyClaim(e.Channel, e.Sender, e.Key))
+	state, err := h.journal.Claim(ctx, h.shardOf(e.Channel), schema.IdempotencyClaim(e.Channel, e.Sender, e.Key))
 	return state, unavailable(err)
 }
 

@@ -35,7 +35,7 @@ func (h *Hub) RecordObservation(ctx context.Context, o Observation) error {
 	for {
 		p, err := h.change(ctx, o.Owner, o.count, "resume_set", counted...)
 		if o.Task != "" && lostClaim(ctx, err) {
-			state, err := h.journal.Claim(ctx, h.shard(), schema.ObservedClaim(o.Task))
+			state, err := h.journal.Claim(ctx, h.journal.Shard(h.tenant.Directory()), schema.ObservedClaim(o.Task))
 			if err != nil {
 				return unavailable(err)
 			}

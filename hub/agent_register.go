@@ -193,11 +193,11 @@ func (h *Hub) Unregister(ctx context.Context, id string) error {
 
 // forget removes what an unregistered identity left: its log and its cursors.
 func (h *Hub) forget(ctx context.Context, id string) error {
-	for entry, err := range journal.Index(ctx, h.journal, h.shard(), journal.ScanOptions{Prefix: schema.Key(schema.IndexMember, id, "")}) {
+	for entry, err := range journal.IndexAll(ctx, h.journal, journal.ScanOptions{Prefix: schema.Key(schema.IndexMember, id, "")}) {
 		if err != nil {
 			return unavailable(err)
 		}
-		if err := h.dropCursor(ctx, schema.LastPart(entry.Key), id); err != nil {
+		if err := h.dropCursor(ctx, schema.Listed(entry), id); err != nil {
 			return err
 		}
 	}

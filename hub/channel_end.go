@@ -111,9 +111,10 @@ func (b *batch) end(state channel.Lifecycle, reason string) error {
 		}
 		h.refuseWaiting(ch, over)
 	})
-	unindex := [][]byte{schema.Key(schema.IndexOwned, b.meta.Creator, b.ch.id)}
+	_, own := schema.Split(b.ch.id)
+	unindex := [][]byte{schema.Key(schema.IndexOwned, b.meta.Creator, own)}
 	for _, p := range b.meta.Participants {
-		unindex = append(unindex, schema.Key(schema.IndexTurn, p.Agent, b.ch.id))
+		unindex = append(unindex, schema.Key(schema.IndexTurn, p.Agent, own))
 	}
 	return b.recordChange(unindex)
 }

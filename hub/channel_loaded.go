@@ -202,7 +202,7 @@ func errNoChannel(id string) error {
 
 // load folds a channel from what is durable.
 func (h *Hub) load(ctx context.Context, ch *loadedChannel) error {
-	place, err := h.journal.Place(ctx, h.shard())
+	place, err := h.journal.Place(ctx, h.shardOf(ch.id))
 	if err != nil {
 		return unavailable(err)
 	}

@@ -97,17 +97,13 @@ func (h *Hub) Channels(ctx context.Context, o ListOptions) (list []*channel.Meta
 		o.Limit = 50
 	}
 	prefix := listPrefix(o)
-	scan := journal.ScanOptions{Prefix: prefix, Backward: o.Newest}
-	if o.After != "" && o.Newest {
-		scan.To = append(append([]byte{}, prefix...), o.After...)
-	} else if o.After != "" {
-		scan.From = append(append(append([]byte{}, prefix...), o.After...), 0)
-	}
-	for entry, err := range journal.Index(ctx, h.journal, h.shard(), scan) {
+	_, after := schema.Split(o.After)
+	scan := listScan(prefix, after, o.Newest)
+	for entry, err := range journal.IndexAll(ctx, h.journal, scan) {
 		if err != nil {
 			return nil, "", unavailable(err)
 		}
-		m, err := h.Channel(ctx, schema.LastPart(entry.Key))
+		m, err := h.Channel(ctx, schema.Listed(entry))
 		if fault.CodeOf(err) == fault.NotFound {
 			continue
 		}

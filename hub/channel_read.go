@@ -56,7 +56,7 @@ func (h *Hub) Answer(ctx context.Context, channelID, sender, cause string) (*env
 		return nil, err
 	}
 	k := schema.CauseKey(channelID, sender, cause)
-	page, err := h.journal.Scan(ctx, h.shard(), journal.ScanOptions{Prefix: k, Limits: journal.Limits{Entries: 1}})
+	page, err := h.journal.Scan(ctx, h.shardOf(channelID), journal.ScanOptions{Prefix: k, Limits: journal.Limits{Entries: 1}})
 	if err != nil {
 		return nil, unavailable(err)
 	}
@@ -77,11 +77,11 @@ type Turn struct {
 func (h *Hub) Turns(ctx context.Context, agent string) ([]Turn, error) {
 	var turns []Turn
 	scan := journal.ScanOptions{Prefix: schema.Key(schema.IndexTurn, agent, "")}
-	for entry, err := range journal.Index(ctx, h.journal, h.shard(), scan) {
+	for entry, err := range journal.IndexAll(ctx, h.journal, scan) {
 		if err != nil {
 			return nil, unavailable(err)
 		}
-		turn, err := answer(ctx, h, schema.LastPart(entry.Key), func(ch *loadedChannel) (*Turn, error) {
+		turn, err := answer(ctx, h, schema.Listed(entry), func(ch *loadedChannel) (*Turn, error) {
 			turn := h.turnOf(ch, agent)
 			if turn != nil {
 				ch.noteTurn(ch.meta, agent, turn.Trigger)

@@ -16,11 +16,11 @@ import (
 // oldest first. Channels that have ended are not replayed.
 func (h *Hub) replayAll(ctx context.Context, m *member, at Endpoint, r *replaying, since string) error {
 	scan := journal.ScanOptions{Prefix: schema.Key(schema.IndexTurn, m.id, "")}
-	for entry, err := range journal.Index(ctx, h.journal, h.shard(), scan) {
+	for entry, err := range journal.IndexAll(ctx, h.journal, scan) {
 		if err != nil {
 			return unavailable(err)
 		}
-		id := schema.LastPart(entry.Key)
+		id := schema.Listed(entry)
 		last, err := h.replayOne(ctx, m, at, id, since)
 		var gone *readerGone
 		if errors.As(err, &gone) || fault.Retryable(err) || ctx.Err() != nil {

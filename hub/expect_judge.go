@@ -184,7 +184,7 @@ func (h *Hub) SweepExpectations(ctx context.Context) int {
 		ordered = ordered[:0]
 	}
 	scan := schema.DueBy(schema.DueExpectation, now)
-	for entry, err := range journal.Index(ctx, h.journal, h.shard(), scan) {
+	for entry, err := range journal.IndexAll(ctx, h.journal, scan) {
 		if err != nil {
 			h.log.Error("sweep failed", "kind", schema.DueExpectation, "error", err)
 			break

@@ -120,7 +120,7 @@ func (h *Hub) openChannels(ctx context.Context) (map[channel.Key]int64, error) {
 		return open, nil
 	}
 	found := map[channel.Key]int64{}
-	for entry, err := range journal.Index(ctx, h.journal, h.shard(), journal.ScanOptions{Prefix: []byte(schema.IndexOwned)}) {
+	for entry, err := range journal.IndexAll(ctx, h.journal, journal.ScanOptions{Prefix: []byte(schema.IndexOwned)}) {
 		if err != nil {
 			return nil, unavailable(err)
 		}

@@ -31,6 +31,7 @@ type Opening struct {
 	Labels       map[string]string
 	Intent       string // kept as the label "intent"
 	Parent       string
+	Home         string // id of the home that it lies in; empty: it has a place of its own
 	MembersOf    string // the channel of the same home whose members belong
 	Dialect      string // that opens it; some types are opened by one dialect only
 }
@@ -178,7 +179,7 @@ func (h *Hub) authorizeOpen(ctx context.Context, creator *member, invitees []Pro
 }
 
 func (h *Hub) countOpen(ctx context.Context, creator string) (n int64, err error) {
-	for _, err := range journal.Index(ctx, h.journal, h.shard(), journal.ScanOptions{Prefix: schema.Key(schema.IndexOwned, creator, "")}) {
+	for _, err := range journal.IndexAll(ctx, h.journal, journal.ScanOptions{Prefix: schema.Key(schema.IndexOwned, creator, "")}) {
 		if err != nil {
 			return 0, unavailable(err)
 		}
@@ -208,6 +209,9 @@ func (h *Hub) describe(a channel.Adapter, creator *member, o Opening) (*channel.
 	id, err := h.minter.Mint(now, "")
 	if err != nil {
 		return nil, unavailable(err)
+	}
+	if o.Home != "" {
+		id = schema.InHome(o.Home, id)
 	}
 	manifest := a.Manifest()
 	shared, err := h.shared.Manifest(&manifest)
@@ -272,7 +276,7 @@ func role(agent string, o Opening) channel.Role {
 // storeChannel writes the channel, its invitations or its first envelope, and
 // what follows from them, as one batch.
 func (h *Hub) storeChannel(ctx context.Context, a channel.Adapter, m *channel.Metadata, state channel.State, invitees []Profile, first *envelope.Envelope) (*Pending, *opening, error) {
-	place, err := h.journal.Place(ctx, h.shard())
+	place, err := h.journal.Place(ctx, h.shardOf(m.ID))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -345,15 +349,16 @@ func (b *batch) recordCreation(m *channel.Metadata) error {
 		return err
 	}
 	record := journal.Record{Data: data}
-	put := func(k []byte) { record.Put = append(record.Put, journal.IndexPut{Key: k}) }
-	put(schema.Key(schema.IndexChannel, m.ID))
-	record.Put = append(record.Put, journal.IndexPut{Key: schema.Key(schema.IndexOwned, m.Creator, m.ID), Value: schema.EncodeManifestKey(m.Manifest.Key())})
+	home, own := schema.Split(m.ID)
+	put := func(k []byte) { record.Put = append(record.Put, journal.IndexPut{Key: k, Value: []byte(home)}) }
+	put(schema.Key(schema.IndexChannel, own))
+	record.Put = append(record.Put, journal.IndexPut{Key: schema.Key(schema.IndexOwned, m.Creator, own), Value: schema.EncodeManifestKey(m.Manifest.Key())})
 	for _, p := range m.Participants {
-		put(schema.Key(schema.IndexMember, p.Agent, m.ID))
-		put(schema.Key(schema.IndexTurn, p.Agent, m.ID))
+		put(schema.Key(schema.IndexMember, p.Agent, own))
+		put(schema.Key(schema.IndexTurn, p.Agent, own))
 	}
 	for k, v := range m.Labels {
-		put(schema.Key(schema.IndexLabel, schema.Digest(k, v), m.ID))
+		put(schema.Key(schema.IndexLabel, schema.Digest(k, v), own))
 	}
 	b.metas = slices.Insert(b.metas, 0, record)
 	return nil

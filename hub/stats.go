@@ -58,3 +58,8 @@ func (h *Hub) Stats() Stats {
 
 // shard is the only shard: engines have one so far.
 func (h *Hub) shard() int { return 0 }
+
+// shardOf is the shard that a channel is stored in.
+func (h *Hub) shardOf(channelID string) int {
+	return h.journal.Shard(h.tenant.Channel(channelID).Partition)
+}

@@ -54,7 +54,7 @@ func (h *Hub) SweepTTL(ctx context.Context) int {
 func (h *Hub) sweep(ctx context.Context, kind string, act func(id string) error) (n int) {
 	now := h.now()
 	scan := schema.DueBy(kind, now)
-	for entry, err := range journal.Index(ctx, h.journal, h.shard(), scan) {
+	for entry, err := range journal.IndexAll(ctx, h.journal, scan) {
 		if err != nil {
 			h.log.Error("sweep failed", "kind", kind, "error", err)
 			return n

@@ -72,7 +72,7 @@ func (b *batch) dropDeadlines() [][]byte {
 func (h *Hub) SweepDeadlines(ctx context.Context) (n int) {
 	now := h.now()
 	scan := schema.DueBy(schema.DueAdapter, now)
-	for entry, err := range journal.Index(ctx, h.journal, h.shard(), scan) {
+	for entry, err := range journal.IndexAll(ctx, h.journal, scan) {
 		if err != nil {
 			h.log.Error("sweep failed", "kind", schema.DueAdapter, "error", err)
 			return n

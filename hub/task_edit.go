@@ -223,7 +223,7 @@ func (h *Hub) tellEnded(t task.Task) {
 func (h *Hub) sweepTasks(ctx context.Context) (n int) {
 	now := h.now()
 	scan := schema.DueBy(schema.DueTask, now)
-	for entry, err := range journal.Index(ctx, h.journal, h.shard(), scan) {
+	for entry, err := range journal.IndexAll(ctx, h.journal, scan) {
 		if err != nil {
 			h.log.Error("sweep failed", "kind", schema.DueTask, "error", err)
 			return n

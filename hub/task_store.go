@@ -95,7 +95,7 @@ func (h *Hub) Tasks(ctx context.Context, q TaskQuery) (list []*task.Task, next s
 		scan.From = append(append([]byte{}, scan.Prefix...), q.After+"\x00"...)
 	}
 	last := ""
-	for entry, err := range journal.Index(ctx, h.journal, h.shard(), scan) {
+	for entry, err := range journal.IndexAll(ctx, h.journal, scan) {
 		if err != nil {
 			return nil, "", unavailable(err)
 		}
@@ -136,7 +136,7 @@ func (q *TaskQuery) prefix() []byte {
 // countTasks is how many tasks of an owner have not ended.
 func (h *Hub) countTasks(ctx context.Context, owner string) (n int64, err error) {
 	scan := journal.ScanOptions{Prefix: schema.Key(schema.IndexTaskOpen, schema.Digest(owner), "")}
-	for _, err := range journal.Index(ctx, h.journal, h.shard(), scan) {
+	for _, err := range journal.IndexAll(ctx, h.journal, scan) {
 		if err != nil {
 			return 0, unavailable(err)
 		}

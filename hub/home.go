@@ -1,0 +1,161 @@
+package hub
+
+import (
+	"context"
+	"time"
+
+	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/hub/internal/schema"
+	"github.com/parley-hub/parley/journal"
+)
+
+// Home is a place that channels share: an HPD session with its branches, an AGH
+// workspace with its rooms. Its channels lie in one partition of the journal, so
+// that one batch may touch several of them.
+type Home struct {
+	ID        string
+	Kind      string // the dialect that made it
+	Name      string // unique among the homes of its kind
+	CreatedAt time.Time
+}
+
+const maxHomeKind = 32
+
+// Home finds the home of a kind with a name, or makes it.
+func (h *Hub) Home(ctx context.Context, kind, name string) (Home, error) {
+	for {
+		home, err := h.FindHome(ctx, kind, name)
+		if fault.CodeOf(err) != fault.NotFound {
+			return home, err
+		}
+		home, err = h.makeHome(ctx, kind, name)
+		if !isConflict(err) {
+			return home, err
+		}
+	}
+}
+
+// FindHome finds the home of a kind with a name.
+func (h *Hub) FindHome(ctx context.Context, kind, name string) (Home, error) {
+	if err := h.checkHome(kind, name); err != nil {
+		return Home{}, err
+	}
+	for {
+		state, err := h.journal.Claim(ctx, h.journal.Shard(h.tenant.Directory()), schema.HomeClaim(kind, name))
+		if err != nil {
+			return Home{}, unavailable(err)
+		}
+		if state.Pending != nil { // being made or deleted: the answer waits for how that ends
+			_ = state.Pending.Wait(ctx)
+			if err := ctx.Err(); err != nil {
+				return Home{}, fault.Wrap(fault.Unavailable, err, "gave up waiting for home %q: %v", name, err)
+			}
+			continue
+		}
+		if state.Durable == nil {
+			return Home{}, fault.New(fault.NotFound, "there is no %s home %.100q", kind, name)
+		}
+		return h.homeOf(ctx, state.Durable.Log.ID)
+	}
+}
+
+func (h *Hub) checkHome(kind, name string) error {
+	valid := kind != "" && len(kind) <= maxHomeKind
+	for _, c := range []byte(kind) {
+		valid = valid && (c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c == '_' || c == '-')
+	}
+	switch {
+	case !valid:
+		return fault.New(fault.Invalid, "a home's kind is 1 to %d of a-z, 0-9, _ and -, not %.40q", maxHomeKind, kind)
+	case name == "":
+		return fault.New(fault.Invalid, "a home's name is empty; any other text is accepted")
+	}
+	return h.boundRecord("a home's name", len(name))
+}
+
+func (h *Hub) makeHome(ctx context.Context, kind, name string) (Home, error) {
+	now := h.now().UTC().Truncate(time.Microsecond)
+	id, err := h.minter.Mint(now, "")
+	if err != nil {
+		return Home{}, unavailable(err)
+	}
+	record, err := schema.NewHome(id, kind, name, now)
+	if err != nil {
+		return Home{}, fault.Wrap(fault.Invalid, err, "a home cannot be called %.100q: %v", name, err)
+	}
+	ticket, err := h.journal.Append(ctx, journal.Batch{Appends: []journal.Append{
+		{Log: h.tenant.HomeLog(id), Expect: journal.Exactly(0), Records: []journal.Record{record}},
+	}})
+	if isConflict(err) {
+		return Home{}, err
+	}
+	if err == nil {
+		err = ticket.Wait(ctx)
+	}
+	return Home{ID: id, Kind: kind, Name: name, CreatedAt: now}, unavailable(err)
+}
+
+// homeOf reads a home.
+func (h *Hub) homeOf(ctx context.Context, id string) (Home, error) {
+	page, err := h.journal.Read(ctx, h.tenant.HomeLog(id), journal.ReadOptions{To: 1})
+	if err != nil {
+		return Home{}, unavailable(err)
+	}
+	if len(page.Entries) == 0 {
+		return Home{}, fault.New(fault.NotFound, "there is no home '%s'", id)
+	}
+	return decodeHome(id, page.Entries[0].Data)
+}
+
+func decodeHome(id string, data []byte) (Home, error) {
+	record, at, err := schema.DecodeHome(data)
+	if err != nil {
+		return Home{}, fault.Wrap(fault.Internal, err, "home '%s' cannot be read: %v", id, err)
+	}
+	return Home{ID: id, Kind: record.Kind, Name: record.Name, CreatedAt: at}, nil
+}
+
+// HomePage selects a page of homes.
+type HomePage struct {
+	After  string // the id of the last home of the page before
+	Limit  int    // 0: 50
+	Newest bool   // the newest first
+}
+
+// Homes lists the homes of a kind by age. Next goes on after the last, and is
+// empty at the end.
+func (h *Hub) Homes(ctx context.Context, kind string, page HomePage) (list []Home, next string, err error) {
+	if page.Limit <= 0 {
+		page.Limit = 50
+	}
+	prefix := schema.Key(schema.IndexHome, kind, "")
+	scan := listScan(prefix, page.After, page.Newest)
+	for entry, err := range journal.Index(ctx, h.journal, h.journal.Shard(h.tenant.Directory()), scan) {
+		if err != nil {
+			return nil, "", unavailable(err)
+		}
+		if len(list) == page.Limit {
+			return list, list[len(list)-1].ID, nil
+		}
+		home, err := decodeHome(schema.LastPart(entry.Key), entry.Value)
+		if err != nil {
+			return nil, "", err
+		}
+		list = append(list, home)
+	}
+	return list, "", nil
+}
+
+// listScan selects the entries under a prefix that follow one, by the last part
+// of their keys.
+func listScan(prefix []byte, after string, newest bool) journal.ScanOptions {
+	scan := journal.ScanOptions{Prefix: prefix, Backward: newest}
+	switch {
+	case after == "":
+	case newest:
+		scan.To = append(append([]byte{}, prefix...), after...)
+	default:
+		scan.From = append(append(append([]byte{}, prefix...), after...), 0)
+	}
+	return scan
+}

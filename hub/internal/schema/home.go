@@ -1,0 +1,55 @@
+package schema
+
+import (
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/parley-hub/parley/envelope"
+	"github.com/parley-hub/parley/journal"
+)
+
+// IndexHome lists the homes of a kind: + kind / id; the value is the record.
+const IndexHome = "home/"
+
+// HomeRecord is what a home is. It is the only record of the home's log.
+type HomeRecord struct {
+	Kind      string `json:"kind"`
+	Name      string `json:"name"`
+	CreatedAt string `json:"created_at"`
+}
+
+// HomeClaim is the claim of a home's name among those of its kind.
+func HomeClaim(kind, name string) string { return "home/" + kind + "/" + Digest(name) }
+
+// NewHome is the record that makes a home: it takes the name and lists the home.
+func NewHome(id, kind, name string, at time.Time) (journal.Record, error) {
+	data, err := json.Marshal(HomeRecord{Kind: kind, Name: name, CreatedAt: at.Format(time.RFC3339Nano)})
+	if err != nil {
+		return journal.Record{}, err
+	}
+	return journal.Record{
+		Data: data,
+		Put:  []journal.IndexPut{{Key: Key(IndexHome, kind, id), Value: data}},
+		Take: []journal.Take{{Name: HomeClaim(kind, name)}},
+	}, nil
+}
+
+// DecodeHome reads a home's record.
+func DecodeHome(data []byte) (HomeRecord, time.Time, error) {
+	var r HomeRecord
+	if err := json.Unmarshal(data, &r); err != nil {
+		return r, time.Time{}, err
+	}
+	at, err := envelope.ParseTime(r.CreatedAt)
+	return r, at, err
+}
+
+// Listed returns the channel that an entry of a list of channels stands for: its
+// key ends in the channel's own part, its value is the home.
+func Listed(entry journal.IndexEntry) string {
+	if len(entry.Value) == 0 {
+		return LastPart(entry.Key)
+	}
+	return InHome(string(entry.Value), LastPart(entry.Key))
+}
