@@ -5,7 +5,10 @@ package channel
 
 import (
 	"slices"
+	"strings"
 	"time"
+
+	"github.com/parley-hub/parley/envelope"
 )
 
 // Metadata is what is known of a channel besides its log.
@@ -132,3 +135,12 @@ type Key struct {
 
 // Key is the name under which the manifest's adapter is registered.
 func (m *Manifest) Key() Key { return Key{m.Type, m.Version} }
+
+// ValidID reports whether a text has the form of a channel's id: an id or, in a
+// home, the home's id, a dot and an id.
+func ValidID(text string) bool {
+	if home, own, ok := strings.Cut(text, "."); ok {
+		return envelope.ValidID(home) && envelope.ValidID(own)
+	}
+	return envelope.ValidID(text)
+}

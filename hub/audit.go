@@ -12,6 +12,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"github.com/parley-hub/parley/channel"
 	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/fault"
 	"github.com/parley-hub/parley/hub/internal/schema"
@@ -171,7 +172,7 @@ func (h *Hub) auditIn(ctx context.Context, p journal.PartitionName, kind string,
 // auditPlace returns the partition for an audit record about a channel: the
 // channel's own, or the directory if there is no such channel.
 func (h *Hub) auditPlace(ctx context.Context, channelID string) (journal.PartitionName, error) {
-	if channelID == "" || len(channelID) > envelope.IDLength {
+	if !channel.ValidID(channelID) {
 		return h.tenant.Directory(), nil
 	}
 	if _, err := h.Channel(ctx, channelID); err != nil {

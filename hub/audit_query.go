@@ -35,7 +35,7 @@ func (h *Hub) AuditLog(ctx context.Context, q AuditQuery) (page []AuditLine, nex
 		limit = 100
 	}
 	q.From, q.Until = q.From.Truncate(time.Microsecond), q.Until.Truncate(time.Microsecond) // as records tell it
-	for entry, err := range journal.Index(ctx, h.journal, h.shard(), q.scan()) {
+	for entry, err := range journal.IndexAll(ctx, h.journal, q.scan()) {
 		if err != nil {
 			return nil, "", unavailable(err)
 		}

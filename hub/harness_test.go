@@ -18,6 +18,8 @@ import (
 	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/hub"
 	"github.com/parley-hub/parley/identity"
+	"github.com/parley-hub/parley/journal"
+	"github.com/parley-hub/parley/journal/disk"
 	"github.com/parley-hub/parley/journal/mem"
 )
 
@@ -56,6 +58,25 @@ func runs(t *testing.T, name string, o hub.Options, fn func(t *testing.T, r *rig
 	})
 }
 
+// stored runs fn on every kind of store: in memory with one shard and with
+// eight, and on disk, where time is real.
+func stored(t *testing.T, name string, o hub.Options, fn func(t *testing.T, r *rig)) {
+	t.Helper()
+	t.Run(name, func(t *testing.T) {
+		t.Parallel()
+		for _, shards := range []int{1, 8} {
+			t.Run(fmt.Sprintf("mem %d", shards), func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) { fn(t, newRigOn(t, o, shards, "")) })
+			})
+		}
+		t.Run("disk", func(t *testing.T) {
+			t.Parallel()
+			fn(t, newRigOn(t, o, 1, t.TempDir()))
+		})
+	})
+}
+
 // byHand is a hub whose sweepers run only when a test calls them.
 var byHand = hub.Options{TTLSweep: -1, ExpectationSweep: -1}
 
@@ -66,6 +87,9 @@ type rig struct {
 	ear    *ear // hears everything, across restarts
 	store  *mem.Store
 	engine *mem.Engine
+	shards int
+	dir    string         // of a store on disk, in which case engine is nil
+	stored journal.Engine // what the hub was opened on
 
 	t      testing.TB
 	opts   hub.Options
@@ -74,13 +98,19 @@ type rig struct {
 
 func newRig(t testing.TB, o hub.Options) *rig {
 	t.Helper()
+	return newRigOn(t, o, 1, "")
+}
+
+// newRigOn is newRig on a store in memory with so many shards, or on disk.
+func newRigOn(t testing.TB, o hub.Options, shards int, dir string) *rig {
+	t.Helper()
 	if o.Adapters == nil {
 		o.Adapters = adapter.All()
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	r := &rig{t: t, ear: &ear{}, store: mem.NewStore(), opts: o}
+	r := &rig{t: t, ear: &ear{}, store: mem.NewStore(), shards: shards, dir: dir, opts: o}
 	r.opts.Listeners = append(slices.Clone(o.Listeners), r.ear)
 	r.start()
 	t.Cleanup(r.stop)
@@ -90,10 +120,16 @@ func newRig(t testing.TB, o hub.Options) *rig {
 func (r *rig) start() {
 	r.t.Helper()
 	var err error
-	if r.engine, err = mem.Open(mem.Options{Store: r.store}); err != nil {
+	if r.dir != "" {
+		r.stored, err = disk.Open(r.dir, disk.Options{})
+	} else {
+		r.engine, err = mem.Open(mem.Options{Store: r.store, Shards: r.shards})
+		r.stored = r.engine
+	}
+	if err != nil {
 		r.t.Fatal(err)
 	}
-	if r.Hub, err = hub.Open(context.Background(), r.engine, r.opts); err != nil {
+	if r.Hub, err = hub.Open(context.Background(), r.stored, r.opts); err != nil {
 		r.t.Fatal(err)
 	}
 	for _, a := range r.agents {
@@ -108,7 +144,7 @@ func (r *rig) stop() {
 	for _, a := range r.agents {
 		a.busy.Wait()
 	}
-	_ = r.engine.Close()
+	_ = r.stored.Close()
 }
 
 // restart closes hub and engine, and opens both again on the same store. Extra
@@ -142,7 +178,11 @@ func (r *rig) pass(d time.Duration) {
 }
 
 // settle waits until nothing happens any more without time passing.
-func (r *rig) settle() { synctest.Wait() }
+func (r *rig) settle() {
+	if r.dir == "" {
+		synctest.Wait()
+	}
+}
 
 // agent is an identity with an endpoint in process. It acks invitations.
 type agent struct {

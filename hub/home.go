@@ -2,6 +2,7 @@ package hub
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"github.com/parley-hub/parley/fault"
@@ -55,7 +56,7 @@ func (h *Hub) FindHome(ctx context.Context, kind, name string) (Home, error) {
 		if state.Durable == nil {
 			return Home{}, fault.New(fault.NotFound, "there is no %s home %.100q", kind, name)
 		}
-		return h.homeOf(ctx, state.Durable.Log.ID)
+		return h.readHome(ctx, state.Durable.Log.ID)
 	}
 }
 
@@ -95,8 +96,8 @@ func (h *Hub) makeHome(ctx context.Context, kind, name string) (Home, error) {
 	return Home{ID: id, Kind: kind, Name: name, CreatedAt: now}, unavailable(err)
 }
 
-// homeOf reads a home.
-func (h *Hub) homeOf(ctx context.Context, id string) (Home, error) {
+// readHome reads a home.
+func (h *Hub) readHome(ctx context.Context, id string) (Home, error) {
 	page, err := h.journal.Read(ctx, h.tenant.HomeLog(id), journal.ReadOptions{To: 1})
 	if err != nil {
 		return Home{}, unavailable(err)
@@ -158,4 +159,71 @@ func listScan(prefix []byte, after string, newest bool) journal.ScanOptions {
 		scan.From = append(append(append([]byte{}, prefix...), after...), 0)
 	}
 	return scan
+}
+
+// maxKnownHomes bounds how many homes are remembered.
+const maxKnownHomes = 16_384
+
+// homes remembers homes that exist, so that an opening reads nothing.
+type homes struct {
+	mu    sync.Mutex
+	known map[string]Home
+}
+
+func (k *homes) get(id string) (Home, bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	home, ok := k.known[id]
+	return home, ok
+}
+
+func (k *homes) add(home Home) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.known == nil || len(k.known) >= maxKnownHomes {
+		k.known = map[string]Home{} // they are read again when they are used
+	}
+	k.known[home.ID] = home
+}
+
+func (k *homes) remove(id string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	delete(k.known, id)
+}
+
+// HomeByID returns the home with an id.
+func (h *Hub) HomeByID(ctx context.Context, id string) (Home, error) {
+	if home, ok := h.homes.get(id); ok {
+		return home, nil
+	}
+	home, err := h.readHome(ctx, id)
+	if err == nil {
+		h.homes.add(home)
+	}
+	return home, err
+}
+
+// HomeOf is the home that a channel lies in; empty: it has a place of its own.
+func HomeOf(channelID string) string {
+	home, _ := schema.Split(channelID)
+	return home
+}
+
+// checkPlace refuses an opening in a home that does not exist, or with members of
+// a channel elsewhere: only one home's channels are stored together.
+func (h *Hub) checkPlace(ctx context.Context, o Opening) error {
+	if o.Home != "" {
+		if _, err := h.HomeByID(ctx, o.Home); err != nil {
+			return err
+		}
+	}
+	if o.MembersOf == "" {
+		return nil
+	}
+	if o.Home == "" || HomeOf(o.MembersOf) != o.Home {
+		return fault.New(fault.Invalid, "members of channel '%s' cannot belong to a channel in home '%s': both must be in one home", o.MembersOf, o.Home)
+	}
+	_, err := h.Channel(ctx, o.MembersOf)
+	return err
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/parley-hub/parley/channel"
 	"github.com/parley-hub/parley/envelope"
+	"github.com/parley-hub/parley/fault"
 	"github.com/parley-hub/parley/hub/internal/expect"
 	"github.com/parley-hub/parley/hub/internal/schema"
 	"github.com/parley-hub/parley/hub/tracing"
@@ -51,6 +52,7 @@ type Hub struct {
 	warnings  logsample.Limiter
 	subs      subscriptions
 	snapshots snapshots
+	homes     homes
 
 	background context.Context // of goroutines that outlive the call that starts them
 	stop       context.CancelFunc
@@ -62,8 +64,11 @@ type Hub struct {
 // the identities, but no channel: those are folded when first touched.
 func Open(ctx context.Context, j journal.Engine, o Options) (*Hub, error) {
 	o = o.withDefaults()
+	if len(o.Tenant) > journal.MaxNamePart {
+		return nil, fault.New(fault.Invalid, "the tenant's name has %d bytes; at most %d are accepted", len(o.Tenant), journal.MaxNamePart)
+	}
 	h := &Hub{
-		tenant:   schema.Main,
+		tenant:   schema.Tenant(o.Tenant),
 		journal:  j,
 		opts:     o,
 		log:      o.Log,

@@ -85,6 +85,9 @@ func (h *Hub) create(ctx context.Context, o Opening, first *envelope.Envelope) (
 	if first != nil && adapter.Opening() != channel.AtOnce {
 		return Opened{}, nil, fault.New(fault.Protocol, "a %s opens by invitation, not with its first envelope", o.Type)
 	}
+	if err := h.checkPlace(ctx, o); err != nil {
+		return Opened{}, nil, err
+	}
 	release, err := h.authorizeOpen(ctx, creator, invitees, adapter, o)
 	if err != nil {
 		return Opened{}, nil, err
@@ -352,7 +355,7 @@ func (b *batch) recordCreation(m *channel.Metadata) error {
 	home, own := schema.Split(m.ID)
 	put := func(k []byte) { record.Put = append(record.Put, journal.IndexPut{Key: k, Value: []byte(home)}) }
 	put(schema.Key(schema.IndexChannel, own))
-	record.Put = append(record.Put, journal.IndexPut{Key: schema.Key(schema.IndexOwned, m.Creator, own), Value: schema.EncodeManifestKey(m.Manifest.Key())})
+	record.Put = append(record.Put, journal.IndexPut{Key: schema.Key(schema.IndexOwned, m.Creator, own), Value: schema.EncodeManifestKey(m.Manifest.Key(), home)})
 	for _, p := range m.Participants {
 		put(schema.Key(schema.IndexMember, p.Agent, own))
 		put(schema.Key(schema.IndexTurn, p.Agent, own))

@@ -12,6 +12,8 @@ import (
 
 // Options configures a hub. The zero value of each field is a sensible hub.
 type Options struct {
+	// Tenant is part of the name of everything that is stored; empty: main.
+	Tenant string
 	// Adapters govern channels; without any, no channel can be opened.
 	Adapters []channel.Adapter
 	// Auth proves identities; nil accepts the scheme none only.
@@ -78,6 +80,7 @@ type Limits struct {
 }
 
 func (o Options) withDefaults() Options {
+	setDefault(&o.Tenant, "main")
 	if o.Auth == nil {
 		o.Auth = identity.NewAuthRegistry()
 	}

@@ -126,7 +126,7 @@ func (b *batch) task(ctx context.Context, id string) (*schema.StoredTask, error)
 	if b.ch.extras != nil && b.ch.extras.tasks[id] != nil {
 		return b.ch.extras.tasks[id], nil
 	}
-	return b.hub.readTask(ctx, b.ch.logs.Task(id))
+	return b.hub.readTask(ctx, id, b.ch.logs.Task(id))
 }
 
 // setTask remembers a task while the channel is folded.

@@ -43,7 +43,7 @@ func (h *Hub) ObserveTask(ctx context.Context, t task.Task, by *Caller, mirror M
 			return err
 		}
 		if known {
-			return h.editTask(ctx, log, by, mirror, func(old *task.Task, now time.Time) error { return old.Observe(&t, now) })
+			return h.editTask(ctx, t.ID, log, by, mirror, func(old *task.Task, now time.Time) error { return old.Observe(&t, now) })
 		}
 		if err := h.mayName(ctx, t.ID, by); err != nil {
 			return err
@@ -76,7 +76,7 @@ func (h *Hub) UpdateTask(ctx context.Context, u task.Update, by *Caller, mirror 
 	if !known {
 		return errNoTask(u.ID)
 	}
-	return h.editTask(ctx, log, by, mirror, func(t *task.Task, now time.Time) error { return t.Apply(u, now) })
+	return h.editTask(ctx, u.ID, log, by, mirror, func(t *task.Task, now time.Time) error { return t.Apply(u, now) })
 }
 
 // newTask stores a task that nobody has observed before.
@@ -130,20 +130,20 @@ func (h *Hub) editIn(ctx context.Context, channelID string, put func(b *batch) e
 }
 
 // editTask changes a known task that has not ended, wherever it is.
-func (h *Hub) editTask(ctx context.Context, log journal.LogName, by *Caller, mirror Mirror, edit func(t *task.Task, now time.Time) error) error {
+func (h *Hub) editTask(ctx context.Context, id string, log journal.LogName, by *Caller, mirror Mirror, edit func(t *task.Task, now time.Time) error) error {
 	may := func(t *schema.StoredTask) error {
 		if !by.MayActFor(t.Owner) {
 			return errNotOwner(t.ID, t.Owner)
 		}
 		return nil
 	}
-	if id, ok := schema.ChannelOf(log); ok {
-		err := h.editIn(ctx, id, func(b *batch) error { return b.editTask(ctx, log.ID, may, mirror, edit) })
+	if in, ok := schema.ChannelOf(log); ok {
+		err := h.editIn(ctx, in, func(b *batch) error { return b.editTask(ctx, id, may, mirror, edit) })
 		return unavailable(err)
 	}
 	unlock := h.works.lock(log.Partition)
 	defer unlock()
-	old, err := h.readTask(ctx, log)
+	old, err := h.readTask(ctx, id, log)
 	if err != nil {
 		return err
 	}
@@ -243,7 +243,7 @@ func (h *Hub) expireTask(ctx context.Context, id string, now time.Time) error {
 	if err != nil || !known {
 		return err
 	}
-	return h.editTask(ctx, log, nil, MirrorOff, func(t *task.Task, at time.Time) error {
+	return h.editTask(ctx, id, log, nil, MirrorOff, func(t *task.Task, at time.Time) error {
 		if t.ExpiresAt.IsZero() || t.ExpiresAt.After(now) {
 			return errNothing
 		}

@@ -39,15 +39,15 @@ func errNoTask(id string) error {
 }
 
 // readTask reads a task from what is durable.
-func (h *Hub) readTask(ctx context.Context, log journal.LogName) (*schema.StoredTask, error) {
+func (h *Hub) readTask(ctx context.Context, id string, log journal.LogName) (*schema.StoredTask, error) {
 	page, err := h.journal.Read(ctx, log, journal.ReadOptions{Backward: true, Limits: journal.Limits{Entries: 2, Bytes: journal.MaxPageBytes}})
 	if err != nil {
 		return nil, unavailable(err)
 	}
 	if len(page.Entries) == 0 {
-		return nil, errNoTask(log.ID)
+		return nil, errNoTask(id)
 	}
-	return schema.ReadTask(log.ID, page.Entries)
+	return schema.ReadTask(id, page.Entries)
 }
 
 // Task returns what is known of a task.
@@ -59,7 +59,7 @@ func (h *Hub) Task(ctx context.Context, id string) (*task.Task, error) {
 	if !ok {
 		return nil, errNoTask(id)
 	}
-	t, err := h.readTask(ctx, log)
+	t, err := h.readTask(ctx, id, log)
 	if err != nil {
 		return nil, err
 	}

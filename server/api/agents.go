@@ -7,6 +7,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/hub"
 	"github.com/parley-hub/parley/identity"
 )
@@ -49,7 +50,7 @@ func (a *API) listAgents(c *call) error {
 			return err
 		}
 	}
-	after, err := c.page()
+	after, err := c.page(envelope.ValidID)
 	if err != nil {
 		return err
 	}

@@ -40,7 +40,7 @@ func (a *API) audit(c *call) error {
 	if follow {
 		return a.followAudit(c, q)
 	}
-	if q.After, err = c.page(); err != nil {
+	if q.After, err = c.page(envelope.ValidID); err != nil {
 		return err
 	}
 	head, err := a.hub.AuditHead(c.Context())

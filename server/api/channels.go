@@ -33,7 +33,7 @@ func (a *API) listChannels(c *call) error {
 		return err
 	}
 	o := hub.ListOptions{Label: labels.some(), Newest: newest}
-	if o.After, err = c.page(); err != nil {
+	if o.After, err = c.page(channel.ValidID); err != nil {
 		return err
 	}
 	if o.Agent, err = a.agentParam(c, "agent"); err != nil {

@@ -166,3 +166,20 @@ func FuzzRequests(f *testing.F) {
 		}
 	})
 }
+
+func TestChannelPagesTakeBothForms(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	id := strings.Repeat("0", 32)
+	for after, want := range map[string]int{
+		id: http.StatusOK, id + "." + id: http.StatusOK,
+		id + ".": http.StatusBadRequest, "." + id: http.StatusBadRequest, id + "." + id + "." + id: http.StatusBadRequest,
+	} {
+		if status, body := s.ask(operator, "GET", "/v1/channels?after="+after, ""); status != want {
+			t.Errorf("after=%s: %d %v", after, status, body)
+		}
+	}
+	if status, body := s.ask(operator, "GET", "/v1/tasks?after="+id+"."+id, ""); status != http.StatusBadRequest {
+		t.Errorf("a task after a channel of a home: %d %v", status, body)
+	}
+}

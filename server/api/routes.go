@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/parley-hub/parley/channel"
-	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/fault"
 	"github.com/parley-hub/parley/server/access"
 )
@@ -197,9 +196,9 @@ func (c *call) flag(name string) (bool, error) {
 
 // page reads where a list goes on. Whatever is listed is named by an id, and
 // one that is gone by now is as good a place as any other.
-func (c *call) page() (string, error) {
+func (c *call) page(valid func(id string) bool) (string, error) {
 	text := c.URL.Query().Get("after")
-	if text != "" && !envelope.ValidID(text) {
+	if text != "" && !valid(text) {
 		return "", fault.New(fault.Invalid, "after=%.100q is no place in this list; send what the page before said as next, or leave it out to begin", text)
 	}
 	return text, nil

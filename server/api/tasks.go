@@ -23,7 +23,7 @@ func (a *API) listTasks(c *call) error {
 	}
 	params := c.URL.Query()
 	q := hub.TaskQuery{Channel: params.Get("channel"), State: task.State(params.Get("state"))}
-	if q.After, err = c.page(); err != nil {
+	if q.After, err = c.page(envelope.ValidID); err != nil {
 		return err
 	}
 	if q.Owner, err = a.agentParam(c, "owner"); err != nil {

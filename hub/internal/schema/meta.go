@@ -74,12 +74,19 @@ func ApplyMeta(m *channel.Metadata, data []byte, shared *channel.Interner) (*cha
 }
 
 // EncodeManifestKey is the value of the index entry of a channel that has not
-// ended.
-func EncodeManifestKey(k channel.Key) []byte { return []byte(strconv.Itoa(k.Version) + "/" + k.Type) }
+// ended: its manifest and, behind a zero byte, its home, if it has one.
+func EncodeManifestKey(k channel.Key, home string) []byte {
+	value := strconv.Itoa(k.Version) + "/" + k.Type
+	if home != "" {
+		value += "\x00" + home
+	}
+	return []byte(value)
+}
 
 // DecodeManifestKey reads what EncodeManifestKey writes.
 func DecodeManifestKey(value []byte) channel.Key {
-	version, kind, _ := strings.Cut(string(value), "/")
+	text, _, _ := strings.Cut(string(value), "\x00")
+	version, kind, _ := strings.Cut(text, "/")
 	n, _ := strconv.Atoi(version) // written by EncodeManifestKey
 	return channel.Key{Type: kind, Version: n}
 }

@@ -13,9 +13,6 @@ import (
 // Tenant names the partitions of one tenant.
 type Tenant string
 
-// Main is the tenant of a hub that serves only one.
-const Main Tenant = "main"
-
 // Families of logs.
 const (
 	FamilyAgent   = "agent"   // in the directory, one log for each identity
@@ -83,19 +80,10 @@ func InHome(home, own string) string { return home + "." + own }
 // Split takes a channel's id apart: its home, empty if it has none, and its own
 // part, which grows with age.
 func Split(id string) (home, own string) {
-	if home, own, ok := strings.Cut(id, "."); ok {
-		return home, own
+	if len(id) == 2*envelope.IDLength+1 && id[envelope.IDLength] == '.' {
+		return id[:envelope.IDLength], id[envelope.IDLength+1:]
 	}
 	return "", id
-}
-
-// ValidChannel reports whether a text has the form of a channel's id: an id, or
-// two of them with a dot between.
-func ValidChannel(id string) bool {
-	if home, own, ok := strings.Cut(id, "."); ok {
-		return envelope.ValidID(home) && envelope.ValidID(own)
-	}
-	return envelope.ValidID(id)
 }
 
 // ChannelLogs names the logs and values of one channel. Tenant.Channel is the only
@@ -108,10 +96,15 @@ type ChannelLogs struct {
 
 // Channel names a channel's logs. A channel without a home has a partition of its
 // own; either way an envelope and everything it causes are one batch. The
-// returned id shares its memory with the names where it can.
+// returned id shares its memory with the names.
 func (t Tenant) Channel(id string) ChannelLogs {
-	if home, own, ok := strings.Cut(id, "."); ok {
-		return ChannelLogs{Partition: t.Home(home), Channel: id, log: own}
+	if home, own := Split(id); home != "" {
+		name := homePrefix + id
+		return ChannelLogs{
+			Partition: journal.PartitionName{Tenant: string(t), Partition: name[:len(homePrefix)+len(home)]},
+			Channel:   name[len(homePrefix):],
+			log:       name[len(name)-len(own):],
+		}
 	}
 	name := channelPrefix + id
 	return ChannelLogs{
@@ -133,8 +126,14 @@ func (l ChannelLogs) Side() journal.LogName { return l.Partition.In(FamilySide, 
 // Audit is the log of the channel's audit records.
 func (l ChannelLogs) Audit() journal.LogName { return AuditIn(l.Partition) }
 
-// Task is the log of one of the channel's tasks.
-func (l ChannelLogs) Task(id string) journal.LogName { return TaskIn(l.Partition, id) }
+// Task is the log of one of the channel's tasks. In a home its id begins with the
+// channel, so that a channel's tasks can be found, and told from those of others.
+func (l ChannelLogs) Task(id string) journal.LogName {
+	if l.log != only {
+		id = l.log + "/" + Digest(id)
+	}
+	return TaskIn(l.Partition, id)
+}
 
 // Cursor is the value of a participant's cursor.
 func (l ChannelLogs) Cursor(agent string) journal.ValueKey {
@@ -146,12 +145,15 @@ func (l ChannelLogs) Cursor(agent string) journal.ValueKey {
 }
 
 // ChannelOf returns the channel that a log belongs to, if it belongs to one. A
-// home's audit and tasks belong to none.
+// home's audit belongs to none.
 func ChannelOf(log journal.LogName) (id string, ok bool) {
 	if home, ok := strings.CutPrefix(log.Partition, homePrefix); ok {
 		switch log.Family {
 		case FamilyHistory, FamilyMeta, FamilySide:
 			return InHome(home, log.ID), true
+		case FamilyTask:
+			own, _, ok := strings.Cut(log.ID, "/")
+			return InHome(home, own), ok
 		}
 		return "", false
 	}
