@@ -6,8 +6,21 @@ import (
 	"github.com/parley-hub/parley/envelope"
 )
 
-// What some adapters offer beyond Adapter. The hub and views ask for these by
-// type assertion.
+// What some adapters offer beyond Adapter. The hub, views and agents ask for
+// these by type assertion; an adapter without one gets what stands last.
+//
+//	Interface     The adapter                                 Without it
+//	Supervised    lets some agents speak out of turn          nobody does
+//	Renderer      shows an envelope as text                   the type's own text
+//	Timed         sets deadlines and acts when they are due   deadlines pass
+//	Advisor       warns about a channel that it opens         no warnings
+//	Pausing       stops the clock of whoever must speak       it always runs
+//	DialectOnly   belongs to one dialect                      every dialect shows it
+//	MemberFolder  folds who belongs to a channel              its participants, or Metadata.MembersOf
+//	Admitter      lets others than members speak              only members speak
+//
+// adapter/turn.Driver is one more: how an agent takes a turn. It is not here,
+// because it needs views.
 
 // Supervised is an adapter that lets some agents speak out of turn: what a
 // supervisor says is not a turn and does not change whose turn it is.
