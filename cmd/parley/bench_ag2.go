@@ -27,11 +27,11 @@ func benchAG2(against string) benchmark {
 }
 
 // benchHub starts a hub that is measured. Its readers never answer, so its
-// inboxes have room for all that they are sent.
+// inboxes have room for all that they are sent. All connect from one address.
 func benchHub(program string) func(ctx context.Context, dir string) *exec.Cmd {
 	return func(ctx context.Context, dir string) *exec.Cmd {
 		hub := exec.CommandContext(ctx, program, "serve", "--data", dir, "--listen", "127.0.0.1:0", "--log-level", "error", "-o", "json")
-		hub.Env = append(hub.Environ(), "PARLEY_LIMITS_INBOX=1000000000")
+		hub.Env = append(hub.Environ(), "PARLEY_LIMITS_INBOX=1000000000", "PARLEY_LIMITS_CONNECTIONS_PEER=20000")
 		return hub
 	}
 }
