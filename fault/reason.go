@@ -23,6 +23,12 @@ const (
 	NeedsRole    Reason = "needs_role"    // a key of another role is needed
 	RunActive    Reason = "run_active"    // the branch has an active run
 	NoRun        Reason = "no_run"        // the branch has no active run, or another one
+	WorkClosed   Reason = "work_closed"   // the work has ended
+	WorkUnknown  Reason = "work_unknown"  // nobody has opened the work
+	WorkActor    Reason = "work_actor"    // the work is between two others
+	WorkStep     Reason = "work_step"     // the work cannot take that step
+	PeerJoined   Reason = "peer_joined"   // the peer id is joined to the room
+	PeerAbsent   Reason = "peer_absent"   // the peer is not joined to the room
 )
 
 // Keys of details.
@@ -51,6 +57,12 @@ func Reasons() []ReasonEntry {
 		{NeedsRole, AccessDenied, "A key of another role is needed."},
 		{RunActive, Conflict, "The branch has an active run; wait for its end or interrupt it."},
 		{NoRun, Conflict, "The branch has no active run, or another one than was named."},
+		{WorkClosed, Protocol, "The work is completed, failed or canceled; open new work."},
+		{WorkUnknown, Protocol, "Nobody has opened the work; a say or capability with an addressee opens it."},
+		{WorkActor, Protocol, "The work is between two other peers, or the message is not addressed to the counterparty."},
+		{WorkStep, Protocol, "The work cannot take that step, such as going back to `submitted`."},
+		{PeerJoined, Conflict, "A peer of that id is joined to the room."},
+		{PeerAbsent, NotFound, "No peer of that id is joined to the room."},
 	}
 }
 
