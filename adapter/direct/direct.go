@@ -1,0 +1,209 @@
+// Package direct governs AGH's direct rooms: conversations of two peers in a
+// channel of a workspace. Who else may read them is a matter of rights, not of
+// encryption. It is pure, and never closes one.
+package direct
+
+import (
+	"fmt"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/parley-hub/parley/adapter/internal/work"
+	"github.com/parley-hub/parley/channel"
+	"github.com/parley-hub/parley/envelope"
+	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/internal/jsonbuf"
+)
+
+// Type is the name under which the adapter is registered.
+const Type = "direct"
+
+// Options of the adapter; the zero value has every default.
+type Options struct {
+	// MaxWork is how much work one room takes (agh.limits.work).
+	MaxWork int
+}
+
+// Adapter is stateless code.
+type Adapter struct{ maxWork int }
+
+// New makes the adapter.
+func New(o Options) Adapter {
+	if o.MaxWork <= 0 {
+		o.MaxWork = work.DefaultMaxWork
+	}
+	return Adapter{o.MaxWork}
+}
+
+var manifest = channel.Manifest{
+	Type:        Type,
+	Version:     1,
+	KnobsSchema: []byte(`{"workspace_id":"str","channel":"str","direct_id":"str","peers":"list"}`),
+	DefaultView: "full_transcript",
+}
+
+// Manifest is constant.
+func (Adapter) Manifest() channel.Manifest { return manifest }
+
+// Opening is at once, with the first message.
+func (Adapter) Opening() channel.Opening { return channel.AtOnce }
+
+// Dialect alone opens direct rooms.
+func (Adapter) Dialect() string { return work.Dialect }
+
+// ValidateCreate wants two peers and two participants: whoever stands behind
+// the peers, in their order.
+func (Adapter) ValidateCreate(m *channel.Metadata) error {
+	if _, err := knobs(m); err != nil {
+		return err
+	}
+	if n := len(m.Participants); n != 2 || m.Participants[0].Agent == m.Participants[1].Agent {
+		return fault.New(fault.Invalid, "a direct room has two different participants, not %d", n)
+	}
+	return nil
+}
+
+func knobs(m *channel.Metadata) (work.Knobs, error) {
+	k, err := work.ReadKnobs(m)
+	switch {
+	case err != nil:
+	case k.Direct == "":
+		err = fault.New(fault.Invalid, "a direct room has the knob direct_id")
+	case len(k.Peers) != 2 || k.Peers[0] == "" || k.Peers[0] >= k.Peers[1]:
+		err = fault.New(fault.Invalid, "a direct room has the knob peers: two different peer ids in ascending order")
+	}
+	return k, err
+}
+
+// State is the folded state of a direct room.
+type State struct {
+	Peers [2]string // sorted
+	*work.Conversation
+}
+
+// Initial is before the first message.
+func (Adapter) Initial(m *channel.Metadata) (channel.State, error) {
+	k, err := knobs(m)
+	if err != nil {
+		return nil, err
+	}
+	return &State{
+		Peers:        [2]string{k.Peers[0], k.Peers[1]},
+		Conversation: &work.Conversation{Place: work.Place{Workspace: k.Workspace, Channel: k.Channel, ID: k.Direct}},
+	}, nil
+}
+
+// ValidateSend lets the two peers speak to each other, and holds the rules of
+// work. Membership comes first: a message that is dropped for it binds no work.
+func (a Adapter) ValidateSend(_ *channel.Metadata, s channel.State, e *envelope.Envelope) error {
+	state, ok := s.(*State)
+	if !ok {
+		return work.RefuseType(Type, e.Type)
+	}
+	if m, ok := work.Read(e); ok && !state.between(&m) {
+		return fault.New(fault.AccessDenied, "a direct room is for its two peers, %q and %q", state.Peers[0], state.Peers[1])
+	}
+	_, err := work.Validate(Type, state.Conversation, e, a.maxWork)
+	return err
+}
+
+// between reports whether a message goes from one of the peers to the other,
+// or to the room.
+func (s *State) between(m *work.Message) bool {
+	a, b := s.Peers[0], s.Peers[1]
+	return m.From == a && (m.To == "" || m.To == b) || m.From == b && (m.To == "" || m.To == a)
+}
+
+// Fold counts messages and follows work.
+func (Adapter) Fold(s channel.State, e *envelope.Envelope) channel.State {
+	state, ok := s.(*State)
+	if !ok || state == nil {
+		return s
+	}
+	m, ok := work.Read(e)
+	if !ok || !state.between(&m) {
+		return s
+	}
+	return &State{state.Peers, state.Conversation.Fold(&m)}
+}
+
+// OnAccepted claims new work and keeps the lists.
+func (Adapter) OnAccepted(_ *channel.Metadata, s channel.State, e *envelope.Envelope) channel.Effects {
+	state, ok := s.(*State)
+	if !ok || state == nil {
+		return channel.Effects{}
+	}
+	if m, ok := work.Read(e); !ok || !state.between(&m) {
+		return channel.Effects{}
+	}
+	return work.OnAccepted(state.Conversation, e, state.Peers[:])
+}
+
+// Expected is nobody: there are no turns.
+func (Adapter) Expected(*channel.Metadata, channel.State) (channel.Turn, bool) {
+	return channel.Turn{}, false
+}
+
+// Recipients are the other participant, of everything but a receipt or trace
+// to nobody.
+func (Adapter) Recipients(_ *channel.Metadata, _ channel.State, in channel.Members, e *envelope.Envelope) []string {
+	m, ok := work.Read(e)
+	if !ok || m.To == "" && !m.Opens() {
+		return nil
+	}
+	var others []string
+	in.Each(func(agent string) bool {
+		if agent != e.Sender {
+			others = append(others, agent)
+		}
+		return true
+	})
+	return others
+}
+
+// Visible is to the two, and to nobody else whatever its role in the channel.
+func (Adapter) Visible(_ *channel.Metadata, _ channel.State, in channel.Members, _ *envelope.Envelope, agent string) bool {
+	return in.Has(agent)
+}
+
+// Codec writes the state.
+func (Adapter) Codec() channel.Codec {
+	inner := work.Codec()
+	return channel.Codec{
+		Version: inner.Version,
+		Encode: func(s channel.State) ([]byte, error) {
+			state, ok := s.(*State)
+			if !ok || state == nil {
+				return nil, fmt.Errorf("direct: %T is not a state of this adapter", s)
+			}
+			text, err := inner.Encode(state.Conversation)
+			if err != nil {
+				return nil, err
+			}
+			b := &jsonbuf.Buffer{}
+			b.Open('{')
+			b.Key("peers").Strings(state.Peers[:])
+			b.Key("conversation").Object(text)
+			return b.Close('}').Result()
+		},
+		Decode: func(data []byte) (channel.State, error) {
+			var raw struct {
+				Peers        [2]string      `json:"peers"`
+				Conversation jsontext.Value `json:"conversation"`
+			}
+			if err := json.Unmarshal(data, &raw); err != nil {
+				return nil, fmt.Errorf("direct: state: %w", err)
+			}
+			s, err := inner.Decode(raw.Conversation)
+			if err != nil {
+				return nil, err
+			}
+			conversation, _ := s.(*work.Conversation) // it always is one
+			return &State{raw.Peers, conversation}, nil
+		},
+	}
+}
+
+// Render shows what a message says.
+func (Adapter) Render(e *envelope.Envelope) (string, bool) { return work.Render(e) }

@@ -1,0 +1,160 @@
+package work
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/internal/pmap"
+)
+
+// Limits when nothing else is said.
+const (
+	// DefaultMaxWork is how much work one conversation takes.
+	DefaultMaxWork = 10_000
+	// MaxSpeakers is up to how many distinct speakers are told apart; further
+	// ones speak too, but are not counted.
+	MaxSpeakers = 100_000
+	// MaxText is how much of a title or preview is kept; the log has the rest.
+	MaxText = 4096
+)
+
+// Place is where a conversation is.
+type Place struct {
+	Workspace, Channel, ID string
+}
+
+// Conversation is the folded state of a thread or direct room. It is never
+// changed, only replaced.
+type Conversation struct {
+	Place    Place
+	Messages int
+	Root     string // id of the first message
+	Title    string // what it says, cut
+	Opener   string // its peer
+	OpenedAt int64
+
+	Last     Mark // the newest message by its sender's clock
+	Previous Mark // what Last was before the newest record
+	Preview  string
+
+	// Public are messages without addressee: how many of each type, and which
+	// of them is the newest.
+	Public        [4]int
+	LastPublic    Mark
+	PublicPreview string
+
+	Speakers pmap.Map[struct{}]
+	Works    pmap.Map[Work]
+	OpenWork int
+
+	// Of the newest record: whether it opened its work, and whether its sender
+	// had not spoken before. They and Previous are not kept in snapshots.
+	Opened, NewSpeaker bool
+}
+
+// Mark places a message in the order of times and ids.
+type Mark struct {
+	TS int64
+	ID string
+}
+
+func (m Mark) before(other Mark) bool {
+	return m.TS < other.TS || m.TS == other.TS && m.ID < other.ID
+}
+
+// Check judges a message against the conversation before its fold.
+func (c *Conversation) Check(m *Message, maxWork int) error {
+	if c.Messages == 0 && !m.Opens() {
+		return refuse(fault.WorkUnknown, "a conversation begins with a say or a capability")
+	}
+	if m.Work == "" {
+		if !m.Opens() {
+			return fault.New(fault.Invalid, "receipts and traces are about work; `work_id` is missing")
+		}
+		return nil
+	}
+	known, _ := c.Works.Get(m.Work)
+	if _, err := Judge(known, m); err != nil {
+		return err
+	}
+	if known.State == None && c.Works.Len() >= maxWork {
+		return fault.New(fault.TooLarge, "this conversation has %d pieces of work, which is the limit; open another, or raise agh.limits.work", c.Works.Len())
+	}
+	return nil
+}
+
+// Fold adds a message. It is total: work that Check would refuse is left as it
+// is.
+func (c *Conversation) Fold(m *Message) *Conversation {
+	next := *c
+	mark := Mark{m.TS, m.ID}
+	next.Previous, next.Opened, next.NewSpeaker = c.Last, false, false
+	if c.Messages == 0 {
+		next.Root, next.Title, next.Opener, next.OpenedAt = m.ID, cut(m.Preview), m.From, m.TS
+	}
+	if c.Messages == 0 || c.Last.before(mark) {
+		next.Last, next.Preview = mark, cut(m.Preview)
+	}
+	next.Messages++
+	if m.To == "" {
+		if next.publicCount() == 0 || c.LastPublic.before(mark) {
+			next.LastPublic, next.PublicPreview = mark, cut(m.Preview)
+		}
+		next.Public[ordinal(m.Type)]++
+	}
+	if _, known := c.Speakers.Get(m.From); !known && c.Speakers.Len() < MaxSpeakers {
+		next.Speakers, next.NewSpeaker = c.Speakers.Set(m.From, struct{}{}), true
+	}
+	next.foldWork(m)
+	return &next
+}
+
+func (c *Conversation) foldWork(m *Message) {
+	if m.Work == "" {
+		return
+	}
+	before, _ := c.Works.Get(m.Work)
+	after, err := Judge(before, m)
+	if err != nil {
+		return
+	}
+	c.Works = c.Works.Set(m.Work, after)
+	if before.State == None {
+		c.OpenWork++
+		c.Opened = true
+	}
+	if after.State.Terminal() {
+		c.OpenWork--
+	}
+}
+
+// publicCount is how many messages have no addressee.
+func (c *Conversation) publicCount() int {
+	return c.Public[0] + c.Public[1] + c.Public[2] + c.Public[3]
+}
+
+// types in the order of Conversation.Public.
+var types = [...]string{TypeSay, TypeCapability, TypeReceipt, TypeTrace}
+
+func ordinal(eventType string) int {
+	for i, t := range types {
+		if t == eventType {
+			return i
+		}
+	}
+	return 0
+}
+
+// cut keeps the beginning of a text, whole characters only. It copies, so that
+// a long text is not kept alive.
+func cut(s string) string {
+	if len(s) <= MaxText {
+		return s
+	}
+	end := MaxText
+	for end > 0 && !utf8.RuneStart(s[end]) {
+		end--
+	}
+	return strings.Clone(s[:end])
+}

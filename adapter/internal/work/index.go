@@ -1,0 +1,141 @@
+package work
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"math"
+	"strconv"
+
+	"github.com/parley-hub/parley/channel"
+	"github.com/parley-hub/parley/internal/jsonbuf"
+)
+
+// The index entries of a conversation, under its adapter's own prefix. Parts
+// are joined by slashes, which channels, peers and storable ids do not have.
+//
+//	activity/CHANNEL/NEWEST-FIRST/ID     the row that lists show
+//	name/CHANNEL/ID                      NEWEST-FIRST of that row
+//	message/CHANNEL/ID/TS/MESSAGE\0PEER  the message's sequence number
+//	work/WORK                            the row of a piece of work
+//	speaker/CHANNEL/PEER                 nothing: who has ever spoken in public
+//	peer/CHANNEL/PEER/NEWEST-FIRST/ID    nothing: the direct rooms of a peer
+const (
+	prefixActivity = "activity/"
+	prefixName     = "name/"
+	prefixMessage  = "message/"
+	prefixWork     = "work/"
+	prefixSpeaker  = "speaker/"
+	prefixPeer     = "peer/"
+)
+
+// WorkClaim is the name that a piece of work takes in its workspace, so that
+// no other conversation can take it up.
+func WorkClaim(id string) string { return prefixWork + id }
+
+// newestFirst makes later times sort before earlier ones.
+func newestFirst(ts int64) string { return fmt.Sprintf("%016x", math.MaxInt64-ts) }
+
+func (p Place) activityKey(ts int64) string {
+	return prefixActivity + p.Channel + "/" + newestFirst(ts) + "/" + p.ID
+}
+
+func (p Place) peerKey(peer string, ts int64) string {
+	return prefixPeer + p.Channel + "/" + peer + "/" + newestFirst(ts) + "/" + p.ID
+}
+
+// keyLong is how much of an id stands in a key; behind that it is its digest.
+const keyLong = 128
+
+func inKey(id string) string {
+	if len(id) <= keyLong {
+		return id
+	}
+	sum := sha256.Sum256([]byte(id))
+	return id[:keyLong/2] + "~" + hex.EncodeToString(sum[:])
+}
+
+// MessageKey is where a message stands in its conversation's order.
+func (p Place) MessageKey(m *Message) string {
+	return prefixMessage + p.Channel + "/" + p.ID + "/" + fmt.Sprintf("%016x", m.TS) + "/" + inKey(m.ID) + "\x00" + inKey(m.From)
+}
+
+// Effects is what follows from a message that was folded: the claim of new
+// work, and the entries that lists and lookups read. peers are the two of a
+// direct room, or none.
+func (c *Conversation) Effects(m *Message, seq uint64, peers []string) (channel.Effects, error) {
+	row, err := c.row(peers)
+	if err != nil {
+		return channel.Effects{}, err
+	}
+	var e channel.Effects
+	put := func(key string, value []byte) { e.Index = append(e.Index, channel.IndexEntry{Key: key, Value: value}) }
+	put(c.Place.activityKey(c.Last.TS), row)
+	put(c.Place.MessageKey(m), strconv.AppendUint(nil, seq, 10))
+	if moved := c.Messages == 1 || c.Previous.TS != c.Last.TS; moved {
+		put(prefixName+c.Place.Channel+"/"+c.Place.ID, []byte(newestFirst(c.Last.TS)))
+		for _, peer := range peers {
+			put(c.Place.peerKey(peer, c.Last.TS), nil)
+		}
+		if c.Messages > 1 {
+			e.Unindex = append(e.Unindex, c.Place.activityKey(c.Previous.TS))
+			for _, peer := range peers {
+				e.Unindex = append(e.Unindex, c.Place.peerKey(peer, c.Previous.TS))
+			}
+		}
+	}
+	if c.NewSpeaker && m.To == "" && peers == nil {
+		put(prefixSpeaker+c.Place.Channel+"/"+inKey(m.From), nil)
+	}
+	if w, ok := c.Works.Get(m.Work); ok && m.Work != "" {
+		row, err := c.workRow(m.Work, w)
+		if err != nil {
+			return channel.Effects{}, err
+		}
+		put(prefixWork+m.Work, row)
+		if c.Opened {
+			e.Claims = []string{WorkClaim(m.Work)}
+		}
+	}
+	return e, nil
+}
+
+// row is what lists show of a conversation.
+func (c *Conversation) row(peers []string) ([]byte, error) {
+	b := &jsonbuf.Buffer{}
+	b.Open('{')
+	b.Key("channel").String(c.Place.Channel)
+	b.Key("id").String(c.Place.ID)
+	if peers != nil {
+		b.Key("peers").Strings(peers)
+	}
+	b.Key("root").String(c.Root)
+	b.Key("title").String(c.Title)
+	b.Key("opener").String(c.Opener)
+	b.Key("opened_at").Int(int(c.OpenedAt))
+	b.Key("last_at").Int(int(c.Last.TS))
+	b.Key("preview").String(c.Preview)
+	b.Key("messages").Int(c.Messages)
+	b.Key("speakers").Int(c.Speakers.Len())
+	b.Key("open_work").Int(c.OpenWork)
+	b.Key("public").Open('[')
+	for _, n := range c.Public {
+		b.Int(n)
+	}
+	b.Close(']')
+	b.Key("last_public_at").Int(int(c.LastPublic.TS))
+	b.Key("public_preview").String(c.PublicPreview)
+	b.Close('}')
+	return b.Result()
+}
+
+func (c *Conversation) workRow(id string, w Work) ([]byte, error) {
+	b := &jsonbuf.Buffer{}
+	b.Open('{')
+	b.Key("channel").String(c.Place.Channel)
+	b.Key("id").String(c.Place.ID)
+	b.Key("work_id").String(id)
+	w.write(b.Key("work"))
+	b.Close('}')
+	return b.Result()
+}

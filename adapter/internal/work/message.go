@@ -1,0 +1,117 @@
+// Package work is what threads and direct rooms of AGH have in common: one
+// fold of what is said and of the work that is done there. It is pure, and
+// reads records of AGH envelopes: the body is the data, the id is the key, and
+// the other members stand in ext.
+package work
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/parley-hub/parley/envelope"
+	"github.com/parley-hub/parley/internal/jsonscan"
+)
+
+// Types of the records that a conversation is made of.
+const (
+	TypeSay        = "agh.say"
+	TypeCapability = "agh.capability"
+	TypeReceipt    = "agh.receipt"
+	TypeTrace      = "agh.trace"
+)
+
+// Concerns reports whether a type belongs to a conversation.
+func Concerns(eventType string) bool {
+	switch eventType {
+	case TypeSay, TypeCapability, TypeReceipt, TypeTrace:
+		return true
+	}
+	return false
+}
+
+// Message is what a conversation needs to know of a record.
+type Message struct {
+	Type     string
+	ID       string
+	From, To string // peer ids; To is empty in a broadcast
+	Work     string
+	TS       int64
+	Status   string // of a receipt
+	State    string // of a trace
+	Preview  string // trimmed, not cut
+}
+
+// Opens reports whether a message may open a conversation or work.
+func (m *Message) Opens() bool { return m.Type == TypeSay || m.Type == TypeCapability }
+
+// maxDepth bounds what is read; the dialect takes less.
+const maxDepth = 128
+
+// Read reads a record; false: it is none of a conversation.
+func Read(e *envelope.Envelope) (Message, bool) {
+	m := Message{Type: e.Type, ID: e.Key}
+	if !Concerns(e.Type) || e.Key == "" || jsonscan.Check(e.Ext, maxDepth) != nil || jsonscan.Check(e.Data, maxDepth) != nil {
+		return m, false
+	}
+	for name, value := range jsonscan.Members(e.Ext) {
+		switch string(name) {
+		case "from":
+			m.From, _ = jsonscan.Text(value)
+		case "to":
+			m.To, _ = jsonscan.Text(value)
+		case "work_id":
+			m.Work, _ = jsonscan.Text(value)
+		case "ts":
+			m.TS = seconds(value)
+		}
+	}
+	m.read(e.Data)
+	return m, m.From != ""
+}
+
+// seconds reads Unix seconds, which strict senders may write as 7.0.
+func seconds(value []byte) int64 {
+	if n, err := strconv.ParseInt(string(value), 10, 64); err == nil {
+		return max(n, 0)
+	}
+	f, err := strconv.ParseFloat(string(value), 64)
+	if err != nil || !(f >= 0 && f < 1<<62) {
+		return 0
+	}
+	return int64(f)
+}
+
+// read takes from the body what the kind's rules and previews need.
+func (m *Message) read(body []byte) {
+	text := func(object []byte, name string) string {
+		s, _ := jsonscan.Text(jsonscan.Member(object, name))
+		return s
+	}
+	switch m.Type {
+	case TypeSay:
+		m.Preview = text(body, "text")
+	case TypeCapability:
+		doc := jsonscan.Member(body, "capability")
+		m.Preview = firstOf(text(doc, "summary"), text(doc, "outcome"), text(doc, "id"))
+	case TypeReceipt:
+		m.Status, m.Preview = text(body, "status"), text(body, "detail")
+	case TypeTrace:
+		m.State, m.Preview = text(body, "state"), text(body, "message")
+	}
+	m.Preview = strings.TrimSpace(m.Preview)
+}
+
+func firstOf(list ...string) string {
+	for _, s := range list {
+		if s != "" {
+			return s
+		}
+	}
+	return ""
+}
+
+// Render is what a record says; false: it says nothing.
+func Render(e *envelope.Envelope) (string, bool) {
+	m, ok := Read(e)
+	return m.Preview, ok && m.Preview != ""
+}

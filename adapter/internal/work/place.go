@@ -1,0 +1,84 @@
+package work
+
+import (
+	"github.com/go-json-experiment/json"
+
+	"github.com/parley-hub/parley/channel"
+	"github.com/parley-hub/parley/envelope"
+	"github.com/parley-hub/parley/fault"
+)
+
+// Dialect is the one whose channels these are.
+const Dialect = "agh"
+
+// Knobs are what a conversation is opened with.
+type Knobs struct {
+	Workspace string   `json:"workspace_id"`
+	Channel   string   `json:"channel"`
+	Thread    string   `json:"thread_id,omitempty"`
+	Direct    string   `json:"direct_id,omitempty"`
+	Peers     []string `json:"peers,omitempty"` // the two of a direct room, sorted
+}
+
+// ReadKnobs reads and checks them as far as every conversation needs them.
+func ReadKnobs(m *channel.Metadata) (Knobs, error) {
+	var k Knobs
+	if err := json.Unmarshal(m.Knobs, &k); err != nil {
+		return k, fault.New(fault.Invalid, "the knobs of a %s are a JSON object: %v", m.Manifest.Type, err)
+	}
+	if k.Workspace == "" || k.Channel == "" {
+		return k, fault.New(fault.Invalid, "a %s has the knobs workspace_id and channel", m.Manifest.Type)
+	}
+	return k, nil
+}
+
+// RefuseType is the answer to what is not part of an AGH conversation.
+func RefuseType(adapter, eventType string) error {
+	return fault.New(fault.Protocol, "a %s takes AGH's own envelopes only, not %q", adapter, eventType)
+}
+
+// Validate reads a record and judges it, as thread and direct room both do.
+func Validate(adapter string, s channel.State, e *envelope.Envelope, maxWork int) (Message, error) {
+	if !Concerns(e.Type) {
+		return Message{}, RefuseType(adapter, e.Type)
+	}
+	m, ok := Read(e)
+	if !ok {
+		return m, fault.New(fault.Invalid, "an AGH envelope has an id as its key and `from` in ext, and is JSON")
+	}
+	c, ok := s.(*Conversation)
+	if !ok {
+		return m, fault.New(fault.Internal, "%T is not the state of a %s", s, adapter)
+	}
+	return m, c.Check(&m, maxWork)
+}
+
+// Fold folds a record into a conversation; what is none is left out.
+func Fold(s channel.State, e *envelope.Envelope) channel.State {
+	c, ok := s.(*Conversation)
+	if !ok || c == nil {
+		return s
+	}
+	m, ok := Read(e)
+	if !ok {
+		return s
+	}
+	return c.Fold(&m)
+}
+
+// OnAccepted is what follows from a record that was folded.
+func OnAccepted(s channel.State, e *envelope.Envelope, peers []string) channel.Effects {
+	c, ok := s.(*Conversation)
+	if !ok || c == nil {
+		return channel.Effects{}
+	}
+	m, ok := Read(e)
+	if !ok {
+		return channel.Effects{}
+	}
+	effects, err := c.Effects(&m, e.Seq, peers)
+	if err != nil {
+		return channel.Effects{} // texts that were read as JSON can be written
+	}
+	return effects
+}
