@@ -1,0 +1,146 @@
+// Package dialecttest is a table of hostile clients that every dialect must
+// survive, as journaltest is for engines. It knows no wire: a Door translates.
+// It never looks inside a hub.
+package dialecttest
+
+import (
+	"net"
+	"testing"
+	"time"
+)
+
+// Wait bounds how long anything that must happen may take.
+const Wait = 20 * time.Second
+
+// Door is one dialect, seen from outside.
+type Door struct {
+	// Start runs a hub that serves the dialect until the test ends.
+	Start func(t *testing.T, o Options) *Site
+	// Garbage is what no client of the dialect may send, by what is wrong with
+	// it, besides what is wrong in every dialect.
+	Garbage map[string][]byte
+}
+
+// Options of a hub. The zero value is the default hub of this machine.
+type Options struct {
+	// Proxied clients do not count as this machine: everyone needs a key.
+	Proxied bool
+	// Connections is how many may be open, of one address too; 0: the default.
+	Connections int
+	// Patience is the time for headers, bodies and writes; 0: the default.
+	Patience time.Duration
+}
+
+// Site is a running hub. What a dialect has no way to do is nil, and the cases
+// that need it do not apply.
+type Site struct {
+	// Key makes a key for an agent, and Revoke takes it back.
+	Key    func(agent string) (token, id string)
+	Revoke func(id string)
+	// Join connects an agent, registered if it was not, that accepts what it is
+	// invited to. Without a token it shows none.
+	Join func(name, token string) (Client, error)
+	// Stranger connects without saying who it is.
+	Stranger func() (Client, error)
+	// Meet opens a conversation of two that hear each other from then on.
+	Meet func(a, b Client) (room string)
+	// Socket opens a bare connection to where the dialect listens. It is nil
+	// where a broker does.
+	Socket func() (net.Conn, error)
+	// Operator asks for something as this machine's operator.
+	Operator func() error
+}
+
+// Client is a client of the dialect, which may misbehave.
+type Client interface {
+	// ID is the agent's, as the dialect names senders.
+	ID() string
+	// Say sends a JSON object and waits until it is durable or refused.
+	Say(room string, data []byte) error
+	// SayAs is Say under the name of another.
+	SayAs(room, sender string, data []byte) error
+	// Hear waits for what another says next: its sender and its JSON object.
+	Hear() (sender string, data []byte, err error)
+	// Look asks for the directory, at most limit entries, and says how many came.
+	Look(limit int64) (int, error)
+	// Send sends bytes as one message of the dialect, whatever they are. It does
+	// not wait for an answer.
+	Send(message []byte) error
+	// Stall stops reading for good.
+	Stall()
+	// Gone is closed when the hub has ended the connection.
+	Gone() <-chan struct{}
+	Close()
+}
+
+// Run runs every case against a dialect.
+func Run(t *testing.T, door Door) {
+	for _, c := range []struct {
+		name string
+		run  func(*testing.T, Door)
+	}{
+		{"revoked key", revokedKey},
+		{"squatter", squatter},
+		{"stranger in the directory", stranger},
+		{"forged sender", forgedSender},
+		{"huge limit", hugeLimit},
+		{"line breaks", lineBreaks},
+		{"garbage", garbage},
+		{"flood", flood},
+		{"stuck readers", stuckReaders},
+		{"silent sockets", silentSockets},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			c.run(t, door)
+		})
+	}
+}
+
+// join connects an agent or ends the test.
+func (s *Site) join(t *testing.T, name, token string) Client {
+	t.Helper()
+	c, err := s.Join(name, token)
+	if err != nil {
+		t.Fatalf("%s cannot join: %v", name, err)
+	}
+	t.Cleanup(c.Close)
+	return c
+}
+
+// pair is two honest clients in a conversation.
+type pair struct {
+	t    *testing.T
+	a, b Client
+	room string
+}
+
+// honest connects two who have nothing to do with the hostile ones.
+func (s *Site) honest(t *testing.T) pair {
+	t.Helper()
+	a, b := s.join(t, "honest-a", ""), s.join(t, "honest-b", "")
+	return pair{t, a, b, s.Meet(a, b)}
+}
+
+// works has one say something that the other hears, and nothing else before.
+func (p pair) works(text string) {
+	p.t.Helper()
+	want := `{"text":"` + text + `"}`
+	if err := p.a.Say(p.room, []byte(want)); err != nil {
+		p.t.Fatalf("an honest client is refused: %v", err)
+	}
+	sender, data, err := p.b.Hear()
+	if err != nil || sender != p.a.ID() || !sameJSON(data, []byte(want)) {
+		p.t.Fatalf("an honest client heard %.200s of %s (%v), want %s", data, sender, err, want)
+	}
+}
+
+// gone waits until the hub has ended a client.
+func gone(t *testing.T, c Client, who string) {
+	t.Helper()
+	select {
+	case <-c.Gone():
+	case <-time.After(Wait):
+		t.Errorf("%s is still connected", who)
+	}
+}
