@@ -42,7 +42,7 @@ func TestTheTableStores(t *testing.T) {
 	spec.Check(t, "seed-003#26: history holds exactly the types that the table maps", func(t *spec.T) {
 		t.Equal(durable(branch.NewTable(), false), set(always...))
 	})
-	spec.Check(t, "hpd-events#38 seed-003#54: only the server's conversion stores a turn's error", func(t *spec.T) {
+	spec.Check(t, "seed-003#145: only the server's conversion stores a turn's error", func(t *spec.T) {
 		t.Equal(durable(branch.NewTable(), true), set(append(always, branch.MessageTurnError)...))
 	})
 	spec.Check(t, "seed-003#18: the channel does not decide what is stored", func(t *spec.T) {

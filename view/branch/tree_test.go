@@ -56,7 +56,7 @@ func TestPlaces(t *testing.T) {
 		t.Equal(places["a"].ChildBranches, []string{"deep"})
 		t.Equal(places["lone"].ChildBranches, []string{})
 	})
-	spec.Check(t, "hpd-events#73: a fork that is itself forked keeps its own group", func(t *spec.T) {
+	spec.Check(t, "hpd-events#74: a fork that is itself forked keeps its own group", func(t *spec.T) {
 		before := branch.Places(nodes[:5])
 		t.Equal(places["a"].SiblingIndex, before["a"].SiblingIndex)
 		t.Equal(branch.Changed(before, places), []string{"a", "deep"})

@@ -387,7 +387,7 @@ func TestCustomEvents(t *testing.T) {
 
 func TestStorageForm(t *testing.T) {
 	t.Parallel()
-	spec.Check(t, "seed-003#44 hpd-events#36: stored without base fields, shown with them again", func(t *spec.T) {
+	spec.Check(t, "seed-003#44: stored without base fields, shown with them again", func(t *spec.T) {
 		for _, row := range branch.Rows() {
 			sent := &wire.Event{Base: base(), Payload: filled(row.Type)}
 			kept := &envelope.Envelope{ID: "00000000000000000000000000000009", Seq: 9, CreatedAt: time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)}
