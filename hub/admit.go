@@ -176,7 +176,7 @@ func (h *Hub) admitTo(ctx context.Context, ch *loadedChannel, sender *member, e 
 	kept := false
 	defer func() {
 		if !kept {
-			h.vacate(places)
+			h.vacate(e.Sender, places)
 		}
 	}()
 	if p, kept = h.hold(ctx, ch, e, places); p != nil {

@@ -124,7 +124,7 @@ func (h *Hub) admitAllTo(ctx context.Context, ch *loadedChannel, sender *member,
 	kept := false
 	defer func() {
 		if !kept {
-			h.vacate(places)
+			h.vacate(sender.id, places)
 		}
 	}()
 	b := h.newBatch(ch)

@@ -3,7 +3,6 @@ package hub
 import (
 	"context"
 	"errors"
-	"slices"
 
 	"github.com/parley-hub/parley/channel"
 	"github.com/parley-hub/parley/envelope"
@@ -19,29 +18,27 @@ func (h *Hub) capacity(ch *loadedChannel, sender *member, e *envelope.Envelope) 
 		err.RetryAfter = wait
 		return nil, err
 	}
-	to := e.Audience
-	guests, err := h.guests(ch.adapter, ch.meta, ch.state, e)
+	if dialectOf(ch.adapter) != "" {
+		return nil, nil // its own dialect has queues with limits of their own
+	}
+	in, err := h.members(context.Background(), ch.adapter, ch.meta, ch.state)
 	if err != nil {
 		return nil, err
 	}
-	if to == nil {
-		to = ch.meta.Others(e.Sender)
-		places = to[:0] // reuses the memory of to, which Others just made
-	}
-	for _, id := range to {
+	for _, id := range ch.adapter.Recipients(ch.meta, ch.state, in, e) {
 		m := h.registry.byID(id)
-		if m == nil || id == e.Sender || slices.Contains(guests, id) {
+		if m == nil || id == e.Sender || !in.Has(id) {
 			continue
 		}
-		depth := int64(0)
+		depth, capacity := int64(0), m.profile().Enforced().Limits.Inbox.MaxPending
 		if m.link.bound() {
-			depth = m.inbox.reserve()
+			depth = m.inbox.reserve(e.Sender, capacity)
 			places = append(places, id)
 		} else {
-			depth = m.inbox.depth()
+			depth = m.inbox.depth(e.Sender, capacity)
 		}
 		if err := h.roomFor(m, depth); err != nil {
-			h.vacate(places)
+			h.vacate(e.Sender, places)
 			if fault.CodeOf(err) == fault.Internal && !errors.Is(err, errBroke) {
 				return nil, fault.Wrap(fault.InboxFull, err, "%v", err)
 			}
@@ -56,11 +53,11 @@ func (h *Hub) roomFor(m *member, depth int64) (err error) {
 	return h.arbiter().AuthorizeInbox(m.profile(), depth)
 }
 
-// vacate releases places in inboxes.
-func (h *Hub) vacate(places []string) {
+// vacate releases places that were reserved for a sender's envelope.
+func (h *Hub) vacate(sender string, places []string) {
 	for _, id := range places {
 		if m := h.registry.byID(id); m != nil {
-			m.inbox.release()
+			m.inbox.release(sender)
 		}
 	}
 }

@@ -223,7 +223,7 @@ func (ch *loadedChannel) takeWaiting() []*waiting {
 // be locked, because it calls listeners.
 func (h *Hub) refuse(list []*waiting, err error) {
 	for _, item := range list {
-		h.vacate(item.places)
+		h.vacate(item.envelope.Sender, item.places)
 		h.rejected(item.envelope, err)
 		item.pending.err = err
 		close(item.pending.done)

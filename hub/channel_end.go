@@ -99,7 +99,7 @@ func (b *batch) end(state channel.Lifecycle, reason string) error {
 		}
 		r.Remove = append(r.Remove, b.dropDeadlines()...)
 	})
-	h, ch := b.hub, b.ch
+	h, ch, readers := b.hub, b.ch, b.meta.IDs()
 	over := errOver(b.meta)
 	failed := b.refusal
 	if failed == nil {
@@ -110,6 +110,11 @@ func (b *batch) end(state channel.Lifecycle, reason string) error {
 			h.openings.finish(ch.id, failed)
 		}
 		h.refuseWaiting(ch, over)
+		for _, id := range readers {
+			if m := h.registry.byID(id); m != nil {
+				m.inbox.ended(ch.id)
+			}
+		}
 	})
 	_, own := schema.Split(b.ch.id)
 	unindex := [][]byte{schema.Key(schema.IndexOwned, b.meta.Creator, own)}

@@ -179,7 +179,7 @@ func (h *Hub) finish(p *Pending) {
 		p.err = unavailable(err)
 		h.failSpans(p.items, err)
 		for i := range p.items {
-			h.vacate(p.items[i].places)
+			h.vacate(p.items[i].envelope.Sender, p.items[i].places)
 		}
 		p.ch.mu.Lock()
 		h.abandon(p.ch)
@@ -234,7 +234,7 @@ func (h *Hub) tryDispatch(ch *loadedChannel, it *item) (err error) {
 			err = fault.New(fault.Internal, "envelope '%s' is stored, and its delivery broke: %v", it.envelope.ID, r)
 			h.log.Error("delivery broke", "envelope_id", it.envelope.ID, "panic", r, "stack", string(debug.Stack()))
 			it.span.Fail(h.now(), err)
-			h.vacate(it.places)
+			h.vacate(it.envelope.Sender, it.places)
 		}
 	}()
 	h.dispatch(ch, it)
@@ -247,7 +247,7 @@ func (h *Hub) dispatch(ch *loadedChannel, it *item) {
 	sender := h.registry.byID(e.Sender)
 	substantive := !envelope.IsProtocol(e.Type)
 	if it.posted && substantive && sender != nil {
-		sender.inbox.answered()
+		sender.inbox.answered(ch.id)
 	}
 	shared := &Shared{}
 	h.publish(ch, Event{Envelope: e, Shared: shared})
@@ -264,7 +264,7 @@ func (h *Hub) dispatch(ch *loadedChannel, it *item) {
 			h.hooks.each(func(l Listener) { l.DispatchFailed(e, id, err) })
 		}
 	}
-	h.vacate(it.places)
+	h.vacate(it.envelope.Sender, it.places)
 	it.span.End(h.now(), failures)
 	if it.posted {
 		h.hooks.each(func(l Listener) { l.EnvelopePosted(e, it.meta) })
@@ -295,10 +295,10 @@ func (h *Hub) deliverTo(ch *loadedChannel, it *item, sender *member, id string, 
 	counted := false
 	err := h.tellMember(ch, it, sender, m, shared, func() int64 {
 		counted = true
-		return m.inbox.arrived(reserved)
+		return m.inbox.arrived(ch.id, it.envelope.ID, it.envelope.Sender, reserved)
 	})
 	if reserved && !counted {
-		m.inbox.release()
+		m.inbox.release(it.envelope.Sender)
 	}
 	return err
 }
@@ -320,7 +320,7 @@ func (h *Hub) tellMember(ch *loadedChannel, it *item, sender, m *member, shared 
 	pending := int64(0)
 	err := m.link.deliver(n, func() {
 		ch.readers.delivered(it.meta, m.id, it.envelope)
-		if !envelope.IsProtocol(it.envelope.Type) && !slices.Contains(it.guests, m.id) {
+		if !envelope.IsProtocol(it.envelope.Type) && n.Dialect == "" && !slices.Contains(it.guests, m.id) {
 			pending = count()
 		}
 	})

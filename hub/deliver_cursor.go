@@ -113,6 +113,9 @@ func (h *Hub) Ack(ctx context.Context, agent, channelID, envelopeID string) erro
 		if err != nil {
 			return unavailable(err)
 		}
+		if m := h.registry.byID(agent); m != nil {
+			m.inbox.acked(channelID, envelopeID)
+		}
 		return h.acked(ctx, agent, channelID, envelopeID)
 	}
 }

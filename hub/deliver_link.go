@@ -3,10 +3,8 @@ package hub
 import (
 	"context"
 	"sync"
-	"time"
 
 	"github.com/parley-hub/parley/fault"
-	"github.com/parley-hub/parley/identity"
 )
 
 // Endpoint is where an identity reads: a connection, or an Inbox in process.
@@ -159,77 +157,4 @@ func (h *Hub) Bound(agent string) (endpointID string, ok bool) {
 		return "", false
 	}
 	return m.link.endpoint.ID(), true
-}
-
-// inbox counts what an identity has been told and not answered, and how fast
-// it posts. It lives only while the hub does.
-type inbox struct {
-	mu       sync.Mutex
-	pending  int64
-	reserved int64 // admitted, and not yet told
-	used     bool  // any envelope ever arrived
-	bucket   identity.Bucket
-	rate     identity.Rate
-}
-
-// reserve takes a place for what is about to be admitted, and returns how many
-// were taken before.
-func (i *inbox) reserve() int64 {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	i.reserved++
-	return i.pending + i.reserved - 1
-}
-
-// release gives a place back.
-func (i *inbox) release() {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	i.reserved = max(i.reserved-1, 0)
-}
-
-// arrived counts an envelope, which may have had a place reserved.
-func (i *inbox) arrived(reserved bool) int64 {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	i.used = true
-	i.pending++
-	if reserved {
-		i.reserved--
-	}
-	return i.pending
-}
-
-func (i *inbox) answered() {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	i.pending = max(i.pending-1, 0)
-}
-
-func (i *inbox) depth() int64 {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	return i.pending
-}
-
-// take asks the rate; a changed rule starts with a full bucket.
-func (i *inbox) take(rate identity.Rate, now time.Time) (ok bool, wait time.Duration) {
-	if rate.PerMinute <= 0 {
-		return true, 0
-	}
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	if i.rate != rate {
-		i.rate, i.bucket = rate, identity.NewBucket(rate)
-	}
-	return i.bucket.Take(now)
-}
-
-// Pending is how many envelopes an identity has not answered.
-func (h *Hub) Pending(agent string) int64 {
-	m := h.registry.byID(agent)
-	if m == nil {
-		return 0
-	}
-	return m.inbox.depth()
 }

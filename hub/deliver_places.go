@@ -1,0 +1,186 @@
+package hub
+
+import (
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/parley-hub/parley/identity"
+)
+
+// inbox counts what an identity has been told and not answered, and how fast
+// it posts. It lives only while the hub does.
+type inbox struct {
+	mu       sync.Mutex
+	waiting  map[string][]place // by channel, oldest first
+	pending  int64              // places that are taken
+	reserved int64              // admitted, and not yet told
+	senders  map[string]int64   // places, taken or reserved, by sender
+	used     bool               // any envelope ever arrived
+	bucket   identity.Bucket
+	rate     identity.Rate
+}
+
+// place is one envelope that an identity was told.
+type place struct{ id, sender string }
+
+const (
+	// fairShare is the part of an inbox that each sender may take although others
+	// have filled it. An inbox of fewer places has no such shares.
+	fairShare = 8
+	// maxPlaces bounds the list of an identity whose arbiter sets no limit.
+	maxPlaces = 1 << 16
+)
+
+// depth is how many places are taken, as a sender finds it: one that has not
+// used its share of them finds the last place free, up to twice the capacity.
+func (i *inbox) depth(sender string, capacity int64) int64 {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.depthFor(sender, capacity)
+}
+
+func (i *inbox) depthFor(sender string, capacity int64) int64 {
+	taken := i.pending + i.reserved
+	if taken >= capacity && taken < 2*capacity && i.senders[sender] < capacity/fairShare {
+		return capacity - 1
+	}
+	return taken
+}
+
+// reserve takes a place for an envelope that is about to be admitted, and
+// returns how many were taken before, as depth does.
+func (i *inbox) reserve(sender string, capacity int64) int64 {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	taken := i.depthFor(sender, capacity)
+	i.reserved++
+	i.count(sender, 1)
+	return taken
+}
+
+// release gives a reserved place back.
+func (i *inbox) release(sender string) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.reserved = max(i.reserved-1, 0)
+	i.count(sender, -1)
+}
+
+func (i *inbox) count(sender string, n int64) {
+	if i.senders == nil {
+		i.senders = map[string]int64{}
+	}
+	if left := i.senders[sender] + n; left > 0 {
+		i.senders[sender] = left
+	} else {
+		delete(i.senders, sender)
+	}
+}
+
+// arrived takes a place for an envelope, unless one was reserved, and returns
+// how many are taken.
+func (i *inbox) arrived(channelID, id, sender string, reserved bool) int64 {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.used = true
+	if reserved {
+		i.reserved--
+	} else {
+		i.count(sender, 1)
+	}
+	if i.pending >= maxPlaces {
+		i.count(sender, -1)
+		return i.pending
+	}
+	if i.waiting == nil {
+		i.waiting = map[string][]place{}
+	}
+	i.waiting[channelID] = append(i.waiting[channelID], place{id, sender})
+	i.pending++
+	return i.pending
+}
+
+// answered frees a place: the identity spoke in a channel. It is the oldest of
+// that channel, or else the oldest of all.
+func (i *inbox) answered(channelID string) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if len(i.waiting[channelID]) == 0 {
+		channelID = i.oldest()
+	}
+	i.free(channelID, min(1, len(i.waiting[channelID])))
+}
+
+func (i *inbox) oldest() (channelID string) {
+	for id, list := range i.waiting {
+		if channelID == "" || strings.Compare(list[0].id, i.waiting[channelID][0].id) < 0 {
+			channelID = id
+		}
+	}
+	return channelID
+}
+
+// acked frees the places of a channel up to an envelope: the identity has read
+// that far.
+func (i *inbox) acked(channelID, id string) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	list, n := i.waiting[channelID], 0
+	for n < len(list) && list[n].id <= id {
+		n++
+	}
+	i.free(channelID, n)
+}
+
+// ended frees the places of a channel that has ended.
+func (i *inbox) ended(channelID string) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.free(channelID, len(i.waiting[channelID]))
+}
+
+// free gives up the oldest n places of a channel.
+func (i *inbox) free(channelID string, n int) {
+	list := i.waiting[channelID]
+	for _, p := range list[:n] {
+		i.count(p.sender, -1)
+	}
+	i.pending -= int64(n)
+	switch {
+	case n == 0:
+	case n == len(list):
+		delete(i.waiting, channelID)
+	default:
+		i.waiting[channelID] = list[n:]
+	}
+}
+
+// taken is how many places are taken.
+func (i *inbox) taken() int64 {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.pending
+}
+
+// take asks the rate; a changed rule starts with a full bucket.
+func (i *inbox) take(rate identity.Rate, now time.Time) (ok bool, wait time.Duration) {
+	if rate.PerMinute <= 0 {
+		return true, 0
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.rate != rate {
+		i.rate, i.bucket = rate, identity.NewBucket(rate)
+	}
+	return i.bucket.Take(now)
+}
+
+// Pending is how many envelopes an identity has not answered.
+func (h *Hub) Pending(agent string) int64 {
+	m := h.registry.byID(agent)
+	if m == nil {
+		return 0
+	}
+	return m.inbox.taken()
+}
