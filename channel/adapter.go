@@ -74,12 +74,17 @@ type Effects struct {
 	// Append is written behind the envelope, in the history or side log.
 	Append []Draft
 	// Claims are names taken or given up across the hub; a taken one that
-	// another channel holds refuses the envelope.
+	// another channel holds refuses the envelope. Claims and index entries belong
+	// to the history, or to the side log if the batch has no envelope of the
+	// history. Each log gives up and replaces only its own.
 	Claims  []string
 	Release []string
 	// Index puts and removes entries under the adapter's own prefix.
 	Index   []IndexEntry
 	Unindex []string
+	// Audit is written to the audit, each with its kind, the channel's id and the
+	// time.
+	Audit []AuditRecord
 	// Deadlines are due later; setting one replaces the one of the same name,
 	// a zero time removes it.
 	Deadlines []Deadline
@@ -88,7 +93,23 @@ type Effects struct {
 // Draft is an envelope that an adapter wants written; the hub stamps it.
 type Draft struct {
 	Envelope envelope.Envelope
-	Side     bool // into the side log: kept with the channel, not part of its history
+	Where    Where
+}
+
+// Where is what becomes of an envelope.
+type Where int
+
+// Places of an envelope.
+const (
+	History Where = iota // part of the channel's history
+	Side                 // kept with the channel, not part of its history
+	Live                 // shown to whoever is there, and not stored
+)
+
+// AuditRecord is what an adapter wants audited. Its fields encode as JSON.
+type AuditRecord struct {
+	Kind   string
+	Fields map[string]any
 }
 
 // IndexEntry is a key of an adapter's own with a small value.

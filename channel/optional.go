@@ -40,6 +40,18 @@ type Timed interface {
 	OnDeadline(m *Metadata, s State, name string, at time.Time) Effects
 }
 
+// SideFolder is an adapter that takes envelopes into the side log and folds them.
+// Side envelopes have no sequence of their own: each carries that of the last
+// envelope of the history before it. Both logs fold in the order in which they
+// were written; within one batch the history folds first.
+type SideFolder interface {
+	// ValidateSide judges an envelope for the side log, as ValidateSend does for
+	// the history. OnAccepted is asked what follows from it.
+	ValidateSide(m *Metadata, s State, e *envelope.Envelope) error
+	// FoldSide is total, as Fold is.
+	FoldSide(s State, e *envelope.Envelope) State
+}
+
 // Advisor is an adapter that warns about a channel which it opens nevertheless.
 type Advisor interface {
 	Advise(m *Metadata) []string

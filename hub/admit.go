@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"maps"
 	"sync"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -238,19 +239,15 @@ func (b *batch) accept(e *envelope.Envelope) error {
 
 // apply adds an adapter's effects to the batch.
 func (b *batch) apply(fx channel.Effects) error {
-	last := len(b.history) - 1
-	for _, name := range fx.Claims {
-		b.history[last].Take = append(b.history[last].Take, journal.Take{Name: "adapter/" + name})
+	if len(fx.Claims)+len(fx.Release)+len(fx.Index)+len(fx.Unindex) > 0 {
+		if err := b.own(&fx); err != nil {
+			return err
+		}
 	}
-	for _, name := range fx.Release {
-		b.history[last].Release = append(b.history[last].Release, "adapter/"+name)
-	}
-	prefix := "adapter/" + b.meta.Manifest.Type + "/"
-	for _, entry := range fx.Index {
-		b.history[last].Put = append(b.history[last].Put, journal.IndexPut{Key: schema.Key(prefix, entry.Key), Value: entry.Value})
-	}
-	for _, k := range fx.Unindex {
-		b.history[last].Remove = append(b.history[last].Remove, schema.Key(prefix, k))
+	for _, r := range fx.Audit {
+		if err := b.auditFor(r); err != nil {
+			return err
+		}
 	}
 	if err := b.deadlines(fx.Deadlines); err != nil {
 		return err
@@ -270,6 +267,44 @@ func (b *batch) apply(fx channel.Effects) error {
 	return nil
 }
 
+// own puts an adapter's claims and index entries on a record of the batch.
+func (b *batch) own(fx *channel.Effects) error {
+	var r *journal.Record
+	switch {
+	case len(b.history) > 0:
+		r = &b.history[len(b.history)-1]
+	case len(b.sides) > 0:
+		r = &b.sides[len(b.sides)-1].record
+	default:
+		return fault.New(fault.Internal, "the adapter of channel '%s' wants claims or index entries without an envelope to hold them", b.ch.id)
+	}
+	for _, name := range fx.Claims {
+		r.Take = append(r.Take, journal.Take{Name: "adapter/" + name})
+	}
+	for _, name := range fx.Release {
+		r.Release = append(r.Release, "adapter/"+name)
+	}
+	prefix := "adapter/" + b.meta.Manifest.Type + "/"
+	for _, entry := range fx.Index {
+		r.Put = append(r.Put, journal.IndexPut{Key: schema.Key(prefix, entry.Key), Value: entry.Value})
+	}
+	for _, k := range fx.Unindex {
+		r.Remove = append(r.Remove, schema.Key(prefix, k))
+	}
+	return nil
+}
+
+// auditFor writes an audit record of an adapter's.
+func (b *batch) auditFor(r channel.AuditRecord) error {
+	if r.Kind == "" {
+		return fault.New(fault.Internal, "the adapter of channel '%s' wants an audit record without a kind", b.ch.id)
+	}
+	f := make(fields, len(r.Fields)+1)
+	maps.Copy(f, r.Fields)
+	f["channel_id"] = b.ch.id
+	return b.audit(r.Kind, f)
+}
+
 // draft writes an envelope that an adapter asked for.
 func (b *batch) draft(d *channel.Draft) error {
 	e := d.Envelope.Clone()
@@ -277,8 +312,11 @@ func (b *batch) draft(d *channel.Draft) error {
 	if e.Sender == "" {
 		e.Sender = b.meta.Creator
 	}
-	if d.Side {
-		return b.sideEnvelope(e)
+	switch d.Where {
+	case channel.Side:
+		return b.addSide(e, false)
+	case channel.Live:
+		return b.addLive(e)
 	}
 	if err := b.add(e, false); err != nil {
 		return err

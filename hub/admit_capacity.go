@@ -12,10 +12,7 @@ import (
 // capacity checks the sender's rate and every recipient's inbox. It reserves a
 // place in the inbox of each connected recipient.
 func (h *Hub) capacity(ch *loadedChannel, sender *member, e *envelope.Envelope) (places []string, err error) {
-	rule := sender.profile().Enforced()
-	if ok, wait := sender.inbox.take(rule.Limits.Rate, h.now()); !ok {
-		err := fault.New(fault.RateLimited, "'%s' posts faster than its rule's limits.rate; wait %s", sender.name(), wait)
-		err.RetryAfter = wait
+	if err := h.withinRate(sender); err != nil {
 		return nil, err
 	}
 	if dialectOf(ch.adapter) != "" {

@@ -13,6 +13,12 @@ import (
 // idempotentRepeat answers a post whose idempotency key was used before with the
 // first post's answer. It returns nil if the key is new.
 func (h *Hub) idempotentRepeat(ctx context.Context, e *envelope.Envelope, by *Caller) *Pending {
+	return h.repeatOf(ctx, e, func() *Pending { return h.Admit(ctx, e, by) })
+}
+
+// repeatOf is idempotentRepeat for any kind of post; admit posts once more what
+// was not stored after all.
+func (h *Hub) repeatOf(ctx context.Context, e *envelope.Envelope, admit func() *Pending) *Pending {
 	state, err := h.keyHolder(ctx, e)
 	if err != nil {
 		return refused(err)
@@ -29,7 +35,7 @@ func (h *Hub) idempotentRepeat(ctx context.Context, e *envelope.Envelope, by *Ca
 					if ctx.Err() != nil {
 						return nil, unavailable(err)
 					}
-					p := h.Admit(ctx, e, by) // the first was not stored after all
+					p := admit()
 					_, err := p.Wait(ctx)
 					return p, err
 				}
@@ -54,16 +60,34 @@ func (h *Hub) answerIdempotent(ctx context.Context, first *journal.Claimed, e *e
 	if len(page.Entries) == 0 {
 		return nil, fault.New(fault.Unavailable, "what the idempotency key '%s' was used for is gone; try again", e.Key)
 	}
-	posted, err := envelope.Unmarshal(page.Entries[0].Data)
+	posted, err := readPosted(first.Log, page.Entries[0])
 	if err != nil {
-		return nil, fault.Wrap(fault.Internal, err, "%v", err)
+		return nil, err
 	}
 	if !equalContent(posted, e) {
 		err := errIdempotencyKeyReused(e)
 		h.rejected(e, err)
 		return nil, err
 	}
-	return &Pending{id: posted.ID, seq: first.Seq, done: closedChan}, nil
+	return &Pending{id: posted.ID, seq: posted.Seq, done: closedChan}, nil
+}
+
+// readPosted reads an envelope of the history or of the side log.
+func readPosted(log journal.LogName, entry journal.Entry) (*envelope.Envelope, error) {
+	data, seq := entry.Data, entry.Seq
+	if log.Family == schema.FamilySide {
+		r, err := schema.DecodeSide(data)
+		if err != nil {
+			return nil, fault.Wrap(fault.Internal, err, "%v", err)
+		}
+		data, seq = r.Envelope, r.After
+	}
+	e, err := envelope.Unmarshal(data)
+	if err != nil {
+		return nil, fault.Wrap(fault.Internal, err, "%v", err)
+	}
+	e.Seq = seq
+	return e, nil
 }
 
 func errIdempotencyKeyReused(e *envelope.Envelope) error {

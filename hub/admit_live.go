@@ -107,13 +107,13 @@ func (h *Hub) drainLives(ch *loadedChannel, q *liveQueue) {
 // dispatchLive delivers a live envelope to the connected recipients.
 func (h *Hub) dispatchLive(ch *loadedChannel, it *item) {
 	shared := &Shared{}
-	h.publish(ch, Event{Envelope: it.envelope, Shared: shared, Live: true})
+	h.publish(ch, Event{Envelope: it.envelope, Shared: shared, Live: true, Side: it.where == channel.Side})
 	for _, id := range it.to {
 		m := h.registry.byID(id)
 		if m == nil || ch.readers.hides(id) {
 			continue
 		}
-		n := &Notice{Envelope: it.envelope, Channel: it.meta, Recipient: id, Dialect: dialectOf(ch.adapter), Live: true, Shared: shared}
+		n := &Notice{Envelope: it.envelope, Channel: it.meta, Recipient: id, Dialect: dialectOf(ch.adapter), Live: true, Side: it.where == channel.Side, Shared: shared}
 		if err := m.link.deliver(n, func() {}); err != nil {
 			h.stats.lostLive.Add(1)
 		}

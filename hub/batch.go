@@ -37,6 +37,7 @@ type batch struct {
 	history []journal.Record
 	metas   []journal.Record
 	side    []journal.Record
+	sides   []sideEnvelope // written to the side log behind what it holds
 	audits  []journal.Record
 	tasks   []journal.Append
 	running map[string]*schema.StoredTask // the channel's tasks that the batch changes
@@ -159,6 +160,9 @@ func (b *batch) audit(kind string, f fields) error {
 // order hands the batch to the journal. When it returns without an error the
 // fold has moved on, and the batch will be delivered once it is durable.
 func (b *batch) order(ctx context.Context) (*Pending, error) {
+	if err := b.writeSides(); err != nil {
+		return nil, err
+	}
 	if err := b.reschedule(); err != nil {
 		return nil, err
 	}

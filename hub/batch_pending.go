@@ -47,6 +47,7 @@ type item struct {
 	places   []string // taken in inboxes
 	guests   []string // recipients who are not members
 	posted   bool     // tell listeners of a post; else it is the hub's own or absorbed
+	where    channel.Where
 	span     *tracing.EnvelopeSpan
 }
 
@@ -89,7 +90,8 @@ func (p *Pending) IDs() []string {
 }
 
 // Seqs are the sequences of the posted envelopes in the history, in order, once
-// Wait has returned without an error. What is not in the history has 0.
+// Wait has returned without an error. A side envelope has that of the last one
+// before it.
 func (p *Pending) Seqs() []uint64 {
 	p = p.result()
 	if p.all == nil {

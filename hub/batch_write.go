@@ -11,7 +11,7 @@ var errNothing = errors.New("nothing to write")
 // idle reports whether a batch has nothing to write and leaves the next check of
 // the expectations where it is.
 func (b *batch) idle() bool {
-	return len(b.history)+len(b.metas)+len(b.side)+len(b.audits)+len(b.tasks) == 0 && b.nextCheck() == b.watch.NextCheck
+	return len(b.history)+len(b.metas)+len(b.side)+len(b.sides)+len(b.audits)+len(b.tasks) == 0 && b.nextCheck() == b.watch.NextCheck
 }
 
 // writeBatch writes one batch to a channel and returns it while it is pending, or

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/parley-hub/parley/channel"
-	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/fault"
 	"github.com/parley-hub/parley/hub/internal/schema"
 	"github.com/parley-hub/parley/journal"
@@ -277,34 +276,6 @@ func (h *Hub) loadHeads(ctx context.Context, ch *loadedChannel) error {
 		return err
 	}
 	ch.heads.history, ch.heads.side = history.Durable.Seq, side.Durable.Seq
-	return nil
-}
-
-func (h *Hub) fold(ctx context.Context, ch *loadedChannel) error {
-	if err := h.loadSide(ctx, ch); err != nil {
-		return err
-	}
-	state, err := ch.adapter.Initial(ch.meta)
-	if err != nil {
-		return err
-	}
-	w := h.watchOf(ch.meta, ch.watch.NextCheck)
-	log := ch.logs.History()
-	for entry, err := range journal.Records(ctx, h.journal, log, journal.ReadOptions{}) {
-		if err != nil {
-			return unavailable(err)
-		}
-		h.stats.foldedBytes.Add(int64(len(entry.Data)))
-		e, err := envelope.Unmarshal(entry.Data)
-		if err != nil {
-			return fault.Wrap(fault.Internal, err, "record %d of channel '%s' cannot be read: %v", entry.Seq, ch.id, err)
-		}
-		e.Seq = entry.Seq
-		state = ch.adapter.Fold(state, e)
-		w = w.after(ch.adapter, ch.meta, state, e)
-		ch.heads.history, ch.lastID = entry.Seq, e.ID
-	}
-	ch.state, ch.watch = state, w
 	return nil
 }
 

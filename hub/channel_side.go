@@ -11,7 +11,6 @@ import (
 	"github.com/parley-hub/parley/channel"
 	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/fault"
-	"github.com/parley-hub/parley/hub/internal/expect"
 	"github.com/parley-hub/parley/hub/internal/schema"
 	"github.com/parley-hub/parley/journal"
 )
@@ -88,47 +87,8 @@ func (b *batch) currentMarks() marks {
 	return marks{}
 }
 
-func (h *Hub) loadSide(ctx context.Context, ch *loadedChannel) error {
-	var m marks
-	log := ch.logs.Side()
-	for entry, err := range journal.Records(ctx, h.journal, log, journal.ReadOptions{}) {
-		if err != nil {
-			return unavailable(err)
-		}
-		r, err := schema.DecodeSide(entry.Data)
-		if err != nil {
-			return fault.Wrap(fault.Internal, err, "side record %d of channel '%s' cannot be read: %v", entry.Seq, ch.id, err)
-		}
-		m = m.after(r)
-		if r.Kind == schema.SideCheck {
-			ch.watch.NextCheck = expect.Instant(r.Due)
-		}
-		ch.heads.side = entry.Seq
-	}
-	if m.back = nil; !m.none() {
-		ch.ensureExtras().marks = m
-		ch.readers.hide(m.muted())
-	}
-	return nil
-}
-
-// sideEnvelope writes an adapter's envelope into the side log, stamped.
-func (b *batch) sideEnvelope(e *envelope.Envelope) error {
-	id, err := b.hub.minter.Mint(b.now, b.lastID)
-	if err != nil {
-		return unavailable(err)
-	}
-	e.ID, e.CreatedAt, e.Channel = id, b.now, b.ch.id
-	data, err := e.Append(nil)
-	if err != nil {
-		return fault.Wrap(fault.TooLarge, err, "%v", err)
-	}
-	b.sideNote(schema.SideRecord{Kind: schema.SideDraft, Envelope: data}, nil)
-	return nil
-}
-
-// Side returns the envelopes that the channel's adapter keeps beside its
-// history, in order.
+// Side returns the envelopes that a channel keeps beside its history, in order.
+// Each has the sequence of the last envelope of the history before it.
 func (h *Hub) Side(ctx context.Context, channelID string) ([]*envelope.Envelope, error) {
 	var found []*envelope.Envelope
 	log := h.tenant.Channel(channelID).Side()
@@ -144,7 +104,7 @@ func (h *Hub) Side(ctx context.Context, channelID string) ([]*envelope.Envelope,
 		if err != nil {
 			return nil, fault.Wrap(fault.Internal, err, "%v", err)
 		}
-		e.Seq = entry.Seq
+		e.Seq = r.After
 		found = append(found, e)
 	}
 	return found, nil

@@ -237,7 +237,11 @@ func (h *Hub) tryDispatch(ch *loadedChannel, it *item) (err error) {
 			h.vacate(it.envelope.Sender, it.places)
 		}
 	}()
-	h.dispatch(ch, it)
+	if it.where != channel.History {
+		h.dispatchLive(ch, it)
+	} else {
+		h.dispatch(ch, it)
+	}
 	return nil
 }
 
@@ -355,7 +359,8 @@ type Notice struct {
 	Recipient string
 	Replayed  bool
 	Dialect   string // the one dialect that shows the channel; empty: every one does
-	Live      bool   // never stored; its Seq is the last stored one before it
+	Live      bool   // not of the history; its Seq is the last one there before it
+	Side      bool   // of the side log
 	// Shared is common to all readers of the envelope.
 	Shared *Shared
 }

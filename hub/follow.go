@@ -19,6 +19,7 @@ type Event struct {
 	// position of the durable one before it.
 	Position journal.Position
 	Live     bool
+	Side     bool // it is live for followers, and stored in the side log
 }
 
 // FollowOptions says how to follow.

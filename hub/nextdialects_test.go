@@ -47,7 +47,7 @@ func (board) Fold(s channel.State, e *envelope.Envelope) channel.State {
 func (board) OnAccepted(_ *channel.Metadata, _ channel.State, e *envelope.Envelope) channel.Effects {
 	switch e.Type {
 	case "board.note":
-		return channel.Effects{Append: []channel.Draft{{Side: true, Envelope: envelope.Envelope{
+		return channel.Effects{Append: []channel.Draft{{Where: channel.Side, Envelope: envelope.Envelope{
 			Type: "board.receipt", Causation: e.ID, Data: []byte(`{}`),
 		}}}}
 	case "board.take":

@@ -121,7 +121,7 @@ func (b *batch) remind(name string, due []byte) error {
 }
 
 // applyAlone puts effects into a batch that began with no envelope. Claims and
-// index entries belong to an envelope, so one must be among the effects.
+// index entries belong to a stored envelope, so one must be among the effects.
 func (b *batch) applyAlone(fx channel.Effects) error {
 	for i := range fx.Append {
 		if err := b.draft(&fx.Append[i]); err != nil {
@@ -129,8 +129,5 @@ func (b *batch) applyAlone(fx channel.Effects) error {
 		}
 	}
 	fx.Append = nil
-	if len(b.history) == 0 && len(fx.Claims)+len(fx.Release)+len(fx.Index)+len(fx.Unindex) > 0 {
-		return fault.New(fault.Internal, "the adapter of channel '%s' wants claims or index entries without an envelope to hold them", b.ch.id)
-	}
 	return b.apply(fx)
 }

@@ -11,8 +11,10 @@ type SideRecord struct {
 	Due   int64    `json:"due,omitzero"`  // in nanoseconds; 0: no longer
 	Name  string   `json:"name,omitzero"` // of a deadline
 	Task  string   `json:"task,omitzero"`
-	// Envelope is the binary record of an adapter's side draft.
+	// Envelope is the binary record of a side envelope; After is the history's
+	// sequence before it.
 	Envelope []byte `json:"envelope,omitzero"`
+	After    uint64 `json:"after,omitzero"`
 }
 
 // Kinds of side records.
