@@ -291,3 +291,27 @@ func TestCatalog(t *testing.T) {
 		}
 	})
 }
+
+func TestParseCatalog(t *testing.T) {
+	t.Parallel()
+	c := &spec.T{T: t}
+	got, err := wire.ParseCatalog([]byte(`{"capabilities":[{"id":" tow ","summary":"Tow.","outcome":"o","requirements":["b","a"]},{"id":"lift","summary":"s","outcome":"o"}]}`))
+	c.NoError(err)
+	c.Equal(len(got), 2)
+	c.Equal([]any{got[0].ID, got[0].Requirements}, []any{"tow", []string{"a", "b"}})
+	c.Equal(got[0].Digest, got[0].ComputeDigest())
+	got, err = wire.ParseCatalog([]byte(`{"capabilities":[]}`))
+	c.NoError(err)
+	c.Equal(got, []wire.CapabilityDoc{})
+	one := `{"id":"a","summary":"s","outcome":"o"}`
+	for text, want := range map[string]string{
+		`{`: "not valid JSON", `{}`: "the list `capabilities`", `[]`: "the list `capabilities`", `{"capabilities":[5]}`: "capability 1 is not an object",
+		`{"capabilities":[{"id":"a"}]}`:                  "capability 1: `summary` is missing",
+		`{"capabilities":[` + one + `,` + one + `]}`:     `"a" is listed twice`,
+		`{"capabilities":[` + lift + `]}`:                `the member "digest"`,
+		`{"capabilities":[{"id":"a","workspace_id":1}]}`: `the member "workspace_id"`,
+	} {
+		_, err := wire.ParseCatalog([]byte(text))
+		c.ErrorContains(err, want)
+	}
+}

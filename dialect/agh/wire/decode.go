@@ -91,6 +91,8 @@ const (
 	hasWork
 	hasTS
 	hasBody
+
+	hasRequired = hasProtocol | hasID | hasWorkspace | hasKind | hasChannel | hasFrom | hasTS | hasBody
 )
 
 // message is an envelope being read.
@@ -171,17 +173,17 @@ func (m *message) member(name, value []byte, o *Options) bool {
 	e := &m.Envelope
 	switch string(name) {
 	case "protocol":
-		m.text("protocol", value, &e.Protocol, hasProtocol)
+		m.word("protocol", value, &e.Protocol, hasProtocol)
 	case "id":
 		m.text("id", value, &e.ID, hasID)
 	case "workspace_id":
 		m.text("workspace_id", value, &e.Workspace, hasWorkspace)
 	case "kind":
-		m.text("kind", value, (*string)(&e.Kind), hasKind)
+		m.word("kind", value, (*string)(&e.Kind), hasKind)
 	case "channel":
 		m.text("channel", value, &e.Channel, hasChannel)
 	case "surface":
-		m.text("surface", value, (*string)(&e.Surface), hasSurface)
+		m.word("surface", value, (*string)(&e.Surface), hasSurface)
 	case "thread_id":
 		m.text("thread_id", value, &e.Thread, hasThread)
 	case "direct_id":
@@ -224,10 +226,7 @@ func (m *message) text(name string, value []byte, into *string, bit uint32) {
 	if jsonscan.IsNull(value) {
 		return // absent; a required member is then found missing
 	}
-	s, ok := common(value)
-	if !ok {
-		s, ok = m.id(value)
-	}
+	s, ok := m.id(value)
 	if !ok {
 		m.wrong(malformed(name, "is not a string").silent())
 		return
@@ -236,8 +235,18 @@ func (m *message) text(name string, value []byte, into *string, bit uint32) {
 	m.has |= bit
 }
 
-// common returns the texts that nearly every envelope has without making new
-// ones.
+// word reads a text that is nearly always one of a few.
+func (m *message) word(name string, value []byte, into *string, bit uint32) {
+	s, ok := common(value)
+	if !ok {
+		m.text(name, value, into, bit)
+		return
+	}
+	*into = s
+	m.has |= bit
+}
+
+// common returns the texts that nearly every envelope has, without copying.
 func common(value []byte) (string, bool) {
 	switch string(value) {
 	case `"agh-network/v0"`:

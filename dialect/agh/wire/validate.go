@@ -27,6 +27,9 @@ func (m *message) checkMembers(o *Options) *Rejection {
 
 // checkRequired finds the first required member that is missing.
 func (m *message) checkRequired() *Rejection {
+	if m.has&hasRequired == hasRequired {
+		return nil
+	}
 	for _, member := range [...]struct {
 		name string
 		bit  uint32
