@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"log/slog"
+	"time"
 
 	"github.com/parley-hub/parley/adapter"
 	"github.com/parley-hub/parley/hub"
@@ -23,6 +24,7 @@ func compose(ctx context.Context, cfg config.Config, engine journal.Engine, keys
 	if err != nil {
 		return server.Deps{}, nil, err
 	}
+	keys.OnFailure(auditFailures(h, log))
 	dialects, err := dialectsOf(cfg, h, keys, log)
 	if err != nil {
 		h.Close()
@@ -51,6 +53,21 @@ func compose(ctx context.Context, cfg config.Config, engine journal.Engine, keys
 	}
 	return deps, closeAll, nil
 }
+
+// auditFailures writes failed authentications to the audit.
+func auditFailures(h *hub.Hub, log *slog.Logger) func(access.Failure) {
+	return func(f access.Failure) {
+		ctx, cancel := context.WithTimeout(context.Background(), auditTimeout)
+		defer cancel()
+		record := map[string]any{"address": f.Address, "door": f.Door, "name": f.Name, "untold": f.Untold}
+		if err := h.Audit(ctx, "auth_failed", record); err != nil {
+			log.Warn("not audited", "kind", "auth_failed", "address", f.Address, "error", err)
+		}
+	}
+}
+
+// auditTimeout bounds how long a refusal waits for its record.
+const auditTimeout = 2 * time.Second
 
 // backupOf streams a backup of an engine that can make one.
 func backupOf(engine journal.Engine) func(context.Context, io.Writer) error {

@@ -134,7 +134,8 @@ func serveAG2(cfg config.Config, h *hub.Hub, keys *access.Keys, log *slog.Logger
 			}
 			return func() bool { return keys.Stands(who) }
 		},
-		Prove: func(r *http.Request) ag2.Prove { return proofs(keys, access.SeatOf(r.Context())) },
+		Prove:      func(r *http.Request) ag2.Prove { return proofs(keys, access.SeatOf(r.Context())) },
+		AuthFailed: func(p identity.Peer, name string) { keys.Failed(p.Address, "ag2", name) },
 		Strangers: func(p identity.Peer) bool {
 			return allowNone(cfg.AG2.AllowNone, keys).Allow(identity.WithPeer(context.Background(), p))
 		},

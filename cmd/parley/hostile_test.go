@@ -45,7 +45,13 @@ type site struct {
 
 func startAG2Site(t *testing.T, o dialecttest.Options) *dialecttest.Site {
 	t.Helper()
-	s := &site{t: t}
+	return startSite(&site{t: t}, o)
+}
+
+// startSite runs a hub for a site.
+func startSite(s *site, o dialecttest.Options) *dialecttest.Site {
+	t := s.t
+	t.Helper()
 	s.at = runningHub(t, func(c *config.Config) {
 		keys, err := access.OpenKeys(c.Data.Dir)
 		if err != nil {

@@ -29,6 +29,9 @@ type Config struct {
 	// Prove is for the proofs of a connection's identities. Nil, here or
 	// returned: every proof stands for ever.
 	Prove func(*http.Request) Prove
+	// AuthFailed is told of whoever cannot prove the identity it names; nil tells
+	// nobody.
+	AuthFailed func(p identity.Peer, name string)
 	// Strangers tells whether a connection that has proved no identity may look
 	// into the directory; nil lets those of this machine.
 	Strangers func(identity.Peer) bool
@@ -84,6 +87,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Prove == nil {
 		c.Prove = func(*http.Request) Prove { return nil }
+	}
+	if c.AuthFailed == nil {
+		c.AuthFailed = func(identity.Peer, string) {}
 	}
 	if c.Strangers == nil {
 		c.Strangers = func(p identity.Peer) bool { return p.Loopback }

@@ -52,6 +52,7 @@ func (c *conn) enrol(ctx context.Context, raw []byte) (profile hub.Profile, retu
 		profile, err = c.server.cfg.Hub.Register(ctx, hub.Registration{Passport: p.Passport, Resume: p.Resume, Rule: p.Rule, Skill: p.Skill})
 	}
 	if err != nil {
+		c.failed(p.Passport.Name, err)
 		return hub.Profile{}, false, err
 	}
 	return profile, returned, c.adopt(profile.Passport, p.Passport.Auth.Scheme, p.Passport.Auth.Claim)

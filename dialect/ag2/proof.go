@@ -62,3 +62,10 @@ func (c *conn) mayLook() error {
 	}
 	return fault.New(fault.AccessDenied, "the directory is for who has proved an identity: register one or say hello as one first")
 }
+
+// failed tells of a proof that was none.
+func (c *conn) failed(name string, err error) {
+	if fault.CodeOf(err) == fault.AuthFailed {
+		c.server.cfg.AuthFailed(c.peer, name)
+	}
+}

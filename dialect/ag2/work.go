@@ -68,6 +68,7 @@ func (c *conn) hello(ctx context.Context, h *wire.Hello) {
 		err = hub.Bind(profile.ID(), c)
 	}
 	if err != nil {
+		c.failed(h.Name, err)
 		_ = c.ws.SendText(wire.AppendRefusal(nil, err))
 		return
 	}

@@ -55,6 +55,7 @@ func (g *Guard) Wrap(next http.Handler) http.Handler {
 		}
 		who, err := g.identify(r, token)
 		if err != nil {
+			g.Keys.Failed(r.RemoteAddr, "http", "")
 			g.refuse(w, "token", err)
 			return
 		}

@@ -52,6 +52,20 @@ type Keys struct {
 	byID    map[string]stored
 	agents  map[string]bool // that a key was ever made for
 	changed []func()
+
+	failures *Failures // nil: nobody is told
+}
+
+// OnFailure has tell called with failed authentications, as many as are worth a
+// record. It is called before the keys are used.
+func (k *Keys) OnFailure(tell func(Failure)) { k.failures = NewFailures(tell) }
+
+// Failed notes that whoever has a remote address showed no good key at a door,
+// for a name if it said one.
+func (k *Keys) Failed(remote, door, name string) {
+	if k.failures != nil {
+		k.failures.Note(remote, door, name)
+	}
 }
 
 // OnChange has fn called after each change of the keys, before whoever changed

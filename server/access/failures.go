@@ -1,0 +1,106 @@
+package access
+
+import (
+	"net/netip"
+	"sync"
+	"time"
+)
+
+// Failed authentications are told of at most so often for each address, and for
+// so many addresses at a time.
+const (
+	failuresPerMinute = 10
+	maxAddresses      = 4096
+)
+
+// Failures tells of failed authentications, as many for each address as are
+// worth a record, and counts the rest.
+type Failures struct {
+	tell func(Failure)
+	now  func() time.Time
+
+	mu sync.Mutex
+	by map[string]*failureWindow
+}
+
+// Failure is a failed authentication.
+type Failure struct {
+	Address string // without port; of IPv6 the network
+	Door    string // where it was tried, such as http or ag2
+	Name    string // for whom, if it said so
+	// Untold is how many of the same address came before it without a record.
+	Untold int
+}
+
+type failureWindow struct {
+	since  time.Time
+	told   int
+	untold int
+}
+
+// NewFailures has tell called with what is worth a record.
+func NewFailures(tell func(Failure)) *Failures {
+	return &Failures{tell: tell, now: time.Now, by: map[string]*failureWindow{}}
+}
+
+// Note takes a failed authentication of a remote address.
+func (f *Failures) Note(remote, door, name string) {
+	address := networkOf(remote)
+	if untold, worth := f.count(address); worth {
+		f.tell(Failure{Address: address, Door: door, Name: name, Untold: untold})
+	}
+}
+
+func (f *Failures) count(address string) (untold int, worth bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	now := f.now()
+	w := f.by[address]
+	if w == nil {
+		if len(f.by) >= maxAddresses {
+			f.forget(now)
+		}
+		if len(f.by) >= maxAddresses {
+			address = "others"
+			w = f.by[address]
+		}
+		if w == nil {
+			w = &failureWindow{since: now}
+			f.by[address] = w
+		}
+	}
+	if now.Sub(w.since) >= time.Minute {
+		w.since, w.told = now, 0
+	}
+	if w.told >= failuresPerMinute {
+		w.untold++
+		return 0, false
+	}
+	w.told++
+	untold, w.untold = w.untold, 0
+	return untold, true
+}
+
+// forget drops the addresses that have been quiet for a minute.
+func (f *Failures) forget(now time.Time) {
+	for address, w := range f.by {
+		if now.Sub(w.since) >= time.Minute {
+			delete(f.by, address)
+		}
+	}
+}
+
+// networkOf is what of a remote address its holder cannot choose.
+func networkOf(remote string) string {
+	at, err := netip.ParseAddrPort(remote)
+	if err != nil {
+		return "?"
+	}
+	address := at.Addr().Unmap().WithZone("")
+	if address.Is6() && !address.IsLoopback() {
+		if network, err := address.Prefix(64); err == nil {
+			return network.String()
+		}
+	}
+	return address.String()
+}
