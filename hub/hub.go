@@ -41,6 +41,7 @@ type Hub struct {
 
 	judge     atomic.Pointer[Arbiter]
 	registry  registry
+	documents documents
 	channels  channels
 	openings  openings
 	delivery  delivery

@@ -77,6 +77,8 @@ type Limits struct {
 	Deadlines      int // 64 set by the adapter of one channel
 	OpenTasks      int // 256 not ended, in one channel
 	OpenTasksOwner int // 64 of them of one owner
+	DocumentBytes  int // 64 KiB of one document
+	Documents      int // 100,000 of one kind
 }
 
 func (o Options) withDefaults() Options {
@@ -106,6 +108,8 @@ func (o Options) withDefaults() Options {
 	setDefault(&l.Participants, 1_000)
 	setDefault(&l.EventBytes, 1<<20)
 	setDefault(&l.RecordBytes, 16<<10)
+	setDefault(&l.DocumentBytes, 64<<10)
+	setDefault(&l.Documents, 100_000)
 	setDefault(&l.InFlight, 65_536)
 	setDefault(&l.LoadedChannels, 200_000)
 	setDefault(&l.Replay, 4_096)
