@@ -3,7 +3,7 @@ package hub
 import (
 	"context"
 	"strings"
-	"sync"
+	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -21,82 +21,23 @@ type Document struct {
 }
 
 const (
-	maxDocumentKind = 32
-	maxDocumentName = 512
+	maxDocumentKind  = 32
+	maxDocumentName  = 512
+	maxDocumentEdits = 64
+	maxDocumentPage  = 1000
 )
-
-// documents counts what the limits bound, by kind, once it was counted.
-type documents struct {
-	mu    sync.Mutex // held while a document is written
-	count map[string]int
-}
 
 // PutDocument writes a document and returns its version. If expect is set, the
 // document must have that version; 0 expects that there is none.
 func (h *Hub) PutDocument(ctx context.Context, kind, name string, data []byte, expect *uint64) (uint64, error) {
-	if err := checkDocument(kind, name); err != nil {
-		return 0, err
-	}
-	if limit := h.opts.Limits.DocumentBytes; len(data) > limit {
-		return 0, fault.New(fault.TooLarge, "%s document %.100q has %d bytes; at most %d (limits.document)", kind, name, len(data), limit)
-	}
-	if !jsontext.Value(data).IsValid() {
-		return 0, fault.New(fault.Invalid, "%s document %.100q is not one valid JSON value", kind, name)
-	}
-	h.documents.mu.Lock()
-	defer h.documents.mu.Unlock()
-	before, err := h.Document(ctx, kind, name)
-	if err != nil && fault.CodeOf(err) != fault.NotFound {
-		return 0, err
-	}
-	if before.Version == 0 {
-		if err := h.roomForDocument(ctx, kind); err != nil {
-			return 0, err
-		}
-	}
-	version, err := h.writeDocument(ctx, kind, name, before.Version, expect, journal.ValueWrite{Data: data})
-	if err == nil && before.Version == 0 {
-		h.documents.count[kind]++
-	}
-	return version, err
+	return h.EditDocuments(ctx, []DocumentEdit{{Kind: kind, Name: name, Data: data, Expect: expect}})
 }
 
 // RemoveDocument removes a document, which must have the version expect if that
 // is set.
 func (h *Hub) RemoveDocument(ctx context.Context, kind, name string, expect *uint64) error {
-	h.documents.mu.Lock()
-	defer h.documents.mu.Unlock()
-	before, err := h.Document(ctx, kind, name)
-	if err != nil {
-		return err
-	}
-	_, err = h.writeDocument(ctx, kind, name, before.Version, expect, journal.ValueWrite{Delete: true})
-	if _, counted := h.documents.count[kind]; err == nil && counted {
-		h.documents.count[kind]--
-	}
+	_, err := h.EditDocuments(ctx, []DocumentEdit{{Kind: kind, Name: name, Remove: true, Expect: expect}})
 	return err
-}
-
-// writeDocument writes over the version that was read, if it is the expected one.
-func (h *Hub) writeDocument(ctx context.Context, kind, name string, before uint64, expect *uint64, w journal.ValueWrite) (uint64, error) {
-	changed := func() error {
-		return fault.New(fault.Conflict, "%s document %.100q has version %d, not the expected one: read it and decide again", kind, name, before)
-	}
-	if expect != nil && *expect != before {
-		return 0, changed()
-	}
-	w.Key, w.Expect = h.tenant.Document(kind, name), journal.Exactly(before)
-	ticket, err := h.journal.Append(ctx, journal.Batch{Values: []journal.ValueWrite{w}})
-	if isConflict(err) {
-		return 0, changed()
-	}
-	if err == nil {
-		err = ticket.Wait(ctx)
-	}
-	if err != nil {
-		return 0, unavailable(err)
-	}
-	return ticket.Offset(), nil
 }
 
 // Document reads a document.
@@ -109,19 +50,23 @@ func (h *Hub) Document(ctx context.Context, kind, name string) (Document, error)
 		return Document{}, unavailable(err)
 	}
 	if state.Durable.Version == 0 {
-		return Document{}, fault.New(fault.NotFound, "there is no %s document %.100q", kind, name)
+		return Document{}, errNoDocument(kind, name)
 	}
 	return Document{Name: name, Data: state.Durable.Data, Version: state.Durable.Version}, nil
+}
+
+func errNoDocument(kind, name string) error {
+	return fault.New(fault.NotFound, "there is no %s document %.100q", kind, name)
 }
 
 // DocumentPage selects a page of a kind's documents.
 type DocumentPage struct {
 	After string // the last name of the page before
-	Limit int    // 0: 50
+	Limit int    // 0: 50; at most 1,000
 }
 
-// Documents lists the documents of a kind by name. Next goes on after the last,
-// and is empty at the end.
+// Documents lists documents of a kind by name. Next goes on after the last, and
+// is empty at the end. A page of large documents may be shorter than its limit.
 func (h *Hub) Documents(ctx context.Context, kind string, page DocumentPage) (list []Document, next string, err error) {
 	if err := checkDocument(kind, "-"); err != nil {
 		return nil, "", err
@@ -130,51 +75,32 @@ func (h *Hub) Documents(ctx context.Context, kind string, page DocumentPage) (li
 		page.Limit = 50
 	}
 	prefix := schema.DocumentPrefix(kind)
-	after := ""
+	options := journal.ValuesOptions{Prefix: prefix, Limits: journal.Limits{Entries: min(page.Limit, maxDocumentPage)}}
 	if page.After != "" {
-		after = prefix + page.After
+		options.After = prefix + page.After
 	}
-	for {
-		values, err := h.journal.Values(ctx, h.tenant.Directory(), journal.ValuesOptions{
-			Prefix: prefix, After: after, Limits: journal.Limits{Entries: page.Limit - len(list)},
-		})
-		if err != nil {
-			return nil, "", unavailable(err)
-		}
-		for _, v := range values.Values {
-			after = v.Name
-			list = append(list, Document{Name: strings.TrimPrefix(v.Name, prefix), Data: v.Data, Version: v.Version})
-		}
-		switch {
-		case !values.More:
-			return list, "", nil
-		case len(list) >= page.Limit:
-			return list, list[len(list)-1].Name, nil
-		}
+	values, err := h.journal.Values(ctx, h.tenant.Directory(), options)
+	if err != nil {
+		return nil, "", unavailable(err)
 	}
+	for _, v := range values.Values {
+		list = append(list, Document{Name: strings.TrimPrefix(v.Name, prefix), Data: v.Data, Version: v.Version})
+	}
+	if values.More && len(list) > 0 {
+		next = list[len(list)-1].Name
+	}
+	return list, next, nil
 }
 
-// roomForDocument refuses one more document than a kind may have.
-func (h *Hub) roomForDocument(ctx context.Context, kind string) error {
-	n, counted := h.documents.count[kind]
-	if !counted {
-		for after := ""; ; {
-			list, next, err := h.Documents(ctx, kind, DocumentPage{After: after, Limit: 1000})
-			if err != nil {
-				return err
-			}
-			if n += len(list); next == "" {
-				break
-			}
-			after = next
-		}
-		if h.documents.count == nil {
-			h.documents.count = map[string]int{}
-		}
-		h.documents.count[kind] = n
+func (h *Hub) checkEdit(e *DocumentEdit) error {
+	if err := checkDocument(e.Kind, e.Name); err != nil || e.Remove {
+		return err
 	}
-	if limit := h.opts.Limits.Documents; n >= limit {
-		return fault.New(fault.TooLarge, "there are %d %s documents, which is the limit (limits.documents); remove one first", n, kind)
+	if limit := h.opts.Limits.DocumentBytes; len(e.Data) > limit {
+		return fault.New(fault.TooLarge, "%s document %.100q has %d bytes; at most %d (limits.document)", e.Kind, e.Name, len(e.Data), limit)
+	}
+	if !jsontext.Value(e.Data).IsValid() {
+		return fault.New(fault.Invalid, "%s document %.100q is not one valid JSON value", e.Kind, e.Name)
 	}
 	return nil
 }
@@ -187,8 +113,8 @@ func checkDocument(kind, name string) error {
 	switch {
 	case !valid:
 		return fault.New(fault.Invalid, "a document's kind is 1 to %d of a-z, 0-9, _ and -, not %.40q", maxDocumentKind, kind)
-	case name == "" || len(name) > maxDocumentName:
-		return fault.New(fault.Invalid, "a document's name has 1 to %d bytes, not %d", maxDocumentName, len(name))
+	case name == "" || len(name) > maxDocumentName || !utf8.ValidString(name):
+		return fault.New(fault.Invalid, "a document's name is 1 to %d bytes of UTF-8 text, not %.40q", maxDocumentName, name)
 	}
 	return nil
 }

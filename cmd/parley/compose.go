@@ -107,6 +107,8 @@ func hubOptions(cfg config.Config, keys *access.Keys, log *slog.Logger) hub.Opti
 			Deadlines:      cfg.Limits.Deadlines,
 			OpenTasks:      cfg.Limits.OpenTasks,
 			OpenTasksOwner: cfg.Limits.OpenTasksOwner,
+			DocumentBytes:  int(cfg.Limits.Document),
+			Documents:      cfg.Limits.Documents,
 		},
 	}
 }

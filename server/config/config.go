@@ -80,6 +80,8 @@ type Limits struct {
 	Deadlines       int
 	OpenTasks       int
 	OpenTasksOwner  int
+	Document        Bytes
+	Documents       int
 }
 
 // Hub is the core's own timing.

@@ -218,6 +218,16 @@ var Keys = []Key{
 		field:   func(c *Config) any { return &c.Limits.OpenTasksOwner },
 	},
 	{
+		Name: "limits.document", Default: "64KiB", Most: 1 << 20,
+		Meaning: "size of one document; at most 1MiB",
+		field:   func(c *Config) any { return &c.Limits.Document },
+	},
+	{
+		Name: "limits.documents", Default: "100000",
+		Meaning: "documents of one kind, access keys among them",
+		field:   func(c *Config) any { return &c.Limits.Documents },
+	},
+	{
 		Name: "hub.invite_ack_timeout", Default: "25s",
 		Meaning: "time in which invited participants must acknowledge before a new channel is given up",
 		field:   func(c *Config) any { return &c.Hub.InviteAckTimeout },

@@ -10,3 +10,9 @@ func DocumentPrefix(kind string) string { return "document/" + kind + "/" }
 func (t Tenant) Document(kind, name string) journal.ValueKey {
 	return journal.ValueKey{Partition: t.Directory(), Name: DocumentPrefix(kind) + name}
 }
+
+// DocumentCount is the value that counts a kind's documents. It is written with
+// each document that is added or removed, so that nobody lists them to count.
+func (t Tenant) DocumentCount(kind string) journal.ValueKey {
+	return journal.ValueKey{Partition: t.Directory(), Name: "documents/" + kind}
+}
