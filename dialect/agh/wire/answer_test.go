@@ -16,7 +16,7 @@ var (
 // answered decodes an offender and answers it.
 func answered(data []byte, why wire.Reason) (*wire.Envelope, bool) {
 	e, err := wire.Decode(data, lax)
-	if rejection, ok := err.(*wire.Rejection); ok {
+	if rejection := rejected(err); rejection != nil {
 		if !rejection.Answerable {
 			return nil, false
 		}
@@ -31,7 +31,7 @@ func TestAnswer(t *testing.T) {
 	spec.Check(t, "agh-network#89: what the receipt holds", func(t *spec.T) {
 		for _, data := range [][]byte{stale, with(stale, "surface", `"direct"`, "thread_id", "", "direct_id", room)} {
 			e, err := wire.Decode(data, lax)
-			t.Equal(err.(*wire.Rejection).Reason, wire.Expired)
+			t.Equal(rejected(err).Reason, wire.Expired)
 			r, ok := answered(data, "")
 			t.True(ok, "a receipt is due")
 			t.Equal(r.Content, any(&wire.ReceiptBody{ForID: "m-1", Status: wire.StatusExpired, Reason: wire.Expired}))
@@ -56,12 +56,12 @@ func TestAnswer(t *testing.T) {
 		t.Equal(r.Content.(*wire.ReceiptBody).Status, wire.StatusExpired)
 		// A secret is a malformed body.
 		e, err := wire.Decode(with(work, "body", `{"text":"password: x"}`), wire.Options{Now: now, Secrets: wire.NewSecretScan()})
-		t.True(err.(*wire.Rejection).Answerable, "a secret is answered")
-		_, ok = wire.Answer(e, err.(*wire.Rejection).Reason, nobody, lax)
+		t.True(rejected(err).Answerable, "a secret is answered")
+		_, ok = wire.Answer(e, rejected(err).Reason, nobody, lax)
 		t.True(ok, "a secret is answered")
 		// A bad thread id leaves only the work's own conversation.
 		e, err = wire.Decode(with(work, "thread_id", `"a/b"`), lax)
-		t.True(err.(*wire.Rejection).Answerable, "a bad thread_id is answered")
+		t.True(rejected(err).Answerable, "a bad thread_id is answered")
 		_, ok = wire.Answer(e, wire.Malformed, nobody, lax)
 		t.False(ok, "an invalid receipt is made")
 		r, ok = wire.Answer(e, wire.Malformed, wire.Container{Channel: "dock", Surface: wire.Thread, ID: "thread_tide"}, lax)

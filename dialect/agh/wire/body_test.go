@@ -73,7 +73,7 @@ func TestBodies(t *testing.T) {
 		data := with(capability, "to", `"tug.s02"`, "work_id", `"work_1"`, "body", inCapability("digest", quoted("sha256:"+repeat("0", 64))))
 		rejects(t, wire.VerificationFailed, data, with(capability, "body", inCapability("summary", `"Lift two loads."`)))
 		_, err := wire.Decode(data, lax)
-		t.False(err.(*wire.Rejection).Answerable, "a receipt answers it")
+		t.False(rejected(err).Answerable, "a receipt answers it")
 	})
 	spec.Check(t, "agh-network#43", func(t *spec.T) {
 		rejects(t, wire.Malformed, bodies(capability, inCapability("requirements", `["a",""]`), inCapability("requirements", `[" "]`),

@@ -82,11 +82,17 @@ var lax = wire.Options{Now: now}
 // reason is why an envelope is rejected; empty: it is accepted.
 func reason(data []byte, o wire.Options) wire.Reason {
 	_, err := wire.Decode(data, o)
-	var rejection *wire.Rejection
-	if errors.As(err, &rejection) {
+	if rejection := rejected(err); rejection != nil {
 		return rejection.Reason
 	}
 	return ""
+}
+
+// rejected is the rejection that an error is, or nil.
+func rejected(err error) *wire.Rejection {
+	var rejection *wire.Rejection
+	errors.As(err, &rejection)
+	return rejection
 }
 
 // accepts requires that envelopes are valid, also to the letter of the schema.

@@ -115,8 +115,8 @@ func agree(t *spec.T, data []byte, what string) {
 // of surface and work against the kind, or of the body.
 func strict(data []byte) error {
 	_, err := wire.Decode(data, wire.Options{Strict: true, SkipFreshness: true})
-	rejection, ok := err.(*wire.Rejection)
-	if !ok {
+	rejection := rejected(err)
+	if rejection == nil {
 		return nil
 	}
 	unstated := rejection.Reason == wire.InvalidSurface || rejection.Reason == wire.VerificationFailed || strings.HasPrefix(rejection.Member, "body.") ||

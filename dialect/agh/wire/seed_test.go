@@ -209,7 +209,7 @@ func TestSeedMembers(t *testing.T) {
 	spec.Check(t, "seed-001#90", func(t *spec.T) {
 		rejects(t, wire.InvalidSurface, with(say, "surface", "", "body", `{}`), with(say, "thread_id", "", "body", `{"text":""}`))
 		_, err := wire.Decode(with(say, "work_id", `"job"`, "body", `{}`), lax)
-		t.Equal(err.(*wire.Rejection).Member, "work_id")
+		t.Equal(rejected(err).Member, "work_id")
 	})
 	spec.Check(t, "seed-001#91: the body is judged wherever it goes", func(t *spec.T) {
 		rejects(t, wire.Malformed, with(say, "to", `"nobody.here"`, "body", `{}`))
@@ -301,7 +301,7 @@ func TestSeedSamples(t *testing.T) {
 			t.Equal(at(with(thread, c.changes...), sent), c.want)
 			if c.n == "131" {
 				_, err := wire.Decode(with(thread, c.changes...), wire.Options{Now: sent})
-				t.True(strings.HasPrefix(err.(*wire.Rejection).Member, "body."), "it is the body's fault: %v", err)
+				t.True(strings.HasPrefix(rejected(err).Member, "body."), "it is the body's fault: %v", err)
 			}
 		})
 	}
