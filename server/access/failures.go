@@ -21,6 +21,7 @@ type Failures struct {
 
 	mu sync.Mutex
 	by map[string]*failureWindow
+	at time.Time // when addresses were last forgotten
 }
 
 // Failure is a failed authentication.
@@ -57,7 +58,7 @@ func (f *Failures) count(address string) (untold int, worth bool) {
 	now := f.now()
 	w := f.by[address]
 	if w == nil {
-		if len(f.by) >= maxAddresses {
+		if len(f.by) >= maxAddresses && now.Sub(f.at) >= time.Second {
 			f.forget(now)
 		}
 		if len(f.by) >= maxAddresses {
@@ -83,6 +84,7 @@ func (f *Failures) count(address string) (untold int, worth bool) {
 
 // forget drops the addresses that have been quiet for a minute.
 func (f *Failures) forget(now time.Time) {
+	f.at = now
 	for address, w := range f.by {
 		if now.Sub(w.since) >= time.Minute {
 			delete(f.by, address)
