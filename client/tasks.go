@@ -97,11 +97,4 @@ func value(raw jsontext.Value) []byte {
 	return raw
 }
 
-func optional(s string) *string {
-	if s == "" {
-		return nil
-	}
-	return &s
-}
-
 var _ agent.Link = (*Identity)(nil)

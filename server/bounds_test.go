@@ -187,9 +187,16 @@ func TestSharesBehindAProxy(t *testing.T) {
 		header string
 		want   int
 	}{
-		{"", 200}, {"", 200}, {"", 200}, {"", 503},
-		{bearer(one), 200}, {bearer(one), 200}, {bearer(one), 200}, {bearer(one), 503},
-		{bearer(two), 200}, {"", 503},
+		{"", 200},
+		{"", 200},
+		{"", 200},
+		{"", 503},
+		{bearer(one), 200},
+		{bearer(one), 200},
+		{bearer(one), 200},
+		{bearer(one), 503},
+		{bearer(two), 200},
+		{"", 503},
 	} {
 		c := h.raw(t)
 		if status, err := ask(c, tc.header); err != nil || status != tc.want {

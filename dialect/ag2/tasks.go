@@ -175,17 +175,3 @@ func (c *conn) readCheckpoint(ctx context.Context, p wire.ByTask) ([]byte, error
 	}
 	return h.TaskCheckpoint(ctx, p.Task, by)
 }
-
-func deref(s *string) string {
-	if s == nil {
-		return ""
-	}
-	return *s
-}
-
-func optional(s string) *string {
-	if s == "" {
-		return nil
-	}
-	return &s
-}

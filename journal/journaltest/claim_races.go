@@ -144,7 +144,7 @@ func claimTakenMeanwhile(t *testing.T, open Open) {
 		_, err := r.Append(r.ctx, large)
 		var conflict *journal.ConflictError
 		if !errors.As(err, &conflict) || conflict.Claim.Log != alpha {
-			return fmt.Errorf("got error %v, want a conflict with %v", err, alpha)
+			return fmt.Errorf("got error %w, want a conflict with %v", err, alpha)
 		}
 		return nil
 	})

@@ -390,12 +390,12 @@ func TestCheck(t *testing.T) {
 		}
 	}
 	for want, v := range map[string]any{
-		`"\xff" is not valid UTF-8`:   []any{value.New().Set("k", "\xff")},
-		`"k\xff" is not valid UTF-8`:  value.New().Set("k\xff", 1),
+		`"\xff" is not valid UTF-8`:      []any{value.New().Set("k", "\xff")},
+		`"k\xff" is not valid UTF-8`:     value.New().Set("k\xff", 1),
 		`NAN is not a JSON number`:       []any{value.Float(math.NaN())},
 		`a chan int is not a JSON value`: []any{make(chan int)},
 		`a int is not a JSON value`:      7,
-		`nested more than 512 deep`:   valuetest.Decode(t, strings.Repeat("[", 513)+strings.Repeat("]", 513)),
+		`nested more than 512 deep`:      valuetest.Decode(t, strings.Repeat("[", 513)+strings.Repeat("]", 513)),
 	} {
 		if err := value.Check(v, 0); err == nil || err.Error() != want {
 			t.Errorf("got %v, want %s", err, want)
