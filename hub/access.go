@@ -42,11 +42,19 @@ func (a Access) MayActFor(agent string) error {
 func (a Access) SeesAll() bool { return a.by.seesAll() }
 
 // Sees refuses a channel that the caller may not look into.
-func (a Access) Sees(m *channel.Metadata) error {
-	if a.by.sees(m) {
-		return nil
+func (a Access) Sees(ctx context.Context, m *channel.Metadata) error {
+	sees, err := a.sees(ctx, m)
+	if err != nil || sees {
+		return err
 	}
 	return fault.New(fault.AccessDenied, "no agent of the caller takes part in channel '%.100s'", m.ID)
+}
+
+func (a Access) sees(ctx context.Context, m *channel.Metadata) (bool, error) {
+	if a.by.seesAll() {
+		return true, nil
+	}
+	return a.hub.takesPart(ctx, a.by, m)
 }
 
 // Channel returns a channel that the caller may look into.
@@ -55,7 +63,7 @@ func (a Access) Channel(ctx context.Context, id string) (*channel.Metadata, erro
 	if err != nil {
 		return nil, err
 	}
-	if err := a.Sees(m); err != nil {
+	if err := a.Sees(ctx, m); err != nil {
 		return nil, err
 	}
 	return m, nil
@@ -73,7 +81,13 @@ func (a Access) CloseChannel(ctx context.Context, id, reason string) (*channel.M
 	if err != nil {
 		return nil, err
 	}
-	if !a.by.mayClose(m) {
+	closes := a.by.closesAll()
+	if !closes {
+		if closes, err = a.hub.takesPart(ctx, a.by, m); err != nil {
+			return nil, err
+		}
+	}
+	if !closes {
 		return nil, fault.New(fault.AccessDenied, "closing a channel takes an operator or a participant")
 	}
 	return a.hub.CloseChannel(ctx, id, reason)
@@ -110,7 +124,10 @@ func (a Access) seesTask(ctx context.Context) func(*task.Task) bool {
 		in, known := sees[t.Channel]
 		if !known {
 			m, err := a.hub.Channel(ctx, t.Channel)
-			in = err == nil && a.by.sees(m)
+			if err == nil {
+				in, err = a.sees(ctx, m)
+			}
+			in = in && err == nil
 			sees[t.Channel] = in
 		}
 		return in

@@ -163,6 +163,7 @@ func (b *batch) order(ctx context.Context) (*Pending, error) {
 	if err := b.writeSides(); err != nil {
 		return nil, err
 	}
+	b.list()
 	if err := b.reschedule(); err != nil {
 		return nil, err
 	}

@@ -1,10 +1,6 @@
 package hub
 
-import (
-	"slices"
-
-	"github.com/parley-hub/parley/channel"
-)
+import "slices"
 
 // Caller is on whose behalf something is asked of the hub. It is data, so that
 // it can be sent to another machine; whoever fills it in has proved it. A nil
@@ -46,16 +42,6 @@ func (c *Caller) is(agent string) bool {
 // seesAll reports whether the caller sees everything.
 func (c *Caller) seesAll() bool { return c == nil || c.Anyone || c.Role >= RoleReader }
 
-// sees reports whether the caller may look into a channel.
-func (c *Caller) sees(m *channel.Metadata) bool { return c.seesAll() || c.takesPart(m) }
-
-// takesPart reports whether one of the caller's agents takes part in a channel.
-func (c *Caller) takesPart(m *channel.Metadata) bool {
-	return slices.ContainsFunc(m.Participants, func(p channel.Participant) bool { return c.is(p.Agent) })
-}
-
-// mayClose reports whether the caller may close a channel: a reader, who only
-// sees it, may not.
-func (c *Caller) mayClose(m *channel.Metadata) bool {
-	return c == nil || c.Anyone || c.Role >= RoleOperator || c.takesPart(m)
-}
+// closesAll reports whether the caller may close every channel: a reader, who
+// only sees them, may not.
+func (c *Caller) closesAll() bool { return c == nil || c.Anyone || c.Role >= RoleOperator }

@@ -110,7 +110,11 @@ func (h *Hub) Channels(ctx context.Context, o ListOptions) (list []*channel.Meta
 		if err != nil {
 			return nil, "", err
 		}
-		if !h.selected(m, o) {
+		selected, err := h.selected(ctx, m, o)
+		if err != nil {
+			return nil, "", err
+		}
+		if !selected {
 			continue
 		}
 		if len(list) == o.Limit {
@@ -134,16 +138,25 @@ func listPrefix(o ListOptions) []byte {
 	return []byte(schema.IndexChannel)
 }
 
-func (h *Hub) selected(m *channel.Metadata, o ListOptions) bool {
+func (h *Hub) selected(ctx context.Context, m *channel.Metadata, o ListOptions) (bool, error) {
 	if o.Dialect != "" {
 		if only := dialectOf(h.adapterOf(m.Manifest.Key())); only != "" && only != o.Dialect {
-			return false
+			return false, nil
 		}
 	}
 	for k, v := range o.Label {
 		if have, ok := m.Labels[k]; !ok || have != v {
-			return false
+			return false, nil
 		}
 	}
-	return o.by.sees(m) && (o.Match == nil || o.Match(m))
+	if o.Match != nil && !o.Match(m) {
+		return false, nil
+	}
+	if o.Agent != "" && m.MembersOf != "" {
+		// It is listed since it spoke there, and may have left since.
+		if in, err := h.membersOf(ctx, m); err != nil || !in.Has(o.Agent) {
+			return false, err
+		}
+	}
+	return h.As(o.by).sees(ctx, m)
 }

@@ -23,6 +23,9 @@ type marks struct {
 	back  []string // participants that were hidden, until they are replayed to
 	tasks []string // the channel's tasks that have not ended
 	due   []deadline
+	// listed is who has entries in the lists of its channels, sorted, where the
+	// members are not the participants of the creation.
+	listed []string
 }
 
 func (m *marks) hidden(agent string) bool  { return slices.Contains(m.hid, agent) }
@@ -45,6 +48,10 @@ func (m marks) after(r schema.SideRecord) marks {
 		m.tasks = without(m.tasks, r.Task)
 	case schema.SideDeadline:
 		m.due = deadlinesAfter(m.due, r)
+	case schema.SideListed:
+		m.listed = sortedWith(m.listed, r.Agents)
+	case schema.SideUnlisted:
+		m.listed = sortedWithout(m.listed, r.Agents)
 	case schema.SideEnded:
 		m.fired, m.tasks, m.due = nil, nil, nil
 	}
@@ -52,7 +59,7 @@ func (m marks) after(r schema.SideRecord) marks {
 }
 
 func (m marks) none() bool {
-	return len(m.fired)+len(m.hid)+len(m.out)+len(m.back)+len(m.tasks)+len(m.due) == 0
+	return len(m.fired)+len(m.hid)+len(m.out)+len(m.back)+len(m.tasks)+len(m.due)+len(m.listed) == 0
 }
 
 // muted lists the participants that get no live deliveries.

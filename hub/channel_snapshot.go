@@ -138,21 +138,6 @@ func (h *Hub) loadSnapshot(ctx context.Context, id string) (*snapshot, error) {
 	return s, nil
 }
 
-// members is who belongs to a channel in a state.
-func (h *Hub) members(ctx context.Context, a channel.Adapter, m *channel.Metadata, s channel.State) (channel.Members, error) {
-	if m.MembersOf != "" {
-		of, err := h.snapshot(ctx, m.MembersOf, 0)
-		if err != nil {
-			return nil, err
-		}
-		return h.members(ctx, of.adapter, of.meta, of.state)
-	}
-	if folder, ok := a.(channel.MemberFolder); ok && s != nil {
-		return folder.Members(m, s), nil
-	}
-	return m.Members(), nil
-}
-
 // dialectOf is the one dialect whose clients see an adapter's channels; empty is
 // every one.
 func dialectOf(a channel.Adapter) string {
@@ -193,12 +178,6 @@ func (h *Hub) Sight(ctx context.Context, channelID string, agents []string) (fun
 			return in.Has(agent) && s.adapter.Visible(s.meta, s.state, in, e, agent)
 		})
 	}, nil
-}
-
-// isMember reports whether an agent belongs to a channel.
-func (h *Hub) isMember(ctx context.Context, s *snapshot, agent string) bool {
-	in, err := h.members(ctx, s.adapter, s.meta, s.state)
-	return err == nil && in.Has(agent)
 }
 
 // recipients asks the adapter whom to notify of the envelope that the batch

@@ -20,6 +20,9 @@ func (h *Hub) replayAll(ctx context.Context, m *member, at Endpoint, r *replayin
 		if err != nil {
 			return unavailable(err)
 		}
+		if schema.ListedDialect(entry) != "" {
+			continue // a dialect that keeps its channels to itself also replays them itself
+		}
 		id := schema.Listed(entry)
 		last, err := h.replayOne(ctx, m, at, id, since)
 		var gone *readerGone

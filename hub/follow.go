@@ -176,7 +176,11 @@ func (f *Follower) mayRead(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if !f.hub.isMember(ctx, s, f.as) {
+	member, err := f.hub.isMember(ctx, s, f.as)
+	if err != nil {
+		return err
+	}
+	if !member {
 		return fault.New(fault.AccessDenied, "'%s' takes no part in channel '%s'", f.as, f.channel)
 	}
 	f.sub.show(s)

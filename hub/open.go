@@ -356,9 +356,13 @@ func (b *batch) recordCreation(m *channel.Metadata) error {
 	put := func(k []byte) { record.Put = append(record.Put, journal.IndexPut{Key: k, Value: []byte(home)}) }
 	put(schema.Key(schema.IndexChannel, own))
 	record.Put = append(record.Put, journal.IndexPut{Key: schema.Key(schema.IndexOwned, m.Creator, own), Value: schema.EncodeManifestKey(m.Manifest.Key(), home)})
-	for _, p := range m.Participants {
-		put(schema.Key(schema.IndexMember, p.Agent, own))
-		put(schema.Key(schema.IndexTurn, p.Agent, own))
+	if !b.lists() {
+		for _, p := range m.Participants {
+			put(schema.Key(schema.IndexMember, p.Agent, own))
+			record.Put = append(record.Put, journal.IndexPut{
+				Key: schema.Key(schema.IndexTurn, p.Agent, own), Value: schema.ListedIn(home, dialectOf(b.ch.adapter)),
+			})
+		}
 	}
 	for k, v := range m.Labels {
 		put(schema.Key(schema.IndexLabel, schema.Digest(k, v), own))

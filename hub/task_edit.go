@@ -103,7 +103,11 @@ func (h *Hub) newTask(ctx context.Context, t task.Task, mirror Mirror) error {
 	}
 	if t.Channel != "" {
 		if m, err := h.Channel(ctx, t.Channel); err == nil {
-			if !m.Has(t.Owner) && !h.opts.TrustClients {
+			in, err := h.membersOf(ctx, m)
+			if err != nil {
+				return err
+			}
+			if !in.Has(t.Owner) && !h.opts.TrustClients {
 				return fault.New(fault.AccessDenied, "'%s' takes no part in channel '%s', so its tasks cannot belong to it; leave channel_id out", h.Name(t.Owner), t.Channel)
 			}
 			return h.editIn(ctx, t.Channel, func(b *batch) error { return b.newTask(ctx, t, mirror) })

@@ -3,6 +3,7 @@ package ag2
 import (
 	"slices"
 
+	"github.com/parley-hub/parley/channel"
 	"github.com/parley-hub/parley/hub"
 )
 
@@ -54,6 +55,15 @@ func (c *conn) callerAmong(agents []string) *hub.Caller {
 
 // caller is the connection with every identity that is proved here.
 func (c *conn) caller() *hub.Caller { return c.callerAmong(c.identities()) }
+
+// callerIn is the connection as it looks at a channel. Without participants, the
+// channel's members are folded and may be anyone.
+func (c *conn) callerIn(m *channel.Metadata) *hub.Caller {
+	if len(m.Participants) == 0 {
+		return c.caller()
+	}
+	return c.callerAmong(m.IDs())
+}
 
 // isOperator reports whether an operator asked for this connection and still is
 // one.

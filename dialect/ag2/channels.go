@@ -116,7 +116,7 @@ func (c *conn) closeChannel(ctx context.Context, p wire.CloseChannelParams) ([]b
 	if err != nil {
 		return nil, err
 	}
-	m, err = c.server.cfg.Hub.As(c.callerAmong(m.IDs())).CloseChannel(ctx, p.Channel, p.Reason)
+	m, err = c.server.cfg.Hub.As(c.callerIn(m)).CloseChannel(ctx, p.Channel, p.Reason)
 	if err != nil {
 		return nil, err
 	}

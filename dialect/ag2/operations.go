@@ -91,8 +91,9 @@ func (c *conn) channel(ctx context.Context, id string) (*channel.Metadata, error
 	if err != nil {
 		return nil, err
 	}
-	if c.server.cfg.Hub.As(c.callerAmong(m.IDs())).Sees(m) != nil {
-		return nil, fault.New(fault.AccessDenied, "no participant in channel '%.100s' is bound to this connection", id)
+	err = c.server.cfg.Hub.As(c.callerIn(m)).Sees(ctx, m)
+	if fault.CodeOf(err) != fault.AccessDenied {
+		return m, err
 	}
-	return m, nil
+	return nil, fault.New(fault.AccessDenied, "no participant in channel '%.100s' is bound to this connection", id)
 }

@@ -36,10 +36,17 @@ func (a *API) eyes(c *call) (m *channel.Metadata, as string, err error) {
 	if as, err = a.viewer(c); err != nil {
 		return nil, "", err
 	}
+	in, err := a.hub.Members(c.Context(), m.ID)
+	if err != nil {
+		return nil, "", err
+	}
 	if as == "" {
 		as = m.Creator
+		if !in.Has(as) {
+			in.Each(func(agent string) bool { as = agent; return false })
+		}
 	}
-	if !m.Has(as) {
+	if !in.Has(as) {
 		return nil, "", fault.New(fault.AccessDenied, "'%s' takes no part in channel '%s'", a.hub.Name(as), m.ID)
 	}
 	return m, as, nil

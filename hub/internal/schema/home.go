@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -45,11 +46,28 @@ func DecodeHome(data []byte) (HomeRecord, time.Time, error) {
 	return r, at, err
 }
 
+// ListedIn is the value of an entry of a list of channels: the home and, behind a
+// zero byte, the one dialect that shows the channel. Either may be empty.
+func ListedIn(home, dialect string) []byte {
+	if dialect == "" {
+		return []byte(home)
+	}
+	return []byte(home + "\x00" + dialect)
+}
+
 // Listed returns the channel that an entry of a list of channels stands for: its
-// key ends in the channel's own part, its value is the home.
+// key ends in the channel's own part, its value begins with the home.
 func Listed(entry journal.IndexEntry) string {
-	if len(entry.Value) == 0 {
+	home, _, _ := strings.Cut(string(entry.Value), "\x00")
+	if home == "" {
 		return LastPart(entry.Key)
 	}
-	return InHome(string(entry.Value), LastPart(entry.Key))
+	return InHome(home, LastPart(entry.Key))
+}
+
+// ListedDialect returns the one dialect that shows the channel of an entry; empty:
+// every one, or the entry does not tell.
+func ListedDialect(entry journal.IndexEntry) string {
+	_, dialect, _ := strings.Cut(string(entry.Value), "\x00")
+	return dialect
 }

@@ -8,9 +8,11 @@ type SideRecord struct {
 	Kind  string   `json:"kind"`
 	Agent string   `json:"agent,omitzero"`
 	Fired []string `json:"fired,omitzero"`
-	Due   int64    `json:"due,omitzero"`  // in nanoseconds; 0: no longer
-	Name  string   `json:"name,omitzero"` // of a deadline
-	Task  string   `json:"task,omitzero"`
+	// Agents are those of whom a record of the lists tells.
+	Agents []string `json:"agents,omitzero"`
+	Due    int64    `json:"due,omitzero"`  // in nanoseconds; 0: no longer
+	Name   string   `json:"name,omitzero"` // of a deadline
+	Task   string   `json:"task,omitzero"`
 	// Envelope is the binary record of a side envelope; After is the history's
 	// sequence before it.
 	Envelope []byte `json:"envelope,omitzero"`
@@ -31,6 +33,8 @@ const (
 	SideDeadline  = "deadline" // the adapter wants to be reminded
 	SideTask      = "task"     // a task of the channel began
 	SideTaskEnded = "task_ended"
+	SideListed    = "listed"   // agents who have the channel in their lists
+	SideUnlisted  = "unlisted" // agents who no longer have
 )
 
 // Encode writes a side record.

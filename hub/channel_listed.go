@@ -1,0 +1,115 @@
+package hub
+
+import (
+	"slices"
+
+	"github.com/parley-hub/parley/channel"
+	"github.com/parley-hub/parley/hub/internal/schema"
+	"github.com/parley-hub/parley/journal"
+)
+
+// lists reports whether who has the channel in its lists of channels follows what
+// happens in it. Otherwise it is the participants, from the creation on.
+func (b *batch) lists() bool {
+	_, folds := b.ch.adapter.(channel.MemberFolder)
+	return folds || b.meta.MembersOf != ""
+}
+
+// list keeps the lists of channels up to date: where the members are folded, those
+// who join and leave; where they are another channel's, those who spoke or were
+// addressed, for that channel may have thousands. The end of the channel removes
+// it from the lists of open ones.
+func (b *batch) list() {
+	listed := b.currentMarks().listed
+	if !b.lists() && len(listed) == 0 {
+		return
+	}
+	var joined, left []string
+	if b.meta.MembersOf != "" {
+		joined = b.unlisted(listed)
+	} else if folder, ok := b.ch.adapter.(channel.MemberFolder); ok && b.state != nil {
+		joined, left = difference(listed, folder.Members(b.meta, b.state))
+	}
+	home, own := schema.Split(b.ch.id)
+	if len(joined) > 0 {
+		b.sideNote(schema.SideRecord{Kind: schema.SideListed, Agents: joined}, func(r *journal.Record) {
+			for _, agent := range joined {
+				r.Put = append(r.Put,
+					journal.IndexPut{Key: schema.Key(schema.IndexMember, agent, own), Value: schema.ListedIn(home, "")},
+					journal.IndexPut{Key: schema.Key(schema.IndexTurn, agent, own), Value: schema.ListedIn(home, dialectOf(b.ch.adapter))},
+				)
+			}
+		})
+	}
+	if len(left) > 0 {
+		b.sideNote(schema.SideRecord{Kind: schema.SideUnlisted, Agents: left}, func(r *journal.Record) {
+			for _, agent := range left {
+				r.Remove = append(r.Remove, schema.Key(schema.IndexMember, agent, own), schema.Key(schema.IndexTurn, agent, own))
+			}
+		})
+	}
+	if b.meta.State.Terminal() && !b.ch.meta.State.Terminal() {
+		last := &b.side[len(b.side)-1] // the end wrote one
+		for _, agent := range b.currentMarks().listed {
+			last.Remove = append(last.Remove, schema.Key(schema.IndexTurn, agent, own))
+		}
+	}
+}
+
+// unlisted is who spoke in the batch or is addressed by it, and is not listed.
+func (b *batch) unlisted(listed []string) (agents []string) {
+	add := func(agent string) {
+		if _, known := slices.BinarySearch(listed, agent); known || agent == "" || slices.Contains(agents, agent) {
+			return
+		}
+		if len(agents) < b.hub.opts.Limits.Participants && b.hub.registry.byID(agent) != nil {
+			agents = append(agents, agent)
+		}
+	}
+	for i := range b.items {
+		e := b.items[i].envelope
+		if b.items[i].where == channel.Live {
+			continue
+		}
+		if !HubMade(e) {
+			add(e.Sender)
+		}
+		add(e.To)
+		for _, agent := range e.Audience {
+			add(agent)
+		}
+	}
+	return agents
+}
+
+// difference is who must be added to a sorted list, and removed, so that it is
+// that of the members.
+func difference(listed []string, in channel.Members) (joined, left []string) {
+	kept := 0
+	in.Each(func(agent string) bool {
+		if _, ok := slices.BinarySearch(listed, agent); ok {
+			kept++
+		} else {
+			joined = append(joined, agent)
+		}
+		return true
+	})
+	if kept < len(listed) {
+		for _, agent := range listed {
+			if !in.Has(agent) {
+				left = append(left, agent)
+			}
+		}
+	}
+	return joined, left
+}
+
+func sortedWith(list, more []string) []string {
+	list = append(slices.Clip(list), more...)
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+func sortedWithout(list, gone []string) []string {
+	return slices.DeleteFunc(slices.Clone(list), func(s string) bool { return slices.Contains(gone, s) })
+}
