@@ -52,14 +52,17 @@ func (Adapter) Opening() channel.Opening { return channel.AtOnce }
 // Dialect alone opens direct rooms.
 func (Adapter) Dialect() string { return work.Dialect }
 
-// ValidateCreate wants two peers and two participants: whoever stands behind
-// the peers, in their order.
+// HomeKeys makes the ids of messages count in the whole workspace, for ever.
+func (Adapter) HomeKeys() bool { return true }
+
+// ValidateCreate wants two peers and whoever is behind them: two participants,
+// or one that is joined by both peers.
 func (Adapter) ValidateCreate(m *channel.Metadata) error {
 	if _, err := knobs(m); err != nil {
 		return err
 	}
-	if n := len(m.Participants); n != 2 || m.Participants[0].Agent == m.Participants[1].Agent {
-		return fault.New(fault.Invalid, "a direct room has two different participants, not %d", n)
+	if n := len(m.Participants); n != 1 && n != 2 {
+		return fault.New(fault.Invalid, "a direct room has the participants behind its two peers, not %d", n)
 	}
 	return nil
 }

@@ -79,7 +79,7 @@ func (a Adapter) ValidateSend(_ *channel.Metadata, s channel.State, e *envelope.
 	state, ok := s.(*State)
 	event, known := read(e)
 	switch {
-	case !concerns(e.Type) || !ok:
+	case !concerns(e.Type) || !ok || e.Origin.Dialect != work.Dialect: // nobody else can set that
 		return work.RefuseType(Type, e.Type)
 	case !known:
 		return fault.New(fault.Invalid, "%s lacks what it is about: join has peer_id and session_id, leave peer_id, purpose a text of at most %d bytes", e.Type, MaxPurpose)

@@ -29,17 +29,24 @@ func open(t *spec.T) *adaptertest.Play {
 	return p
 }
 
+// ours is an envelope of AGH's dialect.
+func ours(agent, eventType, data string) *envelope.Envelope {
+	e := adaptertest.Envelope(agent, eventType, data)
+	e.Origin.Dialect = "agh"
+	return e
+}
+
 func join(agent, peer string) *envelope.Envelope {
-	return adaptertest.Envelope(agent, room.TypeJoin, fmt.Sprintf(`{"peer_id":%q,"session_id":"sess-%s"}`, peer, peer))
+	return ours(agent, room.TypeJoin, fmt.Sprintf(`{"peer_id":%q,"session_id":"sess-%s"}`, peer, peer))
 }
 
 func leave(agent, peer string) *envelope.Envelope {
-	return adaptertest.Envelope(agent, room.TypeLeave, fmt.Sprintf(`{"peer_id":%q}`, peer))
+	return ours(agent, room.TypeLeave, fmt.Sprintf(`{"peer_id":%q}`, peer))
 }
 
 func draw(r *rapid.T) *envelope.Envelope {
 	agent, peer := rapid.SampledFrom([]string{"ada", "bob"}).Draw(r, "agent"), rapid.SampledFrom([]string{"p1", "p2", "p3", ""}).Draw(r, "peer")
-	e := rapid.SampledFrom([]*envelope.Envelope{join(agent, peer), leave(agent, peer), adaptertest.Envelope(agent, room.TypePurpose, `{"purpose":"`+peer+`"}`)}).Draw(r, "event")
+	e := rapid.SampledFrom([]*envelope.Envelope{join(agent, peer), leave(agent, peer), ours(agent, room.TypePurpose, `{"purpose":"`+peer+`"}`)}).Draw(r, "event")
 	e.CreatedAt = adaptertest.Epoch
 	return e
 }
@@ -110,7 +117,7 @@ func TestRoom(t *testing.T) {
 	}
 	c.Equal(adapter.Recipients(p.Meta, p.State, in(p), p.Log[0]), []string(nil))
 
-	c.NoError(p.Post(adaptertest.Envelope("bob", room.TypePurpose, `{"purpose":"Berths"}`)))
+	c.NoError(p.Post(ours("bob", room.TypePurpose, `{"purpose":"Berths"}`)))
 	e = adapter.OnAccepted(p.Meta, p.State, p.Log[5])
 	c.Equal(len(e.Index), 1)
 	c.Equal(e.Index[0].Key, "room/dock")
@@ -128,11 +135,12 @@ func TestRoom(t *testing.T) {
 	c.Equal(string(e.Index[2].Value), `{"channel":"dock","peer_id":"c.s3"}`)
 
 	for _, bad := range []*envelope.Envelope{
-		adaptertest.Envelope("bob", room.TypeJoin, `{"peer_id":"x"}`), adaptertest.Envelope("bob", room.TypeJoin, `{`), adaptertest.Envelope("bob", room.TypeLeave, `{}`),
-		adaptertest.Envelope("bob", room.TypePurpose, `{}`), adaptertest.Envelope("bob", room.TypePurpose, `{"purpose":"`+strings.Repeat("x", room.MaxPurpose+1)+`"}`),
+		ours("bob", room.TypeJoin, `{"peer_id":"x"}`), ours("bob", room.TypeJoin, `{`), ours("bob", room.TypeLeave, `{}`),
+		ours("bob", room.TypePurpose, `{}`), ours("bob", room.TypePurpose, `{"purpose":"`+strings.Repeat("x", room.MaxPurpose+1)+`"}`),
 	} {
 		c.Equal(fault.CodeOf(p.Post(bad)), fault.Invalid)
 	}
+	c.Equal(fault.CodeOf(p.Post(adaptertest.Envelope("bob", room.TypePurpose, `{"purpose":"of another dialect"}`))), fault.Protocol)
 	for _, knobs := range []string{``, `{}`, `{"workspace_id":"w"}`} {
 		_, err := adaptertest.Open(adapter, adaptertest.Metadata(adapter, knobs))
 		c.Equal(fault.CodeOf(err), fault.Invalid)

@@ -46,6 +46,9 @@ func (Adapter) Opening() channel.Opening { return channel.AtOnce }
 // Dialect alone opens threads.
 func (Adapter) Dialect() string { return work.Dialect }
 
+// HomeKeys makes the ids of messages count in the whole workspace, for ever.
+func (Adapter) HomeKeys() bool { return true }
+
 // ValidateCreate wants to know where the thread is.
 func (Adapter) ValidateCreate(m *channel.Metadata) error {
 	_, err := knobs(m)

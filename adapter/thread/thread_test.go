@@ -42,7 +42,8 @@ func message(kind, id, from, to, workID string, ts int64, body string) *envelope
 		ext += fmt.Sprintf(`,"work_id":%q`, workID)
 	}
 	e := adaptertest.Envelope(agents[from], "agh."+kind, body)
-	e.Key, e.To, e.Ext = id, agents[to], []byte(ext+"}")
+	e.Key, e.To, e.Ext = from+"/"+id, agents[to], []byte(ext+"}")
+	e.Origin = envelope.Origin{Dialect: "agh", ID: id}
 	return e
 }
 
@@ -380,7 +381,9 @@ func TestConversation(t *testing.T) {
 		t.NoError(q.Post(say("m1", "a.s1", "", "", 10)))
 		mine, theirs := adapter.OnAccepted(p.Meta, p.State, p.Log[0]).Index, adapter.OnAccepted(q.Meta, q.State, q.Log[0]).Index
 		for i := range mine {
-			t.False(mine[i].Key == theirs[i].Key, "%s is of both", mine[i].Key)
+			if !strings.HasPrefix(mine[i].Key, "id/") { // ids count in the workspace
+				t.False(mine[i].Key == theirs[i].Key, "%s is of both", mine[i].Key)
+			}
 		}
 	})
 	t.Run("index", func(t *testing.T) {
@@ -397,23 +400,25 @@ func TestConversation(t *testing.T) {
 		}
 		put, gone := keys()
 		c.Equal(put, []string{
-			"activity/dock/7fffffffffffffef/thread_tide", "message/dock/thread_tide/0000000000000010/m1\x00a.s1", "name/dock/thread_tide", "speaker/dock/a.s1",
+			"activity/dock/7fffffffffffffef/thread_tide", "message/dock/thread_tide/0000000000000010/m1\x00a.s1", "id/m1\x00a.s1", "told/dock/-/00000000000000000000000000000001", "name/dock/thread_tide", "speaker/dock/a.s1",
 		})
 		c.Equal(gone, []string(nil))
 		c.NoError(p.Post(say("m2", "a.s1", "b.s1", "work_1", 17)))
 		put, gone = keys()
 		c.Equal(put, []string{
-			"activity/dock/7fffffffffffffee/thread_tide", "message/dock/thread_tide/0000000000000011/m2\x00a.s1", "name/dock/thread_tide", "work/work_1",
+			"activity/dock/7fffffffffffffee/thread_tide", "message/dock/thread_tide/0000000000000011/m2\x00a.s1", "id/m2\x00a.s1", "told/dock/b.s1/00000000000000000000000000000002", "name/dock/thread_tide", "work/work_1",
 		})
 		c.Equal(gone, []string{"activity/dock/7fffffffffffffef/thread_tide"})
 		c.NoError(p.Post(say("m0", "a.s1", "", "", 3)))
 		put, gone = keys()
-		c.Equal(put, []string{"activity/dock/7fffffffffffffee/thread_tide", "message/dock/thread_tide/0000000000000003/m0\x00a.s1"})
+		c.Equal(put, []string{"activity/dock/7fffffffffffffee/thread_tide", "message/dock/thread_tide/0000000000000003/m0\x00a.s1", "id/m0\x00a.s1", "told/dock/-/00000000000000000000000000000003"})
 		c.Equal(gone, []string(nil))
 		e := adapter.OnAccepted(p.Meta, p.State, p.Log[2])
 		c.Equal(string(e.Index[0].Value), `{"channel":"dock","id":"thread_tide","root":"m1","title":"m1","opener":"a.s1","opened_at":16,"last_at":17,"preview":"m2",`+
 			`"messages":3,"speakers":1,"open_work":1,"public":[2,0,0,0],"last_public_at":16,"public_preview":"m1"}`)
 		c.Equal(string(e.Index[1].Value), "3")
+		c.Equal(string(e.Index[2].Value), `{"channel":"dock","id":"thread_tide","ts":3,"seq":3}`)
+		c.Equal(string(e.Index[3].Value), `{"id":"thread_tide","seq":3}`)
 	})
 	t.Run("long texts and ids are cut", func(t *testing.T) {
 		t.Parallel()
@@ -436,6 +441,10 @@ func TestConversation(t *testing.T) {
 		}
 		c.Equal(adapter.Opening(), channel.AtOnce)
 		c.Equal(adapter.Dialect(), "agh")
+		c.True(adapter.HomeKeys(), "keys count in a thread only")
+		foreign := say("m", "a.s1", "", "", 1)
+		foreign.Origin.Dialect = "ag2"
+		refused(c, open(c), foreign, fault.Protocol, "")
 		_, ok := adapter.Expected(nil, nil)
 		c.False(ok, "somebody is expected")
 		text, ok := adapter.Render(message("say", "m", "a.s1", "", "", 1, `{"text":" x "}`))

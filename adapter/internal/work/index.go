@@ -17,6 +17,8 @@ import (
 //	activity/CHANNEL/NEWEST-FIRST/ID     the row that lists show
 //	name/CHANNEL/ID                      NEWEST-FIRST of that row
 //	message/CHANNEL/ID/TS/MESSAGE\0PEER  the message's sequence number
+//	id/MESSAGE\0PEER                     where a message is: {"channel","id","ts","seq"}
+//	told/CHANNEL/PEER/ENVELOPE           {"id","seq"} of what a peer is told; PEER is - for what all are told
 //	work/WORK                            the row of a piece of work
 //	speaker/CHANNEL/PEER                 nothing: who has ever spoken in public
 //	peer/CHANNEL/PEER/NEWEST-FIRST/ID    nothing: the direct rooms of a peer
@@ -24,6 +26,8 @@ const (
 	prefixActivity = "activity/"
 	prefixName     = "name/"
 	prefixMessage  = "message/"
+	prefixID       = "id/"
+	prefixTold     = "told/"
 	prefixWork     = "work/"
 	prefixSpeaker  = "speaker/"
 	prefixPeer     = "peer/"
@@ -60,10 +64,28 @@ func (p Place) MessageKey(m *Message) string {
 	return prefixMessage + p.Channel + "/" + p.ID + "/" + fmt.Sprintf("%016x", m.TS) + "/" + inKey(m.ID) + "\x00" + inKey(m.From)
 }
 
-// Effects is what follows from a message that was folded: the claim of new
-// work, and the entries that lists and lookups read. peers are the two of a
-// direct room, or none.
-func (c *Conversation) Effects(m *Message, seq uint64, peers []string) (channel.Effects, error) {
+// everyone is the addressee of what all are told; no peer has this name.
+const everyone = "-"
+
+// addressee is the peer that a message is told to; empty: nobody is told.
+func (m *Message) addressee(peers []string) string {
+	switch {
+	case m.To != "":
+		return m.To
+	case !m.Opens():
+		return ""
+	case len(peers) != 2:
+		return everyone
+	case m.From == peers[0]:
+		return peers[1]
+	}
+	return peers[0]
+}
+
+// Effects is what follows from a message that was folded, under an id and
+// sequence of the log: the claim of new work, and the entries that lists and
+// lookups read. peers are the two of a direct room, or none.
+func (c *Conversation) Effects(m *Message, id string, seq uint64, peers []string) (channel.Effects, error) {
 	row, err := c.row(peers)
 	if err != nil {
 		return channel.Effects{}, err
@@ -72,6 +94,18 @@ func (c *Conversation) Effects(m *Message, seq uint64, peers []string) (channel.
 	put := func(key string, value []byte) { e.Index = append(e.Index, channel.IndexEntry{Key: key, Value: value}) }
 	put(c.Place.activityKey(c.Last.TS), row)
 	put(c.Place.MessageKey(m), strconv.AppendUint(nil, seq, 10))
+	where, err := c.Place.where(m.TS, seq)
+	if err != nil {
+		return channel.Effects{}, err
+	}
+	put(prefixID+inKey(m.ID)+"\x00"+inKey(m.From), where)
+	if to := m.addressee(peers); to != "" {
+		told, err := c.Place.told(seq)
+		if err != nil {
+			return channel.Effects{}, err
+		}
+		put(prefixTold+c.Place.Channel+"/"+inKey(to)+"/"+id, told)
+	}
 	if moved := c.Messages == 1 || c.Previous.TS != c.Last.TS; moved {
 		put(prefixName+c.Place.Channel+"/"+c.Place.ID, []byte(newestFirst(c.Last.TS)))
 		for _, peer := range peers {
@@ -98,6 +132,24 @@ func (c *Conversation) Effects(m *Message, seq uint64, peers []string) (channel.
 		}
 	}
 	return e, nil
+}
+
+// where leads from a message's id to its place.
+func (p Place) where(ts int64, seq uint64) ([]byte, error) {
+	b := &jsonbuf.Buffer{}
+	b.Open('{')
+	b.Key("channel").String(p.Channel)
+	b.Key("id").String(p.ID)
+	b.Key("ts").Int(int(ts))
+	b.Key("seq").Int(int(seq))
+	return b.Close('}').Result()
+}
+
+// told leads to a message that somebody is told.
+func (p Place) told(seq uint64) ([]byte, error) {
+	b := &jsonbuf.Buffer{}
+	b.Open('{').Key("id").String(p.ID).Key("seq").Int(int(seq))
+	return b.Close('}').Result()
 }
 
 // row is what lists show of a conversation.

@@ -1,7 +1,8 @@
 // Package work is what threads and direct rooms of AGH have in common: one
 // fold of what is said and of the work that is done there. It is pure, and
-// reads records of AGH envelopes: the body is the data, the id is the key, and
-// the other members stand in ext.
+// reads records of AGH envelopes: the body is the data, the id is the origin's,
+// and the other members are in ext. Only AGH's dialect sets such an origin, so
+// that nobody posts here through another one.
 package work
 
 import (
@@ -49,8 +50,8 @@ const maxDepth = 128
 
 // Read reads a record; false: it is none of a conversation.
 func Read(e *envelope.Envelope) (Message, bool) {
-	m := Message{Type: e.Type, ID: e.Key}
-	if !Concerns(e.Type) || e.Key == "" || jsonscan.Check(e.Ext, maxDepth) != nil || jsonscan.Check(e.Data, maxDepth) != nil {
+	m := Message{Type: e.Type, ID: e.Origin.ID}
+	if !Concerns(e.Type) || m.ID == "" || e.Origin.Dialect != Dialect || jsonscan.Check(e.Ext, maxDepth) != nil || jsonscan.Check(e.Data, maxDepth) != nil {
 		return m, false
 	}
 	for name, value := range jsonscan.Members(e.Ext) {

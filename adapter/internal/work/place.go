@@ -44,7 +44,7 @@ func Validate(adapter string, s channel.State, e *envelope.Envelope, maxWork int
 	}
 	m, ok := Read(e)
 	if !ok {
-		return m, fault.New(fault.Invalid, "an AGH envelope has an id as its key and `from` in ext, and is JSON")
+		return m, RefuseType(adapter, e.Type)
 	}
 	c, ok := s.(*Conversation)
 	if !ok {
@@ -76,7 +76,7 @@ func OnAccepted(s channel.State, e *envelope.Envelope, peers []string) channel.E
 	if !ok {
 		return channel.Effects{}
 	}
-	effects, err := c.Effects(&m, e.Seq, peers)
+	effects, err := c.Effects(&m, e.ID, e.Seq, peers)
 	if err != nil {
 		return channel.Effects{} // texts that were read as JSON can be written
 	}

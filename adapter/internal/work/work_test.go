@@ -29,21 +29,21 @@ func TestRead(t *testing.T) {
 	t.Parallel()
 	c := &spec.T{T: t}
 	m, ok := work.Read(&envelope.Envelope{
-		Type: "agh.capability", Key: "m", Data: []byte(`{"capability":{"outcome":" o "}}`),
+		Type: "agh.capability", Origin: envelope.Origin{Dialect: "agh", ID: "m"}, Data: []byte(`{"capability":{"outcome":" o "}}`),
 		Ext: []byte(`{"from":"a","to":null,"work_id":"w","ts":12.0,"x":[1]}`),
 	})
 	c.True(ok, "it is read")
 	c.Equal(m, work.Message{Type: "agh.capability", ID: "m", From: "a", Work: "w", TS: 12, Preview: "o"})
 	for ts, want := range map[string]int64{"5": 5, "-5": 0, "1e3": 1000, "1e999": 0, `"5"`: 0, "null": 0} {
-		m, _ := work.Read(&envelope.Envelope{Type: "agh.say", Key: "m", Data: []byte(`{}`), Ext: []byte(`{"from":"a","ts":` + ts + `}`)})
+		m, _ := work.Read(&envelope.Envelope{Type: "agh.say", Origin: envelope.Origin{Dialect: "agh", ID: "m"}, Data: []byte(`{}`), Ext: []byte(`{"from":"a","ts":` + ts + `}`)})
 		c.True(m.TS == want, "%s is %d", ts, m.TS)
 	}
 	for _, bad := range []*envelope.Envelope{
-		{Type: "agh.greet", Key: "m", Data: []byte(`{}`), Ext: []byte(`{"from":"a"}`)},
+		{Type: "agh.greet", Origin: envelope.Origin{Dialect: "agh", ID: "m"}, Data: []byte(`{}`), Ext: []byte(`{"from":"a"}`)},
 		{Type: "agh.say", Data: []byte(`{}`), Ext: []byte(`{"from":"a"}`)},
-		{Type: "agh.say", Key: "m", Data: []byte(`{`), Ext: []byte(`{"from":"a"}`)},
-		{Type: "agh.say", Key: "m", Data: []byte(`{}`), Ext: []byte(`{}`)},
-		{Type: "agh.say", Key: "m", Data: []byte(`{}`)},
+		{Type: "agh.say", Origin: envelope.Origin{Dialect: "agh", ID: "m"}, Data: []byte(`{`), Ext: []byte(`{"from":"a"}`)},
+		{Type: "agh.say", Origin: envelope.Origin{Dialect: "agh", ID: "m"}, Data: []byte(`{}`), Ext: []byte(`{}`)},
+		{Type: "agh.say", Origin: envelope.Origin{Dialect: "agh", ID: "m"}, Data: []byte(`{}`)},
 	} {
 		_, ok := work.Read(bad)
 		c.False(ok, "%+v is read", bad)

@@ -18,8 +18,12 @@ const typePrefix = Dialect + "."
 // RecordType is the type of a kind's records.
 func RecordType(k Kind) string { return typePrefix + string(k) }
 
+// RecordKey is the idempotency key of a record: ids are unique for each sender
+// in a workspace. A peer id has no slash, so that the first one ends it.
+func RecordKey(from, id string) string { return from + "/" + id }
+
 // Record is a conversation envelope as the log keeps it: the body is the data,
-// the id is the key, and every other member is kept as it was received. data
+// sender and id are the key, and every other member is kept as it was received. data
 // is what e was decoded from; with a proof all of it is kept, because the
 // signature covers its bytes. Channel, sender and addressee are the hub's ids,
 // which the caller fills in.
@@ -41,7 +45,7 @@ func Record(e *Envelope, data []byte) (*envelope.Envelope, error) {
 		return nil, fault.Wrap(fault.Invalid, err, "the envelope cannot be kept: %v", err)
 	}
 	record := &envelope.Envelope{
-		Type: RecordType(e.Kind), Key: e.ID, Priority: envelope.Normal,
+		Type: RecordType(e.Kind), Key: RecordKey(e.From, e.ID), Priority: envelope.Normal,
 		Origin: envelope.Origin{Dialect: Dialect, ID: e.ID},
 		Data:   append([]byte(nil), e.Body...), Ext: ext,
 	}
@@ -63,7 +67,7 @@ func Message(record *envelope.Envelope) (*Envelope, []byte, error) {
 	if data == nil {
 		b := &jsonbuf.Buffer{Bytes: make([]byte, 0, len(record.Ext)+len(record.Data)+64)}
 		b.Open('{')
-		b.Key("id").String(record.Key)
+		b.Key("id").String(record.Origin.ID)
 		for name, value := range jsonscan.Members(record.Ext) {
 			b.Key(string(name)).Value(value)
 		}

@@ -17,7 +17,7 @@ func TestRecord(t *testing.T) {
 	record, err := wire.Record(e, data)
 	c.NoError(err)
 	c.Equal(record, &envelope.Envelope{
-		Type: "agh.say", Key: "m-1", Priority: envelope.Normal, Origin: envelope.Origin{Dialect: "agh", ID: "m-1"},
+		Type: "agh.say", Key: "crane.s01/m-1", Priority: envelope.Normal, Origin: envelope.Origin{Dialect: "agh", ID: "m-1"},
 		Data: []byte(`{"text":"é","n":1.0}`),
 		Ext: []byte(`{"protocol":"agh-network/v0","workspace_id":"ws_harbor","kind":"say","channel":"dock","surface":"thread","thread_id":"thread_tide",` +
 			`"from":"crane.s01","ts":1776366000,"to":"tug.s02","work_id":"work_1","trace_id":"t-1","ext":{"acme.f":1.50},"reply_to":null}`),
