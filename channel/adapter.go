@@ -73,10 +73,10 @@ type Effects struct {
 	Reason string
 	// Append is written behind the envelope, in the history or side log.
 	Append []Draft
-	// Claims are names taken or given up across the hub; a taken one that
-	// another channel holds refuses the envelope. Claims and index entries belong
-	// to the history, or to the side log if the batch has no envelope of the
-	// history. Each log gives up and replaces only its own.
+	// Claims are names taken or given up in the channel's home, or in the channel
+	// if it has none. One that is held already refuses the envelope. Claims and
+	// index entries belong to the history, or to the side log if the batch has no
+	// envelope of the history. Each log gives up and replaces only its own.
 	Claims  []string
 	Release []string
 	// Index puts and removes entries under the adapter's own prefix.

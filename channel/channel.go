@@ -23,6 +23,7 @@ type Metadata struct {
 	ClosedAt     time.Time // zero: not yet
 	CloseReason  string
 	Parent       string
+	Name         string // in its home, among the channels of its type; empty: none
 	MembersOf    string // the channel of the same home whose members belong; empty: none
 	Knobs        []byte // a JSON object exactly as given, or nil
 	Labels       map[string]string

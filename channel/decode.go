@@ -32,6 +32,7 @@ func DecodeMetadata(data []byte, shared *Interner) (*Metadata, error) {
 		RequiredAcks *int              `json:"required_acks"`
 		PendingAcks  []string          `json:"pending_acks"`
 		RejectedBy   []string          `json:"rejected_by"`
+		Name         string            `json:"name"`
 		MembersOf    string            `json:"members_of"`
 	}
 	if err := json.Unmarshal(data, &raw); err != nil {
@@ -56,6 +57,7 @@ func DecodeMetadata(data []byte, shared *Interner) (*Metadata, error) {
 		State:        state,
 		CloseReason:  shared.name(raw.CloseReason),
 		Parent:       raw.Parent,
+		Name:         raw.Name,
 		MembersOf:    raw.MembersOf,
 		Knobs:        shared.Knobs(knobs),
 		RequiredAcks: raw.RequiredAcks,

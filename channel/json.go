@@ -37,6 +37,9 @@ func (m *Metadata) AppendJSON(buf []byte) ([]byte, error) {
 	writeInt(b.Key("required_acks"), m.RequiredAcks)
 	b.Key("pending_acks").Strings(m.PendingAcks)
 	b.Key("rejected_by").Strings(m.RejectedBy)
+	if m.Name != "" {
+		b.Key("name").String(m.Name)
+	}
 	if m.MembersOf != "" {
 		b.Key("members_of").String(m.MembersOf)
 	}

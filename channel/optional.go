@@ -83,3 +83,10 @@ type MemberFolder interface {
 type Admitter interface {
 	Admits(m *Metadata, s State, in Members, sender string) bool
 }
+
+// KeyScope is an adapter whose idempotency keys, if HomeKeys says so, count in the
+// whole home, whoever sends, whatever the content, and until their channel is
+// deleted. Other keys count for one sender in one channel, for a time.
+type KeyScope interface {
+	HomeKeys() bool
+}

@@ -29,11 +29,13 @@ const (
 	WorkStep     Reason = "work_step"     // the work cannot take that step
 	PeerJoined   Reason = "peer_joined"   // the peer id is joined to the room
 	PeerAbsent   Reason = "peer_absent"   // the peer is not joined to the room
+	Taken        Reason = "taken"         // another record holds the name
 )
 
 // Keys of details.
 const (
 	DetailExpected = "expected" // with OutOfTurn: the name of who is expected to speak
+	DetailChannel  = "channel"  // with Taken: the channel that holds it
 )
 
 // ReasonEntry describes a reason for the generated docs page.
@@ -63,6 +65,7 @@ func Reasons() []ReasonEntry {
 		{WorkStep, Protocol, "The work cannot take that step, such as going back to `submitted`."},
 		{PeerJoined, Conflict, "A peer of that id is joined to the room."},
 		{PeerAbsent, NotFound, "No peer of that id is joined to the room."},
+		{Taken, Conflict, "The name is held; the detail `channel` says by which channel."},
 	}
 }
 

@@ -36,7 +36,7 @@ func (h *Hub) tellRefusal(p *Pending, e *envelope.Envelope) {
 	if p.done != closedChan || p.err == nil {
 		return
 	}
-	if p.basis == nil || p.basis.finished() && p.basis.err == nil {
+	if (p.basis == nil || p.basis.finished() && p.basis.err == nil) && (p.lost == nil || p.lost.Outcome() == journal.Durable) {
 		h.rejected(e, p.err)
 	} else {
 		p.stands = sync.OnceFunc(func() { h.rejected(e, p.err) }) // unless it is checked again
@@ -61,10 +61,9 @@ func (h *Hub) admit(ctx context.Context, e *envelope.Envelope, by *Caller) *Pend
 	if err != nil {
 		return refused(err)
 	}
-	if e.Key != "" {
-		if p := h.idempotentRepeat(ctx, e, by); p != nil {
-			return p
-		}
+	again := func() *Pending { return h.Admit(ctx, e, by) }
+	if p := h.idempotentRepeat(ctx, e, again); p != nil {
+		return p
 	}
 	recipients := h.registry.profiles(e.Audience, e.Sender)
 	if err := denied(h.arbiter().AuthorizeSend(sender.profile(), e, recipients)); err != nil {
@@ -93,20 +92,15 @@ func (h *Hub) admit(ctx context.Context, e *envelope.Envelope, by *Caller) *Pend
 		}
 		basis := ch.last
 		ch.mu.Unlock()
-		var conflict *journal.ConflictError
-		if errors.As(err, &conflict) {
-			if conflict.Claim.Name == schema.IdempotencyClaim(e.Channel, e.Sender, e.Key) && e.Key != "" {
-				if p := h.idempotentRepeat(ctx, e, by); p != nil {
-					return p
-				}
-				continue
-			}
-			err = fault.Wrap(fault.Conflict, err, "taken by another channel: %v", err)
+		// The key may have been taken since it was looked up: then this is a
+		// repeat, whatever the channel says of it now.
+		if p := h.idempotentRepeat(ctx, e, again); p != nil {
+			return p
 		}
-		return &Pending{
-			err: unavailable(err), done: closedChan, basis: basis,
-			retry: func() *Pending { return h.Admit(ctx, e, by) },
+		if isKey(err, e) {
+			continue
 		}
+		return notAccepted(err, basis, again)
 	}
 }
 
@@ -279,10 +273,10 @@ func (b *batch) own(fx *channel.Effects) error {
 		return fault.New(fault.Internal, "the adapter of channel '%s' wants claims or index entries without an envelope to hold them", b.ch.id)
 	}
 	for _, name := range fx.Claims {
-		r.Take = append(r.Take, journal.Take{Name: "adapter/" + name})
+		r.Take = append(r.Take, journal.Take{Name: schema.AdapterClaim(b.ch.id, name)})
 	}
 	for _, name := range fx.Release {
-		r.Release = append(r.Release, "adapter/"+name)
+		r.Release = append(r.Release, schema.AdapterClaim(b.ch.id, name))
 	}
 	prefix := "adapter/" + b.meta.Manifest.Type + "/"
 	for _, entry := range fx.Index {

@@ -3,12 +3,10 @@ package hub
 import (
 	"context"
 	"errors"
-	"slices"
 
 	"github.com/parley-hub/parley/channel"
 	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/fault"
-	"github.com/parley-hub/parley/hub/internal/schema"
 	"github.com/parley-hub/parley/journal"
 )
 
@@ -68,20 +66,13 @@ func (h *Hub) admitAll(ctx context.Context, list []*envelope.Envelope, by *Calle
 		}
 		basis := ch.last
 		ch.mu.Unlock()
-		var conflict *journal.ConflictError
-		if errors.As(err, &conflict) {
-			if h.isKeyOf(conflict.Claim.Name, list) {
-				if p := h.repeatedAll(ctx, list, by); p != nil {
-					return p, list[0]
-				}
-				continue
-			}
-			err = fault.Wrap(fault.Conflict, err, "taken by another channel: %v", err)
+		if p := h.repeatedAll(ctx, list, by); p != nil {
+			return p, list[0]
 		}
-		return &Pending{
-			err: unavailable(err), done: closedChan, basis: basis,
-			retry: func() *Pending { return h.AdmitAll(ctx, list, by) },
-		}, culprit
+		if isKey(err, list...) {
+			continue
+		}
+		return notAccepted(err, basis, func() *Pending { return h.AdmitAll(ctx, list, by) }), culprit
 	}
 }
 
@@ -178,13 +169,6 @@ func (h *Hub) judgeNext(ctx context.Context, b *batch, sender *member, e *envelo
 	return ch.answeredTwice(e)
 }
 
-// isKeyOf reports whether a claim is the idempotency key of one of the envelopes.
-func (h *Hub) isKeyOf(claim string, list []*envelope.Envelope) bool {
-	return slices.ContainsFunc(list, func(e *envelope.Envelope) bool {
-		return e.Key != "" && claim == schema.IdempotencyClaim(e.Channel, e.Sender, e.Key)
-	})
-}
-
 // repeatedAll answers a post of several whose idempotency keys were used before
 // with the first post's answer. It returns nil if the keys are new.
 func (h *Hub) repeatedAll(ctx context.Context, list []*envelope.Envelope, by *Caller) *Pending {
@@ -225,7 +209,7 @@ func (h *Hub) answerAll(ctx context.Context, list []*envelope.Envelope, holders 
 			return p, err
 		}
 	}
-	answer := &Pending{done: closedChan}
+	answer := &Pending{done: closedChan, channel: list[0].Channel, repeated: true}
 	for i, e := range list {
 		first, err := h.answerIdempotent(ctx, holders[i].Ordered, e)
 		if err != nil {

@@ -2,8 +2,11 @@ package hub
 
 import (
 	"context"
+	"errors"
 	"slices"
+	"time"
 
+	"github.com/parley-hub/parley/channel"
 	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/fault"
 	"github.com/parley-hub/parley/hub/internal/schema"
@@ -11,20 +14,25 @@ import (
 )
 
 // idempotentRepeat answers a post whose idempotency key was used before with the
-// first post's answer. It returns nil if the key is new.
-func (h *Hub) idempotentRepeat(ctx context.Context, e *envelope.Envelope, by *Caller) *Pending {
-	return h.repeatOf(ctx, e, func() *Pending { return h.Admit(ctx, e, by) })
-}
-
-// repeatOf is idempotentRepeat for any kind of post; admit posts once more what
-// was not stored after all.
-func (h *Hub) repeatOf(ctx context.Context, e *envelope.Envelope, admit func() *Pending) *Pending {
+// first post's answer. It returns nil if the key is new, or if there is none.
+// Again posts anew, if the first post was not stored after all.
+func (h *Hub) idempotentRepeat(ctx context.Context, e *envelope.Envelope, again func() *Pending) *Pending {
+	if e.Key == "" {
+		return nil
+	}
 	state, err := h.keyHolder(ctx, e)
 	if err != nil {
 		return refused(err)
 	}
-	first := state.Ordered
-	if first == nil {
+	return h.repeatOf(state, again, func(ctx context.Context) (*Pending, error) {
+		return h.answerIdempotent(ctx, state.Ordered, e)
+	})
+}
+
+// repeatOf returns a post that is answered by the holder of a claim, or nil if
+// nobody holds it.
+func (h *Hub) repeatOf(state journal.ClaimState, again func() *Pending, answer func(ctx context.Context) (*Pending, error)) *Pending {
+	if state.Ordered == nil {
 		return nil
 	}
 	return &Pending{
@@ -35,20 +43,77 @@ func (h *Hub) repeatOf(ctx context.Context, e *envelope.Envelope, admit func() *
 					if ctx.Err() != nil {
 						return nil, unavailable(err)
 					}
-					p := admit()
+					p := again()
 					_, err := p.Wait(ctx)
 					return p, err
 				}
 			}
-			return h.answerIdempotent(ctx, first, e)
+			return answer(ctx)
 		},
 	}
 }
 
 // keyHolder looks up which record took an envelope's idempotency key.
 func (h *Hub) keyHolder(ctx context.Context, e *envelope.Envelope) (journal.ClaimState, error) {
-	state, err := h.journal.Claim(ctx, h.shardOf(e.Channel), schema.IdempotencyClaim(e.Channel, e.Sender, e.Key))
+	a, err := h.keyAdapter(ctx, e.Channel)
+	if err != nil {
+		return journal.ClaimState{}, err
+	}
+	state, err := h.journal.Claim(ctx, h.shardOf(e.Channel), keyClaim(a, e))
 	return state, unavailable(err)
+}
+
+// keyAdapter is the adapter that says where a channel's keys count. Without a home
+// there is no choice, and no adapter is looked up.
+func (h *Hub) keyAdapter(ctx context.Context, channelID string) (channel.Adapter, error) {
+	if HomeOf(channelID) == "" {
+		return nil, nil
+	}
+	if ch := h.channels.get(channelID); ch != nil {
+		if s := ch.durable.Load(); s != nil {
+			return s.adapter, nil
+		}
+	}
+	m, err := h.Channel(ctx, channelID)
+	if err != nil {
+		return nil, ignoreMissing(err)
+	}
+	return h.adapterOf(m.Manifest.Key()), nil
+}
+
+// homeKeys reports whether an adapter's idempotency keys count in the whole home.
+func homeKeys(a channel.Adapter) bool {
+	scope, ok := a.(channel.KeyScope)
+	return ok && scope.HomeKeys()
+}
+
+// keyClaim is the claim of an envelope's idempotency key.
+func keyClaim(a channel.Adapter, e *envelope.Envelope) string {
+	if home := HomeOf(e.Channel); home != "" && homeKeys(a) {
+		return schema.HomeKeyClaim(home, e.Key)
+	}
+	return schema.IdempotencyClaim(e.Channel, e.Sender, e.Key)
+}
+
+// keyTake is what the record of an envelope takes for its idempotency key.
+func (h *Hub) keyTake(a channel.Adapter, e *envelope.Envelope, now time.Time) journal.Take {
+	take := journal.Take{Name: keyClaim(a, e)}
+	if HomeOf(e.Channel) == "" || !homeKeys(a) {
+		take.Expires = now.Add(h.opts.IdempotencyWindow)
+	}
+	return take
+}
+
+// isKey reports whether a batch lost the idempotency key of one of the envelopes.
+func isKey(err error, list ...*envelope.Envelope) bool {
+	var conflict *journal.ConflictError
+	if !errors.As(err, &conflict) || conflict.Kind != journal.ClaimConflict {
+		return false
+	}
+	name := conflict.Claim.Name
+	return slices.ContainsFunc(list, func(e *envelope.Envelope) bool {
+		return e.Key != "" && (name == schema.IdempotencyClaim(e.Channel, e.Sender, e.Key) || name == schema.HomeKeyClaim(HomeOf(e.Channel), e.Key))
+	})
 }
 
 // answerIdempotent is the answer to the first post of a key.
@@ -64,12 +129,13 @@ func (h *Hub) answerIdempotent(ctx context.Context, first *journal.Claimed, e *e
 	if err != nil {
 		return nil, err
 	}
-	if !equalContent(posted, e) {
+	inHome := first.Name == schema.HomeKeyClaim(HomeOf(posted.Channel), e.Key)
+	if !inHome && !equalContent(posted, e) {
 		err := errIdempotencyKeyReused(e)
 		h.rejected(e, err)
 		return nil, err
 	}
-	return &Pending{id: posted.ID, seq: posted.Seq, done: closedChan}, nil
+	return &Pending{id: posted.ID, seq: posted.Seq, channel: posted.Channel, repeated: true, done: closedChan}, nil
 }
 
 // readPosted reads an envelope of the history or of the side log.

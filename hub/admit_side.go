@@ -31,10 +31,8 @@ func (h *Hub) admitSide(ctx context.Context, e *envelope.Envelope, by *Caller) *
 		return refused(err)
 	}
 	retry := func() *Pending { return h.AdmitSide(ctx, e, by) }
-	if e.Key != "" {
-		if p := h.repeatOf(ctx, e, retry); p != nil {
-			return p
-		}
+	if p := h.idempotentRepeat(ctx, e, retry); p != nil {
+		return p
 	}
 	if err := denied(h.arbiter().AuthorizeSend(sender.profile(), e, h.registry.profiles(e.Audience, e.Sender))); err != nil {
 		return refused(err)
@@ -62,17 +60,13 @@ func (h *Hub) admitSide(ctx context.Context, e *envelope.Envelope, by *Caller) *
 		}
 		basis := ch.last
 		ch.mu.Unlock()
-		var conflict *journal.ConflictError
-		if errors.As(err, &conflict) {
-			if h.isKeyOf(conflict.Claim.Name, []*envelope.Envelope{e}) {
-				if p := h.repeatOf(ctx, e, retry); p != nil {
-					return p
-				}
-				continue
-			}
-			err = fault.Wrap(fault.Conflict, err, "taken by another channel: %v", err)
+		if p := h.idempotentRepeat(ctx, e, retry); p != nil {
+			return p
 		}
-		return &Pending{err: unavailable(err), done: closedChan, basis: basis, retry: retry}
+		if isKey(err, e) {
+			continue
+		}
+		return notAccepted(err, basis, retry)
 	}
 }
 
@@ -128,9 +122,7 @@ func (b *batch) addSide(e *envelope.Envelope, posted bool) error {
 	e.ID, e.CreatedAt, e.Channel, e.Seq = id, b.now, b.ch.id, b.seq
 	side := sideEnvelope{envelope: e}
 	if e.Key != "" && posted {
-		side.record.Take = append(side.record.Take, journal.Take{
-			Name: schema.IdempotencyClaim(b.ch.id, e.Sender, e.Key), Expires: b.now.Add(b.hub.opts.IdempotencyWindow),
-		})
+		side.record.Take = append(side.record.Take, b.hub.keyTake(b.ch.adapter, e, b.now))
 	}
 	b.sides = append(b.sides, side)
 	return nil

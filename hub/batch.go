@@ -26,30 +26,31 @@ func HubMade(e *envelope.Envelope) bool { return e.Origin.Dialect == hubMade }
 // batch collects one atomic write for one channel, under the channel's lock: an
 // envelope and everything that it causes.
 type batch struct {
-	hub     *Hub
-	ch      *loadedChannel
-	now     time.Time
-	meta    *channel.Metadata
-	state   channel.State
-	watch   watch
-	seq     uint64
-	lastID  string
-	history []journal.Record
-	metas   []journal.Record
-	side    []journal.Record
-	sides   []sideEnvelope // written to the side log behind what it holds
-	audits  []journal.Record
-	tasks   []journal.Append
-	running map[string]*schema.StoredTask // the channel's tasks that the batch changes
-	marks   *marks                        // if they change
-	refusal error                         // why the creator is refused, if the opening fails
-	items   []item
-	before  []func()             // run before anyone is told of the envelopes
-	after   []func()             // and once everyone has been
-	answer  *envelope.Envelope   // whose id is the answer to a post
-	posted  []*envelope.Envelope // all of a post of several
-	places  []string             // in whose inboxes there is room for it
-	spoken  bool                 // the supervisors' waiting words are part of the batch
+	hub        *Hub
+	ch         *loadedChannel
+	now        time.Time
+	meta       *channel.Metadata
+	state      channel.State
+	watch      watch
+	seq        uint64
+	lastID     string
+	history    []journal.Record
+	metas      []journal.Record
+	side       []journal.Record
+	sides      []sideEnvelope // written to the side log behind what it holds
+	audits     []journal.Record
+	tasks      []journal.Append
+	running    map[string]*schema.StoredTask // the channel's tasks that the batch changes
+	marks      *marks                        // if they change
+	refusal    error                         // why the creator is refused, if the opening fails
+	items      []item
+	before     []func()             // run before anyone is told of the envelopes
+	after      []func()             // and once everyone has been
+	answer     *envelope.Envelope   // whose id is the answer to a post
+	posted     []*envelope.Envelope // all of a post of several
+	places     []string             // in whose inboxes there is room for it
+	openingKey string               // the claim of an opening's idempotency key; empty: none
+	spoken     bool                 // the supervisors' waiting words are part of the batch
 
 	caller trace.SpanContext // in which span the post is made
 
@@ -111,9 +112,7 @@ func (b *batch) add(e *envelope.Envelope, posted bool) error {
 		})
 	}
 	if e.Key != "" && posted {
-		record.Take = append(record.Take, journal.Take{
-			Name: schema.IdempotencyClaim(b.ch.id, e.Sender, e.Key), Expires: b.now.Add(b.hub.opts.IdempotencyWindow),
-		})
+		record.Take = append(record.Take, b.hub.keyTake(b.ch.adapter, e, b.now))
 	}
 	b.history = append(b.history, record)
 	b.seq, b.lastID = e.Seq, id
@@ -191,7 +190,7 @@ func (b *batch) order(ctx context.Context) (*Pending, error) {
 		return nil, err
 	}
 	pending := &Pending{
-		hub: b.hub, done: make(chan struct{}), ticket: ticket, ch: b.ch, items: b.items, before: b.before, after: b.after,
+		hub: b.hub, done: make(chan struct{}), ticket: ticket, ch: b.ch, channel: b.ch.id, items: b.items, before: b.before, after: b.after,
 	}
 	if b.answer != nil {
 		pending.id, pending.seq = b.answer.ID, b.answer.Seq

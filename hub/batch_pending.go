@@ -16,6 +16,10 @@ type Pending struct {
 	hub *Hub
 	id  string // of the envelope
 	seq uint64 // in the history
+	// channel is where it was posted; opened, that this post opened the channel;
+	// repeated, that an earlier post of the same key is the answer.
+	channel          string
+	opened, repeated bool
 	all []stored
 	err error // why it was refused, or not stored
 	// answered is the post that the answer is taken from, if it is another one:
@@ -25,6 +29,7 @@ type Pending struct {
 	escaped error
 	done    chan struct{}
 	basis   *Pending        // a refusal is released when this is durable
+	lost    *journal.Ticket // and when this is: the batch that holds a claim
 	retry   func() *Pending // and computed again if it failed
 	stands  func()          // called when it is released
 	// resolve, if set, finds the answer when it is waited for.
@@ -104,6 +109,21 @@ func (p *Pending) Seqs() []uint64 {
 	return seqs
 }
 
+// Channel is the channel that was posted to, once Wait has returned without an
+// error.
+func (p *Pending) Channel() string { return p.result().channel }
+
+// Opened reports whether the post opened its channel.
+func (p *Pending) Opened() bool { return p.result().opened }
+
+// Repeated reports, once Wait has returned, whether the answer is that of an
+// earlier post with the same idempotency key.
+func (p *Pending) Repeated() bool { return p.result().repeated }
+
+// Seq is the sequence of the posted envelope in the history, or of the last one
+// of several, once Wait has returned without an error.
+func (p *Pending) Seq() uint64 { return p.result().seq }
+
 // Wait returns the envelope's id, or the last one's of several, once it is
 // durable and delivered, or the refusal. When the context ends first, the post
 // goes on.
@@ -130,7 +150,7 @@ func (p *Pending) Wait(ctx context.Context) (string, error) {
 			origin.answered.Store(first)
 			return first.result().id, nil
 		}
-		again, err := p.basis.released(ctx)
+		again, err := p.released(ctx)
 		if err != nil {
 			return "", err
 		}
@@ -153,6 +173,9 @@ func (p *Pending) Wait(ctx context.Context) (string, error) {
 // Done is closed when Wait would not block, or only for what a refusal was
 // computed from.
 func (p *Pending) Done() <-chan struct{} {
+	if p.lost != nil {
+		return p.lost.Done()
+	}
 	if p.basis != nil {
 		return p.basis.done
 	}
@@ -168,9 +191,22 @@ func (p *Pending) finished() bool {
 	}
 }
 
-// released waits until a batch that an answer depends on is durable. Again is true
-// if the batch failed, and the answer must be computed again.
+// released waits until everything that a refusal depends on is durable. Again is
+// true if some of it failed, and the refusal must be computed again.
 func (p *Pending) released(ctx context.Context) (again bool, err error) {
+	if again, err := p.basis.durable(ctx); again || err != nil || p.lost == nil {
+		return again, err
+	}
+	err = p.lost.Wait(ctx)
+	if ctx.Err() != nil && err != nil {
+		return false, fault.Wrap(fault.Unavailable, ctx.Err(), "gave up waiting for what the answer depends on: %v", ctx.Err())
+	}
+	return err != nil, nil
+}
+
+// durable waits until a batch that an answer depends on is durable. Again is true
+// if the batch failed, and the answer must be computed again.
+func (p *Pending) durable(ctx context.Context) (again bool, err error) {
 	if p == nil {
 		return false, nil
 	}

@@ -41,7 +41,7 @@ func answer[T any](ctx context.Context, h *Hub, id string, compute func(*loadedC
 		if h.closedCold(ch) {
 			h.release(ch)
 		}
-		again, waitErr := basis.released(ctx)
+		again, waitErr := basis.durable(ctx)
 		if waitErr != nil {
 			var none T
 			return none, waitErr

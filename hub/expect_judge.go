@@ -32,7 +32,7 @@ const (
 func (h *Hub) checkExpectations(ctx context.Context, id string, due []byte, now time.Time) (l checked, again bool, err error) {
 	var basis *Pending
 	for {
-		if _, err := basis.released(ctx); err != nil {
+		if _, err := basis.durable(ctx); err != nil {
 			return checked{}, false, err
 		}
 		basis = nil

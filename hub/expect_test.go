@@ -209,8 +209,9 @@ func TestReplyWithin(t *testing.T) {
 	exclusive.Adapters = []channel.Adapter{claiming{}}
 	runs(t, "a reply that was refused is none", exclusive, func(t *testing.T, r *rig) {
 		a, b := r.agent("alice"), r.agent("bob")
-		r.say(a, r.openWith("conversation", expecting("[]"), a, b), "mine")
-		ch := r.openWith("conversation", expected, a, b)
+		here := in(r.home("test", "one"))
+		r.say(a, r.openWith("conversation", func(o *hub.Opening) { expecting("[]")(o); here(o) }, a, b), "mine")
+		ch := r.openWith("conversation", func(o *hub.Opening) { expected(o); here(o) }, a, b)
 		r.say(b, ch, "so?")
 		r.pass(time.Second)
 		r.say(a, ch, "well?")

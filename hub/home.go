@@ -218,6 +218,11 @@ func (h *Hub) checkPlace(ctx context.Context, o Opening) error {
 			return err
 		}
 	}
+	if o.Name != "" {
+		if err := h.checkName(o); err != nil {
+			return err
+		}
+	}
 	if o.MembersOf == "" {
 		return nil
 	}

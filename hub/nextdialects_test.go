@@ -2,6 +2,7 @@ package hub_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -171,23 +172,28 @@ func TestOtherDialectsFit(t *testing.T) {
 			t.Errorf("%+v", log)
 		}
 	})
-	runs(t, "a name taken across the hub refuses the next, until it is given up or its channel deleted", withBoard, func(t *testing.T, r *rig) {
+	stored(t, "a claim refuses the next in its home, until it is given up or its channel deleted", withBoard, func(t *testing.T, r *rig) {
 		a, b := r.agent("alice"), r.agent("bob")
-		one, two := r.open("board", a, b), r.open("board", a, b)
+		home := r.home("hpd", "session")
+		one, two := r.openWith("board", in(home), a, b), r.openWith("board", in(home), a, b)
 		r.post(a, one, "board.take", `{}`)
 		before := r.types(two)
-		if _, err := r.tryPost(a, two, "board.take", `{}`); fault.CodeOf(err) != fault.Conflict {
+		_, err := r.tryPost(a, two, "board.take", `{}`)
+		var refusal *fault.Error
+		if !errors.As(err, &refusal) || refusal.Code != fault.Conflict || refusal.Reason != fault.Taken || refusal.Details[fault.DetailChannel] != one {
 			t.Errorf("got %v", err)
+		}
+		for _, elsewhere := range []string{r.open("board", a, b), r.open("board", a, b), r.openWith("board", in(r.home("hpd", "other")), a, b)} {
+			r.post(a, elsewhere, "board.take", `{}`)
+			if _, err := r.tryPost(a, elsewhere, "board.take", `{}`); fault.CodeOf(err) != fault.Conflict {
+				t.Errorf("twice in one channel: %v", err)
+			}
 		}
 		if got := r.types(two); !slices.Equal(got, before) {
 			t.Errorf("logged %v", got)
 		}
 		r.post(a, one, "board.give", `{}`)
 		r.post(a, two, "board.take", `{}`)
-		if err := r.Delete(ctx, two, "op"); err != nil {
-			t.Fatal(err)
-		}
-		r.post(a, one, "board.take", `{}`)
 	})
 	runs(t, "a deadline of the adapter's comes due, also after a restart", withBoard, func(t *testing.T, r *rig) {
 		a, b := r.agent("alice"), r.agent("bob")

@@ -220,7 +220,8 @@ func TestSideEnvelopes(t *testing.T) {
 	})
 	runs(t, "have effects of their own", withLedger, func(t *testing.T, r *rig) {
 		a, b := r.agent("alice"), r.agent("bob")
-		one, two := r.open("ledger", a, b), r.open("ledger", a, b)
+		home := r.home("test", "one")
+		one, two := r.openWith("ledger", in(home), a, b), r.openWith("ledger", in(home), a, b)
 		if _, err := r.side(a, one, "ledger.claim"); err != nil {
 			t.Fatal(err)
 		}

@@ -32,6 +32,7 @@ type Opening struct {
 	Intent       string // kept as the label "intent"
 	Parent       string
 	Home         string // id of the home that it lies in; empty: it has a place of its own
+	Name         string // unique in the home among the channels of its type; empty: none
 	MembersOf    string // the channel of the same home whose members belong
 	Dialect      string // that opens it; some types are opened by one dialect only
 }
@@ -40,82 +41,86 @@ type Opening struct {
 type Opened struct {
 	*channel.Metadata
 	Warnings []string
+	Repeated bool // an earlier opening with the same idempotency key is the answer
 }
 
 // Open opens a channel. Where the adapter invites, it returns when the last
 // invitee has acked, or with the reason why the channel ended before.
 func (h *Hub) Open(ctx context.Context, o Opening) (Opened, error) {
-	created, opening, err := h.create(ctx, o, nil)
+	created, opening, err := h.create(ctx, o, nil, nil)
 	if err != nil {
 		return Opened{}, err
 	}
 	return h.awaitOpening(ctx, created, opening)
 }
 
-// AdmitOpening creates a channel and its first envelope in one batch. Its
-// adapter must open at once.
-func (h *Hub) AdmitOpening(ctx context.Context, o Opening, first *envelope.Envelope) (Opened, string, error) {
-	if first.Channel == "" {
-		first.Channel = "new"
+// create stores the channel, and returns an opening to wait for until it is no
+// longer pending. A claim that was lost to a batch which then failed is tried
+// again.
+func (h *Hub) create(ctx context.Context, o Opening, first *envelope.Envelope, check func(*batch) error) (Opened, *opening, error) {
+	for {
+		created, p, opening, err := h.begin(ctx, o, first, check)
+		if err == nil {
+			if _, err := p.Wait(ctx); err != nil {
+				return Opened{}, nil, err
+			}
+			return created, opening, nil
+		}
+		refusal, lost := taken(err)
+		if lost == nil || lost.Wait(ctx) == nil || ctx.Err() != nil {
+			return Opened{}, nil, unavailable(refusal)
+		}
 	}
-	if err := h.bound(first, nil); err != nil {
-		return Opened{}, "", err
-	}
-	created, _, err := h.create(ctx, o, first)
-	return created, first.ID, err
 }
 
-// create stores the channel, and returns an opening to wait for until it is no
-// longer pending.
-func (h *Hub) create(ctx context.Context, o Opening, first *envelope.Envelope) (Opened, *opening, error) {
+// begin orders the batch of a new channel. Check, if given, judges the channel
+// with its first envelope in place, before anything is stored.
+func (h *Hub) begin(ctx context.Context, o Opening, first *envelope.Envelope, check func(*batch) error) (Opened, *Pending, *opening, error) {
 	if o.Version == 0 {
 		o.Version = 1
 	}
 	adapter := h.adapterOf(channel.Key{Type: o.Type, Version: o.Version})
 	creator, invitees, err := h.cast(&o, adapter)
 	if err != nil {
-		return Opened{}, nil, err
+		return Opened{}, nil, nil, err
 	}
 	if adapter == nil {
-		return Opened{}, nil, h.errNoAdapter(channel.Key{Type: o.Type, Version: o.Version})
+		return Opened{}, nil, nil, h.errNoAdapter(channel.Key{Type: o.Type, Version: o.Version})
 	}
 	if only, ok := adapter.(channel.DialectOnly); ok && only.Dialect() != o.Dialect {
-		return Opened{}, nil, fault.New(fault.Protocol, "a %s is opened through the %s dialect only", o.Type, only.Dialect())
+		return Opened{}, nil, nil, fault.New(fault.Protocol, "a %s is opened through the %s dialect only", o.Type, only.Dialect())
 	}
 	if first != nil && adapter.Opening() != channel.AtOnce {
-		return Opened{}, nil, fault.New(fault.Protocol, "a %s opens by invitation, not with its first envelope", o.Type)
+		return Opened{}, nil, nil, fault.New(fault.Protocol, "a %s opens by invitation, not with its first envelope", o.Type)
 	}
 	if err := h.checkPlace(ctx, o); err != nil {
-		return Opened{}, nil, err
+		return Opened{}, nil, nil, err
 	}
-	release, err := h.authorizeOpen(ctx, creator, invitees, adapter, o)
+	release, limited, err := h.authorizeOpen(ctx, creator, invitees, adapter, o)
 	if err != nil {
-		return Opened{}, nil, err
+		return Opened{}, nil, nil, err
 	}
 	defer release()
 	m, err := h.describe(adapter, creator, o)
 	if err != nil {
-		return Opened{}, nil, err
+		return Opened{}, nil, nil, err
 	}
 	if err := adapter.ValidateCreate(m); err != nil {
-		return Opened{}, nil, err
+		return Opened{}, nil, nil, err
 	}
 	state, err := adapter.Initial(m)
 	if err != nil {
-		return Opened{}, nil, err
+		return Opened{}, nil, nil, err
 	}
 	created := Opened{Metadata: m, Warnings: advice(adapter, m)}
 	for _, warning := range created.Warnings {
 		h.log.Warn("channel opened with a warning", "channel_id", m.ID, "warning", warning)
 	}
-	p, opening, err := h.storeChannel(ctx, adapter, m, state, invitees, first)
-	if err != nil {
-		return Opened{}, nil, unavailable(err)
+	p, opening, err := h.storeChannel(ctx, adapter, m, state, invitees, first, check)
+	if err == nil && limited {
+		_, _ = p.Wait(ctx) // until it is durable, the next opening would not count it
 	}
-	if _, err := p.Wait(ctx); err != nil {
-		return Opened{}, nil, err
-	}
-	return created, opening, nil
+	return created, p, opening, err
 }
 
 func advice(a channel.Adapter, m *channel.Metadata) []string {
@@ -162,23 +167,23 @@ func (h *Hub) cast(o *Opening, a channel.Adapter) (creator *member, invitees []P
 
 // authorizeOpen asks the arbiter. Where the creator's channels are counted, no
 // other of its channels opens until release.
-func (h *Hub) authorizeOpen(ctx context.Context, creator *member, invitees []Profile, a channel.Adapter, o Opening) (release func(), err error) {
+func (h *Hub) authorizeOpen(ctx context.Context, creator *member, invitees []Profile, a channel.Adapter, o Opening) (release func(), limited bool, err error) {
 	manifest := a.Manifest()
 	release = func() {}
 	var open int64
 	if creator.profile().Enforced().Limits.MaxConcurrentChannels > 0 {
 		creator.opening.Lock()
-		release = creator.opening.Unlock
+		release, limited = creator.opening.Unlock, true
 		if open, err = h.countOpen(ctx, o.Creator); err != nil {
 			release()
-			return nil, err
+			return nil, limited, err
 		}
 	}
 	if err := denied(h.arbiter().AuthorizeOpen(creator.profile(), invitees, &manifest, open)); err != nil {
 		release()
-		return nil, err
+		return nil, limited, err
 	}
-	return release, nil
+	return release, limited, nil
 }
 
 func (h *Hub) countOpen(ctx context.Context, creator string) (n int64, err error) {
@@ -224,7 +229,7 @@ func (h *Hub) describe(a channel.Adapter, creator *member, o Opening) (*channel.
 	m := &channel.Metadata{
 		ID: id, Manifest: shared, Creator: h.shared.Name(o.Creator), State: channel.Pending,
 		CreatedAt: now, ExpiresAt: expires, Parent: o.Parent, Knobs: h.shared.Knobs(bytes.TrimSpace(o.Knobs)),
-		Labels: maps.Clone(o.Labels), RequiredAcks: o.RequiredAcks, MembersOf: o.MembersOf,
+		Labels: maps.Clone(o.Labels), RequiredAcks: o.RequiredAcks, Name: o.Name, MembersOf: o.MembersOf,
 	}
 	size := len(o.Intent)
 	for k, v := range o.Labels {
@@ -278,7 +283,7 @@ func role(agent string, o Opening) channel.Role {
 
 // storeChannel writes the channel, its invitations or its first envelope, and
 // what follows from them, as one batch.
-func (h *Hub) storeChannel(ctx context.Context, a channel.Adapter, m *channel.Metadata, state channel.State, invitees []Profile, first *envelope.Envelope) (*Pending, *opening, error) {
+func (h *Hub) storeChannel(ctx context.Context, a channel.Adapter, m *channel.Metadata, state channel.State, invitees []Profile, first *envelope.Envelope, check func(*batch) error) (*Pending, *opening, error) {
 	place, err := h.journal.Place(ctx, h.shardOf(m.ID))
 	if err != nil {
 		return nil, nil, err
@@ -294,22 +299,26 @@ func (h *Hub) storeChannel(ctx context.Context, a channel.Adapter, m *channel.Me
 	wait := h.openings.begin(m.ID)
 	var p *Pending
 	err = h.guarded(func() error {
-		if err := b.begin(m, invitees, first); err != nil {
+		if err := b.begin(m, invitees, first, check); err != nil {
 			return err
 		}
 		p, err = b.order(ctx)
 		return err
 	})
 	if err != nil {
+		if first != nil {
+			h.vacate(first.Sender, b.places)
+		}
 		h.openings.finish(m.ID, err)
 		h.channels.drop(ch)
 		return nil, nil, err
 	}
+	p.opened = true
 	return p, wait, nil
 }
 
 // begin puts a channel's creation into the batch.
-func (b *batch) begin(m *channel.Metadata, invitees []Profile, first *envelope.Envelope) error {
+func (b *batch) begin(m *channel.Metadata, invitees []Profile, first *envelope.Envelope, check func(*batch) error) error {
 	if err := b.audit("channel_created", fields{
 		"channel_id": m.ID, "manifest_type": m.Manifest.Type, "manifest_version": m.Manifest.Version,
 		"creator_id": m.Creator, "participants": m.IDs(),
@@ -334,6 +343,11 @@ func (b *batch) begin(m *channel.Metadata, invitees []Profile, first *envelope.E
 	}
 	if first != nil {
 		first.Sender = cmp.Or(first.Sender, m.Creator)
+		if check != nil {
+			if err := check(b); err != nil {
+				return err
+			}
+		}
 		if err := b.ch.adapter.ValidateSend(b.meta, b.state, first); err != nil {
 			return err
 		}
@@ -366,6 +380,12 @@ func (b *batch) recordCreation(m *channel.Metadata) error {
 	}
 	for k, v := range m.Labels {
 		put(schema.Key(schema.IndexLabel, schema.Digest(k, v), own))
+	}
+	if m.Name != "" {
+		record.Take = append(record.Take, journal.Take{Name: schema.ChannelNameClaim(home, m.Manifest.Type, m.Name)})
+	}
+	if b.openingKey != "" {
+		record.Take = append(record.Take, journal.Take{Name: b.openingKey, Expires: b.now.Add(b.hub.opts.IdempotencyWindow)})
 	}
 	b.metas = slices.Insert(b.metas, 0, record)
 	return nil

@@ -73,6 +73,32 @@ func IdempotencyClaim(channelID, sender, idempotencyKey string) string {
 	return "key/" + Digest(channelID, sender, idempotencyKey)
 }
 
+// HomeKeyClaim is the claim of an idempotency key that counts in a whole home.
+func HomeKeyClaim(home, idempotencyKey string) string {
+	return "key/" + Digest(home, idempotencyKey)
+}
+
+// OpeningKeyClaim is the claim of the idempotency key of an opening in a home.
+func OpeningKeyClaim(home, kind, creator, idempotencyKey string) string {
+	return "key/" + Digest("opening", home, kind, creator, idempotencyKey)
+}
+
+// ChannelNameClaim is the claim of a channel's name among those of its type in a
+// home.
+func ChannelNameClaim(home, kind, name string) string {
+	return "name/" + home + "/" + kind + "/" + Digest(name)
+}
+
+// AdapterClaim is a name that an adapter takes: in a channel's home, or in the
+// channel if it has none.
+func AdapterClaim(channelID, name string) string {
+	scope := channelID
+	if home, _ := Split(channelID); home != "" {
+		scope = home
+	}
+	return "adapter/" + scope + "/" + name
+}
+
 // TaskClaim is the claim of a task's id; it leads to the task's log.
 func TaskClaim(id string) string { return "task/" + Digest(id) }
 

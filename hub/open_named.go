@@ -1,0 +1,167 @@
+package hub
+
+import (
+	"cmp"
+	"context"
+	"errors"
+
+	"github.com/parley-hub/parley/channel"
+	"github.com/parley-hub/parley/envelope"
+	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/hub/internal/schema"
+	"github.com/parley-hub/parley/journal"
+)
+
+// checkName refuses a name that nothing could be found by.
+func (h *Hub) checkName(o Opening) error {
+	if o.Home == "" {
+		return fault.New(fault.Invalid, "channel name %.100q is given without a home; names count in a home", o.Name)
+	}
+	return h.boundRecord("a channel's name", len(o.Name))
+}
+
+// Named returns the channel of a type with a name in a home.
+func (h *Hub) Named(ctx context.Context, home, kind, name string) (channelID string, err error) {
+	for {
+		state, err := h.nameHolder(ctx, home, kind, name)
+		if err != nil {
+			return "", err
+		}
+		if state.Pending == nil {
+			return channelOfName(state.Durable, home, kind, name)
+		}
+		_ = state.Pending.Wait(ctx) // it is looked up again, however that ends
+		if err := ctx.Err(); err != nil {
+			return "", fault.Wrap(fault.Unavailable, err, "gave up waiting for %s %.100q: %v", kind, name, err)
+		}
+	}
+}
+
+func (h *Hub) nameHolder(ctx context.Context, home, kind, name string) (journal.ClaimState, error) {
+	state, err := h.journal.Claim(ctx, h.journal.Shard(h.tenant.Home(home)), schema.ChannelNameClaim(home, kind, name))
+	return state, unavailable(err)
+}
+
+func channelOfName(holder *journal.Claimed, home, kind, name string) (string, error) {
+	if holder != nil {
+		if id, ok := schema.ChannelOf(holder.Log); ok {
+			return id, nil
+		}
+	}
+	return "", fault.New(fault.NotFound, "home '%s' has no %s called %.100q", home, kind, name).Because(fault.NoChannel)
+}
+
+// AdmitNamed posts an envelope to the channel of a name, or opens that channel
+// with the envelope in one batch, whoever comes first. The opening's creator is
+// the sender unless it says otherwise, and its adapter opens at once. The hub
+// owns the envelope from here on.
+func (h *Hub) AdmitNamed(ctx context.Context, o Opening, e *envelope.Envelope, by *Caller) *Pending {
+	p := h.admitNamed(ctx, o, e, by)
+	h.tellRefusal(p, e)
+	return p
+}
+
+func (h *Hub) admitNamed(ctx context.Context, o Opening, e *envelope.Envelope, by *Caller) *Pending {
+	o.Creator = cmp.Or(o.Creator, e.Sender)
+	e.Channel = newChannel(o.Home)
+	if o.Name == "" {
+		return refused(fault.New(fault.Invalid, "the opening has no name; AdmitOpening opens channels without one"))
+	}
+	if err := h.checkName(o); err != nil {
+		return refused(err)
+	}
+	if err := h.bound(e, by); err != nil {
+		return refused(err)
+	}
+	sender, err := h.sender(e, by)
+	if err != nil {
+		return refused(err)
+	}
+	a := h.adapterOf(channel.Key{Type: o.Type, Version: cmp.Or(o.Version, 1)})
+	again := func() *Pending { return h.AdmitNamed(ctx, o, e, by) }
+	for {
+		if e.Key != "" && homeKeys(a) {
+			state, err := h.journal.Claim(ctx, h.journal.Shard(h.tenant.Home(o.Home)), schema.HomeKeyClaim(o.Home, e.Key))
+			if err != nil {
+				return refused(unavailable(err))
+			}
+			if p := h.repeatOf(state, again, func(ctx context.Context) (*Pending, error) { return h.answerIdempotent(ctx, state.Ordered, e) }); p != nil {
+				return p
+			}
+		}
+		holder, err := h.nameHolder(ctx, o.Home, o.Type, o.Name)
+		if err != nil {
+			return refused(err)
+		}
+		var p *Pending
+		if holder.Ordered != nil {
+			p = h.admitToHolder(ctx, holder.Ordered, e, by, again)
+		} else {
+			p = h.admitFirst(ctx, o, sender, e, again)
+		}
+		if p != nil {
+			return p
+		}
+		if err := ctx.Err(); err != nil {
+			return refused(fault.Wrap(fault.Unavailable, err, "gave up on %s %.100q: %v", o.Type, o.Name, err))
+		}
+	}
+}
+
+// admitToHolder posts to the channel that holds a name. It returns nil if the
+// channel is gone, so that the name must be looked up again.
+func (h *Hub) admitToHolder(ctx context.Context, holder *journal.Claimed, e *envelope.Envelope, by *Caller, again func() *Pending) *Pending {
+	e.Channel, _ = schema.ChannelOf(holder.Log)
+	p := h.admit(ctx, e, by)
+	if p.err != nil && fault.ReasonOf(p.err) == fault.NoChannel {
+		return nil
+	}
+	if p.retry != nil {
+		p.retry = again
+	}
+	return p
+}
+
+// admitFirst opens a channel with its first envelope. It returns nil if another
+// post was first with the name or the key.
+func (h *Hub) admitFirst(ctx context.Context, o Opening, sender *member, e *envelope.Envelope, again func() *Pending) *Pending {
+	recipients := h.registry.profiles(e.Audience, e.Sender)
+	if err := denied(h.arbiter().AuthorizeSend(sender.profile(), e, recipients)); err != nil {
+		return refused(err)
+	}
+	_, p, _, err := h.begin(ctx, o, e, func(b *batch) (err error) {
+		b.caller = h.spans.Caller(ctx)
+		if err := h.belongs(ctx, b.ch, b.meta, b.state, e); err != nil {
+			return err
+		}
+		if !envelope.IsProtocol(e.Type) {
+			b.places, err = h.capacity(b.ch, sender, e)
+		}
+		return err
+	})
+	if err == nil {
+		return p
+	}
+	if retryFold(err) || isKey(err, e) || lostClaimOf(err, schema.ChannelNameClaim(o.Home, o.Type, o.Name)) {
+		e.Channel = newChannel(o.Home)
+		return nil
+	}
+	return notAccepted(err, nil, again)
+}
+
+// newChannel stands for a channel of a home that has no id yet.
+func newChannel(home string) string {
+	if home == "" {
+		return "new"
+	}
+	return schema.InHome(home, noID)
+}
+
+// noID has the form of an id, and is none.
+const noID = "00000000000000000000000000000000"
+
+// lostClaimOf reports whether a batch lost a certain claim.
+func lostClaimOf(err error, name string) bool {
+	var conflict *journal.ConflictError
+	return errors.As(err, &conflict) && conflict.Kind == journal.ClaimConflict && conflict.Claim.Name == name
+}
