@@ -29,7 +29,7 @@ func TestACheckpointEndsWhenTheDiskDoesNot(t *testing.T) {
 		want string
 	}{
 		{"a failing sync", (*faultFS).FailSync, checkpoint, "injected fault"},
-		{"a sync that never ends", func(fs *faultFS) { fs.HoldSync() }, checkpoint, "has not got on"},
+		{"a sync that never ends", func(fs *faultFS) { fs.HoldSync() }, checkpoint, "made no progress"},
 		{"a backup on a failing sync", (*faultFS).FailSync, func(ctx context.Context, e *disk.Engine) error {
 			_, err := e.Backup(ctx, &bytes.Buffer{}, nil)
 			return err

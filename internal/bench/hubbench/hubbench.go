@@ -170,11 +170,13 @@ func together(ctx context.Context, n int, d time.Duration, op func(ctx context.C
 		wg.Go(func() {
 			var mine []time.Duration
 			var failed error
-			for at := time.Now(); at.Before(end) && failed == nil; {
+			for at := time.Now(); ; { // once at least, however late the goroutine starts
 				failed = op(ctx, i)
 				now := time.Now()
 				mine = append(mine, now.Sub(at))
-				at = now
+				if at = now; failed != nil || !at.Before(end) {
+					break
+				}
 			}
 			mu.Lock()
 			defer mu.Unlock()
@@ -183,9 +185,6 @@ func together(ctx context.Context, n int, d time.Duration, op func(ctx context.C
 	}
 	wg.Wait()
 	elapsed := time.Since(start)
-	if len(took) == 0 {
-		return 0, nil, 0, errors.Join(err, errors.New("nothing ran"))
-	}
 	return float64(len(took)) / elapsed.Seconds(), took, (usage() - before) / time.Duration(len(took)), err
 }
 
