@@ -42,6 +42,7 @@ type Hub struct {
 	judge     atomic.Pointer[Arbiter]
 	registry  registry
 	documents documents
+	contents  contents
 	channels  channels
 	openings  openings
 	delivery  delivery
@@ -98,6 +99,7 @@ func Open(ctx context.Context, j journal.Engine, o Options) (*Hub, error) {
 		return nil, err
 	}
 	h.background, h.stop = context.WithCancel(context.Background())
+	h.dropAllAbandoned(ctx)
 	h.startSweepers(h.background)
 	h.done.Go(h.deliverAll)
 	return h, nil

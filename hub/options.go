@@ -65,20 +65,23 @@ type Options struct {
 
 // Limits bound what a hub holds. Zero is the default given with each.
 type Limits struct {
-	Agents         int // 100,000 registered identities
-	Participants   int // 1,000 in one channel
-	EventBytes     int // 1 MiB of one payload
-	RecordBytes    int // 16 KiB of a passport, of a channel's labels, of a reason: lists show many
-	InFlight       int // 65,536 posts ordered but not yet answered
-	LoadedChannels int // 200,000 folded at once; the longest untouched go first
-	Replay         int // 4,096 live deliveries kept while a reader is replayed to
-	Held           int // 16 supervisors' words waiting in one channel
-	Inbox          int // 4,096 unanswered envelopes of one identity; its rule may say less
-	Deadlines      int // 64 set by the adapter of one channel
-	OpenTasks      int // 256 not ended, in one channel
-	OpenTasksOwner int // 64 of them of one owner
-	DocumentBytes  int // 64 KiB of one document
-	Documents      int // 100,000 of one kind
+	Agents         int   // 100,000 registered identities
+	Participants   int   // 1,000 in one channel
+	EventBytes     int   // 1 MiB of one payload
+	RecordBytes    int   // 16 KiB of a passport, of a channel's labels, of a reason: lists show many
+	InFlight       int   // 65,536 posts ordered but not yet answered
+	LoadedChannels int   // 200,000 folded at once; the longest untouched go first
+	Replay         int   // 4,096 live deliveries kept while a reader is replayed to
+	Held           int   // 16 supervisors' words waiting in one channel
+	Inbox          int   // 4,096 unanswered envelopes of one identity; its rule may say less
+	Deadlines      int   // 64 set by the adapter of one channel
+	OpenTasks      int   // 256 not ended, in one channel
+	OpenTasksOwner int   // 64 of them of one owner
+	DocumentBytes  int   // 64 KiB of one document
+	Documents      int   // 100,000 of one kind
+	Content        int64 // 64 MiB of one content
+	ContentHome    int64 // 1 GiB of a home's content
+	ContentHub     int64 // 10 GiB of all content
 }
 
 func (o Options) withDefaults() Options {
@@ -110,6 +113,9 @@ func (o Options) withDefaults() Options {
 	setDefault(&l.RecordBytes, 16<<10)
 	setDefault(&l.DocumentBytes, 64<<10)
 	setDefault(&l.Documents, 100_000)
+	setDefault(&l.Content, 64<<20)
+	setDefault(&l.ContentHome, 1<<30)
+	setDefault(&l.ContentHub, 10<<30)
 	setDefault(&l.InFlight, 65_536)
 	setDefault(&l.LoadedChannels, 200_000)
 	setDefault(&l.Replay, 4_096)

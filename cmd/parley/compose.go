@@ -109,6 +109,9 @@ func hubOptions(cfg config.Config, keys *access.Keys, log *slog.Logger) hub.Opti
 			OpenTasksOwner: cfg.Limits.OpenTasksOwner,
 			DocumentBytes:  int(cfg.Limits.Document),
 			Documents:      cfg.Limits.Documents,
+			Content:        int64(cfg.Limits.Content),
+			ContentHome:    int64(cfg.Limits.ContentTotal),
+			ContentHub:     int64(cfg.Limits.ContentHub),
 		},
 	}
 }

@@ -82,6 +82,9 @@ type Limits struct {
 	OpenTasksOwner  int
 	Document        Bytes
 	Documents       int
+	Content         Bytes
+	ContentTotal    Bytes
+	ContentHub      Bytes
 }
 
 // Hub is the core's own timing.

@@ -36,7 +36,7 @@ func TestDefaults(t *testing.T) {
 		Limits: config.Limits{
 			Answers: 256 << 20, Body: 2 << 20, Event: 1 << 20, Record: 16 << 10, Page: 1000, PageBytes: 4 << 20, View: 64 << 20, Followers: 10_000, FollowerWrite: 10 * time.Second, KeepAlive: 15 * time.Second, Agents: 100_000, Participants: 1000,
 			InFlight: 65536, LoadedChannels: 200_000, Replay: 4096, Held: 16, Inbox: 4096, Deadlines: 64, OpenTasks: 256, OpenTasksOwner: 64,
-			Document: 64 << 10, Documents: 100_000,
+			Document: 64 << 10, Documents: 100_000, Content: 64 << 20, ContentTotal: 1 << 30, ContentHub: 10 << 30,
 		},
 		Hub: config.Hub{
 			InviteAckTimeout: 25 * time.Second, TTLSweepInterval: 30 * time.Second, ExpectationSweepInterval: 10 * time.Second,

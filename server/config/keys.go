@@ -228,6 +228,21 @@ var Keys = []Key{
 		field:   func(c *Config) any { return &c.Limits.Documents },
 	},
 	{
+		Name: "limits.content", Default: "64MiB",
+		Meaning: "size of one content: a file of a home",
+		field:   func(c *Config) any { return &c.Limits.Content },
+	},
+	{
+		Name: "limits.content_total", Default: "1GiB",
+		Meaning: "all content of one home; each counts 1 KiB more than its size",
+		field:   func(c *Config) any { return &c.Limits.ContentTotal },
+	},
+	{
+		Name: "limits.content_hub", Default: "10GiB",
+		Meaning: "all content of the hub",
+		field:   func(c *Config) any { return &c.Limits.ContentHub },
+	},
+	{
 		Name: "hub.invite_ack_timeout", Default: "25s",
 		Meaning: "time in which invited participants must acknowledge before a new channel is given up",
 		field:   func(c *Config) any { return &c.Hub.InviteAckTimeout },

@@ -112,6 +112,7 @@ const (
 	DueExpectation = "expectation"
 	DueTask        = "task"
 	DueAdapter     = "adapter"
+	DueSeed        = "seed" // a seed or a content that may have been given up
 )
 
 // DueKey is the index entry of a deadline.

@@ -21,7 +21,8 @@ const (
 	FamilySide    = "side"    // requests and bookkeeping that are not history
 	FamilyTask    = "task"    // one log for each task
 	FamilyAudit   = "audit"
-	FamilyHome    = "home" // in the directory, one log for each home
+	FamilyHome    = "home"    // in the directory, one log for each home
+	FamilyContent = "content" // in a home, one log for each content
 )
 
 // only is the id of a family's log where a partition has just one.

@@ -1,0 +1,185 @@
+package hub
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"hash"
+	"io"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/parley-hub/parley/envelope"
+	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/hub/internal/schema"
+	"github.com/parley-hub/parley/journal"
+)
+
+// PutContent stores what a reader gives as a content of a home, in pieces, and
+// returns what it is. Nobody sees it before it is complete. If the info has a
+// size or a SHA-256, the content must have them; id and time are set here.
+func (h *Hub) PutContent(ctx context.Context, home string, info ContentInfo, from io.Reader) (ContentInfo, error) {
+	if _, err := h.HomeByID(ctx, home); err != nil {
+		return ContentInfo{}, err
+	}
+	if err := h.checkContent(&info); err != nil {
+		return ContentInfo{}, err
+	}
+	var err error
+	info.CreatedAt = h.now().UTC().Truncate(time.Microsecond)
+	if info.ID, err = h.minter.Mint(info.CreatedAt, ""); err != nil {
+		return ContentInfo{}, unavailable(err)
+	}
+	w := &contentWriter{hub: h, home: home, want: info, info: info, log: h.tenant.ContentLog(home, info.ID), sum: sha256.New()}
+	w.info.Size = 0
+	if err := w.reserve(ctx, contentCost(0)); err != nil {
+		return ContentInfo{}, err
+	}
+	if err := w.copy(ctx, from); err != nil {
+		w.giveUp()
+		return ContentInfo{}, err
+	}
+	return w.info, nil
+}
+
+func (h *Hub) checkContent(info *ContentInfo) error {
+	if err := h.boundRecord("name and type of a content", len(info.Name)+len(info.Type)+len(info.By)); err != nil {
+		return err
+	}
+	if !utf8.ValidString(info.Name) || !utf8.ValidString(info.Type) || !utf8.ValidString(info.By) {
+		return fault.New(fault.Invalid, "name and type of a content are UTF-8 text")
+	}
+	info.SHA256 = strings.ToLower(info.SHA256)
+	if sum, err := hex.DecodeString(info.SHA256); err != nil || len(sum) != 0 && len(sum) != sha256.Size {
+		return fault.New(fault.Invalid, "a SHA-256 has 64 hex digits, not %.80q", info.SHA256)
+	}
+	switch {
+	case info.Size < 0:
+		return fault.New(fault.Invalid, "the size of a content is %d; it is 0, which means unknown, or more", info.Size)
+	case info.Size > h.opts.Limits.Content:
+		return errContentTooLarge(h.opts.Limits.Content)
+	}
+	return nil
+}
+
+func errContentTooLarge(limit int64) error {
+	return fault.New(fault.TooLarge, "the content has more than %d bytes, which is the limit (limits.content)", limit)
+}
+
+// contentWriter writes one content.
+type contentWriter struct {
+	hub      *Hub
+	home     string
+	log      journal.LogName
+	want     ContentInfo // what the caller said of it
+	info     ContentInfo
+	sum      hash.Hash
+	due      []byte // index key while it is not complete
+	seq      uint64
+	reserved int64
+}
+
+// copy stores the reader's bytes. It holds one piece at a time.
+func (w *contentWriter) copy(ctx context.Context, from io.Reader) error {
+	limit := w.hub.opts.Limits.Content
+	piece := make([]byte, schema.ContentPiece)
+	for {
+		// One byte more than the limit tells that there is more.
+		n, err := io.ReadFull(io.LimitReader(from, limit+1-w.info.Size), piece)
+		w.info.Size += int64(n)
+		w.sum.Write(piece[:n])
+		ended := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
+		switch {
+		case err != nil && !ended:
+			return fault.Wrap(fault.Invalid, err, "the content could not be read: %v", err)
+		case w.info.Size > limit:
+			return errContentTooLarge(limit)
+		}
+		if err := w.reserve(ctx, int64(n)); err != nil {
+			return err
+		}
+		if ended {
+			return w.finish(ctx, piece[:n])
+		}
+		if err := w.add(ctx, piece); err != nil {
+			return err
+		}
+	}
+}
+
+// add stores a piece that is not the last. The first also says when an unfinished
+// content is removed.
+func (w *contentWriter) add(ctx context.Context, piece []byte) error {
+	record := journal.Record{Data: piece}
+	if w.seq == 0 {
+		w.due = schema.DueKey(schema.DueSeed, w.info.CreatedAt.Add(abandonAfter), schema.InHome(w.home, w.info.ID))
+		record.Put = []journal.IndexPut{{Key: w.due, Value: []byte(schema.FamilyContent)}}
+	}
+	return w.append(ctx, record)
+}
+
+// finish stores the last piece with what the content is. From then on it is seen.
+func (w *contentWriter) finish(ctx context.Context, piece []byte) error {
+	w.info.SHA256 = hex.EncodeToString(w.sum.Sum(nil))
+	switch {
+	case w.want.SHA256 != "" && w.want.SHA256 != w.info.SHA256:
+		return fault.New(fault.Invalid, "the content has the SHA-256 %s, not %s: send it again", w.info.SHA256, w.want.SHA256)
+	case w.want.Size != 0 && w.want.Size != w.info.Size:
+		return fault.New(fault.Invalid, "the content has %d bytes, not %d: send it again", w.info.Size, w.want.Size)
+	}
+	last, err := schema.ContentRecord{
+		ID: w.info.ID, Name: w.info.Name, Type: w.info.Type, Size: w.info.Size, SHA256: w.info.SHA256, By: w.info.By,
+		CreatedAt: envelope.FormatTime(w.info.CreatedAt),
+	}.Finish(w.home)
+	if err != nil {
+		return fault.Wrap(fault.Invalid, err, "what the content is cannot be written: %v", err)
+	}
+	if w.due != nil {
+		last.Remove = [][]byte{w.due}
+	}
+	if len(piece) == 0 {
+		return w.append(ctx, last)
+	}
+	return w.append(ctx, journal.Record{Data: piece}, last)
+}
+
+// append makes records durable. A content that was removed in the meantime, with
+// its home, does not go on.
+func (w *contentWriter) append(ctx context.Context, records ...journal.Record) error {
+	if w.due != nil && w.hub.now().Sub(w.info.CreatedAt) > abandonAfter-time.Minute { // before the sweeper takes it
+		return errTooLong("content")
+	}
+	ticket, err := w.hub.journal.Append(ctx, journal.Batch{Appends: []journal.Append{
+		{Log: w.log, Expect: journal.Exactly(w.seq), Records: records},
+	}})
+	if isConflict(err) {
+		return fault.Wrap(fault.Unavailable, err, "the content was removed while it was stored: %v", err)
+	}
+	if err == nil {
+		err = ticket.Wait(ctx)
+	}
+	w.seq += uint64(len(records))
+	return unavailable(err)
+}
+
+func (w *contentWriter) reserve(ctx context.Context, n int64) error {
+	if err := w.hub.reserveContent(ctx, w.home, n); err != nil {
+		return err
+	}
+	w.reserved += n
+	return nil
+}
+
+// giveUp removes what was stored. If that fails, the sweeper does it.
+func (w *contentWriter) giveUp() {
+	if w.seq > 0 {
+		ctx, cancel := context.WithTimeout(w.hub.background, 10*time.Second)
+		defer cancel()
+		if err := w.hub.dropLog(ctx, w.log); err != nil {
+			w.hub.log.Warn("unfinished content is not removed yet", "content_id", w.info.ID, "error", err)
+		}
+	}
+	w.hub.contents.release(w.home, w.reserved)
+}
