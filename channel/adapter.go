@@ -114,8 +114,11 @@ type AuditRecord struct {
 
 // IndexEntry is a key of an adapter's own with a small value.
 type IndexEntry struct {
-	Key   string
-	Value []byte
+	Key   string // without a zero byte, at most 512 bytes
+	Value []byte // at most 64 KiB
+	// All lists the entry among those of all homes of its kind as well. An entry
+	// of a channel without a home is in one list anyhow.
+	All bool
 }
 
 // Deadline asks for a call at a time. An adapter that sets one implements Timed:

@@ -278,14 +278,7 @@ func (b *batch) own(fx *channel.Effects) error {
 	for _, name := range fx.Release {
 		r.Release = append(r.Release, schema.AdapterClaim(b.ch.id, name))
 	}
-	prefix := "adapter/" + b.meta.Manifest.Type + "/"
-	for _, entry := range fx.Index {
-		r.Put = append(r.Put, journal.IndexPut{Key: schema.Key(prefix, entry.Key), Value: entry.Value})
-	}
-	for _, k := range fx.Unindex {
-		r.Remove = append(r.Remove, schema.Key(prefix, k))
-	}
-	return nil
+	return b.entries(r, fx)
 }
 
 // auditFor writes an audit record of an adapter's.

@@ -20,8 +20,8 @@ type Pending struct {
 	// repeated, that an earlier post of the same key is the answer.
 	channel          string
 	opened, repeated bool
-	all []stored
-	err error // why it was refused, or not stored
+	all              []stored
+	err              error // why it was refused, or not stored
 	// answered is the post that the answer is taken from, if it is another one:
 	// the first of the same key, or one that was checked again.
 	answered atomic.Pointer[Pending]
