@@ -26,6 +26,8 @@ type Prompt struct {
 	// this round's calls and their results once there are any.
 	Messages []Message
 	Tools    []*Tool
+	// Turn is what the round happens in. It is for reading.
+	Turn *Turn
 }
 
 // Input is the text that the round began with.
@@ -55,6 +57,8 @@ type Message struct {
 	Calls   []turn.Call // of an assistant's message
 	CallID  string      // of a tool's result
 	Content any         // of an application's own view, where there is no text
+	// Verbatim is what the model gave with Response.Verbatim.
+	Verbatim any
 }
 
 // Response is what a model said. With calls, it is asked again once they have
@@ -62,6 +66,9 @@ type Message struct {
 type Response struct {
 	Text  string
 	Calls []turn.Call
+	// Verbatim is for the model itself: it finds it in the message of this
+	// response when it is asked again in the same round.
+	Verbatim any
 }
 
 // messages turns a projection into a prompt's messages.

@@ -26,6 +26,9 @@ type Options struct {
 	// NoNetworkTools leaves the tools delegate, peers, channels, tasks and
 	// context out.
 	NoNetworkTools bool
+	// RoutingTools gives a model in a workflow channel the tools handoff and
+	// finish, and those by whose names the workflow's graph routes.
+	RoutingTools bool
 	// Confirm is asked before a tool runs that wants confirmation; without it
 	// such a tool never runs. An error refuses, and is shown to the model.
 	Confirm func(ctx context.Context, call *Call) error

@@ -16,7 +16,7 @@ import (
 func (a *Agent) Ask(ctx context.Context, input string) (text string, err error) {
 	defer rescue(&err)
 	t := &Turn{Agent: a}
-	p := &Prompt{System: a.system(), Messages: []Message{{Role: User, Text: input}}, Tools: a.tools}
+	p := &Prompt{System: a.system(), Messages: []Message{{Role: User, Text: input}}, Tools: a.tools, Turn: t}
 	round, err := a.runTask(ctx, t, p)
 	return round.Body, err
 }
@@ -37,7 +37,7 @@ func (a *Agent) round(ctx context.Context, t *Turn, p *Prompt) (turn.Round, erro
 		if len(response.Calls) == 0 {
 			return round, nil
 		}
-		said := Message{Role: Assistant, Text: response.Text}
+		said := Message{Role: Assistant, Text: response.Text, Verbatim: response.Verbatim}
 		ends := false
 		var results []Message
 		for _, asked := range response.Calls {

@@ -35,6 +35,14 @@ func (t *Turn) Depth() int {
 	return t.Trigger.Depth
 }
 
+// Name is a participant's name, or its id where it has none.
+func (t *Turn) Name(id string) string {
+	if t == nil || t.names[id] == "" {
+		return id
+	}
+	return t.names[id]
+}
+
 // takeTurn answers an envelope, if that is for this agent to do.
 func (a *Agent) takeTurn(ctx context.Context, e *envelope.Envelope) (err error) {
 	defer rescue(&err)
@@ -94,9 +102,12 @@ func (a *Agent) prepare(ctx context.Context, m *channel.Metadata, e *envelope.En
 	if input == "" {
 		return nil, nil, nil
 	}
-	p := &Prompt{System: a.system(), Messages: messages(t.project(governs, before)), Tools: slices.Clone(a.tools)}
+	p := &Prompt{System: a.system(), Messages: messages(t.project(governs, before)), Tools: slices.Clone(a.tools), Turn: t}
 	p.Messages = append(p.Messages, Message{Role: User, Text: input})
 	p.Tools = append(p.Tools, channelTools(t.driver.Tools(m, now, a.Self().ID))...)
+	if a.opts.RoutingTools {
+		p.Tools = append(p.Tools, routingTools(now, p.Tools)...)
+	}
 	return t, p, nil
 }
 

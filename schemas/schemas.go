@@ -1,6 +1,6 @@
 // Package schemas holds the JSON Schemas (draft 2020-12) of canonical messages,
-// of what is made of them, and of AGH's envelopes, and validates documents
-// against them.
+// of what is made of them, of AGH's envelopes and of a program's turns, and
+// validates documents against them.
 //
 // A message's schema accepts everything that normalizing gives: it is never stricter
 // than the contract. The payload schemas are apart, because the contract leaves

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os/signal"
 	"strings"
 	"syscall"
@@ -21,7 +22,7 @@ import (
 )
 
 func (a *app) agent() *cobra.Command {
-	return group("agent", "Run a participant that needs no model", a.agentEcho(), a.agentScript())
+	return group("agent", "Run a participant", a.agentEcho(), a.agentScript(), a.agentExec())
 }
 
 func (a *app) agentEcho() *cobra.Command {
@@ -64,7 +65,7 @@ The FILE - is standard input.`,
 }
 
 // withAgent gives a command the flags that find a hub, and runs it as a
-// participant until it is stopped.
+// participant that says lines until it is stopped.
 func (a *app) withAgent(c *cobra.Command, lines func(args []string) (scripted.Lines, error)) *cobra.Command {
 	var token string
 	c = a.withHub(c, func(ctx context.Context, hub *v1.Client, args []string) error {
@@ -72,43 +73,58 @@ func (a *app) withAgent(c *cobra.Command, lines func(args []string) (scripted.Li
 		if err != nil {
 			return err
 		}
-		ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
-		defer stop()
-		log, err := newLog(a.err, config.Log{Level: "warn", Format: "auto"})
-		if err != nil {
-			return err
-		}
-		link, err := client.Dial(ctx, webSocket(hub.URL()), client.Options{
-			Log: log, HTTP: hub.HTTP(),
-			Again: func() string { return webSocket(hub.Relocate()) },
+		who := identity.Passport{Name: args[0]}
+		return a.takePart(ctx, hub, who, token, func(ctx context.Context, me *client.Identity, _ *slog.Logger) error {
+			return (&scripted.Participant{Link: me, Lines: says}).Run(ctx)
 		})
-		if err != nil {
-			return err
-		}
-		defer link.Close()
-		who := identity.Passport{Name: args[0], Auth: identity.Auth{Scheme: identity.SchemeNone}}
-		if token != "" {
-			claim, err := json.Marshal(map[string]string{"token": token})
-			if err != nil {
-				return err
-			}
-			who.Auth = identity.Auth{Scheme: identity.SchemeAPIKey, Claim: claim}
-		}
-		me, err := link.Attach(ctx, client.Registration{Passport: who})
-		if err != nil {
-			return err
-		}
-		err = a.print(map[string]string{"name": args[0], "agent_id": me.ID()}, func(w io.Writer) error {
-			_, err := fmt.Fprintf(w, "%s takes part as %s; stop with Ctrl+C\n", args[0], me.ID())
-			return err
-		})
-		if err != nil {
-			return err
-		}
-		return (&scripted.Participant{Link: me, Lines: says}).Run(ctx)
 	})
-	c.Flags().StringVar(&token, "token", "", "the `TOKEN` that proves the name, from parley keys add --agent NAME")
+	addAgentToken(c, &token)
 	return c
+}
+
+func addAgentToken(c *cobra.Command, token *string) {
+	c.Flags().StringVar(token, "token", "", "the `TOKEN` that proves the name, from parley keys add --agent NAME")
+}
+
+// takePart connects to a hub under a name, says so, and runs as that
+// participant until it is stopped.
+func (a *app) takePart(ctx context.Context, hub *v1.Client, who identity.Passport, token string,
+	run func(ctx context.Context, me *client.Identity, log *slog.Logger) error,
+) error {
+	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	log, err := newLog(a.err, config.Log{Level: "warn", Format: "auto"})
+	if err != nil {
+		return err
+	}
+	link, err := client.Dial(ctx, webSocket(hub.URL()), client.Options{
+		Log: log, HTTP: hub.HTTP(),
+		Again: func() string { return webSocket(hub.Relocate()) },
+	})
+	if err != nil {
+		return err
+	}
+	defer link.Close()
+	who.Auth = identity.Auth{Scheme: identity.SchemeNone}
+	if token != "" {
+		claim, err := json.Marshal(map[string]string{"token": token})
+		if err != nil {
+			return err
+		}
+		who.Auth = identity.Auth{Scheme: identity.SchemeAPIKey, Claim: claim}
+	}
+	me, err := link.Attach(ctx, client.Registration{Passport: who})
+	if err != nil {
+		return err
+	}
+	err = a.print(map[string]string{"name": who.Name, "agent_id": me.ID()}, func(w io.Writer) error {
+		_, err := fmt.Fprintf(w, "%s takes part as %s; stop with Ctrl+C\n", who.Name, me.ID())
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return run(ctx, me, log)
 }
 
 // webSocket is where AG2's protocol is spoken, for a hub's URL.

@@ -34,6 +34,7 @@ type example struct {
 var examples = map[string]example{
 	"parley serve":             {until: "is running"},
 	"parley agent echo":        {hub: true, alone: true, until: "takes part as"},
+	"parley agent exec":        {hub: true, alone: true, until: "takes part as"},
 	"parley agent script":      {hub: true, alone: true, until: "takes part as"},
 	"parley agents list":       {hub: true},
 	"parley agents show":       {hub: true},

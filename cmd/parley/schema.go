@@ -13,7 +13,7 @@ import (
 )
 
 func (a *app) schema() *cobra.Command {
-	return group("schema", "List, show and apply the JSON Schemas of agent messages and AGH envelopes",
+	return group("schema", "List, show and apply the JSON Schemas of agent messages, AGH envelopes and programs' turns",
 		a.schemaList(), a.schemaShow(), a.schemaValidate())
 }
 
