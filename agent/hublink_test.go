@@ -93,7 +93,7 @@ func (l *hubLink) Log(ctx context.Context, channelID string) ([]*envelope.Envelo
 }
 
 func (l *hubLink) Answer(ctx context.Context, channelID, cause string) (*envelope.Envelope, error) {
-	return l.hub.Answer(ctx, channelID, l.self.ID, cause)
+	return l.hub.AnswerTo(ctx, channelID, l.self.ID, cause)
 }
 
 func (l *hubLink) CanSend(ctx context.Context, channelID, eventType string) (bool, error) {

@@ -30,6 +30,11 @@ const (
 	PeerJoined   Reason = "peer_joined"   // the peer id is joined to the room
 	PeerAbsent   Reason = "peer_absent"   // the peer is not joined to the room
 	Taken        Reason = "taken"         // another record holds the name
+
+	RequestAnswered  Reason = "request_answered"  // the request has another answer
+	RequestExpired   Reason = "request_expired"   // nobody answered the request in time
+	RequestCancelled Reason = "request_cancelled" // the request was cancelled
+	DigestDiffers    Reason = "digest_differs"    // another action was shown than is asked for
 )
 
 // Keys of details.
@@ -66,6 +71,10 @@ func Reasons() []ReasonEntry {
 		{PeerJoined, Conflict, "A peer of that id is joined to the room."},
 		{PeerAbsent, NotFound, "No peer of that id is joined to the room."},
 		{Taken, Conflict, "The name is held; the detail `channel` says by which channel."},
+		{RequestAnswered, Conflict, "The request has another answer; the first one holds."},
+		{RequestExpired, Conflict, "Nobody answered the request in time."},
+		{RequestCancelled, Conflict, "The request was withdrawn, or its channel has ended."},
+		{DigestDiffers, Conflict, "The answer is for another action than the request asks for; show it again."},
 	}
 }
 

@@ -1,8 +1,10 @@
 package hub
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"strings"
 
 	"github.com/parley-hub/parley/channel"
 	"github.com/parley-hub/parley/envelope"
@@ -25,6 +27,9 @@ func (h *Hub) AdmitSide(ctx context.Context, e *envelope.Envelope, by *Caller) *
 func (h *Hub) admitSide(ctx context.Context, e *envelope.Envelope, by *Caller) *Pending {
 	if err := h.bound(e, by); err != nil {
 		return refused(err)
+	}
+	if strings.HasPrefix(e.Type, "parley.") {
+		return refused(fault.New(fault.Invalid, "event_type '%s' is the hub's own; choose one that does not begin with parley.", e.Type))
 	}
 	sender, err := h.sender(e, by)
 	if err != nil {
@@ -108,8 +113,9 @@ func (h *Hub) admitSideTo(ctx context.Context, ch *loadedChannel, sender *member
 type sideEnvelope struct {
 	envelope *envelope.Envelope
 	record   journal.Record
-	told     bool // whom is decided already: to
-	to       []string
+	note     schema.SideRecord // kind and name, if it is the hub's own
+	// finish, if set, completes the record of the hub's own with its sequence.
+	finish func(seq uint64, r *journal.Record)
 }
 
 // addSide stamps an envelope for the side log. It is folded behind the history of
@@ -142,17 +148,25 @@ func (b *batch) writeSides() error {
 		if err != nil {
 			return fault.Wrap(fault.TooLarge, err, "%v", err)
 		}
-		b.sideNote(schema.SideRecord{Kind: schema.SideDraft, Envelope: data, After: e.Seq}, func(r *journal.Record) {
+		note, seq := side.note, b.ch.heads.side+uint64(len(b.side))+1
+		note.Kind, note.Envelope, note.After = cmp.Or(note.Kind, schema.SideDraft), data, e.Seq
+		if note.Kind == schema.SideRequest {
+			note.Asked = seq
+		}
+		b.sideNote(note, func(r *journal.Record) {
 			data := r.Data
 			*r = side.record
 			r.Data = data
+			if side.finish != nil {
+				side.finish(seq, r)
+			}
 		})
 		if folds && b.state != nil {
 			b.state = folder.FoldSide(b.state, e)
 		}
-		b.items = append(b.items, item{envelope: e, meta: b.meta, where: channel.Side, to: side.to})
-		if side.told || b.state == nil {
-			continue
+		b.items = append(b.items, item{envelope: e, meta: b.meta, where: channel.Side})
+		if side.note.Kind != "" || b.state == nil {
+			continue // the hub's own are only shown to followers
 		}
 		if err := b.tellLive(e); err != nil {
 			return err

@@ -44,6 +44,8 @@ type member struct {
 	write sync.Mutex
 	// opening serializes the opening of channels where their number is bounded.
 	opening sync.Mutex
+	// asking serializes the asking of requests, whose number is bounded.
+	asking sync.Mutex
 
 	inbox inbox
 	link  link

@@ -100,6 +100,9 @@ func (b *batch) end(state channel.Lifecycle, reason string) error {
 		r.Remove = append(r.Remove, b.dropDeadlines()...)
 	})
 	h, ch, readers := b.hub, b.ch, b.meta.IDs()
+	if err := b.cancelOpen("the channel has ended", ""); err != nil {
+		return err
+	}
 	over := errOver(b.meta)
 	failed := b.refusal
 	if failed == nil {

@@ -98,7 +98,7 @@ func (f *sideFold) before(state channel.State, folder channel.SideFolder, offset
 		switch {
 		case r.Kind == schema.SideCheck:
 			f.ch.watch.NextCheck = expect.Instant(r.Due)
-		case r.Kind == schema.SideDraft && folder != nil:
+		case len(r.Envelope) > 0 && folder != nil:
 			e, err := envelope.Unmarshal(r.Envelope)
 			if err != nil {
 				return state, fault.Wrap(fault.Internal, err, "side record %d of channel '%s' cannot be read: %v", entry.Seq, f.ch.id, err)

@@ -42,9 +42,9 @@ func (h *Hub) Position(ctx context.Context, channelID string) (journal.Position,
 	return head.Durable.Position(), unavailable(err)
 }
 
-// Answer finds the last envelope by which a sender answered another in a
+// AnswerTo finds the last envelope by which a sender answered another in a
 // channel that has not ended; nil if there is none.
-func (h *Hub) Answer(ctx context.Context, channelID, sender, cause string) (*envelope.Envelope, error) {
+func (h *Hub) AnswerTo(ctx context.Context, channelID, sender, cause string) (*envelope.Envelope, error) {
 	if cause == "" {
 		return nil, nil
 	}

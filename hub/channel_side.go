@@ -26,6 +26,7 @@ type marks struct {
 	// listed is who has entries in the lists of its channels, sorted, where the
 	// members are not the participants of the creation.
 	listed []string
+	open   []openRequest
 }
 
 func (m *marks) hidden(agent string) bool  { return slices.Contains(m.hid, agent) }
@@ -52,6 +53,12 @@ func (m marks) after(r schema.SideRecord) marks {
 		m.listed = sortedWith(m.listed, r.Agents)
 	case schema.SideUnlisted:
 		m.listed = sortedWithout(m.listed, r.Agents)
+	case schema.SideRequest:
+		if asked, err := readRequest(r); err == nil {
+			m.open = append(slices.Clip(m.open), openRequest{asked, r.Asked})
+		}
+	case schema.SideRequestEnded:
+		m.open = slices.DeleteFunc(slices.Clone(m.open), func(q openRequest) bool { return q.ID == r.Name })
 	case schema.SideEnded:
 		m.fired, m.tasks, m.due = nil, nil, nil
 	}
@@ -59,7 +66,7 @@ func (m marks) after(r schema.SideRecord) marks {
 }
 
 func (m marks) none() bool {
-	return len(m.fired)+len(m.hid)+len(m.out)+len(m.back)+len(m.tasks)+len(m.due)+len(m.listed) == 0
+	return len(m.fired)+len(m.hid)+len(m.out)+len(m.back)+len(m.tasks)+len(m.due)+len(m.listed)+len(m.open) == 0
 }
 
 // muted lists the participants that get no live deliveries.
@@ -104,7 +111,7 @@ func (h *Hub) Side(ctx context.Context, channelID string) ([]*envelope.Envelope,
 			return nil, unavailable(err)
 		}
 		var r schema.SideRecord
-		if err := json.Unmarshal(entry.Data, &r, jsontext.AllowDuplicateNames(true)); err != nil || r.Kind != schema.SideDraft {
+		if err := json.Unmarshal(entry.Data, &r, jsontext.AllowDuplicateNames(true)); err != nil || len(r.Envelope) == 0 {
 			continue
 		}
 		e, err := envelope.Unmarshal(r.Envelope)

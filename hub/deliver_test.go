@@ -193,7 +193,7 @@ func TestDelivery(t *testing.T) {
 		asked := r.say(a, ch, "why?")
 		answered := r.post(b, ch, envelope.TypeText, text("because"), causing(asked))
 		find := func(sender *agent, cause string) string {
-			e, err := r.Answer(ctx, ch, sender.id, cause)
+			e, err := r.AnswerTo(ctx, ch, sender.id, cause)
 			t.NoError(err)
 			if e == nil {
 				return ""
@@ -222,10 +222,10 @@ func TestDelivery(t *testing.T) {
 		t.Equal(r.log(ch)[4].Causation, asked)
 		inbox := a.inbox()
 		t.Equal(inbox[len(inbox)-1].Causation, asked)
-		e, err := r.Answer(ctx, ch, b.id, asked)
+		e, err := r.AnswerTo(ctx, ch, b.id, asked)
 		t.NoError(err)
 		t.Equal(e.ID, id)
-		elsewhere, err := r.Answer(ctx, r.open("conversation", a, b), b.id, asked)
+		elsewhere, err := r.AnswerTo(ctx, r.open("conversation", a, b), b.id, asked)
 		t.NoError(err)
 		t.True(elsewhere == nil, "found in another channel")
 	})

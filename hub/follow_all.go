@@ -54,6 +54,8 @@ type WideOptions struct {
 	As    string // only the channels it takes part in, and what it may see there; empty: everything
 	After WidePosition
 	Match func(*channel.Metadata) bool // nil: every channel
+
+	requests bool // the envelopes of the side logs that tell of requests, instead of the histories
 }
 
 // WideFollower follows many channels in the order their events became durable.
@@ -176,7 +178,7 @@ func (f *WideFollower) unpack(ctx context.Context, commit journal.Commit) error 
 	f.at = WidePosition{ShardPosition: commit.Position}
 	n := 0
 	for _, write := range commit.Writes {
-		if write.Log.Family != schema.FamilyHistory {
+		if write.Log.Family != f.family() {
 			continue
 		}
 		for _, entry := range write.Entries {
@@ -184,9 +186,12 @@ func (f *WideFollower) unpack(ctx context.Context, commit journal.Commit) error 
 			if n <= skip {
 				continue
 			}
-			e, err := decodeEntry(entry)
+			e, err := f.decode(entry)
 			if err != nil {
 				return err
+			}
+			if e == nil {
+				continue
 			}
 			m, shown, err := f.shows(ctx, e)
 			if err != nil {
@@ -204,6 +209,22 @@ func (f *WideFollower) unpack(ctx context.Context, commit journal.Commit) error 
 		f.events[last].Position = f.at
 	}
 	return nil
+}
+
+// family is the logs that the follower reads.
+func (f *WideFollower) family() string {
+	if f.opts.requests {
+		return schema.FamilySide
+	}
+	return schema.FamilyHistory
+}
+
+// decode reads the envelope of a record; nil is one that is not followed.
+func (f *WideFollower) decode(entry journal.Entry) (*envelope.Envelope, error) {
+	if f.opts.requests {
+		return requestEnvelope(entry)
+	}
+	return decodeEntry(entry)
 }
 
 // shows decides whether an event is the follower's, from the newest durable

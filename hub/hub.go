@@ -54,6 +54,7 @@ type Hub struct {
 	warnings  logsample.Limiter
 	subs      subscriptions
 	snapshots snapshots
+	requests  requestWaits
 	homes     homes
 
 	background context.Context // of goroutines that outlive the call that starts them

@@ -75,6 +75,8 @@ type Limits struct {
 	Held           int   // 16 supervisors' words waiting in one channel
 	Inbox          int   // 4,096 unanswered envelopes of one identity; its rule may say less
 	Deadlines      int   // 64 set by the adapter of one channel
+	OpenRequests   int   // 64 not ended, in one channel
+	AskedRequests  int   // 1,000 not ended, of one asker
 	OpenTasks      int   // 256 not ended, in one channel
 	OpenTasksOwner int   // 64 of them of one owner
 	DocumentBytes  int   // 64 KiB of one document
@@ -122,6 +124,8 @@ func (o Options) withDefaults() Options {
 	setDefault(&l.Held, 16)
 	setDefault(&l.Inbox, 4_096)
 	setDefault(&l.Deadlines, 64)
+	setDefault(&l.OpenRequests, 64)
+	setDefault(&l.AskedRequests, 1_000)
 	setDefault(&l.OpenTasks, 256)
 	setDefault(&l.OpenTasksOwner, 64)
 	return o

@@ -108,7 +108,7 @@ func TestRestart(t *testing.T) {
 		r.start()
 		t.Equal(r.everything(), before)
 		t.Equal(r.Capabilities(), caps)
-		e, err := r.Answer(ctx, ch, b.id, said)
+		e, err := r.AnswerTo(ctx, ch, b.id, said)
 		t.NoError(err)
 		t.Equal(string(e.Data), text("ho"))
 	})

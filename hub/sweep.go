@@ -23,6 +23,7 @@ func (h *Hub) startSweepers(ctx context.Context) {
 	every(min(time.Second, h.opts.InviteAckTimeout), func(ctx context.Context) { h.SweepInvites(ctx) })
 	every(time.Second, func(ctx context.Context) { h.SweepDeadlines(ctx) })
 	every(abandonAfter/12, func(ctx context.Context) { h.SweepAbandoned(ctx) })
+	every(time.Second, func(ctx context.Context) { h.SweepRequests(ctx) })
 	every(h.opts.EvictAfter, func(context.Context) { h.evict(h.now().Add(-h.opts.EvictAfter)) })
 	every(min(time.Second, h.opts.EvictAfter), func(context.Context) {
 		if h.channels.crowded() {

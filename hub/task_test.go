@@ -320,7 +320,7 @@ func TestTasksOfOthersFindRoom(t *testing.T) {
 func TestChannelWithManyTasksEnds(t *testing.T) {
 	t.Parallel()
 	o := hub.Options{}
-	o.Limits.OpenTasks, o.Limits.OpenTasksOwner = 480, 480 // the most that can be configured
+	o.Limits.OpenTasks, o.Limits.OpenTasksOwner, o.Limits.OpenRequests = 440, 440, 128 // the most that can be configured
 	runs(t, "with as many and as large tasks as can be", o, func(t *testing.T, r *rig) {
 		a, b := r.agent("alice"), r.agent("bob")
 		ch := r.open("conversation", a, b)
@@ -331,16 +331,19 @@ func TestChannelWithManyTasksEnds(t *testing.T) {
 			}
 		}
 		most := strings.Repeat("\x01", 255) // six bytes each, as JSON tells it
-		for i := range 480 {
+		for i := range 440 {
 			r.observe(tk(i, most))
 		}
-		if err := r.ObserveTask(ctx, tk(480, ""), nil, hub.MirrorOff); fault.CodeOf(err) != fault.TooLarge || !strings.Contains(err.Error(), "limits.open_tasks") {
+		if err := r.ObserveTask(ctx, tk(440, ""), nil, hub.MirrorOff); fault.CodeOf(err) != fault.TooLarge || !strings.Contains(err.Error(), "limits.open_tasks") {
 			t.Fatalf("one more: %v", err)
+		}
+		for range 128 {
+			r.ask(a, ch, due(time.Hour, "deny"))
 		}
 		if m := r.end(ch, "enough"); m.State != channel.Closed {
 			t.Fatalf("it is %s", m.State)
 		}
-		if got := len(r.audit("task_terminated")); got != 480 {
+		if got := len(r.audit("task_terminated")); got != 440 {
 			t.Errorf("%d ends are audited", got)
 		}
 	})
@@ -505,7 +508,7 @@ func TestTaskEnds(t *testing.T) {
 			t.Equal(r.ear.heard(), []string{"task expired", "task expired", "channel " + m.State.String()})
 		})
 	}
-	runs(t, "a channel with as many tasks as it may have can be closed", hub.Options{Limits: hub.Limits{OpenTasksOwner: 480}}, func(t *testing.T, r *rig) {
+	runs(t, "a channel with as many tasks as it may have can be closed", hub.Options{Limits: hub.Limits{OpenTasksOwner: 440}}, func(t *testing.T, r *rig) {
 		a, b := r.agent("alice"), r.agent("bob")
 		ch := r.open("conversation", a, b)
 		n := 0

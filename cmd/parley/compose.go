@@ -105,6 +105,8 @@ func hubOptions(cfg config.Config, keys *access.Keys, log *slog.Logger) hub.Opti
 			Held:           cfg.Limits.Held,
 			Inbox:          cfg.Limits.Inbox,
 			Deadlines:      cfg.Limits.Deadlines,
+			OpenRequests:   cfg.Limits.OpenRequests,
+			AskedRequests:  cfg.Limits.AskedRequests,
 			OpenTasks:      cfg.Limits.OpenTasks,
 			OpenTasksOwner: cfg.Limits.OpenTasksOwner,
 			DocumentBytes:  int(cfg.Limits.Document),

@@ -127,7 +127,7 @@ func (c *conn) findByCausation(ctx context.Context, p wire.CausationParams) ([]b
 	if _, err := c.channel(ctx, p.Channel); err != nil {
 		return nil, unlessUnknown(err)
 	}
-	e, err := c.server.cfg.Hub.Answer(ctx, p.Channel, p.Sender, p.Causation)
+	e, err := c.server.cfg.Hub.AnswerTo(ctx, p.Channel, p.Sender, p.Causation)
 	if err != nil || e == nil {
 		return nil, err
 	}

@@ -43,7 +43,7 @@ type Hub interface {
 	Sight(ctx context.Context, channelID string, agents []string) (func(*envelope.Envelope) bool, error)
 	Log(ctx context.Context, channelID string, from, to uint64) iter.Seq2[*envelope.Envelope, error]
 	Length(ctx context.Context, channelID string) (uint64, error)
-	Answer(ctx context.Context, channelID, sender, cause string) (*envelope.Envelope, error)
+	AnswerTo(ctx context.Context, channelID, sender, cause string) (*envelope.Envelope, error)
 	Turns(ctx context.Context, agent string) ([]hub.Turn, error)
 	Task(ctx context.Context, id string) (*task.Task, error)
 	Tasks(ctx context.Context, q hub.TaskQuery) (list []*task.Task, next string, err error)

@@ -78,6 +78,8 @@ type Limits struct {
 	Held            int
 	Inbox           int
 	Deadlines       int
+	OpenRequests    int
+	AskedRequests   int
 	OpenTasks       int
 	OpenTasksOwner  int
 	Document        Bytes

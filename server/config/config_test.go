@@ -35,7 +35,7 @@ func TestDefaults(t *testing.T) {
 		Shutdown: config.Shutdown{Timeout: 10 * time.Second},
 		Limits: config.Limits{
 			Answers: 256 << 20, Body: 2 << 20, Event: 1 << 20, Record: 16 << 10, Page: 1000, PageBytes: 4 << 20, View: 64 << 20, Followers: 10_000, FollowerWrite: 10 * time.Second, KeepAlive: 15 * time.Second, Agents: 100_000, Participants: 1000,
-			InFlight: 65536, LoadedChannels: 200_000, Replay: 4096, Held: 16, Inbox: 4096, Deadlines: 64, OpenTasks: 256, OpenTasksOwner: 64,
+			InFlight: 65536, LoadedChannels: 200_000, Replay: 4096, Held: 16, Inbox: 4096, Deadlines: 64, OpenRequests: 64, AskedRequests: 1000, OpenTasks: 256, OpenTasksOwner: 64,
 			Document: 64 << 10, Documents: 100_000, Content: 64 << 20, ContentTotal: 1 << 30, ContentHub: 10 << 30,
 		},
 		Hub: config.Hub{
@@ -118,7 +118,7 @@ func TestRefused(t *testing.T) {
 			"unknown key http.listn", `http.max_header: "big" is refused: a size looks like 512MiB`, `environment PARLEY_LOG_LEVEL: log.level: "loud" is refused: it is one of debug, info, warn, error`,
 		}},
 		{name: "more than will do", file: "limits:\n  open_tasks: 481\n  deadlines: 4097\n", want: []string{
-			`limits.open_tasks: "481" is refused: it is at most 480`, `limits.deadlines: "4097" is refused: it is at most 4096`,
+			`limits.open_tasks: "481" is refused: it is at most 440`, `limits.deadlines: "4097" is refused: it is at most 4096`,
 		}},
 		{name: "no YAML", file: "a: [", want: []string{"FILE: yaml: "}},
 		{name: "a key twice", file: "log:\n  level: info\n  level: warn\n", want: []string{"already defined at line 2"}},

@@ -208,13 +208,23 @@ var Keys = []Key{
 		field:   func(c *Config) any { return &c.Limits.Deadlines },
 	},
 	{
-		Name: "limits.open_tasks", Default: "256", Most: 480,
-		Meaning: "tasks of one channel that have not ended; at most 480, because they end with it, in one batch",
+		Name: "limits.open_requests", Default: "64", Most: 128,
+		Meaning: "requests of one channel that nobody has answered; at most 128, because they end with it, in one batch",
+		field:   func(c *Config) any { return &c.Limits.OpenRequests },
+	},
+	{
+		Name: "limits.asked_requests", Default: "1000", Most: 100_000,
+		Meaning: "requests of one asker that nobody has answered; at most 100000",
+		field:   func(c *Config) any { return &c.Limits.AskedRequests },
+	},
+	{
+		Name: "limits.open_tasks", Default: "256", Most: 440,
+		Meaning: "tasks of one channel that have not ended; at most 440, because they end with it, in one batch",
 		field:   func(c *Config) any { return &c.Limits.OpenTasks },
 	},
 	{
-		Name: "limits.open_tasks_owner", Default: "64", Most: 480,
-		Meaning: "tasks of one owner in one channel that have not ended; at most 480",
+		Name: "limits.open_tasks_owner", Default: "64", Most: 440,
+		Meaning: "tasks of one owner in one channel that have not ended; at most 440",
 		field:   func(c *Config) any { return &c.Limits.OpenTasksOwner },
 	},
 	{

@@ -17,6 +17,8 @@ type SideRecord struct {
 	// sequence before it.
 	Envelope []byte `json:"envelope,omitzero"`
 	After    uint64 `json:"after,omitzero"`
+	// Asked is the sequence of the record by which a request was asked.
+	Asked uint64 `json:"asked,omitzero"`
 }
 
 // Kinds of side records.
@@ -35,6 +37,9 @@ const (
 	SideTaskEnded = "task_ended"
 	SideListed    = "listed"   // agents who have the channel in their lists
 	SideUnlisted  = "unlisted" // agents who no longer have
+
+	SideRequest      = "request"       // somebody asks; the name is the request's id
+	SideRequestEnded = "request_ended" // it is answered, expired or cancelled
 )
 
 // Encode writes a side record.

@@ -1,0 +1,263 @@
+package hub
+
+import (
+	"cmp"
+	"context"
+	"time"
+
+	"github.com/parley-hub/parley/envelope"
+	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/hub/internal/schema"
+	"github.com/parley-hub/parley/journal"
+	"github.com/parley-hub/parley/request"
+)
+
+// Request returns a request as it is durable.
+func (h *Hub) Request(ctx context.Context, id string) (Request, error) {
+	row, err := h.requestRow(ctx, id)
+	if err != nil {
+		return Request{}, err
+	}
+	r, err := h.readRow(ctx, id, row)
+	if err != nil {
+		return Request{}, err
+	}
+	r.Similar, err = h.similar(ctx, r)
+	return *r, err
+}
+
+func (h *Hub) requestRow(ctx context.Context, id string) (schema.RequestRow, error) {
+	if !envelope.ValidID(id) {
+		return schema.RequestRow{}, errNoRequest(id)
+	}
+	page, err := journal.ScanAll(ctx, h.journal, journal.ScanOptions{
+		Prefix: schema.RequestKey(schema.RequestsAsked, schema.AnyState, time.Time{}, id), Limits: journal.Limits{Entries: 1},
+	})
+	if err != nil {
+		return schema.RequestRow{}, unavailable(err)
+	}
+	if len(page.Entries) == 0 {
+		return schema.RequestRow{}, errNoRequest(id)
+	}
+	row, err := schema.DecodeRequestRow(page.Entries[0].Value)
+	if err != nil {
+		err = fault.Wrap(fault.Internal, err, "request '%s' cannot be read: %v", id, err)
+	}
+	return row, err
+}
+
+// readRow reads a request's records.
+func (h *Hub) readRow(ctx context.Context, id string, row schema.RequestRow) (*Request, error) {
+	log := h.tenant.Channel(row.Channel).Side()
+	record, err := h.readSide(ctx, log, row.Asked)
+	if err != nil {
+		return nil, err
+	}
+	r, err := readRequest(record)
+	if err != nil || row.Ended == 0 {
+		return r, err
+	}
+	if record, err = h.readSide(ctx, log, row.Ended); err != nil {
+		return nil, err
+	}
+	e, err := envelope.Unmarshal(record.Envelope)
+	if err != nil {
+		return nil, fault.Wrap(fault.Internal, err, "%v", err)
+	}
+	end, err := request.DecodeEnd(e.Data)
+	if err != nil {
+		return nil, fault.Wrap(fault.Internal, err, "the end of request '%s' cannot be read: %v", id, err)
+	}
+	return r.After(end), nil
+}
+
+// similarity is the digest under which requests count as similar.
+func similarity(r *Request) string {
+	what := r.Title
+	if r.Action != nil {
+		what = r.Action.Name
+	}
+	return schema.Digest(r.Kind, r.AskedBy, what)
+}
+
+// maxSimilar is how many earlier decisions are counted, the newest first.
+const maxSimilar = 100
+
+// similar counts how the same was decided before.
+func (h *Hub) similar(ctx context.Context, r *Request) (*request.Similar, error) {
+	page, err := journal.ScanAll(ctx, h.journal, journal.ScanOptions{
+		Prefix: schema.Key(schema.IndexRequestSimilar, similarity(r), ""), Backward: true, Limits: journal.Limits{Entries: maxSimilar},
+	})
+	if err != nil {
+		return nil, unavailable(err)
+	}
+	found := &request.Similar{}
+	for _, entry := range page.Entries {
+		row, err := schema.DecodeRequestRow(entry.Value)
+		if err != nil || schema.LastPart(entry.Key) == r.ID {
+			continue
+		}
+		if row.Approved {
+			found.Approved++
+		} else {
+			found.Denied++
+		}
+		if at := time.Unix(0, row.At).UTC(); at.After(found.Last) {
+			found.Last = at
+		}
+	}
+	if found.Approved+found.Denied == 0 {
+		return nil, nil
+	}
+	return found, nil
+}
+
+// RequestQuery selects requests. Empty fields select all.
+type RequestQuery struct {
+	State   request.State
+	Kind    string
+	Channel string
+	For     string
+	AskedBy string
+	As      string // only what this agent may see
+	ByDue   bool   // the first due first; else in the order of asking
+	Newest  bool   // backward
+	After   string // the request before the page
+	Before  string // the request behind it
+	Limit   int    // 0: 50
+}
+
+// RequestPage is a part of the requests that were selected.
+type RequestPage struct {
+	Requests []Request
+	Next     string // the After of the next page; empty: there is none
+	// Position is where FollowRequests goes on from this page.
+	Position WidePosition
+}
+
+// maxScanned bounds how many entries one page looks at. A page of a narrow
+// selection may thus be short, and Next go on.
+const maxScanned = 4096
+
+// Requests lists requests.
+func (h *Hub) Requests(ctx context.Context, q RequestQuery) (RequestPage, error) {
+	var page RequestPage
+	var err error
+	if page.Position, err = h.Now(ctx); err != nil {
+		return page, err
+	}
+	scan, err := h.requestScan(ctx, q)
+	if err != nil {
+		return page, err
+	}
+	limit, scanned := cmp.Or(q.Limit, 50), 0
+	last := ""
+	for entry, err := range journal.IndexAll(ctx, h.journal, scan) {
+		if err != nil {
+			return page, unavailable(err)
+		}
+		if len(page.Requests) == limit || scanned == maxScanned {
+			page.Next = last
+			return page, nil
+		}
+		scanned++
+		id := schema.LastPart(entry.Key)
+		row, err := schema.DecodeRequestRow(entry.Value)
+		if err != nil {
+			return page, fault.Wrap(fault.Internal, err, "request '%s' cannot be read: %v", id, err)
+		}
+		last = id
+		if !q.selects(row) {
+			continue
+		}
+		if shown, err := h.showsRequest(ctx, row.Channel, row.AskedBy, row.For, q.As); err != nil || !shown {
+			if err != nil {
+				return page, err
+			}
+			continue
+		}
+		r, err := h.readRow(ctx, id, row)
+		if Deleted(err) {
+			continue // with its channel, just now
+		}
+		if err != nil {
+			return page, err
+		}
+		if r.State == request.Open {
+			if r.Similar, err = h.similar(ctx, r); err != nil {
+				return page, err
+			}
+		}
+		page.Requests = append(page.Requests, *r)
+	}
+	return page, nil
+}
+
+// requestScan is the part of the index that a query reads.
+func (h *Hub) requestScan(ctx context.Context, q RequestQuery) (journal.ScanOptions, error) {
+	order, state := schema.RequestsAsked, cmp.Or(string(q.State), schema.AnyState)
+	if q.ByDue {
+		order = schema.RequestsDue
+	}
+	scan := journal.ScanOptions{Prefix: schema.RequestPrefix(order, state), Backward: q.Newest}
+	edge := func(id string) ([]byte, error) {
+		row, err := h.requestRow(ctx, id)
+		if err != nil {
+			return nil, fault.Wrap(fault.Invalid, err, "'%s' is not a request of this list", id)
+		}
+		due := time.Time{}
+		if row.Due != 0 {
+			due = time.Unix(0, row.Due)
+		}
+		return schema.RequestKey(order, state, due, id), nil
+	}
+	after, before := q.After, q.Before
+	if q.Newest {
+		after, before = before, after
+	}
+	if after != "" {
+		from, err := edge(after)
+		if err != nil {
+			return scan, err
+		}
+		scan.From = append(from, 0)
+	}
+	if before != "" {
+		to, err := edge(before)
+		if err != nil {
+			return scan, err
+		}
+		scan.To = to
+	}
+	return scan, nil
+}
+
+func (q *RequestQuery) selects(row schema.RequestRow) bool {
+	return (q.State == "" || row.State == string(q.State)) && (q.Kind == "" || row.Kind == q.Kind) &&
+		(q.Channel == "" || row.Channel == q.Channel) && (q.For == "" || row.For == q.For) && (q.AskedBy == "" || row.AskedBy == q.AskedBy)
+}
+
+// showsRequest reports whether an agent may see a request: who asked it, whom it
+// is for, and if it is for nobody in particular, who takes part in its channel.
+func (h *Hub) showsRequest(ctx context.Context, channelID, askedBy, forWhom, as string) (bool, error) {
+	if as == "" || as == askedBy || as == forWhom {
+		return true, nil
+	}
+	if forWhom != "" {
+		return false, nil
+	}
+	s, err := h.snapshot(ctx, channelID, 0)
+	if Deleted(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	return h.isMember(ctx, s, as)
+}
+
+// SeesRequest reports whether an agent may see a request; the empty agent sees
+// all.
+func (h *Hub) SeesRequest(ctx context.Context, r *Request, as string) (bool, error) {
+	return h.showsRequest(ctx, r.Channel, r.AskedBy, r.For, as)
+}
