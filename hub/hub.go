@@ -101,6 +101,7 @@ func Open(ctx context.Context, j journal.Engine, o Options) (*Hub, error) {
 	}
 	h.background, h.stop = context.WithCancel(context.Background())
 	h.dropAllAbandoned(ctx)
+	h.SweepDrops(ctx)
 	h.startSweepers(h.background)
 	h.done.Go(h.deliverAll)
 	return h, nil
