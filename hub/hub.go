@@ -43,6 +43,7 @@ type Hub struct {
 	registry  registry
 	documents documents
 	contents  contents
+	profiles  detailsCache
 	channels  channels
 	openings  openings
 	delivery  delivery
@@ -85,6 +86,7 @@ func Open(ctx context.Context, j journal.Engine, o Options) (*Hub, error) {
 		h.adapters[manifest.Key()] = a
 	}
 	h.judge.Store(&o.Arbiter)
+	h.profiles.most = o.Limits.ProfileCache
 	h.hooks.init(o.Listeners, h.log)
 	h.audit.sinks = slices.Clone(o.AuditSinks)
 	h.works.init()
