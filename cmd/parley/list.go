@@ -62,11 +62,12 @@ func listCommand[T any](a *app, list func(*v1.Client, context.Context, url.Value
 func parameters(filters *pflag.FlagSet) url.Values {
 	q := url.Values{}
 	filters.VisitAll(func(f *pflag.Flag) {
+		name := strings.ReplaceAll(f.Name, "-", "_")
 		switch list, ok := f.Value.(pflag.SliceValue); {
 		case ok:
-			q[f.Name] = list.GetSlice()
+			q[name] = list.GetSlice()
 		case f.Changed || f.Name == "limit":
-			q.Set(f.Name, f.Value.String())
+			q.Set(name, f.Value.String())
 		}
 	})
 	return q

@@ -87,7 +87,7 @@ func (rt route) parameters() []any {
 	if rt.stream {
 		params = append(params, header("Last-Event-ID", "the id of the last event that was received: the stream goes on after it"))
 	}
-	if rt.name == "send" {
+	if rt.name == "send" || rt.name == "ask" {
 		params = append(params, header("Idempotency-Key", "the same as idempotency_key in the body"))
 	}
 	return params
@@ -114,8 +114,8 @@ func (rt route) responses() obj {
 	return obj{strconv.Itoa(rt.status): success, "default": obj{"$ref": "#/components/responses/Problem"}}
 }
 
-const streamSays = "Events named envelope or audit carry one entry as JSON, and its position as their id; " +
-	"live is an envelope that is not stored; gap says that the position asked for no longer exists, and where the stream goes on. " +
+const streamSays = "Events named envelope, request or audit carry one entry as JSON, and its position as their id; " +
+	"live is an envelope that is not of the history; gap says that the position asked for no longer exists, and where the stream goes on. " +
 	"Lines that begin with a colon only keep the connection."
 
 func tags() []any {
@@ -124,6 +124,7 @@ func tags() []any {
 		{"events", "Envelopes of every channel."},
 		{"agents", "Who takes part."},
 		{"tasks", "What they work on."},
+		{"requests", "What waits for somebody."},
 		{"audit", "What happened."},
 		{"keys", "Who may connect, as what."},
 		{"backup", "A copy of everything."},

@@ -184,7 +184,20 @@ func TestRoutesKeepTheDocument(t *testing.T) {
 	}
 	c.hold(s, op, "POST", at+"/events", `{"sender":"bob","text":"hi","causation_id":"`+sent.ID+`"}`)
 	c.hold(s, op, "POST", at+"/events", `{"sender":"bob","event_type":"app.note","event_data":{"n":1.5},"audience":["alice"],"task_id":"scan-7"}`)
+	var asked struct {
+		ID string `json:"request_id"`
+	}
+	question := c.hold(s, op, "POST", at+"/requests", `{"asked_by":"alice","kind":"approval","title":"Go on?","body":"b","for":"bob","due_at":"2999-01-01T00:00:00Z","if_nobody_answers":"deny",`+
+		`"action":{"name":"rm","arguments":{"path":"/x"}},"choices":[{"id":"approve","label":"Yes","consequence":"It goes on."},{"id":"deny"}],"trigger":{"envelope_id":"`+sent.ID+`","sequence":1}}`)
+	if err := json.Unmarshal(question, &asked); err != nil {
+		t.Fatal(err)
+	}
+	c.hold(s, op, "POST", at+"/requests", `{"asked_by":"alice","kind":"","title":"Go on?"}`)
+	c.hold(s, op, "GET", "/v1/requests?state=open&sort=due&for=bob&asked_by=alice&limit=1", "")
+	c.hold(s, op, "POST", "/v1/requests/"+asked.ID+"/answer", `{"choice":"approve","as":"bob","note":"fine"}`)
+	c.hold(s, op, "POST", "/v1/requests/"+asked.ID+"/answer", `{"choice":"deny","as":"bob"}`)
 	for _, path := range []string{
+		"/v1/requests", "/v1/requests/" + asked.ID, "/v1/requests/none", "/v1/requests?state=nonsense",
 		"/v1/channels", "/v1/channels?newest&limit=1&label=team=red&state=active&type=discussion&agent=alice", at,
 		at + "/events", at + "/events?as=alice&limit=2", at + "/events?after=nonsense", at + "/events?after=9.9.9",
 		at + "/views/full_transcript", at + "/views/windowed_summary?recent_n=1", at + "/views/threaded?as=bob", at + "/views/nonsense", at + "/messages", at + "/messages?as=bob",
@@ -222,8 +235,9 @@ func TestStreamsKeepTheDocument(t *testing.T) {
 	s.agent("alice")
 	s.agent("bob")
 	ch := s.open("conversation", "alice", "bob")
+	s.ask(operator, "POST", "/v1/channels/"+ch+"/requests", `{"asked_by":"alice","kind":"approval","title":"Go on?"}`)
 	for path, schema := range map[string]string{
-		"/v1/channels/" + ch + "/events": "Event", "/v1/events?label=team=red": "Event", "/v1/audit": "AuditRecord",
+		"/v1/channels/" + ch + "/events": "Event", "/v1/events?label=team=red": "Event", "/v1/audit": "AuditRecord", "/v1/requests": "Request",
 	} {
 		f := s.follow(operator, path)
 		first := f.next()

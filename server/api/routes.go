@@ -139,6 +139,33 @@ func (a *API) routes() []route {
 			role: access.Agent, body: "Cancelling", status: http.StatusAccepted, answer: "Sent", serve: a.cancelTask,
 		},
 		{
+			method: "POST", path: "/v1/channels/{id}/requests", name: "ask", says: "Asks somebody, in or out of turn. One that was asked before with the same key is answered as it is now.",
+			role: access.Agent, body: "Asking", status: http.StatusCreated, answer: "Request", serve: a.ask,
+		},
+		{
+			method: "GET", path: "/v1/requests", name: "listRequests", says: "Lists or follows what waits for somebody, or did; an agent sees what it asked, what it is asked, and what anybody of its channels may answer.",
+			role: access.Reader, query: []param{
+				{"state", "string", "only in this state: open, answered, expired or cancelled; a stream tells every change"},
+				{"kind", "string", "only of this kind, for example approval or clarification"},
+				{"channel", "string", "only of this channel"},
+				{"for", "string", "only for this agent, by name or id"},
+				{"asked_by", "string", "only of this asker, by name or id"},
+				{"sort", "string", "due: the first due first; asked: in the order of asking, which is the default"},
+				{"after", "string", "go on after this request: the page before says it as next; for a stream, the position after which to begin"},
+				{"before", "string", "only those in front of this request"},
+				limitParam, asParam, followParam,
+			}, status: http.StatusOK, answer: "RequestPage", stream: true, serve: a.listRequests,
+		},
+		{
+			method: "GET", path: "/v1/requests/{id}", name: "showRequest", says: "Shows a request, and how the same was decided before.",
+			role: access.Reader, status: http.StatusOK, answer: "Request", serve: a.showRequest,
+		},
+		{
+			method: "POST", path: "/v1/requests/{id}/answer", name: "answerRequest",
+			says: "Answers a request. The first answer holds: another one is refused with it, and so is one for another action than is asked for; an expired request is gone.",
+			role: access.Agent, body: "Answer", status: http.StatusOK, answer: "Request", serve: a.answerRequest,
+		},
+		{
 			method: "GET", path: "/v1/audit", name: "audit", says: "Reads or follows the audit.",
 			role: access.Reader, query: []param{
 				{"kind", "string", "only of this kind"},

@@ -42,7 +42,7 @@ func requestOf(properties obj, required ...any) obj {
 // schemas of what goes in and out, by the names that routes use.
 func schemas() obj {
 	all := obj{}
-	for _, part := range []obj{channelSchemas(), eventSchemas(), agentSchemas(), otherSchemas()} {
+	for _, part := range []obj{channelSchemas(), eventSchemas(), agentSchemas(), requestSchemas(), otherSchemas()} {
 		maps.Copy(all, part)
 	}
 	return all
@@ -166,6 +166,38 @@ func agentSchemas() obj {
 	}
 }
 
+func requestSchemas() obj {
+	choice := obj{"type": "object", "required": []any{"id"}, "properties": obj{"id": text, "label": text, "consequence": text}, "additionalProperties": false}
+	trigger := obj{"type": "object", "required": []any{"envelope_id"}, "properties": obj{"envelope_id": text, "sequence": number}, "additionalProperties": false}
+	action := obj{"name": text, "arguments": obj{}}
+	shown := maps.Clone(action)
+	shown["digest"] = text
+	asked := obj{
+		"kind": text, "asked_by": text, "for": text, "due_at": instant, "if_nobody_answers": text, "agents_may_answer": flag,
+		"title": text, "body": text, "choices": list(choice), "trigger": trigger, "run_id": text,
+	}
+	asking := maps.Clone(asked)
+	maps.Copy(asking, obj{"idempotency_key": text, "action": obj{"type": "object", "required": []any{"name"}, "properties": action, "additionalProperties": false}})
+	maps.Copy(asked, obj{
+		"request_id": text, "channel_id": text, "asked_at": instant, "state": oneOf("open", "answered", "expired", "cancelled"), "reason": text,
+		"action": obj{"type": "object", "required": []any{"name", "digest"}, "properties": shown},
+		"answer": obj{"type": "object", "required": []any{"by", "at", "envelope_id"}, "properties": obj{
+			"choice": text, "text": text, "note": text, "at": instant, "envelope_id": text,
+			"by": obj{"type": "object", "properties": obj{"agent_id": text, "key": text, "connection": text}},
+		}},
+		"similar": obj{"type": "object", "required": []any{"approved", "denied"}, "properties": obj{"approved": number, "denied": number, "last": instant}},
+	})
+	return obj{
+		"Asking":      requestOf(asking, "kind", "title"),
+		"Answer":      requestOf(obj{"choice": text, "text": text, "as": text, "note": text, "digest": text}),
+		"RequestPage": fieldsOf(obj{"requests": list(ref("Request")), "next": text, "position": text, "names": labels}),
+		"Request": obj{
+			"type": "object", "properties": asked,
+			"required": []any{"request_id", "kind", "channel_id", "asked_by", "asked_at", "state", "title"},
+		},
+	}
+}
+
 func otherSchemas() obj {
 	key := obj{"id": text, "role": oneOf("operator", "reader", "agent"), "agent": text, "created": instant}
 	fresh := maps.Clone(key)
@@ -206,6 +238,7 @@ func otherSchemas() obj {
 				"reason":   oneOf(reasons()...),
 				"details":  obj{"type": "object", "additionalProperties": text, "description": "what belongs to the reason"},
 				"position": obj{"type": "string", "description": "where to start again; only with the code gap"},
+				"request":  obj{"$ref": "#/components/schemas/Request", "description": "what became of the request; only with reasons that begin with request_"},
 			},
 		},
 	}

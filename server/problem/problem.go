@@ -27,12 +27,20 @@ type Problem struct {
 	Details map[string]string `json:"details,omitempty"`
 	// Position is where to start again, for a position that is gone.
 	Position string `json:"position,omitempty"`
+	// Request is what became of a request that is not open any more.
+	Request any `json:"request,omitempty"`
 }
 
 // Placed is an error that knows where to start again.
 type Placed interface {
 	error
 	Restart() string
+}
+
+// Carrying is an error that carries the request it is about.
+type Carrying interface {
+	error
+	Carries() any
 }
 
 var statuses = map[fault.Code]int{
@@ -63,7 +71,7 @@ func Status(code fault.Code) int {
 // log: they may say more than a client should know.
 func Of(err error) Problem {
 	code := fault.CodeOf(err)
-	status := Status(code)
+	status := statusOf(err)
 	detail := err.Error()
 	var refusal *fault.Error
 	if !errors.As(err, &refusal) {
@@ -75,11 +83,23 @@ func Of(err error) Problem {
 	if errors.As(err, &gap) {
 		p.Position = gap.Restart()
 	}
+	var about Carrying
+	if errors.As(err, &about) {
+		p.Request = about.Carries()
+	}
 	return p
 }
 
 // Write answers a request with an error.
-func Write(w http.ResponseWriter, err error) { WriteStatus(w, Status(fault.CodeOf(err)), err) }
+func Write(w http.ResponseWriter, err error) { WriteStatus(w, statusOf(err), err) }
+
+// statusOf is the status of an error's code, or of its reason if HTTP has one.
+func statusOf(err error) int {
+	if fault.ReasonOf(err) == fault.RequestExpired {
+		return http.StatusGone
+	}
+	return Status(fault.CodeOf(err))
+}
 
 // WriteStatus is Write where HTTP itself has a status for what is wrong.
 func WriteStatus(w http.ResponseWriter, status int, err error) {

@@ -1,0 +1,87 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	v1 "github.com/parley-hub/parley/client/v1"
+)
+
+func (a *app) requests() *cobra.Command {
+	return group("requests", "List, show and answer what waits for somebody", a.requestsList(), a.requestsShow(), a.requestsAnswer())
+}
+
+func (a *app) requestsList() *cobra.Command {
+	return listCommand(a, (*v1.Client).Requests, listing{
+		what:    "requests",
+		short:   "List requests: approvals, permissions, questions",
+		example: "  parley requests list --state open --sort due",
+		none:    "There are no such requests.",
+		columns: "REQUEST\tSTATE\tKIND\tDUE\tASKED BY\tFOR\tTITLE",
+		filters: func(f *pflag.FlagSet) {
+			f.String("state", "", "only in this state: open, answered, expired or cancelled")
+			f.String("kind", "", "only of this kind")
+			f.String("channel", "", "only of this channel")
+			f.String("for", "", "only for this `NAME` or id")
+			f.String("asked-by", "", "only of this `NAME` or id")
+			f.String("as", "", "only what this `NAME` or id may see")
+			f.String("sort", "", "due: the first due first; asked: in the order of asking")
+			f.String("before", "", "only those in front of this one")
+		},
+	}, func(w io.Writer, r *v1.Request, names map[string]string) {
+		due := "-"
+		if !r.DueAt.IsZero() {
+			due = r.DueAt.Format(time.RFC3339)
+		}
+		name := func(id string) string { return cell(cmp.Or(names[id], id, "-")) }
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", cell(r.ID), r.State, cell(r.Kind), due, name(r.AskedBy), name(r.For), cell(r.Title))
+	})
+}
+
+func (a *app) requestsShow() *cobra.Command {
+	return a.withHub(&cobra.Command{
+		Use:     "show REQUEST",
+		Short:   "Show a request: what is asked, its choices, its answer",
+		Example: "  parley requests show 0d234eda06b0720ed17fde44a1e0abde",
+		Args:    cobra.ExactArgs(1),
+	}, func(ctx context.Context, hub *v1.Client, args []string) error {
+		_, raw, err := hub.Request(ctx, args[0])
+		if err != nil {
+			return err
+		}
+		return a.print(raw, func(w io.Writer) error { return printIndented(w, raw) })
+	})
+}
+
+func (a *app) requestsAnswer() *cobra.Command {
+	var reply v1.Reply
+	c := a.withHub(&cobra.Command{
+		Use:     "answer REQUEST [CHOICE]",
+		Short:   "Answer a request; the first answer holds",
+		Example: "  parley requests answer 0d234eda06b0720ed17fde44a1e0abde approve --as pia --note \"checked\"",
+		Args:    cobra.RangeArgs(1, 2),
+	}, func(ctx context.Context, hub *v1.Client, args []string) error {
+		if len(args) == 2 {
+			reply.Choice = args[1]
+		}
+		r, err := hub.AnswerRequest(ctx, args[0], reply)
+		if err != nil {
+			return err
+		}
+		return a.print(r, func(w io.Writer) error {
+			_, err := fmt.Fprintf(w, "%s, with envelope %s\n", r.State, r.Answer.Envelope)
+			return err
+		})
+	})
+	c.Flags().StringVar(&reply.As, "as", "", "the `NAME` or id that answers (default: the key's own, or the operator)")
+	c.Flags().StringVar(&reply.Text, "text", "", "the answer in words")
+	c.Flags().StringVar(&reply.Note, "note", "", "why, for those who read it later")
+	c.Flags().StringVar(&reply.Digest, "digest", "", "the digest of the action that was shown; another one is refused")
+	return c
+}

@@ -1,0 +1,259 @@
+package api
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/parley-hub/parley/envelope"
+	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/hub"
+	"github.com/parley-hub/parley/request"
+)
+
+// askBody is a request to ask somebody. Names are as good as ids.
+type askBody struct {
+	Kind            string           `json:"kind"`
+	AskedBy         string           `json:"asked_by"`
+	For             string           `json:"for"`
+	DueAt           time.Time        `json:"due_at"`
+	IfNobodyAnswers string           `json:"if_nobody_answers"`
+	AgentsMayAnswer bool             `json:"agents_may_answer"`
+	Title           string           `json:"title"`
+	Body            string           `json:"body"`
+	Action          *askedAction     `json:"action"`
+	Choices         []request.Choice `json:"choices"`
+	Trigger         *request.Trigger `json:"trigger"`
+	RunID           string           `json:"run_id"`
+	IdempotencyKey  string           `json:"idempotency_key"`
+}
+
+type askedAction struct {
+	Name      string         `json:"name"`
+	Arguments jsontext.Value `json:"arguments"`
+}
+
+// ask asks in a channel. One that was asked before with the same key is answered
+// as it is now.
+func (a *API) ask(c *call) error {
+	var body askBody
+	if err := c.read(&body); err != nil {
+		return err
+	}
+	asker, err := a.actor(c, body.AskedBy)
+	if err != nil {
+		return err
+	}
+	q := hub.Asking{Key: cmp.Or(body.IdempotencyKey, c.Request.Header.Get("Idempotency-Key")), Request: hub.Request{
+		Kind: body.Kind, Channel: c.PathValue("id"), AskedBy: asker, DueAt: body.DueAt, IfNobodyAnswers: body.IfNobodyAnswers,
+		AgentsMayAnswer: body.AgentsMayAnswer, Title: body.Title, Body: body.Body, Choices: body.Choices, Trigger: body.Trigger, Run: body.RunID,
+	}}
+	if body.For != "" {
+		p, err := a.agent(body.For)
+		if err != nil {
+			return err
+		}
+		q.For = p.ID()
+	}
+	if body.Action != nil {
+		q.Action = &request.Action{Name: body.Action.Name, Arguments: unlessNull(body.Action.Arguments)}
+	}
+	asked, err := a.hub.Ask(c.Context(), q, c.who.hub())
+	if err != nil {
+		return err
+	}
+	return c.write(http.StatusCreated, shownRequest(asked))
+}
+
+// shownRequest leaves out what is a dialect's own.
+func shownRequest(r hub.Request) hub.Request {
+	r.Ext = nil
+	if r.Answer != nil {
+		answer := *r.Answer
+		answer.Ext = nil
+		r.Answer = &answer
+	}
+	return r
+}
+
+type requestPage struct {
+	Requests []jsontext.Value  `json:"requests"`
+	Next     string            `json:"next"`
+	Position string            `json:"position"` // to follow from
+	Names    map[string]string `json:"names"`    // of who asks and is asked, by id
+}
+
+func (a *API) listRequests(c *call) error {
+	params := c.URL.Query()
+	q := hub.RequestQuery{State: request.State(params.Get("state")), Kind: params.Get("kind"), Channel: params.Get("channel")}
+	if q.State != "" && !q.State.Valid() {
+		return fault.New(fault.Invalid, "state=%q is none of %q", q.State, request.States())
+	}
+	var err error
+	if q.As, err = a.viewer(c); err != nil {
+		return err
+	}
+	if q.For, err = a.agentParam(c, "for"); err != nil {
+		return err
+	}
+	if q.AskedBy, err = a.agentParam(c, "asked_by"); err != nil {
+		return err
+	}
+	switch sort := params.Get("sort"); sort {
+	case "", "asked":
+	case "due":
+		q.ByDue = true
+	default:
+		return fault.New(fault.Invalid, "sort=%q is neither due nor asked", sort)
+	}
+	follow, err := c.wantsStream()
+	if err != nil {
+		return err
+	}
+	if follow {
+		return a.followRequests(c, q)
+	}
+	limit, err := c.limit(a.cfg.Limits)
+	if err != nil {
+		return err
+	}
+	if q.After, err = c.page(envelope.ValidID); err != nil {
+		return err
+	}
+	q.Before = params.Get("before")
+	page := requestPage{Names: map[string]string{}}
+	page.Requests, page.Next, err = gather(limit, q.After, func(n int, after string) ([]hub.Request, string, error) {
+		q.Limit, q.After = n, after
+		part, err := a.hub.Requests(c.Context(), q)
+		if page.Position == "" {
+			page.Position = part.Position.String()
+		}
+		return part.Requests, part.Next, err
+	}, counted(c, func(r hub.Request) ([]byte, error) {
+		page.Names[r.AskedBy] = a.hub.Name(r.AskedBy)
+		if r.For != "" {
+			page.Names[r.For] = a.hub.Name(r.For)
+		}
+		return encode(shownRequest(r))
+	}))
+	if err != nil {
+		return err
+	}
+	return c.write(http.StatusOK, page)
+}
+
+// followRequests streams each request when it is asked and when it has ended.
+func (a *API) followRequests(c *call, q hub.RequestQuery) error {
+	var after hub.WidePosition
+	var err error
+	if text := c.resume(); text != "" {
+		if after, err = hub.ParseWidePosition(text); err != nil {
+			return err
+		}
+	}
+	f, err := a.hub.FollowRequests(c.Context(), q, after)
+	if err != nil {
+		return err
+	}
+	defer func() { f.Close() }()
+	s, ctx, done, err := a.stream(c)
+	if err != nil {
+		return err
+	}
+	defer done()
+	for {
+		feed := startFeed(ctx, func(ctx context.Context, put func(hub.RequestEvent) bool) error {
+			for {
+				ev, err := f.Next(ctx)
+				if err != nil || !put(ev) {
+					return err
+				}
+			}
+		}, func(hub.RequestEvent) int { return request.MaxBytes })
+		err = s.Run(ctx, func() (<-chan struct{}, error) {
+			ev, wake, err := feed.tryNext()
+			if err != nil || wake != nil {
+				return wake, err
+			}
+			data, err := encode(shownRequest(ev.Request))
+			if err != nil {
+				return nil, err
+			}
+			s.Event(ev.Position.String(), "request", data)
+			return nil, nil
+		})
+		feed.stop()
+		var gap *hub.WideGap
+		if !errors.As(err, &gap) {
+			return nil
+		}
+		if s.json(gap.Head.String(), "gap", gapBody{Reason: gap.Reason, Head: gap.Head.String()}) != nil {
+			return nil
+		}
+		f.Close()
+		if f, err = a.hub.FollowRequests(ctx, q, gap.Head); err != nil {
+			return nil
+		}
+	}
+}
+
+func (a *API) showRequest(c *call) error {
+	r, err := a.hub.Request(c.Context(), c.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	if !c.who.seesAll() {
+		if c.who.id == "" {
+			return errNotYours(c.who)
+		}
+		sees, err := a.hub.SeesRequest(c.Context(), &r, c.who.id)
+		if err != nil {
+			return err
+		}
+		if !sees {
+			return errNotYours(c.who)
+		}
+	}
+	return c.write(http.StatusOK, shownRequest(r))
+}
+
+type answerBody struct {
+	Choice string `json:"choice"`
+	Text   string `json:"text"`
+	As     string `json:"as"` // for whom, by name or id; an operator may leave it out
+	Note   string `json:"note"`
+	Digest string `json:"digest"` // of the action that was shown
+}
+
+func (a *API) answerRequest(c *call) error {
+	var body answerBody
+	if err := c.read(&body); err != nil {
+		return err
+	}
+	reply := hub.Answer{Choice: body.Choice, Text: body.Text, Note: body.Note, Digest: body.Digest}
+	if body.As != "" || c.who.Agent != "" {
+		var err error
+		if reply.As, err = a.actor(c, body.As); err != nil {
+			return err
+		}
+	}
+	r, err := a.hub.Answer(c.Context(), c.PathValue("id"), reply, c.who.hub())
+	var ended *hub.RequestEnded
+	if errors.As(err, &ended) {
+		return endedError{ended}
+	}
+	if err != nil {
+		return err
+	}
+	return c.write(http.StatusOK, shownRequest(r))
+}
+
+// endedError tells the problem what became of the request.
+type endedError struct{ *hub.RequestEnded }
+
+func (e endedError) Unwrap() error { return e.RequestEnded }
+func (e endedError) Carries() any  { return shownRequest(e.Request) }
