@@ -15,6 +15,8 @@ type Config struct {
 	Write time.Duration
 	// KeepAlive is the silence after which a comment is written.
 	KeepAlive time.Duration
+	// KeepConnection says keep-alive to readers whose protocol has it so.
+	KeepConnection bool
 	// Before is called before each write with its size; an error ends the stream
 	// without the write. What it returns is called after the write. Both may be
 	// nil.
@@ -44,6 +46,9 @@ func Start(w http.ResponseWriter, r *http.Request, cfg Config) *Stream {
 	header.Set("X-Accel-Buffering", "no") // a proxy must not gather what is flushed
 	if r.ProtoMajor == 1 {
 		header.Set("Connection", "close") // the deadline of End would stay for the next request
+		if cfg.KeepConnection {
+			header.Set("Connection", "keep-alive")
+		}
 	}
 	s := &Stream{cfg: cfg, w: w, control: http.NewResponseController(w)}
 	w.WriteHeader(http.StatusOK)
@@ -98,8 +103,12 @@ func (s *Stream) write(b []byte) error {
 	return s.control.SetWriteDeadline(time.Time{})
 }
 
-// End bounds what net/http writes after the handler returns.
+// End bounds what net/http writes after the handler returns. With
+// KeepConnection that is a few bytes behind a write that was taken.
 func (s *Stream) End() {
+	if s.cfg.KeepConnection {
+		return
+	}
 	_ = s.control.SetWriteDeadline(time.Now().Add(s.cfg.Write)) // if it fails, the connection is gone
 }
 
