@@ -75,6 +75,9 @@ var manifest = channel.Manifest{Type: Type, Version: 1, Participants: channel.Bo
 // Manifest is constant.
 func (*Adapter) Manifest() channel.Manifest { return manifest }
 
+// Dialect is the one that opens branches and shows them.
+func (*Adapter) Dialect() string { return "hpd" }
+
 // Opening is at once: nobody is asked.
 func (*Adapter) Opening() channel.Opening { return channel.AtOnce }
 

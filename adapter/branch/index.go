@@ -7,6 +7,7 @@ import (
 
 	"github.com/parley-hub/parley/channel"
 	"github.com/parley-hub/parley/envelope"
+	"github.com/parley-hub/parley/fault"
 	"github.com/parley-hub/parley/view/branch"
 )
 
@@ -64,19 +65,92 @@ var moves = map[string]bool{
 	branch.BranchCreated: true, branch.BranchForked: true, branch.BranchMetadataUpdated: true, branch.BranchHistoryCompacted: true,
 }
 
-// OnAccepted moves the branch's index entry.
+// Prefixes of index entries; the channel's id follows. Each branch has one, in
+// its history, and a second while a run is active. Each session has one in the
+// side log of its main branch. Sessions and runs are listed for all homes.
+const (
+	BranchEntry  = "branch/"
+	RunEntry     = "run/"
+	SessionEntry = "session/"
+)
+
+// SessionSummary is a session's index entry.
+type SessionSummary struct {
+	Channel string    `json:"channel"` // of its main branch
+	Session string    `json:"session"`
+	Created time.Time `json:"created"`
+	SessionInfo
+}
+
+// ParseSessionSummary reads a session's index entry.
+func ParseSessionSummary(data []byte) (SessionSummary, error) {
+	var s SessionSummary
+	err := json.Unmarshal(data, &s)
+	return s, err
+}
+
+// SummarizeSession is the entry of a session, as its main branch has it.
+func SummarizeSession(m *channel.Metadata, s *State) SessionSummary {
+	out := SessionSummary{Channel: m.ID, Session: s.Session, Created: m.CreatedAt}
+	if s.SessionInfo != nil {
+		out.SessionInfo = *s.SessionInfo
+	}
+	if s.Active.After(out.Active) {
+		out.Active = s.Active
+	}
+	return out
+}
+
+// OnAccepted moves the branch's index entry, or the session's.
 func (*Adapter) OnAccepted(m *channel.Metadata, s channel.State, e *envelope.Envelope) channel.Effects {
 	state, ok := s.(*State)
-	name, isEvent := branch.WireType(e.Type)
-	if !ok || !isEvent || !moves[name] {
+	if !ok {
 		return channel.Effects{}
 	}
-	value, err := json.Marshal(Summarize(m, state), json.Deterministic(true))
-	if err != nil {
-		return channel.Effects{} // what was folded from JSON is writable
+	if e.Type == TypeSession {
+		return channel.Effects{Index: entry(SessionEntry+m.ID, SummarizeSession(m, state), true)}
 	}
-	return channel.Effects{Index: []channel.IndexEntry{{Key: m.ID, Value: value}}}
+	name, isEvent := branch.WireType(e.Type)
+	if !isEvent || !moves[name] {
+		return channel.Effects{}
+	}
+	summary := Summarize(m, state)
+	fx := channel.Effects{Index: entry(BranchEntry+m.ID, summary, false)}
+	switch name {
+	case branch.BranchRunStarted:
+		fx.Index = append(fx.Index, entry(RunEntry+m.ID, summary, true)...)
+	case branch.BranchRunCompleted:
+		fx.Unindex = []string{RunEntry + m.ID}
+	}
+	return fx
 }
+
+func entry(key string, value any, all bool) []channel.IndexEntry {
+	data, err := json.Marshal(value, json.Deterministic(true))
+	if err != nil {
+		return nil // what was folded from JSON is writable
+	}
+	return []channel.IndexEntry{{Key: key, Value: data, All: all}}
+}
+
+// ValidateSide takes what the dialect says about a session, on its main branch.
+func (a *Adapter) ValidateSide(_ *channel.Metadata, s channel.State, e *envelope.Envelope) error {
+	state, ok := s.(*State)
+	switch {
+	case !ok:
+		return fault.New(fault.Internal, "the branch has no state")
+	case e.Type != TypeSession || !branch.ParseExt(e.Ext).Server:
+		return fault.New(fault.Protocol, "the server alone writes beside a branch's history, and `%s` is not of it", e.Type)
+	case state.Branch != MainBranch:
+		return fault.New(fault.Protocol, "what concerns session %q is kept with its branch %s", state.Session, MainBranch)
+	case len(e.Data) > a.record:
+		return fault.New(fault.TooLarge, "the session's metadata has %d bytes; at most %d are kept (limits.record)", len(e.Data), a.record)
+	}
+	return nil
+}
+
+// MainBranch is the branch that every session has.
+const MainBranch = "main"
 
 // FoldSide takes an envelope of the side log.
 func (*Adapter) FoldSide(s channel.State, e *envelope.Envelope) channel.State {
