@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/parley-hub/parley/adapter"
 	"github.com/parley-hub/parley/hub"
 	"github.com/parley-hub/parley/identity"
 	"github.com/parley-hub/parley/journal"
@@ -20,7 +19,12 @@ import (
 // compose puts the hub and its dialects on the journal, and says what the
 // server serves. The function it returns closes what it opened.
 func compose(ctx context.Context, cfg config.Config, engine journal.Engine, keys *access.Keys, log *slog.Logger) (server.Deps, func() error, error) {
-	h, err := hub.Open(ctx, engine, hubOptions(cfg, keys, log))
+	opts := hubOptions(cfg, keys, log)
+	var err error
+	if opts.Adapters, err = adapters(cfg); err != nil {
+		return server.Deps{}, nil, err
+	}
+	h, err := hub.Open(ctx, engine, opts)
 	if err != nil {
 		return server.Deps{}, nil, err
 	}
@@ -83,7 +87,6 @@ func backupOf(engine journal.Engine) func(context.Context, io.Writer) error {
 
 func hubOptions(cfg config.Config, keys *access.Keys, log *slog.Logger) hub.Options {
 	return hub.Options{
-		Adapters:          adapter.All(),
 		Auth:              identity.NewAuthRegistry(allowNone(noneFrom(cfg), keys), agentKeys(keys)),
 		Log:               log,
 		TrustClients:      trustsClients(cfg),
@@ -99,8 +102,6 @@ func hubOptions(cfg config.Config, keys *access.Keys, log *slog.Logger) hub.Opti
 			Participants:   cfg.Limits.Participants,
 			EventBytes:     int(cfg.Limits.Event),
 			RecordBytes:    int(cfg.Limits.Record),
-			ProfileBytes:   int(cfg.Limits.Profile),
-			ProfileCache:   int(cfg.Limits.ProfileCache),
 			InFlight:       cfg.Limits.InFlight,
 			LoadedChannels: cfg.Limits.LoadedChannels,
 			Replay:         cfg.Limits.Replay,

@@ -5,9 +5,14 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"strconv"
 
+	"github.com/parley-hub/parley/adapter"
+	"github.com/parley-hub/parley/adapter/branch"
 	"github.com/parley-hub/parley/channel"
 	"github.com/parley-hub/parley/dialect/ag2"
+	"github.com/parley-hub/parley/dialect/hpd"
+	"github.com/parley-hub/parley/dialect/hpd/wire"
 	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/fault"
 	"github.com/parley-hub/parley/hub"
@@ -16,6 +21,7 @@ import (
 	"github.com/parley-hub/parley/server"
 	"github.com/parley-hub/parley/server/access"
 	"github.com/parley-hub/parley/server/config"
+	hpdevents "github.com/parley-hub/parley/view/branch"
 )
 
 // This file alone names the dialects of the command.
@@ -28,6 +34,7 @@ func dialectsOf(cfg config.Config, h *hub.Hub, keys *access.Keys, log *slog.Logg
 	var all dialects
 	for _, make := range []func(config.Config, *hub.Hub, *access.Keys, *slog.Logger) (server.Dialect, error){
 		serveAG2,
+		serveHPD,
 	} {
 		d, err := make(cfg, h, keys, log)
 		if err != nil {
@@ -164,4 +171,73 @@ func serveAG2(cfg config.Config, h *hub.Hub, keys *access.Keys, log *slog.Logger
 	}
 	keys.OnChange(s.Recheck)
 	return s, nil
+}
+
+// adapters are those of every dialect.
+func adapters(cfg config.Config) ([]channel.Adapter, error) {
+	table, err := hpdTable(cfg)
+	if err != nil {
+		return nil, err
+	}
+	return append(adapter.All(), branch.New(branch.Options{Table: table, Record: int(cfg.Limits.Record)})), nil
+}
+
+// hpdTable says which of HPD's events are stored.
+func hpdTable(cfg config.Config) (*hpdevents.Table, error) {
+	transcripts, err := hpdevents.ParseTranscripts(cfg.HPD.Persist.AudioTranscripts)
+	if err != nil {
+		return nil, err
+	}
+	table := hpdevents.NewTable()
+	table.Policy = hpdevents.Policy{
+		Requests: cfg.HPD.Persist.Requests, Workflow: cfg.HPD.Persist.Workflow,
+		Content: cfg.HPD.Persist.Content, Transcripts: transcripts,
+	}
+	return table, nil
+}
+
+// hpdWho is a principal in the dialect's own terms.
+func hpdWho(r *http.Request) hpd.Who {
+	switch who := access.From(r.Context()); who.Role {
+	case access.Operator:
+		return hpd.Who{Role: hpd.Operator}
+	case access.Reader:
+		return hpd.Who{Role: hpd.Reader}
+	case access.Agent:
+		return hpd.Who{Role: hpd.Agent, Agent: who.Agent}
+	}
+	return hpd.Who{}
+}
+
+func serveHPD(cfg config.Config, h *hub.Hub, keys *access.Keys, log *slog.Logger) (server.Dialect, error) {
+	table, err := hpdTable(cfg)
+	if err != nil {
+		return nil, err
+	}
+	children := http.StatusBadRequest
+	if cfg.HPD.HasChildren == strconv.Itoa(http.StatusConflict) {
+		children = http.StatusConflict
+	}
+	return hpd.New(hpd.Config{
+		Hub:             h,
+		Registry:        wire.NewRegistry(table),
+		DefaultAgent:    cfg.HPD.DefaultAgent,
+		User:            cfg.HPD.User,
+		Who:             hpdWho,
+		Stands:          func(r *http.Request) bool { return keys.Stands(access.From(r.Context())) },
+		RecursiveDelete: cfg.HPD.RecursiveDelete,
+		ChildrenStatus:  children,
+		InterruptGrace:  cfg.HPD.InterruptGrace,
+		Log:             log,
+		Limits: hpd.Limits{
+			Sessions:    cfg.HPD.Limits.Sessions,
+			Streams:     cfg.HPD.Limits.Streams,
+			Behind:      cfg.HPD.Limits.Behind,
+			BehindBytes: int(cfg.HPD.Limits.BehindBytes),
+			Event:       int(cfg.Limits.Event),
+			Record:      int(cfg.Limits.Record),
+			Write:       cfg.Limits.FollowerWrite,
+			KeepAlive:   min(cfg.Limits.KeepAlive, hpd.KeepAlive),
+		},
+	})
 }

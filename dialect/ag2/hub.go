@@ -20,8 +20,7 @@ type Hub interface {
 	AgentByID(id string) (hub.Profile, error)
 	FindAgent(name string) (id string, ok bool)
 	Name(id string) string
-	Agents(ctx context.Context, q hub.AgentQuery) ([]hub.Profile, error)
-	Details(ctx context.Context, id string) (hub.Details, error)
+	Agents(q hub.AgentQuery) []hub.Profile
 	SetResume(ctx context.Context, id string, resume *identity.Resume) error
 	SetSkill(ctx context.Context, id string, skill *string) error
 	SetRule(ctx context.Context, id string, rule *identity.Rule) error

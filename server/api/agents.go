@@ -1,7 +1,6 @@
 package api
 
 import (
-	"context"
 	"net/http"
 	"slices"
 	"strings"
@@ -30,24 +29,12 @@ type agentPage struct {
 	Next   string           `json:"next"`
 }
 
-func (a *API) agentBody(ctx context.Context, p hub.Profile) (agentBody, error) {
-	details, err := a.hub.Details(ctx, p.ID())
-	if err != nil {
-		return agentBody{}, err
-	}
+func (a *API) agentBody(p hub.Profile) agentBody {
 	_, online := a.hub.Bound(p.ID())
 	return agentBody{
-		Passport: p.Passport, Resume: details.Resume, Rule: p.Rule, Ceiling: p.Ceiling, Limits: p.Enforced().Limits, Skill: details.Skill,
+		Passport: p.Passport, Resume: p.Resume, Rule: p.Rule, Ceiling: p.Ceiling, Limits: p.Enforced().Limits, Skill: p.Skill,
 		Online: online, Pending: a.hub.Pending(p.ID()),
-	}, nil
-}
-
-func (a *API) encodeAgent(ctx context.Context, p hub.Profile) ([]byte, error) {
-	body, err := a.agentBody(ctx, p)
-	if err != nil {
-		return nil, err
 	}
-	return identity.Marshal(body)
 }
 
 func (a *API) listAgents(c *call) error {
@@ -67,10 +54,7 @@ func (a *API) listAgents(c *call) error {
 	if err != nil {
 		return err
 	}
-	all, err := a.hub.Agents(c.Context(), query)
-	if err != nil {
-		return err
-	}
+	all := a.hub.Agents(query)
 	var page agentPage
 	page.Agents, page.Next, err = gather(limit, after, func(n int, after string) ([]hub.Profile, string, error) {
 		// Ids grow with age, as the list does.
@@ -83,7 +67,7 @@ func (a *API) listAgents(c *call) error {
 			return rest, "", nil
 		}
 		return rest[:n], rest[n-1].ID(), nil
-	}, counted(c, func(p hub.Profile) ([]byte, error) { return a.encodeAgent(c.Context(), p) }))
+	}, counted(c, func(p hub.Profile) ([]byte, error) { return identity.Marshal(a.agentBody(p)) }))
 	if err != nil {
 		return err
 	}
@@ -95,7 +79,7 @@ func (a *API) showAgent(c *call) error {
 	if err != nil {
 		return err
 	}
-	data, err := a.encodeAgent(c.Context(), p)
+	data, err := identity.Marshal(a.agentBody(p))
 	if err != nil {
 		return err
 	}

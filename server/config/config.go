@@ -16,6 +16,7 @@ type Config struct {
 	Limits   Limits
 	Hub      Hub
 	AG2      AG2
+	HPD      HPD
 }
 
 // Data is where and how the hub stores.
@@ -64,8 +65,6 @@ type Limits struct {
 	Body            Bytes
 	Event           Bytes
 	Record          Bytes
-	Profile         Bytes
-	ProfileCache    Bytes
 	Page            int
 	PageBytes       Bytes
 	View            Bytes
@@ -125,6 +124,33 @@ type AG2Limits struct {
 	Ping        time.Duration
 	Pong        time.Duration
 	Write       time.Duration
+}
+
+// HPD is the HPD dialect.
+type HPD struct {
+	DefaultAgent    string
+	User            string
+	RecursiveDelete bool
+	HasChildren     string
+	InterruptGrace  time.Duration
+	Persist         HPDPersist
+	Limits          HPDLimits
+}
+
+// HPDPersist is which live events are stored besides.
+type HPDPersist struct {
+	Requests         bool
+	Workflow         bool
+	Content          bool
+	AudioTranscripts string
+}
+
+// HPDLimits bound what HPD's clients can make the hub hold.
+type HPDLimits struct {
+	Sessions    int
+	Streams     int
+	Behind      int
+	BehindBytes Bytes
 }
 
 // Values of ag2.allow_none: from where the scheme "none" is accepted.

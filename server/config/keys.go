@@ -138,16 +138,6 @@ var Keys = []Key{
 		field:   func(c *Config) any { return &c.Limits.Record },
 	},
 	{
-		Name: "limits.profile", Default: "64KiB", Most: 512 << 10,
-		Meaning: "size of an agent's skill, resume and rule together; at most 512KiB. What is stored already is still read",
-		field:   func(c *Config) any { return &c.Limits.Profile },
-	},
-	{
-		Name: "limits.profile_cache", Default: "16MiB",
-		Meaning: "memory for resumes and skills that were used last; others are read from disk",
-		field:   func(c *Config) any { return &c.Limits.ProfileCache },
-	},
-	{
 		Name: "limits.page", Default: "1000",
 		Meaning: "entries of one answer of a list under /v1",
 		field:   func(c *Config) any { return &c.Limits.Page },
@@ -376,6 +366,71 @@ var Keys = []Key{
 		Name: "ag2.limits.write", Default: "30s",
 		Meaning: "time in which a reader must take what is written",
 		field:   func(c *Config) any { return &c.AG2.Limits.Write },
+	},
+	{
+		Name: "hpd.default_agent", Default: "",
+		Meaning: "agent that takes HPD inputs for agents that nobody knows; empty answers them with 404",
+		field:   func(c *Config) any { return &c.HPD.DefaultAgent },
+	},
+	{
+		Name: "hpd.user", Default: "user",
+		Meaning: "name of the human as whom an operator's HPD inputs are posted; registered at first use",
+		field:   func(c *Config) any { return &c.HPD.User },
+	},
+	{
+		Name: "hpd.recursive_delete", Default: "false",
+		Meaning: "let HPD clients delete a branch together with its forks",
+		field:   func(c *Config) any { return &c.HPD.RecursiveDelete },
+	},
+	{
+		Name: "hpd.has_children", Default: "400", Choices: []string{"400", "409"},
+		Meaning: "status of the refusal to delete a branch that has forks",
+		field:   func(c *Config) any { return &c.HPD.HasChildren },
+	},
+	{
+		Name: "hpd.interrupt_grace", Default: "10s",
+		Meaning: "how long an interrupted producer has to end its run; then it is cut off",
+		field:   func(c *Config) any { return &c.HPD.InterruptGrace },
+	},
+	{
+		Name: "hpd.persist.requests", Default: "false",
+		Meaning: "store AGENT_REQUEST_* and AGENT_RESPONSE_REJECTED in the history",
+		field:   func(c *Config) any { return &c.HPD.Persist.Requests },
+	},
+	{
+		Name: "hpd.persist.workflow", Default: "false",
+		Meaning: "store workflow events in the history",
+		field:   func(c *Config) any { return &c.HPD.Persist.Workflow },
+	},
+	{
+		Name: "hpd.persist.content", Default: "false",
+		Meaning: "store content and reference events in the history",
+		field:   func(c *Config) any { return &c.HPD.Persist.Content },
+	},
+	{
+		Name: "hpd.persist.audio_transcripts", Default: "off", Choices: []string{"off", "final", "all"},
+		Meaning: "how much of a user's audio transcripts is stored; raw audio never is",
+		field:   func(c *Config) any { return &c.HPD.Persist.AudioTranscripts },
+	},
+	{
+		Name: "hpd.limits.sessions", Default: "10000",
+		Meaning: "sessions in one answer; pages reach the rest",
+		field:   func(c *Config) any { return &c.HPD.Limits.Sessions },
+	},
+	{
+		Name: "hpd.limits.streams", Default: "10000",
+		Meaning: "HPD event streams open at once",
+		field:   func(c *Config) any { return &c.HPD.Limits.Streams },
+	},
+	{
+		Name: "hpd.limits.behind", Default: "1024",
+		Meaning: "events that a reader of a stream may fall behind; then it is cut off and resumes by its position",
+		field:   func(c *Config) any { return &c.HPD.Limits.Behind },
+	},
+	{
+		Name: "hpd.limits.behind_bytes", Default: "8MiB",
+		Meaning: "bytes of the events that a reader may fall behind",
+		field:   func(c *Config) any { return &c.HPD.Limits.BehindBytes },
 	},
 }
 

@@ -1,0 +1,137 @@
+package hpd
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/parley-hub/parley/dialect/hpd/wire"
+	"github.com/parley-hub/parley/fault"
+)
+
+// call is one request on its way to its route.
+type call struct {
+	*http.Request
+	path
+	w    http.ResponseWriter
+	who  Who
+	code string // of the route's refusals
+}
+
+// refusal is an error that says its own status and code.
+type refusal struct {
+	problem *wire.Problem
+}
+
+func (r *refusal) Error() string { return r.problem.Title }
+
+func (c *call) refuse(status int, code, message string) error {
+	return &refusal{wire.NewProblem(c.surface, status, code, message)}
+}
+
+// write answers with a body in the surface's own names.
+func (c *call) write(status int, body any) error {
+	data, err := json.Marshal(body, json.Deterministic(true))
+	if err != nil {
+		return fault.Wrap(fault.Internal, err, "the answer cannot be written: %v", err)
+	}
+	return c.writeRaw(status, c.surface.Body(data))
+}
+
+func (c *call) writeRaw(status int, data []byte) error {
+	c.w.Header().Set("Content-Type", "application/json")
+	c.w.WriteHeader(status)
+	_, _ = c.w.Write(data) // a client that is gone needs no answer
+	return nil
+}
+
+func (c *call) empty(status int) error {
+	c.w.WriteHeader(status)
+	return nil
+}
+
+// location sets the header to a path below the prefix, with the surface's own
+// segment. A token in the path is never part of it.
+func (s *Server) location(c *call, parts ...string) {
+	c.w.Header().Set("Location", s.cfg.Prefix+"/"+strings.Join(parts, "/"))
+}
+
+// body reads the whole body, which the server has bounded.
+func (c *call) body() ([]byte, error) {
+	data, err := io.ReadAll(c.Body)
+	var tooLarge *http.MaxBytesError
+	if errors.As(err, &tooLarge) {
+		return nil, fault.New(fault.TooLarge, "the body is over %d bytes (limits.body); send large contents by the upload route, POST …/content", tooLarge.Limit)
+	}
+	if err != nil {
+		return nil, fault.Wrap(fault.Invalid, err, "the body could not be read to its end")
+	}
+	return data, nil
+}
+
+// read reads a body into a struct. No body reads as an empty object; unknown
+// members are ignored, and members of either surface are understood.
+func (c *call) read(into any) error {
+	data, err := c.body()
+	if err != nil || len(bytes.TrimSpace(data)) == 0 {
+		return err
+	}
+	if err := json.Unmarshal(wire.Canonical(data), into); err != nil {
+		return fault.Wrap(fault.Invalid, err, "the body is not what this route takes: %v", err)
+	}
+	return nil
+}
+
+var statuses = map[fault.Code]int{
+	fault.NotFound: http.StatusNotFound, fault.AccessDenied: http.StatusForbidden, fault.AuthFailed: http.StatusUnauthorized,
+	fault.Conflict: http.StatusConflict, fault.TooLarge: http.StatusRequestEntityTooLarge,
+	fault.Invalid: http.StatusBadRequest, fault.Protocol: http.StatusBadRequest,
+	fault.RateLimited: http.StatusTooManyRequests, fault.InboxFull: http.StatusTooManyRequests,
+	fault.Unavailable: http.StatusServiceUnavailable, fault.SlowReader: http.StatusServiceUnavailable, fault.Gap: http.StatusGone,
+}
+
+// problemOf describes an error. The words of one without a code stay in the
+// log.
+func (c *call) problemOf(err error) *wire.Problem {
+	var own *refusal
+	if errors.As(err, &own) {
+		return own.problem
+	}
+	status, ok := statuses[fault.CodeOf(err)]
+	if !ok {
+		status = http.StatusInternalServerError
+	}
+	code := c.code
+	switch fault.ReasonOf(err) {
+	case fault.RunActive:
+		code = wire.BranchRunActive
+	case fault.NoRun:
+		code = wire.BranchRunNotActive
+	}
+	message := err.Error()
+	var known *fault.Error
+	if status == http.StatusInternalServerError || !errors.As(err, &known) {
+		message = "the hub could not do this; its log says why"
+	}
+	return wire.NewProblem(c.surface, status, code, message)
+}
+
+// drainBody is how much of a body that nobody reads is taken, so that a client
+// which still sends sees the answer.
+const drainBody = 256 << 10
+
+// fail answers with an error.
+func (s *Server) fail(c *call, err error) {
+	p := c.problemOf(err)
+	if p.Status == http.StatusInternalServerError {
+		s.log.Error("request failed", "route", c.route, "error", err)
+	}
+	_, _ = io.CopyN(io.Discard, c.Body, drainBody) // an end or an error is as good
+	c.w.Header().Set("Content-Type", wire.ProblemType)
+	c.w.WriteHeader(p.Status)
+	_, _ = c.w.Write(p.JSON())
+}

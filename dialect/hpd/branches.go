@@ -1,0 +1,316 @@
+package hpd
+
+import (
+	"context"
+	"net/http"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+
+	adapter "github.com/parley-hub/parley/adapter/branch"
+	"github.com/parley-hub/parley/dialect/hpd/wire"
+	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/view/branch"
+)
+
+// branchBody is a branch as routes answer it.
+func branchBody(b adapter.Summary, place branch.Place) (wire.Branch, error) {
+	out := wire.Branch{
+		ID: b.Branch, SessionID: b.Session, Description: b.Fields.Description, Tags: b.Fields.Tags,
+		Name:      wire.DisplayName(b.Fields.Name, b.Fields.Description, b.FirstText, b.Branch),
+		CreatedAt: b.Created.UTC(), LastActivity: b.Active.UTC(), MessageCount: b.Messages,
+	}
+	if len(b.Fields.Metadata) > 0 {
+		if err := json.Unmarshal(b.Fields.Metadata, &out.Metadata); err != nil {
+			return out, fault.Wrap(fault.Internal, err, "the metadata of branch %q cannot be read: %v", b.Branch, err)
+		}
+	}
+	out.SetPlace(place)
+	return out, nil
+}
+
+// bodies are some branches of a session, or all, in their order.
+func bodies(all []adapter.Summary, wanted func(*adapter.Summary) bool) ([]wire.Branch, error) {
+	places := branch.Places(nodes(all))
+	list := []wire.Branch{}
+	for i := range all {
+		if wanted != nil && !wanted(&all[i]) {
+			continue
+		}
+		body, err := branchBody(all[i], places[all[i].Branch])
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, body)
+	}
+	return list, nil
+}
+
+// branchOf is one branch's body, from all of its session.
+func (s *Server) branchOf(ctx context.Context, x *scope) (wire.Branch, error) {
+	all, err := s.summaries(ctx, x.session)
+	if err != nil {
+		return wire.Branch{}, err
+	}
+	list, err := bodies(all, func(b *adapter.Summary) bool { return b.Channel == x.channel })
+	if err != nil {
+		return wire.Branch{}, err
+	}
+	if len(list) == 0 {
+		return wire.Branch{}, errNoBranch(x.branch, x.session.id)
+	}
+	return list[0], nil
+}
+
+func (s *Server) listBranches(c *call) error {
+	x, err := s.session(c)
+	if err != nil {
+		return err
+	}
+	all, err := s.summaries(c.Context(), x)
+	if err != nil {
+		return err
+	}
+	list, err := bodies(all, nil)
+	if err != nil {
+		return err
+	}
+	return c.write(http.StatusOK, list)
+}
+
+func (s *Server) getBranch(c *call) error {
+	x, err := s.scope(c)
+	if err != nil {
+		return err
+	}
+	body, err := s.branchOf(c.Context(), x)
+	if err != nil {
+		return err
+	}
+	return c.write(http.StatusOK, body)
+}
+
+func (s *Server) siblings(c *call) error {
+	x, err := s.scope(c)
+	if err != nil {
+		return err
+	}
+	all, err := s.summaries(c.Context(), x.session)
+	if err != nil {
+		return err
+	}
+	list, err := bodies(all, nil)
+	if err != nil {
+		return err
+	}
+	byID := map[string]wire.Branch{}
+	for _, b := range list {
+		byID[b.ID] = b
+	}
+	group := []wire.Branch{}
+	for _, id := range branch.Places(nodes(all))[x.branch].Siblings {
+		group = append(group, byID[id])
+	}
+	return c.write(http.StatusOK, group)
+}
+
+// threadGraph is the newer form of the tree.
+func (s *Server) threadGraph(c *call) error {
+	c.surface = wire.Threads
+	x, err := s.session(c)
+	if err != nil {
+		return err
+	}
+	all, err := s.summaries(c.Context(), x)
+	if err != nil {
+		return err
+	}
+	graph := wire.ThreadGraph{ForkGroups: []wire.ForkGroup{}, RuntimeChildren: []wire.RuntimeChild{}}
+	if graph.Threads, err = bodies(all, nil); err != nil {
+		return err
+	}
+	groups := map[[2]string]int{}
+	for _, b := range all {
+		if parent := parentOf(b.Fields.Metadata); parent != nil && parent.Session == x.id {
+			graph.RuntimeChildren = append(graph.RuntimeChildren, wire.RuntimeChild{ThreadID: b.Branch, ParentThreadID: parent.Branch})
+		}
+		if b.Fork.Source == "" {
+			continue
+		}
+		key := [2]string{b.Fork.Source, b.Fork.MessageID}
+		at, ok := groups[key]
+		if !ok {
+			at = len(graph.ForkGroups)
+			groups[key] = at
+			graph.ForkGroups = append(graph.ForkGroups, wire.ForkGroup{SourceThreadID: key[0], FromMessageID: key[1]})
+		}
+		graph.ForkGroups[at].ThreadIDs = append(graph.ForkGroups[at].ThreadIDs, b.Branch)
+	}
+	data, err := marshal(graph)
+	if err != nil {
+		return err
+	}
+	threads, err := marshal(graph.Threads)
+	if err != nil {
+		return err
+	}
+	var members map[string]wire.Raw
+	if err := json.Unmarshal(data, &members); err != nil {
+		return fault.Wrap(fault.Internal, err, "the graph cannot be written: %v", err)
+	}
+	members["threads"] = wire.Threads.Body(threads)
+	return c.write(http.StatusOK, members)
+}
+
+// parentOf is the branch on whose streams a sub-agent's branch is shown, or nil.
+func parentOf(metadata branch.Raw) *wire.Scope {
+	var m struct {
+		Kind    string `json:"kind"`
+		Session string `json:"parentSessionId"`
+		Branch  string `json:"parentBranchId"`
+	}
+	if len(metadata) == 0 || json.Unmarshal(metadata, &m) != nil || m.Kind != "subagent" || m.Session == "" || m.Branch == "" {
+		return nil
+	}
+	return &wire.Scope{Session: m.Session, Branch: m.Branch}
+}
+
+// fieldsOf are the fields that a body gives, checked.
+func (s *Server) fieldsOf(name, description *string, tags []string, metadata map[string]wire.Raw) (branch.Fields, error) {
+	f := branch.Fields{Name: name, Description: description, Tags: tags}
+	if merged := wire.MergeMetadata(nil, metadata); len(merged) > 0 {
+		data, err := marshal(merged)
+		if err != nil {
+			return f, err
+		}
+		f.Metadata = data
+	}
+	data, err := marshal(f)
+	if limit := s.cfg.Limits.Record; err == nil && len(data) > limit-256 {
+		err = fault.New(fault.TooLarge, "name, description, tags and metadata have %d bytes together; at most %d are kept (limits.record)", len(data), limit-256)
+	}
+	return f, err
+}
+
+// openBranch makes a branch that is not a fork, with its first events. A name
+// that is taken is a conflict.
+func (s *Server) openBranch(ctx context.Context, x session, creator, id string, f branch.Fields) (channelID string, err error) {
+	first, err := made("", creator, "", wire.BranchCreated{
+		Name: f.Name, Description: f.Description, Tags: f.Tags, BranchMetadata: f.Metadata, CreatedAt: s.now(),
+	}, branch.Ext{})
+	if err != nil {
+		return "", err
+	}
+	opened, _, err := s.hub.AdmitOpening(ctx, opening(x, creator, id), first)
+	if err != nil {
+		return "", err
+	}
+	place := branch.Places([]branch.Node{{ID: id}})[id]
+	return opened.ID, s.append(ctx, opened.ID, creator, updated(f), wire.TreeUpdated(place))
+}
+
+func updated(f branch.Fields) wire.BranchMetadataUpdated {
+	return wire.BranchMetadataUpdated{Name: f.Name, Description: f.Description, Tags: f.Tags, BranchMetadata: f.Metadata}
+}
+
+func (s *Server) createBranch(c *call) error {
+	var in wire.CreateBranch
+	if err := c.read(&in); err != nil {
+		return err
+	}
+	id := strings.TrimSpace(deref(in.BranchID))
+	if id == "" {
+		id = newID()
+	} else if err := checkBranchID(id); err != nil {
+		return err
+	}
+	if strings.TrimSpace(deref(in.Name)) == "" {
+		in.Name = &id
+	}
+	fields, err := s.fieldsOf(in.Name, in.Description, in.Tags, in.Metadata)
+	if err != nil {
+		return err
+	}
+	x, err := s.session(c)
+	if err != nil {
+		return err
+	}
+	ctx := c.Context()
+	creator, err := s.actor(ctx, c.who)
+	if err != nil {
+		return err
+	}
+	_, err = s.openBranch(ctx, x, creator, id, fields)
+	if fault.CodeOf(err) == fault.Conflict {
+		return c.refuse(http.StatusConflict, wire.CreateBranchError, "Branch '"+id+"' exists.")
+	}
+	if err != nil {
+		return err
+	}
+	s.touch(ctx, x)
+	return s.answerBranch(c, x, id)
+}
+
+// answerBranch answers with a branch that was made.
+func (s *Server) answerBranch(c *call, x session, id string) error {
+	b, err := s.branch(c.Context(), x, id)
+	if err != nil {
+		return err
+	}
+	body, err := s.branchOf(c.Context(), b)
+	if err != nil {
+		return err
+	}
+	s.location(c, "sessions", x.id, c.surface.Segment(), id)
+	return c.write(http.StatusCreated, body)
+}
+
+func (s *Server) updateBranch(c *call) error {
+	var in wire.UpdateBranch
+	if err := c.read(&in); err != nil {
+		return err
+	}
+	x, err := s.scope(c)
+	if err != nil {
+		return err
+	}
+	ctx := c.Context()
+	sender, err := s.actor(ctx, c.who)
+	if err != nil {
+		return err
+	}
+	unlock := s.locks.lock(x.channel)
+	defer unlock()
+	if x.state, err = s.state(ctx, x.channel); err != nil {
+		return err
+	}
+	now := x.state.Fields
+	var metadata map[string]wire.Raw
+	if len(now.Metadata) > 0 {
+		if err := json.Unmarshal(now.Metadata, &metadata); err != nil {
+			return fault.Wrap(fault.Internal, err, "the metadata of branch %q cannot be read: %v", x.branch, err)
+		}
+	}
+	if in.Name == nil {
+		in.Name = now.Name
+	}
+	if in.Description == nil {
+		in.Description = now.Description
+	}
+	if in.Tags == nil {
+		in.Tags = now.Tags
+	}
+	fields, err := s.fieldsOf(in.Name, in.Description, in.Tags, wire.MergeMetadata(metadata, in.Metadata))
+	if err != nil {
+		return err
+	}
+	if err := s.append(ctx, x.channel, sender, updated(fields)); err != nil {
+		return err
+	}
+	s.touch(ctx, x.session)
+	body, err := s.branchOf(ctx, x)
+	if err != nil {
+		return err
+	}
+	return c.write(http.StatusOK, body)
+}

@@ -1,0 +1,58 @@
+package hpd
+
+import (
+	"context"
+
+	"github.com/parley-hub/parley/dialect/hpd/wire"
+	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/hub"
+	"github.com/parley-hub/parley/view/branch"
+)
+
+// bubble shows a run's events live on the streams of the branch that its own
+// branch is a sub-agent's child of, as long as the run lasts. The parent need
+// not exist.
+func (s *Server) bubble(ctx context.Context, x *run, parent wire.Scope) {
+	of, err := s.lookup(ctx, parent.Session)
+	if err != nil {
+		return
+	}
+	to, err := s.branch(ctx, of, parent.Branch)
+	if err != nil || to.channel == x.scope.channel {
+		return
+	}
+	f, err := s.hub.Follow(s.ctx, x.scope.channel, hub.FollowOptions{FromNow: true, Queue: s.cfg.Limits.Behind})
+	if err != nil {
+		s.log.Warn("a child branch is not shown on its parent's streams", "error", err)
+		return
+	}
+	s.background.Go(func() {
+		defer f.Close()
+		for {
+			ev, err := f.Next(s.ctx)
+			if err != nil {
+				return
+			}
+			if done := s.bubbleOne(x, to, &ev); done {
+				return
+			}
+		}
+	})
+}
+
+// bubbleOne shows one event on the parent's streams, and reports whether it was
+// the run's last.
+func (s *Server) bubbleOne(x *run, to *scope, ev *hub.Event) (done bool) {
+	if durableOnly(ev.Envelope) {
+		return false
+	}
+	name, base, ok := s.baseOf(ev, x.scope.wire())
+	if !ok {
+		return false
+	}
+	e := &wire.Event{Base: base, Payload: wire.Opaque{Type: name, Data: ev.Envelope.Data}}
+	if err := s.showIn(s.ctx, to.channel, x.agent, e); err != nil && fault.CodeOf(err) == fault.NotFound {
+		return true // the parent is gone
+	}
+	return name == branch.BranchRunCompleted && !ev.Live
+}

@@ -1,0 +1,97 @@
+package hpd
+
+import (
+	"context"
+	"sync"
+
+	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/hub"
+	"github.com/parley-hub/parley/identity"
+)
+
+// need is what a route asks of its caller.
+type need uint8
+
+const (
+	toRead    need = iota // operators, readers, and agents in what is theirs
+	toWrite               // operators, and agents in what is theirs
+	toOperate             // operators
+)
+
+// mayCall refuses a caller that a route is not for. Which sessions an agent
+// sees is decided where they are looked up.
+func mayCall(who Who, n need) error {
+	switch {
+	case who.Role == Nobody:
+		return fault.New(fault.AuthFailed, "show a key: Authorization: Bearer TOKEN, ?access_token=TOKEN, or the token in the path as /~TOKEN/")
+	case who.Role == Operator, n == toRead:
+		return nil
+	case n == toOperate:
+		return fault.New(fault.AccessDenied, "this needs a key of the role operator")
+	case who.Role == Reader:
+		return fault.New(fault.AccessDenied, "the role reader sees everything and changes nothing; use the key of an operator, a person or an agent")
+	}
+	return nil
+}
+
+// trusted is the dialect itself, which has checked whom it acts for.
+var trusted = &hub.Caller{Anyone: true}
+
+// identities finds the ids under which the dialect posts, and registers who is
+// not there yet.
+type identities struct {
+	hub *hub.Hub
+	mu  sync.Mutex // one registration at a time
+}
+
+// of returns the id of a name, which is registered if nobody has it.
+func (r *identities) of(ctx context.Context, name string, kind identity.Kind) (string, error) {
+	if id, ok := r.hub.FindAgent(name); ok {
+		return id, nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if id, ok := r.hub.FindAgent(name); ok {
+		return id, nil
+	}
+	p, err := r.hub.Register(ctx, hub.Registration{Passport: &identity.Passport{
+		Name: name, Kind: kind, Auth: identity.Auth{Scheme: identity.SchemeNone},
+	}})
+	if err == nil {
+		return p.ID(), nil
+	}
+	if id, ok := r.hub.FindAgent(name); ok { // another surface was first
+		return id, nil
+	}
+	return "", err
+}
+
+// actor is the identity as which a caller posts: an operator is the human of
+// the setting hpd.user.
+func (s *Server) actor(ctx context.Context, who Who) (string, error) {
+	if who.Role == Agent {
+		return s.ids.of(ctx, who.Agent, identity.Agent)
+	}
+	return s.user(ctx)
+}
+
+// user is the human that stands for operators and for the server itself.
+func (s *Server) user(ctx context.Context) (string, error) {
+	return s.ids.of(ctx, s.cfg.User, identity.Human)
+}
+
+// sees reports whether a caller may see a branch.
+func (s *Server) sees(ctx context.Context, who Who, channelID string) (bool, error) {
+	if who.Role == Operator || who.Role == Reader {
+		return true, nil
+	}
+	id, ok := s.hub.FindAgent(who.Agent)
+	if who.Role != Agent || !ok {
+		return false, nil
+	}
+	_, err := s.hub.As(&hub.Caller{Agents: []string{id}}).Channel(ctx, channelID)
+	if code := fault.CodeOf(err); err != nil && (code == fault.AccessDenied || code == fault.NotFound) {
+		return false, nil
+	}
+	return err == nil, err
+}

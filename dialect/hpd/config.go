@@ -1,0 +1,127 @@
+package hpd
+
+import (
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/parley-hub/parley/dialect/hpd/wire"
+	"github.com/parley-hub/parley/hub"
+	"github.com/parley-hub/parley/internal/wsconn"
+)
+
+// Config says how the API is served. The zero value of each field but Hub is a
+// sensible one.
+type Config struct {
+	Hub *hub.Hub
+	// Prefix is where the API is mounted; empty: /hpd.
+	Prefix string
+	// Registry knows the event types; nil: the built-in ones. The hub's branch
+	// adapter must have the same table.
+	Registry *wire.Registry
+	// Producers answer inputs in this process, by the agent ids of routes.
+	Producers map[string]Producer
+	// DefaultAgent takes the inputs for agents that nobody knows; empty refuses
+	// them.
+	DefaultAgent string
+	// User is the name of the human as whom an operator acts; empty: user.
+	User string
+	// Who tells whom a request comes from; nil: everyone is an operator.
+	Who func(*http.Request) Who
+	// Stands tells whether whoever a stream was opened for may still read it;
+	// nil: always.
+	Stands func(*http.Request) bool
+	// RecursiveDelete lets clients delete a branch with its forks.
+	RecursiveDelete bool
+	// ChildrenStatus is the status of a deletion that HasChildren refuses; 0: 400.
+	ChildrenStatus int
+	// InterruptGrace is how long an interrupted producer has to end its run;
+	// 0: 10 s.
+	InterruptGrace time.Duration
+	// ProducerGrace is how long a remote producer may be away; 0: 60 s.
+	ProducerGrace time.Duration
+	Log           *slog.Logger     // nil: slog.Default()
+	Now           func() time.Time // nil: time.Now
+
+	Limits Limits
+}
+
+// Limits bound what clients can make the dialect hold. Zero is the default
+// given with each; the name of its config key stands in every refusal.
+type Limits struct {
+	Sessions    int           // hpd.limits.sessions: 10,000 in one answer
+	Streams     int           // hpd.limits.streams: 10,000 at once
+	Behind      int           // hpd.limits.behind: 1,024 events that a reader may fall behind
+	BehindBytes int           // hpd.limits.behind_bytes: 8 MiB of them
+	Event       int           // limits.event: 1 MiB of one event
+	Record      int           // limits.record: 16 KiB of what is said about a session or branch
+	Write       time.Duration // limits.follower_write: 10 s to take what is written
+	KeepAlive   time.Duration // limits.keep_alive: 15 s of silence until a comment is sent
+	Socket      wsconn.Limits // hpd.limits.*
+}
+
+// KeepAlive is the longest silence of a stream: proxies and clients end one that
+// is silent for longer.
+const KeepAlive = 15 * time.Second
+
+// Role is what a caller may do.
+type Role uint8
+
+// Roles.
+const (
+	Nobody   Role = iota
+	Agent         // acts for one identity, and sees its sessions
+	Reader        // sees everything, changes nothing
+	Operator      // may do everything
+)
+
+// Who is whom a request comes from.
+type Who struct {
+	Role  Role
+	Agent string // the identity's name, for role Agent
+}
+
+func (c Config) withDefaults() Config {
+	if c.Prefix == "" {
+		c.Prefix = "/hpd"
+	}
+	if c.Registry == nil {
+		c.Registry = wire.NewRegistry(nil)
+	}
+	if c.User == "" {
+		c.User = "user"
+	}
+	if c.Who == nil {
+		c.Who = func(*http.Request) Who { return Who{Role: Operator} }
+	}
+	if c.Stands == nil {
+		c.Stands = func(*http.Request) bool { return true }
+	}
+	if c.Log == nil {
+		c.Log = slog.Default()
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	setDefault(&c.ChildrenStatus, http.StatusBadRequest)
+	setDefault(&c.InterruptGrace, 10*time.Second)
+	setDefault(&c.ProducerGrace, time.Minute)
+	l := &c.Limits
+	setDefault(&l.Sessions, 10_000)
+	setDefault(&l.Streams, 10_000)
+	setDefault(&l.Behind, 1024)
+	setDefault(&l.BehindBytes, 8<<20)
+	setDefault(&l.Event, wire.DefaultEventBytes)
+	setDefault(&l.Record, 16<<10)
+	setDefault(&l.Write, 10*time.Second)
+	setDefault(&l.KeepAlive, KeepAlive)
+	setDefault(&l.Socket.FrameBytes, 2<<20)
+	return c
+}
+
+func setDefault[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}

@@ -1,0 +1,171 @@
+package hpd
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"github.com/parley-hub/parley/dialect/hpd/wire"
+	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/hub"
+	"github.com/parley-hub/parley/internal/sse"
+	"github.com/parley-hub/parley/journal"
+)
+
+// watching is a reader of one branch.
+type watching struct {
+	follower *hub.Follower
+	scope    *scope
+	surface  wire.Surface
+	resumed  bool     // it gave a position, so it also gets what is durable only
+	gap      *hub.Gap // its position is gone
+}
+
+// watch follows a branch, from now on or after a position. It exists when watch
+// returns: whatever is published afterwards arrives.
+func (s *Server) watch(ctx context.Context, x *scope, surface wire.Surface, after string) (*watching, error) {
+	w := &watching{scope: x, surface: surface, resumed: after != ""}
+	o := hub.FollowOptions{Queue: s.cfg.Limits.Behind, Bytes: s.cfg.Limits.BehindBytes, Strict: true, FromNow: !w.resumed}
+	if w.resumed {
+		place, err := parsePlace(after)
+		if err != nil {
+			return nil, err
+		}
+		if o.After, err = s.wholePosition(ctx, x, place); err != nil {
+			return nil, err
+		}
+	}
+	var err error
+	w.follower, err = s.hub.Follow(ctx, x.channel, o)
+	if errors.As(err, &w.gap) {
+		o.After = w.gap.Head
+		w.follower, err = s.hub.Follow(ctx, x.channel, o)
+	}
+	return w, err
+}
+
+// wholePosition completes a bare sequence number with the log's own epoch.
+func (s *Server) wholePosition(ctx context.Context, x *scope, place journal.Position) (journal.Position, error) {
+	if place.Epoch != 0 || place.Incarnation != 0 {
+		return place, nil
+	}
+	head, err := s.hub.Position(ctx, x.channel)
+	if err != nil || place.Seq == 0 {
+		return journal.Position{}, err
+	}
+	head.Seq = place.Seq
+	return head, nil
+}
+
+// gapEvent is what a reader is told whose position is gone.
+func gapEvent(gap *hub.Gap) *wire.Event {
+	return &wire.Event{Payload: wire.StreamGap{Reason: gap.Reason, After: gap.Head.String()}}
+}
+
+// next is the reader's next event as bytes; wake is what to wait for where
+// there is none.
+func (s *Server) next(ctx context.Context, w *watching) (id string, data []byte, wake <-chan struct{}, err error) {
+	if w.gap != nil {
+		data, err := gapEvent(w.gap).Append(nil, w.surface)
+		w.gap = nil
+		return "", data, nil, err
+	}
+	ev, wake, err := w.follower.TryNext(ctx)
+	if err != nil || wake != nil {
+		return "", nil, wake, err
+	}
+	if !w.resumed && durableOnly(ev.Envelope) {
+		return "", nil, nil, nil
+	}
+	data, ok := s.render(&ev, w.scope.wire(), w.surface)
+	if !ok {
+		return "", nil, nil, nil
+	}
+	if !ev.Live && !ev.Side {
+		id = ev.Position.String()
+	}
+	return id, data, nil, nil
+}
+
+// live streams a branch's events until the reader goes, the branch is deleted
+// or the server closes.
+func (s *Server) live(c *call) error {
+	x, err := s.scope(c)
+	if err != nil {
+		return err
+	}
+	after := sse.LastEventID(c.Request)
+	if after == "" {
+		after = c.URL.Query().Get("after")
+	}
+	if c.Method == http.MethodHead {
+		return c.empty(http.StatusOK)
+	}
+	release, err := s.seat()
+	if err != nil {
+		return err
+	}
+	defer release()
+	ctx, cancel := s.during(c.Context())
+	defer cancel()
+	w, err := s.watch(ctx, x, c.surface, after)
+	if err != nil {
+		return err
+	}
+	defer w.follower.Close()
+	c.w.Header().Set("Cache-Control", "no-cache")
+	stream := sse.Start(c.w, c.Request, sse.Config{
+		Write: s.cfg.Limits.Write, KeepAlive: s.cfg.Limits.KeepAlive, KeepConnection: true,
+		Before: func(context.Context, int) (func(), error) {
+			if !s.cfg.Stands(c.Request) {
+				return nil, fault.New(fault.AuthFailed, "the key was revoked")
+			}
+			return nil, nil
+		},
+	})
+	defer stream.End()
+	err = stream.Run(ctx, func() (<-chan struct{}, error) {
+		id, data, wake, err := s.next(ctx, w)
+		if data != nil {
+			stream.Event(id, "", data)
+		}
+		return wake, err
+	})
+	if hub.Deleted(err) {
+		return nil // the one clean end
+	}
+	if c.Context().Err() == nil {
+		s.explain(stream, err)
+		panic(http.ErrAbortHandler) // without the final chunk, which the client takes for a deletion
+	}
+	return nil
+}
+
+// explain tells a reader why its stream ends, where that is not its own doing.
+func (s *Server) explain(stream *sse.Stream, err error) {
+	if code := fault.CodeOf(err); s.ctx.Err() != nil || code == fault.SlowReader || code == fault.AuthFailed {
+		return
+	}
+	e := &wire.Event{Payload: wire.MessageTurnError{Message: "the stream ended: " + err.Error()}}
+	if data, err := e.Append(nil, wire.Branches); err == nil {
+		stream.Event("", "", data)
+		_ = stream.Flush(s.ctx) // it ends anyhow
+	}
+}
+
+// seat counts a stream.
+func (s *Server) seat() (release func(), err error) {
+	select {
+	case s.streams <- struct{}{}:
+		return func() { <-s.streams }, nil
+	default:
+		return nil, fault.New(fault.Unavailable, "%d streams are open, which is the limit (hpd.limits.streams); try again", cap(s.streams))
+	}
+}
+
+// during is a context that ends with the request or when the server drains.
+func (s *Server) during(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	stop := context.AfterFunc(s.draining, cancel)
+	return ctx, func() { stop(); cancel() }
+}

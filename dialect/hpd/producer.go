@@ -1,0 +1,112 @@
+package hpd
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/parley-hub/parley/dialect/hpd/wire"
+	"github.com/parley-hub/parley/fault"
+)
+
+// Producer is an agent runtime in this process.
+type Producer interface {
+	// OnInput does one run, and ends it by returning: nil completes it, an error
+	// fails it. The context ends when the run is interrupted or the server
+	// closes; whatever OnInput then returns, the run is cancelled.
+	OnInput(ctx context.Context, run *Run, work Work) error
+}
+
+// ProducerFunc is a function that is a Producer.
+type ProducerFunc func(ctx context.Context, run *Run, work Work) error
+
+// OnInput calls the function.
+func (f ProducerFunc) OnInput(ctx context.Context, run *Run, work Work) error {
+	return f(ctx, run, work)
+}
+
+// Work is what a run is to answer.
+type Work struct {
+	Messages  []wire.ChatMessage
+	RunConfig wire.Raw // as the client sent it; it may hold secrets
+}
+
+// RunError is how a producer says why it gives a run up.
+type RunError struct {
+	Type    string
+	Message string
+}
+
+func (e *RunError) Error() string { return e.Message }
+
+// failure is the type and the words of a producer's error.
+func failure(err error) (kind, message string) {
+	var own *RunError
+	if errors.As(err, &own) {
+		return own.Type, own.Message
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		return "Timeout", err.Error()
+	}
+	if code := fault.CodeOf(err); code != fault.Internal {
+		return string(code), err.Error()
+	}
+	return "ProducerFailed", err.Error()
+}
+
+// Run is a run as its producer has it.
+type Run struct {
+	server *Server
+	run    *run
+}
+
+// ID is the run's id.
+func (r *Run) ID() string { return r.run.id }
+
+// Scope is the branch on which it runs.
+func (r *Run) Scope() wire.Scope { return r.run.scope.wire() }
+
+// Turn is the id of its message turn, which the server has begun.
+func (r *Run) Turn() string { return r.run.turn }
+
+// Publish stores what is durable of some events and shows all of them, in
+// order. It returns when they are durable, and never waits for a reader.
+func (r *Run) Publish(ctx context.Context, events ...wire.Payload) error {
+	list := make([]*wire.Event, len(events))
+	for i, p := range events {
+		list[i] = &wire.Event{Payload: p}
+	}
+	return r.server.publish(ctx, r.run, list)
+}
+
+// PublishEvents is Publish for events with base fields of their own, such as a
+// child agent's metadata.
+func (r *Run) PublishEvents(ctx context.Context, events ...*wire.Event) error {
+	return r.server.publish(ctx, r.run, events)
+}
+
+// Echo is a producer that says what it is told, a word at a time.
+type Echo struct {
+	Pause time.Duration // between the words
+}
+
+// OnInput streams the input's text back.
+func (p Echo) OnInput(ctx context.Context, run *Run, work Work) error {
+	id := "m-" + run.ID()
+	if err := run.Publish(ctx, wire.TextMessageStart{MessageID: id, Role: "assistant"}); err != nil {
+		return err
+	}
+	for _, word := range wire.Words(work.Messages) {
+		if p.Pause > 0 {
+			select {
+			case <-ctx.Done():
+				return ctx.Err()
+			case <-time.After(p.Pause):
+			}
+		}
+		if err := run.Publish(ctx, wire.TextDelta{MessageID: id, Text: word}); err != nil {
+			return err
+		}
+	}
+	return run.Publish(ctx, wire.TextMessageEnd{MessageID: id})
+}

@@ -1,0 +1,146 @@
+package hpd
+
+import (
+	"context"
+
+	"github.com/parley-hub/parley/dialect/hpd/wire"
+	"github.com/parley-hub/parley/envelope"
+	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/hub"
+	"github.com/parley-hub/parley/view/branch"
+)
+
+// published is one event of a producer, checked.
+type published struct {
+	event   *wire.Event
+	data    []byte
+	durable bool
+}
+
+// publish takes a producer's events, all or none: it checks them, stores what
+// is durable and shows the rest in its place.
+func (s *Server) publish(ctx context.Context, x *run, events []*wire.Event) error {
+	list := make([]published, 0, len(events))
+	for i, e := range events {
+		p, keep, err := s.checkPublished(x, e)
+		if err != nil {
+			if len(events) > 1 {
+				err = fault.Wrap(fault.CodeOf(err), err, "event %d: %v", i, err).Because(fault.ReasonOf(err))
+			}
+			return err
+		}
+		if keep {
+			list = append(list, p)
+		}
+	}
+	x.mu.Lock()
+	pending, err := s.order(ctx, x, list)
+	x.mu.Unlock()
+	for _, p := range pending {
+		if _, failed := p.Wait(ctx); failed != nil && err == nil {
+			err = failed
+		}
+	}
+	return err
+}
+
+// checkPublished refuses what a producer may not publish. It answers false for
+// the beginning of the turn that the server has written.
+func (s *Server) checkPublished(x *run, e *wire.Event) (p published, keep bool, err error) {
+	if err := s.cfg.Registry.CheckPublished(e); err != nil {
+		return p, false, err
+	}
+	scope := x.scope.wire()
+	if e.Scope.Session != "" && e.Scope.Session != scope.Session || e.Scope.Branch != "" && e.Scope.Branch != scope.Branch {
+		return p, false, fault.New(fault.Invalid, "%s is of another scope, branch %.60q of session %.60q; the run is on branch %q of session %q",
+			e.Payload.EventType(), e.Scope.Branch, e.Scope.Session, scope.Branch, scope.Session)
+	}
+	if start, ok := e.Payload.(wire.MessageTurnStarted); ok {
+		if start.MessageTurnID != x.turn {
+			return p, false, fault.New(fault.Invalid, "MESSAGE_TURN_STARTED begins turn %.60q; the run's turn is %s, and the server has begun it", start.MessageTurnID, x.turn)
+		}
+		return p, false, nil
+	}
+	data, err := e.Data()
+	if err != nil {
+		return p, false, err
+	}
+	if limit := s.cfg.Limits.Event; len(data) > limit {
+		return p, false, fault.New(fault.TooLarge, "%s has %d bytes; at most %d (limits.event)", e.Payload.EventType(), len(data), limit)
+	}
+	p = published{event: e, data: data, durable: s.cfg.Registry.Table.Durable(e.Payload.EventType(), data, false)}
+	x.stamp(&e.Base, p.durable)
+	return p, true, nil
+}
+
+// stamp fills in what a run's events have in common.
+func (x *run) stamp(b *wire.Base, durable bool) {
+	b.Scope = x.scope.wire()
+	if b.TraceID == "" {
+		b.TraceID = x.trace
+	}
+	if b.Metadata == nil {
+		b.Metadata = branch.RootAgent(x.agentID, x.name)
+	}
+	if b.EventFlowID == "" || durable {
+		b.EventFlowID = x.turn
+	}
+	b.EventID, b.SequenceNumber = "", 0
+}
+
+// order gives events their places. The run is locked; what was ordered must be
+// waited for, also after an error.
+func (s *Server) order(ctx context.Context, x *run, list []published) (pending []*hub.Pending, err error) {
+	if x.ended {
+		return nil, errRunOver(x.id)
+	}
+	for len(list) > 0 {
+		n := 0
+		for n < len(list) && list[n].durable {
+			n++
+		}
+		if n == 0 {
+			if err := s.show(ctx, x, list[0].event); err != nil {
+				return pending, err
+			}
+			list = list[1:]
+			continue
+		}
+		batch := make([]*envelope.Envelope, n)
+		for i, p := range list[:n] {
+			e := &envelope.Envelope{
+				Channel: x.scope.channel, Sender: x.agent, Priority: envelope.Normal,
+				Type: branch.LogType(p.event.Payload.EventType()), Data: p.data,
+				Ext: branch.Ext{Flow: x.turn, Time: p.event.Timestamp}.Bytes(),
+			}
+			s.notes.put(e, &p.event.Base)
+			batch[i] = e
+			if end, ok := p.event.Payload.(wire.MessageTurnFinished); ok && end.MessageTurnID == x.turn {
+				x.turnEnded = true
+			}
+		}
+		pending = append(pending, s.hub.AdmitAll(ctx, batch, trusted))
+		list = list[n:]
+	}
+	return pending, nil
+}
+
+// show shows an event live, behind what the run has stored before.
+func (s *Server) show(ctx context.Context, x *run, e *wire.Event) error {
+	x.stamp(&e.Base, false)
+	return s.showIn(ctx, x.scope.channel, x.agent, e)
+}
+
+func (s *Server) showIn(ctx context.Context, channelID, sender string, e *wire.Event) error {
+	data, err := e.Data()
+	if err != nil {
+		return err
+	}
+	if e.Timestamp == "" {
+		e.Timestamp = wire.FormatTime(s.now())
+	}
+	return s.hub.SendLive(ctx, &envelope.Envelope{
+		Channel: channelID, Sender: sender, Type: branch.LogType(e.Payload.EventType()), Data: data,
+		Ext: liveExt(&e.Base), Priority: envelope.Normal,
+	}, trusted)
+}

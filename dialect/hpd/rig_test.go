@@ -1,0 +1,327 @@
+package hpd_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/parley-hub/parley/adapter"
+	"github.com/parley-hub/parley/adapter/branch"
+	"github.com/parley-hub/parley/dialect/hpd"
+	"github.com/parley-hub/parley/hub"
+	"github.com/parley-hub/parley/identity"
+	"github.com/parley-hub/parley/journal/mem"
+)
+
+// wait bounds how long a test waits for something that must happen.
+const wait = 20 * time.Second
+
+// rig is a real hub behind a real server on a real socket.
+type rig struct {
+	t      testing.TB
+	store  *mem.Store
+	config hpd.Config
+	hub    *hub.Hub
+	server *hpd.Server
+	http   *httptest.Server
+	engine *mem.Engine
+}
+
+type object = map[string]any
+
+func newRig(t testing.TB, config hpd.Config) *rig {
+	t.Helper()
+	r := &rig{t: t, store: mem.NewStore(), config: config}
+	r.start()
+	t.Cleanup(r.stop)
+	return r
+}
+
+func (r *rig) start() {
+	r.t.Helper()
+	var err error
+	if r.engine, err = mem.Open(mem.Options{Store: r.store}); err != nil {
+		r.t.Fatal(err)
+	}
+	log := slog.New(slog.NewTextHandler(io.Discard, nil))
+	record := r.config.Limits.Record
+	if record == 0 {
+		record = 16 << 10
+	}
+	r.hub, err = hub.Open(r.t.Context(), r.engine, hub.Options{
+		Adapters: append(adapter.All(), branch.New(branch.Options{Record: record})),
+		Auth:     identity.NewAuthRegistry(identity.None{}), Log: log,
+	})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	config := r.config
+	config.Hub, config.Log = r.hub, log
+	if r.server, err = hpd.New(config); err != nil {
+		r.t.Fatal(err)
+	}
+	mux := http.NewServeMux()
+	for _, route := range r.server.Mount().Routes {
+		mux.Handle(route.Pattern, route.Handler)
+	}
+	r.http = httptest.NewServer(mux)
+}
+
+func (r *rig) stop() {
+	ctx, cancel := context.WithTimeout(context.Background(), wait)
+	defer cancel()
+	if err := r.server.Drain(ctx); err != nil {
+		r.t.Errorf("the server did not close: %v", err)
+	}
+	r.http.Close()
+	r.hub.Close()
+	_ = r.engine.Close()
+}
+
+// crash ends everything without a word: the store refuses what would still be
+// written.
+func (r *rig) crash() {
+	r.t.Helper()
+	_ = r.engine.Close()
+	r.stop()
+	r.start()
+}
+
+func (r *rig) restart() {
+	r.t.Helper()
+	r.stop()
+	r.start()
+}
+
+// answer is what a route answered.
+type answer struct {
+	status int
+	header http.Header
+	raw    []byte
+}
+
+func (a answer) object() object {
+	var out object
+	_ = json.Unmarshal(a.raw, &out)
+	return out
+}
+
+func (a answer) list() []object {
+	var out []object
+	_ = json.Unmarshal(a.raw, &out)
+	return out
+}
+
+// code is the first code of a problem.
+func (a answer) code() string {
+	errors, _ := a.object()["errors"].(object)
+	for code := range errors {
+		return code
+	}
+	return ""
+}
+
+// do sends a request; the body is JSON text, or anything that becomes it.
+func (r *rig) do(method, path string, body any) answer {
+	r.t.Helper()
+	return r.send(method, path, body, nil)
+}
+
+func (r *rig) send(method, path string, body any, header map[string]string) answer {
+	r.t.Helper()
+	var data []byte
+	switch b := body.(type) {
+	case nil:
+	case string:
+		data = []byte(b)
+	default:
+		data, _ = json.Marshal(b)
+	}
+	ctx, cancel := context.WithTimeout(r.t.Context(), wait)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, method, r.http.URL+"/hpd"+path, bytes.NewReader(data))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	for k, v := range header {
+		req.Header.Set(k, v)
+	}
+	res, err := http.DefaultTransport.RoundTrip(req)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	defer res.Body.Close()
+	raw, err := io.ReadAll(res.Body)
+	if err != nil {
+		r.t.Fatalf("%s %s: %v", method, path, err)
+	}
+	return answer{res.StatusCode, res.Header, raw}
+}
+
+// session makes a session and returns its id.
+func (r *rig) session() string {
+	r.t.Helper()
+	a := r.do("POST", "/sessions", nil)
+	if a.status != http.StatusCreated {
+		r.t.Fatalf("session: %d %s", a.status, a.raw)
+	}
+	return a.object()["id"].(string)
+}
+
+// history is what GET B/events answers.
+func (r *rig) history(session, branch string) []object {
+	r.t.Helper()
+	a := r.do("GET", "/sessions/"+session+"/branches/"+branch+"/events", nil)
+	if a.status != http.StatusOK {
+		r.t.Fatalf("history: %d %s", a.status, a.raw)
+	}
+	return a.list()
+}
+
+func types(events []object) []string {
+	list := []string{}
+	for _, e := range events {
+		name, _ := e["type"].(string)
+		list = append(list, name)
+	}
+	return list
+}
+
+func only(events []object, names ...string) []object {
+	return slices.DeleteFunc(slices.Clone(events), func(e object) bool {
+		name, _ := e["type"].(string)
+		return !slices.Contains(names, name)
+	})
+}
+
+// reader reads a stream of events.
+type reader struct {
+	t      testing.TB
+	res    *http.Response
+	cancel context.CancelFunc
+	events chan frame
+	once   sync.Once
+	err    error // why it ended; set before events is closed
+}
+
+type frame struct {
+	id    string
+	event object
+	raw   string
+}
+
+// watch opens a stream and returns once its headers are there.
+func (r *rig) watch(path string, header map[string]string) *reader {
+	r.t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	req, err := http.NewRequestWithContext(ctx, "GET", r.http.URL+"/hpd"+path, nil)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	for k, v := range header {
+		req.Header.Set(k, v)
+	}
+	res, err := http.DefaultTransport.RoundTrip(req)
+	if err != nil {
+		cancel()
+		r.t.Fatal(err)
+	}
+	w := &reader{t: r.t, res: res, cancel: cancel, events: make(chan frame, 4096)}
+	r.t.Cleanup(w.close)
+	if res.StatusCode != http.StatusOK {
+		r.t.Fatalf("stream: %d", res.StatusCode)
+	}
+	go w.pump()
+	return w
+}
+
+func (w *reader) close() {
+	w.once.Do(func() { w.cancel(); _ = w.res.Body.Close() })
+}
+
+// pump splits on LF LF alone, as the stock client does.
+func (w *reader) pump() {
+	defer close(w.events)
+	in := bufio.NewReader(w.res.Body)
+	var block strings.Builder
+	for {
+		line, err := in.ReadString('\n')
+		if err != nil {
+			if err != io.EOF {
+				w.err = err
+			}
+			return
+		}
+		if line != "\n" {
+			block.WriteString(line)
+			continue
+		}
+		f := frame{raw: block.String()}
+		block.Reset()
+		var data string
+		for l := range strings.SplitSeq(f.raw, "\n") {
+			if v, ok := strings.CutPrefix(l, "data: "); ok {
+				data += v
+			}
+			if v, ok := strings.CutPrefix(l, "id: "); ok {
+				f.id = v
+			}
+		}
+		if data != "" {
+			_ = json.Unmarshal([]byte(data), &f.event)
+		}
+		w.events <- f
+	}
+}
+
+// until reads up to an event of a type, comments left out.
+func (w *reader) until(name string) []object {
+	w.t.Helper()
+	var seen []object
+	for _, f := range w.frames(name) {
+		seen = append(seen, f.event)
+	}
+	return seen
+}
+
+func (w *reader) frames(name string) []frame {
+	w.t.Helper()
+	var seen []frame
+	timeout := time.After(wait)
+	for {
+		select {
+		case f, ok := <-w.events:
+			if !ok {
+				w.t.Fatalf("the stream ended before %s: %v; seen %v", name, w.err, names(seen))
+			}
+			if f.event == nil {
+				continue
+			}
+			seen = append(seen, f)
+			if f.event["type"] == name {
+				return seen
+			}
+		case <-timeout:
+			w.t.Fatalf("no %s; seen %v", name, names(seen))
+		}
+	}
+}
+
+func names(seen []frame) []any {
+	list := make([]any, len(seen))
+	for i, f := range seen {
+		list[i] = f.event["type"]
+	}
+	return list
+}

@@ -1,0 +1,104 @@
+package hpd
+
+import (
+	"net/http"
+	"strings"
+
+	"github.com/parley-hub/parley/dialect/hpd/wire"
+	"github.com/parley-hub/parley/fault"
+)
+
+// route is one operation, under both surfaces where its path names one.
+type route struct {
+	method string
+	path   string // as path.route has it
+	need   need
+	code   string // of refusals that have none of their own
+	says   string
+	serve  func(*call) error
+}
+
+// Parts of paths.
+const (
+	branchPath = "/sessions/{}/branches/{}"
+	agentPath  = "/agents/{}/sessions/{}/branches/{}"
+)
+
+func (s *Server) table() []route {
+	return []route{
+		{"POST", "/sessions", toWrite, wire.CreateSessionError, "Creates a session with its branch main.", s.createSession},
+		{"GET", "/sessions", toRead, wire.SearchSessionsError, "Lists sessions.", s.listSessions},
+		{"POST", "/sessions/search", toRead, wire.SearchSessionsError, "Finds sessions by metadata.", s.searchSessions},
+		{"GET", "/sessions/{}", toRead, wire.GetSessionError, "Shows a session.", s.getSession},
+		{"PATCH", "/sessions/{}", toWrite, wire.UpdateSessionError, "Changes a session's metadata.", s.updateSession},
+		{"GET", "/sessions/{}/thread-graph", toRead, wire.ListBranchesError, "Shows a session's threads and fork groups.", s.threadGraph},
+		{"GET", "/sessions/{}/branches", toRead, wire.ListBranchesError, "Lists a session's branches.", s.listBranches},
+		{"POST", "/agents/{}/sessions/{}/branches", toWrite, wire.CreateBranchError, "Creates a branch.", s.createBranch},
+		{"GET", branchPath, toRead, wire.GetBranchError, "Shows a branch.", s.getBranch},
+		{"PATCH", branchPath, toWrite, wire.UpdateBranchError, "Changes a branch's name, description, tags or metadata.", s.updateBranch},
+		{"GET", branchPath + "/siblings", toRead, wire.GetSiblingsError, "Lists a branch's sibling group.", s.siblings},
+		{"GET", branchPath + "/events", toRead, wire.GetEventsError, "Reads a branch's history.", s.getEvents},
+		{"POST", agentPath + "/inputs", toWrite, "InputError", "Starts a run.", s.postInput},
+		{"POST", agentPath + "/interrupt", toWrite, "InterruptError", "Interrupts the active run.", s.postInterrupt},
+		{"GET", agentPath + "/runs", toRead, wire.ListBranchRunsError, "Lists an agent's runs on a branch.", s.listRuns},
+		{"GET", agentPath + "/runs/active", toRead, wire.GetActiveBranchRunError, "Shows the active run, or null.", s.activeRun},
+		{"GET", agentPath + "/runs/{}", toRead, wire.GetBranchRunError, "Shows a run.", s.getRun},
+		{"GET", agentPath + "/events/live", toRead, wire.GetEventsError, "Streams a branch's events.", s.live},
+	}
+}
+
+// ServeHTTP finds the route of a request.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	c := &call{Request: r, w: w, who: s.cfg.Who(r), code: wire.InvalidRequest}
+	escaped := strings.TrimPrefix(r.URL.EscapedPath(), s.cfg.Prefix)
+	p, ok := parsePath(escaped)
+	c.path = p
+	if ok && p.route == "/sessions/{}" && p.session == "search" && r.Method == http.MethodPost {
+		c.route = "/sessions/search"
+	}
+	if !ok {
+		s.fail(c, fault.New(fault.NotFound, "there is no %s %.200s; %s/openapi.json lists what there is", r.Method, r.URL.Path, s.cfg.Prefix))
+		return
+	}
+	found, allowed := s.find(c)
+	if found == nil {
+		s.nothing(c, allowed)
+		return
+	}
+	c.code = found.code
+	err := mayCall(c.who, found.need)
+	if err == nil {
+		err = found.serve(c)
+	}
+	if err != nil {
+		s.fail(c, err)
+	}
+}
+
+// find returns the route of a call, or the methods that its path has.
+func (s *Server) find(c *call) (found *route, allowed []string) {
+	method := c.Method
+	if method == http.MethodHead {
+		method = http.MethodGet
+	}
+	for i := range s.routes {
+		if r := &s.routes[i]; r.path == c.route {
+			if r.method == method {
+				return r, nil
+			}
+			allowed = append(allowed, r.method)
+		}
+	}
+	return nil, allowed
+}
+
+// nothing answers where no route does.
+func (s *Server) nothing(c *call, allowed []string) {
+	if len(allowed) == 0 {
+		s.fail(c, fault.New(fault.NotFound, "there is no %s %.200s; %s/openapi.json lists what there is", c.Method, c.URL.Path, s.cfg.Prefix))
+		return
+	}
+	list := strings.Join(allowed, ", ")
+	c.w.Header().Set("Allow", list)
+	s.fail(c, c.refuse(http.StatusMethodNotAllowed, wire.InvalidRequest, c.Method+" is not possible here; it is "+list+"."))
+}

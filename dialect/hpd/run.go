@@ -1,0 +1,215 @@
+package hpd
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/parley-hub/parley/dialect/hpd/wire"
+	"github.com/parley-hub/parley/envelope"
+	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/hub"
+	"github.com/parley-hub/parley/view/branch"
+)
+
+// run is an active run of this process.
+type run struct {
+	id      string
+	scope   *scope
+	agentID string // as routes name it
+	name    string // of the agent, for people
+	agent   string // the identity that publishes
+	turn    string
+	trace   string
+	span    string
+	started time.Time
+	remote  bool
+
+	ctx    context.Context // ends when the run is interrupted or over
+	cancel context.CancelFunc
+	over   chan struct{} // closed when its end is written
+
+	// mu orders what is published, and the end behind it.
+	mu          sync.Mutex
+	turnEnded   bool
+	interrupted string // the reason; empty: it was not
+	ended       bool
+}
+
+// runs are the active runs of this process, by the channel of their branch.
+type runs struct {
+	mu  sync.Mutex
+	all map[string]*run
+}
+
+func (r *runs) get(channelID string) *run {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.all[channelID]
+}
+
+func (r *runs) add(x *run) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.all == nil {
+		r.all = map[string]*run{}
+	}
+	r.all[x.scope.channel] = x
+}
+
+// remove forgets a run that is over.
+func (r *runs) remove(x *run) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.all[x.scope.channel] == x {
+		delete(r.all, x.scope.channel)
+	}
+}
+
+// drop cuts a run off whose branch is deleted: nothing more is written of it.
+func (r *runs) drop(channelID string) {
+	x := r.get(channelID)
+	if x == nil {
+		return
+	}
+	x.mu.Lock()
+	ended := x.ended
+	x.ended = true
+	x.mu.Unlock()
+	x.cancel()
+	r.remove(x)
+	if !ended {
+		close(x.over)
+	}
+}
+
+// list returns all runs.
+func (r *runs) list() []*run {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	list := make([]*run, 0, len(r.all))
+	for _, x := range r.all {
+		list = append(list, x)
+	}
+	return list
+}
+
+// outcome is how a run ends. The zero value is well.
+type outcome struct {
+	cancelled bool
+	errorType string
+	message   string
+}
+
+// complete ends a run, once: with the end of its turn, where the producer did
+// not write that, and BRANCH_RUN_COMPLETED in one batch.
+func (s *Server) complete(ctx context.Context, x *run, how outcome) error {
+	sender, err := s.user(ctx)
+	if err != nil {
+		return err
+	}
+	x.mu.Lock()
+	if x.ended {
+		x.mu.Unlock()
+		return errRunOver(x.id)
+	}
+	list, err := x.ending(sender, how, s.now())
+	if err != nil {
+		x.mu.Unlock()
+		return err
+	}
+	x.ended = true
+	for _, e := range list {
+		s.notes.put(e, &wire.Base{TraceID: x.trace, SpanID: x.span})
+	}
+	pending := s.hub.AdmitAll(ctx, list, trusted)
+	x.mu.Unlock()
+	x.cancel()
+	_, err = pending.Wait(ctx)
+	if err != nil && !hub.Deleted(err) {
+		s.log.Error("the end of a run was not stored", "run", x.id, "error", err)
+	}
+	s.runs.remove(x)
+	close(x.over)
+	s.touch(ctx, x.scope.session)
+	return err
+}
+
+func errRunOver(id string) error {
+	return fault.New(fault.Conflict, "Run '%s' is not active.", id).Because(fault.NoRun)
+}
+
+// ending are the last events of a run.
+func (x *run) ending(sender string, how outcome, now time.Time) ([]*envelope.Envelope, error) {
+	var payloads []wire.Payload
+	if !x.turnEnded {
+		switch {
+		case how.cancelled:
+		case how.errorType != "":
+			payloads = append(payloads, wire.MessageTurnError{
+				Message: how.message, MessageTurnID: &x.turn, ConversationID: &x.scope.session.id,
+				AgentID: &x.agentID, AgentName: &x.name, ErrorType: &how.errorType,
+			})
+		default:
+			payloads = append(payloads, wire.MessageTurnFinished{
+				MessageTurnID: x.turn, ConversationID: x.scope.session.id, AgentID: x.agentID, AgentName: x.name,
+				Duration: wire.Duration(max(now.Sub(x.started), 0)),
+			})
+		}
+	}
+	end := wire.BranchRunCompleted{RuntimeRunID: x.id, AgentID: x.agentID, Cancelled: how.cancelled}
+	if how.errorType != "" && !how.cancelled {
+		end.ErrorType, end.ErrorMessage = &how.errorType, &how.message
+	}
+	list := make([]*envelope.Envelope, 0, 2)
+	for _, p := range append(payloads, end) {
+		e, err := made(x.scope.channel, sender, x.turn, p, branch.Ext{})
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, e)
+	}
+	return list, nil
+}
+
+// interrupt cuts a run, which its producer then has some time to end.
+func (s *Server) interrupt(ctx context.Context, x *run, request wire.InterruptionRequest, flow string) error {
+	x.mu.Lock()
+	if x.ended {
+		x.mu.Unlock()
+		return errRunOver(x.id)
+	}
+	again := x.interrupted != ""
+	x.interrupted = deref(request.Reason)
+	if again {
+		x.mu.Unlock()
+		return nil
+	}
+	whole := flow == "" || flow == x.turn
+	if !whole {
+		x.interrupted = ""
+	} else {
+		x.cancel()
+	}
+	handled := &wire.Event{Payload: wire.InterruptionHandled{Reason: deref(request.Reason), Source: request.Source}}
+	handled.EventFlowID = flow
+	err := s.show(ctx, x, handled)
+	x.mu.Unlock()
+	if err != nil {
+		s.log.Warn("an interruption was not shown", "error", err)
+	}
+	if !whole {
+		return nil
+	}
+	s.background.Go(func() {
+		timer := time.NewTimer(s.cfg.InterruptGrace)
+		defer timer.Stop()
+		select {
+		case <-x.over:
+		case <-s.ctx.Done():
+		case <-timer.C:
+			_ = s.complete(s.ctx, x, outcome{cancelled: true}) // its own end may come first
+		}
+	})
+	return nil
+}

@@ -1,0 +1,160 @@
+package hpd
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/parley-hub/parley/hub"
+	"github.com/parley-hub/parley/server/dialect"
+)
+
+// Server serves the API. It is an http.Handler for everything below its prefix.
+type Server struct {
+	cfg    Config
+	hub    *hub.Hub
+	log    *slog.Logger
+	routes []route
+
+	ids     identities
+	locks   locks
+	runs    runs
+	notes   notes
+	settled seen
+	streams chan struct{} // one place for each
+
+	ctx      context.Context // of runs; ends when the server closes
+	end      context.CancelFunc
+	draining context.Context // of streams; ends when the server drains
+	drain    context.CancelFunc
+	// background are the runs and whatever watches over them.
+	background sync.WaitGroup
+}
+
+var _ dialect.Dialect = (*Server)(nil)
+
+// dialectName is how this dialect is called in settings, metrics and the hub.
+const dialectName = "hpd"
+
+// New makes a server. Close it to end its runs and streams.
+func New(cfg Config) (*Server, error) {
+	if cfg.Hub == nil {
+		return nil, errors.New("hpd: a hub is needed")
+	}
+	cfg = cfg.withDefaults()
+	s := &Server{cfg: cfg, hub: cfg.Hub, log: cfg.Log, ids: identities{hub: cfg.Hub}, streams: make(chan struct{}, cfg.Limits.Streams)}
+	s.ctx, s.end = context.WithCancel(context.Background())
+	s.draining, s.drain = context.WithCancel(s.ctx)
+	s.routes = s.table()
+	return s, nil
+}
+
+// Name is the section of the configuration.
+func (s *Server) Name() string { return dialectName }
+
+// Mount takes everything below the prefix.
+func (s *Server) Mount() dialect.Mount {
+	return dialect.Mount{Routes: []dialect.Route{{Pattern: s.cfg.Prefix + "/", Handler: s, Token: s.token}}}
+}
+
+// token takes a token out of a URL: clients whose WebSockets send no headers
+// have it in the path, as /hpd/~TOKEN/….
+func (s *Server) token(u *url.URL) string {
+	if rest, ok := strings.CutPrefix(u.Path, s.cfg.Prefix+"/~"); ok {
+		token, _, ok := strings.Cut(rest, "/")
+		if ok && token != "" && u.RawPath == "" || strings.HasPrefix(u.RawPath, s.cfg.Prefix+"/~"+token+"/") {
+			u.Path = s.cfg.Prefix + strings.TrimPrefix(u.Path, s.cfg.Prefix+"/~"+token)
+			if u.RawPath != "" {
+				u.RawPath = s.cfg.Prefix + strings.TrimPrefix(u.RawPath, s.cfg.Prefix+"/~"+token)
+			}
+			return token
+		}
+	}
+	return dialect.QueryToken(u)
+}
+
+// Start has nothing to do: what a restart left is settled when it is asked for.
+func (s *Server) Start(context.Context) error { return nil }
+
+// Drain ends the streams, and then the runs of this process.
+func (s *Server) Drain(ctx context.Context) error {
+	s.drain()
+	s.end()
+	done := make(chan struct{})
+	go func() {
+		s.background.Wait()
+		close(done)
+	}()
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Close ends as Drain does, however long it takes.
+func (s *Server) Close() error { return s.Drain(context.Background()) }
+
+// Ready is an error once the server drains.
+func (s *Server) Ready(context.Context) error {
+	if s.draining.Err() != nil {
+		return errors.New("HPD streams are being closed")
+	}
+	return nil
+}
+
+// Banner tells where clients connect.
+func (s *Server) Banner(base string) dialect.Banner {
+	return dialect.Banner{Label: "hpd", URL: base + s.cfg.Prefix}
+}
+
+// figures are what a server tells of itself.
+var (
+	runsActive  = prometheus.NewDesc("parley_hpd_runs", "HPD runs active now.", nil, nil)
+	streamsOpen = prometheus.NewDesc("parley_hpd_streams", "HPD streams open now.", nil, nil)
+)
+
+// Describe names the figures.
+func (s *Server) Describe(to chan<- *prometheus.Desc) {
+	to <- runsActive
+	to <- streamsOpen
+}
+
+// Collect tells them.
+func (s *Server) Collect(to chan<- prometheus.Metric) {
+	to <- prometheus.MustNewConstMetric(runsActive, prometheus.GaugeValue, float64(len(s.runs.list())))
+	to <- prometheus.MustNewConstMetric(streamsOpen, prometheus.GaugeValue, float64(len(s.streams)))
+}
+
+// seen remembers names, and forgets all of them when there are too many: what
+// is done once for each is then done again.
+type seen struct {
+	mu    sync.Mutex
+	names map[string]bool
+}
+
+const maxSeen = 100_000
+
+func (x *seen) has(name string) bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.names[name]
+}
+
+func (x *seen) add(name string) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.names == nil || len(x.names) >= maxSeen {
+		x.names = map[string]bool{}
+	}
+	x.names[name] = true
+}
+
+var _ http.Handler = (*Server)(nil)
