@@ -223,4 +223,5 @@ func (b *batch) settle(p *Pending) {
 		ch.ensureExtras().marks = *b.marks
 		ch.readers.hide(b.marks.muted())
 	}
+	b.hub.saveDue(ch)
 }

@@ -12,17 +12,26 @@ import (
 )
 
 // fold folds a channel's history and side log in the order in which they were
-// written; within one batch the history comes first.
+// written; within one batch the history comes first. It goes on from the
+// channel's snapshot, if there is one.
 func (h *Hub) fold(ctx context.Context, ch *loadedChannel) error {
-	state, err := ch.adapter.Initial(ch.meta)
-	if err != nil {
-		return err
+	start := savedFold{ch: ch, adapter: ch.adapter, watch: h.watchOf(ch.meta, 0)}
+	restored := h.restore(ctx, ch, &start)
+	if !restored {
+		initial, err := ch.adapter.Initial(ch.meta)
+		if err != nil {
+			return err
+		}
+		start = savedFold{ch: ch, adapter: ch.adapter, state: initial, watch: h.watchOf(ch.meta, 0)}
 	}
+	state, w, err := start.state, start.watch, error(nil)
+	ch.watch, ch.lastID = w, start.lastID
+	ch.heads.history, ch.heads.side = start.heads.history, start.heads.side
 	side := h.sideFold(ctx, ch)
+	side.marks, side.opts.From = start.marks, start.heads.side+1
 	folder, _ := ch.adapter.(channel.SideFolder)
-	w := h.watchOf(ch.meta, 0)
 	log := ch.logs.History()
-	for entry, err := range journal.Records(ctx, h.journal, log, journal.ReadOptions{}) {
+	for entry, err := range journal.Records(ctx, h.journal, log, journal.ReadOptions{From: start.heads.history + 1}) {
 		if err != nil {
 			return unavailable(err)
 		}

@@ -24,20 +24,21 @@ type loadedChannel struct {
 	mu   sync.Mutex
 	gone bool // no longer in the cache: look the channel up once more
 
-	adapter channel.Adapter // nil: none is loaded for its manifest
-	meta    *channel.Metadata
-	state   channel.State // nil: dormant, never folded
-	broken  error         // why it could not be folded
-	watch   watch
-	heads   heads
-	lastID  string
-	term    uint64
-	last    *Pending // the last ordered; nil once nothing is on its way
-	touched time.Time
-	readers readers
-	extras  *extras
-	durable atomic.Pointer[snapshot] // nil: its creation is on its way
-	lives   atomic.Pointer[liveQueue]
+	adapter  channel.Adapter // nil: none is loaded for its manifest
+	meta     *channel.Metadata
+	state    channel.State // nil: dormant, never folded
+	broken   error         // why it could not be folded
+	watch    watch
+	heads    heads
+	lastID   string
+	term     uint64
+	last     *Pending // the last ordered; nil once nothing is on its way
+	touched  time.Time
+	readers  readers
+	extras   *extras
+	nextSave uint64                   // at how many records its fold is saved next
+	durable  atomic.Pointer[snapshot] // nil: its creation is on its way
+	lives    atomic.Pointer[liveQueue]
 }
 
 // heads are the last ordered sequences of a channel's own logs.
@@ -181,6 +182,7 @@ func (h *Hub) lock(ctx context.Context, id string) (*loadedChannel, error) {
 			h.channels.unpark(ch)
 			ch.touched = h.now()
 			h.advance(ch, ch.current())
+			h.saveDue(ch)
 			return ch, nil
 		}
 		ch.mu.Lock()
@@ -349,6 +351,7 @@ func (h *Hub) evict(before time.Time) {
 		}
 		if (i < excess || ch.touched.Before(before)) && !ch.gone && ch.settled() {
 			h.channels.park(ch)
+			h.saveEvicted(ch)
 			h.channels.drop(ch)
 		}
 		ch.mu.Unlock()

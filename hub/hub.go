@@ -55,6 +55,7 @@ type Hub struct {
 	subs      subscriptions
 	snapshots snapshots
 	requests  requestWaits
+	saver     foldSaver
 	homes     homes
 
 	background context.Context // of goroutines that outlive the call that starts them
@@ -103,6 +104,8 @@ func Open(ctx context.Context, j journal.Engine, o Options) (*Hub, error) {
 	h.dropAllAbandoned(ctx)
 	h.startSweepers(h.background)
 	h.done.Go(h.deliverAll)
+	h.saver.wake = make(chan struct{}, 1)
+	h.done.Go(func() { h.saveAll(h.background) })
 	return h, nil
 }
 

@@ -57,6 +57,10 @@ type Options struct {
 	IdempotencyWindow time.Duration
 	// ReserveIDs is how far ahead ids are reserved; 0: a minute.
 	ReserveIDs time.Duration
+	// SnapshotAfter is how many records a channel's logs have when a snapshot of
+	// its fold is first written, so that it is loaded without reading all of them;
+	// 0: 4,096, negative: never.
+	SnapshotAfter int
 	// EvictAfter is how long a channel stays folded untouched; 0: 10 min.
 	EvictAfter time.Duration
 
@@ -107,6 +111,7 @@ func (o Options) withDefaults() Options {
 	setDefault(&o.HoldFor, 30*time.Second)
 	setDefault(&o.IdempotencyWindow, 24*time.Hour)
 	setDefault(&o.ReserveIDs, time.Minute)
+	setDefault(&o.SnapshotAfter, 4_096)
 	setDefault(&o.EvictAfter, 10*time.Minute)
 	l := &o.Limits
 	setDefault(&l.Agents, 100_000)

@@ -17,7 +17,7 @@ const replayed = 20_000
 
 // replay compares folding a log with reading and decoding it.
 func replay(ctx context.Context, o Options) (figures []bench.Figure, err error) {
-	s, err := open(ctx, filepath.Join(o.Dir, "replay"), hub.Options{})
+	s, err := open(ctx, filepath.Join(o.Dir, "replay"), hub.Options{SnapshotAfter: -1})
 	if err != nil {
 		return nil, err
 	}
