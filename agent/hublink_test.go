@@ -130,43 +130,59 @@ func (l *hubLink) Names(_ context.Context, ids []string) (map[string]string, err
 	return names, nil
 }
 
-func (l *hubLink) Peer(_ context.Context, nameOrID string) (*agent.Peer, error) {
+func (l *hubLink) Peer(ctx context.Context, nameOrID string) (*agent.Peer, error) {
 	p, err := l.hub.Agent(nameOrID)
 	if err != nil {
 		return nil, err
 	}
-	return peerOf(p), nil
+	return l.peerOf(ctx, p)
 }
 
-func (l *hubLink) Peers(_ context.Context, q agent.PeerQuery) ([]*agent.Peer, error) {
+func (l *hubLink) Peers(ctx context.Context, q agent.PeerQuery) ([]*agent.Peer, error) {
+	found, err := l.hub.Agents(ctx, hub.AgentQuery{Query: identity.Query{Capability: q.Capability, Text: q.Text}, Limit: 1 << 30})
+	if err != nil {
+		return nil, err
+	}
 	var list []*agent.Peer
-	for _, p := range l.hub.Agents(hub.AgentQuery{Query: identity.Query{Capability: q.Capability, Text: q.Text}, Limit: 1 << 30}) {
-		list = append(list, peerOf(p))
+	for _, p := range found {
+		peer, err := l.peerOf(ctx, p)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, peer)
 	}
 	return list, nil
 }
 
-func (l *hubLink) Skill(_ context.Context, agentID string) (string, error) {
+func (l *hubLink) Skill(ctx context.Context, agentID string) (string, error) {
 	p, err := l.hub.AgentByID(agentID)
 	if err != nil {
 		return "", err
 	}
-	if p.Skill != nil {
-		return *p.Skill, nil
+	d, err := l.hub.Details(ctx, agentID)
+	if err != nil {
+		return "", err
 	}
-	return identity.FallbackSkill(p.Passport, p.Resume), nil
+	if d.Skill != nil {
+		return *d.Skill, nil
+	}
+	return identity.FallbackSkill(p.Passport, d.Resume), nil
 }
 
-func peerOf(p hub.Profile) *agent.Peer {
+func (l *hubLink) peerOf(ctx context.Context, p hub.Profile) (*agent.Peer, error) {
+	d, err := l.hub.Details(ctx, p.ID())
+	if err != nil {
+		return nil, err
+	}
 	peer := &agent.Peer{
 		ID: p.ID(), Name: p.Passport.Name, Owner: p.Passport.Owner,
-		Summary: p.Resume.Summary, Capabilities: p.Resume.ClaimedCapabilities, Domains: p.Resume.Domains,
+		Summary: d.Resume.Summary, Capabilities: d.Resume.ClaimedCapabilities, Domains: d.Resume.Domains,
 		Observed: map[string]agent.Observed{},
 	}
-	for capability, o := range p.Resume.Observed {
+	for capability, o := range d.Resume.Observed {
 		peer.Observed[capability] = agent.Observed{N: o.N, Completed: o.Completed, Failed: o.Failed, Expired: o.Expired}
 	}
-	return peer
+	return peer, nil
 }
 
 func (l *hubLink) Task(ctx context.Context, id string) (*task.Task, error) {

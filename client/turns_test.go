@@ -237,9 +237,9 @@ func TestTaskStatements(t *testing.T) {
 			r.receive(a, envelope.TypeText)
 			until(t, "the task has ended", func() bool { return len(ear.ofKind("completed")) == 1 })
 			observed := func() map[string]identity.ObservedStat {
-				p, err := r.hub.AgentByID(b.ID())
+				d, err := r.hub.Details(t.Context(), b.ID())
 				t.NoError(err)
-				return p.Resume.Observed
+				return d.Resume.Observed
 			}
 			if capability == "" {
 				// The turn is acked after everything that it reports.

@@ -18,7 +18,7 @@ func (h *Hub) SetCeiling(ctx context.Context, id string, ceiling *identity.Ceili
 		}
 		ceiling = ceiling.Clone()
 	}
-	p, err := h.change(ctx, id, func(r *record, _ time.Time) (schema.AgentRecord, fields, error) {
+	p, _, err := h.change(ctx, id, func(r *record, _ *details, _ time.Time) (schema.AgentRecord, fields, error) {
 		r.Ceiling = ceiling
 		return schema.AgentRecord{Kind: schema.AgentCeiling, Ceiling: ceiling}, fields{"agent_id": id, "removed": ceiling == nil}, nil
 	}, "operator_rule_set")

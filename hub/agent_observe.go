@@ -2,6 +2,7 @@ package hub
 
 import (
 	"context"
+	"maps"
 	"time"
 
 	"github.com/parley-hub/parley/fault"
@@ -28,12 +29,12 @@ func (h *Hub) RecordObservation(ctx context.Context, o Observation) error {
 	if o.Capability == "" {
 		return fault.New(fault.Invalid, "capability is empty; an observation counts for one")
 	}
-	var counted []journal.Record
+	var once []journal.Take
 	if o.Task != "" {
-		counted = []journal.Record{{Data: []byte(`{"kind":"` + schema.AgentObserved + `"}`), Take: []journal.Take{{Name: schema.ObservedClaim(o.Task)}}}}
+		once = []journal.Take{{Name: schema.ObservedClaim(o.Task)}}
 	}
 	for {
-		p, err := h.change(ctx, o.Owner, o.count, "resume_set", counted...)
+		_, d, err := h.change(ctx, o.Owner, o.count, "resume_set", once...)
 		if o.Task != "" && lostClaim(ctx, err) {
 			state, err := h.journal.Claim(ctx, h.journal.Shard(h.tenant.Directory()), schema.ObservedClaim(o.Task))
 			if err != nil {
@@ -48,48 +49,27 @@ func (h *Hub) RecordObservation(ctx context.Context, o Observation) error {
 			return ignoreMissing(err)
 		}
 		h.tellAgent(AgentEvent{
-			Agent: o.Owner, Kind: "observation_recorded", Resume: p.Resume, Capability: o.Capability, Outcome: o.Outcome,
+			Agent: o.Owner, Kind: "observation_recorded", Resume: d.Resume, Capability: o.Capability, Outcome: o.Outcome,
 		})
 		return nil
 	}
 }
 
-// count edits the owner's record.
-func (o *Observation) count(r *record, now time.Time) (schema.AgentRecord, fields, error) {
-	samples := &identity.Samples{}
-	if old := r.samples[o.Capability]; old != nil {
-		kept, err := old.MarshalBinary()
-		if err != nil {
-			return schema.AgentRecord{}, nil, err
-		}
-		if err := samples.UnmarshalBinary(kept); err != nil {
-			return schema.AgentRecord{}, nil, err
-		}
+// count edits the owner's record. Only the observation is stored; reading the
+// log counts it again.
+func (o *Observation) count(_ *record, d *details, now time.Time) (schema.AgentRecord, fields, error) {
+	if _, known := d.Resume.Observed[o.Capability]; !known && len(d.Resume.Observed) >= identity.MaxCapabilities {
+		return schema.AgentRecord{}, nil, fault.New(fault.TooLarge,
+			"%d capabilities of '%s' have been observed, which is the limit; report the task under one of them", len(d.Resume.Observed), o.Owner)
 	}
-	resume := r.Resume.Clone()
-	resume.Observe(o.Capability, o.Outcome, o.LatencyMS, samples, now)
-	stored := schema.AgentRecord{Kind: schema.AgentResume, Resume: resume}
-	if o.LatencyMS != nil {
-		kept, err := samples.MarshalBinary()
-		if err != nil {
-			return schema.AgentRecord{}, nil, err
-		}
-		stored.Samples = map[string][]byte{o.Capability: kept}
-		r.samples = withSamples(r.samples, o.Capability, samples)
+	observed := &schema.Observed{Capability: o.Capability, Outcome: o.Outcome, LatencyMS: o.LatencyMS, At: now}
+	d.Resume, d.samples = d.Resume.Clone(), maps.Clone(d.samples)
+	if samples := d.samples[o.Capability]; samples != nil {
+		d.samples[o.Capability] = samples.Clone()
 	}
-	r.Resume = resume
-	return stored, fields{
-		"agent_id": o.Owner, "version": resume.Version, "source": "observed",
+	d.observe(observed)
+	return schema.AgentRecord{Kind: schema.AgentObservation, Observed: observed}, fields{
+		"agent_id": o.Owner, "version": d.Resume.Version, "source": "observed",
 		"capability": o.Capability, "outcome": string(o.Outcome),
 	}, nil
-}
-
-// withSamples copies the map: the old one is still read if the write fails.
-func withSamples(old map[string]*identity.Samples, capability string, s *identity.Samples) map[string]*identity.Samples {
-	next := make(map[string]*identity.Samples, len(old)+1)
-	for k, v := range old {
-		next[k] = v
-	}
-	next[capability] = s
-	return next
 }

@@ -22,11 +22,29 @@ func (r *rig) count(o hub.Observation) {
 
 func (r *rig) resume(a *agent) *identity.Resume {
 	r.t.Helper()
-	p, err := r.AgentByID(a.id)
+	d, err := r.Details(context.Background(), a.id)
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	return p.Resume
+	return d.Resume
+}
+
+func (r *rig) capabilities() map[string][]string {
+	r.t.Helper()
+	all, err := r.Capabilities(context.Background())
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return all
+}
+
+func (r *rig) found(q identity.Query) []hub.Profile {
+	r.t.Helper()
+	list, err := r.Agents(context.Background(), hub.AgentQuery{Query: q, Limit: 1000})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return list
 }
 
 func ms(n int64) *int64 { return &n }
@@ -34,25 +52,25 @@ func ms(n int64) *int64 { return &n }
 func TestCapabilities(t *testing.T) {
 	t.Parallel()
 	holds(t, "ag2-hub#38: empty at first, then ids sorted for each capability", hub.Options{}, func(t *spec.T, r *rig) {
-		t.Equal(r.Capabilities(), map[string][]string{})
+		t.Equal(r.capabilities(), map[string][]string{})
 		r.restart()
-		t.Equal(r.Capabilities(), map[string][]string{})
+		t.Equal(r.capabilities(), map[string][]string{})
 		a, b, c := r.agent("a", claims("ocr", "draw")), r.agent("b", claims("ocr")), r.agent("c", claims("ocr"))
 		want := map[string][]string{"draw": {a.id}, "ocr": {a.id, b.id, c.id}}
-		t.Equal(r.Capabilities(), want)
+		t.Equal(r.capabilities(), want)
 		r.restart()
-		t.Equal(r.Capabilities(), want)
+		t.Equal(r.capabilities(), want)
 	})
 	holds(t, "ag2-hub#38: adding and removing claims updates what a second hub answers", hub.Options{}, func(t *spec.T, r *rig) {
 		a, b := r.agent("a", claims("ocr")), r.agent("b")
 		t.NoError(r.SetResume(context.Background(), b.id, &identity.Resume{ClaimedCapabilities: []string{"ocr", "sing"}}))
 		t.NoError(r.SetResume(context.Background(), a.id, &identity.Resume{}))
 		r.restart()
-		t.Equal(r.Capabilities(), map[string][]string{"ocr": {b.id}, "sing": {b.id}})
+		t.Equal(r.capabilities(), map[string][]string{"ocr": {b.id}, "sing": {b.id}})
 	})
 	find := func(r *rig, capability string) []string {
 		ids := []string{}
-		for _, p := range r.Agents(hub.AgentQuery{Query: identity.Query{Capability: capability}, Limit: 50}) {
+		for _, p := range r.found(identity.Query{Capability: capability}) {
 			ids = append(ids, p.ID())
 		}
 		return ids
@@ -75,10 +93,10 @@ func TestCapabilities(t *testing.T) {
 	holds(t, "ag2-hub#46: a query matches the summary's text", hub.Options{}, func(t *spec.T, r *rig) {
 		a := r.agent("a", func(reg *hub.Registration) { reg.Resume.Summary = "Reads Scans of invoices" })
 		r.agent("scans", claims("scans"))
-		found := r.Agents(hub.AgentQuery{Query: identity.Query{Text: "scans"}, Limit: 50})
+		found := r.found(identity.Query{Text: "scans"})
 		t.Equal(len(found), 1)
 		t.Equal(found[0].ID(), a.id)
-		t.Equal(len(r.Agents(hub.AgentQuery{Query: identity.Query{Text: "scams"}, Limit: 50})), 0)
+		t.Equal(len(r.found(identity.Query{Text: "scams"})), 0)
 	})
 	holds(t, "ag2-hub#41: an observed capability makes the agent findable under it", hub.Options{}, func(t *spec.T, r *rig) {
 		a := r.agent("a", claims("draw"))
@@ -86,7 +104,7 @@ func TestCapabilities(t *testing.T) {
 		t.Equal(find(r, "ocr"), []string{})
 		r.count(hub.Observation{Owner: a.id, Capability: "ocr", Outcome: identity.Completed})
 		t.Equal(find(r, "ocr"), []string{a.id})
-		t.Equal(r.Capabilities(), map[string][]string{"draw": {a.id}, "ocr": {a.id}})
+		t.Equal(r.capabilities(), map[string][]string{"draw": {a.id}, "ocr": {a.id}})
 	})
 }
 

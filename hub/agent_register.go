@@ -3,7 +3,6 @@ package hub
 import (
 	"context"
 	"errors"
-	"time"
 
 	"github.com/go-json-experiment/json"
 
@@ -22,13 +21,6 @@ type Registration struct {
 	Skill    *string
 }
 
-// record is an identity as its log tells it.
-type record struct {
-	Profile
-	samples map[string]*identity.Samples
-	seq     uint64 // of its last record
-}
-
 // Register makes a new identity and returns it stamped. A name that exists is
 // refused; an identity that comes back attaches instead.
 func (h *Hub) Register(ctx context.Context, r Registration) (Profile, error) {
@@ -43,6 +35,11 @@ func (h *Hub) Register(ctx context.Context, r Registration) (Profile, error) {
 			return Profile{}, err
 		}
 	}
+	if r.Resume != nil {
+		if err := r.Resume.CheckBounds(); err != nil {
+			return Profile{}, err
+		}
+	}
 	if err := h.verify(ctx, r.Passport); err != nil {
 		return Profile{}, err
 	}
@@ -52,11 +49,11 @@ func (h *Hub) Register(ctx context.Context, r Registration) (Profile, error) {
 	if size := h.registry.size(); size >= h.opts.Limits.Agents {
 		return Profile{}, fault.New(fault.TooLarge, "%d identities are registered, which is the limit; unregister some or raise limits.agents", size)
 	}
-	m, err := h.newMember(r)
+	m, d, err := h.newMember(r)
 	if err != nil {
 		return Profile{}, err
 	}
-	if err := h.storeNew(ctx, m); err != nil {
+	if err := h.storeNew(ctx, m, d); err != nil {
 		return Profile{}, err
 	}
 	h.registry.add(m)
@@ -75,11 +72,11 @@ func (h *Hub) verify(ctx context.Context, p *identity.Passport) error {
 	return h.opts.Auth.Verify(ctx, p, p.Auth.Scheme, p.Auth.Claim)
 }
 
-func (h *Hub) newMember(r Registration) (*member, error) {
+func (h *Hub) newMember(r Registration) (*member, *details, error) {
 	now := h.now().UTC()
 	id, err := h.minter.Mint(now, "")
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	passport := r.Passport.Redacted()
 	passport.AgentID, passport.CreatedAt = id, now
@@ -91,16 +88,23 @@ func (h *Hub) newMember(r Registration) (*member, error) {
 	if r.Rule != nil {
 		rule = *r.Rule.Clone()
 	}
-	first := &record{Profile: Profile{Passport: passport, Resume: &resume, Rule: &rule, Skill: r.Skill}, seq: 1}
+	d := &details{Details: Details{Resume: &resume, Skill: r.Skill}, seq: 1}
+	first := &record{Profile: Profile{Passport: passport, Rule: &rule}, brief: newBrief(&resume), seq: 1, base: 1}
+	if first.sizes, err = measure(d, &rule); err != nil {
+		return nil, nil, err
+	}
+	if err := h.boundProfile(profileSizes{}, first.sizes); err != nil {
+		return nil, nil, err
+	}
 	h.enforce(first)
 	m := &member{id: id}
 	m.current.Store(first)
-	return m, nil
+	return m, d, nil
 }
 
 // storeNew writes a new identity. Its name is a claim, so that of several
 // registrations at once exactly one wins, and loses only to a durable one.
-func (h *Hub) storeNew(ctx context.Context, m *member) error {
+func (h *Hub) storeNew(ctx context.Context, m *member, d *details) error {
 	p := m.profile()
 	passport, err := p.Passport.Record()
 	if err != nil {
@@ -110,7 +114,7 @@ func (h *Hub) storeNew(ctx context.Context, m *member) error {
 		return err
 	}
 	data, err := identity.Marshal(schema.AgentRecord{
-		Kind: schema.AgentRegistered, Passport: passport, Resume: p.Resume, Rule: p.Rule, Skill: p.Skill,
+		Kind: schema.AgentRegistered, Passport: passport, Resume: d.Resume, Rule: p.Rule, Skill: d.Skill,
 	})
 	if err != nil {
 		return err
@@ -181,6 +185,7 @@ func (h *Hub) Unregister(ctx context.Context, id string) error {
 		return err
 	}
 	h.registry.remove(m)
+	h.profiles.remove(id)
 	m.link.clear()
 	if err := h.forget(ctx, id); err != nil {
 		return err
@@ -206,178 +211,6 @@ func (h *Hub) forget(ctx context.Context, id string) error {
 		return unavailable(err)
 	}
 	return unavailable(ticket.Wait(ctx))
-}
-
-// loadRegistry reads every identity, and finishes what an interrupted
-// unregistration left.
-func (h *Hub) loadRegistry(ctx context.Context) error {
-	opts := journal.LogsOptions{Family: schema.FamilyAgent, Limit: journal.MaxPageEntries}
-	for {
-		page, err := h.journal.Logs(ctx, h.tenant.Directory(), opts)
-		if err != nil {
-			return unavailable(err)
-		}
-		for _, info := range page.Logs {
-			opts.After = info.Log
-			if err := h.loadMember(ctx, info.Log.ID); err != nil {
-				return err
-			}
-		}
-		if !page.More {
-			return nil
-		}
-	}
-}
-
-func (h *Hub) loadMember(ctx context.Context, id string) error {
-	var r record
-	for entry, err := range journal.Records(ctx, h.journal, h.tenant.Agent(id), journal.ReadOptions{}) {
-		if err != nil {
-			h.log.Error("identity cannot be read and is left out", "agent_id", id, "error", err)
-			return nil
-		}
-		gone, err := r.apply(entry)
-		if err != nil {
-			h.log.Error("identity cannot be read and is left out", "agent_id", id, "seq", entry.Seq, "error", err)
-			return nil
-		}
-		if gone {
-			return h.forget(ctx, id)
-		}
-	}
-	if r.Passport == nil {
-		return nil
-	}
-	h.enforce(&r)
-	m := &member{id: id}
-	m.current.Store(&r)
-	h.registry.add(m)
-	return nil
-}
-
-func (r *record) apply(entry journal.Entry) (gone bool, err error) {
-	var stored schema.AgentRecord
-	if err := identity.Unmarshal("identity", entry.Data, &stored); err != nil {
-		return false, err
-	}
-	if len(stored.Passport) > 0 {
-		if r.Passport, err = identity.ParseRecord(stored.Passport); err != nil {
-			return false, err
-		}
-	}
-	if stored.Resume != nil {
-		r.Resume = stored.Resume
-	}
-	if stored.Rule != nil {
-		r.Rule = stored.Rule
-	}
-	if stored.Kind == schema.AgentCeiling {
-		r.Ceiling = stored.Ceiling
-	}
-	if stored.Kind == schema.AgentRegistered || stored.Kind == schema.AgentSkill {
-		r.Skill = stored.Skill
-	}
-	for capability, data := range stored.Samples {
-		samples := &identity.Samples{}
-		if err := samples.UnmarshalBinary(data); err != nil {
-			return false, err
-		}
-		if r.samples == nil {
-			r.samples = map[string]*identity.Samples{}
-		}
-		r.samples[capability] = samples
-	}
-	r.seq = entry.Seq
-	return stored.Kind == schema.AgentUnregistered, nil
-}
-
-// change rewrites part of an identity: edit works on a copy, and what it made
-// is visible once it is durable.
-func (h *Hub) change(ctx context.Context, id string, edit func(r *record, now time.Time) (schema.AgentRecord, fields, error), audited string, more ...journal.Record) (Profile, error) {
-	m, err := h.registry.require(id)
-	if err != nil {
-		return Profile{}, err
-	}
-	m.write.Lock()
-	defer m.write.Unlock()
-	next := *m.current.Load()
-	stored, audit, err := edit(&next, h.now().UTC())
-	if err != nil {
-		return Profile{}, err
-	}
-	data, err := identity.Marshal(stored)
-	if err != nil {
-		return Profile{}, err
-	}
-	line, err := h.auditRecord(audited, audit)
-	if err != nil {
-		return Profile{}, err
-	}
-	records := append([]journal.Record{{Data: data}}, more...)
-	err = h.commit(ctx, journal.Batch{Appends: []journal.Append{
-		{Log: h.tenant.Agent(id), Expect: journal.Exactly(next.seq), Records: records},
-		{Log: h.tenant.Audit(), Records: []journal.Record{line}},
-	}})
-	if err != nil {
-		return Profile{}, err
-	}
-	next.seq += uint64(len(records))
-	h.enforce(&next)
-	m.current.Store(&next)
-	return next.Profile, nil
-}
-
-// SetResume replaces a resume; the hub counts its version.
-func (h *Hub) SetResume(ctx context.Context, id string, resume *identity.Resume) error {
-	p, err := h.change(ctx, id, func(r *record, now time.Time) (schema.AgentRecord, fields, error) {
-		next := resume.Clone()
-		next.Version, next.LastUpdated = r.Resume.Version+1, now
-		r.Resume = next
-		return schema.AgentRecord{Kind: schema.AgentResume, Resume: next},
-			fields{"agent_id": id, "version": next.Version, "source": "tenant"}, nil
-	}, "resume_set")
-	if err != nil {
-		return err
-	}
-	h.tellAgent(AgentEvent{Agent: id, Kind: "resume_set", Resume: p.Resume})
-	return nil
-}
-
-// SetRule replaces an identity's own rule; it holds from the next check on, as
-// far as the operator's rule and the hub's limits allow.
-func (h *Hub) SetRule(ctx context.Context, id string, rule *identity.Rule) error {
-	if err := rule.CheckBounds(); err != nil {
-		return err
-	}
-	p, err := h.change(ctx, id, func(r *record, _ time.Time) (schema.AgentRecord, fields, error) {
-		next := rule.Clone()
-		next.Version = r.Rule.Version + 1
-		r.Rule = next
-		return schema.AgentRecord{Kind: schema.AgentRule, Rule: next}, fields{"agent_id": id, "version": next.Version}, nil
-	}, "rule_set")
-	if err != nil {
-		return err
-	}
-	h.tellAgent(AgentEvent{Agent: id, Kind: "rule_set", Rule: p.Rule})
-	return nil
-}
-
-// SetSkill stores a skill document verbatim; nil removes it.
-func (h *Hub) SetSkill(ctx context.Context, id string, skill *string) error {
-	_, err := h.change(ctx, id, func(r *record, _ time.Time) (schema.AgentRecord, fields, error) {
-		r.Skill = skill
-		return schema.AgentRecord{Kind: schema.AgentSkill, Skill: skill}, fields{"agent_id": id, "removed": skill == nil}, nil
-	}, "skill_set")
-	if err != nil {
-		return err
-	}
-	h.tellAgent(AgentEvent{Agent: id, Kind: "skill_set", Removed: skill == nil})
-	return nil
-}
-
-func (h *Hub) tellAgent(ev AgentEvent) {
-	ev.At = h.now().UTC()
-	h.hooks.each(func(l Listener) { l.AgentEvent(ev) })
 }
 
 // Authenticate proves that whoever holds the claim is the identity of that

@@ -29,7 +29,7 @@ func (r *rig) tryRegister(p *identity.Passport) (hub.Profile, error) {
 // names lists who is registered.
 func (r *rig) names(q identity.Query) []string {
 	names := []string{}
-	for _, p := range r.Agents(hub.AgentQuery{Query: q, Limit: 100}) {
+	for _, p := range r.found(q) {
 		names = append(names, p.Passport.Name)
 	}
 	return names
@@ -52,7 +52,7 @@ func TestRegistration(t *testing.T) {
 		_, _ = r.tryRegister(passport("quill"))
 		for range 2 {
 			t.Equal(r.names(identity.Query{}), []string{"quill"})
-			t.Equal(r.Capabilities(), map[string][]string{"ocr": {first.id}})
+			t.Equal(r.capabilities(), map[string][]string{"ocr": {first.id}})
 			r.restart()
 		}
 	})
@@ -126,7 +126,7 @@ func TestRegistration(t *testing.T) {
 		t.NoError(r.Unregister(ctx, b.id))
 		r.restart()
 		t.Equal(r.names(identity.Query{}), []string{})
-		t.Equal(r.Capabilities(), map[string][]string{})
+		t.Equal(r.capabilities(), map[string][]string{})
 		_, ok := r.FindAgent("bob")
 		t.False(ok, "bob is found")
 	})
@@ -231,9 +231,9 @@ func TestRegistration(t *testing.T) {
 	holds(t, "ag2-hub#37: capabilities are indexed and pruned", hub.Options{}, func(t *spec.T, r *rig) {
 		a := r.agent("alice", claims("ocr", "translate"))
 		b := r.agent("bob", claims("ocr"))
-		t.Equal(r.Capabilities(), map[string][]string{"ocr": {a.id, b.id}, "translate": {a.id}})
+		t.Equal(r.capabilities(), map[string][]string{"ocr": {a.id, b.id}, "translate": {a.id}})
 		t.NoError(r.Unregister(ctx, a.id))
-		t.Equal(r.Capabilities(), map[string][]string{"ocr": {b.id}})
+		t.Equal(r.capabilities(), map[string][]string{"ocr": {b.id}})
 	})
 	holds(t, "ag2-hub#103: an empty store has no agents, channels or tasks", hub.Options{}, func(t *spec.T, r *rig) {
 		channels, next, err := r.Channels(ctx, hub.ListOptions{})
@@ -259,8 +259,8 @@ func TestRegistration(t *testing.T) {
 	holds(t, "ag2-hub#106: no skill on a second hub", hub.Options{}, func(t *spec.T, r *rig) {
 		a := r.agent("alice")
 		r.restart()
-		p, err := r.AgentByID(a.id)
+		d, err := r.Details(ctx, a.id)
 		t.NoError(err)
-		t.True(p.Skill == nil, "skill is null")
+		t.True(d.Skill == nil, "skill is null")
 	})
 }

@@ -2,6 +2,7 @@ package hub
 
 import (
 	"cmp"
+	"context"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -10,14 +11,12 @@ import (
 	"github.com/parley-hub/parley/identity"
 )
 
-// Profile is what is known of an identity. It is a snapshot: nothing in it may
-// be changed.
+// Profile is who an identity is and what it may do. It is a snapshot: nothing in
+// it may be changed.
 type Profile struct {
 	Passport *identity.Passport
-	Resume   *identity.Resume
 	Rule     *identity.Rule    // its own
 	Ceiling  *identity.Ceiling // the operator's rule for it; nil: none
-	Skill    *string
 
 	enforced *identity.Enforced
 }
@@ -179,31 +178,41 @@ type AgentQuery struct {
 }
 
 // Agents lists identities.
-func (h *Hub) Agents(q AgentQuery) []Profile {
+func (h *Hub) Agents(ctx context.Context, q AgentQuery) ([]Profile, error) {
 	var found []Profile
 	for _, m := range h.registry.all() {
 		if !q.ByName && len(found) >= q.Limit {
 			break
 		}
-		p := m.profile()
-		if q.Matches(p.Passport, p.Resume) {
-			found = append(found, p)
+		selected, err := h.matches(ctx, q.Query, m)
+		if err != nil {
+			return nil, err
+		}
+		if selected {
+			found = append(found, m.profile())
 		}
 	}
 	if q.ByName {
 		slices.SortStableFunc(found, func(a, b Profile) int { return cmp.Compare(a.Passport.Name, b.Passport.Name) })
 	}
-	return found[:min(max(q.Limit, 0), len(found))]
+	return found[:min(max(q.Limit, 0), len(found))], nil
 }
 
 // Capabilities maps each capability to the ids that claim or have shown it,
-// sorted.
-func (h *Hub) Capabilities() map[string][]string {
+// sorted. It reads every resume.
+func (h *Hub) Capabilities(ctx context.Context) (map[string][]string, error) {
 	caps := map[string][]string{}
 	for _, m := range h.registry.all() {
-		for _, c := range m.profile().Resume.Capabilities() {
+		d, err := h.detailsOf(ctx, m)
+		if fault.CodeOf(err) == fault.NotFound {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		for _, c := range d.Resume.Capabilities() {
 			caps[c] = append(caps[c], m.id)
 		}
 	}
-	return caps
+	return caps, nil
 }

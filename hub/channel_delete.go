@@ -8,7 +8,7 @@ import (
 	"github.com/parley-hub/parley/journal"
 )
 
-// Delete removes a channel with everything in its partition. Its audit stays,
+// Delete removes a channel with everything that belongs to it. Its audit stays,
 // and the deletion is written to the directory first.
 func (h *Hub) Delete(ctx context.Context, channelID, by string) error {
 	m, err := h.Channel(ctx, channelID)
@@ -32,13 +32,23 @@ func (h *Hub) Delete(ctx context.Context, channelID, by string) error {
 	if err != nil {
 		return err
 	}
-	if err := h.dropLogs(ctx, channelID); err != nil {
+	if HomeOf(channelID) == "" {
+		err = h.dropLogs(ctx, channelID)
+	} else {
+		err = h.dropInHome(ctx, m)
+	}
+	if err != nil {
 		return err
 	}
+	h.endFollowers(channelID)
+	return nil
+}
+
+// endFollowers tells the followers of a channel that it is gone.
+func (h *Hub) endFollowers(channelID string) {
 	for _, s := range h.followers(channelID) {
 		s.close(&Gap{Reason: "the log was dropped"})
 	}
-	return nil
 }
 
 // dropLogs removes a channel's logs. It keeps the channel locked until they are

@@ -174,7 +174,7 @@ func (h *Hub) lock(ctx context.Context, id string) (*loadedChannel, error) {
 	for {
 		ch, fill := h.channels.claim(id)
 		if fill {
-			if err := h.guarded(func() error { return h.load(ctx, ch) }); err != nil {
+			if err := h.guarded(func() error { return h.loadOpen(ctx, ch) }); err != nil {
 				h.channels.drop(ch)
 				ch.mu.Unlock()
 				return nil, err
@@ -199,6 +199,15 @@ func (h *Hub) lock(ctx context.Context, id string) (*loadedChannel, error) {
 
 func errNoChannel(id string) error {
 	return fault.New(fault.NotFound, "channel not found: '%s'", id).Because(fault.NoChannel)
+}
+
+// loadOpen is load, unless the channel's home is being deleted. Whoever deletes it
+// waits for the channels that were in the cache before.
+func (h *Hub) loadOpen(ctx context.Context, ch *loadedChannel) error {
+	if h.homes.closed(ch.id) {
+		return errNoChannel(ch.id)
+	}
+	return h.load(ctx, ch)
 }
 
 // load folds a channel from what is durable.

@@ -2,6 +2,7 @@ package hub
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -22,10 +23,16 @@ type Home struct {
 
 const maxHomeKind = 32
 
+// errDeleting is why a home is not found though its name is still taken.
+var errDeleting = errors.New("is being deleted")
+
 // Home finds the home of a kind with a name, or makes it.
 func (h *Hub) Home(ctx context.Context, kind, name string) (Home, error) {
 	for {
 		home, err := h.FindHome(ctx, kind, name)
+		if errors.Is(err, errDeleting) {
+			return Home{}, fault.Wrap(fault.Unavailable, err, "%s home %.100q %v; try again", kind, name, errDeleting)
+		}
 		if fault.CodeOf(err) != fault.NotFound {
 			return home, err
 		}
@@ -98,12 +105,15 @@ func (h *Hub) makeHome(ctx context.Context, kind, name string) (Home, error) {
 
 // readHome reads a home.
 func (h *Hub) readHome(ctx context.Context, id string) (Home, error) {
-	page, err := h.journal.Read(ctx, h.tenant.HomeLog(id), journal.ReadOptions{To: 1})
+	page, err := h.journal.Read(ctx, h.tenant.HomeLog(id), journal.ReadOptions{})
 	if err != nil {
 		return Home{}, unavailable(err)
 	}
-	if len(page.Entries) == 0 {
+	switch len(page.Entries) {
+	case 0:
 		return Home{}, fault.New(fault.NotFound, "there is no home '%s'", id)
+	case 2:
+		return Home{}, fault.Wrap(fault.NotFound, errDeleting, "home '%s' %v", id, errDeleting)
 	}
 	return decodeHome(id, page.Entries[0].Data)
 }
@@ -166,8 +176,9 @@ const maxKnownHomes = 16_384
 
 // homes remembers homes that exist, so that an opening reads nothing.
 type homes struct {
-	mu    sync.Mutex
-	known map[string]Home
+	mu      sync.Mutex
+	known   map[string]Home
+	closing closing
 }
 
 func (k *homes) get(id string) (Home, bool) {
@@ -184,12 +195,6 @@ func (k *homes) add(home Home) {
 		k.known = map[string]Home{} // they are read again when they are used
 	}
 	k.known[home.ID] = home
-}
-
-func (k *homes) remove(id string) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	delete(k.known, id)
 }
 
 // HomeByID returns the home with an id.

@@ -299,6 +299,9 @@ func (h *Hub) storeChannel(ctx context.Context, a channel.Adapter, m *channel.Me
 	wait := h.openings.begin(m.ID)
 	var p *Pending
 	err = h.guarded(func() error {
+		if h.homes.closed(m.ID) {
+			return fault.New(fault.NotFound, "home '%s' is being deleted", HomeOf(m.ID))
+		}
 		if err := b.begin(m, invitees, first, check); err != nil {
 			return err
 		}

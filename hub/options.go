@@ -73,6 +73,8 @@ type Limits struct {
 	Participants   int   // 1,000 in one channel
 	EventBytes     int   // 1 MiB of one payload
 	RecordBytes    int   // 16 KiB of a passport, of a channel's labels, of a reason: lists show many
+	ProfileBytes   int   // 64 KiB of an identity's skill, resume and rule together
+	ProfileCache   int   // 16 MiB of resumes and skills kept in memory
 	InFlight       int   // 65,536 posts ordered but not yet answered
 	LoadedChannels int   // 200,000 folded at once; the longest untouched go first
 	Replay         int   // 4,096 live deliveries kept while a reader is replayed to
@@ -123,6 +125,8 @@ func (o Options) withDefaults() Options {
 	setDefault(&l.Content, 64<<20)
 	setDefault(&l.ContentHome, 1<<30)
 	setDefault(&l.ContentHub, 10<<30)
+	setDefault(&l.ProfileBytes, 64<<10)
+	setDefault(&l.ProfileCache, 16<<20)
 	setDefault(&l.InFlight, 65_536)
 	setDefault(&l.LoadedChannels, 200_000)
 	setDefault(&l.Replay, 4_096)

@@ -41,13 +41,17 @@ func (r *rig) state(channelID string) string {
 func (r *rig) everything() map[string]string {
 	r.t.Helper()
 	all := map[string]string{}
-	for _, p := range r.Agents(hub.AgentQuery{Limit: 1000}) {
-		resume, _ := identity.Marshal(p.Resume)
+	for _, p := range r.found(identity.Query{}) {
+		d, err := r.Details(ctx, p.ID())
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		resume, _ := identity.Marshal(d.Resume)
 		rule, _ := identity.Marshal(p.Rule)
 		passport, _ := identity.Marshal(p.Passport)
 		all[p.ID()] = string(passport) + string(resume) + string(rule)
-		if p.Skill != nil {
-			all[p.ID()] += *p.Skill
+		if d.Skill != nil {
+			all[p.ID()] += *d.Skill
 		}
 		for _, id := range r.listed() {
 			cursor, err := r.Cursor(ctx, p.ID(), id)
@@ -102,12 +106,12 @@ func TestRestart(t *testing.T) {
 		said := r.say(a, ch, "hi")
 		r.post(b, ch, envelope.TypeText, text("ho"), causing(said))
 		before := r.everything()
-		caps := r.Capabilities()
+		caps := r.capabilities()
 		r.stop()
 		r.store.LoseIndex()
 		r.start()
 		t.Equal(r.everything(), before)
-		t.Equal(r.Capabilities(), caps)
+		t.Equal(r.capabilities(), caps)
 		e, err := r.AnswerTo(ctx, ch, b.id, said)
 		t.NoError(err)
 		t.Equal(string(e.Data), text("ho"))

@@ -22,6 +22,7 @@ func (h *Hub) startSweepers(ctx context.Context) {
 	every(h.opts.ExpectationSweep, func(ctx context.Context) { h.SweepExpectations(ctx) })
 	every(min(time.Second, h.opts.InviteAckTimeout), func(ctx context.Context) { h.SweepInvites(ctx) })
 	every(time.Second, func(ctx context.Context) { h.SweepDeadlines(ctx) })
+	every(h.opts.TTLSweep, func(ctx context.Context) { h.SweepDrops(ctx) })
 	every(abandonAfter/12, func(ctx context.Context) { h.SweepAbandoned(ctx) })
 	every(time.Second, func(ctx context.Context) { h.SweepRequests(ctx) })
 	every(h.opts.EvictAfter, func(context.Context) { h.evict(h.now().Add(-h.opts.EvictAfter)) })

@@ -71,6 +71,12 @@ type Samples struct {
 	next   int // where the oldest stands once full
 }
 
+// Clone returns a copy that shares no memory.
+func (s *Samples) Clone() *Samples { return &Samples{values: slices.Clone(s.values), next: s.next} }
+
+// Len is how many latencies are kept.
+func (s *Samples) Len() int { return len(s.values) }
+
 // Add keeps a latency, in place of the oldest if there are too many.
 func (s *Samples) Add(ms int64) {
 	if len(s.values) < MaxSamples {

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/parley-hub/parley/fault"
 )
 
 // Resume says what an identity is good at: what it claims, and what the hub
@@ -64,6 +66,24 @@ func (e *Example) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	}
 	*e = Example(fields.exampleFields)
 	e.Title = *fields.Title
+	return nil
+}
+
+// MaxCapabilities bounds the capabilities that one identity claims, and those
+// that are observed of it.
+const MaxCapabilities = 1024
+
+// CheckBounds refuses a resume with too many capabilities. One that is stored
+// already is not checked again.
+func (r *Resume) CheckBounds() error {
+	for _, list := range []struct {
+		name string
+		n    int
+	}{{"claimed_capabilities", len(r.ClaimedCapabilities)}, {"observed", len(r.Observed)}} {
+		if list.n > MaxCapabilities {
+			return fault.New(fault.TooLarge, "resume.%s has %d capabilities; at most %d", list.name, list.n, MaxCapabilities)
+		}
+	}
 	return nil
 }
 

@@ -102,6 +102,8 @@ func hubOptions(cfg config.Config, keys *access.Keys, log *slog.Logger) hub.Opti
 			Participants:   cfg.Limits.Participants,
 			EventBytes:     int(cfg.Limits.Event),
 			RecordBytes:    int(cfg.Limits.Record),
+			ProfileBytes:   int(cfg.Limits.Profile),
+			ProfileCache:   int(cfg.Limits.ProfileCache),
 			InFlight:       cfg.Limits.InFlight,
 			LoadedChannels: cfg.Limits.LoadedChannels,
 			Replay:         cfg.Limits.Replay,

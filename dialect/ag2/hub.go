@@ -20,7 +20,8 @@ type Hub interface {
 	AgentByID(id string) (hub.Profile, error)
 	FindAgent(name string) (id string, ok bool)
 	Name(id string) string
-	Agents(q hub.AgentQuery) []hub.Profile
+	Agents(ctx context.Context, q hub.AgentQuery) ([]hub.Profile, error)
+	Details(ctx context.Context, id string) (hub.Details, error)
 	SetResume(ctx context.Context, id string, resume *identity.Resume) error
 	SetSkill(ctx context.Context, id string, skill *string) error
 	SetRule(ctx context.Context, id string, rule *identity.Rule) error

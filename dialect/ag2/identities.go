@@ -113,20 +113,23 @@ func (c *conn) getAgent(_ context.Context, p wire.NameOrID) ([]byte, error) {
 	return wire.AppendPassport(nil, profile.Passport)
 }
 
-func (c *conn) getResume(_ context.Context, p wire.ByAgent) ([]byte, error) {
-	profile, err := c.server.cfg.Hub.AgentByID(p.Agent)
+func (c *conn) getResume(ctx context.Context, p wire.ByAgent) ([]byte, error) {
+	details, err := c.server.cfg.Hub.Details(ctx, p.Agent)
 	if err != nil {
 		return nil, err
 	}
-	return wire.AppendResume(nil, profile.Resume)
+	return wire.AppendResume(nil, details.Resume)
 }
 
-func (c *conn) getSkill(_ context.Context, p wire.ByAgent) ([]byte, error) {
-	profile, err := c.server.cfg.Hub.AgentByID(p.Agent)
-	if err != nil || profile.Skill == nil {
+func (c *conn) getSkill(ctx context.Context, p wire.ByAgent) ([]byte, error) {
+	details, err := c.server.cfg.Hub.Details(ctx, p.Agent)
+	if fault.CodeOf(err) == fault.NotFound {
 		return nil, nil
 	}
-	return wire.AppendString(nil, *profile.Skill), nil
+	if err != nil || details.Skill == nil {
+		return nil, err
+	}
+	return wire.AppendString(nil, *details.Skill), nil
 }
 
 func (c *conn) getRule(_ context.Context, p wire.ByAgent) ([]byte, error) {
@@ -154,13 +157,16 @@ func (c *conn) namesFor(_ context.Context, p wire.NamesForParams) ([]byte, error
 }
 
 // listAgents lists identities, as far as they fit a frame.
-func (c *conn) listAgents(_ context.Context, p wire.ListAgentsParams) ([]byte, error) {
+func (c *conn) listAgents(ctx context.Context, p wire.ListAgentsParams) ([]byte, error) {
 	limit := limitOf(p.Limit)
-	profiles := c.server.cfg.Hub.Agents(hub.AgentQuery{
+	profiles, err := c.server.cfg.Hub.Agents(ctx, hub.AgentQuery{
 		Query:  identity.Query{Capability: p.Capability, Text: p.Query, Kind: p.Kind},
 		ByName: p.SortBy == "name",
 		Limit:  limit,
 	})
+	if err != nil {
+		return nil, err
+	}
 	list, _, err := gather(limit,
 		func(int, string) ([]hub.Profile, string, error) { return profiles, "", nil },
 		func(p hub.Profile) ([]byte, error) { return wire.AppendPassport(nil, p.Passport) })

@@ -102,7 +102,7 @@ func TestRevokedKeyEndsItsConnections(t *testing.T) {
 	if err := first.ended(); err == nil || !strings.Contains(err.Error(), "1008") {
 		t.Errorf("ended with %v", err)
 	}
-	if profile, err := r.hub.AgentByID(id); err != nil || profile.Skill != nil {
+	if profile, err := r.hub.Details(t.Context(), id); err != nil || profile.Skill != nil {
 		t.Errorf("a revoked key still acts: %v, %v", profile.Skill, err)
 	}
 	r.server.Recheck()

@@ -26,7 +26,7 @@ func (a *API) changeAgentRule(c *call, ceiling *identity.Ceiling) error {
 	if p, err = a.hub.SetCeiling(c.Context(), p.ID(), ceiling); err != nil {
 		return err
 	}
-	data, err := identity.Marshal(a.agentBody(p))
+	data, err := a.encodeAgent(c.Context(), p)
 	if err != nil {
 		return err
 	}

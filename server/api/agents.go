@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"net/http"
 	"slices"
 	"strings"
@@ -29,12 +30,24 @@ type agentPage struct {
 	Next   string           `json:"next"`
 }
 
-func (a *API) agentBody(p hub.Profile) agentBody {
+func (a *API) agentBody(ctx context.Context, p hub.Profile) (agentBody, error) {
+	details, err := a.hub.Details(ctx, p.ID())
+	if err != nil {
+		return agentBody{}, err
+	}
 	_, online := a.hub.Bound(p.ID())
 	return agentBody{
-		Passport: p.Passport, Resume: p.Resume, Rule: p.Rule, Ceiling: p.Ceiling, Limits: p.Enforced().Limits, Skill: p.Skill,
+		Passport: p.Passport, Resume: details.Resume, Rule: p.Rule, Ceiling: p.Ceiling, Limits: p.Enforced().Limits, Skill: details.Skill,
 		Online: online, Pending: a.hub.Pending(p.ID()),
+	}, nil
+}
+
+func (a *API) encodeAgent(ctx context.Context, p hub.Profile) ([]byte, error) {
+	body, err := a.agentBody(ctx, p)
+	if err != nil {
+		return nil, err
 	}
+	return identity.Marshal(body)
 }
 
 func (a *API) listAgents(c *call) error {
@@ -54,7 +67,10 @@ func (a *API) listAgents(c *call) error {
 	if err != nil {
 		return err
 	}
-	all := a.hub.Agents(query)
+	all, err := a.hub.Agents(c.Context(), query)
+	if err != nil {
+		return err
+	}
 	var page agentPage
 	page.Agents, page.Next, err = gather(limit, after, func(n int, after string) ([]hub.Profile, string, error) {
 		// Ids grow with age, as the list does.
@@ -67,7 +83,7 @@ func (a *API) listAgents(c *call) error {
 			return rest, "", nil
 		}
 		return rest[:n], rest[n-1].ID(), nil
-	}, counted(c, func(p hub.Profile) ([]byte, error) { return identity.Marshal(a.agentBody(p)) }))
+	}, counted(c, func(p hub.Profile) ([]byte, error) { return a.encodeAgent(c.Context(), p) }))
 	if err != nil {
 		return err
 	}
@@ -79,7 +95,7 @@ func (a *API) showAgent(c *call) error {
 	if err != nil {
 		return err
 	}
-	data, err := identity.Marshal(a.agentBody(p))
+	data, err := a.encodeAgent(c.Context(), p)
 	if err != nil {
 		return err
 	}

@@ -65,6 +65,8 @@ type Limits struct {
 	Body            Bytes
 	Event           Bytes
 	Record          Bytes
+	Profile         Bytes
+	ProfileCache    Bytes
 	Page            int
 	PageBytes       Bytes
 	View            Bytes

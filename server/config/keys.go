@@ -138,6 +138,16 @@ var Keys = []Key{
 		field:   func(c *Config) any { return &c.Limits.Record },
 	},
 	{
+		Name: "limits.profile", Default: "64KiB", Most: 512 << 10,
+		Meaning: "size of an agent's skill, resume and rule together; at most 512KiB. What is stored already is still read",
+		field:   func(c *Config) any { return &c.Limits.Profile },
+	},
+	{
+		Name: "limits.profile_cache", Default: "16MiB",
+		Meaning: "memory for resumes and skills that were used last; others are read from disk",
+		field:   func(c *Config) any { return &c.Limits.ProfileCache },
+	},
+	{
 		Name: "limits.page", Default: "1000",
 		Meaning: "entries of one answer of a list under /v1",
 		field:   func(c *Config) any { return &c.Limits.Page },

@@ -1,6 +1,8 @@
 package schema
 
 import (
+	"time"
+
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/parley-hub/parley/identity"
@@ -16,6 +18,15 @@ type AgentRecord struct {
 	Ceiling  *identity.Ceiling `json:"operator_rule,omitzero"`
 	Skill    *string           `json:"skill,omitzero"`
 	Samples  map[string][]byte `json:"samples,omitzero"`
+	Observed *Observed         `json:"observed,omitzero"`
+}
+
+// Observed is the end of a task as it is counted in a resume.
+type Observed struct {
+	Capability string           `json:"capability"`
+	Outcome    identity.Outcome `json:"outcome"`
+	LatencyMS  *int64           `json:"latency_ms,omitzero"`
+	At         time.Time        `json:"at"`
 }
 
 // Kinds of identity records.
@@ -26,5 +37,9 @@ const (
 	AgentRule         = "rule"
 	AgentCeiling      = "operator_rule" // without one, it was removed
 	AgentSkill        = "skill"
-	AgentObserved     = "observed" // a task was counted
+	AgentObservation  = "observation" // counts Observed in the resume
+	AgentObserved     = "observed"    // holds the claim of a task that the record before it counted; no longer written
+	// AgentWhole repeats resume, skill and samples, so that nothing before it
+	// is needed to read them.
+	AgentWhole = "whole"
 )

@@ -36,6 +36,22 @@ func NewHome(id, kind, name string, at time.Time) (journal.Record, error) {
 	}, nil
 }
 
+// HomeDeleted is the record that begins a home's deletion: the home is listed no
+// more, and whoever sweeps finds that it must be finished.
+func HomeDeleted(id, kind string, at time.Time) journal.Record {
+	return journal.Record{
+		Data:   []byte(`{"deleted":true}`),
+		Remove: [][]byte{Key(IndexHome, kind, id)},
+		Put:    []journal.IndexPut{{Key: DueKey(DueDrop, at, id), Value: []byte(dropHome)}},
+	}
+}
+
+// dropHome is the value of a home's entry among what is to be dropped.
+const dropHome = "home"
+
+// DropsHome reports whether an entry of what is to be dropped is a home.
+func DropsHome(entry journal.IndexEntry) bool { return string(entry.Value) == dropHome }
+
 // DecodeHome reads a home's record.
 func DecodeHome(data []byte) (HomeRecord, time.Time, error) {
 	var r HomeRecord

@@ -62,8 +62,10 @@ func Digest(parts ...string) string {
 		sum.Write(size[:])
 		sum.Write([]byte(part))
 	}
-	return hex.EncodeToString(sum.Sum(nil)[:20])
+	return hex.EncodeToString(sum.Sum(nil)[:digestLength/2])
 }
+
+const digestLength = 40
 
 // NameClaim is the claim of an identity's name.
 func NameClaim(name string) string { return "name/" + Digest(name) }
@@ -112,6 +114,7 @@ const (
 	DueExpectation = "expectation"
 	DueTask        = "task"
 	DueAdapter     = "adapter"
+	DueDrop        = "drop" // a channel of a home that is deleted, and a home
 	DueSeed        = "seed" // a seed or a content that may have been given up
 )
 

@@ -17,6 +17,7 @@ import (
 type metaRecord struct {
 	Created jsontext.Value `json:"created,omitzero"`
 	Change  *metaChange    `json:"change,omitzero"`
+	Deleted bool           `json:"deleted,omitzero"`
 }
 
 type metaChange struct {
@@ -49,11 +50,19 @@ func EncodeChange(m *channel.Metadata) ([]byte, error) {
 	return json.Marshal(metaRecord{Change: &c})
 }
 
+// EncodeDeleted writes the record of a channel's deletion. From then on the channel
+// does not exist, though some of its logs may.
+func EncodeDeleted() []byte { return []byte(`{"deleted":true}`) }
+
 // ApplyMeta applies one record to the metadata before it, which is nil at first.
+// It returns nil if the channel is deleted.
 func ApplyMeta(m *channel.Metadata, data []byte, shared *channel.Interner) (*channel.Metadata, error) {
 	var r metaRecord
 	if err := json.Unmarshal(data, &r); err != nil {
 		return m, err
+	}
+	if r.Deleted {
+		return nil, nil
 	}
 	if r.Change == nil {
 		return channel.DecodeMetadata(r.Created, shared)

@@ -145,6 +145,25 @@ func (l ChannelLogs) Cursor(agent string) journal.ValueKey {
 	return journal.ValueKey{Partition: l.Partition, Name: name}
 }
 
+// CursorsOf is what the names of the values of a channel's cursors begin with.
+func (l ChannelLogs) CursorsOf() string {
+	if l.log != only {
+		return "cursor/" + l.log + "/"
+	}
+	return "cursor/"
+}
+
+// TasksAfter comes before the logs of the tasks of a home's channel in the order
+// of names, and TaskOf reports whether a log is one of them.
+func (l ChannelLogs) TasksAfter() journal.LogName {
+	return TaskIn(l.Partition, l.log+"/"+strings.Repeat("!", digestLength))
+}
+
+// TaskOf reports whether a log is that of one of the channel's tasks.
+func (l ChannelLogs) TaskOf(log journal.LogName) bool {
+	return log.Of() == l.Partition && log.Family == FamilyTask && strings.HasPrefix(log.ID, l.log+"/")
+}
+
 // ChannelOf returns the channel that a log belongs to, if it belongs to one. A
 // home's audit belongs to none.
 func ChannelOf(log journal.LogName) (id string, ok bool) {

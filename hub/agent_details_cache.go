@@ -1,0 +1,104 @@
+package hub
+
+import (
+	"container/list"
+	"sync"
+)
+
+// detailsCache keeps the details that were used last, bounded in bytes.
+type detailsCache struct {
+	most int
+
+	mu    sync.Mutex
+	bytes int
+	byID  map[string]*list.Element
+	order list.List // of *cachedDetails; the last used first
+}
+
+type cachedDetails struct {
+	id    string
+	of    *details
+	bytes int
+}
+
+// get returns the details of an identity as of a record; nil if they are not here.
+func (c *detailsCache) get(id string, seq uint64) *details {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	at := c.byID[id]
+	if at == nil {
+		return nil
+	}
+	cached := at.Value.(*cachedDetails) //nolint:forcetypeassert // it holds nothing else
+	if cached.of.seq != seq {
+		return nil
+	}
+	c.order.MoveToFront(at)
+	return cached.of
+}
+
+// put keeps details, unless newer ones are here or they would take most of the
+// room.
+func (c *detailsCache) put(id string, d *details) {
+	size := d.footprint()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if at := c.byID[id]; at != nil {
+		if at.Value.(*cachedDetails).of.seq > d.seq { //nolint:forcetypeassert // it holds nothing else
+			return
+		}
+		c.evict(at)
+	}
+	if size > c.most/2 {
+		return
+	}
+	if c.byID == nil {
+		c.byID = map[string]*list.Element{}
+	}
+	c.byID[id] = c.order.PushFront(&cachedDetails{id, d, size})
+	c.bytes += size
+	for c.bytes > c.most {
+		c.evict(c.order.Back())
+	}
+}
+
+// remove forgets the details of an identity.
+func (c *detailsCache) remove(id string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if at := c.byID[id]; at != nil {
+		c.evict(at)
+	}
+}
+
+func (c *detailsCache) evict(at *list.Element) {
+	cached := c.order.Remove(at).(*cachedDetails) //nolint:forcetypeassert // it holds nothing else
+	delete(c.byID, cached.id)
+	c.bytes -= cached.bytes
+}
+
+// footprint is about what details take in memory.
+func (d *details) footprint() int {
+	const each = 64 // a string, its bytes' allocation, a place in a map or list
+	n := 1024 + len(d.Resume.Summary) + d.sampleBytes() + each*len(d.samples)
+	if d.Skill != nil {
+		n += len(*d.Skill)
+	}
+	for _, texts := range [][]string{d.Resume.ClaimedCapabilities, d.Resume.Domains} {
+		for _, text := range texts {
+			n += each + len(text)
+		}
+	}
+	for _, e := range d.Resume.Examples {
+		n += 4*each + len(e.Title) + len(e.Outcome) + len(e.Note)
+		for _, text := range []*string{e.Task, e.Channel, e.When} {
+			if text != nil {
+				n += len(*text)
+			}
+		}
+	}
+	for capability := range d.Resume.Observed {
+		n += 2*each + len(capability)
+	}
+	return n
+}
