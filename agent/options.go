@@ -31,6 +31,7 @@ type Options struct {
 	RoutingTools bool
 	// Confirm is asked before a tool runs that wants confirmation; without it
 	// such a tool never runs. An error refuses, and is shown to the model.
+	// ConfirmBy makes one that asks people through the hub.
 	Confirm func(ctx context.Context, call *Call) error
 	// Handle sees every envelope first; one that it handles goes no further. A
 	// request to cancel a task is noted before, as soon as it arrives.

@@ -19,12 +19,7 @@ import (
 type Request = request.Request
 
 // Asking is a request to be asked.
-type Asking struct {
-	Request
-	// Key, if given, finds the request again that the same asker asked with it in
-	// the channel before.
-	Key string
-}
+type Asking = request.Asking
 
 // Ask stores a request in a channel and returns it once it is durable. Any member
 // may ask, in or out of turn.
@@ -283,6 +278,27 @@ func (h *Hub) AwaitRequest(ctx context.Context, id string) (Request, error) {
 			return r, errClosed
 		}
 	}
+}
+
+// Asker asks for a caller, as package agent wants it.
+type Asker struct {
+	hub *Hub
+	by  *Caller
+}
+
+// Asker returns the caller's way to ask.
+func (h *Hub) Asker(by *Caller) Asker { return Asker{h, by} }
+
+// Ask is Hub.Ask.
+func (a Asker) Ask(ctx context.Context, q Asking) (*Request, error) {
+	r, err := a.hub.Ask(ctx, q, a.by)
+	return &r, err
+}
+
+// AwaitRequest is Hub.AwaitRequest.
+func (a Asker) AwaitRequest(ctx context.Context, id string) (*Request, error) {
+	r, err := a.hub.AwaitRequest(ctx, id)
+	return &r, err
 }
 
 var errNotOpen = errors.New("the request is not open")

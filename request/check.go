@@ -91,6 +91,8 @@ func (r *Request) checkAction() error {
 		if err := a.Arguments.Compact(); err != nil { // as it is stored
 			return fault.Wrap(fault.Invalid, err, "action/arguments is not JSON: %v", err)
 		}
+	} else {
+		a.Arguments = nil
 	}
 	a.Digest = a.digest()
 	r.Action = &a

@@ -14,14 +14,11 @@ import (
 type Request = request.Request
 
 // Asking is what Ask asks. Names are as good as ids.
-type Asking struct {
-	Request
-	Key string // finds the request again that was asked with it before
-}
+type Asking = request.Asking
 
 // Ask asks in a channel, and returns the request once it is durable. One that was
 // asked before with the same key is returned as it is now.
-func (c *Client) Ask(ctx context.Context, channel string, q Asking) (*Request, error) {
+func (c *Client) Ask(ctx context.Context, q Asking) (*Request, error) {
 	body := map[string]any{
 		"kind": q.Kind, "asked_by": q.AskedBy, "for": q.For, "if_nobody_answers": q.IfNobodyAnswers, "agents_may_answer": q.AgentsMayAnswer,
 		"title": q.Title, "body": q.Body, "choices": q.Choices, "run_id": q.Run, "idempotency_key": q.Key,
@@ -30,12 +27,16 @@ func (c *Client) Ask(ctx context.Context, channel string, q Asking) (*Request, e
 		body["due_at"] = q.DueAt
 	}
 	if q.Action != nil {
-		body["action"] = map[string]any{"name": q.Action.Name, "arguments": q.Action.Arguments}
+		action := map[string]any{"name": q.Action.Name}
+		if len(q.Action.Arguments) > 0 {
+			action["arguments"] = q.Action.Arguments
+		}
+		body["action"] = action
 	}
 	if q.Trigger != nil {
 		body["trigger"] = q.Trigger
 	}
-	asked, _, err := get[Request](ctx, c, http.MethodPost, channelPath(channel)+"/requests", body)
+	asked, _, err := get[Request](ctx, c, http.MethodPost, channelPath(q.Channel)+"/requests", body)
 	return asked, err
 }
 

@@ -23,14 +23,14 @@ func TestARequestIsAskedAwaitedAndAnswered(t *testing.T) {
 		t.Fatal(err)
 	}
 	question := v1.Asking{Key: "call-1", Request: v1.Request{
-		Kind: request.Approval, AskedBy: "alice", For: "bob", Title: "Remove it?", Choices: []request.Choice{{ID: "approve"}, {ID: "deny"}},
+		Kind: request.Approval, Channel: ch.ID, AskedBy: "alice", For: "bob", Title: "Remove it?", Choices: []request.Choice{{ID: "approve"}, {ID: "deny"}},
 		Action: &request.Action{Name: "rm", Arguments: []byte(`{"path":"/x"}`)},
 	}}
-	asked, err := c.Ask(ctx, ch.ID, question)
+	asked, err := c.Ask(ctx, question)
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := c.Ask(ctx, ch.ID, question)
+	again, err := c.Ask(ctx, question)
 	if err != nil || again.ID != asked.ID || asked.Action.Digest == "" {
 		t.Fatalf("%+v %v", again, err)
 	}
