@@ -108,37 +108,38 @@ func (q *AuditQuery) Matches(line AuditLine) bool {
 }
 
 // AuditHead is where the audit ends now.
-func (h *Hub) AuditHead(ctx context.Context) (journal.ShardPosition, error) {
-	place, err := h.journal.Place(ctx, h.shard())
-	return journal.ShardPosition{Epoch: place.Epoch, Offset: place.Durable}, unavailable(err)
+func (h *Hub) AuditHead(ctx context.Context) (journal.StorePosition, error) {
+	return h.storePosition(ctx)
 }
 
 // AuditEntry is a record as a follower meets it.
 type AuditEntry struct {
 	AuditLine
 	// Position to resume after, once the entry is handled.
-	Position journal.ShardPosition
+	Position journal.StorePosition
 }
 
 // FollowAudit yields every record after a position as it becomes durable, in
 // that order, until the context ends. Its last error says why it ended; a
 // position that is gone is a gap. The zero position is before everything.
-func (h *Hub) FollowAudit(ctx context.Context, after journal.ShardPosition) iter.Seq2[AuditEntry, error] {
+func (h *Hub) FollowAudit(ctx context.Context, after journal.StorePosition) iter.Seq2[AuditEntry, error] {
 	return func(yield func(AuditEntry, error) bool) {
-		follower, err := h.journal.FollowShard(ctx, h.shard(), after)
+		feed, err := h.feed(ctx, after)
 		if err != nil {
 			yield(AuditEntry{}, gapOf(err))
 			return
 		}
-		defer follower.Close()
+		defer feed.Close()
+		at := make(journal.StorePosition, h.journal.Shards())
+		copy(at, after)
 		for {
-			commits, err := follower.Next(ctx)
+			shard, commits, err := feed.next(ctx)
 			if err != nil {
 				yield(AuditEntry{}, gapOf(err))
 				return
 			}
 			for _, commit := range commits {
-				if !h.yieldAudit(commit, &after, yield) {
+				if !h.yieldAudit(shard, commit, at, yield) {
 					return
 				}
 			}
@@ -148,7 +149,7 @@ func (h *Hub) FollowAudit(ctx context.Context, after journal.ShardPosition) iter
 
 // yieldAudit yields the audit records of one batch. All but the last have the
 // position of the batch before, so that a reader resumes at a whole batch.
-func (h *Hub) yieldAudit(commit journal.Commit, after *journal.ShardPosition, yield func(AuditEntry, error) bool) bool {
+func (h *Hub) yieldAudit(shard int, commit journal.Commit, at journal.StorePosition, yield func(AuditEntry, error) bool) bool {
 	var entries []journal.Entry
 	for _, write := range commit.Writes {
 		if write.Log.Family == schema.FamilyAudit {
@@ -162,12 +163,12 @@ func (h *Hub) yieldAudit(commit journal.Commit, after *journal.ShardPosition, yi
 			continue
 		}
 		if i == len(entries)-1 {
-			*after = commit.Position
+			at[shard] = commit.Position
 		}
-		if !yield(AuditEntry{AuditLine: line, Position: *after}, nil) {
+		if !yield(AuditEntry{AuditLine: line, Position: slices.Clone(at)}, nil) {
 			return false
 		}
 	}
-	*after = commit.Position
+	at[shard] = commit.Position
 	return true
 }

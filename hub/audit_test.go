@@ -245,7 +245,7 @@ func TestAuditQuery(t *testing.T) {
 		if diff := cmp.Diff([]map[string]any{{"kind": "long", "channel_id": "c", "truncated": true}}, r.audit("long")); diff != "" {
 			t.Fatal(diff)
 		}
-		for e, err := range r.FollowAudit(context.Background(), journal.ShardPosition{}) {
+		for e, err := range r.FollowAudit(context.Background(), nil) {
 			if err != nil || len(e.Data) < 100_000 {
 				t.Fatalf("%d bytes, %v", len(e.Data), err)
 			}
@@ -262,7 +262,7 @@ func TestFollowAudit(t *testing.T) {
 		ctx, stop := context.WithCancel(context.Background())
 		ended := make(chan error, 1)
 		go func() {
-			for e, err := range r.FollowAudit(ctx, journal.ShardPosition{}) {
+			for e, err := range r.FollowAudit(ctx, nil) {
 				if err != nil {
 					ended <- err
 					return
@@ -305,17 +305,24 @@ func TestFollowAudit(t *testing.T) {
 			}
 		}
 		head, err := r.AuditHead(context.Background())
-		if err != nil || head.Offset < got[4].Position.Offset {
+		if err != nil || head[0].Offset < got[4].Position[0].Offset {
 			t.Fatalf("head %v, %v", head, err)
 		}
 	})
 	runs(t, "a position that does not exist is a gap", hub.Options{}, func(t *testing.T, r *rig) {
-		for _, err := range r.FollowAudit(context.Background(), journal.ShardPosition{Epoch: 99, Offset: 7}) {
+		for _, err := range r.FollowAudit(context.Background(), gone(r)) {
 			if fault.CodeOf(err) != fault.Gap {
 				t.Fatalf("got %v", err)
 			}
 		}
 	})
+}
+
+// gone is a position that never was.
+func gone(r *rig) journal.StorePosition {
+	at := make(journal.StorePosition, r.shards)
+	at[0] = journal.ShardPosition{Epoch: 99, Offset: 7}
+	return at
 }
 
 // cancelled is a context that ends after a moment of the bubble's time.

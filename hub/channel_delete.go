@@ -62,6 +62,10 @@ func (h *Hub) dropLogs(ctx context.Context, channelID string) error {
 		return err
 	}
 	defer ch.mu.Unlock()
+	tasks, err := h.taskLogs(ctx, ch.logs.Partition)
+	if err != nil {
+		return err
+	}
 	ticket, err := h.journal.DropPartition(ctx, ch.logs.Partition, schema.FamilyAudit)
 	if err != nil {
 		return unavailable(err)
@@ -69,6 +73,35 @@ func (h *Hub) dropLogs(ctx context.Context, channelID string) error {
 	h.channels.drop(ch)
 	if err := ticket.Wait(ctx); err != nil {
 		return unavailable(err)
+	}
+	return h.dropPlaces(ctx, tasks)
+}
+
+// taskLogs lists the logs of the tasks in a partition.
+func (h *Hub) taskLogs(ctx context.Context, p journal.PartitionName) (logs []journal.LogName, err error) {
+	opts := journal.LogsOptions{Family: schema.FamilyTask}
+	for {
+		page, err := h.journal.Logs(ctx, p, opts)
+		if err != nil {
+			return nil, unavailable(err)
+		}
+		for _, found := range page.Logs {
+			logs = append(logs, found.Log)
+			opts.After = found.Log
+		}
+		if !page.More {
+			return logs, nil
+		}
+	}
+}
+
+// dropPlaces gives up the ids of tasks that are gone. One that is left after a
+// crash is free all the same, because its channel is gone.
+func (h *Hub) dropPlaces(ctx context.Context, tasks []journal.LogName) error {
+	for _, log := range tasks {
+		if err := h.drop(ctx, h.tenant.PlaceOfTask(log)); err != nil {
+			return err
+		}
 	}
 	return nil
 }

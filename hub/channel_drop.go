@@ -95,8 +95,10 @@ func (h *Hub) dropTasks(ctx context.Context, logs schema.ChannelLogs) error {
 			if !logs.TaskOf(found.Log) {
 				return nil
 			}
-			if err := h.drop(ctx, found.Log); err != nil {
-				return err
+			for _, log := range []journal.LogName{found.Log, h.tenant.PlaceOfTask(found.Log)} {
+				if err := h.drop(ctx, log); err != nil {
+					return err
+				}
 			}
 			opts.After = found.Log
 		}

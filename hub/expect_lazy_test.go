@@ -20,7 +20,7 @@ import (
 func (r *rig) entries(kind string) int {
 	r.t.Helper()
 	n := 0
-	for _, err := range journal.Index(context.Background(), r.engine, 0, journal.ScanOptions{Prefix: []byte("due/" + kind + "/")}) {
+	for _, err := range journal.IndexAll(context.Background(), r.engine, journal.ScanOptions{Prefix: []byte("due/" + kind + "/")}) {
 		if err != nil {
 			r.t.Fatal(err)
 		}

@@ -3,8 +3,7 @@ package hub
 import (
 	"context"
 	"errors"
-	"fmt"
-	"strings"
+	"slices"
 
 	"github.com/parley-hub/parley/channel"
 	"github.com/parley-hub/parley/envelope"
@@ -12,35 +11,6 @@ import (
 	"github.com/parley-hub/parley/hub/internal/schema"
 	"github.com/parley-hub/parley/journal"
 )
-
-// WidePosition is a place among all events of the hub: after the first Skip
-// events of the batch that follows the shard's position.
-type WidePosition struct {
-	journal.ShardPosition
-	Skip int
-}
-
-// String is the text form, for example "1.42.0".
-func (p WidePosition) String() string {
-	return fmt.Sprintf("%s.%d", p.ShardPosition, p.Skip)
-}
-
-// ParseWidePosition reads the text form.
-func ParseWidePosition(s string) (WidePosition, error) {
-	var p WidePosition
-	cut := strings.LastIndexByte(s, '.')
-	if cut < 0 {
-		return p, fault.New(fault.Invalid, "position %q is not of the form epoch.offset.n", s)
-	}
-	var err error
-	if p.ShardPosition, err = journal.ParseShardPosition(s[:cut]); err == nil {
-		_, err = fmt.Sscanf(s[cut+1:], "%d", &p.Skip)
-	}
-	if err != nil || p.String() != s {
-		return WidePosition{}, fault.New(fault.Invalid, "position %q is not of the form epoch.offset.n", s)
-	}
-	return p, nil
-}
 
 // WideEvent is an event of any channel.
 type WideEvent struct {
@@ -58,51 +28,67 @@ type WideOptions struct {
 	requests bool // the envelopes of the side logs that tell of requests, instead of the histories
 }
 
-// WideFollower follows many channels in the order their events became durable.
+// WideFollower follows many channels in the order their events became durable,
+// those of each shard for itself.
 type WideFollower struct {
 	hub     *Hub
 	opts    WideOptions
-	journal journal.ShardFollower
-	commits []journal.Commit
+	feed    *shardFeed
+	commits []shardCommit
 	events  []WideEvent
-	at      WidePosition // before the first commit not yet unpacked
+	at      []shardPlace // in each shard, before the first commit not yet unpacked
+}
+
+type shardCommit struct {
+	shard  int
+	commit journal.Commit
 }
 
 // FollowAll follows every channel that an identity may see.
 func (h *Hub) FollowAll(ctx context.Context, o WideOptions) (*WideFollower, error) {
-	jf, err := h.journal.FollowShard(ctx, h.shard(), o.After.ShardPosition)
+	at, err := o.After.places(h.journal.Shards())
+	if err != nil {
+		return nil, err
+	}
+	after := make([]journal.ShardPosition, len(at))
+	for i := range at {
+		after[i] = at[i].ShardPosition
+	}
+	feed, err := h.feed(ctx, after)
 	if err != nil {
 		return nil, unavailable(err)
 	}
-	return &WideFollower{hub: h, opts: o, journal: jf, at: o.After}, nil
+	return &WideFollower{hub: h, opts: o, feed: feed, at: at}, nil
 }
 
 // Now is the position after everything that is durable.
 func (h *Hub) Now(ctx context.Context) (WidePosition, error) {
-	place, err := h.journal.Place(ctx, h.shard())
+	at, err := h.storePosition(ctx)
 	if err != nil {
-		return WidePosition{}, unavailable(err)
+		return WidePosition{}, err
 	}
-	return WidePosition{ShardPosition: journal.ShardPosition{Epoch: place.Epoch, Offset: place.Durable}}, nil
+	places := make([]shardPlace, len(at))
+	for i := range at {
+		places[i].ShardPosition = at[i]
+	}
+	return widePosition(places), nil
 }
 
 // Close ends the follower.
-func (f *WideFollower) Close() { f.journal.Close() }
+func (f *WideFollower) Close() { f.feed.Close() }
 
 // Next waits for the next event. A position that does not exist is answered
 // with a *WideGap.
 func (f *WideFollower) Next(ctx context.Context) (WideEvent, error) {
 	for len(f.events) == 0 {
 		if len(f.commits) == 0 {
-			commits, err := f.journal.Next(ctx)
-			if err != nil {
-				return WideEvent{}, wideError(err)
+			if err := f.fetch(ctx); err != nil {
+				return WideEvent{}, err
 			}
-			f.commits = commits
 		}
-		commit := f.commits[0]
+		next := f.commits[0]
 		f.commits = f.commits[1:]
-		if err := f.unpack(ctx, commit); err != nil {
+		if err := f.unpack(ctx, next.shard, next.commit); err != nil {
 			return WideEvent{}, err
 		}
 	}
@@ -111,24 +97,42 @@ func (f *WideFollower) Next(ctx context.Context) (WideEvent, error) {
 	return ev, nil
 }
 
+// fetch waits for commits of any shard.
+func (f *WideFollower) fetch(ctx context.Context) error {
+	shard, commits, err := f.feed.next(ctx)
+	if err != nil {
+		return f.hub.wideError(ctx, err)
+	}
+	for _, commit := range commits {
+		f.commits = append(f.commits, shardCommit{shard, commit})
+	}
+	return nil
+}
+
 // NextUntil is Next for what was durable at a position that Now returned: it
 // answers false, without waiting, when there is nothing more up to there.
 func (f *WideFollower) NextUntil(ctx context.Context, now WidePosition) (ev WideEvent, ok bool, err error) {
-	if gap := f.gapAt(now); gap != nil {
+	until, err := now.places(len(f.at))
+	if err != nil {
+		return WideEvent{}, false, err
+	}
+	if gap := f.gapAt(until); gap != nil {
 		return WideEvent{}, false, gap
 	}
 	for len(f.events) == 0 {
-		if f.at.Offset >= now.Offset {
-			return WideEvent{}, false, nil
-		}
-		if len(f.commits) == 0 {
-			if f.commits, err = f.journal.Next(ctx); err != nil {
-				return WideEvent{}, false, wideError(err)
+		i := slices.IndexFunc(f.commits, func(c shardCommit) bool { return c.commit.Position.Offset <= until[c.shard].Offset })
+		if i < 0 {
+			if f.reached(until) {
+				return WideEvent{}, false, nil
 			}
+			if err := f.fetch(ctx); err != nil {
+				return WideEvent{}, false, err
+			}
+			continue
 		}
-		commit := f.commits[0]
-		f.commits = f.commits[1:]
-		if err := f.unpack(ctx, commit); err != nil {
+		next := f.commits[i]
+		f.commits = slices.Delete(f.commits, i, i+1)
+		if err := f.unpack(ctx, next.shard, next.commit); err != nil {
 			return WideEvent{}, false, err
 		}
 	}
@@ -136,16 +140,26 @@ func (f *WideFollower) NextUntil(ctx context.Context, now WidePosition) (ev Wide
 	return ev, true, nil
 }
 
-// gapAt refuses a position beyond the one that Now returned. Without it, a reader
-// that does not wait would be told that nothing happened.
-func (f *WideFollower) gapAt(now WidePosition) error {
-	switch {
-	case f.at.IsZero():
-		return nil
-	case f.at.Epoch != now.Epoch:
-		return &WideGap{Head: now, Reason: journal.EpochChanged.String()}
-	case f.at.Offset > now.Offset:
-		return &WideGap{Head: now, Reason: journal.NeverWritten.String()}
+func (f *WideFollower) reached(until []shardPlace) bool {
+	for i := range until {
+		if f.at[i].Offset < until[i].Offset {
+			return false
+		}
+	}
+	return true
+}
+
+// gapAt refuses a place that was not there at a position that Now returned: a
+// reader that does not wait would otherwise be told that nothing happened.
+func (f *WideFollower) gapAt(until []shardPlace) error {
+	for i := range until {
+		switch {
+		case f.at[i].IsZero():
+		case f.at[i].Epoch != until[i].Epoch:
+			return &WideGap{Head: widePosition(until), Reason: journal.EpochChanged.String()}
+		case f.at[i].Offset > until[i].Offset:
+			return &WideGap{Head: widePosition(until), Reason: journal.NeverWritten.String()}
+		}
 	}
 	return nil
 }
@@ -163,20 +177,27 @@ func (g *WideGap) Error() string {
 // Unwrap gives the gap its code.
 func (g *WideGap) Unwrap() error { return fault.New(fault.Gap, "%s", g.Error()) }
 
-func wideError(err error) error {
+func (h *Hub) wideError(ctx context.Context, err error) error {
 	var gap *journal.GapError
-	if errors.As(err, &gap) {
+	if !errors.As(err, &gap) {
+		return unavailable(err)
+	}
+	if h.journal.Shards() == 1 {
 		return &WideGap{Head: WidePosition{ShardPosition: gap.HeadShard}, Reason: gap.Reason.String()}
 	}
-	return unavailable(err)
+	head, err := h.Now(ctx)
+	if err != nil {
+		return err
+	}
+	return &WideGap{Head: head, Reason: gap.Reason.String()}
 }
 
 // unpack turns a commit into the events that the follower may see. Each event
 // resumes within the commit, but the last, which resumes after it.
-func (f *WideFollower) unpack(ctx context.Context, commit journal.Commit) error {
-	before, skip := f.at.ShardPosition, f.at.Skip
-	f.at = WidePosition{ShardPosition: commit.Position}
-	n := 0
+func (f *WideFollower) unpack(ctx context.Context, shard int, commit journal.Commit) error {
+	before, skip := f.at[shard].ShardPosition, f.at[shard].Skip
+	after := shardPlace{ShardPosition: commit.Position}
+	n, last := 0, 0 // how many events there are, and which of them is the last that is shown
 	for _, write := range commit.Writes {
 		if write.Log.Family != f.family() {
 			continue
@@ -200,13 +221,14 @@ func (f *WideFollower) unpack(ctx context.Context, commit journal.Commit) error 
 			if !shown {
 				continue
 			}
-			f.events = append(f.events, WideEvent{
-				Envelope: e, Channel: m, Position: WidePosition{ShardPosition: before, Skip: n},
-			})
+			last = n
+			f.at[shard] = shardPlace{before, n}
+			f.events = append(f.events, WideEvent{Envelope: e, Channel: m, Position: widePosition(f.at)})
 		}
 	}
-	if last := len(f.events) - 1; last >= 0 && f.events[last].Position.Skip == n {
-		f.events[last].Position = f.at
+	f.at[shard] = after
+	if last > 0 && last == n {
+		f.events[len(f.events)-1].Position = widePosition(f.at)
 	}
 	return nil
 }

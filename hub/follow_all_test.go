@@ -28,7 +28,7 @@ func TestReadingFromWhereThereIsNothing(t *testing.T) {
 			{"another epoch, further than this one", journal.ShardPosition{Epoch: now.Epoch + 1, Offset: now.Offset + 9}, journal.EpochChanged},
 			{"further than this epoch", journal.ShardPosition{Epoch: now.Epoch, Offset: now.Offset + 1}, journal.NeverWritten},
 		} {
-			f, err := r.FollowAll(ctx, hub.WideOptions{After: hub.WidePosition{ShardPosition: c.after}})
+			f, err := r.FollowAll(ctx, hub.WideOptions{After: hub.WidePosition{ShardPosition: c.after, Others: now.Others}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -56,4 +56,13 @@ func TestReadingFromWhereThereIsNothing(t *testing.T) {
 			f.Close()
 		}
 	})
+}
+
+// others is a place in every shard but the first.
+func others(r *rig) string {
+	now, err := r.Now(ctx)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return now.Others
 }

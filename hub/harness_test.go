@@ -58,18 +58,15 @@ func runs(t *testing.T, name string, o hub.Options, fn func(t *testing.T, r *rig
 	})
 }
 
-// stored runs fn on every kind of store: in memory with one shard and with
-// eight, and on disk, where time is real.
+// stored runs fn in memory and on disk, where time is real.
 func stored(t *testing.T, name string, o hub.Options, fn func(t *testing.T, r *rig)) {
 	t.Helper()
 	t.Run(name, func(t *testing.T) {
 		t.Parallel()
-		for _, shards := range []int{1, 8} {
-			t.Run(fmt.Sprintf("mem %d", shards), func(t *testing.T) {
-				t.Parallel()
-				synctest.Test(t, func(t *testing.T) { fn(t, newRigOn(t, o, shards, "")) })
-			})
-		}
+		t.Run("mem", func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) { fn(t, newRig(t, o)) })
+		})
 		t.Run("disk", func(t *testing.T) {
 			t.Parallel()
 			fn(t, newRigOn(t, o, 1, t.TempDir()))
@@ -98,7 +95,7 @@ type rig struct {
 
 func newRig(t testing.TB, o hub.Options) *rig {
 	t.Helper()
-	return newRigOn(t, o, 1, "")
+	return newRigOn(t, o, shards, "")
 }
 
 // newRigOn is newRig on a store in memory with so many shards, or on disk.
@@ -110,6 +107,7 @@ func newRigOn(t testing.TB, o hub.Options, shards int, dir string) *rig {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
+	t.Logf("with %d shards", shards)
 	r := &rig{t: t, ear: &ear{}, store: mem.NewStore(), shards: shards, dir: dir, opts: o}
 	r.opts.Listeners = append(slices.Clone(o.Listeners), r.ear)
 	r.start()

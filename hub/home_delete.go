@@ -68,6 +68,10 @@ func (h *Hub) unloadHome(id string) {
 // one.
 func (h *Hub) finishHome(ctx context.Context, id string) error {
 	h.unloadHome(id) // also after a restart
+	tasks, err := h.taskLogs(ctx, h.tenant.Home(id))
+	if err != nil {
+		return err
+	}
 	ticket, err := h.journal.DropPartition(ctx, h.tenant.Home(id), schema.FamilyAudit)
 	if err != nil {
 		return unavailable(err)
@@ -76,6 +80,9 @@ func (h *Hub) finishHome(ctx context.Context, id string) error {
 		return unavailable(err)
 	}
 	h.subs.closeHome(id)
+	if err := h.dropPlaces(ctx, tasks); err != nil {
+		return err
+	}
 	if err := h.drop(ctx, h.tenant.HomeLog(id)); err != nil {
 		return err
 	}

@@ -139,11 +139,27 @@ func (h *Hub) openMinter(ctx context.Context) error {
 	}
 	floor := schema.DecodeUint(value.Ordered.Data)
 	h.minter = envelope.NewMinter(floor, h.opts.ReserveIDs, func(floor uint64) error {
-		return h.commit(context.Background(), journal.Batch{
-			Values: []journal.ValueWrite{{Key: key, Data: schema.EncodeUint(floor)}},
-		})
+		return h.raiseFloor(context.Background(), key, floor)
 	})
 	return nil
+}
+
+// raiseFloor stores that ids up to floor may have been minted. It is compared and
+// set, and never lowered: another process may have raised it further.
+func (h *Hub) raiseFloor(ctx context.Context, key journal.ValueKey, floor uint64) error {
+	for {
+		value, err := h.journal.Value(ctx, key)
+		if err != nil {
+			return unavailable(err)
+		}
+		err = h.commit(ctx, journal.Batch{Values: []journal.ValueWrite{{
+			Key: key, Data: schema.EncodeUint(max(floor, schema.DecodeUint(value.Ordered.Data))),
+			Expect: journal.Exactly(value.Ordered.Version),
+		}}})
+		if !isConflict(err) {
+			return err
+		}
+	}
 }
 
 // commit appends a batch that nothing was computed from, and waits until it is

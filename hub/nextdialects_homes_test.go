@@ -240,7 +240,7 @@ func TestHomes(t *testing.T) {
 			t.Errorf("it is %v because of %q", m.State, m.CloseReason)
 		}
 	})
-	runs(t, "a task in a channel of a home changes and ends with it", withBoard, func(t *testing.T, r *rig) {
+	stored(t, "a task in a channel of a home changes and ends with it", withBoard, func(t *testing.T, r *rig) {
 		a, b := r.agent("alice"), r.agent("bob")
 		ch := r.openWith("board", in(r.home("hpd", "session")), a, b)
 		for _, id := range []string{"t1", strings.Repeat("t", task.MaxID)} {

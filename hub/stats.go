@@ -56,8 +56,8 @@ func (h *Hub) Stats() Stats {
 	return s
 }
 
-// shard is the only shard: engines have one so far.
-func (h *Hub) shard() int { return 0 }
+// Shards is how many shards the journal has, each with positions of its own.
+func (h *Hub) Shards() int { return h.journal.Shards() }
 
 // shardOf is the shard that a channel is stored in.
 func (h *Hub) shardOf(channelID string) int {

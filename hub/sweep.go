@@ -96,7 +96,7 @@ func (h *Hub) endIf(ctx context.Context, id string, cond func(*channel.Metadata)
 
 // forgetDue removes a deadline that was acted on, if the act did not.
 func (h *Hub) forgetDue(ctx context.Context, id string, due []byte) {
-	page, err := h.journal.Scan(ctx, h.shard(), journal.ScanOptions{Prefix: due, Limits: journal.Limits{Entries: 1}})
+	page, err := h.journal.Scan(ctx, h.shardOf(id), journal.ScanOptions{Prefix: due, Limits: journal.Limits{Entries: 1}})
 	if err != nil || len(page.Entries) == 0 {
 		return
 	}

@@ -16,6 +16,12 @@ import (
 // newTask puts a task that nobody has observed before into the batch.
 func (b *batch) newTask(ctx context.Context, t task.Task, mirror Mirror) error {
 	h := b.hub
+	switch _, err := b.task(ctx, t.ID); {
+	case err == nil:
+		return errTaskThere
+	case fault.CodeOf(err) != fault.NotFound:
+		return err
+	}
 	if err := b.ownerHasRoom(ctx, t.Owner); err != nil {
 		return err
 	}

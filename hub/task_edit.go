@@ -48,7 +48,7 @@ func (h *Hub) ObserveTask(ctx context.Context, t task.Task, by *Caller, mirror M
 		if err := h.mayName(ctx, t.ID, by); err != nil {
 			return err
 		}
-		if err := h.newTask(ctx, t, mirror); !lostClaim(ctx, err) {
+		if err := h.newTask(ctx, t, mirror); !errors.Is(err, errTaskThere) || ctx.Err() != nil {
 			return unavailable(err)
 		}
 	}
@@ -110,17 +110,26 @@ func (h *Hub) newTask(ctx context.Context, t task.Task, mirror Mirror) error {
 			if !in.Has(t.Owner) && !h.opts.TrustClients {
 				return fault.New(fault.AccessDenied, "'%s' takes no part in channel '%s', so its tasks cannot belong to it; leave channel_id out", h.Name(t.Owner), t.Channel)
 			}
+			if err := h.claimTask(ctx, t.ID, h.tenant.Channel(t.Channel).Task(t.ID), t.Channel); err != nil {
+				return err
+			}
 			return h.editIn(ctx, t.Channel, func(b *batch) error { return b.newTask(ctx, t, mirror) })
 		} else if fault.CodeOf(err) != fault.NotFound {
 			return err
 		}
+	}
+	if err := h.claimTask(ctx, t.ID, schema.TaskIn(h.tenant.Owner(t.Owner), t.ID), ""); err != nil {
+		return err
 	}
 	next := &schema.StoredTask{Task: t}
 	var err error
 	if next.Order, err = h.minter.Mint(h.now(), ""); err != nil {
 		return unavailable(err)
 	}
-	return h.storeTask(ctx, nil, next)
+	if err = h.storeTask(ctx, nil, next); isConflict(err) {
+		return errTaskThere
+	}
+	return err
 }
 
 // editIn runs one batch on a channel and waits for it.

@@ -11,29 +11,6 @@ import (
 	"github.com/parley-hub/parley/task"
 )
 
-// A task has a log of its own, beside the channel that it belongs to, or its
-// owner's. The first record claims the task's id, so that whoever looks for a
-// task finds its log by the claim.
-
-// findTask returns the log of a task; ok is false if nobody has observed it.
-func (h *Hub) findTask(ctx context.Context, id string) (log journal.LogName, ok bool, err error) {
-	for {
-		state, err := h.journal.Claim(ctx, h.shard(), schema.TaskClaim(id))
-		if err != nil {
-			return log, false, unavailable(err)
-		}
-		if state.Pending == nil {
-			if state.Durable == nil {
-				return log, false, nil
-			}
-			return state.Durable.Log, true, nil
-		}
-		if err := state.Pending.Wait(ctx); err != nil && ctx.Err() != nil {
-			return log, false, unavailable(err)
-		}
-	}
-}
-
 func errNoTask(id string) error {
 	return fault.New(fault.NotFound, "task not found: '%s'", id).Because(fault.NoTask)
 }
@@ -52,14 +29,14 @@ func (h *Hub) readTask(ctx context.Context, id string, log journal.LogName) (*sc
 
 // Task returns what is known of a task.
 func (h *Hub) Task(ctx context.Context, id string) (*task.Task, error) {
-	log, ok, err := h.findTask(ctx, id)
+	place, ok, err := h.taskPlace(ctx, id)
 	if err != nil {
 		return nil, err
 	}
 	if !ok {
 		return nil, errNoTask(id)
 	}
-	t, err := h.readTask(ctx, id, log)
+	t, err := h.readTask(ctx, id, place.Log)
 	if err != nil {
 		return nil, err
 	}

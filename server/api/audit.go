@@ -77,10 +77,10 @@ func (a *API) auditQuery(c *call) (hub.AuditQuery, error) {
 
 // followAudit streams records as they become durable.
 func (a *API) followAudit(c *call, q hub.AuditQuery) error {
-	var after journal.ShardPosition
+	var after journal.StorePosition
 	var err error
 	if text := c.resume(); text != "" {
-		if after, err = journal.ParseShardPosition(text); err != nil {
+		if after, err = journal.ParseStorePosition(text); err != nil {
 			return fault.Wrap(fault.Invalid, err, "%v", err)
 		}
 	}
@@ -95,7 +95,11 @@ func (a *API) followAudit(c *call, q hub.AuditQuery) error {
 		if !errors.As(err, &gap) {
 			return nil // the answer has begun: whatever ended it, nothing can be added
 		}
-		after = gap.HeadShard
+		if after = (journal.StorePosition{gap.HeadShard}); a.hub.Shards() > 1 {
+			if after, err = a.hub.AuditHead(ctx); err != nil {
+				return nil
+			}
+		}
 		if s.json(after.String(), "gap", gapBody{Reason: gap.Reason.String(), Head: after.String()}) != nil {
 			return nil
 		}
@@ -103,7 +107,7 @@ func (a *API) followAudit(c *call, q hub.AuditQuery) error {
 }
 
 // streamAudit streams the records after a position until something ends it.
-func (a *API) streamAudit(ctx context.Context, s stream, q hub.AuditQuery, after journal.ShardPosition) error {
+func (a *API) streamAudit(ctx context.Context, s stream, q hub.AuditQuery, after journal.StorePosition) error {
 	feed := startFeed(ctx, func(ctx context.Context, put func(hub.AuditEntry) bool) error {
 		for entry, err := range a.hub.FollowAudit(ctx, after) {
 			if err != nil {

@@ -20,6 +20,7 @@ const (
 	FamilyHistory = "history" // a channel's envelopes
 	FamilySide    = "side"    // requests and bookkeeping that are not history
 	FamilyTask    = "task"    // one log for each task
+	FamilyPlace   = "place"   // in a task's own partition: where its log is
 	FamilyAudit   = "audit"
 	FamilyHome    = "home"    // in the directory, one log for each home
 	FamilyContent = "content" // in a home, one log for each content
@@ -32,6 +33,7 @@ const only = "-"
 const (
 	channelPrefix = "channel/"
 	homePrefix    = "home/"
+	taskPrefix    = "task/"
 )
 
 // Directory is the partition of identities and of what belongs to no channel.
@@ -55,6 +57,22 @@ func AuditIn(p journal.PartitionName) journal.LogName { return p.In(FamilyAudit,
 
 // TaskIn is the log of a task in a partition.
 func TaskIn(p journal.PartitionName, id string) journal.LogName { return p.In(FamilyTask, id) }
+
+// TaskPlace is the log that holds the claim of a task's id and says where the task
+// is.
+func (t Tenant) TaskPlace(id string) journal.LogName { return t.taskPlace(Digest(id)) }
+
+func (t Tenant) taskPlace(digest string) journal.LogName {
+	return journal.PartitionName{Tenant: string(t), Partition: taskPrefix + digest}.In(FamilyPlace, only)
+}
+
+// PlaceOfTask is the log that says where a task is, by the task's own log.
+func (t Tenant) PlaceOfTask(log journal.LogName) journal.LogName {
+	if _, digest, ok := strings.Cut(log.ID, "/"); ok && strings.HasPrefix(log.Partition, homePrefix) {
+		return t.taskPlace(digest)
+	}
+	return t.TaskPlace(log.ID)
+}
 
 // MinterFloor is the value under which no id is minted.
 func (t Tenant) MinterFloor() journal.ValueKey {

@@ -52,9 +52,6 @@ func WriteTask(old *StoredTask, next *StoredTask, ending bool) (journal.Record, 
 		return journal.Record{}, fault.Wrap(fault.Invalid, err, "task '%s' cannot be written: %v", next.ID, err)
 	}
 	r := journal.Record{Data: data}
-	if old == nil {
-		r.Take = []journal.Take{{Name: TaskClaim(next.ID)}}
-	}
 	taskIndex(&r, old, next)
 	return r, nil
 }

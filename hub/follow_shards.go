@@ -1,0 +1,110 @@
+package hub
+
+import (
+	"context"
+	"sync"
+
+	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/journal"
+)
+
+// shardFeed follows all shards at once. With one shard, its follower is asked
+// directly; with several, a goroutine for each waits and hands its commits over.
+// It is used by one goroutine, apart from Close.
+type shardFeed struct {
+	followers []journal.ShardFollower
+	fed       chan fedCommits
+	closed    chan struct{}
+	once      sync.Once
+	done      sync.WaitGroup
+	err       error
+}
+
+type fedCommits struct {
+	shard   int
+	commits []journal.Commit
+	err     error
+}
+
+// feed follows every shard after its position; none is before everything.
+func (h *Hub) feed(ctx context.Context, after []journal.ShardPosition) (*shardFeed, error) {
+	n := h.journal.Shards()
+	if len(after) != 0 && len(after) != n {
+		return nil, fault.New(fault.Invalid, "the position names %d shards, and there are %d", len(after), n)
+	}
+	f := &shardFeed{fed: make(chan fedCommits), closed: make(chan struct{})}
+	for shard := range n {
+		var from journal.ShardPosition
+		if len(after) > 0 {
+			from = after[shard]
+		}
+		follower, err := h.journal.FollowShard(ctx, shard, from)
+		if err != nil {
+			f.Close()
+			return nil, err
+		}
+		f.followers = append(f.followers, follower)
+	}
+	if n > 1 {
+		for shard, follower := range f.followers {
+			f.done.Go(func() { f.run(shard, follower) })
+		}
+	}
+	return f, nil
+}
+
+func (f *shardFeed) run(shard int, follower journal.ShardFollower) {
+	for {
+		commits, err := follower.Next(context.Background()) // Close ends it
+		select {
+		case f.fed <- fedCommits{shard, commits, err}:
+		case <-f.closed:
+			return
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// next waits for the next commits of any shard.
+func (f *shardFeed) next(ctx context.Context) (shard int, commits []journal.Commit, err error) {
+	if len(f.followers) == 1 {
+		commits, err = f.followers[0].Next(ctx)
+		return 0, commits, err
+	}
+	if f.err != nil {
+		return 0, nil, f.err
+	}
+	select {
+	case got := <-f.fed:
+		f.err = got.err
+		return got.shard, got.commits, got.err
+	case <-f.closed:
+		return 0, nil, journal.ErrClosed
+	case <-ctx.Done():
+		return 0, nil, ctx.Err()
+	}
+}
+
+// Close ends the feed and waits for its goroutines.
+func (f *shardFeed) Close() {
+	f.once.Do(func() { close(f.closed) })
+	for _, follower := range f.followers {
+		follower.Close()
+	}
+	f.done.Wait()
+}
+
+// storePosition is the position after everything that is durable.
+func (h *Hub) storePosition(ctx context.Context) (journal.StorePosition, error) {
+	at := make(journal.StorePosition, h.journal.Shards())
+	for shard := range at {
+		place, err := h.journal.Place(ctx, shard)
+		if err != nil {
+			return nil, unavailable(err)
+		}
+		at[shard] = journal.ShardPosition{Epoch: place.Epoch, Offset: place.Durable}
+	}
+	return at, nil
+}
