@@ -19,6 +19,15 @@ import (
 // Type is the name under which the adapter is registered.
 const Type = "direct"
 
+// TypeResolve is the record of a room that was opened before anything was said.
+// It is never on AGH's wire.
+const TypeResolve = "agh.resolve"
+
+// resolves reports whether a record opens a room without a message.
+func resolves(e *envelope.Envelope) bool {
+	return e.Type == TypeResolve && e.Origin.Dialect == work.Dialect
+}
+
 // Options of the adapter; the zero value has every default.
 type Options struct {
 	// MaxWork is how much work one room takes (agh.limits.work).
@@ -104,6 +113,12 @@ func (a Adapter) ValidateSend(_ *channel.Metadata, s channel.State, e *envelope.
 	if !ok {
 		return work.RefuseType(Type, e.Type)
 	}
+	if resolves(e) {
+		if state.Messages > 0 || state.Resolved > 0 {
+			return fault.New(fault.Conflict, "the direct room of %q and %q is open", state.Peers[0], state.Peers[1])
+		}
+		return nil
+	}
 	if m, ok := work.Read(e); ok && !state.between(&m) {
 		return fault.New(fault.AccessDenied, "a direct room is for its two peers, %q and %q", state.Peers[0], state.Peers[1])
 	}
@@ -124,6 +139,9 @@ func (Adapter) Fold(s channel.State, e *envelope.Envelope) channel.State {
 	if !ok || state == nil {
 		return s
 	}
+	if resolves(e) {
+		return &State{state.Peers, state.Conversation.Resolve(e.CreatedAt.Unix())}
+	}
 	m, ok := work.Read(e)
 	if !ok || !state.between(&m) {
 		return s
@@ -136,6 +154,13 @@ func (Adapter) OnAccepted(_ *channel.Metadata, s channel.State, e *envelope.Enve
 	state, ok := s.(*State)
 	if !ok || state == nil {
 		return channel.Effects{}
+	}
+	if resolves(e) {
+		effects, err := state.Listing(state.Peers[:])
+		if err != nil {
+			return channel.Effects{} // ids that were read as JSON can be written
+		}
+		return effects
 	}
 	if m, ok := work.Read(e); !ok || !state.between(&m) {
 		return channel.Effects{}

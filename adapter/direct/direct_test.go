@@ -123,13 +123,39 @@ func TestMembers(t *testing.T) {
 			put = append(put, entry.Key)
 		}
 		c.Equal(put, []string{
-			"activity/dock/7fffffffffffffee/direct_1", "message/dock/direct_1/0000000000000011/m2\x00b.s1", "id/m2\x00b.s1", "told/dock/a.s1/00000000000000000000000000000002", "name/dock/direct_1",
-			"peer/dock/a.s1/7fffffffffffffee/direct_1", "peer/dock/b.s1/7fffffffffffffee/direct_1",
+			"activity/dock/7fffffffffffffee/direct_1", "name/dock/direct_1", "peer/dock/a.s1/7fffffffffffffee/direct_1", "peer/dock/b.s1/7fffffffffffffee/direct_1",
+			"message/dock/direct_1/0000000000000011/m2\x00b.s1", "id/m2\x00b.s1", "told/dock/a.s1/00000000000000000000000000000002",
 		})
 		c.Equal(e.Unindex, []string{
 			"activity/dock/7fffffffffffffef/direct_1", "peer/dock/a.s1/7fffffffffffffef/direct_1", "peer/dock/b.s1/7fffffffffffffef/direct_1",
 		})
 		c.Contains(string(e.Index[0].Value), `"peers":["a.s1","b.s1"]`, `"messages":2`)
+	})
+	spec.Check(t, "agh-network#127: a resolved room has no messages, and resolving again changes nothing", func(t *spec.T) {
+		resolve := func() *envelope.Envelope {
+			e := adaptertest.Envelope("ada", direct.TypeResolve, "{}")
+			e.Origin.Dialect = "agh"
+			return e
+		}
+		p := open(t)
+		t.NoError(p.Post(resolve()))
+		at := p.Log[0].CreatedAt.Unix()
+		state := p.State.(*direct.State)
+		t.Equal([]int64{state.OpenedAt, state.Last.TS, int64(state.Messages)}, []int64{at, at, 0})
+		e := adapter.OnAccepted(p.Meta, p.State, p.Log[0])
+		t.Contains(string(e.Index[0].Value), fmt.Sprintf(`"opened_at":%d,"last_at":%d`, at, at), `"messages":0`)
+		t.Equal(fault.CodeOf(p.Post(resolve())), fault.Conflict)
+		stranger := resolve()
+		stranger.Origin.Dialect = ""
+		t.Equal(fault.CodeOf(p.Post(stranger)), fault.Protocol)
+		t.Equal(fault.ReasonOf(p.Post(message("trace", "m0", "a.s1", "b.s1", "work_1", 1, `{"state":"working"}`))), fault.WorkUnknown)
+		t.NoError(p.Post(message("say", "m1", "a.s1", "b.s1", "", at+5, `{"text":"first"}`)))
+		state = p.State.(*direct.State)
+		t.Equal([]int64{state.OpenedAt, state.Last.TS, int64(state.Messages)}, []int64{at, at + 5, 1})
+		t.Equal([]string{state.Root, state.Preview}, []string{"m1", "first"})
+		e = adapter.OnAccepted(p.Meta, p.State, p.Log[1])
+		t.Equal(len(e.Unindex), 3)
+		t.Equal(fault.CodeOf(p.Post(resolve())), fault.Conflict)
 	})
 	t.Run("what cannot be opened", func(t *testing.T) {
 		t.Parallel()

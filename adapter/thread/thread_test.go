@@ -400,13 +400,13 @@ func TestConversation(t *testing.T) {
 		}
 		put, gone := keys()
 		c.Equal(put, []string{
-			"activity/dock/7fffffffffffffef/thread_tide", "message/dock/thread_tide/0000000000000010/m1\x00a.s1", "id/m1\x00a.s1", "told/dock/-/00000000000000000000000000000001", "name/dock/thread_tide", "speaker/dock/a.s1",
+			"activity/dock/7fffffffffffffef/thread_tide", "name/dock/thread_tide", "message/dock/thread_tide/0000000000000010/m1\x00a.s1", "id/m1\x00a.s1", "told/dock/-/00000000000000000000000000000001", "speaker/dock/a.s1",
 		})
 		c.Equal(gone, []string(nil))
 		c.NoError(p.Post(say("m2", "a.s1", "b.s1", "work_1", 17)))
 		put, gone = keys()
 		c.Equal(put, []string{
-			"activity/dock/7fffffffffffffee/thread_tide", "message/dock/thread_tide/0000000000000011/m2\x00a.s1", "id/m2\x00a.s1", "told/dock/b.s1/00000000000000000000000000000002", "name/dock/thread_tide", "work/work_1",
+			"activity/dock/7fffffffffffffee/thread_tide", "name/dock/thread_tide", "message/dock/thread_tide/0000000000000011/m2\x00a.s1", "id/m2\x00a.s1", "told/dock/b.s1/00000000000000000000000000000002", "work/work_1",
 		})
 		c.Equal(gone, []string{"activity/dock/7fffffffffffffef/thread_tide"})
 		c.NoError(p.Post(say("m0", "a.s1", "", "", 3)))

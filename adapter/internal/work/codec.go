@@ -45,6 +45,7 @@ func (c *Conversation) encode() ([]byte, error) {
 	b.Key("title").String(c.Title)
 	b.Key("opened_by_peer_id").String(c.Opener)
 	b.Key("opened_at").Int(int(c.OpenedAt))
+	b.Key("resolved_at").Int(int(c.Resolved))
 	writeMark(b, "last", c.Last)
 	b.Key("last_message_preview").String(c.Preview)
 	b.Key("public").Open('[')
@@ -114,6 +115,7 @@ func decode(data []byte) (*Conversation, error) {
 		Title         string              `json:"title"`
 		Opener        string              `json:"opened_by_peer_id"`
 		OpenedAt      int64               `json:"opened_at"`
+		Resolved      int64               `json:"resolved_at"`
 		Last          markJSON            `json:"last"`
 		Preview       string              `json:"last_message_preview"`
 		Public        []int               `json:"public"`
@@ -127,7 +129,7 @@ func decode(data []byte) (*Conversation, error) {
 	}
 	c := &Conversation{
 		Place:    Place{raw.Workspace, raw.Channel, raw.ID},
-		Messages: raw.Messages, Root: raw.Root, Title: raw.Title, Opener: raw.Opener, OpenedAt: raw.OpenedAt,
+		Messages: raw.Messages, Root: raw.Root, Title: raw.Title, Opener: raw.Opener, OpenedAt: raw.OpenedAt, Resolved: raw.Resolved,
 		Last: Mark(raw.Last), Preview: raw.Preview, LastPublic: Mark(raw.LastPublic), PublicPreview: raw.PublicPreview,
 	}
 	if len(raw.Public) > len(c.Public) {

@@ -34,6 +34,10 @@ type Conversation struct {
 	Opener   string // its peer
 	OpenedAt int64
 
+	// Resolved is when the conversation was opened without a message; 0: it was
+	// opened by its first one.
+	Resolved int64
+
 	Last     Mark // the newest message by its sender's clock
 	Previous Mark // what Last was before the newest record
 	Preview  string
@@ -48,9 +52,23 @@ type Conversation struct {
 	Works    pmap.Map[Work]
 	OpenWork int
 
-	// Of the newest record: whether it opened its work, and whether its sender
-	// had not spoken before. They and Previous are not kept in snapshots.
-	Opened, NewSpeaker bool
+	// Of the newest record: whether it opened its work, whether its sender had
+	// not spoken before, and whether lists showed the conversation before it.
+	// They and Previous are not kept in snapshots.
+	Opened, NewSpeaker, WasListed bool
+}
+
+// listed reports whether lists show the conversation.
+func (c *Conversation) listed() bool { return c.Messages > 0 || c.Resolved > 0 }
+
+// Resolve opens a conversation without a message; an open one stays as it is.
+func (c *Conversation) Resolve(at int64) *Conversation {
+	next := *c
+	next.Previous, next.Opened, next.NewSpeaker, next.WasListed = c.Last, false, false, c.listed()
+	if !c.listed() {
+		next.Resolved, next.OpenedAt, next.Last = at, at, Mark{TS: at}
+	}
+	return &next
 }
 
 // Mark places a message in the order of times and ids.
@@ -89,11 +107,14 @@ func (c *Conversation) Check(m *Message, maxWork int) error {
 func (c *Conversation) Fold(m *Message) *Conversation {
 	next := *c
 	mark := Mark{m.TS, m.ID}
-	next.Previous, next.Opened, next.NewSpeaker = c.Last, false, false
+	next.Previous, next.Opened, next.NewSpeaker, next.WasListed = c.Last, false, false, c.listed()
 	if c.Messages == 0 {
-		next.Root, next.Title, next.Opener, next.OpenedAt = m.ID, cut(m.Preview), m.From, m.TS
+		next.Root, next.Title, next.Opener, next.Preview = m.ID, cut(m.Preview), m.From, cut(m.Preview)
 	}
-	if c.Messages == 0 || c.Last.before(mark) {
+	if !c.listed() {
+		next.OpenedAt = m.TS
+	}
+	if !c.listed() || c.Last.before(mark) {
 		next.Last, next.Preview = mark, cut(m.Preview)
 	}
 	next.Messages++

@@ -86,13 +86,11 @@ func (m *Message) addressee(peers []string) string {
 // sequence of the log: the claim of new work, and the entries that lists and
 // lookups read. peers are the two of a direct room, or none.
 func (c *Conversation) Effects(m *Message, id string, seq uint64, peers []string) (channel.Effects, error) {
-	row, err := c.row(peers)
+	e, err := c.Listing(peers)
 	if err != nil {
 		return channel.Effects{}, err
 	}
-	var e channel.Effects
 	put := func(key string, value []byte) { e.Index = append(e.Index, channel.IndexEntry{Key: key, Value: value}) }
-	put(c.Place.activityKey(c.Last.TS), row)
 	put(c.Place.MessageKey(m), strconv.AppendUint(nil, seq, 10))
 	where, err := c.Place.where(m.TS, seq)
 	if err != nil {
@@ -106,18 +104,6 @@ func (c *Conversation) Effects(m *Message, id string, seq uint64, peers []string
 		}
 		put(prefixTold+c.Place.Channel+"/"+inKey(to)+"/"+id, told)
 	}
-	if moved := c.Messages == 1 || c.Previous.TS != c.Last.TS; moved {
-		put(prefixName+c.Place.Channel+"/"+c.Place.ID, []byte(newestFirst(c.Last.TS)))
-		for _, peer := range peers {
-			put(c.Place.peerKey(peer, c.Last.TS), nil)
-		}
-		if c.Messages > 1 {
-			e.Unindex = append(e.Unindex, c.Place.activityKey(c.Previous.TS))
-			for _, peer := range peers {
-				e.Unindex = append(e.Unindex, c.Place.peerKey(peer, c.Previous.TS))
-			}
-		}
-	}
 	if c.NewSpeaker && m.To == "" && peers == nil {
 		put(prefixSpeaker+c.Place.Channel+"/"+inKey(m.From), nil)
 	}
@@ -129,6 +115,32 @@ func (c *Conversation) Effects(m *Message, id string, seq uint64, peers []string
 		put(prefixWork+m.Work, row)
 		if c.Opened {
 			e.Claims = []string{WorkClaim(m.Work)}
+		}
+	}
+	return e, nil
+}
+
+// Listing keeps the conversation's row where lists find it: by its newest
+// activity.
+func (c *Conversation) Listing(peers []string) (channel.Effects, error) {
+	row, err := c.row(peers)
+	if err != nil {
+		return channel.Effects{}, err
+	}
+	var e channel.Effects
+	put := func(key string, value []byte) { e.Index = append(e.Index, channel.IndexEntry{Key: key, Value: value}) }
+	put(c.Place.activityKey(c.Last.TS), row)
+	if c.WasListed && c.Previous.TS == c.Last.TS {
+		return e, nil
+	}
+	put(prefixName+c.Place.Channel+"/"+c.Place.ID, []byte(newestFirst(c.Last.TS)))
+	for _, peer := range peers {
+		put(c.Place.peerKey(peer, c.Last.TS), nil)
+	}
+	if c.WasListed {
+		e.Unindex = append(e.Unindex, c.Place.activityKey(c.Previous.TS))
+		for _, peer := range peers {
+			e.Unindex = append(e.Unindex, c.Place.peerKey(peer, c.Previous.TS))
 		}
 	}
 	return e, nil
