@@ -124,7 +124,7 @@ func TestMembers(t *testing.T) {
 		}
 		c.Equal(put, []string{
 			"activity/dock/7fffffffffffffee/direct_1", "name/dock/direct_1", "peer/dock/a.s1/7fffffffffffffee/direct_1", "peer/dock/b.s1/7fffffffffffffee/direct_1",
-			"message/dock/direct_1/0000000000000011/m2\x00b.s1", "id/m2\x00b.s1", "told/dock/a.s1/00000000000000000000000000000002",
+			"message/dock/direct_1/0000000000000011/m2\x01b.s1", "id/m2\x01b.s1", "told/dock/a.s1/00000000000000000000000000000002",
 		})
 		c.Equal(e.Unindex, []string{
 			"activity/dock/7fffffffffffffef/direct_1", "peer/dock/a.s1/7fffffffffffffef/direct_1", "peer/dock/b.s1/7fffffffffffffef/direct_1",

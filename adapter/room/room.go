@@ -4,7 +4,7 @@
 package room
 
 import (
-	"github.com/parley-hub/parley/adapter/internal/work"
+	"github.com/parley-hub/parley/adapter/work"
 	"github.com/parley-hub/parley/channel"
 	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/fault"

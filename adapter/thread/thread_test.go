@@ -8,8 +8,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/parley-hub/parley/adapter/adaptertest"
-	"github.com/parley-hub/parley/adapter/internal/work"
 	"github.com/parley-hub/parley/adapter/thread"
+	"github.com/parley-hub/parley/adapter/work"
 	"github.com/parley-hub/parley/channel"
 	"github.com/parley-hub/parley/conformance/spec"
 	"github.com/parley-hub/parley/envelope"
@@ -400,18 +400,18 @@ func TestConversation(t *testing.T) {
 		}
 		put, gone := keys()
 		c.Equal(put, []string{
-			"activity/dock/7fffffffffffffef/thread_tide", "name/dock/thread_tide", "message/dock/thread_tide/0000000000000010/m1\x00a.s1", "id/m1\x00a.s1", "told/dock/-/00000000000000000000000000000001", "speaker/dock/a.s1",
+			"activity/dock/7fffffffffffffef/thread_tide", "name/dock/thread_tide", "message/dock/thread_tide/0000000000000010/m1\x01a.s1", "id/m1\x01a.s1", "told/dock/-/00000000000000000000000000000001", "speaker/dock/a.s1",
 		})
 		c.Equal(gone, []string(nil))
 		c.NoError(p.Post(say("m2", "a.s1", "b.s1", "work_1", 17)))
 		put, gone = keys()
 		c.Equal(put, []string{
-			"activity/dock/7fffffffffffffee/thread_tide", "name/dock/thread_tide", "message/dock/thread_tide/0000000000000011/m2\x00a.s1", "id/m2\x00a.s1", "told/dock/b.s1/00000000000000000000000000000002", "work/work_1",
+			"activity/dock/7fffffffffffffee/thread_tide", "name/dock/thread_tide", "message/dock/thread_tide/0000000000000011/m2\x01a.s1", "id/m2\x01a.s1", "told/dock/b.s1/00000000000000000000000000000002", "work/work_1",
 		})
 		c.Equal(gone, []string{"activity/dock/7fffffffffffffef/thread_tide"})
 		c.NoError(p.Post(say("m0", "a.s1", "", "", 3)))
 		put, gone = keys()
-		c.Equal(put, []string{"activity/dock/7fffffffffffffee/thread_tide", "message/dock/thread_tide/0000000000000003/m0\x00a.s1", "id/m0\x00a.s1", "told/dock/-/00000000000000000000000000000003"})
+		c.Equal(put, []string{"activity/dock/7fffffffffffffee/thread_tide", "message/dock/thread_tide/0000000000000003/m0\x01a.s1", "id/m0\x01a.s1", "told/dock/-/00000000000000000000000000000003"})
 		c.Equal(gone, []string(nil))
 		e := adapter.OnAccepted(p.Meta, p.State, p.Log[2])
 		c.Equal(string(e.Index[0].Value), `{"channel":"dock","id":"thread_tide","root":"m1","title":"m1","opener":"a.s1","opened_at":16,"last_at":17,"preview":"m2",`+

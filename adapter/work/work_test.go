@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/parley-hub/parley/adapter/internal/work"
+	"github.com/parley-hub/parley/adapter/work"
 	"github.com/parley-hub/parley/conformance/spec"
 	"github.com/parley-hub/parley/envelope"
 )

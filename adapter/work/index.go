@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
 
 	"github.com/parley-hub/parley/channel"
 	"github.com/parley-hub/parley/internal/jsonbuf"
@@ -16,8 +17,8 @@ import (
 //
 //	activity/CHANNEL/NEWEST-FIRST/ID     the row that lists show
 //	name/CHANNEL/ID                      NEWEST-FIRST of that row
-//	message/CHANNEL/ID/TS/MESSAGE\0PEER  the message's sequence number
-//	id/MESSAGE\0PEER                     where a message is: {"channel","id","ts","seq"}
+//	message/CHANNEL/ID/TS/MESSAGE\1PEER  the message's sequence number
+//	id/MESSAGE\1PEER                     where a message is: {"channel","id","ts","seq"}
 //	told/CHANNEL/PEER/ENVELOPE           {"id","seq"} of what a peer is told; PEER is - for what all are told
 //	work/WORK                            the row of a piece of work
 //	speaker/CHANNEL/PEER                 nothing: who has ever spoken in public
@@ -51,17 +52,36 @@ func (p Place) peerKey(peer string, ts int64) string {
 // keyLong is how much of an id stands in a key; behind that it is its digest.
 const keyLong = 128
 
+// between separates a message's id from its sender, and sorts before whatever
+// an id may go on with.
+const between = "\x01"
+
+// inKey is an id as part of a key: without slashes and control characters, and
+// not longer than keyLong.
 func inKey(id string) string {
+	if strings.ContainsFunc(id, unsafeInKey) {
+		b := make([]byte, 0, len(id)+8)
+		for i := range len(id) {
+			if c := id[i]; unsafeInKey(rune(c)) {
+				b = fmt.Appendf(b, "%%%02x", c)
+			} else {
+				b = append(b, c)
+			}
+		}
+		id = string(b)
+	}
 	if len(id) <= keyLong {
 		return id
 	}
 	sum := sha256.Sum256([]byte(id))
-	return id[:keyLong/2] + "~" + hex.EncodeToString(sum[:])
+	return id[:keyLong/2] + "~" + hex.EncodeToString(sum[:16])
 }
+
+func unsafeInKey(r rune) bool { return r < 0x20 || r == 0x7f || r == '/' || r == '%' }
 
 // MessageKey is where a message stands in its conversation's order.
 func (p Place) MessageKey(m *Message) string {
-	return prefixMessage + p.Channel + "/" + p.ID + "/" + fmt.Sprintf("%016x", m.TS) + "/" + inKey(m.ID) + "\x00" + inKey(m.From)
+	return prefixMessage + p.Channel + "/" + p.ID + "/" + fmt.Sprintf("%016x", m.TS) + "/" + inKey(m.ID) + between + inKey(m.From)
 }
 
 // everyone is the addressee of what all are told; no peer has this name.
@@ -96,7 +116,7 @@ func (c *Conversation) Effects(m *Message, id string, seq uint64, peers []string
 	if err != nil {
 		return channel.Effects{}, err
 	}
-	put(prefixID+inKey(m.ID)+"\x00"+inKey(m.From), where)
+	put(prefixID+inKey(m.ID)+between+inKey(m.From), where)
 	if to := m.addressee(peers); to != "" {
 		told, err := c.Place.told(seq)
 		if err != nil {
