@@ -35,6 +35,7 @@ func dialectsOf(cfg config.Config, h *hub.Hub, keys *access.Keys, log *slog.Logg
 	for _, make := range []func(config.Config, *hub.Hub, *access.Keys, *slog.Logger) (server.Dialect, error){
 		serveAG2,
 		serveHPD,
+		serveAGH,
 	} {
 		d, err := make(cfg, h, keys, log)
 		if err != nil {
@@ -179,7 +180,8 @@ func adapters(cfg config.Config) ([]channel.Adapter, error) {
 	if err != nil {
 		return nil, err
 	}
-	return append(adapter.All(), branch.New(branch.Options{Table: table, Record: int(cfg.Limits.Record)})), nil
+	all := append(adapter.All(), branch.New(branch.Options{Table: table, Record: int(cfg.Limits.Record)}))
+	return append(all, aghAdapters(cfg)...), nil
 }
 
 // hpdTable says which of HPD's events are stored.

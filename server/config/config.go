@@ -17,6 +17,7 @@ type Config struct {
 	Hub      Hub
 	AG2      AG2
 	HPD      HPD
+	AGH      AGH
 }
 
 // Data is where and how the hub stores.
@@ -153,6 +154,25 @@ type HPDLimits struct {
 	Streams     int
 	Behind      int
 	BehindBytes Bytes
+}
+
+// AGH is the AGH dialect.
+type AGH struct {
+	Enabled        bool
+	GreetInterval  time.Duration
+	ReplayAge      time.Duration
+	QueueDepth     int
+	DefaultChannel string
+	Strict         bool
+	LenientWorkIDs bool
+	SecretScan     string
+	Limits         AGHLimits
+}
+
+// AGHLimits bound what AGH's peers can make the hub hold.
+type AGHLimits struct {
+	Peers int
+	Work  int
 }
 
 // Values of ag2.allow_none: from where the scheme "none" is accepted.

@@ -442,6 +442,56 @@ var Keys = []Key{
 		Meaning: "bytes of the events that a reader may fall behind",
 		field:   func(c *Config) any { return &c.HPD.Limits.BehindBytes },
 	},
+	{
+		Name: "agh.enabled", Default: "true",
+		Meaning: "serve AGH's network under /agh; off, only its status is served, which says so",
+		field:   func(c *Config) any { return &c.AGH.Enabled },
+	},
+	{
+		Name: "agh.greet_interval", Default: "30s",
+		Meaning: "how often hosted AGH peers greet; a remote one that is silent for twice as long is gone",
+		field:   func(c *Config) any { return &c.AGH.GreetInterval },
+	},
+	{
+		Name: "agh.replay_age", Default: "300s",
+		Meaning: "how old an AGH envelope without expires_at may be, and how far ahead its sender's clock",
+		field:   func(c *Config) any { return &c.AGH.ReplayAge },
+	},
+	{
+		Name: "agh.queue_depth", Default: "100", Most: 10_000,
+		Meaning: "messages waiting for one hosted AGH peer; one more drops the oldest, which stays in its conversation",
+		field:   func(c *Config) any { return &c.AGH.QueueDepth },
+	},
+	{
+		Name: "agh.default_channel", Default: "default",
+		Meaning: "the AGH channel that the status names as default",
+		field:   func(c *Config) any { return &c.AGH.DefaultChannel },
+	},
+	{
+		Name: "agh.strict", Default: "false",
+		Meaning: "judge AGH envelopes by the letter of their JSON schema",
+		field:   func(c *Config) any { return &c.AGH.Strict },
+	},
+	{
+		Name: "agh.lenient_work_ids", Default: "false",
+		Meaning: "take work ids as AGH's own runtime takes them: 1 to 128 bytes without slashes, backslashes and control characters",
+		field:   func(c *Config) any { return &c.AGH.LenientWorkIDs },
+	},
+	{
+		Name: "agh.secret_scan", Default: "outbound", Choices: []string{"off", "outbound", "both"},
+		Meaning: "which AGH envelopes are refused if they hold what looks like a secret",
+		field:   func(c *Config) any { return &c.AGH.SecretScan },
+	},
+	{
+		Name: "agh.limits.peers", Default: "1000",
+		Meaning: "peers joined to one AGH channel",
+		field:   func(c *Config) any { return &c.AGH.Limits.Peers },
+	},
+	{
+		Name: "agh.limits.work", Default: "10000",
+		Meaning: "pieces of work in one AGH thread or direct room",
+		field:   func(c *Config) any { return &c.AGH.Limits.Work },
+	},
 }
 
 // Env is the environment variable that sets the key.

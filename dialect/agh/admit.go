@@ -1,0 +1,93 @@
+package agh
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/parley-hub/parley/adapter/direct"
+	"github.com/parley-hub/parley/adapter/thread"
+	"github.com/parley-hub/parley/adapter/work"
+	"github.com/parley-hub/parley/dialect/agh/wire"
+	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/hub"
+)
+
+// actor is who stands behind a peer id of a channel.
+type actor struct {
+	peer  string
+	agent string // the identity's id; empty: nobody here
+}
+
+// knobs are what a channel of the workspace is opened with.
+func (sp *space) knobs(channel string, k work.Knobs) ([]byte, error) {
+	k.Workspace, k.Channel = sp.name, channel
+	text, err := json.Marshal(k)
+	if err != nil {
+		return nil, fault.Wrap(fault.Invalid, err, "%v", err)
+	}
+	return text, nil
+}
+
+// threadName names a thread in its workspace.
+func threadName(channel, id string) string { return channel + "/" + id }
+
+// opening is the channel that a conversation's first message opens.
+func (sp *space) opening(r *netChannel, c wire.Container, from, to actor) (hub.Opening, error) {
+	o := hub.Opening{Home: sp.home.ID, Creator: from.agent, Dialect: wire.Dialect}
+	var k work.Knobs
+	if c.Surface == wire.Thread {
+		o.Type, o.Name, o.MembersOf = thread.Type, threadName(c.Channel, c.ID), r.id
+		k.Thread = c.ID
+	} else {
+		o.Type, o.Name = direct.Type, c.ID
+		o.Participants = []string{from.agent}
+		if to.agent != from.agent {
+			o.Participants = append(o.Participants, to.agent)
+		}
+		k.Direct, k.Peers = c.ID, []string{from.peer, to.peer}
+		slices.Sort(k.Peers)
+	}
+	var err error
+	o.Knobs, err = sp.knobs(c.Channel, k)
+	return o, err
+}
+
+// admit stores a message, and waits until it is durable and queued.
+func (sp *space) admit(ctx context.Context, r *netChannel, e *wire.Envelope, data []byte, from, to actor) (*hub.Pending, error) {
+	record, err := wire.Record(e, data)
+	if err != nil {
+		return nil, err
+	}
+	record.Sender, record.To = from.agent, to.agent
+	o, err := sp.opening(r, e.Container(), from, to)
+	if err != nil {
+		return nil, err
+	}
+	p := sp.s.hub.AdmitNamed(ctx, o, record, nil)
+	_, err = p.Wait(ctx)
+	return p, sp.explain(ctx, e, err)
+}
+
+// Reasons of the protocol for what the lifecycle refuses.
+var lifecycle = map[fault.Reason]wire.Reason{
+	fault.WorkClosed: wire.WorkClosed,
+	fault.Taken:      wire.WorkContainerMismatch,
+	fault.WorkStep:   wire.Internal,
+}
+
+// explain says of a refusal whether the work belongs to another conversation.
+func (sp *space) explain(ctx context.Context, e *wire.Envelope, err error) error {
+	switch fault.ReasonOf(err) {
+	case fault.Taken:
+	case fault.WorkUnknown:
+		if row, ok, lookErr := sp.workRow(ctx, e.Work); lookErr != nil || !ok || row.container() == e.Container() {
+			return cmp.Or(lookErr, err)
+		}
+	default:
+		return err
+	}
+	return fault.Wrap(fault.Conflict, err, "the work %.150q belongs to another conversation; continue it there, or open new work", e.Work).Because(fault.Taken)
+}

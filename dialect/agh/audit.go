@@ -1,0 +1,110 @@
+package agh
+
+import (
+	"sync/atomic"
+	"time"
+
+	"github.com/parley-hub/parley/dialect/agh/wire"
+)
+
+// direction is what an audit record tells of an envelope.
+type direction string
+
+const (
+	sent      direction = "sent"      // published
+	received  direction = "received"  // accepted, for one hosted peer
+	rejected  direction = "rejected"  // with a reason
+	delivered direction = "delivered" // its turn is finished
+)
+
+// auditKind is the kind of the runtime's audit records.
+const auditKind = "agh_message"
+
+// auditOf is what audit records say of an envelope.
+type auditOf struct {
+	workspace, kind, channel, surface, thread, direct, work string
+	from, to, id                                            string
+	size                                                    int
+	workflow, handoff                                       bool // tagged in ext
+}
+
+// about reads what audit records say of an envelope. It keeps no memory of it.
+func about(e *wire.Envelope, size int) *auditOf {
+	a := &auditOf{
+		workspace: clone(e.Workspace), kind: clone(string(e.Kind)), channel: clone(e.Channel), surface: clone(string(e.Surface)),
+		thread: clone(e.Thread), direct: clone(e.Direct), work: clone(e.Work), from: clone(e.From), to: clone(e.To), id: clone(e.ID), size: size,
+	}
+	a.workflow, a.handoff = tags(e.Ext)
+	return a
+}
+
+// audit counts what became of an envelope and, of conversations, writes it to
+// the audit. Greetings and questions who is there are only counted.
+func (s *Server) audit(a *auditOf, d direction, session, reason string) {
+	s.counts.count(a, d)
+	if k := wire.Kind(a.kind); d != rejected && k.Discovery() {
+		return
+	}
+	f := map[string]any{
+		"direction": string(d), "workspace_id": a.workspace, "channel": a.channel, "peer_from": a.from,
+		"message_id": a.id, "size": a.size, "timestamp": s.cfg.Now().UTC().Format(time.RFC3339Nano),
+	}
+	for name, value := range map[string]string{
+		"message_kind": a.kind, "session_id": session, "surface": a.surface, "thread_id": a.thread, "direct_id": a.direct,
+		"work_id": a.work, "peer_to": a.to, "reason": reason,
+	} {
+		if value != "" {
+			f[name] = value
+		}
+	}
+	s.ledger.note(f)
+}
+
+// kindCounters count the envelopes of one kind.
+type kindCounters struct{ sent, received, rejected, delivered atomic.Int64 }
+
+func (k *kindCounters) of(d direction) *atomic.Int64 {
+	switch d {
+	case sent:
+		return &k.sent
+	case received:
+		return &k.received
+	case rejected:
+		return &k.rejected
+	}
+	return &k.delivered
+}
+
+// counters of the whole runtime.
+type counters struct {
+	kinds             [7]kindCounters // of wire.Kinds, and of what has no known kind
+	workflow, handoff atomic.Int64
+	unaudited         atomic.Int64
+}
+
+func (c *counters) count(a *auditOf, d direction) {
+	i := len(wire.Kinds())
+	for n, k := range wire.Kinds() {
+		if string(k) == a.kind {
+			i = n
+		}
+	}
+	c.kinds[i].of(d).Add(1)
+	if a.workflow {
+		c.workflow.Add(1)
+	}
+	if a.handoff {
+		c.handoff.Add(1)
+	}
+}
+
+// total is how many envelopes went in a direction.
+func (c *counters) total(d direction) (n int64) {
+	for i := range c.kinds {
+		n += c.kinds[i].of(d).Load()
+	}
+	return n
+}
+
+// peerCounters count the envelopes of one hosted peer.
+type peerCounters struct{ kindCounters }

@@ -1,0 +1,118 @@
+package agh
+
+import (
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/parley-hub/parley/dialect/agh/wire"
+	"github.com/parley-hub/parley/fault"
+)
+
+// Role is what a request's sender may do.
+type Role int
+
+// Roles. An agent acts for itself only.
+const (
+	Nobody Role = iota
+	Agent
+	Reader
+	Operator
+)
+
+// Who is behind a request.
+type Who struct {
+	Role  Role
+	Agent string // the agent's name, for role Agent
+}
+
+// Config says how the runtime works. Zero values are the defaults.
+type Config struct {
+	Hub Hub
+	// Who says who a request comes from; nil lets everyone be operator.
+	Who func(*http.Request) Who
+	Log *slog.Logger
+	Now func() time.Time
+
+	// Disabled serves nothing but the status, which says so.
+	Disabled       bool
+	GreetInterval  time.Duration // 30 s
+	ReplayAge      time.Duration // 300 s
+	QueueDepth     int           // 100
+	DefaultChannel string        // "default"
+	Strict         bool          // the seed's JSON schema to the letter
+	LenientWorkIDs bool          // work ids as AGH's own runtime takes them
+	SecretScan     Scan
+
+	Limits Limits
+}
+
+// Limits bound what the runtime holds. Zero is the default given with each.
+type Limits struct {
+	Body int64 // 4 MiB of one request
+}
+
+// Scan says which envelopes are searched for secrets.
+type Scan string
+
+// Policies of the scan. The zero value is ScanOutbound.
+const (
+	ScanOff      Scan = "off"
+	ScanOutbound Scan = "outbound"
+	ScanBoth     Scan = "both"
+)
+
+// ParseScan reads a policy.
+func ParseScan(s string) (Scan, error) {
+	switch Scan(s) {
+	case "":
+		return ScanOutbound, nil
+	case ScanOff, ScanOutbound, ScanBoth:
+		return Scan(s), nil
+	}
+	return "", fault.New(fault.Invalid, "agh.secret_scan is off, outbound or both, not %q", s)
+}
+
+func (c Config) withDefaults() Config {
+	if c.Who == nil {
+		c.Who = func(*http.Request) Who { return Who{Role: Operator} }
+	}
+	if c.Log == nil {
+		c.Log = slog.Default()
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	if c.GreetInterval <= 0 {
+		c.GreetInterval = 30 * time.Second
+	}
+	if c.ReplayAge <= 0 {
+		c.ReplayAge = wire.DefaultReplayAge
+	}
+	if c.QueueDepth <= 0 {
+		c.QueueDepth = 100
+	}
+	if c.DefaultChannel == "" {
+		c.DefaultChannel = wire.DefaultChannel
+	}
+	if c.SecretScan == "" {
+		c.SecretScan = ScanOutbound
+	}
+	if c.Limits.Body <= 0 {
+		c.Limits.Body = 4 << 20
+	}
+	return c
+}
+
+// validation is how envelopes are judged at a time; outgoing ones are also
+// searched for secrets unless that is off.
+func (c *Config) validation(outgoing bool) wire.Options {
+	o := wire.Options{
+		Now: c.Now().Unix(), ReplayAge: c.ReplayAge, Strict: c.Strict, LenientWorkIDs: c.LenientWorkIDs,
+		Handles: true,
+	}
+	if c.SecretScan == ScanBoth || outgoing && c.SecretScan == ScanOutbound {
+		o.Secrets = wire.NewSecretScan()
+	}
+	return o
+}

@@ -1,0 +1,158 @@
+package agh
+
+import (
+	"context"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/parley-hub/parley/adapter/direct"
+	"github.com/parley-hub/parley/adapter/thread"
+	"github.com/parley-hub/parley/adapter/work"
+	"github.com/parley-hub/parley/dialect/agh/wire"
+	"github.com/parley-hub/parley/envelope"
+	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/hub"
+)
+
+// told are the hosted peers that a message is for; never its sender.
+func (r *netChannel) told(e *wire.Envelope) []*peer {
+	if e.To != "" {
+		if p := r.hosted(e.To); p != nil && e.To != e.From && (e.Surface != wire.Direct || e.Counterpart(e.To)) {
+			return []*peer{p}
+		}
+		return nil
+	}
+	if e.Kind != wire.Say && e.Kind != wire.Capability {
+		return nil
+	}
+	var all []*peer
+	for _, p := range r.everyone() {
+		if p.id != e.From && (e.Surface != wire.Direct || e.Counterpart(p.id)) {
+			all = append(all, p)
+		}
+	}
+	return all
+}
+
+// deliver queues a stored message for the hosted peers that it is for.
+func (sp *space) deliver(e *wire.Envelope, data []byte, record *envelope.Envelope) {
+	r, err := sp.find(e.Channel)
+	if err != nil {
+		return
+	}
+	r.tallyUp(e)
+	if p := r.hosted(e.From); p != nil && p.agent == record.Sender {
+		p.counts.sent.Add(1)
+		sp.s.audit(about(e, len(data)), sent, p.session, "")
+	}
+	for _, p := range r.told(e) {
+		p.tell(&waiting{
+			order: record.ID, channel: record.Channel, seq: record.Seq, id: e.ID, from: e.From, data: inline(data),
+			meta: about(e, len(data)),
+		})
+	}
+}
+
+func inline(data []byte) []byte {
+	if len(data) > keepInline {
+		return nil
+	}
+	return data
+}
+
+// tell queues a message for the peer.
+func (p *peer) tell(m *waiting) {
+	s := p.room.space.s
+	_, dropped := p.queue.push(m)
+	p.counts.received.Add(1)
+	s.audit(m.meta, received, p.session, "")
+	if dropped != nil {
+		p.queue.passed(dropped.order)
+		p.counts.rejected.Add(1)
+		s.audit(dropped.meta, rejected, p.session, "queue_overflow")
+	}
+	s.ledger.touch(p)
+}
+
+// settle notes that a message needs no more of the peer.
+func (p *peer) settle(m *waiting) {
+	s := p.room.space.s
+	p.queue.passed(m.order)
+	p.counts.delivered.Add(1)
+	s.audit(m.meta, delivered, p.session, "")
+	s.ledger.touch(p)
+}
+
+// read returns a waiting message as it was sent.
+func (s *Server) read(ctx context.Context, m *waiting) (*wire.Envelope, []byte, error) {
+	if m.data != nil {
+		e, err := wire.Decode(m.data, wire.Options{SkipFreshness: true, LenientWorkIDs: true, V1: true, Handles: true})
+		return e, m.data, err
+	}
+	for record, err := range s.hub.Log(ctx, m.channel, m.seq, m.seq) {
+		if err != nil {
+			return nil, nil, err
+		}
+		return wire.Message(record)
+	}
+	return nil, nil, fault.New(fault.NotFound, "the message %.100q is no longer stored", m.id)
+}
+
+// documentKind is of how far each hosted peer is; documents are named by
+// workspace and session.
+const documentKind = "agh-inbox"
+
+func (p *peer) document() string { return p.room.space.home.ID + "/" + p.session }
+
+// recover queues what the peer was told before a restart and had not finished.
+// What would not fit into the queue is left out, oldest first.
+func (p *peer) recover(ctx context.Context) error {
+	sp := p.room.space
+	var at mark
+	doc, err := sp.s.hub.Document(ctx, documentKind, p.document())
+	switch {
+	case err == nil:
+		if err := json.Unmarshal(doc.Data, &at); err != nil {
+			return fault.Wrap(fault.Internal, err, "how far %q is cannot be read: %v", p.id, err)
+		}
+		p.documented = true
+	case fault.CodeOf(err) != fault.NotFound:
+		return err
+	}
+	left := map[string]bool{}
+	oldest := at.After
+	for _, id := range at.Left {
+		left[id] = true
+		oldest = min(oldest, id)
+	}
+	p.queue.begin(at.After)
+	if oldest == "" {
+		oldest = p.joinedBound()
+	}
+	var found []toldEntry
+	for _, kind := range []string{thread.Type, direct.Type} {
+		for _, to := range []string{p.id, ""} {
+			prefix := work.ToldPrefix(p.room.channel, to)
+			n := 0
+			err := sp.entries(ctx, hub.EntryQuery{Type: kind, Prefix: prefix, Reverse: true, Limit: min(p.queue.depth, 500)}, func(e hub.Entry) (bool, error) {
+				order := e.Key[len(prefix):]
+				if order < oldest {
+					return false, nil
+				}
+				if order > at.After || left[order] {
+					told, err := work.ParseTold(e.Value)
+					if err != nil {
+						return false, fault.Wrap(fault.Internal, err, "%v", err)
+					}
+					found = append(found, toldEntry{order, e.Channel, told.Seq})
+					n++
+				}
+				return n < p.queue.depth, nil
+			})
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return p.requeue(ctx, found)
+}

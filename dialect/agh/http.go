@@ -1,0 +1,219 @@
+package agh
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"strconv"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/parley-hub/parley/dialect/agh/wire"
+	"github.com/parley-hub/parley/fault"
+)
+
+// call is one request that is being answered.
+type call struct {
+	*http.Request
+	w   http.ResponseWriter
+	s   *Server
+	who Who
+}
+
+// route serves one request.
+type route func(c *call) error
+
+// handler answers a request of at least a role; agents are let through where
+// the route itself asks what is theirs.
+func (s *Server) handler(role Role, serve route) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		c := &call{Request: r, w: w, s: s, who: s.cfg.Who(r)}
+		err := c.allowed(role)
+		if err == nil && s.cfg.Disabled && r.URL.Path != statusPath {
+			err = errDisabled
+		}
+		if err == nil {
+			err = serve(c)
+		}
+		if err != nil {
+			c.refuse(err)
+		}
+	})
+}
+
+var errDisabled = fault.New(fault.Unavailable, "the AGH network is switched off; set agh.enabled to true")
+
+func (c *call) allowed(role Role) error {
+	switch {
+	case c.who.Role == Nobody:
+		return fault.New(fault.AuthFailed, "%s %s needs a key: send Authorization: Bearer with a token that parley keys add made", c.Method, c.URL.Path)
+	case c.who.Role == Operator || role == Agent || role == Reader && c.who.Role == Reader:
+		return nil
+	}
+	return fault.New(fault.AccessDenied, "%s %s is not for this key's role", c.Method, c.URL.Path)
+}
+
+// statusOf is the HTTP status of a refusal.
+func statusOf(err error) int {
+	var r *wire.Rejection
+	if errors.As(err, &r) {
+		return http.StatusBadRequest
+	}
+	switch fault.CodeOf(err) {
+	case fault.NotFound:
+		return http.StatusNotFound
+	case fault.AccessDenied:
+		return http.StatusForbidden
+	case fault.AuthFailed:
+		return http.StatusUnauthorized
+	case fault.Protocol, fault.Conflict:
+		return http.StatusConflict
+	case fault.Invalid, fault.TooLarge:
+		return http.StatusBadRequest
+	case fault.InboxFull, fault.RateLimited:
+		return http.StatusTooManyRequests
+	case fault.Gap:
+		return http.StatusGone
+	case fault.Unavailable, fault.SlowReader:
+		return http.StatusServiceUnavailable
+	}
+	return http.StatusInternalServerError
+}
+
+// failure is the body of a refusal.
+type failure struct {
+	Error      string     `json:"error"`
+	Diagnostic diagnostic `json:"diagnostic"`
+}
+
+type diagnostic struct {
+	Code   string `json:"code"`
+	Reason string `json:"reason,omitempty"`
+}
+
+// refuse answers with an error.
+func (c *call) refuse(err error) {
+	status := statusOf(err)
+	f := failure{err.Error(), diagnostic{string(fault.CodeOf(err)), string(reasonOf(err))}}
+	if status == http.StatusInternalServerError {
+		c.s.cfg.Log.Error("an AGH request failed", "method", c.Method, "path", c.URL.Path, "error", err)
+		f.Error = http.StatusText(status)
+	}
+	if status == http.StatusUnauthorized {
+		c.w.Header().Set("WWW-Authenticate", `Bearer realm="parley"`)
+	}
+	_ = c.answer(status, f) // the client may be gone; nobody else could be told
+}
+
+// reasonOf is the protocol's word for a refusal, or the hub's.
+func reasonOf(err error) string {
+	var r *wire.Rejection
+	if errors.As(err, &r) {
+		return string(r.Reason)
+	}
+	why := fault.ReasonOf(err)
+	if r, ok := lifecycle[why]; ok {
+		return string(r)
+	}
+	return string(why)
+}
+
+// answer writes a JSON answer.
+func (c *call) answer(status int, body any) error {
+	text, err := json.Marshal(body)
+	if err != nil {
+		return fault.Wrap(fault.Internal, err, "%v", err)
+	}
+	h := c.w.Header()
+	h.Set("Content-Type", "application/json")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Cache-Control", "no-store")
+	c.w.WriteHeader(status)
+	_, _ = c.w.Write(append(text, '\n')) // the client may be gone
+	return nil
+}
+
+// read decodes the request's body. Unknown, doubled and wrongly written members
+// are refused.
+func (c *call) read(into any) error {
+	data, err := io.ReadAll(c.Body)
+	if err != nil {
+		var large *http.MaxBytesError
+		if errors.As(err, &large) {
+			return fault.New(fault.TooLarge, "the request's body has more than %d bytes", large.Limit)
+		}
+		return fault.Wrap(fault.Invalid, err, "the request's body cannot be read: %v", err)
+	}
+	if err := json.Unmarshal(data, into, json.RejectUnknownMembers(true)); err != nil {
+		return fault.Wrap(fault.Invalid, err, "the request's body: %v", err)
+	}
+	return nil
+}
+
+// limit reads the parameter limit; 0 is none.
+func (c *call) limit() (int, error) {
+	q := c.URL.Query()
+	if !q.Has("limit") {
+		return 0, nil
+	}
+	n, err := strconv.Atoi(q.Get("limit"))
+	if err != nil || n <= 0 {
+		return 0, fault.New(fault.Invalid, "`limit` is a positive whole number, not %.40q", q.Get("limit"))
+	}
+	return n, nil
+}
+
+// space returns the workspace of the path.
+func (c *call) space() (*space, error) { return c.s.find(c.PathValue("workspace_id")) }
+
+// channel returns the workspace and channel of the path, if the caller may look
+// into it.
+func (c *call) channel() (*netChannel, error) {
+	sp, err := c.space()
+	if err != nil {
+		return nil, err
+	}
+	r, err := sp.find(c.PathValue("channel"))
+	if err != nil {
+		return nil, err
+	}
+	return r, c.sees(r)
+}
+
+// agentID is the identity of an agent's key; empty: it is not registered.
+func (c *call) agentID() string {
+	id, _ := c.s.hub.FindAgent(c.who.Agent)
+	return id
+}
+
+// sees refuses a channel that an agent is not joined to.
+func (c *call) sees(r *netChannel) error {
+	if c.who.Role != Agent || r.has(c.agentID()) {
+		return nil
+	}
+	return fault.New(fault.AccessDenied, "%q is not joined to the channel %q", c.who.Agent, r.channel)
+}
+
+// owns refuses the session of somebody else.
+func (c *call) owns(p *peer) error {
+	if c.who.Role == Operator || c.who.Role == Agent && p.agent == c.agentID() {
+		return nil
+	}
+	return fault.New(fault.AccessDenied, "the session %q is not this key's", p.session)
+}
+
+// seesDirect refuses a direct room that is not for the caller.
+func (c *call) seesDirect(r *netChannel, peers []string) error {
+	switch c.who.Role {
+	case Operator:
+		return nil
+	case Agent:
+		id := c.agentID()
+		for _, name := range peers {
+			if p := r.hosted(name); p != nil && p.agent == id {
+				return nil
+			}
+		}
+	}
+	return fault.New(fault.AccessDenied, "a direct room is shown to its two peers and to operators")
+}

@@ -1,0 +1,31 @@
+package agh
+
+import (
+	"context"
+	"iter"
+
+	"github.com/parley-hub/parley/envelope"
+	"github.com/parley-hub/parley/hub"
+)
+
+// Hub is what the dialect asks of the hub; *hub.Hub is one.
+type Hub interface {
+	Home(ctx context.Context, kind, name string) (hub.Home, error)
+	Homes(ctx context.Context, kind string, page hub.HomePage) (list []hub.Home, next string, err error)
+	Entries(ctx context.Context, q hub.EntryQuery) (hub.EntryPage, error)
+	Named(ctx context.Context, home, kind, name string) (channelID string, err error)
+
+	Agent(nameOrID string) (hub.Profile, error)
+	AgentByID(id string) (hub.Profile, error)
+	FindAgent(name string) (id string, ok bool)
+	Name(id string) string
+	Register(ctx context.Context, r hub.Registration) (hub.Profile, error)
+
+	AdmitNamed(ctx context.Context, o hub.Opening, e *envelope.Envelope, by *hub.Caller) *hub.Pending
+	Log(ctx context.Context, channelID string, from, to uint64) iter.Seq2[*envelope.Envelope, error]
+
+	Document(ctx context.Context, kind, name string) (hub.Document, error)
+	EditDocuments(ctx context.Context, edits []hub.DocumentEdit, notes ...hub.AuditNote) (uint64, error)
+
+	Listen(l hub.Listener)
+}

@@ -1,0 +1,201 @@
+package agh
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/parley-hub/parley/dialect/agh/wire"
+	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/internal/jsonbuf"
+	"github.com/parley-hub/parley/internal/jsonscan"
+)
+
+// mostWait is how long a request may wait for a message.
+const mostWait = 60 * time.Second
+
+func (c *call) mySession() (*peer, error) {
+	sp, err := c.space()
+	if err != nil {
+		return nil, err
+	}
+	q := c.URL.Query()
+	id := q.Get("session_id")
+	if id == "" {
+		id = q.Get("session")
+	}
+	if id == "" {
+		return nil, fault.New(fault.Invalid, "`session_id` is missing; it says whose inbox is meant")
+	}
+	p, err := sp.session(id)
+	if err != nil {
+		return nil, err
+	}
+	return p, c.owns(p)
+}
+
+// inbox shows what waits for a hosted peer, oldest first, and changes nothing.
+func (c *call) inbox() error {
+	p, err := c.mySession()
+	if err != nil {
+		return err
+	}
+	q := c.URL.Query()
+	if only := q.Get("channel"); only != "" && only != p.room.channel {
+		return c.answer(http.StatusOK, map[string]any{"messages": []any{}})
+	}
+	var patience time.Duration
+	if q.Has("wait") {
+		if patience, err = time.ParseDuration(q.Get("wait")); err != nil || patience < 0 || patience > mostWait {
+			return fault.New(fault.Invalid, "`wait` is a duration of at most %s, such as 30s, not %.40q", mostWait, q.Get("wait"))
+		}
+	}
+	list, err := p.awaitMessages(c.Context(), patience)
+	if err != nil {
+		return err
+	}
+	return c.list("messages", func(add func(any) error) error {
+		for _, m := range list {
+			_, data, err := c.s.read(c.Context(), m)
+			if fault.CodeOf(err) == fault.NotFound {
+				continue
+			}
+			if err != nil {
+				return err
+			}
+			payload, err := payloadOf(data)
+			if err != nil {
+				return err
+			}
+			if err := add(payload); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// awaitMessages lists what waits, once there is something or patience ends.
+func (p *peer) awaitMessages(ctx context.Context, patience time.Duration) ([]*waiting, error) {
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	for {
+		list, wake := p.queue.snapshot()
+		if len(list) > 0 || patience == 0 {
+			return list, nil
+		}
+		select {
+		case <-wake:
+		case <-timer.C:
+			return nil, nil
+		case <-p.room.space.s.ctx.Done():
+			return nil, nil
+		case <-ctx.Done():
+			return nil, fault.Wrap(fault.Unavailable, ctx.Err(), "the request ended")
+		}
+	}
+}
+
+// payloadOf is an envelope without the members that are null.
+func payloadOf(data []byte) (jsontext.Value, error) {
+	b := &jsonbuf.Buffer{Bytes: make([]byte, 0, len(data))}
+	b.Open('{')
+	for name, value := range jsonscan.Members(data) {
+		if !jsonscan.IsNull(value) {
+			b.Key(string(name)).Value(value)
+		}
+	}
+	text, err := b.Close('}').Result()
+	if err != nil {
+		return nil, fault.Wrap(fault.Internal, err, "%v", err)
+	}
+	return text, nil
+}
+
+// done ends a hosted peer's work on a message: it waits no longer.
+func (c *call) done() error {
+	name, ok := strings.CutSuffix(c.PathValue("message_id"), "/done")
+	if !ok {
+		return fault.New(fault.NotFound, "there is nothing at %s; a message is finished with POST …/inbox/{message_id}/done", c.URL.Path)
+	}
+	p, err := c.mySession()
+	if err != nil {
+		return err
+	}
+	m := p.queue.done(name)
+	if m == nil {
+		return fault.New(fault.NotFound, "no message %.150q is waiting for %q", name, p.id)
+	}
+	p.settle(m)
+	c.w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+// Turn handles one message of a hosted peer. An error puts the message back to
+// the head of the queue.
+type Turn func(ctx context.Context, e *wire.Envelope) error
+
+// Attend gives a hosted peer's messages to turn, one at a time, until ctx ends
+// or the peer leaves. A peer is attended by one at most.
+func (s *Server) Attend(ctx context.Context, workspace, session string, turn Turn) error {
+	sp, err := s.find(workspace)
+	if err != nil {
+		return err
+	}
+	p, err := sp.session(session)
+	if err != nil {
+		return err
+	}
+	if !p.queue.attend(true) {
+		return fault.New(fault.Conflict, "the peer %q is attended already", p.id)
+	}
+	defer p.queue.attend(false)
+	delay := firstDelay
+	for {
+		m, err := p.queue.take(ctx)
+		if err != nil {
+			return endOf(ctx, err)
+		}
+		if err := p.run(ctx, m, turn); err == nil {
+			delay = firstDelay
+			continue
+		} else if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		timer := time.NewTimer(delay)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return ctx.Err()
+		}
+		delay = min(2*delay, mostDelay)
+	}
+}
+
+// run takes one turn.
+func (p *peer) run(ctx context.Context, m *waiting, turn Turn) error {
+	e, _, err := p.room.space.s.read(ctx, m)
+	if err == nil {
+		err = turn(ctx, e)
+	}
+	if err == nil && ctx.Err() != nil {
+		err = ctx.Err() // it was cancelled, and may not have finished
+	}
+	p.queue.finish(m, err == nil)
+	if err == nil {
+		p.settle(m)
+	}
+	return err
+}
+
+func endOf(ctx context.Context, err error) error {
+	if ctx.Err() != nil || errors.Is(err, context.Canceled) {
+		return ctx.Err()
+	}
+	return err
+}

@@ -1,0 +1,200 @@
+package agh
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/parley-hub/parley/dialect/agh/wire"
+	"github.com/parley-hub/parley/fault"
+)
+
+// keepInline is up to which size a waiting message is kept in memory; a larger
+// one is read from the log when it is wanted.
+const keepInline = 16 << 10
+
+// Delays before a message whose turn failed is tried again.
+const (
+	firstDelay = 250 * time.Millisecond
+	mostDelay  = 5 * time.Second
+)
+
+// waiting is a message in a peer's queue.
+type waiting struct {
+	order   string // the hub's id of the record, or empty for what is not stored
+	channel string // and where it is
+	seq     uint64
+	id      string
+	from    string
+	data    []byte // nil: read it from the log
+	meta    *auditOf
+}
+
+// queue is what waits for one hosted peer, oldest first.
+type queue struct {
+	peer  *peer
+	depth int
+
+	mu     sync.Mutex
+	list   []*waiting
+	busy   *waiting // whose turn runs
+	after  string   // everything up to here is done, dropped or in list
+	wake   chan struct{}
+	closed bool
+	worker bool
+}
+
+func newQueue(p *peer, depth int) *queue {
+	return &queue{peer: p, depth: depth, wake: make(chan struct{})}
+}
+
+// begin says where a new peer's queue starts.
+func (q *queue) begin(after string) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.after == "" {
+		q.after = after
+	}
+}
+
+// push adds a message; the oldest is dropped if there are too many. It reports
+// whether the message is the only one, so that it is not kept waiting.
+func (q *queue) push(m *waiting) (immediate bool, dropped *waiting) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.closed {
+		return false, nil
+	}
+	immediate = len(q.list) == 0 && q.busy == nil
+	q.list = append(q.list, m)
+	if len(q.list) > q.depth {
+		dropped = q.list[0]
+		q.list = slices.Clone(q.list[1:]) // lets go of what was dropped
+	}
+	q.stir()
+	return immediate, dropped
+}
+
+// stir wakes whoever waits. The queue is locked.
+func (q *queue) stir() {
+	close(q.wake)
+	q.wake = make(chan struct{})
+}
+
+// snapshot lists what waits and has not been started, and what is closed when
+// that changes.
+func (q *queue) snapshot() ([]*waiting, <-chan struct{}) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return slices.Clone(q.list), q.wake
+}
+
+func (q *queue) len() int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return len(q.list)
+}
+
+// done removes the first message of a name, which is an id or FROM/ID.
+func (q *queue) done(name string) *waiting {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	i := slices.IndexFunc(q.list, func(m *waiting) bool { return m.id == name || wire.RecordKey(m.from, m.id) == name })
+	if i < 0 {
+		return nil
+	}
+	m := q.list[i]
+	q.list = slices.Delete(slices.Clone(q.list), i, i+1)
+	q.stir()
+	return m
+}
+
+// take starts the oldest message, or waits for one.
+func (q *queue) take(ctx context.Context) (*waiting, error) {
+	for {
+		q.mu.Lock()
+		if q.closed {
+			q.mu.Unlock()
+			return nil, fault.New(fault.NotFound, "the peer %q has left", q.peer.id)
+		}
+		if len(q.list) > 0 && q.busy == nil {
+			m := q.list[0]
+			q.list, q.busy = slices.Clone(q.list[1:]), m
+			q.mu.Unlock()
+			return m, nil
+		}
+		wake := q.wake
+		q.mu.Unlock()
+		select {
+		case <-wake:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// finish ends the running turn: the message is done, or goes back to the head.
+func (q *queue) finish(m *waiting, ok bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.busy = nil
+	if !ok && !q.closed {
+		q.list = append([]*waiting{m}, q.list...)
+	}
+	q.stir()
+}
+
+// attend notes that somebody takes the peer's turns; false: somebody else does.
+func (q *queue) attend(on bool) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if on && q.worker {
+		return false
+	}
+	q.worker = on
+	return true
+}
+
+// mark is how far the peer is: everything up to After is done, except what is
+// named in Left. What is waiting is Left.
+type mark struct {
+	After string   `json:"after"`
+	Left  []string `json:"left,omitempty"`
+}
+
+// mark returns how far the peer is, given the newest record it was told.
+func (q *queue) mark() mark {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	m := mark{After: q.after}
+	note := func(w *waiting) {
+		if w.order == "" {
+			return
+		}
+		m.Left = append(m.Left, w.order)
+		m.After = max(m.After, w.order)
+	}
+	if q.busy != nil {
+		note(q.busy)
+	}
+	for _, w := range q.list {
+		note(w)
+	}
+	return m
+}
+
+// passed notes that a record needs nothing more of the peer.
+func (q *queue) passed(order string) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.after = max(q.after, order)
+}
+
+// close ends the queue and drops what waits.
+func (q *queue) close() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.closed, q.list = true, nil
+	q.stir()
+}

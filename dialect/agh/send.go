@@ -1,0 +1,290 @@
+package agh
+
+import (
+	"context"
+	"net/http"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/parley-hub/parley/adapter/direct"
+	"github.com/parley-hub/parley/adapter/thread"
+	"github.com/parley-hub/parley/adapter/work"
+	"github.com/parley-hub/parley/dialect/agh/wire"
+	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/hub"
+)
+
+// sendBody is a request to send. Time, sender and proof are not the caller's.
+type sendBody struct {
+	sendResult
+	Body jsontext.Value `json:"body"`
+	// Interaction is a member of an older protocol.
+	Interaction jsontext.Value `json:"interaction_id"`
+}
+
+// sendResult echoes a request.
+type sendResult struct {
+	ID          string         `json:"id,omitempty"`
+	SessionID   string         `json:"session_id,omitempty"`
+	WorkspaceID string         `json:"workspace_id,omitempty"`
+	Channel     string         `json:"channel,omitempty"`
+	Kind        wire.Kind      `json:"kind,omitempty"`
+	Surface     wire.Surface   `json:"surface,omitempty"`
+	ThreadID    string         `json:"thread_id,omitempty"`
+	DirectID    string         `json:"direct_id,omitempty"`
+	To          string         `json:"to,omitempty"`
+	WorkID      string         `json:"work_id,omitempty"`
+	ReplyTo     string         `json:"reply_to,omitempty"`
+	TraceID     string         `json:"trace_id,omitempty"`
+	CausationID string         `json:"causation_id,omitempty"`
+	ExpiresAt   *int64         `json:"expires_at,omitempty"`
+	Ext         jsontext.Value `json:"ext,omitempty"`
+}
+
+func (c *call) send() error {
+	sp, err := c.space()
+	if err != nil {
+		return err
+	}
+	var body sendBody
+	if err := c.read(&body); err != nil {
+		return err
+	}
+	if err := body.check(sp.name); err != nil {
+		return err
+	}
+	p, err := sp.session(body.SessionID)
+	if err != nil {
+		return err
+	}
+	if err := c.owns(p); err != nil {
+		return err
+	}
+	if body.Channel == "" {
+		body.Channel = p.room.channel
+	}
+	if body.Channel != p.room.channel {
+		return fault.New(fault.NotFound, "the session %q is joined to %q, not to %.100q", p.session, p.room.channel, body.Channel)
+	}
+	id, direct, err := p.send(c.Context(), &body)
+	if err != nil {
+		return err
+	}
+	body.ID = id
+	if body.DirectID == "" {
+		body.DirectID = direct
+	}
+	return c.answer(http.StatusOK, map[string]any{"message": body.sendResult})
+}
+
+// check refuses what no session could send.
+func (b *sendBody) check(workspace string) error {
+	if b.Kind == "" {
+		b.Kind = wire.Say
+	}
+	switch {
+	case b.Interaction != nil:
+		return &wire.Rejection{Reason: wire.LegacyFieldRejected, Member: "interaction_id", Detail: "it is of an older protocol; name a thread or direct room"}
+	case b.WorkspaceID != "" && b.WorkspaceID != workspace:
+		return fault.New(fault.Invalid, "`workspace_id` is %.100q, and the path names %.100q; give the same, or leave it out", b.WorkspaceID, workspace)
+	case b.SessionID == "":
+		return fault.New(fault.Invalid, "`session_id` is missing; it says which peer sends")
+	case !b.Kind.Known():
+		return &wire.Rejection{Reason: wire.UnsupportedKind, Member: "kind", Detail: "it is one of whois, say, capability, receipt and trace; `direct` is a surface"}
+	case b.Kind == wire.Greet:
+		return fault.New(fault.Invalid, "greetings are sent by the runtime itself, when a peer joins and then at an interval")
+	case b.Surface == wire.Direct && b.To == "":
+		return fault.New(fault.Invalid, "`to` is missing; a direct room's message names the other peer")
+	case b.WorkID != "" && b.To == "" && (b.Kind == wire.Say || b.Kind == wire.Capability):
+		return fault.New(fault.Invalid, "`to` is missing; work is between two peers")
+	}
+	return nil
+}
+
+// envelope is what a request asks to send.
+func (p *peer) envelope(b *sendBody) (*wire.Envelope, error) {
+	sp := p.room.space
+	e := &wire.Envelope{
+		Protocol: wire.Protocol, ID: b.ID, Workspace: sp.name, Kind: b.Kind, Channel: p.room.channel, Surface: b.Surface,
+		Thread: b.ThreadID, Direct: b.DirectID, From: p.id, To: b.To, Work: b.WorkID, ReplyTo: b.ReplyTo, Trace: b.TraceID,
+		Causation: b.CausationID, TS: sp.s.cfg.Now().Unix(), ExpiresAt: b.ExpiresAt, Body: b.Body, Ext: b.Ext,
+	}
+	if e.ID == "" {
+		e.ID = wire.NewID()
+	}
+	if e.Surface == wire.Direct {
+		id, err := wire.DirectID(sp.name, e.Channel, e.From, e.To)
+		if err != nil {
+			return nil, fault.Wrap(fault.Invalid, err, "%v", err)
+		}
+		e.Direct = id
+	}
+	return e, nil
+}
+
+// send validates, stores and queues what a hosted peer says. It returns when
+// that is durable.
+func (p *peer) send(ctx context.Context, b *sendBody) (id, direct string, err error) {
+	sp := p.room.space
+	e, err := p.envelope(b)
+	if err != nil {
+		return "", "", err
+	}
+	data, err := e.AppendJSON(nil)
+	if err != nil {
+		return "", "", fault.Wrap(fault.Invalid, err, "the envelope cannot be written: %v", err)
+	}
+	if len(data) > wire.MaxBytes {
+		return "", "", fault.New(fault.TooLarge, "the envelope has %d bytes; at most %d can be sent", len(data), wire.MaxBytes)
+	}
+	checked, err := wire.Decode(data, sp.s.cfg.validation(true))
+	if err != nil {
+		return "", "", err
+	}
+	if err := checked.CheckOutgoing(); err != nil {
+		return "", "", err
+	}
+	if b.ID != "" {
+		known, err := sp.knows(ctx, b.ID)
+		if err != nil || known {
+			return e.ID, e.Direct, err
+		}
+	}
+	if e.To == e.From {
+		return "", "", fault.New(fault.Invalid, "`to` is the sender itself")
+	}
+	to, err := p.room.target(e.To)
+	if err != nil {
+		return "", "", err
+	}
+	if e.Kind == wire.Whois {
+		return e.ID, "", p.ask(checked)
+	}
+	_, err = sp.admit(ctx, p.room, checked, data, actor{p.id, p.agent}, to)
+	return e.ID, e.Direct, err
+}
+
+// target finds out who is addressed; an empty peer is everyone.
+func (r *netChannel) target(peer string) (actor, error) {
+	if peer == "" {
+		return actor{}, nil
+	}
+	if p := r.hosted(peer); p != nil {
+		return actor{p.id, p.agent}, nil
+	}
+	return actor{}, fault.New(fault.NotFound, "target not found: no peer %.150q is present in %q", peer, r.channel)
+}
+
+// knows reports whether a message of an id is stored, whoever sent it.
+func (sp *space) knows(ctx context.Context, id string) (bool, error) {
+	for _, kind := range []string{thread.Type, direct.Type} {
+		page, err := sp.s.hub.Entries(ctx, hub.EntryQuery{Type: kind, Home: sp.home.ID, Prefix: work.IDPrefix(id), Limit: 1})
+		if err != nil || len(page.Entries) > 0 {
+			return err == nil, err
+		}
+	}
+	return false, nil
+}
+
+// ask answers a question who is there with the cards of the hosted peers.
+func (p *peer) ask(e *wire.Envelope) error {
+	body, ok := e.Content.(*wire.WhoisBody)
+	if !ok || body.Response {
+		return fault.New(fault.Invalid, "a whois that is sent is a request; answers are the runtime's")
+	}
+	for _, other := range p.room.asked(e) {
+		answer, data, err := other.introduce(e)
+		if err != nil {
+			return err
+		}
+		p.tell(&waiting{id: answer.ID, from: answer.From, data: data, meta: about(answer, len(data))})
+	}
+	return nil
+}
+
+// asked are the hosted peers that answer a question.
+func (r *netChannel) asked(e *wire.Envelope) []*peer {
+	body, ok := e.Content.(*wire.WhoisBody)
+	if !ok || body.Response {
+		return nil
+	}
+	var all []*peer
+	for _, p := range r.everyone() {
+		switch {
+		case p.id == e.From:
+		case e.To == p.id, e.To == "" && p.card().Matches(body.Query):
+			all = append(all, p)
+		}
+	}
+	return all
+}
+
+// introduce answers a question with the peer's card.
+func (p *peer) introduce(request *wire.Envelope) (*wire.Envelope, []byte, error) {
+	card := p.card()
+	e := &wire.Envelope{
+		Protocol: wire.Protocol, ID: wire.NewID(), Workspace: request.Workspace, Kind: wire.Whois, Channel: request.Channel,
+		From: p.id, To: request.From, ReplyTo: request.ID, TS: p.room.space.s.cfg.Now().Unix(),
+	}
+	var err error
+	if want := request.CatalogRequest(); want.Wanted {
+		selected := want.Select(p.catalog())
+		if err := card.Offer(selected); err != nil {
+			return nil, nil, err
+		}
+		if e.Ext, err = wire.AppendCatalogExt(nil, selected); err != nil {
+			return nil, nil, err
+		}
+	}
+	body := &wire.WhoisBody{Response: true, Card: card}
+	if e.Body, err = body.AppendJSON(nil); err != nil {
+		return nil, nil, err
+	}
+	e.Content = body
+	data, err := e.AppendJSON(nil)
+	return e, data, err
+}
+
+// resolveBody names the two peers of a direct room.
+type resolveBody struct {
+	SessionID string `json:"session_id"`
+	PeerID    string `json:"peer_id"`
+}
+
+func (c *call) resolveDirect() error {
+	r, err := c.channel()
+	if err != nil {
+		return err
+	}
+	var body resolveBody
+	if err := c.read(&body); err != nil {
+		return err
+	}
+	p, err := r.space.session(strings.TrimSpace(body.SessionID))
+	if err != nil {
+		return err
+	}
+	if err := c.owns(p); err != nil {
+		return err
+	}
+	if p.room != r {
+		return fault.New(fault.NotFound, "the session %q is joined to %q, not to %q", p.session, p.room.channel, r.channel)
+	}
+	id, err := wire.DirectID(r.space.name, r.channel, p.id, body.PeerID)
+	if err != nil {
+		return fault.Wrap(fault.Invalid, err, "%v", err)
+	}
+	to, err := r.target(body.PeerID)
+	if err != nil {
+		return err
+	}
+	if err := p.resolve(c.Context(), id, to); err != nil {
+		return err
+	}
+	row, err := r.conversation(c.Context(), direct.Type, id)
+	if err != nil {
+		return err
+	}
+	return c.answer(http.StatusOK, map[string]any{"direct": r.showDirect(row)})
+}

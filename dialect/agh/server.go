@@ -1,0 +1,190 @@
+package agh
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"sync"
+
+	"github.com/parley-hub/parley/adapter/room"
+	"github.com/parley-hub/parley/dialect/agh/wire"
+	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/hub"
+)
+
+// Server is the runtime.
+type Server struct {
+	cfg    Config
+	hub    Hub
+	mux    *http.ServeMux
+	ledger *ledger
+	counts counters
+
+	ctx    context.Context // ends with Close
+	cancel context.CancelFunc
+	work   sync.WaitGroup
+
+	mu     sync.RWMutex
+	spaces map[string]*space // by name
+	homes  map[string]*space // by the home's id
+	// opening serializes the making of workspaces.
+	opening sync.Mutex
+}
+
+// New makes a runtime. It serves nothing until Start.
+func New(cfg Config) (*Server, error) {
+	cfg = cfg.withDefaults()
+	switch {
+	case cfg.Hub == nil:
+		return nil, errors.New("agh: Config.Hub is missing")
+	case !wire.ValidChannel(cfg.DefaultChannel):
+		return nil, fault.New(fault.Invalid, "agh.default_channel is %q; a channel matches ^[a-z0-9][a-z0-9_-]{0,63}$", cfg.DefaultChannel)
+	}
+	s := &Server{cfg: cfg, hub: cfg.Hub, spaces: map[string]*space{}, homes: map[string]*space{}}
+	s.ctx, s.cancel = context.WithCancel(context.Background())
+	s.ledger = newLedger(s)
+	s.mux = s.routes()
+	return s, nil
+}
+
+// Start finds the workspaces and the peers that are joined in them.
+func (s *Server) Start(ctx context.Context) error {
+	if s.cfg.Disabled {
+		return nil
+	}
+	s.hub.Listen(&listener{s: s})
+	for after := ""; ; {
+		homes, next, err := s.hub.Homes(ctx, wire.Dialect, hub.HomePage{After: after, Limit: 500})
+		if err != nil {
+			return err
+		}
+		for _, home := range homes {
+			sp := s.add(home)
+			if err := sp.load(ctx); err != nil {
+				return err
+			}
+		}
+		if next == "" {
+			break
+		}
+		after = next
+	}
+	s.work.Go(s.ledger.run)
+	return nil
+}
+
+// Drain stores what is not stored yet.
+func (s *Server) Drain(context.Context) error { return nil }
+
+// Close ends everything. It may be called again.
+func (s *Server) Close() error {
+	s.cancel()
+	s.work.Wait()
+	return nil
+}
+
+// add makes a workspace known.
+func (s *Server) add(home hub.Home) *space {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if sp := s.homes[home.ID]; sp != nil {
+		return sp
+	}
+	sp := &space{s: s, name: home.Name, home: home, rooms: map[string]*netChannel{}, sessions: map[string]*peer{}}
+	s.spaces[home.Name], s.homes[home.ID] = sp, sp
+	return sp
+}
+
+// find returns a workspace that exists.
+func (s *Server) find(name string) (*space, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if sp := s.spaces[name]; sp != nil {
+		return sp, nil
+	}
+	return nil, fault.New(fault.NotFound, "there is no workspace %.100q; it begins with its first channel or peer", name)
+}
+
+// open returns a workspace, made if there is none.
+func (s *Server) open(ctx context.Context, name string) (*space, error) {
+	if sp, err := s.find(name); err == nil {
+		return sp, nil
+	}
+	if !wire.ValidWorkspace(name) {
+		return nil, fault.New(fault.Invalid, "%.100q cannot be a workspace: a name is one token of a NATS subject, without dots, spaces, * and >", name)
+	}
+	s.opening.Lock()
+	defer s.opening.Unlock()
+	home, err := s.hub.Home(ctx, wire.Dialect, name)
+	if err != nil {
+		return nil, err
+	}
+	return s.add(home), nil
+}
+
+// list returns the workspaces, in no order.
+func (s *Server) list() []*space {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	all := make([]*space, 0, len(s.spaces))
+	for _, sp := range s.spaces {
+		all = append(all, sp)
+	}
+	return all
+}
+
+// entries yields an adapter's entries of a workspace, page after page.
+func (sp *space) entries(ctx context.Context, q hub.EntryQuery, each func(hub.Entry) (more bool, err error)) error {
+	q.Home = sp.home.ID
+	for {
+		page, err := sp.s.hub.Entries(ctx, q)
+		if err != nil {
+			return err
+		}
+		for _, entry := range page.Entries {
+			if more, err := each(entry); err != nil || !more {
+				return err
+			}
+		}
+		switch {
+		case page.Next == "":
+			return nil
+		case q.Reverse:
+			q.Before = page.Next
+		default:
+			q.After = page.Next
+		}
+	}
+}
+
+// entry returns the one entry of a key.
+func (sp *space) entry(ctx context.Context, kind, key string) (hub.Entry, bool, error) {
+	page, err := sp.s.hub.Entries(ctx, hub.EntryQuery{Type: kind, Home: sp.home.ID, Prefix: key, Limit: 1})
+	if err != nil || len(page.Entries) == 0 || page.Entries[0].Key != key {
+		return hub.Entry{}, false, err
+	}
+	return page.Entries[0], true, nil
+}
+
+// load finds the rooms of a workspace and who is joined.
+func (sp *space) load(ctx context.Context) error {
+	err := sp.entries(ctx, hub.EntryQuery{Type: room.Type, Prefix: room.RowsPrefix, Limit: 500}, func(e hub.Entry) (bool, error) {
+		row, err := room.ParseRow(e.Value)
+		if err != nil {
+			return false, fault.Wrap(fault.Internal, err, "workspace %q: %v", sp.name, err)
+		}
+		sp.room(row.Channel, e.Channel).describe(row)
+		return true, nil
+	})
+	if err != nil {
+		return err
+	}
+	return sp.entries(ctx, hub.EntryQuery{Type: room.Type, Prefix: room.PeersPrefix, Limit: 500}, func(e hub.Entry) (bool, error) {
+		channel, id, joined, err := room.ParsePeer(e.Key, e.Value)
+		if err != nil {
+			return false, fault.Wrap(fault.Internal, err, "workspace %q: %v", sp.name, err)
+		}
+		p := sp.join(sp.room(channel, e.Channel), id, joined)
+		return true, p.recover(ctx)
+	})
+}

@@ -1,0 +1,279 @@
+package agh
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/parley-hub/parley/adapter/direct"
+	"github.com/parley-hub/parley/adapter/thread"
+	"github.com/parley-hub/parley/adapter/work"
+	"github.com/parley-hub/parley/dialect/agh/wire"
+	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/hub"
+)
+
+// threadShape is a thread as lists show it.
+type threadShape struct {
+	WorkspaceID        string `json:"workspace_id,omitempty"`
+	Channel            string `json:"channel"`
+	ThreadID           string `json:"thread_id"`
+	RootMessageID      string `json:"root_message_id"`
+	Title              string `json:"title,omitempty"`
+	OpenedByPeerID     string `json:"opened_by_peer_id,omitempty"`
+	OpenedSessionID    string `json:"opened_session_id,omitempty"`
+	OpenedAt           string `json:"opened_at,omitempty"`
+	LastActivityAt     string `json:"last_activity_at,omitempty"`
+	MessageCount       int    `json:"message_count"`
+	ParticipantCount   int    `json:"participant_count"`
+	OpenWorkCount      int    `json:"open_work_count"`
+	LastMessagePreview string `json:"last_message_preview,omitempty"`
+}
+
+// directShape is a direct room as lists show it.
+type directShape struct {
+	WorkspaceID        string `json:"workspace_id,omitempty"`
+	Channel            string `json:"channel"`
+	DirectID           string `json:"direct_id"`
+	PeerA              string `json:"peer_a"`
+	PeerB              string `json:"peer_b"`
+	OpenedAt           string `json:"opened_at,omitempty"`
+	LastActivityAt     string `json:"last_activity_at,omitempty"`
+	MessageCount       int    `json:"message_count"`
+	OpenWorkCount      int    `json:"open_work_count"`
+	LastMessagePreview string `json:"last_message_preview,omitempty"`
+}
+
+func (r *netChannel) sessionOf(peer string) string {
+	if p := r.hosted(peer); p != nil {
+		return p.session
+	}
+	return ""
+}
+
+func (r *netChannel) showThread(row work.Row) threadShape {
+	return threadShape{
+		WorkspaceID: r.space.name, Channel: row.Channel, ThreadID: row.ID, RootMessageID: row.Root, Title: row.Title,
+		OpenedByPeerID: row.Opener, OpenedSessionID: r.sessionOf(row.Opener), OpenedAt: whenUnix(row.OpenedAt), LastActivityAt: whenUnix(row.LastAt),
+		MessageCount: row.Messages, ParticipantCount: row.Speakers, OpenWorkCount: row.OpenWork, LastMessagePreview: row.Preview,
+	}
+}
+
+func (r *netChannel) showDirect(row work.Row) directShape {
+	d := directShape{
+		WorkspaceID: r.space.name, Channel: row.Channel, DirectID: row.ID, OpenedAt: whenUnix(row.OpenedAt), LastActivityAt: whenUnix(row.LastAt),
+		MessageCount: row.Messages, OpenWorkCount: row.OpenWork, LastMessagePreview: row.Preview,
+	}
+	if len(row.Peers) == 2 {
+		d.PeerA, d.PeerB = row.Peers[0], row.Peers[1]
+	}
+	return d
+}
+
+// conversation returns the row of a thread or direct room.
+func (r *netChannel) conversation(ctx context.Context, kind, id string) (work.Row, error) {
+	for range 3 { // the row moves when something is said meanwhile
+		newest, ok, err := r.space.entry(ctx, kind, work.NameKey(r.channel, id))
+		if err != nil {
+			return work.Row{}, err
+		}
+		if !ok {
+			break
+		}
+		found, ok, err := r.space.entry(ctx, kind, work.ActivityKey(r.channel, string(newest.Value), id))
+		if err != nil {
+			return work.Row{}, err
+		}
+		if ok {
+			return r.readRow(ctx, kind, found)
+		}
+	}
+	return work.Row{}, fault.New(fault.NotFound, "the channel %q has no %s %.150q", r.channel, kind, id)
+}
+
+// readRow reads a row. Texts that were cut for it are read from the log.
+func (r *netChannel) readRow(ctx context.Context, kind string, e hub.Entry) (work.Row, error) {
+	row, err := work.ParseRow(e.Value)
+	if err != nil {
+		return row, fault.Wrap(fault.Internal, err, "%v", err)
+	}
+	if kind == thread.Type && wasCut(row.Title) {
+		if row.Title, err = r.space.preview(ctx, e.Channel, 1, row.Title); err != nil {
+			return row, err
+		}
+	}
+	if wasCut(row.Preview) {
+		last := hub.EntryQuery{Type: kind, Home: r.space.home.ID, Prefix: work.MessagePrefix(r.channel, row.ID), Reverse: true, Limit: 1}
+		page, err := r.space.s.hub.Entries(ctx, last)
+		if err != nil || len(page.Entries) == 0 {
+			return row, err
+		}
+		seq, err := work.ParseSeq(page.Entries[0].Value)
+		if err != nil {
+			return row, fault.Wrap(fault.Internal, err, "%v", err)
+		}
+		if row.Preview, err = r.space.preview(ctx, e.Channel, seq, row.Preview); err != nil {
+			return row, err
+		}
+	}
+	return row, nil
+}
+
+// wasCut reports whether a text may be the beginning of a longer one.
+func wasCut(s string) bool { return len(s) > work.MaxText-4 }
+
+// preview reads what a message says.
+func (sp *space) preview(ctx context.Context, channelID string, seq uint64, otherwise string) (string, error) {
+	for record, err := range sp.s.hub.Log(ctx, channelID, seq, seq) {
+		if err != nil {
+			return "", err
+		}
+		if e, _, err := wire.Message(record); err == nil {
+			return e.Preview(), nil
+		}
+	}
+	return otherwise, nil
+}
+
+// list streams a list of the name, row after row, so that its length needs no
+// memory.
+func (c *call) list(name string, rows func(add func(any) error) error) error {
+	started := false
+	begin := func() {
+		if !started {
+			started = true
+			c.w.Header().Set("Content-Type", "application/json")
+			c.w.Header().Set("Cache-Control", "no-store")
+			_, _ = c.w.Write([]byte(`{"` + name + `":[`))
+		}
+	}
+	first := true
+	err := rows(func(item any) error {
+		text, err := json.Marshal(item)
+		if err != nil {
+			return fault.Wrap(fault.Internal, err, "%v", err)
+		}
+		begin()
+		if !first {
+			text = append([]byte{','}, text...)
+		}
+		first = false
+		_, err = c.w.Write(text)
+		return err
+	})
+	if err != nil {
+		if started {
+			panic(http.ErrAbortHandler) // the client must not take what it has for the whole list
+		}
+		return err
+	}
+	begin()
+	_, _ = c.w.Write([]byte("]}\n"))
+	return nil
+}
+
+// listRows lists conversations of a channel, newest activity first.
+func (c *call) listRows(r *netChannel, kind, name string, show func(hub.Entry) (any, bool, error)) error {
+	limit, err := c.limit()
+	if err != nil {
+		return err
+	}
+	q := hub.EntryQuery{Type: kind, Prefix: work.ActivityPrefix(r.channel), Limit: pageOf(limit)}
+	if after := c.URL.Query().Get("after"); after != "" {
+		newest, ok, err := r.space.entry(c.Context(), kind, work.NameKey(r.channel, after))
+		if err != nil {
+			return err
+		}
+		if !ok {
+			return fault.New(fault.NotFound, "`after` names no %s of %q: %.150q", kind, r.channel, after)
+		}
+		q.After = work.ActivityKey(r.channel, string(newest.Value), after)
+	}
+	return c.list(name, func(add func(any) error) error {
+		n := 0
+		return r.space.entries(c.Context(), q, func(e hub.Entry) (bool, error) {
+			item, ok, err := show(e)
+			if err != nil || !ok {
+				return err == nil, err
+			}
+			n++
+			return limit == 0 || n < limit, add(item)
+		})
+	})
+}
+
+// pageOf is how many entries are read at once for a limit.
+func pageOf(limit int) int {
+	if limit == 0 || limit > 200 {
+		return 200
+	}
+	return limit
+}
+
+func (c *call) listThreads() error {
+	r, err := c.channel()
+	if err != nil {
+		return err
+	}
+	return c.listRows(r, thread.Type, "threads", func(e hub.Entry) (any, bool, error) {
+		row, err := r.readRow(c.Context(), thread.Type, e)
+		return r.showThread(row), true, err
+	})
+}
+
+func (c *call) showThread() error {
+	r, err := c.channel()
+	if err != nil {
+		return err
+	}
+	row, err := r.conversation(c.Context(), thread.Type, c.PathValue("thread_id"))
+	if err != nil {
+		return err
+	}
+	return c.answer(http.StatusOK, map[string]any{"thread": r.showThread(row)})
+}
+
+func (c *call) listDirects() error {
+	r, err := c.channel()
+	if err != nil {
+		return err
+	}
+	if c.who.Role == Reader {
+		return c.seesDirect(r, nil)
+	}
+	only := c.URL.Query().Get("peer_id")
+	return c.listRows(r, direct.Type, "directs", func(e hub.Entry) (any, bool, error) {
+		row, err := r.readRow(c.Context(), direct.Type, e)
+		if err != nil {
+			return nil, false, err
+		}
+		d := r.showDirect(row)
+		mine := only == "" || only == d.PeerA || only == d.PeerB
+		return d, mine && c.seesDirect(r, row.Peers) == nil, nil
+	})
+}
+
+// direct returns the row of the path's direct room, if the caller may see it.
+func (c *call) direct() (*netChannel, work.Row, error) {
+	r, err := c.channel()
+	if err != nil {
+		return nil, work.Row{}, err
+	}
+	if c.who.Role == Reader {
+		return nil, work.Row{}, c.seesDirect(r, nil)
+	}
+	row, err := r.conversation(c.Context(), direct.Type, c.PathValue("direct_id"))
+	if err != nil {
+		return nil, row, err
+	}
+	return r, row, c.seesDirect(r, row.Peers)
+}
+
+func (c *call) showDirect() error {
+	r, row, err := c.direct()
+	if err != nil {
+		return err
+	}
+	return c.answer(http.StatusOK, map[string]any{"direct": r.showDirect(row)})
+}

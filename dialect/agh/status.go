@@ -1,0 +1,73 @@
+package agh
+
+import (
+	"net/http"
+	"slices"
+
+	"github.com/parley-hub/parley/dialect/agh/wire"
+)
+
+// statusShape is how the network is doing.
+type statusShape struct {
+	Enabled                  bool        `json:"enabled"`
+	Status                   string      `json:"status"`
+	ConfiguredDefaultChannel string      `json:"configured_default_channel,omitempty"`
+	EffectiveDefaultChannel  string      `json:"effective_default_channel,omitempty"`
+	LocalPeers               int         `json:"local_peers,omitzero"`
+	RemotePeers              int         `json:"remote_peers,omitzero"`
+	Channels                 int         `json:"channels,omitzero"`
+	QueuedMessages           int         `json:"queued_messages,omitzero"`
+	QueuedSessions           int         `json:"queued_sessions,omitzero"`
+	MessagesSent             int64       `json:"messages_sent,omitzero"`
+	MessagesReceived         int64       `json:"messages_received,omitzero"`
+	MessagesRejected         int64       `json:"messages_rejected,omitzero"`
+	MessagesDelivered        int64       `json:"messages_delivered,omitzero"`
+	WorkflowTaggedEvents     int64       `json:"workflow_tagged_events,omitzero"`
+	HandoffTaggedEvents      int64       `json:"handoff_tagged_events,omitzero"`
+	DeclaredChannels         []string    `json:"declared_channels,omitempty"`
+	KindMetrics              []kindShape `json:"kind_metrics,omitempty"`
+}
+
+type kindShape struct {
+	Kind      wire.Kind `json:"kind"`
+	Sent      int64     `json:"sent,omitzero"`
+	Received  int64     `json:"received,omitzero"`
+	Rejected  int64     `json:"rejected,omitzero"`
+	Delivered int64     `json:"delivered,omitzero"`
+}
+
+func (c *call) status() error {
+	if c.s.cfg.Disabled {
+		return c.answer(http.StatusOK, map[string]any{"network": statusShape{Status: "disabled"}})
+	}
+	return c.answer(http.StatusOK, map[string]any{"network": c.s.status()})
+}
+
+func (s *Server) status() statusShape {
+	shape := statusShape{
+		Enabled: true, Status: "running", ConfiguredDefaultChannel: s.cfg.DefaultChannel, EffectiveDefaultChannel: s.cfg.DefaultChannel,
+		MessagesSent: s.counts.total(sent), MessagesReceived: s.counts.total(received), MessagesRejected: s.counts.total(rejected),
+		MessagesDelivered: s.counts.total(delivered), WorkflowTaggedEvents: s.counts.workflow.Load(), HandoffTaggedEvents: s.counts.handoff.Load(),
+	}
+	for _, sp := range s.list() {
+		for _, r := range sp.list() {
+			shape.Channels++
+			if !slices.Contains(shape.DeclaredChannels, r.channel) {
+				shape.DeclaredChannels = append(shape.DeclaredChannels, r.channel)
+			}
+			for _, p := range r.everyone() {
+				shape.LocalPeers++
+				if n := p.queue.len(); n > 0 {
+					shape.QueuedMessages += n
+					shape.QueuedSessions++
+				}
+			}
+		}
+	}
+	slices.Sort(shape.DeclaredChannels)
+	for i, k := range wire.Kinds() {
+		n := &s.counts.kinds[i]
+		shape.KindMetrics = append(shape.KindMetrics, kindShape{k, n.sent.Load(), n.received.Load(), n.rejected.Load(), n.delivered.Load()})
+	}
+	return shape
+}
