@@ -24,7 +24,7 @@ import (
 	hpdevents "github.com/parley-hub/parley/view/branch"
 )
 
-// This file alone names the dialects of the command.
+// This file and those beside it (dialect_NAME.go) name the dialects of the command.
 
 // dialects are what a hub speaks beside /v1.
 type dialects []server.Dialect

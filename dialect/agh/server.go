@@ -53,24 +53,33 @@ func (s *Server) Start(ctx context.Context) error {
 		return nil
 	}
 	s.hub.Listen(&listener{s: s})
+	if err := s.load(ctx); err != nil {
+		if ctx.Err() != nil {
+			return nil // stopped before it began: nothing is served
+		}
+		return err
+	}
+	s.work.Go(s.ledger.run)
+	return nil
+}
+
+// load finds the workspaces and who is joined there.
+func (s *Server) load(ctx context.Context) error {
 	for after := ""; ; {
 		homes, next, err := s.hub.Homes(ctx, wire.Dialect, hub.HomePage{After: after, Limit: 500})
 		if err != nil {
 			return err
 		}
 		for _, home := range homes {
-			sp := s.add(home)
-			if err := sp.load(ctx); err != nil {
+			if err := s.add(home).load(ctx); err != nil {
 				return err
 			}
 		}
 		if next == "" {
-			break
+			return nil
 		}
 		after = next
 	}
-	s.work.Go(s.ledger.run)
-	return nil
 }
 
 // Drain stores what is not stored yet.

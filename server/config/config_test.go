@@ -47,6 +47,10 @@ func TestDefaults(t *testing.T) {
 			Persist: config.HPDPersist{AudioTranscripts: "off"},
 			Limits:  config.HPDLimits{Sessions: 10_000, Streams: 10_000, Behind: 1024, BehindBytes: 8 << 20},
 		},
+		AGH: config.AGH{
+			Enabled: true, GreetInterval: 30 * time.Second, ReplayAge: 300 * time.Second, QueueDepth: 100, DefaultChannel: "default", SecretScan: "outbound",
+			Limits: config.AGHLimits{Peers: 1000, Work: 10_000},
+		},
 		AG2: config.AG2{
 			AllowNone: config.NoneFromLoopback, MirrorTasks: "ends", ReadWAL: "filtered",
 			Limits: config.AG2Limits{
