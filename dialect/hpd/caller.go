@@ -54,8 +54,9 @@ func (r *identities) of(ctx context.Context, name string, kind identity.Kind) (s
 	if id, ok := r.hub.FindAgent(name); ok {
 		return id, nil
 	}
-	p, err := r.hub.Register(ctx, hub.Registration{Passport: &identity.Passport{
-		Name: name, Kind: kind, Auth: identity.Auth{Scheme: identity.SchemeNone},
+	// With the scheme api_key nobody takes the name elsewhere without its key.
+	p, err := r.hub.Register(ctx, hub.Registration{Proved: true, Passport: &identity.Passport{
+		Name: name, Kind: kind, Auth: identity.Auth{Scheme: identity.SchemeAPIKey},
 	}})
 	if err == nil {
 		return p.ID(), nil
