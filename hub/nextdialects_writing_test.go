@@ -175,7 +175,7 @@ func TestSideEnvelopes(t *testing.T) {
 			t.Errorf("bob was told again: %v", got)
 		}
 	})
-	runs(t, "pass the same admission as posts", withLedger, func(t *testing.T, r *rig) {
+	stored(t, "pass the same admission as posts", withLedger, func(t *testing.T, r *rig) {
 		a, b, c := r.agent("alice"), r.agent("bob"), r.agent("carol")
 		ch, talk := r.open("ledger", a, b), r.open("conversation", a, b)
 		keyed := func(e *envelope.Envelope) { e.Key = "k" }
@@ -218,7 +218,7 @@ func TestSideEnvelopes(t *testing.T) {
 			t.Errorf("into an ended channel: %v", err)
 		}
 	})
-	runs(t, "have effects of their own", withLedger, func(t *testing.T, r *rig) {
+	stored(t, "have effects of their own", withLedger, func(t *testing.T, r *rig) {
 		a, b := r.agent("alice"), r.agent("bob")
 		home := r.home("test", "one")
 		one, two := r.openWith("ledger", in(home), a, b), r.openWith("ledger", in(home), a, b)
