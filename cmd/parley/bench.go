@@ -42,6 +42,7 @@ var benches = map[string]benchmark{
 	"message": func(ctx context.Context, plan bench.Plan) (bench.Report, error) {
 		return messagebench.Run(ctx, messagebench.Options{Plan: plan})
 	},
+	"siege": benchSiege,
 }
 
 func (a *app) bench(known map[string]benchmark) *cobra.Command {
@@ -89,7 +90,7 @@ the run was too noisy to say.`,
 	}
 	c.Flags().BoolVar(&check, "check", false, "compare with the targets")
 	c.Flags().BoolVar(&list, "list", false, "list what can be measured")
-	c.Flags().Float64Var(&seconds, "seconds", 0, "time for each figure (default 15)")
+	c.Flags().Float64Var(&seconds, "seconds", 0, "time for each figure, for siege for all (default 15)")
 	c.Flags().StringVar(&against, "against", "", "of ag2: measure the hub at this `URL` beside ours, such as ws://127.0.0.1:7441")
 	c.Flags().BoolVar(&floor, floorFlag, false, "be the server that a hub is measured against")
 	_ = c.Flags().MarkHidden(floorFlag) // it exists

@@ -8,6 +8,7 @@ import (
 
 	"github.com/parley-hub/parley/internal/bench"
 	"github.com/parley-hub/parley/internal/bench/ag2bench"
+	"github.com/parley-hub/parley/internal/bench/siegebench"
 )
 
 // benchAG2 measures a hub in a process of its own, and another one beside it
@@ -21,7 +22,7 @@ func benchAG2(against string) benchmark {
 		return ag2bench.Run(ctx, ag2bench.Options{
 			Plan: plan, Against: against,
 			Hub:   benchHub(self),
-			Floor: func(ctx context.Context) *exec.Cmd { return exec.CommandContext(ctx, self, "bench", "--"+floorFlag) },
+			Floor: benchFloor(self),
 		})
 	}
 }
@@ -34,6 +35,28 @@ func benchHub(program string) func(ctx context.Context, dir string) *exec.Cmd {
 		hub.Env = append(hub.Environ(), "PARLEY_LIMITS_INBOX=1000000000", "PARLEY_LIMITS_CONNECTIONS_PEER=20000")
 		return hub
 	}
+}
+
+// benchSiege attacks a hub in a process of its own.
+func benchSiege(ctx context.Context, plan bench.Plan) (bench.Report, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return bench.Report{}, errors.New("the hub is this program, which cannot be found: " + err.Error())
+	}
+	return siegebench.Run(ctx, siegebench.Options{Plan: plan, Hub: siegeHub(self), Floor: benchFloor(self)})
+}
+
+// siegeHub starts a hub with settings in its environment.
+func siegeHub(program string) func(ctx context.Context, dir string, env []string) *exec.Cmd {
+	return func(ctx context.Context, dir string, env []string) *exec.Cmd {
+		hub := exec.CommandContext(ctx, program, "serve", "--data", dir, "--listen", "127.0.0.1:0", "--log-level", "error", "-o", "json")
+		hub.Env = append(hub.Environ(), env...)
+		return hub
+	}
+}
+
+func benchFloor(program string) func(ctx context.Context) *exec.Cmd {
+	return func(ctx context.Context) *exec.Cmd { return exec.CommandContext(ctx, program, "bench", "--"+floorFlag) }
 }
 
 // floorFlag makes this program the server that a hub is measured against.

@@ -41,6 +41,7 @@ type Report struct {
 	Bench   string         `json:"bench"`
 	Params  map[string]any `json:"params"`
 	Figures []Figure       `json:"figures"`
+	Notes   []string       `json:"notes,omitempty"` // how a figure was computed, for a reader
 }
 
 // Verdict is what a check says about a report.
@@ -125,7 +126,15 @@ func (r Report) Table(w io.Writer) error {
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", f.Name, number(&f.Ours), number(f.Floor), f.Unit,
 			duration(f.P50), duration(f.P99), ratio(f.Ratio), target(f), verdict)
 	}
-	return t.Flush()
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	for _, note := range r.Notes {
+		if _, err := fmt.Fprintln(w, note); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func number(n *float64) string {

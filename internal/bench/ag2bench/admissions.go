@@ -149,7 +149,7 @@ func (list posters) side(_ context.Context, d time.Duration) (bench.Sample, erro
 // many of them outstanding. Beside it stands what is left of the same posts
 // when nobody admits or stores them: what speaking the protocol costs alone.
 func (r *run) admissions() ([]bench.Figure, error) {
-	list, err := r.posters(r.hub.socket())
+	list, err := r.posters(r.hub.Socket())
 	if err != nil {
 		return nil, err
 	}
@@ -179,7 +179,7 @@ func (r *run) admissions() ([]bench.Figure, error) {
 // answered are posters whose posts go nowhere.
 func (r *run) answered() (list posters, err error) {
 	for range r.Connections {
-		p, err := dial(r.ctx, r.echo.url+answerPath, busyBuffer)
+		p, err := dial(r.ctx, r.echo.URL+answerPath, busyBuffer)
 		if err != nil {
 			list.close()
 			return nil, err

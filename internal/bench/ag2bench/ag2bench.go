@@ -61,8 +61,8 @@ const saturating = 256
 type run struct {
 	Options
 	ctx  context.Context
-	hub  *process // with nobody else on it
-	echo *process // the floor's server
+	hub  *bench.Process // with nobody else on it
+	echo *bench.Process // the floor's server
 	file *journalbench.Floor
 }
 
@@ -100,10 +100,10 @@ func Run(ctx context.Context, o Options) (report bench.Report, err error) {
 }
 
 func (r *run) start() (err error) {
-	if r.hub, err = start(r.Hub(r.ctx, filepath.Join(r.Dir, "hub"))); err != nil {
+	if r.hub, err = bench.StartProcess(r.Hub(r.ctx, filepath.Join(r.Dir, "hub"))); err != nil {
 		return err
 	}
-	if r.echo, err = start(r.Floor(r.ctx)); err != nil {
+	if r.echo, err = bench.StartProcess(r.Floor(r.ctx)); err != nil {
 		return err
 	}
 	r.file, err = journalbench.OpenFloor(filepath.Join(r.Dir, "floor"))
@@ -115,7 +115,7 @@ func (r *run) stop() error {
 	if r.file != nil {
 		errs = append(errs, r.file.Close())
 	}
-	return errors.Join(append(errs, r.hub.stop(), r.echo.stop())...)
+	return errors.Join(append(errs, r.hub.Stop(), r.echo.Stop())...)
 }
 
 // text is the data of every post: with its header, the record that is stored

@@ -76,12 +76,12 @@ func latency(d time.Duration, once func() (time.Duration, error)) (bench.Sample,
 // delivery compares a post's way to another connection with the way to an echo
 // and back, and a sync.
 func (r *run) delivery() ([]bench.Figure, error) {
-	p, err := converse(r.ctx, r.hub.socket())
+	p, err := converse(r.ctx, r.hub.Socket())
 	if err != nil {
 		return nil, err
 	}
 	defer p.close()
-	echo, err := dial(r.ctx, r.echo.url+echoPath, busyBuffer)
+	echo, err := dial(r.ctx, r.echo.URL+echoPath, busyBuffer)
 	if err != nil {
 		return nil, err
 	}

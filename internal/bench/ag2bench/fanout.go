@@ -146,7 +146,7 @@ func (t *talk) side(_ context.Context, d time.Duration) (bench.Sample, error) {
 // fanOut compares deliveries with a loop that writes as many bytes to each
 // reader, and counts the hub's writes.
 func (r *run) fanOut() (figures []bench.Figure, err error) {
-	t, err := r.talk(r.hub.socket())
+	t, err := r.talk(r.hub.Socket())
 	if err != nil {
 		return nil, err
 	}
@@ -160,7 +160,7 @@ func (r *run) fanOut() (figures []bench.Figure, err error) {
 	}
 	defer l.close()
 	const writes, deliveries = "parley_ag2_writes_total", "parley_ag2_deliveries_total"
-	before, err := r.hub.metrics(r.ctx, writes, deliveries)
+	before, err := r.hub.Metrics(r.ctx, writes, deliveries)
 	if err != nil {
 		return nil, err
 	}
@@ -170,7 +170,7 @@ func (r *run) fanOut() (figures []bench.Figure, err error) {
 	if err != nil {
 		return nil, err
 	}
-	after, err := r.hub.metrics(r.ctx, writes, deliveries)
+	after, err := r.hub.Metrics(r.ctx, writes, deliveries)
 	if err != nil {
 		return nil, err
 	}
@@ -189,7 +189,7 @@ func (r *run) loop(size int) (*loop, error) {
 	l := &loop{size: size}
 	var peers []*peer
 	for range r.Readers {
-		p, err := dial(r.ctx, r.echo.url+readPath, busyBuffer)
+		p, err := dial(r.ctx, r.echo.URL+readPath, busyBuffer)
 		if err != nil {
 			closeAll(peers)
 			return nil, err
@@ -197,7 +197,7 @@ func (r *run) loop(size int) (*loop, error) {
 		peers = append(peers, p)
 	}
 	var err error
-	if l.control, err = dial(r.ctx, r.echo.url+loopPath, busyBuffer); err != nil {
+	if l.control, err = dial(r.ctx, r.echo.URL+loopPath, busyBuffer); err != nil {
 		closeAll(peers)
 		return nil, err
 	}

@@ -6,6 +6,8 @@ import (
 	"io"
 	"testing"
 	"time"
+
+	"github.com/parley-hub/parley/internal/bench"
 )
 
 // The floor's server echoes, answers posts, and its loop reaches every reader.
@@ -25,7 +27,7 @@ func TestFloor(t *testing.T) {
 	if err := json.Unmarshal(line, &where); err != nil {
 		t.Fatal(err)
 	}
-	r := &run{Options: Options{Readers: 3}, ctx: t.Context(), echo: &process{url: where.URL}}
+	r := &run{Options: Options{Readers: 3}, ctx: t.Context(), echo: &bench.Process{URL: where.URL}}
 	echo, err := dial(r.ctx, where.URL+echoPath, busyBuffer)
 	if err != nil {
 		t.Fatal(err)

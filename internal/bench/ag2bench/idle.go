@@ -119,25 +119,25 @@ func (c *crowd) close() {
 func (r *run) weight() (figures []bench.Figure, err error) {
 	cmd := r.Hub(r.ctx, filepath.Join(r.Dir, "weight"))
 	cmd.Env = append(cmd.Environ(), "GOGC=5")
-	hub, err := start(cmd)
+	hub, err := bench.StartProcess(cmd)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, hub.stop()) }()
-	names, err := enrol(r.ctx, hub.socket(), r.Idle)
+	defer func() { err = errors.Join(err, hub.Stop()) }()
+	names, err := enrol(r.ctx, hub.Socket(), r.Idle)
 	if err != nil {
 		return nil, err
 	}
-	before, err := hub.footprint(r.ctx)
+	before, err := footprint(r.ctx, hub)
 	if err != nil {
 		return nil, err
 	}
-	c, err := gather(r.ctx, hub.socket(), names)
+	c, err := gather(r.ctx, hub.Socket(), names)
 	if err != nil {
 		return nil, err
 	}
 	defer c.close()
-	after, err := hub.footprint(r.ctx)
+	after, err := footprint(r.ctx, hub)
 	if err != nil {
 		return nil, err
 	}
@@ -150,10 +150,10 @@ func (r *run) weight() (figures []bench.Figure, err error) {
 const looks = 10
 
 // footprint is a hub's heap and stacks.
-func (p *process) footprint(ctx context.Context) (least float64, err error) {
+func footprint(ctx context.Context, p *bench.Process) (least float64, err error) {
 	const heap, stacks = "go_memstats_heap_alloc_bytes", "go_memstats_stack_inuse_bytes"
 	for i := range looks {
-		m, err := p.metrics(ctx, heap, stacks)
+		m, err := p.Metrics(ctx, heap, stacks)
 		if err != nil {
 			return 0, err
 		}
@@ -166,19 +166,19 @@ func (p *process) footprint(ctx context.Context) (least float64, err error) {
 
 // crowd compares a hub that has many idle connections with one that has none.
 func (r *run) crowd() (figures []bench.Figure, err error) {
-	hub, err := start(r.Hub(r.ctx, filepath.Join(r.Dir, "crowd")))
+	hub, err := bench.StartProcess(r.Hub(r.ctx, filepath.Join(r.Dir, "crowd")))
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, hub.stop()) }()
-	names, err := enrol(r.ctx, hub.socket(), r.Idle)
+	defer func() { err = errors.Join(err, hub.Stop()) }()
+	names, err := enrol(r.ctx, hub.Socket(), r.Idle)
 	if err != nil {
 		return nil, err
 	}
-	c, err := gather(r.ctx, hub.socket(), names)
+	c, err := gather(r.ctx, hub.Socket(), names)
 	if err != nil {
 		return nil, err
 	}
 	defer c.close()
-	return r.versus(fmt.Sprintf("with %d idle", r.Idle), hub.socket(), r.hub.socket(), limits{latency: new(1 / 0.8), rate: new(0.8)}, true)
+	return r.versus(fmt.Sprintf("with %d idle", r.Idle), hub.Socket(), r.hub.Socket(), limits{latency: new(1 / 0.8), rate: new(0.8)}, true)
 }

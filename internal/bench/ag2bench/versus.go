@@ -59,5 +59,5 @@ func (r *run) against() ([]bench.Figure, error) {
 	if r.Against == "" {
 		return nil, nil
 	}
-	return r.versus("against "+r.Against, r.hub.socket(), r.Against, limits{}, false)
+	return r.versus("against "+r.Against, r.hub.Socket(), r.Against, limits{}, false)
 }

@@ -1,4 +1,4 @@
-package ag2bench
+package bench
 
 import (
 	"bufio"
@@ -15,15 +15,15 @@ import (
 	"time"
 )
 
-// process is a server that a bench has started.
-type process struct {
+// Process is a server that a bench has started.
+type Process struct {
 	cmd *exec.Cmd
 	in  io.Closer
-	url string // for HTTP
+	URL string // for HTTP
 }
 
-// start runs a command and waits until it says where it listens.
-func start(cmd *exec.Cmd) (*process, error) {
+// StartProcess runs a command and waits until it says where it listens.
+func StartProcess(cmd *exec.Cmd) (*Process, error) {
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		return nil, err
@@ -41,7 +41,7 @@ func start(cmd *exec.Cmd) (*process, error) {
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
-	p := &process{cmd: cmd, in: in}
+	p := &Process{cmd: cmd, in: in}
 	line, err := bufio.NewReader(out).ReadBytes('\n')
 	var told struct {
 		URL string `json:"url"`
@@ -50,10 +50,10 @@ func start(cmd *exec.Cmd) (*process, error) {
 		err = json.Unmarshal(line, &told)
 	}
 	if err != nil {
-		stopped := p.stop()
+		stopped := p.Stop()
 		return nil, errors.Join(fmt.Errorf("%s did not say where it listens: %w\n%s", cmd, err, complaints.String()), stopped)
 	}
-	p.url = told.URL
+	p.URL = told.URL
 	return p, nil
 }
 
@@ -70,8 +70,8 @@ func (b *bounded) Write(p []byte) (int, error) {
 	return len(p), err
 }
 
-// stop ends a process, if it ran, and waits for its end.
-func (p *process) stop() error {
+// Stop ends a process, if it ran, and waits for its end.
+func (p *Process) Stop() error {
 	if p == nil {
 		return nil
 	}
@@ -85,12 +85,12 @@ func (p *process) stop() error {
 	return err
 }
 
-// socket is the process's URL for WebSocket.
-func (p *process) socket() string { return "ws" + strings.TrimPrefix(p.url, "http") }
+// Socket is the process's URL for WebSocket.
+func (p *Process) Socket() string { return "ws" + strings.TrimPrefix(p.URL, "http") }
 
-// metrics reads figures without labels that a hub tells of itself.
-func (p *process) metrics(ctx context.Context, names ...string) (map[string]float64, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, p.url+"/metrics", nil)
+// Metrics reads figures without labels that a hub tells of itself.
+func (p *Process) Metrics(ctx context.Context, names ...string) (map[string]float64, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, p.URL+"/metrics", nil)
 	if err != nil {
 		return nil, err
 	}
@@ -112,8 +112,15 @@ func (p *process) metrics(ctx context.Context, names ...string) (map[string]floa
 	}
 	for _, name := range names {
 		if _, ok := found[name]; !ok {
-			return nil, fmt.Errorf("%s/metrics answers %s and tells no %s", p.url, response.Status, name)
+			return nil, fmt.Errorf("%s/metrics answers %s and tells no %s", p.URL, response.Status, name)
 		}
 	}
 	return found, nil
+}
+
+// Kill ends a process as a crash does, and waits for its end.
+func (p *Process) Kill() {
+	_ = p.cmd.Process.Kill() // it may have gone by itself
+	_ = p.cmd.Wait()
+	_ = p.in.Close()
 }
