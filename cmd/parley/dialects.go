@@ -230,6 +230,7 @@ func serveHPD(cfg config.Config, h *hub.Hub, keys *access.Keys, log *slog.Logger
 		RecursiveDelete: cfg.HPD.RecursiveDelete,
 		ChildrenStatus:  children,
 		InterruptGrace:  cfg.HPD.InterruptGrace,
+		ProducerGrace:   cfg.HPD.ProducerGrace,
 		Log:             log,
 		Limits: hpd.Limits{
 			Sessions:    cfg.HPD.Limits.Sessions,

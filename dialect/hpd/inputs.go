@@ -83,6 +83,10 @@ func (s *Server) startRun(ctx context.Context, at *scope, agentID string, in *wi
 	if err != nil {
 		return nil, err
 	}
+	if x.remote {
+		s.give(x)
+		return x, nil
+	}
 	if to.producer == nil {
 		how := outcome{errorType: wire.NoProducer, message: "No producer is connected for agent '" + agentID + "'."}
 		if err := s.complete(ctx, x, how); err != nil {
@@ -107,7 +111,8 @@ func (s *Server) beginRun(ctx context.Context, at *scope, to target, in *wire.In
 	in.Complete(newID)
 	x := &run{
 		id: newID(), scope: at, agentID: to.agentID, name: to.name, agent: agent, turn: newID(), trace: newID(), span: newSpan(),
-		started: s.now(), over: make(chan struct{}),
+		started: s.now(), over: make(chan struct{}), remote: to.producer == nil && s.present(agent),
+		work: Work{Messages: in.Messages, RunConfig: in.RunConfig},
 	}
 	list, err := x.beginning(by, in)
 	if err != nil {
@@ -253,7 +258,8 @@ func (s *Server) settle(ctx context.Context, x session) error {
 	return nil
 }
 
-// recover ends a run of another process.
+// recover ends a run of another process, or takes it over where its producer is
+// a process of its own.
 func (s *Server) recover(ctx context.Context, of session, branchID string) error {
 	at, err := s.branch(ctx, of, branchID)
 	if err != nil {
@@ -273,5 +279,25 @@ func (s *Server) recover(ctx context.Context, of session, branchID string) error
 		trace: newID(), span: newSpan(), started: active.Started, remote: active.Remote, turnEnded: active.TurnEnded, over: make(chan struct{}),
 	}
 	x.ctx, x.cancel = context.WithCancel(s.ctx)
+	if x.remote {
+		return s.adopt(ctx, x, active.Seq)
+	}
+	x.asked = true // what it asked is in the hub
 	return s.complete(ctx, x, outcome{errorType: wire.RuntimeLost, message: "The hub was restarted while the run was active."})
+}
+
+// adopt takes a remote producer's run over from another process. It stays open
+// until the producer is back, or its time is up.
+func (s *Server) adopt(ctx context.Context, x *run, from uint64) error {
+	messages, err := s.workOf(ctx, x.scope, x.turn, from)
+	if err != nil {
+		return err
+	}
+	x.work.Messages, x.handed, x.asked = messages, true, true
+	if err := s.adoptRequests(ctx, x); err != nil {
+		return err
+	}
+	s.runs.add(x)
+	s.give(x)
+	return nil
 }

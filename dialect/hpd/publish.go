@@ -2,6 +2,7 @@ package hpd
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/parley-hub/parley/dialect/hpd/wire"
 	"github.com/parley-hub/parley/envelope"
@@ -15,23 +16,69 @@ type published struct {
 	event   *wire.Event
 	data    []byte
 	durable bool
+	key     string // of a repeated call; empty: none
+}
+
+// maxKeys is how many idempotency keys of a run are remembered besides those of
+// stored events.
+const maxKeys = 4096
+
+// publishKeyed is publish that writes once, however often it is asked with one
+// key.
+func (s *Server) publishKeyed(ctx context.Context, x *run, events []*wire.Event, key string) error {
+	if key == "" {
+		return s.publish(ctx, x, events)
+	}
+	list, err := s.checkAll(x, events)
+	if err != nil {
+		return err
+	}
+	unlock := s.locks.lock("publish/" + x.id)
+	defer unlock()
+	x.mu.Lock()
+	again := x.keys[key]
+	x.mu.Unlock()
+	for len(list) > 0 {
+		n := 1
+		for n < len(list) && list[n].durable == list[0].durable {
+			n++
+		}
+		if list[0].durable || !again {
+			for i := range list[:n] {
+				if list[i].durable {
+					list[i].key = fmt.Sprintf("%s/%d", key, len(list)-i)
+				}
+			}
+			x.mu.Lock()
+			pending, err := s.order(ctx, x, list[:n])
+			x.mu.Unlock()
+			if err != nil {
+				return err
+			}
+			for _, p := range pending {
+				if _, err := p.Wait(ctx); err != nil {
+					return err
+				}
+				again = again || p.Repeated()
+			}
+		}
+		list = list[n:]
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.keys == nil || len(x.keys) >= maxKeys {
+		x.keys = map[string]bool{}
+	}
+	x.keys[key] = true
+	return nil
 }
 
 // publish takes a producer's events, all or none: it checks them, stores what
 // is durable and shows the rest in its place.
 func (s *Server) publish(ctx context.Context, x *run, events []*wire.Event) error {
-	list := make([]published, 0, len(events))
-	for i, e := range events {
-		p, keep, err := s.checkPublished(x, e)
-		if err != nil {
-			if len(events) > 1 {
-				err = fault.Wrap(fault.CodeOf(err), err, "event %d: %v", i, err).Because(fault.ReasonOf(err))
-			}
-			return err
-		}
-		if keep {
-			list = append(list, p)
-		}
+	list, err := s.checkAll(x, events)
+	if err != nil {
+		return err
 	}
 	x.mu.Lock()
 	pending, err := s.order(ctx, x, list)
@@ -42,6 +89,24 @@ func (s *Server) publish(ctx context.Context, x *run, events []*wire.Event) erro
 		}
 	}
 	return err
+}
+
+// checkAll checks events, of which those that count as told are left out.
+func (s *Server) checkAll(x *run, events []*wire.Event) ([]published, error) {
+	list := make([]published, 0, len(events))
+	for i, e := range events {
+		p, keep, err := s.checkPublished(x, e)
+		if err != nil {
+			if len(events) > 1 {
+				err = fault.Wrap(fault.CodeOf(err), err, "event %d: %v", i, err).Because(fault.ReasonOf(err))
+			}
+			return nil, err
+		}
+		if keep {
+			list = append(list, p)
+		}
+	}
+	return list, nil
 }
 
 // checkPublished refuses what a producer may not publish. It answers false for
@@ -111,7 +176,7 @@ func (s *Server) order(ctx context.Context, x *run, list []published) (pending [
 			e := &envelope.Envelope{
 				Channel: x.scope.channel, Sender: x.agent, Priority: envelope.Normal,
 				Type: branch.LogType(p.event.Payload.EventType()), Data: p.data,
-				Ext: branch.Ext{Flow: x.turn, Time: p.event.Timestamp}.Bytes(),
+				Ext: branch.Ext{Flow: x.turn, Time: p.event.Timestamp}.Bytes(), Key: p.key,
 			}
 			s.notes.put(e, &p.event.Base)
 			batch[i] = e

@@ -70,6 +70,9 @@ func (r *rig) start() {
 	if r.server, err = hpd.New(config); err != nil {
 		r.t.Fatal(err)
 	}
+	if err := r.server.Start(r.t.Context()); err != nil {
+		r.t.Fatal(err)
+	}
 	mux := http.NewServeMux()
 	for _, route := range r.server.Mount().Routes {
 		mux.Handle(route.Pattern, route.Handler)
@@ -216,6 +219,7 @@ type reader struct {
 }
 
 type frame struct {
+	name  string
 	id    string
 	event object
 	raw   string
@@ -277,11 +281,33 @@ func (w *reader) pump() {
 			if v, ok := strings.CutPrefix(l, "id: "); ok {
 				f.id = v
 			}
+			if v, ok := strings.CutPrefix(l, "event: "); ok {
+				f.name = v
+			}
 		}
 		if data != "" {
 			_ = json.Unmarshal([]byte(data), &f.event)
 		}
 		w.events <- f
+	}
+}
+
+// named waits for a frame with an event name.
+func (w *reader) named(name string) object {
+	w.t.Helper()
+	timeout := time.After(wait)
+	for {
+		select {
+		case f, ok := <-w.events:
+			if !ok {
+				w.t.Fatalf("the stream ended before %s: %v", name, w.err)
+			}
+			if f.name == name {
+				return f.event
+			}
+		case <-timeout:
+			w.t.Fatalf("no %s", name)
+		}
 	}
 }
 

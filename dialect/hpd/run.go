@@ -34,6 +34,13 @@ type run struct {
 	turnEnded   bool
 	interrupted string // the reason; empty: it was not
 	ended       bool
+	asked       bool // it has asked something
+
+	// Of a run whose producer is another process:
+	work    Work
+	handed  bool            // a producer had it before
+	answers []*wire.Event   // to what it asked, for a producer that comes back
+	keys    map[string]bool // idempotency keys of what was published
 }
 
 // runs are the active runs of this process, by the channel of their branch.
@@ -108,6 +115,7 @@ func (s *Server) complete(ctx context.Context, x *run, how outcome) error {
 	if err != nil {
 		return err
 	}
+	s.withdraw(ctx, x, "The run has ended.")
 	x.mu.Lock()
 	if x.ended {
 		x.mu.Unlock()
@@ -130,6 +138,7 @@ func (s *Server) complete(ctx context.Context, x *run, how outcome) error {
 		s.log.Error("the end of a run was not stored", "run", x.id, "error", err)
 	}
 	s.runs.remove(x)
+	s.release(x)
 	close(x.over)
 	s.touch(ctx, x.scope.session)
 	return err
@@ -199,7 +208,18 @@ func (s *Server) interrupt(ctx context.Context, x *run, request wire.Interruptio
 		s.log.Warn("an interruption was not shown", "error", err)
 	}
 	if !whole {
+		if x.remote {
+			s.notify(x, "interrupt", wire.WorkInterrupt{RuntimeRunID: x.id, Reason: deref(request.Reason), EventFlowID: &flow})
+		}
 		return nil
+	}
+	s.withdraw(ctx, x, deref(request.Reason))
+	if x.remote {
+		told := wire.WorkInterrupt{RuntimeRunID: x.id, Reason: deref(request.Reason)}
+		if flow != "" {
+			told.EventFlowID = &flow
+		}
+		s.notify(x, "interrupt", told)
 	}
 	s.background.Go(func() {
 		timer := time.NewTimer(s.cfg.InterruptGrace)
@@ -212,4 +232,25 @@ func (s *Server) interrupt(ctx context.Context, x *run, request wire.Interruptio
 		}
 	})
 	return nil
+}
+
+// withdraw cancels what a run has asked and nobody has answered.
+func (s *Server) withdraw(ctx context.Context, x *run, reason string) {
+	x.mu.Lock()
+	asked := x.asked && !x.ended
+	x.mu.Unlock()
+	if !asked {
+		return
+	}
+	open := s.asks.of(x)
+	if err := s.hub.CancelRequests(ctx, x.scope.channel, x.id, reason); err != nil && !hub.Deleted(err) {
+		s.log.Warn("requests not cancelled", "run", x.id, "error", err)
+		return
+	}
+	for _, a := range open {
+		select {
+		case <-a.told:
+		case <-s.ctx.Done():
+		}
+	}
 }

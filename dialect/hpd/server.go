@@ -11,6 +11,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/parley-hub/parley/fault"
 	"github.com/parley-hub/parley/hub"
 	"github.com/parley-hub/parley/server/dialect"
 )
@@ -26,6 +27,9 @@ type Server struct {
 	locks   locks
 	runs    runs
 	notes   notes
+	asks    asks
+	permits permits
+	crews   crews
 	settled seen
 	streams chan struct{} // one place for each
 
@@ -33,6 +37,9 @@ type Server struct {
 	end      context.CancelFunc
 	draining context.Context // of streams; ends when the server drains
 	drain    context.CancelFunc
+	// recovered is closed when what a restart left was looked at.
+	recovered chan struct{}
+	started   sync.Once
 	// background are the runs and whatever watches over them.
 	background sync.WaitGroup
 }
@@ -48,7 +55,7 @@ func New(cfg Config) (*Server, error) {
 		return nil, errors.New("hpd: a hub is needed")
 	}
 	cfg = cfg.withDefaults()
-	s := &Server{cfg: cfg, hub: cfg.Hub, log: cfg.Log, ids: identities{hub: cfg.Hub}, streams: make(chan struct{}, cfg.Limits.Streams)}
+	s := &Server{cfg: cfg, hub: cfg.Hub, log: cfg.Log, ids: identities{hub: cfg.Hub}, streams: make(chan struct{}, cfg.Limits.Streams), recovered: make(chan struct{})}
 	s.ctx, s.end = context.WithCancel(context.Background())
 	s.draining, s.drain = context.WithCancel(s.ctx)
 	s.routes = s.table()
@@ -79,13 +86,36 @@ func (s *Server) token(u *url.URL) string {
 	return dialect.QueryToken(u)
 }
 
-// Start has nothing to do: what a restart left is settled when it is asked for.
-func (s *Server) Start(context.Context) error { return nil }
+// Start looks at the runs that a restart left, in the background: whoever asks
+// for one of their sessions waits for it alone.
+func (s *Server) Start(context.Context) error {
+	s.started.Do(func() { s.background.Go(s.recoverAll) })
+	return nil
+}
+
+func (s *Server) recoverAll() {
+	defer close(s.recovered)
+	all, err := s.activeRuns(s.ctx)
+	if err != nil {
+		s.log.Error("the runs of before were not looked at", "error", err)
+		return
+	}
+	for _, b := range all {
+		x, err := s.lookup(s.ctx, b.Session)
+		if err == nil {
+			err = s.settle(s.ctx, x)
+		}
+		if err != nil && fault.CodeOf(err) != fault.NotFound {
+			s.log.Error("a run of before was not settled", "error", err)
+		}
+	}
+}
 
 // Drain ends the streams, and then the runs of this process.
 func (s *Server) Drain(ctx context.Context) error {
 	s.drain()
 	s.end()
+	s.crews.stop()
 	done := make(chan struct{})
 	go func() {
 		s.background.Wait()

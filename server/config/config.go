@@ -136,6 +136,7 @@ type HPD struct {
 	RecursiveDelete bool
 	HasChildren     string
 	InterruptGrace  time.Duration
+	ProducerGrace   time.Duration
 	Persist         HPDPersist
 	Limits          HPDLimits
 }

@@ -43,7 +43,7 @@ func TestDefaults(t *testing.T) {
 			RestartGrace: time.Minute, HoldFor: 30 * time.Second, IdempotencyWindow: 24 * time.Hour, EvictAfter: 10 * time.Minute,
 		},
 		HPD: config.HPD{
-			User: "user", HasChildren: "400", InterruptGrace: 10 * time.Second,
+			User: "user", HasChildren: "400", InterruptGrace: 10 * time.Second, ProducerGrace: time.Minute,
 			Persist: config.HPDPersist{AudioTranscripts: "off"},
 			Limits:  config.HPDLimits{Sessions: 10_000, Streams: 10_000, Behind: 1024, BehindBytes: 8 << 20},
 		},

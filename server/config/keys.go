@@ -403,6 +403,11 @@ var Keys = []Key{
 		field:   func(c *Config) any { return &c.HPD.InterruptGrace },
 	},
 	{
+		Name: "hpd.producer_grace", Default: "1m",
+		Meaning: "how long a remote producer may be away: its runs wait for it, and inputs for it are accepted",
+		field:   func(c *Config) any { return &c.HPD.ProducerGrace },
+	},
+	{
 		Name: "hpd.persist.requests", Default: "false",
 		Meaning: "store AGENT_REQUEST_* and AGENT_RESPONSE_REJECTED in the history",
 		field:   func(c *Config) any { return &c.HPD.Persist.Requests },

@@ -1,0 +1,159 @@
+package hpd
+
+import (
+	"strings"
+	"sync"
+
+	"github.com/parley-hub/parley/dialect/hpd/wire"
+	"github.com/parley-hub/parley/hub"
+	"github.com/parley-hub/parley/request"
+)
+
+// Choices of permissions and continuations, as the hub's own surfaces offer
+// them.
+const (
+	approve       = "approve"
+	approveAlways = "approve_always"
+	deny          = "deny"
+	denyAlways    = "deny_always"
+)
+
+// question is a request in the hub's own words, so that it can be answered on
+// every surface.
+func question(e *wire.Event) hub.Request {
+	var r hub.Request
+	switch p := e.Payload.(type) {
+	case wire.PermissionRequest:
+		r.Title, r.Body = "May "+p.FunctionName+" be called?", deref(p.Description)
+		r.Action = &request.Action{Name: p.FunctionName, Arguments: p.Arguments}
+		r.Choices = []request.Choice{{ID: approve}, {ID: approveAlways}, {ID: deny}, {ID: denyAlways}}
+		r.IfNobodyAnswers = deny
+	case wire.ContinuationRequest:
+		r.Title = "May the run go on beyond its limit of iterations?"
+		r.Choices = []request.Choice{{ID: approve}, {ID: deny}}
+		r.IfNobodyAnswers = deny
+	case wire.ClarificationRequest:
+		r.Title = cutTitle(p.Question)
+		r.Body = p.Question
+		if len(p.Options) > 0 {
+			r.Body += "\n" + strings.Join(p.Options, "\n")
+		}
+	case wire.ClientToolInvokeRequest:
+		r.Title, r.Body = "Client tool "+p.ToolName, deref(p.Description)
+		r.Action = &request.Action{Name: p.ToolName, Arguments: p.Arguments}
+	}
+	r.Title = cutTitle(r.Title)
+	if r.Action != nil && len(r.Action.Name) > request.MaxName {
+		r.Action = nil
+	}
+	return r
+}
+
+// cutTitle keeps a title within its bound.
+func cutTitle(text string) string {
+	text = strings.Join(strings.Fields(text), " ")
+	if text == "" {
+		return "?"
+	}
+	for i := range text {
+		if i > request.MaxName-4 {
+			return text[:i] + "…"
+		}
+	}
+	return text
+}
+
+// given is a response in the hub's own words.
+func given(e *wire.Event) hub.Answer {
+	decide := func(approved bool) string {
+		if approved {
+			return approve
+		}
+		return deny
+	}
+	switch p := e.Payload.(type) {
+	case wire.PermissionResponse:
+		choice := decide(p.Approved)
+		switch {
+		case p.Choice == wire.AllowAlways && p.Approved:
+			choice = approveAlways
+		case p.Choice == wire.DenyAlways && !p.Approved:
+			choice = denyAlways
+		}
+		return hub.Answer{Choice: choice, Note: deref(p.Reason)}
+	case wire.ContinuationResponse:
+		return hub.Answer{Choice: decide(p.Approved)}
+	case wire.ClarificationResponse:
+		return hub.Answer{Text: p.Answer}
+	}
+	return hub.Answer{}
+}
+
+// madeResponse is a response event made of what was answered elsewhere.
+func madeResponse(q *wire.Request, a *request.Answer) *wire.Event {
+	e := &wire.Event{}
+	approved := request.Approves(a.Choice)
+	switch q.Expects {
+	case wire.PermissionResponse{}.EventType():
+		p := wire.PermissionResponse{PermissionID: q.RequestID, SourceName: q.SourceName, Approved: approved, Choice: wire.Ask}
+		switch a.Choice {
+		case approveAlways:
+			p.Choice = wire.AllowAlways
+		case denyAlways:
+			p.Choice = wire.DenyAlways
+		}
+		if a.Note != "" {
+			p.Reason = &a.Note
+		}
+		e.Payload = p
+	case wire.ContinuationResponse{}.EventType():
+		e.Payload = wire.ContinuationResponse{ContinuationID: q.RequestID, SourceName: q.SourceName, Approved: approved}
+	case wire.ClarificationResponse{}.EventType():
+		e.Payload = wire.ClarificationResponse{RequestID: q.RequestID, SourceName: q.SourceName, Answer: a.Text}
+	default:
+		text := a.Text
+		e.Payload = wire.ClientToolInvokeResponse{RequestID: q.RequestID, Success: true, Content: []wire.ToolResultContent{{Type: "text", Text: &text}}}
+	}
+	return e
+}
+
+// permits remember always-allow and always-deny for a session and a function.
+type permits struct {
+	mu  sync.Mutex
+	all map[[2]string]bool
+}
+
+const maxPermits = 100_000
+
+// of answers a permission that was decided for good.
+func (p *permits) of(x *run, question wire.Payload) (wire.Payload, bool) {
+	q, ok := question.(wire.PermissionRequest)
+	if !ok {
+		return nil, false
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	allowed, known := p.all[[2]string{x.scope.session.home, q.FunctionName}]
+	if !known {
+		return nil, false
+	}
+	choice := wire.DenyAlways
+	if allowed {
+		choice = wire.AllowAlways
+	}
+	return wire.PermissionResponse{PermissionID: q.PermissionID, SourceName: q.SourceName, Approved: allowed, Choice: choice}, true
+}
+
+func (p *permits) keep(x *run, question, answer wire.Payload) {
+	q, isPermission := question.(wire.PermissionRequest)
+	a, _ := answer.(wire.PermissionResponse)
+	if !isPermission || a.Choice != wire.AllowAlways && a.Choice != wire.DenyAlways {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.all == nil || len(p.all) >= maxPermits {
+		p.all = map[[2]string]bool{}
+	}
+	p.all[[2]string{x.scope.session.home, q.FunctionName}] = a.Approved
+}
