@@ -1,6 +1,8 @@
 package hub
 
 import (
+	"slices"
+
 	"github.com/parley-hub/parley/channel"
 	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/fault"
@@ -95,9 +97,9 @@ func (h *Hub) answeredElsewhere(ch *loadedChannel, sender *member, e *envelope.E
 	return fault.New(fault.AccessDenied, "'%s' has attached at another connection, which was handed '%s' to answer", e.Sender, e.Causation)
 }
 
-// elsewhere reports whether an identity reads at another endpoint.
+// elsewhere reports whether an identity reads, and not at this endpoint.
 func (l *link) elsewhere(endpoint string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.endpoint != nil && l.endpoint.ID() != endpoint
+	return len(l.bonds) > 0 && !slices.ContainsFunc(l.bonds, func(b *bond) bool { return b.endpoint.ID() == endpoint })
 }

@@ -207,7 +207,7 @@ func (h *Hub) forget(ctx context.Context, id string) error {
 		if err != nil {
 			return unavailable(err)
 		}
-		if err := h.dropCursor(ctx, schema.Listed(entry), id); err != nil {
+		if err := h.dropCursors(ctx, schema.Listed(entry), id); err != nil {
 			return err
 		}
 	}

@@ -89,6 +89,15 @@ func (r *readers) hide(agents []string) {
 // Ack moves an identity's cursor in a channel up to an envelope. An older one
 // moves nothing; acks are cumulative.
 func (h *Hub) Ack(ctx context.Context, agent, channelID, envelopeID string) error {
+	return h.AckReader(ctx, agent, "", channelID, envelopeID)
+}
+
+// AckReader moves the cursor of one of an identity's readers. What any reader has
+// acked takes no place in the identity's inbox any more.
+func (h *Hub) AckReader(ctx context.Context, agent, reader, channelID, envelopeID string) error {
+	if err := checkReader(reader); err != nil {
+		return err
+	}
 	if h.registry.byID(agent) == nil || envelopeID == "" || len(envelopeID) > envelope.MaxField {
 		return nil
 	}
@@ -97,7 +106,7 @@ func (h *Hub) Ack(ctx context.Context, agent, channelID, envelopeID string) erro
 			return ignoreMissing(err)
 		}
 	}
-	k := h.tenant.Channel(channelID).Cursor(agent)
+	k := h.tenant.Channel(channelID).Cursor(agent, reader)
 	for {
 		current, err := h.journal.LazyValue(ctx, k)
 		if err != nil {
@@ -146,12 +155,19 @@ func (c *channels) get(id string) *loadedChannel {
 
 // Cursor returns the last envelope that an identity acked in a channel.
 func (h *Hub) Cursor(ctx context.Context, agent, channelID string) (string, error) {
-	v, err := h.journal.LazyValue(ctx, h.tenant.Channel(channelID).Cursor(agent))
+	return h.ReaderCursor(ctx, agent, "", channelID)
+}
+
+// ReaderCursor returns the last envelope that one of an identity's readers acked.
+func (h *Hub) ReaderCursor(ctx context.Context, agent, reader, channelID string) (string, error) {
+	v, err := h.journal.LazyValue(ctx, h.tenant.Channel(channelID).Cursor(agent, reader))
 	return string(v.Data), unavailable(err)
 }
 
-func (h *Hub) dropCursor(ctx context.Context, channelID, agent string) error {
-	return unavailable(h.journal.PutLazy(ctx, journal.ValueWrite{Key: h.tenant.Channel(channelID).Cursor(agent), Delete: true}))
+// dropCursors removes the cursors of all readers of an identity.
+func (h *Hub) dropCursors(ctx context.Context, channelID, agent string) error {
+	key := h.tenant.Channel(channelID).Cursor(agent, "")
+	return unavailable(journal.RemoveValues(ctx, h.journal, key.Partition, key.Name))
 }
 
 // Nack leaves the cursor where it is, so that the envelope is replayed at the

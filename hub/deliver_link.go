@@ -2,6 +2,8 @@ package hub
 
 import (
 	"context"
+	"errors"
+	"slices"
 	"sync"
 
 	"github.com/parley-hub/parley/fault"
@@ -20,12 +22,32 @@ type Endpoint interface {
 	CutOff(why error)
 }
 
-// link is an identity's bond to the endpoint it reads at. The last one to bind
-// wins.
+// Attachment says how an endpoint reads for an identity.
+type Attachment struct {
+	// Reader names what reads, for example a dialect's queue. Each reader of an
+	// identity has cursors of its own and is told everything. Of several
+	// endpoints with the same reader the last one takes the place of the one
+	// before; AG2's have none.
+	Reader string
+	// Dialect, if set, replays the channels that only this dialect shows, too.
+	Dialect string
+	// Replay sends what the reader has not acked, after Since: an id, or empty
+	// for everything. Live deliveries follow, without gap or repeat.
+	Replay bool
+	Since  string
+}
+
+// link is an identity's bonds to the endpoints it reads at, one for each reader.
 type link struct {
-	mu       sync.Mutex
+	mu    sync.Mutex
+	bonds []*bond
+}
+
+// bond is one endpoint of an identity.
+type bond struct {
+	Attachment
 	endpoint Endpoint
-	// replay, while an endpoint is brought up to date, keeps what arrives
+	// replay, while the endpoint is brought up to date, keeps what arrives
 	// meanwhile.
 	replay *replaying
 }
@@ -36,93 +58,148 @@ type replaying struct {
 	upTo  map[string]uint64 // by channel: the last sequence replayed
 }
 
-// deliver hands a notice to the endpoint, if there is one; arrived is called
+// deliver hands a notice to each endpoint, if there is one; arrived is called
 // before, so that counters never lag behind an answer.
 func (l *link) deliver(n *Notice, arrived func()) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.endpoint == nil {
+	if len(l.bonds) == 0 {
 		return nil
 	}
 	arrived()
-	if l.replay == nil {
-		return l.endpoint.Deliver(n)
+	if len(l.bonds) == 1 {
+		return l.deliverTo(l.bonds[0], n)
 	}
-	if limit := l.replay.limit; len(l.replay.kept) >= limit {
+	var failed []error
+	for _, b := range slices.Clone(l.bonds) {
+		if err := l.deliverTo(b, n); err != nil {
+			failed = append(failed, err)
+		}
+	}
+	return errors.Join(failed...)
+}
+
+func (l *link) deliverTo(b *bond, n *Notice) error {
+	if b.replay == nil {
+		return b.endpoint.Deliver(n)
+	}
+	if limit := b.replay.limit; len(b.replay.kept) >= limit {
 		err := fault.New(fault.SlowReader, "more than %d deliveries arrived during a replay (limits.replay)", limit)
-		l.endpoint.CutOff(err)
-		l.endpoint, l.replay = nil, nil
+		b.endpoint.CutOff(err)
+		l.remove(b)
 		return err
 	}
-	l.replay.kept = append(l.replay.kept, n)
+	b.replay.kept = append(b.replay.kept, n)
 	return nil
+}
+
+func (l *link) remove(gone *bond) {
+	gone.replay = nil
+	l.bonds = slices.DeleteFunc(slices.Clone(l.bonds), func(b *bond) bool { return b == gone })
 }
 
 // bound reports whether anyone is there to be told.
 func (l *link) bound() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.endpoint != nil
+	return len(l.bonds) > 0
 }
 
 func (l *link) clear() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.endpoint, l.replay = nil, nil
+	l.bonds = nil
 }
 
-// Bind makes an endpoint the one where an identity reads.
+// Bind makes an endpoint the one where an identity reads, as AG2's clients do.
 func (h *Hub) Bind(agent string, at Endpoint) error {
-	_, err := h.bind(agent, at, nil)
+	_, _, err := h.bind(agent, at, Attachment{}, nil)
 	return err
 }
 
-// BindReplaying does the same and replays what the identity has not acked,
-// after since: an id, or empty for everything. Live deliveries follow the
-// replay, without gap or repeat.
+// BindReplaying is Bind with a replay of what the identity has not acked.
 func (h *Hub) BindReplaying(ctx context.Context, agent string, at Endpoint, since string) error {
+	return h.Attach(ctx, agent, at, Attachment{Replay: true, Since: since})
+}
+
+// Attach adds an endpoint at which an identity reads, beside those of its other
+// readers.
+func (h *Hub) Attach(ctx context.Context, agent string, at Endpoint, a Attachment) error {
+	if err := checkReader(a.Reader); err != nil {
+		return err
+	}
+	if !a.Replay {
+		_, _, err := h.bind(agent, at, a, nil)
+		return err
+	}
 	r := &replaying{limit: h.opts.Limits.Replay, upTo: map[string]uint64{}}
-	m, err := h.bind(agent, at, r)
+	m, b, err := h.bind(agent, at, a, r)
 	if err != nil {
 		return err
 	}
-	err = h.replayAll(ctx, m, at, r, since)
+	err = h.replayAll(ctx, m, b, r, a.Since)
 	h.afterDelivery(func() {
-		if done := m.link.goLive(r); done != nil && err == nil {
+		if done := m.link.goLive(b, r); done != nil && err == nil {
 			err = done
 		}
 	})
 	return err
 }
 
-func (h *Hub) bind(agent string, at Endpoint, r *replaying) (*member, error) {
+// maxReader bounds the name of a reader, which is part of its cursors' names.
+const maxReader = 64
+
+// checkReader refuses a name that cannot be part of a cursor's.
+func checkReader(name string) error {
+	if len(name) > maxReader {
+		return fault.New(fault.Invalid, "the reader's name has %d bytes; at most %d are accepted", len(name), maxReader)
+	}
+	for _, c := range []byte(name) {
+		if (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '-' && c != '_' && c != '.' {
+			return fault.New(fault.Invalid, "%q is not the name of a reader: lower-case letters, digits, '-', '_' and '.' are accepted", name)
+		}
+	}
+	return nil
+}
+
+func (h *Hub) bind(agent string, at Endpoint, a Attachment, r *replaying) (*member, *bond, error) {
 	if at == nil {
-		return nil, fault.New(fault.NotFound, "endpoint not attached")
+		return nil, nil, fault.New(fault.NotFound, "endpoint not attached")
 	}
 	m := h.registry.byID(agent)
 	if m == nil {
-		return nil, fault.New(fault.NotFound, "agent not registered: '%s'", agent)
+		return nil, nil, fault.New(fault.NotFound, "agent not registered: '%s'", agent)
 	}
+	b := &bond{Attachment: a, endpoint: at, replay: r}
 	m.link.mu.Lock()
 	defer m.link.mu.Unlock()
-	m.link.endpoint, m.link.replay = at, r
-	return m, nil
+	i := slices.IndexFunc(m.link.bonds, func(old *bond) bool { return old.Reader == a.Reader })
+	switch {
+	case i >= 0:
+		m.link.bonds = slices.Clone(m.link.bonds)
+		m.link.bonds[i] = b
+	case len(m.link.bonds) >= h.opts.Limits.Endpoints:
+		return nil, nil, fault.New(fault.TooLarge, "'%s' reads at %d endpoints, which is the limit; end one of them or raise limits.endpoints", agent, len(m.link.bonds))
+	default:
+		m.link.bonds = append(slices.Clip(m.link.bonds), b)
+	}
+	return m, b, nil
 }
 
 // goLive ends a replay: what arrived meanwhile follows, less what the replay
 // already had.
-func (l *link) goLive(r *replaying) error {
+func (l *link) goLive(b *bond, r *replaying) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.replay != r {
+	if b.replay != r || !slices.Contains(l.bonds, b) {
 		return nil // bound anew, or cut off
 	}
-	l.replay = nil
+	b.replay = nil
 	for _, n := range r.kept {
 		if n.Envelope.Seq <= r.upTo[n.Channel.ID] {
 			continue
 		}
-		if err := l.endpoint.Deliver(n); err != nil {
+		if err := b.endpoint.Deliver(n); err != nil {
 			return err
 		}
 	}
@@ -138,23 +215,27 @@ func (h *Hub) Unbind(at Endpoint, agents ...string) {
 			continue
 		}
 		m.link.mu.Lock()
-		if m.link.endpoint == at {
-			m.link.endpoint, m.link.replay = nil, nil
-		}
+		m.link.bonds = slices.DeleteFunc(slices.Clone(m.link.bonds), func(b *bond) bool { return b.endpoint == at })
 		m.link.mu.Unlock()
 	}
 }
 
-// Bound reports the endpoint at which an identity reads, if any.
+// Bound reports the endpoint at which an identity's unnamed reader reads, if any.
 func (h *Hub) Bound(agent string) (endpointID string, ok bool) {
 	m := h.registry.byID(agent)
 	if m == nil {
 		return "", false
 	}
-	m.link.mu.Lock()
-	defer m.link.mu.Unlock()
-	if m.link.endpoint == nil {
-		return "", false
+	return m.link.unnamed()
+}
+
+func (l *link) unnamed() (endpointID string, ok bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, b := range l.bonds {
+		if b.Reader == "" {
+			return b.endpoint.ID(), true
+		}
 	}
-	return m.link.endpoint.ID(), true
+	return "", false
 }

@@ -14,17 +14,17 @@ import (
 
 // replayAll sends an identity what it has not acked, channel by channel, the
 // oldest first. Channels that have ended are not replayed.
-func (h *Hub) replayAll(ctx context.Context, m *member, at Endpoint, r *replaying, since string) error {
+func (h *Hub) replayAll(ctx context.Context, m *member, b *bond, r *replaying, since string) error {
 	scan := journal.ScanOptions{Prefix: schema.Key(schema.IndexTurn, m.id, "")}
 	for entry, err := range journal.IndexAll(ctx, h.journal, scan) {
 		if err != nil {
 			return unavailable(err)
 		}
-		if schema.ListedDialect(entry) != "" {
-			continue // a dialect that keeps its channels to itself also replays them itself
+		if only := schema.ListedDialect(entry); only != "" && only != b.Dialect {
+			continue // shown by another dialect only
 		}
 		id := schema.Listed(entry)
-		last, err := h.replayOne(ctx, m, at, id, since)
+		last, err := h.replayOne(ctx, m, b, id, since)
 		var gone *readerGone
 		if errors.As(err, &gone) || fault.Retryable(err) || ctx.Err() != nil {
 			return err
@@ -37,7 +37,7 @@ func (h *Hub) replayAll(ctx context.Context, m *member, at Endpoint, r *replayin
 	return nil
 }
 
-func (h *Hub) replayOne(ctx context.Context, m *member, at Endpoint, id, since string) (last uint64, err error) {
+func (h *Hub) replayOne(ctx context.Context, m *member, b *bond, id, since string) (last uint64, err error) {
 	meta, err := h.Channel(ctx, id)
 	if fault.CodeOf(err) == fault.NotFound || err == nil && meta.State.Terminal() {
 		return 0, nil
@@ -45,7 +45,7 @@ func (h *Hub) replayOne(ctx context.Context, m *member, at Endpoint, id, since s
 	if err != nil {
 		return 0, err
 	}
-	return h.replayChannel(ctx, m, at, meta, since)
+	return h.replayChannel(ctx, m, b, meta, since)
 }
 
 // readerGone ends a replay, because the endpoint is gone.
@@ -55,12 +55,13 @@ func (g *readerGone) Unwrap() error { return g.error }
 
 // replayChannel sends what follows the cursor, and since if that is later, and
 // returns the last sequence that it read.
-func (h *Hub) replayChannel(ctx context.Context, m *member, at Endpoint, meta *channel.Metadata, since string) (uint64, error) {
-	// A dialect that keeps its channels to itself also replays them itself.
-	if a := h.adapterOf(meta.Manifest.Key()); a == nil || dialectOf(a) != "" {
+func (h *Hub) replayChannel(ctx context.Context, m *member, b *bond, meta *channel.Metadata, since string) (uint64, error) {
+	a := h.adapterOf(meta.Manifest.Key())
+	only := dialectOf(a)
+	if a == nil || only != "" && only != b.Dialect {
 		return 0, nil
 	}
-	cursor, err := h.Cursor(ctx, m.id, meta.ID)
+	cursor, err := h.ReaderCursor(ctx, m.id, b.Reader, meta.ID)
 	if err != nil {
 		return 0, err
 	}
@@ -90,8 +91,11 @@ func (h *Hub) replayChannel(ctx context.Context, m *member, at Endpoint, meta *c
 		} else if !told {
 			continue
 		}
-		if err := at.Replay(ctx, &Notice{Envelope: e, Channel: meta, Recipient: m.id, Replayed: true, Shared: &Shared{}}); err != nil {
+		if err := b.endpoint.Replay(ctx, &Notice{Envelope: e, Channel: meta, Recipient: m.id, Replayed: true, Dialect: only, Shared: &Shared{}}); err != nil {
 			return last, &readerGone{err}
+		}
+		if b.Reader != "" {
+			continue
 		}
 		if err := h.noteReplayed(ctx, meta, m.id, e); err != nil {
 			return last, err

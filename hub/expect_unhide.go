@@ -2,6 +2,7 @@ package hub
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/parley-hub/parley/channel"
@@ -31,42 +32,43 @@ func (h *Hub) comeBack(ctx context.Context, ch *loadedChannel, agent string) {
 		ch.readable(agent)
 		return
 	}
-	r := &replaying{limit: h.opts.Limits.Replay, upTo: map[string]uint64{}}
-	at, free := m.link.startReplay(r)
-	if at == nil {
-		ch.readable(agent) // it is not connected; the replay happens when it binds again
+	started, connected := m.link.startReplays(h.opts.Limits.Replay)
+	if !connected {
+		ch.readable(agent) // the replay happens when it binds again
 		return
 	}
 	var meta *channel.Metadata
-	if free {
+	if started != nil {
 		meta = ch.readable(agent)
 	}
 	h.done.Go(func() { // the caller delivers, so the hub is not closed yet
-		for !free {
+		for started == nil {
 			// Another replay is under way, which is rare. It ends first.
 			select {
 			case <-ctx.Done():
 				return
 			case <-time.After(20 * time.Millisecond):
 			}
-			if at, free = m.link.startReplay(r); at == nil {
+			if started, connected = m.link.startReplays(h.opts.Limits.Replay); !connected {
 				ch.readable(agent)
 				return
 			}
-			if free {
+			if started != nil {
 				meta = ch.readable(agent)
 			}
 		}
-		h.catchUp(ctx, m, at, meta, r)
+		for _, s := range started {
+			h.catchUp(ctx, m, s.bond, meta, s.replaying)
+		}
 	})
 }
 
 // catchUp replays one channel to an endpoint, and then goes live.
-func (h *Hub) catchUp(ctx context.Context, m *member, at Endpoint, meta *channel.Metadata, r *replaying) {
-	last, err := h.replayChannel(ctx, m, at, meta, "") // also of one that its send ended
+func (h *Hub) catchUp(ctx context.Context, m *member, b *bond, meta *channel.Metadata, r *replaying) {
+	last, err := h.replayChannel(ctx, m, b, meta, "") // also of one that its send ended
 	r.upTo[meta.ID] = last
 	h.afterDelivery(func() {
-		if live := m.link.goLive(r); err == nil {
+		if live := m.link.goLive(b, r); err == nil {
 			err = live
 		}
 	})
@@ -87,19 +89,25 @@ func (h *Hub) afterDelivery(do func()) {
 	<-p.done
 }
 
-// startReplay begins to keep what arrives, if no other replay is under way, and
-// returns where to replay to; nil is nowhere.
-func (l *link) startReplay(r *replaying) (at Endpoint, free bool) {
+// startedReplay is a replay to one endpoint.
+type startedReplay struct {
+	*bond
+	*replaying
+}
+
+// startReplays begins to keep what arrives at every endpoint. It starts none if
+// another replay is under way at one of them.
+func (l *link) startReplays(limit int) (started []startedReplay, connected bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.endpoint == nil {
-		return nil, false
+	if slices.ContainsFunc(l.bonds, func(b *bond) bool { return b.replay != nil }) {
+		return nil, true
 	}
-	if l.replay != nil {
-		return l.endpoint, false
+	for _, b := range l.bonds {
+		b.replay = &replaying{limit: limit, upTo: map[string]uint64{}}
+		started = append(started, startedReplay{b, b.replay})
 	}
-	l.replay = r
-	return l.endpoint, true
+	return started, len(started) > 0
 }
 
 // readable lets live deliveries reach a participant again.

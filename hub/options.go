@@ -77,6 +77,8 @@ type Limits struct {
 	ProfileCache   int   // 16 MiB of resumes and skills kept in memory
 	InFlight       int   // 65,536 posts ordered but not yet answered
 	LoadedChannels int   // 200,000 folded at once; the longest untouched go first
+	Endpoints      int   // 16 at which one identity reads
+	Transient      int   // 100,000 identities that are not stored
 	Replay         int   // 4,096 live deliveries kept while a reader is replayed to
 	Held           int   // 16 supervisors' words waiting in one channel
 	Inbox          int   // 4,096 unanswered envelopes of one identity; its rule may say less
@@ -129,6 +131,8 @@ func (o Options) withDefaults() Options {
 	setDefault(&l.ProfileCache, 16<<20)
 	setDefault(&l.InFlight, 65_536)
 	setDefault(&l.LoadedChannels, 200_000)
+	setDefault(&l.Endpoints, 16)
+	setDefault(&l.Transient, 100_000)
 	setDefault(&l.Replay, 4_096)
 	setDefault(&l.Held, 16)
 	setDefault(&l.Inbox, 4_096)

@@ -106,6 +106,8 @@ func hubOptions(cfg config.Config, keys *access.Keys, log *slog.Logger) hub.Opti
 			ProfileCache:   int(cfg.Limits.ProfileCache),
 			InFlight:       cfg.Limits.InFlight,
 			LoadedChannels: cfg.Limits.LoadedChannels,
+			Endpoints:      cfg.Limits.Endpoints,
+			Transient:      cfg.Limits.Transient,
 			Replay:         cfg.Limits.Replay,
 			Held:           cfg.Limits.Held,
 			Inbox:          cfg.Limits.Inbox,

@@ -78,6 +78,8 @@ type Limits struct {
 	Participants    int
 	InFlight        int
 	LoadedChannels  int
+	Endpoints       int
+	Transient       int
 	Replay          int
 	Held            int
 	Inbox           int

@@ -198,6 +198,16 @@ var Keys = []Key{
 		field:   func(c *Config) any { return &c.Limits.LoadedChannels },
 	},
 	{
+		Name: "limits.endpoints", Default: "16",
+		Meaning: "readers of one identity at once, each with cursors of its own; AG2's connections are one of them",
+		field:   func(c *Config) any { return &c.Limits.Endpoints },
+	},
+	{
+		Name: "limits.transient", Default: "100000",
+		Meaning: "identities that a dialect has adopted and nobody has registered",
+		field:   func(c *Config) any { return &c.Limits.Transient },
+	},
+	{
 		Name: "limits.replay", Default: "4096",
 		Meaning: "live deliveries kept for a reader while it is replayed to",
 		field:   func(c *Config) any { return &c.Limits.Replay },

@@ -154,11 +154,15 @@ func (l ChannelLogs) Task(id string) journal.LogName {
 	return TaskIn(l.Partition, id)
 }
 
-// Cursor is the value of a participant's cursor.
-func (l ChannelLogs) Cursor(agent string) journal.ValueKey {
+// Cursor is the value of the cursor of a participant's reader; the unnamed one's
+// is the beginning of the others' names.
+func (l ChannelLogs) Cursor(agent, reader string) journal.ValueKey {
 	name := "cursor/" + agent
 	if l.log != only {
 		name = "cursor/" + l.log + "/" + agent
+	}
+	if reader != "" {
+		name += "/" + reader
 	}
 	return journal.ValueKey{Partition: l.Partition, Name: name}
 }
