@@ -197,6 +197,10 @@ func (h *Hub) wideError(ctx context.Context, err error) error {
 func (f *WideFollower) unpack(ctx context.Context, shard int, commit journal.Commit) error {
 	before, skip := f.at[shard].ShardPosition, f.at[shard].Skip
 	after := shardPlace{ShardPosition: commit.Position}
+	if isSeed(commit) { // nobody posted it, and its channel does not exist yet
+		f.at[shard] = after
+		return nil
+	}
 	n, last := 0, 0 // how many events there are, and which of them is the last that is shown
 	for _, write := range commit.Writes {
 		if write.Log.Family != f.family() {
@@ -268,4 +272,14 @@ func (f *WideFollower) shows(ctx context.Context, e *envelope.Envelope) (*channe
 	}
 	sees, err := f.hub.sees(ctx, s, e, f.opts.As)
 	return s.meta, sees, err
+}
+
+// isSeed reports whether a commit is part of a seed, and not of its end.
+func isSeed(commit journal.Commit) bool {
+	for _, write := range commit.Writes {
+		if write.Log.Family == schema.FamilySide {
+			return len(write.Entries) == 1 && schema.IsSeed(write.Entries[0].Data)
+		}
+	}
+	return false
 }

@@ -35,6 +35,8 @@ type Opening struct {
 	Name         string // unique in the home among the channels of its type; empty: none
 	MembersOf    string // the channel of the same home whose members belong
 	Dialect      string // that opens it; some types are opened by one dialect only
+
+	seed *seeding // its history, written before it exists
 }
 
 // Opened is a channel as Open left it, with what was found odd about it.
@@ -116,7 +118,10 @@ func (h *Hub) begin(ctx context.Context, o Opening, first *envelope.Envelope, ch
 	for _, warning := range created.Warnings {
 		h.log.Warn("channel opened with a warning", "channel_id", m.ID, "warning", warning)
 	}
-	p, opening, err := h.storeChannel(ctx, adapter, m, state, invitees, first, check)
+	if state, err = o.seed.write(ctx, adapter, m, state); err != nil {
+		return Opened{}, nil, nil, err
+	}
+	p, opening, err := h.storeChannel(ctx, adapter, m, state, invitees, first, check, o.seed)
 	if err == nil && limited {
 		_, _ = p.Wait(ctx) // until it is durable, the next opening would not count it
 	}
@@ -283,7 +288,7 @@ func role(agent string, o Opening) channel.Role {
 
 // storeChannel writes the channel, its invitations or its first envelope, and
 // what follows from them, as one batch.
-func (h *Hub) storeChannel(ctx context.Context, a channel.Adapter, m *channel.Metadata, state channel.State, invitees []Profile, first *envelope.Envelope, check func(*batch) error) (*Pending, *opening, error) {
+func (h *Hub) storeChannel(ctx context.Context, a channel.Adapter, m *channel.Metadata, state channel.State, invitees []Profile, first *envelope.Envelope, check func(*batch) error, seed *seeding) (*Pending, *opening, error) {
 	place, err := h.journal.Place(ctx, h.shardOf(m.ID))
 	if err != nil {
 		return nil, nil, err
@@ -294,6 +299,7 @@ func (h *Hub) storeChannel(ctx context.Context, a channel.Adapter, m *channel.Me
 	ch, _ := h.channels.claim(m.ID) // new, so it is locked
 	defer ch.mu.Unlock()
 	ch.adapter, ch.meta, ch.state, ch.term, ch.touched = a, m, state, place.Term, h.now()
+	seed.plant(ch)
 	b := h.newBatch(ch)
 	b.now = m.CreatedAt
 	wait := h.openings.begin(m.ID)
@@ -303,6 +309,9 @@ func (h *Hub) storeChannel(ctx context.Context, a channel.Adapter, m *channel.Me
 			return fault.New(fault.NotFound, "home '%s' is being deleted", HomeOf(m.ID))
 		}
 		if err := b.begin(m, invitees, first, check); err != nil {
+			return err
+		}
+		if err := seed.finish(b); err != nil {
 			return err
 		}
 		p, err = b.order(ctx)

@@ -35,12 +35,18 @@ const (
 	SideDeadline  = "deadline" // the adapter wants to be reminded
 	SideTask      = "task"     // a task of the channel began
 	SideTaskEnded = "task_ended"
+	SideSeed      = "seed"     // a batch of a history that was there before the channel
+	SideSeeded    = "seeded"   // the channel exists
 	SideListed    = "listed"   // agents who have the channel in their lists
 	SideUnlisted  = "unlisted" // agents who no longer have
 
 	SideRequest      = "request"       // somebody asks; the name is the request's id
 	SideRequestEnded = "request_ended" // it is answered, expired or cancelled
 )
+
+// IsSeed reports whether a side record marks its batch as part of a seed. It reads
+// no more than that: followers ask it of every batch.
+func IsSeed(data []byte) bool { return string(data) == `{"kind":"`+SideSeed+`"}` }
 
 // Encode writes a side record.
 func (r *SideRecord) Encode() ([]byte, error) { return json.Marshal(r) }

@@ -1,0 +1,247 @@
+package hub
+
+import (
+	"cmp"
+	"context"
+	"iter"
+	"time"
+
+	"github.com/parley-hub/parley/channel"
+	"github.com/parley-hub/parley/envelope"
+	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/hub/internal/schema"
+	"github.com/parley-hub/parley/journal"
+)
+
+// Bounds of one batch of a seed.
+const (
+	seedRecords = 512
+	seedBytes   = 1 << 20
+)
+
+// Seed opens a channel that has a history already: a fork, an import. The
+// envelopes are bounded as posts are and folded, but the adapter does not judge
+// them, and nobody is told of them. They are written in batches; the last batch
+// writes the last envelope with what the adapter says follows from it, creates the
+// channel and takes its name. Until then nobody sees the channel, and if Seed
+// fails nothing of it stays.
+//
+// An envelope that has an id keeps it, so that causes within a fork stay true:
+// ids grow from one envelope to the next, and are not from the future. One that
+// has a time keeps that. The channel's adapter opens at once.
+func (h *Hub) Seed(ctx context.Context, o Opening, envelopes iter.Seq2[*envelope.Envelope, error]) (Opened, error) {
+	if o.Name != "" {
+		if err := h.checkName(o); err != nil {
+			return Opened{}, err
+		}
+		holder, err := h.Named(ctx, o.Home, o.Type, o.Name)
+		if err == nil {
+			return Opened{}, errNameTaken(holder, o)
+		}
+		if fault.CodeOf(err) != fault.NotFound {
+			return Opened{}, err
+		}
+	}
+	s := &seeding{hub: h, envelopes: envelopes}
+	o.seed = s
+	created, p, _, err := h.begin(ctx, o, nil, nil)
+	if err != nil {
+		s.giveUp()
+		err, lost := taken(err)
+		if lost != nil && lost.Wait(ctx) != nil {
+			return Opened{}, fault.Wrap(fault.Unavailable, err, "the name was being taken by a batch that then failed; try again: %v", err)
+		}
+		return Opened{}, unavailable(err)
+	}
+	// From here on only the journal knows whether the channel is there. If it is
+	// not, the seed's entry in the index is, and the sweeper removes the seed.
+	if _, err := p.Wait(ctx); err != nil {
+		return Opened{}, err
+	}
+	created.Metadata, err = h.Channel(ctx, created.ID)
+	return created, err
+}
+
+func errNameTaken(holder string, o Opening) error {
+	refusal := fault.New(fault.Conflict, "taken by channel '%s': home '%s' has a %s called %.100q", holder, o.Home, o.Type, o.Name).Because(fault.Taken)
+	refusal.Details = map[string]string{fault.DetailChannel: holder}
+	return refusal
+}
+
+// seeding writes the history of a channel that does not exist yet. All but the
+// last envelope are written before the channel; a nil one writes nothing.
+type seeding struct {
+	hub       *Hub
+	envelopes iter.Seq2[*envelope.Envelope, error]
+
+	adapter channel.Adapter
+	meta    *channel.Metadata
+	logs    schema.ChannelLogs
+	state   channel.State
+	watch   watch
+	heads   heads
+	lastID  string
+	due     []byte // index key while the channel does not exist
+	begun   time.Time
+	last    *envelope.Envelope // not written yet
+	records []journal.Record
+	size    int
+}
+
+// write writes all but the last envelope, and returns the state after them.
+func (s *seeding) write(ctx context.Context, a channel.Adapter, m *channel.Metadata, state channel.State) (channel.State, error) {
+	if s == nil {
+		return state, nil
+	}
+	if a.Opening() != channel.AtOnce {
+		return nil, fault.New(fault.Protocol, "a %s opens by invitation, not with a history", m.Manifest.Type)
+	}
+	s.adapter, s.meta, s.logs, s.state = a, m, s.hub.tenant.Channel(m.ID), state
+	s.watch, s.begun = s.hub.watchOf(m, 0), s.hub.now()
+	for e, err := range s.envelopes {
+		if err == nil && s.last != nil {
+			err = s.add(ctx, s.last)
+		}
+		if err == nil {
+			err = s.stamp(e)
+		}
+		if err != nil {
+			return nil, err
+		}
+		s.last = e
+	}
+	return s.state, s.flush(ctx)
+}
+
+// stamp bounds an envelope and gives it its place.
+func (s *seeding) stamp(e *envelope.Envelope) error {
+	e.Channel, e.Sender = s.meta.ID, cmp.Or(e.Sender, s.meta.Creator)
+	if err := s.hub.bound(e, nil); err != nil {
+		return err
+	}
+	now, before := s.hub.now().UTC(), s.lastID
+	if s.last != nil {
+		before = s.last.ID
+	}
+	id, err := s.hub.minter.Mint(now, before)
+	if err != nil {
+		return unavailable(err)
+	}
+	if e.ID != "" && (!envelope.ValidID(e.ID) || e.ID <= before || e.ID > id) {
+		return fault.New(fault.Invalid, "envelope id '%.100s' does not follow '%s'; ids grow in a seed, and an envelope without one gets one", e.ID, before)
+	}
+	e.ID = cmp.Or(e.ID, id)
+	if e.CreatedAt.IsZero() {
+		e.CreatedAt = now
+	}
+	return nil
+}
+
+// record numbers an envelope and encodes it.
+func (s *seeding) record(e *envelope.Envelope, seq uint64) (journal.Record, error) {
+	e.Seq = seq
+	data, err := e.Append(make([]byte, 0, len(e.Data)+256))
+	if err != nil {
+		return journal.Record{}, fault.Wrap(fault.TooLarge, err, "%v", err)
+	}
+	return journal.Record{Data: data}, nil
+}
+
+func (s *seeding) add(ctx context.Context, e *envelope.Envelope) error {
+	record, err := s.record(e, s.heads.history+uint64(len(s.records))+1)
+	if err != nil {
+		return err
+	}
+	if len(s.records) == seedRecords-1 || s.size+len(record.Data) > seedBytes {
+		if err := s.flush(ctx); err != nil {
+			return err
+		}
+	}
+	s.records, s.size = append(s.records, record), s.size+len(record.Data)
+	s.lastID = e.ID
+	return s.hub.guarded(func() error {
+		s.state = s.adapter.Fold(s.state, e)
+		s.watch = s.watch.after(s.adapter, s.meta, s.state, e)
+		return nil
+	})
+}
+
+// flush makes a batch durable. It has a side record by which it is told from
+// posts; the first of them says when an unfinished seed is removed.
+func (s *seeding) flush(ctx context.Context) error {
+	if len(s.records) == 0 {
+		return nil
+	}
+	if s.hub.now().Sub(s.begun) > abandonAfter-time.Minute { // before the sweeper takes it
+		return errTooLong("seed")
+	}
+	side, err := (&schema.SideRecord{Kind: schema.SideSeed}).Encode()
+	if err != nil {
+		return err
+	}
+	note := journal.Record{Data: side}
+	if s.due == nil {
+		s.due = schema.DueKey(schema.DueSeed, s.begun.Add(abandonAfter), s.meta.ID)
+		note.Put = []journal.IndexPut{{Key: s.due}}
+	}
+	ticket, err := s.hub.journal.Append(ctx, journal.Batch{Appends: []journal.Append{
+		{Log: s.logs.History(), Expect: journal.Exactly(s.heads.history), Records: s.records},
+		{Log: s.logs.Side(), Expect: journal.Exactly(s.heads.side), Records: []journal.Record{note}},
+	}})
+	if err == nil {
+		err = ticket.Wait(ctx)
+	}
+	if err != nil {
+		return unavailable(err)
+	}
+	s.heads.history += uint64(len(s.records))
+	s.heads.side++
+	s.records, s.size = nil, 0
+	return nil
+}
+
+// plant makes a new channel continue what the seed has written.
+func (s *seeding) plant(ch *loadedChannel) {
+	if s != nil {
+		ch.watch, ch.heads, ch.lastID = s.watch, s.heads, s.lastID
+	}
+}
+
+// finish puts the seed's last envelope into the batch of the creation, and what
+// follows from it.
+func (s *seeding) finish(b *batch) error {
+	if s == nil {
+		return nil
+	}
+	if s.hub.now().Sub(s.begun) > abandonAfter-time.Minute {
+		return errTooLong("seed")
+	}
+	if s.due != nil {
+		b.sideNote(schema.SideRecord{Kind: schema.SideSeeded}, func(r *journal.Record) { r.Remove = append(r.Remove, s.due) })
+	}
+	if s.last == nil {
+		return nil
+	}
+	record, err := s.record(s.last, b.seq+1)
+	if err != nil {
+		return err
+	}
+	b.history = append(b.history, record)
+	b.seq, b.lastID = s.last.Seq, s.last.ID
+	b.state = b.ch.adapter.Fold(b.state, s.last)
+	b.watch = b.watch.after(b.ch.adapter, b.meta, b.state, s.last)
+	b.items = append(b.items, item{envelope: s.last, meta: b.meta})
+	return b.apply(b.ch.adapter.OnAccepted(b.meta, b.state, s.last))
+}
+
+// giveUp removes what was written. If that fails, the sweeper does it.
+func (s *seeding) giveUp() {
+	if s.due == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(s.hub.background, 10*time.Second)
+	defer cancel()
+	if err := s.hub.dropUnfinished(ctx, "", s.meta.ID); err != nil {
+		s.hub.log.Warn("unfinished seed is not removed yet", "channel_id", s.meta.ID, "error", err)
+	}
+}
