@@ -97,18 +97,9 @@ func (h *Hub) DropContent(ctx context.Context, home, id string, by *Caller) erro
 	if err := h.auditIn(ctx, h.tenant.Home(home), "content_dropped", f); err != nil {
 		return err
 	}
-	if err := h.dropLog(ctx, h.tenant.ContentLog(home, id)); err != nil {
+	if err := h.drop(ctx, h.tenant.ContentLog(home, id)); err != nil {
 		return err
 	}
 	h.contents.release(home, contentCost(info.Size))
 	return nil
-}
-
-// dropLog removes a log and waits until nobody reads it any more.
-func (h *Hub) dropLog(ctx context.Context, log journal.LogName) error {
-	ticket, err := h.journal.Drop(ctx, log)
-	if err == nil {
-		err = ticket.Wait(ctx)
-	}
-	return unavailable(err)
 }

@@ -151,7 +151,7 @@ func (w *contentWriter) append(ctx context.Context, records ...journal.Record) e
 	if w.due != nil && w.hub.now().Sub(w.info.CreatedAt) > abandonAfter-time.Minute { // before the sweeper takes it
 		return errTooLong("content")
 	}
-	ticket, err := w.hub.journal.Append(ctx, journal.Batch{Appends: []journal.Append{
+	ticket, err := w.hub.appendUnfinished(ctx, schema.InHome(w.home, w.info.ID), journal.Batch{Appends: []journal.Append{
 		{Log: w.log, Expect: journal.Exactly(w.seq), Records: records},
 	}})
 	if isConflict(err) {
@@ -177,7 +177,7 @@ func (w *contentWriter) giveUp() {
 	if w.seq > 0 {
 		ctx, cancel := context.WithTimeout(w.hub.background, 10*time.Second)
 		defer cancel()
-		if err := w.hub.dropLog(ctx, w.log); err != nil {
+		if err := w.hub.drop(ctx, w.log); err != nil {
 			w.hub.log.Warn("unfinished content is not removed yet", "content_id", w.info.ID, "error", err)
 		}
 	}

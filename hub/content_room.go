@@ -79,3 +79,11 @@ func (c *contents) release(home string, n int64) {
 		delete(c.home, home)
 	}
 }
+
+// forget gives back all bytes of a home that is deleted.
+func (c *contents) forget(home string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.total -= c.home[home]
+	delete(c.home, home)
+}

@@ -415,3 +415,51 @@ func TestContentIsData(t *testing.T) {
 		t.Errorf("after its partition was dropped: %v", got)
 	}
 }
+
+func TestContentGoesWithItsHome(t *testing.T) {
+	t.Parallel()
+	small := byHand
+	small.Limits = hub.Limits{ContentHub: 2 * contentPiece}
+	small.Adapters = withBoard.Adapters
+	stored(t, "what is stored, and what is being stored", small, func(t *testing.T, r *rig) {
+		a := r.agent("alice")
+		home, other := r.home("hpd", "s"), r.home("hpd", "other")
+		r.putContent(home, noise(contentPiece))
+		pieces, deleted := 0, false
+		remove := func() {
+			if deleted {
+				return
+			}
+			deleted = true
+			if err := r.DeleteHome(ctx, home.ID, nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		_, err := r.PutContent(ctx, home.ID, hub.ContentInfo{}, readFunc(func(p []byte) (int, error) {
+			if pieces++; pieces == 1 {
+				remove() // before its first piece is stored
+			}
+			return len(p), nil
+		}))
+		if fault.CodeOf(err) != fault.NotFound {
+			t.Errorf("stored in a home that is gone: %v", err)
+		}
+		if n := r.logsOf("home/"+home.ID, "content"); n != 0 {
+			t.Errorf("%d logs in a home that is gone", n)
+		}
+		r.putContent(other, noise(contentPiece+contentPiece/2)) // there is room again
+		deleted, home = false, r.home("hpd", "s")
+		_, err = r.Seed(ctx, hub.Opening{Creator: a.id, Type: "board", Home: home.ID}, notes(900, func(i int) error {
+			if i == 800 { // after its first batch
+				remove()
+			}
+			return nil
+		}))
+		if fault.CodeOf(err) != fault.NotFound {
+			t.Errorf("seeded in a home that is gone: %v", err)
+		}
+		if n := r.logsOf("home/"+home.ID, "history"); n != 0 {
+			t.Errorf("%d histories in a home that is gone", n)
+		}
+	})
+}

@@ -68,6 +68,7 @@ func (h *Hub) unloadHome(id string) {
 // one.
 func (h *Hub) finishHome(ctx context.Context, id string) error {
 	h.unloadHome(id) // also after a restart
+	h.leaveHome(id)
 	tasks, err := h.taskLogs(ctx, h.tenant.Home(id))
 	if err != nil {
 		return err

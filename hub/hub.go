@@ -39,25 +39,26 @@ type Hub struct {
 	spans      *tracing.Spans // nil: none are recorded
 	minter     *envelope.Minter
 
-	judge     atomic.Pointer[Arbiter]
-	registry  registry
-	documents documents
-	contents  contents
-	profiles  detailsCache
-	channels  channels
-	openings  openings
-	delivery  delivery
-	audit     audit
-	hooks     hooks
-	sweepers  *loop.Group
-	opened    expect.Instant // when it was
-	stats     stats
-	warnings  logsample.Limiter
-	subs      subscriptions
-	snapshots snapshots
-	requests  requestWaits
-	saver     foldSaver
-	homes     homes
+	judge      atomic.Pointer[Arbiter]
+	registry   registry
+	documents  documents
+	contents   contents
+	unfinished unfinished
+	profiles   detailsCache
+	channels   channels
+	openings   openings
+	delivery   delivery
+	audit      audit
+	hooks      hooks
+	sweepers   *loop.Group
+	opened     expect.Instant // when it was
+	stats      stats
+	warnings   logsample.Limiter
+	subs       subscriptions
+	snapshots  snapshots
+	requests   requestWaits
+	saver      foldSaver
+	homes      homes
 
 	background context.Context // of goroutines that outlive the call that starts them
 	stop       context.CancelFunc

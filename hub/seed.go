@@ -184,7 +184,7 @@ func (s *seeding) flush(ctx context.Context) error {
 		s.due = schema.DueKey(schema.DueSeed, s.begun.Add(abandonAfter), s.meta.ID)
 		note.Put = []journal.IndexPut{{Key: s.due}}
 	}
-	ticket, err := s.hub.journal.Append(ctx, journal.Batch{Appends: []journal.Append{
+	ticket, err := s.hub.appendUnfinished(ctx, s.meta.ID, journal.Batch{Appends: []journal.Append{
 		{Log: s.logs.History(), Expect: journal.Exactly(s.heads.history), Records: s.records},
 		{Log: s.logs.Side(), Expect: journal.Exactly(s.heads.side), Records: []journal.Record{note}},
 	}})

@@ -184,7 +184,7 @@ func TestSeeds(t *testing.T) {
 			t.Errorf("%d envelopes, %d in batches", n, total)
 		}
 	})
-	runs(t, "nobody sees it before its last batch, nor is told of its history", withBoard, func(t *testing.T, r *rig) {
+	stored(t, "nobody sees it before its last batch, nor is told of its history", withBoard, func(t *testing.T, r *rig) {
 		a, b := r.agent("alice"), r.agent("bob")
 		home := r.home("hpd", "s")
 		now, err := r.Now(ctx)

@@ -48,11 +48,11 @@ func (h *Hub) dropAbandoned(ctx context.Context, scan journal.ScanOptions) (n in
 // the index goes last, so that a removal that is interrupted is found again.
 func (h *Hub) dropUnfinished(ctx context.Context, family, id string) error {
 	if home, own := schema.Split(id); family == schema.FamilyContent {
-		return h.dropLog(ctx, h.tenant.ContentLog(home, own))
+		return h.drop(ctx, h.tenant.ContentLog(home, own))
 	}
 	logs := h.tenant.Channel(id)
-	if err := h.dropLog(ctx, logs.History()); err != nil {
+	if err := h.drop(ctx, logs.History()); err != nil {
 		return err
 	}
-	return h.dropLog(ctx, logs.Side())
+	return h.drop(ctx, logs.Side())
 }
