@@ -77,3 +77,28 @@ func TestEveryDependencyHasAReason(t *testing.T) {
 		}
 	}
 }
+
+// sdks are the providers' own, which bring much along.
+var sdks = []string{"github.com/openai/", "github.com/anthropics/", "google.golang.org/genai"}
+
+// Only the packages that reach a provider import its SDK.
+func TestSDKsStayWithTheirRunners(t *testing.T) {
+	t.Parallel()
+	found := 0
+	for _, p := range packages(t) {
+		for imported := range p.imports {
+			for _, sdk := range sdks {
+				if !strings.HasPrefix(imported, sdk) {
+					continue
+				}
+				found++
+				if !strings.HasPrefix(p.path, "agent/runner/") {
+					t.Errorf("%s imports %s; only agent/runner/* may", p.path, imported)
+				}
+			}
+		}
+	}
+	if found == 0 {
+		t.Error("nobody imports an SDK")
+	}
+}

@@ -1,0 +1,74 @@
+package runner
+
+import (
+	"context"
+	"time"
+
+	"github.com/parley-hub/parley/message"
+	"github.com/parley-hub/parley/message/provider"
+	"github.com/parley-hub/parley/message/value"
+)
+
+// Provider sends requests to models.
+type Provider interface {
+	// Send makes one request, once, and hands on what comes as it comes. An
+	// error is a *SendError, or that of ctx. A reply that the model did not
+	// finish is an error too.
+	Send(ctx context.Context, r *Request, deltas func(message.Envelope)) (provider.Reply, error)
+}
+
+// Request is one question to a model.
+type Request struct {
+	Model    string
+	Messages []message.Envelope
+	Tools    []provider.Tool
+	Aliases  *provider.Aliases
+	// MaxTokens bounds what the model may write; 0 leaves it to the provider.
+	MaxTokens int64
+	// Temperature is left to the provider if nil.
+	Temperature *float64
+	// Extra are keys of the provider's own, set in the request's body.
+	Extra *value.Map
+	// Turn is the number of this request in its round, from 1.
+	Turn int
+}
+
+// Options are what a request's messages are projected with.
+func (r *Request) Options() provider.Options {
+	return provider.Options{Tools: r.Tools, Aliases: r.Aliases}
+}
+
+// ReadOptions are what its reply is read with.
+func (r *Request) ReadOptions() provider.ReadOptions {
+	return provider.ReadOptions{Aliases: r.Aliases, Turn: r.Turn, MaxBytes: MaxReply}
+}
+
+// Body is a projected request with what only the caller knows: the model and
+// the extra keys.
+func (r *Request) Body(projected provider.Request) *value.Map {
+	body := projected.Body.Clone().Set("model", r.Model)
+	return r.AddExtra(body)
+}
+
+// AddExtra sets the extra keys, which win.
+func (r *Request) AddExtra(body *value.Map) *value.Map {
+	if r.Extra != nil {
+		for key, v := range r.Extra.All() {
+			body.Set(key, v)
+		}
+	}
+	return body
+}
+
+// SendError says why a request came to nothing.
+type SendError struct {
+	provider.Failure
+	Status int // of the HTTP answer; 0 if there was none
+	// RetryAfter is how long the provider wants to be left alone; 0 if it did
+	// not say.
+	RetryAfter time.Duration
+	Cause      error
+}
+
+// Unwrap is what the failure comes from.
+func (e *SendError) Unwrap() error { return e.Cause }
