@@ -162,15 +162,18 @@ func (r *run) admissions() ([]bench.Figure, error) {
 	floor := func(ctx context.Context, d time.Duration) (bench.Sample, error) {
 		return journalbench.Load(ctx, d, r.Connections*r.InFlight, func(context.Context, int, int) error { return r.file.Append(record) })
 	}
+	// The floor is a server that reads, decodes and answers the same posts, and
+	// neither admits nor stores them: a bare file costs 1 µs a record, which
+	// leaves no room for any of that.
 	figures, err := r.contest(bench.Contest{
 		Name: fmt.Sprintf("pipelined admissions, %d × %d", r.Connections, r.InFlight),
-		Unit: "1/s", Better: bench.Higher, Target: new(0.4), Ours: list.side, Floor: floor,
+		Unit: "1/s", Better: bench.Higher, Target: new(0.5), Ours: list.side, Floor: idle.side,
 	})
 	if err != nil {
 		return nil, err
 	}
 	more, err := r.contest(bench.Contest{
-		Name: "the same posts, decoded and answered only",
+		Name: "the same posts, decoded and answered only, against a group-committed file",
 		Unit: "1/s", Better: bench.Higher, Ours: idle.side, Floor: floor,
 	})
 	return append(figures, more...), err

@@ -46,7 +46,7 @@ func Run(ctx context.Context, o Options) (report bench.Report, err error) {
 		defer func() { err = errors.Join(err, os.RemoveAll(o.Dir)) }()
 	}
 	report = bench.Report{Bench: "hub", Params: map[string]any{"posters": o.Posters, "channels": o.Channels, "text_bytes": len(text)}}
-	for _, part := range []func(context.Context, Options) ([]bench.Figure, error){admission, viewer, replay, touch, opening, due, weight} {
+	for _, part := range []func(context.Context, Options) ([]bench.Figure, error){admission, many, viewer, replay, touch, opening, due, weight} {
 		figures, err := part(ctx, o)
 		report.Figures = append(report.Figures, figures...)
 		if err != nil {
