@@ -292,6 +292,9 @@ func TestFollowAudit(t *testing.T) {
 		}
 		// After an entry in the midst of a batch the whole batch comes again.
 		for i := range got {
+			if r.shards > 1 {
+				break // what comes next may be of another shard
+			}
 			next := ""
 			for e, err := range r.FollowAudit(cancelled(t, 0), got[i].Position) {
 				if err == nil {

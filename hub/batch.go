@@ -68,7 +68,9 @@ type batch struct {
 
 func (h *Hub) newBatch(ch *loadedChannel) *batch {
 	if ch.watch.plan == nil {
+		active := ch.watch.Active
 		ch.watch = h.watchOf(ch.meta, ch.watch.NextCheck)
+		ch.watch.Active = active
 	}
 	b := batchPool.Get().(*batch)
 	b.hub, b.ch, b.now = h, ch, h.now().UTC()
@@ -166,6 +168,7 @@ func (b *batch) order(ctx context.Context) (*Pending, error) {
 	if err := b.reschedule(); err != nil {
 		return nil, err
 	}
+	b.noteActivity()
 	logs := &b.ch.logs
 	commit := journal.Batch{Term: b.ch.term, Appends: b.oneAppend[:0]}
 	put := func(log journal.LogName, head uint64, records []journal.Record) {

@@ -97,7 +97,7 @@ func (b *batch) end(state channel.Lifecycle, reason string) error {
 		if wasPending {
 			r.Remove = append(r.Remove, schema.DueKey(schema.DueInvite, b.inviteDue(), b.ch.id))
 		}
-		r.Remove = append(r.Remove, b.dropDeadlines()...)
+		r.Remove = append(append(r.Remove, b.dropDeadlines()...), b.activeKey()...)
 	})
 	h, ch, readers := b.hub, b.ch, b.meta.IDs()
 	if err := b.cancelOpen("the channel has ended", ""); err != nil {
@@ -120,7 +120,7 @@ func (b *batch) end(state channel.Lifecycle, reason string) error {
 		}
 	})
 	_, own := schema.Split(b.ch.id)
-	unindex := [][]byte{schema.Key(schema.IndexOwned, b.meta.Creator, own)}
+	unindex := [][]byte{schema.Key(schema.IndexOwned, b.meta.Creator, own), schema.Key(schema.IndexOpen, own)}
 	for _, p := range b.meta.Participants {
 		unindex = append(unindex, schema.Key(schema.IndexTurn, p.Agent, own))
 	}

@@ -52,7 +52,7 @@ func (h *Hub) fold(ctx context.Context, ch *loadedChannel) error {
 		return err
 	}
 	side.finish()
-	w.NextCheck = ch.watch.NextCheck
+	w.NextCheck, w.Active = ch.watch.NextCheck, ch.watch.Active
 	ch.state, ch.watch = state, w
 	return nil
 }
@@ -105,6 +105,8 @@ func (f *sideFold) before(state channel.State, folder channel.SideFolder, offset
 		f.marks = f.marks.after(r)
 		f.ch.heads.side = entry.Seq
 		switch {
+		case r.Kind == schema.SideActive:
+			f.ch.watch.Active = expect.Instant(r.Due)
 		case r.Kind == schema.SideCheck:
 			f.ch.watch.NextCheck = expect.Instant(r.Due)
 		case len(r.Envelope) > 0 && folder != nil:

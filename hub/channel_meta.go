@@ -77,7 +77,7 @@ func errNoState(ch *loadedChannel) error {
 // ListOptions selects channels.
 type ListOptions struct {
 	Agent  string            // only those it takes part in
-	Open   bool              // only those of an agent that have not ended
+	Open   bool              // only those that have not ended
 	Label  map[string]string // only those that carry all of these
 	Match  func(*channel.Metadata) bool
 	After  string // the last channel of the page before
@@ -131,6 +131,8 @@ func listPrefix(o ListOptions) []byte {
 		return schema.Key(schema.IndexTurn, o.Agent, "")
 	case o.Agent != "":
 		return schema.Key(schema.IndexMember, o.Agent, "")
+	case o.Open:
+		return []byte(schema.IndexOpen)
 	}
 	for k, v := range o.Label {
 		return schema.Key(schema.IndexLabel, schema.Digest(k, v), "")

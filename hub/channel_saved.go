@@ -15,7 +15,7 @@ import (
 
 // foldVersion goes up whenever the hub folds something else besides the adapter's
 // state, or stores it in another form.
-const foldVersion = 1
+const foldVersion = 2
 
 // savedFold is a channel as it was folded at the end of a batch. It is kept as a
 // snapshot of the journal, so that a channel whose log is long is loaded without

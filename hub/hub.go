@@ -100,6 +100,9 @@ func Open(ctx context.Context, j journal.Engine, o Options) (*Hub, error) {
 	if err := h.openMinter(ctx); err != nil {
 		return nil, err
 	}
+	if err := h.upgrade(ctx); err != nil {
+		return nil, err
+	}
 	if err := h.loadRegistry(ctx); err != nil {
 		return nil, err
 	}

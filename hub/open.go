@@ -381,6 +381,7 @@ func (b *batch) recordCreation(m *channel.Metadata) error {
 	home, own := schema.Split(m.ID)
 	put := func(k []byte) { record.Put = append(record.Put, journal.IndexPut{Key: k, Value: []byte(home)}) }
 	put(schema.Key(schema.IndexChannel, own))
+	record.Put = append(record.Put, journal.IndexPut{Key: schema.Key(schema.IndexOpen, own), Value: schema.ListedIn(home, dialectOf(b.ch.adapter))})
 	record.Put = append(record.Put, journal.IndexPut{Key: schema.Key(schema.IndexOwned, m.Creator, own), Value: schema.EncodeManifestKey(m.Manifest.Key(), home)})
 	if !b.lists() {
 		for _, p := range m.Participants {

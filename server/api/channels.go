@@ -2,6 +2,7 @@ package api
 
 import (
 	"net/http"
+	"slices"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -42,6 +43,7 @@ func (a *API) listChannels(c *call) error {
 	if o.Match, err = matching(labels, q.Get("type"), q.Get("state")); err != nil {
 		return err
 	}
+	o.Open = slices.Contains([]string{"pending", "active", "closing"}, q.Get("state"))
 	if !c.who.seesAll() {
 		if o.Agent, err = c.who.itself(o.Agent); err != nil {
 			return err

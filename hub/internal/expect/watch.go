@@ -10,6 +10,7 @@ import (
 // Watch is the state that expectations are measured by, folded together with the
 // adapter's state. It is small, because every folded channel has one.
 type Watch struct {
+	Active    Instant // the minute of the channel's entry by activity; 0: it has none
 	Content   Instant // when somebody last said something
 	Triggered Instant // when the envelope that the expected speaker answers was sent
 	NextCheck Instant // when the expectations are checked next: the channel's one entry in the due index

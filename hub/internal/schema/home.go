@@ -62,6 +62,14 @@ func DecodeHome(data []byte) (HomeRecord, time.Time, error) {
 	return r, at, err
 }
 
+// OwnedChannel returns the channel of an entry of what somebody has opened.
+func OwnedChannel(entry journal.IndexEntry) string {
+	if _, home, ok := strings.Cut(string(entry.Value), "\x00"); ok {
+		return InHome(home, LastPart(entry.Key))
+	}
+	return LastPart(entry.Key)
+}
+
 // ListedIn is the value of an entry of a list of channels: the home and, behind a
 // zero byte, the one dialect that shows the channel. Either may be empty.
 func ListedIn(home, dialect string) []byte {

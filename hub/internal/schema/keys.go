@@ -18,6 +18,8 @@ const (
 	IndexTurn    = "turn/"    // + agent / channel: the same, while it has not ended
 	IndexOwned   = "owned/"   // + creator / channel: what it opened, while it has not ended
 	IndexLabel   = "label/"   // + hash of key and value / channel
+	IndexOpen    = "open/"    // + channel: every channel that has not ended
+	IndexActive  = "active/"  // + minute / channel: the same, by when something was last said
 	IndexCause   = "cause/"   // + channel / hash of sender and cause: sequence of the answer
 	IndexDue     = "due/"     // + kind / time / channel or task
 	IndexAudit   = "audit/"   // + id: the record
@@ -121,6 +123,15 @@ const (
 // DueKey is the index entry of a deadline.
 func DueKey(kind string, at time.Time, id string) []byte {
 	return Key(IndexDue, kind, fmt.Sprintf("%016x", max(at.UnixNano(), 0)), id)
+}
+
+// ActivePrecision is how exactly the index tells when something was last said: a
+// channel in which much is said must not write an entry each time.
+const ActivePrecision = time.Minute
+
+// ActiveKey is the index entry of a channel by its last activity.
+func ActiveKey(at time.Time, own string) []byte {
+	return Key(IndexActive, fmt.Sprintf("%016x", max(at.UnixNano(), 0)), own)
 }
 
 // DueBy selects the deadlines of a kind that have come, oldest first.

@@ -18,6 +18,7 @@ type metaRecord struct {
 	Created jsontext.Value `json:"created,omitzero"`
 	Change  *metaChange    `json:"change,omitzero"`
 	Deleted bool           `json:"deleted,omitzero"`
+	Listed  bool           `json:"listed,omitzero"`
 }
 
 type metaChange struct {
@@ -54,6 +55,9 @@ func EncodeChange(m *channel.Metadata) ([]byte, error) {
 // does not exist, though some of its logs may.
 func EncodeDeleted() []byte { return []byte(`{"deleted":true}`) }
 
+// EncodeListed writes a record that changes nothing but the index.
+func EncodeListed() []byte { return []byte(`{"listed":true}`) }
+
 // ApplyMeta applies one record to the metadata before it, which is nil at first.
 // It returns nil if the channel is deleted.
 func ApplyMeta(m *channel.Metadata, data []byte, shared *channel.Interner) (*channel.Metadata, error) {
@@ -63,6 +67,9 @@ func ApplyMeta(m *channel.Metadata, data []byte, shared *channel.Interner) (*cha
 	}
 	if r.Deleted {
 		return nil, nil
+	}
+	if r.Listed {
+		return m, nil
 	}
 	if r.Change == nil {
 		return channel.DecodeMetadata(r.Created, shared)

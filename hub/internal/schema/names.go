@@ -79,6 +79,17 @@ func (t Tenant) MinterFloor() journal.ValueKey {
 	return journal.ValueKey{Partition: t.Directory(), Name: "minter/floor"}
 }
 
+// Layout is the value that says which version of this layout the data have, and
+// LayoutNext the one that says how far they were brought there.
+func (t Tenant) Layout() journal.ValueKey {
+	return journal.ValueKey{Partition: t.Directory(), Name: "layout/version"}
+}
+
+// LayoutNext is the value of the last index key that an upgrade has dealt with.
+func (t Tenant) LayoutNext() journal.ValueKey {
+	return journal.ValueKey{Partition: t.Directory(), Name: "layout/next"}
+}
+
 // Checkpoint is the value of a task's checkpoint.
 func (t Tenant) Checkpoint(taskID string) journal.ValueKey {
 	return journal.ValueKey{Partition: t.Directory(), Name: "checkpoint/" + Digest(taskID)}

@@ -31,6 +31,7 @@ const (
 	SideUnhidden  = "unhidden" // it spoke
 	SideRemoved   = "removed"  // a participant may not speak any more
 	SideDraft     = "draft"
+	SideActive    = "active"   // something was said in a later minute than before
 	SideCheck     = "look"     // when the expectations are checked next
 	SideDeadline  = "deadline" // the adapter wants to be reminded
 	SideTask      = "task"     // a task of the channel began

@@ -1,0 +1,126 @@
+package hub
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/parley-hub/parley/envelope"
+	"github.com/parley-hub/parley/hub/internal/schema"
+	"github.com/parley-hub/parley/journal"
+)
+
+// layout is the version of the data's layout that this hub writes:
+//
+//	0  as first stored
+//	1  open channels are in the lists of open and of active ones
+const layout = 1
+
+// upgradeStep is how many channels are dealt with before it is stored how far the
+// upgrade has come.
+const upgradeStep = 256
+
+// upgrade brings data of an older layout up to date. Index entries come only from
+// records, so channels that were opened before lack the newer ones: each open
+// channel gets a record that puts them. An upgrade that was interrupted goes on
+// where it was.
+func (h *Hub) upgrade(ctx context.Context) error {
+	value, err := h.journal.Value(ctx, h.tenant.Layout())
+	if err != nil {
+		return unavailable(err)
+	}
+	switch version := schema.DecodeUint(value.Durable.Data); {
+	case version == layout:
+		return nil
+	case version > layout:
+		return fmt.Errorf("the data have layout %d, this version knows up to %d: use a newer version", version, layout)
+	}
+	at, err := h.journal.Value(ctx, h.tenant.LayoutNext())
+	if err != nil {
+		return unavailable(err)
+	}
+	scan := journal.ScanOptions{Prefix: []byte(schema.IndexOwned)}
+	if at.Durable.Version != 0 {
+		scan.From = append(at.Durable.Data, 0)
+	}
+	var tickets []*journal.Ticket
+	for entry, err := range journal.IndexAll(ctx, h.journal, scan) {
+		if err != nil {
+			return unavailable(err)
+		}
+		ticket, err := h.upgradeChannel(ctx, schema.OwnedChannel(entry))
+		if err != nil {
+			return unavailable(err)
+		}
+		if ticket != nil {
+			tickets = append(tickets, ticket)
+		}
+		if len(tickets) >= upgradeStep {
+			if err := h.upgradedTo(ctx, tickets, journal.ValueWrite{Key: h.tenant.LayoutNext(), Data: entry.Key}); err != nil {
+				return err
+			}
+			tickets = tickets[:0]
+		}
+	}
+	return h.upgradedTo(ctx, tickets,
+		journal.ValueWrite{Key: h.tenant.Layout(), Data: schema.EncodeUint(layout)},
+		journal.ValueWrite{Key: h.tenant.LayoutNext(), Delete: true})
+}
+
+// upgradedTo stores how far the upgrade has come, once that is durable.
+func (h *Hub) upgradedTo(ctx context.Context, tickets []*journal.Ticket, writes ...journal.ValueWrite) error {
+	for _, ticket := range tickets {
+		if err := ticket.Wait(ctx); err != nil {
+			return unavailable(err)
+		}
+	}
+	return h.commit(ctx, journal.Batch{Values: writes})
+}
+
+// upgradeChannel appends what an older version did not write of an open channel. It
+// reads only the last record of its history. Nobody else writes yet.
+func (h *Hub) upgradeChannel(ctx context.Context, id string) (*journal.Ticket, error) {
+	logs := h.tenant.Channel(id)
+	meta, err := h.journal.Head(ctx, logs.Meta())
+	if err != nil || !meta.Durable.Exists() {
+		return nil, err
+	}
+	side, err := h.journal.Head(ctx, logs.Side())
+	if err != nil {
+		return nil, err
+	}
+	at, err := h.lastSaid(ctx, logs)
+	if err != nil {
+		return nil, err
+	}
+	home, own := schema.Split(id)
+	listed := schema.ListedIn(home, "") // the first versions had no channels of one dialect only
+	note := schema.SideRecord{Kind: schema.SideActive, Due: at.UnixNano()}
+	noted, err := note.Encode()
+	if err != nil {
+		return nil, err
+	}
+	return h.journal.Append(ctx, journal.Batch{Appends: []journal.Append{
+		{Log: logs.Meta(), Expect: journal.Exactly(meta.Ordered.Seq), Records: []journal.Record{{
+			Data: schema.EncodeListed(), Put: []journal.IndexPut{{Key: schema.Key(schema.IndexOpen, own), Value: listed}},
+		}}},
+		{Log: logs.Side(), Expect: journal.Exactly(side.Ordered.Seq), Records: []journal.Record{{
+			Data: noted, Put: []journal.IndexPut{{Key: schema.ActiveKey(at, own), Value: listed}},
+		}}},
+	}})
+}
+
+// lastSaid is the minute of a channel's last envelope, or of now if it has none.
+func (h *Hub) lastSaid(ctx context.Context, logs schema.ChannelLogs) (time.Time, error) {
+	at := h.now()
+	page, err := h.journal.Read(ctx, logs.History(), journal.ReadOptions{Backward: true, Limits: journal.Limits{Entries: 1}})
+	if err != nil {
+		return at, err
+	}
+	if len(page.Entries) > 0 {
+		if e, err := envelope.Unmarshal(page.Entries[0].Data); err == nil {
+			at = e.CreatedAt
+		}
+	}
+	return at.Truncate(schema.ActivePrecision), nil
+}
