@@ -22,6 +22,9 @@ func (h *Hub) change(ctx context.Context, id string, edit edit, audited string, 
 	}
 	m.write.Lock()
 	defer m.write.Unlock()
+	if m.transient.Load() != nil {
+		return Profile{}, nil, errTransient(id)
+	}
 	before, err := h.detailsOf(ctx, m)
 	if err != nil {
 		return Profile{}, nil, err

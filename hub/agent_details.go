@@ -40,6 +40,9 @@ func (h *Hub) Details(ctx context.Context, id string) (Details, error) {
 
 // detailsOf reads the details of an identity, unless they are in the cache.
 func (h *Hub) detailsOf(ctx context.Context, m *member) (*details, error) {
+	if d := m.transient.Load(); d != nil {
+		return d, nil
+	}
 	r := m.current.Load()
 	if d := h.profiles.get(m.id, r.seq); d != nil {
 		return d, nil

@@ -15,6 +15,9 @@ import (
 
 // Registration is a request for a new identity.
 type Registration struct {
+	// ID is that of an adopted identity, which becomes a lasting one; empty: the
+	// hub mints one.
+	ID       string
 	Passport *identity.Passport
 	Resume   *identity.Resume // nil: empty
 	Rule     *identity.Rule   // nil: the default
@@ -54,6 +57,17 @@ func (h *Hub) Register(ctx context.Context, r Registration) (Profile, error) {
 	if size := h.registry.size(); size >= h.opts.Limits.Agents {
 		return Profile{}, fault.New(fault.TooLarge, "%d identities are registered, which is the limit; unregister some or raise limits.agents", size)
 	}
+	if r.ID != "" {
+		adopted, err := h.adopted(r.ID)
+		if err != nil {
+			return Profile{}, err
+		}
+		adopted.write.Lock()
+		defer adopted.write.Unlock()
+		if _, err := h.adopted(r.ID); err != nil {
+			return Profile{}, err // registered or removed in the meantime
+		}
+	}
 	m, d, err := h.newMember(r)
 	if err != nil {
 		return Profile{}, err
@@ -61,7 +75,7 @@ func (h *Hub) Register(ctx context.Context, r Registration) (Profile, error) {
 	if err := h.storeNew(ctx, m, d); err != nil {
 		return Profile{}, err
 	}
-	h.registry.add(m)
+	m = h.registry.add(m)
 	p := m.profile()
 	h.log.Info("agent registered", "agent_id", m.id, "name", p.Passport.Name)
 	h.hooks.each(func(l Listener) {
@@ -79,9 +93,12 @@ func (h *Hub) verify(ctx context.Context, p *identity.Passport) error {
 
 func (h *Hub) newMember(r Registration) (*member, *details, error) {
 	now := h.now().UTC()
-	id, err := h.minter.Mint(now, "")
-	if err != nil {
-		return nil, nil, err
+	id := r.ID
+	var err error
+	if id == "" {
+		if id, err = h.minter.Mint(now, ""); err != nil {
+			return nil, nil, err
+		}
 	}
 	passport := r.Passport.Redacted()
 	passport.AgentID, passport.CreatedAt = id, now
@@ -131,6 +148,7 @@ func (h *Hub) storeNew(ctx context.Context, m *member, d *details) error {
 	commit := journal.Batch{Appends: []journal.Append{
 		{
 			Log:     h.tenant.Agent(m.id),
+			Expect:  journal.Exactly(0),
 			Records: []journal.Record{{Data: data, Take: []journal.Take{{Name: schema.NameClaim(p.Passport.Name)}}}},
 		},
 		{Log: h.tenant.Audit(), Records: []journal.Record{audit}},
@@ -169,6 +187,11 @@ func (h *Hub) Unregister(ctx context.Context, id string) error {
 	defer m.write.Unlock()
 	if h.registry.byID(id) != m {
 		return fault.New(fault.NotFound, "agent '%s' not found: it was just unregistered", id).Because(fault.NoAgent)
+	}
+	if m.transient.Load() != nil {
+		h.registry.remove(m)
+		m.link.clear()
+		return nil
 	}
 	name := m.name()
 	audit, err := h.auditRecord("agent_unregistered", fields{"agent_id": id, "name": name})

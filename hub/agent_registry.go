@@ -48,17 +48,22 @@ type member struct {
 
 	inbox inbox
 	link  link
+
+	// transient holds the details of an adopted identity; nil: it is registered.
+	transient atomic.Pointer[details]
 }
 
 func (m *member) profile() Profile { return m.current.Load().Profile }
 func (m *member) name() string     { return m.current.Load().Passport.Name }
 
-// registry is every identity in memory, by id, by name and in order.
+// registry is every identity in memory, by id, by name and in order. Adopted ones
+// are found by id only.
 type registry struct {
-	mu    sync.RWMutex
-	ids   map[string]*member
-	names map[string]*member
-	order []*member // by id, which is by age
+	mu      sync.RWMutex
+	ids     map[string]*member
+	names   map[string]*member
+	order   []*member // by id, which is by age
+	adopted int       // how many of ids are not registered
 }
 
 func (r *registry) byID(id string) *member {
@@ -85,16 +90,29 @@ func (r *registry) size() int {
 	return len(r.order)
 }
 
-func (r *registry) add(m *member) {
+// add adds a registered identity. One that was adopted under the id keeps its
+// endpoints and becomes this one.
+func (r *registry) add(m *member) *member {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.ids == nil {
-		r.ids, r.names = map[string]*member{}, map[string]*member{}
+	r.make()
+	if old := r.ids[m.id]; old != nil && old.transient.Load() != nil {
+		old.current.Store(m.current.Load())
+		old.transient.Store(nil)
+		r.adopted--
+		m = old
 	}
 	r.ids[m.id] = m
 	r.names[m.name()] = m
 	at, _ := slices.BinarySearchFunc(r.order, m.id, compareMember)
 	r.order = slices.Insert(r.order, at, m)
+	return m
+}
+
+func (r *registry) make() {
+	if r.ids == nil {
+		r.ids, r.names = map[string]*member{}, map[string]*member{}
+	}
 }
 
 func (r *registry) remove(m *member) {
@@ -104,6 +122,10 @@ func (r *registry) remove(m *member) {
 		return
 	}
 	delete(r.ids, m.id)
+	if m.transient.Load() != nil {
+		r.adopted--
+		return
+	}
 	if r.names[m.name()] == m {
 		delete(r.names, m.name())
 	}
