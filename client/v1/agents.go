@@ -79,6 +79,25 @@ func (c *Client) Agent(ctx context.Context, name string) (*Agent, error) {
 	return a, nil
 }
 
+// Registration is what AddAgent asks for.
+type Registration struct {
+	Name         string   `json:"name"`
+	Kind         string   `json:"kind,omitempty"` // agent, human or remote_agent; empty means agent
+	Summary      string   `json:"summary,omitempty"`
+	Capabilities []string `json:"capabilities,omitempty"`
+}
+
+// AddAgent registers an identity: an operator's key anyone, an agent's key its
+// own name. A name that is taken is refused with fault.NameTaken.
+func (c *Client) AddAgent(ctx context.Context, r Registration) (*Agent, error) {
+	a, raw, err := get[Agent](ctx, c, http.MethodPost, "/v1/agents", r)
+	if err != nil {
+		return nil, err
+	}
+	a.Raw = raw
+	return a, nil
+}
+
 // RemoveAgent unregisters an identity. Its channels and tasks stay.
 func (c *Client) RemoveAgent(ctx context.Context, name string) error {
 	return c.Call(ctx, http.MethodDelete, agentPath(name), nil, nil)

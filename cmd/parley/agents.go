@@ -28,7 +28,7 @@ func presenceOf(ag *v1.Agent) string {
 }
 
 func (a *app) agents() *cobra.Command {
-	return group("agents", "List, show, limit and remove identities", a.agentsList(), a.agentsShow(), a.agentsRule(), a.agentsRemove())
+	return group("agents", "Add, list, show, limit and remove identities", a.agentsAdd(), a.agentsList(), a.agentsShow(), a.agentsRule(), a.agentsRemove())
 }
 
 func (a *app) agentsList() *cobra.Command {
@@ -36,7 +36,7 @@ func (a *app) agentsList() *cobra.Command {
 		what:    "agents",
 		short:   "List identities, with presence and inbox",
 		example: "  parley agents list --capability ocr",
-		none:    "There are no such agents. Start one with parley agent echo NAME.",
+		none:    "There are no such agents. Start one with parley agent echo NAME, or register one with parley agents add NAME.",
 		columns: "NAME\tKIND\tPRESENCE\tINBOX\tCAPABILITIES\tID",
 		filters: func(f *pflag.FlagSet) {
 			f.String("capability", "", "only who claims or has shown it")

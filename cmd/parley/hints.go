@@ -24,7 +24,8 @@ func advise(err error) error {
 var reasonHints = map[fault.Reason]string{
 	fault.NoChannel:    "parley channels list shows which there are",
 	fault.NoTask:       "parley tasks list shows which there are",
-	fault.NoAgent:      "parley agents list shows who is there; parley agent echo NAME registers someone",
+	fault.NoAgent:      "parley agents list shows who is there; parley agents add NAME registers someone",
+	fault.NameTaken:    "choose another name; parley agents list shows who is there",
 	fault.NoActor:      "add --as NAME; parley agents list shows who is there",
 	fault.ChannelEnded: "parley channels open starts another",
 	fault.NeedsAPIKey:  "add --token TOKEN; an operator makes one with parley keys add --agent NAME",

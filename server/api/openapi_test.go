@@ -214,6 +214,8 @@ func TestRoutesKeepTheDocument(t *testing.T) {
 	c.hold(s, op, "POST", at+"/close", `{"reason":"done"}`)
 	c.hold(s, op, "GET", at, "")
 	c.hold(s, op, "DELETE", at, "")
+	c.hold(s, op, "POST", "/v1/agents", `{"name":"pia","kind":"human","summary":"reviews","capabilities":["review"]}`)
+	c.hold(s, op, "POST", "/v1/agents", `{"name":"pia"}`)
 	c.hold(s, op, "PUT", "/v1/agents/bob/rule", `{"access":{"channel_types":{"accept":["*"]}},"limits":{"rate":{"per_minute":60},"inbox":{"max_pending":9}}}`)
 	c.hold(s, op, "DELETE", "/v1/agents/bob/rule", "")
 	c.hold(s, op, "DELETE", "/v1/agents/bob", "")

@@ -105,6 +105,11 @@ func (a *API) routes() []route {
 			}, status: http.StatusOK, answer: "AgentPage", serve: a.listAgents,
 		},
 		{
+			method: "POST", path: "/v1/agents", name: "registerAgent",
+			says: "Registers an identity under a name that nobody has: an operator's key anyone, an agent's key its own name.",
+			role: access.Agent, body: "Registration", status: http.StatusCreated, answer: "Agent", serve: a.registerAgent,
+		},
+		{
 			method: "GET", path: "/v1/agents/{id}", name: "showAgent", says: "Shows an identity, by name or id.",
 			role: access.Reader, status: http.StatusOK, answer: "Agent", serve: a.showAgent,
 		},

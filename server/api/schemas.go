@@ -153,6 +153,9 @@ func agentSchemas() obj {
 			}),
 			"limits": limits,
 		}),
+		"Registration": requestOf(obj{
+			"name": text, "kind": oneOf("agent", "human", "remote_agent"), "summary": text, "capabilities": list(text),
+		}),
 		"OperatorRule": requestOf(obj{
 			"access": requestOf(obj{
 				"inbound_from": list(text), "outbound_to": list(text),
