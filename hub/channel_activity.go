@@ -9,20 +9,27 @@ import (
 // noteActivity moves the channel's place among those that something was said in,
 // once a minute at most.
 func (b *batch) noteActivity() {
-	creates := b.ch.heads.meta == 0
-	if len(b.history) == 0 && !creates || b.meta.State.Terminal() {
+	if len(b.history) == 0 || b.meta.State.Terminal() {
 		return
 	}
-	at := expect.InstantOf(b.now.Truncate(schema.ActivePrecision))
+	at := b.thisMinute()
 	if at <= b.watch.Active {
 		return
 	}
 	b.sideNote(schema.SideRecord{Kind: schema.SideActive, Due: int64(at)}, func(r *journal.Record) {
 		r.Remove = b.activeKey()
 		b.watch.Active = at
-		home, _ := schema.Split(b.ch.id)
-		r.Put = []journal.IndexPut{{Key: b.activeKey()[0], Value: schema.ListedIn(home, dialectOf(b.ch.adapter))}}
+		r.Put = []journal.IndexPut{b.activePut()}
 	})
+}
+
+func (b *batch) thisMinute() expect.Instant {
+	return expect.InstantOf(b.now.Truncate(schema.ActivePrecision))
+}
+
+func (b *batch) activePut() journal.IndexPut {
+	home, _ := schema.Split(b.ch.id)
+	return journal.IndexPut{Key: b.activeKey()[0], Value: schema.ListedIn(home, dialectOf(b.ch.adapter))}
 }
 
 // activeKey is the channel's index entry by activity, if it has one.

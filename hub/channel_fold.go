@@ -105,7 +105,7 @@ func (f *sideFold) before(state channel.State, folder channel.SideFolder, offset
 		f.marks = f.marks.after(r)
 		f.ch.heads.side = entry.Seq
 		switch {
-		case r.Kind == schema.SideActive:
+		case r.Kind == schema.SideActive || r.Kind == schema.SideScheduled && r.Due != 0:
 			f.ch.watch.Active = expect.Instant(r.Due)
 		case r.Kind == schema.SideCheck:
 			f.ch.watch.NextCheck = expect.Instant(r.Due)

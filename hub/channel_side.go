@@ -129,7 +129,9 @@ func (b *batch) watchFrom(m *channel.Metadata) error {
 	if _, err := b.hub.readPlan(m); err != nil {
 		return err
 	}
-	b.sideNote(schema.SideRecord{Kind: schema.SideScheduled}, func(r *journal.Record) {
+	b.watch.Active = b.thisMinute()
+	b.sideNote(schema.SideRecord{Kind: schema.SideScheduled, Due: int64(b.watch.Active)}, func(r *journal.Record) {
+		r.Put = append(r.Put, b.activePut())
 		if !m.ExpiresAt.IsZero() {
 			r.Put = append(r.Put, journal.IndexPut{Key: schema.DueKey(schema.DueTTL, m.ExpiresAt, m.ID)})
 		}

@@ -23,7 +23,7 @@ type SideRecord struct {
 
 // Kinds of side records.
 const (
-	SideScheduled = "scheduled" // deadlines were set or moved
+	SideScheduled = "scheduled" // deadlines were set or moved; at the creation also the first activity
 	SideOpened    = "opened"
 	SideEnded     = "ended"
 	SideFired     = "fired"    // expectations that fired, and fire no more
