@@ -76,10 +76,16 @@ func (s *Server) Accept(w http.ResponseWriter, r *http.Request, id, peer string,
 	}
 	c := &Conn{server: s, id: id, peer: peer}
 	c.handler = open(c)
-	nc, rw, _, err := s.upgrader.Upgrade(r, w)
+	upgrader := s.upgrader
+	upgrader.Header = w.Header() // what hardens every answer
+	nc, rw, _, err := upgrader.Upgrade(r, w)
 	if err != nil {
 		s.release()
-		// The upgrader has answered the request.
+		// The upgrader has answered the request, and leaves the connection
+		// open: nobody else has it.
+		if nc != nil {
+			_ = nc.Close()
+		}
 		s.stats.refused.Add(1)
 		s.cfg.Log.Debug("upgrade refused", "peer", peer, "error", err)
 		return

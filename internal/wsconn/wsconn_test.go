@@ -70,6 +70,7 @@ func newRig(t *testing.T, limits wsconn.Limits) *rig {
 	t.Helper()
 	r := &rig{Server: wsconn.New(wsconn.Config{Keys: "echo.limits", Limits: limits})}
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		w.Header().Set("X-Content-Type-Options", "nosniff")
 		r.Accept(w, req, "one", req.RemoteAddr, func(c *wsconn.Conn) wsconn.Handler {
 			e := &echo{conn: c}
 			r.mu.Lock()
@@ -312,5 +313,32 @@ func TestStalledReadersAreCutOff(t *testing.T) {
 	}
 	if sent == 64 {
 		t.Error("64 MiB wait for one reader")
+	}
+}
+
+// A handshake that fails is answered and its connection closed: nobody else
+// would ever close it.
+func TestFailedHandshakesAreClosed(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, wsconn.Limits{})
+	for name, headers := range map[string]string{
+		"no key":      "Sec-WebSocket-Version: 13\r\n",
+		"old version": "Sec-WebSocket-Version: 9\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n",
+		"unsent body": "Content-Length: 10\r\n",
+	} {
+		c, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", strings.TrimPrefix(r.url, "ws://"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = c.SetDeadline(time.Now().Add(20 * time.Second))
+		_, _ = io.WriteString(c, "GET / HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"+headers+"\r\n")
+		answer, err := io.ReadAll(c)
+		if err != nil || !strings.HasPrefix(string(answer), "HTTP/1.1 4") || !strings.Contains(string(answer), "X-Content-Type-Options: nosniff\r\n") {
+			t.Errorf("%s: %v %q", name, err, answer)
+		}
+		_ = c.Close()
+	}
+	if n := r.Stats().Refused; n != 3 {
+		t.Errorf("%d are counted as refused", n)
 	}
 }
