@@ -1,0 +1,56 @@
+package apibench
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/parley-hub/parley/internal/bench"
+)
+
+// asViewer compares followers that see as a member with followers that see
+// everything.
+func asViewer(ctx context.Context, o Options, s *site) (bench.Figure, error) {
+	return s.against(ctx, o, "followers with a viewer, against without", func(ctx context.Context) (string, error) {
+		url, err := s.plain(ctx)
+		return url + "&as=" + s.alice, err
+	})
+}
+
+// wideFeed compares followers of the feed of all channels, as a member sees it,
+// with followers of the one channel.
+func wideFeed(ctx context.Context, o Options, s *site) (bench.Figure, error) {
+	return s.against(ctx, o, "followers of /v1/events with a viewer, against one channel's without", func(ctx context.Context) (string, error) {
+		now, err := s.hub.Now(ctx)
+		return fmt.Sprintf("%s/v1/events?after=%s&as=%s", s.http.url, now, s.alice), err
+	})
+}
+
+// plain is the stream of the channel from now on.
+func (s *site) plain(ctx context.Context) (string, error) {
+	head, err := s.hub.Position(ctx, s.channel)
+	return fmt.Sprintf("%s/v1/channels/%s/events?after=%s", s.http.url, s.channel, head), err
+}
+
+// against compares how fast followers of a stream are reached with how fast plain
+// followers of the channel are. Each round has followers of its own, because all
+// who follow take their part of the processor.
+func (s *site) against(ctx context.Context, o Options, name string, ours func(context.Context) (string, error)) (bench.Figure, error) {
+	side := func(from func(context.Context) (string, error)) bench.Side {
+		return func(ctx context.Context, d time.Duration) (bench.Sample, error) {
+			url, err := from(ctx)
+			if err != nil {
+				return bench.Sample{}, err
+			}
+			c, err := gather(ctx, url, o.Followers)
+			if err != nil {
+				return bench.Sample{}, err
+			}
+			defer c.leave()
+			return spread(ctx, d, c, func(n int64) error { return s.publish(ctx, n) })
+		}
+	}
+	return bench.Contest{
+		Name: name, Unit: "deliveries/s", Better: bench.Higher, Target: ptr(0.9), Ours: side(ours), Floor: side(s.plain),
+	}.Run(ctx, o.Plan)
+}
