@@ -3,6 +3,7 @@ package hub
 import (
 	"context"
 	"errors"
+	"maps"
 	"sync"
 
 	"github.com/parley-hub/parley/fault"
@@ -22,6 +23,7 @@ type DocumentEdit struct {
 type AuditNote struct {
 	Kind   string
 	Fields map[string]any
+	By     *Caller // who acted
 }
 
 // documents orders edits one after another; they become durable together.
@@ -48,8 +50,11 @@ func (h *Hub) EditDocuments(ctx context.Context, edits []DocumentEdit, notes ...
 	}
 	records := make([]journal.Record, len(notes))
 	for i, note := range notes {
+		f := make(fields, len(note.Fields)+1)
+		maps.Copy(f, note.Fields)
+		note.By.describe(f)
 		var err error
-		if records[i], err = h.auditRecord(note.Kind, note.Fields); err != nil {
+		if records[i], err = h.auditRecord(note.Kind, f); err != nil {
 			return 0, err
 		}
 	}

@@ -126,7 +126,7 @@ func TestTheOperatorHasAReserve(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			h := start(t, func(c *config.Config, _ *server.Deps) { edit(c) })
-			token, _, err := h.keys.Add(access.Operator, "")
+			token, _, err := h.keys.Add(t.Context(), access.Operator, "", nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -173,11 +173,11 @@ func TestSharesBehindAProxy(t *testing.T) {
 			w.WriteHeader(http.StatusOK)
 		})
 	})
-	one, _, err := h.keys.Add(access.Reader, "")
+	one, _, err := h.keys.Add(t.Context(), access.Reader, "", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	two, _, err := h.keys.Add(access.Reader, "")
+	two, _, err := h.keys.Add(t.Context(), access.Reader, "", nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -124,15 +124,12 @@ func TestWhatTwoDialectsWantIsRefused(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			keys, err := access.OpenKeys(t.TempDir())
-			if err != nil {
-				t.Fatal(err)
-			}
+			keys := access.NewKeys()
 			one, two := newFake("one"), newFake("two")
 			tt.edit(one, two)
 			cfg := config.Default()
 			cfg.HTTP.Listen = "127.0.0.1:0"
-			_, err = server.New(t.Context(), cfg, server.Deps{Keys: keys, Dialects: []server.Dialect{one, two}})
+			_, err := server.New(t.Context(), cfg, server.Deps{Keys: keys, Dialects: []server.Dialect{one, two}})
 			if err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("got error %v, want %q", err, tt.want)
 			}
@@ -142,10 +139,7 @@ func TestWhatTwoDialectsWantIsRefused(t *testing.T) {
 
 func TestADialectThatCannotStartEndsTheServer(t *testing.T) {
 	t.Parallel()
-	keys, err := access.OpenKeys(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	keys := access.NewKeys()
 	f := newFake("broker")
 	f.start = func(context.Context) error { return errors.New("no broker answers") }
 	cfg := config.Default()
@@ -236,7 +230,7 @@ func TestATokenInTheURL(t *testing.T) {
 			{Pattern: "/plain/", Handler: show},
 		}
 	})
-	token, _, err := h.keys.Add(access.Reader, "")
+	token, _, err := h.keys.Add(t.Context(), access.Reader, "", nil)
 	if err != nil {
 		t.Fatal(err)
 	}

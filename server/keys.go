@@ -41,7 +41,7 @@ func (s *Server) keys(w http.ResponseWriter, r *http.Request) {
 		problem.Write(w, err)
 		return
 	}
-	token, key, err := s.deps.Keys.Add(request.Role, request.Agent)
+	token, key, err := s.deps.Keys.Add(r.Context(), request.Role, request.Agent, access.From(r.Context()).Caller())
 	if err != nil {
 		s.fail(w, r, err)
 		return
@@ -69,7 +69,7 @@ func (s *Server) key(w http.ResponseWriter, r *http.Request) {
 	if !allow(w, r, http.MethodDelete) {
 		return
 	}
-	key, err := s.deps.Keys.Revoke(r.PathValue("id"))
+	key, err := s.deps.Keys.Revoke(r.Context(), r.PathValue("id"), access.From(r.Context()).Caller())
 	if err != nil {
 		s.fail(w, r, err)
 		return

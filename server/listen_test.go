@@ -54,12 +54,9 @@ func TestWhereItMayListen(t *testing.T) {
 	for _, tc := range tests {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			keys, err := access.OpenKeys(t.TempDir())
-			if err != nil {
-				t.Fatal(err)
-			}
+			keys := access.NewKeys()
 			for range tc.keys {
-				if _, _, err := keys.Add(access.Operator, ""); err != nil {
+				if _, _, err := keys.Add(t.Context(), access.Operator, "", nil); err != nil {
 					t.Fatal(err)
 				}
 			}

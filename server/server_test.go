@@ -37,10 +37,7 @@ type hub struct {
 
 func start(t *testing.T, edit func(*config.Config, *server.Deps)) *hub {
 	t.Helper()
-	keys, err := access.OpenKeys(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	keys := access.NewKeys()
 	cfg := config.Default()
 	cfg.HTTP.Listen = "127.0.0.1:0"
 	deps := server.Deps{Keys: keys, Log: slog.New(slog.DiscardHandler), Version: "v1.2.3"}
@@ -371,7 +368,7 @@ func TestHugeHeaderIsRefused(t *testing.T) {
 func TestConnectionsAreBounded(t *testing.T) {
 	t.Parallel()
 	h := start(t, func(c *config.Config, _ *server.Deps) { c.HTTP.MaxConnections, c.Limits.ConnectionsPeer = 2, 2 })
-	if _, _, err := h.keys.Add(access.Operator, ""); err != nil { // or everyone here were operator
+	if _, _, err := h.keys.Add(t.Context(), access.Operator, "", nil); err != nil { // or everyone here were operator
 		t.Fatal(err)
 	}
 	ask := func(c net.Conn) error {

@@ -18,7 +18,8 @@ import (
 
 // compose puts the hub and its dialects on the journal, and says what the
 // server serves. The function it returns closes what it opened.
-func compose(ctx context.Context, cfg config.Config, engine journal.Engine, keys *access.Keys, log *slog.Logger) (server.Deps, func() error, error) {
+func compose(ctx context.Context, cfg config.Config, engine journal.Engine, log *slog.Logger) (server.Deps, func() error, error) {
+	keys := access.NewKeys()
 	opts := hubOptions(cfg, keys, log)
 	var err error
 	if opts.Adapters, err = adapters(cfg); err != nil {
@@ -26,6 +27,10 @@ func compose(ctx context.Context, cfg config.Config, engine journal.Engine, keys
 	}
 	h, err := hub.Open(ctx, engine, opts)
 	if err != nil {
+		return server.Deps{}, nil, err
+	}
+	if err := keys.Load(ctx, h, cfg.Data.Dir); err != nil {
+		h.Close()
 		return server.Deps{}, nil, err
 	}
 	keys.OnFailure(auditFailures(h, log))

@@ -84,7 +84,8 @@ func (a *app) dataSalvage() *cobra.Command {
 		Short: "Copy everything readable of a damaged data folder to a new one",
 		Long: `Copy everything readable of a damaged data folder to a new one, in a new epoch,
 and list what is not readable. The damaged folder is not written to. Access keys
-are not copied: put keys.json into the new folder, or make new ones.`,
+are copied as everything else is; a file keys.json of an older version is not: put
+it into the new folder.`,
 		Example: "  parley data salvage ./parley-data --to ./salvaged",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {

@@ -25,10 +25,10 @@ func addHub(c *cobra.Command) *hubFlags {
 }
 
 // noHubError says that no hub runs on the data folder, and none was named.
-type noHubError struct{ dir string }
+type noHubError struct{ data config.Data }
 
 func (e *noHubError) Error() string {
-	return fmt.Sprintf("no hub runs on the data folder %s; start one with parley serve, or name another with --hub URL or --data DIR", e.dir)
+	return fmt.Sprintf("no hub runs on the data folder %s; start one with parley serve, or name another with --hub URL or --data DIR", e.data.Dir)
 }
 
 // findHub finds the hub to ask: the one that is named, or the one that runs on
@@ -51,7 +51,7 @@ func (a *app) findHub(flags *hubFlags, opts v1.Options) (*v1.Client, error) {
 		return nil, err
 	}
 	if !held || holder.URL == "" {
-		return nil, &noHubError{settings.Data.Dir}
+		return nil, &noHubError{settings.Data}
 	}
 	// The hub of the folder is on this machine; its certificate need not name
 	// the address it listens on.

@@ -2,12 +2,16 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -48,18 +52,25 @@ func startAG2Site(t *testing.T, o dialecttest.Options) *dialecttest.Site {
 	return startSite(&site{t: t}, o)
 }
 
+// firstKey gives a folder the key of an operator: in the file that older versions
+// kept, which is imported.
+func firstKey(t *testing.T, dir string) (token string) {
+	t.Helper()
+	token = "parley_0123456789ab_" + rand.Text()
+	sum := sha256.Sum256([]byte(token)) // its salt is empty
+	content := fmt.Sprintf(`{"version":2,"keys":[{"id":"0123456789ab","role":"operator","created":"2026-03-09T10:15:42Z","salt":"","hash":"%x"}],"agents":[]}`, sum)
+	if err := os.WriteFile(filepath.Join(dir, access.KeysFile), []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return token
+}
+
 // startSite runs a hub for a site.
 func startSite(s *site, o dialecttest.Options) *dialecttest.Site {
 	t := s.t
 	t.Helper()
 	s.at = runningHub(t, func(c *config.Config) {
-		keys, err := access.OpenKeys(c.Data.Dir)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if s.token, _, err = keys.Add(access.Operator, ""); err != nil {
-			t.Fatal(err)
-		}
+		s.token = firstKey(t, c.Data.Dir)
 		c.HTTP.BehindProxy = o.Proxied
 		if o.Connections > 0 {
 			c.HTTP.MaxConnections, c.Limits.ConnectionsPeer = o.Connections, o.Connections

@@ -11,7 +11,6 @@ import (
 
 	v1 "github.com/parley-hub/parley/client/v1"
 	"github.com/parley-hub/parley/server/access"
-	"github.com/parley-hub/parley/server/folder"
 )
 
 // keyStore is what the commands need: a running hub, or the folder itself.
@@ -37,7 +36,7 @@ folder is changed directly. --hub asks a hub elsewhere.`
 func (a *app) withKeys(c *cobra.Command, fn func(ctx context.Context, keys keyStore, args []string) error) *cobra.Command {
 	flags := addHub(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
-		keys, release, err := a.findKeys(flags)
+		keys, release, err := a.findKeys(c.Context(), flags)
 		if err != nil {
 			return err
 		}
@@ -47,33 +46,13 @@ func (a *app) withKeys(c *cobra.Command, fn func(ctx context.Context, keys keySt
 }
 
 // findKeys asks the hub, or takes the folder if no hub runs on it.
-func (a *app) findKeys(flags *hubFlags) (keyStore, func() error, error) {
-	hub, err := a.findHub(flags, v1.Options{})
+func (a *app) findKeys(ctx context.Context, flags *hubFlags) (keyStore, func() error, error) {
+	client, err := a.findHub(flags, v1.Options{})
 	var none *noHubError
 	if !errors.As(err, &none) {
-		return hubKeys{hub}, func() error { return nil }, err
+		return hubKeys{client}, func() error { return nil }, err
 	}
-	held, err := folder.Hold(none.dir)
-	if err != nil {
-		return nil, nil, err
-	}
-	keys, err := access.OpenKeys(none.dir)
-	if err != nil {
-		return nil, nil, errors.Join(err, held.Release())
-	}
-	return folderKeys{keys}, held.Release, nil
-}
-
-// folderKeys are the keys of a folder that no hub uses.
-type folderKeys struct{ keys *access.Keys }
-
-func (f folderKeys) Add(_ context.Context, role access.Role, agent string) (string, access.Key, error) {
-	return f.keys.Add(role, agent)
-}
-func (f folderKeys) List(context.Context) ([]access.Key, error) { return f.keys.List(), nil }
-
-func (f folderKeys) Revoke(_ context.Context, id string) (access.Key, error) {
-	return f.keys.Revoke(id)
+	return a.openFolderKeys(ctx, none.data)
 }
 
 // hubKeys are the keys of a hub that runs.

@@ -68,10 +68,6 @@ func (a *app) runHub(ctx context.Context, cfg config.Config, log *slog.Logger) (
 		return err
 	}
 	defer func() { err = errors.Join(err, held.Release()) }()
-	keys, err := access.OpenKeys(cfg.Data.Dir)
-	if err != nil {
-		return err
-	}
 	engine, err := a.openJournal(cfg.Data, log)
 	if err != nil {
 		return err
@@ -80,7 +76,7 @@ func (a *app) runHub(ctx context.Context, cfg config.Config, log *slog.Logger) (
 	defer end.watch(ctx)()
 	defer func() { err = errors.Join(err, end.closing("the journal", engine.Close)) }()
 
-	deps, closeHub, err := compose(ctx, cfg, engine, keys, log)
+	deps, closeHub, err := compose(ctx, cfg, engine, log)
 	if err != nil {
 		return err
 	}
@@ -89,7 +85,7 @@ func (a *app) runHub(ctx context.Context, cfg config.Config, log *slog.Logger) (
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(held.Announce(s.URL()), a.screen(cfg, s, keys, deps.Dialects)); err != nil {
+	if err := errors.Join(held.Announce(s.URL()), a.screen(cfg, s, deps.Keys, deps.Dialects)); err != nil {
 		return errors.Join(err, s.Close())
 	}
 	log.Info("listening", "address", s.Addr().String(), "data", cfg.Data.Dir, "pid", os.Getpid())
@@ -100,14 +96,14 @@ func (a *app) runHub(ctx context.Context, cfg config.Config, log *slog.Logger) (
 	return nil
 }
 
-// checkBefore refuses what could not be served before a folder is made for it.
-// Keys that cannot be read are left to whoever holds the folder.
+// checkBefore refuses what could not be served before a folder is made for it. In
+// a folder that has something there may be keys: the server asks once they are
+// read.
 func checkBefore(cfg config.Config) error {
-	keys, err := access.OpenKeys(cfg.Data.Dir)
-	if err != nil {
+	if found, err := os.ReadDir(cfg.Data.Dir); err == nil && len(found) > 0 {
 		return nil
 	}
-	return server.CanListen(cfg, keys.Len())
+	return server.CanListen(cfg, 0)
 }
 
 // serveUntilFailure serves until ctx ends, which is fine, or until the engine

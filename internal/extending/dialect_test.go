@@ -110,10 +110,7 @@ func TestDialect(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	keys, err := access.OpenKeys(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	keys := access.NewKeys()
 	cfg := config.Default()
 	cfg.HTTP.Listen = "127.0.0.1:0"
 	s, err := server.New(t.Context(), cfg, server.Deps{Keys: keys, Log: quiet, Dialects: []server.Dialect{&plain{hub: h}}})

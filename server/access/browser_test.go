@@ -42,7 +42,7 @@ func TestPagesOfOtherSites(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			reason := ""
-			g := &access.Guard{Keys: open(t, t.TempDir()), Listen: "127.0.0.1:7440", Origins: []string{desk}, Refused: func(r string) { reason = r }}
+			g := &access.Guard{Keys: access.NewKeys(), Listen: "127.0.0.1:7440", Origins: []string{desk}, Refused: func(r string) { reason = r }}
 			r := request("127.0.0.1:1", "localhost:7440")
 			r.Method, r.URL = tc.method, &url.URL{Path: tc.path}
 			if tc.site != "" {
@@ -73,7 +73,7 @@ func TestEveryAnswerIsHardened(t *testing.T) {
 		"bad site":   request("127.0.0.1:1", "localhost:7440", "Sec-Fetch-Site", "cross-site"),
 		"bad token":  request("127.0.0.1:1", "localhost:7440", "Authorization", "Bearer x"),
 	} {
-		_, answer := ask(&access.Guard{Keys: open(t, t.TempDir()), Listen: "127.0.0.1:7440"}, r)
+		_, answer := ask(&access.Guard{Keys: access.NewKeys(), Listen: "127.0.0.1:7440"}, r)
 		if h := answer.Header(); h.Get("X-Content-Type-Options") != "nosniff" || h.Get("Cross-Origin-Resource-Policy") != "same-origin" {
 			t.Errorf("%s: %v", name, h)
 		}

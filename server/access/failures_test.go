@@ -47,7 +47,7 @@ func TestFailuresAreToldAndCounted(t *testing.T) {
 func TestRefusedTokensAreNoted(t *testing.T) {
 	t.Parallel()
 	var noted []access.Failure
-	keys := open(t, t.TempDir())
+	keys := access.NewKeys()
 	keys.OnFailure(func(f access.Failure) { noted = append(noted, f) })
 	g := &access.Guard{Keys: keys, Listen: "127.0.0.1:7440"}
 	ask(g, request("203.0.113.9:5", "localhost:7440", "Authorization", "Bearer x"))

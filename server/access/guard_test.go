@@ -43,8 +43,8 @@ func request(from, host string, header ...string) *http.Request {
 func TestWhoARequestIsFrom(t *testing.T) {
 	t.Parallel()
 	const near, far = "127.0.0.1:5000", "203.0.113.9:5000"
-	fresh := open(t, t.TempDir())
-	keys := open(t, t.TempDir())
+	fresh := access.NewKeys()
+	keys := access.NewKeys()
 	operator, op := add(t, keys, access.Operator, "")
 	reader, re := add(t, keys, access.Reader, "")
 	alice, al := add(t, keys, access.Agent, "alice")
@@ -134,7 +134,7 @@ func TestHosts(t *testing.T) {
 			t.Parallel()
 			refused := ""
 			g := &access.Guard{
-				Keys: open(t, t.TempDir()), Listen: "hub.internal:7440",
+				Keys: access.NewKeys(), Listen: "hub.internal:7440",
 				Hosts: []string{"desk.example", "ported.example:8443"}, Refused: func(reason string) { refused += reason },
 			}
 			r := request("127.0.0.1:1", tc.host)
@@ -185,7 +185,7 @@ func TestOrigins(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			g := &access.Guard{
-				Keys: open(t, t.TempDir()), Listen: "127.0.0.1:7440", Hosts: []string{"hub.example"},
+				Keys: access.NewKeys(), Listen: "127.0.0.1:7440", Hosts: []string{"hub.example"},
 				Origins: []string{"https://desk.example", "https://slash.example/"}, BehindProxy: tc.proxy,
 			}
 			r := request("127.0.0.1:1", tc.host, "Origin", tc.origin)

@@ -1,11 +1,13 @@
 package access
 
 import (
+	"context"
 	"crypto/rand"
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/base64"
 	"encoding/hex"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -14,6 +16,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/hub"
 )
 
 const (
@@ -33,28 +36,34 @@ type Key struct {
 	Created time.Time `json:"created"`
 }
 
-// stored is a key as the file keeps it: the token can be checked, not read.
+// stored is a key as it is kept: the token can be checked, not read.
 type stored struct {
 	Key
-	Salt string `json:"salt"`
-	Hash string `json:"hash"`
+	Order int    `json:"order,omitempty"` // grows with each key that is made
+	Salt  string `json:"salt"`
+	Hash  string `json:"hash"`
 }
 
-// Keys are the access keys of one data folder. They are kept hashed: a token
-// has 256 random bits, so one round of SHA-256 with a salt is enough.
+// Keys are the access keys of one hub. They are kept hashed: a token has 256
+// random bits, so one round of SHA-256 with a salt is enough.
 type Keys struct {
-	file string
-	now  func() time.Time
+	store Store // nil: they last as long as the process
+	now   func() time.Time
 
+	writing sync.Mutex // held while they change
 	mu      sync.RWMutex
 	claimed bool
-	list    []stored
+	list    []stored // oldest first
 	byID    map[string]stored
 	agents  map[string]bool // that a key was ever made for
 	changed []func()
 
 	failures *Failures // nil: nobody is told
 }
+
+// NewKeys returns keys without any. They last as long as the process, unless Load
+// gives them a store.
+func NewKeys() *Keys { return &Keys{now: time.Now} }
 
 // OnFailure has tell called with failed authentications, as many as are worth a
 // record. It is called before the keys are used.
@@ -87,8 +96,8 @@ func (k *Keys) tell() {
 }
 
 // Add makes a key for a role, or for the named agent, and returns its token.
-// The token is shown this once and stored nowhere.
-func (k *Keys) Add(role Role, agent string) (token string, key Key, err error) {
+// The token is shown this once and stored nowhere. By is who asked for it.
+func (k *Keys) Add(ctx context.Context, role Role, agent string, by *hub.Caller) (token string, key Key, err error) {
 	if err := checkGrant(role, agent); err != nil {
 		return "", Key{}, err
 	}
@@ -96,20 +105,49 @@ func (k *Keys) Add(role Role, agent string) (token string, key Key, err error) {
 	key = Key{ID: hex.EncodeToString(id), Role: role, Agent: agent, Created: k.now().UTC().Truncate(time.Second)}
 	token = tokenPrefix + key.ID + "_" + base64.RawURLEncoding.EncodeToString(secret)
 	entry := stored{Key: key, Salt: hex.EncodeToString(salt), Hash: hash(salt, token)}
-	if err := k.add(entry); err != nil {
+	if err := k.add(ctx, entry, by); err != nil {
 		return "", Key{}, err
 	}
 	k.tell()
 	return token, key, nil
 }
 
-func (k *Keys) add(entry stored) error {
-	k.mu.Lock()
-	defer k.mu.Unlock()
+func (k *Keys) add(ctx context.Context, entry stored, by *hub.Caller) error {
+	k.writing.Lock()
+	defer k.writing.Unlock()
 	if len(k.list) >= maxKeys {
 		return fault.New(fault.TooLarge, "there are %d keys, as many as can be; revoke one first", maxKeys)
 	}
-	return k.replace(append(slices.Clone(k.list), entry))
+	if entry.Role == Agent && !k.agents[entry.Agent] && len(k.agents) >= maxKeys {
+		return fault.New(fault.TooLarge, "keys were made for %d agents, as many as can be", maxKeys)
+	}
+	entry.Order = 1
+	if n := len(k.list); n > 0 {
+		entry.Order = k.list[n-1].Order + 1
+	}
+	if err := k.storeKey(ctx, entry, by); err != nil {
+		return err
+	}
+	k.adopt(append(slices.Clone(k.list), entry), k.agents)
+	return nil
+}
+
+// adopt puts keys into force, with names that were keyed before.
+func (k *Keys) adopt(list []stored, known map[string]bool) {
+	agents := maps.Clone(known)
+	if agents == nil {
+		agents = map[string]bool{}
+	}
+	byID := make(map[string]stored, len(list))
+	for _, entry := range list {
+		byID[entry.ID] = entry
+		if entry.Role == Agent {
+			agents[entry.Agent] = true
+		}
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.claimed, k.list, k.byID, k.agents = true, list, byID, agents
 }
 
 func checkGrant(role Role, agent string) error {
@@ -140,24 +178,28 @@ func (k *Keys) List() []Key {
 	return keys
 }
 
-// Revoke removes a key; its token is worth nothing from then on.
-func (k *Keys) Revoke(id string) (Key, error) {
-	key, err := k.remove(id)
+// Revoke removes a key; its token is worth nothing from then on. By is who asked
+// for it.
+func (k *Keys) Revoke(ctx context.Context, id string, by *hub.Caller) (Key, error) {
+	key, err := k.remove(ctx, id, by)
 	if err == nil {
 		k.tell()
 	}
 	return key, err
 }
 
-func (k *Keys) remove(id string) (Key, error) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
+func (k *Keys) remove(ctx context.Context, id string, by *hub.Caller) (Key, error) {
+	k.writing.Lock()
+	defer k.writing.Unlock()
 	entry, ok := k.byID[id]
 	if !ok {
 		return Key{}, fault.New(fault.NotFound, "there is no key %q; parley keys list shows those that exist", id)
 	}
-	without := slices.DeleteFunc(slices.Clone(k.list), func(s stored) bool { return s.ID == id })
-	return entry.Key, k.replace(without)
+	if err := k.removeKey(ctx, entry.Key, by); err != nil {
+		return Key{}, err
+	}
+	k.adopt(slices.DeleteFunc(slices.Clone(k.list), func(s stored) bool { return s.ID == id }), k.agents)
+	return entry.Key, nil
 }
 
 // Resolve finds the key that a token belongs to.

@@ -9,6 +9,7 @@ import (
 	"net/http"
 
 	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/hub"
 	"github.com/parley-hub/parley/server/problem"
 )
 
@@ -54,6 +55,19 @@ func (p Principal) Has(role Role) bool {
 		}
 	}
 	return false
+}
+
+// Caller is the principal as the hub knows it. An agent's id is added by who can
+// look up its name.
+func (p Principal) Caller() *hub.Caller {
+	by := &hub.Caller{Key: p.Key, Anyone: p.Has(Operator)}
+	switch {
+	case p.Has(Operator):
+		by.Role = hub.RoleOperator
+	case p.Has(Reader):
+		by.Role = hub.RoleReader
+	}
+	return by
 }
 
 type contextKey struct{}

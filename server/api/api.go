@@ -217,13 +217,7 @@ func (c caller) may(role access.Role) error {
 
 // hub is the caller as the hub knows it.
 func (c caller) hub() *hub.Caller {
-	by := &hub.Caller{Key: c.Key, Anyone: c.Has(access.Operator)}
-	switch {
-	case c.Has(access.Operator):
-		by.Role = hub.RoleOperator
-	case c.Has(access.Reader):
-		by.Role = hub.RoleReader
-	}
+	by := c.Caller()
 	if c.id != "" {
 		by.Agents = []string{c.id}
 	}

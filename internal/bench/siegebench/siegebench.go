@@ -16,8 +16,8 @@ import (
 	"runtime"
 	"time"
 
+	v1 "github.com/parley-hub/parley/client/v1"
 	"github.com/parley-hub/parley/internal/bench"
-	"github.com/parley-hub/parley/server/access"
 )
 
 // Options of a run.
@@ -99,17 +99,13 @@ func (r *run) start(ctx context.Context) (err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
-	keys, err := access.OpenKeys(dir)
-	if err != nil {
-		return err
-	}
-	if r.operator, _, err = keys.Add(access.Operator, ""); err != nil {
-		return err
-	}
-	if r.mallory, _, err = keys.Add(access.Agent, "mallory"); err != nil {
-		return err
-	}
 	if r.hub, err = bench.StartProcess(r.Hub(ctx, dir, settings.env())); err != nil {
+		return err
+	}
+	if r.operator, err = addKey(ctx, r.hub, "", "operator", ""); err != nil { // whoever is here may make the first one
+		return err
+	}
+	if r.mallory, err = addKey(ctx, r.hub, r.operator, "agent", "mallory"); err != nil {
 		return err
 	}
 	if r.echo, err = bench.StartProcess(r.Floor(ctx)); err != nil {
@@ -117,6 +113,15 @@ func (r *run) start(ctx context.Context) (err error) {
 	}
 	r.honest, err = gather(ctx, r.hub, r.operator, r.mallory)
 	return err
+}
+
+func addKey(ctx context.Context, hub *bench.Process, token, role, agent string) (string, error) {
+	client, err := v1.New(hub.URL, v1.Options{Token: token})
+	if err != nil {
+		return "", err
+	}
+	made, _, err := client.AddKey(ctx, role, agent)
+	return made, err
 }
 
 // besiege lets honest clients work on the hub while hostile ones attack a

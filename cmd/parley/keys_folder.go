@@ -1,0 +1,68 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+
+	"github.com/parley-hub/parley/hub"
+	"github.com/parley-hub/parley/server/access"
+	"github.com/parley-hub/parley/server/config"
+	"github.com/parley-hub/parley/server/folder"
+)
+
+// folderKeys are the keys of a folder that no hub uses.
+type folderKeys struct{ keys *access.Keys }
+
+// folderCaller is whoever may write to the folder: the audit says so.
+var folderCaller = &hub.Caller{Role: hub.RoleOperator, Connection: "data folder"}
+
+func (f folderKeys) Add(ctx context.Context, role access.Role, agent string) (string, access.Key, error) {
+	return f.keys.Add(ctx, role, agent, folderCaller)
+}
+
+func (f folderKeys) List(context.Context) ([]access.Key, error) { return f.keys.List(), nil }
+
+func (f folderKeys) Revoke(ctx context.Context, id string) (access.Key, error) {
+	return f.keys.Revoke(ctx, id, folderCaller)
+}
+
+// openFolderKeys takes a folder and opens the hub on it, for as long as its keys
+// are used.
+func (a *app) openFolderKeys(ctx context.Context, data config.Data) (_ keyStore, release func() error, err error) {
+	held, err := folder.Hold(data.Dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	var closing []func() error
+	release = func() error {
+		var err error
+		for i := len(closing) - 1; i >= 0; i-- {
+			err = errors.Join(err, closing[i]())
+		}
+		return err
+	}
+	closing = append(closing, held.Release)
+	quiet := slog.New(slog.DiscardHandler) // what goes wrong is returned
+	engine, err := a.openJournal(data, quiet)
+	if err != nil {
+		return nil, nil, errors.Join(err, release())
+	}
+	closing = append(closing, engine.Close)
+	cfg := config.Default()
+	cfg.Hub.TTLSweepInterval, cfg.Hub.ExpectationSweepInterval = 0, 0 // nothing ends while nobody is served
+	keys := access.NewKeys()
+	opts := hubOptions(cfg, keys, quiet)
+	if opts.Adapters, err = adapters(cfg); err != nil {
+		return nil, nil, errors.Join(err, release())
+	}
+	h, err := hub.Open(ctx, engine, opts)
+	if err != nil {
+		return nil, nil, errors.Join(err, release())
+	}
+	closing = append(closing, func() error { h.Close(); return nil })
+	if err := keys.Load(ctx, h, data.Dir); err != nil {
+		return nil, nil, errors.Join(err, release())
+	}
+	return folderKeys{keys}, release, nil
+}
