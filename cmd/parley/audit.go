@@ -36,6 +36,9 @@ func (a *app) audit() *cobra.Command {
 				q.Set(name, value)
 			}
 		}
+		if err := nameChannel(ctx, hub, q); err != nil {
+			return err
+		}
 		if follow {
 			ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
 			defer stop()

@@ -113,7 +113,11 @@ func (a *app) channelsShow() *cobra.Command {
 		Example: "  parley channels show $CHANNEL",
 		Args:    cobra.ExactArgs(1),
 	}, func(ctx context.Context, hub *v1.Client, args []string) error {
-		ch, err := hub.Channel(ctx, args[0])
+		id, err := findChannel(ctx, hub, args[0])
+		if err != nil {
+			return err
+		}
+		ch, err := hub.Channel(ctx, id)
 		if err != nil {
 			return err
 		}
@@ -160,7 +164,11 @@ func (a *app) channelsClose() *cobra.Command {
 		Example: "  parley channels close $CHANNEL --reason done",
 		Args:    cobra.ExactArgs(1),
 	}, func(ctx context.Context, hub *v1.Client, args []string) error {
-		ch, err := hub.CloseChannel(ctx, args[0], reason)
+		id, err := findChannel(ctx, hub, args[0])
+		if err != nil {
+			return err
+		}
+		ch, err := hub.CloseChannel(ctx, id, reason)
 		if err != nil {
 			return err
 		}
@@ -184,11 +192,15 @@ func (a *app) channelsDelete() *cobra.Command {
 		if !yes {
 			return usageError("this cannot be undone: say parley channels delete %s --yes", args[0])
 		}
-		if err := hub.DeleteChannel(ctx, args[0]); err != nil {
+		id, err := findChannel(ctx, hub, args[0])
+		if err != nil {
 			return err
 		}
-		return a.print(map[string]string{"deleted": args[0]}, func(w io.Writer) error {
-			_, err := fmt.Fprintln(w, "deleted", args[0])
+		if err := hub.DeleteChannel(ctx, id); err != nil {
+			return err
+		}
+		return a.print(map[string]string{"deleted": id}, func(w io.Writer) error {
+			_, err := fmt.Fprintln(w, "deleted", id)
 			return err
 		})
 	})

@@ -53,7 +53,7 @@ func TestErrorsPage(t *testing.T) {
 func TestCommandReference(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder
-	b.WriteString("# Commands\n\nThis page is generated from the commands' own help. Every command takes\n`-o json`, and exits with 0 if all went well, 1 if it failed, 2 if it was called\nwrongly.\n")
+	b.WriteString("# Commands\n\nThis page is generated from the commands' own help. Every command takes\n`-o json`, and exits with 0 if all went well, 1 if it failed, 2 if it was called\nwrongly. A `CHANNEL` is named by its id, by 6 or more characters that its id\nbegins with, by its label `title`, or as `@latest`.\n")
 	walk((&app{}).root(), func(c *cobra.Command) {
 		if !c.Runnable() || c.HasSubCommands() || c.Name() == "help" {
 			return

@@ -17,8 +17,12 @@ func (a *app) export() *cobra.Command {
 		Example: "  parley export $CHANNEL > channel.jsonl",
 		Args:    cobra.ExactArgs(1),
 	}, func(ctx context.Context, hub *v1.Client, args []string) error {
+		id, err := findChannel(ctx, hub, args[0])
+		if err != nil {
+			return err
+		}
 		out := bufio.NewWriter(a.out)
-		err := hub.Events(ctx, args[0], v1.EventQuery{As: as, After: after}, func(ev *v1.Event) error {
+		err = hub.Events(ctx, id, v1.EventQuery{As: as, After: after}, func(ev *v1.Event) error {
 			if _, err := out.Write(ev.Raw); err != nil {
 				return err
 			}

@@ -30,8 +30,12 @@ accepted all the same.`,
 		Example: "  parley channels lint $CHANNEL",
 		Args:    cobra.ExactArgs(1),
 	}, func(ctx context.Context, hub *v1.Client, args []string) error {
+		id, err := findChannel(ctx, hub, args[0])
+		if err != nil {
+			return err
+		}
 		findings := []finding{}
-		err := hub.Events(ctx, args[0], v1.EventQuery{}, func(ev *v1.Event) error {
+		err = hub.Events(ctx, id, v1.EventQuery{}, func(ev *v1.Event) error {
 			if problem := lintType(ev.Type); problem != "" {
 				findings = append(findings, finding{ev.Type, ev.Sequence, problem})
 			}

@@ -33,7 +33,11 @@ func listCommand[T any](a *app, list func(*v1.Client, context.Context, url.Value
 	var c *cobra.Command
 	c = a.withHub(&cobra.Command{Use: "list", Short: l.short, Example: l.example, Args: cobra.NoArgs},
 		func(ctx context.Context, hub *v1.Client, _ []string) error {
-			page, err := list(hub, ctx, parameters(filters))
+			q := parameters(filters)
+			if err := nameChannel(ctx, hub, q); err != nil {
+				return err
+			}
+			page, err := list(hub, ctx, q)
 			if err != nil {
 				return err
 			}
@@ -56,6 +60,19 @@ func listCommand[T any](a *app, list func(*v1.Client, context.Context, url.Value
 		})
 	c.Flags().AddFlagSet(filters)
 	return c
+}
+
+// nameChannel replaces the parameter channel, if it is given, by the id that it
+// stands for.
+func nameChannel(ctx context.Context, hub *v1.Client, q url.Values) error {
+	if !q.Has("channel") {
+		return nil
+	}
+	id, err := findChannel(ctx, hub, q.Get("channel"))
+	if err == nil {
+		q.Set("channel", id)
+	}
+	return err
 }
 
 // parameters are the flags that were given, and the limit.

@@ -63,12 +63,16 @@ request; what that provider cannot be told is said on standard error.`,
 		if !known && to != canonicalForm {
 			return usageError("--to %s: the form is %s", to, strings.Join(formNames(), ", "))
 		}
+		id, err := findChannel(ctx, hub, args[0])
+		if err != nil {
+			return err
+		}
 		q := url.Values{}
 		if as != "" {
 			q.Set("as", as)
 		}
 		var raw json.RawMessage
-		path := "/v1/channels/" + url.PathEscape(args[0]) + "/messages?" + q.Encode()
+		path := "/v1/channels/" + url.PathEscape(id) + "/messages?" + q.Encode()
 		if err := hub.Call(ctx, http.MethodGet, path, nil, &raw); err != nil {
 			return err
 		}

@@ -14,7 +14,10 @@ func (a *app) root() *cobra.Command {
 		Long: `Parley is one durable hub where AI agents, whatever framework they were
 written in, and the people who watch over them hold conversations.
 
-Start with:  parley serve`,
+Start with:  parley serve
+
+A CHANNEL is named by its id, by 6 or more characters that its id begins with,
+by its label title, or as @latest, the one that was opened last.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		PersistentPreRunE: func(c *cobra.Command, _ []string) error {

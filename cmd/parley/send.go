@@ -39,7 +39,11 @@ same command can be repeated safely: it is sent once.`,
 		default:
 			return usageError("there is nothing to say: parley send CHANNEL TEXT --as NAME, or --type and --payload instead of a text")
 		}
-		sent, err := hub.Send(ctx, args[0], post)
+		id, err := findChannel(ctx, hub, args[0])
+		if err != nil {
+			return err
+		}
+		sent, err := hub.Send(ctx, id, post)
 		if err != nil {
 			return err
 		}

@@ -1,0 +1,103 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/parley-hub/parley/channel"
+	v1 "github.com/parley-hub/parley/client/v1"
+	"github.com/parley-hub/parley/envelope"
+	"github.com/parley-hub/parley/fault"
+)
+
+const (
+	latestChannel = "@latest" // the channel that was opened last
+	titleLabel    = "title"   // the label by which a channel is called
+
+	minIDPrefix   = 6  // characters of an id that are looked up
+	maxCandidates = 10 // channels that are listed when several match
+)
+
+// findChannel returns the id of the channel that a person named: by its id, an
+// unambiguous prefix of it, its label title, or @latest.
+func findChannel(ctx context.Context, hub *v1.Client, ref string) (string, error) {
+	if channel.ValidID(ref) {
+		return ref, nil // the hub says whether it exists; its audit outlives it
+	}
+	if ref == latestChannel {
+		newest, err := hub.Channels(ctx, url.Values{"newest": {"true"}, "limit": {"1"}})
+		if err != nil {
+			return "", err
+		}
+		if len(newest.Items) == 0 {
+			return "", fault.New(fault.NotFound, "channel not found: there is none yet; open one with parley channels open")
+		}
+		return newest.Items[0].ID, nil
+	}
+	found, err := channelsNamed(ctx, hub, ref)
+	switch {
+	case err != nil:
+		return "", err
+	case len(found) == 1:
+		return found[0].ID, nil
+	case len(found) == 0:
+		return "", fault.New(fault.NotFound, "channel not found: no id begins with %q, of which %d or more characters are needed, and no channel has that title", ref, minIDPrefix).
+			Because(fault.NoChannel)
+	}
+	return "", ambiguous(ref, found)
+}
+
+// channelsNamed finds the channels with a title or a prefix of an id. More than
+// maxCandidates of each are not looked for.
+func channelsNamed(ctx context.Context, hub *v1.Client, ref string) ([]v1.Channel, error) {
+	if ref == "" {
+		return nil, nil
+	}
+	limit := strconv.Itoa(maxCandidates + 1)
+	titled, err := hub.Channels(ctx, url.Values{"label": {titleLabel + "=" + ref}, "newest": {"true"}, "limit": {limit}})
+	if err != nil {
+		return nil, err
+	}
+	found := titled.Items
+	// In a home the channel's own id follows a dot; the list is in its order.
+	own := ref[strings.LastIndexByte(ref, '.')+1:]
+	if len(own) < minIDPrefix || len(own) >= envelope.IDLength {
+		return found, nil
+	}
+	first := own + strings.Repeat("0", envelope.IDLength-len(own))
+	if !envelope.ValidID(first) {
+		return found, nil
+	}
+	page, err := hub.Channels(ctx, url.Values{"after": {first}, "limit": {limit}})
+	if err != nil {
+		return nil, err
+	}
+	for _, ch := range page.Items {
+		known := slices.ContainsFunc(found, func(other v1.Channel) bool { return other.ID == ch.ID })
+		if _, id, inHome := strings.Cut(ch.ID, "."); !known && (strings.HasPrefix(ch.ID, ref) || inHome && strings.HasPrefix(id, ref)) {
+			found = append(found, ch)
+		}
+	}
+	return found, nil
+}
+
+// ambiguous lists the channels that one may have meant.
+func ambiguous(ref string, found []v1.Channel) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%q is the name of several channels; say which by more of its id:", ref)
+	for i, ch := range found {
+		if i == maxCandidates {
+			b.WriteString("\n  and more")
+			break
+		}
+		fmt.Fprintf(&b, "\n  %s  %s  %s", ch.ID, ch.Manifest.Type, ch.State)
+		if title := ch.Labels[titleLabel]; title != "" {
+			fmt.Fprintf(&b, "  %s", cell(title))
+		}
+	}
+	return fault.New(fault.Invalid, "%s", b.String())
+}
