@@ -33,6 +33,12 @@ type CloseError struct {
 
 func (e *CloseError) Error() string { return fmt.Sprintf("closed with %d: %s", e.Code, e.Reason) }
 
+// Farewell is a Handler that answers the peer's close frame in its own words;
+// without it the peer's code is sent back.
+type Farewell interface {
+	Farewell() (Code, string)
+}
+
 // peerClosed is the peer's own close frame.
 type peerClosed struct{ code Code }
 

@@ -142,7 +142,11 @@ func (c *Conn) sayWhy(err error) {
 		}
 		c.out.close(bad.Code, bad.Reason, true)
 	case errors.As(err, &closed):
-		c.out.close(closed.code, "", false)
+		code, reason := closed.code, ""
+		if f, ok := c.handler.(Farewell); ok {
+			code, reason = f.Farewell()
+		}
+		c.out.close(code, reason, false)
 	default:
 		c.out.abort(ErrClosed)
 		_ = c.net.Close()
