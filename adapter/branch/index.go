@@ -63,6 +63,7 @@ var moves = map[string]bool{
 	branch.BranchRunStarted: true, branch.BranchRunCompleted: true, branch.MessageStarted: true, branch.MessageCompleted: true,
 	branch.TextMessageStart: true, branch.TextMessageEnd: true, branch.ToolCallEnd: true, branch.ToolCallResult: true,
 	branch.BranchCreated: true, branch.BranchForked: true, branch.BranchMetadataUpdated: true, branch.BranchHistoryCompacted: true,
+	branch.BranchMiddlewareStateCommitted: true, // the last event of a fork
 }
 
 // Prefixes of index entries; the channel's id follows. Each branch has one, in
