@@ -239,8 +239,13 @@ func serveHPD(cfg config.Config, h *hub.Hub, keys *access.Keys, log *slog.Logger
 			BehindBytes: int(cfg.HPD.Limits.BehindBytes),
 			Event:       int(cfg.Limits.Event),
 			Record:      int(cfg.Limits.Record),
-			Write:       cfg.Limits.FollowerWrite,
-			KeepAlive:   min(cfg.Limits.KeepAlive, hpd.KeepAlive),
+			Content:     int64(cfg.Limits.Content),
+			Upload:      cfg.HPD.Limits.Upload,
+			Socket: wsconn.Limits{
+				Connections: cfg.HPD.Limits.Connections, FrameBytes: int(cfg.HPD.Limits.FrameBytes), QueueBytes: int(cfg.HPD.Limits.QueueBytes),
+			},
+			Write:     cfg.Limits.FollowerWrite,
+			KeepAlive: min(cfg.Limits.KeepAlive, hpd.KeepAlive),
 		},
 	})
 }

@@ -55,6 +55,8 @@ type Limits struct {
 	BehindBytes int           // hpd.limits.behind_bytes: 8 MiB of them
 	Event       int           // limits.event: 1 MiB of one event
 	Record      int           // limits.record: 16 KiB of what is said about a session or branch
+	Content     int64         // limits.content: 64 MiB of one upload
+	Upload      time.Duration // hpd.limits.upload: 10 min for one
 	Write       time.Duration // limits.follower_write: 10 s to take what is written
 	KeepAlive   time.Duration // limits.keep_alive: 15 s of silence until a comment is sent
 	Socket      wsconn.Limits // hpd.limits.*
@@ -113,6 +115,8 @@ func (c Config) withDefaults() Config {
 	setDefault(&l.BehindBytes, 8<<20)
 	setDefault(&l.Event, wire.DefaultEventBytes)
 	setDefault(&l.Record, 16<<10)
+	setDefault(&l.Content, 64<<20)
+	setDefault(&l.Upload, 10*time.Minute)
 	setDefault(&l.Write, 10*time.Second)
 	setDefault(&l.KeepAlive, KeepAlive)
 	setDefault(&l.Socket.FrameBytes, 2<<20)

@@ -19,16 +19,18 @@ func (s *Server) wireLimits() wire.Limits { return wire.Limits{Bytes: s.cfg.Limi
 type target struct {
 	agentID  string   // as the route names it
 	producer Producer // nil: none in this process
-	name     string   // of the identity
+	name     string   // of the identity, or of the definition
+	// definition says that it is one, which nobody runs.
+	definition bool
 }
 
 func errNoAgent(id string) error {
 	return fault.New(fault.NotFound, "Agent '%.200s' was not found. Register a producer under this name, or set hpd.default_agent.", id).Because(fault.NoAgent)
 }
 
-// target finds who answers for an agent id: a producer of this process or a
-// registered identity; one that nobody has is the default agent's.
-func (s *Server) target(agentID string) (target, error) {
+// target finds who answers for an agent id: a producer of this process, a
+// registered identity or a definition; one that nobody has is the default agent's.
+func (s *Server) target(ctx context.Context, agentID string) (target, error) {
 	for _, id := range []string{agentID, s.cfg.DefaultAgent} {
 		if id == "" {
 			continue
@@ -38,6 +40,11 @@ func (s *Server) target(agentID string) (target, error) {
 		}
 		if _, ok := s.hub.FindAgent(id); ok {
 			return target{agentID: agentID, name: id}, nil
+		}
+		if a, _, err := s.definition(ctx, id); err == nil {
+			return target{agentID: agentID, name: a.Name, definition: true}, nil
+		} else if fault.CodeOf(err) != fault.NotFound {
+			return target{}, err
 		}
 	}
 	return target{}, errNoAgent(agentID)
@@ -69,7 +76,7 @@ func (s *Server) postInput(c *call) error {
 func (s *Server) startRun(ctx context.Context, at *scope, agentID string, in *wire.Input, who Who) (*run, error) {
 	// The run begins also for a client that does not wait for the answer.
 	ctx = context.WithoutCancel(ctx)
-	to, err := s.target(agentID)
+	to, err := s.target(ctx, agentID)
 	if err != nil {
 		return nil, err
 	}
@@ -104,14 +111,17 @@ func (s *Server) beginRun(ctx context.Context, at *scope, to target, in *wire.In
 	if active := s.runs.get(at.channel); active != nil {
 		return nil, fault.New(fault.Conflict, "Branch '%s' has an active run, %s; wait for its end or interrupt it.", at.branch, active.id).Because(fault.RunActive)
 	}
-	agent, err := s.ids.of(ctx, to.name, identity.Agent)
+	agent, err := s.user(ctx)
+	if !to.definition {
+		agent, err = s.ids.of(ctx, to.name, identity.Agent)
+	}
 	if err != nil {
 		return nil, err
 	}
 	in.Complete(newID)
 	x := &run{
 		id: newID(), scope: at, agentID: to.agentID, name: to.name, agent: agent, turn: newID(), trace: newID(), span: newSpan(),
-		started: s.now(), over: make(chan struct{}), remote: to.producer == nil && s.present(agent),
+		started: s.now(), over: make(chan struct{}), remote: to.producer == nil && !to.definition && s.present(agent),
 		work: Work{Messages: in.Messages, RunConfig: in.RunConfig},
 	}
 	list, err := x.beginning(by, in)

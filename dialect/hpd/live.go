@@ -71,6 +71,10 @@ func (s *Server) next(ctx context.Context, w *watching) (id string, data []byte,
 		return "", data, nil, err
 	}
 	ev, wake, err := w.follower.TryNext(ctx)
+	var gone *hub.Gap
+	if errors.As(err, &gone) { // a log that is followed ends by its deletion only
+		err = errNoBranch(w.scope.branch, w.scope.session.id)
+	}
 	if err != nil || wake != nil {
 		return "", nil, wake, err
 	}

@@ -292,6 +292,7 @@ func (s *Server) respond(ctx context.Context, at *scope, e *wire.Event, who Who)
 			return result, err
 		}
 		if before == nil && s.runs.get(at.channel) == nil {
+			s.reject(ctx, at, &answer, wire.NotFound)
 			return result, &refusal{wire.NoRuntime(wire.Branches, "No run is active on branch '"+at.branch+"'.")}
 		}
 		if before != nil {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/parley-hub/parley/fault"
 	"github.com/parley-hub/parley/hub"
+	"github.com/parley-hub/parley/internal/wsconn"
 	"github.com/parley-hub/parley/server/dialect"
 )
 
@@ -30,6 +31,7 @@ type Server struct {
 	asks    asks
 	permits permits
 	crews   crews
+	sockets *wsconn.Server
 	settled seen
 	streams chan struct{} // one place for each
 
@@ -58,6 +60,7 @@ func New(cfg Config) (*Server, error) {
 	s := &Server{cfg: cfg, hub: cfg.Hub, log: cfg.Log, ids: identities{hub: cfg.Hub}, streams: make(chan struct{}, cfg.Limits.Streams), recovered: make(chan struct{})}
 	s.ctx, s.end = context.WithCancel(context.Background())
 	s.draining, s.drain = context.WithCancel(s.ctx)
+	s.sockets = wsconn.New(wsconn.Config{Keys: "hpd.limits", Log: cfg.Log, Now: cfg.Now, Limits: cfg.Limits.Socket})
 	s.routes = s.table()
 	return s, nil
 }
@@ -67,8 +70,20 @@ func (s *Server) Name() string { return dialectName }
 
 // Mount takes everything below the prefix.
 func (s *Server) Mount() dialect.Mount {
-	return dialect.Mount{Routes: []dialect.Route{{Pattern: s.cfg.Prefix + "/", Handler: s, Token: s.token}}}
+	return dialect.Mount{Routes: []dialect.Route{{Pattern: s.cfg.Prefix + "/", Handler: s, Token: s.token, Body: s.bodyOf}}}
 }
+
+// bodyOf bounds uploads by their own limit.
+func (s *Server) bodyOf(r *http.Request) dialect.Body {
+	p, ok := parsePath(strings.TrimPrefix(r.URL.EscapedPath(), s.cfg.Prefix))
+	if ok && r.Method == http.MethodPost && strings.HasSuffix(p.route, "/content") {
+		return dialect.Body{Bytes: s.cfg.Limits.Content + formBytes, Time: s.cfg.Limits.Upload}
+	}
+	return dialect.Body{}
+}
+
+// formBytes is what a form may have around its file.
+const formBytes = 64 << 10
 
 // token takes a token out of a URL: clients whose WebSockets send no headers
 // have it in the path, as /hpd/~TOKEN/….
@@ -114,6 +129,7 @@ func (s *Server) recoverAll() {
 // Drain ends the streams, and then the runs of this process.
 func (s *Server) Drain(ctx context.Context) error {
 	s.drain()
+	closed := s.sockets.Close(ctx)
 	s.end()
 	s.crews.stop()
 	done := make(chan struct{})
@@ -123,7 +139,7 @@ func (s *Server) Drain(ctx context.Context) error {
 	}()
 	select {
 	case <-done:
-		return nil
+		return closed
 	case <-ctx.Done():
 		return ctx.Err()
 	}

@@ -262,13 +262,14 @@ func (s *Server) getWork(c *call) error {
 	defer release()
 	ctx, cancel := s.during(c.Context())
 	defer cancel()
-	c.w.Header().Set("Cache-Control", "no-cache")
-	stream := sse.Start(c.w, c.Request, sse.Config{Write: s.cfg.Limits.Write, KeepAlive: s.cfg.Limits.KeepAlive, KeepConnection: true})
-	defer stream.End()
+	// It is there before it is told so: an input that follows finds it.
 	w := &worker{frames: make(chan workFrame, workQueue), gone: make(chan struct{})}
 	s.join(agent, w)
 	defer s.leave(agent, w)
 	defer w.cutOff()
+	c.w.Header().Set("Cache-Control", "no-cache")
+	stream := sse.Start(c.w, c.Request, sse.Config{Write: s.cfg.Limits.Write, KeepAlive: s.cfg.Limits.KeepAlive, KeepConnection: true})
+	defer stream.End()
 	var pump sync.WaitGroup
 	defer pump.Wait()
 	defer cancel()

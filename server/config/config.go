@@ -157,6 +157,10 @@ type HPDLimits struct {
 	Streams     int
 	Behind      int
 	BehindBytes Bytes
+	Upload      time.Duration
+	Connections int
+	FrameBytes  Bytes
+	QueueBytes  Bytes
 }
 
 // AGH is the AGH dialect.

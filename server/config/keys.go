@@ -458,6 +458,26 @@ var Keys = []Key{
 		field:   func(c *Config) any { return &c.HPD.Limits.BehindBytes },
 	},
 	{
+		Name: "hpd.limits.upload", Default: "10m",
+		Meaning: "time for one upload of a content",
+		field:   func(c *Config) any { return &c.HPD.Limits.Upload },
+	},
+	{
+		Name: "hpd.limits.connections", Default: "10000",
+		Meaning: "HPD WebSockets open at once",
+		field:   func(c *Config) any { return &c.HPD.Limits.Connections },
+	},
+	{
+		Name: "hpd.limits.frame_bytes", Default: "2MiB",
+		Meaning: "size of one message of an HPD WebSocket",
+		field:   func(c *Config) any { return &c.HPD.Limits.FrameBytes },
+	},
+	{
+		Name: "hpd.limits.queue_bytes", Default: "8MiB",
+		Meaning: "bytes waiting for one HPD WebSocket",
+		field:   func(c *Config) any { return &c.HPD.Limits.QueueBytes },
+	},
+	{
 		Name: "agh.enabled", Default: "true",
 		Meaning: "serve AGH's network under /agh; off, only its status is served, which says so",
 		field:   func(c *Config) any { return &c.AGH.Enabled },

@@ -1,0 +1,110 @@
+package hpd
+
+import (
+	"context"
+	"net/http"
+	"slices"
+
+	adapter "github.com/parley-hub/parley/adapter/branch"
+	"github.com/parley-hub/parley/dialect/hpd/wire"
+	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/hub"
+	"github.com/parley-hub/parley/view/branch"
+)
+
+// drop cuts the run of a branch off that is deleted.
+func (s *Server) drop(channelID string) {
+	if x := s.runs.get(channelID); x != nil {
+		s.runs.drop(channelID)
+		s.release(x)
+	}
+}
+
+// deleteSession ends a session's streams, cancels its runs and removes it.
+func (s *Server) deleteSession(c *call) error {
+	x, err := s.session(c)
+	if err != nil {
+		return err
+	}
+	ctx := context.WithoutCancel(c.Context())
+	unlock := s.locks.lock("tree/" + x.home)
+	defer unlock()
+	all, err := s.summaries(ctx, x)
+	if err != nil {
+		return err
+	}
+	for _, b := range all {
+		s.drop(b.Channel)
+	}
+	if err := s.hub.DeleteHome(ctx, x.home, trusted); err != nil && fault.CodeOf(err) != fault.NotFound {
+		return err
+	}
+	return c.empty(http.StatusNoContent)
+}
+
+// deleteBranch checks in the order that the protocol says.
+func (s *Server) deleteBranch(c *call) error {
+	if c.branch == wire.MainBranch {
+		return c.refuse(http.StatusBadRequest, wire.ProtectedBranch, "Branch 'main' cannot be deleted; delete the session.")
+	}
+	at, err := s.scope(c)
+	if err != nil {
+		return err
+	}
+	ctx := context.WithoutCancel(c.Context())
+	unlock := s.locks.lock("tree/" + at.session.home)
+	defer unlock()
+	all, err := s.summaries(ctx, at.session)
+	if err != nil {
+		return err
+	}
+	before := branch.Places(nodes(all))
+	recursive := c.URL.Query().Get("recursive") == "true"
+	switch {
+	case len(before[at.branch].ChildBranches) > 0 && !recursive:
+		return c.refuse(s.cfg.ChildrenStatus, wire.HasChildren, "Branch '"+at.branch+"' has forks; delete them first, or all together with ?recursive=true.")
+	case recursive && !s.cfg.RecursiveDelete:
+		return c.refuse(http.StatusBadRequest, wire.RecursiveDeleteDisabled, "Recursive deletion is switched off (hpd.recursive_delete).")
+	}
+	gone := branch.Subtree(nodes(all), at.branch)
+	for _, b := range all {
+		if slices.Contains(gone, b.Branch) && (b.Run != "" || s.runs.get(b.Channel) != nil) {
+			return c.refuse(http.StatusConflict, wire.DeleteBranchError, "Branch '"+b.Branch+"' has an active run; interrupt it first.")
+		}
+	}
+	by, err := s.actor(ctx, c.who)
+	if err != nil {
+		return err
+	}
+	for _, id := range gone {
+		i := slices.IndexFunc(all, func(b adapter.Summary) bool { return b.Branch == id })
+		if err := s.hub.Delete(ctx, all[i].Channel, by); err != nil && !hub.Deleted(err) {
+			return err
+		}
+	}
+	rest := slices.DeleteFunc(all, func(b adapter.Summary) bool { return slices.Contains(gone, b.Branch) })
+	if err := s.tellTree(ctx, rest, before); err != nil {
+		return err
+	}
+	s.touch(ctx, at.session)
+	return c.empty(http.StatusNoContent)
+}
+
+// tellTree tells every branch whose place has changed.
+func (s *Server) tellTree(ctx context.Context, all []adapter.Summary, before map[string]branch.Place) error {
+	sender, err := s.user(ctx)
+	if err != nil {
+		return err
+	}
+	after := branch.Places(nodes(all))
+	changed := branch.Changed(before, after)
+	for _, b := range all {
+		if !slices.Contains(changed, b.Branch) {
+			continue
+		}
+		if err := s.append(ctx, b.Channel, sender, wire.TreeUpdated(after[b.Branch])); err != nil && !hub.Deleted(err) {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,200 @@
+package hpd
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"sync"
+
+	"github.com/parley-hub/parley/dialect/hpd/wire"
+	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/hub"
+	"github.com/parley-hub/parley/internal/wsconn"
+)
+
+// socket is a client's WebSocket. Its first valid frame subscribes it, before
+// the frame is executed.
+type socket struct {
+	server  *Server
+	ws      *wsconn.Conn
+	request *http.Request
+	scope   *scope
+	surface wire.Surface
+	agent   string
+	who     Who
+
+	ctx        context.Context
+	cancel     context.CancelFunc
+	subscribed sync.Once
+	failed     error // of the subscription
+}
+
+func (s *Server) websocket(c *call) error {
+	if !strings.EqualFold(c.Header.Get("Upgrade"), "websocket") {
+		return c.refuse(http.StatusBadRequest, wire.InvalidRequest, "This route takes WebSocket upgrades only.")
+	}
+	x, err := s.scope(c)
+	if err != nil {
+		return err
+	}
+	if _, err := s.target(c.Context(), c.agent); err != nil {
+		return err
+	}
+	k := &socket{server: s, request: c.Request, scope: x, surface: c.surface, agent: c.agent, who: c.who}
+	k.ctx, k.cancel = context.WithCancel(s.draining)
+	s.sockets.Accept(c.w, c.Request, newID(), c.RemoteAddr, func(ws *wsconn.Conn) wsconn.Handler {
+		k.ws = ws
+		return k
+	})
+	return nil
+}
+
+func closing(code wsconn.Code, reason string) error {
+	return &wsconn.CloseError{Code: code, Reason: reason}
+}
+
+// Message takes a frame: an input, an interruption or a response.
+func (k *socket) Message(payload []byte, binary bool) error {
+	s := k.server
+	if !s.cfg.Stands(k.request) {
+		return closing(wsconn.Policy, string(fault.AuthFailed))
+	}
+	if binary {
+		return closing(wsconn.NotUTF8, wire.CloseInvalid)
+	}
+	e, err := s.cfg.Registry.ParseFrame(payload, s.wireLimits())
+	if fault.CodeOf(err) == fault.TooLarge {
+		return closing(wsconn.TooLarge, "the event is too large (limits.event)")
+	}
+	if err != nil {
+		return closing(wsconn.NotUTF8, wire.CloseInvalid)
+	}
+	k.subscribed.Do(k.subscribe)
+	if k.failed != nil {
+		return k.closeFor(k.failed)
+	}
+	if err := k.execute(e); err != nil {
+		return k.closeFor(err)
+	}
+	return nil
+}
+
+// execute does what a frame asks for.
+func (k *socket) execute(e *wire.Event) error {
+	s := k.server
+	x, err := s.branch(k.ctx, k.scope.session, k.scope.branch)
+	if err != nil {
+		return err
+	}
+	if x.channel != k.scope.channel {
+		return errNoBranch(x.branch, x.session.id) // another one of that name
+	}
+	if _, isResponse := wire.ResponseOf(e); isResponse {
+		if k.who.Role == Reader {
+			return nil // it watches
+		}
+		_, err := s.respond(k.ctx, x, e, k.who)
+		var own *refusal
+		if errors.As(err, &own) {
+			return nil // nobody waits for it
+		}
+		return err
+	}
+	if err := mayCall(k.who, toWrite); err != nil {
+		return err
+	}
+	if _, ok := e.Payload.(wire.InterruptionRequest); ok {
+		return s.interruptScope(k.ctx, x, e)
+	}
+	in, err := wire.InputOf(e)
+	if err != nil {
+		return err
+	}
+	_, err = s.startRun(k.ctx, x, k.agent, in, k.who)
+	var own *refusal
+	if errors.As(err, &own) {
+		return nil // its end is in the history, and was shown
+	}
+	return err
+}
+
+// closeFor is how the socket is closed for an error.
+func (k *socket) closeFor(err error) error {
+	switch fault.ReasonOf(err) {
+	case fault.RunActive:
+		return closing(wsconn.Policy, k.surface.Code(wire.BranchRunActive))
+	case fault.NoRun:
+		return closing(wsconn.Policy, k.surface.Code(wire.BranchRunNotActive))
+	}
+	switch fault.CodeOf(err) {
+	case fault.NotFound:
+		return closing(wsconn.NotUTF8, k.surface.CloseGone())
+	case fault.Invalid, fault.Protocol:
+		return closing(wsconn.NotUTF8, wire.CloseInvalid)
+	case fault.TooLarge:
+		return closing(wsconn.TooLarge, "the input is too large")
+	case fault.AccessDenied, fault.AuthFailed:
+		return closing(wsconn.Policy, string(fault.CodeOf(err)))
+	}
+	k.server.log.Error("a socket's frame failed", "error", err)
+	return closing(wsconn.Internal, "the hub could not do this")
+}
+
+// subscribe begins to show the branch's events.
+func (k *socket) subscribe() {
+	s := k.server
+	w, err := s.watch(k.ctx, k.scope, k.surface, "")
+	if err != nil {
+		k.failed = err
+		return
+	}
+	if !k.ws.Go(func() { k.show(w) }) {
+		w.follower.Close()
+	}
+}
+
+// show sends events until the socket ends. A reader that falls too far behind is
+// cut off.
+func (k *socket) show(w *watching) {
+	defer w.follower.Close()
+	s := k.server
+	for {
+		_, data, wake, err := s.next(k.ctx, w)
+		switch {
+		case hub.Deleted(err):
+			k.ws.End(&wsconn.CloseError{Code: wsconn.NotUTF8, Reason: k.surface.CloseGone()})
+			return
+		case fault.CodeOf(err) == fault.SlowReader:
+			k.ws.CutOff(err)
+			return
+		case err != nil:
+			return // the socket or the server ends
+		case data != nil && !s.cfg.Stands(k.request):
+			k.ws.End(&wsconn.CloseError{Code: wsconn.Policy, Reason: string(fault.AuthFailed)})
+			return
+		case data != nil:
+			if k.ws.SendWaiting(k.ctx, wsconn.Text(data)) != nil {
+				return
+			}
+		case wake != nil:
+			select {
+			case <-wake:
+			case <-k.ctx.Done():
+				return
+			}
+		}
+	}
+}
+
+// Farewell answers a client's own close frame.
+func (k *socket) Farewell() (wsconn.Code, string) { return wsconn.Normal, wire.CloseCompleted }
+
+// ReadingEnded ends the subscription. Runs go on.
+func (k *socket) ReadingEnded() { k.cancel() }
+
+// Closed has nothing left to do.
+func (k *socket) Closed() {}
+
+// LogAttrs tells nothing: ids are clients' own.
+func (k *socket) LogAttrs() []any { return nil }
