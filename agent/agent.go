@@ -28,7 +28,7 @@ func New(link Link, model Model, opts Options) *Agent {
 	a.lanes = newLanes(a.opts.Queue)
 	a.tools = append(a.tools, opts.Tools...)
 	if !opts.NoNetworkTools {
-		a.tools = append(a.tools, networkTools()...)
+		a.tools = append(a.tools, NetworkTools()...)
 	}
 	return a
 }

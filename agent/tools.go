@@ -9,10 +9,11 @@ import (
 	"github.com/parley-hub/parley/adapter/turn"
 )
 
-// networkTools are what every agent can do besides answering. Their failures
-// are returned as text that begins with Error, never raised: the model reads
-// them and decides.
-func networkTools() []*Tool {
+// NetworkTools are what every agent can do besides answering, unless
+// Options.NoNetworkTools leaves them out: whoever wants some of them, or wants
+// them confirmed, gives those as Options.Tools. Their failures are returned as
+// text that begins with Error, never raised: the model reads them and decides.
+func NetworkTools() []*Tool {
 	return []*Tool{delegateTool(), peersTool(), channelsTool(), tasksTool(), contextTool()}
 }
 

@@ -1,6 +1,8 @@
 package runner
 
 import (
+	"strings"
+
 	"github.com/go-json-experiment/json"
 
 	"github.com/parley-hub/parley/adapter/turn"
@@ -31,7 +33,8 @@ func conversation(p *agent.Prompt) ([]message.Envelope, error) {
 		var err error
 		switch m.Role {
 		case agent.ToolResult:
-			payload := value.New().Set("success", true)
+			// Tools tell a model of their failures in these words.
+			payload := value.New().Set("success", !strings.HasPrefix(m.Text, "Error: "))
 			err = add(message.ToolResult(m.Text, tools[m.CallID], payload, value.New().Set("tool_call_id", m.CallID)))
 		case agent.Assistant:
 			for _, c := range m.Calls {

@@ -22,7 +22,7 @@ import (
 )
 
 func (a *app) agent() *cobra.Command {
-	return group("agent", "Run a participant", a.agentEcho(), a.agentScript(), a.agentExec())
+	return group("agent", "Run a participant", a.agentEcho(), a.agentScript(), a.agentExec(), a.agentRun())
 }
 
 func (a *app) agentEcho() *cobra.Command {

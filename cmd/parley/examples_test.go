@@ -35,6 +35,7 @@ var examples = map[string]example{
 	"parley serve":             {until: "is running"},
 	"parley agent echo":        {hub: true, alone: true, until: "takes part as"},
 	"parley agent exec":        {hub: true, alone: true, until: "takes part as"},
+	"parley agent run":         {hub: true, alone: true, until: "takes part as", first: "export ANTHROPIC_API_KEY=sk-none OPENAI_API_KEY=sk-none; echo 'Be brief.' > triage.md"},
 	"parley agent script":      {hub: true, alone: true, until: "takes part as"},
 	"parley agents list":       {hub: true},
 	"parley agents show":       {hub: true},
