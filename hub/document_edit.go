@@ -42,11 +42,11 @@ func (h *Hub) EditDocuments(ctx context.Context, edits []DocumentEdit, notes ...
 		if err := h.checkEdit(e); err != nil {
 			return 0, err
 		}
-		if name := [2]string{e.Kind, e.Name}; seen[name] {
+		name := [2]string{e.Kind, e.Name}
+		if seen[name] {
 			return 0, fault.New(fault.Invalid, "%s document %.100q is given twice in one edit; give it once", e.Kind, e.Name)
-		} else {
-			seen[name] = true
 		}
+		seen[name] = true
 	}
 	records := make([]journal.Record, len(notes))
 	for i, note := range notes {

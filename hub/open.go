@@ -68,7 +68,7 @@ func (h *Hub) create(ctx context.Context, o Opening, first *envelope.Envelope, c
 			}
 			return created, opening, nil
 		}
-		refusal, lost := taken(err)
+		lost, refusal := taken(err)
 		if lost == nil || lost.Wait(ctx) == nil || ctx.Err() != nil {
 			return Opened{}, nil, unavailable(refusal)
 		}

@@ -47,7 +47,7 @@ func (h *Hub) Seed(ctx context.Context, o Opening, envelopes iter.Seq2[*envelope
 	created, p, _, err := h.begin(ctx, o, nil, nil)
 	if err != nil {
 		s.giveUp()
-		err, lost := taken(err)
+		lost, err := taken(err)
 		if lost != nil && lost.Wait(ctx) != nil {
 			return Opened{}, fault.Wrap(fault.Unavailable, err, "the name was being taken by a batch that then failed; try again: %v", err)
 		}

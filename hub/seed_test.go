@@ -196,7 +196,7 @@ func TestSeeds(t *testing.T) {
 				return fmt.Errorf("listed %v", ids)
 			}
 			if id, err := r.Named(ctx, home.ID, "board", "n"); fault.CodeOf(err) != fault.NotFound {
-				return fmt.Errorf("found %s, %v", id, err)
+				return fmt.Errorf("found %s, %w", id, err)
 			}
 			if n := r.logsOf("home/"+home.ID, "meta"); n != 0 {
 				return fmt.Errorf("%d meta logs", n)

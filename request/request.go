@@ -160,7 +160,7 @@ func (r *Request) Offers(choice string) bool {
 
 // digest is the digest of an action: what was shown is what is granted.
 func (a *Action) digest() string {
-	arguments := jsontext.Value(slices.Clone(a.Arguments))
+	arguments := slices.Clone(a.Arguments)
 	if len(arguments) > 0 {
 		if err := arguments.Canonicalize(); err != nil {
 			arguments = a.Arguments

@@ -37,13 +37,13 @@ func TestMain(m *testing.M) {
 func play(as string, args []string) {
 	switch as {
 	case "print": // its argument, whatever it reads
-		fmt.Print(args[0])
+		fmt.Fprint(os.Stdout, args[0])
 	case "save": // what it reads to a file
 		in, err := io.ReadAll(os.Stdin)
 		if err == nil {
 			err = os.WriteFile(args[0], in, 0o600)
 		}
-		fmt.Printf(`{"text":"saved %v"}`, err)
+		fmt.Fprintf(os.Stdout, `{"text":"saved %v"}`, err)
 	case "flood":
 		for {
 			if _, err := os.Stdout.WriteString(strings.Repeat("x", 4096)); err != nil {
@@ -64,16 +64,16 @@ func play(as string, args []string) {
 			_ = child.Wait()
 		}
 		connect(args[0], "parent") // until the test has seen the child
-		fmt.Print(`{"text":"gone"}`)
+		fmt.Fprint(os.Stdout, `{"text":"gone"}`)
 	case "hold": // a connection, until it is ended
 		connect(args[0], "child!")
 	case "tool": // calls peers, then tells what came of it
 		in, err := io.ReadAll(os.Stdin)
 		if err != nil || !bytes.Contains(in, []byte(`"role":"tool"`)) {
-			fmt.Print(`{"calls":[{"id":"a","name":"peers","arguments":{"action":"list"}}]}`)
+			fmt.Fprint(os.Stdout, `{"calls":[{"id":"a","name":"peers","arguments":{"action":"list"}}]}`)
 			return
 		}
-		fmt.Print(`{"text":"asked the peers"}`)
+		fmt.Fprint(os.Stdout, `{"text":"asked the peers"}`)
 	}
 }
 

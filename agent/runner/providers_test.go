@@ -105,7 +105,8 @@ func TestProviders(t *testing.T) {
 			tides := agent.NewTool("harbour/tides", "The tides.", `{"type":"object","properties":{"harbour":{"type":"string"}}}`,
 				func(_ context.Context, _ *agent.Call, in struct {
 					Harbour string `json:"harbour"`
-				}) (any, error) {
+				},
+				) (any, error) {
 					if in.Harbour != "Roscoff" {
 						t.Errorf("asked for %q", in.Harbour)
 					}

@@ -44,7 +44,7 @@ func TestRequests(t *testing.T) {
 	id := asked["request_id"].(string)
 	digest := asked["action"].(map[string]any)["digest"].(string)
 	// A restarted agent finds its own again, by the header too.
-	req, err := http.NewRequestWithContext(t.Context(), "POST", s.http.URL+at, strings.NewReader(question))
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.http.URL+at, strings.NewReader(question))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,10 +24,10 @@ func attackNames() []string {
 }
 
 // messages sends so many messages on one connection.
-func messages(times int, make func(s *siege, name string, n int) string) func(context.Context, *siege, string) {
+func messages(times int, message func(s *siege, name string, n int) string) func(context.Context, *siege, string) {
 	return func(ctx context.Context, s *siege, name string) {
 		k := &socket{siege: s, ready: []string{register(name, "none", nil)}}
-		s.each(ctx, times, func(n int) { k.say(ctx, make(s, name, n)) })
+		s.each(ctx, times, func(n int) { k.say(ctx, message(s, name, n)) })
 	}
 }
 
@@ -95,8 +95,10 @@ var attacks = []attack{
 
 // silent connects and never ends its request.
 func silent(ctx context.Context, s *siege, name string) {
-	halves := []string{"", "GET / HTTP/1.1\r\nHost: evil.example\r\nContent-Length: 9\r\n\r\n", "GET / HTTP/1.1\r\nHost: localhost\r\nX: ",
-		"GET / HTTP/1.1\r\nHost: " + s.address + "\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nContent-Length: 9\r\n\r\n"}
+	halves := []string{
+		"", "GET / HTTP/1.1\r\nHost: evil.example\r\nContent-Length: 9\r\n\r\n", "GET / HTTP/1.1\r\nHost: localhost\r\nX: ",
+		"GET / HTTP/1.1\r\nHost: " + s.address + "\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nContent-Length: 9\r\n\r\n",
+	}
 	s.each(ctx, 1, func(int) { s.send(ctx, halves[len(name)%len(halves)]) })
 }
 
