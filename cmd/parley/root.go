@@ -59,5 +59,7 @@ by its label title, or as @latest, the one that was opened last.`,
 		a.version(),
 	)
 	nameArguments(root)
+	groupCommands(root)
+	suggestOthers(root)
 	return root
 }

@@ -202,7 +202,7 @@ func TestRoutesKeepTheDocument(t *testing.T) {
 		at + "/events", at + "/events?as=alice&limit=2", at + "/events?after=nonsense", at + "/events?after=9.9.9",
 		at + "/views/full_transcript", at + "/views/windowed_summary?recent_n=1", at + "/views/threaded?as=bob", at + "/views/nonsense", at + "/messages", at + "/messages?as=bob",
 		"/v1/events?limit=1", "/v1/events?label=team=red", "/v1/agents", "/v1/agents?capability=ocr", "/v1/agents/alice", "/v1/agents/ghost",
-		"/v1/tasks", "/v1/tasks?state=running&owner=alice&channel=" + ch.ID, "/v1/tasks/scan-7", "/v1/tasks/none",
+		"/v1/tasks", "/v1/tasks?state=running&owner=alice&channel=" + ch.ID, "/v1/tasks/scan-7", "/v1/tasks/none", "/v1/tasks?state=nonsense",
 		"/v1/audit", "/v1/audit?kind=channel_created&agent=alice", "/v1/health", "/v1/openapi.json", "/v1/backup",
 		"/v1/channels/none", "/v1/channels?state=nonsense", "/v1/channels?limit=0",
 	} {

@@ -22,7 +22,12 @@ func (a *API) listTasks(c *call) error {
 		return err
 	}
 	params := c.URL.Query()
-	q := hub.TaskQuery{Channel: params.Get("channel"), State: task.State(params.Get("state"))}
+	q := hub.TaskQuery{Channel: params.Get("channel")}
+	if state := params.Get("state"); state != "" {
+		if q.State, err = task.ParseState(state); err != nil {
+			return fault.Wrap(fault.Invalid, err, "state=%q is unknown; it is created, running, completed, failed, expired or cancelled", state)
+		}
+	}
 	if q.After, err = c.page(envelope.ValidID); err != nil {
 		return err
 	}
