@@ -1,14 +1,18 @@
 package main
 
 import (
+	"crypto/tls"
 	"log/slog"
 	"net/http"
+	"os"
 
 	"github.com/parley-hub/parley/adapter/direct"
 	"github.com/parley-hub/parley/adapter/room"
 	"github.com/parley-hub/parley/adapter/thread"
 	"github.com/parley-hub/parley/channel"
 	"github.com/parley-hub/parley/dialect/agh"
+	"github.com/parley-hub/parley/dialect/agh/natsbroker"
+	"github.com/parley-hub/parley/fault"
 	"github.com/parley-hub/parley/hub"
 	"github.com/parley-hub/parley/server"
 	"github.com/parley-hub/parley/server/access"
@@ -32,8 +36,13 @@ func serveAGH(cfg config.Config, h *hub.Hub, _ *access.Keys, log *slog.Logger) (
 	if err != nil {
 		return nil, err
 	}
+	broker, err := aghBroker(cfg, log)
+	if err != nil {
+		return nil, err
+	}
 	return agh.New(agh.Config{
-		Hub: h,
+		Hub:    h,
+		Broker: broker,
 		Who: func(r *http.Request) agh.Who {
 			who := access.From(r.Context())
 			return agh.Who{Role: aghRoles[who.Role], Agent: who.Agent}
@@ -47,5 +56,39 @@ func serveAGH(cfg config.Config, h *hub.Hub, _ *access.Keys, log *slog.Logger) (
 		Strict:         cfg.AGH.Strict,
 		LenientWorkIDs: cfg.AGH.LenientWorkIDs,
 		SecretScan:     scan,
+		Limits: agh.Limits{
+			Remotes: cfg.AGH.Limits.Remotes, Outbox: cfg.AGH.Limits.Outbox, SubscriptionRate: cfg.AGH.Limits.SubscriptionRate,
+			SenderRate: cfg.AGH.Limits.SenderRate, AuditRejects: cfg.AGH.Audit.Rejects,
+		},
 	})
+}
+
+// natsTokenEnv has the token of a NATS server elsewhere, so that it need not be
+// in a file or on the command line.
+const natsTokenEnv = "PARLEY_NATS_TOKEN"
+
+// aghBroker connects to NATS; nil: it is not asked for.
+func aghBroker(cfg config.Config, log *slog.Logger) (agh.Broker, error) {
+	nats := cfg.AGH.NATS
+	switch {
+	case !cfg.AGH.Enabled || nats.Listen == "" && nats.URL == "":
+		return nil, nil
+	case nats.Listen != "" && nats.URL != "":
+		return nil, fault.New(fault.Invalid, "agh.nats.listen and agh.nats.url are both set; AGH has one broker")
+	case nats.URL != "":
+		return natsbroker.Open(natsbroker.Options{URL: nats.URL, Token: os.Getenv(natsTokenEnv), Log: log})
+	}
+	token, err := natsbroker.Token(cfg.Data.Dir)
+	if err != nil {
+		return nil, err
+	}
+	o := natsbroker.Options{Listen: nats.Listen, Token: token, Log: log}
+	if cfg.TLS.Cert != "" {
+		pair, err := tls.LoadX509KeyPair(cfg.TLS.Cert, cfg.TLS.Key)
+		if err != nil {
+			return nil, fault.Wrap(fault.Invalid, err, "the certificate for NATS cannot be read: %v", err)
+		}
+		o.TLS = &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
+	}
+	return natsbroker.Open(o)
 }

@@ -57,6 +57,17 @@ func (sp *space) opening(r *netChannel, c wire.Container, from, to actor) (hub.O
 
 // admit stores a message, and waits until it is durable and queued.
 func (sp *space) admit(ctx context.Context, r *netChannel, e *wire.Envelope, data []byte, from, to actor) (*hub.Pending, error) {
+	p, err := sp.submit(ctx, r, e, data, from, to)
+	if err != nil {
+		return nil, err
+	}
+	_, err = p.Wait(ctx)
+	return p, sp.explain(ctx, e, err)
+}
+
+// submit is admit without waiting; messages are stored in the order in which
+// they are submitted.
+func (sp *space) submit(ctx context.Context, r *netChannel, e *wire.Envelope, data []byte, from, to actor) (*hub.Pending, error) {
 	record, err := wire.Record(e, data)
 	if err != nil {
 		return nil, err
@@ -66,9 +77,7 @@ func (sp *space) admit(ctx context.Context, r *netChannel, e *wire.Envelope, dat
 	if err != nil {
 		return nil, err
 	}
-	p := sp.s.hub.AdmitNamed(ctx, o, record, nil)
-	_, err = p.Wait(ctx)
-	return p, sp.explain(ctx, e, err)
+	return sp.s.hub.AdmitNamed(ctx, o, record, nil), nil
 }
 
 // Reasons of the protocol for what the lifecycle refuses.

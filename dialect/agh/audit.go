@@ -25,7 +25,8 @@ type auditOf struct {
 	workspace, kind, channel, surface, thread, direct, work string
 	from, to, id                                            string
 	size                                                    int
-	workflow, handoff                                       bool // tagged in ext
+	workflow, handoff                                       bool  // tagged in ext
+	unaudited                                               int64 // rejections before this one that were only counted
 }
 
 // about reads what audit records say of an envelope. It keeps no memory of it.
@@ -57,6 +58,9 @@ func (s *Server) audit(a *auditOf, d direction, session, reason string) {
 			f[name] = value
 		}
 	}
+	if a.unaudited > 0 {
+		f["unaudited"] = a.unaudited
+	}
 	s.ledger.note(f)
 }
 
@@ -80,6 +84,9 @@ type counters struct {
 	kinds             [7]kindCounters // of wire.Kinds, and of what has no known kind
 	workflow, handoff atomic.Int64
 	unaudited         atomic.Int64
+	dropped           atomic.Int64 // over a budget or limit, before they were read
+	notTarget         atomic.Int64
+	ignored           atomic.Int64 // about work of others
 }
 
 func (c *counters) count(a *auditOf, d direction) {

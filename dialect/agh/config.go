@@ -44,12 +44,22 @@ type Config struct {
 	LenientWorkIDs bool          // work ids as AGH's own runtime takes them
 	SecretScan     Scan
 
+	// Broker connects to other runtimes; nil: hosted peers work among themselves.
+	Broker Broker
+	// OnEvent is told what happened, after the fact; it must return soon.
+	OnEvent func(Event)
+
 	Limits Limits
 }
 
 // Limits bound what the runtime holds. Zero is the default given with each.
 type Limits struct {
-	Body int64 // 4 MiB of one request
+	Body             int64 // 4 MiB of one request
+	Remotes          int   // 10,000 remote peers of one channel
+	Outbox           int   // 10,000 messages waiting for the broker
+	SubscriptionRate int   // 5,000 messages a second of one subscription
+	SenderRate       int   // 1,000 messages a second of one remote peer
+	AuditRejects     int   // 10 rejections a second of one remote peer
 }
 
 // Scan says which envelopes are searched for secrets.
@@ -100,6 +110,16 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Limits.Body <= 0 {
 		c.Limits.Body = 4 << 20
+	}
+	for _, d := range []struct {
+		value *int
+		is    int
+	}{
+		{&c.Limits.Remotes, 10_000}, {&c.Limits.Outbox, 10_000}, {&c.Limits.SubscriptionRate, 5000}, {&c.Limits.SenderRate, 1000}, {&c.Limits.AuditRejects, 10},
+	} {
+		if *d.value <= 0 {
+			*d.value = d.is
+		}
 	}
 	return c
 }

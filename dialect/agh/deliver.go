@@ -41,15 +41,22 @@ func (sp *space) deliver(e *wire.Envelope, data []byte, record *envelope.Envelop
 		return
 	}
 	r.tallyUp(e)
+	item := func() *waiting {
+		return &waiting{
+			order: record.ID, channel: record.Channel, seq: record.Seq, id: clone(e.ID), from: clone(e.From), data: inline(data),
+			meta: about(e, len(data)),
+		}
+	}
 	if p := r.hosted(e.From); p != nil && p.agent == record.Sender {
 		p.counts.sent.Add(1)
-		sp.s.audit(about(e, len(data)), sent, p.session, "")
+		if sp.s.outbox != nil {
+			sp.s.outbox.push(outgoingOf(p, e, item()))
+		} else {
+			sp.s.audit(about(e, len(data)), sent, p.session, "")
+		}
 	}
 	for _, p := range r.told(e) {
-		p.tell(&waiting{
-			order: record.ID, channel: record.Channel, seq: record.Seq, id: e.ID, from: e.From, data: inline(data),
-			meta: about(e, len(data)),
-		})
+		p.tell(item())
 	}
 }
 

@@ -21,6 +21,9 @@ type Hub interface {
 	Name(id string) string
 	Register(ctx context.Context, r hub.Registration) (hub.Profile, error)
 
+	// Adopt adds an identity that is not stored.
+	Adopt(ctx context.Context, id string, r hub.Registration) (hub.Profile, error)
+
 	AdmitNamed(ctx context.Context, o hub.Opening, e *envelope.Envelope, by *hub.Caller) *hub.Pending
 	Log(ctx context.Context, channelID string, from, to uint64) iter.Seq2[*envelope.Envelope, error]
 

@@ -63,14 +63,22 @@ func (sp *space) admitJoin(ctx context.Context, channel string, j joining) (*pee
 	if err := sp.post(ctx, channel, j.agent, room.TypeJoin, b.Close('}')); err != nil {
 		return nil, err
 	}
-	return sp.session(j.session)
+	p, err := sp.session(j.session)
+	if err != nil {
+		return nil, err
+	}
+	return p, sp.s.attach(p)
 }
 
 // admitLeave ends a join.
 func (sp *space) admitLeave(ctx context.Context, p *peer) error {
 	b := &jsonbuf.Buffer{}
 	b.Open('{').Key("peer_id").String(p.id)
-	return sp.post(ctx, p.room.channel, p.agent, room.TypeLeave, b.Close('}'))
+	if err := sp.post(ctx, p.room.channel, p.agent, room.TypeLeave, b.Close('}')); err != nil {
+		return err
+	}
+	sp.s.release(p)
+	return nil
 }
 
 // admitPurpose says what a channel is for.

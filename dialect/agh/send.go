@@ -159,21 +159,10 @@ func (p *peer) send(ctx context.Context, b *sendBody) (id, direct string, err er
 		return "", "", err
 	}
 	if e.Kind == wire.Whois {
-		return e.ID, "", p.ask(checked)
+		return e.ID, "", p.ask(checked, data)
 	}
 	_, err = sp.admit(ctx, p.room, checked, data, actor{p.id, p.agent}, to)
 	return e.ID, e.Direct, err
-}
-
-// target finds out who is addressed; an empty peer is everyone.
-func (r *netChannel) target(peer string) (actor, error) {
-	if peer == "" {
-		return actor{}, nil
-	}
-	if p := r.hosted(peer); p != nil {
-		return actor{p.id, p.agent}, nil
-	}
-	return actor{}, fault.New(fault.NotFound, "target not found: no peer %.150q is present in %q", peer, r.channel)
 }
 
 // knows reports whether a message of an id is stored, whoever sent it.
@@ -187,8 +176,9 @@ func (sp *space) knows(ctx context.Context, id string) (bool, error) {
 	return false, nil
 }
 
-// ask answers a question who is there with the cards of the hosted peers.
-func (p *peer) ask(e *wire.Envelope) error {
+// ask answers a question who is there with the cards of the hosted peers, and
+// asks the others.
+func (p *peer) ask(e *wire.Envelope, data []byte) error {
 	body, ok := e.Content.(*wire.WhoisBody)
 	if !ok || body.Response {
 		return fault.New(fault.Invalid, "a whois that is sent is a request; answers are the runtime's")
@@ -199,6 +189,9 @@ func (p *peer) ask(e *wire.Envelope) error {
 			return err
 		}
 		p.tell(&waiting{id: answer.ID, from: answer.From, data: data, meta: about(answer, len(data))})
+	}
+	if s := p.room.space.s; s.cfg.Broker != nil {
+		return s.publish(e, data, p.session)
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"sync"
+	"sync/atomic"
 
 	"github.com/parley-hub/parley/adapter/room"
 	"github.com/parley-hub/parley/dialect/agh/wire"
@@ -20,6 +21,14 @@ type Server struct {
 	ledger *ledger
 	counts counters
 
+	own       *recent // what was published here
+	outbox    *outbox // nil: there is no broker
+	senders   budgets
+	waiting   chan struct{} // messages that become durable
+	rejecting sync.Mutex
+	rejected  map[string]*rejects // by sender
+	broken    atomic.Pointer[string]
+
 	ctx    context.Context // ends with Close
 	cancel context.CancelFunc
 	work   sync.WaitGroup
@@ -30,6 +39,9 @@ type Server struct {
 	// opening serializes the making of workspaces.
 	opening sync.Mutex
 }
+
+// mostWaiting is how many received messages become durable at once.
+const mostWaiting = 1024
 
 // New makes a runtime. It serves nothing until Start.
 func New(cfg Config) (*Server, error) {
@@ -42,7 +54,10 @@ func New(cfg Config) (*Server, error) {
 	}
 	s := &Server{cfg: cfg, hub: cfg.Hub, spaces: map[string]*space{}, homes: map[string]*space{}}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
-	s.ledger = newLedger(s)
+	s.ledger, s.own, s.waiting = newLedger(s), newRecent(), make(chan struct{}, mostWaiting)
+	if cfg.Broker != nil {
+		s.outbox = newOutbox(s)
+	}
 	s.mux = s.routes()
 	return s, nil
 }
@@ -60,7 +75,49 @@ func (s *Server) Start(ctx context.Context) error {
 		return err
 	}
 	s.work.Go(s.ledger.run)
+	return s.connect()
+}
+
+// connect attaches every hosted peer to the broker.
+func (s *Server) connect() error {
+	if s.cfg.Broker == nil {
+		return nil
+	}
+	s.cfg.Broker.Watch(s.reconnected)
+	s.work.Go(s.outbox.run)
+	for _, p := range s.hostedPeers() {
+		if err := s.attach(p); err != nil {
+			return err
+		}
+	}
 	return nil
+}
+
+func (s *Server) hostedPeers() (all []*peer) {
+	for _, sp := range s.list() {
+		for _, r := range sp.list() {
+			all = append(all, r.everyone()...)
+		}
+	}
+	return all
+}
+
+// reconnected follows the connection to the broker: when it is back, every
+// hosted peer greets.
+func (s *Server) reconnected(err error) {
+	if err != nil {
+		text := err.Error()
+		s.broken.Store(&text)
+		s.outbox.changed(err)
+		return
+	}
+	s.broken.Store(nil)
+	s.outbox.changed(nil)
+	s.work.Go(func() {
+		for _, p := range s.hostedPeers() {
+			s.greet(p)
+		}
+	})
 }
 
 // load finds the workspaces and who is joined there.
@@ -87,8 +144,14 @@ func (s *Server) Drain(context.Context) error { return nil }
 
 // Close ends everything. It may be called again.
 func (s *Server) Close() error {
+	for _, p := range s.hostedPeers() {
+		s.release(p)
+	}
 	s.cancel()
 	s.work.Wait()
+	if s.cfg.Broker != nil {
+		return s.cfg.Broker.Close()
+	}
 	return nil
 }
 

@@ -69,11 +69,11 @@ func trustOf(e *wire.Envelope, data []byte) wire.Trust {
 }
 
 // direction tells what hosted peers sent from what came from elsewhere.
-func (sp *space) direction(_ *wire.Envelope, record *envelope.Envelope) direction {
-	if _, err := sp.s.hub.AgentByID(record.Sender); err == nil {
-		return sent
+func (sp *space) direction(e *wire.Envelope, record *envelope.Envelope) direction {
+	if record.Sender == remoteID(sp.name, e.From) {
+		return received
 	}
-	return received
+	return sent
 }
 
 // filter selects messages.

@@ -89,7 +89,7 @@ func (p *peer) show() peerShape {
 	card := p.card()
 	return peerShape{
 		WorkspaceID: p.room.space.name, SessionID: p.session, PeerID: p.id, DisplayName: cmp.Or(card.DisplayName, p.id),
-		Channel: p.room.channel, Local: true, PeerCard: showCard(card), JoinedAt: when(p.joinedAt), PresenceState: "local",
+		Channel: p.room.channel, Local: true, PeerCard: showCard(card), JoinedAt: when(p.joinedAt), PresenceState: presenceLocal,
 		recent: p.joinedAt,
 	}
 }
@@ -99,6 +99,9 @@ func (r *netChannel) present() []peerShape {
 	all := []peerShape{}
 	for _, p := range r.everyone() {
 		all = append(all, p.show())
+	}
+	for _, p := range r.others() {
+		all = append(all, p.show(r))
 	}
 	sortPeers(all)
 	return all
@@ -140,8 +143,14 @@ func (c *call) showPeer() error {
 	}
 	id := c.PathValue("peer_id")
 	for _, r := range sp.list() {
+		if c.sees(r) != nil {
+			continue
+		}
+		if other := r.live(id); other != nil {
+			return c.answer(http.StatusOK, map[string]any{"peer": other.detail(r)})
+		}
 		p := r.hosted(id)
-		if p == nil || c.sees(r) != nil {
+		if p == nil {
 			continue
 		}
 		d := peerDetail{peerShape: p.show(), Metrics: p.counts.show()}

@@ -32,11 +32,17 @@ type netChannel struct {
 	mu    sync.RWMutex
 	row   room.Row
 	peers map[string]*peer
-	tally *tally // of its public messages; nil: not yet counted
+	// remotes are the peers of other runtimes that are present.
+	remotes map[string]*remote
+	tally   *tally // of its public messages; nil: not yet counted
 	// stored grows with each public message, so that counting notices one that
 	// comes meanwhile.
 	stored   int
 	counting sync.Mutex // held while the messages are counted
+
+	subscribing sync.Mutex
+	listeners   int // hosted peers that hear broadcasts
+	unsubscribe func()
 }
 
 // peer is a hosted peer: an identity that is joined to a channel.
@@ -51,6 +57,9 @@ type peer struct {
 	// documented says that how far the peer is was written; the ledger's lock
 	// guards it.
 	documented bool
+	// detach and unsubscribe end the connection to the broker; the room's lock
+	// guards them.
+	detach, unsubscribe func()
 }
 
 // room returns a channel of the workspace, made known if it was not.
@@ -59,7 +68,7 @@ func (sp *space) room(channel, id string) *netChannel {
 	defer sp.mu.Unlock()
 	r := sp.rooms[channel]
 	if r == nil {
-		r = &netChannel{space: sp, channel: channel, id: id, peers: map[string]*peer{}}
+		r = &netChannel{space: sp, channel: channel, id: id, peers: map[string]*peer{}, remotes: map[string]*remote{}}
 		r.row.Channel = channel
 		sp.rooms[channel] = r
 	}

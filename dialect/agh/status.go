@@ -13,6 +13,9 @@ type statusShape struct {
 	Status                   string      `json:"status"`
 	ConfiguredDefaultChannel string      `json:"configured_default_channel,omitempty"`
 	EffectiveDefaultChannel  string      `json:"effective_default_channel,omitempty"`
+	ListenerHost             string      `json:"listener_host,omitempty"`
+	ListenerPort             int         `json:"listener_port,omitzero"`
+	LastDisconnect           string      `json:"last_disconnect,omitempty"`
 	LocalPeers               int         `json:"local_peers,omitzero"`
 	RemotePeers              int         `json:"remote_peers,omitzero"`
 	Channels                 int         `json:"channels,omitzero"`
@@ -55,6 +58,7 @@ func (s *Server) status() statusShape {
 			if !slices.Contains(shape.DeclaredChannels, r.channel) {
 				shape.DeclaredChannels = append(shape.DeclaredChannels, r.channel)
 			}
+			shape.RemotePeers += len(r.others())
 			for _, p := range r.everyone() {
 				shape.LocalPeers++
 				if n := p.queue.len(); n > 0 {
@@ -65,6 +69,12 @@ func (s *Server) status() statusShape {
 		}
 	}
 	slices.Sort(shape.DeclaredChannels)
+	if s.cfg.Broker != nil {
+		shape.ListenerHost, shape.ListenerPort = s.cfg.Broker.Address()
+	}
+	if why := s.broken.Load(); why != nil {
+		shape.Status, shape.LastDisconnect = "disconnected", *why
+	}
 	for i, k := range wire.Kinds() {
 		n := &s.counts.kinds[i]
 		shape.KindMetrics = append(shape.KindMetrics, kindShape{k, n.sent.Load(), n.received.Load(), n.rejected.Load(), n.delivered.Load()})

@@ -173,13 +173,31 @@ type AGH struct {
 	Strict         bool
 	LenientWorkIDs bool
 	SecretScan     string
+	NATS           AGHNATS
+	Audit          AGHAudit
 	Limits         AGHLimits
+}
+
+// AGHNATS is how AGH's peers elsewhere are reached: by a server of this process,
+// or by another.
+type AGHNATS struct {
+	Listen string
+	URL    string
+}
+
+// AGHAudit bounds what AGH's peers can have written to the audit.
+type AGHAudit struct {
+	Rejects int
 }
 
 // AGHLimits bound what AGH's peers can make the hub hold.
 type AGHLimits struct {
-	Peers int
-	Work  int
+	Peers            int
+	Work             int
+	Remotes          int
+	Outbox           int
+	SubscriptionRate int
+	SenderRate       int
 }
 
 // Values of ag2.allow_none: from where the scheme "none" is accepted.

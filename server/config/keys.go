@@ -16,7 +16,8 @@ type Key struct {
 	Meaning string
 
 	field func(*Config) any
-	check func(value string) error // of a text, or of each of a list; nil: any will do
+	check func(value string) error  // of a text, or of each of a list; nil: any will do
+	mask  func(value string) string // hides what nobody may read; nil: nothing is hidden
 }
 
 // Keys is the one table of settings, in the order of the reference page.
@@ -516,6 +517,42 @@ var Keys = []Key{
 		Name: "agh.secret_scan", Default: "outbound", Choices: []string{"off", "outbound", "both"},
 		Meaning: "which AGH envelopes are refused if they hold what looks like a secret",
 		field:   func(c *Config) any { return &c.AGH.SecretScan },
+	},
+	{
+		Name: "agh.nats.listen", Default: "", Flag: "nats",
+		Meaning: "address of a NATS server of this process, such as 127.0.0.1:4222, over which AGH peers elsewhere connect with the token in nats-token of the data folder; empty starts none. " +
+			"Beyond loopback it needs tls.cert and tls.key",
+		field: func(c *Config) any { return &c.AGH.NATS.Listen }, check: checkListenOrNone,
+	},
+	{
+		Name: "agh.nats.url", Default: "", Flag: "nats-url",
+		Meaning: "URL of a NATS server elsewhere, such as nats://TOKEN@host:4222; the token may come from PARLEY_NATS_TOKEN instead",
+		field:   func(c *Config) any { return &c.AGH.NATS.URL }, check: checkNATS, mask: maskURL,
+	},
+	{
+		Name: "agh.audit.rejects", Default: "10",
+		Meaning: "rejected AGH envelopes of one peer that are audited in a second; the next record says how many more there were",
+		field:   func(c *Config) any { return &c.AGH.Audit.Rejects },
+	},
+	{
+		Name: "agh.limits.remotes", Default: "10000",
+		Meaning: "remote AGH peers present in one channel; greetings of more are ignored",
+		field:   func(c *Config) any { return &c.AGH.Limits.Remotes },
+	},
+	{
+		Name: "agh.limits.outbox", Default: "10000",
+		Meaning: "stored AGH messages waiting for NATS; more are audited as publish_failed",
+		field:   func(c *Config) any { return &c.AGH.Limits.Outbox },
+	},
+	{
+		Name: "agh.limits.subscription", Default: "5000",
+		Meaning: "AGH messages a second that are read from one NATS subscription; more are dropped",
+		field:   func(c *Config) any { return &c.AGH.Limits.SubscriptionRate },
+	},
+	{
+		Name: "agh.limits.sender", Default: "1000",
+		Meaning: "messages a second that are taken from one remote AGH peer; more are dropped",
+		field:   func(c *Config) any { return &c.AGH.Limits.SenderRate },
 	},
 	{
 		Name: "agh.limits.peers", Default: "1000",

@@ -96,11 +96,17 @@ func Load(src Sources) (*Settings, error) {
 			}
 		}
 		if err := key.set(&settings.Config, text); err != nil {
+			if key.mask != nil {
+				text = key.mask(text)
+			}
 			wrong = append(wrong, fmt.Errorf("%s: %s: %q is refused: %w", origin, key.Name, text, err))
 		}
-		settings.Effective = append(settings.Effective, Effective{
-			Key: key.Name, Value: key.Value(&settings.Config), Origin: origin, text: key.Text(&settings.Config),
-		})
+		shown := Effective{Key: key.Name, Value: key.Value(&settings.Config), Origin: origin, text: key.Text(&settings.Config)}
+		if key.mask != nil {
+			shown.text = key.mask(shown.text)
+			shown.Value = shown.text
+		}
+		settings.Effective = append(settings.Effective, shown)
 	}
 	if err := errors.Join(wrong...); err != nil {
 		return nil, err
@@ -181,7 +187,7 @@ func lines(raw []byte) map[string]int {
 
 // elsewhere are variables that set nothing here: commands, tests and builds read
 // them.
-var elsewhere = []string{"BIN", "CONFIG", "HUB", "SCALE", "TOKEN", "UPDATE"}
+var elsewhere = []string{"BIN", "CONFIG", "HUB", "NATS_TOKEN", "SCALE", "TOKEN", "UPDATE"}
 
 // envLayer takes the variables of known keys. A variable under a section's
 // name that is no key is an error, and so is one that was surely meant for a

@@ -1,0 +1,75 @@
+package agh
+
+import (
+	"sync"
+	"time"
+)
+
+// budget is how many messages one source may send: so many a second, and as many
+// again at once.
+type budget struct {
+	rate float64
+
+	mu   sync.Mutex
+	left float64
+	at   time.Time
+}
+
+func newBudget(perSecond int) *budget {
+	return &budget{rate: float64(perSecond), left: float64(perSecond)}
+}
+
+// take reports whether one more message is within the budget.
+func (b *budget) take(now time.Time) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.at.IsZero() {
+		b.left = min(b.left+now.Sub(b.at).Seconds()*b.rate, b.rate)
+	}
+	b.at = now
+	if b.left < 1 {
+		return false
+	}
+	b.left--
+	return true
+}
+
+// budgets are those of many sources. When there are too many, those that were
+// idle are forgotten.
+type budgets struct {
+	mu  sync.Mutex
+	all map[string]*budget
+}
+
+// mostBudgets is how many sources are told apart; further ones share one.
+const mostBudgets = 10_000
+
+func (b *budgets) of(source string, perSecond int, now time.Time) *budget {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if one := b.all[source]; one != nil {
+		return one
+	}
+	if len(b.all) >= mostBudgets {
+		for name, one := range b.all {
+			one.mu.Lock()
+			idle := now.Sub(one.at) > 2*time.Second
+			one.mu.Unlock()
+			if idle {
+				delete(b.all, name)
+			}
+		}
+	}
+	if len(b.all) >= mostBudgets {
+		source = ""
+		if one := b.all[source]; one != nil {
+			return one
+		}
+	}
+	if b.all == nil {
+		b.all = map[string]*budget{}
+	}
+	one := newBudget(perSecond)
+	b.all[clone(source)] = one
+	return one
+}

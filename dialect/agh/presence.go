@@ -1,0 +1,216 @@
+package agh
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"slices"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/parley-hub/parley/dialect/agh/wire"
+	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/hub"
+	"github.com/parley-hub/parley/identity"
+)
+
+// remote is a peer of another runtime, as it last introduced itself.
+type remote struct {
+	card     *wire.PeerCard
+	catalog  []wire.CapabilityDoc // nil: not known
+	joinedAt time.Time
+	lastSeen time.Time
+	greeted  bool // a greeting has announced it
+	trust    wire.Trust
+}
+
+// Presence states.
+const (
+	presenceLocal    = "local"
+	presenceActive   = "active"
+	presenceInactive = "inactive"
+	presenceExpired  = "expired"
+)
+
+// PresenceOf classifies a remote peer by how long ago it was seen.
+func PresenceOf(lastSeen, now time.Time, interval time.Duration) string {
+	switch age := max(now.Sub(lastSeen), 0); {
+	case age <= interval:
+		return presenceActive
+	case age <= 2*interval:
+		return presenceInactive
+	}
+	return presenceExpired
+}
+
+// expired reports whether a peer that was seen then counts as gone.
+func (s *Server) expired(seen time.Time) bool {
+	return !s.cfg.Now().Before(seen.Add(2 * s.cfg.GreetInterval))
+}
+
+// sweep forgets the remote peers of a channel that were silent for too long.
+func (r *netChannel) sweep() {
+	s := r.space.s
+	r.mu.Lock()
+	var gone []string
+	for id, p := range r.remotes {
+		if s.expired(p.lastSeen) {
+			delete(r.remotes, id)
+			gone = append(gone, id)
+		}
+	}
+	r.mu.Unlock()
+	slices.Sort(gone)
+	for _, id := range gone {
+		s.event(Event{Name: PeerLeft, Workspace: r.space.name, Channel: r.channel, Peer: id})
+	}
+}
+
+// seen notes that a remote peer introduced itself. A hosted peer's name is
+// never a remote one's.
+func (r *netChannel) seen(card *wire.PeerCard, e *wire.Envelope, trust wire.Trust) {
+	r.sweep()
+	s := r.space.s
+	now := s.cfg.Now()
+	id := clone(card.PeerID)
+	r.mu.Lock()
+	if r.peers[id] != nil {
+		delete(r.remotes, id)
+		r.mu.Unlock()
+		return
+	}
+	p := r.remotes[id]
+	if p == nil {
+		if len(r.remotes) >= s.cfg.Limits.Remotes {
+			r.mu.Unlock()
+			s.counts.dropped.Add(1)
+			return
+		}
+		p = &remote{joinedAt: now}
+		r.remotes[id] = p
+	}
+	joined := e.Kind == wire.Greet && !p.greeted
+	next := &remote{card: cloneCard(card), joinedAt: p.joinedAt, lastSeen: now, greeted: p.greeted || e.Kind == wire.Greet, trust: trust}
+	if p.card != nil && slices.Equal(p.card.Capabilities, card.Capabilities) {
+		next.catalog = p.catalog
+	}
+	if catalog, ok := e.Catalog(); ok && card.Aligned(catalog) {
+		next.catalog = catalog
+	}
+	r.remotes[id] = next
+	r.mu.Unlock()
+	if joined {
+		s.event(Event{Name: PeerJoined, Workspace: r.space.name, Channel: r.channel, Peer: id, LastSeen: now})
+	}
+	if s.outbox != nil {
+		s.outbox.greeted(r, id)
+	}
+}
+
+// cloneCard copies a card out of the message it shares memory with.
+func cloneCard(c *wire.PeerCard) *wire.PeerCard {
+	all := func(list []string) []string {
+		out := make([]string, len(list))
+		for i, s := range list {
+			out[i] = clone(s)
+		}
+		return out
+	}
+	return &wire.PeerCard{
+		PeerID: clone(c.PeerID), DisplayName: clone(c.DisplayName), Profiles: all(c.Profiles), Capabilities: all(c.Capabilities),
+		Artifacts: all(c.Artifacts), TrustModes: all(c.TrustModes), Ext: slices.Clone(c.Ext),
+	}
+}
+
+// live returns a remote peer that is present; nil: there is none.
+func (r *netChannel) live(id string) *remote {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	if p := r.remotes[id]; p != nil && !r.space.s.expired(p.lastSeen) {
+		return p
+	}
+	return nil
+}
+
+// others lists the remote peers that are present.
+func (r *netChannel) others() []*remote {
+	r.sweep()
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	all := make([]*remote, 0, len(r.remotes))
+	for _, p := range r.remotes {
+		all = append(all, p)
+	}
+	return all
+}
+
+// adopt makes a remote peer somebody whom the hub knows, and returns its id.
+func (sp *space) adopt(peer string) (actor, error) {
+	id := remoteID(sp.name, peer)
+	if _, err := sp.s.hub.AgentByID(id); err == nil {
+		return actor{peer, id}, nil
+	}
+	_, err := sp.s.hub.Adopt(sp.s.ctx, id, hub.Registration{
+		Passport: &identity.Passport{Name: "agh/" + sp.name + "/" + clone(peer), Auth: identity.Auth{Scheme: identity.SchemeNone}},
+	})
+	return actor{peer, id}, err
+}
+
+// remoteID is the identity of a remote peer, derived from its name.
+func remoteID(workspace, peer string) string {
+	sum := sha256.Sum256([]byte("agh-remote\x00" + workspace + "\x00" + peer))
+	return hex.EncodeToString(sum[:16])
+}
+
+// target finds out who is addressed; an empty peer is everyone.
+func (r *netChannel) target(peer string) (actor, error) {
+	if peer == "" {
+		return actor{}, nil
+	}
+	if p := r.hosted(peer); p != nil {
+		return actor{p.id, p.agent}, nil
+	}
+	if r.live(peer) != nil {
+		return r.space.adopt(peer)
+	}
+	return actor{}, fault.New(fault.NotFound, "target not found: no peer %.150q is present in %q", peer, r.channel)
+}
+
+func (p *remote) show(r *netChannel) peerShape {
+	s := r.space.s
+	now := s.cfg.Now()
+	age := int64(max(now.Sub(p.lastSeen), 0) / time.Second)
+	return peerShape{
+		WorkspaceID: r.space.name, PeerID: p.card.PeerID, DisplayName: cmp.Or(p.card.DisplayName, p.card.PeerID), Channel: r.channel,
+		PeerCard: showCard(p.card), JoinedAt: when(p.joinedAt), LastSeen: when(p.lastSeen), ExpiresAt: when(p.lastSeen.Add(2 * s.cfg.GreetInterval)),
+		PresenceState: PresenceOf(p.lastSeen, now, s.cfg.GreetInterval), LastSeenAge: &age, recent: p.lastSeen,
+	}
+}
+
+// remoteDetail is a remote peer with its catalog, if that is known.
+type remoteDetail struct {
+	peerDetail
+	Local   *bool          `json:"local,omitempty"` // always absent: hides the member of peerShape
+	Catalog *catalogDetail `json:"capability_catalog,omitempty"`
+	Trust   wire.Trust     `json:"trust"`
+}
+
+type catalogDetail struct {
+	Capabilities []jsontext.Value `json:"capabilities"`
+}
+
+func (p *remote) detail(r *netChannel) any {
+	d := remoteDetail{peerDetail: peerDetail{peerShape: p.show(r)}, Trust: p.trust}
+	d.WorkspaceID = ""
+	if p.catalog != nil {
+		d.Catalog = &catalogDetail{Capabilities: []jsontext.Value{}}
+		for _, c := range p.catalog {
+			n := c.Normalized()
+			if text, err := n.AppendJSON(nil); err == nil {
+				d.Catalog.Capabilities = append(d.Catalog.Capabilities, text)
+			}
+		}
+	}
+	return d
+}

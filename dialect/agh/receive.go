@@ -1,0 +1,257 @@
+package agh
+
+import (
+	"context"
+	"errors"
+
+	"github.com/parley-hub/parley/adapter/direct"
+	"github.com/parley-hub/parley/adapter/thread"
+	"github.com/parley-hub/parley/adapter/work"
+	"github.com/parley-hub/parley/dialect/agh/wire"
+	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/hub"
+)
+
+// Reasons of the audit that are no reasons of the protocol.
+const (
+	reasonSpoofed  = "spoofed"
+	reasonSubject  = "subject_mismatch"
+	reasonBudget   = "over_budget"
+	reasonPersist  = "conversation_persist_failed"
+	reasonPublish  = "publish_failed"
+	reasonOverflow = "queue_overflow"
+)
+
+// receiver handles the messages of one subscription. Each has a budget of its
+// own, because a broker does not say who published.
+func (r *netChannel) receiver(subject string) func(data []byte) {
+	s := r.space.s
+	limit := newBudget(s.cfg.Limits.SubscriptionRate)
+	parsed, ok := wire.ParseSubject(subject)
+	return func(data []byte) {
+		if !ok || s.ctx.Err() != nil {
+			return
+		}
+		if !limit.take(s.cfg.Now()) {
+			s.counts.dropped.Add(1)
+			return
+		}
+		r.receive(parsed, data)
+	}
+}
+
+// incoming is an envelope that is being received.
+type incoming struct {
+	room *netChannel
+	*wire.Envelope
+	data    []byte
+	options wire.Options
+	trust   wire.Trust
+}
+
+// receive judges one message and does what follows from it.
+func (r *netChannel) receive(subject wire.Subject, data []byte) {
+	s := r.space.s
+	o := s.cfg.validation(false)
+	e, err := wire.Decode(data, o)
+	if e == nil {
+		s.reject(&auditOf{workspace: r.space.name, channel: r.channel, size: len(data)}, "", wire.Malformed)
+		return
+	}
+	if !s.senders.of(e.From, s.cfg.Limits.SenderRate, s.cfg.Now()).take(s.cfg.Now()) {
+		s.counts.dropped.Add(1)
+		return
+	}
+	in := &incoming{room: r, Envelope: e, data: data, options: o}
+	if r.hosted(e.From) != nil {
+		r.echo(in)
+		return
+	}
+	if !subject.Carries(e) {
+		if err == nil {
+			s.reject(about(e, len(data)), r.sessionOf(e.To), reasonSubject)
+		}
+		return
+	}
+	if err != nil {
+		in.malformed(err)
+		return
+	}
+	if in.trust = trustOf(e, data); in.trust != wire.Verified && (wire.ValidHandle(e.From) || wire.ValidHandle(e.To)) {
+		s.reject(in.audit(), r.sessionOf(e.To), wire.Malformed) // handles are for those who prove them
+		return
+	}
+	switch content := e.Content.(type) {
+	case *wire.GreetBody:
+		s.counts.count(in.audit(), received)
+		r.seen(&content.Card, e, in.trust)
+	case *wire.WhoisBody:
+		in.whois(content)
+	default:
+		in.converse()
+	}
+}
+
+func (in *incoming) audit() *auditOf { return about(in.Envelope, len(in.data)) }
+
+// echo tells our own messages, which come back through the broker, from those
+// of somebody who uses a hosted peer's name.
+func (r *netChannel) echo(in *incoming) {
+	s := r.space.s
+	if s.own.has(in.From, in.ID) {
+		return
+	}
+	if in.Kind.Conversation() {
+		for _, kind := range []string{thread.Type, direct.Type} {
+			if _, known, err := r.space.entry(s.ctx, kind, work.IDKey(in.ID, in.From)); known || err != nil {
+				return
+			}
+		}
+	}
+	s.reject(in.audit(), r.sessionOf(in.From), reasonSpoofed)
+}
+
+// malformed rejects what is not valid, and answers directed work.
+func (in *incoming) malformed(err error) {
+	s := in.room.space.s
+	var why *wire.Rejection
+	if !errors.As(err, &why) {
+		return
+	}
+	s.reject(in.audit(), in.room.sessionOf(in.To), why.Reason)
+	if why.Answerable || why.Reason == wire.Expired {
+		in.answer(why.Reason)
+	}
+}
+
+// whois answers a question, or takes an answer over.
+func (in *incoming) whois(body *wire.WhoisBody) {
+	r, s := in.room, in.room.space.s
+	s.counts.count(in.audit(), received)
+	if body.Response {
+		r.seen(body.Card, in.Envelope, in.trust)
+		if p := r.hosted(in.To); p != nil {
+			p.tell(&waiting{id: clone(in.ID), from: clone(in.From), data: in.data, meta: in.audit()})
+		}
+		return
+	}
+	for _, p := range r.asked(in.Envelope) {
+		e, data, err := p.introduce(in.Envelope)
+		if err == nil {
+			err = s.publish(e, data, p.session)
+		}
+		if err != nil {
+			s.cfg.Log.Debug("a question who is there was not answered", "peer_id", p.id, "error", err)
+		}
+	}
+}
+
+// converse stores a message of a conversation that somebody here is told, and
+// answers it where an answer is due.
+func (in *incoming) converse() {
+	r, sp := in.room, in.room.space
+	if in.To != "" && r.hosted(in.To) == nil {
+		sp.s.counts.notTarget.Add(1)
+		return
+	}
+	told := r.told(in.Envelope)
+	to := actor{}
+	switch {
+	case in.To == "" && !in.opens():
+		if !in.concerns(sp.s.ctx) {
+			return
+		}
+	case len(told) == 0:
+		return // nobody here, or of another room: no answer, and the work is not bound
+	case in.To != "" || in.Surface == wire.Direct:
+		to = actor{told[0].id, told[0].agent}
+	}
+	from, err := sp.adopt(clone(in.From))
+	if err != nil {
+		sp.s.reject(in.audit(), r.sessionOf(in.To), reasonPersist)
+		return
+	}
+	p, err := sp.submit(sp.s.ctx, r, in.Envelope, in.data, from, to)
+	if err != nil {
+		in.settle(nil, err)
+		return
+	}
+	// The next message is admitted while this one becomes durable.
+	sp.s.waiting <- struct{}{}
+	sp.s.work.Go(func() {
+		defer func() { <-sp.s.waiting }()
+		_, err := p.Wait(sp.s.ctx)
+		in.settle(p, sp.explain(sp.s.ctx, in.Envelope, err))
+	})
+}
+
+func (in *incoming) opens() bool { return in.Kind == wire.Say || in.Kind == wire.Capability }
+
+// concerns reports whether a message to nobody is about work of a hosted peer.
+func (in *incoming) concerns(ctx context.Context) bool {
+	row, ok, err := in.room.space.workRow(ctx, in.Work)
+	return err == nil && ok && row.container() == in.Container() &&
+		(in.room.hosted(row.Work.Opener) != nil || in.room.hosted(row.Work.Target) != nil)
+}
+
+// settle does what follows from how a message was stored.
+func (in *incoming) settle(p *hub.Pending, err error) {
+	s := in.room.space.s
+	session := in.room.sessionOf(in.To)
+	switch why := fault.ReasonOf(err); {
+	case err == nil && !p.Repeated():
+	case err == nil:
+		s.reject(in.audit(), session, wire.Duplicate)
+		in.answer(wire.Duplicate)
+	case why == fault.WorkClosed:
+		s.reject(in.audit(), session, wire.WorkClosed)
+		in.answer(wire.WorkClosed)
+	case why == fault.Taken:
+		s.reject(in.audit(), session, wire.WorkContainerMismatch)
+		in.answer(wire.WorkContainerMismatch)
+	case why == fault.WorkStep:
+		s.reject(in.audit(), session, wire.Internal)
+	case why == fault.WorkActor || why == fault.WorkUnknown:
+		s.counts.ignored.Add(1)
+	case fault.CodeOf(err) == fault.Invalid:
+		s.reject(in.audit(), session, wire.Malformed)
+	default:
+		s.reject(in.audit(), session, reasonPersist)
+	}
+}
+
+// answer sends the receipt that is due for a rejected message, by the peer that
+// it was addressed to. A receipt that the lifecycle takes is stored first.
+func (in *incoming) answer(why wire.Reason) {
+	r, sp := in.room, in.room.space
+	s := sp.s
+	p := r.hosted(in.To)
+	if p == nil || in.Work == "" {
+		return
+	}
+	row, known, err := sp.workRow(s.ctx, in.Work)
+	if err != nil {
+		return
+	}
+	o := in.options
+	o.Now = s.cfg.Now().Unix()
+	receipt, ok := wire.Answer(in.Envelope, why, row.container(), o)
+	if !ok {
+		return
+	}
+	data, err := receipt.AppendJSON(nil)
+	if err != nil {
+		return
+	}
+	// Whoever has no part in the work does not change it by being answered.
+	if known && (row.Work.Opener == in.From || row.Work.Target == in.From) && row.container() == receipt.Container() {
+		if to, err := sp.adopt(clone(in.From)); err == nil {
+			if _, err := sp.admit(s.ctx, r, receipt, data, actor{p.id, p.agent}, to); err == nil {
+				return // the outbox publishes it
+			}
+		}
+	}
+	if err := s.publish(receipt, data, p.session); err != nil {
+		s.reject(about(receipt, len(data)), p.session, reasonPublish)
+	}
+}

@@ -1,0 +1,41 @@
+package config
+
+import (
+	"errors"
+	"net/url"
+)
+
+// checkListenOrNone takes an address to listen on, or none.
+func checkListenOrNone(value string) error {
+	if value == "" {
+		return nil
+	}
+	return checkListen(value)
+}
+
+// checkNATS takes the URL of a NATS server, or none. Its error does not repeat
+// the URL, which may have a token.
+func checkNATS(value string) error {
+	if value == "" {
+		return nil
+	}
+	u, err := url.Parse(value)
+	if err != nil || u.Host == "" || u.Scheme != "nats" && u.Scheme != "tls" && u.Scheme != "ws" && u.Scheme != "wss" {
+		return errors.New("it is a URL such as nats://127.0.0.1:4222")
+	}
+	return nil
+}
+
+// maskURL hides the token or password of a URL.
+func maskURL(value string) string {
+	u, err := url.Parse(value)
+	switch {
+	case value == "":
+		return ""
+	case err != nil:
+		return "***"
+	case u.User != nil:
+		u.User = url.User("***")
+	}
+	return u.String()
+}
