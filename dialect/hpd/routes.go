@@ -26,6 +26,7 @@ const (
 
 func (s *Server) table() []route {
 	return []route{
+		{"GET", "/openapi.json", toRead, wire.InvalidRequest, "Describes these routes.", s.openAPI},
 		{"POST", "/sessions", toWrite, wire.CreateSessionError, "Creates a session with its branch main.", s.createSession},
 		{"GET", "/sessions", toRead, wire.SearchSessionsError, "Lists sessions.", s.listSessions},
 		{"POST", "/sessions/search", toRead, wire.SearchSessionsError, "Finds sessions by metadata.", s.searchSessions},
