@@ -90,7 +90,15 @@ func (a Access) CloseChannel(ctx context.Context, id, reason string) (*channel.M
 	if !closes {
 		return nil, fault.New(fault.AccessDenied, "closing a channel takes an operator or a participant")
 	}
-	return a.hub.CloseChannel(ctx, id, reason)
+	return a.hub.closeChannel(ctx, id, reason, a.by)
+}
+
+// Unregister removes an identity that the caller may act for.
+func (a Access) Unregister(ctx context.Context, id string) error {
+	if err := a.MayActFor(id); err != nil {
+		return err
+	}
+	return a.hub.unregister(ctx, id, a.by)
 }
 
 // Task returns a task that the caller may see: one of its agents', or one of a

@@ -174,17 +174,17 @@ func (h *Hub) admitTo(ctx context.Context, ch *loadedChannel, sender *member, e 
 			h.vacate(e.Sender, places)
 		}
 	}()
-	if p, kept = h.hold(ctx, ch, e, places); p != nil {
+	if p, kept = h.hold(ctx, ch, e, places, by); p != nil {
 		return p, nil
 	}
-	p, err = h.offer(ctx, ch, e, places)
+	p, err = h.offer(ctx, ch, e, places, by)
 	kept = err == nil
 	return p, err
 }
 
 // offer asks the adapter and appends what it accepts. Places are the inboxes in
 // which room is reserved for the envelope.
-func (h *Hub) offer(ctx context.Context, ch *loadedChannel, e *envelope.Envelope, places []string) (*Pending, error) {
+func (h *Hub) offer(ctx context.Context, ch *loadedChannel, e *envelope.Envelope, places []string, by *Caller) (*Pending, error) {
 	if err := ch.adapter.ValidateSend(ch.meta, ch.state, e); err != nil {
 		return nil, err
 	}
@@ -192,7 +192,7 @@ func (h *Hub) offer(ctx context.Context, ch *loadedChannel, e *envelope.Envelope
 		return nil, err
 	}
 	b := h.newBatch(ch)
-	b.caller, b.places = h.spans.Caller(ctx), places
+	b.caller, b.places, b.by = h.spans.Caller(ctx), places, by
 	if err := b.accept(e); err != nil {
 		return nil, err
 	}
@@ -216,6 +216,9 @@ func (b *batch) accept(e *envelope.Envelope) error {
 		return err
 	}
 	b.items[len(b.items)-1].places = b.places
+	if err := b.actedFor(e, b.by); err != nil {
+		return err
+	}
 	if absorbed {
 		return b.answerInvite(e)
 	}

@@ -119,7 +119,7 @@ func (h *Hub) admitAllTo(ctx context.Context, ch *loadedChannel, sender *member,
 		}
 	}()
 	b := h.newBatch(ch)
-	b.caller = h.spans.Caller(ctx)
+	b.caller, b.by = h.spans.Caller(ctx), by
 	for _, culprit = range list {
 		if err := h.judgeNext(ctx, b, sender, culprit, by); err != nil {
 			return nil, culprit, err

@@ -50,7 +50,7 @@ func (h *Hub) admitSide(ctx context.Context, e *envelope.Envelope, by *Caller) *
 		if err != nil {
 			return refused(err)
 		}
-		p, err := h.admitSideTo(ctx, ch, sender, e)
+		p, err := h.admitSideTo(ctx, ch, sender, e, by)
 		if err == nil {
 			ch.mu.Unlock()
 			return p
@@ -76,7 +76,7 @@ func (h *Hub) admitSide(ctx context.Context, e *envelope.Envelope, by *Caller) *
 }
 
 // admitSideTo checks a side envelope against a channel. The channel is locked.
-func (h *Hub) admitSideTo(ctx context.Context, ch *loadedChannel, sender *member, e *envelope.Envelope) (p *Pending, err error) {
+func (h *Hub) admitSideTo(ctx context.Context, ch *loadedChannel, sender *member, e *envelope.Envelope, by *Caller) (p *Pending, err error) {
 	defer h.rescue(&err)
 	if err := h.accepts(ch, ch.meta, e); err != nil {
 		return nil, err
@@ -97,6 +97,9 @@ func (h *Hub) admitSideTo(ctx context.Context, ch *loadedChannel, sender *member
 	b := h.newBatch(ch)
 	b.caller, b.answer = h.spans.Caller(ctx), e
 	if err := b.addSide(e, true); err != nil {
+		return nil, err
+	}
+	if err := b.actedFor(e, by); err != nil {
 		return nil, err
 	}
 	// The history of the batch folds first, so that this is what the adapter sees

@@ -20,6 +20,7 @@ type waiting struct {
 	size     int               // in the batch
 	places   []string          // in whose inboxes there is room for it
 	caller   trace.SpanContext // in which span it was posted
+	by       *Caller           // who posted it
 	pending  *Pending
 	expires  *time.Timer
 }
@@ -27,7 +28,7 @@ type waiting struct {
 // hold keeps a supervisor's envelope, and the inbox places reserved for it, while
 // the expected speaker works on its round. If it returns nil, the envelope is
 // checked like any other.
-func (h *Hub) hold(ctx context.Context, ch *loadedChannel, e *envelope.Envelope, places []string) (p *Pending, kept bool) {
+func (h *Hub) hold(ctx context.Context, ch *loadedChannel, e *envelope.Envelope, places []string, by *Caller) (p *Pending, kept bool) {
 	supervised, ok := ch.adapter.(channel.Supervised)
 	if !ok || !isTurn(e.Type) || !supervised.Supervisor(ch.meta, ch.state, e.Sender) || !ch.inRound(e.Sender) {
 		return nil, false
@@ -44,7 +45,7 @@ func (h *Hub) hold(ctx context.Context, ch *loadedChannel, e *envelope.Envelope,
 		return refused(err), false
 	}
 	item := &waiting{
-		envelope: e, size: size, places: places, caller: h.spans.Caller(ctx), pending: &Pending{done: make(chan struct{})},
+		envelope: e, size: size, places: places, caller: h.spans.Caller(ctx), by: by, pending: &Pending{done: make(chan struct{})},
 	}
 	item.expires = time.AfterFunc(h.opts.HoldFor, func() { h.expireWaiting(ch, item) })
 	r.waiting = append(r.waiting, item)
@@ -124,6 +125,9 @@ func (b *batch) speak(r *extras) error {
 	for _, item := range r.waiting {
 		b.caller = item.caller
 		if err := b.add(item.envelope, true); err != nil {
+			return err
+		}
+		if err := b.actedFor(item.envelope, item.by); err != nil {
 			return err
 		}
 		to, err := b.recipients(item.envelope)

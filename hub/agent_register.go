@@ -178,7 +178,10 @@ func (h *Hub) storeNew(ctx context.Context, m *member, d *details) error {
 
 // Unregister removes an identity and everything stored of it. Its channels and
 // tasks stay.
-func (h *Hub) Unregister(ctx context.Context, id string) error {
+func (h *Hub) Unregister(ctx context.Context, id string) error { return h.unregister(ctx, id, nil) }
+
+// unregister is Unregister with who asks for it, for the audit.
+func (h *Hub) unregister(ctx context.Context, id string, by *Caller) error {
 	m, err := h.registry.require(id)
 	if err != nil {
 		return err
@@ -194,7 +197,9 @@ func (h *Hub) Unregister(ctx context.Context, id string) error {
 		return nil
 	}
 	name := m.name()
-	audit, err := h.auditRecord("agent_unregistered", fields{"agent_id": id, "name": name})
+	f := fields{"agent_id": id, "name": name}
+	by.describe(f)
+	audit, err := h.auditRecord("agent_unregistered", f)
 	if err != nil {
 		return err
 	}

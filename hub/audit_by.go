@@ -1,5 +1,7 @@
 package hub
 
+import "github.com/parley-hub/parley/envelope"
+
 // roleNames are what the audit calls a role.
 var roleNames = map[Role]string{RoleReader: "reader", RoleOperator: "operator"}
 
@@ -13,11 +15,8 @@ func (c *Caller) describe(f fields) {
 	if c.Key != "" {
 		by["key"] = c.Key
 	}
-	switch name := roleNames[c.Role]; {
-	case name != "":
+	if name := roleNames[c.Role]; name != "" {
 		by["role"] = name
-	case c.Anyone:
-		by["role"] = roleNames[RoleOperator]
 	}
 	if len(c.Agents) > 0 {
 		by["agents"] = c.Agents[:min(len(c.Agents), maxAuditAgents)]
@@ -26,6 +25,17 @@ func (c *Caller) describe(f fields) {
 		by["connection"] = c.Connection
 	}
 	f["by"] = by
+}
+
+// actedFor audits that an operator speaks for an agent that it has not proved to
+// be, in the batch of what it says.
+func (b *batch) actedFor(e *envelope.Envelope, by *Caller) error {
+	if by == nil || by.Role < RoleOperator || by.is(e.Sender) {
+		return nil
+	}
+	f := fields{"channel_id": b.ch.id, "agent_id": e.Sender, "envelope_id": e.ID, "event_type": e.Type}
+	by.describe(f)
+	return b.audit("acted_for", f)
 }
 
 // maxAuditAgents bounds how many agents of a caller one audit record names.

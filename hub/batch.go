@@ -53,6 +53,7 @@ type batch struct {
 	spoken     bool                 // the supervisors' waiting words are part of the batch
 
 	caller trace.SpanContext // in which span the post is made
+	by     *Caller           // who asks for it; nil: the hub itself, or who embeds it
 
 	// Of a check of the expectations.
 	checking bool           // this batch sets the time of the next check

@@ -10,19 +10,19 @@ import (
 
 // Delete removes a channel with everything that belongs to it. Its audit stays,
 // and the deletion is written to the directory first.
-func (h *Hub) Delete(ctx context.Context, channelID, by string) error {
+func (h *Hub) Delete(ctx context.Context, channelID string, by *Caller) error {
 	m, err := h.Channel(ctx, channelID)
 	if err != nil {
 		return err
 	}
 	if !m.State.Terminal() {
-		if _, err := h.CloseChannel(ctx, channelID, "deleted"); err != nil {
+		if _, err := h.closeChannel(ctx, channelID, "deleted", by); err != nil {
 			return err
 		}
 	}
-	record, err := h.auditRecord("channel_deleted", fields{
-		"channel_id": channelID, "manifest_type": m.Manifest.Type, "creator_id": m.Creator, "by": by,
-	})
+	f := fields{"channel_id": channelID, "manifest_type": m.Manifest.Type, "creator_id": m.Creator}
+	by.describe(f)
+	record, err := h.auditRecord("channel_deleted", f)
 	if err != nil {
 		return err
 	}

@@ -13,10 +13,16 @@ import (
 // CloseChannel ends a channel. One that has ended stays as it is: the first
 // reason wins.
 func (h *Hub) CloseChannel(ctx context.Context, id, reason string) (*channel.Metadata, error) {
+	return h.closeChannel(ctx, id, reason, nil)
+}
+
+// closeChannel is CloseChannel with who asks for it, for the audit.
+func (h *Hub) closeChannel(ctx context.Context, id, reason string, by *Caller) (*channel.Metadata, error) {
 	if err := h.boundRecord("reason", len(reason)); err != nil {
 		return nil, err
 	}
 	return h.endChannel(ctx, id, func(b *batch) error {
+		b.by = by
 		return b.end(channel.Closed, cmp.Or(reason, "explicit_close"))
 	})
 }
@@ -86,7 +92,11 @@ func (b *batch) end(state channel.Lifecycle, reason string) error {
 	if state == channel.Expired {
 		kind = "channel_expired"
 	}
-	if err := b.audit(kind, fields{"channel_id": b.ch.id, "reason": reason}); err != nil {
+	f := fields{"channel_id": b.ch.id, "reason": reason}
+	if state == channel.Closed {
+		b.by.describe(f)
+	}
+	if err := b.audit(kind, f); err != nil {
 		return err
 	}
 	b.note(state.String(), b.meta, reason, "")

@@ -183,7 +183,7 @@ func TestFollowing(t *testing.T) {
 		}
 		f := r.follow(ch, hub.FollowOptions{After: good})
 		defer f.Close()
-		if err := r.Delete(ctx, ch, "op"); err != nil {
+		if err := r.Delete(ctx, ch, theOperator); err != nil {
 			t.Fatal(err)
 		}
 		var last error

@@ -239,7 +239,7 @@ func TestSnapshotsOfFolds(t *testing.T) {
 		}
 		lone := r.open("board", a, b)
 		fill(r, a, lone, 30)
-		if err := r.Delete(ctx, lone, "op"); err != nil {
+		if err := r.Delete(ctx, lone, theOperator); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := r.State(ctx, lone); fault.CodeOf(err) != fault.NotFound {

@@ -108,7 +108,7 @@ func TestDeleteInAHome(t *testing.T) {
 		one, two := r.furnish(home, a, b)
 		f := r.follow(one, hub.FollowOptions{})
 		defer f.Close()
-		if err := r.Delete(ctx, one, "op"); err != nil {
+		if err := r.Delete(ctx, one, theOperator); err != nil {
 			t.Fatal(err)
 		}
 		ends(t, f)
@@ -141,7 +141,7 @@ func TestDeleteInAHome(t *testing.T) {
 		if err := r.ObserveTask(ctx, task.Task{ID: "one-1", Owner: a.id, Channel: again}, nil, hub.MirrorOff); err != nil {
 			t.Errorf("its task's id is not free: %v", err)
 		}
-		if err := r.Delete(ctx, one, "op"); fault.CodeOf(err) != fault.NotFound {
+		if err := r.Delete(ctx, one, theOperator); fault.CodeOf(err) != fault.NotFound {
 			t.Errorf("twice: %v", err)
 		}
 	})
@@ -203,7 +203,7 @@ func TestDeleteInAHome(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := crashing.Delete(ctx, one, "op"); err == nil {
+		if err := crashing.Delete(ctx, one, theOperator); err == nil {
 			t.Error("deleted though nothing can be dropped")
 		}
 		if _, err := crashing.Channel(ctx, one); !hub.Deleted(err) {

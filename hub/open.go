@@ -31,10 +31,11 @@ type Opening struct {
 	Labels       map[string]string
 	Intent       string // kept as the label "intent"
 	Parent       string
-	Home         string // id of the home that it lies in; empty: it has a place of its own
-	Name         string // unique in the home among the channels of its type; empty: none
-	MembersOf    string // the channel of the same home whose members belong
-	Dialect      string // that opens it; some types are opened by one dialect only
+	Home         string  // id of the home that it lies in; empty: it has a place of its own
+	Name         string  // unique in the home among the channels of its type; empty: none
+	MembersOf    string  // the channel of the same home whose members belong
+	Dialect      string  // that opens it; some types are opened by one dialect only
+	By           *Caller // who asks for it; nil: who embeds the hub
 
 	seed *seeding // its history, written before it exists
 }
@@ -121,7 +122,7 @@ func (h *Hub) begin(ctx context.Context, o Opening, first *envelope.Envelope, ch
 	if state, err = o.seed.write(ctx, adapter, m, state); err != nil {
 		return Opened{}, nil, nil, err
 	}
-	p, opening, err := h.storeChannel(ctx, adapter, m, state, invitees, first, check, o.seed)
+	p, opening, err := h.storeChannel(ctx, adapter, m, state, invitees, first, check, o)
 	if err == nil && limited {
 		_, _ = p.Wait(ctx) // until it is durable, the next opening would not count it
 	}
@@ -288,7 +289,7 @@ func role(agent string, o Opening) channel.Role {
 
 // storeChannel writes the channel, its invitations or its first envelope, and
 // what follows from them, as one batch.
-func (h *Hub) storeChannel(ctx context.Context, a channel.Adapter, m *channel.Metadata, state channel.State, invitees []Profile, first *envelope.Envelope, check func(*batch) error, seed *seeding) (*Pending, *opening, error) {
+func (h *Hub) storeChannel(ctx context.Context, a channel.Adapter, m *channel.Metadata, state channel.State, invitees []Profile, first *envelope.Envelope, check func(*batch) error, o Opening) (*Pending, *opening, error) {
 	place, err := h.journal.Place(ctx, h.shardOf(m.ID))
 	if err != nil {
 		return nil, nil, err
@@ -299,9 +300,9 @@ func (h *Hub) storeChannel(ctx context.Context, a channel.Adapter, m *channel.Me
 	ch, _ := h.channels.claim(m.ID) // new, so it is locked
 	defer ch.mu.Unlock()
 	ch.adapter, ch.meta, ch.state, ch.term, ch.touched = a, m, state, place.Term, h.now()
-	seed.plant(ch)
+	o.seed.plant(ch)
 	b := h.newBatch(ch)
-	b.now = m.CreatedAt
+	b.now, b.by = m.CreatedAt, o.By
 	wait := h.openings.begin(m.ID)
 	var p *Pending
 	err = h.guarded(func() error {
@@ -311,7 +312,7 @@ func (h *Hub) storeChannel(ctx context.Context, a channel.Adapter, m *channel.Me
 		if err := b.begin(m, invitees, first, check); err != nil {
 			return err
 		}
-		if err := seed.finish(b); err != nil {
+		if err := o.seed.finish(b); err != nil {
 			return err
 		}
 		p, err = b.order(ctx)
@@ -331,10 +332,12 @@ func (h *Hub) storeChannel(ctx context.Context, a channel.Adapter, m *channel.Me
 
 // begin puts a channel's creation into the batch.
 func (b *batch) begin(m *channel.Metadata, invitees []Profile, first *envelope.Envelope, check func(*batch) error) error {
-	if err := b.audit("channel_created", fields{
+	f := fields{
 		"channel_id": m.ID, "manifest_type": m.Manifest.Type, "manifest_version": m.Manifest.Version,
 		"creator_id": m.Creator, "participants": m.IDs(),
-	}); err != nil {
+	}
+	b.by.describe(f)
+	if err := b.audit("channel_created", f); err != nil {
 		return err
 	}
 	b.note("created", b.meta, "", "")

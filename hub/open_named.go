@@ -62,7 +62,7 @@ func (h *Hub) AdmitNamed(ctx context.Context, o Opening, e *envelope.Envelope, b
 }
 
 func (h *Hub) admitNamed(ctx context.Context, o Opening, e *envelope.Envelope, by *Caller) *Pending {
-	o.Creator = cmp.Or(o.Creator, e.Sender)
+	o.Creator, o.By = cmp.Or(o.Creator, e.Sender), cmp.Or(o.By, by)
 	e.Channel = newChannel(o.Home)
 	if o.Name == "" {
 		return refused(fault.New(fault.Invalid, "the opening has no name; AdmitOpening opens channels without one"))

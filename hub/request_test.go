@@ -192,7 +192,7 @@ func TestRequests(t *testing.T) {
 		if _, err := r.Ask(ctx, askingFor(a, ch), nil); fault.CodeOf(err) != fault.Protocol {
 			t.Errorf("asked in an ended channel: %v", err)
 		}
-		if err := r.Delete(ctx, ch, "op"); err != nil {
+		if err := r.Delete(ctx, ch, theOperator); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := r.Request(ctx, left.ID); fault.CodeOf(err) != fault.NotFound {

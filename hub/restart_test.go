@@ -376,7 +376,7 @@ func TestRestart(t *testing.T) {
 		a, b := r.agent("alice"), r.agent("bob")
 		doomed, kept := r.open("conversation", a, b), r.open("conversation", a, b)
 		r.say(a, doomed, "secret")
-		if err := r.Delete(ctx, doomed, "op"); err != nil {
+		if err := r.Delete(ctx, doomed, theOperator); err != nil {
 			t.Fatal(err)
 		}
 		for range 2 {

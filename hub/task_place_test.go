@@ -86,7 +86,7 @@ func TestTaskIDs(t *testing.T) {
 		if err := r.ObserveTask(ctx, task.Task{ID: "t", Owner: a.id, Channel: ch}, nil, hub.MirrorOff); err != nil {
 			t.Fatal(err)
 		}
-		if err := r.Delete(ctx, ch, "op"); err != nil {
+		if err := r.Delete(ctx, ch, theOperator); err != nil {
 			t.Fatal(err)
 		}
 		if err := r.ObserveTask(ctx, task.Task{ID: "t", Owner: b.id}, nil, hub.MirrorOff); err != nil {

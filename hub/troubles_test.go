@@ -41,7 +41,7 @@ func TestReplayGoesOn(t *testing.T) {
 		n := 0
 		b.replaying(func() {
 			if n++; n == 2 {
-				if err := r.Delete(ctx, one, "op"); err != nil {
+				if err := r.Delete(ctx, one, theOperator); err != nil {
 					t.Error(err)
 				}
 			}
@@ -457,7 +457,7 @@ func TestNothingIsAddedToWhatIsDeleted(t *testing.T) {
 				runtime.Gosched() // it has time to get there, and waits for the channel
 			}
 		}
-		if err := r.Delete(ctx, ch, "op"); err != nil {
+		if err := r.Delete(ctx, ch, theOperator); err != nil {
 			t.Fatal(err)
 		}
 		// It is a task of a channel that nobody knows, as any other such: it can end.

@@ -78,7 +78,7 @@ func (s *Server) deleteBranch(c *call) error {
 	}
 	for _, id := range gone {
 		i := slices.IndexFunc(all, func(b adapter.Summary) bool { return b.Branch == id })
-		if err := s.hub.Delete(ctx, all[i].Channel, by); err != nil && !hub.Deleted(err) {
+		if err := s.hub.Delete(ctx, all[i].Channel, &hub.Caller{Agents: []string{by}}); err != nil && !hub.Deleted(err) {
 			return err
 		}
 	}

@@ -107,7 +107,7 @@ func (a *API) removeAgent(c *call) error {
 	if err != nil {
 		return err
 	}
-	if err := a.hub.Unregister(c.Context(), p.ID()); err != nil {
+	if err := a.as(c).Unregister(c.Context(), p.ID()); err != nil {
 		return err
 	}
 	c.WriteHeader(http.StatusNoContent)

@@ -243,7 +243,7 @@ func (a *API) openChannel(c *call) error {
 	}
 	o := hub.Opening{
 		Type: body.Type, Version: body.Version, RequiredAcks: body.RequiredAcks, TTL: body.TTL,
-		Knobs: unlessNull(body.Knobs), Labels: body.Labels, Intent: body.Intent,
+		Knobs: unlessNull(body.Knobs), Labels: body.Labels, Intent: body.Intent, By: c.who.hub(),
 	}
 	var err error
 	if o.Creator, err = a.actor(c, body.Creator); err != nil {
@@ -321,17 +321,9 @@ func (a *API) closeChannel(c *call) error {
 }
 
 func (a *API) deleteChannel(c *call) error {
-	if err := a.hub.Delete(c.Context(), c.PathValue("id"), by(c.who)); err != nil {
+	if err := a.hub.Delete(c.Context(), c.PathValue("id"), c.who.hub()); err != nil {
 		return err
 	}
 	c.WriteHeader(http.StatusNoContent)
 	return nil
-}
-
-// by names the caller for the audit.
-func by(who caller) string {
-	if who.Key != "" {
-		return "key " + who.Key
-	}
-	return who.Role.String() + " on this machine"
 }
