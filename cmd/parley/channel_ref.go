@@ -72,7 +72,11 @@ func channelsNamed(ctx context.Context, hub *v1.Client, ref string) ([]v1.Channe
 	if !envelope.ValidID(first) {
 		return found, nil
 	}
-	page, err := hub.Channels(ctx, url.Values{"after": {first}, "limit": {limit}})
+	q := url.Values{"limit": {limit}}
+	if before := idBefore(first); before != "" {
+		q.Set("after", before)
+	}
+	page, err := hub.Channels(ctx, q)
 	if err != nil {
 		return nil, err
 	}
@@ -84,6 +88,18 @@ func channelsNamed(ctx context.Context, hub *v1.Client, ref string) ([]v1.Channe
 	}
 	return found, nil
 }
+
+// idBefore is the id in front of another in their order; empty: there is none.
+func idBefore(id string) string {
+	digits := strings.TrimRight(id, "0")
+	if digits == "" {
+		return ""
+	}
+	last := strings.IndexByte(hexDigits, digits[len(digits)-1])
+	return digits[:len(digits)-1] + hexDigits[last-1:last] + strings.Repeat("f", len(id)-len(digits))
+}
+
+const hexDigits = "0123456789abcdef"
 
 // ambiguous lists the channels that one may have meant.
 func ambiguous(ref string, found []v1.Channel) error {

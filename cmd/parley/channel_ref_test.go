@@ -12,7 +12,7 @@ import (
 
 // Ids in the order of a hub's list; the last one is in a home.
 var listedIDs = []string{
-	"abcdef00000000000000000000000001", "abcdef10000000000000000000000002", "abcdef2" + strings.Repeat("1", 25),
+	"abcdef00000000000000000000000000", "abcdef10000000000000000000000002", "abcdef2" + strings.Repeat("1", 25),
 	strings.Repeat("9", 32) + ".bbbbbb" + strings.Repeat("3", 26),
 }
 
