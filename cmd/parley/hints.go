@@ -7,6 +7,7 @@ import (
 	"net"
 
 	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/journal"
 )
 
 // advise adds to an error the command that would help, where there is one.
@@ -43,6 +44,9 @@ func hintFor(err error) string {
 	var unreachable *net.OpError
 	if errors.As(err, &unreachable) && unreachable.Op == "dial" {
 		return "start a hub with parley serve, or name another with --hub URL"
+	}
+	if errors.Is(err, journal.ErrDamaged) {
+		return "parley data check DIR tells what is damaged; restore a backup, or parley data salvage DIR --to NEW copies what is readable"
 	}
 	reason := fault.ReasonOf(err)
 	if who := fault.DetailsOf(err)[fault.DetailExpected]; reason == fault.OutOfTurn && who != "" {

@@ -32,6 +32,7 @@ Settings come from a file, the environment and flags; see parley config referenc
 		Args: cobra.NoArgs,
 	}
 	flags := addSettings(c, everyKey)
+	forceInit := c.Flags().Bool("force-init", false, "make a data folder of a folder that holds other files")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		settings, err := flags.load(a.environ)
 		if err != nil {
@@ -40,6 +41,11 @@ Settings come from a file, the environment and flags; see parley config referenc
 		log, err := newLog(a.err, settings.Log)
 		if err != nil {
 			return err
+		}
+		if !*forceInit {
+			if err := checkOurs(settings.Data.Dir); err != nil {
+				return err
+			}
 		}
 		ctx, stop := signal.NotifyContext(c.Context(), os.Interrupt, syscall.SIGTERM)
 		defer stop()

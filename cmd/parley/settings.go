@@ -61,8 +61,16 @@ func (s *settingsFlags) load(environ []string) (*config.Settings, error) {
 			src.Flags[key.Name], src.Named[key.Name] = flag.Value.String(), "--"+key.Flag
 		}
 	}
-	return config.Load(src)
+	settings, err := config.Load(src)
+	if err != nil {
+		return nil, err
+	}
+	settings.Data.Dir, err = expandHome(settings.Data.Dir, environ)
+	return settings, err
 }
+
+// named reports whether a flag was given.
+func (s *settingsFlags) named(flag string) bool { return s.flags.Changed(flag) }
 
 // fileName is the file of --config or PARLEY_CONFIG, which must exist, or the
 // default one if it does.

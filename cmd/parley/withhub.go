@@ -32,6 +32,11 @@ func (a *app) withHub(c *cobra.Command, fn func(ctx context.Context, hub *v1.Cli
 		}
 		hub, err := a.findHub(flags, opts)
 		var none *noHubError
+		if errors.As(err, &none) && flags.settings.named("data") {
+			if err := mustExist(none.data.Dir); err != nil {
+				return err
+			}
+		}
 		if errors.As(err, &none) {
 			opts.Token = lookup(a.environ, "PARLEY_TOKEN")
 			hub, err = hubAt(defaultHub, opts)

@@ -54,11 +54,14 @@ func lockReadOnly(fs vfs.FS, dir string) (io.Closer, error) {
 // isFolder returns an error when dir is not a data dir, damaged or not.
 func isFolder(fs vfs.FS, dir string) error {
 	info, err := fs.Stat(dir)
+	_, hidden := fs.Stat(fs.PathJoin(dir, formatFile))
 	switch {
 	case err != nil:
 		return fmt.Errorf("data folder %s: %w", dir, err)
 	case !info.IsDir():
 		return fmt.Errorf("%s is a file; a data folder is wanted", dir)
+	case os.IsPermission(hidden):
+		return fmt.Errorf("data folder %s: %w; run this as the user that the hub runs as", dir, hidden)
 	case !storefs.Exists(fs, fs.PathJoin(dir, formatFile)) && !storefs.Exists(fs, fs.PathJoin(dir, storeDir)):
 		return fmt.Errorf("%s is no data folder: it has neither %s nor %s", dir, formatFile, storeDir)
 	}

@@ -186,6 +186,28 @@ func TestABackupIsChecked(t *testing.T) {
 	}
 }
 
+// closedFS is a file system in which a folder's files may not be looked at.
+type closedFS struct{ vfs.FS }
+
+func (c closedFS) Stat(name string) (vfs.FileInfo, error) {
+	if strings.HasPrefix(name, "/closed/") {
+		return nil, &os.PathError{Op: "stat", Path: name, Err: os.ErrPermission}
+	}
+	return c.FS.Stat(name)
+}
+
+func TestAFolderWithoutPermissionIsNotTakenForNone(t *testing.T) {
+	t.Parallel()
+	fs := closedFS{vfs.NewMem()}
+	if err := fs.MkdirAll("/closed", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	_, err := disk.Check("/closed", testOptions(fs), nil)
+	if !errors.Is(err, os.ErrPermission) || strings.Contains(err.Error(), "no data folder") {
+		t.Errorf("got %v", err)
+	}
+}
+
 func TestAFolderThatIsNone(t *testing.T) {
 	t.Parallel()
 	fs := vfs.NewMem()

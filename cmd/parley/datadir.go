@@ -1,0 +1,69 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/parley-hub/parley/server/access"
+	"github.com/parley-hub/parley/server/folder"
+)
+
+// expandHome replaces a leading ~ by the home folder: a shell does not where it
+// follows an equals sign, and a configuration file has no shell.
+func expandHome(dir string, environ []string) (string, error) {
+	rest, found := strings.CutPrefix(dir, "~")
+	if !found || rest != "" && !os.IsPathSeparator(rest[0]) {
+		return dir, nil
+	}
+	home := lookup(environ, "HOME")
+	if home == "" {
+		var err error
+		if home, err = os.UserHomeDir(); err != nil {
+			return "", fmt.Errorf("data folder %s: ~ is not known: %w; write the path out", dir, err)
+		}
+	}
+	return filepath.Join(home, rest), nil
+}
+
+// mustExist refuses a data folder that was named and is not there.
+func mustExist(dir string) error {
+	_, err := os.Stat(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("the data folder %s does not exist; start a hub on it with parley serve --data %s, or name another with --data or --hub URL", dir, shellWord(dir))
+	}
+	if err != nil {
+		return fmt.Errorf("data folder %s: %w", dir, err)
+	}
+	return nil
+}
+
+// ourFiles are what tells that a folder is a hub's. A file system of its own
+// has lost+found.
+var ourFiles = []string{"FORMAT", "UNFINISHED", "store", folder.LockFile, access.KeysFile}
+
+// checkOurs refuses a folder that holds something, and nothing of a hub. A
+// folder that cannot be read is left to whoever opens it.
+func checkOurs(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil
+	}
+	other := ""
+	for _, entry := range entries {
+		switch name := entry.Name(); {
+		case slices.Contains(ourFiles, name):
+			return nil
+		case name != "lost+found" && other == "":
+			other = name
+		}
+	}
+	if other == "" {
+		return nil
+	}
+	return fmt.Errorf("%s is not a data folder, and it is not empty: it holds %q; choose another with --data, or add --force-init to make it one", dir, other)
+}
