@@ -12,16 +12,19 @@ import (
 	v1 "github.com/parley-hub/parley/client/v1"
 )
 
+// bigID is the channel of bigHub.
+const bigID = "00000000000000000000000000000b16"
+
 // bigHub is a hub with one closed channel of n envelopes of 900 kB, which come
 // on pages of per.
 func bigHub(t *testing.T, n, per int) string {
 	t.Helper()
 	long := strings.Repeat("x", 900<<10)
 	mux := http.NewServeMux()
-	mux.HandleFunc("/v1/channels/big", func(w http.ResponseWriter, _ *http.Request) {
-		fmt.Fprint(w, `{"channel_id":"big","state":"closed","names":{}}`)
+	mux.HandleFunc("/v1/channels/"+bigID, func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprint(w, `{"channel_id":"`+bigID+`","state":"closed","names":{}}`)
 	})
-	mux.HandleFunc("/v1/channels/big/events", func(w http.ResponseWriter, r *http.Request) {
+	mux.HandleFunc("/v1/channels/"+bigID+"/events", func(w http.ResponseWriter, r *http.Request) {
 		from := 0
 		_, _ = fmt.Sscanf(r.URL.Query().Get("after"), "1.1.%d", &from)
 		to := min(from+per, n)
@@ -54,7 +57,7 @@ func TestBigChannelsAreReadToTheirEnd(t *testing.T) {
 	const n = 80 // more than v1.MaxAnswer together
 	for _, per := range []int{5, n} {
 		url := bigHub(t, n, per)
-		for _, args := range [][]string{{"export", "big"}, {"tail", "big"}} {
+		for _, args := range [][]string{{"export", bigID}, {"tail", bigID}} {
 			code, stdout, stderr := call(t, nil, append(args, "--hub", url)...)
 			if code != 0 {
 				t.Fatalf("%v, %d a page: %d %s", args, per, code, stderr)
@@ -71,7 +74,7 @@ func TestBigChannelsAreReadToTheirEnd(t *testing.T) {
 				t.Errorf("%v, %d a page: %d envelopes of %d", args, per, seen, n)
 			}
 		}
-		code, stdout, stderr := call(t, nil, "channels", "lint", "big", "--hub", url, "-o", "json")
+		code, stdout, stderr := call(t, nil, "channels", "lint", bigID, "--hub", url, "-o", "json")
 		if got := strings.Count(stdout, `"problem"`); code != 0 || got != n {
 			t.Errorf("lint, %d a page: %d, %d findings, %s", per, code, got, stderr)
 		}
@@ -94,7 +97,7 @@ func TestWhatIsNoPage(t *testing.T) {
 		`{"events":{"sequence":1}}`, `{"events":[{"sequence":"one"}]}`, `{"events":null}`, `{"more":7}`,
 	} {
 		hub := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, answer) }))
-		code, _, stderr := call(t, nil, "export", "c", "--hub", hub.URL)
+		code, _, stderr := call(t, nil, "export", bigID, "--hub", hub.URL)
 		if code != 1 || !strings.Contains(stderr, "not the page that was expected") {
 			t.Errorf("%s: %d %s", answer, code, stderr)
 		}
