@@ -18,7 +18,10 @@ import (
 
 	"github.com/parley-hub/parley/agent"
 	"github.com/parley-hub/parley/client"
+	v1 "github.com/parley-hub/parley/client/v1"
 	"github.com/parley-hub/parley/identity"
+	"github.com/parley-hub/parley/request"
+	"github.com/parley-hub/parley/server/folder"
 	"github.com/parley-hub/parley/task"
 )
 
@@ -55,6 +58,8 @@ var examples = map[string]example{
 	"parley tail":              {hub: true, until: "ag2.channel.opened"},
 	"parley export":            {hub: true},
 	"parley requests list":     {hub: true},
+	"parley requests show":     {hub: true},
+	"parley requests answer":   {hub: true},
 	"parley tasks list":        {hub: true},
 	"parley tasks show":        {hub: true},
 	"parley tasks cancel":      {hub: true},
@@ -279,6 +284,9 @@ func (s *scene) run(t *testing.T, line string, needs example) {
 		}
 		line = "CHANNEL=" + opened.ID + "; " + line
 	}
+	if strings.Contains(line, "$REQUEST") {
+		line = "REQUEST=" + s.ask(t) + "; " + line
+	}
 	if needs.first != "" {
 		line = needs.first + "\n" + line
 	}
@@ -301,4 +309,28 @@ func (s *scene) run(t *testing.T, line string, needs example) {
 	if err := cmd.Wait(); err != nil {
 		t.Errorf("%s: ended with %v: %s", line, err, out)
 	}
+}
+
+// ask leaves a request that waits for an approval, and returns its id.
+func (s *scene) ask(t *testing.T) string {
+	t.Helper()
+	holder, _, err := folder.Look(filepath.Join(s.dir, "parley-data"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	hub, err := v1.New(holder.URL, v1.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ch, err := hub.OpenChannel(t.Context(), v1.Opening{Type: "conversation", Creator: "alice", Participants: []string{"parrot"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked, err := hub.Ask(t.Context(), v1.Asking{Request: v1.Request{
+		Kind: request.Approval, Channel: ch.ID, AskedBy: "alice", For: "parrot", Title: "Go on?", Choices: []request.Choice{{ID: "approve"}, {ID: "deny"}},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return asked.ID
 }

@@ -48,7 +48,7 @@ func (a *app) requestsShow() *cobra.Command {
 	return a.withHub(&cobra.Command{
 		Use:     "show REQUEST",
 		Short:   "Show a request: what is asked, its choices, its answer",
-		Example: "  parley requests show 0d234eda06b0720ed17fde44a1e0abde",
+		Example: "  parley requests show $REQUEST",
 		Args:    cobra.ExactArgs(1),
 	}, func(ctx context.Context, hub *v1.Client, args []string) error {
 		_, raw, err := hub.Request(ctx, args[0])
@@ -64,7 +64,7 @@ func (a *app) requestsAnswer() *cobra.Command {
 	c := a.withHub(&cobra.Command{
 		Use:     "answer REQUEST [CHOICE]",
 		Short:   "Answer a request; the first answer holds",
-		Example: "  parley requests answer 0d234eda06b0720ed17fde44a1e0abde approve --as pia --note \"checked\"",
+		Example: "  parley requests answer $REQUEST approve --as parrot --note \"checked\"",
 		Args:    cobra.RangeArgs(1, 2),
 	}, func(ctx context.Context, hub *v1.Client, args []string) error {
 		if len(args) == 2 {
