@@ -41,12 +41,7 @@ func (sp *space) deliver(e *wire.Envelope, data []byte, record *envelope.Envelop
 		return
 	}
 	r.tallyUp(e)
-	item := func() *waiting {
-		return &waiting{
-			order: record.ID, channel: record.Channel, seq: record.Seq, id: clone(e.ID), from: clone(e.From), data: inline(data),
-			meta: about(e, len(data)),
-		}
-	}
+	item := func() *waiting { return waitingOf(e, data, record) }
 	if p := r.hosted(e.From); p != nil && p.agent == record.Sender {
 		p.counts.sent.Add(1)
 		if sp.s.outbox != nil {
@@ -57,6 +52,14 @@ func (sp *space) deliver(e *wire.Envelope, data []byte, record *envelope.Envelop
 	}
 	for _, p := range r.told(e) {
 		p.tell(item())
+	}
+}
+
+// waitingOf is a stored message as it waits in a queue.
+func waitingOf(e *wire.Envelope, data []byte, record *envelope.Envelope) *waiting {
+	return &waiting{
+		order: record.ID, channel: record.Channel, seq: record.Seq, id: clone(e.ID), from: clone(e.From), data: inline(data),
+		meta: about(e, len(data)),
 	}
 }
 

@@ -30,5 +30,7 @@ type Hub interface {
 	Document(ctx context.Context, kind, name string) (hub.Document, error)
 	EditDocuments(ctx context.Context, edits []hub.DocumentEdit, notes ...hub.AuditNote) (uint64, error)
 
+	FollowAll(ctx context.Context, o hub.WideOptions) (*hub.WideFollower, error)
+	Now(ctx context.Context) (hub.WidePosition, error)
 	Listen(l hub.Listener)
 }

@@ -77,20 +77,25 @@ func (l *ledger) run() {
 	for {
 		select {
 		case <-ticker.C:
-			l.flush(l.s.ctx)
+			l.flush(l.s.ctx, false)
 		case <-l.s.ctx.Done():
 			ctx, cancel := context.WithTimeout(context.Background(), flushWithin)
 			defer cancel()
-			l.flush(ctx)
+			l.flush(ctx, true)
 			return
 		}
 	}
 }
 
 // flush writes everything that waits, in batches.
-func (l *ledger) flush(ctx context.Context) {
-	for ctx.Err() == nil {
+func (l *ledger) flush(ctx context.Context, last bool) {
+	for first := true; ctx.Err() == nil; first = false {
 		edits, notes := l.take()
+		if l.s.outbox != nil && first {
+			if edit, ok := l.s.outbox.position(ctx, last); ok {
+				edits = append(edits, edit)
+			}
+		}
 		if len(edits) == 0 && len(notes) == 0 {
 			return
 		}

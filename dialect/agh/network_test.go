@@ -77,7 +77,15 @@ func (a *air) Publish(_ context.Context, subject string, data []byte) error {
 	return nil
 }
 
-func (a *air) Watch(changed func(error)) { a.changed = changed }
+func (a *air) Watch(changed func(error)) {
+	a.mu.Lock()
+	down := a.down
+	a.changed = changed
+	a.mu.Unlock()
+	if down {
+		changed(errors.New("not connected yet"))
+	}
+}
 func (a *air) Address() (string, int)    { return "127.0.0.1", 4222 }
 func (a *air) Close() error              { return nil }
 
@@ -457,6 +465,29 @@ func TestPresence(t *testing.T) {
 		synctest.Wait()
 		r.Equal(each(a.published("say"), "id"), []string{all, directed})
 		r.Equal(r.get("/agh/network/status")["network"].(obj)["status"], "running")
+	})
+	over(t, "agh-network#129: what is stored is published once over a restart, and once more after a crash at most", agh.Config{}, func(r *rig, a *air, crane, tug *host, f *far) {
+		first := crane.say("published", nil)
+		r.restart()
+		synctest.Wait()
+		r.Equal(each(a.published("say"), "id"), []string{first})
+		pass(2 * time.Second)
+		a.set(true)
+		kept := crane.say("kept", nil)
+		stale := crane.say("stale", obj{"expires_at": time.Now().Unix() + 1})
+		r.restart() // the broker has not taken them
+		pass(2 * time.Second)
+		r.Equal(each(a.published("say"), "id"), []string{first})
+		a.mu.Lock()
+		a.down = false
+		a.mu.Unlock()
+		r.restart()
+		pass(2 * time.Second)
+		r.Equal(each(a.published("say"), "id"), []string{first, kept})
+		r.Contains(strings.Join(r.audited("rejected"), "\n"), `"message_id":"`+stale+`"`, `"reason":"publish_failed"`)
+		r.restart()
+		pass(2 * time.Second)
+		r.Equal(each(a.published("say"), "id"), []string{first, kept})
 	})
 	over(t, "agh-network#55: a directed message goes to the peer's subject", agh.Config{}, func(r *rig, a *air, crane, tug *host, f *far) {
 		f.greet(nil)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/parley-hub/parley/dialect/agh/wire"
+	"github.com/parley-hub/parley/hub"
 )
 
 // settleAfter is how long nothing is published after a reconnect: what is
@@ -30,7 +31,11 @@ type outbox struct {
 	held  []*outgoing // for peers that have not greeted since the reconnect
 	since time.Time   // of the last reconnect; zero: none
 	down  bool
+	busy  bool // one is being published
 	wake  chan struct{}
+
+	// candidate and written are positions; only the ledger uses them.
+	candidate, written hub.WidePosition
 }
 
 func newOutbox(s *Server) *outbox { return &outbox{s: s, wake: make(chan struct{}, 1)} }
@@ -119,6 +124,7 @@ func (o *outbox) next() (m *outgoing, wait time.Duration) {
 			wait = min(wait, time.Second)
 			continue
 		}
+		o.busy = true
 		return m, 0
 	}
 	return nil, wait
@@ -154,6 +160,11 @@ func (o *outbox) run() {
 
 // publish sends one message, unless it is no longer fresh.
 func (o *outbox) publish(m *outgoing) {
+	defer func() {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		o.busy = false
+	}()
 	e, data, err := o.s.read(o.s.ctx, m.item)
 	if err == nil && o.s.cfg.Now().Unix() > m.until {
 		o.fail(m)

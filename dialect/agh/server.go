@@ -68,7 +68,11 @@ func (s *Server) Start(ctx context.Context) error {
 		return nil
 	}
 	s.hub.Listen(&listener{s: s})
-	if err := s.load(ctx); err != nil {
+	err := s.load(ctx)
+	if err == nil {
+		err = s.recoverOutbox(ctx)
+	}
+	if err != nil {
 		if ctx.Err() != nil {
 			return nil // stopped before it began: nothing is served
 		}
@@ -146,6 +150,9 @@ func (s *Server) Drain(context.Context) error { return nil }
 func (s *Server) Close() error {
 	for _, p := range s.hostedPeers() {
 		s.release(p)
+	}
+	if s.outbox != nil && s.ctx.Err() == nil {
+		s.outbox.drain(s.ctx)
 	}
 	s.cancel()
 	s.work.Wait()

@@ -1,0 +1,142 @@
+package agh
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/parley-hub/parley/adapter/direct"
+	"github.com/parley-hub/parley/adapter/thread"
+	"github.com/parley-hub/parley/dialect/agh/wire"
+	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/hub"
+)
+
+// The document that says up to where everything is published.
+const (
+	outboxKind = "agh-outbox"
+	outboxName = "position"
+)
+
+// drainWithin is how long a stopping runtime waits for what is not published.
+const drainWithin = 3 * time.Second
+
+// idle reports whether everything that was pushed is published or given up.
+func (o *outbox) idle() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return len(o.list) == 0 && len(o.held) == 0 && !o.busy
+}
+
+// drain waits until the outbox is idle, if there is a broker to take what is in
+// it.
+func (o *outbox) drain(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, drainWithin)
+	defer cancel()
+	ticker := time.NewTicker(10 * time.Millisecond)
+	defer ticker.Stop()
+	for !o.idle() && o.s.broken.Load() == nil {
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// position returns what to write of how far the outbox is; false: nothing. What
+// was durable one call ago has reached the outbox by now: if it is idle,
+// everything up to there is published. The last call of a runtime that takes
+// nothing more needs not wait.
+func (o *outbox) position(ctx context.Context, last bool) (hub.DocumentEdit, bool) {
+	if !o.idle() {
+		o.candidate = hub.WidePosition{}
+		return hub.DocumentEdit{}, false
+	}
+	now, err := o.s.hub.Now(ctx)
+	if err != nil {
+		return hub.DocumentEdit{}, false
+	}
+	done := o.candidate
+	o.candidate = now
+	if last {
+		done = now
+	}
+	if done.IsZero() || done == o.written {
+		return hub.DocumentEdit{}, false
+	}
+	text, err := json.Marshal(done.String())
+	if err != nil {
+		return hub.DocumentEdit{}, false // digits and dots
+	}
+	o.written = done
+	return hub.DocumentEdit{Kind: outboxKind, Name: outboxName, Data: text}, true
+}
+
+// recoverOutbox queues what hosted peers said and a crash kept from being
+// published. What is no longer fresh is given up.
+func (s *Server) recoverOutbox(ctx context.Context) error {
+	doc, err := s.hub.Document(ctx, outboxKind, outboxName)
+	if fault.CodeOf(err) == fault.NotFound {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if s.outbox == nil { // without a broker nothing is on its way
+		_, err := s.hub.EditDocuments(ctx, []hub.DocumentEdit{{Kind: outboxKind, Name: outboxName, Remove: true}})
+		return err
+	}
+	var text string
+	if err := json.Unmarshal(doc.Data, &text); err != nil {
+		return fault.Wrap(fault.Internal, err, "how far AGH's outbox is cannot be read: %v", err)
+	}
+	after, err := hub.ParseWidePosition(text)
+	if err != nil {
+		return err
+	}
+	return s.publishAfter(ctx, after)
+}
+
+// publishAfter queues what was stored behind a position.
+func (s *Server) publishAfter(ctx context.Context, after hub.WidePosition) error {
+	now, err := s.hub.Now(ctx)
+	if err != nil {
+		return err
+	}
+	f, err := s.hub.FollowAll(ctx, hub.WideOptions{After: after})
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	for {
+		ev, ok, err := f.NextUntil(ctx, now)
+		var gap *hub.WideGap
+		if errors.As(err, &gap) { // restored from a backup: nobody knows what was published
+			s.cfg.Log.Warn("AGH's outbox starts anew: its position is of another history", "error", err)
+			return nil
+		}
+		if err != nil || !ok {
+			return err
+		}
+		if kind := ev.Channel.Manifest.Type; kind != thread.Type && kind != direct.Type {
+			continue
+		}
+		s.mu.RLock()
+		sp := s.homes[hub.HomeOf(ev.Channel.ID)]
+		s.mu.RUnlock()
+		e, data, err := wire.Message(ev.Envelope)
+		if sp == nil || err != nil {
+			continue
+		}
+		r, err := sp.find(e.Channel)
+		if err != nil {
+			continue
+		}
+		if p := r.hosted(e.From); p != nil && p.agent == ev.Envelope.Sender {
+			s.outbox.push(outgoingOf(p, e, waitingOf(e, data, ev.Envelope)))
+		}
+	}
+}
