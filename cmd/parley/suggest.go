@@ -17,12 +17,12 @@ var commandGroups = []struct {
 	{"Run:", []string{"serve", "demo", "agent"}},
 	{"Talk:", []string{"channels", "send", "requests", "tasks", "agents"}},
 	{"Look:", []string{"tail", "export", "audit", "doctor", "graph", "message", "agh", "schema"}},
-	{"Look after:", []string{"keys", "config", "data", "backup", "restore", "bench", "completion", "version", "help"}},
+	{"Look after:", []string{"keys", "config", "data", "backup", "restore", "bench", "completion", "version"}},
 }
 
 // groupCommands sorts the commands of the help under headings.
 func groupCommands(root *cobra.Command) {
-	root.InitDefaultHelpCmd()
+	root.SetHelpCommandGroupID(commandGroups[len(commandGroups)-1].title)
 	for _, g := range commandGroups {
 		root.AddGroup(&cobra.Group{ID: g.title, Title: g.title})
 		for _, c := range root.Commands() {
