@@ -94,7 +94,7 @@ type diagnostic struct {
 // refuse answers with an error.
 func (c *call) refuse(err error) {
 	status := statusOf(err)
-	f := failure{err.Error(), diagnostic{string(fault.CodeOf(err)), string(reasonOf(err))}}
+	f := failure{err.Error(), diagnostic{string(fault.CodeOf(err)), reasonOf(err)}}
 	if status == http.StatusInternalServerError {
 		c.s.cfg.Log.Error("an AGH request failed", "method", c.Method, "path", c.URL.Path, "error", err)
 		f.Error = http.StatusText(status)

@@ -86,8 +86,8 @@ func (a *air) Watch(changed func(error)) {
 		changed(errors.New("not connected yet"))
 	}
 }
-func (a *air) Address() (string, int)    { return "127.0.0.1", 4222 }
-func (a *air) Close() error              { return nil }
+func (a *air) Address() (string, int) { return "127.0.0.1", 4222 }
+func (a *air) Close() error           { return nil }
 
 func (a *air) set(down bool) {
 	a.mu.Lock()
@@ -287,10 +287,17 @@ func TestReceive(t *testing.T) {
 	})
 	over(t, "agh-network#85 agh-network#91 agh-network#92: what gets no receipt", agh.Config{}, func(r *rig, a *air, crane, tug *host, f *far) {
 		for _, members := range []obj{
-			{"kind": "trace", "work_id": "work_9", "body": obj{"state": "working"}}, {"kind": "receipt", "work_id": "work_9", "body": obj{"for_id": "x", "status": "accepted"}},
-			{"kind": "trace", "work_id": "work_9", "body": obj{"state": "odd"}}, {"kind": "trace", "work_id": "work_9", "ts": 1, "body": obj{"state": "working"}},
-			{"body": obj{}}, {"to": nil, "work_id": "work_9", "body": obj{}}, {"interaction_id": "x", "work_id": "work_9"}, {"kind": "odd", "work_id": "work_9"},
-			{"kind": "greet", "body": obj{}}, {"kind": "whois", "surface": nil, "thread_id": nil, "body": obj{"type": "odd"}}, {"work_id": "work_1"},
+			{"kind": "trace", "work_id": "work_9", "body": obj{"state": "working"}},
+			{"kind": "receipt", "work_id": "work_9", "body": obj{"for_id": "x", "status": "accepted"}},
+			{"kind": "trace", "work_id": "work_9", "body": obj{"state": "odd"}},
+			{"kind": "trace", "work_id": "work_9", "ts": 1, "body": obj{"state": "working"}},
+			{"body": obj{}},
+			{"to": nil, "work_id": "work_9", "body": obj{}},
+			{"interaction_id": "x", "work_id": "work_9"},
+			{"kind": "odd", "work_id": "work_9"},
+			{"kind": "greet", "body": obj{}},
+			{"kind": "whois", "surface": nil, "thread_id": nil, "body": obj{"type": "odd"}},
+			{"work_id": "work_1"},
 		} {
 			f.send(members)
 		}

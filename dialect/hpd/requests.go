@@ -285,8 +285,8 @@ func (s *Server) respond(ctx context.Context, at *scope, e *wire.Event, who Who)
 	}
 	result := wire.RespondResult{RequestID: answer.RequestID, Status: wire.NotFound}
 	a := s.asks.get(at.channel, answer.RequestID)
-	switch {
-	case a == nil:
+	switch a {
+	case nil:
 		before, err := s.askedBefore(ctx, at, answer.RequestID)
 		if err != nil {
 			return result, err

@@ -53,7 +53,7 @@ func (r *rig) start() {
 	if r.engine, err = mem.Open(mem.Options{Store: r.store}); err != nil {
 		r.t.Fatal(err)
 	}
-	log := slog.New(slog.NewTextHandler(io.Discard, nil))
+	log := slog.New(slog.DiscardHandler)
 	record := r.config.Limits.Record
 	if record == 0 {
 		record = 16 << 10
@@ -229,7 +229,7 @@ type frame struct {
 func (r *rig) watch(path string, header map[string]string) *reader {
 	r.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	req, err := http.NewRequestWithContext(ctx, "GET", r.http.URL+"/hpd"+path, nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, r.http.URL+"/hpd"+path, nil)
 	if err != nil {
 		r.t.Fatal(err)
 	}
