@@ -116,9 +116,7 @@ func (a Access) Task(ctx context.Context, id string) (*task.Task, error) {
 
 // Tasks lists tasks that the caller may see, as Hub.Tasks does.
 func (a Access) Tasks(ctx context.Context, q TaskQuery) (list []*task.Task, next string, err error) {
-	if !a.by.seesAll() {
-		q.sees = a.seesTask(ctx)
-	}
+	q.by = a.by
 	return a.hub.Tasks(ctx, q)
 }
 

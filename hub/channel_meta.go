@@ -2,6 +2,7 @@ package hub
 
 import (
 	"context"
+	"slices"
 
 	"github.com/parley-hub/parley/channel"
 	"github.com/parley-hub/parley/fault"
@@ -74,15 +75,21 @@ func errNoState(ch *loadedChannel) error {
 	return fault.New(fault.Protocol, "no adapter state: channel '%s' was first touched without its adapter; it is folded when a hub with that adapter opens it", ch.id)
 }
 
+// Label is a label that a channel carries.
+type Label struct{ Key, Value string }
+
 // ListOptions selects channels.
 type ListOptions struct {
-	Agent  string            // only those it takes part in
-	Open   bool              // only those that have not ended
-	Label  map[string]string // only those that carry all of these
-	Match  func(*channel.Metadata) bool
-	After  string // the last channel of the page before
-	Limit  int    // 0: 50
-	Newest bool   // the newest first
+	Agent string            // only those it takes part in
+	Open  bool              // only those that have not ended
+	Label []Label           // only those that carry all of these
+	Type  string            // only those of this type
+	State channel.Lifecycle // only those in this state; Unset is any
+	// Invited selects the pending ones that wait for this agent's answer.
+	Invited string
+	After   string // the last channel of the page before
+	Limit   int    // 0: 50
+	Newest  bool   // the newest first
 	// Dialect leaves out the channels that only clients of another dialect see;
 	// empty leaves out none.
 	Dialect string
@@ -134,10 +141,21 @@ func listPrefix(o ListOptions) []byte {
 	case o.Open:
 		return []byte(schema.IndexOpen)
 	}
-	for k, v := range o.Label {
-		return schema.Key(schema.IndexLabel, schema.Digest(k, v), "")
+	if len(o.Label) > 0 {
+		return schema.Key(schema.IndexLabel, schema.Digest(o.Label[0].Key, o.Label[0].Value), "")
 	}
 	return []byte(schema.IndexChannel)
+}
+
+// ofGroup reports whether a channel is of a type, if one is given, and carries all
+// labels.
+func ofGroup(m *channel.Metadata, kind string, labels []Label) bool {
+	for _, l := range labels {
+		if have, ok := m.Labels[l.Key]; !ok || have != l.Value {
+			return false
+		}
+	}
+	return kind == "" || m.Manifest.Type == kind
 }
 
 func (h *Hub) selected(ctx context.Context, m *channel.Metadata, o ListOptions) (bool, error) {
@@ -146,12 +164,10 @@ func (h *Hub) selected(ctx context.Context, m *channel.Metadata, o ListOptions) 
 			return false, nil
 		}
 	}
-	for k, v := range o.Label {
-		if have, ok := m.Labels[k]; !ok || have != v {
-			return false, nil
-		}
-	}
-	if o.Match != nil && !o.Match(m) {
+	switch {
+	case !ofGroup(m, o.Type, o.Label),
+		o.State != channel.Unset && m.State != o.State,
+		o.Invited != "" && (m.State != channel.Pending || !slices.Contains(m.PendingAcks, o.Invited)):
 		return false, nil
 	}
 	if o.Agent != "" && m.MembersOf != "" {

@@ -23,7 +23,8 @@ type WideEvent struct {
 type WideOptions struct {
 	As    string // only the channels it takes part in, and what it may see there; empty: everything
 	After WidePosition
-	Match func(*channel.Metadata) bool // nil: every channel
+	Type  string  // only channels of this type
+	Label []Label // only channels that carry all of these
 
 	requests bool // the envelopes of the side logs that tell of requests, instead of the histories
 }
@@ -261,13 +262,13 @@ func (f *WideFollower) shows(ctx context.Context, e *envelope.Envelope) (*channe
 		if Deleted(err) {
 			return nil, false, nil
 		}
-		return m, err == nil && (f.opts.Match == nil || f.opts.Match(m)), err
+		return m, err == nil && ofGroup(m, f.opts.Type, f.opts.Label), err
 	}
 	s, err := f.hub.snapshot(ctx, e.Channel, e.Seq)
 	if Deleted(err) {
 		return nil, false, nil
 	}
-	if err != nil || f.opts.Match != nil && !f.opts.Match(s.meta) {
+	if err != nil || !ofGroup(s.meta, f.opts.Type, f.opts.Label) {
 		return nil, false, err
 	}
 	sees, err := f.hub.sees(ctx, s, e, f.opts.As)

@@ -190,7 +190,7 @@ func TestHomes(t *testing.T) {
 			want = append(want, r.openWith("board", labelled(home), a, b))
 		}
 		for name, o := range map[string]hub.ListOptions{
-			"all": {}, "member": {Agent: b.id}, "open": {Agent: b.id, Open: true}, "label": {Label: map[string]string{"team": "red"}},
+			"all": {}, "member": {Agent: b.id}, "open": {Agent: b.id, Open: true}, "label": {Label: []hub.Label{{Key: "team", Value: "red"}}},
 		} {
 			if got := r.listAll(o); !slices.Equal(got, want) {
 				t.Errorf("%s: %v, want %v", name, got, want)

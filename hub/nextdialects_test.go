@@ -229,7 +229,7 @@ func TestOtherDialectsFit(t *testing.T) {
 		var got []string
 		after := ""
 		for pages := 0; ; pages++ {
-			list, next, err := r.Channels(ctx, hub.ListOptions{Label: map[string]string{"team": "red"}, After: after, Limit: 3})
+			list, next, err := r.Channels(ctx, hub.ListOptions{Label: []hub.Label{{Key: "team", Value: "red"}}, After: after, Limit: 3})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -246,7 +246,7 @@ func TestOtherDialectsFit(t *testing.T) {
 		if !slices.Equal(got, red) {
 			t.Errorf("got %v, want %v", got, red)
 		}
-		one, _, err := r.Channels(ctx, hub.ListOptions{Label: map[string]string{"team": "red", "n": "2"}})
+		one, _, err := r.Channels(ctx, hub.ListOptions{Label: []hub.Label{{Key: "team", Value: "red"}, {Key: "n", Value: "2"}}})
 		if err != nil || len(one) != 1 || one[0].ID != red[1] {
 			t.Errorf("both labels: %v %v", one, err)
 		}

@@ -49,11 +49,10 @@ type TaskQuery struct {
 	Open    bool // only those of an owner that have not ended
 	Channel string
 	State   task.State
-	Match   func(*task.Task) bool // nil: every one
-	After   string                // next of the page before
-	Limit   int                   // 0: 50
+	After   string // next of the page before
+	Limit   int    // 0: 50
 
-	sees func(*task.Task) bool // nil: every one; see Access
+	by *Caller // only those that it may see; see Access
 }
 
 // Tasks lists tasks in the order that they were first observed. Next goes on
@@ -71,7 +70,7 @@ func (h *Hub) Tasks(ctx context.Context, q TaskQuery) (list []*task.Task, next s
 	if q.After != "" {
 		scan.From = append(append([]byte{}, scan.Prefix...), q.After+"\x00"...)
 	}
-	last := ""
+	last, sees := "", h.As(q.by).seesTask(ctx)
 	for entry, err := range journal.IndexAll(ctx, h.journal, scan) {
 		if err != nil {
 			return nil, "", unavailable(err)
@@ -83,7 +82,7 @@ func (h *Hub) Tasks(ctx context.Context, q TaskQuery) (list []*task.Task, next s
 		if err != nil {
 			return nil, "", err
 		}
-		if !q.selects(t) {
+		if !q.selects(t) || !sees(t) {
 			continue
 		}
 		if len(list) == q.Limit {
@@ -95,7 +94,7 @@ func (h *Hub) Tasks(ctx context.Context, q TaskQuery) (list []*task.Task, next s
 }
 
 func (q *TaskQuery) selects(t *task.Task) bool {
-	return (q.Owner == "" || t.Owner == q.Owner) && (q.State == "" || t.State == q.State) && (q.Match == nil || q.Match(t)) && (q.sees == nil || q.sees(t))
+	return (q.Owner == "" || t.Owner == q.Owner) && (q.State == "" || t.State == q.State)
 }
 
 func (q *TaskQuery) prefix() []byte {

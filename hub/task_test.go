@@ -249,7 +249,6 @@ func TestTaskList(t *testing.T) {
 			"channel":           {hub.TaskQuery{Channel: ch}, []string{"z", "x", "v"}},
 			"owner and channel": {hub.TaskQuery{Owner: b.id, Channel: ch}, []string{"x"}},
 			"state":             {hub.TaskQuery{State: task.Running}, []string{"v"}},
-			"matching":          {hub.TaskQuery{Match: func(t *task.Task) bool { return t.Owner == b.id || t.Channel == "" }}, []string{"y", "x", "w"}},
 			"unknown":           {hub.TaskQuery{Owner: "nobody"}, nil},
 		} {
 			for limit := 1; limit <= 6; limit += 2 {

@@ -74,7 +74,7 @@ func TestDataOfTheVersionBefore(t *testing.T) {
 	check := func(t *testing.T, r *rig) {
 		t.Helper()
 		labelled := func(name string) string {
-			list, _, err := r.Channels(ctx, hub.ListOptions{Label: map[string]string{"n": name}})
+			list, _, err := r.Channels(ctx, hub.ListOptions{Label: []hub.Label{{Key: "n", Value: name}}})
 			if err != nil || len(list) != 1 {
 				t.Fatal(list, err)
 			}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"slices"
 
-	"github.com/parley-hub/parley/channel"
 	"github.com/parley-hub/parley/dialect/ag2/wire"
 	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/fault"
@@ -62,9 +61,7 @@ func (c *conn) enrol(ctx context.Context, raw []byte) (profile hub.Profile, retu
 // it cannot ask for a replay.
 func (c *conn) inviteBack(ctx context.Context, agent string) {
 	h := c.server.cfg.Hub
-	waiting, _, err := h.Channels(ctx, hub.ListOptions{Agent: agent, Open: true, Match: func(m *channel.Metadata) bool {
-		return m.State == channel.Pending && slices.Contains(m.PendingAcks, agent)
-	}})
+	waiting, _, err := h.Channels(ctx, hub.ListOptions{Agent: agent, Open: true, Invited: agent})
 	if err != nil {
 		return // whoever waits gives up in time
 	}

@@ -29,18 +29,17 @@ func (a *API) listChannels(c *call) error {
 	if err != nil {
 		return err
 	}
-	labels, err := c.labels()
-	if err != nil {
+	o := hub.ListOptions{Type: q.Get("type"), Newest: newest}
+	if o.Label, err = c.labels(); err != nil {
 		return err
 	}
-	o := hub.ListOptions{Label: labels.some(), Newest: newest}
 	if o.After, err = c.page(channel.ValidID); err != nil {
 		return err
 	}
 	if o.Agent, err = a.agentParam(c, "agent"); err != nil {
 		return err
 	}
-	if o.Match, err = matching(labels, q.Get("type"), q.Get("state")); err != nil {
+	if o.State, err = stateOf(q.Get("state")); err != nil {
 		return err
 	}
 	o.Open = slices.Contains([]string{"pending", "active", "closing"}, q.Get("state"))
@@ -71,17 +70,15 @@ func (a *API) names(to map[string]string, m *channel.Metadata) map[string]string
 	return to
 }
 
-func matching(labels labelQuery, kind, state string) (func(*channel.Metadata) bool, error) {
-	var want channel.Lifecycle
-	if state != "" {
-		var err error
-		if want, err = channel.ParseLifecycle(state); err != nil {
-			return nil, fault.Wrap(fault.Invalid, err, "state=%q is unknown; it is pending, active, closing, closed or expired", state)
-		}
+func stateOf(text string) (channel.Lifecycle, error) {
+	if text == "" {
+		return channel.Unset, nil
 	}
-	return func(m *channel.Metadata) bool {
-		return labels.match(m) && (kind == "" || m.Manifest.Type == kind) && (state == "" || m.State == want)
-	}, nil
+	state, err := channel.ParseLifecycle(text)
+	if err != nil {
+		return channel.Unset, fault.Wrap(fault.Invalid, err, "state=%q is unknown; it is pending, active, closing, closed or expired", text)
+	}
+	return state, nil
 }
 
 // agentParam reads a parameter that names an agent by name or id. Those who are

@@ -157,13 +157,13 @@ func (a *API) events(c *call) error {
 	if err != nil {
 		return err
 	}
-	o := hub.WideOptions{As: as}
+	o := hub.WideOptions{As: as, Type: c.URL.Query().Get("type")}
 	if text := c.resume(); text != "" {
 		if o.After, err = hub.ParseWidePosition(text); err != nil {
 			return err
 		}
 	}
-	if o.Match, err = groupOf(c); err != nil {
+	if o.Label, err = c.labels(); err != nil {
 		return err
 	}
 	follow, err := c.wantsStream()
@@ -178,15 +178,6 @@ func (a *API) events(c *call) error {
 		return a.followEvents(c, o)
 	}
 	return a.readEvents(c, o, limit)
-}
-
-// groupOf selects channels by label and type.
-func groupOf(c *call) (func(*channel.Metadata) bool, error) {
-	labels, err := c.labels()
-	kind := c.URL.Query().Get("type")
-	return func(m *channel.Metadata) bool {
-		return labels.match(m) && (kind == "" || m.Manifest.Type == kind)
-	}, err
 }
 
 // readEvents answers with a page up to what is durable now.

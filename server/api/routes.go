@@ -3,12 +3,11 @@ package api
 import (
 	"math"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 
-	"github.com/parley-hub/parley/channel"
 	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/hub"
 	"github.com/parley-hub/parley/server/access"
 )
 
@@ -256,35 +255,15 @@ func (c *call) number(name string, unless, most int) (int, error) {
 	return n, nil
 }
 
-// labelQuery are labels that a channel must have, all of them.
-type labelQuery [][2]string
-
-// labels reads the label parameters.
-func (c *call) labels() (labelQuery, error) {
-	var wanted labelQuery
+// labels reads the label parameters: what a channel must carry, all of them.
+func (c *call) labels() ([]hub.Label, error) {
+	var wanted []hub.Label
 	for _, text := range c.URL.Query()["label"] {
 		k, v, ok := strings.Cut(text, "=")
 		if !ok || k == "" {
 			return nil, fault.New(fault.Invalid, "label=%q is not of the form key=value", text)
 		}
-		wanted = append(wanted, [2]string{k, v})
+		wanted = append(wanted, hub.Label{Key: k, Value: v})
 	}
 	return wanted, nil
-}
-
-// some are labels by which channels are found; match tells which of those have
-// all, of which several may be of one key.
-func (q labelQuery) some() map[string]string {
-	found := map[string]string{}
-	for _, label := range q {
-		found[label[0]] = label[1]
-	}
-	return found
-}
-
-func (q labelQuery) match(m *channel.Metadata) bool {
-	return !slices.ContainsFunc(q, func(label [2]string) bool {
-		have, ok := m.Labels[label[0]]
-		return !ok || have != label[1]
-	})
 }
