@@ -39,13 +39,13 @@ type savedHead struct {
 }
 
 type savedMarks struct {
-	Fired   []string        `json:"fired,omitzero"`
-	Hidden  []string        `json:"hidden,omitzero"`
-	Removed []string        `json:"removed,omitzero"`
-	Tasks   []string        `json:"tasks,omitzero"`
-	Due     []savedDeadline `json:"due,omitzero"`
-	Listed  []string        `json:"listed,omitzero"`
-	Open    []savedRequest  `json:"open,omitzero"`
+	Fired   []string        `json:"fired,omitempty"`
+	Hidden  []string        `json:"hidden,omitempty"`
+	Removed []string        `json:"removed,omitempty"`
+	Tasks   []string        `json:"tasks,omitempty"`
+	Due     []savedDeadline `json:"due,omitempty"`
+	Listed  []string        `json:"listed,omitempty"`
+	Open    []savedRequest  `json:"open,omitempty"`
 }
 
 type savedRequest struct {
