@@ -16,6 +16,7 @@ import (
 //	Advisor       warns about a channel that it opens         no warnings
 //	Pausing       stops the clock of whoever must speak       it always runs
 //	DialectOnly   belongs to one dialect                      every dialect shows it
+//	Private       is shown to members and operators only      readers' keys see it too
 //	MemberFolder  folds who belongs to a channel              its participants, or Metadata.MembersOf
 //	Admitter      lets others than members speak              only members speak
 //
@@ -89,4 +90,10 @@ type Admitter interface {
 // deleted. Other keys count for one sender in one channel, for a time.
 type KeyScope interface {
 	HomeKeys() bool
+}
+
+// Private is an adapter whose channels are shown to their members and to
+// operators only: a reader's key does not see them.
+type Private interface {
+	Private() bool
 }

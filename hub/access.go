@@ -16,7 +16,8 @@ import (
 //	an agent's caller    its channels,      its       its agents
 //	                     their tasks,       channels
 //	                     its own tasks
-//	RoleReader           everything         as above  as above
+//	RoleReader           everything but     as above  as above
+//	                     private channels
 //	RoleOperator         everything         every     as above
 //	Anyone, or nil       everything         every     everyone
 //
@@ -51,10 +52,16 @@ func (a Access) Sees(ctx context.Context, m *channel.Metadata) error {
 }
 
 func (a Access) sees(ctx context.Context, m *channel.Metadata) (bool, error) {
-	if a.by.seesAll() {
+	if a.by.closesAll() || a.by.seesAll() && !a.hub.private(m) {
 		return true, nil
 	}
 	return a.hub.takesPart(ctx, a.by, m)
+}
+
+// private reports whether only members and operators see a channel.
+func (h *Hub) private(m *channel.Metadata) bool {
+	p, ok := h.adapterOf(m.Manifest.Key()).(channel.Private)
+	return ok && p.Private()
 }
 
 // Channel returns a channel that the caller may look into.

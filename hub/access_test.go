@@ -81,3 +81,53 @@ func TestAccess(t *testing.T) {
 		})
 	}
 }
+
+// diary is a board that is shown to its members and to operators only.
+type diary struct{ board }
+
+func (diary) Manifest() channel.Manifest {
+	return channel.Manifest{Type: "diary", Version: 1, KnobsSchema: []byte(`{}`), DefaultView: "full_transcript"}
+}
+func (diary) Private() bool { return true }
+
+func TestPrivateChannels(t *testing.T) {
+	t.Parallel()
+	runs(t, "a reader sees none", hub.Options{Adapters: []channel.Adapter{diary{}, board{}}}, func(t *testing.T, r *rig) {
+		a := r.agent("alice")
+		private, public := r.open("diary", a), r.open("board", a)
+		r.post(a, private, "board.note", `{"n":1}`)
+		r.post(a, public, "board.note", `{"n":2}`)
+		for name, tt := range map[string]struct {
+			by   *hub.Caller
+			sees []string
+		}{
+			"a reader":    {&hub.Caller{Role: hub.RoleReader}, []string{public}},
+			"an operator": {&hub.Caller{Role: hub.RoleOperator}, []string{private, public}},
+			"alice":       {&hub.Caller{Agents: []string{a.id}}, []string{private, public}},
+		} {
+			list, _, err := r.As(tt.by).Channels(ctx, hub.ListOptions{})
+			var ids []string
+			for _, m := range list {
+				ids = append(ids, m.ID)
+			}
+			if err != nil || !slices.Equal(ids, tt.sees) {
+				t.Errorf("%s lists %v (%v), not %v", name, ids, err, tt.sees)
+			}
+			_, err = r.As(tt.by).Channel(ctx, private)
+			if refused := fault.CodeOf(err) == fault.AccessDenied; refused == slices.Contains(tt.sees, private) {
+				t.Errorf("%s asks for the private one: %v", name, err)
+			}
+		}
+		for _, as := range []string{"", a.id} {
+			f, err := r.FollowAll(ctx, hub.WideOptions{As: as, NoPrivate: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			ev, err := f.Next(ctx)
+			if err != nil || ev.Channel.ID != public {
+				t.Errorf("as %q the feed begins with %+v (%v)", as, ev, err)
+			}
+			f.Close()
+		}
+	})
+}

@@ -25,6 +25,9 @@ type WideOptions struct {
 	After WidePosition
 	Type  string  // only channels of this type
 	Label []Label // only channels that carry all of these
+	// NoPrivate leaves private channels out, also of whom As names: for a caller
+	// who is neither a member nor an operator.
+	NoPrivate bool
 
 	requests bool // the envelopes of the side logs that tell of requests, instead of the histories
 }
@@ -262,17 +265,22 @@ func (f *WideFollower) shows(ctx context.Context, e *envelope.Envelope) (*channe
 		if Deleted(err) {
 			return nil, false, nil
 		}
-		return m, err == nil && ofGroup(m, f.opts.Type, f.opts.Label), err
+		return m, err == nil && f.ofGroup(m), err
 	}
 	s, err := f.hub.snapshot(ctx, e.Channel, e.Seq)
 	if Deleted(err) {
 		return nil, false, nil
 	}
-	if err != nil || !ofGroup(s.meta, f.opts.Type, f.opts.Label) {
+	if err != nil || !f.ofGroup(s.meta) {
 		return nil, false, err
 	}
 	sees, err := f.hub.sees(ctx, s, e, f.opts.As)
 	return s.meta, sees, err
+}
+
+// ofGroup reports whether a channel is one of those that are followed.
+func (f *WideFollower) ofGroup(m *channel.Metadata) bool {
+	return ofGroup(m, f.opts.Type, f.opts.Label) && !(f.opts.NoPrivate && f.hub.private(m))
 }
 
 // isSeed reports whether a commit is part of a seed, and not of its end.

@@ -55,6 +55,9 @@ var manifest = channel.Manifest{
 // Manifest is constant.
 func (Adapter) Manifest() channel.Manifest { return manifest }
 
+// Private keeps a room to its two peers and to operators.
+func (Adapter) Private() bool { return true }
+
 // Opening is at once, with the first message.
 func (Adapter) Opening() channel.Opening { return channel.AtOnce }
 

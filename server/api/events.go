@@ -12,6 +12,7 @@ import (
 	"github.com/parley-hub/parley/hub"
 	"github.com/parley-hub/parley/internal/sse"
 	"github.com/parley-hub/parley/journal"
+	"github.com/parley-hub/parley/server/access"
 )
 
 type eventPage struct {
@@ -158,6 +159,7 @@ func (a *API) events(c *call) error {
 		return err
 	}
 	o := hub.WideOptions{As: as, Type: c.URL.Query().Get("type")}
+	o.NoPrivate = c.who.seesAll() && !c.who.Has(access.Operator)
 	if text := c.resume(); text != "" {
 		if o.After, err = hub.ParseWidePosition(text); err != nil {
 			return err
