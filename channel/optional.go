@@ -13,12 +13,14 @@ import (
 //	Supervised    lets some agents speak out of turn          nobody does
 //	Renderer      shows an envelope as text                   the type's own text
 //	Timed         sets deadlines and acts when they are due   deadlines pass
+//	SideFolder    folds envelopes beside the history          none are admitted
 //	Advisor       warns about a channel that it opens         no warnings
 //	Pausing       stops the clock of whoever must speak       it always runs
 //	DialectOnly   belongs to one dialect                      every dialect shows it
 //	Private       is shown to members and operators only      readers' keys see it too
 //	MemberFolder  folds who belongs to a channel              its participants, or Metadata.MembersOf
 //	Admitter      lets others than members speak              only members speak
+//	KeyScope      counts idempotency keys in its home         each channel and sender counts its own
 //
 // adapter/turn.Driver is one more: how an agent takes a turn. It is not here,
 // because it needs views.
