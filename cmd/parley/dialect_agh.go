@@ -31,7 +31,7 @@ func aghAdapters(cfg config.Config) []channel.Adapter {
 // aghRoles are the roles of the dialect, by those of keys.
 var aghRoles = map[access.Role]agh.Role{access.Agent: agh.Agent, access.Reader: agh.Reader, access.Operator: agh.Operator}
 
-func serveAGH(cfg config.Config, h *hub.Hub, _ *access.Keys, log *slog.Logger) (server.Dialect, error) {
+func serveAGH(cfg config.Config, h *hub.Hub, keys *access.Keys, log *slog.Logger) (server.Dialect, error) {
 	scan, err := agh.ParseScan(cfg.AGH.SecretScan)
 	if err != nil {
 		return nil, err
@@ -47,6 +47,7 @@ func serveAGH(cfg config.Config, h *hub.Hub, _ *access.Keys, log *slog.Logger) (
 			who := access.From(r.Context())
 			return agh.Who{Role: aghRoles[who.Role], Agent: who.Agent}
 		},
+		Stands:         func(r *http.Request) bool { return keys.Stands(access.From(r.Context())) },
 		Log:            log,
 		Disabled:       !cfg.AGH.Enabled,
 		GreetInterval:  cfg.AGH.GreetInterval,

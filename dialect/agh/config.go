@@ -31,8 +31,11 @@ type Config struct {
 	Hub Hub
 	// Who says who a request comes from; nil lets everyone be operator.
 	Who func(*http.Request) Who
-	Log *slog.Logger
-	Now func() time.Time
+	// Stands reports whether what proved a request's caller still holds; a
+	// request that waited asks it again. Nil is always.
+	Stands func(*http.Request) bool
+	Log    *slog.Logger
+	Now    func() time.Time
 
 	// Disabled serves nothing but the status, which says so.
 	Disabled       bool
@@ -86,6 +89,9 @@ func ParseScan(s string) (Scan, error) {
 func (c Config) withDefaults() Config {
 	if c.Who == nil {
 		c.Who = func(*http.Request) Who { return Who{Role: Operator} }
+	}
+	if c.Stands == nil {
+		c.Stands = func(*http.Request) bool { return true }
 	}
 	if c.Log == nil {
 		c.Log = slog.Default()

@@ -58,6 +58,9 @@ func (c *call) inbox() error {
 	if err != nil {
 		return err
 	}
+	if !c.s.cfg.Stands(c.Request) {
+		return fault.New(fault.AuthFailed, "the key was revoked while the request waited")
+	}
 	return c.list("messages", func(add func(any) error) error {
 		for _, m := range list {
 			_, data, err := c.s.read(c.Context(), m)

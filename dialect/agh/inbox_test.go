@@ -159,3 +159,19 @@ func TestInbox(t *testing.T) {
 		r.Equal(late.inbox(), []string{})
 	})
 }
+
+// A message that arrives after the reader's key was revoked is not shown to it.
+func TestAWaitingReaderWhoseKeyIsRevoked(t *testing.T) {
+	t.Parallel()
+	var revoked atomic.Bool
+	cfg := agh.Config{Stands: func(*http.Request) bool { return !revoked.Load() }}
+	runs(t, "gets nothing", cfg, func(r *rig) {
+		crane, tug := r.join("dock", "crane", "crane.s01"), r.join("dock", "tug", "tug.s02")
+		answered := make(chan int)
+		go func() { answered <- r.serve("", http.MethodGet, "/inbox?wait=20s&session_id="+tug.session, nil).Code }()
+		synctest.Wait()
+		revoked.Store(true)
+		crane.say("x", nil)
+		r.Equal(<-answered, http.StatusUnauthorized)
+	})
+}
