@@ -80,8 +80,13 @@ func (c *call) read(into any) error {
 	if err != nil || len(bytes.TrimSpace(data)) == 0 {
 		return err
 	}
-	if err := json.Unmarshal(wire.Canonical(data), into); err != nil {
-		return fault.Wrap(fault.Invalid, err, "the body is not what this route takes: %v", err)
+	err = json.Unmarshal(wire.Canonical(data), into)
+	var wrong *json.SemanticError
+	switch {
+	case errors.As(err, &wrong): // its own text names Go's types
+		return fault.Wrap(fault.Invalid, err, "%q of the body has the wrong JSON type: a %s", wrong.JSONPointer, wrong.JSONKind)
+	case err != nil:
+		return fault.Wrap(fault.Invalid, err, "the body is not valid JSON: %v", err)
 	}
 	return nil
 }

@@ -200,3 +200,13 @@ func TestThreads(t *testing.T) {
 	c.Equal(r.do("POST", "/agents/x/sessions/"+s+"/threads", object{"threadId": "t"}).code(), "CreateThreadError")
 	c.Equal(r.do("GET", "/sessions/"+s+"/thread-graph", nil).object()["runtimeChildren"], any([]any{object{"threadId": "t", "parentThreadId": "main"}}))
 }
+
+// A member of the wrong type is named in JSON's words, not in Go's.
+func TestABodyOfTheWrongType(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, hpd.Config{})
+	answer := r.do("POST", "/sessions", `{"metadata":5}`)
+	if text := string(answer.raw); !strings.Contains(text, `/metadata`) || !strings.Contains(text, "number") || strings.Contains(text, "Go ") {
+		t.Errorf("it is answered with %s", text)
+	}
+}
