@@ -30,7 +30,7 @@ type Server struct {
 	notes   notes
 	asks    asks
 	permits permits
-	crews   crews
+	pools   pools
 	sockets *wsconn.Server
 	settled seen
 	streams chan struct{} // one place for each
@@ -131,7 +131,7 @@ func (s *Server) Drain(ctx context.Context) error {
 	s.drain()
 	closed := s.sockets.Close(ctx)
 	s.end()
-	s.crews.stop()
+	s.pools.stop()
 	done := make(chan struct{})
 	go func() {
 		s.background.Wait()

@@ -1,0 +1,193 @@
+package hpd
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/parley-hub/parley/dialect/hpd/wire"
+	"github.com/parley-hub/parley/fault"
+)
+
+// pool is everybody who produces for one agent.
+type pool struct {
+	workers []*worker
+	next    int
+	seen    time.Time // when the last one left
+	timer   *time.Timer
+	runs    map[*run]*worker // nil: nobody has it now
+}
+
+// pools are the remote producers, by the identity of their agent.
+type pools struct {
+	mu  sync.Mutex
+	all map[string]*pool
+}
+
+// of returns the pool of an agent, which may be empty. The lock is held.
+func (c *pools) of(agent string) *pool {
+	if c.all == nil {
+		c.all = map[string]*pool{}
+	}
+	k := c.all[agent]
+	if k == nil {
+		k = &pool{runs: map[*run]*worker{}}
+		c.all[agent] = k
+	}
+	return k
+}
+
+// stop ends the waiting for producers; their runs stay open for the next process.
+func (c *pools) stop() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, k := range c.all {
+		if k.timer != nil {
+			k.timer.Stop()
+		}
+	}
+}
+
+// present reports whether an agent has a producer, or had one not long ago.
+func (s *Server) present(agent string) bool {
+	s.pools.mu.Lock()
+	defer s.pools.mu.Unlock()
+	k := s.pools.all[agent]
+	return k != nil && (len(k.workers) > 0 || !k.seen.IsZero() && s.now().Sub(k.seen) < s.cfg.ProducerGrace)
+}
+
+// give hands a run to one of its agent's producers, or keeps it until one comes.
+func (s *Server) give(x *run) {
+	s.pools.mu.Lock()
+	defer s.pools.mu.Unlock()
+	k := s.pools.of(x.agent)
+	k.runs[x] = nil
+	if len(k.workers) > 0 {
+		k.next++
+		s.hand(k, x, k.workers[k.next%len(k.workers)])
+		return
+	}
+	s.expect(x.agent, k)
+}
+
+// hand gives a run to a worker. The lock is held.
+func (s *Server) hand(k *pool, x *run, w *worker) {
+	x.mu.Lock()
+	again, interrupted := x.handed, x.interrupted
+	x.handed = true
+	answers := slices.Clone(x.answers)
+	x.mu.Unlock()
+	k.runs[x] = w
+	scope := x.scope.wire()
+	w.send("input", wire.WorkInput{
+		RuntimeRunID: x.id, SessionID: scope.Session, BranchID: scope.Branch, MessageTurnID: x.turn,
+		Messages: x.work.Messages, RunConfig: x.work.RunConfig, Resumed: again,
+	})
+	for _, e := range answers {
+		w.send("response", responseFrame(x, e))
+	}
+	if interrupted != "" {
+		w.send("interrupt", wire.WorkInterrupt{RuntimeRunID: x.id, Reason: interrupted})
+	}
+}
+
+// responseFrame is a response's envelope with the run that it is for.
+func responseFrame(x *run, e *wire.Event) wire.Raw {
+	data, err := e.Append(nil, wire.Branches)
+	if err != nil {
+		return wire.Raw("{}")
+	}
+	return append(data[:len(data)-1], `,"runtimeRunId":"`+x.id+`"}`...)
+}
+
+// expect waits for a producer of an agent that has runs and nobody to do them.
+// The lock is held.
+func (s *Server) expect(agent string, k *pool) {
+	if k.timer != nil || s.ctx.Err() != nil {
+		return
+	}
+	k.timer = time.AfterFunc(s.cfg.ProducerGrace, func() {
+		if s.ctx.Err() == nil {
+			s.background.Go(func() { s.giveUp(agent) })
+		}
+	})
+}
+
+// giveUp ends the runs of an agent whose producers stayed away.
+func (s *Server) giveUp(agent string) {
+	s.pools.mu.Lock()
+	k := s.pools.of(agent)
+	k.timer = nil
+	var lost []*run
+	for x, w := range k.runs {
+		if w == nil && len(k.workers) == 0 {
+			lost = append(lost, x)
+		}
+	}
+	s.pools.mu.Unlock()
+	for _, x := range lost {
+		how := outcome{errorType: wire.RuntimeLost, message: "The producer of agent '" + x.agentID + "' went away."}
+		if err := s.complete(context.WithoutCancel(s.ctx), x, how); err != nil && fault.ReasonOf(err) != fault.NoRun {
+			s.log.Warn("run not completed", "run", x.id, "error", err)
+		}
+	}
+}
+
+// join adds a worker, which first gets every open run that nobody has.
+func (s *Server) join(agent string, w *worker) {
+	s.pools.mu.Lock()
+	defer s.pools.mu.Unlock()
+	k := s.pools.of(agent)
+	k.workers = append(k.workers, w)
+	if k.timer != nil {
+		k.timer.Stop()
+		k.timer = nil
+	}
+	for x, has := range k.runs {
+		if has == nil {
+			s.hand(k, x, w)
+		}
+	}
+}
+
+// leave removes a worker. Its runs go to another one, or wait.
+func (s *Server) leave(agent string, w *worker) {
+	s.pools.mu.Lock()
+	defer s.pools.mu.Unlock()
+	k := s.pools.of(agent)
+	k.workers = slices.DeleteFunc(k.workers, func(o *worker) bool { return o == w })
+	for x, has := range k.runs {
+		if has != w {
+			continue
+		}
+		if k.runs[x] = nil; len(k.workers) > 0 {
+			k.next++
+			s.hand(k, x, k.workers[k.next%len(k.workers)])
+		}
+	}
+	if len(k.workers) > 0 {
+		return
+	}
+	if k.seen = s.now(); len(k.runs) > 0 {
+		s.expect(agent, k)
+	}
+}
+
+// release forgets a run that is over.
+func (s *Server) release(x *run) {
+	s.pools.mu.Lock()
+	defer s.pools.mu.Unlock()
+	if k := s.pools.all[x.agent]; k != nil {
+		delete(k.runs, x)
+	}
+}
+
+// notify tells the worker of a run something.
+func (s *Server) notify(x *run, name string, body any) {
+	s.pools.mu.Lock()
+	defer s.pools.mu.Unlock()
+	if k := s.pools.all[x.agent]; k != nil && k.runs[x] != nil {
+		k.runs[x].send(name, body)
+	}
+}

@@ -1,0 +1,208 @@
+package hpd
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/parley-hub/parley/dialect/hpd/wire"
+	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/hub"
+	"github.com/parley-hub/parley/view/branch"
+)
+
+// remoteRun finds the active run of a branch that a remote producer names.
+func (s *Server) remoteRun(c *call, x *scope, id string) (*run, error) {
+	active := s.runs.get(x.channel)
+	switch {
+	case active == nil:
+		return nil, fault.New(fault.Conflict, "Branch '%s' has no active run.", x.branch).Because(fault.NoRun)
+	case id == "":
+		return nil, fault.New(fault.Invalid, "the run is not named; say ?runtimeRunId=, or `runtimeRunId` in the first event")
+	case id != active.id || !active.remote:
+		return nil, fault.New(fault.Conflict, "Run '%.100s' is not active on branch '%s'.", id, x.branch).Because(fault.NoRun)
+	}
+	return active, mayProduce(c.who, active.name)
+}
+
+func (s *Server) postEvents(c *call) error {
+	data, err := c.body()
+	if err != nil {
+		return err
+	}
+	events, err := s.cfg.Registry.ParsePublished(data, s.wireLimits())
+	if err != nil {
+		return err
+	}
+	x, err := s.scope(c)
+	if err != nil {
+		return err
+	}
+	id := c.URL.Query().Get("runtimeRunId")
+	for i, e := range events {
+		switch {
+		case i == 0 && id == "":
+			id = e.RunID
+		case e.RunID != "" && e.RunID != id:
+			return fault.New(fault.Conflict, "event %d is of run '%.100s', the others of '%.100s'", i, e.RunID, id).Because(fault.NoRun)
+		}
+	}
+	active, err := s.remoteRun(c, x, id)
+	if err != nil {
+		return err
+	}
+	if err := s.publishKeyed(context.WithoutCancel(c.Context()), active, events, c.Header.Get("Idempotency-Key")); err != nil {
+		return err
+	}
+	return c.write(http.StatusAccepted, wire.Published{Accepted: len(events)})
+}
+
+func (s *Server) postRequest(c *call) error {
+	data, err := c.body()
+	if err != nil {
+		return err
+	}
+	e, _, err := s.cfg.Registry.ParseAsked(data, s.wireLimits())
+	if err != nil {
+		return err
+	}
+	x, err := s.scope(c)
+	if err != nil {
+		return err
+	}
+	id := c.URL.Query().Get("runtimeRunId")
+	if id == "" {
+		id = e.RunID
+	}
+	active, err := s.remoteRun(c, x, id)
+	if err != nil {
+		return err
+	}
+	var timeout time.Duration
+	if e.TimeoutSeconds != nil {
+		timeout = time.Duration(min(*e.TimeoutSeconds, int64(maxTimeout/time.Second))) * time.Second
+	}
+	a, err := s.ask(context.WithoutCancel(c.Context()), active, e, timeout, func(response *wire.Event, _ hub.Request) { s.answered(active, response) })
+	if err != nil {
+		return err
+	}
+	return c.write(http.StatusAccepted, wire.Asked{RequestID: a.request.RequestID})
+}
+
+// answered hands an answer to a remote producer, also to one that comes back.
+func (s *Server) answered(x *run, response *wire.Event) {
+	if response == nil {
+		return
+	}
+	x.mu.Lock()
+	x.answers = append(x.answers, response)
+	x.mu.Unlock()
+	s.notify(x, "response", responseFrame(x, response))
+}
+
+func (s *Server) postComplete(c *call) error {
+	var in wire.CompleteRun
+	if err := c.read(&in); err != nil {
+		return err
+	}
+	how := outcome{}
+	switch in.Status {
+	case wire.RunCompleted:
+	case wire.RunCancelled:
+		how.cancelled = true
+	case wire.RunFailed:
+		how.errorType, how.message = "ProducerFailed", "The producer gave the run up."
+		if in.Error != nil {
+			how.message = in.Error.Message
+			if in.Error.Code != "" {
+				how.errorType = in.Error.Code
+			}
+		}
+	default:
+		return fault.New(fault.Invalid, "`status` is %.40q; it is completed, failed or cancelled", in.Status)
+	}
+	x, err := s.scope(c)
+	if err != nil {
+		return err
+	}
+	active := s.runs.get(x.channel)
+	if active == nil || active.id != c.item {
+		return s.completedBefore(c, x, how)
+	}
+	if err := mayProduce(c.who, active.name); err != nil {
+		return err
+	}
+	if !active.remote {
+		return fault.New(fault.Conflict, "run '%s' is done in the hub itself", active.id)
+	}
+	active.mu.Lock()
+	interrupted := active.interrupted != ""
+	active.mu.Unlock()
+	if interrupted {
+		how = outcome{cancelled: true}
+	}
+	err = s.complete(context.WithoutCancel(c.Context()), active, how)
+	if fault.ReasonOf(err) == fault.NoRun {
+		<-active.over
+		return s.completedBefore(c, x, how)
+	}
+	if err != nil {
+		return err
+	}
+	return c.write(http.StatusOK, object{"status": how.status()})
+}
+
+// object is a small body.
+type object = map[string]any
+
+func (o outcome) status() string {
+	switch {
+	case o.cancelled:
+		return wire.RunCancelled
+	case o.errorType != "":
+		return wire.RunFailed
+	}
+	return wire.RunCompleted
+}
+
+// completedBefore answers for a run that has ended: the same end again is well.
+func (s *Server) completedBefore(c *call, x *scope, how outcome) error {
+	all, err := s.runsOf(c, x)
+	if err != nil {
+		return err
+	}
+	for _, run := range all {
+		if run.RuntimeRunID != c.item {
+			continue
+		}
+		if err := mayProduce(c.who, run.AgentID); err != nil {
+			return err
+		}
+		same := run.Status == how.status()
+		if same && run.Error != nil {
+			same = deref(run.Error.Type) == how.errorType && deref(run.Error.Message) == how.message
+		}
+		if !same {
+			return fault.New(fault.Conflict, "Run '%s' has ended as %s.", run.RuntimeRunID, run.Status).Because(fault.NoRun)
+		}
+		return c.write(http.StatusOK, object{"status": run.Status})
+	}
+	return fault.New(fault.NotFound, "Run '%.100s' was not found on branch '%s'.", c.item, x.branch)
+}
+
+// workOf reads the messages of a run again, from its beginning in the log.
+func (s *Server) workOf(ctx context.Context, x *scope, turn string, from uint64) ([]wire.ChatMessage, error) {
+	var h branch.History
+	for e, err := range s.hub.Log(ctx, x.channel, from, from+hub.MaxAdmitAll) {
+		if err != nil {
+			return nil, err
+		}
+		if ext := branch.ParseExt(e.Ext); !ext.Server || ext.Flow != turn {
+			continue
+		}
+		if event, ok := branch.FromEnvelope(e); ok && whole[event.Type] {
+			h.Apply(event)
+		}
+	}
+	return h.Messages(), nil
+}

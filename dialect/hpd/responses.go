@@ -1,0 +1,208 @@
+package hpd
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/parley-hub/parley/dialect/hpd/wire"
+	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/hub"
+	"github.com/parley-hub/parley/request"
+)
+
+// answerExt is the dialect's part of an answer; a large one is in memory only.
+type answerExt struct {
+	Response wire.Raw `json:"response,omitzero"`
+}
+
+const largeAnswer = 40 << 10
+
+// responseOf is the answer as a response event: the client's own, or one made
+// of what was answered on another surface.
+func (s *Server) responseOf(a *asked, r *hub.Request) *wire.Event {
+	a.mu.Lock()
+	e := a.response
+	a.mu.Unlock()
+	if e != nil {
+		return e
+	}
+	var ext answerExt
+	if json.Unmarshal(r.Answer.Ext, &ext) == nil && len(ext.Response) > 0 {
+		if e, err := s.cfg.Registry.Parse(ext.Response, s.wireLimits()); err == nil {
+			return e
+		}
+	}
+	return madeResponse(&a.request, r.Answer)
+}
+
+// statusOf is what became of an answer to a request that has ended.
+func statusOf(r *hub.Request) wire.RespondStatus {
+	switch r.State {
+	case request.Answered:
+		return wire.AlreadyResolved
+	case request.Expired:
+		return wire.TimedOut
+	case request.Cancelled:
+		return wire.Cancelled
+	}
+	return wire.NotFound
+}
+
+// respond takes an answer. The error is a refusal; otherwise the result says
+// what became of it.
+func (s *Server) respond(ctx context.Context, at *scope, e *wire.Event, who Who) (wire.RespondResult, error) {
+	answer, ok := wire.ResponseOf(e)
+	if !ok {
+		return wire.RespondResult{}, fault.New(fault.Invalid, "%s is not a response", e.Payload.EventType())
+	}
+	result := wire.RespondResult{RequestID: answer.RequestID, Status: wire.NotFound}
+	a := s.asks.get(at.channel, answer.RequestID)
+	switch a {
+	case nil:
+		before, err := s.askedBefore(ctx, at, answer.RequestID)
+		if err != nil {
+			return result, err
+		}
+		if before == nil && s.runs.get(at.channel) == nil {
+			s.reject(ctx, at, &answer, wire.NotFound)
+			return result, &refusal{wire.NoRuntime(wire.Branches, "No run is active on branch '"+at.branch+"'.")}
+		}
+		if before != nil {
+			result.Status = statusOf(before)
+		}
+	default:
+		result.Status = a.request.Judge(&answer)
+		if result.Status == wire.Accepted {
+			var err error
+			if result.Status, err = s.answer(ctx, a, e, who); err != nil {
+				return result, err
+			}
+		}
+	}
+	result.Accepted = result.Status == wire.Accepted
+	if !result.Accepted {
+		message := "The response was not accepted: " + string(result.Status) + "."
+		result.Message = &message
+		s.reject(ctx, at, &answer, result.Status)
+	}
+	return result, nil
+}
+
+// answer hands an answer to the hub, one at a time.
+func (s *Server) answer(ctx context.Context, a *asked, e *wire.Event, who Who) (wire.RespondStatus, error) {
+	ctx = context.WithoutCancel(ctx)
+	unlock := s.locks.lock("request/" + a.id)
+	defer unlock()
+	r, err := s.hub.Request(ctx, a.id)
+	if fault.CodeOf(err) == fault.NotFound {
+		return wire.NotFound, nil
+	}
+	if err != nil {
+		return "", err
+	}
+	if r.State != request.Open {
+		return statusOf(&r), nil
+	}
+	given := given(e)
+	given.As, err = s.actor(ctx, who)
+	if err != nil {
+		return "", err
+	}
+	if given.As == r.AskedBy {
+		return wire.TargetMismatch, nil // nobody answers itself
+	}
+	envelope, err := e.Append(nil, wire.Branches)
+	if err != nil {
+		return "", err
+	}
+	ext := answerExt{}
+	if len(envelope) < largeAnswer {
+		ext.Response = envelope
+	}
+	if given.Ext, err = marshal(ext); err != nil {
+		return "", err
+	}
+	a.mu.Lock()
+	a.response = e
+	a.mu.Unlock()
+	var ended *hub.RequestEnded
+	_, err = s.hub.Answer(ctx, a.id, given, trusted)
+	switch {
+	case err == nil:
+		return wire.Accepted, nil
+	case errors.As(err, &ended):
+		return statusOf(&ended.Request), nil
+	}
+	a.mu.Lock()
+	a.response = nil
+	a.mu.Unlock()
+	if fault.CodeOf(err) == fault.AccessDenied {
+		return wire.TargetMismatch, nil
+	}
+	return "", err
+}
+
+// reject tells readers of an answer that was not taken.
+func (s *Server) reject(ctx context.Context, at *scope, answer *wire.Response, status wire.RespondStatus) {
+	sender, err := s.user(ctx)
+	if err != nil {
+		return
+	}
+	e := &wire.Event{Payload: wire.AgentResponseRejected{
+		RequestID: answer.RequestID, ResponseEventType: answer.Type, Status: status, RejectedAt: s.now(),
+	}}
+	e.Scope = at.wire()
+	if err := s.showIn(ctx, at.channel, sender, e); err != nil && !hub.Deleted(err) {
+		s.log.Warn("a rejected answer was not shown", "error", err)
+	}
+}
+
+// rememberedRequests is how many requests of a branch are looked through for one
+// that has ended.
+const rememberedRequests = 1000
+
+// askedBefore finds a request that ended, or that a run of another process
+// asked; nil if there is none.
+func (s *Server) askedBefore(ctx context.Context, at *scope, id string) (*hub.Request, error) {
+	page, err := s.hub.Requests(ctx, hub.RequestQuery{Channel: at.channel, Newest: true, Limit: rememberedRequests})
+	if err != nil {
+		return nil, err
+	}
+	for i := range page.Requests {
+		var ext askExt
+		if json.Unmarshal(page.Requests[i].Ext, &ext) == nil && ext.RequestID == id {
+			return &page.Requests[i], nil
+		}
+	}
+	return nil, nil
+}
+
+func (s *Server) postResponse(c *call) error {
+	data, err := c.body()
+	if err != nil {
+		return err
+	}
+	e, err := s.cfg.Registry.ParseResponse(data, s.wireLimits())
+	if err != nil {
+		return err
+	}
+	x, err := s.scope(c)
+	if err != nil {
+		return err
+	}
+	result, err := s.respond(c.Context(), x, e, c.who)
+	var own *refusal
+	if errors.As(err, &own) && own.problem.Result != nil {
+		own.problem = wire.NoRuntime(c.surface, own.problem.Title)
+	}
+	if err != nil {
+		return err
+	}
+	if !result.Accepted {
+		return &refusal{wire.Refused(result)}
+	}
+	return c.write(http.StatusOK, result)
+}
