@@ -6,6 +6,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/parley-hub/parley/journal"
+	"github.com/parley-hub/parley/journal/disk/internal/layout"
 	"github.com/parley-hub/parley/journal/internal/order"
 )
 
@@ -16,11 +17,11 @@ func (e *Engine) Append(ctx context.Context, b journal.Batch) (*journal.Ticket, 
 		return nil, err
 	}
 	size := int64(b.Size())
-	var few [4]draft
+	var few [4]layout.Draft
 	drafts := few[:0]
 	for i := range b.Appends {
 		for j := range b.Appends[i].Records {
-			drafts = append(drafts, newDraft(&b.Appends[i].Records[j]))
+			drafts = append(drafts, layout.NewDraft(&b.Appends[i].Records[j]))
 		}
 	}
 	found, view := e.findClaims(claimNames(&b))
@@ -109,17 +110,17 @@ func (e *Engine) grow(g *group, size int64) {
 
 // writeBatch puts an ordered batch into the group; the lock is held, so that
 // the group's operations are in offset order.
-func (e *Engine) writeBatch(g *group, b *journal.Batch, drafts []draft, plan *order.Plan) {
+func (e *Engine) writeBatch(g *group, b *journal.Batch, drafts []layout.Draft, plan *order.Plan) {
 	for i := range b.Appends {
 		a, id, seq := &b.Appends[i], plan.Heads[i].ID, plan.First(i)
 		if plan.Created(i) {
-			e.set(g.batch, nameKey(e.scratch[:0], id), func(b, key []byte) []byte { return appendName(b, key, a.Log) })
+			e.set(g.batch, layout.NameKey(e.scratch[:0], id), func(b, key []byte) []byte { return layout.AppendName(b, key, a.Log) })
 		}
 		for j := range a.Records {
 			d := &drafts[j]
-			op := g.batch.SetDeferred(recordKeyLen, d.size())
-			putRecordKey(op.Key, id, seq+uint64(j))
-			d.put(op.Value, id, seq+uint64(j), plan.Offset)
+			op := g.batch.SetDeferred(layout.RecordKeyLen, d.Size())
+			layout.PutRecordKey(op.Key, id, seq+uint64(j))
+			d.Put(op.Value, id, seq+uint64(j), plan.Offset)
 			_ = op.Finish()
 			e.writeIndex(g.batch, id, &a.Records[j])
 		}
@@ -132,17 +133,17 @@ func (e *Engine) writeBatch(g *group, b *journal.Batch, drafts []draft, plan *or
 	g.claims = append(g.claims, plan.Claims...)
 	for i := range b.Values {
 		w := &b.Values[i]
-		key := valueKey(e.scratch[:0], kindValue, w.Key)
+		key := layout.ValueKey(e.scratch[:0], layout.KindValue, w.Key)
 		if w.Delete {
 			_ = g.batch.Delete(key, nil)
 			e.scratch = key
 			continue
 		}
 		e.set(g.batch, key, func(b, key []byte) []byte {
-			return appendValue(b, key, journal.Value{Data: w.Data, Version: plan.Offset})
+			return layout.AppendValue(b, key, journal.Value{Data: w.Data, Version: plan.Offset})
 		})
 	}
-	g.entries.addBatch(b, plan)
+	g.entries.AddBatch(b, plan)
 }
 
 // set encodes a value behind its key, in one buffer that is used again.
@@ -153,28 +154,28 @@ func (e *Engine) set(batch *pebble.Batch, key []byte, encode func(b, key []byte)
 
 func (e *Engine) writeIndex(batch *pebble.Batch, id order.ID, r *journal.Record) {
 	for _, k := range r.Remove {
-		key := indexKey(e.scratch[:0], k, id)
+		key := layout.IndexKey(e.scratch[:0], k, id)
 		_ = batch.Delete(key, nil)
 		e.scratch = key
 	}
 	for i := range r.Put {
 		put := &r.Put[i]
-		e.set(batch, indexKey(e.scratch[:0], put.Key, id), func(b, key []byte) []byte {
-			return appendSum(append(b, put.Value...), len(key), key)
+		e.set(batch, layout.IndexKey(e.scratch[:0], put.Key, id), func(b, key []byte) []byte {
+			return layout.AppendSum(append(b, put.Value...), len(key), key)
 		})
 	}
 }
 
 func (e *Engine) writeClaim(batch *pebble.Batch, change order.ClaimChange) {
-	key := claimKey(e.scratch[:0], change.Name)
+	key := layout.ClaimKey(e.scratch[:0], change.Name)
 	if change.Held == nil {
 		_ = batch.Delete(key, nil)
 		e.scratch = key
 		return
 	}
-	e.set(batch, key, func(b, key []byte) []byte { return appendClaim(b, key, change.Held) })
-	if ms := milliseconds(change.Held.Expires); ms != 0 {
-		key := expiryKey(e.scratch[:0], ms, change.Name)
+	e.set(batch, key, func(b, key []byte) []byte { return layout.AppendClaim(b, key, change.Held) })
+	if ms := layout.Milliseconds(change.Held.Expires); ms != 0 {
+		key := layout.ExpiryKey(e.scratch[:0], ms, change.Name)
 		_ = batch.Set(key, nil, nil)
 		e.scratch = key
 	}

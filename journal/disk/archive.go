@@ -16,6 +16,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/parley-hub/parley/journal"
+	"github.com/parley-hub/parley/journal/disk/internal/layout"
 	"github.com/parley-hub/parley/journal/disk/internal/storefs"
 )
 
@@ -68,7 +69,7 @@ func writeArchive(ctx context.Context, fs vfs.FS, dir string, w io.Writer, progr
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		sum := crc32.New(castagnoli)
+		sum := crc32.New(layout.Castagnoli)
 		size, err := writeEntry(archive, fs, dir, name, sum)
 		if err != nil {
 			return fmt.Errorf("backup of %s: %w", name, err)
@@ -156,7 +157,7 @@ func Unpack(r io.Reader, dir string, opts Options, progress Progress) error {
 		if !archived(header.Name) {
 			return fmt.Errorf("backup: the stream has a file %q, which no backup has", header.Name)
 		}
-		sum := crc32.New(castagnoli)
+		sum := crc32.New(layout.Castagnoli)
 		body := io.TeeReader(archive, sum)
 		if header.Name == checkpointFile {
 			held, err = io.ReadAll(io.LimitReader(body, 1<<10))

@@ -12,6 +12,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/parley-hub/parley/journal"
+	"github.com/parley-hub/parley/journal/disk/internal/layout"
 	"github.com/parley-hub/parley/journal/disk/internal/storefs"
 	"github.com/parley-hub/parley/journal/internal/order"
 )
@@ -74,7 +75,7 @@ func (r *CheckReport) run(dir string, opts Options, progress Progress) error {
 		return err
 	}
 	if r.Epoch < last.epoch || (r.Epoch == last.epoch && r.Offset < last.offset) {
-		r.problem(damaged(fmt.Errorf("it ends at offset %d of epoch %d, %s says %d of %d",
+		r.problem(layout.Damaged(fmt.Errorf("it ends at offset %d of epoch %d, %s says %d of %d",
 			r.Offset, r.Epoch, file, last.offset, last.epoch), "the store"))
 	}
 	return nil
@@ -137,10 +138,10 @@ func (r *CheckReport) pass(seen vfs.FS, dir string, opts Options, progress Progr
 		for _, path := range slices.Sorted(maps.Keys(bad)) {
 			found, ok := fs.mend(path, bad[path])
 			if !ok {
-				return damaged(bad[path], "%s", path)
+				return layout.Damaged(bad[path], "%s", path)
 			}
 			for _, err := range found {
-				tables = append(tables, damaged(err, "%s", fs.PathBase(path)).Error())
+				tables = append(tables, layout.Damaged(err, "%s", fs.PathBase(path)).Error())
 			}
 		}
 		*r = before
@@ -173,7 +174,7 @@ func (r *CheckReport) guards(fs vfs.FS, dir string) (vfs.FS, error) {
 	}
 	w := ends[len(ends)-1]
 	if w.Proven {
-		r.problem(damaged(fmt.Errorf("unreadable at offset %d", w.Stop), "%s", fs.PathBase(w.path)))
+		r.problem(layout.Damaged(fmt.Errorf("unreadable at offset %d", w.Stop), "%s", fs.PathBase(w.path)))
 		return storeView{FS: fs, cut: w.path, at: w.Stop}, nil
 	}
 	cut, _, err := w.unused(fs)
@@ -228,36 +229,36 @@ func (c *checker) all() {
 	}
 	for _, j := range jobs {
 		for _, id := range j.ids {
-			c.removing[id.id] = struct{}{}
+			c.removing[id.ID] = struct{}{}
 		}
 	}
-	c.each(kindName, func(key, value []byte) error {
-		name, err := decodeName(key, value)
+	c.each(layout.KindName, func(key, value []byte) error {
+		name, err := layout.DecodeName(key, value)
 		if err != nil || len(key) != 9 {
-			return damaged(err, "the name of log number %x", key[1:])
+			return layout.Damaged(err, "the name of log number %x", key[1:])
 		}
 		c.logs[order.ID(binary.BigEndian.Uint64(key[1:]))] = &checkedLog{name: name}
 		return nil
 	})
-	c.each(kindHead, func(key, value []byte) error {
+	c.each(layout.KindHead, func(key, value []byte) error {
 		name, _, err := journal.CutLogName(key[1:])
 		if err != nil {
-			return damaged(err, "the key %x", key)
+			return layout.Damaged(err, "the key %x", key)
 		}
-		head, err := decodeHead(key, value)
+		head, err := layout.DecodeHead(key, value)
 		if err != nil {
-			return damaged(err, "the head of log %v", name)
+			return layout.Damaged(err, "the head of log %v", name)
 		}
 		r.Logs++
 		log := c.logs[head.ID]
 		if log == nil {
 			c.logs[head.ID] = &checkedLog{name: name, head: head}
-			return damaged(nil, "the number of log %v is not known; it", name)
+			return layout.Damaged(nil, "the number of log %v is not known; it", name)
 		}
 		log.head = head
 		return nil
 	})
-	c.each(kindRecord, c.record)
+	c.each(layout.KindRecord, c.record)
 	c.heads()
 	c.entries()
 	c.derived()
@@ -282,15 +283,15 @@ func (c *checker) each(kind byte, check func(key, value []byte) error) {
 }
 
 var kindTitles = map[byte]string{
-	kindName: "names", kindHead: "heads", kindRecord: "records", kindCommit: "commits",
-	kindIndex: "index", kindClaim: "claims", kindValue: "values", kindLazy: "values",
+	layout.KindName: "names", layout.KindHead: "heads", layout.KindRecord: "records", layout.KindCommit: "commits",
+	layout.KindIndex: "index", layout.KindClaim: "claims", layout.KindValue: "values", layout.KindLazy: "values",
 }
 
 func (c *checker) record(key, value []byte) error {
-	if len(key) != recordKeyLen {
-		return damaged(errKey, "the key %x", key)
+	if len(key) != layout.RecordKeyLen {
+		return layout.Damaged(layout.ErrKey, "the key %x", key)
 	}
-	id, seq := order.ID(binary.BigEndian.Uint64(key[1:])), seqOf(key)
+	id, seq := order.ID(binary.BigEndian.Uint64(key[1:])), layout.SeqOf(key)
 	if _, going := c.removing[id]; going {
 		return nil
 	}
@@ -298,20 +299,20 @@ func (c *checker) record(key, value []byte) error {
 	if log == nil {
 		log = &checkedLog{nameless: true}
 		c.logs[id] = log
-		c.report.problem(damaged(nil, "the name of log number %d is missing; it", id))
+		c.report.problem(layout.Damaged(nil, "the name of log number %d is missing; it", id))
 	}
-	rec, err := decodeRecord(value, id, seq)
+	rec, err := layout.DecodeRecord(value, id, seq)
 	if err != nil {
-		return damaged(err, "record %d of log %s", seq, log.title(id))
+		return layout.Damaged(err, "record %d of log %s", seq, log.title(id))
 	}
-	if _, err := decodeEffects(rec.effects); err != nil {
-		return damaged(err, "record %d of log %s", seq, log.title(id))
+	if _, err := layout.DecodeEffects(rec.Effects); err != nil {
+		return layout.Damaged(err, "record %d of log %s", seq, log.title(id))
 	}
 	c.report.Records++
-	c.report.Bytes += int64(len(rec.data))
+	c.report.Bytes += int64(len(rec.Data))
 	log.found++
 	if seq != log.last+1 {
-		err = damaged(nil, "records %d to %d of log %s are missing; it", log.last+1, seq-1, log.title(id))
+		err = layout.Damaged(nil, "records %d to %d of log %s are missing; it", log.last+1, seq-1, log.title(id))
 	}
 	log.last = seq
 	return err
@@ -325,33 +326,33 @@ func (c *checker) heads() {
 		}
 		switch {
 		case log.head.ID == 0:
-			c.report.problem(damaged(nil, "the head of log %v is missing; it", log.name))
+			c.report.problem(layout.Damaged(nil, "the head of log %v is missing; it", log.name))
 		case log.last < log.head.Seq:
-			c.report.problem(damaged(nil, "records %d to %d of log %v are missing; it", log.last+1, log.head.Seq, log.name))
+			c.report.problem(layout.Damaged(nil, "records %d to %d of log %v are missing; it", log.last+1, log.head.Seq, log.name))
 		case log.last > log.head.Seq:
-			c.report.problem(damaged(fmt.Errorf("it says %d, the last record is %d", log.head.Seq, log.last), "the head of log %v", log.name))
+			c.report.problem(layout.Damaged(fmt.Errorf("it says %d, the last record is %d", log.head.Seq, log.last), "the head of log %v", log.name))
 		}
 	}
 }
 
 func (c *checker) entries() {
 	want := uint64(1)
-	c.each(kindCommit, func(key, value []byte) error {
+	c.each(layout.KindCommit, func(key, value []byte) error {
 		var all []error
-		for offset, decode := range decodeEntries(key, value) {
+		for offset, decode := range layout.DecodeEntries(key, value) {
 			en, err := decode()
 			if err != nil {
-				return errors.Join(append(all, damaged(err, "the entry of commit %d", want))...)
+				return errors.Join(append(all, layout.Damaged(err, "the entry of commit %d", want))...)
 			}
 			if offset != want {
-				all = append(all, damaged(nil, "the entries of commits %d to %d are missing; they", want, offset-1))
+				all = append(all, layout.Damaged(nil, "the entries of commits %d to %d are missing; they", want, offset-1))
 			}
 			want = offset + 1
 			c.report.Commits++
-			for _, w := range en.writes {
-				if log := c.logs[w.id]; log != nil && !log.nameless && log.last < w.last() {
-					if _, going := c.removing[w.id]; !going {
-						all = append(all, damaged(nil, "record %d of log %v is missing; it", w.last(), log.name))
+			for _, w := range en.Writes {
+				if log := c.logs[w.ID]; log != nil && !log.nameless && log.last < w.Last() {
+					if _, going := c.removing[w.ID]; !going {
+						all = append(all, layout.Damaged(nil, "record %d of log %v is missing; it", w.Last(), log.name))
 					}
 				}
 			}
@@ -362,23 +363,23 @@ func (c *checker) entries() {
 
 // derived verifies what is not the truth but has checksums all the same.
 func (c *checker) derived() {
-	c.each(kindIndex, func(key, value []byte) error {
+	c.each(layout.KindIndex, func(key, value []byte) error {
 		c.report.Index++
-		_, err := checked(key, value)
+		_, err := layout.Checked(key, value)
 		if err == nil {
-			_, _, err = splitIndexKey(key)
+			_, _, err = layout.SplitIndexKey(key)
 		}
 		return orDamaged(err, "index entry %x", key)
 	})
-	c.each(kindClaim, func(key, value []byte) error {
+	c.each(layout.KindClaim, func(key, value []byte) error {
 		c.report.Claims++
-		_, err := decodeClaim(key, value)
+		_, err := layout.DecodeClaim(key, value)
 		return orDamaged(err, "claim %q", key[1:])
 	})
-	for _, kind := range []byte{kindValue, kindLazy} {
+	for _, kind := range []byte{layout.KindValue, layout.KindLazy} {
 		c.each(kind, func(key, value []byte) error {
 			c.report.Values++
-			_, err := decodeValue(key, value)
+			_, err := layout.DecodeValue(key, value)
 			return orDamaged(err, "value %x", key[1:])
 		})
 	}
@@ -388,24 +389,24 @@ func orDamaged(err error, what string, args ...any) error {
 	if err == nil {
 		return nil
 	}
-	return damaged(err, what, args...)
+	return layout.Damaged(err, what, args...)
 }
 
 // scanRange calls each for every key of a range.
 func scanRange(db *pebble.DB, lower, upper []byte, each func(key, value []byte) error) error {
 	it, err := db.NewIter(&pebble.IterOptions{LowerBound: lower, UpperBound: upper})
 	if err != nil {
-		return storeError(err)
+		return layout.StoreError(err)
 	}
 	defer it.Close() //nolint:errcheck // read errors are looked at below
 	for ok := it.First(); ok; ok = it.Next() {
 		value, err := it.ValueAndErr()
 		if err != nil {
-			return storeError(err)
+			return layout.StoreError(err)
 		}
 		if err := each(it.Key(), value); err != nil {
 			return err
 		}
 	}
-	return storeError(it.Error())
+	return layout.StoreError(it.Error())
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/parley-hub/parley/journal"
+	"github.com/parley-hub/parley/journal/disk/internal/layout"
 )
 
 // fillTime is how long the committer waits for the writers it just released:
@@ -119,13 +120,13 @@ func (e *Engine) commit(g *group, lazy []lazyWrite) bool {
 	g.finish()
 	var buf []byte
 	for _, w := range lazy {
-		key := valueKey(buf[:0], kindLazy, w.key)
+		key := layout.ValueKey(buf[:0], layout.KindLazy, w.key)
 		if w.value.Version == 0 {
 			_ = g.batch.Delete(key, nil)
 			buf = key
 			continue
 		}
-		buf = appendValue(key, key, w.value)
+		buf = layout.AppendValue(key, key, w.value)
 		_ = g.batch.Set(buf[:len(key)], buf[len(key):], nil)
 	}
 	err := e.write(g.batch, synced)
@@ -143,9 +144,9 @@ func (e *Engine) commit(g *group, lazy []lazyWrite) bool {
 // because Pebble inserts sorted keys faster.
 func (g *group) finish() {
 	if g.last > 0 {
-		key := commitKey(nil, g.last)
-		_ = g.batch.Set(key, g.entries.value(key), nil)
-		_ = g.batch.Set(keyLast, appendNumber(nil, keyLast, g.last), nil)
+		key := layout.CommitKey(nil, g.last)
+		_ = g.batch.Set(key, g.entries.Value(key), nil)
+		_ = g.batch.Set(layout.KeyLast, layout.AppendNumber(nil, layout.KeyLast, g.last), nil)
 	}
 	type keyed struct {
 		key []byte
@@ -155,7 +156,7 @@ func (g *group) finish() {
 	buf := make([]byte, 0, 96*len(g.heads))
 	for i := range g.heads {
 		at := len(buf)
-		buf = headKey(buf, g.heads[i].log)
+		buf = layout.HeadKey(buf, g.heads[i].log)
 		list = append(list, keyed{buf[at:len(buf):len(buf)], i})
 	}
 	slices.SortFunc(list, func(a, b keyed) int {
@@ -169,7 +170,7 @@ func (g *group) finish() {
 		}
 		head := &g.heads[k.at]
 		heads = append(heads, *head)
-		value = appendHead(value[:0], k.key, head.Head)
+		value = layout.AppendHead(value[:0], k.key, head.Head)
 		_ = g.batch.Set(k.key, value, nil)
 	}
 	g.heads = heads

@@ -6,6 +6,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"github.com/parley-hub/parley/journal/disk/internal/layout"
 	"github.com/parley-hub/parley/journal/disk/internal/storefs"
 )
 
@@ -30,11 +31,11 @@ func recallCut(fs vfs.FS, dir string, found Recovery) (Recovery, error) {
 	}
 	text, err := storefs.ReadFile(fs, path)
 	if err != nil {
-		return found, damaged(err, "%s", cuttingFile)
+		return found, layout.Damaged(err, "%s", cuttingFile)
 	}
 	var cut Cut
 	if err := json.Unmarshal(text, &cut); err != nil {
-		return found, damaged(err, "%s", cuttingFile)
+		return found, layout.Damaged(err, "%s", cuttingFile)
 	}
 	found.Lost = true
 	if !slices.Contains(found.Cuts, cut) {

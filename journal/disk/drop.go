@@ -8,6 +8,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/parley-hub/parley/journal"
+	"github.com/parley-hub/parley/journal/disk/internal/layout"
 	"github.com/parley-hub/parley/journal/internal/order"
 )
 
@@ -21,7 +22,7 @@ const (
 // job is a drop and the logs it removes.
 type job struct {
 	removal order.Removal
-	ids     []removal
+	ids     []layout.Removal
 	durable bool // the drop is; its removal may begin
 }
 
@@ -43,7 +44,7 @@ func (e *Engine) Drop(ctx context.Context, log journal.LogName) (*journal.Ticket
 	if err != nil || r == nil {
 		return ticket, err
 	}
-	e.writeDrop(g, &job{removal: *r, ids: []removal{{id: head.ID, log: log, offset: r.Offset}}})
+	e.writeDrop(g, &job{removal: *r, ids: []layout.Removal{{ID: head.ID, Log: log, Offset: r.Offset}}})
 	return ticket, nil
 }
 
@@ -61,8 +62,8 @@ func (e *Engine) DropPartition(ctx context.Context, p journal.PartitionName, kee
 	}
 	defer e.mu.Unlock()
 	heads := e.book.PendingHeads(p)
-	prefix := partitionKey(nil, kindHead, p)
-	err := e.view.eachHead(prefix, after(prefix), func(log journal.LogName, head order.Head) bool {
+	prefix := layout.PartitionKey(nil, layout.KindHead, p)
+	err := e.view.eachHead(prefix, layout.After(prefix), func(log journal.LogName, head order.Head) bool {
 		if _, newer := heads[log]; !newer {
 			heads[log] = head
 		}
@@ -76,12 +77,12 @@ func (e *Engine) DropPartition(ctx context.Context, p journal.PartitionName, kee
 	j := &job{removal: *r}
 	for log, head := range heads {
 		if _, already := going[head.ID]; !already && r.Covers(log, head.ID.Incarnation()) {
-			j.ids = append(j.ids, removal{id: head.ID, log: log, offset: r.Offset})
+			j.ids = append(j.ids, layout.Removal{ID: head.ID, Log: log, Offset: r.Offset})
 		}
 	}
-	for _, kind := range []byte{kindValue, kindLazy} {
-		prefix := partitionKey(nil, kind, p)
-		_ = e.group.batch.DeleteRange(prefix, after(prefix), nil)
+	for _, kind := range []byte{layout.KindValue, layout.KindLazy} {
+		prefix := layout.PartitionKey(nil, kind, p)
+		_ = e.group.batch.DeleteRange(prefix, layout.After(prefix), nil)
 	}
 	e.dropLazy(p)
 	e.writeDrop(e.group, j)
@@ -108,7 +109,7 @@ func (e *Engine) going() map[order.ID]struct{} {
 	ids := map[order.ID]struct{}{}
 	for _, j := range e.jobs {
 		for _, r := range j.ids {
-			ids[r.id] = struct{}{}
+			ids[r.ID] = struct{}{}
 		}
 	}
 	return ids
@@ -117,10 +118,10 @@ func (e *Engine) going() map[order.ID]struct{} {
 // writeDrop marks the logs that are to be removed; the lock is held.
 func (e *Engine) writeDrop(g *group, j *job) {
 	for _, r := range j.ids {
-		e.set(g.batch, removalKey(e.scratch[:0], r.id), func(b, key []byte) []byte { return appendRemoval(b, key, r) })
+		e.set(g.batch, layout.RemovalKey(e.scratch[:0], r.ID), func(b, key []byte) []byte { return layout.AppendRemoval(b, key, r) })
 	}
-	_ = g.batch.Set(keyGoing, nil, nil)
-	g.entries.addDrop(&j.removal)
+	_ = g.batch.Set(layout.KeyGoing, nil, nil)
+	g.entries.AddDrop(&j.removal)
 	g.last = j.removal.Offset
 	g.batches++
 	g.drops = append(g.drops, j)
@@ -184,7 +185,7 @@ func (e *Engine) remove(j *job) error {
 	}
 	return e.upkeep(func(g *group) error {
 		if len(e.jobs) == 1 {
-			_ = g.batch.Delete(keyGoing, nil)
+			_ = g.batch.Delete(layout.KeyGoing, nil)
 		}
 		g.finished = append(g.finished, j)
 		return nil
@@ -193,21 +194,21 @@ func (e *Engine) remove(j *job) error {
 
 // removeHeads removes what is left of logs whose records are gone; the lock is
 // held.
-func (e *Engine) removeHeads(g *group, logs []removal) error {
+func (e *Engine) removeHeads(g *group, logs []layout.Removal) error {
 	for _, r := range logs {
-		if raw, err := e.book.RawHead(r.log); err != nil {
+		if raw, err := e.book.RawHead(r.Log); err != nil {
 			return err
-		} else if raw.ID == r.id {
-			_ = g.batch.Delete(headKey(nil, r.log), nil)
+		} else if raw.ID == r.ID {
+			_ = g.batch.Delete(layout.HeadKey(nil, r.Log), nil)
 		}
-		_ = g.batch.Delete(nameKey(nil, r.id), nil)
-		_ = g.batch.Delete(removalKey(nil, r.id), nil)
+		_ = g.batch.Delete(layout.NameKey(nil, r.ID), nil)
+		_ = g.batch.Delete(layout.RemovalKey(nil, r.ID), nil)
 	}
 	return nil
 }
 
 // removeSome takes one step, and reports whether there may be more to do.
-func (e *Engine) removeSome(r removal) (more bool, err error) {
+func (e *Engine) removeSome(r layout.Removal) (more bool, err error) {
 	v, err := e.enter(context.Background(), 0)
 	if err != nil {
 		return false, err
@@ -221,36 +222,36 @@ func (e *Engine) removeSome(r removal) (more bool, err error) {
 	return true, e.upkeep(func(g *group) error {
 		e.addClaims(found, view)
 		for i := range effects {
-			if err := e.undo(g, r.id, &effects[i]); err != nil {
+			if err := e.undo(g, r.ID, &effects[i]); err != nil {
 				return err
 			}
 		}
-		return g.batch.DeleteRange(recordKey(nil, r.id, first), recordKey(nil, r.id, last+1), nil)
+		return g.batch.DeleteRange(layout.RecordKey(nil, r.ID, first), layout.RecordKey(nil, r.ID, last+1), nil)
 	})
 }
 
 // removable reads what the first records of a log did. A record that cannot be
 // read keeps the removal from going on.
-func (v *view) removable(r removal) (first, last uint64, effects []journal.Record, err error) {
-	it, err := v.iter(recordKey(nil, r.id, 0), recordKey(nil, r.id+1, 0))
+func (v *view) removable(r layout.Removal) (first, last uint64, effects []journal.Record, err error) {
+	it, err := v.iter(layout.RecordKey(nil, r.ID, 0), layout.RecordKey(nil, r.ID+1, 0))
 	if err != nil {
 		return 0, 0, nil, err
 	}
 	defer it.Close() //nolint:errcheck // read errors are looked at below
 	size := 0
 	for ok := it.First(); ok && len(effects) < removalRecords && size < removalBytes; ok = it.Next() {
-		seq := seqOf(it.Key())
+		seq := layout.SeqOf(it.Key())
 		value, err := it.ValueAndErr()
 		if err != nil {
-			return 0, 0, nil, storeError(err)
+			return 0, 0, nil, layout.StoreError(err)
 		}
-		rec, err := decodeRecord(value, r.id, seq)
+		rec, err := layout.DecodeRecord(value, r.ID, seq)
 		if err != nil {
-			return 0, 0, nil, damaged(err, "record %d of the dropped log %v", seq, r.log)
+			return 0, 0, nil, layout.Damaged(err, "record %d of the dropped log %v", seq, r.Log)
 		}
-		effect, err := decodeEffects(append([]byte(nil), rec.effects...))
+		effect, err := layout.DecodeEffects(append([]byte(nil), rec.Effects...))
 		if err != nil {
-			return 0, 0, nil, damaged(err, "record %d of the dropped log %v", seq, r.log)
+			return 0, 0, nil, layout.Damaged(err, "record %d of the dropped log %v", seq, r.Log)
 		}
 		if first == 0 {
 			first = seq
@@ -260,7 +261,7 @@ func (v *view) removable(r removal) (first, last uint64, effects []journal.Recor
 		effects = append(effects, effect)
 	}
 	if err := it.Error(); err != nil {
-		return 0, 0, nil, storeError(err)
+		return 0, 0, nil, layout.StoreError(err)
 	}
 	return first, last, effects, nil
 }
@@ -269,7 +270,7 @@ func (v *view) removable(r removal) (first, last uint64, effects []journal.Recor
 // if its log still holds them; the lock is held.
 func (e *Engine) undo(g *group, id order.ID, r *journal.Record) error {
 	for _, put := range r.Put {
-		_ = g.batch.Delete(indexKey(nil, put.Key, id), nil)
+		_ = g.batch.Delete(layout.IndexKey(nil, put.Key, id), nil)
 	}
 	for _, take := range r.Take {
 		held, _, err := e.book.RawClaim(take.Name)
@@ -285,7 +286,7 @@ func (e *Engine) undo(g *group, id order.ID, r *journal.Record) error {
 
 // freeClaim deletes a claim as upkeep; the lock is held.
 func (e *Engine) freeClaim(g *group, name string) {
-	_ = g.batch.Delete(claimKey(nil, name), nil)
+	_ = g.batch.Delete(layout.ClaimKey(nil, name), nil)
 	g.claims = append(g.claims, order.ClaimChange{Name: name})
 }
 
@@ -334,8 +335,8 @@ func (e *Engine) upkeep(write func(g *group) error) error {
 func (e *Engine) removed(j *job) {
 	e.book.Removed(&j.removal)
 	for _, r := range j.ids {
-		if head, ok := e.heads.get(r.log); ok && head.ID == r.id {
-			e.heads.remove(r.log)
+		if head, ok := e.heads.get(r.Log); ok && head.ID == r.ID {
+			e.heads.remove(r.Log)
 		}
 	}
 	for i := range e.jobs {
@@ -348,30 +349,30 @@ func (e *Engine) removed(j *job) {
 
 // loadRemovals finds the drops that an earlier process began.
 func loadRemovals(r pebble.Reader) ([]*job, error) {
-	if going, err := has(r, keyGoing); err != nil || !going {
+	if going, err := has(r, layout.KeyGoing); err != nil || !going {
 		return nil, err
 	}
-	it, err := r.NewIter(&pebble.IterOptions{LowerBound: []byte{kindRemoval}, UpperBound: []byte{kindRemoval + 1}})
+	it, err := r.NewIter(&pebble.IterOptions{LowerBound: []byte{layout.KindRemoval}, UpperBound: []byte{layout.KindRemoval + 1}})
 	if err != nil {
-		return nil, storeError(err)
+		return nil, layout.StoreError(err)
 	}
 	defer it.Close() //nolint:errcheck // read errors are looked at below
 	var jobs []*job
 	for ok := it.First(); ok; ok = it.Next() {
 		value, err := it.ValueAndErr()
 		if err != nil {
-			return nil, storeError(err)
+			return nil, layout.StoreError(err)
 		}
-		r, err := decodeRemoval(it.Key(), value)
+		r, err := layout.DecodeRemoval(it.Key(), value)
 		if err != nil {
-			return nil, damaged(err, "the mark of a removal, %x,", it.Key())
+			return nil, layout.Damaged(err, "the mark of a removal, %x,", it.Key())
 		}
 		jobs = append(jobs, &job{
-			removal: order.Removal{Offset: r.offset, Log: r.log}, ids: []removal{r}, durable: true,
+			removal: order.Removal{Offset: r.Offset, Log: r.Log}, ids: []layout.Removal{r}, durable: true,
 		})
 	}
 	if err := it.Error(); err != nil {
-		return nil, storeError(err)
+		return nil, layout.StoreError(err)
 	}
 	return jobs, nil
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/parley-hub/parley/journal"
 	"github.com/parley-hub/parley/journal/disk/internal/compaction"
+	"github.com/parley-hub/parley/journal/disk/internal/layout"
 	"github.com/parley-hub/parley/journal/disk/internal/storefs"
 	"github.com/parley-hub/parley/journal/internal/follow"
 	"github.com/parley-hub/parley/journal/internal/order"
@@ -103,7 +104,7 @@ type group struct {
 	batches  uint64
 	records  uint64
 	heads    []logHead
-	entries  entryList
+	entries  layout.EntryList
 	claims   []order.ClaimChange // in the order they were made
 	drops    []*job
 	finished []*job

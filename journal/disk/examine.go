@@ -9,6 +9,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"github.com/parley-hub/parley/journal/disk/internal/layout"
 	"github.com/parley-hub/parley/journal/disk/internal/storefs"
 	"github.com/parley-hub/parley/journal/disk/internal/walchunk"
 )
@@ -59,7 +60,7 @@ func examine(dir string, opts Options) (Recovery, mark, error) {
 		return found, last, err
 	}
 	if s.epoch < last.epoch || (s.epoch == last.epoch && s.offset < last.offset) {
-		return found, last, damaged(fmt.Errorf("it ends at offset %d of epoch %d, %s says %d of %d",
+		return found, last, layout.Damaged(fmt.Errorf("it ends at offset %d of epoch %d, %s says %d of %d",
 			s.offset, s.epoch, markFile, last.offset, last.epoch), "%s", sealFile)
 	}
 	found.Clean = true
@@ -80,7 +81,7 @@ func compare(dir string, opts Options, last mark) (Recovery, error) {
 	}
 	behind := s.epoch < last.epoch || (s.epoch == last.epoch && s.offset < last.offset)
 	if behind && !opts.AcceptLoss {
-		return found, name(damaged(fmt.Errorf("the store ends at offset %d of epoch %d, %s says that offset %d of epoch %d was durable",
+		return found, name(layout.Damaged(fmt.Errorf("the store ends at offset %d of epoch %d, %s says that offset %d of epoch %d was durable",
 			s.offset, s.epoch, markFile, last.offset, last.epoch), "the store"), fs, dir, s.logs)
 	}
 	found.Lost = behind
@@ -116,7 +117,7 @@ func survey(dir string, opts Options) (s surveyed, err error) {
 	}
 	for i, w := range s.logs {
 		if w.first > s.offset+1 {
-			return s, name(damaged(fmt.Errorf("commits %d to %d are missing", s.offset+1, w.first-1), "the store"), fs, dir, s.logs[:i])
+			return s, name(layout.Damaged(fmt.Errorf("commits %d to %d are missing", s.offset+1, w.first-1), "the store"), fs, dir, s.logs[:i])
 		}
 		s.offset = max(s.offset, w.last)
 		s.epoch = max(s.epoch, w.epoch)
@@ -202,7 +203,7 @@ func peek(fs vfs.FS, dir string, opts Options) (epoch, offset uint64, err error)
 		_, err = loadRemovals(db)
 	}
 	if err == nil {
-		_, err = has(db, keyIndex)
+		_, err = has(db, layout.KeyIndex)
 	}
 	return epoch, offset, errors.Join(err, db.Close())
 }
@@ -213,14 +214,14 @@ func peek(fs vfs.FS, dir string, opts Options) (epoch, offset uint64, err error)
 func name(err error, fs vfs.FS, dir string, ends []walEnd) error {
 	for i, w := range ends {
 		if w.Proven || (w.Err != nil && i < len(ends)-1) {
-			return damaged(fmt.Errorf("unreadable at offset %d: %w", w.Stop, err), "%s", fs.PathBase(w.path))
+			return layout.Damaged(fmt.Errorf("unreadable at offset %d: %w", w.Stop, err), "%s", fs.PathBase(w.path))
 		}
 	}
 	var suspects []string
 	if n := len(ends); n > 0 {
 		suspects = append(suspects, fs.PathBase(ends[n-1].path))
 		if ends[n-1].Err != nil {
-			return damaged(fmt.Errorf("it ends at offset %d: %w", ends[n-1].Stop, err), "%s", suspects[0])
+			return layout.Damaged(fmt.Errorf("it ends at offset %d: %w", ends[n-1].Stop, err), "%s", suspects[0])
 		}
 	}
 	names, listErr := fs.List(fs.PathJoin(dir, storeDir))
@@ -234,5 +235,5 @@ func name(err error, fs vfs.FS, dir string, ends []walEnd) error {
 			break
 		}
 	}
-	return damaged(err, "%s", strings.Join(suspects, " or "))
+	return layout.Damaged(err, "%s", strings.Join(suspects, " or "))
 }

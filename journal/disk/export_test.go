@@ -5,6 +5,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/parley-hub/parley/journal/disk/internal/layout"
 )
 
 // Tuned returns options under which Pebble's are changed.
@@ -67,7 +68,7 @@ const FormatVersion = formatVersion
 // StoredClaims counts the claims in the store, whether they have expired or
 // not, and the marks of those that will.
 func (e *Engine) StoredClaims() (claims, expiries int, err error) {
-	for kind, n := range map[byte]*int{kindClaim: &claims, kindExpiry: &expiries} {
+	for kind, n := range map[byte]*int{layout.KindClaim: &claims, layout.KindExpiry: &expiries} {
 		err = scanRange(e.db, []byte{kind}, []byte{kind + 1}, func(_, _ []byte) error {
 			*n++
 			return nil

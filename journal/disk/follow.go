@@ -2,9 +2,9 @@ package disk
 
 import (
 	"context"
-	"encoding/binary"
 
 	"github.com/parley-hub/parley/journal"
+	"github.com/parley-hub/parley/journal/disk/internal/layout"
 	"github.com/parley-hub/parley/journal/internal/follow"
 )
 
@@ -37,7 +37,7 @@ func (e *Engine) Commits(ctx context.Context, shard int, after uint64) ([]journa
 	defer v.leave()
 	var commits []journal.Commit
 	size := 0
-	err = v.eachEntry(after+1, func(offset uint64, en entry) (bool, error) {
+	err = v.eachEntry(after+1, func(offset uint64, en layout.Entry) (bool, error) {
 		c, err := v.commit(offset, en, &size)
 		if err != nil {
 			return false, err
@@ -50,8 +50,8 @@ func (e *Engine) Commits(ctx context.Context, shard int, after uint64) ([]journa
 
 // eachEntry goes through the entries of commits from an offset on, and expects
 // every one.
-func (v *view) eachEntry(from uint64, each func(offset uint64, en entry) (bool, error)) error {
-	it, err := v.iter(commitKey(nil, from), []byte{kindCommit + 1})
+func (v *view) eachEntry(from uint64, each func(offset uint64, en layout.Entry) (bool, error)) error {
+	it, err := v.iter(layout.CommitKey(nil, from), []byte{layout.KindCommit + 1})
 	if err != nil {
 		return err
 	}
@@ -60,18 +60,18 @@ func (v *view) eachEntry(from uint64, each func(offset uint64, en entry) (bool, 
 	for ok := it.First(); ok; ok = it.Next() {
 		value, err := it.ValueAndErr()
 		if err != nil {
-			return storeError(err)
+			return layout.StoreError(err)
 		}
-		for offset, decode := range decodeEntries(it.Key(), value) {
+		for offset, decode := range layout.DecodeEntries(it.Key(), value) {
 			if offset != 0 && offset < want {
 				continue
 			}
 			en, err := decode()
 			if err != nil {
-				return damaged(err, "the entry of commit %d", want)
+				return layout.Damaged(err, "the entry of commit %d", want)
 			}
 			if offset != want {
-				return damaged(nil, "the entry of commit %d is missing; it", want)
+				return layout.Damaged(nil, "the entry of commit %d is missing; it", want)
 			}
 			if more, err := each(offset, en); err != nil || !more {
 				return err
@@ -79,34 +79,34 @@ func (v *view) eachEntry(from uint64, each func(offset uint64, en entry) (bool, 
 			want++
 		}
 	}
-	return storeError(it.Error())
+	return layout.StoreError(it.Error())
 }
 
-func (v *view) commit(offset uint64, en entry, size *int) (journal.Commit, error) {
+func (v *view) commit(offset uint64, en layout.Entry, size *int) (journal.Commit, error) {
 	c := journal.Commit{Position: journal.ShardPosition{Epoch: v.engine.epoch, Offset: offset}}
-	switch en.kind {
-	case entryDropLog:
-		c.DroppedLog = &en.log
-	case entryDropPartition:
-		c.DroppedPartition = &en.partition
+	switch en.Kind {
+	case layout.EntryDropLog:
+		c.DroppedLog = &en.Log
+	case layout.EntryDropPartition:
+		c.DroppedPartition = &en.Partition
 	}
-	for _, name := range en.values {
-		c.Values = append(c.Values, journal.ValueKey{Partition: en.partition, Name: name})
+	for _, name := range en.Values {
+		c.Values = append(c.Values, journal.ValueKey{Partition: en.Partition, Name: name})
 	}
-	for _, w := range en.writes {
-		out := journal.Write{Incarnation: w.id.Incarnation(), First: w.first, Last: w.last()}
-		log, found, err := v.name(w.id)
+	for _, w := range en.Writes {
+		out := journal.Write{Incarnation: w.ID.Incarnation(), First: w.First, Last: w.Last()}
+		log, found, err := v.name(w.ID)
 		if err != nil {
 			return c, err
 		}
 		out.Log = log
-		if _, gone := v.hidden[w.id]; gone || !found {
+		if _, gone := v.hidden[w.ID]; gone || !found {
 			out.Dropped = true
 			c.Writes = append(c.Writes, out)
 			continue
 		}
 		all := journal.Limits{Entries: journal.MaxBatchRecords, Bytes: journal.MaxBatchBytes}
-		out.Entries, _, err = v.records(log, w.id, w.first, w.last(), false, all)
+		out.Entries, _, err = v.records(log, w.ID, w.First, w.Last(), false, all)
 		if err != nil {
 			return c, err
 		}
@@ -117,7 +117,3 @@ func (v *view) commit(offset uint64, en entry, size *int) (journal.Commit, error
 	}
 	return c, nil
 }
-
-func offsetOf(key []byte) uint64 { return binary.BigEndian.Uint64(key[1:]) }
-
-func seqOf(key []byte) uint64 { return binary.BigEndian.Uint64(key[9:]) }

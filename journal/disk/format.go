@@ -6,6 +6,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"github.com/parley-hub/parley/journal/disk/internal/layout"
 	"github.com/parley-hub/parley/journal/disk/internal/storefs"
 )
 
@@ -37,15 +38,15 @@ func checkFormat(fs vfs.FS, dir string) error {
 	}
 	data, err := storefs.ReadFile(fs, fs.PathJoin(dir, formatFile))
 	if err != nil {
-		return damaged(err, "%s", formatFile)
+		return layout.Damaged(err, "%s", formatFile)
 	}
 	var version int
 	rest, ok := strings.CutPrefix(string(data), formatTitle)
 	if !ok {
-		return damaged(errForm, "%s", formatFile)
+		return layout.Damaged(layout.ErrForm, "%s", formatFile)
 	}
 	if _, err := fmt.Sscanf(rest, "%d\n", &version); err != nil || string(formatText(version)) != string(data) || version < 1 {
-		return damaged(errForm, "%s", formatFile)
+		return layout.Damaged(layout.ErrForm, "%s", formatFile)
 	}
 	if version > formatVersion {
 		return &FormatError{Dir: dir, Has: version, Know: formatVersion}

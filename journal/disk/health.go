@@ -1,7 +1,6 @@
 package disk
 
 import (
-	"errors"
 	"fmt"
 	"log/slog"
 	"path/filepath"
@@ -12,6 +11,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/parley-hub/parley/journal"
+	"github.com/parley-hub/parley/journal/disk/internal/layout"
 )
 
 // keepInterval is how often the keeper checks the engine.
@@ -251,29 +251,16 @@ func (e *Engine) ending() bool {
 	return e.closed || e.failure != nil
 }
 
-// storeError turns damage that Pebble found into an error of this package that
-// names the file.
-func storeError(err error) error {
-	if err == nil || !pebble.IsCorruptionError(err) {
-		return err
-	}
-	text, _, _ := strings.Cut(err.Error(), "\n")
-	if info := pebble.ExtractDataCorruptionInfo(err); info != nil {
-		return damaged(errors.New(text), "%s", filepath.Base(info.Path))
-	}
-	return damaged(errors.New(text), "the store")
-}
-
 // events are Pebble's calls that matter here.
 func (e *Engine) events() *pebble.EventListener {
 	return &pebble.EventListener{
 		BackgroundError: func(err error) {
 			e.compactions.Halt()
-			e.trip(fmt.Errorf("flushing or compacting: %w", storeError(err)))
+			e.trip(fmt.Errorf("flushing or compacting: %w", layout.StoreError(err)))
 		},
 		DataCorruption: func(info pebble.DataCorruptionInfo) {
 			e.compactions.Halt()
-			e.report(damaged(info.Details, "%s", filepath.Base(info.Path)))
+			e.report(layout.Damaged(info.Details, "%s", filepath.Base(info.Path)))
 		},
 		WALCreated:      func(pebble.WALCreateInfo) { signal(e.rotated) },
 		WriteStallBegin: func(pebble.WriteStallBeginInfo) { e.stalled.CompareAndSwap(0, time.Now().UnixNano()) },

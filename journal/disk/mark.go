@@ -9,6 +9,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"github.com/parley-hub/parley/journal/disk/internal/layout"
 	"github.com/parley-hub/parley/journal/disk/internal/storefs"
 )
 
@@ -36,7 +37,7 @@ func (m mark) encode() []byte {
 	for _, n := range []uint64{m.turn, m.epoch, m.offset} {
 		b = binary.BigEndian.AppendUint64(b, n)
 	}
-	return binary.BigEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
+	return binary.BigEndian.AppendUint32(b, crc32.Checksum(b, layout.Castagnoli))
 }
 
 func decodeMark(b []byte) (mark, bool) {
@@ -44,7 +45,7 @@ func decodeMark(b []byte) (mark, bool) {
 		return mark{}, false
 	}
 	b = b[:markLen]
-	if binary.BigEndian.Uint32(b[markLen-4:]) != crc32.Checksum(b[:markLen-4], castagnoli) {
+	if binary.BigEndian.Uint32(b[markLen-4:]) != crc32.Checksum(b[:markLen-4], layout.Castagnoli) {
 		return mark{}, false
 	}
 	number := func(at int) uint64 { return binary.BigEndian.Uint64(b[at:]) }
@@ -55,7 +56,7 @@ func decodeMark(b []byte) (mark, bool) {
 func readMark(fs vfs.FS, dir string) (mark, error) {
 	b, err := storefs.ReadFile(fs, fs.PathJoin(dir, markFile))
 	if err != nil {
-		return mark{}, damaged(err, "%s", markFile)
+		return mark{}, layout.Damaged(err, "%s", markFile)
 	}
 	first, ok := decodeMark(b)
 	if len(b) >= markPlaceGap {
@@ -64,7 +65,7 @@ func readMark(fs vfs.FS, dir string) (mark, error) {
 		}
 	}
 	if !ok {
-		return mark{}, damaged(errSum, "%s", markFile)
+		return mark{}, layout.Damaged(layout.ErrSum, "%s", markFile)
 	}
 	return first, nil
 }
@@ -129,7 +130,7 @@ func (e *Engine) markLoop() {
 			continue
 		}
 		if err := e.mark.write(e.epoch, durable); err != nil {
-			e.report(damaged(err, "writing %s failed; it", markFile))
+			e.report(layout.Damaged(err, "writing %s failed; it", markFile))
 			return
 		}
 	}

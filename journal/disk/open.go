@@ -9,6 +9,7 @@ import (
 
 	"github.com/parley-hub/parley/journal"
 	"github.com/parley-hub/parley/journal/disk/internal/compaction"
+	"github.com/parley-hub/parley/journal/disk/internal/layout"
 	"github.com/parley-hub/parley/journal/disk/internal/storefs"
 	"github.com/parley-hub/parley/journal/internal/follow"
 	"github.com/parley-hub/parley/journal/internal/order"
@@ -90,11 +91,11 @@ func openLocked(dir string, opts Options) (*Engine, error) {
 func openStore(fs vfs.FS, dir string, opts *pebble.Options) (db *pebble.DB, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			db, err = nil, damaged(fmt.Errorf("%v", p), "the store")
+			db, err = nil, layout.Damaged(fmt.Errorf("%v", p), "the store")
 		}
 	}()
 	db, err = pebble.Open(fs.PathJoin(dir, storeDir), opts)
-	return db, storeError(err)
+	return db, layout.StoreError(err)
 }
 
 func newEngine(dir string, opts Options) *Engine {
@@ -132,9 +133,9 @@ func needsCreating(fs vfs.FS, dir string) (bool, error) {
 	unfinished := storefs.Exists(fs, fs.PathJoin(dir, storeDir+".new"))
 	switch {
 	case store && !format:
-		return false, damaged(errors.New("it is missing"), "%s", formatFile)
+		return false, layout.Damaged(errors.New("it is missing"), "%s", formatFile)
 	case !store && format && !unfinished:
-		return false, damaged(errors.New("it is missing"), "%s", storeDir)
+		return false, layout.Damaged(errors.New("it is missing"), "%s", storeDir)
 	}
 	return !store, nil
 }
@@ -158,8 +159,8 @@ func create(dir string, opts Options) error {
 			return err
 		}
 		b := db.NewBatch()
-		_ = b.Set(keyEpoch, appendNumber(nil, keyEpoch, 1), nil)
-		_ = b.Set(keyIndex, appendNumber(nil, keyIndex, 1), nil)
+		_ = b.Set(layout.KeyEpoch, layout.AppendNumber(nil, layout.KeyEpoch, 1), nil)
+		_ = b.Set(layout.KeyIndex, layout.AppendNumber(nil, layout.KeyIndex, 1), nil)
 		if err := errors.Join(db.Apply(b, pebble.Sync), db.Flush(), db.Close()); err != nil {
 			return err
 		}
@@ -199,10 +200,10 @@ func (e *Engine) load(last mark) error {
 	for _, j := range e.jobs {
 		e.book.Resume(j.removal)
 		for _, r := range j.ids {
-			e.view.hidden[r.id] = struct{}{}
+			e.view.hidden[r.ID] = struct{}{}
 		}
 	}
-	whole, err := has(e.view.snap, keyIndex)
+	whole, err := has(e.view.snap, layout.KeyIndex)
 	if err != nil {
 		return err
 	}
@@ -235,7 +236,7 @@ func has(r pebble.Reader, key []byte) (bool, error) {
 		return false, nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("reading the metadata of the store: %w", storeError(err))
+		return false, fmt.Errorf("reading the metadata of the store: %w", layout.StoreError(err))
 	}
 	return true, closer.Close()
 }
@@ -244,20 +245,20 @@ func has(r pebble.Reader, key []byte) (bool, error) {
 func (e *Engine) newEpoch(last mark) error {
 	e.epoch = max(e.epoch, last.epoch) + 1
 	b := e.db.NewBatch()
-	_ = b.Set(keyEpoch, appendNumber(nil, keyEpoch, e.epoch), nil)
+	_ = b.Set(layout.KeyEpoch, layout.AppendNumber(nil, layout.KeyEpoch, e.epoch), nil)
 	return e.write(b, true)
 }
 
 // readPlace reads epoch and last offset. It looks at single keys only, so that
 // damage elsewhere does not matter to it.
 func readPlace(r pebble.Reader) (epoch, offset uint64, err error) {
-	if epoch, err = readNumber(r, keyEpoch); err == nil && epoch == 0 {
-		err = damaged(errors.New("it is missing"), "the epoch")
+	if epoch, err = readNumber(r, layout.KeyEpoch); err == nil && epoch == 0 {
+		err = layout.Damaged(errors.New("it is missing"), "the epoch")
 	}
 	if err != nil {
 		return 0, 0, err
 	}
-	offset, err = readNumber(r, keyLast)
+	offset, err = readNumber(r, layout.KeyLast)
 	return epoch, offset, err
 }
 
@@ -268,11 +269,11 @@ func readNumber(r pebble.Reader, key []byte) (uint64, error) {
 		return 0, nil
 	}
 	if err != nil {
-		return 0, fmt.Errorf("reading the metadata of the store: %w", storeError(err))
+		return 0, fmt.Errorf("reading the metadata of the store: %w", layout.StoreError(err))
 	}
-	n, err := decodeNumber(key, value)
+	n, err := layout.DecodeNumber(key, value)
 	if err != nil {
-		err = damaged(err, "the metadata of the store")
+		err = layout.Damaged(err, "the metadata of the store")
 	}
 	return n, errors.Join(err, closer.Close())
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/sstable"
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"github.com/parley-hub/parley/journal/disk/internal/layout"
 	"github.com/parley-hub/parley/journal/disk/internal/storefs"
 )
 
@@ -104,7 +105,7 @@ func (o Options) pebble(logger pebble.Logger, events *pebble.EventListener) *peb
 		// Without this, Pebble's own reaction to damage is a fatal message.
 		events = &pebble.EventListener{
 			DataCorruption:  func(pebble.DataCorruptionInfo) {},
-			BackgroundError: func(err error) { o.guard.Fail(fmt.Errorf("flushing or compacting: %w", storeError(err))) },
+			BackgroundError: func(err error) { o.guard.Fail(fmt.Errorf("flushing or compacting: %w", layout.StoreError(err))) },
 		}
 	}
 	p := &pebble.Options{

@@ -7,6 +7,7 @@ import (
 	"errors"
 
 	"github.com/parley-hub/parley/journal"
+	"github.com/parley-hub/parley/journal/disk/internal/layout"
 	"github.com/parley-hub/parley/journal/internal/order"
 )
 
@@ -115,9 +116,9 @@ func (v *view) lookUpRecords(
 			seq = from + left - 1
 		}
 		var e journal.Entry
-		found, err := v.get(recordKey(nil, id, seq), func(value []byte) error {
-			r, err := decodeRecord(value, id, seq)
-			e = journal.Entry{Seq: seq, Offset: r.offset, Data: append([]byte{}, r.data...)}
+		found, err := v.get(layout.RecordKey(nil, id, seq), func(value []byte) error {
+			r, err := layout.DecodeRecord(value, id, seq)
+			e = journal.Entry{Seq: seq, Offset: r.Offset, Data: append([]byte{}, r.Data...)}
 			return err
 		})
 		if err == nil && !found {
@@ -127,7 +128,7 @@ func (v *view) lookUpRecords(
 			if len(entries) > 0 {
 				return entries, seq, nil // the next page says what is wrong
 			}
-			return nil, 0, damaged(err, "record %d of log %v", seq, log)
+			return nil, 0, layout.Damaged(err, "record %d of log %v", seq, log)
 		}
 		if len(entries) > 0 && (len(entries) == limits.Entries || size+len(e.Data) > limits.Bytes) {
 			return entries, seq, nil
@@ -141,7 +142,7 @@ func (v *view) lookUpRecords(
 func (v *view) scanRecords(
 	log journal.LogName, id order.ID, from, to uint64, backward bool, limits journal.Limits,
 ) (entries []journal.Entry, next uint64, err error) {
-	it, err := v.iter(recordKey(nil, id, from), recordKey(nil, id, to+1))
+	it, err := v.iter(layout.RecordKey(nil, id, from), layout.RecordKey(nil, id, to+1))
 	if err != nil {
 		return nil, 0, err
 	}
@@ -157,28 +158,28 @@ func (v *view) scanRecords(
 	for ok := valid(); left > 0; ok = step() {
 		if !ok || binary.BigEndian.Uint64(it.Key()[9:]) != seq {
 			if err := it.Error(); err != nil {
-				return nil, 0, damagedRead(storeError(err), log, seq)
+				return nil, 0, damagedRead(layout.StoreError(err), log, seq)
 			}
-			return nil, 0, damaged(nil, "record %d of log %v is missing; it", seq, log)
+			return nil, 0, layout.Damaged(nil, "record %d of log %v is missing; it", seq, log)
 		}
 		value, err := it.ValueAndErr()
 		if err != nil {
-			return nil, 0, damagedRead(storeError(err), log, seq)
+			return nil, 0, damagedRead(layout.StoreError(err), log, seq)
 		}
-		r, err := decodeRecord(value, id, seq)
+		r, err := layout.DecodeRecord(value, id, seq)
 		if err != nil {
-			return nil, 0, damaged(err, "record %d of log %v", seq, log)
+			return nil, 0, layout.Damaged(err, "record %d of log %v", seq, log)
 		}
-		if len(entries) > 0 && (len(entries) == limits.Entries || size+len(r.data) > limits.Bytes) {
+		if len(entries) > 0 && (len(entries) == limits.Entries || size+len(r.Data) > limits.Bytes) {
 			return entries, seq, nil
 		}
-		size += len(r.data)
-		if cap(space)-len(space) < len(r.data) {
-			space = make([]byte, 0, max(len(r.data), min(32<<10, len(r.data)*int(expect))))
+		size += len(r.Data)
+		if cap(space)-len(space) < len(r.Data) {
+			space = make([]byte, 0, max(len(r.Data), min(32<<10, len(r.Data)*int(expect))))
 		}
 		at := len(space)
-		space = append(space, r.data...)
-		entries = append(entries, journal.Entry{Seq: seq, Offset: r.offset, Data: space[at:len(space):len(space)]})
+		space = append(space, r.Data...)
+		entries = append(entries, journal.Entry{Seq: seq, Offset: r.Offset, Data: space[at:len(space):len(space)]})
 		left--
 		if backward {
 			seq--
@@ -190,7 +191,7 @@ func (v *view) scanRecords(
 }
 
 func damagedRead(err error, log journal.LogName, seq uint64) error {
-	return damaged(err, "record %d of log %v", seq, log)
+	return layout.Damaged(err, "record %d of log %v", seq, log)
 }
 
 // Logs implements journal.Engine.
@@ -203,14 +204,14 @@ func (e *Engine) Logs(ctx context.Context, p journal.PartitionName, opts journal
 		return journal.LogsPage{}, err
 	}
 	defer v.leave()
-	prefix := partitionKey(nil, kindHead, p)
-	lower, upper := prefix, after(prefix)
+	prefix := layout.PartitionKey(nil, layout.KindHead, p)
+	lower, upper := prefix, layout.After(prefix)
 	if opts.After != (journal.LogName{}) {
 		if err := opts.After.Validate(); err != nil {
 			return journal.LogsPage{}, err
 		}
 		// It may be of another partition.
-		if from := append(headKey(nil, opts.After), 0); bytes.Compare(from, lower) > 0 {
+		if from := append(layout.HeadKey(nil, opts.After), 0); bytes.Compare(from, lower) > 0 {
 			lower = from
 		}
 		if bytes.Compare(lower, upper) >= 0 {
@@ -246,22 +247,22 @@ func (v *view) eachHead(lower, upper []byte, each func(journal.LogName, order.He
 	for ok := it.First(); ok; ok = it.Next() {
 		log, rest, err := journal.CutLogName(it.Key()[1:])
 		if err != nil || len(rest) > 0 {
-			return damaged(errKey, "the key %x", it.Key())
+			return layout.Damaged(layout.ErrKey, "the key %x", it.Key())
 		}
 		value, err := it.ValueAndErr()
 		if err != nil {
-			return storeError(err)
+			return layout.StoreError(err)
 		}
-		head, err := decodeHead(it.Key(), value)
+		head, err := layout.DecodeHead(it.Key(), value)
 		if err != nil {
-			return damaged(err, "the head of log %v", log)
+			return layout.Damaged(err, "the head of log %v", log)
 		}
 		if !each(log, head) {
 			return nil
 		}
 	}
 	if err := it.Error(); err != nil {
-		return storeError(err)
+		return layout.StoreError(err)
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/parley-hub/parley/journal"
+	"github.com/parley-hub/parley/journal/disk/internal/layout"
 	"github.com/parley-hub/parley/journal/internal/order"
 )
 
@@ -58,8 +59,8 @@ func (e *Engine) rebuild() (*view, error) {
 	old := e.view
 	w := &rebuildWriter{e: e, batch: e.db.NewIndexedBatch()}
 	defer func() { _ = w.batch.Close() }()
-	_ = w.batch.Delete(keyIndex, nil)
-	for _, kind := range []byte{kindIndex, kindClaim, kindExpiry} {
+	_ = w.batch.Delete(layout.KeyIndex, nil)
+	for _, kind := range []byte{layout.KindIndex, layout.KindClaim, layout.KindExpiry} {
 		_ = w.batch.DeleteRange([]byte{kind}, []byte{kind + 1}, nil)
 	}
 	// The marker is removed durably before anything else is.
@@ -69,7 +70,7 @@ func (e *Engine) rebuild() (*view, error) {
 	if err := e.replayAll(old, w); err != nil {
 		return nil, err
 	}
-	_ = w.batch.Set(keyIndex, appendNumber(nil, keyIndex, 1), nil)
+	_ = w.batch.Set(layout.KeyIndex, layout.AppendNumber(nil, layout.KeyIndex, 1), nil)
 	if err := w.flush(true); err != nil {
 		return nil, err
 	}
@@ -96,9 +97,9 @@ func (w *rebuildWriter) flush(sync bool) error {
 // replayAll writes what all records did to the index and the claims. Without a
 // writer it only checks that they can be read.
 func (e *Engine) replayAll(v *view, w *rebuildWriter) error {
-	return v.eachEntry(1, func(offset uint64, en entry) (bool, error) {
+	return v.eachEntry(1, func(offset uint64, en layout.Entry) (bool, error) {
 		e.gotOn()
-		for _, write := range en.writes {
+		for _, write := range en.Writes {
 			if err := e.replay(v, w, offset, write); err != nil {
 				return false, err
 			}
@@ -107,36 +108,36 @@ func (e *Engine) replayAll(v *view, w *rebuildWriter) error {
 	})
 }
 
-func (e *Engine) replay(v *view, w *rebuildWriter, offset uint64, write written) error {
-	log, found, err := v.name(write.id)
+func (e *Engine) replay(v *view, w *rebuildWriter, offset uint64, write layout.Written) error {
+	log, found, err := v.name(write.ID)
 	if err != nil {
 		return err
 	}
-	if _, gone := v.hidden[write.id]; gone || !found {
+	if _, gone := v.hidden[write.ID]; gone || !found {
 		return nil // dropped
 	}
-	it, err := v.iter(recordKey(nil, write.id, write.first), recordKey(nil, write.id, write.last()+1))
+	it, err := v.iter(layout.RecordKey(nil, write.ID, write.First), layout.RecordKey(nil, write.ID, write.Last()+1))
 	if err != nil {
 		return err
 	}
 	defer it.Close() //nolint:errcheck // read errors are looked at below
-	seq := write.first
+	seq := write.First
 	for ok := it.First(); ok; ok = it.Next() {
 		value, err := it.ValueAndErr()
 		if err != nil {
-			return storeError(err)
+			return layout.StoreError(err)
 		}
-		rec, err := decodeRecord(value, write.id, seq)
+		rec, err := layout.DecodeRecord(value, write.ID, seq)
 		if err != nil {
-			return damaged(err, "record %d of log %v", seq, log)
+			return layout.Damaged(err, "record %d of log %v", seq, log)
 		}
-		if rec.effects != nil {
-			effects, err := decodeEffects(rec.effects)
+		if rec.Effects != nil {
+			effects, err := layout.DecodeEffects(rec.Effects)
 			if err != nil {
-				return damaged(err, "record %d of log %v", seq, log)
+				return layout.Damaged(err, "record %d of log %v", seq, log)
 			}
 			if w != nil {
-				err = e.replayEffects(w, write.id, log, seq, offset, &effects)
+				err = e.replayEffects(w, write.ID, log, seq, offset, &effects)
 			}
 			if err != nil {
 				return err
@@ -145,10 +146,10 @@ func (e *Engine) replay(v *view, w *rebuildWriter, offset uint64, write written)
 		seq++
 	}
 	if err := it.Error(); err != nil {
-		return storeError(err)
+		return layout.StoreError(err)
 	}
-	if seq != write.last()+1 {
-		return damaged(nil, "record %d of log %v is missing; it", seq, log)
+	if seq != write.Last()+1 {
+		return layout.Damaged(nil, "record %d of log %v is missing; it", seq, log)
 	}
 	return nil
 }
@@ -156,18 +157,18 @@ func (e *Engine) replay(v *view, w *rebuildWriter, offset uint64, write written)
 func (e *Engine) replayEffects(w *rebuildWriter, id order.ID, log journal.LogName, seq, offset uint64, r *journal.Record) error {
 	e.writeIndex(w.batch, id, r)
 	for _, name := range r.Release {
-		key := claimKey(nil, name)
+		key := layout.ClaimKey(nil, name)
 		value, closer, err := w.batch.Get(key)
 		if errors.Is(err, pebble.ErrNotFound) {
 			continue
 		}
 		if err != nil {
-			return storeError(err)
+			return layout.StoreError(err)
 		}
-		held, err := decodeClaim(key, value)
+		held, err := layout.DecodeClaim(key, value)
 		_ = closer.Close()
 		if err != nil {
-			return damaged(err, "claim %q", name)
+			return layout.Damaged(err, "claim %q", name)
 		}
 		if held.ID == id {
 			e.writeClaim(w.batch, order.ClaimChange{Name: name})

@@ -10,6 +10,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/parley-hub/parley/journal"
+	"github.com/parley-hub/parley/journal/disk/internal/layout"
 	"github.com/parley-hub/parley/journal/disk/internal/storefs"
 )
 
@@ -61,7 +62,7 @@ func readCheckpoint(fs vfs.FS, dir string) (mark, error) {
 		at, err = journal.ParseShardPosition(strings.TrimSuffix(string(text), "\n"))
 	}
 	if err != nil {
-		return mark{}, damaged(err, "%s", checkpointFile)
+		return mark{}, layout.Damaged(err, "%s", checkpointFile)
 	}
 	return mark{epoch: at.Epoch, offset: at.Offset}, nil
 }
@@ -80,7 +81,7 @@ func verifyPlace(checkpoint string, opts Options) error {
 		return err
 	}
 	if found.epoch != want.epoch || found.offset != want.offset {
-		return name(damaged(fmt.Errorf("the store ends at offset %d of epoch %d, %s says %d of %d",
+		return name(layout.Damaged(fmt.Errorf("the store ends at offset %d of epoch %d, %s says %d of %d",
 			found.offset, found.epoch, checkpointFile, want.offset, want.epoch), "the store"), fs, checkpoint, found.logs)
 	}
 	for _, w := range found.logs {
@@ -89,7 +90,7 @@ func verifyPlace(checkpoint string, opts Options) error {
 			return err
 		}
 		if cut != nil {
-			return damaged(fmt.Errorf("unreadable at offset %d", cut.Offset), "%s", cut.File)
+			return layout.Damaged(fmt.Errorf("unreadable at offset %d", cut.Offset), "%s", cut.File)
 		}
 	}
 	return nil
@@ -109,7 +110,7 @@ func adopt(dir string, opts Options, above uint64) error {
 	}
 	epoch = max(epoch, above) + 1
 	b := db.NewBatch()
-	_ = b.Set(keyEpoch, appendNumber(nil, keyEpoch, epoch), nil)
+	_ = b.Set(layout.KeyEpoch, layout.AppendNumber(nil, layout.KeyEpoch, epoch), nil)
 	err = db.ApplyNoSyncWait(b, pebble.Sync)
 	if err == nil {
 		err = b.SyncWait()

@@ -7,6 +7,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/parley-hub/parley/journal"
+	"github.com/parley-hub/parley/journal/disk/internal/layout"
 	"github.com/parley-hub/parley/journal/disk/internal/storefs"
 	"github.com/parley-hub/parley/journal/internal/order"
 )
@@ -124,7 +125,7 @@ func (s *salvager) build(scratchDir, outDir, apart string) error {
 	rest := &apartWriter{fs: s.opts.FS, path: apart}
 	b := &builder{
 		s: s, out: out, batch: out.NewBatch(), apart: rest,
-		names: map[order.ID]journal.LogName{}, heads: map[order.ID]order.Head{}, entries: map[uint64]entry{},
+		names: map[order.ID]journal.LogName{}, heads: map[order.ID]order.Head{}, entries: map[uint64]layout.Entry{},
 		going: map[order.ID]struct{}{}, seen: map[order.ID]struct{}{}, newest: map[journal.LogName]order.ID{},
 	}
 	err = s.newest(scratch, b.take)

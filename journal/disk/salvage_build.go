@@ -11,6 +11,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/parley-hub/parley/journal"
+	"github.com/parley-hub/parley/journal/disk/internal/layout"
 	"github.com/parley-hub/parley/journal/internal/order"
 )
 
@@ -23,9 +24,9 @@ type builder struct {
 	apart   *apartWriter
 	names   map[order.ID]journal.LogName
 	heads   map[order.ID]order.Head
-	entries map[uint64]entry      // entries of commits as they were stored
-	last    uint64                // highest offset
-	going   map[order.ID]struct{} // logs whose removal is not finished: nothing of them is copied
+	entries map[uint64]layout.Entry // entries of commits as they were stored
+	last    uint64                  // highest offset
+	going   map[order.ID]struct{}   // logs whose removal is not finished: nothing of them is copied
 
 	id     order.ID // the log whose records are arriving
 	log    builtLog
@@ -48,51 +49,51 @@ const kindWrite = 1
 
 func (b *builder) take(key, value []byte) error {
 	switch key[0] {
-	case kindMeta:
-		if string(key) == string(keyEpoch) {
-			if epoch, err := decodeNumber(key, value); err == nil {
+	case layout.KindMeta:
+		if string(key) == string(layout.KeyEpoch) {
+			if epoch, err := layout.DecodeNumber(key, value); err == nil {
 				b.s.epoch = max(b.s.epoch, epoch)
 			}
 		}
 		return nil
-	case kindName:
-		name, err := decodeName(key, value)
+	case layout.KindName:
+		name, err := layout.DecodeName(key, value)
 		if err != nil || len(key) != 9 {
-			b.s.unreadable(damaged(err, "the name of log number %x", key[1:]))
+			b.s.unreadable(layout.Damaged(err, "the name of log number %x", key[1:]))
 			return nil
 		}
 		b.names[order.ID(binary.BigEndian.Uint64(key[1:]))] = name
 		return nil
-	case kindHead:
+	case layout.KindHead:
 		return b.head(key, value)
-	case kindCommit:
-		for offset, decode := range decodeEntries(key, value) {
+	case layout.KindCommit:
+		for offset, decode := range layout.DecodeEntries(key, value) {
 			en, err := decode()
 			if err != nil {
-				b.s.unreadable(damaged(err, "the entries of commits up to %x", key[1:]))
+				b.s.unreadable(layout.Damaged(err, "the entries of commits up to %x", key[1:]))
 				return nil
 			}
 			b.entries[offset] = en
 			b.last = max(b.last, offset)
 		}
 		return nil
-	case kindRecord:
+	case layout.KindRecord:
 		return b.record(key, value)
-	case kindValue, kindLazy:
-		if _, err := decodeValue(key, value); err != nil {
-			b.s.unreadable(damaged(err, "value %x", key[1:]))
+	case layout.KindValue, layout.KindLazy:
+		if _, err := layout.DecodeValue(key, value); err != nil {
+			b.s.unreadable(layout.Damaged(err, "value %x", key[1:]))
 			return nil
 		}
 		b.s.report.Values++
 		return b.set(key, value)
-	case kindRemoval:
-		r, err := decodeRemoval(key, value)
+	case layout.KindRemoval:
+		r, err := layout.DecodeRemoval(key, value)
 		if err != nil {
-			b.s.unreadable(damaged(err, "the mark of a removal, %x,", key))
+			b.s.unreadable(layout.Damaged(err, "the mark of a removal, %x,", key))
 			return nil
 		}
-		b.going[r.id] = struct{}{}
-		b.last = max(b.last, r.offset)
+		b.going[r.ID] = struct{}{}
+		b.last = max(b.last, r.Offset)
 		return nil
 	}
 	return nil // index and claims are made from the records
@@ -101,12 +102,12 @@ func (b *builder) take(key, value []byte) error {
 func (b *builder) head(key, value []byte) error {
 	name, _, err := journal.CutLogName(key[1:])
 	if err != nil {
-		b.s.unreadable(damaged(err, "the key %x", key))
+		b.s.unreadable(layout.Damaged(err, "the key %x", key))
 		return nil
 	}
-	head, err := decodeHead(key, value)
+	head, err := layout.DecodeHead(key, value)
 	if err != nil {
-		b.s.unreadable(damaged(err, "the head of log %v", name))
+		b.s.unreadable(layout.Damaged(err, "the head of log %v", name))
 		return nil
 	}
 	b.heads[head.ID] = head
@@ -115,11 +116,11 @@ func (b *builder) head(key, value []byte) error {
 }
 
 func (b *builder) record(key, value []byte) error {
-	if len(key) != recordKeyLen {
-		b.s.unreadable(damaged(errKey, "the key %x", key))
+	if len(key) != layout.RecordKeyLen {
+		b.s.unreadable(layout.Damaged(layout.ErrKey, "the key %x", key))
 		return nil
 	}
-	id, seq := order.ID(binary.BigEndian.Uint64(key[1:])), seqOf(key)
+	id, seq := order.ID(binary.BigEndian.Uint64(key[1:])), layout.SeqOf(key)
 	if _, dropped := b.going[id]; dropped {
 		return nil
 	}
@@ -130,9 +131,9 @@ func (b *builder) record(key, value []byte) error {
 		b.id, b.log = id, builtLog{}
 	}
 	name, named := b.names[id]
-	rec, err := decodeRecord(value, id, seq)
+	rec, err := layout.DecodeRecord(value, id, seq)
 	if err != nil {
-		b.s.unreadable(damaged(err, "record %d of log %v", seq, name))
+		b.s.unreadable(layout.Damaged(err, "record %d of log %v", seq, name))
 		return nil
 	}
 	b.log.found = seq
@@ -143,14 +144,14 @@ func (b *builder) record(key, value []byte) error {
 		b.s.report.Apart++
 		return b.apart.write(id, name, seq, rec)
 	}
-	if rec.offset != b.log.offset {
+	if rec.Offset != b.log.offset {
 		if err := b.endWrite(); err != nil {
 			return err
 		}
 		b.log.first = seq
 	}
-	b.log.seq, b.log.offset = seq, rec.offset
-	b.last = max(b.last, rec.offset)
+	b.log.seq, b.log.offset = seq, rec.Offset
+	b.last = max(b.last, rec.Offset)
 	b.s.report.Records++
 	return b.set(key, value)
 }
@@ -162,8 +163,8 @@ func (b *builder) endWrite() error {
 	}
 	key := binary.BigEndian.AppendUint64([]byte{kindWrite}, b.log.offset)
 	key = binary.BigEndian.AppendUint64(key, uint64(b.id))
-	value := binary.AppendUvarint(nil, b.log.first)
-	return b.set(key, binary.AppendUvarint(value, b.log.seq-b.log.first+1))
+	value := binary.BigEndian.AppendUint64(nil, b.log.first)
+	return b.set(key, binary.BigEndian.AppendUint64(value, b.log.seq-b.log.first+1))
 }
 
 // endLog writes where the log ends now.
@@ -190,15 +191,15 @@ func (b *builder) endLog() error {
 		return nil
 	}
 	b.s.report.Logs++
-	key := nameKey(nil, b.id)
-	if err := b.set(key, appendName(nil, key, name)); err != nil {
+	key := layout.NameKey(nil, b.id)
+	if err := b.set(key, layout.AppendName(nil, key, name)); err != nil {
 		return err
 	}
 	if b.newest[name] != b.id {
 		return nil // the log was dropped and created anew; this is what is left of the old one
 	}
-	key = headKey(nil, name)
-	return b.set(key, appendHead(nil, key, order.Head{ID: b.id, Seq: b.log.seq, Offset: b.log.offset}))
+	key = layout.HeadKey(nil, name)
+	return b.set(key, layout.AppendHead(nil, key, order.Head{ID: b.id, Seq: b.log.seq, Offset: b.log.offset}))
 }
 
 // finish writes the entries of commits, so that replaying them gives every
@@ -222,8 +223,8 @@ func (b *builder) finish() error {
 		}
 	}
 	_ = b.batch.DeleteRange([]byte{kindWrite}, []byte{kindWrite + 1}, nil)
-	_ = b.batch.Set(keyEpoch, appendNumber(nil, keyEpoch, max(b.s.epoch, 1)), nil)
-	_ = b.batch.Set(keyLast, appendNumber(nil, keyLast, b.last), nil)
+	_ = b.batch.Set(layout.KeyEpoch, layout.AppendNumber(nil, layout.KeyEpoch, max(b.s.epoch, 1)), nil)
+	_ = b.batch.Set(layout.KeyLast, layout.AppendNumber(nil, layout.KeyLast, b.last), nil)
 	return b.flush()
 }
 
@@ -232,36 +233,35 @@ func (b *builder) entry(offset uint64) error {
 	if err != nil {
 		return err
 	}
-	key := commitKey(nil, offset)
-	en := entry{kind: entryBatch}
+	key := layout.CommitKey(nil, offset)
+	en := layout.Entry{Kind: layout.EntryBatch}
 	if stored, ok := b.entries[offset]; ok {
 		en = stored
-		var kept []written
-		for _, w := range en.writes {
-			if now, ok := there[w.id]; ok {
+		var kept []layout.Written
+		for _, w := range en.Writes {
+			if now, ok := there[w.ID]; ok {
 				kept = append(kept, now)
-				delete(there, w.id)
+				delete(there, w.ID)
 			}
 		}
-		en.writes = kept
+		en.Writes = kept
 	}
 	for _, w := range there {
-		en.writes = append(en.writes, w)
+		en.Writes = append(en.Writes, w)
 	}
-	var list entryList
-	list.addEntry(&en)
-	return b.set(key, list.value(key))
+	var list layout.EntryList
+	list.AddEntry(&en)
+	return b.set(key, list.Value(key))
 }
 
-func (b *builder) writes(offset uint64) (map[order.ID]written, error) {
+func (b *builder) writes(offset uint64) (map[order.ID]layout.Written, error) {
 	lower := binary.BigEndian.AppendUint64([]byte{kindWrite}, offset)
 	upper := binary.BigEndian.AppendUint64([]byte{kindWrite}, offset+1)
-	there := map[order.ID]written{}
+	there := map[order.ID]layout.Written{}
 	err := scanRange(b.out, lower, upper, func(key, value []byte) error {
-		c := cutter{b: value}
 		id := order.ID(binary.BigEndian.Uint64(key[9:]))
-		there[id] = written{id: id, first: c.uvarint(), count: c.uvarint()}
-		return c.err()
+		there[id] = layout.Written{ID: id, First: binary.BigEndian.Uint64(value), Count: binary.BigEndian.Uint64(value[8:])}
+		return nil
 	})
 	return there, err
 }
@@ -291,7 +291,7 @@ type apartWriter struct {
 	buf  *bufio.Writer
 }
 
-func (a *apartWriter) write(id order.ID, log journal.LogName, seq uint64, rec stored) error {
+func (a *apartWriter) write(id order.ID, log journal.LogName, seq uint64, rec layout.Stored) error {
 	if a.file == nil {
 		f, err := a.fs.Create(a.path, "journal-salvage")
 		if err != nil {
@@ -305,7 +305,7 @@ func (a *apartWriter) write(id order.ID, log journal.LogName, seq uint64, rec st
 		Sequence uint64 `json:"sequence"`
 		Offset   uint64 `json:"offset"`
 		Data     []byte `json:"data"`
-	}{log.String(), uint64(id), seq, rec.offset, rec.data})
+	}{log.String(), uint64(id), seq, rec.Offset, rec.Data})
 }
 
 func (a *apartWriter) close() error {

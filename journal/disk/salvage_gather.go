@@ -14,6 +14,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/sstable"
 	"github.com/cockroachdb/pebble/v2/wal"
 
+	"github.com/parley-hub/parley/journal/disk/internal/layout"
 	"github.com/parley-hub/parley/journal/internal/order"
 )
 
@@ -25,11 +26,11 @@ const (
 )
 
 func versionKey(key []byte, seq uint64) []byte {
-	return indexKey(nil, key, order.ID(math.MaxUint64-seq))
+	return layout.IndexKey(nil, key, order.ID(math.MaxUint64-seq))
 }
 
 func splitVersion(b []byte) (key []byte, seq uint64, err error) {
-	key, id, err := splitIndexKey(b)
+	key, id, err := layout.SplitIndexKey(b)
 	return key, math.MaxUint64 - uint64(id), err
 }
 
@@ -77,7 +78,7 @@ func (g *gatherer) all(dir string) error {
 		g.s.progress.tell("reading "+t.name, int64(i), int64(len(tables)))
 		largest, bad := g.table(t.name)
 		for _, err := range bad {
-			g.s.unreadable(damaged(err, "%s", t.name))
+			g.s.unreadable(layout.Damaged(err, "%s", t.name))
 		}
 		if len(bad) > 0 {
 			g.missing = append(g.missing, [2]uint64{t.smallest, t.largest})
@@ -206,7 +207,7 @@ func (g *gatherer) logs() error {
 				err = g.walBatch(rec)
 			}
 			if err != nil {
-				g.s.unreadable(damaged(err, "%s from offset %d", g.s.opts.FS.PathBase(path), at.Physical))
+				g.s.unreadable(layout.Damaged(err, "%s from offset %d", g.s.opts.FS.PathBase(path), at.Physical))
 				break
 			}
 		}
@@ -224,7 +225,7 @@ func (g *gatherer) walBatch(rec io.Reader) error {
 	}
 	header, ok := batchrepr.ReadHeader(data)
 	if !ok {
-		return errForm
+		return layout.ErrForm
 	}
 	seq := uint64(header.SeqNum)
 	if !g.wanted(seq) {

@@ -5,6 +5,7 @@ import (
 	"context"
 
 	"github.com/parley-hub/parley/journal"
+	"github.com/parley-hub/parley/journal/disk/internal/layout"
 )
 
 // Scan implements journal.Engine. Its cursor is the stored key of the last
@@ -33,19 +34,19 @@ func (e *Engine) Scan(ctx context.Context, shard int, opts journal.ScanOptions) 
 	var last []byte
 	size := 0
 	for ok := first(); ok; ok = step() {
-		key, id, err := splitIndexKey(it.Key())
+		key, id, err := layout.SplitIndexKey(it.Key())
 		if err != nil {
-			return journal.ScanPage{}, damaged(err, "the key %x", it.Key())
+			return journal.ScanPage{}, layout.Damaged(err, "the key %x", it.Key())
 		}
 		if _, gone := v.hidden[id]; gone {
 			continue
 		}
 		value, err := it.ValueAndErr()
 		if err != nil {
-			return journal.ScanPage{}, storeError(err)
+			return journal.ScanPage{}, layout.StoreError(err)
 		}
-		if value, err = checked(it.Key(), value); err != nil {
-			return journal.ScanPage{}, damaged(err, "index entry %q", key)
+		if value, err = layout.Checked(it.Key(), value); err != nil {
+			return journal.ScanPage{}, layout.Damaged(err, "index entry %q", key)
 		}
 		weight := len(key) + len(value)
 		if len(page.Entries) > 0 && (len(page.Entries) == limits.Entries || size+weight > limits.Bytes) {
@@ -61,7 +62,7 @@ func (e *Engine) Scan(ctx context.Context, shard int, opts journal.ScanOptions) 
 		last = append(last[:0], it.Key()...)
 	}
 	if err := it.Error(); err != nil {
-		return journal.ScanPage{}, storeError(err)
+		return journal.ScanPage{}, layout.StoreError(err)
 	}
 	return page, nil
 }
@@ -70,14 +71,14 @@ func (e *Engine) Scan(ctx context.Context, shard int, opts journal.ScanOptions) 
 func scanBounds(opts journal.ScanOptions) (lower, upper []byte, err error) {
 	// Every key that starts with the prefix starts, escaped, with the escaped
 	// prefix, and the other way round.
-	lower = escape([]byte{kindIndex}, opts.Prefix)
-	upper = after(lower)
-	if from := escape([]byte{kindIndex}, opts.From); bytes.Compare(from, lower) > 0 {
+	lower = layout.Escape([]byte{layout.KindIndex}, opts.Prefix)
+	upper = layout.After(lower)
+	if from := layout.Escape([]byte{layout.KindIndex}, opts.From); bytes.Compare(from, lower) > 0 {
 		lower = from
 	}
 	if len(opts.To) > 0 {
 		// Up to the end mark of the key itself: longer keys come after it.
-		to := append(escape([]byte{kindIndex}, opts.To), 0, 1)
+		to := append(layout.Escape([]byte{layout.KindIndex}, opts.To), 0, 1)
 		if bytes.Compare(to, upper) < 0 {
 			upper = to
 		}
@@ -85,7 +86,7 @@ func scanBounds(opts journal.ScanOptions) (lower, upper []byte, err error) {
 	if opts.After == nil {
 		return lower, upper, nil
 	}
-	if _, _, err := splitIndexKey(opts.After); err != nil {
+	if _, _, err := layout.SplitIndexKey(opts.After); err != nil {
 		return nil, nil, &journal.BoundsError{What: "scan cursor: length", Got: len(opts.After), Min: 11, Max: 2*journal.MaxKey + 11}
 	}
 	if opts.Backward {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"github.com/parley-hub/parley/journal/disk/internal/layout"
 	"github.com/parley-hub/parley/journal/disk/internal/storefs"
 )
 
@@ -81,7 +82,7 @@ func sumFile(fs vfs.FS, path string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	sum := crc32.New(castagnoli)
+	sum := crc32.New(layout.Castagnoli)
 	_, err = io.Copy(sum, f)
 	return fmt.Sprintf("%08x", sum.Sum32()), errors.Join(err, f.Close())
 }
@@ -92,7 +93,7 @@ func (s seal) encode() []byte {
 	for _, f := range s.files {
 		fmt.Fprintf(&b, "file %s %d %s\n", f.name, f.size, f.sum)
 	}
-	fmt.Fprintf(&b, "sum %08x\n", crc32.Checksum([]byte(b.String()), castagnoli))
+	fmt.Fprintf(&b, "sum %08x\n", crc32.Checksum([]byte(b.String()), layout.Castagnoli))
 	return []byte(b.String())
 }
 
@@ -100,20 +101,20 @@ func decodeSeal(data []byte) (seal, error) {
 	var s seal
 	text := string(data)
 	at := strings.LastIndex(text, "sum ")
-	if at < 0 || text[at:] != fmt.Sprintf("sum %08x\n", crc32.Checksum(data[:at], castagnoli)) {
-		return s, errSum
+	if at < 0 || text[at:] != fmt.Sprintf("sum %08x\n", crc32.Checksum(data[:at], layout.Castagnoli)) {
+		return s, layout.ErrSum
 	}
 	lines := strings.Split(strings.TrimSuffix(text[:at], "\n"), "\n")
 	if len(lines) < 3 || lines[0] != sealTitle {
-		return s, errForm
+		return s, layout.ErrForm
 	}
 	if _, err := fmt.Sscanf(lines[1]+"\n"+lines[2], "epoch %d\noffset %d", &s.epoch, &s.offset); err != nil {
-		return s, errForm
+		return s, layout.ErrForm
 	}
 	for _, line := range lines[3:] {
 		var f sealedFile
 		if _, err := fmt.Sscanf(line, "file %s %d %s", &f.name, &f.size, &f.sum); err != nil {
-			return s, errForm
+			return s, layout.ErrForm
 		}
 		s.files = append(s.files, f)
 	}
@@ -128,11 +129,11 @@ func readSeal(fs vfs.FS, dir string) (*seal, error) {
 	}
 	data, err := storefs.ReadFile(fs, path)
 	if err != nil {
-		return nil, damaged(err, "%s", sealFile)
+		return nil, layout.Damaged(err, "%s", sealFile)
 	}
 	s, err := decodeSeal(data)
 	if err != nil {
-		return nil, damaged(err, "%s", sealFile)
+		return nil, layout.Damaged(err, "%s", sealFile)
 	}
 	return &s, nil
 }
@@ -148,20 +149,20 @@ func (s *seal) verify(fs vfs.FS, store string) error {
 		info, err := fs.Stat(path)
 		switch {
 		case err != nil:
-			all = append(all, damaged(err, "%s", f.name))
+			all = append(all, layout.Damaged(err, "%s", f.name))
 			continue
 		case info.Size() != f.size:
-			all = append(all, damaged(fmt.Errorf("it has %d bytes, %s says %d", info.Size(), sealFile, f.size), "%s", f.name))
+			all = append(all, layout.Damaged(fmt.Errorf("it has %d bytes, %s says %d", info.Size(), sealFile, f.size), "%s", f.name))
 			continue
 		case f.sum == "-":
 			continue
 		}
 		sum, err := sumFile(fs, path)
 		if err == nil && sum != f.sum {
-			err = errSum
+			err = layout.ErrSum
 		}
 		if err != nil {
-			all = append(all, damaged(err, "%s", f.name))
+			all = append(all, layout.Damaged(err, "%s", f.name))
 		}
 	}
 	names, err := fs.List(store)
@@ -170,7 +171,7 @@ func (s *seal) verify(fs vfs.FS, store string) error {
 	}
 	for _, name := range names {
 		if !listed[name] {
-			all = append(all, damaged(errors.New("it was not there when the store was closed"), "%s", name))
+			all = append(all, layout.Damaged(errors.New("it was not there when the store was closed"), "%s", name))
 		}
 	}
 	return errors.Join(all...)

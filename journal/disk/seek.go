@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/cockroachdb/pebble/v2"
+	"github.com/parley-hub/parley/journal/disk/internal/layout"
 )
 
 // spareSeekers bounds the iterators that a view keeps for lookups to come.
@@ -60,10 +61,10 @@ func (v *view) seek(key []byte, decode func(value []byte) error) (bool, error) {
 	if it == nil {
 		var err error
 		it, err = v.snap.NewIter(&pebble.IterOptions{
-			LowerBound: []byte{kindClaim}, UpperBound: []byte{kindClaim + 1}, UseL6Filters: true,
+			LowerBound: []byte{layout.KindClaim}, UpperBound: []byte{layout.KindClaim + 1}, UseL6Filters: true,
 		})
 		if err != nil {
-			return false, storeError(err)
+			return false, layout.StoreError(err)
 		}
 	}
 	if !it.SeekPrefixGE(key) {

@@ -17,6 +17,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/parley-hub/parley/journal"
+	"github.com/parley-hub/parley/journal/disk/internal/layout"
 	"github.com/parley-hub/parley/journal/disk/internal/storefs"
 )
 
@@ -204,7 +205,7 @@ func appendSnapshot(b []byte, key journal.ValueKey, s *journal.Snapshot) []byte 
 		}
 	}
 	b = append(b, s.Data...)
-	return binary.BigEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
+	return binary.BigEndian.AppendUint32(b, crc32.Checksum(b, layout.Castagnoli))
 }
 
 var errSnapshot = errors.New("not a snapshot")
@@ -213,7 +214,7 @@ var errSnapshot = errors.New("not a snapshot")
 func decodeSnapshot(b []byte) (key journal.ValueKey, s *journal.Snapshot, err error) {
 	end := len(b) - 4
 	if end < 0 || !bytes.HasPrefix(b, snapshotMagic) ||
-		binary.BigEndian.Uint32(b[end:]) != crc32.Checksum(b[:end], castagnoli) {
+		binary.BigEndian.Uint32(b[end:]) != crc32.Checksum(b[:end], layout.Castagnoli) {
 		return key, nil, errSnapshot
 	}
 	b = b[len(snapshotMagic):end]

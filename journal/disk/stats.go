@@ -6,6 +6,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/parley-hub/parley/journal"
+	"github.com/parley-hub/parley/journal/disk/internal/layout"
 	"github.com/parley-hub/parley/journal/disk/internal/storefs"
 )
 
@@ -76,14 +77,14 @@ func (s *FolderStats) read(db *pebble.DB, progress Progress) error {
 		return err
 	}
 	s.Removing = len(jobs)
-	err = scanRange(db, []byte{kindHead}, []byte{kindHead + 1}, func(key, value []byte) error {
+	err = scanRange(db, []byte{layout.KindHead}, []byte{layout.KindHead + 1}, func(key, value []byte) error {
 		log, _, err := journal.CutLogName(key[1:])
 		if err != nil {
-			return damaged(err, "the key %x", key)
+			return layout.Damaged(err, "the key %x", key)
 		}
-		head, err := decodeHead(key, value)
+		head, err := layout.DecodeHead(key, value)
 		if err != nil {
-			return damaged(err, "the head of log %v", log)
+			return layout.Damaged(err, "the head of log %v", log)
 		}
 		if s.Logs++; s.Logs%1000 == 0 {
 			progress.tell("logs", s.Logs, 0)
@@ -97,11 +98,11 @@ func (s *FolderStats) read(db *pebble.DB, progress Progress) error {
 		return err
 	}
 	for kind, into := range map[byte]*uint64{
-		kindRecord: &s.Bytes.Records, kindIndex: &s.Bytes.Index, kindClaim: &s.Bytes.Claims,
-		kindValue: &s.Bytes.Values, kindCommit: &s.Bytes.Commits,
+		layout.KindRecord: &s.Bytes.Records, layout.KindIndex: &s.Bytes.Index, layout.KindClaim: &s.Bytes.Claims,
+		layout.KindValue: &s.Bytes.Values, layout.KindCommit: &s.Bytes.Commits,
 	} {
 		if *into, err = db.EstimateDiskUsage([]byte{kind}, []byte{kind + 1}); err != nil {
-			return storeError(err)
+			return layout.StoreError(err)
 		}
 	}
 	return nil

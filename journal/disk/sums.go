@@ -7,6 +7,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"github.com/parley-hub/parley/journal/disk/internal/layout"
 	"github.com/parley-hub/parley/journal/disk/internal/storefs"
 )
 
@@ -50,7 +51,7 @@ func verifySums(fs vfs.FS, dir string, progress Progress) error {
 	}
 	list, err := storefs.ReadFile(fs, fs.PathJoin(dir, sumsFile))
 	if err != nil {
-		return damaged(err, "%s", sumsFile)
+		return layout.Damaged(err, "%s", sumsFile)
 	}
 	lines := strings.SplitAfter(string(list), "\n")
 	if last := len(lines) - 1; lines[last] == "" {
@@ -62,12 +63,12 @@ func verifySums(fs vfs.FS, dir string, progress Progress) error {
 		var sum, name string
 		var size int64
 		if _, err := fmt.Sscanf(line, "%s %d %s\n", &sum, &size, &name); err != nil || sumsLine(sum, size, name) != line {
-			return damaged(errForm, "line %d of %s", i+1, sumsFile)
+			return layout.Damaged(layout.ErrForm, "line %d of %s", i+1, sumsFile)
 		}
 		listed[name] = true
 		progress.tell("verifying "+name, int64(i), int64(len(lines)))
 		if err := verifySum(fs, fs.PathJoin(dir, name), sum, size); err != nil {
-			all = append(all, damaged(err, "%s", name))
+			all = append(all, layout.Damaged(err, "%s", name))
 		}
 	}
 	names, _, err := archiveFiles(fs, dir)
@@ -76,7 +77,7 @@ func verifySums(fs vfs.FS, dir string, progress Progress) error {
 	}
 	for _, name := range names {
 		if archived(name) && !listed[name] {
-			all = append(all, damaged(fmt.Errorf("%s does not list it", sumsFile), "%s", name))
+			all = append(all, layout.Damaged(fmt.Errorf("%s does not list it", sumsFile), "%s", name))
 		}
 	}
 	return errors.Join(all...)
@@ -92,7 +93,7 @@ func verifySum(fs vfs.FS, path, want string, size int64) error {
 	}
 	sum, err := sumFile(fs, path)
 	if err == nil && sum != want {
-		err = errSum
+		err = layout.ErrSum
 	}
 	return err
 }

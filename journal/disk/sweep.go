@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 
+	"github.com/parley-hub/parley/journal/disk/internal/layout"
 	"github.com/parley-hub/parley/journal/internal/order"
 )
 
@@ -17,7 +18,7 @@ func (e *Engine) sweepClaims() {
 	if err != nil {
 		return
 	}
-	keys := v.expired(milliseconds(e.now()))
+	keys := v.expired(layout.Milliseconds(e.now()))
 	v.leave()
 	if len(keys) == 0 {
 		return
@@ -49,8 +50,8 @@ func (e *Engine) sweepClaims() {
 }
 
 func (v *view) expired(now int64) (keys [][]byte) {
-	upper := binary.BigEndian.AppendUint64([]byte{kindExpiry}, uint64(now)+1)
-	it, err := v.iter([]byte{kindExpiry}, upper)
+	upper := binary.BigEndian.AppendUint64([]byte{layout.KindExpiry}, uint64(now)+1)
+	it, err := v.iter([]byte{layout.KindExpiry}, upper)
 	if err != nil {
 		return nil
 	}

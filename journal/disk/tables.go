@@ -19,6 +19,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/sstable/block"
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"github.com/parley-hub/parley/journal/disk/internal/layout"
 	"github.com/parley-hub/parley/journal/disk/internal/storefs"
 )
 
@@ -106,9 +107,9 @@ func (f *blockFile) verify(b []byte, at int64) error {
 	if _, err := f.ReadAt(b, at); err != nil && !errors.Is(err, io.EOF) {
 		return err
 	}
-	sum := crc32.Checksum(b[:len(b)-4], castagnoli)
+	sum := crc32.Checksum(b[:len(b)-4], layout.Castagnoli)
 	if binary.LittleEndian.Uint32(b[len(b)-4:]) != (sum>>15|sum<<17)+0xa282ead8 {
-		return errSum
+		return layout.ErrSum
 	}
 	return nil
 }

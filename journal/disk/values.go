@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/parley-hub/parley/journal"
+	"github.com/parley-hub/parley/journal/disk/internal/layout"
 )
 
 // maxDirtyLazy is the number of unsaved lazy values at which they are saved at
@@ -32,7 +33,7 @@ func (e *Engine) Value(ctx context.Context, key journal.ValueKey) (journal.Value
 	if err != nil {
 		return journal.ValueState{}, err
 	}
-	durable, err := v.value(kindValue, key)
+	durable, err := v.value(layout.KindValue, key)
 	return journal.ValueState{Durable: durable, Ordered: ordered.Clone(), Pending: ticket}, err
 }
 
@@ -62,7 +63,7 @@ func (e *Engine) lazyValue(key journal.ValueKey) (journal.Value, error) {
 	if v, ok := e.saving[key]; ok {
 		return v.Clone(), nil
 	}
-	return e.view.value(kindLazy, key)
+	return e.view.value(layout.KindLazy, key)
 }
 
 // PutLazy implements journal.Engine.
@@ -164,15 +165,15 @@ func (e *Engine) collectLazy(
 
 // values merges what is stored with what is fresh, in the order of names.
 func (v *view) values(p journal.PartitionName, opts journal.ValuesOptions, fresh map[string]journal.Value) (journal.ValuesPage, error) {
-	kind := byte(kindValue)
+	kind := byte(layout.KindValue)
 	if opts.Lazy {
-		kind = kindLazy
+		kind = layout.KindLazy
 	}
-	prefix := valueKey(nil, kind, journal.ValueKey{Partition: p, Name: opts.Prefix})
-	start := len(partitionKey(nil, kind, p))
+	prefix := layout.ValueKey(nil, kind, journal.ValueKey{Partition: p, Name: opts.Prefix})
+	start := len(layout.PartitionKey(nil, kind, p))
 	lower := prefix
 	if opts.After >= opts.Prefix && opts.After != "" {
-		lower = append(valueKey(nil, kind, journal.ValueKey{Partition: p, Name: opts.After}), 0)
+		lower = append(layout.ValueKey(nil, kind, journal.ValueKey{Partition: p, Name: opts.After}), 0)
 	}
 	names := slices.Sorted(maps.Keys(fresh))
 	var page journal.ValuesPage
@@ -198,7 +199,7 @@ func (v *view) values(p journal.PartitionName, opts journal.ValuesOptions, fresh
 		}
 		return true
 	}
-	it, err := v.iter(lower, after(prefix))
+	it, err := v.iter(lower, layout.After(prefix))
 	if err != nil {
 		return page, err
 	}
@@ -213,18 +214,18 @@ func (v *view) values(p journal.PartitionName, opts journal.ValuesOptions, fresh
 		}
 		raw, err := it.ValueAndErr()
 		if err != nil {
-			return page, storeError(err)
+			return page, layout.StoreError(err)
 		}
-		value, err := decodeValue(it.Key(), raw)
+		value, err := layout.DecodeValue(it.Key(), raw)
 		if err != nil {
-			return page, damaged(err, "value %q of %v", name, p)
+			return page, layout.Damaged(err, "value %q of %v", name, p)
 		}
 		if !add(name, value) {
 			return page, nil
 		}
 	}
 	if err := it.Error(); err != nil {
-		return page, storeError(err)
+		return page, layout.StoreError(err)
 	}
 	addFresh("", true)
 	return page, nil

@@ -9,6 +9,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/parley-hub/parley/journal"
+	"github.com/parley-hub/parley/journal/disk/internal/layout"
 	"github.com/parley-hub/parley/journal/internal/order"
 )
 
@@ -36,12 +37,12 @@ func newView(e *Engine, snap *pebble.Snapshot, old *view, g *group) *view {
 		v.hidden = maps.Clone(v.hidden)
 		for _, j := range g.drops {
 			for _, id := range j.ids {
-				v.hidden[id.id] = struct{}{}
+				v.hidden[id.ID] = struct{}{}
 			}
 		}
 		for _, j := range g.finished {
 			for _, id := range j.ids {
-				delete(v.hidden, id.id)
+				delete(v.hidden, id.ID)
 			}
 		}
 	}
@@ -86,7 +87,7 @@ func (v *view) get(key []byte, decode func(value []byte) error) (bool, error) {
 		return false, nil
 	}
 	if err != nil {
-		return false, storeError(err)
+		return false, layout.StoreError(err)
 	}
 	defer closer.Close() //nolint:errcheck // never fails
 	if err := decode(value); err != nil {
@@ -98,7 +99,7 @@ func (v *view) get(key []byte, decode func(value []byte) error) (bool, error) {
 func (v *view) iter(lower, upper []byte) (*pebble.Iterator, error) {
 	it, err := v.snap.NewIter(&pebble.IterOptions{LowerBound: lower, UpperBound: upper})
 	if err != nil {
-		return nil, storeError(err)
+		return nil, layout.StoreError(err)
 	}
 	return it, nil
 }
@@ -106,10 +107,10 @@ func (v *view) iter(lower, upper []byte) (*pebble.Iterator, error) {
 // rawHead reads the end of a log, whether or not it is being removed.
 func (v *view) rawHead(log journal.LogName) (order.Head, error) {
 	var head order.Head
-	key := headKey(nil, log)
+	key := layout.HeadKey(nil, log)
 	_, err := v.get(key, func(value []byte) (err error) {
-		if head, err = decodeHead(key, value); err != nil {
-			return damaged(err, "the head of log %v", log)
+		if head, err = layout.DecodeHead(key, value); err != nil {
+			return layout.Damaged(err, "the head of log %v", log)
 		}
 		return nil
 	})
@@ -126,10 +127,10 @@ func (v *view) visible(head order.Head) order.Head {
 
 func (v *view) claim(name string) (*order.Held, error) {
 	var held *order.Held
-	key := claimKey(nil, name)
+	key := layout.ClaimKey(nil, name)
 	_, err := v.seek(key, func(value []byte) (err error) {
-		if held, err = decodeClaim(key, value); err != nil {
-			return damaged(err, "claim %q", name)
+		if held, err = layout.DecodeClaim(key, value); err != nil {
+			return layout.Damaged(err, "claim %q", name)
 		}
 		return nil
 	})
@@ -138,10 +139,10 @@ func (v *view) claim(name string) (*order.Held, error) {
 
 func (v *view) value(kind byte, at journal.ValueKey) (journal.Value, error) {
 	var out journal.Value
-	key := valueKey(nil, kind, at)
+	key := layout.ValueKey(nil, kind, at)
 	_, err := v.get(key, func(value []byte) (err error) {
-		if out, err = decodeValue(key, value); err != nil {
-			return damaged(err, "value %q of %v", at.Name, at.Partition)
+		if out, err = layout.DecodeValue(key, value); err != nil {
+			return layout.Damaged(err, "value %q of %v", at.Name, at.Partition)
 		}
 		return nil
 	})
@@ -150,10 +151,10 @@ func (v *view) value(kind byte, at journal.ValueKey) (journal.Value, error) {
 
 func (v *view) name(id order.ID) (journal.LogName, bool, error) {
 	var log journal.LogName
-	key := nameKey(nil, id)
+	key := layout.NameKey(nil, id)
 	found, err := v.get(key, func(value []byte) (err error) {
-		if log, err = decodeName(key, value); err != nil {
-			return damaged(err, "the name of log number %d", id)
+		if log, err = layout.DecodeName(key, value); err != nil {
+			return layout.Damaged(err, "the name of log number %d", id)
 		}
 		return nil
 	})
@@ -182,5 +183,5 @@ func (b base) Claim(name string) (*order.Held, error) {
 }
 
 func (b base) Value(key journal.ValueKey) (journal.Value, error) {
-	return b.e.view.value(kindValue, key)
+	return b.e.view.value(layout.KindValue, key)
 }

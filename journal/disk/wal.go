@@ -11,6 +11,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/wal"
 
+	"github.com/parley-hub/parley/journal/disk/internal/layout"
 	"github.com/parley-hub/parley/journal/disk/internal/walchunk"
 )
 
@@ -53,7 +54,7 @@ func (w *walEnd) scan(fs vfs.FS) error {
 	}
 	w.End, err = walchunk.Read(f, w.number, func(record []byte) error {
 		if len(record) < batchrepr.HeaderLen {
-			return errForm
+			return layout.ErrForm
 		}
 		ops := batchrepr.Read(record)
 		for {
@@ -61,14 +62,14 @@ func (w *walEnd) scan(fs vfs.FS) error {
 			if err != nil || !ok {
 				return err
 			}
-			if kind == pebble.InternalKeyKindSet && string(key) == string(keyEpoch) {
-				if w.epoch, err = decodeNumber(key, value); err != nil {
+			if kind == pebble.InternalKeyKindSet && string(key) == string(layout.KeyEpoch) {
+				if w.epoch, err = layout.DecodeNumber(key, value); err != nil {
 					return err
 				}
 			}
-			if kind == pebble.InternalKeyKindSet && len(key) == 9 && key[0] == kindCommit {
-				w.last = max(w.last, offsetOf(key))
-				if first := firstOffset(key, value); w.first == 0 || first < w.first {
+			if kind == pebble.InternalKeyKindSet && len(key) == 9 && key[0] == layout.KindCommit {
+				w.last = max(w.last, layout.OffsetOf(key))
+				if first := layout.FirstOffset(key, value); w.first == 0 || first < w.first {
 					w.first = first
 				}
 			}
@@ -132,18 +133,18 @@ func scanManifest(fs vfs.FS, store string) error {
 		}
 	}
 	if current == "" {
-		return damaged(errors.New("it is missing"), "the marker of the MANIFEST")
+		return layout.Damaged(errors.New("it is missing"), "the marker of the MANIFEST")
 	}
 	f, err := fs.Open(fs.PathJoin(store, current))
 	if err != nil {
-		return damaged(err, "%s", current)
+		return layout.Damaged(err, "%s", current)
 	}
 	end, err := walchunk.Read(f, 0, func([]byte) error { return nil })
 	if err == nil && end.Beyond > 0 {
-		err = errSum
+		err = layout.ErrSum
 	}
 	if err = errors.Join(err, f.Close()); err != nil {
-		return damaged(err, "%s", current)
+		return layout.Damaged(err, "%s", current)
 	}
 	return nil
 }

@@ -1,9 +1,7 @@
-package disk
+package layout
 
 import (
 	"encoding/binary"
-	"errors"
-	"fmt"
 	"hash/crc32"
 	"time"
 
@@ -14,27 +12,23 @@ import (
 // Every stored value ends in a checksum over its key and what comes before.
 const sumLen = 4
 
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+// Castagnoli is the polynomial of all checksums.
+var Castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-var (
-	errSum  = errors.New("the checksum does not match")
-	errForm = errors.New("the form is not known")
-)
-
-// appendSum ends a value that begins at from.
-func appendSum(b []byte, from int, key []byte) []byte {
+// AppendSum ends a value that begins at from.
+func AppendSum(b []byte, from int, key []byte) []byte {
 	return binary.BigEndian.AppendUint32(b, checksum(key, b[from:]))
 }
 
 func checksum(key, value []byte) uint32 {
-	return crc32.Update(crc32.Update(0, castagnoli, key), castagnoli, value)
+	return crc32.Update(crc32.Update(0, Castagnoli, key), Castagnoli, value)
 }
 
-// checked returns a value without its checksum.
-func checked(key, value []byte) ([]byte, error) {
+// Checked returns a value without its checksum.
+func Checked(key, value []byte) ([]byte, error) {
 	at := len(value) - sumLen
 	if at < 0 || binary.BigEndian.Uint32(value[at:]) != checksum(key, value[:at]) {
-		return nil, errSum
+		return nil, ErrSum
 	}
 	return value[:at], nil
 }
@@ -78,7 +72,7 @@ func (c *cutter) log() journal.LogName {
 
 func (c *cutter) err() error {
 	if c.bad || len(c.b) > 0 {
-		return errForm
+		return ErrForm
 	}
 	return nil
 }
@@ -91,16 +85,18 @@ func appendString(b []byte, s string) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
 }
 
-func appendHead(b, key []byte, h order.Head) []byte {
+// AppendHead encodes where a log ends, to be stored under key.
+func AppendHead(b, key []byte, h order.Head) []byte {
 	from := len(b)
 	b = binary.AppendUvarint(b, uint64(h.ID))
 	b = binary.AppendUvarint(b, h.Seq)
 	b = binary.AppendUvarint(b, h.Offset)
-	return appendSum(b, from, key)
+	return AppendSum(b, from, key)
 }
 
-func decodeHead(key, value []byte) (order.Head, error) {
-	value, err := checked(key, value)
+// DecodeHead undoes AppendHead.
+func DecodeHead(key, value []byte) (order.Head, error) {
+	value, err := Checked(key, value)
 	if err != nil {
 		return order.Head{}, err
 	}
@@ -109,18 +105,20 @@ func decodeHead(key, value []byte) (order.Head, error) {
 	return h, c.err()
 }
 
-func appendClaim(b, key []byte, h *order.Held) []byte {
+// AppendClaim encodes a claim and its holder, to be stored under key.
+func AppendClaim(b, key []byte, h *order.Held) []byte {
 	from := len(b)
 	b = binary.AppendUvarint(b, uint64(h.ID))
 	b = binary.AppendUvarint(b, h.Seq)
 	b = binary.AppendUvarint(b, h.Offset)
-	b = binary.AppendUvarint(b, uint64(milliseconds(h.Expires)))
+	b = binary.AppendUvarint(b, uint64(Milliseconds(h.Expires)))
 	b, _ = h.Log.AppendBinary(b)
-	return appendSum(b, from, key)
+	return AppendSum(b, from, key)
 }
 
-func decodeClaim(key, value []byte) (*order.Held, error) {
-	value, err := checked(key, value)
+// DecodeClaim undoes AppendClaim; the claim's name is in the key.
+func DecodeClaim(key, value []byte) (*order.Held, error) {
+	value, err := Checked(key, value)
 	if err != nil {
 		return nil, err
 	}
@@ -133,8 +131,8 @@ func decodeClaim(key, value []byte) (*order.Held, error) {
 	return h, c.err()
 }
 
-// milliseconds is 0 for a time that never comes.
-func milliseconds(t time.Time) int64 {
+// Milliseconds is 0 for a time that never comes.
+func Milliseconds(t time.Time) int64 {
 	if t.IsZero() {
 		return 0
 	}
@@ -148,15 +146,17 @@ func fromMilliseconds(ms int64) time.Time {
 	return time.UnixMilli(ms).UTC()
 }
 
-func appendValue(b, key []byte, v journal.Value) []byte {
+// AppendValue encodes a value, to be stored under key.
+func AppendValue(b, key []byte, v journal.Value) []byte {
 	from := len(b)
 	b = binary.AppendUvarint(b, v.Version)
 	b = append(b, v.Data...)
-	return appendSum(b, from, key)
+	return AppendSum(b, from, key)
 }
 
-func decodeValue(key, value []byte) (journal.Value, error) {
-	value, err := checked(key, value)
+// DecodeValue undoes AppendValue.
+func DecodeValue(key, value []byte) (journal.Value, error) {
+	value, err := Checked(key, value)
 	if err != nil {
 		return journal.Value{}, err
 	}
@@ -164,19 +164,21 @@ func decodeValue(key, value []byte) (journal.Value, error) {
 	v := journal.Value{Version: c.uvarint()}
 	v.Data = append([]byte{}, c.b...)
 	if c.bad {
-		return journal.Value{}, errForm
+		return journal.Value{}, ErrForm
 	}
 	return v, nil
 }
 
-func appendName(b, key []byte, log journal.LogName) []byte {
+// AppendName encodes the name of a log, to be stored under key.
+func AppendName(b, key []byte, log journal.LogName) []byte {
 	from := len(b)
 	b, _ = log.AppendBinary(b)
-	return appendSum(b, from, key)
+	return AppendSum(b, from, key)
 }
 
-func decodeName(key, value []byte) (journal.LogName, error) {
-	value, err := checked(key, value)
+// DecodeName undoes AppendName.
+func DecodeName(key, value []byte) (journal.LogName, error) {
+	value, err := Checked(key, value)
 	if err != nil {
 		return journal.LogName{}, err
 	}
@@ -185,49 +187,48 @@ func decodeName(key, value []byte) (journal.LogName, error) {
 	return name, c.err()
 }
 
-// removal is one log that is being removed.
-type removal struct {
-	id     order.ID
-	log    journal.LogName
-	offset uint64
+// Removal is one log that is being removed.
+type Removal struct {
+	ID     order.ID
+	Log    journal.LogName
+	Offset uint64
 }
 
-func appendRemoval(b, key []byte, r removal) []byte {
+// AppendRemoval encodes a removal that is not finished, to be stored under key.
+func AppendRemoval(b, key []byte, r Removal) []byte {
 	from := len(b)
-	b = binary.AppendUvarint(b, r.offset)
-	b, _ = r.log.AppendBinary(b)
-	return appendSum(b, from, key)
+	b = binary.AppendUvarint(b, r.Offset)
+	b, _ = r.Log.AppendBinary(b)
+	return AppendSum(b, from, key)
 }
 
-func decodeRemoval(key, value []byte) (removal, error) {
-	value, err := checked(key, value)
+// DecodeRemoval undoes AppendRemoval.
+func DecodeRemoval(key, value []byte) (Removal, error) {
+	value, err := Checked(key, value)
 	if err != nil {
-		return removal{}, err
+		return Removal{}, err
 	}
 	c := cutter{b: value}
-	r := removal{offset: c.uvarint(), log: c.log()}
+	r := Removal{Offset: c.uvarint(), Log: c.log()}
 	if len(key) != 9 {
-		return removal{}, errKey
+		return Removal{}, ErrKey
 	}
-	r.id = order.ID(binary.BigEndian.Uint64(key[1:]))
+	r.ID = order.ID(binary.BigEndian.Uint64(key[1:]))
 	return r, c.err()
 }
 
-func appendNumber(b, key []byte, n uint64) []byte {
+// AppendNumber encodes a number, to be stored under key.
+func AppendNumber(b, key []byte, n uint64) []byte {
 	from := len(b)
-	return appendSum(binary.AppendUvarint(b, n), from, key)
+	return AppendSum(binary.AppendUvarint(b, n), from, key)
 }
 
-func decodeNumber(key, value []byte) (uint64, error) {
-	value, err := checked(key, value)
+// DecodeNumber undoes AppendNumber.
+func DecodeNumber(key, value []byte) (uint64, error) {
+	value, err := Checked(key, value)
 	if err != nil {
 		return 0, err
 	}
 	c := cutter{b: value}
 	return c.uvarint(), c.err()
-}
-
-// damaged names what could not be read.
-func damaged(err error, what string, args ...any) error {
-	return &journal.DamageError{What: fmt.Sprintf(what, args...), Err: err}
 }

@@ -1,4 +1,4 @@
-package disk
+package layout
 
 import (
 	"encoding/binary"
@@ -18,31 +18,32 @@ const (
 	recordTail    = 8 + sumLen
 )
 
-// draft is a record before it has a place.
-type draft struct {
+// Draft is a record before it has a place.
+type Draft struct {
 	head []byte // form and effects
 	data []byte
 	sum  uint32
 }
 
-func newDraft(r *journal.Record) draft {
-	d := draft{data: r.Data}
+// NewDraft encodes what does not depend on the record's place.
+func NewDraft(r *journal.Record) Draft {
+	d := Draft{data: r.Data}
 	if len(r.Put)+len(r.Remove)+len(r.Take)+len(r.Release) == 0 {
 		d.head = plainHead
 	} else {
 		effects := appendEffects(nil, r)
 		d.head = append(binary.AppendUvarint([]byte{recordForm | recordEffects}, uint64(len(effects))), effects...)
 	}
-	d.sum = crc32.Update(crc32.Update(0, castagnoli, d.head), castagnoli, d.data)
+	d.sum = crc32.Update(crc32.Update(0, Castagnoli, d.head), Castagnoli, d.data)
 	return d
 }
 
 var plainHead = []byte{recordForm}
 
-func (d *draft) size() int { return len(d.head) + len(d.data) + recordTail }
+func (d *Draft) Size() int { return len(d.head) + len(d.data) + recordTail }
 
-// put writes the record's value; b has exactly its size.
-func (d *draft) put(b []byte, id order.ID, seq, offset uint64) {
+// Put writes the record's value; b has exactly its size.
+func (d *Draft) Put(b []byte, id order.ID, seq, offset uint64) {
 	n := copy(b, d.head)
 	n += copy(b[n:], d.data)
 	binary.BigEndian.PutUint64(b[n:], offset)
@@ -54,38 +55,39 @@ func placeSum(sum uint32, id order.ID, seq, offset uint64) uint32 {
 	binary.BigEndian.PutUint64(place[:], uint64(id))
 	binary.BigEndian.PutUint64(place[8:], seq)
 	binary.BigEndian.PutUint64(place[16:], offset)
-	return crc32.Update(sum, castagnoli, place[:])
+	return crc32.Update(sum, Castagnoli, place[:])
 }
 
-// stored is a record as read; its slices are those of the value.
-type stored struct {
-	offset  uint64
-	data    []byte
-	effects []byte
+// Stored is a record as read; its slices are those of the value.
+type Stored struct {
+	Offset  uint64
+	Data    []byte
+	Effects []byte
 }
 
-func decodeRecord(value []byte, id order.ID, seq uint64) (stored, error) {
+// DecodeRecord decodes the record with this place, and refuses another's.
+func DecodeRecord(value []byte, id order.ID, seq uint64) (Stored, error) {
 	at := len(value) - recordTail
 	if at < 1 {
-		return stored{}, errForm
+		return Stored{}, ErrForm
 	}
-	s := stored{offset: binary.BigEndian.Uint64(value[at:])}
-	sum := placeSum(crc32.Update(0, castagnoli, value[:at]), id, seq, s.offset)
+	s := Stored{Offset: binary.BigEndian.Uint64(value[at:])}
+	sum := placeSum(crc32.Update(0, Castagnoli, value[:at]), id, seq, s.Offset)
 	if binary.BigEndian.Uint32(value[at+8:]) != sum {
-		return stored{}, errSum
+		return Stored{}, ErrSum
 	}
 	switch value[0] {
 	case recordForm:
-		s.data = value[1:at]
+		s.Data = value[1:at]
 	case recordForm | recordEffects:
 		c := cutter{b: value[1:at]}
-		s.effects = c.bytes()
+		s.Effects = c.bytes()
 		if c.bad {
-			return stored{}, errForm
+			return Stored{}, ErrForm
 		}
-		s.data = c.b
+		s.Data = c.b
 	default:
-		return stored{}, errForm
+		return Stored{}, ErrForm
 	}
 	return s, nil
 }
@@ -101,7 +103,7 @@ func appendEffects(b []byte, r *journal.Record) []byte {
 	}
 	b = binary.AppendUvarint(b, uint64(len(r.Take)))
 	for _, t := range r.Take {
-		b = binary.AppendUvarint(appendString(b, t.Name), uint64(milliseconds(t.Expires)))
+		b = binary.AppendUvarint(appendString(b, t.Name), uint64(Milliseconds(t.Expires)))
 	}
 	b = binary.AppendUvarint(b, uint64(len(r.Release)))
 	for _, name := range r.Release {
@@ -110,8 +112,8 @@ func appendEffects(b []byte, r *journal.Record) []byte {
 	return b
 }
 
-// decodeEffects returns a record with everything but its data.
-func decodeEffects(b []byte) (journal.Record, error) {
+// DecodeEffects returns a record with everything but its data.
+func DecodeEffects(b []byte) (journal.Record, error) {
 	var r journal.Record
 	if b == nil {
 		return r, nil
