@@ -111,8 +111,8 @@ func (c *Client) Relocate() string {
 }
 
 // Call sends body as JSON unless it is nil, and decodes the answer into into
-// unless that is nil. The path begins with /v1/. Call serves what has no
-// method of its own.
+// unless that is nil. The path begins with /v1/, or with the path of another
+// interface of the hub. Call serves what has no method of its own.
 func (c *Client) Call(ctx context.Context, method, path string, body, into any) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
@@ -196,8 +196,17 @@ func refusal(answer *http.Response) error {
 		Reason  fault.Reason      `json:"reason"`
 		Details map[string]string `json:"details"`
 		Detail  string            `json:"detail"`
+
+		// AGH's form, under /agh.
+		Error      string `json:"error"`
+		Diagnostic struct {
+			Code   fault.Code   `json:"code"`
+			Reason fault.Reason `json:"reason"`
+		} `json:"diagnostic"`
 	}
-	if err := json.Unmarshal(raw, &problem); err != nil || problem.Code == "" {
+	if err := json.Unmarshal(raw, &problem); err == nil && problem.Diagnostic.Code != "" {
+		return &fault.Error{Code: problem.Diagnostic.Code, Reason: problem.Diagnostic.Reason, Message: problem.Error}
+	} else if err != nil || problem.Code == "" {
 		return fmt.Errorf("the hub answered %s: %.200s", answer.Status, raw)
 	}
 	return &fault.Error{Code: problem.Code, Reason: problem.Reason, Details: problem.Details, Message: problem.Detail}

@@ -10,7 +10,9 @@ import (
 )
 
 func (a *app) agh() *cobra.Command {
-	return group("agh", "Work with AGH Network envelopes, ids and keys",
+	return group("agh", "Take part in AGH's network through a hub; envelopes, ids and keys without one",
+		a.aghStatus(), a.aghPeers(), a.aghChannels(), a.aghThreads(), a.aghDirects(), a.aghWork(),
+		a.aghSend(), a.aghInbox(), a.aghDone(), a.aghJoin(), a.aghLeave(),
 		a.aghDirectID(), a.aghRouteToken(), a.aghJCS(), a.aghDigest(),
 		a.aghValidate(), a.aghVerify(), a.aghSign(), a.aghKeys())
 }

@@ -35,51 +35,79 @@ type example struct {
 
 // examples by command. A command that is not listed needs nothing.
 var examples = map[string]example{
-	"parley serve":             {until: "is running"},
-	"parley agent echo":        {hub: true, alone: true, until: "takes part as"},
-	"parley agent exec":        {hub: true, alone: true, until: "takes part as"},
-	"parley agent run":         {hub: true, alone: true, until: "takes part as", first: "export ANTHROPIC_API_KEY=sk-none OPENAI_API_KEY=sk-none; echo 'Be brief.' > triage.md"},
-	"parley agent script":      {hub: true, alone: true, until: "takes part as"},
-	"parley agents add":        {hub: true, alone: true},
-	"parley agents list":       {hub: true},
-	"parley agents show":       {hub: true},
-	"parley agents rule":       {hub: true, alone: true},
-	"parley agents remove":     {hub: true, alone: true},
-	"parley audit":             {hub: true},
-	"parley backup":            {hub: true},
-	"parley channels open":     {hub: true},
-	"parley channels list":     {hub: true},
-	"parley channels show":     {hub: true},
-	"parley channels close":    {hub: true},
-	"parley channels delete":   {hub: true},
-	"parley channels lint":     {hub: true},
-	"parley channels messages": {hub: true},
-	"parley send":              {hub: true},
-	"parley tail":              {hub: true, until: "ag2.channel.opened"},
-	"parley export":            {hub: true},
-	"parley requests list":     {hub: true},
-	"parley requests show":     {hub: true},
-	"parley requests answer":   {hub: true},
-	"parley tasks list":        {hub: true},
-	"parley tasks show":        {hub: true},
-	"parley tasks cancel":      {hub: true},
-	"parley keys add":          {alone: true},
-	"parley keys revoke":       {alone: true, first: `KEY=$(parley keys add --role reader -o json | sed 's/.*"id":"\([^"]*\)".*/\1/')`},
-	"parley data check":        {alone: true, first: aStore},
-	"parley data stats":        {alone: true, first: aStore},
-	"parley data salvage":      {alone: true, first: aStore},
-	"parley restore":           {alone: true, first: aBackup},
-	"parley agh validate":      {first: "touch envelopes.jsonl"},
-	"parley agh verify":        {first: "touch signed.jsonl"},
-	"parley agh sign":          {alone: true, first: aKey + `; (umask 077; parley agh keys export mason --private > mason.json); sed 's/.*"handle":"\([^"]*\)".*/{"from":"\1"}/' mason.json > unsigned.jsonl`},
-	"parley agh keys export":   {alone: true, first: aKey},
-	"parley completion":        {first: `mkdir -p ~/.config/fish/completions; fpath=(- "$PWD")`},
+	"parley serve":                {until: "is running"},
+	"parley agent echo":           {hub: true, alone: true, until: "takes part as"},
+	"parley agent exec":           {hub: true, alone: true, until: "takes part as"},
+	"parley agent run":            {hub: true, alone: true, until: "takes part as", first: "export ANTHROPIC_API_KEY=sk-none OPENAI_API_KEY=sk-none; echo 'Be brief.' > triage.md"},
+	"parley agent script":         {hub: true, alone: true, until: "takes part as"},
+	"parley agents add":           {hub: true, alone: true},
+	"parley agents list":          {hub: true},
+	"parley agents show":          {hub: true},
+	"parley agents rule":          {hub: true, alone: true},
+	"parley agents remove":        {hub: true, alone: true},
+	"parley audit":                {hub: true},
+	"parley backup":               {hub: true},
+	"parley channels open":        {hub: true},
+	"parley channels list":        {hub: true},
+	"parley channels show":        {hub: true},
+	"parley channels close":       {hub: true},
+	"parley channels delete":      {hub: true},
+	"parley channels lint":        {hub: true},
+	"parley channels messages":    {hub: true},
+	"parley send":                 {hub: true},
+	"parley tail":                 {hub: true, until: "ag2.channel.opened"},
+	"parley export":               {hub: true},
+	"parley requests list":        {hub: true},
+	"parley requests show":        {hub: true},
+	"parley requests answer":      {hub: true},
+	"parley tasks list":           {hub: true},
+	"parley tasks show":           {hub: true},
+	"parley tasks cancel":         {hub: true},
+	"parley keys add":             {alone: true},
+	"parley keys revoke":          {alone: true, first: `KEY=$(parley keys add --role reader -o json | sed 's/.*"id":"\([^"]*\)".*/\1/')`},
+	"parley data check":           {alone: true, first: aStore},
+	"parley data stats":           {alone: true, first: aStore},
+	"parley data salvage":         {alone: true, first: aStore},
+	"parley restore":              {alone: true, first: aBackup},
+	"parley agh validate":         {first: "touch envelopes.jsonl"},
+	"parley agh verify":           {first: "touch signed.jsonl"},
+	"parley agh sign":             {alone: true, first: aKey + `; (umask 077; parley agh keys export mason --private > mason.json); sed 's/.*"handle":"\([^"]*\)".*/{"from":"\1"}/' mason.json > unsigned.jsonl`},
+	"parley agh keys export":      {alone: true, first: aKey},
+	"parley agh status":           {hub: true},
+	"parley agh peers":            {hub: true, first: aHarbor},
+	"parley agh channels list":    {hub: true, first: aHarbor},
+	"parley agh channels create":  {hub: true, first: aHarbor},
+	"parley agh threads list":     {hub: true, first: aHarbor},
+	"parley agh threads show":     {hub: true, first: aHarbor},
+	"parley agh threads messages": {hub: true, first: aHarbor},
+	"parley agh directs list":     {hub: true, first: aHarbor},
+	"parley agh directs resolve":  {hub: true, first: aHarbor},
+	"parley agh directs show":     {hub: true, first: aHarbor},
+	"parley agh directs messages": {hub: true, first: aHarbor},
+	"parley agh work lookup":      {hub: true, first: aHarbor},
+	"parley agh work status":      {hub: true, first: aHarbor},
+	"parley agh send":             {hub: true, first: aHarbor},
+	"parley agh inbox":            {hub: true, first: aHarbor},
+	"parley agh done":             {hub: true, first: aHarbor},
+	"parley agh join":             {hub: true},
+	"parley agh leave":            {hub: true, alone: true, first: aHarbor},
+	"parley completion":           {first: `mkdir -p ~/.config/fish/completions; fpath=(- "$PWD")`},
 }
 
-// aKey makes a key of AGH's; aBackup leaves a backup, and aStore a data folder
+// aKey makes a key of AGH's; aHarbor a workspace in which two peers work; aBackup leaves a backup, and aStore a data folder
 // that no hub uses.
 const (
 	aKey    = `parley agh keys new mason`
+	aHarbor = `set -e
+text() { sed 's/.*"'$1'":"\([^"]*\)".*/\1/'; }
+dock='--workspace ws_harbor --channel dock'
+parley agh join $dock --agent tug --peer tug.s02 || true
+SESSION=$(parley agh join $dock --agent crane -o json | text session_id)
+SENDER=$(parley agh join $dock --agent pilot -o json | text session_id)
+DIRECT=$(parley agh directs resolve $dock --session $SESSION --peer tug.s02 -o json | text direct_id)
+MESSAGE=$(parley agh send $dock --session $SENDER --surface thread --thread thread_tide_table --body '{"text":"High water at six."}' -o json | text id)
+parley agh send $dock --session $SENDER --surface thread --thread thread_tide_table --to tug.s02 --work work_tide_1 --body '{"text":"Chart it."}' || true
+`
 	aHub    = `parley serve > started & pid=$!; until [ -s started ]; do sleep 0.05; done; `
 	aStore  = aHub + `kill $pid; wait $pid`
 	aBackup = aHub + `parley backup ./backup-monday; kill $pid; wait $pid`

@@ -1,0 +1,88 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+
+	v1 "github.com/parley-hub/parley/client/v1"
+)
+
+// network is AGH's network of a hub, seen from one workspace.
+type network struct {
+	hub       *v1.Client
+	workspace string
+}
+
+// withNetwork is withHub for the commands that ask about a workspace.
+func (a *app) withNetwork(c *cobra.Command, fn func(ctx context.Context, n *network, args []string) error) *cobra.Command {
+	var workspace string
+	a.withHub(c, func(ctx context.Context, hub *v1.Client, args []string) error {
+		if workspace == "" {
+			return usageError("--workspace is empty; it is a workspace's id")
+		}
+		return fn(ctx, &network{hub, workspace}, args)
+	})
+	c.Flags().StringVar(&workspace, "workspace", "", "the workspace's `ID`")
+	require(c, "workspace")
+	return c
+}
+
+// path is where something of the workspace is. Names become parts of it, which
+// are escaped.
+func (n *network) path(names ...string) string {
+	var b strings.Builder
+	b.WriteString("/agh/workspaces/" + url.PathEscape(n.workspace) + "/network")
+	for _, name := range names {
+		b.WriteString("/" + url.PathEscape(name))
+	}
+	return b.String()
+}
+
+// get asks for something; q may be nil.
+func (n *network) get(ctx context.Context, path string, q url.Values) (json.RawMessage, error) {
+	if len(q) > 0 {
+		path += "?" + q.Encode()
+	}
+	var raw json.RawMessage
+	return raw, n.hub.Call(ctx, http.MethodGet, path, nil, &raw)
+}
+
+// post sends something, and returns the answer.
+func (n *network) post(ctx context.Context, path string, body any) (json.RawMessage, error) {
+	var raw json.RawMessage
+	return raw, n.hub.Call(ctx, http.MethodPost, path, body, &raw)
+}
+
+// unwrap reads the one member of an answer. The raw form is what -o json prints.
+func unwrap[T any](answer json.RawMessage, name string) (raw json.RawMessage, value T, err error) {
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(answer, &members); err != nil {
+		return nil, value, err
+	}
+	return members[name], value, json.Unmarshal(members[name], &value)
+}
+
+// mostShown is how much of a text a table shows.
+const mostShown = 60
+
+// brief is a text in a cell of a table, cut if it is long.
+func brief(s string) string {
+	if utf8.RuneCountInString(s) > mostShown {
+		s = string([]rune(s)[:mostShown-1]) + "…"
+	}
+	return cell(s)
+}
+
+// orDash is a cell that must not be empty.
+func orDash(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return cell(s)
+}
