@@ -11,7 +11,9 @@ import (
 	"github.com/parley-hub/parley/adapter/thread"
 	"github.com/parley-hub/parley/channel"
 	"github.com/parley-hub/parley/dialect/agh"
+	"github.com/parley-hub/parley/dialect/agh/keyring"
 	"github.com/parley-hub/parley/dialect/agh/natsbroker"
+	"github.com/parley-hub/parley/dialect/agh/wire"
 	"github.com/parley-hub/parley/fault"
 	"github.com/parley-hub/parley/hub"
 	"github.com/parley-hub/parley/server"
@@ -40,6 +42,7 @@ func serveAGH(cfg config.Config, h *hub.Hub, keys *access.Keys, log *slog.Logger
 	if err != nil {
 		return nil, err
 	}
+	ring := keyring.At(cfg.Data.Dir)
 	return agh.New(agh.Config{
 		Hub:    h,
 		Broker: broker,
@@ -57,6 +60,11 @@ func serveAGH(cfg config.Config, h *hub.Hub, keys *access.Keys, log *slog.Logger
 		Strict:         cfg.AGH.Strict,
 		LenientWorkIDs: cfg.AGH.LenientWorkIDs,
 		SecretScan:     scan,
+		V1:             cfg.AGH.V1,
+		Key: func(handle string) (*wire.Key, error) {
+			key, _, err := ring.Find(handle)
+			return key, err
+		},
 		Limits: agh.Limits{
 			Remotes: cfg.AGH.Limits.Remotes, Outbox: cfg.AGH.Limits.Outbox, SubscriptionRate: cfg.AGH.Limits.SubscriptionRate,
 			SenderRate: cfg.AGH.Limits.SenderRate, AuditRejects: cfg.AGH.Audit.Rejects,

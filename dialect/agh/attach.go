@@ -31,10 +31,12 @@ func (s *Server) attach(p *peer) error {
 		cancel()
 		return err
 	}
-	subject, err := wire.PeerSubject(0, p.room.space.name, p.room.channel, p.id)
-	if err == nil {
-		p.unsubscribe, err = s.cfg.Broker.Subscribe(subject, p.room.receiver(subject))
-	}
+	stop, err := p.room.subscribe(func(version int) (string, error) {
+		return wire.PeerSubject(version, p.room.space.name, p.room.channel, p.id)
+	})
+	p.room.mu.Lock()
+	p.unsubscribe = stop
+	p.room.mu.Unlock()
 	if err != nil {
 		p.room.unlisten()
 		cancel()
@@ -82,15 +84,44 @@ func (r *netChannel) listen() error {
 	if r.listeners++; r.listeners > 1 {
 		return nil
 	}
-	subject, err := wire.BroadcastSubject(0, r.space.name, r.channel)
-	if err == nil {
-		r.unsubscribe, err = r.space.s.cfg.Broker.Subscribe(subject, r.receiver(subject))
-	}
+	var err error
+	r.unsubscribe, err = r.subscribe(func(version int) (string, error) { return wire.BroadcastSubject(version, r.space.name, r.channel) })
 	if err != nil {
 		r.listeners--
 		return fault.Wrap(fault.Unavailable, err, "the channel %q cannot be subscribed: %v", r.channel, err)
 	}
 	return nil
+}
+
+// versions are those of the protocol that are spoken.
+func (s *Server) versions() []int {
+	if s.cfg.V1 {
+		return []int{0, 1}
+	}
+	return []int{0}
+}
+
+// subscribe hears a subject of each version.
+func (r *netChannel) subscribe(subjectOf func(version int) (string, error)) (stop func(), err error) {
+	var stops []func()
+	stop = func() {
+		for _, one := range stops {
+			one()
+		}
+	}
+	for _, version := range r.space.s.versions() {
+		subject, err := subjectOf(version)
+		var one func()
+		if err == nil {
+			one, err = r.space.s.cfg.Broker.Subscribe(subject, r.receiver(subject))
+		}
+		if err != nil {
+			stop()
+			return nil, err
+		}
+		stops = append(stops, one)
+	}
+	return stop, nil
 }
 
 // unlisten ends the subscription with the last hosted peer.
@@ -103,12 +134,18 @@ func (r *netChannel) unlisten() {
 	}
 }
 
-// greet announces a hosted peer.
+// greet announces a hosted peer in each version of the protocol.
 func (s *Server) greet(p *peer) {
+	for _, version := range s.versions() {
+		s.greetAs(p, wire.ProtocolOf(version))
+	}
+}
+
+func (s *Server) greetAs(p *peer, protocol string) {
 	card := p.card()
 	body := &wire.GreetBody{Card: *card, Summary: card.Summarize("")}
 	e := &wire.Envelope{
-		Protocol: wire.Protocol, ID: wire.NewID(), Workspace: p.room.space.name, Kind: wire.Greet, Channel: p.room.channel,
+		Protocol: protocol, ID: wire.NewID(), Workspace: p.room.space.name, Kind: wire.Greet, Channel: p.room.channel,
 		From: p.id, TS: s.cfg.Now().Unix(),
 	}
 	var err error
@@ -116,11 +153,13 @@ func (s *Server) greet(p *peer) {
 		s.cfg.Log.Error("a greeting cannot be written", "peer_id", p.id, "error", err)
 		return
 	}
-	data, err := e.AppendJSON(nil)
+	data, err := p.seal(e)
 	if err == nil {
 		err = s.publish(e, data, p.session)
 	}
-	if err != nil {
+	if fault.CodeOf(err) == fault.Unavailable && p.signs() && p.key.Load() == nil {
+		s.cfg.Log.Warn("a hosted handle does not greet", "peer_id", p.id, "error", err)
+	} else if err != nil {
 		s.cfg.Log.Debug("a greeting was not published", "peer_id", p.id, "error", err)
 	}
 }

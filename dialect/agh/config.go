@@ -46,6 +46,10 @@ type Config struct {
 	Strict         bool          // the seed's JSON schema to the letter
 	LenientWorkIDs bool          // work ids as AGH's own runtime takes them
 	SecretScan     Scan
+	// V1 also speaks agh-network/v1, on its own subjects.
+	V1 bool
+	// Key finds the key of a handle that is hosted here; nil: no handle is.
+	Key func(handle string) (*wire.Key, error)
 
 	// Broker connects to other runtimes; nil: hosted peers work among themselves.
 	Broker Broker
@@ -135,7 +139,7 @@ func (c Config) withDefaults() Config {
 func (c *Config) validation(outgoing bool) wire.Options {
 	o := wire.Options{
 		Now: c.Now().Unix(), ReplayAge: c.ReplayAge, Strict: c.Strict, LenientWorkIDs: c.LenientWorkIDs,
-		Handles: true,
+		Handles: true, V1: c.V1,
 	}
 	if c.SecretScan == ScanBoth || outgoing && c.SecretScan == ScanOutbound {
 		o.Secrets = wire.NewSecretScan()

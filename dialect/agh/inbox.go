@@ -63,14 +63,14 @@ func (c *call) inbox() error {
 	}
 	return c.list("messages", func(add func(any) error) error {
 		for _, m := range list {
-			_, data, err := c.s.read(c.Context(), m)
+			e, data, err := c.s.read(c.Context(), m)
 			if fault.CodeOf(err) == fault.NotFound {
 				continue
 			}
 			if err != nil {
 				return err
 			}
-			payload, err := payloadOf(data)
+			payload, err := payloadOf(data, trustOf(e, data))
 			if err != nil {
 				return err
 			}
@@ -103,8 +103,9 @@ func (p *peer) awaitMessages(ctx context.Context, patience time.Duration) ([]*wa
 	}
 }
 
-// payloadOf is an envelope without the members that are null.
-func payloadOf(data []byte) (jsontext.Value, error) {
+// payloadOf is an envelope without the members that are null, and what is known
+// of who sent it.
+func payloadOf(data []byte, trust wire.Trust) (jsontext.Value, error) {
 	b := &jsonbuf.Buffer{Bytes: make([]byte, 0, len(data))}
 	b.Open('{')
 	for name, value := range jsonscan.Members(data) {
@@ -112,6 +113,7 @@ func payloadOf(data []byte) (jsontext.Value, error) {
 			b.Key(string(name)).Value(value)
 		}
 	}
+	b.Key("trust").String(string(trust))
 	text, err := b.Close('}').Result()
 	if err != nil {
 		return nil, fault.Wrap(fault.Internal, err, "%v", err)

@@ -29,10 +29,22 @@ func (s *Server) prepare(agent hub.Profile, peerID string) (joining, error) {
 			return j, fault.Wrap(fault.Invalid, err, "%v", err)
 		}
 	}
-	if !wire.ValidPeer(j.peer) {
-		return j, fault.New(fault.Invalid, "%.150q cannot be a peer id; one matches ^[a-z0-9][a-z0-9._-]{0,127}$", j.peer)
+	return j, s.checkPeer(j.peer)
+}
+
+// checkPeer refuses what cannot be the id of a hosted peer. A handle can, if its
+// key is here.
+func (s *Server) checkPeer(id string) error {
+	switch {
+	case wire.ValidPeer(id):
+		return nil
+	case !wire.ValidHandle(id):
+		return fault.New(fault.Invalid, "%.150q cannot be a peer id; one matches ^[a-z0-9][a-z0-9._-]{0,127}$, or is a handle whose key is in the data folder", id)
 	}
-	return j, nil
+	if _, err := s.keyOf(id); err != nil {
+		return fault.Wrap(fault.Invalid, err, "%v; parley agh keys new makes a key and prints its handle", err)
+	}
+	return nil
 }
 
 // agentOf returns the identity of a name, registered if asked for.

@@ -23,6 +23,8 @@ type remote struct {
 	lastSeen time.Time
 	greeted  bool // a greeting has announced it
 	trust    wire.Trust
+	keyID    string // that its last introduction proved
+	version  int    // of the protocol; 0 if it speaks both
 }
 
 // Presence states.
@@ -61,9 +63,14 @@ func (r *netChannel) sweep() {
 		}
 	}
 	r.mu.Unlock()
+	r.left(gone)
+}
+
+// left tells that remote peers are gone.
+func (r *netChannel) left(gone []string) {
 	slices.Sort(gone)
 	for _, id := range gone {
-		s.event(Event{Name: PeerLeft, Workspace: r.space.name, Channel: r.channel, Peer: id})
+		r.space.s.event(Event{Name: PeerLeft, Workspace: r.space.name, Channel: r.channel, Peer: id})
 	}
 }
 
@@ -87,11 +94,14 @@ func (r *netChannel) seen(card *wire.PeerCard, e *wire.Envelope, trust wire.Trus
 			s.counts.dropped.Add(1)
 			return
 		}
-		p = &remote{joinedAt: now}
+		p = &remote{joinedAt: now, version: e.Version()}
 		r.remotes[id] = p
 	}
 	joined := e.Kind == wire.Greet && !p.greeted
-	next := &remote{card: cloneCard(card), joinedAt: p.joinedAt, lastSeen: now, greeted: p.greeted || e.Kind == wire.Greet, trust: trust}
+	next := &remote{card: cloneCard(card), joinedAt: p.joinedAt, lastSeen: now, greeted: p.greeted || e.Kind == wire.Greet, trust: trust, version: min(p.version, e.Version())}
+	if trust == wire.Verified {
+		next.keyID = clone(wire.ProofKeyID(e))
+	}
 	if p.card != nil && slices.Equal(p.card.Capabilities, card.Capabilities) {
 		next.catalog = p.catalog
 	}
@@ -184,7 +194,7 @@ func (p *remote) show(r *netChannel) peerShape {
 	return peerShape{
 		WorkspaceID: r.space.name, PeerID: p.card.PeerID, DisplayName: cmp.Or(p.card.DisplayName, p.card.PeerID), Channel: r.channel,
 		PeerCard: showCard(p.card), JoinedAt: when(p.joinedAt), LastSeen: when(p.lastSeen), ExpiresAt: when(p.lastSeen.Add(2 * s.cfg.GreetInterval)),
-		PresenceState: PresenceOf(p.lastSeen, now, s.cfg.GreetInterval), LastSeenAge: &age, recent: p.lastSeen,
+		PresenceState: PresenceOf(p.lastSeen, now, s.cfg.GreetInterval), LastSeenAge: &age, Trust: p.trust, recent: p.lastSeen,
 	}
 }
 
@@ -193,7 +203,6 @@ type remoteDetail struct {
 	peerDetail
 	Local   *bool          `json:"local,omitempty"` // always absent: hides the member of peerShape
 	Catalog *catalogDetail `json:"capability_catalog,omitempty"`
-	Trust   wire.Trust     `json:"trust"`
 }
 
 type catalogDetail struct {
@@ -201,7 +210,7 @@ type catalogDetail struct {
 }
 
 func (p *remote) detail(r *netChannel) any {
-	d := remoteDetail{peerDetail: peerDetail{peerShape: p.show(r)}, Trust: p.trust}
+	d := remoteDetail{peerDetail: peerDetail{peerShape: p.show(r)}}
 	d.WorkspaceID = ""
 	if p.catalog != nil {
 		d.Catalog = &catalogDetail{Capabilities: []jsontext.Value{}}

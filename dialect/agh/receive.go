@@ -53,6 +53,9 @@ type incoming struct {
 func (r *netChannel) receive(subject wire.Subject, data []byte) {
 	s := r.space.s
 	o := s.cfg.validation(false)
+	policy := r.space.policy()
+	o.V1 = subject.Version == 1
+	o.PrivilegedNeedsProof = policy.Policy != TrustOff
 	e, err := wire.Decode(data, o)
 	if e == nil {
 		s.reject(&auditOf{workspace: r.space.name, channel: r.channel, size: len(data)}, "", wire.Malformed)
@@ -68,17 +71,21 @@ func (r *netChannel) receive(subject wire.Subject, data []byte) {
 		return
 	}
 	if !subject.Carries(e) {
-		if err == nil {
-			s.reject(about(e, len(data)), r.sessionOf(e.To), reasonSubject)
+		why := wire.Reason(reasonSubject)
+		var invalid *wire.Rejection
+		if errors.As(err, &invalid) {
+			why = invalid.Reason
 		}
+		s.reject(in.audit(), r.sessionOf(e.To), why) // no receipt: it did not come on the peer's subject
 		return
 	}
 	if err != nil {
 		in.malformed(err)
 		return
 	}
-	if in.trust = trustOf(e, data); in.trust != wire.Verified && (wire.ValidHandle(e.From) || wire.ValidHandle(e.To)) {
-		s.reject(in.audit(), r.sessionOf(e.To), wire.Malformed) // handles are for those who prove them
+	var why *wire.Rejection
+	if in.trust, why = policy.judge(e, data); why != nil {
+		s.reject(in.audit(), r.sessionOf(e.To), why.Reason) // no receipt: a forged sender must not end somebody's work
 		return
 	}
 	switch content := e.Content.(type) {
@@ -239,8 +246,12 @@ func (in *incoming) answer(why wire.Reason) {
 	if !ok {
 		return
 	}
-	data, err := receipt.AppendJSON(nil)
+	data, err := p.seal(receipt)
 	if err != nil {
+		return
+	}
+	o.SkipFreshness, o.Secrets, o.V1 = true, nil, true
+	if receipt, err = wire.Decode(data, o); err != nil {
 		return
 	}
 	// Whoever has no part in the work does not change it by being answered.

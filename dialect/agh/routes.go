@@ -38,6 +38,8 @@ func (s *Server) served() []struct {
 		{"POST " + spacePath + "/channels/{channel}/directs/resolve", Agent, (*call).resolveDirect},
 		{"GET " + spacePath + "/channels/{channel}/directs/{direct_id}", Agent, (*call).showDirect},
 		{"GET " + spacePath + "/channels/{channel}/directs/{direct_id}/messages", Agent, (*call).directMessages},
+		{"GET " + spacePath + "/trust", Agent, (*call).showTrust},
+		{"PUT " + spacePath + "/trust", Operator, (*call).setTrust},
 		{"GET " + spacePath + "/work/{work_id}", Agent, (*call).showWork},
 		{"POST " + spacePath + "/send", Agent, (*call).send},
 		{"GET " + spacePath + "/inbox", Agent, (*call).inbox},

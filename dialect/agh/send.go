@@ -113,6 +113,9 @@ func (p *peer) envelope(b *sendBody) (*wire.Envelope, error) {
 	if e.ID == "" {
 		e.ID = wire.NewID()
 	}
+	if other := p.room.live(e.To); other != nil && sp.s.cfg.V1 {
+		e.Protocol = wire.ProtocolOf(other.version)
+	}
 	if e.Surface == wire.Direct {
 		id, err := wire.DirectID(sp.name, e.Channel, e.From, e.To)
 		if err != nil {
@@ -131,12 +134,9 @@ func (p *peer) send(ctx context.Context, b *sendBody) (id, direct string, err er
 	if err != nil {
 		return "", "", err
 	}
-	data, err := e.AppendJSON(nil)
+	data, err := p.seal(e)
 	if err != nil {
-		return "", "", fault.Wrap(fault.Invalid, err, "the envelope cannot be written: %v", err)
-	}
-	if len(data) > wire.MaxBytes {
-		return "", "", fault.New(fault.TooLarge, "the envelope has %d bytes; at most %d can be sent", len(data), wire.MaxBytes)
+		return "", "", err
 	}
 	checked, err := wire.Decode(data, sp.s.cfg.validation(true))
 	if err != nil {
@@ -185,6 +185,9 @@ func (p *peer) ask(e *wire.Envelope, data []byte) error {
 	}
 	for _, other := range p.room.asked(e) {
 		answer, data, err := other.introduce(e)
+		if fault.CodeOf(err) == fault.TooLarge {
+			continue // what cannot be sent over the network is not sent here either
+		}
 		if err != nil {
 			return err
 		}
@@ -217,7 +220,7 @@ func (r *netChannel) asked(e *wire.Envelope) []*peer {
 func (p *peer) introduce(request *wire.Envelope) (*wire.Envelope, []byte, error) {
 	card := p.card()
 	e := &wire.Envelope{
-		Protocol: wire.Protocol, ID: wire.NewID(), Workspace: request.Workspace, Kind: wire.Whois, Channel: request.Channel,
+		Protocol: request.Protocol, ID: wire.NewID(), Workspace: request.Workspace, Kind: wire.Whois, Channel: request.Channel,
 		From: p.id, To: request.From, ReplyTo: request.ID, TS: p.room.space.s.cfg.Now().Unix(),
 	}
 	var err error
@@ -235,7 +238,7 @@ func (p *peer) introduce(request *wire.Envelope) (*wire.Envelope, []byte, error)
 		return nil, nil, err
 	}
 	e.Content = body
-	data, err := e.AppendJSON(nil)
+	data, err := p.seal(e)
 	return e, data, err
 }
 

@@ -132,7 +132,12 @@ func (s *Server) load(ctx context.Context) error {
 			return err
 		}
 		for _, home := range homes {
-			if err := s.add(home).load(ctx); err != nil {
+			sp := s.add(home)
+			err := sp.loadTrust(ctx)
+			if err == nil {
+				err = sp.load(ctx)
+			}
+			if err != nil {
 				return err
 			}
 		}

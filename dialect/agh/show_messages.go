@@ -257,7 +257,7 @@ type placed struct {
 // find returns the messages of a name in a conversation, in its order.
 func (r *netChannel) find(ctx context.Context, kind, id, name string) ([]placed, error) {
 	prefixes := []string{work.IDPrefix(name)}
-	if from, rest, ok := strings.Cut(name, "/"); ok && wire.ValidPeer(from) {
+	if from, rest, ok := strings.Cut(name, "/"); ok && wire.ValidPeerOrHandle(from) {
 		prefixes = append(prefixes, work.IDKey(rest, from))
 	}
 	var found []placed

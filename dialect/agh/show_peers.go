@@ -24,6 +24,8 @@ type peerShape struct {
 	ExpiresAt     string    `json:"expires_at,omitempty"`
 	PresenceState string    `json:"presence_state"`
 	LastSeenAge   *int64    `json:"last_seen_age_seconds,omitempty"`
+	// Trust is what is known of who it is.
+	Trust wire.Trust `json:"trust"`
 
 	recent time.Time // for the order of lists
 }
@@ -79,18 +81,30 @@ func whenUnix(seconds int64) string {
 
 // card is how a hosted peer introduces itself.
 func (p *peer) card() *wire.PeerCard {
-	return &wire.PeerCard{
+	c := &wire.PeerCard{
 		PeerID: p.id, DisplayName: p.room.space.s.hub.Name(p.agent),
 		Profiles: []string{wire.Protocol}, Capabilities: []string{}, Artifacts: []string{string(wire.Capability)}, TrustModes: []string{},
 	}
+	if p.room.space.s.cfg.Broker != nil {
+		c.Profiles = append(c.Profiles, wire.ProfileNATS)
+	}
+	if p.signs() {
+		c.Profiles = append(c.Profiles, wire.Profile)
+		c.TrustModes = []string{string(wire.Verified), string(wire.Unverified)}
+	}
+	return c
 }
 
 func (p *peer) show() peerShape {
 	card := p.card()
+	trust := wire.Unverified
+	if p.signs() {
+		trust = wire.Verified
+	}
 	return peerShape{
 		WorkspaceID: p.room.space.name, SessionID: p.session, PeerID: p.id, DisplayName: cmp.Or(card.DisplayName, p.id),
 		Channel: p.room.channel, Local: true, PeerCard: showCard(card), JoinedAt: when(p.joinedAt), PresenceState: presenceLocal,
-		recent: p.joinedAt,
+		Trust: trust, recent: p.joinedAt,
 	}
 }
 
@@ -178,8 +192,10 @@ func (c *call) joinPeer() error {
 	if !wire.ValidChannel(channel) {
 		return fault.New(fault.Invalid, "%.100q cannot be a channel; one matches ^[a-z0-9][a-z0-9_-]{0,63}$", channel)
 	}
-	if body.PeerID != "" && !wire.ValidPeer(body.PeerID) {
-		return fault.New(fault.Invalid, "%.150q cannot be a peer id; one matches ^[a-z0-9][a-z0-9._-]{0,127}$", body.PeerID)
+	if body.PeerID != "" {
+		if err := c.s.checkPeer(body.PeerID); err != nil {
+			return err
+		}
 	}
 	if _, err := wire.PeerID(body.Agent, wire.NewSessionID()); body.PeerID == "" && err != nil {
 		return fault.Wrap(fault.Invalid, err, "%v", err)

@@ -4,9 +4,11 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/parley-hub/parley/adapter/room"
+	"github.com/parley-hub/parley/dialect/agh/wire"
 	"github.com/parley-hub/parley/fault"
 	"github.com/parley-hub/parley/hub"
 )
@@ -21,6 +23,9 @@ type space struct {
 	mu       sync.RWMutex
 	rooms    map[string]*netChannel // by channel
 	sessions map[string]*peer       // of hosted peers
+
+	trust    atomic.Pointer[trustPolicy] // nil: the default
+	trusting sync.Mutex                  // held while the policy is changed
 }
 
 // netChannel is a channel of a workspace.
@@ -41,8 +46,8 @@ type netChannel struct {
 	counting sync.Mutex // held while the messages are counted
 
 	subscribing sync.Mutex
-	listeners   int // hosted peers that hear broadcasts
-	unsubscribe func()
+	listeners   int    // hosted peers that hear broadcasts
+	unsubscribe func() // ends the subscriptions
 }
 
 // peer is a hosted peer: an identity that is joined to a channel.
@@ -54,6 +59,7 @@ type peer struct {
 	joinedAt time.Time
 	queue    *queue
 	counts   peerCounters
+	key      atomic.Pointer[wire.Key] // of a handle, once it was wanted
 	// documented says that how far the peer is was written; the ledger's lock
 	// guards it.
 	documented bool

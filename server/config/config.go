@@ -173,6 +173,7 @@ type AGH struct {
 	Strict         bool
 	LenientWorkIDs bool
 	SecretScan     string
+	V1             bool
 	NATS           AGHNATS
 	Audit          AGHAudit
 	Limits         AGHLimits

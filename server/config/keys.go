@@ -519,6 +519,11 @@ var Keys = []Key{
 		field:   func(c *Config) any { return &c.AGH.SecretScan },
 	},
 	{
+		Name: "agh.v1", Default: "false",
+		Meaning: "also speak agh-network/v1, on NATS subjects of its own",
+		field:   func(c *Config) any { return &c.AGH.V1 },
+	},
+	{
 		Name: "agh.nats.listen", Default: "", Flag: "nats",
 		Meaning: "address of a NATS server of this process, such as 127.0.0.1:4222, over which AGH peers elsewhere connect with the token in nats-token of the data folder; empty starts none. " +
 			"Beyond loopback it needs tls.cert and tls.key",

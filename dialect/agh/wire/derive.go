@@ -23,9 +23,9 @@ func DirectID(workspace, channel, one, other string) (string, error) {
 		return "", fault.New(fault.Invalid, "the workspace id %q is empty or not one token of a subject", workspace)
 	case !ValidChannel(channel):
 		return "", fault.New(fault.Invalid, "the channel %q does not match ^[a-z0-9][a-z0-9_-]{0,63}$", channel)
-	case !validPeerOrHandle(a):
+	case !ValidPeerOrHandle(a):
 		return "", badPeer(a)
-	case !validPeerOrHandle(b):
+	case !ValidPeerOrHandle(b):
 		return "", badPeer(b)
 	case a == b:
 		return "", fault.New(fault.Invalid, "a direct room has two peers, and %q is both of them", a)

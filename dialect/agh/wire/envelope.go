@@ -7,6 +7,9 @@ const (
 	Protocol   = "agh-network/v0"
 	ProtocolV1 = "agh-network/v1"
 
+	// ProfileNATS is what a peer's card claims that is reached over NATS.
+	ProfileNATS = "agh-network.nats/v0"
+
 	// MaxBytes is how large a serialized envelope may be.
 	MaxBytes = 1 << 20
 	// MaxDepth is how deep an envelope may nest, itself counted.
@@ -99,6 +102,14 @@ func (e *Envelope) Container() Container {
 		c.ID = e.Direct
 	}
 	return c
+}
+
+// ProtocolOf is the protocol of a version.
+func ProtocolOf(version int) string {
+	if version == 1 {
+		return ProtocolV1
+	}
+	return Protocol
 }
 
 // Version is the protocol's version that an envelope speaks: 0 or 1.

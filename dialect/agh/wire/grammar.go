@@ -101,8 +101,14 @@ func ValidNickname(s string) bool {
 	return len(s) >= 1 && len(s) <= 32 && channelClass.holds(s)
 }
 
-// validPeerOrHandle is the grammar of peers where trust is enabled.
-func validPeerOrHandle(s string) bool { return ValidPeer(s) || ValidHandle(s) }
+// ValidKeyID matches ^sha256:[0-9a-f]{64}$.
+func ValidKeyID(s string) bool {
+	sum, ok := strings.CutPrefix(s, "sha256:")
+	return ok && len(sum) == 64 && hexClass.holds(sum)
+}
+
+// ValidPeerOrHandle is the grammar of peers where trust is enabled.
+func ValidPeerOrHandle(s string) bool { return ValidPeer(s) || ValidHandle(s) }
 
 // handleShaped reports whether a name claims to be a handle.
 func handleShaped(s string) bool { return strings.IndexByte(s, '@') >= 0 }

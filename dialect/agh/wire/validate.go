@@ -60,7 +60,7 @@ func unsupportedKind(detail string) *Rejection {
 
 func validSender(peer string, o *Options) bool {
 	if o.Handles {
-		return validPeerOrHandle(peer)
+		return ValidPeerOrHandle(peer)
 	}
 	return ValidPeer(peer)
 }

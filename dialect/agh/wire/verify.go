@@ -68,6 +68,10 @@ func readProof(raw []byte) proof {
 	return p
 }
 
+// ProofKeyID is the key that an envelope's proof names; whether it holds is for
+// Verify to say.
+func ProofKeyID(e *Envelope) string { return readProof(e.Proof).keyID }
+
 // judge takes the profile's steps in their order.
 func (p *proof) judge(e *Envelope, data []byte) *Rejection {
 	if p.alg != algorithm {

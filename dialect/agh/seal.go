@@ -1,0 +1,42 @@
+package agh
+
+import (
+	"strings"
+
+	"github.com/parley-hub/parley/dialect/agh/wire"
+	"github.com/parley-hub/parley/fault"
+)
+
+// signs reports whether the peer is a handle, which proves what it says.
+func (p *peer) signs() bool { return strings.Contains(p.id, "@") }
+
+// seal writes an envelope of the peer as it goes out; a handle signs it.
+func (p *peer) seal(e *wire.Envelope) ([]byte, error) {
+	data, err := e.AppendJSON(nil)
+	if err != nil || !p.signs() {
+		return data, err
+	}
+	key := p.key.Load()
+	if key == nil {
+		if key, err = p.room.space.s.keyOf(p.id); err != nil {
+			return nil, err
+		}
+		p.key.Store(key)
+	}
+	return key.Sign(data)
+}
+
+// keyOf finds the key that proves a handle.
+func (s *Server) keyOf(handle string) (*wire.Key, error) {
+	if s.cfg.Key == nil {
+		return nil, fault.New(fault.Unavailable, "this hub keeps no keys, so that nothing can be signed for %q", handle)
+	}
+	key, err := s.cfg.Key(handle)
+	if err != nil {
+		return nil, fault.Wrap(fault.Unavailable, err, "nothing can be signed for %q: %v", handle, err)
+	}
+	if key.Handle() != handle {
+		return nil, fault.New(fault.Unavailable, "nothing can be signed for %q: the key found is that of %q", handle, key.Handle())
+	}
+	return key, nil
+}

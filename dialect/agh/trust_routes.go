@@ -1,0 +1,39 @@
+package agh
+
+import "net/http"
+
+// trustBody is a new policy. Pins that are left out stay as they are.
+type trustBody struct {
+	Policy Policy             `json:"policy"`
+	Pins   *map[string]string `json:"pins,omitempty"`
+}
+
+func (c *call) showTrust() error {
+	sp, err := c.space()
+	if err != nil {
+		return err
+	}
+	return c.answer(http.StatusOK, map[string]any{"trust": sp.policy()})
+}
+
+func (c *call) setTrust() error {
+	sp, err := c.space()
+	if err != nil {
+		return err
+	}
+	var body trustBody
+	if err := c.read(&body); err != nil {
+		return err
+	}
+	t, err := sp.setTrust(c.Context(), func(t *trustPolicy) error {
+		t.Policy = body.Policy
+		if body.Pins != nil {
+			t.Pins = *body.Pins
+		}
+		return t.check()
+	})
+	if err != nil {
+		return err
+	}
+	return c.answer(http.StatusOK, map[string]any{"trust": t})
+}
