@@ -42,6 +42,7 @@ func (s *Server) handler() (_ http.Handler, err error) {
 
 	guard := &access.Guard{
 		Keys:        s.deps.Keys,
+		Sessions:    s.deps.Sessions,
 		Listen:      s.cfg.HTTP.Listen,
 		Hosts:       s.cfg.HTTP.Hosts,
 		Origins:     s.cfg.HTTP.Origins,

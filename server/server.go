@@ -22,8 +22,9 @@ import (
 
 // Deps is what a server serves. Nil handlers answer that nothing is there.
 type Deps struct {
-	Keys *access.Keys // required
-	Log  *slog.Logger // nil: slog.Default()
+	Keys     *access.Keys     // required
+	Sessions *access.Sessions // of browsers; nil: there are none
+	Log      *slog.Logger     // nil: slog.Default()
 	// Metrics is the registry behind /metrics; nil makes one. The server adds
 	// its own collectors to it.
 	Metrics *prometheus.Registry

@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"log/slog"
+	"os"
 	"time"
 
 	"github.com/parley-hub/parley/hub"
@@ -34,17 +35,24 @@ func compose(ctx context.Context, cfg config.Config, engine journal.Engine, log 
 		return server.Deps{}, nil, err
 	}
 	keys.OnFailure(auditFailures(h, log))
+	sessions := access.NewSessions(keys, access.SessionLimits{Lasts: cfg.Console.Session, Most: cfg.Console.Sessions})
+	if err := sessions.Load(ctx, h); err != nil {
+		h.Close()
+		return server.Deps{}, nil, err
+	}
 	dialects, err := dialectsOf(cfg, h, keys, log)
 	if err != nil {
 		h.Close()
 		return server.Deps{}, nil, err
 	}
 	deps := server.Deps{
-		Keys:    keys,
-		Log:     log,
-		Version: thisBuild().Version,
+		Keys:     keys,
+		Sessions: sessions,
+		Log:      log,
+		Version:  thisBuild().Version,
 		V1: api.New(api.Config{
-			Hub: h, Backup: backupOf(engine), Version: thisBuild().Version, Log: log, Stopping: server.Stopping, Stands: keys.Stands,
+			Hub: h, Backup: backupOf(engine), Version: thisBuild().Version, Name: hostName(), Log: log, Stopping: server.Stopping,
+			Stands: keys.Stands, Keys: keys, Sessions: sessions,
 			Warnings: dialects.channelWarnings, Takes: dialects.checkEnvelope, TakesOpening: dialects.checkOpening,
 			Limits: api.Limits{
 				Body: int64(cfg.Limits.Body), Page: cfg.Limits.Page, PageBytes: int(cfg.Limits.PageBytes), View: int64(cfg.Limits.View), Followers: cfg.Limits.Followers, Answers: int64(cfg.Limits.Answers),
@@ -61,6 +69,15 @@ func compose(ctx context.Context, cfg config.Config, engine journal.Engine, log 
 		return err
 	}
 	return deps, closeAll, nil
+}
+
+// hostName is what people call the machine, or nothing.
+func hostName() string {
+	name, err := os.Hostname()
+	if err != nil {
+		return ""
+	}
+	return name
 }
 
 // auditFailures writes failed authentications to the audit.

@@ -52,6 +52,20 @@ func (f *Failures) Note(remote, door, name string) {
 	}
 }
 
+// Wait is how long an address that failed too often has to wait; 0 is not at all.
+func (f *Failures) Wait(remote string) time.Duration {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	w := f.by[networkOf(remote)]
+	if w == nil && len(f.by) >= maxAddresses {
+		w = f.by["others"]
+	}
+	if w == nil || w.told < failuresPerMinute {
+		return 0
+	}
+	return max(0, w.since.Add(time.Minute).Sub(f.now()))
+}
+
 func (f *Failures) count(address string) (untold int, worth bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -16,9 +16,10 @@ import (
 // somebody else could have made, and finds out who the others come from.
 type Guard struct {
 	Keys        *Keys
-	Listen      string   // host:port as configured
-	Hosts       []string // names besides loopback and Listen
-	Origins     []string // web origins besides the hub's own
+	Sessions    *Sessions // nil: there are none
+	Listen      string    // host:port as configured
+	Hosts       []string  // names besides loopback and Listen
+	Origins     []string  // web origins besides the hub's own
 	BehindProxy bool
 	// Token takes a token out of u, a copy of the request's URL, on paths that
 	// may have one there; empty is none. May be nil.
@@ -87,15 +88,19 @@ func (g *Guard) takeToken(r *http.Request) (without *http.Request, token string)
 }
 
 // identify reads the token of the Authorization header, or else that of the
-// URL. Without one, loopback is operator until the first
-// key exists, and anonymous afterwards.
+// URL. Without one a session counts, if both its halves are there. Without that,
+// loopback is operator until the first key exists, and anonymous afterwards.
 func (g *Guard) identify(r *http.Request, inURL string) (Principal, error) {
-	who := Principal{Loopback: g.loopback(r)}
+	who := Principal{Loopback: g.loopback(r), Secure: g.secure(r), Address: g.address(r)}
 	header := r.Header.Get("Authorization")
 	if given := len(r.Header.Values("Authorization")); given > 1 {
 		return who, fault.New(fault.AuthFailed, "Authorization is given %d times; give it once", given)
 	}
 	if header == "" && inURL == "" {
+		if session, key, ok := g.session(r); ok {
+			who.Role, who.Agent, who.Key, who.Session = key.Role, key.Agent, key.ID, session.ID
+			return who, nil
+		}
 		if who.Loopback && !g.Keys.Claimed() {
 			who.Role = Operator
 		}
@@ -124,6 +129,17 @@ func (g *Guard) loopback(r *http.Request) bool {
 	}
 	peer, err := netip.ParseAddrPort(r.RemoteAddr)
 	return err == nil && peer.Addr().Unmap().IsLoopback()
+}
+
+// address is from where a request comes. Behind a proxy that is what the proxy
+// itself has added: what stands before is the client's to choose.
+func (g *Guard) address(r *http.Request) string {
+	named := r.Header.Values("X-Forwarded-For")
+	if !g.BehindProxy || len(named) == 0 {
+		return r.RemoteAddr
+	}
+	last := named[len(named)-1]
+	return net.JoinHostPort(strings.TrimSpace(last[strings.LastIndexByte(last, ',')+1:]), "0")
 }
 
 // knowsHost guards against rebinding: a page whose name was made to point

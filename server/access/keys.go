@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -59,6 +60,7 @@ type Keys struct {
 	changed []func()
 
 	failures *Failures // nil: nobody is told
+	sessions atomic.Pointer[Sessions]
 }
 
 // NewKeys returns keys without any. They last as long as the process, unless Load
@@ -251,19 +253,30 @@ func (k *Keys) Claimed() bool {
 	return k.claimed
 }
 
+// byIDOf returns the key of an id.
+func (k *Keys) byIDOf(id string) (Key, bool) {
+	k.mu.RLock()
+	defer k.mu.RUnlock()
+	entry, ok := k.byID[id]
+	return entry.Key, ok
+}
+
 // Stands reports whether a principal is still what the guard found: its key is
-// not revoked or, without one, no first key was made since. A connection that
-// lasts asks again.
+// not revoked, nor its session ended, or, without a key, no first one was made
+// since. A connection that lasts asks again.
 func (k *Keys) Stands(p Principal) bool {
 	if p.Role == Anonymous {
 		return true
 	}
+	if p.Session != "" {
+		if s := k.sessions.Load(); s == nil || !s.stands(p.Session) {
+			return false
+		}
+	}
 	if p.Key == "" {
 		return !k.Claimed()
 	}
-	k.mu.RLock()
-	defer k.mu.RUnlock()
-	_, ok := k.byID[p.Key]
+	_, ok := k.byIDOf(p.Key)
 	return ok
 }
 

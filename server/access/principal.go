@@ -44,7 +44,10 @@ type Principal struct {
 	Role     Role
 	Agent    string // the agent's name, for role Agent
 	Key      string // id of the key that was shown, if any
+	Session  string // id of the session that has the key's rights, if it is one
 	Loopback bool   // the peer is on this machine, and no proxy speaks for others
+	Secure   bool   // a browser reaches the hub over TLS
+	Address  string // of the peer or, behind a proxy, of whom the proxy names
 }
 
 // Has reports whether the principal has the rights of a role.
@@ -61,6 +64,9 @@ func (p Principal) Has(role Role) bool {
 // look up its name.
 func (p Principal) Caller() *hub.Caller {
 	by := &hub.Caller{Key: p.Key, Anyone: p.Has(Operator)}
+	if p.Session != "" {
+		by.Connection = "session " + p.Session
+	}
 	switch {
 	case p.Has(Operator):
 		by.Role = hub.RoleOperator

@@ -33,7 +33,11 @@ type Config struct {
 	// Backup writes an archive of the running store; nil refuses backups.
 	Backup  func(ctx context.Context, w io.Writer) error
 	Version string
+	Name    string       // of the hub, for people; those who are signed in are told
 	Log     *slog.Logger // nil: slog.Default()
+	// Keys and Sessions are who may ask. Nil: nobody can sign in here.
+	Keys     *access.Keys
+	Sessions *access.Sessions
 	// Stands tells whether who asked may still be answered: a stream ends when
 	// its key is revoked. Nil: always.
 	Stands func(access.Principal) bool
@@ -73,6 +77,8 @@ type API struct {
 	answers   *answers
 	backingUp atomic.Bool
 	mux       *http.ServeMux
+
+	rechecks chan chan struct{} // holds what is closed when keys or sessions change
 }
 
 // New makes the handler.
@@ -107,6 +113,11 @@ func New(cfg Config) *API {
 	a := &API{
 		cfg: cfg, hub: cfg.Hub, log: cfg.Log, views: view.NewRegistry(),
 		followers: make(chan struct{}, l.Followers), answers: newAnswers(l.Answers), mux: http.NewServeMux(),
+		rechecks: make(chan chan struct{}, 1),
+	}
+	a.rechecks <- make(chan struct{})
+	if cfg.Keys != nil {
+		cfg.Keys.OnChange(a.recheck)
 	}
 	for _, route := range a.routes() {
 		a.mux.HandleFunc(route.method+" "+route.path, a.handle(route))
@@ -121,7 +132,7 @@ const everythingElse = "/v1/"
 // nothing answers where no route does: the path may be served by other methods.
 func (a *API) nothing(w http.ResponseWriter, r *http.Request) {
 	var allowed []string
-	for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodDelete} {
+	for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodDelete} {
 		other := r.Clone(r.Context())
 		other.Method = method
 		if _, pattern := a.mux.Handler(other); pattern != everythingElse {

@@ -160,7 +160,9 @@ func (s *site) do(as, method, path, body string) *http.Response {
 	if err != nil {
 		s.t.Fatal(err)
 	}
+	as, key, _ := strings.Cut(as, " ") // a key may follow the role
 	req.Header.Set("As", as)
+	req.Header.Set("Key", key)
 	resp, err := s.http.Client().Do(req)
 	if err != nil {
 		s.t.Fatal(err)

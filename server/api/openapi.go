@@ -127,6 +127,8 @@ func tags() []any {
 		{"requests", "What waits for somebody."},
 		{"audit", "What happened."},
 		{"keys", "Who may connect, as what."},
+		{"session", "Signing in with a browser."},
+		{"sessions", "Browsers that are signed in."},
 		{"backup", "A copy of everything."},
 		{"health", "How the hub is."},
 		{"openapi", "This document."},

@@ -14,6 +14,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/parley-hub/parley/hub"
+	"github.com/parley-hub/parley/server/access"
 	"github.com/parley-hub/parley/server/api"
 	"github.com/parley-hub/parley/task"
 )
@@ -156,10 +157,13 @@ func (c *contract) valid(at string, data []byte, name string) {
 // Every route answers with what the document says.
 func TestRoutesKeepTheDocument(t *testing.T) {
 	t.Parallel()
+	keys := access.NewKeys()
 	s := newSite(t, func(cfg *api.Config) {
 		cfg.Backup = func(_ context.Context, w io.Writer) error { _, err := io.WriteString(w, "tar"); return err }
+		cfg.Keys, cfg.Sessions = keys, access.NewSessions(keys, access.SessionLimits{})
 	})
 	c := newContract(t, s)
+	holdSessions(c, s, keys)
 	alice := s.agent("alice")
 	s.agent("bob")
 	const op = operator
@@ -227,6 +231,27 @@ func TestRoutesKeepTheDocument(t *testing.T) {
 			}
 		}
 	}
+}
+
+// holdSessions signs in and out.
+func holdSessions(c *contract, s *site, keys *access.Keys) {
+	c.t.Helper()
+	token, key, err := keys.Add(c.t.Context(), access.Operator, "", nil)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	c.hold(s, "", "GET", "/v1/session", "")
+	c.hold(s, operator, "GET", "/v1/session", "")
+	var made struct{ ID string }
+	if err := json.Unmarshal(c.hold(s, "", "POST", "/v1/session", `{"token":"`+token+`"}`), &made); err != nil {
+		c.t.Fatal(err)
+	}
+	c.hold(s, "", "POST", "/v1/session", `{"code":"wrong"}`)
+	c.hold(s, operator+" "+key.ID, "POST", "/v1/session/codes", "")
+	c.hold(s, operator, "GET", "/v1/sessions", "")
+	c.hold(s, operator, "DELETE", "/v1/sessions/"+made.ID, "")
+	c.hold(s, operator, "DELETE", "/v1/sessions/none", "")
+	c.hold(s, operator, "DELETE", "/v1/session", "")
 }
 
 // What streams carry has the form that pages have.

@@ -189,6 +189,31 @@ func (a *API) routes() []route {
 			role: access.Reader, status: http.StatusOK, answer: "Health", serve: a.health,
 		},
 		{
+			method: "GET", path: "/v1/session", name: "showSession", says: "Tells who asks, what it may do, and of which hub it asks; also for nobody.",
+			role: access.Anonymous, status: http.StatusOK, answer: "Session", serve: a.showSession,
+		},
+		{
+			method: "POST", path: "/v1/session", name: "signIn",
+			says: "Signs a browser in with a token or a code. A cookie is one half of the session; the other, proof, is sent in the header Parley-Session with each request.",
+			role: access.Anonymous, body: "SignIn", status: http.StatusCreated, answer: "SignedIn", serve: a.signIn,
+		},
+		{
+			method: "DELETE", path: "/v1/session", name: "signOut", says: "Ends the session that asks, with all it has open.",
+			role: access.Anonymous, status: http.StatusNoContent, serve: a.signOut,
+		},
+		{
+			method: "POST", path: "/v1/session/codes", name: "makeSessionCode", says: "Makes a code with which a browser signs in once, within a minute.",
+			role: access.Reader, status: http.StatusCreated, answer: "SessionCode", serve: a.sessionCode,
+		},
+		{
+			method: "GET", path: "/v1/sessions", name: "listSessions", says: "Lists the browsers that are signed in with the caller's key; an operator's lists all.",
+			role: access.Reader, status: http.StatusOK, answer: "SessionList", serve: a.listSessions,
+		},
+		{
+			method: "DELETE", path: "/v1/sessions/{id}", name: "endSession", says: "Ends a session of the caller's key; an operator's ends any.",
+			role: access.Reader, status: http.StatusNoContent, serve: a.endSession,
+		},
+		{
 			method: "GET", path: "/v1/openapi.json", name: "openapi", says: "This document.",
 			role: access.Anonymous, status: http.StatusOK, answer: "OpenAPI", serve: a.openapi,
 		},

@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"net/http"
+	"sync"
 
 	"github.com/go-json-experiment/json"
 
@@ -44,22 +45,50 @@ func (a *API) stream(c *call) (s stream, ctx context.Context, done func(), err e
 	default:
 		return stream{}, nil, nil, fault.New(fault.Unavailable, "%d streams are open, which is the limit (limits.followers); try again", cap(a.followers))
 	}
-	ctx, cancel := context.WithCancel(c.Context())
-	stopping := a.cfg.Stopping(ctx)
-	if stopping != nil {
-		go func() {
-			select {
-			case <-stopping:
-				cancel()
-			case <-ctx.Done():
-			}
-		}()
-	}
+	ctx, cancel := context.WithCancelCause(c.Context())
+	var watching sync.WaitGroup
+	watching.Go(func() { cancel(a.ends(ctx, c)) })
 	s = stream{sse.Start(c.ResponseWriter, c.Request, sse.Config{
 		Write: a.cfg.Limits.Write, KeepAlive: a.cfg.Limits.KeepAlive,
 		Before: func(ctx context.Context, size int) (func(), error) { return a.mayWrite(ctx, c, size) },
 	})}
-	return s, ctx, func() { cancel(); s.End(); <-a.followers }, nil
+	return s, ctx, func() { cancel(nil); watching.Wait(); s.End(); <-a.followers }, nil
+}
+
+// errDraining is why a stream ends when the server drains.
+var errDraining = fault.New(fault.Unavailable, "the hub is shutting down")
+
+// ends waits until a stream must end, and says why: the server drains, the caller
+// may not be answered any more, or ctx ended.
+func (a *API) ends(ctx context.Context, c *call) error {
+	stopping := a.cfg.Stopping(ctx)
+	for {
+		changed := a.changed()
+		if !a.stands(c.who) {
+			return errRevoked
+		}
+		select {
+		case <-changed:
+		case <-stopping:
+			return errDraining
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// changed returns what is closed when keys or sessions change next.
+func (a *API) changed() <-chan struct{} {
+	bell := <-a.rechecks
+	a.rechecks <- bell
+	return bell
+}
+
+// recheck has every stream look again at who it serves.
+func (a *API) recheck() {
+	bell := <-a.rechecks
+	a.rechecks <- make(chan struct{})
+	close(bell)
 }
 
 // mayWrite waits until the caller's share of all answers has room for a write,

@@ -14,6 +14,7 @@ type Config struct {
 	Log      Log
 	Shutdown Shutdown
 	Limits   Limits
+	Console  Console
 	Hub      Hub
 	AG2      AG2
 	HPD      HPD
@@ -93,6 +94,12 @@ type Limits struct {
 	Content         Bytes
 	ContentTotal    Bytes
 	ContentHub      Bytes
+}
+
+// Console is what browsers sign in to.
+type Console struct {
+	Session  time.Duration
+	Sessions int
 }
 
 // Hub is the core's own timing.

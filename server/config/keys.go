@@ -274,6 +274,16 @@ var Keys = []Key{
 		field:   func(c *Config) any { return &c.Limits.ContentHub },
 	},
 	{
+		Name: "console.session", Default: "12h",
+		Meaning: "how long a browser stays signed in",
+		field:   func(c *Config) any { return &c.Console.Session },
+	},
+	{
+		Name: "console.sessions", Default: "1000", Most: 100_000,
+		Meaning: "browsers signed in at once; one more ends the oldest session of its key, and is refused if that has none",
+		field:   func(c *Config) any { return &c.Console.Sessions },
+	},
+	{
 		Name: "hub.invite_ack_timeout", Default: "25s",
 		Meaning: "time in which invited participants must acknowledge before a new channel is given up",
 		field:   func(c *Config) any { return &c.Hub.InviteAckTimeout },
