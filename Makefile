@@ -62,7 +62,7 @@ mutants: $(GREMLINS) ## mutation testing of the pure packages; not part of ci
 interop: ## run every suite under interop/ against a real hub
 	@for dir in interop/*/; do if [ -f $$dir/Makefile ]; then $(MAKE) -C $$dir test; fi; done
 
-interop-%: ## run one suite, such as make interop-ag2
+interop-%: ## run one suite, such as make interop-ag2 or interop-agh
 	$(MAKE) -C interop/$* test
 
 soak: ## the heavy suites at 50 times their size (PARLEY_SCALE=N to change)
