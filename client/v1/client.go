@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"strings"
@@ -116,7 +117,19 @@ func (c *Client) Relocate() string {
 func (c *Client) Call(ctx context.Context, method, path string, body, into any) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	answer, err := c.send(ctx, method, path, body)
+	return c.call(ctx, method, path, nil, body, into)
+}
+
+// CallKeyed is Call with the header Idempotency-Key: the hub does once what it
+// is asked for several times with one key.
+func (c *Client) CallKeyed(ctx context.Context, method, path, key string, body, into any) error {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	return c.call(ctx, method, path, http.Header{"Idempotency-Key": {key}}, body, into)
+}
+
+func (c *Client) call(ctx context.Context, method, path string, header http.Header, body, into any) error {
+	answer, err := c.send(ctx, method, path, header, body)
 	if err != nil {
 		return err
 	}
@@ -137,7 +150,7 @@ func (c *Client) Call(ctx context.Context, method, path string, body, into any) 
 // Download asks for something that takes as long as it takes. The caller
 // closes it.
 func (c *Client) Download(ctx context.Context, path string) (io.ReadCloser, error) {
-	answer, err := c.send(ctx, http.MethodGet, path, nil)
+	answer, err := c.send(ctx, http.MethodGet, path, nil, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -150,7 +163,7 @@ func (c *Client) Backup(ctx context.Context) (io.ReadCloser, error) {
 }
 
 // send sends one request. A refusal is an error.
-func (c *Client) send(ctx context.Context, method, path string, body any) (*http.Response, error) {
+func (c *Client) send(ctx context.Context, method, path string, header http.Header, body any) (*http.Response, error) {
 	var payload io.Reader
 	if body != nil {
 		raw, err := json.Marshal(body)
@@ -166,6 +179,7 @@ func (c *Client) send(ctx context.Context, method, path string, body any) (*http
 	if body != nil {
 		request.Header.Set("Content-Type", "application/json")
 	}
+	maps.Copy(request.Header, header)
 	answer, err := c.HTTP().Do(request)
 	if err != nil {
 		return nil, fmt.Errorf("ask the hub: %w; is it running?", err)
@@ -203,11 +217,29 @@ func refusal(answer *http.Response) error {
 			Code   fault.Code   `json:"code"`
 			Reason fault.Reason `json:"reason"`
 		} `json:"diagnostic"`
+
+		// HPD's form, under /hpd.
+		Errors map[string][]string `json:"errors"`
 	}
-	if err := json.Unmarshal(raw, &problem); err == nil && problem.Diagnostic.Code != "" {
+	err = json.Unmarshal(raw, &problem)
+	if err == nil && problem.Diagnostic.Code != "" {
 		return &fault.Error{Code: problem.Diagnostic.Code, Reason: problem.Diagnostic.Reason, Message: problem.Error}
-	} else if err != nil || problem.Code == "" {
+	}
+	for _, messages := range problem.Errors {
+		if code, ok := codes[answer.StatusCode]; ok && problem.Code == "" {
+			return &fault.Error{Code: code, Message: strings.Join(messages, " ")}
+		}
+	}
+	if err != nil || problem.Code == "" {
 		return fmt.Errorf("the hub answered %s: %.200s", answer.Status, raw)
 	}
 	return &fault.Error{Code: problem.Code, Reason: problem.Reason, Details: problem.Details, Message: problem.Detail}
+}
+
+// codes are what a status means where a problem has no code of ours.
+var codes = map[int]fault.Code{
+	http.StatusBadRequest: fault.Invalid, http.StatusUnauthorized: fault.AuthFailed, http.StatusForbidden: fault.AccessDenied,
+	http.StatusNotFound: fault.NotFound, http.StatusConflict: fault.Conflict, http.StatusGone: fault.Gap,
+	http.StatusRequestEntityTooLarge: fault.TooLarge, http.StatusTooManyRequests: fault.RateLimited,
+	http.StatusInternalServerError: fault.Internal, http.StatusServiceUnavailable: fault.Unavailable,
 }

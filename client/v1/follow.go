@@ -2,6 +2,7 @@ package v1
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -34,6 +35,12 @@ const (
 // lost during a break. Follow returns when visit fails, when the hub refuses,
 // or nil when ctx ends or visit returns ErrStop.
 func (c *Client) Follow(ctx context.Context, path, after string, visit func(Frame) error) error {
+	return c.FollowFrom(ctx, path, after, func() {}, visit)
+}
+
+// FollowFrom is Follow that calls begun each time the hub has accepted the
+// request, before the first frame.
+func (c *Client) FollowFrom(ctx context.Context, path, after string, begun func(), visit func(Frame) error) error {
 	pause := minPause
 	away := false // and Notify has been told
 	say := func(now bool, text string) {
@@ -43,12 +50,12 @@ func (c *Client) Follow(ctx context.Context, path, after string, visit func(Fram
 		away = now
 	}
 	for {
-		err := c.connect(ctx, path, after, func() { say(false, "the hub is back") }, func(f Frame) error {
+		err := c.connect(ctx, path, after, func() { say(false, "the hub is back"); begun() }, func(f Frame) error {
 			pause = minPause
 			if err := visit(f); err != nil {
 				return &visitError{err}
 			}
-			after = f.ID
+			after = cmp.Or(f.ID, after) // one without an id is not stored
 			return nil
 		})
 		var visited *visitError

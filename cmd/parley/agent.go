@@ -10,6 +10,7 @@ import (
 	"os/signal"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 	"go.yaml.in/yaml/v3"
@@ -26,12 +27,34 @@ func (a *app) agent() *cobra.Command {
 }
 
 func (a *app) agentEcho() *cobra.Command {
-	return a.withAgent(&cobra.Command{
-		Use:     "echo NAME",
-		Short:   "Take part under a name and repeat what is said",
-		Example: "  parley agent echo parrot",
-		Args:    cobra.ExactArgs(1),
-	}, func([]string) (scripted.Lines, error) { return scripted.Echo, nil })
+	var stream bool
+	var pause time.Duration
+	var token string
+	c := &cobra.Command{
+		Use:   "echo NAME",
+		Short: "Take part under a name and repeat what is said",
+		Long: `Take part under a name and repeat what is said.
+
+With --stream it is a remote producer of HPD runs instead: it answers the inputs of
+HPD clients for the agent NAME over HTTP, one event for each word, as a model
+streams its answer. A run goes on where it was when the hub or the producer restarts.`,
+		Example: `  parley agent echo parrot
+  parley agent echo parrot --stream`,
+		Args: cobra.ExactArgs(1),
+	}
+	c = a.withHub(c, func(ctx context.Context, hub *v1.Client, args []string) error {
+		if stream {
+			return a.echoStream(ctx, hub, args[0], token, pause)
+		}
+		if c.Flags().Changed("pause") {
+			return usageError("--pause is for --stream")
+		}
+		return a.saysLines(ctx, hub, args[0], token, scripted.Echo)
+	})
+	addAgentToken(c, &token)
+	c.Flags().BoolVar(&stream, "stream", false, "produce for HPD clients, a word at a time")
+	c.Flags().DurationVar(&pause, "pause", 20*time.Millisecond, "with --stream: `time` between the words")
+	return c
 }
 
 func (a *app) agentScript() *cobra.Command {
@@ -73,13 +96,17 @@ func (a *app) withAgent(c *cobra.Command, lines func(args []string) (scripted.Li
 		if err != nil {
 			return err
 		}
-		who := identity.Passport{Name: args[0]}
-		return a.takePart(ctx, hub, who, token, func(ctx context.Context, me *client.Identity, _ *slog.Logger) error {
-			return (&scripted.Participant{Link: me, Lines: says}).Run(ctx)
-		})
+		return a.saysLines(ctx, hub, args[0], token, says)
 	})
 	addAgentToken(c, &token)
 	return c
+}
+
+// saysLines takes part under a name and says lines until it is stopped.
+func (a *app) saysLines(ctx context.Context, hub *v1.Client, name, token string, says scripted.Lines) error {
+	return a.takePart(ctx, hub, identity.Passport{Name: name}, token, func(ctx context.Context, me *client.Identity, _ *slog.Logger) error {
+		return (&scripted.Participant{Link: me, Lines: says}).Run(ctx)
+	})
 }
 
 func addAgentToken(c *cobra.Command, token *string) {

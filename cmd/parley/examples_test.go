@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"log/slog"
@@ -18,7 +19,10 @@ import (
 
 	"github.com/parley-hub/parley/agent"
 	"github.com/parley-hub/parley/client"
+	"github.com/parley-hub/parley/client/hpd"
 	v1 "github.com/parley-hub/parley/client/v1"
+	"github.com/parley-hub/parley/dialect/hpd/wire"
+	"github.com/parley-hub/parley/fault"
 	"github.com/parley-hub/parley/identity"
 	"github.com/parley-hub/parley/request"
 	"github.com/parley-hub/parley/server/folder"
@@ -54,6 +58,11 @@ var examples = map[string]example{
 	"parley channels delete":      {hub: true},
 	"parley channels lint":        {hub: true},
 	"parley channels messages":    {hub: true},
+	"parley events":               {hub: true},
+	"parley sessions list":        {hub: true},
+	"parley sessions show":        {hub: true},
+	"parley sessions fork":        {hub: true},
+	"parley sessions delete":      {hub: true},
 	"parley send":                 {hub: true},
 	"parley tail":                 {hub: true, until: "ag2.channel.opened"},
 	"parley export":               {hub: true},
@@ -315,11 +324,15 @@ func (s *scene) run(t *testing.T, line string, needs example) {
 	if strings.Contains(line, "$REQUEST") {
 		line = "REQUEST=" + s.ask(t) + "; " + line
 	}
+	if strings.Contains(line, "$SESSION") {
+		session, message := s.session(t)
+		line = "SESSION=" + session + "; MESSAGE=" + message + "; " + line
+	}
 	if needs.first != "" {
 		line = needs.first + "\n" + line
 	}
 	if strings.Contains(line, "--follow") {
-		needs.until = `"kind":`
+		needs.until = cmp.Or(map[bool]string{true: "BRANCH_TREE_UPDATED"}[strings.Contains(line, "parley events")], `"kind":`)
 	}
 	if needs.until == "" {
 		s.output(t, line)
@@ -337,6 +350,30 @@ func (s *scene) run(t *testing.T, line string, needs example) {
 	if err := cmd.Wait(); err != nil {
 		t.Errorf("%s: ended with %v: %s", line, err, out)
 	}
+}
+
+// session leaves an HPD session with one message.
+func (s *scene) session(t *testing.T) (id, message string) {
+	t.Helper()
+	holder, _, err := folder.Look(filepath.Join(s.dir, "parley-data"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	hub, err := v1.New(holder.URL, v1.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, err := hpd.New(hub).CreateSession(t.Context(), wire.CreateSession{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	input := map[string]any{"type": "USER_MESSAGES_INPUT", "messages": []any{map[string]string{"messageId": "m-1", "text": "hi"}}}
+	// Nobody answers it, and it is stored.
+	err = hub.Call(t.Context(), "POST", "/hpd/agents/parrot/sessions/"+made.ID+"/branches/main/inputs", input, nil)
+	if fault.CodeOf(err) != fault.Internal {
+		t.Fatal(err)
+	}
+	return made.ID, "m-1"
 }
 
 // ask leaves a request that waits for an approval, and returns its id.

@@ -33,7 +33,7 @@ const startTimeout = 60 * time.Second
 // scriptCommands are what scripts have beside testscript's own.
 var scriptCommands = map[string]func(ts *testscript.TestScript, neg bool, args []string){
 	"serve":       cmdServe,
-	"stop":        cmdStop,
+	"halt":        cmdHalt,
 	"get":         cmdGet,
 	"keep":        cmdKeep,
 	"certificate": cmdCertificate,
@@ -133,10 +133,10 @@ func lookPath(path, name string) string {
 	return ""
 }
 
-// cmdStop ends a hub and leaves its log in NAME.log:
+// cmdHalt ends a hub and leaves its log in NAME.log:
 //
-//	stop NAME [KILL]    with SIGTERM and exit code 0, or with SIGKILL
-func cmdStop(ts *testscript.TestScript, _ bool, args []string) {
+//	halt NAME [KILL]    with SIGTERM and exit code 0, or with SIGKILL
+func cmdHalt(ts *testscript.TestScript, _ bool, args []string) {
 	running.Lock()
 	p := running.byWork[ts.Getenv("WORK")][args[0]]
 	delete(running.byWork[ts.Getenv("WORK")], args[0])

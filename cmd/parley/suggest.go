@@ -15,8 +15,8 @@ var commandGroups = []struct {
 	commands []string
 }{
 	{"Run:", []string{"serve", "demo", "agent"}},
-	{"Talk:", []string{"channels", "send", "requests", "tasks", "agents"}},
-	{"Look:", []string{"tail", "export", "audit", "doctor", "graph", "message", "agh", "schema"}},
+	{"Talk:", []string{"channels", "sessions", "send", "requests", "tasks", "agents"}},
+	{"Look:", []string{"tail", "events", "export", "audit", "doctor", "graph", "message", "agh", "schema"}},
 	{"Look after:", []string{"keys", "config", "data", "backup", "restore", "bench", "completion", "version"}},
 }
 

@@ -161,6 +161,8 @@ func TestTheTableItself(t *testing.T) {
 		{"client/v1", "hub", false},
 		{"client/v1", "journal", false},
 		{"client/v1", "server", false},
+		{"client/hpd", "dialect/hpd/wire", true},
+		{"client/hpd", "dialect/hpd", false},
 		{"client/v1", "server/problem", false},
 		{"client", "dialect/ag2", false},
 		{"agent", "client", false},

@@ -35,6 +35,7 @@ var rows = map[string][]string{
 	"dialect/*":         {"./wire", "hub", "view", "message", "adapter", "internal/wsconn", "internal/sse", "server/dialect"},
 	"client":            {"dialect/ag2/wire", "agent"},
 	"client/v1":         {"envelope", "request"},
+	"client/hpd":        {"client/v1", "dialect/hpd/wire"},
 	"agent":             {"channel", "graph", "view", "message", "adapter", "task", "request"},
 	"schemas":           {},
 	"server":            {anything},
