@@ -324,7 +324,7 @@ func (s *scene) run(t *testing.T, line string, needs example) {
 	if strings.Contains(line, "$REQUEST") {
 		line = "REQUEST=" + s.ask(t) + "; " + line
 	}
-	if strings.Contains(line, "$SESSION") {
+	if strings.Contains(line, "$SESSION") && needs.first == "" {
 		session, message := s.session(t)
 		line = "SESSION=" + session + "; MESSAGE=" + message + "; " + line
 	}
