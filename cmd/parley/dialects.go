@@ -220,7 +220,7 @@ func serveHPD(cfg config.Config, h *hub.Hub, keys *access.Keys, log *slog.Logger
 	if cfg.HPD.HasChildren == strconv.Itoa(http.StatusConflict) {
 		children = http.StatusConflict
 	}
-	return hpd.New(hpd.Config{
+	s, err := hpd.New(hpd.Config{
 		Hub:             h,
 		Registry:        wire.NewRegistry(table),
 		DefaultAgent:    cfg.HPD.DefaultAgent,
@@ -248,4 +248,9 @@ func serveHPD(cfg config.Config, h *hub.Hub, keys *access.Keys, log *slog.Logger
 			KeepAlive: min(cfg.Limits.KeepAlive, hpd.KeepAlive),
 		},
 	})
+	if err != nil {
+		return nil, err
+	}
+	keys.OnChange(s.Recheck)
+	return s, nil
 }

@@ -55,11 +55,11 @@ func (c *call) inbox() error {
 		}
 	}
 	list, err := p.awaitMessages(c.Context(), patience)
-	if err != nil {
-		return err
-	}
 	if !c.s.cfg.Stands(c.Request) {
 		return fault.New(fault.AuthFailed, "the key was revoked while the request waited")
+	}
+	if err != nil {
+		return err
 	}
 	return c.list("messages", func(add func(any) error) error {
 		for _, m := range list {

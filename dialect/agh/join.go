@@ -62,6 +62,11 @@ func (s *Server) agentOf(ctx context.Context, name string, register bool) (hub.P
 	p, err := s.hub.Register(identity.WithPeer(ctx, identity.Peer{Loopback: true}), hub.Registration{
 		Passport: &identity.Passport{Name: name, Auth: identity.Auth{Scheme: identity.SchemeNone}},
 	})
+	if fault.CodeOf(err) == fault.AuthFailed { // the name has a key, or nobody comes without one
+		p, err = s.hub.Register(ctx, hub.Registration{Proved: true, Passport: &identity.Passport{
+			Name: name, Auth: identity.Auth{Scheme: identity.SchemeAPIKey},
+		}})
+	}
 	if fault.ReasonOf(err) == fault.NameTaken { // registered meanwhile
 		return s.hub.Agent(name)
 	}

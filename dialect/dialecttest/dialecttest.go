@@ -34,6 +34,8 @@ type Options struct {
 // Site is a running hub. What a dialect has no way to do is nil, and the cases
 // that need it do not apply.
 type Site struct {
+	// Keyless agents may join on this machine without a key.
+	Keyless bool
 	// Key makes a key for an agent, and Revoke takes it back.
 	Key    func(agent string) (token, id string)
 	Revoke func(id string)
@@ -49,6 +51,12 @@ type Site struct {
 	Socket func() (net.Conn, error)
 	// Operator asks for something as this machine's operator.
 	Operator func() error
+	// Asks is a request over HTTP with which a client reads of a conversation, and
+	// Tells one with which it writes.
+	Asks, Tells func(c Client, room string) Request
+	// Tricks are paths that lead nowhere, whoever asks, written so that a careless
+	// router might think otherwise. Asks is made with each.
+	Tricks []string
 }
 
 // Client is a client of the dialect, which may misbehave.
@@ -61,6 +69,8 @@ type Client interface {
 	SayAs(room, sender string, data []byte) error
 	// Hear waits for what another says next: its sender and its JSON object.
 	Hear() (sender string, data []byte, err error)
+	// Read reads what was said in a conversation from its beginning.
+	Read(room string) error
 	// Look asks for the directory, at most limit entries, and says how many came.
 	Look(limit int64) (int, error)
 	// Send sends bytes as one message of the dialect, whatever they are. It does
@@ -83,12 +93,17 @@ func Run(t *testing.T, door Door) {
 		{"squatter", squatter},
 		{"stranger in the directory", stranger},
 		{"forged sender", forgedSender},
+		{"foreign reader", foreignReader},
 		{"huge limit", hugeLimit},
 		{"line breaks", lineBreaks},
 		{"garbage", garbage},
 		{"flood", flood},
 		{"stuck readers", stuckReaders},
 		{"silent sockets", silentSockets},
+		{"pages of other sites", otherSites},
+		{"tricks with paths", pathTricks},
+		{"endless bodies", endlessBodies},
+		{"slow bodies", slowBodies},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -108,6 +123,17 @@ func (s *Site) join(t *testing.T, name, token string) Client {
 	return c
 }
 
+// agent connects somebody as the dialect lets agents in: without a key, or with
+// one that is made for it.
+func (s *Site) agent(t *testing.T, name string) Client {
+	t.Helper()
+	token := ""
+	if !s.Keyless {
+		token, _ = s.Key(name)
+	}
+	return s.join(t, name, token)
+}
+
 // pair is two honest clients in a conversation.
 type pair struct {
 	t    *testing.T
@@ -118,7 +144,7 @@ type pair struct {
 // honest connects two who have nothing to do with the hostile ones.
 func (s *Site) honest(t *testing.T) pair {
 	t.Helper()
-	a, b := s.join(t, "honest-a", ""), s.join(t, "honest-b", "")
+	a, b := s.agent(t, "honest-a"), s.agent(t, "honest-b")
 	return pair{t, a, b, s.Meet(a, b)}
 }
 

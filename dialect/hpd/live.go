@@ -140,9 +140,8 @@ func (s *Server) live(c *call) error {
 	}
 	if c.Context().Err() == nil {
 		s.explain(stream, err)
-		panic(http.ErrAbortHandler) // without the final chunk, which the client takes for a deletion
 	}
-	return nil
+	panic(http.ErrAbortHandler) // without the final chunk, which the client takes for a deletion
 }
 
 // explain tells a reader why its stream ends, where that is not its own doing.

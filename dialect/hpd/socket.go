@@ -54,6 +54,16 @@ func closing(code wsconn.Code, reason string) error {
 	return &wsconn.CloseError{Code: code, Reason: reason}
 }
 
+// Recheck ends the sockets of whoever's key stands no more. It is called when
+// keys were made or revoked.
+func (s *Server) Recheck() {
+	for _, ws := range s.sockets.All() {
+		if k, ok := ws.Handler().(*socket); ok && !s.cfg.Stands(k.request) {
+			ws.End(&wsconn.CloseError{Code: wsconn.Policy, Reason: string(fault.AuthFailed)})
+		}
+	}
+}
+
 // Message takes a frame: an input, an interruption or a response.
 func (k *socket) Message(payload []byte, binary bool) error {
 	s := k.server

@@ -60,7 +60,13 @@ func (g *Guard) Wrap(next http.Handler) http.Handler {
 			g.refuse(w, "token", err)
 			return
 		}
-		next.ServeHTTP(w, r.WithContext(With(r.Context(), who)))
+		ctx, done := g.Keys.serve(With(r.Context(), who), who)
+		defer done()
+		if !g.Keys.Stands(who) { // revoked before it was counted
+			g.refuse(w, "token", ErrRevoked)
+			return
+		}
+		next.ServeHTTP(w, r.WithContext(ctx))
 	})
 }
 

@@ -61,6 +61,7 @@ type Keys struct {
 
 	failures *Failures // nil: nobody is told
 	sessions atomic.Pointer[Sessions]
+	lasting  lasting
 }
 
 // NewKeys returns keys without any. They last as long as the process, unless Load
@@ -89,6 +90,7 @@ func (k *Keys) OnChange(fn func()) {
 }
 
 func (k *Keys) tell() {
+	k.recheck()
 	k.mu.RLock()
 	told := slices.Clone(k.changed)
 	k.mu.RUnlock()

@@ -49,7 +49,33 @@ type site struct {
 
 func startAG2Site(t *testing.T, o dialecttest.Options) *dialecttest.Site {
 	t.Helper()
-	return startSite(&site{t: t}, o)
+	s := &site{t: t}
+	door := startSite(s, o)
+	door.Keyless = !o.Proxied
+	door.Join = func(name, token string) (dialecttest.Client, error) { return s.join(name, token) }
+	door.Stranger = func() (dialecttest.Client, error) { return s.dial() }
+	door.Meet = func(a, b dialecttest.Client) string {
+		var ch struct {
+			ID string `json:"channel_id"`
+		}
+		result, err := a.(*ag2Wire).call("create_channel", map[string]any{
+			"creator_id": a.ID(), "manifest_type": "conversation", "participants": []string{b.ID()},
+		})
+		if err == nil {
+			err = json.Unmarshal(result, &ch)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return ch.ID
+	}
+	door.Asks = func(dialecttest.Client, string) dialecttest.Request {
+		return dialecttest.Request{
+			Method: http.MethodGet, Path: "/",
+			Header: "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n",
+		}
+	}
+	return door
 }
 
 // firstKey gives a folder the key of an operator: in the file that older versions
@@ -65,7 +91,7 @@ func firstKey(t *testing.T, dir string) (token string) {
 	return token
 }
 
-// startSite runs a hub for a site.
+// startSite runs a hub for a site, with what every dialect's has.
 func startSite(s *site, o dialecttest.Options) *dialecttest.Site {
 	t := s.t
 	t.Helper()
@@ -93,23 +119,6 @@ func startSite(s *site, o dialecttest.Options) *dialecttest.Site {
 				t.Fatal(err)
 			}
 		},
-		Join:     func(name, token string) (dialecttest.Client, error) { return s.join(name, token) },
-		Stranger: func() (dialecttest.Client, error) { return s.dial() },
-		Meet: func(a, b dialecttest.Client) string {
-			var ch struct {
-				ID string `json:"channel_id"`
-			}
-			result, err := a.(*ag2Wire).call("create_channel", map[string]any{
-				"creator_id": a.ID(), "manifest_type": "conversation", "participants": []string{b.ID()},
-			})
-			if err == nil {
-				err = json.Unmarshal(result, &ch)
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			return ch.ID
-		},
 		Socket: func() (net.Conn, error) {
 			return (&net.Dialer{}).DialContext(t.Context(), "tcp", strings.TrimPrefix(s.at.URL, "http://"))
 		},
@@ -133,7 +142,7 @@ func (s *site) ask(method, path, body string, into any) error {
 	if err != nil || answer.StatusCode >= 300 {
 		return errors.Join(err, fmt.Errorf("%s: %s", answer.Status, raw))
 	}
-	if into == nil {
+	if into == nil || len(raw) == 0 {
 		return nil
 	}
 	return json.Unmarshal(raw, into)
@@ -390,6 +399,11 @@ func (w *ag2Wire) Hear() (string, []byte, error) {
 	case <-time.After(dialecttest.Wait):
 		return "", nil, errors.New("nothing was heard")
 	}
+}
+
+func (w *ag2Wire) Read(room string) error {
+	_, err := w.call("read_wal", map[string]any{"channel_id": room})
+	return err
 }
 
 func (w *ag2Wire) Look(limit int64) (int, error) {

@@ -1,0 +1,57 @@
+package access
+
+import (
+	"context"
+	"sync"
+
+	"github.com/parley-hub/parley/fault"
+)
+
+// ErrRevoked is why the context of a request ended whose key was revoked.
+var ErrRevoked = fault.New(fault.AuthFailed, "the key was revoked while the request was served")
+
+// lasting are the requests that are being served for somebody, so that those
+// whose key is revoked end at once and not when they next write.
+type lasting struct {
+	mu  sync.Mutex
+	all map[*served]struct{}
+}
+
+type served struct {
+	who Principal
+	end context.CancelCauseFunc
+}
+
+// serve returns a context that ends, besides with ctx, when who stands no more.
+// Done must be called.
+func (k *Keys) serve(ctx context.Context, who Principal) (_ context.Context, done func()) {
+	if who.Role == Anonymous {
+		return ctx, func() {}
+	}
+	ctx, end := context.WithCancelCause(ctx)
+	s := &served{who, end}
+	l := &k.lasting
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.all == nil {
+		l.all = map[*served]struct{}{}
+	}
+	l.all[s] = struct{}{}
+	return ctx, func() {
+		l.mu.Lock()
+		delete(l.all, s)
+		l.mu.Unlock()
+		end(nil)
+	}
+}
+
+// recheck ends the requests of whoever stands no more.
+func (k *Keys) recheck() {
+	k.lasting.mu.Lock()
+	defer k.lasting.mu.Unlock()
+	for s := range k.lasting.all {
+		if !k.Stands(s.who) {
+			s.end(ErrRevoked)
+		}
+	}
+}
