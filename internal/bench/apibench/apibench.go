@@ -6,20 +6,17 @@ package apibench
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io"
 	"log/slog"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
-	"time"
 
 	"github.com/parley-hub/parley/adapter"
 	"github.com/parley-hub/parley/hub"
 	"github.com/parley-hub/parley/identity"
 	"github.com/parley-hub/parley/internal/bench"
 	"github.com/parley-hub/parley/internal/bench/hubbench"
+	"github.com/parley-hub/parley/internal/bench/streams"
 	"github.com/parley-hub/parley/journal/disk"
 	"github.com/parley-hub/parley/server/access"
 	"github.com/parley-hub/parley/server/api"
@@ -72,7 +69,7 @@ var text = func() []byte {
 type site struct {
 	engine  *disk.Engine
 	hub     *hub.Hub
-	http    *listening
+	http    *streams.Server
 	alice   string
 	channel string
 }
@@ -90,7 +87,7 @@ func open(ctx context.Context, dir string) (_ *site, err error) {
 	s := &site{engine: engine, hub: h}
 	if s.alice, s.channel, err = talk(ctx, h); err == nil {
 		v1 := api.New(api.Config{Hub: h, Version: "bench", Log: quiet})
-		s.http, err = listen(ctx, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.http, err = streams.Listen(ctx, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			v1.ServeHTTP(w, r.WithContext(access.With(r.Context(), access.Principal{Role: access.Operator})))
 		}))
 	}
@@ -102,7 +99,7 @@ func open(ctx context.Context, dir string) (_ *site, err error) {
 
 func (s *site) close() error {
 	if s.http != nil {
-		s.http.close()
+		s.http.Close()
 	}
 	s.hub.Close()
 	return s.engine.Close()
@@ -131,50 +128,6 @@ func talk(ctx context.Context, h *hub.Hub) (alice, channel string, err error) {
 		return "", "", err
 	}
 	return ids["alice"], opened.ID, nil
-}
-
-// listening is an HTTP server on a loopback port.
-type listening struct {
-	url    string
-	server *http.Server
-	done   chan struct{}
-}
-
-func listen(ctx context.Context, handler http.Handler) (*listening, error) {
-	at, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		return nil, err
-	}
-	l := &listening{url: "http://" + at.Addr().String(), done: make(chan struct{})}
-	l.server = &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
-	go func() {
-		defer close(l.done)
-		_ = l.server.Serve(at) // it ends when it is closed
-	}()
-	return l, nil
-}
-
-func (l *listening) close() {
-	_ = l.server.Close()
-	<-l.done
-}
-
-// stream begins to follow a path; the caller closes it.
-func stream(ctx context.Context, url string) (io.ReadCloser, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-	if err != nil {
-		return nil, err
-	}
-	request.Header.Set("Accept", "text/event-stream")
-	answer, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return nil, err
-	}
-	if answer.StatusCode != http.StatusOK {
-		_ = answer.Body.Close()
-		return nil, fmt.Errorf("%s: %s", url, answer.Status)
-	}
-	return answer.Body, nil
 }
 
 func ptr(f float64) *float64 { return &f }

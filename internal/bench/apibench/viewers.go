@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/parley-hub/parley/internal/bench"
+	"github.com/parley-hub/parley/internal/bench/streams"
 )
 
 // asViewer compares followers that see as a member with followers that see
@@ -22,14 +23,14 @@ func asViewer(ctx context.Context, o Options, s *site) (bench.Figure, error) {
 func wideFeed(ctx context.Context, o Options, s *site) (bench.Figure, error) {
 	return s.against(ctx, o, "followers of /v1/events with a viewer, against one channel's without", func(ctx context.Context) (string, error) {
 		now, err := s.hub.Now(ctx)
-		return fmt.Sprintf("%s/v1/events?after=%s&as=%s", s.http.url, now, s.alice), err
+		return fmt.Sprintf("%s/v1/events?after=%s&as=%s", s.http.URL, now, s.alice), err
 	})
 }
 
 // plain is the stream of the channel from now on.
 func (s *site) plain(ctx context.Context) (string, error) {
 	head, err := s.hub.Position(ctx, s.channel)
-	return fmt.Sprintf("%s/v1/channels/%s/events?after=%s", s.http.url, s.channel, head), err
+	return fmt.Sprintf("%s/v1/channels/%s/events?after=%s", s.http.URL, s.channel, head), err
 }
 
 // against compares how fast followers of a stream are reached with how fast plain
@@ -42,12 +43,12 @@ func (s *site) against(ctx context.Context, o Options, name string, ours func(co
 			if err != nil {
 				return bench.Sample{}, err
 			}
-			c, err := gather(ctx, url, o.Followers)
+			c, err := streams.Gather(ctx, url, o.Followers)
 			if err != nil {
 				return bench.Sample{}, err
 			}
-			defer c.leave()
-			return spread(ctx, d, c, func(n int64) error { return s.publish(ctx, n) })
+			defer c.Leave()
+			return streams.Spread(ctx, d, c, func(n int64) error { return s.publish(ctx, n) })
 		}
 	}
 	return bench.Contest{

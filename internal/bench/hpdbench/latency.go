@@ -1,0 +1,170 @@
+package hpdbench
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	dialect "github.com/parley-hub/parley/dialect/hpd"
+	"github.com/parley-hub/parley/dialect/hpd/wire"
+	"github.com/parley-hub/parley/internal/bench"
+	"github.com/parley-hub/parley/internal/bench/streams"
+)
+
+// storing is how many other branches store while a live event is measured.
+const storing = 8
+
+// latency compares the way from a producer to a reader with an echo of the same
+// bytes over HTTP, and for stored events a sync of them to disk after it.
+func latency(ctx context.Context, o Options, s *site) (figures []bench.Figure, err error) {
+	run, err := s.run(ctx)
+	if err != nil {
+		return nil, err
+	}
+	reading, cancel := context.WithCancel(ctx)
+	defer cancel()
+	arrived, err := s.arrivals(reading, run)
+	if err != nil {
+		return nil, err
+	}
+	file, err := os.Create(filepath.Join(o.Dir, "floor"))
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	echo, err := streams.Listen(ctx, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		raw, err := io.ReadAll(r.Body)
+		if err == nil {
+			_, err = w.Write(raw)
+		}
+		if err != nil {
+			panic(http.ErrAbortHandler)
+		}
+	}))
+	if err != nil {
+		return nil, err
+	}
+	defer echo.Close()
+	way := func(event wire.Payload) bench.Side {
+		return func(ctx context.Context, d time.Duration) (bench.Sample, error) {
+			return streams.Timed(d, func() (time.Duration, error) {
+				start := time.Now()
+				if err := run.Publish(ctx, event); err != nil {
+					return 0, err
+				}
+				select {
+				case got := <-arrived: // often before the producer is answered
+					return got.at.Sub(start), nil
+				case <-ctx.Done():
+					return 0, ctx.Err()
+				}
+			})
+		}
+	}
+	floor := func(body []byte, sync bool) bench.Side {
+		return func(ctx context.Context, d time.Duration) (bench.Sample, error) {
+			return streams.Timed(d, func() (time.Duration, error) {
+				start := time.Now()
+				if err := streams.Post(ctx, echo.URL, body, http.StatusOK); err != nil {
+					return 0, err
+				}
+				if sync {
+					if _, err := file.Write(body); err != nil {
+						return 0, err
+					}
+					if err := file.Sync(); err != nil {
+						return 0, err
+					}
+				}
+				return time.Since(start), nil
+			})
+		}
+	}
+	contest := func(name string, event wire.Payload, durable bool) error {
+		if err := run.Publish(ctx, event); err != nil {
+			return err
+		}
+		frame := (<-arrived).frame // the bytes that both sides carry
+		f, err := bench.Contest{
+			Name: name, Unit: "µs", Better: bench.Lower, Target: ptr(1.5), Ours: way(event), Floor: floor(frame, durable),
+		}.Run(ctx, o.Plan)
+		figures = append(figures, f)
+		return err
+	}
+	if err := contest("publish to SSE reader, stored event, p50", delta, true); err != nil {
+		return figures, err
+	}
+	if err := contest("publish to SSE reader, live event, p50", progress, false); err != nil {
+		return figures, err
+	}
+	others, err := s.several(ctx, storing)
+	if err != nil {
+		return figures, err
+	}
+	stop := store(ctx, others)
+	err = contest("the same while other branches store", progress, false)
+	return figures, errors.Join(err, stop())
+}
+
+// store lets runs store deltas until it is stopped.
+func store(ctx context.Context, runs []*dialect.Run) (stop func() error) {
+	ctx, cancel := context.WithCancel(ctx)
+	var writing sync.WaitGroup
+	failed := make(chan error, len(runs))
+	for _, run := range runs {
+		writing.Go(func() {
+			for ctx.Err() == nil {
+				if err := run.Publish(ctx, delta); err != nil && ctx.Err() == nil {
+					failed <- err
+					return
+				}
+			}
+		})
+	}
+	return func() error {
+		cancel()
+		writing.Wait()
+		select {
+		case err := <-failed:
+			return err
+		default:
+			return nil
+		}
+	}
+}
+
+// arrival is when an event came, and as what.
+type arrival struct {
+	at    time.Time
+	frame []byte
+}
+
+// arrivals tells when each event of a run comes to a reader of its branch.
+func (s *site) arrivals(ctx context.Context, run *dialect.Run) (<-chan arrival, error) {
+	body, err := streams.Open(ctx, s.live(run))
+	if err != nil {
+		return nil, err
+	}
+	arrived := make(chan arrival, 1024)
+	go func() {
+		defer body.Close()
+		buf := make([]byte, 64<<10)
+		tail := byte(0)
+		for {
+			n, err := body.Read(buf)
+			now := time.Now()
+			for range streams.Count(buf[:n], &tail) {
+				arrived <- arrival{now, append([]byte(nil), buf[:n]...)}
+			}
+			if err != nil {
+				return
+			}
+		}
+	}()
+	return arrived, nil
+}
