@@ -19,6 +19,7 @@ import (
 	"github.com/parley-hub/parley/hub"
 	"github.com/parley-hub/parley/journal"
 	"github.com/parley-hub/parley/journal/disk"
+	"github.com/parley-hub/parley/journal/disk/repair"
 )
 
 const contentPiece = 512 << 10
@@ -385,16 +386,16 @@ func TestContentIsData(t *testing.T) {
 		t.Fatal(err)
 	}
 	restored := filepath.Join(dir, "restored")
-	if err := disk.Restore(backup, restored, disk.Options{}, nil); err != nil {
+	if err := repair.Restore(backup, restored, disk.Options{}, nil); err != nil {
 		t.Fatal(err)
 	}
 	holds(restored)
 	salvaged := filepath.Join(dir, "salvaged")
-	if _, err := disk.Salvage(restored, salvaged, disk.Options{}, nil); err != nil {
+	if _, err := repair.Salvage(restored, salvaged, disk.Options{}, nil); err != nil {
 		t.Fatal(err)
 	}
 	holds(salvaged)
-	report, err := disk.Check(salvaged, disk.Options{}, nil)
+	report, err := repair.Check(salvaged, disk.Options{}, nil)
 	if err != nil || !report.OK() {
 		t.Errorf("check: %+v, %v", report, err)
 	}

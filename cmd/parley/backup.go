@@ -10,6 +10,7 @@ import (
 
 	v1 "github.com/parley-hub/parley/client/v1"
 	"github.com/parley-hub/parley/journal/disk"
+	"github.com/parley-hub/parley/journal/disk/repair"
 	"github.com/parley-hub/parley/server/config"
 )
 
@@ -38,7 +39,7 @@ hold the access keys. Turn it into a data folder with parley restore.`,
 		}
 		tell, end := a.progress()
 		received := &counter{r: archive}
-		err = disk.Unpack(received, args[0], disk.Options{}, tell)
+		err = repair.Unpack(received, args[0], disk.Options{}, tell)
 		end()
 		if err := errors.Join(err, archive.Close()); err != nil {
 			return fmt.Errorf("the backup is not whole: %w; remove %s and try again", err, args[0])
@@ -79,7 +80,7 @@ func (a *app) restore() *cobra.Command {
 		}
 		to := settings.Data.Dir
 		tell, end := a.progress()
-		err = disk.Restore(args[0], to, disk.Options{}, tell)
+		err = repair.Restore(args[0], to, disk.Options{}, tell)
 		end()
 		if err != nil {
 			return err

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/parley-hub/parley/journal/disk"
+	"github.com/parley-hub/parley/journal/disk/repair"
 )
 
 func (a *app) data() *cobra.Command {
@@ -24,13 +25,13 @@ func (a *app) dataCheck() *cobra.Command {
 		Args:    cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			tell, end := a.progress()
-			report, err := disk.Check(args[0], disk.Options{}, tell)
+			report, err := repair.Check(args[0], disk.Options{}, tell)
 			end()
 			if err != nil {
 				return err
 			}
 			data := struct {
-				*disk.CheckReport
+				*repair.CheckReport
 				OK bool `json:"ok"`
 			}{report, report.OK()}
 			err = a.print(data, func(w io.Writer) error {
@@ -59,7 +60,7 @@ func (a *app) dataStats() *cobra.Command {
 		Args:    cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			tell, end := a.progress()
-			stats, err := disk.ReadStats(args[0], disk.Options{}, tell)
+			stats, err := repair.ReadStats(args[0], disk.Options{}, tell)
 			end()
 			if err != nil {
 				return err
@@ -90,7 +91,7 @@ it into the new folder.`,
 		Args:    cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			tell, end := a.progress()
-			report, err := disk.Salvage(args[0], to, disk.Options{}, tell)
+			report, err := repair.Salvage(args[0], to, disk.Options{}, tell)
 			end()
 			if err != nil {
 				return err

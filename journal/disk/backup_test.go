@@ -12,6 +12,7 @@ import (
 
 	"github.com/parley-hub/parley/journal"
 	"github.com/parley-hub/parley/journal/disk"
+	"github.com/parley-hub/parley/journal/disk/repair"
 )
 
 // TestBackupUnderLoad streams a backup while writers go on, and restores it to
@@ -67,16 +68,16 @@ func TestBackupUnderLoad(t *testing.T) {
 	}
 
 	opts := testOptions(fs)
-	if err := disk.Unpack(bytes.NewReader(archive.Bytes()), "/backup", opts, nil); err != nil {
+	if err := repair.Unpack(bytes.NewReader(archive.Bytes()), "/backup", opts, nil); err != nil {
 		t.Fatal(err)
 	}
-	if err := disk.Restore("/backup", "/restored", opts, nil); err != nil {
+	if err := repair.Restore("/backup", "/restored", opts, nil); err != nil {
 		t.Fatal(err)
 	}
-	if err := disk.Restore("/backup", "/restored", opts, nil); err == nil {
+	if err := repair.Restore("/backup", "/restored", opts, nil); err == nil {
 		t.Error("a folder was restored over another")
 	}
-	report, err := disk.Check("/restored", opts, nil)
+	report, err := repair.Check("/restored", opts, nil)
 	if err != nil || !report.OK() {
 		t.Fatalf("the restored folder: %+v, %v", report, err)
 	}
@@ -122,13 +123,13 @@ func TestOnlyAWholeBackupIsTaken(t *testing.T) {
 	try := func(what string, stream io.Reader) {
 		n++
 		into := fmt.Sprintf("/backup-%d", n)
-		if err := disk.Unpack(stream, into, testOptions(fs), nil); err != nil {
-			if err := disk.Restore(into, into+"-restored", testOptions(fs), nil); err == nil {
+		if err := repair.Unpack(stream, into, testOptions(fs), nil); err != nil {
+			if err := repair.Restore(into, into+"-restored", testOptions(fs), nil); err == nil {
 				t.Errorf("%s: what was refused was restored", what)
 			}
 			return
 		}
-		if err := disk.Restore(into, into+"-restored", testOptions(fs), nil); err != nil {
+		if err := repair.Restore(into, into+"-restored", testOptions(fs), nil); err != nil {
 			t.Errorf("%s: taken and then not restored: %v", what, err)
 		}
 	}
@@ -140,7 +141,7 @@ func TestOnlyAWholeBackupIsTaken(t *testing.T) {
 		damaged[at] ^= 1
 		try(fmt.Sprintf("byte %d flipped", at), bytes.NewReader(damaged))
 	}
-	if err := disk.Restore("/data", "/x", testOptions(fs), nil); err == nil || !strings.Contains(err.Error(), "not a checkpoint") {
+	if err := repair.Restore("/data", "/x", testOptions(fs), nil); err == nil || !strings.Contains(err.Error(), "not a checkpoint") {
 		t.Errorf("a data folder was restored: %v", err)
 	}
 }
@@ -150,11 +151,11 @@ func TestStatsOfAFolder(t *testing.T) {
 	fs := vfs.NewMem()
 	e := mustOpen(t, fs)
 	populate(t, e)
-	if _, err := disk.ReadStats("/data", testOptions(fs), nil); err == nil || !strings.Contains(err.Error(), "in use") {
+	if _, err := repair.ReadStats("/data", testOptions(fs), nil); err == nil || !strings.Contains(err.Error(), "in use") {
 		t.Errorf("statistics of an open folder: %v", err)
 	}
 	mustClose(t, e)
-	stats, err := disk.ReadStats("/data", testOptions(fs), nil)
+	stats, err := repair.ReadStats("/data", testOptions(fs), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,11 +8,10 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/parley-hub/parley/journal"
+	"github.com/parley-hub/parley/journal/disk/internal/backup"
+	"github.com/parley-hub/parley/journal/disk/internal/datadir"
 	"github.com/parley-hub/parley/journal/disk/internal/storefs"
 )
-
-// checkpointFile marks a folder that is a copy: it is restored, not opened.
-const checkpointFile = "CHECKPOINT"
 
 // Checkpoint implements journal.Engine. The copy is made between two groups,
 // so that it holds exactly what is durable at that moment; tables are linked,
@@ -22,7 +21,7 @@ func (e *Engine) Checkpoint(ctx context.Context, dir string) (journal.StorePosit
 	if err != nil {
 		return nil, err
 	}
-	if err := writeSums(e.opts.FS, dir); err != nil {
+	if err := backup.WriteSums(e.opts.FS, dir); err != nil {
 		return nil, errors.Join(err, e.opts.FS.RemoveAll(dir))
 	}
 	return at, nil
@@ -48,7 +47,7 @@ func (e *Engine) checkpoint(ctx context.Context, dir string) (journal.StorePosit
 		// Pebble creates the copy through its own file system; nothing is
 		// admitted to the log meanwhile but the sync of what is in it.
 		err := e.guard.Hand(func() error {
-			return e.db.Checkpoint(fs.PathJoin(dir, storeDir), pebble.WithFlushedWAL())
+			return e.db.Checkpoint(fs.PathJoin(dir, datadir.StoreDir), pebble.WithFlushedWAL())
 		})
 		if err != nil {
 			return errors.Join(err, remove())
@@ -63,8 +62,8 @@ func (e *Engine) checkpoint(ctx context.Context, dir string) (journal.StorePosit
 		return nil, err
 	}
 	err = errors.Join(
-		storefs.WriteFile(fs, dir, formatFile, formatText(formatVersion)),
-		storefs.WriteFile(fs, dir, checkpointFile, []byte(at.String()+"\n")),
+		storefs.WriteFile(fs, dir, datadir.FormatFile, datadir.FormatText(datadir.FormatVersion)),
+		storefs.WriteFile(fs, dir, backup.CheckpointFile, []byte(at.String()+"\n")),
 	)
 	if err != nil {
 		return nil, errors.Join(err, remove())

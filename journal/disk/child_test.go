@@ -20,6 +20,7 @@ import (
 	"github.com/parley-hub/parley/internal/scale"
 	"github.com/parley-hub/parley/journal"
 	"github.com/parley-hub/parley/journal/disk"
+	"github.com/parley-hub/parley/journal/disk/repair"
 )
 
 // Some failures end the process, or leave Pebble in a state that nobody may
@@ -145,9 +146,9 @@ func childTask(dir string, opts disk.Options) error {
 	from := os.Getenv("DISK_TEST_FROM")
 	switch os.Getenv("DISK_TEST_TASK") {
 	case "restore":
-		return disk.Restore(from, dir, opts, nil)
+		return repair.Restore(from, dir, opts, nil)
 	case "salvage":
-		_, err := disk.Salvage(from, dir, opts, nil)
+		_, err := repair.Salvage(from, dir, opts, nil)
 		return err
 	}
 	return nil

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/parley-hub/parley/journal"
+	"github.com/parley-hub/parley/journal/disk/internal/datadir"
 	"github.com/parley-hub/parley/journal/disk/internal/storefs"
 )
 
@@ -85,26 +86,26 @@ func (e *Engine) closeStore() (err error) {
 	e.view.release()
 	_ = e.group.batch.Close()
 	if err := failed(); err != nil {
-		return errors.Join(err, e.db.Close(), e.mark.file.Close(), e.lock.Close())
+		return errors.Join(err, e.db.Close(), e.mark.File.Close(), e.lock.Close())
 	}
 	if err := e.guard.Hand(e.db.Flush); err != nil {
 		return err
 	}
 	if err := e.guard.Hand(e.db.Close); err != nil {
-		return errors.Join(err, e.mark.file.Close(), e.lock.Close())
+		return errors.Join(err, e.mark.File.Close(), e.lock.Close())
 	}
-	return errors.Join(e.vouch(), e.mark.file.Close(), e.lock.Close())
+	return errors.Join(e.vouch(), e.mark.File.Close(), e.lock.Close())
 }
 
 // vouch writes MARK and SEAL for a store that was flushed and closed.
 func (e *Engine) vouch() error {
 	fs := e.opts.FS
-	if err := e.mark.write(e.epoch, e.durable.Load()); err != nil {
+	if err := e.mark.Write(e.epoch, e.durable.Load()); err != nil {
 		return err
 	}
-	s, err := makeSeal(fs, fs.PathJoin(e.dir, storeDir), e.epoch, e.durable.Load())
+	s, err := datadir.MakeSeal(fs, fs.PathJoin(e.dir, datadir.StoreDir), e.epoch, e.durable.Load())
 	if err != nil {
 		return err
 	}
-	return storefs.WriteFile(fs, e.dir, sealFile, s.encode())
+	return storefs.WriteFile(fs, e.dir, datadir.SealFile, s.Encode())
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/parley-hub/parley/internal/scale"
 	"github.com/parley-hub/parley/journal"
 	"github.com/parley-hub/parley/journal/disk"
+	"github.com/parley-hub/parley/journal/disk/repair"
 )
 
 var update = flag.Bool("update", false, "write the golden folder anew; only for a new format version")
@@ -33,10 +34,10 @@ func TestANewerFormatIsRefused(t *testing.T) {
 	if want := fmt.Sprintf("use a version that knows format %d", disk.FormatVersion+1); !strings.Contains(err.Error(), want) {
 		t.Errorf("%q does not say %q", err, want)
 	}
-	if _, err := disk.Check("/data", testOptions(fs), nil); !errors.As(err, &format) {
+	if _, err := repair.Check("/data", testOptions(fs), nil); !errors.As(err, &format) {
 		t.Errorf("a check answers %v", err)
 	}
-	if _, err := disk.Salvage("/data", "/new", testOptions(fs), nil); !errors.As(err, &format) {
+	if _, err := repair.Salvage("/data", "/new", testOptions(fs), nil); !errors.As(err, &format) {
 		t.Errorf("a salvage answers %v", err)
 	}
 }
@@ -111,7 +112,7 @@ func TestAFolderIsUsedByOneProcess(t *testing.T) {
 	if !errors.As(err, &inUse) || inUse.PID != fmt.Sprint(os.Getpid()) || inUse.Dir != dir {
 		t.Errorf("the second open is answered with %v", err)
 	}
-	if _, err := disk.Check(dir, disk.Options{}, nil); !errors.As(err, &inUse) {
+	if _, err := repair.Check(dir, disk.Options{}, nil); !errors.As(err, &inUse) {
 		t.Errorf("a check of an open folder is answered with %v", err)
 	}
 	mustClose(t, e)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/parley-hub/parley/journal"
 	"github.com/parley-hub/parley/journal/disk"
+	"github.com/parley-hub/parley/journal/disk/repair"
 	"github.com/parley-hub/parley/journal/journaltest"
 )
 
@@ -96,7 +97,7 @@ func (f *faults) Reopen(t testing.TB) (journal.Engine, journaltest.Faults) {
 
 func (f *faults) Restore(t testing.TB, dir string) (journal.Engine, journaltest.Faults) {
 	t.Helper()
-	if err := disk.Restore(dir, "/restored", disk.Options{FS: f.mem}, nil); err != nil {
+	if err := repair.Restore(dir, "/restored", disk.Options{FS: f.mem}, nil); err != nil {
 		t.Fatal(err)
 	}
 	return openOn(t, f.mem, "/restored", f.opts)

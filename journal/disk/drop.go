@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/cockroachdb/pebble/v2"
-
 	"github.com/parley-hub/parley/journal"
 	"github.com/parley-hub/parley/journal/disk/internal/layout"
 	"github.com/parley-hub/parley/journal/internal/order"
@@ -345,34 +343,4 @@ func (e *Engine) removed(j *job) {
 			return
 		}
 	}
-}
-
-// loadRemovals finds the drops that an earlier process began.
-func loadRemovals(r pebble.Reader) ([]*job, error) {
-	if going, err := has(r, layout.KeyGoing); err != nil || !going {
-		return nil, err
-	}
-	it, err := r.NewIter(&pebble.IterOptions{LowerBound: []byte{layout.KindRemoval}, UpperBound: []byte{layout.KindRemoval + 1}})
-	if err != nil {
-		return nil, layout.StoreError(err)
-	}
-	defer it.Close() //nolint:errcheck // read errors are looked at below
-	var jobs []*job
-	for ok := it.First(); ok; ok = it.Next() {
-		value, err := it.ValueAndErr()
-		if err != nil {
-			return nil, layout.StoreError(err)
-		}
-		r, err := layout.DecodeRemoval(it.Key(), value)
-		if err != nil {
-			return nil, layout.Damaged(err, "the mark of a removal, %x,", it.Key())
-		}
-		jobs = append(jobs, &job{
-			removal: order.Removal{Offset: r.Offset, Log: r.Log}, ids: []layout.Removal{r}, durable: true,
-		})
-	}
-	if err := it.Error(); err != nil {
-		return nil, layout.StoreError(err)
-	}
-	return jobs, nil
 }

@@ -16,7 +16,9 @@ import (
 
 	"github.com/parley-hub/parley/journal"
 	"github.com/parley-hub/parley/journal/disk/internal/compaction"
+	"github.com/parley-hub/parley/journal/disk/internal/datadir"
 	"github.com/parley-hub/parley/journal/disk/internal/layout"
+	"github.com/parley-hub/parley/journal/disk/internal/store"
 	"github.com/parley-hub/parley/journal/disk/internal/storefs"
 	"github.com/parley-hub/parley/journal/internal/follow"
 	"github.com/parley-hub/parley/journal/internal/order"
@@ -24,19 +26,20 @@ import (
 
 // Engine is the engine. Its methods are described by journal.Engine.
 type Engine struct {
-	opts  Options
-	dir   string
-	db    *pebble.DB
-	guard *storefs.Guard
-	lock  io.Closer
-	bell  *follow.Bell
+	opts      Options
+	openGuard *storefs.OpenGuard // while the store is being opened
+	dir       string
+	db        *pebble.DB
+	guard     *storefs.Guard
+	lock      io.Closer
+	bell      *follow.Bell
 
 	compactions *compaction.Scheduler
 	snapshots   *snapshots
 
 	epoch uint64
-	found Recovery
-	mark  *marker // used by the marker's goroutine, and by Close after it
+	found store.Recovery
+	mark  *datadir.Marker // used by the marker's goroutine, and by Close after it
 
 	opened     storefs.Opened
 	checkedLog storefs.File // of the committer: the log that was written when it last checked the files
@@ -229,7 +232,7 @@ func (e *Engine) Stats() journal.Stats {
 }
 
 // Recovery tells what opening found.
-func (e *Engine) Recovery() Recovery { return e.found }
+func (e *Engine) Recovery() store.Recovery { return e.found }
 
 // now is the time that decides about claims.
 func (e *Engine) now() time.Time { return e.opts.Now() }

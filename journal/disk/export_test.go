@@ -5,7 +5,9 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/parley-hub/parley/journal/disk/internal/datadir"
 	"github.com/parley-hub/parley/journal/disk/internal/layout"
+	"github.com/parley-hub/parley/journal/disk/internal/store"
 )
 
 // Tuned returns options under which Pebble's are changed.
@@ -38,11 +40,11 @@ func (e *Engine) MarkSoon() { signal(e.rotated) }
 
 // MarkedOffset reads the offset in a folder's MARK.
 func MarkedOffset(fs vfs.FS, dir string) uint64 {
-	m, err := readMark(fs, dir)
+	m, err := datadir.ReadMark(fs, dir)
 	if err != nil {
 		return 0
 	}
-	return m.offset
+	return m.Offset
 }
 
 // FlushStore makes what is in memory a table.
@@ -50,7 +52,7 @@ func (e *Engine) FlushStore() error { return e.db.Flush() }
 
 // ShareLock reports whether another process holds a lock.
 func ShareLock(path string) (busy bool) {
-	lock, busy := shareLock(path)
+	lock, busy := datadir.ShareLock(path)
 	if !busy {
 		_ = lock.Close()
 	}
@@ -63,13 +65,13 @@ func (e *Engine) CompactStore() error {
 }
 
 // FormatVersion is the format that this version writes.
-const FormatVersion = formatVersion
+const FormatVersion = datadir.FormatVersion
 
 // StoredClaims counts the claims in the store, whether they have expired or
 // not, and the marks of those that will.
 func (e *Engine) StoredClaims() (claims, expiries int, err error) {
 	for kind, n := range map[byte]*int{layout.KindClaim: &claims, layout.KindExpiry: &expiries} {
-		err = scanRange(e.db, []byte{kind}, []byte{kind + 1}, func(_, _ []byte) error {
+		err = store.ScanRange(e.db, []byte{kind}, []byte{kind + 1}, func(_, _ []byte) error {
 			*n++
 			return nil
 		})

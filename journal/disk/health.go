@@ -2,15 +2,13 @@ package disk
 
 import (
 	"fmt"
-	"log/slog"
 	"path/filepath"
-	"runtime"
-	"strings"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/parley-hub/parley/journal"
+	"github.com/parley-hub/parley/journal/disk/internal/datadir"
 	"github.com/parley-hub/parley/journal/disk/internal/layout"
 )
 
@@ -25,7 +23,7 @@ func (e *Engine) fail(cause error) {
 		e.mu.Unlock()
 		return
 	}
-	poison(e.opts.FS, e.dir, cause)
+	datadir.Poison(e.opts.FS, e.dir, cause)
 	if e.guard.Handing() {
 		e.wedged.Store(true) // Pebble is in the middle of something, and may stay there
 	}
@@ -239,7 +237,7 @@ func (e *Engine) report(err error) {
 // trip passes on an error after which Pebble cannot be used: to the guard while
 // the store is being opened, otherwise to the keeper.
 func (e *Engine) trip(err error) {
-	if !e.opts.guard.Fail(err) {
+	if !e.openGuard.Fail(err) {
 		e.report(err)
 	}
 }
@@ -266,26 +264,4 @@ func (e *Engine) events() *pebble.EventListener {
 		WriteStallBegin: func(pebble.WriteStallBeginInfo) { e.stalled.CompareAndSwap(0, time.Now().UnixNano()) },
 		WriteStallEnd:   func() { e.stalled.Store(0) },
 	}
-}
-
-// storeLogger logs Pebble's messages. After a fatal message Pebble's goroutine is
-// ended, and Pebble must not be called again.
-type storeLogger struct {
-	*slog.Logger
-	fatal func(error)
-}
-
-func (l storeLogger) Infof(format string, args ...any) {
-	l.Debug("store: " + strings.TrimSpace(fmt.Sprintf(format, args...)))
-}
-
-func (l storeLogger) Errorf(format string, args ...any) {
-	l.Error("store: " + strings.TrimSpace(fmt.Sprintf(format, args...)))
-}
-
-func (l storeLogger) Fatalf(format string, args ...any) {
-	err := fmt.Errorf("store: "+format, args...)
-	l.Error(err.Error())
-	l.fatal(err)
-	runtime.Goexit()
 }

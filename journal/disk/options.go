@@ -1,17 +1,15 @@
 package disk
 
 import (
-	"fmt"
 	"log/slog"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
-	"github.com/cockroachdb/pebble/v2/bloom"
-	"github.com/cockroachdb/pebble/v2/sstable"
 	"github.com/cockroachdb/pebble/v2/vfs"
 
-	"github.com/parley-hub/parley/journal/disk/internal/layout"
-	"github.com/parley-hub/parley/journal/disk/internal/storefs"
+	"github.com/parley-hub/parley/journal/disk/internal/backup"
+	"github.com/parley-hub/parley/journal/disk/internal/datadir"
+	"github.com/parley-hub/parley/journal/disk/internal/store"
 )
 
 // Options for an engine. The zero value is a good one.
@@ -38,8 +36,6 @@ type Options struct {
 	recentClaims int           // claims that one generation of the table of recent ones holds; 0: 8192
 	checkEvery   time.Duration // how often the committer checks that the files are the ones that were opened; 0: 100 ms
 	measureEvery time.Duration // how often the committer looks at the disk's room; 0: 10 ms
-
-	guard *storefs.OpenGuard // of work without an engine; nil: an engine handles errors
 
 	tune func(*pebble.Options) // for tests
 }
@@ -75,64 +71,27 @@ func orDefault[T int | int64 | uint64 | time.Duration](v, whenZero T) T {
 	return v
 }
 
-// cacheSize is the size of Pebble's cache. Pebble counts its tables in memory
-// against it, so there is room for two of them beside CacheBytes; without it no
-// block of a filter or an index would stay in memory.
-func (o Options) cacheSize() int64 {
-	if o.CacheBytes < 0 {
-		return 4 << 10
+// Store returns what work on the store without an engine needs of the options.
+// It is for package repair.
+func (o Options) Store() store.Options {
+	o = o.WithDefaults()
+	return store.Options{
+		FS: o.FS, Logger: o.Logger, MinFree: o.MinFree, SyncLimit: o.SyncLimit,
+		CacheBytes: o.CacheBytes, MemTableSize: o.MemTableSize, AcceptLoss: o.AcceptLoss, Tune: o.tune,
 	}
-	return o.CacheBytes + 2*int64(o.MemTableSize)
 }
 
-// storeFormat is the Pebble format that this version writes. It only goes up,
-// together with formatVersion.
-const storeFormat = pebble.FormatValueSeparation
+// FormatError refuses a folder that a newer version has written.
+type FormatError = datadir.FormatError
 
-// quietly returns the store's options for short work on it.
-func (o Options) quietly() *pebble.Options {
-	return o.pebble(storeLogger{o.Logger, func(err error) { o.guard.Fail(err) }}, nil)
-}
+// InUseError refuses a folder that another process has open.
+type InUseError = datadir.InUseError
 
-// storeFS is the file system that Pebble uses.
-func (o Options) storeFS() vfs.FS {
-	return o.guard.FS(o.FS)
-}
+// Recovery tells what opening found.
+type Recovery = store.Recovery
 
-// pebble returns the store's options. Nothing in them depends on the data.
-func (o Options) pebble(logger pebble.Logger, events *pebble.EventListener) *pebble.Options {
-	if events == nil {
-		// Without this, Pebble's own reaction to damage is a fatal message.
-		events = &pebble.EventListener{
-			DataCorruption:  func(pebble.DataCorruptionInfo) {},
-			BackgroundError: func(err error) { o.guard.Fail(fmt.Errorf("flushing or compacting: %w", layout.StoreError(err))) },
-		}
-	}
-	p := &pebble.Options{
-		FS:                          storefs.Ordered{FS: o.storeFS()},
-		Logger:                      logger,
-		EventListener:               events,
-		FormatMajorVersion:          storeFormat,
-		CacheSize:                   o.cacheSize(),
-		MemTableSize:                o.MemTableSize,
-		MemTableStopWritesThreshold: 4,
-		L0CompactionThreshold:       4,
-		L0StopWritesThreshold:       100,
-		LBaseMaxBytes:               512 << 20, // most stores have one level below the first
-		MaxOpenFiles:                1024,
-		CompactionConcurrencyRange:  func() (int, int) { return 1, 2 },
-	}
-	p.TargetFileSizes[0] = int64(o.MemTableSize) // a flush makes one table
-	for i := range p.Levels {
-		p.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
-		p.Levels[i].BlockSize = 16 << 10
-		p.Levels[i].Compression = func() *sstable.CompressionProfile { return sstable.SnappyCompression }
-	}
-	// Tables of the first level are soon rewritten by a compaction.
-	p.Levels[0].Compression = func() *sstable.CompressionProfile { return sstable.NoCompression }
-	p.Experimental.FileCacheShards = 2
-	if o.tune != nil {
-		o.tune(p)
-	}
-	return p
-}
+// Cut is an end of a file that was not used.
+type Cut = store.Cut
+
+// Progress is told how far a long task is. Total is 0 while it is not known.
+type Progress = backup.Progress

@@ -16,6 +16,8 @@ import (
 
 	"github.com/parley-hub/parley/journal"
 	"github.com/parley-hub/parley/journal/disk"
+	"github.com/parley-hub/parley/journal/disk/internal/store"
+	"github.com/parley-hub/parley/journal/disk/repair"
 )
 
 // readOnly refuses to change one folder.
@@ -91,14 +93,14 @@ func TestLookingWritesNothing(t *testing.T) {
 				fs = readOnly{fs, "/data"}
 			}
 			opts := testOptions(fs)
-			report, err := disk.Check("/data", opts, nil)
+			report, err := repair.Check("/data", opts, nil)
 			if err != nil || !report.OK() || report.Records == 0 {
 				t.Errorf("%s, frozen %t: the check says %+v, %v", name, frozen, report, err)
 			}
-			if stats, err := disk.ReadStats("/data", opts, nil); err != nil || stats.Logs == 0 {
+			if stats, err := repair.ReadStats("/data", opts, nil); err != nil || stats.Logs == 0 {
 				t.Errorf("%s, frozen %t: the statistics are %+v, %v", name, frozen, stats, err)
 			}
-			if salvaged, err := disk.Salvage("/data", "/new", opts, nil); err != nil || salvaged.Records == 0 || len(salvaged.Unreadable) > 0 {
+			if salvaged, err := repair.Salvage("/data", "/new", opts, nil); err != nil || salvaged.Records == 0 || len(salvaged.Unreadable) > 0 {
 				t.Errorf("%s, frozen %t: the salvage says %+v, %v", name, frozen, salvaged, err)
 			}
 			if diff := cmp.Diff(img, takeImage(t, fs, "/data")); diff != "" {
@@ -113,7 +115,7 @@ func TestLookingWritesNothing(t *testing.T) {
 func TestAFrozenFolderInUse(t *testing.T) {
 	t.Parallel()
 	if dir := os.Getenv("PARLEY_TEST_LOOK"); dir != "" {
-		_, err := disk.Check(dir, disk.Options{}, nil)
+		_, err := repair.Check(dir, disk.Options{}, nil)
 		var inUse *disk.InUseError
 		if !errors.As(err, &inUse) {
 			t.Errorf("a check of a folder in use is answered with %v", err)
@@ -155,21 +157,21 @@ func TestABackupIsChecked(t *testing.T) {
 	}
 	mustClose(t, e)
 	opts := testOptions(fs)
-	if err := disk.Unpack(&archive, "/backup", opts, nil); err != nil {
+	if err := repair.Unpack(&archive, "/backup", opts, nil); err != nil {
 		t.Fatal(err)
 	}
 	img := takeImage(t, fs, "/backup")
-	report, err := disk.Check("/backup", opts, nil)
+	report, err := repair.Check("/backup", opts, nil)
 	if err != nil || !report.OK() || !report.Backup || report.Offset != at[0].Offset || report.Records == 0 || len(report.Cuts) > 0 {
 		t.Errorf("the backup: %+v, %v", report, err)
 	}
 	if diff := cmp.Diff(img, takeImage(t, fs, "/backup")); diff != "" {
 		t.Errorf("the backup was written to: %s", diff)
 	}
-	if err := disk.Restore("/backup", "/restored", opts, nil); err != nil {
+	if err := repair.Restore("/backup", "/restored", opts, nil); err != nil {
 		t.Fatal(err)
 	}
-	report, err = disk.Check("/restored", opts, nil)
+	report, err = repair.Check("/restored", opts, nil)
 	if err != nil || !report.OK() || report.Backup || len(report.Cuts) > 0 {
 		t.Errorf("what was restored: %+v, %v", report, err)
 	}
@@ -179,7 +181,7 @@ func TestABackupIsChecked(t *testing.T) {
 		later.String() + "\n": "CHECKPOINT says",
 		"nonsense\n":          "CHECKPOINT",
 	} {
-		report, err := disk.Check("/backup", testOptions(img.with("/backup/CHECKPOINT", []byte(text)).mount(t)), nil)
+		report, err := repair.Check("/backup", testOptions(img.with("/backup/CHECKPOINT", []byte(text)).mount(t)), nil)
 		if err != nil || !strings.Contains(strings.Join(report.Problems, "\n"), want) {
 			t.Errorf("with CHECKPOINT %q: %+v, %v", text, report, err)
 		}
@@ -202,7 +204,7 @@ func TestAFolderWithoutPermissionIsNotTakenForNone(t *testing.T) {
 	if err := fs.MkdirAll("/closed", 0o700); err != nil {
 		t.Fatal(err)
 	}
-	_, err := disk.Check("/closed", testOptions(fs), nil)
+	_, err := repair.Check("/closed", testOptions(fs), nil)
 	if !errors.Is(err, os.ErrPermission) || strings.Contains(err.Error(), "no data folder") {
 		t.Errorf("got %v", err)
 	}
@@ -218,8 +220,8 @@ func TestAFolderThatIsNone(t *testing.T) {
 		"/nowhere": "does not exist",
 		"/empty":   "/empty is no data folder: it has neither FORMAT nor store",
 	} {
-		_, checked := disk.Check(dir, testOptions(fs), nil)
-		_, described := disk.ReadStats(dir, testOptions(fs), nil)
+		_, checked := repair.Check(dir, testOptions(fs), nil)
+		_, described := repair.ReadStats(dir, testOptions(fs), nil)
 		for _, err := range []error{checked, described} {
 			if err == nil || !strings.Contains(err.Error(), want) || errors.Is(err, journal.ErrDamaged) {
 				t.Errorf("%s: %v, want %q", dir, err, want)
@@ -230,7 +232,7 @@ func TestAFolderThatIsNone(t *testing.T) {
 
 func TestACutIsJSONAsEverythingElse(t *testing.T) {
 	t.Parallel()
-	got, err := json.Marshal(disk.Cut{File: "000007.log", Offset: 5, Bytes: 3})
+	got, err := json.Marshal(store.Cut{File: "000007.log", Offset: 5, Bytes: 3})
 	if want := `{"file":"000007.log","offset":5,"bytes":3}`; err != nil || string(got) != want {
 		t.Errorf("a cut is %s, %v; want %s", got, err, want)
 	}

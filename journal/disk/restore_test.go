@@ -13,6 +13,7 @@ import (
 	"github.com/parley-hub/parley/internal/scale"
 	"github.com/parley-hub/parley/journal"
 	"github.com/parley-hub/parley/journal/disk"
+	"github.com/parley-hub/parley/journal/disk/repair"
 )
 
 // checkpointed returns a checkpoint of a diary, part of it in a table, the rest
@@ -90,7 +91,7 @@ func check(t *testing.T, img image, what, file string, data []byte, entries int)
 func restoreDiary(t *testing.T, img image, entries int) error {
 	t.Helper()
 	fs := img.mount(t)
-	if err := disk.Restore("/backup", "/new", testOptions(fs), nil); err != nil {
+	if err := repair.Restore("/backup", "/new", testOptions(fs), nil); err != nil {
 		if _, err := fs.Stat("/new"); err == nil {
 			t.Errorf("a backup that is refused leaves a folder")
 		}
@@ -137,7 +138,7 @@ func TestABackupKeepsItsSums(t *testing.T) {
 		t.Fatal(err)
 	}
 	mustClose(t, e)
-	if err := disk.Unpack(&archive, "/backup", testOptions(fs), nil); err != nil {
+	if err := repair.Unpack(&archive, "/backup", testOptions(fs), nil); err != nil {
 		t.Fatal(err)
 	}
 	img := takeImage(t, fs, "/backup")
@@ -180,8 +181,8 @@ func TestAnInterruptedRestoreIsNotOpened(t *testing.T) {
 	mustClose(t, e)
 	img := takeImage(t, source, "/data")
 	for what, make := range map[string]func(vfs.FS) error{
-		"restore": func(fs vfs.FS) error { return disk.Restore("/data/backup", "/new", testOptions(fs), nil) },
-		"salvage": func(fs vfs.FS) error { _, err := disk.Salvage("/data", "/new", testOptions(fs), nil); return err },
+		"restore": func(fs vfs.FS) error { return repair.Restore("/data/backup", "/new", testOptions(fs), nil) },
+		"salvage": func(fs vfs.FS) error { _, err := repair.Salvage("/data", "/new", testOptions(fs), nil); return err },
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()

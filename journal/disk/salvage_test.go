@@ -17,6 +17,7 @@ import (
 
 	"github.com/parley-hub/parley/journal"
 	"github.com/parley-hub/parley/journal/disk"
+	"github.com/parley-hub/parley/journal/disk/repair"
 )
 
 // layeredStore has a table for each of its logs, and others for what ties them
@@ -100,7 +101,7 @@ func TestADamagedTableHidesOnlyItsLogs(t *testing.T) {
 	damaged := spoil(img, tables[hit])
 	fs := damaged.mount(t)
 
-	report, err := disk.Check("/data", testOptions(fs), nil)
+	report, err := repair.Check("/data", testOptions(fs), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -168,7 +169,7 @@ func TestSalvageKeepsWhatIsReadable(t *testing.T) {
 			damaged := c.damage()
 			fs := damaged.mount(t)
 			var steps int
-			report, err := disk.Salvage("/data", "/new", testOptions(fs), func(string, int64, int64) { steps++ })
+			report, err := repair.Salvage("/data", "/new", testOptions(fs), func(string, int64, int64) { steps++ })
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -208,8 +209,8 @@ func TestSalvageKeepsWhatIsReadable(t *testing.T) {
 					if len(got) > 0 || claim.Durable != nil {
 						t.Errorf("log %d was lost and is %v, its claim %v", i, got, claim.Durable)
 					}
-					lost := disk.LostPart{Log: layer(i).String(), From: 1, To: 5}
-					if !slices.Contains(report.Lost, lost) && !slices.ContainsFunc(report.Lost, func(p disk.LostPart) bool {
+					lost := repair.LostPart{Log: layer(i).String(), From: 1, To: 5}
+					if !slices.Contains(report.Lost, lost) && !slices.ContainsFunc(report.Lost, func(p repair.LostPart) bool {
 						return strings.Contains(p.Log, "lost")
 					}) && len(report.Unreadable) == 0 {
 						t.Errorf("the report does not tell of log %d: %+v", i, report)
@@ -229,7 +230,7 @@ func TestSalvageKeepsWhatIsReadable(t *testing.T) {
 			}
 			commit(t, e, diaryEntry(1, 1))
 			mustClose(t, e)
-			check, err := disk.Check("/new", opts, nil)
+			check, err := repair.Check("/new", opts, nil)
 			if err != nil || !check.OK() {
 				t.Errorf("the new folder: %+v, %v", check, err)
 			}
@@ -261,7 +262,7 @@ func TestSalvageStopsALogAtAHole(t *testing.T) {
 	}
 	img := takeImage(t, fs, "/data")
 	damaged := spoil(img, tables[1]).mount(t)
-	report, err := disk.Salvage("/data", "/new", testOptions(damaged), nil)
+	report, err := repair.Salvage("/data", "/new", testOptions(damaged), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -271,7 +272,7 @@ func TestSalvageStopsALogAtAHole(t *testing.T) {
 	}
 	defer mustClose(t, e)
 	got := readDiary(t, e)
-	if len(got) != 4 || !slices.Contains(report.Lost, disk.LostPart{Log: diary.String(), From: 5, To: 12}) {
+	if len(got) != 4 || !slices.Contains(report.Lost, repair.LostPart{Log: diary.String(), From: 5, To: 12}) {
 		t.Errorf("kept %v, lost %+v", got, report.Lost)
 	}
 	if report.Apart != 8 { // four of the diary, four of the padding
@@ -281,7 +282,7 @@ func TestSalvageStopsALogAtAHole(t *testing.T) {
 	if strings.Count(apart, "\n") != 8 || !strings.Contains(apart, `"sequence":9`) {
 		t.Errorf("APART is %s", apart)
 	}
-	check, err := disk.Check("/data", testOptions(damaged), nil)
+	check, err := repair.Check("/data", testOptions(damaged), nil)
 	want := fmt.Sprintf("records 5 to 8 of log %v are missing", diary)
 	if err != nil || !strings.Contains(strings.Join(check.Problems, "\n"), want) {
 		t.Errorf("the check of the damaged folder says %+v, %v", check, err)
@@ -322,12 +323,12 @@ func TestSalvageKeepsDropsDropped(t *testing.T) {
 		t.Fatalf("the removal went by in %d pictures", len(crashed))
 	}
 	for i, fs := range crashed {
-		report, err := disk.Salvage("/data", "/new", testOptions(fs), nil)
+		report, err := repair.Salvage("/data", "/new", testOptions(fs), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		// A crash may leave a torn end of a log, in which nothing is lost.
-		want := &disk.SalvageReport{Epoch: report.Epoch, Logs: 2, Records: 2, Unreadable: report.Unreadable}
+		want := &repair.SalvageReport{Epoch: report.Epoch, Logs: 2, Records: 2, Unreadable: report.Unreadable}
 		if diff := cmp.Diff(want, report); diff != "" {
 			t.Errorf("picture %d (-want +got):\n%s", i, diff)
 		}
@@ -336,7 +337,7 @@ func TestSalvageKeepsDropsDropped(t *testing.T) {
 				t.Errorf("picture %d: %s has records that were dropped", i, file)
 			}
 		}
-		check, err := disk.Check("/new", testOptions(fs), nil)
+		check, err := repair.Check("/new", testOptions(fs), nil)
 		if err != nil || !check.OK() {
 			t.Errorf("picture %d: the new folder: %+v, %v", i, check, err)
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/parley-hub/parley/internal/scale"
 	"github.com/parley-hub/parley/journal"
 	"github.com/parley-hub/parley/journal/disk"
+	"github.com/parley-hub/parley/journal/disk/repair"
 )
 
 // oneTable is a store whose records are all in one table of many blocks.
@@ -79,7 +80,7 @@ func hideBlocks(t *testing.T, img image, table string, records int64) {
 		}
 		damaged := img.with(table, data)
 		fs := damaged.mount(t)
-		report, err := disk.Check("/data", testOptions(fs), nil)
+		report, err := repair.Check("/data", testOptions(fs), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -100,7 +101,7 @@ func hideBlocks(t *testing.T, img image, table string, records int64) {
 				t.Errorf("byte %d of %d: %d records are lost and not named: %s", at, len(data), lost, problems)
 			}
 		}
-		salvaged, err := disk.Salvage("/data", "/new", testOptions(fs), nil)
+		salvaged, err := repair.Salvage("/data", "/new", testOptions(fs), nil)
 		if err != nil {
 			t.Fatal(err)
 		}

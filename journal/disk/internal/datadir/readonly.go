@@ -1,4 +1,4 @@
-package disk
+package datadir
 
 import (
 	"errors"
@@ -12,25 +12,25 @@ import (
 	"github.com/parley-hub/parley/journal/disk/internal/storefs"
 )
 
-// readOnlyFS is the file system for reading a store. Pebble locks a store even
+// ReadOnlyFS is the file system for reading a store. Pebble locks a store even
 // when it only reads; that lock does nothing here, because the caller holds the
 // lock of the data dir, or none can be taken.
-type readOnlyFS struct{ vfs.FS }
+type ReadOnlyFS struct{ vfs.FS }
 
 type noLock struct{}
 
 func (noLock) Close() error { return nil }
 
-func (readOnlyFS) Lock(string) (io.Closer, error) { return noLock{}, nil }
+func (ReadOnlyFS) Lock(string) (io.Closer, error) { return noLock{}, nil }
 
-// lockReadOnly locks a data dir for reading, without writing to it. A data dir
+// LockReadOnly locks a data dir for reading, without writing to it. A data dir
 // without LOCK was never opened; one without write permission is locked with a
 // shared lock, if possible.
-func lockReadOnly(fs vfs.FS, dir string) (io.Closer, error) {
+func LockReadOnly(fs vfs.FS, dir string) (io.Closer, error) {
 	if err := poisoned(fs, dir); err != nil {
 		return nil, err
 	}
-	path := fs.PathJoin(dir, lockFile)
+	path := fs.PathJoin(dir, LockFile)
 	if !storefs.Exists(fs, path) {
 		return noLock{}, nil
 	}
@@ -44,17 +44,17 @@ func lockReadOnly(fs vfs.FS, dir string) (io.Closer, error) {
 	if fs != vfs.Default {
 		return noLock{}, nil
 	}
-	shared, busy := shareLock(path)
+	shared, busy := ShareLock(path)
 	if busy {
 		return nil, inUse(fs, dir)
 	}
 	return shared, nil
 }
 
-// isFolder returns an error when dir is not a data dir, damaged or not.
-func isFolder(fs vfs.FS, dir string) error {
+// Check returns an error when dir is not a data dir, damaged or not.
+func Check(fs vfs.FS, dir string) error {
 	info, err := fs.Stat(dir)
-	_, hidden := fs.Stat(fs.PathJoin(dir, formatFile))
+	_, hidden := fs.Stat(fs.PathJoin(dir, FormatFile))
 	switch {
 	case err != nil:
 		return fmt.Errorf("data folder %s: %w", dir, err)
@@ -62,8 +62,8 @@ func isFolder(fs vfs.FS, dir string) error {
 		return fmt.Errorf("%s is a file; a data folder is wanted", dir)
 	case os.IsPermission(hidden):
 		return fmt.Errorf("data folder %s: %w; run this as the user that the hub runs as", dir, hidden)
-	case !storefs.Exists(fs, fs.PathJoin(dir, formatFile)) && !storefs.Exists(fs, fs.PathJoin(dir, storeDir)):
-		return fmt.Errorf("%s is no data folder: it has neither %s nor %s", dir, formatFile, storeDir)
+	case !storefs.Exists(fs, fs.PathJoin(dir, FormatFile)) && !storefs.Exists(fs, fs.PathJoin(dir, StoreDir)):
+		return fmt.Errorf("%s is no data folder: it has neither %s nor %s", dir, FormatFile, StoreDir)
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-package disk
+package datadir
 
 import (
 	"errors"
@@ -17,13 +17,14 @@ import (
 // SEAL is written after a clean close has flushed, and removed before the next
 // open writes. It lists the files of the store: all with their sizes, and with
 // a checksum those that Pebble would read without noticing damage.
-const sealFile = "SEAL"
+const SealFile = "SEAL"
 
 const sealTitle = "parley journal seal 1"
 
-type seal struct {
-	epoch  uint64
-	offset uint64
+// Seal is the content of SEAL.
+type Seal struct {
+	Epoch  uint64
+	Offset uint64
 	files  []sealedFile
 }
 
@@ -33,9 +34,9 @@ type sealedFile struct {
 	sum  string // in hex, or "-" for a file that has checksums of its own or is not used
 }
 
-// makeSeal looks at a store that nobody has open.
-func makeSeal(fs vfs.FS, store string, epoch, offset uint64) (seal, error) {
-	s := seal{epoch: epoch, offset: offset}
+// MakeSeal looks at a store that nobody has open.
+func MakeSeal(fs vfs.FS, store string, epoch, offset uint64) (Seal, error) {
+	s := Seal{Epoch: epoch, Offset: offset}
 	names, err := fs.List(store)
 	if err != nil {
 		return s, err
@@ -73,11 +74,12 @@ func sealOne(fs vfs.FS, store, name, lastLog string) (sealedFile, error) {
 	if strings.HasSuffix(name, ".sst") || strings.HasSuffix(name, ".blob") || oldLog || info.IsDir() {
 		return f, nil
 	}
-	f.sum, err = sumFile(fs, path)
+	f.sum, err = SumFile(fs, path)
 	return f, err
 }
 
-func sumFile(fs vfs.FS, path string) (string, error) {
+// SumFile is the checksum of a file, in hex.
+func SumFile(fs vfs.FS, path string) (string, error) {
 	f, err := fs.Open(path)
 	if err != nil {
 		return "", err
@@ -87,9 +89,9 @@ func sumFile(fs vfs.FS, path string) (string, error) {
 	return fmt.Sprintf("%08x", sum.Sum32()), errors.Join(err, f.Close())
 }
 
-func (s seal) encode() []byte {
+func (s Seal) Encode() []byte {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s\nepoch %d\noffset %d\n", sealTitle, s.epoch, s.offset)
+	fmt.Fprintf(&b, "%s\nepoch %d\noffset %d\n", sealTitle, s.Epoch, s.Offset)
 	for _, f := range s.files {
 		fmt.Fprintf(&b, "file %s %d %s\n", f.name, f.size, f.sum)
 	}
@@ -97,8 +99,8 @@ func (s seal) encode() []byte {
 	return []byte(b.String())
 }
 
-func decodeSeal(data []byte) (seal, error) {
-	var s seal
+func decodeSeal(data []byte) (Seal, error) {
+	var s Seal
 	text := string(data)
 	at := strings.LastIndex(text, "sum ")
 	if at < 0 || text[at:] != fmt.Sprintf("sum %08x\n", crc32.Checksum(data[:at], layout.Castagnoli)) {
@@ -108,7 +110,7 @@ func decodeSeal(data []byte) (seal, error) {
 	if len(lines) < 3 || lines[0] != sealTitle {
 		return s, layout.ErrForm
 	}
-	if _, err := fmt.Sscanf(lines[1]+"\n"+lines[2], "epoch %d\noffset %d", &s.epoch, &s.offset); err != nil {
+	if _, err := fmt.Sscanf(lines[1]+"\n"+lines[2], "epoch %d\noffset %d", &s.Epoch, &s.Offset); err != nil {
 		return s, layout.ErrForm
 	}
 	for _, line := range lines[3:] {
@@ -121,26 +123,26 @@ func decodeSeal(data []byte) (seal, error) {
 	return s, nil
 }
 
-// readSeal returns nil when there is none.
-func readSeal(fs vfs.FS, dir string) (*seal, error) {
-	path := fs.PathJoin(dir, sealFile)
+// ReadSeal returns nil when there is none.
+func ReadSeal(fs vfs.FS, dir string) (*Seal, error) {
+	path := fs.PathJoin(dir, SealFile)
 	if !storefs.Exists(fs, path) {
 		return nil, nil
 	}
 	data, err := storefs.ReadFile(fs, path)
 	if err != nil {
-		return nil, layout.Damaged(err, "%s", sealFile)
+		return nil, layout.Damaged(err, "%s", SealFile)
 	}
 	s, err := decodeSeal(data)
 	if err != nil {
-		return nil, layout.Damaged(err, "%s", sealFile)
+		return nil, layout.Damaged(err, "%s", SealFile)
 	}
 	return &s, nil
 }
 
-// verify compares the store with what the seal lists. Every difference is
+// Verify compares the store with what the seal lists. Every difference is
 // reported by the file's name.
-func (s *seal) verify(fs vfs.FS, store string) error {
+func (s *Seal) Verify(fs vfs.FS, store string) error {
 	var all []error
 	listed := map[string]bool{}
 	for _, f := range s.files {
@@ -152,12 +154,12 @@ func (s *seal) verify(fs vfs.FS, store string) error {
 			all = append(all, layout.Damaged(err, "%s", f.name))
 			continue
 		case info.Size() != f.size:
-			all = append(all, layout.Damaged(fmt.Errorf("it has %d bytes, %s says %d", info.Size(), sealFile, f.size), "%s", f.name))
+			all = append(all, layout.Damaged(fmt.Errorf("it has %d bytes, %s says %d", info.Size(), SealFile, f.size), "%s", f.name))
 			continue
 		case f.sum == "-":
 			continue
 		}
-		sum, err := sumFile(fs, path)
+		sum, err := SumFile(fs, path)
 		if err == nil && sum != f.sum {
 			err = layout.ErrSum
 		}

@@ -1,4 +1,4 @@
-package disk
+package store
 
 import (
 	"errors"
@@ -15,40 +15,40 @@ import (
 	"github.com/parley-hub/parley/journal/disk/internal/walchunk"
 )
 
-// walEnd is how one log of the store reads: where recovery stops, what lies
+// WAL is how one log of the store reads: where recovery stops, what lies
 // beyond, and which commits it holds.
-type walEnd struct {
-	path   string
+type WAL struct {
+	Path   string
 	number uint32
 	walchunk.End
 	first, last uint64 // offsets of commits; 0: none
 	epoch       uint64 // that was begun in it; 0: none
 }
 
-// scanWALs reads every log of a store as Pebble's recovery will, in order.
-func scanWALs(fs vfs.FS, store string) ([]walEnd, error) {
+// ScanWALs reads every log of a store as Pebble's recovery will, in order.
+func ScanWALs(fs vfs.FS, store string) ([]WAL, error) {
 	names, err := fs.List(store)
 	if err != nil {
 		return nil, err
 	}
-	var ends []walEnd
+	var ends []WAL
 	for _, name := range names {
 		number, _, ok := wal.ParseLogFilename(name)
 		if !ok || !strings.HasSuffix(name, ".log") {
 			continue
 		}
-		w := walEnd{path: fs.PathJoin(store, name), number: uint32(number)}
+		w := WAL{Path: fs.PathJoin(store, name), number: uint32(number)}
 		if err := w.scan(fs); err != nil {
 			return nil, err
 		}
 		ends = append(ends, w)
 	}
-	slices.SortFunc(ends, func(a, b walEnd) int { return int(a.number) - int(b.number) })
+	slices.SortFunc(ends, func(a, b WAL) int { return int(a.number) - int(b.number) })
 	return ends, nil
 }
 
-func (w *walEnd) scan(fs vfs.FS) error {
-	f, err := fs.Open(w.path)
+func (w *WAL) scan(fs vfs.FS) error {
+	f, err := fs.Open(w.Path)
 	if err != nil {
 		return err
 	}
@@ -78,16 +78,16 @@ func (w *walEnd) scan(fs vfs.FS) error {
 	return errors.Join(err, f.Close())
 }
 
-// storeView is a store's folder as it looks without its write-ahead logs, or
+// View is a store's folder as it looks without its write-ahead logs, or
 // with one of them cut short.
-type storeView struct {
+type View struct {
 	vfs.FS
 	hideLogs bool
-	cut      string // path of the log that is cut
-	at       int64
+	Cut      string // path of the log that is cut
+	At       int64
 }
 
-func (v storeView) List(dir string) ([]string, error) {
+func (v View) List(dir string) ([]string, error) {
 	names, err := v.FS.List(dir)
 	if v.hideLogs {
 		names = slices.DeleteFunc(names, func(name string) bool { return strings.HasSuffix(name, ".log") })
@@ -95,12 +95,12 @@ func (v storeView) List(dir string) ([]string, error) {
 	return names, err
 }
 
-func (v storeView) Open(name string, opts ...vfs.OpenOption) (vfs.File, error) {
+func (v View) Open(name string, opts ...vfs.OpenOption) (vfs.File, error) {
 	f, err := v.FS.Open(name, opts...)
-	if err != nil || v.cut == "" || name != v.cut {
+	if err != nil || v.Cut == "" || name != v.Cut {
 		return f, err
 	}
-	return &cutFile{File: f, left: v.at}, nil
+	return &cutFile{File: f, left: v.At}, nil
 }
 
 type cutFile struct {
@@ -117,9 +117,9 @@ func (c *cutFile) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// scanManifest looks for damage that Pebble would take for the end of the
+// ScanManifest looks for damage that Pebble would take for the end of the
 // MANIFEST in use.
-func scanManifest(fs vfs.FS, store string) error {
+func ScanManifest(fs vfs.FS, store string) error {
 	names, err := fs.List(store)
 	if err != nil {
 		return err

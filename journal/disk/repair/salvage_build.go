@@ -1,4 +1,4 @@
-package disk
+package repair
 
 import (
 	"bufio"
@@ -12,6 +12,7 @@ import (
 
 	"github.com/parley-hub/parley/journal"
 	"github.com/parley-hub/parley/journal/disk/internal/layout"
+	"github.com/parley-hub/parley/journal/disk/internal/store"
 	"github.com/parley-hub/parley/journal/internal/order"
 )
 
@@ -258,7 +259,7 @@ func (b *builder) writes(offset uint64) (map[order.ID]layout.Written, error) {
 	lower := binary.BigEndian.AppendUint64([]byte{kindWrite}, offset)
 	upper := binary.BigEndian.AppendUint64([]byte{kindWrite}, offset+1)
 	there := map[order.ID]layout.Written{}
-	err := scanRange(b.out, lower, upper, func(key, value []byte) error {
+	err := store.ScanRange(b.out, lower, upper, func(key, value []byte) error {
 		id := order.ID(binary.BigEndian.Uint64(key[9:]))
 		there[id] = layout.Written{ID: id, First: binary.BigEndian.Uint64(value), Count: binary.BigEndian.Uint64(value[8:])}
 		return nil
@@ -268,7 +269,7 @@ func (b *builder) writes(offset uint64) (map[order.ID]layout.Written, error) {
 
 func (b *builder) set(key, value []byte) error {
 	_ = b.batch.Set(key, value, nil)
-	if b.batch.Len() > rebuildBytes {
+	if b.batch.Len() > salvageBytes {
 		return b.flush()
 	}
 	return nil

@@ -1,4 +1,4 @@
-package disk
+package repair
 
 import (
 	"errors"
@@ -6,7 +6,11 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/parley-hub/parley/journal"
+	"github.com/parley-hub/parley/journal/disk"
+	"github.com/parley-hub/parley/journal/disk/internal/backup"
+	"github.com/parley-hub/parley/journal/disk/internal/datadir"
 	"github.com/parley-hub/parley/journal/disk/internal/layout"
+	"github.com/parley-hub/parley/journal/disk/internal/store"
 	"github.com/parley-hub/parley/journal/disk/internal/storefs"
 )
 
@@ -35,29 +39,29 @@ type FolderStats struct {
 
 // ReadStats describes a folder that no process has open, without writing to
 // it. It reads the logs' heads, not their records.
-func ReadStats(dir string, opts Options, progress Progress) (*FolderStats, error) {
-	opts = opts.WithDefaults()
+func ReadStats(dir string, options disk.Options, progress backup.Progress) (*FolderStats, error) {
+	opts := options.Store()
 	fs := opts.FS
-	if err := isFolder(fs, dir); err != nil {
+	if err := datadir.Check(fs, dir); err != nil {
 		return nil, err
 	}
-	if err := checkFormat(fs, dir); err != nil {
+	if err := datadir.CheckFormat(fs, dir); err != nil {
 		return nil, err
 	}
-	lock, err := lockReadOnly(fs, dir)
+	lock, err := datadir.LockReadOnly(fs, dir)
 	if err != nil {
 		return nil, err
 	}
-	fs = readOnlyFS{fs}
+	fs = datadir.ReadOnlyFS{FS: fs}
 	opts.FS = fs
-	p := opts.quietly()
+	p := opts.Quietly()
 	p.ReadOnly = true
-	db, err := openStore(fs, dir, p)
+	db, err := store.Open(fs, dir, p)
 	if err != nil {
 		return nil, errors.Join(err, lock.Close())
 	}
 	s := &FolderStats{
-		Format: formatVersion, Clean: storefs.Exists(fs, fs.PathJoin(dir, sealFile)),
+		Format: datadir.FormatVersion, Clean: storefs.Exists(fs, fs.PathJoin(dir, datadir.SealFile)),
 		Families: map[string]int64{}, Tenants: map[string]int64{},
 	}
 	err = s.read(db, progress)
@@ -67,17 +71,17 @@ func ReadStats(dir string, opts Options, progress Progress) (*FolderStats, error
 	return s, errors.Join(err, db.Close(), lock.Close())
 }
 
-func (s *FolderStats) read(db *pebble.DB, progress Progress) error {
+func (s *FolderStats) read(db *pebble.DB, progress backup.Progress) error {
 	var err error
-	if s.Epoch, s.Offset, err = readPlace(db); err != nil {
+	if s.Epoch, s.Offset, err = store.ReadPlace(db); err != nil {
 		return err
 	}
-	jobs, err := loadRemovals(db)
+	removals, err := store.Removals(db)
 	if err != nil {
 		return err
 	}
-	s.Removing = len(jobs)
-	err = scanRange(db, []byte{layout.KindHead}, []byte{layout.KindHead + 1}, func(key, value []byte) error {
+	s.Removing = len(removals)
+	err = store.ScanRange(db, []byte{layout.KindHead}, []byte{layout.KindHead + 1}, func(key, value []byte) error {
 		log, _, err := journal.CutLogName(key[1:])
 		if err != nil {
 			return layout.Damaged(err, "the key %x", key)
@@ -87,7 +91,7 @@ func (s *FolderStats) read(db *pebble.DB, progress Progress) error {
 			return layout.Damaged(err, "the head of log %v", log)
 		}
 		if s.Logs++; s.Logs%1000 == 0 {
-			progress.tell("logs", s.Logs, 0)
+			progress.Tell("logs", s.Logs, 0)
 		}
 		s.Records += head.Seq
 		s.Families[log.Family]++
@@ -108,9 +112,9 @@ func (s *FolderStats) read(db *pebble.DB, progress Progress) error {
 	return nil
 }
 
-func (s *FolderStats) files(opts Options, dir string) error {
+func (s *FolderStats) files(opts store.Options, dir string) error {
 	fs := opts.FS
-	for _, folder := range []string{dir, fs.PathJoin(dir, storeDir)} {
+	for _, folder := range []string{dir, fs.PathJoin(dir, datadir.StoreDir)} {
 		names, err := fs.List(folder)
 		if err != nil {
 			return err

@@ -1,4 +1,4 @@
-package disk
+package repair
 
 import (
 	"cmp"
@@ -19,7 +19,10 @@ import (
 	"github.com/cockroachdb/pebble/v2/sstable/block"
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"github.com/parley-hub/parley/journal/disk/internal/backup"
+	"github.com/parley-hub/parley/journal/disk/internal/datadir"
 	"github.com/parley-hub/parley/journal/disk/internal/layout"
+	"github.com/parley-hub/parley/journal/disk/internal/store"
 	"github.com/parley-hub/parley/journal/disk/internal/storefs"
 )
 
@@ -47,7 +50,7 @@ func (f *blockFile) ReadAt(b []byte, at int64) (int, error) {
 	return f.File.ReadAt(b, at)
 }
 
-func openTable(fs vfs.FS, path string, opts Options) (*soleTable, error) {
+func openTable(fs vfs.FS, path string, opts store.Options) (*soleTable, error) {
 	f, err := fs.Open(path)
 	if err != nil {
 		return nil, err
@@ -57,7 +60,7 @@ func openTable(fs vfs.FS, path string, opts Options) (*soleTable, error) {
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
-	p := opts.quietly()
+	p := opts.Quietly()
 	p.EnsureDefaults()
 	t.Reader, err = sstable.NewReader(context.Background(), readable, p.MakeReaderOptions())
 	return t, err
@@ -189,7 +192,7 @@ func behind(last []byte, leads func(from []byte) bool) (key []byte, ok bool) {
 }
 
 // verifyTables looks at every table in use, and returns what is damaged by path.
-func verifyTables(db *pebble.DB, fs vfs.FS, dir string, opts Options, progress Progress) map[string]error {
+func verifyTables(db *pebble.DB, fs vfs.FS, dir string, opts store.Options, progress backup.Progress) map[string]error {
 	bad := map[string]error{}
 	levels, err := db.SSTables()
 	if err != nil {
@@ -198,18 +201,18 @@ func verifyTables(db *pebble.DB, fs vfs.FS, dir string, opts Options, progress P
 	n := int64(0)
 	for _, level := range levels {
 		for _, t := range level {
-			path := fs.PathJoin(dir, storeDir, fmt.Sprintf("%06d.sst", uint64(t.BackingSSTNum)))
+			path := fs.PathJoin(dir, datadir.StoreDir, fmt.Sprintf("%06d.sst", uint64(t.BackingSSTNum)))
 			if err := verifyTable(fs, path, opts); err != nil {
 				bad[path] = err
 			}
 			n++
-			progress.tell("tables", n, 0)
+			progress.Tell("tables", n, 0)
 		}
 	}
 	return bad
 }
 
-func verifyTable(fs vfs.FS, path string, opts Options) (err error) {
+func verifyTable(fs vfs.FS, path string, opts store.Options) (err error) {
 	defer recoverDamage(&err)
 	t, err := openTable(fs, path, opts)
 	if err != nil {
@@ -228,7 +231,7 @@ func recoverDamage(err *error) {
 
 // readableRest is a table in memory with what can be read of a damaged one, and
 // what cannot.
-func readableRest(fs vfs.FS, path string, opts Options) (table []byte, bad []error, err error) {
+func readableRest(fs vfs.FS, path string, opts store.Options) (table []byte, bad []error, err error) {
 	defer recoverDamage(&err)
 	t, err := openTable(fs, path, opts)
 	if err != nil {
@@ -258,15 +261,15 @@ func readableRest(fs vfs.FS, path string, opts Options) (table []byte, bad []err
 }
 
 // newTable makes a table in memory.
-func newTable(opts Options, fill func(sstable.RawWriter) error) ([]byte, error) {
+func newTable(opts store.Options, fill func(sstable.RawWriter) error) ([]byte, error) {
 	mem := vfs.NewMem()
 	f, err := mem.Create("table", "journal-check")
 	if err != nil {
 		return nil, err
 	}
-	p := opts.quietly()
+	p := opts.Quietly()
 	p.EnsureDefaults()
-	w := sstable.NewRawWriter(objstorageprovider.NewFileWritable(f), p.MakeWriterOptions(0, storeFormat.MaxTableFormat()))
+	w := sstable.NewRawWriter(objstorageprovider.NewFileWritable(f), p.MakeWriterOptions(0, store.Format.MaxTableFormat()))
 	if err := errors.Join(fill(w), w.Close()); err != nil {
 		return nil, err
 	}

@@ -1,4 +1,4 @@
-package disk
+package repair
 
 import (
 	"context"
@@ -14,7 +14,9 @@ import (
 	"github.com/cockroachdb/pebble/v2/sstable"
 	"github.com/cockroachdb/pebble/v2/wal"
 
+	"github.com/parley-hub/parley/journal/disk/internal/datadir"
 	"github.com/parley-hub/parley/journal/disk/internal/layout"
+	"github.com/parley-hub/parley/journal/disk/internal/store"
 	"github.com/parley-hub/parley/journal/internal/order"
 )
 
@@ -37,11 +39,11 @@ func splitVersion(b []byte) (key []byte, seq uint64, err error) {
 // gather reads all tables and logs of a damaged store.
 func (s *salvager) gather(dir, scratchDir string) error {
 	fs := s.opts.FS
-	scratch, err := pebble.Open(scratchDir, s.opts.quietly())
+	scratch, err := pebble.Open(scratchDir, s.opts.Quietly())
 	if err != nil {
 		return err
 	}
-	g := &gatherer{s: s, db: scratch, batch: scratch.NewBatch(), store: fs.PathJoin(dir, storeDir)}
+	g := &gatherer{s: s, db: scratch, batch: scratch.NewBatch(), store: fs.PathJoin(dir, datadir.StoreDir)}
 	err = g.all(dir)
 	if err == nil {
 		err = g.flush()
@@ -75,7 +77,7 @@ func (g *gatherer) all(dir string) error {
 		}
 	}
 	for i, t := range tables {
-		g.s.progress.tell("reading "+t.name, int64(i), int64(len(tables)))
+		g.s.progress.Tell("reading "+t.name, int64(i), int64(len(tables)))
 		largest, bad := g.table(t.name)
 		for _, err := range bad {
 			g.s.unreadable(layout.Damaged(err, "%s", t.name))
@@ -96,10 +98,10 @@ type table struct {
 // liveTables asks the MANIFEST which tables are in use.
 func (g *gatherer) liveTables(dir string) ([]table, error) {
 	opts := g.s.opts
-	opts.FS = readOnlyFS{opts.FS}
-	p := opts.quietly()
+	opts.FS = datadir.ReadOnlyFS{FS: opts.FS}
+	p := opts.Quietly()
 	p.ReadOnly, p.DisableConsistencyCheck = true, true
-	db, err := openStore(opts.FS, dir, p)
+	db, err := store.Open(opts.FS, dir, p)
 	if err != nil {
 		return nil, err
 	}
@@ -172,7 +174,7 @@ func (g *gatherer) put(kind pebble.InternalKeyKind, key, value []byte, seq uint6
 	case pebble.InternalKeyKindRangeDelete:
 		g.s.deleted = append(g.s.deleted, deletedRange{string(key), string(value), seq})
 	}
-	if g.batch.Len() > rebuildBytes {
+	if g.batch.Len() > salvageBytes {
 		return g.flush()
 	}
 	return nil
@@ -196,7 +198,7 @@ func (g *gatherer) logs() error {
 	}
 	for _, log := range logs {
 		_, path := log.SegmentLocation(0)
-		g.s.progress.tell("reading "+g.s.opts.FS.PathBase(path), 0, 0)
+		g.s.progress.Tell("reading "+g.s.opts.FS.PathBase(path), 0, 0)
 		r := log.OpenForRead()
 		for {
 			rec, at, err := r.NextRecord()

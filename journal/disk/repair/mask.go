@@ -1,4 +1,4 @@
-package disk
+package repair
 
 import (
 	"errors"
@@ -7,6 +7,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/sstable"
 	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/parley-hub/parley/journal/disk/internal/store"
 )
 
 // maxMended bounds the damaged tables that are kept in memory, in bytes of their
@@ -17,13 +18,13 @@ const maxMended = 512 << 20
 // them, or empty, so that the rest of a store can be read.
 type maskFS struct {
 	vfs.FS
-	opts   Options
+	opts   store.Options
 	empty  []byte
 	shown  map[string][]byte // by path
 	mended int64
 }
 
-func newMaskFS(fs vfs.FS, opts Options) (*maskFS, error) {
+func newMaskFS(fs vfs.FS, opts store.Options) (*maskFS, error) {
 	empty, err := newTable(opts, func(sstable.RawWriter) error { return nil })
 	return &maskFS{FS: fs, opts: opts, empty: empty, shown: map[string][]byte{}}, err
 }

@@ -1,4 +1,4 @@
-package disk
+package store
 
 import (
 	"encoding/json"
@@ -44,8 +44,8 @@ func recallCut(fs vfs.FS, dir string, found Recovery) (Recovery, error) {
 	return found, nil
 }
 
-// settleCut forgets the cut: positions in what is lost are invalid for good.
-func settleCut(fs vfs.FS, dir string) error {
+// SettleCut forgets the cut: positions in what is lost are invalid for good.
+func SettleCut(fs vfs.FS, dir string) error {
 	path := fs.PathJoin(dir, cuttingFile)
 	if !storefs.Exists(fs, path) {
 		return nil

@@ -1,4 +1,4 @@
-package disk
+package datadir
 
 import (
 	"errors"
@@ -14,21 +14,21 @@ import (
 // names the command. Until then the store has another name.
 const (
 	unfinishedFile  = "UNFINISHED"
-	unfinishedStore = storeDir + ".unfinished"
+	UnfinishedStore = StoreDir + ".unfinished"
 )
 
-// vacant returns an error when dir exists.
-func vacant(fs vfs.FS, dir, what string) error {
+// Vacant returns an error when dir exists.
+func Vacant(fs vfs.FS, dir, what string) error {
 	if storefs.Exists(fs, dir) {
 		return fmt.Errorf("%s exists already; %s into a folder that does not", dir, what)
 	}
 	return nil
 }
 
-// begin makes a folder that nothing opens before finish. It is made under
+// Begin makes a folder that nothing opens before finish. It is made under
 // another name, so that a crash leaves no folder that looks like a new one.
-func begin(fs vfs.FS, dir, what string) error {
-	if err := vacant(fs, dir, what); err != nil {
+func Begin(fs vfs.FS, dir, what string) error {
+	if err := Vacant(fs, dir, what); err != nil {
 		return err
 	}
 	dir = fs.PathJoin(dir) // without a slash at its end
@@ -36,7 +36,7 @@ func begin(fs vfs.FS, dir, what string) error {
 	if storefs.Exists(fs, aside) {
 		return fmt.Errorf("%s exists already: it is left of an unfinished %s; remove it and repeat the %s", aside, what, what)
 	}
-	if err := storefs.MakeDir(fs, fs.PathJoin(aside, unfinishedStore)); err != nil {
+	if err := storefs.MakeDir(fs, fs.PathJoin(aside, UnfinishedStore)); err != nil {
 		return err
 	}
 	if err := storefs.WriteFile(fs, aside, unfinishedFile, []byte(what+"\n")); err != nil {
@@ -48,12 +48,12 @@ func begin(fs vfs.FS, dir, what string) error {
 	return storefs.SyncDir(fs, fs.PathDir(dir))
 }
 
-// finish makes the store that was built the folder's.
-func finish(fs vfs.FS, dir string) error {
-	if err := storefs.WriteFile(fs, dir, formatFile, formatText(formatVersion)); err != nil {
+// Finish makes the store that was built the folder's.
+func Finish(fs vfs.FS, dir string) error {
+	if err := storefs.WriteFile(fs, dir, FormatFile, FormatText(FormatVersion)); err != nil {
 		return err
 	}
-	if err := fs.Rename(fs.PathJoin(dir, unfinishedStore), fs.PathJoin(dir, storeDir)); err != nil {
+	if err := fs.Rename(fs.PathJoin(dir, UnfinishedStore), fs.PathJoin(dir, StoreDir)); err != nil {
 		return err
 	}
 	if err := storefs.SyncDir(fs, dir); err != nil {
@@ -65,8 +65,8 @@ func finish(fs vfs.FS, dir string) error {
 	return storefs.SyncDir(fs, dir)
 }
 
-// checkFinished refuses a folder that is not whole.
-func checkFinished(fs vfs.FS, dir string) error {
+// CheckFinished refuses a folder that is not whole.
+func CheckFinished(fs vfs.FS, dir string) error {
 	path := fs.PathJoin(dir, unfinishedFile)
 	if !storefs.Exists(fs, path) {
 		return nil

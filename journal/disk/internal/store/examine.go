@@ -1,4 +1,4 @@
-package disk
+package store
 
 import (
 	"bytes"
@@ -9,6 +9,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"github.com/parley-hub/parley/journal/disk/internal/datadir"
 	"github.com/parley-hub/parley/journal/disk/internal/layout"
 	"github.com/parley-hub/parley/journal/disk/internal/storefs"
 	"github.com/parley-hub/parley/journal/disk/internal/walchunk"
@@ -33,16 +34,16 @@ func (c Cut) String() string {
 	return fmt.Sprintf("%s is cut at offset %d, %d bytes are not used", c.File, c.Offset, c.Bytes)
 }
 
-// examine looks at a store before it is opened for writing. It returns the
+// Examine looks at a store before it is opened for writing. It returns the
 // last mark.
-func examine(dir string, opts Options) (Recovery, mark, error) {
+func Examine(dir string, opts Options) (Recovery, datadir.Mark, error) {
 	fs := opts.FS
 	var found Recovery
-	last, err := readMark(fs, dir)
+	last, err := datadir.ReadMark(fs, dir)
 	if err != nil {
 		return found, last, err
 	}
-	s, err := readSeal(fs, dir)
+	s, err := datadir.ReadSeal(fs, dir)
 	if err != nil {
 		return found, last, err
 	}
@@ -53,18 +54,18 @@ func examine(dir string, opts Options) (Recovery, mark, error) {
 		}
 		return found, last, err
 	}
-	if err := s.verify(fs, fs.PathJoin(dir, storeDir)); err != nil {
+	if err := s.Verify(fs, fs.PathJoin(dir, datadir.StoreDir)); err != nil {
 		return found, last, err
 	}
 	if _, _, err := peek(fs, dir, opts); err != nil { // before anything is written
 		return found, last, err
 	}
-	if s.epoch < last.epoch || (s.epoch == last.epoch && s.offset < last.offset) {
+	if s.Epoch < last.Epoch || (s.Epoch == last.Epoch && s.Offset < last.Offset) {
 		return found, last, layout.Damaged(fmt.Errorf("it ends at offset %d of epoch %d, %s says %d of %d",
-			s.offset, s.epoch, markFile, last.offset, last.epoch), "%s", sealFile)
+			s.Offset, s.Epoch, datadir.MarkFile, last.Offset, last.Epoch), "%s", datadir.SealFile)
 	}
 	found.Clean = true
-	if err := fs.Remove(fs.PathJoin(dir, sealFile)); err != nil {
+	if err := fs.Remove(fs.PathJoin(dir, datadir.SealFile)); err != nil {
 		return found, last, err
 	}
 	return found, last, storefs.SyncDir(fs, dir)
@@ -72,63 +73,63 @@ func examine(dir string, opts Options) (Recovery, mark, error) {
 
 // compare checks that a store which was not closed cleanly has everything that
 // MARK says is durable.
-func compare(dir string, opts Options, last mark) (Recovery, error) {
+func compare(dir string, opts Options, last datadir.Mark) (Recovery, error) {
 	fs := opts.FS
 	var found Recovery
-	s, err := survey(dir, opts)
+	s, err := Survey(dir, opts)
 	if err != nil {
 		return found, err
 	}
-	behind := s.epoch < last.epoch || (s.epoch == last.epoch && s.offset < last.offset)
+	behind := s.Epoch < last.Epoch || (s.Epoch == last.Epoch && s.Offset < last.Offset)
 	if behind && !opts.AcceptLoss {
-		return found, name(layout.Damaged(fmt.Errorf("the store ends at offset %d of epoch %d, %s says that offset %d of epoch %d was durable",
-			s.offset, s.epoch, markFile, last.offset, last.epoch), "the store"), fs, dir, s.logs)
+		return found, NameFile(layout.Damaged(fmt.Errorf("the store ends at offset %d of epoch %d, %s says that offset %d of epoch %d was durable",
+			s.Offset, s.Epoch, datadir.MarkFile, last.Offset, last.Epoch), "the store"), fs, dir, s.Logs)
 	}
 	found.Lost = behind
-	if n := len(s.logs); n > 0 {
-		if found, err = cutOff(fs, dir, found, s.logs[n-1]); err != nil {
+	if n := len(s.Logs); n > 0 {
+		if found, err = cutOff(fs, dir, found, s.Logs[n-1]); err != nil {
 			return found, err
 		}
 	}
 	return recallCut(fs, dir, found)
 }
 
-// surveyed is where a store ends.
-type surveyed struct {
-	epoch, offset uint64
-	logs          []walEnd
+// Surveyed is where a store ends.
+type Surveyed struct {
+	Epoch, Offset uint64
+	Logs          []WAL
 }
 
-// survey reads a store without writing: its tables through Pebble, its logs
+// Survey reads a store without writing: its tables through Pebble, its logs
 // directly. It checks that the logs continue where the tables end: Pebble takes a
 // damaged MANIFEST for a shorter one, and would then delete the tables that are
 // not in it.
-func survey(dir string, opts Options) (s surveyed, err error) {
+func Survey(dir string, opts Options) (s Surveyed, err error) {
 	fs := opts.FS
-	store := fs.PathJoin(dir, storeDir)
-	if err := scanManifest(fs, store); err != nil {
+	store := fs.PathJoin(dir, datadir.StoreDir)
+	if err := ScanManifest(fs, store); err != nil {
 		return s, err
 	}
-	if s.logs, err = scanWALs(fs, store); err != nil {
+	if s.Logs, err = ScanWALs(fs, store); err != nil {
 		return s, err
 	}
-	if s.epoch, s.offset, err = peek(storeView{FS: fs, hideLogs: true}, dir, opts); err != nil {
-		return s, name(err, fs, dir, s.logs)
+	if s.Epoch, s.Offset, err = peek(View{FS: fs, hideLogs: true}, dir, opts); err != nil {
+		return s, NameFile(err, fs, dir, s.Logs)
 	}
-	for i, w := range s.logs {
-		if w.first > s.offset+1 {
-			return s, name(layout.Damaged(fmt.Errorf("commits %d to %d are missing", s.offset+1, w.first-1), "the store"), fs, dir, s.logs[:i])
+	for i, w := range s.Logs {
+		if w.first > s.Offset+1 {
+			return s, NameFile(layout.Damaged(fmt.Errorf("commits %d to %d are missing", s.Offset+1, w.first-1), "the store"), fs, dir, s.Logs[:i])
 		}
-		s.offset = max(s.offset, w.last)
-		s.epoch = max(s.epoch, w.epoch)
+		s.Offset = max(s.Offset, w.last)
+		s.Epoch = max(s.Epoch, w.epoch)
 	}
 	return s, nil
 }
 
 // cutOff reports the unused end of the last log, and removes it where Pebble
 // would refuse to open because of it, or take it for a clean end.
-func cutOff(fs vfs.FS, dir string, found Recovery, w walEnd) (Recovery, error) {
-	cut, data, err := w.unused(fs)
+func cutOff(fs vfs.FS, dir string, found Recovery, w WAL) (Recovery, error) {
+	cut, data, err := w.Unused(fs)
 	if err != nil || cut == nil {
 		return found, err
 	}
@@ -143,16 +144,16 @@ func cutOff(fs vfs.FS, dir string, found Recovery, w walEnd) (Recovery, error) {
 	if err := noteCut(fs, dir, *cut); err != nil {
 		return found, err
 	}
-	return found, storefs.WriteFile(fs, fs.PathJoin(dir, storeDir), fs.PathBase(w.path), data[:w.Stop])
+	return found, storefs.WriteFile(fs, fs.PathJoin(dir, datadir.StoreDir), fs.PathBase(w.Path), data[:w.Stop])
 }
 
-// unused is the end of a log that recovery does not use, and all of the log; nil
+// Unused is the end of a log that recovery does not use, and all of the log; nil
 // when it ends as it should, or in preallocated room or what an older log left.
-func (w walEnd) unused(fs vfs.FS) (*Cut, []byte, error) {
+func (w WAL) Unused(fs vfs.FS) (*Cut, []byte, error) {
 	if w.Err == nil && w.Beyond == 0 {
 		return nil, nil, nil
 	}
-	data, err := storefs.ReadFile(fs, w.path)
+	data, err := storefs.ReadFile(fs, w.Path)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -160,12 +161,12 @@ func (w walEnd) unused(fs vfs.FS) (*Cut, []byte, error) {
 	if end <= w.Stop {
 		return nil, nil, nil
 	}
-	return &Cut{File: fs.PathBase(w.path), Offset: w.Stop, Bytes: end - w.Stop}, data, nil
+	return &Cut{File: fs.PathBase(w.Path), Offset: w.Stop, Bytes: end - w.Stop}, data, nil
 }
 
 // cutName names the file that keeps what was cut off.
-func cutName(fs vfs.FS, w walEnd) string {
-	return fmt.Sprintf("CUT-%s-%d", strings.TrimSuffix(fs.PathBase(w.path), ".log"), w.Stop)
+func cutName(fs vfs.FS, w WAL) string {
+	return fmt.Sprintf("CUT-%s-%d", strings.TrimSuffix(fs.PathBase(w.Path), ".log"), w.Stop)
 }
 
 // tornEnd is where bytes end that stand in the block where a log stops and were
@@ -192,39 +193,39 @@ func tornEnd(data []byte, stop int64) int64 {
 // returns its epoch and last offset.
 func peek(fs vfs.FS, dir string, opts Options) (epoch, offset uint64, err error) {
 	opts.FS = fs
-	p := opts.quietly()
+	p := opts.Quietly()
 	p.ReadOnly = true
-	db, err := openStore(fs, dir, p)
+	db, err := Open(fs, dir, p)
 	if err != nil {
 		return 0, 0, err
 	}
-	epoch, offset, err = readPlace(db)
+	epoch, offset, err = ReadPlace(db)
 	if err == nil {
-		_, err = loadRemovals(db)
+		_, err = Removals(db)
 	}
 	if err == nil {
-		_, err = has(db, layout.KeyIndex)
+		_, err = Has(db, layout.KeyIndex)
 	}
 	return epoch, offset, errors.Join(err, db.Close())
 }
 
-// name says which file an error of the whole store is about: the first log that
+// NameFile says which file an error of the whole store is about: the first log that
 // does not end as it should. When all do, the last log lacks its end, or the
 // MANIFEST has lost what came after it; nothing tells them apart.
-func name(err error, fs vfs.FS, dir string, ends []walEnd) error {
+func NameFile(err error, fs vfs.FS, dir string, ends []WAL) error {
 	for i, w := range ends {
 		if w.Proven || (w.Err != nil && i < len(ends)-1) {
-			return layout.Damaged(fmt.Errorf("unreadable at offset %d: %w", w.Stop, err), "%s", fs.PathBase(w.path))
+			return layout.Damaged(fmt.Errorf("unreadable at offset %d: %w", w.Stop, err), "%s", fs.PathBase(w.Path))
 		}
 	}
 	var suspects []string
 	if n := len(ends); n > 0 {
-		suspects = append(suspects, fs.PathBase(ends[n-1].path))
+		suspects = append(suspects, fs.PathBase(ends[n-1].Path))
 		if ends[n-1].Err != nil {
 			return layout.Damaged(fmt.Errorf("it ends at offset %d: %w", ends[n-1].Stop, err), "%s", suspects[0])
 		}
 	}
-	names, listErr := fs.List(fs.PathJoin(dir, storeDir))
+	names, listErr := fs.List(fs.PathJoin(dir, datadir.StoreDir))
 	if listErr != nil {
 		return errors.Join(err, listErr)
 	}

@@ -1,6 +1,6 @@
 //go:build unix
 
-package disk
+package datadir
 
 import (
 	"io"
@@ -9,9 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// shareLock keeps writers away while a folder is read that may not be written
+// ShareLock keeps writers away while a folder is read that may not be written
 // to. A lock that may not even be read is not taken.
-func shareLock(path string) (lock io.Closer, busy bool) {
+func ShareLock(path string) (lock io.Closer, busy bool) {
 	f, err := os.Open(path) //nolint:gosec // a file of the folder that was named
 	if err != nil {
 		return noLock{}, false

@@ -1,4 +1,4 @@
-package disk
+package store
 
 import (
 	"errors"
@@ -6,20 +6,21 @@ import (
 	"runtime/debug"
 
 	"github.com/parley-hub/parley/journal"
+	"github.com/parley-hub/parley/journal/disk/internal/datadir"
 	"github.com/parley-hub/parley/journal/disk/internal/storefs"
 )
 
-// guarded runs work that uses Pebble before an engine, or instead of one, handles
+// Guarded runs work that uses Pebble before an engine, or instead of one, handles
 // its errors. The work has a goroutine of its own and an OpenGuard. After an
 // error of the disk the goroutine stays where it is, the error is returned at
 // once, and the data dir is not opened in this process again.
-func guarded[T any](dir string, opts Options, work func(Options) (T, error)) (T, error) {
+func Guarded[T any](dir string, opts Options, work func(Options) (T, error)) (T, error) {
 	var none T
 	if err := enoughRoom(dir, opts); err != nil {
 		return none, err
 	}
 	guard := storefs.NewOpenGuard(opts.SyncLimit)
-	opts.guard = guard
+	opts.Guard = guard
 	type result struct {
 		value T
 		err   error
@@ -49,17 +50,17 @@ func guarded[T any](dir string, opts Options, work func(Options) (T, error)) (T,
 		}
 	case <-guard.Failed():
 	}
-	poison(opts.FS, dir, guard.Err())
-	return none, &leftBehindError{guard.Err()}
+	datadir.Poison(opts.FS, dir, guard.Err())
+	return none, &LeftBehindError{guard.Err()}
 }
 
-// leftBehindError is an error after which Pebble was left in the middle of
+// LeftBehindError is an error after which Pebble was left in the middle of
 // something.
-type leftBehindError struct{ cause error }
+type LeftBehindError struct{ cause error }
 
-func (e *leftBehindError) Error() string { return e.cause.Error() }
+func (e *LeftBehindError) Error() string { return e.cause.Error() }
 
-func (e *leftBehindError) Unwrap() []error { return []error{journal.ErrFailed, e.cause} }
+func (e *LeftBehindError) Unwrap() []error { return []error{journal.ErrFailed, e.cause} }
 
 // enoughRoom refuses a folder whose disk is all but full: Pebble writes when it
 // opens a store, and more when it closes it.

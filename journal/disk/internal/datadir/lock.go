@@ -1,4 +1,4 @@
-package disk
+package datadir
 
 import (
 	"errors"
@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	lockFile = "LOCK"
+	LockFile = "LOCK"
 	pidFile  = "PID" // apart from LOCK, because closing any handle of a locked file unlocks it
 )
 
@@ -36,12 +36,12 @@ func (e *InUseError) Error() string {
 	return fmt.Sprintf("data folder %s is in use by %s", e.Dir, holder)
 }
 
-// lockDir locks the data dir for this process.
-func lockDir(fs vfs.FS, dir string) (io.Closer, error) {
+// Lock locks the data dir for this process.
+func Lock(fs vfs.FS, dir string) (io.Closer, error) {
 	if err := poisoned(fs, dir); err != nil {
 		return nil, err
 	}
-	lock, err := fs.Lock(fs.PathJoin(dir, lockFile))
+	lock, err := fs.Lock(fs.PathJoin(dir, LockFile))
 	if err != nil {
 		if os.IsPermission(err) || os.IsNotExist(err) {
 			return nil, err
@@ -76,8 +76,7 @@ func inUse(fs vfs.FS, dir string) error {
 	return &InUseError{Dir: dir, PID: strconv.Itoa(pid)}
 }
 
-// poison remembers folders whose engine failed: reopening one in the same
-// process would trust pages that the kernel may have thrown away.
+// poisonedDirs are the folders whose engine failed in this process.
 var poisonedDirs sync.Map
 
 type place struct {
@@ -92,7 +91,9 @@ func placeOf(fs vfs.FS, dir string) place {
 	return place{fs, dir}
 }
 
-func poison(fs vfs.FS, dir string, cause error) { poisonedDirs.LoadOrStore(placeOf(fs, dir), cause) }
+// Poison remembers that the engine of a folder failed: reopening it in the same
+// process would trust pages that the kernel may have thrown away.
+func Poison(fs vfs.FS, dir string, cause error) { poisonedDirs.LoadOrStore(placeOf(fs, dir), cause) }
 
 func poisoned(fs vfs.FS, dir string) error {
 	if cause, ok := poisonedDirs.Load(placeOf(fs, dir)); ok {

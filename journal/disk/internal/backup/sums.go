@@ -1,4 +1,4 @@
-package disk
+package backup
 
 import (
 	"errors"
@@ -7,6 +7,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"github.com/parley-hub/parley/journal/disk/internal/datadir"
 	"github.com/parley-hub/parley/journal/disk/internal/layout"
 	"github.com/parley-hub/parley/journal/disk/internal/storefs"
 )
@@ -21,8 +22,8 @@ func sumsLine(sum string, size int64, name string) string {
 	return fmt.Sprintf("%s %d %s\n", sum, size, name)
 }
 
-// writeSums adds SUMS to a checkpoint.
-func writeSums(fs vfs.FS, dir string) error {
+// WriteSums adds SUMS to a checkpoint.
+func WriteSums(fs vfs.FS, dir string) error {
 	names, _, err := archiveFiles(fs, dir)
 	if err != nil {
 		return err
@@ -34,7 +35,7 @@ func writeSums(fs vfs.FS, dir string) error {
 		if err != nil {
 			return err
 		}
-		sum, err := sumFile(fs, path)
+		sum, err := datadir.SumFile(fs, path)
 		if err != nil {
 			return err
 		}
@@ -43,9 +44,9 @@ func writeSums(fs vfs.FS, dir string) error {
 	return storefs.WriteFile(fs, dir, sumsFile, []byte(list.String()))
 }
 
-// verifySums compares a checkpoint with its SUMS, if it has them. Every
+// VerifySums compares a checkpoint with its SUMS, if it has them. Every
 // difference is reported by the file's name.
-func verifySums(fs vfs.FS, dir string, progress Progress) error {
+func VerifySums(fs vfs.FS, dir string, progress Progress) error {
 	if !storefs.Exists(fs, fs.PathJoin(dir, sumsFile)) {
 		return nil
 	}
@@ -66,7 +67,7 @@ func verifySums(fs vfs.FS, dir string, progress Progress) error {
 			return layout.Damaged(layout.ErrForm, "line %d of %s", i+1, sumsFile)
 		}
 		listed[name] = true
-		progress.tell("verifying "+name, int64(i), int64(len(lines)))
+		progress.Tell("verifying "+name, int64(i), int64(len(lines)))
 		if err := verifySum(fs, fs.PathJoin(dir, name), sum, size); err != nil {
 			all = append(all, layout.Damaged(err, "%s", name))
 		}
@@ -91,7 +92,7 @@ func verifySum(fs vfs.FS, path, want string, size int64) error {
 	if info.Size() != size {
 		return fmt.Errorf("it has %d bytes, %s says %d", info.Size(), sumsFile, size)
 	}
-	sum, err := sumFile(fs, path)
+	sum, err := datadir.SumFile(fs, path)
 	if err == nil && sum != want {
 		err = layout.ErrSum
 	}

@@ -1,4 +1,4 @@
-package disk
+package repair
 
 import (
 	"encoding/binary"
@@ -12,26 +12,30 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/parley-hub/parley/journal"
+	"github.com/parley-hub/parley/journal/disk"
+	"github.com/parley-hub/parley/journal/disk/internal/backup"
+	"github.com/parley-hub/parley/journal/disk/internal/datadir"
 	"github.com/parley-hub/parley/journal/disk/internal/layout"
+	"github.com/parley-hub/parley/journal/disk/internal/store"
 	"github.com/parley-hub/parley/journal/disk/internal/storefs"
 	"github.com/parley-hub/parley/journal/internal/order"
 )
 
 // CheckReport is what Check found.
 type CheckReport struct {
-	Epoch    uint64   `json:"epoch"`
-	Offset   uint64   `json:"offset"`
-	Clean    bool     `json:"clean"`            // closed cleanly
-	Backup   bool     `json:"backup,omitempty"` // it is restored, not opened
-	Logs     int64    `json:"logs"`
-	Records  int64    `json:"records"`
-	Bytes    int64    `json:"bytes"` // of records' data
-	Commits  int64    `json:"commits"`
-	Index    int64    `json:"index"`
-	Claims   int64    `json:"claims"`
-	Values   int64    `json:"values"`
-	Cuts     []Cut    `json:"cuts,omitempty"`
-	Problems []string `json:"problems,omitempty"` // what is damaged or missing, each by name
+	Epoch    uint64      `json:"epoch"`
+	Offset   uint64      `json:"offset"`
+	Clean    bool        `json:"clean"`            // closed cleanly
+	Backup   bool        `json:"backup,omitempty"` // it is restored, not opened
+	Logs     int64       `json:"logs"`
+	Records  int64       `json:"records"`
+	Bytes    int64       `json:"bytes"` // of records' data
+	Commits  int64       `json:"commits"`
+	Index    int64       `json:"index"`
+	Claims   int64       `json:"claims"`
+	Values   int64       `json:"values"`
+	Cuts     []store.Cut `json:"cuts,omitempty"`
+	Problems []string    `json:"problems,omitempty"` // what is damaged or missing, each by name
 }
 
 // OK reports whether nothing is wrong.
@@ -42,26 +46,26 @@ func (r *CheckReport) problem(err error) { r.Problems = append(r.Problems, err.E
 // Check verifies every record of a folder that no process has open, and
 // everything else that is stored, without writing to it. An error means that it
 // could not be checked; damage is in the report.
-func Check(dir string, opts Options, progress Progress) (*CheckReport, error) {
-	opts = opts.WithDefaults()
+func Check(dir string, options disk.Options, progress backup.Progress) (*CheckReport, error) {
+	opts := options.Store()
 	fs := opts.FS
-	if err := isFolder(fs, dir); err != nil {
+	if err := datadir.Check(fs, dir); err != nil {
 		return nil, err
 	}
-	if err := checkFormat(fs, dir); err != nil {
+	if err := datadir.CheckFormat(fs, dir); err != nil {
 		return nil, err
 	}
-	lock, err := lockReadOnly(fs, dir)
+	lock, err := datadir.LockReadOnly(fs, dir)
 	if err != nil {
 		return nil, err
 	}
-	opts.FS = readOnlyFS{fs}
+	opts.FS = datadir.ReadOnlyFS{FS: fs}
 	report := &CheckReport{}
 	err = report.run(dir, opts, progress)
 	return report, errors.Join(err, lock.Close())
 }
 
-func (r *CheckReport) run(dir string, opts Options, progress Progress) error {
+func (r *CheckReport) run(dir string, opts store.Options, progress backup.Progress) error {
 	fs := opts.FS
 	last, file, err := r.durable(fs, dir)
 	if err != nil {
@@ -74,29 +78,29 @@ func (r *CheckReport) run(dir string, opts Options, progress Progress) error {
 	if err := r.pass(seen, dir, opts, progress); err != nil {
 		return err
 	}
-	if r.Epoch < last.epoch || (r.Epoch == last.epoch && r.Offset < last.offset) {
+	if r.Epoch < last.Epoch || (r.Epoch == last.Epoch && r.Offset < last.Offset) {
 		r.problem(layout.Damaged(fmt.Errorf("it ends at offset %d of epoch %d, %s says %d of %d",
-			r.Offset, r.Epoch, file, last.offset, last.epoch), "the store"))
+			r.Offset, r.Epoch, file, last.Offset, last.Epoch), "the store"))
 	}
 	return nil
 }
 
 // durable reads how much there is at least, and says which file told: a backup
 // has no MARK, but the position it was made at.
-func (r *CheckReport) durable(fs vfs.FS, dir string) (mark, string, error) {
-	path := fs.PathJoin(dir, checkpointFile)
+func (r *CheckReport) durable(fs vfs.FS, dir string) (datadir.Mark, string, error) {
+	path := fs.PathJoin(dir, backup.CheckpointFile)
 	if r.Backup = storefs.Exists(fs, path); !r.Backup {
-		last, err := readMark(fs, dir)
-		return last, markFile, err
+		last, err := datadir.ReadMark(fs, dir)
+		return last, datadir.MarkFile, err
 	}
-	at, err := readCheckpoint(fs, dir)
-	return at, checkpointFile, err
+	at, err := backup.ReadCheckpoint(fs, dir)
+	return at, backup.CheckpointFile, err
 }
 
 // pass reads everything. When a table turns out to be damaged, it starts again
 // with what can be read of that table, so that what it lost is reported as
 // missing, and everything else is verified.
-func (r *CheckReport) pass(seen vfs.FS, dir string, opts Options, progress Progress) error {
+func (r *CheckReport) pass(seen vfs.FS, dir string, opts store.Options, progress backup.Progress) error {
 	fs, err := newMaskFS(seen, opts)
 	if err != nil {
 		return err
@@ -106,7 +110,7 @@ func (r *CheckReport) pass(seen vfs.FS, dir string, opts Options, progress Progr
 	var tables []string
 	for {
 		bad := map[string]error{}
-		p := opts.quietly()
+		p := opts.Quietly()
 		p.ReadOnly, p.DisableConsistencyCheck = true, true
 		var mu sync.Mutex
 		p.EventListener = &pebble.EventListener{DataCorruption: func(info pebble.DataCorruptionInfo) {
@@ -114,7 +118,7 @@ func (r *CheckReport) pass(seen vfs.FS, dir string, opts Options, progress Progr
 			defer mu.Unlock()
 			bad[info.Path] = info.Details
 		}}
-		db, err := openStore(fs, dir, p)
+		db, err := store.Open(fs, dir, p)
 		if err != nil {
 			r.problem(err)
 			return nil
@@ -151,33 +155,33 @@ func (r *CheckReport) pass(seen vfs.FS, dir string, opts Options, progress Progr
 // guards looks at SEAL, or at the ends of the logs, and returns the file system
 // through which the store is to be read.
 func (r *CheckReport) guards(fs vfs.FS, dir string) (vfs.FS, error) {
-	store := fs.PathJoin(dir, storeDir)
-	s, err := readSeal(fs, dir)
+	folder := fs.PathJoin(dir, datadir.StoreDir)
+	s, err := datadir.ReadSeal(fs, dir)
 	if err != nil {
 		r.problem(err)
 	}
 	if s != nil {
 		r.Clean = true
-		if err := s.verify(fs, store); err != nil {
+		if err := s.Verify(fs, folder); err != nil {
 			for _, one := range unjoin(err) {
 				r.problem(one)
 			}
 		}
 		return fs, nil
 	}
-	if err := scanManifest(fs, store); err != nil {
+	if err := store.ScanManifest(fs, folder); err != nil {
 		r.problem(err)
 	}
-	ends, err := scanWALs(fs, store)
+	ends, err := store.ScanWALs(fs, folder)
 	if err != nil || len(ends) == 0 {
 		return fs, err
 	}
 	w := ends[len(ends)-1]
 	if w.Proven {
-		r.problem(layout.Damaged(fmt.Errorf("unreadable at offset %d", w.Stop), "%s", fs.PathBase(w.path)))
-		return storeView{FS: fs, cut: w.path, at: w.Stop}, nil
+		r.problem(layout.Damaged(fmt.Errorf("unreadable at offset %d", w.Stop), "%s", fs.PathBase(w.Path)))
+		return store.View{FS: fs, Cut: w.Path, At: w.Stop}, nil
 	}
-	cut, _, err := w.unused(fs)
+	cut, _, err := w.Unused(fs)
 	if cut != nil {
 		r.Cuts = append(r.Cuts, *cut)
 	}
@@ -211,7 +215,7 @@ func (l *checkedLog) title(id order.ID) string {
 type checker struct {
 	report   *CheckReport
 	db       *pebble.DB
-	progress Progress
+	progress backup.Progress
 	logs     map[order.ID]*checkedLog
 	removing map[order.ID]struct{}
 }
@@ -219,18 +223,16 @@ type checker struct {
 func (c *checker) all() {
 	r := c.report
 	var err error
-	if r.Epoch, r.Offset, err = readPlace(c.db); err != nil {
+	if r.Epoch, r.Offset, err = store.ReadPlace(c.db); err != nil {
 		r.problem(err)
 	}
 	c.removing = map[order.ID]struct{}{}
-	jobs, err := loadRemovals(c.db)
+	removals, err := store.Removals(c.db)
 	if err != nil {
 		r.problem(err)
 	}
-	for _, j := range jobs {
-		for _, id := range j.ids {
-			c.removing[id.ID] = struct{}{}
-		}
+	for _, r := range removals {
+		c.removing[r.ID] = struct{}{}
 	}
 	c.each(layout.KindName, func(key, value []byte) error {
 		name, err := layout.DecodeName(key, value)
@@ -268,9 +270,9 @@ func (c *checker) all() {
 // reported here: its table is.
 func (c *checker) each(kind byte, check func(key, value []byte) error) {
 	n := int64(0)
-	err := scanRange(c.db, []byte{kind}, []byte{kind + 1}, func(key, value []byte) error {
+	err := store.ScanRange(c.db, []byte{kind}, []byte{kind + 1}, func(key, value []byte) error {
 		if n++; n%1000 == 0 {
-			c.progress.tell(kindTitles[kind], n, 0)
+			c.progress.Tell(kindTitles[kind], n, 0)
 		}
 		if err := check(key, value); err != nil {
 			c.report.problem(err)
@@ -390,23 +392,4 @@ func orDamaged(err error, what string, args ...any) error {
 		return nil
 	}
 	return layout.Damaged(err, what, args...)
-}
-
-// scanRange calls each for every key of a range.
-func scanRange(db *pebble.DB, lower, upper []byte, each func(key, value []byte) error) error {
-	it, err := db.NewIter(&pebble.IterOptions{LowerBound: lower, UpperBound: upper})
-	if err != nil {
-		return layout.StoreError(err)
-	}
-	defer it.Close() //nolint:errcheck // read errors are looked at below
-	for ok := it.First(); ok; ok = it.Next() {
-		value, err := it.ValueAndErr()
-		if err != nil {
-			return layout.StoreError(err)
-		}
-		if err := each(it.Key(), value); err != nil {
-			return err
-		}
-	}
-	return layout.StoreError(it.Error())
 }

@@ -1,13 +1,21 @@
-package disk
+// Package repair works on data folders that no engine has open: it checks,
+// describes, restores and salvages them. It never writes to the folder that it
+// reads.
+package repair
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
 	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/parley-hub/parley/journal"
+	"github.com/parley-hub/parley/journal/disk"
+	"github.com/parley-hub/parley/journal/disk/internal/backup"
+	"github.com/parley-hub/parley/journal/disk/internal/datadir"
 	"github.com/parley-hub/parley/journal/disk/internal/layout"
+	"github.com/parley-hub/parley/journal/disk/internal/store"
 	"github.com/parley-hub/parley/journal/disk/internal/storefs"
 	"github.com/parley-hub/parley/journal/internal/order"
 )
@@ -34,38 +42,41 @@ type LostPart struct {
 // holes, one JSON object on each line.
 const apartFile = "APART"
 
+// salvageBytes bounds one write of a salvage.
+const salvageBytes = 1 << 20
+
 // Salvage copies everything that is readable in a damaged folder to a new one,
 // in a new epoch. It reads tables and logs one by one and needs nothing that
 // ties them together. A log keeps its records up to its first hole. The damaged
 // folder is not written to.
-func Salvage(dir, to string, opts Options, progress Progress) (*SalvageReport, error) {
-	opts = opts.WithDefaults()
+func Salvage(dir, to string, options disk.Options, progress backup.Progress) (*SalvageReport, error) {
+	opts := options.Store()
 	fs := opts.FS
-	if err := vacant(fs, to, "salvage"); err != nil {
+	if err := datadir.Vacant(fs, to, "salvage"); err != nil {
 		return nil, err
 	}
-	if !storefs.Exists(fs, fs.PathJoin(dir, storeDir)) {
+	if !storefs.Exists(fs, fs.PathJoin(dir, datadir.StoreDir)) {
 		return nil, fmt.Errorf("%s has no store to salvage", dir)
 	}
-	var newer *FormatError
-	if err := checkFormat(fs, dir); errors.As(err, &newer) {
+	var newer *datadir.FormatError
+	if err := datadir.CheckFormat(fs, dir); errors.As(err, &newer) {
 		return nil, err
 	}
-	lock, err := lockReadOnly(fs, dir)
+	lock, err := datadir.LockReadOnly(fs, dir)
 	if err != nil {
 		return nil, err
 	}
-	report, err := guarded(to, opts, func(opts Options) (*SalvageReport, error) { return salvage(dir, to, opts, progress) })
+	report, err := store.Guarded(to, opts, func(opts store.Options) (*SalvageReport, error) { return salvage(dir, to, opts, options, progress) })
 	return report, errors.Join(err, lock.Close())
 }
 
-func salvage(dir, to string, opts Options, progress Progress) (*SalvageReport, error) {
+func salvage(dir, to string, opts store.Options, engine disk.Options, progress backup.Progress) (*SalvageReport, error) {
 	fs := opts.FS
 	s := &salvager{opts: opts, report: &SalvageReport{}, progress: progress}
-	if err := begin(fs, to, "salvage"); err != nil {
+	if err := datadir.Begin(fs, to, "salvage"); err != nil {
 		return nil, err
 	}
-	scratchDir, outDir := fs.PathJoin(to, "scratch"), fs.PathJoin(to, unfinishedStore)
+	scratchDir, outDir := fs.PathJoin(to, "scratch"), fs.PathJoin(to, datadir.UnfinishedStore)
 	if err := storefs.MakeDir(fs, scratchDir); err != nil {
 		return nil, err
 	}
@@ -75,30 +86,31 @@ func salvage(dir, to string, opts Options, progress Progress) (*SalvageReport, e
 	if err := s.build(scratchDir, outDir, fs.PathJoin(to, apartFile)); err != nil {
 		return nil, err
 	}
-	last, err := readMark(fs, dir)
+	last, err := datadir.ReadMark(fs, dir)
 	if err != nil {
 		s.unreadable(err)
 	}
 	if err := fs.RemoveAll(scratchDir); err != nil {
 		return nil, err
 	}
-	if err := adopt(to, opts, max(last.epoch, s.epoch)); err != nil {
+	if err := adopt(to, opts, max(last.Epoch, s.epoch)); err != nil {
 		return nil, err
 	}
 	// The first open makes the index and the claims.
-	e, err := Open(to, opts)
+	e, err := disk.Open(to, engine)
 	if err != nil {
 		return nil, err
 	}
-	s.report.Epoch = e.epoch
-	return s.report, e.Close()
+	at, err := e.Place(context.Background(), 0)
+	s.report.Epoch = at.Epoch
+	return s.report, errors.Join(err, e.Close())
 }
 
 // salvager holds what both passes share.
 type salvager struct {
-	opts     Options
+	opts     store.Options
 	report   *SalvageReport
-	progress Progress
+	progress backup.Progress
 	deleted  []deletedRange
 	epoch    uint64 // highest that was found
 }
@@ -114,11 +126,11 @@ func (s *salvager) unreadable(err error) {
 
 // build writes the new store from the newest version of every key.
 func (s *salvager) build(scratchDir, outDir, apart string) error {
-	scratch, err := pebble.Open(scratchDir, s.opts.quietly())
+	scratch, err := pebble.Open(scratchDir, s.opts.Quietly())
 	if err != nil {
 		return err
 	}
-	out, err := pebble.Open(outDir, s.opts.quietly())
+	out, err := pebble.Open(outDir, s.opts.Quietly())
 	if err != nil {
 		return errors.Join(err, scratch.Close())
 	}
@@ -158,7 +170,7 @@ func (s *salvager) newest(scratch *pebble.DB, each func(key, value []byte) error
 			return err
 		}
 		if n++; n%1000 == 0 {
-			s.progress.tell("writing", n, 0)
+			s.progress.Tell("writing", n, 0)
 		}
 		if len(value) == 0 || value[0] == versionDeleted || s.covered(key, seq) {
 			continue

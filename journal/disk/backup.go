@@ -1,0 +1,47 @@
+package disk
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/parley-hub/parley/journal"
+	"github.com/parley-hub/parley/journal/disk/internal/backup"
+)
+
+// backupPrefix names the checkpoints that backups are made from.
+const backupPrefix = "backup-"
+
+// removeBackups removes what a process left that was killed during a backup.
+func removeBackups(fs vfs.FS, dir string) error {
+	names, err := fs.List(dir)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if strings.HasPrefix(name, backupPrefix) {
+			if err := fs.RemoveAll(fs.PathJoin(dir, name)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Backup writes an archive of a live engine to w. The checkpoint it is made
+// from lives in the data folder meanwhile. It returns the position that the
+// backup holds.
+func (e *Engine) Backup(ctx context.Context, w io.Writer, progress Progress) (at journal.StorePosition, err error) {
+	fs := e.opts.FS
+	dir := fs.PathJoin(e.dir, fmt.Sprintf("%s%d", backupPrefix, e.backups.Add(1)))
+	at, err = e.checkpoint(ctx, dir)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, fs.RemoveAll(dir)) }()
+	return at, backup.WriteArchive(ctx, fs, dir, w, progress)
+}

@@ -1,0 +1,60 @@
+// Package datadir is the files of a data folder beside the store: FORMAT, MARK,
+// SEAL, LOCK and UNFINISHED. It never opens the store.
+package datadir
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/parley-hub/parley/journal/disk/internal/layout"
+	"github.com/parley-hub/parley/journal/disk/internal/storefs"
+)
+
+// The folder's format. It only goes up: a newer engine reads older folders, and
+// an older engine refuses newer ones.
+const (
+	FormatFile    = "FORMAT"
+	formatTitle   = "parley journal format "
+	FormatVersion = 1
+	StoreDir      = "store"
+)
+
+// FormatError refuses a folder that a newer version has written.
+type FormatError struct {
+	Dir       string
+	Has, Know int
+}
+
+func (e *FormatError) Error() string {
+	return fmt.Sprintf("data folder %s has format %d; this version reads up to format %d: use a version that knows format %d",
+		e.Dir, e.Has, e.Know, e.Has)
+}
+
+// FormatText is the text of FORMAT.
+func FormatText(version int) []byte { return fmt.Appendf(nil, "%s%d\n", formatTitle, version) }
+
+// CheckFormat refuses a folder that is not whole, or that a newer version has
+// written.
+func CheckFormat(fs vfs.FS, dir string) error {
+	if err := CheckFinished(fs, dir); err != nil {
+		return err
+	}
+	data, err := storefs.ReadFile(fs, fs.PathJoin(dir, FormatFile))
+	if err != nil {
+		return layout.Damaged(err, "%s", FormatFile)
+	}
+	var version int
+	rest, ok := strings.CutPrefix(string(data), formatTitle)
+	if !ok {
+		return layout.Damaged(layout.ErrForm, "%s", FormatFile)
+	}
+	if _, err := fmt.Sscanf(rest, "%d\n", &version); err != nil || string(FormatText(version)) != string(data) || version < 1 {
+		return layout.Damaged(layout.ErrForm, "%s", FormatFile)
+	}
+	if version > FormatVersion {
+		return &FormatError{Dir: dir, Has: version, Know: FormatVersion}
+	}
+	return nil
+}
