@@ -94,6 +94,9 @@ type Effects struct {
 type Draft struct {
 	Envelope envelope.Envelope
 	Where    Where
+	// Index is put into the index with an envelope of the side log, which is then
+	// the log that the entries belong to.
+	Index []IndexEntry
 }
 
 // Where is what becomes of an envelope.

@@ -304,7 +304,10 @@ func (b *batch) draft(d *channel.Draft) error {
 	}
 	switch d.Where {
 	case channel.Side:
-		return b.addSide(e, false)
+		if err := b.addSide(e, false); err != nil {
+			return err
+		}
+		return b.entries(&b.sides[len(b.sides)-1].record, &channel.Effects{Index: d.Index})
 	case channel.Live:
 		return b.addLive(e)
 	}

@@ -25,6 +25,10 @@ func (*Adapter) Fold(s channel.State, e *envelope.Envelope) channel.State {
 	if !ok {
 		return s
 	}
+	if state.Waiting != nil && !branch.ParseExt(e.Ext).Server {
+		next := *state // its producer has it: it speaks
+		next.Waiting, state = nil, &next
+	}
 	switch name {
 	case branch.TextDelta, branch.ReasoningDelta, branch.TextMessageStart, branch.ReasoningMessageStart, branch.MessageStarted,
 		branch.ContentAdded, branch.ToolCallStart, branch.ToolCallEnd, branch.ToolCallResult:
@@ -35,8 +39,12 @@ func (*Adapter) Fold(s channel.State, e *envelope.Envelope) channel.State {
 		next := *state
 		next.lifecycle(name, e)
 		return &next
+	case branch.ToolCallBackgroundTaskStarted:
+		next := *state
+		next.taskStarted(e)
+		return &next
 	}
-	return s
+	return state
 }
 
 // lifecycle changes a copy by an event that is not part of a message's body.
@@ -47,7 +55,7 @@ func (s *State) lifecycle(name string, e *envelope.Envelope) {
 	case branch.BranchRunStarted:
 		s.runStarted(e)
 	case branch.BranchRunCompleted:
-		s.Run, s.Active = nil, e.CreatedAt
+		s.Run, s.Waiting, s.Active = nil, nil, e.CreatedAt
 	case branch.MessageTurnStarted, branch.MessageTurnFinished, branch.MessageTurnError:
 		if s.Run == nil {
 			return
@@ -73,7 +81,10 @@ func (s *State) lifecycle(name string, e *envelope.Envelope) {
 			s.Fork, s.Created = fork, e.CreatedAt
 		}
 	case branch.BranchTreeUpdated:
-		s.TreeSeq = e.Seq
+		var tree branch.Tree
+		if json.Unmarshal(e.Data, &tree) == nil {
+			s.Told = tree.Sum()
+		}
 	case branch.BranchMiddlewareStateCommitted:
 		s.StateSeq = e.Seq
 	case branch.BranchHistoryCompacted:
@@ -95,6 +106,9 @@ func (s *State) runStarted(e *envelope.Envelope) {
 	}
 	ext := branch.ParseExt(e.Ext)
 	s.Run = &Run{ID: p.ID, AgentID: p.Agent, Agent: ext.Agent, Remote: ext.Remote, Started: p.Started, Seq: e.Seq, By: e.Sender}
+	if s.Waiting != nil && s.Waiting.Run != p.ID {
+		s.Waiting = nil
+	}
 	s.Active = e.CreatedAt
 	s.join(e.Sender)
 	s.join(ext.Agent)

@@ -7,7 +7,6 @@ import (
 
 	"github.com/parley-hub/parley/channel"
 	"github.com/parley-hub/parley/envelope"
-	"github.com/parley-hub/parley/fault"
 	"github.com/parley-hub/parley/view/branch"
 )
 
@@ -24,25 +23,14 @@ type Summary struct {
 	Created   time.Time        `json:"created"`
 	Active    time.Time        `json:"active"`
 	Run       string           `json:"run,omitzero"`
+	Told      string           `json:"told,omitzero"` // as State has it
 }
-
-// SessionInfo is what a session has besides its branches. The branch main folds
-// it from side envelopes.
-type SessionInfo struct {
-	Metadata branch.Raw `json:"metadata,omitzero"`
-	Active   time.Time  `json:"active,omitzero"`
-}
-
-// TypeSession is the side envelope that changes a session's metadata or tells
-// of activity on another branch. Its data is a SessionInfo; what is absent
-// stays as it is.
-const TypeSession = "hpd.session"
 
 // Summarize is the index entry of a state.
 func Summarize(m *channel.Metadata, s *State) Summary {
 	out := Summary{
 		Channel: m.ID, Session: s.Session, Branch: s.Branch, Fields: s.Fields, Fork: s.Fork, FirstText: s.FirstText,
-		Messages: s.Messages, Created: s.Created, Active: s.Active,
+		Messages: s.Messages, Created: s.Created, Active: s.Active, Told: s.Told,
 	}
 	if s.Run != nil {
 		out.Run = s.Run.ID
@@ -63,12 +51,12 @@ var moves = map[string]bool{
 	branch.BranchRunStarted: true, branch.BranchRunCompleted: true, branch.MessageStarted: true, branch.MessageCompleted: true,
 	branch.TextMessageStart: true, branch.TextMessageEnd: true, branch.ToolCallEnd: true, branch.ToolCallResult: true,
 	branch.BranchCreated: true, branch.BranchForked: true, branch.BranchMetadataUpdated: true, branch.BranchHistoryCompacted: true,
-	branch.BranchMiddlewareStateCommitted: true, // the last event of a fork
+	branch.BranchTreeUpdated: true, branch.BranchMiddlewareStateCommitted: true, // the last events of a fork
 }
 
 // Prefixes of index entries; the channel's id follows. Each branch has one, in
 // its history, and a second while a run is active. Each session has one in the
-// side log of its main branch. Sessions and runs are listed for all homes.
+// side log of its main branch. Sessions and active runs are listed for all homes.
 const (
 	BranchEntry  = "branch/"
 	RunEntry     = "run/"
@@ -102,7 +90,8 @@ func SummarizeSession(m *channel.Metadata, s *State) SessionSummary {
 	return out
 }
 
-// OnAccepted moves the branch's index entry, or the session's.
+// OnAccepted moves the branch's index entry, or the session's, and adds to those
+// of runs.
 func (*Adapter) OnAccepted(m *channel.Metadata, s channel.State, e *envelope.Envelope) channel.Effects {
 	state, ok := s.(*State)
 	if !ok {
@@ -112,11 +101,18 @@ func (*Adapter) OnAccepted(m *channel.Metadata, s channel.State, e *envelope.Env
 		return channel.Effects{Index: entry(SessionEntry+m.ID, SummarizeSession(m, state), true)}
 	}
 	name, isEvent := branch.WireType(e.Type)
+	var fx channel.Effects
+	if isEvent && ofRuns[name] {
+		fx.Index = runEvent(m, state, name, e)
+	}
 	if !isEvent || !moves[name] {
-		return channel.Effects{}
+		return fx
+	}
+	if name == branch.BranchCreated {
+		fx.Append, state = first(m, state, e)
 	}
 	summary := Summarize(m, state)
-	fx := channel.Effects{Index: entry(BranchEntry+m.ID, summary, false)}
+	fx.Index = append(fx.Index, entry(BranchEntry+m.ID, summary, false)...)
 	switch name {
 	case branch.BranchRunStarted:
 		fx.Index = append(fx.Index, entry(RunEntry+m.ID, summary, true)...)
@@ -126,54 +122,48 @@ func (*Adapter) OnAccepted(m *channel.Metadata, s channel.State, e *envelope.Env
 	return fx
 }
 
+// first are the events that follow a branch's creation in its batch, and the
+// state behind them. With the branch main its session begins.
+func first(m *channel.Metadata, s *State, e *envelope.Envelope) ([]channel.Draft, *State) {
+	ext := branch.ParseExt(e.Ext)
+	if !ext.Opens {
+		return nil, s
+	}
+	place := branch.Places([]branch.Node{{ID: s.Branch}})[s.Branch]
+	fields, err := json.Marshal(s.Fields, json.Deterministic(true))
+	if err != nil {
+		return nil, s // what was folded from JSON is writable
+	}
+	tree, err := json.Marshal(place.Tree, json.Deterministic(true))
+	if err != nil {
+		return nil, s
+	}
+	mark := branch.Ext{Server: true}.Bytes()
+	draft := func(eventType string, data []byte) channel.Draft {
+		return channel.Draft{Envelope: envelope.Envelope{Sender: e.Sender, Type: eventType, Data: data, Ext: mark, Priority: envelope.Normal}}
+	}
+	list := []channel.Draft{
+		draft(branch.LogType(branch.BranchMetadataUpdated), fields), draft(branch.LogType(branch.BranchTreeUpdated), tree),
+	}
+	next := *s
+	next.Told = place.Sum()
+	if s.Branch != MainBranch {
+		return list, &next
+	}
+	next.SessionInfo = &SessionInfo{Metadata: ext.Session, Active: e.CreatedAt}
+	info, err := json.Marshal(next.SessionInfo, json.Deterministic(true))
+	if err != nil {
+		return nil, s
+	}
+	session := draft(TypeSession, info)
+	session.Where, session.Index = channel.Side, entry(SessionEntry+m.ID, SummarizeSession(m, &next), true)
+	return append(list, session), &next
+}
+
 func entry(key string, value any, all bool) []channel.IndexEntry {
 	data, err := json.Marshal(value, json.Deterministic(true))
 	if err != nil {
 		return nil // what was folded from JSON is writable
 	}
 	return []channel.IndexEntry{{Key: key, Value: data, All: all}}
-}
-
-// ValidateSide takes what the dialect says about a session, on its main branch.
-func (a *Adapter) ValidateSide(_ *channel.Metadata, s channel.State, e *envelope.Envelope) error {
-	state, ok := s.(*State)
-	switch {
-	case !ok:
-		return fault.New(fault.Internal, "the branch has no state")
-	case e.Type != TypeSession || !branch.ParseExt(e.Ext).Server:
-		return fault.New(fault.Protocol, "the server alone writes beside a branch's history, and `%s` is not of it", e.Type)
-	case state.Branch != MainBranch:
-		return fault.New(fault.Protocol, "what concerns session %q is kept with its branch %s", state.Session, MainBranch)
-	case len(e.Data) > a.record:
-		return fault.New(fault.TooLarge, "the session's metadata has %d bytes; at most %d are kept (limits.record)", len(e.Data), a.record)
-	}
-	return nil
-}
-
-// MainBranch is the branch that every session has.
-const MainBranch = "main"
-
-// FoldSide takes an envelope of the side log.
-func (*Adapter) FoldSide(s channel.State, e *envelope.Envelope) channel.State {
-	state, ok := s.(*State)
-	if !ok || e.Type != TypeSession {
-		return s
-	}
-	var change SessionInfo
-	if json.Unmarshal(e.Data, &change) != nil {
-		return s
-	}
-	info := SessionInfo{}
-	if state.SessionInfo != nil {
-		info = *state.SessionInfo
-	}
-	if change.Metadata != nil {
-		info.Metadata = change.Metadata
-	}
-	if change.Active.After(info.Active) {
-		info.Active = change.Active
-	}
-	next := *state
-	next.SessionInfo = &info
-	return &next
 }

@@ -27,14 +27,20 @@ type State struct {
 	Active    time.Time        `json:"active"` // when a run or message last began or ended
 	// StateSeq is where the last committed middleware state is; 0 is none.
 	StateSeq uint64 `json:"state_seq,omitzero"`
-	// TreeSeq is where the branch was last told its place in the tree.
-	TreeSeq uint64   `json:"tree_seq,omitzero"`
+	// Told is the sum of the place in the tree that the branch was last told.
+	Told    string   `json:"told,omitzero"`
 	Members []string `json:"members"`
 
-	// SessionInfo is folded by the branch main from its side log.
-	SessionInfo *SessionInfo `json:"session_info,omitzero"`
+	// Waiting is the input of a run that no producer has taken yet.
+	Waiting *Waiting `json:"waiting,omitzero"`
+
+	// What concerns the session is folded by the branch main from its side log.
+	SessionInfo  *SessionInfo      `json:"session_info,omitzero"`
+	SessionState map[string]string `json:"session_state,omitzero"` // of middleware
+	Permissions  []Permission      `json:"permissions,omitzero"`
 
 	count counter
+	tasks []openTask
 }
 
 // Run is the active run.
@@ -52,7 +58,7 @@ type Run struct {
 }
 
 // codecVersion goes up whenever the same log would fold to another state.
-const codecVersion = 1
+const codecVersion = 2
 
 type plainState State // without methods
 
@@ -64,6 +70,7 @@ type stored struct {
 	Pending []pendingCall `json:"pending,omitzero"`
 	User    string        `json:"user,omitzero"`
 	Last    string        `json:"last,omitzero"`
+	Tasks   []openTask    `json:"tasks,omitzero"`
 }
 
 // Codec writes the state as JSON.
@@ -75,7 +82,7 @@ func (*Adapter) Codec() channel.Codec {
 			if !ok {
 				return nil, fault.New(fault.Internal, "%T is no state of a branch", s)
 			}
-			out := stored{plainState: plainState(*state), Next: state.count.next, Pending: state.count.pending, User: state.count.user, Last: string(state.count.last)}
+			out := stored{plainState: plainState(*state), Next: state.count.next, Pending: state.count.pending, User: state.count.user, Last: string(state.count.last), Tasks: state.tasks}
 			for _, hash := range state.count.recent {
 				if hash != 0 {
 					out.Recent = state.count.recent[:]
@@ -88,10 +95,11 @@ func (*Adapter) Codec() channel.Codec {
 			if err := json.Unmarshal(data, &in); err != nil {
 				return nil, fault.Wrap(fault.Invalid, err, "not a state of a branch: %v", err)
 			}
-			if len(in.Recent) > recentIDs || in.Next < 0 || in.Next >= recentIDs || len(in.Pending) > pendingCalls {
+			if len(in.Recent) > recentIDs || in.Next < 0 || in.Next >= recentIDs || len(in.Pending) > pendingCalls || len(in.Tasks) > openTasks {
 				return nil, fault.New(fault.Invalid, "not a state of a branch: its counter is out of bounds")
 			}
 			state := State(in.plainState)
+			state.tasks = in.Tasks
 			copy(state.count.recent[:], in.Recent)
 			state.count.next, state.count.pending, state.count.user = in.Next, in.Pending, in.User
 			if in.Last != "" {

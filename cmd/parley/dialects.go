@@ -200,15 +200,17 @@ func hpdTable(cfg config.Config) (*hpdevents.Table, error) {
 
 // hpdWho is a principal in the dialect's own terms.
 func hpdWho(r *http.Request) hpd.Who {
-	switch who := access.From(r.Context()); who.Role {
+	who := access.From(r.Context())
+	out := hpd.Who{Agent: who.Agent, Key: who.Key}
+	switch who.Role {
 	case access.Operator:
-		return hpd.Who{Role: hpd.Operator}
+		out.Role = hpd.Operator
 	case access.Reader:
-		return hpd.Who{Role: hpd.Reader}
+		out.Role = hpd.Reader
 	case access.Agent:
-		return hpd.Who{Role: hpd.Agent, Agent: who.Agent}
+		out.Role = hpd.Agent
 	}
-	return hpd.Who{}
+	return out
 }
 
 func serveHPD(cfg config.Config, h *hub.Hub, keys *access.Keys, log *slog.Logger) (server.Dialect, error) {

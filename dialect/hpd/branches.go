@@ -192,21 +192,20 @@ func (s *Server) fieldsOf(name, description *string, tags []string, metadata map
 	return f, err
 }
 
-// openBranch makes a branch that is not a fork, with its first events. A name
-// that is taken is a conflict.
-func (s *Server) openBranch(ctx context.Context, x session, creator, id string, f branch.Fields) (channelID string, err error) {
+// openBranch makes a branch that is not a fork, with its first events, and with
+// the branch main its session, in one batch. A name that is taken is a conflict.
+func (s *Server) openBranch(c *call, x session, creator, id string, f branch.Fields, metadata wire.Raw) (channelID string, err error) {
 	first, err := made("", creator, "", wire.BranchCreated{
 		Name: f.Name, Description: f.Description, Tags: f.Tags, BranchMetadata: f.Metadata, CreatedAt: s.now(),
-	}, branch.Ext{})
+	}, branch.Ext{Opens: true, Session: metadata})
 	if err != nil {
 		return "", err
 	}
-	opened, _, err := s.hub.AdmitOpening(ctx, opening(x, creator, id), first)
+	opened, _, err := s.hub.AdmitOpening(c.Context(), opening(x, c.who, creator, id), first)
 	if err != nil {
 		return "", err
 	}
-	place := branch.Places([]branch.Node{{ID: id}})[id]
-	return opened.ID, s.append(ctx, opened.ID, creator, updated(f), wire.TreeUpdated(place))
+	return opened.ID, nil
 }
 
 func updated(f branch.Fields) wire.BranchMetadataUpdated {
@@ -240,7 +239,7 @@ func (s *Server) createBranch(c *call) error {
 	if err != nil {
 		return err
 	}
-	_, err = s.openBranch(ctx, x, creator, id, fields)
+	_, err = s.openBranch(c, x, creator, id, fields, nil)
 	if fault.CodeOf(err) == fault.Conflict {
 		return c.refuse(http.StatusConflict, wire.CreateBranchError, "Branch '"+id+"' exists.")
 	}

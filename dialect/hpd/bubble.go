@@ -10,26 +10,28 @@ import (
 )
 
 // bubble shows a run's events live on the streams of the branch that its own
-// branch is a sub-agent's child of, as long as the run lasts. The parent need
-// not exist.
-func (s *Server) bubble(ctx context.Context, x *run, parent wire.Scope) {
+// branch is a sub-agent's child of, as long as the run lasts or until stop. The
+// parent need not exist.
+func (s *Server) bubble(ctx context.Context, x *run, parent wire.Scope) (stop func()) {
 	of, err := s.lookup(ctx, parent.Session)
 	if err != nil {
-		return
+		return func() {}
 	}
 	to, err := s.branch(ctx, of, parent.Branch)
 	if err != nil || to.channel == x.scope.channel {
-		return
+		return func() {}
 	}
 	f, err := s.hub.Follow(s.ctx, x.scope.channel, hub.FollowOptions{FromNow: true, Queue: s.cfg.Limits.Behind})
 	if err != nil {
 		s.log.Warn("a child branch is not shown on its parent's streams", "error", err)
-		return
+		return func() {}
 	}
+	following, stop := context.WithCancel(s.ctx)
 	s.background.Go(func() {
+		defer stop()
 		defer f.Close()
 		for {
-			ev, err := f.Next(s.ctx)
+			ev, err := f.Next(following)
 			if err != nil {
 				return
 			}
@@ -38,6 +40,7 @@ func (s *Server) bubble(ctx context.Context, x *run, parent wire.Scope) {
 			}
 		}
 	})
+	return stop
 }
 
 // bubbleOne shows one event on the parent's streams, and reports whether it was

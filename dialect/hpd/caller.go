@@ -37,6 +37,19 @@ func mayCall(who Who, n need) error {
 // trusted is the dialect itself, which has checked whom it acts for.
 var trusted = &hub.Caller{Anyone: true}
 
+// caller is whom the audit names for what a caller does as an identity. The
+// dialect has checked that it may.
+func caller(who Who, as string) *hub.Caller {
+	by := &hub.Caller{Anyone: true, Key: who.Key}
+	switch who.Role {
+	case Operator:
+		by.Role = hub.RoleOperator
+	case Agent:
+		by.Agents = []string{as}
+	}
+	return by
+}
+
 // identities finds the ids under which the dialect posts, and registers who is
 // not there yet.
 type identities struct {

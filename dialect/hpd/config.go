@@ -81,6 +81,7 @@ const (
 type Who struct {
 	Role  Role
 	Agent string // the identity's name, for role Agent
+	Key   string // the id of the key that was shown, for the audit; empty: none was
 }
 
 func (c Config) withDefaults() Config {

@@ -161,7 +161,11 @@ func (s *Server) deleteContent(c *call) error {
 	if err != nil {
 		return err
 	}
-	if err := s.hub.DropContent(c.Context(), x.session.home, c.item, trusted); err != nil {
+	by, err := s.actor(c.Context(), c.who)
+	if err != nil {
+		return err
+	}
+	if err := s.hub.DropContent(c.Context(), x.session.home, c.item, caller(c.who, by)); err != nil {
 		return errNoContent(err, c.item)
 	}
 	return c.empty(http.StatusNoContent)

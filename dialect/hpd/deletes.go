@@ -27,6 +27,10 @@ func (s *Server) deleteSession(c *call) error {
 		return err
 	}
 	ctx := context.WithoutCancel(c.Context())
+	by, err := s.actor(ctx, c.who)
+	if err != nil {
+		return err
+	}
 	unlock := s.locks.lock("tree/" + x.home)
 	defer unlock()
 	all, err := s.summaries(ctx, x)
@@ -36,7 +40,7 @@ func (s *Server) deleteSession(c *call) error {
 	for _, b := range all {
 		s.drop(b.Channel)
 	}
-	if err := s.hub.DeleteHome(ctx, x.home, trusted); err != nil && fault.CodeOf(err) != fault.NotFound {
+	if err := s.hub.DeleteHome(ctx, x.home, caller(c.who, by)); err != nil && fault.CodeOf(err) != fault.NotFound {
 		return err
 	}
 	return c.empty(http.StatusNoContent)
@@ -58,10 +62,10 @@ func (s *Server) deleteBranch(c *call) error {
 	if err != nil {
 		return err
 	}
-	before := branch.Places(nodes(all))
+	places := branch.Places(nodes(all))
 	recursive := c.URL.Query().Get("recursive") == "true"
 	switch {
-	case len(before[at.branch].ChildBranches) > 0 && !recursive:
+	case len(places[at.branch].ChildBranches) > 0 && !recursive:
 		return c.refuse(s.cfg.ChildrenStatus, wire.HasChildren, "Branch '"+at.branch+"' has forks; delete them first, or all together with ?recursive=true.")
 	case recursive && !s.cfg.RecursiveDelete:
 		return c.refuse(http.StatusBadRequest, wire.RecursiveDeleteDisabled, "Recursive deletion is switched off (hpd.recursive_delete).")
@@ -78,33 +82,14 @@ func (s *Server) deleteBranch(c *call) error {
 	}
 	for _, id := range gone {
 		i := slices.IndexFunc(all, func(b adapter.Summary) bool { return b.Branch == id })
-		if err := s.hub.Delete(ctx, all[i].Channel, &hub.Caller{Agents: []string{by}}); err != nil && !hub.Deleted(err) {
+		if err := s.hub.Delete(ctx, all[i].Channel, caller(c.who, by)); err != nil && !hub.Deleted(err) {
 			return err
 		}
 	}
 	rest := slices.DeleteFunc(all, func(b adapter.Summary) bool { return slices.Contains(gone, b.Branch) })
-	if err := s.tellTree(ctx, rest, before); err != nil {
+	if err := s.tellTree(ctx, at.session, rest); err != nil {
 		return err
 	}
 	s.touch(ctx, at.session)
 	return c.empty(http.StatusNoContent)
-}
-
-// tellTree tells every branch whose place has changed.
-func (s *Server) tellTree(ctx context.Context, all []adapter.Summary, before map[string]branch.Place) error {
-	sender, err := s.user(ctx)
-	if err != nil {
-		return err
-	}
-	after := branch.Places(nodes(all))
-	changed := branch.Changed(before, after)
-	for _, b := range all {
-		if !slices.Contains(changed, b.Branch) {
-			continue
-		}
-		if err := s.append(ctx, b.Channel, sender, wire.TreeUpdated(after[b.Branch])); err != nil && !hub.Deleted(err) {
-			return err
-		}
-	}
-	return nil
 }

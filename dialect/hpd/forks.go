@@ -73,20 +73,18 @@ func (s *Server) fork(ctx context.Context, c *call, at *scope, creator, id, mess
 		return c.refuse(http.StatusBadRequest, wire.ForkMessageNotPresent, "Message '"+messageID+"' is not part of branch '"+at.branch+"'.")
 	}
 	point := branch.ForkPoint{Source: at.branch, MessageID: messageID, MessageIndex: int64(index)}
-	before := branch.Places(nodes(all))
 	tree := append(nodes(all), branch.Node{ID: id, Fork: point, Order: int64(len(all))})
 	place := branch.Places(tree)[id]
 	seed := forkEvents(creator, fields, point, place, messages, history.State)
-	opened, err := s.hub.Seed(ctx, opening(at.session, creator, id), seed)
+	opened, err := s.hub.Seed(ctx, opening(at.session, c.who, creator, id), seed)
 	if fault.CodeOf(err) == fault.Conflict {
 		return c.refuse(http.StatusConflict, wire.ForkBranchError, "Branch '"+id+"' exists.")
 	}
 	if err != nil {
 		return err
 	}
-	before[id] = place
-	all = append(all, adapter.Summary{Channel: opened.ID, Session: at.session.id, Branch: id, Fork: point})
-	return s.tellTree(ctx, all, before)
+	all = append(all, adapter.Summary{Channel: opened.ID, Session: at.session.id, Branch: id, Fork: point, Told: place.Sum()})
+	return s.tellTree(ctx, at.session, all)
 }
 
 // forkEvents are the history of a fork: its beginning, its messages with the

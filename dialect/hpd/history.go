@@ -8,7 +8,6 @@ import (
 	"github.com/parley-hub/parley/dialect/hpd/wire"
 	"github.com/parley-hub/parley/fault"
 	"github.com/parley-hub/parley/journal"
-	"github.com/parley-hub/parley/view/branch"
 )
 
 // getEvents answers with the history as live envelopes, read and written a
@@ -89,71 +88,4 @@ func parsePlace(text string) (journal.Position, error) {
 		return position, fault.New(fault.Invalid, "position %.60q cannot be read; it is the id of an event of a stream, or a sequence number", text)
 	}
 	return position, nil
-}
-
-// runsOf projects a branch's history onto its runs.
-func (s *Server) runsOf(c *call, x *scope) ([]wire.Run, error) {
-	projection := wire.Runs{Scope: x.wire()}
-	for e, err := range s.hub.Log(c.Context(), x.channel, 0, 0) {
-		if err != nil {
-			return nil, err
-		}
-		if event, ok := branch.FromEnvelope(e); ok {
-			projection.Apply(event)
-		}
-	}
-	return projection.All(), nil
-}
-
-func (s *Server) listRuns(c *call) error {
-	x, err := s.scope(c)
-	if err != nil {
-		return err
-	}
-	all, err := s.runsOf(c, x)
-	if err != nil {
-		return err
-	}
-	list := []wire.Run{}
-	for _, run := range all {
-		if run.AgentID == c.agent {
-			list = append(list, run)
-		}
-	}
-	return c.write(http.StatusOK, list)
-}
-
-func (s *Server) activeRun(c *call) error {
-	x, err := s.scope(c)
-	if err != nil {
-		return err
-	}
-	if x.state.Run == nil {
-		return c.writeRaw(http.StatusOK, []byte("null"))
-	}
-	all, err := s.runsOf(c, x)
-	if err != nil {
-		return err
-	}
-	if n := len(all); n > 0 && all[n-1].Status == wire.RunActive {
-		return c.write(http.StatusOK, all[n-1])
-	}
-	return c.writeRaw(http.StatusOK, []byte("null"))
-}
-
-func (s *Server) getRun(c *call) error {
-	x, err := s.scope(c)
-	if err != nil {
-		return err
-	}
-	all, err := s.runsOf(c, x)
-	if err != nil {
-		return err
-	}
-	for _, run := range all {
-		if run.RuntimeRunID == c.item {
-			return c.write(http.StatusOK, run)
-		}
-	}
-	return fault.New(fault.NotFound, "Run '%.100s' was not found on branch '%s'.", c.item, x.branch)
 }

@@ -50,12 +50,16 @@ func (s *Server) target(ctx context.Context, agentID string) (target, error) {
 	return target{}, errNoAgent(agentID)
 }
 
-func (s *Server) postInput(c *call) error {
+func (s *Server) readInput(c *call) (*wire.Input, error) {
 	data, err := c.body()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	in, err := s.cfg.Registry.ParseInput(data, s.wireLimits())
+	return s.cfg.Registry.ParseInput(data, s.wireLimits())
+}
+
+func (s *Server) postInput(c *call) error {
+	in, err := s.readInput(c)
 	if err != nil {
 		return err
 	}
@@ -118,10 +122,16 @@ func (s *Server) beginRun(ctx context.Context, at *scope, to target, in *wire.In
 	if err != nil {
 		return nil, err
 	}
+	remote := false
+	if to.producer == nil && !to.definition {
+		if remote, err = s.present(ctx, agent); err != nil {
+			return nil, err
+		}
+	}
 	in.Complete(newID)
 	x := &run{
 		id: newID(), scope: at, agentID: to.agentID, name: to.name, agent: agent, turn: newID(), trace: newID(), span: newSpan(),
-		started: s.now(), over: make(chan struct{}), remote: to.producer == nil && !to.definition && s.present(agent),
+		started: s.now(), over: make(chan struct{}), remote: remote,
 		work: Work{Messages: in.Messages, RunConfig: in.RunConfig},
 	}
 	list, err := x.beginning(by, in)
@@ -139,11 +149,16 @@ func (s *Server) beginRun(ctx context.Context, at *scope, to target, in *wire.In
 	for _, e := range list[:2] {
 		s.notes.put(e, &wire.Base{TraceID: x.trace, SpanID: x.span, Metadata: branch.RootAgent(x.agentID, x.name)})
 	}
+	if err := s.keepConfig(ctx, x); err != nil {
+		return nil, err
+	}
+	stopBubbling := func() {}
 	if parent := parentOf(at.state.Fields.Metadata); parent != nil {
-		s.bubble(ctx, x, *parent)
+		stopBubbling = s.bubble(ctx, x, *parent)
 	}
 	x.ctx, x.cancel = context.WithCancel(s.ctx)
 	if _, err := s.hub.AdmitAll(ctx, list, trusted).Wait(ctx); err != nil {
+		stopBubbling()
 		x.cancel()
 		close(x.over)
 		return nil, err
@@ -244,8 +259,8 @@ func (s *Server) interruptScope(ctx context.Context, at *scope, e *wire.Event) e
 	return s.interrupt(context.WithoutCancel(ctx), x, request, e.EventFlowID)
 }
 
-// settle ends the runs of a session that a restart cut off, once and before
-// anything of the session is answered.
+// settle ends the runs of a session that a restart cut off and tells its tree
+// what was left untold, once and before anything of the session is answered.
 func (s *Server) settle(ctx context.Context, x session) error {
 	unlock := s.locks.lock("settle/" + x.home)
 	defer unlock()
@@ -263,6 +278,9 @@ func (s *Server) settle(ctx context.Context, x session) error {
 		if err := s.recover(ctx, x, b.Branch); err != nil && fault.CodeOf(err) != fault.NotFound {
 			return err
 		}
+	}
+	if err := s.tellRest(ctx, x, all); err != nil {
+		return err
 	}
 	s.settled.add(x.home)
 	return nil
@@ -304,6 +322,9 @@ func (s *Server) adopt(ctx context.Context, x *run, from uint64) error {
 		return err
 	}
 	x.work.Messages, x.handed, x.asked = messages, true, true
+	if kept := x.scope.state.Waiting; kept != nil && kept.Run == x.id {
+		x.work.RunConfig, x.handed = kept.RunConfig, false // nobody has had it
+	}
 	if err := s.adoptRequests(ctx, x); err != nil {
 		return err
 	}

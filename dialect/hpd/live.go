@@ -5,11 +5,15 @@ import (
 	"errors"
 	"net/http"
 
+	"github.com/go-json-experiment/json"
+
 	"github.com/parley-hub/parley/dialect/hpd/wire"
+	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/fault"
 	"github.com/parley-hub/parley/hub"
 	"github.com/parley-hub/parley/internal/sse"
 	"github.com/parley-hub/parley/journal"
+	"github.com/parley-hub/parley/view/branch"
 )
 
 // watching is a reader of one branch.
@@ -19,6 +23,8 @@ type watching struct {
 	surface  wire.Surface
 	resumed  bool     // it gave a position, so it also gets what is durable only
 	gap      *hub.Gap // its position is gone
+	run      string   // the run with whose end the stream ends; empty: none
+	over     bool     // it was shown
 }
 
 // watch follows a branch, from now on or after a position. It exists when watch
@@ -70,6 +76,9 @@ func (s *Server) next(ctx context.Context, w *watching) (id string, data []byte,
 		w.gap = nil
 		return "", data, nil, err
 	}
+	if w.over {
+		return "", nil, nil, errRunShown
+	}
 	ev, wake, err := w.follower.TryNext(ctx)
 	var gone *hub.Gap
 	if errors.As(err, &gone) { // a log that is followed ends by its deletion only
@@ -87,8 +96,22 @@ func (s *Server) next(ctx context.Context, w *watching) (id string, data []byte,
 	}
 	if !ev.Live && !ev.Side {
 		id = ev.Position.String()
+		w.over = w.run != "" && completes(ev.Envelope, w.run)
 	}
 	return id, data, nil, nil
+}
+
+// errRunShown ends the stream of one run.
+var errRunShown = errors.New("the run has ended")
+
+// completes reports whether an event is the end of a run.
+func completes(e *envelope.Envelope, id string) bool {
+	name, _ := branch.WireType(e.Type)
+	if name != branch.BranchRunCompleted {
+		return false
+	}
+	var end wire.BranchRunCompleted
+	return json.Unmarshal(e.Data, &end) == nil && end.RuntimeRunID == id
 }
 
 // live streams a branch's events until the reader goes, the branch is deleted
@@ -105,6 +128,12 @@ func (s *Server) live(c *call) error {
 	if c.Method == http.MethodHead {
 		return c.empty(http.StatusOK)
 	}
+	return s.stream(c, x, after, nil)
+}
+
+// stream watches a branch, does what the stream is opened for, if anything, and
+// writes the branch's events.
+func (s *Server) stream(c *call, x *scope, after string, begin func(*watching) error) error {
 	release, err := s.seat()
 	if err != nil {
 		return err
@@ -117,6 +146,11 @@ func (s *Server) live(c *call) error {
 		return err
 	}
 	defer w.follower.Close()
+	if begin != nil {
+		if err := begin(w); err != nil {
+			return err
+		}
+	}
 	c.w.Header().Set("Cache-Control", "no-cache")
 	stream := sse.Start(c.w, c.Request, sse.Config{
 		Write: s.cfg.Limits.Write, KeepAlive: s.cfg.Limits.KeepAlive, KeepConnection: true,
@@ -135,8 +169,8 @@ func (s *Server) live(c *call) error {
 		}
 		return wake, err
 	})
-	if hub.Deleted(err) {
-		return nil // the one clean end
+	if hub.Deleted(err) || errors.Is(err, errRunShown) {
+		return nil // the clean ends
 	}
 	if c.Context().Err() == nil {
 		s.explain(stream, err)

@@ -3,6 +3,7 @@ package hpd
 import (
 	"crypto/rand"
 	"encoding/hex"
+	"regexp"
 	"sync"
 )
 
@@ -40,6 +41,9 @@ func (l *locks) lock(channelID string) (unlock func()) {
 		}
 	}
 }
+
+// mintedID is what newID makes.
+var mintedID = regexp.MustCompile(`^[0-9a-f]{32}$`)
 
 // newID makes an id of 32 hex digits.
 func newID() string {

@@ -6,8 +6,10 @@ import (
 	"sync"
 	"time"
 
+	adapter "github.com/parley-hub/parley/adapter/branch"
 	"github.com/parley-hub/parley/dialect/hpd/wire"
 	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/view/branch"
 )
 
 // pool is everybody who produces for one agent.
@@ -50,11 +52,60 @@ func (c *pools) stop() {
 }
 
 // present reports whether an agent has a producer, or had one not long ago.
-func (s *Server) present(agent string) bool {
+func (s *Server) present(ctx context.Context, agent string) (bool, error) {
+	s.pools.mu.Lock()
+	k := s.pools.all[agent]
+	there := k != nil && (len(k.workers) > 0 || !k.seen.IsZero() && s.now().Sub(k.seen) < s.cfg.ProducerGrace)
+	s.pools.mu.Unlock()
+	if there || s.now().Sub(s.began) >= s.cfg.ProducerGrace {
+		return there, nil
+	}
+	// Until then the producers of before a restart may not be back yet.
+	_, err := s.hub.Document(ctx, producerKind, agent)
+	if fault.CodeOf(err) == fault.NotFound {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// producerKind is the kind of the documents that name the agents which have had
+// a producer of another process.
+const producerKind = "hpd-producer"
+
+// remember keeps that an agent has a producer of another process.
+func (s *Server) remember(ctx context.Context, agent string) error {
+	if s.remote.has(agent) {
+		return nil
+	}
+	_, err := s.hub.PutDocument(ctx, producerKind, agent, []byte("{}"), new(uint64(0)))
+	if err != nil && fault.CodeOf(err) != fault.Conflict { // it is there
+		return err
+	}
+	s.remote.add(agent)
+	return nil
+}
+
+// absent reports whether nobody takes an agent's work at the moment.
+func (s *Server) absent(agent string) bool {
 	s.pools.mu.Lock()
 	defer s.pools.mu.Unlock()
 	k := s.pools.all[agent]
-	return k != nil && (len(k.workers) > 0 || !k.seen.IsZero() && s.now().Sub(k.seen) < s.cfg.ProducerGrace)
+	return k == nil || len(k.workers) == 0
+}
+
+// keepConfig stores the configuration of a run that will wait for its producer,
+// without the secrets in it, so that a restart in the meantime does not lose it.
+// It is written before the run begins: alone it means nothing.
+func (s *Server) keepConfig(ctx context.Context, x *run) error {
+	if !x.remote || x.work.RunConfig == nil || !s.absent(x.agent) {
+		return nil
+	}
+	sender, err := s.user(ctx)
+	if err != nil {
+		return err
+	}
+	ext := branch.Ext{RunConfig: wire.WithoutSecrets(x.work.RunConfig)}
+	return s.note(ctx, x.scope.channel, sender, adapter.TypeWaiting, adapter.Waiting{Run: x.id}, ext)
 }
 
 // give hands a run to one of its agent's producers, or keeps it until one comes.

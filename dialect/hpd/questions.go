@@ -2,7 +2,6 @@ package hpd
 
 import (
 	"strings"
-	"sync"
 
 	"github.com/parley-hub/parley/dialect/hpd/wire"
 	"github.com/parley-hub/parley/hub"
@@ -115,45 +114,4 @@ func madeResponse(q *wire.Request, a *request.Answer) *wire.Event {
 		e.Payload = wire.ClientToolInvokeResponse{RequestID: q.RequestID, Success: true, Content: []wire.ToolResultContent{{Type: "text", Text: &text}}}
 	}
 	return e
-}
-
-// permits remember always-allow and always-deny for a session and a function.
-type permits struct {
-	mu  sync.Mutex
-	all map[[2]string]bool
-}
-
-const maxPermits = 100_000
-
-// of answers a permission that was decided for good.
-func (p *permits) of(x *run, question wire.Payload) (wire.Payload, bool) {
-	q, ok := question.(wire.PermissionRequest)
-	if !ok {
-		return nil, false
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	allowed, known := p.all[[2]string{x.scope.session.home, q.FunctionName}]
-	if !known {
-		return nil, false
-	}
-	choice := wire.DenyAlways
-	if allowed {
-		choice = wire.AllowAlways
-	}
-	return wire.PermissionResponse{PermissionID: q.PermissionID, SourceName: q.SourceName, Approved: allowed, Choice: choice}, true
-}
-
-func (p *permits) keep(x *run, question, answer wire.Payload) {
-	q, isPermission := question.(wire.PermissionRequest)
-	a, _ := answer.(wire.PermissionResponse)
-	if !isPermission || a.Choice != wire.AllowAlways && a.Choice != wire.DenyAlways {
-		return
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.all == nil || len(p.all) >= maxPermits {
-		p.all = map[[2]string]bool{}
-	}
-	p.all[[2]string{x.scope.session.home, q.FunctionName}] = a.Approved
 }

@@ -167,27 +167,29 @@ func (o outcome) status() string {
 
 // completedBefore answers for a run that has ended: the same end again is well.
 func (s *Server) completedBefore(c *call, x *scope, how outcome) error {
-	all, err := s.runsOf(c, x)
+	events, err := s.runEvents(c.Context(), x, c.item)
+	if err == nil && (len(events) == 0 || !mintedID.MatchString(c.item)) {
+		err = errNoRunOf(c.item, x.branch)
+	}
+	if err == nil {
+		err = mayProduce(c.who, s.hub.Name(events[0].Agent))
+	}
 	if err != nil {
 		return err
 	}
-	for _, run := range all {
-		if run.RuntimeRunID != c.item {
-			continue
-		}
-		if err := mayProduce(c.who, run.AgentID); err != nil {
-			return err
-		}
-		same := run.Status == how.status()
-		if same && run.Error != nil {
-			same = deref(run.Error.Type) == how.errorType && deref(run.Error.Message) == how.message
-		}
-		if !same {
-			return fault.New(fault.Conflict, "Run '%s' has ended as %s.", run.RuntimeRunID, run.Status).Because(fault.NoRun)
-		}
-		return c.write(http.StatusOK, object{"status": run.Status})
+	all, err := s.project(c.Context(), x, events)
+	if err != nil {
+		return err
 	}
-	return fault.New(fault.NotFound, "Run '%.100s' was not found on branch '%s'.", c.item, x.branch)
+	run := all[0]
+	same := run.Status == how.status()
+	if same && run.Error != nil {
+		same = deref(run.Error.Type) == how.errorType && deref(run.Error.Message) == how.message
+	}
+	if !same {
+		return fault.New(fault.Conflict, "Run '%s' has ended as %s.", run.RuntimeRunID, run.Status).Because(fault.NoRun)
+	}
+	return c.write(http.StatusOK, object{"status": run.Status})
 }
 
 // workOf reads the messages of a run again, from its beginning in the log.

@@ -206,8 +206,8 @@ func (s *Server) listRequests(c *call) error {
 // Ask asks a request and waits for its answer. Without one in time, or where the
 // run is cut off, it returns an error.
 func (r *Run) Ask(ctx context.Context, question wire.Payload, timeout time.Duration) (wire.Payload, error) {
-	if kept, ok := r.server.permits.of(r.run, question); ok {
-		return kept, nil
+	if kept, err := r.server.decided(ctx, r.run, question); kept != nil || err != nil {
+		return kept, err
 	}
 	type end struct {
 		response *wire.Event
@@ -223,8 +223,7 @@ func (r *Run) Ask(ctx context.Context, question wire.Payload, timeout time.Durat
 		if got.response == nil {
 			return nil, &RunError{Type: string(statusOf(&got.request)), Message: "the request was not answered: " + string(statusOf(&got.request))}
 		}
-		r.server.permits.keep(r.run, question, got.response.Payload)
-		return got.response.Payload, nil
+		return got.response.Payload, r.server.decide(ctx, r.run, question, got.response.Payload)
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}

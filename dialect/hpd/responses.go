@@ -129,7 +129,7 @@ func (s *Server) answer(ctx context.Context, a *asked, e *wire.Event, who Who) (
 	a.response = e
 	a.mu.Unlock()
 	var ended *hub.RequestEnded
-	_, err = s.hub.Answer(ctx, a.id, given, trusted)
+	_, err = s.hub.Answer(ctx, a.id, given, caller(who, given.As))
 	switch {
 	case err == nil:
 		return wire.Accepted, nil
@@ -180,6 +180,24 @@ func (s *Server) askedBefore(ctx context.Context, at *scope, id string) (*hub.Re
 	return nil, nil
 }
 
+// Respond answers a request in process, as an operator.
+func (s *Server) Respond(ctx context.Context, at wire.Scope, response wire.Payload) (wire.RespondResult, error) {
+	of, err := s.lookup(ctx, at.Session)
+	if err != nil {
+		return wire.RespondResult{}, err
+	}
+	x, err := s.branch(ctx, of, at.Branch)
+	if err != nil {
+		return wire.RespondResult{}, err
+	}
+	result, err := s.respond(ctx, x, &wire.Event{Payload: response}, Who{Role: Operator})
+	var own *refusal
+	if errors.As(err, &own) {
+		return result, fault.New(fault.Conflict, "%s", own.problem.Title).Because(fault.NoRun)
+	}
+	return result, err
+}
+
 func (s *Server) postResponse(c *call) error {
 	data, err := c.body()
 	if err != nil {
@@ -189,6 +207,11 @@ func (s *Server) postResponse(c *call) error {
 	if err != nil {
 		return err
 	}
+	return s.takeResponse(c, e)
+}
+
+// takeResponse hands an answer to the request that it is for.
+func (s *Server) takeResponse(c *call, e *wire.Event) error {
 	x, err := s.scope(c)
 	if err != nil {
 		return err

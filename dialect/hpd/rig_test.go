@@ -12,14 +12,17 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/parley-hub/parley/adapter"
 	"github.com/parley-hub/parley/adapter/branch"
 	"github.com/parley-hub/parley/dialect/hpd"
+	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/hub"
 	"github.com/parley-hub/parley/identity"
+	"github.com/parley-hub/parley/journal"
 	"github.com/parley-hub/parley/journal/mem"
 )
 
@@ -35,6 +38,20 @@ type rig struct {
 	server *hpd.Server
 	http   *httptest.Server
 	engine *mem.Engine
+	armed  atomic.Value // func(), called before each batch is given to the engine
+}
+
+// hooked is an engine that tells the rig of each batch.
+type hooked struct {
+	*mem.Engine
+	rig *rig
+}
+
+func (h hooked) Append(ctx context.Context, b journal.Batch) (*journal.Ticket, error) {
+	if armed, ok := h.rig.armed.Load().(func()); ok {
+		armed()
+	}
+	return h.Engine.Append(ctx, b)
 }
 
 type object = map[string]any
@@ -58,7 +75,7 @@ func (r *rig) start() {
 	if record == 0 {
 		record = 16 << 10
 	}
-	r.hub, err = hub.Open(r.t.Context(), r.engine, hub.Options{
+	r.hub, err = hub.Open(r.t.Context(), hooked{r.engine, r}, hub.Options{
 		Adapters: append(adapter.All(), branch.New(branch.Options{Record: record})),
 		Auth:     identity.NewAuthRegistry(identity.None{}), Log: log,
 	})
@@ -348,6 +365,30 @@ func names(seen []frame) []any {
 	list := make([]any, len(seen))
 	for i, f := range seen {
 		list[i] = f.event["type"]
+	}
+	return list
+}
+
+// mainOf is the channel of a session's branch main.
+func mainOf(r *rig, session string) string {
+	r.t.Helper()
+	home, err := r.hub.FindHome(r.t.Context(), "hpd", session)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	id, err := r.hub.Named(r.t.Context(), home.ID, branch.Type, "main")
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return id
+}
+
+// side is what is kept beside the history of a session's branch main.
+func (r *rig) side(session string) []*envelope.Envelope {
+	r.t.Helper()
+	list, err := r.hub.Side(r.t.Context(), mainOf(r, session))
+	if err != nil {
+		r.t.Fatal(err)
 	}
 	return list
 }

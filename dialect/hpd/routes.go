@@ -25,7 +25,7 @@ const (
 )
 
 func (s *Server) table() []route {
-	return []route{
+	return append([]route{
 		{"GET", "/openapi.json", toRead, wire.InvalidRequest, "Describes these routes.", s.openAPI},
 		{"POST", "/sessions", toWrite, wire.CreateSessionError, "Creates a session with its branch main.", s.createSession},
 		{"GET", "/sessions", toRead, wire.SearchSessionsError, "Lists sessions.", s.listSessions},
@@ -68,7 +68,7 @@ func (s *Server) table() []route {
 		{"GET", agentPath + "/runs/active", toRead, wire.GetActiveBranchRunError, "Shows the active run, or null.", s.activeRun},
 		{"GET", agentPath + "/runs/{}", toRead, wire.GetBranchRunError, "Shows a run.", s.getRun},
 		{"GET", agentPath + "/events/live", toRead, wire.GetEventsError, "Streams a branch's events.", s.live},
-	}
+	}, s.legacyRoutes()...)
 }
 
 // ServeHTTP finds the route of a request.

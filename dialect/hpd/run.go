@@ -36,6 +36,8 @@ type run struct {
 	ended       bool
 	asked       bool // it has asked something
 
+	permitting sync.Mutex // one permission is asked for at a time
+
 	// Of a run whose producer is another process:
 	work    Work
 	handed  bool            // a producer had it before

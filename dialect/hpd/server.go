@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -29,10 +30,10 @@ type Server struct {
 	runs    runs
 	notes   notes
 	asks    asks
-	permits permits
 	pools   pools
 	sockets *wsconn.Server
-	settled seen
+	settled seen          // sessions
+	remote  seen          // agents whose producer is another process
 	streams chan struct{} // one place for each
 
 	ctx      context.Context // of runs; ends when the server closes
@@ -42,6 +43,7 @@ type Server struct {
 	// recovered is closed when what a restart left was looked at.
 	recovered chan struct{}
 	started   sync.Once
+	began     time.Time // when it was made
 	// background are the runs and whatever watches over them.
 	background sync.WaitGroup
 }
@@ -58,6 +60,7 @@ func New(cfg Config) (*Server, error) {
 	}
 	cfg = cfg.withDefaults()
 	s := &Server{cfg: cfg, hub: cfg.Hub, log: cfg.Log, ids: identities{hub: cfg.Hub}, streams: make(chan struct{}, cfg.Limits.Streams), recovered: make(chan struct{})}
+	s.began = s.now()
 	s.ctx, s.end = context.WithCancel(context.Background())
 	s.draining, s.drain = context.WithCancel(s.ctx)
 	s.sockets = wsconn.New(wsconn.Config{Keys: "hpd.limits", Log: cfg.Log, Now: cfg.Now, Limits: cfg.Limits.Socket})
@@ -192,6 +195,12 @@ func (x *seen) has(name string) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return x.names[name]
+}
+
+func (x *seen) remove(name string) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	delete(x.names, name)
 }
 
 func (x *seen) add(name string) {

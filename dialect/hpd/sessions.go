@@ -68,7 +68,7 @@ func (s *Server) createSession(c *call) error {
 	if err != nil {
 		return err
 	}
-	info, err := s.newInfo(in.Metadata)
+	metadata, err := s.checkMetadata(in.Metadata)
 	if err != nil {
 		return err
 	}
@@ -78,12 +78,9 @@ func (s *Server) createSession(c *call) error {
 	}
 	x := session{id: id, home: home.ID}
 	name := wire.MainBranch
-	x.main, err = s.openBranch(ctx, x, creator, name, branch.Fields{Name: &name})
+	x.main, err = s.openBranch(c, x, creator, name, branch.Fields{Name: &name}, metadata)
 	if fault.CodeOf(err) == fault.Conflict {
 		return c.refuse(http.StatusConflict, wire.CreateSessionError, "Session '"+id+"' exists.")
-	}
-	if err == nil {
-		err = s.tell(ctx, x, creator, info)
 	}
 	if err != nil {
 		return err
@@ -96,23 +93,14 @@ func (s *Server) createSession(c *call) error {
 	return c.write(http.StatusCreated, body)
 }
 
-// newInfo checks metadata before anything is made of it.
-func (s *Server) newInfo(metadata map[string]wire.Raw) (adapter.SessionInfo, error) {
-	info := adapter.SessionInfo{Active: s.now()}
-	for key, value := range metadata {
-		if value.Kind() == 'n' {
-			delete(metadata, key)
-		}
-	}
-	if len(metadata) == 0 {
-		return info, nil
-	}
-	data, err := marshal(metadata)
-	info.Metadata = data
+// checkMetadata bounds a session's metadata before anything is made of it. Keys
+// that are null are not kept.
+func (s *Server) checkMetadata(metadata map[string]wire.Raw) (wire.Raw, error) {
+	data, err := marshal(wire.MergeMetadata(nil, metadata))
 	if limit := s.cfg.Limits.Record; err == nil && len(data) > limit-256 {
 		err = fault.New(fault.TooLarge, "the session's metadata has %d bytes; at most %d are kept (limits.record)", len(data), limit-256)
 	}
-	return info, err
+	return data, err
 }
 
 func (s *Server) getSession(c *call) error {
@@ -148,14 +136,11 @@ func (s *Server) updateSession(c *call) error {
 		if err != nil {
 			return err
 		}
-		info, err := s.newInfo(wire.MergeMetadata(now.Metadata, in.Metadata))
+		metadata, err := s.checkMetadata(wire.MergeMetadata(now.Metadata, in.Metadata))
 		if err != nil {
 			return err
 		}
-		if info.Metadata == nil {
-			info.Metadata = wire.Raw("{}")
-		}
-		if err := s.tell(ctx, x, sender, info); err != nil {
+		if err := s.tell(ctx, x, sender, adapter.SessionInfo{Metadata: metadata, Active: s.now()}); err != nil {
 			return err
 		}
 	}

@@ -178,13 +178,20 @@ func (s *Server) append(ctx context.Context, channelID, sender string, payloads 
 
 // tell changes what is known of a session, on its main branch.
 func (s *Server) tell(ctx context.Context, x session, sender string, info adapter.SessionInfo) error {
-	data, err := marshal(info)
+	return s.note(ctx, x.main, sender, adapter.TypeSession, info, branch.Ext{})
+}
+
+var noExt branch.Ext
+
+// note stores something beside a branch's history.
+func (s *Server) note(ctx context.Context, channelID, sender, eventType string, body any, ext branch.Ext) error {
+	data, err := marshal(body)
 	if err != nil {
 		return err
 	}
+	ext.Server = true
 	_, err = s.hub.AdmitSide(ctx, &envelope.Envelope{
-		Channel: x.main, Sender: sender, Type: adapter.TypeSession, Data: data,
-		Ext: branch.Ext{Server: true}.Bytes(), Priority: envelope.Normal,
+		Channel: channelID, Sender: sender, Type: eventType, Data: data, Ext: ext.Bytes(), Priority: envelope.Normal,
 	}, trusted).Wait(ctx)
 	return err
 }
@@ -213,9 +220,9 @@ func nodes(all []adapter.Summary) []branch.Node {
 }
 
 // opening is how a branch is opened.
-func opening(x session, creator, id string) hub.Opening {
+func opening(x session, who Who, creator, id string) hub.Opening {
 	return hub.Opening{
-		Creator: creator, Type: adapter.Type, Home: x.home, Name: id, Dialect: dialectName,
+		By: caller(who, creator), Creator: creator, Type: adapter.Type, Home: x.home, Name: id, Dialect: dialectName,
 		Knobs: adapter.Knobs{Session: x.id, Branch: id}.Bytes(),
 	}
 }

@@ -61,6 +61,9 @@ func (s *Server) getWork(c *call) error {
 		return fault.New(fault.Conflict, "agent '%s' runs in the hub itself", c.agent)
 	}
 	agent, err := s.ids.of(c.Context(), c.agent, identity.Agent)
+	if err == nil {
+		err = s.remember(c.Context(), agent)
+	}
 	if err != nil {
 		return err
 	}

@@ -22,6 +22,13 @@ type Ext struct {
 	// and Remote says that the producer is another process.
 	Agent  string `json:"agent,omitzero"`
 	Remote bool   `json:"remote,omitzero"`
+	// Opens, of a branch's creation, says that its other first events follow from
+	// it, and Session is then the metadata of the session that it begins.
+	Opens   bool `json:"opens,omitzero"`
+	Session Raw  `json:"session,omitzero"`
+	// RunConfig, of an input that waits, is for its producer alone: no surface
+	// shows what is in here.
+	RunConfig Raw `json:"runConfig,omitzero"`
 	// Messages, of a compaction, is how many messages the branch has after it,
 	// which its fold cannot know.
 	Messages *int64 `json:"messages,omitzero"`
@@ -34,9 +41,6 @@ var (
 
 // Bytes is the form that an envelope holds; nothing to say is nil.
 func (x Ext) Bytes() []byte {
-	if x == (Ext{}) {
-		return nil
-	}
 	b := jsonbuf.Buffer{}
 	b.Open('{')
 	text := func(name, value string) {
@@ -54,12 +58,20 @@ func (x Ext) Bytes() []byte {
 	flag("server", x.Server)
 	text("agent", x.Agent)
 	flag("remote", x.Remote)
+	flag("opens", x.Opens)
+	raw := func(name string, value Raw) {
+		if value != nil {
+			b.Key(name).Value(value)
+		}
+	}
+	raw("session", x.Session)
+	raw("runConfig", x.RunConfig)
 	if x.Messages != nil {
 		b.Key("messages").Int(int(*x.Messages))
 	}
 	b.Close('}')
 	data, err := b.Result()
-	if err != nil {
+	if err != nil || len(data) == len("{}") {
 		return nil // a text that is not UTF-8 never passed the parser
 	}
 	return data

@@ -2,8 +2,11 @@ package branch
 
 import (
 	"cmp"
+	"hash/fnv"
 	"slices"
 	"strconv"
+
+	"github.com/go-json-experiment/json"
 )
 
 // Tree is a branch's place among the branches of its session, as
@@ -19,6 +22,17 @@ type Tree struct {
 	PreviousSiblingID    *string  `json:"previousSiblingId,omitzero"`
 	NextSiblingID        *string  `json:"nextSiblingId,omitzero"`
 	ChildBranches        []string `json:"childBranches"`
+}
+
+// Sum tells a place from others.
+func (t *Tree) Sum() string {
+	data, err := json.Marshal(t, json.Deterministic(true))
+	if err != nil {
+		return "" // ids were checked before
+	}
+	h := fnv.New64a()
+	_, _ = h.Write(data) // never fails
+	return strconv.FormatUint(h.Sum64(), 36)
 }
 
 // ForkPoint is where a branch was forked off. Its zero value is a branch that

@@ -130,14 +130,7 @@ func (r *Registry) ParseInterrupt(data []byte, limits Limits) (*Event, error) {
 		return nil, err
 	}
 	if !hasMember(list, "type") {
-		// The short form is the envelope without its type.
-		head := []byte(`{"type":"` + branch.InterruptionRequest + `"`)
-		if rest := bytes.TrimSpace(data)[1:]; len(list) > 0 {
-			head = append(append(head, ','), rest...)
-			data = head
-		} else {
-			data = append(head, '}')
-		}
+		data = withType(branch.InterruptionRequest, list, data) // the short form
 	}
 	e, err := r.Parse(data, limits)
 	if err != nil {
@@ -147,6 +140,15 @@ func (r *Registry) ParseInterrupt(data []byte, limits Limits) (*Event, error) {
 		return nil, fault.New(fault.Invalid, "%s does not interrupt; send %s", e.Payload.EventType(), branch.InterruptionRequest)
 	}
 	return interruption(e), nil
+}
+
+// withType is an object without a type as an envelope of one.
+func withType(name string, list []member, data []byte) []byte {
+	head := []byte(`{"type":"` + name + `"`)
+	if len(list) == 0 {
+		return append(head, '}')
+	}
+	return append(append(head, ','), bytes.TrimSpace(data)[1:]...)
 }
 
 // interruption fills in the defaults.

@@ -44,6 +44,19 @@ func (r *Registry) ParseResponse(data []byte, limits Limits) (*Event, error) {
 	return e, nil
 }
 
+// ParseResponseAs reads an answer of one type, whose body need not name the
+// type.
+func (r *Registry) ParseResponseAs(name string, data []byte, limits Limits) (*Event, error) {
+	if list, err := membersOf(data); err == nil && !hasMember(list, "type") {
+		data = withType(name, list, data)
+	}
+	e, err := r.ParseResponse(data, limits)
+	if err == nil && e.Payload.EventType() != name {
+		err = fault.New(fault.Invalid, "%s is not a %s, which this route takes", e.Payload.EventType(), name)
+	}
+	return e, err
+}
+
 // ResponseOf reads an event as an answer.
 func ResponseOf(e *Event) (Response, bool) {
 	r := Response{Type: e.Payload.EventType()}

@@ -82,29 +82,6 @@ type ClientContext struct {
 	Key         *string `json:"key,omitzero"`
 }
 
-// secrets are the members of a run's configuration that are never stored,
-// logged or echoed.
-var secrets = map[string]bool{"apikey": true, "customheaders": true}
-
-// WithoutSecrets is a run's configuration as it may be kept while an input
-// waits for its producer.
-func WithoutSecrets(runConfig Raw) Raw {
-	var members map[string]Raw
-	if json.Unmarshal(runConfig, &members) != nil {
-		return nil
-	}
-	for name := range members {
-		if secrets[strings.ToLower(name)] {
-			delete(members, name)
-		}
-	}
-	out, err := json.Marshal(members, json.Deterministic(true))
-	if err != nil {
-		return nil
-	}
-	return out
-}
-
 // RunTimeout is read as hh:mm:ss or in ISO 8601, such as PT2M.
 type RunTimeout time.Duration
 

@@ -1,0 +1,152 @@
+package branch
+
+import (
+	"slices"
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/parley-hub/parley/channel"
+	"github.com/parley-hub/parley/envelope"
+	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/view/branch"
+)
+
+// MainBranch is the branch that every session has.
+const MainBranch = "main"
+
+// Types of side envelopes. Those that begin with hpd.session are kept by the
+// branch main.
+const (
+	// TypeSession changes a session's metadata or tells of activity on another
+	// branch. Its data is a SessionInfo; what is absent stays as it is.
+	TypeSession = "hpd.session"
+	// TypeSessionState replaces the state of middleware that all branches of a
+	// session share. Its data is an object of texts.
+	TypeSessionState = "hpd.session.state"
+	// TypePermission decides for a function, from now on and in the whole
+	// session. Its data is a Permission.
+	TypePermission = "hpd.session.permission"
+	// TypeWaiting is what an input has besides its messages, as long as it waits
+	// for a producer of another process. Its data names the run; the rest is in
+	// its branch.Ext, which no surface shows.
+	TypeWaiting = "hpd.waiting"
+)
+
+// SessionInfo is what a session has besides its branches.
+type SessionInfo struct {
+	Metadata branch.Raw `json:"metadata,omitzero"`
+	Active   time.Time  `json:"active,omitzero"`
+}
+
+// Permission is what was decided for a function for good.
+type Permission struct {
+	Function string `json:"function"`
+	Allowed  bool   `json:"allowed"`
+}
+
+// maxPermissions is how many functions of a session are decided for good; the
+// one that was decided first is asked for again.
+const maxPermissions = 1024
+
+// Waiting is the configuration of a run that no producer has taken yet, without
+// what it holds of secrets.
+type Waiting struct {
+	Run       string     `json:"run"`
+	RunConfig branch.Raw `json:"runConfig,omitzero"`
+}
+
+// Permission is what was decided for a function of the session, on its main
+// branch.
+func (s *State) Permission(function string) (allowed, decided bool) {
+	for _, p := range s.Permissions {
+		if p.Function == function {
+			return p.Allowed, true
+		}
+	}
+	return false, false
+}
+
+// ValidateSide takes what the dialect keeps beside a branch's history.
+func (a *Adapter) ValidateSide(_ *channel.Metadata, s channel.State, e *envelope.Envelope) error {
+	state, ok := s.(*State)
+	switch {
+	case !ok:
+		return fault.New(fault.Internal, "the branch has no state")
+	case !branch.ParseExt(e.Ext).Server:
+		return fault.New(fault.Protocol, "the server alone writes beside a branch's history, and `%s` is not of it", e.Type)
+	}
+	switch e.Type {
+	case TypeWaiting: // bounded as an input is
+		return nil
+	case TypeSession, TypeSessionState, TypePermission:
+	default:
+		return fault.New(fault.Protocol, "a branch keeps nothing of the type `%s` beside its history", e.Type)
+	}
+	switch {
+	case state.Branch != MainBranch:
+		return fault.New(fault.Protocol, "what concerns session %q is kept with its branch %s", state.Session, MainBranch)
+	case len(e.Data) > a.record:
+		return fault.New(fault.TooLarge, "what is said about the session has %d bytes; at most %d are kept (limits.record)", len(e.Data), a.record)
+	}
+	return nil
+}
+
+// FoldSide takes an envelope of the side log.
+func (*Adapter) FoldSide(s channel.State, e *envelope.Envelope) channel.State {
+	state, ok := s.(*State)
+	if !ok {
+		return s
+	}
+	next := *state
+	switch e.Type {
+	case TypeSession:
+		var change SessionInfo
+		if json.Unmarshal(e.Data, &change) != nil {
+			return s
+		}
+		next.SessionInfo = state.SessionInfo.changed(&change)
+	case TypeSessionState:
+		next.SessionState = nil
+		if json.Unmarshal(e.Data, &next.SessionState) != nil {
+			return s
+		}
+	case TypePermission:
+		var p Permission
+		if json.Unmarshal(e.Data, &p) != nil {
+			return s
+		}
+		next.decide(p)
+	case TypeWaiting:
+		next.Waiting = &Waiting{RunConfig: branch.ParseExt(e.Ext).RunConfig}
+		if json.Unmarshal(e.Data, next.Waiting) != nil {
+			return s
+		}
+	default:
+		return s
+	}
+	return &next
+}
+
+func (info *SessionInfo) changed(change *SessionInfo) *SessionInfo {
+	next := SessionInfo{}
+	if info != nil {
+		next = *info
+	}
+	if change.Metadata != nil {
+		next.Metadata = change.Metadata
+	}
+	if change.Active.After(next.Active) {
+		next.Active = change.Active
+	}
+	return &next
+}
+
+// decide remembers a decision in a list of its own, the latest last.
+func (s *State) decide(p Permission) {
+	s.Permissions = slices.DeleteFunc(slices.Clone(s.Permissions), func(o Permission) bool { return o.Function == p.Function })
+	s.Permissions = append(s.Permissions, p)
+	if extra := len(s.Permissions) - maxPermissions; extra > 0 {
+		s.Permissions = slices.Delete(s.Permissions, 0, extra)
+	}
+}

@@ -1,0 +1,119 @@
+package hpd
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+	"slices"
+
+	adapter "github.com/parley-hub/parley/adapter/branch"
+	"github.com/parley-hub/parley/dialect/hpd/wire"
+	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/hub"
+	"github.com/parley-hub/parley/view/branch"
+)
+
+// runEvents are the events that the index has of a branch's runs, or of the one
+// of an id, in their order.
+func (s *Server) runEvents(ctx context.Context, x *scope, id string) ([]adapter.RunEvent, error) {
+	q := hub.EntryQuery{Home: x.session.home, Prefix: adapter.RunEventsPrefix(x.channel, id)}
+	events, err := gather(entries(ctx, s.hub, q, adapter.ParseRunEvent))
+	slices.SortFunc(events, func(a, b adapter.RunEvent) int { return cmp.Compare(a.Seq, b.Seq) })
+	return events, err
+}
+
+// runsOf are the runs of a branch, or the one of an id, in the order of their
+// start.
+func (s *Server) runsOf(ctx context.Context, x *scope, id string) ([]wire.Run, error) {
+	events, err := s.runEvents(ctx, x, id)
+	if err != nil {
+		return nil, err
+	}
+	return s.project(ctx, x, events)
+}
+
+func (s *Server) project(ctx context.Context, x *scope, events []adapter.RunEvent) ([]wire.Run, error) {
+	projection := wire.Runs{Scope: x.wire()}
+	for _, e := range events {
+		if e.Data == nil {
+			var err error
+			if e.Data, err = s.dataAt(ctx, x.channel, e.Seq); err != nil {
+				return nil, err
+			}
+		}
+		projection.Apply(branch.Event{Type: e.Type, Seq: e.Seq, Time: e.Time, Data: e.Data})
+	}
+	return projection.All(), nil
+}
+
+// dataAt reads the payload of one event.
+func (s *Server) dataAt(ctx context.Context, channelID string, seq uint64) ([]byte, error) {
+	for e, err := range s.hub.Log(ctx, channelID, seq, seq) {
+		if err != nil {
+			return nil, err
+		}
+		return e.Data, nil
+	}
+	return nil, fault.New(fault.Internal, "event %d of channel '%s' is not there", seq, channelID)
+}
+
+// runOf is the run of an id; nil if the branch has none.
+func (s *Server) runOf(ctx context.Context, x *scope, id string) (*wire.Run, error) {
+	if !mintedID.MatchString(id) {
+		return nil, nil
+	}
+	all, err := s.runsOf(ctx, x, id)
+	if err != nil || len(all) == 0 {
+		return nil, err
+	}
+	return &all[0], nil
+}
+
+func errNoRunOf(id, branchID string) error {
+	return fault.New(fault.NotFound, "Run '%.100s' was not found on branch '%s'.", id, branchID)
+}
+
+func (s *Server) listRuns(c *call) error {
+	x, err := s.scope(c)
+	if err != nil {
+		return err
+	}
+	all, err := s.runsOf(c.Context(), x, "")
+	if err != nil {
+		return err
+	}
+	list := slices.DeleteFunc(all, func(run wire.Run) bool { return run.AgentID != c.agent })
+	return c.write(http.StatusOK, list)
+}
+
+func (s *Server) activeRun(c *call) error {
+	x, err := s.scope(c)
+	if err != nil {
+		return err
+	}
+	var run *wire.Run
+	if x.state.Run != nil {
+		if run, err = s.runOf(c.Context(), x, x.state.Run.ID); err != nil {
+			return err
+		}
+	}
+	if run == nil || run.Status != wire.RunActive {
+		return c.writeRaw(http.StatusOK, []byte("null"))
+	}
+	return c.write(http.StatusOK, run)
+}
+
+func (s *Server) getRun(c *call) error {
+	x, err := s.scope(c)
+	if err != nil {
+		return err
+	}
+	run, err := s.runOf(c.Context(), x, c.item)
+	if err == nil && run == nil {
+		err = errNoRunOf(c.item, x.branch)
+	}
+	if err != nil {
+		return err
+	}
+	return c.write(http.StatusOK, run)
+}
