@@ -41,6 +41,8 @@ func (h *Hub) Delete(ctx context.Context, channelID string, by *Caller) error {
 		return err
 	}
 	h.endFollowers(channelID)
+	ev := ChannelEvent{Channel: channelID, Kind: "deleted", Metadata: m, At: h.now()}
+	h.hooks.each(func(l Listener) { l.ChannelEvent(ev) })
 	return nil
 }
 

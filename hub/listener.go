@@ -28,7 +28,8 @@ type Listener interface {
 }
 
 // ChannelEvent tells of a channel's life: created, opened, closed, expired,
-// participant_hidden or participant_removed.
+// deleted, participant_hidden or participant_removed. The metadata of a deleted
+// one are the last it had.
 type ChannelEvent struct {
 	Channel  string
 	Kind     string

@@ -56,6 +56,10 @@ type Conversation struct {
 	// not spoken before, and whether lists showed the conversation before it.
 	// They and Previous are not kept in snapshots.
 	Opened, NewSpeaker, WasListed bool
+
+	// What the newest record made of its work; both None if it was about none.
+	// They are not kept in snapshots either.
+	Was, Now State
 }
 
 // listed reports whether lists show the conversation.
@@ -64,11 +68,17 @@ func (c *Conversation) listed() bool { return c.Messages > 0 || c.Resolved > 0 }
 // Resolve opens a conversation without a message; an open one stays as it is.
 func (c *Conversation) Resolve(at int64) *Conversation {
 	next := *c
-	next.Previous, next.Opened, next.NewSpeaker, next.WasListed = c.Last, false, false, c.listed()
+	next.begin(c)
 	if !c.listed() {
 		next.Resolved, next.OpenedAt, next.Last = at, at, Mark{TS: at}
 	}
 	return &next
+}
+
+// begin forgets what was told of the record before.
+func (c *Conversation) begin(before *Conversation) {
+	c.Previous, c.Opened, c.NewSpeaker, c.WasListed = before.Last, false, false, before.listed()
+	c.Was, c.Now = None, None
 }
 
 // Mark places a message in the order of times and ids.
@@ -107,7 +117,7 @@ func (c *Conversation) Check(m *Message, maxWork int) error {
 func (c *Conversation) Fold(m *Message) *Conversation {
 	next := *c
 	mark := Mark{m.TS, m.ID}
-	next.Previous, next.Opened, next.NewSpeaker, next.WasListed = c.Last, false, false, c.listed()
+	next.begin(c)
 	if c.Messages == 0 {
 		next.Root, next.Title, next.Opener, next.Preview = m.ID, cut(m.Preview), m.From, cut(m.Preview)
 	}
@@ -141,6 +151,7 @@ func (c *Conversation) foldWork(m *Message) {
 		return
 	}
 	c.Works = c.Works.Set(m.Work, after)
+	c.Was, c.Now = before.State, after.State
 	if before.State == None {
 		c.OpenWork++
 		c.Opened = true

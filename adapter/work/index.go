@@ -18,7 +18,7 @@ import (
 //	activity/CHANNEL/NEWEST-FIRST/ID     the row that lists show
 //	name/CHANNEL/ID                      NEWEST-FIRST of that row
 //	message/CHANNEL/ID/TS/MESSAGE\1PEER  the message's sequence number
-//	id/MESSAGE\1PEER                     where a message is: {"channel","id","ts","seq"}
+//	id/MESSAGE\1PEER                     where a message is, and what it made of its work: {"channel","id","ts","seq","was","now"}
 //	told/CHANNEL/PEER/ENVELOPE           {"id","seq"} of what a peer is told; PEER is - for what all are told
 //	work/WORK                            the row of a piece of work
 //	speaker/CHANNEL/PEER                 nothing: who has ever spoken in public
@@ -112,7 +112,7 @@ func (c *Conversation) Effects(m *Message, id string, seq uint64, peers []string
 	}
 	put := func(key string, value []byte) { e.Index = append(e.Index, channel.IndexEntry{Key: key, Value: value}) }
 	put(c.Place.MessageKey(m), strconv.AppendUint(nil, seq, 10))
-	where, err := c.Place.where(m.TS, seq)
+	where, err := c.where(m.TS, seq)
 	if err != nil {
 		return channel.Effects{}, err
 	}
@@ -167,14 +167,19 @@ func (c *Conversation) Listing(peers []string) (channel.Effects, error) {
 }
 
 // where leads from a message's id to its place.
-func (p Place) where(ts int64, seq uint64) ([]byte, error) {
+func (c *Conversation) where(ts int64, seq uint64) ([]byte, error) {
 	b := &jsonbuf.Buffer{}
 	b.Open('{')
-	b.Key("channel").String(p.Channel)
-	b.Key("id").String(p.ID)
+	b.Key("channel").String(c.Place.Channel)
+	b.Key("id").String(c.Place.ID)
 	b.Key("ts").Int(int(ts))
-	b.Key("seq").Int(int(seq))
-	return b.Close('}').Result()
+	b.Key("seq").Value(strconv.AppendUint(nil, seq, 10))
+	if c.Now != None {
+		b.Key("was").String(c.Was.String())
+		b.Key("now").String(c.Now.String())
+	}
+	b.Close('}')
+	return b.Result()
 }
 
 // told leads to a message that somebody is told.

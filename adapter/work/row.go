@@ -67,6 +67,10 @@ type Where struct {
 	ID      string `json:"id"` // of the conversation
 	TS      int64  `json:"ts"`
 	Seq     uint64 `json:"seq"`
+	// What the message made of its work: the states before and after. Now is
+	// empty if it was about none, and Was if it opened it.
+	Was string `json:"was"`
+	Now string `json:"now"`
 }
 
 // ParseWhere reads a place.

@@ -68,6 +68,7 @@ func serveAGH(cfg config.Config, h *hub.Hub, keys *access.Keys, log *slog.Logger
 		Limits: agh.Limits{
 			Remotes: cfg.AGH.Limits.Remotes, Outbox: cfg.AGH.Limits.Outbox, SubscriptionRate: cfg.AGH.Limits.SubscriptionRate,
 			SenderRate: cfg.AGH.Limits.SenderRate, AuditRejects: cfg.AGH.Audit.Rejects,
+			Streams: cfg.AGH.Limits.Streams, Write: cfg.Limits.FollowerWrite, KeepAlive: cfg.Limits.KeepAlive,
 		},
 	})
 }

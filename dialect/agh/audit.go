@@ -1,6 +1,7 @@
 package agh
 
 import (
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -43,25 +44,59 @@ func about(e *wire.Envelope, size int) *auditOf {
 // the audit. Greetings and questions who is there are only counted.
 func (s *Server) audit(a *auditOf, d direction, session, reason string) {
 	s.counts.count(a, d)
+	s.measure(a, d, reason)
+	s.countRemote(a, d)
 	if k := wire.Kind(a.kind); d != rejected && k.Discovery() {
 		return
 	}
 	f := map[string]any{
-		"direction": string(d), "workspace_id": a.workspace, "channel": a.channel, "peer_from": a.from,
-		"message_id": a.id, "size": a.size, "timestamp": s.cfg.Now().UTC().Format(time.RFC3339Nano),
+		"direction": string(d), "workspace_id": cut(a.workspace), "channel": cut(a.channel), "peer_from": cut(a.from),
+		"message_id": cut(a.id), "size": a.size, "timestamp": s.cfg.Now().UTC().Format(time.RFC3339Nano),
 	}
 	for name, value := range map[string]string{
 		"message_kind": a.kind, "session_id": session, "surface": a.surface, "thread_id": a.thread, "direct_id": a.direct,
 		"work_id": a.work, "peer_to": a.to, "reason": reason,
 	} {
 		if value != "" {
-			f[name] = value
+			f[name] = cut(value)
 		}
 	}
 	if a.unaudited > 0 {
 		f["unaudited"] = a.unaudited
 	}
 	s.ledger.note(f)
+}
+
+// mostText is how much of a member an audit record keeps: what is rejected may
+// have any length.
+const mostText = 256
+
+func cut(s string) string {
+	if len(s) <= mostText {
+		return s
+	}
+	return strings.ToValidUTF8(s[:mostText], "")
+}
+
+// countRemote counts what a remote peer that is present sent, or was sent.
+func (s *Server) countRemote(a *auditOf, d direction) {
+	sp, err := s.find(a.workspace)
+	if err != nil {
+		return
+	}
+	r, err := sp.find(a.channel)
+	if err != nil {
+		return
+	}
+	who := a.from
+	if d == sent {
+		who = a.to
+	}
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	if p := r.remotes[who]; p != nil {
+		p.counts.of(d).Add(1)
+	}
 }
 
 // kindCounters count the envelopes of one kind.
@@ -87,6 +122,8 @@ type counters struct {
 	dropped           atomic.Int64 // over a budget or limit, before they were read
 	notTarget         atomic.Int64
 	ignored           atomic.Int64 // about work of others
+	transitions       atomic.Int64 // of work
+	resolves          atomic.Int64 // of direct rooms
 }
 
 func (c *counters) count(a *auditOf, d direction) {

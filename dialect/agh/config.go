@@ -66,8 +66,18 @@ type Limits struct {
 	Outbox           int   // 10,000 messages waiting for the broker
 	SubscriptionRate int   // 5,000 messages a second of one subscription
 	SenderRate       int   // 1,000 messages a second of one remote peer
+	Streams          int   // 1,000 live streams at once
 	AuditRejects     int   // 10 rejections a second of one remote peer
+
+	Write     time.Duration // 10 s for a reader to take what is written
+	KeepAlive time.Duration // 15 s of silence until a comment is sent
 }
+
+// Times of live streams.
+const (
+	defaultWrite     = 10 * time.Second
+	defaultKeepAlive = 15 * time.Second
+)
 
 // Scan says which envelopes are searched for secrets.
 type Scan string
@@ -125,11 +135,17 @@ func (c Config) withDefaults() Config {
 		value *int
 		is    int
 	}{
-		{&c.Limits.Remotes, 10_000}, {&c.Limits.Outbox, 10_000}, {&c.Limits.SubscriptionRate, 5000}, {&c.Limits.SenderRate, 1000}, {&c.Limits.AuditRejects, 10},
+		{&c.Limits.Remotes, 10_000}, {&c.Limits.Outbox, 10_000}, {&c.Limits.SubscriptionRate, 5000}, {&c.Limits.SenderRate, 1000}, {&c.Limits.AuditRejects, 10}, {&c.Limits.Streams, 1000},
 	} {
 		if *d.value <= 0 {
 			*d.value = d.is
 		}
+	}
+	if c.Limits.Write <= 0 {
+		c.Limits.Write = defaultWrite
+	}
+	if c.Limits.KeepAlive <= 0 {
+		c.Limits.KeepAlive = defaultKeepAlive
 	}
 	return c
 }

@@ -40,7 +40,9 @@ func (sp *space) deliver(e *wire.Envelope, data []byte, record *envelope.Envelop
 	if err != nil {
 		return
 	}
-	r.tallyUp(e)
+	c := sp.changeOf(sp.s.ctx, e, record)
+	r.update(func(t *tally) { t.add(e, c) })
+	r.measureStored(e, sp.direction(e, record), c)
 	item := func() *waiting { return waitingOf(e, data, record) }
 	if p := r.hosted(e.From); p != nil && p.agent == record.Sender {
 		p.counts.sent.Add(1)
@@ -53,6 +55,7 @@ func (sp *space) deliver(e *wire.Envelope, data []byte, record *envelope.Envelop
 	for _, p := range r.told(e) {
 		p.tell(item())
 	}
+	r.tellEvents(e, record, c)
 }
 
 // waitingOf is a stored message as it waits in a queue.

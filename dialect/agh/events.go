@@ -1,6 +1,11 @@
 package agh
 
-import "time"
+import (
+	"time"
+
+	"github.com/parley-hub/parley/dialect/agh/wire"
+	"github.com/parley-hub/parley/envelope"
+)
 
 // Names of events.
 const (
@@ -14,18 +19,31 @@ const (
 	WorkClosed       = "network.work.closed"
 )
 
-// Event tells what happened, after it is durable.
+// Event tells what happened, after it is durable. What was written together is
+// told in the order of the names above, and nothing is told of duplicates.
 type Event struct {
-	Name      string
-	At        time.Time
-	Workspace string
-	Channel   string
-	Peer      string
-	Session   string
-	LastSeen  time.Time
+	Name      string       `json:"event"`
+	At        time.Time    `json:"timestamp"`
+	Workspace string       `json:"workspace_id,omitempty"`
+	Session   string       `json:"session_id,omitempty"`
+	Channel   string       `json:"channel,omitempty"`
+	Surface   wire.Surface `json:"surface,omitempty"`
+	Thread    string       `json:"thread_id,omitempty"`
+	Direct    string       `json:"direct_id,omitempty"`
+	Message   string       `json:"message_id,omitempty"`
+	Kind      wire.Kind    `json:"kind,omitempty"`
+	Direction string       `json:"direction,omitempty"`
+	Work      string       `json:"work_id,omitempty"`
+	WorkState string       `json:"work_state,omitempty"`
+	Peer      string       `json:"peer_id,omitempty"`
+	From      string       `json:"peer_from,omitempty"`
+	To        string       `json:"peer_to,omitempty"`
+	LastSeen  time.Time    `json:"last_seen_at,omitzero"`
+	Trace     string       `json:"trace_id,omitempty"`
+	Causation string       `json:"causation_id,omitempty"`
 }
 
-// event tells whoever asked for events.
+// event tells whoever asked for events. One that fails changes nothing.
 func (s *Server) event(e Event) {
 	if s.cfg.OnEvent == nil {
 		return
@@ -37,4 +55,34 @@ func (s *Server) event(e Event) {
 		}
 	}()
 	s.cfg.OnEvent(e)
+}
+
+// peerEvent tells of a hosted peer.
+func (p *peer) peerEvent(name string) {
+	p.room.space.s.event(Event{Name: name, Workspace: p.room.space.name, Channel: p.room.channel, Session: p.session, Peer: p.id})
+}
+
+// tellEvents tells of a stored message what it opened and moved.
+func (r *netChannel) tellEvents(e *wire.Envelope, record *envelope.Envelope, c change) {
+	s := r.space.s
+	if s.cfg.OnEvent == nil {
+		return
+	}
+	ev := Event{
+		Workspace: r.space.name, Session: r.sessionOf(e.From), Channel: r.channel, Surface: e.Surface, Thread: clone(e.Thread), Direct: clone(e.Direct),
+		Message: clone(e.ID), Kind: e.Kind, Direction: string(r.space.direction(e, record)), Work: clone(e.Work), WorkState: c.now.name(),
+		From: clone(e.From), To: clone(e.To), Peer: clone(e.From), Trace: clone(e.Trace), Causation: clone(e.Causation),
+	}
+	tell := func(name string, when bool) {
+		if when {
+			ev.Name = name
+			s.event(ev)
+		}
+	}
+	tell(ThreadOpened, c.opened && e.Surface == wire.Thread)
+	tell(DirectRoomOpened, c.opened && e.Surface == wire.Direct)
+	tell(MessagePersisted, true)
+	tell(WorkOpened, c.opensWork())
+	tell(WorkTransitioned, c.movesWork())
+	tell(WorkClosed, c.closesWork())
 }

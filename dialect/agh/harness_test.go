@@ -80,6 +80,7 @@ func (r *rig) start() {
 	log := slog.New(slog.DiscardHandler)
 	r.hub, err = hub.Open(context.Background(), r.engine, hub.Options{
 		Adapters: append(adapter.All(), room.New(room.Options{}), thread.New(thread.Options{}), direct.New(direct.Options{})), Log: log,
+		Limits: hub.Limits{DocumentBytes: 1 << 20},
 	})
 	r.NoError(err)
 	cfg := r.cfg

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"strconv"
+	"strings"
 
 	"github.com/go-json-experiment/json"
 
@@ -18,22 +19,20 @@ type call struct {
 	w   http.ResponseWriter
 	s   *Server
 	who Who
+	may *operation
 }
 
-// route serves one request.
-type route func(c *call) error
-
-// handler answers a request of at least a role; agents are let through where
-// the route itself asks what is theirs.
-func (s *Server) handler(role Role, serve route) http.Handler {
+// handler answers a request of whoever may call the route at all; what of it is
+// for the caller is asked where it is read.
+func (s *Server) handler(o *operation) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		c := &call{Request: r, w: w, s: s, who: s.cfg.Who(r)}
-		err := c.allowed(role)
+		c := &call{Request: r, w: w, s: s, who: s.cfg.Who(r), may: o}
+		err := c.allowed()
 		if err == nil && s.cfg.Disabled && r.URL.Path != statusPath {
 			err = errDisabled
 		}
 		if err == nil {
-			err = serve(c)
+			err = o.serve(c)
 		}
 		if err != nil {
 			c.refuse(err)
@@ -43,14 +42,36 @@ func (s *Server) handler(role Role, serve route) http.Handler {
 
 var errDisabled = fault.New(fault.Unavailable, "the AGH network is switched off; set agh.enabled to true")
 
-func (c *call) allowed(role Role) error {
+// allowed refuses roles that may never call the route.
+func (c *call) allowed() error {
 	switch {
 	case c.who.Role == Nobody:
 		return fault.New(fault.AuthFailed, "%s %s needs a key: send Authorization: Bearer with a token that parley keys add made", c.Method, c.URL.Path)
-	case c.who.Role == Operator || role == Agent || role == Reader && c.who.Role == Reader:
+	case c.who.Role == Operator, c.who.Role == Reader && c.may.reader != no, c.who.Role == Agent && c.may.agent != no:
 		return nil
 	}
 	return fault.New(fault.AccessDenied, "%s %s is not for this key's role", c.Method, c.URL.Path)
+}
+
+// errMethod says that a path has other methods.
+var errMethod = fault.New(fault.Invalid, "the method is not one of this path")
+
+// nothing answers where no route does.
+func (c *call) nothing() error {
+	var allowed []string
+	for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodDelete} {
+		probe := c.Clone(c.Context())
+		probe.Method = method
+		if _, pattern := c.s.mux.Handler(probe); pattern != base+"/" {
+			allowed = append(allowed, method)
+		}
+	}
+	if allowed == nil {
+		return fault.New(fault.NotFound, "there is no %s %.200s; %s/openapi.json lists what there is", c.Method, c.URL.Path, base)
+	}
+	list := strings.Join(allowed, ", ")
+	c.w.Header().Set("Allow", list)
+	return fault.Wrap(fault.Invalid, errMethod, "%s is not possible here; it is %s", c.Method, list)
 }
 
 // statusOf is the HTTP status of a refusal.
@@ -58,6 +79,9 @@ func statusOf(err error) int {
 	var r *wire.Rejection
 	if errors.As(err, &r) {
 		return http.StatusBadRequest
+	}
+	if errors.Is(err, errMethod) {
+		return http.StatusMethodNotAllowed
 	}
 	switch fault.CodeOf(err) {
 	case fault.NotFound:

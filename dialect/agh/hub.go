@@ -6,6 +6,7 @@ import (
 
 	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/hub"
+	"github.com/parley-hub/parley/journal"
 )
 
 // Hub is what the dialect asks of the hub; *hub.Hub is one.
@@ -30,6 +31,8 @@ type Hub interface {
 	Document(ctx context.Context, kind, name string) (hub.Document, error)
 	EditDocuments(ctx context.Context, edits []hub.DocumentEdit, notes ...hub.AuditNote) (uint64, error)
 
+	Follow(ctx context.Context, channelID string, o hub.FollowOptions) (*hub.Follower, error)
+	Position(ctx context.Context, channelID string) (journal.Position, error)
 	FollowAll(ctx context.Context, o hub.WideOptions) (*hub.WideFollower, error)
 	Now(ctx context.Context) (hub.WidePosition, error)
 	Listen(l hub.Listener)

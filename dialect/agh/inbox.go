@@ -82,6 +82,30 @@ func (c *call) inbox() error {
 	})
 }
 
+// payloadShape is a waiting envelope as payloadOf shows it.
+type payloadShape struct {
+	Protocol    string         `json:"protocol"`
+	ID          string         `json:"id"`
+	WorkspaceID string         `json:"workspace_id"`
+	Kind        wire.Kind      `json:"kind"`
+	Channel     string         `json:"channel"`
+	Surface     wire.Surface   `json:"surface,omitempty"`
+	ThreadID    string         `json:"thread_id,omitempty"`
+	DirectID    string         `json:"direct_id,omitempty"`
+	From        string         `json:"from"`
+	To          string         `json:"to,omitempty"`
+	WorkID      string         `json:"work_id,omitempty"`
+	ReplyTo     string         `json:"reply_to,omitempty"`
+	TraceID     string         `json:"trace_id,omitempty"`
+	CausationID string         `json:"causation_id,omitempty"`
+	TS          int64          `json:"ts"`
+	ExpiresAt   int64          `json:"expires_at,omitempty"`
+	Body        jsontext.Value `json:"body"`
+	Proof       jsontext.Value `json:"proof,omitempty"`
+	Ext         jsontext.Value `json:"ext,omitempty"`
+	Trust       wire.Trust     `json:"trust"`
+}
+
 // awaitMessages lists what waits, once there is something or patience ends.
 func (p *peer) awaitMessages(ctx context.Context, patience time.Duration) ([]*waiting, error) {
 	timer := time.NewTimer(patience)
@@ -95,7 +119,7 @@ func (p *peer) awaitMessages(ctx context.Context, patience time.Duration) ([]*wa
 		case <-wake:
 		case <-timer.C:
 			return nil, nil
-		case <-p.room.space.s.ctx.Done():
+		case <-p.room.space.s.draining.Done():
 			return nil, nil
 		case <-ctx.Done():
 			return nil, fault.Wrap(fault.Unavailable, ctx.Err(), "the request ended")
@@ -185,6 +209,11 @@ func (s *Server) Attend(ctx context.Context, workspace, session string, turn Tur
 // run takes one turn.
 func (p *peer) run(ctx context.Context, m *waiting, turn Turn) error {
 	e, _, err := p.room.space.s.read(ctx, m)
+	if fault.CodeOf(err) == fault.NotFound { // its conversation was deleted: there is nothing to take a turn on
+		p.queue.finish(m, true)
+		p.queue.passed(m.order)
+		return nil
+	}
 	if err == nil {
 		err = turn(ctx, e)
 	}

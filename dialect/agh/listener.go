@@ -4,6 +4,7 @@ import (
 	"github.com/parley-hub/parley/adapter/direct"
 	"github.com/parley-hub/parley/adapter/room"
 	"github.com/parley-hub/parley/adapter/thread"
+	"github.com/parley-hub/parley/adapter/work"
 	"github.com/parley-hub/parley/channel"
 	"github.com/parley-hub/parley/dialect/agh/wire"
 	"github.com/parley-hub/parley/envelope"
@@ -36,11 +37,75 @@ func (l *listener) EnvelopePosted(e *envelope.Envelope, m *channel.Metadata) {
 		sp.follow(e, m)
 		return
 	}
+	if e.Type == direct.TypeResolve {
+		sp.resolved(m)
+		return
+	}
 	message, data, err := wire.Message(e)
 	if err != nil {
-		return // a room that was resolved, or what this build cannot read
+		return // what this build cannot read
 	}
 	sp.deliver(message, data, e)
+}
+
+// resolved takes over a direct room that was opened without a message.
+func (sp *space) resolved(m *channel.Metadata) {
+	k, err := work.ReadKnobs(m)
+	if err != nil {
+		return
+	}
+	r, err := sp.find(k.Channel)
+	if err != nil {
+		return
+	}
+	r.update(func(t *tally) { t.conversations[wire.Direct]++ })
+	sp.s.metrics.directs.WithLabelValues(sp.s.metrics.label(r.channel)).Inc()
+	sp.s.event(Event{Name: DirectRoomOpened, Workspace: sp.name, Channel: r.channel, Surface: wire.Direct, Direct: k.Direct})
+}
+
+// ChannelEvent takes over that a channel was deleted.
+func (l *listener) ChannelEvent(ev hub.ChannelEvent) {
+	if ev.Kind != "deleted" {
+		return
+	}
+	l.s.mu.RLock()
+	sp := l.s.homes[hub.HomeOf(ev.Channel)]
+	l.s.mu.RUnlock()
+	if sp == nil {
+		return
+	}
+	switch ev.Metadata.Manifest.Type {
+	case room.Type:
+		sp.forgetRoom(ev.Channel)
+	case thread.Type, direct.Type:
+		if k, err := work.ReadKnobs(ev.Metadata); err == nil {
+			if r, err := sp.find(k.Channel); err == nil {
+				r.forget()
+			}
+		}
+	}
+}
+
+// forgetRoom lets go of a channel that was deleted, and of who was joined to it.
+func (sp *space) forgetRoom(id string) {
+	sp.mu.Lock()
+	var gone *netChannel
+	for name, r := range sp.rooms {
+		if r.id == id {
+			gone = r
+			delete(sp.rooms, name)
+		}
+	}
+	sp.mu.Unlock()
+	if gone == nil {
+		return
+	}
+	for _, p := range gone.everyone() {
+		sp.leave(gone, p.id)
+		sp.s.release(p)
+		p.peerEvent(PeerLeft)
+	}
+	gone.expel(func(*remote) bool { return true })
 }
 
 // follow takes over a record of a room.
@@ -64,7 +129,10 @@ func (sp *space) follow(e *envelope.Envelope, m *channel.Metadata) {
 	case room.TypeJoin:
 		p := sp.join(r, text("peer_id"), room.Peer{Agent: e.Sender, Session: text("session_id"), JoinedAt: at})
 		p.queue.begin(e.ID)
+		p.peerEvent(PeerJoined)
 	case room.TypeLeave:
-		sp.leave(r, text("peer_id"))
+		if p := sp.leave(r, text("peer_id")); p != nil {
+			p.peerEvent(PeerLeft)
+		}
 	}
 }

@@ -7,8 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/parley-hub/parley/dialect/agh/wire"
 	"github.com/parley-hub/parley/fault"
 	"github.com/parley-hub/parley/hub"
@@ -25,6 +23,7 @@ type remote struct {
 	trust    wire.Trust
 	keyID    string // that its last introduction proved
 	version  int    // of the protocol; 0 if it speaks both
+	counts   *peerCounters
 }
 
 // Presence states.
@@ -94,11 +93,11 @@ func (r *netChannel) seen(card *wire.PeerCard, e *wire.Envelope, trust wire.Trus
 			s.counts.dropped.Add(1)
 			return
 		}
-		p = &remote{joinedAt: now, version: e.Version()}
+		p = &remote{joinedAt: now, version: e.Version(), counts: &peerCounters{}}
 		r.remotes[id] = p
 	}
 	joined := e.Kind == wire.Greet && !p.greeted
-	next := &remote{card: cloneCard(card), joinedAt: p.joinedAt, lastSeen: now, greeted: p.greeted || e.Kind == wire.Greet, trust: trust, version: min(p.version, e.Version())}
+	next := &remote{card: cloneCard(card), joinedAt: p.joinedAt, lastSeen: now, greeted: p.greeted || e.Kind == wire.Greet, trust: trust, version: min(p.version, e.Version()), counts: p.counts}
 	if trust == wire.Verified {
 		next.keyID = clone(wire.ProofKeyID(e))
 	}
@@ -198,28 +197,17 @@ func (p *remote) show(r *netChannel) peerShape {
 	}
 }
 
-// remoteDetail is a remote peer with its catalog, if that is known.
+// remoteDetail is a remote peer in detail.
 type remoteDetail struct {
 	peerDetail
-	Local   *bool          `json:"local,omitempty"` // always absent: hides the member of peerShape
-	Catalog *catalogDetail `json:"capability_catalog,omitempty"`
-}
-
-type catalogDetail struct {
-	Capabilities []jsontext.Value `json:"capabilities"`
+	Local *bool `json:"local,omitempty"` // always absent: hides the member of peerShape
 }
 
 func (p *remote) detail(r *netChannel) any {
-	d := remoteDetail{peerDetail: peerDetail{peerShape: p.show(r)}}
+	d := remoteDetail{peerDetail: peerDetail{peerShape: p.show(r), Metrics: p.counts.show()}}
 	d.WorkspaceID = ""
 	if p.catalog != nil {
-		d.Catalog = &catalogDetail{Capabilities: []jsontext.Value{}}
-		for _, c := range p.catalog {
-			n := c.Normalized()
-			if text, err := n.AppendJSON(nil); err == nil {
-				d.Catalog.Capabilities = append(d.Catalog.Capabilities, text)
-			}
-		}
+		d.Catalog = showCatalog(p.catalog)
 	}
 	return d
 }

@@ -156,6 +156,13 @@ func (q *queue) attend(on bool) bool {
 	return true
 }
 
+// attended reports whether somebody takes the peer's turns.
+func (q *queue) attended() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.worker
+}
+
 // mark is how far the peer is: everything up to After is done, except what is
 // named in Left. What is waiting is Left.
 type mark struct {

@@ -90,8 +90,8 @@ func (r *netChannel) receive(subject wire.Subject, data []byte) {
 	}
 	switch content := e.Content.(type) {
 	case *wire.GreetBody:
-		s.counts.count(in.audit(), received)
 		r.seen(&content.Card, e, in.trust)
+		s.audit(in.audit(), received, "", "")
 	case *wire.WhoisBody:
 		in.whois(content)
 	default:
@@ -134,7 +134,7 @@ func (in *incoming) malformed(err error) {
 // whois answers a question, or takes an answer over.
 func (in *incoming) whois(body *wire.WhoisBody) {
 	r, s := in.room, in.room.space.s
-	s.counts.count(in.audit(), received)
+	s.audit(in.audit(), received, "", "")
 	if body.Response {
 		r.seen(body.Card, in.Envelope, in.trust)
 		if p := r.hosted(in.To); p != nil {

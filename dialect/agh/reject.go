@@ -38,6 +38,8 @@ func (s *Server) reject(a *auditOf, session string, why wire.Reason) {
 	s.rejecting.Unlock()
 	if quiet {
 		s.counts.count(a, rejected)
+		s.measure(a, rejected, string(why))
+		s.countRemote(a, rejected)
 		return
 	}
 	a.unaudited = more

@@ -13,8 +13,15 @@ import (
 // it is open.
 func (p *peer) resolve(ctx context.Context, id string, to actor) error {
 	sp := p.room.space
+	count := func(result string) {
+		sp.s.counts.resolves.Add(1)
+		sp.s.metrics.resolves.WithLabelValues(sp.s.metrics.label(p.room.channel), result).Inc()
+	}
 	_, err := sp.s.hub.Named(ctx, sp.home.ID, direct.Type, id)
 	if fault.CodeOf(err) != fault.NotFound {
+		if err == nil {
+			count("existing")
+		}
 		return err
 	}
 	o, err := sp.opening(p.room, wire.Container{Channel: p.room.channel, Surface: wire.Direct, ID: id}, actor{p.id, p.agent}, to)
@@ -23,7 +30,11 @@ func (p *peer) resolve(ctx context.Context, id string, to actor) error {
 	}
 	_, err = sp.s.hub.AdmitNamed(ctx, o, &envelope.Envelope{Sender: p.agent, Type: direct.TypeResolve, Data: []byte("{}"), Origin: origin}, nil).Wait(ctx)
 	if fault.CodeOf(err) == fault.Conflict { // opened meanwhile
+		count("existing")
 		return nil
+	}
+	if err == nil {
+		count("opened")
 	}
 	return err
 }

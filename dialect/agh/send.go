@@ -20,7 +20,7 @@ type sendBody struct {
 	sendResult
 	Body jsontext.Value `json:"body"`
 	// Interaction is a member of an older protocol.
-	Interaction jsontext.Value `json:"interaction_id"`
+	Interaction jsontext.Value `json:"interaction_id,omitempty"`
 }
 
 // sendResult echoes a request.

@@ -15,11 +15,15 @@ import (
 
 // Server is the runtime.
 type Server struct {
-	cfg    Config
-	hub    Hub
-	mux    *http.ServeMux
-	ledger *ledger
-	counts counters
+	cfg     Config
+	hub     Hub
+	mux     *http.ServeMux
+	ledger  *ledger
+	counts  counters
+	metrics *metrics
+
+	catalogs   sync.Map   // of hosted identities, by id
+	cataloging sync.Mutex // held while one is written
 
 	own       *recent // what was published here
 	outbox    *outbox // nil: there is no broker
@@ -29,9 +33,12 @@ type Server struct {
 	rejected  map[string]*rejects // by sender
 	broken    atomic.Pointer[string]
 
-	ctx    context.Context // ends with Close
-	cancel context.CancelFunc
-	work   sync.WaitGroup
+	ctx      context.Context // ends with Close
+	cancel   context.CancelFunc
+	draining context.Context // of streams and requests that wait; ends with Drain
+	drain    context.CancelFunc
+	streams  chan struct{} // live ones
+	work     sync.WaitGroup
 
 	mu     sync.RWMutex
 	spaces map[string]*space // by name
@@ -52,8 +59,10 @@ func New(cfg Config) (*Server, error) {
 	case !wire.ValidChannel(cfg.DefaultChannel):
 		return nil, fault.New(fault.Invalid, "agh.default_channel is %q; a channel matches ^[a-z0-9][a-z0-9_-]{0,63}$", cfg.DefaultChannel)
 	}
-	s := &Server{cfg: cfg, hub: cfg.Hub, spaces: map[string]*space{}, homes: map[string]*space{}}
+	s := &Server{cfg: cfg, hub: cfg.Hub, metrics: newMetrics(), spaces: map[string]*space{}, homes: map[string]*space{}}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
+	s.draining, s.drain = context.WithCancel(s.ctx)
+	s.streams = make(chan struct{}, cfg.Limits.Streams)
 	s.ledger, s.own, s.waiting = newLedger(s), newRecent(), make(chan struct{}, mostWaiting)
 	if cfg.Broker != nil {
 		s.outbox = newOutbox(s)
@@ -148,8 +157,11 @@ func (s *Server) load(ctx context.Context) error {
 	}
 }
 
-// Drain stores what is not stored yet.
-func (s *Server) Drain(context.Context) error { return nil }
+// Drain ends live streams and requests that wait for messages.
+func (s *Server) Drain(context.Context) error {
+	s.drain()
+	return nil
+}
 
 // Close ends everything. It may be called again.
 func (s *Server) Close() error {

@@ -52,14 +52,14 @@ type sessionShape struct {
 }
 
 func (c *call) describe(r *netChannel) (channelDetail, error) {
-	t, err := r.public(c.Context())
+	t, err := r.counts(c.Context())
 	if err != nil {
 		return channelDetail{}, err
 	}
 	row := r.about()
 	d := channelDetail{channelShape: channelShape{
 		Channel: r.channel, WorkspaceID: r.space.name, Purpose: row.Purpose, CreatedAt: whenUnix(row.CreatedAt),
-		MessageCount: t.messages, HistoricalParticipantCount: len(t.speakers), LastMessagePreview: t.preview,
+		MessageCount: t.messages, HistoricalParticipantCount: t.participants, LastMessagePreview: t.preview,
 		LastActivityAt: whenUnix(t.lastAt), recent: t.lastAt,
 	}, KindCounts: []kindCount{}, Sessions: []sessionShape{}}
 	if row.CreatedBy != "" {

@@ -3,6 +3,7 @@ package agh
 import (
 	"context"
 	"net/http"
+	"slices"
 
 	"github.com/go-json-experiment/json"
 
@@ -175,20 +176,32 @@ func (c *call) list(name string, rows func(add func(any) error) error) error {
 
 // listRows lists conversations of a channel, newest activity first.
 func (c *call) listRows(r *netChannel, kind, name string, show func(hub.Entry) (any, bool, error)) error {
+	return c.listFrom(r, kind, name, work.ActivityPrefix(r.channel), show)
+}
+
+// listFrom lists conversations by entries that go on behind a prefix as those
+// of the channel's activity do.
+func (c *call) listFrom(r *netChannel, kind, name, prefix string, show func(hub.Entry) (any, bool, error)) error {
 	limit, err := c.limit()
 	if err != nil {
 		return err
 	}
-	q := hub.EntryQuery{Type: kind, Prefix: work.ActivityPrefix(r.channel), Limit: pageOf(limit)}
+	q := hub.EntryQuery{Type: kind, Prefix: prefix, Limit: pageOf(limit)}
 	if after := c.URL.Query().Get("after"); after != "" {
 		newest, ok, err := r.space.entry(c.Context(), kind, work.NameKey(r.channel, after))
 		if err != nil {
 			return err
 		}
-		if !ok {
-			return fault.New(fault.NotFound, "`after` names no %s of %q: %.150q", kind, r.channel, after)
+		if ok {
+			q.After = prefix + string(newest.Value) + "/" + after
+			_, ok, err = r.space.entry(c.Context(), kind, q.After)
 		}
-		q.After = work.ActivityKey(r.channel, string(newest.Value), after)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			return fault.New(fault.NotFound, "`after` names no %s of this list: %.150q", kind, after)
+		}
 	}
 	return c.list(name, func(add func(any) error) error {
 		n := 0
@@ -242,15 +255,43 @@ func (c *call) listDirects() error {
 	if c.who.Role == Reader {
 		return c.seesDirect(r, nil)
 	}
-	only := c.URL.Query().Get("peer_id")
-	return c.listRows(r, direct.Type, "directs", func(e hub.Entry) (any, bool, error) {
+	show := func(e hub.Entry) (any, bool, error) {
 		row, err := r.readRow(c.Context(), direct.Type, e)
 		if err != nil {
 			return nil, false, err
 		}
-		d := r.showDirect(row)
-		mine := only == "" || only == d.PeerA || only == d.PeerB
-		return d, mine && c.seesDirect(r, row.Peers) == nil, nil
+		return r.showDirect(row), c.seesDirect(r, row.Peers) == nil, nil
+	}
+	if only := c.URL.Query().Get("peer_id"); only != "" {
+		return c.listRooms(r, only, show)
+	}
+	if mine := c.ownPeers(r); len(mine) == 1 {
+		return c.listRooms(r, mine[0].id, show)
+	}
+	return c.listRows(r, direct.Type, "directs", show)
+}
+
+// ownPeers are the hosted peers of an agent's key in a channel.
+func (c *call) ownPeers(r *netChannel) []*peer {
+	if c.who.Role != Agent {
+		return nil
+	}
+	id := c.agentID()
+	return slices.DeleteFunc(r.everyone(), func(p *peer) bool { return p.agent != id })
+}
+
+// listRooms lists the direct rooms of one peer, newest activity first.
+func (c *call) listRooms(r *netChannel, peer string, show func(hub.Entry) (any, bool, error)) error {
+	if !wire.ValidPeerOrHandle(peer) {
+		return fault.New(fault.Invalid, "`peer_id` %.150q cannot be a peer id; one matches ^[a-z0-9][a-z0-9._-]{0,127}$", peer)
+	}
+	prefix := work.RoomsPrefix(r.channel, peer)
+	return c.listFrom(r, direct.Type, "directs", prefix, func(e hub.Entry) (any, bool, error) {
+		row, ok, err := r.space.entry(c.Context(), direct.Type, work.ActivityPrefix(r.channel)+e.Key[len(prefix):])
+		if err != nil || !ok { // it moves when something is said meanwhile, and is then listed before
+			return nil, false, err
+		}
+		return show(row)
 	})
 }
 

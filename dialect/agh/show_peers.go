@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"github.com/parley-hub/parley/dialect/agh/wire"
 	"github.com/parley-hub/parley/fault"
 )
@@ -38,6 +40,8 @@ type cardShape struct {
 	Capabilities []briefShape `json:"capabilities"`
 	Artifacts    []string     `json:"artifacts_supported"`
 	TrustModes   []string     `json:"trust_modes_supported"`
+	// Ext is without the catalog, which is shown above and in the detail.
+	Ext jsontext.Value `json:"ext,omitempty"`
 }
 
 type briefShape struct {
@@ -48,7 +52,7 @@ type briefShape struct {
 func showCard(c *wire.PeerCard) cardShape {
 	shape := cardShape{
 		PeerID: c.PeerID, DisplayName: cmp.Or(c.DisplayName, c.PeerID), Profiles: c.Profiles, Capabilities: []briefShape{},
-		Artifacts: c.Artifacts, TrustModes: c.TrustModes,
+		Artifacts: c.Artifacts, TrustModes: c.TrustModes, Ext: otherExt(c.Ext),
 	}
 	for _, b := range c.Brief() {
 		shape.Capabilities = append(shape.Capabilities, briefShape(b))
@@ -59,7 +63,12 @@ func showCard(c *wire.PeerCard) cardShape {
 // peerDetail is one peer with what is known of it.
 type peerDetail struct {
 	peerShape
-	Metrics peerMetrics `json:"metrics"`
+	Catalog *catalogDetail `json:"capability_catalog,omitempty"`
+	Metrics peerMetrics    `json:"metrics"`
+}
+
+type catalogDetail struct {
+	Capabilities []jsontext.Value `json:"capabilities"`
 }
 
 type peerMetrics struct {
@@ -87,6 +96,9 @@ func (p *peer) card() *wire.PeerCard {
 	}
 	if p.room.space.s.cfg.Broker != nil {
 		c.Profiles = append(c.Profiles, wire.ProfileNATS)
+	}
+	if err := c.Offer(p.catalog()); err != nil {
+		p.room.space.s.cfg.Log.Warn("a catalog cannot be shown", "peer_id", p.id, "error", err)
 	}
 	if p.signs() {
 		c.Profiles = append(c.Profiles, wire.Profile)
@@ -169,6 +181,9 @@ func (c *call) showPeer() error {
 		}
 		d := peerDetail{peerShape: p.show(), Metrics: p.counts.show()}
 		d.WorkspaceID = ""
+		if catalog := p.catalog(); catalog != nil {
+			d.Catalog = showCatalog(catalog)
+		}
 		return c.answer(http.StatusOK, map[string]any{"peer": d})
 	}
 	return fault.New(fault.NotFound, "the workspace %q has no peer %.150q", sp.name, id)

@@ -39,8 +39,8 @@ type netChannel struct {
 	peers map[string]*peer
 	// remotes are the peers of other runtimes that are present.
 	remotes map[string]*remote
-	tally   *tally // of its public messages; nil: not yet counted
-	// stored grows with each public message, so that counting notices one that
+	tally   *tally // of its conversations; nil: not yet counted
+	// stored grows with each record, so that counting notices one that
 	// comes meanwhile.
 	stored   int
 	counting sync.Mutex // held while the messages are counted
@@ -130,18 +130,21 @@ func (sp *space) join(r *netChannel, id string, joined room.Peer) *peer {
 	return p
 }
 
-// leave forgets a peer that has left.
-func (sp *space) leave(r *netChannel, id string) {
+// leave forgets a peer that has left, and returns it; nil: it was not there.
+func (sp *space) leave(r *netChannel, id string) *peer {
 	sp.mu.Lock()
 	defer sp.mu.Unlock()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if p := r.peers[id]; p != nil {
-		delete(r.peers, id)
-		delete(sp.sessions, p.session)
-		p.queue.close()
-		sp.s.ledger.forget(p)
+	p := r.peers[id]
+	if p == nil {
+		return nil
 	}
+	delete(r.peers, id)
+	delete(sp.sessions, p.session)
+	p.queue.close()
+	sp.s.ledger.forget(p)
+	return p
 }
 
 // describe takes over what a room's row says.

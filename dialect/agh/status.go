@@ -1,6 +1,7 @@
 package agh
 
 import (
+	"context"
 	"net/http"
 	"slices"
 
@@ -13,6 +14,7 @@ type statusShape struct {
 	Status                   string      `json:"status"`
 	ConfiguredDefaultChannel string      `json:"configured_default_channel,omitempty"`
 	EffectiveDefaultChannel  string      `json:"effective_default_channel,omitempty"`
+	EffectiveDefaultSource   string      `json:"effective_default_source,omitempty"`
 	ListenerHost             string      `json:"listener_host,omitempty"`
 	ListenerPort             int         `json:"listener_port,omitzero"`
 	LastDisconnect           string      `json:"last_disconnect,omitempty"`
@@ -21,12 +23,19 @@ type statusShape struct {
 	Channels                 int         `json:"channels,omitzero"`
 	QueuedMessages           int         `json:"queued_messages,omitzero"`
 	QueuedSessions           int         `json:"queued_sessions,omitzero"`
+	DeliveryWorkers          int         `json:"delivery_workers,omitzero"`
 	MessagesSent             int64       `json:"messages_sent,omitzero"`
 	MessagesReceived         int64       `json:"messages_received,omitzero"`
 	MessagesRejected         int64       `json:"messages_rejected,omitzero"`
 	MessagesDelivered        int64       `json:"messages_delivered,omitzero"`
 	WorkflowTaggedEvents     int64       `json:"workflow_tagged_events,omitzero"`
 	HandoffTaggedEvents      int64       `json:"handoff_tagged_events,omitzero"`
+	OpenThreads              int         `json:"open_threads,omitzero"`
+	OpenDirectRooms          int         `json:"open_direct_rooms,omitzero"`
+	OpenWorkItems            int         `json:"open_work_items,omitzero"`
+	ConversationMessages     int         `json:"conversation_messages,omitzero"`
+	WorkTransitions          int64       `json:"work_transitions,omitzero"`
+	DirectResolves           int64       `json:"direct_resolves,omitzero"`
 	DeclaredChannels         []string    `json:"declared_channels,omitempty"`
 	KindMetrics              []kindShape `json:"kind_metrics,omitempty"`
 }
@@ -43,12 +52,17 @@ func (c *call) status() error {
 	if c.s.cfg.Disabled {
 		return c.answer(http.StatusOK, map[string]any{"network": statusShape{Status: "disabled"}})
 	}
-	return c.answer(http.StatusOK, map[string]any{"network": c.s.status()})
+	shape, err := c.s.status(c.Context())
+	if err != nil {
+		return err
+	}
+	return c.answer(http.StatusOK, map[string]any{"network": shape})
 }
 
-func (s *Server) status() statusShape {
+func (s *Server) status(ctx context.Context) (statusShape, error) {
 	shape := statusShape{
 		Enabled: true, Status: "running", ConfiguredDefaultChannel: s.cfg.DefaultChannel, EffectiveDefaultChannel: s.cfg.DefaultChannel,
+		EffectiveDefaultSource: "config", WorkTransitions: s.counts.transitions.Load(), DirectResolves: s.counts.resolves.Load(),
 		MessagesSent: s.counts.total(sent), MessagesReceived: s.counts.total(received), MessagesRejected: s.counts.total(rejected),
 		MessagesDelivered: s.counts.total(delivered), WorkflowTaggedEvents: s.counts.workflow.Load(), HandoffTaggedEvents: s.counts.handoff.Load(),
 	}
@@ -59,8 +73,19 @@ func (s *Server) status() statusShape {
 				shape.DeclaredChannels = append(shape.DeclaredChannels, r.channel)
 			}
 			shape.RemotePeers += len(r.others())
+			t, err := r.counts(ctx)
+			if err != nil {
+				return shape, err
+			}
+			shape.OpenThreads += t.conversations[wire.Thread]
+			shape.OpenDirectRooms += t.conversations[wire.Direct]
+			shape.OpenWorkItems += t.openWork[wire.Thread] + t.openWork[wire.Direct]
+			shape.ConversationMessages += t.all
 			for _, p := range r.everyone() {
 				shape.LocalPeers++
+				if p.queue.attended() {
+					shape.DeliveryWorkers++
+				}
 				if n := p.queue.len(); n > 0 {
 					shape.QueuedMessages += n
 					shape.QueuedSessions++
@@ -79,5 +104,5 @@ func (s *Server) status() statusShape {
 		n := &s.counts.kinds[i]
 		shape.KindMetrics = append(shape.KindMetrics, kindShape{k, n.sent.Load(), n.received.Load(), n.rejected.Load(), n.delivered.Load()})
 	}
-	return shape
+	return shape, nil
 }

@@ -2,23 +2,34 @@ package agh
 
 import (
 	"context"
+	"maps"
 
-	"github.com/parley-hub/parley/adapter/thread"
 	"github.com/parley-hub/parley/adapter/work"
 	"github.com/parley-hub/parley/dialect/agh/wire"
 	"github.com/parley-hub/parley/fault"
 	"github.com/parley-hub/parley/hub"
 )
 
-// tally counts what is public in a channel: messages of threads without an
-// addressee.
+// tally counts the conversations of a channel, and what is public there:
+// messages of threads without an addressee.
 type tally struct {
+	conversations map[wire.Surface]int
+	all           int // messages, public or not
+	openWork      map[wire.Surface]int
+
 	kinds    map[wire.Kind]int
 	messages int
 	lastAt   int64
 	lastID   string
 	preview  string
 	speakers map[string]struct{}
+}
+
+func newTally() *tally {
+	return &tally{
+		conversations: map[wire.Surface]int{}, openWork: map[wire.Surface]int{},
+		kinds: map[wire.Kind]int{}, speakers: map[string]struct{}{},
+	}
 }
 
 // countTries is how often a channel is counted anew because something was said
@@ -28,20 +39,34 @@ const countTries = 5
 // mostSpeakers is up to how many speakers of a channel are told apart.
 const mostSpeakers = 100_000
 
-// tallyUp counts one stored message.
-func (r *netChannel) tallyUp(e *wire.Envelope) {
-	if e.Surface != wire.Thread || e.To != "" {
-		return
-	}
+// update changes the counts, if they are known.
+func (r *netChannel) update(change func(t *tally)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.tally != nil {
-		r.tally.add(e)
+		change(r.tally)
 	}
 	r.stored++
 }
 
-func (t *tally) add(e *wire.Envelope) {
+// forget lets the channel be counted anew.
+func (r *netChannel) forget() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.tally = nil
+	r.stored++
+}
+
+// add counts one stored message.
+func (t *tally) add(e *wire.Envelope, c change) {
+	t.all++
+	if c.opened {
+		t.conversations[e.Surface]++
+	}
+	t.openWork[e.Surface] += c.openWork()
+	if e.Surface != wire.Thread || e.To != "" {
+		return
+	}
 	t.messages++
 	t.kinds[e.Kind]++
 	if t.messages == 1 || e.TS > t.lastAt || e.TS == t.lastAt && e.ID > t.lastID {
@@ -52,27 +77,36 @@ func (t *tally) add(e *wire.Envelope) {
 	}
 }
 
-// public returns the counts of a channel, which are read from its threads' rows
-// when they are first asked for.
-func (r *netChannel) public(ctx context.Context) (tally, error) {
+// snapshot is a copy that may be read without the channel's lock; of the
+// speakers only how many there are.
+type snapshot struct {
+	tally
+	participants int
+}
+
+func (t *tally) snapshot() snapshot {
+	s := snapshot{*t, len(t.speakers)}
+	s.conversations, s.openWork, s.kinds, s.speakers = maps.Clone(t.conversations), maps.Clone(t.openWork), maps.Clone(t.kinds), nil
+	return s
+}
+
+// counts returns the counts of a channel, which are read from its
+// conversations' rows when they are first asked for.
+func (r *netChannel) counts(ctx context.Context) (snapshot, error) {
 	r.counting.Lock()
 	defer r.counting.Unlock()
 	for try := 1; ; try++ {
 		r.mu.Lock()
 		if r.tally != nil {
-			t := *r.tally
-			t.kinds = make(map[wire.Kind]int, len(r.tally.kinds))
-			for k, n := range r.tally.kinds {
-				t.kinds[k] = n
-			}
+			s := r.tally.snapshot()
 			r.mu.Unlock()
-			return t, nil
+			return s, nil
 		}
 		before := r.stored
 		r.mu.Unlock()
 		t, err := r.readTally(ctx)
 		if err != nil {
-			return tally{}, err
+			return snapshot{}, err
 		}
 		r.mu.Lock()
 		if r.stored == before || try == countTries { // else something was stored while the rows were read
@@ -80,40 +114,56 @@ func (r *netChannel) public(ctx context.Context) (tally, error) {
 		}
 		r.mu.Unlock()
 		if err := ctx.Err(); err != nil {
-			return tally{}, fault.Wrap(fault.Unavailable, err, "gave up counting the messages of %q: %v", r.channel, err)
+			return snapshot{}, fault.Wrap(fault.Unavailable, err, "gave up counting the messages of %q: %v", r.channel, err)
 		}
 	}
 }
 
-// readTally adds up the rows of a channel's threads.
+// readTally adds up the rows of a channel's conversations.
 func (r *netChannel) readTally(ctx context.Context) (*tally, error) {
-	t := &tally{kinds: map[wire.Kind]int{}, speakers: map[string]struct{}{}}
-	kinds := []wire.Kind{wire.Say, wire.Capability, wire.Receipt, wire.Trace}
-	err := r.space.entries(ctx, hub.EntryQuery{Type: thread.Type, Prefix: work.ActivityPrefix(r.channel), Limit: 500}, func(e hub.Entry) (bool, error) {
-		row, err := work.ParseRow(e.Value)
-		if err != nil {
-			return false, fault.Wrap(fault.Internal, err, "%v", err)
-		}
-		n := 0
-		for i, count := range row.Public {
-			if i < len(kinds) {
-				t.kinds[kinds[i]] += count
-				n += count
+	t := newTally()
+	for _, surface := range []wire.Surface{wire.Thread, wire.Direct} {
+		q := hub.EntryQuery{Type: kindOf(surface), Prefix: work.ActivityPrefix(r.channel), Limit: 500}
+		err := r.space.entries(ctx, q, func(e hub.Entry) (bool, error) {
+			row, err := work.ParseRow(e.Value)
+			if err != nil {
+				return false, fault.Wrap(fault.Internal, err, "%v", err)
 			}
+			t.addRow(surface, &row)
+			return true, nil
+		})
+		if err != nil {
+			return nil, err
 		}
-		if n > 0 && (t.messages == 0 || row.LastPublicAt > t.lastAt) {
-			t.lastAt, t.preview = row.LastPublicAt, row.PublicPreview
-		}
-		t.messages += n
-		return true, nil
-	})
-	if err != nil {
-		return nil, err
 	}
 	prefix := work.SpeakerPrefix(r.channel)
-	err = r.space.entries(ctx, hub.EntryQuery{Type: thread.Type, Prefix: prefix, Limit: 500}, func(e hub.Entry) (bool, error) {
+	err := r.space.entries(ctx, hub.EntryQuery{Type: kindOf(wire.Thread), Prefix: prefix, Limit: 500}, func(e hub.Entry) (bool, error) {
 		t.speakers[e.Key[len(prefix):]] = struct{}{}
 		return len(t.speakers) < mostSpeakers, nil
 	})
 	return t, err
+}
+
+// publicKinds are in the order of a row's counts.
+var publicKinds = [...]wire.Kind{wire.Say, wire.Capability, wire.Receipt, wire.Trace}
+
+// addRow counts a conversation.
+func (t *tally) addRow(surface wire.Surface, row *work.Row) {
+	t.conversations[surface]++
+	t.all += row.Messages
+	t.openWork[surface] += row.OpenWork
+	if surface != wire.Thread {
+		return
+	}
+	n := 0
+	for i, count := range row.Public {
+		if i < len(publicKinds) {
+			t.kinds[publicKinds[i]] += count
+			n += count
+		}
+	}
+	if n > 0 && (t.messages == 0 || row.LastPublicAt > t.lastAt) {
+		t.lastAt, t.preview = row.LastPublicAt, row.PublicPreview
+	}
+	t.messages += n
 }

@@ -206,6 +206,7 @@ type AGHLimits struct {
 	Outbox           int
 	SubscriptionRate int
 	SenderRate       int
+	Streams          int
 }
 
 // Values of ag2.allow_none: from where the scheme "none" is accepted.

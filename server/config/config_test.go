@@ -51,7 +51,7 @@ func TestDefaults(t *testing.T) {
 		AGH: config.AGH{
 			Enabled: true, GreetInterval: 30 * time.Second, ReplayAge: 300 * time.Second, QueueDepth: 100, DefaultChannel: "default", SecretScan: "outbound",
 			Audit:  config.AGHAudit{Rejects: 10},
-			Limits: config.AGHLimits{Peers: 1000, Work: 10_000, Remotes: 10_000, Outbox: 10_000, SubscriptionRate: 5000, SenderRate: 1000},
+			Limits: config.AGHLimits{Peers: 1000, Work: 10_000, Remotes: 10_000, Outbox: 10_000, SubscriptionRate: 5000, SenderRate: 1000, Streams: 1000},
 		},
 		AG2: config.AG2{
 			AllowNone: config.NoneFromLoopback, MirrorTasks: "ends", ReadWAL: "filtered",

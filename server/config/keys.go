@@ -570,6 +570,11 @@ var Keys = []Key{
 		field:   func(c *Config) any { return &c.AGH.Limits.SenderRate },
 	},
 	{
+		Name: "agh.limits.streams", Default: "1000",
+		Meaning: "live streams of AGH messages open at once",
+		field:   func(c *Config) any { return &c.AGH.Limits.Streams },
+	},
+	{
 		Name: "agh.limits.peers", Default: "1000",
 		Meaning: "peers joined to one AGH channel",
 		field:   func(c *Config) any { return &c.AGH.Limits.Peers },
