@@ -167,19 +167,39 @@ func (s *Server) greetAs(p *peer, protocol string) {
 // publish sends a message of a hosted peer that is not stored, or is stored
 // already.
 func (s *Server) publish(e *wire.Envelope, data []byte, session string) error {
+	subject, err := e.Subject()
+	if err == nil {
+		err = s.hand(subject, e.From, e.ID, data)
+	}
+	if err == nil {
+		err = s.flush()
+	}
+	if err == nil {
+		s.audit(about(e, len(data)), sent, session, "")
+	}
+	return err
+}
+
+// hand gives a message of a hosted peer to the broker.
+func (s *Server) hand(subject, from, id string, data []byte) error {
 	if len(data) > wire.MaxBytes {
 		return fault.New(fault.TooLarge, "the envelope has %d bytes; at most %d can be sent", len(data), wire.MaxBytes)
 	}
-	subject, err := e.Subject()
-	if err != nil {
+	s.own.add(from, id)
+	if err := s.cfg.Broker.Publish(subject, data); fault.CodeOf(err) == fault.TooLarge {
 		return err
-	}
-	s.own.add(e.From, e.ID)
-	ctx, cancel := context.WithTimeout(s.ctx, publishWithin)
-	defer cancel()
-	if err := s.cfg.Broker.Publish(ctx, subject, data); err != nil {
+	} else if err != nil {
 		return fault.Wrap(fault.Unavailable, err, "not published: %v", err)
 	}
-	s.audit(about(e, len(data)), sent, session, "")
+	return nil
+}
+
+// flush waits until the broker has what was handed to it.
+func (s *Server) flush() error {
+	ctx, cancel := context.WithTimeout(s.ctx, publishWithin)
+	defer cancel()
+	if err := s.cfg.Broker.Flush(ctx); err != nil {
+		return fault.Wrap(fault.Unavailable, err, "not published: %v", err)
+	}
 	return nil
 }

@@ -21,7 +21,8 @@ const (
 // auditKind is the kind of the runtime's audit records.
 const auditKind = "agh_message"
 
-// auditOf is what audit records say of an envelope.
+// auditOf is what audit records say of an envelope. It does not change: every
+// peer that is told shares it.
 type auditOf struct {
 	workspace, kind, channel, surface, thread, direct, work string
 	from, to, id                                            string
@@ -49,33 +50,65 @@ func (s *Server) audit(a *auditOf, d direction, session, reason string) {
 	if k := wire.Kind(a.kind); d != rejected && k.Discovery() {
 		return
 	}
+	s.ledger.note(auditNote{a.bounded(), d, session, reason, s.cfg.Now()})
+}
+
+// auditNote is an audit record that is not written yet.
+type auditNote struct {
+	of              *auditOf
+	direction       direction
+	session, reason string
+	at              time.Time
+}
+
+// fields is the record as the audit keeps it.
+func (n *auditNote) fields() map[string]any {
+	a := n.of
 	f := map[string]any{
-		"direction": string(d), "workspace_id": cut(a.workspace), "channel": cut(a.channel), "peer_from": cut(a.from),
-		"message_id": cut(a.id), "size": a.size, "timestamp": s.cfg.Now().UTC().Format(time.RFC3339Nano),
+		"direction": string(n.direction), "workspace_id": a.workspace, "channel": a.channel, "peer_from": a.from,
+		"message_id": a.id, "size": a.size, "timestamp": n.at.UTC().Format(time.RFC3339Nano),
 	}
-	for name, value := range map[string]string{
-		"message_kind": a.kind, "session_id": session, "surface": a.surface, "thread_id": a.thread, "direct_id": a.direct,
-		"work_id": a.work, "peer_to": a.to, "reason": reason,
+	for _, member := range [...]struct{ name, value string }{
+		{"message_kind", a.kind},
+		{"session_id", n.session},
+		{"surface", a.surface},
+		{"thread_id", a.thread},
+		{"direct_id", a.direct},
+		{"work_id", a.work},
+		{"peer_to", a.to},
+		{"reason", n.reason},
 	} {
-		if value != "" {
-			f[name] = cut(value)
+		if member.value != "" {
+			f[member.name] = member.value
 		}
 	}
 	if a.unaudited > 0 {
 		f["unaudited"] = a.unaudited
 	}
-	s.ledger.note(f)
+	return f
 }
 
 // mostText is how much of a member an audit record keeps: what is rejected may
 // have any length.
 const mostText = 256
 
+// bounded is the same with long members cut.
+func (a *auditOf) bounded() *auditOf {
+	if max(len(a.workspace), len(a.kind), len(a.channel), len(a.surface), len(a.thread), len(a.direct), len(a.work), len(a.from), len(a.to), len(a.id)) <= mostText {
+		return a
+	}
+	b := *a
+	for _, s := range []*string{&b.workspace, &b.kind, &b.channel, &b.surface, &b.thread, &b.direct, &b.work, &b.from, &b.to, &b.id} {
+		*s = cut(*s)
+	}
+	return &b
+}
+
 func cut(s string) string {
 	if len(s) <= mostText {
 		return s
 	}
-	return strings.ToValidUTF8(s[:mostText], "")
+	return strings.Clone(strings.ToValidUTF8(s[:mostText], ""))
 }
 
 // countRemote counts what a remote peer that is present sent, or was sent.

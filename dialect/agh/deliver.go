@@ -2,6 +2,7 @@ package agh
 
 import (
 	"context"
+	"sync"
 
 	"github.com/go-json-experiment/json"
 
@@ -43,13 +44,13 @@ func (sp *space) deliver(e *wire.Envelope, data []byte, record *envelope.Envelop
 	c := sp.changeOf(sp.s.ctx, e, record)
 	r.update(func(t *tally) { t.add(e, c) })
 	r.measureStored(e, sp.direction(e, record), c)
-	item := func() *waiting { return waitingOf(e, data, record) }
+	item := sync.OnceValue(func() *waiting { return waitingOf(e, data, record) })
 	if p := r.hosted(e.From); p != nil && p.agent == record.Sender {
 		p.counts.sent.Add(1)
 		if sp.s.outbox != nil {
 			sp.s.outbox.push(outgoingOf(p, e, item()))
 		} else {
-			sp.s.audit(about(e, len(data)), sent, p.session, "")
+			sp.s.audit(item().meta, sent, p.session, "")
 		}
 	}
 	for _, p := range r.told(e) {
@@ -94,6 +95,15 @@ func (p *peer) settle(m *waiting) {
 	p.counts.delivered.Add(1)
 	s.audit(m.meta, delivered, p.session, "")
 	s.ledger.touch(p)
+}
+
+// bytes returns a waiting message as it was sent, without reading it.
+func (s *Server) bytes(ctx context.Context, m *waiting) ([]byte, error) {
+	if m.data != nil {
+		return m.data, nil
+	}
+	_, data, err := s.read(ctx, m)
+	return data, err
 }
 
 // read returns a waiting message as it was sent.

@@ -33,7 +33,7 @@ type ledger struct {
 	s *Server
 
 	mu      sync.Mutex
-	notes   []hub.AuditNote
+	notes   []auditNote
 	touched map[*peer]bool
 	gone    []string // documents of peers that left
 	lost    int64    // records that there was no room for
@@ -42,7 +42,7 @@ type ledger struct {
 func newLedger(s *Server) *ledger { return &ledger{s: s, touched: map[*peer]bool{}} }
 
 // note writes an audit record soon.
-func (l *ledger) note(fields map[string]any) {
+func (l *ledger) note(n auditNote) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.notes) >= mostNotes {
@@ -50,7 +50,7 @@ func (l *ledger) note(fields map[string]any) {
 		l.s.counts.unaudited.Add(1)
 		return
 	}
-	l.notes = append(l.notes, hub.AuditNote{Kind: auditKind, Fields: fields})
+	l.notes = append(l.notes, n)
 }
 
 // touch writes soon how far a peer is.
@@ -141,8 +141,13 @@ func (l *ledger) take() (edits []hub.DocumentEdit, notes []hub.AuditNote) {
 		l.gone = l.gone[1:]
 	}
 	n := min(len(l.notes), flushNotes)
-	notes = slices.Clone(l.notes[:n])
-	l.notes = slices.Delete(l.notes, 0, n)
+	for i := range l.notes[:n] {
+		notes = append(notes, hub.AuditNote{Kind: auditKind, Fields: l.notes[i].fields()})
+	}
+	clear(l.notes[:n])
+	if l.notes = l.notes[n:]; len(l.notes) == 0 {
+		l.notes = nil
+	}
 	if l.lost > 0 && n > 0 {
 		notes = append(notes, hub.AuditNote{Kind: auditKind, Fields: map[string]any{"direction": string(rejected), "reason": "not_audited", "count": l.lost}})
 		l.lost = 0

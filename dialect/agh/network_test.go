@@ -62,7 +62,9 @@ func (a *air) Subscribe(subject string, handle func([]byte)) (func(), error) {
 	}, nil
 }
 
-func (a *air) Publish(_ context.Context, subject string, data []byte) error {
+func (a *air) Flush(context.Context) error { return nil }
+
+func (a *air) Publish(subject string, data []byte) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.down {
@@ -165,7 +167,7 @@ func (f *far) send(members obj) string {
 }
 
 func (f *far) on(subject string, data []byte) {
-	f.r.NoError(f.a.Publish(context.Background(), subject, data))
+	f.r.NoError(f.a.Publish(subject, data))
 	synctest.Wait()
 }
 

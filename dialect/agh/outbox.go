@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/parley-hub/parley/dialect/agh/wire"
+	"github.com/parley-hub/parley/fault"
 	"github.com/parley-hub/parley/hub"
 )
 
@@ -17,6 +18,7 @@ const settleAfter = 3 * time.Second
 type outgoing struct {
 	room    *netChannel
 	session string
+	subject string
 	to      string
 	until   int64 // the last second at which it is fresh
 	item    *waiting
@@ -30,6 +32,8 @@ type outbox struct {
 	list  []*outgoing
 	held  []*outgoing // for peers that have not greeted since the reconnect
 	since time.Time   // of the last reconnect; zero: none
+	swept int64       // the second in which held was last looked through
+	rest  time.Time   // until then nothing is tried, after an error
 	down  bool
 	busy  bool // one is being published
 	wake  chan struct{}
@@ -99,11 +103,15 @@ func (o *outbox) next() (m *outgoing, wait time.Duration) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	now := o.s.cfg.Now()
-	for _, m := range slices.Clone(o.held) {
-		if now.Unix() > m.until {
-			o.held = slices.DeleteFunc(o.held, func(h *outgoing) bool { return h == m })
-			o.fail(m)
-		}
+	if now.Unix() != o.swept {
+		o.swept = now.Unix()
+		o.held = slices.DeleteFunc(o.held, func(m *outgoing) bool {
+			stale := now.Unix() > m.until
+			if stale {
+				o.fail(m)
+			}
+			return stale
+		})
 	}
 	wait = time.Hour
 	if len(o.held) > 0 {
@@ -111,6 +119,9 @@ func (o *outbox) next() (m *outgoing, wait time.Duration) {
 	}
 	if o.down || len(o.list) == 0 {
 		return nil, wait
+	}
+	if rest := o.rest.Sub(now); rest > 0 {
+		return nil, rest
 	}
 	if rest := o.since.Add(settleAfter).Sub(now); !o.since.IsZero() && rest > 0 {
 		return nil, rest
@@ -141,9 +152,15 @@ func (r *netChannel) seenSince(peer string, at time.Time) bool {
 // run publishes until the server is closed.
 func (o *outbox) run() {
 	for {
+		var list []*outgoing
 		m, wait := o.next()
-		if m != nil {
-			o.publish(m)
+		for ; m != nil; m, wait = o.next() {
+			if list = append(list, m); len(list) == mostAtOnce {
+				break
+			}
+		}
+		if len(list) > 0 {
+			o.publish(list)
 			continue
 		}
 		timer := time.NewTimer(wait)
@@ -158,36 +175,65 @@ func (o *outbox) run() {
 	}
 }
 
-// publish sends one message, unless it is no longer fresh.
-func (o *outbox) publish(m *outgoing) {
+// mostAtOnce is how many messages are handed to the broker before it is asked
+// whether it has them.
+const mostAtOnce = 64
+
+// publish sends messages, in their order, unless they are no longer fresh.
+func (o *outbox) publish(list []*outgoing) {
 	defer func() {
 		o.mu.Lock()
 		defer o.mu.Unlock()
 		o.busy = false
 	}()
-	e, data, err := o.s.read(o.s.ctx, m.item)
-	if err == nil && o.s.cfg.Now().Unix() > m.until {
-		o.fail(m)
+	var handed []*outgoing
+	for i, m := range list {
+		data, err := o.s.bytes(o.s.ctx, m.item)
+		if err == nil && o.s.cfg.Now().Unix() > m.until {
+			o.fail(m)
+			continue
+		}
+		if err == nil {
+			err = o.s.hand(m.subject, m.item.from, m.item.id, data)
+		}
+		if err == nil {
+			handed = append(handed, m)
+		} else if o.again(list[i:], err) { // with what follows, to keep the order
+			break
+		} else {
+			o.fail(m)
+		}
+	}
+	if len(handed) == 0 {
 		return
 	}
-	if err == nil {
-		err = o.s.publish(e, data, m.session)
+	if err := o.s.flush(); err == nil {
+		for _, m := range handed {
+			o.s.audit(m.item.meta, sent, m.session, "")
+		}
+	} else {
+		o.again(handed, err)
 	}
-	if err == nil || o.s.ctx.Err() != nil {
-		return
+}
+
+// retryAfter is how long the outbox rests after an error. The loss of the
+// connection may be told later than it is felt.
+const retryAfter = 250 * time.Millisecond
+
+// again puts messages back to the head, to be tried while they are fresh. It
+// reports false if trying the first one again would not help.
+func (o *outbox) again(list []*outgoing, err error) bool {
+	if fault.CodeOf(err) != fault.Unavailable && o.s.ctx.Err() == nil {
+		return false
 	}
 	o.mu.Lock()
-	again := o.down
-	if again { // it is tried again when the broker is back
-		o.list = append([]*outgoing{m}, o.list...)
-	}
-	o.mu.Unlock()
-	if !again {
-		o.fail(m)
-	}
+	defer o.mu.Unlock()
+	o.list, o.rest = slices.Concat(list, o.list), o.s.cfg.Now().Add(retryAfter)
+	return true
 }
 
 // outgoingOf is a stored message on its way.
 func outgoingOf(p *peer, e *wire.Envelope, item *waiting) *outgoing {
-	return &outgoing{room: p.room, session: p.session, to: clone(e.To), until: e.FreshUntil(p.room.space.s.cfg.ReplayAge), item: item}
+	subject, _ := e.Subject() // it was validated; nobody listens on an empty one
+	return &outgoing{room: p.room, session: p.session, subject: subject, to: clone(e.To), until: e.FreshUntil(p.room.space.s.cfg.ReplayAge), item: item}
 }

@@ -20,7 +20,8 @@ const (
 	mostDelay  = 5 * time.Second
 )
 
-// waiting is a message in a peer's queue.
+// waiting is a message in a peer's queue. It does not change: every peer that is
+// told shares it.
 type waiting struct {
 	order   string // the hub's id of the record, or empty for what is not stored
 	channel string // and where it is
@@ -38,15 +39,15 @@ type queue struct {
 
 	mu     sync.Mutex
 	list   []*waiting
-	busy   *waiting // whose turn runs
-	after  string   // everything up to here is done, dropped or in list
-	wake   chan struct{}
+	busy   *waiting      // whose turn runs
+	after  string        // everything up to here is done, dropped or in list
+	wake   chan struct{} // nil: nobody waits
 	closed bool
 	worker bool
 }
 
 func newQueue(p *peer, depth int) *queue {
-	return &queue{peer: p, depth: depth, wake: make(chan struct{})}
+	return &queue{peer: p, depth: depth}
 }
 
 // begin says where a new peer's queue starts.
@@ -69,17 +70,34 @@ func (q *queue) push(m *waiting) (immediate bool, dropped *waiting) {
 	immediate = len(q.list) == 0 && q.busy == nil
 	q.list = append(q.list, m)
 	if len(q.list) > q.depth {
-		dropped = q.list[0]
-		q.list = slices.Clone(q.list[1:]) // lets go of what was dropped
+		dropped = q.shift()
 	}
 	q.stir()
 	return immediate, dropped
 }
 
+// shift takes the oldest away. The queue is locked and not empty.
+func (q *queue) shift() *waiting {
+	m := q.list[0]
+	q.list[0] = nil // lets go of it
+	q.list = q.list[1:]
+	return m
+}
+
 // stir wakes whoever waits. The queue is locked.
 func (q *queue) stir() {
-	close(q.wake)
-	q.wake = make(chan struct{})
+	if q.wake != nil {
+		close(q.wake)
+		q.wake = nil
+	}
+}
+
+// change is what is closed with the next stir. The queue is locked.
+func (q *queue) change() <-chan struct{} {
+	if q.wake == nil {
+		q.wake = make(chan struct{})
+	}
+	return q.wake
 }
 
 // snapshot lists what waits and has not been started, and what is closed when
@@ -87,7 +105,7 @@ func (q *queue) stir() {
 func (q *queue) snapshot() ([]*waiting, <-chan struct{}) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return slices.Clone(q.list), q.wake
+	return slices.Clone(q.list), q.change()
 }
 
 func (q *queue) len() int {
@@ -119,12 +137,12 @@ func (q *queue) take(ctx context.Context) (*waiting, error) {
 			return nil, fault.New(fault.NotFound, "the peer %q has left", q.peer.id)
 		}
 		if len(q.list) > 0 && q.busy == nil {
-			m := q.list[0]
-			q.list, q.busy = slices.Clone(q.list[1:]), m
+			m := q.shift()
+			q.busy = m
 			q.mu.Unlock()
 			return m, nil
 		}
-		wake := q.wake
+		wake := q.change()
 		q.mu.Unlock()
 		select {
 		case <-wake:

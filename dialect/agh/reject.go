@@ -42,6 +42,10 @@ func (s *Server) reject(a *auditOf, session string, why wire.Reason) {
 		s.countRemote(a, rejected)
 		return
 	}
-	a.unaudited = more
+	if more > 0 {
+		counted := *a
+		counted.unaudited = more
+		a = &counted
+	}
 	s.audit(a, rejected, session, string(why))
 }

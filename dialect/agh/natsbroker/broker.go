@@ -168,14 +168,21 @@ func (b *Broker) Subscribe(subject string, handle func(data []byte)) (stop func(
 	return func() { _ = s.Unsubscribe() }, nil // it fails only on a closed connection
 }
 
-// Publish sends a message and waits until the server has it.
-func (b *Broker) Publish(ctx context.Context, subject string, data []byte) error {
+// Publish sends a message.
+func (b *Broker) Publish(subject string, data []byte) error {
 	if !b.conn.IsConnected() {
 		return errors.New("natsbroker: there is no connection to NATS")
 	}
-	if err := b.conn.Publish(subject, data); err != nil {
+	if err := b.conn.Publish(subject, data); errors.Is(err, nats.ErrMaxPayload) {
+		return fault.Wrap(fault.TooLarge, err, "the NATS server takes at most %d bytes, and the message has %d: raise its max_payload", b.conn.MaxPayload(), len(data))
+	} else if err != nil {
 		return fmt.Errorf("natsbroker: publish: %w", err)
 	}
+	return nil
+}
+
+// Flush waits until the server has everything that was published.
+func (b *Broker) Flush(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, readyWithin)
 	defer cancel()
 	if err := b.conn.FlushWithContext(ctx); err != nil {

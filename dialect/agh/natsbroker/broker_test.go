@@ -45,7 +45,7 @@ func TestBroker(t *testing.T) {
 		stop, err := b.Subscribe("agh.x", func(data []byte) { got <- data })
 		t.NoError(err)
 		large := make([]byte, wire.MaxBytes)
-		t.NoError(other.Publish(context.Background(), "agh.x", large))
+		t.NoError(publish(other, "agh.x", large))
 		select {
 		case data := <-got:
 			t.Equal(len(data), wire.MaxBytes)
@@ -53,7 +53,7 @@ func TestBroker(t *testing.T) {
 			t.Fatal("nothing arrives")
 		}
 		stop()
-		t.NoError(other.Publish(context.Background(), "agh.x", []byte("x")))
+		t.NoError(publish(other, "agh.x", []byte("x")))
 		t.Equal(len(got), 0)
 	})
 	t.Run("a server that goes away and comes back", func(t *testing.T) {
@@ -66,11 +66,11 @@ func TestBroker(t *testing.T) {
 		away.Watch(func(err error) { states <- err })
 		c.NoError(b.Close())
 		c.True(next(c, states) != nil, "the loss is not told")
-		c.True(away.Publish(context.Background(), "agh.x", []byte("x")) != nil, "published to nobody")
+		c.True(publish(away, "agh.x", []byte("x")) != nil, "published to nobody")
 		again := open(c, natsbroker.Options{Listen: "127.0.0.1:" + strconv.Itoa(port), Token: "open-sesame-1"})
 		_ = again
 		c.NoError(next(c, states))
-		c.NoError(away.Publish(context.Background(), "agh.x", []byte("x")))
+		c.NoError(publish(away, "agh.x", []byte("x")))
 	})
 	t.Run("what is refused", func(t *testing.T) {
 		t.Parallel()
@@ -96,6 +96,13 @@ func TestBroker(t *testing.T) {
 		c.NoError(err)
 		c.Equal(info.Mode().Perm(), os.FileMode(0o600))
 	})
+}
+
+func publish(b *natsbroker.Broker, subject string, data []byte) error {
+	if err := b.Publish(subject, data); err != nil {
+		return err
+	}
+	return b.Flush(context.Background())
 }
 
 func next(c *spec.T, states chan error) error {

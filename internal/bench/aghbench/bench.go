@@ -1,87 +1,86 @@
-// Package aghbench measures the AGH dialect. So far that is its codec: what
-// validating an envelope costs beside finding that it is JSON at all.
+// Package aghbench measures the AGH dialect: what validating an envelope costs
+// beside finding that it is JSON at all, how many durable messages many senders
+// get through over NATS and over HTTP, what opening a thread costs beside
+// writing into one, and what many threads cost. Everything runs in this process:
+// the hub on a disk, its NATS server and its HTTP interface on loopback ports,
+// and the senders.
 package aghbench
 
 import (
 	"context"
 	"errors"
-	"time"
+	"os"
+	"path/filepath"
+	"runtime"
 
-	"github.com/go-json-experiment/json/jsontext"
-
-	"github.com/parley-hub/parley/dialect/agh/wire"
 	"github.com/parley-hub/parley/internal/bench"
+	"github.com/parley-hub/parley/internal/bench/journalbench"
 )
 
-// Options of a run.
-type Options struct{ bench.Plan }
+// Options of a run. Zero values are what figures are quoted from.
+type Options struct {
+	Dir     string // for data; empty: a temporary folder
+	Senders int    // at once; 0: 64
+	Few     int    // threads of the small workspace; 0: 1,000
+	Many    int    // and of the large one; 0: 100,000
+	bench.Plan
+}
 
-// maxValidation is how many times the floor validating may take.
-const maxValidation = 3.0
+func (o Options) withDefaults() Options {
+	for _, d := range []struct {
+		field *int
+		value int
+	}{{&o.Senders, 64}, {&o.Few, 1000}, {&o.Many, 100_000}} {
+		if *d.field == 0 {
+			*d.field = d.value
+		}
+	}
+	o.Plan = o.Plan.WithDefaults()
+	return o
+}
 
-// sent is the clock of the sample.
-const sent = 1776366000
+// run is what the figures share.
+type run struct {
+	Options
+	ctx  context.Context
+	file *journalbench.Floor
+}
 
-// sample is a typical envelope: a request with work, an artifact and an
-// extension.
-const sample = `{"protocol":"agh-network/v0","id":"msg_01jz8f6m6x4f4s8e9b2c3d4e5f","workspace_id":"ws_alpha","kind":"say","channel":"builders",` +
-	`"surface":"thread","thread_id":"thread_migration_check_20260416","from":"ops-coordinator.session-42","to":"patch-worker.session-19",` +
-	`"work_id":"work_migration_check_20260416","trace_id":"trace_release_20260416","causation_id":"msg_01jz8f5p4q0n3a2b1c9d8e7f6a",` +
-	`"ts":1776366000,"expires_at":1776366300,"body":{"text":"Run the migration smoke test against the staging branch and report blockers.",` +
-	`"intent":"request","artifacts":[{"type":"git-ref","repo":"github.com/acme/app","ref":"refs/heads/staging"}]},"proof":null,"ext":{"acme.priority":"high"}}`
-
-// Run measures.
-func Run(ctx context.Context, o Options) (bench.Report, error) {
-	o.Plan = o.WithDefaults()
-	report := bench.Report{Bench: "agh", Params: map[string]any{"envelope_bytes": len(sample)}}
-	for _, c := range []bench.Contest{
-		{Name: "validate an envelope", Target: new(maxValidation), Ours: timed(validate(nil))},
-		{Name: "validate an envelope, with the secret scan", Ours: timed(validate(wire.NewSecretScan()))},
-	} {
-		c.Unit, c.Better, c.Floor = "µs/envelope", bench.Lower, timed(isJSON)
-		f, err := c.Run(ctx, o.Plan)
+// Run measures every figure.
+func Run(ctx context.Context, o Options) (report bench.Report, err error) {
+	r := &run{Options: o.withDefaults(), ctx: ctx}
+	if r.Dir == "" {
+		if r.Dir, err = os.MkdirTemp("", "parley-bench-agh-"); err != nil {
+			return report, err
+		}
+		defer func() { err = errors.Join(err, os.RemoveAll(r.Dir)) }()
+	}
+	report = bench.Report{Bench: "agh", Params: map[string]any{
+		"envelope_bytes": len(sample), "senders": r.Senders, "in_flight": inFlight, "threads": []int{r.Few, r.Many},
+		"seconds": r.Seconds, "rounds": r.Rounds, "go": runtime.Version(), "cpus": runtime.NumCPU(),
+	}}
+	if r.file, err = journalbench.OpenFloor(filepath.Join(r.Dir, "floor")); err != nil {
+		return report, err
+	}
+	defer func() { err = errors.Join(err, r.file.Close()) }()
+	for _, part := range []func() ([]bench.Figure, error){r.validation, r.sends, r.threads} {
+		figures, err := part()
+		report.Figures = append(report.Figures, figures...)
 		if err != nil {
 			return report, err
 		}
-		report.Figures = append(report.Figures, f)
 	}
 	return report, nil
 }
 
-var envelope = []byte(sample)
-
-func validate(secrets *wire.SecretScan) func() error {
-	return func() error {
-		_, err := wire.Decode(envelope, wire.Options{Now: sent, Secrets: secrets})
-		return err
-	}
-}
-
-// isJSON is the floor: the same library, asked only whether it is JSON.
-func isJSON() error {
-	if !jsontext.Value(envelope).IsValid() {
-		return errors.New("the sample is not JSON")
-	}
-	return nil
-}
-
-// batch is how many times something is done between two looks at the clock.
-const batch = 64
-
-// timed says how long once takes.
-func timed(once func() error) bench.Side {
-	return func(ctx context.Context, d time.Duration) (bench.Sample, error) {
-		start, n := time.Now(), 0
-		for {
-			for range batch {
-				if err := once(); err != nil {
-					return bench.Sample{}, err
-				}
-			}
-			n += batch
-			if elapsed := time.Since(start); elapsed >= d || ctx.Err() != nil {
-				return bench.Sample{Value: float64(elapsed.Nanoseconds()) / 1000 / float64(n)}, ctx.Err()
-			}
+// contests runs some, in order.
+func (r *run) contests(list ...bench.Contest) (figures []bench.Figure, err error) {
+	for _, c := range list {
+		f, err := c.Run(r.ctx, r.Plan)
+		if err != nil {
+			return figures, err
 		}
+		figures = append(figures, f)
 	}
+	return figures, nil
 }
