@@ -61,6 +61,8 @@ func (g *Gap) Error() string {
 // Unwrap gives the gap its code.
 func (g *Gap) Unwrap() error { return fault.New(fault.Gap, "%s", g.Error()) }
 
+var errFollowerClosed = fault.New(fault.Unavailable, "the follower is closed")
+
 // Follow follows a channel after a position.
 func (h *Hub) Follow(ctx context.Context, channelID string, o FollowOptions) (*Follower, error) {
 	if _, err := h.Channel(ctx, channelID); err != nil {
@@ -295,7 +297,7 @@ func (h *Hub) unsubscribe(s *subscription) {
 		delete(h.subs.subs, s.channel)
 	}
 	h.subs.mu.Unlock()
-	s.close(fault.New(fault.Unavailable, "the follower is closed"))
+	s.close(errFollowerClosed)
 }
 
 func (h *Hub) followers(channelID string) []*subscription {

@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
 
 	"github.com/parley-hub/parley/channel"
 	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/fault"
-	"github.com/parley-hub/parley/hub/internal/schema"
 	"github.com/parley-hub/parley/journal"
 )
 
@@ -17,6 +17,9 @@ type WideEvent struct {
 	Envelope *envelope.Envelope
 	Channel  *channel.Metadata
 	Position WidePosition // where to resume after this event
+	// Shared is common to all who follow all channels; nil if the position of an
+	// event depends on the follower, as it does with several shards.
+	Shared *Shared
 }
 
 // WideOptions says what to follow.
@@ -33,19 +36,25 @@ type WideOptions struct {
 }
 
 // WideFollower follows many channels in the order their events became durable,
-// those of each shard for itself.
+// those of each shard for itself. It is used by one goroutine, apart from Close.
 type WideFollower struct {
 	hub     *Hub
 	opts    WideOptions
-	feed    *shardFeed
+	recent  *recentFeed
+	fetched []journal.ShardPosition // by shard, what commits end with
 	commits []shardCommit
 	events  []WideEvent
-	at      []shardPlace // in each shard, before the first commit not yet unpacked
+	shown   int           // how many of events were handed out
+	page    []*wideCommit // room for a page of commits
+	at      []shardPlace  // in each shard, before the first commit not yet unpacked
+	gap     error         // where it was to begin there is nothing
+	closed  chan struct{}
+	once    sync.Once
 }
 
 type shardCommit struct {
 	shard  int
-	commit journal.Commit
+	commit *wideCommit
 }
 
 // FollowAll follows every channel that an identity may see.
@@ -54,15 +63,21 @@ func (h *Hub) FollowAll(ctx context.Context, o WideOptions) (*WideFollower, erro
 	if err != nil {
 		return nil, err
 	}
-	after := make([]journal.ShardPosition, len(at))
+	f := &WideFollower{
+		hub: h, opts: o, at: at, fetched: make([]journal.ShardPosition, len(at)), closed: make(chan struct{}),
+	}
 	for i := range at {
-		after[i] = at[i].ShardPosition
+		f.fetched[i] = at[i].ShardPosition
 	}
-	feed, err := h.feed(ctx, after)
+	now, err := h.storePosition(ctx)
 	if err != nil {
-		return nil, unavailable(err)
+		return nil, err
 	}
-	return &WideFollower{hub: h, opts: o, feed: feed, at: at}, nil
+	f.gap = f.gapAt(placesOf(now))
+	if f.recent, err = h.joinRecent(ctx); err != nil {
+		return nil, err
+	}
+	return f, nil
 }
 
 // Now is the position after everything that is durable.
@@ -71,46 +86,121 @@ func (h *Hub) Now(ctx context.Context) (WidePosition, error) {
 	if err != nil {
 		return WidePosition{}, err
 	}
+	return widePosition(placesOf(at)), nil
+}
+
+func placesOf(at journal.StorePosition) []shardPlace {
 	places := make([]shardPlace, len(at))
 	for i := range at {
 		places[i].ShardPosition = at[i]
 	}
-	return widePosition(places), nil
+	return places
 }
 
-// Close ends the follower.
-func (f *WideFollower) Close() { f.feed.Close() }
+// Close ends the follower; Next then returns an error.
+func (f *WideFollower) Close() {
+	f.once.Do(func() {
+		close(f.closed)
+		f.recent.leave()
+	})
+}
 
 // Next waits for the next event. A position that does not exist is answered
 // with a *WideGap.
 func (f *WideFollower) Next(ctx context.Context) (WideEvent, error) {
-	for len(f.events) == 0 {
-		if len(f.commits) == 0 {
-			if err := f.fetch(ctx); err != nil {
-				return WideEvent{}, err
-			}
+	for {
+		ev, wake, err := f.TryNext(ctx)
+		if err != nil || wake == nil {
+			return ev, err
 		}
-		next := f.commits[0]
-		f.commits = f.commits[1:]
-		if err := f.unpack(ctx, next.shard, next.commit); err != nil {
+		if err := f.wait(ctx, wake); err != nil {
 			return WideEvent{}, err
 		}
 	}
-	ev := f.events[0]
-	f.events = f.events[1:]
-	return ev, nil
 }
 
-// fetch waits for commits of any shard.
-func (f *WideFollower) fetch(ctx context.Context) error {
-	shard, commits, err := f.feed.next(ctx)
+func (f *WideFollower) wait(ctx context.Context, wake <-chan struct{}) error {
+	select {
+	case <-wake:
+		return nil
+	case <-f.closed:
+		return errFollowerClosed
+	case <-ctx.Done():
+		return unavailable(ctx.Err())
+	}
+}
+
+// TryNext returns the next event if there is one. Otherwise it returns what is
+// closed when there may be.
+func (f *WideFollower) TryNext(ctx context.Context) (WideEvent, <-chan struct{}, error) {
+	for len(f.events) == 0 {
+		if len(f.commits) == 0 {
+			if wake, err := f.fetch(ctx); err != nil || wake != nil {
+				return WideEvent{}, wake, err
+			}
+		}
+		if err := f.unpack(ctx, 0); err != nil {
+			return WideEvent{}, nil, err
+		}
+	}
+	return f.shift(), nil, nil
+}
+
+func (f *WideFollower) shift() WideEvent {
+	ev := f.events[f.shown]
+	if f.shown++; f.shown == len(f.events) {
+		clear(f.events)
+		f.events, f.shown = f.events[:0], 0
+	}
+	return ev
+}
+
+// fetch takes the commits that come next in every shard. If there are none, it
+// returns what is closed when there may be.
+func (f *WideFollower) fetch(ctx context.Context) (wake <-chan struct{}, err error) {
+	select {
+	case <-f.closed:
+		return nil, errFollowerClosed
+	default:
+	}
+	if f.gap != nil {
+		return nil, f.gap
+	}
+	before := len(f.commits)
+	for shard := range f.fetched {
+		list, held := f.recent.after(shard, f.fetched[shard].Offset, f.page[:0])
+		if f.page = list; !held {
+			if list, err = f.read(ctx, shard); err != nil {
+				return nil, f.hub.wideError(ctx, err)
+			}
+		}
+		for _, commit := range list {
+			f.commits = append(f.commits, shardCommit{shard, commit})
+			f.fetched[shard] = commit.position
+		}
+	}
+	if len(f.commits) > before {
+		return nil, nil
+	}
+	if wake, err = f.recent.wait(f.fetched); err != nil {
+		return nil, f.hub.wideError(ctx, err)
+	}
+	return wake, nil
+}
+
+// read reads commits of a shard from the journal, which has more.
+func (f *WideFollower) read(ctx context.Context, shard int) ([]*wideCommit, error) {
+	follower, err := f.hub.journal.FollowShard(ctx, shard, f.fetched[shard])
 	if err != nil {
-		return f.hub.wideError(ctx, err)
+		return nil, err
 	}
-	for _, commit := range commits {
-		f.commits = append(f.commits, shardCommit{shard, commit})
+	defer follower.Close()
+	commits, err := follower.Next(ctx)
+	list := make([]*wideCommit, len(commits))
+	for i := range commits {
+		list[i] = newWideCommit(&commits[i])
 	}
-	return nil
+	return list, err
 }
 
 // NextUntil is Next for what was durable at a position that Now returned: it
@@ -124,24 +214,25 @@ func (f *WideFollower) NextUntil(ctx context.Context, now WidePosition) (ev Wide
 		return WideEvent{}, false, gap
 	}
 	for len(f.events) == 0 {
-		i := slices.IndexFunc(f.commits, func(c shardCommit) bool { return c.commit.Position.Offset <= until[c.shard].Offset })
+		i := slices.IndexFunc(f.commits, func(c shardCommit) bool { return c.commit.position.Offset <= until[c.shard].Offset })
 		if i < 0 {
 			if f.reached(until) {
 				return WideEvent{}, false, nil
 			}
-			if err := f.fetch(ctx); err != nil {
+			wake, err := f.fetch(ctx)
+			if err == nil && wake != nil {
+				err = f.wait(ctx, wake)
+			}
+			if err != nil {
 				return WideEvent{}, false, err
 			}
 			continue
 		}
-		next := f.commits[i]
-		f.commits = slices.Delete(f.commits, i, i+1)
-		if err := f.unpack(ctx, next.shard, next.commit); err != nil {
+		if err := f.unpack(ctx, i); err != nil {
 			return WideEvent{}, false, err
 		}
 	}
-	ev, f.events = f.events[0], f.events[1:]
-	return ev, true, nil
+	return f.shift(), true, nil
 }
 
 func (f *WideFollower) reached(until []shardPlace) bool {
@@ -196,65 +287,48 @@ func (h *Hub) wideError(ctx context.Context, err error) error {
 	return &WideGap{Head: head, Reason: gap.Reason.String()}
 }
 
-// unpack turns a commit into the events that the follower may see. Each event
-// resumes within the commit, but the last, which resumes after it.
-func (f *WideFollower) unpack(ctx context.Context, shard int, commit journal.Commit) error {
-	before, skip := f.at[shard].ShardPosition, f.at[shard].Skip
-	after := shardPlace{ShardPosition: commit.Position}
-	if isSeed(commit) { // nobody posted it, and its channel does not exist yet
-		f.at[shard] = after
-		return nil
+// unpack turns the i-th commit into the events that the follower may see. Each
+// event resumes within the commit, but the last, which resumes after it.
+func (f *WideFollower) unpack(ctx context.Context, i int) error {
+	shard, commit := f.commits[i].shard, f.commits[i].commit
+	if commit.err != nil {
+		return commit.err
 	}
-	n, last := 0, 0 // how many events there are, and which of them is the last that is shown
-	for _, write := range commit.Writes {
-		if write.Log.Family != f.family() {
+	entries, skip := &commit.history, f.at[shard].Skip
+	if f.opts.requests {
+		entries = &commit.side
+	}
+	before := commit.position
+	before.Offset--
+	for i := range entries.list {
+		entry := &entries.list[i]
+		if entry.n <= skip {
 			continue
 		}
-		for _, entry := range write.Entries {
-			n++
-			if n <= skip {
-				continue
-			}
-			e, err := f.decode(entry)
-			if err != nil {
-				return err
-			}
-			if e == nil {
-				continue
-			}
-			m, shown, err := f.shows(ctx, e)
-			if err != nil {
-				return err
-			}
-			if !shown {
-				continue
-			}
-			last = n
-			f.at[shard] = shardPlace{before, n}
-			f.events = append(f.events, WideEvent{Envelope: e, Channel: m, Position: widePosition(f.at)})
+		m, shown, err := f.shows(ctx, entry.envelope)
+		if err != nil {
+			return err
 		}
+		if !shown {
+			continue
+		}
+		f.at[shard] = shardPlace{before, entry.n}
+		if entry.n == entries.count {
+			f.at[shard] = shardPlace{ShardPosition: commit.position}
+		}
+		ev := WideEvent{Envelope: entry.envelope, Channel: m, Position: widePosition(f.at)}
+		if len(f.at) == 1 {
+			ev.Shared = entry.shared
+		}
+		f.events = append(f.events, ev)
 	}
-	f.at[shard] = after
-	if last > 0 && last == n {
-		f.events[len(f.events)-1].Position = widePosition(f.at)
+	f.at[shard] = shardPlace{ShardPosition: commit.position}
+	if i == 0 {
+		f.commits = f.commits[1:]
+	} else {
+		f.commits = slices.Delete(f.commits, i, i+1)
 	}
 	return nil
-}
-
-// family is the logs that the follower reads.
-func (f *WideFollower) family() string {
-	if f.opts.requests {
-		return schema.FamilySide
-	}
-	return schema.FamilyHistory
-}
-
-// decode reads the envelope of a record; nil is one that is not followed.
-func (f *WideFollower) decode(entry journal.Entry) (*envelope.Envelope, error) {
-	if f.opts.requests {
-		return requestEnvelope(entry)
-	}
-	return decodeEntry(entry)
 }
 
 // shows decides whether an event is the follower's, from the newest durable
@@ -281,14 +355,4 @@ func (f *WideFollower) shows(ctx context.Context, e *envelope.Envelope) (*channe
 // ofGroup reports whether a channel is one of those that are followed.
 func (f *WideFollower) ofGroup(m *channel.Metadata) bool {
 	return ofGroup(m, f.opts.Type, f.opts.Label) && !(f.opts.NoPrivate && f.hub.private(m))
-}
-
-// isSeed reports whether a commit is part of a seed, and not of its end.
-func isSeed(commit journal.Commit) bool {
-	for _, write := range commit.Writes {
-		if write.Log.Family == schema.FamilySide {
-			return len(write.Entries) == 1 && schema.IsSeed(write.Entries[0].Data)
-		}
-	}
-	return false
 }

@@ -55,6 +55,7 @@ type Hub struct {
 	stats      stats
 	warnings   logsample.Limiter
 	subs       subscriptions
+	recent     recentFeeds
 	snapshots  snapshots
 	requests   requestWaits
 	saver      foldSaver

@@ -80,6 +80,7 @@ type Limits struct {
 	Endpoints      int   // 16 at which one identity reads
 	Transient      int   // 100,000 identities that are not stored
 	Replay         int   // 4,096 live deliveries kept while a reader is replayed to
+	RecentEvents   int   // 16 MiB of recent events, kept while somebody follows all channels
 	Held           int   // 16 supervisors' words waiting in one channel
 	Inbox          int   // 4,096 unanswered envelopes of one identity; its rule may say less
 	Deadlines      int   // 64 set by the adapter of one channel
@@ -134,6 +135,7 @@ func (o Options) withDefaults() Options {
 	setDefault(&l.Endpoints, 16)
 	setDefault(&l.Transient, 100_000)
 	setDefault(&l.Replay, 4_096)
+	setDefault(&l.RecentEvents, 16<<20)
 	setDefault(&l.Held, 16)
 	setDefault(&l.Inbox, 4_096)
 	setDefault(&l.Deadlines, 64)

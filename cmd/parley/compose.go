@@ -126,6 +126,7 @@ func hubOptions(cfg config.Config, keys *access.Keys, log *slog.Logger) hub.Opti
 			RecordBytes:    int(cfg.Limits.Record),
 			ProfileBytes:   int(cfg.Limits.Profile),
 			ProfileCache:   int(cfg.Limits.ProfileCache),
+			RecentEvents:   int(cfg.Limits.RecentEvents),
 			InFlight:       cfg.Limits.InFlight,
 			LoadedChannels: cfg.Limits.LoadedChannels,
 			Endpoints:      cfg.Limits.Endpoints,

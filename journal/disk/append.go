@@ -24,6 +24,7 @@ func (e *Engine) Append(ctx context.Context, b journal.Batch) (*journal.Ticket, 
 			drafts = append(drafts, layout.NewDraft(&b.Appends[i].Records[j]))
 		}
 	}
+	data := e.recent.copyRecords(&b)
 	found, view := e.findClaims(claimNames(&b))
 	if err := e.enterWrite(ctx, size); err != nil {
 		return nil, err
@@ -36,6 +37,9 @@ func (e *Engine) Append(ctx context.Context, b journal.Batch) (*journal.Ticket, 
 		return nil, err
 	}
 	e.writeBatch(g, &b, drafts, plan)
+	if data != nil {
+		g.commits = append(g.commits, commitOf(&b, data, plan))
+	}
 	g.last = plan.Offset
 	g.batches++
 	g.records += uint64(len(drafts))

@@ -216,6 +216,7 @@ func (e *Engine) publish(g *group, synced bool) bool {
 		e.claims.put(c.Name, c.Held, e.view.number)
 	}
 	if g.last > 0 {
+		e.recent.add(g)
 		e.book.Settle(g.last)
 		e.durable.Store(g.last)
 	}

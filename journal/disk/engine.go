@@ -53,6 +53,7 @@ type Engine struct {
 	view    *view // what readers see
 	heads   *cache[journal.LogName, order.Head]
 	claims  claimTable
+	recent  recent
 	group   *group // gathering
 	flight  *group // being made durable; nil when none is
 	lazy    map[journal.ValueKey]journal.Value
@@ -108,6 +109,7 @@ type group struct {
 	records  uint64
 	heads    []logHead
 	entries  layout.EntryList
+	commits  []journal.Commit    // for followers of the shard; those ordered while there were any
 	claims   []order.ClaimChange // in the order they were made
 	drops    []*job
 	finished []*job

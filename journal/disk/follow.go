@@ -24,18 +24,21 @@ func (e *Engine) FollowShard(ctx context.Context, shard int, after journal.Shard
 	if err := checkShard(ctx, shard); err != nil {
 		return nil, err
 	}
-	return follow.Shard(e, e.bell, shard, after), nil
+	e.recent.following.Add(1)
+	return &shardFollower{ShardFollower: follow.Shard(e, e.bell, shard, after), recent: &e.recent}, nil
 }
 
 // Commits returns durable commits after an offset, at most a page. Followers
 // use it.
 func (e *Engine) Commits(ctx context.Context, shard int, after uint64) ([]journal.Commit, error) {
-	v, err := e.enter(ctx, shard)
+	v, commits, err := e.enterCommits(ctx, shard, after)
 	if err != nil {
 		return nil, err
 	}
 	defer v.leave()
-	var commits []journal.Commit
+	if commits != nil {
+		return commits, nil
+	}
 	size := 0
 	err = v.eachEntry(after+1, func(offset uint64, en layout.Entry) (bool, error) {
 		c, err := v.commit(offset, en, &size)
@@ -46,6 +49,21 @@ func (e *Engine) Commits(ctx context.Context, shard int, after uint64) ([]journa
 		return len(commits) < journal.DefaultPageEntries && size < journal.DefaultPageBytes, nil
 	})
 	return commits, err
+}
+
+// enterCommits begins a read, and returns the commits after an offset if they are
+// held in memory.
+func (e *Engine) enterCommits(ctx context.Context, shard int, after uint64) (*view, []journal.Commit, error) {
+	if err := checkShard(ctx, shard); err != nil {
+		return nil, nil, err
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	v, err := e.enterLocked()
+	if err != nil {
+		return nil, nil, err
+	}
+	return v, e.recent.after(after), nil
 }
 
 // eachEntry goes through the entries of commits from an offset on, and expects

@@ -34,6 +34,7 @@ type Options struct {
 	AcceptLoss bool
 
 	recentClaims int           // claims that one generation of the table of recent ones holds; 0: 8192
+	recentBytes  int           // of commits kept in memory while the shard is followed; 0: 4 MiB
 	checkEvery   time.Duration // how often the committer checks that the files are the ones that were opened; 0: 100 ms
 	measureEvery time.Duration // how often the committer looks at the disk's room; 0: 10 ms
 
@@ -59,6 +60,7 @@ func (o Options) WithDefaults() Options {
 	o.MemTableSize = orDefault(o.MemTableSize, 16<<20)
 	o.SnapshotBytes = orDefault(o.SnapshotBytes, 1<<30)
 	o.recentClaims = orDefault(o.recentClaims, 8192)
+	o.recentBytes = orDefault(o.recentBytes, 4<<20)
 	o.checkEvery = orDefault(o.checkEvery, checkInterval)
 	o.measureEvery = orDefault(o.measureEvery, 10*time.Millisecond)
 	return o

@@ -16,6 +16,7 @@ var followCases = []testCase{
 	{"a log that does not exist yet is followed from its start", followEarly},
 	{"a log that does not exist yet is followed from its head", followHeadOfNothing},
 	{"a commit tells what its batch wrote", followCommit},
+	{"who follows from before a commit and who reads it later see the same", followTogether},
 	{"following ends with its context, its close and the engine's", followEnds},
 }
 
@@ -244,6 +245,59 @@ func followCommit(t *testing.T, open Open) {
 		{Position: journal.ShardPosition{Epoch: at.Epoch, Offset: drop.Offset()}, DroppedLog: new(beta)},
 		{Position: journal.ShardPosition{Epoch: at.Epoch, Offset: away.Offset()}, DroppedPartition: new(other)},
 	})
+}
+
+// An engine may keep what is new in memory while it is followed.
+func followTogether(t *testing.T, open Open) {
+	r := start(t, open, Options{})
+	place := r.place()
+	begin := journal.ShardPosition{Epoch: place.Epoch, Offset: place.Durable}
+	early, err := r.FollowShard(r.ctx, r.shard(), begin)
+	need(t, err)
+	defer early.Close()
+	see := func(follower journal.ShardFollower, n int) (got []journal.Commit) {
+		for len(got) < n {
+			commits, err := follower.Next(r.ctx)
+			need(t, err)
+			got = append(got, commits...)
+		}
+		return got
+	}
+	data := []byte("data that its caller changes")
+	r.commit(journal.Batch{
+		Appends: []journal.Append{to(beta, "b"), records(alpha, journal.Record{Data: data}, journal.Record{Data: []byte("2")})},
+		Values:  []journal.ValueWrite{{Key: key("v"), Data: []byte("x")}},
+	})
+	clear(data)
+	r.commit(batch(to(beta, "c")))
+	first := see(early, 2)
+	later := func(after journal.ShardPosition, n int) []journal.Commit {
+		follower, err := r.FollowShard(r.ctx, r.shard(), after)
+		need(t, err)
+		defer follower.Close()
+		return see(follower, n)
+	}
+	equal(t, string(first[0].Writes[1].Entries[0].Data), "data that its caller changes")
+	equal(t, later(begin, 2), first)
+	equal(t, later(first[0].Position, 1), first[1:])
+	early.Close()
+	r.commit(batch(to(alpha, "not followed")))
+	all := later(begin, 3)
+	equal(t, all[:2], first)
+
+	early, err = r.FollowShard(r.ctx, r.shard(), all[2].Position)
+	need(t, err)
+	defer early.Close()
+	r.commit(batch(to(beta, "d"), to(alpha, "e")))
+	drop, err := r.Drop(r.ctx, beta)
+	need(t, err)
+	need(t, drop.Wait(r.ctx))
+	r.commit(batch(to(beta, "anew")))
+	second := see(early, 3)
+	equal(t, []bool{second[0].Writes[0].Dropped, second[0].Writes[1].Dropped, second[2].Writes[0].Dropped}, []bool{true, false, false})
+	equal(t, later(all[2].Position, 3), second)
+	r.reopen()
+	equal(t, later(all[2].Position, 3), second)
 }
 
 func followEnds(t *testing.T, open Open) {

@@ -1,7 +1,6 @@
 package api
 
 import (
-	"context"
 	"errors"
 	"net/http"
 
@@ -217,6 +216,23 @@ func (a *API) readEvents(c *call, o hub.WideOptions, limit bounds) error {
 	return c.write(http.StatusOK, page)
 }
 
+// wideFrameOf makes an event's frame, once for all who follow it if it is the same
+// for all.
+func wideFrameOf(ev *hub.WideEvent) []byte {
+	encode := func() []byte {
+		position := ev.Position.String()
+		data, err := appendEvent(nil, ev.Envelope, position)
+		if err != nil {
+			return nil // stored data is valid; what is not was refused
+		}
+		return sse.AppendEvent(nil, position, "envelope", data)
+	}
+	if ev.Shared == nil {
+		return encode()
+	}
+	return ev.Shared.Bytes("v1", encode)
+}
+
 // followEvents streams everything the caller may see.
 func (a *API) followEvents(c *call, o hub.WideOptions) error {
 	f, err := a.hub.FollowAll(c.Context(), o)
@@ -230,28 +246,14 @@ func (a *API) followEvents(c *call, o hub.WideOptions) error {
 	}
 	defer done()
 	for {
-		feed := startFeed(ctx, func(ctx context.Context, put func(hub.WideEvent) bool) error {
-			for {
-				ev, err := f.Next(ctx)
-				if err != nil || !put(ev) {
-					return err
-				}
-			}
-		}, func(ev hub.WideEvent) int { return len(ev.Envelope.Data) })
 		err = s.Run(ctx, func() (<-chan struct{}, error) {
-			ev, wake, err := feed.tryNext()
+			ev, wake, err := f.TryNext(ctx)
 			if err != nil || wake != nil {
 				return wake, err
 			}
-			position := ev.Position.String()
-			data, err := appendEvent(nil, ev.Envelope, position)
-			if err != nil {
-				return nil, err
-			}
-			s.Event(position, "envelope", data)
+			s.Append(wideFrameOf(&ev))
 			return nil, nil
 		})
-		feed.stop()
 		var gap *hub.WideGap
 		if !errors.As(err, &gap) {
 			return nil

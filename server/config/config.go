@@ -69,6 +69,7 @@ type Limits struct {
 	Record          Bytes
 	Profile         Bytes
 	ProfileCache    Bytes
+	RecentEvents    Bytes
 	Page            int
 	PageBytes       Bytes
 	View            Bytes

@@ -144,6 +144,11 @@ var Keys = []Key{
 		field:   func(c *Config) any { return &c.Limits.Profile },
 	},
 	{
+		Name: "limits.recent_events", Default: "16MiB",
+		Meaning: "memory for the newest events while somebody follows all channels; who is further behind reads them from disk",
+		field:   func(c *Config) any { return &c.Limits.RecentEvents },
+	},
+	{
 		Name: "limits.profile_cache", Default: "16MiB",
 		Meaning: "memory for resumes and skills that were used last; others are read from disk",
 		field:   func(c *Config) any { return &c.Limits.ProfileCache },

@@ -16,13 +16,14 @@ type bounds struct {
 	answers, view, event, frame    int
 	queue, profile, record, header int
 	agents, inFlight, cache        int
+	recent                         int
 }
 
 var settings = bounds{
 	connections: 768, peer: 384, sockets: 192,
 	answers: 32 << 20, view: 16 << 20, event: 1 << 20, frame: 1 << 20,
 	queue: 1 << 20, profile: 64 << 10, record: 16 << 10, header: 64 << 10,
-	agents: 1000, inFlight: 256, cache: 4 << 20,
+	agents: 1000, inFlight: 256, cache: 4 << 20, recent: 4 << 20,
 }
 
 func (b bounds) env() []string {
@@ -34,6 +35,7 @@ func (b bounds) env() []string {
 		fmt.Sprint("PARLEY_LIMITS_PROFILE=", b.profile), fmt.Sprint("PARLEY_LIMITS_RECORD=", b.record),
 		fmt.Sprint("PARLEY_LIMITS_AGENTS=", b.agents), fmt.Sprint("PARLEY_LIMITS_IN_FLIGHT=", b.inFlight),
 		fmt.Sprint("PARLEY_LIMITS_PROFILE_CACHE=", b.cache), fmt.Sprint("PARLEY_HTTP_MAX_HEADER=", b.header),
+		fmt.Sprint("PARLEY_LIMITS_RECENT_EVENTS=", b.recent),
 	}
 }
 
@@ -50,6 +52,7 @@ func (b bounds) bound(idle float64) (bytes float64, formula string) {
 		{"limits.answers", b.answers},
 		{"4 × limits.view", 4 * b.view},
 		{"limits.profile_cache", b.cache},
+		{"limits.recent_events", b.recent},
 		{fmt.Sprintf("%d agents × (limits.profile + limits.record)", b.agents), b.agents * (b.profile + b.record)},
 		{fmt.Sprintf("%d in flight × limits.event", b.inFlight), b.inFlight * b.event},
 		{fmt.Sprintf("%d sockets × (frame_bytes + 4 × queue_bytes)", b.sockets), b.sockets * (b.frame + 4*b.queue)},
