@@ -181,7 +181,7 @@ func (h *Hub) auditPlace(ctx context.Context, channelID string) (journal.Partiti
 		}
 		return h.tenant.Directory(), err
 	}
-	return h.tenant.Channel(channelID).Partition, nil
+	return h.tenant.Channel(channelID).Partition(), nil
 }
 
 // ReportTurnFailure audits that an agent could not finish a turn. It does not check

@@ -64,11 +64,11 @@ func (h *Hub) dropLogs(ctx context.Context, channelID string) error {
 		return err
 	}
 	defer ch.mu.Unlock()
-	tasks, err := h.taskLogs(ctx, ch.logs.Partition)
+	tasks, err := h.taskLogs(ctx, ch.logs.Partition())
 	if err != nil {
 		return err
 	}
-	ticket, err := h.journal.DropPartition(ctx, ch.logs.Partition, schema.FamilyAudit)
+	ticket, err := h.journal.DropPartition(ctx, ch.logs.Partition(), schema.FamilyAudit)
 	if err != nil {
 		return unavailable(err)
 	}

@@ -63,7 +63,7 @@ func (h *Hub) dropChannelLogs(ctx context.Context, channelID string) error {
 	if err := h.dropTasks(ctx, logs); err != nil {
 		return err
 	}
-	if err := journal.RemoveValues(ctx, h.journal, logs.Partition, logs.CursorsOf()); err != nil {
+	if err := journal.RemoveValues(ctx, h.journal, logs.Partition(), logs.CursorsOf()); err != nil {
 		return unavailable(err)
 	}
 	for _, log := range []journal.LogName{logs.History(), logs.Side(), logs.Meta()} {
@@ -87,7 +87,7 @@ func (h *Hub) drop(ctx context.Context, log journal.LogName) error {
 func (h *Hub) dropTasks(ctx context.Context, logs schema.ChannelLogs) error {
 	opts := journal.LogsOptions{Family: schema.FamilyTask, After: logs.TasksAfter()}
 	for {
-		page, err := h.journal.Logs(ctx, logs.Partition, opts)
+		page, err := h.journal.Logs(ctx, logs.Partition(), opts)
 		if err != nil {
 			return unavailable(err)
 		}

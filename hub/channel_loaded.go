@@ -1,6 +1,7 @@
 package hub
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/parley-hub/parley/channel"
 	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/hub/internal/expect"
 	"github.com/parley-hub/parley/hub/internal/schema"
 	"github.com/parley-hub/parley/journal"
 )
@@ -27,13 +29,12 @@ type loadedChannel struct {
 	adapter  channel.Adapter // nil: none is loaded for its manifest
 	meta     *channel.Metadata
 	state    channel.State // nil: dormant, never folded
-	broken   error         // why it could not be folded
 	watch    watch
 	heads    heads
 	lastID   string
 	term     uint64
 	last     *Pending // the last ordered; nil once nothing is on its way
-	touched  time.Time
+	touched  expect.Instant
 	readers  readers
 	extras   *extras
 	nextSave uint64                   // at how many records its fold is saved next
@@ -49,6 +50,7 @@ type extras struct {
 	waiting     []*waiting
 	tasks       map[string]*schema.StoredTask // of the channel, not ended, as last ordered
 	marks       marks
+	broken      error                   // why it could not be folded
 	redelivered map[string]*redelivered // by participant
 }
 
@@ -57,6 +59,14 @@ func (ch *loadedChannel) ensureExtras() *extras {
 		ch.extras = &extras{}
 	}
 	return ch.extras
+}
+
+// broken is why the channel could not be folded, or nil.
+func (ch *loadedChannel) broken() error {
+	if ch.extras == nil {
+		return nil
+	}
+	return ch.extras.broken
 }
 
 // settled reports whether no batch of the channel is pending and no envelope waits
@@ -116,7 +126,7 @@ func (c *channels) unpark(ch *loadedChannel) {
 // are built once.
 func newLoadedChannel(tenant schema.Tenant, id string) *loadedChannel {
 	logs := tenant.Channel(id)
-	return &loadedChannel{logs: logs, id: logs.Channel}
+	return &loadedChannel{logs: logs, id: logs.Channel()}
 }
 
 func (c *channels) init(tenant schema.Tenant, limit int) {
@@ -180,14 +190,14 @@ func (h *Hub) lock(ctx context.Context, id string) (*loadedChannel, error) {
 				return nil, err
 			}
 			h.channels.unpark(ch)
-			ch.touched = h.now()
+			ch.touched = expect.InstantOf(h.now())
 			h.advance(ch, ch.current())
 			h.saveDue(ch)
 			return ch, nil
 		}
 		ch.mu.Lock()
 		if !ch.gone {
-			ch.touched = h.now()
+			ch.touched = expect.InstantOf(h.now())
 			return ch, nil
 		}
 		ch.mu.Unlock()
@@ -226,7 +236,7 @@ func (h *Hub) load(ctx context.Context, ch *loadedChannel) error {
 		return h.loadHeads(ctx, ch)
 	}
 	err = h.foldOrQuarantine(ctx, ch)
-	if ch.broken != nil {
+	if ch.broken() != nil {
 		return h.loadHeads(ctx, ch)
 	}
 	return err
@@ -237,7 +247,7 @@ func (h *Hub) foldOrQuarantine(ctx context.Context, ch *loadedChannel) error {
 	if err == nil || fault.Retryable(err) {
 		return err
 	}
-	ch.broken, ch.state = err, nil
+	ch.ensureExtras().broken, ch.state = err, nil
 	h.log.Error("channel is quarantined: it cannot be folded", "channel_id", ch.id, "error", err)
 	return nil
 }
@@ -245,7 +255,7 @@ func (h *Hub) foldOrQuarantine(ctx context.Context, ch *loadedChannel) error {
 // folded returns a channel's state, folding it first if needed. The channel is
 // locked.
 func (h *Hub) folded(ctx context.Context, ch *loadedChannel) (channel.State, error) {
-	if ch.state == nil && ch.adapter != nil && ch.broken == nil && ch.meta.State.Terminal() {
+	if ch.state == nil && ch.adapter != nil && ch.broken() == nil && ch.meta.State.Terminal() {
 		if err := h.foldOrQuarantine(ctx, ch); err != nil {
 			return nil, err
 		}
@@ -334,8 +344,8 @@ func (h *Hub) Quarantined() map[string]error {
 	broken := map[string]error{}
 	for _, ch := range h.channels.list() {
 		ch.mu.Lock()
-		if ch.broken != nil {
-			broken[ch.id] = ch.broken
+		if ch.broken() != nil {
+			broken[ch.id] = ch.broken()
 		}
 		ch.mu.Unlock()
 	}
@@ -352,13 +362,13 @@ func (h *Hub) evict(before time.Time) {
 	list := h.channels.list()
 	excess := len(list) - h.channels.limit
 	if excess > 0 {
-		slices.SortFunc(list, func(a, b *loadedChannel) int { return a.lastTouch().Compare(b.lastTouch()) })
+		slices.SortFunc(list, func(a, b *loadedChannel) int { return cmp.Compare(a.lastTouch(), b.lastTouch()) })
 	}
 	for i, ch := range list {
 		if !ch.mu.TryLock() {
 			continue // in use
 		}
-		if (i < excess || ch.touched.Before(before)) && !ch.gone && ch.settled() {
+		if (i < excess || ch.touched < expect.InstantOf(before)) && !ch.gone && ch.settled() {
 			h.channels.park(ch)
 			h.saveEvicted(ch)
 			h.channels.drop(ch)
@@ -367,7 +377,7 @@ func (h *Hub) evict(before time.Time) {
 	}
 }
 
-func (ch *loadedChannel) lastTouch() time.Time {
+func (ch *loadedChannel) lastTouch() expect.Instant {
 	ch.mu.Lock()
 	defer ch.mu.Unlock()
 	return ch.touched

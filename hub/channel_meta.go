@@ -69,8 +69,8 @@ func (h *Hub) closedCold(ch *loadedChannel) bool {
 }
 
 func errNoState(ch *loadedChannel) error {
-	if ch.broken != nil {
-		return fault.Wrap(fault.Protocol, ch.broken, "no adapter state: channel '%s' is quarantined: %v", ch.id, ch.broken)
+	if ch.broken() != nil {
+		return fault.Wrap(fault.Protocol, ch.broken(), "no adapter state: channel '%s' is quarantined: %v", ch.id, ch.broken())
 	}
 	return fault.New(fault.Protocol, "no adapter state: channel '%s' was first touched without its adapter; it is folded when a hub with that adapter opens it", ch.id)
 }

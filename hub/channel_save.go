@@ -49,7 +49,7 @@ func (h *Hub) saveEvicted(ch *loadedChannel) {
 }
 
 func (h *Hub) save(ch *loadedChannel, n uint64) {
-	if _, none := ch.adapter.(inert); none || ch.adapter == nil || ch.state == nil || ch.broken != nil {
+	if _, none := ch.adapter.(inert); none || ch.adapter == nil || ch.state == nil || ch.broken() != nil {
 		return
 	}
 	r := saveRequest{savedFold: savedFold{

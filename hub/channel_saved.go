@@ -137,7 +137,7 @@ func (f *savedFold) decode(data []byte) (err error) {
 
 // savedKey names a channel's snapshot.
 func (ch *loadedChannel) savedKey() journal.ValueKey {
-	return journal.ValueKey{Partition: ch.logs.Partition, Name: "fold/" + ch.logs.History().ID}
+	return journal.ValueKey{Partition: ch.logs.Partition(), Name: "fold/" + ch.logs.History().ID}
 }
 
 // long reports whether so many records are worth a snapshot.

@@ -61,7 +61,7 @@ func (s *snapshots) wake(id string) {
 // current is the channel as it is folded now. The caller holds its lock.
 func (ch *loadedChannel) current() *snapshot {
 	s := &snapshot{meta: ch.meta, adapter: ch.adapter, state: ch.state, history: ch.heads.history}
-	if ch.broken != nil {
+	if ch.broken() != nil {
 		// Who may read a channel that cannot be folded is judged from its creation.
 		var err error
 		if s.state, err = ch.adapter.Initial(ch.meta); err != nil {
@@ -127,10 +127,10 @@ func (h *Hub) loadSnapshot(ctx context.Context, id string) (*snapshot, error) {
 	}
 	defer ch.mu.Unlock()
 	s := ch.durable.Load()
-	if s == nil || s.state != nil || ch.adapter == nil || ch.broken != nil || ch.last != nil {
+	if s == nil || s.state != nil || ch.adapter == nil || ch.broken() != nil || ch.last != nil {
 		return s, nil
 	}
-	if _, err := h.folded(ctx, ch); err != nil && ch.broken == nil {
+	if _, err := h.folded(ctx, ch); err != nil && ch.broken() == nil {
 		return nil, err
 	}
 	s = ch.current()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/parley-hub/parley/channel"
 	"github.com/parley-hub/parley/envelope"
@@ -14,8 +15,8 @@ import (
 // lock is never held across a wait, because delivery takes it for every envelope.
 type readers struct {
 	mu     sync.Mutex
-	seats  []seat // by place among the participants
-	hidden []string
+	seats  []seat                   // by place among the participants
+	hidden atomic.Pointer[[]string] // nil: nobody is
 }
 
 type seat struct {
@@ -75,15 +76,16 @@ func (r *readers) atWork() []seat {
 
 // hides reports whether live deliveries to a participant are held back.
 func (r *readers) hides(agent string) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return slices.Contains(r.hidden, agent)
+	hidden := r.hidden.Load()
+	return hidden != nil && slices.Contains(*hidden, agent)
 }
 
 func (r *readers) hide(agents []string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.hidden = agents
+	if len(agents) == 0 {
+		r.hidden.Store(nil)
+		return
+	}
+	r.hidden.Store(&agents)
 }
 
 // Ack moves an identity's cursor in a channel up to an envelope. An older one

@@ -13,6 +13,7 @@ import (
 	"github.com/parley-hub/parley/channel"
 	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/hub/internal/expect"
 	"github.com/parley-hub/parley/hub/internal/schema"
 	"github.com/parley-hub/parley/identity"
 	"github.com/parley-hub/parley/internal/jsonbuf"
@@ -299,7 +300,7 @@ func (h *Hub) storeChannel(ctx context.Context, a channel.Adapter, m *channel.Me
 	}
 	ch, _ := h.channels.claim(m.ID) // new, so it is locked
 	defer ch.mu.Unlock()
-	ch.adapter, ch.meta, ch.state, ch.term, ch.touched = a, m, state, place.Term, h.now()
+	ch.adapter, ch.meta, ch.state, ch.term, ch.touched = a, m, state, place.Term, expect.InstantOf(h.now())
 	o.seed.plant(ch)
 	b := h.newBatch(ch)
 	b.now, b.by = m.CreatedAt, o.By

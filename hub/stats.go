@@ -61,5 +61,5 @@ func (h *Hub) Shards() int { return h.journal.Shards() }
 
 // shardOf is the shard that a channel is stored in.
 func (h *Hub) shardOf(channelID string) int {
-	return h.journal.Shard(h.tenant.Channel(channelID).Partition)
+	return h.journal.Shard(h.tenant.Channel(channelID).Partition())
 }

@@ -119,69 +119,84 @@ func Split(id string) (home, own string) {
 // ChannelLogs names the logs and values of one channel. Tenant.Channel is the only
 // function that decides where a channel is stored.
 type ChannelLogs struct {
-	Partition journal.PartitionName
-	Channel   string // the channel's id
-	log       string // of each family
+	tenant Tenant
+	name   string // the channel's id behind the prefix of its partition
 }
 
 // Channel names a channel's logs. A channel without a home has a partition of its
-// own; either way an envelope and everything it causes are one batch. The
-// returned id shares its memory with the names.
+// own; either way an envelope and everything it causes are one batch.
 func (t Tenant) Channel(id string) ChannelLogs {
-	if home, own := Split(id); home != "" {
-		name := homePrefix + id
-		return ChannelLogs{
-			Partition: journal.PartitionName{Tenant: string(t), Partition: name[:len(homePrefix)+len(home)]},
-			Channel:   name[len(homePrefix):],
-			log:       name[len(name)-len(own):],
-		}
+	if home, _ := Split(id); home != "" {
+		return ChannelLogs{t, homePrefix + id}
 	}
-	name := channelPrefix + id
-	return ChannelLogs{
-		Partition: journal.PartitionName{Tenant: string(t), Partition: name},
-		Channel:   name[len(channelPrefix):],
-		log:       only,
+	return ChannelLogs{t, channelPrefix + id}
+}
+
+func (l ChannelLogs) inHome() bool { return strings.HasPrefix(l.name, homePrefix) }
+
+// Partition is where the channel is stored.
+func (l ChannelLogs) Partition() journal.PartitionName {
+	name := l.name
+	if l.inHome() {
+		name = name[:len(homePrefix)+envelope.IDLength]
 	}
+	return journal.PartitionName{Tenant: string(l.tenant), Partition: name}
+}
+
+// Channel is the channel's id. It shares its memory with the names.
+func (l ChannelLogs) Channel() string {
+	if l.inHome() {
+		return l.name[len(homePrefix):]
+	}
+	return l.name[len(channelPrefix):]
+}
+
+// log is the id of the log of each family.
+func (l ChannelLogs) log() string {
+	if l.inHome() {
+		return l.name[len(homePrefix)+envelope.IDLength+1:]
+	}
+	return only
 }
 
 // History is the log of the channel's envelopes.
-func (l ChannelLogs) History() journal.LogName { return l.Partition.In(FamilyHistory, l.log) }
+func (l ChannelLogs) History() journal.LogName { return l.Partition().In(FamilyHistory, l.log()) }
 
 // Meta is the log of the channel's metadata.
-func (l ChannelLogs) Meta() journal.LogName { return l.Partition.In(FamilyMeta, l.log) }
+func (l ChannelLogs) Meta() journal.LogName { return l.Partition().In(FamilyMeta, l.log()) }
 
 // Side is the log of the hub's bookkeeping and of the adapter's side envelopes.
-func (l ChannelLogs) Side() journal.LogName { return l.Partition.In(FamilySide, l.log) }
+func (l ChannelLogs) Side() journal.LogName { return l.Partition().In(FamilySide, l.log()) }
 
 // Audit is the log of the channel's audit records.
-func (l ChannelLogs) Audit() journal.LogName { return AuditIn(l.Partition) }
+func (l ChannelLogs) Audit() journal.LogName { return AuditIn(l.Partition()) }
 
 // Task is the log of one of the channel's tasks. In a home its id begins with the
 // channel, so that a channel's tasks can be found, and told from those of others.
 func (l ChannelLogs) Task(id string) journal.LogName {
-	if l.log != only {
-		id = l.log + "/" + Digest(id)
+	if l.log() != only {
+		id = l.log() + "/" + Digest(id)
 	}
-	return TaskIn(l.Partition, id)
+	return TaskIn(l.Partition(), id)
 }
 
 // Cursor is the value of the cursor of a participant's reader; the unnamed one's
 // is the beginning of the others' names.
 func (l ChannelLogs) Cursor(agent, reader string) journal.ValueKey {
 	name := "cursor/" + agent
-	if l.log != only {
-		name = "cursor/" + l.log + "/" + agent
+	if l.log() != only {
+		name = "cursor/" + l.log() + "/" + agent
 	}
 	if reader != "" {
 		name += "/" + reader
 	}
-	return journal.ValueKey{Partition: l.Partition, Name: name}
+	return journal.ValueKey{Partition: l.Partition(), Name: name}
 }
 
 // CursorsOf is what the names of the values of a channel's cursors begin with.
 func (l ChannelLogs) CursorsOf() string {
-	if l.log != only {
-		return "cursor/" + l.log + "/"
+	if l.log() != only {
+		return "cursor/" + l.log() + "/"
 	}
 	return "cursor/"
 }
@@ -189,12 +204,12 @@ func (l ChannelLogs) CursorsOf() string {
 // TasksAfter comes before the logs of the tasks of a home's channel in the order
 // of names, and TaskOf reports whether a log is one of them.
 func (l ChannelLogs) TasksAfter() journal.LogName {
-	return TaskIn(l.Partition, l.log+"/"+strings.Repeat("!", digestLength))
+	return TaskIn(l.Partition(), l.log()+"/"+strings.Repeat("!", digestLength))
 }
 
 // TaskOf reports whether a log is that of one of the channel's tasks.
 func (l ChannelLogs) TaskOf(log journal.LogName) bool {
-	return log.Of() == l.Partition && log.Family == FamilyTask && strings.HasPrefix(log.ID, l.log+"/")
+	return log.Of() == l.Partition() && log.Family == FamilyTask && strings.HasPrefix(log.ID, l.log()+"/")
 }
 
 // ChannelOf returns the channel that a log belongs to, if it belongs to one. A
