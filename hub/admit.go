@@ -3,7 +3,6 @@ package hub
 import (
 	"cmp"
 	"context"
-	"errors"
 	"maps"
 	"sync"
 
@@ -61,47 +60,7 @@ func (h *Hub) admit(ctx context.Context, e *envelope.Envelope, by *Caller) *Pend
 	if err != nil {
 		return refused(err)
 	}
-	again := func() *Pending { return h.Admit(ctx, e, by) }
-	if p := h.idempotentRepeat(ctx, e, again); p != nil {
-		return p
-	}
-	recipients := h.registry.profiles(e.Audience, e.Sender)
-	if err := denied(h.arbiter().AuthorizeSend(sender.profile(), e, recipients)); err != nil {
-		return refused(err)
-	}
-	if err := h.delivery.await(ctx); err != nil {
-		return refused(err)
-	}
-	for {
-		ch, err := h.lock(ctx, e.Channel)
-		if err != nil {
-			return refused(err)
-		}
-		p, err := h.admitTo(ctx, ch, sender, e, by)
-		if err == nil {
-			ch.mu.Unlock()
-			return p
-		}
-		if retryFold(err) {
-			h.abandon(ch)
-			continue
-		}
-		if errors.Is(err, errBroke) {
-			h.abandon(ch)
-			return refused(err)
-		}
-		basis := ch.last
-		ch.mu.Unlock()
-		// The key may have been taken since it was looked up: then this is a
-		// repeat, whatever the channel says of it now.
-		if p := h.idempotentRepeat(ctx, e, again); p != nil {
-			return p
-		}
-		if isKey(err, e) {
-			continue
-		}
-		return notAccepted(err, basis, again)
-	}
+	return h.newPost(postOne, e, sender, by).admit(ctx)
 }
 
 // sender looks up who posts, and whether the caller may.

@@ -2,7 +2,6 @@ package hub
 
 import (
 	"context"
-	"errors"
 
 	"github.com/parley-hub/parley/channel"
 	"github.com/parley-hub/parley/envelope"
@@ -18,62 +17,19 @@ const MaxAdmitAll = 512
 // one before leaves it. Either each has an idempotency key of its own or none has
 // one. The hub owns the envelopes from here on.
 func (h *Hub) AdmitAll(ctx context.Context, list []*envelope.Envelope, by *Caller) *Pending {
-	p, culprit := h.admitAll(ctx, list, by)
-	if culprit != nil {
-		h.tellRefusal(p, culprit)
-	}
-	return p
-}
-
-// admitAll returns which envelope is refused besides the refusal, if it is one.
-func (h *Hub) admitAll(ctx context.Context, list []*envelope.Envelope, by *Caller) (*Pending, *envelope.Envelope) {
 	if len(list) == 0 || len(list) > MaxAdmitAll {
-		return refused(fault.New(fault.Invalid, "%d envelopes; 1 to %d are posted together", len(list), MaxAdmitAll)), nil
+		return refused(fault.New(fault.Invalid, "%d envelopes; 1 to %d are posted together", len(list), MaxAdmitAll))
 	}
 	sender, culprit, err := h.boundAll(list, by)
 	if err != nil {
-		return refused(err), culprit
+		p := refused(err)
+		h.tellRefusal(p, culprit)
+		return p
 	}
-	if p := h.repeatedAll(ctx, list, by); p != nil {
-		return p, list[0]
-	}
-	for _, e := range list {
-		recipients := h.registry.profiles(e.Audience, e.Sender)
-		if err := denied(h.arbiter().AuthorizeSend(sender.profile(), e, recipients)); err != nil {
-			return refused(err), e
-		}
-	}
-	if err := h.delivery.await(ctx); err != nil {
-		return refused(err), list[0]
-	}
-	for {
-		ch, err := h.lock(ctx, list[0].Channel)
-		if err != nil {
-			return refused(err), list[0]
-		}
-		p, culprit, err := h.admitAllTo(ctx, ch, sender, list, by)
-		if err == nil {
-			ch.mu.Unlock()
-			return p, nil
-		}
-		if retryFold(err) {
-			h.abandon(ch)
-			continue
-		}
-		if errors.Is(err, errBroke) {
-			h.abandon(ch)
-			return refused(err), culprit
-		}
-		basis := ch.last
-		ch.mu.Unlock()
-		if p := h.repeatedAll(ctx, list, by); p != nil {
-			return p, list[0]
-		}
-		if isKey(err, list...) {
-			continue
-		}
-		return notAccepted(err, basis, func() *Pending { return h.AdmitAll(ctx, list, by) }), culprit
-	}
+	all := &post{hub: h, list: list, by: by, sender: sender, kind: postAll, refused: list[0]}
+	p := all.admit(ctx)
+	h.tellRefusal(p, all.refused)
+	return p
 }
 
 // boundAll checks what can be checked without the channel.
@@ -109,42 +65,44 @@ func (h *Hub) boundAll(list []*envelope.Envelope, by *Caller) (sender *member, c
 
 // admitAllTo checks the envelopes against a channel, each after the one before.
 // The channel is locked.
-func (h *Hub) admitAllTo(ctx context.Context, ch *loadedChannel, sender *member, list []*envelope.Envelope, by *Caller) (p *Pending, culprit *envelope.Envelope, err error) {
+func (h *Hub) admitAllTo(ctx context.Context, ch *loadedChannel, all *post) (p *Pending, err error) {
 	defer h.rescue(&err)
 	var places []string
 	kept := false
 	defer func() {
 		if !kept {
-			h.vacate(sender.id, places)
+			h.vacate(all.sender.id, places)
 		}
 	}()
 	b := h.newBatch(ch)
-	b.caller, b.by = h.spans.Caller(ctx), by
-	for _, culprit = range list {
-		if err := h.judgeNext(ctx, b, sender, culprit, by); err != nil {
-			return nil, culprit, err
+	b.caller, b.by = h.spans.Caller(ctx), all.by
+	b.expect(len(all.list))
+	for _, e := range all.list {
+		all.refused = e
+		if err := h.judgeNext(ctx, b, all.sender, e, all.by); err != nil {
+			return nil, err
 		}
 		b.places = nil
-		if !envelope.IsProtocol(culprit.Type) {
-			if b.places, err = h.capacity(ch, sender, culprit); err != nil {
-				return nil, culprit, err
+		if !envelope.IsProtocol(e.Type) {
+			if b.places, err = h.capacity(ch, all.sender, e); err != nil {
+				return nil, err
 			}
 			places = append(places, b.places...)
 		}
-		if err := b.accept(culprit); err != nil {
-			return nil, culprit, err
+		if err := b.accept(e); err != nil {
+			return nil, err
 		}
 	}
-	b.posted = list
+	b.posted = all.list
 	if p, err = b.order(ctx); err != nil {
-		return nil, culprit, err
+		return nil, err
 	}
 	kept = true
-	for _, e := range list {
+	for _, e := range all.list {
 		ch.noteAnswer(e)
 	}
 	b.release()
-	return p, nil, nil
+	return p, nil
 }
 
 // judgeNext judges the next envelope of a batch against the channel as the batch

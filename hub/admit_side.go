@@ -3,7 +3,6 @@ package hub
 import (
 	"cmp"
 	"context"
-	"errors"
 	"strings"
 
 	"github.com/parley-hub/parley/channel"
@@ -35,44 +34,7 @@ func (h *Hub) admitSide(ctx context.Context, e *envelope.Envelope, by *Caller) *
 	if err != nil {
 		return refused(err)
 	}
-	retry := func() *Pending { return h.AdmitSide(ctx, e, by) }
-	if p := h.idempotentRepeat(ctx, e, retry); p != nil {
-		return p
-	}
-	if err := denied(h.arbiter().AuthorizeSend(sender.profile(), e, h.registry.profiles(e.Audience, e.Sender))); err != nil {
-		return refused(err)
-	}
-	if err := h.delivery.await(ctx); err != nil {
-		return refused(err)
-	}
-	for {
-		ch, err := h.lock(ctx, e.Channel)
-		if err != nil {
-			return refused(err)
-		}
-		p, err := h.admitSideTo(ctx, ch, sender, e, by)
-		if err == nil {
-			ch.mu.Unlock()
-			return p
-		}
-		if retryFold(err) {
-			h.abandon(ch)
-			continue
-		}
-		if errors.Is(err, errBroke) {
-			h.abandon(ch)
-			return refused(err)
-		}
-		basis := ch.last
-		ch.mu.Unlock()
-		if p := h.idempotentRepeat(ctx, e, retry); p != nil {
-			return p
-		}
-		if isKey(err, e) {
-			continue
-		}
-		return notAccepted(err, basis, retry)
-	}
+	return h.newPost(postSide, e, sender, by).admit(ctx)
 }
 
 // admitSideTo checks a side envelope against a channel. The channel is locked.

@@ -2,6 +2,7 @@ package hub
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -78,6 +79,12 @@ func (h *Hub) newBatch(ch *loadedChannel) *batch {
 	b.meta, b.state, b.watch, b.seq, b.lastID = ch.meta, ch.state, ch.watch, ch.heads.history, ch.lastID
 	b.history = b.oneRecord[:0]
 	return b
+}
+
+// expect makes room for a number of envelopes.
+func (b *batch) expect(n int) {
+	b.history = slices.Grow(b.history, n)
+	b.items = slices.Grow(b.items, n)
 }
 
 // batchPool reuses batches: every post needs one, and it is the largest value that
