@@ -7,6 +7,7 @@ package branch
 
 import (
 	"github.com/go-json-experiment/json"
+	"slices"
 
 	"github.com/parley-hub/parley/channel"
 	"github.com/parley-hub/parley/envelope"
@@ -122,7 +123,21 @@ func (*Adapter) Members(m *channel.Metadata, s channel.State) channel.Members {
 	if !ok {
 		return m.Members()
 	}
-	return channel.NewMembers(state.Members...)
+	return members{state}
+}
+
+// members holds one pointer, so that making it allocates nothing. States never
+// change.
+type members struct{ state *State }
+
+func (m members) Has(agent string) bool { return slices.Contains(m.state.Members, agent) }
+func (m members) Count() int            { return len(m.state.Members) }
+func (m members) Each(yield func(agent string) bool) {
+	for _, agent := range m.state.Members {
+		if !yield(agent) {
+			return
+		}
+	}
 }
 
 // Admits whoever posts: an input's poster becomes a member by it, and

@@ -87,7 +87,7 @@ func (s *Server) next(ctx context.Context, w *watching) (id string, data []byte,
 	if err != nil || wake != nil {
 		return "", nil, wake, err
 	}
-	if !w.resumed && durableOnly(ev.Envelope) {
+	if !w.resumed && hidden(&ev) {
 		return "", nil, nil, nil
 	}
 	data, ok := s.render(&ev, w.scope.wire(), w.surface)

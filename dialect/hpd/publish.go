@@ -145,7 +145,7 @@ func (x *run) stamp(b *wire.Base, durable bool) {
 		b.TraceID = x.trace
 	}
 	if b.Metadata == nil {
-		b.Metadata = branch.RootAgent(x.agentID, x.name)
+		b.Metadata = x.attribution()
 	}
 	if b.EventFlowID == "" || durable {
 		b.EventFlowID = x.turn
@@ -153,11 +153,28 @@ func (x *run) stamp(b *wire.Base, durable bool) {
 	b.EventID, b.SequenceNumber = "", 0
 }
 
+// ordinary reports whether an event has nothing that is not stored but what all
+// of its run have.
+func (x *run) ordinary(b *wire.Base) bool {
+	return b.TraceID == x.trace && b.Metadata == x.root && b.SpanID == "" && b.ParentSpanID == "" &&
+		b.Channel == 0 && b.Kind == 0 && b.Direction == 0 && !b.MustSurvive && b.ExchangeTimestampNs == 0
+}
+
+// attribution is the run's agent, as its events name it.
+func (x *run) attribution() *branch.Agent {
+	x.rootOnce.Do(func() { x.root = branch.RootAgent(x.agentID, x.name) })
+	return x.root
+}
+
 // order gives events their places. The run is locked; what was ordered must be
 // waited for, also after an error.
 func (s *Server) order(ctx context.Context, x *run, list []published) (pending []*hub.Pending, err error) {
 	if x.ended {
 		return nil, errRunOver(x.id)
+	}
+	if !x.noted {
+		s.notes.putTurn(x.turn, &wire.Base{TraceID: x.trace, Metadata: x.attribution()})
+		x.noted = true
 	}
 	for len(list) > 0 {
 		n := 0
@@ -178,7 +195,9 @@ func (s *Server) order(ctx context.Context, x *run, list []published) (pending [
 				Type: branch.LogType(p.event.Payload.EventType()), Data: p.data,
 				Ext: branch.Ext{Flow: x.turn, Time: p.event.Timestamp}.Bytes(), Key: p.key,
 			}
-			s.notes.put(e, &p.event.Base)
+			if !x.ordinary(&p.event.Base) {
+				s.notes.put(e, &p.event.Base)
+			}
 			batch[i] = e
 			if end, ok := p.event.Payload.(wire.MessageTurnFinished); ok && end.MessageTurnID == x.turn {
 				x.turnEnded = true

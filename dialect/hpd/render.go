@@ -29,7 +29,7 @@ func (s *Server) baseOf(ev *hub.Event, scope wire.Scope) (name string, base wire
 		return "", wire.Base{}, false
 	}
 	if !ev.Live {
-		return name, base.WithLive(s.notes.get(ev.Envelope)), true
+		return name, base.WithLive(s.notes.get(ev.Envelope, base.EventFlowID)), true
 	}
 	base = wire.Base{}
 	if json.Unmarshal(ev.Envelope.Ext, &base) != nil {
@@ -38,17 +38,29 @@ func (s *Server) baseOf(ev *hub.Event, scope wire.Scope) (name string, base wire
 	return name, base, true
 }
 
-// render is an event as a stream of a surface shows it.
+// render is an event as a stream of a surface shows it. What all readers are
+// shown alike is made once.
 func (s *Server) render(ev *hub.Event, scope wire.Scope, surface wire.Surface) ([]byte, bool) {
-	name, base, ok := s.baseOf(ev, scope)
-	if !ok {
-		return nil, false
+	encode := func() []byte {
+		name, base, ok := s.baseOf(ev, scope)
+		if !ok {
+			return nil
+		}
+		return wire.AppendLive(nil, surface, name, ev.Envelope.Data, &base)
 	}
-	encode := func() []byte { return wire.AppendLive(nil, surface, name, ev.Envelope.Data, &base) }
+	var data []byte
 	if ev.Shared == nil {
-		return encode(), true
+		data = encode()
+	} else {
+		data = ev.Shared.Bytes(sharedAs[surface], encode)
 	}
-	return ev.Shared.Bytes(dialectName+"/"+surface.Segment(), encode), true
+	return data, data != nil
+}
+
+// sharedAs are the names under which the forms of an event are kept.
+var sharedAs = map[wire.Surface]string{
+	wire.Branches: dialectName + "/" + wire.Branches.Segment(),
+	wire.Threads:  dialectName + "/" + wire.Threads.Segment(),
 }
 
 // whole are the types that a message which was committed whole is made of.
@@ -66,15 +78,34 @@ func durableOnly(e *envelope.Envelope) bool {
 	return ok && whole[name] && branch.ParseExt(e.Ext).Server
 }
 
+// hidden is durableOnly, decided once for all readers.
+func hidden(ev *hub.Event) bool {
+	if ev.Shared == nil {
+		return durableOnly(ev.Envelope)
+	}
+	return ev.Shared.Bytes(dialectName+"/whole", func() []byte {
+		if durableOnly(ev.Envelope) {
+			return []byte{}
+		}
+		return nil
+	}) != nil
+}
+
 // notes remember, for the events of late, what readers that watch are shown and
-// the log does not keep.
+// the log does not keep: for each run what its events have in common, and for an
+// event what it has of its own.
 type notes struct {
 	mu     sync.Mutex
 	of     map[weak.Pointer[envelope.Envelope]]*wire.Base
 	recent [8192]weak.Pointer[envelope.Envelope]
 	next   int
+
+	ofTurn map[string]*wire.Base
+	turns  [8192]string
+	turn   int
 }
 
+// put remembers what an event has of its own.
 func (n *notes) put(e *envelope.Envelope, b *wire.Base) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -87,8 +118,29 @@ func (n *notes) put(e *envelope.Envelope, b *wire.Base) {
 	n.next = (n.next + 1) % len(n.recent)
 }
 
-func (n *notes) get(e *envelope.Envelope) *wire.Base {
+// putTurn remembers what the events of a run's turn have in common.
+func (n *notes) putTurn(turn string, b *wire.Base) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return n.of[weak.Make(e)]
+	if n.ofTurn == nil {
+		n.ofTurn = map[string]*wire.Base{}
+	}
+	delete(n.ofTurn, n.turns[n.turn])
+	n.ofTurn[turn], n.turns[n.turn] = b, turn
+	n.turn = (n.turn + 1) % len(n.turns)
+}
+
+// get finds what is known of an event; of those that the server made only what
+// is their own.
+func (n *notes) get(e *envelope.Envelope, turn string) *wire.Base {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if own := n.of[weak.Make(e)]; own != nil {
+		return own
+	}
+	common := n.ofTurn[turn]
+	if common == nil || branch.ParseExt(e.Ext).Server {
+		return nil
+	}
+	return common
 }

@@ -25,6 +25,9 @@ type run struct {
 	started time.Time
 	remote  bool
 
+	rootOnce sync.Once
+	root     *branch.Agent // never changed
+
 	ctx    context.Context // ends when the run is interrupted or over
 	cancel context.CancelFunc
 	over   chan struct{} // closed when its end is written
@@ -35,6 +38,7 @@ type run struct {
 	interrupted string // the reason; empty: it was not
 	ended       bool
 	asked       bool // it has asked something
+	noted       bool // what its events have in common is remembered
 
 	permitting sync.Mutex // one permission is asked for at a time
 

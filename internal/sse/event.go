@@ -21,7 +21,7 @@ func AppendEvent(buf []byte, id, name string, data []byte) []byte {
 		buf = append(append(append(buf, "event: "...), name...), '\n')
 	}
 	for {
-		end := bytes.IndexAny(data, "\r\n")
+		end := lineEnd(data)
 		if end < 0 {
 			return append(append(append(buf, "data: "...), data...), "\n\n"...)
 		}
@@ -31,6 +31,19 @@ func AppendEvent(buf []byte, id, name string, data []byte) []byte {
 		}
 		data = data[end+1:]
 	}
+}
+
+// lineEnd is where the first line of data ends, or -1. Looking for each byte
+// alone is several times faster than for either.
+func lineEnd(data []byte) int {
+	lf := bytes.IndexByte(data, '\n')
+	if lf < 0 {
+		return bytes.IndexByte(data, '\r')
+	}
+	if cr := bytes.IndexByte(data[:lf], '\r'); cr >= 0 {
+		return cr
+	}
+	return lf
 }
 
 // AppendComment appends a comment of one line, which readers ignore.

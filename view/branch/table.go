@@ -120,7 +120,21 @@ var renamed = func() map[string]bool {
 const logPrefix = "hpd."
 
 // LogType is the type of the envelope that holds an event.
-func LogType(name string) string { return logPrefix + name }
+func LogType(name string) string {
+	if known, ok := logTypes[name]; ok {
+		return known
+	}
+	return logPrefix + name
+}
+
+// logTypes are those of the built-in types, made once.
+var logTypes = func() map[string]string {
+	found := make(map[string]string, len(rows))
+	for _, row := range rows {
+		found[row.Type] = logPrefix + row.Type
+	}
+	return found
+}()
 
 // WireType is the name of the event that an envelope of this type holds; it
 // answers false for what is not an event of this dialect.

@@ -71,6 +71,11 @@ func (e *Event) Data() ([]byte, error) {
 	if opaque, ok := e.Payload.(Opaque); ok {
 		return opaque.Data, nil
 	}
+	if delta, ok := e.Payload.(TextDelta); ok {
+		if data := delta.quick(); data != nil {
+			return data, nil
+		}
+	}
 	payload := e.Payload
 	if p, ok := payload.(interface{ complete() Payload }); ok {
 		payload = p.complete()

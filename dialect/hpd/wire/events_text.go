@@ -1,6 +1,8 @@
 package wire
 
 import (
+	"github.com/go-json-experiment/json/jsontext"
+
 	"github.com/parley-hub/parley/view/branch"
 )
 
@@ -71,3 +73,20 @@ func (ReasoningDelta) EventType() string { return branch.ReasoningDelta }
 
 // EventType is the name on the wire.
 func (ReasoningMessageEnd) EventType() string { return branch.ReasoningMessageEnd }
+
+// quick writes the most frequent event without reflection, as json.Marshal
+// does; nil leaves it to that.
+func (d TextDelta) quick() []byte {
+	if len(d.Members) > 0 {
+		return nil
+	}
+	data := make([]byte, 0, len(d.Text)+len(d.MessageID)+32)
+	data, err := jsontext.AppendQuote(append(data, `{"text":`...), d.Text)
+	if err != nil {
+		return nil
+	}
+	if data, err = jsontext.AppendQuote(append(data, `,"messageId":`...), d.MessageID); err != nil {
+		return nil
+	}
+	return append(data, '}')
+}
