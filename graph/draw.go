@@ -59,6 +59,7 @@ type drawnNode struct {
 	key   string
 	shape shapeKind
 	label string
+	agent string // whose it is, for shapeAgent
 	taken bool
 }
 
@@ -213,7 +214,9 @@ func (p *picture) agent(id string) int {
 	if name, ok := p.drawing.Names[id]; ok {
 		label = name
 	}
-	return p.node("agent "+id, shapeAgent, label)
+	n := p.node("agent "+id, shapeAgent, label)
+	p.nodes[n].agent = id
+	return n
 }
 
 func (p *picture) end(reason string) int {

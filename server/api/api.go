@@ -63,6 +63,7 @@ type Limits struct {
 	View      int64         // 64 MiB of a log that one view is made of; four times as much for all at once
 	Answers   int64         // limits.answers: 256 MiB of answers being made or read
 	Write     time.Duration // limits.follower_write: 10 s to take what is written
+	States    int           // limits.states: 64 channels whose past states are kept
 	KeepAlive time.Duration // limits.keep_alive: 15 s of silence until a comment is sent
 }
 
@@ -74,6 +75,7 @@ type API struct {
 	views     *view.Registry
 	followers chan struct{}
 	viewing   atomic.Int64 // bytes of the logs that views are being made of
+	pasts     *pasts
 	answers   *answers
 	backingUp atomic.Bool
 	mux       *http.ServeMux
@@ -107,11 +109,12 @@ func New(cfg Config) *API {
 	setDefault(&l.Page, 1_000)
 	setDefault(&l.PageBytes, 4<<20)
 	setDefault(&l.View, 64<<20)
+	setDefault(&l.States, 64)
 	setDefault(&l.Answers, 256<<20)
 	setDefault(&l.Write, 10*time.Second)
 	setDefault(&l.KeepAlive, 15*time.Second)
 	a := &API{
-		cfg: cfg, hub: cfg.Hub, log: cfg.Log, views: view.NewRegistry(),
+		cfg: cfg, hub: cfg.Hub, log: cfg.Log, pasts: newPasts(cfg.Limits.States), views: view.NewRegistry(),
 		followers: make(chan struct{}, l.Followers), answers: newAnswers(l.Answers), mux: http.NewServeMux(),
 		rechecks: make(chan chan struct{}, 1),
 	}

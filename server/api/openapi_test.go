@@ -200,11 +200,13 @@ func TestRoutesKeepTheDocument(t *testing.T) {
 	c.hold(s, op, "GET", "/v1/requests?state=open&sort=due&for=bob&asked_by=alice&limit=1", "")
 	c.hold(s, op, "POST", "/v1/requests/"+asked.ID+"/answer", `{"choice":"approve","as":"bob","note":"fine"}`)
 	c.hold(s, op, "POST", "/v1/requests/"+asked.ID+"/answer", `{"choice":"deny","as":"bob"}`)
+	flow, _ := s.incident()
 	for _, path := range []string{
+		"/v1/channels/" + flow + "/state", "/v1/channels/" + flow + "/graph", "/v1/channels/" + flow + "/path", "/v1/channels/" + flow + "/path?before=x",
 		"/v1/requests", "/v1/requests/" + asked.ID, "/v1/requests/none", "/v1/requests?state=nonsense",
 		"/v1/channels", "/v1/channels?newest&limit=1&label=team=red&state=active&type=discussion&agent=alice", at,
 		at + "/events", at + "/events?as=alice&limit=2", at + "/events?after=nonsense", at + "/events?after=9.9.9",
-		at + "/views/full_transcript", at + "/views/windowed_summary?recent_n=1", at + "/views/threaded?as=bob", at + "/views/nonsense", at + "/messages", at + "/messages?as=bob",
+		at + "/views/full_transcript", at + "/views/windowed_summary?recent_n=1", at + "/views/threaded?as=bob", at + "/views/nonsense", at + "/messages", at + "/messages?as=bob", at + "/state?at=2", at + "/state?at=x", at + "/graph", at + "/path",
 		"/v1/events?limit=1", "/v1/events?label=team=red", "/v1/agents", "/v1/agents?capability=ocr", "/v1/agents/alice", "/v1/agents/ghost",
 		"/v1/tasks", "/v1/tasks?state=running&owner=alice&channel=" + ch.ID, "/v1/tasks/scan-7", "/v1/tasks/none", "/v1/tasks?state=nonsense",
 		"/v1/audit", "/v1/audit?kind=channel_created&agent=alice", "/v1/health", "/v1/openapi.json", "/v1/backup",

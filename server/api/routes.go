@@ -36,6 +36,7 @@ var (
 	pageParam   = param{"after", "string", "go on after this one: the page before says it as next"}
 	afterParam  = param{"after", "string", "the position after which to begin; the header Last-Event-ID does the same"}
 	asParam     = param{"as", "string", "through the eyes of this agent, by name or id"}
+	atParam     = param{"at", "integer", "the sequence of an event; 0 is before the first, and the newest unless told"}
 	followParam = param{"follow", "boolean", "stay, and send what comes as server sent events"}
 )
 
@@ -81,6 +82,22 @@ func (a *API) routes() []route {
 			method: "GET", path: "/v1/channels/{id}/views/{name}", name: "showView", says: "Shows a channel as one of its participants reads it.",
 			role: access.Reader, query: []param{asParam, {"recent_n", "integer", "how many of the last envelopes a windowed view shows"}},
 			status: http.StatusOK, answer: "View", serve: a.showView,
+		},
+		{
+			method: "GET", path: "/v1/channels/{id}/state", name: "channelState", says: "Shows a channel's fold as it was after an event, and who last wrote each context variable.",
+			role: access.Reader, query: []param{atParam}, status: http.StatusOK, answer: "PastState", serve: a.channelState,
+		},
+		{
+			method: "GET", path: "/v1/channels/{id}/graph", name: "channelGraph", says: "Shows a workflow's graph with the path taken up to an event; of the path the newest 1,000 turns.",
+			role: access.Reader, query: []param{atParam}, status: http.StatusOK, answer: "Graph", serve: a.channelGraph,
+		},
+		{
+			method: "GET", path: "/v1/channels/{id}/path", name: "channelPath", says: "Shows each turn of a workflow, what decided who is next, and why.",
+			role: access.Reader, query: []param{
+				{"after", "integer", "only turns behind this sequence, the first ones; from the beginning unless told"},
+				{"before", "integer", "only turns in front of this sequence, the last ones"},
+				limitParam,
+			}, status: http.StatusOK, answer: "PathPage", serve: a.channelPath,
 		},
 		{
 			method: "GET", path: "/v1/channels/{id}/messages", name: "showMessages", says: "Shows a channel as canonical messages, as one of its participants reads it.",

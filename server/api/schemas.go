@@ -42,7 +42,7 @@ func requestOf(properties obj, required ...any) obj {
 // schemas of what goes in and out, by the names that routes use.
 func schemas() obj {
 	all := obj{}
-	for _, part := range []obj{channelSchemas(), eventSchemas(), agentSchemas(), requestSchemas(), sessionSchemas(), otherSchemas()} {
+	for _, part := range []obj{channelSchemas(), eventSchemas(), agentSchemas(), requestSchemas(), sessionSchemas(), pastSchemas(), otherSchemas()} {
 		maps.Copy(all, part)
 	}
 	return all

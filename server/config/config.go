@@ -88,6 +88,7 @@ type Limits struct {
 	Deadlines       int
 	OpenRequests    int
 	AskedRequests   int
+	States          int
 	OpenTasks       int
 	OpenTasksOwner  int
 	Document        Bytes

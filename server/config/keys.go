@@ -274,6 +274,11 @@ var Keys = []Key{
 		field:   func(c *Config) any { return &c.Limits.ContentTotal },
 	},
 	{
+		Name: "limits.states", Default: "64", Most: 10_000,
+		Meaning: "channels whose past states are kept for looking back",
+		field:   func(c *Config) any { return &c.Limits.States },
+	},
+	{
 		Name: "limits.content_hub", Default: "10GiB",
 		Meaning: "all content of the hub",
 		field:   func(c *Config) any { return &c.Limits.ContentHub },

@@ -1,0 +1,197 @@
+package api
+
+import (
+	"context"
+	"maps"
+	"sync"
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/parley-hub/parley/adapter/workflow"
+	"github.com/parley-hub/parley/channel"
+	"github.com/parley-hub/parley/envelope"
+	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/graph"
+)
+
+// markEvery is how many envelopes lie between two states that are kept, so that
+// a seek folds at most so many.
+const markEvery = 1024
+
+// moment is a channel as it was after an envelope. It is never changed.
+type moment struct {
+	sequence uint64
+	state    channel.State
+	life     channel.Lifecycle
+	reason   string
+	writers  map[string]writer // who wrote each context variable last
+	envelope string
+	at       time.Time
+	since    time.Time // when whoever is expected became so
+	expected string
+}
+
+// writer is the envelope that wrote a context variable.
+type writer struct {
+	sequence         uint64
+	envelope, sender string
+}
+
+// history folds one channel's past. States share what they have in common, so
+// keeping one in 1,024 costs little.
+type history struct {
+	mu    sync.Mutex
+	marks []moment // by sequence: 0, 1024, 2048, …
+	used  time.Time
+}
+
+// pasts keeps the histories of the channels that were looked at last.
+type pasts struct {
+	mu   sync.Mutex
+	most int
+	of   map[string]*history
+}
+
+func newPasts(most int) *pasts { return &pasts{most: max(most, 1), of: map[string]*history{}} }
+
+// history returns a channel's, and drops the one that was used least recently
+// if there are too many.
+func (p *pasts) history(id string, now time.Time) *history {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	h, ok := p.of[id]
+	if !ok {
+		if len(p.of) >= p.most {
+			oldest := ""
+			for id, h := range p.of {
+				if oldest == "" || h.used.Before(p.of[oldest].used) {
+					oldest = id
+				}
+			}
+			delete(p.of, oldest)
+		}
+		h = &history{}
+		p.of[id] = h
+	}
+	h.used = now
+	return h
+}
+
+// seek returns the channel as it was after a sequence.
+func (a *API) seek(ctx context.Context, m *channel.Metadata, to uint64) (moment, error) {
+	adapter, err := a.hub.Adapter(ctx, m.ID)
+	if err != nil {
+		return moment{}, err
+	}
+	h := a.pasts.history(m.ID, time.Now())
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if len(h.marks) == 0 {
+		first, err := beginning(adapter, m)
+		if err != nil {
+			return moment{}, err
+		}
+		h.marks = append(h.marks, first)
+	}
+	at := h.marks[min(int(to/markEvery), len(h.marks)-1)]
+	if at.sequence == to {
+		return at, nil
+	}
+	for e, err := range a.hub.Log(ctx, m.ID, at.sequence+1, to) {
+		if err != nil {
+			return moment{}, err
+		}
+		if err := ctx.Err(); err != nil {
+			return moment{}, err
+		}
+		at = at.after(adapter, m, e)
+		if at.sequence%markEvery == 0 && at.sequence/markEvery == uint64(len(h.marks)) {
+			h.marks = append(h.marks, at)
+		}
+	}
+	return at, nil
+}
+
+// beginning is a channel before its first envelope.
+func beginning(adapter channel.Adapter, m *channel.Metadata) (moment, error) {
+	state, err := adapter.Initial(m)
+	if err != nil {
+		return moment{}, fault.Wrap(fault.Protocol, err, "channel '%s' cannot be folded: %v", m.ID, err)
+	}
+	life := channel.Pending
+	if adapter.Opening() == channel.AtOnce {
+		life = channel.Active
+	}
+	first := moment{state: state, life: life, at: m.CreatedAt, since: m.CreatedAt, writers: map[string]writer{}}
+	for key := range variables(state) {
+		first.writers[key] = writer{sender: m.Creator}
+	}
+	if turn, ok := adapter.Expected(m, state); ok {
+		first.expected = turn.Agent
+	}
+	return first, nil
+}
+
+// after is the moment after an envelope.
+func (t moment) after(adapter channel.Adapter, m *channel.Metadata, e *envelope.Envelope) moment {
+	next := t
+	next.sequence, next.envelope, next.at = e.Seq, e.ID, e.CreatedAt
+	next.state = adapter.Fold(t.state, e)
+	switch e.Type {
+	case envelope.TypeOpened:
+		next.life = channel.Active
+	case envelope.TypeClosed:
+		next.life, next.reason = channel.Closed, reasonOf(e)
+	case envelope.TypeExpired:
+		next.life, next.reason = channel.Expired, reasonOf(e)
+	}
+	next.writers = rewritten(t.writers, e)
+	next.expected = ""
+	if turn, ok := adapter.Expected(m, next.state); ok && !next.life.Terminal() {
+		next.expected = turn.Agent
+	}
+	if next.expected != t.expected || e.Sender == t.expected {
+		next.since = e.CreatedAt
+	}
+	return next
+}
+
+// rewritten notes who wrote which variables. Most envelopes write none, and then
+// the map is shared.
+func rewritten(writers map[string]writer, e *envelope.Envelope) map[string]writer {
+	var update graph.Update
+	switch e.Type {
+	case envelope.TypeContextSet:
+		update, _ = graph.ReadUpdate(e.Data)
+	case envelope.TypePacket:
+		update = graph.ReadPacket(e.Data).Updates
+	}
+	if len(update.Set) == 0 && len(update.Delete) == 0 {
+		return writers
+	}
+	next := maps.Clone(writers)
+	for _, key := range update.Delete {
+		delete(next, key)
+	}
+	for _, v := range update.Set {
+		next[v.Key] = writer{e.Seq, e.ID, e.Sender}
+	}
+	return next
+}
+
+// variables yields a workflow's context variables; other states have none.
+func variables(state channel.State) func(func(string, string) bool) {
+	if s, ok := state.(*workflow.State); ok {
+		return s.Facts.Vars.All()
+	}
+	return func(func(string, string) bool) {}
+}
+
+func reasonOf(e *envelope.Envelope) string {
+	var body struct {
+		Reason string `json:"reason"`
+	}
+	_ = json.Unmarshal(e.Data, &body) // a payload without a reason says none
+	return body.Reason
+}
