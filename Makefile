@@ -72,6 +72,7 @@ docs: ## write the generated pages again
 	$(GO) run ./cmd/parley config reference > docs/config.md
 	PARLEY_UPDATE=1 $(GO) test -count=1 -run 'TestErrorsPage|TestCommandReference' ./cmd/parley
 	PARLEY_UPDATE=1 $(GO) test -count=1 -run TestEventsPage ./dialect/hpd/wire
+	PARLEY_UPDATE=1 $(GO) test -count=1 -run TestRoutesPage ./dialect/hpd
 
 ci: ## what the build server runs
 	.ci/run

@@ -83,8 +83,10 @@ func (c *call) read(into any) error {
 	err = json.Unmarshal(wire.Canonical(data), into)
 	var wrong *json.SemanticError
 	switch {
+	case errors.As(err, &wrong) && wrong.JSONPointer == "":
+		return fault.Wrap(fault.Invalid, err, "the body is %s; it is an object", wire.KindName(wrong.JSONKind))
 	case errors.As(err, &wrong): // its own text names Go's types
-		return fault.Wrap(fault.Invalid, err, "%q of the body has the wrong JSON type: a %s", wrong.JSONPointer, wrong.JSONKind)
+		return fault.Wrap(fault.Invalid, err, "%q of the body is %s, which is the wrong JSON type", wrong.JSONPointer, wire.KindName(wrong.JSONKind))
 	case err != nil:
 		return fault.Wrap(fault.Invalid, err, "the body is not valid JSON: %v", err)
 	}

@@ -14,7 +14,9 @@ type need uint8
 
 const (
 	toRead    need = iota // operators, readers, and agents in what is theirs
+	toWatch               // the same; whoever writes over it must be able to
 	toWrite               // operators, and agents in what is theirs
+	toProduce             // operators, and the agent whose run or work it is
 	toOperate             // operators
 )
 
@@ -24,7 +26,7 @@ func mayCall(who Who, n need) error {
 	switch {
 	case who.Role == Nobody:
 		return fault.New(fault.AuthFailed, "show a key: Authorization: Bearer TOKEN, ?access_token=TOKEN, or the token in the path as /~TOKEN/")
-	case who.Role == Operator, n == toRead:
+	case who.Role == Operator, n == toRead, n == toWatch:
 		return nil
 	case n == toOperate:
 		return fault.New(fault.AccessDenied, "this needs a key of the role operator")

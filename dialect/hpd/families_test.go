@@ -332,6 +332,7 @@ func TestFamilies(t *testing.T) {
 		t.Equal([]any{e["callId"], e["message"], e["percentComplete"]}, []any{"c1", "half", 50.0})
 	})
 	t.Run("the run shows what was in its background", func(t *testing.T) {
+		t.Parallel()
 		c := &spec.T{T: t}
 		runs := p.rig.do("GET", "/agents/far/sessions/"+p.session+"/branches/main/runs", nil).list()
 		c.Equal(len(runs), 1)

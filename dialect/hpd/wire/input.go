@@ -59,12 +59,15 @@ func plainInput(list []member) (*Input, error) {
 	for _, m := range list {
 		switch {
 		case strings.EqualFold(m.name, "text"):
+			if kind := m.value.Kind(); kind != '"' && kind != 'n' {
+				return nil, fault.New(fault.Invalid, "`text` is %s; it is a string", KindName(kind))
+			}
 			if err := json.Unmarshal(m.value, &text); err != nil {
 				return nil, invalid("`text`", err)
 			}
 		case strings.EqualFold(m.name, "runConfig") && m.value.Kind() != 'n':
 			if m.value.Kind() != '{' {
-				return nil, fault.New(fault.Invalid, "`runConfig` is %s; it is an object", kindName(m.value.Kind()))
+				return nil, fault.New(fault.Invalid, "`runConfig` is %s; it is an object", KindName(m.value.Kind()))
 			}
 			in.RunConfig = m.value.Clone()
 		case strings.EqualFold(m.name, "clientInputId"):

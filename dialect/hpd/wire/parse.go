@@ -143,7 +143,7 @@ func membersOf(data []byte) ([]member, error) {
 	if token, err := d.ReadToken(); err != nil {
 		return nil, invalid("the event", err)
 	} else if token.Kind() != '{' {
-		return nil, fault.New(fault.Invalid, "an event is a JSON object with a string `type`, not %s", kindName(token.Kind()))
+		return nil, fault.New(fault.Invalid, "an event is a JSON object with a string `type`, not %s", KindName(token.Kind()))
 	}
 	list := make([]member, 0, 16)
 	for d.PeekKind() != '}' {
@@ -170,7 +170,7 @@ func membersOf(data []byte) ([]member, error) {
 
 func typeOf(value Raw) (string, error) {
 	if value.Kind() != '"' {
-		return "", fault.New(fault.Invalid, "`type` is %s; it is a string such as %q", kindName(value.Kind()), branch.UserTextInput)
+		return "", fault.New(fault.Invalid, "`type` is %s; it is a string such as %q", KindName(value.Kind()), branch.UserTextInput)
 	}
 	var text string
 	if err := json.Unmarshal(value, &text); err != nil {
@@ -311,7 +311,8 @@ func invalid(where string, err error) error {
 	return fault.Wrap(fault.Invalid, err, "%s is not valid: %v", where, err)
 }
 
-func kindName(k jsontext.Kind) string {
+// KindName is what people call a kind of JSON values.
+func KindName(k jsontext.Kind) string {
 	switch k {
 	case 'n':
 		return "null"

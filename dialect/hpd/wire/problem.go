@@ -94,6 +94,9 @@ var sections = map[int]string{
 // NewProblem makes a refusal with one code. Clients show the title, so it says
 // what happened, but for the one that they know from upstream.
 func NewProblem(surface Surface, status int, code string, messages ...string) *Problem {
+	for i := range messages {
+		messages[i] = surface.words(messages[i])
+	}
 	p := &Problem{Type: "about:blank", Title: http.StatusText(status), Status: status, Errors: map[string][]string{surface.Code(code): messages}}
 	if section, ok := sections[status]; ok {
 		p.Type = "https://tools.ietf.org/html/rfc9110#section-15." + section
@@ -105,6 +108,16 @@ func NewProblem(surface Surface, status int, code string, messages ...string) *P
 		p.Title = messages[0]
 	}
 	return p
+}
+
+var threadWords = strings.NewReplacer("Branch '", "Thread '", "branch '", "thread '", "Branch id", "Thread id", "branch id", "thread id")
+
+// words are those in which a surface speaks to people.
+func (s Surface) words(text string) string {
+	if s == Threads {
+		return threadWords.Replace(text)
+	}
+	return text
 }
 
 // Refused is the 409 for an answer that nobody takes. Its first key is the

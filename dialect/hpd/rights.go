@@ -1,0 +1,60 @@
+package hpd
+
+// Right is who may call a route: what the table of routes says, for pages and
+// tests.
+type Right struct {
+	Method, Path, Says      string
+	Operator, Reader, Agent May
+}
+
+// May is what a caller may do of a route.
+type May string
+
+// What callers may.
+const (
+	No     May = "no"     // 403
+	Yes    May = "yes"    // everything
+	Theirs May = "theirs" // sessions that it created or in which a branch or run names it; others are 404
+	Watch  May = "watch"  // what is shown, without a word of its own
+	Itself May = "itself" // for runs and work of that agent; others are 403
+)
+
+// Rights lists who may call each route, in the order of the table. Whoever shows
+// no key where keys are needed is refused with 401 everywhere.
+func Rights() []Right {
+	var list []Right
+	for _, r := range new(Server).table() {
+		path, _ := openAPIPath(r.path)
+		list = append(list, Right{r.method, path, r.says, Yes, r.need.reader(), r.agentMay()})
+	}
+	return list
+}
+
+func (n need) reader() May {
+	switch n {
+	case toRead:
+		return Yes
+	case toWatch:
+		return Watch
+	}
+	return No
+}
+
+// agentMay is what an agent's or a person's key may: in sessions what is theirs,
+// elsewhere everything that is not an operator's.
+func (r *route) agentMay() May {
+	switch {
+	case r.need == toOperate:
+		return No
+	case r.need == toProduce:
+		return Itself
+	case ofSessions(r.path):
+		return Theirs
+	}
+	return Yes
+}
+
+// ofSessions reports whether a route shows or changes sessions.
+func ofSessions(path string) bool {
+	return path != "/openapi.json" && path != "/agents" && path != "/agents/{}"
+}
