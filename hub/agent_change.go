@@ -2,6 +2,7 @@ package hub
 
 import (
 	"context"
+	"maps"
 	"time"
 
 	"github.com/parley-hub/parley/fault"
@@ -197,4 +198,96 @@ func (h *Hub) SetSkill(ctx context.Context, id string, skill *string) error {
 func (h *Hub) tellAgent(ev AgentEvent) {
 	ev.At = h.now().UTC()
 	h.hooks.each(func(l Listener) { l.AgentEvent(ev) })
+}
+
+// SetCeiling sets the operator's rule for an identity, which its own rule
+// cannot exceed and SetRule does not change. It holds from the next check on;
+// nil removes it.
+func (h *Hub) SetCeiling(ctx context.Context, id string, ceiling *identity.Ceiling) (Profile, error) {
+	if ceiling != nil {
+		if err := ceiling.Check(); err != nil {
+			return Profile{}, err
+		}
+		ceiling = ceiling.Clone()
+	}
+	p, _, err := h.change(ctx, id, func(r *record, _ *details, _ time.Time) (schema.AgentRecord, fields, error) {
+		r.Ceiling = ceiling
+		return schema.AgentRecord{Kind: schema.AgentCeiling, Ceiling: ceiling}, fields{"agent_id": id, "removed": ceiling == nil}, nil
+	}, "operator_rule_set")
+	if err != nil {
+		return Profile{}, err
+	}
+	h.tellAgent(AgentEvent{Agent: id, Kind: "operator_rule_set", Removed: ceiling == nil})
+	return p, nil
+}
+
+// enforce computes the rule that holds from what is stored and the hub's
+// limits.
+func (h *Hub) enforce(r *record) {
+	if r.Rule != nil {
+		r.enforced = identity.Enforce(r.Rule, r.Ceiling, int64(h.opts.Limits.Inbox))
+	}
+}
+
+// Observation is the end of a task as it counts in its owner's track record.
+type Observation struct {
+	Owner      string
+	Capability string
+	Outcome    identity.Outcome
+	LatencyMS  *int64 // nil: not known
+	Task       string // counted only once; "": always counted
+}
+
+// RecordObservation counts the end of a task in its owner's resume. What is no
+// end, was counted before or has no owner here changes nothing.
+func (h *Hub) RecordObservation(ctx context.Context, o Observation) error {
+	if !o.Outcome.Terminal() {
+		return nil
+	}
+	if o.Capability == "" {
+		return fault.New(fault.Invalid, "capability is empty; an observation counts for one")
+	}
+	var once []journal.Take
+	if o.Task != "" {
+		once = []journal.Take{{Name: schema.ObservedClaim(o.Task)}}
+	}
+	for {
+		_, d, err := h.change(ctx, o.Owner, o.count, "resume_set", once...)
+		if o.Task != "" && lostClaim(ctx, err) {
+			state, err := h.journal.Claim(ctx, h.journal.Shard(h.tenant.Directory()), schema.ObservedClaim(o.Task))
+			if err != nil {
+				return unavailable(err)
+			}
+			if state.Ordered == nil {
+				continue // the batch that counted it was not stored
+			}
+			return nil
+		}
+		if err != nil {
+			return ignoreMissing(err)
+		}
+		h.tellAgent(AgentEvent{
+			Agent: o.Owner, Kind: "observation_recorded", Resume: d.Resume, Capability: o.Capability, Outcome: o.Outcome,
+		})
+		return nil
+	}
+}
+
+// count edits the owner's record. Only the observation is stored; reading the
+// log counts it again.
+func (o *Observation) count(_ *record, d *details, now time.Time) (schema.AgentRecord, fields, error) {
+	if _, known := d.Resume.Observed[o.Capability]; !known && len(d.Resume.Observed) >= identity.MaxCapabilities {
+		return schema.AgentRecord{}, nil, fault.New(fault.TooLarge,
+			"%d capabilities of '%s' have been observed, which is the limit; report the task under one of them", len(d.Resume.Observed), o.Owner)
+	}
+	observed := &schema.Observed{Capability: o.Capability, Outcome: o.Outcome, LatencyMS: o.LatencyMS, At: now}
+	d.Resume, d.samples = d.Resume.Clone(), maps.Clone(d.samples)
+	if samples := d.samples[o.Capability]; samples != nil {
+		d.samples[o.Capability] = samples.Clone()
+	}
+	d.observe(observed)
+	return schema.AgentRecord{Kind: schema.AgentObservation, Observed: observed}, fields{
+		"agent_id": o.Owner, "version": d.Resume.Version, "source": "observed",
+		"capability": o.Capability, "outcome": string(o.Outcome),
+	}, nil
 }

@@ -171,7 +171,7 @@ func (h *Hub) storeNew(ctx context.Context, m *member, d *details) error {
 		if err := ticket.Wait(ctx); err != nil {
 			return unavailable(err)
 		}
-		h.storedIn(&commit)
+		h.ledger.StoredIn(&commit)
 		return nil
 	}
 }

@@ -3,150 +3,48 @@ package hub
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
+	"iter"
 	"slices"
-	"sync"
-	"sync/atomic"
-	"time"
-
-	"github.com/go-json-experiment/json"
 
 	"github.com/parley-hub/parley/channel"
-	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/hub/internal/ledger"
 	"github.com/parley-hub/parley/hub/internal/schema"
 	"github.com/parley-hub/parley/journal"
 )
 
-// fields are what an audit record says besides its time and kind.
-type fields map[string]any
-
 // AuditLine is one record of the audit.
-type AuditLine struct {
-	ID   string // grows in the order that records were made; followers leave it out
-	At   time.Time
-	Kind string
-	Data []byte // the record: a JSON object with sorted keys
-}
+type AuditLine = ledger.AuditLine
+
+// AuditQuery selects records; its zero fields select everything.
+type AuditQuery = ledger.AuditQuery
 
 // AuditSink is told each record after it is stored, by several goroutines and
 // in an order that may differ from that of the ids. It must return soon; what
 // it fails at is logged.
-type AuditSink interface {
-	Audit(line AuditLine) error
-}
+type AuditSink = ledger.AuditSink
 
-// audit counts what this process has stored, and tells the other sinks.
-type audit struct {
-	bytes atomic.Int64
-	mu    sync.Mutex
-	sinks []AuditSink
-}
+// AuditLines is a sink that writes each record as a line.
+func AuditLines(to io.Writer) AuditSink { return ledger.AuditLines(to) }
 
-// auditRecord makes one line of the audit log: a JSON object with sorted keys.
-// It is indexed by an id minted with it, so that all of the audit reads in the
-// order it happened, wherever it is stored.
+// fields are what an audit record says besides its time and kind.
+type fields = ledger.Fields
+
+// auditRecord makes one line of the audit log.
 func (h *Hub) auditRecord(kind string, f fields) (journal.Record, error) {
-	now := h.now().UTC()
-	id, err := h.minter.Mint(now, "")
-	if err != nil {
-		return journal.Record{}, unavailable(err)
-	}
-	line := make(map[string]any, len(f)+2)
-	for k, v := range f {
-		line[k] = v
-	}
-	line["at"], line["kind"] = envelope.FormatTime(now), kind
-	data, err := schema.EncodeAudit(line)
-	if err != nil {
-		return journal.Record{}, fault.Wrap(fault.Invalid, err, "audit record %q cannot be written: %v", kind, err)
-	}
-	indexed := data
-	if len(data) > journal.MaxIndexValue {
-		if indexed, err = schema.ShortAudit(line); err != nil {
-			return journal.Record{}, err
-		}
-	}
-	return journal.Record{Data: data, Put: []journal.IndexPut{{Key: schema.Key(schema.IndexAudit, id), Value: indexed}}}, nil
-}
-
-// stored counts records that have become durable, and tells the sinks.
-func (h *Hub) stored(records ...journal.Record) {
-	h.audit.mu.Lock()
-	sinks := h.audit.sinks
-	h.audit.mu.Unlock()
-	for i := range records {
-		h.audit.bytes.Add(int64(len(records[i].Data)) + 1) // plus a newline
-		if len(sinks) == 0 {
-			continue
-		}
-		line, err := auditLine(schema.LastPart(records[i].Put[0].Key), records[i].Data)
-		if err != nil {
-			h.log.Error("audit record cannot be read", "error", err)
-			continue
-		}
-		for _, sink := range sinks {
-			h.hooks.isolated(func() {
-				if err := sink.Audit(line); err != nil {
-					h.log.Error("audit sink failed", "id", line.ID, "error", err)
-				}
-			})
-		}
-	}
-}
-
-// storedIn does the same for what a batch wrote to an audit log.
-func (h *Hub) storedIn(commit *journal.Batch) {
-	for i := range commit.Appends {
-		if commit.Appends[i].Log.Family == schema.FamilyAudit {
-			h.stored(commit.Appends[i].Records...)
-		}
-	}
-}
-
-func auditLine(id string, data []byte) (AuditLine, error) {
-	var head struct {
-		At   string `json:"at"`
-		Kind string `json:"kind"`
-	}
-	if err := json.Unmarshal(data, &head); err != nil {
-		return AuditLine{}, fmt.Errorf("audit record %s cannot be read: %w", id, err)
-	}
-	at, err := envelope.ParseTime(head.At)
-	return AuditLine{ID: id, At: at, Kind: head.Kind, Data: data}, err
+	return h.ledger.AuditRecord(kind, f)
 }
 
 // AddAuditSink tells one more sink of every record from now on, until remove.
 // The journal's audit stays what it is.
-func (h *Hub) AddAuditSink(sink AuditSink) (remove func()) {
-	h.audit.mu.Lock()
-	defer h.audit.mu.Unlock()
-	mine := &auditSeat{sink}
-	h.audit.sinks = append(slices.Clip(h.audit.sinks), mine)
-	return func() {
-		h.audit.mu.Lock()
-		defer h.audit.mu.Unlock()
-		h.audit.sinks = slices.DeleteFunc(slices.Clone(h.audit.sinks), func(s AuditSink) bool { return s == AuditSink(mine) })
-	}
-}
+func (h *Hub) AddAuditSink(sink AuditSink) (remove func()) { return h.ledger.AddSink(sink) }
 
-// auditSeat tells two uses of the same sink apart.
-type auditSeat struct{ AuditSink }
-
-// AuditLines is a sink that writes each record as a line.
-func AuditLines(to io.Writer) AuditSink { return &auditLines{to: to} }
-
-type auditLines struct {
-	mu sync.Mutex
-	to io.Writer
-}
-
-func (s *auditLines) Audit(line AuditLine) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	_, err := s.to.Write(append(slices.Clip(line.Data), '\n'))
-	return err
+// AuditLog returns a page of the audit. Next goes on after it, and is empty at
+// the end. A clock that was set back leaves records out of order: a range of
+// time is then followed to the first record beyond it.
+func (h *Hub) AuditLog(ctx context.Context, q AuditQuery) (page []AuditLine, next string, err error) {
+	return h.ledger.AuditLog(ctx, q)
 }
 
 // Audit writes a record of a kind of one's own. Its fields must encode as
@@ -155,18 +53,7 @@ func (h *Hub) Audit(ctx context.Context, kind string, record map[string]any) err
 	if kind == "" {
 		return fault.New(fault.Invalid, "an audit record has a kind; any non-empty text is accepted")
 	}
-	return h.auditIn(ctx, h.tenant.Directory(), kind, record)
-}
-
-// auditIn stores a record that nothing else is stored with.
-func (h *Hub) auditIn(ctx context.Context, p journal.PartitionName, kind string, f fields) error {
-	line, err := h.auditRecord(kind, f)
-	if err != nil {
-		return err
-	}
-	return h.commit(ctx, journal.Batch{Appends: []journal.Append{
-		{Log: schema.AuditIn(p), Records: []journal.Record{line}},
-	}})
+	return h.ledger.AuditIn(ctx, h.tenant.Directory(), kind, record)
 }
 
 // auditPlace returns the partition for an audit record about a channel: the
@@ -191,7 +78,7 @@ func (h *Hub) ReportTurnFailure(ctx context.Context, channelID, agent, envelopeI
 	if err != nil {
 		return err
 	}
-	err = h.auditIn(ctx, place, "turn_failed", fields{
+	err = h.ledger.AuditIn(ctx, place, "turn_failed", fields{
 		"channel_id": channelID, "agent_id": agent, "envelope_id": envelopeID,
 		"exc_type": kind, "exc_message": message,
 	})
@@ -210,4 +97,70 @@ func gapOf(err error) error {
 		return fault.Wrap(fault.Gap, err, "%v", err)
 	}
 	return unavailable(err)
+}
+
+// AuditHead is where the audit ends now.
+func (h *Hub) AuditHead(ctx context.Context) (journal.StorePosition, error) {
+	return h.storePosition(ctx)
+}
+
+// AuditEntry is a record as a follower meets it.
+type AuditEntry struct {
+	AuditLine
+	// Position to resume after, once the entry is handled.
+	Position journal.StorePosition
+}
+
+// FollowAudit yields every record after a position as it becomes durable, in
+// that order, until the context ends. Its last error says why it ended; a
+// position that is gone is a gap. The zero position is before everything.
+func (h *Hub) FollowAudit(ctx context.Context, after journal.StorePosition) iter.Seq2[AuditEntry, error] {
+	return func(yield func(AuditEntry, error) bool) {
+		feed, err := h.feed(ctx, after)
+		if err != nil {
+			yield(AuditEntry{}, gapOf(err))
+			return
+		}
+		defer feed.Close()
+		at := make(journal.StorePosition, h.journal.Shards())
+		copy(at, after)
+		for {
+			shard, commits, err := feed.next(ctx)
+			if err != nil {
+				yield(AuditEntry{}, gapOf(err))
+				return
+			}
+			for _, commit := range commits {
+				if !h.yieldAudit(shard, commit, at, yield) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// yieldAudit yields the audit records of one batch. All but the last have the
+// position of the batch before, so that a reader resumes at a whole batch.
+func (h *Hub) yieldAudit(shard int, commit journal.Commit, at journal.StorePosition, yield func(AuditEntry, error) bool) bool {
+	var entries []journal.Entry
+	for _, write := range commit.Writes {
+		if write.Log.Family == schema.FamilyAudit {
+			entries = append(entries, write.Entries...)
+		}
+	}
+	for i, entry := range entries {
+		line, err := ledger.DecodeAudit("", entry.Data)
+		if err != nil {
+			h.log.Error("audit record cannot be read", "offset", entry.Offset, "error", err)
+			continue
+		}
+		if i == len(entries)-1 {
+			at[shard] = commit.Position
+		}
+		if !yield(AuditEntry{AuditLine: line, Position: slices.Clone(at)}, nil) {
+			return false
+		}
+	}
+	at[shard] = commit.Position
+	return true
 }

@@ -161,7 +161,7 @@ func (b *batch) audit(kind string, f fields) error {
 	record, err := b.hub.auditRecord(kind, f)
 	if err == nil {
 		b.audits = append(b.audits, record)
-		b.before = append(b.before, func() { b.hub.stored(record) })
+		b.before = append(b.before, func() { b.hub.ledger.Stored(record) })
 	}
 	return err
 }

@@ -76,11 +76,7 @@ func (h *Hub) dropChannelLogs(ctx context.Context, channelID string) error {
 }
 
 func (h *Hub) drop(ctx context.Context, log journal.LogName) error {
-	ticket, err := h.journal.Drop(ctx, log)
-	if err != nil {
-		return unavailable(err)
-	}
-	return unavailable(ticket.Wait(ctx))
+	return h.ledger.Drop(ctx, log)
 }
 
 // dropTasks removes the tasks of a channel of a home.

@@ -105,7 +105,7 @@ func (h *Hub) Channels(ctx context.Context, o ListOptions) (list []*channel.Meta
 	}
 	prefix := listPrefix(o)
 	_, after := schema.Split(o.After)
-	scan := listScan(prefix, after, o.Newest)
+	scan := schema.ListScan(prefix, after, o.Newest)
 	for entry, err := range journal.IndexAll(ctx, h.journal, scan) {
 		if err != nil {
 			return nil, "", unavailable(err)

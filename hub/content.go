@@ -2,104 +2,86 @@ package hub
 
 import (
 	"context"
-	"time"
+	"io"
+	"sync"
 
-	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/fault"
-	"github.com/parley-hub/parley/hub/internal/schema"
+	"github.com/parley-hub/parley/hub/internal/content"
+	"github.com/parley-hub/parley/hub/internal/ledger"
 	"github.com/parley-hub/parley/journal"
 )
 
 // ContentInfo is what is known of a content: a file of a home.
-type ContentInfo struct {
-	ID        string
-	Name      string // as its owner calls it; need not be unique
-	Type      string // media type
-	Size      int64
-	SHA256    string // hex digits
-	By        string // who put it
-	CreatedAt time.Time
-}
+type ContentInfo = content.Info
 
 // ContentPage selects a page of a home's content.
-type ContentPage struct {
-	After  string // the id of the last content of the page before
-	Limit  int    // 0: 50; at most 1,000
-	Newest bool   // the newest first
+type ContentPage = content.Page
+
+// PutContent stores what a reader gives as a content of a home, in pieces, and
+// returns what it is. Nobody sees it before it is complete. If the info has a
+// size or a SHA-256, the content must have them; id and time are set here.
+func (h *Hub) PutContent(ctx context.Context, home string, info ContentInfo, from io.Reader) (ContentInfo, error) {
+	return h.contents.Put(ctx, home, info, from)
 }
 
-const maxContentPage = 1000
+// Content opens a content. Its bytes are read as they are asked for, one piece at
+// a time; seeking reads nothing, so that a range costs what it is long. The
+// context is that of the reads.
+func (h *Hub) Content(ctx context.Context, home, id string) (ContentInfo, io.ReadSeekCloser, error) {
+	return h.contents.Open(ctx, home, id)
+}
 
 // Contents lists a home's content by age. Next goes on after the last, and is
 // empty at the end.
 func (h *Hub) Contents(ctx context.Context, home string, page ContentPage) (list []ContentInfo, next string, err error) {
-	if _, err := h.HomeByID(ctx, home); err != nil {
-		return nil, "", err
-	}
-	limit := min(page.Limit, maxContentPage)
-	if limit <= 0 {
-		limit = 50
-	}
-	scan := listScan(schema.Key(schema.IndexContent, home, ""), page.After, page.Newest)
-	for entry, err := range journal.Index(ctx, h.journal, h.journal.Shard(h.tenant.Home(home)), scan) {
-		if err != nil {
-			return nil, "", unavailable(err)
-		}
-		if len(list) == limit {
-			return list, list[limit-1].ID, nil
-		}
-		info, err := decodeContent(entry.Value)
-		if err != nil {
-			return nil, "", err
-		}
-		list = append(list, info)
-	}
-	return list, "", nil
-}
-
-// contentInfo finds a content that is complete.
-func (h *Hub) contentInfo(ctx context.Context, home, id string) (ContentInfo, error) {
-	if envelope.ValidID(home) && envelope.ValidID(id) {
-		page, err := h.journal.Scan(ctx, h.journal.Shard(h.tenant.Home(home)), journal.ScanOptions{
-			Prefix: schema.Key(schema.IndexContent, home, id), Limits: journal.Limits{Entries: 1},
-		})
-		if err != nil {
-			return ContentInfo{}, unavailable(err)
-		}
-		if len(page.Entries) > 0 {
-			return decodeContent(page.Entries[0].Value)
-		}
-	}
-	return ContentInfo{}, fault.New(fault.NotFound, "there is no content '%.100s' in home '%.100s'", id, home)
-}
-
-func decodeContent(data []byte) (ContentInfo, error) {
-	r, err := schema.DecodeContent(data)
-	if err != nil {
-		return ContentInfo{}, fault.Wrap(fault.Internal, err, "what a content is cannot be read: %v", err)
-	}
-	at, err := envelope.ParseTime(r.CreatedAt)
-	if err != nil {
-		return ContentInfo{}, fault.Wrap(fault.Internal, err, "the time of content '%s' cannot be read: %v", r.ID, err)
-	}
-	return ContentInfo{ID: r.ID, Name: r.Name, Type: r.Type, Size: r.Size, SHA256: r.SHA256, By: r.By, CreatedAt: at}, nil
+	return h.contents.List(ctx, home, page)
 }
 
 // DropContent removes a content. The removal is written to the home's audit
 // first.
 func (h *Hub) DropContent(ctx context.Context, home, id string, by *Caller) error {
-	info, err := h.contentInfo(ctx, home, id)
-	if err != nil {
-		return err
+	return h.contents.Drop(ctx, home, id, func(f ledger.Fields) { by.describe(f) })
+}
+
+// unfinished keeps batches of seeds and content out of homes that are deleted:
+// they are written to a home without one of its channels being loaded.
+type unfinished struct {
+	mu sync.RWMutex // read-locked while a batch is ordered
+}
+
+// appendUnfinished orders a batch of a seed or a content.
+func (h *Hub) appendUnfinished(ctx context.Context, id string, commit journal.Batch) (*journal.Ticket, error) {
+	h.unfinished.mu.RLock()
+	defer h.unfinished.mu.RUnlock()
+	if home := HomeOf(id); home != "" {
+		if h.homes.closed(id) {
+			return nil, fault.New(fault.NotFound, "home '%s' is being deleted", home)
+		}
+		if _, err := h.HomeByID(ctx, home); err != nil {
+			return nil, err
+		}
 	}
-	f := fields{"home_id": home, "content_id": id, "name": info.Name, "size": info.Size, "sha256": info.SHA256}
-	by.describe(f)
-	if err := h.auditIn(ctx, h.tenant.Home(home), "content_dropped", f); err != nil {
-		return err
-	}
-	if err := h.drop(ctx, h.tenant.ContentLog(home, id)); err != nil {
-		return err
-	}
-	h.contents.release(home, contentCost(info.Size))
-	return nil
+	return h.journal.Append(ctx, commit)
+}
+
+// leaveHome waits for batches that are being ordered in a home which has been
+// closed. From then on there are none, and its content counts no more.
+func (h *Hub) leaveHome(id string) {
+	h.unfinished.mu.Lock()
+	defer h.unfinished.mu.Unlock()
+	h.contents.Forget(id)
+}
+
+// contentHomes are the hub's homes as its content sees them.
+type contentHomes struct{ *Hub }
+
+// Check implements content.Homes.
+func (h contentHomes) Check(ctx context.Context, home string) error {
+	_, err := h.HomeByID(ctx, home)
+	return err
+}
+
+// Append implements content.Homes.
+func (h contentHomes) Append(ctx context.Context, id string, batch journal.Batch) (*journal.Ticket, error) {
+	return h.appendUnfinished(ctx, id, batch)
 }

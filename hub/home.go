@@ -140,7 +140,7 @@ func (h *Hub) Homes(ctx context.Context, kind string, page HomePage) (list []Hom
 		page.Limit = 50
 	}
 	prefix := schema.Key(schema.IndexHome, kind, "")
-	scan := listScan(prefix, page.After, page.Newest)
+	scan := schema.ListScan(prefix, page.After, page.Newest)
 	for entry, err := range journal.Index(ctx, h.journal, h.journal.Shard(h.tenant.Directory()), scan) {
 		if err != nil {
 			return nil, "", unavailable(err)
@@ -155,20 +155,6 @@ func (h *Hub) Homes(ctx context.Context, kind string, page HomePage) (list []Hom
 		list = append(list, home)
 	}
 	return list, "", nil
-}
-
-// listScan selects the entries under a prefix that follow one, by the last part
-// of their keys.
-func listScan(prefix []byte, after string, newest bool) journal.ScanOptions {
-	scan := journal.ScanOptions{Prefix: prefix, Backward: newest}
-	switch {
-	case after == "":
-	case newest:
-		scan.To = append(append([]byte{}, prefix...), after...)
-	default:
-		scan.From = append(append(append([]byte{}, prefix...), after...), 0)
-	}
-	return scan
 }
 
 // maxKnownHomes bounds how many homes are remembered.

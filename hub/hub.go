@@ -7,7 +7,6 @@ package hub
 import (
 	"context"
 	"log/slog"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -15,7 +14,10 @@ import (
 	"github.com/parley-hub/parley/channel"
 	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/hub/internal/content"
+	"github.com/parley-hub/parley/hub/internal/document"
 	"github.com/parley-hub/parley/hub/internal/expect"
+	"github.com/parley-hub/parley/hub/internal/ledger"
 	"github.com/parley-hub/parley/hub/internal/schema"
 	"github.com/parley-hub/parley/hub/tracing"
 	"github.com/parley-hub/parley/internal/logsample"
@@ -41,14 +43,14 @@ type Hub struct {
 
 	judge      atomic.Pointer[Arbiter]
 	registry   registry
-	documents  documents
-	contents   contents
+	ledger     *ledger.Ledger
+	documents  *document.Store
+	contents   *content.Store
 	unfinished unfinished
 	profiles   detailsCache
 	channels   channels
 	openings   openings
 	delivery   delivery
-	audit      audit
 	hooks      hooks
 	sweepers   *loop.Group
 	opened     expect.Instant // when it was
@@ -91,7 +93,6 @@ func Open(ctx context.Context, j journal.Engine, o Options) (*Hub, error) {
 	h.judge.Store(&o.Arbiter)
 	h.profiles.most = o.Limits.ProfileCache
 	h.hooks.init(o.Listeners, h.log)
-	h.audit.sinks = slices.Clone(o.AuditSinks)
 	h.works.init()
 	if h.spans = tracing.New(o.Tracing, o.Limits.LoadedChannels); h.spans != nil {
 		h.hooks.tracing = traceListener{spans: h.spans}
@@ -101,13 +102,14 @@ func Open(ctx context.Context, j journal.Engine, o Options) (*Hub, error) {
 	if err := h.openMinter(ctx); err != nil {
 		return nil, err
 	}
+	h.background, h.stop = context.WithCancel(context.Background())
+	h.openSubjects()
 	if err := h.upgrade(ctx); err != nil {
 		return nil, err
 	}
 	if err := h.loadRegistry(ctx); err != nil {
 		return nil, err
 	}
-	h.background, h.stop = context.WithCancel(context.Background())
 	h.dropAllAbandoned(ctx)
 	h.SweepDrops(ctx)
 	h.startSweepers(h.background)
@@ -132,6 +134,23 @@ func (h *Hub) Close() {
 			h.refuseWaiting(ch, errClosed)
 		}
 	})
+}
+
+// openSubjects makes the parts of the hub that only need to write.
+func (h *Hub) openSubjects() {
+	limits := &h.opts.Limits
+	h.ledger = &ledger.Ledger{
+		Journal: h.journal, Tenant: h.tenant, Now: h.now, Minter: h.minter, Log: h.log,
+		RecordBytes: limits.RecordBytes, Isolate: h.hooks.isolated,
+	}
+	for _, sink := range h.opts.AuditSinks {
+		h.ledger.AddSink(sink)
+	}
+	h.documents = &document.Store{Ledger: h.ledger, Bytes: limits.DocumentBytes, Count: limits.Documents}
+	h.contents = &content.Store{
+		Ledger: h.ledger, Homes: contentHomes{h}, Background: h.background,
+		Limits: content.Limits{Content: limits.Content, Home: limits.ContentHome, Hub: limits.ContentHub},
+	}
 }
 
 // openMinter reads the floor under which no id is minted again. It is reserved
@@ -169,14 +188,6 @@ func (h *Hub) raiseFloor(ctx context.Context, key journal.ValueKey, floor uint64
 
 // commit appends a batch that nothing was computed from, and waits until it is
 // durable.
-func (h *Hub) commit(ctx context.Context, commit journal.Batch) error {
-	ticket, err := h.journal.Append(ctx, commit)
-	if err != nil {
-		return unavailable(err)
-	}
-	if err := ticket.Wait(ctx); err != nil {
-		return unavailable(err)
-	}
-	h.storedIn(&commit)
-	return nil
+func (h *Hub) commit(ctx context.Context, batch journal.Batch) error {
+	return h.ledger.Commit(ctx, batch)
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/parley-hub/parley/channel"
 	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/hub/internal/content"
 	"github.com/parley-hub/parley/hub/internal/schema"
 	"github.com/parley-hub/parley/journal"
 )
@@ -172,8 +173,8 @@ func (s *seeding) flush(ctx context.Context) error {
 	if len(s.records) == 0 {
 		return nil
 	}
-	if s.hub.now().Sub(s.begun) > abandonAfter-time.Minute { // before the sweeper takes it
-		return errTooLong("seed")
+	if s.hub.now().Sub(s.begun) > content.AbandonAfter-time.Minute { // before the sweeper takes it
+		return content.ErrTooLong("seed")
 	}
 	side, err := (&schema.SideRecord{Kind: schema.SideSeed}).Encode()
 	if err != nil {
@@ -181,7 +182,7 @@ func (s *seeding) flush(ctx context.Context) error {
 	}
 	note := journal.Record{Data: side}
 	if s.due == nil {
-		s.due = schema.DueKey(schema.DueSeed, s.begun.Add(abandonAfter), s.meta.ID)
+		s.due = schema.DueKey(schema.DueSeed, s.begun.Add(content.AbandonAfter), s.meta.ID)
 		note.Put = []journal.IndexPut{{Key: s.due}}
 	}
 	ticket, err := s.hub.appendUnfinished(ctx, s.meta.ID, journal.Batch{Appends: []journal.Append{
@@ -213,8 +214,8 @@ func (s *seeding) finish(b *batch) error {
 	if s == nil {
 		return nil
 	}
-	if s.hub.now().Sub(s.begun) > abandonAfter-time.Minute {
-		return errTooLong("seed")
+	if s.hub.now().Sub(s.begun) > content.AbandonAfter-time.Minute {
+		return content.ErrTooLong("seed")
 	}
 	if s.due != nil {
 		b.sideNote(schema.SideRecord{Kind: schema.SideSeeded}, func(r *journal.Record) { r.Remove = append(r.Remove, s.due) })

@@ -7,6 +7,7 @@ import (
 
 	"github.com/parley-hub/parley/channel"
 	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/hub/internal/content"
 	"github.com/parley-hub/parley/hub/internal/schema"
 	"github.com/parley-hub/parley/internal/loop"
 	"github.com/parley-hub/parley/journal"
@@ -23,7 +24,7 @@ func (h *Hub) startSweepers(ctx context.Context) {
 	every(min(time.Second, h.opts.InviteAckTimeout), func(ctx context.Context) { h.SweepInvites(ctx) })
 	every(time.Second, func(ctx context.Context) { h.SweepDeadlines(ctx) })
 	every(h.opts.TTLSweep, func(ctx context.Context) { h.SweepDrops(ctx) })
-	every(abandonAfter/12, func(ctx context.Context) { h.SweepAbandoned(ctx) })
+	every(content.AbandonAfter/12, func(ctx context.Context) { h.SweepAbandoned(ctx) })
 	every(time.Second, func(ctx context.Context) { h.SweepRequests(ctx) })
 	every(h.opts.EvictAfter, func(context.Context) { h.evict(h.now().Add(-h.opts.EvictAfter)) })
 	every(min(time.Second, h.opts.EvictAfter), func(context.Context) {
@@ -111,4 +112,67 @@ func (h *Hub) forgetDue(ctx context.Context, id string, due []byte) {
 	if err != nil {
 		h.log.Warn("deadline not removed", "id", id, "error", err)
 	}
+}
+
+// AddSweeper calls sweep at an interval, first after one interval, until it is
+// removed or the hub closes. A sweep that panics is called again.
+func (h *Hub) AddSweeper(name string, every time.Duration, sweep func(context.Context)) error {
+	switch {
+	case name == "":
+		return fault.New(fault.Invalid, "a sweeper has a name; any non-empty text is accepted")
+	case every <= 0:
+		return fault.New(fault.Invalid, "sweeper '%s' would run every %s; a positive interval is wanted", name, every)
+	}
+	switch h.sweepers.StartNamed(name, every, sweep) {
+	case loop.Closed:
+		return errClosed
+	case loop.Taken:
+		return fault.New(fault.Conflict, "a sweeper named '%s' runs already; remove it first, or choose another name", name)
+	}
+	return nil
+}
+
+// RemoveSweeper stops a sweeper and reports whether there was one. A sweep that is
+// under way sees its context end.
+func (h *Hub) RemoveSweeper(name string) bool { return h.sweepers.Stop(name) }
+
+// SweepAbandoned removes seeds and content that were begun more than an hour ago
+// and are not complete, and returns how many.
+func (h *Hub) SweepAbandoned(ctx context.Context) int {
+	return h.dropAbandoned(ctx, schema.DueBy(schema.DueSeed, h.now()))
+}
+
+// dropAllAbandoned removes everything that is not complete. While the hub opens,
+// nobody completes it any more.
+func (h *Hub) dropAllAbandoned(ctx context.Context) {
+	h.dropAbandoned(ctx, journal.ScanOptions{Prefix: schema.Key(schema.IndexDue, schema.DueSeed, "")})
+}
+
+func (h *Hub) dropAbandoned(ctx context.Context, scan journal.ScanOptions) (n int) {
+	for entry, err := range journal.IndexAll(ctx, h.journal, scan) {
+		if err != nil {
+			h.log.Error("sweep failed", "kind", schema.DueSeed, "error", err)
+			return n
+		}
+		id := schema.LastPart(entry.Key)
+		if err := h.dropUnfinished(ctx, string(entry.Value), id); err != nil {
+			h.log.Error("sweep could not act", "kind", schema.DueSeed, "id", id, "error", err)
+			continue
+		}
+		n++
+	}
+	return n
+}
+
+// dropUnfinished removes the logs of a seed or a content; that with the entry in
+// the index goes last, so that a removal that is interrupted is found again.
+func (h *Hub) dropUnfinished(ctx context.Context, family, id string) error {
+	if home, own := schema.Split(id); family == schema.FamilyContent {
+		return h.drop(ctx, h.tenant.ContentLog(home, own))
+	}
+	logs := h.tenant.Channel(id)
+	if err := h.drop(ctx, logs.History()); err != nil {
+		return err
+	}
+	return h.drop(ctx, logs.Side())
 }

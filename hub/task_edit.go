@@ -202,7 +202,7 @@ func (h *Hub) storeTask(ctx context.Context, old, next *schema.StoredTask) error
 	if err := ticket.Wait(ctx); err != nil {
 		return unavailable(err)
 	}
-	h.storedIn(&commit)
+	h.ledger.StoredIn(&commit)
 	if ended {
 		h.tellEnded(next.Task)
 	}

@@ -48,7 +48,7 @@ func (h *Hub) FireTaskEvent(ctx context.Context, taskID, kind string, payload []
 		if err != nil {
 			return err
 		}
-		if err := h.auditIn(ctx, place, "task_terminated", fields{
+		if err := h.ledger.AuditIn(ctx, place, "task_terminated", fields{
 			"task_id": taskID, "owner_id": orNil(ev.Owner), "channel_id": orNil(ev.Channel), "outcome": ev.Outcome,
 			"capability": orNil(ev.Capability), "reason": ev.Reason,
 		}); err != nil {

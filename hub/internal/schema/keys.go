@@ -159,3 +159,17 @@ func DecodeUint(b []byte) uint64 {
 	}
 	return binary.BigEndian.Uint64(b)
 }
+
+// ListScan selects the entries under a prefix that follow one, by the last part
+// of their keys.
+func ListScan(prefix []byte, after string, newest bool) journal.ScanOptions {
+	scan := journal.ScanOptions{Prefix: prefix, Backward: newest}
+	switch {
+	case after == "":
+	case newest:
+		scan.To = append(append([]byte{}, prefix...), after...)
+	default:
+		scan.From = append(append(append([]byte{}, prefix...), after...), 0)
+	}
+	return scan
+}

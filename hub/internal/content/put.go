@@ -1,4 +1,4 @@
-package hub
+package content
 
 import (
 	"context"
@@ -13,39 +13,40 @@ import (
 
 	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/hub/internal/ledger"
 	"github.com/parley-hub/parley/hub/internal/schema"
 	"github.com/parley-hub/parley/journal"
 )
 
-// PutContent stores what a reader gives as a content of a home, in pieces, and
+// Put stores what a reader gives as a content of a home, in pieces, and
 // returns what it is. Nobody sees it before it is complete. If the info has a
 // size or a SHA-256, the content must have them; id and time are set here.
-func (h *Hub) PutContent(ctx context.Context, home string, info ContentInfo, from io.Reader) (ContentInfo, error) {
-	if _, err := h.HomeByID(ctx, home); err != nil {
-		return ContentInfo{}, err
+func (s *Store) Put(ctx context.Context, home string, info Info, from io.Reader) (Info, error) {
+	if err := s.Homes.Check(ctx, home); err != nil {
+		return Info{}, err
 	}
-	if err := h.checkContent(&info); err != nil {
-		return ContentInfo{}, err
+	if err := s.check(&info); err != nil {
+		return Info{}, err
 	}
 	var err error
-	info.CreatedAt = h.now().UTC().Truncate(time.Microsecond)
-	if info.ID, err = h.minter.Mint(info.CreatedAt, ""); err != nil {
-		return ContentInfo{}, unavailable(err)
+	info.CreatedAt = s.Ledger.Now().UTC().Truncate(time.Microsecond)
+	if info.ID, err = s.Ledger.Minter.Mint(info.CreatedAt, ""); err != nil {
+		return Info{}, ledger.Unavailable(err)
 	}
-	w := &contentWriter{hub: h, home: home, want: info, info: info, log: h.tenant.ContentLog(home, info.ID), sum: sha256.New()}
+	w := &writer{store: s, home: home, want: info, info: info, log: s.Ledger.Tenant.ContentLog(home, info.ID), sum: sha256.New()}
 	w.info.Size = 0
-	if err := w.reserve(ctx, contentCost(0)); err != nil {
-		return ContentInfo{}, err
+	if err := w.reserve(ctx, cost(0)); err != nil {
+		return Info{}, err
 	}
 	if err := w.copy(ctx, from); err != nil {
 		w.giveUp()
-		return ContentInfo{}, err
+		return Info{}, err
 	}
 	return w.info, nil
 }
 
-func (h *Hub) checkContent(info *ContentInfo) error {
-	if err := h.boundRecord("name and type of a content", len(info.Name)+len(info.Type)+len(info.By)); err != nil {
+func (s *Store) check(info *Info) error {
+	if err := s.Ledger.BoundRecord("name and type of a content", len(info.Name)+len(info.Type)+len(info.By)); err != nil {
 		return err
 	}
 	if !utf8.ValidString(info.Name) || !utf8.ValidString(info.Type) || !utf8.ValidString(info.By) {
@@ -58,23 +59,23 @@ func (h *Hub) checkContent(info *ContentInfo) error {
 	switch {
 	case info.Size < 0:
 		return fault.New(fault.Invalid, "the size of a content is %d; it is 0, which means unknown, or more", info.Size)
-	case info.Size > h.opts.Limits.Content:
-		return errContentTooLarge(h.opts.Limits.Content)
+	case info.Size > s.Limits.Content:
+		return errTooLarge(s.Limits.Content)
 	}
 	return nil
 }
 
-func errContentTooLarge(limit int64) error {
+func errTooLarge(limit int64) error {
 	return fault.New(fault.TooLarge, "the content has more than %d bytes, which is the limit (limits.content)", limit)
 }
 
-// contentWriter writes one content.
-type contentWriter struct {
-	hub      *Hub
+// writer writes one content.
+type writer struct {
+	store    *Store
 	home     string
 	log      journal.LogName
-	want     ContentInfo // what the caller said of it
-	info     ContentInfo
+	want     Info // what the caller said of it
+	info     Info
 	sum      hash.Hash
 	due      []byte // index key while it is not complete
 	seq      uint64
@@ -82,8 +83,8 @@ type contentWriter struct {
 }
 
 // copy stores the reader's bytes. It holds one piece at a time.
-func (w *contentWriter) copy(ctx context.Context, from io.Reader) error {
-	limit := w.hub.opts.Limits.Content
+func (w *writer) copy(ctx context.Context, from io.Reader) error {
+	limit := w.store.Limits.Content
 	piece := make([]byte, schema.ContentPiece)
 	for {
 		// One byte more than the limit tells that there is more.
@@ -95,7 +96,7 @@ func (w *contentWriter) copy(ctx context.Context, from io.Reader) error {
 		case err != nil && !ended:
 			return fault.Wrap(fault.Invalid, err, "the content could not be read: %v", err)
 		case w.info.Size > limit:
-			return errContentTooLarge(limit)
+			return errTooLarge(limit)
 		}
 		if err := w.reserve(ctx, int64(n)); err != nil {
 			return err
@@ -111,17 +112,17 @@ func (w *contentWriter) copy(ctx context.Context, from io.Reader) error {
 
 // add stores a piece that is not the last. The first also says when an unfinished
 // content is removed.
-func (w *contentWriter) add(ctx context.Context, piece []byte) error {
+func (w *writer) add(ctx context.Context, piece []byte) error {
 	record := journal.Record{Data: piece}
 	if w.seq == 0 {
-		w.due = schema.DueKey(schema.DueSeed, w.info.CreatedAt.Add(abandonAfter), schema.InHome(w.home, w.info.ID))
+		w.due = schema.DueKey(schema.DueSeed, w.info.CreatedAt.Add(AbandonAfter), schema.InHome(w.home, w.info.ID))
 		record.Put = []journal.IndexPut{{Key: w.due, Value: []byte(schema.FamilyContent)}}
 	}
 	return w.append(ctx, record)
 }
 
 // finish stores the last piece with what the content is. From then on it is seen.
-func (w *contentWriter) finish(ctx context.Context, piece []byte) error {
+func (w *writer) finish(ctx context.Context, piece []byte) error {
 	w.info.SHA256 = hex.EncodeToString(w.sum.Sum(nil))
 	switch {
 	case w.want.SHA256 != "" && w.want.SHA256 != w.info.SHA256:
@@ -147,25 +148,25 @@ func (w *contentWriter) finish(ctx context.Context, piece []byte) error {
 
 // append makes records durable. A content that was removed in the meantime, with
 // its home, does not go on.
-func (w *contentWriter) append(ctx context.Context, records ...journal.Record) error {
-	if w.due != nil && w.hub.now().Sub(w.info.CreatedAt) > abandonAfter-time.Minute { // before the sweeper takes it
-		return errTooLong("content")
+func (w *writer) append(ctx context.Context, records ...journal.Record) error {
+	if w.due != nil && w.store.Ledger.Now().Sub(w.info.CreatedAt) > AbandonAfter-time.Minute { // before the sweeper takes it
+		return ErrTooLong("content")
 	}
-	ticket, err := w.hub.appendUnfinished(ctx, schema.InHome(w.home, w.info.ID), journal.Batch{Appends: []journal.Append{
+	ticket, err := w.store.Homes.Append(ctx, schema.InHome(w.home, w.info.ID), journal.Batch{Appends: []journal.Append{
 		{Log: w.log, Expect: journal.Exactly(w.seq), Records: records},
 	}})
-	if isConflict(err) {
+	if ledger.IsConflict(err) {
 		return fault.Wrap(fault.Unavailable, err, "the content was removed while it was stored: %v", err)
 	}
 	if err == nil {
 		err = ticket.Wait(ctx)
 	}
 	w.seq += uint64(len(records))
-	return unavailable(err)
+	return ledger.Unavailable(err)
 }
 
-func (w *contentWriter) reserve(ctx context.Context, n int64) error {
-	if err := w.hub.reserveContent(ctx, w.home, n); err != nil {
+func (w *writer) reserve(ctx context.Context, n int64) error {
+	if err := w.store.reserve(ctx, w.home, n); err != nil {
 		return err
 	}
 	w.reserved += n
@@ -173,13 +174,13 @@ func (w *contentWriter) reserve(ctx context.Context, n int64) error {
 }
 
 // giveUp removes what was stored. If that fails, the sweeper does it.
-func (w *contentWriter) giveUp() {
+func (w *writer) giveUp() {
 	if w.seq > 0 {
-		ctx, cancel := context.WithTimeout(w.hub.background, 10*time.Second)
+		ctx, cancel := context.WithTimeout(w.store.Background, 10*time.Second)
 		defer cancel()
-		if err := w.hub.drop(ctx, w.log); err != nil {
-			w.hub.log.Warn("unfinished content is not removed yet", "content_id", w.info.ID, "error", err)
+		if err := w.store.Ledger.Drop(ctx, w.log); err != nil {
+			w.store.Ledger.Log.Warn("unfinished content is not removed yet", "content_id", w.info.ID, "error", err)
 		}
 	}
-	w.hub.contents.release(w.home, w.reserved)
+	w.store.release(w.home, w.reserved)
 }

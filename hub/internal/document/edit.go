@@ -1,45 +1,34 @@
-package hub
+package document
 
 import (
 	"context"
 	"errors"
-	"maps"
-	"sync"
 
 	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/hub/internal/ledger"
 	"github.com/parley-hub/parley/hub/internal/schema"
 	"github.com/parley-hub/parley/journal"
 )
 
-// DocumentEdit writes or removes a document.
-type DocumentEdit struct {
+// Edit writes or removes a document.
+type Edit struct {
 	Kind, Name string
 	Data       []byte
 	Remove     bool
 	Expect     *uint64 // the version that the document must have; 0: there is none; nil: any
 }
 
-// AuditNote is an audit record that is stored with what it tells of.
-type AuditNote struct {
-	Kind   string
-	Fields map[string]any
-	By     *Caller // who acted
-}
-
-// documents orders edits one after another; they become durable together.
-type documents struct{ mu sync.Mutex }
-
-// EditDocuments makes edits of up to 64 documents and their audit records
-// durable as one batch, all or none. It returns the version that the written
-// documents have from then on.
-func (h *Hub) EditDocuments(ctx context.Context, edits []DocumentEdit, notes ...AuditNote) (uint64, error) {
-	if len(edits) == 0 || len(edits) > maxDocumentEdits {
-		return 0, fault.New(fault.Invalid, "an edit is of 1 to %d documents, not of %d", maxDocumentEdits, len(edits))
+// Edit makes edits of up to 64 documents and their audit records durable as one
+// batch, all or none. It returns the version that the written documents have
+// from then on.
+func (s *Store) Edit(ctx context.Context, edits []Edit, audit []journal.Record) (uint64, error) {
+	if len(edits) == 0 || len(edits) > maxEdits {
+		return 0, fault.New(fault.Invalid, "an edit is of 1 to %d documents, not of %d", maxEdits, len(edits))
 	}
 	seen := map[[2]string]bool{}
 	for i := range edits {
 		e := &edits[i]
-		if err := h.checkEdit(e); err != nil {
+		if err := s.checkEdit(e); err != nil {
 			return 0, err
 		}
 		name := [2]string{e.Kind, e.Name}
@@ -48,18 +37,8 @@ func (h *Hub) EditDocuments(ctx context.Context, edits []DocumentEdit, notes ...
 		}
 		seen[name] = true
 	}
-	records := make([]journal.Record, len(notes))
-	for i, note := range notes {
-		f := make(fields, len(note.Fields)+1)
-		maps.Copy(f, note.Fields)
-		note.By.describe(f)
-		var err error
-		if records[i], err = h.auditRecord(note.Kind, f); err != nil {
-			return 0, err
-		}
-	}
 	for {
-		ticket, err := h.orderEdits(ctx, edits, records)
+		ticket, err := s.order(ctx, edits, audit)
 		var pending *pendingValueError
 		if errors.As(err, &pending) {
 			_ = pending.ticket.Wait(ctx) // whatever becomes of it, the edit is then judged again
@@ -72,9 +51,9 @@ func (h *Hub) EditDocuments(ctx context.Context, edits []DocumentEdit, notes ...
 			err = ticket.Wait(ctx)
 		}
 		if err != nil {
-			return 0, unavailable(err)
+			return 0, ledger.Unavailable(err)
 		}
-		h.stored(records...)
+		s.Ledger.Stored(audit...)
 		return ticket.Offset(), nil
 	}
 }
@@ -85,19 +64,19 @@ type pendingValueError struct{ ticket *journal.Ticket }
 
 func (e *pendingValueError) Error() string { return "the value is being written" }
 
-// orderEdits orders the batch of an edit.
-func (h *Hub) orderEdits(ctx context.Context, edits []DocumentEdit, records []journal.Record) (*journal.Ticket, error) {
-	h.documents.mu.Lock()
-	defer h.documents.mu.Unlock()
+// order orders the batch of an edit.
+func (s *Store) order(ctx context.Context, edits []Edit, records []journal.Record) (*journal.Ticket, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	commit := journal.Batch{}
 	if len(records) > 0 {
-		commit.Appends = []journal.Append{{Log: h.tenant.Audit(), Records: records}}
+		commit.Appends = []journal.Append{{Log: s.Ledger.Tenant.Audit(), Records: records}}
 	}
 	added := map[string]int{}
 	for i := range edits {
 		e := &edits[i]
-		key := h.tenant.Document(e.Kind, e.Name)
-		version, err := h.settledVersion(ctx, key)
+		key := s.Ledger.Tenant.Document(e.Kind, e.Name)
+		version, err := s.settledVersion(ctx, key)
 		if err != nil {
 			return nil, err
 		}
@@ -116,13 +95,13 @@ func (h *Hub) orderEdits(ctx context.Context, edits []DocumentEdit, records []jo
 		if n == 0 {
 			continue
 		}
-		count, err := h.countDocuments(ctx, kind, n)
+		count, err := s.count(ctx, kind, n)
 		if err != nil {
 			return nil, err
 		}
 		commit.Values = append(commit.Values, count)
 	}
-	ticket, err := h.journal.Append(ctx, commit)
+	ticket, err := s.Ledger.Journal.Append(ctx, commit)
 	var conflict *journal.ConflictError
 	if errors.As(err, &conflict) { // written by another process of a cluster
 		return nil, &pendingValueError{conflict.LostTo}
@@ -131,25 +110,25 @@ func (h *Hub) orderEdits(ctx context.Context, edits []DocumentEdit, records []jo
 }
 
 // fits refuses an edit of a document that has another version than expected.
-func (e *DocumentEdit) fits(version uint64) error {
+func (e *Edit) fits(version uint64) error {
 	switch {
 	case e.Expect != nil && *e.Expect != version:
 		return fault.New(fault.Conflict, "%s document %.100q has version %d, not %d: read it and decide again", e.Kind, e.Name, version, *e.Expect)
 	case e.Remove && version == 0:
-		return errNoDocument(e.Kind, e.Name)
+		return errNone(e.Kind, e.Name)
 	}
 	return nil
 }
 
-// countDocuments counts n more documents of a kind, within the limit.
-func (h *Hub) countDocuments(ctx context.Context, kind string, n int) (journal.ValueWrite, error) {
-	key := h.tenant.DocumentCount(kind)
-	state, err := h.journal.Value(ctx, key)
+// count counts n more documents of a kind, within the limit.
+func (s *Store) count(ctx context.Context, kind string, n int) (journal.ValueWrite, error) {
+	key := s.Ledger.Tenant.DocumentCount(kind)
+	state, err := s.Ledger.Journal.Value(ctx, key)
 	if err != nil {
 		return journal.ValueWrite{}, err
 	}
 	count := int(schema.DecodeUint(state.Ordered.Data)) + n
-	if limit := h.opts.Limits.Documents; n > 0 && count > limit {
+	if limit := s.Count; n > 0 && count > limit {
 		if state.Pending != nil {
 			return journal.ValueWrite{}, &pendingValueError{state.Pending}
 		}
@@ -159,8 +138,8 @@ func (h *Hub) countDocuments(ctx context.Context, kind string, n int) (journal.V
 }
 
 // settledVersion returns the version of a value that nobody is writing.
-func (h *Hub) settledVersion(ctx context.Context, key journal.ValueKey) (uint64, error) {
-	state, err := h.journal.Value(ctx, key)
+func (s *Store) settledVersion(ctx context.Context, key journal.ValueKey) (uint64, error) {
+	state, err := s.Ledger.Journal.Value(ctx, key)
 	if err == nil && state.Pending != nil {
 		err = &pendingValueError{state.Pending}
 	}

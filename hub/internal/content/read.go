@@ -1,4 +1,4 @@
-package hub
+package content
 
 import (
 	"context"
@@ -6,24 +6,25 @@ import (
 	"io"
 
 	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/hub/internal/ledger"
 	"github.com/parley-hub/parley/hub/internal/schema"
 	"github.com/parley-hub/parley/journal"
 )
 
-// Content opens a content. Its bytes are read as they are asked for, one piece at
+// Open opens a content. Its bytes are read as they are asked for, one piece at
 // a time; seeking reads nothing, so that a range costs what it is long. The
 // context is that of the reads.
-func (h *Hub) Content(ctx context.Context, home, id string) (ContentInfo, io.ReadSeekCloser, error) {
-	info, err := h.contentInfo(ctx, home, id)
+func (s *Store) Open(ctx context.Context, home, id string) (Info, io.ReadSeekCloser, error) {
+	info, err := s.find(ctx, home, id)
 	if err != nil {
-		return ContentInfo{}, nil, err
+		return Info{}, nil, err
 	}
-	return info, &contentReader{ctx: ctx, hub: h, log: h.tenant.ContentLog(home, id), size: info.Size}, nil
+	return info, &reader{ctx: ctx, store: s, log: s.Ledger.Tenant.ContentLog(home, id), size: info.Size}, nil
 }
 
-type contentReader struct {
+type reader struct {
 	ctx   context.Context // of the one who opened it
-	hub   *Hub
+	store *Store
 	log   journal.LogName
 	size  int64
 	at    int64
@@ -32,7 +33,7 @@ type contentReader struct {
 }
 
 // Read implements io.Reader.
-func (r *contentReader) Read(p []byte) (int, error) {
+func (r *reader) Read(p []byte) (int, error) {
 	if r.at >= r.size {
 		return 0, io.EOF
 	}
@@ -50,12 +51,12 @@ func (r *contentReader) Read(p []byte) (int, error) {
 }
 
 // load reads the piece that the next byte is in.
-func (r *contentReader) load() error {
+func (r *reader) load() error {
 	number := r.at / schema.ContentPiece
 	seq := uint64(number) + 1
-	page, err := r.hub.journal.Read(r.ctx, r.log, journal.ReadOptions{From: seq, To: seq})
+	page, err := r.store.Ledger.Journal.Read(r.ctx, r.log, journal.ReadOptions{From: seq, To: seq})
 	if err != nil {
-		return unavailable(err)
+		return ledger.Unavailable(err)
 	}
 	first := number * schema.ContentPiece
 	if len(page.Entries) == 0 || r.at >= first+int64(len(page.Entries[0].Data)) {
@@ -66,7 +67,7 @@ func (r *contentReader) load() error {
 }
 
 // Seek implements io.Seeker.
-func (r *contentReader) Seek(offset int64, whence int) (int64, error) {
+func (r *reader) Seek(offset int64, whence int) (int64, error) {
 	switch whence {
 	case io.SeekCurrent:
 		offset += r.at
@@ -83,7 +84,7 @@ func (r *contentReader) Seek(offset int64, whence int) (int64, error) {
 var errSeek = errors.New("a place in a content is not before its first byte")
 
 // Close implements io.Closer.
-func (r *contentReader) Close() error {
+func (r *reader) Close() error {
 	r.piece, r.at = nil, r.size
 	return nil
 }

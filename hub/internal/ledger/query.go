@@ -1,9 +1,8 @@
-package hub
+package ledger
 
 import (
 	"context"
 	"fmt"
-	"iter"
 	"slices"
 	"time"
 
@@ -29,17 +28,17 @@ type AuditQuery struct {
 // AuditLog returns a page of the audit. Next goes on after it, and is empty at
 // the end. A clock that was set back leaves records out of order: a range of
 // time is then followed to the first record beyond it.
-func (h *Hub) AuditLog(ctx context.Context, q AuditQuery) (page []AuditLine, next string, err error) {
+func (l *Ledger) AuditLog(ctx context.Context, q AuditQuery) (page []AuditLine, next string, err error) {
 	limit := q.Limit
 	if limit <= 0 {
 		limit = 100
 	}
 	q.From, q.Until = q.From.Truncate(time.Microsecond), q.Until.Truncate(time.Microsecond) // as records tell it
-	for entry, err := range journal.IndexAll(ctx, h.journal, q.scan()) {
+	for entry, err := range journal.IndexAll(ctx, l.Journal, q.scan()) {
 		if err != nil {
-			return nil, "", unavailable(err)
+			return nil, "", Unavailable(err)
 		}
-		line, err := auditLine(schema.LastPart(entry.Key), entry.Value)
+		line, err := DecodeAudit(schema.LastPart(entry.Key), entry.Value)
 		if err != nil {
 			return nil, "", fault.Wrap(fault.Internal, err, "%v", err)
 		}
@@ -105,70 +104,4 @@ func (q *AuditQuery) Matches(line AuditLine) bool {
 	}
 	return q.Agent == "" || slices.Contains([]string{names.Agent, names.Owner, names.Creator}, q.Agent) ||
 		slices.Contains(names.Participants, q.Agent) || slices.Contains(names.Violators, q.Agent)
-}
-
-// AuditHead is where the audit ends now.
-func (h *Hub) AuditHead(ctx context.Context) (journal.StorePosition, error) {
-	return h.storePosition(ctx)
-}
-
-// AuditEntry is a record as a follower meets it.
-type AuditEntry struct {
-	AuditLine
-	// Position to resume after, once the entry is handled.
-	Position journal.StorePosition
-}
-
-// FollowAudit yields every record after a position as it becomes durable, in
-// that order, until the context ends. Its last error says why it ended; a
-// position that is gone is a gap. The zero position is before everything.
-func (h *Hub) FollowAudit(ctx context.Context, after journal.StorePosition) iter.Seq2[AuditEntry, error] {
-	return func(yield func(AuditEntry, error) bool) {
-		feed, err := h.feed(ctx, after)
-		if err != nil {
-			yield(AuditEntry{}, gapOf(err))
-			return
-		}
-		defer feed.Close()
-		at := make(journal.StorePosition, h.journal.Shards())
-		copy(at, after)
-		for {
-			shard, commits, err := feed.next(ctx)
-			if err != nil {
-				yield(AuditEntry{}, gapOf(err))
-				return
-			}
-			for _, commit := range commits {
-				if !h.yieldAudit(shard, commit, at, yield) {
-					return
-				}
-			}
-		}
-	}
-}
-
-// yieldAudit yields the audit records of one batch. All but the last have the
-// position of the batch before, so that a reader resumes at a whole batch.
-func (h *Hub) yieldAudit(shard int, commit journal.Commit, at journal.StorePosition, yield func(AuditEntry, error) bool) bool {
-	var entries []journal.Entry
-	for _, write := range commit.Writes {
-		if write.Log.Family == schema.FamilyAudit {
-			entries = append(entries, write.Entries...)
-		}
-	}
-	for i, entry := range entries {
-		line, err := auditLine("", entry.Data)
-		if err != nil {
-			h.log.Error("audit record cannot be read", "offset", entry.Offset, "error", err)
-			continue
-		}
-		if i == len(entries)-1 {
-			at[shard] = commit.Position
-		}
-		if !yield(AuditEntry{AuditLine: line, Position: slices.Clone(at)}, nil) {
-			return false
-		}
-	}
-	at[shard] = commit.Position
-	return true
 }

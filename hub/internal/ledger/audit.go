@@ -1,0 +1,162 @@
+package ledger
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/parley-hub/parley/envelope"
+	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/hub/internal/schema"
+	"github.com/parley-hub/parley/journal"
+)
+
+// Fields are what an audit record says besides its time and kind.
+type Fields map[string]any
+
+// AuditLine is one record of the audit.
+type AuditLine struct {
+	ID   string // grows in the order that records were made; followers leave it out
+	At   time.Time
+	Kind string
+	Data []byte // the record: a JSON object with sorted keys
+}
+
+// AuditSink is told each record after it is stored, by several goroutines and
+// in an order that may differ from that of the ids. It must return soon; what
+// it fails at is logged.
+type AuditSink interface {
+	Audit(line AuditLine) error
+}
+
+// audit counts what this process has stored, and tells the other sinks.
+type audit struct {
+	bytes atomic.Int64
+	mu    sync.Mutex
+	sinks []AuditSink
+}
+
+// AuditBytes is how much of the audit this process has stored.
+func (l *Ledger) AuditBytes() int64 { return l.audit.bytes.Load() }
+
+// AuditRecord makes one line of the audit log: a JSON object with sorted keys.
+// It is indexed by an id minted with it, so that all of the audit reads in the
+// order it happened, wherever it is stored.
+func (l *Ledger) AuditRecord(kind string, f Fields) (journal.Record, error) {
+	now := l.Now().UTC()
+	id, err := l.Minter.Mint(now, "")
+	if err != nil {
+		return journal.Record{}, Unavailable(err)
+	}
+	line := make(map[string]any, len(f)+2)
+	for k, v := range f {
+		line[k] = v
+	}
+	line["at"], line["kind"] = envelope.FormatTime(now), kind
+	data, err := schema.EncodeAudit(line)
+	if err != nil {
+		return journal.Record{}, fault.Wrap(fault.Invalid, err, "audit record %q cannot be written: %v", kind, err)
+	}
+	indexed := data
+	if len(data) > journal.MaxIndexValue {
+		if indexed, err = schema.ShortAudit(line); err != nil {
+			return journal.Record{}, err
+		}
+	}
+	return journal.Record{Data: data, Put: []journal.IndexPut{{Key: schema.Key(schema.IndexAudit, id), Value: indexed}}}, nil
+}
+
+// AuditIn stores a record that nothing else is stored with.
+func (l *Ledger) AuditIn(ctx context.Context, p journal.PartitionName, kind string, f Fields) error {
+	line, err := l.AuditRecord(kind, f)
+	if err != nil {
+		return err
+	}
+	return l.Commit(ctx, journal.Batch{Appends: []journal.Append{
+		{Log: schema.AuditIn(p), Records: []journal.Record{line}},
+	}})
+}
+
+// Stored counts audit records that have become durable, and tells the sinks.
+func (l *Ledger) Stored(records ...journal.Record) {
+	l.audit.mu.Lock()
+	sinks := l.audit.sinks
+	l.audit.mu.Unlock()
+	for i := range records {
+		l.audit.bytes.Add(int64(len(records[i].Data)) + 1) // plus a newline
+		if len(sinks) == 0 {
+			continue
+		}
+		line, err := DecodeAudit(schema.LastPart(records[i].Put[0].Key), records[i].Data)
+		if err != nil {
+			l.Log.Error("audit record cannot be read", "error", err)
+			continue
+		}
+		for _, sink := range sinks {
+			l.Isolate(func() {
+				if err := sink.Audit(line); err != nil {
+					l.Log.Error("audit sink failed", "id", line.ID, "error", err)
+				}
+			})
+		}
+	}
+}
+
+// StoredIn does the same for what a batch wrote to an audit log.
+func (l *Ledger) StoredIn(batch *journal.Batch) {
+	for i := range batch.Appends {
+		if batch.Appends[i].Log.Family == schema.FamilyAudit {
+			l.Stored(batch.Appends[i].Records...)
+		}
+	}
+}
+
+// DecodeAudit reads a record of the audit.
+func DecodeAudit(id string, data []byte) (AuditLine, error) {
+	var head struct {
+		At   string `json:"at"`
+		Kind string `json:"kind"`
+	}
+	if err := json.Unmarshal(data, &head); err != nil {
+		return AuditLine{}, fmt.Errorf("audit record %s cannot be read: %w", id, err)
+	}
+	at, err := envelope.ParseTime(head.At)
+	return AuditLine{ID: id, At: at, Kind: head.Kind, Data: data}, err
+}
+
+// AddSink tells one more sink of every record from now on, until remove.
+func (l *Ledger) AddSink(sink AuditSink) (remove func()) {
+	l.audit.mu.Lock()
+	defer l.audit.mu.Unlock()
+	mine := &auditSeat{sink}
+	l.audit.sinks = append(slices.Clip(l.audit.sinks), mine)
+	return func() {
+		l.audit.mu.Lock()
+		defer l.audit.mu.Unlock()
+		l.audit.sinks = slices.DeleteFunc(slices.Clone(l.audit.sinks), func(s AuditSink) bool { return s == AuditSink(mine) })
+	}
+}
+
+// auditSeat tells two uses of the same sink apart.
+type auditSeat struct{ AuditSink }
+
+// AuditLines is a sink that writes each record as a line.
+func AuditLines(to io.Writer) AuditSink { return &auditLines{to: to} }
+
+type auditLines struct {
+	mu sync.Mutex
+	to io.Writer
+}
+
+func (s *auditLines) Audit(line AuditLine) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, err := s.to.Write(append(slices.Clip(line.Data), '\n'))
+	return err
+}
