@@ -2,10 +2,10 @@ package hub
 
 import (
 	"context"
-	"maps"
 	"time"
 
 	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/hub/internal/profile"
 	"github.com/parley-hub/parley/hub/internal/schema"
 	"github.com/parley-hub/parley/identity"
 	"github.com/parley-hub/parley/journal"
@@ -13,10 +13,10 @@ import (
 
 // edit changes copies of what is kept of an identity, and returns what is
 // stored of that. It replaces what the copies point to and never changes it.
-type edit func(r *record, d *details, now time.Time) (schema.AgentRecord, fields, error)
+type edit func(r *profile.Record, d *profile.Full, now time.Time) (schema.AgentRecord, fields, error)
 
 // change rewrites part of an identity. It is visible once it is durable.
-func (h *Hub) change(ctx context.Context, id string, edit edit, audited string, take ...journal.Take) (Profile, *details, error) {
+func (h *Hub) change(ctx context.Context, id string, edit edit, audited string, take ...journal.Take) (Profile, *profile.Full, error) {
 	m, err := h.registry.require(id)
 	if err != nil {
 		return Profile{}, nil, err
@@ -35,14 +35,14 @@ func (h *Hub) change(ctx context.Context, id string, edit edit, audited string, 
 	if err != nil {
 		return Profile{}, nil, err
 	}
-	if err := h.remeasure(&next, &d, before, &stored); err != nil {
+	if err := next.Remeasure(&d, before, &stored, h.opts.Limits.ProfileBytes); err != nil {
 		return Profile{}, nil, err
 	}
 	data, err := identity.Marshal(stored)
 	if err != nil {
 		return Profile{}, nil, err
 	}
-	records, err := next.extend(&d, journal.Record{Data: data, Take: take})
+	records, err := next.Extend(&d, journal.Record{Data: data, Take: take})
 	if err != nil {
 		return Profile{}, nil, err
 	}
@@ -51,97 +51,16 @@ func (h *Hub) change(ctx context.Context, id string, edit edit, audited string, 
 		return Profile{}, nil, err
 	}
 	err = h.commit(ctx, journal.Batch{Appends: []journal.Append{
-		{Log: h.tenant.Agent(id), Expect: journal.Exactly(before.seq), Records: records},
+		{Log: h.tenant.Agent(id), Expect: journal.Exactly(before.Seq), Records: records},
 		{Log: h.tenant.Audit(), Records: []journal.Record{line}},
 	}})
 	if err != nil {
 		return Profile{}, nil, err
 	}
-	h.enforce(&next)
+	next.Enforce(h.opts.Limits.Inbox)
 	m.current.Store(&next)
-	h.profiles.put(id, &d)
+	h.profiles.Put(id, &d)
 	return next.Profile, &d, nil
-}
-
-// remeasure brings what is derived of the details up to date, and refuses a
-// profile that has grown too large.
-func (h *Hub) remeasure(next *record, d, before *details, stored *schema.AgentRecord) (err error) {
-	sizes := next.sizes
-	switch {
-	case stored.Kind == schema.AgentObservation && len(d.Resume.Observed) == len(before.Resume.Observed):
-		return nil // some counters changed, which is not worth the time
-	case stored.Kind == schema.AgentCeiling:
-		return nil
-	}
-	if next.sizes, err = measure(d, next.Rule); err != nil {
-		return err
-	}
-	if d.Resume != before.Resume {
-		next.brief = newBrief(d.Resume)
-	}
-	return h.boundProfile(sizes, next.sizes)
-}
-
-// Bounds of what is written after the last whole record before the next one.
-// Between them it is about the size of one, so that writing costs at most twice
-// the change, and reading at most twice the details.
-const (
-	minTail  = 16 << 10
-	maxTail  = 128 << 10
-	maxWhole = 2 << 20 // of details from before there was a bound; more is not repeated
-)
-
-// extend returns the records to write for a change: the change itself and,
-// now and then, the whole.
-func (r *record) extend(d *details, change journal.Record) ([]journal.Record, error) {
-	records := []journal.Record{change}
-	r.seq++
-	r.tail += len(change.Data)
-	if r.tail > min(max(minTail, r.sizes.total()+d.sampleBytes()), maxTail) {
-		whole, err := d.whole()
-		if err != nil {
-			return nil, err
-		}
-		if len(whole) <= maxWhole {
-			records = append(records, journal.Record{Data: whole})
-			r.seq++
-			r.base, r.tail = r.seq, 0
-		}
-	}
-	d.seq = r.seq
-	return records, nil
-}
-
-// profileSizes are the bytes of the parts of a profile that its owner writes.
-type profileSizes struct{ resume, rule, skill int }
-
-func (s profileSizes) total() int { return s.resume + s.rule + s.skill }
-
-func measure(d *details, rule *identity.Rule) (s profileSizes, err error) {
-	resume, err := identity.Marshal(d.Resume)
-	if err != nil {
-		return s, err
-	}
-	own, err := identity.Marshal(rule)
-	if err != nil {
-		return s, err
-	}
-	s = profileSizes{resume: len(resume), rule: len(own)}
-	if d.Skill != nil {
-		s.skill = len(*d.Skill)
-	}
-	return s, nil
-}
-
-// boundProfile refuses a profile that is too large, unless it shrinks: one from
-// before there was a bound can be brought under it in steps.
-func (h *Hub) boundProfile(before, after profileSizes) error {
-	limit := h.opts.Limits.ProfileBytes
-	if after.total() <= limit || after.total() <= before.total() {
-		return nil
-	}
-	return fault.New(fault.TooLarge, "profile: skill (%d bytes), resume (%d) and rule (%d) have %d bytes together; at most %d (limits.profile)",
-		after.skill, after.resume, after.rule, after.total(), limit)
 }
 
 // SetResume replaces a resume; the hub counts its version.
@@ -149,7 +68,7 @@ func (h *Hub) SetResume(ctx context.Context, id string, resume *identity.Resume)
 	if err := resume.CheckBounds(); err != nil {
 		return err
 	}
-	_, d, err := h.change(ctx, id, func(_ *record, d *details, now time.Time) (schema.AgentRecord, fields, error) {
+	_, d, err := h.change(ctx, id, func(_ *profile.Record, d *profile.Full, now time.Time) (schema.AgentRecord, fields, error) {
 		next := resume.Clone()
 		next.Version, next.LastUpdated = d.Resume.Version+1, now
 		d.Resume = next
@@ -169,7 +88,7 @@ func (h *Hub) SetRule(ctx context.Context, id string, rule *identity.Rule) error
 	if err := rule.CheckBounds(); err != nil {
 		return err
 	}
-	p, _, err := h.change(ctx, id, func(r *record, _ *details, _ time.Time) (schema.AgentRecord, fields, error) {
+	p, _, err := h.change(ctx, id, func(r *profile.Record, _ *profile.Full, _ time.Time) (schema.AgentRecord, fields, error) {
 		next := rule.Clone()
 		next.Version = r.Rule.Version + 1
 		r.Rule = next
@@ -184,7 +103,7 @@ func (h *Hub) SetRule(ctx context.Context, id string, rule *identity.Rule) error
 
 // SetSkill stores a skill document verbatim; nil removes it.
 func (h *Hub) SetSkill(ctx context.Context, id string, skill *string) error {
-	_, _, err := h.change(ctx, id, func(_ *record, d *details, _ time.Time) (schema.AgentRecord, fields, error) {
+	_, _, err := h.change(ctx, id, func(_ *profile.Record, d *profile.Full, _ time.Time) (schema.AgentRecord, fields, error) {
 		d.Skill = skill
 		return schema.AgentRecord{Kind: schema.AgentSkill, Skill: skill}, fields{"agent_id": id, "removed": skill == nil}, nil
 	}, "skill_set")
@@ -210,7 +129,7 @@ func (h *Hub) SetCeiling(ctx context.Context, id string, ceiling *identity.Ceili
 		}
 		ceiling = ceiling.Clone()
 	}
-	p, _, err := h.change(ctx, id, func(r *record, _ *details, _ time.Time) (schema.AgentRecord, fields, error) {
+	p, _, err := h.change(ctx, id, func(r *profile.Record, _ *profile.Full, _ time.Time) (schema.AgentRecord, fields, error) {
 		r.Ceiling = ceiling
 		return schema.AgentRecord{Kind: schema.AgentCeiling, Ceiling: ceiling}, fields{"agent_id": id, "removed": ceiling == nil}, nil
 	}, "operator_rule_set")
@@ -219,14 +138,6 @@ func (h *Hub) SetCeiling(ctx context.Context, id string, ceiling *identity.Ceili
 	}
 	h.tellAgent(AgentEvent{Agent: id, Kind: "operator_rule_set", Removed: ceiling == nil})
 	return p, nil
-}
-
-// enforce computes the rule that holds from what is stored and the hub's
-// limits.
-func (h *Hub) enforce(r *record) {
-	if r.Rule != nil {
-		r.enforced = identity.Enforce(r.Rule, r.Ceiling, int64(h.opts.Limits.Inbox))
-	}
 }
 
 // Observation is the end of a task as it counts in its owner's track record.
@@ -275,17 +186,13 @@ func (h *Hub) RecordObservation(ctx context.Context, o Observation) error {
 
 // count edits the owner's record. Only the observation is stored; reading the
 // log counts it again.
-func (o *Observation) count(_ *record, d *details, now time.Time) (schema.AgentRecord, fields, error) {
+func (o *Observation) count(_ *profile.Record, d *profile.Full, now time.Time) (schema.AgentRecord, fields, error) {
 	if _, known := d.Resume.Observed[o.Capability]; !known && len(d.Resume.Observed) >= identity.MaxCapabilities {
 		return schema.AgentRecord{}, nil, fault.New(fault.TooLarge,
 			"%d capabilities of '%s' have been observed, which is the limit; report the task under one of them", len(d.Resume.Observed), o.Owner)
 	}
 	observed := &schema.Observed{Capability: o.Capability, Outcome: o.Outcome, LatencyMS: o.LatencyMS, At: now}
-	d.Resume, d.samples = d.Resume.Clone(), maps.Clone(d.samples)
-	if samples := d.samples[o.Capability]; samples != nil {
-		d.samples[o.Capability] = samples.Clone()
-	}
-	d.observe(observed)
+	d.Count(observed)
 	return schema.AgentRecord{Kind: schema.AgentObservation, Observed: observed}, fields{
 		"agent_id": o.Owner, "version": d.Resume.Version, "source": "observed",
 		"capability": o.Capability, "outcome": string(o.Outcome),

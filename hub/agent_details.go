@@ -5,25 +5,11 @@ import (
 	"errors"
 
 	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/hub/internal/profile"
 	"github.com/parley-hub/parley/hub/internal/schema"
 	"github.com/parley-hub/parley/identity"
 	"github.com/parley-hub/parley/journal"
 )
-
-// Details are what an identity tells of itself and what the hub has observed
-// of it. Admission needs none of it, so that it is read from the journal when
-// it is asked for. It is a snapshot: nothing in it may be changed.
-type Details struct {
-	Resume *identity.Resume
-	Skill  *string // nil: none
-}
-
-// details are Details with what a change of them needs.
-type details struct {
-	Details
-	samples map[string]*identity.Samples // by capability
-	seq     uint64                       // of the last record
-}
 
 // Details returns what an identity tells of itself, by id.
 func (h *Hub) Details(ctx context.Context, id string) (Details, error) {
@@ -39,31 +25,27 @@ func (h *Hub) Details(ctx context.Context, id string) (Details, error) {
 }
 
 // detailsOf reads the details of an identity, unless they are in the cache.
-func (h *Hub) detailsOf(ctx context.Context, m *member) (*details, error) {
+func (h *Hub) detailsOf(ctx context.Context, m *member) (*profile.Full, error) {
 	if d := m.transient.Load(); d != nil {
 		return d, nil
 	}
 	r := m.current.Load()
-	if d := h.profiles.get(m.id, r.seq); d != nil {
+	if d := h.profiles.Get(m.id, r.Seq); d != nil {
 		return d, nil
 	}
-	d := &details{}
-	for entry, err := range journal.Records(ctx, h.journal, h.tenant.Agent(m.id), journal.ReadOptions{From: r.base, To: r.seq}) {
+	d := &profile.Full{}
+	for entry, err := range journal.Records(ctx, h.journal, h.tenant.Agent(m.id), journal.ReadOptions{From: r.Base, To: r.Seq}) {
 		if err != nil {
 			return nil, h.unread(m, err)
 		}
-		var stored schema.AgentRecord
-		if err := identity.Unmarshal("identity", entry.Data, &stored); err != nil {
-			return nil, h.unread(m, err)
-		}
-		if err := d.apply(&stored, entry.Seq); err != nil {
+		if _, err := d.Decode(entry); err != nil {
 			return nil, h.unread(m, err)
 		}
 	}
-	if d.seq != r.seq || d.Resume == nil {
+	if !d.Complete(r) {
 		return nil, h.unread(m, errors.New("records are missing"))
 	}
-	h.profiles.put(m.id, d)
+	h.profiles.Put(m.id, d)
 	return d, nil
 }
 
@@ -76,79 +58,74 @@ func (h *Hub) unread(m *member, cause error) error {
 	return unavailable(cause)
 }
 
-// apply folds a record into details that nobody else sees.
-func (d *details) apply(stored *schema.AgentRecord, seq uint64) error {
-	if isWhole(stored.Kind) {
-		*d = details{}
+// matches reports whether a search selects an identity. It reads the details
+// only of those whose brief cannot tell.
+func (h *Hub) matches(ctx context.Context, q identity.Query, m *member) (bool, error) {
+	r := m.current.Load()
+	match, rest := r.Decide(q)
+	if rest == nil {
+		return match, nil
 	}
-	if stored.Resume != nil {
-		d.Resume = stored.Resume
+	d, err := h.detailsOf(ctx, m)
+	if fault.CodeOf(err) == fault.NotFound {
+		return false, nil
 	}
-	if isWhole(stored.Kind) || stored.Kind == schema.AgentSkill {
-		d.Skill = stored.Skill
+	if err != nil {
+		return false, err
 	}
-	for capability, data := range stored.Samples {
-		samples := &identity.Samples{}
-		if err := samples.UnmarshalBinary(data); err != nil {
-			return err
-		}
-		d.keep(capability, samples)
-	}
-	if stored.Observed != nil && d.Resume != nil {
-		d.observe(stored.Observed)
-	}
-	d.seq = seq
-	return nil
+	return rest.Matches(r.Passport, d.Resume), nil
 }
 
-// isWhole reports whether a kind of record has all details.
-func isWhole(kind string) bool { return kind == schema.AgentRegistered || kind == schema.AgentWhole }
-
-// maxSampled is of how many capabilities latencies are kept. Others are counted
-// without a median.
-const maxSampled = 64
-
-// observe counts the end of a task. It changes the resume and the samples.
-func (d *details) observe(o *schema.Observed) {
-	samples, latency := d.samples[o.Capability], o.LatencyMS
-	if samples == nil {
-		samples = &identity.Samples{}
-		if len(d.samples) >= maxSampled {
-			latency = nil
-		}
-	}
-	d.Resume.Observe(o.Capability, o.Outcome, latency, samples, o.At)
-	if latency != nil {
-		d.keep(o.Capability, samples)
-	}
-}
-
-func (d *details) keep(capability string, samples *identity.Samples) {
-	if d.samples == nil {
-		d.samples = map[string]*identity.Samples{}
-	}
-	d.samples[capability] = samples
-}
-
-// sampleBytes is about how many bytes the samples take.
-func (d *details) sampleBytes() int {
-	n := 0
-	for capability, samples := range d.samples {
-		n += len(capability) + 8*samples.Len()
-	}
-	return n
-}
-
-// whole encodes the record that makes those before it unnecessary for reading
-// the details.
-func (d *details) whole() ([]byte, error) {
-	stored := schema.AgentRecord{Kind: schema.AgentWhole, Resume: d.Resume, Skill: d.Skill, Samples: map[string][]byte{}}
-	for capability, samples := range d.samples {
-		data, err := samples.MarshalBinary()
+// loadRegistry reads every identity, and finishes what an interrupted
+// unregistration left.
+func (h *Hub) loadRegistry(ctx context.Context) error {
+	opts := journal.LogsOptions{Family: schema.FamilyAgent, Limit: journal.MaxPageEntries}
+	for {
+		page, err := h.journal.Logs(ctx, h.tenant.Directory(), opts)
 		if err != nil {
-			return nil, err
+			return unavailable(err)
 		}
-		stored.Samples[capability] = data
+		for _, info := range page.Logs {
+			opts.After = info.Log
+			if err := h.loadMember(ctx, info.Log.ID); err != nil {
+				return err
+			}
+		}
+		if !page.More {
+			return nil
+		}
 	}
-	return identity.Marshal(stored)
+}
+
+func (h *Hub) loadMember(ctx context.Context, id string) error {
+	var r profile.Record
+	var d profile.Full
+	for entry, err := range journal.Records(ctx, h.journal, h.tenant.Agent(id), journal.ReadOptions{}) {
+		if err != nil {
+			h.log.Error("identity cannot be read and is left out", "agent_id", id, "error", err)
+			return nil
+		}
+		stored, err := d.Decode(entry)
+		if err == nil {
+			err = r.Apply(&stored, entry)
+		}
+		if err != nil {
+			h.log.Error("identity cannot be read and is left out", "agent_id", id, "seq", entry.Seq, "error", err)
+			return nil
+		}
+		if stored.Kind == schema.AgentUnregistered {
+			return h.forget(ctx, id)
+		}
+	}
+	if r.Passport == nil || d.Resume == nil || r.Rule == nil {
+		return nil
+	}
+	if err := r.Measure(&d); err != nil {
+		return err
+	}
+	r.Enforce(h.opts.Limits.Inbox)
+	m := &member{id: id}
+	m.current.Store(&r)
+	h.registry.add(m)
+	return nil
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/hub/internal/profile"
 	"github.com/parley-hub/parley/hub/internal/schema"
 	"github.com/parley-hub/parley/identity"
 	"github.com/parley-hub/parley/journal"
@@ -91,7 +92,7 @@ func (h *Hub) verify(ctx context.Context, p *identity.Passport) error {
 	return h.opts.Auth.Verify(ctx, p, p.Auth.Scheme, p.Auth.Claim)
 }
 
-func (h *Hub) newMember(r Registration) (*member, *details, error) {
+func (h *Hub) newMember(r Registration) (*member, *profile.Full, error) {
 	now := h.now().UTC()
 	id := r.ID
 	var err error
@@ -110,15 +111,14 @@ func (h *Hub) newMember(r Registration) (*member, *details, error) {
 	if r.Rule != nil {
 		rule = *r.Rule.Clone()
 	}
-	d := &details{Details: Details{Resume: &resume, Skill: r.Skill}, seq: 1}
-	first := &record{Profile: Profile{Passport: passport, Rule: &rule}, brief: newBrief(&resume), seq: 1, base: 1}
-	if first.sizes, err = measure(d, &rule); err != nil {
+	first, d, err := profile.New(passport, &resume, &rule, r.Skill)
+	if err != nil {
 		return nil, nil, err
 	}
-	if err := h.boundProfile(profileSizes{}, first.sizes); err != nil {
+	if err := first.BoundNew(h.opts.Limits.ProfileBytes); err != nil {
 		return nil, nil, err
 	}
-	h.enforce(first)
+	first.Enforce(h.opts.Limits.Inbox)
 	m := &member{id: id}
 	m.current.Store(first)
 	return m, d, nil
@@ -126,7 +126,7 @@ func (h *Hub) newMember(r Registration) (*member, *details, error) {
 
 // storeNew writes a new identity. Its name is a claim, so that of several
 // registrations at once exactly one wins, and loses only to a durable one.
-func (h *Hub) storeNew(ctx context.Context, m *member, d *details) error {
+func (h *Hub) storeNew(ctx context.Context, m *member, d *profile.Full) error {
 	p := m.profile()
 	passport, err := p.Passport.Record()
 	if err != nil {
@@ -218,7 +218,7 @@ func (h *Hub) unregister(ctx context.Context, id string, by *Caller) error {
 		return err
 	}
 	h.registry.remove(m)
-	h.profiles.remove(id)
+	h.profiles.Remove(id)
 	m.link.clear()
 	if err := h.forget(ctx, id); err != nil {
 		return err

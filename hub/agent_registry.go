@@ -8,36 +8,23 @@ import (
 	"sync/atomic"
 
 	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/hub/internal/profile"
 	"github.com/parley-hub/parley/identity"
 )
 
 // Profile is who an identity is and what it may do. It is a snapshot: nothing in
 // it may be changed.
-type Profile struct {
-	Passport *identity.Passport
-	Rule     *identity.Rule    // its own
-	Ceiling  *identity.Ceiling // the operator's rule for it; nil: none
+type Profile = profile.Profile
 
-	enforced *identity.Enforced
-}
-
-// Enforced is the rule that holds: the identity's own, clipped by the
-// operator's and by the hub's limits.
-func (p Profile) Enforced() *identity.Enforced {
-	if p.enforced == nil { // made outside the hub
-		return identity.Enforce(p.Rule, p.Ceiling, 0)
-	}
-	return p.enforced
-}
-
-// ID is the identity's id.
-func (p Profile) ID() string { return p.Passport.AgentID }
+// Details are what an identity tells of itself and what the hub has observed
+// of it.
+type Details = profile.Details
 
 // member is a registered identity: its profile, and what lives only while the
 // hub does.
 type member struct {
 	id      string
-	current atomic.Pointer[record]
+	current atomic.Pointer[profile.Record]
 
 	// write serializes changes of the profile.
 	write sync.Mutex
@@ -50,7 +37,7 @@ type member struct {
 	link  link
 
 	// transient holds the details of an adopted identity; nil: it is registered.
-	transient atomic.Pointer[details]
+	transient atomic.Pointer[profile.Full]
 }
 
 func (m *member) profile() Profile { return m.current.Load().Profile }

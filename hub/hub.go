@@ -18,6 +18,7 @@ import (
 	"github.com/parley-hub/parley/hub/internal/document"
 	"github.com/parley-hub/parley/hub/internal/expect"
 	"github.com/parley-hub/parley/hub/internal/ledger"
+	"github.com/parley-hub/parley/hub/internal/profile"
 	"github.com/parley-hub/parley/hub/internal/schema"
 	"github.com/parley-hub/parley/hub/tracing"
 	"github.com/parley-hub/parley/internal/logsample"
@@ -47,7 +48,7 @@ type Hub struct {
 	documents  *document.Store
 	contents   *content.Store
 	unfinished unfinished
-	profiles   detailsCache
+	profiles   profile.Cache
 	channels   channels
 	openings   openings
 	delivery   delivery
@@ -91,7 +92,7 @@ func Open(ctx context.Context, j journal.Engine, o Options) (*Hub, error) {
 		h.adapters[manifest.Key()] = a
 	}
 	h.judge.Store(&o.Arbiter)
-	h.profiles.most = o.Limits.ProfileCache
+	h.profiles.Bytes = o.Limits.ProfileCache
 	h.hooks.init(o.Listeners, h.log)
 	h.works.init()
 	if h.spans = tracing.New(o.Tracing, o.Limits.LoadedChannels); h.spans != nil {

@@ -1,12 +1,10 @@
-package hub
+package profile
 
 import (
-	"context"
 	"hash/maphash"
 	"slices"
 	"strings"
 
-	"github.com/parley-hub/parley/fault"
 	"github.com/parley-hub/parley/identity"
 )
 
@@ -42,10 +40,9 @@ func newBrief(r *identity.Resume) brief {
 	return b
 }
 
-// matches reports whether a search selects an identity. It reads the details
-// only of those whose brief cannot tell.
-func (h *Hub) matches(ctx context.Context, q identity.Query, m *member) (bool, error) {
-	r := m.current.Load()
+// Decide answers a search as far as the brief can. If it cannot, rest is what the
+// resume has to be asked.
+func (r *Record) Decide(q identity.Query) (match bool, rest *identity.Query) {
 	if !(identity.Query{Kind: q.Kind}).Matches(r.Passport, &identity.Resume{}) {
 		return false, nil
 	}
@@ -64,12 +61,5 @@ func (h *Hub) matches(ctx context.Context, q identity.Query, m *member) (bool, e
 	if q.Capability == "" && q.Text == "" {
 		return true, nil
 	}
-	d, err := h.detailsOf(ctx, m)
-	if fault.CodeOf(err) == fault.NotFound {
-		return false, nil
-	}
-	if err != nil {
-		return false, err
-	}
-	return q.Matches(r.Passport, d.Resume), nil
+	return false, &q
 }

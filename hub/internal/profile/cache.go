@@ -1,13 +1,13 @@
-package hub
+package profile
 
 import (
 	"container/list"
 	"sync"
 )
 
-// detailsCache keeps the details that were used last, bounded in bytes.
-type detailsCache struct {
-	most int
+// Cache keeps the details that were used last, bounded in bytes.
+type Cache struct {
+	Bytes int
 
 	mu    sync.Mutex
 	bytes int
@@ -17,12 +17,12 @@ type detailsCache struct {
 
 type cachedDetails struct {
 	id    string
-	of    *details
+	of    *Full
 	bytes int
 }
 
-// get returns the details of an identity as of a record; nil if they are not here.
-func (c *detailsCache) get(id string, seq uint64) *details {
+// Get returns the details of an identity as of a record; nil if they are not here.
+func (c *Cache) Get(id string, seq uint64) *Full {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	at := c.byID[id]
@@ -30,26 +30,26 @@ func (c *detailsCache) get(id string, seq uint64) *details {
 		return nil
 	}
 	cached := at.Value.(*cachedDetails) //nolint:forcetypeassert // it holds nothing else
-	if cached.of.seq != seq {
+	if cached.of.Seq != seq {
 		return nil
 	}
 	c.order.MoveToFront(at)
 	return cached.of
 }
 
-// put keeps details, unless newer ones are here or they would take most of the
+// Put keeps details, unless newer ones are here or they would take most of the
 // room.
-func (c *detailsCache) put(id string, d *details) {
+func (c *Cache) Put(id string, d *Full) {
 	size := d.footprint()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if at := c.byID[id]; at != nil {
-		if at.Value.(*cachedDetails).of.seq > d.seq { //nolint:forcetypeassert // it holds nothing else
+		if at.Value.(*cachedDetails).of.Seq > d.Seq { //nolint:forcetypeassert // it holds nothing else
 			return
 		}
 		c.evict(at)
 	}
-	if size > c.most/2 {
+	if size > c.Bytes/2 {
 		return
 	}
 	if c.byID == nil {
@@ -57,13 +57,13 @@ func (c *detailsCache) put(id string, d *details) {
 	}
 	c.byID[id] = c.order.PushFront(&cachedDetails{id, d, size})
 	c.bytes += size
-	for c.bytes > c.most {
+	for c.bytes > c.Bytes {
 		c.evict(c.order.Back())
 	}
 }
 
-// remove forgets the details of an identity.
-func (c *detailsCache) remove(id string) {
+// Remove forgets the details of an identity.
+func (c *Cache) Remove(id string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if at := c.byID[id]; at != nil {
@@ -71,14 +71,14 @@ func (c *detailsCache) remove(id string) {
 	}
 }
 
-func (c *detailsCache) evict(at *list.Element) {
+func (c *Cache) evict(at *list.Element) {
 	cached := c.order.Remove(at).(*cachedDetails) //nolint:forcetypeassert // it holds nothing else
 	delete(c.byID, cached.id)
 	c.bytes -= cached.bytes
 }
 
 // footprint is about what details take in memory.
-func (d *details) footprint() int {
+func (d *Full) footprint() int {
 	const each = 64 // a string, its bytes' allocation, a place in a map or list
 	n := 1024 + len(d.Resume.Summary) + d.sampleBytes() + each*len(d.samples)
 	if d.Skill != nil {
