@@ -55,6 +55,21 @@ func (r *registry) adopt(m *member, limit int) (*member, error) {
 	return m, nil
 }
 
+// Disown removes an adopted identity. One that was registered since, or that is
+// not there, stays as it is.
+func (h *Hub) Disown(id string) {
+	m := h.registry.byID(id)
+	if m == nil {
+		return
+	}
+	m.write.Lock()
+	defer m.write.Unlock()
+	if m.transient.Load() != nil && h.registry.byID(id) == m {
+		h.registry.remove(m)
+		m.link.clear()
+	}
+}
+
 // adopted returns an identity that is adopted and not registered.
 func (h *Hub) adopted(id string) (*member, error) {
 	m := h.registry.byID(id)

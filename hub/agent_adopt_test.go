@@ -30,6 +30,24 @@ func (r *rig) adopt(id, name string) *agent {
 func TestTransientIdentities(t *testing.T) {
 	t.Parallel()
 	id := strings.Repeat("ab", 16)
+	stored(t, "one is disowned without a write; a registered one stays", withBoard, func(t *testing.T, r *rig) {
+		a := r.agent("alice")
+		r.adopt(id, "peer")
+		written := r.stored.Stats().Batches
+		r.Disown(id)
+		r.Disown(a.id)
+		r.Disown(strings.Repeat("00", 16))
+		if _, err := r.AgentByID(id); fault.CodeOf(err) != fault.NotFound || r.Transient(id) {
+			t.Errorf("it is still known: %v", err)
+		}
+		if _, err := r.AgentByID(a.id); err != nil || r.stored.Stats().Batches != written {
+			t.Errorf("alice is touched: %v", err)
+		}
+		r.adopt(id, "peer")
+		if !r.Transient(id) {
+			t.Error("it cannot be adopted again")
+		}
+	})
 	stored(t, "one speaks and reads without a write, and is gone with the process", withBoard, func(t *testing.T, r *rig) {
 		a := r.agent("alice")
 		written := r.stored.Stats().Batches

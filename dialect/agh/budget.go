@@ -37,12 +37,17 @@ func (b *budget) take(now time.Time) bool {
 // budgets are those of many sources. When there are too many, those that were
 // idle are forgotten.
 type budgets struct {
-	mu  sync.Mutex
-	all map[string]*budget
+	mu    sync.Mutex
+	all   map[string]*budget
+	swept time.Time // when idle ones were last forgotten
 }
 
 // mostBudgets is how many sources are told apart; further ones share one.
 const mostBudgets = 10_000
+
+// sweepBudgets is how often idle ones are looked for at most: sources may be
+// made up faster than they can be forgotten.
+const sweepBudgets = time.Second
 
 func (b *budgets) of(source string, perSecond int, now time.Time) *budget {
 	b.mu.Lock()
@@ -50,12 +55,13 @@ func (b *budgets) of(source string, perSecond int, now time.Time) *budget {
 	if one := b.all[source]; one != nil {
 		return one
 	}
-	if len(b.all) >= mostBudgets {
+	if len(b.all) >= mostBudgets && now.Sub(b.swept) >= sweepBudgets {
+		b.swept = now
 		for name, one := range b.all {
 			one.mu.Lock()
 			idle := now.Sub(one.at) > 2*time.Second
 			one.mu.Unlock()
-			if idle {
+			if idle && name != "" {
 				delete(b.all, name)
 			}
 		}

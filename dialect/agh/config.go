@@ -62,7 +62,7 @@ type Config struct {
 // Limits bound what the runtime holds. Zero is the default given with each.
 type Limits struct {
 	Body             int64 // 4 MiB of one request
-	Remotes          int   // 10,000 remote peers of one channel
+	Remotes          int   // 10,000 remote peers of one channel, and as many that spoke in all
 	Outbox           int   // 10,000 messages waiting for the broker
 	SubscriptionRate int   // 5,000 messages a second of one subscription
 	SenderRate       int   // 1,000 messages a second of one remote peer

@@ -24,6 +24,7 @@ type Hub interface {
 
 	// Adopt adds an identity that is not stored.
 	Adopt(ctx context.Context, id string, r hub.Registration) (hub.Profile, error)
+	Disown(id string)
 
 	AdmitNamed(ctx context.Context, o hub.Opening, e *envelope.Envelope, by *hub.Caller) *hub.Pending
 	Log(ctx context.Context, channelID string, from, to uint64) iter.Seq2[*envelope.Envelope, error]

@@ -46,6 +46,7 @@ func newMetrics() *metrics {
 
 var (
 	openWorkDesc   = prometheus.NewDesc("network_open_work_items", "Pieces of AGH work that are open.", []string{"channel", "surface"}, nil)
+	droppedDesc    = prometheus.NewDesc("network_dropped_total", "AGH messages over the budget of a subscription or a sender, or of peers over agh.limits.remotes.", nil, nil)
 	queueDepthDesc = prometheus.NewDesc("network_delivery_queue_depth", "AGH messages that wait for hosted peers.", []string{"channel", "surface"}, nil)
 )
 
@@ -60,6 +61,7 @@ func (s *Server) Describe(to chan<- *prometheus.Desc) {
 	}
 	to <- openWorkDesc
 	to <- queueDepthDesc
+	to <- droppedDesc
 }
 
 // gaugesWithin bounds how long the figures that are counted may take.
@@ -70,6 +72,7 @@ func (s *Server) Collect(to chan<- prometheus.Metric) {
 	for _, v := range s.metrics.vectors() {
 		v.Collect(to)
 	}
+	to <- prometheus.MustNewConstMetric(droppedDesc, prometheus.CounterValue, float64(s.counts.dropped.Load()))
 	ctx, cancel := context.WithTimeout(s.ctx, gaugesWithin)
 	defer cancel()
 	type label struct{ channel, surface string }

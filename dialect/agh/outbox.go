@@ -7,7 +7,6 @@ import (
 
 	"github.com/parley-hub/parley/dialect/agh/wire"
 	"github.com/parley-hub/parley/fault"
-	"github.com/parley-hub/parley/hub"
 )
 
 // settleAfter is how long nothing is published after a reconnect: what is
@@ -38,8 +37,10 @@ type outbox struct {
 	busy  bool // one is being published
 	wake  chan struct{}
 
+	pushed uint64 // how many messages were pushed
+
 	// candidate and written are positions; only the ledger uses them.
-	candidate, written hub.WidePosition
+	candidate, written outboxMark
 }
 
 func newOutbox(s *Server) *outbox { return &outbox{s: s, wake: make(chan struct{}, 1)} }
@@ -48,6 +49,7 @@ func newOutbox(s *Server) *outbox { return &outbox{s: s, wake: make(chan struct{
 // given up.
 func (o *outbox) push(m *outgoing) {
 	o.mu.Lock()
+	o.pushed++
 	full := len(o.list)+len(o.held) >= o.s.cfg.Limits.Outbox
 	if !full {
 		o.list = append(o.list, m)

@@ -46,17 +46,32 @@ func (o *outbox) drain(ctx context.Context) {
 	}
 }
 
+// outboxMark is a position of the hub, and how many messages had been pushed when
+// it was read.
+type outboxMark struct {
+	at     hub.WidePosition
+	pushed uint64
+}
+
+// farBehind is how many records of others may follow the written position: that
+// many are read when the hub starts.
+const farBehind = 10_000
+
 // position returns what to write of how far the outbox is; false: nothing. What
 // was durable one call ago has reached the outbox by now: if it is idle,
 // everything up to there is published. The last call of a runtime that takes
-// nothing more needs not wait.
+// nothing more needs not wait. Without messages nothing is written, because
+// writing itself moves the hub's position.
 func (o *outbox) position(ctx context.Context, last bool) (hub.DocumentEdit, bool) {
 	if !o.idle() {
-		o.candidate = hub.WidePosition{}
+		o.candidate = outboxMark{}
 		return hub.DocumentEdit{}, false
 	}
-	now, err := o.s.hub.Now(ctx)
-	if err != nil {
+	o.mu.Lock()
+	now := outboxMark{pushed: o.pushed}
+	o.mu.Unlock()
+	var err error
+	if now.at, err = o.s.hub.Now(ctx); err != nil {
 		return hub.DocumentEdit{}, false
 	}
 	done := o.candidate
@@ -64,10 +79,11 @@ func (o *outbox) position(ctx context.Context, last bool) (hub.DocumentEdit, boo
 	if last {
 		done = now
 	}
-	if done.IsZero() || done == o.written {
+	news := done.pushed != o.written.pushed || done.at.Epoch != o.written.at.Epoch || done.at.Offset > o.written.at.Offset+farBehind
+	if done.at.IsZero() || !news && !last || done.at == o.written.at {
 		return hub.DocumentEdit{}, false
 	}
-	text, err := json.Marshal(done.String())
+	text, err := json.Marshal(done.at.String())
 	if err != nil {
 		return hub.DocumentEdit{}, false // digits and dots
 	}
@@ -80,7 +96,10 @@ func (o *outbox) position(ctx context.Context, last bool) (hub.DocumentEdit, boo
 func (s *Server) recoverOutbox(ctx context.Context) error {
 	doc, err := s.hub.Document(ctx, outboxKind, outboxName)
 	if fault.CodeOf(err) == fault.NotFound {
-		return nil
+		if s.outbox == nil {
+			return nil
+		}
+		return s.beginOutbox(ctx)
 	}
 	if err != nil {
 		return err
@@ -97,7 +116,23 @@ func (s *Server) recoverOutbox(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	s.outbox.written.at = after
 	return s.publishAfter(ctx, after)
+}
+
+// beginOutbox notes where the outbox begins, before anything is in it.
+func (s *Server) beginOutbox(ctx context.Context) error {
+	now, err := s.hub.Now(ctx)
+	if err != nil {
+		return err
+	}
+	text, err := json.Marshal(now.String())
+	if err != nil {
+		return fault.Wrap(fault.Internal, err, "%v", err) // digits and dots
+	}
+	s.outbox.written.at = now
+	_, err = s.hub.EditDocuments(ctx, []hub.DocumentEdit{{Kind: outboxKind, Name: outboxName, Data: text}})
+	return err
 }
 
 // publishAfter queues what was stored behind a position.

@@ -2,15 +2,11 @@ package agh
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
 	"slices"
 	"time"
 
 	"github.com/parley-hub/parley/dialect/agh/wire"
 	"github.com/parley-hub/parley/fault"
-	"github.com/parley-hub/parley/hub"
-	"github.com/parley-hub/parley/identity"
 )
 
 // remote is a peer of another runtime, as it last introduced itself.
@@ -152,24 +148,6 @@ func (r *netChannel) others() []*remote {
 		all = append(all, p)
 	}
 	return all
-}
-
-// adopt makes a remote peer somebody whom the hub knows, and returns its id.
-func (sp *space) adopt(peer string) (actor, error) {
-	id := remoteID(sp.name, peer)
-	if _, err := sp.s.hub.AgentByID(id); err == nil {
-		return actor{peer, id}, nil
-	}
-	_, err := sp.s.hub.Adopt(sp.s.ctx, id, hub.Registration{
-		Passport: &identity.Passport{Name: "agh/" + sp.name + "/" + clone(peer), Auth: identity.Auth{Scheme: identity.SchemeNone}},
-	})
-	return actor{peer, id}, err
-}
-
-// remoteID is the identity of a remote peer, derived from its name.
-func remoteID(workspace, peer string) string {
-	sum := sha256.Sum256([]byte("agh-remote\x00" + workspace + "\x00" + peer))
-	return hex.EncodeToString(sum[:16])
 }
 
 // target finds out who is addressed; an empty peer is everyone.

@@ -28,6 +28,7 @@ type Server struct {
 	own       *recent // what was published here
 	outbox    *outbox // nil: there is no broker
 	senders   budgets
+	adopted   adopted
 	waiting   chan struct{} // messages that become durable
 	rejecting sync.Mutex
 	rejected  map[string]*rejects // by sender

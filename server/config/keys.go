@@ -561,7 +561,7 @@ var Keys = []Key{
 	},
 	{
 		Name: "agh.limits.remotes", Default: "10000",
-		Meaning: "remote AGH peers present in one channel; greetings of more are ignored",
+		Meaning: "remote AGH peers present in one channel, of which more are ignored when they greet; and remote peers that spoke, in all, of which the hub forgets whoever was silent for longest",
 		field:   func(c *Config) any { return &c.AGH.Limits.Remotes },
 	},
 	{

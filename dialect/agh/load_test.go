@@ -1,0 +1,215 @@
+package agh_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/parley-hub/parley/adapter/thread"
+	"github.com/parley-hub/parley/dialect/agh"
+	"github.com/parley-hub/parley/dialect/agh/wire"
+	"github.com/parley-hub/parley/internal/scale"
+)
+
+// figure reads one figure of the runtime that has no labels.
+func (r *rig) figure(name string) float64 {
+	r.Helper()
+	registry := prometheus.NewPedanticRegistry()
+	r.NoError(registry.Register(r.server))
+	families, err := registry.Gather()
+	r.NoError(err)
+	for _, f := range families {
+		if f.GetName() == name {
+			return f.GetMetric()[0].GetCounter().GetValue()
+		}
+	}
+	r.Fatalf("there is no figure %s", name)
+	return 0
+}
+
+// subjectTo is where a peer is reached; an empty peer is everyone.
+func subjectTo(peer string) string {
+	if peer == "" {
+		return "agh.network.v0.ws_harbor.dock.broadcast"
+	}
+	token, err := wire.RouteToken(peer)
+	if err != nil {
+		panic(err)
+	}
+	return "agh.network.v0.ws_harbor.dock.peer." + token
+}
+
+// post publishes an envelope without waiting; the air does not keep it.
+func (f *far) post(e obj) {
+	f.r.Helper()
+	to, _ := e["to"].(string)
+	f.r.NoError(f.a.Publish(subjectTo(to), must(json.Marshal(e))))
+	f.a.mu.Lock()
+	defer f.a.mu.Unlock()
+	f.a.log = nil
+}
+
+func TestFloods(t *testing.T) {
+	t.Parallel()
+	over(t, "agh-network#119: a peer that sends too much starves nobody, and what is dropped is counted", agh.Config{Limits: agh.Limits{SenderRate: 50}},
+		func(r *rig, a *air, crane, tug *host, f *far) {
+			honest := &far{r, a, "far.honest"}
+			var heard []string
+			for range 10 {
+				for range 100 {
+					f.post(f.envelope(obj{"to": crane.peer}))
+				}
+				heard = append(heard, honest.send(nil))
+			}
+			r.Equal(tug.inbox(), heard)
+			r.Equal(len(crane.inbox()), 50)
+			r.Equal(r.figure("network_dropped_total"), 950.0)
+			pass(time.Second)
+			for range 100 {
+				f.post(f.envelope(obj{"to": crane.peer}))
+			}
+			synctest.Wait()
+			r.Equal(r.figure("network_dropped_total"), 1000.0)
+			r.Equal(len(list(r.get("/channels/dock/threads/thread_tide/messages"), "messages")), 110)
+		})
+	over(t, "agh-network#119: a subscription has a budget of its own, before anything is read", agh.Config{Limits: agh.Limits{SubscriptionRate: 100}},
+		func(r *rig, a *air, crane, tug *host, f *far) {
+			for range 5000 {
+				r.NoError(a.Publish(subjectTo(crane.peer), []byte(strings.Repeat("[", 1000))))
+			}
+			synctest.Wait()
+			r.Equal(r.figure("network_dropped_total"), 4900.0)
+			id := f.send(nil) // to tug, at its own subject
+			r.Equal(tug.inbox(), []string{id})
+			r.True(len(r.audited("rejected")) <= 11, "a flood fills the audit")
+		})
+	over(t, "agh-network#119: names that are made up are forgotten again", agh.Config{Limits: agh.Limits{Remotes: 10}},
+		func(r *rig, a *air, _, tug *host, _ *far) {
+			var sent []string
+			for i := range 40 {
+				sent = append(sent, (&far{r, a, fmt.Sprintf("far.s%02d", i)}).send(nil))
+			}
+			r.Equal(tug.inbox(), sent)
+			home, err := r.hub.Home(context.Background(), "agh", "ws_harbor")
+			r.NoError(err)
+			id, err := r.hub.Named(context.Background(), home.ID, thread.Type, "dock/thread_tide")
+			r.NoError(err)
+			known := 0
+			for e, err := range r.hub.Log(context.Background(), id, 1, 100) {
+				r.NoError(err)
+				if r.hub.Transient(e.Sender) {
+					known++
+				}
+			}
+			r.Equal(known, 10)
+			first := &far{r, a, "far.s00"}
+			first.greet(nil)
+			tug.say("you again", obj{"to": first.id})
+			r.Equal(tug.inbox(), sent)
+			again := first.send(nil)
+			r.True(slices.Contains(tug.inbox(), again), "who was forgotten cannot speak")
+		})
+}
+
+func TestManyGreetings(t *testing.T) {
+	t.Parallel()
+	const interval = 3 * time.Minute
+	over(t, "agh-network#119: a thousand peers greet for an hour: nothing is written, and nothing grows", agh.Config{GreetInterval: interval},
+		func(r *rig, a *air, crane, _ *host, _ *far) {
+			peers := make([]*far, 1000)
+			for i := range peers {
+				peers[i] = &far{r, a, fmt.Sprintf("far.p%03d", i)}
+			}
+			round := func() {
+				for _, p := range peers {
+					p.post(p.envelope(obj{"kind": "greet", "to": nil, "surface": nil, "thread_id": nil, "body": obj{"peer_card": obj{
+						"peer_id": p.id, "profiles_supported": []string{}, "capabilities": []string{}, "artifacts_supported": []string{}, "trust_modes_supported": []string{},
+					}}}))
+				}
+				pass(interval)
+			}
+			round()
+			before, err := r.hub.Now(context.Background())
+			r.NoError(err)
+			heap := heapNow()
+			for at := interval; at < time.Hour; at += interval {
+				round()
+			}
+			after, err := r.hub.Now(context.Background())
+			r.NoError(err)
+			r.Equal(after, before)
+			if grown := heapNow() - heap; grown > 8<<20 {
+				r.Errorf("the heap grew by %d bytes", grown)
+			}
+			r.Equal(len(list(r.get("/peers"), "peers")), 1002)
+			pass(2 * interval)
+			r.Equal(len(list(r.get("/peers"), "peers")), 2)
+			r.Equal(crane.inbox(), []string{})
+		})
+}
+
+func heapNow() int64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
+
+func TestManyThreads(t *testing.T) {
+	t.Parallel()
+	holds(t, "agh-network#126 agh-network#130: many threads are listed page by page, and a restart changes nothing", agh.Config{}, func(r *rig) {
+		crane, tug := r.join("dock", "crane", "crane.s01"), r.join("dock", "tug", "tug.s02")
+		n := scale.N(600)
+		for i := range n {
+			in := obj{"thread_id": fmt.Sprintf("thread_%06d", (i*7919)%n)}
+			if i%10 == 0 {
+				in["to"], in["work_id"] = tug.peer, fmt.Sprintf("work_%d", i)
+			}
+			crane.say("hello", in)
+			if i%100 == 0 {
+				pass(time.Second)
+				in["kind"], in["to"], in["body"] = "trace", crane.peer, obj{"state": "completed"}
+				tug.send(http.StatusOK, in)
+			}
+		}
+		read := func() (all []obj) {
+			after := ""
+			for {
+				page := list(r.get("/channels/dock/threads?limit=70"+after), "threads")
+				if all = append(all, page...); len(page) < 70 {
+					return all
+				}
+				after = "&after=" + page[69]["thread_id"].(string)
+			}
+		}
+		before := read()
+		r.Equal(len(before), n)
+		ids := each(before, "thread_id")
+		slices.Sort(ids)
+		r.Equal(len(slices.Compact(ids)), n)
+		r.True(slices.IsSortedFunc(before, func(a, b obj) int {
+			if c := strings.Compare(b["last_activity_at"].(string), a["last_activity_at"].(string)); c != 0 {
+				return c
+			}
+			return strings.Compare(a["thread_id"].(string), b["thread_id"].(string))
+		}), "the list is not in order")
+		channel, work := r.get("/channels/dock"), r.work("work_0")
+		r.restart()
+		r.Equal(read(), before)
+		r.Equal(r.work("work_0"), work)
+		r.Equal(work, "completed")
+		after := r.get("/channels/dock")
+		for _, name := range []string{"message_count", "kind_counts", "historical_participant_count", "last_activity_at", "last_message_preview"} {
+			r.Equal(after["channel"].(obj)[name], channel["channel"].(obj)[name])
+		}
+	})
+}
