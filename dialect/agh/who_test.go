@@ -63,8 +63,12 @@ func TestWhoMay(t *testing.T) {
 				as   string
 				want int
 			}{
-				{"nobody", row.anonymous}, {"agent:weaver", row.elsewhere}, {"agent:buoy", row.member}, {"reader", row.reader},
-				{"operator", row.operator}, {"agent:crane", row.owner},
+				{"nobody", row.anonymous},
+				{"agent:weaver", row.elsewhere},
+				{"agent:buoy", row.member},
+				{"reader", row.reader},
+				{"operator", row.operator},
+				{"agent:crane", row.owner},
 			} {
 				w := r.serve(cell.as, row.method, row.path, row.body)
 				r.True(w.Code == cell.want, "%s %s as %s: %d %s; want %d", row.method, row.path, cell.as, w.Code, w.Body, cell.want)
