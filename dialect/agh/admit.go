@@ -72,12 +72,12 @@ func (sp *space) submit(ctx context.Context, r *netChannel, e *wire.Envelope, da
 	if err != nil {
 		return nil, err
 	}
-	record.Sender, record.To = from.agent, to.agent
+	record.Sender, record.To, record.Causation = from.agent, to.agent, sp.cause(ctx, e)
 	o, err := sp.opening(r, e.Container(), from, to)
 	if err != nil {
 		return nil, err
 	}
-	return sp.s.hub.AdmitNamed(ctx, o, record, nil), nil
+	return sp.s.hub.AdmitNamed(traced(ctx, e), o, record, nil), nil
 }
 
 // Reasons of the protocol for what the lifecycle refuses.

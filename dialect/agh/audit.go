@@ -25,7 +25,7 @@ const auditKind = "agh_message"
 // peer that is told shares it.
 type auditOf struct {
 	workspace, kind, channel, surface, thread, direct, work string
-	from, to, id                                            string
+	from, to, id, trace                                     string
 	size                                                    int
 	workflow, handoff                                       bool  // tagged in ext
 	unaudited                                               int64 // rejections before this one that were only counted
@@ -35,7 +35,7 @@ type auditOf struct {
 func about(e *wire.Envelope, size int) *auditOf {
 	a := &auditOf{
 		workspace: clone(e.Workspace), kind: clone(string(e.Kind)), channel: clone(e.Channel), surface: clone(string(e.Surface)),
-		thread: clone(e.Thread), direct: clone(e.Direct), work: clone(e.Work), from: clone(e.From), to: clone(e.To), id: clone(e.ID), size: size,
+		thread: clone(e.Thread), direct: clone(e.Direct), work: clone(e.Work), from: clone(e.From), to: clone(e.To), id: clone(e.ID), trace: clone(e.Trace), size: size,
 	}
 	a.workflow, a.handoff = tags(e.Ext)
 	return a
@@ -77,6 +77,7 @@ func (n *auditNote) fields() map[string]any {
 		{"work_id", a.work},
 		{"peer_to", a.to},
 		{"reason", n.reason},
+		{"trace_id", a.trace},
 	} {
 		if member.value != "" {
 			f[member.name] = member.value
@@ -94,11 +95,11 @@ const mostText = 256
 
 // bounded is the same with long members cut.
 func (a *auditOf) bounded() *auditOf {
-	if max(len(a.workspace), len(a.kind), len(a.channel), len(a.surface), len(a.thread), len(a.direct), len(a.work), len(a.from), len(a.to), len(a.id)) <= mostText {
+	if max(len(a.workspace), len(a.kind), len(a.channel), len(a.surface), len(a.thread), len(a.direct), len(a.work), len(a.from), len(a.to), len(a.id), len(a.trace)) <= mostText {
 		return a
 	}
 	b := *a
-	for _, s := range []*string{&b.workspace, &b.kind, &b.channel, &b.surface, &b.thread, &b.direct, &b.work, &b.from, &b.to, &b.id} {
+	for _, s := range []*string{&b.workspace, &b.kind, &b.channel, &b.surface, &b.thread, &b.direct, &b.work, &b.from, &b.to, &b.id, &b.trace} {
 		*s = cut(*s)
 	}
 	return &b

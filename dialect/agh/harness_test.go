@@ -12,6 +12,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
+
 	"github.com/parley-hub/parley/adapter"
 	"github.com/parley-hub/parley/adapter/direct"
 	"github.com/parley-hub/parley/adapter/room"
@@ -34,6 +36,8 @@ type rig struct {
 	engine journal.Engine
 	hub    *hub.Hub
 	server *agh.Server
+
+	tracing trace.TracerProvider
 }
 
 // holds runs fn against a runtime on an empty store, in a bubble of time, as a
@@ -80,7 +84,7 @@ func (r *rig) start() {
 	log := slog.New(slog.DiscardHandler)
 	r.hub, err = hub.Open(context.Background(), r.engine, hub.Options{
 		Adapters: append(adapter.All(), room.New(room.Options{}), thread.New(thread.Options{}), direct.New(direct.Options{})), Log: log,
-		Limits: hub.Limits{DocumentBytes: 1 << 20},
+		Limits: hub.Limits{DocumentBytes: 1 << 20}, Tracing: r.tracing,
 	})
 	r.NoError(err)
 	cfg := r.cfg

@@ -115,10 +115,18 @@ type diagnostic struct {
 	Reason string `json:"reason,omitempty"`
 }
 
+// rawTokenCode is AGH's own word for a claim token in what is sent.
+const rawTokenCode = "network_raw_token_rejected"
+
+var errRawToken = fault.New(fault.Invalid, "%s: body and ext must not hold a claim token", rawTokenCode)
+
 // refuse answers with an error.
 func (c *call) refuse(err error) {
 	status := statusOf(err)
 	f := failure{err.Error(), diagnostic{string(fault.CodeOf(err)), reasonOf(err)}}
+	if errors.Is(err, errRawToken) {
+		f.Diagnostic.Code = rawTokenCode
+	}
 	if status == http.StatusInternalServerError {
 		c.s.cfg.Log.Error("an AGH request failed", "method", c.Method, "path", c.URL.Path, "error", err)
 		f.Error = http.StatusText(status)
@@ -144,7 +152,7 @@ func reasonOf(err error) string {
 
 // answer writes a JSON answer.
 func (c *call) answer(status int, body any) error {
-	text, err := json.Marshal(body)
+	text, err := json.Marshal(body, json.Deterministic(true))
 	if err != nil {
 		return fault.Wrap(fault.Internal, err, "%v", err)
 	}
@@ -168,8 +176,17 @@ func (c *call) read(into any) error {
 		}
 		return fault.Wrap(fault.Invalid, err, "the request's body cannot be read: %v", err)
 	}
-	if err := json.Unmarshal(data, into, json.RejectUnknownMembers(true)); err != nil {
-		return fault.Wrap(fault.Invalid, err, "the request's body: %v", err)
+	err = json.Unmarshal(data, into, json.RejectUnknownMembers(true))
+	var wrong *json.SemanticError
+	switch {
+	case errors.As(err, &wrong) && errors.Is(wrong.Err, json.ErrUnknownName): // its own text names Go's types
+		return fault.Wrap(fault.Invalid, err, "the request's body has the member %.100q, which is not one of this request", wrong.JSONPointer.LastToken())
+	case errors.As(err, &wrong) && wrong.JSONPointer == "":
+		return fault.Wrap(fault.Invalid, err, "the request's body is not a JSON object")
+	case errors.As(err, &wrong):
+		return fault.Wrap(fault.Invalid, err, "%.100q of the request's body has the wrong JSON type: a %s", wrong.JSONPointer, wrong.JSONKind)
+	case err != nil:
+		return fault.Wrap(fault.Invalid, err, "the request's body is not valid JSON: %v", err)
 	}
 	return nil
 }

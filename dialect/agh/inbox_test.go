@@ -83,7 +83,7 @@ func TestInbox(t *testing.T) {
 		r.ask(http.StatusNotFound, "POST", "/inbox/x?session_id="+tug.session, nil)
 		r.Equal(len(r.audited("delivered")), 2)
 	})
-	holds(t, "agh-network#111 seed-001#140: one turn at a time, and others are not kept waiting", agh.Config{}, func(r *rig) {
+	holds(t, "agh-network#111: one turn at a time, and others are not kept waiting", agh.Config{}, func(r *rig) {
 		crane, tug, buoy := r.join("dock", "crane", "crane.s01"), r.join("dock", "tug", "tug.s02"), r.join("dock", "buoy", "buoy.s03")
 		ctx, stop := context.WithCancel(context.Background())
 		var turns []string

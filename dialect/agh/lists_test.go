@@ -92,7 +92,7 @@ func TestLists(t *testing.T) {
 		one := r.get("/channels/dock/threads/thread_long")["thread"].(obj)
 		r.True(one["title"] == long && one["last_message_preview"] == long, "a long title is cut")
 	})
-	holds(t, "agh-network#133 seed-001#110: only what is said to all is counted as public", agh.Config{}, func(r *rig) {
+	holds(t, "agh-network#133: only what is said to all is counted as public", agh.Config{}, func(r *rig) {
 		crane, tug := r.join("dock", "crane", "crane.s01"), r.join("dock", "tug", "tug.s02")
 		r.get("/channels/dock") // counted before and after
 		crane.say("public", nil)

@@ -211,8 +211,16 @@ func TestLive(t *testing.T) {
 	})
 }
 
-func mustHome(r *rig) string {
+func mustHome(r *rig) string { return homeOf(r, "ws_harbor") }
+
+func homeOf(r *rig, name string) string {
 	homes, _, err := r.hub.Homes(context.Background(), "agh", hub.HomePage{Limit: 10})
 	r.NoError(err)
-	return homes[0].ID
+	for _, home := range homes {
+		if home.Name == name {
+			return home.ID
+		}
+	}
+	r.Fatalf("there is no workspace %s", name)
+	return ""
 }

@@ -3,7 +3,6 @@ package agh
 import (
 	"context"
 	"net/http"
-	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -61,9 +60,6 @@ func (c *call) send() error {
 	if err := c.owns(p); err != nil {
 		return err
 	}
-	if body.Channel == "" {
-		body.Channel = p.room.channel
-	}
 	if body.Channel != p.room.channel {
 		return fault.New(fault.NotFound, "the session %q is joined to %q, not to %.100q", p.session, p.room.channel, body.Channel)
 	}
@@ -92,6 +88,12 @@ func (b *sendBody) check(workspace string) error {
 		return fault.New(fault.Invalid, "`session_id` is missing; it says which peer sends")
 	case !b.Kind.Known():
 		return &wire.Rejection{Reason: wire.UnsupportedKind, Member: "kind", Detail: "it is one of whois, say, capability, receipt and trace; `direct` is a surface"}
+	case b.Channel == "":
+		return fault.New(fault.Invalid, "`channel` is missing; it is the one that the session is joined to")
+	case b.DirectID != "" && !wire.ValidDirect(b.DirectID):
+		return fault.New(fault.Invalid, "`direct_id` does not match ^direct_[a-f0-9]{32}$; it may be left out, because `to` says which room it is")
+	case wire.HoldsClaimToken(b.Body) || wire.HoldsClaimToken(b.Ext):
+		return errRawToken
 	case b.Kind == wire.Greet:
 		return fault.New(fault.Invalid, "greetings are sent by the runtime itself, when a peer joins and then at an interval")
 	case b.Surface == wire.Direct && b.To == "":
@@ -257,7 +259,13 @@ func (c *call) resolveDirect() error {
 	if err := c.read(&body); err != nil {
 		return err
 	}
-	p, err := r.space.session(strings.TrimSpace(body.SessionID))
+	switch {
+	case body.SessionID == "":
+		return fault.New(fault.Invalid, "`session_id` is missing; it says which peer asks")
+	case body.PeerID == "":
+		return fault.New(fault.Invalid, "`peer_id` is missing; it says whom the room is shared with")
+	}
+	p, err := r.space.session(body.SessionID)
 	if err != nil {
 		return err
 	}

@@ -29,7 +29,7 @@ func TestSend(t *testing.T) {
 		r.Equal([][]string{crane.inbox(), tug.inbox(), buoy.inbox()}, [][]string{{}, {id}, {}})
 		r.Equal(each(list(r.get("/channels/dock/threads/thread_tide/messages"), "messages"), "message_id"), []string{id}) // public all the same
 	})
-	holds(t, "agh-network#60 seed-001#111: workspaces share nothing", agh.Config{}, func(r *rig) {
+	holds(t, "agh-network#60: workspaces share nothing", agh.Config{}, func(r *rig) {
 		crane := r.join("dock", "crane", "crane.s01")
 		other := "/agh/workspaces/ws_other/network"
 		a := r.ask(http.StatusCreated, "POST", other+"/channels/dock/peers", obj{"agent": "crane", "peer_id": "crane.s01"})

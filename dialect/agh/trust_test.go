@@ -234,7 +234,7 @@ func TestSigning(t *testing.T) {
 		r.Equal(r.reasons(), []string{"spoofed"})
 		r.cfg.Key = nil // the key is lost
 		r.restart()
-		w := r.serve("operator", "POST", "/send", obj{"session_id": signer.session, "kind": "say", "surface": "thread", "thread_id": "thread_tide", "body": obj{"text": "x"}})
+		w := r.serve("operator", "POST", "/send", obj{"session_id": signer.session, "channel": "dock", "kind": "say", "surface": "thread", "thread_id": "thread_tide", "body": obj{"text": "x"}})
 		r.Equal(w.Code, http.StatusServiceUnavailable)
 		r.True(!strings.Contains(w.Body.String(), "seed"), "%s", w.Body)
 	})

@@ -78,18 +78,48 @@ func (s *SecretScan) within(value []byte) bool {
 	return false
 }
 
+// HoldsClaimToken reports whether a valid JSON value has a claim token in it: as
+// the value of a key of that name, or by its shape in any text.
+func HoldsClaimToken(value []byte) bool {
+	if len(value) == 0 {
+		return false
+	}
+	switch value[0] {
+	case '"':
+		text, _ := jsonscan.Text(value)
+		return claimToken.MatchString(text)
+	case '[':
+		for element := range jsonscan.Elements(value) {
+			if HoldsClaimToken(element) {
+				return true
+			}
+		}
+	case '{':
+		for name, member := range jsonscan.Members(value) {
+			if plainName(name) == "claimtoken" && !empty(member) || claimToken.Match(name) || HoldsClaimToken(member) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // secretName reports whether a key says that its value is a secret.
 func secretName(name []byte) bool {
 	if len(name) > longestSecretKey {
 		return false
 	}
-	plain := strings.Map(func(r rune) rune {
+	return secretKeys[plainName(name)] // none of them contains "hash"
+}
+
+// plainName is a key without case and separators.
+func plainName(name []byte) string {
+	return strings.Map(func(r rune) rune {
 		if r == '_' || r == '-' || r == '.' {
 			return -1
 		}
 		return r
 	}, strings.ToLower(string(name)))
-	return secretKeys[plain] // none of them contains "hash"
 }
 
 // empty reports whether a value holds nothing: null, a blank text, an array or
