@@ -46,13 +46,19 @@ func bodies(all []adapter.Summary, wanted func(*adapter.Summary) bool) ([]wire.B
 	return list, nil
 }
 
+// list are some branches of a session, or all, with their index entries.
+func (s *Server) list(ctx context.Context, x session, wanted func(*adapter.Summary) bool) ([]adapter.Summary, []wire.Branch, error) {
+	all, err := s.summaries(ctx, x)
+	if err != nil {
+		return nil, nil, err
+	}
+	found, err := bodies(all, wanted)
+	return all, found, err
+}
+
 // branchOf is one branch's body, from all of its session.
 func (s *Server) branchOf(ctx context.Context, x *scope) (wire.Branch, error) {
-	all, err := s.summaries(ctx, x.session)
-	if err != nil {
-		return wire.Branch{}, err
-	}
-	list, err := bodies(all, func(b *adapter.Summary) bool { return b.Channel == x.channel })
+	_, list, err := s.list(ctx, x.session, func(b *adapter.Summary) bool { return b.Channel == x.channel })
 	if err != nil {
 		return wire.Branch{}, err
 	}
@@ -67,11 +73,7 @@ func (s *Server) listBranches(c *call) error {
 	if err != nil {
 		return err
 	}
-	all, err := s.summaries(c.Context(), x)
-	if err != nil {
-		return err
-	}
-	list, err := bodies(all, nil)
+	_, list, err := s.list(c.Context(), x, nil)
 	if err != nil {
 		return err
 	}
@@ -88,78 +90,6 @@ func (s *Server) getBranch(c *call) error {
 		return err
 	}
 	return c.write(http.StatusOK, body)
-}
-
-func (s *Server) siblings(c *call) error {
-	x, err := s.scope(c)
-	if err != nil {
-		return err
-	}
-	all, err := s.summaries(c.Context(), x.session)
-	if err != nil {
-		return err
-	}
-	list, err := bodies(all, nil)
-	if err != nil {
-		return err
-	}
-	byID := map[string]wire.Branch{}
-	for _, b := range list {
-		byID[b.ID] = b
-	}
-	group := []wire.Branch{}
-	for _, id := range branch.Places(nodes(all))[x.branch].Siblings {
-		group = append(group, byID[id])
-	}
-	return c.write(http.StatusOK, group)
-}
-
-// threadGraph is the newer form of the tree.
-func (s *Server) threadGraph(c *call) error {
-	c.surface = wire.Threads
-	x, err := s.session(c)
-	if err != nil {
-		return err
-	}
-	all, err := s.summaries(c.Context(), x)
-	if err != nil {
-		return err
-	}
-	graph := wire.ThreadGraph{ForkGroups: []wire.ForkGroup{}, RuntimeChildren: []wire.RuntimeChild{}}
-	if graph.Threads, err = bodies(all, nil); err != nil {
-		return err
-	}
-	groups := map[[2]string]int{}
-	for _, b := range all {
-		if parent := parentOf(b.Fields.Metadata); parent != nil && parent.Session == x.id {
-			graph.RuntimeChildren = append(graph.RuntimeChildren, wire.RuntimeChild{ThreadID: b.Branch, ParentThreadID: parent.Branch})
-		}
-		if b.Fork.Source == "" {
-			continue
-		}
-		key := [2]string{b.Fork.Source, b.Fork.MessageID}
-		at, ok := groups[key]
-		if !ok {
-			at = len(graph.ForkGroups)
-			groups[key] = at
-			graph.ForkGroups = append(graph.ForkGroups, wire.ForkGroup{SourceThreadID: key[0], FromMessageID: key[1]})
-		}
-		graph.ForkGroups[at].ThreadIDs = append(graph.ForkGroups[at].ThreadIDs, b.Branch)
-	}
-	data, err := marshal(graph)
-	if err != nil {
-		return err
-	}
-	threads, err := marshal(graph.Threads)
-	if err != nil {
-		return err
-	}
-	var members map[string]wire.Raw
-	if err := json.Unmarshal(data, &members); err != nil {
-		return fault.Wrap(fault.Internal, err, "the graph cannot be written: %v", err)
-	}
-	members["threads"] = wire.Threads.Body(threads)
-	return c.write(http.StatusOK, members)
 }
 
 // parentOf is the branch on whose streams a sub-agent's branch is shown, or nil.

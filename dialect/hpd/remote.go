@@ -149,7 +149,7 @@ func (s *Server) postComplete(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.write(http.StatusOK, object{"status": how.status()})
+	return c.write(http.StatusOK, wire.Completed{Status: how.status()})
 }
 
 // object is a small body.
@@ -189,7 +189,7 @@ func (s *Server) completedBefore(c *call, x *scope, how outcome) error {
 	if !same {
 		return fault.New(fault.Conflict, "Run '%s' has ended as %s.", run.RuntimeRunID, run.Status).Because(fault.NoRun)
 	}
-	return c.write(http.StatusOK, object{"status": run.Status})
+	return c.write(http.StatusOK, wire.Completed{Status: run.Status})
 }
 
 // workOf reads the messages of a run again, from its beginning in the log.

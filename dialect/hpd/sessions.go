@@ -1,11 +1,8 @@
 package hpd
 
 import (
-	"cmp"
 	"context"
 	"net/http"
-	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -13,7 +10,6 @@ import (
 	adapter "github.com/parley-hub/parley/adapter/branch"
 	"github.com/parley-hub/parley/dialect/hpd/wire"
 	"github.com/parley-hub/parley/fault"
-	"github.com/parley-hub/parley/hub"
 	"github.com/parley-hub/parley/view/branch"
 )
 
@@ -149,130 +145,6 @@ func (s *Server) updateSession(c *call) error {
 		return err
 	}
 	return c.write(http.StatusOK, body)
-}
-
-// sessionQuery is how sessions are listed.
-type sessionQuery struct {
-	byCreation bool
-	ascending  bool
-	offset     int
-	limit      int
-}
-
-func parseSessionQuery(c *call, most int) (q sessionQuery, err error) {
-	q.limit = most
-	values := c.URL.Query()
-	number := func(name string, into *int) error {
-		text := values.Get(name)
-		if text == "" {
-			return nil
-		}
-		n, err := strconv.Atoi(text)
-		if err != nil || n < 0 {
-			return fault.New(fault.Invalid, "`%s` is %.40q; it is a number from 0", name, text)
-		}
-		*into = n
-		return nil
-	}
-	if err := number("limit", &q.limit); err != nil {
-		return q, err
-	}
-	if err := number("offset", &q.offset); err != nil {
-		return q, err
-	}
-	q.limit = min(q.limit, most)
-	switch by := values.Get("sortBy"); {
-	case by == "" || strings.EqualFold(by, "lastActivity"):
-	case strings.EqualFold(by, "createdAt"):
-		q.byCreation = true
-	default:
-		return q, fault.New(fault.Invalid, "`sortBy` is %.40q; it is createdAt or lastActivity", by)
-	}
-	switch way := values.Get("sortDirection"); {
-	case way == "" || strings.EqualFold(way, "desc"):
-	case strings.EqualFold(way, "asc"):
-		q.ascending = true
-	default:
-		return q, fault.New(fault.Invalid, "`sortDirection` is %.40q; it is asc or desc", way)
-	}
-	return q, nil
-}
-
-func (s *Server) listSessions(c *call) error {
-	q, err := parseSessionQuery(c, s.cfg.Limits.Sessions)
-	if err != nil {
-		return err
-	}
-	return s.answerSessions(c, q, nil)
-}
-
-func (s *Server) searchSessions(c *call) error {
-	var in wire.SearchSessions
-	if err := c.read(&in); err != nil {
-		return err
-	}
-	q := sessionQuery{limit: wire.DefaultSearchLimit}
-	for _, field := range []struct {
-		name string
-		from *int64
-		to   *int
-	}{{"limit", in.Limit, &q.limit}, {"offset", in.Offset, &q.offset}} {
-		if field.from == nil {
-			continue
-		}
-		if *field.from < 0 {
-			return fault.New(fault.Invalid, "`%s` is %d; it is a number from 0", field.name, *field.from)
-		}
-		*field.to = int(min(*field.from, int64(1<<31)))
-	}
-	q.limit = min(q.limit, s.cfg.Limits.Sessions)
-	return s.answerSessions(c, q, in.Metadata)
-}
-
-// answerSessions answers with the sessions that the caller may see and that
-// have the wanted metadata.
-func (s *Server) answerSessions(c *call, q sessionQuery, want map[string]wire.Raw) error {
-	all, err := s.sessions(c.Context())
-	if err != nil {
-		return err
-	}
-	slices.SortStableFunc(all, func(a, b adapter.SessionSummary) int {
-		order := a.Active.Compare(b.Active)
-		if q.byCreation {
-			order = a.Created.Compare(b.Created)
-		}
-		order = cmp.Or(order, cmp.Compare(a.Channel, b.Channel))
-		if !q.ascending {
-			order = -order
-		}
-		return order
-	})
-	bodies := []wire.Session{}
-	for _, x := range all {
-		if len(bodies) == q.limit {
-			break
-		}
-		body, err := sessionBody(x)
-		if err != nil {
-			return err
-		}
-		if !wire.MatchesMetadata(body.Metadata, want) {
-			continue
-		}
-		seen, err := s.seesSession(c.Context(), c.who, session{id: x.Session, home: hub.HomeOf(x.Channel), main: x.Channel})
-		if err != nil {
-			return err
-		}
-		if !seen {
-			continue
-		}
-		if q.offset > 0 {
-			q.offset--
-			continue
-		}
-		bodies = append(bodies, body)
-	}
-	return c.write(http.StatusOK, bodies)
 }
 
 func deref(s *string) string {

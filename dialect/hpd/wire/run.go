@@ -102,6 +102,10 @@ type (
 		Status string         `json:"status"`
 		Error  *CompleteError `json:"error,omitzero"`
 	}
+	// Completed is the body of a 200 of POST …/complete.
+	Completed struct {
+		Status string `json:"status"`
+	}
 	// CompleteError is why a producer gives its run up.
 	CompleteError struct {
 		Code    string `json:"code"`

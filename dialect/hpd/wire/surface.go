@@ -42,6 +42,14 @@ var threadMembers = map[string]string{
 	"parentBranchId": "parentThreadId",
 }
 
+// Member is what a surface calls a member of a body.
+func (s Surface) Member(name string) string {
+	if other, ok := threadMembers[name]; ok && s == Threads {
+		return other
+	}
+	return name
+}
+
 // memberAliases are names that are read besides the canonical ones, on both
 // surfaces.
 var memberAliases = func() map[string]string {
