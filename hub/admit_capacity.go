@@ -7,6 +7,9 @@ import (
 	"github.com/parley-hub/parley/channel"
 	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/hub/internal/schema"
+	"github.com/parley-hub/parley/internal/jsonscan"
+	"github.com/parley-hub/parley/journal"
 )
 
 // capacity checks the sender's rate and every recipient's inbox. It reserves a
@@ -76,4 +79,38 @@ func (h *Hub) guests(a channel.Adapter, m *channel.Metadata, s channel.State, e 
 		}
 	}
 	return guests, nil
+}
+
+// maxNesting is how deep a payload or a channel's knobs may nest. Clients read
+// JSON recursively, and one value too deep would take the connection, and so
+// the channel, from everybody in it. It leaves a dialect room for its frame.
+const maxNesting = 250
+
+// tooDeep refuses valid JSON that nests deeper than clients can read.
+func tooDeep(what string, data []byte) error {
+	if jsonscan.Deeper(data, maxNesting) {
+		return fault.New(fault.TooLarge, "%s nests deeper than %d", what, maxNesting)
+	}
+	return nil
+}
+
+// notAccepted is a post that was refused for what it was compared with: the
+// newest batch of its channel, and the batch that holds a claim it wanted. It is
+// answered when both are durable, and posted again if one of them failed.
+func notAccepted(err error, basis *Pending, again func() *Pending) *Pending {
+	lost, err := taken(err)
+	return &Pending{err: unavailable(err), done: closedChan, basis: basis, lost: lost, retry: again}
+}
+
+// taken turns a lost claim into a conflict that names the holder, and returns the
+// batch that it was lost to.
+func taken(err error) (*journal.Ticket, error) {
+	var conflict *journal.ConflictError
+	if !errors.As(err, &conflict) || conflict.Kind != journal.ClaimConflict {
+		return nil, err
+	}
+	holder, _ := schema.ChannelOf(conflict.Claim.Log)
+	refusal := fault.Wrap(fault.Conflict, err, "taken by channel '%s': %v", holder, err).Because(fault.Taken)
+	refusal.Details = map[string]string{fault.DetailChannel: holder}
+	return conflict.LostTo, refusal
 }

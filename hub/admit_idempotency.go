@@ -10,6 +10,7 @@ import (
 	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/fault"
 	"github.com/parley-hub/parley/hub/internal/schema"
+	"github.com/parley-hub/parley/internal/jsonscan"
 	"github.com/parley-hub/parley/journal"
 )
 
@@ -163,8 +164,8 @@ func errIdempotencyKeyReused(e *envelope.Envelope) error {
 // equalContent compares the fields that a sender chooses, except the trace.
 func equalContent(a, b *envelope.Envelope) bool {
 	ttl := (a.TTL == nil) == (b.TTL == nil) && (a.TTL == nil || *a.TTL == *b.TTL)
-	return ttl && a.Type == b.Type && equalJSON(a.Data, b.Data) &&
+	return ttl && a.Type == b.Type && jsonscan.Equal(a.Data, b.Data) &&
 		(a.Audience == nil) == (b.Audience == nil) && slices.Equal(a.Audience, b.Audience) &&
 		a.To == b.To && a.Causation == b.Causation && a.Task == b.Task &&
-		a.Priority == b.Priority && a.Depth == b.Depth && equalJSON(a.Ext, b.Ext)
+		a.Priority == b.Priority && a.Depth == b.Depth && jsonscan.Equal(a.Ext, b.Ext)
 }

@@ -167,3 +167,46 @@ func openingFailed(m *channel.Metadata) error {
 	}
 	return fault.New(fault.Protocol, "channel '%s' closed during handshake: %s", m.ID, why)
 }
+
+// invite writes an invitation to each invitee, in order. The first that the
+// creator may not address fails the opening.
+func (b *batch) invite(invitees []Profile) error {
+	if len(b.meta.PendingAcks) == 0 {
+		return nil
+	}
+	creator, err := b.hub.registry.require(b.meta.Creator)
+	if err != nil {
+		return err
+	}
+	data, err := inviteData(b.meta)
+	if err != nil {
+		return err
+	}
+	for _, invitee := range invitees {
+		e := &envelope.Envelope{
+			Channel: b.ch.id, Sender: b.meta.Creator, Type: envelope.TypeInvite, Audience: []string{invitee.ID()},
+			Data: data, Priority: envelope.Normal, Origin: envelope.Origin{Dialect: hubMade},
+		}
+		if err := denied(b.hub.arbiter().AuthorizeSend(creator.profile(), e, []Profile{invitee})); err != nil {
+			return err
+		}
+		if err := b.add(e, true); err != nil {
+			return err
+		}
+		b.tell(e.Audience)
+	}
+	return nil
+}
+
+func inviteData(m *channel.Metadata) ([]byte, error) {
+	buf := &jsonbuf.Buffer{}
+	buf.Open('{')
+	buf.Key("channel_id").String(m.ID)
+	buf.Key("manifest_type").String(m.Manifest.Type)
+	buf.Key("manifest_version").Int(m.Manifest.Version)
+	buf.Key("creator_id").String(m.Creator)
+	buf.Key("knobs").Object(m.Knobs)
+	buf.Key("labels").StringMap(m.Labels)
+	buf.Close('}')
+	return buf.Result()
+}

@@ -1,11 +1,11 @@
-package hub
+package jsonscan
 
 import "github.com/go-json-experiment/json/jsontext"
 
-// equalJSON reports whether two texts encode the same JSON value. White space, the
+// Equal reports whether two texts encode the same JSON value. White space, the
 // order of keys and string escapes are ignored. Numbers are compared as text,
 // because no single Go type holds all of them exactly.
-func equalJSON(a, b []byte) bool {
+func Equal(a, b []byte) bool {
 	if string(a) == string(b) {
 		return true
 	}

@@ -1,0 +1,75 @@
+package arch
+
+import (
+	"bytes"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+const (
+	maxFiles = 50  // of a package, tests left out
+	maxLines = 450 // of a file, tests left out
+)
+
+// moreFiles are the packages that may have more files, with how many and why.
+// The numbers only go down.
+var moreFiles = map[string]struct {
+	files int
+	why   string
+}{
+	"cmd/parley": {1_000, "one file for each command"},
+	"hub":        {90, "the monitor: what is done under its locks; its subjects move to hub/internal one by one"},
+}
+
+// longFiles are the files that may be longer, with why.
+var longFiles = map[string]string{
+	"server/config/keys.go": "the one table of settings",
+}
+
+func TestPackagesAndFilesStaySmall(t *testing.T) {
+	t.Parallel()
+	files := map[string]int{}
+	err := filepath.WalkDir(root, func(file string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if entry.IsDir() {
+			return skip(file, entry.Name())
+		}
+		if !strings.HasSuffix(file, ".go") || strings.HasSuffix(file, "_test.go") {
+			return nil
+		}
+		relative, err := filepath.Rel(root, file)
+		if err != nil {
+			return err
+		}
+		name := filepath.ToSlash(relative)
+		files[filepath.ToSlash(filepath.Dir(relative))]++
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		lines := bytes.Count(text, []byte("\n"))
+		if _, listed := longFiles[name]; !listed && lines > maxLines {
+			t.Errorf("%s has %d lines; at most %d without a reason in longFiles", name, lines, maxLines)
+		} else if listed && lines <= maxLines {
+			t.Errorf("%s has %d lines: take it out of longFiles", name, lines)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for dir, n := range files {
+		limit := maxFiles
+		if more, listed := moreFiles[dir]; listed {
+			limit = more.files
+		}
+		if n > limit {
+			t.Errorf("%s has %d files without tests; at most %d: move a subject to a package of its own", dir, n, limit)
+		}
+	}
+}
