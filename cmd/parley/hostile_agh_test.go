@@ -119,7 +119,7 @@ func (r aghRoom) saying(t *testing.T, from string, data []byte) string {
 	if from == to {
 		to = r.Peers[1]
 	}
-	return fmt.Sprintf(`{"session_id":%q,"kind":"say","surface":"direct","to":%q,"body":{"text":%s}}`, r.Sessions[from], to, quoted(t, data))
+	return fmt.Sprintf(`{"session_id":%q,"channel":%q,"kind":"say","surface":"direct","to":%q,"body":{"text":%s}}`, r.Sessions[from], r.Channel, to, quoted(t, data))
 }
 
 // aghWire is an agent whose sessions wait for messages.
