@@ -8,19 +8,18 @@ import (
 	"github.com/parley-hub/parley/adapter/discussion"
 	"github.com/parley-hub/parley/adapter/workflow"
 	"github.com/parley-hub/parley/channel"
-	"github.com/parley-hub/parley/graph"
 )
 
 // All returns AG2's adapters, each under its manifest's type at version 1.
 // Workflow graphs are loaded with the default registry.
-func All() []channel.Adapter { return AllWith(nil) }
+func All() []channel.Adapter { return AllWith(workflow.Options{}) }
 
-// AllWith is All with workflow graphs loaded by a registry of one's own.
-func AllWith(nodes *graph.Registry) []channel.Adapter {
+// AllWith is All with options for workflows.
+func AllWith(workflows workflow.Options) []channel.Adapter {
 	return []channel.Adapter{
 		consulting.Adapter{},
 		conversation.Adapter{},
 		discussion.Adapter{},
-		workflow.New(workflow.Options{Registry: nodes}),
+		workflow.New(workflows),
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/parley-hub/parley/adapter"
 	"github.com/parley-hub/parley/adapter/adaptertest"
 	"github.com/parley-hub/parley/adapter/turn"
+	"github.com/parley-hub/parley/adapter/workflow"
 	"github.com/parley-hub/parley/channel"
 	"github.com/parley-hub/parley/conformance/spec"
 	"github.com/parley-hub/parley/envelope"
@@ -119,7 +120,7 @@ func TestCustomNodes(t *testing.T) {
 	if err := nodes.RegisterCondition(unlucky{}); err != nil {
 		t.Fatal(err)
 	}
-	workflow := adapter.AllWith(nodes)[3]
+	workflow := adapter.AllWith(workflow.Options{Registry: nodes})[3]
 	spec.Check(t, "seed-002#76: a custom condition sees the advanced state", func(t *spec.T) {
 		m := adaptertest.Metadata(workflow, `{"graph":{"initial_speaker":"a","transitions":[{"when":{"name":"unlucky"},"then":{"name":"terminate","args":{"reason":"thirteen"}}}],"default_target":{"name":"round_robin"}}}`, "a", "b")
 		p, err := adaptertest.Open(workflow, m)

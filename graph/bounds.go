@@ -1,17 +1,41 @@
 package graph
 
-// Bounds of what a new graph or context variable may hold. Load does not apply
-// them, because a log may hold graphs that are older than the bounds. Code
-// that accepts a graph or an update from outside calls CheckBounds.
+// The most that a new graph or context variable may hold, and what it may where
+// no Bounds say less.
 const (
 	MaxConditions = 16_384 // in a graph, nested ones included
 	MaxValues     = 1_024  // in one context_in
 	MaxVars       = 16_384 // context variables of a channel
 )
 
+// Bounds are of what is accepted from outside. Load does not apply them, because
+// a log may hold graphs that are older than the bounds, or than a setting.
+// They decide nothing but what is refused: what evaluation costs is bounded by
+// MaxSteps and MaxNumber, which no setting changes, because a fold must not
+// depend on settings. Zero, or more than the most, is the most.
+type Bounds struct {
+	Conditions int // MaxConditions; limits.graph_conditions
+	Values     int // MaxValues; limits.graph_values
+	Vars       int // MaxVars; limits.context_vars
+}
+
+// WithDefaults fills in what is not set.
+func (b Bounds) WithDefaults() Bounds {
+	for _, n := range []struct {
+		value *int
+		most  int
+	}{{&b.Conditions, MaxConditions}, {&b.Values, MaxValues}, {&b.Vars, MaxVars}} {
+		if *n.value <= 0 || *n.value > n.most {
+			*n.value = n.most
+		}
+	}
+	return b
+}
+
 // CheckBounds refuses a graph that costs more to evaluate than a new channel
 // may ask for. Errors are of type *Error.
-func (g *Graph) CheckBounds() error {
+func (g *Graph) CheckBounds(b Bounds) error {
+	b = b.WithDefaults()
 	if length := longestNumber(g.source); length > MaxNumber {
 		return refuse("", "a number has %d characters; at most %d", length, MaxNumber)
 	}
@@ -20,13 +44,13 @@ func (g *Graph) CheckBounds() error {
 	for i, t := range g.transitions {
 		walk(t.When, func(c Condition) {
 			conditions++
-			if in, ok := c.(ContextIn); ok && len(in.Values) > MaxValues && err == nil {
-				err = refuse(transitionPath(i)+".when", "context_in lists %d values; at most %d", len(in.Values), MaxValues)
+			if in, ok := c.(ContextIn); ok && len(in.Values) > b.Values && err == nil {
+				err = refuse(transitionPath(i)+".when", "context_in lists %d values; at most %d (limits.graph_values)", len(in.Values), b.Values)
 			}
 		})
 	}
-	if err == nil && conditions > MaxConditions {
-		err = refuse("transitions", "%d conditions, nested ones included; at most %d", conditions, MaxConditions)
+	if err == nil && conditions > b.Conditions {
+		err = refuse("transitions", "%d conditions, nested ones included; at most %d (limits.graph_conditions)", conditions, b.Conditions)
 	}
 	return err
 }
@@ -42,9 +66,9 @@ func (u *Update) CheckBounds() error {
 }
 
 // CheckBounds refuses variables that no rule could compare.
-func (v Vars) CheckBounds() error {
-	if v.Len() > MaxVars {
-		return refuse("", "%d context variables; at most %d", v.Len(), MaxVars)
+func (v Vars) CheckBounds(b Bounds) error {
+	if most := b.WithDefaults().Vars; v.Len() > most {
+		return refuse("", "%d context variables; at most %d (limits.context_vars)", v.Len(), most)
 	}
 	for _, e := range v.entries {
 		if err := checkNumbers(e); err != nil {

@@ -141,7 +141,7 @@ func TestCheckBounds(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			g := build(t, rules("a", rule(tt.when, to("b"))))
-			err := g.CheckBounds()
+			err := g.CheckBounds(graph.Bounds{})
 			if tt.fragment == "" {
 				if err != nil {
 					t.Fatal(err)

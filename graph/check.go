@@ -51,7 +51,7 @@ func Check(g *Graph, participants []string) []Finding {
 		c.order = append(c.order, g.at(n))
 	}
 	c.outward = c.leadsOut(g.fallback) || some(g.transitions, func(t Transition) bool { return c.leadsOut(t.Then) })
-	if err := g.CheckBounds(); err != nil {
+	if err := g.CheckBounds(Bounds{}); err != nil {
 		c.note(SeverityError, CodeBounds, "graph", "%v", err)
 	}
 	c.people()

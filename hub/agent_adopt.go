@@ -20,7 +20,7 @@ func (h *Hub) Adopt(_ context.Context, id string, r Registration) (Profile, erro
 		return Profile{}, err
 	}
 	if r.Rule != nil {
-		if err := r.Rule.CheckBounds(); err != nil {
+		if err := r.Rule.CheckBounds(h.opts.Limits.RuleGlobs); err != nil {
 			return Profile{}, err
 		}
 	}

@@ -85,7 +85,7 @@ func (h *Hub) SetResume(ctx context.Context, id string, resume *identity.Resume)
 // SetRule replaces an identity's own rule; it holds from the next check on, as
 // far as the operator's rule and the hub's limits allow.
 func (h *Hub) SetRule(ctx context.Context, id string, rule *identity.Rule) error {
-	if err := rule.CheckBounds(); err != nil {
+	if err := rule.CheckBounds(h.opts.Limits.RuleGlobs); err != nil {
 		return err
 	}
 	p, _, err := h.change(ctx, id, func(r *profile.Record, _ *profile.Full, _ time.Time) (schema.AgentRecord, fields, error) {

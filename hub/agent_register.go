@@ -38,7 +38,7 @@ func (h *Hub) Register(ctx context.Context, r Registration) (Profile, error) {
 		return Profile{}, fault.New(fault.Invalid, "passport.name %q looks like an id, and could be taken for the agent that has it; choose another", r.Passport.Name)
 	}
 	if r.Rule != nil {
-		if err := r.Rule.CheckBounds(); err != nil {
+		if err := r.Rule.CheckBounds(h.opts.Limits.RuleGlobs); err != nil {
 			return Profile{}, err
 		}
 	}

@@ -58,3 +58,23 @@ func TestARuleWithAHugeGlobIsRefused(t *testing.T) {
 		}
 	})
 }
+
+// limits.rule_globs says how many globs a list of a rule may have.
+func TestTheNumberOfGlobsIsConfigured(t *testing.T) {
+	t.Parallel()
+	runs(t, "set and registered", hub.Options{Limits: hub.Limits{RuleGlobs: 2}}, func(t *testing.T, r *rig) {
+		a := r.agent("alice")
+		rule := identity.DefaultRule()
+		rule.Access.InboundFrom = []string{"a*", "b*"}
+		if err := r.SetRule(ctx, a.id, &rule); err != nil {
+			t.Errorf("two globs: %v", err)
+		}
+		rule.Access.InboundFrom = append(rule.Access.InboundFrom, "c*")
+		if err := r.SetRule(ctx, a.id, &rule); fault.CodeOf(err) != fault.TooLarge || !strings.Contains(err.Error(), "at most 2 (limits.rule_globs)") {
+			t.Errorf("three globs: %v", err)
+		}
+		if _, err := r.Register(ctx, hub.Registration{Passport: passport("bob"), Rule: &rule}); fault.CodeOf(err) != fault.TooLarge {
+			t.Errorf("three globs at registration: %v", err)
+		}
+	})
+}

@@ -68,6 +68,7 @@ type Hub struct {
 	stop       context.CancelFunc
 	done       sync.WaitGroup
 	once       sync.Once
+	closed     chan struct{}
 }
 
 // Open starts a hub on a journal, which stays the caller's to close. It reads
@@ -85,6 +86,7 @@ func Open(ctx context.Context, j journal.Engine, o Options) (*Hub, error) {
 		now:      o.Now,
 		adapters: make(map[channel.Key]channel.Adapter, len(o.Adapters)),
 		shared:   channel.NewInterner(0),
+		closed:   make(chan struct{}),
 	}
 	h.opened = expect.InstantOf(h.now())
 	for _, a := range o.Adapters {
@@ -121,20 +123,33 @@ func Open(ctx context.Context, j journal.Engine, o Options) (*Hub, error) {
 }
 
 // Close stops admitting, waits until everything ordered has been answered, and
-// leaves no goroutine behind. Closing again does nothing.
+// leaves no goroutine behind. It gives up after Options.CloseWithin on an adapter
+// or listener that does not return: what was acknowledged is durable already.
+// Closing again waits for the first.
 func (h *Hub) Close() {
 	h.once.Do(func() {
-		h.stop()
-		h.delivery.close()
-		h.sweepers.Close()
-		h.done.Wait()
-		h.registry.unbindAll()
-		h.spans.Close(h.now())
-		h.openings.finishAll(errClosed)
-		for _, ch := range h.channels.list() {
-			h.refuseWaiting(ch, errClosed)
-		}
+		go func() { defer close(h.closed); h.shut() }()
 	})
+	late := time.NewTimer(h.opts.CloseWithin)
+	defer late.Stop()
+	select {
+	case <-h.closed:
+	case <-late.C:
+		h.log.Error("the hub did not close in time; an adapter or a listener does not return", "waited", h.opts.CloseWithin)
+	}
+}
+
+func (h *Hub) shut() {
+	h.stop()
+	h.delivery.close()
+	h.sweepers.Close()
+	h.done.Wait()
+	h.registry.unbindAll()
+	h.spans.Close(h.now())
+	h.openings.finishAll(errClosed)
+	for _, ch := range h.channels.list() {
+		h.refuseWaiting(ch, errClosed)
+	}
 }
 
 // openSubjects makes the parts of the hub that only need to write.

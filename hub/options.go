@@ -61,6 +61,9 @@ type Options struct {
 	// its fold is first written, so that it is loaded without reading all of them;
 	// 0: 4,096, negative: never.
 	SnapshotAfter int
+	// CloseWithin is how long Close waits for adapters and listeners that do not
+	// return; 0: 10 s.
+	CloseWithin time.Duration
 	// EvictAfter is how long a channel stays folded untouched; 0: 10 min.
 	EvictAfter time.Duration
 
@@ -88,6 +91,7 @@ type Limits struct {
 	AskedRequests  int   // 1,000 not ended, of one asker
 	OpenTasks      int   // 256 not ended, in one channel
 	OpenTasksOwner int   // 64 of them of one owner
+	RuleGlobs      int   // 4,096 in one list of a rule
 	DocumentBytes  int   // 64 KiB of one document
 	Documents      int   // 100,000 of one kind
 	Content        int64 // 64 MiB of one content
@@ -118,6 +122,7 @@ func (o Options) withDefaults() Options {
 	setDefault(&o.ReserveIDs, time.Minute)
 	setDefault(&o.SnapshotAfter, 4_096)
 	setDefault(&o.EvictAfter, 10*time.Minute)
+	setDefault(&o.CloseWithin, 10*time.Second)
 	l := &o.Limits
 	setDefault(&l.Agents, 100_000)
 	setDefault(&l.Participants, 1_000)
@@ -143,6 +148,7 @@ func (o Options) withDefaults() Options {
 	setDefault(&l.AskedRequests, 1_000)
 	setDefault(&l.OpenTasks, 256)
 	setDefault(&l.OpenTasksOwner, 64)
+	setDefault(&l.RuleGlobs, identity.MaxGlobs)
 	return o
 }
 

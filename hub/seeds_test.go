@@ -12,6 +12,7 @@ import (
 
 	"github.com/parley-hub/parley/adapter"
 	"github.com/parley-hub/parley/adapter/conversation"
+	"github.com/parley-hub/parley/adapter/workflow"
 	"github.com/parley-hub/parley/channel"
 	"github.com/parley-hub/parley/conformance/spec"
 	"github.com/parley-hub/parley/envelope"
@@ -382,7 +383,7 @@ func TestSeedWorkflow(t *testing.T) {
 		}
 		return reg
 	}
-	holds(t, "seed-002#77: a custom condition routes as before after a restart", hub.Options{Adapters: adapter.AllWith(loud())}, func(t *spec.T, r *rig) {
+	holds(t, "seed-002#77: a custom condition routes as before after a restart", hub.Options{Adapters: adapter.AllWith(workflow.Options{Registry: loud()})}, func(t *spec.T, r *rig) {
 		a, b, c := r.agent("a"), r.agent("b"), r.agent("c")
 		ch := r.openWith("workflow", knobs(fmt.Sprintf(`{"graph":{"initial_speaker":%[1]q,"transitions":[
 			{"when":{"name":"shouts","args":{}},"then":{"name":"agent","args":{"agent_id":%[3]q}}}],
@@ -391,7 +392,7 @@ func TestSeedWorkflow(t *testing.T) {
 		turn, _, err := r.Expected(ctx, ch)
 		t.NoError(err)
 		t.Equal(turn.Agent, b.id)
-		r.restart(func(o *hub.Options) { o.Adapters = adapter.AllWith(loud()) })
+		r.restart(func(o *hub.Options) { o.Adapters = adapter.AllWith(workflow.Options{Registry: loud()}) })
 		r.say(b, ch, "LOUD!")
 		turn, _, err = r.Expected(ctx, ch)
 		t.NoError(err)

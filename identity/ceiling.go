@@ -70,7 +70,7 @@ func (c *Ceiling) Check() error {
 		InboundFrom: c.Access.InboundFrom, OutboundTo: c.Access.OutboundTo,
 		ChannelTypes: ChannelTypes{Initiate: c.Access.ChannelTypes.Initiate, Accept: c.Access.ChannelTypes.Accept},
 	}}
-	return globs.CheckBounds()
+	return globs.CheckBounds(MaxGlobs)
 }
 
 // Clone returns a copy that shares no memory that either may change.

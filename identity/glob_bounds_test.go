@@ -54,13 +54,13 @@ func TestRuleBounds(t *testing.T) {
 		"channel_types.accept":   func(r *identity.Rule, l []string) { r.Access.ChannelTypes.Accept = l },
 	} {
 		for fragment, globs := range map[string][]string{
-			field + "[1] has 1025 bytes; at most 1024": {"*", long},
-			field + " lists 4097 globs; at most 4096":  make([]string, identity.MaxGlobs+1),
+			field + "[1] has 1025 bytes; at most 1024":                    {"*", long},
+			field + " lists 4097 globs; at most 4096 (limits.rule_globs)": make([]string, identity.MaxGlobs+1),
 			"": {long[1:]},
 		} {
 			rule := identity.DefaultRule()
 			set(&rule, globs)
-			err := rule.CheckBounds()
+			err := rule.CheckBounds(identity.MaxGlobs)
 			if fragment == "" {
 				if err != nil {
 					t.Errorf("%s at the bound: %v", field, err)

@@ -120,9 +120,12 @@ func (i *Inbox) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	return orDefault(dec, (*inboxFields)(i))
 }
 
-// CheckBounds refuses a rule whose globs are too many or too long. A rule that
-// is stored already is not checked again; MatchAny bounds its cost.
-func (r *Rule) CheckBounds() error {
+// CheckBounds refuses a rule with more than most globs in one list, MaxGlobs at
+// most, or with one that is too long. A rule that is stored already is not
+// checked again: MatchAny bounds its cost, by steps that no setting changes, so
+// that every hub decides alike.
+func (r *Rule) CheckBounds(most int) error {
+	most = min(most, MaxGlobs)
 	for _, list := range []struct {
 		name  string
 		globs []string
@@ -132,8 +135,8 @@ func (r *Rule) CheckBounds() error {
 		{"channel_types.initiate", r.Access.ChannelTypes.Initiate},
 		{"channel_types.accept", r.Access.ChannelTypes.Accept},
 	} {
-		if n := len(list.globs); n > MaxGlobs {
-			return fault.New(fault.TooLarge, "rule.access.%s lists %d globs; at most %d", list.name, n, MaxGlobs)
+		if n := len(list.globs); n > most {
+			return fault.New(fault.TooLarge, "rule.access.%s lists %d globs; at most %d (limits.rule_globs)", list.name, n, most)
 		}
 		for i, glob := range list.globs {
 			if len(glob) > MaxGlob {

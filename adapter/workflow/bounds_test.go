@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/parley-hub/parley/adapter/adaptertest"
+	"github.com/parley-hub/parley/adapter/workflow"
 	"github.com/parley-hub/parley/channel"
 	"github.com/parley-hub/parley/envelope"
 	transitions "github.com/parley-hub/parley/graph"
@@ -65,4 +66,56 @@ func TestBoundsOfWhatComesIn(t *testing.T) {
 			t.Fatal(err)
 		}
 	})
+}
+
+// What a setting lowers is refused when it comes in; the fold does not know it.
+func TestBoundsAreConfigured(t *testing.T) {
+	t.Parallel()
+	small := workflow.New(workflow.Options{Bounds: transitions.Bounds{Conditions: 2, Values: 2, Vars: 2}})
+	rule := func(when string) string {
+		return `{"when":` + when + `,"then":{"name":"agent","args":{"agent_id":"b"}}}`
+	}
+	always, in := rule(`{"name":"always","args":{}}`), `{"name":"context_in","args":{"key":"k","values":[%s]}}`
+	for name, row := range map[string]struct{ rules, vars, want string }{
+		"two conditions":   {always + "," + always, `{}`, ""},
+		"three conditions": {always + "," + always + "," + always, `{}`, "3 conditions, nested ones included; at most 2 (limits.graph_conditions)"},
+		"two values":       {rule(fmt.Sprintf(in, "1,2")), `{}`, ""},
+		"three values":     {rule(fmt.Sprintf(in, "1,2,3")), `{}`, "context_in lists 3 values; at most 2 (limits.graph_values)"},
+		"two variables":    {always, `{"a":1,"b":2}`, ""},
+		"three variables":  {always, `{"a":1,"b":2,"c":3}`, "3 context variables; at most 2 (limits.context_vars)"},
+	} {
+		m := adaptertest.Metadata(small, `{"graph":{"initial_speaker":"a","transitions":[`+row.rules+`]},"context_vars":`+row.vars+`}`, "a", "b")
+		switch err := small.ValidateCreate(m); {
+		case row.want == "" && err != nil:
+			t.Errorf("%s: %v", name, err)
+		case row.want != "" && (err == nil || !strings.Contains(err.Error(), row.want)):
+			t.Errorf("%s: got %v, want %q", name, err, row.want)
+		}
+		if err := adapter.ValidateCreate(m); err != nil {
+			t.Errorf("%s without the setting: %v", name, err)
+		}
+		said := &envelope.Envelope{ID: "1", Sender: "a", Type: envelope.TypeText, Data: []byte(`{"text":"x"}`)}
+		var states [2][]byte
+		for i, a := range []workflow.Adapter{small, adapter} {
+			s, err := a.Initial(m)
+			if err != nil {
+				t.Fatalf("%s: a channel that is older than the setting must load: %v", name, err)
+			}
+			if states[i], err = a.Codec().Encode(a.Fold(s, said)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if string(states[0]) != string(states[1]) {
+			t.Errorf("%s: the setting changes the fold", name)
+		}
+	}
+	m := adaptertest.Metadata(small, `{"graph":{"initial_speaker":"a","transitions":[`+always+`]}}`, "a", "b")
+	s, err := small.Initial(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	set := &envelope.Envelope{Sender: "a", Type: envelope.TypeContextSet, Data: []byte(`{"set":{"a":1,"b":2,"c":3}}`)}
+	if err := small.ValidateSend(m, s, set); err == nil || !strings.Contains(err.Error(), "limits.context_vars") {
+		t.Errorf("three variables at once: %v", err)
+	}
 }

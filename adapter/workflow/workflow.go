@@ -24,6 +24,7 @@ type Adapter struct {
 	ag2.Common
 	graphs     *graph.Cache
 	maxContext int
+	bounds     graph.Bounds
 }
 
 // Options configure an adapter. The zero value is AG2's.
@@ -37,6 +38,9 @@ type Options struct {
 	// MaxContext bounds a channel's context variables, in bytes; 0 is
 	// DefaultMaxContext.
 	MaxContext int
+	// Bounds are what a graph and its context variables may hold when they come
+	// in. No fold depends on them.
+	Bounds graph.Bounds
 }
 
 // New returns an adapter.
@@ -44,7 +48,7 @@ func New(o Options) Adapter {
 	if o.MaxContext <= 0 {
 		o.MaxContext = DefaultMaxContext
 	}
-	return Adapter{graphs: graph.NewCache(o.Registry, o.Graphs), maxContext: o.MaxContext}
+	return Adapter{graphs: graph.NewCache(o.Registry, o.Graphs), maxContext: o.MaxContext, bounds: o.Bounds.WithDefaults()}
 }
 
 var manifest = channel.Manifest{
@@ -74,10 +78,10 @@ func (a Adapter) ValidateCreate(m *channel.Metadata) error {
 	if err != nil {
 		return err
 	}
-	if err := s.Graph.CheckBounds(); err != nil {
+	if err := s.Graph.CheckBounds(a.bounds); err != nil {
 		return ag2.Refuse("invalid workflow graph: %v", err)
 	}
-	if err := s.Facts.Vars.CheckBounds(); err != nil {
+	if err := s.Facts.Vars.CheckBounds(a.bounds); err != nil {
 		return ag2.Refuse("workflow refuses the knob context_vars: %v", err)
 	}
 	return nil
@@ -139,15 +143,15 @@ func (a Adapter) roomFor(state *State, e *envelope.Envelope, update graph.Update
 		return ag2.Refuse("workflow refuses this update: %v", err)
 	}
 	before := &state.Facts.Vars
-	if before.Size()+len(e.Data) <= a.limit() && before.Len()+len(update.Set) <= graph.MaxVars {
+	if before.Size()+len(e.Data) <= a.limit() && before.Len()+len(update.Set) <= a.bounds.Vars {
 		return nil
 	}
 	after := before.With(update)
 	if n := after.Size(); n > a.limit() && n > before.Size() {
 		return ag2.Refuse("workflow keeps at most %d bytes of context variables; this would make it %d", a.limit(), n)
 	}
-	if n := after.Len(); n > graph.MaxVars && n > before.Len() {
-		return ag2.Refuse("workflow keeps at most %d context variables; this would make it %d", graph.MaxVars, n)
+	if n := after.Len(); n > a.bounds.Vars && n > before.Len() {
+		return ag2.Refuse("workflow keeps at most %d context variables (limits.context_vars); this would make it %d", a.bounds.Vars, n)
 	}
 	return nil
 }

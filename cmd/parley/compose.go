@@ -119,6 +119,7 @@ func hubOptions(cfg config.Config, keys *access.Keys, log *slog.Logger) hub.Opti
 		HoldFor:           cfg.Hub.HoldFor,
 		IdempotencyWindow: cfg.Hub.IdempotencyWindow,
 		EvictAfter:        cfg.Hub.EvictAfter,
+		CloseWithin:       cfg.Shutdown.Timeout,
 		Limits: hub.Limits{
 			Agents:         cfg.Limits.Agents,
 			Participants:   cfg.Limits.Participants,
@@ -139,6 +140,7 @@ func hubOptions(cfg config.Config, keys *access.Keys, log *slog.Logger) hub.Opti
 			AskedRequests:  cfg.Limits.AskedRequests,
 			OpenTasks:      cfg.Limits.OpenTasks,
 			OpenTasksOwner: cfg.Limits.OpenTasksOwner,
+			RuleGlobs:      cfg.Limits.RuleGlobs,
 			DocumentBytes:  int(cfg.Limits.Document),
 			Documents:      cfg.Limits.Documents,
 			Content:        int64(cfg.Limits.Content),

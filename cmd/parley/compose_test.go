@@ -26,7 +26,13 @@ import (
 // runningHub starts a hub in this process, as serve does, and says where.
 func runningHub(t *testing.T, edit func(*config.Config)) started {
 	t.Helper()
-	engine, err := mem.Open(mem.Options{})
+	return runningHubOn(t, mem.NewStore(), edit)
+}
+
+// runningHubOn is runningHub on a store that may hold something.
+func runningHubOn(t *testing.T, store *mem.Store, edit func(*config.Config)) started {
+	t.Helper()
+	engine, err := mem.Open(mem.Options{Store: store})
 	if err != nil {
 		t.Fatal(err)
 	}

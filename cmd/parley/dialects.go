@@ -9,12 +9,14 @@ import (
 
 	"github.com/parley-hub/parley/adapter"
 	"github.com/parley-hub/parley/adapter/branch"
+	"github.com/parley-hub/parley/adapter/workflow"
 	"github.com/parley-hub/parley/channel"
 	"github.com/parley-hub/parley/dialect/ag2"
 	"github.com/parley-hub/parley/dialect/hpd"
 	"github.com/parley-hub/parley/dialect/hpd/wire"
 	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/graph"
 	"github.com/parley-hub/parley/hub"
 	"github.com/parley-hub/parley/identity"
 	"github.com/parley-hub/parley/internal/wsconn"
@@ -174,13 +176,19 @@ func serveAG2(cfg config.Config, h *hub.Hub, keys *access.Keys, log *slog.Logger
 	return s, nil
 }
 
+// workflowOptions are what is refused of new graphs.
+func workflowOptions(cfg config.Config) workflow.Options {
+	l := cfg.Limits
+	return workflow.Options{Bounds: graph.Bounds{Conditions: l.GraphConditions, Values: l.GraphValues, Vars: l.ContextVars}}
+}
+
 // adapters are those of every dialect.
 func adapters(cfg config.Config) ([]channel.Adapter, error) {
 	table, err := hpdTable(cfg)
 	if err != nil {
 		return nil, err
 	}
-	all := append(adapter.All(), branch.New(branch.Options{Table: table, Record: int(cfg.Limits.Record)}))
+	all := append(adapter.AllWith(workflowOptions(cfg)), branch.New(branch.Options{Table: table, Record: int(cfg.Limits.Record)}))
 	return append(all, aghAdapters(cfg)...), nil
 }
 

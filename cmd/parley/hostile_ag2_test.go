@@ -132,7 +132,9 @@ func (s *site) ask(method, path, body string, into any) error {
 	if err != nil {
 		return err
 	}
-	request.Header.Set("Authorization", "Bearer "+s.token)
+	if s.token != "" {
+		request.Header.Set("Authorization", "Bearer "+s.token)
+	}
 	answer, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: dialecttest.Wait}).Do(request)
 	if err != nil {
 		return err

@@ -91,6 +91,10 @@ type Limits struct {
 	States          int
 	OpenTasks       int
 	OpenTasksOwner  int
+	RuleGlobs       int
+	GraphConditions int
+	GraphValues     int
+	ContextVars     int
 	Document        Bytes
 	Documents       int
 	Content         Bytes

@@ -254,6 +254,26 @@ var Keys = []Key{
 		field:   func(c *Config) any { return &c.Limits.OpenTasksOwner },
 	},
 	{
+		Name: "limits.rule_globs", Default: "4096", Most: 4096,
+		Meaning: "globs in one list of an agent's rule; at most 4096, because matching has a fixed number of steps. What is stored already still counts",
+		field:   func(c *Config) any { return &c.Limits.RuleGlobs },
+	},
+	{
+		Name: "limits.graph_conditions", Default: "16384", Most: 16384,
+		Meaning: "conditions of a new transition graph, nested ones included; at most 16384. What is stored already still loads",
+		field:   func(c *Config) any { return &c.Limits.GraphConditions },
+	},
+	{
+		Name: "limits.graph_values", Default: "1024", Most: 1024,
+		Meaning: "values of one context_in of a new transition graph; at most 1024",
+		field:   func(c *Config) any { return &c.Limits.GraphValues },
+	},
+	{
+		Name: "limits.context_vars", Default: "16384", Most: 16384,
+		Meaning: "context variables of one workflow; at most 16384",
+		field:   func(c *Config) any { return &c.Limits.ContextVars },
+	},
+	{
 		Name: "limits.document", Default: "64KiB", Most: 1 << 20,
 		Meaning: "size of one document; at most 1MiB",
 		field:   func(c *Config) any { return &c.Limits.Document },
