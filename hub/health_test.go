@@ -116,7 +116,7 @@ func TestSweepers(t *testing.T) {
 		ended := false
 		t.NoError(r.AddSweeper("slow", time.Second, func(ctx context.Context) {
 			<-ctx.Done()
-			<-time.After(time.Minute)
+			<-time.After(5 * time.Second)
 			ended = true
 		}))
 		r.pass(time.Second)

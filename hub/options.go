@@ -92,6 +92,7 @@ type Limits struct {
 	OpenTasks      int   // 256 not ended, in one channel
 	OpenTasksOwner int   // 64 of them of one owner
 	RuleGlobs      int   // 4,096 in one list of a rule
+	Lists          int   // 32 MiB of lists in a second, a quarter of it for one reader
 	DocumentBytes  int   // 64 KiB of one document
 	Documents      int   // 100,000 of one kind
 	Content        int64 // 64 MiB of one content
@@ -149,6 +150,7 @@ func (o Options) withDefaults() Options {
 	setDefault(&l.OpenTasks, 256)
 	setDefault(&l.OpenTasksOwner, 64)
 	setDefault(&l.RuleGlobs, identity.MaxGlobs)
+	setDefault(&l.Lists, 32<<20)
 	return o
 }
 

@@ -141,6 +141,7 @@ func hubOptions(cfg config.Config, keys *access.Keys, log *slog.Logger) hub.Opti
 			OpenTasks:      cfg.Limits.OpenTasks,
 			OpenTasksOwner: cfg.Limits.OpenTasksOwner,
 			RuleGlobs:      cfg.Limits.RuleGlobs,
+			Lists:          int(cfg.Limits.Lists),
 			DocumentBytes:  int(cfg.Limits.Document),
 			Documents:      cfg.Limits.Documents,
 			Content:        int64(cfg.Limits.Content),

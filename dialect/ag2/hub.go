@@ -21,6 +21,8 @@ type Hub interface {
 	FindAgent(name string) (id string, ok bool)
 	Name(id string) string
 	Agents(ctx context.Context, q hub.AgentQuery) ([]hub.Profile, error)
+	MayList(who string) error
+	Listed(who string, bytes int)
 	Details(ctx context.Context, id string) (hub.Details, error)
 	SetResume(ctx context.Context, id string, resume *identity.Resume) error
 	SetSkill(ctx context.Context, id string, skill *string) error

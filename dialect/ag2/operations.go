@@ -20,14 +20,14 @@ var operations = map[wire.Op]operation{
 	wire.GetRule:     looking((*conn).getRule),
 	wire.FindAgentID: looking((*conn).findAgentID),
 	wire.NamesFor:    looking((*conn).namesFor),
-	wire.ListAgents:  looking((*conn).listAgents),
+	wire.ListAgents:  listing(looking((*conn).listAgents)),
 	wire.SetResume:   with((*conn).setResume),
 	wire.SetSkill:    with((*conn).setSkill),
 	wire.SetRule:     with((*conn).setRule),
 	wire.Unregister:  with((*conn).unregister),
 
 	wire.GetChannel:              with((*conn).getChannel),
-	wire.ListChannels:            with((*conn).listChannels),
+	wire.ListChannels:            listing(with((*conn).listChannels)),
 	wire.CloseChannel:            with((*conn).closeChannel),
 	wire.ReadWAL:                 with((*conn).readWAL),
 	wire.FindEnvelopeByCausation: with((*conn).findByCausation),
@@ -36,7 +36,7 @@ var operations = map[wire.Op]operation{
 	wire.ReportTurnFailure:       with((*conn).turnFailed),
 
 	wire.GetTask:            with((*conn).getTask),
-	wire.ListTasks:          with((*conn).listTasks),
+	wire.ListTasks:          listing(with((*conn).listTasks)),
 	wire.ObserveTask:        with((*conn).observeTask),
 	wire.UpdateTask:         with((*conn).updateTask),
 	wire.RecordObservation:  with((*conn).recordObservation),
@@ -64,6 +64,23 @@ func looking[P any](run func(*conn, context.Context, P) ([]byte, error)) operati
 		}
 		return run(c, ctx, params)
 	})
+}
+
+// listing bounds how often lists are made: they are the dearest that a client may
+// ask for.
+func listing(run operation) operation {
+	return func(c *conn, ctx context.Context, raw []byte) ([]byte, error) {
+		if c.isOperator() {
+			return run(c, ctx, raw)
+		}
+		h, who := c.server.cfg.Hub, "ag2/"+c.ws.ID()
+		if err := h.MayList(who); err != nil {
+			return nil, err
+		}
+		list, err := run(c, ctx, raw)
+		h.Listed(who, len(list))
+		return list, err
+	}
 }
 
 // actsFor refuses whoever acts for an identity that was not proved here; one

@@ -96,6 +96,9 @@ func (g *Group) loop(ctx context.Context, every time.Duration, run func(context.
 		case <-ctx.Done():
 			return
 		case <-ticker.C:
+			if ctx.Err() != nil { // both came during a long run
+				return
+			}
 			g.call(func() { run(ctx) })
 		}
 	}

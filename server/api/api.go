@@ -184,7 +184,7 @@ func (a *API) handle(rt route) http.HandlerFunc {
 			r.Body = http.MaxBytesReader(w, r.Body, a.cfg.Limits.Body)
 			c := &call{ResponseWriter: w, Request: r, who: who, tally: tally{of: a.answers, who: who.Key}}
 			defer c.tally.release()
-			err = rt.serve(c)
+			err = a.served(rt, c)
 		}
 		if err != nil {
 			if fault.CodeOf(err) == fault.Internal {
@@ -194,6 +194,23 @@ func (a *API) handle(rt route) http.HandlerFunc {
 		}
 	}
 }
+
+// served serves a route. How often lists are made is bounded, but for operators.
+func (a *API) served(rt route, c *call) error {
+	if !lists[rt.answer] || c.who.Has(access.Operator) {
+		return rt.serve(c)
+	}
+	who := "v1/" + c.who.Key
+	if err := a.hub.MayList(who); err != nil {
+		return err
+	}
+	err := rt.serve(c)
+	a.hub.Listed(who, int(c.tally.held))
+	return err
+}
+
+// lists are the answers that cost most for what is asked.
+var lists = map[string]bool{"AgentPage": true, "ChannelPage": true, "TaskPage": true}
 
 // checkQuery refuses parameters that would otherwise be left out in silence.
 func checkQuery(r *http.Request) error {

@@ -91,6 +91,7 @@ type Limits struct {
 	States          int
 	OpenTasks       int
 	OpenTasksOwner  int
+	Lists           Bytes
 	RuleGlobs       int
 	GraphConditions int
 	GraphValues     int

@@ -254,6 +254,11 @@ var Keys = []Key{
 		field:   func(c *Config) any { return &c.Limits.OpenTasksOwner },
 	},
 	{
+		Name: "limits.lists", Default: "32MiB",
+		Meaning: "bytes of lists of agents, channels and tasks that are made in a second, of AG2 and /v1 together; one key or AG2 connection has a quarter, operators as much as they like",
+		field:   func(c *Config) any { return &c.Limits.Lists },
+	},
+	{
 		Name: "limits.rule_globs", Default: "4096", Most: 4096,
 		Meaning: "globs in one list of an agent's rule; at most 4096, because matching has a fixed number of steps. What is stored already still counts",
 		field:   func(c *Config) any { return &c.Limits.RuleGlobs },

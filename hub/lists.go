@@ -1,0 +1,97 @@
+package hub
+
+import (
+	"sync"
+	"time"
+
+	"github.com/parley-hub/parley/fault"
+)
+
+// lists bounds how much work lists cost: bytes of answers in a second, of all
+// readers together and a quarter of it for each. A reader that has used up its
+// share waits; one list may exceed it, so that any list can be had.
+type lists struct {
+	rate int // bytes a second, of all
+
+	mu  sync.Mutex
+	all bucket
+	by  map[string]*bucket // readers that have not paid for their last lists
+}
+
+// bucket is what a reader owes; it is paid off with time.
+type bucket struct {
+	owes float64
+	at   time.Time
+}
+
+const (
+	// listShares is how many readers can use all there is.
+	listShares = 4
+	// leastList is what a list costs however short its answer: it was looked for.
+	leastList = 4 << 10
+)
+
+// pay counts the time since the last look.
+func (b *bucket) pay(now time.Time, rate float64) {
+	b.owes = max(0, b.owes-now.Sub(b.at).Seconds()*rate)
+	b.at = now
+}
+
+// MayList refuses a reader whose lists, or those of all, have cost more than
+// limits.lists lately. Who is a key or a connection.
+func (h *Hub) MayList(who string) error {
+	l, now := &h.lists, h.now()
+	rate := float64(l.rate)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.all.pay(now, rate)
+	own := l.by[who]
+	if own != nil {
+		own.pay(now, rate/listShares)
+	}
+	switch {
+	case own != nil && own.owes > rate/listShares:
+		return tooManyLists("your lists", l.rate/listShares, (own.owes-rate/listShares)/(rate/listShares))
+	case l.all.owes > rate:
+		return tooManyLists("all lists together", l.rate, (l.all.owes-rate)/rate)
+	}
+	return nil
+}
+
+func tooManyLists(whose string, rate int, seconds float64) error {
+	wait := max(time.Duration(seconds*float64(time.Second)), time.Millisecond)
+	err := fault.New(fault.RateLimited, "%s have more than %d bytes a second (limits.lists); wait %s", whose, rate, wait.Round(time.Millisecond))
+	err.RetryAfter = wait
+	return err
+}
+
+// Listed counts a list of a reader.
+func (h *Hub) Listed(who string, bytes int) {
+	l, now := &h.lists, h.now()
+	cost := float64(max(bytes, leastList))
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.all.pay(now, float64(l.rate))
+	l.all.owes += cost
+	own := l.by[who]
+	if own == nil {
+		l.forget(now)
+		own = &bucket{at: now}
+		l.by[who] = own
+	}
+	own.pay(now, float64(l.rate)/listShares)
+	own.owes += cost
+}
+
+// forget drops readers that owe nothing, some at a time.
+func (l *lists) forget(now time.Time) {
+	looked := 0
+	for who, b := range l.by {
+		if b.pay(now, float64(l.rate)/listShares); b.owes == 0 {
+			delete(l.by, who)
+		}
+		if looked++; looked == 8 {
+			return
+		}
+	}
+}
