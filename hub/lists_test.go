@@ -36,10 +36,10 @@ func TestListsAreBounded(t *testing.T) {
 		allowed("b") // its share exactly
 		r.Listed("c", mib)
 		refused("d", "all lists together have more than 4194304 bytes a second")
-		time.Sleep(500 * time.Millisecond) // in a bubble of time
+		r.pass(500 * time.Millisecond)
 		allowed("d")
 		refused("a", "wait 1.5s")
-		time.Sleep(1500 * time.Millisecond)
+		r.pass(1500 * time.Millisecond)
 		allowed("a")
 		for range 3 * mib / 4096 {
 			r.Listed("e", 0)
