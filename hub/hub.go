@@ -95,12 +95,8 @@ func Open(ctx context.Context, j journal.Engine, o Options) (*Hub, error) {
 		h.adapters[manifest.Key()] = a
 	}
 	h.judge.Store(&o.Arbiter)
-<<<<<<< HEAD
 	h.profiles.Bytes = o.Limits.ProfileCache
-=======
-	h.profiles.most = o.Limits.ProfileCache
 	h.lists.rate, h.lists.by = o.Limits.Lists, map[string]*bucket{}
->>>>>>> 7685894 (hub, ag2, api: lists are bounded in a second)
 	h.hooks.init(o.Listeners, h.log)
 	h.works.init()
 	if h.spans = tracing.New(o.Tracing, o.Limits.LoadedChannels); h.spans != nil {
