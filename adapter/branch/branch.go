@@ -6,8 +6,9 @@
 package branch
 
 import (
-	"github.com/go-json-experiment/json"
 	"slices"
+
+	"github.com/go-json-experiment/json"
 
 	"github.com/parley-hub/parley/channel"
 	"github.com/parley-hub/parley/envelope"
