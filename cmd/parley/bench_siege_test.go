@@ -13,7 +13,7 @@ import (
 func TestBenchSiege(t *testing.T) {
 	t.Parallel()
 	report, err := siegebench.Run(t.Context(), siegebench.Options{
-		Hub: siegeHub("parley"), Floor: benchFloor("parley"), Dir: t.TempDir(), Scale: 20, Plan: bench.Plan{Seconds: 2},
+		Hub: siegeHub("parley"), Floor: benchFloor("parley"), Dir: t.TempDir(), Scale: 20, Plan: bench.Plan{Seconds: 24},
 	})
 	if err != nil {
 		t.Fatal(err)

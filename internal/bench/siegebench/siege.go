@@ -1,11 +1,14 @@
 package siegebench
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -29,31 +32,50 @@ type siege struct {
 	round, scale  int
 	lasts         time.Duration
 
-	group sync.WaitGroup
-	acts  atomic.Int64
+	group   sync.WaitGroup
+	acts    atomic.Int64
+	mu      sync.Mutex
+	reached map[string]int    // by attack
+	told    map[string]string // what an attack was answered last, cut
 }
 
 // run starts every attack and waits for the end of all.
 func (s *siege) run(ctx context.Context) {
+	s.reached, s.told = map[string]int{}, map[string]string{}
 	for _, a := range attacks {
+		reached := func() {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.reached[a.name]++
+		}
 		for i := range max(1, a.clients/s.scale) {
-			s.group.Go(func() { a.run(ctx, s, fmt.Sprintf("siege-%d-%s-%d", s.round, a.short, i)) })
+			by := &attacker{name: fmt.Sprintf("siege-%d-%s-%d", s.round, a.short, i), reaches: a.reaches, reached: reached}
+			by.told = func(text []byte) {
+				s.mu.Lock()
+				defer s.mu.Unlock()
+				s.told[a.name] = string(text[:min(len(text), 300)])
+			}
+			s.group.Go(func() { a.run(ctx, s, by) })
 		}
 	}
 	s.group.Wait()
 }
 
-// each does something so many times, spread over the siege, and then waits for
-// its end.
+// each does something so many times, spread over the first three quarters of the
+// siege, and then waits for its end.
 func (s *siege) each(ctx context.Context, times int, act func(n int)) {
 	times = max(1, times/s.scale)
-	tick := time.NewTicker(max(s.lasts*3/4/time.Duration(times), time.Microsecond))
+	apart := max(s.lasts*3/4/time.Duration(times), 2*time.Microsecond)
+	tick := time.NewTicker(apart / 2) // the first in the middle of its time
 	defer tick.Stop()
 	for n := range times {
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
+		}
+		if n == 0 {
+			tick.Reset(apart)
 		}
 		s.acts.Add(1)
 		act(n)
@@ -75,29 +97,74 @@ func (s *siege) dial(ctx context.Context) (net.Conn, error) {
 	if tcp, ok := c.(*net.TCPConn); ok {
 		_ = tcp.SetReadBuffer(16 << 10) // one that does not read is noticed soon
 	}
-	s.group.Go(func() { <-ctx.Done(); _ = c.Close() })
 	return c, nil
 }
 
+// ends closes a connection at the end of the siege.
+func (s *siege) ends(ctx context.Context, c net.Conn) {
+	s.group.Go(func() { <-ctx.Done(); _ = c.Close() })
+}
+
+// endsUnread is ends for a connection that was not read: only then it is seen
+// what was answered, and whether the hub had cut it off.
+func (s *siege) endsUnread(ctx context.Context, by *attacker, c net.Conn) {
+	s.group.Go(func() {
+		defer c.Close() //nolint:errcheck // it may be gone
+		<-ctx.Done()
+		_ = c.SetReadDeadline(time.Now().Add(500 * time.Millisecond))
+		if seen, err := by.watch(io.LimitReader(c, 16<<20)); !seen && (err == nil || !errors.Is(err, os.ErrDeadlineExceeded)) {
+			by.reached() // cut off
+		}
+	})
+}
+
 // send writes a request and leaves its answer unread.
-func (s *siege) send(ctx context.Context, request string) {
+func (s *siege) send(ctx context.Context, by *attacker, request string) {
 	c, err := s.dial(ctx)
 	if err != nil {
+		by.reached() // there was no room
 		return
 	}
+	s.endsUnread(ctx, by, c)
 	_ = c.SetWriteDeadline(time.Now().Add(2 * time.Second))
 	_, _ = io.WriteString(c, request)
 }
 
+// watch reads to the end and counts what shows that the bound was met.
+func (by *attacker) watch(from io.Reader) (seen bool, err error) {
+	const most = 64 << 10
+	buf, kept := make([]byte, most), 0
+	for {
+		n, err := from.Read(buf[kept:])
+		text := buf[:kept+n]
+		if found := bytes.Count(text, []byte(by.reaches)); by.reaches != "" && found > 0 {
+			seen = true
+			for range found {
+				by.reached()
+			}
+			text = nil
+		} else if n > 0 && !seen {
+			by.told(buf[kept : kept+n])
+		}
+		if err != nil {
+			if errors.Is(err, io.EOF) {
+				err = nil
+			}
+			return seen, err
+		}
+		kept = copy(buf, text[max(0, len(text)-max(len(by.reaches)-1, 0)):])
+	}
+}
+
 // ask writes a request and reads what comes back, up to a bound.
-func (s *siege) ask(ctx context.Context, request string) {
+func (s *siege) ask(ctx context.Context, by *attacker, request string) {
 	c, err := s.dial(ctx)
 	if err != nil {
 		return
 	}
 	_ = c.SetDeadline(time.Now().Add(2 * time.Second))
 	if _, err := io.WriteString(c, request); err == nil {
-		_, _ = io.CopyN(io.Discard, c, 64<<10)
+		_, _ = by.watch(io.LimitReader(c, 64<<10)) // what came counts
 	}
 	_ = c.Close()
 }
@@ -112,14 +179,58 @@ func (s *siege) bearer() string { return "Authorization: Bearer " + s.token + "\
 // socket is a hostile WebSocket that connects again when it is cut off.
 type socket struct {
 	*siege
+	by    *attacker
 	conn  net.Conn
-	ready []string // sent after connecting
-	stuck bool     // reads nothing
+	first string // sent after connecting
+	stuck bool   // reads nothing
+	id    atomic.Pointer[string]
+	known chan struct{} // closed when it has an id
+}
+
+func (s *siege) socket(by *attacker, first string) *socket {
+	return &socket{siege: s, by: by, first: first, known: make(chan struct{})}
+}
+
+// me is the id that the hub gave the client, or that of another until it has.
+func (k *socket) me() string {
+	if id := k.id.Load(); id != nil {
+		return *id
+	}
+	return k.victim
+}
+
+// introduced gives the server a moment to say the client's id.
+func (k *socket) introduced(ctx context.Context) {
+	if k.stuck || k.id.Load() != nil {
+		return
+	}
+	select {
+	case <-k.known:
+	case <-time.After(300 * time.Millisecond):
+	case <-ctx.Done():
+	}
+}
+
+// Write takes what comes back, in which the client finds its id.
+func (k *socket) Write(b []byte) (int, error) {
+	if _, after, ok := bytes.Cut(b, []byte(`"agent_id":"`)); ok && k.id.Load() == nil {
+		if id, _, ok := bytes.Cut(after, []byte(`"`)); ok {
+			k.id.Store(new(string(id)))
+			close(k.known)
+		}
+	}
+	return len(b), nil
 }
 
 // say sends a message. What comes back is thrown away, unless the client is
 // stuck.
 func (k *socket) say(ctx context.Context, message string) {
+	k.connect(ctx)
+	k.write(message)
+}
+
+// connect connects if it is not.
+func (k *socket) connect(ctx context.Context) {
 	if k.conn == nil {
 		var err error
 		dialer := ws.Dialer{Timeout: 2 * time.Second, NetDial: func(context.Context, string, string) (net.Conn, error) { return k.dial(ctx) }}
@@ -127,14 +238,15 @@ func (k *socket) say(ctx context.Context, message string) {
 			k.conn = nil
 			return
 		}
-		if conn := k.conn; !k.stuck {
-			k.group.Go(func() { _, _ = io.Copy(io.Discard, conn) })
+		if conn := k.conn; k.stuck {
+			k.endsUnread(ctx, k.by, conn)
+		} else {
+			k.ends(ctx, conn)
+			k.group.Go(func() { _, _ = k.by.watch(io.TeeReader(conn, k)) }) // until it ends
 		}
-		for _, first := range k.ready {
-			k.write(first)
-		}
+		k.write(k.first)
+		k.introduced(ctx)
 	}
-	k.write(message)
 }
 
 func (k *socket) write(message string) {

@@ -43,6 +43,8 @@ type run struct {
 	mallory   string // token of the hostile agent
 	honest    *honest
 	sides     map[string]side
+	reached   map[string]int // how often attacks met their bounds
+	told      map[string]string
 }
 
 // side is what was measured while one server was attacked.
@@ -66,7 +68,7 @@ func Run(ctx context.Context, o Options) (report bench.Report, err error) {
 		}
 		defer func() { err = errors.Join(err, os.RemoveAll(o.Dir)) }()
 	}
-	r := &run{Options: o, sides: map[string]side{}}
+	r := &run{Options: o, sides: map[string]side{}, reached: map[string]int{}}
 	defer func() { err = errors.Join(err, r.hub.Stop(), r.echo.Stop()) }()
 	if err := r.start(ctx); err != nil {
 		return report, err
@@ -87,6 +89,14 @@ func Run(ctx context.Context, o Options) (report bench.Report, err error) {
 		peak = max(peak, high)
 	}
 	o.Tell("siege", 4, 4)
+	for _, a := range attacks {
+		if r.reached[a.name] == 0 {
+			err = errors.Join(err, fmt.Errorf("the attack %q did not meet its bound: nothing said %q, but %q; what was met: %v", a.name, a.reaches, r.told[a.name], r.reached))
+		}
+	}
+	if err != nil {
+		return report, err
+	}
 	lost, acknowledged, err := r.lost(ctx)
 	if err != nil {
 		return report, err
@@ -99,7 +109,7 @@ func (r *run) start(ctx context.Context) (err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
-	if r.hub, err = bench.StartProcess(r.Hub(ctx, dir, settings.env())); err != nil {
+	if r.hub, err = bench.StartProcess(r.Hub(ctx, dir, settings.env(r.Scale))); err != nil {
 		return err
 	}
 	if r.operator, err = addKey(ctx, r.hub, "", "operator", ""); err != nil { // whoever is here may make the first one
@@ -154,6 +164,12 @@ func (r *run) besiege(ctx context.Context, against string, round int, d time.Dur
 	<-attacked
 	peak = <-watched
 	before := r.sides[against]
+	if against == "hub" {
+		for name, n := range attack.reached {
+			r.reached[name] += n
+		}
+		r.told = attack.told
+	}
 	r.sides[against] = side{before.posts + posts, before.took + took, before.acts + attack.acts.Load()}
 	if posts == 0 {
 		return peak, fmt.Errorf("no honest post was accepted in %s: %w", took, r.honest.refusal())
@@ -167,7 +183,7 @@ func (r *run) lost(ctx context.Context) (lost, acknowledged int, err error) {
 	r.honest.close()
 	r.hub.Kill()
 	r.hub = nil
-	if r.hub, err = bench.StartProcess(r.Hub(ctx, filepath.Join(r.Dir, "hub"), settings.env())); err != nil {
+	if r.hub, err = bench.StartProcess(r.Hub(ctx, filepath.Join(r.Dir, "hub"), settings.env(r.Scale))); err != nil {
 		return 0, 0, err
 	}
 	return r.honest.missing(ctx, r.hub, r.operator)
@@ -188,7 +204,7 @@ func (r *run) report(idle, peak float64, lost, acknowledged int) bench.Report {
 	return bench.Report{
 		Bench: "siege",
 		Params: map[string]any{
-			"seconds": r.Seconds, "hostile_acts": hub.acts, "hostile_acts_against_echo": echo.acts, "attacks": attackNames(),
+			"seconds": r.Seconds, "hostile_acts": hub.acts, "hostile_acts_against_echo": echo.acts, "attacks": attackNames(), "bounds_met": r.reached,
 			"acknowledged": acknowledged, "honest_refused": r.honest.refused.Load(), "bound": formula,
 			"go": runtime.Version(), "os": runtime.GOOS, "cpus": runtime.NumCPU(),
 		},
