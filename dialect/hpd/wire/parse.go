@@ -84,7 +84,7 @@ func (r *Registry) parse(data []byte, limits Limits) (*Event, error) {
 // check bounds the text before anything is made of it.
 func (l Limits) check(data []byte, what string) error {
 	if len(data) > l.Bytes {
-		return fault.New(fault.TooLarge, "the %s has %d bytes; at most %d are taken", what, len(data), l.Bytes)
+		return fault.New(fault.TooLarge, "the %s has %d bytes; at most %d are taken (limits.event). Upload large contents by POST …/content and send their uri", what, len(data), l.Bytes)
 	}
 	if jsonscan.Deeper(data, l.Depth) {
 		return fault.New(fault.Invalid, "the %s is nested more than %d deep", what, l.Depth)
