@@ -14,7 +14,7 @@ func TestFailedAuthenticationIsAudited(t *testing.T) {
 	s := &site{t: t}
 	opened := startSite(s, dialecttest.Options{})
 	opened.Key("quill")
-	if _, err := opened.Join("quill", "wrong"); err == nil {
+	if _, err := s.join("quill", "wrong"); err == nil {
 		t.Fatal("a wrong token is accepted")
 	}
 	good := s.token

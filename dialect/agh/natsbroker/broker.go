@@ -63,6 +63,7 @@ func Open(o Options) (*Broker, error) {
 	options := []nats.Option{
 		nats.Name("parley"), nats.MaxReconnects(-1), nats.ReconnectWait(reconnectWait), nats.RetryOnFailedConnect(true),
 		nats.ReconnectBufSize(-1), // what is published while it is away is not kept
+		nats.NoEcho(),             // hosted peers are told without a detour
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
 			if err == nil {
 				err = errors.New("disconnected")

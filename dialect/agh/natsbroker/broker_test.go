@@ -52,6 +52,7 @@ func TestBroker(t *testing.T) {
 		case <-time.After(wait):
 			t.Fatal("nothing arrives")
 		}
+		t.NoError(publish(b, "agh.x", []byte("its own"))) // is not heard
 		stop()
 		t.NoError(publish(other, "agh.x", []byte("x")))
 		t.Equal(len(got), 0)
