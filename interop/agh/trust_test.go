@@ -59,6 +59,58 @@ func TestSignedAndForged(t *testing.T) {
 	})
 }
 
+func TestTrustPolicies(t *testing.T) {
+	t.Parallel()
+	overBoth(t, func(h *hub) {
+		crane := h.join("crane", "crane.s01")
+		mason := h.joinPeer(peer.Options{Key: peer.NewKey("interop", "mason")})
+		tug := h.peer("tug.s02")
+		h.sees(mason.ID, true)
+		forge := func() peer.Envelope {
+			h.Helper()
+			e := mason.Fill(peer.Envelope{"kind": "say", "surface": "thread", "thread_id": "thread_tide", "to": crane.id, "work_id": "work_1", "body": obj{"text": "Pay me."}})
+			e = e.With(peer.Envelope{"body": obj{"text": "Pay them."}})
+			if err := tug.Raw(peer.Subject(e), e.Canonical()); err != nil {
+				h.Fatal(err)
+			}
+			return e
+		}
+
+		h.Log("verify: what is forged is refused, what is unsigned is taken")
+		h.ask(200, "PUT", "trust", obj{"policy": "verify"})
+		forged := []peer.Envelope{forge()}
+		plain := say(h.T, tug, nil)
+		crane.takes(plain.Text("id"))
+		eventually(h.T, "the audit says so", func() bool { return h.rejected("verification_failed") == 1 })
+
+		h.Log("require: what is unsigned is refused too")
+		h.ask(200, "PUT", "trust", obj{"policy": "require"})
+		forged = append(forged, forge(), say(h.T, tug, nil))
+		signed := say(h.T, mason, peer.Envelope{"to": crane.id, "work_id": "work_2"})
+		crane.takes(signed.Text("id"))
+		ids := h.messages("threads/thread_tide")
+		for _, e := range forged {
+			if slices.Contains(ids, e.Text("id")) {
+				h.Errorf("stored: %v", e)
+			}
+		}
+		h.ask(404, "GET", "work/work_1", nil)
+		if got := tug.Heard(func(e peer.Envelope) bool { return e.Text("kind") == "receipt" }); got != nil {
+			h.Errorf("a forger was answered: %v", got)
+		}
+
+		h.Log("a pinned nickname belongs to one key")
+		other := h.joinPeer(peer.Options{Key: peer.NewKey("somebody else", "mason")})
+		h.ask(200, "PUT", "trust", obj{"policy": "require", "pins": obj{"mason": mason.KeyID()}})
+		stranger := say(h.T, other, nil)
+		again := say(h.T, mason, nil)
+		crane.takes(again.Text("id"))
+		if slices.Contains(h.messages("threads/thread_tide"), stranger.Text("id")) {
+			h.Error("a pinned nickname is used under another key")
+		}
+	})
+}
+
 func TestSpoofedSender(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(h *hub) {

@@ -29,6 +29,9 @@ func (k *Key) public() ed25519.PublicKey {
 	return k.private.Public().(ed25519.PublicKey)
 }
 
+// KeyID names the key that a peer signs with.
+func (p *Peer) KeyID() string { return "sha256:" + p.key.sum }
+
 // Sign returns the envelope with a proof of the whole of it.
 func (k *Key) Sign(e Envelope) Envelope {
 	proof := map[string]any{
