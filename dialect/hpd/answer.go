@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"math"
 	"net/http"
+	"strconv"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -139,6 +141,13 @@ func (s *Server) fail(c *call, err error) {
 	}
 	_, _ = io.CopyN(io.Discard, c.Body, drainBody) // an end or an error is as good
 	c.w.Header().Set("Content-Type", wire.ProblemType)
+	if p.Status == http.StatusUnauthorized {
+		c.w.Header().Set("WWW-Authenticate", `Bearer realm="parley"`)
+	}
+	var known *fault.Error
+	if errors.As(err, &known) && known.RetryAfter > 0 {
+		c.w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(known.RetryAfter.Seconds()))))
+	}
 	c.w.WriteHeader(p.Status)
 	_, _ = c.w.Write(p.JSON())
 }

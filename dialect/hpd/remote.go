@@ -138,6 +138,7 @@ func (s *Server) postComplete(c *call) error {
 	active.mu.Lock()
 	interrupted := active.interrupted != ""
 	active.mu.Unlock()
+	asked := how
 	if interrupted {
 		how = outcome{cancelled: true}
 	}
@@ -149,11 +150,17 @@ func (s *Server) postComplete(c *call) error {
 	if err != nil {
 		return err
 	}
+	if asked != how { // the same body again is answered as now
+		s.replaced.add(active.id + asked.String())
+	}
 	return c.write(http.StatusOK, wire.Completed{Status: how.status()})
 }
 
 // object is a small body.
 type object = map[string]any
+
+// String tells outcomes apart.
+func (o outcome) String() string { return "/" + o.status() + "/" + o.errorType + "/" + o.message }
 
 func (o outcome) status() string {
 	switch {
@@ -186,7 +193,7 @@ func (s *Server) completedBefore(c *call, x *scope, how outcome) error {
 	if same && run.Error != nil {
 		same = deref(run.Error.Type) == how.errorType && deref(run.Error.Message) == how.message
 	}
-	if !same {
+	if !same && !s.replaced.has(run.RuntimeRunID+how.String()) {
 		return fault.New(fault.Conflict, "Run '%s' has ended as %s.", run.RuntimeRunID, run.Status).Because(fault.NoRun)
 	}
 	return c.write(http.StatusOK, wire.Completed{Status: run.Status})

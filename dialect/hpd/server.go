@@ -32,9 +32,11 @@ type Server struct {
 	asks    asks
 	pools   pools
 	sockets *wsconn.Server
-	settled seen          // sessions
-	remote  seen          // agents whose producer is another process
-	streams chan struct{} // one place for each
+	settled seen // sessions
+	remote  seen // agents whose producer is another process
+	// replaced are ends of runs that an interruption had turned into cancelled.
+	replaced seen
+	streams  chan struct{} // one place for each
 
 	ctx      context.Context // of runs; ends when the server closes
 	end      context.CancelFunc

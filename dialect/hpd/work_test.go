@@ -107,7 +107,10 @@ func TestRemoteProducers(t *testing.T) {
 		c.Equal(got["runtimeRunId"], w["runtimeRunId"])
 		c.Equal(r.do("POST", p.at(w)+"/interrupt", object{"reason": "enough"}).status, 202)
 		c.Equal(p.work.named("interrupt"), object{"runtimeRunId": w["runtimeRunId"], "reason": "enough"})
-		c.Equal(p.complete(w, object{"status": "completed"}).status, 200)
+		for range 2 {
+			c.Equal(p.complete(w, object{"status": "completed"}).object(), object{"status": "cancelled"})
+		}
+		c.Equal(p.complete(w, object{"status": "failed"}).status, 409)
 		seen := watch.until("BRANCH_RUN_COMPLETED")
 		c.Equal(seen[len(seen)-1]["cancelled"], any(true))
 	})
