@@ -18,6 +18,7 @@ import (
 	"testing"
 
 	"github.com/parley-hub/parley/dialect/ag2"
+	"github.com/parley-hub/parley/dialect/hpd"
 	"github.com/parley-hub/parley/hub"
 	"github.com/parley-hub/parley/internal/wsconn"
 	"github.com/parley-hub/parley/server/api"
@@ -46,7 +47,7 @@ func TestEverySettingIsRead(t *testing.T) {
 			}
 		}
 	}
-	for _, s := range []any{config.Config{}, hub.Limits{}, api.Limits{}, ag2.Limits{}, wsconn.Limits{}} {
+	for _, s := range []any{config.Config{}, hub.Limits{}, api.Limits{}, ag2.Limits{}, hpd.Limits{}, wsconn.Limits{}} {
 		unread(reflect.TypeOf(s))
 	}
 }
