@@ -81,10 +81,11 @@ func (a *app) agentsShow() *cobra.Command {
 
 func (a *app) agentsRemove() *cobra.Command {
 	return a.withHub(&cobra.Command{
-		Use:     "remove NAME",
-		Short:   "Unregister an identity; its channels and tasks stay",
-		Example: "  parley agents remove alice",
-		Args:    cobra.ExactArgs(1),
+		Annotations: map[string]string{ends: "yes"},
+		Use:         "remove NAME",
+		Short:       "Unregister an identity; its channels and tasks stay",
+		Example:     "  parley agents remove alice",
+		Args:        cobra.ExactArgs(1),
 	}, func(ctx context.Context, hub *v1.Client, args []string) error {
 		if err := hub.RemoveAgent(ctx, args[0]); err != nil {
 			return err

@@ -159,10 +159,11 @@ func writeChannel(w io.Writer, ch *v1.Channel) error {
 func (a *app) channelsClose() *cobra.Command {
 	var reason string
 	c := a.withHub(&cobra.Command{
-		Use:     "close CHANNEL",
-		Short:   "Close a channel; one that has ended stays as it is",
-		Example: "  parley channels close $CHANNEL --reason done",
-		Args:    cobra.ExactArgs(1),
+		Annotations: map[string]string{ends: "yes"},
+		Use:         "close CHANNEL",
+		Short:       "Close a channel; one that has ended stays as it is",
+		Example:     "  parley channels close $CHANNEL --reason done",
+		Args:        cobra.ExactArgs(1),
 	}, func(ctx context.Context, hub *v1.Client, args []string) error {
 		id, err := findChannel(ctx, hub, args[0])
 		if err != nil {
@@ -184,10 +185,11 @@ func (a *app) channelsClose() *cobra.Command {
 func (a *app) channelsDelete() *cobra.Command {
 	var yes bool
 	c := a.withHub(&cobra.Command{
-		Use:     "delete CHANNEL --yes",
-		Short:   "Delete a channel and everything in it, for good; its audit stays",
-		Example: "  parley channels delete $CHANNEL --yes",
-		Args:    cobra.ExactArgs(1),
+		Annotations: map[string]string{ends: "yes"},
+		Use:         "delete CHANNEL --yes",
+		Short:       "Delete a channel and everything in it, for good; its audit stays",
+		Example:     "  parley channels delete $CHANNEL --yes",
+		Args:        cobra.ExactArgs(1),
 	}, func(ctx context.Context, hub *v1.Client, args []string) error {
 		if !yes {
 			return usageError("this cannot be undone: say parley channels delete %s --yes", args[0])

@@ -66,7 +66,14 @@ default, the file, the environment, or a flag. Takes the flags of parley serve.`
 			return err
 		}
 		data := map[string]any{"settings": settings.Effective}
+		chosen, err := a.chooseHub(&hubFlags{settings: flags})
+		if err == nil {
+			data["hub"] = chosen
+		}
 		return a.print(data, func(w io.Writer) error {
+			if chosen.URL != "" {
+				fmt.Fprintf(w, "Commands ask the hub %s.\n\n", chosen)
+			}
 			return table(w, func(w io.Writer) {
 				fmt.Fprintln(w, "KEY\tVALUE\tORIGIN")
 				for _, e := range settings.Effective {

@@ -31,17 +31,28 @@ the hub if one runs. Exits with 1 if a check failed.`,
 			Dir: settings.Data.Dir, MinFree: int64(settings.Data.MinFree), Listen: settings.HTTP.Listen,
 			Version: thisBuild().Version, Connections: settings.HTTP.MaxConnections,
 		}
-		client, err := a.findHub(hub, v1.Options{})
+		chosen, err := a.chooseHub(hub)
+		var client *v1.Client
+		if err == nil {
+			client, err = a.findHub(hub, v1.Options{})
+		}
 		var none *noHubError
 		switch {
 		case err == nil:
-			p.HubURL, p.Token, p.HTTP = client.URL(), lookup(a.environ, "PARLEY_TOKEN"), client.HTTP()
-		case !errors.As(err, &none) && hub.url != "":
+			p.HubURL, p.Token, p.HTTP = client.URL(), chosen.token, client.HTTP()
+		case !errors.As(err, &none) && (hub.url != "" || hub.context != ""):
 			return err // a folder that cannot be looked into is what the checks are about
 		}
 		findings := doctor.Examine(c.Context(), p)
-		err = a.print(map[string]any{"findings": findings, "worst": doctor.Worst(findings)}, func(w io.Writer) error {
+		data := map[string]any{"findings": findings, "worst": doctor.Worst(findings)}
+		if chosen.URL != "" {
+			data["hub"] = chosen
+		}
+		err = a.print(data, func(w io.Writer) error {
 			return table(w, func(w io.Writer) {
+				if chosen.URL != "" {
+					fmt.Fprintf(w, "asked\thub\t%s\n", chosen)
+				}
 				for _, f := range findings {
 					fmt.Fprintf(w, "%s\t%s\t%s\n", f.Verdict, f.Check, f.Found)
 					if f.Remedy != "" {

@@ -69,6 +69,9 @@ var examples = map[string]example{
 	"parley requests list":        {hub: true},
 	"parley requests show":        {hub: true},
 	"parley requests answer":      {hub: true},
+	"parley context use":          {alone: true, first: aContext},
+	"parley context show":         {alone: true, first: aContext},
+	"parley context remove":       {alone: true, first: aContext},
 	"parley tasks list":           {hub: true},
 	"parley tasks show":           {hub: true},
 	"parley tasks cancel":         {hub: true},
@@ -117,9 +120,10 @@ DIRECT=$(parley agh directs resolve $dock --session $SESSION --peer tug.s02 -o j
 MESSAGE=$(parley agh send $dock --session $SENDER --surface thread --thread thread_tide_table --body '{"text":"High water at six."}' -o json | text id)
 parley agh send $dock --session $SENDER --surface thread --thread thread_tide_table --to tug.s02 --work work_tide_1 --body '{"text":"Chart it."}' || true
 `
-	aHub    = `parley serve > started & pid=$!; until [ -s started ]; do sleep 0.05; done; `
-	aStore  = aHub + `kill $pid; wait $pid`
-	aBackup = aHub + `parley backup ./backup-monday; kill $pid; wait $pid`
+	aContext = `parley context add prod --hub http://127.0.0.1:7440`
+	aHub     = `parley serve > started & pid=$!; until [ -s started ]; do sleep 0.05; done; `
+	aStore   = aHub + `kill $pid; wait $pid`
+	aBackup  = aHub + `parley backup ./backup-monday; kill $pid; wait $pid`
 )
 
 // TestExamples runs every line that a command's help shows.

@@ -1,8 +1,11 @@
 package main
 
 import (
+	"cmp"
+	"crypto/x509"
 	"fmt"
 	"net/http"
+	"os"
 
 	"github.com/spf13/cobra"
 
@@ -15,12 +18,18 @@ import (
 type hubFlags struct {
 	settings *settingsFlags
 	url      string
+	context  string
+	ca       string
 }
 
-// addHub gives a command --hub, and --data for a hub on this machine.
+// addHub gives a command the flags that name a hub, and --data for one on this
+// machine.
 func addHub(c *cobra.Command) *hubFlags {
 	flags := &hubFlags{settings: addSettings(c, func(key config.Key) bool { return key.Name == "data.dir" })}
-	c.Flags().StringVar(&flags.url, "hub", "", "`URL` of the hub to ask (default PARLEY_HUB, or the hub that runs on the data folder)")
+	c.Flags().StringVar(&flags.url, "hub", "", "`URL` of the hub to ask (default PARLEY_HUB, the current context, or the hub that runs on the data folder)")
+	c.Flags().StringVar(&flags.context, "context", "", "`NAME` of the context with the hub to ask (default PARLEY_CONTEXT)")
+	c.Flags().StringVar(&flags.ca, "ca", "", "`FILE` with the certificates that a hub's certificate is checked against, besides the system's (default PARLEY_CA)")
+	c.MarkFlagsMutuallyExclusive("hub", "context")
 	return flags
 }
 
@@ -31,32 +40,115 @@ func (e *noHubError) Error() string {
 	return fmt.Sprintf("no hub runs on the data folder %s; start one with parley serve, or name another with --hub URL or --data DIR", e.data.Dir)
 }
 
-// findHub finds the hub to ask: the one that is named, or the one that runs on
-// the data folder. If there is none the error is *noHubError.
-func (a *app) findHub(flags *hubFlags, opts v1.Options) (*v1.Client, error) {
-	opts.Token = lookup(a.environ, "PARLEY_TOKEN")
-	url := flags.url
-	if url == "" {
-		url = lookup(a.environ, "PARLEY_HUB")
+// choice is the hub that a command asks, and why that one.
+type choice struct {
+	URL     string `json:"url"`
+	Context string `json:"context,omitempty"`
+	Why     string `json:"why"` // what named it
+
+	token  string
+	ca     string
+	folder bool // it runs on the data folder
+}
+
+// chooseHub says which hub to ask: the first that is named by --hub, --context,
+// --data, PARLEY_HUB, PARLEY_CONTEXT, the current context, or the data folder. If
+// there is none the error is *noHubError.
+func (a *app) chooseHub(flags *hubFlags) (choice, error) {
+	env := func(name string) string { return lookup(a.environ, name) }
+	with := func(c choice) choice {
+		c.token = cmp.Or(env("PARLEY_TOKEN"), c.token)
+		c.ca = cmp.Or(flags.ca, env("PARLEY_CA"), c.ca)
+		return c
 	}
-	if url != "" {
-		return hubAt(url, opts)
+	switch {
+	case flags.url != "":
+		return with(choice{URL: flags.url, Why: "--hub"}), nil
+	case flags.context != "":
+		c, err := a.contextNamed(flags.context, "--context")
+		return with(c), err
+	case flags.settings.named("data"):
+	case env("PARLEY_HUB") != "":
+		return with(choice{URL: env("PARLEY_HUB"), Why: "PARLEY_HUB"}), nil
+	default:
+		c, err := a.contextNamed(env("PARLEY_CONTEXT"), "PARLEY_CONTEXT")
+		if err != nil || c.URL != "" {
+			return with(c), err
+		}
 	}
 	settings, err := flags.settings.load(a.environ)
 	if err != nil {
-		return nil, err
+		return choice{}, err
 	}
 	holder, held, err := folder.Look(settings.Data.Dir)
 	if err != nil {
-		return nil, err
+		return choice{}, err
 	}
 	if !held || holder.URL == "" {
-		return nil, &noHubError{settings.Data}
+		return choice{}, &noHubError{settings.Data}
 	}
+	return with(choice{URL: holder.URL, Why: "the data folder " + settings.Data.Dir, folder: true}), nil
+}
+
+// contextNamed is the hub of a context; without a name that of the current one,
+// and without that no hub.
+func (a *app) contextNamed(name, why string) (choice, error) {
+	file, err := a.contexts()
+	if err != nil {
+		return choice{}, err
+	}
+	if name == "" {
+		if name = file.Current; name == "" {
+			return choice{}, nil
+		}
+		why = "the current context"
+	}
+	c, err := file.Find(name)
+	if err != nil {
+		return choice{}, usageError("%v", err)
+	}
+	token := c.Token
+	if c.TokenEnv != "" {
+		token = lookup(a.environ, c.TokenEnv)
+	}
+	return choice{URL: c.Hub, Context: c.Name, Why: why, token: token, ca: c.CA}, nil
+}
+
+// findHub is a client for the hub that chooseHub names.
+func (a *app) findHub(flags *hubFlags, opts v1.Options) (*v1.Client, error) {
+	c, err := a.chooseHub(flags)
+	if err != nil {
+		return nil, err
+	}
+	opts.Token = c.token
 	// The hub of the folder is on this machine; its certificate need not name
 	// the address it listens on.
-	opts.HTTP = &http.Client{Transport: v1.Transport(true)}
-	return hubAt(holder.URL, opts)
+	transport := v1.Transport(c.folder)
+	if c.ca != "" {
+		if transport.TLSClientConfig.RootCAs, err = certificates(c.ca); err != nil {
+			return nil, err
+		}
+	}
+	if c.folder || c.ca != "" {
+		opts.HTTP = &http.Client{Transport: transport}
+	}
+	return hubAt(c.URL, opts)
+}
+
+// certificates are the system's certificates with those of a file.
+func certificates(file string) (*x509.CertPool, error) {
+	pem, err := os.ReadFile(file)
+	if err != nil {
+		return nil, usageError("read the certificates of --ca: %v", err)
+	}
+	pool, err := x509.SystemCertPool()
+	if err != nil {
+		pool = x509.NewCertPool()
+	}
+	if !pool.AppendCertsFromPEM(pem) {
+		return nil, usageError("%s holds no certificate in PEM form, which begins with -----BEGIN CERTIFICATE-----", file)
+	}
+	return pool, nil
 }
 
 // hubAt is a client for the hub at a URL that the caller gave.

@@ -2,6 +2,8 @@ package main
 
 import (
 	"cmp"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"net"
@@ -44,6 +46,18 @@ func hintFor(err error) string {
 	var unreachable *net.OpError
 	if errors.As(err, &unreachable) && unreachable.Op == "dial" {
 		return "start a hub with parley serve, or name another with --hub URL"
+	}
+	var plain tls.RecordHeaderError
+	if errors.As(err, &plain) {
+		return "that address does not speak TLS: name it with http://"
+	}
+	var unknown x509.UnknownAuthorityError
+	if errors.As(err, &unknown) {
+		return "nobody that this machine trusts signed the hub's certificate: add --ca FILE, or set PARLEY_CA"
+	}
+	var other x509.HostnameError
+	if errors.As(err, &other) {
+		return "the certificate is for other names; name the hub by one of them"
 	}
 	if errors.Is(err, journal.ErrDamaged) {
 		return "parley data check DIR tells what is damaged; restore a backup, or parley data salvage DIR --to NEW copies what is readable"

@@ -157,8 +157,9 @@ branch they come from goes on as it is. parley events shows the ids of messages.
 func (a *app) sessionsDelete() *cobra.Command {
 	var recursive bool
 	c := a.withHub(&cobra.Command{
-		Use:   "delete SESSION [BRANCH]",
-		Short: "Delete a session with all its branches and contents, or one branch",
+		Annotations: map[string]string{ends: "yes"},
+		Use:         "delete SESSION [BRANCH]",
+		Short:       "Delete a session with all its branches and contents, or one branch",
 		Long: `Delete a session with all its branches and contents, or one branch of it. Active
 runs are cancelled and streams end. It cannot be undone. The branch main goes only
 with its session.`,

@@ -61,10 +61,11 @@ func printIndented(w io.Writer, raw json.RawMessage) error {
 func (a *app) tasksCancel() *cobra.Command {
 	var as, reason string
 	c := a.withHub(&cobra.Command{
-		Use:     "cancel TASK",
-		Short:   "Ask a task's owner to stop; the owner decides",
-		Example: "  parley tasks cancel scan-7 --reason \"no longer needed\"",
-		Args:    cobra.ExactArgs(1),
+		Annotations: map[string]string{ends: "yes"},
+		Use:         "cancel TASK",
+		Short:       "Ask a task's owner to stop; the owner decides",
+		Example:     "  parley tasks cancel scan-7 --reason \"no longer needed\"",
+		Args:        cobra.ExactArgs(1),
 	}, func(ctx context.Context, hub *v1.Client, args []string) error {
 		sent, err := hub.CancelTask(ctx, args[0], as, reason)
 		if err != nil {

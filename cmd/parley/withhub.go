@@ -44,7 +44,21 @@ func (a *app) withHub(c *cobra.Command, fn func(ctx context.Context, hub *v1.Cli
 		if err != nil {
 			return err
 		}
+		if c.Annotations[ends] != "" {
+			a.nameContext(flags)
+		}
 		return fn(c.Context(), hub, args)
 	}
 	return c
+}
+
+// ends marks commands that delete or close something.
+const ends = "ends"
+
+// nameContext tells a person at a terminal which hub is about to lose something,
+// if a context chose it.
+func (a *app) nameContext(flags *hubFlags) {
+	if chosen, err := a.chooseHub(flags); err == nil && chosen.Context != "" && isTerminal(a.err) {
+		fmt.Fprintf(plain{a.err}, "parley: asking %s\n", chosen)
+	}
 }
