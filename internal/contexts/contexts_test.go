@@ -78,10 +78,10 @@ func TestContextsRefuse(t *testing.T) {
 		}
 	}
 	bad := filepath.Join(t.TempDir(), "bad.yaml")
-	if err := os.WriteFile(bad, []byte("curent: x\n"), 0o600); err != nil {
+	if err := os.WriteFile(bad, []byte("colour: x\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := contexts.Load(bad); err == nil || !strings.Contains(err.Error(), "curent") {
+	if _, err := contexts.Load(bad); err == nil || !strings.Contains(err.Error(), "colour") {
 		t.Errorf("a misspelt key: %v", err)
 	}
 }
