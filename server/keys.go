@@ -10,16 +10,19 @@ import (
 	"github.com/parley-hub/parley/server/problem"
 )
 
-// KeyRequest asks for a key: for a role, or for one agent.
+// KeyRequest asks for a key: for a role, or for one agent, which may have its
+// token already.
 type KeyRequest struct {
 	Role  access.Role `json:"role,omitempty"`
 	Agent string      `json:"agent,omitempty"`
+	Token string      `json:"token,omitempty"`
 }
 
-// NewKey is the answer; the token is never shown again.
+// NewKey is the answer. The token is never shown again; one that the caller gave
+// is not shown at all.
 type NewKey struct {
 	access.Key
-	Token string `json:"token"`
+	Token string `json:"token,omitempty"`
 }
 
 // KeyList is the answer to a listing.
@@ -41,13 +44,25 @@ func (s *Server) keys(w http.ResponseWriter, r *http.Request) {
 		problem.Write(w, err)
 		return
 	}
-	token, key, err := s.deps.Keys.Add(r.Context(), request.Role, request.Agent, access.From(r.Context()).Caller())
+	token, key, err := s.addKey(r, request)
 	if err != nil {
 		s.fail(w, r, err)
 		return
 	}
 	s.log.Info("access key added", "key", key.ID, "role", key.Role, "agent", key.Agent, "by", access.From(r.Context()).Key)
 	writeJSON(w, http.StatusCreated, NewKey{key, token})
+}
+
+func (s *Server) addKey(r *http.Request, request KeyRequest) (token string, key access.Key, err error) {
+	by := access.From(r.Context()).Caller()
+	if request.Token == "" {
+		return s.deps.Keys.Add(r.Context(), request.Role, request.Agent, by)
+	}
+	if request.Role != access.Agent {
+		return "", key, fault.New(fault.Invalid, "a token can be given for an agent's key only; those of operators and readers are made by the hub")
+	}
+	key, err = s.deps.Keys.Give(r.Context(), request.Agent, request.Token, by)
+	return "", key, err
 }
 
 func readKeyRequest(from io.Reader) (KeyRequest, error) {

@@ -30,6 +30,12 @@ func (c *Client) AddKey(ctx context.Context, role, agent string) (token string, 
 	return made.Token, made.Key, err
 }
 
+// GiveKey makes a key of a token that an agent has already.
+func (c *Client) GiveKey(ctx context.Context, agent, token string) (key Key, err error) {
+	err = c.Call(ctx, http.MethodPost, "/v1/keys", map[string]string{"agent": agent, "token": token}, &key)
+	return key, err
+}
+
 // Keys lists the keys.
 func (c *Client) Keys(ctx context.Context) ([]Key, error) {
 	var answer struct {

@@ -69,9 +69,9 @@ is used from then on.`,
 				}
 			}
 			if stdin {
-				line, err := bufio.NewReader(io.LimitReader(a.in, 4096)).ReadString('\n')
-				if c.Token = strings.TrimSpace(line); c.Token == "" {
-					return usageError("no token came on standard input (%v)", err)
+				var err error
+				if c.Token, err = a.readToken(); err != nil {
+					return err
 				}
 			}
 			return a.changeContexts(func(f *contexts.File) error {
@@ -92,6 +92,16 @@ is used from then on.`,
 	command.MarkFlagsMutuallyExclusive("token-stdin", "token-env")
 	_ = command.MarkFlagRequired("hub") // the flag is there
 	return command
+}
+
+// readToken reads a token from standard input: its first line.
+func (a *app) readToken() (string, error) {
+	line, err := bufio.NewReader(io.LimitReader(a.in, 4096)).ReadString('\n')
+	token := strings.TrimSpace(line)
+	if token == "" {
+		return "", usageError("no token came on standard input (%v)", err)
+	}
+	return token, nil
 }
 
 func (a *app) contextUse() *cobra.Command {

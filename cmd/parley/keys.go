@@ -16,6 +16,7 @@ import (
 // keyStore is what the commands need: a running hub, or the folder itself.
 type keyStore interface {
 	Add(ctx context.Context, role access.Role, agent string) (token string, key access.Key, err error)
+	Give(ctx context.Context, agent, token string) (access.Key, error)
 	List(ctx context.Context) ([]access.Key, error)
 	Revoke(ctx context.Context, id string) (access.Key, error)
 }
@@ -63,6 +64,11 @@ func (h hubKeys) Add(ctx context.Context, role access.Role, agent string) (strin
 	return token, accessKey(key), err
 }
 
+func (h hubKeys) Give(ctx context.Context, agent, token string) (access.Key, error) {
+	key, err := h.hub.GiveKey(ctx, agent, token)
+	return accessKey(key), err
+}
+
 func (h hubKeys) List(ctx context.Context) ([]access.Key, error) {
 	list, err := h.hub.Keys(ctx)
 	keys := make([]access.Key, len(list))
@@ -83,16 +89,32 @@ func accessKey(k v1.Key) access.Key {
 
 func (a *app) keysAdd() *cobra.Command {
 	var agent, role string
+	var given bool
 	c := a.withKeys(&cobra.Command{
 		Use:   "add --agent NAME | --role operator|reader",
 		Short: "Make a key and print its token, this once",
 		Example: `  parley keys add --role operator
-  parley keys add --agent alice`,
+  parley keys add --agent alice
+  parley keys add --agent bob --token-stdin < bob.token`,
 		Args: cobra.NoArgs,
 	}, func(ctx context.Context, keys keyStore, _ []string) error {
 		wanted := access.Role(role)
 		if agent != "" {
 			wanted = access.Agent
+		}
+		if given {
+			token, err := a.readToken()
+			if err != nil {
+				return err
+			}
+			key, err := keys.Give(ctx, agent, token)
+			if err != nil {
+				return err
+			}
+			return a.print(key, func(w io.Writer) error {
+				_, err := fmt.Fprintf(w, "key    %s (%s)\n\nThe token that was given proves the name from now on.\n", key.ID, describe(key))
+				return err
+			})
 		}
 		token, key, err := keys.Add(ctx, wanted, agent)
 		if err != nil {
@@ -108,12 +130,15 @@ func (a *app) keysAdd() *cobra.Command {
 		})
 	})
 	c.Flags().StringVar(&agent, "agent", "", "the key proves the identity of the agent with this name")
+	c.Flags().BoolVar(&given, "token-stdin", false, "with --agent: take the token that the agent has already, of 24 characters or more, from standard input")
 	c.Flags().StringVar(&role, "role", "", "the key makes its holder operator or reader")
 	c.PreRunE = func(c *cobra.Command, _ []string) error {
 		named, ranked := c.Flags().Changed("agent"), c.Flags().Changed("role")
 		switch {
 		case named == ranked:
 			return usageError("a key is an agent's or has a role: give either --agent NAME or --role operator|reader")
+		case given && !named:
+			return usageError("--token-stdin is for --agent NAME; tokens of operators and readers are made by the hub")
 		case named && agent == "":
 			return usageError("--agent is empty: it is the name of the agent whose key it is")
 		case ranked && role != string(access.Operator) && role != string(access.Reader):

@@ -21,6 +21,10 @@ func (f folderKeys) Add(ctx context.Context, role access.Role, agent string) (st
 	return f.keys.Add(ctx, role, agent, folderCaller)
 }
 
+func (f folderKeys) Give(ctx context.Context, agent, token string) (access.Key, error) {
+	return f.keys.Give(ctx, agent, token, folderCaller)
+}
+
 func (f folderKeys) List(context.Context) ([]access.Key, error) { return f.keys.List(), nil }
 
 func (f folderKeys) Revoke(ctx context.Context, id string) (access.Key, error) {

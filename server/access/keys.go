@@ -27,6 +27,8 @@ const (
 	saltBytes    = 16
 	maxAgentName = 256
 	maxKeys      = 10_000
+	leastGiven   = 24 // characters of a token that was made elsewhere
+	mostGiven    = 512
 )
 
 // Key is an access key without its secret.
@@ -43,6 +45,10 @@ type stored struct {
 	Order int    `json:"order,omitempty"` // grows with each key that is made
 	Salt  string `json:"salt"`
 	Hash  string `json:"hash"`
+	// Given says that the token was made elsewhere and does not hold the key's
+	// id. All such keys have one salt, so that a token is hashed once to find its
+	// key.
+	Given bool `json:"given,omitempty"`
 }
 
 // Keys are the access keys of one hub. They are kept hashed: a token has 256
@@ -51,12 +57,15 @@ type Keys struct {
 	store Store // nil: they last as long as the process
 	now   func() time.Time
 
+	giving  sync.Mutex // held while a token is given
 	writing sync.Mutex // held while they change
 	mu      sync.RWMutex
 	claimed bool
 	list    []stored // oldest first
 	byID    map[string]stored
-	agents  map[string]bool // that a key was ever made for
+	given   map[string]stored // tokens that were made elsewhere, by hash
+	salt    []byte            // of those
+	agents  map[string]bool   // that a key was ever made for
 	changed []func()
 
 	failures *Failures // nil: nobody is told
@@ -116,6 +125,43 @@ func (k *Keys) Add(ctx context.Context, role Role, agent string, by *hub.Caller)
 	return token, key, nil
 }
 
+// Give makes a key of a token that an agent has already, so that its clients need
+// not change. The token must be long enough not to be guessed.
+func (k *Keys) Give(ctx context.Context, agent, token string, by *hub.Caller) (Key, error) {
+	if err := checkGrant(Agent, agent); err != nil {
+		return Key{}, err
+	}
+	switch {
+	case strings.HasPrefix(token, tokenPrefix):
+		return Key{}, fault.New(fault.Invalid, "a token that begins with %q is made by a hub and cannot be given to another; leave the token out to get a new one", tokenPrefix)
+	case len(token) < leastGiven || len(token) > mostGiven:
+		return Key{}, fault.New(fault.Invalid, "the token has %d characters; it must have %d to %d", len(token), leastGiven, mostGiven)
+	case strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }):
+		return Key{}, fault.New(fault.Invalid, "the token has spaces or characters beyond ASCII, which HTTP clients cannot send")
+	}
+	key := Key{ID: hex.EncodeToString(random(idBytes)), Role: Agent, Agent: agent, Created: k.now().UTC().Truncate(time.Second)}
+	if err := k.give(ctx, key, token, by); err != nil {
+		return Key{}, err
+	}
+	k.tell()
+	return key, nil
+}
+
+func (k *Keys) give(ctx context.Context, key Key, token string, by *hub.Caller) error {
+	k.giving.Lock() // two of the same token must not both be new
+	defer k.giving.Unlock()
+	if _, taken := k.resolveGiven(token); taken {
+		return fault.New(fault.Conflict, "the token is in use by another key; revoke that one, or give another token")
+	}
+	k.mu.RLock()
+	salt := k.salt
+	k.mu.RUnlock()
+	if salt == nil {
+		salt = random(saltBytes)
+	}
+	return k.add(ctx, stored{Key: key, Salt: hex.EncodeToString(salt), Hash: hash(salt, token), Given: true}, by)
+}
+
 func (k *Keys) add(ctx context.Context, entry stored, by *hub.Caller) error {
 	k.writing.Lock()
 	defer k.writing.Unlock()
@@ -143,15 +189,20 @@ func (k *Keys) adopt(list []stored, known map[string]bool) {
 		agents = map[string]bool{}
 	}
 	byID := make(map[string]stored, len(list))
+	given, salt := map[string]stored{}, []byte(nil)
 	for _, entry := range list {
 		byID[entry.ID] = entry
+		if entry.Given {
+			given[entry.Hash] = entry
+			salt, _ = hex.DecodeString(entry.Salt) // written by add
+		}
 		if entry.Role == Agent {
 			agents[entry.Agent] = true
 		}
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.claimed, k.list, k.byID, k.agents = true, list, byID, agents
+	k.claimed, k.list, k.byID, k.agents, k.given, k.salt = true, list, byID, agents, given, salt
 }
 
 func checkGrant(role Role, agent string) error {
@@ -210,7 +261,7 @@ func (k *Keys) remove(ctx context.Context, id string, by *hub.Caller) (Key, erro
 func (k *Keys) Resolve(token string) (Key, bool) {
 	id, _, ok := strings.Cut(strings.TrimPrefix(token, tokenPrefix), "_")
 	if !ok || !strings.HasPrefix(token, tokenPrefix) {
-		return Key{}, false
+		return k.resolveGiven(token)
 	}
 	k.mu.RLock()
 	entry, ok := k.byID[id]
@@ -223,6 +274,17 @@ func (k *Keys) Resolve(token string) (Key, bool) {
 		return Key{}, false
 	}
 	return entry.Key, true
+}
+
+// resolveGiven finds the key of a token that was made elsewhere.
+func (k *Keys) resolveGiven(token string) (Key, bool) {
+	k.mu.RLock()
+	defer k.mu.RUnlock()
+	if len(k.given) == 0 || len(token) < leastGiven || len(token) > mostGiven {
+		return Key{}, false
+	}
+	entry, ok := k.given[hash(k.salt, token)]
+	return entry.Key, ok
 }
 
 // VerifyAgent reports whether the token is one of the named agent's. AG2's

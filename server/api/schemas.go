@@ -230,9 +230,9 @@ func otherSchemas() obj {
 				"refused": obj{"type": "object", "additionalProperties": number}, "followers": number,
 			}),
 		}),
-		"KeyRequest": requestOf(obj{"role": oneOf("operator", "reader", "agent"), "agent": text}),
+		"KeyRequest": requestOf(obj{"role": oneOf("operator", "reader", "agent"), "agent": text, "token": text}),
 		"Key":        obj{"type": "object", "required": []any{"created", "id", "role"}, "properties": key},
-		"NewKey":     obj{"type": "object", "required": []any{"created", "id", "role", "token"}, "properties": fresh},
+		"NewKey":     obj{"type": "object", "required": []any{"created", "id", "role"}, "properties": fresh},
 		"KeyList":    fieldsOf(obj{"keys": list(ref("Key"))}),
 		"OpenAPI":    object,
 		"Problem": obj{
