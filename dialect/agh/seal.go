@@ -5,6 +5,7 @@ import (
 
 	"github.com/parley-hub/parley/dialect/agh/wire"
 	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/internal/jsonscan"
 )
 
 // signs reports whether the peer is a handle, which proves what it says.
@@ -24,6 +25,20 @@ func (p *peer) seal(e *wire.Envelope) ([]byte, error) {
 		p.key.Store(key)
 	}
 	return key.Sign(data)
+}
+
+// checkExt refuses extension keys without a namespace where the trust profile
+// counts.
+func (p *peer) checkExt(ext []byte) error {
+	if !p.signs() {
+		return nil
+	}
+	for name := range jsonscan.Members(ext) {
+		if prefix, key, ok := strings.Cut(string(name), "."); !ok || prefix == "" || key == "" {
+			return fault.New(fault.Invalid, "`ext` has the key %.100q; a peer that signs uses keys with a namespace, such as acme.priority", name)
+		}
+	}
+	return nil
 }
 
 // keyOf finds the key that proves a handle.

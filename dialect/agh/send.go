@@ -136,6 +136,9 @@ func (p *peer) send(ctx context.Context, b *sendBody) (id, direct string, err er
 	if err != nil {
 		return "", "", err
 	}
+	if err := p.checkExt(e.Ext); err != nil {
+		return "", "", err
+	}
 	data, err := p.seal(e)
 	if err != nil {
 		return "", "", err

@@ -187,7 +187,9 @@ func TestSigning(t *testing.T) {
 		synctest.Wait()
 		r.True(slices.Contains(a.subjects(), "agh.network.v0.ws_harbor.dock.peer."+handle[len(handle)-32:]), "it hears %v", a.subjects())
 		f.greet(nil)
-		signer.say("all", nil)
+		signer.send(http.StatusBadRequest, obj{"ext": obj{"priority": "high"}})
+		crane.send(http.StatusOK, obj{"ext": obj{"priority": "high"}})
+		signer.say("all", obj{"ext": obj{"acme.priority": "high"}})
 		signer.say("you", obj{"to": "far.s9", "work_id": "work_1"})
 		f.send(obj{"to": handle, "work_id": "work_9", "body": obj{"text": ""}})                                      // answered by a receipt
 		f.send(obj{"kind": "whois", "surface": nil, "thread_id": nil, "to": handle, "body": obj{"type": "request"}}) // and by a card
@@ -212,7 +214,7 @@ func TestSigning(t *testing.T) {
 			}
 		}
 		r.Equal(kinds, map[wire.Kind]int{wire.Greet: 1, wire.Say: 2, wire.Receipt: 1, wire.Whois: 1})
-		r.Equal(each(crane.waiting(), "trust"), []string{"verified"})
+		r.Equal(each(tug.waiting(), "trust"), []string{"unverified", "verified"})
 		rows := list(r.get("/channels/dock/threads/thread_tide/messages"), "messages")
 		said := ""
 		for _, key := range each(rows, "key") {
