@@ -85,15 +85,17 @@ func (o *outbox) changed(err error) {
 // greeted lets go what was held for a peer.
 func (o *outbox) greeted(r *netChannel, peer string) {
 	o.mu.Lock()
-	var free, rest []*outgoing
-	for _, m := range o.held {
-		if m.room == r && m.to == peer {
+	var free []*outgoing
+	o.held = slices.DeleteFunc(o.held, func(m *outgoing) bool {
+		mine := m.room == r && m.to == peer
+		if mine {
 			free = append(free, m)
-		} else {
-			rest = append(rest, m)
 		}
+		return mine
+	})
+	if free != nil {
+		o.list = append(free, o.list...)
 	}
-	o.held, o.list = rest, append(free, o.list...)
 	o.mu.Unlock()
 	if free != nil {
 		o.stir()

@@ -16,10 +16,12 @@ type remote struct {
 	joinedAt time.Time
 	lastSeen time.Time
 	greeted  bool // a greeting has announced it
-	trust    wire.Trust
-	keyID    string // that its last introduction proved
-	version  int    // of the protocol; 0 if it speaks both
-	counts   *peerCounters
+
+	cardSize, catalogSize int
+	trust                 wire.Trust
+	keyID                 string // that its last introduction proved
+	version               int    // of the protocol; 0 if it speaks both
+	counts                *peerCounters
 }
 
 // Presence states.
@@ -50,16 +52,47 @@ func (s *Server) expired(seen time.Time) bool {
 func (r *netChannel) sweep() {
 	s := r.space.s
 	r.mu.Lock()
+	r.swept = s.cfg.Now()
 	var gone []string
 	for id, p := range r.remotes {
 		if s.expired(p.lastSeen) {
-			delete(r.remotes, id)
+			r.forgetRemote(id)
 			gone = append(gone, id)
 		}
 	}
 	r.mu.Unlock()
 	r.left(gone)
 }
+
+// sweepEvery is how often greetings make a channel look for those that are gone:
+// a greeting may be one of a flood.
+const sweepEvery = time.Second
+
+// sweepSeldom is sweep, if the last one is some time ago.
+func (r *netChannel) sweepSeldom() {
+	now := r.space.s.cfg.Now()
+	r.mu.RLock()
+	due := now.Sub(r.swept) >= sweepEvery
+	r.mu.RUnlock()
+	if due {
+		r.sweep()
+	}
+}
+
+// forgetRemote removes a remote peer. The channel is locked.
+func (r *netChannel) forgetRemote(id string) {
+	if p := r.remotes[id]; p != nil {
+		r.known -= p.size()
+		delete(r.remotes, id)
+	}
+}
+
+// knownEach is how much remote peers say of themselves on average, at most: as
+// many of them as agh.limits.remotes allows share it.
+const knownEach = 4 << 10
+
+// size is about what a remote peer takes.
+func (p *remote) size() int { return p.cardSize + p.catalogSize }
 
 // left tells that remote peers are gone.
 func (r *netChannel) left(gone []string) {
@@ -72,25 +105,24 @@ func (r *netChannel) left(gone []string) {
 // seen notes that a remote peer introduced itself. A hosted peer's name is
 // never a remote one's.
 func (r *netChannel) seen(card *wire.PeerCard, e *wire.Envelope, trust wire.Trust) {
-	r.sweep()
+	r.sweepSeldom()
 	s := r.space.s
 	now := s.cfg.Now()
 	id := clone(card.PeerID)
 	r.mu.Lock()
 	if r.peers[id] != nil {
-		delete(r.remotes, id)
+		r.forgetRemote(id)
 		r.mu.Unlock()
 		return
 	}
 	p := r.remotes[id]
+	var gone []string
+	if p != nil && s.expired(p.lastSeen) {
+		r.forgetRemote(id)
+		gone, p = []string{id}, nil
+	}
 	if p == nil {
-		if len(r.remotes) >= s.cfg.Limits.Remotes {
-			r.mu.Unlock()
-			s.counts.dropped.Add(1)
-			return
-		}
 		p = &remote{joinedAt: now, version: e.Version(), counts: &peerCounters{}}
-		r.remotes[id] = p
 	}
 	joined := e.Kind == wire.Greet && !p.greeted
 	next := &remote{card: cloneCard(card), joinedAt: p.joinedAt, lastSeen: now, greeted: p.greeted || e.Kind == wire.Greet, trust: trust, version: min(p.version, e.Version()), counts: p.counts}
@@ -98,13 +130,27 @@ func (r *netChannel) seen(card *wire.PeerCard, e *wire.Envelope, trust wire.Trus
 		next.keyID = clone(wire.ProofKeyID(e))
 	}
 	if p.card != nil && slices.Equal(p.card.Capabilities, card.Capabilities) {
-		next.catalog = p.catalog
+		next.catalog, next.catalogSize = p.catalog, p.catalogSize
 	}
 	if catalog, ok := e.Catalog(); ok && card.Aligned(catalog) {
-		next.catalog = catalog
+		next.catalog, next.catalogSize = catalog, len(e.Ext)
 	}
-	r.remotes[id] = next
+	next.cardSize = len(e.Body)
+	before := r.remotes[id]
+	known := r.known + next.size()
+	if before != nil {
+		known -= before.size()
+	}
+	fits := known <= s.cfg.Limits.Remotes*knownEach && (before != nil || len(r.remotes) < s.cfg.Limits.Remotes)
+	if fits {
+		r.remotes[id], r.known = next, known
+	}
 	r.mu.Unlock()
+	r.left(gone)
+	if !fits {
+		s.counts.dropped.Add(1)
+		return
+	}
 	if joined {
 		s.event(Event{Name: PeerJoined, Workspace: r.space.name, Channel: r.channel, Peer: id, LastSeen: now})
 	}

@@ -39,7 +39,9 @@ type netChannel struct {
 	peers map[string]*peer
 	// remotes are the peers of other runtimes that are present.
 	remotes map[string]*remote
-	tally   *tally // of its conversations; nil: not yet counted
+	known   int       // bytes of what they said of themselves
+	swept   time.Time // when those that were silent were last looked for
+	tally   *tally    // of its conversations; nil: not yet counted
 	// stored grows with each record, so that counting notices one that
 	// comes meanwhile.
 	stored   int

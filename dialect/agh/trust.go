@@ -170,7 +170,7 @@ func (r *netChannel) expel(selects func(*remote) bool) {
 	var gone []string
 	for id, p := range r.remotes {
 		if selects(p) {
-			delete(r.remotes, id)
+			r.forgetRemote(id)
 			gone = append(gone, id)
 		}
 	}
