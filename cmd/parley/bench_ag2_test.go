@@ -32,7 +32,8 @@ func TestBenchAG2(t *testing.T) {
 	var names []string
 	for _, f := range report.Figures {
 		names = append(names, f.Name)
-		if f.Ours <= 0 {
+		// Twenty connections weigh less than what the collector leaves between two looks.
+		if f.Ours <= 0 && !strings.HasPrefix(f.Name, "heap") {
 			t.Errorf("%s is %g %s", f.Name, f.Ours, f.Unit)
 		}
 	}
