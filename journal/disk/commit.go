@@ -18,6 +18,12 @@ import (
 // most of them come back at once, and then share a sync.
 const fillTime = 100 * time.Microsecond
 
+// After fillMisses waits in vain the committer waits only every fillProbe-th time.
+const (
+	fillMisses = 4
+	fillProbe  = 16
+)
+
 // commitLoop is the one committer: it takes what was gathered during the last
 // sync, makes it durable, and lets readers see it.
 func (e *Engine) commitLoop() {
@@ -66,11 +72,21 @@ func (e *Engine) refuseTasks() {
 }
 
 // fill waits for as many batches as were just released, but not for long. It
-// yields rather than sleeps, because a timer would oversleep.
+// yields rather than sleeps, because a timer would oversleep. Where nobody came
+// back the last times, it seldom waits: that only takes the processor from others.
 func (e *Engine) fill(released int64) {
+	if e.missed++; e.missed > fillMisses && e.missed%fillProbe != 0 {
+		if e.gathered.Load() > 0 {
+			e.missed = 0
+		}
+		return
+	}
 	until := time.Now().Add(fillTime)
 	for e.gathered.Load() < released && time.Now().Before(until) {
 		runtime.Gosched()
+	}
+	if e.gathered.Load() > 0 {
+		e.missed = 0
 	}
 }
 

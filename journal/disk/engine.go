@@ -45,6 +45,7 @@ type Engine struct {
 	checkedLog storefs.File // of the committer: the log that was written when it last checked the files
 	checkedAt  time.Time    // and when that was
 
+	missed   uint      // of the committer: how many times in a row it waited for nothing
 	measured time.Time // of the committer: when it last looked at the disk's room
 	tight    bool      // and that there was next to none
 

@@ -54,14 +54,14 @@ func (s *seekers) close() {
 	s.free = nil
 }
 
-// seek reads one value of the claims into decode as get does. It is for keys
-// that are mostly absent.
+// seek reads the head of a log or the holder of a claim into decode as get does.
+// It is for keys that are mostly absent.
 func (v *view) seek(key []byte, decode func(value []byte) error) (bool, error) {
 	it := v.seekers.take()
 	if it == nil {
 		var err error
 		it, err = v.snap.NewIter(&pebble.IterOptions{
-			LowerBound: []byte{layout.KindClaim}, UpperBound: []byte{layout.KindClaim + 1}, UseL6Filters: true,
+			LowerBound: []byte{layout.KindHead}, UpperBound: []byte{layout.KindClaim + 1}, UseL6Filters: true,
 		})
 		if err != nil {
 			return false, layout.StoreError(err)

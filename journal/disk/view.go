@@ -105,10 +105,12 @@ func (v *view) iter(lower, upper []byte) (*pebble.Iterator, error) {
 }
 
 // rawHead reads the end of a log, whether or not it is being removed.
-func (v *view) rawHead(log journal.LogName) (order.Head, error) {
+func (v *view) rawHead(log journal.LogName) (order.Head, error) { return v.headBy(v.get, log) }
+
+func (v *view) headBy(lookup func(key []byte, decode func([]byte) error) (bool, error), log journal.LogName) (order.Head, error) {
 	var head order.Head
 	key := layout.HeadKey(nil, log)
-	_, err := v.get(key, func(value []byte) (err error) {
+	_, err := lookup(key, func(value []byte) (err error) {
 		if head, err = layout.DecodeHead(key, value); err != nil {
 			return layout.Damaged(err, "the head of log %v", log)
 		}
@@ -168,7 +170,7 @@ func (b base) Head(log journal.LogName) (order.Head, error) {
 	if head, ok := b.e.heads.get(log); ok {
 		return head, nil
 	}
-	head, err := b.e.view.rawHead(log)
+	head, err := b.e.view.headBy(b.e.view.seek, log) // most logs that are not in the cache are new
 	if err == nil {
 		b.e.heads.put(log, head)
 	}
