@@ -57,13 +57,16 @@ func (h *Hub) recordDeletion(ctx context.Context, ch *loadedChannel) error {
 }
 
 // dropChannelLogs removes what a deleted channel of a home left: its tasks, its
-// cursors and its logs. The metadata, which say that it is deleted, go last.
+// cursors, its snapshot and its logs. The metadata, which say that it is deleted, go last.
 func (h *Hub) dropChannelLogs(ctx context.Context, channelID string) error {
 	logs := h.tenant.Channel(channelID)
 	if err := h.dropTasks(ctx, logs); err != nil {
 		return err
 	}
 	if err := journal.RemoveValues(ctx, h.journal, logs.Partition(), logs.CursorsOf()); err != nil {
+		return unavailable(err)
+	}
+	if err := h.journal.DropSnapshot(ctx, savedKey(logs)); err != nil {
 		return unavailable(err)
 	}
 	for _, log := range []journal.LogName{logs.History(), logs.Side(), logs.Meta()} {

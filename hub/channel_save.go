@@ -147,7 +147,7 @@ func (h *Hub) write(ctx context.Context, r *saveRequest) error {
 		}
 		s.Logs = append(s.Logs, at)
 	}
-	if err := h.journal.PutSnapshot(ctx, r.ch.savedKey(), s); err != nil {
+	if err := h.journal.PutSnapshot(ctx, savedKey(r.ch.logs), s); err != nil {
 		return err
 	}
 	r.ch.mu.Lock()

@@ -9,6 +9,7 @@ import (
 	"github.com/parley-hub/parley/channel"
 	"github.com/parley-hub/parley/fault"
 	"github.com/parley-hub/parley/hub/internal/expect"
+	"github.com/parley-hub/parley/hub/internal/schema"
 	"github.com/parley-hub/parley/journal"
 	"github.com/parley-hub/parley/request"
 )
@@ -136,8 +137,8 @@ func (f *savedFold) decode(data []byte) (err error) {
 }
 
 // savedKey names a channel's snapshot.
-func (ch *loadedChannel) savedKey() journal.ValueKey {
-	return journal.ValueKey{Partition: ch.logs.Partition(), Name: "fold/" + ch.logs.History().ID}
+func savedKey(logs schema.ChannelLogs) journal.ValueKey {
+	return journal.ValueKey{Partition: logs.Partition(), Name: "fold/" + logs.History().ID}
 }
 
 // long reports whether so many records are worth a snapshot.
@@ -156,7 +157,7 @@ func (h *Hub) restore(ctx context.Context, ch *loadedChannel, f *savedFold) bool
 	if err != nil || !h.long(history.Durable.Seq+side.Durable.Seq) {
 		return false
 	}
-	s, err := h.journal.Snapshot(ctx, ch.savedKey(), savedVersion(ch.adapter.Codec()))
+	s, err := h.journal.Snapshot(ctx, savedKey(ch.logs), savedVersion(ch.adapter.Codec()))
 	if err != nil || s == nil || len(s.Logs) != 2 || s.Logs[0].Log != ch.logs.History() || s.Logs[1].Log != ch.logs.Side() {
 		return false
 	}

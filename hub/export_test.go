@@ -37,7 +37,7 @@ func (h *Hub) Folded(ctx context.Context, id string) (string, error) {
 
 // SnapshotKey names the snapshot of a channel's fold, SnapshotVersion its version.
 func (h *Hub) SnapshotKey(id string) journal.ValueKey {
-	return newLoadedChannel(h.tenant, id).savedKey()
+	return savedKey(h.tenant.Channel(id))
 }
 
 func (h *Hub) SnapshotVersion(ctx context.Context, id string) (uint64, error) {

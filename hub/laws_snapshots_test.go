@@ -1,6 +1,7 @@
 package hub_test
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -26,6 +27,17 @@ func saving() hub.Options {
 	return hub.Options{
 		Adapters: append(adapter.All(), club{}, topic{}, board{}, ledger{}), SnapshotAfter: 4, EvictAfter: time.Minute,
 	}
+}
+
+// snapshotDrops is a store that notes which snapshots are dropped one by one.
+type snapshotDrops struct {
+	journal.Engine
+	keys []journal.ValueKey
+}
+
+func (s *snapshotDrops) DropSnapshot(ctx context.Context, key journal.ValueKey) error {
+	s.keys = append(s.keys, key)
+	return s.Engine.DropSnapshot(ctx, key)
 }
 
 // snapshot returns the snapshot of a channel's fold; nil: there is none.
@@ -185,6 +197,28 @@ func TestSnapshotsOfFolds(t *testing.T) {
 			if got := r.state(ch); got != "20" {
 				t.Errorf("from %q: state %s", data, got)
 			}
+		}
+	})
+	runs(t, "that of a channel of a home goes with the channel", saving(), func(t *testing.T, r *rig) {
+		a, b := r.agent("alice"), r.agent("bob")
+		home := r.home("hpd", "s")
+		ch := r.openWith("board", func(o *hub.Opening) { o.Home = home.ID }, a, b)
+		fill(r, a, ch, 20)
+		if r.snapshot(ch) == nil {
+			t.Fatal("there is no snapshot")
+		}
+		r.Close()
+		store := &snapshotDrops{Engine: r.stored}
+		h, err := hub.Open(ctx, store, r.opts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer h.Close()
+		if err := h.Delete(ctx, ch, theOperator); err != nil {
+			t.Fatal(err)
+		}
+		if want := r.SnapshotKey(ch); !slices.Equal(store.keys, []journal.ValueKey{want}) {
+			t.Errorf("dropped %v, not %v", store.keys, want)
 		}
 	})
 	runs(t, "none is written of what was never stored", saving(), func(t *testing.T, r *rig) {
