@@ -96,6 +96,14 @@ func Counted(name string, ours float64, unit string, target *float64) Figure {
 	return f
 }
 
+// Against is a figure that is counted once, as is its floor.
+func Against(name string, ours, floor float64, unit string, target *float64) Figure {
+	ratio := ours / floor
+	f := Figure{Name: name, Ours: ours, Floor: &floor, Ratio: &ratio, Unit: unit, Target: target, Better: Lower}
+	f.judge()
+	return f
+}
+
 // JSON writes the report as one JSON object.
 func (r Report) JSON(w io.Writer) error {
 	enc := json.NewEncoder(w)

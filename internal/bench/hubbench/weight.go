@@ -54,6 +54,17 @@ func populate(ctx context.Context, dir string, n int) error {
 // channels opens many channels at once and says something in each.
 func (s *site) channels(ctx context.Context, n int, kind string, knobs []byte, texts int) ([]string, error) {
 	ids := make([]string, n)
+	return ids, parallel(n, func(i int) (err error) {
+		ids[i], err = s.channel(ctx, kind, knobs)
+		for t := 0; t < texts && err == nil; t++ {
+			err = s.short(ctx, ids[i])
+		}
+		return err
+	})
+}
+
+// parallel does n things, many at once.
+func parallel(n int, do func(i int) error) error {
 	var mu sync.Mutex
 	var failed error
 	var wg sync.WaitGroup
@@ -61,13 +72,11 @@ func (s *site) channels(ctx context.Context, n int, kind string, knobs []byte, t
 	for range 128 {
 		wg.Go(func() {
 			for i := range next {
-				id, err := s.channel(ctx, kind, knobs)
-				for t := 0; t < texts && err == nil; t++ {
-					err = s.short(ctx, id)
+				if err := do(i); err != nil {
+					mu.Lock()
+					failed = errors.Join(failed, err)
+					mu.Unlock()
 				}
-				mu.Lock()
-				ids[i], failed = id, errors.Join(failed, err)
-				mu.Unlock()
 			}
 		})
 	}
@@ -76,7 +85,7 @@ func (s *site) channels(ctx context.Context, n int, kind string, knobs []byte, t
 	}
 	close(next)
 	wg.Wait()
-	return ids, failed
+	return failed
 }
 
 func (s *site) short(ctx context.Context, channel string) error {
@@ -104,7 +113,12 @@ func weight(ctx context.Context, o Options) (figures []bench.Figure, err error) 
 		return nil, err
 	}
 	workflow, _, err := s.weigh(ctx, flows)
+	if err != nil {
+		return nil, err
+	}
+	inHome, alone, err := s.weighRooms(ctx, o.Channels/10)
 	return []bench.Figure{
+		bench.Against(fmt.Sprintf("heap of each of %d loaded channels of a home, against as many without", o.Channels/10), inHome, alone, "B", ptr(1.2)),
 		bench.Counted("heap of a loaded conversation of two with ten texts", conversation, "B", ptr(1024)),
 		bench.Counted("heap of a loaded workflow with the graph of a task queue", workflow, "B", ptr(4096)),
 		bench.Counted("heap left of a channel after eviction", left, "B", ptr(64)),
@@ -126,6 +140,36 @@ func (s *site) weigh(ctx context.Context, ids []string) (each, left float64, err
 	after := heap()
 	n := float64(len(ids))
 	return (loaded - before) / n, max(after-before, 0) / n, nil
+}
+
+// weighRooms weighs channels that open at once: of one home, and without one.
+func (s *site) weighRooms(ctx context.Context, n int) (inHome, alone float64, err error) {
+	home, err := s.hub.Home(ctx, "bench", "weight")
+	if err != nil {
+		return 0, 0, err
+	}
+	for _, of := range []struct {
+		home string
+		each *float64
+	}{{home.ID, &inHome}, {"", &alone}} {
+		ids := make([]string, n)
+		err := parallel(n, func(i int) error {
+			opened, _, err := s.hub.AdmitOpening(ctx, hub.Opening{
+				Creator: s.a, Type: "bench-room", Home: of.home, Participants: []string{s.b},
+			}, &envelope.Envelope{Sender: s.a, Type: envelope.TypeText, Data: []byte(`{"text":"hello"}`)})
+			if err == nil {
+				ids[i] = opened.ID
+			}
+			return err
+		})
+		if err == nil {
+			*of.each, _, err = s.weigh(ctx, ids)
+		}
+		if err != nil {
+			return 0, 0, err
+		}
+	}
+	return inHome, alone, nil
 }
 
 func heap() float64 {
