@@ -39,10 +39,14 @@ type Pending struct {
 	ch      *loadedChannel
 	left    *snapshot // what the batch leaves behind
 	items   []item
-	before  []func()      // before anyone is told
-	after   []func()      // and once everyone has been
-	onEnd   []func(error) // when it has ended, whichever way
+	before  []func()               // before anyone is told
+	after   []func()               // and once everyone has been
+	onEnd   []func(error)          // when it has ended, whichever way
+	then    atomic.Pointer[func()] // what OnEnd was given, or ended
 }
+
+// ended stands for what OnEnd was given once the post has ended.
+var ended = func() {}
 
 // item is one envelope of a batch, with whom to tell.
 type item struct {
@@ -182,6 +186,13 @@ func (p *Pending) Done() <-chan struct{} {
 	return p.done
 }
 
+// OnEnd has then called when Wait would return without waiting, by the goroutine
+// that delivers: it must not wait. It reports false, and calls nothing, if the post
+// has ended already, or its answer is one that Wait has to find.
+func (p *Pending) OnEnd(then func()) bool {
+	return p.ticket != nil && p.then.CompareAndSwap(nil, &then)
+}
+
 func (p *Pending) finished() bool {
 	select {
 	case <-p.done:
@@ -225,4 +236,7 @@ func (p *Pending) end() {
 	}
 	p.onEnd = nil
 	close(p.done)
+	if then := p.then.Swap(&ended); then != nil {
+		(*then)()
+	}
 }

@@ -1,12 +1,14 @@
 package ag2
 
 import (
+	"context"
 	"errors"
 	"sync"
 	"sync/atomic"
 	"time"
 	"unicode/utf8"
 
+	"github.com/parley-hub/parley/dialect/ag2/wire"
 	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/identity"
 	"github.com/parley-hub/parley/internal/wsconn"
@@ -20,8 +22,9 @@ type conn struct {
 	server   *Server
 	ws       *wsconn.Conn
 	peer     identity.Peer
-	operator func() bool // nil: never was one
-	prove    Prove       // nil: every proof stands for ever
+	ctx      context.Context // of what the connection asks for; it outlives the connection
+	operator func() bool     // nil: never was one
+	prove    Prove           // nil: every proof stands for ever
 	// mirrorsOwn: its tasks are told to their channels by the client itself.
 	mirrorsOwn bool
 
@@ -35,14 +38,21 @@ type conn struct {
 	hosts map[string]*host // identities proved here, by id
 }
 
-// Message puts a message into the inbox. It waits while the inbox is full.
+// Message handles a post at once if nothing is before it, and puts any other
+// message into the inbox. It waits while the inbox is full.
 func (c *conn) Message(payload []byte, binary bool) error {
 	c.showIn(payload)
 	if binary && !utf8.Valid(payload) {
 		c.malformed(errors.New("a binary message is not UTF-8"))
 		return nil
 	}
-	if !c.inbox.put(payload, func() { c.ws.Go(c.work) }) {
+	message := received{size: len(payload)}
+	message.frame, message.err = wire.Decode(payload)
+	if post, ok := message.frame.(*wire.Post); ok && c.inbox.idle() {
+		c.post(c.ctx, post)
+		return nil
+	}
+	if !c.inbox.put(message, func() { c.ws.Go(c.work) }) {
 		return wsconn.ErrClosed
 	}
 	return nil

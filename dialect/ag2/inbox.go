@@ -1,13 +1,24 @@
 package ag2
 
-import "sync"
+import (
+	"sync"
+
+	"github.com/parley-hub/parley/dialect/ag2/wire"
+)
+
+// received is a message as it was decoded.
+type received struct {
+	frame wire.Frame
+	err   error
+	size  int
+}
 
 // inbox is what a connection has received and not yet worked on, in order.
 type inbox struct {
 	limit int
 
 	mu      sync.Mutex
-	queue   [][]byte
+	queue   []received
 	bytes   int
 	working bool
 	closed  bool
@@ -20,10 +31,10 @@ const inboxBytes = 4 << 20
 
 // put adds a message, and has work started if nobody is at it. It waits while
 // too much waits; after close it answers false.
-func (b *inbox) put(message []byte, work func()) bool {
+func (b *inbox) put(message received, work func()) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for !b.closed && len(b.queue) > 0 && (len(b.queue) >= b.limit || b.bytes+len(message) > inboxBytes) {
+	for !b.closed && len(b.queue) > 0 && (len(b.queue) >= b.limit || b.bytes+message.size > inboxBytes) {
 		if b.room == nil {
 			b.room = sync.NewCond(&b.mu)
 		}
@@ -33,7 +44,7 @@ func (b *inbox) put(message []byte, work func()) bool {
 		return false
 	}
 	b.queue = append(b.queue, message)
-	b.bytes += len(message)
+	b.bytes += message.size
 	if !b.working {
 		b.working = true
 		work()
@@ -41,8 +52,15 @@ func (b *inbox) put(message []byte, work func()) bool {
 	return true
 }
 
+// idle reports whether nothing waits and nobody works. Only put ends that.
+func (b *inbox) idle() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return !b.working && !b.closed
+}
+
 // take returns all that waits; none ends the work.
-func (b *inbox) take(reuse [][]byte) [][]byte {
+func (b *inbox) take(reuse []received) []received {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if len(b.queue) == 0 {

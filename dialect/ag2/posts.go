@@ -13,7 +13,8 @@ import (
 // order. The next post is admitted while these are on their way to the disk.
 type posts struct {
 	mu        sync.Mutex
-	queue     []posted
+	direct    int      // those that the hub's delivery answers
+	queue     []posted // those behind them that a goroutine answers
 	answering bool
 }
 
@@ -25,6 +26,7 @@ type posted struct {
 
 // pending is how the hub tells of a post's end; *hub.Pending is one.
 type pending interface {
+	OnEnd(then func()) bool
 	Done() <-chan struct{}
 	Wait(ctx context.Context) (id string, err error)
 }
@@ -42,12 +44,30 @@ func (c *conn) post(ctx context.Context, f *wire.Post) {
 	}
 }
 
-// await has a post answered when it is durable.
+// await has a post answered when it is durable, after those before it.
 func (c *conn) await(p posted) {
 	c.posts.mu.Lock()
 	defer c.posts.mu.Unlock()
+	if len(c.posts.queue) == 0 && !c.posts.answering && p.pending.OnEnd(func() { c.ended(p) }) {
+		c.posts.direct++
+		return
+	}
 	c.posts.queue = append(c.posts.queue, p)
-	if !c.posts.answering {
+	c.answerQueue()
+}
+
+// ended answers a post whose envelope was delivered. It never waits.
+func (c *conn) ended(p posted) {
+	c.answer(p)
+	c.posts.mu.Lock()
+	defer c.posts.mu.Unlock()
+	c.posts.direct--
+	c.answerQueue()
+}
+
+// answerQueue has the queue answered once nothing is before it; the lock is held.
+func (c *conn) answerQueue() {
+	if c.posts.direct == 0 && len(c.posts.queue) > 0 && !c.posts.answering {
 		c.posts.answering = c.ws.Go(c.answerAll)
 	}
 }

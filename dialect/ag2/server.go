@@ -39,7 +39,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	peer := s.cfg.Peer(r)
 	s.conns.Accept(w, r, newID(), peer.Address, func(ws *wsconn.Conn) wsconn.Handler {
 		return &conn{
-			server: s, ws: ws, peer: peer, operator: s.cfg.Operator(r), prove: s.cfg.Prove(r),
+			server: s, ws: ws, peer: peer, ctx: s.context(peer), operator: s.cfg.Operator(r), prove: s.cfg.Prove(r),
 			mirrorsOwn: r.Header.Get(wire.MirrorHeader) == wire.MirrorOwn,
 			inbox:      inbox{limit: s.cfg.Limits.Requests},
 		}

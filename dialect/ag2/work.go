@@ -17,22 +17,20 @@ func (c *conn) work() {
 		}
 	}()
 	defer c.ws.Recover(&failed)
-	ctx := c.server.context(c.peer)
-	var batch [][]byte
+	var batch []received
 	for {
 		if batch = c.inbox.take(batch); batch == nil {
 			return
 		}
 		for _, message := range batch {
-			c.handle(ctx, message)
+			c.handle(c.ctx, message)
 		}
 	}
 }
 
 // handle deals with one message.
-func (c *conn) handle(ctx context.Context, message []byte) {
-	frame, err := wire.Decode(message)
-	if err != nil {
+func (c *conn) handle(ctx context.Context, message received) {
+	if err := message.err; err != nil {
 		var bad *wire.Malformed
 		if errors.As(err, &bad) && bad.RequestID != "" {
 			_ = c.ws.SendText(wire.AppendFailure(nil, bad.RequestID, bad.Err))
@@ -41,7 +39,7 @@ func (c *conn) handle(ctx context.Context, message []byte) {
 		c.malformed(err)
 		return
 	}
-	switch f := frame.(type) {
+	switch f := message.frame.(type) {
 	case *wire.Post:
 		c.post(ctx, f)
 	case *wire.Request:
