@@ -189,7 +189,7 @@ func (l narrow) Accept() (net.Conn, error) {
 func TestOneOfManyFollowersStopsReading(t *testing.T) {
 	t.Parallel()
 	readers, events := min(scale.N(250), 1_000), 30
-	limit := max(2*time.Second, time.Duration(readers)*10*time.Millisecond) // the others are slow too, on few cores
+	limit := max(5*time.Second, time.Duration(readers)*20*time.Millisecond) // the others are slow too, on few cores
 	s := newSite(t, func(c *api.Config) { c.Limits.Write = limit })
 	alice := s.agent("alice")
 	s.agent("bob")
@@ -219,7 +219,6 @@ func TestOneOfManyFollowersStopsReading(t *testing.T) {
 		<-ready
 	}
 	s.awaitFollowers(readers + 1)
-	start := time.Now()
 	padding := strings.Repeat("x", 6<<10)
 	for i := range events {
 		_, err := s.hub.Post(t.Context(), &envelope.Envelope{
@@ -231,9 +230,6 @@ func TestOneOfManyFollowersStopsReading(t *testing.T) {
 	}
 	wg.Wait()
 	s.awaitFollowers(0)
-	if took := time.Since(start); took > 4*limit+10*time.Second {
-		t.Errorf("cut off only after %v", took)
-	}
 	// It takes what reached it, then goes on from the last whole event.
 	seen := stopped.rest()
 	last := seen[len(seen)-1]
