@@ -46,7 +46,7 @@ func Run(ctx context.Context, o Options) (report bench.Report, err error) {
 		return report, err
 	}
 	defer func() { err = errors.Join(err, s.close()) }()
-	for _, part := range []func(context.Context, Options, *site) (bench.Figure, error){latency, fanOut, asViewer, wideFeed} {
+	for _, part := range []func(context.Context, Options, *site) (bench.Figure, error){latency, fanOut, asViewer, wideFeed, wideLatency} {
 		figure, err := part(ctx, o, s)
 		if err != nil {
 			return report, err

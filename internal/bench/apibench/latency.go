@@ -17,7 +17,7 @@ import (
 // latency compares the way from a sender to a follower with an echo of the same
 // bytes over HTTP, then a sync of them to disk.
 func latency(ctx context.Context, o Options, s *site) (_ bench.Figure, err error) {
-	body := fmt.Appendf(nil, `{"sender":%q,"event_type":"ag2.msg.text","event_data":%s}`, s.alice, text)
+	body := s.body()
 	file, err := os.Create(filepath.Join(o.Dir, "floor"))
 	if err != nil {
 		return bench.Figure{}, err
@@ -39,25 +39,15 @@ func latency(ctx context.Context, o Options, s *site) (_ bench.Figure, err error
 
 	following, cancel := context.WithCancel(ctx)
 	defer cancel()
-	at := s.http.URL + "/v1/channels/" + s.channel + "/events"
-	arrived, err := s.follow(following, at)
+	url, err := s.plain(ctx)
 	if err != nil {
 		return bench.Figure{}, err
 	}
-	ours := func(ctx context.Context, d time.Duration) (bench.Sample, error) {
-		return streams.Timed(d, func() (time.Duration, error) {
-			start := time.Now()
-			if err := streams.Post(ctx, at, body, http.StatusCreated); err != nil {
-				return 0, err
-			}
-			select {
-			case when := <-arrived: // often before the sender is answered
-				return when.Sub(start), nil
-			case <-ctx.Done():
-				return 0, ctx.Err()
-			}
-		})
+	arrived, err := arrivals(following, url)
+	if err != nil {
+		return bench.Figure{}, err
 	}
+	ours := func(ctx context.Context, d time.Duration) (bench.Sample, error) { return s.reach(ctx, d, arrived) }
 	floor := func(ctx context.Context, d time.Duration) (bench.Sample, error) {
 		return streams.Timed(d, func() (time.Duration, error) {
 			start := time.Now()
@@ -78,13 +68,31 @@ func latency(ctx context.Context, o Options, s *site) (_ bench.Figure, err error
 	}.Run(ctx, o.Plan)
 }
 
-// follow tells when each event arrives that comes after those there are.
-func (s *site) follow(ctx context.Context, at string) (<-chan time.Time, error) {
-	head, err := s.hub.Position(ctx, s.channel)
-	if err != nil {
-		return nil, err
-	}
-	body, err := streams.Open(ctx, at+"?after="+head.String())
+// body is a post over HTTP.
+func (s *site) body() []byte {
+	return fmt.Appendf(nil, `{"sender":%q,"event_type":"ag2.msg.text","event_data":%s}`, s.alice, text)
+}
+
+// reach posts for a while, and says how long the posts took to arrive.
+func (s *site) reach(ctx context.Context, d time.Duration, arrived <-chan time.Time) (bench.Sample, error) {
+	at, body := s.http.URL+"/v1/channels/"+s.channel+"/events", s.body()
+	return streams.Timed(d, func() (time.Duration, error) {
+		start := time.Now()
+		if err := streams.Post(ctx, at, body, http.StatusCreated); err != nil {
+			return 0, err
+		}
+		select {
+		case when := <-arrived: // often before the sender is answered
+			return when.Sub(start), nil
+		case <-ctx.Done():
+			return 0, ctx.Err()
+		}
+	})
+}
+
+// arrivals tells when each event of a stream arrives.
+func arrivals(ctx context.Context, url string) (<-chan time.Time, error) {
+	body, err := streams.Open(ctx, url)
 	if err != nil {
 		return nil, err
 	}

@@ -21,10 +21,37 @@ func asViewer(ctx context.Context, o Options, s *site) (bench.Figure, error) {
 // wideFeed compares followers of the feed of all channels, as a member sees it,
 // with followers of the one channel.
 func wideFeed(ctx context.Context, o Options, s *site) (bench.Figure, error) {
-	return s.against(ctx, o, "followers of /v1/events with a viewer, against one channel's without", func(ctx context.Context) (string, error) {
-		now, err := s.hub.Now(ctx)
-		return fmt.Sprintf("%s/v1/events?after=%s&as=%s", s.http.URL, now, s.alice), err
-	})
+	return s.against(ctx, o, "followers of /v1/events with a viewer, against one channel's without", s.wide)
+}
+
+// wideLatency compares the way from a sender to a follower of all channels with
+// the way to a follower of the one channel.
+func wideLatency(ctx context.Context, o Options, s *site) (bench.Figure, error) {
+	side := func(from func(context.Context) (string, error)) bench.Side {
+		return func(ctx context.Context, d time.Duration) (bench.Sample, error) {
+			url, err := from(ctx)
+			if err != nil {
+				return bench.Sample{}, err
+			}
+			following, cancel := context.WithCancel(ctx)
+			defer cancel()
+			arrived, err := arrivals(following, url)
+			if err != nil {
+				return bench.Sample{}, err
+			}
+			return s.reach(ctx, d, arrived)
+		}
+	}
+	return bench.Contest{
+		Name: "publish to a follower of /v1/events with a viewer, p50, against one channel's without", Unit: "µs",
+		Better: bench.Lower, Target: ptr(1.1), Ours: side(s.wide), Floor: side(s.plain),
+	}.Run(ctx, o.Plan)
+}
+
+// wide is the stream of all that a member sees, from now on.
+func (s *site) wide(ctx context.Context) (string, error) {
+	now, err := s.hub.Now(ctx)
+	return fmt.Sprintf("%s/v1/events?after=%s&as=%s", s.http.URL, now, s.alice), err
 }
 
 // plain is the stream of the channel from now on.
