@@ -273,3 +273,29 @@ func TestNamesIdsAndMetadata(t *testing.T) {
 	c.Equal(config.ClientToolInput.ClientToolHarnesses[0].Tools[0].Name, "t")
 	c.ErrorContains(json.Unmarshal([]byte(`{"runTimeout":"PT"}`), &config), "PT2M")
 }
+
+func TestProblemsSpeakTheSurfacesWords(t *testing.T) {
+	t.Parallel()
+	c := &spec.T{T: t}
+	for surface, want := range map[wire.Surface]string{
+		wire.Branches: `{"type":"https://tools.ietf.org/html/rfc9110#section-15.5.5","title":"Branch 'b' was not found.","status":404,"errors":{"GetBranchError":["Branch 'b' was not found."]}}`,
+		wire.Threads:  `{"type":"https://tools.ietf.org/html/rfc9110#section-15.5.5","title":"Thread 'b' was not found.","status":404,"errors":{"GetThreadError":["Thread 'b' was not found."]}}`,
+	} {
+		c.Equal(string(wire.NewProblem(surface, 404, wire.GetBranchError, "Branch 'b' was not found.").JSON()), want)
+	}
+}
+
+func TestSecretsAreFoundWhereverTheyAre(t *testing.T) {
+	t.Parallel()
+	c := &spec.T{T: t}
+	for in, want := range map[string]string{
+		`{"a":1,"apiKey":"s"}`:                                  `{"a":1}`,
+		`{"a":{"Client-Secret":"s","b":[{"password":"s"}]}}`:    `{"a":{"b":[{}]}}`,
+		`{"chat":{"maxOutputTokens":5},"useCache":true}`:        `{"chat":{"maxOutputTokens":5},"useCache":true}`,
+		`{"url":"https://u:s@host/","plain":"https://host/"}`:   `{"plain":"https://host/"}`,
+		`{"providerOptionsJson":"{\"api_key\":\"s\",\"k\":1}"}`: `{"providerOptionsJson":"{\"k\":1}"}`,
+		`{"providerOptionsJson":"not JSON, s"}`:                 `{}`,
+	} {
+		c.Equal(string(wire.WithoutSecrets(wire.Raw(in))), want)
+	}
+}
