@@ -10,16 +10,13 @@ import (
 	"github.com/parley-hub/parley/message/value"
 )
 
-// opening is the first message of a conversation that the user does not begin.
-const opening = "(The conversation begins here.)"
-
 // Messages writes messages, the system's text beside them, and tools if there
 // are some. Roles alternate and the first is the user's.
 func Messages(messages []message.Envelope, o provider.Options) provider.Request {
 	if o.Aliases == nil {
 		o.Aliases = &provider.Aliases{}
 	}
-	w := writer{options: o}
+	w := writer{options: o, turns: plan.Turns{Key: "content", Text: text}}
 	entries := plan.Make(messages, plan.Shape{Vendor: Vendor}, o, &w.notes)
 	for i := range entries {
 		w.entry(&entries[i])
@@ -28,15 +25,9 @@ func Messages(messages []message.Envelope, o provider.Options) provider.Request 
 	if len(w.system) > 0 {
 		body.Set("system", w.system)
 	}
-	body.Set("messages", w.out)
+	body.Set("messages", w.turns.Out)
 	if len(o.Tools) > 0 {
-		tools := []any{}
-		for _, t := range o.Tools {
-			tool := value.New().Set("name", o.Aliases.Alias(t.Name))
-			tool.SetText("description", t.Description)
-			tools = append(tools, tool.Set("input_schema", t.Schema()))
-		}
-		body.Set("tools", tools)
+		body.Set("tools", plan.Tools(o, "input_schema"))
 	}
 	if o.Previous != "" {
 		w.notes.Add(-1, provider.Dropped, provider.NoteContinue, "messages do not go on from an earlier response")
@@ -48,7 +39,7 @@ type writer struct {
 	options provider.Options
 	notes   provider.Notes
 	system  []any
-	out     []any
+	turns   plan.Turns
 }
 
 func (w *writer) entry(e *plan.Entry) {
@@ -59,7 +50,7 @@ func (w *writer) entry(e *plan.Entry) {
 			w.notes.Add(e.Index, provider.Changed, provider.NoteRole, "the role %q becomes system", e.Role)
 		}
 		blocks := w.blocks(e, e.Blocks, false)
-		if len(w.out) > 0 && len(blocks) > 0 {
+		if len(w.turns.Out) > 0 && len(blocks) > 0 {
 			w.notes.Add(e.Index, provider.Moved, provider.NoteOrder, "a system message stands before the conversation")
 		}
 		w.system = append(w.system, blocks...)
@@ -80,20 +71,7 @@ func (w *writer) entry(e *plan.Entry) {
 
 // add puts blocks into the message of a role, which is the last one's or new.
 func (w *writer) add(role string, index int, blocks []any) {
-	if len(blocks) == 0 {
-		return
-	}
-	if len(w.out) == 0 && role != message.RoleUser {
-		w.notes.Add(index, provider.Added, provider.NoteOpening, "a user's message stands first")
-		w.add(message.RoleUser, index, []any{text(opening)})
-	}
-	if n := len(w.out); n > 0 {
-		if last := w.out[n-1].(*value.Map); last.At("role") == role {
-			last.Set("content", append(plan.List(last, "content"), blocks...))
-			return
-		}
-	}
-	w.out = append(w.out, value.New().Set("role", role).Set("content", blocks))
+	w.turns.Add(role, index, blocks, &w.notes)
 }
 
 func text(s string) *value.Map { return value.New().Set("type", "text").Set("text", s) }

@@ -7,16 +7,13 @@ import (
 	"github.com/parley-hub/parley/message/value"
 )
 
-// opening is the first message of a conversation that the user does not begin.
-const opening = "(The conversation begins here.)"
-
 // Contents writes messages, the system's text beside them, and tools if there
 // are some. Roles alternate and the first is the user's.
 func Contents(messages []message.Envelope, o provider.Options) provider.Request {
 	if o.Aliases == nil {
 		o.Aliases = &provider.Aliases{}
 	}
-	w := writer{options: o}
+	w := writer{options: o, turns: plan.Turns{Key: "parts", Text: text}}
 	entries := plan.Make(messages, plan.Shape{Vendor: Vendor, Values: true}, o, &w.notes)
 	for i := range entries {
 		w.entry(&entries[i])
@@ -25,15 +22,9 @@ func Contents(messages []message.Envelope, o provider.Options) provider.Request 
 	if len(w.system) > 0 {
 		body.Set("systemInstruction", value.New().Set("parts", w.system))
 	}
-	body.Set("contents", w.out)
+	body.Set("contents", w.turns.Out)
 	if len(o.Tools) > 0 {
-		declarations := []any{}
-		for _, t := range o.Tools {
-			declaration := value.New().Set("name", o.Aliases.Alias(t.Name))
-			declaration.SetText("description", t.Description)
-			declarations = append(declarations, declaration.Set("parametersJsonSchema", t.Schema()))
-		}
-		body.Set("tools", []any{value.New().Set("functionDeclarations", declarations)})
+		body.Set("tools", []any{value.New().Set("functionDeclarations", plan.Tools(o, "parametersJsonSchema"))})
 	}
 	if o.Previous != "" {
 		w.notes.Add(-1, provider.Dropped, provider.NoteContinue, "generateContent does not go on from an earlier response")
@@ -45,7 +36,7 @@ type writer struct {
 	options provider.Options
 	notes   provider.Notes
 	system  []any
-	out     []any
+	turns   plan.Turns
 }
 
 func (w *writer) entry(e *plan.Entry) {
@@ -77,7 +68,7 @@ func (w *writer) instruct(e *plan.Entry) {
 			w.notes.Add(e.Index, provider.Dropped, provider.NoteMedia, "the system's instruction holds text only")
 			continue
 		}
-		if len(w.out) > 0 {
+		if len(w.turns.Out) > 0 {
 			w.notes.Add(e.Index, provider.Moved, provider.NoteOrder, "a system message stands before the conversation")
 		}
 		w.system = append(w.system, plan.Merge(text(b.Text), b.Extra))
@@ -86,20 +77,7 @@ func (w *writer) instruct(e *plan.Entry) {
 
 // add puts parts into the content of a role, which is the last one's or new.
 func (w *writer) add(role string, index int, parts []any) {
-	if len(parts) == 0 {
-		return
-	}
-	if len(w.out) == 0 && role != message.RoleUser {
-		w.notes.Add(index, provider.Added, provider.NoteOpening, "a user's message stands first")
-		w.add(message.RoleUser, index, []any{text(opening)})
-	}
-	if n := len(w.out); n > 0 {
-		if last := w.out[n-1].(*value.Map); last.At("role") == role {
-			last.Set("parts", append(plan.List(last, "parts"), parts...))
-			return
-		}
-	}
-	w.out = append(w.out, value.New().Set("role", role).Set("parts", parts))
+	w.turns.Add(role, index, parts, &w.notes)
 }
 
 func text(s string) *value.Map { return value.New().Set("text", s) }

@@ -20,12 +20,8 @@ func Chat(messages []message.Envelope, o provider.Options) provider.Request {
 	body := value.New().Set("messages", w.out)
 	if len(o.Tools) > 0 {
 		tools := []any{}
-		for _, t := range o.Tools {
-			function := value.New().Set("name", o.Aliases.Alias(t.Name))
-			if t.Description != "" {
-				function.Set("description", t.Description)
-			}
-			tools = append(tools, value.New().Set("type", "function").Set("function", function.Set("parameters", t.Schema())))
+		for _, function := range plan.Tools(o, "parameters") {
+			tools = append(tools, value.New().Set("type", "function").Set("function", function))
 		}
 		body.Set("tools", tools)
 	}
