@@ -29,13 +29,13 @@ func CanListen(cfg config.Config, keys int) error {
 func address(cfg config.Config, keys int) (*net.TCPAddr, error) {
 	address, err := net.ResolveTCPAddr("tcp", cfg.HTTP.Listen)
 	if err != nil {
-		return nil, fmt.Errorf("http.listen: %q is no address to listen on (%w); it looks like 127.0.0.1:7440", cfg.HTTP.Listen, err)
+		return nil, fmt.Errorf("http.listen: %q is not an address to listen on (%w); it looks like 127.0.0.1:7440", cfg.HTTP.Listen, err)
 	}
 	return address, access.Exposure{
 		Address:     cfg.HTTP.Listen,
 		Data:        cfg.Data.Dir,
 		Loopback:    address.IP.IsLoopback(),
-		NoneAlways:  cfg.OpenToAll(),
+		Open:        cfg.Exposing,
 		Keys:        keys,
 		TLS:         cfg.TLS.Cert != "",
 		BehindProxy: cfg.HTTP.BehindProxy,

@@ -45,7 +45,7 @@ func TestWhereItMayListen(t *testing.T) {
 		{"all, behind a proxy, with a key", "0.0.0.0:0", 1, func(c *config.Config) { c.HTTP.BehindProxy = true }, ""},
 		{"all, behind a proxy, no key", "0.0.0.0:0", 0, func(c *config.Config) { c.HTTP.BehindProxy = true }, "parley keys add"},
 		{"all, key only", "0.0.0.0:0", 1, nil, "there is no TLS"},
-		{"all, none always", "0.0.0.0:0", 1, func(c *config.Config) { c.HTTP.BehindProxy = true; c.AG2.AllowNone = config.NoneAlways }, "ag2.allow_none"},
+		{"all, none always", "0.0.0.0:0", 1, func(c *config.Config) { c.HTTP.BehindProxy = true; c.Exposing = []string{"ag2.allow_none is always"} }, "ag2.allow_none"},
 		{"in use", taken.Addr().String(), 0, nil, "address already in use"},
 		{"nonsense", "nonsense", 0, nil, "it looks like 127.0.0.1:7440"},
 		{"port out of range", "127.0.0.1:99999", 0, nil, "it looks like 127.0.0.1:7440"},

@@ -105,7 +105,7 @@ func (s *aghSending) check() error {
 	case s.Kind != wire.Say && s.Kind.Conversation() && s.Work == "":
 		return usageError("--work is missing; --kind %s is about work", s.Kind)
 	case claimToken.Match(s.Body) || claimToken.Match(s.Ext):
-		return usageError("a claim token is a secret and belongs in no message")
+		return usageError("a claim token is a secret and must not be in a message")
 	case !isObject(s.Body):
 		return usageError("--body is not a JSON object; it looks like '{\"text\":\"Berth 4 is free.\"}'")
 	case len(s.Ext) > 0 && !isObject(s.Ext):

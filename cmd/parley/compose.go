@@ -160,20 +160,6 @@ func offIfZero[T ~int64](interval T) T {
 	return interval
 }
 
-// allowNone accepts the scheme none from where the setting says, and for names
-// that no key was made for.
-func allowNone(from string, keys *access.Keys) identity.None {
-	return identity.None{Keyed: keys.HasAgent, Allow: func(ctx context.Context) bool {
-		switch from {
-		case config.NoneAlways:
-			return true
-		case config.NoneNever:
-			return false
-		}
-		return identity.PeerOf(ctx).Loopback
-	}}
-}
-
 func agentKeys(keys *access.Keys) identity.Authenticator {
 	return identity.NewAPIKeyStore(func(name, token string) (known, ok bool) {
 		return keys.HasAgent(name), keys.VerifyAgent(name, token)

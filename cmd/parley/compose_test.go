@@ -39,7 +39,7 @@ func runningHubOn(t *testing.T, store *mem.Store, edit func(*config.Config)) sta
 	said, screen := io.Pipe()
 	a := &app{streams: streams{nil, screen, &bytes.Buffer{}}, output: "json"}
 	a.openJournal = func(config.Data, *slog.Logger) (journal.Engine, error) { return engine, nil }
-	cfg := config.Default()
+	cfg := allSettings.Default()
 	cfg.Data.Dir, cfg.HTTP.Listen = t.TempDir(), "127.0.0.1:0"
 	if edit != nil {
 		edit(&cfg)
@@ -183,7 +183,7 @@ func TestRefusalsAreCounted(t *testing.T) {
 // Every limit that can be configured reaches the hub.
 func TestLimitsReachTheHub(t *testing.T) {
 	t.Parallel()
-	cfg := config.Default()
+	cfg := allSettings.Default()
 	keys := access.NewKeys()
 	limits := reflect.ValueOf(hubOptions(cfg, keys, nil).Limits)
 	for i := range limits.NumField() {

@@ -29,7 +29,7 @@ func (a *app) configCheck() *cobra.Command {
 				Keys   int      `json:"keys"`
 				Errors []string `json:"errors"`
 			}
-			settings, err := config.Load(config.Sources{File: args[0]})
+			settings, err := allSettings.Load(config.Sources{File: args[0]})
 			if err != nil {
 				if a.output == "json" {
 					return errors.Join(a.print(result{File: args[0], Errors: strings.Split(err.Error(), "\n")}, nil), err)
@@ -43,7 +43,7 @@ func (a *app) configCheck() *cobra.Command {
 				}
 			}
 			return a.print(result{File: args[0], OK: true, Keys: set, Errors: []string{}}, func(w io.Writer) error {
-				_, err := fmt.Fprintf(w, "%s is fine; it sets %d of %d keys\n", args[0], set, len(config.Keys))
+				_, err := fmt.Fprintf(w, "%s is fine; it sets %d of %d keys\n", args[0], set, len(allSettings))
 				return err
 			})
 		},
@@ -92,7 +92,7 @@ func (a *app) configReference() *cobra.Command {
 		Example: "  parley config reference > docs/config.md",
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			return a.print(map[string]any{"keys": config.Reference()}, config.WriteReference)
+			return a.print(map[string]any{"keys": allSettings.Reference()}, allSettings.WriteReference)
 		},
 	}
 }

@@ -46,8 +46,8 @@ func mustExist(dir string) error {
 // has lost+found.
 var ourFiles = []string{"FORMAT", "UNFINISHED", "store", folder.LockFile, access.KeysFile}
 
-// checkOurs refuses a folder that holds something, and nothing of a hub. A
-// folder that cannot be read is left to whoever opens it.
+// checkOurs refuses a folder that is not empty and has no file of a hub. It
+// accepts a folder that cannot be read: opening it reports the error.
 func checkOurs(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

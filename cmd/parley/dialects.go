@@ -28,6 +28,9 @@ import (
 
 // This file and those beside it (dialect_NAME.go) name the dialects of the command.
 
+// allSettings are every setting: the server's and the dialects'.
+var allSettings = config.Core.With(ag2.Section.Keys())
+
 // dialects are what a hub speaks beside /v1.
 type dialects []server.Dialect
 
@@ -102,8 +105,22 @@ func (all dialects) channelWarnings(ctx context.Context, m *channel.Metadata) ([
 
 // noneFrom is from where the scheme none is accepted, and trustsClients whether
 // a connection may act for anyone: both settings are AG2's.
-func noneFrom(cfg config.Config) string    { return cfg.AG2.AllowNone }
-func trustsClients(cfg config.Config) bool { return cfg.AG2.TrustClients }
+func noneFrom(cfg config.Config) string    { return ag2.Section.Of(&cfg).AllowNone }
+func trustsClients(cfg config.Config) bool { return ag2.Section.Of(&cfg).TrustClients }
+
+// allowNone accepts the scheme none from where the setting says, and for names
+// that no key was made for.
+func allowNone(from string, keys *access.Keys) identity.None {
+	return identity.None{Keyed: keys.HasAgent, Allow: func(ctx context.Context) bool {
+		switch from {
+		case ag2.NoneAlways:
+			return true
+		case ag2.NoneNever:
+			return false
+		}
+		return identity.PeerOf(ctx).Loopback
+	}}
+}
 
 // proofs watches over what proves the identities of one connection: a key until
 // it is revoked, and no key until one is made for the name. The connection
@@ -123,20 +140,21 @@ func proofs(keys *access.Keys, seat access.Seat) ag2.Prove {
 }
 
 func serveAG2(cfg config.Config, h *hub.Hub, keys *access.Keys, log *slog.Logger) (server.Dialect, error) {
-	mirror, err := ag2.ParseMirror(cfg.AG2.MirrorTasks)
+	set := ag2.Section.Of(&cfg)
+	mirror, err := ag2.ParseMirror(set.MirrorTasks)
 	if err != nil {
 		return nil, err
 	}
-	wal, err := ag2.ParseWAL(cfg.AG2.ReadWAL)
+	wal, err := ag2.ParseWAL(set.ReadWAL)
 	if err != nil {
 		return nil, err
 	}
 	s, err := ag2.New(ag2.Config{
 		Hub:          h,
-		TrustClients: cfg.AG2.TrustClients,
+		TrustClients: set.TrustClients,
 		MirrorTasks:  mirror,
 		ReadWAL:      wal,
-		DebugFrames:  cfg.AG2.DebugFrames,
+		DebugFrames:  set.DebugFrames,
 		Operator: func(r *http.Request) func() bool {
 			who := access.From(r.Context())
 			if !who.Has(access.Operator) {
@@ -147,7 +165,7 @@ func serveAG2(cfg config.Config, h *hub.Hub, keys *access.Keys, log *slog.Logger
 		Prove:      func(r *http.Request) ag2.Prove { return proofs(keys, access.SeatOf(r.Context())) },
 		AuthFailed: func(p identity.Peer, name string) { keys.Failed(p.Address, "ag2", name) },
 		Strangers: func(p identity.Peer) bool {
-			return allowNone(cfg.AG2.AllowNone, keys).Allow(identity.WithPeer(context.Background(), p))
+			return allowNone(set.AllowNone, keys).Allow(identity.WithPeer(context.Background(), p))
 		},
 		Peer: func(r *http.Request) identity.Peer {
 			return identity.Peer{Address: r.RemoteAddr, Loopback: access.From(r.Context()).Loopback}
@@ -155,18 +173,18 @@ func serveAG2(cfg config.Config, h *hub.Hub, keys *access.Keys, log *slog.Logger
 		Log: log,
 		Limits: ag2.Limits{
 			Limits: wsconn.Limits{
-				Connections: cfg.AG2.Limits.Connections,
-				FrameBytes:  int(cfg.AG2.Limits.FrameBytes),
-				QueueBytes:  int(cfg.AG2.Limits.QueueBytes),
-				Handshake:   cfg.AG2.Limits.Handshake,
-				Message:     cfg.AG2.Limits.Message,
-				Ping:        cfg.AG2.Limits.Ping,
-				Pong:        cfg.AG2.Limits.Pong,
-				Write:       cfg.AG2.Limits.Write,
+				Connections: set.Limits.Connections,
+				FrameBytes:  int(set.Limits.FrameBytes),
+				QueueBytes:  int(set.Limits.QueueBytes),
+				Handshake:   set.Limits.Handshake,
+				Message:     set.Limits.Message,
+				Ping:        set.Limits.Ping,
+				Pong:        set.Limits.Pong,
+				Write:       set.Limits.Write,
 			},
-			Requests:   cfg.AG2.Limits.Requests,
-			Openings:   cfg.AG2.Limits.Openings,
-			Identities: cfg.AG2.Limits.Identities,
+			Requests:   set.Limits.Requests,
+			Openings:   set.Limits.Openings,
+			Identities: set.Limits.Identities,
 		},
 	})
 	if err != nil {

@@ -20,6 +20,7 @@ import (
 	"github.com/gobwas/ws"
 	"github.com/gobwas/ws/wsutil"
 
+	"github.com/parley-hub/parley/dialect/ag2"
 	"github.com/parley-hub/parley/dialect/dialecttest"
 	"github.com/parley-hub/parley/server/access"
 	"github.com/parley-hub/parley/server/config"
@@ -103,7 +104,7 @@ func startSite(s *site, o dialecttest.Options) *dialecttest.Site {
 		}
 		if o.Patience > 0 {
 			c.HTTP.HeaderTimeout, c.HTTP.BodyTimeout, c.HTTP.IdleTimeout = o.Patience, o.Patience, o.Patience
-			c.Limits.FollowerWrite, c.AG2.Limits.Handshake, c.AG2.Limits.Write = o.Patience, o.Patience, o.Patience
+			c.Limits.FollowerWrite, ag2.Section.Of(c).Limits.Handshake, ag2.Section.Of(c).Limits.Write = o.Patience, o.Patience, o.Patience
 		}
 	})
 	return &dialecttest.Site{

@@ -14,7 +14,8 @@ import (
 // folderKeys are the keys of a folder that no hub uses.
 type folderKeys struct{ keys *access.Keys }
 
-// folderCaller is whoever may write to the folder: the audit says so.
+// folderCaller is the caller that the audit names for work on a data folder: a
+// user who may write to it.
 var folderCaller = &hub.Caller{Role: hub.RoleOperator, Connection: "data folder"}
 
 func (f folderKeys) Add(ctx context.Context, role access.Role, agent string) (string, access.Key, error) {
@@ -53,7 +54,7 @@ func (a *app) openFolderKeys(ctx context.Context, data config.Data) (_ keyStore,
 		return nil, nil, errors.Join(err, release())
 	}
 	closing = append(closing, engine.Close)
-	cfg := config.Default()
+	cfg := allSettings.Default()
 	cfg.Hub.TTLSweepInterval, cfg.Hub.ExpectationSweepInterval = 0, 0 // nothing ends while nobody is served
 	keys := access.NewKeys()
 	opts := hubOptions(cfg, keys, quiet)

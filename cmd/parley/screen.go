@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/parley-hub/parley/server/config"
 	"github.com/parley-hub/parley/server/dialect"
 )
 
@@ -72,7 +71,7 @@ func (s started) write(w io.Writer) error {
 
 // folder is the flag that leads another command to the same folder.
 func (s started) folder() string {
-	if s.Data == config.Default().Data.Dir {
+	if s.Data == allSettings.Default().Data.Dir {
 		return ""
 	}
 	return " --data " + s.Data

@@ -14,13 +14,13 @@ import (
 func TestNothingIsMadeForWhatCannotBeServed(t *testing.T) {
 	t.Parallel()
 	for want, edit := range map[string]func(*config.Config){
-		"is no address to listen on":           func(c *config.Config) { c.HTTP.Listen = "no host:1" },
+		"is not an address to listen on":       func(c *config.Config) { c.HTTP.Listen = "no host:1" },
 		"refused to listen on 0.0.0.0:0":       func(c *config.Config) { c.HTTP.Listen = "0.0.0.0:0" },
 		"none.pem: no such file or directory":  func(c *config.Config) { c.TLS.Cert, c.TLS.Key = "none.pem", "none.key" },
 		"tls: serve.go and serve.go: ":         func(c *config.Config) { c.TLS.Cert, c.TLS.Key = "serve.go", "serve.go" },
 		"there is no key: make one with parle": func(c *config.Config) { c.HTTP.Listen, c.HTTP.BehindProxy = "0.0.0.0:0", true },
 	} {
-		cfg := config.Default()
+		cfg := allSettings.Default()
 		cfg.Data.Dir = filepath.Join(t.TempDir(), "data")
 		edit(&cfg)
 		err := (&app{}).runHub(t.Context(), cfg, slog.New(slog.DiscardHandler))

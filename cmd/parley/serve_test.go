@@ -56,7 +56,7 @@ func TestFailedJournalEndsTheHub(t *testing.T) {
 			said, screen := io.Pipe()
 			a := &app{streams: streams{nil, screen, &bytes.Buffer{}}, output: "json"}
 			a.openJournal = func(config.Data, *slog.Logger) (journal.Engine, error) { return engine, nil }
-			cfg := config.Default()
+			cfg := allSettings.Default()
 			cfg.Data.Dir = t.TempDir()
 			cfg.HTTP.Listen = "127.0.0.1:0"
 			ended := make(chan error, 1)

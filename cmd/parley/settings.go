@@ -26,7 +26,7 @@ func addSettings(c *cobra.Command, want func(config.Key) bool) *settingsFlags {
 	s := &settingsFlags{flags: c.Flags()}
 	c.Flags().StringVar(&s.file, "config", "", "configuration file (default "+config.DefaultFile+" in the working folder, if there is one)")
 	c.Flags().StringArrayVar(&s.set, "set", nil, "set any `key=value` of parley config reference; may be repeated")
-	for _, key := range config.Keys {
+	for _, key := range allSettings {
 		if key.Flag == "" || !want(key) {
 			continue
 		}
@@ -61,12 +61,12 @@ func (s *settingsFlags) load(environ []string) (*config.Settings, error) {
 			src.Flags[key.Name], src.Named[key.Name] = flag.Value.String(), "--"+key.Flag
 		}
 	}
-	settings, err := config.Load(src)
+	loaded, err := allSettings.Load(src)
 	if err != nil {
 		return nil, err
 	}
-	settings.Data.Dir, err = expandHome(settings.Data.Dir, environ)
-	return settings, err
+	loaded.Data.Dir, err = expandHome(loaded.Data.Dir, environ)
+	return loaded, err
 }
 
 // named reports whether a flag was given.

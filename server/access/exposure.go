@@ -2,16 +2,17 @@ package access
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
 // Exposure is what decides whether the hub may listen beyond loopback.
 type Exposure struct {
-	Address     string // as configured, for the message
-	Data        string // the folder of the keys, for the message; empty: the default one
-	Loopback    bool   // the address is a loopback one
-	NoneAlways  bool   // AG2's scheme none is accepted from everywhere
-	Keys        int    // how many keys exist
+	Address     string   // as configured, for the message
+	Data        string   // the folder of the keys, for the message; empty: the default one
+	Loopback    bool     // the address is a loopback one
+	Open        []string // settings that let in clients without a proof, and what changes that
+	Keys        int      // how many keys exist
 	TLS         bool
 	BehindProxy bool
 	Insecure    bool
@@ -23,10 +24,7 @@ func (e Exposure) Check() error {
 	if e.Loopback || e.Insecure {
 		return nil
 	}
-	var missing []string
-	if e.NoneAlways {
-		missing = append(missing, "ag2.allow_none is always: set it to loopback or never")
-	}
+	missing := slices.Clone(e.Open)
 	if e.Keys == 0 {
 		add := "parley keys add --role operator"
 		if e.Data != "" {

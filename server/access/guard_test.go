@@ -233,6 +233,7 @@ func TestRequire(t *testing.T) {
 
 func TestExposure(t *testing.T) {
 	t.Parallel()
+	open := []string{"ag2.allow_none is always"}
 	good := access.Exposure{Address: "0.0.0.0:7440", Keys: 1, TLS: true}
 	tests := []struct {
 		name string
@@ -241,14 +242,14 @@ func TestExposure(t *testing.T) {
 	}{
 		{"configured", func(*access.Exposure) {}, nil},
 		{"behind a proxy", func(e *access.Exposure) { e.TLS, e.BehindProxy = false, true }, nil},
-		{"loopback", func(e *access.Exposure) { *e = access.Exposure{Loopback: true, NoneAlways: true} }, nil},
-		{"insecure", func(e *access.Exposure) { *e = access.Exposure{Insecure: true, NoneAlways: true} }, nil},
-		{"scheme none on", func(e *access.Exposure) { e.NoneAlways = true }, []string{"ag2.allow_none is always"}},
+		{"loopback", func(e *access.Exposure) { *e = access.Exposure{Loopback: true, Open: open} }, nil},
+		{"insecure", func(e *access.Exposure) { *e = access.Exposure{Insecure: true, Open: open} }, nil},
+		{"scheme none on", func(e *access.Exposure) { e.Open = open }, []string{"ag2.allow_none is always"}},
 		{"no key", func(e *access.Exposure) { e.Keys = 0 }, []string{"parley keys add --role operator"}},
 		{"no key in a folder", func(e *access.Exposure) { e.Keys, e.Data = 0, "d7" }, []string{"parley keys add --role operator --data d7"}},
 		{"no TLS", func(e *access.Exposure) { e.TLS = false }, []string{"--tls-cert and --tls-key, or --behind-proxy"}},
 		{
-			"nothing", func(e *access.Exposure) { *e = access.Exposure{Address: "0.0.0.0:7440", NoneAlways: true} },
+			"nothing", func(e *access.Exposure) { *e = access.Exposure{Address: "0.0.0.0:7440", Open: open} },
 			[]string{"0.0.0.0:7440", "allow_none", "keys add", "--tls-cert", "--insecure", "127.0.0.1"},
 		},
 	}

@@ -15,7 +15,7 @@ import (
 func checkListen(text string) error {
 	host, port, err := net.SplitHostPort(text)
 	if err != nil || !isHost(host) && host != "" || !isPort(port) {
-		return errors.New("it is no address to listen on; it looks like 127.0.0.1:7440, [::1]:7440 or :0")
+		return errors.New("it is not an address to listen on; it looks like 127.0.0.1:7440, [::1]:7440 or :0")
 	}
 	return nil
 }
@@ -24,7 +24,7 @@ func checkListen(text string) error {
 func checkOrigin(text string) error {
 	origin, err := url.Parse(text)
 	if err != nil || !isHostPort(origin.Host) || !strings.EqualFold(origin.Scheme+"://"+origin.Host, strings.TrimSuffix(text, "/")) {
-		return fmt.Errorf("%q is no origin, which looks like https://desk.example or http://localhost:3000: scheme, host and port, and no path", text)
+		return fmt.Errorf("%q is not an origin, which looks like https://desk.example or http://localhost:3000: scheme, host and port, and no path", text)
 	}
 	return nil
 }
@@ -32,7 +32,7 @@ func checkOrigin(text string) error {
 // checkHost refuses what cannot stand in a Host header.
 func checkHost(text string) error {
 	if !isHostPort(text) {
-		return fmt.Errorf("%q is no host, which looks like hub.example or hub.example:8443: no scheme and no path", text)
+		return fmt.Errorf("%q is not a host, which looks like hub.example or hub.example:8443: no scheme and no path", text)
 	}
 	return nil
 }

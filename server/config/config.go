@@ -16,9 +16,11 @@ type Config struct {
 	Limits   Limits
 	Console  Console
 	Hub      Hub
-	AG2      AG2
 	HPD      HPD
 	AGH      AGH
+
+	Sections map[string]any // of dialects that define their own: see Section
+	Exposing []string       // settings that let in clients from everywhere without a proof
 }
 
 // Data is where and how the hub stores.
@@ -120,31 +122,6 @@ type Hub struct {
 	EvictAfter               time.Duration
 }
 
-// AG2 is the AG2 dialect.
-type AG2 struct {
-	AllowNone    string
-	TrustClients bool
-	MirrorTasks  string
-	ReadWAL      string
-	DebugFrames  bool
-	Limits       AG2Limits
-}
-
-// AG2Limits bound one connection of an AG2 client, and how many there are.
-type AG2Limits struct {
-	Connections int
-	FrameBytes  Bytes
-	QueueBytes  Bytes
-	Requests    int
-	Openings    int
-	Identities  int
-	Handshake   time.Duration
-	Message     time.Duration
-	Ping        time.Duration
-	Pong        time.Duration
-	Write       time.Duration
-}
-
 // HPD is the HPD dialect.
 type HPD struct {
 	DefaultAgent    string
@@ -215,14 +192,3 @@ type AGHLimits struct {
 	SenderRate       int
 	Streams          int
 }
-
-// Values of ag2.allow_none: from where the scheme "none" is accepted.
-const (
-	NoneFromLoopback = "loopback"
-	NoneAlways       = "always"
-	NoneNever        = "never"
-)
-
-// OpenToAll reports whether a dialect takes clients from everywhere without a
-// proof of who they are.
-func (c Config) OpenToAll() bool { return c.AG2.AllowNone == NoneAlways }

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/parley-hub/parley/dialect/ag2"
 	"github.com/parley-hub/parley/server/config"
 )
 
@@ -53,13 +54,6 @@ func TestDefaults(t *testing.T) {
 			Audit:  config.AGHAudit{Rejects: 10},
 			Limits: config.AGHLimits{Peers: 1000, Work: 10_000, Remotes: 10_000, Outbox: 10_000, SubscriptionRate: 5000, SenderRate: 1000, Streams: 1000},
 		},
-		AG2: config.AG2{
-			AllowNone: config.NoneFromLoopback, MirrorTasks: "ends", ReadWAL: "filtered",
-			Limits: config.AG2Limits{
-				Connections: 20_000, FrameBytes: 1 << 20, QueueBytes: 8 << 20, Requests: 1024, Openings: 256, Identities: 10_000,
-				Handshake: 10 * time.Second, Message: 30 * time.Second, Ping: 20 * time.Second, Pong: 20 * time.Second, Write: 30 * time.Second,
-			},
-		},
 	}
 	if diff := cmp.Diff(want, config.Default()); diff != "" {
 		t.Errorf("defaults (-want +got):\n%s", diff)
@@ -69,7 +63,7 @@ func TestDefaults(t *testing.T) {
 func TestLaterSourcesWin(t *testing.T) {
 	t.Parallel()
 	file := write(t, "http:\n  listen: 127.0.0.1:1\n  hosts: [a.example, b.example:8443]\nlog.level: warn\nlimits:\nshutdown:\n  timeout: 3s\ndata: {min_free: 0}\n")
-	got, err := config.Load(config.Sources{
+	got, err := everything.Load(config.Sources{
 		File:    file,
 		Environ: []string{"PARLEY_LOG_LEVEL=error", "PARLEY_HTTP_LISTEN=127.0.0.1:2", "PARLEY_SCALE=9", "PARLEY_TOKEN=t", "PARLEY_SERVICE_HOST=10.0.0.1", "PARLEY_PORT_7440_TCP=tcp://10.0.0.1:7440", "PARLEY_HUB=http://127.0.0.1:7440", "HOME=/", "PARLEY_HTTP_ORIGINS=https://a, https://b"},
 		Flags:   map[string]string{"http.listen": "127.0.0.1:3", "http.insecure": "true"},
@@ -78,7 +72,7 @@ func TestLaterSourcesWin(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := config.Default()
+	want := everything.Default()
 	want.HTTP.Listen = "127.0.0.1:3"
 	want.HTTP.Hosts = []string{"a.example", "b.example:8443"}
 	want.HTTP.Origins = []string{"https://a", "https://b"}
@@ -107,8 +101,8 @@ func TestLaterSourcesWin(t *testing.T) {
 	}, origins); diff != "" {
 		t.Errorf("origins (-want +got):\n%s", diff)
 	}
-	if len(got.Effective) != len(config.Keys) {
-		t.Errorf("%d effective values of %d keys", len(got.Effective), len(config.Keys))
+	if len(got.Effective) != len(everything) {
+		t.Errorf("%d effective values of %d keys", len(got.Effective), len(everything))
 	}
 }
 
@@ -133,17 +127,17 @@ func TestRefused(t *testing.T) {
 		}},
 		{name: "no YAML", file: "a: [", want: []string{"FILE: yaml: "}},
 		{name: "a key twice", file: "log:\n  level: info\n  level: warn\n", want: []string{"already defined at line 2"}},
-		{name: "list for one value", file: "http:\n  listen: [a, b]\n", want: []string{"http.listen: a list stands where one value belongs"}},
+		{name: "list for one value", file: "http:\n  listen: [a, b]\n", want: []string{"http.listen: a list is given; one value is expected"}},
 		{name: "missing value", file: "http:\n  listen:\n", want: []string{"http.listen: the value is missing"}},
-		{name: "list of numbers", file: "http:\n  hosts: [1]\n", want: []string{"http.hosts: 1 is no text without commas"}},
-		{name: "fraction", file: "limits:\n  inbox: 1.5\n", want: []string{"limits.inbox: the fraction 1.5 stands where a whole number belongs"}},
+		{name: "list of numbers", file: "http:\n  hosts: [1]\n", want: []string{"http.hosts: 1 is not a text without commas"}},
+		{name: "fraction", file: "limits:\n  inbox: 1.5\n", want: []string{"limits.inbox: the fraction 1.5 is given; a whole number is expected"}},
 		{name: "section for one value", file: "http:\n  listen: {}\nlog:\n  level: 2.5\nag2:\n  trust_clients: 0.5\n", want: []string{
-			"http.listen: a section stands where a text belongs", "log.level: the fraction 2.5 stands where one of debug, info, warn, error belongs",
-			"ag2.trust_clients: the fraction 0.5 stands where true or false belongs",
+			"http.listen: a section is given; a text is expected", "log.level: the fraction 2.5 is given; one of debug, info, warn, error is expected",
+			"ag2.trust_clients: the fraction 0.5 is given; true or false is expected",
 		}},
-		{name: "no address", file: "http:\n  listen: nonsense\n", want: []string{`FILE:2: http.listen: "nonsense" is refused: it is no address to listen on; it looks like 127.0.0.1:7440`}},
-		{name: "a scheme in a host", file: "http:\n  hosts: [hub.example, https://hub.example]\n", want: []string{`"https://hub.example" is no host, which looks like hub.example`}},
-		{name: "a path in an origin", file: "http:\n  origins: [https://desk.example/app]\n", want: []string{`"https://desk.example/app" is no origin, which looks like https://desk.example`}},
+		{name: "no address", file: "http:\n  listen: nonsense\n", want: []string{`FILE:2: http.listen: "nonsense" is refused: it is not an address to listen on; it looks like 127.0.0.1:7440`}},
+		{name: "a scheme in a host", file: "http:\n  hosts: [hub.example, https://hub.example]\n", want: []string{`"https://hub.example" is not a host, which looks like hub.example`}},
+		{name: "a path in an origin", file: "http:\n  origins: [https://desk.example/app]\n", want: []string{`"https://desk.example/app" is not an origin, which looks like https://desk.example`}},
 		{name: "an event no client takes", file: "limits:\n  event: 64MiB\n", want: []string{`limits.event: "64MiB" is refused: it is at most 1MiB`}},
 		{name: "zero", file: "limits:\n  inbox: 0\n", want: []string{`limits.inbox: "0" is refused: it must be more than 0`}},
 		{name: "negative", file: "limits:\n  inbox: -1\n", want: []string{"it must be more than 0"}},
@@ -166,7 +160,7 @@ func TestRefused(t *testing.T) {
 			if tc.file != "" {
 				tc.src.File = write(t, tc.file)
 			}
-			_, err := config.Load(tc.src)
+			_, err := everything.Load(tc.src)
 			if err == nil {
 				t.Fatal("accepted")
 			}
@@ -201,7 +195,7 @@ func TestAddresses(t *testing.T) {
 		},
 	} {
 		for text, want := range cases {
-			_, err := config.Load(config.Sources{Flags: map[string]string{key: text}, Named: map[string]string{key: "--set"}})
+			_, err := everything.Load(config.Sources{Flags: map[string]string{key: text}, Named: map[string]string{key: "--set"}})
 			if (err == nil) != want {
 				t.Errorf("%s=%q: %v", key, text, err)
 			}
@@ -211,7 +205,7 @@ func TestAddresses(t *testing.T) {
 
 func TestHugeFileIsRefused(t *testing.T) {
 	t.Parallel()
-	_, err := config.Load(config.Sources{File: write(t, strings.Repeat("# comment\n", 1<<17))})
+	_, err := everything.Load(config.Sources{File: write(t, strings.Repeat("# comment\n", 1<<17))})
 	if err == nil || !strings.Contains(err.Error(), "the limit is 1048576") {
 		t.Errorf("got %v", err)
 	}
@@ -220,7 +214,7 @@ func TestHugeFileIsRefused(t *testing.T) {
 // A file written from the effective values says the same again.
 func TestTextRoundTrip(t *testing.T) {
 	t.Parallel()
-	first, err := config.Load(config.Sources{File: write(t, "http: {hosts: [a, b], idle_timeout: 90m}\nlimits: {body: 1000001}\n")})
+	first, err := everything.Load(config.Sources{File: write(t, "http: {hosts: [a, b], idle_timeout: 90m}\nlimits: {body: 1000001}\n")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -228,7 +222,7 @@ func TestTextRoundTrip(t *testing.T) {
 	for _, e := range first.Effective {
 		again.WriteString(e.Key + `: "` + e.Text() + "\"\n")
 	}
-	second, err := config.Load(config.Sources{File: write(t, again.String())})
+	second, err := everything.Load(config.Sources{File: write(t, again.String())})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -259,10 +253,13 @@ func TestBytes(t *testing.T) {
 	})
 }
 
+// everything are the settings of the command.
+var everything = config.Core.With(ag2.Section.Keys())
+
 func TestReferencePageIsCurrent(t *testing.T) {
 	t.Parallel()
 	var want bytes.Buffer
-	if err := config.WriteReference(&want); err != nil {
+	if err := everything.WriteReference(&want); err != nil {
 		t.Fatal(err)
 	}
 	got, err := os.ReadFile("../../docs/config.md")
@@ -272,7 +269,7 @@ func TestReferencePageIsCurrent(t *testing.T) {
 	if !bytes.Equal(got, want.Bytes()) {
 		t.Error("docs/config.md is not the output of `parley config reference`; run make docs")
 	}
-	for _, row := range config.Reference() {
+	for _, row := range everything.Reference() {
 		if row.Meaning == "" || strings.Contains(row.Meaning, "|") || !strings.Contains(row.Key, ".") {
 			t.Errorf("%+v cannot stand in the table", row)
 		}

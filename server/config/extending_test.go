@@ -10,7 +10,7 @@ func TestSmallestSetting(t *testing.T) {
 		Name: "limits.body", Default: "2MiB", Meaning: "size of one request's body",
 		field: func(c *Config) any { return &c.Limits.Body },
 	}
-	known, ok := find(key.Name)
+	known, ok := Core.find(key.Name)
 	if !ok || known.Default != key.Default || known.Env() != key.Env() {
 		t.Errorf("the table has %+v", known)
 	}

@@ -1,7 +1,6 @@
 package config
 
 import (
-	"slices"
 	"strings"
 )
 
@@ -14,14 +13,17 @@ type Key struct {
 	Zero    bool     // a number may be 0
 	Most    int      // the largest number or size, where not every one will do
 	Meaning string
+	// Exposes is the value with which clients from everywhere are let in without
+	// a proof of who they are; empty: none does.
+	Exposes string
 
 	field func(*Config) any
 	check func(value string) error  // of a text, or of each of a list; nil: any will do
 	mask  func(value string) string // hides what nobody may read; nil: nothing is hidden
 }
 
-// Keys is the one table of settings, in the order of the reference page.
-var Keys = []Key{
+// Core is the table of settings that no dialect defines itself.
+var Core = Table{
 	{
 		Name: "data.dir", Default: "./parley-data", Flag: "data",
 		Meaning: "folder of the embedded journal and the access keys; made when it does not exist",
@@ -354,86 +356,6 @@ var Keys = []Key{
 		field:   func(c *Config) any { return &c.Hub.EvictAfter },
 	},
 	{
-		Name: "ag2.allow_none", Default: NoneFromLoopback, Choices: []string{NoneFromLoopback, NoneAlways, NoneNever},
-		Meaning: "from where AG2 clients may identify themselves with the scheme none",
-		field:   func(c *Config) any { return &c.AG2.AllowNone },
-	},
-	{
-		Name: "ag2.trust_clients", Default: "false",
-		Meaning: "let any AG2 connection act for any identity, as AG2's own hub does",
-		field:   func(c *Config) any { return &c.AG2.TrustClients },
-	},
-	{
-		Name: "ag2.mirror_tasks", Default: "ends", Choices: []string{"ends", "all", "off"},
-		Meaning: "which task events are mirrored into the task's channel while its owner's turn runs: start and end, progress too, or none",
-		field:   func(c *Config) any { return &c.AG2.MirrorTasks },
-	},
-	{
-		Name: "ag2.read_wal", Default: "filtered", Choices: []string{"filtered", "whole"},
-		Meaning: "what a participant reads of a log that it may not see: filtered shows the envelope without its data, unless folds need it; whole shows all",
-		field:   func(c *Config) any { return &c.AG2.ReadWAL },
-	},
-	{
-		Name: "ag2.debug_frames", Default: "false",
-		Meaning: "log every frame in and out of AG2 connections, with its kind; at log level debug",
-		field:   func(c *Config) any { return &c.AG2.DebugFrames },
-	},
-	{
-		Name: "ag2.limits.connections", Default: "20000",
-		Meaning: "AG2 connections open at once",
-		field:   func(c *Config) any { return &c.AG2.Limits.Connections },
-	},
-	{
-		Name: "ag2.limits.frame_bytes", Default: "1MiB",
-		Meaning: "size of one message of an AG2 client",
-		field:   func(c *Config) any { return &c.AG2.Limits.FrameBytes },
-	},
-	{
-		Name: "ag2.limits.queue_bytes", Default: "8MiB",
-		Meaning: "bytes waiting for one AG2 reader that takes nothing for two seconds, four times as much for one that reads; one that falls further behind is cut off and resumes from its cursor",
-		field:   func(c *Config) any { return &c.AG2.Limits.QueueBytes },
-	},
-	{
-		Name: "ag2.limits.requests", Default: "1024",
-		Meaning: "requests of one AG2 connection waiting for their turn",
-		field:   func(c *Config) any { return &c.AG2.Limits.Requests },
-	},
-	{
-		Name: "ag2.limits.openings", Default: "256",
-		Meaning: "channels being opened by one AG2 connection",
-		field:   func(c *Config) any { return &c.AG2.Limits.Openings },
-	},
-	{
-		Name: "ag2.limits.identities", Default: "10000",
-		Meaning: "identities bound to one AG2 connection",
-		field:   func(c *Config) any { return &c.AG2.Limits.Identities },
-	},
-	{
-		Name: "ag2.limits.handshake", Default: "10s",
-		Meaning: "time to upgrade to WebSocket",
-		field:   func(c *Config) any { return &c.AG2.Limits.Handshake },
-	},
-	{
-		Name: "ag2.limits.message", Default: "30s",
-		Meaning: "time from a message's first byte to its last",
-		field:   func(c *Config) any { return &c.AG2.Limits.Message },
-	},
-	{
-		Name: "ag2.limits.ping", Default: "20s",
-		Meaning: "silence until a ping is sent",
-		field:   func(c *Config) any { return &c.AG2.Limits.Ping },
-	},
-	{
-		Name: "ag2.limits.pong", Default: "20s",
-		Meaning: "time to answer a ping",
-		field:   func(c *Config) any { return &c.AG2.Limits.Pong },
-	},
-	{
-		Name: "ag2.limits.write", Default: "30s",
-		Meaning: "time in which a reader must take what is written",
-		field:   func(c *Config) any { return &c.AG2.Limits.Write },
-	},
-	{
 		Name: "hpd.default_agent", Default: "",
 		Meaning: "agent that takes HPD inputs for agents that nobody knows; empty answers them with 404",
 		field:   func(c *Config) any { return &c.HPD.DefaultAgent },
@@ -624,13 +546,4 @@ var Keys = []Key{
 // Env is the environment variable that sets the key.
 func (k Key) Env() string {
 	return EnvPrefix + strings.ToUpper(strings.ReplaceAll(k.Name, ".", "_"))
-}
-
-// find looks a key up by name.
-func find(name string) (Key, bool) {
-	i := slices.IndexFunc(Keys, func(k Key) bool { return k.Name == name })
-	if i < 0 {
-		return Key{}, false
-	}
-	return Keys[i], true
 }

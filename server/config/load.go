@@ -47,16 +47,7 @@ func (e Effective) Text() string { return e.text }
 // Settings is a configuration and where each part of it came from.
 type Settings struct {
 	Config
-	Effective []Effective // in the order of Keys
-}
-
-// Default is the configuration without file, environment and flags.
-func Default() Config {
-	settings, err := Load(Sources{})
-	if err != nil {
-		panic("config: the table's own defaults: " + err.Error())
-	}
-	return settings.Config
+	Effective []Effective // in the order of the table
 }
 
 // layer is one source, flattened.
@@ -67,10 +58,10 @@ type layer struct {
 
 // Load merges the sources. Its error lists everything that is wrong with
 // them, so that one round of corrections is enough.
-func Load(src Sources) (*Settings, error) {
-	file, fileErr := fileLayer(src.File)
-	environ, envErr := envLayer(src.Environ)
-	flags, flagErr := flagLayer(src.Flags, src.Named)
+func (t Table) Load(src Sources) (*Settings, error) {
+	file, fileErr := t.fileLayer(src.File)
+	environ, envErr := t.envLayer(src.Environ)
+	flags, flagErr := t.flagLayer(src.Flags, src.Named)
 	wrong := []error{fileErr, envErr, flagErr}
 
 	merged := koanf.New(".")
@@ -85,7 +76,7 @@ func Load(src Sources) (*Settings, error) {
 	}
 
 	settings := &Settings{}
-	for _, key := range Keys {
+	for _, key := range t {
 		text, origin := key.Default, "default"
 		if merged.Exists(key.Name) {
 			origin = origins[key.Name]
@@ -100,6 +91,9 @@ func Load(src Sources) (*Settings, error) {
 				text = key.mask(text)
 			}
 			wrong = append(wrong, fmt.Errorf("%s: %s: %q is refused: %w", origin, key.Name, text, err))
+		}
+		if key.Exposes != "" && key.Text(&settings.Config) == key.Exposes {
+			settings.Exposing = append(settings.Exposing, key.exposing())
 		}
 		shown := Effective{Key: key.Name, Value: key.Value(&settings.Config), Origin: origin, text: key.Text(&settings.Config)}
 		if key.mask != nil {
@@ -117,7 +111,7 @@ func Load(src Sources) (*Settings, error) {
 	return settings, nil
 }
 
-func fileLayer(file string) (layer, error) {
+func (t Table) fileLayer(file string) (layer, error) {
 	if file == "" {
 		return layer{}, nil
 	}
@@ -145,14 +139,14 @@ func fileLayer(file string) (layer, error) {
 	origin := func(name string) string { return "file " + file + ":" + strconv.Itoa(at[name]) }
 	var unknown []error
 	for _, name := range slices.Sorted(maps.Keys(values)) {
-		if _, ok := find(name); ok {
+		if _, ok := t.find(name); ok {
 			continue
 		}
 		if values[name] == nil || isEmptyMap(values[name]) {
 			delete(values, name) // a section without content
 			continue
 		}
-		unknown = append(unknown, fmt.Errorf("%s:%d: unknown key %s; did you mean %s?", file, at[name], name, nearest(name, names())))
+		unknown = append(unknown, fmt.Errorf("%s:%d: unknown key %s; did you mean %s?", file, at[name], name, nearest(name, t.names())))
 		delete(values, name)
 	}
 	return layer{values, origin}, errors.Join(unknown...)
@@ -193,9 +187,9 @@ var elsewhere = []string{"BIN", "CONFIG", "HUB", "NATS_TOKEN", "SCALE", "TOKEN",
 // name that is no key is an error, and so is one that was surely meant for a
 // key; others are somebody else's, such as those that Kubernetes sets for a
 // service of this name.
-func envLayer(environ []string) (layer, error) {
+func (t Table) envLayer(environ []string) (layer, error) {
 	byEnv, sections, known := map[string]string{}, map[string]bool{}, []string{}
-	for _, key := range Keys {
+	for _, key := range t {
 		byEnv[key.Env()] = key.Name
 		section, _, _ := strings.Cut(key.Name, ".")
 		sections[strings.ToUpper(section)] = true
@@ -221,18 +215,18 @@ func envLayer(environ []string) (layer, error) {
 		return layer{}, fmt.Errorf("environment: %w", err)
 	}
 	origin := func(name string) string {
-		key, _ := find(name)
+		key, _ := t.find(name)
 		return "environment " + key.Env()
 	}
 	return layer{own.All(), origin}, errors.Join(unknown...)
 }
 
-func flagLayer(flags, named map[string]string) (layer, error) {
+func (t Table) flagLayer(flags, named map[string]string) (layer, error) {
 	values := map[string]any{}
 	var unknown []error
 	for _, name := range slices.Sorted(maps.Keys(flags)) {
-		if _, ok := find(name); !ok {
-			unknown = append(unknown, fmt.Errorf("flag %s: unknown key %s; did you mean %s?", named[name], name, nearest(name, names())))
+		if _, ok := t.find(name); !ok {
+			unknown = append(unknown, fmt.Errorf("flag %s: unknown key %s; did you mean %s?", named[name], name, nearest(name, t.names())))
 			continue
 		}
 		values[name] = flags[name]
@@ -240,26 +234,18 @@ func flagLayer(flags, named map[string]string) (layer, error) {
 	return layer{values, func(name string) string { return "flag " + named[name] }}, errors.Join(unknown...)
 }
 
-func names() []string {
-	all := make([]string, 0, len(Keys))
-	for _, key := range Keys {
-		all = append(all, key.Name)
-	}
-	return all
-}
-
 // scalar turns what a parser gave into text, lists into comma-separated text.
 func scalar(value any, key Key) (string, error) {
 	list, isList := value.([]any)
 	switch _, wantsList := key.field(&Config{}).(*[]string); {
 	case isList && !wantsList:
-		return "", errors.New("a list stands where one value belongs")
+		return "", errors.New("a list is given; one value is expected")
 	case isList:
 		parts := make([]string, 0, len(list))
 		for _, item := range list {
 			part, ok := item.(string)
 			if !ok || strings.Contains(part, ",") {
-				return "", fmt.Errorf("%v is no text without commas", item)
+				return "", fmt.Errorf("%v is not a text without commas", item)
 			}
 			parts = append(parts, part)
 		}
@@ -271,7 +257,7 @@ func scalar(value any, key Key) (string, error) {
 	case bool, int, int64, uint64, string:
 		return fmt.Sprint(v), nil
 	default:
-		return "", fmt.Errorf("%s stands where %s belongs", kindOf(v), key.wants())
+		return "", fmt.Errorf("%s is given; %s is expected", kindOf(v), key.wants())
 	}
 }
 

@@ -7,7 +7,7 @@ import (
 
 // WriteReference writes the reference page: every key, its default and its
 // meaning, as Markdown.
-func WriteReference(w io.Writer) error {
+func (t Table) WriteReference(w io.Writer) error {
 	_, err := fmt.Fprintf(w, `# Configuration
 
 Settings come from a file (`+"`%s`"+` in the working folder, or `+"`--config FILE`"+`), then from the
@@ -24,7 +24,7 @@ This page is the output of `+"`parley config reference`"+`.
 	if _, err := fmt.Fprint(w, "| Key | Default | Type | Environment | Flag | Meaning |\n|---|---|---|---|---|---|\n"); err != nil {
 		return err
 	}
-	for _, key := range Keys {
+	for _, key := range t {
 		_, err := fmt.Fprintf(w, "| `%s` | %s | %s | `%s` | %s | %s |\n",
 			key.Name, code(key.Default), key.Type(), key.Env(), code(flagName(key.Flag)), key.Meaning)
 		if err != nil {
@@ -60,9 +60,9 @@ type Row struct {
 }
 
 // Reference is the table of keys as data.
-func Reference() []Row {
-	rows := make([]Row, 0, len(Keys))
-	for _, key := range Keys {
+func (t Table) Reference() []Row {
+	rows := make([]Row, 0, len(t))
+	for _, key := range t {
 		rows = append(rows, Row{key.Name, key.Default, key.Type(), key.Choices, key.Env(), flagName(key.Flag), key.Meaning})
 	}
 	return rows

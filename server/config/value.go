@@ -179,6 +179,12 @@ func (k Key) Type() string {
 	}
 }
 
+// exposing says why the hub is open to everyone, and what closes it.
+func (k Key) exposing() string {
+	others := slices.DeleteFunc(slices.Clone(k.Choices), func(s string) bool { return s == k.Exposes })
+	return fmt.Sprintf("%s is %s: set it to %s", k.Name, k.Exposes, strings.Join(others, " or "))
+}
+
 // wants says what belongs to the key.
 func (k Key) wants() string {
 	switch kind := k.Type(); kind {
