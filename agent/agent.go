@@ -106,8 +106,8 @@ func (a *Agent) react(ctx context.Context, e *envelope.Envelope) (err error) {
 	return nil
 }
 
-// attempt takes a turn and reports its failure. The envelope counts as taken
-// all the same: a failed turn is not tried again by itself.
+// attempt takes a turn and reports its failure. The envelope then counts as
+// handled: a failed turn is not retried.
 func (a *Agent) attempt(ctx context.Context, e *envelope.Envelope) {
 	if err := a.takeTurn(ctx, e); err != nil && ctx.Err() == nil {
 		a.failed(ctx, e, err)

@@ -12,8 +12,7 @@ import (
 const maxMail = 1024
 
 // inflow holds envelopes for those who wait for them. It is bounded: the oldest
-// goes first, because whoever waits, waits for what comes last, and the log
-// has the rest.
+// is dropped first, because waiters want the newest, and the log has the rest.
 type inflow struct {
 	mu    sync.Mutex
 	mail  []*envelope.Envelope

@@ -7,7 +7,7 @@ import (
 	"github.com/parley-hub/parley/view"
 )
 
-// Model is whoever answers: a language model behind a provider's API, or a
+// Model produces answers. It is a language model behind a provider's API, or a
 // script.
 type Model interface {
 	Respond(ctx context.Context, p *Prompt) (*Response, error)

@@ -17,7 +17,7 @@ const (
 )
 
 // Options configure an agent. The zero value is an agent without tools of its
-// own that answers whatever is its turn to answer.
+// own that answers when it is its turn.
 type Options struct {
 	// System is what the model is told about its part, behind who it is.
 	System string

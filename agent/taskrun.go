@@ -99,8 +99,8 @@ func (r *TaskRun) State() task.State {
 	return r.state
 }
 
-// CancelRequested is closed when somebody asks to cancel the task. It may go on
-// all the same.
+// CancelRequested is closed when somebody asks to cancel the task. The task may
+// ignore that.
 func (r *TaskRun) CancelRequested() <-chan struct{} { return r.cancel }
 
 // Progress reports how far the task is: an object whose keys are merged into

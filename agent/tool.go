@@ -33,8 +33,8 @@ type Tool struct {
 // Call is one run of a tool.
 type Call struct {
 	turn.Call
-	// Key is the same when the round is tried again, and no other call has it:
-	// give it to whatever must not happen twice.
+	// Key identifies the call: it is the same when the round is retried, and no
+	// other call has it. Use it as an idempotency key.
 	Key string
 	// Turn is what the call happens in.
 	Turn *Turn

@@ -9,10 +9,10 @@ import (
 	"github.com/parley-hub/parley/adapter/turn"
 )
 
-// NetworkTools are what every agent can do besides answering, unless
-// Options.NoNetworkTools leaves them out: whoever wants some of them, or wants
-// them confirmed, gives those as Options.Tools. Their failures are returned as
-// text that begins with Error, never raised: the model reads them and decides.
+// NetworkTools returns the tools that every agent has unless
+// Options.NoNetworkTools is set. To use only some of them, or to have them
+// confirmed, set NoNetworkTools and pass those in Options.Tools. A tool that fails
+// returns text that begins with Error, which the model reads.
 func NetworkTools() []*Tool {
 	return []*Tool{delegateTool(), peersTool(), channelsTool(), tasksTool(), contextTool()}
 }
@@ -43,7 +43,7 @@ func (c *Call) current(named string) string {
 	return c.Turn.Channel.ID
 }
 
-// link is the way to the hub of whoever makes the call.
+// link is the connection to the hub of the agent that makes the call.
 func (c *Call) link() Link { return c.Turn.Agent.link }
 
 // resolve finds ids by name or id; the first one unknown is returned.

@@ -84,7 +84,7 @@ func (i *Identity) pop() (*envelope.Envelope, error) {
 		return e, nil
 	}
 	if i.err != nil {
-		i.signal() // for whoever else waits
+		i.signal() // for the other waiters
 		return nil, i.err
 	}
 	if i.lost && !i.asking {

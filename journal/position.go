@@ -7,7 +7,7 @@ import (
 )
 
 // Position is a place in one log: after the record numbered Seq. The zero
-// position is before the first record of whatever log is there.
+// position is before the first record, in any incarnation of the log.
 type Position struct {
 	Epoch       uint64
 	Incarnation uint64

@@ -88,9 +88,10 @@ func (c *conn) reset() error {
 	return c.Close()
 }
 
-// admit finds a place for a connection. When this machine's operator might be
-// who connects, there is one in the reserve: for that, whoever waits longest
-// there without having proved to be the operator may have to go.
+// admit finds a place for a connection. A connection that may be the operator's,
+// from this machine, gets a place in the reserve; if the reserve is full, the
+// connection that has been there longest without proving that it is the
+// operator's is evicted.
 func (l *listener) admit(c *conn) (ok bool, evicted *conn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -256,7 +257,8 @@ func withConn(ctx context.Context, c net.Conn) context.Context {
 	return context.WithValue(ctx, connKey{}, own)
 }
 
-// seated counts the connection for who asks, and refuses whoever holds too many.
+// seated counts the connection for its caller, and refuses a caller that has too
+// many.
 func seated(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if c, ok := r.Context().Value(connKey{}).(*conn); ok {

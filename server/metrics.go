@@ -59,8 +59,8 @@ func newMetrics(registry *prometheus.Registry, version string, dialects []Dialec
 	return m, nil
 }
 
-// observe counts requests. Upgrades go through untouched: whoever takes the
-// connection over must get the writer that net/http made.
+// observe counts requests. Upgrades are passed on unchanged: the handler
+// that takes over the connection needs the writer that net/http made.
 func (m *metrics) observe(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if isUpgrade(r) {

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// paceBytes is how much of an answer one deadline is for: whoever takes that
-// much in time may take as long as it likes for the whole.
+// paceBytes is how much of an answer must be read within one deadline. The whole
+// answer has no deadline.
 const paceBytes = 64 << 10
 
 // pace ends an answer whose reader stops reading: what the answer holds is

@@ -34,8 +34,8 @@ type Deps struct {
 	V1 http.Handler
 	// Page takes every request that nobody else owns.
 	Page http.Handler
-	// Dialects are the protocols besides. The server starts and drains them;
-	// whoever made them closes them.
+	// Dialects are the other protocols. The server starts and drains them; the
+	// caller of New closes them.
 	Dialects []Dialect
 
 	// Ready are the checks behind /readyz, besides those of the dialects.
@@ -149,10 +149,11 @@ func (s *Server) URL() string {
 	return scheme + "://" + (&net.TCPAddr{IP: host, Port: address.Port, Zone: address.Zone}).String()
 }
 
-// Run starts the dialects, serves until ctx ends, then drains: /readyz turns red and upgrades are
-// refused, dialects say goodbye, the listener closes, requests in flight
-// finish, and whoever is left after shutdown.timeout is cut off. It returns
-// when no connection is left. It is called once.
+// Run starts the dialects, serves until ctx ends, and then drains: /readyz
+// reports that the server is not ready, upgrades are refused, dialects end their
+// connections, the listener closes, and requests in flight finish. Connections
+// that are left after shutdown.timeout are closed. Run returns when none is left.
+// It is called once.
 func (s *Server) Run(ctx context.Context) error {
 	defer s.abandon()
 	if err := s.startDialects(ctx); err != nil {

@@ -288,14 +288,14 @@ func TestKeysOverHTTP(t *testing.T) {
 	h.want(t, "DELETE", "/v1/keys/"+reader.ID, "", 404, "not_found", as(operator)...)
 	h.want(t, "GET", "/healthz", "", 401, "belongs to no key", as(reader)...)
 	for body, want := range map[string]string{
-		`{"role":"boss"}`:                 "is no role",
+		`{"role":"boss"}`:                 "is not a role",
 		`{"role":"operator","agent":"a"}`: "not for both",
 		`{"rolle":"operator"}`:            ", which is unknown; it may have agent, role; a key request looks like",
 		`{"role":7}`:                      "/role is a number; it must be a string; a key request looks like",
 		`{`:                               "a key request looks like",
 		``:                                "a key request looks like",
-		`{}`:                              "is no role",
-		`{"role":"agent"}`:                "is no agent's name",
+		`{}`:                              "is not a role",
+		`{"role":"agent"}`:                "is not an agent's name",
 	} {
 		h.want(t, "POST", "/v1/keys", body, 400, want, as(operator)...)
 	}

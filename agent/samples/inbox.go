@@ -8,7 +8,7 @@ import (
 	"github.com/parley-hub/parley/fault"
 )
 
-// ErrClosed is returned to whoever waits at an inbox that was closed.
+// ErrClosed is returned to callers that wait at an inbox that is closed.
 var ErrClosed = fault.New(fault.Unavailable, "the inbox was closed")
 
 // Inbox is one reader's buffer. One goroutine reads it at a time.

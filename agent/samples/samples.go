@@ -62,7 +62,7 @@ type Stats struct {
 	Subscribers int
 }
 
-// RouteOptions are fixed by whoever asks for a route first.
+// RouteOptions are set by the first caller that asks for a route.
 type RouteOptions struct {
 	// Sequenced numbers the samples 1, 2, 3, …
 	Sequenced bool

@@ -31,7 +31,7 @@ func (r *Run) key(n int) string { return r.nonce + r.Work.RuntimeRunID + "/" + s
 // registry reads the answers that the hub hands over.
 var registry = wire.NewRegistry(nil)
 
-// Ask asks something of whoever watches the branch, and waits for the answer.
+// Ask sends a question to the watchers of the branch, and waits for the answer.
 // A question that was asked before, by this producer or the one before it, is
 // not asked again.
 func (r *Run) Ask(ctx context.Context, question wire.Payload) (*wire.Event, error) {
@@ -81,7 +81,7 @@ func (r *Run) Ask(ctx context.Context, question wire.Payload) (*wire.Event, erro
 // maxEarly bounds the answers to questions that nobody has asked again.
 const maxEarly = 1000
 
-// answered hands an answer to whoever waits for it.
+// answered passes an answer to the call that waits for it.
 func (r *Run) answered(data []byte) error {
 	e, err := registry.ParseResponse(data, wire.Limits{})
 	if err != nil {

@@ -28,7 +28,7 @@ type Client struct{ hub *v1.Client }
 // New makes a client that reaches the hub as another one does.
 func New(hub *v1.Client) *Client { return &Client{hub} }
 
-// Reach fails if the hub is not there, or refuses whoever asks.
+// Reach returns an error if the hub cannot be reached or refuses the caller.
 func (c *Client) Reach(ctx context.Context) error {
 	return c.hub.Call(ctx, http.MethodGet, path("openapi.json"), nil, nil)
 }

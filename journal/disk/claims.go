@@ -75,9 +75,9 @@ func (e *Engine) enterClaims(names []string) (*view, []string) {
 	return v, unknown
 }
 
-// findClaims looks claims up without the lock, so that whoever holds it later
-// finds them in memory (addClaims). A claim that cannot be read is left out: the
-// lookup under the lock tells why.
+// findClaims looks claims up without the lock, so that the lookup under
+// the lock finds them in memory (addClaims). A claim that cannot be read is left
+// out: the lookup under the lock returns the error.
 func (e *Engine) findClaims(names []string) (found []lookup, number uint64) {
 	if len(names) == 0 {
 		return nil, 0

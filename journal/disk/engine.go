@@ -142,8 +142,8 @@ func (g *group) addHead(log journal.LogName, head order.Head) {
 	g.heads = append(g.heads, logHead{log, head})
 }
 
-// empty reports whether there is nothing to commit. The end of a removal may
-// have nothing to write, and is waited for all the same.
+// empty reports whether there is nothing to commit. A group with the end of a
+// removal is not empty, even if it writes nothing: somebody waits for it.
 func (g *group) empty() bool { return g.batch.Empty() && len(g.finished) == 0 }
 
 // Shards is 1.

@@ -218,7 +218,7 @@ func TestAFolderThatIsNone(t *testing.T) {
 	}
 	for dir, want := range map[string]string{
 		"/nowhere": "does not exist",
-		"/empty":   "/empty is no data folder: it has neither FORMAT nor store",
+		"/empty":   "/empty is not a data folder: it has neither FORMAT nor store",
 	} {
 		_, checked := repair.Check(dir, testOptions(fs), nil)
 		_, described := repair.ReadStats(dir, testOptions(fs), nil)

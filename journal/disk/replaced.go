@@ -7,7 +7,7 @@ import "time"
 const checkInterval = 100 * time.Millisecond
 
 // replaced reports, before a group is acknowledged, whether files of the store
-// are gone: when Pebble has begun a log, and every now and then.
+// are gone. It checks when Pebble has begun a new log, and every checkEvery.
 func (e *Engine) replaced() error {
 	now := time.Now()
 	log := e.opened.Current()

@@ -38,7 +38,7 @@ func (e *Engine) sweepClaims() {
 		name := names[i]
 		held, _, err := e.book.RawClaim(name)
 		if err != nil {
-			return // whoever needs the claim is told
+			return // the next append that needs the claim returns the error
 		}
 		_ = e.group.batch.Delete(key, nil)
 		// It may have been taken again since.

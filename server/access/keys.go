@@ -81,17 +81,17 @@ func NewKeys() *Keys { return &Keys{now: time.Now} }
 // record. It is called before the keys are used.
 func (k *Keys) OnFailure(tell func(Failure)) { k.failures = NewFailures(tell) }
 
-// Failed notes that whoever has a remote address showed no good key at a door,
-// for a name if it said one.
+// Failed notes that a client at a remote address showed no valid key at a door,
+// and the name that it claimed, if any.
 func (k *Keys) Failed(remote, door, name string) {
 	if k.failures != nil {
 		k.failures.Note(remote, door, name)
 	}
 }
 
-// OnChange has fn called after each change of the keys, before whoever changed
-// them is answered: what lasts longer than a request looks again at who it
-// serves.
+// OnChange has fn called after each change of the keys, before the request that
+// changed them is answered. Connections that outlast a request then check their
+// callers again.
 func (k *Keys) OnChange(fn func()) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -214,10 +214,10 @@ func checkGrant(role Role, agent string) error {
 	case Agent:
 		bad := func(r rune) bool { return unicode.IsControl(r) }
 		if agent == "" || len(agent) > maxAgentName || !utf8.ValidString(agent) || strings.ContainsFunc(agent, bad) {
-			return fault.New(fault.Invalid, "%q is no agent's name: it has 1 to %d bytes of printable text", agent, maxAgentName)
+			return fault.New(fault.Invalid, "%q is not an agent's name: it has 1 to %d bytes of printable text", agent, maxAgentName)
 		}
 	default:
-		return fault.New(fault.Invalid, "%q is no role: it is %s or %s", string(role), Operator, Reader)
+		return fault.New(fault.Invalid, "%q is not a role: it is %s or %s", string(role), Operator, Reader)
 	}
 	return nil
 }
@@ -294,8 +294,8 @@ func (k *Keys) VerifyAgent(name, token string) bool {
 	return ok && key.Role == Agent && key.Agent == name
 }
 
-// HasAgent reports whether a key was ever made for the named agent: revoking it
-// does not open the name to whoever comes without one.
+// HasAgent reports whether a key was ever made for the named agent: after it is
+// revoked, the name still cannot be used without a key.
 func (k *Keys) HasAgent(name string) bool {
 	k.mu.RLock()
 	defer k.mu.RUnlock()

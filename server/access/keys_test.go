@@ -323,12 +323,12 @@ func TestRefusedGrants(t *testing.T) {
 		agent string
 		want  string
 	}{
-		{"boss", "", `"boss" is no role: it is operator or reader`},
-		{access.Anonymous, "", "is no role"},
-		{access.Agent, "", "is no agent's name"},
-		{access.Agent, "a\nb", "is no agent's name"},
-		{access.Agent, "a\xff", "is no agent's name"},
-		{access.Agent, strings.Repeat("a", 257), "is no agent's name"},
+		{"boss", "", `"boss" is not a role: it is operator or reader`},
+		{access.Anonymous, "", "is not a role"},
+		{access.Agent, "", "is not an agent's name"},
+		{access.Agent, "a\nb", "is not an agent's name"},
+		{access.Agent, "a\xff", "is not an agent's name"},
+		{access.Agent, strings.Repeat("a", 257), "is not an agent's name"},
 		{access.Operator, "alice", "not for both"},
 		{access.Reader, "alice", "not for both"},
 	} {

@@ -45,7 +45,7 @@ func (k *Keys) serve(ctx context.Context, who Principal) (_ context.Context, don
 	}
 }
 
-// recheck ends the requests of whoever stands no more.
+// recheck ends the requests of callers whose key is no longer valid.
 func (k *Keys) recheck() {
 	k.lasting.mu.Lock()
 	defer k.lasting.mu.Unlock()

@@ -22,7 +22,7 @@ func TestParametersAreJudged(t *testing.T) {
 	lists := []string{"/v1/channels", "/v1/channels?newest", "/v1/agents", "/v1/tasks", "/v1/audit"}
 	for _, path := range lists {
 		for _, after := range []string{"nonsense", "1.2.3", strings.ToUpper(ch[:31]) + "F", ch[:31], ch + "0", "%00"} {
-			s.refused(path, "after="+after, "is no place in this list; send what the page before said as next")
+			s.refused(path, "after="+after, "is not a position in this list; send what the page before said as next")
 		}
 		gone := strings.Repeat("0", 32)
 		if status, p := s.ask(operator, "GET", with(path, "after="+gone), ""); status != http.StatusOK {

@@ -20,7 +20,7 @@ func (c *call) atParam(head journal.Position) (uint64, error) {
 	}
 	at, err := strconv.ParseUint(text, 10, 64)
 	if err != nil || at > head.Seq {
-		return 0, fault.New(fault.Invalid, "at=%q is no event of this channel; it is 0 (before the first) to %d", text, head.Seq)
+		return 0, fault.New(fault.Invalid, "at=%q is not an event of this channel; it is 0 (before the first) to %d", text, head.Seq)
 	}
 	return at, nil
 }

@@ -28,7 +28,7 @@ type moment struct {
 	writers  map[string]writer // who wrote each context variable last
 	envelope string
 	at       time.Time
-	since    time.Time // when whoever is expected became so
+	since    time.Time // since when it has been the expected agent's turn
 	expected string
 }
 

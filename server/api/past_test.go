@@ -96,7 +96,7 @@ func TestStateAsItWas(t *testing.T) {
 	if string(end.Folded) != string(now.Folded) || end.Turn == nil || end.Turn.Name != "network" || len(end.Context) != 1 {
 		t.Errorf("at the end: %+v\nwant the fold %s", end, now.Folded)
 	}
-	if status, got := s.ask(operator, "GET", fmt.Sprintf("/v1/channels/%s/state?at=%d", id, n+1), ""); status != http.StatusBadRequest || got["detail"] != fmt.Sprintf(`at="%d" is no event of this channel; it is 0 (before the first) to %d`, n+1, n) {
+	if status, got := s.ask(operator, "GET", fmt.Sprintf("/v1/channels/%s/state?at=%d", id, n+1), ""); status != http.StatusBadRequest || got["detail"] != fmt.Sprintf(`at="%d" is not an event of this channel; it is 0 (before the first) to %d`, n+1, n) {
 		t.Errorf("beyond the end: %d %v", status, got)
 	}
 	s.ask(operator, "POST", "/v1/channels/"+id+"/close", `{"reason":"enough"}`)

@@ -124,7 +124,7 @@ func (c *call) sequence(name string, unless uint64) (uint64, error) {
 	}
 	n, err := strconv.ParseUint(text, 10, 64)
 	if err != nil {
-		return 0, fault.New(fault.Invalid, "%s=%q is no sequence; it is a number, as events have it in sequence", name, text)
+		return 0, fault.New(fault.Invalid, "%s=%q is not a sequence; it is a number, as events have it in sequence", name, text)
 	}
 	return n, nil
 }

@@ -272,7 +272,7 @@ func (c *call) flag(name string) (bool, error) {
 func (c *call) page(valid func(id string) bool) (string, error) {
 	text := c.URL.Query().Get("after")
 	if text != "" && !valid(text) {
-		return "", fault.New(fault.Invalid, "after=%.100q is no place in this list; send what the page before said as next, or leave it out to begin", text)
+		return "", fault.New(fault.Invalid, "after=%.100q is not a position in this list; send what the page before said as next, or leave it out to begin", text)
 	}
 	return text, nil
 }

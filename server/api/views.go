@@ -27,8 +27,8 @@ type viewEvent struct {
 // threaded is the one view that is no transcript.
 const threaded = "threaded"
 
-// eyes are those through which a channel is looked at: the caller's, whom it
-// names, or of whoever opened the channel.
+// eyes returns the agent as which a channel is shown: the one that the caller is
+// or names, or otherwise the channel's creator.
 func (a *API) eyes(c *call) (m *channel.Metadata, as string, err error) {
 	if m, err = a.see(c); err != nil {
 		return nil, "", err

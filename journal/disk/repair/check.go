@@ -363,7 +363,8 @@ func (c *checker) entries() {
 	})
 }
 
-// derived verifies what is not the truth but has checksums all the same.
+// derived verifies what is derived from the records: it can be made again, but
+// has checksums of its own.
 func (c *checker) derived() {
 	c.each(layout.KindIndex, func(key, value []byte) error {
 		c.report.Index++

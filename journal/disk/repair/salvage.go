@@ -28,7 +28,7 @@ type SalvageReport struct {
 	Values     int64      `json:"values"`
 	Unreadable []string   `json:"unreadable,omitempty"` // files or parts of them, each with the reason
 	Lost       []LostPart `json:"lost,omitempty"`
-	Apart      int64      `json:"apart"` // records that are readable but stand behind a hole; they are in the file APART
+	Apart      int64      `json:"apart"` // readable records after a hole in their log; they are in the file APART
 }
 
 // LostPart is a stretch of a log that is not in the new folder.

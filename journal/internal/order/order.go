@@ -138,7 +138,7 @@ func (b *Book) checkClaims(batch *journal.Batch, plan *Plan, now time.Time) erro
 	return nil
 }
 
-// holder ignores expiry: whoever took a claim last may release it.
+// holder ignores expiry: the last holder of an expired claim may release it.
 func (b *Book) holder(name string, plan *Plan, played map[string]int) (*Held, error) {
 	if at, ok := played[name]; ok {
 		return plan.Claims[at].Held, nil

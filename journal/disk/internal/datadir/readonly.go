@@ -63,7 +63,7 @@ func Check(fs vfs.FS, dir string) error {
 	case os.IsPermission(hidden):
 		return fmt.Errorf("data folder %s: %w; run this as the user that the hub runs as", dir, hidden)
 	case !storefs.Exists(fs, fs.PathJoin(dir, FormatFile)) && !storefs.Exists(fs, fs.PathJoin(dir, StoreDir)):
-		return fmt.Errorf("%s is no data folder: it has neither %s nor %s", dir, FormatFile, StoreDir)
+		return fmt.Errorf("%s is not a data folder: it has neither %s nor %s", dir, FormatFile, StoreDir)
 	}
 	return nil
 }
