@@ -17,6 +17,7 @@ import (
 //	Advisor       warns about a channel that it opens         no warnings
 //	Pausing       stops the clock of whoever must speak       it always runs
 //	DialectOnly   belongs to one dialect                      every dialect shows it
+//	TurnCounter   counts the turns that were taken            a channel has no such count
 //	Private       is shown to members and operators only      readers' keys see it too
 //	MemberFolder  folds who belongs to a channel              its participants, or Metadata.MembersOf
 //	Admitter      lets others than members speak              only members speak
@@ -92,6 +93,11 @@ type Admitter interface {
 // deleted. Other keys count for one sender in one channel, for a time.
 type KeyScope interface {
 	HomeKeys() bool
+}
+
+// TurnCounter is an adapter that counts turns. Most is 0 where there is no cap.
+type TurnCounter interface {
+	TurnCount(m *Metadata, s State) (taken, most int, ok bool)
 }
 
 // Private is an adapter whose channels are shown to their members and to

@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/parley-hub/parley/channel"
 )
 
 // Clock is the time as the hub has it: what it stores and what is due go by it.
@@ -26,3 +28,6 @@ func (h *Hub) Epoch(ctx context.Context) (string, error) {
 	}
 	return strings.Join(epochs, "-"), nil
 }
+
+// AdapterFor is the adapter that governs a channel; nil if it is not loaded.
+func (h *Hub) AdapterFor(m *channel.Metadata) channel.Adapter { return h.adapterOf(m.Manifest.Key()) }

@@ -82,6 +82,13 @@ func (a Access) Channels(ctx context.Context, o ListOptions) (list []*channel.Me
 	return a.hub.Channels(ctx, o)
 }
 
+// ChannelPage lists channels that the caller may look into, as Hub.ChannelPage
+// does.
+func (a Access) ChannelPage(ctx context.Context, o ListOptions) (list []ListedChannel, next string, err error) {
+	o.by = a.by
+	return a.hub.ChannelPage(ctx, o)
+}
+
 // CloseChannel closes a channel that the caller may close.
 func (a Access) CloseChannel(ctx context.Context, id, reason string) (*channel.Metadata, error) {
 	m, err := a.Channel(ctx, id)
@@ -125,6 +132,12 @@ func (a Access) Task(ctx context.Context, id string) (*task.Task, error) {
 func (a Access) Tasks(ctx context.Context, q TaskQuery) (list []*task.Task, next string, err error) {
 	q.by = a.by
 	return a.hub.Tasks(ctx, q)
+}
+
+// TaskPage lists tasks that the caller may see, as Hub.TaskPage does.
+func (a Access) TaskPage(ctx context.Context, q TaskQuery) (list []ListedTask, next string, err error) {
+	q.by = a.by
+	return a.hub.TaskPage(ctx, q)
 }
 
 // seesTask tells which tasks the caller may see; each channel is looked up once.

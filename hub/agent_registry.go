@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -35,6 +36,7 @@ type member struct {
 
 	inbox inbox
 	link  link
+	seen  atomic.Int64 // when it last came, spoke or left, in nanoseconds; 0: not in this process
 
 	// transient holds the details of an adopted identity; nil: it is registered.
 	transient atomic.Pointer[profile.Full]
@@ -182,6 +184,7 @@ func (h *Hub) Name(id string) string {
 // AgentQuery selects and orders identities.
 type AgentQuery struct {
 	identity.Query
+	Names  bool // Text is looked for in names too
 	ByName bool // else in the order of registration
 	Limit  int  // zero or less selects none
 }
@@ -193,7 +196,11 @@ func (h *Hub) Agents(ctx context.Context, q AgentQuery) ([]Profile, error) {
 		if !q.ByName && len(found) >= q.Limit {
 			break
 		}
-		selected, err := h.matches(ctx, q.Query, m)
+		wanted := q.Query
+		if q.Names && strings.Contains(strings.ToLower(m.name()), strings.ToLower(q.Text)) {
+			wanted.Text = ""
+		}
+		selected, err := h.matches(ctx, wanted, m)
 		if err != nil {
 			return nil, err
 		}

@@ -48,6 +48,7 @@ func (h *Hub) Delete(ctx context.Context, channelID string, by *Caller) error {
 
 // endFollowers tells the followers of a channel that it is gone.
 func (h *Hub) endFollowers(channelID string) {
+	h.board.note(channelID)
 	for _, s := range h.followers(channelID) {
 		s.close(&Gap{Reason: "the log was dropped"})
 	}

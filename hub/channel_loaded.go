@@ -40,6 +40,7 @@ type loadedChannel struct {
 	nextSave uint64                   // at how many records its fold is saved next
 	durable  atomic.Pointer[snapshot] // nil: its creation is on its way
 	lives    atomic.Pointer[liveQueue]
+	noted    atomic.Bool // the board looks at it again
 }
 
 // heads are the last ordered sequences of a channel's own logs.

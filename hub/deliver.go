@@ -190,6 +190,7 @@ func (h *Hub) finish(p *Pending) {
 		return
 	}
 	h.advance(p.ch, p.left)
+	h.noteChange(p.ch)
 	if len(p.items) == 0 {
 		h.showFollowers(p.ch)
 	}
@@ -250,8 +251,12 @@ func (h *Hub) dispatch(ch *loadedChannel, it *item) {
 	e := it.envelope
 	sender := h.registry.byID(e.Sender)
 	substantive := !envelope.IsProtocol(e.Type)
-	if it.posted && substantive && sender != nil {
-		sender.inbox.answered(ch.id)
+	h.stats.admitted.Add(1)
+	if it.posted && sender != nil {
+		sender.seen.Store(e.CreatedAt.UnixNano())
+		if substantive {
+			sender.inbox.answered(ch.id)
+		}
 	}
 	shared := &Shared{}
 	h.publish(ch, Event{Envelope: e, Shared: shared})
@@ -323,7 +328,8 @@ func (h *Hub) tellMember(ch *loadedChannel, it *item, sender, m *member, shared 
 	n := &Notice{Envelope: it.envelope, Channel: it.meta, Recipient: m.id, Dialect: dialectOf(ch.adapter), Shared: shared}
 	pending := int64(0)
 	err := m.link.deliver(n, func() {
-		ch.readers.delivered(it.meta, m.id, it.envelope)
+		h.stats.delivered.Add(1)
+		ch.readers.delivered(it.meta, m.id, it.envelope, h.now())
 		if !envelope.IsProtocol(it.envelope.Type) && n.Dialect == "" && !slices.Contains(it.guests, m.id) {
 			pending = count()
 		}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/parley-hub/parley/channel"
 	"github.com/parley-hub/parley/envelope"
@@ -22,6 +23,7 @@ type readers struct {
 type seat struct {
 	acked     string // id; everything up to it is acked
 	delivered string // id of the last content delivered
+	handed    int64  // when, in nanoseconds
 }
 
 func (r *readers) seat(m *channel.Metadata, agent string) *seat {
@@ -36,15 +38,27 @@ func (r *readers) seat(m *channel.Metadata, agent string) *seat {
 }
 
 // delivered remembers that a participant was handed an envelope.
-func (r *readers) delivered(m *channel.Metadata, agent string, e *envelope.Envelope) {
+func (r *readers) delivered(m *channel.Metadata, agent string, e *envelope.Envelope, at time.Time) {
 	if !envelope.IsContent(e.Type) {
 		return
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if s := r.seat(m, agent); s != nil && s.delivered < e.ID {
-		s.delivered = e.ID
+		s.delivered, s.handed = e.ID, at.UnixNano()
 	}
+}
+
+// handed is when a participant was handed an envelope or a later one; zero: it was
+// not, as far as this process knows.
+func (r *readers) handed(m *channel.Metadata, agent, envelopeID string) time.Time {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s := r.seat(m, agent)
+	if s == nil || s.delivered == "" || envelopeID == "" || s.delivered < envelopeID {
+		return time.Time{}
+	}
+	return time.Unix(0, s.handed).UTC()
 }
 
 func (r *readers) acked(m *channel.Metadata, agent, envelopeID string) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/parley-hub/parley/fault"
 )
@@ -47,6 +48,7 @@ type link struct {
 type bond struct {
 	Attachment
 	endpoint Endpoint
+	since    time.Time
 	// replay, while the endpoint is brought up to date, keeps what arrives
 	// meanwhile.
 	replay *replaying
@@ -170,7 +172,8 @@ func (h *Hub) bind(agent string, at Endpoint, a Attachment, r *replaying) (*memb
 	if m == nil {
 		return nil, nil, fault.New(fault.NotFound, "agent not registered: '%s'", agent)
 	}
-	b := &bond{Attachment: a, endpoint: at, replay: r}
+	b := &bond{Attachment: a, endpoint: at, replay: r, since: h.now()}
+	m.seen.Store(b.since.UnixNano())
 	m.link.mu.Lock()
 	defer m.link.mu.Unlock()
 	i := slices.IndexFunc(m.link.bonds, func(old *bond) bool { return old.Reader == a.Reader })
@@ -214,6 +217,7 @@ func (h *Hub) Unbind(at Endpoint, agents ...string) {
 		if m == nil {
 			continue
 		}
+		m.seen.Store(h.now().UnixNano())
 		m.link.mu.Lock()
 		m.link.bonds = slices.DeleteFunc(slices.Clone(m.link.bonds), func(b *bond) bool { return b.endpoint == at })
 		m.link.mu.Unlock()

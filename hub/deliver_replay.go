@@ -114,7 +114,7 @@ func (h *Hub) noteReplayed(ctx context.Context, meta *channel.Metadata, agent st
 		return err
 	}
 	defer ch.mu.Unlock()
-	ch.readers.delivered(meta, agent, e)
+	ch.readers.delivered(meta, agent, e, h.now())
 	ch.noteReplay(meta, agent, e)
 	return nil
 }

@@ -147,12 +147,14 @@ func (b *batch) situation() expect.Situation {
 
 // due is when a wait has lasted too long. What became due while no hub ran could
 // not be answered, so it gets a grace period from the opening of the hub on.
-func (b *batch) due(r *rule, x expect.Wait) expect.Instant {
+func (b *batch) due(r *rule, x expect.Wait) expect.Instant { return b.hub.dueOf(r, x) }
+
+func (h *Hub) dueOf(r *rule, x expect.Wait) expect.Instant {
 	due := x.Since.Plus(r.Within)
-	if due > b.hub.opened {
+	if due > h.opened {
 		return due
 	}
-	return max(due, b.hub.opened.Plus(min(r.Within, b.hub.opts.RestartGrace)))
+	return max(due, h.opened.Plus(min(r.Within, h.opts.RestartGrace)))
 }
 
 // Human reports whether an id is that of a person.

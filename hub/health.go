@@ -141,6 +141,8 @@ type stats struct {
 	loaded      atomic.Int64 // channels folded from the journal
 	foldedBytes atomic.Int64 // read for that
 	lostLive    atomic.Int64 // live deliveries that a reader could not take
+	admitted    atomic.Int64 // envelopes of histories
+	delivered   atomic.Int64 // envelopes handed to endpoints
 
 	mu      sync.Mutex
 	refused map[fault.Code]int64
@@ -160,6 +162,8 @@ type Stats struct {
 	ChannelsLoaded int64 // folded from the journal since opening
 	BytesFolded    int64
 	LiveLost       int64 // live deliveries that a reader could not take
+	Admitted       int64 // envelopes of histories
+	Delivered      int64 // envelopes handed to endpoints
 	Refused        map[fault.Code]int64
 	Loaded         int // channels in memory now
 	Waiting        int // batches on their way now
@@ -172,6 +176,8 @@ func (h *Hub) Stats() Stats {
 		ChannelsLoaded: h.stats.loaded.Load(),
 		BytesFolded:    h.stats.foldedBytes.Load(),
 		LiveLost:       h.stats.lostLive.Load(),
+		Admitted:       h.stats.admitted.Load(),
+		Delivered:      h.stats.delivered.Load(),
 		Refused:        map[fault.Code]int64{},
 		Loaded:         h.channels.size(),
 		Waiting:        h.delivery.waiting(),

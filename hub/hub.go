@@ -64,6 +64,7 @@ type Hub struct {
 	saver      foldSaver
 	homes      homes
 	lists      lists
+	board      board
 
 	background context.Context // of goroutines that outlive the call that starts them
 	stop       context.CancelFunc

@@ -3,6 +3,7 @@ package hub
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/parley-hub/parley/fault"
@@ -49,8 +50,10 @@ type TaskQuery struct {
 	Open    bool // only those of an owner that have not ended
 	Channel string
 	State   task.State
-	After   string // next of the page before
-	Limit   int    // 0: 50
+	States  []task.State // only in one of these; none is any
+	Newest  bool         // the newest first
+	After   string       // next of the page before
+	Limit   int          // 0: 50
 
 	by *Caller // only those that it may see; see Access
 }
@@ -58,6 +61,21 @@ type TaskQuery struct {
 // Tasks lists tasks in the order that they were first observed. Next goes on
 // after them, and is empty at the end.
 func (h *Hub) Tasks(ctx context.Context, q TaskQuery) (list []*task.Task, next string, err error) {
+	page, next, err := h.TaskPage(ctx, q)
+	for _, t := range page {
+		list = append(list, t.Task)
+	}
+	return list, next, err
+}
+
+// ListedTask is a task with its place in a list.
+type ListedTask struct {
+	*task.Task
+	Place string
+}
+
+// TaskPage is Tasks, with the place of each.
+func (h *Hub) TaskPage(ctx context.Context, q TaskQuery) (list []ListedTask, next string, err error) {
 	if q.State != "" {
 		if _, err := task.ParseState(string(q.State)); err != nil {
 			return nil, "", err
@@ -66,12 +84,8 @@ func (h *Hub) Tasks(ctx context.Context, q TaskQuery) (list []*task.Task, next s
 	if q.Limit <= 0 {
 		q.Limit = 50
 	}
-	scan := journal.ScanOptions{Prefix: q.prefix()}
-	if q.After != "" {
-		scan.From = append(append([]byte{}, scan.Prefix...), q.After+"\x00"...)
-	}
 	last, sees := "", h.As(q.by).seesTask(ctx)
-	for entry, err := range journal.IndexAll(ctx, h.journal, scan) {
+	for entry, err := range journal.IndexAll(ctx, h.journal, schema.ListScan(q.prefix(), q.After, q.Newest)) {
 		if err != nil {
 			return nil, "", unavailable(err)
 		}
@@ -88,13 +102,35 @@ func (h *Hub) Tasks(ctx context.Context, q TaskQuery) (list []*task.Task, next s
 		if len(list) == q.Limit {
 			return list, last, nil
 		}
-		list, last = append(list, t), schema.LastPart(entry.Key)
+		last = schema.LastPart(entry.Key)
+		list = append(list, ListedTask{t, last})
 	}
 	return list, "", nil
 }
 
 func (q *TaskQuery) selects(t *task.Task) bool {
-	return (q.Owner == "" || t.Owner == q.Owner) && (q.State == "" || t.State == q.State)
+	return (q.Owner == "" || t.Owner == q.Owner) && (q.State == "" || t.State == q.State) &&
+		(q.States == nil || slices.Contains(q.States, t.State))
+}
+
+// maxTasksCounted bounds how many open tasks are counted.
+const maxTasksCounted = 10_000
+
+// CountOpenTasks counts tasks that have not ended, by state.
+func (h *Hub) CountOpenTasks(ctx context.Context) (map[task.State]int, error) {
+	counts, n := map[task.State]int{}, 0
+	for entry, err := range journal.IndexAll(ctx, h.journal, journal.ScanOptions{Prefix: []byte(schema.IndexTaskOpen)}) {
+		if err != nil {
+			return nil, unavailable(err)
+		}
+		if n++; n > maxTasksCounted {
+			break
+		}
+		if t, err := h.Task(ctx, string(entry.Value)); err == nil {
+			counts[t.State]++
+		}
+	}
+	return counts, nil
 }
 
 func (q *TaskQuery) prefix() []byte {

@@ -192,6 +192,16 @@ func (Adapter) Expected(_ *channel.Metadata, s channel.State) (channel.Turn, boo
 	return channel.Turn{Agent: state.Facts.Expected, Trigger: state.Facts.LastEnvelope}, true
 }
 
+// TurnCount counts the turns that were taken, and how many there may be.
+func (Adapter) TurnCount(_ *channel.Metadata, s channel.State) (taken, most int, ok bool) {
+	state, ok := s.(*State)
+	if !ok {
+		return 0, 0, false
+	}
+	most, _ = state.Graph.MaxTurns()
+	return state.Facts.Turns, most, true
+}
+
 // Supervisor reports whether an agent may speak out of turn.
 func (Adapter) Supervisor(_ *channel.Metadata, s channel.State, agent string) bool {
 	state, ok := s.(*State)

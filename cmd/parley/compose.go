@@ -55,7 +55,7 @@ func compose(ctx context.Context, cfg config.Config, engine journal.Engine, log 
 			Stands: keys.Stands, Keys: keys, Sessions: sessions,
 			Warnings: dialects.channelWarnings, Takes: dialects.checkEnvelope, TakesOpening: dialects.checkOpening,
 			Limits: api.Limits{
-				Body: int64(cfg.Limits.Body), Page: cfg.Limits.Page, PageBytes: int(cfg.Limits.PageBytes), View: int64(cfg.Limits.View), Followers: cfg.Limits.Followers, States: cfg.Limits.States, Answers: int64(cfg.Limits.Answers),
+				Body: int64(cfg.Limits.Body), Page: cfg.Limits.Page, PageBytes: int(cfg.Limits.PageBytes), View: int64(cfg.Limits.View), Search: int64(cfg.Limits.Search), Followers: cfg.Limits.Followers, States: cfg.Limits.States, Answers: int64(cfg.Limits.Answers),
 				Write: cfg.Limits.FollowerWrite, KeepAlive: cfg.Limits.KeepAlive,
 			},
 		}),

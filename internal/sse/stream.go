@@ -103,6 +103,13 @@ func (s *Stream) write(b []byte) error {
 	return s.control.SetWriteDeadline(time.Time{})
 }
 
+// Farewell writes one last event and nothing else: what was gathered may not be
+// for the reader any more, and is read again if it is. Config.Before is not asked.
+func (s *Stream) Farewell(name string, data []byte) error {
+	s.buf = nil
+	return s.write(AppendEvent(nil, "", name, data))
+}
+
 // End bounds what net/http writes after the handler returns. With
 // KeepConnection that is a few bytes behind a write that was taken.
 func (s *Stream) End() {

@@ -145,7 +145,9 @@ func (e *Engine) commit(g *group, lazy []lazyWrite) bool {
 		buf = layout.AppendValue(key, key, w.value)
 		_ = g.batch.Set(buf[:len(key)], buf[len(key):], nil)
 	}
+	began := time.Now()
 	err := e.write(g.batch, synced)
+	took := time.Since(began)
 	if err == nil {
 		err = e.replaced()
 	}
@@ -153,7 +155,7 @@ func (e *Engine) commit(g *group, lazy []lazyWrite) bool {
 		e.fail(err)
 		return false
 	}
-	return e.publish(g, synced)
+	return e.publish(g, synced, took)
 }
 
 // finish adds what is written once for the group. Keys of one kind are sorted,
@@ -215,7 +217,7 @@ func (e *Engine) write(batch *pebble.Batch, sync bool) (err error) {
 }
 
 // publish lets readers see a durable group, then tells those who wait for it.
-func (e *Engine) publish(g *group, synced bool) bool {
+func (e *Engine) publish(g *group, synced bool, took time.Duration) bool {
 	snap := e.db.NewSnapshot()
 	e.mu.Lock()
 	if e.failure != nil { // too late: its tickets have ended
@@ -251,6 +253,7 @@ func (e *Engine) publish(g *group, synced bool) bool {
 	if synced {
 		e.stats.Groups++
 		e.stats.Syncs++
+		e.stats.SyncTimes.Add(took)
 	}
 	e.stats.Unsynced -= g.bytes
 	e.lookAgain()

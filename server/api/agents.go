@@ -1,14 +1,17 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/parley-hub/parley/envelope"
+	"github.com/parley-hub/parley/fault"
 	"github.com/parley-hub/parley/hub"
 	"github.com/parley-hub/parley/identity"
 )
@@ -23,11 +26,50 @@ type agentBody struct {
 	Skill    *string            `json:"skill_md"`
 	Online   bool               `json:"online"`
 	Pending  int64              `json:"inbox_depth"`
+
+	LastSeenAt   *time.Time       `json:"last_seen_at"` // null: not since the hub was started
+	Connections  []connectionBody `json:"connections"`
+	OpenChannels int              `json:"open_channels"`
+	TurnsWaiting int              `json:"turns_waiting"`
+	OldestTurnAt *time.Time       `json:"oldest_turn_at"`
 }
+
+type connectionBody struct {
+	Dialect string    `json:"dialect"`
+	Address string    `json:"address"`
+	Since   time.Time `json:"since"`
+}
+
+// maxChannelsCounted bounds how many open channels of an identity are counted.
+const maxChannelsCounted = 10_000
 
 type agentPage struct {
 	Agents []jsontext.Value `json:"agents"`
 	Next   string           `json:"next"`
+	Total  int              `json:"total"`
+}
+
+// agentOrder is the order that a parameter asks for; nil is that of registration.
+func agentOrder(sort string) (func(*API) func(a, b hub.Profile) int, error) {
+	switch sort {
+	case "":
+		return nil, nil
+	case "name":
+		return func(*API) func(a, b hub.Profile) int {
+			return func(a, b hub.Profile) int { return strings.Compare(a.Passport.Name, b.Passport.Name) }
+		}, nil
+	case "pending": // the fullest inbox first
+		return func(api *API) func(a, b hub.Profile) int {
+			return func(a, b hub.Profile) int { return cmp.Compare(api.hub.Pending(b.ID()), api.hub.Pending(a.ID())) }
+		}, nil
+	case "seen": // whoever was seen last first
+		return func(api *API) func(a, b hub.Profile) int {
+			return func(a, b hub.Profile) int {
+				return api.hub.Presence(b.ID()).LastSeen.Compare(api.hub.Presence(a.ID()).LastSeen)
+			}
+		}, nil
+	}
+	return nil, fault.New(fault.Invalid, "sort=%q is none of name, pending and seen", sort)
 }
 
 func (a *API) agentBody(ctx context.Context, p hub.Profile) (agentBody, error) {
@@ -35,11 +77,21 @@ func (a *API) agentBody(ctx context.Context, p hub.Profile) (agentBody, error) {
 	if err != nil {
 		return agentBody{}, err
 	}
-	_, online := a.hub.Bound(p.ID())
-	return agentBody{
+	presence := a.hub.Presence(p.ID())
+	open, err := a.hub.OpenChannelsOf(ctx, p.ID(), maxChannelsCounted)
+	if err != nil {
+		return agentBody{}, err
+	}
+	turns := a.hub.WaitingTurns(p.ID())
+	body := agentBody{
 		Passport: p.Passport, Resume: details.Resume, Rule: p.Rule, Ceiling: p.Ceiling, Limits: p.Enforced().Limits, Skill: details.Skill,
-		Online: online, Pending: a.hub.Pending(p.ID()),
-	}, nil
+		Online: presence.Online, Pending: a.hub.Pending(p.ID()), LastSeenAt: maybeAt(presence.LastSeen), Connections: []connectionBody{},
+		OpenChannels: open, TurnsWaiting: turns.Waiting, OldestTurnAt: maybeAt(turns.Oldest),
+	}
+	for _, c := range presence.Connections {
+		body.Connections = append(body.Connections, connectionBody{c.Dialect, c.Address, c.Since})
+	}
+	return body, nil
 }
 
 func (a *API) encodeAgent(ctx context.Context, p hub.Profile) ([]byte, error) {
@@ -56,29 +108,50 @@ func (a *API) listAgents(c *call) error {
 		return err
 	}
 	q := c.URL.Query()
-	query := hub.AgentQuery{Limit: 1 << 30}
+	query := hub.AgentQuery{Limit: 1 << 30, Names: true}
 	query.Capability, query.Text = q.Get("capability"), q.Get("query")
 	if kind := q.Get("kind"); kind != "" {
 		if query.Kind, err = identity.ParseKind(kind); err != nil {
 			return err
 		}
 	}
+	online, err := c.flag("online")
+	if err != nil {
+		return err
+	}
+	by, err := agentOrder(q.Get("sort"))
+	if err != nil {
+		return err
+	}
 	after, err := c.page(envelope.ValidID)
 	if err != nil {
+		return err
+	}
+	if err := a.watches.refresh(c.Context()); err != nil { // whose turns wait
 		return err
 	}
 	all, err := a.hub.Agents(c.Context(), query)
 	if err != nil {
 		return err
 	}
-	var page agentPage
+	if online {
+		all = slices.DeleteFunc(slices.Clone(all), func(p hub.Profile) bool { return !a.hub.Online(p.ID()) })
+	}
+	if by != nil {
+		slices.SortStableFunc(all, by(a))
+	}
+	page := agentPage{Total: len(all)}
 	page.Agents, page.Next, err = gather(limit, after, func(n int, after string) ([]hub.Profile, string, error) {
-		// Ids grow with age, as the list does.
-		from, found := slices.BinarySearchFunc(all, after, func(p hub.Profile, id string) int { return strings.Compare(p.ID(), id) })
-		if found {
-			from++
+		// One that is gone by now, or was not there, is followed by everything.
+		rest := all[slices.IndexFunc(all, func(p hub.Profile) bool { return p.ID() == after })+1:]
+		if by == nil {
+			// Ids grow with age, as the list does.
+			from, found := slices.BinarySearchFunc(all, after, func(p hub.Profile, id string) int { return strings.Compare(p.ID(), id) })
+			if found {
+				from++
+			}
+			rest = all[from:]
 		}
-		rest := all[from:]
 		if len(rest) <= n {
 			return rest, "", nil
 		}
@@ -112,4 +185,63 @@ func (a *API) removeAgent(c *call) error {
 	}
 	c.WriteHeader(http.StatusNoContent)
 	return nil
+}
+
+type turnPage struct {
+	Turns []waitingTurn     `json:"turns"`
+	Names map[string]string `json:"names"` // of the agent, by id
+}
+
+// waitingTurn is a turn that is an agent's to take.
+type waitingTurn struct {
+	ChannelID  string     `json:"channel_id"`
+	Title      string     `json:"title"`
+	Type       string     `json:"type"`
+	EnvelopeID *string    `json:"envelope_id"` // to answer; null before anyone has spoken
+	Since      time.Time  `json:"since"`
+	HandedAt   *time.Time `json:"handed_at"`
+	DueAt      *time.Time `json:"due_at"`
+	Overdue    bool       `json:"overdue"`
+}
+
+// agentTurns lists the turns that are an agent's to take. Looking is not handing
+// over.
+func (a *API) agentTurns(c *call) error {
+	p, err := a.agent(c.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	if !c.who.seesAll() {
+		if _, err := c.who.itself(p.ID()); err != nil {
+			return err
+		}
+	}
+	limit, err := c.limit(a.cfg.Limits)
+	if err != nil {
+		return err
+	}
+	turns, err := a.hub.ExpectedOf(c.Context(), p.ID(), limit.entries)
+	if err != nil {
+		return err
+	}
+	page := turnPage{Turns: []waitingTurn{}, Names: map[string]string{p.ID(): p.Passport.Name}}
+	for _, t := range turns {
+		m, err := a.hub.Channel(c.Context(), t.Channel)
+		if err != nil {
+			return err
+		}
+		sees, err := a.sight(c.Context(), t.Channel, c.who.eyes())
+		if err != nil {
+			return err
+		}
+		title, err := a.title(c.Context(), m, sees)
+		if err != nil {
+			return err
+		}
+		page.Turns = append(page.Turns, waitingTurn{
+			ChannelID: t.Channel, Title: title, Type: m.Manifest.Type, EnvelopeID: optional(t.Trigger),
+			Since: t.Since.UTC(), HandedAt: maybeAt(t.Handed), DueAt: maybeAt(t.Due), Overdue: t.Overdue,
+		})
+	}
+	return c.write(http.StatusOK, page)
 }

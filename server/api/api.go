@@ -23,6 +23,7 @@ import (
 	"github.com/parley-hub/parley/server/access"
 	"github.com/parley-hub/parley/server/body"
 	"github.com/parley-hub/parley/server/problem"
+	"github.com/parley-hub/parley/server/stats"
 	"github.com/parley-hub/parley/view"
 )
 
@@ -38,6 +39,8 @@ type Config struct {
 	// Keys and Sessions are who may ask. Nil: nobody can sign in here.
 	Keys     *access.Keys
 	Sessions *access.Sessions
+	// Stats is what the hub measures of itself; nil: nothing is kept.
+	Stats *stats.Recorder
 	// Stands tells whether who asked may still be answered: a stream ends when
 	// its key is revoked. Nil: always.
 	Stands func(access.Principal) bool
@@ -60,6 +63,7 @@ type Limits struct {
 	Followers int           // limits.followers: 10,000 streams at once
 	Page      int           // limits.page: 1,000 entries of one answer
 	PageBytes int           // 4 MiB of one answer of a list; an entry that is larger stands alone
+	Search    int64         // limits.search: 8 MiB of a log that one search reads
 	View      int64         // 64 MiB of a log that one view is made of; four times as much for all at once
 	Answers   int64         // limits.answers: 256 MiB of answers being made or read
 	Write     time.Duration // limits.follower_write: 10 s to take what is written
@@ -80,7 +84,10 @@ type API struct {
 	backingUp atomic.Bool
 	mux       *http.ServeMux
 
-	rechecks chan chan struct{} // holds what is closed when keys or sessions change
+	titles    titles
+	summaries summaries
+	watches   watches
+	rechecks  chan chan struct{} // holds what is closed when keys or sessions change
 }
 
 // New makes the handler.
@@ -110,6 +117,7 @@ func New(cfg Config) *API {
 	setDefault(&l.PageBytes, 4<<20)
 	setDefault(&l.View, 64<<20)
 	setDefault(&l.States, 64)
+	setDefault(&l.Search, 8<<20)
 	setDefault(&l.Answers, 256<<20)
 	setDefault(&l.Write, 10*time.Second)
 	setDefault(&l.KeepAlive, 15*time.Second)
@@ -118,6 +126,7 @@ func New(cfg Config) *API {
 		followers: make(chan struct{}, l.Followers), answers: newAnswers(l.Answers), mux: http.NewServeMux(),
 		rechecks: make(chan chan struct{}, 1),
 	}
+	a.watches.api = a
 	a.rechecks <- make(chan struct{})
 	if cfg.Keys != nil {
 		cfg.Keys.OnChange(a.recheck)

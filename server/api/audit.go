@@ -17,6 +17,7 @@ import (
 type auditPage struct {
 	Records []jsontext.Value `json:"records"`
 	Next    string           `json:"next"` // empty at the end
+	Prev    string           `json:"prev"` // empty at the beginning
 	// Position is where to begin to follow without missing anything.
 	Position string `json:"position"`
 }
@@ -40,7 +41,7 @@ func (a *API) audit(c *call) error {
 	if follow {
 		return a.followAudit(c, q)
 	}
-	if q.After, err = c.page(envelope.ValidID); err != nil {
+	if q.Newest, err = c.flag("newest"); err != nil {
 		return err
 	}
 	head, err := a.hub.AuditHead(c.Context())
@@ -48,8 +49,10 @@ func (a *API) audit(c *call) error {
 		return err
 	}
 	page := auditPage{Position: head.String()}
-	page.Records, page.Next, err = gather(limit, q.After, func(n int, after string) ([]hub.AuditLine, string, error) {
-		q.Limit, q.After = n, after
+	place := func(line hub.AuditLine) string { return line.ID }
+	page.Records, page.Prev, page.Next, err = bothWays(c, limit, envelope.ValidID, place, func(n int, after string, backward bool) ([]hub.AuditLine, string, error) {
+		q := q
+		q.Limit, q.After, q.Newest = n, after, q.Newest != backward
 		return a.hub.AuditLog(c.Context(), q)
 	}, counted(c, func(line hub.AuditLine) ([]byte, error) { return line.Data, nil }))
 	if err != nil {
@@ -60,7 +63,12 @@ func (a *API) audit(c *call) error {
 
 func (a *API) auditQuery(c *call) (hub.AuditQuery, error) {
 	params := c.URL.Query()
-	q := hub.AuditQuery{Kind: params.Get("kind"), Channel: params.Get("channel")}
+	q := hub.AuditQuery{Channel: params.Get("channel")}
+	for _, kind := range params["kind"] {
+		if kind != "" {
+			q.Kinds = append(q.Kinds, kind)
+		}
+	}
 	var err error
 	if q.Agent, err = a.agentParam(c, "agent"); err != nil {
 		return q, err

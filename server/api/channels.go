@@ -2,7 +2,7 @@ package api
 
 import (
 	"net/http"
-	"slices"
+	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -12,55 +12,6 @@ import (
 	"github.com/parley-hub/parley/hub"
 	"github.com/parley-hub/parley/identity"
 )
-
-type channelPage struct {
-	Channels []jsontext.Value  `json:"channels"`
-	Next     string            `json:"next"`  // empty at the end
-	Names    map[string]string `json:"names"` // of who takes part, by id
-}
-
-func (a *API) listChannels(c *call) error {
-	q := c.URL.Query()
-	limit, err := c.limit(a.cfg.Limits)
-	if err != nil {
-		return err
-	}
-	newest, err := c.flag("newest")
-	if err != nil {
-		return err
-	}
-	o := hub.ListOptions{Type: q.Get("type"), Newest: newest}
-	if o.Label, err = c.labels(); err != nil {
-		return err
-	}
-	if o.After, err = c.page(channel.ValidID); err != nil {
-		return err
-	}
-	if o.Agent, err = a.agentParam(c, "agent"); err != nil {
-		return err
-	}
-	if o.State, err = stateOf(q.Get("state")); err != nil {
-		return err
-	}
-	o.Open = slices.Contains([]string{"pending", "active", "closing"}, q.Get("state"))
-	if !c.who.seesAll() {
-		if o.Agent, err = c.who.itself(o.Agent); err != nil {
-			return err
-		}
-	}
-	page := channelPage{Names: map[string]string{}}
-	page.Channels, page.Next, err = gather(limit, o.After, func(n int, after string) ([]*channel.Metadata, string, error) {
-		o.Limit, o.After = n, after
-		return a.as(c).Channels(c.Context(), o)
-	}, counted(c, func(m *channel.Metadata) ([]byte, error) {
-		a.names(page.Names, m)
-		return m.AppendJSON(nil)
-	}))
-	if err != nil {
-		return err
-	}
-	return c.write(http.StatusOK, page)
-}
 
 // names adds to a map who takes part in a channel, by id.
 func (a *API) names(to map[string]string, m *channel.Metadata) map[string]string {
@@ -88,6 +39,11 @@ func (a *API) agentParam(c *call, name string) (string, error) {
 	if text == "" {
 		return "", nil
 	}
+	return a.agentNamed(text)
+}
+
+// agentNamed is the id of a name or id.
+func (a *API) agentNamed(text string) (string, error) {
 	p, err := a.agent(text)
 	if fault.CodeOf(err) == fault.NotFound && envelope.ValidID(text) {
 		return text, nil
@@ -148,6 +104,7 @@ type shown struct {
 	position string
 	warnings []string
 	names    map[string]string
+	more     extraBrief
 }
 
 func (s shown) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -155,7 +112,7 @@ func (s shown) MarshalJSONTo(enc *jsontext.Encoder) error {
 	if err != nil {
 		return err
 	}
-	more := extra{State: s.state, Expected: optional(s.expected), Length: s.length, Position: s.position, Warnings: s.warnings, Names: s.names}
+	more := extra{State: s.state, Expected: optional(s.expected), Length: s.length, Position: s.position, Warnings: s.warnings, Names: s.names, extraBrief: s.more}
 	return writeMerged(enc, data, more)
 }
 
@@ -166,6 +123,60 @@ type extra struct {
 	Position string            `json:"position"`
 	Warnings []string          `json:"warnings"`
 	Names    map[string]string `json:"names"`
+	extraBrief
+}
+
+// extraBrief is what a channel waits for.
+type extraBrief struct {
+	Turn         *turnBody         `json:"turn"`
+	Expectations []expectationBody `json:"expectations"`
+	RequestsOpen int               `json:"requests_open"`
+	Last         *lastSaid         `json:"last"`
+}
+
+type expectationBody struct {
+	Name        string     `json:"name"`
+	OnViolation string     `json:"on_violation"`
+	Seconds     float64    `json:"seconds"`
+	Waits       []waitBody `json:"waits"`
+}
+
+type waitBody struct {
+	AgentID *string    `json:"agent_id"` // null: the channel as a whole
+	Since   time.Time  `json:"since"`
+	DueAt   time.Time  `json:"due_at"`
+	FiredAt *time.Time `json:"fired_at"`
+}
+
+// brief tells what a channel waits for, through the caller's eyes.
+func (a *API) brief(c *call, m *channel.Metadata) (extraBrief, error) {
+	b, err := a.hub.Brief(c.Context(), m.ID)
+	if err != nil {
+		return extraBrief{}, err
+	}
+	more := extraBrief{Turn: a.turn(b.Turn), Expectations: []expectationBody{}, RequestsOpen: b.Requests}
+	var fired map[string]time.Time
+	for _, x := range b.Expectations() {
+		body := expectationBody{Name: x.Name, OnViolation: x.OnViolation, Seconds: x.Within.Seconds(), Waits: []waitBody{}}
+		for _, w := range x.Waits {
+			wait := waitBody{AgentID: optional(w.Agent), Since: w.Since, DueAt: w.Due}
+			if w.Fired {
+				if fired == nil {
+					if fired, err = a.hub.Fired(c.Context(), m.ID); err != nil {
+						return more, err
+					}
+				}
+				wait.FiredAt = maybeAt(fired[x.Name+"/"+w.Agent])
+			}
+			body.Waits = append(body.Waits, wait)
+		}
+		more.Expectations = append(more.Expectations, body)
+	}
+	sees, err := a.sight(c.Context(), m.ID, c.who.eyes())
+	if err == nil {
+		more.Last, err = a.last(c.Context(), m, sees)
+	}
+	return more, err
 }
 
 func optional(s string) *string {
@@ -198,7 +209,11 @@ func (a *API) show(c *call, m *channel.Metadata, warnings []string) (shown, erro
 		return s, err
 	}
 	at, err := a.hub.Position(ctx, m.ID)
+	if err != nil {
+		return s, err
+	}
 	s.length, s.position = at.Seq, at.String()
+	s.more, err = a.brief(c, m)
 	return s, err
 }
 

@@ -14,12 +14,6 @@ import (
 	"github.com/parley-hub/parley/server/access"
 )
 
-type eventPage struct {
-	Events []jsontext.Value `json:"events"`
-	Next   string           `json:"next"` // the position to go on after
-	More   bool             `json:"more"`
-}
-
 // gapBody is what a gap event says.
 type gapBody struct {
 	Reason string `json:"reason"`
@@ -59,45 +53,24 @@ func (a *API) channelEvents(c *call) error {
 	if err != nil {
 		return err
 	}
+	if !follow {
+		return a.readChannel(c, m, as, after, limit)
+	}
+	for _, name := range []string{"before", "around", "type", "sender", "match"} {
+		if c.URL.Query().Has(name) {
+			return fault.New(fault.Invalid, "%s selects of what is there; a stream has everything after a position", name)
+		}
+	}
 	f, err := a.hub.Follow(c.Context(), m.ID, hub.FollowOptions{As: as, After: after})
 	var gap *hub.Gap
-	if follow && errors.As(err, &gap) {
+	if errors.As(err, &gap) {
 		return a.followAfterGap(c, m, as, gap)
 	}
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	if follow {
-		return a.followChannel(c, f, nil)
-	}
-	return a.readChannel(c, f, limit)
-}
-
-// readChannel answers with a page of what is there.
-func (a *API) readChannel(c *call, f *hub.Follower, limit bounds) error {
-	page := eventPage{Events: []jsontext.Value{}}
-	for size := 0; len(page.Events) < limit.entries && size < limit.bytes; {
-		ev, wake, err := f.TryNext(c.Context())
-		if err != nil {
-			return err
-		}
-		if wake != nil {
-			page.Next = f.Position().String()
-			return c.write(http.StatusOK, page)
-		}
-		data, err := appendEvent(nil, ev.Envelope, ev.Position.String())
-		if err == nil {
-			err = c.tally.hold(int64(len(data)))
-		}
-		if err != nil {
-			return err
-		}
-		page.Events = append(page.Events, data)
-		size += len(data)
-	}
-	page.Next, page.More = f.Position().String(), true
-	return c.write(http.StatusOK, page)
+	return a.followChannel(c, f, nil)
 }
 
 // followAfterGap says that the position is gone, and goes on from the end.

@@ -116,6 +116,8 @@ func (rt route) responses() obj {
 
 const streamSays = "Events named envelope, request or audit carry one entry as JSON, and its position as their id; " +
 	"live is an envelope that is not of the history; gap says that the position asked for no longer exists, and where the stream goes on. " +
+	"A watch has an object with its topic as data of each event: hello, envelope, live, request, audit, row, agent, summary, sample, gap, bye; " +
+	"the id of an event names the place in every exact topic. " +
 	"Lines that begin with a colon only keep the connection."
 
 func tags() []any {
@@ -127,6 +129,9 @@ func tags() []any {
 		{"requests", "What waits for somebody."},
 		{"audit", "What happened."},
 		{"keys", "Who may connect, as what."},
+		{"summary", "How many of what there are."},
+		{"stats", "What the hub measured of itself."},
+		{"watch", "One stream for several topics."},
 		{"session", "Signing in with a browser."},
 		{"sessions", "Browsers that are signed in."},
 		{"backup", "A copy of everything."},

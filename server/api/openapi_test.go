@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"strings"
 	"testing"
@@ -16,6 +17,7 @@ import (
 	"github.com/parley-hub/parley/hub"
 	"github.com/parley-hub/parley/server/access"
 	"github.com/parley-hub/parley/server/api"
+	"github.com/parley-hub/parley/server/stats"
 	"github.com/parley-hub/parley/task"
 )
 
@@ -158,7 +160,12 @@ func (c *contract) valid(at string, data []byte, name string) {
 func TestRoutesKeepTheDocument(t *testing.T) {
 	t.Parallel()
 	keys := access.NewKeys()
+	measured := stats.New([]stats.Series{{Name: "admitted", Counter: true}, {Name: "heap"}}, func() stats.Reading {
+		return stats.Reading{Values: []float64{1, math.NaN()}}
+	})
+	measured.Record()
 	s := newSite(t, func(cfg *api.Config) {
+		cfg.Stats = measured
 		cfg.Backup = func(_ context.Context, w io.Writer) error { _, err := io.WriteString(w, "tar"); return err }
 		cfg.Keys, cfg.Sessions = keys, access.NewSessions(keys, access.SessionLimits{})
 	})
@@ -204,6 +211,12 @@ func TestRoutesKeepTheDocument(t *testing.T) {
 	for _, path := range []string{
 		"/v1/channels/" + flow + "/state", "/v1/channels/" + flow + "/graph", "/v1/channels/" + flow + "/path", "/v1/channels/" + flow + "/path?before=x",
 		"/v1/requests", "/v1/requests/" + asked.ID, "/v1/requests/none", "/v1/requests?state=nonsense",
+		"/v1/channels?form=row", "/v1/channels?form=row&sort=activity&newest&state=active&state=pending", "/v1/channels?sort=due&overdue", "/v1/channels?waiting_for=people", "/v1/channels?waiting_for=bob&q=talk",
+		"/v1/channels?form=nonsense", "/v1/channels?sort=nonsense", "/v1/channels?sort=due&state=closed", "/v1/channels?before=nonsense", "/v1/channels?after=" + ch.ID + "&before=" + ch.ID,
+		at + "/events?around=2", at + "/events?around=" + sent.ID, at + "/events?around=99", at + "/events?match=HELLO&type=ag2.msg.text&sender=alice", at + "/events?before=9.9.9", at + "/events?follow&match=x",
+		"/v1/summary", "/v1/stats", "/v1/stats?series=admitted&step=10s&since=2026-01-01T00:00:00Z", "/v1/stats?series=nonsense", "/v1/stats?step=nonsense",
+		"/v1/agents?online&sort=seen&query=ALI", "/v1/agents?sort=nonsense", "/v1/agents/alice/turns", "/v1/agents/ghost/turns", "/v1/tasks?newest&state=running&state=failed", "/v1/audit?newest&kind=channel_created&kind=agent_registered",
+		"/v1/watch", "/v1/watch?topic=nonsense",
 		"/v1/channels", "/v1/channels?newest&limit=1&label=team=red&state=active&type=discussion&agent=alice", at,
 		at + "/events", at + "/events?as=alice&limit=2", at + "/events?after=nonsense", at + "/events?after=9.9.9",
 		at + "/views/full_transcript", at + "/views/windowed_summary?recent_n=1", at + "/views/threaded?as=bob", at + "/views/nonsense", at + "/messages", at + "/messages?as=bob", at + "/state?at=2", at + "/state?at=x", at + "/graph", at + "/path",
@@ -225,6 +238,7 @@ func TestRoutesKeepTheDocument(t *testing.T) {
 	c.hold(s, op, "PUT", "/v1/agents/bob/rule", `{"access":{"channel_types":{"accept":["*"]}},"limits":{"rate":{"per_minute":60},"inbox":{"max_pending":9}}}`)
 	c.hold(s, op, "DELETE", "/v1/agents/bob/rule", "")
 	c.hold(s, op, "DELETE", "/v1/agents/bob", "")
+	holdWatch(c, s)
 	for _, item := range c.doc["paths"].(map[string]any) {
 		for _, op := range item.(map[string]any) {
 			name := op.(map[string]any)["operationId"].(string)
@@ -233,6 +247,22 @@ func TestRoutesKeepTheDocument(t *testing.T) {
 			}
 		}
 	}
+}
+
+// holdWatch watches, and changes what is watched.
+func holdWatch(c *contract, s *site) {
+	c.t.Helper()
+	f := s.follow(operator, "/v1/watch?topic=summary")
+	defer f.body.Close()
+	var hello struct{ Watch string }
+	if ev := f.next(); ev.name != "hello" {
+		c.t.Fatalf("a watch begins with %s", ev.name)
+	} else if err := json.Unmarshal([]byte(ev.data), &hello); err != nil {
+		c.t.Fatal(err)
+	}
+	c.seen["watch"] = true
+	c.hold(s, operator, "PUT", "/v1/watch/"+hello.Watch, `{"topics":["stats"]}`)
+	c.hold(s, operator, "PUT", "/v1/watch/none", `{"topics":["stats"]}`)
 }
 
 // holdSessions signs in and out.

@@ -23,7 +23,8 @@ type bounds struct{ entries, bytes int }
 func gather[T any](limit bounds, after string, from fetch[T], encode func(T) ([]byte, error)) ([]jsontext.Value, string, error) {
 	page, size := []jsontext.Value{}, 0
 	for n := firstFetch; ; {
-		list, next, err := from(min(n, limit.entries-len(page)), after)
+		asked := min(n, limit.entries-len(page))
+		list, next, err := from(asked, after)
 		if err != nil {
 			return nil, "", err
 		}
@@ -47,7 +48,8 @@ func gather[T any](limit bounds, after string, from fetch[T], encode func(T) ([]
 		default:
 			return page, after, nil
 		}
-		if after == "" || len(page) >= limit.entries {
+		// Of a narrow selection a fetch is short: it is bounded, and so is the page.
+		if after == "" || len(page) >= limit.entries || len(list) < asked {
 			return page, after, nil
 		}
 	}

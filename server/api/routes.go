@@ -3,6 +3,7 @@ package api
 import (
 	"math"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -33,6 +34,8 @@ type param struct {
 
 var (
 	limitParam  = param{"limit", "integer", "at most so many; 50 unless told, never more than limits.page, and fewer where they are large"}
+	beforeParam = param{"before", "string", "the page in front of this place: a page says it as prev"}
+	newestParam = param{"newest", "boolean", "the newest first"}
 	pageParam   = param{"after", "string", "go on after this one: the page before says it as next"}
 	afterParam  = param{"after", "string", "the position after which to begin; the header Last-Event-ID does the same"}
 	asParam     = param{"as", "string", "through the eyes of this agent, by name or id"}
@@ -40,18 +43,26 @@ var (
 	followParam = param{"follow", "boolean", "stay, and send what comes as server sent events"}
 )
 
+// channelFilters select channels.
+var channelFilters = []param{
+	{"agent", "string", "only those it takes part in, by name or id"},
+	{"type", "string", "only of this type"},
+	{"state", "array", "only in this state: pending, active, closing, closed or expired; may be given several times"},
+	{"label", "array", "only with this label, as key=value; may be given several times"},
+	{"q", "string", "only with this text: an id, its beginning or end, or in a label's value, the type, or a participant's name"},
+	{"waiting_for", "string", "only those in which this agent, by name or id, is expected to speak; people: in which a person is"},
+	{"overdue", "boolean", "only those in which a turn is overdue"},
+}
+
 func (a *API) routes() []route {
 	return []route{
 		{
-			method: "GET", path: "/v1/channels", name: "listChannels", says: "Lists channels by age.",
-			role: access.Reader, query: []param{
-				{"agent", "string", "only those it takes part in, by name or id"},
-				{"type", "string", "only of this type"},
-				{"state", "string", "only in this state: pending, active, closing, closed or expired"},
-				{"label", "array", "only with this label, as key=value; may be given several times"},
-				{"newest", "boolean", "the newest first"},
-				pageParam, limitParam,
-			}, status: http.StatusOK, answer: "ChannelPage", serve: a.listChannels,
+			method: "GET", path: "/v1/channels", name: "listChannels", says: "Lists channels, as metadata or as rows.",
+			role: access.Reader, query: append(slices.Clone(channelFilters),
+				param{"form", "string", "metadata, or row: what a list shows of a channel, without its knobs"},
+				param{"sort", "string", "created; activity: by when something was last said, to the minute; due: by when something expected is due. The last two list channels that have not ended"},
+				newestParam, pageParam, beforeParam, limitParam,
+			), status: http.StatusOK, answer: "ChannelPage", serve: a.listChannels,
 		},
 		{
 			method: "POST", path: "/v1/channels", name: "openChannel", says: "Opens a channel, and waits until it is active.",
@@ -71,8 +82,15 @@ func (a *API) routes() []route {
 		},
 		{
 			method: "GET", path: "/v1/channels/{id}/events", name: "channelEvents", says: "Reads or follows a channel's envelopes.",
-			role: access.Reader, query: []param{afterParam, limitParam, asParam, followParam},
-			status: http.StatusOK, answer: "EventPage", stream: true, serve: a.channelEvents,
+			role: access.Reader, query: []param{
+				afterParam, limitParam, asParam, followParam,
+				{"before", "string", "the last events in front of this position"},
+				{"around", "string", "a sequence or an envelope's id: half of the page is in front of it"},
+				{"type", "array", "only events of this type; may be given several times"},
+				{"sender", "array", "only of this sender, by name or id; may be given several times"},
+				{"match", "string", "only with this text, whatever its case, in the payload's texts, the type or the sender's name; a call reads at most limits.search"},
+			},
+			status: http.StatusOK, answer: "ChannelEventPage", stream: true, serve: a.channelEvents,
 		},
 		{
 			method: "POST", path: "/v1/channels/{id}/events", name: "send", says: "Sends an envelope. Out of turn is refused with whose turn it is.",
@@ -115,8 +133,10 @@ func (a *API) routes() []route {
 			method: "GET", path: "/v1/agents", name: "listAgents", says: "Lists identities with presence and inbox.",
 			role: access.Reader, query: []param{
 				{"capability", "string", "only who claims or has shown it"},
-				{"query", "string", "only whose summary has this text"},
+				{"query", "string", "only whose summary or name has this text"},
 				{"kind", "string", "only of this kind: agent, human or remote_agent"},
+				{"online", "boolean", "only who is connected"},
+				{"sort", "string", "name; pending: the fullest inbox first; seen: whoever was seen last first. In the order of registration unless told"},
 				pageParam, limitParam,
 			}, status: http.StatusOK, answer: "AgentPage", serve: a.listAgents,
 		},
@@ -128,6 +148,11 @@ func (a *API) routes() []route {
 		{
 			method: "GET", path: "/v1/agents/{id}", name: "showAgent", says: "Shows an identity, by name or id.",
 			role: access.Reader, status: http.StatusOK, answer: "Agent", serve: a.showAgent,
+		},
+		{
+			method: "GET", path: "/v1/agents/{id}/turns", name: "agentTurns",
+			says: "Lists the turns that are an identity's to take. Looking does not count as handing over.",
+			role: access.Reader, query: []param{limitParam}, status: http.StatusOK, answer: "TurnPage", serve: a.agentTurns,
 		},
 		{
 			method: "DELETE", path: "/v1/agents/{id}", name: "removeAgent", says: "Unregisters an identity.",
@@ -147,8 +172,8 @@ func (a *API) routes() []route {
 			role: access.Reader, query: []param{
 				{"owner", "string", "only of this agent, by name or id"},
 				{"channel", "string", "only of this channel"},
-				{"state", "string", "only in this state: created, running, completed, failed, expired or cancelled"},
-				pageParam, limitParam,
+				{"state", "array", "only in this state: created, running, completed, failed, expired or cancelled; may be given several times"},
+				newestParam, pageParam, beforeParam, limitParam,
 			}, status: http.StatusOK, answer: "TaskPage", serve: a.listTasks,
 		},
 		{
@@ -189,12 +214,12 @@ func (a *API) routes() []route {
 		{
 			method: "GET", path: "/v1/audit", name: "audit", says: "Reads or follows the audit.",
 			role: access.Reader, query: []param{
-				{"kind", "string", "only of this kind"},
+				{"kind", "array", "only of this kind; may be given several times"},
 				{"channel", "string", "only about this channel"},
 				{"agent", "string", "only about this agent, by name or id"},
 				{"since", "string", "only from this time on"},
 				{"until", "string", "only before this time"},
-				pageParam, limitParam, followParam,
+				newestParam, pageParam, beforeParam, limitParam, followParam,
 			}, status: http.StatusOK, answer: "AuditPage", stream: true, serve: a.audit,
 		},
 		{
@@ -204,6 +229,29 @@ func (a *API) routes() []route {
 		{
 			method: "GET", path: "/v1/health", name: "health", says: "Tells how the hub is.",
 			role: access.Reader, status: http.StatusOK, answer: "Health", serve: a.health,
+		},
+		{
+			method: "GET", path: "/v1/summary", name: "summary", says: "Counts what there is; for an agent, what concerns it.",
+			role: access.Reader, status: http.StatusOK, answer: "Summary", serve: a.showSummary,
+		},
+		{
+			method: "GET", path: "/v1/stats", name: "stats", says: "Shows what the hub measured of itself since it was started, at most 48 hours.",
+			role: access.Reader, query: []param{
+				{"series", "string", "only these, separated by commas"},
+				{"since", "string", "from this time on; the last 10 minutes unless told"},
+				{"step", "string", "1s, kept for 10 minutes; 10s, for 3 hours; 1m, for 48 hours. The finest that reaches back to since unless told"},
+			}, status: http.StatusOK, answer: "Stats", serve: a.showStats,
+		},
+		{
+			method: "GET", path: "/v1/watch", name: "watch",
+			says: "Streams several topics at once: every event of the exact ones, in order, and only the newest of the conflated ones.",
+			role: access.Reader, query: []param{
+				{"topic", "array", "exact, at most 4: channel:ID@POSITION, requests@POSITION, audit@POSITION, without a position from now on; conflated: summary, rows:ID,ID, agents:ID,ID, stats. At most 16"},
+			}, status: http.StatusOK, stream: true, serve: a.watch,
+		},
+		{
+			method: "PUT", path: "/v1/watch/{id}", name: "changeWatch", says: "Replaces the conflated topics of a watch that the caller has open; hello names it.",
+			role: access.Reader, body: "WatchTopics", status: http.StatusNoContent, serve: a.changeWatch,
 		},
 		{
 			method: "GET", path: "/v1/session", name: "showSession", says: "Tells who asks, what it may do, and of which hub it asks; also for nobody.",

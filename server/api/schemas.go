@@ -22,6 +22,8 @@ var (
 
 func list(items any) obj { return obj{"type": "array", "items": items} }
 
+func orNull(schema obj) obj { return obj{"anyOf": []any{obj{"type": "null"}, schema}} }
+
 func oneOf(values ...any) obj { return obj{"enum": values} }
 
 // fieldsOf is an object that always has all of its properties.
@@ -42,7 +44,7 @@ func requestOf(properties obj, required ...any) obj {
 // schemas of what goes in and out, by the names that routes use.
 func schemas() obj {
 	all := obj{}
-	for _, part := range []obj{channelSchemas(), eventSchemas(), agentSchemas(), requestSchemas(), sessionSchemas(), pastSchemas(), otherSchemas()} {
+	for _, part := range []obj{channelSchemas(), eventSchemas(), agentSchemas(), requestSchemas(), sessionSchemas(), pastSchemas(), glanceSchemas(), otherSchemas()} {
 		maps.Copy(all, part)
 	}
 	return all
@@ -60,11 +62,14 @@ func channelSchemas() obj {
 	maps.Copy(shown, obj{
 		"folded_state":          obj{"type": []any{"object", "null"}, "description": "what the adapter made of the log; null if that adapter is not loaded"},
 		"expected_next_speaker": maybe, "length": number, "position": text, "warnings": list(text), "names": labels,
+		"turn": orNull(ref("Turn")), "expectations": list(ref("Expectation")), "requests_open": number, "last": orNull(ref("Last")),
 	})
 	return obj{
-		"Metadata":    fieldsOf(metadata),
-		"Channel":     fieldsOf(shown),
-		"ChannelPage": fieldsOf(obj{"channels": list(ref("Metadata")), "next": text, "names": labels}),
+		"Metadata": fieldsOf(metadata),
+		"Channel":  fieldsOf(shown),
+		"ChannelPage": fieldsOf(obj{
+			"channels": list(obj{"anyOf": []any{ref("Metadata"), ref("Row")}}), "next": text, "prev": text, "names": labels, "position": text,
+		}),
 		"Participant": fieldsOf(obj{"agent_id": text, "role": text, "order": number, "joined_at": instant}),
 		"Manifest": fieldsOf(obj{
 			"type": text, "version": number, "knobs_schema": object, "default_view_policy": text,
@@ -96,6 +101,10 @@ func eventSchemas() obj {
 			"idempotency_key": maybe, "ttl_seconds": maybeNumber, "created_at": instant,
 		}),
 		"EventPage": fieldsOf(obj{"events": list(ref("Event")), "next": text, "more": flag}),
+		"ChannelEventPage": fieldsOf(obj{
+			"events": list(ref("Event")), "next": text, "more": flag, "prev": text, "first": text,
+			"scanned": obj{"type": "integer", "description": "how many events were read for the page"},
+		}),
 		"Send": requestOf(obj{
 			"sender": text, "text": text, "event_type": text, "event_data": object, "audience": list(text),
 			"causation_id": text, "task_id": text, "priority": text, "idempotency_key": text, "ttl_seconds": number,
@@ -125,9 +134,11 @@ func agentSchemas() obj {
 		"Agent": fieldsOf(obj{
 			"passport": ref("Passport"), "resume": ref("Resume"), "rule": ref("Rule"), "skill_md": maybe,
 			"operator_rule": obj{"anyOf": []any{obj{"type": "null"}, ref("OperatorRule")}}, "effective_limits": limits,
-			"online": flag, "inbox_depth": number,
+			"online": flag, "inbox_depth": number, "last_seen_at": maybeTime, "open_channels": number,
+			"connections":   list(fieldsOf(obj{"dialect": text, "address": text, "since": instant})),
+			"turns_waiting": number, "oldest_turn_at": maybeTime,
 		}),
-		"AgentPage": fieldsOf(obj{"agents": list(ref("Agent")), "next": text}),
+		"AgentPage": fieldsOf(obj{"agents": list(ref("Agent")), "next": text, "total": number}),
 		"Passport": fieldsOf(obj{
 			"name": text, "owner": text, "provider": maybe, "model": maybe, "region": maybe, "kind": maybe, "hub_id": maybe,
 			"version": number, "agent_id": text, "created_at": instant,
@@ -213,12 +224,12 @@ func otherSchemas() obj {
 			"state": oneOf("created", "running", "completed", "failed", "expired", "cancelled"),
 			"spec":  fieldsOf(obj{"title": text, "description": text, "payload": object, "capability": maybe}),
 		}),
-		"TaskPage": fieldsOf(obj{"tasks": list(ref("Task")), "next": text}),
+		"TaskPage": fieldsOf(obj{"tasks": list(ref("Task")), "next": text, "prev": text}),
 		"AuditRecord": obj{
 			"type": "object", "required": []any{"at", "kind"}, "properties": obj{"at": instant, "kind": text},
 			"additionalProperties": true, "description": "what else it has depends on its kind",
 		},
-		"AuditPage": fieldsOf(obj{"records": list(ref("AuditRecord")), "next": text, "position": text}),
+		"AuditPage": fieldsOf(obj{"records": list(ref("AuditRecord")), "next": text, "prev": text, "position": text}),
 		"Health": fieldsOf(obj{
 			"version": text, "quarantined": labels,
 			"hub": fieldsOf(obj{

@@ -14,6 +14,7 @@ import (
 type taskPage struct {
 	Tasks []jsontext.Value `json:"tasks"`
 	Next  string           `json:"next"`
+	Prev  string           `json:"prev"`
 }
 
 func (a *API) listTasks(c *call) error {
@@ -23,12 +24,16 @@ func (a *API) listTasks(c *call) error {
 	}
 	params := c.URL.Query()
 	q := hub.TaskQuery{Channel: params.Get("channel")}
-	if state := params.Get("state"); state != "" {
-		if q.State, err = task.ParseState(state); err != nil {
-			return fault.Wrap(fault.Invalid, err, "state=%q is unknown; it is created, running, completed, failed, expired or cancelled", state)
+	for _, name := range params["state"] {
+		state, err := task.ParseState(name)
+		if name != "" && err != nil {
+			return fault.Wrap(fault.Invalid, err, "state=%q is unknown; it is created, running, completed, failed, expired or cancelled", name)
+		}
+		if name != "" {
+			q.States = append(q.States, state)
 		}
 	}
-	if q.After, err = c.page(envelope.ValidID); err != nil {
+	if q.Newest, err = c.flag("newest"); err != nil {
 		return err
 	}
 	if q.Owner, err = a.agentParam(c, "owner"); err != nil {
@@ -40,10 +45,12 @@ func (a *API) listTasks(c *call) error {
 		}
 	}
 	var page taskPage
-	page.Tasks, page.Next, err = gather(limit, q.After, func(n int, after string) ([]*task.Task, string, error) {
-		q.Limit, q.After = n, after
-		return a.as(c).Tasks(c.Context(), q)
-	}, counted(c, func(t *task.Task) ([]byte, error) { return encode(t) }))
+	place := func(t hub.ListedTask) string { return t.Place }
+	page.Tasks, page.Prev, page.Next, err = bothWays(c, limit, envelope.ValidID, place, func(n int, after string, backward bool) ([]hub.ListedTask, string, error) {
+		q := q
+		q.Limit, q.After, q.Newest = n, after, q.Newest != backward
+		return a.as(c).TaskPage(c.Context(), q)
+	}, counted(c, func(t hub.ListedTask) ([]byte, error) { return encode(t.Task) }))
 	if err != nil {
 		return err
 	}

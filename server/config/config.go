@@ -75,6 +75,7 @@ type Limits struct {
 	Page            int
 	PageBytes       Bytes
 	View            Bytes
+	Search          Bytes
 	Followers       int
 	FollowerWrite   time.Duration
 	KeepAlive       time.Duration

@@ -171,6 +171,11 @@ var Core = Table{
 		field:   func(c *Config) any { return &c.Limits.View },
 	},
 	{
+		Name: "limits.search", Default: "8MiB",
+		Meaning: "how much of a channel one search for events under /v1 reads; the answer says where to go on",
+		field:   func(c *Config) any { return &c.Limits.Search },
+	},
+	{
 		Name: "limits.followers", Default: "10000",
 		Meaning: "streams of /v1 open at once",
 		field:   func(c *Config) any { return &c.Limits.Followers },

@@ -18,6 +18,7 @@ type AuditQuery struct {
 	From    time.Time // at or after
 	Until   time.Time // before
 	Kind    string
+	Kinds   []string // only of one of these; none is any
 	Channel string
 	Agent   string // whom it concerns, in whatever part
 	After   string // the last id of the page before
@@ -82,7 +83,7 @@ func (q *AuditQuery) past(line AuditLine) bool {
 
 // Matches reports whether the query selects a record, whatever its position.
 func (q *AuditQuery) Matches(line AuditLine) bool {
-	if q.Kind != "" && line.Kind != q.Kind || line.At.Before(q.From) || !q.Until.IsZero() && !line.At.Before(q.Until) {
+	if q.Kind != "" && line.Kind != q.Kind || q.Kinds != nil && !slices.Contains(q.Kinds, line.Kind) || line.At.Before(q.From) || !q.Until.IsZero() && !line.At.Before(q.Until) {
 		return false
 	}
 	if q.Channel == "" && q.Agent == "" {

@@ -1,0 +1,147 @@
+package v1
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"time"
+)
+
+// Person is somebody who takes part.
+type Person struct {
+	ID     string `json:"agent_id"`
+	Name   string `json:"name"`
+	Kind   string `json:"kind"` // agent, human or remote_agent
+	Online bool   `json:"online"`
+}
+
+// ExpectedTurn is whose turn it is in a channel.
+type ExpectedTurn struct {
+	Person
+	Since    time.Time  `json:"since"`
+	HandedAt *time.Time `json:"handed_at"`
+	DueAt    *time.Time `json:"due_at"`
+	Overdue  bool       `json:"overdue"`
+}
+
+// Last is the last event of a channel.
+type Last struct {
+	Sequence  uint64    `json:"sequence"`
+	At        time.Time `json:"at"`
+	SenderID  string    `json:"sender_id"`
+	EventType string    `json:"event_type"`
+	Text      string    `json:"text"`
+}
+
+// Row is a channel as lists show it.
+type Row struct {
+	ID           string            `json:"channel_id"`
+	Title        string            `json:"title"`
+	Type         string            `json:"type"`
+	State        string            `json:"state"`
+	CloseReason  string            `json:"close_reason"`
+	Labels       map[string]string `json:"labels"`
+	Participants []Person          `json:"participants"`
+	CreatedAt    time.Time         `json:"created_at"`
+	ClosedAt     *time.Time        `json:"closed_at"`
+	ExpiresAt    *time.Time        `json:"expires_at"`
+	Length       uint64            `json:"length"`
+	Position     string            `json:"position"`
+	Last         *Last             `json:"last"`
+	Turn         *ExpectedTurn     `json:"turn"`
+	Turns        *struct {
+		Taken int  `json:"taken"`
+		Most  *int `json:"most"`
+	} `json:"turns"`
+	RequestsOpen int  `json:"requests_open"`
+	Quarantined  bool `json:"quarantined"`
+}
+
+// Rows lists channels as rows. The query has the parameters of the list.
+func (c *Client) Rows(ctx context.Context, query url.Values) (*Page[Row], error) {
+	with := url.Values{"form": {"row"}}
+	for name, values := range query {
+		with[name] = values
+	}
+	return list[Row](ctx, c, "channels", "channels", with)
+}
+
+// Turn is a turn that waits for an identity.
+type Turn struct {
+	Channel    string     `json:"channel_id"`
+	Title      string     `json:"title"`
+	Type       string     `json:"type"`
+	EnvelopeID string     `json:"envelope_id"` // to answer; empty before anyone has spoken
+	Since      time.Time  `json:"since"`
+	HandedAt   *time.Time `json:"handed_at"`
+	DueAt      *time.Time `json:"due_at"`
+	Overdue    bool       `json:"overdue"`
+}
+
+// Turns lists the turns that are an identity's to take, by its name or id. Looking
+// does not count as handing over.
+func (c *Client) Turns(ctx context.Context, agent string) (*Page[Turn], error) {
+	return list[Turn](ctx, c, "agents/"+url.PathEscape(agent)+"/turns", "turns", nil)
+}
+
+// Summary counts what there is; for an agent's key, what concerns the agent.
+type Summary struct {
+	At       time.Time `json:"at"`
+	Position string    `json:"position"`
+	Channels struct {
+		Pending          int            `json:"pending"`
+		Active           int            `json:"active"`
+		Overdue          int            `json:"overdue"`
+		WaitingForPeople int            `json:"waiting_for_people"`
+		Quarantined      int            `json:"quarantined"`
+		ByType           map[string]int `json:"by_type"`
+	} `json:"channels"`
+	Agents struct {
+		Registered int `json:"registered"`
+		Online     int `json:"online"`
+		People     int `json:"people"`
+	} `json:"agents"`
+	Tasks struct {
+		Created int `json:"created"`
+		Running int `json:"running"`
+	} `json:"tasks"`
+	Requests struct {
+		Open        int `json:"open"`
+		DueWithin5m int `json:"due_within_5m"`
+		Overdue     int `json:"overdue"`
+	} `json:"requests"`
+	Admitted int64 `json:"admitted_1m"`
+	Refused  int64 `json:"refused_1m"`
+}
+
+// Summary counts what there is.
+func (c *Client) Summary(ctx context.Context) (*Summary, error) {
+	s := &Summary{}
+	return s, c.Call(ctx, http.MethodGet, "/v1/summary", nil, s)
+}
+
+// Stats is what the hub measured of itself, oldest first. A nil value is not known.
+type Stats struct {
+	Step   float64               `json:"step"` // seconds
+	At     []time.Time           `json:"at"`
+	Series map[string][]*float64 `json:"series"`
+}
+
+// Stats asks for what the hub measured. The query has series, since and step.
+func (c *Client) Stats(ctx context.Context, query url.Values) (*Stats, error) {
+	s := &Stats{}
+	return s, c.Call(ctx, http.MethodGet, "/v1/stats?"+query.Encode(), nil, s)
+}
+
+// Watch streams several topics at once and hands every frame to visit, as Follow
+// does: see GET /v1/watch. When the connection breaks it goes on in all exact
+// topics; conflated ones tell what is.
+func (c *Client) Watch(ctx context.Context, topics []string, visit func(Frame) error) error {
+	return c.Follow(ctx, "/v1/watch?"+url.Values{"topic": topics}.Encode(), "", visit)
+}
+
+// ChangeWatch replaces the conflated topics of a watch, which its frame hello
+// names.
+func (c *Client) ChangeWatch(ctx context.Context, id string, topics []string) error {
+	return c.Call(ctx, http.MethodPut, "/v1/watch/"+url.PathEscape(id), map[string]any{"topics": topics}, nil)
+}

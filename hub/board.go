@@ -1,0 +1,295 @@
+package hub
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/hub/internal/expect"
+	"github.com/parley-hub/parley/hub/internal/schema"
+	"github.com/parley-hub/parley/journal"
+)
+
+// board knows of every open channel whose turn it is and what waits in it, so that
+// summaries need not look at channels. It is filled when it is first asked for;
+// from then on each channel that changes is noted, which costs admissions one
+// atomic operation, and looked at again when the board is asked next.
+type board struct {
+	on     atomic.Bool
+	asking sync.Mutex // held while it is brought up to date
+
+	mu      sync.Mutex
+	changed map[string]struct{} // channels to look at again
+	entries map[string]boardEntry
+	byAgent map[string]map[string]struct{} // channels, by whose turn it is
+}
+
+// put replaces what the board knows of a channel; nil: nothing. It is locked.
+func (b *board) put(id string, e *boardEntry) {
+	if old, ok := b.entries[id]; ok && old.agent != "" {
+		if delete(b.byAgent[old.agent], id); len(b.byAgent[old.agent]) == 0 {
+			delete(b.byAgent, old.agent)
+		}
+	}
+	if e == nil {
+		delete(b.entries, id)
+		return
+	}
+	b.entries[id] = *e
+	if e.agent == "" {
+		return
+	}
+	if b.byAgent[e.agent] == nil {
+		b.byAgent[e.agent] = map[string]struct{}{}
+	}
+	b.byAgent[e.agent][id] = struct{}{}
+}
+
+// boardEntry is what the board knows of a channel.
+type boardEntry struct {
+	agent  string // whose turn it is; empty: nobody's
+	human  bool
+	since  expect.Instant
+	due    expect.Instant // of the turn; 0: never
+	dues   []expect.Instant
+	open   int // requests
+	broken bool
+}
+
+// maxNoted bounds the channels that wait to be looked at. When more change and
+// nobody asks, the board is filled anew the next time.
+const maxNoted = 1 << 16
+
+// note notes that a channel has changed.
+func (b *board) note(id string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.on.Load() {
+		return
+	}
+	if len(b.changed) >= maxNoted {
+		b.on.Store(false)
+		b.changed, b.entries, b.byAgent = nil, nil, nil
+		return
+	}
+	b.changed[id] = struct{}{}
+}
+
+// noteChange notes that a loaded channel has changed.
+func (h *Hub) noteChange(ch *loadedChannel) {
+	if h.board.on.Load() && !ch.noted.Swap(true) {
+		h.board.note(ch.id)
+	}
+}
+
+// Changed brings the board up to date, and returns the channels that have changed
+// since it was called last. The first call looks at every open channel, and
+// returns none. It has one user at a time.
+func (h *Hub) Changed(ctx context.Context) ([]string, error) {
+	h.board.asking.Lock()
+	defer h.board.asking.Unlock()
+	if !h.board.on.Load() {
+		return nil, h.fillBoard(ctx)
+	}
+	return h.lookAgain(ctx)
+}
+
+func (h *Hub) fillBoard(ctx context.Context) error {
+	b := &h.board
+	b.mu.Lock()
+	b.changed, b.entries, b.byAgent = map[string]struct{}{}, map[string]boardEntry{}, map[string]map[string]struct{}{}
+	b.on.Store(true)
+	b.mu.Unlock()
+	for entry, err := range journal.IndexAll(ctx, h.journal, journal.ScanOptions{Prefix: []byte(schema.IndexOpen)}) {
+		if err == nil {
+			err = h.lookAt(ctx, schema.Listed(entry))
+		}
+		if err != nil {
+			b.on.Store(false)
+			return unavailable(err)
+		}
+	}
+	return nil
+}
+
+// lookAgain looks at the channels that have changed.
+func (h *Hub) lookAgain(ctx context.Context) ([]string, error) {
+	b := &h.board
+	b.mu.Lock()
+	changed := b.changed
+	b.changed = map[string]struct{}{}
+	b.mu.Unlock()
+	ids := make([]string, 0, len(changed))
+	for id := range changed {
+		ids = append(ids, id)
+		if err := h.lookAt(ctx, id); err != nil {
+			b.on.Store(false) // what was not looked at is not lost
+			return ids, err
+		}
+	}
+	return ids, nil
+}
+
+// lookAt puts what a channel is into the board. One that was not loaded is not
+// kept in memory for that.
+func (h *Hub) lookAt(ctx context.Context, id string) error {
+	loaded := h.channels.get(id)
+	if loaded != nil {
+		loaded.noted.Store(false)
+	}
+	var e boardEntry
+	open := false
+	_, err := answer(ctx, h, id, func(ch *loadedChannel) (struct{}, error) {
+		e, open = h.boardEntryOf(ch)
+		return struct{}{}, nil
+	})
+	if err != nil && !Deleted(err) && fault.CodeOf(err) != fault.Protocol {
+		return err
+	}
+	if loaded == nil {
+		h.unload(id)
+	}
+	h.board.mu.Lock()
+	defer h.board.mu.Unlock()
+	if h.board.entries == nil {
+		return nil // given up meanwhile
+	}
+	if open && (e.agent != "" || e.open > 0 || e.broken) {
+		h.board.put(id, &e)
+	} else {
+		h.board.put(id, nil)
+	}
+	return nil
+}
+
+// boardEntryOf reads a loaded channel, which is locked.
+func (h *Hub) boardEntryOf(ch *loadedChannel) (e boardEntry, open bool) {
+	if ch.meta.State.Terminal() {
+		return e, false
+	}
+	e.broken = ch.broken() != nil
+	if ch.extras != nil {
+		for _, asked := range ch.extras.marks.open {
+			e.open++
+			if !asked.DueAt.IsZero() {
+				e.dues = append(e.dues, expect.InstantOf(asked.DueAt))
+			}
+		}
+	}
+	if turn := h.expectedIn(ch); turn != nil {
+		e.agent, e.human, e.since = turn.Agent, h.registry.Human(turn.Agent), expect.InstantOf(turn.Since)
+		e.due = expect.InstantOf(turn.Due)
+	}
+	return e, true
+}
+
+// unload removes a channel from the cache if nothing is on its way in it.
+func (h *Hub) unload(id string) {
+	ch := h.channels.get(id)
+	if ch == nil || !ch.mu.TryLock() {
+		return
+	}
+	defer ch.mu.Unlock()
+	if !ch.gone && ch.settled() {
+		h.channels.park(ch)
+		h.saveEvicted(ch)
+		h.channels.drop(ch)
+	}
+}
+
+// TurnsOf counts the turns that wait for an identity.
+type TurnsOf struct {
+	Waiting int
+	Oldest  time.Time // since when the first of them does
+}
+
+// WaitingTurns counts the turns that wait for an identity, as of the last call of
+// Changed.
+func (h *Hub) WaitingTurns(agent string) (t TurnsOf) {
+	h.board.mu.Lock()
+	defer h.board.mu.Unlock()
+	for id := range h.board.byAgent[agent] {
+		if since := h.board.entries[id].since.Time(); t.Waiting == 0 || since.Before(t.Oldest) {
+			t.Oldest = since
+		}
+		t.Waiting++
+	}
+	return t
+}
+
+// Summary is how many of what there are.
+type Summary struct {
+	Pending, Active, Overdue, WaitingForPeople, Quarantined int
+	ByType                                                  map[string]int
+	Registered, Online, People                              int
+	Requests, RequestsSoon, RequestsOverdue                 int // open; due within 5 minutes; past due
+}
+
+// soon is how far ahead a summary looks for requests that become due.
+const soon = 5 * time.Minute
+
+// Summary counts, as of the last call of Changed.
+func (h *Hub) Summary(ctx context.Context) (Summary, error) {
+	open, err := h.openChannels(ctx)
+	if err != nil {
+		return Summary{}, err
+	}
+	s := Summary{ByType: map[string]int{}}
+	for key, n := range open {
+		if n > 0 {
+			s.ByType[key.Type] += int(n)
+			s.Active += int(n)
+		}
+	}
+	if s.Pending, err = h.countPending(ctx); err != nil {
+		return s, err
+	}
+	s.Active = max(s.Active-s.Pending, 0)
+	now := expect.InstantOf(h.now())
+	h.board.mu.Lock()
+	for _, e := range h.board.entries {
+		s.Requests += e.open
+		for _, due := range e.dues {
+			switch {
+			case due < now:
+				s.RequestsOverdue++
+			case due < now.Plus(soon):
+				s.RequestsSoon++
+			}
+		}
+		if e.broken {
+			s.Quarantined++
+		}
+		if e.agent != "" && e.human {
+			s.WaitingForPeople++
+		}
+		if !e.due.IsZero() && e.due < now {
+			s.Overdue++
+		}
+	}
+	h.board.mu.Unlock()
+	for _, m := range h.registry.all() {
+		s.Registered++
+		if m.link.bound() {
+			s.Online++
+		}
+		if h.registry.Human(m.id) {
+			s.People++
+		}
+	}
+	return s, nil
+}
+
+// countPending counts the channels that wait for acks: each has a deadline for
+// them, and few channels wait at any time.
+func (h *Hub) countPending(ctx context.Context) (n int, err error) {
+	for _, err := range journal.IndexAll(ctx, h.journal, journal.ScanOptions{Prefix: schema.Key(schema.IndexDue, schema.DueInvite, "")}) {
+		if err != nil {
+			return 0, unavailable(err)
+		}
+		n++
+	}
+	return n, nil
+}

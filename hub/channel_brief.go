@@ -1,0 +1,207 @@
+package hub
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/parley-hub/parley/channel"
+	"github.com/parley-hub/parley/envelope"
+	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/hub/internal/expect"
+	"github.com/parley-hub/parley/hub/internal/schema"
+	"github.com/parley-hub/parley/journal"
+)
+
+// Brief is a channel at a glance. Looking at it changes nothing: nobody counts as
+// told of a turn.
+type Brief struct {
+	Meta     *channel.Metadata
+	Position journal.Position // where its history ends
+	Turn     *Expected        // nil: nobody in particular is expected to speak
+	// Taken and Most count turns where the adapter does; Most is 0 without a cap.
+	Counted     bool
+	Taken, Most int
+	Requests    int   // that are open
+	Broken      error // why the channel is quarantined
+	Hidden      []string
+	Removed     []string
+
+	expectations []ExpectationState
+}
+
+// Expected is a turn that somebody has to take.
+type Expected struct {
+	Channel string
+	Agent   string
+	Trigger string    // the envelope to answer; empty before anyone has spoken
+	Since   time.Time // since when it is its turn
+	Handed  time.Time // when it was handed what to answer; zero: not yet, as far as this process knows
+	Due     time.Time // zero: never
+	Overdue bool
+}
+
+// ExpectationState is what is expected of a channel, and who is waited for.
+type ExpectationState struct {
+	Name        string
+	OnViolation string
+	Within      time.Duration
+	Waits       []ExpectationWait
+}
+
+// ExpectationWait is a participant who is waited for; the channel as a whole has
+// no agent.
+type ExpectationWait struct {
+	Agent      string
+	Since, Due time.Time
+	Fired      bool
+}
+
+// Expectations is what is expected of the channel.
+func (b *Brief) Expectations() []ExpectationState { return b.expectations }
+
+// Brief returns a channel at a glance. One that has ended is not folded for it:
+// then it has neither turn nor counts.
+func (h *Hub) Brief(ctx context.Context, id string) (*Brief, error) {
+	if h.channels.get(id) == nil {
+		m, err := h.Channel(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		if m.State.Terminal() {
+			b := &Brief{Meta: m}
+			b.Position, err = h.Position(ctx, id)
+			return b, err
+		}
+	}
+	b, err := answer(ctx, h, id, func(ch *loadedChannel) (*Brief, error) { return h.briefOf(ch), nil })
+	if err != nil {
+		return nil, err
+	}
+	b.Position, err = h.Position(ctx, id)
+	return b, err
+}
+
+// briefOf reads a loaded channel, which is locked.
+func (h *Hub) briefOf(ch *loadedChannel) *Brief {
+	b := &Brief{Meta: ch.meta, Broken: ch.broken()}
+	if ch.extras != nil {
+		b.Requests, b.Hidden, b.Removed = len(ch.extras.marks.open), ch.extras.marks.hid, ch.extras.marks.out
+	}
+	if ch.meta.State.Terminal() || ch.state == nil || ch.broken() != nil {
+		return b
+	}
+	if counts, ok := ch.adapter.(channel.TurnCounter); ok {
+		b.Taken, b.Most, b.Counted = counts.TurnCount(ch.meta, ch.state)
+	}
+	b.Turn = h.expectedIn(ch)
+	b.expectations = h.expectationsIn(ch)
+	return b
+}
+
+// expectedIn is the turn of a loaded channel, which is locked.
+func (h *Hub) expectedIn(ch *loadedChannel) *Expected {
+	if ch.state == nil || ch.adapter == nil || ch.meta.State != channel.Active {
+		return nil
+	}
+	turn, ok := ch.adapter.Expected(ch.meta, ch.state)
+	if !ok {
+		return nil
+	}
+	t := &Expected{Channel: ch.id, Agent: turn.Agent, Trigger: turn.Trigger, Since: ch.meta.CreatedAt}
+	if turn.Trigger != "" && !ch.watch.Triggered.IsZero() {
+		t.Since = ch.watch.Triggered.Time()
+	}
+	t.Handed = ch.readers.handed(ch.meta, turn.Agent, turn.Trigger)
+	if ch.watch.plan == nil {
+		return t
+	}
+	for i := range ch.watch.plan.rules {
+		r := &ch.watch.plan.rules[i]
+		if r.Name != "turn_within" || r.act == nil {
+			continue
+		}
+		for _, wait := range r.Awaited(h.situationOf(ch), nil) {
+			if due := h.dueOf(r, wait).Time(); t.Due.IsZero() || due.Before(t.Due) {
+				t.Due, t.Overdue = due, due.Before(h.now())
+			}
+		}
+	}
+	return t
+}
+
+// expectationsIn is what is expected of a loaded channel, which is locked.
+func (h *Hub) expectationsIn(ch *loadedChannel) (list []ExpectationState) {
+	if ch.watch.plan == nil {
+		return nil
+	}
+	var fired []string
+	if ch.extras != nil {
+		fired = ch.extras.marks.fired
+	}
+	for i := range ch.watch.plan.rules {
+		r := &ch.watch.plan.rules[i]
+		x := ExpectationState{Name: r.Name, OnViolation: r.OnViolation, Within: r.Within}
+		for _, wait := range r.Awaited(h.situationOf(ch), nil) {
+			x.Waits = append(x.Waits, ExpectationWait{
+				Agent: wait.Agent, Since: wait.Since.Time(), Due: h.dueOf(r, wait).Time(), Fired: slices.Contains(fired, r.FiredKey(wait.Agent)),
+			})
+		}
+		list = append(list, x)
+	}
+	return list
+}
+
+// situationOf is a loaded channel as expectations are measured in it.
+func (h *Hub) situationOf(ch *loadedChannel) expect.Situation {
+	return expect.Situation{
+		Adapter: ch.adapter, Meta: ch.meta, State: ch.state, Watch: ch.watch.Watch, Now: h.now(), Humans: &h.registry,
+	}
+}
+
+// ExpectedOf lists the turns that are an identity's to take, by age of the
+// channel, at most limit of them. Unlike Turns it hands nothing over.
+func (h *Hub) ExpectedOf(ctx context.Context, agent string, limit int) (turns []Expected, err error) {
+	scan := journal.ScanOptions{Prefix: schema.Key(schema.IndexTurn, agent, "")}
+	for entry, err := range journal.IndexAll(ctx, h.journal, scan) {
+		if err != nil {
+			return nil, unavailable(err)
+		}
+		turn, err := answer(ctx, h, schema.Listed(entry), func(ch *loadedChannel) (*Expected, error) { return h.expectedIn(ch), nil })
+		if err != nil && fault.CodeOf(err) != fault.NotFound {
+			return nil, err
+		}
+		if turn != nil && turn.Agent == agent {
+			if turns = append(turns, *turn); len(turns) >= limit {
+				break
+			}
+		}
+	}
+	return turns, nil
+}
+
+// maxLast is how many envelopes are looked at for the last that a reader may see.
+const maxLast = 16
+
+// LastOf returns the last envelope of a channel that sees accepts, of the last few;
+// nil if there is none. A nil sees accepts all.
+func (h *Hub) LastOf(ctx context.Context, channelID string, sees func(*envelope.Envelope) bool) (*envelope.Envelope, error) {
+	limit := maxLast
+	if sees == nil {
+		limit = 1
+	}
+	page, err := h.journal.Read(ctx, h.tenant.Channel(channelID).History(), journal.ReadOptions{Backward: true, Limits: journal.Limits{Entries: limit}})
+	if err != nil {
+		return nil, unavailable(err)
+	}
+	for _, entry := range page.Entries {
+		e, err := decodeEntry(entry)
+		if err != nil {
+			return nil, err
+		}
+		if sees == nil || sees(e) {
+			return e, nil
+		}
+	}
+	return nil, nil
+}

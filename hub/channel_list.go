@@ -1,0 +1,240 @@
+package hub
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/parley-hub/parley/channel"
+	"github.com/parley-hub/parley/envelope"
+	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/hub/internal/schema"
+	"github.com/parley-hub/parley/journal"
+)
+
+// Label is a label that a channel carries.
+type Label struct{ Key, Value string }
+
+// ListOptions selects channels.
+type ListOptions struct {
+	Agent  string              // only those it takes part in
+	Open   bool                // only those that have not ended
+	Label  []Label             // only those that carry all of these
+	Type   string              // only those of this type
+	State  channel.Lifecycle   // only those in this state; Unset is any
+	States []channel.Lifecycle // only those in one of these states; none is any
+	Text   string              // only those with it in their id, labels, type or names of participants
+	// WaitingFor selects those in which one of these is expected to speak.
+	WaitingFor []string
+	Overdue    bool // only those in which a turn is overdue
+	// Invited selects the pending ones that wait for this agent's answer.
+	Invited string
+	Sort    ChannelSort
+	After   string // the place after which the page begins: Next of the page before
+	Limit   int    // 0: 50
+	Newest  bool   // the newest first
+	// Dialect leaves out the channels that only clients of another dialect see;
+	// empty leaves out none.
+	Dialect string
+
+	by *Caller // only those that it may look into; see Access
+}
+
+// ChannelSort is the order of a list of channels.
+type ChannelSort uint8
+
+// Orders. The last two list channels that have not ended: by when something was
+// last said, to the minute, and by when something expected of them is due.
+const (
+	ByAge ChannelSort = iota
+	ByActivity
+	ByDue
+)
+
+// ListedChannel is a channel with its place in a list.
+type ListedChannel struct {
+	*channel.Metadata
+	Place string
+}
+
+// Channels lists channels by age, ended ones too. Next goes on after the last,
+// and is empty at the end.
+func (h *Hub) Channels(ctx context.Context, o ListOptions) (list []*channel.Metadata, next string, err error) {
+	o.Sort = ByAge
+	for {
+		page, next, err := h.ChannelPage(ctx, o)
+		if err != nil {
+			return nil, "", err
+		}
+		for _, found := range page {
+			list = append(list, found.Metadata)
+		}
+		if o.Limit = cmp.Or(max(o.Limit, 0), 50); next == "" || len(page) >= o.Limit {
+			return list, next, nil
+		}
+		o.Limit, o.After = o.Limit-len(page), next
+	}
+}
+
+// ChannelPage lists channels in an order. A page looks at a bounded number of
+// channels: of a narrow selection it may be short, and Next goes on.
+func (h *Hub) ChannelPage(ctx context.Context, o ListOptions) (list []ListedChannel, next string, err error) {
+	if o.Limit <= 0 {
+		o.Limit = 50
+	}
+	scanned, last := 0, ""
+	for entry, err := range h.scanLists(ctx, h.listScans(o), o.Newest) {
+		if err != nil {
+			return nil, "", unavailable(err)
+		}
+		id, place := o.Sort.place(entry)
+		if scanned++; scanned > maxScanned {
+			return list, last, nil
+		}
+		m, err := h.Channel(ctx, id)
+		if fault.CodeOf(err) == fault.NotFound {
+			continue
+		}
+		if err != nil {
+			return nil, "", err
+		}
+		selected, err := h.selected(ctx, m, o)
+		if err != nil {
+			return nil, "", err
+		}
+		if selected && len(list) == o.Limit {
+			return list, last, nil
+		}
+		if selected {
+			list = append(list, ListedChannel{m, place})
+		}
+		if len(list) < o.Limit || selected {
+			last = place
+		}
+	}
+	return list, "", nil
+}
+
+// listScans is where to look: one part of the index, or one for each of those who
+// are waited for.
+func (h *Hub) listScans(o ListOptions) []journal.ScanOptions {
+	if o.Sort != ByAge {
+		prefix := []byte(schema.IndexActive)
+		if o.Sort == ByDue {
+			prefix = schema.Key(schema.IndexDue, schema.DueExpectation, "")
+		}
+		return []journal.ScanOptions{schema.ListScan(prefix, strings.Replace(o.After, ".", "/", 1), o.Newest)}
+	}
+	_, after := schema.Split(o.After)
+	if o.WaitingFor == nil {
+		return []journal.ScanOptions{schema.ListScan(listPrefix(o), after, o.Newest)}
+	}
+	scans := make([]journal.ScanOptions, len(o.WaitingFor))
+	for i, agent := range o.WaitingFor {
+		scans[i] = schema.ListScan(schema.Key(schema.IndexTurn, agent, ""), after, o.Newest)
+	}
+	return scans
+}
+
+// place is the channel of an index entry, and the entry's place in the list.
+func (by ChannelSort) place(entry journal.IndexEntry) (id, place string) {
+	if by == ByAge {
+		id = schema.Listed(entry)
+		return id, id
+	}
+	rest, last := entry.Key, schema.LastPart(entry.Key)
+	at := schema.LastPart(rest[:len(rest)-len(last)-1])
+	if by == ByDue {
+		return last, at + "." + last
+	}
+	return schema.Listed(entry), at + "." + last
+}
+
+// ValidPlace reports whether a text can be a place in a list of this order.
+func (by ChannelSort) ValidPlace(text string) bool {
+	if by == ByAge {
+		return channel.ValidID(text)
+	}
+	at, id, ok := strings.Cut(text, ".")
+	return ok && len(at) == 16 && strings.Trim(at, "0123456789abcdef") == "" && (channel.ValidID(id) || envelope.ValidID(id))
+}
+
+func listPrefix(o ListOptions) []byte {
+	switch {
+	case o.Agent != "" && o.Open:
+		return schema.Key(schema.IndexTurn, o.Agent, "")
+	case o.Agent != "":
+		return schema.Key(schema.IndexMember, o.Agent, "")
+	case o.Open:
+		return []byte(schema.IndexOpen)
+	}
+	if len(o.Label) > 0 {
+		return schema.Key(schema.IndexLabel, schema.Digest(o.Label[0].Key, o.Label[0].Value), "")
+	}
+	return []byte(schema.IndexChannel)
+}
+
+func (h *Hub) selected(ctx context.Context, m *channel.Metadata, o ListOptions) (bool, error) {
+	if o.Dialect != "" {
+		if only := dialectOf(h.adapterOf(m.Manifest.Key())); only != "" && only != o.Dialect {
+			return false, nil
+		}
+	}
+	switch {
+	case !ofGroup(m, o.Type, o.Label),
+		o.State != channel.Unset && m.State != o.State,
+		o.States != nil && !slices.Contains(o.States, m.State),
+		o.Agent != "" && o.Sort != ByAge && !m.Has(o.Agent),
+		o.Text != "" && !h.mentions(m, strings.ToLower(o.Text)),
+		o.Invited != "" && (m.State != channel.Pending || !slices.Contains(m.PendingAcks, o.Invited)):
+		return false, nil
+	}
+	if o.Agent != "" && m.MembersOf != "" {
+		// It is listed since it spoke there, and may have left since.
+		if in, err := h.membersOf(ctx, m); err != nil || !in.Has(o.Agent) {
+			return false, err
+		}
+	}
+	if sees, err := h.As(o.by).sees(ctx, m); err != nil || !sees {
+		return false, err
+	}
+	if o.WaitingFor == nil && !o.Overdue {
+		return true, nil
+	}
+	if m.State.Terminal() {
+		return false, nil
+	}
+	turn, err := answer(ctx, h, m.ID, func(ch *loadedChannel) (*Expected, error) { return h.expectedIn(ch), nil })
+	if err != nil || turn == nil {
+		return false, err
+	}
+	return (o.WaitingFor == nil || slices.Contains(o.WaitingFor, turn.Agent)) && (!o.Overdue || turn.Overdue), nil
+}
+
+// mentions reports whether a channel has a text in lower case in its id at the
+// beginning or end, in a label's value, its type, or a participant's name.
+func (h *Hub) mentions(m *channel.Metadata, text string) bool {
+	_, own := schema.Split(m.ID)
+	if strings.HasPrefix(m.ID, text) || strings.HasPrefix(own, text) || strings.HasSuffix(m.ID, text) {
+		return true
+	}
+	has := func(s string) bool { return strings.Contains(strings.ToLower(s), text) }
+	for _, value := range m.Labels {
+		if has(value) {
+			return true
+		}
+	}
+	return has(m.Manifest.Type) || slices.ContainsFunc(m.Participants, func(p channel.Participant) bool { return has(h.Name(p.Agent)) })
+}
+
+// People lists the ids of those who are registered as people.
+func (h *Hub) People() []string {
+	people := []string{}
+	for _, m := range h.registry.all() {
+		if h.registry.Human(m.id) {
+			people = append(people, m.id)
+		}
+	}
+	return people
+}

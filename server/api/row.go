@@ -1,0 +1,222 @@
+package api
+
+import (
+	"context"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/parley-hub/parley/channel"
+	"github.com/parley-hub/parley/envelope"
+	"github.com/parley-hub/parley/hub"
+	"github.com/parley-hub/parley/identity"
+	"github.com/parley-hub/parley/view"
+)
+
+// row is a channel as lists show it.
+type row struct {
+	ID           string            `json:"channel_id"`
+	Title        string            `json:"title"`
+	Type         string            `json:"type"`
+	State        string            `json:"state"`
+	CloseReason  string            `json:"close_reason"`
+	Labels       map[string]string `json:"labels"`
+	Participants []person          `json:"participants"`
+	CreatedAt    time.Time         `json:"created_at"`
+	ClosedAt     *time.Time        `json:"closed_at"`
+	ExpiresAt    *time.Time        `json:"expires_at"`
+	Length       uint64            `json:"length"`
+	Position     string            `json:"position"`
+	Last         *lastSaid         `json:"last"`
+	Turn         *turnBody         `json:"turn"`
+	Turns        *turnCount        `json:"turns"`
+	RequestsOpen int               `json:"requests_open"`
+	Quarantined  bool              `json:"quarantined"`
+}
+
+type person struct {
+	AgentID string `json:"agent_id"`
+	Name    string `json:"name"`
+	Kind    string `json:"kind"`
+	Online  bool   `json:"online"`
+}
+
+// lastSaid is the last envelope that the caller may see.
+type lastSaid struct {
+	Sequence  uint64    `json:"sequence"`
+	At        time.Time `json:"at"`
+	SenderID  string    `json:"sender_id"`
+	EventType string    `json:"event_type"`
+	Text      string    `json:"text"`
+}
+
+// turnBody is whose turn it is.
+type turnBody struct {
+	person
+	Since    time.Time  `json:"since"`
+	HandedAt *time.Time `json:"handed_at"`
+	DueAt    *time.Time `json:"due_at"`
+	Overdue  bool       `json:"overdue"`
+}
+
+type turnCount struct {
+	Taken int  `json:"taken"`
+	Most  *int `json:"most"`
+}
+
+// Bounds of the texts in a row, in characters.
+const (
+	titleLength = 80
+	lastLength  = 160
+)
+
+// row makes the row of a channel, through the eyes of some agents; nil agents see
+// all.
+func (a *API) row(ctx context.Context, id string, eyes []string) (*row, error) {
+	b, err := a.hub.Brief(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	m := b.Meta
+	r := &row{
+		ID: m.ID, Type: m.Manifest.Type, State: m.State.String(), CloseReason: m.CloseReason, Labels: m.Labels,
+		Participants: make([]person, len(m.Participants)), CreatedAt: m.CreatedAt.UTC(), ClosedAt: maybeAt(m.ClosedAt), ExpiresAt: maybeAt(m.ExpiresAt),
+		Length: b.Position.Seq, Position: b.Position.String(), Turn: a.turn(b.Turn), RequestsOpen: b.Requests, Quarantined: b.Broken != nil,
+	}
+	if r.Labels == nil {
+		r.Labels = map[string]string{}
+	}
+	for i, p := range m.Participants {
+		r.Participants[i] = a.person(p.Agent)
+	}
+	if b.Counted {
+		r.Turns = &turnCount{Taken: b.Taken}
+		if b.Most > 0 {
+			r.Turns.Most = &b.Most
+		}
+	}
+	sees, err := a.sight(ctx, id, eyes)
+	if err != nil {
+		return nil, err
+	}
+	if r.Last, err = a.last(ctx, m, sees); err != nil {
+		return nil, err
+	}
+	r.Title, err = a.title(ctx, m, sees)
+	return r, err
+}
+
+// sight tells what some agents see of a channel; nil: everything.
+func (a *API) sight(ctx context.Context, id string, eyes []string) (func(*envelope.Envelope) bool, error) {
+	if eyes == nil {
+		return nil, nil
+	}
+	return a.hub.Sight(ctx, id, eyes)
+}
+
+// eyes are the agents through whose eyes the caller looks; nil: it sees all.
+func (c caller) eyes() []string {
+	if c.seesAll() {
+		return nil
+	}
+	return []string{c.id}
+}
+
+func (a *API) person(id string) person {
+	p := person{AgentID: id, Name: a.hub.Name(id), Kind: "agent", Online: a.hub.Online(id)}
+	if profile, err := a.hub.AgentByID(id); err == nil && profile.Passport.Kind != identity.Unspecified {
+		p.Kind = string(profile.Passport.Kind)
+	}
+	return p
+}
+
+func (a *API) turn(t *hub.Expected) *turnBody {
+	if t == nil {
+		return nil
+	}
+	return &turnBody{
+		person: a.person(t.Agent), Since: t.Since.UTC(), HandedAt: maybeAt(t.Handed), DueAt: maybeAt(t.Due), Overdue: t.Overdue,
+	}
+}
+
+func (a *API) last(ctx context.Context, m *channel.Metadata, sees func(*envelope.Envelope) bool) (*lastSaid, error) {
+	e, err := a.hub.LastOf(ctx, m.ID, sees)
+	if err != nil || e == nil {
+		return nil, err
+	}
+	text, _ := a.textOf(m, e)
+	return &lastSaid{Sequence: e.Seq, At: e.CreatedAt.UTC(), SenderID: e.Sender, EventType: e.Type, Text: oneLineOf(text, lastLength)}, nil
+}
+
+// textOf is an envelope as people read it.
+func (a *API) textOf(m *channel.Metadata, e *envelope.Envelope) (string, bool) {
+	if r, ok := a.hub.AdapterFor(m).(channel.Renderer); ok {
+		return r.Render(e)
+	}
+	return view.TextOnly{}.Render(e)
+}
+
+// maxTitleSearch is how many envelopes are looked at for a first text.
+const maxTitleSearch = 16
+
+// title is what a channel is called: its label title, else its intent, else the
+// first text.
+func (a *API) title(ctx context.Context, m *channel.Metadata, sees func(*envelope.Envelope) bool) (string, error) {
+	for _, label := range []string{"title", "intent"} {
+		if text := oneLineOf(m.Labels[label], titleLength); text != "" {
+			return text, nil
+		}
+	}
+	if text, ok := a.titles.get(m.ID); ok && sees == nil {
+		return text, nil
+	}
+	for e, err := range a.hub.Log(ctx, m.ID, 1, maxTitleSearch) {
+		if err != nil {
+			return "", err
+		}
+		if envelope.IsProtocol(e.Type) || sees != nil && !sees(e) {
+			continue
+		}
+		if text, ok := a.textOf(m, e); ok && strings.TrimSpace(text) != "" {
+			text = oneLineOf(text, titleLength)
+			if sees == nil {
+				a.titles.put(m.ID, text)
+			}
+			return text, nil
+		}
+	}
+	return "", nil
+}
+
+// oneLineOf shortens a text to one line of so many characters. Characters that
+// could change the line around it are left out.
+func oneLineOf(text string, most int) string {
+	// Beyond this nothing can be shown, whatever is left out.
+	if limit := 16 * most; len(text) > limit {
+		for limit > 0 && !utf8.RuneStart(text[limit]) {
+			limit--
+		}
+		text = text[:limit]
+	}
+	text = strings.Join(strings.Fields(strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) && !unicode.IsSpace(r) || unicode.Is(unicode.Bidi_Control, r) {
+			return -1
+		}
+		return r
+	}, text)), " ")
+	if utf8.RuneCountInString(text) <= most {
+		return text
+	}
+	runes := []rune(text)[:most-1]
+	return strings.TrimRight(string(runes), " ") + "…"
+}
+
+// maybeAt is a time, or null if there is none.
+func maybeAt(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	t = t.UTC()
+	return &t
+}

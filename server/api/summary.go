@@ -1,0 +1,152 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/parley-hub/parley/hub"
+	"github.com/parley-hub/parley/identity"
+	"github.com/parley-hub/parley/request"
+	"github.com/parley-hub/parley/task"
+)
+
+// summaryBody counts what there is.
+type summaryBody struct {
+	At       time.Time `json:"at"`
+	Position string    `json:"position"`
+	Channels struct {
+		Pending          int            `json:"pending"`
+		Active           int            `json:"active"`
+		Overdue          int            `json:"overdue"`
+		WaitingForPeople int            `json:"waiting_for_people"`
+		Quarantined      int            `json:"quarantined"`
+		ByType           map[string]int `json:"by_type"`
+	} `json:"channels"`
+	Agents struct {
+		Registered int `json:"registered"`
+		Online     int `json:"online"`
+		People     int `json:"people"`
+	} `json:"agents"`
+	Tasks struct {
+		Created int `json:"created"`
+		Running int `json:"running"`
+	} `json:"tasks"`
+	Requests struct {
+		Open        int `json:"open"`
+		DueWithin5m int `json:"due_within_5m"`
+		Overdue     int `json:"overdue"`
+	} `json:"requests"`
+	Admitted int64 `json:"admitted_1m"`
+	Refused  int64 `json:"refused_1m"`
+}
+
+// How long what was counted serves everybody who asks.
+const (
+	summaryFor = time.Second
+	tasksFor   = 10 * time.Second
+)
+
+// summaries makes one summary for all who ask within a second.
+type summaries struct {
+	mu      sync.Mutex
+	at      time.Time
+	last    summaryBody
+	tasksAt time.Time
+	tasks   map[task.State]int
+}
+
+// summary returns a summary of at most a second ago.
+func (a *API) summary(ctx context.Context) (summaryBody, error) {
+	a.summaries.mu.Lock()
+	defer a.summaries.mu.Unlock()
+	now := time.Now()
+	if now.Sub(a.summaries.at) < summaryFor && !a.summaries.at.IsZero() {
+		return a.summaries.last, nil
+	}
+	if err := a.watches.refresh(ctx); err != nil {
+		return summaryBody{}, err
+	}
+	found, err := a.hub.Summary(ctx)
+	if err != nil {
+		return summaryBody{}, err
+	}
+	position, err := a.hub.Now(ctx)
+	if err != nil {
+		return summaryBody{}, err
+	}
+	if now.Sub(a.summaries.tasksAt) >= tasksFor {
+		if a.summaries.tasks, err = a.hub.CountOpenTasks(ctx); err != nil {
+			return summaryBody{}, err
+		}
+		a.summaries.tasksAt = now
+	}
+	s := summaryBody{At: a.hub.Clock(), Position: position.String()}
+	s.Channels.Pending, s.Channels.Active, s.Channels.Overdue = found.Pending, found.Active, found.Overdue
+	s.Channels.WaitingForPeople, s.Channels.Quarantined, s.Channels.ByType = found.WaitingForPeople, found.Quarantined, found.ByType
+	s.Agents.Registered, s.Agents.Online, s.Agents.People = found.Registered, found.Online, found.People
+	s.Tasks.Created, s.Tasks.Running = a.summaries.tasks[task.Created], a.summaries.tasks[task.Running]
+	s.Requests.Open, s.Requests.DueWithin5m, s.Requests.Overdue = found.Requests, found.RequestsSoon, found.RequestsOverdue
+	s.Admitted, s.Refused = a.cfg.Stats.LastMinute("admitted"), a.cfg.Stats.LastMinute("refused")
+	a.summaries.last, a.summaries.at = s, now
+	return s, nil
+}
+
+// maxAgentSummary bounds what is counted for one agent.
+const maxAgentSummary = 1000
+
+// summaryFor is the summary of everything, or for an agent of what concerns it.
+func (a *API) summaryFor(ctx context.Context, who caller) (s summaryBody, err error) {
+	if who.seesAll() {
+		return a.summary(ctx)
+	}
+	id, err := who.itself("")
+	if err != nil {
+		return s, err
+	}
+	position, err := a.hub.Now(ctx)
+	if err != nil {
+		return s, err
+	}
+	s.At, s.Position, s.Channels.ByType = a.hub.Clock(), position.String(), map[string]int{}
+	if s.Channels.Active, err = a.hub.OpenChannelsOf(ctx, id, maxAgentSummary); err != nil {
+		return s, err
+	}
+	turns, err := a.hub.ExpectedOf(ctx, id, maxAgentSummary)
+	if err != nil {
+		return s, err
+	}
+	for _, t := range turns {
+		if t.Overdue {
+			s.Channels.Overdue++
+		}
+	}
+	if a.person(id).Kind == string(identity.Human) {
+		s.Channels.WaitingForPeople = len(turns)
+	}
+	open, err := a.hub.Requests(ctx, hub.RequestQuery{State: request.Open, As: id, Limit: maxAgentSummary})
+	if err != nil {
+		return s, err
+	}
+	s.Requests.Open = len(open.Requests)
+	for _, r := range open.Requests {
+		switch {
+		case r.DueAt.IsZero():
+		case r.DueAt.Before(s.At):
+			s.Requests.Overdue++
+		case r.DueAt.Before(s.At.Add(5 * time.Minute)):
+			s.Requests.DueWithin5m++
+		}
+	}
+	return s, nil
+}
+
+// showSummary counts what there is, for an agent what concerns it.
+func (a *API) showSummary(c *call) error {
+	s, err := a.summaryFor(c.Context(), c.who)
+	if err != nil {
+		return err
+	}
+	return c.write(http.StatusOK, s)
+}
