@@ -227,6 +227,21 @@ type Summary struct {
 	Requests, RequestsSoon, RequestsOverdue                 int // open; due within 5 minutes; past due
 }
 
+// Waiting counts overdue turns and open requests, as of the last call of Changed;
+// known is false before the first.
+func (h *Hub) Waiting() (overdue, requests int, known bool) {
+	now := expect.InstantOf(h.now())
+	h.board.mu.Lock()
+	defer h.board.mu.Unlock()
+	for _, e := range h.board.entries {
+		requests += e.open
+		if !e.due.IsZero() && e.due < now {
+			overdue++
+		}
+	}
+	return overdue, requests, h.board.entries != nil
+}
+
 // soon is how far ahead a summary looks for requests that become due.
 const soon = 5 * time.Minute
 

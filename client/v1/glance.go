@@ -2,6 +2,7 @@ package v1
 
 import (
 	"context"
+	"io"
 	"net/http"
 	"net/url"
 	"time"
@@ -144,4 +145,38 @@ func (c *Client) Watch(ctx context.Context, topics []string, visit func(Frame) e
 // names.
 func (c *Client) ChangeWatch(ctx context.Context, id string, topics []string) error {
 	return c.Call(ctx, http.MethodPut, "/v1/watch/"+url.PathEscape(id), map[string]any{"topics": topics}, nil)
+}
+
+// Closing selects channels and says how many are to be closed. Filter has the
+// parameters of GET /v1/channels: agent, type, state, label, q, waiting_for and
+// overdue.
+type Closing struct {
+	Filter map[string]any `json:"filter"`
+	Reason string         `json:"reason"`
+	Expect *int           `json:"expect,omitempty"`
+	DryRun bool           `json:"dry_run"`
+	After  string         `json:"after,omitempty"`
+}
+
+// Closed tells how many matched, and what became of them.
+type Closed struct {
+	Matched int `json:"matched"`
+	Closed  int `json:"closed"`
+	Failed  []struct {
+		Channel string `json:"channel_id"`
+		Code    string `json:"code"`
+		Detail  string `json:"detail"`
+	} `json:"failed"`
+	Next string `json:"next"` // more match behind this one; empty: none do
+}
+
+// CloseChannels closes the channels that a filter selects, at most 1,000.
+func (c *Client) CloseChannels(ctx context.Context, closing Closing) (*Closed, error) {
+	done := &Closed{}
+	return done, c.Call(ctx, http.MethodPost, "/v1/channels/close", closing, done)
+}
+
+// Export downloads a channel as jsonl, messages or markdown. The caller closes it.
+func (c *Client) Export(ctx context.Context, channel, form string) (io.ReadCloser, error) {
+	return c.Download(ctx, "/v1/channels/"+url.PathEscape(channel)+"/export?form="+url.QueryEscape(form))
 }

@@ -5,7 +5,10 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"sync"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/parley-hub/parley/hub"
 	"github.com/parley-hub/parley/identity"
@@ -45,25 +48,37 @@ func compose(ctx context.Context, cfg config.Config, engine journal.Engine, log 
 		h.Close()
 		return server.Deps{}, nil, err
 	}
+	registry := registryOf(hubMetrics{h}, journalMetrics{engine})
+	recorder := recorderOf(registry, engine)
+	v1 := api.New(api.Config{
+		Hub: h, Backup: backupOf(engine), Version: thisBuild().Version, Name: hostName(), Log: log, Stopping: server.Stopping,
+		Stands: keys.Stands, Keys: keys, Sessions: sessions, Stats: recorder,
+		Warnings: dialects.channelWarnings, Takes: dialects.checkEnvelope, TakesOpening: dialects.checkOpening,
+		Limits: api.Limits{
+			Body: int64(cfg.Limits.Body), Page: cfg.Limits.Page, PageBytes: int(cfg.Limits.PageBytes), View: int64(cfg.Limits.View),
+			Search: int64(cfg.Limits.Search), Followers: cfg.Limits.Followers, States: cfg.Limits.States, Answers: int64(cfg.Limits.Answers),
+			Write: cfg.Limits.FollowerWrite, KeepAlive: cfg.Limits.KeepAlive,
+		},
+	})
+	registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "parley_followers", Help: "Streams of /v1 that are open now.",
+	}, func() float64 { return float64(v1.Followers()) }))
+	recording, stopRecording := context.WithCancel(context.WithoutCancel(ctx))
+	var recorded sync.WaitGroup
+	recorded.Go(func() { recorder.Run(recording) })
 	deps := server.Deps{
 		Keys:     keys,
 		Sessions: sessions,
 		Log:      log,
 		Version:  thisBuild().Version,
-		V1: api.New(api.Config{
-			Hub: h, Backup: backupOf(engine), Version: thisBuild().Version, Name: hostName(), Log: log, Stopping: server.Stopping,
-			Stands: keys.Stands, Keys: keys, Sessions: sessions,
-			Warnings: dialects.channelWarnings, Takes: dialects.checkEnvelope, TakesOpening: dialects.checkOpening,
-			Limits: api.Limits{
-				Body: int64(cfg.Limits.Body), Page: cfg.Limits.Page, PageBytes: int(cfg.Limits.PageBytes), View: int64(cfg.Limits.View), Search: int64(cfg.Limits.Search), Followers: cfg.Limits.Followers, States: cfg.Limits.States, Answers: int64(cfg.Limits.Answers),
-				Write: cfg.Limits.FollowerWrite, KeepAlive: cfg.Limits.KeepAlive,
-			},
-		}),
-		Metrics:  registryOf(hubMetrics{h}),
+		V1:       v1,
+		Metrics:  registry,
 		Dialects: dialects,
 		Ready:    []server.Check{journalReady(engine)},
 	}
 	closeAll := func() error {
+		stopRecording()
+		recorded.Wait()
 		err := dialects.close()
 		h.Close()
 		return err

@@ -167,6 +167,9 @@ func setDefault[T comparable](field *T, value T) {
 	}
 }
 
+// Followers is how many streams are open.
+func (a *API) Followers() int { return len(a.followers) }
+
 // ServeHTTP answers a request that has passed the guard.
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) { a.mux.ServeHTTP(w, r) }
 

@@ -102,6 +102,11 @@ func (rt route) responses() obj {
 	content := obj{}
 	if rt.answer == "Archive" {
 		content["application/x-tar"] = obj{"schema": obj{"type": "string", "contentMediaType": "application/x-tar"}}
+	} else if rt.answer == "Export" {
+		for _, kind := range exportForms {
+			content[kind[0]] = obj{"schema": obj{"type": "string"}}
+		}
+		content["application/json"] = obj{"schema": list(ref("Message"))}
 	} else if rt.answer != "" {
 		content["application/json"] = obj{"schema": ref(rt.answer)}
 	}

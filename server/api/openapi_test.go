@@ -230,6 +230,11 @@ func TestRoutesKeepTheDocument(t *testing.T) {
 	}
 	c.hold(s, op, "POST", "/v1/tasks/scan-7/cancel", `{"by":"bob","reason":"enough"}`)
 	c.hold(s, op, "POST", "/v1/tasks/none/cancel", "")
+	for _, form := range []string{"", "jsonl", "messages", "markdown", "pdf"} {
+		c.hold(s, op, "GET", at+"/export?form="+form, "")
+	}
+	c.hold(s, op, "POST", "/v1/channels/close", `{"filter":{"type":"discussion","state":["active"],"label":["team=red"],"q":"talk"},"reason":"r","dry_run":true}`)
+	c.hold(s, op, "POST", "/v1/channels/close", `{"filter":{},"expect":99}`)
 	c.hold(s, op, "POST", at+"/close", `{"reason":"done"}`)
 	c.hold(s, op, "GET", at, "")
 	c.hold(s, op, "DELETE", at, "")

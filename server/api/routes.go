@@ -69,6 +69,16 @@ func (a *API) routes() []route {
 			role: access.Agent, body: "Opening", status: http.StatusCreated, answer: "Channel", serve: a.openChannel,
 		},
 		{
+			method: "POST", path: "/v1/channels/close", name: "closeChannels",
+			says: "Closes the channels that a filter selects, at most 1,000; nothing if not as many match as are expected.",
+			role: access.Agent, body: "ClosingMany", status: http.StatusOK, answer: "ClosedMany", serve: a.closeChannels,
+		},
+		{
+			method: "GET", path: "/v1/channels/{id}/export", name: "exportChannel", says: "Downloads a channel as JSON lines, as canonical messages, or as Markdown.",
+			role: access.Reader, query: []param{{"form", "string", "jsonl, messages or markdown; jsonl unless told"}, asParam},
+			status: http.StatusOK, answer: "Export", serve: a.exportChannel,
+		},
+		{
 			method: "GET", path: "/v1/channels/{id}", name: "showChannel", says: "Shows a channel with its folded state.",
 			role: access.Reader, status: http.StatusOK, answer: "Channel", serve: a.showChannel,
 		},

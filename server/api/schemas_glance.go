@@ -42,6 +42,19 @@ func glanceSchemas() obj {
 			"step": obj{"type": "number", "description": "seconds"}, "at": list(instant),
 			"series": obj{"type": "object", "additionalProperties": list(value)},
 		}),
+		"ClosingMany": requestOf(obj{
+			"filter": requestOf(obj{
+				"agent": text, "type": text, "state": list(text), "label": list(text), "q": text, "waiting_for": text, "overdue": flag,
+				"channel_ids": obj{"type": "array", "items": text, "description": "these channels, in place of the other members"},
+			}),
+			"reason": text, "dry_run": flag,
+			"expect": obj{"type": "integer", "description": "how many channels are to be closed; needed unless it is a dry run"},
+			"after":  obj{"type": "string", "description": "next of the call before"},
+		}, "filter"),
+		"ClosedMany": fieldsOf(obj{
+			"matched": number, "closed": number, "next": text,
+			"failed": list(fieldsOf(obj{"channel_id": text, "code": text, "detail": text})),
+		}),
 		"WatchTopics": requestOf(obj{"topics": list(text)}, "topics"),
 	}
 }

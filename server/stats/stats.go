@@ -195,7 +195,7 @@ func (r *Recorder) Read(q Query) (Answer, error) {
 func (r *Recorder) ring(q Query) *ring {
 	for i := range r.rings {
 		g := &r.rings[i]
-		if q.Step > 0 && g.step >= q.Step || q.Step == 0 && r.now().Sub(q.Since) <= g.step*time.Duration(g.keep) {
+		if q.Step > 0 && g.step >= q.Step || q.Step == 0 && r.now().Sub(q.Since) <= g.step*time.Duration(g.keep+1) {
 			return g
 		}
 	}

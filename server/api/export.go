@@ -1,0 +1,153 @@
+package api
+
+import (
+	"bufio"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/parley-hub/parley/channel"
+	"github.com/parley-hub/parley/envelope"
+	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/journal"
+	"github.com/parley-hub/parley/view"
+)
+
+// exportForms are the forms of a download: its media type, and how its name ends.
+var exportForms = map[string][2]string{
+	"jsonl":    {"application/jsonl", ".jsonl"},
+	"messages": {"application/json", ".messages.json"},
+	"markdown": {"text/markdown; charset=utf-8", ".md"},
+}
+
+// exportChannel downloads a channel, as far as the caller may see it.
+func (a *API) exportChannel(c *call) error {
+	form := c.URL.Query().Get("form")
+	if form == "" {
+		form = "jsonl"
+	}
+	kind, ok := exportForms[form]
+	if !ok {
+		return fault.New(fault.Invalid, "form=%q is none of jsonl, messages and markdown", form)
+	}
+	m, err := a.see(c)
+	if err != nil {
+		return err
+	}
+	as, err := a.viewer(c)
+	if err != nil {
+		return err
+	}
+	if form == "messages" {
+		return a.exportMessages(c, kind)
+	}
+	var eyes []string
+	if as != "" {
+		eyes = []string{as}
+	}
+	sees, err := a.sight(c.Context(), m.ID, eyes)
+	if err != nil {
+		return err
+	}
+	at, err := a.hub.Position(c.Context(), m.ID)
+	if err != nil {
+		return err
+	}
+	title, err := a.title(c.Context(), m, sees)
+	if err != nil {
+		return err
+	}
+	c.download(m, kind)
+	out := bufio.NewWriter(c.ResponseWriter)
+	if form == "markdown" {
+		fmt.Fprintf(out, "# %s\n\n%s, %s, opened %s by %s\n", markdownText(title), m.ID, m.Manifest.Type, envelope.FormatTime(m.CreatedAt), markdownText(a.hub.Name(m.Creator)))
+	}
+	for e, err := range a.hub.Log(c.Context(), m.ID, 1, at.Seq) {
+		if err != nil || !a.stands(c.who) {
+			return nil // the answer has begun: it ends early
+		}
+		if sees != nil && !sees(e) {
+			continue
+		}
+		if err := a.exportOne(out, m, e, at, form); err != nil {
+			return nil
+		}
+	}
+	_ = out.Flush()
+	return nil
+}
+
+// exportMessages downloads canonical messages, as GET …/messages answers them.
+func (a *API) exportMessages(c *call, kind [2]string) error {
+	m, as, err := a.eyes(c)
+	if err != nil {
+		return err
+	}
+	in, release, err := a.viewLog(c, m, as, 0)
+	if err != nil {
+		return err
+	}
+	defer release()
+	c.download(m, kind)
+	out := bufio.NewWriter(c.ResponseWriter)
+	separator := "[\n"
+	for _, e := range view.Messages(in) {
+		text, err := e.MarshalJSON()
+		if err != nil {
+			return nil
+		}
+		fmt.Fprintf(out, "%s%s", separator, text)
+		separator = ",\n"
+	}
+	if separator == "[\n" {
+		_, _ = out.WriteString("[")
+	}
+	_, _ = out.WriteString("]\n")
+	_ = out.Flush()
+	return nil
+}
+
+func (a *API) exportOne(out *bufio.Writer, m *channel.Metadata, e *envelope.Envelope, at journal.Position, form string) error {
+	if form == "markdown" {
+		text, ok := a.textOf(m, e)
+		if !ok {
+			return nil
+		}
+		_, err := fmt.Fprintf(out, "\n## %s\n\n%d · %s · %s\n\n%s\n", markdownText(a.hub.Name(e.Sender)), e.Seq, envelope.FormatTime(e.CreatedAt), e.Type, quoted(text))
+		return err
+	}
+	at.Seq = e.Seq
+	data, err := appendEvent(nil, e, at.String())
+	if err == nil {
+		_, err = out.Write(append(data, '\n'))
+	}
+	return err
+}
+
+// download begins an answer that a browser stores. The name is made of the id
+// alone: whatever a title holds, no name of a file comes of it.
+func (c *call) download(m *channel.Metadata, kind [2]string) {
+	c.Header().Set("Content-Type", kind[0])
+	c.Header().Set("Content-Disposition", `attachment; filename="channel-`+m.ID+kind[1]+`"`)
+	c.Header().Set("Cache-Control", "no-store")
+	c.WriteHeader(http.StatusOK)
+}
+
+// markdownText is a name as one line that means nothing in Markdown.
+func markdownText(text string) string {
+	var b strings.Builder
+	for _, r := range oneLineOf(text, titleLength) {
+		if strings.ContainsRune("\\`*_{}[]()#+-!<>|~&", r) {
+			b.WriteByte('\\')
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}
+
+// quoted is what somebody said, as a quotation: none of it becomes a heading or
+// the end of the quotation.
+func quoted(text string) string {
+	text = strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(text)
+	return "> " + strings.ReplaceAll(text, "\n", "\n> ")
+}
