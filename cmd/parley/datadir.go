@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/parley-hub/parley/dialect/agh/keyring"
 	"github.com/parley-hub/parley/server/access"
 	"github.com/parley-hub/parley/server/folder"
 )
@@ -42,9 +43,10 @@ func mustExist(dir string) error {
 	return nil
 }
 
-// ourFiles are what tells that a folder is a hub's. A file system of its own
+// ourFiles are what tells that a folder is a hub's; keys of AGH's trust profile
+// may be there before a hub ever ran. A file system of its own
 // has lost+found.
-var ourFiles = []string{"FORMAT", "UNFINISHED", "store", folder.LockFile, access.KeysFile}
+var ourFiles = []string{"FORMAT", "UNFINISHED", "store", folder.LockFile, access.KeysFile, keyring.Folder}
 
 // checkOurs refuses a folder that is not empty and has no file of a hub. It
 // accepts a folder that cannot be read: opening it reports the error.
