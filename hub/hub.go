@@ -20,6 +20,7 @@ import (
 	"github.com/parley-hub/parley/hub/internal/ledger"
 	"github.com/parley-hub/parley/hub/internal/profile"
 	"github.com/parley-hub/parley/hub/internal/schema"
+	"github.com/parley-hub/parley/hub/internal/upgrade"
 	"github.com/parley-hub/parley/hub/tracing"
 	"github.com/parley-hub/parley/internal/logsample"
 	"github.com/parley-hub/parley/internal/loop"
@@ -110,7 +111,7 @@ func Open(ctx context.Context, j journal.Engine, o Options) (*Hub, error) {
 	}
 	h.background, h.stop = context.WithCancel(context.Background())
 	h.openSubjects()
-	if err := h.upgrade(ctx); err != nil {
+	if err := upgrade.Run(ctx, h.ledger); err != nil {
 		return nil, err
 	}
 	if err := h.loadRegistry(ctx); err != nil {

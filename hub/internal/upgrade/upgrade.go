@@ -1,4 +1,6 @@
-package hub
+// Package upgrade brings the data of an older hub up to date, before anybody else
+// writes to them.
+package upgrade
 
 import (
 	"context"
@@ -6,6 +8,7 @@ import (
 	"time"
 
 	"github.com/parley-hub/parley/envelope"
+	"github.com/parley-hub/parley/hub/internal/ledger"
 	"github.com/parley-hub/parley/hub/internal/schema"
 	"github.com/parley-hub/parley/journal"
 )
@@ -20,14 +23,21 @@ const layout = 1
 // upgrade has come.
 const upgradeStep = 256
 
-// upgrade brings data of an older layout up to date. Index entries come only from
+// Run brings data of an older layout up to date. Index entries come only from
 // records, so channels that were opened before lack the newer ones: each open
 // channel gets a record that puts them. An upgrade that was interrupted goes on
 // where it was.
-func (h *Hub) upgrade(ctx context.Context) error {
-	value, err := h.journal.Value(ctx, h.tenant.Layout())
+func Run(ctx context.Context, l *ledger.Ledger) error {
+	return (&upgrader{l}).run(ctx)
+}
+
+// upgrader appends the records that are missing.
+type upgrader struct{ *ledger.Ledger }
+
+func (u *upgrader) run(ctx context.Context) error {
+	value, err := u.Journal.Value(ctx, u.Tenant.Layout())
 	if err != nil {
-		return unavailable(err)
+		return ledger.Unavailable(err)
 	}
 	switch version := schema.DecodeUint(value.Durable.Data); {
 	case version == layout:
@@ -35,61 +45,61 @@ func (h *Hub) upgrade(ctx context.Context) error {
 	case version > layout:
 		return fmt.Errorf("the data have layout %d, this version knows up to %d: use a newer version", version, layout)
 	}
-	at, err := h.journal.Value(ctx, h.tenant.LayoutNext())
+	at, err := u.Journal.Value(ctx, u.Tenant.LayoutNext())
 	if err != nil {
-		return unavailable(err)
+		return ledger.Unavailable(err)
 	}
 	scan := journal.ScanOptions{Prefix: []byte(schema.IndexOwned)}
 	if at.Durable.Version != 0 {
 		scan.From = append(at.Durable.Data, 0)
 	}
 	var tickets []*journal.Ticket
-	for entry, err := range journal.IndexAll(ctx, h.journal, scan) {
+	for entry, err := range journal.IndexAll(ctx, u.Journal, scan) {
 		if err != nil {
-			return unavailable(err)
+			return ledger.Unavailable(err)
 		}
-		ticket, err := h.upgradeChannel(ctx, schema.OwnedChannel(entry))
+		ticket, err := u.channel(ctx, schema.OwnedChannel(entry))
 		if err != nil {
-			return unavailable(err)
+			return ledger.Unavailable(err)
 		}
 		if ticket != nil {
 			tickets = append(tickets, ticket)
 		}
 		if len(tickets) >= upgradeStep {
-			if err := h.upgradedTo(ctx, tickets, journal.ValueWrite{Key: h.tenant.LayoutNext(), Data: entry.Key}); err != nil {
+			if err := u.reached(ctx, tickets, journal.ValueWrite{Key: u.Tenant.LayoutNext(), Data: entry.Key}); err != nil {
 				return err
 			}
 			tickets = tickets[:0]
 		}
 	}
-	return h.upgradedTo(ctx, tickets,
-		journal.ValueWrite{Key: h.tenant.Layout(), Data: schema.EncodeUint(layout)},
-		journal.ValueWrite{Key: h.tenant.LayoutNext(), Delete: true})
+	return u.reached(ctx, tickets,
+		journal.ValueWrite{Key: u.Tenant.Layout(), Data: schema.EncodeUint(layout)},
+		journal.ValueWrite{Key: u.Tenant.LayoutNext(), Delete: true})
 }
 
-// upgradedTo stores how far the upgrade has come, once that is durable.
-func (h *Hub) upgradedTo(ctx context.Context, tickets []*journal.Ticket, writes ...journal.ValueWrite) error {
+// reached stores how far the upgrade has come, once that is durable.
+func (u *upgrader) reached(ctx context.Context, tickets []*journal.Ticket, writes ...journal.ValueWrite) error {
 	for _, ticket := range tickets {
 		if err := ticket.Wait(ctx); err != nil {
-			return unavailable(err)
+			return ledger.Unavailable(err)
 		}
 	}
-	return h.commit(ctx, journal.Batch{Values: writes})
+	return u.Commit(ctx, journal.Batch{Values: writes})
 }
 
-// upgradeChannel appends what an older version did not write of an open channel. It
+// channel appends what an older version did not write of an open channel. It
 // reads only the last record of its history. Nobody else writes yet.
-func (h *Hub) upgradeChannel(ctx context.Context, id string) (*journal.Ticket, error) {
-	logs := h.tenant.Channel(id)
-	meta, err := h.journal.Head(ctx, logs.Meta())
+func (u *upgrader) channel(ctx context.Context, id string) (*journal.Ticket, error) {
+	logs := u.Tenant.Channel(id)
+	meta, err := u.Journal.Head(ctx, logs.Meta())
 	if err != nil || !meta.Durable.Exists() {
 		return nil, err
 	}
-	side, err := h.journal.Head(ctx, logs.Side())
+	side, err := u.Journal.Head(ctx, logs.Side())
 	if err != nil {
 		return nil, err
 	}
-	at, err := h.lastSaid(ctx, logs)
+	at, err := u.lastSaid(ctx, logs)
 	if err != nil {
 		return nil, err
 	}
@@ -100,7 +110,7 @@ func (h *Hub) upgradeChannel(ctx context.Context, id string) (*journal.Ticket, e
 	if err != nil {
 		return nil, err
 	}
-	return h.journal.Append(ctx, journal.Batch{Appends: []journal.Append{
+	return u.Journal.Append(ctx, journal.Batch{Appends: []journal.Append{
 		{Log: logs.Meta(), Expect: journal.Exactly(meta.Ordered.Seq), Records: []journal.Record{{
 			Data: schema.EncodeListed(), Put: []journal.IndexPut{{Key: schema.Key(schema.IndexOpen, own), Value: listed}},
 		}}},
@@ -111,9 +121,9 @@ func (h *Hub) upgradeChannel(ctx context.Context, id string) (*journal.Ticket, e
 }
 
 // lastSaid is the minute of a channel's last envelope, or of now if it has none.
-func (h *Hub) lastSaid(ctx context.Context, logs schema.ChannelLogs) (time.Time, error) {
-	at := h.now()
-	page, err := h.journal.Read(ctx, logs.History(), journal.ReadOptions{Backward: true, Limits: journal.Limits{Entries: 1}})
+func (u *upgrader) lastSaid(ctx context.Context, logs schema.ChannelLogs) (time.Time, error) {
+	at := u.Now()
+	page, err := u.Journal.Read(ctx, logs.History(), journal.ReadOptions{Backward: true, Limits: journal.Limits{Entries: 1}})
 	if err != nil {
 		return at, err
 	}
