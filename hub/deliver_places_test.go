@@ -78,3 +78,33 @@ func TestEachSenderHasAShareOfAnInbox(t *testing.T) {
 		}
 	})
 }
+
+// A person who acknowledges all and never speaks stops nobody, also after
+// channels she watched have ended.
+func TestWhoOnlyWatchesStopsNobody(t *testing.T) {
+	t.Parallel()
+	runs(t, "in channels that go on and that end", hub.Options{}, func(t *testing.T, r *rig) {
+		const most = 3
+		a, w := r.agent("alice"), r.human("wanda", pending(most))
+		for range 3 {
+			ch := r.open("conversation", a, w)
+			for range 4 * most {
+				id, err := r.trySay(a, ch, "news")
+				if err != nil {
+					t.Fatal(err)
+				}
+				r.settle()
+				if err := r.Ack(ctx, w.id, ch, id); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if _, err := r.CloseChannel(ctx, ch, "over"); err != nil {
+				t.Fatal(err)
+			}
+			r.settle()
+		}
+		if got := r.Pending(w.id); got != 0 {
+			t.Errorf("%d places of ended channels are taken", got)
+		}
+	})
+}

@@ -24,6 +24,7 @@ import (
 	"github.com/parley-hub/parley/hub/tracing"
 	"github.com/parley-hub/parley/internal/logsample"
 	"github.com/parley-hub/parley/internal/loop"
+	"github.com/parley-hub/parley/internal/turns"
 	"github.com/parley-hub/parley/journal"
 )
 
@@ -66,6 +67,7 @@ type Hub struct {
 	homes      homes
 	lists      lists
 	board      board
+	reads      *turns.Gate
 
 	background context.Context // of goroutines that outlive the call that starts them
 	stop       context.CancelFunc
@@ -99,6 +101,7 @@ func Open(ctx context.Context, j journal.Engine, o Options) (*Hub, error) {
 	h.judge.Store(&o.Arbiter)
 	h.profiles.Bytes = o.Limits.ProfileCache
 	h.lists.rate, h.lists.by = o.Limits.Lists, map[string]*bucket{}
+	h.reads = turns.New(o.Limits.Reads)
 	h.hooks.init(o.Listeners, h.log)
 	h.works.init()
 	if h.spans = tracing.New(o.Tracing, o.Limits.LoadedChannels); h.spans != nil {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/internal/turns"
 )
 
 // lists bounds how much work lists cost: bytes of answers in a second, of all
@@ -82,6 +83,10 @@ func (h *Hub) Listed(who string, bytes int) {
 	own.pay(now, float64(l.rate)/listShares)
 	own.owes += cost
 }
+
+// Reading makes a reader's turn to read logs, within its share of limits.reads.
+// Who is a key or a connection.
+func (h *Hub) Reading(who string) *turns.Turn { return h.reads.For(who) }
 
 // forget drops readers that owe nothing, some at a time.
 func (l *lists) forget(now time.Time) {

@@ -93,6 +93,7 @@ type Limits struct {
 	OpenTasksOwner int   // 64 of them of one owner
 	RuleGlobs      int   // 4,096 in one list of a rule
 	Lists          int   // 32 MiB of lists in a second, a quarter of it for one reader
+	Reads          int   // 64 MiB of logs read in a second, a quarter of it for one reader
 	DocumentBytes  int   // 64 KiB of one document
 	Documents      int   // 100,000 of one kind
 	Content        int64 // 64 MiB of one content
@@ -151,6 +152,7 @@ func (o Options) withDefaults() Options {
 	setDefault(&l.OpenTasksOwner, 64)
 	setDefault(&l.RuleGlobs, identity.MaxGlobs)
 	setDefault(&l.Lists, 32<<20)
+	setDefault(&l.Reads, 64<<20)
 	return o
 }
 

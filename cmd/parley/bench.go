@@ -94,7 +94,7 @@ the run was too noisy to say.`,
 	}
 	c.Flags().BoolVar(&check, "check", false, "compare with the targets")
 	c.Flags().BoolVar(&list, "list", false, "list what can be measured")
-	c.Flags().Float64Var(&seconds, "seconds", 0, "time for each figure, for siege for all (default 15)")
+	c.Flags().Float64Var(&seconds, "seconds", 0, "time for each figure, for siege for all (default 15, for siege 48)")
 	c.Flags().StringVar(&against, "against", "", "of ag2: measure the hub at this `URL` beside ours, such as ws://127.0.0.1:7441")
 	c.Flags().BoolVar(&floor, floorFlag, false, "be the server that a hub is measured against")
 	_ = c.Flags().MarkHidden(floorFlag) // it exists

@@ -157,6 +157,7 @@ func hubOptions(cfg config.Config, keys *access.Keys, log *slog.Logger) hub.Opti
 			OpenTasksOwner: cfg.Limits.OpenTasksOwner,
 			RuleGlobs:      cfg.Limits.RuleGlobs,
 			Lists:          int(cfg.Limits.Lists),
+			Reads:          int(cfg.Limits.Reads),
 			DocumentBytes:  int(cfg.Limits.Document),
 			Documents:      cfg.Limits.Documents,
 			Content:        int64(cfg.Limits.Content),

@@ -8,6 +8,7 @@ import (
 	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/hub"
 	"github.com/parley-hub/parley/identity"
+	"github.com/parley-hub/parley/internal/turns"
 	"github.com/parley-hub/parley/task"
 )
 
@@ -23,6 +24,7 @@ type Hub interface {
 	Agents(ctx context.Context, q hub.AgentQuery) ([]hub.Profile, error)
 	MayList(who string) error
 	Listed(who string, bytes int)
+	Reading(who string) *turns.Turn
 	Details(ctx context.Context, id string) (hub.Details, error)
 	SetResume(ctx context.Context, id string, resume *identity.Resume) error
 	SetSkill(ctx context.Context, id string, skill *string) error

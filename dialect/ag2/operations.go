@@ -29,7 +29,7 @@ var operations = map[wire.Op]operation{
 	wire.GetChannel:              with((*conn).getChannel),
 	wire.ListChannels:            listing(with((*conn).listChannels)),
 	wire.CloseChannel:            with((*conn).closeChannel),
-	wire.ReadWAL:                 with((*conn).readWAL),
+	wire.ReadWAL:                 reading(with((*conn).readWAL)),
 	wire.FindEnvelopeByCausation: with((*conn).findByCausation),
 	wire.CanSend:                 with((*conn).canSend),
 	wire.PendingTurnsFor:         with((*conn).pendingTurns),
@@ -82,6 +82,25 @@ func listing(run operation) operation {
 		return list, err
 	}
 }
+
+// reading bounds how fast logs are read: who is ahead of its share waits.
+func reading(run operation) operation {
+	return func(c *conn, ctx context.Context, raw []byte) ([]byte, error) {
+		if c.isOperator() {
+			return run(c, ctx, raw)
+		}
+		turn := c.server.cfg.Hub.Reading("ag2/" + c.ws.ID())
+		if err := turn.Wait(ctx, c.server.cfg.Limits.Write); err != nil {
+			return nil, err
+		}
+		log, err := run(c, ctx, raw)
+		turn.Done(max(len(log), leastRead))
+		return log, err
+	}
+}
+
+// leastRead is what a read costs however little it finds.
+const leastRead = 4 << 10
 
 // actsFor refuses whoever acts for an identity that was not proved here; one
 // that nobody has is not found, which is told first.

@@ -43,10 +43,12 @@ func (s *Server) websocket(c *call) error {
 	}
 	k := &socket{server: s, request: c.Request, scope: x, surface: c.surface, agent: c.agent, who: c.who}
 	k.ctx, k.cancel = context.WithCancel(s.draining)
-	s.sockets.Accept(c.w, c.Request, newID(), c.RemoteAddr, func(ws *wsconn.Conn) wsconn.Handler {
+	if s.sockets.Accept(c.w, c.Request, newID(), c.RemoteAddr, func(ws *wsconn.Conn) wsconn.Handler {
 		k.ws = ws
 		return k
-	})
+	}) {
+		k.recheck() // the key may have been revoked before Recheck saw the socket
+	}
 	return nil
 }
 
@@ -58,9 +60,15 @@ func closing(code wsconn.Code, reason string) error {
 // keys were made or revoked.
 func (s *Server) Recheck() {
 	for _, ws := range s.sockets.All() {
-		if k, ok := ws.Handler().(*socket); ok && !s.cfg.Stands(k.request) {
-			ws.End(&wsconn.CloseError{Code: wsconn.Policy, Reason: string(fault.AuthFailed)})
+		if k, ok := ws.Handler().(*socket); ok {
+			k.recheck()
 		}
+	}
+}
+
+func (k *socket) recheck() {
+	if !k.server.cfg.Stands(k.request) {
+		k.ws.End(&wsconn.CloseError{Code: wsconn.Policy, Reason: string(fault.AuthFailed)})
 	}
 }
 

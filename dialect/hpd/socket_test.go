@@ -2,7 +2,9 @@ package hpd_test
 
 import (
 	"encoding/json"
+	"io"
 	"net"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -196,4 +198,31 @@ func TestSocket(t *testing.T) {
 			c.Equal(seen[len(seen)-1]["errorType"], any("NoProducer"))
 		}
 	})
+}
+
+// A key that is revoked while its socket is opened ends it, though nothing is
+// said there and no other key changes.
+func TestSocketsOfKeysThatWereJustRevoked(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, hpd.Config{
+		Producers: map[string]hpd.Producer{"echo": newGate()},
+		Stands:    func(*http.Request) bool { return false },
+	})
+	conn, early, _, err := ws.Dial(t.Context(), strings.Replace(r.http.URL, "http", "ws", 1)+"/hpd/agents/echo/sessions/"+r.session()+"/branches/main/ws")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close() //nolint:errcheck // the server has closed it
+	_ = conn.SetDeadline(time.Now().Add(wait))
+	var from io.Reader = conn
+	if early != nil { // what came with the answer to the handshake
+		from = early
+	}
+	frame, err := ws.ReadFrame(from)
+	if err != nil {
+		t.Fatalf("no close frame: %v", err)
+	}
+	if code, reason := ws.ParseCloseFrameData(frame.Payload); frame.Header.OpCode != ws.OpClose || code != ws.StatusPolicyViolation || reason != "auth_failed" {
+		t.Errorf("the socket ends with %v %d %q", frame.Header.OpCode, code, reason)
+	}
 }

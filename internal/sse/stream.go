@@ -65,6 +65,9 @@ func (s *Stream) Append(events []byte) { s.buf = append(s.buf, events...) }
 // Comment adds a comment.
 func (s *Stream) Comment(text string) { s.buf = AppendComment(s.buf, text) }
 
+// Buffered is how many bytes were added and not yet written.
+func (s *Stream) Buffered() int { return len(s.buf) }
+
 // Flush writes what was gathered. A reader that does not take it in time is
 // cut off, and resumes from its last event.
 func (s *Stream) Flush(ctx context.Context) error {

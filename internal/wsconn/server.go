@@ -65,14 +65,14 @@ type Handler interface {
 
 // Accept upgrades a request or refuses it. Open makes the handler, and must not
 // use the connection yet, which lives on after Accept returns. The id and the
-// peer are for the log.
-func (s *Server) Accept(w http.ResponseWriter, r *http.Request, id, peer string, open func(*Conn) Handler) {
+// peer are for the log. It reports whether the connection is open and in All.
+func (s *Server) Accept(w http.ResponseWriter, r *http.Request, id, peer string, open func(*Conn) Handler) bool {
 	if !s.reserve() {
 		s.stats.refused.Add(1)
 		w.Header().Set("Retry-After", "5")
 		http.Error(w, fmt.Sprintf("%d connections are open, which is the limit (%s.connections); try again",
 			s.cfg.Limits.Connections, s.cfg.Keys), http.StatusServiceUnavailable)
-		return
+		return false
 	}
 	c := &Conn{server: s, id: id, peer: peer}
 	c.handler = open(c)
@@ -88,7 +88,7 @@ func (s *Server) Accept(w http.ResponseWriter, r *http.Request, id, peer string,
 		}
 		s.stats.refused.Add(1)
 		s.cfg.Log.Debug("upgrade refused", "peer", peer, "error", err)
-		return
+		return false
 	}
 	early := make([]byte, rw.Reader.Buffered())
 	_, _ = rw.Reader.Read(early) // from memory
@@ -97,14 +97,15 @@ func (s *Server) Accept(w http.ResponseWriter, r *http.Request, id, peer string,
 	if err := c.in.prime(early); err != nil {
 		s.release()
 		_ = nc.Close()
-		return
+		return false
 	}
 	if !s.add(c) {
 		refuse(nc)
-		return
+		return false
 	}
 	// Nothing of the request is kept: an idle connection costs little.
 	go c.serve()
+	return true
 }
 
 // shuttingDown is the reason of close frames when the server closes.

@@ -20,6 +20,7 @@ import (
 	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/fault"
 	"github.com/parley-hub/parley/hub"
+	"github.com/parley-hub/parley/internal/turns"
 	"github.com/parley-hub/parley/server/access"
 	"github.com/parley-hub/parley/server/body"
 	"github.com/parley-hub/parley/server/problem"
@@ -178,7 +179,9 @@ type call struct {
 	http.ResponseWriter
 	*http.Request
 	who   caller
-	tally tally // of the answer
+	tally tally       // of the answer
+	turn  *turns.Turn // to read; nil: the caller's reads are not bounded
+	cost  int         // bytes of logs that were read in this turn
 }
 
 // handle turns a route's function into a handler: who asks is settled first,
@@ -196,7 +199,9 @@ func (a *API) handle(rt route) http.HandlerFunc {
 			r.Body = http.MaxBytesReader(w, r.Body, a.cfg.Limits.Body)
 			c := &call{ResponseWriter: w, Request: r, who: who, tally: tally{of: a.answers, who: who.Key}}
 			defer c.tally.release()
+			defer c.ended() // also after a panic
 			err = a.served(rt, c)
+			c.ended()
 		}
 		if err != nil {
 			if fault.CodeOf(err) == fault.Internal {
@@ -207,12 +212,24 @@ func (a *API) handle(rt route) http.HandlerFunc {
 	}
 }
 
-// served serves a route. How often lists are made is bounded, but for operators.
+// served serves a route. How often lists are made, and how fast logs are read, is
+// bounded, but for operators.
 func (a *API) served(rt route, c *call) error {
-	if !lists[rt.answer] || c.who.Has(access.Operator) {
+	who := "v1/" + c.who.Key
+	switch {
+	case c.who.Has(access.Operator):
+		return rt.serve(c)
+	case logReads[rt.answer]:
+		c.turn = a.hub.Reading(who)
+		if !rt.stream { // the others take turns where they know what is wanted
+			if err := c.turn.Wait(c.Context(), a.cfg.Limits.Write); err != nil {
+				return err
+			}
+		}
+		return rt.serve(c)
+	case !lists[rt.answer]:
 		return rt.serve(c)
 	}
-	who := "v1/" + c.who.Key
 	if err := a.hub.MayList(who); err != nil {
 		return err
 	}
@@ -308,6 +325,8 @@ func encode(answer any) ([]byte, error) {
 }
 
 func (c *call) raw(status int, data []byte) error {
+	c.cost += len(data)
+	c.ended() // a reader who does not read holds up nobody else
 	c.Header().Set("Content-Type", "application/json")
 	c.Header().Set("Cache-Control", "no-store")
 	c.WriteHeader(status)

@@ -47,7 +47,7 @@ func appendEvent(buf []byte, e *envelope.Envelope, position string) ([]byte, err
 // oneLine replaces the line breaks of JSON. They are only between its tokens:
 // within a text they are escaped.
 func oneLine(data []byte) []byte {
-	if !bytes.ContainsAny(data, "\r\n") {
+	if bytes.IndexByte(data, '\n') < 0 && bytes.IndexByte(data, '\r') < 0 { // much faster than one look for both
 		return data
 	}
 	return bytes.Map(func(r rune) rune {

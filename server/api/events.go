@@ -97,12 +97,14 @@ func (a *API) followChannel(c *call, f *hub.Follower, gap *gapBody) error {
 		}
 	}
 	err = s.Run(ctx, func() (<-chan struct{}, error) {
-		ev, wake, err := f.TryNext(ctx)
-		if err != nil || wake != nil {
-			return wake, err
-		}
-		s.Append(ev.Shared.Bytes("v1", func() []byte { return frameOf(ev) }))
-		return nil, nil
+		return c.inTurn(s, func() (frame []byte, wake <-chan struct{}, err error) {
+			ev, wake, err := f.TryNext(ctx)
+			if err == nil && wake == nil {
+				frame = ev.Shared.Bytes("v1", func() []byte { return frameOf(ev) })
+				s.Append(frame)
+			}
+			return frame, wake, err
+		})
 	})
 	var dropped *hub.Gap
 	if errors.As(err, &dropped) {
@@ -165,6 +167,9 @@ func (a *API) readEvents(c *call, o hub.WideOptions, limit bounds) error {
 		return err
 	}
 	defer f.Close()
+	if err := c.turn.Wait(c.Context(), a.cfg.Limits.Write); err != nil {
+		return err
+	}
 	page := eventPage{Events: []jsontext.Value{}, Next: o.After.String()}
 	for size := 0; len(page.Events) < limit.entries && size < limit.bytes; {
 		ev, ok, err := f.NextUntil(c.Context(), now)
@@ -176,6 +181,7 @@ func (a *API) readEvents(c *call, o hub.WideOptions, limit bounds) error {
 			return c.write(http.StatusOK, page)
 		}
 		data, err := appendEvent(nil, ev.Envelope, ev.Position.String())
+		c.cost += len(data)
 		if err == nil {
 			err = c.tally.hold(int64(len(data)))
 		}
@@ -220,12 +226,14 @@ func (a *API) followEvents(c *call, o hub.WideOptions) error {
 	defer done()
 	for {
 		err = s.Run(ctx, func() (<-chan struct{}, error) {
-			ev, wake, err := f.TryNext(ctx)
-			if err != nil || wake != nil {
-				return wake, err
-			}
-			s.Append(wideFrameOf(&ev))
-			return nil, nil
+			return c.inTurn(s, func() (frame []byte, wake <-chan struct{}, err error) {
+				ev, wake, err := f.TryNext(ctx)
+				if err == nil && wake == nil {
+					frame = wideFrameOf(&ev)
+					s.Append(frame)
+				}
+				return frame, wake, err
+			})
 		})
 		var gap *hub.WideGap
 		if !errors.As(err, &gap) {

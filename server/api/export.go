@@ -63,9 +63,10 @@ func (a *API) exportChannel(c *call) error {
 		fmt.Fprintf(out, "# %s\n\n%s, %s, opened %s by %s\n", markdownText(title), m.ID, m.Manifest.Type, envelope.FormatTime(m.CreatedAt), markdownText(a.hub.Name(m.Creator)))
 	}
 	for e, err := range a.hub.Log(c.Context(), m.ID, 1, at.Seq) {
-		if err != nil || !a.stands(c.who) {
+		if err != nil || !a.stands(c.who) || c.turn.Wait(c.Context(), maxExport) != nil {
 			return nil // the answer has begun: it ends early
 		}
+		c.turn.Done(len(e.Data) + perEntry)
 		if sees != nil && !sees(e) {
 			continue
 		}
@@ -88,6 +89,7 @@ func (a *API) exportMessages(c *call, kind [2]string) error {
 		return err
 	}
 	defer release()
+	c.ended() // who does not read holds up nobody else
 	c.download(m, kind)
 	out := bufio.NewWriter(c.ResponseWriter)
 	separator := "[\n"

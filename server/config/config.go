@@ -95,6 +95,7 @@ type Limits struct {
 	OpenTasks       int
 	OpenTasksOwner  int
 	Lists           Bytes
+	Reads           Bytes
 	RuleGlobs       int
 	GraphConditions int
 	GraphValues     int

@@ -266,6 +266,11 @@ var Core = Table{
 		field:   func(c *Config) any { return &c.Limits.Lists },
 	},
 	{
+		Name: "limits.reads", Default: "64MiB",
+		Meaning: "bytes of logs that are read for pages, streams and views in a second, of AG2 and /v1 together; one key or AG2 connection has a quarter and then waits its turn, at most limits.follower_write for pages and views, ag2.limits.write for read_wal; operators as much as they like",
+		field:   func(c *Config) any { return &c.Limits.Reads },
+	},
+	{
 		Name: "limits.rule_globs", Default: "4096", Most: 4096,
 		Meaning: "globs in one list of an agent's rule; at most 4096, because matching has a fixed number of steps. What is stored already still counts",
 		field:   func(c *Config) any { return &c.Limits.RuleGlobs },

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -206,26 +207,27 @@ func DecodeParams(raw []byte, params any) error {
 // EncodeParams writes the parameters of a request.
 func EncodeParams(params any) ([]byte, error) { return json.Marshal(params, form) }
 
+// required reports the first member that a request needs and does not have. It
+// looks at the parameters once: they may be as long as a frame.
 func required(raw []byte, t reflect.Type) error {
+	var wanted []string
 	for i := range t.NumField() {
-		field := t.Field(i)
-		if field.Tag.Get("wire") != "required" {
-			continue
-		}
-		key, _, _ := strings.Cut(field.Tag.Get("json"), ",")
-		found := false
-		err := members(raw, func(name, _ []byte) error {
-			found = found || string(name) == key
-			return nil
-		})
-		if err != nil {
-			return err
-		}
-		if !found {
-			return missing(key)
+		if field := t.Field(i); field.Tag.Get("wire") == "required" {
+			key, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+			wanted = append(wanted, key)
 		}
 	}
-	return nil
+	if len(wanted) == 0 {
+		return nil
+	}
+	err := members(raw, func(name, _ []byte) error {
+		wanted = slices.DeleteFunc(wanted, func(key string) bool { return string(name) == key })
+		return nil
+	})
+	if err == nil && len(wanted) > 0 {
+		err = missing(wanted[0])
+	}
+	return err
 }
 
 // EncodePost writes the parameters of a post_envelope request.

@@ -75,6 +75,9 @@ const (
 	accepted = "HTTP/1.1 201"
 	noAccess = "HTTP/1.1 401"
 	refused  = "HTTP/1.1 403"
+	// streaming is what a follower is answered. Its bound is that it then waits its
+	// turn to be read for, and for its share of answers, of which it is told nothing.
+	streaming = "text/event-stream"
 )
 
 var attacks = []attack{
@@ -99,8 +102,8 @@ var attacks = []attack{
 		}})
 	})},
 	{"silent sockets", "silent", 400, "", stuck(silent)},
-	{"followers that do not read", "follow", 100, "limits.answers", stuck(asks(func(*siege) string { return "/v1/events" }, "Accept: text/event-stream\r\n"))},
-	{"pages that are not read", "page", 300, "limits.answers", stuck(asks(func(s *siege) string { return "/v1/channels/" + s.large + "/events?limit=1000" }, ""))},
+	{"followers that do not read", "follow", 100, streaming, stuck(asks(func(*siege) string { return "/v1/events" }, "Accept: text/event-stream\r\n"))},
+	{"pages that are not read", "page", 300, "limits.", stuck(asks(func(s *siege) string { return "/v1/channels/" + s.large + "/events?limit=1000" }, ""))},
 	{"views that are not read", "view", 8, "limits.", stuck(asks(func(s *siege) string { return "/v1/channels/" + s.large + "/views/full_transcript?as=mallory" }, ""))},
 	{"inbox of another", "inbox", 2, "HTTP/1.1 ", requests(200, func(s *siege) string { return posts(s, fmt.Sprintf(`{"text":"x","audience":[%q]}`, s.victim)) })},
 	{"large messages", "large", 2, accepted, requests(10, func(s *siege) string { return posts(s, `{"text":"`+strings.Repeat("x", 900<<10)+`"}`) })},

@@ -32,6 +32,10 @@ type Options struct {
 	bench.Plan
 }
 
+// defaultSeconds give each server two rounds of six seconds. The hostile clients
+// have fixed counts: a shorter siege is a denser one.
+const defaultSeconds = 48
+
 // leastSeconds is what setting up and checking take, however short the siege.
 const leastSeconds = 20
 
@@ -58,6 +62,9 @@ func (s side) rate() float64 { return float64(s.posts) / s.took.Seconds() }
 
 // Run holds the siege. It ends within Seconds, or within leastSeconds.
 func Run(ctx context.Context, o Options) (report bench.Report, err error) {
+	if o.Seconds <= 0 {
+		o.Seconds = defaultSeconds
+	}
 	o.Plan = o.WithDefaults()
 	o.Scale = max(o.Scale, 1)
 	ctx, cancel := context.WithTimeout(ctx, time.Duration(max(o.Seconds, leastSeconds)*float64(time.Second)))
