@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/parley-hub/parley/dialect/ag2"
 	"github.com/parley-hub/parley/dialect/dialecttest"
 	"github.com/parley-hub/parley/server/config"
 )
@@ -19,7 +20,7 @@ func TestReadsAreBoundedInASecond(t *testing.T) {
 	s.at = runningHub(t, func(c *config.Config) {
 		s.token = firstKey(t, c.Data.Dir)
 		c.Limits.Reads = 16 << 10
-		c.Limits.FollowerWrite, c.AG2.Limits.Write = 500*time.Millisecond, 500*time.Millisecond
+		c.Limits.FollowerWrite, ag2.Section.Of(c).Limits.Write = 500*time.Millisecond, 500*time.Millisecond
 	})
 	token := func(name string) string {
 		var key struct{ Token string }
