@@ -1,0 +1,123 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { backoff } from "../src/lib/backoff.ts";
+import { hue, initials } from "../src/lib/hue.ts";
+import { markdown, safe, type Block, type Inline } from "../src/lib/markdown.ts";
+import { format, parse } from "../src/lib/route.ts";
+import { EventReader } from "../src/lib/sse.ts";
+import { line, visible } from "../src/lib/text.ts";
+import { count, many, span } from "../src/lib/time.ts";
+import { rows, said } from "../src/lib/timeline.ts";
+import type { Envelope } from "../src/lib/types.ts";
+import * as held from "../src/lib/window.ts";
+
+function envelope(sequence: number, sender: string, type: string, data: Record<string, unknown> = {}): Envelope {
+  return { position: `1.2.${sequence}`, sequence, envelope_id: `e${sequence}`, channel_id: "c", sender_id: sender, audience: null, event_type: type, event_data: data, causation_id: null, task_id: null, priority: "normal", created_at: "2026-01-01T00:00:00Z" };
+}
+
+test("an event stream cut at every place gives the same events", () => {
+  const text = '\uFEFF: hello\r\nid: 1\nevent: row\ndata: {"a":"é😀"}\ndata: second\n\ndata:none\r\n\r\nid: 2\revent: x\rdata\r\r: end\n\n';
+  const whole = new EventReader();
+  const expected = whole.push(text + "\n");
+  assert.deepEqual(expected.map((e) => [e.id, e.event, e.data]), [["1", "row", '{"a":"é😀"}\nsecond'], ["1", "message", "none"], ["2", "x", ""]]);
+  for (let cut = 0; cut <= text.length; cut++) {
+    const reader = new EventReader();
+    const events = [...reader.push(text.slice(0, cut)), ...reader.push(text.slice(cut)), ...reader.push("\n")];
+    assert.deepEqual(events, expected, `cut at ${cut}`);
+  }
+  const single = new EventReader();
+  assert.deepEqual([...text + "\n"].flatMap((c) => single.push(c)), expected);
+});
+
+test("comments are a sign of life and no event", () => {
+  const reader = new EventReader();
+  assert.deepEqual(reader.push(": keep\n\n"), []);
+  assert.equal(reader.lines, 2);
+});
+
+test("rows of a timeline: headings where the speaker changes, bookkeeping folded", () => {
+  const items = rows([
+    envelope(1, "a", "ag2.channel.invite"),
+    envelope(2, "b", "ag2.channel.invite.ack"),
+    envelope(3, "a", "ag2.channel.opened"),
+    envelope(4, "a", "ag2.msg.text", { text: "one" }),
+    envelope(5, "a", "ag2.msg.text", { text: "two" }),
+    envelope(6, "b", "ag2.packet", { routing: { kind: "handoff", target: "c", reason: "why" }, body: "over" }),
+    envelope(7, "a", "ag2.task.progress"),
+  ]);
+  assert.deepEqual(items.map((i) => (i.kind === "event" ? i.says.text : i.kind === "turn" ? `turn ${i.sender}` : i.says)), ["invited, accepted, opened", "turn a", "one", "two", "turn b", "over", "task progress"]);
+  assert.deepEqual(said(envelope(6, "b", "ag2.packet", { routing: { kind: "handoff", target: "c", reason: "why" }, body: "over" })), { text: "over", chip: "handoff", target: "c", reason: "why" });
+  assert.equal(said(envelope(1, "a", "ag2.packet", { routing: { kind: "text" }, body: { x: 1 } })).text, '```\n{\n "x": 1\n}\n```');
+  assert.equal(said(envelope(1, "a", "ag2.context.set", { set: { area: "db" }, delete: ["old"] })).text, '`area = "db", old removed`');
+});
+
+test("a window of the log keeps its order, its bound and no event twice", () => {
+  const event = (n: number) => envelope(n, "a", "ag2.msg.text");
+  const range = (from: number, to: number) => Array.from({ length: to - from + 1 }, (_, i) => event(from + i));
+  let h = held.append(held.nothing, range(500, 700), 2000);
+  assert.equal(held.atEnd(h), false);
+  h = held.append(h, range(650, 900));
+  assert.deepEqual([held.first(h), held.last(h), h.events.length, h.length], [500, 900, 401, 2000]);
+  h = held.prepend(h, range(300, 520));
+  assert.deepEqual([held.first(h), h.events.length], [300, 601]);
+  h = held.append(h, range(901, 2000));
+  assert.deepEqual([h.events.length, held.first(h), held.last(h), held.atEnd(h)], [held.most, 1001, 2000, true]);
+  h = held.prepend(h, range(500, 1000));
+  assert.deepEqual([h.events.length, held.first(h), held.last(h), held.atEnd(h)], [held.most, 500, 1499, false]);
+  assert.ok(h.events.every((e, i) => e.sequence === 500 + i));
+});
+
+function flat(blocks: Block[]): string {
+  const inline = (of: Inline[]): string => of.map((p) => ("text" in p ? p.text : "of" in p ? inline(p.of) : "")).join("");
+  return blocks.map((b) => ("text" in b ? b.text : b.kind === "quote" ? flat(b.of) : "of" in b ? inline(b.of) : b.kind === "list" ? b.items.map(flat).join("") : "")).join("\n");
+}
+
+test("Markdown becomes a tree, and HTML in it stays text", () => {
+  const tree = markdown("# Head\n\nSome **bold** and `code`.\n\n- one\n- two\n\n<img src=x onerror=alert(1)>\n\n```\na<b\n```\n")!;
+  assert.deepEqual(tree.map((b) => b.kind), ["heading", "paragraph", "list", "paragraph", "code"]);
+  assert.match(flat(tree), /<img src=x onerror=alert\(1\)>/);
+  assert.match(flat(markdown("a <b>x</b> c")!), /<b>x<\/b>/);
+});
+
+test("links lead only where they say, and images are never loaded", () => {
+  const tree = markdown("[here](https://example.org/a) [bad](javascript:alert(1)) ![pic](https://evil.example/p.png) [d](data:text/html,x)")!;
+  const pieces = (tree[0] as { of: Inline[] }).of;
+  assert.deepEqual(pieces.filter((p) => p.kind === "link").map((p) => (p as { href: string; host: string }).host), ["example.org"]);
+  assert.equal(pieces.filter((p) => p.kind === "image").length, 1);
+  assert.equal(safe("vbscript:x"), null);
+  assert.equal(safe("//evil.example"), null);
+  assert.equal(safe("mailto:a@b.example")?.host, "a@b.example");
+});
+
+test("what is too large for Markdown is plain text", () => {
+  for (const text of ["x".repeat(65 * 1024), "> ".repeat(20_000) + "x", "[".repeat(5_000), "*".repeat(30_000), "|a".repeat(1000) + "\n" + "|-".repeat(1000) + ("\n" + "|b".repeat(1000)).repeat(10)]) assert.equal(markdown(text), null, text.slice(0, 20));
+});
+
+test("hidden characters are shown", () => {
+  assert.equal(visible("a\u202eb\u0000c\u200d\u{e0041}"), "a\\u{202e}b\\u{0}c\\u{200d}\\u{e0041}");
+  assert.equal(visible("tab\tline\n"), "tab\tline\n");
+  assert.equal(line("a\n b\u0007  c"), "a b\\u{7} c");
+  assert.equal([...line("😀".repeat(300), 10)].length, 10);
+});
+
+test("addresses go there and back", () => {
+  for (const hash of ["#/channels/abc?at=10&why", "#/now", "#/channels?q=a%2Fb&state=active&state=pending", "#/agents/a%2Fb"]) {
+    const route = parse(hash);
+    assert.equal(format(route.path, route.query), hash);
+  }
+  assert.deepEqual(parse("#/%zz").path, ["%zz"]);
+});
+
+test("waits between tries grow to 15 s and vary", () => {
+  assert.equal(backoff(0, () => 1), 500);
+  assert.equal(backoff(0, () => 0), 250);
+  assert.equal(backoff(40, () => 1), 15_000);
+});
+
+test("words for spans and numbers", () => {
+  assert.deepEqual([span(72_000), span(59_999), span(3_600_000), span(-5), span(200_000_000)], ["1 min 12 s", "59 s", "1 h", "0 s", "2 d 7 h"]);
+  assert.deepEqual([count(9999), count(12_345), count(2_500_000)], ["9,999", "12.3 k", "2.5 M"]);
+  assert.deepEqual([many(1, "event"), many(2, "event")], ["1 event", "2 events"]);
+  assert.deepEqual([initials("ada lovelace"), initials("x"), initials("")], ["AL", "X", "?"]);
+  assert.ok(hue("abc") >= 0 && hue("abc") < 8 && hue("abc") === hue("abc"));
+});
