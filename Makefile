@@ -19,7 +19,7 @@ HOLDING  = $$($(GO) list -e -test -f '{{if .ForTest}}{{range .Imports}}{{if eq .
 STATEMENTS = $(GO) test -json $(TESTFLAGS) $(HOLDING) | $(GO) run ./conformance/report -interop '$(BUILD)/conformance/*.jsonl'
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test race lint fmt bench conformance conformance-json mutants interop interop-% soak docs ci
+.PHONY: help build run test race lint fmt bench conformance conformance-json mutants interop interop-% console console-dev soak docs ci
 
 help: ## show this list
 	@grep -hE '^[a-z0-9%-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  %-18s %s\n", $$1, $$2}'
@@ -64,6 +64,12 @@ interop: ## run every suite under interop/ against a real hub
 
 interop-%: ## run one suite, such as make interop-ag2 or interop-agh
 	$(MAKE) -C interop/$* test
+
+console: ## check, build and test the console in a real browser
+	$(MAKE) -C console all
+
+console-dev: ## the console from its sources, against a running hub (PARLEY_HUB)
+	cd console && npm ci --ignore-scripts --no-audit --no-fund && npx vite
 
 soak: ## the heavy suites at 50 times their size (PARLEY_SCALE=N to change)
 	PARLEY_SCALE=$${PARLEY_SCALE:-50} $(GO) test -count=1 -timeout 24h ./...

@@ -10,6 +10,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/parley-hub/parley/console"
 	"github.com/parley-hub/parley/hub"
 	"github.com/parley-hub/parley/identity"
 	"github.com/parley-hub/parley/journal"
@@ -48,6 +49,13 @@ func compose(ctx context.Context, cfg config.Config, engine journal.Engine, log 
 		h.Close()
 		return server.Deps{}, nil, err
 	}
+	page := console.Off()
+	if cfg.Console.Enabled {
+		if page, err = console.Handler(); err != nil {
+			h.Close()
+			return server.Deps{}, nil, err
+		}
+	}
 	registry := registryOf(hubMetrics{h}, journalMetrics{engine})
 	recorder := recorderOf(registry, engine)
 	v1 := api.New(api.Config{
@@ -67,6 +75,7 @@ func compose(ctx context.Context, cfg config.Config, engine journal.Engine, log 
 	var recorded sync.WaitGroup
 	recorded.Go(func() { recorder.Run(recording) })
 	deps := server.Deps{
+		Page:     page,
 		Keys:     keys,
 		Sessions: sessions,
 		Log:      log,

@@ -72,6 +72,7 @@ var examples = map[string]example{
 	"parley context use":          {alone: true, first: aContext},
 	"parley context show":         {alone: true, first: aContext},
 	"parley context remove":       {alone: true, first: aContext},
+	"parley console":              {hub: true},
 	"parley tasks list":           {hub: true},
 	"parley tasks show":           {hub: true},
 	"parley tasks cancel":         {hub: true},

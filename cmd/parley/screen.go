@@ -16,6 +16,7 @@ type started struct {
 	Version string `json:"version"`
 	PID     int    `json:"pid"`
 	URL     string `json:"url"`
+	Console string `json:"console,omitempty"`
 	Agents  string `json:"agents,omitempty"` // where clients with the label agents connect
 	Listen  string `json:"listen"`
 	Data    string `json:"data"`
@@ -50,6 +51,7 @@ func (s started) write(w io.Writer) error {
 		}
 	}
 	line("hub", s.URL)
+	line("console", s.Console)
 	line("agents", s.Agents)
 	for _, label := range slices.Sorted(maps.Keys(s.Dialects)) {
 		line(label, s.Dialects[label])

@@ -13,6 +13,7 @@ import (
 
 	"github.com/parley-hub/parley/internal/gcpace"
 	"github.com/parley-hub/parley/journal"
+	"github.com/parley-hub/parley/console"
 	"github.com/parley-hub/parley/server"
 	"github.com/parley-hub/parley/server/access"
 	"github.com/parley-hub/parley/server/config"
@@ -151,6 +152,9 @@ func (a *app) screen(cfg config.Config, s *server.Server, keys *access.Keys, dia
 	data := started{
 		Version: thisBuild().Version, PID: os.Getpid(), URL: s.URL(), Listen: s.Addr().String(),
 		Data: cfg.Data.Dir, Keys: keys.Len(), Access: who,
+	}
+	if console.Built && cfg.Console.Enabled {
+		data.Console = s.URL() + console.Path
 	}
 	for _, d := range dialects {
 		data.add(d.Banner(s.URL()))

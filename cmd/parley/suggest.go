@@ -16,7 +16,7 @@ var commandGroups = []struct {
 }{
 	{"Run:", []string{"serve", "demo", "agent"}},
 	{"Talk:", []string{"channels", "sessions", "send", "requests", "tasks", "agents"}},
-	{"Look:", []string{"tail", "events", "export", "audit", "doctor", "graph", "message", "agh", "schema"}},
+	{"Look:", []string{"tail", "events", "export", "audit", "console", "doctor", "graph", "message", "agh", "schema"}},
 	{"Look after:", []string{"keys", "config", "context", "data", "backup", "restore", "bench", "completion", "version"}},
 }
 

@@ -107,8 +107,9 @@ type Limits struct {
 	ContentHub      Bytes
 }
 
-// Console is what browsers sign in to.
+// Console is the page for operators.
 type Console struct {
+	Enabled  bool
 	Session  time.Duration
 	Sessions int
 }

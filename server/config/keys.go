@@ -321,6 +321,11 @@ var Core = Table{
 		field:   func(c *Config) any { return &c.Limits.ContentHub },
 	},
 	{
+		Name: "console.enabled", Default: "true",
+		Meaning: "serve the console under /console/",
+		field:   func(c *Config) any { return &c.Console.Enabled },
+	},
+	{
 		Name: "console.session", Default: "12h",
 		Meaning: "how long a browser stays signed in",
 		field:   func(c *Config) any { return &c.Console.Session },

@@ -40,7 +40,7 @@ export async function load(): Promise<void> {
 function takeCode(): string {
   const found = /^#\/?code=([\w.~-]+)/.exec(location.hash);
   if (!found) return "";
-  history.replaceState(null, "", "#/");
+  location.replace("#/now");
   return found[1]!;
 }
 

@@ -1,0 +1,75 @@
+import assert from "node:assert/strict";
+import { after, test } from "node:test";
+import { closeBrowser, done, Hub, open } from "./rig.ts";
+
+after(closeBrowser);
+
+test("without keys this machine is operator, and the page makes the first key", async () => {
+  const hub = await new Hub().start();
+  const page = await open(hub);
+  await page.getByText("No key exists: everyone on this machine is operator.").waitFor();
+  await page.getByRole("button", { name: "Make the first key" }).click();
+  await page.getByText("The first operator's key, shown once:").waitFor();
+  const token = await page.locator(".bar code").innerText();
+  await page.getByText("operator", { exact: true }).first().waitFor();
+  const session = await page.request.get(`${hub.url}/v1/session`);
+  assert.equal(((await session.json()) as { role: string }).role, "anonymous", "a cookie without its proof is as none");
+  hub.token = token;
+  assert.equal((await hub.call<{ role: string }>("GET", "session")).role, "operator");
+  await done(page);
+  await hub.end();
+});
+
+test("a token signs in at the address that was opened, and out again", async () => {
+  const hub = await new Hub().start();
+  await hub.key("operator");
+  const page = await open(hub, "#/channels?state=active");
+  await page.getByRole("heading", { name: "Sign in to Parley" }).waitFor();
+  await page.getByLabel("Token").fill("wrong");
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await page.getByRole("alert").waitFor();
+  await page.getByLabel("Token").fill(hub.token);
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await page.getByRole("heading", { name: "Channels" }).waitFor();
+  assert.ok(page.url().endsWith("#/channels?state=active"));
+  assert.ok(!page.url().includes(hub.token));
+  await page.reload();
+  await page.getByRole("heading", { name: "Channels" }).waitFor();
+  await page.locator("header summary").click();
+  await page.getByRole("button", { name: "Sign out" }).click();
+  await page.getByRole("heading", { name: "Sign in to Parley" }).waitFor();
+  await done(page);
+  await hub.end();
+});
+
+test("a code from parley console signs in once", async () => {
+  const hub = await new Hub().start();
+  await hub.key("operator");
+  const { code } = await hub.call<{ code: string }>("POST", "session/codes");
+  const page = await open(hub, `#code=${code}`);
+  await page.getByRole("heading", { name: "Now" }).waitFor();
+  assert.ok(!page.url().includes(code));
+  await done(page);
+  const again = await open(hub, `#code=${code}`);
+  await again.getByRole("heading", { name: "Sign in to Parley" }).waitFor();
+  await done(again);
+  await hub.end();
+});
+
+test("a revoked key ends the session, and the same address comes back after", async () => {
+  const hub = await new Hub().start();
+  await hub.key("operator");
+  const token = await hub.key("reader");
+  const page = await open(hub, "#/agents");
+  await page.getByLabel("Token").fill(token);
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await page.getByRole("heading", { name: "Agents" }).waitFor();
+  const { keys } = await hub.call<{ keys: { id: string; role: string }[] }>("GET", "keys");
+  await hub.call("DELETE", `keys/${keys.find((k) => k.role === "reader")!.id}`);
+  await page.getByRole("heading", { name: "Sign in to Parley" }).waitFor();
+  await page.getByLabel("Token").fill(hub.token);
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await page.getByRole("heading", { name: "Agents" }).waitFor();
+  await done(page);
+  await hub.end();
+});
