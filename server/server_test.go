@@ -290,7 +290,7 @@ func TestKeysOverHTTP(t *testing.T) {
 	for body, want := range map[string]string{
 		`{"role":"boss"}`:                 "is not a role",
 		`{"role":"operator","agent":"a"}`: "not for both",
-		`{"rolle":"operator"}`:            ", which is unknown; it may have agent, role; a key request looks like",
+		`{"rolle":"operator"}`:            ", which is unknown; it may have agent, role, token; a key request looks like",
 		`{"role":7}`:                      "/role is a number; it must be a string; a key request looks like",
 		`{`:                               "a key request looks like",
 		``:                                "a key request looks like",

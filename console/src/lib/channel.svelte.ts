@@ -62,7 +62,7 @@ export class ChannelLog {
 
   async path(): Promise<void> {
     try {
-      this.steps = (await get<{ steps: Step[] }>(`v1/channels/${this.id}/path`, { limit: 200 })).steps;
+      this.steps = (await get<{ steps: Step[] }>(`v1/channels/${this.id}/path`, { before: this.log.length + 1, limit: 200 })).steps;
     } catch {
       this.steps = [];
     }

@@ -28,7 +28,7 @@ export const session = {
 export async function load(): Promise<void> {
   try {
     const code = takeCode();
-    if (code) await signIn({ code });
+    if (code) await signIn({ code }).catch((err: unknown) => (why = words(err)));
     current = await get<Session>("v1/session");
     failed = "";
   } catch (err) {

@@ -190,7 +190,8 @@ function dispatch(event: ServerEvent): void {
     if (catchingUp && Date.parse(body.created_at ?? body.at ?? body.asked_at ?? "") <= helloAt) away = { events: (away?.events ?? 0) + 1, at: Date.now() };
     entry.take(event.event, body);
   }
-  for (const take of conflated.get(topic) ?? []) take(event.event, body);
+  // A conflated topic is told by its kind: rows for rows:ID,ID.
+  for (const [name, takers] of conflated) if (name === topic || name.startsWith(`${topic}:`)) for (const take of takers) take(event.event, body);
 }
 
 function bare(topic: string): string {

@@ -56,7 +56,7 @@ func (r *run) fill(dir string, n int) (err error) {
 					r.Tell(fmt.Sprintf("making %d threads", n), i, n)
 				}
 				errs[w] = s.call(r.ctx, http.MethodPost, "/send", map[string]any{
-					"session_id": session, "surface": "thread", "thread_id": fmt.Sprintf("thread_%06d", i), "body": map[string]string{"text": text},
+					"session_id": session, "channel": dock, "surface": "thread", "thread_id": fmt.Sprintf("thread_%06d", i), "body": map[string]string{"text": text},
 				}, nil)
 			}
 		})
