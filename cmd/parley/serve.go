@@ -11,9 +11,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/parley-hub/parley/console"
 	"github.com/parley-hub/parley/internal/gcpace"
 	"github.com/parley-hub/parley/journal"
-	"github.com/parley-hub/parley/console"
 	"github.com/parley-hub/parley/server"
 	"github.com/parley-hub/parley/server/access"
 	"github.com/parley-hub/parley/server/config"
