@@ -22,10 +22,10 @@ func (a *API) viewLog(c *call, m *channel.Metadata, as string, recent int) (in v
 		all := a.viewing.Add(n)
 		switch {
 		case held > most:
-			return fault.New(fault.TooLarge, "channel '%s' is too long for one view, which is made of %d bytes at most; read it in pages at /v1/channels/%s/events, "+
+			return fault.New(fault.TooLarge, "channel '%s' is too long for one view, which is made of %d bytes at most (limits.view); read it in pages at /v1/channels/%s/events, "+
 				"or its end at /v1/channels/%s/views/%s", m.ID, most, m.ID, m.ID, view.WindowedSummary)
 		case all > 4*most:
-			return fault.New(fault.Unavailable, "the views being made hold %d bytes already; try again", 4*most)
+			return fault.New(fault.Unavailable, "the views being made hold %d bytes already, which is the limit (four times limits.view); try again", 4*most)
 		}
 		return nil
 	}
