@@ -85,22 +85,44 @@ func load() (map[string]*file, error) {
 	if err != nil {
 		return nil, fmt.Errorf("console: read the embedded page: %w", err)
 	}
-	for _, f := range files {
-		sum := sha256.Sum256(f.plain)
-		f.tag = hex.EncodeToString(sum[:8])
-	}
+	// The script first, because a module that is loaded under two addresses runs
+	// twice: the parts that come later must import it under the address in
+	// index.html.
+	script := files["app.js"]
+	script.seal()
 	index := files["index.html"]
 	for name, f := range files {
-		index.plain = bytes.ReplaceAll(index.plain, []byte(`"./`+name+`"`), []byte(`"./`+name+"?v="+f.tag+`"`))
+		if f == script || f == index {
+			continue
+		}
+		if path.Ext(name) == ".js" {
+			f.refer("app.js", script)
+		}
+		f.seal()
 	}
-	sum := sha256.Sum256(index.plain)
-	index.tag = hex.EncodeToString(sum[:8])
+	for name, f := range files {
+		if f != index {
+			index.refer(name, f)
+		}
+	}
+	index.seal()
 	for _, f := range files {
 		if f.zipped, err = zip(f.plain); err != nil {
 			return nil, fmt.Errorf("console: compress the page: %w", err)
 		}
 	}
 	return files, nil
+}
+
+// seal fixes what a file holds.
+func (f *file) seal() {
+	sum := sha256.Sum256(f.plain)
+	f.tag = hex.EncodeToString(sum[:8])
+}
+
+// refer adds another file's tag to its address.
+func (f *file) refer(name string, to *file) {
+	f.plain = bytes.ReplaceAll(f.plain, []byte(`"./`+name+`"`), []byte(`"./`+name+"?v="+to.tag+`"`))
 }
 
 // kindOf is the content type of a file. The system's own table is not asked,

@@ -113,6 +113,23 @@ func TestAssetsAreKeptForEver(t *testing.T) {
 	}
 }
 
+// A module under two addresses would run twice.
+func TestLaterPartsImportTheSameScript(t *testing.T) {
+	t.Parallel()
+	address := regexp.MustCompile(`"\./app\.js[^"]*"`)
+	want := address.FindString(body(t, ask(t, "GET", "/console/")))
+	later := body(t, ask(t, "GET", "/console/GraphView.js"))
+	found := address.FindAllString(later, -1)
+	if len(found) == 0 {
+		t.Fatal("GraphView.js does not import the script")
+	}
+	for _, got := range found {
+		if got != want {
+			t.Errorf("GraphView.js imports %s, the page %s", got, want)
+		}
+	}
+}
+
 func TestWhatIsNotThere(t *testing.T) {
 	t.Parallel()
 	for target, want := range map[string]int{"/console/missing.js": 404, "/console/../handler.go": 404, "/elsewhere": 404} {

@@ -57,6 +57,22 @@ test("a person speaks, and is told whose turn it is when it is not theirs", asyn
   await hub.end();
 });
 
+test("the graph shows the path and whose turn it is", async () => {
+  const hub = await new Hub().start();
+  const ada = await hub.agent("ada");
+  const bob = await hub.agent("bob");
+  const graph = { initial_speaker: ada, transitions: [{ when: { name: "from_speaker", args: { agent_id: ada } }, then: { name: "agent", args: { agent_id: bob } } }] };
+  const { channel_id: id } = await hub.call<{ channel_id: string }>("POST", "channels", { creator: "ada", type: "workflow", participants: ["bob"], required_acks: 0, knobs: { graph }, labels: { title: "Flow" } });
+  await say(hub, id, "ada", "over to bob");
+  const page = await open(hub, `#/channels/${id}?graph`);
+  await page.locator("svg .current", { hasText: "bob" }).waitFor();
+  await page.locator("svg g.taken path.edge").first().waitFor({ state: "attached" });
+  await page.getByRole("button", { name: "Why", exact: true }).click();
+  await page.getByText("is next because rule 0 fired.").waitFor();
+  await done(page);
+  await hub.end();
+});
+
 test("time travel: the address has the moment, and nothing is sent from the past", async () => {
   const hub = await new Hub().start();
   const { id } = await discussion(hub);

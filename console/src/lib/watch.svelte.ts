@@ -31,6 +31,7 @@ let keepAlive = 15_000;
 let id = ""; // of the watch, for PUT
 let lastID = ""; // of the last event, for resuming
 let openedWith = ""; // the exact topics of the open stream
+let asked = ""; // the conflated topics that it was asked for
 let abort: AbortController | null = null;
 let tries = 0;
 let paused = false;
@@ -101,7 +102,10 @@ let replacing = 0;
 function replace(): void {
   clearTimeout(replacing);
   replacing = window.setTimeout(() => {
-    if (id && status.kind === "live") void send("PUT", `v1/watch/${encodeURIComponent(id)}`, { topics: [...conflated.keys()] }).catch(() => begin());
+    const topics = [...conflated.keys()];
+    if (!id || topics.join("\n") === asked) return; // a stream that opens asks for them
+    asked = topics.join("\n");
+    void send("PUT", `v1/watch/${encodeURIComponent(id)}`, { topics }).catch(() => begin());
   }, 50);
 }
 
@@ -124,6 +128,7 @@ function begin(): void {
   clearTimeout(retry);
   abort?.abort();
   abort = null;
+  id = "";
   if (paused || document.hidden && hiddenFor() > 30_000) return;
   const mine = new AbortController();
   abort = mine;
@@ -138,6 +143,7 @@ async function run(mine: AbortController): Promise<void> {
   const key = topicsKey();
   const resumes = key === openedWith && lastID !== "";
   openedWith = key;
+  asked = [...conflated.keys()].join("\n");
   const topics = [...[...exact].map((e) => `${e.topic}@${e.position}`), ...conflated.keys()];
   const slow = setTimeout(() => {
     if (abort === mine && status.kind !== "live") status = status.kind === "connecting" ? { kind: "connecting", slow: true } : status;
@@ -209,6 +215,7 @@ function hello(body: any): void {
   tries = 0;
   status = { kind: "live" };
   tick();
+  replace(); // what was named while it opened
   if (wasLost) {
     catchingUp = 1;
     away = { events: 0, at: Date.now() };
