@@ -1,8 +1,8 @@
 //go:build !unix
 
-package disk
+package datadir
 
 import "io"
 
-// shareLock takes no lock where there are none for readers.
-func shareLock(string) (lock io.Closer, busy bool) { return noLock{}, false }
+// ShareLock takes no lock where there are none for readers.
+func ShareLock(string) (lock io.Closer, busy bool) { return noLock{}, false }
