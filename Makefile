@@ -69,7 +69,7 @@ console: ## check, build and test the console in a real browser
 	$(MAKE) -C console all
 
 console-dev: ## the console from its sources, against a running hub (PARLEY_HUB)
-	cd console && npm ci --ignore-scripts --no-audit --no-fund && npx vite
+	cd console && npm install --no-save --ignore-scripts --no-audit --no-fund && npx vite
 
 soak: ## the heavy suites at 50 times their size (PARLEY_SCALE=N to change)
 	PARLEY_SCALE=$${PARLEY_SCALE:-50} $(GO) test -count=1 -timeout 24h ./...
