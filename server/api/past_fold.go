@@ -19,6 +19,10 @@ import (
 // a seek folds at most so many.
 const markEvery = 1024
 
+// mostMarks bounds what one channel's kept states may weigh, in bytes of context
+// variables. A channel with larger ones keeps fewer, and a seek folds more.
+const mostMarks = 1 << 20
+
 // moment is a channel as it was after an envelope. It is never changed.
 type moment struct {
 	sequence uint64
@@ -42,7 +46,8 @@ type writer struct {
 // keeping one in 1,024 costs little.
 type history struct {
 	mu    sync.Mutex
-	marks []moment // by sequence: 0, 1024, 2048, …
+	marks []moment // by sequence: 0, 1024, 2048, …, without a gap
+	bytes int      // of the variables in them
 	used  time.Time
 }
 
@@ -107,10 +112,21 @@ func (a *API) seek(ctx context.Context, m *channel.Metadata, to uint64) (moment,
 		}
 		at = at.after(adapter, m, e)
 		if at.sequence%markEvery == 0 && at.sequence/markEvery == uint64(len(h.marks)) {
-			h.marks = append(h.marks, at)
+			h.keep(at)
 		}
 	}
 	return at, nil
+}
+
+// keep adds a mark, unless the channel's marks would weigh too much.
+func (h *history) keep(at moment) {
+	weight := 0
+	if s, ok := at.state.(*workflow.State); ok {
+		weight = s.Facts.Vars.Size()
+	}
+	if h.bytes+weight <= mostMarks {
+		h.marks, h.bytes = append(h.marks, at), h.bytes+weight
+	}
 }
 
 // beginning is a channel before its first envelope.

@@ -312,7 +312,7 @@ var Core = Table{
 	},
 	{
 		Name: "limits.states", Default: "64", Most: 10_000,
-		Meaning: "channels whose past states are kept for looking back",
+		Meaning: "channels whose past states are kept for looking back, at most 1 MiB of context variables for each",
 		field:   func(c *Config) any { return &c.Limits.States },
 	},
 	{
