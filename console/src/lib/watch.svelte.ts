@@ -73,7 +73,7 @@ export const watch = {
     };
   },
   /** Tries again at once. */
-  now_(): void {
+  tryAgain(): void {
     tries = 0;
     begin();
   },
@@ -272,5 +272,5 @@ async function ask(): Promise<void> {
 }
 
 addEventListener("online", () => {
-  if (status.kind === "lost" && !paused) watch.now_();
+  if (status.kind === "lost" && !paused) watch.tryAgain();
 });
