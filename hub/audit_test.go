@@ -283,6 +283,10 @@ func TestFollowAudit(t *testing.T) {
 			kinds = append(kinds, e.Kind)
 		}
 		want := []string{"agent_registered", "agent_registered", "channel_created", "task_terminated", "channel_closed"}
+		if r.shards > 1 { // entries of different shards have no order among them
+			slices.Sort(kinds)
+			slices.Sort(want)
+		}
 		if !slices.Equal(kinds, want) {
 			t.Fatalf("got %q, want %q", kinds, want)
 		}
