@@ -11,6 +11,7 @@ import (
 	"github.com/parley-hub/parley/channel"
 	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/hub/internal/registry"
 	"github.com/parley-hub/parley/hub/internal/schema"
 	"github.com/parley-hub/parley/journal"
 )
@@ -64,8 +65,8 @@ func (h *Hub) admit(ctx context.Context, e *envelope.Envelope, by *Caller) *Pend
 }
 
 // sender looks up who posts, and whether the caller may.
-func (h *Hub) sender(e *envelope.Envelope, by *Caller) (*member, error) {
-	sender := h.registry.byID(e.Sender)
+func (h *Hub) sender(e *envelope.Envelope, by *Caller) (*registry.Member, error) {
+	sender := h.registry.ByID(e.Sender)
 	if sender == nil {
 		return nil, fault.New(fault.NotFound, "sender not registered: '%s'", e.Sender)
 	}
@@ -110,7 +111,7 @@ func cleanOrigin(o envelope.Origin) envelope.Origin {
 }
 
 // admitTo checks an envelope against a channel. The channel is locked.
-func (h *Hub) admitTo(ctx context.Context, ch *loadedChannel, sender *member, e *envelope.Envelope, by *Caller) (p *Pending, err error) {
+func (h *Hub) admitTo(ctx context.Context, ch *loadedChannel, sender *registry.Member, e *envelope.Envelope, by *Caller) (p *Pending, err error) {
 	defer h.rescue(&err)
 	if err := h.accepts(ch, ch.meta, e); err != nil {
 		return nil, err
@@ -341,4 +342,39 @@ func (h *Hub) CanSend(ctx context.Context, channelID, sender, eventType string) 
 		return false, nil
 	}
 	return can, err
+}
+
+// answeredTwice refuses the second answer to a turn that was delivered to its
+// speaker twice. Turn order alone would accept it once it is the speaker's turn
+// again.
+func (ch *loadedChannel) answeredTwice(e *envelope.Envelope) error {
+	if ch.extras == nil || !ch.extras.redelivered.Answered(e) {
+		return nil
+	}
+	turn, ok := ch.adapter.Expected(ch.meta, ch.state)
+	if !ok || turn.Agent != e.Sender || turn.Trigger == e.Causation {
+		return nil
+	}
+	return fault.New(fault.Protocol, "'%s' has answered '%s' already; channel '%s' expects its answer to '%s'",
+		e.Sender, e.Causation, ch.id, turn.Trigger)
+}
+
+// answeredElsewhere refuses an answer from a connection that its sender has
+// replaced by another one, if the envelope it answers was replayed to the new
+// connection: the answer comes from there.
+func (h *Hub) answeredElsewhere(ch *loadedChannel, sender *registry.Member, e *envelope.Envelope, by *Caller) error {
+	if by == nil || by.Connection == "" || h.opts.TrustClients {
+		return nil
+	}
+	if ch.extras == nil || !ch.extras.redelivered.Replayed(e) || !sender.Link.Elsewhere(by.Connection) {
+		return nil
+	}
+	return fault.New(fault.AccessDenied, "'%s' has attached at another connection, which was handed '%s' to answer", e.Sender, e.Causation)
+}
+
+// noteAnswer records that a turn was answered.
+func (ch *loadedChannel) noteAnswer(e *envelope.Envelope) {
+	if ch.extras != nil {
+		ch.extras.redelivered.NoteAnswer(e)
+	}
 }

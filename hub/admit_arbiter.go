@@ -1,8 +1,6 @@
 package hub
 
 import (
-	"slices"
-
 	"github.com/parley-hub/parley/channel"
 	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/fault"
@@ -108,15 +106,4 @@ func denied(err error) error {
 		return err
 	}
 	return fault.Wrap(fault.AccessDenied, err, "%v", err)
-}
-
-// profiles looks ids up and leaves out a sender and those nobody has.
-func (r *registry) profiles(ids []string, without string) []Profile {
-	found := make([]Profile, 0, len(ids))
-	for _, id := range ids {
-		if m := r.byID(id); m != nil && id != without {
-			found = append(found, m.profile())
-		}
-	}
-	return slices.Clip(found)
 }

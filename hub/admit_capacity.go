@@ -7,6 +7,7 @@ import (
 	"github.com/parley-hub/parley/channel"
 	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/hub/internal/registry"
 	"github.com/parley-hub/parley/hub/internal/schema"
 	"github.com/parley-hub/parley/internal/jsonscan"
 	"github.com/parley-hub/parley/journal"
@@ -14,7 +15,7 @@ import (
 
 // capacity checks the sender's rate and every recipient's inbox. It reserves a
 // place in the inbox of each connected recipient.
-func (h *Hub) capacity(ch *loadedChannel, sender *member, e *envelope.Envelope) (places []string, err error) {
+func (h *Hub) capacity(ch *loadedChannel, sender *registry.Member, e *envelope.Envelope) (places []string, err error) {
 	if err := h.withinRate(sender); err != nil {
 		return nil, err
 	}
@@ -26,16 +27,16 @@ func (h *Hub) capacity(ch *loadedChannel, sender *member, e *envelope.Envelope) 
 		return nil, err
 	}
 	for _, id := range ch.adapter.Recipients(ch.meta, ch.state, in, e) {
-		m := h.registry.byID(id)
+		m := h.registry.ByID(id)
 		if m == nil || id == e.Sender || !in.Has(id) {
 			continue
 		}
-		depth, capacity := int64(0), m.profile().Enforced().Limits.Inbox.MaxPending
-		if m.link.bound() {
-			depth = m.inbox.reserve(e.Sender, capacity)
+		depth, capacity := int64(0), m.Profile().Enforced().Limits.Inbox.MaxPending
+		if m.Link.Bound() {
+			depth = m.Places.Reserve(e.Sender, capacity)
 			places = append(places, id)
 		} else {
-			depth = m.inbox.depth(e.Sender, capacity)
+			depth = m.Places.Depth(e.Sender, capacity)
 		}
 		if err := h.roomFor(m, depth); err != nil {
 			h.vacate(e.Sender, places)
@@ -48,16 +49,16 @@ func (h *Hub) capacity(ch *loadedChannel, sender *member, e *envelope.Envelope) 
 	return places, nil
 }
 
-func (h *Hub) roomFor(m *member, depth int64) (err error) {
+func (h *Hub) roomFor(m *registry.Member, depth int64) (err error) {
 	defer h.rescue(&err)
-	return h.arbiter().AuthorizeInbox(m.profile(), depth)
+	return h.arbiter().AuthorizeInbox(m.Profile(), depth)
 }
 
 // vacate releases places that were reserved for a sender's envelope.
 func (h *Hub) vacate(sender string, places []string) {
 	for _, id := range places {
-		if m := h.registry.byID(id); m != nil {
-			m.inbox.release(sender)
+		if m := h.registry.ByID(id); m != nil {
+			m.Places.Release(sender)
 		}
 	}
 }

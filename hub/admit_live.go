@@ -17,7 +17,7 @@ func (h *Hub) SendLive(ctx context.Context, e *envelope.Envelope, by *Caller) er
 	if err := h.bound(e, by); err != nil {
 		return err
 	}
-	if h.registry.byID(e.Sender) == nil {
+	if h.registry.ByID(e.Sender) == nil {
 		return fault.New(fault.NotFound, "sender not registered: '%s'", e.Sender)
 	}
 	if !by.MayActFor(e.Sender) {
@@ -109,12 +109,12 @@ func (h *Hub) dispatchLive(ch *loadedChannel, it *item) {
 	shared := &Shared{}
 	h.publish(ch, Event{Envelope: it.envelope, Shared: shared, Live: true, Side: it.where == channel.Side})
 	for _, id := range it.to {
-		m := h.registry.byID(id)
-		if m == nil || ch.readers.hides(id) {
+		m := h.registry.ByID(id)
+		if m == nil || ch.seats.Hides(id) {
 			continue
 		}
 		n := &Notice{Envelope: it.envelope, Channel: it.meta, Recipient: id, Dialect: dialectOf(ch.adapter), Live: true, Side: it.where == channel.Side, Shared: shared}
-		if err := m.link.deliver(n, func() {}); err != nil {
+		if err := m.Link.Deliver(n, func() {}); err != nil {
 			h.stats.lostLive.Add(1)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/parley-hub/parley/channel"
 	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/hub/internal/registry"
 	"github.com/parley-hub/parley/journal"
 )
 
@@ -15,7 +16,7 @@ type post struct {
 	hub     *Hub
 	list    []*envelope.Envelope // of one sender, for one channel
 	by      *Caller
-	sender  *member
+	sender  *registry.Member
 	kind    postKind
 	refused *envelope.Envelope // which of the list is refused, if one is
 
@@ -30,7 +31,7 @@ const (
 	postSide
 )
 
-func (h *Hub) newPost(kind postKind, e *envelope.Envelope, sender *member, by *Caller) *post {
+func (h *Hub) newPost(kind postKind, e *envelope.Envelope, sender *registry.Member, by *Caller) *post {
 	p := &post{hub: h, by: by, sender: sender, kind: kind, one: [1]*envelope.Envelope{e}, refused: e}
 	p.list = p.one[:]
 	return p
@@ -44,8 +45,8 @@ func (p *post) admit(ctx context.Context) *Pending {
 		return answer
 	}
 	for _, e := range p.list {
-		recipients := h.registry.profiles(e.Audience, e.Sender)
-		if err := denied(h.arbiter().AuthorizeSend(p.sender.profile(), e, recipients)); err != nil {
+		recipients := h.registry.Profiles(e.Audience, e.Sender)
+		if err := denied(h.arbiter().AuthorizeSend(p.sender.Profile(), e, recipients)); err != nil {
 			p.refused = e
 			return refused(err)
 		}
@@ -144,7 +145,7 @@ func (h *Hub) AdmitAll(ctx context.Context, list []*envelope.Envelope, by *Calle
 }
 
 // boundAll checks what can be checked without the channel.
-func (h *Hub) boundAll(list []*envelope.Envelope, by *Caller) (sender *member, culprit *envelope.Envelope, err error) {
+func (h *Hub) boundAll(list []*envelope.Envelope, by *Caller) (sender *registry.Member, culprit *envelope.Envelope, err error) {
 	first, size := list[0], 0
 	keys := make(map[string]bool, len(list))
 	for i, e := range list {
@@ -182,7 +183,7 @@ func (h *Hub) admitAllTo(ctx context.Context, ch *loadedChannel, all *post) (p *
 	kept := false
 	defer func() {
 		if !kept {
-			h.vacate(all.sender.id, places)
+			h.vacate(all.sender.ID, places)
 		}
 	}()
 	b := h.newBatch(ch)
@@ -218,7 +219,7 @@ func (h *Hub) admitAllTo(ctx context.Context, ch *loadedChannel, all *post) (p *
 
 // judgeNext judges the next envelope of a batch against the channel as the batch
 // leaves it so far.
-func (h *Hub) judgeNext(ctx context.Context, b *batch, sender *member, e *envelope.Envelope, by *Caller) error {
+func (h *Hub) judgeNext(ctx context.Context, b *batch, sender *registry.Member, e *envelope.Envelope, by *Caller) error {
 	ch := b.ch
 	if err := h.accepts(ch, b.meta, e); err != nil {
 		return err

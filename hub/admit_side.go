@@ -8,6 +8,7 @@ import (
 	"github.com/parley-hub/parley/channel"
 	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/hub/internal/registry"
 	"github.com/parley-hub/parley/hub/internal/schema"
 	"github.com/parley-hub/parley/journal"
 )
@@ -38,7 +39,7 @@ func (h *Hub) admitSide(ctx context.Context, e *envelope.Envelope, by *Caller) *
 }
 
 // admitSideTo checks a side envelope against a channel. The channel is locked.
-func (h *Hub) admitSideTo(ctx context.Context, ch *loadedChannel, sender *member, e *envelope.Envelope, by *Caller) (p *Pending, err error) {
+func (h *Hub) admitSideTo(ctx context.Context, ch *loadedChannel, sender *registry.Member, e *envelope.Envelope, by *Caller) (p *Pending, err error) {
 	defer h.rescue(&err)
 	if err := h.accepts(ch, ch.meta, e); err != nil {
 		return nil, err
@@ -160,12 +161,12 @@ func (b *batch) tellLive(e *envelope.Envelope) error {
 }
 
 // withinRate refuses a sender that is faster than its rule allows.
-func (h *Hub) withinRate(sender *member) error {
-	ok, wait := sender.inbox.take(sender.profile().Enforced().Limits.Rate, h.now())
+func (h *Hub) withinRate(sender *registry.Member) error {
+	ok, wait := sender.Places.Take(sender.Profile().Enforced().Limits.Rate, h.now())
 	if ok {
 		return nil
 	}
-	err := fault.New(fault.RateLimited, "'%s' posts faster than its rule's limits.rate; wait %s", sender.name(), wait)
+	err := fault.New(fault.RateLimited, "'%s' posts faster than its rule's limits.rate; wait %s", sender.Name(), wait)
 	err.RetryAfter = wait
 	return err
 }

@@ -102,7 +102,7 @@ func (ch *loadedChannel) inRound(sender string) bool {
 	if !ok || turn.Agent == sender {
 		return false
 	}
-	return ch.readers.busy(ch.meta, turn.Agent)
+	return ch.seats.Busy(ch.meta, turn.Agent)
 }
 
 // injections adds the waiting envelopes before the one that ends the round.

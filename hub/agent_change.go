@@ -17,20 +17,20 @@ type edit func(r *profile.Record, d *profile.Full, now time.Time) (schema.AgentR
 
 // change rewrites part of an identity. It is visible once it is durable.
 func (h *Hub) change(ctx context.Context, id string, edit edit, audited string, take ...journal.Take) (Profile, *profile.Full, error) {
-	m, err := h.registry.require(id)
+	m, err := h.registry.Require(id)
 	if err != nil {
 		return Profile{}, nil, err
 	}
-	m.write.Lock()
-	defer m.write.Unlock()
-	if m.transient.Load() != nil {
+	m.Write.Lock()
+	defer m.Write.Unlock()
+	if m.Transient.Load() != nil {
 		return Profile{}, nil, errTransient(id)
 	}
 	before, err := h.detailsOf(ctx, m)
 	if err != nil {
 		return Profile{}, nil, err
 	}
-	next, d := *m.current.Load(), *before
+	next, d := *m.Current.Load(), *before
 	stored, audit, err := edit(&next, &d, h.now().UTC())
 	if err != nil {
 		return Profile{}, nil, err
@@ -58,7 +58,7 @@ func (h *Hub) change(ctx context.Context, id string, edit edit, audited string, 
 		return Profile{}, nil, err
 	}
 	next.Enforce(h.opts.Limits.Inbox)
-	m.current.Store(&next)
+	m.Current.Store(&next)
 	h.profiles.Put(id, &d)
 	return next.Profile, &d, nil
 }

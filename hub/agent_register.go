@@ -9,6 +9,7 @@ import (
 	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/fault"
 	"github.com/parley-hub/parley/hub/internal/profile"
+	"github.com/parley-hub/parley/hub/internal/registry"
 	"github.com/parley-hub/parley/hub/internal/schema"
 	"github.com/parley-hub/parley/identity"
 	"github.com/parley-hub/parley/journal"
@@ -55,7 +56,7 @@ func (h *Hub) Register(ctx context.Context, r Registration) (Profile, error) {
 	if err := denied(h.arbiter().AuthorizeRegister(r.Passport)); err != nil {
 		return Profile{}, err
 	}
-	if size := h.registry.size(); size >= h.opts.Limits.Agents {
+	if size := h.registry.Size(); size >= h.opts.Limits.Agents {
 		return Profile{}, fault.New(fault.TooLarge, "%d identities are registered, which is the limit; unregister some or raise limits.agents", size)
 	}
 	if r.ID != "" {
@@ -63,8 +64,8 @@ func (h *Hub) Register(ctx context.Context, r Registration) (Profile, error) {
 		if err != nil {
 			return Profile{}, err
 		}
-		adopted.write.Lock()
-		defer adopted.write.Unlock()
+		adopted.Write.Lock()
+		defer adopted.Write.Unlock()
 		if _, err := h.adopted(r.ID); err != nil {
 			return Profile{}, err // registered or removed in the meantime
 		}
@@ -76,11 +77,11 @@ func (h *Hub) Register(ctx context.Context, r Registration) (Profile, error) {
 	if err := h.storeNew(ctx, m, d); err != nil {
 		return Profile{}, err
 	}
-	m = h.registry.add(m)
-	p := m.profile()
-	h.log.Info("agent registered", "agent_id", m.id, "name", p.Passport.Name)
+	m = h.registry.Add(m)
+	p := m.Profile()
+	h.log.Info("agent registered", "agent_id", m.ID, "name", p.Passport.Name)
 	h.hooks.each(func(l Listener) {
-		l.AgentEvent(AgentEvent{Agent: m.id, Kind: "registered", Passport: p.Passport, At: p.Passport.CreatedAt})
+		l.AgentEvent(AgentEvent{Agent: m.ID, Kind: "registered", Passport: p.Passport, At: p.Passport.CreatedAt})
 	})
 	return p, nil
 }
@@ -92,7 +93,7 @@ func (h *Hub) verify(ctx context.Context, p *identity.Passport) error {
 	return h.opts.Auth.Verify(ctx, p, p.Auth.Scheme, p.Auth.Claim)
 }
 
-func (h *Hub) newMember(r Registration) (*member, *profile.Full, error) {
+func (h *Hub) newMember(r Registration) (*registry.Member, *profile.Full, error) {
 	now := h.now().UTC()
 	id := r.ID
 	var err error
@@ -119,15 +120,15 @@ func (h *Hub) newMember(r Registration) (*member, *profile.Full, error) {
 		return nil, nil, err
 	}
 	first.Enforce(h.opts.Limits.Inbox)
-	m := &member{id: id}
-	m.current.Store(first)
+	m := &registry.Member{ID: id}
+	m.Current.Store(first)
 	return m, d, nil
 }
 
 // storeNew writes a new identity. Its name is a claim, so that of several
 // registrations at once exactly one wins, and loses only to a durable one.
-func (h *Hub) storeNew(ctx context.Context, m *member, d *profile.Full) error {
-	p := m.profile()
+func (h *Hub) storeNew(ctx context.Context, m *registry.Member, d *profile.Full) error {
+	p := m.Profile()
 	passport, err := p.Passport.Record()
 	if err != nil {
 		return err
@@ -141,13 +142,13 @@ func (h *Hub) storeNew(ctx context.Context, m *member, d *profile.Full) error {
 	if err != nil {
 		return err
 	}
-	audit, err := h.auditRecord("agent_registered", fields{"agent_id": m.id, "name": p.Passport.Name})
+	audit, err := h.auditRecord("agent_registered", fields{"agent_id": m.ID, "name": p.Passport.Name})
 	if err != nil {
 		return err
 	}
 	commit := journal.Batch{Appends: []journal.Append{
 		{
-			Log:     h.tenant.Agent(m.id),
+			Log:     h.tenant.Agent(m.ID),
 			Expect:  journal.Exactly(0),
 			Records: []journal.Record{{Data: data, Take: []journal.Take{{Name: schema.NameClaim(p.Passport.Name)}}}},
 		},
@@ -182,21 +183,21 @@ func (h *Hub) Unregister(ctx context.Context, id string) error { return h.unregi
 
 // unregister is Unregister with who asks for it, for the audit.
 func (h *Hub) unregister(ctx context.Context, id string, by *Caller) error {
-	m, err := h.registry.require(id)
+	m, err := h.registry.Require(id)
 	if err != nil {
 		return err
 	}
-	m.write.Lock()
-	defer m.write.Unlock()
-	if h.registry.byID(id) != m {
+	m.Write.Lock()
+	defer m.Write.Unlock()
+	if h.registry.ByID(id) != m {
 		return fault.New(fault.NotFound, "agent '%s' not found: it was just unregistered", id).Because(fault.NoAgent)
 	}
-	if m.transient.Load() != nil {
-		h.registry.remove(m)
-		m.link.clear()
+	if m.Transient.Load() != nil {
+		h.registry.Remove(m)
+		m.Link.Clear()
 		return nil
 	}
-	name := m.name()
+	name := m.Name()
 	f := fields{"agent_id": id, "name": name}
 	by.describe(f)
 	audit, err := h.auditRecord("agent_unregistered", f)
@@ -217,14 +218,14 @@ func (h *Hub) unregister(ctx context.Context, id string, by *Caller) error {
 	if err != nil {
 		return err
 	}
-	h.registry.remove(m)
+	h.registry.Remove(m)
 	h.profiles.Remove(id)
-	m.link.clear()
+	m.Link.Clear()
 	if err := h.forget(ctx, id); err != nil {
 		return err
 	}
 	h.hooks.each(func(l Listener) {
-		l.AgentEvent(AgentEvent{Agent: id, Kind: "unregistered", Passport: m.profile().Passport, At: h.now().UTC()})
+		l.AgentEvent(AgentEvent{Agent: id, Kind: "unregistered", Passport: m.Profile().Passport, At: h.now().UTC()})
 	})
 	return nil
 }
@@ -249,13 +250,76 @@ func (h *Hub) forget(ctx context.Context, id string) error {
 // Authenticate proves that whoever holds the claim is the identity of that
 // name, and returns it.
 func (h *Hub) Authenticate(ctx context.Context, name, scheme string, claim []byte) (Profile, error) {
-	m := h.registry.byName(name)
+	m := h.registry.ByName(name)
 	if m == nil {
 		return Profile{}, fault.New(fault.NotFound, "agent '%s' not found: register it first", name).Because(fault.NoAgent)
 	}
-	p := m.profile()
+	p := m.Profile()
 	if err := h.opts.Auth.Verify(ctx, p.Passport, scheme, claim); err != nil {
 		return Profile{}, err
 	}
 	return p, nil
+}
+
+// Adopt adds an identity that is not stored, under an id that its dialect derives
+// from whatever the identity is known by there. It may do what a registered one
+// may, but is not listed and not found by name. It costs no write and is gone with
+// the process. Register with its id makes it lasting; Unregister removes it.
+// Adopting it again returns it as it is.
+func (h *Hub) Adopt(_ context.Context, id string, r Registration) (Profile, error) {
+	if !envelope.ValidID(id) {
+		return Profile{}, fault.New(fault.Invalid, "%.100q is not an id: 32 lower-case hexadecimal digits are", id)
+	}
+	if err := r.Passport.Validate(); err != nil {
+		return Profile{}, err
+	}
+	if r.Rule != nil {
+		if err := r.Rule.CheckBounds(h.opts.Limits.RuleGlobs); err != nil {
+			return Profile{}, err
+		}
+	}
+	r.ID = id
+	m, d, err := h.newMember(r)
+	if err != nil {
+		return Profile{}, err
+	}
+	m.Transient.Store(d)
+	if m, err = h.registry.Adopt(m, h.opts.Limits.Transient); err != nil {
+		return Profile{}, err
+	}
+	return m.Profile(), nil
+}
+
+// Disown removes an adopted identity. One that was registered since, or that is
+// not there, stays as it is.
+func (h *Hub) Disown(id string) {
+	m := h.registry.ByID(id)
+	if m == nil {
+		return
+	}
+	m.Write.Lock()
+	defer m.Write.Unlock()
+	if m.Transient.Load() != nil && h.registry.ByID(id) == m {
+		h.registry.Remove(m)
+		m.Link.Clear()
+	}
+}
+
+// adopted returns an identity that is adopted and not registered.
+func (h *Hub) adopted(id string) (*registry.Member, error) {
+	m := h.registry.ByID(id)
+	if m == nil || m.Transient.Load() == nil {
+		return nil, fault.New(fault.NotFound, "no identity is adopted under the id '%.100s'; leave the id out, and one is made", id).Because(fault.NoAgent)
+	}
+	return m, nil
+}
+
+// Transient reports whether an identity is adopted and not registered.
+func (h *Hub) Transient(id string) bool {
+	m := h.registry.ByID(id)
+	return m != nil && m.Transient.Load() != nil
+}
+
+func errTransient(id string) error {
+	return fault.New(fault.Protocol, "'%s' is adopted and not registered, so nothing of it is stored; register it first", id)
 }

@@ -233,7 +233,7 @@ func (b *batch) settle(p *Pending) {
 	}
 	if b.marks != nil {
 		ch.ensureExtras().marks = *b.marks
-		ch.readers.hide(b.marks.muted())
+		ch.seats.Hide(b.marks.muted())
 	}
 	b.hub.saveDue(ch)
 }

@@ -285,12 +285,12 @@ func (h *Hub) Summary(ctx context.Context) (Summary, error) {
 		}
 	}
 	h.board.mu.Unlock()
-	for _, m := range h.registry.all() {
+	for _, m := range h.registry.All() {
 		s.Registered++
-		if m.link.bound() {
+		if m.Link.Bound() {
 			s.Online++
 		}
-		if h.registry.Human(m.id) {
+		if h.registry.Human(m.ID) {
 			s.People++
 		}
 	}

@@ -112,7 +112,7 @@ func (h *Hub) expectedIn(ch *loadedChannel) *Expected {
 	if turn.Trigger != "" && !ch.watch.Triggered.IsZero() {
 		t.Since = ch.watch.Triggered.Time()
 	}
-	t.Handed = ch.readers.handed(ch.meta, turn.Agent, turn.Trigger)
+	t.Handed = ch.seats.Handed(ch.meta, turn.Agent, turn.Trigger)
 	if ch.watch.plan == nil {
 		return t
 	}

@@ -124,8 +124,8 @@ func (b *batch) end(state channel.Lifecycle, reason string) error {
 		}
 		h.refuseWaiting(ch, over)
 		for _, id := range readers {
-			if m := h.registry.byID(id); m != nil {
-				m.inbox.ended(ch.id)
+			if m := h.registry.ByID(id); m != nil {
+				m.Places.Ended(ch.id)
 			}
 		}
 	})

@@ -137,6 +137,6 @@ func (f *sideFold) read() error {
 func (f *sideFold) finish() {
 	if f.marks.back = nil; !f.marks.none() {
 		f.ch.ensureExtras().marks = f.marks
-		f.ch.readers.hide(f.marks.muted())
+		f.ch.seats.Hide(f.marks.muted())
 	}
 }

@@ -232,9 +232,9 @@ func (h *Hub) mentions(m *channel.Metadata, text string) bool {
 // People lists the ids of those who are registered as people.
 func (h *Hub) People() []string {
 	people := []string{}
-	for _, m := range h.registry.all() {
-		if h.registry.Human(m.id) {
-			people = append(people, m.id)
+	for _, m := range h.registry.All() {
+		if h.registry.Human(m.ID) {
+			people = append(people, m.ID)
 		}
 	}
 	return people

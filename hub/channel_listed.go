@@ -63,7 +63,7 @@ func (b *batch) unlisted(listed []string) (agents []string) {
 		if _, known := slices.BinarySearch(listed, agent); known || agent == "" || slices.Contains(agents, agent) {
 			return
 		}
-		if len(agents) < b.hub.opts.Limits.Participants && b.hub.registry.byID(agent) != nil {
+		if len(agents) < b.hub.opts.Limits.Participants && b.hub.registry.ByID(agent) != nil {
 			agents = append(agents, agent)
 		}
 	}

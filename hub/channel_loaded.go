@@ -14,6 +14,7 @@ import (
 	"github.com/parley-hub/parley/channel"
 	"github.com/parley-hub/parley/fault"
 	"github.com/parley-hub/parley/hub/internal/expect"
+	"github.com/parley-hub/parley/hub/internal/reader"
 	"github.com/parley-hub/parley/hub/internal/schema"
 	"github.com/parley-hub/parley/journal"
 )
@@ -35,7 +36,7 @@ type loadedChannel struct {
 	term     uint64
 	last     *Pending // the last ordered; nil once nothing is on its way
 	touched  expect.Instant
-	readers  readers
+	seats    reader.Seats
 	extras   *extras
 	nextSave uint64                   // at how many records its fold is saved next
 	durable  atomic.Pointer[snapshot] // nil: its creation is on its way
@@ -51,8 +52,8 @@ type extras struct {
 	waiting     []*waiting
 	tasks       map[string]*schema.StoredTask // of the channel, not ended, as last ordered
 	marks       marks
-	broken      error                   // why it could not be folded
-	redelivered map[string]*redelivered // by participant
+	broken      error // why it could not be folded
+	redelivered reader.Redelivered
 }
 
 func (ch *loadedChannel) ensureExtras() *extras {
@@ -87,7 +88,7 @@ type channels struct {
 	limit  int
 	// parked holds the seats of channels that were evicted in the middle of a
 	// round, at most limit of them: the log does not tell whose turn runs.
-	parked map[string][]seat
+	parked map[string][]reader.Seat
 }
 
 // crowded reports whether more are loaded than should be.
@@ -99,14 +100,14 @@ func (c *channels) crowded() bool {
 
 // park keeps the seats of a channel that is evicted. The channel is locked.
 func (c *channels) park(ch *loadedChannel) {
-	seats := ch.readers.atWork()
+	seats := ch.seats.AtWork()
 	if seats == nil || ch.meta.State.Terminal() {
 		return
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.parked == nil {
-		c.parked = map[string][]seat{}
+		c.parked = map[string][]reader.Seat{}
 	}
 	if len(c.parked) < c.limit {
 		c.parked[ch.id] = seats
@@ -118,7 +119,7 @@ func (c *channels) unpark(ch *loadedChannel) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if seats := c.parked[ch.id]; seats != nil {
-		ch.readers.seats = seats
+		ch.seats.Restore(seats)
 		delete(c.parked, ch.id)
 	}
 }

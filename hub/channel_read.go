@@ -84,8 +84,8 @@ func (h *Hub) Turns(ctx context.Context, agent string) ([]Turn, error) {
 		}
 		turn, err := answer(ctx, h, schema.Listed(entry), func(ch *loadedChannel) (*Turn, error) {
 			turn := h.turnOf(ch, agent)
-			if turn != nil {
-				ch.noteTurn(ch.meta, agent, turn.Trigger)
+			if turn != nil && turn.Trigger != "" && ch.meta.Has(agent) {
+				ch.ensureExtras().redelivered.NoteTurn(agent, turn.Trigger)
 			}
 			return turn, nil
 		})

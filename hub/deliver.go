@@ -10,6 +10,7 @@ import (
 	"github.com/parley-hub/parley/channel"
 	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/hub/internal/registry"
 	"github.com/parley-hub/parley/identity"
 	"github.com/parley-hub/parley/journal"
 )
@@ -249,13 +250,13 @@ func (h *Hub) tryDispatch(ch *loadedChannel, it *item) (err error) {
 // dispatch delivers one durable envelope and tells listeners of it.
 func (h *Hub) dispatch(ch *loadedChannel, it *item) {
 	e := it.envelope
-	sender := h.registry.byID(e.Sender)
+	sender := h.registry.ByID(e.Sender)
 	substantive := !envelope.IsProtocol(e.Type)
 	h.stats.admitted.Add(1)
 	if it.posted && sender != nil {
-		sender.seen.Store(e.CreatedAt.UnixNano())
+		sender.Seen.Store(e.CreatedAt.UnixNano())
 		if substantive {
-			sender.inbox.answered(ch.id)
+			sender.Places.Answered(ch.id)
 		}
 	}
 	shared := &Shared{}
@@ -284,7 +285,7 @@ func (h *Hub) dispatch(ch *loadedChannel, it *item) {
 func (h *Hub) recipients(it *item) []string {
 	var unknown []string
 	for _, id := range it.to {
-		if h.registry.byID(id) == nil {
+		if h.registry.ByID(id) == nil {
 			unknown = append(unknown, id)
 		}
 	}
@@ -296,47 +297,47 @@ func (h *Hub) recipients(it *item) []string {
 
 // deliverTo hands an envelope to one recipient, for whom a place may have been
 // reserved. A recipient that is not connected or refuses it is not a failure.
-func (h *Hub) deliverTo(ch *loadedChannel, it *item, sender *member, id string, shared *Shared, reserved bool) error {
-	m := h.registry.byID(id)
+func (h *Hub) deliverTo(ch *loadedChannel, it *item, sender *registry.Member, id string, shared *Shared, reserved bool) error {
+	m := h.registry.ByID(id)
 	if m == nil {
 		return nil
 	}
 	counted := false
 	err := h.tellMember(ch, it, sender, m, shared, func() int64 {
 		counted = true
-		return m.inbox.arrived(ch.id, it.envelope.ID, it.envelope.Sender, reserved)
+		return m.Places.Arrived(ch.id, it.envelope.ID, it.envelope.Sender, reserved)
 	})
 	if reserved && !counted {
-		m.inbox.release(it.envelope.Sender)
+		m.Places.Release(it.envelope.Sender)
 	}
 	return err
 }
 
-func (h *Hub) tellMember(ch *loadedChannel, it *item, sender, m *member, shared *Shared, count func() int64) error {
-	if h.outlived(it.envelope) || ch.readers.hides(m.id) {
+func (h *Hub) tellMember(ch *loadedChannel, it *item, sender, m *registry.Member, shared *Shared, count func() int64) error {
+	if h.outlived(it.envelope) || ch.seats.Hides(m.ID) {
 		return nil
 	}
-	to := m.profile()
+	to := m.Profile()
 	if sender != nil && sender != m {
-		if err := h.arbiter().AuthorizeDispatch(sender.profile(), to, it.envelope); err != nil {
+		if err := h.arbiter().AuthorizeDispatch(sender.Profile(), to, it.envelope); err != nil {
 			return nil
 		}
 	}
 	if to.Passport.Kind.Is(identity.RemoteAgent) {
 		return h.deliverRemote(to, it.envelope)
 	}
-	n := &Notice{Envelope: it.envelope, Channel: it.meta, Recipient: m.id, Dialect: dialectOf(ch.adapter), Shared: shared}
+	n := &Notice{Envelope: it.envelope, Channel: it.meta, Recipient: m.ID, Dialect: dialectOf(ch.adapter), Shared: shared}
 	pending := int64(0)
-	err := m.link.deliver(n, func() {
+	err := m.Link.Deliver(n, func() {
 		h.stats.delivered.Add(1)
-		ch.readers.delivered(it.meta, m.id, it.envelope, h.now())
-		if !envelope.IsProtocol(it.envelope.Type) && n.Dialect == "" && !slices.Contains(it.guests, m.id) {
+		ch.seats.Delivered(it.meta, m.ID, it.envelope, h.now())
+		if !envelope.IsProtocol(it.envelope.Type) && n.Dialect == "" && !slices.Contains(it.guests, m.ID) {
 			pending = count()
 		}
 	})
 	inbox := to.Enforced().Limits.Inbox
 	if mark, on := inbox.HighWaterMark(); on && pending == mark && pending > 0 {
-		h.hooks.each(func(l Listener) { l.InboxPressure(m.id, pending, inbox.MaxPending) })
+		h.hooks.each(func(l Listener) { l.InboxPressure(m.ID, pending, inbox.MaxPending) })
 	}
 	return err
 }
@@ -356,39 +357,4 @@ func (h *Hub) deliverRemote(to Profile, e *envelope.Envelope) (err error) {
 		failed = remote.Forward(to.Passport, e)
 	})
 	return failed
-}
-
-// Notice is an envelope on its way to one reader.
-type Notice struct {
-	Envelope  *envelope.Envelope
-	Channel   *channel.Metadata
-	Recipient string
-	Replayed  bool
-	Dialect   string // the one dialect that shows the channel; empty: every one does
-	Live      bool   // not of the history; its Seq is the last one there before it
-	Side      bool   // of the side log
-	// Shared is common to all readers of the envelope.
-	Shared *Shared
-}
-
-// Shared keeps what a dialect made of an envelope, so that it is encoded once
-// for all its readers.
-type Shared struct {
-	mu      sync.Mutex
-	encoded map[string][]byte
-}
-
-// Bytes returns what encode made for that dialect the first time.
-func (s *Shared) Bytes(dialect string, encode func() []byte) []byte {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if b, ok := s.encoded[dialect]; ok {
-		return b
-	}
-	b := encode()
-	if s.encoded == nil {
-		s.encoded = map[string][]byte{}
-	}
-	s.encoded[dialect] = b
-	return b
 }

@@ -2,116 +2,35 @@ package hub
 
 import (
 	"context"
-	"errors"
-	"slices"
-	"sync"
-	"time"
 
+	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/hub/internal/reader"
+	"github.com/parley-hub/parley/hub/internal/registry"
+	"github.com/parley-hub/parley/journal"
 )
 
-// Endpoint is where an identity reads: a connection, or an Inbox in process.
-type Endpoint interface {
-	// ID names the endpoint for as long as it lives.
-	ID() string
-	// Deliver queues a notice without waiting. An endpoint whose queue is full
-	// cuts itself off; what it missed is replayed when it comes back.
-	Deliver(n *Notice) error
-	// Replay queues a notice and waits for room.
-	Replay(ctx context.Context, n *Notice) error
-	// CutOff ends the endpoint with a reason, because it missed something.
-	CutOff(why error)
-}
+// What reads: see package reader.
+type (
+	// Notice is an envelope on its way to one reader.
+	Notice = reader.Notice
+	// Shared keeps what a dialect made of an envelope, so that it is encoded once
+	// for all its readers.
+	Shared = reader.Shared
+	// Endpoint is where an identity reads: a connection, or an Inbox in process.
+	Endpoint = reader.Endpoint
+	// Attachment says how an endpoint reads for an identity.
+	Attachment = reader.Attachment
+	// Inbox is an endpoint in process: a bounded queue of notices.
+	Inbox = reader.Inbox
+	// Described is an endpoint that can say what it is.
+	Described = reader.Described
+	// Connection is an endpoint at which an identity reads.
+	Connection = reader.Connection
+)
 
-// Attachment says how an endpoint reads for an identity.
-type Attachment struct {
-	// Reader names what reads, for example a dialect's queue. Each reader of an
-	// identity has cursors of its own and is told everything. Of several
-	// endpoints with the same reader the last one takes the place of the one
-	// before; AG2's have none.
-	Reader string
-	// Dialect, if set, replays the channels that only this dialect shows, too.
-	Dialect string
-	// Replay sends what the reader has not acked, after Since: an id, or empty
-	// for everything. Live deliveries follow, without gap or repeat.
-	Replay bool
-	Since  string
-}
-
-// link is an identity's bonds to the endpoints it reads at, one for each reader.
-type link struct {
-	mu    sync.Mutex
-	bonds []*bond
-}
-
-// bond is one endpoint of an identity.
-type bond struct {
-	Attachment
-	endpoint Endpoint
-	since    time.Time
-	// replay, while the endpoint is brought up to date, keeps what arrives
-	// meanwhile.
-	replay *replaying
-}
-
-type replaying struct {
-	kept  []*Notice
-	limit int
-	upTo  map[string]uint64 // by channel: the last sequence replayed
-}
-
-// deliver hands a notice to each endpoint, if there is one; arrived is called
-// before, so that counters never lag behind an answer.
-func (l *link) deliver(n *Notice, arrived func()) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if len(l.bonds) == 0 {
-		return nil
-	}
-	arrived()
-	if len(l.bonds) == 1 {
-		return l.deliverTo(l.bonds[0], n)
-	}
-	var failed []error
-	for _, b := range slices.Clone(l.bonds) {
-		if err := l.deliverTo(b, n); err != nil {
-			failed = append(failed, err)
-		}
-	}
-	return errors.Join(failed...)
-}
-
-func (l *link) deliverTo(b *bond, n *Notice) error {
-	if b.replay == nil {
-		return b.endpoint.Deliver(n)
-	}
-	if limit := b.replay.limit; len(b.replay.kept) >= limit {
-		err := fault.New(fault.SlowReader, "more than %d deliveries arrived during a replay (limits.replay)", limit)
-		b.endpoint.CutOff(err)
-		l.remove(b)
-		return err
-	}
-	b.replay.kept = append(b.replay.kept, n)
-	return nil
-}
-
-func (l *link) remove(gone *bond) {
-	gone.replay = nil
-	l.bonds = slices.DeleteFunc(slices.Clone(l.bonds), func(b *bond) bool { return b == gone })
-}
-
-// bound reports whether anyone is there to be told.
-func (l *link) bound() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return len(l.bonds) > 0
-}
-
-func (l *link) clear() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.bonds = nil
-}
+// NewInbox makes an inbox that holds at most limit notices; 0 is 4,096.
+func NewInbox(limit int) *Inbox { return reader.NewInbox(limit) }
 
 // Bind makes an endpoint the one where an identity reads, as AG2's clients do.
 func (h *Hub) Bind(agent string, at Endpoint) error {
@@ -134,112 +53,157 @@ func (h *Hub) Attach(ctx context.Context, agent string, at Endpoint, a Attachmen
 		_, _, err := h.bind(agent, at, a, nil)
 		return err
 	}
-	r := &replaying{limit: h.opts.Limits.Replay, upTo: map[string]uint64{}}
+	r := reader.NewReplay(h.opts.Limits.Replay)
 	m, b, err := h.bind(agent, at, a, r)
 	if err != nil {
 		return err
 	}
 	err = h.replayAll(ctx, m, b, r, a.Since)
 	h.afterDelivery(func() {
-		if done := m.link.goLive(b, r); done != nil && err == nil {
+		if done := m.Link.GoLive(b, r); done != nil && err == nil {
 			err = done
 		}
 	})
 	return err
 }
 
-// maxReader bounds the name of a reader, which is part of its cursors' names.
-const maxReader = 64
-
-// checkReader refuses a name that cannot be part of a cursor's.
-func checkReader(name string) error {
-	if len(name) > maxReader {
-		return fault.New(fault.Invalid, "the reader's name has %d bytes; at most %d are accepted", len(name), maxReader)
-	}
-	for _, c := range []byte(name) {
-		if (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '-' && c != '_' && c != '.' {
-			return fault.New(fault.Invalid, "%q is not the name of a reader: lower-case letters, digits, '-', '_' and '.' are accepted", name)
-		}
-	}
-	return nil
-}
-
-func (h *Hub) bind(agent string, at Endpoint, a Attachment, r *replaying) (*member, *bond, error) {
+func (h *Hub) bind(agent string, at Endpoint, a Attachment, r *reader.Replay) (*registry.Member, *reader.Bond, error) {
 	if at == nil {
 		return nil, nil, fault.New(fault.NotFound, "endpoint not attached")
 	}
-	m := h.registry.byID(agent)
+	m := h.registry.ByID(agent)
 	if m == nil {
 		return nil, nil, fault.New(fault.NotFound, "agent not registered: '%s'", agent)
 	}
-	b := &bond{Attachment: a, endpoint: at, replay: r, since: h.now()}
-	m.seen.Store(b.since.UnixNano())
-	m.link.mu.Lock()
-	defer m.link.mu.Unlock()
-	i := slices.IndexFunc(m.link.bonds, func(old *bond) bool { return old.Reader == a.Reader })
-	switch {
-	case i >= 0:
-		m.link.bonds = slices.Clone(m.link.bonds)
-		m.link.bonds[i] = b
-	case len(m.link.bonds) >= h.opts.Limits.Endpoints:
-		return nil, nil, fault.New(fault.TooLarge, "'%s' reads at %d endpoints, which is the limit; end one of them or raise limits.endpoints", agent, len(m.link.bonds))
-	default:
-		m.link.bonds = append(slices.Clip(m.link.bonds), b)
+	now := h.now()
+	m.Seen.Store(now.UnixNano())
+	limit := h.opts.Limits.Endpoints
+	b := m.Link.Bind(at, a, r, now, limit)
+	if b == nil {
+		return nil, nil, fault.New(fault.TooLarge, "'%s' reads at %d endpoints, which is the limit; end one of them or raise limits.endpoints", agent, limit)
 	}
 	return m, b, nil
-}
-
-// goLive ends a replay: what arrived meanwhile follows, less what the replay
-// already had.
-func (l *link) goLive(b *bond, r *replaying) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if b.replay != r || !slices.Contains(l.bonds, b) {
-		return nil // bound anew, or cut off
-	}
-	b.replay = nil
-	for _, n := range r.kept {
-		if n.Envelope.Seq <= r.upTo[n.Channel.ID] {
-			continue
-		}
-		if err := b.endpoint.Deliver(n); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // Unbind ends what an endpoint is bound to; identities bound elsewhere since
 // stay.
 func (h *Hub) Unbind(at Endpoint, agents ...string) {
 	for _, id := range agents {
-		m := h.registry.byID(id)
+		m := h.registry.ByID(id)
 		if m == nil {
 			continue
 		}
-		m.seen.Store(h.now().UnixNano())
-		m.link.mu.Lock()
-		m.link.bonds = slices.DeleteFunc(slices.Clone(m.link.bonds), func(b *bond) bool { return b.endpoint == at })
-		m.link.mu.Unlock()
+		m.Seen.Store(h.now().UnixNano())
+		m.Link.Unbind(at)
 	}
 }
 
 // Bound reports the endpoint at which an identity's unnamed reader reads, if any.
 func (h *Hub) Bound(agent string) (endpointID string, ok bool) {
-	m := h.registry.byID(agent)
+	m := h.registry.ByID(agent)
 	if m == nil {
 		return "", false
 	}
-	return m.link.unnamed()
+	return m.Link.Unnamed()
 }
 
-func (l *link) unnamed() (endpointID string, ok bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, b := range l.bonds {
-		if b.Reader == "" {
-			return b.endpoint.ID(), true
+// Pending is how many envelopes an identity has not answered.
+func (h *Hub) Pending(agent string) int64 {
+	m := h.registry.ByID(agent)
+	if m == nil {
+		return 0
+	}
+	return m.Places.Taken()
+}
+
+func checkReader(name string) error { return reader.CheckName(name) }
+
+// Ack moves an identity's cursor in a channel up to an envelope. An older one
+// moves nothing; acks are cumulative.
+func (h *Hub) Ack(ctx context.Context, agent, channelID, envelopeID string) error {
+	return h.AckReader(ctx, agent, "", channelID, envelopeID)
+}
+
+// AckReader moves the cursor of one of an identity's readers. What any reader has
+// acked takes no place in the identity's inbox any more.
+func (h *Hub) AckReader(ctx context.Context, agent, reader, channelID, envelopeID string) error {
+	if err := checkReader(reader); err != nil {
+		return err
+	}
+	if h.registry.ByID(agent) == nil || envelopeID == "" || len(envelopeID) > envelope.MaxField {
+		return nil
+	}
+	if h.channels.get(channelID) == nil {
+		if _, err := h.Channel(ctx, channelID); err != nil {
+			return ignoreMissing(err)
 		}
 	}
-	return "", false
+	k := h.tenant.Channel(channelID).Cursor(agent, reader)
+	for {
+		current, err := h.journal.LazyValue(ctx, k)
+		if err != nil {
+			return unavailable(err)
+		}
+		if string(current.Data) >= envelopeID {
+			return nil
+		}
+		err = h.journal.PutLazy(ctx, journal.ValueWrite{Key: k, Data: []byte(envelopeID), Expect: journal.Exactly(current.Version)})
+		if isConflict(err) {
+			continue // another ack came first
+		}
+		if err != nil {
+			return unavailable(err)
+		}
+		if m := h.registry.ByID(agent); m != nil {
+			m.Places.Acked(channelID, envelopeID)
+		}
+		return h.acked(ctx, agent, channelID, envelopeID)
+	}
+}
+
+// acked updates the loaded channel, which may release waiting envelopes.
+func (h *Hub) acked(ctx context.Context, agent, channelID, envelopeID string) error {
+	ch := h.channels.get(channelID)
+	if ch == nil {
+		return nil
+	}
+	ch.mu.Lock()
+	if ch.gone || ch.meta == nil {
+		ch.mu.Unlock()
+		return nil
+	}
+	ch.seats.Acked(ch.meta, agent, envelopeID)
+	failed, err := h.releaseWaiting(ctx, ch)
+	ch.mu.Unlock()
+	h.refuse(failed, err)
+	return nil
+}
+
+func (c *channels) get(id string) *loadedChannel {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.loaded[id]
+}
+
+// Cursor returns the last envelope that an identity acked in a channel.
+func (h *Hub) Cursor(ctx context.Context, agent, channelID string) (string, error) {
+	return h.ReaderCursor(ctx, agent, "", channelID)
+}
+
+// ReaderCursor returns the last envelope that one of an identity's readers acked.
+func (h *Hub) ReaderCursor(ctx context.Context, agent, reader, channelID string) (string, error) {
+	v, err := h.journal.LazyValue(ctx, h.tenant.Channel(channelID).Cursor(agent, reader))
+	return string(v.Data), unavailable(err)
+}
+
+// dropCursors removes the cursors of all readers of an identity.
+func (h *Hub) dropCursors(ctx context.Context, channelID, agent string) error {
+	key := h.tenant.Channel(channelID).Cursor(agent, "")
+	return unavailable(journal.RemoveValues(ctx, h.journal, key.Partition, key.Name))
+}
+
+// Nack leaves the cursor where it is, so that the envelope is replayed at the
+// next attach.
+func (h *Hub) Nack(agent, channelID, envelopeID, reason string) {
+	h.log.Info("envelope nacked", "agent_id", agent, "channel_id", channelID, "envelope_id", envelopeID, "reason", reason)
 }

@@ -4,18 +4,21 @@ import (
 	"context"
 	"errors"
 	"sort"
+	"time"
 
 	"github.com/parley-hub/parley/channel"
 	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/hub/internal/reader"
+	"github.com/parley-hub/parley/hub/internal/registry"
 	"github.com/parley-hub/parley/hub/internal/schema"
 	"github.com/parley-hub/parley/journal"
 )
 
 // replayAll sends an identity what it has not acked, channel by channel, the
 // oldest first. Channels that have ended are not replayed.
-func (h *Hub) replayAll(ctx context.Context, m *member, b *bond, r *replaying, since string) error {
-	scan := journal.ScanOptions{Prefix: schema.Key(schema.IndexTurn, m.id, "")}
+func (h *Hub) replayAll(ctx context.Context, m *registry.Member, b *reader.Bond, r *reader.Replay, since string) error {
+	scan := journal.ScanOptions{Prefix: schema.Key(schema.IndexTurn, m.ID, "")}
 	for entry, err := range journal.IndexAll(ctx, h.journal, scan) {
 		if err != nil {
 			return unavailable(err)
@@ -30,14 +33,14 @@ func (h *Hub) replayAll(ctx context.Context, m *member, b *bond, r *replaying, s
 			return err
 		}
 		if err != nil { // the error concerns this channel only; go on with the others
-			h.log.Warn("replay of a channel stopped", "agent_id", m.id, "channel_id", id, "error", err)
+			h.log.Warn("replay of a channel stopped", "agent_id", m.ID, "channel_id", id, "error", err)
 		}
-		r.upTo[id] = last
+		r.UpTo[id] = last
 	}
 	return nil
 }
 
-func (h *Hub) replayOne(ctx context.Context, m *member, b *bond, id, since string) (last uint64, err error) {
+func (h *Hub) replayOne(ctx context.Context, m *registry.Member, b *reader.Bond, id, since string) (last uint64, err error) {
 	meta, err := h.Channel(ctx, id)
 	if fault.CodeOf(err) == fault.NotFound || err == nil && meta.State.Terminal() {
 		return 0, nil
@@ -55,13 +58,13 @@ func (g *readerGone) Unwrap() error { return g.error }
 
 // replayChannel sends what follows the cursor, and since if that is later, and
 // returns the last sequence that it read.
-func (h *Hub) replayChannel(ctx context.Context, m *member, b *bond, meta *channel.Metadata, since string) (uint64, error) {
+func (h *Hub) replayChannel(ctx context.Context, m *registry.Member, b *reader.Bond, meta *channel.Metadata, since string) (uint64, error) {
 	a := h.adapterOf(meta.Manifest.Key())
 	only := dialectOf(a)
 	if a == nil || only != "" && only != b.Dialect {
 		return 0, nil
 	}
-	cursor, err := h.ReaderCursor(ctx, m.id, b.Reader, meta.ID)
+	cursor, err := h.ReaderCursor(ctx, m.ID, b.Reader, meta.ID)
 	if err != nil {
 		return 0, err
 	}
@@ -86,18 +89,18 @@ func (h *Hub) replayChannel(ctx context.Context, m *member, b *bond, meta *chann
 		if err != nil {
 			return last, err
 		}
-		if told, err := h.replays(ctx, s, e, m.id); err != nil {
+		if told, err := h.replays(ctx, s, e, m.ID); err != nil {
 			return last, err
 		} else if !told {
 			continue
 		}
-		if err := b.endpoint.Replay(ctx, &Notice{Envelope: e, Channel: meta, Recipient: m.id, Replayed: true, Dialect: only, Shared: &Shared{}}); err != nil {
+		if err := b.Endpoint.Replay(ctx, &Notice{Envelope: e, Channel: meta, Recipient: m.ID, Replayed: true, Dialect: only, Shared: &Shared{}}); err != nil {
 			return last, &readerGone{err}
 		}
 		if b.Reader != "" {
 			continue
 		}
-		if err := h.noteReplayed(ctx, meta, m.id, e); err != nil {
+		if err := h.noteReplayed(ctx, meta, m.ID, e); err != nil {
 			return last, err
 		}
 	}
@@ -114,8 +117,10 @@ func (h *Hub) noteReplayed(ctx context.Context, meta *channel.Metadata, agent st
 		return err
 	}
 	defer ch.mu.Unlock()
-	ch.readers.delivered(meta, agent, e, h.now())
-	ch.noteReplay(meta, agent, e)
+	ch.seats.Delivered(meta, agent, e, h.now())
+	if envelope.IsContent(e.Type) && meta.Has(agent) {
+		ch.ensureExtras().redelivered.NoteReplay(agent, e)
+	}
 	return nil
 }
 
@@ -182,4 +187,94 @@ func decodeEntry(entry journal.Entry) (*envelope.Envelope, error) {
 	}
 	e.Seq = entry.Seq
 	return e, nil
+}
+
+// unhide shows a participant the channel again once it has spoken. Live
+// deliveries stay held back until the replay of what it missed has begun.
+func (b *batch) unhide(e *envelope.Envelope) error {
+	m := b.currentMarks()
+	if !m.hidden(e.Sender) {
+		return nil
+	}
+	b.sideNote(schema.SideRecord{Kind: schema.SideUnhidden, Agent: e.Sender}, nil)
+	h, ch, agent := b.hub, b.ch, e.Sender
+	b.after = append(b.after, func() { h.comeBack(h.background, ch, agent) })
+	return nil
+}
+
+// comeBack resumes live deliveries to a participant after a replay of the channel
+// from its cursor, without gap or repeat. It is called on the delivery path; the
+// replay runs in a goroutine of its own.
+func (h *Hub) comeBack(ctx context.Context, ch *loadedChannel, agent string) {
+	m := h.registry.ByID(agent)
+	if m == nil {
+		ch.readable(agent)
+		return
+	}
+	started, connected := m.Link.StartReplays(h.opts.Limits.Replay)
+	if !connected {
+		ch.readable(agent) // the replay happens when it binds again
+		return
+	}
+	var meta *channel.Metadata
+	if started != nil {
+		meta = ch.readable(agent)
+	}
+	h.done.Go(func() { // the caller delivers, so the hub is not closed yet
+		for started == nil {
+			// Another replay is under way, which is rare. It ends first.
+			select {
+			case <-ctx.Done():
+				return
+			case <-time.After(20 * time.Millisecond):
+			}
+			if started, connected = m.Link.StartReplays(h.opts.Limits.Replay); !connected {
+				ch.readable(agent)
+				return
+			}
+			if started != nil {
+				meta = ch.readable(agent)
+			}
+		}
+		for _, s := range started {
+			h.catchUp(ctx, m, s.Bond, meta, s.Replay)
+		}
+	})
+}
+
+// catchUp replays one channel to an endpoint, and then goes live.
+func (h *Hub) catchUp(ctx context.Context, m *registry.Member, b *reader.Bond, meta *channel.Metadata, r *reader.Replay) {
+	last, err := h.replayChannel(ctx, m, b, meta, "") // also of one that its send ended
+	r.UpTo[meta.ID] = last
+	h.afterDelivery(func() {
+		if live := m.Link.GoLive(b, r); err == nil {
+			err = live
+		}
+	})
+	if err != nil {
+		h.log.Warn("replay stopped", "agent_id", m.ID, "channel_id", meta.ID, "error", err)
+	}
+}
+
+// afterDelivery calls do on the delivery path, once everything ordered before the
+// call has been delivered, and waits for it. A replay goes live there: envelopes
+// that it has read from the log have been queued by then, and are not sent twice.
+func (h *Hub) afterDelivery(do func()) {
+	p := &Pending{done: make(chan struct{}), barrier: do}
+	if !h.delivery.push(p) {
+		do() // the hub is closed and delivers nothing more
+		return
+	}
+	<-p.done
+}
+
+// readable lets live deliveries reach a participant again.
+func (ch *loadedChannel) readable(agent string) *channel.Metadata {
+	ch.mu.Lock()
+	defer ch.mu.Unlock()
+	if ch.extras != nil {
+		ch.extras.marks.back = without(ch.extras.marks.back, agent)
+		ch.seats.Hide(ch.extras.marks.muted())
+	}
+	return ch.meta
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/parley-hub/parley/fault"
 	"github.com/parley-hub/parley/hub/internal/expect"
 	"github.com/parley-hub/parley/hub/internal/schema"
-	"github.com/parley-hub/parley/identity"
 	"github.com/parley-hub/parley/journal"
 )
 
@@ -155,12 +154,6 @@ func (h *Hub) dueOf(r *rule, x expect.Wait) expect.Instant {
 		return due
 	}
 	return max(due, h.opened.Plus(min(r.Within, h.opts.RestartGrace)))
-}
-
-// Human reports whether an id is that of a person.
-func (r *registry) Human(id string) bool {
-	m := r.byID(id)
-	return m != nil && m.profile().Passport.Kind.Is(identity.Human)
 }
 
 // watch is a channel's state of expectations: what they are measured by, and the

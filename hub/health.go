@@ -29,15 +29,15 @@ type Health struct {
 // Health returns a snapshot.
 func (h *Hub) Health(ctx context.Context) (Health, error) {
 	s := Health{
-		RegisteredAgents:    h.registry.size(),
+		RegisteredAgents:    h.registry.Size(),
 		RegisteredListeners: h.hooks.count(),
 		AuditLogBytes:       h.ledger.AuditBytes(),
 	}
 	if h.opts.SpanLog != nil {
 		s.TelemetryLogBytes = h.opts.SpanLog.Written()
 	}
-	for _, m := range h.registry.all() {
-		pending, used := m.inbox.seen()
+	for _, m := range h.registry.All() {
+		pending, used := m.Places.Seen()
 		if !used {
 			continue
 		}
@@ -57,12 +57,6 @@ func (h *Hub) Health(ctx context.Context) (Health, error) {
 		s.ActiveChannels += open[k]
 	}
 	return s, nil
-}
-
-func (i *inbox) seen() (pending int64, used bool) {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	return i.pending, i.used
 }
 
 // census counts the channels that have not ended. What was there when the hub

@@ -19,6 +19,7 @@ import (
 	"github.com/parley-hub/parley/hub/internal/expect"
 	"github.com/parley-hub/parley/hub/internal/ledger"
 	"github.com/parley-hub/parley/hub/internal/profile"
+	"github.com/parley-hub/parley/hub/internal/registry"
 	"github.com/parley-hub/parley/hub/internal/schema"
 	"github.com/parley-hub/parley/hub/internal/upgrade"
 	"github.com/parley-hub/parley/hub/tracing"
@@ -45,7 +46,7 @@ type Hub struct {
 	minter     *envelope.Minter
 
 	judge      atomic.Pointer[Arbiter]
-	registry   registry
+	registry   registry.Registry
 	ledger     *ledger.Ledger
 	documents  *document.Store
 	contents   *content.Store
@@ -151,7 +152,7 @@ func (h *Hub) shut() {
 	h.delivery.close()
 	h.sweepers.Close()
 	h.done.Wait()
-	h.registry.unbindAll()
+	h.registry.UnbindAll()
 	h.spans.Close(h.now())
 	h.openings.finishAll(errClosed)
 	for _, ch := range h.channels.list() {

@@ -14,6 +14,7 @@ import (
 	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/fault"
 	"github.com/parley-hub/parley/hub/internal/expect"
+	"github.com/parley-hub/parley/hub/internal/registry"
 	"github.com/parley-hub/parley/hub/internal/schema"
 	"github.com/parley-hub/parley/identity"
 	"github.com/parley-hub/parley/journal"
@@ -139,8 +140,8 @@ func advice(a channel.Adapter, m *channel.Metadata) []string {
 // cast looks up who takes part, and puts the creator first if it is missing. An
 // adapter that opens at once needs nobody; where the members are folded or come
 // from another channel, the participants are exactly those listed.
-func (h *Hub) cast(o *Opening, a channel.Adapter) (creator *member, invitees []Profile, err error) {
-	if creator = h.registry.byID(o.Creator); creator == nil {
+func (h *Hub) cast(o *Opening, a channel.Adapter) (creator *registry.Member, invitees []Profile, err error) {
+	if creator = h.registry.ByID(o.Creator); creator == nil {
 		return nil, nil, fault.New(fault.NotFound, "creator not registered: '%s'", o.Creator)
 	}
 	atOnce := a != nil && a.Opening() == channel.AtOnce
@@ -156,12 +157,12 @@ func (h *Hub) cast(o *Opening, a channel.Adapter) (creator *member, invitees []P
 			return nil, nil, fault.New(fault.Protocol, "participant '%s' is listed twice", id)
 		}
 		seen[id] = true
-		m := h.registry.byID(id)
+		m := h.registry.ByID(id)
 		if m == nil {
 			return nil, nil, fault.New(fault.NotFound, "participant '%s' is not registered", id)
 		}
 		if id != o.Creator {
-			invitees = append(invitees, m.profile())
+			invitees = append(invitees, m.Profile())
 		}
 	}
 	_, folded := a.(channel.MemberFolder)
@@ -173,19 +174,19 @@ func (h *Hub) cast(o *Opening, a channel.Adapter) (creator *member, invitees []P
 
 // authorizeOpen asks the arbiter. Where the creator's channels are counted, no
 // other of its channels opens until release.
-func (h *Hub) authorizeOpen(ctx context.Context, creator *member, invitees []Profile, a channel.Adapter, o Opening) (release func(), limited bool, err error) {
+func (h *Hub) authorizeOpen(ctx context.Context, creator *registry.Member, invitees []Profile, a channel.Adapter, o Opening) (release func(), limited bool, err error) {
 	manifest := a.Manifest()
 	release = func() {}
 	var open int64
-	if creator.profile().Enforced().Limits.MaxConcurrentChannels > 0 {
-		creator.opening.Lock()
-		release, limited = creator.opening.Unlock, true
+	if creator.Profile().Enforced().Limits.MaxConcurrentChannels > 0 {
+		creator.Opening.Lock()
+		release, limited = creator.Opening.Unlock, true
 		if open, err = h.countOpen(ctx, o.Creator); err != nil {
 			release()
 			return nil, limited, err
 		}
 	}
-	if err := denied(h.arbiter().AuthorizeOpen(creator.profile(), invitees, &manifest, open)); err != nil {
+	if err := denied(h.arbiter().AuthorizeOpen(creator.Profile(), invitees, &manifest, open)); err != nil {
 		release()
 		return nil, limited, err
 	}
@@ -202,7 +203,7 @@ func (h *Hub) countOpen(ctx context.Context, creator string) (n int64, err error
 	return n, nil
 }
 
-func (h *Hub) describe(a channel.Adapter, creator *member, o Opening) (*channel.Metadata, error) {
+func (h *Hub) describe(a channel.Adapter, creator *registry.Member, o Opening) (*channel.Metadata, error) {
 	now := h.now().UTC().Truncate(time.Microsecond) // the precision that stored metadata has
 	expires, err := expiry(a, creator, o.TTL, now)
 	if err != nil {
@@ -262,12 +263,12 @@ func (h *Hub) describe(a channel.Adapter, creator *member, o Opening) (*channel.
 }
 
 // expiry is when a new channel ends by itself; zero is never.
-func expiry(a channel.Adapter, creator *member, ttl *identity.TTL, now time.Time) (time.Time, error) {
+func expiry(a channel.Adapter, creator *registry.Member, ttl *identity.TTL, now time.Time) (time.Time, error) {
 	if ttl == nil && a.Opening() == channel.AtOnce {
 		return time.Time{}, nil
 	}
 	if ttl == nil {
-		limits := creator.profile().Rule.Limits
+		limits := creator.Profile().Rule.Limits
 		ttl = &limits.ChannelTTLDefault
 	}
 	seconds, err := ttl.Seconds()

@@ -174,7 +174,7 @@ func (b *batch) invite(invitees []Profile) error {
 	if len(b.meta.PendingAcks) == 0 {
 		return nil
 	}
-	creator, err := b.hub.registry.require(b.meta.Creator)
+	creator, err := b.hub.registry.Require(b.meta.Creator)
 	if err != nil {
 		return err
 	}
@@ -187,7 +187,7 @@ func (b *batch) invite(invitees []Profile) error {
 			Channel: b.ch.id, Sender: b.meta.Creator, Type: envelope.TypeInvite, Audience: []string{invitee.ID()},
 			Data: data, Priority: envelope.Normal, Origin: envelope.Origin{Dialect: hubMade},
 		}
-		if err := denied(b.hub.arbiter().AuthorizeSend(creator.profile(), e, []Profile{invitee})); err != nil {
+		if err := denied(b.hub.arbiter().AuthorizeSend(creator.Profile(), e, []Profile{invitee})); err != nil {
 			return err
 		}
 		if err := b.add(e, true); err != nil {

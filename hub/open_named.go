@@ -8,6 +8,7 @@ import (
 	"github.com/parley-hub/parley/channel"
 	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/hub/internal/registry"
 	"github.com/parley-hub/parley/hub/internal/schema"
 	"github.com/parley-hub/parley/journal"
 )
@@ -124,9 +125,9 @@ func (h *Hub) admitToHolder(ctx context.Context, holder *journal.Claimed, e *env
 
 // admitFirst opens a channel with its first envelope. It returns nil if another
 // post was first with the name or the key.
-func (h *Hub) admitFirst(ctx context.Context, o Opening, sender *member, e *envelope.Envelope, again func() *Pending) *Pending {
-	recipients := h.registry.profiles(e.Audience, e.Sender)
-	if err := denied(h.arbiter().AuthorizeSend(sender.profile(), e, recipients)); err != nil {
+func (h *Hub) admitFirst(ctx context.Context, o Opening, sender *registry.Member, e *envelope.Envelope, again func() *Pending) *Pending {
+	recipients := h.registry.Profiles(e.Audience, e.Sender)
+	if err := denied(h.arbiter().AuthorizeSend(sender.Profile(), e, recipients)); err != nil {
 		return refused(err)
 	}
 	_, p, _, err := h.begin(ctx, o, e, func(b *batch) (err error) {

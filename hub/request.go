@@ -10,6 +10,7 @@ import (
 	"github.com/parley-hub/parley/channel"
 	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/hub/internal/registry"
 	"github.com/parley-hub/parley/hub/internal/schema"
 	"github.com/parley-hub/parley/journal"
 	"github.com/parley-hub/parley/request"
@@ -36,7 +37,7 @@ func (h *Hub) Ask(ctx context.Context, q Asking, by *Caller) (Request, error) {
 	if err != nil {
 		return Request{}, err
 	}
-	if r.For != "" && h.registry.byID(r.For) == nil {
+	if r.For != "" && h.registry.ByID(r.For) == nil {
 		return Request{}, fault.New(fault.NotFound, "nobody is registered as '%s', whom the request is for", r.For).Because(fault.NoAgent)
 	}
 	for {
@@ -68,9 +69,9 @@ func audience(r *Request) []string {
 }
 
 // ask orders a request. No other of the same asker is counted meanwhile.
-func (h *Hub) ask(ctx context.Context, asker *member, e *envelope.Envelope, q *Asking) (*Pending, error) {
-	asker.asking.Lock()
-	defer asker.asking.Unlock()
+func (h *Hub) ask(ctx context.Context, asker *registry.Member, e *envelope.Envelope, q *Asking) (*Pending, error) {
+	asker.Asking.Lock()
+	defer asker.Asking.Unlock()
 	if err := h.mayAskMore(ctx, q.AskedBy); err != nil {
 		return nil, err
 	}

@@ -95,7 +95,7 @@ func (h *Hub) mayAnswer(ctx context.Context, r *Request, a *Answer, by *Caller) 
 		}
 		return nil
 	}
-	m := h.registry.byID(a.As)
+	m := h.registry.ByID(a.As)
 	if m == nil {
 		return fault.New(fault.NotFound, "nobody is registered as '%s'", a.As).Because(fault.NoAgent)
 	}
@@ -109,7 +109,7 @@ func (h *Hub) mayAnswer(ctx context.Context, r *Request, a *Answer, by *Caller) 
 		return fault.New(fault.AccessDenied, "request '%s' is for '%s'", r.ID, r.For)
 	case r.AskedBy == a.As:
 		return fault.New(fault.AccessDenied, "'%s' asked request '%s' itself; somebody else answers it", a.As, r.ID)
-	case !r.AgentsMayAnswer && !m.profile().Passport.Kind.Is(identity.Human):
+	case !r.AgentsMayAnswer && !m.Profile().Passport.Kind.Is(identity.Human):
 		return fault.New(fault.AccessDenied, "request '%s' is asked of a person, and '%s' is not one", r.ID, a.As)
 	case r.For != "":
 		return nil

@@ -252,7 +252,7 @@ func (h *Hub) mostMirrored() int { return h.opts.Limits.EventBytes - h.opts.Limi
 // mirror adds an envelope of the task's owner, out of turn. What the adapter
 // would not take from it is not told.
 func (b *batch) mirror(level, needed Mirror, x echo) error {
-	if level < needed || b.meta.State.Terminal() || b.state == nil || !b.ch.readers.busy(b.meta, x.task.Owner) {
+	if level < needed || b.meta.State.Terminal() || b.state == nil || !b.ch.seats.Busy(b.meta, x.task.Owner) {
 		return nil
 	}
 	buf := &jsonbuf.Buffer{}

@@ -88,8 +88,8 @@ func (h *Hub) newTask(ctx context.Context, t task.Task, mirror Mirror) error {
 		t.CreatedAt = micro(h.now())
 	}
 	limit := int64(0)
-	if m := h.registry.byID(t.Owner); m != nil {
-		limit = m.profile().Enforced().Limits.MaxConcurrentTasks
+	if m := h.registry.ByID(t.Owner); m != nil {
+		limit = m.Profile().Enforced().Limits.MaxConcurrentTasks
 	}
 	if limit > 0 {
 		defer h.works.lock(t.Owner)()

@@ -1,4 +1,4 @@
-package hub
+package reader
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package hub
+package registry
 
 import (
 	"strings"
@@ -8,9 +8,9 @@ import (
 	"github.com/parley-hub/parley/identity"
 )
 
-// inbox counts what an identity has been told and not answered, and how fast
+// Places counts what an identity has been told and not answered, and how fast
 // it posts. It lives only while the hub does.
-type inbox struct {
+type Places struct {
 	mu       sync.Mutex
 	waiting  map[string][]place // by channel, oldest first
 	pending  int64              // places that are taken
@@ -32,15 +32,15 @@ const (
 	maxPlaces = 1 << 16
 )
 
-// depth is how many places are taken, as a sender finds it: one that has not
+// Depth is how many places are taken, as a sender finds it: one that has not
 // used its share of them finds the last place free, up to twice the capacity.
-func (i *inbox) depth(sender string, capacity int64) int64 {
+func (i *Places) Depth(sender string, capacity int64) int64 {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	return i.depthFor(sender, capacity)
 }
 
-func (i *inbox) depthFor(sender string, capacity int64) int64 {
+func (i *Places) depthFor(sender string, capacity int64) int64 {
 	taken := i.pending + i.reserved
 	if taken >= capacity && taken < 2*capacity && i.senders[sender] < capacity/fairShare {
 		return capacity - 1
@@ -48,9 +48,9 @@ func (i *inbox) depthFor(sender string, capacity int64) int64 {
 	return taken
 }
 
-// reserve takes a place for an envelope that is about to be admitted, and
+// Reserve takes a place for an envelope that is about to be admitted, and
 // returns how many were taken before, as depth does.
-func (i *inbox) reserve(sender string, capacity int64) int64 {
+func (i *Places) Reserve(sender string, capacity int64) int64 {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	taken := i.depthFor(sender, capacity)
@@ -59,15 +59,15 @@ func (i *inbox) reserve(sender string, capacity int64) int64 {
 	return taken
 }
 
-// release gives a reserved place back.
-func (i *inbox) release(sender string) {
+// Release gives a reserved place back.
+func (i *Places) Release(sender string) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.reserved = max(i.reserved-1, 0)
 	i.count(sender, -1)
 }
 
-func (i *inbox) count(sender string, n int64) {
+func (i *Places) count(sender string, n int64) {
 	if i.senders == nil {
 		i.senders = map[string]int64{}
 	}
@@ -78,9 +78,9 @@ func (i *inbox) count(sender string, n int64) {
 	}
 }
 
-// arrived takes a place for an envelope, unless one was reserved, and returns
+// Arrived takes a place for an envelope, unless one was reserved, and returns
 // how many are taken.
-func (i *inbox) arrived(channelID, id, sender string, reserved bool) int64 {
+func (i *Places) Arrived(channelID, id, sender string, reserved bool) int64 {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.used = true
@@ -101,9 +101,9 @@ func (i *inbox) arrived(channelID, id, sender string, reserved bool) int64 {
 	return i.pending
 }
 
-// answered frees a place: the identity spoke in a channel. It is the oldest of
+// Answered frees a place: the identity spoke in a channel. It is the oldest of
 // that channel, or else the oldest of all.
-func (i *inbox) answered(channelID string) {
+func (i *Places) Answered(channelID string) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if len(i.waiting[channelID]) == 0 {
@@ -112,7 +112,7 @@ func (i *inbox) answered(channelID string) {
 	i.free(channelID, min(1, len(i.waiting[channelID])))
 }
 
-func (i *inbox) oldest() (channelID string) {
+func (i *Places) oldest() (channelID string) {
 	for id, list := range i.waiting {
 		if channelID == "" || strings.Compare(list[0].id, i.waiting[channelID][0].id) < 0 {
 			channelID = id
@@ -121,9 +121,9 @@ func (i *inbox) oldest() (channelID string) {
 	return channelID
 }
 
-// acked frees the places of a channel up to an envelope: the identity has read
+// Acked frees the places of a channel up to an envelope: the identity has read
 // that far.
-func (i *inbox) acked(channelID, id string) {
+func (i *Places) Acked(channelID, id string) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	list, n := i.waiting[channelID], 0
@@ -133,15 +133,15 @@ func (i *inbox) acked(channelID, id string) {
 	i.free(channelID, n)
 }
 
-// ended frees the places of a channel that has ended.
-func (i *inbox) ended(channelID string) {
+// Ended frees the places of a channel that has ended.
+func (i *Places) Ended(channelID string) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.free(channelID, len(i.waiting[channelID]))
 }
 
 // free gives up the oldest n places of a channel.
-func (i *inbox) free(channelID string, n int) {
+func (i *Places) free(channelID string, n int) {
 	list := i.waiting[channelID]
 	for _, p := range list[:n] {
 		i.count(p.sender, -1)
@@ -156,15 +156,15 @@ func (i *inbox) free(channelID string, n int) {
 	}
 }
 
-// taken is how many places are taken.
-func (i *inbox) taken() int64 {
+// Taken is how many places are taken.
+func (i *Places) Taken() int64 {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	return i.pending
 }
 
-// take asks the rate; a changed rule starts with a full bucket.
-func (i *inbox) take(rate identity.Rate, now time.Time) (ok bool, wait time.Duration) {
+// Take asks the rate; a changed rule starts with a full bucket.
+func (i *Places) Take(rate identity.Rate, now time.Time) (ok bool, wait time.Duration) {
 	if rate.PerMinute <= 0 {
 		return true, 0
 	}
@@ -176,11 +176,9 @@ func (i *inbox) take(rate identity.Rate, now time.Time) (ok bool, wait time.Dura
 	return i.bucket.Take(now)
 }
 
-// Pending is how many envelopes an identity has not answered.
-func (h *Hub) Pending(agent string) int64 {
-	m := h.registry.byID(agent)
-	if m == nil {
-		return 0
-	}
-	return m.inbox.taken()
+// Seen returns how many places are taken, and whether any ever was.
+func (i *Places) Seen() (pending int64, used bool) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.pending, i.used
 }
