@@ -55,9 +55,12 @@ func (h *Hub) Documents(ctx context.Context, kind string, page DocumentPage) (li
 func (h *Hub) EditDocuments(ctx context.Context, edits []DocumentEdit, notes ...AuditNote) (uint64, error) {
 	records := make([]journal.Record, len(notes))
 	for i, note := range notes {
-		f := make(fields, len(note.Fields)+1)
-		maps.Copy(f, note.Fields)
-		note.By.describe(f)
+		f := fields(note.Fields)
+		if note.By != nil {
+			f = make(fields, len(note.Fields)+1)
+			maps.Copy(f, note.Fields)
+			note.By.describe(f)
+		}
 		var err error
 		if records[i], err = h.auditRecord(note.Kind, f); err != nil {
 			return 0, err

@@ -173,7 +173,7 @@ func (c *Conversation) where(ts int64, seq uint64) ([]byte, error) {
 	b.Key("channel").String(c.Place.Channel)
 	b.Key("id").String(c.Place.ID)
 	b.Key("ts").Int(int(ts))
-	b.Key("seq").Value(strconv.AppendUint(nil, seq, 10))
+	b.Key("seq").Checked(strconv.AppendUint(nil, seq, 10))
 	if c.Now != None {
 		b.Key("was").String(c.Was.String())
 		b.Key("now").String(c.Now.String())

@@ -6,6 +6,7 @@ import (
 	"github.com/parley-hub/parley/channel"
 	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/internal/jsonbuf"
 )
 
 // Dialect is the one whose channels these are.
@@ -18,6 +19,22 @@ type Knobs struct {
 	Thread    string   `json:"thread_id,omitempty"`
 	Direct    string   `json:"direct_id,omitempty"`
 	Peers     []string `json:"peers,omitempty"` // the two of a direct room, sorted
+}
+
+// AppendJSON writes them; every message brings them along.
+func (k *Knobs) AppendJSON(buf []byte) ([]byte, error) {
+	b := &jsonbuf.Buffer{Bytes: buf}
+	b.Open('{').Key("workspace_id").String(k.Workspace).Key("channel").String(k.Channel)
+	if k.Thread != "" {
+		b.Key("thread_id").String(k.Thread)
+	}
+	if k.Direct != "" {
+		b.Key("direct_id").String(k.Direct)
+	}
+	if len(k.Peers) > 0 {
+		b.Key("peers").Strings(k.Peers)
+	}
+	return b.Close('}').Result()
 }
 
 // ReadKnobs reads and checks them as far as every conversation needs them.

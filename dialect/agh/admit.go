@@ -5,8 +5,6 @@ import (
 	"context"
 	"slices"
 
-	"github.com/go-json-experiment/json"
-
 	"github.com/parley-hub/parley/adapter/direct"
 	"github.com/parley-hub/parley/adapter/thread"
 	"github.com/parley-hub/parley/adapter/work"
@@ -24,7 +22,7 @@ type actor struct {
 // knobs are what a channel of the workspace is opened with.
 func (sp *space) knobs(channel string, k work.Knobs) ([]byte, error) {
 	k.Workspace, k.Channel = sp.name, channel
-	text, err := json.Marshal(k)
+	text, err := k.AppendJSON(nil)
 	if err != nil {
 		return nil, fault.Wrap(fault.Invalid, err, "%v", err)
 	}

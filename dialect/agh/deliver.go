@@ -47,6 +47,9 @@ func (sp *space) deliver(e *wire.Envelope, data []byte, record *envelope.Envelop
 	item := sync.OnceValue(func() *waiting { return waitingOf(e, data, record) })
 	if p := r.hosted(e.From); p != nil && p.agent == record.Sender {
 		p.counts.sent.Add(1)
+		if e.To == "" {
+			p.queue.passed(record.ID) // it stands among what all are told
+		}
 		if sp.s.outbox != nil {
 			sp.s.outbox.push(outgoingOf(p, e, item()))
 		} else {

@@ -182,23 +182,23 @@ func (q *queue) attended() bool {
 }
 
 // mark is how far the peer is: everything up to After is done, except what is
-// named in Left. What is waiting is Left.
+// named in Left, and everything behind it waits. A reader that keeps to the
+// order leaves nothing, so that a full queue is as short to write as an empty
+// one.
 type mark struct {
 	After string   `json:"after"`
 	Left  []string `json:"left,omitempty"`
 }
 
-// mark returns how far the peer is, given the newest record it was told.
+// mark returns how far the peer is.
 func (q *queue) mark() mark {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	m := mark{After: q.after}
 	note := func(w *waiting) {
-		if w.order == "" {
-			return
+		if w.order != "" && w.order <= q.after {
+			m.Left = append(m.Left, w.order)
 		}
-		m.Left = append(m.Left, w.order)
-		m.After = max(m.After, w.order)
 	}
 	if q.busy != nil {
 		note(q.busy)

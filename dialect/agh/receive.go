@@ -183,13 +183,32 @@ func (in *incoming) converse() {
 		in.settle(nil, err)
 		return
 	}
-	// The next message is admitted while this one becomes durable.
-	sp.s.waiting <- struct{}{}
-	sp.s.work.Go(func() {
-		defer func() { <-sp.s.waiting }()
-		_, err := p.Wait(sp.s.ctx)
-		in.settle(p, sp.explain(sp.s.ctx, in.Envelope, err))
+	in.await(p)
+}
+
+// await settles a message once it is durable. The next one is admitted
+// meanwhile.
+func (in *incoming) await(p *hub.Pending) {
+	s := in.room.space.s
+	s.waiting <- struct{}{}
+	s.work.Add(1)
+	settle := func() {
+		defer s.work.Done()
+		defer func() { <-s.waiting }()
+		_, err := p.Wait(s.ctx)
+		in.settle(p, in.room.space.explain(s.ctx, in.Envelope, err))
+	}
+	ended := p.OnEnd(func() {
+		if _, err := p.Wait(s.ctx); err != nil || p.Repeated() {
+			go settle() // an answer may be due, and that waits
+			return
+		}
+		<-s.waiting
+		s.work.Done()
 	})
+	if !ended {
+		go settle()
+	}
 }
 
 func (in *incoming) opens() bool { return in.Kind == wire.Say || in.Kind == wire.Capability }

@@ -41,6 +41,10 @@ type sendResult struct {
 	Ext         jsontext.Value `json:"ext,omitempty"`
 }
 
+type sendAnswer struct {
+	Message *sendResult `json:"message"`
+}
+
 func (c *call) send() error {
 	sp, err := c.space()
 	if err != nil {
@@ -71,7 +75,7 @@ func (c *call) send() error {
 	if body.DirectID == "" {
 		body.DirectID = direct
 	}
-	return c.answer(http.StatusOK, map[string]any{"message": body.sendResult})
+	return c.answer(http.StatusOK, sendAnswer{&body.sendResult})
 }
 
 // check refuses what no session could send.

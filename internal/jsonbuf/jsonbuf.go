@@ -119,6 +119,14 @@ func (b *Buffer) Value(raw []byte) *Buffer {
 	return b.raw(string(raw))
 }
 
+// Checked writes the bytes of a value that is known to be JSON, because it is
+// part of what was checked as a whole.
+func (b *Buffer) Checked(raw []byte) *Buffer {
+	b.separate()
+	b.Bytes = append(b.Bytes, raw...)
+	return b
+}
+
 func (b *Buffer) raw(s string) *Buffer {
 	b.separate()
 	b.Bytes = append(b.Bytes, s...)

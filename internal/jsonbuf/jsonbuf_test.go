@@ -12,11 +12,11 @@ func TestBuffer(t *testing.T) {
 	b.Open('{')
 	b.Key("text").String("a\"b\n").Key("none").Optional("").Key("some").Optional("x").Key("n").Int(-3).Key("yes").Bool(true).Key("no").Bool(false)
 	b.Key("list").Strings([]string{"a", "b"}).Key("empty").Strings(nil).Key("map").StringMap(map[string]string{"z": "1", "a": "2"}).Key("none").StringMap(nil)
-	b.Key("object").Object([]byte(`{ "a" : 1.50 }`)).Key("nothing").Object(nil).Key("value").Value([]byte(` [1e400] `)).Key("null").Null()
+	b.Key("object").Object([]byte(`{ "a" : 1.50 }`)).Key("nothing").Object(nil).Key("value").Value([]byte(` [1e400] `)).Key("null").Null().Key("checked").Checked([]byte(`{ }`))
 	b.Key("nested").Open('[').Open('{').Close('}').Open('[').Int(1).Int(2).Close(']').Close(']')
 	got, err := b.Close('}').Result()
 	want := `data: {"text":"a\"b\n","none":null,"some":"x","n":-3,"yes":true,"no":false,"list":["a","b"],"empty":[],"map":{"a":"2","z":"1"},"none":{},` +
-		`"object":{ "a" : 1.50 },"nothing":{},"value": [1e400] ,"null":null,"nested":[{},[1,2]]}`
+		`"object":{ "a" : 1.50 },"nothing":{},"value": [1e400] ,"null":null,"checked":{ },"nested":[{},[1,2]]}`
 	if err != nil || string(got) != want {
 		t.Fatalf("%v\ngot  %s\nwant %s", err, got, want)
 	}

@@ -1,18 +1,22 @@
 package wire
 
 import (
+	"slices"
 	"strconv"
 
 	"github.com/parley-hub/parley/fault"
 	"github.com/parley-hub/parley/internal/jsonbuf"
 )
 
+// envelopeRoom is about what the other members of an envelope take.
+const envelopeRoom = 512
+
 // AppendJSON writes the envelope as it goes out: `to` and `proof` always, null
 // where there is none; every other member only where it has a value, so that a
 // discovery envelope never has a surface, a container or work.
 func (e *Envelope) AppendJSON(buf []byte) ([]byte, error) {
 	begin := len(buf)
-	b := &jsonbuf.Buffer{Bytes: buf}
+	b := &jsonbuf.Buffer{Bytes: slices.Grow(buf, len(e.Body)+len(e.Proof)+len(e.Ext)+envelopeRoom)}
 	optional := func(name, value string) {
 		if value != "" {
 			b.Key(name).String(value)
@@ -33,9 +37,9 @@ func (e *Envelope) AppendJSON(buf []byte) ([]byte, error) {
 	optional("reply_to", e.ReplyTo)
 	optional("trace_id", e.Trace)
 	optional("causation_id", e.Causation)
-	b.Key("ts").Value(strconv.AppendInt(nil, e.TS, 10))
+	b.Key("ts").Checked(strconv.AppendInt(nil, e.TS, 10))
 	if e.ExpiresAt != nil {
-		b.Key("expires_at").Value(strconv.AppendInt(nil, *e.ExpiresAt, 10))
+		b.Key("expires_at").Checked(strconv.AppendInt(nil, *e.ExpiresAt, 10))
 	}
 	b.Key("body").Object(e.Body)
 	b.Key("proof")

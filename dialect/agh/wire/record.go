@@ -31,13 +31,13 @@ func Record(e *Envelope, data []byte) (*envelope.Envelope, error) {
 	if !e.Kind.Conversation() {
 		return nil, fault.New(fault.Invalid, "%s is not part of a conversation; only those are kept", e.Kind)
 	}
-	b := &jsonbuf.Buffer{}
+	b := &jsonbuf.Buffer{Bytes: make([]byte, 0, max(len(data)-len(e.Body), 64))}
 	b.Open('{')
 	for name, value := range jsonscan.Members(data) {
 		switch string(name) {
 		case "id", "body":
 		default:
-			b.Key(string(name)).Value(value)
+			b.Key(string(name)).Checked(value)
 		}
 	}
 	ext, err := b.Close('}').Result()
@@ -69,7 +69,7 @@ func Message(record *envelope.Envelope) (*Envelope, []byte, error) {
 		b.Open('{')
 		b.Key("id").String(record.Origin.ID)
 		for name, value := range jsonscan.Members(record.Ext) {
-			b.Key(string(name)).Value(value)
+			b.Key(string(name)).Checked(value)
 		}
 		b.Key("body").Object(record.Data)
 		text, err := b.Close('}').Result()

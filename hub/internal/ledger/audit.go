@@ -54,18 +54,14 @@ func (l *Ledger) AuditRecord(kind string, f Fields) (journal.Record, error) {
 	if err != nil {
 		return journal.Record{}, Unavailable(err)
 	}
-	line := make(map[string]any, len(f)+2)
-	for k, v := range f {
-		line[k] = v
-	}
-	line["at"], line["kind"] = envelope.FormatTime(now), kind
-	data, err := schema.EncodeAudit(line)
+	at := envelope.FormatTime(now)
+	data, err := schema.EncodeAudit(at, kind, f)
 	if err != nil {
 		return journal.Record{}, fault.Wrap(fault.Invalid, err, "audit record %q cannot be written: %v", kind, err)
 	}
 	indexed := data
 	if len(data) > journal.MaxIndexValue {
-		if indexed, err = schema.ShortAudit(line); err != nil {
+		if indexed, err = schema.ShortAudit(at, kind, f); err != nil {
 			return journal.Record{}, err
 		}
 	}
