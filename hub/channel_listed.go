@@ -83,9 +83,16 @@ func (b *batch) unlisted(listed []string) (agents []string) {
 	return agents
 }
 
+// fewMembers is up to how many members it is cheaper to look each up than to go
+// through all of them.
+const fewMembers = 16
+
 // difference is who must be added to a sorted list, and removed, so that it is
 // that of the members.
 func difference(listed []string, in channel.Members) (joined, left []string) {
+	if len(listed) == in.Count() && len(listed) <= fewMembers && !slices.ContainsFunc(listed, func(agent string) bool { return !in.Has(agent) }) {
+		return nil, nil
+	}
 	kept := 0
 	in.Each(func(agent string) bool {
 		if _, ok := slices.BinarySearch(listed, agent); ok {

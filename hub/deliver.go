@@ -259,10 +259,16 @@ func (h *Hub) dispatch(ch *loadedChannel, it *item) {
 			sender.Places.Answered(ch.id)
 		}
 	}
-	shared := &Shared{}
-	h.publish(ch, Event{Envelope: e, Shared: shared})
+	followers, recipients := h.followers(ch.id), h.recipients(it)
+	var shared *Shared
+	if len(followers)+len(recipients) > 0 {
+		shared = &Shared{}
+	}
+	for _, s := range followers {
+		s.put(Event{Envelope: e, Shared: shared}, ch.durable.Load())
+	}
 	failures := 0
-	for _, id := range h.recipients(it) {
+	for _, id := range recipients {
 		// Both lists have the participants' order, as a rule.
 		reserved := len(it.places) > 0 && it.places[0] == id
 		err := h.deliverTo(ch, it, sender, id, shared, reserved)

@@ -30,8 +30,10 @@ type FollowOptions struct {
 	FromNow bool
 	Queue   int // events kept before falling back to the journal; 0: 256
 	Bytes   int // their payloads' bytes; 0: 8 MiB
-	// Strict ends a follower that would lose a live event with slow_reader.
-	// Otherwise live events are dropped when the queue is full, and counted.
+	// Strict ends a follower with slow_reader that falls a queue behind after it
+	// has once caught up, or that would lose a live event: a long replay alone is
+	// not slowness. Otherwise a follower that is behind reads the journal, and
+	// live events are dropped when the queue is full, and counted.
 	Strict bool
 }
 
@@ -254,6 +256,7 @@ type subscription struct {
 	strict  bool
 
 	mu     sync.Mutex
+	caught bool // the follower has once handed out everything there was
 	queue  []Event
 	mark   uint64        // the last durable sequence delivered
 	bytes  int           // of the queue's payloads
@@ -266,7 +269,7 @@ type subscription struct {
 
 func (h *Hub) subscribe(channelID string, o FollowOptions) *subscription {
 	s := &subscription{
-		channel: channelID, limit: o.Queue, most: o.Bytes, strict: o.Strict,
+		channel: channelID, limit: o.Queue, most: o.Bytes, strict: o.Strict, caught: o.FromNow,
 		lost: &h.stats.lostLive, wake: make(chan struct{}),
 	}
 	if s.limit <= 0 {
@@ -343,7 +346,10 @@ func (s *subscription) put(ev Event, newest *snapshot) {
 		return
 	}
 	if len(s.queue) >= s.limit || len(s.queue) > 0 && s.bytes+len(ev.Envelope.Data) > s.most {
-		s.overflow()
+		if s.overflow(); s.closed != nil {
+			s.signal()
+			return
+		}
 	}
 	s.bytes += len(ev.Envelope.Data)
 	s.queue = append(s.queue, ev)
@@ -353,16 +359,18 @@ func (s *subscription) put(ev Event, newest *snapshot) {
 	s.signal()
 }
 
-// overflow empties the queue: the follower reads durable events from the journal.
+// overflow empties the queue: the follower reads durable events from the
+// journal, unless it is a strict one that must end.
 func (s *subscription) overflow() {
+	tooSlow := s.strict && s.caught
 	for _, old := range s.queue {
-		if !old.Live {
-			continue
+		if old.Live {
+			s.lost.Add(1)
+			tooSlow = tooSlow || s.strict
 		}
-		s.lost.Add(1)
-		if s.strict {
-			s.closed = fault.New(fault.SlowReader, "the follower is %d events or %d bytes behind, and would lose live ones; resume from its position", len(s.queue), s.bytes)
-		}
+	}
+	if tooSlow {
+		s.closed = fault.New(fault.SlowReader, "the follower is %d events or %d bytes behind; resume from its position", len(s.queue), s.bytes)
 	}
 	clear(s.queue)
 	s.queue, s.bytes = s.queue[:0], 0
@@ -416,6 +424,7 @@ func (s *subscription) take(seq uint64) (ev Event, readTo uint64, wake <-chan st
 	if queued > seq+1 {
 		return Event{}, queued - 1, nil, nil
 	}
+	s.caught = true
 	if len(s.queue) > 0 {
 		ev, s.queue = s.queue[0], s.queue[1:]
 		s.bytes -= len(ev.Envelope.Data)

@@ -233,6 +233,39 @@ func TestLiveEnvelopes(t *testing.T) {
 			t.Errorf("%d live events are counted as lost, not 8", lost)
 		}
 	})
+	runs(t, "a strict follower of stored events is ended too, but not in its replay", hub.Options{}, func(t *testing.T, r *rig) {
+		a, b := r.agent("alice"), r.agent("bob")
+		ch := r.open("conversation", a, b)
+		say := func(times int) {
+			for range times {
+				r.say(a, ch, "hi")
+			}
+		}
+		say(20)
+		lenient := r.follow(ch, hub.FollowOptions{FromNow: true, Queue: 4})
+		defer lenient.Close()
+		watching := r.follow(ch, hub.FollowOptions{FromNow: true, Queue: 4, Strict: true})
+		defer watching.Close()
+		replaying := r.follow(ch, hub.FollowOptions{Queue: 4, Strict: true})
+		defer replaying.Close()
+		if _, _, err := replaying.TryNext(ctx); err != nil {
+			t.Fatal(err)
+		}
+		say(10)
+		if _, _, err := watching.TryNext(ctx); fault.CodeOf(err) != fault.SlowReader {
+			t.Errorf("10 behind with a queue of 4: %v", err)
+		}
+		if got := r.read(lenient); len(got) != 10 {
+			t.Errorf("the lenient one reads %v", got)
+		}
+		if got := r.read(replaying); len(got) < 29 {
+			t.Errorf("the replaying one reads %v", got)
+		}
+		say(10)
+		if _, _, err := replaying.TryNext(ctx); fault.CodeOf(err) != fault.SlowReader {
+			t.Errorf("10 behind after it had caught up: %v", err)
+		}
+	})
 	runs(t, "a queue is bounded in bytes too", hub.Options{}, func(t *testing.T, r *rig) {
 		a, b := r.agent("alice"), r.agent("bob")
 		ch := r.open("conversation", a, b)

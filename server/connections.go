@@ -12,7 +12,6 @@ import (
 	"github.com/parley-hub/parley/fault"
 	"github.com/parley-hub/parley/server/access"
 	"github.com/parley-hub/parley/server/config"
-	"github.com/parley-hub/parley/server/problem"
 )
 
 // operatorReserve is how many connections this machine's operator can have
@@ -259,7 +258,7 @@ func withConn(ctx context.Context, c net.Conn) context.Context {
 
 // seated counts the connection for its caller, and refuses a caller that has too
 // many.
-func seated(next http.Handler) http.Handler {
+func seated(refuse refuser, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if c, ok := r.Context().Value(connKey{}).(*conn); ok {
 			who := access.From(r.Context())
@@ -270,7 +269,7 @@ func seated(next http.Handler) http.Handler {
 			if err != nil {
 				c.owner.metrics.refused.WithLabelValues("connections").Inc()
 				w.Header().Set("Connection", "close")
-				problem.Write(w, err)
+				refuse(w, r, err)
 				return
 			}
 		}

@@ -5,9 +5,12 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"path"
+	"strings"
 	"sync"
 
 	"github.com/parley-hub/parley/server/dialect"
+	"github.com/parley-hub/parley/server/problem"
 )
 
 // Dialect is a protocol that the server speaks beside /v1.
@@ -50,8 +53,38 @@ func (m *mounted) route(mux *http.ServeMux, r *http.Request) (dialect.Route, boo
 	if len(m.routes) == 0 {
 		return dialect.Route{}, false
 	}
-	route, ok := m.routes[owner(mux, r)]
+	route, ok := m.routes[m.owner(mux, r)]
 	return route, ok
+}
+
+// exact finds the route that takes a path as it came.
+func (m *mounted) exact(r *http.Request) (dialect.Route, bool) {
+	for pattern, route := range m.routes {
+		if route.Exact && strings.HasPrefix(r.URL.EscapedPath(), pattern) {
+			return route, true
+		}
+	}
+	return dialect.Route{}, false
+}
+
+// owner is the pattern that a request's path belongs to, once it is clean.
+func (m *mounted) owner(mux *http.ServeMux, r *http.Request) string {
+	if route, ok := m.exact(r); ok {
+		return route.Pattern
+	}
+	cleaned := *r
+	cleaned.URL = &url.URL{Path: path.Clean("/" + r.URL.Path)}
+	_, pattern := mux.Handler(&cleaned)
+	return pattern
+}
+
+// refuse answers a request that is not let through.
+func (m *mounted) refuse(mux *http.ServeMux, w http.ResponseWriter, r *http.Request, err error) {
+	if route, ok := m.route(mux, r); ok && route.Refuse != nil {
+		route.Refuse(w, r, err)
+		return
+	}
+	problem.Write(w, err)
 }
 
 // body is how a request's body is bounded.

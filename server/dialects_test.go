@@ -247,3 +247,30 @@ func TestATokenInTheURL(t *testing.T) {
 		t.Errorf("logged: %s", log.String())
 	}
 }
+
+// A route that is exact gets paths as they came, answers its own refusals, and
+// owns whatever begins with it; other paths are redirected to their clean form.
+func TestAnExactRoute(t *testing.T) {
+	t.Parallel()
+	show := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, "got "+r.URL.EscapedPath()) })
+	h := start(t, func(_ *config.Config, d *server.Deps) {
+		speak(d).routes = []dialect.Route{
+			{Pattern: "/exact/", Handler: show, Exact: true, Token: dialect.QueryToken, Refuse: func(w http.ResponseWriter, r *http.Request, err error) {
+				w.WriteHeader(http.StatusTeapot)
+				_, _ = io.WriteString(w, "refused "+r.URL.Path+": "+err.Error())
+			}},
+			{Pattern: "/clean/", Handler: show},
+		}
+	})
+	for _, path := range []string{"/exact//a", "/exact/a/../b", "/exact/../v1/keys", "/exact/./", "/exact/a%2F..%2Fb", "/exact//"} {
+		h.want(t, "GET", path, "", 200, "got "+path)
+	}
+	for _, path := range []string{"/clean//a", "/clean/a/../b"} {
+		if status, text := h.do(t, "GET", path, ""); status == 200 && text == "got "+path {
+			t.Errorf("%s is served as it came", path)
+		}
+	}
+	h.want(t, "GET", "/exact/a?access_token=wrong", "", http.StatusTeapot, "refused /exact/a: ")
+	h.want(t, "GET", "/exact/../x", "", http.StatusTeapot, "refused ", "Origin", "https://elsewhere.example")
+	h.want(t, "GET", "/clean/a", "", 403, "http.origins", "Origin", "https://elsewhere.example")
+}

@@ -25,9 +25,14 @@ func withRoute(ctx context.Context, name *routeName) context.Context {
 
 // named notes which pattern of mux a request matched. Patterns are few;
 // paths are the client's to choose and would make the label unbounded.
-func named(mux *http.ServeMux) http.Handler {
+func named(m *mounted, mux *http.ServeMux) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		mux.ServeHTTP(w, r)
+		if route, ok := m.exact(r); ok {
+			r.Pattern = route.Pattern
+			route.Handler.ServeHTTP(w, r)
+		} else {
+			mux.ServeHTTP(w, r)
+		}
 		if name, ok := r.Context().Value(routeKey{}).(*routeName); ok {
 			name.pattern = r.Pattern[strings.LastIndexByte(r.Pattern, ' ')+1:]
 		}

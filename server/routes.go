@@ -6,7 +6,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"path"
 	"slices"
 	"strings"
 	"time"
@@ -40,6 +39,7 @@ func (s *Server) handler() (_ http.Handler, err error) {
 	}
 	mux.Handle(everythingElse, orNothing(s.deps.Page))
 
+	refuse := func(w http.ResponseWriter, r *http.Request, err error) { s.mounted.refuse(mux, w, r, err) }
 	guard := &access.Guard{
 		Keys:        s.deps.Keys,
 		Sessions:    s.deps.Sessions,
@@ -48,10 +48,11 @@ func (s *Server) handler() (_ http.Handler, err error) {
 		Origins:     s.cfg.HTTP.Origins,
 		BehindProxy: s.cfg.HTTP.BehindProxy,
 		Token:       func(r *http.Request, u *url.URL) string { return s.token(mux, r, u) },
+		Answer:      refuse,
 		Refused:     func(reason string) { s.metrics.refused.WithLabelValues(reason).Inc() },
 	}
-	routed := upgrades(mux, orNothing(s.mounted.upgrade), named(mux))
-	return s.bound(mux, s.metrics.observe(guard.Wrap(seated(s.accept(routed))))), nil
+	routed := s.upgrades(mux, named(&s.mounted, mux))
+	return s.bound(mux, s.metrics.observe(guard.Wrap(seated(refuse, s.accept(refuse, routed))))), nil
 }
 
 // everythingElse is the pattern of what nobody owns.
@@ -60,22 +61,15 @@ const everythingElse = "/"
 // upgrades hands WebSockets on paths that nobody owns to their dialect. It asks
 // the mux before the mux is asked: that one would redirect a path which is not
 // clean, such as // or /a/../b, and WebSocket clients follow no redirects.
-func upgrades(mux *http.ServeMux, upgrade, next http.Handler) http.Handler {
+func (s *Server) upgrades(mux *http.ServeMux, next http.Handler) http.Handler {
+	upgrade := orNothing(s.mounted.upgrade)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if isUpgrade(r) && owner(mux, r) == everythingElse {
+		if isUpgrade(r) && s.mounted.owner(mux, r) == everythingElse {
 			upgrade.ServeHTTP(w, r)
 			return
 		}
 		next.ServeHTTP(w, r)
 	})
-}
-
-// owner is the pattern that a request's path belongs to, once it is clean.
-func owner(mux *http.ServeMux, r *http.Request) string {
-	cleaned := *r
-	cleaned.URL = &url.URL{Path: path.Clean("/" + r.URL.Path)}
-	_, pattern := mux.Handler(&cleaned)
-	return pattern
 }
 
 // bound limits every request in size and in time, before anything else looks at
@@ -118,11 +112,14 @@ func (b *timedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// refuser answers a request that is not let through.
+type refuser = func(http.ResponseWriter, *http.Request, error)
+
 // accept refuses new WebSockets while the server drains.
-func (s *Server) accept(next http.Handler) http.Handler {
+func (s *Server) accept(refuse refuser, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if isUpgrade(r) && s.draining.Load() {
-			problem.Write(w, fault.New(fault.Unavailable, "the hub is shutting down; connect again in a moment"))
+			refuse(w, r, fault.New(fault.Unavailable, "the hub is shutting down; connect again in a moment"))
 			return
 		}
 		next.ServeHTTP(w, r)

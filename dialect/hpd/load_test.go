@@ -29,8 +29,7 @@ func (p stepped) OnInput(ctx context.Context, run *hpd.Run, _ hpd.Work) error {
 			if !ok {
 				return nil
 			}
-			// Who falls behind would lose the live one.
-			if err := run.Publish(ctx, wire.TextDelta{MessageID: "m", Text: text}, wire.AgentTurnStarted{}); err != nil {
+			if err := run.Publish(ctx, wire.TextDelta{MessageID: "m", Text: text}); err != nil {
 				return err
 			}
 		case <-ctx.Done():

@@ -1,11 +1,15 @@
 package hpd_test
 
 import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
 	"testing"
 
 	"github.com/parley-hub/parley/conformance/spec"
 	"github.com/parley-hub/parley/dialect/hpd"
 	"github.com/parley-hub/parley/dialect/hpd/wire"
+	"github.com/parley-hub/parley/fault"
 )
 
 // Ids with slashes are found raw and encoded, by every kind of route.
@@ -87,11 +91,47 @@ func TestPathTricks(t *testing.T) {
 		"/sessions/b/branches/..%2F..%2Fa", "/sessions/b/branches/main%2Fevents", "/sessions/b/branches/%2e/main", "/sessions/b/branches/main%2F%2e%2e%2Fmain",
 		"/agents/x%2Fsessions%2Fa/sessions/b", "/sessions/b%2Fbranches%2Fmain", "/sessions/b/branches%2Fmain", "/sessions/b/branches/main/", "/sessions/b/Branches/main",
 		"/sessions/b/branches/MAIN", "/sessions/B",
+		// As they came: a clean path would be another one.
+		"/sessions/b/../a", "/sessions/b/branches/../../a", "/sessions//a", "//sessions/a", "/../hpd/sessions/a", "/sessions/./a", "/sessions/a/", "/sessions/a/.",
+		"/./sessions/a", "/sessions/b/branches//main", "/sessions/b/branches/x/../main", "/agents/x/../../sessions/a", "/sessions/a//branches/main", "/sessions/a/branches/main//events",
 	} {
 		got := r.do("GET", path, nil)
-		if got.status != 404 || got.header.Get("Content-Type") != wire.ProblemType {
+		if got.status != 404 || got.header.Get("Content-Type") != wire.ProblemType || got.code() == "" || got.header.Get("Location") != "" {
 			t.Errorf("%s: %d %s", path, got.status, got.raw)
 		}
 	}
 	c.Equal(r.do("GET", "/sessions/%61", nil).object()["id"], any("a")) // an encoded letter is that letter
+}
+
+// What the server refuses before a route is found is answered in this API's form
+// too: clients read `errors`.
+func TestRefusedBefore(t *testing.T) {
+	t.Parallel()
+	c := &spec.T{T: t}
+	r := newRig(t, hpd.Config{})
+	mount := r.server.Mount().Routes[0]
+	if !mount.Exact {
+		t.Error("paths would be redirected")
+	}
+	for _, tt := range []struct {
+		path, code string
+		err        error
+		status     int
+	}{
+		{"/hpd/sessions/s", "GetSessionError", fault.New(fault.AuthFailed, "no such key"), 401},
+		{"/hpd/sessions/s/threads/x", "GetThreadError", fault.New(fault.AccessDenied, "not this origin"), 403},
+		{"/hpd/nothing", "InvalidRequest", fault.New(fault.AccessDenied, "not this host"), 403},
+		{"/hpd/agents/a/sessions/s/branches/b/ws", "InvalidRequest", fault.New(fault.Unavailable, "shutting down"), 503},
+	} {
+		w := httptest.NewRecorder()
+		mount.Refuse(w, httptest.NewRequest(http.MethodGet, tt.path, nil), tt.err)
+		got := answer{w.Code, w.Header(), w.Body.Bytes()}
+		c.Equal(got.status, tt.status)
+		c.Equal(got.code(), tt.code)
+		c.Equal(got.header.Get("Content-Type"), wire.ProblemType)
+		if !strings.Contains(string(got.raw), tt.err.Error()) {
+			t.Errorf("%s: %s", tt.path, got.raw)
+		}
+		c.Equal(got.header.Get("WWW-Authenticate") != "", tt.status == 401)
+	}
 }

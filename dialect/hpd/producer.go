@@ -72,6 +72,9 @@ func (r *Run) Turn() string { return r.run.turn }
 // Publish stores what is durable of some events and shows all of them, in
 // order. It returns when they are durable, and never waits for a reader.
 func (r *Run) Publish(ctx context.Context, events ...wire.Payload) error {
+	if len(events) == 1 {
+		return r.server.publishOne(ctx, r.run, &wire.Event{Payload: events[0]})
+	}
 	list := make([]*wire.Event, len(events))
 	for i, p := range events {
 		list[i] = &wire.Event{Payload: p}

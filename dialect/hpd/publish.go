@@ -76,6 +76,9 @@ func (s *Server) publishKeyed(ctx context.Context, x *run, events []*wire.Event,
 // publish takes a producer's events, all or none: it checks them, stores what
 // is durable and shows the rest in its place.
 func (s *Server) publish(ctx context.Context, x *run, events []*wire.Event) error {
+	if len(events) == 1 {
+		return s.publishOne(ctx, x, events[0])
+	}
 	list, err := s.checkAll(x, events)
 	if err != nil {
 		return err
@@ -87,6 +90,30 @@ func (s *Server) publish(ctx context.Context, x *run, events []*wire.Event) erro
 		if _, failed := p.Wait(ctx); failed != nil && err == nil {
 			err = failed
 		}
+	}
+	return err
+}
+
+// publishOne is publish for one event, as nearly all are published.
+func (s *Server) publishOne(ctx context.Context, x *run, e *wire.Event) error {
+	p, keep, err := s.checkPublished(x, e)
+	if err != nil || !keep {
+		return err
+	}
+	x.mu.Lock()
+	err = s.begin(x)
+	var pending *hub.Pending
+	switch {
+	case err != nil:
+	case p.durable:
+		pending = s.hub.Admit(ctx, s.stored(x, &p), trusted)
+	default:
+		shown := *e // so that a stored event need not be on the heap
+		err = s.show(ctx, x, &shown)
+	}
+	x.mu.Unlock()
+	if pending != nil {
+		_, err = pending.Wait(ctx)
 	}
 	return err
 }
@@ -169,12 +196,8 @@ func (x *run) attribution() *branch.Agent {
 // order gives events their places. The run is locked; what was ordered must be
 // waited for, also after an error.
 func (s *Server) order(ctx context.Context, x *run, list []published) (pending []*hub.Pending, err error) {
-	if x.ended {
-		return nil, errRunOver(x.id)
-	}
-	if !x.noted {
-		s.notes.putTurn(x.turn, &wire.Base{TraceID: x.trace, Metadata: x.attribution()})
-		x.noted = true
+	if err := s.begin(x); err != nil {
+		return nil, err
 	}
 	for len(list) > 0 {
 		n := 0
@@ -189,24 +212,45 @@ func (s *Server) order(ctx context.Context, x *run, list []published) (pending [
 			continue
 		}
 		batch := make([]*envelope.Envelope, n)
-		for i, p := range list[:n] {
-			e := &envelope.Envelope{
-				Channel: x.scope.channel, Sender: x.agent, Priority: envelope.Normal,
-				Type: branch.LogType(p.event.Payload.EventType()), Data: p.data,
-				Ext: branch.Ext{Flow: x.turn, Time: p.event.Timestamp}.Bytes(), Key: p.key,
-			}
-			if !x.ordinary(&p.event.Base) {
-				s.notes.put(e, &p.event.Base)
-			}
-			batch[i] = e
-			if end, ok := p.event.Payload.(wire.MessageTurnFinished); ok && end.MessageTurnID == x.turn {
-				x.turnEnded = true
-			}
+		for i := range list[:n] {
+			batch[i] = s.stored(x, &list[i])
 		}
 		pending = append(pending, s.hub.AdmitAll(ctx, batch, trusted))
 		list = list[n:]
 	}
 	return pending, nil
+}
+
+// begin refuses to publish for a run that is over. The run is locked.
+func (s *Server) begin(x *run) error {
+	if x.ended {
+		return errRunOver(x.id)
+	}
+	if !x.noted {
+		s.notes.putTurn(x.turn, &wire.Base{TraceID: x.trace, Metadata: x.attribution()})
+		x.plainExt = branch.Ext{Flow: x.turn}.Bytes()
+		x.noted = true
+	}
+	return nil
+}
+
+// stored is a durable event as the log has it. The run is locked.
+func (s *Server) stored(x *run, p *published) *envelope.Envelope {
+	e := &envelope.Envelope{
+		Channel: x.scope.channel, Sender: x.agent, Priority: envelope.Normal,
+		Type: branch.LogType(p.event.Payload.EventType()), Data: p.data, Ext: x.plainExt, Key: p.key,
+	}
+	if p.event.Timestamp != "" {
+		e.Ext = branch.Ext{Flow: x.turn, Time: p.event.Timestamp}.Bytes()
+	}
+	if !x.ordinary(&p.event.Base) {
+		own := p.event.Base
+		s.notes.put(e, &own)
+	}
+	if end, ok := p.event.Payload.(wire.MessageTurnFinished); ok && end.MessageTurnID == x.turn {
+		x.turnEnded = true
+	}
+	return e
 }
 
 // show shows an event live, behind what the run has stored before.

@@ -73,15 +73,9 @@ func (s *Server) table() []route {
 
 // ServeHTTP finds the route of a request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	c := &call{Request: r, w: w, who: s.cfg.Who(r), code: wire.InvalidRequest}
-	escaped := strings.TrimPrefix(r.URL.EscapedPath(), s.cfg.Prefix)
-	p, ok := parsePath(escaped)
-	c.path = p
-	if ok && p.route == "/sessions/{}" && p.session == "search" && r.Method == http.MethodPost {
-		c.route = "/sessions/search"
-	}
+	c, ok := s.call(w, r)
 	if !ok {
-		s.fail(c, fault.New(fault.NotFound, "there is no %s %.200s; %s/openapi.json lists what there is", r.Method, r.URL.Path, s.cfg.Prefix))
+		s.nothing(c, nil)
 		return
 	}
 	found, allowed := s.find(c)
@@ -97,6 +91,26 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		s.fail(c, err)
 	}
+}
+
+// call takes a request's path apart; it answers false for one that no route has.
+func (s *Server) call(w http.ResponseWriter, r *http.Request) (*call, bool) {
+	p, ok := parsePath(strings.TrimPrefix(r.URL.EscapedPath(), s.cfg.Prefix))
+	if ok && p.route == "/sessions/{}" && p.session == "search" && r.Method == http.MethodPost {
+		p.route = "/sessions/search"
+	}
+	return &call{Request: r, path: p, w: w, who: s.cfg.Who(r), code: wire.InvalidRequest}, ok
+}
+
+// refused answers a request that the server before this one did not let through.
+func (s *Server) refused(w http.ResponseWriter, r *http.Request, err error) {
+	c, ok := s.call(w, r)
+	if ok {
+		if found, _ := s.find(c); found != nil {
+			c.code = found.code
+		}
+	}
+	s.fail(c, err)
 }
 
 // find returns the route of a call, or the methods that its path has.

@@ -37,8 +37,9 @@ type run struct {
 	turnEnded   bool
 	interrupted string // the reason; empty: it was not
 	ended       bool
-	asked       bool // it has asked something
-	noted       bool // what its events have in common is remembered
+	asked       bool   // it has asked something
+	noted       bool   // what its events have in common is remembered
+	plainExt    []byte // of a stored event with nothing of its own; never changed
 
 	permitting sync.Mutex // one permission is asked for at a time
 

@@ -75,7 +75,7 @@ func (s *Server) Name() string { return dialectName }
 
 // Mount takes everything below the prefix.
 func (s *Server) Mount() dialect.Mount {
-	return dialect.Mount{Routes: []dialect.Route{{Pattern: s.cfg.Prefix + "/", Handler: s, Token: s.token, Body: s.bodyOf}}}
+	return dialect.Mount{Routes: []dialect.Route{{Pattern: s.cfg.Prefix + "/", Handler: s, Token: s.token, Body: s.bodyOf, Exact: true, Refuse: s.refused}}}
 }
 
 // bodyOf bounds uploads by their own limit.

@@ -25,6 +25,8 @@ type Guard struct {
 	// may have one there; empty is none. May be nil.
 	Token   func(r *http.Request, u *url.URL) string
 	Refused func(reason string) // counts refusals; may be nil
+	// Answer answers a refused request; nil answers with problem+json.
+	Answer func(http.ResponseWriter, *http.Request, error)
 }
 
 // Wrap returns a handler that lets through to next what may pass, with its
@@ -34,19 +36,19 @@ func (g *Guard) Wrap(next http.Handler) http.Handler {
 		harden(w.Header())
 		r, token := g.takeToken(r)
 		if !g.knowsHost(r) {
-			g.refuse(w, "host", fault.New(fault.AccessDenied,
+			g.refuse(w, r, "host", fault.New(fault.AccessDenied,
 				"the Host %q is not one of this hub's; add it to http.hosts if it should be", r.Host))
 			return
 		}
 		for _, origin := range r.Header.Values("Origin") {
 			if !g.knowsOrigin(origin, r) {
-				g.refuse(w, "origin", fault.New(fault.AccessDenied,
+				g.refuse(w, r, "origin", fault.New(fault.AccessDenied,
 					"pages of the origin %q may not connect; add it to http.origins if they should", origin))
 				return
 			}
 		}
 		if !g.fromOwnSite(r) {
-			g.refuse(w, "site", fault.New(fault.AccessDenied,
+			g.refuse(w, r, "site", fault.New(fault.AccessDenied,
 				"a page of another site asks for %s (Sec-Fetch-Site %s); add its origin to http.origins if it should, and let it ask with CORS",
 				r.URL.Path, strings.Join(r.Header.Values("Sec-Fetch-Site"), ", ")))
 			return
@@ -57,22 +59,26 @@ func (g *Guard) Wrap(next http.Handler) http.Handler {
 		who, err := g.identify(r, token)
 		if err != nil {
 			g.Keys.Failed(r.RemoteAddr, "http", "")
-			g.refuse(w, "token", err)
+			g.refuse(w, r, "token", err)
 			return
 		}
 		ctx, done := g.Keys.serve(With(r.Context(), who), who)
 		defer done()
 		if !g.Keys.Stands(who) { // revoked before it was counted
-			g.refuse(w, "token", ErrRevoked)
+			g.refuse(w, r, "token", ErrRevoked)
 			return
 		}
 		next.ServeHTTP(w, r.WithContext(ctx))
 	})
 }
 
-func (g *Guard) refuse(w http.ResponseWriter, reason string, err error) {
+func (g *Guard) refuse(w http.ResponseWriter, r *http.Request, reason string, err error) {
 	if g.Refused != nil {
 		g.Refused(reason)
+	}
+	if g.Answer != nil {
+		g.Answer(w, r, err)
+		return
 	}
 	problem.Write(w, err)
 }

@@ -60,6 +60,12 @@ type Route struct {
 	// Token takes a token out of the URL of a request, for clients that cannot
 	// send an Authorization header, so that nobody logs it. Nil takes none.
 	Token func(*url.URL) string
+	// Exact hands over every path below the pattern as it came. Otherwise one
+	// with // or .. in it is redirected to its clean form, which is another path.
+	Exact bool
+	// Refuse answers, in the dialect's own form, a request that the server refuses
+	// before the handler sees it. Nil answers with the server's own.
+	Refuse func(http.ResponseWriter, *http.Request, error)
 }
 
 // Body bounds the body of one request.
