@@ -30,7 +30,7 @@ func (a *app) withNetwork(c *cobra.Command, fn func(ctx context.Context, n *netw
 	})
 	c.Flags().StringVar(&workspace, "workspace", "", "the workspace's `ID`")
 	require(c, "workspace")
-	return c
+	return a.withForms(c)
 }
 
 // path is where something of the workspace is. Names become parts of it, which

@@ -33,7 +33,7 @@ type aghNetworkStatus struct {
 }
 
 func (a *app) aghStatus() *cobra.Command {
-	return a.withHub(&cobra.Command{
+	return a.withForms(a.withHub(&cobra.Command{
 		Use:     "status",
 		Short:   "Show how AGH's network of a hub is doing",
 		Example: "  parley agh status",
@@ -48,7 +48,7 @@ func (a *app) aghStatus() *cobra.Command {
 			return err
 		}
 		return a.print(raw, func(w io.Writer) error { return s.write(w) })
-	})
+	}))
 }
 
 func (s *aghNetworkStatus) write(w io.Writer) error {

@@ -5,21 +5,36 @@ import (
 	"fmt"
 	"io"
 	"text/tabwriter"
+
+	"github.com/spf13/cobra"
 )
 
-func (a *app) checkOutput() error {
-	if a.output != "text" && a.output != "json" {
-		return fmt.Errorf("-o %s: the form is text or json", a.output)
+// checkOutput refuses forms that the command does not have.
+func (a *app) checkOutput(c *cobra.Command) error {
+	switch a.output {
+	case "text", "json":
+		return nil
+	case "human", "jsonl", "toon":
+		if c.Flags().Lookup(jsonFlag) != nil {
+			return nil
+		}
 	}
-	return nil
+	if c.Flags().Lookup(jsonFlag) != nil {
+		return fmt.Errorf("-o %s: the form is human, json, jsonl or toon", a.output)
+	}
+	return fmt.Errorf("-o %s: the form is text or json", a.output)
 }
 
-// print writes data as JSON with -o json, and as text says otherwise.
+// print writes data as JSON with -o json, in AGH's other forms where the
+// command has them, and as text says otherwise.
 func (a *app) print(data any, text func(w io.Writer) error) error {
-	if a.output != "json" {
-		return text(plain{a.out})
+	switch a.output {
+	case "json":
+		return a.printJSON(data)
+	case "jsonl", "toon":
+		return a.printForm(data)
 	}
-	return a.printJSON(data)
+	return text(plain{a.out})
 }
 
 // printJSON writes data as a line of JSON.

@@ -22,7 +22,7 @@ by its label title, or as @latest, the one that was opened last.`,
 		SilenceUsage:  true,
 		PersistentPreRunE: func(c *cobra.Command, _ []string) error {
 			// cobra looks at these only after this function.
-			err := cmp.Or(a.checkOutput(), c.ValidateRequiredFlags(), c.ValidateFlagGroups())
+			err := cmp.Or(a.checkOutput(c), c.ValidateRequiredFlags(), c.ValidateFlagGroups())
 			if err != nil {
 				return err
 			}
