@@ -18,8 +18,10 @@ func TestAppend(t *testing.T) {
 		{"unlike objects", `[{"id":"a"},{"id":"b","n":1}]`, "[2]:\n  - id: a\n  - id: b\n    n: 1\n"},
 		{"objects with lists", `[{"id":"a","l":[1,2]},{}]`, "[2]:\n  - id: a\n    l[2]: 1,2\n  -\n"},
 		{"lists of lists", `{"m":[[1,2],[],"x"]}`, "m[3]:\n  - [2]: 1,2\n  - [0]:\n  - x\n"},
-		{"texts that need quotes", `["","a,b","a:b"," a","true","-x","12","1e3","say \"hi\"\n","\u0007bell"]`,
-			`[10]: "","a,b","a:b"," a","true","-x","12","1e3","say \"hi\"\n","bell"` + "\n"},
+		{
+			"texts that need quotes", `["","a,b","a:b"," a","true","-x","12","1e3","say \"hi\"\n","\u0007bell"]`,
+			`[10]: "","a,b","a:b"," a","true","-x","12","1e3","say \"hi\"\n","bell"` + "\n",
+		},
 		{"texts that need none", `["a b","é","a/b.c"]`, "[3]: a b,é,a/b.c\n"},
 		{"keys that need quotes", `{"a-b":1,"agh.include":2}`, "\"a-b\": 1\nagh.include: 2\n"},
 		{"numbers", `[1e3,-0.5,12345678901234567890]`, "[3]: 1000,-0.5,12345678901234567890\n"},
