@@ -70,7 +70,7 @@ func (r *netChannel) receive(subject wire.Subject, data []byte) {
 		r.echo(in)
 		return
 	}
-	if !subject.Carries(e) {
+	if !carries(subject, e) {
 		why := wire.Reason(reasonSubject)
 		var invalid *wire.Rejection
 		if errors.As(err, &invalid) {
@@ -97,6 +97,17 @@ func (r *netChannel) receive(subject wire.Subject, data []byte) {
 	default:
 		in.converse()
 	}
+}
+
+// carries reports whether an envelope came on its own subject. Another protocol
+// on a subject of v0 is malformed, and answered like whatever else is.
+func carries(subject wire.Subject, e *wire.Envelope) bool {
+	if subject.Version == 0 && e.Version() != 0 {
+		other := *e
+		other.Protocol = wire.Protocol
+		return subject.Carries(&other)
+	}
+	return subject.Carries(e)
 }
 
 func (in *incoming) audit() *auditOf { return about(in.Envelope, len(in.data)) }

@@ -29,7 +29,7 @@ func Answer(offender *Envelope, why Reason, work Container, o Options) (*Envelop
 		From: offender.To, To: offender.From, Work: offender.Work, TS: o.Now,
 		ReplyTo: offender.ID, Causation: offender.ID,
 	}
-	if offender.Protocol == ProtocolV1 {
+	if offender.Protocol == ProtocolV1 && o.V1 { // else its protocol is what is wrong with it
 		r.Protocol = ProtocolV1
 	}
 	if plain(offender.Trace) {
