@@ -154,9 +154,13 @@ func (h *Hub) expectationsIn(ch *loadedChannel) (list []ExpectationState) {
 
 // situationOf is a loaded channel as expectations are measured in it.
 func (h *Hub) situationOf(ch *loadedChannel) expect.Situation {
-	return expect.Situation{
+	s := expect.Situation{
 		Adapter: ch.adapter, Meta: ch.meta, State: ch.state, Watch: ch.watch.Watch, Now: h.now(), Humans: &h.registry,
 	}
+	if ch.extras != nil {
+		s.Asked = ch.extras.marks.asked
+	}
+	return s
 }
 
 // ExpectedOf lists the turns that are an identity's to take, by age of the

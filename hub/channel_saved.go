@@ -16,7 +16,7 @@ import (
 
 // foldVersion goes up whenever the hub folds something else besides the adapter's
 // state, or stores it in another form.
-const foldVersion = 2
+const foldVersion = 3
 
 // savedFold is a channel as it was folded at the end of a batch. It is kept as a
 // snapshot of the journal, so that a channel whose log is long is loaded without
@@ -47,6 +47,7 @@ type savedMarks struct {
 	Due     []savedDeadline `json:"due,omitempty"`
 	Listed  []string        `json:"listed,omitempty"`
 	Open    []savedRequest  `json:"open,omitempty"`
+	Asked   []expect.Asked  `json:"asked,omitempty"`
 }
 
 type savedRequest struct {
@@ -60,7 +61,7 @@ type savedDeadline struct {
 }
 
 func saveMarks(m marks) (savedMarks, error) {
-	s := savedMarks{Fired: m.fired, Hidden: m.hid, Removed: m.out, Tasks: m.tasks, Listed: m.listed}
+	s := savedMarks{Fired: m.fired, Hidden: m.hid, Removed: m.out, Tasks: m.tasks, Listed: m.listed, Asked: m.asked}
 	for _, d := range m.due {
 		s.Due = append(s.Due, savedDeadline{d.name, d.at})
 	}
@@ -89,7 +90,7 @@ func (s *savedMarks) marks() (marks, error) {
 		}
 		open = append(open, openRequest{asked, q.Asked})
 	}
-	return marks{s.Fired, s.Hidden, s.Removed, nil, s.Tasks, due, s.Listed, open}, nil
+	return marks{s.Fired, s.Hidden, s.Removed, nil, s.Tasks, due, s.Listed, open, s.Asked}, nil
 }
 
 // savedVersion is that of a snapshot which an adapter's codec reads.

@@ -11,6 +11,7 @@ import (
 	"github.com/parley-hub/parley/channel"
 	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/hub/internal/expect"
 	"github.com/parley-hub/parley/hub/internal/schema"
 	"github.com/parley-hub/parley/journal"
 )
@@ -27,6 +28,7 @@ type marks struct {
 	// members are not the participants of the creation.
 	listed []string
 	open   []openRequest
+	asked  []expect.Asked // the open requests, and the last ones that ended
 }
 
 func (m *marks) hidden(agent string) bool  { return slices.Contains(m.hid, agent) }
@@ -56,17 +58,45 @@ func (m marks) after(r schema.SideRecord) marks {
 	case schema.SideRequest:
 		if asked, err := readRequest(r); err == nil {
 			m.open = append(slices.Clip(m.open), openRequest{asked, r.Asked})
+			m.asked = append(slices.Clip(m.asked), expect.Asked{Request: r.Name, By: asked.AskedBy, From: expect.InstantOf(asked.AskedAt)})
 		}
 	case schema.SideRequestEnded:
 		m.open = slices.DeleteFunc(slices.Clone(m.open), func(q openRequest) bool { return q.ID == r.Name })
+		m.asked = answeredAt(m.asked, r)
 	case schema.SideEnded:
-		m.fired, m.tasks, m.due = nil, nil, nil
+		m.fired, m.tasks, m.due, m.asked = nil, nil, nil, nil
 	}
 	return m
 }
 
 func (m marks) none() bool {
-	return len(m.fired)+len(m.hid)+len(m.out)+len(m.back)+len(m.tasks)+len(m.due)+len(m.listed)+len(m.open) == 0
+	return len(m.fired)+len(m.hid)+len(m.out)+len(m.back)+len(m.tasks)+len(m.due)+len(m.listed)+len(m.open)+len(m.asked) == 0
+}
+
+// maxAnswered bounds the ended requests whose times a channel keeps: those of one
+// turn matter.
+const maxAnswered = 64
+
+// answeredAt notes when a request ended.
+func answeredAt(list []expect.Asked, r schema.SideRecord) []expect.Asked {
+	e, err := envelope.Unmarshal(r.Envelope)
+	if err != nil {
+		return list
+	}
+	list = slices.Clone(list)
+	ended := 0
+	for i := range list {
+		if list[i].Request == r.Name {
+			list[i].To = expect.InstantOf(e.CreatedAt)
+		}
+		if !list[i].To.IsZero() {
+			ended++
+		}
+	}
+	if oldest := slices.IndexFunc(list, func(a expect.Asked) bool { return !a.To.IsZero() }); ended > maxAnswered {
+		list = slices.Delete(list, oldest, oldest+1)
+	}
+	return list
 }
 
 // muted lists the participants that get no live deliveries.

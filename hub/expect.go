@@ -141,6 +141,7 @@ func (b *batch) nextCheck() expect.Instant {
 func (b *batch) situation() expect.Situation {
 	return expect.Situation{
 		Adapter: b.ch.adapter, Meta: b.meta, State: b.state, Watch: b.watch.Watch, Now: b.now, Humans: &b.hub.registry,
+		Asked: b.currentMarks().asked,
 	}
 }
 

@@ -451,6 +451,43 @@ func TestTurnWithin(t *testing.T) {
 			t.Fatalf("got %q", got)
 		}
 	})
+	runs(t, "time in which the speaker waits for an answer does not count, also across restarts", hub.Options{SnapshotAfter: 4, ExpectationSweep: time.Second}, func(t *testing.T, r *rig) {
+		a, b := r.agent("alice"), r.human("bob")
+		ch := r.openWith("discussion", expecting("["+expectation("turn_within", "audit", `{"seconds":60}`)+"]"), a, b)
+		ask := func(who *agent) hub.Request {
+			t.Helper()
+			return r.ask(who, ch)
+		}
+		answer := func(q hub.Request) {
+			t.Helper()
+			if _, err := r.Answer(ctx, q.ID, hub.Answer{Choice: "approve"}, nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		r.pass(30 * time.Second)
+		first := ask(a)
+		r.pass(10 * time.Minute)
+		second := ask(a)
+		r.restart()
+		r.pass(10 * time.Minute)
+		answer(first)
+		r.pass(10 * time.Minute)
+		answer(second) // the two overlap
+		r.restart()
+		r.pass(10 * time.Second)
+		third := ask(a)
+		r.pass(time.Hour)
+		answer(third)
+		ask(b) // it is not b's turn
+		r.pass(15 * time.Second)
+		if got := r.fired(); len(got) != 0 {
+			t.Fatalf("got %q after 55 s of its own", got)
+		}
+		r.pass(10 * time.Second)
+		if got := r.fired(); !slices.Equal(got, []string{"turn_within [" + a.id + "]"}) {
+			t.Fatalf("got %q after 65 s of its own", got)
+		}
+	})
 	runs(t, "a nil evaluator switches it off", hub.Options{Evaluators: map[string]hub.Evaluator{"turn_within": nil}}, func(t *testing.T, r *rig) {
 		a, b := r.agent("alice"), r.agent("bob")
 		ch := r.openWith("workflow", round(a, b), a, b)

@@ -26,6 +26,33 @@ type Situation struct {
 	Watch   Watch
 	Now     time.Time
 	Humans  Humans
+	Asked   []Asked
+}
+
+// Asked is the time during which somebody waited for the answer to a request.
+type Asked struct {
+	Request string  `json:"request"`
+	By      string  `json:"by"`
+	From    Instant `json:"from"`
+	To      Instant `json:"to,omitzero"` // 0: it is open
+}
+
+// waited is how long an agent waited for answers since some time, and whether it
+// still does. The list is in the order of From.
+func waited(list []Asked, agent string, since Instant) (total time.Duration, waits bool) {
+	for i := range list {
+		a := &list[i]
+		switch {
+		case a.By != agent:
+		case a.To.IsZero():
+			return 0, true
+		case a.To > since:
+			from := max(a.From, since)
+			total += time.Duration(a.To - from)
+			since = a.To // what overlaps counts once
+		}
+	}
+	return total, false
 }
 
 // measure appends the awaited participants. It runs for every batch, so it writes
@@ -84,7 +111,8 @@ func silent(s Situation, _ *Rule, to []Wait) []Wait {
 }
 
 // turnless waits for the expected speaker. A human has as much time as it likes,
-// unless the expectation names it.
+// unless the expectation names it. The time in which the speaker itself waits for
+// the answer to a request does not count.
 func turnless(s Situation, r *Rule, to []Wait) []Wait {
 	if s.Meta.State != channel.Active {
 		return to
@@ -105,5 +133,9 @@ func turnless(s Situation, r *Rule, to []Wait) []Wait {
 	if p, ok := s.Adapter.(channel.Pausing); ok {
 		since = since.Plus(p.Paused(s.Meta, s.State, s.Now))
 	}
-	return append(to, Wait{turn.Agent, since})
+	paused, waits := waited(s.Asked, turn.Agent, since)
+	if waits {
+		return to
+	}
+	return append(to, Wait{turn.Agent, since.Plus(paused)})
 }
