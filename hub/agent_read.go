@@ -247,7 +247,23 @@ type Presence struct {
 // Online reports whether an identity reads anywhere.
 func (h *Hub) Online(agent string) bool {
 	m := h.registry.ByID(agent)
-	return m != nil && m.Link.Bound()
+	return m != nil && m.Link.Present()
+}
+
+// Attend tells that an identity reads a stream that is no endpoint, until leave is
+// called. As many streams are known as it may have endpoints.
+func (h *Hub) Attend(agent, dialect, address string) (leave func()) {
+	m := h.registry.ByID(agent)
+	if m == nil {
+		return func() {}
+	}
+	since := h.now()
+	m.Seen.Store(since.UnixNano())
+	end := m.Link.Attend(Connection{Dialect: dialect, Address: address, Since: since.UTC()}, h.opts.Limits.Endpoints)
+	return func() {
+		m.Seen.Store(h.now().UnixNano())
+		end()
+	}
 }
 
 // Presence tells where an identity reads.

@@ -287,7 +287,7 @@ func (h *Hub) Summary(ctx context.Context) (Summary, error) {
 	h.board.mu.Unlock()
 	for _, m := range h.registry.All() {
 		s.Registered++
-		if m.Link.Bound() {
+		if m.Link.Present() {
 			s.Online++
 		}
 		if h.registry.Human(m.ID) {

@@ -38,6 +38,9 @@ type conn struct {
 	hosts map[string]*host // identities proved here, by id
 }
 
+// Describe says what the connection is.
+func (c *conn) Describe() (dialect, address string) { return "ag2", c.peer.Address }
+
 // Message handles a post at once if nothing is before it, and puts any other
 // message into the inbox. It waits while the inbox is full.
 func (c *conn) Message(payload []byte, binary bool) error {

@@ -19,6 +19,7 @@ type Hub interface {
 	Agent(nameOrID string) (hub.Profile, error)
 	AgentByID(id string) (hub.Profile, error)
 	FindAgent(name string) (id string, ok bool)
+	Attend(agent, dialect, address string) (leave func())
 	Name(id string) string
 	Register(ctx context.Context, r hub.Registration) (hub.Profile, error)
 

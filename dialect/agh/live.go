@@ -68,6 +68,9 @@ func (c *call) live(r *netChannel, kind, id, name string, still func() error) er
 	if c.Method == http.MethodHead {
 		return nil
 	}
+	if c.who.Role == Agent {
+		defer c.s.hub.Attend(c.agentID(), "agh", c.RemoteAddr)()
+	}
 	c.follow(ctx, r, f, gap, still)
 	return nil
 }

@@ -179,12 +179,22 @@ func TestLive(t *testing.T) {
 		mine, both := r.stream("agent:tug", thread, ""), r.stream("agent:tug", room, "")
 		reader, operator := r.stream("reader", thread, ""), r.stream("operator", room, "")
 		r.Equal([]int{len(mine.next()), len(both.next()), len(reader.next()), len(operator.next())}, []int{1, 1, 1, 1})
+		attends := func() (dialects []string) {
+			id, _ := r.hub.FindAgent("tug")
+			for _, c := range r.hub.Presence(id).Connections {
+				dialects = append(dialects, c.Dialect)
+			}
+			return dialects
+		}
+		r.Equal(attends(), []string{"agh", "agh"})
 		r.ask(http.StatusNoContent, "DELETE", "/channels/dock/peers/tug.s02", nil)
 		crane.say("two", nil)
 		r.Equal(mine.said(), []string{})
 		r.True(mine.ended(), "it is still told")
 		r.Equal(reader.said(), []string{"message two"})
 		both.cancel()
+		r.True(both.ended(), "it goes on without its reader")
+		r.Equal(len(attends()), 0)
 		id, err := r.hub.Named(context.Background(), mustHome(r), "direct", direct)
 		r.NoError(err)
 		r.NoError(r.hub.Delete(context.Background(), id, nil))

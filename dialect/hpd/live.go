@@ -151,6 +151,7 @@ func (s *Server) stream(c *call, x *scope, after string, begin func(*watching) e
 			return err
 		}
 	}
+	defer s.attend(c.who, c.RemoteAddr)()
 	c.w.Header().Set("Cache-Control", "no-cache")
 	stream := sse.Start(c.w, c.Request, sse.Config{
 		Write: s.cfg.Limits.Write, KeepAlive: s.cfg.Limits.KeepAlive, KeepConnection: true,
@@ -188,6 +189,15 @@ func (s *Server) explain(stream *sse.Stream, err error) {
 		stream.Event("", "", data)
 		_ = stream.Flush(s.ctx) // it ends anyhow
 	}
+}
+
+// attend tells the hub that the identity of an agent's key reads, until leave.
+func (s *Server) attend(who Who, address string) (leave func()) {
+	id := ""
+	if who.Role == Agent {
+		id, _ = s.hub.FindAgent(who.Agent)
+	}
+	return s.hub.Attend(id, "hpd", address)
 }
 
 // seat counts a stream.

@@ -177,6 +177,7 @@ func (k *socket) subscribe() {
 func (k *socket) show(w *watching) {
 	defer w.follower.Close()
 	s := k.server
+	defer s.attend(k.who, k.request.RemoteAddr)()
 	for {
 		_, data, wake, err := s.next(k.ctx, w)
 		switch {

@@ -52,7 +52,11 @@ func (a *API) stream(c *call) (s stream, ctx context.Context, done func(), err e
 		Write: a.cfg.Limits.Write, KeepAlive: a.cfg.Limits.KeepAlive,
 		Before: func(ctx context.Context, size int) (func(), error) { return a.mayWrite(ctx, c, size) },
 	})}
-	return s, ctx, func() { cancel(nil); watching.Wait(); s.End(); <-a.followers }, nil
+	leave := func() {}
+	if c.who.id != "" {
+		leave = a.hub.Attend(c.who.id, "v1", c.Request.RemoteAddr)
+	}
+	return s, ctx, func() { leave(); cancel(nil); watching.Wait(); s.End(); <-a.followers }, nil
 }
 
 // errDraining is why a stream ends when the server drains.

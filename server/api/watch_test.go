@@ -222,3 +222,34 @@ func TestAGapIsToldInAWatch(t *testing.T) {
 func stoppingWith(c chan struct{}) func(context.Context) <-chan struct{} {
 	return func(context.Context) <-chan struct{} { return c }
 }
+
+// An agent that watches is online, and its connection is listed.
+func TestWhoWatchesIsOnline(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.agent("alice")
+	id := s.human("hana")
+	s.hub.Unbind(acker{s.hub}, id)
+	agent := func() map[string]any {
+		_, a := s.ask(operator, "GET", "/v1/agents/hana", "")
+		return a
+	}
+	if a := agent(); a["online"] != false {
+		t.Fatalf("before: %v", a)
+	}
+	f := s.follow("agent:hana", watchPath("summary"))
+	f.until("hello")
+	a := agent()
+	connections := a["connections"].([]any)
+	if a["online"] != true || len(connections) != 1 {
+		t.Fatalf("while it watches: %v", a)
+	}
+	if c := connections[0].(map[string]any); c["dialect"] != "v1" || c["address"] == "" || c["since"] == "" {
+		t.Errorf("the connection: %v", c)
+	}
+	_ = f.body.Close()
+	s.awaitFollowers(0)
+	if a := agent(); a["online"] != false || a["last_seen_at"] == nil {
+		t.Errorf("after: %v", a)
+	}
+}

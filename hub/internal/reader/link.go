@@ -11,8 +11,9 @@ import (
 
 // Link is an identity's bonds to the endpoints it reads at, one for each reader.
 type Link struct {
-	mu    sync.Mutex
-	bonds []*Bond
+	mu      sync.Mutex
+	bonds   []*Bond
+	streams []*Connection // that it reads besides
 }
 
 // Bond is one endpoint of an identity.
@@ -82,6 +83,30 @@ func (l *Link) Bound() bool {
 	return len(l.bonds) > 0
 }
 
+// Present reports whether the identity reads anything.
+func (l *Link) Present() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.bonds)+len(l.streams) > 0
+}
+
+// Attend adds a stream that is no endpoint, until leave is called. Beyond the limit
+// it counts for nothing.
+func (l *Link) Attend(c Connection, limit int) (leave func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.streams) >= limit {
+		return func() {}
+	}
+	mine := &c
+	l.streams = append(l.streams, mine)
+	return func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.streams = slices.DeleteFunc(l.streams, func(other *Connection) bool { return other == mine })
+	}
+}
+
 // Clear removes every endpoint.
 func (l *Link) Clear() {
 	l.mu.Lock()
@@ -115,10 +140,13 @@ func (l *Link) Unbind(at Endpoint) {
 	l.bonds = slices.DeleteFunc(slices.Clone(l.bonds), func(b *Bond) bool { return b.Endpoint == at })
 }
 
-// Connections tells at which endpoints the identity reads.
+// Connections tells at which endpoints and streams the identity reads.
 func (l *Link) Connections() (list []Connection) {
 	l.mu.Lock()
 	bonds := l.bonds
+	for _, c := range l.streams {
+		list = append(list, *c)
+	}
 	l.mu.Unlock()
 	for _, b := range bonds {
 		c := Connection{Since: b.since.UTC()}
