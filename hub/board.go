@@ -1,11 +1,14 @@
 package hub
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/parley-hub/parley/channel"
 	"github.com/parley-hub/parley/fault"
 	"github.com/parley-hub/parley/hub/internal/expect"
 	"github.com/parley-hub/parley/hub/internal/schema"
@@ -307,4 +310,78 @@ func (h *Hub) countPending(ctx context.Context) (n int, err error) {
 		n++
 	}
 	return n, nil
+}
+
+// PeoplesTurns lists the turns that people have to take, the first due first, as of
+// the last call of Changed. Triggers and when they were handed over are not told.
+func (h *Hub) PeoplesTurns() []Expected {
+	now := h.now()
+	h.board.mu.Lock()
+	var turns []Expected
+	for id, e := range h.board.entries {
+		if e.agent != "" && e.human {
+			t := Expected{Channel: id, Agent: e.agent, Since: e.since.Time()}
+			if !e.due.IsZero() {
+				t.Due = e.due.Time()
+				t.Overdue = t.Due.Before(now)
+			}
+			turns = append(turns, t)
+		}
+	}
+	h.board.mu.Unlock()
+	slices.SortFunc(turns, func(a, b Expected) int {
+		return cmp.Or(dueFirst(a.Due, b.Due), a.Since.Compare(b.Since), cmp.Compare(a.Channel, b.Channel))
+	})
+	return turns
+}
+
+// dueFirst orders by when something is due; what never is comes last.
+func dueFirst(a, b time.Time) int {
+	switch {
+	case a.IsZero() && b.IsZero():
+		return 0
+	case a.IsZero():
+		return 1
+	case b.IsZero():
+		return -1
+	}
+	return a.Compare(b)
+}
+
+// Invitation is an invitation that somebody has not answered.
+type Invitation struct {
+	Channel *channel.Metadata
+	Agent   string
+	Due     time.Time
+}
+
+// Invitations lists those that wait for one of these agents, the first due first.
+// It looks at a bounded number of channels.
+func (h *Hub) Invitations(ctx context.Context, agents []string) (list []Invitation, err error) {
+	scanned := 0
+	scan := journal.ScanOptions{Prefix: schema.Key(schema.IndexDue, schema.DueInvite, "")}
+	for entry, err := range journal.IndexAll(ctx, h.journal, scan) {
+		if err != nil {
+			return nil, unavailable(err)
+		}
+		if scanned++; scanned > maxScanned {
+			break
+		}
+		m, err := h.Channel(ctx, schema.LastPart(entry.Key))
+		if fault.CodeOf(err) == fault.NotFound {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		if m.State != channel.Pending {
+			continue
+		}
+		for _, agent := range m.PendingAcks {
+			if slices.Contains(agents, agent) {
+				list = append(list, Invitation{m, agent, m.CreatedAt.Add(h.opts.InviteAckTimeout)})
+			}
+		}
+	}
+	return list, nil
 }

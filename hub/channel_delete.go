@@ -102,6 +102,7 @@ func (h *Hub) taskLogs(ctx context.Context, p journal.PartitionName) (logs []jou
 // dropPlaces gives up the ids of tasks that are gone. One that is left after a
 // crash is free all the same, because its channel is gone.
 func (h *Hub) dropPlaces(ctx context.Context, tasks []journal.LogName) error {
+	defer h.taskCensus.forget()
 	for _, log := range tasks {
 		if err := h.drop(ctx, h.tenant.PlaceOfTask(log)); err != nil {
 			return err
@@ -189,6 +190,7 @@ func (h *Hub) drop(ctx context.Context, log journal.LogName) error {
 
 // dropTasks removes the tasks of a channel of a home.
 func (h *Hub) dropTasks(ctx context.Context, logs schema.ChannelLogs) error {
+	defer h.taskCensus.forget()
 	opts := journal.LogsOptions{Family: schema.FamilyTask, After: logs.TasksAfter()}
 	for {
 		page, err := h.journal.Logs(ctx, logs.Partition(), opts)

@@ -42,6 +42,7 @@ type Hub struct {
 	plans      plans
 	works      works
 	census     census
+	taskCensus taskCensus
 	spans      *tracing.Spans // nil: none are recorded
 	minter     *envelope.Minter
 

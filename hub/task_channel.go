@@ -90,10 +90,13 @@ func (b *batch) putTask(old, next *schema.StoredTask, ending bool) error {
 		b.running = map[string]*schema.StoredTask{}
 	}
 	b.running[next.ID] = next
+	h := b.hub
+	id, state := next.ID, next.State
+	b.after = append(b.after, func() { h.taskCensus.note(id, state) })
 	if old == nil || !next.State.Terminal() {
 		return nil
 	}
-	h, ch := b.hub, b.ch
+	ch := b.ch
 	b.after = append(b.after, func() {
 		ch.forgetTask(next)
 		h.tellEnded(next.Task)

@@ -203,6 +203,7 @@ func (h *Hub) storeTask(ctx context.Context, old, next *schema.StoredTask) error
 		return unavailable(err)
 	}
 	h.ledger.StoredIn(&commit)
+	h.taskCensus.note(next.ID, next.State)
 	if ended {
 		h.tellEnded(next.Task)
 	}

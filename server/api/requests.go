@@ -44,6 +44,9 @@ func (a *API) ask(c *call) error {
 	if err := c.read(&body); err != nil {
 		return err
 	}
+	if body.Kind == kindTurn || body.Kind == kindInvite {
+		return fault.New(fault.Invalid, "kind=%q is the hub's own: it waits for a person whose turn it is, or who is invited; use another", body.Kind)
+	}
 	asker, err := a.actor(c, body.AskedBy)
 	if err != nil {
 		return err
@@ -66,22 +69,16 @@ func (a *API) ask(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.write(http.StatusCreated, shownRequest(asked))
-}
-
-// shownRequest leaves out what is a dialect's own.
-func shownRequest(r hub.Request) hub.Request {
-	r.Ext = nil
-	if r.Answer != nil {
-		answer := *r.Answer
-		answer.Ext = nil
-		r.Answer = &answer
+	shown, err := a.shownRequest(c.Context(), asked)
+	if err != nil {
+		return err
 	}
-	return r
+	return c.write(http.StatusCreated, shown)
 }
 
 type requestPage struct {
 	Requests []jsontext.Value  `json:"requests"`
+	Prev     string            `json:"prev"`
 	Next     string            `json:"next"`
 	Position string            `json:"position"` // to follow from
 	Names    map[string]string `json:"names"`    // of who asks and is asked, by id
@@ -121,25 +118,35 @@ func (a *API) listRequests(c *call) error {
 	if err != nil {
 		return err
 	}
-	if q.After, err = c.page(envelope.ValidID); err != nil {
+	newest, err := c.flag("newest")
+	if err != nil {
 		return err
 	}
-	q.Before = params.Get("before")
 	page := requestPage{Names: map[string]string{}}
-	page.Requests, page.Next, err = gather(limit, q.After, func(n int, after string) ([]hub.Request, string, error) {
-		q.Limit, q.After = n, after
-		part, err := a.hub.Requests(c.Context(), q)
-		if page.Position == "" {
-			page.Position = part.Position.String()
+	show := counted(c, func(r hub.Request) ([]byte, error) {
+		for _, id := range []string{r.AskedBy, r.For} {
+			if id != "" {
+				page.Names[id] = a.hub.Name(id)
+			}
 		}
-		return part.Requests, part.Next, err
-	}, counted(c, func(r hub.Request) ([]byte, error) {
-		page.Names[r.AskedBy] = a.hub.Name(r.AskedBy)
-		if r.For != "" {
-			page.Names[r.For] = a.hub.Name(r.For)
+		shown, err := a.shownRequest(c.Context(), r)
+		if err != nil {
+			return nil, err
 		}
-		return encode(shownRequest(r))
-	}))
+		return encode(shown)
+	})
+	if q.Kind == kindTurn || q.Kind == kindInvite {
+		err = a.listWaits(c, q, newest, limit, &page, show)
+	} else {
+		page.Requests, page.Prev, page.Next, err = bothWays(c, limit, envelope.ValidID, func(r hub.Request) string { return r.ID }, func(n int, after string, backward bool) ([]hub.Request, string, error) {
+			q.Limit, q.After, q.Newest = n, after, newest != backward
+			part, err := a.hub.Requests(c.Context(), q)
+			if page.Position == "" {
+				page.Position = part.Position.String()
+			}
+			return part.Requests, part.Next, err
+		}, show)
+	}
 	if err != nil {
 		return err
 	}
@@ -179,7 +186,11 @@ func (a *API) followRequests(c *call, q hub.RequestQuery) error {
 			if err != nil || wake != nil {
 				return wake, err
 			}
-			data, err := encode(shownRequest(ev.Request))
+			shown, err := a.shownRequest(ctx, ev.Request)
+			if err != nil {
+				return nil, err
+			}
+			data, err := encode(shown)
 			if err != nil {
 				return nil, err
 			}
@@ -218,7 +229,11 @@ func (a *API) showRequest(c *call) error {
 			return errNotYours(c.who)
 		}
 	}
-	return c.write(http.StatusOK, shownRequest(r))
+	shown, err := a.shownRequest(c.Context(), r)
+	if err != nil {
+		return err
+	}
+	return c.write(http.StatusOK, shown)
 }
 
 type answerBody struct {
@@ -249,11 +264,15 @@ func (a *API) answerRequest(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.write(http.StatusOK, shownRequest(r))
+	shown, err := a.shownRequest(c.Context(), r)
+	if err != nil {
+		return err
+	}
+	return c.write(http.StatusOK, shown)
 }
 
 // endedError tells the problem what became of the request.
 type endedError struct{ *hub.RequestEnded }
 
 func (e endedError) Unwrap() error { return e.RequestEnded }
-func (e endedError) Carries() any  { return shownRequest(e.Request) }
+func (e endedError) Carries() any  { return withoutExt(e.Request) }

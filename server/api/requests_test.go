@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"runtime"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -147,5 +148,105 @@ func TestFollowingRequests(t *testing.T) {
 	defer gap.body.Close()
 	if got := gap.next(); got.name != "gap" {
 		t.Errorf("%+v", got)
+	}
+}
+
+// What the hub waits for of people stands in the same list, by two kinds of its own.
+func TestWaitsForPeopleAreRequests(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.agent("alice")
+	s.agent("bob")
+	hana := s.human("hana")
+	ask := func(as, query string) (list []map[string]any, page map[string]any) {
+		status, page := s.ask(as, "GET", "/v1/requests?"+query, "")
+		if status != http.StatusOK {
+			t.Fatalf("%s: %d %v", query, status, page)
+		}
+		for _, r := range page["requests"].([]any) {
+			list = append(list, r.(map[string]any))
+		}
+		return list, page
+	}
+	var channels []string
+	for i := range 3 {
+		ch := s.open("consulting", "alice", "hana")
+		s.tell(ch, "alice", fmt.Sprintf("question %d", i))
+		channels = append(channels, ch)
+	}
+	s.tell(s.open("consulting", "alice", "bob"), "alice", "not for a person")
+	turns, _ := ask(operator, "kind=turn&state=open")
+	if len(turns) != 3 {
+		t.Fatalf("turns: %v", turns)
+	}
+	for i, r := range turns {
+		if r["kind"] != "turn" || r["channel_id"] != channels[i] || r["for"] != hana || r["state"] != "open" || r["channel_title"] != fmt.Sprintf("question %d", i) {
+			t.Errorf("turn %d: %v", i, r)
+		}
+	}
+	first, page := ask(operator, "kind=turn&limit=2")
+	rest, behind := ask(operator, "kind=turn&limit=2&after="+page["next"].(string))
+	back, _ := ask(operator, "kind=turn&limit=2&before="+behind["prev"].(string))
+	if len(first) != 2 || len(rest) != 1 || behind["next"] != "" || fmt.Sprint(back) != fmt.Sprint(first) {
+		t.Errorf("pages: %v, %v, %v", first, rest, back)
+	}
+	if newest, _ := ask(operator, "kind=turn&newest"); newest[0]["channel_id"] != channels[2] {
+		t.Errorf("the newest: %v", newest)
+	}
+	for query, want := range map[string]int{"state=answered": 0, "channel=" + channels[1]: 1, "for=bob": 0, "for=hana": 3, "asked_by=alice": 3} {
+		if list, _ := ask(operator, "kind=turn&"+query); len(list) != want {
+			t.Errorf("%s: %v", query, list)
+		}
+	}
+	if list, _ := ask("agent:hana", "kind=turn"); len(list) != 3 {
+		t.Errorf("hana sees %v", list)
+	}
+	if list, _ := ask("agent:alice", "kind=turn"); len(list) != 0 {
+		t.Errorf("alice sees %v", list)
+	}
+	s.tell(channels[0], "hana", "an answer")
+	if list, _ := ask(operator, "kind=turn"); len(list) != 2 {
+		t.Errorf("after an answer: %v", list)
+	}
+	s.refused("/v1/requests?kind=turn&after=no", "after", "not a position")
+	if status, _ := s.ask("agent:alice", "POST", "/v1/channels/"+channels[1]+"/requests", `{"kind":"turn","title":"x"}`); status != http.StatusBadRequest {
+		t.Errorf("a turn that is asked: %d", status)
+	}
+}
+
+// An invitation that a person has not answered waits for that person.
+func TestInvitationsOfPeopleAreRequests(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.agent("alice")
+	hana := s.human("hana")
+	s.hub.Unbind(acker{s.hub}, hana) // nobody acks for her
+	opened := make(chan int, 1)
+	go func() {
+		resp := s.do(operator, "POST", "/v1/channels", `{"type":"conversation","creator":"alice","participants":["hana"],"labels":{"title":"Come in"}}`)
+		_ = resp.Body.Close()
+		opened <- resp.StatusCode
+	}()
+	var invite map[string]any
+	for late := time.Now().Add(30 * time.Second); invite == nil; runtime.Gosched() {
+		_, page := s.ask("agent:hana", "GET", "/v1/requests?kind=invite", "")
+		if list := page["requests"].([]any); len(list) > 0 {
+			invite = list[0].(map[string]any)
+		} else if time.Now().After(late) {
+			t.Fatal("nobody is invited")
+		}
+	}
+	if invite["for"] != hana || invite["channel_title"] != "Come in" || invite["due_at"] == nil || invite["if_nobody_answers"] == "" {
+		t.Errorf("%v", invite)
+	}
+	ch := invite["channel_id"].(string)
+	if status, said := s.ask("agent:hana", "POST", "/v1/channels/"+ch+"/events", `{"sender":"hana","event_type":"ag2.channel.invite.ack"}`); status != http.StatusCreated {
+		t.Fatalf("the ack: %d %v", status, said)
+	}
+	if status := <-opened; status != http.StatusCreated {
+		t.Errorf("opened: %d", status)
+	}
+	if ids := s.listedRequests(operator, "?kind=invite"); len(ids) != 0 {
+		t.Errorf("after the ack: %v", ids)
 	}
 }

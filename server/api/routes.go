@@ -202,14 +202,13 @@ func (a *API) routes() []route {
 			method: "GET", path: "/v1/requests", name: "listRequests", says: "Lists or follows what waits for somebody, or did; an agent sees what it asked, what it is asked, and what anybody of its channels may answer.",
 			role: access.Reader, query: []param{
 				{"state", "string", "only in this state: open, answered, expired or cancelled; a stream tells every change"},
-				{"kind", "string", "only of this kind, for example approval or clarification"},
+				{"kind", "string", "only of this kind, for example approval or clarification; turn: where a person is expected to speak; invite: where a person has not answered an invitation. The last two are read off what the hub waits for, and are listed only by this"},
 				{"channel", "string", "only of this channel"},
 				{"for", "string", "only for this agent, by name or id"},
 				{"asked_by", "string", "only of this asker, by name or id"},
 				{"sort", "string", "due: the first due first; asked: in the order of asking, which is the default"},
 				{"after", "string", "go on after this request: the page before says it as next; for a stream, the position after which to begin"},
-				{"before", "string", "only those in front of this request"},
-				limitParam, asParam, followParam,
+				newestParam, beforeParam, limitParam, asParam, followParam,
 			}, status: http.StatusOK, answer: "RequestPage", stream: true, serve: a.listRequests,
 		},
 		{

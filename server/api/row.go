@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"strings"
 	"time"
@@ -163,10 +164,8 @@ const maxTitleSearch = 16
 // title is what a channel is called: its label title, else its intent, else the
 // first text.
 func (a *API) title(ctx context.Context, m *channel.Metadata, sees func(*envelope.Envelope) bool) (string, error) {
-	for _, label := range []string{"title", "intent"} {
-		if text := oneLineOf(m.Labels[label], titleLength); text != "" {
-			return text, nil
-		}
+	if text := labelled(m); text != "" {
+		return text, nil
 	}
 	if text, ok := a.titles.get(m.ID); ok && sees == nil {
 		return text, nil
@@ -187,6 +186,11 @@ func (a *API) title(ctx context.Context, m *channel.Metadata, sees func(*envelop
 		}
 	}
 	return "", nil
+}
+
+// labelled is what a channel's labels call it.
+func labelled(m *channel.Metadata) string {
+	return cmp.Or(oneLineOf(m.Labels["title"], titleLength), oneLineOf(m.Labels["intent"], titleLength))
 }
 
 // oneLineOf shortens a text to one line of so many characters. Characters that

@@ -193,7 +193,7 @@ func requestSchemas() obj {
 	asking := maps.Clone(asked)
 	maps.Copy(asking, obj{"idempotency_key": text, "action": obj{"type": "object", "required": []any{"name"}, "properties": action, "additionalProperties": false}})
 	maps.Copy(asked, obj{
-		"request_id": text, "channel_id": text, "asked_at": instant, "state": oneOf("open", "answered", "expired", "cancelled"), "reason": text,
+		"request_id": text, "channel_id": text, "channel_title": text, "asked_at": instant, "state": oneOf("open", "answered", "expired", "cancelled"), "reason": text,
 		"action": obj{"type": "object", "required": []any{"name", "digest"}, "properties": shown},
 		"answer": obj{"type": "object", "required": []any{"by", "at", "envelope_id"}, "properties": obj{
 			"choice": text, "text": text, "note": text, "at": instant, "envelope_id": text,
@@ -204,7 +204,7 @@ func requestSchemas() obj {
 	return obj{
 		"Asking":      requestOf(asking, "kind", "title"),
 		"Answer":      requestOf(obj{"choice": text, "text": text, "as": text, "note": text, "digest": text}),
-		"RequestPage": fieldsOf(obj{"requests": list(ref("Request")), "next": text, "position": text, "names": labels}),
+		"RequestPage": fieldsOf(obj{"requests": list(ref("Request")), "next": text, "prev": text, "position": text, "names": labels}),
 		"Request": obj{
 			"type": "object", "properties": asked,
 			"required": []any{"request_id", "kind", "channel_id", "asked_by", "asked_at", "state", "title"},

@@ -42,19 +42,14 @@ type summaryBody struct {
 	Refused  int64 `json:"refused_1m"`
 }
 
-// How long what was counted serves everybody who asks.
-const (
-	summaryFor = time.Second
-	tasksFor   = 10 * time.Second
-)
+// summaryFor is how long what was counted serves everybody who asks.
+const summaryFor = time.Second
 
 // summaries makes one summary for all who ask within a second.
 type summaries struct {
-	mu      sync.Mutex
-	at      time.Time
-	last    summaryBody
-	tasksAt time.Time
-	tasks   map[task.State]int
+	mu   sync.Mutex
+	at   time.Time
+	last summaryBody
 }
 
 // summary returns a summary of at most a second ago.
@@ -76,17 +71,15 @@ func (a *API) summary(ctx context.Context) (summaryBody, error) {
 	if err != nil {
 		return summaryBody{}, err
 	}
-	if now.Sub(a.summaries.tasksAt) >= tasksFor {
-		if a.summaries.tasks, err = a.hub.CountOpenTasks(ctx); err != nil {
-			return summaryBody{}, err
-		}
-		a.summaries.tasksAt = now
+	tasks, err := a.hub.CountOpenTasks(ctx)
+	if err != nil {
+		return summaryBody{}, err
 	}
 	s := summaryBody{At: a.hub.Clock(), Position: position.String()}
 	s.Channels.Pending, s.Channels.Active, s.Channels.Overdue = found.Pending, found.Active, found.Overdue
 	s.Channels.WaitingForPeople, s.Channels.Quarantined, s.Channels.ByType = found.WaitingForPeople, found.Quarantined, found.ByType
 	s.Agents.Registered, s.Agents.Online, s.Agents.People = found.Registered, found.Online, found.People
-	s.Tasks.Created, s.Tasks.Running = a.summaries.tasks[task.Created], a.summaries.tasks[task.Running]
+	s.Tasks.Created, s.Tasks.Running = tasks[task.Created], tasks[task.Running]
 	s.Requests.Open, s.Requests.DueWithin5m, s.Requests.Overdue = found.Requests, found.RequestsSoon, found.RequestsOverdue
 	s.Admitted, s.Refused = a.cfg.Stats.LastMinute("admitted"), a.cfg.Stats.LastMinute("refused")
 	a.summaries.last, a.summaries.at = s, now

@@ -149,7 +149,11 @@ func (a *API) openRequestsTopic(c *call, t topic) (*exactTopic, error) {
 			if err != nil {
 				return err
 			}
-			data, err := encode(shownRequest(ev.Request))
+			shown, err := a.shownRequest(ctx, ev.Request)
+			if err != nil {
+				return err
+			}
+			data, err := encode(shown)
 			if err != nil {
 				return err
 			}
