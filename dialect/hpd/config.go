@@ -53,6 +53,12 @@ type Limits struct {
 	Streams     int           // hpd.limits.streams: 10,000 at once
 	Behind      int           // hpd.limits.behind: 1,024 events that a reader may fall behind
 	BehindBytes int           // hpd.limits.behind_bytes: 8 MiB of them
+	Runs        int           // hpd.limits.runs: 10,000 in one answer
+	Work        int           // hpd.limits.work: 1,024 frames that wait for a remote producer
+	Keys        int           // hpd.limits.keys: 4,096 idempotency keys of a run that are remembered
+	Recent      int           // hpd.limits.recent: 8,192 events and turns whose live-only fields are remembered
+	Remembered  int           // hpd.limits.remembered: 100,000 sessions, producers or ends that are remembered as seen
+	Requests    int           // hpd.limits.requests: 1,000 requests of a branch that are listed or looked through
 	Event       int           // limits.event: 1 MiB of one event
 	Record      int           // limits.record: 16 KiB of what is said about a session or branch
 	Content     int64         // limits.content: 64 MiB of one upload
@@ -114,6 +120,12 @@ func (c Config) withDefaults() Config {
 	setDefault(&l.Streams, 10_000)
 	setDefault(&l.Behind, 1024)
 	setDefault(&l.BehindBytes, 8<<20)
+	setDefault(&l.Runs, 10_000)
+	setDefault(&l.Work, 1024)
+	setDefault(&l.Keys, 4096)
+	setDefault(&l.Recent, 8192)
+	setDefault(&l.Remembered, 100_000)
+	setDefault(&l.Requests, 1000)
 	setDefault(&l.Event, wire.DefaultEventBytes)
 	setDefault(&l.Record, 16<<10)
 	setDefault(&l.Content, 64<<20)

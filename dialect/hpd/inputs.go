@@ -124,7 +124,7 @@ func (s *Server) beginRun(ctx context.Context, at *scope, to target, in *wire.In
 	}
 	remote := false
 	if to.producer == nil && !to.definition {
-		if remote, err = s.present(ctx, agent); err != nil {
+		if remote, err = s.present(ctx, to.name, agent); err != nil {
 			return nil, err
 		}
 	}

@@ -173,6 +173,9 @@ func (s *Server) stream(c *call, x *scope, after string, begin func(*watching) e
 	if hub.Deleted(err) || errors.Is(err, errRunShown) {
 		return nil // the clean ends
 	}
+	if fault.CodeOf(err) == fault.SlowReader {
+		s.counts.cutOff.Add(1)
+	}
 	if c.Context().Err() == nil {
 		s.explain(stream, err)
 	}

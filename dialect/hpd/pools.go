@@ -23,8 +23,26 @@ type pool struct {
 
 // pools are the remote producers, by the identity of their agent.
 type pools struct {
-	mu  sync.Mutex
-	all map[string]*pool
+	mu       sync.Mutex
+	all      map[string]*pool
+	arriving map[string]int // producers by name that are connecting
+}
+
+// arrive tells that a producer is connecting, until done is called.
+func (c *pools) arrive(name string) (done func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.arriving == nil {
+		c.arriving = map[string]int{}
+	}
+	c.arriving[name]++
+	return sync.OnceFunc(func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if c.arriving[name]--; c.arriving[name] == 0 {
+			delete(c.arriving, name)
+		}
+	})
 }
 
 // of returns the pool of an agent, which may be empty. The lock is held.
@@ -51,11 +69,12 @@ func (c *pools) stop() {
 	}
 }
 
-// present reports whether an agent has a producer, or had one not long ago.
-func (s *Server) present(ctx context.Context, agent string) (bool, error) {
+// present reports whether an agent has a producer, or had one not long ago, or
+// has one that is connecting.
+func (s *Server) present(ctx context.Context, name, agent string) (bool, error) {
 	s.pools.mu.Lock()
 	k := s.pools.all[agent]
-	there := k != nil && (len(k.workers) > 0 || !k.seen.IsZero() && s.now().Sub(k.seen) < s.cfg.ProducerGrace)
+	there := s.pools.arriving[name] > 0 || k != nil && (len(k.workers) > 0 || !k.seen.IsZero() && s.now().Sub(k.seen) < s.cfg.ProducerGrace)
 	s.pools.mu.Unlock()
 	if there || s.now().Sub(s.began) >= s.cfg.ProducerGrace {
 		return there, nil

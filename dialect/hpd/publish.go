@@ -19,10 +19,6 @@ type published struct {
 	key     string // of a repeated call; empty: none
 }
 
-// maxKeys is how many idempotency keys of a run are remembered besides those of
-// stored events.
-const maxKeys = 4096
-
 // publishKeyed is publish that writes once, however often it is asked with one
 // key.
 func (s *Server) publishKeyed(ctx context.Context, x *run, events []*wire.Event, key string) error {
@@ -66,7 +62,7 @@ func (s *Server) publishKeyed(ctx context.Context, x *run, events []*wire.Event,
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if x.keys == nil || len(x.keys) >= maxKeys {
+	if x.keys == nil || len(x.keys) >= s.cfg.Limits.Keys {
 		x.keys = map[string]bool{}
 	}
 	x.keys[key] = true
@@ -240,6 +236,7 @@ func (s *Server) stored(x *run, p *published) *envelope.Envelope {
 		Channel: x.scope.channel, Sender: x.agent, Priority: envelope.Normal,
 		Type: branch.LogType(p.event.Payload.EventType()), Data: p.data, Ext: x.plainExt, Key: p.key,
 	}
+	s.counts.stored.Add(1)
 	if p.event.Timestamp != "" {
 		e.Ext = branch.Ext{Flow: x.turn, Time: p.event.Timestamp}.Bytes()
 	}
@@ -256,6 +253,7 @@ func (s *Server) stored(x *run, p *published) *envelope.Envelope {
 // show shows an event live, behind what the run has stored before.
 func (s *Server) show(ctx context.Context, x *run, e *wire.Event) error {
 	x.stamp(&e.Base, false)
+	s.counts.live.Add(1)
 	return s.showIn(ctx, x.scope.channel, x.agent, e)
 }
 

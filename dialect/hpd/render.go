@@ -97,21 +97,25 @@ func hidden(ev *hub.Event) bool {
 type notes struct {
 	mu     sync.Mutex
 	of     map[weak.Pointer[envelope.Envelope]]*wire.Base
-	recent [8192]weak.Pointer[envelope.Envelope]
+	recent []weak.Pointer[envelope.Envelope]
 	next   int
 
 	ofTurn map[string]*wire.Base
-	turns  [8192]string
+	turns  []string
 	turn   int
+}
+
+func newNotes(most int) notes {
+	return notes{
+		of: map[weak.Pointer[envelope.Envelope]]*wire.Base{}, recent: make([]weak.Pointer[envelope.Envelope], most),
+		ofTurn: map[string]*wire.Base{}, turns: make([]string, most),
+	}
 }
 
 // put remembers what an event has of its own.
 func (n *notes) put(e *envelope.Envelope, b *wire.Base) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.of == nil {
-		n.of = map[weak.Pointer[envelope.Envelope]]*wire.Base{}
-	}
 	delete(n.of, n.recent[n.next])
 	key := weak.Make(e)
 	n.of[key], n.recent[n.next] = b, key
@@ -122,9 +126,6 @@ func (n *notes) put(e *envelope.Envelope, b *wire.Base) {
 func (n *notes) putTurn(turn string, b *wire.Base) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.ofTurn == nil {
-		n.ofTurn = map[string]*wire.Base{}
-	}
 	delete(n.ofTurn, n.turns[n.turn])
 	n.ofTurn[turn], n.turns[n.turn] = b, turn
 	n.turn = (n.turn + 1) % len(n.turns)

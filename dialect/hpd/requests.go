@@ -179,7 +179,7 @@ func (s *Server) listRequests(c *call) error {
 	if err != nil {
 		return err
 	}
-	page, err := s.hub.Requests(c.Context(), hub.RequestQuery{Channel: x.channel, State: request.Open, Limit: rememberedRequests})
+	page, err := s.hub.Requests(c.Context(), hub.RequestQuery{Channel: x.channel, State: request.Open, Limit: s.cfg.Limits.Requests})
 	if err != nil {
 		return err
 	}
@@ -232,7 +232,7 @@ func (r *Run) Ask(ctx context.Context, question wire.Payload, timeout time.Durat
 // adoptRequests takes over what a run asked in another process: open requests
 // are waited for, and answers that may not have been handed over are kept.
 func (s *Server) adoptRequests(ctx context.Context, x *run) error {
-	page, err := s.hub.Requests(ctx, hub.RequestQuery{Channel: x.scope.channel, Limit: rememberedRequests})
+	page, err := s.hub.Requests(ctx, hub.RequestQuery{Channel: x.scope.channel, Limit: s.cfg.Limits.Requests})
 	if err != nil {
 		return err
 	}

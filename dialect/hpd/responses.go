@@ -160,14 +160,10 @@ func (s *Server) reject(ctx context.Context, at *scope, answer *wire.Response, s
 	}
 }
 
-// rememberedRequests is how many requests of a branch are looked through for one
-// that has ended.
-const rememberedRequests = 1000
-
 // askedBefore finds a request that ended, or that a run of another process
 // asked; nil if there is none.
 func (s *Server) askedBefore(ctx context.Context, at *scope, id string) (*hub.Request, error) {
-	page, err := s.hub.Requests(ctx, hub.RequestQuery{Channel: at.channel, Newest: true, Limit: rememberedRequests})
+	page, err := s.hub.Requests(ctx, hub.RequestQuery{Channel: at.channel, Newest: true, Limit: s.cfg.Limits.Requests})
 	if err != nil {
 		return nil, err
 	}

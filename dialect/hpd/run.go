@@ -134,6 +134,7 @@ func (s *Server) complete(ctx context.Context, x *run, how outcome) error {
 		return err
 	}
 	x.ended = true
+	s.counts.ended(how)
 	for _, e := range list {
 		s.notes.put(e, &wire.Base{TraceID: x.trace, SpanID: x.span})
 	}

@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"slices"
 
+	"github.com/go-json-experiment/json"
+
 	adapter "github.com/parley-hub/parley/adapter/branch"
 	"github.com/parley-hub/parley/dialect/hpd/wire"
 	"github.com/parley-hub/parley/fault"
@@ -74,16 +76,64 @@ func errNoRunOf(id, branchID string) error {
 }
 
 func (s *Server) listRuns(c *call) error {
+	offset, limit, err := c.page(s.cfg.Limits.Runs)
+	if err != nil {
+		return err
+	}
 	x, err := s.scope(c)
 	if err != nil {
 		return err
 	}
-	all, err := s.runsOf(c.Context(), x, "")
+	ids, err := s.runsBy(c.Context(), x, c.agent)
 	if err != nil {
 		return err
 	}
-	list := slices.DeleteFunc(all, func(run wire.Run) bool { return run.AgentID != c.agent })
+	list := []wire.Run{}
+	for _, id := range ids[min(offset, len(ids)):min(offset+limit, len(ids))] {
+		run, err := s.runOf(c.Context(), x, id)
+		if err != nil {
+			return err
+		}
+		if run != nil {
+			list = append(list, *run)
+		}
+	}
 	return c.write(http.StatusOK, list)
+}
+
+// runsBy are the ids of an agent's runs on a branch, in the order of their
+// start. What else is known of a run is read for those that are shown.
+func (s *Server) runsBy(ctx context.Context, x *scope, agentID string) ([]string, error) {
+	type start struct {
+		seq uint64
+		id  string
+	}
+	var all []start
+	q := hub.EntryQuery{Home: x.session.home, Prefix: adapter.RunEventsPrefix(x.channel, "")}
+	for e, err := range entries(ctx, s.hub, q, adapter.ParseRunEvent) {
+		if err != nil {
+			return nil, err
+		}
+		if e.Type != branch.BranchRunStarted {
+			continue
+		}
+		if e.Data == nil {
+			var err error
+			if e.Data, err = s.dataAt(ctx, x.channel, e.Seq); err != nil {
+				return nil, err
+			}
+		}
+		var started wire.BranchRunStarted
+		if json.Unmarshal(e.Data, &started) == nil && started.AgentID == agentID {
+			all = append(all, start{e.Seq, started.RuntimeRunID})
+		}
+	}
+	slices.SortFunc(all, func(a, b start) int { return cmp.Compare(a.seq, b.seq) })
+	ids := make([]string, len(all))
+	for i, one := range all {
+		ids[i] = one.id
+	}
+	return ids, nil
 }
 
 func (s *Server) activeRun(c *call) error {

@@ -10,8 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-
 	"github.com/parley-hub/parley/fault"
 	"github.com/parley-hub/parley/hub"
 	"github.com/parley-hub/parley/internal/wsconn"
@@ -48,6 +46,7 @@ type Server struct {
 	began     time.Time // when it was made
 	// background are the runs and whatever watches over them.
 	background sync.WaitGroup
+	counts     counts
 }
 
 var _ dialect.Dialect = (*Server)(nil)
@@ -62,6 +61,8 @@ func New(cfg Config) (*Server, error) {
 	}
 	cfg = cfg.withDefaults()
 	s := &Server{cfg: cfg, hub: cfg.Hub, log: cfg.Log, ids: identities{hub: cfg.Hub}, streams: make(chan struct{}, cfg.Limits.Streams), recovered: make(chan struct{})}
+	s.notes = newNotes(cfg.Limits.Recent)
+	s.settled.most, s.remote.most, s.replaced.most = cfg.Limits.Remembered, cfg.Limits.Remembered, cfg.Limits.Remembered
 	s.began = s.now()
 	s.ctx, s.end = context.WithCancel(context.Background())
 	s.draining, s.drain = context.WithCancel(s.ctx)
@@ -166,32 +167,13 @@ func (s *Server) Banner(base string) dialect.Banner {
 	return dialect.Banner{Label: "hpd", URL: base + s.cfg.Prefix}
 }
 
-// figures are what a server tells of itself.
-var (
-	runsActive  = prometheus.NewDesc("parley_hpd_runs", "HPD runs active now.", nil, nil)
-	streamsOpen = prometheus.NewDesc("parley_hpd_streams", "HPD streams open now.", nil, nil)
-)
-
-// Describe names the figures.
-func (s *Server) Describe(to chan<- *prometheus.Desc) {
-	to <- runsActive
-	to <- streamsOpen
-}
-
-// Collect tells them.
-func (s *Server) Collect(to chan<- prometheus.Metric) {
-	to <- prometheus.MustNewConstMetric(runsActive, prometheus.GaugeValue, float64(len(s.runs.list())))
-	to <- prometheus.MustNewConstMetric(streamsOpen, prometheus.GaugeValue, float64(len(s.streams)))
-}
-
 // seen remembers names, and forgets all of them when there are too many: what
 // is done once for each is then done again.
 type seen struct {
+	most  int
 	mu    sync.Mutex
 	names map[string]bool
 }
-
-const maxSeen = 100_000
 
 func (x *seen) has(name string) bool {
 	x.mu.Lock()
@@ -208,7 +190,7 @@ func (x *seen) remove(name string) {
 func (x *seen) add(name string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if x.names == nil || len(x.names) >= maxSeen {
+	if x.names == nil || len(x.names) >= x.most {
 		x.names = map[string]bool{}
 	}
 	x.names[name] = true

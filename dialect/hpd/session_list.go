@@ -21,28 +21,29 @@ type sessionQuery struct {
 	limit      int
 }
 
-func parseSessionQuery(c *call, most int) (q sessionQuery, err error) {
-	q.limit = most
-	values := c.URL.Query()
-	number := func(name string, into *int) error {
-		text := values.Get(name)
+// page is which part of a list is asked for; without a limit it is all that one
+// answer has.
+func (c *call) page(most int) (offset, limit int, err error) {
+	limit = most
+	for name, into := range map[string]*int{"limit": &limit, "offset": &offset} {
+		text := c.URL.Query().Get(name)
 		if text == "" {
-			return nil
+			continue
 		}
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 0 {
-			return fault.New(fault.Invalid, "`%s` is %.40q; it is a number from 0", name, text)
+			return 0, 0, fault.New(fault.Invalid, "`%s` is %.40q; it is a number from 0", name, text)
 		}
 		*into = n
-		return nil
 	}
-	if err := number("limit", &q.limit); err != nil {
+	return offset, min(limit, most), nil
+}
+
+func parseSessionQuery(c *call, most int) (q sessionQuery, err error) {
+	if q.offset, q.limit, err = c.page(most); err != nil {
 		return q, err
 	}
-	if err := number("offset", &q.offset); err != nil {
-		return q, err
-	}
-	q.limit = min(q.limit, most)
+	values := c.URL.Query()
 	switch by := values.Get("sortBy"); {
 	case by == "" || strings.EqualFold(by, "lastActivity"):
 	case strings.EqualFold(by, "createdAt"):

@@ -185,6 +185,7 @@ func (k *socket) show(w *watching) {
 			k.ws.End(&wsconn.CloseError{Code: wsconn.NotUTF8, Reason: k.surface.CloseGone()})
 			return
 		case fault.CodeOf(err) == fault.SlowReader:
+			s.counts.cutOff.Add(1)
 			k.ws.CutOff(err)
 			return
 		case err != nil:

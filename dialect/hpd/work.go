@@ -3,8 +3,11 @@ package hpd
 import (
 	"context"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/parley-hub/parley/fault"
 	"github.com/parley-hub/parley/identity"
@@ -22,9 +25,6 @@ type workFrame struct {
 	name string
 	data []byte
 }
-
-// workQueue is how many frames wait for a producer that does not read.
-const workQueue = 1024
 
 func (w *worker) cutOff() { w.once.Do(func() { close(w.gone) }) }
 
@@ -51,6 +51,11 @@ func mayProduce(who Who, agent string) error {
 	return fault.New(fault.AccessDenied, "this needs the key of agent '%.100s', or an operator's", agent)
 }
 
+// printable reports whether a name of a path can be registered and shown.
+func printable(name string) bool {
+	return utf8.ValidString(name) && len(name) <= 200 && !strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) })
+}
+
 // getWork streams the work of an agent to one of its producers, as long as it
 // stays.
 func (s *Server) getWork(c *call) error {
@@ -60,6 +65,12 @@ func (s *Server) getWork(c *call) error {
 	if s.cfg.Producers[c.agent] != nil {
 		return fault.New(fault.Conflict, "agent '%s' runs in the hub itself", c.agent)
 	}
+	if !printable(c.agent) {
+		return fault.New(fault.Invalid, "agent id %.60q has characters that no name has; it has 1 to 200 that can be printed", c.agent)
+	}
+	// Whoever sees the name registered finds its producer on the way.
+	arrived := s.pools.arrive(c.agent)
+	defer arrived()
 	agent, err := s.ids.of(c.Context(), c.agent, identity.Agent)
 	if err == nil {
 		err = s.remember(c.Context(), agent)
@@ -80,8 +91,9 @@ func (s *Server) getWork(c *call) error {
 	ctx, cancel := s.during(c.Context())
 	defer cancel()
 	// It is there before it is told so: an input that follows finds it.
-	w := &worker{frames: make(chan workFrame, workQueue), gone: make(chan struct{})}
+	w := &worker{frames: make(chan workFrame, s.cfg.Limits.Work), gone: make(chan struct{})}
 	s.join(agent, w)
+	arrived()
 	defer s.leave(agent, w)
 	defer w.cutOff()
 	c.w.Header().Set("Cache-Control", "no-cache")

@@ -155,6 +155,12 @@ type HPDLimits struct {
 	Connections int
 	FrameBytes  Bytes
 	QueueBytes  Bytes
+	Runs        int
+	Work        int
+	Keys        int
+	Recent      int
+	Remembered  int
+	Requests    int
 }
 
 // AGH is the AGH dialect.

@@ -47,7 +47,7 @@ func TestDefaults(t *testing.T) {
 		HPD: config.HPD{
 			User: "user", HasChildren: "400", InterruptGrace: 10 * time.Second, ProducerGrace: time.Minute,
 			Persist: config.HPDPersist{AudioTranscripts: "off"},
-			Limits:  config.HPDLimits{Sessions: 10_000, Streams: 10_000, Behind: 1024, BehindBytes: 8 << 20, Upload: 10 * time.Minute, Connections: 10_000, FrameBytes: 2 << 20, QueueBytes: 8 << 20},
+			Limits:  config.HPDLimits{Sessions: 10_000, Streams: 10_000, Behind: 1024, BehindBytes: 8 << 20, Upload: 10 * time.Minute, Connections: 10_000, FrameBytes: 2 << 20, QueueBytes: 8 << 20, Runs: 10_000, Work: 1024, Keys: 4096, Recent: 8192, Remembered: 100_000, Requests: 1000},
 		},
 		AGH: config.AGH{
 			Enabled: true, GreetInterval: 30 * time.Second, ReplayAge: 300 * time.Second, QueueDepth: 100, DefaultChannel: "default", SecretScan: "outbound",

@@ -461,6 +461,36 @@ var Core = Table{
 		field:   func(c *Config) any { return &c.HPD.Limits.QueueBytes },
 	},
 	{
+		Name: "hpd.limits.runs", Default: "10000",
+		Meaning: "runs of a branch in one answer; pages reach the rest",
+		field:   func(c *Config) any { return &c.HPD.Limits.Runs },
+	},
+	{
+		Name: "hpd.limits.work", Default: "1024",
+		Meaning: "frames that wait for a remote producer that does not read; then it is cut off, and is told again when it is back",
+		field:   func(c *Config) any { return &c.HPD.Limits.Work },
+	},
+	{
+		Name: "hpd.limits.keys", Default: "4096",
+		Meaning: "idempotency keys of one run that are remembered besides those of stored events",
+		field:   func(c *Config) any { return &c.HPD.Limits.Keys },
+	},
+	{
+		Name: "hpd.limits.recent", Default: "8192",
+		Meaning: "events, and turns, whose fields that are shown live and never stored are remembered for readers",
+		field:   func(c *Config) any { return &c.HPD.Limits.Recent },
+	},
+	{
+		Name: "hpd.limits.remembered", Default: "100000",
+		Meaning: "sessions, producers and ends of runs that are remembered as looked at; forgotten ones are looked at again",
+		field:   func(c *Config) any { return &c.HPD.Limits.Remembered },
+	},
+	{
+		Name: "hpd.limits.requests", Default: "1000", Most: 1000,
+		Meaning: "requests of a branch that are listed, or looked through for one that has ended; at most 1,000",
+		field:   func(c *Config) any { return &c.HPD.Limits.Requests },
+	},
+	{
 		Name: "agh.enabled", Default: "true",
 		Meaning: "serve AGH's network under /agh; off, only its status is served, which says so",
 		field:   func(c *Config) any { return &c.AGH.Enabled },
