@@ -47,7 +47,7 @@ func TestManyReadersOfOneBranch(t *testing.T) {
 	r := newRig(t, hpd.Config{
 		Producers: map[string]hpd.Producer{"echo": p},
 		// On few cores all readers are slow: the bound in bytes cuts one off, not time.
-		Limits: hpd.Limits{Behind: 4 * deltas, BehindBytes: 1 << 20, Write: wait},
+		Limits: hpd.Limits{Behind: 4 * deltas, BehindBytes: 256 << 10, Write: wait},
 	})
 	s := r.session()
 	path := "/agents/echo/sessions/" + s + "/branches/main/events/live"
@@ -85,7 +85,7 @@ func TestManyReadersOfOneBranch(t *testing.T) {
 		}
 		return least
 	}
-	padding := strings.Repeat("x", 64<<10)
+	padding := strings.Repeat("x", 8<<10)
 	poll := time.NewTicker(5 * time.Millisecond)
 	defer poll.Stop()
 	for i := range deltas {
@@ -167,7 +167,16 @@ func TestManyRunsAndACrash(t *testing.T) {
 			total.Add(1)
 		}
 	})
-	r := newRig(t, hpd.Config{Producers: map[string]hpd.Producer{"talk": talk}})
+	begin := make(chan struct{}) // when all have begun: those that talk leave the others little
+	waiting := hpd.ProducerFunc(func(ctx context.Context, run *hpd.Run, work hpd.Work) error {
+		select {
+		case <-begin:
+			return talk(ctx, run, work)
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	})
+	r := newRig(t, hpd.Config{Producers: map[string]hpd.Producer{"talk": waiting}})
 	sessions := make([]string, runs)
 	for i := range sessions {
 		sessions[i] = r.session()
@@ -175,6 +184,7 @@ func TestManyRunsAndACrash(t *testing.T) {
 			t.Fatalf("input: %d %s", a.status, a.raw)
 		}
 	}
+	close(begin)
 	poll := time.NewTicker(time.Millisecond)
 	defer poll.Stop()
 	for late := time.Now().Add(wait); total.Load() < int64(20*runs) && time.Now().Before(late); {

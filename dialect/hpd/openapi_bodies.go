@@ -46,6 +46,7 @@ var (
 	resuming    = []param{{"after", "string", "go on behind this position, or behind this sequence number"}}
 	inputForms  = anyOf{textInput{}, event{}}
 	accepted    = wire.RespondResult{}
+	pageQuery   = []param{{"limit", "integer", "at most so many"}, {"offset", "integer", "leave out so many first"}}
 	eventsQuery = []param{{"after", "string", "only events behind this position or sequence number"}, {"limit", "integer", "at most so many"}}
 	listQuery   = []param{
 		{"limit", "integer", "at most so many"},
@@ -97,7 +98,7 @@ func bodiesOf() map[string]body {
 		"POST " + agentPath + "/interrupt":  {in: anyOf{interruption{}, event{}}, optional: true, status: 202},
 		"POST " + agentPath + "/responses":  {in: event{}, status: 200, out: accepted},
 		"GET " + agentPath + "/requests":    {status: 200, out: []wire.OpenRequest{}},
-		"GET " + agentPath + "/runs":        {status: 200, out: []wire.Run{}},
+		"GET " + agentPath + "/runs":        {status: 200, out: []wire.Run{}, query: pageQuery},
 		"GET " + agentPath + "/runs/active": {status: 200, out: anyOf{wire.Run{}, nil}},
 		"GET " + agentPath + "/runs/{}":     {status: 200, out: wire.Run{}},
 

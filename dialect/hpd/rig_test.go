@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -90,7 +91,12 @@ func (r *rig) start() {
 	if err := r.server.Start(r.t.Context()); err != nil {
 		r.t.Fatal(err)
 	}
-	r.http = httptest.NewServer(r.server.Mount().Routes[0].Handler) // which takes every path as it came
+	r.http = httptest.NewUnstartedServer(r.server.Mount().Routes[0].Handler) // which takes every path as it came
+	r.http.Config.ConnContext = func(ctx context.Context, conn net.Conn) context.Context {
+		_ = conn.(*net.TCPConn).SetWriteBuffer(64 << 10) // so that a reader which stops is soon behind
+		return ctx
+	}
+	r.http.Start()
 }
 
 func (r *rig) stop() {
