@@ -56,15 +56,19 @@ func LastPart(k []byte) string {
 }
 
 // Digest hashes parts that clients choose into a key part of fixed size.
-func Digest(parts ...string) string {
-	sum := sha256.New()
+func Digest(parts ...string) string { return digested("", parts...) }
+
+// digested is Digest behind a prefix. Every post with an idempotency key makes
+// some, so it allocates only what it returns, unless the parts are long.
+func digested(prefix string, parts ...string) string {
+	var room [256]byte
+	text := room[:0]
 	for _, part := range parts {
-		var size [8]byte
-		binary.BigEndian.PutUint64(size[:], uint64(len(part)))
-		sum.Write(size[:])
-		sum.Write([]byte(part))
+		text = binary.BigEndian.AppendUint64(text, uint64(len(part)))
+		text = append(text, part...)
 	}
-	return hex.EncodeToString(sum.Sum(nil)[:digestLength/2])
+	sum := sha256.Sum256(text)
+	return string(hex.AppendEncode(append(text[:0], prefix...), sum[:digestLength/2]))
 }
 
 const digestLength = 40
@@ -74,17 +78,17 @@ func NameClaim(name string) string { return "name/" + Digest(name) }
 
 // IdempotencyClaim is the claim of a post's idempotency key.
 func IdempotencyClaim(channelID, sender, idempotencyKey string) string {
-	return "key/" + Digest(channelID, sender, idempotencyKey)
+	return digested("key/", channelID, sender, idempotencyKey)
 }
 
 // HomeKeyClaim is the claim of an idempotency key that counts in a whole home.
 func HomeKeyClaim(home, idempotencyKey string) string {
-	return "key/" + Digest(home, idempotencyKey)
+	return digested("key/", home, idempotencyKey)
 }
 
 // OpeningKeyClaim is the claim of the idempotency key of an opening in a home.
 func OpeningKeyClaim(home, kind, creator, idempotencyKey string) string {
-	return "key/" + Digest("opening", home, kind, creator, idempotencyKey)
+	return digested("key/", "opening", home, kind, creator, idempotencyKey)
 }
 
 // ChannelNameClaim is the claim of a channel's name among those of its type in a
