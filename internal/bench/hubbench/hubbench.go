@@ -15,6 +15,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/parley-hub/parley/adapter"
+	"github.com/parley-hub/parley/adapter/conversation"
 	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/hub"
 	"github.com/parley-hub/parley/identity"
@@ -46,7 +47,7 @@ func Run(ctx context.Context, o Options) (report bench.Report, err error) {
 		defer func() { err = errors.Join(err, os.RemoveAll(o.Dir)) }()
 	}
 	report = bench.Report{Bench: "hub", Params: map[string]any{"posters": o.Posters, "channels": o.Channels, "text_bytes": len(text)}}
-	for _, part := range []func(context.Context, Options) ([]bench.Figure, error){admission, many, keyed, viewer, replay, touch, opening, due, weight} {
+	for _, part := range []func(context.Context, Options) ([]bench.Figure, error){admission, many, keyed, viewer, replay, touch, opening, attach, due, weight} {
 		figures, err := part(ctx, o)
 		report.Figures = append(report.Figures, figures...)
 		if err != nil {
@@ -85,7 +86,7 @@ func openOn(ctx context.Context, dir string, fs vfs.FS, o hub.Options) (*site, e
 	if err != nil {
 		return nil, err
 	}
-	o.Adapters, o.Log = append(adapter.All(), rooms()), silent()
+	o.Adapters, o.Log = append(adapter.All(), rooms(), thread{room{conversation.Adapter{}}}), silent()
 	o.TTLSweep, o.ExpectationSweep, o.Limits.Inbox = -1, -1, 1<<30
 	h, err := hub.Open(ctx, engine, o)
 	if err != nil {
