@@ -41,7 +41,7 @@ export function isPerson(id: string): boolean {
 }
 
 async function ask(): Promise<void> {
-  const ids = waiting;
+  const ids = waiting.filter((id) => !names.has(id)); // what is shown may have told it
   waiting = [];
   for (const id of ids.slice(0, 50)) {
     try {

@@ -1,0 +1,70 @@
+import assert from "node:assert/strict";
+import { after, test } from "node:test";
+import { closeBrowser, done, Hub, open } from "./rig.ts";
+
+after(closeBrowser);
+
+const choices = [{ id: "approve", label: "Approve", consequence: "The release goes out." }, { id: "deny", label: "Deny" }];
+
+async function asked(hub: Hub, title: string): Promise<{ channel: string; request: string }> {
+  const { channel_id: channel } = await hub.call<{ channel_id: string }>("POST", "channels", { creator: "ada", type: "discussion", participants: ["bob"], required_acks: 0, labels: { title: "Release 7" } });
+  const { request_id: request } = await hub.call<{ request_id: string }>("POST", `channels/${channel}/requests`, { asked_by: "ada", kind: "approval", title, choices, action: { name: "release", arguments: { version: 7 } } });
+  return { channel, request };
+}
+
+test("a request is answered by keys alone, and the audit says who", async () => {
+  const hub = await new Hub().start();
+  await hub.agent("ada");
+  await hub.agent("bob");
+  const { request } = await asked(hub, "May I release?");
+  const page = await open(hub, "#/inbox");
+  const card = page.locator(`article[data-request="${request}"]`);
+  await card.getByRole("link", { name: "Release 7" }).waitFor();
+  await card.focus();
+  await page.keyboard.press("a");
+  await card.getByText("The release goes out.").waitFor();
+  await page.keyboard.press("Enter");
+  await card.getByText("answered").waitFor();
+  const stored = await hub.call<{ state: string; answer: { choice: string } }>("GET", `requests/${request}`);
+  assert.deepEqual([stored.state, stored.answer.choice], ["answered", "approve"]);
+  const { records } = await hub.call<{ records: { kind: string; request_id?: string }[] }>("GET", "audit?kind=request_ended");
+  assert.equal(records.filter((r) => r.request_id === request).length, 1);
+  await done(page);
+  await hub.end();
+});
+
+test("two windows answer at once: one decides, the other is told", async () => {
+  const hub = await new Hub().start();
+  await hub.agent("ada");
+  await hub.agent("bob");
+  const { request } = await asked(hub, "May I release?");
+  const pages = [await open(hub, "#/inbox"), await open(hub, "#/inbox")];
+  const cards = pages.map((page) => page.locator(`article[data-request="${request}"]`));
+  await cards[0]!.getByRole("button", { name: "Approve" }).click();
+  await cards[1]!.getByRole("button", { name: "Deny" }).click();
+  await Promise.all(cards.map((card) => card.getByRole("button", { name: /^Decide/ }).click()));
+  await Promise.all(cards.map((card) => card.getByText("answered").waitFor()));
+  const { answer } = await hub.call<{ answer: { choice: string } }>("GET", `requests/${request}`);
+  for (const card of cards) await card.getByText(new RegExp(`${answer.choice}.*by`)).waitFor();
+  for (const page of pages) await done(page);
+  await hub.end();
+});
+
+test("a person's turn stands in the inbox until it is taken", async () => {
+  const hub = await new Hub().start();
+  const ada = await hub.agent("ada");
+  await hub.agent("hana", "human");
+  const graph = { initial_speaker: ada, transitions: [], default_target: { name: "round_robin", args: {} } };
+  const { channel_id: id } = await hub.call<{ channel_id: string }>("POST", "channels", { creator: "ada", type: "workflow", participants: ["hana"], required_acks: 0, knobs: { graph }, labels: { title: "Flow" } });
+  await hub.call("POST", `channels/${id}/events`, { sender: "ada", text: "over to hana" });
+  const page = await open(hub, "#/inbox");
+  await page.getByRole("heading", { name: "hana is expected to speak" }).waitFor();
+  await page.getByRole("link", { name: "Take the turn" }).click();
+  await page.locator("#compose").fill("Done.");
+  await page.getByRole("button", { name: "Send" }).click();
+  await page.locator("article", { hasText: "Done." }).waitFor();
+  await page.goto(`${hub.url}/console/#/inbox?kind=turn`);
+  await page.getByText("Nobody waits for an answer.").waitFor();
+  await done(page);
+  await hub.end();
+});
