@@ -1,6 +1,7 @@
 package hpdbench
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -154,12 +155,20 @@ func (s *site) arrivals(ctx context.Context, run *dialect.Run) (<-chan arrival, 
 	go func() {
 		defer body.Close()
 		buf := make([]byte, 64<<10)
-		tail := byte(0)
+		var rest []byte
 		for {
 			n, err := body.Read(buf)
 			now := time.Now()
-			for range streams.Count(buf[:n], &tail) {
-				arrived <- arrival{now, append([]byte(nil), buf[:n]...)}
+			rest = append(rest, buf[:n]...)
+			for {
+				frame, more, whole := bytes.Cut(rest, []byte("\n\n"))
+				if !whole {
+					break
+				}
+				if frame[0] != ':' { // a comment tells only that the stream stands
+					arrived <- arrival{now, append(bytes.Clone(frame), "\n\n"...)}
+				}
+				rest = more
 			}
 			if err != nil {
 				return
