@@ -13,6 +13,7 @@ import (
 	"github.com/parley-hub/parley/console"
 	"github.com/parley-hub/parley/hub"
 	"github.com/parley-hub/parley/identity"
+	"github.com/parley-hub/parley/internal/answers"
 	"github.com/parley-hub/parley/journal"
 	"github.com/parley-hub/parley/journal/disk"
 	"github.com/parley-hub/parley/server"
@@ -44,7 +45,8 @@ func compose(ctx context.Context, cfg config.Config, engine journal.Engine, log 
 		h.Close()
 		return server.Deps{}, nil, err
 	}
-	dialects, err := dialectsOf(cfg, h, keys, log)
+	budget := answers.New(int64(cfg.Limits.Answers))
+	dialects, err := dialectsOf(cfg, h, keys, budget, log)
 	if err != nil {
 		h.Close()
 		return server.Deps{}, nil, err
@@ -60,11 +62,11 @@ func compose(ctx context.Context, cfg config.Config, engine journal.Engine, log 
 	recorder := recorderOf(registry, engine)
 	v1 := api.New(api.Config{
 		Hub: h, Backup: backupOf(engine), Version: thisBuild().Version, Name: hostName(), Log: log, Stopping: server.Stopping,
-		Stands: keys.Stands, Keys: keys, Sessions: sessions, Stats: recorder,
+		Stands: keys.Stands, Keys: keys, Sessions: sessions, Stats: recorder, Answers: budget,
 		Warnings: dialects.channelWarnings, Takes: dialects.checkEnvelope, TakesOpening: dialects.checkOpening,
 		Limits: api.Limits{
 			Body: int64(cfg.Limits.Body), Page: cfg.Limits.Page, PageBytes: int(cfg.Limits.PageBytes), View: int64(cfg.Limits.View),
-			Search: int64(cfg.Limits.Search), Followers: cfg.Limits.Followers, States: cfg.Limits.States, Answers: int64(cfg.Limits.Answers),
+			Search: int64(cfg.Limits.Search), Followers: cfg.Limits.Followers, States: cfg.Limits.States,
 			Write: cfg.Limits.FollowerWrite, KeepAlive: cfg.Limits.KeepAlive,
 		},
 	})

@@ -16,6 +16,7 @@ import (
 	"github.com/parley-hub/parley/dialect/agh/wire"
 	"github.com/parley-hub/parley/fault"
 	"github.com/parley-hub/parley/hub"
+	"github.com/parley-hub/parley/internal/answers"
 	"github.com/parley-hub/parley/server"
 	"github.com/parley-hub/parley/server/access"
 	"github.com/parley-hub/parley/server/config"
@@ -33,7 +34,7 @@ func aghAdapters(cfg config.Config) []channel.Adapter {
 // aghRoles are the roles of the dialect, by those of keys.
 var aghRoles = map[access.Role]agh.Role{access.Agent: agh.Agent, access.Reader: agh.Reader, access.Operator: agh.Operator}
 
-func serveAGH(cfg config.Config, h *hub.Hub, keys *access.Keys, log *slog.Logger) (server.Dialect, error) {
+func serveAGH(cfg config.Config, h *hub.Hub, keys *access.Keys, budget *answers.Budget, log *slog.Logger) (server.Dialect, error) {
 	scan, err := agh.ParseScan(cfg.AGH.SecretScan)
 	if err != nil {
 		return nil, err
@@ -48,10 +49,11 @@ func serveAGH(cfg config.Config, h *hub.Hub, keys *access.Keys, log *slog.Logger
 		Broker: broker,
 		Who: func(r *http.Request) agh.Who {
 			who := access.From(r.Context())
-			return agh.Who{Role: aghRoles[who.Role], Agent: who.Agent}
+			return agh.Who{Role: aghRoles[who.Role], Agent: who.Agent, Key: who.Key}
 		},
 		Stands:         func(r *http.Request) bool { return keys.Stands(access.From(r.Context())) },
 		Log:            log,
+		Answers:        budget,
 		Disabled:       !cfg.AGH.Enabled,
 		GreetInterval:  cfg.AGH.GreetInterval,
 		ReplayAge:      cfg.AGH.ReplayAge,

@@ -19,6 +19,7 @@ import (
 	"github.com/parley-hub/parley/graph"
 	"github.com/parley-hub/parley/hub"
 	"github.com/parley-hub/parley/identity"
+	"github.com/parley-hub/parley/internal/answers"
 	"github.com/parley-hub/parley/internal/wsconn"
 	"github.com/parley-hub/parley/server"
 	"github.com/parley-hub/parley/server/access"
@@ -35,14 +36,14 @@ var allSettings = config.Core.With(ag2.Section.Keys())
 type dialects []server.Dialect
 
 // dialectsOf makes them all, or none.
-func dialectsOf(cfg config.Config, h *hub.Hub, keys *access.Keys, log *slog.Logger) (dialects, error) {
+func dialectsOf(cfg config.Config, h *hub.Hub, keys *access.Keys, budget *answers.Budget, log *slog.Logger) (dialects, error) {
 	var all dialects
-	for _, make := range []func(config.Config, *hub.Hub, *access.Keys, *slog.Logger) (server.Dialect, error){
+	for _, make := range []func(config.Config, *hub.Hub, *access.Keys, *answers.Budget, *slog.Logger) (server.Dialect, error){
 		serveAG2,
 		serveHPD,
 		serveAGH,
 	} {
-		d, err := make(cfg, h, keys, log)
+		d, err := make(cfg, h, keys, budget, log)
 		if err != nil {
 			return nil, errors.Join(err, all.close())
 		}
@@ -139,7 +140,7 @@ func proofs(keys *access.Keys, seat access.Seat) ag2.Prove {
 	}
 }
 
-func serveAG2(cfg config.Config, h *hub.Hub, keys *access.Keys, log *slog.Logger) (server.Dialect, error) {
+func serveAG2(cfg config.Config, h *hub.Hub, keys *access.Keys, _ *answers.Budget, log *slog.Logger) (server.Dialect, error) {
 	set := ag2.Section.Of(&cfg)
 	mirror, err := ag2.ParseMirror(set.MirrorTasks)
 	if err != nil {
@@ -239,7 +240,7 @@ func hpdWho(r *http.Request) hpd.Who {
 	return out
 }
 
-func serveHPD(cfg config.Config, h *hub.Hub, keys *access.Keys, log *slog.Logger) (server.Dialect, error) {
+func serveHPD(cfg config.Config, h *hub.Hub, keys *access.Keys, budget *answers.Budget, log *slog.Logger) (server.Dialect, error) {
 	table, err := hpdTable(cfg)
 	if err != nil {
 		return nil, err
@@ -260,6 +261,7 @@ func serveHPD(cfg config.Config, h *hub.Hub, keys *access.Keys, log *slog.Logger
 		InterruptGrace:  cfg.HPD.InterruptGrace,
 		ProducerGrace:   cfg.HPD.ProducerGrace,
 		Log:             log,
+		Answers:         budget,
 		Limits: hpd.Limits{
 			Sessions:    cfg.HPD.Limits.Sessions,
 			Streams:     cfg.HPD.Limits.Streams,

@@ -102,6 +102,12 @@ func startSite(s *site, o dialecttest.Options) *dialecttest.Site {
 		if o.Connections > 0 {
 			c.HTTP.MaxConnections, c.Limits.ConnectionsPeer = o.Connections, o.Connections
 		}
+		if o.Answers > 0 {
+			c.Limits.Answers = config.Bytes(o.Answers)
+		}
+		if o.Reads > 0 {
+			c.Limits.Reads = config.Bytes(o.Reads)
+		}
 		if o.Patience > 0 {
 			c.HTTP.HeaderTimeout, c.HTTP.BodyTimeout, c.HTTP.IdleTimeout = o.Patience, o.Patience, o.Patience
 			c.Limits.FollowerWrite, ag2.Section.Of(c).Limits.Handshake, ag2.Section.Of(c).Limits.Write = o.Patience, o.Patience, o.Patience

@@ -70,6 +70,12 @@ func startAGHSite(t *testing.T, o dialecttest.Options) *dialecttest.Site {
 	door.Tells = func(c dialecttest.Client, room string) dialecttest.Request {
 		return c.(*aghWire).asks(http.MethodPost, aghSpace+"/send", roomOfAGH(room).saying(t, c.ID(), []byte(`{}`)))
 	}
+	door.Unread = func(c dialecttest.Client, room string) []dialecttest.Request {
+		w := c.(*aghWire)
+		return []dialecttest.Request{
+			w.asks(http.MethodGet, roomOfAGH(room).messages(), ""), w.asks(http.MethodGet, roomOfAGH(room).messages()+"/live", ""),
+		}
+	}
 	door.Tricks = append(tricks("/agh/workspaces/", "/network/peers"), tricks(aghSpace+"/channels/", "/threads")...)
 	door.Tricks = append(door.Tricks, tricks(aghSpace+"/work/", "")...)
 	return door

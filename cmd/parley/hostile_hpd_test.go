@@ -1,9 +1,11 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"mime/multipart"
 	"net"
 	"net/http"
 	"strings"
@@ -53,6 +55,17 @@ func startHPDSite(t *testing.T, o dialecttest.Options) *dialecttest.Site {
 	door.Tells = func(c dialecttest.Client, room string) dialecttest.Request {
 		return c.(*hpdWire).asks(http.MethodPost, hpdPath(c.ID(), room, "/events"), hpdEvent([]byte(`{}`)))
 	}
+	door.Unread = func(c dialecttest.Client, room string) []dialecttest.Request {
+		w := c.(*hpdWire)
+		content, err := w.upload(room, 8<<20)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return []dialecttest.Request{
+			w.asks(http.MethodGet, hpdHistory(room), ""), w.asks(http.MethodGet, hpdPath(w.name, room, "/events/live")+"&after=0", ""),
+			w.asks(http.MethodGet, content, ""),
+		}
+	}
 	door.Tricks = append(tricks("/hpd/sessions/", "/branches/main/events"), tricks("/hpd/agents/", "/sessions/s/branches/main/runs")...)
 	door.Tricks = append(door.Tricks, "/hpd/~/sessions", "/hpd/sessions/s/branches/..%2f..%2f/events", "/hpd/..%2fv1%2fkeys")
 	return door
@@ -98,6 +111,37 @@ func (w *hpdWire) hire(producer *hpdWire) (room string, err error) {
 		return "", err
 	}
 	return session.ID + " " + <-producer.work, nil
+}
+
+// upload stores a content, and returns where it is.
+func (w *hpdWire) upload(room string, size int) (path string, err error) {
+	session, _, _ := strings.Cut(room, " ")
+	var form bytes.Buffer
+	parts := multipart.NewWriter(&form)
+	part, err := parts.CreateFormFile("file", "large")
+	if err == nil {
+		_, err = part.Write(bytes.Repeat([]byte("x"), size))
+	}
+	if err = errors.Join(err, parts.Close()); err != nil {
+		return "", err
+	}
+	path = "/hpd/sessions/" + session + "/branches/main/content"
+	request, err := http.NewRequestWithContext(w.t.Context(), http.MethodPost, w.at.URL+path, &form)
+	if err != nil {
+		return "", err
+	}
+	request.Header.Set("Authorization", "Bearer "+w.token)
+	request.Header.Set("Content-Type", parts.FormDataContentType())
+	answer, err := (&http.Client{Timeout: dialecttest.Wait}).Do(request)
+	if err != nil {
+		return "", err
+	}
+	defer answer.Body.Close() //nolint:errcheck // it was read
+	var stored struct{ ContentID string }
+	if err := json.NewDecoder(answer.Body).Decode(&stored); err != nil || stored.ContentID == "" {
+		return "", fmt.Errorf("%s: %w", answer.Status, err)
+	}
+	return path + "/" + stored.ContentID, nil
 }
 
 func (w *hpdWire) take(data []byte) {

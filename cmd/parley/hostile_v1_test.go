@@ -50,6 +50,13 @@ func startV1Site(t *testing.T, o dialecttest.Options) *dialecttest.Site {
 	door.Tells = func(c dialecttest.Client, room string) dialecttest.Request {
 		return c.(*v1Wire).asks(http.MethodPost, "/v1/channels/"+room+"/events", `{"text":"forged"}`)
 	}
+	door.Unread = func(c dialecttest.Client, room string) []dialecttest.Request {
+		w, at := c.(*v1Wire), "/v1/channels/"+room
+		return []dialecttest.Request{ // a page is no longer than what the kernel keeps
+			w.asks(http.MethodGet, at+"/events?follow=true", ""), w.asks(http.MethodGet, "/v1/events?follow=true", ""),
+			w.asks(http.MethodGet, at+"/views/full_transcript?as=mallory", ""), w.asks(http.MethodGet, at+"/export", ""),
+		}
+	}
 	door.Tricks = tricks("/v1/channels/", "/events")
 	return door
 }

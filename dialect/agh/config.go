@@ -7,6 +7,7 @@ import (
 
 	"github.com/parley-hub/parley/dialect/agh/wire"
 	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/internal/answers"
 )
 
 // Role is what a request's sender may do.
@@ -24,6 +25,7 @@ const (
 type Who struct {
 	Role  Role
 	Agent string // the agent's name, for role Agent
+	Key   string // the id of the key that was shown; empty: none was
 }
 
 // Config says how the runtime works. Zero values are the defaults.
@@ -56,7 +58,10 @@ type Config struct {
 	// OnEvent is told what happened, after the fact; it must return soon.
 	OnEvent func(Event)
 
-	Limits Limits
+	// Answers are those of every dialect that are being made or read; nil: a
+	// budget of its own.
+	Answers *answers.Budget
+	Limits  Limits
 }
 
 // Limits bound what the runtime holds. Zero is the default given with each.
@@ -112,6 +117,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Now == nil {
 		c.Now = time.Now
+	}
+	if c.Answers == nil {
+		c.Answers = answers.New(0)
 	}
 	if c.GreetInterval <= 0 {
 		c.GreetInterval = 30 * time.Second

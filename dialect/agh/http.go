@@ -3,6 +3,7 @@ package agh
 import (
 	"errors"
 	"io"
+	"math"
 	"net/http"
 	"strconv"
 	"strings"
@@ -11,6 +12,8 @@ import (
 
 	"github.com/parley-hub/parley/dialect/agh/wire"
 	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/internal/answers"
+	"github.com/parley-hub/parley/internal/turns"
 )
 
 // call is one request that is being answered.
@@ -20,6 +23,8 @@ type call struct {
 	s   *Server
 	who Who
 	may *operation
+
+	share *answers.Answer // what the answer holds and reads
 }
 
 // handler answers a request of whoever may call the route at all; what of it is
@@ -31,6 +36,11 @@ func (s *Server) handler(o *operation) http.Handler {
 		if err == nil && s.cfg.Disabled && r.URL.Path != statusPath {
 			err = errDisabled
 		}
+		c.share = s.cfg.Answers.For(c.who.Key, c.turn())
+		defer c.share.Close()        // also after a panic
+		if err == nil && !o.stream { // a stream takes a turn for each message
+			err = c.share.Begin(r.Context(), s.cfg.Limits.Write)
+		}
 		if err == nil {
 			err = o.serve(c)
 		}
@@ -38,6 +48,17 @@ func (s *Server) handler(o *operation) http.Handler {
 			c.refuse(err)
 		}
 	})
+}
+
+// reads reports whether the request changes nothing.
+func (c *call) reads() bool { return c.Method == http.MethodGet || c.Method == http.MethodHead }
+
+// turn is whose turn it must be to read; nil: what is read is not bounded.
+func (c *call) turn() *turns.Turn {
+	if c.who.Role == Nobody || c.who.Role == Operator || !c.reads() {
+		return nil
+	}
+	return c.s.hub.Reading(answers.Reader(c.who.Key))
 }
 
 var errDisabled = fault.New(fault.Unavailable, "the AGH network is switched off; set agh.enabled to true")
@@ -134,7 +155,13 @@ func (c *call) refuse(err error) {
 	if status == http.StatusUnauthorized {
 		c.w.Header().Set("WWW-Authenticate", `Bearer realm="parley"`)
 	}
-	_ = c.answer(status, f) // the client may be gone; nobody else could be told
+	var known *fault.Error
+	if errors.As(err, &known) && known.RetryAfter > 0 {
+		c.w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(known.RetryAfter.Seconds()))))
+	}
+	if text, err := json.Marshal(f, json.Deterministic(true)); err == nil {
+		c.write(status, text)
+	}
 }
 
 // reasonOf is the protocol's word for a refusal, or the hub's.
@@ -156,13 +183,24 @@ func (c *call) answer(status int, body any) error {
 	if err != nil {
 		return fault.Wrap(fault.Internal, err, "%v", err)
 	}
+	c.share.Read(len(text))
+	// Whatever was done is told, however much waits.
+	if err := c.share.Keep(int64(len(text))); err != nil && c.reads() {
+		return err
+	}
+	c.write(status, text)
+	return nil
+}
+
+// write writes JSON that was counted, or is short.
+func (c *call) write(status int, text []byte) {
+	c.share.EndTurn()
 	h := c.w.Header()
 	h.Set("Content-Type", "application/json")
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Cache-Control", "no-store")
 	c.w.WriteHeader(status)
 	_, _ = c.w.Write(append(text, '\n')) // the client may be gone
-	return nil
 }
 
 // read decodes the request's body. Unknown, doubled and wrongly written members

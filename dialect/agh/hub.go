@@ -6,6 +6,7 @@ import (
 
 	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/hub"
+	"github.com/parley-hub/parley/internal/turns"
 	"github.com/parley-hub/parley/journal"
 )
 
@@ -38,4 +39,6 @@ type Hub interface {
 	FollowAll(ctx context.Context, o hub.WideOptions) (*hub.WideFollower, error)
 	Now(ctx context.Context) (hub.WidePosition, error)
 	Listen(l hub.Listener)
+	// Reading is whose turn it is to read logs.
+	Reading(who string) *turns.Turn
 }

@@ -54,9 +54,13 @@ func (c *call) inbox() error {
 			return fault.New(fault.Invalid, "`wait` is a duration of at most %s, such as 30s, not %.40q", mostWait, q.Get("wait"))
 		}
 	}
+	c.share.EndTurn() // while it waits
 	list, err := p.awaitMessages(c.Context(), patience)
 	if !c.s.cfg.Stands(c.Request) {
 		return fault.New(fault.AuthFailed, "the key was revoked while the request waited")
+	}
+	if err == nil {
+		err = c.share.Begin(c.Context(), c.s.cfg.Limits.Write)
 	}
 	if err != nil {
 		return err

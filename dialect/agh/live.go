@@ -84,11 +84,16 @@ type gapBody struct {
 func (c *call) follow(ctx context.Context, r *netChannel, f *hub.Follower, gap *hub.Gap, still func() error) {
 	stream := sse.Start(c.w, c.Request, sse.Config{
 		Write: c.s.cfg.Limits.Write, KeepAlive: c.s.cfg.Limits.KeepAlive,
-		Before: func(context.Context, int) (func(), error) {
+		Before: func(ctx context.Context, size int) (func(), error) {
 			if !c.s.cfg.Stands(c.Request) {
 				return nil, fault.New(fault.AuthFailed, "the key was revoked")
 			}
-			return nil, still()
+			if err := still(); err != nil {
+				return nil, err
+			}
+			ctx, cancel := context.WithTimeout(ctx, c.s.cfg.Limits.Write)
+			defer cancel()
+			return c.share.Release, c.share.Wait(ctx, int64(size))
 		},
 	})
 	defer stream.End()
@@ -101,18 +106,21 @@ func (c *call) follow(ctx context.Context, r *netChannel, f *hub.Follower, gap *
 		tellGap(gap)
 	}
 	err := stream.Run(ctx, func() (<-chan struct{}, error) {
-		ev, wake, err := f.TryNext(ctx)
-		if err != nil || wake != nil {
-			return wake, err
-		}
-		if e, data, err := wire.Message(ev.Envelope); err == nil {
-			text, err := json.Marshal(r.showMessage(e, data, ev.Envelope))
-			if err != nil {
-				return nil, err
+		return c.share.Step(stream.Buffered(), func() (int, <-chan struct{}, error) {
+			ev, wake, err := f.TryNext(ctx)
+			if err != nil || wake != nil {
+				return 0, wake, err
 			}
-			stream.Event(ev.Position.String(), "message", text)
-		}
-		return nil, nil
+			e, data, err := wire.Message(ev.Envelope)
+			if err != nil {
+				return len(ev.Envelope.Data), nil, nil // none of this dialect
+			}
+			text, err := json.Marshal(r.showMessage(e, data, ev.Envelope))
+			if err == nil {
+				stream.Event(ev.Position.String(), "message", text)
+			}
+			return len(text), nil, err
+		})
 	})
 	var dropped *hub.Gap
 	if errors.As(err, &dropped) {

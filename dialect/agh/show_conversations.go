@@ -140,38 +140,30 @@ func (sp *space) preview(ctx context.Context, channelID string, seq uint64, othe
 // list streams a list of the name, row after row, so that its length needs no
 // memory.
 func (c *call) list(name string, rows func(add func(any) error) error) error {
-	started := false
-	begin := func() {
-		if !started {
-			started = true
-			c.w.Header().Set("Content-Type", "application/json")
-			c.w.Header().Set("Cache-Control", "no-store")
-			_, _ = c.w.Write([]byte(`{"` + name + `":[`))
-		}
-	}
+	out := c.share.Pieces(c.Request, c.w, c.s.cfg.Limits.Write)
+	c.w.Header().Set("Content-Type", "application/json")
+	c.w.Header().Set("Cache-Control", "no-store")
+	_, _ = out.Write([]byte(`{"` + name + `":[`)) // it is gathered
 	first := true
 	err := rows(func(item any) error {
 		text, err := json.Marshal(item)
 		if err != nil {
 			return fault.Wrap(fault.Internal, err, "%v", err)
 		}
-		begin()
 		if !first {
 			text = append([]byte{','}, text...)
 		}
 		first = false
-		_, err = c.w.Write(text)
+		_, err = out.Write(text)
 		return err
 	})
-	if err != nil {
-		if started {
-			panic(http.ErrAbortHandler) // the client must not take what it has for the whole list
-		}
-		return err
+	if err == nil {
+		err = out.End("]}\n")
 	}
-	begin()
-	_, _ = c.w.Write([]byte("]}\n"))
-	return nil
+	if err != nil && out.Begun() {
+		panic(http.ErrAbortHandler) // the client must not take what it has for the whole list
+	}
+	return err
 }
 
 // listRows lists conversations of a channel, newest activity first.

@@ -29,6 +29,9 @@ type Options struct {
 	Connections int
 	// Patience is the time for headers, bodies and writes; 0: the default.
 	Patience time.Duration
+	// Answers bounds what is made and not read, and Reads what is read of logs in a
+	// second, each in bytes; 0: the default.
+	Answers, Reads int
 }
 
 // Site is a running hub. What a dialect has no way to do is nil, and the cases
@@ -54,6 +57,9 @@ type Site struct {
 	// Asks is a request over HTTP with which a client reads of a conversation, and
 	// Tells one with which it writes.
 	Asks, Tells func(c Client, room string) Request
+	// Unread are requests over HTTP of who takes part, whose answers are long once
+	// the conversation is.
+	Unread func(c Client, room string) []Request
 	// Tricks are paths that lead nowhere, whoever asks, written so that a careless
 	// router might think otherwise. Asks is made with each.
 	Tricks []string
@@ -104,6 +110,8 @@ func Run(t *testing.T, door Door) {
 		{"tricks with paths", pathTricks},
 		{"endless bodies", endlessBodies},
 		{"slow bodies", slowBodies},
+		{"answers that are not read", unreadAnswers},
+		{"reads without end", readsWithoutEnd},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

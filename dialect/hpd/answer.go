@@ -13,15 +13,18 @@ import (
 
 	"github.com/parley-hub/parley/dialect/hpd/wire"
 	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/internal/answers"
 )
 
 // call is one request on its way to its route.
 type call struct {
 	*http.Request
 	path
-	w    http.ResponseWriter
-	who  Who
-	code string // of the route's refusals
+	w      http.ResponseWriter
+	who    Who
+	code   string // of the route's refusals
+	answer *answers.Answer
+	reads  bool // it changes nothing
 }
 
 // refusal is an error that says its own status and code.
@@ -41,10 +44,17 @@ func (c *call) write(status int, body any) error {
 	if err != nil {
 		return fault.Wrap(fault.Internal, err, "the answer cannot be written: %v", err)
 	}
-	return c.writeRaw(status, c.surface.Body(data))
+	data = c.surface.Body(data)
+	c.answer.Read(len(data))
+	// Whatever was done is told, however much waits.
+	if err := c.answer.Keep(int64(len(data))); err != nil && c.reads {
+		return err
+	}
+	return c.writeRaw(status, data)
 }
 
 func (c *call) writeRaw(status int, data []byte) error {
+	c.answer.EndTurn()
 	c.w.Header().Set("Content-Type", "application/json")
 	c.w.WriteHeader(status)
 	_, _ = c.w.Write(data) // a client that is gone needs no answer

@@ -7,6 +7,7 @@ import (
 
 	"github.com/parley-hub/parley/dialect/hpd/wire"
 	"github.com/parley-hub/parley/hub"
+	"github.com/parley-hub/parley/internal/answers"
 	"github.com/parley-hub/parley/internal/wsconn"
 )
 
@@ -43,7 +44,10 @@ type Config struct {
 	Log           *slog.Logger     // nil: slog.Default()
 	Now           func() time.Time // nil: time.Now
 
-	Limits Limits
+	// Answers are those of every dialect that are being made or read; nil: a
+	// budget of its own.
+	Answers *answers.Budget
+	Limits  Limits
 }
 
 // Limits bound what clients can make the dialect hold. Zero is the default
@@ -111,6 +115,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Now == nil {
 		c.Now = time.Now
+	}
+	if c.Answers == nil {
+		c.Answers = answers.New(0)
 	}
 	setDefault(&c.ChildrenStatus, http.StatusBadRequest)
 	setDefault(&c.InterruptGrace, 10*time.Second)

@@ -145,7 +145,7 @@ func (s *Server) getContent(c *call) error {
 	h.Set("Content-Type", info.Type)
 	h.Set("Content-Disposition", disposition)
 	h.Set("X-Content-Type-Options", "nosniff")
-	http.ServeContent(c.w, c.Request, "", info.CreatedAt, data)
+	http.ServeContent(c.answer.Paced(c.Request, c.w, s.cfg.Limits.Write), c.Request, "", info.CreatedAt, data)
 	return nil
 }
 

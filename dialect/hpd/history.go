@@ -1,12 +1,12 @@
 package hpd
 
 import (
-	"bufio"
 	"net/http"
 	"strconv"
 
 	"github.com/parley-hub/parley/dialect/hpd/wire"
 	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/internal/answers"
 	"github.com/parley-hub/parley/journal"
 )
 
@@ -30,10 +30,8 @@ func (s *Server) getEvents(c *call) error {
 		to = after + limit
 	}
 	c.w.Header().Set("Content-Type", "application/json")
-	c.w.WriteHeader(http.StatusOK)
-	out := bufio.NewWriterSize(c.w, 64<<10)
-	_ = out.WriteByte('[') // the writer keeps its first error for Flush
-	var buf []byte
+	out := c.answer.Pieces(c.Request, c.w, s.cfg.Limits.Write)
+	buf := []byte{'['}
 	if to > after {
 		first := true
 		for e, err := range s.hub.Log(c.Context(), x.channel, after+1, to) {
@@ -45,19 +43,26 @@ func (s *Server) getEvents(c *call) error {
 			if !ok {
 				continue
 			}
-			if buf = buf[:0]; !first {
-				buf = append(buf, ',')
+			if !first {
+				buf = append(buf[:0], ',')
 			}
 			first = false
 			buf = wire.AppendLive(buf, c.surface, name, e.Data, &base)
 			if _, err := out.Write(buf); err != nil {
-				return nil // the reader is gone
+				return cutOff(out, err)
 			}
+			buf = buf[:0]
 		}
 	}
-	_ = out.WriteByte(']')
-	_ = out.Flush()
-	return nil
+	return cutOff(out, out.End(string(buf)+"]"))
+}
+
+// cutOff refuses an answer that has not begun. One that has must not look whole.
+func cutOff(out *answers.Pieces, err error) error {
+	if err != nil && out.Begun() {
+		panic(http.ErrAbortHandler)
+	}
+	return err
 }
 
 // historyRange reads ?after= and ?limit=.

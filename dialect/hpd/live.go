@@ -155,20 +155,17 @@ func (s *Server) stream(c *call, x *scope, after string, begin func(*watching) e
 	c.w.Header().Set("Cache-Control", "no-cache")
 	stream := sse.Start(c.w, c.Request, sse.Config{
 		Write: s.cfg.Limits.Write, KeepAlive: s.cfg.Limits.KeepAlive, KeepConnection: true,
-		Before: func(context.Context, int) (func(), error) {
-			if !s.cfg.Stands(c.Request) {
-				return nil, fault.New(fault.AuthFailed, "the key was revoked")
-			}
-			return nil, nil
-		},
+		Before: s.mayWrite(c),
 	})
 	defer stream.End()
 	err = stream.Run(ctx, func() (<-chan struct{}, error) {
-		id, data, wake, err := s.next(ctx, w)
-		if data != nil {
-			stream.Event(id, "", data)
-		}
-		return wake, err
+		return c.answer.Step(stream.Buffered(), func() (int, <-chan struct{}, error) {
+			id, data, wake, err := s.next(ctx, w)
+			if data != nil {
+				stream.Event(id, "", data)
+			}
+			return len(data), wake, err
+		})
 	})
 	if hub.Deleted(err) || errors.Is(err, errRunShown) {
 		return nil // the clean ends
@@ -180,6 +177,19 @@ func (s *Server) stream(c *call, x *scope, after string, begin func(*watching) e
 		s.explain(stream, err)
 	}
 	panic(http.ErrAbortHandler) // without the final chunk, which the client takes for a deletion
+}
+
+// mayWrite is what a stream asks before each write: its key must still stand, and
+// its share of all answers must have room.
+func (s *Server) mayWrite(c *call) func(context.Context, int) (func(), error) {
+	return func(ctx context.Context, size int) (func(), error) {
+		if !s.cfg.Stands(c.Request) {
+			return nil, fault.New(fault.AuthFailed, "the key was revoked")
+		}
+		ctx, cancel := context.WithTimeout(ctx, s.cfg.Limits.Write)
+		defer cancel()
+		return c.answer.Release, c.answer.Wait(ctx, int64(size))
+	}
 }
 
 // explain tells a reader why its stream ends, where that is not its own doing.

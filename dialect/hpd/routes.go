@@ -6,6 +6,8 @@ import (
 
 	"github.com/parley-hub/parley/dialect/hpd/wire"
 	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/internal/answers"
+	"github.com/parley-hub/parley/internal/turns"
 )
 
 // route is one operation, under both surfaces where its path names one.
@@ -22,6 +24,7 @@ type route struct {
 const (
 	branchPath = "/sessions/{}/branches/{}"
 	agentPath  = "/agents/{}/sessions/{}/branches/{}"
+	livePath   = agentPath + "/events/live"
 )
 
 func (s *Server) table() []route {
@@ -67,7 +70,7 @@ func (s *Server) table() []route {
 		{"GET", agentPath + "/runs", toRead, wire.ListBranchRunsError, "Lists an agent's runs on a branch.", s.listRuns},
 		{"GET", agentPath + "/runs/active", toRead, wire.GetActiveBranchRunError, "Shows the active run, or null.", s.activeRun},
 		{"GET", agentPath + "/runs/{}", toRead, wire.GetBranchRunError, "Shows a run.", s.getRun},
-		{"GET", agentPath + "/events/live", toRead, wire.GetEventsError, "Streams a branch's events.", s.live},
+		{"GET", livePath, toRead, wire.GetEventsError, "Streams a branch's events.", s.live},
 	}, s.legacyRoutes()...)
 }
 
@@ -86,7 +89,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c.code = found.code
 	err := mayCall(c.who, found.need)
 	if err == nil {
-		err = found.serve(c)
+		err = s.served(c, found)
 	}
 	if err != nil {
 		s.fail(c, err)
@@ -111,6 +114,26 @@ func (s *Server) refused(w http.ResponseWriter, r *http.Request, err error) {
 		}
 	}
 	s.fail(c, err)
+}
+
+// served serves a route. What it answers counts for its key until it is read, and
+// what only reads waits for its turn, but for operators.
+func (s *Server) served(c *call, found *route) error {
+	c.reads = found.need == toRead
+	var turn *turns.Turn
+	if c.reads && c.who.Role != Operator {
+		turn = s.hub.Reading(answers.Reader(c.who.Key))
+	}
+	c.answer = s.cfg.Answers.For(c.who.Key, turn)
+	defer c.answer.Close()      // also after a panic
+	if found.path != livePath { // a stream takes a turn for each event
+		if err := c.answer.Begin(c.Context(), s.cfg.Limits.Write); err != nil {
+			return err
+		}
+	}
+	err := found.serve(c)
+	c.answer.EndTurn()
+	return err
 }
 
 // find returns the route of a call, or the methods that its path has.

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -19,6 +20,8 @@ type worker struct {
 	frames chan workFrame
 	gone   chan struct{} // closed when it is cut off
 	once   sync.Once
+	most   int64        // bytes that may wait
+	held   atomic.Int64 // bytes that wait
 }
 
 type workFrame struct {
@@ -33,6 +36,10 @@ func (w *worker) cutOff() { w.once.Do(func() { close(w.gone) }) }
 func (w *worker) send(name string, body any) {
 	data, err := marshal(body)
 	if err != nil {
+		return
+	}
+	if w.held.Add(int64(len(data))) > w.most {
+		w.cutOff()
 		return
 	}
 	select {
@@ -91,13 +98,13 @@ func (s *Server) getWork(c *call) error {
 	ctx, cancel := s.during(c.Context())
 	defer cancel()
 	// It is there before it is told so: an input that follows finds it.
-	w := &worker{frames: make(chan workFrame, s.cfg.Limits.Work), gone: make(chan struct{})}
+	w := &worker{frames: make(chan workFrame, s.cfg.Limits.Work), gone: make(chan struct{}), most: int64(s.cfg.Limits.BehindBytes)}
 	s.join(agent, w)
 	arrived()
 	defer s.leave(agent, w)
 	defer w.cutOff()
 	c.w.Header().Set("Cache-Control", "no-cache")
-	stream := sse.Start(c.w, c.Request, sse.Config{Write: s.cfg.Limits.Write, KeepAlive: s.cfg.Limits.KeepAlive, KeepConnection: true})
+	stream := sse.Start(c.w, c.Request, sse.Config{Write: s.cfg.Limits.Write, KeepAlive: s.cfg.Limits.KeepAlive, KeepConnection: true, Before: s.mayWrite(c)})
 	defer stream.End()
 	var pump sync.WaitGroup
 	defer pump.Wait()
@@ -107,6 +114,7 @@ func (s *Server) getWork(c *call) error {
 		for {
 			select {
 			case f := <-w.frames:
+				w.held.Add(-int64(len(f.data)))
 				select {
 				case pending <- f:
 				case <-ctx.Done():
@@ -120,7 +128,7 @@ func (s *Server) getWork(c *call) error {
 			}
 		}
 	})
-	err = s.pumpWork(ctx, c, stream, pending)
+	err = s.pumpWork(ctx, stream, pending)
 	if c.Context().Err() == nil && err != nil {
 		panic(http.ErrAbortHandler)
 	}
@@ -128,20 +136,14 @@ func (s *Server) getWork(c *call) error {
 }
 
 // pumpWork writes frames as they come.
-func (s *Server) pumpWork(ctx context.Context, c *call, stream *sse.Stream, frames <-chan workFrame) error {
+func (s *Server) pumpWork(ctx context.Context, stream *sse.Stream, frames <-chan workFrame) error {
 	silence := time.NewTicker(s.cfg.Limits.KeepAlive)
 	defer silence.Stop()
 	for {
 		select {
 		case f := <-frames:
-			if !s.cfg.Stands(c.Request) {
-				return fault.New(fault.AuthFailed, "the key was revoked")
-			}
 			stream.Event("", f.name, f.data)
 		case <-silence.C:
-			if !s.cfg.Stands(c.Request) {
-				return fault.New(fault.AuthFailed, "the key was revoked")
-			}
 			stream.Comment("keepalive")
 		case <-ctx.Done():
 			return ctx.Err()

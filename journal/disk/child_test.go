@@ -99,8 +99,11 @@ func childWriter(fs vfs.FS) int {
 	opts := disk.Options{FS: fs, MinFree: -1, MemTableSize: 256 << 10, CacheBytes: 256 << 10}
 	dir := os.Getenv("DISK_TEST_DIR")
 	lossy, _ := fs.(*lossyFS)
-	if lossy != nil && os.Getenv("DISK_TEST_ARMED") != "" {
-		lossy.arm(out)
+	if lossy != nil {
+		lossy.out = out
+		if os.Getenv("DISK_TEST_ARMED") != "" {
+			lossy.arm()
+		}
 	}
 	if err := childTask(dir, opts); err != nil {
 		out.print("journal: cannot open: %v", strings.ReplaceAll(err.Error(), "\n", " "))
@@ -113,7 +116,7 @@ func childWriter(fs vfs.FS) int {
 	}
 	if lossy != nil {
 		out.print("open after %d", lossy.ops.Load())
-		lossy.arm(out)
+		lossy.arm()
 	}
 	var wg sync.WaitGroup
 	for w := range childWriters {

@@ -26,7 +26,7 @@ type lossyFS struct {
 	ops    atomic.Int64
 	hit    atomic.Bool
 	broken atomic.Bool
-	out    *lines
+	out    *lines // set before it is used
 }
 
 // newLossyFS reads "AT:io|full:once|stays", where AT is a number or a part of an
@@ -45,10 +45,8 @@ func newLossyFS(fault string) *lossyFS {
 	return f
 }
 
-func (f *lossyFS) arm(out *lines) {
-	f.out = out
-	f.armed.Store(true)
-}
+// arm begins to count. The file system may be in use already.
+func (f *lossyFS) arm() { f.armed.Store(true) }
 
 // op counts an operation and may fail it.
 func (f *lossyFS) op(what string) error {

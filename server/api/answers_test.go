@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/parley-hub/parley/hub"
+	"github.com/parley-hub/parley/internal/answers"
 	"github.com/parley-hub/parley/journal/disk"
 	"github.com/parley-hub/parley/server/api"
 )
@@ -61,7 +62,7 @@ func (s *site) postAs(key, ch string) int {
 // its share is used up; others are not, and nothing that changes the hub is.
 func TestUnreadAnswersCostTheirOwnShare(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, func(c *api.Config) { c.Limits.Answers, c.Limits.View = 16<<20, 1<<20 })
+	s := newSite(t, func(c *api.Config) { c.Answers, c.Limits.View = answers.New(16<<20), 1<<20 })
 	alice := s.agent("alice")
 	s.agent("bob")
 	s.unbounded("bob")

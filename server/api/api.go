@@ -20,6 +20,7 @@ import (
 	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/fault"
 	"github.com/parley-hub/parley/hub"
+	"github.com/parley-hub/parley/internal/answers"
 	"github.com/parley-hub/parley/internal/turns"
 	"github.com/parley-hub/parley/server/access"
 	"github.com/parley-hub/parley/server/body"
@@ -54,7 +55,10 @@ type Config struct {
 	Takes        func(e *envelope.Envelope) error
 	TakesOpening func(o hub.Opening) error
 
-	Limits Limits
+	// Answers are those of every dialect that are being made or read; nil: a
+	// budget of its own.
+	Answers *answers.Budget
+	Limits  Limits
 }
 
 // Limits bound what clients can make the interface hold. Zero is the default
@@ -66,7 +70,6 @@ type Limits struct {
 	PageBytes int           // 4 MiB of one answer of a list; an entry that is larger stands alone
 	Search    int64         // limits.search: 8 MiB of a log that one search reads
 	View      int64         // 64 MiB of a log that one view is made of; four times as much for all at once
-	Answers   int64         // limits.answers: 256 MiB of answers being made or read
 	Write     time.Duration // limits.follower_write: 10 s to take what is written
 	States    int           // limits.states: 64 channels whose past states are kept
 	KeepAlive time.Duration // limits.keep_alive: 15 s of silence until a comment is sent
@@ -81,7 +84,6 @@ type API struct {
 	followers chan struct{}
 	viewing   atomic.Int64 // bytes of the logs that views are being made of
 	pasts     *pasts
-	answers   *answers
 	backingUp atomic.Bool
 	mux       *http.ServeMux
 
@@ -111,6 +113,9 @@ func New(cfg Config) *API {
 	if cfg.TakesOpening == nil {
 		cfg.TakesOpening = func(hub.Opening) error { return nil }
 	}
+	if cfg.Answers == nil {
+		cfg.Answers = answers.New(0)
+	}
 	l := &cfg.Limits
 	setDefault(&l.Body, 2<<20)
 	setDefault(&l.Followers, 10_000)
@@ -119,12 +124,11 @@ func New(cfg Config) *API {
 	setDefault(&l.View, 64<<20)
 	setDefault(&l.States, 64)
 	setDefault(&l.Search, 8<<20)
-	setDefault(&l.Answers, 256<<20)
 	setDefault(&l.Write, 10*time.Second)
 	setDefault(&l.KeepAlive, 15*time.Second)
 	a := &API{
 		cfg: cfg, hub: cfg.Hub, log: cfg.Log, pasts: newPasts(cfg.Limits.States), views: view.NewRegistry(),
-		followers: make(chan struct{}, l.Followers), answers: newAnswers(l.Answers), mux: http.NewServeMux(),
+		followers: make(chan struct{}, l.Followers), mux: http.NewServeMux(),
 		rechecks: make(chan chan struct{}, 1),
 	}
 	a.watches.api = a
@@ -178,10 +182,8 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) { a.mux.ServeHTT
 type call struct {
 	http.ResponseWriter
 	*http.Request
-	who   caller
-	tally tally       // of the answer
-	turn  *turns.Turn // to read; nil: the caller's reads are not bounded
-	cost  int         // bytes of logs that were read in this turn
+	who    caller
+	answer *answers.Answer
 }
 
 // handle turns a route's function into a handler: who asks is settled first,
@@ -197,11 +199,11 @@ func (a *API) handle(rt route) http.HandlerFunc {
 		}
 		if err == nil {
 			r.Body = http.MaxBytesReader(w, r.Body, a.cfg.Limits.Body)
-			c := &call{ResponseWriter: w, Request: r, who: who, tally: tally{of: a.answers, who: who.Key}}
-			defer c.tally.release()
-			defer c.ended() // also after a panic
+			c := &call{ResponseWriter: w, Request: r, who: who}
+			c.answer = a.cfg.Answers.For(who.Key, a.readingTurn(rt, who))
+			defer c.answer.Close() // also after a panic
 			err = a.served(rt, c)
-			c.ended()
+			c.answer.EndTurn()
 		}
 		if err != nil {
 			if fault.CodeOf(err) == fault.Internal {
@@ -215,27 +217,38 @@ func (a *API) handle(rt route) http.HandlerFunc {
 // served serves a route. How often lists are made, and how fast logs are read, is
 // bounded, but for operators.
 func (a *API) served(rt route, c *call) error {
-	who := "v1/" + c.who.Key
 	switch {
 	case c.who.Has(access.Operator):
 		return rt.serve(c)
-	case logReads[rt.answer]:
-		c.turn = a.hub.Reading(who)
-		if !rt.stream { // the others take turns where they know what is wanted
-			if err := c.turn.Wait(c.Context(), a.cfg.Limits.Write); err != nil {
-				return err
-			}
+	case logReads[rt.answer] && !rt.stream: // the others take turns where they know what is wanted
+		if err := c.answer.Begin(c.Context(), a.cfg.Limits.Write); err != nil {
+			return err
 		}
 		return rt.serve(c)
 	case !lists[rt.answer]:
 		return rt.serve(c)
 	}
+	who := answers.Reader(c.who.Key)
 	if err := a.hub.MayList(who); err != nil {
 		return err
 	}
 	err := rt.serve(c)
-	a.hub.Listed(who, int(c.tally.held))
+	a.hub.Listed(who, int(c.answer.Held()))
 	return err
+}
+
+// readingTurn is whose turn it must be to read logs for an answer; nil: that is not
+// bounded.
+func (a *API) readingTurn(rt route, who caller) *turns.Turn {
+	if who.Has(access.Operator) || !logReads[rt.answer] {
+		return nil
+	}
+	return a.hub.Reading(answers.Reader(who.Key))
+}
+
+// logReads are the answers that are made of logs.
+var logReads = map[string]bool{
+	"EventPage": true, "ChannelEventPage": true, "Export": true, "View": true, "Messages": true, "PastState": true, "Graph": true, "PathPage": true,
 }
 
 // lists are the answers that cost most for what is asked.
@@ -298,7 +311,7 @@ func (c *call) write(status int, answer any) error {
 	}
 	// What the answer was made of is no longer held. Whatever was done is told,
 	// however much waits.
-	if err := c.tally.hold(int64(len(data)) - c.tally.held); err != nil && c.reads() {
+	if err := c.answer.Keep(int64(len(data))); err != nil && c.reads() {
 		return err
 	}
 	return c.raw(status, data)
@@ -312,7 +325,7 @@ func counted[T any](c *call, encode func(T) ([]byte, error)) func(T) ([]byte, er
 	return func(item T) ([]byte, error) {
 		data, err := encode(item)
 		if err == nil {
-			err = c.tally.hold(int64(len(data)))
+			err = c.answer.Hold(int64(len(data)))
 		}
 		return data, err
 	}
@@ -325,8 +338,8 @@ func encode(answer any) ([]byte, error) {
 }
 
 func (c *call) raw(status int, data []byte) error {
-	c.cost += len(data)
-	c.ended() // a reader who does not read holds up nobody else
+	c.answer.Read(len(data))
+	c.answer.EndTurn() // a reader who does not read holds up nobody else
 	c.Header().Set("Content-Type", "application/json")
 	c.Header().Set("Cache-Control", "no-store")
 	c.WriteHeader(status)

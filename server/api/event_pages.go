@@ -33,16 +33,16 @@ func (a *API) readChannel(c *call, m *channel.Metadata, as string, after journal
 	if err := a.eventQuery(c, m, &q); err != nil {
 		return err
 	}
-	if err := c.turn.Wait(c.Context(), a.cfg.Limits.Write); err != nil {
+	if err := c.answer.Begin(c.Context(), a.cfg.Limits.Write); err != nil {
 		return err
 	}
 	found, err := a.hub.Events(c.Context(), m.ID, q)
 	if err != nil {
 		return err
 	}
-	c.cost += found.Scanned * perEntry
+	c.answer.Read(found.Scanned * perEntry)
 	for _, e := range found.Events {
-		c.cost += len(e.Data)
+		c.answer.Read(len(e.Data))
 	}
 	page := channelEventPage{Scanned: found.Scanned, eventPage: eventPage{
 		Events: []jsontext.Value{}, Next: found.End.String(), More: found.End.Seq < found.Head.Seq,
@@ -52,7 +52,7 @@ func (a *API) readChannel(c *call, m *channel.Metadata, as string, after journal
 		at.Seq = e.Seq
 		data, err := appendEvent(nil, e, at.String())
 		if err == nil {
-			err = c.tally.hold(int64(len(data)))
+			err = c.answer.Hold(int64(len(data)))
 		}
 		if err != nil {
 			return err

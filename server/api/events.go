@@ -97,13 +97,14 @@ func (a *API) followChannel(c *call, f *hub.Follower, gap *gapBody) error {
 		}
 	}
 	err = s.Run(ctx, func() (<-chan struct{}, error) {
-		return c.inTurn(s, func() (frame []byte, wake <-chan struct{}, err error) {
+		return c.answer.Step(s.Buffered(), func() (read int, wake <-chan struct{}, err error) {
 			ev, wake, err := f.TryNext(ctx)
 			if err == nil && wake == nil {
-				frame = ev.Shared.Bytes("v1", func() []byte { return frameOf(ev) })
+				frame := ev.Shared.Bytes("v1", func() []byte { return frameOf(ev) })
 				s.Append(frame)
+				read = len(frame)
 			}
-			return frame, wake, err
+			return read, wake, err
 		})
 	})
 	var dropped *hub.Gap
@@ -167,7 +168,7 @@ func (a *API) readEvents(c *call, o hub.WideOptions, limit bounds) error {
 		return err
 	}
 	defer f.Close()
-	if err := c.turn.Wait(c.Context(), a.cfg.Limits.Write); err != nil {
+	if err := c.answer.Begin(c.Context(), a.cfg.Limits.Write); err != nil {
 		return err
 	}
 	page := eventPage{Events: []jsontext.Value{}, Next: o.After.String()}
@@ -181,9 +182,9 @@ func (a *API) readEvents(c *call, o hub.WideOptions, limit bounds) error {
 			return c.write(http.StatusOK, page)
 		}
 		data, err := appendEvent(nil, ev.Envelope, ev.Position.String())
-		c.cost += len(data)
+		c.answer.Read(len(data))
 		if err == nil {
-			err = c.tally.hold(int64(len(data)))
+			err = c.answer.Hold(int64(len(data)))
 		}
 		if err != nil {
 			return err
@@ -226,13 +227,14 @@ func (a *API) followEvents(c *call, o hub.WideOptions) error {
 	defer done()
 	for {
 		err = s.Run(ctx, func() (<-chan struct{}, error) {
-			return c.inTurn(s, func() (frame []byte, wake <-chan struct{}, err error) {
+			return c.answer.Step(s.Buffered(), func() (read int, wake <-chan struct{}, err error) {
 				ev, wake, err := f.TryNext(ctx)
 				if err == nil && wake == nil {
-					frame = wideFrameOf(&ev)
+					frame := wideFrameOf(&ev)
 					s.Append(frame)
+					read = len(frame)
 				}
-				return frame, wake, err
+				return read, wake, err
 			})
 		})
 		var gap *hub.WideGap

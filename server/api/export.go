@@ -3,6 +3,7 @@ package api
 import (
 	"bufio"
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 
@@ -57,16 +58,19 @@ func (a *API) exportChannel(c *call) error {
 	if err != nil {
 		return err
 	}
+	if err := c.answer.Begin(c.Context(), a.cfg.Limits.Write); err != nil {
+		return err
+	}
 	c.download(m, kind)
-	out := bufio.NewWriter(c.ResponseWriter)
+	out := c.answer.Pieces(c.Request, c.ResponseWriter, a.cfg.Limits.Write)
 	if form == "markdown" {
 		fmt.Fprintf(out, "# %s\n\n%s, %s, opened %s by %s\n", markdownText(title), m.ID, m.Manifest.Type, envelope.FormatTime(m.CreatedAt), markdownText(a.hub.Name(m.Creator)))
 	}
 	for e, err := range a.hub.Log(c.Context(), m.ID, 1, at.Seq) {
-		if err != nil || !a.stands(c.who) || c.turn.Wait(c.Context(), maxExport) != nil {
+		if err != nil || !a.stands(c.who) {
 			return nil // the answer has begun: it ends early
 		}
-		c.turn.Done(len(e.Data) + perEntry)
+		c.answer.Read(perEntry)
 		if sees != nil && !sees(e) {
 			continue
 		}
@@ -74,7 +78,7 @@ func (a *API) exportChannel(c *call) error {
 			return nil
 		}
 	}
-	_ = out.Flush()
+	_ = out.End("")
 	return nil
 }
 
@@ -89,7 +93,7 @@ func (a *API) exportMessages(c *call, kind [2]string) error {
 		return err
 	}
 	defer release()
-	c.ended() // who does not read holds up nobody else
+	c.answer.EndTurn() // who does not read holds up nobody else
 	c.download(m, kind)
 	out := bufio.NewWriter(c.ResponseWriter)
 	separator := "[\n"
@@ -109,7 +113,7 @@ func (a *API) exportMessages(c *call, kind [2]string) error {
 	return nil
 }
 
-func (a *API) exportOne(out *bufio.Writer, m *channel.Metadata, e *envelope.Envelope, at journal.Position, form string) error {
+func (a *API) exportOne(out io.Writer, m *channel.Metadata, e *envelope.Envelope, at journal.Position, form string) error {
 	if form == "markdown" {
 		text, ok := a.textOf(m, e)
 		if !ok {

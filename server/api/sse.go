@@ -103,10 +103,10 @@ func (a *API) mayWrite(ctx context.Context, c *call, size int) (release func(), 
 	}
 	ctx, cancel := context.WithTimeout(ctx, a.cfg.Limits.Write)
 	defer cancel()
-	if err := c.tally.wait(ctx, int64(size)); err != nil {
+	if err := c.answer.Wait(ctx, int64(size)); err != nil {
 		return nil, err
 	}
-	return c.tally.release, nil
+	return c.answer.Release, nil
 }
 
 // stands reports whether a caller is still who it was: its key is good, and the

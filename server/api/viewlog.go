@@ -68,7 +68,7 @@ func (a *API) viewLog(c *call, m *channel.Metadata, as string, recent int) (in v
 				in.Log[gone] = shown.only(in.Log[gone].Sender)
 			}
 		}
-		c.cost += len(e.Data)
+		c.answer.Read(len(e.Data))
 		if err := hold(sizeOf(e)); err != nil {
 			return in, nil, err
 		}

@@ -122,7 +122,7 @@ var Core = Table{
 	},
 	{
 		Name: "limits.answers", Default: "256MiB",
-		Meaning: "bytes of answers under /v1 that are being made or wait for their readers; one key, or this machine without one, has a quarter",
+		Meaning: "bytes of answers over HTTP, of /v1 and of every dialect, that are being made or wait for their readers; one key, or this machine without one, has a quarter",
 		field:   func(c *Config) any { return &c.Limits.Answers },
 	},
 	{
@@ -267,7 +267,7 @@ var Core = Table{
 	},
 	{
 		Name: "limits.reads", Default: "64MiB",
-		Meaning: "bytes of logs that are read for pages, streams and views in a second, of AG2 and /v1 together; one key or AG2 connection has a quarter and then waits its turn, at most limits.follower_write for pages and views, ag2.limits.write for read_wal; operators as much as they like",
+		Meaning: "bytes of logs that are read for pages, streams, views and downloads in a second, of /v1 and every dialect together; one key or AG2 connection has a quarter and then waits its turn, at most limits.follower_write for what has not begun, ag2.limits.write for read_wal; operators as much as they like",
 		field:   func(c *Config) any { return &c.Limits.Reads },
 	},
 	{

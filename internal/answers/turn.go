@@ -1,0 +1,47 @@
+package answers
+
+import (
+	"context"
+	"time"
+)
+
+// leastRead is what a read costs however little it finds: it was looked for.
+const leastRead = 4 << 10
+
+// atOnce is closed.
+var atOnce = func() <-chan struct{} { c := make(chan struct{}); close(c); return c }()
+
+// Begin waits for the turn to read, and refuses if that lasts longer than most.
+func (a *Answer) Begin(ctx context.Context, most time.Duration) error {
+	return a.turn.Wait(ctx, most)
+}
+
+// Read counts bytes that were read in this turn.
+func (a *Answer) Read(bytes int) { a.cost += bytes }
+
+// EndTurn ends the turn: what was read is counted. It must be called before
+// anything is written: a reader who does not read holds up nobody else.
+func (a *Answer) EndTurn() {
+	if a.turn != nil {
+		a.turn.Done(max(a.cost, leastRead))
+		a.cost = 0
+		a.turn.Leave() // it may have waited
+	}
+}
+
+// Step takes one step of a stream in its turn. A stream that must wait for it
+// and has something buffered writes that first: it must not get the turn while
+// it writes to a reader who does not read.
+func (a *Answer) Step(buffered int, step func() (read int, wake <-chan struct{}, err error)) (<-chan struct{}, error) {
+	if !a.turn.Try() {
+		if buffered > 0 {
+			return atOnce, nil
+		}
+		if wake := a.turn.Take(); wake != nil {
+			return wake, nil
+		}
+	}
+	read, wake, err := step()
+	a.turn.Done(read)
+	return wake, err
+}
