@@ -74,7 +74,7 @@ func (s *Site) until(t *testing.T, r Request, status int, otherwise string) {
 	for late := time.Now().Add(Wait); ; <-tick.C {
 		c := s.stuck(t, r)
 		_ = c.SetReadDeadline(time.Now().Add(Wait))
-		answer, err := http.ReadResponse(bufio.NewReader(c), nil)
+		answer, err := http.ReadResponse(bufio.NewReader(c), nil) //nolint:bodyclose // the connection is closed
 		got := "nothing"
 		if err == nil {
 			got = answer.Status

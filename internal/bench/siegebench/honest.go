@@ -168,6 +168,21 @@ func (h *honest) close() {
 	h.readers.Wait()
 }
 
+// reached is an error if the victim could be made unreachable: its pair, the last,
+// then has a fraction of the posts of the one before, which nobody attacks. What
+// fills an inbox stays there until the end.
+func (h *honest) reached() error {
+	posts := map[string]int{}
+	for _, channel := range h.acked {
+		posts[channel]++
+	}
+	victim, other := posts[h.channels[pairs-1]], posts[h.channels[pairs-2]]
+	if victim < other/3 {
+		return fmt.Errorf("the attack %q met no bound: %d posts reached the victim, and %d somebody else", "inbox of another", victim, other)
+	}
+	return nil
+}
+
 // missing counts the acknowledged envelopes that a hub does not have.
 func (h *honest) missing(ctx context.Context, hub *bench.Process, operator string) (lost, acknowledged int, err error) {
 	operated, err := v1.New(hub.URL, v1.Options{Token: operator})

@@ -49,6 +49,7 @@ type run struct {
 	sides     map[string]side
 	reached   map[string]int // how often attacks met their bounds
 	told      map[string]string
+	last      ended
 }
 
 // side is what was measured while one server was attacked.
@@ -60,13 +61,15 @@ type side struct {
 
 func (s side) rate() float64 { return float64(s.posts) / s.took.Seconds() }
 
-// Run holds the siege. It ends within Seconds, or within leastSeconds.
+// Run holds the siege. It ends within Seconds, or within leastSeconds; the hubs
+// that are ended after it take some seconds more.
 func Run(ctx context.Context, o Options) (report bench.Report, err error) {
 	if o.Seconds <= 0 {
 		o.Seconds = defaultSeconds
 	}
 	o.Plan = o.WithDefaults()
 	o.Scale = max(o.Scale, 1)
+	whole := ctx
 	ctx, cancel := context.WithTimeout(ctx, time.Duration(max(o.Seconds, leastSeconds)*float64(time.Second)))
 	defer cancel()
 	if o.Dir == "" {
@@ -104,8 +107,17 @@ func Run(ctx context.Context, o Options) (report bench.Report, err error) {
 	if err != nil {
 		return report, err
 	}
+	if err := r.honest.reached(); err != nil {
+		return report, err
+	}
 	lost, acknowledged, err := r.lost(ctx)
 	if err != nil {
+		return report, err
+	}
+	o.Tell("hubs that end", 4, 4)
+	ending, done := context.WithTimeout(whole, endsWithin)
+	defer done()
+	if r.last, err = r.ends(ending); err != nil {
 		return report, err
 	}
 	return r.report(idle, peak, lost, acknowledged), nil
@@ -211,7 +223,7 @@ func (r *run) report(idle, peak float64, lost, acknowledged int) bench.Report {
 	return bench.Report{
 		Bench: "siege",
 		Params: map[string]any{
-			"seconds": r.Seconds, "hostile_acts": hub.acts, "hostile_acts_against_echo": echo.acts, "attacks": attackNames(), "bounds_met": r.reached,
+			"seconds": r.Seconds, "hostile_acts": hub.acts, "hostile_acts_against_echo": echo.acts, "attacks": attackNames(), "bounds_met": r.reached, "hubs_that_ended": r.last,
 			"acknowledged": acknowledged, "honest_refused": r.honest.refused.Load(), "bound": formula,
 			"go": runtime.Version(), "os": runtime.GOOS, "cpus": runtime.NumCPU(),
 		},
