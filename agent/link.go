@@ -59,10 +59,10 @@ type Channels interface {
 // Opening asks for a channel. The identity itself is its creator.
 type Opening struct {
 	Type         string
-	Version      int // 0: 1
-	Participants []string
-	TTL          string // such as "2h"; empty: the identity's rule decides
-	Knobs        []byte // a JSON object, or nil
+	Version      int      // 0: 1
+	Participants []string // names or ids; the identity itself may be left out
+	TTL          string   // such as "2h"; empty: the identity's rule decides
+	Knobs        []byte   // a JSON object, or nil
 	Intent       string
 	Labels       map[string]string
 }

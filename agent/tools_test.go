@@ -443,7 +443,7 @@ func TestChannels(t *testing.T) {
 			`{"action":"close"}`:                                         "Error: close requires `channel_id`",
 			`{"action":"close","channel_id":"nope"}`:                     "Error: close failed: channel not found: 'nope'",
 			`{"action":"burn"}`:                                          "Error: unknown action 'burn'; choose from list, open, info, close",
-			`{"action":"open","type":"conversation","target":["b","c"]}`: "Error: open failed: conversation needs exactly one respondent; none of the participants has that role",
+			`{"action":"open","type":"conversation","target":["b","c"]}`: "Error: open failed: conversation needs exactly one respondent besides the initiator; 3 participants were given",
 		} {
 			t.Equal(use(t, w, me, "channels", arguments), want)
 		}

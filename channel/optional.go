@@ -105,3 +105,11 @@ type TurnCounter interface {
 type Private interface {
 	Private() bool
 }
+
+// KnobNamer is an adapter whose knobs name agents.
+type KnobNamer interface {
+	// NameKnobs returns the knobs with id(name) in place of every agent that they
+	// name. Knobs that the adapter refuses, or that it would not change, are
+	// returned as they are.
+	NameKnobs(knobs []byte, id func(name string) string) []byte
+}

@@ -22,8 +22,14 @@ func (i *Identity) CloseChannel(ctx context.Context, id, reason string) (*channe
 }
 
 // OpenChannel opens a channel as its creator, and returns when it is active.
+// Participants, and whom the knobs of a type that this module ships name, are
+// given by name or id.
 func (i *Identity) OpenChannel(ctx context.Context, o agent.Opening) (*channel.Metadata, error) {
 	version := max(o.Version, 1)
+	o, err := i.client.withIDs(ctx, o)
+	if err != nil {
+		return nil, err
+	}
 	params := wire.CreateChannelParams{
 		Creator: i.id, ManifestType: o.Type, ManifestVersion: &version, Participants: o.Participants,
 		Knobs: o.Knobs, Intent: o.Intent, Labels: o.Labels,

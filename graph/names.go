@@ -48,9 +48,24 @@ func (d Definition) mapAgents(f func(string) string) Definition {
 
 // WithNames returns the graph with names of agents replaced by their ids,
 // before a channel is opened with it. A name wins over an equal id; an
-// unknown name stays as it is. The hub itself never does this.
+// unknown name stays as it is.
 func (g *Graph) WithNames(ids map[string]string) (*Graph, error) {
-	return New(g.Definition().mapAgents(resolver(ids)))
+	return g.MapAgents(resolver(ids))
+}
+
+// MapAgents returns the graph with f(agent) in place of each agent that it names,
+// or the graph itself where nothing changes: what it was written as then stays.
+func (g *Graph) MapAgents(f func(string) string) (*Graph, error) {
+	changed := false
+	mapped := g.Definition().mapAgents(func(name string) string {
+		id := f(name)
+		changed = changed || id != name
+		return id
+	})
+	if !changed {
+		return g, nil
+	}
+	return New(mapped)
 }
 
 func resolver(ids map[string]string) func(string) string {

@@ -252,3 +252,39 @@ func (h *Hub) openedBefore(ctx context.Context, holder *journal.Claimed, first *
 	}
 	return Opened{Metadata: m, Repeated: true}, id, err == nil, err
 }
+
+// WithIDs is an opening as people write it, with ids in place of names: of the
+// creator, the participants, and whoever the knobs name. A name in the knobs that
+// nobody has stays as it is; the adapter judges it.
+func (h *Hub) WithIDs(o Opening) (Opening, error) {
+	id := func(nameOrID string) (string, error) {
+		p, err := h.Agent(nameOrID)
+		if fault.CodeOf(err) == fault.NotFound {
+			err = fault.Wrap(fault.NotFound, err, "agent '%.200s' not found: nobody is registered under that name or id", nameOrID).Because(fault.NoAgent)
+		}
+		if err != nil {
+			return "", err
+		}
+		return p.ID(), nil
+	}
+	var err error
+	if o.Creator, err = id(o.Creator); err != nil {
+		return o, err
+	}
+	participants := make([]string, len(o.Participants))
+	for i, name := range o.Participants {
+		if participants[i], err = id(name); err != nil {
+			return o, err
+		}
+	}
+	o.Participants = participants
+	if namer, ok := h.adapterOf(channel.Key{Type: o.Type, Version: max(o.Version, 1)}).(channel.KnobNamer); ok && len(o.Knobs) > 0 {
+		o.Knobs = namer.NameKnobs(o.Knobs, func(name string) string {
+			if known, err := id(name); err == nil {
+				return known
+			}
+			return name
+		})
+	}
+	return o, nil
+}

@@ -30,6 +30,11 @@ type Agent struct {
 	Online bool  `json:"online"`
 	Depth  int64 `json:"inbox_depth"` // how much it has not answered
 
+	LastSeenAt   *time.Time `json:"last_seen_at"` // nil: not since the hub was started
+	OpenChannels int        `json:"open_channels"`
+	TurnsWaiting int        `json:"turns_waiting"`
+	OldestTurnAt *time.Time `json:"oldest_turn_at"`
+
 	Raw json.RawMessage `json:"-"` // the answer as the hub sent it; empty in a list
 }
 

@@ -20,6 +20,7 @@ type Channel struct {
 	CreatedAt    time.Time         `json:"created_at"`
 	ExpiresAt    *time.Time        `json:"expires_at"`
 	CloseReason  string            `json:"close_reason"`
+	PendingAcks  []string          `json:"pending_acks"` // who has not answered the invitation
 	Labels       map[string]string `json:"labels"`
 	Knobs        json.RawMessage   `json:"knobs"`
 	Expected     *string           `json:"expected_next_speaker"`
@@ -55,8 +56,8 @@ type Opening struct {
 	Participants []string          `json:"participants"` // names or ids, without the creator
 	Creator      string            `json:"creator"`      // name or id
 	Intent       string            `json:"intent"`
-	TTL          string            `json:"ttl,omitempty"` // like 30m; "0" for ever; empty: the hub's default
-	Knobs        json.RawMessage   `json:"knobs,omitempty"`
+	TTL          string            `json:"ttl,omitempty"`   // like 30m; "0" for ever; empty: the hub's default
+	Knobs        json.RawMessage   `json:"knobs,omitempty"` // whom they name, by name or id
 	Labels       map[string]string `json:"labels,omitempty"`
 }
 

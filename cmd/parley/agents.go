@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 	"time"
 
@@ -37,15 +38,17 @@ func (a *app) agentsList() *cobra.Command {
 		short:   "List identities, with presence and inbox",
 		example: "  parley agents list --capability ocr",
 		none:    "There are no such agents. Start one with parley agent echo NAME, or register one with parley agents add NAME.",
-		columns: "NAME\tKIND\tPRESENCE\tINBOX\tCAPABILITIES\tID",
+		columns: []column{{"NAME", flexible}, {"KIND", fixed}, {"PRESENCE", fixed}, {"INBOX", fixed}, {"TURNS", fixed}, {"CAPABILITIES", flexible}, {"ID", wide}},
 		filters: func(f *pflag.FlagSet) {
 			f.String("capability", "", "only who claims or has shown it")
 			f.String("query", "", "only whose summary has this text")
 			f.String("kind", "", "only agent, human or remote_agent")
 		},
-	}, func(w io.Writer, ag *v1.Agent, _ map[string]string) {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\t%s\n", cell(ag.Passport.Name), kindOf(ag), presenceOf(ag), ag.Depth,
-			cell(strings.Join(ag.Resume.Capabilities, ", ")), ag.Passport.ID)
+	}, func(ag *v1.Agent, _ map[string]string) []string {
+		return []string{
+			cell(ag.Passport.Name), kindOf(ag), presenceOf(ag), strconv.FormatInt(ag.Depth, 10), strconv.Itoa(ag.TurnsWaiting),
+			cell(strings.Join(ag.Resume.Capabilities, ", ")), ag.Passport.ID,
+		}
 	})
 }
 

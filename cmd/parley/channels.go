@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -28,49 +29,9 @@ func people(ch *v1.Channel) string {
 }
 
 func (a *app) channels() *cobra.Command {
-	return group("channels", "Open, list, show, read, close, delete and lint channels",
-		a.channelsOpen(), a.channelsList(), a.channelsShow(), a.channelsClose(), a.channelsDelete(),
+	return group("channels", "Open, list, show, explain, read, close, delete and lint channels",
+		a.channelsOpen(), a.channelsList(), a.channelsShow(), a.channelsWhy(), a.channelsState(), a.channelsClose(), a.channelsDelete(),
 		a.channelsMessages(), a.channelsLint())
-}
-
-func (a *app) channelsOpen() *cobra.Command {
-	var as, ttl, knobs, intent string
-	var labels []string
-	c := a.withHub(&cobra.Command{
-		Use:     "open TYPE NAME... --as CREATOR",
-		Short:   "Open a channel and wait until everyone has accepted",
-		Example: "  parley channels open conversation parrot --as alice",
-		Args:    cobra.MinimumNArgs(2),
-	}, func(ctx context.Context, hub *v1.Client, args []string) error {
-		opening := v1.Opening{Type: args[0], Participants: args[1:], Creator: as, Intent: intent, TTL: ttl}
-		if knobs != "" {
-			if !json.Valid([]byte(knobs)) {
-				return usageError("--knobs is not JSON; it looks like '{\"ordering\":\"round_robin\"}'")
-			}
-			opening.Knobs = json.RawMessage(knobs)
-		}
-		var err error
-		if opening.Labels, err = pairs("--label", labels); err != nil {
-			return err
-		}
-		ch, err := hub.OpenChannel(ctx, opening)
-		if err != nil {
-			return err
-		}
-		return a.print(ch.Raw, func(w io.Writer) error {
-			for _, warning := range ch.Warnings {
-				fmt.Fprintln(plain{a.err}, "warning:", cell(warning))
-			}
-			_, err := fmt.Fprintf(w, "%s  %s of %s is %s\n", ch.ID, ch.Manifest.Type, people(ch), ch.State)
-			return err
-		})
-	})
-	c.Flags().StringVar(&as, "as", "", "the `NAME` or id that opens the channel")
-	c.Flags().StringVar(&ttl, "ttl", "", "how long it may last, like 30m or 2h; 0 for ever")
-	c.Flags().StringVar(&knobs, "knobs", "", "the adapter's settings, as a JSON object")
-	c.Flags().StringVar(&intent, "intent", "", "what it is for")
-	c.Flags().StringArrayVar(&labels, "label", nil, "a label, as `key=value`; may be repeated")
-	return c
 }
 
 // pairs reads flags of the form key=value.
@@ -87,23 +48,27 @@ func pairs(flag string, list []string) (map[string]string, error) {
 }
 
 func (a *app) channelsList() *cobra.Command {
-	return listCommand(a, (*v1.Client).Channels, listing{
+	return listCommand(a, (*v1.Client).Rows, listing{
 		what:    "channels",
-		short:   "List channels",
+		short:   "List channels, the newest first",
 		example: "  parley channels list --state active",
 		none:    "There are no such channels. Open one with parley channels open.",
-		columns: "CHANNEL\tTYPE\tSTATE\tPARTICIPANTS\tCREATED",
+		columns: rowColumns,
 		filters: func(f *pflag.FlagSet) {
 			f.String("agent", "", "only those that this `NAME` or id takes part in")
 			f.String("type", "", "only of this type")
 			f.String("state", "", "only in this state: pending, active, closed or expired")
 			f.StringArray("label", nil, "only with this label, as `key=value`; may be repeated")
-			f.Bool("newest", false, "the newest first")
+			f.Bool("newest", true, "the newest first; --newest=false: the oldest")
 		},
-	}, func(w io.Writer, ch *v1.Channel, names map[string]string) {
-		ch.Names = names
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", ch.ID, ch.Manifest.Type, ch.State, people(ch), ch.CreatedAt.Format(time.RFC3339))
-	})
+		json: func(hub *v1.Client, ctx context.Context, q url.Values) (json.RawMessage, error) {
+			page, err := hub.Channels(ctx, q)
+			if err != nil {
+				return nil, err
+			}
+			return page.Raw, nil
+		},
+	}, rowCells)
 }
 
 func (a *app) channelsShow() *cobra.Command {
@@ -154,32 +119,6 @@ func writeChannel(w io.Writer, ch *v1.Channel) error {
 			fmt.Fprintf(w, "warning\t%s\n", cell(warning))
 		}
 	})
-}
-
-func (a *app) channelsClose() *cobra.Command {
-	var reason string
-	c := a.withHub(&cobra.Command{
-		Annotations: map[string]string{ends: "yes"},
-		Use:         "close CHANNEL",
-		Short:       "Close a channel; one that has ended stays as it is",
-		Example:     "  parley channels close $CHANNEL --reason done",
-		Args:        cobra.ExactArgs(1),
-	}, func(ctx context.Context, hub *v1.Client, args []string) error {
-		id, err := findChannel(ctx, hub, args[0])
-		if err != nil {
-			return err
-		}
-		ch, err := hub.CloseChannel(ctx, id, reason)
-		if err != nil {
-			return err
-		}
-		return a.print(ch.Raw, func(w io.Writer) error {
-			_, err := fmt.Fprintf(w, "%s is %s (%s)\n", ch.ID, ch.State, cell(ch.CloseReason))
-			return err
-		})
-	})
-	c.Flags().StringVar(&reason, "reason", "", "why (default explicit_close)")
-	return c
 }
 
 func (a *app) channelsDelete() *cobra.Command {

@@ -54,7 +54,11 @@ var examples = map[string]example{
 	"parley channels open":        {hub: true},
 	"parley channels list":        {hub: true},
 	"parley channels show":        {hub: true},
-	"parley channels close":       {hub: true},
+	"parley channels close":       {hub: true, alone: true},
+	"parley channels why":         {hub: true, first: "WORKFLOW=$(parley channels open workflow parrot --graph talk.yaml --as alice -o json | sed 's/.*\"channel_id\":\"\\([^\"]*\\)\".*/\\1/'); parley send $WORKFLOW hello --as alice"},
+	"parley channels state":       {hub: true},
+	"parley turns":                {hub: true},
+	"parley stats":                {hub: true},
 	"parley channels delete":      {hub: true},
 	"parley channels lint":        {hub: true},
 	"parley channels messages":    {hub: true},
@@ -171,6 +175,7 @@ var sceneFiles = map[string]string{
 	"parley.yaml":   "log:\n  level: warn\n",
 	"turns.yaml":    "turns:\n  - text: the disk is full\n  - finish: done\n",
 	"bin/dot":       "#!/bin/sh\ncat\n", // stands for Graphviz
+	"talk.yaml":     "participants: [alice, parrot]\ninitial_speaker: alice\ntransitions:\n  - when: {name: from_speaker, args: {agent_id: alice}}\n    then: {name: agent, args: {agent_id: parrot}}\n",
 	"incident.yaml": "participants: [triage, digger]\ninitial_speaker: triage\ntransitions:\n  - when: {name: from_speaker, args: {agent_id: triage}}\n    then: {name: agent, args: {agent_id: digger}}\ndefault_target: {name: terminate, args: {reason: done}}\n",
 }
 

@@ -127,8 +127,9 @@ func (a *app) graphDraw() *cobra.Command {
 func (a *app) graphSimulate() *cobra.Command {
 	var script string
 	c := &cobra.Command{
-		Use:   "simulate FILE --script turns.yaml",
-		Short: "Play a script through a graph: who speaks when, and which rule matched",
+		Use:     "simulate FILE --script turns.yaml",
+		Aliases: []string{"play"},
+		Short:   "Play a script through a graph: who speaks when, and which rule matched",
 		Long: `Play a script through a graph: who speaks when, and which rule matched.
 A script lists what is said:
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/url"
@@ -19,13 +20,15 @@ type listing struct {
 	what           string // the name of the command's group
 	short, example string
 	none           string // what is said of an empty page
-	columns        string
+	columns        []column
 	filters        func(*pflag.FlagSet) // flags that are parameters of the same name
+	// json is what -o json prints, if not what the columns are made of.
+	json func(*v1.Client, context.Context, url.Values) (json.RawMessage, error)
 }
 
-// listCommand is such a command: list asks for a page, and row writes an
-// item's columns with tabs between.
-func listCommand[T any](a *app, list func(*v1.Client, context.Context, url.Values) (*v1.Page[T], error), l listing, row func(w io.Writer, item *T, names map[string]string)) *cobra.Command {
+// listCommand is such a command: list asks for a page, and row is what an item
+// has in each column.
+func listCommand[T any](a *app, list func(*v1.Client, context.Context, url.Values) (*v1.Page[T], error), l listing, row func(item *T, names map[string]string) []string) *cobra.Command {
 	filters := pflag.NewFlagSet(l.what, pflag.ContinueOnError)
 	l.filters(filters)
 	filters.String("after", "", "go on after this one")
@@ -37,6 +40,13 @@ func listCommand[T any](a *app, list func(*v1.Client, context.Context, url.Value
 			if err := nameChannel(ctx, hub, q); err != nil {
 				return err
 			}
+			if a.output == "json" && l.json != nil {
+				raw, err := l.json(hub, ctx, q)
+				if err != nil {
+					return err
+				}
+				return a.printJSON(raw)
+			}
 			page, err := list(hub, ctx, q)
 			if err != nil {
 				return err
@@ -46,12 +56,11 @@ func listCommand[T any](a *app, list func(*v1.Client, context.Context, url.Value
 					_, err := fmt.Fprintln(w, l.none)
 					return err
 				}
-				err := table(w, func(w io.Writer) {
-					fmt.Fprintln(w, l.columns)
-					for i := range page.Items {
-						row(w, &page.Items[i], page.Names)
-					}
-				})
+				rows := make([][]string, len(page.Items))
+				for i := range page.Items {
+					rows[i] = row(&page.Items[i], page.Names)
+				}
+				err := a.writeColumns(w, l.columns, rows)
 				if err == nil && page.Next != "" {
 					_, err = fmt.Fprintf(w, "\nMore: parley %s list%s --after %s\n", l.what, given(c), page.Next)
 				}
@@ -59,7 +68,13 @@ func listCommand[T any](a *app, list func(*v1.Client, context.Context, url.Value
 			})
 		})
 	c.Flags().AddFlagSet(filters)
+	a.addAllColumns(c)
 	return c
+}
+
+// addAllColumns gives a command that prints a list the flag that shows all of it.
+func (a *app) addAllColumns(c *cobra.Command) {
+	c.Flags().BoolVar(&a.allColumns, "all-columns", false, "every column, and ids in full, as -o wide")
 }
 
 // nameChannel replaces the parameter channel, if it is given, by the id that it
@@ -83,7 +98,7 @@ func parameters(filters *pflag.FlagSet) url.Values {
 		switch list, ok := f.Value.(pflag.SliceValue); {
 		case ok:
 			q[name] = list.GetSlice()
-		case f.Changed || f.Name == "limit":
+		case f.Changed || f.Name == "limit" || f.DefValue == "true":
 			q.Set(name, f.Value.String())
 		}
 	})

@@ -42,6 +42,9 @@ type app struct {
 	output  string // of -o
 	begun   bool   // the arguments were right, and the command runs
 
+	outputGiven bool // -o was
+	allColumns  bool // of --all-columns
+
 	openJournal func(config.Data, *slog.Logger) (journal.Engine, error)
 }
 

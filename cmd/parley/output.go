@@ -9,10 +9,11 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// checkOutput refuses forms that the command does not have.
+// checkOutput refuses forms that the command does not have. Wide is text with
+// every column of a list.
 func (a *app) checkOutput(c *cobra.Command) error {
 	switch a.output {
-	case "text", "json":
+	case "text", "json", "wide":
 		return nil
 	case "human", "jsonl", "toon":
 		if c.Flags().Lookup(jsonFlag) != nil {
@@ -22,7 +23,7 @@ func (a *app) checkOutput(c *cobra.Command) error {
 	if c.Flags().Lookup(jsonFlag) != nil {
 		return fmt.Errorf("-o %s: the form is human, json, jsonl or toon", a.output)
 	}
-	return fmt.Errorf("-o %s: the form is text or json", a.output)
+	return fmt.Errorf("-o %s: the form is text, json or wide", a.output)
 }
 
 // print writes data as JSON with -o json, in AGH's other forms where the

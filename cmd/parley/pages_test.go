@@ -113,11 +113,11 @@ func TestNamesStayInTheirCells(t *testing.T) {
 			fmt.Fprint(w, `{"agents":[{"passport":{"name":"two\nlines\tand \u001b[31mred","agent_id":"a1"},"resume":{"claimed_capabilities":["o\ncr"]}}],"next":"a1"}`)
 			return
 		}
-		fmt.Fprint(w, `{"channels":[{"channel_id":"c1","manifest":{"type":"t"},"state":"active","participants":[{"agent_id":"a1"}]}],"names":{"a1":"two\nlines"},"next":"c1"}`)
+		fmt.Fprint(w, `{"channels":[{"channel_id":"c1","type":"t","state":"active","participants":[{"agent_id":"a1"}]}],"names":{"a1":"two\nlines"},"next":"c1"}`)
 	}))
 	t.Cleanup(hub.Close)
 	for what, want := range map[string]string{
-		"agents":   `two\nlines\tand \x1b[31mred  agent  away      0      o\ncr`,
+		"agents":   `two\nlines\tand \x1b[31mred  agent  away      0      0      o\ncr`,
 		"channels": `two\nlines`,
 	} {
 		code, stdout, stderr := call(t, nil, what, "list", "--hub", hub.URL, "--data", "d 7", "--limit", "1")

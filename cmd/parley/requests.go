@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	v1 "github.com/parley-hub/parley/client/v1"
+	"github.com/parley-hub/parley/request"
 )
 
 func (a *app) requests() *cobra.Command {
@@ -23,7 +24,16 @@ func (a *app) requestsList() *cobra.Command {
 		short:   "List requests: approvals, permissions, questions",
 		example: "  parley requests list --state open --sort due",
 		none:    "There are no such requests.",
-		columns: "REQUEST\tSTATE\tKIND\tDUE\tASKED BY\tFOR\tTITLE",
+		columns: []column{
+			{"REQUEST", flexible},
+			{"STATE", fixed},
+			{"KIND", flexible},
+			{"DUE", fixed},
+			{"ASKED BY", flexible},
+			{"FOR", flexible},
+			{"TITLE", flexible},
+			{"CHANNEL", wide},
+		},
 		filters: func(f *pflag.FlagSet) {
 			f.String("state", "", "only in this state: open, answered, expired or cancelled")
 			f.String("kind", "", "only of this kind")
@@ -34,13 +44,18 @@ func (a *app) requestsList() *cobra.Command {
 			f.String("sort", "", "due: the first due first; asked: in the order of asking")
 			f.String("before", "", "only those in front of this one")
 		},
-	}, func(w io.Writer, r *v1.Request, names map[string]string) {
-		due := "-"
-		if !r.DueAt.IsZero() {
-			due = r.DueAt.Format(time.RFC3339)
+	}, func(r *v1.Request, names map[string]string) []string {
+		when := "-"
+		switch {
+		case !r.DueAt.IsZero() && a.wideOutput():
+			when = r.DueAt.Format(time.RFC3339)
+		case !r.DueAt.IsZero() && r.State != request.Open:
+			when = ago(r.DueAt)
+		case !r.DueAt.IsZero():
+			when = due(&r.DueAt, time.Now().After(r.DueAt))
 		}
 		name := func(id string) string { return cell(cmp.Or(names[id], id, "-")) }
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", cell(r.ID), r.State, cell(r.Kind), due, name(r.AskedBy), name(r.For), cell(r.Title))
+		return []string{cell(r.ID), string(r.State), cell(r.Kind), when, name(r.AskedBy), name(r.For), cell(r.Title), r.Channel}
 	})
 }
 

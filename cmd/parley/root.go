@@ -26,18 +26,19 @@ by its label title, or as @latest, the one that was opened last.`,
 			if err != nil {
 				return err
 			}
-			a.begun = true
+			a.begun, a.outputGiven = true, c.Flags().Changed("output")
 			return nil
 		},
 	}
 	root.CompletionOptions.DisableDefaultCmd = true
-	root.PersistentFlags().StringVarP(&a.output, "output", "o", "text", "form of what is printed: text or json")
+	root.PersistentFlags().StringVarP(&a.output, "output", "o", "text", "form of what is printed: text, json, or wide: text with every column of a list")
 	root.AddCommand(
 		a.serve(),
 		a.demo(),
 		a.doctor(),
 		a.agent(),
 		a.channels(),
+		a.turns(),
 		a.send(),
 		a.tail(),
 		a.export(),
@@ -47,6 +48,7 @@ by its label title, or as @latest, the one that was opened last.`,
 		a.tasks(),
 		a.requests(),
 		a.audit(),
+		a.stats(),
 		a.console(),
 		a.keys(),
 		a.config(),

@@ -32,8 +32,9 @@ same command can be repeated safely: it is sent once.`,
 			if data == "" {
 				data = "{}"
 			}
-			if !json.Valid([]byte(data)) {
-				return usageError("--payload is not JSON; it looks like '{\"path\":\"README.md\"}'")
+			var object map[string]json.RawMessage
+			if err := json.Unmarshal([]byte(data), &object); err != nil || object == nil {
+				return usageError("--payload is not a JSON object; it looks like '{\"path\":\"README.md\"}'")
 			}
 			post.Type, post.Data = eventType, json.RawMessage(data)
 		default:

@@ -15,8 +15,8 @@ var commandGroups = []struct {
 	commands []string
 }{
 	{"Run:", []string{"serve", "demo", "agent"}},
-	{"Talk:", []string{"channels", "sessions", "send", "requests", "tasks", "agents"}},
-	{"Look:", []string{"tail", "events", "export", "audit", "console", "doctor", "graph", "message", "agh", "schema"}},
+	{"Talk:", []string{"channels", "sessions", "turns", "send", "requests", "tasks", "agents"}},
+	{"Look:", []string{"tail", "events", "export", "audit", "stats", "console", "doctor", "graph", "message", "agh", "schema"}},
 	{"Look after:", []string{"keys", "config", "context", "data", "backup", "restore", "bench", "completion", "version"}},
 }
 

@@ -21,7 +21,8 @@ func (a *app) tail() *cobra.Command {
 		Short: "Follow a channel: one line for each envelope, until it ends",
 		Long: `Follow a channel: one line for each envelope, until the channel ends.
 
-On a terminal the lines are for reading; otherwise each is the envelope as JSON.
+On a terminal, and with -o text, the lines are for reading; otherwise each is the
+envelope as JSON.
 A hub that restarts is waited for: nothing is missed and nothing comes twice.`,
 		Example: "  parley tail $CHANNEL",
 		Args:    cobra.ExactArgs(1),
@@ -72,9 +73,10 @@ type printer struct {
 	colour bool
 }
 
-// lines prints a channel's envelopes: in words on a terminal, else as JSON.
+// lines prints a channel's envelopes: in words on a terminal or where text is asked
+// for, else as JSON.
 func (a *app) lines(ch *v1.Channel) *printer {
-	return &printer{app: a, ch: ch, json: a.output == "json" || !isTerminal(a.out), colour: a.colours()}
+	return &printer{app: a, ch: ch, json: a.output == "json" || !a.outputGiven && !isTerminal(a.out), colour: a.colours()}
 }
 
 // colours reports whether lines may be coloured.

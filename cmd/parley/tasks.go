@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -19,17 +20,18 @@ func (a *app) tasks() *cobra.Command {
 func (a *app) tasksList() *cobra.Command {
 	return listCommand(a, (*v1.Client).Tasks, listing{
 		what:    "tasks",
-		short:   "List tasks",
+		short:   "List tasks, the newest first",
 		example: "  parley tasks list --state running",
 		none:    "There are no such tasks.",
-		columns: "TASK\tSTATE\tTITLE\tOWNER",
+		columns: []column{{"TASK", flexible}, {"STATE", fixed}, {"OWNER", flexible}, {"TITLE", flexible}},
 		filters: func(f *pflag.FlagSet) {
 			f.String("owner", "", "only of this `NAME` or id")
 			f.String("channel", "", "only of this channel")
 			f.String("state", "", "only in this state: created, running, completed, failed, expired or cancelled")
+			f.Bool("newest", true, "the newest first; --newest=false: the oldest")
 		},
-	}, func(w io.Writer, t *v1.Task, _ map[string]string) {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", cell(t.ID), t.State, cell(t.Spec.Title), t.Owner)
+	}, func(t *v1.Task, names map[string]string) []string {
+		return []string{cell(t.ID), t.State, cell(cmp.Or(names[t.Owner], t.Owner)), cell(t.Spec.Title)}
 	})
 }
 

@@ -209,7 +209,7 @@ func (a *API) handle(rt route) http.HandlerFunc {
 			if fault.CodeOf(err) == fault.Internal {
 				a.log.Error("request failed", "method", r.Method, "path", r.URL.Path, "error", err)
 			}
-			problem.Write(w, placed(err))
+			problem.Write(w, a.named(placed(err)))
 		}
 	}
 }

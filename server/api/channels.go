@@ -258,15 +258,12 @@ func (a *API) openChannel(c *call) error {
 		Knobs: unlessNull(body.Knobs), Labels: body.Labels, Intent: body.Intent, By: c.who.hub(),
 	}
 	var err error
-	if o.Creator, err = a.actor(c, body.Creator); err != nil {
+	if o.Creator, err = a.actor(c, "creator", body.Creator); err != nil {
 		return err
 	}
-	for _, name := range body.Participants {
-		p, err := a.agent(name)
-		if err != nil {
-			return err
-		}
-		o.Participants = append(o.Participants, p.ID())
+	o.Participants = body.Participants
+	if o, err = a.hub.WithIDs(o); err != nil {
+		return err
 	}
 	if err := a.cfg.TakesOpening(o); err != nil {
 		return err
@@ -291,13 +288,13 @@ func unlessNull(v jsontext.Value) jsontext.Value {
 }
 
 // actor is for whom the caller acts: an agent's key for itself, an operator
-// for whom it names.
-func (a *API) actor(c *call, name string) (string, error) {
+// for whom it names in a field of its request.
+func (a *API) actor(c *call, field, name string) (string, error) {
 	if name == "" {
 		name = c.who.Agent
 	}
 	if name == "" {
-		return "", fault.New(fault.Invalid, "say for whom you act, by name or id: your key is of role %s", c.who.Role).Because(fault.NoActor)
+		return "", fault.New(fault.Invalid, "say for whom you act, by name or id, in the field %s (--as NAME of a command): your key is of role %s", field, c.who.Role).Because(fault.NoActor)
 	}
 	p, err := a.agent(name)
 	if err != nil {

@@ -47,7 +47,7 @@ func (a *API) ask(c *call) error {
 	if body.Kind == kindTurn || body.Kind == kindInvite {
 		return fault.New(fault.Invalid, "kind=%q is the hub's own: it waits for a person whose turn it is, or who is invited; use another", body.Kind)
 	}
-	asker, err := a.actor(c, body.AskedBy)
+	asker, err := a.actor(c, "asked_by", body.AskedBy)
 	if err != nil {
 		return err
 	}
@@ -252,7 +252,7 @@ func (a *API) answerRequest(c *call) error {
 	reply := hub.Answer{Choice: body.Choice, Text: body.Text, Note: body.Note, Digest: body.Digest}
 	if body.As != "" || c.who.Agent != "" {
 		var err error
-		if reply.As, err = a.actor(c, body.As); err != nil {
+		if reply.As, err = a.actor(c, "as", body.As); err != nil {
 			return err
 		}
 	}

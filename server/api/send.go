@@ -35,7 +35,7 @@ func (a *API) send(c *call) error {
 	if err := c.read(&body); err != nil {
 		return err
 	}
-	sender, err := a.actor(c, body.Sender)
+	sender, err := a.actor(c, "sender", body.Sender)
 	if err != nil {
 		return err
 	}
@@ -97,6 +97,6 @@ func (a *API) explain(c *call, sender string, err error) error {
 		return err
 	}
 	name := a.hub.Name(turn.Agent)
-	return fault.Wrap(fault.Protocol, err, "%v; it is the turn of '%s' (%s)", err, name, turn.Agent).
+	return fault.Wrap(fault.Protocol, err, "%v; it is the turn of '%s'", err, name).
 		Because(fault.OutOfTurn).With(fault.DetailExpected, name)
 }

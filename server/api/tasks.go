@@ -102,7 +102,7 @@ func (a *API) cancelTask(c *call) error {
 	if body.By == "" && c.who.Agent == "" {
 		body.By = m.Creator
 	}
-	sender, err := a.actor(c, body.By)
+	sender, err := a.actor(c, "by", body.By)
 	if err != nil {
 		return err
 	}

@@ -57,7 +57,7 @@ func TestOnlyRefusalsOfTurnsNameOne(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	s.agent("alice")
-	eve := s.agent("eve")
+	s.agent("eve")
 	ch := s.open("discussion", "alice", "eve")
 	at := "/v1/channels/" + ch + "/events"
 	for _, key := range []string{"k", "discussion expects "} {
@@ -72,7 +72,7 @@ func TestOnlyRefusalsOfTurnsNameOne(t *testing.T) {
 		if details, _ := p["details"].(map[string]any); p["reason"] != "out_of_turn" || details["expected"] != "eve" {
 			t.Errorf("no reason that code could decide by: %v", p)
 		}
-		if status != http.StatusConflict || !strings.HasSuffix(p["detail"].(string), "; it is the turn of 'eve' ("+eve+")") {
+		if status != http.StatusConflict || p["detail"] != "discussion expects 'eve' to speak, not 'alice'; it is the turn of 'eve'" {
 			t.Errorf("out of turn: %d %v", status, p)
 		}
 		s.say(operator, ch, "eve", "my turn")
@@ -193,5 +193,56 @@ func TestMissingAndNull(t *testing.T) {
 	}
 	if status, p := s.ask(operator, "POST", "/v1/channels/"+ch+"/close", `[]`); status != http.StatusBadRequest {
 		t.Errorf("a list: %d %v", status, p)
+	}
+}
+
+// Refusals name people, whatever the adapter knows them by, and say which field
+// is missing.
+func TestRefusalsNamePeople(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	for _, name := range []string{"alice", "bob", "hana"} {
+		s.agent(name)
+	}
+	ch := s.open("conversation", "alice", "bob")
+	_, p := s.say(operator, ch, "hana", "hello")
+	if detail := fmt.Sprint(p["detail"]); !strings.Contains(detail, "'hana' is not a participant") || p["code"] != "access_denied" {
+		t.Errorf("somebody else speaks: %v", p)
+	}
+	_, p = s.ask(operator, "POST", "/v1/channels", `{"creator":"alice","type":"consulting","participants":["bob","hana"]}`)
+	if detail := fmt.Sprint(p["detail"]); !strings.Contains(detail, "exactly one respondent besides the initiator; 3 participants were given") {
+		t.Errorf("too many take part: %v", p)
+	}
+	for field, asked := range map[string]struct{ path, body string }{
+		"creator": {"/v1/channels", `{"type":"conversation","participants":["bob"]}`},
+		"sender":  {"/v1/channels/" + ch + "/events", `{"text":"hi"}`},
+	} {
+		status, p := s.ask(operator, "POST", asked.path, asked.body)
+		if want := "in the field " + field + " (--as NAME of a command)"; status != http.StatusBadRequest || !strings.Contains(fmt.Sprint(p["detail"]), want) {
+			t.Errorf("%s is missing: %d %v", field, status, p)
+		}
+	}
+}
+
+// A graph and its supervisors name people; the channel has their ids.
+func TestKnobsNamePeople(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	alice, bob := s.agent("alice"), s.agent("bob")
+	status, ch := s.ask(operator, "POST", "/v1/channels", `{"creator":"alice","type":"workflow","participants":["bob"],"knobs":{"note":1.50,"supervisors":["alice"],
+		"graph":{"initial_speaker":"bob","transitions":[{"when":{"name":"from_speaker","args":{"agent_id":"bob"}},"then":{"name":"agent","args":{"agent_id":"`+alice+`"}}}]}}}`)
+	if status != http.StatusCreated || ch["expected_next_speaker"] != bob {
+		t.Fatalf("%d %v", status, ch)
+	}
+	knobs := fmt.Sprint(ch["knobs"])
+	if strings.Contains(knobs, "[bob]") || strings.Contains(knobs, "[alice]") || !strings.Contains(knobs, "agent_id:"+bob) || !strings.Contains(knobs, "supervisors:["+alice+"]") {
+		t.Errorf("the knobs are %v", knobs)
+	}
+	if names := fmt.Sprint(ch["names"]); !strings.Contains(names, bob+":bob") {
+		t.Errorf("the answer says both: %v", names)
+	}
+	_, p := s.ask(operator, "POST", "/v1/channels", `{"creator":"alice","type":"workflow","participants":["bob"],"knobs":{"graph":{"initial_speaker":"nobody"}}}`)
+	if !strings.Contains(fmt.Sprint(p["detail"]), "initial_speaker 'nobody' is not in participants") {
+		t.Errorf("nobody begins: %v", p)
 	}
 }

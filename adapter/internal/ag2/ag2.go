@@ -49,14 +49,14 @@ func Expectation(name, onViolation, params string) channel.Expectation {
 // TwoParties checks that a channel has an initiator, a respondent and nobody
 // else, in this order, because the first failing check names the refusal.
 func TwoParties(m *channel.Metadata) error {
-	name := m.Manifest.Type
+	name, n := m.Manifest.Type, len(m.Participants)
 	if _, ok := WithRole(m, channel.Initiator); !ok {
-		return Refuse("%s needs exactly one initiator; none of the participants has that role", name)
+		return Refuse("%s needs exactly one initiator; %d participants were given, and none has that role", name, n)
 	}
 	if _, ok := WithRole(m, channel.Respondent); !ok {
-		return Refuse("%s needs exactly one respondent; none of the participants has that role", name)
+		return Refuse("%s needs exactly one respondent besides the initiator; %d participants were given", name, n)
 	}
-	if n := len(m.Participants); n != 2 {
+	if n != 2 {
 		return Refuse("%s takes exactly 2 participants, not %d", name, n)
 	}
 	return nil

@@ -25,11 +25,11 @@ func TestParties(t *testing.T) {
 	const in, re, me = channel.Initiator, channel.Respondent, channel.Member
 	c.NoError(ag2.TwoParties(members(in, re)))
 	for fragment, m := range map[string]*channel.Metadata{
-		"talk needs exactly one initiator":           members(re, me),
-		"talk needs exactly one respondent":          members(in, me),
-		"talk takes exactly 2 participants, not 3":   members(in, re, me),
-		"talk needs exactly one initiator; none":     members(),
-		"talk needs exactly one respondent; none of": members(in),
+		"talk needs exactly one initiator":                                                   members(re, me),
+		"talk needs exactly one respondent":                                                  members(in, me),
+		"talk takes exactly 2 participants, not 3":                                           members(in, re, me),
+		"talk needs exactly one initiator; 0 participants were given":                        members(),
+		"talk needs exactly one respondent besides the initiator; 1 participants were given": members(in),
 	} {
 		err := ag2.TwoParties(m)
 		c.ErrorContains(err, fragment)

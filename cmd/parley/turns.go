@@ -1,0 +1,56 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	v1 "github.com/parley-hub/parley/client/v1"
+)
+
+func (a *app) turns() *cobra.Command {
+	var as string
+	c := a.withHub(&cobra.Command{
+		Use:     "turns --as NAME",
+		Short:   "List the turns that are somebody's to take",
+		Long:    "List the turns that are somebody's to take. Looking does not count as handing over.",
+		Example: "  parley turns --as alice",
+		Args:    cobra.NoArgs,
+	}, func(ctx context.Context, hub *v1.Client, _ []string) error {
+		page, err := hub.Turns(ctx, as)
+		if err != nil {
+			return err
+		}
+		return a.print(page.Raw, func(w io.Writer) error {
+			if len(page.Items) == 0 {
+				_, err := fmt.Fprintf(w, "No turn waits for %s.\n", cell(as))
+				return err
+			}
+			rows := make([][]string, len(page.Items))
+			for i, turn := range page.Items {
+				rows[i] = []string{turn.Channel, cell(turn.Type), ago(turn.Since), due(turn.DueAt, turn.Overdue), cell(turn.Title)}
+			}
+			return a.writeColumns(w, []column{{"CHANNEL", ids}, {"TYPE", flexible}, {"SINCE", fixed}, {"DUE", fixed}, {"TITLE", flexible}}, rows)
+		})
+	})
+	c.Flags().StringVar(&as, "as", "", "whose, by `NAME` or id")
+	if err := c.MarkFlagRequired("as"); err != nil {
+		panic(err) // the flag is defined in the line above
+	}
+	a.addAllColumns(c)
+	return c
+}
+
+// due is when something is due, from now.
+func due(at *time.Time, over bool) string {
+	switch {
+	case at == nil:
+		return "-"
+	case over:
+		return "overdue " + span(time.Since(*at))
+	}
+	return "in " + span(time.Until(*at))
+}
