@@ -57,6 +57,7 @@ var examples = map[string]example{
 	"parley channels close":       {hub: true, alone: true},
 	"parley channels why":         {hub: true, first: "WORKFLOW=$(parley channels open workflow parrot --graph talk.yaml --as alice -o json | sed 's/.*\"channel_id\":\"\\([^\"]*\\)\".*/\\1/'); parley send $WORKFLOW hello --as alice"},
 	"parley channels state":       {hub: true},
+	"parley join":                 {hub: true},
 	"parley turns":                {hub: true},
 	"parley stats":                {hub: true},
 	"parley channels delete":      {hub: true},

@@ -15,7 +15,7 @@ var commandGroups = []struct {
 	commands []string
 }{
 	{"Run:", []string{"serve", "demo", "agent"}},
-	{"Talk:", []string{"channels", "sessions", "turns", "send", "requests", "tasks", "agents"}},
+	{"Talk:", []string{"channels", "sessions", "join", "turns", "send", "requests", "tasks", "agents"}},
 	{"Look:", []string{"tail", "events", "export", "audit", "stats", "console", "doctor", "graph", "message", "agh", "schema"}},
 	{"Look after:", []string{"keys", "config", "context", "data", "backup", "restore", "bench", "completion", "version"}},
 }
@@ -37,6 +37,7 @@ func groupCommands(root *cobra.Command) {
 var otherNames = map[string][]string{
 	"serve":   {"run", "start", "up"},
 	"doctor":  {"status", "ps", "health"},
+	"join":    {"chat", "talk"},
 	"tail":    {"logs", "log", "follow", "watch"},
 	"audit":   {"logs", "log"},
 	"restore": {"import"},
