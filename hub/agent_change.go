@@ -2,6 +2,7 @@ package hub
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/parley-hub/parley/fault"
@@ -197,4 +198,15 @@ func (o *Observation) count(_ *profile.Record, d *profile.Full, now time.Time) (
 		"agent_id": o.Owner, "version": d.Resume.Version, "source": "observed",
 		"capability": o.Capability, "outcome": string(o.Outcome),
 	}, nil
+}
+
+// lostClaim reports whether a batch lost a claim, and waits for the batch that
+// it lost to.
+func lostClaim(ctx context.Context, err error) bool {
+	var conflict *journal.ConflictError
+	if !errors.As(err, &conflict) || conflict.Kind != journal.ClaimConflict {
+		return false
+	}
+	_ = conflict.LostTo.Wait(ctx) // the caller looks again, however the batch ended
+	return ctx.Err() == nil
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/parley-hub/parley/channel"
 	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/hub/internal/feed"
 	"github.com/parley-hub/parley/hub/internal/ledger"
 	"github.com/parley-hub/parley/hub/internal/schema"
 	"github.com/parley-hub/parley/journal"
@@ -101,7 +102,7 @@ func gapOf(err error) error {
 
 // AuditHead is where the audit ends now.
 func (h *Hub) AuditHead(ctx context.Context) (journal.StorePosition, error) {
-	return h.storePosition(ctx)
+	return feed.End(ctx, h.journal)
 }
 
 // AuditEntry is a record as a follower meets it.
@@ -116,16 +117,16 @@ type AuditEntry struct {
 // position that is gone is a gap. The zero position is before everything.
 func (h *Hub) FollowAudit(ctx context.Context, after journal.StorePosition) iter.Seq2[AuditEntry, error] {
 	return func(yield func(AuditEntry, error) bool) {
-		feed, err := h.feed(ctx, after)
+		shards, err := feed.Follow(ctx, h.journal, after)
 		if err != nil {
 			yield(AuditEntry{}, gapOf(err))
 			return
 		}
-		defer feed.Close()
+		defer shards.Close()
 		at := make(journal.StorePosition, h.journal.Shards())
 		copy(at, after)
 		for {
-			shard, commits, err := feed.next(ctx)
+			shard, commits, err := shards.Next(ctx)
 			if err != nil {
 				yield(AuditEntry{}, gapOf(err))
 				return

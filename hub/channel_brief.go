@@ -199,7 +199,7 @@ func (h *Hub) LastOf(ctx context.Context, channelID string, sees func(*envelope.
 		return nil, unavailable(err)
 	}
 	for _, entry := range page.Entries {
-		e, err := decodeEntry(entry)
+		e, err := schema.DecodeEnvelope(entry)
 		if err != nil {
 			return nil, err
 		}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/hub/internal/schema"
 	"github.com/parley-hub/parley/journal"
 )
 
@@ -90,7 +91,7 @@ func (h *Hub) gatherEvents(ctx context.Context, f *Follower, q EventQuery, o jou
 		if left -= len(entry.Data); narrow && left < 0 && page.Scanned > 0 {
 			return nil
 		}
-		e, err := decodeEntry(entry)
+		e, err := schema.DecodeEnvelope(entry)
 		if err != nil {
 			return err
 		}
@@ -174,7 +175,7 @@ func (h *Hub) SequenceOf(ctx context.Context, channelID, envelopeID string) (uin
 		if len(page.Entries) == 0 {
 			break
 		}
-		e, err := decodeEntry(page.Entries[0])
+		e, err := schema.DecodeEnvelope(page.Entries[0])
 		if err != nil {
 			return 0, err
 		}

@@ -21,7 +21,7 @@ func (h *Hub) Log(ctx context.Context, channelID string, from, to uint64) iter.S
 		for entry, err := range journal.Records(ctx, h.journal, log, journal.ReadOptions{From: from, To: to}) {
 			var e *envelope.Envelope
 			if err == nil {
-				e, err = decodeEntry(entry)
+				e, err = schema.DecodeEnvelope(entry)
 			}
 			if !yield(e, unavailable(err)) || err != nil {
 				return

@@ -80,7 +80,7 @@ func (h *Hub) replayChannel(ctx context.Context, m *registry.Member, b *reader.B
 			return last, unavailable(err)
 		}
 		last = entry.Seq
-		e, err := decodeEntry(entry)
+		e, err := schema.DecodeEnvelope(entry)
 		if err != nil {
 			h.log.Error("replay leaves out what cannot be read", "channel_id", meta.ID, "error", err)
 			continue
@@ -177,16 +177,7 @@ func (h *Hub) envelopeAt(ctx context.Context, channelID string, seq uint64) (*en
 	if len(page.Entries) == 0 {
 		return nil, fault.New(fault.NotFound, "channel '%s' has no record %d", channelID, seq)
 	}
-	return decodeEntry(page.Entries[0])
-}
-
-func decodeEntry(entry journal.Entry) (*envelope.Envelope, error) {
-	e, err := envelope.Unmarshal(entry.Data)
-	if err != nil {
-		return nil, fault.Wrap(fault.Internal, err, "record %d cannot be read: %v", entry.Seq, err)
-	}
-	e.Seq = entry.Seq
-	return e, nil
+	return schema.DecodeEnvelope(page.Entries[0])
 }
 
 // unhide shows a participant the channel again once it has spoken. Live

@@ -8,6 +8,7 @@ import (
 
 	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/hub/internal/schema"
 	"github.com/parley-hub/parley/journal"
 )
 
@@ -196,7 +197,7 @@ func (f *Follower) next(ctx context.Context) (Event, <-chan struct{}, error) {
 		if len(f.page) > 0 {
 			entry := f.page[0]
 			f.page = f.page[1:]
-			e, err := decodeEntry(entry)
+			e, err := schema.DecodeEnvelope(entry)
 			if err != nil {
 				return Event{}, nil, err
 			}

@@ -9,6 +9,7 @@ import (
 	"github.com/parley-hub/parley/channel"
 	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/hub/internal/feed"
 	"github.com/parley-hub/parley/journal"
 )
 
@@ -21,6 +22,12 @@ type WideEvent struct {
 	// event depends on the follower, as it does with several shards.
 	Shared *Shared
 }
+
+// WidePosition is a place among all events of the hub.
+type WidePosition = feed.Position
+
+// ParseWidePosition reads the text form of a position.
+func ParseWidePosition(s string) (WidePosition, error) { return feed.ParsePosition(s) }
 
 // WideOptions says what to follow.
 type WideOptions struct {
@@ -40,26 +47,26 @@ type WideOptions struct {
 type WideFollower struct {
 	hub     *Hub
 	opts    WideOptions
-	recent  *recentFeed
+	recent  *feed.Recent
 	fetched []journal.ShardPosition // by shard, what commits end with
 	commits []shardCommit
 	events  []WideEvent
-	shown   int           // how many of events were handed out
-	page    []*wideCommit // room for a page of commits
-	at      []shardPlace  // in each shard, before the first commit not yet unpacked
-	gap     error         // where it was to begin there is nothing
+	shown   int            // how many of events were handed out
+	page    []*feed.Commit // room for a page of commits
+	at      []feed.Place   // in each shard, before the first commit not yet unpacked
+	gap     error          // where it was to begin there is nothing
 	closed  chan struct{}
 	once    sync.Once
 }
 
 type shardCommit struct {
 	shard  int
-	commit *wideCommit
+	commit *feed.Commit
 }
 
 // FollowAll follows every channel that an identity may see.
 func (h *Hub) FollowAll(ctx context.Context, o WideOptions) (*WideFollower, error) {
-	at, err := o.After.places(h.journal.Shards())
+	at, err := o.After.Places(h.journal.Shards())
 	if err != nil {
 		return nil, err
 	}
@@ -69,12 +76,12 @@ func (h *Hub) FollowAll(ctx context.Context, o WideOptions) (*WideFollower, erro
 	for i := range at {
 		f.fetched[i] = at[i].ShardPosition
 	}
-	now, err := h.storePosition(ctx)
+	now, err := feed.End(ctx, h.journal)
 	if err != nil {
 		return nil, err
 	}
-	f.gap = f.gapAt(placesOf(now))
-	if f.recent, err = h.joinRecent(ctx); err != nil {
+	f.gap = f.gapAt(feed.PlacesOf(now))
+	if f.recent, err = h.recent.Join(ctx); err != nil {
 		return nil, err
 	}
 	return f, nil
@@ -82,26 +89,18 @@ func (h *Hub) FollowAll(ctx context.Context, o WideOptions) (*WideFollower, erro
 
 // Now is the position after everything that is durable.
 func (h *Hub) Now(ctx context.Context) (WidePosition, error) {
-	at, err := h.storePosition(ctx)
+	at, err := feed.End(ctx, h.journal)
 	if err != nil {
 		return WidePosition{}, err
 	}
-	return widePosition(placesOf(at)), nil
-}
-
-func placesOf(at journal.StorePosition) []shardPlace {
-	places := make([]shardPlace, len(at))
-	for i := range at {
-		places[i].ShardPosition = at[i]
-	}
-	return places
+	return feed.PositionOf(feed.PlacesOf(at)), nil
 }
 
 // Close ends the follower; Next then returns an error.
 func (f *WideFollower) Close() {
 	f.once.Do(func() {
 		close(f.closed)
-		f.recent.leave()
+		f.recent.Leave()
 	})
 }
 
@@ -168,7 +167,7 @@ func (f *WideFollower) fetch(ctx context.Context) (wake <-chan struct{}, err err
 	}
 	before := len(f.commits)
 	for shard := range f.fetched {
-		list, held := f.recent.after(shard, f.fetched[shard].Offset, f.page[:0])
+		list, held := f.recent.After(shard, f.fetched[shard].Offset, f.page[:0])
 		if f.page = list; !held {
 			if list, err = f.read(ctx, shard); err != nil {
 				return nil, f.hub.wideError(ctx, err)
@@ -176,29 +175,29 @@ func (f *WideFollower) fetch(ctx context.Context) (wake <-chan struct{}, err err
 		}
 		for _, commit := range list {
 			f.commits = append(f.commits, shardCommit{shard, commit})
-			f.fetched[shard] = commit.position
+			f.fetched[shard] = commit.Position
 		}
 	}
 	if len(f.commits) > before {
 		return nil, nil
 	}
-	if wake, err = f.recent.wait(f.fetched); err != nil {
+	if wake, err = f.recent.Wait(f.fetched); err != nil {
 		return nil, f.hub.wideError(ctx, err)
 	}
 	return wake, nil
 }
 
 // read reads commits of a shard from the journal, which has more.
-func (f *WideFollower) read(ctx context.Context, shard int) ([]*wideCommit, error) {
+func (f *WideFollower) read(ctx context.Context, shard int) ([]*feed.Commit, error) {
 	follower, err := f.hub.journal.FollowShard(ctx, shard, f.fetched[shard])
 	if err != nil {
 		return nil, err
 	}
 	defer follower.Close()
 	commits, err := follower.Next(ctx)
-	list := make([]*wideCommit, len(commits))
+	list := make([]*feed.Commit, len(commits))
 	for i := range commits {
-		list[i] = newWideCommit(&commits[i])
+		list[i] = feed.NewCommit(&commits[i])
 	}
 	return list, err
 }
@@ -206,7 +205,7 @@ func (f *WideFollower) read(ctx context.Context, shard int) ([]*wideCommit, erro
 // NextUntil is Next for what was durable at a position that Now returned: it
 // answers false, without waiting, when there is nothing more up to there.
 func (f *WideFollower) NextUntil(ctx context.Context, now WidePosition) (ev WideEvent, ok bool, err error) {
-	until, err := now.places(len(f.at))
+	until, err := now.Places(len(f.at))
 	if err != nil {
 		return WideEvent{}, false, err
 	}
@@ -214,7 +213,7 @@ func (f *WideFollower) NextUntil(ctx context.Context, now WidePosition) (ev Wide
 		return WideEvent{}, false, gap
 	}
 	for len(f.events) == 0 {
-		i := slices.IndexFunc(f.commits, func(c shardCommit) bool { return c.commit.position.Offset <= until[c.shard].Offset })
+		i := slices.IndexFunc(f.commits, func(c shardCommit) bool { return c.commit.Position.Offset <= until[c.shard].Offset })
 		if i < 0 {
 			if f.reached(until) {
 				return WideEvent{}, false, nil
@@ -235,7 +234,7 @@ func (f *WideFollower) NextUntil(ctx context.Context, now WidePosition) (ev Wide
 	return f.shift(), true, nil
 }
 
-func (f *WideFollower) reached(until []shardPlace) bool {
+func (f *WideFollower) reached(until []feed.Place) bool {
 	for i := range until {
 		if f.at[i].Offset < until[i].Offset {
 			return false
@@ -246,14 +245,14 @@ func (f *WideFollower) reached(until []shardPlace) bool {
 
 // gapAt refuses a place that was not there at a position that Now returned: a
 // reader that does not wait would otherwise be told that nothing happened.
-func (f *WideFollower) gapAt(until []shardPlace) error {
+func (f *WideFollower) gapAt(until []feed.Place) error {
 	for i := range until {
 		switch {
 		case f.at[i].IsZero():
 		case f.at[i].Epoch != until[i].Epoch:
-			return &WideGap{Head: widePosition(until), Reason: journal.EpochChanged.String()}
+			return &WideGap{Head: feed.PositionOf(until), Reason: journal.EpochChanged.String()}
 		case f.at[i].Offset > until[i].Offset:
-			return &WideGap{Head: widePosition(until), Reason: journal.NeverWritten.String()}
+			return &WideGap{Head: feed.PositionOf(until), Reason: journal.NeverWritten.String()}
 		}
 	}
 	return nil
@@ -291,38 +290,38 @@ func (h *Hub) wideError(ctx context.Context, err error) error {
 // event resumes within the commit, but the last, which resumes after it.
 func (f *WideFollower) unpack(ctx context.Context, i int) error {
 	shard, commit := f.commits[i].shard, f.commits[i].commit
-	if commit.err != nil {
-		return commit.err
+	if commit.Err != nil {
+		return commit.Err
 	}
-	entries, skip := &commit.history, f.at[shard].Skip
+	entries, skip := &commit.History, f.at[shard].Skip
 	if f.opts.requests {
-		entries = &commit.side
+		entries = &commit.Side
 	}
-	before := commit.position
+	before := commit.Position
 	before.Offset--
-	for i := range entries.list {
-		entry := &entries.list[i]
-		if entry.n <= skip {
+	for i := range entries.List {
+		entry := &entries.List[i]
+		if entry.N <= skip {
 			continue
 		}
-		m, shown, err := f.shows(ctx, entry.envelope)
+		m, shown, err := f.shows(ctx, entry.Envelope)
 		if err != nil {
 			return err
 		}
 		if !shown {
 			continue
 		}
-		f.at[shard] = shardPlace{before, entry.n}
-		if entry.n == entries.count {
-			f.at[shard] = shardPlace{ShardPosition: commit.position}
+		f.at[shard] = feed.Place{ShardPosition: before, Skip: entry.N}
+		if entry.N == entries.Count {
+			f.at[shard] = feed.Place{ShardPosition: commit.Position}
 		}
-		ev := WideEvent{Envelope: entry.envelope, Channel: m, Position: widePosition(f.at)}
+		ev := WideEvent{Envelope: entry.Envelope, Channel: m, Position: feed.PositionOf(f.at)}
 		if len(f.at) == 1 {
-			ev.Shared = entry.shared
+			ev.Shared = entry.Shared
 		}
 		f.events = append(f.events, ev)
 	}
-	f.at[shard] = shardPlace{ShardPosition: commit.position}
+	f.at[shard] = feed.Place{ShardPosition: commit.Position}
 	if i == 0 {
 		f.commits = f.commits[1:]
 	} else {
@@ -355,4 +354,27 @@ func (f *WideFollower) shows(ctx context.Context, e *envelope.Envelope) (*channe
 // ofGroup reports whether a channel is one of those that are followed.
 func (f *WideFollower) ofGroup(m *channel.Metadata) bool {
 	return ofGroup(m, f.opts.Type, f.opts.Label) && !(f.opts.NoPrivate && f.hub.private(m))
+}
+
+// awaitDelivery waits until a durable envelope is part of its channel's newest
+// snapshot, if the channel is loaded.
+func (h *Hub) awaitDelivery(ctx context.Context, e *envelope.Envelope) error {
+	ch := h.channels.get(e.Channel)
+	for ch != nil && !ch.delivered(e.Seq) {
+		moved := h.snapshots.next(e.Channel)
+		if ch.delivered(e.Seq) || h.channels.get(e.Channel) != ch {
+			break
+		}
+		select {
+		case <-moved:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+func (ch *loadedChannel) delivered(seq uint64) bool {
+	s := ch.durable.Load()
+	return s != nil && s.history >= seq
 }

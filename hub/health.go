@@ -10,6 +10,7 @@ import (
 
 	"github.com/parley-hub/parley/channel"
 	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/hub/internal/feed"
 	"github.com/parley-hub/parley/hub/internal/schema"
 	"github.com/parley-hub/parley/journal"
 )
@@ -205,7 +206,7 @@ func (h *Hub) Opened() time.Time { return h.opened.Time() }
 // Epoch names the life of the store: it changes when a backup is restored or
 // something was lost, and positions of before are then gone.
 func (h *Hub) Epoch(ctx context.Context) (string, error) {
-	at, err := h.storePosition(ctx)
+	at, err := feed.End(ctx, h.journal)
 	if err != nil {
 		return "", err
 	}

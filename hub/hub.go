@@ -6,7 +6,9 @@ package hub
 
 import (
 	"context"
+	"errors"
 	"log/slog"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -17,10 +19,13 @@ import (
 	"github.com/parley-hub/parley/hub/internal/content"
 	"github.com/parley-hub/parley/hub/internal/document"
 	"github.com/parley-hub/parley/hub/internal/expect"
+	"github.com/parley-hub/parley/hub/internal/feed"
 	"github.com/parley-hub/parley/hub/internal/ledger"
+	"github.com/parley-hub/parley/hub/internal/listcost"
 	"github.com/parley-hub/parley/hub/internal/profile"
 	"github.com/parley-hub/parley/hub/internal/registry"
 	"github.com/parley-hub/parley/hub/internal/schema"
+	"github.com/parley-hub/parley/hub/internal/taskstore"
 	"github.com/parley-hub/parley/hub/internal/upgrade"
 	"github.com/parley-hub/parley/hub/tracing"
 	"github.com/parley-hub/parley/internal/logsample"
@@ -51,6 +56,7 @@ type Hub struct {
 	ledger     *ledger.Ledger
 	documents  *document.Store
 	contents   *content.Store
+	tasks      *taskstore.Store
 	unfinished unfinished
 	profiles   profile.Cache
 	channels   channels
@@ -62,12 +68,12 @@ type Hub struct {
 	stats      stats
 	warnings   logsample.Limiter
 	subs       subscriptions
-	recent     recentFeeds
+	recent     *feed.Source
 	snapshots  snapshots
 	requests   requestWaits
 	saver      foldSaver
 	homes      homes
-	lists      lists
+	lists      *listcost.Gate
 	board      board
 	reads      *turns.Gate
 
@@ -102,7 +108,7 @@ func Open(ctx context.Context, j journal.Engine, o Options) (*Hub, error) {
 	}
 	h.judge.Store(&o.Arbiter)
 	h.profiles.Bytes = o.Limits.ProfileCache
-	h.lists.rate, h.lists.by = o.Limits.Lists, map[string]*bucket{}
+	h.lists = listcost.New(o.Limits.Lists, h.now)
 	h.reads = turns.New(o.Limits.Reads)
 	h.hooks.init(o.Listeners, h.log)
 	h.works.init()
@@ -172,6 +178,13 @@ func (h *Hub) openSubjects() {
 		h.ledger.AddSink(sink)
 	}
 	h.documents = &document.Store{Ledger: h.ledger, Bytes: limits.DocumentBytes, Count: limits.Documents}
+	h.recent = &feed.Source{
+		Journal: h.journal, Background: h.background, Bytes: limits.RecentEvents, Delivered: h.awaitDelivery,
+	}
+	h.tasks = &taskstore.Store{Ledger: h.ledger, ChannelGone: func(ctx context.Context, id string) (bool, error) {
+		_, err := h.Channel(ctx, id)
+		return Deleted(err), ignoreMissing(err)
+	}}
 	h.contents = &content.Store{
 		Ledger: h.ledger, Homes: contentHomes{h}, Background: h.background,
 		Limits: content.Limits{Content: limits.Content, Home: limits.ContentHome, Hub: limits.ContentHub},
@@ -215,4 +228,37 @@ func (h *Hub) raiseFloor(ctx context.Context, key journal.ValueKey, floor uint64
 // durable.
 func (h *Hub) commit(ctx context.Context, batch journal.Batch) error {
 	return h.ledger.Commit(ctx, batch)
+}
+
+// unavailable gives the journal's errors a code of the catalogue.
+func unavailable(err error) error { return ledger.Unavailable(err) }
+
+func isConflict(err error) bool { return ledger.IsConflict(err) }
+
+// boundRecord refuses a record that would make lists too long to send.
+func (h *Hub) boundRecord(what string, size int) error { return h.ledger.BoundRecord(what, size) }
+
+func ignoreMissing(err error) error {
+	if fault.CodeOf(err) == fault.NotFound {
+		return nil
+	}
+	return err
+}
+
+// errBroke is a panic of an adapter or an arbiter, which may be the application's.
+// The batch that was being built is dropped; other channels are not affected.
+var errBroke = errors.New("an adapter or arbiter broke")
+
+// rescue turns a panic into an error. Callers defer it.
+func (h *Hub) rescue(err *error) {
+	if r := recover(); r != nil {
+		*err = fault.Wrap(fault.Internal, errBroke, "%v: %v", errBroke, r)
+		h.log.Error(errBroke.Error(), "panic", r, "stack", string(debug.Stack()))
+	}
+}
+
+// guarded calls do and turns a panic into an error.
+func (h *Hub) guarded(do func() error) (err error) {
+	defer h.rescue(&err)
+	return do()
 }

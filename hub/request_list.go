@@ -1,7 +1,6 @@
 package hub
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"time"
@@ -322,17 +321,4 @@ func requestOf(e *envelope.Envelope) string {
 		return e.ID
 	}
 	return e.Causation
-}
-
-// requestEnvelope reads the envelope of a side record that tells of a request;
-// nil is another record.
-func requestEnvelope(entry journal.Entry) (*envelope.Envelope, error) {
-	if !bytes.Contains(entry.Data, []byte(`"`+schema.SideRequest)) {
-		return nil, nil
-	}
-	r, err := schema.DecodeSide(entry.Data)
-	if err != nil || r.Kind != schema.SideRequest && r.Kind != schema.SideRequestEnded {
-		return nil, nil
-	}
-	return envelope.Unmarshal(r.Envelope)
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/fault"
 	"github.com/parley-hub/parley/hub/internal/schema"
+	"github.com/parley-hub/parley/hub/internal/taskstore"
 	"github.com/parley-hub/parley/internal/jsonbuf"
 	"github.com/parley-hub/parley/journal"
 	"github.com/parley-hub/parley/task"
@@ -20,7 +21,7 @@ func (b *batch) newTask(ctx context.Context, t task.Task, mirror Mirror) error {
 	h := b.hub
 	switch _, err := b.task(ctx, t.ID); {
 	case err == nil:
-		return errTaskThere
+		return taskstore.ErrThere
 	case fault.CodeOf(err) != fault.NotFound:
 		return err
 	}
@@ -137,7 +138,7 @@ func (b *batch) task(ctx context.Context, id string) (*schema.StoredTask, error)
 	if b.ch.extras != nil && b.ch.extras.tasks[id] != nil {
 		return b.ch.extras.tasks[id], nil
 	}
-	return b.hub.readTask(ctx, id, b.ch.logs.Task(id))
+	return b.hub.tasks.Read(ctx, id, b.ch.logs.Task(id))
 }
 
 // setTask remembers a task while the channel is folded.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/parley-hub/parley/fault"
 	"github.com/parley-hub/parley/hub/internal/schema"
+	"github.com/parley-hub/parley/hub/internal/taskstore"
 	"github.com/parley-hub/parley/journal"
 	"github.com/parley-hub/parley/task"
 )
@@ -38,7 +39,7 @@ func (h *Hub) ObserveTask(ctx context.Context, t task.Task, by *Caller, mirror M
 		return errNotOwner(t.ID, t.Owner)
 	}
 	for {
-		log, known, err := h.findTask(ctx, t.ID)
+		log, known, err := h.tasks.Find(ctx, t.ID)
 		if err != nil {
 			return err
 		}
@@ -48,7 +49,7 @@ func (h *Hub) ObserveTask(ctx context.Context, t task.Task, by *Caller, mirror M
 		if err := h.mayName(ctx, t.ID, by); err != nil {
 			return err
 		}
-		if err := h.newTask(ctx, t, mirror); !errors.Is(err, errTaskThere) || ctx.Err() != nil {
+		if err := h.newTask(ctx, t, mirror); !errors.Is(err, taskstore.ErrThere) || ctx.Err() != nil {
 			return unavailable(err)
 		}
 	}
@@ -69,12 +70,12 @@ func (h *Hub) UpdateTask(ctx context.Context, u task.Update, by *Caller, mirror 
 	if err := task.Objects(map[string][]byte{"progress": u.Progress}); err != nil {
 		return err
 	}
-	log, known, err := h.findTask(ctx, u.ID)
+	log, known, err := h.tasks.Find(ctx, u.ID)
 	if err != nil {
 		return err
 	}
 	if !known {
-		return errNoTask(u.ID)
+		return taskstore.NotFound(u.ID)
 	}
 	return h.editTask(ctx, u.ID, log, by, mirror, func(t *task.Task, now time.Time) error { return t.Apply(u, now) })
 }
@@ -85,7 +86,7 @@ func (h *Hub) newTask(ctx context.Context, t task.Task, mirror Mirror) error {
 		t.State = task.Created
 	}
 	if t.CreatedAt.IsZero() {
-		t.CreatedAt = micro(h.now())
+		t.CreatedAt = h.now().UTC().Truncate(time.Microsecond)
 	}
 	limit := int64(0)
 	if m := h.registry.ByID(t.Owner); m != nil {
@@ -93,7 +94,7 @@ func (h *Hub) newTask(ctx context.Context, t task.Task, mirror Mirror) error {
 	}
 	if limit > 0 {
 		defer h.works.lock(t.Owner)()
-		open, err := h.countTasks(ctx, t.Owner)
+		open, err := h.tasks.CountOf(ctx, t.Owner)
 		if err != nil {
 			return err
 		}
@@ -110,7 +111,7 @@ func (h *Hub) newTask(ctx context.Context, t task.Task, mirror Mirror) error {
 			if !in.Has(t.Owner) && !h.opts.TrustClients {
 				return fault.New(fault.AccessDenied, "'%s' takes no part in channel '%s', so its tasks cannot belong to it; leave channel_id out", h.Name(t.Owner), t.Channel)
 			}
-			if err := h.claimTask(ctx, t.ID, h.tenant.Channel(t.Channel).Task(t.ID), t.Channel); err != nil {
+			if err := h.tasks.Claim(ctx, t.ID, h.tenant.Channel(t.Channel).Task(t.ID), t.Channel); err != nil {
 				return err
 			}
 			return h.editIn(ctx, t.Channel, func(b *batch) error { return b.newTask(ctx, t, mirror) })
@@ -118,7 +119,7 @@ func (h *Hub) newTask(ctx context.Context, t task.Task, mirror Mirror) error {
 			return err
 		}
 	}
-	if err := h.claimTask(ctx, t.ID, schema.TaskIn(h.tenant.Owner(t.Owner), t.ID), ""); err != nil {
+	if err := h.tasks.Claim(ctx, t.ID, schema.TaskIn(h.tenant.Owner(t.Owner), t.ID), ""); err != nil {
 		return err
 	}
 	next := &schema.StoredTask{Task: t}
@@ -127,7 +128,7 @@ func (h *Hub) newTask(ctx context.Context, t task.Task, mirror Mirror) error {
 		return unavailable(err)
 	}
 	if err = h.storeTask(ctx, nil, next); isConflict(err) {
-		return errTaskThere
+		return taskstore.ErrThere
 	}
 	return err
 }
@@ -156,7 +157,7 @@ func (h *Hub) editTask(ctx context.Context, id string, log journal.LogName, by *
 	}
 	unlock := h.works.lock(log.Partition)
 	defer unlock()
-	old, err := h.readTask(ctx, id, log)
+	old, err := h.tasks.Read(ctx, id, log)
 	if err != nil {
 		return err
 	}
@@ -253,7 +254,7 @@ func (h *Hub) sweepTasks(ctx context.Context) (n int) {
 }
 
 func (h *Hub) expireTask(ctx context.Context, id string, now time.Time) error {
-	log, known, err := h.findTask(ctx, id)
+	log, known, err := h.tasks.Find(ctx, id)
 	if err != nil || !known {
 		return err
 	}

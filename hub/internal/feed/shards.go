@@ -1,17 +1,18 @@
-package hub
+package feed
 
 import (
 	"context"
 	"sync"
 
 	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/hub/internal/ledger"
 	"github.com/parley-hub/parley/journal"
 )
 
-// shardFeed follows all shards at once. With one shard, its follower is asked
+// Shards follows all shards at once. With one shard, its follower is asked
 // directly; with several, a goroutine for each waits and hands its commits over.
 // It is used by one goroutine, apart from Close.
-type shardFeed struct {
+type Shards struct {
 	followers []journal.ShardFollower
 	fed       chan fedCommits
 	closed    chan struct{}
@@ -26,19 +27,19 @@ type fedCommits struct {
 	err     error
 }
 
-// feed follows every shard after its position; none is before everything.
-func (h *Hub) feed(ctx context.Context, after []journal.ShardPosition) (*shardFeed, error) {
-	n := h.journal.Shards()
+// Follow follows every shard after its position; none is before everything.
+func Follow(ctx context.Context, j journal.Engine, after []journal.ShardPosition) (*Shards, error) {
+	n := j.Shards()
 	if len(after) != 0 && len(after) != n {
 		return nil, fault.New(fault.Invalid, "the position names %d shards, and there are %d", len(after), n)
 	}
-	f := &shardFeed{fed: make(chan fedCommits), closed: make(chan struct{})}
+	f := &Shards{fed: make(chan fedCommits), closed: make(chan struct{})}
 	for shard := range n {
 		var from journal.ShardPosition
 		if len(after) > 0 {
 			from = after[shard]
 		}
-		follower, err := h.journal.FollowShard(ctx, shard, from)
+		follower, err := j.FollowShard(ctx, shard, from)
 		if err != nil {
 			f.Close()
 			return nil, err
@@ -53,7 +54,7 @@ func (h *Hub) feed(ctx context.Context, after []journal.ShardPosition) (*shardFe
 	return f, nil
 }
 
-func (f *shardFeed) run(shard int, follower journal.ShardFollower) {
+func (f *Shards) run(shard int, follower journal.ShardFollower) {
 	for {
 		commits, err := follower.Next(context.Background()) // Close ends it
 		select {
@@ -67,8 +68,8 @@ func (f *shardFeed) run(shard int, follower journal.ShardFollower) {
 	}
 }
 
-// next waits for the next commits of any shard.
-func (f *shardFeed) next(ctx context.Context) (shard int, commits []journal.Commit, err error) {
+// Next waits for the next commits of any shard.
+func (f *Shards) Next(ctx context.Context) (shard int, commits []journal.Commit, err error) {
 	if len(f.followers) == 1 {
 		commits, err = f.followers[0].Next(ctx)
 		return 0, commits, err
@@ -88,7 +89,7 @@ func (f *shardFeed) next(ctx context.Context) (shard int, commits []journal.Comm
 }
 
 // Close ends the feed and waits for its goroutines.
-func (f *shardFeed) Close() {
+func (f *Shards) Close() {
 	f.once.Do(func() { close(f.closed) })
 	for _, follower := range f.followers {
 		follower.Close()
@@ -96,13 +97,13 @@ func (f *shardFeed) Close() {
 	f.done.Wait()
 }
 
-// storePosition is the position after everything that is durable.
-func (h *Hub) storePosition(ctx context.Context) (journal.StorePosition, error) {
-	at := make(journal.StorePosition, h.journal.Shards())
+// End is the position after everything that is durable.
+func End(ctx context.Context, j journal.Engine) (journal.StorePosition, error) {
+	at := make(journal.StorePosition, j.Shards())
 	for shard := range at {
-		place, err := h.journal.Place(ctx, shard)
+		place, err := j.Place(ctx, shard)
 		if err != nil {
-			return nil, unavailable(err)
+			return nil, ledger.Unavailable(err)
 		}
 		at[shard] = journal.ShardPosition{Epoch: place.Epoch, Offset: place.Durable}
 	}

@@ -9,9 +9,30 @@ import (
 
 	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/hub/internal/taskstore"
 	"github.com/parley-hub/parley/journal"
 	"github.com/parley-hub/parley/task"
 )
+
+// TaskQuery selects tasks; its zero fields select everything.
+type TaskQuery = taskstore.Query
+
+// ListedTask is a task with its place in a list.
+type ListedTask = taskstore.Listed
+
+// Task returns what is known of a task.
+func (h *Hub) Task(ctx context.Context, id string) (*task.Task, error) { return h.tasks.Task(ctx, id) }
+
+// Tasks lists tasks in the order that they were first observed. Next goes on
+// after them, and is empty at the end.
+func (h *Hub) Tasks(ctx context.Context, q TaskQuery) (list []*task.Task, next string, err error) {
+	return h.As(nil).Tasks(ctx, q)
+}
+
+// TaskPage is Tasks, with the place of each.
+func (h *Hub) TaskPage(ctx context.Context, q TaskQuery) (list []ListedTask, next string, err error) {
+	return h.tasks.List(ctx, q, nil)
+}
 
 // FireTaskEvent tells listeners what a client reports of a task, whatever it
 // is. The end of a task is audited, also of one that the hub does not know.

@@ -1,22 +1,28 @@
-package hub
+// Package listcost bounds how much work lists cost a hub.
+package listcost
 
 import (
 	"sync"
 	"time"
 
 	"github.com/parley-hub/parley/fault"
-	"github.com/parley-hub/parley/internal/turns"
 )
 
-// lists bounds how much work lists cost: bytes of answers in a second, of all
-// readers together and a quarter of it for each. A reader that has used up its
-// share waits; one list may exceed it, so that any list can be had.
-type lists struct {
+// Gate bounds the bytes of lists in a second, of all readers together and a
+// quarter of it for each. A reader that has used up its share waits; one list may
+// exceed it, so that any list can be had.
+type Gate struct {
 	rate int // bytes a second, of all
+	now  func() time.Time
 
 	mu  sync.Mutex
 	all bucket
 	by  map[string]*bucket // readers that have not paid for their last lists
+}
+
+// New returns a gate of so many bytes a second.
+func New(rate int, now func() time.Time) *Gate {
+	return &Gate{rate: rate, now: now, by: map[string]*bucket{}}
 }
 
 // bucket is what a reader owes; it is paid off with time.
@@ -38,10 +44,10 @@ func (b *bucket) pay(now time.Time, rate float64) {
 	b.at = now
 }
 
-// MayList refuses a reader whose lists, or those of all, have cost more than
-// limits.lists lately. Who is a key or a connection.
-func (h *Hub) MayList(who string) error {
-	l, now := &h.lists, h.now()
+// May refuses a reader whose lists, or those of all, have cost more than
+// limits.lists lately.
+func (l *Gate) May(who string) error {
+	now := l.now()
 	rate := float64(l.rate)
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -66,9 +72,9 @@ func tooManyLists(whose string, rate int, seconds float64) error {
 	return err
 }
 
-// Listed counts a list of a reader.
-func (h *Hub) Listed(who string, bytes int) {
-	l, now := &h.lists, h.now()
+// Count counts a list of a reader.
+func (l *Gate) Count(who string, bytes int) {
+	now := l.now()
 	cost := float64(max(bytes, leastList))
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -84,12 +90,8 @@ func (h *Hub) Listed(who string, bytes int) {
 	own.owes += cost
 }
 
-// Reading makes a reader's turn to read logs, within its share of limits.reads.
-// Who is a key or a connection.
-func (h *Hub) Reading(who string) *turns.Turn { return h.reads.For(who) }
-
 // forget drops readers that owe nothing, some at a time.
-func (l *lists) forget(now time.Time) {
+func (l *Gate) forget(now time.Time) {
 	looked := 0
 	for who, b := range l.by {
 		if b.pay(now, float64(l.rate)/listShares); b.owes == 0 {

@@ -1,4 +1,7 @@
-package hub
+// Package feed is what becomes durable in a store, in order: positions among all
+// events, the commits of all shards, and the newest of them decoded once for all
+// who follow all channels. It does not decide who may see an event.
+package feed
 
 import (
 	"fmt"
@@ -8,10 +11,10 @@ import (
 	"github.com/parley-hub/parley/journal"
 )
 
-// WidePosition is a place among all events of the hub: one in each shard. With one
+// Position is a place among all events of the hub: one in each shard. With one
 // shard it is after the first Skip events of the batch that follows the shard's
 // position.
-type WidePosition struct {
+type Position struct {
 	journal.ShardPosition
 	Skip int
 	// Others is the text form of the places in the other shards; empty: there is
@@ -19,38 +22,38 @@ type WidePosition struct {
 	Others string
 }
 
-// shardPlace is a place among the events of one shard.
-type shardPlace struct {
+// Place is a place among the events of one shard.
+type Place struct {
 	journal.ShardPosition
 	Skip int
 }
 
 // String is the text form, for example "1.42.0", or "1.42.0,1.7.0" with two shards.
-func (p WidePosition) String() string {
-	text := shardPlace{p.ShardPosition, p.Skip}.String()
+func (p Position) String() string {
+	text := Place{p.ShardPosition, p.Skip}.String()
 	if p.Others != "" {
 		text += "," + p.Others
 	}
 	return text
 }
 
-func (p shardPlace) String() string { return fmt.Sprintf("%s.%d", p.ShardPosition, p.Skip) }
+func (p Place) String() string { return fmt.Sprintf("%s.%d", p.ShardPosition, p.Skip) }
 
-// ParseWidePosition reads the text form.
-func ParseWidePosition(s string) (WidePosition, error) {
+// ParsePosition reads the text form.
+func ParsePosition(s string) (Position, error) {
 	first, others, _ := strings.Cut(s, ",")
-	var places []shardPlace
+	var places []Place
 	for _, part := range append([]string{first}, split(others)...) {
 		p, err := parsePlace(part)
 		if err != nil {
-			return WidePosition{}, err
+			return Position{}, err
 		}
 		places = append(places, p)
 	}
-	if p := widePosition(places); p.String() == s {
+	if p := PositionOf(places); p.String() == s {
 		return p, nil
 	}
-	return WidePosition{}, errNoPlace(s)
+	return Position{}, errNoPlace(s)
 }
 
 func split(others string) []string {
@@ -60,7 +63,7 @@ func split(others string) []string {
 	return strings.Split(others, ",")
 }
 
-func parsePlace(s string) (p shardPlace, err error) {
+func parsePlace(s string) (p Place, err error) {
 	cut := strings.LastIndexByte(s, '.')
 	if cut < 0 {
 		return p, errNoPlace(s)
@@ -78,11 +81,11 @@ func errNoPlace(s string) error {
 	return fault.New(fault.Invalid, "position %.200q is not of the form epoch.offset.n, one for each shard with commas between", s)
 }
 
-// places are those of a number of shards. The zero position is before everything.
-func (p WidePosition) places(shards int) ([]shardPlace, error) {
-	list := make([]shardPlace, 1, shards)
-	list[0] = shardPlace{p.ShardPosition, p.Skip}
-	if p == (WidePosition{}) {
+// Places are those of a number of shards. The zero position is before everything.
+func (p Position) Places(shards int) ([]Place, error) {
+	list := make([]Place, 1, shards)
+	list[0] = Place{p.ShardPosition, p.Skip}
+	if p == (Position{}) {
 		return list[:shards], nil
 	}
 	for _, part := range split(p.Others) {
@@ -98,8 +101,9 @@ func (p WidePosition) places(shards int) ([]shardPlace, error) {
 	return list, nil
 }
 
-func widePosition(places []shardPlace) WidePosition {
-	p := WidePosition{ShardPosition: places[0].ShardPosition, Skip: places[0].Skip}
+// PositionOf is the position that names these places.
+func PositionOf(places []Place) Position {
+	p := Position{ShardPosition: places[0].ShardPosition, Skip: places[0].Skip}
 	if len(places) > 1 {
 		others := make([]string, len(places)-1)
 		for i, other := range places[1:] {
@@ -108,4 +112,13 @@ func widePosition(places []shardPlace) WidePosition {
 		p.Others = strings.Join(others, ",")
 	}
 	return p
+}
+
+// PlacesOf are the places after everything before a position of the store.
+func PlacesOf(at journal.StorePosition) []Place {
+	places := make([]Place, len(at))
+	for i := range at {
+		places[i].ShardPosition = at[i]
+	}
+	return places
 }

@@ -1,0 +1,137 @@
+// Package taskstore finds tasks: where each is stored, what was last stored of it,
+// and lists of them. Who changes a task is the hub's to decide and to serialize.
+package taskstore
+
+import (
+	"context"
+	"slices"
+
+	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/hub/internal/ledger"
+	"github.com/parley-hub/parley/hub/internal/schema"
+	"github.com/parley-hub/parley/journal"
+	"github.com/parley-hub/parley/task"
+)
+
+// Store reads tasks and claims their ids.
+type Store struct {
+	*ledger.Ledger
+	// ChannelGone reports whether a channel is not there any more.
+	ChannelGone func(ctx context.Context, channelID string) (bool, error)
+}
+
+// NotFound refuses an id that no task has.
+func NotFound(id string) error {
+	return fault.New(fault.NotFound, "task not found: '%s'", id).Because(fault.NoTask)
+}
+
+// Read reads a task from what is durable.
+func (s *Store) Read(ctx context.Context, id string, log journal.LogName) (*schema.StoredTask, error) {
+	page, err := s.Journal.Read(ctx, log, journal.ReadOptions{Backward: true, Limits: journal.Limits{Entries: 2, Bytes: journal.MaxPageBytes}})
+	if err != nil {
+		return nil, ledger.Unavailable(err)
+	}
+	if len(page.Entries) == 0 {
+		return nil, NotFound(id)
+	}
+	return schema.ReadTask(id, page.Entries)
+}
+
+// Task returns what is known of a task.
+func (s *Store) Task(ctx context.Context, id string) (*task.Task, error) {
+	found, ok, err := s.place(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	if !ok {
+		return nil, NotFound(id)
+	}
+	t, err := s.Read(ctx, id, found.Log)
+	if err != nil {
+		return nil, err
+	}
+	return &t.Task, nil
+}
+
+// Query selects tasks; its zero fields select everything.
+type Query struct {
+	Owner   string
+	Open    bool // only those of an owner that have not ended
+	Channel string
+	State   task.State
+	States  []task.State // only in one of these; none is any
+	Newest  bool         // the newest first
+	After   string       // next of the page before
+	Limit   int          // 0: 50
+}
+
+// Listed is a task with its place in a list.
+type Listed struct {
+	*task.Task
+	Place string
+}
+
+// List lists the tasks that sees accepts, in the order that they were first
+// observed; a nil sees accepts all. Next goes on after them, and is empty at the
+// end.
+func (s *Store) List(ctx context.Context, q Query, sees func(*task.Task) bool) (list []Listed, next string, err error) {
+	if q.State != "" {
+		if _, err := task.ParseState(string(q.State)); err != nil {
+			return nil, "", err
+		}
+	}
+	if q.Limit <= 0 {
+		q.Limit = 50
+	}
+	last := ""
+	for entry, err := range journal.IndexAll(ctx, s.Journal, schema.ListScan(q.prefix(), q.After, q.Newest)) {
+		if err != nil {
+			return nil, "", ledger.Unavailable(err)
+		}
+		t, err := s.Task(ctx, string(entry.Value))
+		if fault.CodeOf(err) == fault.NotFound {
+			continue // removed with its channel since
+		}
+		if err != nil {
+			return nil, "", err
+		}
+		if !q.selects(t) || sees != nil && !sees(t) {
+			continue
+		}
+		if len(list) == q.Limit {
+			return list, last, nil
+		}
+		last = schema.LastPart(entry.Key)
+		list = append(list, Listed{t, last})
+	}
+	return list, "", nil
+}
+
+func (q *Query) selects(t *task.Task) bool {
+	return (q.Owner == "" || t.Owner == q.Owner) && (q.State == "" || t.State == q.State) &&
+		(q.States == nil || slices.Contains(q.States, t.State))
+}
+
+func (q *Query) prefix() []byte {
+	switch {
+	case q.Channel != "":
+		return schema.Key(schema.IndexTaskChannel, schema.Digest(q.Channel), "")
+	case q.Owner != "" && q.Open:
+		return schema.Key(schema.IndexTaskOpen, schema.Digest(q.Owner), "")
+	case q.Owner != "":
+		return schema.Key(schema.IndexTaskOwner, schema.Digest(q.Owner), "")
+	}
+	return []byte(schema.IndexTask)
+}
+
+// CountOf is how many tasks of an owner have not ended.
+func (s *Store) CountOf(ctx context.Context, owner string) (n int64, err error) {
+	scan := journal.ScanOptions{Prefix: schema.Key(schema.IndexTaskOpen, schema.Digest(owner), "")}
+	for _, err := range journal.IndexAll(ctx, s.Journal, scan) {
+		if err != nil {
+			return 0, ledger.Unavailable(err)
+		}
+		n++
+	}
+	return n, nil
+}
