@@ -305,7 +305,7 @@ func errOver(m *channel.Metadata) error {
 // belongs refuses a sender that neither takes part nor is expected to speak, and
 // one that was removed.
 func (h *Hub) belongs(ctx context.Context, ch *loadedChannel, m *channel.Metadata, s channel.State, e *envelope.Envelope) error {
-	if ch.extras != nil && ch.extras.marks.removed(e.Sender) && !envelope.IsProtocol(e.Type) {
+	if ch.extras != nil && ch.extras.marks.Bars(e.Sender) && !envelope.IsProtocol(e.Type) {
 		return fault.New(fault.AccessDenied, "'%s' was removed from channel '%s'", e.Sender, ch.id)
 	}
 	if h.opts.TrustClients {

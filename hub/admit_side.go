@@ -4,10 +4,16 @@ import (
 	"cmp"
 	"context"
 	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/parley-hub/parley/channel"
 	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/hub/internal/marks"
 	"github.com/parley-hub/parley/hub/internal/registry"
 	"github.com/parley-hub/parley/hub/internal/schema"
 	"github.com/parley-hub/parley/journal"
@@ -170,3 +176,187 @@ func (h *Hub) withinRate(sender *registry.Member) error {
 	err.RetryAfter = wait
 	return err
 }
+
+// SendLive fans an envelope out to whoever is connected, and stores nothing:
+// no id, no sequence. It carries the last durable sequence, is delivered after
+// it and before whatever is stored next, and is dropped by readers that are
+// behind. It returns when the envelope has its place in the delivery order.
+func (h *Hub) SendLive(ctx context.Context, e *envelope.Envelope, by *Caller) error {
+	if err := h.bound(e, by); err != nil {
+		return err
+	}
+	if h.registry.ByID(e.Sender) == nil {
+		return fault.New(fault.NotFound, "sender not registered: '%s'", e.Sender)
+	}
+	if !by.MayActFor(e.Sender) {
+		return fault.New(fault.AccessDenied, "this connection may not act for '%s'", e.Sender)
+	}
+	if err := h.delivery.await(ctx); err != nil {
+		return err
+	}
+	ch, err := h.lock(ctx, e.Channel)
+	if err != nil {
+		return err
+	}
+	defer ch.mu.Unlock()
+	if err := h.accepts(ch, ch.meta, e); err != nil {
+		return err
+	}
+	if ch.meta.State != channel.Active {
+		return fault.New(fault.Protocol, "channel '%s' is not active: it is %s", ch.id, ch.meta.State)
+	}
+	if err := h.belongs(ctx, ch, ch.meta, ch.state, e); err != nil {
+		return err
+	}
+	in, err := h.members(ctx, ch.adapter, ch.meta, ch.state)
+	if err != nil {
+		return err
+	}
+	e.ID, e.Seq, e.CreatedAt = "", ch.heads.history, h.now().UTC()
+	it := item{envelope: e, meta: ch.meta, to: ch.adapter.Recipients(ch.meta, ch.state, in, e)}
+	if !h.delivery.begin() {
+		return errClosed
+	}
+	h.queueLive(ch, it)
+	return nil
+}
+
+// liveQueue holds live envelopes of one channel until what the channel ordered
+// before them is delivered. They wait for no other channel.
+type liveQueue struct {
+	mu    sync.Mutex
+	items []liveItem
+}
+
+type liveItem struct {
+	item
+	after *Pending // nil: nothing was on its way
+}
+
+// queueLive delivers a live envelope after the channel's last batch. The caller
+// holds the channel's lock, so no later batch is ordered meanwhile.
+func (h *Hub) queueLive(ch *loadedChannel, it item) {
+	q := ch.lives.Load()
+	if q == nil {
+		q = &liveQueue{}
+		ch.lives.Store(q)
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.items = append(q.items, liveItem{it, ch.last})
+	h.drainLives(ch, q)
+}
+
+// deliverLives delivers what waited for a batch that has ended.
+func (h *Hub) deliverLives(ch *loadedChannel) {
+	if q := ch.lives.Load(); q != nil {
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		h.drainLives(ch, q)
+	}
+}
+
+func (h *Hub) drainLives(ch *loadedChannel, q *liveQueue) {
+	for len(q.items) > 0 && (q.items[0].after == nil || q.items[0].after.finished()) {
+		first := q.items[0]
+		q.items = q.items[1:]
+		if first.after == nil || first.after.err == nil {
+			h.dispatchLive(ch, &first.item)
+		} else {
+			h.stats.lostLive.Add(1) // what it followed was never stored
+		}
+		h.delivery.finished()
+	}
+	if len(q.items) == 0 {
+		q.items = nil
+	}
+}
+
+// dispatchLive delivers a live envelope to the connected recipients.
+func (h *Hub) dispatchLive(ch *loadedChannel, it *item) {
+	shared := &Shared{}
+	h.publish(ch, Event{Envelope: it.envelope, Shared: shared, Live: true, Side: it.where == channel.Side})
+	for _, id := range it.to {
+		m := h.registry.ByID(id)
+		if m == nil || ch.seats.Hides(id) {
+			continue
+		}
+		n := &Notice{Envelope: it.envelope, Channel: it.meta, Recipient: id, Dialect: dialectOf(ch.adapter), Live: true, Side: it.where == channel.Side, Shared: shared}
+		if err := m.Link.Deliver(n, func() {}); err != nil {
+			h.stats.lostLive.Add(1)
+		}
+	}
+}
+
+// sideNote adds a record to the side log; finish may add what it does to the
+// index.
+func (b *batch) sideNote(r schema.SideRecord, finish func(*journal.Record)) {
+	data, err := r.Encode()
+	if err != nil {
+		panic("hub: side record: " + err.Error()) // plain strings always encode
+	}
+	record := journal.Record{Data: data}
+	if finish != nil {
+		finish(&record)
+	}
+	b.side = append(b.side, record)
+	before := b.currentMarks()
+	// Also keep marks that became empty, or the old ones would stay.
+	if next := before.After(r); !next.None() || !before.None() {
+		b.marks = &next
+	}
+}
+
+func (b *batch) currentMarks() marks.Marks {
+	switch {
+	case b.marks != nil:
+		return *b.marks
+	case b.ch.extras != nil:
+		return b.ch.extras.marks
+	}
+	return marks.Marks{}
+}
+
+// Side returns the envelopes that a channel keeps beside its history, in order.
+// Each has the sequence of the last envelope of the history before it.
+func (h *Hub) Side(ctx context.Context, channelID string) ([]*envelope.Envelope, error) {
+	var found []*envelope.Envelope
+	log := h.tenant.Channel(channelID).Side()
+	for entry, err := range journal.Records(ctx, h.journal, log, journal.ReadOptions{}) {
+		if err != nil {
+			return nil, unavailable(err)
+		}
+		var r schema.SideRecord
+		if err := json.Unmarshal(entry.Data, &r, jsontext.AllowDuplicateNames(true)); err != nil || len(r.Envelope) == 0 {
+			continue
+		}
+		e, err := envelope.Unmarshal(r.Envelope)
+		if err != nil {
+			return nil, fault.Wrap(fault.Internal, err, "%v", err)
+		}
+		e.Seq = r.After
+		found = append(found, e)
+	}
+	return found, nil
+}
+
+// watchFrom sets a new channel's deadlines.
+func (b *batch) watchFrom(m *channel.Metadata) error {
+	if _, err := b.hub.readPlan(m); err != nil {
+		return err
+	}
+	b.watch.Active = b.thisMinute()
+	b.sideNote(schema.SideRecord{Kind: schema.SideScheduled, Due: int64(b.watch.Active)}, func(r *journal.Record) {
+		r.Put = append(r.Put, b.activePut())
+		if !m.ExpiresAt.IsZero() {
+			r.Put = append(r.Put, journal.IndexPut{Key: schema.DueKey(schema.DueTTL, m.ExpiresAt, m.ID)})
+		}
+		if len(m.PendingAcks) > 0 {
+			r.Put = append(r.Put, journal.IndexPut{Key: schema.DueKey(schema.DueInvite, b.inviteDue(), m.ID)})
+		}
+	})
+	return nil
+}
+
+// inviteDue is when an opening fails because acks are missing.
+func (b *batch) inviteDue() time.Time { return b.meta.CreatedAt.Add(b.hub.opts.InviteAckTimeout) }

@@ -13,6 +13,7 @@ import (
 	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/fault"
 	"github.com/parley-hub/parley/hub/internal/expect"
+	"github.com/parley-hub/parley/hub/internal/marks"
 	"github.com/parley-hub/parley/hub/internal/schema"
 	"github.com/parley-hub/parley/hub/tracing"
 	"github.com/parley-hub/parley/journal"
@@ -43,7 +44,7 @@ type batch struct {
 	audits     []journal.Record
 	tasks      []journal.Append
 	running    map[string]*schema.StoredTask // the channel's tasks that the batch changes
-	marks      *marks                        // if they change
+	marks      *marks.Marks                  // if they change
 	refusal    error                         // why the creator is refused, if the opening fails
 	items      []item
 	before     []func()             // run before anyone is told of the envelopes
@@ -233,7 +234,7 @@ func (b *batch) settle(p *Pending) {
 	}
 	if b.marks != nil {
 		ch.ensureExtras().marks = *b.marks
-		ch.seats.Hide(b.marks.muted())
+		ch.seats.Hide(b.marks.Muted())
 	}
 	b.hub.saveDue(ch)
 }
@@ -245,6 +246,16 @@ var errNothing = errors.New("nothing to write")
 // the expectations where it is.
 func (b *batch) idle() bool {
 	return len(b.history)+len(b.metas)+len(b.side)+len(b.sides)+len(b.audits)+len(b.tasks) == 0 && b.nextCheck() == b.watch.NextCheck
+}
+
+// fill puts something into the batch and orders it. A panic of the adapter is an
+// error.
+func (b *batch) fill(ctx context.Context, put func(b *batch) error) (p *Pending, err error) {
+	defer b.hub.rescue(&err)
+	if err := put(b); err != nil {
+		return nil, err
+	}
+	return b.order(ctx)
 }
 
 // writeBatch writes one batch to a channel and returns it while it is pending, or
@@ -260,14 +271,7 @@ func (h *Hub) writeBatch(ctx context.Context, channelID string, put func(b *batc
 			return nil, err
 		}
 		b := h.newBatch(ch)
-		var p *Pending
-		err = h.guarded(func() error {
-			if err := put(b); err != nil {
-				return err
-			}
-			p, err = b.order(ctx)
-			return err
-		})
+		p, err := b.fill(ctx, put)
 		if retryFold(err) {
 			h.abandon(ch)
 			continue

@@ -174,7 +174,7 @@ func (h *Hub) boardEntryOf(ch *loadedChannel) (e boardEntry, open bool) {
 	}
 	e.broken = ch.broken() != nil
 	if ch.extras != nil {
-		for _, asked := range ch.extras.marks.open {
+		for _, asked := range ch.extras.marks.Open {
 			e.open++
 			if !asked.DueAt.IsZero() {
 				e.dues = append(e.dues, expect.InstantOf(asked.DueAt))

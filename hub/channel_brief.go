@@ -86,7 +86,7 @@ func (h *Hub) Brief(ctx context.Context, id string) (*Brief, error) {
 func (h *Hub) briefOf(ch *loadedChannel) *Brief {
 	b := &Brief{Meta: ch.meta, Broken: ch.broken()}
 	if ch.extras != nil {
-		b.Requests, b.Hidden, b.Removed = len(ch.extras.marks.open), ch.extras.marks.hid, ch.extras.marks.out
+		b.Requests, b.Hidden, b.Removed = len(ch.extras.marks.Open), ch.extras.marks.Hidden, ch.extras.marks.Removed
 	}
 	if ch.meta.State.Terminal() || ch.state == nil || ch.broken() != nil {
 		return b
@@ -137,7 +137,7 @@ func (h *Hub) expectationsIn(ch *loadedChannel) (list []ExpectationState) {
 	}
 	var fired []string
 	if ch.extras != nil {
-		fired = ch.extras.marks.fired
+		fired = ch.extras.marks.Fired
 	}
 	for i := range ch.watch.plan.rules {
 		r := &ch.watch.plan.rules[i]
@@ -158,7 +158,7 @@ func (h *Hub) situationOf(ch *loadedChannel) expect.Situation {
 		Adapter: ch.adapter, Meta: ch.meta, State: ch.state, Watch: ch.watch.Watch, Now: h.now(), Humans: &h.registry,
 	}
 	if ch.extras != nil {
-		s.Asked = ch.extras.marks.asked
+		s.Asked = ch.extras.marks.Asked
 	}
 	return s
 }

@@ -2,11 +2,17 @@ package hub
 
 import (
 	"context"
+	"encoding/binary"
+	"slices"
+	"sync"
+
+	"github.com/go-json-experiment/json"
 
 	"github.com/parley-hub/parley/channel"
 	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/fault"
 	"github.com/parley-hub/parley/hub/internal/expect"
+	"github.com/parley-hub/parley/hub/internal/marks"
 	"github.com/parley-hub/parley/hub/internal/schema"
 	"github.com/parley-hub/parley/journal"
 )
@@ -75,7 +81,7 @@ type sideFold struct {
 	page  []journal.Entry
 	opts  journal.ReadOptions
 	ended bool
-	marks marks
+	marks marks.Marks
 }
 
 func (h *Hub) sideFold(ctx context.Context, ch *loadedChannel) *sideFold {
@@ -102,7 +108,7 @@ func (f *sideFold) before(state channel.State, folder channel.SideFolder, offset
 		if err != nil {
 			return state, fault.Wrap(fault.Internal, err, "side record %d of channel '%s' cannot be read: %v", entry.Seq, f.ch.id, err)
 		}
-		f.marks = f.marks.after(r)
+		f.marks = f.marks.After(r)
 		f.ch.heads.side = entry.Seq
 		switch {
 		case r.Kind == schema.SideActive || r.Kind == schema.SideScheduled && r.Due != 0:
@@ -135,8 +141,261 @@ func (f *sideFold) read() error {
 
 // finish keeps what the side log says of the channel.
 func (f *sideFold) finish() {
-	if f.marks.back = nil; !f.marks.none() {
+	if f.marks.Back = nil; !f.marks.None() {
 		f.ch.ensureExtras().marks = f.marks
-		f.ch.seats.Hide(f.marks.muted())
+		f.ch.seats.Hide(f.marks.Muted())
 	}
+}
+
+// foldVersion goes up whenever the hub folds something else besides the adapter's
+// state, or stores it in another form.
+const foldVersion = 3
+
+// savedFold is a channel as it was folded at the end of a batch. It is kept as a
+// snapshot of the journal, so that a channel whose log is long is loaded without
+// reading all of it. It is disposable: nothing is in it that the logs do not say.
+type savedFold struct {
+	ch      *loadedChannel // whose names are read, and nothing else
+	adapter channel.Adapter
+	state   channel.State
+	watch   watch
+	marks   marks.Marks
+	heads   heads
+	lastID  string
+}
+
+// savedHead is what a snapshot holds in front of the adapter's state.
+type savedHead struct {
+	LastID  string       `json:"last_id"`
+	Watch   expect.Watch `json:"watch"`
+	Replies bool         `json:"replies"` // they were followed
+	Marks   marks.Saved  `json:"marks"`
+}
+
+// savedVersion is that of a snapshot which an adapter's codec reads.
+func savedVersion(c channel.Codec) uint64 { return foldVersion<<32 | uint64(uint32(c.Version)) }
+
+// encode writes the head, with its length in front, and the state.
+func (f *savedFold) encode() ([]byte, error) {
+	saved, err := marks.Save(f.marks)
+	if err != nil {
+		return nil, err
+	}
+	head, err := json.Marshal(savedHead{
+		LastID: f.lastID, Watch: f.watch.Watch, Replies: f.watch.plan != nil && f.watch.plan.replies, Marks: saved,
+	})
+	if err != nil {
+		return nil, err
+	}
+	state, err := f.adapter.Codec().Encode(f.state)
+	if err != nil {
+		return nil, err
+	}
+	data := binary.AppendUvarint(make([]byte, 0, len(head)+len(state)+binary.MaxVarintLen64), uint64(len(head)))
+	return append(append(data, head...), state...), nil
+}
+
+// decode reads what encode wrote into the fold.
+func (f *savedFold) decode(data []byte) (err error) {
+	size, n := binary.Uvarint(data)
+	if n <= 0 || size > uint64(len(data)-n) {
+		return fault.New(fault.Internal, "the snapshot is cut off")
+	}
+	var head savedHead
+	if err := json.Unmarshal(data[n:n+int(size)], &head); err != nil {
+		return err
+	}
+	if head.Replies != (f.watch.plan != nil && f.watch.plan.replies) {
+		return fault.New(fault.Internal, "the snapshot measures other expectations")
+	}
+	if f.marks, err = head.Marks.Marks(); err != nil {
+		return err
+	}
+	f.watch.Watch, f.lastID = head.Watch, head.LastID
+	f.state, err = f.adapter.Codec().Decode(data[n+int(size):])
+	return err
+}
+
+// savedKey names a channel's snapshot.
+func savedKey(logs schema.ChannelLogs) journal.ValueKey {
+	return journal.ValueKey{Partition: logs.Partition(), Name: "fold/" + logs.History().ID}
+}
+
+// long reports whether so many records are worth a snapshot.
+func (h *Hub) long(records uint64) bool {
+	return h.opts.SnapshotAfter > 0 && records >= uint64(h.opts.SnapshotAfter)
+}
+
+// restore sets a channel to its snapshot, if it has one that fits, and reports
+// whether it did. Without one, the whole log is folded.
+func (h *Hub) restore(ctx context.Context, ch *loadedChannel, f *savedFold) bool {
+	history, err := h.journal.Head(ctx, ch.logs.History())
+	if err != nil {
+		return false
+	}
+	side, err := h.journal.Head(ctx, ch.logs.Side())
+	if err != nil || !h.long(history.Durable.Seq+side.Durable.Seq) {
+		return false
+	}
+	s, err := h.journal.Snapshot(ctx, savedKey(ch.logs), savedVersion(ch.adapter.Codec()))
+	if err != nil || s == nil || len(s.Logs) != 2 || s.Logs[0].Log != ch.logs.History() || s.Logs[1].Log != ch.logs.Side() {
+		return false
+	}
+	if err := h.guarded(func() error { return f.decode(s.Data) }); err != nil {
+		h.log.Warn("the snapshot of a channel is not used; its log is folded", "channel_id", ch.id, "error", err)
+		return false
+	}
+	f.heads.history, f.heads.side = s.Logs[0].At.Seq, s.Logs[1].At.Seq
+	ch.nextSave = f.records() + h.saveInterval(len(s.Data))
+	return true
+}
+
+func (f *savedFold) records() uint64 { return f.heads.history + f.heads.side }
+
+// foldSaver holds the folds that are to be saved, the newest of each channel.
+type foldSaver struct {
+	mu    sync.Mutex
+	queue []saveRequest
+	wake  chan struct{} // has room for one
+}
+
+// saveRequest is a fold to save once what it was folded from is durable.
+type saveRequest struct {
+	savedFold
+	after *Pending // nil: it is
+}
+
+// saveQueue bounds the folds that wait to be saved. One that finds no room is
+// saved after a later batch.
+const saveQueue = 16
+
+// saveInterval is how many records are between two snapshots of a channel: a
+// quarter of those before the first, and more if writing it costs more than
+// reading them would.
+func (h *Hub) saveInterval(size int) uint64 {
+	return max(uint64(h.opts.SnapshotAfter)/4, uint64(size>>10))
+}
+
+// saveDue saves a channel that has grown enough since it was last saved. The
+// channel is locked.
+func (h *Hub) saveDue(ch *loadedChannel) {
+	if n := ch.heads.history + ch.heads.side; n >= ch.nextSave && h.long(n) {
+		h.save(ch, n)
+	}
+}
+
+// saveEvicted saves a channel that is evicted, unless it was just saved. The
+// channel is locked and nothing of it is on its way.
+func (h *Hub) saveEvicted(ch *loadedChannel) {
+	if n := ch.heads.history + ch.heads.side; n+h.saveInterval(0)/2 >= ch.nextSave && h.long(n) {
+		h.save(ch, n)
+	}
+}
+
+func (h *Hub) save(ch *loadedChannel, n uint64) {
+	if _, none := ch.adapter.(inert); none || ch.adapter == nil || ch.state == nil || ch.broken() != nil {
+		return
+	}
+	r := saveRequest{savedFold: savedFold{
+		ch: ch, adapter: ch.adapter, state: ch.state, watch: ch.watch, heads: ch.heads, lastID: ch.lastID,
+	}, after: ch.last}
+	if ch.extras != nil {
+		r.marks = ch.extras.marks
+	}
+	if h.saver.add(r) {
+		ch.nextSave = n + h.saveInterval(0)
+	}
+}
+
+// add queues a fold, in place of an older one of the channel. It returns false if
+// there is no room.
+func (s *foldSaver) add(r saveRequest) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	same := func(other saveRequest) bool { return other.ch == r.ch }
+	switch i := slices.IndexFunc(s.queue, same); {
+	case i >= 0:
+		s.queue[i] = r
+	case len(s.queue) >= saveQueue:
+		return false
+	default:
+		s.queue = append(s.queue, r)
+	}
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+	return true
+}
+
+func (s *foldSaver) next() (r saveRequest, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.queue) == 0 {
+		return r, false
+	}
+	r = s.queue[0]
+	s.queue = slices.Delete(s.queue, 0, 1)
+	return r, true
+}
+
+// saveAll writes snapshots in the background, until the context ends.
+func (h *Hub) saveAll(ctx context.Context) {
+	for {
+		for r, ok := h.saver.next(); ok && ctx.Err() == nil; r, ok = h.saver.next() {
+			if err := h.guarded(func() error { return h.write(ctx, &r) }); err != nil && ctx.Err() == nil {
+				h.warnings.Warn(h.log, h.now(), "snapshot of a channel was not written; its log is folded when it is loaded", "channel_id", r.ch.id, "error", err)
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-h.saver.wake:
+		}
+	}
+}
+
+// write writes a snapshot once its batch is durable. A batch that failed leaves
+// none, because the fold is gone with it.
+func (h *Hub) write(ctx context.Context, r *saveRequest) error {
+	if r.after != nil {
+		select {
+		case <-r.after.done:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		if r.after.err != nil {
+			return nil
+		}
+	}
+	data, err := r.encode()
+	if err != nil {
+		return err
+	}
+	s := journal.Snapshot{Version: savedVersion(r.adapter.Codec()), Data: data}
+	for _, l := range []struct {
+		log journal.LogName
+		seq uint64
+	}{{r.ch.logs.History(), r.heads.history}, {r.ch.logs.Side(), r.heads.side}} {
+		at := journal.LogPosition{Log: l.log}
+		if l.seq > 0 {
+			head, err := h.journal.Head(ctx, l.log)
+			if err != nil {
+				return err
+			}
+			if head.Durable.Seq < l.seq {
+				return nil // deleted since
+			}
+			at.At = head.Durable.Position()
+			at.At.Seq = l.seq
+		}
+		s.Logs = append(s.Logs, at)
+	}
+	if err := h.journal.PutSnapshot(ctx, savedKey(r.ch.logs), s); err != nil {
+		return err
+	}
+	r.ch.mu.Lock()
+	defer r.ch.mu.Unlock()
+	r.ch.nextSave = max(r.ch.nextSave, r.records()+h.saveInterval(len(data)))
+	return nil
 }

@@ -21,7 +21,7 @@ func (b *batch) lists() bool {
 // addressed, for that channel may have thousands. The end of the channel removes
 // it from the lists of open ones.
 func (b *batch) list() {
-	listed := b.currentMarks().listed
+	listed := b.currentMarks().Listed
 	if !b.lists() && len(listed) == 0 {
 		return
 	}
@@ -51,7 +51,7 @@ func (b *batch) list() {
 	}
 	if b.meta.State.Terminal() && !b.ch.meta.State.Terminal() {
 		last := &b.side[len(b.side)-1] // the end wrote one
-		for _, agent := range b.currentMarks().listed {
+		for _, agent := range b.currentMarks().Listed {
 			last.Remove = append(last.Remove, schema.Key(schema.IndexTurn, agent, own))
 		}
 	}
@@ -110,16 +110,6 @@ func difference(listed []string, in channel.Members) (joined, left []string) {
 		}
 	}
 	return joined, left
-}
-
-func sortedWith(list, more []string) []string {
-	list = append(slices.Clip(list), more...)
-	slices.Sort(list)
-	return slices.Compact(list)
-}
-
-func sortedWithout(list, gone []string) []string {
-	return slices.DeleteFunc(slices.Clone(list), func(s string) bool { return slices.Contains(gone, s) })
 }
 
 // noteActivity moves the channel's place among those that something was said in,

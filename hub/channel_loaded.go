@@ -14,6 +14,7 @@ import (
 	"github.com/parley-hub/parley/channel"
 	"github.com/parley-hub/parley/fault"
 	"github.com/parley-hub/parley/hub/internal/expect"
+	"github.com/parley-hub/parley/hub/internal/marks"
 	"github.com/parley-hub/parley/hub/internal/reader"
 	"github.com/parley-hub/parley/hub/internal/schema"
 	"github.com/parley-hub/parley/journal"
@@ -51,7 +52,7 @@ type heads struct{ history, meta, side uint64 }
 type extras struct {
 	waiting     []*waiting
 	tasks       map[string]*schema.StoredTask // of the channel, not ended, as last ordered
-	marks       marks
+	marks       marks.Marks
 	broken      error // why it could not be folded
 	redelivered reader.Redelivered
 }

@@ -184,7 +184,7 @@ func (h *Hub) envelopeAt(ctx context.Context, channelID string, seq uint64) (*en
 // deliveries stay held back until the replay of what it missed has begun.
 func (b *batch) unhide(e *envelope.Envelope) error {
 	m := b.currentMarks()
-	if !m.hidden(e.Sender) {
+	if !m.Hides(e.Sender) {
 		return nil
 	}
 	b.sideNote(schema.SideRecord{Kind: schema.SideUnhidden, Agent: e.Sender}, nil)
@@ -264,8 +264,8 @@ func (ch *loadedChannel) readable(agent string) *channel.Metadata {
 	ch.mu.Lock()
 	defer ch.mu.Unlock()
 	if ch.extras != nil {
-		ch.extras.marks.back = without(ch.extras.marks.back, agent)
-		ch.seats.Hide(ch.extras.marks.muted())
+		ch.extras.marks.Back = without(ch.extras.marks.Back, agent)
+		ch.seats.Hide(ch.extras.marks.Muted())
 	}
 	return ch.meta
 }

@@ -121,7 +121,7 @@ func (b *batch) nextCheck() expect.Instant {
 	}
 	var fired []string
 	if len(b.watch.plan.rules) > 0 {
-		fired = b.currentMarks().fired
+		fired = b.currentMarks().Fired
 	}
 	for i := range b.watch.plan.rules {
 		r := &b.watch.plan.rules[i]
@@ -141,7 +141,7 @@ func (b *batch) nextCheck() expect.Instant {
 func (b *batch) situation() expect.Situation {
 	return expect.Situation{
 		Adapter: b.ch.adapter, Meta: b.meta, State: b.state, Watch: b.watch.Watch, Now: b.now, Humans: &b.hub.registry,
-		Asked: b.currentMarks().asked,
+		Asked: b.currentMarks().Asked,
 	}
 }
 

@@ -77,7 +77,7 @@ func violatedReason(v Violation) string { return "expectation_violated:" + v.Exp
 func (b *batch) hide(v Violation) error {
 	for _, agent := range v.Violators {
 		m := b.currentMarks()
-		if !b.meta.Has(agent) || m.hidden(agent) {
+		if !b.meta.Has(agent) || m.Hides(agent) {
 			continue
 		}
 		b.sideNote(schema.SideRecord{Kind: schema.SideHidden, Agent: agent}, nil)
@@ -90,7 +90,7 @@ func (b *batch) hide(v Violation) error {
 func (b *batch) remove(v Violation) error {
 	for _, agent := range v.Violators {
 		m := b.currentMarks()
-		if !b.meta.Has(agent) || m.removed(agent) {
+		if !b.meta.Has(agent) || m.Bars(agent) {
 			continue
 		}
 		buf := &jsonbuf.Buffer{}

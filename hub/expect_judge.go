@@ -85,7 +85,7 @@ func (b *batch) judge(ctx context.Context, now time.Time) error {
 			continue
 		}
 		for _, agent := range orChannel(v.Violators) {
-			if slices.Contains(b.currentMarks().fired, r.FiredKey(agent)) {
+			if slices.Contains(b.currentMarks().Fired, r.FiredKey(agent)) {
 				continue
 			}
 			if b.full = b.bulky(); b.full {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"github.com/parley-hub/parley/hub/internal/marks"
 	"github.com/parley-hub/parley/journal"
 )
 
@@ -22,11 +23,11 @@ func (h *Hub) Folded(ctx context.Context, id string) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		var m marks
+		var m marks.Marks
 		if ch.extras != nil {
 			m = ch.extras.marks
 		}
-		saved, err := saveMarks(m)
+		saved, err := marks.Save(m)
 		if err != nil {
 			return "", err
 		}

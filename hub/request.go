@@ -85,7 +85,7 @@ func (h *Hub) ask(ctx context.Context, asker *registry.Member, e *envelope.Envel
 		if err := h.belongs(ctx, b.ch, b.meta, b.state, e); err != nil {
 			return err
 		}
-		if limit := h.opts.Limits.OpenRequests; len(b.currentMarks().open) >= limit {
+		if limit := h.opts.Limits.OpenRequests; len(b.currentMarks().Open) >= limit {
 			return fault.New(fault.TooLarge, "channel '%s' has %d open requests, which is the limit (limits.open_requests); answer or cancel one", b.ch.id, limit)
 		}
 		return b.ask(e, q)
@@ -200,25 +200,6 @@ func (h *Hub) readSide(ctx context.Context, log journal.LogName, seq uint64) (sc
 		err = fault.Wrap(fault.Internal, err, "side record %d of %s cannot be read: %v", seq, log, err)
 	}
 	return r, err
-}
-
-// openRequest is a request of a loaded channel that has not ended.
-type openRequest struct {
-	*Request
-	asked uint64 // the sequence of its record in the side log
-}
-
-// readRequest reads the request that a side record asks.
-func readRequest(r schema.SideRecord) (*Request, error) {
-	e, err := envelope.Unmarshal(r.Envelope)
-	if err != nil {
-		return nil, fault.Wrap(fault.Internal, err, "%v", err)
-	}
-	asked, err := request.Decode(e.Data)
-	if err != nil {
-		return nil, fault.Wrap(fault.Internal, err, "request '%s' cannot be read: %v", r.Name, err)
-	}
-	return asked, nil
 }
 
 func errNoRequest(id string) error {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/hub/internal/marks"
 	"github.com/parley-hub/parley/hub/internal/schema"
 	"github.com/parley-hub/parley/identity"
 	"github.com/parley-hub/parley/journal"
@@ -217,19 +218,19 @@ func endedAs(r Request, want *request.End) (Request, error) {
 	return r, errRequestEnded(r)
 }
 
-// openRequest finds an open request of the channel.
-func (b *batch) openRequest(id string) (_ openRequest, ok bool) {
-	open := b.currentMarks().open
-	i := slices.IndexFunc(open, func(r openRequest) bool { return r.ID == id })
+// marks.OpenRequest finds an open request of the channel.
+func (b *batch) openRequest(id string) (_ marks.OpenRequest, ok bool) {
+	open := b.currentMarks().Open
+	i := slices.IndexFunc(open, func(r marks.OpenRequest) bool { return r.ID == id })
 	if i < 0 {
-		return openRequest{}, false
+		return marks.OpenRequest{}, false
 	}
 	return open[i], true
 }
 
 // cancelOpen cancels the open requests of the channel, or those of a run.
 func (b *batch) cancelOpen(reason, run string) error {
-	for _, r := range b.currentMarks().open {
+	for _, r := range b.currentMarks().Open {
 		if run != "" && r.Run != run {
 			continue
 		}
@@ -246,7 +247,7 @@ var endTypes = map[request.State]string{
 }
 
 // endRequest puts the end of an open request into the batch.
-func (b *batch) endRequest(r openRequest, end *request.End) error {
+func (b *batch) endRequest(r marks.OpenRequest, end *request.End) error {
 	e := &envelope.Envelope{
 		Sender: b.meta.Creator, Type: endTypes[end.State], Audience: audience(r.Request), Causation: r.ID,
 		Priority: envelope.Normal, Origin: envelope.Origin{Dialect: hubMade},
@@ -275,7 +276,7 @@ func (b *batch) endRequest(r openRequest, end *request.End) error {
 	side := &b.sides[len(b.sides)-1]
 	side.note = schema.SideRecord{Kind: schema.SideRequestEnded, Name: r.ID}
 	now := b.now
-	side.finish = func(seq uint64, record *journal.Record) { unlist(record, r.After(end), r.asked, seq, now) }
+	side.finish = func(seq uint64, record *journal.Record) { unlist(record, r.After(end), r.Asked, seq, now) }
 	h := b.hub
 	b.after = append(b.after, func() { h.requests.wake(r.ID) })
 	return nil
@@ -311,20 +312,10 @@ func (b *batch) auditEnd(r *Request, end *request.End) error {
 
 // SweepRequests ends the requests that nobody answered in time, and returns how
 // many that were.
-func (h *Hub) SweepRequests(ctx context.Context) (n int) {
-	for entry, err := range journal.IndexAll(ctx, h.journal, schema.DueBy(schema.DueRequest, h.now())) {
-		if err != nil {
-			h.log.Error("sweep failed", "kind", schema.DueRequest, "error", err)
-			return n
-		}
-		id, channelID := schema.LastPart(entry.Key), string(entry.Value)
-		if err := h.expireRequest(ctx, channelID, id); err != nil {
-			h.log.Error("sweep could not act", "kind", schema.DueRequest, "id", id, "error", err)
-			continue
-		}
-		n++
-	}
-	return n
+func (h *Hub) SweepRequests(ctx context.Context) int {
+	return h.sweepEntries(ctx, schema.DueRequest, schema.DueBy(schema.DueRequest, h.now()), func(entry journal.IndexEntry) error {
+		return h.expireRequest(ctx, string(entry.Value), schema.LastPart(entry.Key))
+	})
 }
 
 func (h *Hub) expireRequest(ctx context.Context, channelID, id string) error {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/hub/internal/marks"
 	"github.com/parley-hub/parley/hub/internal/schema"
 	"github.com/parley-hub/parley/journal"
 	"github.com/parley-hub/parley/request"
@@ -53,7 +54,7 @@ func (h *Hub) readRow(ctx context.Context, id string, row schema.RequestRow) (*R
 	if err != nil {
 		return nil, err
 	}
-	r, err := readRequest(record)
+	r, err := marks.ReadRequest(record)
 	if err != nil || row.Ended == 0 {
 		return r, err
 	}

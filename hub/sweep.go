@@ -10,6 +10,7 @@ import (
 	"github.com/parley-hub/parley/fault"
 	"github.com/parley-hub/parley/hub/internal/content"
 	"github.com/parley-hub/parley/hub/internal/expect"
+	"github.com/parley-hub/parley/hub/internal/marks"
 	"github.com/parley-hub/parley/hub/internal/schema"
 	"github.com/parley-hub/parley/internal/loop"
 	"github.com/parley-hub/parley/journal"
@@ -55,23 +56,33 @@ func (h *Hub) SweepTTL(ctx context.Context) int {
 	return n + h.sweepTasks(ctx)
 }
 
-// sweep calls act for every due id of a kind. One that fails is tried again at the
-// next sweep and does not stop the others.
-func (h *Hub) sweep(ctx context.Context, kind string, act func(id string) error) (n int) {
-	now := h.now()
-	scan := schema.DueBy(kind, now)
+// sweep calls act for the id of every due entry of a kind, and removes the entry
+// if the act did not.
+func (h *Hub) sweep(ctx context.Context, kind string, act func(id string) error) int {
+	return h.sweepEntries(ctx, kind, schema.DueBy(kind, h.now()), func(entry journal.IndexEntry) error {
+		id := schema.LastPart(entry.Key)
+		if err := act(id); err != nil {
+			return err
+		}
+		h.forgetDue(ctx, id, entry.Key)
+		return nil
+	})
+}
+
+// sweepEntries calls act for every entry of a scan, and returns how many times it
+// succeeded. An entry that fails is tried again at the next sweep and does not
+// stop the others.
+func (h *Hub) sweepEntries(ctx context.Context, kind string, scan journal.ScanOptions, act func(entry journal.IndexEntry) error) (n int) {
 	for entry, err := range journal.IndexAll(ctx, h.journal, scan) {
 		if err != nil {
 			h.log.Error("sweep failed", "kind", kind, "error", err)
 			return n
 		}
-		id := schema.LastPart(entry.Key)
-		if err := act(id); err != nil {
-			h.log.Error("sweep could not act", "kind", kind, "id", id, "error", err)
+		if err := act(entry); err != nil {
+			h.log.Error("sweep could not act", "kind", kind, "id", schema.LastPart(entry.Key), "value", string(entry.Value), "error", err)
 			continue
 		}
 		n++
-		h.forgetDue(ctx, id, entry.Key)
 	}
 	return n
 }
@@ -150,20 +161,10 @@ func (h *Hub) dropAllAbandoned(ctx context.Context) {
 	h.dropAbandoned(ctx, journal.ScanOptions{Prefix: schema.Key(schema.IndexDue, schema.DueSeed, "")})
 }
 
-func (h *Hub) dropAbandoned(ctx context.Context, scan journal.ScanOptions) (n int) {
-	for entry, err := range journal.IndexAll(ctx, h.journal, scan) {
-		if err != nil {
-			h.log.Error("sweep failed", "kind", schema.DueSeed, "error", err)
-			return n
-		}
-		id := schema.LastPart(entry.Key)
-		if err := h.dropUnfinished(ctx, string(entry.Value), id); err != nil {
-			h.log.Error("sweep could not act", "kind", schema.DueSeed, "id", id, "error", err)
-			continue
-		}
-		n++
-	}
-	return n
+func (h *Hub) dropAbandoned(ctx context.Context, scan journal.ScanOptions) int {
+	return h.sweepEntries(ctx, schema.DueSeed, scan, func(entry journal.IndexEntry) error {
+		return h.dropUnfinished(ctx, string(entry.Value), schema.LastPart(entry.Key))
+	})
 }
 
 // dropUnfinished removes the logs of a seed or a content; that with the entry in
@@ -179,49 +180,31 @@ func (h *Hub) dropUnfinished(ctx context.Context, family, id string) error {
 	return h.drop(ctx, logs.Side())
 }
 
-// deadline is what an adapter wants to be reminded of.
-type deadline struct {
-	name string
-	at   expect.Instant
-}
-
-func deadlinesAfter(list []deadline, r schema.SideRecord) []deadline {
-	next := slices.DeleteFunc(slices.Clone(list), func(d deadline) bool { return d.name == r.Name })
-	if r.Due != 0 {
-		next = append(next, deadline{r.Name, expect.Instant(r.Due)})
-	}
-	return next
-}
-
-func (d deadline) key(channelID string) []byte {
-	return schema.DeadlineKey(d.at.Time(), d.name, channelID)
-}
-
 // deadlines sets, moves and removes what an adapter wants to be reminded of.
 func (b *batch) deadlines(list []channel.Deadline) error {
 	for _, d := range list {
-		current := b.currentMarks().due
-		known := slices.ContainsFunc(current, func(old deadline) bool { return old.name == d.Name })
+		current := b.currentMarks().Due
+		known := slices.ContainsFunc(current, func(old marks.Deadline) bool { return old.Name == d.Name })
 		if limit := b.hub.opts.Limits.Deadlines; !known && !d.At.IsZero() && len(current) >= limit {
 			return fault.New(fault.TooLarge, "channel '%s' has %d deadlines, which is the limit (limits.deadlines)", b.ch.id, limit)
 		}
-		b.setDeadline(deadline{d.Name, expect.InstantOf(d.At)})
+		b.setDeadline(marks.Deadline{Name: d.Name, At: expect.InstantOf(d.At)})
 	}
 	return nil
 }
 
-func (b *batch) setDeadline(d deadline) {
-	current := b.currentMarks().due
-	i := slices.IndexFunc(current, func(old deadline) bool { return old.name == d.name })
-	if i < 0 && d.at.IsZero() || i >= 0 && current[i] == d {
+func (b *batch) setDeadline(d marks.Deadline) {
+	current := b.currentMarks().Due
+	i := slices.IndexFunc(current, func(old marks.Deadline) bool { return old.Name == d.Name })
+	if i < 0 && d.At.IsZero() || i >= 0 && current[i] == d {
 		return
 	}
-	b.sideNote(schema.SideRecord{Kind: schema.SideDeadline, Name: d.name, Due: int64(d.at)}, func(r *journal.Record) {
+	b.sideNote(schema.SideRecord{Kind: schema.SideDeadline, Name: d.Name, Due: int64(d.At)}, func(r *journal.Record) {
 		if i >= 0 {
-			r.Remove = append(r.Remove, current[i].key(b.ch.id))
+			r.Remove = append(r.Remove, current[i].Key(b.ch.id))
 		}
-		if !d.at.IsZero() {
-			r.Put = append(r.Put, journal.IndexPut{Key: d.key(b.ch.id), Value: []byte(d.name)})
+		if !d.At.IsZero() {
+			r.Put = append(r.Put, journal.IndexPut{Key: d.Key(b.ch.id), Value: []byte(d.Name)})
 		}
 	})
 }
@@ -229,30 +212,18 @@ func (b *batch) setDeadline(d deadline) {
 // dropDeadlines is what the end of a channel removes from the index.
 func (b *batch) dropDeadlines() [][]byte {
 	var keys [][]byte
-	for _, d := range b.currentMarks().due {
-		keys = append(keys, d.key(b.ch.id))
+	for _, d := range b.currentMarks().Due {
+		keys = append(keys, d.Key(b.ch.id))
 	}
 	return keys
 }
 
 // SweepDeadlines tells adapters of the deadlines that have come, and returns
 // how many that were.
-func (h *Hub) SweepDeadlines(ctx context.Context) (n int) {
-	now := h.now()
-	scan := schema.DueBy(schema.DueAdapter, now)
-	for entry, err := range journal.IndexAll(ctx, h.journal, scan) {
-		if err != nil {
-			h.log.Error("sweep failed", "kind", schema.DueAdapter, "error", err)
-			return n
-		}
-		id, name := schema.LastPart(entry.Key), string(entry.Value)
-		if err := h.remind(ctx, id, name, entry.Key); err != nil {
-			h.log.Error("sweep could not act", "kind", schema.DueAdapter, "id", id, "name", name, "error", err)
-			continue
-		}
-		n++
-	}
-	return n
+func (h *Hub) SweepDeadlines(ctx context.Context) int {
+	return h.sweepEntries(ctx, schema.DueAdapter, schema.DueBy(schema.DueAdapter, h.now()), func(entry journal.IndexEntry) error {
+		return h.remind(ctx, schema.LastPart(entry.Key), string(entry.Value), entry.Key)
+	})
 }
 
 // remind tells a channel's adapter of one deadline, and removes it in the same
@@ -272,15 +243,15 @@ func (h *Hub) remind(ctx context.Context, id, name string, due []byte) error {
 }
 
 func (b *batch) remind(name string, due []byte) error {
-	current := b.currentMarks().due
-	i := slices.IndexFunc(current, func(d deadline) bool { return d.name == name })
-	if i < 0 || string(current[i].key(b.ch.id)) != string(due) {
+	current := b.currentMarks().Due
+	i := slices.IndexFunc(current, func(d marks.Deadline) bool { return d.Name == name })
+	if i < 0 || string(current[i].Key(b.ch.id)) != string(due) {
 		// Moved or removed since, by a batch that is on its way.
 		b.sideNote(schema.SideRecord{Kind: schema.SideScheduled}, func(r *journal.Record) { r.Remove = append(r.Remove, due) })
 		return nil
 	}
-	at := current[i].at
-	b.setDeadline(deadline{name: name})
+	at := current[i].At
+	b.setDeadline(marks.Deadline{Name: name})
 	timed, ok := b.ch.adapter.(channel.Timed)
 	if !ok || b.meta.State.Terminal() {
 		return nil

@@ -28,7 +28,7 @@ func (b *batch) newTask(ctx context.Context, t task.Task, mirror Mirror) error {
 	if err := b.ownerHasRoom(ctx, t.Owner); err != nil {
 		return err
 	}
-	if limit := h.opts.Limits.OpenTasks; len(b.currentMarks().tasks) >= limit {
+	if limit := h.opts.Limits.OpenTasks; len(b.currentMarks().Tasks) >= limit {
 		return fault.New(fault.TooLarge, "channel '%s' has %d tasks that have not ended, which is the limit (limits.open_tasks)", b.ch.id, limit)
 	}
 	next := &schema.StoredTask{Task: t}
@@ -51,7 +51,7 @@ func (b *batch) newTask(ctx context.Context, t task.Task, mirror Mirror) error {
 // ownerHasRoom refuses an owner that has too many of the channel's open tasks:
 // the others have theirs.
 func (b *batch) ownerHasRoom(ctx context.Context, owner string) error {
-	open, limit := b.currentMarks().tasks, b.hub.opts.Limits.OpenTasksOwner
+	open, limit := b.currentMarks().Tasks, b.hub.opts.Limits.OpenTasksOwner
 	if len(open) < limit {
 		return nil
 	}
@@ -160,7 +160,7 @@ func (ch *loadedChannel) forgetTask(t *schema.StoredTask) {
 
 // endTasks ends every task of a channel that ends.
 func (b *batch) endTasks() error {
-	for _, id := range b.currentMarks().tasks {
+	for _, id := range b.currentMarks().Tasks {
 		old, err := b.task(context.Background(), id)
 		if fault.CodeOf(err) == fault.NotFound {
 			continue

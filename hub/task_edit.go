@@ -235,22 +235,11 @@ func (h *Hub) tellEnded(t task.Task) {
 }
 
 // sweepTasks ends the tasks whose time has run out.
-func (h *Hub) sweepTasks(ctx context.Context) (n int) {
+func (h *Hub) sweepTasks(ctx context.Context) int {
 	now := h.now()
-	scan := schema.DueBy(schema.DueTask, now)
-	for entry, err := range journal.IndexAll(ctx, h.journal, scan) {
-		if err != nil {
-			h.log.Error("sweep failed", "kind", schema.DueTask, "error", err)
-			return n
-		}
-		id := string(entry.Value)
-		if err := h.expireTask(ctx, id, now); err != nil {
-			h.log.Error("sweep could not act", "kind", schema.DueTask, "id", id, "error", err)
-			continue
-		}
-		n++
-	}
-	return n
+	return h.sweepEntries(ctx, schema.DueTask, schema.DueBy(schema.DueTask, now), func(entry journal.IndexEntry) error {
+		return h.expireTask(ctx, string(entry.Value), now)
+	})
 }
 
 func (h *Hub) expireTask(ctx context.Context, id string, now time.Time) error {

@@ -21,7 +21,6 @@ var moreFiles = map[string]struct {
 	why   string
 }{
 	"cmd/parley": {1_000, "one file for each command"},
-	"hub":        {53, "the monitor: what is done under its locks; its subjects move to hub/internal one by one"},
 }
 
 // longFiles are the files that may be longer, with why.
