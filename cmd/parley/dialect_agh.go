@@ -24,10 +24,11 @@ import (
 
 // aghAdapters govern the channels of AGH.
 func aghAdapters(cfg config.Config) []channel.Adapter {
+	set := agh.Section.Of(&cfg)
 	return []channel.Adapter{
-		room.New(room.Options{MaxPeers: cfg.AGH.Limits.Peers}),
-		thread.New(thread.Options{MaxWork: cfg.AGH.Limits.Work}),
-		direct.New(direct.Options{MaxWork: cfg.AGH.Limits.Work}),
+		room.New(room.Options{MaxPeers: set.Limits.Peers}),
+		thread.New(thread.Options{MaxWork: set.Limits.Work}),
+		direct.New(direct.Options{MaxWork: set.Limits.Work}),
 	}
 }
 
@@ -35,7 +36,8 @@ func aghAdapters(cfg config.Config) []channel.Adapter {
 var aghRoles = map[access.Role]agh.Role{access.Agent: agh.Agent, access.Reader: agh.Reader, access.Operator: agh.Operator}
 
 func serveAGH(cfg config.Config, h *hub.Hub, keys *access.Keys, budget *answers.Budget, log *slog.Logger) (server.Dialect, error) {
-	scan, err := agh.ParseScan(cfg.AGH.SecretScan)
+	set := agh.Section.Of(&cfg)
+	scan, err := agh.ParseScan(set.SecretScan)
 	if err != nil {
 		return nil, err
 	}
@@ -54,23 +56,23 @@ func serveAGH(cfg config.Config, h *hub.Hub, keys *access.Keys, budget *answers.
 		Stands:         func(r *http.Request) bool { return keys.Stands(access.From(r.Context())) },
 		Log:            log,
 		Answers:        budget,
-		Disabled:       !cfg.AGH.Enabled,
-		GreetInterval:  cfg.AGH.GreetInterval,
-		ReplayAge:      cfg.AGH.ReplayAge,
-		QueueDepth:     cfg.AGH.QueueDepth,
-		DefaultChannel: cfg.AGH.DefaultChannel,
-		Strict:         cfg.AGH.Strict,
-		LenientWorkIDs: cfg.AGH.LenientWorkIDs,
+		Disabled:       !set.Enabled,
+		GreetInterval:  set.GreetInterval,
+		ReplayAge:      set.ReplayAge,
+		QueueDepth:     set.QueueDepth,
+		DefaultChannel: set.DefaultChannel,
+		Strict:         set.Strict,
+		LenientWorkIDs: set.LenientWorkIDs,
 		SecretScan:     scan,
-		V1:             cfg.AGH.V1,
+		V1:             set.V1,
 		Key: func(handle string) (*wire.Key, error) {
 			key, _, err := ring.Find(handle)
 			return key, err
 		},
 		Limits: agh.Limits{
-			Remotes: cfg.AGH.Limits.Remotes, Outbox: cfg.AGH.Limits.Outbox, SubscriptionRate: cfg.AGH.Limits.SubscriptionRate,
-			SenderRate: cfg.AGH.Limits.SenderRate, AuditRejects: cfg.AGH.Audit.Rejects,
-			Streams: cfg.AGH.Limits.Streams, Write: cfg.Limits.FollowerWrite, KeepAlive: cfg.Limits.KeepAlive,
+			Remotes: set.Limits.Remotes, Outbox: set.Limits.Outbox, SubscriptionRate: set.Limits.SubscriptionRate,
+			SenderRate: set.Limits.SenderRate, AuditRejects: set.Audit.Rejects,
+			Streams: set.Limits.Streams, Write: cfg.Limits.FollowerWrite, KeepAlive: cfg.Limits.KeepAlive,
 		},
 	})
 }
@@ -81,9 +83,10 @@ const natsTokenEnv = "PARLEY_NATS_TOKEN"
 
 // aghBroker connects to NATS; nil: it is not asked for.
 func aghBroker(cfg config.Config, log *slog.Logger) (agh.Broker, error) {
-	nats := cfg.AGH.NATS
+	set := agh.Section.Of(&cfg)
+	nats := set.NATS
 	switch {
-	case !cfg.AGH.Enabled || nats.Listen == "" && nats.URL == "":
+	case !set.Enabled || nats.Listen == "" && nats.URL == "":
 		return nil, nil
 	case nats.Listen != "" && nats.URL != "":
 		return nil, fault.New(fault.Invalid, "agh.nats.listen and agh.nats.url are both set; AGH has one broker")

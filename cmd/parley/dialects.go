@@ -12,6 +12,7 @@ import (
 	"github.com/parley-hub/parley/adapter/workflow"
 	"github.com/parley-hub/parley/channel"
 	"github.com/parley-hub/parley/dialect/ag2"
+	"github.com/parley-hub/parley/dialect/agh"
 	"github.com/parley-hub/parley/dialect/hpd"
 	"github.com/parley-hub/parley/dialect/hpd/wire"
 	"github.com/parley-hub/parley/envelope"
@@ -30,7 +31,7 @@ import (
 // This file and those beside it (dialect_NAME.go) name the dialects of the command.
 
 // allSettings are every setting: the server's and the dialects'.
-var allSettings = config.Core.With(ag2.Section.Keys())
+var allSettings = config.Core.With(ag2.Section.Keys(), hpd.Section.Keys(), agh.Section.Keys())
 
 // dialects are what a hub speaks beside /v1.
 type dialects []server.Dialect
@@ -213,14 +214,15 @@ func adapters(cfg config.Config) ([]channel.Adapter, error) {
 
 // hpdTable says which of HPD's events are stored.
 func hpdTable(cfg config.Config) (*hpdevents.Table, error) {
-	transcripts, err := hpdevents.ParseTranscripts(cfg.HPD.Persist.AudioTranscripts)
+	set := hpd.Section.Of(&cfg)
+	transcripts, err := hpdevents.ParseTranscripts(set.Persist.AudioTranscripts)
 	if err != nil {
 		return nil, err
 	}
 	table := hpdevents.NewTable()
 	table.Policy = hpdevents.Policy{
-		Requests: cfg.HPD.Persist.Requests, Workflow: cfg.HPD.Persist.Workflow,
-		Content: cfg.HPD.Persist.Content, Transcripts: transcripts,
+		Requests: set.Persist.Requests, Workflow: set.Persist.Workflow,
+		Content: set.Persist.Content, Transcripts: transcripts,
 	}
 	return table, nil
 }
@@ -245,40 +247,40 @@ func serveHPD(cfg config.Config, h *hub.Hub, keys *access.Keys, budget *answers.
 	if err != nil {
 		return nil, err
 	}
-	children := http.StatusBadRequest
-	if cfg.HPD.HasChildren == strconv.Itoa(http.StatusConflict) {
+	set, children := hpd.Section.Of(&cfg), http.StatusBadRequest
+	if set.HasChildren == strconv.Itoa(http.StatusConflict) {
 		children = http.StatusConflict
 	}
 	s, err := hpd.New(hpd.Config{
 		Hub:             h,
 		Registry:        wire.NewRegistry(table),
-		DefaultAgent:    cfg.HPD.DefaultAgent,
-		User:            cfg.HPD.User,
+		DefaultAgent:    set.DefaultAgent,
+		User:            set.User,
 		Who:             hpdWho,
 		Stands:          func(r *http.Request) bool { return keys.Stands(access.From(r.Context())) },
-		RecursiveDelete: cfg.HPD.RecursiveDelete,
+		RecursiveDelete: set.RecursiveDelete,
 		ChildrenStatus:  children,
-		InterruptGrace:  cfg.HPD.InterruptGrace,
-		ProducerGrace:   cfg.HPD.ProducerGrace,
+		InterruptGrace:  set.InterruptGrace,
+		ProducerGrace:   set.ProducerGrace,
 		Log:             log,
 		Answers:         budget,
 		Limits: hpd.Limits{
-			Sessions:    cfg.HPD.Limits.Sessions,
-			Streams:     cfg.HPD.Limits.Streams,
-			Behind:      cfg.HPD.Limits.Behind,
-			BehindBytes: int(cfg.HPD.Limits.BehindBytes),
-			Runs:        cfg.HPD.Limits.Runs,
-			Work:        cfg.HPD.Limits.Work,
-			Keys:        cfg.HPD.Limits.Keys,
-			Recent:      cfg.HPD.Limits.Recent,
-			Remembered:  cfg.HPD.Limits.Remembered,
-			Requests:    cfg.HPD.Limits.Requests,
+			Sessions:    set.Limits.Sessions,
+			Streams:     set.Limits.Streams,
+			Behind:      set.Limits.Behind,
+			BehindBytes: int(set.Limits.BehindBytes),
+			Runs:        set.Limits.Runs,
+			Work:        set.Limits.Work,
+			Keys:        set.Limits.Keys,
+			Recent:      set.Limits.Recent,
+			Remembered:  set.Limits.Remembered,
+			Requests:    set.Limits.Requests,
 			Event:       int(cfg.Limits.Event),
 			Record:      int(cfg.Limits.Record),
 			Content:     int64(cfg.Limits.Content),
-			Upload:      cfg.HPD.Limits.Upload,
+			Upload:      set.Limits.Upload,
 			Socket: wsconn.Limits{
-				Connections: cfg.HPD.Limits.Connections, FrameBytes: int(cfg.HPD.Limits.FrameBytes), QueueBytes: int(cfg.HPD.Limits.QueueBytes),
+				Connections: set.Limits.Connections, FrameBytes: int(set.Limits.FrameBytes), QueueBytes: int(set.Limits.QueueBytes),
 			},
 			Write:     cfg.Limits.FollowerWrite,
 			KeepAlive: min(cfg.Limits.KeepAlive, hpd.KeepAlive),

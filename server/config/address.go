@@ -10,9 +10,9 @@ import (
 	"strings"
 )
 
-// checkListen refuses what can be no address to listen on. Whether a name means
+// CheckListen refuses what can be no address to listen on. Whether a name means
 // anything on this machine is found out when it is listened on.
-func checkListen(text string) error {
+func CheckListen(text string) error {
 	host, port, err := net.SplitHostPort(text)
 	if err != nil || !isHost(host) && host != "" || !isPort(port) {
 		return errors.New("it is not an address to listen on; it looks like 127.0.0.1:7440, [::1]:7440 or :0")

@@ -16,8 +16,6 @@ type Config struct {
 	Limits   Limits
 	Console  Console
 	Hub      Hub
-	HPD      HPD
-	AGH      AGH
 
 	Sections map[string]any // of dialects that define their own: see Section
 	Exposing []string       // settings that let in clients from everywhere without a proof
@@ -123,81 +121,4 @@ type Hub struct {
 	HoldFor                  time.Duration
 	IdempotencyWindow        time.Duration
 	EvictAfter               time.Duration
-}
-
-// HPD is the HPD dialect.
-type HPD struct {
-	DefaultAgent    string
-	User            string
-	RecursiveDelete bool
-	HasChildren     string
-	InterruptGrace  time.Duration
-	ProducerGrace   time.Duration
-	Persist         HPDPersist
-	Limits          HPDLimits
-}
-
-// HPDPersist is which live events are stored besides.
-type HPDPersist struct {
-	Requests         bool
-	Workflow         bool
-	Content          bool
-	AudioTranscripts string
-}
-
-// HPDLimits bound what HPD's clients can make the hub hold.
-type HPDLimits struct {
-	Sessions    int
-	Streams     int
-	Behind      int
-	BehindBytes Bytes
-	Upload      time.Duration
-	Connections int
-	FrameBytes  Bytes
-	QueueBytes  Bytes
-	Runs        int
-	Work        int
-	Keys        int
-	Recent      int
-	Remembered  int
-	Requests    int
-}
-
-// AGH is the AGH dialect.
-type AGH struct {
-	Enabled        bool
-	GreetInterval  time.Duration
-	ReplayAge      time.Duration
-	QueueDepth     int
-	DefaultChannel string
-	Strict         bool
-	LenientWorkIDs bool
-	SecretScan     string
-	V1             bool
-	NATS           AGHNATS
-	Audit          AGHAudit
-	Limits         AGHLimits
-}
-
-// AGHNATS is how AGH's peers elsewhere are reached: by a server of this process,
-// or by another.
-type AGHNATS struct {
-	Listen string
-	URL    string
-}
-
-// AGHAudit bounds what AGH's peers can have written to the audit.
-type AGHAudit struct {
-	Rejects int
-}
-
-// AGHLimits bound what AGH's peers can make the hub hold.
-type AGHLimits struct {
-	Peers            int
-	Work             int
-	Remotes          int
-	Outbox           int
-	SubscriptionRate int
-	SenderRate       int
-	Streams          int
 }

@@ -12,6 +12,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/parley-hub/parley/dialect/ag2"
+	"github.com/parley-hub/parley/dialect/agh"
+	"github.com/parley-hub/parley/dialect/hpd"
 	"github.com/parley-hub/parley/server/config"
 )
 
@@ -43,16 +45,6 @@ func TestDefaults(t *testing.T) {
 		Hub: config.Hub{
 			InviteAckTimeout: 25 * time.Second, TTLSweepInterval: 30 * time.Second, ExpectationSweepInterval: 10 * time.Second,
 			RestartGrace: time.Minute, HoldFor: 30 * time.Second, IdempotencyWindow: 24 * time.Hour, EvictAfter: 10 * time.Minute,
-		},
-		HPD: config.HPD{
-			User: "user", HasChildren: "400", InterruptGrace: 10 * time.Second, ProducerGrace: time.Minute,
-			Persist: config.HPDPersist{AudioTranscripts: "off"},
-			Limits:  config.HPDLimits{Sessions: 10_000, Streams: 10_000, Behind: 1024, BehindBytes: 8 << 20, Upload: 10 * time.Minute, Connections: 10_000, FrameBytes: 2 << 20, QueueBytes: 8 << 20, Runs: 10_000, Work: 1024, Keys: 4096, Recent: 8192, Remembered: 100_000, Requests: 1000},
-		},
-		AGH: config.AGH{
-			Enabled: true, GreetInterval: 30 * time.Second, ReplayAge: 300 * time.Second, QueueDepth: 100, DefaultChannel: "default", SecretScan: "outbound",
-			Audit:  config.AGHAudit{Rejects: 10},
-			Limits: config.AGHLimits{Peers: 1000, Work: 10_000, Remotes: 10_000, Outbox: 10_000, SubscriptionRate: 5000, SenderRate: 1000, Streams: 1000},
 		},
 	}
 	if diff := cmp.Diff(want, config.Default()); diff != "" {
@@ -254,7 +246,7 @@ func TestBytes(t *testing.T) {
 }
 
 // everything are the settings of the command.
-var everything = config.Core.With(ag2.Section.Keys())
+var everything = config.Core.With(ag2.Section.Keys(), hpd.Section.Keys(), agh.Section.Keys())
 
 func TestReferencePageIsCurrent(t *testing.T) {
 	t.Parallel()

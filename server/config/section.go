@@ -13,6 +13,8 @@ type Section[T any] struct {
 type SectionKey[T any] struct {
 	Key   // its name begins with the section's and a dot
 	Field func(*T) any
+	Check func(value string) error  // of a text, or of each of a list; nil: any will do
+	Mask  func(value string) string // hides what nobody may read; nil: nothing is hidden
 }
 
 // NewSection makes the section of a name.
@@ -21,6 +23,7 @@ func NewSection[T any](name string, rows ...SectionKey[T]) *Section[T] {
 	for _, row := range rows {
 		key := row.Key
 		key.field = func(c *Config) any { return row.Field(s.Of(c)) }
+		key.check, key.mask = row.Check, row.Mask
 		s.keys = append(s.keys, key)
 	}
 	return s

@@ -6,7 +6,9 @@ import "slices"
 type Table []Key
 
 // With returns the table with the settings of a dialect.
-func (t Table) With(keys []Key) Table { return slices.Concat(t, keys) }
+func (t Table) With(sections ...[]Key) Table {
+	return slices.Concat(append([][]Key{t}, sections...)...)
+}
 
 // find looks a key up by name.
 func (t Table) find(name string) (Key, bool) {

@@ -1,16 +1,18 @@
-package config
+package agh
 
 import (
 	"errors"
 	"net/url"
+
+	"github.com/parley-hub/parley/server/config"
 )
 
-// checkListenOrNone takes an address to listen on, or none.
-func checkListenOrNone(value string) error {
+// checkListen takes an address to listen on, or none.
+func checkListen(value string) error {
 	if value == "" {
 		return nil
 	}
-	return checkListen(value)
+	return config.CheckListen(value)
 }
 
 // checkNATS takes the URL of a NATS server, or none. Its error does not repeat
