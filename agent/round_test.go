@@ -254,7 +254,7 @@ func TestTools(t *testing.T) {
 		t.ErrorContains(outside.DeleteContext(w.ctx, "k"), "delete_context", "no channel")
 		t.Equal(len(w.log(t, a, m.ID, envelope.TypeContextSet)), 0)
 	})
-	check(t, "seed-000#79: a value that is no JSON is refused before anything is sent", func(t *spec.T, w *world) {
+	check(t, "seed-000#79: a value that is not JSON is refused before anything is sent", func(t *spec.T, w *world) {
 		w.run("b", says(), agent.Options{})
 		_, a := w.run("a", says(), agent.Options{})
 		m := w.open(t, a, agent.Opening{Type: "workflow", Participants: ids("b"), Knobs: graphOf("id-a", ended)})

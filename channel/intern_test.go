@@ -73,7 +73,7 @@ func TestInternedManifests(t *testing.T) {
 	}
 	bad := &channel.Manifest{Type: "x", KnobsSchema: []byte(`[]`)}
 	if _, err := in.Manifest(bad); err == nil {
-		t.Error("a manifest that is no JSON was shared")
+		t.Error("a manifest that is not JSON was shared")
 	}
 	if _, err := in.Manifest(&channel.Manifest{}); err == nil {
 		t.Error("a manifest without a type was shared")

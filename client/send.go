@@ -31,7 +31,7 @@ func (i *Identity) Post(ctx context.Context, e *envelope.Envelope) (string, erro
 }
 
 // prepared is an envelope as it is sent. Its data becomes part of the frame as
-// it is, so what is no JSON object would spoil that, and is refused.
+// it is, so what is not a JSON object would spoil that, and is refused.
 func (i *Identity) prepared(e *envelope.Envelope) (*envelope.Envelope, error) {
 	sent := *e
 	sent.Sender = i.id

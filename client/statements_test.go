@@ -112,7 +112,7 @@ func (r *rig) texts(i *client.Identity, ch string) []string {
 
 func TestClientStatements(t *testing.T) {
 	t.Parallel()
-	spec.Check(t, "seed-000#79: an envelope whose data is no JSON object is refused before anything is sent", func(t *spec.T) {
+	spec.Check(t, "seed-000#79: an envelope whose data is not a JSON object is refused before anything is sent", func(t *spec.T) {
 		t.Parallel()
 		r := newRig(t)
 		c := r.dial(client.Options{})

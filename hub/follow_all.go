@@ -167,8 +167,8 @@ func (f *WideFollower) fetch(ctx context.Context) (wake <-chan struct{}, err err
 	}
 	before := len(f.commits)
 	for shard := range f.fetched {
-		list, held := f.recent.After(shard, f.fetched[shard].Offset, f.page[:0])
-		if f.page = list; !held {
+		list, reaches := f.recent.After(shard, f.fetched[shard].Offset, f.page[:0])
+		if f.page = list; !reaches {
 			if list, err = f.read(ctx, shard); err != nil {
 				return nil, f.hub.wideError(ctx, err)
 			}

@@ -51,7 +51,7 @@ func (h *Hub) FireTaskEvent(ctx context.Context, taskID, kind string, payload []
 	}
 	text := func(name string) string {
 		var s string
-		_ = json.Unmarshal(said[name], &s) // what is no text is passed on as it is
+		_ = json.Unmarshal(said[name], &s) // what is not text is passed on as it is
 		return s
 	}
 	ev := TaskEvent{

@@ -37,7 +37,7 @@ func (h ClaimHash) Matches(claim []byte) bool {
 
 func hashClaim(salt, claim []byte) string {
 	canonical := jsontext.Value(claim).Clone()
-	// What is no JSON is hashed as it stands: it matches only itself.
+	// What is not JSON is hashed as it stands: it matches only itself.
 	_ = canonical.Canonicalize(jsontext.CanonicalizeRawInts(false), jsontext.CanonicalizeRawFloats(false))
 	sum := sha256.New()
 	sum.Write(salt)

@@ -36,7 +36,7 @@ func (e *Error) Is(target error) bool {
 // not part of Error's.
 func (e *Error) Unwrap() error { return e.cause }
 
-// Unserializable is ErrSerializable for a cause: a text that is no JSON, or a
+// Unserializable is ErrSerializable for a cause: a text that is not JSON, or a
 // message too large to be read.
 func Unserializable(cause error) error {
 	return &Error{Code: Code, Reason: ErrSerializable.Reason, cause: cause}

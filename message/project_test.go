@@ -28,7 +28,7 @@ func TestProjectionStatements(t *testing.T) {
 	projects(t, "agent-message#58: with a payload", env("text", `{"score":1}`, `{}`), `{"role":"user","content":"c","metadata":{"type":"text","score":1}}`)
 	projects(t, "agent-message#59: private metadata.type is overwritten", `{"role":"user","content":"x","metadata":{"a":0,"type":"nudge","k":1}}`,
 		`{"role":"user","content":"x","metadata":{"a":0,"type":"text","k":1}}`)
-	projects(t, "agent-message#59: also of what is no text", env("delta", `{}`, `{"type":"error","k":1}`),
+	projects(t, "agent-message#59: also of what is not text", env("delta", `{}`, `{"type":"error","k":1}`),
 		`{"role":"user","content":"c","metadata":{"type":"delta","k":1}}`)
 	spec.Check(t, "agent-message#59: in the projection only", func(t *spec.T) {
 		const nudge = `{"role":"user","content":"x","metadata":{"type":"nudge"}}`

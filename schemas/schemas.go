@@ -133,7 +133,7 @@ func compile(name string) (*jsonschema.Schema, error) {
 	return compiler.Compile(idOf(name))
 }
 
-// Validate checks one JSON document. A document that is no JSON, or has a key
+// Validate checks one JSON document. A document that is not JSON, or has a key
 // twice, is refused like one that does not fit.
 func Validate(name string, document []byte) error {
 	name, err := Resolve(name)

@@ -102,7 +102,7 @@ func (t *Task) Accept(limit int) error {
 // Bound refuses a task that is larger than one payload may be.
 func (t *Task) Bound(limit int) error {
 	if t.Result != nil && !jsontext.Value(t.Result).IsValid() {
-		return fault.New(fault.Invalid, "result of task '%s' is no JSON", t.ID)
+		return fault.New(fault.Invalid, "result of task '%s' is not JSON", t.ID)
 	}
 	size := len(t.Spec.Title) + len(t.Spec.Description) + len(t.Spec.Capability) + len(t.Spec.Payload) +
 		len(t.Progress) + len(t.Result) + len(t.Error)

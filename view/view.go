@@ -34,7 +34,7 @@ type Event struct {
 	Text string
 	// Elided is how many envelopes a summary stands for.
 	Elided int
-	// Content is set only by an application's own views, for what is no text.
+	// Content is set only by an application's own views, for what is not text.
 	Content any
 }
 

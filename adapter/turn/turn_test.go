@@ -40,7 +40,7 @@ func TestRoute(t *testing.T) {
 			turn.Round{Calls: []turn.Call{call("1", "escalate", `{}`)}},
 			turn.Routing{Kind: "handoff", Tool: "escalate"},
 		},
-		"ag2-channels#79: with a reason that is no text": {
+		"ag2-channels#79: with a reason that is not text": {
 			turn.Round{Calls: []turn.Call{call("1", "escalate", `{"reason":5}`)}},
 			turn.Routing{Kind: "handoff", Tool: "escalate"},
 		},
@@ -157,7 +157,7 @@ func TestBuild(t *testing.T) {
 		c.NoError(err)
 		c.Equal(got, base("ag2.packet", `{"body":"b"}`))
 	})
-	t.Run("what is no JSON", func(t *testing.T) {
+	t.Run("what is not JSON", func(t *testing.T) {
 		t.Parallel()
 		c := &spec.T{T: t}
 		_, err := turn.BuildPacket("c", "s", "b", turn.Packet{Context: map[string]any{"f": func() {}}})

@@ -118,7 +118,7 @@ func (f *File) Find(name string) (Context, error) {
 // Add takes a context up, in place of the one of the same name.
 func (f *File) Add(c Context) error {
 	if !validName.MatchString(c.Name) {
-		return fmt.Errorf("%q is no name for a context; it has letters, digits, '.', '_' and '-', at most 64, and begins with a letter or digit", c.Name)
+		return fmt.Errorf("%q is not a name for a context; it has letters, digits, '.', '_' and '-', at most 64, and begins with a letter or digit", c.Name)
 	}
 	if i := f.index(c.Name); i >= 0 {
 		f.Contexts[i] = c

@@ -104,7 +104,7 @@ func (b *Buffer) Object(raw []byte) *Buffer {
 		return b.raw("{}")
 	}
 	if v := jsontext.Value(raw); v.Kind() != '{' || !v.IsValid() {
-		b.fail(fmt.Errorf("jsonbuf: %.40q is no JSON object", raw))
+		b.fail(fmt.Errorf("jsonbuf: %.40q is not a JSON object", raw))
 		return b
 	}
 	return b.raw(string(raw))

@@ -62,7 +62,7 @@ func TestWalk(t *testing.T) {
 		t.Errorf("got %q, %v", s, ok)
 	}
 	if _, ok := jsonscan.Text([]byte(`5`)); ok {
-		t.Error("a number is no text")
+		t.Error("a number is not text")
 	}
 	if string(jsonscan.Member(object, "b")) != `"x\"y"` || jsonscan.Member(object, "z") != nil {
 		t.Error("a member is found by its name")

@@ -343,7 +343,7 @@ func TestTrouble(t *testing.T) {
 			t.Errorf("ended with %v", err)
 		}
 	})
-	plays(t, "a handoff to nobody and context that is no JSON are refused", func(t *testing.T, s *stage) {
+	plays(t, "a handoff to nobody and context that is not JSON are refused", func(t *testing.T, s *stage) {
 		alice, bob := s.Join("alice"), s.Join("bob")
 		s.perform(bob, lines)
 		ch := s.open(alice, "workflow", graph, bob, s.patient("carol"))

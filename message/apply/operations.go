@@ -25,7 +25,7 @@ func Operations() []string { return slices.Sorted(maps.Keys(operations)) }
 
 func known() string { return strings.Join(Operations(), ", ") }
 
-// messageOps take messages: input for them that is no JSON is a message that
+// messageOps take messages: input for them that is not JSON is a message that
 // cannot be serialized.
 var messageOps = map[string]bool{
 	"normalize": true, "type": true, "to_provider_message": true, "renormalize_provider": true,

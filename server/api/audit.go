@@ -76,7 +76,7 @@ func (a *API) auditQuery(c *call) (hub.AuditQuery, error) {
 	for name, at := range map[string]*time.Time{"since": &q.From, "until": &q.Until} {
 		if text := params.Get(name); text != "" {
 			if *at, err = envelope.ParseTime(text); err != nil {
-				return q, fault.Wrap(fault.Invalid, err, "%s=%q is no time; write it like 2026-03-09T10:15:42Z", name, text)
+				return q, fault.Wrap(fault.Invalid, err, "%s=%q is not a time; write it like 2026-03-09T10:15:42Z", name, text)
 			}
 		}
 	}

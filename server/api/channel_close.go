@@ -69,7 +69,7 @@ func (a *API) closeChannels(c *call) error {
 		return err
 	}
 	if body.After != "" && !channel.ValidID(body.After) {
-		return fault.New(fault.Invalid, "after=%.100q is no place in this list; send what the call before said as next", body.After)
+		return fault.New(fault.Invalid, "after=%.100q is not a position in this list; send what the call before said as next", body.After)
 	}
 	if body.Expect == nil && !body.DryRun {
 		return fault.New(fault.Invalid, "expect is missing: say how many channels are to be closed; dry_run tells how many match")

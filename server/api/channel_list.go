@@ -160,7 +160,7 @@ func bothWays[T any](c *call, limit bounds, valid func(string) bool, place func(
 	case before != "" && after != "":
 		return nil, "", "", fault.New(fault.Invalid, "after and before are both given; give one of them")
 	case before != "" && !valid(before):
-		return nil, "", "", fault.New(fault.Invalid, "before=%.100q is no place in this list; send what a page said as prev, or leave it out", before)
+		return nil, "", "", fault.New(fault.Invalid, "before=%.100q is not a position in this list; send what a page said as prev, or leave it out", before)
 	}
 	var first string
 	list, end, err := gather(limit, after+before, func(n int, at string) ([]T, string, error) { return from(n, at, before != "") }, func(item T) ([]byte, error) {

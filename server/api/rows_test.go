@@ -55,7 +55,7 @@ func TestRowsSayWhoWaits(t *testing.T) {
 	}
 	for _, at := range []any{turn["since"], turn["handed_at"], row["created_at"], last["at"]} {
 		if parsed, err := time.Parse(time.RFC3339Nano, at.(string)); err != nil || !strings.HasSuffix(at.(string), "Z") || parsed.IsZero() {
-			t.Errorf("%v is no time in UTC", at)
+			t.Errorf("%v is not a time in UTC", at)
 		}
 	}
 	title, text := row["title"].(string), last["text"].(string)

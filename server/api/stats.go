@@ -26,7 +26,7 @@ func (a *API) showStats(c *call) error {
 	var err error
 	if text := params.Get("since"); text != "" {
 		if q.Since, err = envelope.ParseTime(text); err != nil {
-			return fault.Wrap(fault.Invalid, err, "since=%q is no time; write it like 2026-03-09T10:15:42Z", text)
+			return fault.Wrap(fault.Invalid, err, "since=%q is not a time; write it like 2026-03-09T10:15:42Z", text)
 		}
 	}
 	if text := params.Get("step"); text != "" {

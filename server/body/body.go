@@ -75,19 +75,19 @@ func meaning(err *json.SemanticError, t reflect.Type) string {
 // ownReader is a type of ours that reads itself, and says itself what is wrong.
 var ownReader = reflect.TypeFor[json.UnmarshalerFrom]()
 
-// syntax explains what is no JSON.
+// syntax explains what is not JSON.
 func syntax(err *jsontext.SyntacticError) string {
 	switch {
 	case errors.Is(err.Err, jsontext.ErrDuplicateName):
-		return place(err.JSONPointer) + " stands there twice; once is right"
+		return place(err.JSONPointer) + " is given twice; give it once"
 	case errors.Is(err.Err, io.ErrUnexpectedEOF):
-		return fmt.Sprintf("the body is no JSON: it ends at byte %d, before it is complete", err.ByteOffset)
+		return fmt.Sprintf("the body is not JSON: it ends at byte %d, before it is complete", err.ByteOffset)
 	}
 	where := ""
 	if err.JSONPointer != "" {
 		where = ", in " + place(err.JSONPointer)
 	}
-	return fmt.Sprintf("the body is no JSON: %v, at byte %d%s", err.Err, err.ByteOffset, where)
+	return fmt.Sprintf("the body is not JSON: %v, at byte %d%s", err.Err, err.ByteOffset, where)
 }
 
 // place names a value by its JSON pointer.

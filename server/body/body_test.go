@@ -65,11 +65,11 @@ func TestRefused(t *testing.T) {
 		`[]`:                                     "the body is a list; it must be an object with " + mayHave,
 		`"x"`:                                    "the body is a string; it must be an object with " + mayHave,
 		``:                                       "the body is empty; a JSON object is wanted, with " + mayHave,
-		`{`:                                      "the body is no JSON: it ends at byte 1, before it is complete",
-		`{"name":"x"} x`:                         "the body is no JSON: invalid character 'x' after top-level value, at byte 13",
-		`{"labels":{"a":x}}`:                     "the body is no JSON: invalid character 'x' at start of value, at byte 15, in /labels/a",
-		`{"name":"a","name":"b"}`:                "/name stands there twice; once is right",
-		"{\"name\":\"\xff\"}":                    "the body is no JSON: invalid UTF-8, at byte 9, in /name",
+		`{`:                                      "the body is not JSON: it ends at byte 1, before it is complete",
+		`{"name":"x"} x`:                         "the body is not JSON: invalid character 'x' after top-level value, at byte 13",
+		`{"labels":{"a":x}}`:                     "the body is not JSON: invalid character 'x' at start of value, at byte 15, in /labels/a",
+		`{"name":"a","name":"b"}`:                "/name is given twice; give it once",
+		"{\"name\":\"\xff\"}":                    "the body is not JSON: invalid UTF-8, at byte 9, in /name",
 		`{"` + strings.Repeat("x", 300) + `":1}`: `the body has the member "` + strings.Repeat("x", 100) + `", which is unknown; it may have ` + mayHave,
 	} {
 		err := body.Read(strings.NewReader(text), &order{})

@@ -184,7 +184,7 @@ func lines(raw []byte) map[string]int {
 var elsewhere = []string{"BIN", "CONFIG", "HUB", "NATS_TOKEN", "SCALE", "TOKEN", "UPDATE"}
 
 // envLayer takes the variables of known keys. A variable under a section's
-// name that is no key is an error, and so is one that was surely meant for a
+// name that is not a key is an error, and so is one that was surely meant for a
 // key; others are somebody else's, such as those that Kubernetes sets for a
 // service of this name.
 func (t Table) envLayer(environ []string) (layer, error) {

@@ -65,7 +65,7 @@ func TestDecodeMalformed(t *testing.T) {
 		{"text behind", `{"kind":"ping"} {}`, "", "no valid JSON"},
 		{"not UTF-8", "{\"kind\":\"\xff\"}", "", "UTF-8"},
 		{"no kind", `{"name":"a"}`, "", "'kind' is missing"},
-		{"kind is no text", `{"kind":1}`, "", "kind must be a string"},
+		{"kind is not text", `{"kind":1}`, "", "kind must be a string"},
 		{"unknown kind", `{"kind":"subscribe"}`, "", `"subscribe" is unknown`},
 		{"hello without name", `{"kind":"hello"}`, "", "'name' is missing"},
 		{"hello with null name", `{"kind":"hello","name":null}`, "", "'name' is missing"},

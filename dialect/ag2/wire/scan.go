@@ -16,7 +16,7 @@ import (
 // and is lost with the connection when its stack ends.
 const MaxDepth = 256
 
-// valid refuses what is no JSON text in UTF-8 with unique names, or nests too
+// valid refuses what is not JSON text in UTF-8 with unique names, or nests too
 // deep. Everything else in this file relies on it having been asked.
 func valid(data []byte) error {
 	if jsonscan.Deeper(data, MaxDepth) {

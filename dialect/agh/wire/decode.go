@@ -35,7 +35,7 @@ type Options struct {
 // Decode reads one envelope and validates it in the ruling order: syntax and
 // types, required members and grammars, freshness, surface, body. The error is
 // a *Rejection. The envelope is returned with it as far as it could be read, so
-// that a receipt can answer; it is nil if there is no JSON object. The slices
+// that a receipt can answer; it is nil if there is not a JSON object. The slices
 // of the envelope share memory with data.
 func Decode(data []byte, o Options) (*Envelope, error) {
 	e, rejection := decode(data, &o)

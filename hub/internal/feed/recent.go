@@ -99,9 +99,9 @@ func (f *Recent) failure() error {
 // recentPage is how many commits a follower takes at once.
 const recentPage = 256
 
-// After appends the commits of a shard after an offset. Held is false if the feed
-// does not reach back so far.
-func (f *Recent) After(shard int, offset uint64, list []*Commit) (_ []*Commit, held bool) {
+// After appends the commits of a shard after an offset. Reaches is false if the
+// feed does not reach back so far.
+func (f *Recent) After(shard int, offset uint64, list []*Commit) (_ []*Commit, reaches bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	s := &f.shards[shard]

@@ -37,14 +37,14 @@ func (s *Store) place(ctx context.Context, id string) (p schema.TaskPlace, ok bo
 			}
 			continue
 		}
-		held := state.Durable
-		if held == nil {
+		holder := state.Durable
+		if holder == nil {
 			return p, false, nil
 		}
-		if held.Log.Family == schema.FamilyTask {
-			return schema.TaskPlace{Log: held.Log}, true, nil
+		if holder.Log.Family == schema.FamilyTask {
+			return schema.TaskPlace{Log: holder.Log}, true, nil
 		}
-		page, err := s.Journal.Read(ctx, held.Log, journal.ReadOptions{From: held.Seq, To: held.Seq})
+		page, err := s.Journal.Read(ctx, holder.Log, journal.ReadOptions{From: holder.Seq, To: holder.Seq})
 		if err != nil {
 			return p, false, ledger.Unavailable(err)
 		}
@@ -88,12 +88,12 @@ func (s *Store) there(ctx context.Context, log journal.LogName) (bool, error) {
 // Claim claims a task's id for a log, in which the task is stored next. An id
 // that was claimed in vain is free after an hour, or when its channel is gone.
 func (s *Store) Claim(ctx context.Context, id string, log journal.LogName, channelID string) error {
-	p, held, err := s.place(ctx, id)
+	p, claimed, err := s.place(ctx, id)
 	if err != nil {
 		return err
 	}
 	now := s.Now().UTC()
-	if held {
+	if claimed {
 		if p.Log == log {
 			return nil
 		}
@@ -106,7 +106,7 @@ func (s *Store) Claim(ctx context.Context, id string, log journal.LogName, chann
 			return fault.New(fault.Unavailable, "task id '%s' is being used for another place; try again, or choose another id", id)
 		}
 	}
-	record, err := schema.EncodeTaskPlace(id, schema.TaskPlace{Log: log, Channel: channelID, At: now}, held)
+	record, err := schema.EncodeTaskPlace(id, schema.TaskPlace{Log: log, Channel: channelID, At: now}, claimed)
 	if err != nil {
 		return fault.Wrap(fault.Internal, err, "task '%s' cannot be claimed: %v", id, err)
 	}

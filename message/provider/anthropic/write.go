@@ -145,7 +145,7 @@ func (w *writer) document(index int, m plan.Media) *value.Map {
 		case typePlain:
 			plain, err := base64.StdEncoding.DecodeString(m.Data)
 			if err != nil || !utf8.Valid(plain) {
-				w.notes.Add(index, provider.Dropped, provider.NoteFile, "a plain text file is no text")
+				w.notes.Add(index, provider.Dropped, provider.NoteFile, "a plain text file is not text")
 				return nil
 			}
 			from = value.New().Set("type", "text").Set("media_type", typePlain).Set("data", string(plain))

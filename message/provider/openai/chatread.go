@@ -146,7 +146,7 @@ func chatSaid(r *plan.Reading, m *value.Map) (text, refusal string) {
 		case plan.Refusal:
 			refusals = append(refusals, b)
 		default:
-			r.Notes.Add(r.Next(), provider.Dropped, provider.NoteBlock, "a part of the assistant's message is no text")
+			r.Notes.Add(r.Next(), provider.Dropped, provider.NoteBlock, "a part of the assistant's message is not text")
 		}
 	}
 	if told := plan.Str(m, "refusal"); told != "" {

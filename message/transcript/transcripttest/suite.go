@@ -142,7 +142,7 @@ func testCreate(t *testing.T, f *fixture) {
 		t.Error("an id is given twice")
 	}
 	if _, err := f.store.Create(f.ctx, site, anna, transcript.Create{Metadata: value.New().Set("k", "\xff")}); err == nil {
-		t.Error("metadata that is no JSON is stored")
+		t.Error("metadata that is not JSON is stored")
 	}
 }
 
@@ -245,7 +245,7 @@ func testRefuse(t *testing.T, f *fixture) {
 		t.Errorf("no list: %v %v", ok, err)
 	}
 	if ok, err := f.store.Update(f.ctx, id, transcript.Update{Metadata: value.New().Set("k", "\xff")}); ok || err == nil {
-		t.Errorf("metadata that is no JSON: %v %v", ok, err)
+		t.Errorf("metadata that is not JSON: %v %v", ok, err)
 	}
 	same(t, "a refused write", row(t, f.get(t, id)), before)
 }
