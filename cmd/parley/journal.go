@@ -16,7 +16,9 @@ func openDisk(cfg config.Data, log *slog.Logger) (journal.Engine, error) {
 	if minFree == 0 {
 		minFree = -1 // the engine's own zero means its default
 	}
-	return disk.Open(cfg.Dir, disk.Options{Logger: log, MinFree: minFree, SnapshotBytes: int64(cfg.Snapshots)})
+	return disk.Open(cfg.Dir, disk.Options{
+		Logger: log, MinFree: minFree, SnapshotBytes: int64(cfg.Snapshots), RecentBytes: int64(cfg.RecentCommits),
+	})
 }
 
 // journalReady is red when the engine admits no appends.

@@ -93,7 +93,7 @@ func newEngine(dir string, opts Options, storeOpts store.Options) *Engine {
 		opts: opts, openGuard: storeOpts.Guard, dir: dir, bell: follow.NewBell(),
 		heads:   newCache[journal.LogName, order.Head](headCache),
 		claims:  claimTable{size: opts.recentClaims},
-		recent:  recent{limit: opts.recentBytes},
+		recent:  recent{limit: opts.RecentBytes},
 		lazy:    map[journal.ValueKey]journal.Value{},
 		room:    make(chan struct{}),
 		wake:    make(chan struct{}, 1),

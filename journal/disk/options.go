@@ -29,12 +29,15 @@ type Options struct {
 	// go first. 0: 1 GiB.
 	SnapshotBytes int64
 
+	// RecentBytes bounds the newest commits that are kept in memory while the
+	// shard is followed; who is further behind reads the store. 0: 4 MiB.
+	RecentBytes int64
+
 	// AcceptLoss opens a store that ends before its MARK, in a new epoch. It
 	// is for an operator who has no better copy.
 	AcceptLoss bool
 
 	recentClaims int           // claims that one generation of the table of recent ones holds; 0: 8192
-	recentBytes  int           // of commits kept in memory while the shard is followed; 0: 4 MiB
 	checkEvery   time.Duration // how often the committer checks that the files are the ones that were opened; 0: 100 ms
 	measureEvery time.Duration // how often the committer looks at the disk's room; 0: 10 ms
 
@@ -59,8 +62,8 @@ func (o Options) WithDefaults() Options {
 	o.CacheBytes = orDefault(o.CacheBytes, 16<<20)
 	o.MemTableSize = orDefault(o.MemTableSize, 16<<20)
 	o.SnapshotBytes = orDefault(o.SnapshotBytes, 1<<30)
+	o.RecentBytes = orDefault(o.RecentBytes, 4<<20)
 	o.recentClaims = orDefault(o.recentClaims, 8192)
-	o.recentBytes = orDefault(o.recentBytes, 4<<20)
 	o.checkEvery = orDefault(o.checkEvery, checkInterval)
 	o.measureEvery = orDefault(o.measureEvery, 10*time.Millisecond)
 	return o

@@ -15,19 +15,19 @@ import (
 // guarded by the engine's lock.
 type recent struct {
 	following atomic.Int64 // followers of the shard
-	limit     int          // bytes
+	limit     int64        // bytes
 	commits   []journal.Commit
-	bytes     int
+	bytes     int64
 }
 
 // commitOverhead is what a commit takes besides the data of its records.
 const commitOverhead = 256
 
-func recentSize(c *journal.Commit) int {
-	size := commitOverhead
+func recentSize(c *journal.Commit) int64 {
+	size := int64(commitOverhead)
 	for i := range c.Writes {
 		for j := range c.Writes[i].Entries {
-			size += len(c.Writes[i].Entries[j].Data)
+			size += int64(len(c.Writes[i].Entries[j].Data))
 		}
 	}
 	return size
@@ -102,7 +102,7 @@ func (r *recent) after(offset uint64) []journal.Commit {
 	if from >= uint64(len(r.commits)) {
 		return nil
 	}
-	rest, size := r.commits[from:], 0
+	rest, size := r.commits[from:], int64(0)
 	for i := range rest {
 		size += recentSize(&rest[i])
 		if i+1 == journal.DefaultPageEntries || size >= journal.DefaultPageBytes {

@@ -27,6 +27,8 @@ type Data struct {
 	MinFree Bytes
 	// Snapshots bounds what is kept of folds, in bytes.
 	Snapshots Bytes
+	// RecentCommits bounds the newest commits in memory, in bytes.
+	RecentCommits Bytes
 }
 
 // HTTP is the one listener that every dialect shares.

@@ -29,7 +29,7 @@ func write(t *testing.T, text string) string {
 func TestDefaults(t *testing.T) {
 	t.Parallel()
 	want := config.Config{
-		Data: config.Data{Dir: "./parley-data", MinFree: 512 << 20, Snapshots: 1 << 30},
+		Data: config.Data{Dir: "./parley-data", MinFree: 512 << 20, Snapshots: 1 << 30, RecentCommits: 4 << 20},
 		HTTP: config.HTTP{
 			Listen: "127.0.0.1:7440", MaxConnections: 20480, MaxHeader: 64 << 10,
 			HeaderTimeout: 10 * time.Second, BodyTimeout: 30 * time.Second, IdleTimeout: 2 * time.Minute,

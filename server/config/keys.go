@@ -40,6 +40,11 @@ var Core = Table{
 		field:   func(c *Config) any { return &c.Data.Snapshots },
 	},
 	{
+		Name: "data.recent_commits", Default: "4MiB",
+		Meaning: "memory for the newest commits while the hub follows its journal; what it is further behind with comes from disk",
+		field:   func(c *Config) any { return &c.Data.RecentCommits },
+	},
+	{
 		Name: "http.listen", Default: "127.0.0.1:7440", Flag: "listen",
 		Meaning: "address to listen on; port 0 takes a free one and prints it. Anything but loopback needs TLS or a proxy, and a key",
 		field:   func(c *Config) any { return &c.HTTP.Listen }, check: CheckListen,

@@ -16,7 +16,7 @@ type bounds struct {
 	answers, view, event, frame    int
 	queue, profile, record, header int
 	agents, inFlight, cache        int
-	recent, lists, reads           int
+	recent, lists, reads, commits  int
 	patience                       time.Duration // with what is not sent or not read
 }
 
@@ -24,7 +24,7 @@ var settings = bounds{
 	connections: 768, peer: 384, sockets: 192,
 	answers: 32 << 20, view: 16 << 20, event: 1 << 20, frame: 1 << 20,
 	queue: 1 << 20, profile: 64 << 10, record: 16 << 10, header: 64 << 10,
-	agents: 1000, inFlight: 256, cache: 4 << 20, recent: 4 << 20, lists: 2 << 20, reads: 32 << 20, patience: 500 * time.Millisecond,
+	agents: 1000, inFlight: 256, cache: 4 << 20, recent: 4 << 20, commits: 2 << 20, lists: 2 << 20, reads: 32 << 20, patience: 500 * time.Millisecond,
 }
 
 // env are the settings as a hub takes them. Fewer clients make fewer lists.
@@ -37,7 +37,7 @@ func (b bounds) env(scale int) []string {
 		fmt.Sprint("PARLEY_LIMITS_PROFILE=", b.profile), fmt.Sprint("PARLEY_LIMITS_RECORD=", b.record),
 		fmt.Sprint("PARLEY_LIMITS_AGENTS=", b.agents), fmt.Sprint("PARLEY_LIMITS_IN_FLIGHT=", b.inFlight),
 		fmt.Sprint("PARLEY_LIMITS_PROFILE_CACHE=", b.cache), fmt.Sprint("PARLEY_HTTP_MAX_HEADER=", b.header),
-		fmt.Sprint("PARLEY_LIMITS_RECENT_EVENTS=", b.recent), fmt.Sprint("PARLEY_LIMITS_READS=", b.reads),
+		fmt.Sprint("PARLEY_LIMITS_RECENT_EVENTS=", b.recent), fmt.Sprint("PARLEY_DATA_RECENT_COMMITS=", b.commits), fmt.Sprint("PARLEY_LIMITS_READS=", b.reads),
 		fmt.Sprint("PARLEY_LIMITS_LISTS=", b.lists/scale), fmt.Sprint("PARLEY_HTTP_HEADER_TIMEOUT=", b.patience), fmt.Sprint("PARLEY_HTTP_BODY_TIMEOUT=", b.patience),
 		fmt.Sprint("PARLEY_LIMITS_FOLLOWER_WRITE=", b.patience), fmt.Sprint("PARLEY_AG2_LIMITS_WRITE=", b.patience),
 	}
@@ -57,6 +57,7 @@ func (b bounds) bound(idle float64) (bytes float64, formula string) {
 		{"4 × limits.view", 4 * b.view},
 		{"limits.profile_cache", b.cache},
 		{"limits.recent_events", b.recent},
+		{"data.recent_commits", b.commits},
 		{fmt.Sprintf("%d agents × (limits.profile + limits.record)", b.agents), b.agents * (b.profile + b.record)},
 		{fmt.Sprintf("%d in flight × limits.event", b.inFlight), b.inFlight * b.event},
 		{fmt.Sprintf("%d sockets × (frame_bytes + 4 × queue_bytes)", b.sockets), b.sockets * (b.frame + 4*b.queue)},
