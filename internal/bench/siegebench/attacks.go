@@ -25,6 +25,8 @@ type attacker struct {
 	reaches string
 	reached func()
 	told    func(text []byte)
+	broke   func(err error) // a bound that did not hold
+	judge   judge           // of a socket's messages; nil: they are only searched for reaches
 }
 
 func attackNames() []string {
@@ -93,9 +95,12 @@ var attacks = []attack{
 	{"backups asked for across sites", "site", 4, refused, requests(10, func(s *siege) string {
 		return s.get("/v1/backup", "Sec-Fetch-Site: cross-site\r\nConnection: close\r\n")
 	})},
-	{"directory with a huge limit", "dir", 4, `"ok":true`, messages(50, func(*siege, *socket, int) string {
-		return `{"kind":"request","request_id":"1","op":"list_agents","params":{"limit":9223372036854775807}}`
-	})},
+	{"directory with a huge limit", "dir", 4, "a list that is cut", func(ctx context.Context, s *siege, by *attacker) {
+		by.judge = directoryIsCut
+		messages(50, func(*siege, *socket, int) string {
+			return `{"kind":"request","request_id":"` + directoryRequest + `","op":"list_agents","params":{"limit":9223372036854775807}}`
+		})(ctx, s, by)
+	}},
 	{"tasks in a foreign channel", "task", 2, "access_denied", messages(100, func(s *siege, k *socket, n int) string {
 		return op("observe_task", map[string]any{"metadata": map[string]any{
 			"task_id": fmt.Sprint(k.by.name, n), "owner_id": k.me(), "channel_id": s.foreign, "state": "running", "spec": map[string]any{"title": "t"},
@@ -127,7 +132,7 @@ var attacks = []attack{
 	{"listings, half of them not read", "stall", 8, "limits.lists", func(ctx context.Context, s *siege, by *attacker) {
 		k := s.socket(by, register(by.name, "none", nil))
 		k.stuck = by.name[len(by.name)-1]%2 == 1 // the others see what they are told
-		s.each(ctx, 400, func(int) { k.say(ctx, op("list_agents", map[string]any{"limit": 1000})) })
+		s.each(ctx, 400, func(int) { k.say(ctx, op("list_agents", map[string]any{"limit": smallAgents})) })
 	}},
 }
 

@@ -88,6 +88,9 @@ func gather(ctx context.Context, hub *bench.Process, operator, mallory string) (
 	if err != nil {
 		return h, err
 	}
+	if err := fill(ctx, h.clients[len(h.clients)-1]); err != nil {
+		return h, err
+	}
 	h.large = channel
 	for range 12 {
 		if _, err := m.Send(ctx, channel, strings.Repeat("x", 700<<10)); err != nil {

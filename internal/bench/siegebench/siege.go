@@ -37,6 +37,7 @@ type siege struct {
 	mu      sync.Mutex
 	reached map[string]int    // by attack
 	told    map[string]string // what an attack was answered last, cut
+	broken  error             // a bound that did not hold
 }
 
 // run starts every attack and waits for the end of all.
@@ -54,6 +55,11 @@ func (s *siege) run(ctx context.Context) {
 				s.mu.Lock()
 				defer s.mu.Unlock()
 				s.told[a.name] = string(text[:min(len(text), 300)])
+			}
+			by.broke = func(err error) {
+				s.mu.Lock()
+				defer s.mu.Unlock()
+				s.broken = fmt.Errorf("the attack %q broke its bound: %w", a.name, err)
 			}
 			s.group.Go(func() { a.run(ctx, s, by) })
 		}
@@ -238,9 +244,14 @@ func (k *socket) connect(ctx context.Context) {
 			k.conn = nil
 			return
 		}
-		if conn := k.conn; k.stuck {
+		conn := k.conn
+		switch {
+		case k.stuck:
 			k.endsUnread(ctx, k.by, conn)
-		} else {
+		case k.by.judge != nil:
+			k.ends(ctx, conn)
+			k.group.Go(func() { k.by.judged(conn, k) })
+		default:
 			k.ends(ctx, conn)
 			k.group.Go(func() { _, _ = k.by.watch(io.TeeReader(conn, k)) }) // until it ends
 		}

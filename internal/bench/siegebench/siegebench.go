@@ -187,13 +187,13 @@ func (r *run) besiege(ctx context.Context, against string, round int, d time.Dur
 		for name, n := range attack.reached {
 			r.reached[name] += n
 		}
-		r.told = attack.told
+		r.told, err = attack.told, attack.broken
 	}
 	r.sides[against] = side{before.posts + posts, before.took + took, before.acts + attack.acts.Load()}
-	if posts == 0 {
+	if err == nil && posts == 0 {
 		return peak, fmt.Errorf("no honest post was accepted in %s: %w", took, r.honest.refusal())
 	}
-	return peak, nil
+	return peak, err
 }
 
 // lost ends the hub as a crash does, opens it again and counts acknowledged
