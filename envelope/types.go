@@ -7,6 +7,9 @@ const (
 	TypeText       = "ag2.msg.text"
 	TypePacket     = "ag2.packet"
 	TypeContextSet = "ag2.context.set"
+	// TypeDelta is a part of a text that its speaker has not finished. It is live:
+	// never in a log, and unknown to AG2's clients.
+	TypeDelta = "parley.msg.delta"
 
 	TypeInvite       = "ag2.channel.invite"
 	TypeInviteAck    = "ag2.channel.invite.ack"

@@ -51,9 +51,16 @@ func compose(ctx context.Context, cfg config.Config, engine journal.Engine, log 
 		h.Close()
 		return server.Deps{}, nil, err
 	}
+	talks, err := chats(ctx, cfg, h, log)
+	if err != nil {
+		_ = dialects.close()
+		h.Close()
+		return server.Deps{}, nil, err
+	}
 	page := console.Off()
 	if cfg.Console.Enabled {
 		if page, err = console.Handler(); err != nil {
+			talks.Close()
 			h.Close()
 			return server.Deps{}, nil, err
 		}
@@ -62,7 +69,7 @@ func compose(ctx context.Context, cfg config.Config, engine journal.Engine, log 
 	recorder := recorderOf(registry, engine)
 	v1 := api.New(api.Config{
 		Hub: h, Backup: backupOf(engine), Version: thisBuild().Version, Name: hostName(), Log: log, Stopping: server.Stopping,
-		Stands: keys.Stands, Keys: keys, Sessions: sessions, Stats: recorder, Answers: budget,
+		Stands: keys.Stands, Keys: keys, Sessions: sessions, Stats: recorder, Answers: budget, Chat: talks, ChatUser: chatUser(cfg, h),
 		Warnings: dialects.channelWarnings, Takes: dialects.checkEnvelope, TakesOpening: dialects.checkOpening,
 		Limits: api.Limits{
 			Body: int64(cfg.Limits.Body), Page: cfg.Limits.Page, PageBytes: int(cfg.Limits.PageBytes), View: int64(cfg.Limits.View),
@@ -90,6 +97,7 @@ func compose(ctx context.Context, cfg config.Config, engine journal.Engine, log 
 	closeAll := func() error {
 		stopRecording()
 		recorded.Wait()
+		talks.Close()
 		err := dialects.close()
 		h.Close()
 		return err

@@ -9,6 +9,7 @@ import (
 
 	"github.com/parley-hub/parley/adapter"
 	"github.com/parley-hub/parley/adapter/branch"
+	"github.com/parley-hub/parley/adapter/transcript"
 	"github.com/parley-hub/parley/adapter/workflow"
 	"github.com/parley-hub/parley/channel"
 	"github.com/parley-hub/parley/dialect/ag2"
@@ -24,6 +25,7 @@ import (
 	"github.com/parley-hub/parley/internal/wsconn"
 	"github.com/parley-hub/parley/server"
 	"github.com/parley-hub/parley/server/access"
+	"github.com/parley-hub/parley/server/chat"
 	"github.com/parley-hub/parley/server/config"
 	hpdevents "github.com/parley-hub/parley/view/branch"
 )
@@ -31,7 +33,7 @@ import (
 // This file and those beside it (dialect_NAME.go) name the dialects of the command.
 
 // allSettings are every setting: the server's and the dialects'.
-var allSettings = config.Core.With(ag2.Section.Keys(), hpd.Section.Keys(), agh.Section.Keys())
+var allSettings = config.Core.With(ag2.Section.Keys(), hpd.Section.Keys(), agh.Section.Keys(), chat.Section.Keys())
 
 // dialects are what a hub speaks beside /v1.
 type dialects []server.Dialect
@@ -209,6 +211,7 @@ func adapters(cfg config.Config) ([]channel.Adapter, error) {
 		return nil, err
 	}
 	all := append(adapter.AllWith(workflowOptions(cfg)), branch.New(branch.Options{Table: table, Record: int(cfg.Limits.Record)}))
+	all = append(all, transcript.New(transcript.Options{Messages: chat.Section.Of(&cfg).Messages, Record: int(cfg.Limits.Record)}))
 	return append(all, aghAdapters(cfg)...), nil
 }
 

@@ -51,6 +51,7 @@ var examples = map[string]example{
 	"parley agents remove":        {hub: true, alone: true},
 	"parley audit":                {hub: true},
 	"parley backup":               {hub: true},
+	"parley chat":                 {hub: true, alone: true},
 	"parley channels open":        {hub: true},
 	"parley channels list":        {hub: true},
 	"parley channels show":        {hub: true},
@@ -205,6 +206,7 @@ func newScene(t *testing.T, hub bool) *scene {
 	s.background(t, "is running", "parley", "serve")
 	s.background(t, "takes part", "parley", "agent", "script", "alice", "quiet.yaml")
 	s.background(t, "takes part", "parley", "agent", "script", "parrot", "quiet.yaml")
+	s.background(t, "takes part", "parley", "agent", "echo", "helper")
 	s.task(t)
 	return s
 }

@@ -15,7 +15,7 @@ var commandGroups = []struct {
 	commands []string
 }{
 	{"Run:", []string{"serve", "demo", "agent"}},
-	{"Talk:", []string{"channels", "sessions", "join", "turns", "send", "requests", "tasks", "agents"}},
+	{"Talk:", []string{"chat", "channels", "sessions", "join", "turns", "send", "requests", "tasks", "agents"}},
 	{"Look:", []string{"tail", "events", "export", "audit", "stats", "console", "doctor", "graph", "message", "agh", "schema"}},
 	{"Look after:", []string{"keys", "config", "context", "data", "backup", "restore", "bench", "completion", "version"}},
 }

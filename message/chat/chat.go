@@ -29,10 +29,31 @@ type Turn struct {
 // map with messages as plain rows, envelopes or both.
 type Runner func(ctx context.Context, turn Turn) (any, error)
 
+// Claims hold run ids, so that each is executed once. Errors other than an *Error
+// are of whatever keeps them.
+type Claims interface {
+	// Claim reserves a run id. One that was claimed already is refused: as
+	// started, or, if the claim is of another session or owner, as forbidden.
+	Claim(ctx context.Context, id, sessionID string, owner transcript.Owner) error
+	// Bind tells which session a claimed run belongs to.
+	Bind(ctx context.Context, id, sessionID string) error
+	// Finish records how a run ended. Its claim stays.
+	Finish(ctx context.Context, id, status string) error
+	// Abandon takes back a claim under which nothing was run.
+	Abandon(ctx context.Context, id string) error
+}
+
+// Settler is claims that keep the end of a run together with what it wrote, so
+// that a crash leaves both or neither. Where claims are one, Settle stands in
+// for the store's Update and for Finish.
+type Settler interface {
+	Settle(ctx context.Context, id, sessionID string, update transcript.Update, status string, output *value.Map) error
+}
+
 // Dispatcher runs chats with the first of its runners.
 type Dispatcher struct {
 	Runners []Runner
-	Runs    *Runs
+	Runs    Claims           // *Runs keeps them in memory
 	Store   transcript.Store // nil keeps nothing, and callers bring history
 	// Failed is told of every refusal with its code.
 	Failed func(ctx context.Context, code string, input *value.Map)
@@ -58,15 +79,16 @@ func (d Dispatcher) chat(ctx context.Context, principal transcript.Principal, in
 	if err != nil {
 		return nil, err
 	}
-	if err := d.Runs.Claim(t.RunID, t.SessionID, t.owner); err != nil {
-		return nil, err
+	if err := d.Runs.Claim(ctx, t.RunID, t.SessionID, t.owner); err != nil {
+		return nil, claimed(err)
 	}
 	output, err := d.run(ctx, t)
-	switch {
+	// The refusal is what the caller is told, whatever becomes of the claim.
+	switch kept := context.WithoutCancel(ctx); {
 	case err != nil && t.begun:
-		d.Runs.Finish(t.RunID, result.StatusFailed)
+		_ = d.Runs.Finish(kept, t.RunID, result.StatusFailed)
 	case err != nil:
-		d.Runs.Abandon(t.RunID)
+		_ = d.Runs.Abandon(kept, t.RunID)
 	}
 	return output, err
 }
@@ -128,14 +150,18 @@ func (d Dispatcher) run(ctx context.Context, t *turn) (*value.Map, error) {
 	if err != nil {
 		return nil, err
 	}
-	d.Runs.Bind(t.RunID, t.SessionID)
+	if err := d.Runs.Bind(ctx, t.RunID, t.SessionID); err != nil {
+		return nil, claimed(err)
+	}
 	if d.Store != nil && t.owned {
 		token, err := d.Store.Acquire(ctx, t.SessionID, 0)
 		if err != nil {
 			return nil, wrap(CodeStoreFailed, err)
 		}
 		if token == "" {
-			d.Runs.Abandon(t.RunID)
+			if err := d.Runs.Abandon(ctx, t.RunID); err != nil {
+				return nil, claimed(err)
+			}
 			return contention(t, before)
 		}
 		// A lock that cannot be released expires.
@@ -158,11 +184,11 @@ func (d Dispatcher) run(ctx context.Context, t *turn) (*value.Map, error) {
 	if err != nil {
 		return nil, wrap(CodeInvalidResult, err)
 	}
-	if err := d.keep(ctx, t, normalized, messages); err != nil {
+	shown := output(t, normalized, messages)
+	if err := d.keep(ctx, t, normalized, messages, shown); err != nil {
 		return nil, err
 	}
-	d.Runs.Finish(t.RunID, result.ControlStatus(normalized))
-	return output(t, normalized, messages), nil
+	return shown, nil
 }
 
 // conversation finds what was said before: in the store, where a session that
@@ -222,28 +248,41 @@ func (d Dispatcher) execute(ctx context.Context, t *turn) (*value.Map, error) {
 	return normalized, nil
 }
 
-// keep stores the transcript, as envelopes. What else the session's metadata
-// hold stays.
-func (d Dispatcher) keep(ctx context.Context, t *turn, normalized *value.Map, messages []message.Envelope) error {
+// keep stores the transcript, as envelopes, and that the run has ended. What else
+// the session's metadata hold stays.
+func (d Dispatcher) keep(ctx context.Context, t *turn, normalized *value.Map, messages []message.Envelope, shown *value.Map) error {
+	ended := result.ControlStatus(normalized)
 	if d.Store == nil || !t.owned {
-		return nil
+		return claimed(d.Runs.Finish(ctx, t.RunID, ended))
 	}
 	status := "completed"
 	if !completed(normalized) {
 		status = "processing"
 	}
 	turns, _ := value.Integer(normalized.At("turn_count"))
-	_, err := d.Store.Update(ctx, t.SessionID, transcript.Update{
+	update := transcript.Update{
 		Messages: t.rows(messages),
 		Metadata: t.stored.Metadata.Clone().
 			Set("status", status).
 			Set("message_count", value.Int(len(messages))).
 			Set("current_turn", value.Int(turns)),
-	})
-	if err != nil {
+	}
+	if s, ok := d.Runs.(Settler); ok {
+		return claimed(s.Settle(ctx, t.RunID, t.SessionID, update, ended, shown))
+	}
+	if _, err := d.Store.Update(ctx, t.SessionID, update); err != nil {
 		return wrap(CodeStoreFailed, err)
 	}
-	return nil
+	return claimed(d.Runs.Finish(ctx, t.RunID, ended))
+}
+
+// claimed gives an error of claims a code, unless it has one.
+func claimed(err error) error {
+	var refusal *Error
+	if err == nil || errors.As(err, &refusal) {
+		return err
+	}
+	return wrap(CodeStoreFailed, err)
 }
 
 // rows are the messages with the stored rows that could not be read, each

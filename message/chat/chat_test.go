@@ -37,15 +37,16 @@ var anna = transcript.Principal{ActingUserID: 7}
 // harness is a dispatcher whose runner answers as told and counts.
 type harness struct {
 	chat.Dispatcher
-	store *transcript.Memory
-	runs  atomic.Int32
-	turn  chat.Turn
+	store  *transcript.Memory
+	runs   atomic.Int32
+	claims *chat.Runs
+	turn   chat.Turn
 }
 
 func newHarness(answer func(turn chat.Turn) (any, error)) *harness {
-	h := &harness{store: transcript.NewMemory(now, 0)}
+	h := &harness{store: transcript.NewMemory(now, 0), claims: chat.NewRuns(now, 0)}
 	h.Dispatcher = chat.Dispatcher{
-		Runs: chat.NewRuns(now, 0), Store: h.store,
+		Runs: h.claims, Store: h.store,
 		Runners: []chat.Runner{
 			func(_ context.Context, turn chat.Turn) (any, error) {
 				h.runs.Add(1)
@@ -267,7 +268,7 @@ func TestOutput(t *testing.T) {
 	if err != nil || valuetest.Write(s.Metadata) != `{"status":"processing","message_count":6,"current_turn":2}` || s.AgentSlug != "helper" || s.Owner != transcript.User(7) || s.Context != "chat" {
 		t.Errorf("the session is %+v, %s, %v", s, valuetest.Write(s.Metadata), err)
 	}
-	run, ok := h.Runs.Get("run_x")
+	run, ok := h.claims.Get("run_x")
 	if want := (chat.Run{ID: "run_x", SessionID: session, Owner: transcript.User(7), Status: "runtime_tool_pending", StartedAt: "2031-03-09 17:20:00", UpdatedAt: "2031-03-09 17:20:00"}); !ok || run != want {
 		t.Errorf("the run is %+v", run)
 	}
@@ -411,7 +412,7 @@ func TestRefusals(t *testing.T) {
 			}
 			// A request that was refused did not use up its run.
 			if name != "invalid text" {
-				if _, used := h.Runs.Get("run_1"); used {
+				if _, used := h.claims.Get("run_1"); used {
 					t.Error("the run is claimed")
 				}
 			}
@@ -441,7 +442,7 @@ func TestRunnerFails(t *testing.T) {
 		if rows := h.store.Rows(value.Text(out.At("session_id"))); len(rows) != 1 {
 			t.Errorf("the transcript is not kept: %q", rows)
 		}
-		if run, _ := h.Runs.Get("run_1"); run.Status != "failed" {
+		if run, _ := h.claims.Get("run_1"); run.Status != "failed" {
 			t.Errorf("the run is %s", run.Status)
 		}
 		if _, err := h.chat(t, input{"agent": "a", "message": "hi", "run_id": "run_1"}); codeOf(err) != "run_already_started" {
@@ -454,7 +455,7 @@ func TestRunnerFails(t *testing.T) {
 		if codeOf(err) != "invalid_result" || !strings.Contains(err.Error(), "invalid_agent_conversation_result") {
 			t.Errorf("%s: %v", name, err)
 		}
-		if run, _ := h.Runs.Get("run_1"); run.Status != "failed" {
+		if run, _ := h.claims.Get("run_1"); run.Status != "failed" {
 			t.Errorf("%s: the run is %s", name, run.Status)
 		}
 	}
@@ -546,7 +547,7 @@ func TestStoreFails(t *testing.T) {
 		// The same may be tried again unless the runner was called.
 		h.Store = h.store
 		_, err = h.chat(t, in)
-		run, _ := h.Runs.Get("run_1")
+		run, _ := h.claims.Get("run_1")
 		want := "<nil> completed"
 		if at == "update" {
 			want = "run_already_started failed"

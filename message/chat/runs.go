@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"context"
 	"crypto/rand"
 	"encoding/hex"
 	"slices"
@@ -54,6 +55,8 @@ type Runs struct {
 	queued int
 }
 
+var _ Claims = (*Runs)(nil)
+
 // NewRuns returns an empty set of claims for at most limit runs, or the
 // default.
 func NewRuns(now func() time.Time, limit int) *Runs {
@@ -65,7 +68,7 @@ func NewRuns(now func() time.Time, limit int) *Runs {
 
 // Claim reserves a run id. One that was claimed already is refused: as
 // started, or, if the claim is of another session or owner, as forbidden.
-func (r *Runs) Claim(id, sessionID string, owner transcript.Owner) error {
+func (r *Runs) Claim(_ context.Context, id, sessionID string, owner transcript.Owner) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if run, ok := r.runs[id]; ok {
@@ -99,21 +102,24 @@ func (r *Runs) makeRoom() bool {
 }
 
 // Bind tells which session a claimed run belongs to.
-func (r *Runs) Bind(id, sessionID string) {
+func (r *Runs) Bind(_ context.Context, id, sessionID string) error {
 	r.update(id, func(run *Run) { run.SessionID = sessionID })
+	return nil
 }
 
 // Finish records how a run ended. Its claim stays.
-func (r *Runs) Finish(id, status string) {
+func (r *Runs) Finish(_ context.Context, id, status string) error {
 	r.update(id, func(run *Run) { run.Status = status })
+	return nil
 }
 
 // Abandon takes back a claim under which nothing was run.
-func (r *Runs) Abandon(id string) {
+func (r *Runs) Abandon(_ context.Context, id string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.runs, id)
 	r.order = slices.DeleteFunc(r.order, func(run *Run) bool { return run.ID == id })
+	return nil
 }
 
 // Get returns a run.

@@ -18,16 +18,16 @@ func TestRuns(t *testing.T) {
 	runs := chat.NewRuns(now, 2)
 	owner := transcript.User(7)
 	for _, id := range []string{"a", "b"} {
-		if err := runs.Claim(id, "", owner); err != nil {
+		if err := runs.Claim(t.Context(), id, "", owner); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := runs.Claim("c", "", owner); codeOf(err) != "too_many_runs" {
+	if err := runs.Claim(t.Context(), "c", "", owner); codeOf(err) != "too_many_runs" {
 		t.Errorf("%v", err)
 	}
-	runs.Finish("b", "completed")
-	runs.Finish("nope", "completed")
-	if err := runs.Claim("c", "s", owner); err != nil {
+	_ = runs.Finish(t.Context(), "b", "completed")
+	_ = runs.Finish(t.Context(), "nope", "completed")
+	if err := runs.Claim(t.Context(), "c", "s", owner); err != nil {
 		t.Fatal(err)
 	}
 	if _, ok := runs.Get("b"); ok {
@@ -38,25 +38,25 @@ func TestRuns(t *testing.T) {
 	}
 	// Whose session is not known yet may be of any, and who names none means any.
 	for id, session := range map[string]string{"a": "s1", "c": ""} {
-		if err := runs.Claim(id, session, owner); codeOf(err) != "run_already_started" {
+		if err := runs.Claim(t.Context(), id, session, owner); codeOf(err) != "run_already_started" {
 			t.Errorf("run %s, session %q: %v", id, session, err)
 		}
 	}
-	runs.Bind("a", "s1")
+	_ = runs.Bind(t.Context(), "a", "s1")
 	for session, want := range map[string]string{"": "run_already_started", "s1": "run_already_started", "s2": "run_owner_forbidden"} {
-		if err := runs.Claim("a", session, owner); codeOf(err) != want {
+		if err := runs.Claim(t.Context(), "a", session, owner); codeOf(err) != want {
 			t.Errorf("session %q: %v", session, err)
 		}
 	}
-	if err := runs.Claim("a", "s1", transcript.User(8)); codeOf(err) != "run_owner_forbidden" {
+	if err := runs.Claim(t.Context(), "a", "s1", transcript.User(8)); codeOf(err) != "run_owner_forbidden" {
 		t.Errorf("%v", err)
 	}
-	runs.Abandon("a")
-	runs.Abandon("a")
-	if err := runs.Claim("a", "s2", owner); err != nil {
+	_ = runs.Abandon(t.Context(), "a")
+	_ = runs.Abandon(t.Context(), "a")
+	if err := runs.Claim(t.Context(), "a", "s2", owner); err != nil {
 		t.Errorf("an abandoned run: %v", err)
 	}
-	if err := runs.Claim("d", "", owner); codeOf(err) != "too_many_runs" {
+	if err := runs.Claim(t.Context(), "d", "", owner); codeOf(err) != "too_many_runs" {
 		t.Errorf("%v", err)
 	}
 }
@@ -67,7 +67,7 @@ func TestRunsForgetTheOldestThatEnded(t *testing.T) {
 	claim := func(ids ...string) {
 		t.Helper()
 		for _, id := range ids {
-			if err := runs.Claim(id, "", transcript.User(7)); err != nil {
+			if err := runs.Claim(t.Context(), id, "", transcript.User(7)); err != nil {
 				t.Fatalf("%s: %v", id, err)
 			}
 		}
@@ -85,17 +85,17 @@ func TestRunsForgetTheOldestThatEnded(t *testing.T) {
 		}
 	}
 	claim("a", "b", "c")
-	runs.Finish("a", "completed")
-	runs.Finish("b", "completed")
+	_ = runs.Finish(t.Context(), "a", "completed")
+	_ = runs.Finish(t.Context(), "b", "completed")
 	claim("d")
 	kept("b", "c", "d")
 	// What is abandoned makes room by itself, and nothing else goes.
-	runs.Abandon("d")
+	_ = runs.Abandon(t.Context(), "d")
 	claim("e")
 	kept("b", "c", "e")
 	claim("a")
 	kept("a", "c", "e")
-	if err := runs.Claim("b", "", transcript.User(7)); codeOf(err) != "too_many_runs" {
+	if err := runs.Claim(t.Context(), "b", "", transcript.User(7)); codeOf(err) != "too_many_runs" {
 		t.Errorf("all are under way: %v", err)
 	}
 }
@@ -103,10 +103,10 @@ func TestRunsForgetTheOldestThatEnded(t *testing.T) {
 func TestOneRun(t *testing.T) {
 	t.Parallel()
 	runs := chat.NewRuns(now, 1)
-	if err := runs.Claim("a", "", transcript.Owner{}); err != nil {
+	if err := runs.Claim(t.Context(), "a", "", transcript.Owner{}); err != nil {
 		t.Fatal(err)
 	}
-	if err := runs.Claim("b", "", transcript.Owner{}); codeOf(err) != "too_many_runs" {
+	if err := runs.Claim(t.Context(), "b", "", transcript.Owner{}); codeOf(err) != "too_many_runs" {
 		t.Errorf("%v", err)
 	}
 }

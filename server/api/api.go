@@ -24,6 +24,7 @@ import (
 	"github.com/parley-hub/parley/internal/turns"
 	"github.com/parley-hub/parley/server/access"
 	"github.com/parley-hub/parley/server/body"
+	"github.com/parley-hub/parley/server/chat"
 	"github.com/parley-hub/parley/server/problem"
 	"github.com/parley-hub/parley/server/stats"
 	"github.com/parley-hub/parley/view"
@@ -43,6 +44,10 @@ type Config struct {
 	Sessions *access.Sessions
 	// Stats is what the hub measures of itself; nil: nothing is kept.
 	Stats *stats.Recorder
+	// Chat runs what is said in chat sessions; nil: nothing. ChatUser is whose an
+	// operator's are.
+	Chat     *chat.Service
+	ChatUser func(ctx context.Context) (string, error)
 	// Stands tells whether who asked may still be answered: a stream ends when
 	// its key is revoked. Nil: always.
 	Stands func(access.Principal) bool

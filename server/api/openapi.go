@@ -90,6 +90,9 @@ func (rt route) parameters() []any {
 	if rt.name == "send" || rt.name == "ask" {
 		params = append(params, header("Idempotency-Key", "the same as idempotency_key in the body"))
 	}
+	if rt.name == "chat" {
+		params = append(params, header("Idempotency-Key", "the same as run_id in the body"))
+	}
 	return params
 }
 
@@ -123,6 +126,7 @@ const streamSays = "Events named envelope, request or audit carry one entry as J
 	"live is an envelope that is not of the history; gap says that the position asked for no longer exists, and where the stream goes on. " +
 	"A watch has an object with its topic as data of each event: hello, envelope, live, request, audit, row, agent, summary, sample, gap, bye; " +
 	"the id of an event names the place in every exact topic. " +
+	"A chat session has created, started, appended, replaced, compacted, described and ended, with their positions as ids, and, live, delta and reset. " +
 	"Lines that begin with a colon only keep the connection."
 
 func tags() []any {
@@ -132,6 +136,7 @@ func tags() []any {
 		{"agents", "Who takes part."},
 		{"tasks", "What they work on."},
 		{"requests", "What waits for somebody."},
+		{"chat", "Sessions of a person or program with an agent."},
 		{"audit", "What happened."},
 		{"keys", "Who may connect, as what."},
 		{"summary", "How many of what there are."},
@@ -160,4 +165,6 @@ func problemResponse() obj {
 }
 
 // bodyOptional reports whether an empty body is as good as an empty object.
-func (rt route) bodyOptional() bool { return rt.body == "Closing" || rt.body == "Cancelling" }
+func (rt route) bodyOptional() bool {
+	return rt.body == "Closing" || rt.body == "Cancelling" || rt.body == "NewChatSession"
+}

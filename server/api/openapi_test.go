@@ -168,7 +168,7 @@ func TestRoutesKeepTheDocument(t *testing.T) {
 		cfg.Stats = measured
 		cfg.Backup = func(_ context.Context, w io.Writer) error { _, err := io.WriteString(w, "tar"); return err }
 		cfg.Keys, cfg.Sessions = keys, access.NewSessions(keys, access.SessionLimits{})
-	})
+	}, chats(t))
 	c := newContract(t, s)
 	holdSessions(c, s, keys)
 	alice := s.agent("alice")
@@ -244,6 +244,7 @@ func TestRoutesKeepTheDocument(t *testing.T) {
 	c.hold(s, op, "DELETE", "/v1/agents/bob/rule", "")
 	c.hold(s, op, "DELETE", "/v1/agents/bob", "")
 	holdWatch(c, s)
+	holdChats(c, s)
 	for _, item := range c.doc["paths"].(map[string]any) {
 		for _, op := range item.(map[string]any) {
 			name := op.(map[string]any)["operationId"].(string)

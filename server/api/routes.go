@@ -288,6 +288,37 @@ func (a *API) routes() []route {
 			role: access.Reader, status: http.StatusNoContent, serve: a.endSession,
 		},
 		{
+			method: "POST", path: "/v1/chat", name: "chat",
+			says: "Says something to an agent in a chat session, a new one unless named, and answers with what it says. The same run_id is answered as the first time.",
+			role: access.Agent, query: []param{afterParam, followParam}, body: "Chat", status: http.StatusOK, answer: "ChatAnswer", stream: true, serve: a.say,
+		},
+		{
+			method: "GET", path: "/v1/chat/sessions", name: "listChatSessions", says: "Lists the caller's chat sessions, the newest first.",
+			role: access.Agent, query: []param{{"agent", "string", "only with this agent"}, asParam, pageParam, limitParam},
+			status: http.StatusOK, answer: "ChatSessionPage", serve: a.listChats,
+		},
+		{
+			method: "POST", path: "/v1/chat/sessions", name: "createChatSession", says: "Makes an empty chat session.",
+			role: access.Agent, body: "NewChatSession", status: http.StatusCreated, answer: "ChatSession", serve: a.createChat,
+		},
+		{
+			method: "GET", path: "/v1/chat/sessions/{id}", name: "showChatSession", says: "Shows a chat session with its canonical messages.",
+			role: access.Agent, query: []param{asParam}, status: http.StatusOK, answer: "ChatSession", serve: a.showChat,
+		},
+		{
+			method: "PUT", path: "/v1/chat/sessions/{id}/title", name: "renameChatSession", says: "Names a chat session.",
+			role: access.Agent, body: "ChatTitle", status: http.StatusOK, answer: "ChatSession", serve: a.renameChat,
+		},
+		{
+			method: "DELETE", path: "/v1/chat/sessions/{id}", name: "deleteChatSession", says: "Deletes a chat session and its conversations with agents.",
+			role: access.Agent, query: []param{asParam}, status: http.StatusOK, answer: "ChatDeleted", serve: a.deleteChat,
+		},
+		{
+			method: "GET", path: "/v1/chat/sessions/{id}/events", name: "chatSessionEvents",
+			says: "Streams a chat session: stored events with their positions, and text while it is written.",
+			role: access.Agent, query: []param{afterParam}, status: http.StatusOK, stream: true, serve: a.chatEvents,
+		},
+		{
 			method: "GET", path: "/v1/openapi.json", name: "openapi", says: "This document.",
 			role: access.Anonymous, status: http.StatusOK, answer: "OpenAPI", serve: a.openapi,
 		},

@@ -44,7 +44,7 @@ func requestOf(properties obj, required ...any) obj {
 // schemas of what goes in and out, by the names that routes use.
 func schemas() obj {
 	all := obj{}
-	for _, part := range []obj{channelSchemas(), eventSchemas(), agentSchemas(), requestSchemas(), sessionSchemas(), pastSchemas(), glanceSchemas(), otherSchemas()} {
+	for _, part := range []obj{channelSchemas(), eventSchemas(), agentSchemas(), requestSchemas(), sessionSchemas(), pastSchemas(), glanceSchemas(), chatSchemas(), otherSchemas()} {
 		maps.Copy(all, part)
 	}
 	return all
