@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"strings"
 	"sync"
 	"time"
 
@@ -187,7 +188,8 @@ type runPlace struct {
 
 // begin runs a request, unless it is being run.
 func (s *Service) begin(channelID string, r Request) (*running, error) {
-	key := hub.HomeOf(channelID) + "/" + r.Run
+	home := hub.HomeOf(channelID)
+	key := home + "/" + r.Run
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if live := s.active[key]; live != nil {
@@ -195,6 +197,15 @@ func (s *Service) begin(channelID string, r Request) (*running, error) {
 	}
 	if s.closing {
 		return nil, fault.New(fault.Unavailable, "the hub is shutting down; try again")
+	}
+	own := 0
+	for other := range s.active {
+		if strings.HasPrefix(other, home+"/") {
+			own++
+		}
+	}
+	if share := max(1, cap(s.slots)/4); own >= share {
+		return nil, fault.New(fault.Unavailable, "%d of your runs are under way, which is one owner's share (a quarter of chat.runs); try again", own)
 	}
 	select {
 	case s.slots <- struct{}{}:

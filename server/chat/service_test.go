@@ -299,7 +299,7 @@ func TestDeltasAreForwarded(t *testing.T) {
 
 func TestRefusals(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, chat.Config{Runs: 2})
+	r := newRig(t, chat.Config{})
 	run := r.begin("", "run-1", "hello")
 	told := r.next()
 	if _, err := r.chat.Start(t.Context(), r.request(run.Session, "run-2", "x")); fault.CodeOf(err) != fault.Conflict || fault.ReasonOf(err) != fault.RunActive {
@@ -332,4 +332,18 @@ func TestRefusals(t *testing.T) {
 	r.says(r.next(), "fine")
 	r.wait(next)
 	expect(t, "the transcript", strings.Join(r.messages(run.Session), "|"), "user: hello|user: again|assistant: fine")
+}
+
+func TestAnOwnerHasAShareOfTheRuns(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, chat.Config{Runs: 4})
+	r.begin("", "run-1", "hello")
+	if _, err := r.chat.Start(t.Context(), r.request("", "run-2", "x")); fault.CodeOf(err) != fault.Unavailable || !strings.Contains(err.Error(), "chat.runs") {
+		t.Errorf("more than the owner's share: %v", err)
+	}
+	q := r.request("", "run-3", "x")
+	q.Principal.OwnerKey = r.register("ken", identity.Human)
+	if _, err := r.chat.Start(t.Context(), q); err != nil {
+		t.Errorf("another owner: %v", err)
+	}
 }

@@ -33,7 +33,7 @@ var Section = config.NewSection("chat",
 	}, Field: func(s *Settings) any { return &s.Messages }},
 	setting{Key: config.Key{
 		Name: "chat.runs", Default: "256",
-		Meaning: "chat runs under way at once",
+		Meaning: "chat runs under way at once; one owner has at most a quarter of them",
 	}, Field: func(s *Settings) any { return &s.Runs }},
 	setting{Key: config.Key{
 		Name: "chat.timeout", Default: "10m",
