@@ -170,7 +170,7 @@ func TestBodiesWrite(t *testing.T) {
 		c.Equal(e.Content, any(test.content))
 	}
 	_, err := (&wire.TraceBody{State: wire.Completed, Result: []byte(`[1]`)}).AppendJSON(nil)
-	c.ErrorContains(err, "no JSON object")
+	c.ErrorContains(err, "not a JSON object")
 }
 
 func TestPreview(t *testing.T) {
