@@ -32,7 +32,7 @@ func TestEveryAdapter(t *testing.T) {
 	t.Parallel()
 	for _, a := range adapter.All() {
 		name := a.Manifest().Type
-		spec.Check(t, "seed-000#65: "+name, func(t *spec.T) {
+		spec.Check(t, "seed-000#65: unknown types leave the state of a "+name, func(t *spec.T) {
 			p, err := adaptertest.Open(a, adaptertest.Metadata(a, knobs, "a", "b"))
 			t.NoError(err)
 			t.NoError(p.Say("a"))
@@ -46,7 +46,7 @@ func TestEveryAdapter(t *testing.T) {
 			}
 			t.Equal(p.Closed, "")
 		})
-		spec.Check(t, "seed-000#52: "+name, func(t *spec.T) {
+		spec.Check(t, "seed-000#52: tasks advance no turn of a "+name, func(t *spec.T) {
 			p, err := adaptertest.Open(a, adaptertest.Metadata(a, knobs, "a", "b"))
 			t.NoError(err)
 			before := p.State
@@ -84,7 +84,7 @@ func TestTurnsAreCounted(t *testing.T) {
 func TestVisible(t *testing.T) {
 	t.Parallel()
 	for _, a := range adapter.All() {
-		spec.Check(t, "seed-000#55: "+a.Manifest().Type, func(t *spec.T) {
+		spec.Check(t, "seed-000#55: who sees an envelope of a "+a.Manifest().Type, func(t *spec.T) {
 			m := adaptertest.Metadata(a, knobs, "a", "b")
 			s, err := a.Initial(m)
 			t.NoError(err)

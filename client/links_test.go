@@ -34,7 +34,7 @@ func TestLinks(t *testing.T) {
 	t.Parallel()
 	for _, l := range links {
 		for _, c := range suite {
-			spec.Check(t, "seed-000#85: "+l.name+", "+c.name, func(t *spec.T) {
+			spec.Check(t, "seed-000#85: over "+l.name+", "+c.name, func(t *spec.T) {
 				t.Parallel()
 				r := newRig(t)
 				c.run(t, r, l.open(t, r))

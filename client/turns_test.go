@@ -222,7 +222,7 @@ func (e *ear) ofKind(kind string) []hub.TaskEvent {
 func TestTaskStatements(t *testing.T) {
 	t.Parallel()
 	for clause, capability := range map[string]string{"tagged": "ocr", "untagged": ""} {
-		spec.Check(t, "ag2-hub#100: "+clause, func(t *spec.T) {
+		spec.Check(t, "ag2-hub#100: a completion, "+clause, func(t *spec.T) {
 			t.Parallel()
 			r := newRig(t)
 			ear := &ear{}

@@ -25,7 +25,7 @@ func (r *rig) health() hub.Health {
 
 func TestHealth(t *testing.T) {
 	t.Parallel()
-	holds(t, "ag2-hub#114: fresh", hub.Options{}, func(t *spec.T, r *rig) {
+	holds(t, "ag2-hub#114: a fresh hub counts nothing", hub.Options{}, func(t *spec.T, r *rig) {
 		r.stop() // the harness listens; this one has nobody
 		r.opts.Listeners = nil
 		r.start()

@@ -18,7 +18,7 @@ func TestNone(t *testing.T) {
 	t.Parallel()
 	registry := identity.NewAuthRegistry()
 	for _, claim := range []string{"", "{}", `{"token":1}`, `{"a":[1]}`} {
-		spec.Check(t, "ag2-hub#5: "+claim, func(t *spec.T) {
+		spec.Check(t, "ag2-hub#5: scheme none accepts any claim, "+claim, func(t *spec.T) {
 			t.Equal(registry.Verify(t.Context(), passport("quill", "none"), "none", []byte(claim)), nil)
 			t.Equal(registry.Schemes(), []string{"none"})
 		})

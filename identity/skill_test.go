@@ -25,7 +25,7 @@ func TestParseSkill(t *testing.T) {
 		{"comments and blanks skipped", "---\n# a: 1\n\n  \n  # b: 2\nplain\n c : 3 \n---\n", identity.Skill{Frontmatter: map[string]string{"c": "3"}, Body: ""}},
 	}
 	for _, tt := range tests {
-		spec.Check(t, "ag2-channels#110: "+tt.clause, func(t *spec.T) {
+		spec.Check(t, "ag2-channels#110: frontmatter, "+tt.clause, func(t *spec.T) {
 			t.Equal(identity.ParseSkill(tt.in), tt.want)
 		})
 	}
@@ -70,7 +70,7 @@ description: Reads scans.
 
 func TestAddress(t *testing.T) {
 	t.Parallel()
-	spec.Check(t, "ag2-hub#131: splits", func(t *spec.T) {
+	spec.Check(t, "ag2-hub#131: an address splits into hub and agent", func(t *spec.T) {
 		t.Equal(identity.ParseAddress("hub://h/a"), identity.Address{Hub: "h", Agent: "a"})
 		t.Equal(identity.ParseAddress("hub://h/a/b"), identity.Address{Hub: "h", Agent: "a/b"})
 		t.Equal(identity.ParseAddress("hub://h/a").String(), "hub://h/a")

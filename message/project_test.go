@@ -22,7 +22,7 @@ func TestProjectionStatements(t *testing.T) {
 	}
 	projects(t, "agent-message#56: bare text projects to two keys", env("text", `{}`, `[]`), `{"role":"user","content":"c"}`)
 	for _, typ := range message.Types()[1:] {
-		projects(t, "agent-message#57: "+string(typ), env(string(typ), `{}`, `{}`), `{"role":"user","content":"c","metadata":{"type":"`+string(typ)+`"}}`)
+		projects(t, "agent-message#57: metadata has the type "+string(typ), env(string(typ), `{}`, `{}`), `{"role":"user","content":"c","metadata":{"type":"`+string(typ)+`"}}`)
 	}
 	projects(t, "agent-message#58: with metadata", env("text", `{}`, `{"lang":"fi"}`), `{"role":"user","content":"c","metadata":{"lang":"fi","type":"text"}}`)
 	projects(t, "agent-message#58: with a payload", env("text", `{"score":1}`, `{}`), `{"role":"user","content":"c","metadata":{"type":"text","score":1}}`)
@@ -51,7 +51,7 @@ func TestProjectionStatements(t *testing.T) {
 		`{"role":"user","content":"plain"}`,
 		`{"role":"user","content":"x","metadata":{"type":"delta","index":4}}`,
 	} {
-		projects(t, "agent-message#63: "+row, row, row)
+		projects(t, "agent-message#63: round trip of "+row, row, row)
 	}
 	const blocks = `{"version":1,"type":"text","role":"user","content":["b"],"payload":{},"metadata":{}}`
 	spec.Check(t, "agent-message#64: text + list content + nothing else returns as multimodal_part", func(t *spec.T) {
@@ -79,7 +79,7 @@ func TestProjectionStatements(t *testing.T) {
 		{"a named type", `{"type":"delta"}`, []any{}, envelope("delta", "narrator", `[]`, `{}`, `{"type":"delta"}`)},
 		{"a call lifts nothing", `{"type":"tool_call","turn":1}`, "hi", envelope("tool_call", "narrator", `"hi"`, `{}`, `{"type":"tool_call","turn":1}`)},
 	} {
-		spec.Check(t, "agent-message#65: "+c.clause, func(t *spec.T) {
+		spec.Check(t, "agent-message#65: type inferred from "+c.clause, func(t *spec.T) {
 			e, err := message.Text("narrator", c.content, object(t, c.metadata))
 			t.Equal(written(e, err), c.want)
 		})
@@ -209,7 +209,7 @@ func TestCoalesceStatements(t *testing.T) {
 	})
 	merges("agent-message#72: an unmerged one stays untouched", list(multi), normalized(multi))
 	merges("agent-message#72: a bad entry refuses all", list(row("user", "a"), `"zzz"`), refusedContainer)
-	merges("agent-message#72: nothing", `[]`, []string{}...)
+	merges("agent-message#72: an empty list stays empty", `[]`, []string{}...)
 }
 
 func TestProjectionLaws(t *testing.T) {

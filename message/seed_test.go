@@ -26,10 +26,10 @@ const (
 func TestSeedShape(t *testing.T) {
 	t.Parallel()
 	text := envelope("text", "user", `"x"`, `{}`, `{}`)
-	holds(t, "seed-004#4: rewritten", `{"schema":"mine","version":1,"type":"text","role":"user","content":"x"}`, text)
-	holds(t, "seed-004#4: supplied", `{"role":"user","content":"x"}`, text)
-	holds(t, "seed-004#5: rewritten", `{"schema":"s","version":"1.9","type":"text","role":"user","content":"x"}`, text)
-	holds(t, "seed-004#5: supplied", `{"role":"user","content":"x"}`, text)
+	holds(t, "seed-004#4: another schema is rewritten", `{"schema":"mine","version":1,"type":"text","role":"user","content":"x"}`, text)
+	holds(t, "seed-004#4: a missing schema is supplied", `{"role":"user","content":"x"}`, text)
+	holds(t, "seed-004#5: a version in text is rewritten", `{"schema":"s","version":"1.9","type":"text","role":"user","content":"x"}`, text)
+	holds(t, "seed-004#5: a missing version is supplied", `{"role":"user","content":"x"}`, text)
 	for row, typ := range map[string]string{
 		`{}`: "text", `{"metadata":{"type":"heartbeat"}}`: "text", `{"metadata":{"type":"Text"}}`: "text", `{"content":[]}`: "multimodal_part",
 		`{"metadata":{"error":1}}`: "error", `{"metadata":{"type":"heartbeat","error":1}}`: "error", `{"metadata":{"type":"multimodal"}}`: "multimodal_part",
@@ -38,18 +38,18 @@ func TestSeedShape(t *testing.T) {
 			t.Equal(object(t, normalized(row)).At("type"), any(typ))
 		})
 	}
-	holds(t, "seed-004#7: supplied", `{"content":"x"}`, envelope("text", "assistant", `"x"`, `{}`, `{}`))
+	holds(t, "seed-004#7: a missing role is supplied", `{"content":"x"}`, envelope("text", "assistant", `"x"`, `{}`, `{}`))
 	holds(t, "seed-004#7: never empty", `{"role":"","content":"x"}`, refusedRole)
 	holds(t, "seed-004#7: never anything else", `{"role":1,"content":"x"}`, refusedRole)
 	holds(t, "seed-004#8: content may be a string", `{"role":"user","content":"a\u0000 é\n"}`, envelope("text", "user", `"a\u0000 é\n"`, `{}`, `{}`))
 	holds(t, "seed-004#9: content may be provider-neutral content blocks (a list)", `{"version":1,"type":"text","role":"user","content":[{"type":"text","text":"hi"},{"z":1.0,"a":[]}],"payload":{}}`,
 		envelope("text", "user", `[{"type":"text","text":"hi"},{"z":1.0,"a":[]}]`, `{}`, `{}`))
-	holds(t, "seed-004#10: empty", `{"role":"user","content":"x"}`, text)
+	holds(t, "seed-004#10: an empty payload is present", `{"role":"user","content":"x"}`, text)
 	holds(t, "seed-004#10: an empty array is read", `{"version":1,"type":"text","role":"user","content":"x","payload":[]}`, text)
-	holds(t, "seed-004#10: kept", `{"version":1,"type":"text","role":"user","content":"x","payload":{"k":[]}}`, envelope("text", "user", `"x"`, `{"k":[]}`, `{}`))
-	holds(t, "seed-004#11: empty", `{"role":"user","content":"x"}`, text)
+	holds(t, "seed-004#10: a payload is kept", `{"version":1,"type":"text","role":"user","content":"x","payload":{"k":[]}}`, envelope("text", "user", `"x"`, `{"k":[]}`, `{}`))
+	holds(t, "seed-004#11: empty metadata is present", `{"role":"user","content":"x"}`, text)
 	holds(t, "seed-004#11: an empty array is read", `{"role":"user","content":"x","metadata":[]}`, text)
-	holds(t, "seed-004#11: kept", `{"role":"user","content":"x","metadata":{"k":{}}}`, envelope("text", "user", `"x"`, `{}`, `{"k":{}}`))
+	holds(t, "seed-004#11: metadata is kept", `{"role":"user","content":"x","metadata":{"k":{}}}`, envelope("text", "user", `"x"`, `{}`, `{"k":{}}`))
 	for name, v := range map[string]any{"NaN": math.NaN(), "text that is no UTF-8": "\xe9", "a function": func() {}} {
 		for _, field := range []string{"payload", "metadata"} {
 			spec.Check(t, "seed-004#12: "+name+" in "+field, func(t *spec.T) {
@@ -79,7 +79,7 @@ func TestSeedShape(t *testing.T) {
 			envelope(typ, "user", `"x"`, `{}`, `{"type":"`+typ+`"}`))
 	}
 	for _, typ := range []string{"telemetry", "Text", "multimodal", ""} {
-		holds(t, "seed-004#27: "+typ, `{"schema":"s","version":1,"type":"`+typ+`","role":"user","content":"x"}`, refusedType)
+		holds(t, "seed-004#27: refused type "+typ, `{"schema":"s","version":1,"type":"`+typ+`","role":"user","content":"x"}`, refusedType)
 	}
 }
 
@@ -114,7 +114,7 @@ func TestSeedReading(t *testing.T) {
 	for _, row := range []string{
 		`{"version":1,"type":"delta","data":{"a":1}}`, `{"version":1,"type":"delta","data":{"a":1},"payload":{"b":1}}`, `{"data":{"a":1}}`, `{"version":1,"type":"delta","data":5}`,
 	} {
-		spec.Check(t, "seed-004#33: "+row, func(t *spec.T) {
+		spec.Check(t, "seed-004#33: no data key from "+row, func(t *spec.T) {
 			out := object(t, normalized(row))
 			t.False(out.Has("data"), "data is a key of the output")
 			t.Equal(out.Keys(), []string{"schema", "version", "type", "role", "content", "payload", "metadata"})

@@ -34,13 +34,13 @@ func TestNormalizeStatements(t *testing.T) {
 	holds(t, "agent-message#4: from a row with another", `{"version":99,"role":"user","content":"v"}`, text("user", `"v"`))
 
 	for _, version := range []string{`"1abc"`, `" 1"`, `"1.9"`, `"+1"`, `"01"`, `"1e0"`, `"10e-1"`, `1`, `"\t\n\r\u000b\f1"`, `".1e1"`, `"1."`, `"1e"`, `"1.e0"`} {
-		holds(t, "agent-message#5: "+version, `{"version":`+version+`,"type":"text","role":"user","content":"v","payload":{}}`, text("user", `"v"`))
+		holds(t, "agent-message#5: accepted version "+version, `{"version":`+version+`,"type":"text","role":"user","content":"v","payload":{}}`, text("user", `"v"`))
 	}
 	for _, version := range []string{
 		`1.0`, `true`, `[1]`, `""`, `0`, `2`, `-1`, `1e0`, `"v1"`, `"0x1"`, `"2"`, `"-1"`, `false`, `{"major":1}`,
 		`"."`, `"+"`, `"e1"`, `"0.9"`, `"\u00001"`, `18446744073709551617`, `"\u00a01"`, `"1e1"`,
 	} {
-		holds(t, "agent-message#6: "+version, `{"version":`+version+`,"type":"text","role":"user","content":"v","payload":{}}`, refusedVersion)
+		holds(t, "agent-message#6: refused version "+version, `{"version":`+version+`,"type":"text","role":"user","content":"v","payload":{}}`, refusedVersion)
 	}
 	holds(t, "agent-message#7: version:null gives plain path, no error", `{"schema":"s","version":null,"type":"delta","role":"user","content":"x","payload":{"i":1}}`, text("user", `"x"`))
 	holds(t, "agent-message#8: type:null gives plain path", `{"schema":"s","version":1,"type":null,"role":"user","content":"x","payload":{"i":1}}`, text("user", `"x"`))
@@ -52,10 +52,10 @@ func TestNormalizeStatements(t *testing.T) {
 	holds(t, "agent-message#12: data null qualifies as an envelope marker too", `{"version":1,"type":"delta","content":"x","data":null}`, envelope("delta", "assistant", `"x"`, `{}`, `{}`))
 	holds(t, "agent-message#13: envelope type:'multimodal' gives unsupported type", `{"version":1,"type":"multimodal","role":"user","content":"x","payload":{}}`, refusedType)
 	for _, typ := range []string{`"TEXT"`, `" text"`, `""`, `3`, `"text "`, `true`, `["text"]`} {
-		holds(t, "agent-message#14: "+typ, `{"version":1,"type":`+typ+`,"role":"user","content":"x","payload":{}}`, refusedType)
+		holds(t, "agent-message#14: refused type "+typ, `{"version":1,"type":`+typ+`,"role":"user","content":"x","payload":{}}`, refusedType)
 	}
 	for _, typ := range []string{`"heartbeat"`, `"ERROR"`, `" error "`, `["error"]`, `7`} {
-		holds(t, "agent-message#15: "+typ, `{"role":"user","content":"x","metadata":{"type":`+typ+`}}`,
+		holds(t, "agent-message#15: metadata with unknown type "+typ, `{"role":"user","content":"x","metadata":{"type":`+typ+`}}`,
 			envelope("text", "user", `"x"`, `{}`, `{"type":`+typ+`}`))
 	}
 	holds(t, "agent-message#15: the content decides", `{"role":"user","content":[],"metadata":{"type":"heartbeat"}}`,
@@ -73,7 +73,7 @@ func TestNormalizeStatements(t *testing.T) {
 	holds(t, "agent-message#20: list content beats metadata.error", `{"role":"user","content":["b"],"metadata":{"error":"e"}}`,
 		envelope("multimodal_part", "user", `["b"]`, `{}`, `{"error":"e"}`))
 	for _, set := range []string{`false`, `0`, `""`, `[]`, `{}`, `"e"`} {
-		holds(t, "agent-message#21: "+set, `{"role":"user","content":"x","metadata":{"error":`+set+`}}`,
+		holds(t, "agent-message#21: metadata with error "+set, `{"role":"user","content":"x","metadata":{"error":`+set+`}}`,
 			envelope("error", "user", `"x"`, `{}`, `{"error":`+set+`}`))
 	}
 	holds(t, "agent-message#22: metadata.error:null gives text", `{"role":"user","content":"x","metadata":{"error":null}}`, envelope("text", "user", `"x"`, `{}`, `{"error":null}`))
@@ -99,7 +99,7 @@ func TestNormalizeStatements(t *testing.T) {
 		envelope("tool_result", "user", `"x"`, `{}`, `{"type":"tool_result","tool_call_id":"c"}`))
 	for _, typ := range []string{"text", "input_required", "approval_required", "final_result", "error", "delta", "multimodal_part"} {
 		metadata := `{"type":"` + typ + `","tool_name":"t","parameters":{},"turn":1,"success":true,"error":"e"}`
-		holds(t, "agent-message#30: "+typ, `{"role":"user","content":"x","metadata":`+metadata+`}`, envelope(typ, "user", `"x"`, `{}`, metadata))
+		holds(t, "agent-message#30: no payload is lifted for "+typ, `{"role":"user","content":"x","metadata":`+metadata+`}`, envelope(typ, "user", `"x"`, `{}`, metadata))
 	}
 	for name, payload := range map[string]string{
 		"missing": ``, "null": `,"payload":null`, "scalar": `,"payload":12`, "text": `,"payload":"p"`, "[]": `,"payload":[]`, "{}": `,"payload":{}`,
@@ -114,16 +114,16 @@ func TestNormalizeStatements(t *testing.T) {
 	holds(t, "agent-message#32: an array", `{"version":1,"type":"delta","role":"user","content":"x","data":{"a":1},"payload":[2]}`,
 		envelope("delta", "user", `"x"`, `{"0":2}`, `{}`))
 	for _, data := range []string{`7`, `"d"`, `true`} {
-		holds(t, "agent-message#33: "+data, `{"version":1,"type":"delta","role":"user","content":"x","data":`+data+`}`,
+		holds(t, "agent-message#33: ignored data "+data, `{"version":1,"type":"delta","role":"user","content":"x","data":`+data+`}`,
 			envelope("delta", "user", `"x"`, `{}`, `{}`))
 	}
 	holds(t, "agent-message#34: of an envelope", `{"version":1,"type":"delta","role":"user","content":"x","data":{"a":1},"payload":{"b":2}}`,
 		envelope("delta", "user", `"x"`, `{"b":2}`, `{}`))
 	holds(t, "agent-message#34: of a plain row", `{"role":"user","content":"x","data":{"a":1}}`, text("user", `"x"`))
 	for _, scalar := range []string{`"z"`, `9`, `true`, `null`} {
-		holds(t, "agent-message#35: "+scalar, `{"version":1,"type":"delta","role":"user","content":"x","payload":`+scalar+`,"metadata":`+scalar+`}`,
+		holds(t, "agent-message#35: ignored scalar "+scalar, `{"version":1,"type":"delta","role":"user","content":"x","payload":`+scalar+`,"metadata":`+scalar+`}`,
 			envelope("delta", "user", `"x"`, `{}`, `{}`))
-		holds(t, "agent-message#35: "+scalar+" in a plain row", `{"role":"user","content":"x","metadata":`+scalar+`}`, text("user", `"x"`))
+		holds(t, "agent-message#35: ignored scalar "+scalar+" in a plain row", `{"role":"user","content":"x","metadata":`+scalar+`}`, text("user", `"x"`))
 	}
 	holds(t, "agent-message#36: array payload gives index-keyed object", `{"version":1,"type":"delta","role":"user","content":"x","payload":[1,"two",null],"metadata":["m"]}`,
 		envelope("delta", "user", `"x"`, `{"0":1,"1":"two","2":null}`, `{"0":"m"}`))
@@ -138,25 +138,25 @@ func TestNormalizeRefusalStatements(t *testing.T) {
 			role = "assistant"
 		}
 		for name, given := range map[string]string{"missing": ``, "null": `"role":null,`} {
-			holds(t, "agent-message#37: "+name+" in "+string(typ), `{`+given+`"version":1,"type":"`+string(typ)+`","content":"x","payload":{}}`,
+			holds(t, "agent-message#37: role "+name+" in "+string(typ), `{`+given+`"version":1,"type":"`+string(typ)+`","content":"x","payload":{}}`,
 				envelope(string(typ), role, `"x"`, `{}`, `{}`))
-			holds(t, "agent-message#37: "+name+" in a plain "+string(typ), `{`+given+`"content":"x","metadata":{"type":"`+string(typ)+`"}}`,
+			holds(t, "agent-message#37: role "+name+" in a plain "+string(typ), `{`+given+`"content":"x","metadata":{"type":"`+string(typ)+`"}}`,
 				envelope(string(typ), role, `"x"`, `{}`, `{"type":"`+string(typ)+`"}`))
 		}
 	}
 	for _, role := range []string{`""`, `5`, `false`, `["user"]`, `{}`, `1.5`} {
-		holds(t, "agent-message#38: "+role, `{"role":`+role+`,"content":"x"}`, refusedRole)
-		holds(t, "agent-message#38: "+role+" in an envelope", `{"version":1,"type":"text","payload":{},"role":`+role+`,"content":"x"}`, refusedRole)
+		holds(t, "agent-message#38: refused role "+role, `{"role":`+role+`,"content":"x"}`, refusedRole)
+		holds(t, "agent-message#38: refused role "+role+" in an envelope", `{"version":1,"type":"text","payload":{},"role":`+role+`,"content":"x"}`, refusedRole)
 	}
 	for _, role := range []string{" ", "0", "narrator", "User"} {
-		holds(t, "agent-message#39: "+role, `{"role":"`+role+`","content":"x"}`, envelope("text", role, `"x"`, `{}`, `{}`))
+		holds(t, "agent-message#39: accepted role "+role, `{"role":"`+role+`","content":"x"}`, envelope("text", role, `"x"`, `{}`, `{}`))
 	}
-	holds(t, "agent-message#40: null", `{"role":"user","content":null}`, envelope("text", "user", `""`, `{}`, `{}`))
-	holds(t, "agent-message#40: missing", `{"role":"user"}`, envelope("text", "user", `""`, `{}`, `{}`))
+	holds(t, "agent-message#40: null content is empty", `{"role":"user","content":null}`, envelope("text", "user", `""`, `{}`, `{}`))
+	holds(t, "agent-message#40: missing content is empty", `{"role":"user"}`, envelope("text", "user", `""`, `{}`, `{}`))
 	holds(t, "agent-message#40: in an envelope", `{"version":1,"type":"error","payload":{},"role":"user","content":null}`, envelope("error", "user", `""`, `{}`, `{}`))
 	for _, content := range []string{`5`, `true`, `1.25`, `false`, `0`} {
-		holds(t, "agent-message#41: "+content, `{"role":"user","content":`+content+`}`, refusedContent)
-		holds(t, "agent-message#41: "+content+" in an envelope", `{"version":1,"type":"delta","payload":{},"role":"user","content":`+content+`}`, refusedContent)
+		holds(t, "agent-message#41: refused content "+content, `{"role":"user","content":`+content+`}`, refusedContent)
+		holds(t, "agent-message#41: refused content "+content+" in an envelope", `{"version":1,"type":"delta","payload":{},"role":"user","content":`+content+`}`, refusedContent)
 	}
 	holds(t, "agent-message#42: role error precedes content error", `{"role":"","content":5}`, refusedRole)
 	holds(t, "agent-message#43: version error precedes type error", `{"schema":"s","version":2,"type":"nope","role":"","content":5}`, refusedVersion)
@@ -174,7 +174,7 @@ func TestNormalizeRefusalStatements(t *testing.T) {
 	hostile := map[string]any{"NaN": math.NaN(), "Infinity": math.Inf(1), "-Infinity": math.Inf(-1), "a channel": make(chan int)}
 	for name, v := range hostile {
 		for _, place := range []string{"content", "payload", "metadata"} {
-			spec.Check(t, "agent-message#48: "+name+" in "+place, func(t *spec.T) {
+			spec.Check(t, "agent-message#48: not serializable: "+name+" in "+place, func(t *spec.T) {
 				_, err := message.Normalize(map[string]any{
 					"version": 1, "type": "text", "role": "user", place: map[string]any{"deep": []any{"a", v}}, "data": nil,
 				})
@@ -182,7 +182,7 @@ func TestNormalizeRefusalStatements(t *testing.T) {
 				t.Equal(err.Error(), refusedSerializable)
 			})
 		}
-		spec.Check(t, "agent-message#48: "+name+" in a dropped key", func(t *spec.T) {
+		spec.Check(t, "agent-message#48: harmless is "+name+" in a dropped key", func(t *spec.T) {
 			e, err := message.Normalize(map[string]any{"role": "user", "content": "x", "extra": []any{v}, "id": v})
 			t.Equal(written(e, err), envelope("text", "user", `"x"`, `{}`, `{}`))
 		})
@@ -216,7 +216,7 @@ func TestNormalizeRefusalStatements(t *testing.T) {
 		"in created":  {"role": "user", "created_at": "\xff"},
 		"in payload":  {"role": "user", "version": 1, "type": "text", "payload": map[string]any{"k": []any{"\xff"}}},
 	} {
-		spec.Check(t, "agent-message#50: "+name, func(t *spec.T) {
+		spec.Check(t, "agent-message#50: invalid UTF-8 "+name, func(t *spec.T) {
 			_, err := message.Normalize(input)
 			t.ErrorIs(err, message.ErrSerializable)
 		})
@@ -228,7 +228,7 @@ func TestNormalizeRefusalStatements(t *testing.T) {
 		`{}`, `[]`, `{"role":"user","content":["b"],"metadata":{"error":1}}`, `{"role":"user","metadata":{"type":"tool_call","turn":1}}`,
 		`{"version":"1","type":"delta","data":[1],"id":"i"}`, `{"version":1,"type":"text","schema":0,"content":{},"metadata":["m"]}`,
 	} {
-		spec.Check(t, "agent-message#51: "+input, func(t *spec.T) {
+		spec.Check(t, "agent-message#51: normalized twice, "+input, func(t *spec.T) {
 			once := normalized(input)
 			t.Equal(normalized(once), once)
 		})
@@ -268,7 +268,7 @@ func TestNormalizeRefusalStatements(t *testing.T) {
 		`[{"role":"user"},{"role":""},"s"]`: message.ErrRole, `[{"role":"user"},"s",{"role":""}]`: message.ErrNotContainer,
 		`[null]`: message.ErrNotContainer, `[7]`: message.ErrNotContainer, `[true]`: message.ErrNotContainer,
 	} {
-		spec.Check(t, "agent-message#54: "+list, func(t *spec.T) {
+		spec.Check(t, "agent-message#54: the first bad entry of "+list, func(t *spec.T) {
 			out, err := many(list)
 			t.Equal(out, any([]string{}))
 			t.Equal(err.Error(), want.Error())
@@ -284,7 +284,7 @@ func TestNormalizeRefusalStatements(t *testing.T) {
 		t.Equal(out, any([]string{envelope("text", "user", `"a"`, `{}`, `{}`), envelope("text", "tool", `"b"`, `{}`, `{}`)}))
 	})
 	const keys = `{"x":{"role":"user","content":"a"},"7":{"metadata":{"type":"tool_call"}}}`
-	spec.Check(t, "agent-message#55: projected", func(t *spec.T) {
+	spec.Check(t, "agent-message#55: an object is projected as a list", func(t *spec.T) {
 		projected, err := message.ToProviderAll(decoded(t, keys))
 		t.NoError(err)
 		out := []string{}
@@ -293,7 +293,7 @@ func TestNormalizeRefusalStatements(t *testing.T) {
 		}
 		t.Equal(out, []string{`{"role":"user","content":"a"}`, `{"role":"assistant","content":"","metadata":{"type":"tool_call"}}`})
 	})
-	spec.Check(t, "agent-message#55: coalesced", func(t *spec.T) {
+	spec.Check(t, "agent-message#55: an object is coalesced as a list", func(t *spec.T) {
 		t.Equal(coalesced(keys), []string{envelope("text", "user", `"a"`, `{}`, `{}`), envelope("tool_call", "assistant", `""`, `{}`, `{"type":"tool_call"}`)})
 	})
 	spec.Check(t, "agent-message#55: its tool pairs, by index", func(t *spec.T) {

@@ -53,7 +53,7 @@ func TestManifest(t *testing.T) {
 func TestCreate(t *testing.T) {
 	t.Parallel()
 	for _, ordering := range []string{"dynamic", "weighted"} {
-		spec.Check(t, "ag2-channels#23: "+ordering, func(t *spec.T) {
+		spec.Check(t, "ag2-channels#23: no ordering "+ordering, func(t *spec.T) {
 			err := adapter.ValidateCreate(adaptertest.Metadata(adapter, `{"ordering":"`+ordering+`"}`, "a", "b"))
 			t.ErrorContains(err, "ordering", ordering, "'round_robin'")
 			t.Equal(fault.CodeOf(err), fault.Protocol)

@@ -102,19 +102,19 @@ func TestWork(t *testing.T) {
 		t.Equal(w, work.Work{Opener: "a.s1", Target: "b.s1", State: work.Submitted, OpenedAt: 10, LastAt: 12})
 		t.Equal(adapter.OnAccepted(p.Meta, p.State, p.Log[1]).Claims, []string(nil))
 	})
-	spec.Check(t, "agh-network#73", func(t *spec.T) {
+	spec.Check(t, "agh-network#73: a directed capability opens work", func(t *spec.T) {
 		p := open(t)
 		t.NoError(p.Post(message("capability", "m1", "a.s1", "b.s1", "work_1", 10, `{"capability":{"id":"x","summary":"s","outcome":"o"}}`)))
 		t.Equal(of(p), "submitted")
 	})
-	spec.Check(t, "agh-network#74", func(t *spec.T) {
+	spec.Check(t, "agh-network#74: a say to nobody, or to oneself, opens no work", func(t *spec.T) {
 		p := open(t)
 		t.NoError(p.Post(say("m0", "a.s1", "", "", 1)))
 		refused(t, p, say("m1", "a.s1", "", "work_1", 10), fault.Invalid, "")
 		refused(t, p, say("m1", "a.s1", "a.s1", "work_1", 10), fault.Invalid, "")
 		t.Equal(of(p), "")
 	})
-	spec.Check(t, "agh-network#75", func(t *spec.T) {
+	spec.Check(t, "agh-network#75: either member may trace any later state of open work", func(t *spec.T) {
 		for _, from := range openStates {
 			for _, to := range []string{"working", "needs_input", "completed", "failed", "canceled"} {
 				for _, actor := range [][2]string{{"a.s1", "b.s1"}, {"b.s1", "a.s1"}} {
@@ -125,7 +125,7 @@ func TestWork(t *testing.T) {
 			}
 		}
 	})
-	spec.Check(t, "agh-network#76", func(t *spec.T) {
+	spec.Check(t, "agh-network#76: a trace back to submitted is refused and changes nothing", func(t *spec.T) {
 		for _, state := range openStates {
 			p := begun(t, state)
 			refused(t, p, trace("m9", "b.s1", "a.s1", "submitted"), fault.Protocol, fault.WorkStep)
@@ -133,7 +133,7 @@ func TestWork(t *testing.T) {
 			t.Equal(of(p), state)
 		}
 	})
-	spec.Check(t, "agh-network#77", func(t *spec.T) {
+	spec.Check(t, "agh-network#77: a message moves work that needs input to working", func(t *spec.T) {
 		for _, kind := range []string{"say", "capability"} {
 			for state, want := range map[string]string{"needs_input": "working", "submitted": "submitted", "working": "working"} {
 				p := begun(t, state)
@@ -142,7 +142,7 @@ func TestWork(t *testing.T) {
 			}
 		}
 	})
-	spec.Check(t, "agh-network#78", func(t *spec.T) {
+	spec.Check(t, "agh-network#78: a receipt that ends nothing leaves the state", func(t *spec.T) {
 		for _, status := range []string{"accepted", "duplicate", "expired", "unsupported"} {
 			for _, state := range openStates {
 				p := begun(t, state)
@@ -151,7 +151,7 @@ func TestWork(t *testing.T) {
 			}
 		}
 	})
-	spec.Check(t, "agh-network#79", func(t *spec.T) {
+	spec.Check(t, "agh-network#79: a receipt that rejects or cancels ends the work", func(t *spec.T) {
 		for status, want := range map[string]string{"rejected": "failed", "canceled": "canceled"} {
 			p := begun(t, "working")
 			t.NoError(p.Post(receipt("m9", "b.s1", "a.s1", status)))
@@ -161,14 +161,14 @@ func TestWork(t *testing.T) {
 			t.Equal(p.State.(*work.Conversation).OpenWork, 0)
 		}
 	})
-	spec.Check(t, "agh-network#80", func(t *spec.T) {
+	spec.Check(t, "agh-network#80: the first end wins, and a second one is refused as closed", func(t *spec.T) {
 		p := begun(t, "working")
 		t.NoError(p.Post(receipt("m8", "a.s1", "b.s1", "canceled")))
 		refused(t, p, trace("m9", "b.s1", "a.s1", "canceled"), fault.Protocol, fault.WorkClosed)
 		refused(t, p, trace("m9", "b.s1", "a.s1", "completed"), fault.Protocol, fault.WorkClosed)
 		t.Equal(of(p), "canceled")
 	})
-	spec.Check(t, "agh-network#81", func(t *spec.T) {
+	spec.Check(t, "agh-network#81: no trace reopens work that has ended", func(t *spec.T) {
 		for _, end := range []string{"completed", "failed", "canceled"} {
 			p := begun(t, end)
 			for _, state := range openStates {
@@ -186,7 +186,7 @@ func TestWork(t *testing.T) {
 		p := begun(t, "submitted")
 		t.Equal(adapter.OnAccepted(p.Meta, p.State, p.Log[0]).Claims, []string{work.WorkClaim("work_1")})
 	})
-	spec.Check(t, "agh-network#84", func(t *spec.T) {
+	spec.Check(t, "agh-network#84: a third party, or another target, does not touch the work", func(t *spec.T) {
 		p := begun(t, "needs_input")
 		refused(t, p, trace("m9", "c.s1", "a.s1", "completed"), fault.Protocol, fault.WorkActor)
 		refused(t, p, receipt("m9", "c.s1", "a.s1", "rejected"), fault.Protocol, fault.WorkActor)
@@ -198,7 +198,7 @@ func TestWork(t *testing.T) {
 		ended := begun(t, "completed")
 		refused(t, ended, say("m9", "c.s1", "a.s1", "work_1", 30), fault.Protocol, fault.WorkActor)
 	})
-	spec.Check(t, "agh-network#85", func(t *spec.T) {
+	spec.Check(t, "agh-network#85: a receipt or trace for unknown work is refused", func(t *spec.T) {
 		p := open(t)
 		t.NoError(p.Post(say("m0", "a.s1", "", "", 1)))
 		refused(t, p, trace("m1", "a.s1", "b.s1", "working"), fault.Protocol, fault.WorkUnknown)
@@ -306,7 +306,7 @@ func TestLaws(t *testing.T) {
 
 func TestConversation(t *testing.T) {
 	t.Parallel()
-	spec.Check(t, "agh-network#126", func(t *spec.T) {
+	spec.Check(t, "agh-network#126: title and root come from the first message, and a late message does not lower the last activity", func(t *spec.T) {
 		p := open(t)
 		t.NoError(p.Post(message("say", "m5", "a.s1", "", "", 100, `{"text":" Tide table "}`)))
 		t.NoError(p.Post(say("m6", "b.s1", "c.s1", "work_1", 150)))
@@ -361,7 +361,7 @@ func TestConversation(t *testing.T) {
 			t.Equal(adapter.Visible(p.Meta, p.State, p.Meta.Members(), p.Log[0], agent), want)
 		}
 	})
-	spec.Check(t, "seed-001#73", func(t *spec.T) {
+	spec.Check(t, "seed-001#73: a thread takes any number of speakers", func(t *spec.T) {
 		p := open(t)
 		for i := range 300 {
 			e := message("say", fmt.Sprint("m", i), fmt.Sprintf("peer.%d", i), "", "", int64(i), `{"text":"x"}`)

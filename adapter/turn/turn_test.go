@@ -119,7 +119,7 @@ func TestBuild(t *testing.T) {
 	base := func(eventType, data string) *envelope.Envelope {
 		return &envelope.Envelope{Channel: "c", Sender: "s", Type: eventType, Priority: envelope.Normal, Data: []byte(data)}
 	}
-	spec.Check(t, "ag2-channels#95: text", func(t *spec.T) {
+	spec.Check(t, "ag2-channels#95: the shape of a text", func(t *spec.T) {
 		got, err := turn.BuildText("c", "s", "h\"i\n", turn.Address{})
 		t.NoError(err)
 		t.Equal(got, base("ag2.msg.text", `{"text":"h\"i\n"}`))

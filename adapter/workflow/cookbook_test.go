@@ -63,7 +63,7 @@ func sequence(t *spec.T, names ...string) string {
 // The patterns of the cookbook, with their speaker sequences.
 func TestCookbook(t *testing.T) {
 	t.Parallel()
-	spec.Check(t, "seed-002#112: pipeline", func(t *spec.T) {
+	spec.Check(t, "seed-002#112: a pipeline runs in order", func(t *spec.T) {
 		p := open(t, pipeline, "desk", "checker", "packer", "courier")
 		play(t, p, `
 			desk T -> checker
@@ -73,7 +73,7 @@ func TestCookbook(t *testing.T) {
 		t.Equal(state(p).Facts.Turns, 4)
 		t.True(state(p).Facts.Ended, "nobody is expected")
 	})
-	spec.Check(t, "seed-002#112: star", func(t *spec.T) {
+	spec.Check(t, "seed-002#112: a star returns to its core", func(t *spec.T) {
 		p := open(t, star, "asker", "core", "tides", "trains")
 		play(t, p, `
 			asker T -> core

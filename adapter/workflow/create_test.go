@@ -68,7 +68,7 @@ func TestCreate(t *testing.T) {
 		"absent": "", "no graph": `{"context_vars":{}}`, "null": `{"graph":null}`,
 		"text": `{"graph":"{\"initial_speaker\":\"agt-a\"}"}`, "list": `{"graph":[]}`,
 	} {
-		spec.Check(t, "ag2-channels#50 seed-002#12: "+name, func(t *spec.T) {
+		spec.Check(t, "ag2-channels#50 seed-002#12: the graph knob is refused, "+name, func(t *spec.T) {
 			refused(t, adaptertest.Metadata(adapter, knobs, ids("a", "b")...), "graph", "JSON object")
 		})
 	}

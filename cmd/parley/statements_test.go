@@ -370,7 +370,7 @@ func TestLinterReportsCollisions(t *testing.T) {
 		"ag2x.review":             "",
 		"ag2.task.cancel_request": "",
 	} {
-		spec.Check(t, "seed-000#77: "+eventType, func(t *spec.T) {
+		spec.Check(t, "seed-000#77: event type "+eventType, func(t *spec.T) {
 			before := s.findings()
 			id := s.post(`"event_type":"` + eventType + `","event_data":{"task_id":"t"}`)
 			var want []found

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"unicode"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -22,7 +23,8 @@ const Attribute = "spec"
 //
 // What follows the colon says in a few words what holds, or which clause of the
 // statement, so that a reader needs no other file. The subtest fails if it
-// names an unknown statement or made no comparison.
+// names an unknown statement, has fewer than two words after the colon, or
+// made no comparison.
 func Check(t *testing.T, statement string, fn func(t *T)) {
 	t.Helper()
 	ids, err := parse(statement)
@@ -43,10 +45,13 @@ func Check(t *testing.T, statement string, fn func(t *T)) {
 }
 
 func parse(statement string) ([]conformance.ID, error) {
-	names, _, _ := strings.Cut(statement, ":")
+	names, words, _ := strings.Cut(statement, ":")
 	fields := strings.Fields(strings.ReplaceAll(names, ",", " "))
 	if len(fields) == 0 || len(fields) > 2 {
 		return nil, errors.New("spec: a check names one or two statements, not " + statement)
+	}
+	if len(strings.Fields(words)) < 2 || !strings.ContainsFunc(words, unicode.IsLetter) {
+		return nil, errors.New("spec: say in a few words after a colon what holds: " + statement)
 	}
 	ids := make([]conformance.ID, 0, len(fields))
 	for _, field := range fields {

@@ -25,7 +25,7 @@ func TestSeedStatements(t *testing.T) {
 		return r, p, q, alice, ch
 	}
 	for clause, audience := range map[string]string{"null": "null", "a list": `["%s"]`} {
-		spec.Check(t, "seed-000#6: "+clause, func(t *spec.T) {
+		spec.Check(t, "seed-000#6: the audience is "+clause, func(t *spec.T) {
 			t.Parallel()
 			r, p, q, alice, ch := between(t, options{})
 			want := strings.ReplaceAll(audience, "%s", idOf(r, "bob"))
@@ -106,7 +106,7 @@ func TestSeedStatements(t *testing.T) {
 		p.quiet()
 	})
 	for clause, on := range map[string]bool{"on": true, "off": false} {
-		spec.Check(t, "seed-000#84: "+clause, func(t *spec.T) {
+		spec.Check(t, "seed-000#84: frame debugging "+clause, func(t *spec.T) {
 			t.Parallel()
 			r := newRig(t, options{config: ag2.Config{DebugFrames: on}})
 			p := r.dial()

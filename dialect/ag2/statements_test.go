@@ -170,7 +170,7 @@ func TestConnectionStatements(t *testing.T) {
 		eve.quiet()
 	})
 	for name, open := range map[string]bool{"with a channel open": true, "without channels": false} {
-		spec.Check(t, "ag2-hub#18: "+name, func(t *spec.T) {
+		spec.Check(t, "ag2-hub#18: shutdown "+name, func(t *spec.T) {
 			t.Parallel()
 			r := newRig(t, options{})
 			p := r.dial()

@@ -81,7 +81,7 @@ func TestChannels(t *testing.T) {
 		r.askAs("agent:tug", http.StatusForbidden, "POST", "/send", obj{"session_id": crane.session, "channel": "dock", "surface": "thread", "thread_id": "thread_x1y", "body": obj{"text": "x"}})
 		r.askAs("agent:crane", http.StatusNoContent, "DELETE", "/channels/dock/peers/crane.s01", nil)
 	})
-	holds(t, "agh-network#134", agh.Config{Disabled: true}, func(r *rig) {
+	holds(t, "agh-network#134: a disabled network says so in its status and answers 503 elsewhere", agh.Config{Disabled: true}, func(r *rig) {
 		r.Equal(r.get("/agh/network/status"), obj{"network": obj{"enabled": false, "status": "disabled"}})
 		for _, path := range []string{"/channels", "/peers", "/inbox?session_id=x", "/work/w"} {
 			r.ask(http.StatusServiceUnavailable, "GET", path, nil)

@@ -206,7 +206,7 @@ func receiptOf(e obj) []any {
 
 func TestReceive(t *testing.T) {
 	t.Parallel()
-	over(t, "agh-network#56", agh.Config{}, func(r *rig, a *air, _, tug *host, f *far) {
+	over(t, "agh-network#56: a message to a peer that is not here gets no receipt and is not remembered", agh.Config{}, func(r *rig, a *air, _, tug *host, f *far) {
 		id := f.send(obj{"to": "nobody.s1", "work_id": "work_1"})
 		f.on("agh.network.v0.ws_harbor.dock.broadcast", must(json.Marshal(f.envelope(obj{"id": id, "to": "nobody.s1", "work_id": "work_1"}))))
 		r.Equal(len(a.published("receipt")), 0)
@@ -229,7 +229,7 @@ func TestReceive(t *testing.T) {
 		r.Equal(len(list(r.get("/channels/dock/threads/thread_tide/messages"), "messages")), 3)
 		r.Equal(len(crane.inbox()), 0)
 	})
-	over(t, "agh-network#67", agh.Config{}, func(r *rig, a *air, crane, tug *host, f *far) {
+	over(t, "agh-network#67: a repeated broadcast, or a repeat without work, gets no receipt", agh.Config{}, func(r *rig, a *air, crane, tug *host, f *far) {
 		workless, all := f.send(nil), f.send(obj{"to": nil})
 		f.send(obj{"id": workless})
 		f.send(obj{"id": all, "to": nil})

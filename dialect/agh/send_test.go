@@ -49,7 +49,7 @@ func TestSend(t *testing.T) {
 		r.Equal(tug.waiting()[0]["direct_id"], "direct_84746c510d5845aa9078a8ca2f0f04a2")
 		r.Equal(each(list(r.get("/channels/dock/directs"), "directs"), "direct_id"), []string{"direct_84746c510d5845aa9078a8ca2f0f04a2"})
 	})
-	holds(t, "agh-network#62", agh.Config{}, func(r *rig) {
+	holds(t, "agh-network#62: a send from an unknown session, another channel or another workspace is refused", agh.Config{}, func(r *rig) {
 		crane, _ := r.join("dock", "crane", "crane.s01"), r.join("yard", "tug", "tug.s02")
 		crane.send(http.StatusNotFound, obj{"session_id": "sess-0000000000000000"})
 		crane.send(http.StatusNotFound, obj{"channel": "yard"})

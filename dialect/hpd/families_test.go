@@ -211,11 +211,11 @@ func TestFamilies(t *testing.T) {
 		t.Equal(only(p.history, "BRANCH_RUN_COMPLETED")[0]["channel"], any("Control"))
 	})
 	for statement, families := range map[string][]string{
-		"hpd-events#30 seed-003#133: branch runs":   {"BRANCH_RUN_STARTED", "BRANCH_RUN_COMPLETED"},
-		"hpd-events#30 seed-003#134: message turns": {"MESSAGE_TURN_STARTED", "MESSAGE_TURN_FINISHED"},
-		"hpd-events#30 seed-003#135: text":          {"TEXT_MESSAGE_START", "TEXT_DELTA", "TEXT_MESSAGE_END"},
-		"hpd-events#30 seed-003#136: reasoning":     {"REASONING_MESSAGE_START", "REASONING_DELTA", "REASONING_MESSAGE_END"},
-		"hpd-events#30 seed-003#137: tool calls":    {"TOOL_CALL_START", "TOOL_CALL_ARGS", "TOOL_CALL_RESULT", "TOOL_CALL_END"},
+		"hpd-events#30 seed-003#133: branch runs":        {"BRANCH_RUN_STARTED", "BRANCH_RUN_COMPLETED"},
+		"hpd-events#30 seed-003#134: message turns":      {"MESSAGE_TURN_STARTED", "MESSAGE_TURN_FINISHED"},
+		"hpd-events#30 seed-003#135: text messages":      {"TEXT_MESSAGE_START", "TEXT_DELTA", "TEXT_MESSAGE_END"},
+		"hpd-events#30 seed-003#136: reasoning messages": {"REASONING_MESSAGE_START", "REASONING_DELTA", "REASONING_MESSAGE_END"},
+		"hpd-events#30 seed-003#137: tool calls":         {"TOOL_CALL_START", "TOOL_CALL_ARGS", "TOOL_CALL_RESULT", "TOOL_CALL_END"},
 		"hpd-events#30 seed-003#138: background tasks": {
 			"TOOL_CALL_BACKGROUND_TASK_STARTED", "TOOL_CALL_BACKGROUND_TASK_COMPLETED", "TOOL_CALL_BACKGROUND_TASK_CANCELLED", "TOOL_CALL_BACKGROUND_TASK_FAULTED",
 		},

@@ -107,7 +107,7 @@ func TestStatements(t *testing.T) {
 		"nothing":          says(nil),
 		"a list":           says([]any{"s"}),
 	} {
-		spec.Check(t, "agent-message#82: "+name, func(t *spec.T) {
+		spec.Check(t, "agent-message#82: a summarizer gives "+name, func(t *spec.T) {
 			r := run(t, talk, `{"enabled":true,"max_messages":2,"recent_messages":1}`, s)
 			t.Equal(r.Status, compact.StatusFailed)
 			t.Equal(written(r.Messages), written(kept))

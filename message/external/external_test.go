@@ -56,7 +56,7 @@ func TestStatements(t *testing.T) {
 		}
 	})
 	for _, ttl := range []int64{0, -1} {
-		spec.Check(t, fmt.Sprintf("agent-message#89: %d", ttl), func(t *spec.T) {
+		spec.Check(t, fmt.Sprintf("agent-message#89: a ttl of %d stores nothing", ttl), func(t *spec.T) {
 			var c clock
 			seen := external.NewSeen(c.now, 0)
 			seen.Mark("net", "m", ttl)

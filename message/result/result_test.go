@@ -54,7 +54,7 @@ func TestStatements(t *testing.T) {
 		t.Equal(refusal.Path, "messages[0]")
 	})
 	for _, version := range []string{`"1"`, `true`, `null`, `2`, `1.0`, `[1]`} {
-		is("agent-message#74: "+version, `{"version":`+version+`,"messages":[]}`, code+"version must be 1")
+		is("agent-message#74: refused version "+version, `{"version":`+version+`,"messages":[]}`, code+"version must be 1")
 	}
 	is("agent-message#74: 1 passes", `{"messages":[],"version":1}`,
 		`{"messages":[],"version":1,"schema":"agents-api.conversation-result","tool_execution_results":[],"tool_audit_events":[],"tool_events":[],"tool_observability":`+noCalls+`,"run_outcome":`+naturalOutcome+`}`)
@@ -68,7 +68,7 @@ func TestStatements(t *testing.T) {
 		`{"messages":[],"run_outcome":{"schema":"agents-api.run-outcome","version":1,"status":"stalled","completed":false,"stop_reason":"stalled","retryable":false},"status":"stalled",`+
 			`"schema":"agents-api.conversation-result","version":1,"tool_execution_results":[],"tool_audit_events":[],"tool_events":[],"tool_observability":`+noCalls+`}`)
 	for _, empty := range []string{`{}`, `[]`} {
-		spec.Check(t, "agent-message#77: "+empty, func(t *spec.T) {
+		spec.Check(t, "agent-message#77: shape of empty "+empty, func(t *spec.T) {
 			t.Equal(shapeOf(t, empty), `{"type":"array","count":0}`)
 		})
 	}
@@ -88,13 +88,13 @@ func TestStatements(t *testing.T) {
 		{"a blank reason is none", `{"stop_reason":" "}`, `{"status":"failed"}`, `"provider_error","retryable":true}`},
 		{"a raw reason stands", `{"stop_reason":"quota"}`, `{"status":"failed"}`, `"quota","retryable":true}`},
 	} {
-		spec.Check(t, "agent-message#79: "+c.clause, func(t *spec.T) {
+		spec.Check(t, "agent-message#79: failed "+c.clause, func(t *spec.T) {
 			t.Equal(valuetest.Write(result.Outcome(valuetest.Decode(t, c.raw), valuetest.Decode(t, c.res))),
 				`{"schema":"agents-api.run-outcome","version":1,"status":"failed","completed":false,"stop_reason":`+c.want)
 		})
 	}
 	for _, unknown := range []string{`{"status":"exploded"}`, `{}`, `{"status":5}`, `{"status":["failed"]}`, `{"status":"\u00a0failed"}`} {
-		spec.Check(t, "agent-message#80: "+unknown, func(t *spec.T) {
+		spec.Check(t, "agent-message#80: running for "+unknown, func(t *spec.T) {
 			t.Equal(result.Run(valuetest.Decode(t, unknown)).At("status"), any("running"))
 		})
 	}
@@ -114,8 +114,8 @@ func TestStatements(t *testing.T) {
 	row := `{"role":"assistant","content":"row"}`
 	env := envelope("assistant", "env")
 	is("seed-004#48: plain rows", `{"messages":[`+row+`]}`, minimal(`[`+envelope("assistant", "row")+`]`))
-	is("seed-004#48: envelopes", `{"messages":[`+env+`]}`, minimal(`[`+env+`]`))
-	is("seed-004#48: mixed", `{"messages":[`+env+`,`+row+`]}`, minimal(`[`+env+`,`+envelope("assistant", "row")+`]`))
+	is("seed-004#48: messages as envelopes", `{"messages":[`+env+`]}`, minimal(`[`+env+`]`))
+	is("seed-004#48: rows and envelopes mixed", `{"messages":[`+env+`,`+row+`]}`, minimal(`[`+env+`,`+envelope("assistant", "row")+`]`))
 	is("seed-004#49: every message of a result becomes canonical", `{"messages":[`+row+`,{"version":1,"type":"text","data":[],"role":"user","content":"d"}]}`, minimal(`[`+envelope("assistant", "row")+`,`+envelope("user", "d")+`]`))
 	spec.Check(t, "seed-004#49: as envelopes", func(t *spec.T) {
 		m, err := result.Normalize(valuetest.Decode(t, `{"messages":{"a":`+row+`}}`))

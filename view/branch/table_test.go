@@ -97,7 +97,7 @@ func TestTheTableStores(t *testing.T) {
 		`{"status":"cancelled"}`:                                      true,
 		`nonsense`:                                                    false,
 	} {
-		spec.Check(t, "hpd-events#37 seed-003#63: "+status, func(t *spec.T) {
+		spec.Check(t, "hpd-events#37 seed-003#63: stored or not: "+status, func(t *spec.T) {
 			t.Equal(branch.NewTable().Durable(branch.BackgroundOperationStatus, []byte(status), false), want)
 		})
 	}
@@ -116,28 +116,28 @@ func TestFamilies(t *testing.T) {
 		want  labels
 		types []string
 	}{
-		"seed-003#50: run started":        {labels{branch.ControlChannel, branch.LifecycleKind, branch.Durable}, []string{branch.BranchRunStarted}},
-		"seed-003#51: run completed":      {labels{branch.ControlChannel, branch.LifecycleKind, branch.Durable}, []string{branch.BranchRunCompleted}},
-		"seed-003#52: turn started":       {labels{branch.Synchronous, branch.LifecycleKind, branch.Durable}, []string{branch.MessageTurnStarted}},
-		"seed-003#53: turn finished":      {labels{branch.Synchronous, branch.LifecycleKind, branch.Durable}, []string{branch.MessageTurnFinished}},
-		"seed-003#55: agent turns":        {labels{branch.Synchronous, branch.LifecycleKind, branch.Live}, []string{branch.AgentTurnStarted, branch.AgentTurnFinished}},
-		"seed-003#56: text":               {labels{branch.Streaming, branch.ContentKind, branch.Durable}, []string{branch.TextMessageStart, branch.TextDelta, branch.TextMessageEnd}},
-		"seed-003#57: reasoning":          {labels{branch.Streaming, branch.ContentKind, branch.Durable}, []string{branch.ReasoningMessageStart, branch.ReasoningDelta, branch.ReasoningMessageEnd}},
-		"seed-003#58: tools":              {labels{branch.Synchronous, branch.LifecycleKind, branch.Durable}, []string{branch.ToolCallStart, branch.ToolCallEnd}},
-		"seed-003#58: arguments":          {labels{branch.Streaming, branch.ContentKind, branch.Durable}, []string{branch.ToolCallArgs}},
-		"seed-003#58: results":            {labels{branch.Synchronous, branch.ContentKind, branch.Durable}, []string{branch.ToolCallResult}},
-		"seed-003#59 seed-003#60: flows":  {labels{branch.Synchronous, branch.LifecycleKind, branch.WorkflowPolicy}, []string{branch.WorkflowStarted, branch.WorkflowAgentStarted, branch.WorkflowEdgeTraversed, branch.WorkflowCompleted}},
-		"seed-003#61: background tasks":   {labels{branch.Synchronous, branch.LifecycleKind, branch.Durable}, []string{branch.ToolCallBackgroundTaskStarted, branch.ToolCallBackgroundTaskCompleted, branch.ToolCallBackgroundTaskCancelled}},
-		"seed-003#61: a faulted task":     {labels{branch.Synchronous, branch.DiagnosticKind, branch.Durable}, []string{branch.ToolCallBackgroundTaskFaulted}},
-		"seed-003#62: operation started":  {labels{branch.Synchronous, branch.LifecycleKind, branch.Durable}, []string{branch.BackgroundOperationStarted}},
-		"seed-003#65: function retry":     {labels{branch.Synchronous, branch.DiagnosticKind, branch.Live}, []string{branch.FunctionRetry}},
-		"seed-003#66: model retry":        {labels{branch.Streaming, branch.ControlKind, branch.Live}, []string{branch.ModelCallRetry}},
-		"seed-003#67: middleware error":   {labels{branch.Synchronous, branch.DiagnosticKind, branch.Live}, []string{branch.MiddlewareError}},
-		"seed-003#72: transcripts":        {labels{branch.Streaming, branch.ContentKind, branch.TranscriptPolicy}, []string{branch.UserAudioTranscriptDelta, branch.UserAudioTranscriptCompleted, branch.UserAudioTranscriptFailed}},
-		"seed-003#77: plans, schemas, …":  {labels{branch.Synchronous, branch.DiagnosticKind, branch.Live}, []string{branch.PlanUpdated, branch.SchemaChanged, branch.StructuredOutputStart, branch.StructuredOutputComplete}},
-		"seed-003#144: compaction":        {labels{branch.Synchronous, branch.DiagnosticKind, branch.Live}, []string{branch.Compaction}},
-		"seed-003#144: history compacted": {labels{branch.Synchronous, branch.LifecycleKind, branch.OnHardRetention}, []string{branch.BranchHistoryCompacted}},
-		"seed-003#143: diagnostics":       {labels{branch.Synchronous, branch.DiagnosticKind, branch.Live}, []string{branch.IterationStart, branch.AgentDecision, branch.Checkpoint, branch.PermissionCheck}},
+		"seed-003#50: run started":                 {labels{branch.ControlChannel, branch.LifecycleKind, branch.Durable}, []string{branch.BranchRunStarted}},
+		"seed-003#51: run completed":               {labels{branch.ControlChannel, branch.LifecycleKind, branch.Durable}, []string{branch.BranchRunCompleted}},
+		"seed-003#52: turn started":                {labels{branch.Synchronous, branch.LifecycleKind, branch.Durable}, []string{branch.MessageTurnStarted}},
+		"seed-003#53: turn finished":               {labels{branch.Synchronous, branch.LifecycleKind, branch.Durable}, []string{branch.MessageTurnFinished}},
+		"seed-003#55: agent turns":                 {labels{branch.Synchronous, branch.LifecycleKind, branch.Live}, []string{branch.AgentTurnStarted, branch.AgentTurnFinished}},
+		"seed-003#56: text messages":               {labels{branch.Streaming, branch.ContentKind, branch.Durable}, []string{branch.TextMessageStart, branch.TextDelta, branch.TextMessageEnd}},
+		"seed-003#57: reasoning messages":          {labels{branch.Streaming, branch.ContentKind, branch.Durable}, []string{branch.ReasoningMessageStart, branch.ReasoningDelta, branch.ReasoningMessageEnd}},
+		"seed-003#58: tool calls":                  {labels{branch.Synchronous, branch.LifecycleKind, branch.Durable}, []string{branch.ToolCallStart, branch.ToolCallEnd}},
+		"seed-003#58: tool arguments":              {labels{branch.Streaming, branch.ContentKind, branch.Durable}, []string{branch.ToolCallArgs}},
+		"seed-003#58: tool results":                {labels{branch.Synchronous, branch.ContentKind, branch.Durable}, []string{branch.ToolCallResult}},
+		"seed-003#59 seed-003#60: workflow events": {labels{branch.Synchronous, branch.LifecycleKind, branch.WorkflowPolicy}, []string{branch.WorkflowStarted, branch.WorkflowAgentStarted, branch.WorkflowEdgeTraversed, branch.WorkflowCompleted}},
+		"seed-003#61: background tasks":            {labels{branch.Synchronous, branch.LifecycleKind, branch.Durable}, []string{branch.ToolCallBackgroundTaskStarted, branch.ToolCallBackgroundTaskCompleted, branch.ToolCallBackgroundTaskCancelled}},
+		"seed-003#61: a faulted task":              {labels{branch.Synchronous, branch.DiagnosticKind, branch.Durable}, []string{branch.ToolCallBackgroundTaskFaulted}},
+		"seed-003#62: operation started":           {labels{branch.Synchronous, branch.LifecycleKind, branch.Durable}, []string{branch.BackgroundOperationStarted}},
+		"seed-003#65: function retry":              {labels{branch.Synchronous, branch.DiagnosticKind, branch.Live}, []string{branch.FunctionRetry}},
+		"seed-003#66: model retry":                 {labels{branch.Streaming, branch.ControlKind, branch.Live}, []string{branch.ModelCallRetry}},
+		"seed-003#67: middleware error":            {labels{branch.Synchronous, branch.DiagnosticKind, branch.Live}, []string{branch.MiddlewareError}},
+		"seed-003#72: audio transcripts":           {labels{branch.Streaming, branch.ContentKind, branch.TranscriptPolicy}, []string{branch.UserAudioTranscriptDelta, branch.UserAudioTranscriptCompleted, branch.UserAudioTranscriptFailed}},
+		"seed-003#77: plans, schemas, …":           {labels{branch.Synchronous, branch.DiagnosticKind, branch.Live}, []string{branch.PlanUpdated, branch.SchemaChanged, branch.StructuredOutputStart, branch.StructuredOutputComplete}},
+		"seed-003#144: compaction is live":         {labels{branch.Synchronous, branch.DiagnosticKind, branch.Live}, []string{branch.Compaction}},
+		"seed-003#144: history compacted":          {labels{branch.Synchronous, branch.LifecycleKind, branch.OnHardRetention}, []string{branch.BranchHistoryCompacted}},
+		"seed-003#143: diagnostics are live":       {labels{branch.Synchronous, branch.DiagnosticKind, branch.Live}, []string{branch.IterationStart, branch.AgentDecision, branch.Checkpoint, branch.PermissionCheck}},
 	} {
 		spec.Check(t, name, func(t *spec.T) {
 			for _, eventType := range family.types {

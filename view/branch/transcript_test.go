@@ -162,7 +162,7 @@ func TestPrompts(t *testing.T) {
 		`AGENT_REQUEST_STARTED {"requestId":"p"}`:             "p k q t",
 		`PERMISSION_RESPONSE {"permissionId":"p"}`:            "p k q t",
 	} {
-		spec.Check(t, "seed-003#37: "+line, func(t *spec.T) {
+		spec.Check(t, "seed-003#37: pending requests after "+line, func(t *spec.T) {
 			t.Equal(ids(watch(run, permission, continuation, clarification, clientTool, line)), want)
 		})
 	}

@@ -25,7 +25,7 @@ func TestPlaces(t *testing.T) {
 		node("main", 1), node("lone", 2), node("b", 4, "main", "m-2"), node("a", 3, "main", "m-2"), node("late", 5, "main", "m-9"), node("deep", 6, "a", "m-3"),
 	}
 	places := branch.Places(nodes)
-	spec.Check(t, "hpd-events#69: ancestors", func(t *spec.T) {
+	spec.Check(t, "hpd-events#69: ancestors by depth", func(t *spec.T) {
 		t.Equal(places["main"].Ancestors, map[string]string(nil))
 		t.Equal(places["a"].Ancestors, map[string]string{"0": "main"})
 		t.Equal(places["deep"].Ancestors, map[string]string{"0": "main", "1": "a"})

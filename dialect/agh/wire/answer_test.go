@@ -104,7 +104,7 @@ func TestAnswer(t *testing.T) {
 		t.True(ok, "a doubled capability is told")
 		t.Equal(r.Content.(*wire.ReceiptBody).Status, wire.StatusDuplicate)
 	})
-	spec.Check(t, "agh-network#93", func(t *spec.T) {
+	spec.Check(t, "agh-network#93: emitted receipts are themselves valid", func(t *spec.T) {
 		for _, data := range [][]byte{work, stale, with(work, "body", `{}`), with(work, "surface", ""), with(work, "trace_id", "")} {
 			r, ok := answered(data, wire.Duplicate)
 			t.True(ok, "a receipt is made")

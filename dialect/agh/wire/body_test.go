@@ -27,7 +27,7 @@ func inCard(changes ...string) string { return string(with([]byte(card), changes
 
 func TestBodies(t *testing.T) {
 	t.Parallel()
-	spec.Check(t, "agh-network#37", func(t *spec.T) {
+	spec.Check(t, "agh-network#37: a say needs text, and its artifacts are a list of anything", func(t *spec.T) {
 		rejects(t, wire.Malformed, bodies(say, `{}`, `{"text":""}`, `{"text":" \n\t"}`, `{"text":5}`, `{"text":null}`, `{"text":["x"]}`,
 			`{"text":"x","artifacts":{}}`, `{"text":"x","artifacts":"a"}`, `{"text":"x","intent":5}`)...)
 		accepts(t, bodies(say, `{"text":"x","artifacts":[]}`, `{"text":"x","artifacts":[1,"a",null,{"b":[]},[true]]}`,
@@ -44,7 +44,7 @@ func TestBodies(t *testing.T) {
 			t.Contains(string(e.Body), `"acme.more":{"n":1.50}`)
 		}
 	})
-	spec.Check(t, "agh-network#39", func(t *spec.T) {
+	spec.Check(t, "agh-network#39: a greet's card names its sender and has all four lists", func(t *spec.T) {
 		in := func(card string) []byte { return with(greet, "body", `{"peer_card":`+card+`}`) }
 		rejects(t, wire.Malformed, in(inCard("peer_id", `"tug.s02"`)), in(inCard("peer_id", "")), in(`null`), in(`[]`), with(greet, "body", `{}`),
 			in(inCard("display_name", `5`)), in(inCard("ext", `[]`)), with(greet, "body", `{"summary":5,"peer_card":`+card+`}`))
@@ -54,7 +54,7 @@ func TestBodies(t *testing.T) {
 		}
 		accepts(t, in(inCard("display_name", `"Crane"`, "ext", `{"a.b":1}`)), in(inCard("display_name", "null")))
 	})
-	spec.Check(t, "agh-network#40", func(t *spec.T) {
+	spec.Check(t, "agh-network#40: a whois asks without a card or answers with the sender's card", func(t *spec.T) {
 		rejects(t, wire.Malformed, bodies(whois, `{}`, `{"type":"ask"}`, `{"type":5}`, `{"type":"request","peer_card":`+card+`}`,
 			`{"type":"request","query":5}`)...)
 		rejects(t, wire.Malformed, with(answer, "reply_to", ""), with(answer, "body", `{"type":"response"}`),
@@ -62,7 +62,7 @@ func TestBodies(t *testing.T) {
 			with(answer, "body", `{"type":"response","peer_card":`+inCard("peer_id", `"tug.s02"`)+`}`))
 		accepts(t, answer, with(whois, "body", `{"type":"request","query":""}`), with(whois, "body", `{"type":"request","peer_card":null}`))
 	})
-	spec.Check(t, "agh-network#41", func(t *spec.T) {
+	spec.Check(t, "agh-network#41: a capability is nested and has id, summary, outcome and digest", func(t *spec.T) {
 		rejects(t, wire.Malformed, bodies(capability, `{}`, lift, `{"capability":[]}`, `{"capability":null}`)...)
 		for _, name := range []string{"id", "summary", "outcome", "digest"} {
 			rejects(t, wire.Malformed, bodies(capability, inCapability(name, ""), inCapability(name, `" "`), inCapability(name, `5`), inCapability(name, "null"))...)
@@ -75,7 +75,7 @@ func TestBodies(t *testing.T) {
 		_, err := wire.Decode(data, lax)
 		t.False(rejected(err).Answerable, "a receipt answers it")
 	})
-	spec.Check(t, "agh-network#43", func(t *spec.T) {
+	spec.Check(t, "agh-network#43: requirements are distinct, and their order does not change the digest", func(t *spec.T) {
 		rejects(t, wire.Malformed, bodies(capability, inCapability("requirements", `["a",""]`), inCapability("requirements", `[" "]`),
 			inCapability("requirements", `["a","b"," a "]`))...)
 		one, err := wire.ReadCapability(with([]byte(lift), "requirements", `["b","a"]`))
@@ -90,7 +90,7 @@ func TestBodies(t *testing.T) {
 		t.NoError(err)
 		t.Contains(string(ordered.DigestBytes()), `"examples":["b","a"]`)
 	})
-	spec.Check(t, "agh-network#44", func(t *spec.T) {
+	spec.Check(t, "agh-network#44: a receipt has a known status, and a reason where the status needs one", func(t *spec.T) {
 		in := func(status, reason string) string {
 			body := `{"for_id":"m-0","status":` + quoted(status)
 			if reason != "" {
@@ -114,7 +114,7 @@ func TestBodies(t *testing.T) {
 			accepts(t, with(receipt, "body", in("rejected", quoted(code))))
 		}
 	})
-	spec.Check(t, "agh-network#45", func(t *spec.T) {
+	spec.Check(t, "agh-network#45: a trace has one of the six states", func(t *spec.T) {
 		for _, state := range []string{"submitted", "working", "needs_input", "completed", "failed", "canceled"} {
 			accepts(t, with(trace, "body", `{"state":`+quoted(state)+`}`))
 		}
@@ -215,7 +215,7 @@ func TestCatalog(t *testing.T) {
 		t.NoError(err)
 		return e.CatalogRequest()
 	}
-	spec.Check(t, "agh-network#104", func(t *spec.T) {
+	spec.Check(t, "agh-network#104: the catalog is wanted only if agh.include names it", func(t *spec.T) {
 		for ext, want := range map[string]bool{
 			`{}`: false, `{"agh.include":["capability_catalog"]}`: true, `{"agh.include":["x",5,"capability_catalog"]}`: true,
 			`{"agh.include":["x"]}`: false, `{"agh.include":"capability_catalog"}`: false, `{"agh.capability_ids":["tow"]}`: false,
@@ -223,7 +223,7 @@ func TestCatalog(t *testing.T) {
 			t.Equal(asked(t, ext).Wanted, want)
 		}
 	})
-	spec.Check(t, "agh-network#105", func(t *spec.T) {
+	spec.Check(t, "agh-network#105: a filter keeps the catalog's order, and a bad one selects nothing", func(t *spec.T) {
 		for filter, want := range map[string][]string{
 			``: {"tow", "moor", "lift"}, `["lift","tow"]`: {"tow", "lift"}, `["lift","nope"]`: {"lift"}, `["nope"]`: {}, `[]`: {},
 			`[" ",""]`: {}, `"tow"`: {}, `{"tow":1}`: {}, `["tow",5]`: {}, `[" lift "]`: {"lift"},
@@ -235,7 +235,7 @@ func TestCatalog(t *testing.T) {
 			t.Equal(ids(asked(t, ext).Select(catalog)), want)
 		}
 	})
-	spec.Check(t, "agh-network#106", func(t *spec.T) {
+	spec.Check(t, "agh-network#106: a peer without a catalog offers empty lists and no brief", func(t *spec.T) {
 		var card wire.PeerCard
 		t.NoError(card.Offer(nil))
 		t.Equal(card.Capabilities, []string{})
@@ -244,7 +244,7 @@ func TestCatalog(t *testing.T) {
 		t.NoError(err)
 		t.Equal(string(ext), `{"agh.capability_catalog":{"capabilities":[]}}`)
 	})
-	spec.Check(t, "agh-network#107", func(t *spec.T) {
+	spec.Check(t, "agh-network#107: the ids of the brief are those of the capabilities", func(t *spec.T) {
 		var card wire.PeerCard
 		t.NoError(card.Offer(catalog))
 		t.Equal(card.Capabilities, []string{"tow", "moor", "lift"})

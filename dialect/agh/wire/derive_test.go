@@ -19,7 +19,7 @@ func TestDirect(t *testing.T) {
 		t.NoError(err)
 		return got
 	}
-	spec.Check(t, "agh-network#49 seed-001#79", func(t *spec.T) {
+	spec.Check(t, "agh-network#49 seed-001#79: another workspace, channel or pair has another direct_id", func(t *spec.T) {
 		seen := map[string]bool{}
 		for _, c := range [][4]string{
 			{"w", "c", "a", "b"}, {"v", "c", "a", "b"}, {"w", "d", "a", "b"}, {"w", "c", "a", "bb"}, {"w", "c", "aa", "b"}, {"w", "ca", "b", "c"},
@@ -28,11 +28,11 @@ func TestDirect(t *testing.T) {
 		}
 		t.Equal(len(seen), 6)
 	})
-	spec.Check(t, "seed-001#77", func(t *spec.T) {
+	spec.Check(t, "seed-001#77: the order of the peers does not change the direct_id", func(t *spec.T) {
 		t.Equal(id(t, "w", "c", "a", "b"), id(t, "w", "c", "b", "a"))
 		t.Equal(id(t, " w ", "c", " a", "b\n"), id(t, "w", "c", "a", "b"))
 	})
-	spec.Check(t, "agh-network#50", func(t *spec.T) {
+	spec.Check(t, "agh-network#50: a room with oneself, or with an invalid name, is an error", func(t *spec.T) {
 		for _, c := range [][4]string{
 			{"w", "c", "a", "a"}, {"w", "c", "a", " a"}, {"w", "c", "A", "b"}, {"w", "c", "a", ""}, {"w", "C", "a", "b"}, {"w", "", "a", "b"}, {"", "c", "a", "b"}, {"w.x", "c", "a", "b"},
 		} {
@@ -40,7 +40,7 @@ func TestDirect(t *testing.T) {
 			t.Equal(fault.CodeOf(err), fault.Invalid)
 		}
 	})
-	spec.Check(t, "agh-network#51", func(t *spec.T) {
+	spec.Check(t, "agh-network#51: a stored room that belongs to another pair is a collision", func(t *spec.T) {
 		room := id(t, "w", "c", "a", "b")
 		t.NoError(wire.CheckDirect(room, "w", "c", "b", "a"))
 		err := wire.CheckDirect(room, "w", "c", "a", "x")
@@ -55,7 +55,7 @@ func TestDirect(t *testing.T) {
 
 func TestSubjects(t *testing.T) {
 	t.Parallel()
-	spec.Check(t, "agh-network#118", func(t *spec.T) {
+	spec.Check(t, "agh-network#118: a subject that does not fit its envelope does not carry it", func(t *spec.T) {
 		e, err := wire.Decode(with(say, "to", `"tug.s02"`), lax)
 		t.NoError(err)
 		subject, err := e.Subject()
@@ -100,7 +100,7 @@ func TestSubjects(t *testing.T) {
 		_, err := wire.PeerSubject(0, "w", "c", "A")
 		c.True(err != nil, "no peer")
 	})
-	spec.Check(t, "seed-001#24", func(t *spec.T) {
+	spec.Check(t, "seed-001#24: two workspaces never share a subject", func(t *spec.T) {
 		rapid.Check(t.T, func(r *rapid.T) {
 			name := rapid.StringMatching(`[a-zA-Z0-9_é-]{1,6}`)
 			channel := rapid.StringMatching(`[a-z0-9][a-z0-9_-]{0,3}`)
@@ -136,7 +136,7 @@ func TestPeerID(t *testing.T) {
 	raw, err := hex.DecodeString(strings.TrimPrefix(session, "sess-"))
 	c.NoError(err)
 	c.Equal(len(raw), 8)
-	spec.Check(t, "seed-001#21", func(t *spec.T) {
+	spec.Check(t, "seed-001#21: generated ids are UUIDs and unique", func(t *spec.T) {
 		seen := map[string]bool{}
 		for range 1000 {
 			id := wire.NewID()

@@ -34,19 +34,19 @@ func TestEnvelope(t *testing.T) {
 		t.Equal(reason(v1, wire.Options{Now: now, V1: true}), wire.Reason(""))
 		t.Equal(reason(with(say, "protocol", `"agh-network/v2"`), wire.Options{Now: now, V1: true}), wire.Malformed)
 	})
-	spec.Check(t, "agh-network#4", func(t *spec.T) {
+	spec.Check(t, "agh-network#4: a channel name has 1 to 64 of its allowed characters", func(t *spec.T) {
 		for _, bad := range []string{"bad.channel", "Dock", "-a", "_a", "", "a b", " a", "a\n", repeat("a", 65), "é"} {
 			rejects(t, wire.Malformed, with(say, "channel", quoted(bad)))
 		}
 		accepts(t, with(say, "channel", quoted(repeat("a", 64))), with(say, "channel", `"0"`), with(say, "channel", `"a-_9"`))
 	})
-	spec.Check(t, "agh-network#5", func(t *spec.T) {
+	spec.Check(t, "agh-network#5: a peer id has 1 to 128 of its allowed characters", func(t *spec.T) {
 		for _, bad := range []string{"BadPeer", ".a", "-a", "_a", "a@b", "a b", "", "a\n", repeat("a", 129), "mason@459ad9d703350ba017bf94f6b93a807d"} {
 			rejects(t, wire.Malformed, with(say, "from", quoted(bad)), with(say, "to", quoted(bad)))
 		}
 		accepts(t, with(say, "from", quoted(repeat("a", 128))), with(say, "to", quoted(repeat("a", 128))), with(say, "from", `"a._-9"`))
 	})
-	spec.Check(t, "agh-network#6", func(t *spec.T) {
+	spec.Check(t, "agh-network#6: a direct_id has exactly 32 lower-case hex digits", func(t *spec.T) {
 		direct := with(say, "surface", `"direct"`, "thread_id", "")
 		for _, bad := range []string{"direct_" + repeat("A", 32), "direct_" + repeat("a", 31), "direct_" + repeat("a", 33), "room_" + repeat("a", 32), repeat("a", 32), ""} {
 			rejects(t, wire.Malformed, with(direct, "direct_id", quoted(bad)))
@@ -54,7 +54,7 @@ func TestEnvelope(t *testing.T) {
 		accepts(t, with(direct, "direct_id", quoted("direct_"+repeat("0f", 16))))
 	})
 	lenient := wire.Options{Now: now, LenientWorkIDs: true}
-	spec.Check(t, "agh-network#7", func(t *spec.T) {
+	spec.Check(t, "agh-network#7: a work_id of another form is rejected in strict mode only", func(t *spec.T) {
 		for _, id := range []string{"work_", "work_" + repeat("a", 65), "job_1", "work_a.b"} {
 			data := with(say, "work_id", quoted(id), "to", `"tug.s02"`)
 			rejects(t, wire.Malformed, data)
@@ -62,14 +62,14 @@ func TestEnvelope(t *testing.T) {
 		}
 		accepts(t, with(say, "work_id", quoted("work_"+repeat("a", 64)), "to", `"tug.s02"`))
 	})
-	spec.Check(t, "agh-network#8", func(t *spec.T) {
+	spec.Check(t, "agh-network#8: a work_id that is unsafe or too long is rejected in every mode", func(t *spec.T) {
 		for _, id := range []string{"work_a/b", `work_a\b`, "work_a\x01", "work_a\x7f", "work_" + repeat("a", 124), "", " ", " work_1"} {
 			data := with(say, "work_id", strings.ReplaceAll(quoted(id), `\x`, `\u00`), "to", `"tug.s02"`)
 			rejects(t, wire.Malformed, data)
 			t.Equal(reason(data, lenient), wire.Malformed)
 		}
 	})
-	spec.Check(t, "agh-network#9", func(t *spec.T) {
+	spec.Check(t, "agh-network#9: a thread_id of another form is never sent", func(t *spec.T) {
 		e, err := wire.Decode(say, lax)
 		t.NoError(err)
 		t.NoError(e.CheckOutgoing())
@@ -82,7 +82,7 @@ func TestEnvelope(t *testing.T) {
 			t.NoError(e.CheckOutgoing())
 		}
 	})
-	spec.Check(t, "agh-network#10", func(t *spec.T) {
+	spec.Check(t, "agh-network#10: a workspace_id that a subject cannot carry is rejected", func(t *spec.T) {
 		for _, id := range []string{`"a.b"`, `"a b"`, `"a*"`, `">"`, `"a\u0001"`, `"a\u007f"`, `""`, `" a"`, `"a\n"`} {
 			rejects(t, wire.Malformed, with(say, "workspace_id", id))
 		}
@@ -115,24 +115,24 @@ func TestEnvelope(t *testing.T) {
 			t.Contains(string(out), `"proof":`+proof)
 		}
 	})
-	spec.Check(t, "agh-network#14 seed-001#66", func(t *spec.T) {
+	spec.Check(t, "agh-network#14 seed-001#66: proof is null or an object", func(t *spec.T) {
 		for _, proof := range []string{`"sig"`, `[]`, `1`, `true`} {
 			rejects(t, wire.Malformed, with(say, "proof", proof))
 		}
 		accepts(t, with(say, "proof", "null"), with(say, "proof", "{}"))
 	})
-	spec.Check(t, "agh-network#15", func(t *spec.T) {
+	spec.Check(t, "agh-network#15: interaction_id is rejected, even as null", func(t *spec.T) {
 		for _, value := range []string{`"i-1"`, `null`, `5`} {
 			rejects(t, wire.LegacyFieldRejected, with(say, "interaction_id", value), with(greet, "interaction_id", value))
 		}
 		rejects(t, wire.LegacyFieldRejected, with(say, "interaction_id", `"i-1"`, "ts", `"x"`, "unknown", "1"))
 	})
-	spec.Check(t, "agh-network#16", func(t *spec.T) {
+	spec.Check(t, "agh-network#16: an unknown or retired kind is unsupported", func(t *spec.T) {
 		for _, kind := range []string{"direct", "recipe", "Say", "", "say "} {
 			rejects(t, wire.UnsupportedKind, with(say, "kind", quoted(kind)))
 		}
 	})
-	spec.Check(t, "agh-network#17", func(t *spec.T) {
+	spec.Check(t, "agh-network#17: ts is an integer, 0 or more", func(t *spec.T) {
 		for _, ts := range []string{`"1776366000"`, `1776366000.5`, `-1`, `[]`, `true`, `9223372036854775808`, `1e999999999`} {
 			rejects(t, wire.Malformed, with(say, "ts", ts))
 		}
@@ -141,12 +141,12 @@ func TestEnvelope(t *testing.T) {
 			t.Equal(reason(with(say, "ts", ts), wire.Options{Now: now, Strict: true}), wire.Reason(""))
 		}
 	})
-	spec.Check(t, "agh-network#18", func(t *spec.T) {
+	spec.Check(t, "agh-network#18: an envelope is one JSON object with nothing but white space around it", func(t *spec.T) {
 		rejects(t, wire.Malformed, append(with(say), " x"...), append(with(say), "{}"...), append([]byte("["), append(with(say), ']')...),
 			append([]byte("\xef\xbb\xbf"), say...), nil, []byte(" "))
 		accepts(t, append([]byte("\r\n\t "), append(with(say), " \r\n\t"...)...))
 	})
-	spec.Check(t, "agh-network#19", func(t *spec.T) {
+	spec.Check(t, "agh-network#19: a nullable member given as null is as if absent", func(t *spec.T) {
 		plain, err := wire.Decode(say, lax)
 		t.NoError(err)
 		for _, name := range []string{"direct_id", "to", "work_id", "proof"} {
@@ -158,7 +158,7 @@ func TestEnvelope(t *testing.T) {
 		rejects(t, wire.InvalidSurface, with(say, "surface", "null"), with(say, "thread_id", "null"))
 		accepts(t, with(greet, "surface", "null", "thread_id", "null", "direct_id", "null", "work_id", "null"))
 	})
-	spec.Check(t, "agh-network#20 seed-001#15: emitted", func(t *spec.T) {
+	spec.Check(t, "agh-network#20 seed-001#15: to and proof are always written", func(t *spec.T) {
 		for _, data := range kinds() {
 			e, err := wire.Decode(data, lax)
 			t.NoError(err)
@@ -181,13 +181,13 @@ func TestEnvelope(t *testing.T) {
 			accepts(t, data)
 		}
 	})
-	spec.Check(t, "agh-network#21", func(t *spec.T) {
+	spec.Check(t, "agh-network#21: null in an optional member is accepted, but not in strict mode", func(t *spec.T) {
 		for _, name := range []string{"expires_at", "reply_to", "trace_id", "causation_id", "ext"} {
 			t.Equal(reason(with(say, name, "null"), lax), wire.Reason(""))
 			t.Equal(reason(with(say, name, "null"), wire.Options{Now: now, Strict: true}), wire.Malformed)
 		}
 	})
-	spec.Check(t, "agh-network#22", func(t *spec.T) {
+	spec.Check(t, "agh-network#22: an envelope has at most 1 MiB", func(t *spec.T) {
 		fill := func(size int) []byte {
 			empty := with(say, "body", `{"text":"x","pad":""}`)
 			return with(say, "body", `{"text":"x","pad":"`+repeat("a", size-len(empty))+`"}`)
@@ -252,31 +252,31 @@ func TestFreshness(t *testing.T) {
 	t.Parallel()
 	at := func(seconds int64, data []byte) wire.Reason { return reason(data, wire.Options{Now: seconds}) }
 	stale := with(say, "ts", "1776360000")
-	spec.Check(t, "agh-network#23 seed-001#63", func(t *spec.T) {
+	spec.Check(t, "agh-network#23 seed-001#63: expired from the second of expires_at on", func(t *spec.T) {
 		t.Equal(at(now, with(say, "expires_at", "1776366000")), wire.Expired)
 		t.Equal(at(now, with(say, "expires_at", "1776365999")), wire.Expired)
 		t.Equal(at(now, with(say, "expires_at", "0")), wire.Expired)
 		t.Equal(at(now, with(say, "expires_at", "1776366001")), wire.Reason(""))
 	})
-	spec.Check(t, "agh-network#24 seed-001#95", func(t *spec.T) {
+	spec.Check(t, "agh-network#24 seed-001#95: without expires_at it is fresh for 300 seconds", func(t *spec.T) {
 		t.Equal(at(now+300, say), wire.Reason(""))
 		t.Equal(at(now+301, say), wire.Expired)
 	})
-	spec.Check(t, "agh-network#25 seed-001#97", func(t *spec.T) {
+	spec.Check(t, "agh-network#25 seed-001#97: a future expires_at keeps an old ts fresh", func(t *spec.T) {
 		t.Equal(at(now+10_000, with(say, "expires_at", "1776386000")), wire.Reason(""))
 		t.Equal(at(now+10_000, say), wire.Expired)
 	})
-	spec.Check(t, "agh-network#26", func(t *spec.T) {
+	spec.Check(t, "agh-network#26: a ts more than 300 seconds ahead is expired", func(t *spec.T) {
 		t.Equal(at(now-300, say), wire.Reason(""))
 		t.Equal(at(now-301, say), wire.Expired)
 		t.Equal(at(now-301, with(say, "expires_at", "1776386000")), wire.Expired)
 		t.Equal(at(now, with(say, "ts", "9223372036854775807")), wire.Expired)
 	})
-	spec.Check(t, "agh-network#27 seed-001#89", func(t *spec.T) {
+	spec.Check(t, "agh-network#27 seed-001#89: freshness is checked before surface and body", func(t *spec.T) {
 		rejects(t, wire.Expired, with(stale, "body", `{}`), with(stale, "body", `{"text":5}`), with(stale, "surface", ""),
 			with(stale, "thread_id", ""), with(stale, "work_id", `"job"`), with(stale, "kind", `"greet"`))
 	})
-	spec.Check(t, "agh-network#28 seed-001#96", func(t *spec.T) {
+	spec.Check(t, "agh-network#28 seed-001#96: the replay age is 300 seconds unless set", func(t *spec.T) {
 		t.Equal(wire.DefaultReplayAge, 300*time.Second)
 		for age, want := range map[time.Duration]wire.Reason{60 * time.Second: wire.Expired, 61 * time.Second: "", 0: ""} {
 			t.Equal(reason(say, wire.Options{Now: now + 61, ReplayAge: age}), want)
@@ -302,34 +302,34 @@ func TestSurface(t *testing.T) {
 	t.Parallel()
 	const room = `"direct_84746c510d5845aa9078a8ca2f0f04a2"`
 	conversation := [][]byte{say, capability, receipt, trace}
-	spec.Check(t, "agh-network#29", func(t *spec.T) {
+	spec.Check(t, "agh-network#29: a conversation kind needs a surface", func(t *spec.T) {
 		for _, data := range conversation {
 			rejects(t, wire.InvalidSurface, with(data, "surface", ""), with(data, "surface", "", "thread_id", ""))
 		}
 	})
-	spec.Check(t, "agh-network#30", func(t *spec.T) {
+	spec.Check(t, "agh-network#30: each surface needs its container id", func(t *spec.T) {
 		for _, data := range conversation {
 			rejects(t, wire.InvalidSurface, with(data, "thread_id", ""), with(data, "surface", `"direct"`, "thread_id", ""))
 			accepts(t, with(data, "surface", `"direct"`, "thread_id", "", "direct_id", room))
 		}
 	})
-	spec.Check(t, "agh-network#31", func(t *spec.T) {
+	spec.Check(t, "agh-network#31: the container id of the other surface is rejected", func(t *spec.T) {
 		for _, data := range conversation {
 			rejects(t, wire.InvalidSurface, with(data, "thread_id", "", "direct_id", room), with(data, "surface", `"direct"`),
 				with(data, "direct_id", room), with(data, "surface", `"direct"`, "direct_id", room))
 		}
 	})
-	spec.Check(t, "agh-network#32", func(t *spec.T) {
+	spec.Check(t, "agh-network#32: a container id without a surface is rejected", func(t *spec.T) {
 		rejects(t, wire.InvalidSurface, with(say, "surface", ""), with(say, "surface", "", "thread_id", "", "direct_id", room))
 	})
-	spec.Check(t, "agh-network#33 seed-001#30", func(t *spec.T) {
+	spec.Check(t, "agh-network#33 seed-001#30: the surface is thread or direct", func(t *spec.T) {
 		for _, bad := range []string{`"room"`, `"Thread"`, `""`, `"thread "`} {
 			rejects(t, wire.InvalidSurface, with(say, "surface", bad))
 		}
 		rejects(t, wire.Malformed, with(say, "surface", `5`), with(say, "surface", `["thread"]`))
 		accepts(t, say, with(say, "surface", `"direct"`, "thread_id", "", "direct_id", room))
 	})
-	spec.Check(t, "agh-network#34", func(t *spec.T) {
+	spec.Check(t, "agh-network#34: greet and whois take no surface, container or work", func(t *spec.T) {
 		for _, data := range [][]byte{greet, whois, answer} {
 			for _, c := range [][2]string{{"surface", `"thread"`}, {"surface", `"direct"`}, {"thread_id", `"thread_tide"`}, {"direct_id", room}} {
 				rejects(t, wire.InvalidSurface, with(data, c[0], c[1]))
@@ -337,10 +337,10 @@ func TestSurface(t *testing.T) {
 			rejects(t, wire.Malformed, with(data, "work_id", `"work_1"`))
 		}
 	})
-	spec.Check(t, "agh-network#35", func(t *spec.T) {
+	spec.Check(t, "agh-network#35: a receipt or trace needs a work_id", func(t *spec.T) {
 		rejects(t, wire.Malformed, with(receipt, "work_id", ""), with(trace, "work_id", ""), with(trace, "work_id", "null"))
 	})
-	spec.Check(t, "agh-network#36", func(t *spec.T) {
+	spec.Check(t, "agh-network#36: a capability without work_id is accepted but never sent", func(t *spec.T) {
 		accepts(t, capability)
 		e, err := wire.Decode(capability, lax)
 		t.NoError(err)

@@ -33,7 +33,7 @@ func TestSchema(t *testing.T) {
 	if err := json.Unmarshal(text, &schema); err != nil {
 		t.Fatal(err)
 	}
-	spec.Check(t, "seed-001#98", func(t *spec.T) {
+	spec.Check(t, "seed-001#98: the schema's draft, id, title and required members", func(t *spec.T) {
 		t.Equal([]string{schema.Schema, schema.ID, schema.Title, schema.Type}, []string{
 			"https://json-schema.org/draft/2020-12/schema", "https://agh.dev/schemas/network/v0/envelope.schema.json", "AGH Network v0 Envelope", "object",
 		})
@@ -47,7 +47,7 @@ func TestSchema(t *testing.T) {
 		"protocol", "id", "workspace_id", "kind", "channel", "surface", "thread_id", "direct_id", "from", "to", "work_id",
 		"reply_to", "trace_id", "causation_id", "ts", "expires_at", "body", "proof", "ext",
 	}
-	spec.Check(t, "seed-001#100", func(t *spec.T) {
+	spec.Check(t, "seed-001#100: the schema's properties are exactly the 19 members", func(t *spec.T) {
 		var got []string
 		for name := range schema.Properties {
 			got = append(got, name)
@@ -55,7 +55,7 @@ func TestSchema(t *testing.T) {
 		slices.Sort(got)
 		t.Equal(got, slices.Sorted(slices.Values(members)))
 	})
-	spec.Check(t, "seed-001#101", func(t *spec.T) {
+	spec.Check(t, "seed-001#101: null is valid for six members and means absent", func(t *spec.T) {
 		nullable := []string{"surface", "thread_id", "direct_id", "to", "work_id", "proof"}
 		plain, err := wire.Decode(greet, lax)
 		t.NoError(err)
@@ -69,7 +69,7 @@ func TestSchema(t *testing.T) {
 			}
 		}
 	})
-	spec.Check(t, "seed-001#102", func(t *spec.T) {
+	spec.Check(t, "seed-001#102: ext takes keys with any JSON value", func(t *spec.T) {
 		t.NoError(schemas.Validate("agh-envelope", with(say, "ext", `{"a":1,"b":"x","c":null,"d":[],"e":{},"f":true,"":0}`)))
 		t.True(schemas.Validate("agh-envelope", with(say, "ext", `[]`)) != nil, "an array is no ext")
 	})

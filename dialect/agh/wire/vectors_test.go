@@ -151,7 +151,7 @@ func TestSignatureVectors(t *testing.T) {
 		}
 	})
 	for _, c := range v.Negative {
-		spec.Check(t, "agh-network#122: "+c.Name, func(t *spec.T) {
+		spec.Check(t, "agh-network#122: negative vector "+c.Name, func(t *spec.T) {
 			trust, why := judge(c.Envelope)
 			want := wire.Trust(c.State)
 			if c.State == "malformed" {
@@ -205,7 +205,7 @@ func TestSignatureVectors(t *testing.T) {
 			t.True(trust == c.trust && why == c.why, "%s: got %s, %s", name, trust, why)
 		}
 	})
-	spec.Check(t, "agh-network#125", func(t *spec.T) {
+	spec.Check(t, "agh-network#125: the route token of a handle is its fingerprint", func(t *spec.T) {
 		token, err := wire.RouteToken("scout_7@d38bbdb92d91ca423a770fb02f980223")
 		t.NoError(err)
 		t.Equal(token, "d38bbdb92d91ca423a770fb02f980223")

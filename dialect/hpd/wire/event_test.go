@@ -85,7 +85,7 @@ func TestMemberNames(t *testing.T) {
 		"canInterrupt": true, "timestamp": true, "exchangeTimestampNs": true,
 	}
 	for _, row := range branch.Rows() {
-		spec.Check(t, "hpd-events#6 seed-003#9: "+row.Type, func(t *spec.T) {
+		spec.Check(t, "hpd-events#6 seed-003#9: camelCase names in "+row.Type, func(t *spec.T) {
 			kind := reflect.TypeOf(wire.Zero(row.Type))
 			for i := range kind.NumField() {
 				name, _, _ := strings.Cut(kind.Field(i).Tag.Get("json"), ",")
@@ -192,7 +192,7 @@ func TestParse(t *testing.T) {
 		case `{}`, `{"type":null}`:
 			name += " seed-003#12"
 		}
-		spec.Check(t, name+": "+strings.ToValidUTF8(text, "?"), func(t *spec.T) {
+		spec.Check(t, name+": an event is refused, "+strings.ToValidUTF8(text, "?"), func(t *spec.T) {
 			_, err := registry.Parse([]byte(text), wire.Limits{})
 			t.ErrorContains(err, fragment)
 			t.Equal(fault.CodeOf(err), fault.Invalid)
@@ -277,7 +277,7 @@ func TestEnums(t *testing.T) {
 		`{"type":"AGENT_RESPONSE_REJECTED","requestId":"r","status":7}`:             `"status":"ambiguousRequest"`,
 		`{"type":"TOOL_CALL_START","callId":"c","name":"n","callType":"subagent"}`:  `"callType":"SubAgent"`,
 	} {
-		spec.Check(t, "hpd-events#13: "+text, func(t *spec.T) {
+		spec.Check(t, "hpd-events#13: enums are read from "+text, func(t *spec.T) {
 			t.Contains(write(t.T, read(t.T, text), wire.Branches), want)
 		})
 	}
@@ -298,7 +298,7 @@ func TestDurations(t *testing.T) {
 		"3.04:05:06":        76*time.Hour + 5*time.Minute + 6*time.Second,
 		"-00:00:00.0000001": -100,
 	} {
-		spec.Check(t, "hpd-events#16: "+text, func(t *spec.T) {
+		spec.Check(t, "hpd-events#16: the duration "+text, func(t *spec.T) {
 			got, err := wire.ParseDuration(text)
 			t.NoError(err)
 			t.Equal(time.Duration(got), want)

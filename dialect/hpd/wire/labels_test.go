@@ -41,7 +41,7 @@ func TestLabelsOnTheWire(t *testing.T) {
 		t.Contains(write(t.T, e, wire.Branches), `"channel":"Interactive"`)
 	})
 	for number, name := range map[string]string{"23": branch.PermissionResponse, "24": branch.ContinuationResponse, "25": branch.ClarificationResponse} {
-		spec.Check(t, "seed-003#"+number+" hpd-events#26: "+name, func(t *spec.T) {
+		spec.Check(t, "seed-003#"+number+" hpd-events#26: sent upstream is "+name, func(t *spec.T) {
 			_, _, direction := shown(t, name)
 			t.Equal(direction, "Upstream")
 		})
@@ -102,9 +102,9 @@ func TestAudio(t *testing.T) {
 		}
 	}
 	for i, name := range audio {
-		spec.Check(t, "seed-003#"+statements[i]+" hpd-events#17: "+name, func(t *spec.T) { roundTrip(t, name) })
-		spec.Check(t, "seed-003#89 seed-003#109: "+name, func(t *spec.T) { roundTrip(t, name) })
-		spec.Check(t, "seed-003#90 seed-003#91: "+name, func(t *spec.T) {
+		spec.Check(t, "seed-003#"+statements[i]+" hpd-events#17: every member survives in "+name, func(t *spec.T) { roundTrip(t, name) })
+		spec.Check(t, "seed-003#89 seed-003#109: an ordinary envelope carries "+name, func(t *spec.T) { roundTrip(t, name) })
+		spec.Check(t, "seed-003#90 seed-003#91: scope and ids of "+name, func(t *spec.T) {
 			roundTrip(t, name)
 			t.False(strings.Contains(write(t.T, &wire.Event{Payload: filled(name)}, wire.Branches), "sessionId"), "a session without a scope")
 		})

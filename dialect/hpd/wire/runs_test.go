@@ -31,7 +31,7 @@ func TestRuns(t *testing.T) {
 		`{"runtimeRunId":"r","cancelled":false,"errorType":"X","errorMessage":"m"}`: "failed",
 		`{"runtimeRunId":"other","cancelled":true}`:                                 "active",
 	} {
-		spec.Check(t, "hpd-events#97: "+end, func(t *spec.T) {
+		spec.Check(t, "hpd-events#97: the status of a run after "+end, func(t *spec.T) {
 			got := runs(started, "BRANCH_RUN_COMPLETED "+end)
 			t.Equal(len(got), 1)
 			t.Equal(got[0].Status, want)
