@@ -42,7 +42,7 @@ func TestAnswers(t *testing.T) {
 		"no input":                 {`{"name":"n","op":"normalize"}`, `{"name":"n","error":"invalid_ai_message_envelope: message must be an array"}`},
 		"a null output":            {`{"name":"n","op":"idempotency_key","input":{}}`, `{"name":"n","output":null}`},
 		"no object":                {`7`, `{"name":"","error":"a request must be an object with name, op and input"}`},
-		"output that is not JSON":   {`{"name":"n","op":"run_result","input":{"outputs":{"k":{"$special":"NaN"}}}}`, `{"name":"n","error":"the output cannot be written as JSON: value: \"NAN\" is not a JSON number"}`},
+		"output that is not JSON":  {`{"name":"n","op":"run_result","input":{"outputs":{"k":{"$special":"NaN"}}}}`, `{"name":"n","error":"the output cannot be written as JSON: value: \"NAN\" is not a JSON number"}`},
 		"an infinite output":       {`{"name":"n","op":"run_result","input":{"outputs":{"k":{"$special":"Infinity"}}}}`, `{"name":"n","error":"the output cannot be written as JSON: value: \"INF\" is not a JSON number"}`},
 		"an infinitely small one":  {`{"name":"n","op":"run_result","input":{"outputs":{"k":{"$special":"-Infinity"}}}}`, `{"name":"n","error":"the output cannot be written as JSON: value: \"-INF\" is not a JSON number"}`},
 		"invalid UTF-8":            {"{\"name\":\"n\",\"op\":\"normalize\",\"input\":{\"content\":\"\xe9\"}}", `{"name":"n","error":"` + unserializable + `"}`},
@@ -50,7 +50,7 @@ func TestAnswers(t *testing.T) {
 		"a key twice":              {`{"name":"n","op":"type","input":{"a":1,"a":2}}`, `{"name":"n","error":"` + unserializable + `"}`},
 		"NaN":                      {`{"name":"n","op":"normalize","input":{"content":NaN}}`, `{"name":"n","error":"` + unserializable + `"}`},
 		"far too deep":             {`{"name":"n","op":"normalize","input":` + strings.Repeat("[", 12000) + strings.Repeat("]", 12000) + `}`, `{"name":"n","error":"` + unserializable + `"}`},
-		"a name that is not text":   {"{\"name\":\"\xe9\",\"op\":\"normalize\",\"input\":{}}", `{"name":null,"error":"` + unserializable + `"}`},
+		"a name that is not text":  {"{\"name\":\"\xe9\",\"op\":\"normalize\",\"input\":{}}", `{"name":null,"error":"` + unserializable + `"}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
