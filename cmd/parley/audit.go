@@ -83,10 +83,11 @@ func (a *app) audit() *cobra.Command {
 	return c
 }
 
-// auditLine prints a record: in words on a terminal, else as JSON.
+// auditLine prints a record: in words on a terminal or where text is asked for,
+// else as JSON.
 func (a *app) auditLine(record json.RawMessage) error {
 	var fields map[string]json.RawMessage
-	if a.output == "json" || !isTerminal(a.out) || json.Unmarshal(record, &fields) != nil {
+	if a.output == "json" || !a.outputGiven && !isTerminal(a.out) || json.Unmarshal(record, &fields) != nil {
 		_, err := fmt.Fprintf(a.out, "%s\n", record)
 		return err
 	}

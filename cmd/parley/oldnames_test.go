@@ -91,6 +91,7 @@ func TestOldNamesThatAreIDs(t *testing.T) {
 
 	join(t, at, "bob") // acknowledges what bob is invited to
 	var opened struct {
+		ID           string `json:"channel_id"`
 		Participants []struct {
 			ID string `json:"agent_id"`
 		} `json:"participants"`
@@ -101,6 +102,44 @@ func TestOldNamesThatAreIDs(t *testing.T) {
 	}
 	if len(opened.Participants) != 2 || opened.Participants[1].ID != bob {
 		t.Errorf("bob's id invites %+v", opened.Participants)
+	}
+	said := "/v1/channels/" + opened.ID + "/events"
+	for _, words := range []string{
+		`{"sender":"alice","text":"psst","audience":["` + bob + `"]}`, `{"sender":"` + bob + `","text":"as myself"}`,
+	} {
+		if err := operator.ask(http.MethodPost, said, words, nil); err != nil {
+			t.Fatalf("%s: %v", words, err)
+		}
+	}
+	var log struct {
+		Events []struct {
+			Sender   string   `json:"sender_id"`
+			Audience []string `json:"audience"`
+			Data     struct {
+				Text string `json:"text"`
+			} `json:"event_data"`
+		} `json:"events"`
+	}
+	if err := operator.ask(http.MethodGet, said, "", &log); err != nil {
+		t.Fatal(err)
+	}
+	heard := 0
+	for _, e := range log.Events {
+		switch e.Data.Text {
+		case "psst":
+			heard++
+			if !slices.Equal(e.Audience, []string{bob}) {
+				t.Errorf("a whisper to bob's id is for %v", e.Audience)
+			}
+		case "as myself":
+			heard++
+			if e.Sender != bob {
+				t.Errorf("what bob's id says is from %s", e.Sender)
+			}
+		}
+	}
+	if heard != 2 {
+		t.Errorf("%d of 2 are in the log: %+v", heard, log)
 	}
 
 	findings := doctor.Examine(t.Context(), doctor.Patient{Dir: t.TempDir(), HubURL: at.URL, Listen: "127.0.0.1:0", HTTP: http.DefaultClient})

@@ -56,3 +56,44 @@ func TestReadWALHidesWhispers(t *testing.T) {
 		t.Errorf("some: %v", err)
 	}
 }
+
+// What a client's own fold needs comes whole, also to who may not see it: packets
+// and context.
+func TestReadWALKeepsWhatFoldsNeed(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, options{})
+	p, q, s := r.dial(), r.dial(), r.dial()
+	alice, bob, carol := p.register("alice"), q.register("bob"), s.register("carol")
+	graph := object{
+		"initial_speaker": alice, "transitions": []object{},
+		"default_target": object{"name": "agent", "args": object{"agent_id": alice}},
+	}
+	ch := p.open("workflow", alice, map[string]*peer{bob: q, carol: s}, object{"knobs": object{"graph": graph}})
+	to := object{"audience": []string{bob}}
+	p.post(ch, alice, "ag2.context.set", object{"set": object{"n": 1}}, to)
+	p.post(ch, alice, "ag2.packet", object{"body": "psst", "context_updates": object{"set": object{"n": 2}}}, to)
+	p.post(ch, alice, "com.example.note", object{"x": "psst"}, to)
+	var logs [2][]object
+	q.call("read_wal", object{"channel_id": ch}, &logs[0])
+	s.call("read_wal", object{"channel_id": ch}, &logs[1])
+	if len(logs[0]) != len(logs[1]) {
+		t.Fatalf("bob reads %d, carol %d", len(logs[0]), len(logs[1]))
+	}
+	seen := map[string]int{}
+	for i, whole := range logs[0] {
+		kind := fmt.Sprint(whole["event_type"])
+		want := fmt.Sprint(whole["event_data"])
+		if kind == "com.example.note" {
+			want = "map[]"
+		}
+		if got := fmt.Sprint(logs[1][i]["event_data"]); got != want {
+			t.Errorf("carol reads %s with %s, want %s", kind, got, want)
+		}
+		seen[kind]++
+	}
+	for _, kind := range []string{"ag2.context.set", "ag2.packet", "com.example.note"} {
+		if seen[kind] != 1 {
+			t.Errorf("%s is there %d times", kind, seen[kind])
+		}
+	}
+}

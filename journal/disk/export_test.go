@@ -2,6 +2,7 @@ package disk
 
 import (
 	"context"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -26,6 +27,13 @@ func (o Options) Measured() Options {
 // Checked returns options under which the files are checked with each group.
 func (o Options) Checked() Options {
 	o.checkEvery = -1
+	return o
+}
+
+// CheckedRarely returns options under which groups only check the files when a log
+// begins.
+func (o Options) CheckedRarely() Options {
+	o.checkEvery = time.Hour
 	return o
 }
 

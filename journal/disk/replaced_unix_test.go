@@ -83,6 +83,32 @@ func TestReplacedSoon(t *testing.T) {
 	<-e.Failed()
 }
 
+// TestReplacedIsNoticedAtARotation writes into the next logs of a store that lost
+// a file: nothing in them is acknowledged, however long ago the last look was.
+func TestReplacedIsNoticedAtARotation(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "data")
+	e, err := disk.Open(dir, disk.Options{MinFree: -1, MemTableSize: 256 << 10}.CheckedRarely())
+	must(t, err)
+	defer e.Close() //nolint:errcheck // it has failed
+	log := journal.PartitionName{Tenant: "t", Partition: "p"}.In("f", "1")
+	must(t, appendOne(t, e, log))
+	must(t, os.Remove(filepath.Join(dir, "LOCK")))
+	for range 64 { // each log takes at most 256 KiB
+		ticket, err := e.Append(t.Context(), journal.Batch{Appends: []journal.Append{
+			{Log: log, Records: []journal.Record{{Data: make([]byte, 32<<10)}}},
+		}})
+		if err == nil {
+			err = ticket.Wait(t.Context())
+		}
+		if err != nil {
+			<-e.Failed()
+			return
+		}
+	}
+	t.Error("2 MiB in new logs were acknowledged though LOCK is gone")
+}
+
 // TestReplacedIdle removes the folder of a store that nobody writes to.
 func TestReplacedIdle(t *testing.T) {
 	t.Parallel()
