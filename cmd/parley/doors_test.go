@@ -91,8 +91,15 @@ func TestScreensShowLineBreaksOfAgents(t *testing.T) {
 	environ := []string{"PARLEY_HUB=" + s.at.URL, "HOME=" + t.TempDir()}
 	shown := map[string]bool{}
 	for _, args := range [][]string{
-		{"tail", opened.ID}, {"channels", "list", "--state", "closed"}, {"channels", "show", opened.ID}, {"channels", "state", opened.ID},
-		{"agents", "list"}, {"agents", "show", "eve"}, {"audit"}, {"tasks", "list"}, {"requests", "list"},
+		{"tail", opened.ID},
+		{"channels", "list", "--state", "closed"},
+		{"channels", "show", opened.ID},
+		{"channels", "state", opened.ID},
+		{"agents", "list"},
+		{"agents", "show", "eve"},
+		{"audit"},
+		{"tasks", "list"},
+		{"requests", "list"},
 	} {
 		for _, form := range []string{"text", "wide"} {
 			code, out, errs := call(t, environ, append(args, "-o", form)...)
