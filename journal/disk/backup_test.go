@@ -2,6 +2,7 @@ package disk_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -164,6 +165,42 @@ func TestStatsOfAFolder(t *testing.T) {
 	}
 	if stats.Bytes.Total <= 0 || stats.Tables == 0 || stats.Records < 8 {
 		t.Errorf("statistics are %+v", stats)
+	}
+}
+
+// goneWriter is a reader of a backup that leaves in the middle.
+type goneWriter struct{ left int }
+
+var errGone = errors.New("the reader has gone")
+
+func (w *goneWriter) Write(b []byte) (int, error) {
+	if w.left -= len(b); w.left < 0 {
+		return 0, errGone
+	}
+	return len(b), nil
+}
+
+// TestABackupWithoutAReaderLeavesNothing writes a backup to somebody who leaves:
+// the engine goes on, without the checkpoint that it was made from.
+func TestABackupWithoutAReaderLeavesNothing(t *testing.T) {
+	t.Parallel()
+	fs := vfs.NewCrashableMem()
+	e := mustOpen(t, fs)
+	defer mustClose(t, e)
+	populate(t, e)
+	made := false
+	_, err := e.Backup(ctx, &goneWriter{1000}, func(string, int64, int64) {
+		for name := range takeImage(t, fs, "/data") {
+			made = made || strings.Contains(name, "backup-")
+		}
+	})
+	if !errors.Is(err, errGone) || !made {
+		t.Errorf("it ended with %v; was there a checkpoint: %v", err, made)
+	}
+	for name := range takeImage(t, fs, "/data") {
+		if strings.Contains(name, "backup-") {
+			t.Errorf("%s is left", name)
+		}
 	}
 }
 
