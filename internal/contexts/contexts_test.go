@@ -69,7 +69,7 @@ func TestContextsRefuse(t *testing.T) {
 	f := load(t, filepath.Join(t.TempDir(), "contexts.yaml"))
 	for what, err := range map[string]error{
 		"parley context add": func() error { _, err := f.Find("x"); return err }(),
-		"is not a name":         f.Add(contexts.Context{Name: "../x"}),
+		"is not a name":      f.Add(contexts.Context{Name: "../x"}),
 		"used before":        f.Use("-"),
 		"no context \"y\"":   f.Remove("y"),
 	} {
