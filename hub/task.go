@@ -81,8 +81,8 @@ func (h *Hub) FireTaskEvent(ctx context.Context, taskID, kind string, payload []
 }
 
 // CheckpointTask keeps one JSON object for a task, of which the last counts.
-// The task need not be known: then the first identity to write a checkpoint, as,
-// owns it.
+// The task need not be known. A task that is not known belongs to the identity
+// that writes its first checkpoint, which is as.
 func (h *Hub) CheckpointTask(ctx context.Context, taskID string, state []byte, as string, by *Caller) error {
 	if v := jsontext.Value(state); v.Kind() != '{' || !v.IsValid() {
 		return fault.New(fault.Invalid, "state of task '%s' is not a JSON object", taskID)

@@ -6,57 +6,22 @@ import (
 	"net/http"
 	"net/url"
 	"time"
+
+	"github.com/parley-hub/parley/client/v1/wire"
 )
 
-// Person is somebody who takes part.
-type Person struct {
-	ID     string `json:"agent_id"`
-	Name   string `json:"name"`
-	Kind   string `json:"kind"` // agent, human or remote_agent
-	Online bool   `json:"online"`
-}
-
-// ExpectedTurn is whose turn it is in a channel.
-type ExpectedTurn struct {
-	Person
-	Since    time.Time  `json:"since"`
-	HandedAt *time.Time `json:"handed_at"`
-	DueAt    *time.Time `json:"due_at"`
-	Overdue  bool       `json:"overdue"`
-}
-
-// Last is the last event of a channel.
-type Last struct {
-	Sequence  uint64    `json:"sequence"`
-	At        time.Time `json:"at"`
-	SenderID  string    `json:"sender_id"`
-	EventType string    `json:"event_type"`
-	Text      string    `json:"text"`
-}
-
-// Row is a channel as lists show it.
-type Row struct {
-	ID           string            `json:"channel_id"`
-	Title        string            `json:"title"`
-	Type         string            `json:"type"`
-	State        string            `json:"state"`
-	CloseReason  string            `json:"close_reason"`
-	Labels       map[string]string `json:"labels"`
-	Participants []Person          `json:"participants"`
-	CreatedAt    time.Time         `json:"created_at"`
-	ClosedAt     *time.Time        `json:"closed_at"`
-	ExpiresAt    *time.Time        `json:"expires_at"`
-	Length       uint64            `json:"length"`
-	Position     string            `json:"position"`
-	Last         *Last             `json:"last"`
-	Turn         *ExpectedTurn     `json:"turn"`
-	Turns        *struct {
-		Taken int  `json:"taken"`
-		Most  *int `json:"most"`
-	} `json:"turns"`
-	RequestsOpen int  `json:"requests_open"`
-	Quarantined  bool `json:"quarantined"`
-}
+type (
+	// Person is somebody who takes part.
+	Person = wire.Person
+	// ExpectedTurn is whose turn it is in a channel.
+	ExpectedTurn = wire.ExpectedTurn
+	// Last is the last event of a channel that the caller may see.
+	Last = wire.Last
+	// Row is a channel as lists show it.
+	Row = wire.Row
+	// Summary counts what there is; for an agent's key, what concerns the agent.
+	Summary = wire.Summary
+)
 
 // Rows lists channels as rows. The query has the parameters of the list.
 func (c *Client) Rows(ctx context.Context, query url.Values) (*Page[Row], error) {
@@ -83,36 +48,6 @@ type Turn struct {
 // does not count as handing over.
 func (c *Client) Turns(ctx context.Context, agent string) (*Page[Turn], error) {
 	return list[Turn](ctx, c, "agents/"+url.PathEscape(agent)+"/turns", "turns", nil)
-}
-
-// Summary counts what there is; for an agent's key, what concerns the agent.
-type Summary struct {
-	At       time.Time `json:"at"`
-	Position string    `json:"position"`
-	Channels struct {
-		Pending          int            `json:"pending"`
-		Active           int            `json:"active"`
-		Overdue          int            `json:"overdue"`
-		WaitingForPeople int            `json:"waiting_for_people"`
-		Quarantined      int            `json:"quarantined"`
-		ByType           map[string]int `json:"by_type"`
-	} `json:"channels"`
-	Agents struct {
-		Registered int `json:"registered"`
-		Online     int `json:"online"`
-		People     int `json:"people"`
-	} `json:"agents"`
-	Tasks struct {
-		Created int `json:"created"`
-		Running int `json:"running"`
-	} `json:"tasks"`
-	Requests struct {
-		Open        int `json:"open"`
-		DueWithin5m int `json:"due_within_5m"`
-		Overdue     int `json:"overdue"`
-	} `json:"requests"`
-	Admitted int64 `json:"admitted_1m"`
-	Refused  int64 `json:"refused_1m"`
 }
 
 // Summary counts what there is.

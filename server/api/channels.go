@@ -7,6 +7,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/parley-hub/parley/channel"
+	"github.com/parley-hub/parley/client/v1/wire"
 	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/fault"
 	"github.com/parley-hub/parley/hub"
@@ -128,10 +129,10 @@ type extra struct {
 
 // extraBrief is what a channel waits for.
 type extraBrief struct {
-	Turn         *turnBody         `json:"turn"`
-	Expectations []expectationBody `json:"expectations"`
-	RequestsOpen int               `json:"requests_open"`
-	Last         *lastSaid         `json:"last"`
+	Turn         *wire.ExpectedTurn `json:"turn"`
+	Expectations []expectationBody  `json:"expectations"`
+	RequestsOpen int                `json:"requests_open"`
+	Last         *wire.Last         `json:"last"`
 }
 
 type expectationBody struct {

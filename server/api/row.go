@@ -9,62 +9,12 @@ import (
 	"unicode/utf8"
 
 	"github.com/parley-hub/parley/channel"
+	"github.com/parley-hub/parley/client/v1/wire"
 	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/hub"
 	"github.com/parley-hub/parley/identity"
 	"github.com/parley-hub/parley/view"
 )
-
-// row is a channel as lists show it.
-type row struct {
-	ID           string            `json:"channel_id"`
-	Title        string            `json:"title"`
-	Type         string            `json:"type"`
-	State        string            `json:"state"`
-	CloseReason  string            `json:"close_reason"`
-	Labels       map[string]string `json:"labels"`
-	Participants []person          `json:"participants"`
-	CreatedAt    time.Time         `json:"created_at"`
-	ClosedAt     *time.Time        `json:"closed_at"`
-	ExpiresAt    *time.Time        `json:"expires_at"`
-	Length       uint64            `json:"length"`
-	Position     string            `json:"position"`
-	Last         *lastSaid         `json:"last"`
-	Turn         *turnBody         `json:"turn"`
-	Turns        *turnCount        `json:"turns"`
-	RequestsOpen int               `json:"requests_open"`
-	Quarantined  bool              `json:"quarantined"`
-}
-
-type person struct {
-	AgentID string `json:"agent_id"`
-	Name    string `json:"name"`
-	Kind    string `json:"kind"`
-	Online  bool   `json:"online"`
-}
-
-// lastSaid is the last envelope that the caller may see.
-type lastSaid struct {
-	Sequence  uint64    `json:"sequence"`
-	At        time.Time `json:"at"`
-	SenderID  string    `json:"sender_id"`
-	EventType string    `json:"event_type"`
-	Text      string    `json:"text"`
-}
-
-// turnBody is whose turn it is.
-type turnBody struct {
-	person
-	Since    time.Time  `json:"since"`
-	HandedAt *time.Time `json:"handed_at"`
-	DueAt    *time.Time `json:"due_at"`
-	Overdue  bool       `json:"overdue"`
-}
-
-type turnCount struct {
-	Taken int  `json:"taken"`
-	Most  *int `json:"most"`
-}
 
 // Bounds of the texts in a row, in characters.
 const (
@@ -74,15 +24,15 @@ const (
 
 // row makes the row of a channel, through the eyes of some agents; nil agents see
 // all.
-func (a *API) row(ctx context.Context, id string, eyes []string) (*row, error) {
+func (a *API) row(ctx context.Context, id string, eyes []string) (*wire.Row, error) {
 	b, err := a.hub.Brief(ctx, id)
 	if err != nil {
 		return nil, err
 	}
 	m := b.Meta
-	r := &row{
+	r := &wire.Row{
 		ID: m.ID, Type: m.Manifest.Type, State: m.State.String(), CloseReason: m.CloseReason, Labels: m.Labels,
-		Participants: make([]person, len(m.Participants)), CreatedAt: m.CreatedAt.UTC(), ClosedAt: maybeAt(m.ClosedAt), ExpiresAt: maybeAt(m.ExpiresAt),
+		Participants: make([]wire.Person, len(m.Participants)), CreatedAt: m.CreatedAt.UTC(), ClosedAt: maybeAt(m.ClosedAt), ExpiresAt: maybeAt(m.ExpiresAt),
 		Length: b.Position.Seq, Position: b.Position.String(), Turn: a.turn(b.Turn), RequestsOpen: b.Requests, Quarantined: b.Broken != nil,
 	}
 	if r.Labels == nil {
@@ -92,7 +42,7 @@ func (a *API) row(ctx context.Context, id string, eyes []string) (*row, error) {
 		r.Participants[i] = a.person(p.Agent)
 	}
 	if b.Counted {
-		r.Turns = &turnCount{Taken: b.Taken}
+		r.Turns = &wire.TurnCount{Taken: b.Taken}
 		if b.Most > 0 {
 			r.Turns.Most = &b.Most
 		}
@@ -124,30 +74,30 @@ func (c caller) eyes() []string {
 	return []string{c.id}
 }
 
-func (a *API) person(id string) person {
-	p := person{AgentID: id, Name: a.hub.Name(id), Kind: "agent", Online: a.hub.Online(id)}
+func (a *API) person(id string) wire.Person {
+	p := wire.Person{ID: id, Name: a.hub.Name(id), Kind: "agent", Online: a.hub.Online(id)}
 	if profile, err := a.hub.AgentByID(id); err == nil && profile.Passport.Kind != identity.Unspecified {
 		p.Kind = string(profile.Passport.Kind)
 	}
 	return p
 }
 
-func (a *API) turn(t *hub.Expected) *turnBody {
+func (a *API) turn(t *hub.Expected) *wire.ExpectedTurn {
 	if t == nil {
 		return nil
 	}
-	return &turnBody{
-		person: a.person(t.Agent), Since: t.Since.UTC(), HandedAt: maybeAt(t.Handed), DueAt: maybeAt(t.Due), Overdue: t.Overdue,
+	return &wire.ExpectedTurn{
+		Person: a.person(t.Agent), Since: t.Since.UTC(), HandedAt: maybeAt(t.Handed), DueAt: maybeAt(t.Due), Overdue: t.Overdue,
 	}
 }
 
-func (a *API) last(ctx context.Context, m *channel.Metadata, sees func(*envelope.Envelope) bool) (*lastSaid, error) {
+func (a *API) last(ctx context.Context, m *channel.Metadata, sees func(*envelope.Envelope) bool) (*wire.Last, error) {
 	e, err := a.hub.LastOf(ctx, m.ID, sees)
 	if err != nil || e == nil {
 		return nil, err
 	}
 	text, _ := a.textOf(m, e)
-	return &lastSaid{Sequence: e.Seq, At: e.CreatedAt.UTC(), SenderID: e.Sender, EventType: e.Type, Text: oneLineOf(text, lastLength)}, nil
+	return &wire.Last{Sequence: e.Seq, At: e.CreatedAt.UTC(), SenderID: e.Sender, EventType: e.Type, Text: oneLineOf(text, lastLength)}, nil
 }
 
 // textOf is an envelope as people read it.

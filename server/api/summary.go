@@ -6,41 +6,12 @@ import (
 	"sync"
 	"time"
 
+	"github.com/parley-hub/parley/client/v1/wire"
 	"github.com/parley-hub/parley/hub"
 	"github.com/parley-hub/parley/identity"
 	"github.com/parley-hub/parley/request"
 	"github.com/parley-hub/parley/task"
 )
-
-// summaryBody counts what there is.
-type summaryBody struct {
-	At       time.Time `json:"at"`
-	Position string    `json:"position"`
-	Channels struct {
-		Pending          int            `json:"pending"`
-		Active           int            `json:"active"`
-		Overdue          int            `json:"overdue"`
-		WaitingForPeople int            `json:"waiting_for_people"`
-		Quarantined      int            `json:"quarantined"`
-		ByType           map[string]int `json:"by_type"`
-	} `json:"channels"`
-	Agents struct {
-		Registered int `json:"registered"`
-		Online     int `json:"online"`
-		People     int `json:"people"`
-	} `json:"agents"`
-	Tasks struct {
-		Created int `json:"created"`
-		Running int `json:"running"`
-	} `json:"tasks"`
-	Requests struct {
-		Open        int `json:"open"`
-		DueWithin5m int `json:"due_within_5m"`
-		Overdue     int `json:"overdue"`
-	} `json:"requests"`
-	Admitted int64 `json:"admitted_1m"`
-	Refused  int64 `json:"refused_1m"`
-}
 
 // summaryFor is how long what was counted serves everybody who asks.
 const summaryFor = time.Second
@@ -49,11 +20,11 @@ const summaryFor = time.Second
 type summaries struct {
 	mu   sync.Mutex
 	at   time.Time
-	last summaryBody
+	last wire.Summary
 }
 
 // summary returns a summary of at most a second ago.
-func (a *API) summary(ctx context.Context) (summaryBody, error) {
+func (a *API) summary(ctx context.Context) (wire.Summary, error) {
 	a.summaries.mu.Lock()
 	defer a.summaries.mu.Unlock()
 	now := time.Now()
@@ -61,21 +32,21 @@ func (a *API) summary(ctx context.Context) (summaryBody, error) {
 		return a.summaries.last, nil
 	}
 	if err := a.watches.refresh(ctx); err != nil {
-		return summaryBody{}, err
+		return wire.Summary{}, err
 	}
 	found, err := a.hub.Summary(ctx)
 	if err != nil {
-		return summaryBody{}, err
+		return wire.Summary{}, err
 	}
 	position, err := a.hub.Now(ctx)
 	if err != nil {
-		return summaryBody{}, err
+		return wire.Summary{}, err
 	}
 	tasks, err := a.hub.CountOpenTasks(ctx)
 	if err != nil {
-		return summaryBody{}, err
+		return wire.Summary{}, err
 	}
-	s := summaryBody{At: a.hub.Clock(), Position: position.String()}
+	s := wire.Summary{At: a.hub.Clock(), Position: position.String()}
 	s.Channels.Pending, s.Channels.Active, s.Channels.Overdue = found.Pending, found.Active, found.Overdue
 	s.Channels.WaitingForPeople, s.Channels.Quarantined, s.Channels.ByType = found.WaitingForPeople, found.Quarantined, found.ByType
 	s.Agents.Registered, s.Agents.Online, s.Agents.People = found.Registered, found.Online, found.People
@@ -90,7 +61,7 @@ func (a *API) summary(ctx context.Context) (summaryBody, error) {
 const maxAgentSummary = 1000
 
 // summaryFor is the summary of everything, or for an agent of what concerns it.
-func (a *API) summaryFor(ctx context.Context, who caller) (s summaryBody, err error) {
+func (a *API) summaryFor(ctx context.Context, who caller) (s wire.Summary, err error) {
 	if who.seesAll() {
 		return a.summary(ctx)
 	}

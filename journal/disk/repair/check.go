@@ -47,19 +47,10 @@ func (r *CheckReport) problem(err error) { r.Problems = append(r.Problems, err.E
 // everything else that is stored, without writing to it. An error means that it
 // could not be checked; damage is in the report.
 func Check(dir string, options disk.Options, progress backup.Progress) (*CheckReport, error) {
-	opts := options.Store()
-	fs := opts.FS
-	if err := datadir.Check(fs, dir); err != nil {
-		return nil, err
-	}
-	if err := datadir.CheckFormat(fs, dir); err != nil {
-		return nil, err
-	}
-	lock, err := datadir.LockReadOnly(fs, dir)
+	opts, lock, err := openReadOnly(dir, options)
 	if err != nil {
 		return nil, err
 	}
-	opts.FS = datadir.ReadOnlyFS{FS: fs}
 	report := &CheckReport{}
 	err = report.run(dir, opts, progress)
 	return report, errors.Join(err, lock.Close())
@@ -243,13 +234,9 @@ func (c *checker) all() {
 		return nil
 	})
 	c.each(layout.KindHead, func(key, value []byte) error {
-		name, _, err := journal.CutLogName(key[1:])
+		name, head, err := decodeHead(key, value)
 		if err != nil {
-			return layout.Damaged(err, "the key %x", key)
-		}
-		head, err := layout.DecodeHead(key, value)
-		if err != nil {
-			return layout.Damaged(err, "the head of log %v", name)
+			return err
 		}
 		r.Logs++
 		log := c.logs[head.ID]

@@ -2,10 +2,10 @@ package repair
 
 import (
 	"errors"
+	"path/filepath"
 
 	"github.com/cockroachdb/pebble/v2"
 
-	"github.com/parley-hub/parley/journal"
 	"github.com/parley-hub/parley/journal/disk"
 	"github.com/parley-hub/parley/journal/disk/internal/backup"
 	"github.com/parley-hub/parley/journal/disk/internal/datadir"
@@ -40,20 +40,11 @@ type FolderStats struct {
 // ReadStats describes a folder that no process has open, without writing to
 // it. It reads the logs' heads, not their records.
 func ReadStats(dir string, options disk.Options, progress backup.Progress) (*FolderStats, error) {
-	opts := options.Store()
-	fs := opts.FS
-	if err := datadir.Check(fs, dir); err != nil {
-		return nil, err
-	}
-	if err := datadir.CheckFormat(fs, dir); err != nil {
-		return nil, err
-	}
-	lock, err := datadir.LockReadOnly(fs, dir)
+	opts, lock, err := openReadOnly(dir, options)
 	if err != nil {
 		return nil, err
 	}
-	fs = datadir.ReadOnlyFS{FS: fs}
-	opts.FS = fs
+	fs := opts.FS
 	p := opts.Quietly()
 	p.ReadOnly = true
 	db, err := store.Open(fs, dir, p)
@@ -82,13 +73,9 @@ func (s *FolderStats) read(db *pebble.DB, progress backup.Progress) error {
 	}
 	s.Removing = len(removals)
 	err = store.ScanRange(db, []byte{layout.KindHead}, []byte{layout.KindHead + 1}, func(key, value []byte) error {
-		log, _, err := journal.CutLogName(key[1:])
+		log, head, err := decodeHead(key, value)
 		if err != nil {
-			return layout.Damaged(err, "the key %x", key)
-		}
-		head, err := layout.DecodeHead(key, value)
-		if err != nil {
-			return layout.Damaged(err, "the head of log %v", log)
+			return err
 		}
 		if s.Logs++; s.Logs%1000 == 0 {
 			progress.Tell("logs", s.Logs, 0)
@@ -128,7 +115,7 @@ func (s *FolderStats) files(opts store.Options, dir string) error {
 				continue
 			}
 			s.Bytes.Total += info.Size()
-			switch ext(name) {
+			switch filepath.Ext(name) {
 			case ".log":
 				s.Bytes.Logs += info.Size()
 			case ".sst":
@@ -137,13 +124,4 @@ func (s *FolderStats) files(opts store.Options, dir string) error {
 		}
 	}
 	return nil
-}
-
-func ext(name string) string {
-	for i := len(name) - 1; i >= 0; i-- {
-		if name[i] == '.' {
-			return name[i:]
-		}
-	}
-	return ""
 }
