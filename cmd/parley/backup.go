@@ -1,16 +1,20 @@
 package main
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	v1 "github.com/parley-hub/parley/client/v1"
 	"github.com/parley-hub/parley/journal/disk"
 	"github.com/parley-hub/parley/journal/disk/repair"
+	"github.com/parley-hub/parley/server/access"
 	"github.com/parley-hub/parley/server/config"
 )
 
@@ -19,8 +23,8 @@ func (a *app) backup() *cobra.Command {
 		Use:   "backup DIR",
 		Short: "Back a running hub up into a new folder here",
 		Long: `Back a running hub up, as an operator, into a new folder on this side. The hub
-goes on meanwhile; the backup holds what was durable at one moment. It does not
-hold the access keys. Turn it into a data folder with parley restore.`,
+goes on meanwhile; the backup holds what was durable at one moment, with the access
+keys, hashed. Turn it into a data folder with parley restore.`,
 		Example: "  parley backup ./backup-monday",
 		Args:    cobra.ExactArgs(1),
 	}
@@ -30,6 +34,10 @@ hold the access keys. Turn it into a data folder with parley restore.`,
 			return fmt.Errorf("%s exists already; back up into a folder that does not", args[0])
 		}
 		hub, err := a.findHub(flags, v1.Options{})
+		var none *noHubError
+		if errors.As(err, &none) && flags.settings.named("data") {
+			err = cmp.Or(mustExist(none.data.Dir), err)
+		}
 		if err != nil {
 			return err
 		}
@@ -67,13 +75,16 @@ func (c *counter) Read(b []byte) (int, error) {
 
 func (a *app) restore() *cobra.Command {
 	c := &cobra.Command{
-		Use:     "restore DIR --data NEW",
-		Short:   "Make a data folder from a backup, in a new epoch",
+		Use:   "restore DIR --data NEW",
+		Short: "Make a data folder from a backup, in a new epoch",
+		Long: `Make a data folder from a backup, in a new epoch. The access keys that the hub had
+when it was backed up come back with it, also those that were revoked since; they
+are listed, so that they can be revoked again.`,
 		Example: "  parley restore ./backup-monday --data ./restored",
 		Args:    cobra.ExactArgs(1),
 	}
 	flags := addSettings(c, func(key config.Key) bool { return key.Name == "data.dir" })
-	c.RunE = func(_ *cobra.Command, args []string) error {
+	c.RunE = func(c *cobra.Command, args []string) error {
 		settings, err := flags.load(a.environ)
 		if err != nil {
 			return err
@@ -85,10 +96,35 @@ func (a *app) restore() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return a.print(map[string]any{"data": to, "from": args[0]}, func(w io.Writer) error {
-			_, err := fmt.Fprintf(w, "%s is ready; start it with parley serve --data %s\n", to, to)
+		keys, err := a.keysIn(c.Context(), settings.Data)
+		if err != nil {
+			return fmt.Errorf("%s is restored, but its access keys cannot be read: %w", to, err)
+		}
+		return a.print(map[string]any{"data": to, "from": args[0], "keys": keys}, func(w io.Writer) error {
+			if len(keys) > 0 {
+				fmt.Fprintln(w, "These keys came with the backup, and their tokens are accepted again:")
+				if err := table(w, func(w io.Writer) {
+					for _, key := range keys {
+						fmt.Fprintf(w, "  %s\t%s\tmade %s\n", key.ID, describe(key), key.Created.Format(time.RFC3339))
+					}
+				}); err != nil {
+					return err
+				}
+				fmt.Fprintf(w, "Revoke one with parley keys revoke ID --data %s\n\n", shellWord(to))
+			}
+			_, err := fmt.Fprintf(w, "%s is ready; start it with parley serve --data %s\n", to, shellWord(to))
 			return err
 		})
 	}
 	return c
+}
+
+// keysIn lists the keys of a folder that no hub uses.
+func (a *app) keysIn(ctx context.Context, data config.Data) ([]access.Key, error) {
+	keys, release, err := a.openFolderKeys(ctx, data)
+	if err != nil {
+		return nil, err
+	}
+	list, err := keys.List(ctx)
+	return list, errors.Join(err, release())
 }

@@ -37,7 +37,7 @@ folder is changed directly. --hub asks a hub elsewhere.`
 func (a *app) withKeys(c *cobra.Command, fn func(ctx context.Context, keys keyStore, args []string) error) *cobra.Command {
 	flags := addHub(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
-		keys, release, err := a.findKeys(c.Context(), flags)
+		keys, release, err := a.findKeys(c.Context(), flags, c.Name() != "add" && flags.settings.named("data"))
 		if err != nil {
 			return err
 		}
@@ -46,12 +46,18 @@ func (a *app) withKeys(c *cobra.Command, fn func(ctx context.Context, keys keySt
 	return c
 }
 
-// findKeys asks the hub, or takes the folder if no hub runs on it.
-func (a *app) findKeys(ctx context.Context, flags *hubFlags) (keyStore, func() error, error) {
+// findKeys asks the hub, or takes the folder if no hub runs on it, which is made
+// unless it must exist.
+func (a *app) findKeys(ctx context.Context, flags *hubFlags, exists bool) (keyStore, func() error, error) {
 	client, err := a.findHub(flags, v1.Options{})
 	var none *noHubError
 	if !errors.As(err, &none) {
 		return hubKeys{client}, func() error { return nil }, err
+	}
+	if exists {
+		if err := mustExist(none.data.Dir); err != nil {
+			return nil, nil, err
+		}
 	}
 	return a.openFolderKeys(ctx, none.data)
 }

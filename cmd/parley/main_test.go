@@ -13,7 +13,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"parley": main})
+	testscript.Main(m, map[string]func(){"parley": main, "parley-as-nobody": mainAsNobody})
 }
 
 func TestScripts(t *testing.T) {

@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -193,7 +195,7 @@ type closedFS struct{ vfs.FS }
 
 func (c closedFS) Stat(name string) (vfs.FileInfo, error) {
 	if strings.HasPrefix(name, "/closed/") {
-		return nil, &os.PathError{Op: "stat", Path: name, Err: os.ErrPermission}
+		return nil, fmt.Errorf("wrapped, as by the store's file system: %w", &os.PathError{Op: "stat", Path: name, Err: syscall.EACCES})
 	}
 	return c.FS.Stat(name)
 }
@@ -204,9 +206,15 @@ func TestAFolderWithoutPermissionIsNotTakenForNone(t *testing.T) {
 	if err := fs.MkdirAll("/closed", 0o700); err != nil {
 		t.Fatal(err)
 	}
-	_, err := repair.Check("/closed", testOptions(fs), nil)
-	if !errors.Is(err, os.ErrPermission) || strings.Contains(err.Error(), "no data folder") {
-		t.Errorf("got %v", err)
+	opts := testOptions(fs)
+	_, checked := repair.Check("/closed", opts, nil)
+	_, described := repair.ReadStats("/closed", opts, nil)
+	_, salvaged := repair.Salvage("/closed", "/salvaged", opts, nil)
+	restored := repair.Restore("/closed", "/restored", opts, nil)
+	for _, err := range []error{checked, described, salvaged, restored} {
+		if !errors.Is(err, os.ErrPermission) || !strings.Contains(err.Error(), "permission denied; run this as the user that the hub runs as") {
+			t.Errorf("got %v", err)
+		}
 	}
 }
 

@@ -29,6 +29,9 @@ func Unpack(r io.Reader, dir string, options disk.Options, progress backup.Progr
 func Restore(checkpoint, dir string, options disk.Options, progress backup.Progress) error {
 	opts := options.Store()
 	fs := opts.FS
+	if err := datadir.MayRead(fs, checkpoint); err != nil {
+		return err
+	}
 	if !storefs.Exists(fs, fs.PathJoin(checkpoint, backup.CheckpointFile)) {
 		return fmt.Errorf("%s is not a checkpoint: it has no file %s", checkpoint, backup.CheckpointFile)
 	}

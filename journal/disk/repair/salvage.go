@@ -55,6 +55,9 @@ func Salvage(dir, to string, options disk.Options, progress backup.Progress) (*S
 	if err := datadir.Vacant(fs, to, "salvage"); err != nil {
 		return nil, err
 	}
+	if err := datadir.MayRead(fs, dir); err != nil {
+		return nil, err
+	}
 	if !storefs.Exists(fs, fs.PathJoin(dir, datadir.StoreDir)) {
 		return nil, fmt.Errorf("%s has no store to salvage", dir)
 	}

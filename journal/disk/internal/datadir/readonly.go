@@ -38,7 +38,7 @@ func LockReadOnly(fs vfs.FS, dir string) (io.Closer, error) {
 	if err == nil {
 		return lock, nil
 	}
-	if !os.IsPermission(err) && !errors.Is(err, syscall.EROFS) {
+	if !errors.Is(err, os.ErrPermission) && !errors.Is(err, syscall.EROFS) {
 		return nil, inUse(fs, dir)
 	}
 	if fs != vfs.Default {
@@ -53,17 +53,26 @@ func LockReadOnly(fs vfs.FS, dir string) (io.Closer, error) {
 
 // Check returns an error when dir is not a data dir, damaged or not.
 func Check(fs vfs.FS, dir string) error {
+	if err := MayRead(fs, dir); err != nil {
+		return err
+	}
 	info, err := fs.Stat(dir)
-	_, hidden := fs.Stat(fs.PathJoin(dir, FormatFile))
 	switch {
 	case err != nil:
 		return fmt.Errorf("data folder %s: %w", dir, err)
 	case !info.IsDir():
 		return fmt.Errorf("%s is a file; a data folder is wanted", dir)
-	case os.IsPermission(hidden):
-		return fmt.Errorf("data folder %s: %w; run this as the user that the hub runs as", dir, hidden)
 	case !storefs.Exists(fs, fs.PathJoin(dir, FormatFile)) && !storefs.Exists(fs, fs.PathJoin(dir, StoreDir)):
 		return fmt.Errorf("%s is not a data folder: it has neither %s nor %s", dir, FormatFile, StoreDir)
+	}
+	return nil
+}
+
+// MayRead refuses a folder whose files this user may not look at, which would
+// seem to have none.
+func MayRead(fs vfs.FS, dir string) error {
+	if _, err := fs.Stat(fs.PathJoin(dir, FormatFile)); errors.Is(err, os.ErrPermission) {
+		return fmt.Errorf("data folder %s: %w; run this as the user that the hub runs as", dir, err)
 	}
 	return nil
 }
