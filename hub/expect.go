@@ -42,11 +42,14 @@ type plans struct {
 
 // planOf returns what is expected of a channel. A list that cannot be read was
 // refused when the channel was opened, or comes from an older adapter: then
-// nothing is expected.
+// nothing is expected, as where the hub ignores expectations.
 func (h *Hub) planOf(m *channel.Metadata) *plan {
 	p, err := h.readPlan(m)
 	if err != nil {
 		h.log.Error("expectations cannot be read and are ignored", "channel_id", m.ID, "error", err)
+		return &plan{}
+	}
+	if h.opts.IgnoreExpectations {
 		return &plan{}
 	}
 	return p

@@ -46,6 +46,9 @@ type Options struct {
 	// is 30 s and 10 s, negative is never: Sweep then does it by hand.
 	TTLSweep         time.Duration
 	ExpectationSweep time.Duration
+	// IgnoreExpectations enforces no expectation, neither of a manifest nor of a
+	// channel's knob, which is still checked when a channel is opened.
+	IgnoreExpectations bool
 	// RestartGrace is how long whoever became overdue while no hub ran has to
 	// come back and answer, or what its expectation waits, if that is less; 0:
 	// 1 min, negative is none.

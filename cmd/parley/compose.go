@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/parley-hub/parley/console"
+	"github.com/parley-hub/parley/dialect/ag2"
 	"github.com/parley-hub/parley/hub"
 	"github.com/parley-hub/parley/identity"
 	"github.com/parley-hub/parley/internal/answers"
@@ -143,9 +144,12 @@ func backupOf(engine journal.Engine) func(context.Context, io.Writer) error {
 
 func hubOptions(cfg config.Config, keys *access.Keys, log *slog.Logger) hub.Options {
 	return hub.Options{
-		Auth:              identity.NewAuthRegistry(allowNone(noneFrom(cfg), keys), agentKeys(keys)),
-		Log:               log,
-		TrustClients:      trustsClients(cfg),
+		Auth:         identity.NewAuthRegistry(allowNone(noneFrom(cfg), keys), agentKeys(keys)),
+		Log:          log,
+		TrustClients: trustsClients(cfg),
+
+		IgnoreExpectations: ag2.Section.Of(&cfg).Expectations == ag2.ExpectNothing,
+
 		InviteAckTimeout:  cfg.Hub.InviteAckTimeout,
 		TTLSweep:          offIfZero(cfg.Hub.TTLSweepInterval),
 		ExpectationSweep:  offIfZero(cfg.Hub.ExpectationSweepInterval),

@@ -12,6 +12,7 @@ type Settings struct {
 	TrustClients bool
 	MirrorTasks  string
 	ReadWAL      string
+	Expectations string
 	DebugFrames  bool
 	Limits       LimitSettings
 }
@@ -30,6 +31,12 @@ type LimitSettings struct {
 	Pong        time.Duration
 	Write       time.Duration
 }
+
+// Values of ag2.expectations: what is enforced in channels.
+const (
+	ExpectManifest = "manifest"
+	ExpectNothing  = "off"
+)
 
 // Values of ag2.allow_none: from where the scheme "none" is accepted.
 const (
@@ -58,6 +65,10 @@ var Section = config.NewSection("ag2",
 		Name: "ag2.read_wal", Default: "filtered", Choices: []string{"filtered", "whole"},
 		Meaning: "what a participant reads of a log that it may not see: filtered shows the envelope without its data, unless folds need it; whole shows all",
 	}, Field: func(s *Settings) any { return &s.ReadWAL }},
+	setting{Key: config.Key{
+		Name: "ag2.expectations", Default: ExpectManifest, Choices: []string{ExpectManifest, ExpectNothing},
+		Meaning: "which expectations are enforced, such as turn_within: manifest enforces those of a channel's type, or of its knob expectations instead; off none, in no channel",
+	}, Field: func(s *Settings) any { return &s.Expectations }},
 	setting{Key: config.Key{
 		Name: "ag2.debug_frames", Default: "false",
 		Meaning: "log every frame in and out of AG2 connections, with its kind; at log level debug",
