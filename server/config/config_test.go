@@ -14,6 +14,7 @@ import (
 	"github.com/parley-hub/parley/dialect/ag2"
 	"github.com/parley-hub/parley/dialect/agh"
 	"github.com/parley-hub/parley/dialect/hpd"
+	"github.com/parley-hub/parley/server/chat"
 	"github.com/parley-hub/parley/server/config"
 )
 
@@ -246,7 +247,7 @@ func TestBytes(t *testing.T) {
 }
 
 // everything are the settings of the command.
-var everything = config.Core.With(ag2.Section.Keys(), hpd.Section.Keys(), agh.Section.Keys())
+var everything = config.Core.With(ag2.Section.Keys(), hpd.Section.Keys(), agh.Section.Keys(), chat.Section.Keys())
 
 func TestReferencePageIsCurrent(t *testing.T) {
 	t.Parallel()
