@@ -31,7 +31,7 @@ func (h *Hub) Admit(ctx context.Context, e *envelope.Envelope, by *Caller) *Pend
 	return p
 }
 
-// tellRefusal reports a refused post of an envelope once the refusal stands.
+// tellRefusal reports a refused post of an envelope once the refusal is final.
 func (h *Hub) tellRefusal(p *Pending, e *envelope.Envelope) {
 	if p.done != closedChan || p.err == nil {
 		return

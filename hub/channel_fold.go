@@ -221,7 +221,7 @@ func savedKey(logs schema.ChannelLogs) journal.ValueKey {
 	return journal.ValueKey{Partition: logs.Partition(), Name: "fold/" + logs.History().ID}
 }
 
-// long reports whether so many records are worth a snapshot.
+// long reports whether there are enough records to write a snapshot.
 func (h *Hub) long(records uint64) bool {
 	return h.opts.SnapshotAfter > 0 && records >= uint64(h.opts.SnapshotAfter)
 }

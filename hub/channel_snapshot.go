@@ -24,7 +24,7 @@ type snapshot struct {
 // snapshots wakes those who wait for a channel's snapshot to include a
 // sequence.
 type snapshots struct {
-	waiting atomic.Int32 // how many wait, so that nobody is looked for in vain
+	waiting atomic.Int32 // how many wait; at 0 there is nothing to look for
 	mu      sync.Mutex
 	moved   map[string]chan struct{} // by channel: closed when its snapshot moves
 }

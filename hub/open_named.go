@@ -158,7 +158,7 @@ func newChannel(home string) string {
 	return schema.InHome(home, noID)
 }
 
-// noID has the form of an id, and is none.
+// noID has the form of an id but is never given to anything.
 const noID = "00000000000000000000000000000000"
 
 // lostClaimOf reports whether a batch lost a certain claim.

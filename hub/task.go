@@ -80,7 +80,7 @@ func (h *Hub) FireTaskEvent(ctx context.Context, taskID, kind string, payload []
 	return nil
 }
 
-// CheckpointTask keeps one JSON object for a task, of which the last counts.
+// CheckpointTask stores one JSON object for a task. A later one replaces it.
 // The task need not be known. A task that is not known belongs to the identity
 // that writes its first checkpoint, which is as.
 func (h *Hub) CheckpointTask(ctx context.Context, taskID string, state []byte, as string, by *Caller) error {
