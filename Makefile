@@ -7,8 +7,10 @@ BUILD       := $(CURDIR)/build
 
 GOLANGCI_VERSION := v2.14.0
 GREMLINS_VERSION := v0.6.0
+NFPM_VERSION     := v2.45.2
 GOLANGCI := $(BIN)/golangci-lint-$(GOLANGCI_VERSION)
 GREMLINS := $(BIN)/gremlins-$(GREMLINS_VERSION)
+NFPM     := $(BIN)/nfpm-$(NFPM_VERSION)
 
 # The packages whose rules are pure enough for mutation testing.
 MUTANTS ?= ./envelope ./adapter ./graph ./message
@@ -19,7 +21,7 @@ HOLDING  = $$($(GO) list -e -test -f '{{if .ForTest}}{{range .Imports}}{{if eq .
 STATEMENTS = $(GO) test -json $(TESTFLAGS) $(HOLDING) | $(GO) run ./conformance/report -interop '$(BUILD)/conformance/*.jsonl'
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test race lint fmt bench conformance conformance-json mutants interop interop-% console console-dev soak docs ci
+.PHONY: help build run test race lint fmt bench conformance conformance-json mutants interop interop-% console console-dev release-snapshot packages soak docs ci
 
 help: ## show this list
 	@grep -hE '^[a-z0-9%-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  %-18s %s\n", $$1, $$2}'
@@ -41,7 +43,7 @@ lint: $(GOLANGCI) ## run the linters, check go.mod, build for every platform
 	$(GO) mod tidy -diff
 	@for system in $(PLATFORMS); do \
 		echo "GOOS=$${system%/*} GOARCH=$${system#*/} $(GO) build ./cmd/parley"; \
-		GOOS=$${system%/*} GOARCH=$${system#*/} CGO_ENABLED=0 $(GO) build -o /dev/null ./cmd/parley; \
+		GOOS=$${system%/*} GOARCH=$${system#*/} CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false -o /dev/null ./cmd/parley; \
 	done
 
 fmt: $(GOLANGCI) ## format with gofumpt
@@ -71,6 +73,12 @@ console: ## check, build and test the console in a real browser
 console-dev: ## the console from its sources, against a running hub (PARLEY_HUB)
 	cd console && npm install --no-save --ignore-scripts --no-audit --no-fund && npx vite
 
+release-snapshot: $(NFPM) ## build binaries, archives, packages, SBOMs and sums into build/release
+	$(GO) run ./internal/release -nfpm $(NFPM) -out $(BUILD)/release -platforms '$(PLATFORMS)'
+
+packages: release-snapshot ## install, start, upgrade and remove what release-snapshot built (as root)
+	GO=$(GO) packaging/test $(NFPM)
+
 soak: ## the heavy suites at 50 times their size (PARLEY_SCALE=N to change)
 	PARLEY_SCALE=$${PARLEY_SCALE:-50} $(GO) test -count=1 -timeout 24h ./...
 
@@ -90,3 +98,7 @@ $(GOLANGCI):
 $(GREMLINS):
 	GOBIN=$(BIN) $(GO) install github.com/go-gremlins/gremlins/cmd/gremlins@$(GREMLINS_VERSION)
 	mv $(BIN)/gremlins $@
+
+$(NFPM):
+	GOBIN=$(BIN) $(GO) install github.com/goreleaser/nfpm/v2/cmd/nfpm@$(NFPM_VERSION)
+	mv $(BIN)/nfpm $@

@@ -4,12 +4,12 @@ import "github.com/spf13/cobra"
 
 func (a *app) completion() *cobra.Command {
 	return &cobra.Command{
-		Use:   "completion bash|zsh|fish",
+		Use:   "completion bash|zsh|fish|powershell",
 		Short: "Print a script that completes commands in a shell",
 		Example: `  source <(parley completion bash)
   parley completion zsh > "${fpath[1]}/_parley"
   parley completion fish > ~/.config/fish/completions/parley.fish`,
-		ValidArgs: []string{"bash", "zsh", "fish"},
+		ValidArgs: []string{"bash", "zsh", "fish", "powershell"},
 		Args:      cobra.MatchAll(cobra.ExactArgs(1), cobra.OnlyValidArgs),
 		RunE: func(c *cobra.Command, args []string) error {
 			switch args[0] {
@@ -17,8 +17,10 @@ func (a *app) completion() *cobra.Command {
 				return c.Root().GenBashCompletionV2(a.out, true)
 			case "zsh":
 				return c.Root().GenZshCompletion(a.out)
-			default:
+			case "fish":
 				return c.Root().GenFishCompletion(a.out, true)
+			default:
+				return c.Root().GenPowerShellCompletionWithDesc(a.out)
 			}
 		},
 	}

@@ -64,6 +64,7 @@ by its label title, or as @latest, the one that was opened last.`,
 		a.restore(),
 		a.bench(benches),
 		a.completion(),
+		a.man(),
 		a.version(),
 	)
 	nameArguments(root)

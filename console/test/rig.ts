@@ -82,6 +82,7 @@ export async function open(hub: Hub, hash = "#/now", options: BrowserContextOpti
   });
   const { complains, ...rest } = options;
   const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...rest });
+  context.setDefaultTimeout(120_000); // a browser on a busy machine takes its time
   const page = await context.newPage();
   const complaints: string[] = [];
   (page as any).complaints = complaints;
