@@ -9,14 +9,13 @@ import (
 	"github.com/spf13/cobra/doc"
 )
 
-// man writes the manual pages that packages hold. It is hidden because nobody
-// needs it who has a package.
+// man writes the manual pages that packages hold.
 func (a *app) man() *cobra.Command {
 	return &cobra.Command{
-		Use:    "man DIR",
-		Short:  "Write a manual page for each command into a folder",
-		Hidden: true,
-		Args:   cobra.ExactArgs(1),
+		Use:     "man DIR",
+		Short:   "Write a manual page for each command into a folder",
+		Example: "  parley man ./man1",
+		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := os.MkdirAll(args[0], 0o755); err != nil {
 				return err
