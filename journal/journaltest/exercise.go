@@ -58,7 +58,20 @@ func Exercise(t *testing.T, open Open) {
 			})
 		}
 	})
-	t.Run("nothing is left running", func(t *testing.T) { goleak.VerifyNone(t, before) })
+	t.Run("nothing is left running", func(t *testing.T) { endsAfterAll(t, before) })
+}
+
+// endsAfterAll wants that all goroutines but some end. An engine that failed gives
+// its disk only so long to close, so that on a busy machine some end after Close.
+func endsAfterAll(t *testing.T, but goleak.Option) {
+	t.Helper()
+	var err error
+	for range 100 { // each waits for a while
+		if err = goleak.Find(but); err == nil {
+			return
+		}
+	}
+	t.Error(err)
 }
 
 type testCase struct {
