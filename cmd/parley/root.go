@@ -68,6 +68,7 @@ by its label title, or as @latest, the one that was opened last.`,
 		a.version(),
 	)
 	nameArguments(root)
+	a.completeNames(root)
 	groupCommands(root)
 	suggestOthers(root)
 	return root

@@ -1,0 +1,204 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	v1 "github.com/parley-hub/parley/client/v1"
+	"github.com/parley-hub/parley/dialect/agh/wire"
+	"github.com/parley-hub/parley/envelope"
+	"github.com/parley-hub/parley/server/config"
+)
+
+// completeTimeout bounds how long a shell waits for the hub's names, and
+// maxCompletions how many are asked for.
+const (
+	completeTimeout = time.Second
+	maxCompletions  = "200"
+)
+
+// completer finds what may stand in one place of a command line. One that asks
+// the hub finds nothing where none answers.
+type completer func(a *app, c *cobra.Command, args []string) []string
+
+// completeArguments are the completers by the argument's name in a usage line,
+// and completeFlags by the flag's name.
+var (
+	completeArguments = map[string]completer{"CHANNEL": channelIDs, "NAME": agentNames, "AGENT": agentNames, "TYPE": channelTypes}
+	completeFlags     = map[string]completer{
+		"as": agentNames, "agent": agentNames, "to": agentNames, "for": agentNames, "asked-by": agentNames, "waiting-for": agentNames,
+		"channel": channelIDs, "type": typeNames, "kind": kinds, "set": settingKeys,
+	}
+)
+
+// completeNames lets shells complete what a hub knows, in every command below c.
+func (a *app) completeNames(c *cobra.Command) {
+	for _, below := range c.Commands() {
+		a.completeNames(below)
+	}
+	hub := c.Flags().Lookup("hub") != nil && !strings.HasPrefix(c.CommandPath(), "parley context")
+	if wanted := arguments(c.Use); hub && len(wanted) > 0 && c.ValidArgsFunction == nil && c.CommandPath() != "parley agents add" {
+		c.ValidArgsFunction = func(c *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+			return a.complete(c, args, begun, completeArguments[argumentAt(wanted, len(args))])
+		}
+	}
+	for name, find := range completeFlags {
+		if c.Flags().Lookup(name) == nil || !hub && name != "set" && name != "kind" {
+			continue
+		}
+		err := c.RegisterFlagCompletionFunc(name, func(c *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+			found, how := a.complete(c, args, begun, find)
+			if name == "set" {
+				how |= cobra.ShellCompDirectiveNoSpace // a value follows
+			}
+			return found, how
+		})
+		if err != nil {
+			panic(err) // the flag is there, and has no other
+		}
+	}
+}
+
+// complete is what a completer finds that goes on as the user began.
+func (a *app) complete(c *cobra.Command, args []string, begun string, find completer) ([]string, cobra.ShellCompDirective) {
+	if find == nil {
+		return nil, cobra.ShellCompDirectiveDefault
+	}
+	found := slices.DeleteFunc(find(a, c, args), func(word string) bool { return !strings.HasPrefix(word, begun) })
+	return found, cobra.ShellCompDirectiveNoFileComp
+}
+
+// argumentAt is the name of an argument; the last may be repeated.
+func argumentAt(wanted []string, i int) string {
+	last := wanted[len(wanted)-1]
+	switch {
+	case i < len(wanted):
+		return strings.Trim(wanted[i], "[].")
+	case strings.HasSuffix(last, "..."):
+		return strings.Trim(last, "[].")
+	}
+	return ""
+}
+
+// askFor asks the hub that the command line names, for a short while.
+func (a *app) askFor(c *cobra.Command, ask func(ctx context.Context, hub *v1.Client) error) {
+	text := func(name string) string { value, _ := c.Flags().GetString(name); return value }
+	set, _ := c.Flags().GetStringArray("set")
+	flags := &hubFlags{
+		url: text("hub"), context: text("context"), ca: text("ca"),
+		settings: &settingsFlags{flags: c.Flags(), file: text("config"), set: set},
+	}
+	for _, key := range allSettings {
+		if key.Name == "data.dir" {
+			flags.settings.keys = []config.Key{key}
+		}
+	}
+	hub, err := a.findHub(flags, v1.Options{})
+	var none *noHubError
+	if errors.As(err, &none) && !flags.settings.named("data") {
+		hub, err = hubAt(defaultHub, v1.Options{Token: lookup(a.environ, "PARLEY_TOKEN")})
+	}
+	if err != nil {
+		return // a shell that completes has no place for it
+	}
+	ctx, cancel := context.WithTimeout(c.Context(), completeTimeout)
+	defer cancel()
+	_ = ask(ctx, hub) // likewise
+}
+
+func channelIDs(a *app, c *cobra.Command, _ []string) (found []string) {
+	a.askFor(c, func(ctx context.Context, hub *v1.Client) error {
+		page, err := hub.Channels(ctx, url.Values{"newest": {"true"}, "limit": {maxCompletions}})
+		if err != nil {
+			return err
+		}
+		found = append(found, cobra.CompletionWithDesc(latestChannel, "the one that was opened last"))
+		for _, ch := range page.Items {
+			about := strings.TrimSpace(ch.Manifest.Type + " " + oneLine(ch.Labels[titleLabel]))
+			found = append(found, cobra.CompletionWithDesc(ch.ID, about))
+		}
+		return nil
+	})
+	return found
+}
+
+func agentNames(a *app, c *cobra.Command, args []string) (found []string) {
+	a.askFor(c, func(ctx context.Context, hub *v1.Client) error {
+		page, err := hub.Agents(ctx, url.Values{"limit": {maxCompletions}})
+		if err != nil {
+			return err
+		}
+		for _, agent := range page.Items {
+			if name := agent.Passport.Name; name == oneLine(name) && !slices.Contains(args, name) {
+				found = append(found, name)
+			}
+		}
+		return nil
+	})
+	return found
+}
+
+// typeNames are those of events for what sends them, and else those of channels.
+func typeNames(a *app, c *cobra.Command, args []string) []string {
+	if c.Name() == "send" {
+		return []string{envelope.TypeText, envelope.TypePacket, envelope.TypeContextSet}
+	}
+	return channelTypes(a, c, args)
+}
+
+func channelTypes(*app, *cobra.Command, []string) (found []string) {
+	all, err := adapters(allSettings.Default())
+	if err != nil {
+		return nil
+	}
+	for _, adapter := range all {
+		found = append(found, adapter.Manifest().Type)
+	}
+	return found
+}
+
+// kinds are those of agents, of AGH's messages, or of the records that the audit
+// has.
+func kinds(a *app, c *cobra.Command, _ []string) (found []string) {
+	switch path := c.CommandPath(); {
+	case path == "parley agents list":
+		return []string{"agent", "human", "remote_agent"}
+	case strings.HasPrefix(path, "parley agh "):
+		for _, kind := range wire.Kinds() {
+			found = append(found, string(kind))
+		}
+	case path == "parley audit":
+		a.askFor(c, func(ctx context.Context, hub *v1.Client) error {
+			page, err := hub.Audit(ctx, url.Values{"limit": {maxCompletions}})
+			if err != nil {
+				return err
+			}
+			for _, raw := range page.Items {
+				var record struct{ Kind string }
+				if json.Unmarshal(raw, &record) == nil && !slices.Contains(found, record.Kind) {
+					found = append(found, record.Kind)
+				}
+			}
+			return nil
+		})
+		slices.Sort(found)
+	}
+	return found
+}
+
+func settingKeys(*app, *cobra.Command, []string) (found []string) {
+	for _, key := range allSettings {
+		found = append(found, cobra.CompletionWithDesc(key.Name+"=", key.Meaning))
+	}
+	return found
+}
+
+// oneLine is a text that others wrote, as a shell's line can hold it.
+func oneLine(s string) string { return strings.Join(strings.Fields(clean(s)), " ") }
