@@ -20,7 +20,7 @@ import (
 // completeTimeout bounds how long a shell waits for the hub's names, and
 // maxCompletions how many are asked for.
 const (
-	completeTimeout = time.Second
+	completeTimeout = 3 * time.Second
 	maxCompletions  = "200"
 )
 

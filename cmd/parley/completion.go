@@ -8,7 +8,7 @@ func (a *app) completion() *cobra.Command {
 		Short: "Print a script that completes commands in a shell",
 		Long: `Print a script that completes commands in a shell: their names and flags, settings,
 types and kinds, and the channels and agents of the hub that the command would
-ask, if it answers within a second.`,
+ask, if it answers within three seconds.`,
 		Example: `  source <(parley completion bash)
   parley completion zsh > "${fpath[1]}/_parley"
   parley completion fish > ~/.config/fish/completions/parley.fish`,
