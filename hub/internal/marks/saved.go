@@ -31,7 +31,7 @@ type savedDeadline struct {
 func Save(m Marks) (Saved, error) {
 	s := Saved{Fired: m.Fired, Hidden: m.Hidden, Removed: m.Removed, Tasks: m.Tasks, Listed: m.Listed, Asked: m.Asked}
 	for _, d := range m.Due {
-		s.Due = append(s.Due, savedDeadline{d.Name, d.At})
+		s.Due = append(s.Due, savedDeadline(d))
 	}
 	for _, q := range m.Open {
 		data, err := q.Encode()
@@ -48,7 +48,7 @@ func Save(m Marks) (Saved, error) {
 func (s *Saved) Marks() (Marks, error) {
 	var due []Deadline
 	for _, d := range s.Due {
-		due = append(due, Deadline{d.Name, d.At})
+		due = append(due, Deadline(d))
 	}
 	var open []OpenRequest
 	for _, q := range s.Open {
