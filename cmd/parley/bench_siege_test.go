@@ -1,3 +1,7 @@
+//go:build !race
+
+// A siege is bound by time, and the race detector slows hub and attackers alike.
+
 package main
 
 import (

@@ -11,11 +11,14 @@ import (
 	"time"
 )
 
+// longWait is for answers of megabytes on a busy machine.
+const longWait = 3 * Wait
+
 // unreadAnswers: what somebody asks for and does not read counts as its own: it
 // is refused more, others are not, and it has its share again when it lets go.
 func unreadAnswers(t *testing.T, door Door) {
-	const long = 700_000                                              // of one message
-	s := door.Start(t, Options{Answers: 4 << 20, Patience: 2 * Wait}) // one key's share has room for one message
+	const long = 700_000                                                  // of one message
+	s := door.Start(t, Options{Answers: 4 << 20, Patience: 2 * longWait}) // one key's share has room for one message
 	if s.Unread == nil {
 		return
 	}
@@ -71,9 +74,9 @@ func (s *Site) until(t *testing.T, r Request, status int, otherwise string) {
 	t.Helper()
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
-	for late := time.Now().Add(Wait); ; <-tick.C {
+	for late := time.Now().Add(longWait); ; <-tick.C {
 		c := s.stuck(t, r)
-		_ = c.SetReadDeadline(time.Now().Add(Wait))
+		_ = c.SetReadDeadline(time.Now().Add(longWait))
 		answer, err := http.ReadResponse(bufio.NewReader(c), nil) //nolint:bodyclose // the connection is closed
 		got := "nothing"
 		if err == nil {

@@ -14,7 +14,7 @@ import (
 )
 
 // patience bounds every wait of the suite; it is reached only by a failure.
-const patience = time.Minute
+const patience = 5 * time.Minute
 
 // failer is what helpers need of a test, and what rapid's tests have too.
 type failer interface {
