@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { after, test } from "node:test";
-import { closeBrowser, done, Hub, open } from "./rig.ts";
+import { closeAll, done, Hub, open } from "./rig.ts";
 
-after(closeBrowser);
+after(closeAll);
 
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 

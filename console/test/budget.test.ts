@@ -3,9 +3,9 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, test } from "node:test";
 import { gzipSync } from "node:zlib";
-import { closeBrowser, done, Hub, open } from "./rig.ts";
+import { closeAll, done, Hub, open } from "./rig.ts";
 
-after(closeBrowser);
+after(closeAll);
 
 const dist = join(import.meta.dirname, "../dist");
 const packed = (names: string[]) => names.reduce((sum, name) => sum + gzipSync(readFileSync(join(dist, name)), { level: 9 }).length, 0);

@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { after, test } from "node:test";
-import { closeBrowser, done, Hub, open } from "./rig.ts";
+import { closeAll, done, Hub, open } from "./rig.ts";
 
-after(closeBrowser);
+after(closeAll);
 
 /** A page of another port that tries what a hostile one would. */
 async function stranger(hub: Hub): Promise<{ url: string; close: () => void }> {

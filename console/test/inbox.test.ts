@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
-import { closeBrowser, done, Hub, open } from "./rig.ts";
+import { closeAll, done, Hub, open } from "./rig.ts";
 
-after(closeBrowser);
+after(closeAll);
 
 const choices = [{ id: "approve", label: "Approve", consequence: "The release goes out." }, { id: "deny", label: "Deny" }];
 

@@ -23,6 +23,7 @@ export class Hub {
   async start(): Promise<this> {
     const child = spawn(binary, ["serve", "--data", this.data, "--listen", `127.0.0.1:${this.#port}`, "-o", "json", ...this.#flags], { stdio: ["ignore", "pipe", "pipe"] });
     this.#process = child;
+    hubs.add(this);
     let said = "";
     let errors = "";
     child.stderr!.on("data", (part: Buffer) => (errors += part.toString()));
@@ -49,6 +50,7 @@ export class Hub {
 
   async end(): Promise<void> {
     await this.kill();
+    hubs.delete(this);
     rmSync(this.data, { recursive: true, force: true });
   }
 
@@ -73,6 +75,7 @@ export class Hub {
   }
 }
 
+const hubs = new Set<Hub>();
 let browser: Browser | null = null;
 
 export async function open(hub: Hub, hash = "#/now", options: BrowserContextOptions & { complains?: RegExp } = {}): Promise<Page> {
@@ -113,7 +116,9 @@ export async function done(page: Page): Promise<void> {
   assert.deepEqual(complaints, []);
 }
 
-export async function closeBrowser(): Promise<void> {
+/** Ends what the tests of a file started, also what a failed one left: it would keep the run from ending. */
+export async function closeAll(): Promise<void> {
+  for (const hub of hubs) await hub.end();
   await browser?.close();
   browser = null;
 }

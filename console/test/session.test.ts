@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
-import { closeBrowser, done, Hub, open } from "./rig.ts";
+import { closeAll, done, Hub, open } from "./rig.ts";
 
-after(closeBrowser);
+after(closeAll);
 
 test("without keys this machine is operator, and the page makes the first key", async () => {
   const hub = await new Hub().start();
