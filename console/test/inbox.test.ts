@@ -42,6 +42,16 @@ test("two windows answer at once: one decides, the other is told", async () => {
   const cards = pages.map((page) => page.locator(`article[data-request="${request}"]`));
   await cards[0]!.getByRole("button", { name: "Approve" }).click();
   await cards[1]!.getByRole("button", { name: "Deny" }).click();
+  // Neither answer reaches the hub before both windows have sent theirs.
+  let sent = 0;
+  let both = () => {};
+  const together = new Promise<void>((resolve) => (both = resolve));
+  for (const page of pages)
+    await page.route("**/answer", async (route) => {
+      if (++sent === pages.length) both();
+      await together;
+      await route.continue();
+    });
   await Promise.all(cards.map((card) => card.getByRole("button", { name: /^Decide/ }).click()));
   await Promise.all(cards.map((card) => card.getByText("answered").waitFor()));
   const { answer } = await hub.call<{ answer: { choice: string } }>("GET", `requests/${request}`);
