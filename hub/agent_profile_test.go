@@ -1,19 +1,25 @@
 package hub_test
 
 import (
+	"context"
 	"fmt"
+	"log/slog"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/parley-hub/parley/adapter"
 	"github.com/parley-hub/parley/fault"
 	"github.com/parley-hub/parley/hub"
 	"github.com/parley-hub/parley/hub/internal/schema"
 	"github.com/parley-hub/parley/identity"
 	"github.com/parley-hub/parley/journal"
+	"github.com/parley-hub/parley/journal/mem"
 )
 
 func (r *rig) details(a *agent) hub.Details {
@@ -255,6 +261,67 @@ func TestSearchesOfLongResumes(t *testing.T) {
 				}
 			}
 			r.restart()
+		}
+	})
+}
+
+// reads counts the pages that are read of a journal.
+type reads struct {
+	journal.Engine
+	pages atomic.Int64
+}
+
+func (r *reads) Read(ctx context.Context, log journal.LogName, o journal.ReadOptions) (journal.Page, error) {
+	r.pages.Add(1)
+	return r.Engine.Read(ctx, log, o)
+}
+
+// However many identities there are, the skills and resumes in memory are those
+// that limits.profile_cache has room for: each of the others is read when it is
+// asked for, and admission needs none of them.
+func TestProfilesOfManyAreNotHeld(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		engine, err := mem.Open(mem.Options{Shards: shards})
+		if err != nil {
+			t.Fatal(err)
+		}
+		counted := &reads{Engine: engine}
+		h, err := hub.Open(ctx, counted, hub.Options{Adapters: adapter.All(), Log: slog.New(slog.DiscardHandler), Limits: hub.Limits{ProfileCache: 1 << 20}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { h.Close(); _ = engine.Close() }()
+		const many, fit = 400, 16 // of 64 KiB
+		var ids []string
+		for i := range many {
+			p, err := h.Register(ctx, hub.Registration{Passport: passport(fmt.Sprint("n", i)), Skill: filler(62 << 10)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			ids = append(ids, p.Passport.AgentID)
+		}
+		asked := func(of []string) int64 {
+			before := counted.pages.Load()
+			for _, id := range of {
+				if d, err := h.Details(ctx, id); err != nil || d.Skill == nil || len(*d.Skill) != 62<<10 {
+					t.Fatalf("details of %s: %v", id, err)
+				}
+			}
+			return counted.pages.Load() - before
+		}
+		if n := asked(ids); n < many-fit {
+			t.Errorf("%d profiles were read for %d identities: the rest is held", n, many)
+		}
+		if n := asked(ids[many-4:]); n != 0 {
+			t.Errorf("%d of the four newest were read again", n)
+		}
+		before := counted.pages.Load()
+		if _, err := h.Open(ctx, hub.Opening{Creator: ids[0], Type: "discussion", Participants: ids[1:3], RequiredAcks: new(int)}); err != nil {
+			t.Fatal(err)
+		}
+		if n := counted.pages.Load() - before; n != 0 {
+			t.Errorf("opening a channel read %d pages", n)
 		}
 	})
 }

@@ -157,6 +157,43 @@ func TestTheOperatorHasAReserve(t *testing.T) {
 	}
 }
 
+// The reserve has sixteen places; once all are the operator's own, nobody is
+// pushed out of them.
+func TestTheReserveHasSixteenPlaces(t *testing.T) {
+	t.Parallel()
+	h := start(t, func(c *config.Config, _ *server.Deps) { c.HTTP.MaxConnections, c.Limits.ConnectionsPeer = 10, 10 })
+	token, _, err := h.keys.Add(t.Context(), access.Operator, "", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	proof := "Authorization: Bearer " + token + "\r\n"
+	for range 10 {
+		if status, err := ask(h.raw(t), ""); err != nil || status != 200 {
+			t.Fatalf("a first connection: %d, %v", status, err)
+		}
+	}
+	var operators []net.Conn
+	for n := range 16 {
+		c := h.raw(t)
+		if status, err := ask(c, proof); err != nil || status != 200 {
+			t.Fatalf("the operator's connection %d of the reserve: %d, %v", n+1, status, err)
+		}
+		operators = append(operators, c)
+	}
+	// The reset may come before the dialer has returned.
+	if c, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", h.Addr().String()); err == nil {
+		defer c.Close()
+		if status, err := ask(c, proof); err == nil {
+			t.Errorf("a seventeenth got %d", status)
+		}
+	}
+	for n, c := range operators {
+		if status, err := ask(c, proof); err != nil || status != 200 {
+			t.Errorf("connection %d was pushed out: %d, %v", n+1, status, err)
+		}
+	}
+}
+
 // Behind a proxy all come from one address: each key has a share, and so have
 // all together who show none.
 func TestSharesBehindAProxy(t *testing.T) {

@@ -1,6 +1,7 @@
 package ag2_test
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"slices"
@@ -265,6 +266,33 @@ func TestListsStopAtAFrame(t *testing.T) {
 	p.call("list_agents", object{"limit": 1 << 62}, &agents)
 	if len(agents) < 60 || len(agents) > 71 || agents[0]["name"] != "alice" {
 		t.Errorf("%d agents are listed", len(agents))
+	}
+}
+
+// asked remembers how many identities the hub was last asked for.
+type asked struct {
+	*hub.Hub
+	agents atomic.Int64
+}
+
+func (a *asked) Agents(ctx context.Context, q hub.AgentQuery) ([]hub.Profile, error) {
+	a.agents.Store(int64(q.Limit))
+	return a.Hub.Agents(ctx, q)
+}
+
+// A huge limit is cut to what a frame could hold before anything is looked up.
+func TestHugeLimitsAreCutFirst(t *testing.T) {
+	t.Parallel()
+	var seen *asked
+	r := newRig(t, options{wrap: func(h *hub.Hub) ag2.Hub {
+		seen = &asked{Hub: h}
+		return seen
+	}})
+	p := r.dial()
+	p.register("alice")
+	p.call("list_agents", object{"limit": 1 << 62}, nil)
+	if n := seen.agents.Load(); n < 1 || n > 8192 {
+		t.Errorf("the hub was asked for %d", n)
 	}
 }
 
