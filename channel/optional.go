@@ -106,6 +106,16 @@ type Private interface {
 	Private() bool
 }
 
+// Part is an adapter whose channels are part of another channel of their home,
+// known by its type and name: they are opened only while it is there and has not
+// ended, and are deleted with it.
+type Part interface {
+	// WholeType is the type of that other channel.
+	WholeType() string
+	// WholeName is its name.
+	WholeName(m *Metadata) string
+}
+
 // KnobNamer is an adapter whose knobs name agents.
 type KnobNamer interface {
 	// NameKnobs returns the knobs with id(name) in place of every agent that they

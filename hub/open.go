@@ -310,6 +310,9 @@ func (h *Hub) storeChannel(ctx context.Context, a channel.Adapter, m *channel.Me
 		if h.homes.closed(m.ID) {
 			return fault.New(fault.NotFound, "home '%s' is being deleted", HomeOf(m.ID))
 		}
+		if err := h.checkWhole(ctx, a, m); err != nil {
+			return err
+		}
 		if err := b.begin(m, invitees, first, check); err != nil {
 			return err
 		}

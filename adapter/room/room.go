@@ -11,7 +11,7 @@ import (
 )
 
 // Type is the name under which the adapter is registered.
-const Type = "room"
+const Type = work.RoomType
 
 // Types of a room's records. None of them is ever on AGH's wire.
 const (

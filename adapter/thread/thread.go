@@ -49,6 +49,12 @@ func (Adapter) Dialect() string { return work.Dialect }
 // HomeKeys makes the ids of messages count in the whole workspace, for ever.
 func (Adapter) HomeKeys() bool { return true }
 
+// WholeType is a channel's room, without which there is no conversation.
+func (Adapter) WholeType() string { return work.RoomType }
+
+// WholeName is the channel.
+func (Adapter) WholeName(m *channel.Metadata) string { return work.ChannelName(m) }
+
 // ValidateCreate wants to know where the thread is.
 func (Adapter) ValidateCreate(m *channel.Metadata) error {
 	_, err := knobs(m)

@@ -49,6 +49,19 @@ func ReadKnobs(m *channel.Metadata) (Knobs, error) {
 	return k, nil
 }
 
+// RoomType is the type of the room that a conversation belongs to.
+const RoomType = "room"
+
+// ChannelName is the channel that a conversation belongs to, which its room is
+// named by; empty: its knobs cannot be read.
+func ChannelName(m *channel.Metadata) string {
+	k, err := ReadKnobs(m)
+	if err != nil {
+		return ""
+	}
+	return k.Channel
+}
+
 // RefuseType is the answer to what is not part of an AGH conversation.
 func RefuseType(adapter, eventType string) error {
 	return fault.New(fault.Protocol, "a %s takes AGH's own envelopes only, not %q", adapter, eventType)

@@ -29,6 +29,8 @@ type Hub interface {
 	Disown(id string)
 
 	AdmitNamed(ctx context.Context, o hub.Opening, e *envelope.Envelope, by *hub.Caller) *hub.Pending
+	// Delete removes a channel and what is part of it.
+	Delete(ctx context.Context, channelID string, by *hub.Caller) error
 	Log(ctx context.Context, channelID string, from, to uint64) iter.Seq2[*envelope.Envelope, error]
 
 	Document(ctx context.Context, kind, name string) (hub.Document, error)

@@ -119,6 +119,9 @@ func (sp *space) post(ctx context.Context, channel, agent, eventType string, dat
 	_, err = sp.s.hub.AdmitNamed(ctx,
 		hub.Opening{Home: sp.home.ID, Type: room.Type, Name: channel, Creator: agent, Knobs: knobs, Dialect: wire.Dialect},
 		&envelope.Envelope{Sender: agent, Type: eventType, Data: text, Origin: origin}, nil).Wait(ctx)
+	if fault.ReasonOf(err) == fault.ChannelEnded {
+		return fault.Wrap(fault.Unavailable, err, "the channel %q is being deleted with what was said in it; try again when that is done", channel)
+	}
 	return err
 }
 

@@ -63,9 +63,11 @@ func (sp *space) resolved(m *channel.Metadata) {
 	sp.s.event(Event{Name: DirectRoomOpened, Workspace: sp.name, Channel: r.channel, Surface: wire.Direct, Direct: k.Direct})
 }
 
-// ChannelEvent takes over that a channel was deleted.
+// ChannelEvent takes over that a channel was deleted. A room ends when its
+// deletion begins, and its conversations go before it.
 func (l *listener) ChannelEvent(ev hub.ChannelEvent) {
-	if ev.Kind != "deleted" {
+	ends := ev.Kind == "closed" && ev.Metadata.Manifest.Type == room.Type
+	if ev.Kind != "deleted" && !ends {
 		return
 	}
 	l.s.mu.RLock()

@@ -151,6 +151,7 @@ func TestRoutesKeepTheDocument(t *testing.T) {
 		c.hold(op, "POST", "/inbox/m-1/done?session_id="+tug.session, nil)
 		c.hold(op, "DELETE", "/channels/dock/peers/third.s1", nil)
 		c.hold(op, "DELETE", "/agh/agents/crane/capabilities", nil)
+		c.hold(op, "DELETE", "/channels/yard", nil)
 		for _, item := range c.paths {
 			for _, one := range item.(obj) {
 				name := one.(obj)["operationId"].(string)

@@ -80,6 +80,7 @@ func operations() []operation {
 		{"GET", spacePath + "/channels", yes, joined, (*call).listChannels, "listChannels", "Lists channels, newest activity first.", nil, nil, 200, map[string]any{"channels": []channelShape{}}, false},
 		{"POST", spacePath + "/channels", no, no, (*call).createChannel, "createChannel", "Opens a channel with a session for each of some agents.", nil, createBody{}, 201, map[string]any{"channel": channelDetail{}}, false},
 		{"GET", channelPath, yes, joined, (*call).showChannel, "showChannel", "Shows a channel.", nil, nil, 200, map[string]any{"channel": channelDetail{}}, false},
+		{"DELETE", channelPath, no, no, (*call).deleteChannel, "deleteChannel", "Deletes a channel with its peers and everything that was said in it.", nil, nil, 204, nil, false},
 		{"POST", channelPath + "/peers", no, no, (*call).joinPeer, "joinPeer", "Joins a peer to a channel.", nil, joinBody{}, 201, map[string]any{"session_id": "", "peer_id": "", "channel": "", "peer": peerShape{}}, false},
 		{"DELETE", channelPath + "/peers/{peer_id}", no, own, (*call).leavePeer, "leavePeer", "Ends a join.", nil, nil, 204, nil, false},
 		{"GET", channelPath + "/threads", yes, joined, (*call).listThreads, "listThreads", "Lists threads, newest activity first.", paging, nil, 200, map[string]any{"threads": []threadShape{}}, false},

@@ -49,6 +49,18 @@ func TestSend(t *testing.T) {
 		r.Equal(tug.waiting()[0]["direct_id"], "direct_84746c510d5845aa9078a8ca2f0f04a2")
 		r.Equal(each(list(r.get("/channels/dock/directs"), "directs"), "direct_id"), []string{"direct_84746c510d5845aa9078a8ca2f0f04a2"})
 	})
+	runs(t, "the room's id may be left out, because `to` says which it is; a malformed one is refused", agh.Config{}, func(r *rig) {
+		const pair = "direct_84746c510d5845aa9078a8ca2f0f04a2"
+		crane, tug := r.join("dock", "crane", "crane.s01"), r.join("dock", "tug", "tug.s02")
+		for _, bad := range []string{"direct_", pair + "0", "direct_" + strings.ToUpper(pair[len("direct_"):]), "room_1"} {
+			crane.send(http.StatusBadRequest, obj{"surface": "direct", "thread_id": nil, "direct_id": bad, "to": "tug.s02"})
+		}
+		crane.send(http.StatusBadRequest, obj{"surface": "direct", "thread_id": nil, "direct_id": pair}) // without `to`
+		r.Equal(list(r.get("/channels/dock/directs"), "directs"), []obj{})
+		result := crane.send(http.StatusOK, obj{"surface": "direct", "thread_id": nil, "to": "tug.s02"})["message"].(obj)
+		r.Equal(result["direct_id"], pair)
+		r.Equal(tug.waiting()[0]["direct_id"], pair)
+	})
 	holds(t, "agh-network#62: a send from an unknown session, another channel or another workspace is refused", agh.Config{}, func(r *rig) {
 		crane, _ := r.join("dock", "crane", "crane.s01"), r.join("yard", "tug", "tug.s02")
 		crane.send(http.StatusNotFound, obj{"session_id": "sess-0000000000000000"})

@@ -8,6 +8,7 @@ import (
 
 	"github.com/parley-hub/parley/dialect/agh/wire"
 	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/hub"
 )
 
 // channelShape is a channel as lists show it. Counts of messages are of public
@@ -161,4 +162,16 @@ func (c *call) createChannel() error {
 		return err
 	}
 	return c.answer(http.StatusCreated, map[string]any{"channel": d})
+}
+
+func (c *call) deleteChannel() error {
+	r, err := c.channel()
+	if err != nil {
+		return err
+	}
+	if err := c.s.hub.Delete(c.Context(), r.id, &hub.Caller{Role: hub.RoleOperator, Key: c.who.Key}); err != nil {
+		return err
+	}
+	c.w.WriteHeader(http.StatusNoContent)
+	return nil
 }

@@ -38,6 +38,7 @@ func TestWhoMay(t *testing.T) {
 			{"GET", "/channels", nil, 200, 200, 200, 200, 200, 401},
 			{"POST", "/channels", obj{"channel": "quay", "purpose": "p", "agent_names": []string{"tug"}}, 201, 403, 403, 403, 403, 401},
 			{"GET", dock, nil, 200, 200, 200, 200, 403, 401},
+			{"DELETE", "/channels/none", nil, 404, 403, 403, 403, 403, 401},
 			{"POST", dock + "/peers", obj{"agent": "other"}, 201, 403, 403, 403, 403, 401},
 			{"DELETE", dock + "/peers/none", nil, 404, 403, 404, 404, 404, 401},
 			{"GET", dock + "/threads", nil, 200, 200, 200, 200, 403, 401},

@@ -49,6 +49,20 @@ func HomeDeleted(id, kind string, at time.Time) journal.Record {
 // dropHome is the value of a home's entry among what is to be dropped.
 const dropHome = "home"
 
+// dropWhole is the value of a channel's entry among what is to be dropped, whose
+// parts are dropped first.
+const dropWhole = "whole"
+
+// DropWhole is the index entry that begins the deletion of a channel and its
+// parts.
+func DropWhole(id string, at time.Time) journal.IndexPut {
+	return journal.IndexPut{Key: DueKey(DueDrop, at, id), Value: []byte(dropWhole)}
+}
+
+// DropsWhole reports whether an entry of what is to be dropped is a channel with
+// its parts.
+func DropsWhole(entry journal.IndexEntry) bool { return string(entry.Value) == dropWhole }
+
 // DropsHome reports whether an entry of what is to be dropped is a home.
 func DropsHome(entry journal.IndexEntry) bool { return string(entry.Value) == dropHome }
 
