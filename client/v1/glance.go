@@ -69,6 +69,22 @@ func (c *Client) Stats(ctx context.Context, query url.Values) (*Stats, error) {
 	return s, c.Call(ctx, http.MethodGet, "/v1/stats?"+query.Encode(), nil, s)
 }
 
+// Health is how a hub is: since when it runs, and what it refused since then.
+type Health struct {
+	Version   string    `json:"version"`
+	StartedAt time.Time `json:"started_at"`
+	Stats     struct {
+		Refused       map[string]int64 `json:"refused"`         // posts, by code
+		RefusedAtDoor map[string]int64 `json:"refused_at_door"` // requests and connections, by reason
+	} `json:"stats"`
+}
+
+// Health asks how the hub is.
+func (c *Client) Health(ctx context.Context) (*Health, error) {
+	h := &Health{}
+	return h, c.Call(ctx, http.MethodGet, "/v1/health", nil, h)
+}
+
 // Watch streams several topics at once and hands every frame to visit, as Follow
 // does: see GET /v1/watch. When the connection breaks it goes on in all exact
 // topics; conflated ones tell what is.

@@ -70,7 +70,7 @@ func compose(ctx context.Context, cfg config.Config, engine journal.Engine, log 
 	recorder := recorderOf(registry, engine)
 	v1 := api.New(api.Config{
 		Hub: h, Backup: backupOf(engine), Version: thisBuild().Version, Name: hostName(), Log: log, Stopping: server.Stopping,
-		Stands: keys.Stands, Keys: keys, Sessions: sessions, Stats: recorder, Answers: budget, Chat: talks, ChatUser: chatUser(cfg, h),
+		Stands: keys.Stands, Keys: keys, Sessions: sessions, Stats: recorder, RefusedAtDoor: refusedAtDoor(registry), Answers: budget, Chat: talks, ChatUser: chatUser(cfg, h),
 		Warnings: dialects.channelWarnings, Takes: dialects.checkEnvelope, TakesOpening: dialects.checkOpening,
 		Limits: api.Limits{
 			Body: int64(cfg.Limits.Body), Page: cfg.Limits.Page, PageBytes: int(cfg.Limits.PageBytes), View: int64(cfg.Limits.View),

@@ -61,6 +61,7 @@ var examples = map[string]example{
 	"parley join":                 {hub: true},
 	"parley turns":                {hub: true},
 	"parley stats":                {hub: true},
+	"parley top":                  {hub: true},
 	"parley channels delete":      {hub: true},
 	"parley channels lint":        {hub: true},
 	"parley channels messages":    {hub: true},

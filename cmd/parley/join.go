@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net/url"
@@ -133,10 +132,4 @@ func choices(r v1.Request) string {
 		text += cell(c.ID)
 	}
 	return text
-}
-
-// away reports whether an error says that the hub is not there at the moment.
-func away(err error) bool {
-	var refusal *fault.Error
-	return err != nil && (!errors.As(err, &refusal) || fault.CodeOf(err) == fault.Unavailable)
 }

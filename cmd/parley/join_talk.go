@@ -12,6 +12,7 @@ import (
 
 	v1 "github.com/parley-hub/parley/client/v1"
 	"github.com/parley-hub/parley/envelope"
+	"github.com/parley-hub/parley/internal/screen"
 )
 
 // maxLine bounds a line that is said.
@@ -218,7 +219,7 @@ func (t *talking) say(ctx context.Context, p v1.Posting) error {
 	t.mu.Unlock()
 	for {
 		_, err := t.hub.Send(ctx, t.ch.ID, p)
-		if !away(err) {
+		if !screen.Away(err) {
 			return err
 		}
 		select {

@@ -42,6 +42,7 @@ type app struct {
 	output  string // of -o
 	begun   bool   // the arguments were right, and the command runs
 
+	quiet       bool // a screen is shown; lines on standard error would tear it
 	outputGiven bool // -o was
 	allColumns  bool // of --all-columns
 

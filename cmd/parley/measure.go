@@ -82,6 +82,26 @@ func readingOf(registry *prometheus.Registry, engine journal.Engine) stats.Readi
 	return r
 }
 
+// refusedAtDoor reads from a registry what the server refused before the hub saw
+// it, by reason.
+func refusedAtDoor(registry *prometheus.Registry) func() map[string]int64 {
+	return func() map[string]int64 {
+		counted := map[string]int64{}
+		families, _ := registry.Gather() // what cannot be told is not known
+		for _, f := range families {
+			if f.GetName() != "parley_refused_total" {
+				continue
+			}
+			for _, m := range f.GetMetric() {
+				for _, label := range m.GetLabel() {
+					counted[label.GetValue()] += int64(m.GetCounter().GetValue())
+				}
+			}
+		}
+		return counted
+	}
+}
+
 // journalMetrics tells what the journal counts.
 type journalMetrics struct{ engine journal.Engine }
 

@@ -16,7 +16,7 @@ var commandGroups = []struct {
 }{
 	{"Run:", []string{"serve", "demo", "agent"}},
 	{"Talk:", []string{"chat", "channels", "sessions", "join", "turns", "send", "requests", "tasks", "agents"}},
-	{"Look:", []string{"tail", "events", "export", "audit", "stats", "console", "doctor", "graph", "message", "agh", "schema"}},
+	{"Look:", []string{"tail", "events", "export", "audit", "top", "stats", "console", "doctor", "graph", "message", "agh", "schema"}},
 	{"Look after:", []string{"keys", "config", "context", "data", "backup", "restore", "bench", "completion", "man", "version"}},
 }
 
@@ -38,6 +38,7 @@ var otherNames = map[string][]string{
 	"serve":   {"run", "start", "up"},
 	"doctor":  {"status", "ps", "health"},
 	"join":    {"chat", "talk"},
+	"top":     {"htop", "monitor", "dashboard"},
 	"tail":    {"logs", "log", "follow", "watch"},
 	"audit":   {"logs", "log"},
 	"restore": {"import"},

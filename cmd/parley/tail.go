@@ -2,16 +2,15 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"os/signal"
-	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
 
 	v1 "github.com/parley-hub/parley/client/v1"
 	"github.com/parley-hub/parley/envelope"
+	"github.com/parley-hub/parley/internal/screen"
 )
 
 func (a *app) tail() *cobra.Command {
@@ -101,65 +100,4 @@ func (p *printer) event(ev *v1.Event) error {
 }
 
 // words is an envelope as one line for a person.
-func (p *printer) words(ev *v1.Event) string {
-	who := nameIn(p.ch, ev.Sender)
-	if ev.Audience != nil && !strings.HasPrefix(ev.Type, "ag2.channel.") {
-		names := make([]string, len(ev.Audience))
-		for i, id := range ev.Audience {
-			names[i] = nameIn(p.ch, id)
-		}
-		who += " → " + strings.Join(names, ", ")
-	}
-	head := fmt.Sprintf("%s %4d  ", ev.CreatedAt.Local().Format("15:04:05"), ev.Sequence)
-	what, quiet := describeEvent(ev)
-	who, what = cell(who), cell(what)
-	if !p.colour {
-		return head + who + ": " + what
-	}
-	if quiet {
-		return dim(head + who + ": " + what)
-	}
-	return dim(head) + paint(who) + ": " + what
-}
-
-// describeEvent says what an envelope says, and whether it is only bookkeeping.
-func describeEvent(ev *v1.Event) (text string, quiet bool) {
-	var data struct {
-		Text    string `json:"text"`
-		Body    string `json:"body"`
-		Reason  string `json:"reason"`
-		Routing struct {
-			Kind, Tool, Reason, Target string
-		} `json:"routing"`
-	}
-	_ = json.Unmarshal(ev.Data, &data) // what does not fit is shown as it is
-	switch ev.Type {
-	case envelope.TypeText:
-		return data.Text, false
-	case envelope.TypePacket:
-		text := data.Body
-		switch data.Routing.Kind {
-		case "handoff":
-			text = strings.TrimSpace("[hands over via " + data.Routing.Tool + "] " + data.Routing.Reason + " " + text)
-		case "finish":
-			text = strings.TrimSpace("[finishes: " + data.Routing.Reason + "] " + text)
-		}
-		return text, false
-	case envelope.TypeClosed, envelope.TypeExpired:
-		return strings.TrimPrefix(ev.Type, "ag2.channel.") + " (" + data.Reason + ")", true
-	case envelope.TypeInvite, envelope.TypeInviteAck, envelope.TypeInviteReject, envelope.TypeOpened:
-		return strings.TrimPrefix(ev.Type, "ag2.channel."), true
-	}
-	return ev.Type + " " + string(ev.Data), strings.HasPrefix(ev.Type, "ag2.")
-}
-
-func dim(s string) string { return "\x1b[2m" + s + "\x1b[0m" }
-
-// paint gives each name a colour of its own.
-func paint(name string) string {
-	sum := 0
-	for _, r := range name {
-		sum = sum*31 + int(r)
-	}
-	return fmt.Sprintf("\x1b[1;%dm%s\x1b[0m", 31+(sum%6+6)%6, name)
-}
+func (p *printer) words(ev *v1.Event) string { return screen.Line(p.ch, ev, p.colour) }

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	v1 "github.com/parley-hub/parley/client/v1"
+	"github.com/parley-hub/parley/internal/screen"
 )
 
 func (a *app) turns() *cobra.Command {
@@ -50,7 +51,7 @@ func due(at *time.Time, over bool) string {
 	case at == nil:
 		return "-"
 	case over:
-		return "overdue " + span(time.Since(*at))
+		return "overdue " + screen.Span(time.Since(*at))
 	}
-	return "in " + span(time.Until(*at))
+	return "in " + screen.Span(time.Until(*at))
 }

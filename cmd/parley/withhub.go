@@ -28,7 +28,11 @@ func (a *app) withHub(c *cobra.Command, fn func(ctx context.Context, hub *v1.Cli
 				}
 				return found.URL(), found.HTTP() // a hub that restarted may listen elsewhere
 			},
-			Notify: func(text string) { fmt.Fprintln(plain{a.err}, "parley:", text) },
+			Notify: func(text string) {
+				if !a.quiet {
+					fmt.Fprintln(plain{a.err}, "parley:", text)
+				}
+			},
 		}
 		hub, err := a.findHub(flags, opts)
 		var none *noHubError

@@ -47,6 +47,7 @@ var rows = map[string][]string{
 	"internal":          {},
 	"internal/bench":    {anything},
 	"internal/demo":     {"client", "client/v1", "graph", "internal/scripted"},
+	"internal/screen":   {"client/v1"},
 	"internal/scripted": {"agent"},
 	"internal/answers":  {"fault", "internal/turns"},
 	"internal/turns":    {"fault"},

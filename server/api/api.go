@@ -44,6 +44,9 @@ type Config struct {
 	Sessions *access.Sessions
 	// Stats is what the hub measures of itself; nil: nothing is kept.
 	Stats *stats.Recorder
+	// RefusedAtDoor counts the requests and connections that never reached the
+	// hub, by reason; nil: nobody counts them.
+	RefusedAtDoor func() map[string]int64
 	// Chat runs what is said in chat sessions; nil: nothing. ChatUser is whose an
 	// operator's are.
 	Chat     *chat.Service
@@ -84,6 +87,7 @@ type Limits struct {
 type API struct {
 	cfg       Config
 	hub       *hub.Hub
+	started   time.Time
 	log       *slog.Logger
 	views     *view.Registry
 	followers chan struct{}
@@ -105,6 +109,9 @@ func New(cfg Config) *API {
 	}
 	if cfg.Stands == nil {
 		cfg.Stands = func(access.Principal) bool { return true }
+	}
+	if cfg.RefusedAtDoor == nil {
+		cfg.RefusedAtDoor = func() map[string]int64 { return map[string]int64{} }
 	}
 	if cfg.Stopping == nil {
 		cfg.Stopping = func(context.Context) <-chan struct{} { return nil }
@@ -132,7 +139,7 @@ func New(cfg Config) *API {
 	setDefault(&l.Write, 10*time.Second)
 	setDefault(&l.KeepAlive, 15*time.Second)
 	a := &API{
-		cfg: cfg, hub: cfg.Hub, log: cfg.Log, pasts: newPasts(cfg.Limits.States), views: view.NewRegistry(),
+		cfg: cfg, hub: cfg.Hub, started: time.Now().UTC(), log: cfg.Log, pasts: newPasts(cfg.Limits.States), views: view.NewRegistry(),
 		followers: make(chan struct{}, l.Followers), mux: http.NewServeMux(),
 		rechecks: make(chan chan struct{}, 1),
 	}

@@ -2,6 +2,7 @@ package api
 
 import (
 	"net/http"
+	"time"
 
 	"github.com/parley-hub/parley/fault"
 	"github.com/parley-hub/parley/hub"
@@ -9,6 +10,7 @@ import (
 
 type healthBody struct {
 	Version     string            `json:"version"`
+	StartedAt   time.Time         `json:"started_at"`
 	Hub         hub.Health        `json:"hub"`
 	Stats       statsBody         `json:"stats"`
 	Quarantined map[string]string `json:"quarantined"` // channels that cannot be folded, and why
@@ -19,6 +21,7 @@ type statsBody struct {
 	BytesFolded    int64                `json:"bytes_folded"`
 	LiveLost       int64                `json:"live_lost"`
 	Refused        map[fault.Code]int64 `json:"refused"`
+	RefusedAtDoor  map[string]int64     `json:"refused_at_door"` // requests and connections, by reason
 	Loaded         int                  `json:"loaded"`
 	Waiting        int                  `json:"waiting"`
 	Followers      int                  `json:"followers"` // streams open now
@@ -30,8 +33,8 @@ func (a *API) health(c *call) error {
 		return err
 	}
 	s := a.hub.Stats()
-	body := healthBody{Version: a.cfg.Version, Hub: health, Quarantined: map[string]string{}, Stats: statsBody{
-		ChannelsLoaded: s.ChannelsLoaded, BytesFolded: s.BytesFolded, LiveLost: s.LiveLost, Refused: s.Refused,
+	body := healthBody{Version: a.cfg.Version, StartedAt: a.started, Hub: health, Quarantined: map[string]string{}, Stats: statsBody{
+		ChannelsLoaded: s.ChannelsLoaded, BytesFolded: s.BytesFolded, LiveLost: s.LiveLost, Refused: s.Refused, RefusedAtDoor: a.cfg.RefusedAtDoor(),
 		Loaded: s.Loaded, Waiting: s.Waiting, Followers: len(a.followers),
 	}}
 	for id, err := range a.hub.Quarantined() {

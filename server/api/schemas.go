@@ -14,6 +14,7 @@ var (
 	flag        = obj{"type": "boolean"}
 	maybe       = obj{"type": []any{"string", "null"}}
 	maybeNumber = obj{"type": []any{"integer", "null"}}
+	counts      = obj{"type": "object", "additionalProperties": number}
 	object      = obj{"type": "object"}
 	labels      = obj{"type": "object", "additionalProperties": text}
 	instant     = obj{"type": "string", "format": "date-time"}
@@ -231,14 +232,14 @@ func otherSchemas() obj {
 		},
 		"AuditPage": fieldsOf(obj{"records": list(ref("AuditRecord")), "next": text, "prev": text, "position": text}),
 		"Health": fieldsOf(obj{
-			"version": text, "quarantined": labels,
+			"version": text, "started_at": instant, "quarantined": labels,
 			"hub": fieldsOf(obj{
 				"active_channels": number, "registered_agents": number, "pending_inbox_total": number, "max_pending_inbox_depth": maybeNumber,
 				"registered_listeners": number, "adapters_loaded": number, "audit_log_bytes": number, "telemetry_log_bytes": number,
 			}),
 			"stats": fieldsOf(obj{
 				"channels_loaded": number, "bytes_folded": number, "live_lost": number, "loaded": number, "waiting": number,
-				"refused": obj{"type": "object", "additionalProperties": number}, "followers": number,
+				"refused": counts, "refused_at_door": counts, "followers": number,
 			}),
 		}),
 		"KeyRequest": requestOf(obj{"role": oneOf("operator", "reader", "agent"), "agent": text, "token": text}),

@@ -1,0 +1,3 @@
+module github.com/parley-hub/parley/interop/terminal
+
+go 1.26.0
