@@ -2,6 +2,7 @@ package main
 
 import (
 	"crypto/tls"
+	"errors"
 	"log/slog"
 	"net/http"
 	"os"
@@ -46,9 +47,11 @@ func serveAGH(cfg config.Config, h *hub.Hub, keys *access.Keys, budget *answers.
 		return nil, err
 	}
 	ring := keyring.At(cfg.Data.Dir)
-	return agh.New(agh.Config{
-		Hub:    h,
-		Broker: broker,
+	hooks := aghHooks(set.Hooks, log)
+	s, err := agh.New(agh.Config{
+		Hub:     h,
+		Broker:  broker,
+		OnEvent: hooks.onEvent(),
 		Who: func(r *http.Request) agh.Who {
 			who := access.From(r.Context())
 			return agh.Who{Role: aghRoles[who.Role], Agent: who.Agent, Key: who.Key}
@@ -75,6 +78,13 @@ func serveAGH(cfg config.Config, h *hub.Hub, keys *access.Keys, budget *answers.
 			Streams: set.Limits.Streams, Write: cfg.Limits.FollowerWrite, KeepAlive: cfg.Limits.KeepAlive,
 		},
 	})
+	if err != nil {
+		return nil, errors.Join(err, hooks.close())
+	}
+	if hooks.Runner == nil {
+		return s, nil
+	}
+	return &aghWithHooks{s, hooks}, nil
 }
 
 // natsTokenEnv has the token of a NATS server elsewhere, so that it need not be

@@ -1,10 +1,13 @@
 package agh
 
 import (
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/parley-hub/parley/dialect/agh/wire"
 	"github.com/parley-hub/parley/envelope"
+	"github.com/parley-hub/parley/fault"
 )
 
 // Names of events.
@@ -18,6 +21,17 @@ const (
 	WorkTransitioned = "network.work.transitioned"
 	WorkClosed       = "network.work.closed"
 )
+
+// eventNames are all of them, in the order in which one write tells them.
+var eventNames = []string{PeerJoined, PeerLeft, ThreadOpened, DirectRoomOpened, MessagePersisted, WorkOpened, WorkTransitioned, WorkClosed}
+
+// checkEvent takes the name of an event.
+func checkEvent(name string) error {
+	if slices.Contains(eventNames, name) {
+		return nil
+	}
+	return fault.New(fault.Invalid, "%.100q is no event of the AGH network; they are %s", name, strings.Join(eventNames, ", "))
+}
 
 // Event tells what happened, after it is durable. What was written together is
 // told in the order of the names above, and nothing is told of duplicates.

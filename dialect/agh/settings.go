@@ -19,10 +19,9 @@ type Settings struct {
 	V1             bool
 	NATS           NATSSettings
 	Audit          AuditSettings
+	Hooks          HookSettings
 	Limits         LimitSettings
 }
-
-// NATSSettings is how AGH's peers elsewhere are reached: by a server of this process,
 
 // NATSSettings is how AGH's peers elsewhere are reached: by a server of this process,
 // or by another.
@@ -34,6 +33,14 @@ type NATSSettings struct {
 // AuditSettings bounds what AGH's peers can have written to the audit.
 type AuditSettings struct {
 	Rejects int
+}
+
+// HookSettings say which command is told of AGH's events.
+type HookSettings struct {
+	Command []string
+	Events  []string
+	Timeout time.Duration
+	Queue   int
 }
 
 // LimitSettings bound what AGH's peers can make the hub hold.
@@ -100,6 +107,22 @@ var Section = config.NewSection("agh",
 		Name: "agh.audit.rejects", Default: "10",
 		Meaning: "rejected AGH envelopes of one peer that are audited in a second; the next record says how many more there were",
 	}, Field: func(s *Settings) any { return &s.Audit.Rejects }},
+	setting{Key: config.Key{
+		Name: "agh.hooks.command", Default: "",
+		Meaning: "a program and its arguments, run without a shell for each event of the AGH network, one at a time and in order, with the event as JSON on its standard input; empty runs none",
+	}, Field: func(s *Settings) any { return &s.Hooks.Command }},
+	setting{Key: config.Key{
+		Name: "agh.hooks.events", Default: "",
+		Meaning: "the events that agh.hooks.command is run for, such as network.work.closed; empty is all",
+	}, Field: func(s *Settings) any { return &s.Hooks.Events }, Check: checkEvent},
+	setting{Key: config.Key{
+		Name: "agh.hooks.timeout", Default: "10s",
+		Meaning: "how long agh.hooks.command may take for one event before it is ended",
+	}, Field: func(s *Settings) any { return &s.Hooks.Timeout }},
+	setting{Key: config.Key{
+		Name: "agh.hooks.queue", Default: "1000", Most: 100_000,
+		Meaning: "events that wait for agh.hooks.command; more are dropped and counted",
+	}, Field: func(s *Settings) any { return &s.Hooks.Queue }},
 	setting{Key: config.Key{
 		Name: "agh.limits.remotes", Default: "10000",
 		Meaning: "remote AGH peers present in one channel, of which more are ignored when they greet; and remote peers that spoke, in all, of which the hub forgets whoever was silent for longest",
