@@ -21,6 +21,9 @@ import (
 //	Private       is shown to members and operators only      readers' keys see it too
 //	MemberFolder  folds who belongs to a channel              its participants, or Metadata.MembersOf
 //	Admitter      lets others than members speak              only members speak
+//	Items         reads its log as items                      only the hub's own are known
+//	Speaker       takes what is said in other dialects        only its own dialect speaks
+//	MemberNamer   knows its members by names of its own       they have their registered names
 //	KeyScope      counts idempotency keys in its home         each channel and sender counts its own
 //
 // adapter/turn.Driver is one more: how an agent takes a turn. It is not here,

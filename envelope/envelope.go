@@ -46,6 +46,9 @@ type Origin struct {
 	Hops    int
 }
 
+// OriginHub is the dialect of what a hub wrote itself. No surface can set it.
+const OriginHub = "hub"
+
 // VisibleTo reports whether an agent may read the envelope by AG2's rule: its
 // sender, everyone, or whom the audience lists.
 func (e *Envelope) VisibleTo(agent string) bool {

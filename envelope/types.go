@@ -22,6 +22,15 @@ const (
 	// WireExpectationViolated is what AG2's own wire calls it.
 	WireExpectationViolated = "ag2.expectation.violated"
 
+	// TypeRemoved tells a channel that a participant may not speak any more.
+	TypeRemoved = "ag2.participant.removed"
+
+	// Types of the side envelopes that tell of requests.
+	TypeRequest          = "parley.request"
+	TypeAnswer           = "parley.answer"
+	TypeRequestExpired   = "parley.request.expired"
+	TypeRequestCancelled = "parley.request.cancelled"
+
 	TypeTaskStarted       = "ag2.task.started"
 	TypeTaskProgress      = "ag2.task.progress"
 	TypeTaskCompleted     = "ag2.task.completed"

@@ -30,6 +30,7 @@ const (
 	PeerJoined   Reason = "peer_joined"   // the peer id is joined to the room
 	PeerAbsent   Reason = "peer_absent"   // the peer is not joined to the room
 	Taken        Reason = "taken"         // another record holds the name
+	TooManyHops  Reason = "too_many_hops" // it has crossed between dialects too often
 
 	RequestAnswered  Reason = "request_answered"  // the request has another answer
 	RequestExpired   Reason = "request_expired"   // nobody answered the request in time
@@ -71,6 +72,7 @@ func Reasons() []ReasonEntry {
 		{PeerJoined, Conflict, "A peer of that id is joined to the room."},
 		{PeerAbsent, NotFound, "No peer of that id is joined to the room."},
 		{Taken, Conflict, "The name is held; the detail `channel` says by which channel."},
+		{TooManyHops, Protocol, "It has crossed between dialects more often than `bridge.max_hops` allows."},
 		{RequestAnswered, Conflict, "The request has another answer; the first one holds."},
 		{RequestExpired, Conflict, "Nobody answered the request in time."},
 		{RequestCancelled, Conflict, "The request was withdrawn, or its channel has ended."},

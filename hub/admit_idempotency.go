@@ -105,7 +105,8 @@ func (h *Hub) keyTake(a channel.Adapter, e *envelope.Envelope, now time.Time) jo
 	return take
 }
 
-// isKey reports whether a batch lost the idempotency key of one of the envelopes.
+// isKey reports whether a batch lost the idempotency key, or the origin, of one of
+// the envelopes.
 func isKey(err error, list ...*envelope.Envelope) bool {
 	var conflict *journal.ConflictError
 	if !errors.As(err, &conflict) || conflict.Kind != journal.ClaimConflict {
@@ -113,7 +114,7 @@ func isKey(err error, list ...*envelope.Envelope) bool {
 	}
 	name := conflict.Claim.Name
 	return slices.ContainsFunc(list, func(e *envelope.Envelope) bool {
-		return e.Key != "" && (name == schema.IdempotencyClaim(e.Channel, e.Sender, e.Key) || name == schema.HomeKeyClaim(HomeOf(e.Channel), e.Key))
+		return name == originClaim(e) || e.Key != "" && (name == schema.IdempotencyClaim(e.Channel, e.Sender, e.Key) || name == schema.HomeKeyClaim(HomeOf(e.Channel), e.Key))
 	})
 }
 

@@ -11,13 +11,14 @@ import (
 	"github.com/parley-hub/parley/journal"
 )
 
-// post is one call of Admit, AdmitAll or AdmitSide on its way into its channel.
+// post is one call of Admit, AdmitAll, AdmitSide or Say on its way into its channel.
 type post struct {
 	hub     *Hub
 	list    []*envelope.Envelope // of one sender, for one channel
 	by      *Caller
 	sender  *registry.Member
 	kind    postKind
+	saying  *Saying            // of which the list is made, if it is one
 	refused *envelope.Envelope // which of the list is refused, if one is
 
 	one [1]*envelope.Envelope // room for a list of one
@@ -29,6 +30,7 @@ const (
 	postOne postKind = iota
 	postAll
 	postSide
+	postSay
 )
 
 func (h *Hub) newPost(kind postKind, e *envelope.Envelope, sender *registry.Member, by *Caller) *post {
@@ -94,6 +96,8 @@ func (p *post) offer(ctx context.Context, ch *loadedChannel) (*Pending, error) {
 		return p.hub.admitAllTo(ctx, ch, p)
 	case postSide:
 		return p.hub.admitSideTo(ctx, ch, p.sender, p.list[0], p.by)
+	case postSay:
+		return p.hub.sayIn(ctx, ch, p)
 	}
 	return p.hub.admitTo(ctx, ch, p.sender, p.list[0], p.by)
 }
@@ -102,6 +106,8 @@ func (p *post) offer(ctx context.Context, ch *loadedChannel) (*Pending, error) {
 // post's answer. It returns nil if the keys are new, or if there are none.
 func (p *post) repeated(ctx context.Context) *Pending {
 	switch {
+	case p.kind == postSay:
+		return p.repeatedSaying(ctx)
 	case p.list[0].Key == "":
 		return nil
 	case p.kind == postAll:
@@ -117,6 +123,8 @@ func (p *post) again(ctx context.Context) *Pending {
 		return p.hub.AdmitAll(ctx, p.list, p.by)
 	case postSide:
 		return p.hub.AdmitSide(ctx, p.list[0], p.by)
+	case postSay:
+		return p.hub.Say(ctx, *p.saying, p.by)
 	}
 	return p.hub.Admit(ctx, p.list[0], p.by)
 }
@@ -187,7 +195,7 @@ func (h *Hub) admitAllTo(ctx context.Context, ch *loadedChannel, all *post) (p *
 		}
 	}()
 	b := h.newBatch(ch)
-	b.caller, b.by = h.spans.Caller(ctx), all.by
+	b.caller, b.by, b.crossing = h.spans.Caller(ctx), all.by, all.saying != nil
 	b.expect(len(all.list))
 	for _, e := range all.list {
 		all.refused = e

@@ -21,7 +21,7 @@ import (
 
 // hubMade marks envelopes that the hub wrote itself, so that a client's post
 // of the same type is never mistaken for one.
-const hubMade = "hub"
+const hubMade = envelope.OriginHub
 
 // HubMade reports whether the hub wrote an envelope itself.
 func HubMade(e *envelope.Envelope) bool { return e.Origin.Dialect == hubMade }
@@ -53,6 +53,7 @@ type batch struct {
 	posted     []*envelope.Envelope // all of a post of several
 	places     []string             // in whose inboxes there is room for it
 	openingKey string               // the claim of an opening's idempotency key; empty: none
+	crossing   bool                 // it is said in another dialect, and its origin counts once
 	spoken     bool                 // the supervisors' waiting words are part of the batch
 
 	caller trace.SpanContext // in which span the post is made
@@ -125,6 +126,9 @@ func (b *batch) add(e *envelope.Envelope, posted bool) error {
 	}
 	if e.Key != "" && posted {
 		record.Take = append(record.Take, b.hub.keyTake(b.ch.adapter, e, b.now))
+	}
+	if name := originClaim(e); name != "" && b.crossing && posted {
+		record.Take = append(record.Take, journal.Take{Name: name, Expires: b.now.Add(b.hub.opts.IdempotencyWindow)})
 	}
 	b.history = append(b.history, record)
 	b.seq, b.lastID = e.Seq, id

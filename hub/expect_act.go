@@ -14,7 +14,7 @@ import (
 )
 
 // typeRemoved tells a channel that a participant may not speak any more.
-const typeRemoved = "ag2.participant.removed"
+const typeRemoved = envelope.TypeRemoved
 
 // action is what a handler does, in the batch that writes down the violation.
 type action func(b *batch, v Violation) error

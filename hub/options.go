@@ -58,6 +58,8 @@ type Options struct {
 	HoldFor time.Duration
 	// IdempotencyWindow is how long a key is remembered; 0: 24 h.
 	IdempotencyWindow time.Duration
+	// MaxHops is how often something may cross between dialects; 0: 8.
+	MaxHops int
 	// ReserveIDs is how far ahead ids are reserved; 0: a minute.
 	ReserveIDs time.Duration
 	// SnapshotAfter is how many records a channel's logs have when a snapshot of
@@ -124,6 +126,7 @@ func (o Options) withDefaults() Options {
 	setDefault(&o.RestartGrace, time.Minute)
 	setDefault(&o.HoldFor, 30*time.Second)
 	setDefault(&o.IdempotencyWindow, 24*time.Hour)
+	setDefault(&o.MaxHops, 8)
 	setDefault(&o.ReserveIDs, time.Minute)
 	setDefault(&o.SnapshotAfter, 4_096)
 	setDefault(&o.EvictAfter, 10*time.Minute)

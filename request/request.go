@@ -12,14 +12,16 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/parley-hub/parley/envelope"
 )
 
 // Types of the side envelopes that tell of requests.
 const (
-	TypeRequest   = "parley.request"
-	TypeAnswer    = "parley.answer"
-	TypeExpired   = "parley.request.expired"
-	TypeCancelled = "parley.request.cancelled"
+	TypeRequest   = envelope.TypeRequest
+	TypeAnswer    = envelope.TypeAnswer
+	TypeExpired   = envelope.TypeRequestExpired
+	TypeCancelled = envelope.TypeRequestCancelled
 )
 
 // Kinds that the hub's own surfaces know. Any other name is accepted too.

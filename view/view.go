@@ -23,6 +23,10 @@ type Input struct {
 	Render channel.Renderer
 	// Visible says what the participant may read; nil is AG2's audience rule.
 	Visible func(*envelope.Envelope) bool
+	// Adapter and Channel say how the log reads as items; without them only the
+	// hub's own envelopes are known.
+	Adapter channel.Adapter
+	Channel *channel.Metadata
 	// Name resolves an id to a registered name; nil, and an empty answer, keep
 	// the id.
 	Name func(id string) string

@@ -36,6 +36,7 @@ func Exercise(t *testing.T, s Subject) {
 		"two folds of one log are equal":          s.deterministic,
 		"any envelope folds":                      s.total,
 		"a state survives its codec":              s.roundTrip,
+		"any log reads as items, always the same": s.items,
 		"lifecycle, task and custom types pass":   s.bystander,
 		"the audience says who is told and reads": s.audience,
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/fault"
 	"github.com/parley-hub/parley/internal/jsonbuf"
+	"github.com/parley-hub/parley/message"
 )
 
 // Type is the name under which the adapter is registered.
@@ -244,3 +245,17 @@ func (Adapter) Codec() channel.Codec {
 
 // Render shows what a message says.
 func (Adapter) Render(e *envelope.Envelope) (string, bool) { return work.Render(e) }
+
+// ItemReader reads what is said, and steps of work. It remembers nothing.
+func (Adapter) ItemReader(*channel.Metadata) channel.ItemReader {
+	return channel.ItemFunc(work.ReadItems)
+}
+
+// Say says a message to the other peer of the room.
+func (Adapter) Say(_ *channel.Metadata, s channel.State, sender string, msg message.Envelope) ([]channel.Draft, error) {
+	state, ok := s.(*State)
+	if !ok || state == nil {
+		return nil, fault.New(fault.Internal, "%T is not the state of a %s", s, Type)
+	}
+	return work.Say(state.Place, Type, sender, msg)
+}

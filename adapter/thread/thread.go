@@ -8,6 +8,7 @@ import (
 	"github.com/parley-hub/parley/channel"
 	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/message"
 )
 
 // Type is the name under which the adapter is registered.
@@ -136,3 +137,17 @@ func (Adapter) Codec() channel.Codec { return work.Codec() }
 
 // Render shows what a message says.
 func (Adapter) Render(e *envelope.Envelope) (string, bool) { return work.Render(e) }
+
+// ItemReader reads what is said, and steps of work. It remembers nothing.
+func (Adapter) ItemReader(*channel.Metadata) channel.ItemReader {
+	return channel.ItemFunc(work.ReadItems)
+}
+
+// Say says a message to everyone in the thread.
+func (Adapter) Say(_ *channel.Metadata, s channel.State, sender string, msg message.Envelope) ([]channel.Draft, error) {
+	c, ok := s.(*work.Conversation)
+	if !ok || c == nil {
+		return nil, fault.New(fault.Internal, "%T is not the state of a %s", s, Type)
+	}
+	return work.Say(c.Place, Type, sender, msg)
+}

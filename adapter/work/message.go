@@ -1,8 +1,8 @@
 // Package work is what threads and direct rooms of AGH have in common: one
 // fold of what is said and of the work that is done there. It is pure, and
 // reads records of AGH envelopes: the body is the data, the id is the origin's,
-// and the other members are in ext. Only AGH's dialect sets such an origin, so
-// that nobody posts here through another one.
+// and the other members are in ext. Only AGH's dialect sets such an origin, and
+// only Say an id in ext, so that nobody posts here through another one.
 package work
 
 import (
@@ -50,12 +50,17 @@ const maxDepth = 128
 
 // Read reads a record; false: it is none of a conversation.
 func Read(e *envelope.Envelope) (Message, bool) {
-	m := Message{Type: e.Type, ID: e.Origin.ID}
-	if !Concerns(e.Type) || m.ID == "" || e.Origin.Dialect != Dialect || jsonscan.Check(e.Ext, maxDepth) != nil || jsonscan.Check(e.Data, maxDepth) != nil {
+	m := Message{Type: e.Type}
+	if e.Origin.Dialect == Dialect {
+		m.ID = e.Origin.ID
+	}
+	if !Concerns(e.Type) || jsonscan.Check(e.Ext, maxDepth) != nil || jsonscan.Check(e.Data, maxDepth) != nil {
 		return m, false
 	}
 	for name, value := range jsonscan.Members(e.Ext) {
 		switch string(name) {
+		case ownID:
+			m.ID, _ = jsonscan.Text(value)
 		case "from":
 			m.From, _ = jsonscan.Text(value)
 		case "to":
@@ -67,8 +72,12 @@ func Read(e *envelope.Envelope) (Message, bool) {
 		}
 	}
 	m.read(e.Data)
-	return m, m.From != ""
+	return m, m.From != "" && m.ID != ""
 }
+
+// ownID is the member of ext that holds the id of what was said in another
+// dialect: its origin is not AGH's.
+const ownID = "id"
 
 // seconds reads Unix seconds, which strict senders may write as 7.0.
 func seconds(value []byte) int64 {

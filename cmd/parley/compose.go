@@ -157,6 +157,7 @@ func hubOptions(cfg config.Config, keys *access.Keys, log *slog.Logger) hub.Opti
 		HoldFor:           cfg.Hub.HoldFor,
 		IdempotencyWindow: cfg.Hub.IdempotencyWindow,
 		EvictAfter:        cfg.Hub.EvictAfter,
+		MaxHops:           cfg.Bridge.MaxHops,
 		CloseWithin:       cfg.Shutdown.Timeout,
 		Limits: hub.Limits{
 			Agents:         cfg.Limits.Agents,

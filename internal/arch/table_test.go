@@ -24,7 +24,7 @@ var rows = map[string][]string{
 	"message":           {},
 	"fault":             {},
 	"identity":          {"envelope"},
-	"channel":           {"envelope"},
+	"channel":           {"envelope", "message"},
 	"graph":             {"envelope"},
 	"task":              {"envelope"},
 	"request":           {"envelope"},

@@ -16,6 +16,7 @@ type Config struct {
 	Limits   Limits
 	Console  Console
 	Hub      Hub
+	Bridge   Bridge
 
 	Sections map[string]any // of dialects that define their own: see Section
 	Exposing []string       // settings that let in clients from everywhere without a proof
@@ -112,6 +113,11 @@ type Console struct {
 	Enabled  bool
 	Session  time.Duration
 	Sessions int
+}
+
+// Bridge is what crosses between dialects.
+type Bridge struct {
+	MaxHops int
 }
 
 // Hub is the core's own timing.

@@ -47,6 +47,7 @@ func TestDefaults(t *testing.T) {
 			InviteAckTimeout: 25 * time.Second, TTLSweepInterval: 30 * time.Second, ExpectationSweepInterval: 10 * time.Second,
 			RestartGrace: time.Minute, HoldFor: 30 * time.Second, IdempotencyWindow: 24 * time.Hour, EvictAfter: 10 * time.Minute,
 		},
+		Bridge: config.Bridge{MaxHops: 8},
 	}
 	if diff := cmp.Diff(want, config.Default()); diff != "" {
 		t.Errorf("defaults (-want +got):\n%s", diff)

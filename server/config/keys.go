@@ -375,6 +375,11 @@ var Core = Table{
 		Meaning: "how long a channel stays folded in memory untouched",
 		field:   func(c *Config) any { return &c.Hub.EvictAfter },
 	},
+	{
+		Name: "bridge.max_hops", Default: "8", Most: 1000,
+		Meaning: "how often something that is said may cross between dialects; over it, it is refused",
+		field:   func(c *Config) any { return &c.Bridge.MaxHops },
+	},
 }
 
 // Env is the environment variable that sets the key.

@@ -8,11 +8,11 @@ import (
 // is fully specified; its result is a message of its own.
 func (h *History) tool(e Event) {
 	var p struct {
-		Call    string     `json:"callId"`
-		Name    string     `json:"name"`
-		Message string     `json:"messageId"`
-		Args    *string    `json:"argsJson"`
-		Result  toolResult `json:"result"`
+		Call    string  `json:"callId"`
+		Name    string  `json:"name"`
+		Message string  `json:"messageId"`
+		Args    *string `json:"argsJson"`
+		Result  Result  `json:"result"`
 	}
 	if !read(e.Data, &p) || p.Call == "" {
 		return
@@ -60,15 +60,15 @@ func (h *History) called(id string, c *call, e Event) {
 	h.message(c.message, RoleAssistant, e).put(content)
 }
 
-// toolResult is a result as events have it.
-type toolResult struct {
+// Result is a result of a tool as events have it.
+type Result struct {
 	Text    *string `json:"text"`
 	JSON    Raw     `json:"json"`
 	Content Raw     `json:"content"`
 }
 
 // value is the result as a content has it.
-func (r *toolResult) value() Raw {
+func (r *Result) value() Raw {
 	switch {
 	case len(r.JSON) > 0 && r.JSON.Kind() != 'n':
 		return r.JSON
@@ -86,7 +86,7 @@ func (r *toolResult) value() Raw {
 
 // Display is the text that shows a result: its text, else its value as JSON,
 // else its contents.
-func (r *toolResult) Display() string {
+func (r *Result) Display() string {
 	switch {
 	case r.Text != nil && *r.Text != "":
 		return *r.Text

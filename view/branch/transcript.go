@@ -246,7 +246,7 @@ func (t *Transcript) tool(e Event, p *itemPayload) {
 		if it.Name == "" || it.Name == unnamedTool && p.Name != "" {
 			it.Name = p.Name
 		}
-		var result toolResult
+		var result Result
 		read(p.Result, &result)
 		it.Text, it.State = result.Display(), Complete
 		t.drop(func(open *Prompt) bool { return open.Call == p.Call })

@@ -67,7 +67,9 @@ func Message(record *envelope.Envelope) (*Envelope, []byte, error) {
 	if data == nil {
 		b := &jsonbuf.Buffer{Bytes: make([]byte, 0, len(record.Ext)+len(record.Data)+64)}
 		b.Open('{')
-		b.Key("id").String(record.Origin.ID)
+		if record.Origin.Dialect == Dialect { // else its id is in ext
+			b.Key("id").String(record.Origin.ID)
+		}
 		for name, value := range jsonscan.Members(record.Ext) {
 			b.Key(string(name)).Checked(value)
 		}

@@ -86,6 +86,10 @@ func HomeKeyClaim(home, idempotencyKey string) string {
 	return digested("key/", home, idempotencyKey)
 }
 
+// OriginClaim is the claim of the id that something had where it came in, in a
+// home or in a channel without one.
+func OriginClaim(scope, dialect, id string) string { return digested("origin/", scope, dialect, id) }
+
 // OpeningKeyClaim is the claim of the idempotency key of an opening in a home.
 func OpeningKeyClaim(home, kind, creator, idempotencyKey string) string {
 	return digested("key/", "opening", home, kind, creator, idempotencyKey)

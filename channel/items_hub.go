@@ -1,0 +1,172 @@
+package channel
+
+import (
+	"bytes"
+	"unicode/utf8"
+
+	"github.com/parley-hub/parley/envelope"
+	"github.com/parley-hub/parley/internal/jsonscan"
+	"github.com/parley-hub/parley/message"
+)
+
+// maxItemDepth bounds the nesting of what is read; the hub admits less.
+const maxItemDepth = 128
+
+// ReadOther reads what may be in any channel: what the hub writes itself, tasks
+// and texts in the making. Everything else is an item of the kind ItemOther.
+// Readers call it for what is not their own.
+func ReadOther(dst []Item, e *envelope.Envelope) []Item {
+	item := Item{Envelope: e, Speaker: e.Sender}
+	switch {
+	case e.Type == envelope.TypeDelta:
+		item.delta()
+	case envelope.IsTask(e.Type):
+		item.task()
+	case e.Type == envelope.TypeInviteAck:
+		item.Kind = ItemJoined
+	case e.Type == envelope.TypeInviteReject:
+		item.Kind, item.Text = ItemLeft, TextMember(e.Data, "reason")
+	case e.Origin.Dialect == envelope.OriginHub:
+		item.hub()
+	}
+	return append(dst, item)
+}
+
+// hub reads what only the hub writes.
+func (i *Item) hub() {
+	data := i.Envelope.Data
+	switch i.Envelope.Type {
+	case envelope.TypeClosed:
+		i.Kind, i.Text = ItemEnd, TextMember(data, "reason")
+	case envelope.TypeExpectationViolated:
+		i.Kind, i.Text = ItemExpectation, TextMember(data, "expectation")
+	case envelope.TypeRemoved:
+		i.Kind, i.Speaker, i.Text = ItemLeft, TextMember(data, "agent_id"), TextMember(data, "reason")
+	case envelope.TypeRequest:
+		i.Kind, i.ID, i.State, i.Text = ItemRequest, i.Envelope.ID, "open", TextMember(data, "title")
+	case envelope.TypeAnswer, envelope.TypeRequestExpired, envelope.TypeRequestCancelled:
+		i.Kind, i.ID, i.State = ItemAnswer, i.Envelope.Causation, TextMember(data, "state")
+		i.Text = TextMember(data, "reason")
+		if checked(data) {
+			answer := jsonscan.Member(data, "answer")
+			i.Text = firstText(member(answer, "text"), member(answer, "choice"), i.Text)
+		}
+	}
+}
+
+// delta reads a piece of a text.
+func (i *Item) delta() {
+	data := i.Envelope.Data
+	i.Kind, i.ID, i.Text = ItemDelta, TextMember(data, "causation_id"), TextMember(data, "text")
+	if checked(data) {
+		i.At = number(jsonscan.Member(data, "at"))
+	}
+}
+
+// number reads a count; what is none is 0.
+func number(digits []byte) int {
+	n := 0
+	for _, c := range digits {
+		if c < '0' || c > '9' || n > 1<<40 {
+			return 0
+		}
+		n = n*10 + int(c-'0')
+	}
+	return n
+}
+
+var taskStates = map[string]string{
+	envelope.TypeTaskStarted: WorkSubmitted, envelope.TypeTaskProgress: WorkWorking, envelope.TypeTaskCompleted: WorkCompleted,
+	envelope.TypeTaskFailed: WorkFailed, envelope.TypeTaskExpired: WorkExpired, envelope.TypeTaskCancelled: WorkCanceled,
+}
+
+// task reads an event of a task. One that is no step, as the wish to cancel it,
+// stays another.
+func (i *Item) task() {
+	data := i.Envelope.Data
+	if state, ok := taskStates[i.Envelope.Type]; ok {
+		i.Kind, i.State = ItemWork, state
+	}
+	i.ID = firstText(TextMember(data, "task_id"), i.Envelope.Task)
+	if !checked(data) {
+		return
+	}
+	switch i.Envelope.Type {
+	case envelope.TypeTaskStarted:
+		spec := jsonscan.Member(data, "spec")
+		i.Text = firstText(member(spec, "title"), member(spec, "description"), member(spec, "name"))
+	case envelope.TypeTaskProgress:
+		i.Text = shown(jsonscan.Member(data, "progress"))
+	case envelope.TypeTaskCompleted:
+		i.Text = shown(jsonscan.Member(data, "result"))
+	default:
+		i.Text = firstText(member(data, "error"), member(data, "reason"))
+	}
+}
+
+// shown is a value as text: a text itself, nothing for null, else its JSON.
+func shown(value []byte) string {
+	if text, ok := jsonscan.Text(value); ok {
+		return text
+	}
+	if jsonscan.IsNull(value) {
+		return ""
+	}
+	return string(value)
+}
+
+func member(object []byte, name string) string {
+	text, _ := jsonscan.Text(jsonscan.Member(object, name))
+	return text
+}
+
+func firstText(list ...string) string {
+	for _, text := range list {
+		if text != "" {
+			return text
+		}
+	}
+	return ""
+}
+
+func checked(data []byte) bool { return jsonscan.Check(data, maxItemDepth) == nil }
+
+// TextMember is a text member of a payload; one that is missing or no text is
+// empty.
+func TextMember(data []byte, name string) string {
+	if !bytes.Contains(data, []byte(name)) || !checked(data) {
+		return ""
+	}
+	return member(data, name)
+}
+
+// TextItem is the item of an envelope that says a text.
+func TextItem(e *envelope.Envelope, text string) Item {
+	return Item{Kind: ItemMessage, Envelope: e, Speaker: e.Sender, Message: &message.Envelope{Type: message.TypeText, Content: text}}
+}
+
+var (
+	plainHead = []byte(`{"text":"`)
+	plainTail = []byte(`"}`)
+)
+
+// PlainText reads a payload that is a plain text with nothing beside it, as
+// nearly every text is; false: it must be decoded.
+func PlainText(data []byte) (string, bool) {
+	rest, head := bytes.CutPrefix(data, plainHead)
+	text, tail := bytes.CutSuffix(rest, plainTail)
+	if !head || !tail || !plainly(text) {
+		return "", false
+	}
+	return string(text), true
+}
+
+// plainly reports whether a quoted text needs no decoding.
+func plainly(text []byte) bool {
+	for _, c := range text {
+		if c == '"' || c == '\\' || c < ' ' {
+			return false
+		}
+	}
+	return utf8.Valid(text)
+}

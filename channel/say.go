@@ -1,0 +1,92 @@
+package channel
+
+import (
+	"strings"
+
+	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/message"
+	"github.com/parley-hub/parley/message/value"
+)
+
+// Speaker is an adapter whose channels take what is said in other dialects.
+// Without it only the channel's own dialect speaks there.
+type Speaker interface {
+	// Say returns the envelopes by which a sender says a message. The hub calls it
+	// under the channel's lock and admits them as one batch, so that turns,
+	// visibility and limits are judged as ever. The message has an id and a date;
+	// `name` in its metadata is what the channel's dialect calls the sender, if the
+	// channel knows it.
+	Say(m *Metadata, s State, sender string, msg message.Envelope) ([]Draft, error)
+}
+
+// MemberNamer is an adapter whose members have names of their own in its
+// channels, and in those that take their members from them.
+type MemberNamer interface {
+	// MemberName is what a member is called; false: it is no member, or has several
+	// names.
+	MemberName(m *Metadata, s State, agent string) (string, bool)
+}
+
+// SaidName is the name that a message's metadata gives its sender, or none.
+func SaidName(msg message.Envelope) string {
+	name, _ := msg.Metadata.At("name").(string)
+	return name
+}
+
+// SaidText is what a message says in plain text; what is not text is named in
+// brackets. A call or a result of a tool is nothing that somebody says.
+func SaidText(msg message.Envelope) (string, error) {
+	switch msg.Type {
+	case message.TypeToolCall, message.TypeToolResult, message.TypeDelta:
+		return "", fault.New(fault.Invalid, "a message of the type `%s` is not said; say a text", msg.Type)
+	}
+	text := plain(msg.Content)
+	if text == "" {
+		return "", fault.New(fault.Invalid, "the message is empty; say a text")
+	}
+	return text, nil
+}
+
+// plain is a content as text.
+func plain(content any) string {
+	switch c := content.(type) {
+	case string:
+		return c
+	case []any:
+		parts := make([]string, 0, len(c))
+		for _, part := range c {
+			if text := plain(part); text != "" {
+				parts = append(parts, text)
+			}
+		}
+		return strings.Join(parts, "\n")
+	case *value.Map:
+		if text, ok := c.At("text").(string); ok {
+			return text
+		}
+		kind, _ := c.At("type").(string)
+		return Attachment(kind, textOf(c, "mime_type", "media_type", "mediaType"), textOf(c, "url", "uri", "name"))
+	}
+	return ""
+}
+
+// textOf is the first of some members that is a text.
+func textOf(m *value.Map, names ...string) string {
+	for _, name := range names {
+		if text, ok := m.At(name).(string); ok && text != "" {
+			return text
+		}
+	}
+	return ""
+}
+
+// Attachment names a content that is not text.
+func Attachment(parts ...string) string {
+	out := "[Attachment"
+	for _, part := range parts {
+		if part != "" {
+			out += " " + part
+		}
+	}
+	return out + "]"
+}

@@ -1,0 +1,250 @@
+package hub
+
+import (
+	"context"
+	"slices"
+	"strconv"
+
+	"github.com/parley-hub/parley/channel"
+	"github.com/parley-hub/parley/envelope"
+	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/hub/internal/schema"
+	"github.com/parley-hub/parley/journal"
+	"github.com/parley-hub/parley/message"
+	"github.com/parley-hub/parley/message/value"
+)
+
+// Saying is something that is said in a channel whose own dialect its sender need
+// not speak.
+type Saying struct {
+	Channel string
+	Sender  string // an identity's id
+	// Message is what is said. The hub gives it an id and a date, if it has none.
+	Message message.Envelope
+	// Key is an idempotency key: another saying of the sender with it is answered
+	// as the first one, whatever it says.
+	Key string
+	// Origin is where it came in. An id that the channel, or its home, has seen from
+	// that dialect is a repeat, whoever says it. Hops is how often it had crossed
+	// before, and is stored as one more.
+	Origin envelope.Origin
+
+	// What the sender chooses besides, as in an envelope.
+	Audience  []string
+	To        string
+	Causation string
+	Task      string
+	Trace     string
+	Priority  envelope.Priority
+	Depth     int
+}
+
+// Say says something in a channel in the form of its adapter. The envelopes that
+// this takes are stored as one batch, and judged as AdmitAll judges them: turns,
+// visibility and limits are the adapter's. The answer names the last of them, which
+// has the origin's id.
+func (h *Hub) Say(ctx context.Context, s Saying, by *Caller) *Pending {
+	first := s.envelope(envelope.Envelope{Type: envelope.TypeText, Data: []byte("{}")}, 0, 1)
+	p, err := h.newSaying(&s, first, by)
+	if err != nil {
+		refusal := refused(err)
+		h.tellRefusal(refusal, first)
+		return refusal
+	}
+	pending := p.admit(ctx)
+	h.tellRefusal(pending, p.refused)
+	return pending
+}
+
+func (h *Hub) newSaying(s *Saying, first *envelope.Envelope, by *Caller) (*post, error) {
+	if s.Origin.Dialect == hubMade || s.Origin.Dialect == "" {
+		return nil, fault.New(fault.Invalid, "what is said names the dialect in which it came in")
+	}
+	if s.Origin.Hops < 0 || s.Origin.Hops >= h.opts.MaxHops {
+		return nil, fault.New(fault.Protocol, "%s has crossed between dialects %d times, which is the limit (bridge.max_hops); does it go in a circle?",
+			s.Message.ID, s.Origin.Hops).Because(fault.TooManyHops)
+	}
+	if err := h.bound(first, by); err != nil {
+		return nil, err
+	}
+	sender, err := h.sender(first, by)
+	if err != nil {
+		return nil, err
+	}
+	if err := h.prepare(&s.Message); err != nil {
+		return nil, err
+	}
+	// The arbiter and what does not depend on the channel's state are asked about
+	// the first envelope before there is one.
+	return &post{hub: h, list: []*envelope.Envelope{first}, by: by, sender: sender, kind: postSay, refused: first, saying: s}, nil
+}
+
+// prepare gives a message an id and a date.
+func (h *Hub) prepare(msg *message.Envelope) error {
+	now := h.now().UTC()
+	if msg.Type == "" {
+		msg.Type = message.TypeText
+	}
+	if msg.CreatedAt == "" {
+		msg.CreatedAt = message.FormatTime(now)
+	}
+	if msg.ID == "" {
+		id, err := h.minter.Mint(now, "")
+		if err != nil {
+			return unavailable(err)
+		}
+		msg.ID = id
+	}
+	return nil
+}
+
+// envelope is the nth of some drafts with what the sender chose.
+func (s *Saying) envelope(draft envelope.Envelope, n, of int) *envelope.Envelope {
+	e := draft.Clone()
+	e.Channel, e.Sender = s.Channel, s.Sender
+	e.Origin = envelope.Origin{Dialect: s.Origin.Dialect, Hops: s.Origin.Hops + 1}
+	last := n == of-1
+	if last {
+		e.Origin.ID = s.Origin.ID
+	}
+	e.Audience, e.Trace, e.Depth = slices.Clone(s.Audience), s.Trace, s.Depth
+	set := func(field *string, value string) {
+		if value != "" {
+			*field = value
+		}
+	}
+	set(&e.To, s.To)
+	set(&e.Causation, s.Causation)
+	set(&e.Task, s.Task)
+	if s.Priority != "" {
+		e.Priority = s.Priority
+	}
+	if s.Key != "" {
+		e.Key = s.Key
+		if !last {
+			e.Key += "/" + strconv.Itoa(n)
+		}
+	}
+	return e
+}
+
+// sayIn makes the envelopes of what is said, and offers them to the channel, which
+// is locked.
+func (h *Hub) sayIn(ctx context.Context, ch *loadedChannel, p *post) (*Pending, error) {
+	if err := h.accepts(ch, ch.meta, p.list[0]); err != nil {
+		return nil, err
+	}
+	speaker, ok := ch.adapter.(channel.Speaker)
+	if !ok {
+		return nil, fault.New(fault.Protocol, "nothing is said in a %s", ch.meta.Manifest.Type)
+	}
+	msg := p.saying.Message
+	if err := h.nameSpeaker(ctx, ch, p.saying.Sender, &msg); err != nil {
+		return nil, err
+	}
+	drafts, err := speaker.Say(ch.meta, ch.state, p.saying.Sender, msg)
+	if err != nil {
+		return nil, err
+	}
+	if len(drafts) == 0 || len(drafts) > MaxAdmitAll {
+		return nil, fault.New(fault.TooLarge, "the message becomes %d envelopes; 1 to %d are stored together", len(drafts), MaxAdmitAll)
+	}
+	list := make([]*envelope.Envelope, len(drafts))
+	for i := range drafts {
+		list[i] = p.saying.envelope(drafts[i].Envelope, i, len(drafts))
+	}
+	if _, culprit, err := h.boundAll(list, p.by); err != nil {
+		p.refused = culprit
+		return nil, err
+	}
+	p.list = list
+	return h.admitAllTo(ctx, ch, p)
+}
+
+// nameSpeaker tells a message the name that its sender has in the channel, or in
+// the one that the members are of, unless the dialect has told it.
+func (h *Hub) nameSpeaker(ctx context.Context, ch *loadedChannel, sender string, msg *message.Envelope) error {
+	if channel.SaidName(*msg) != "" {
+		return nil
+	}
+	a, m, s := ch.adapter, ch.meta, ch.state
+	if m.MembersOf != "" {
+		of, err := h.snapshot(ctx, m.MembersOf, 0)
+		if err != nil {
+			return ignoreMissing(err)
+		}
+		a, m, s = of.adapter, of.meta, of.state
+	}
+	if namer, ok := a.(channel.MemberNamer); ok {
+		if name, ok := namer.MemberName(m, s, sender); ok {
+			metadata := value.New()
+			if msg.Metadata != nil {
+				metadata = msg.Metadata.Clone()
+			}
+			msg.Metadata = metadata.Set("name", name)
+		}
+	}
+	return nil
+}
+
+// originClaim is the claim of the id that something had where it came in; empty:
+// it had none.
+func originClaim(e *envelope.Envelope) string {
+	if e.Origin.ID == "" || e.Origin.Hops == 0 {
+		return ""
+	}
+	scope := HomeOf(e.Channel)
+	if scope == "" {
+		scope = e.Channel
+	}
+	return schema.OriginClaim(scope, e.Origin.Dialect, e.Origin.ID)
+}
+
+// repeatedSaying answers what was said before, by its key or by its origin.
+func (p *post) repeatedSaying(ctx context.Context) *Pending {
+	h, last := p.hub, p.list[len(p.list)-1]
+	var names []string
+	if p.saying.Key != "" {
+		a, err := h.keyAdapter(ctx, last.Channel)
+		if err != nil {
+			return refused(err)
+		}
+		names = append(names, keyClaim(a, last))
+	}
+	if name := originClaim(last); name != "" {
+		names = append(names, name)
+	}
+	for _, name := range names {
+		state, err := h.journal.Claim(ctx, h.shardOf(last.Channel), name)
+		if err != nil {
+			return refused(unavailable(err))
+		}
+		answer := h.repeatOf(state, func() *Pending { return p.again(ctx) }, func(ctx context.Context) (*Pending, error) {
+			return h.holderOf(ctx, state.Ordered)
+		})
+		if answer != nil {
+			return answer
+		}
+	}
+	return nil
+}
+
+// holderOf is the answer to whoever took a claim.
+func (h *Hub) holderOf(ctx context.Context, first *journal.Claimed) (*Pending, error) {
+	page, err := h.journal.Read(ctx, first.Log, journal.ReadOptions{From: first.Seq, To: first.Seq})
+	if err != nil {
+		return nil, unavailable(err)
+	}
+	if len(page.Entries) == 0 {
+		return nil, fault.New(fault.Unavailable, "what was said first is gone; try again")
+	}
+	posted, err := readPosted(first.Log, page.Entries[0])
+	if err != nil {
+		return nil, err
+	}
+	return &Pending{id: posted.ID, seq: posted.Seq, channel: posted.Channel, repeated: true, done: closedChan}, nil
+}
+
+// CameFrom reports whether an envelope came in from a dialect, so that it is not
+// sent out there again.
+func CameFrom(e *envelope.Envelope, dialect string) bool { return e.Origin.Dialect == dialect }

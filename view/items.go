@@ -1,0 +1,35 @@
+package view
+
+import (
+	"iter"
+
+	"github.com/parley-hub/parley/channel"
+)
+
+// Items reads a log as the neutral items that every dialect can show. Of what
+// the participant may not see, nothing is in them: the reader never gets it.
+func Items(in Input) iter.Seq[channel.Item] {
+	return func(yield func(channel.Item) bool) {
+		reader := in.reader()
+		var items []channel.Item
+		for _, e := range in.Log {
+			if !in.visible(e) {
+				continue
+			}
+			items = reader.Read(items[:0], e)
+			for i := range items {
+				if !yield(items[i]) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// reader is the channel's own, or one that knows the hub's envelopes only.
+func (in *Input) reader() channel.ItemReader {
+	if in.Adapter == nil || in.Channel == nil {
+		return channel.ItemFunc(channel.ReadOther)
+	}
+	return channel.ReaderOf(in.Adapter, in.Channel)
+}
