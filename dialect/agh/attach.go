@@ -93,14 +93,6 @@ func (r *netChannel) listen() error {
 	return nil
 }
 
-// versions are those of the protocol that are spoken.
-func (s *Server) versions() []int {
-	if s.cfg.V1 {
-		return []int{0, 1}
-	}
-	return []int{0}
-}
-
 // subscribe hears a subject of each version.
 func (r *netChannel) subscribe(subjectOf func(version int) (string, error)) (stop func(), err error) {
 	var stops []func()

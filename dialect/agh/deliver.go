@@ -109,10 +109,13 @@ func (s *Server) bytes(ctx context.Context, m *waiting) ([]byte, error) {
 	return data, err
 }
 
+// asStored judges what was judged before it was stored.
+var asStored = wire.Options{SkipFreshness: true, LenientWorkIDs: true, V1: true, Handles: true}
+
 // read returns a waiting message as it was sent.
 func (s *Server) read(ctx context.Context, m *waiting) (*wire.Envelope, []byte, error) {
 	if m.data != nil {
-		e, err := wire.Decode(m.data, wire.Options{SkipFreshness: true, LenientWorkIDs: true, V1: true, Handles: true})
+		e, err := wire.Decode(m.data, asStored)
 		return e, m.data, err
 	}
 	for record, err := range s.hub.Log(ctx, m.channel, m.seq, m.seq) {

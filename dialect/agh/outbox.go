@@ -200,6 +200,9 @@ func (o *outbox) publish(list []*outgoing) {
 		if err == nil {
 			err = o.s.hand(m.subject, m.item.from, m.item.id, data)
 		}
+		if err == nil && m.to == "" {
+			err = o.s.handV1(m.room, data)
+		}
 		if err == nil {
 			handed = append(handed, m)
 		} else if o.again(list[i:], err) { // with what follows, to keep the order

@@ -202,10 +202,16 @@ func (p *peer) ask(e *wire.Envelope, data []byte) error {
 		}
 		p.tell(&waiting{id: answer.ID, from: answer.From, data: data, meta: about(answer, len(data))})
 	}
-	if s := p.room.space.s; s.cfg.Broker != nil {
-		return s.publish(e, data, p.session)
+	s := p.room.space.s
+	if s.cfg.Broker == nil {
+		return nil
 	}
-	return nil
+	if e.To == "" {
+		if err := s.handV1(p.room, data); err != nil {
+			return err
+		}
+	}
+	return s.publish(e, data, p.session)
 }
 
 // asked are the hosted peers that answer a question.

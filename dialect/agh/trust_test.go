@@ -276,4 +276,49 @@ func TestVersions(t *testing.T) {
 		last := said[len(said)-1]
 		r.Equal([]any{last["protocol"], last["subject"]}, []any{"agh-network/v1", "agh.network.v1.ws_harbor.dock.peer." + mason.Handle()[6:]})
 	})
+	weaver := keyFor("weaver", "two")
+	runTrust(t, "what is said to all is heard in v1 too, while somebody speaks only that, and is signed anew", func(r *rig, a *air, crane, tug *host, f *far) {
+		r.cfg.V1 = true
+		r.cfg.Key = func(string) (*wire.Key, error) { return mason, nil }
+		r.restart()
+		signer := r.join("dock", "crane", mason.Handle())
+		greet := func(key *wire.Key, protocol, prefix string) {
+			e := (&far{r, a, key.Handle()}).envelope(greeting(key.Handle()))
+			e["protocol"] = protocol
+			data, err := key.Sign(must(json.Marshal(e)))
+			r.NoError(err)
+			f.on(prefix+".ws_harbor.dock.broadcast", data)
+		}
+		// heard are the subjects on which an id was said, in order.
+		heard := func(kind, id string) (subjects []string) {
+			synctest.Wait()
+			a.mu.Lock()
+			defer a.mu.Unlock()
+			for _, m := range a.log {
+				e, err := wire.Decode(m.data, wire.Options{SkipFreshness: true, Handles: true, V1: true})
+				if err != nil || e.ID != id || string(e.Kind) != kind {
+					continue
+				}
+				want := wire.Verified
+				if e.From == "crane.s01" {
+					want = wire.Unverified
+				}
+				state, why := wire.Verify(e, m.data)
+				r.True(state == want, "%s is %s: %v", m.data, state, why)
+				r.Equal(wire.ProtocolOf(e.Version()), e.Protocol)
+				subjects = append(subjects, m.subject)
+			}
+			return subjects
+		}
+		const v0, v1 = "agh.network.v0.ws_harbor.dock.broadcast", "agh.network.v1.ws_harbor.dock.broadcast"
+		r.Equal(heard("say", signer.say("nobody speaks v1", nil)), []string{v0})
+		greet(weaver, "agh-network/v1", "agh.network.v1")
+		r.Equal(heard("say", signer.say("signed", nil)), []string{v0, v1})
+		r.Equal(heard("say", crane.say("not signed", obj{"ext": obj{"a.b": "c"}})), []string{v0, v1})
+		id := signer.send(http.StatusOK, obj{"kind": "whois", "surface": nil, "thread_id": nil, "body": obj{"type": "request"}})["message"].(obj)["id"].(string)
+		r.Equal(len(heard("whois", id)), 2)
+		r.Equal(r.reasons(), []string{}) // our own echo is not a spoofer
+		greet(weaver, "agh-network/v0", "agh.network.v0") // it speaks both
+		r.Equal(heard("say", signer.say("again", nil)), []string{v0})
+	})
 }
