@@ -317,7 +317,7 @@ func TestVersions(t *testing.T) {
 		r.Equal(heard("say", crane.say("not signed", obj{"ext": obj{"a.b": "c"}})), []string{v0, v1})
 		id := signer.send(http.StatusOK, obj{"kind": "whois", "surface": nil, "thread_id": nil, "body": obj{"type": "request"}})["message"].(obj)["id"].(string)
 		r.Equal(len(heard("whois", id)), 2)
-		r.Equal(r.reasons(), []string{}) // our own echo is not a spoofer
+		r.Equal(r.reasons(), []string{})                  // our own echo is not a spoofer
 		greet(weaver, "agh-network/v0", "agh.network.v0") // it speaks both
 		r.Equal(heard("say", signer.say("again", nil)), []string{v0})
 	})
