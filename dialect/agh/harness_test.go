@@ -34,6 +34,7 @@ type rig struct {
 	store  *mem.Store
 	dir    string
 	engine journal.Engine
+	cost   *costs // what is read from the engine; nil: it is not counted
 	hub    *hub.Hub
 	server *agh.Server
 
@@ -81,6 +82,10 @@ func (r *rig) start() {
 		r.engine, err = mem.Open(mem.Options{Store: r.store})
 	}
 	r.NoError(err)
+	if r.cost != nil {
+		r.cost.Engine = r.engine
+		r.engine = r.cost
+	}
 	log := slog.New(slog.DiscardHandler)
 	r.hub, err = hub.Open(context.Background(), r.engine, hub.Options{
 		Adapters: append(adapter.All(), room.New(room.Options{}), thread.New(thread.Options{}), direct.New(direct.Options{})), Log: log,

@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -19,6 +20,7 @@ import (
 	"github.com/parley-hub/parley/dialect/agh"
 	"github.com/parley-hub/parley/dialect/agh/wire"
 	"github.com/parley-hub/parley/internal/scale"
+	"github.com/parley-hub/parley/journal"
 	"github.com/parley-hub/parley/journal/mem"
 )
 
@@ -194,6 +196,74 @@ func heapNow() int64 {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return int64(m.HeapAlloc)
+}
+
+// costs counts what is read from an engine: calls, and what they return.
+type costs struct {
+	journal.Engine
+	n atomic.Int64
+}
+
+func (c *costs) Read(ctx context.Context, log journal.LogName, o journal.ReadOptions) (journal.Page, error) {
+	page, err := c.Engine.Read(ctx, log, o)
+	c.n.Add(1 + int64(len(page.Entries)))
+	return page, err
+}
+
+func (c *costs) Scan(ctx context.Context, shard int, o journal.ScanOptions) (journal.ScanPage, error) {
+	page, err := c.Engine.Scan(ctx, shard, o)
+	c.n.Add(1 + int64(len(page.Entries)))
+	return page, err
+}
+
+func (c *costs) Logs(ctx context.Context, p journal.PartitionName, o journal.LogsOptions) (journal.LogsPage, error) {
+	page, err := c.Engine.Logs(ctx, p, o)
+	c.n.Add(1 + int64(len(page.Logs)))
+	return page, err
+}
+
+// of is what fn costs.
+func (c *costs) of(fn func()) int64 {
+	before := c.n.Load()
+	fn()
+	return c.n.Load() - before
+}
+
+func TestCostOfManyThreads(t *testing.T) {
+	t.Parallel()
+	runs(t, "a page, a thread, work and opening the hub cost the same with few threads and with many", agh.Config{}, func(r *rig) {
+		r.stop()
+		r.cost = &costs{}
+		r.start()
+		crane, tug := r.join("dock", "crane", "crane.s01"), r.join("dock", "tug", "tug.s02")
+		last := 0
+		fill := func(to int) {
+			for ; last < to; last++ {
+				if last%100 == 0 {
+					pass(time.Second)
+				}
+				crane.say("hello", obj{"thread_id": fmt.Sprintf("thread_%06d", last), "to": tug.peer, "work_id": fmt.Sprintf("work_%d", last)})
+			}
+		}
+		measure := func() (read []int64) {
+			read = append(read, r.cost.of(func() { r.restart() }))
+			for _, path := range []string{
+				"/channels/dock/threads?limit=50", "/channels/dock/threads?limit=50&after=thread_000042", "/channels/dock/threads/thread_000042",
+				"/channels/dock/threads/thread_000042/messages", "/work/work_42",
+			} {
+				read = append(read, r.cost.of(func() { r.get(path) }))
+			}
+			return read
+		}
+		fill(200) // the inboxes, which hold 100, are full
+		few := measure()
+		fill(scale.N(2000))
+		many := measure()
+		t.Logf("few %v, many %v", few, many)
+		for i := range few {
+			r.True(many[i] <= few[i]+few[i]/2+1, "the cost grows with the threads: %v, then %v", few, many)
+		}
+	})
 }
 
 func TestManyThreads(t *testing.T) {

@@ -61,6 +61,7 @@ func List(ctx context.Context, j journal.Engine, tenant schema.Tenant, q Query) 
 	}
 	limit = min(limit, maxPage)
 	scan, prefix := q.scan()
+	scan.Limits.Entries = min(limit+1, journal.MaxPageEntries) // one more says that the page is not the last
 	find := func() func(func(journal.IndexEntry, error) bool) {
 		if q.Home != "" {
 			return journal.Index(ctx, j, j.Shard(tenant.Home(q.Home)), scan)
