@@ -12,6 +12,7 @@ const (
 	MaxBatchValues  = 1024
 	MaxKey          = 1024     // an index key, a claim's name, a value's name
 	MaxIndexValue   = 64 << 10 // what an index entry carries
+	MaxHint         = 64 << 10
 )
 
 // Batch is what one Append orders: all of it or nothing. Everything in it is
@@ -24,6 +25,9 @@ type Batch struct {
 	Term    uint64
 	Appends []Append
 	Values  []ValueWrite
+	// Hint is handed to those who follow the shard and are at its tail
+	// (Commit.Hint). It is not stored: who reads the batch later finds none.
+	Hint []byte
 }
 
 // Append adds records to one log, which a batch names only once. The log is
@@ -164,6 +168,9 @@ func (b *Batch) Validate() error {
 	}
 	if err := ValidateValues(partition, b.Values); err != nil {
 		return err
+	}
+	if len(b.Hint) > MaxHint {
+		return &BoundsError{What: "batch: bytes of the hint", Got: len(b.Hint), Max: MaxHint}
 	}
 	if size := b.Size(); size > MaxBatchBytes {
 		return &BoundsError{What: "batch: bytes", Got: size, Max: MaxBatchBytes}

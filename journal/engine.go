@@ -17,6 +17,16 @@ type Engine interface {
 	// that are ordered and durable.
 	Place(ctx context.Context, shard int) (Place, error)
 
+	// Lead tells whether this process orders a shard, and otherwise who does if
+	// that is known. The channel is closed when the answer changes; it is nil
+	// when it never does. Writes to a shard that is not mine are refused with
+	// *NotMineError; reads show what has reached this node.
+	Lead(shard int) (mine bool, node string, changed <-chan struct{})
+	// Confirm returns when it is certain that this process ordered the shard at
+	// some moment after the call began. An answer that stores nothing, computed
+	// from what is ordered, is given after that.
+	Confirm(ctx context.Context, shard int) error
+
 	// Append orders a batch and returns its ticket, without waiting for it to
 	// be durable. It waits, until ctx ends, while too many bytes are ordered
 	// and not yet durable. A batch that breaks a bound is refused with

@@ -26,8 +26,23 @@ var (
 func Retryable(err error) bool {
 	var outcome *OutcomeError
 	var conflict *ConflictError
-	return errors.As(err, &outcome) || errors.As(err, &conflict) ||
+	var notMine *NotMineError
+	return errors.As(err, &outcome) || errors.As(err, &notMine) || errors.As(err, &conflict) ||
 		errors.Is(err, ErrNoSpace) || errors.Is(err, ErrFailed) || errors.Is(err, ErrClosed)
+}
+
+// NotMineError refuses a write because another node orders the shard. The same
+// call may succeed there, or here later (Engine.Lead).
+type NotMineError struct {
+	Shard int
+	Node  string // who orders it; "" when nobody is known to
+}
+
+func (e *NotMineError) Error() string {
+	if e.Node == "" {
+		return fmt.Sprintf("shard %d is not led by this node, and no other is known to lead it; try again", e.Shard)
+	}
+	return fmt.Sprintf("shard %d is led by node %q; ask there", e.Shard, e.Node)
 }
 
 // OutcomeError is the end of a ticket that did not end durable.

@@ -36,6 +36,8 @@ type Commit struct {
 	DroppedPartition *PartitionName
 	// Values are the keys of durable values that the batch wrote or deleted.
 	Values []ValueKey
+	// Hint is the batch's, for a follower at the tail; otherwise nil.
+	Hint []byte
 }
 
 // Write is what a commit appended to one log.

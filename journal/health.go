@@ -8,12 +8,13 @@ import (
 // State is whether an engine admits appends.
 type State uint8
 
-// States of an engine. Ready and Full come and go; the others are final.
+// States of an engine. Ready, Full and Waiting come and go; the others are final.
 const (
 	Ready  State = iota // appends are admitted
 	Full                // too little room on the disk; reads work
 	Broken              // the storage failed; reads may work
 	Closed
+	Waiting // another node leads, or not enough of them answer; appends are refused or wait, reads work
 )
 
 // String names the state.
@@ -27,6 +28,8 @@ func (s State) String() string {
 		return "failed"
 	case Closed:
 		return "closed"
+	case Waiting:
+		return "waiting"
 	}
 	return "unknown"
 }

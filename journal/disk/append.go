@@ -1,6 +1,7 @@
 package disk
 
 import (
+	"bytes"
 	"context"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -40,6 +41,9 @@ func (e *Engine) Append(ctx context.Context, b journal.Batch) (*journal.Ticket, 
 	if data != nil {
 		g.commits = append(g.commits, commitOf(&b, data, plan))
 	}
+	if e.copy != nil {
+		g.hints = append(g.hints, bytes.Clone(b.Hint))
+	}
 	g.last = plan.Offset
 	g.batches++
 	g.records += uint64(len(drafts))
@@ -55,12 +59,15 @@ func (e *Engine) enterWrite(ctx context.Context, size int64) error {
 // enterDrop takes the lock when a drop may be ordered. A drop frees space, so it
 // is admitted while appends are refused because the disk is full.
 func (e *Engine) enterDrop(ctx context.Context) error {
-	return e.enterWhen(ctx, e.ended, func() bool { return e.fits(0) })
+	return e.enterWhen(ctx, e.refusedUpkeep, func() bool { return e.fits(0) })
 }
 
-// fits reports whether a write of some size stays within MaxUnsynced; the lock is
-// held.
+// fits reports whether a write of some size stays within MaxUnsynced, and of a
+// copy within what one group may hold; the lock is held.
 func (e *Engine) fits(size int64) bool {
+	if e.copy != nil && !e.group.batch.Empty() && int64(e.group.batch.Len())+size > e.copy.groupBytes {
+		return false
+	}
 	return e.stats.Unsynced == 0 || e.stats.Unsynced+size <= e.opts.MaxUnsynced
 }
 

@@ -126,7 +126,7 @@ func claimNames(b *journal.Batch) []string {
 
 // Claim implements journal.Engine.
 func (e *Engine) Claim(ctx context.Context, shard int, name string) (journal.ClaimState, error) {
-	if err := checkShard(ctx, shard); err != nil {
+	if err := e.checkShard(ctx, shard); err != nil {
 		return journal.ClaimState{}, err
 	}
 	found, n := e.findClaims([]string{name})

@@ -108,6 +108,9 @@ func (e *Engine) take(closing bool) (*group, []lazyWrite) {
 	e.flight = g
 	e.since.Store(time.Now().UnixNano())
 	e.dirty, e.leaving = 0, e.dirty
+	if e.copy != nil {
+		e.lookAgain() // a group has only so much room
+	}
 	if len(e.lazy) == 0 {
 		return g, nil
 	}
@@ -126,8 +129,8 @@ type lazyWrite struct {
 	value journal.Value
 }
 
-// commit makes a group durable and visible. It reports whether the engine goes
-// on.
+// commit makes a group durable, however that is done, and visible. It reports
+// whether the engine goes on.
 func (e *Engine) commit(g *group, lazy []lazyWrite) bool {
 	synced := !g.empty()
 	if synced && e.noRoom(g) {
@@ -146,17 +149,30 @@ func (e *Engine) commit(g *group, lazy []lazyWrite) bool {
 		_ = g.batch.Set(buf[:len(key)], buf[len(key):], nil)
 	}
 	began := time.Now()
-	err := e.write(g.batch, synced)
+	lost, err := e.persist(g, synced)
 	took := time.Since(began)
 	if err == nil {
 		err = e.replaced()
 	}
-	if err != nil {
+	switch {
+	case err != nil:
 		e.fail(err)
 		return false
+	case lost != nil:
+		e.forget(g, lost.outcome, lost.cause)
+		return true
 	}
 	return e.publish(g, synced, took)
 }
+
+// loss is how a group ended that was not made durable, though the store is well.
+type loss struct {
+	outcome journal.Outcome
+	cause   error
+}
+
+// sync makes a group durable with a sync of the store's own log.
+func (e *Engine) sync(g *group, synced bool) (*loss, error) { return nil, e.write(g.batch, synced) }
 
 // finish adds what is written once for the group. Keys of one kind are sorted,
 // because Pebble inserts sorted keys faster.

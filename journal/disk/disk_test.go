@@ -53,6 +53,11 @@ func (f *faults) Crash() {
 	}
 }
 
+func (f *faults) FailSync() bool {
+	f.faultFS.FailSync()
+	return true
+}
+
 func (f *faults) LoseIndex(t testing.TB) {
 	t.Helper()
 	db, err := pebble.Open(f.dir+"/store", &pebble.Options{

@@ -120,6 +120,9 @@ func (e *Engine) writeDrop(g *group, j *job) {
 	}
 	_ = g.batch.Set(layout.KeyGoing, nil, nil)
 	g.entries.AddDrop(&j.removal)
+	if e.copy != nil {
+		g.hints = append(g.hints, nil)
+	}
 	g.last = j.removal.Offset
 	g.batches++
 	g.drops = append(g.drops, j)
@@ -138,7 +141,7 @@ func (e *Engine) removeLoop() {
 			if err == nil {
 				continue
 			}
-			if !e.ending() {
+			if e.refusedDrop() == nil {
 				e.opts.Logger.Error("removing dropped logs failed", "error", err)
 			}
 		}
@@ -153,7 +156,7 @@ func (e *Engine) removeLoop() {
 func (e *Engine) nextJob() *job {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if len(e.jobs) > 0 && e.jobs[0].durable {
+	if len(e.jobs) > 0 && e.jobs[0].durable && e.notMine == nil {
 		return e.jobs[0]
 	}
 	return nil
@@ -303,7 +306,7 @@ func takenBy(effects []journal.Record) []string {
 // they are durable.
 func (e *Engine) upkeep(write func(g *group) error) error {
 	e.mu.Lock()
-	for e.paused && !e.closed && e.failure == nil {
+	for e.paused && e.refusedUpkeep() == nil {
 		room := e.room
 		e.waiting++
 		e.mu.Unlock()
@@ -311,7 +314,7 @@ func (e *Engine) upkeep(write func(g *group) error) error {
 		e.mu.Lock()
 		e.waiting--
 	}
-	if err := e.ended(); err != nil {
+	if err := e.refusedUpkeep(); err != nil {
 		e.mu.Unlock()
 		return err
 	}

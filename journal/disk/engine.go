@@ -27,7 +27,10 @@ import (
 // Engine is the engine. Its methods are described by journal.Engine.
 type Engine struct {
 	opts      Options
-	openGuard *storefs.OpenGuard // while the store is being opened
+	shard     int
+	persist   func(g *group, synced bool) (*loss, error) // makes a group durable
+	copy      *copying                                   // nil: the store is no copy
+	openGuard *storefs.OpenGuard                         // while the store is being opened
 	dir       string
 	db        *pebble.DB
 	guard     *storefs.Guard
@@ -67,6 +70,7 @@ type Engine struct {
 	room    chan struct{}                      // closed when one of them should look again
 	paused  bool                               // the index is being rebuilt
 	full    error                              // ErrNoSpace while the disk is nearly full
+	notMine error                              // of a copy: *NotMineError while another process orders
 	failure error                              // ErrFailed, with the cause
 	closed  bool
 	stats   journal.Stats
@@ -114,6 +118,8 @@ type group struct {
 	claims   []order.ClaimChange // in the order they were made
 	drops    []*job
 	finished []*job
+	hints    [][]byte                      // of the batches, for who applies the group elsewhere; only in a copy
+	confirm  bool                          // somebody waits for the group, whatever is in it
 	dropped  map[journal.ValueKey]struct{} // lazy values in memory that a drop of this group removes
 }
 
@@ -144,17 +150,17 @@ func (g *group) addHead(log journal.LogName, head order.Head) {
 
 // empty reports whether there is nothing to commit. A group with the end of a
 // removal is not empty, even if it writes nothing: somebody waits for it.
-func (g *group) empty() bool { return g.batch.Empty() && len(g.finished) == 0 }
+func (g *group) empty() bool { return g.batch.Empty() && len(g.finished) == 0 && !g.confirm }
 
 // Shards is 1.
 func (e *Engine) Shards() int { return 1 }
 
 // Shard is 0.
-func (e *Engine) Shard(journal.PartitionName) int { return 0 }
+func (e *Engine) Shard(journal.PartitionName) int { return e.shard }
 
 // Place implements journal.Engine.
 func (e *Engine) Place(ctx context.Context, shard int) (journal.Place, error) {
-	if err := checkShard(ctx, shard); err != nil {
+	if err := e.checkShard(ctx, shard); err != nil {
 		return journal.Place{}, err
 	}
 	e.mu.Lock()
@@ -167,6 +173,23 @@ func (e *Engine) Place(ctx context.Context, shard int) (journal.Place, error) {
 
 // refusal is what an append is answered with; the lock is held.
 func (e *Engine) refusal() error {
+	if err := e.refusedUpkeep(); err != nil {
+		return err
+	}
+	return e.full
+}
+
+// refusedUpkeep is what writes are answered with that free room; the lock is held.
+func (e *Engine) refusedUpkeep() error {
+	if err := e.ended(); err != nil {
+		return err
+	}
+	return e.notMine
+}
+
+// refusedLocally is what work on this store alone is answered with that needs
+// room; the lock is held.
+func (e *Engine) refusedLocally() error {
 	if err := e.ended(); err != nil {
 		return err
 	}
@@ -182,11 +205,11 @@ func (e *Engine) ended() error {
 	return e.failure
 }
 
-// refusedDrop is ended for those who do not hold the lock.
+// refusedDrop is refusedUpkeep for those who do not hold the lock.
 func (e *Engine) refusedDrop() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.ended()
+	return e.refusedUpkeep()
 }
 
 // refused is refusal for those who do not hold the lock.
@@ -196,15 +219,18 @@ func (e *Engine) refused() error {
 	return e.refusal()
 }
 
-func checkShard(ctx context.Context, shard int) error {
+func (e *Engine) checkShard(ctx context.Context, shard int) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	if shard != 0 {
-		return fmt.Errorf("shard %d of 1: %w", shard, journal.ErrInvalid)
+	if shard != e.shard {
+		return fmt.Errorf("shard %d, the store has only shard %d: %w", shard, e.shard, journal.ErrInvalid)
 	}
 	return nil
 }
+
+// Lead implements journal.Engine: a store that is no copy orders everything.
+func (e *Engine) Lead(int) (mine bool, node string, changed <-chan struct{}) { return true, "", nil }
 
 // Health implements journal.Engine.
 func (e *Engine) Health() journal.Health {
@@ -216,6 +242,8 @@ func (e *Engine) Health() journal.Health {
 		health.State = journal.Closed
 	case e.failure != nil:
 		health.State = journal.Broken
+	case e.notMine != nil:
+		health.State = journal.Waiting
 	case e.full != nil:
 		health.State = journal.Full
 	}

@@ -16,12 +16,12 @@ func (e *Engine) Follow(ctx context.Context, log journal.LogName, after journal.
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	return follow.Log(e, e.bell, 0, log, after), nil
+	return follow.Log(e, e.bell, e.shard, log, after), nil
 }
 
 // FollowShard implements journal.Engine.
 func (e *Engine) FollowShard(ctx context.Context, shard int, after journal.ShardPosition) (journal.ShardFollower, error) {
-	if err := checkShard(ctx, shard); err != nil {
+	if err := e.checkShard(ctx, shard); err != nil {
 		return nil, err
 	}
 	e.recent.following.Add(1)
@@ -54,7 +54,7 @@ func (e *Engine) Commits(ctx context.Context, shard int, after uint64) ([]journa
 // enterCommits begins a read, and returns the commits after an offset if they are
 // held in memory.
 func (e *Engine) enterCommits(ctx context.Context, shard int, after uint64) (*view, []journal.Commit, error) {
-	if err := checkShard(ctx, shard); err != nil {
+	if err := e.checkShard(ctx, shard); err != nil {
 		return nil, nil, err
 	}
 	e.mu.Lock()

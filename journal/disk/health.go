@@ -55,6 +55,15 @@ func (e *Engine) noRoom(g *group) bool {
 	}
 	e.mu.Lock()
 	cause := e.full
+	e.mu.Unlock()
+	e.forget(g, journal.Failed, cause)
+	return true
+}
+
+// forget ends a group that is not durable, if there is one, and aborts the
+// gathering one. It runs on the committer.
+func (e *Engine) forget(g *group, outcome journal.Outcome, cause error) {
+	e.mu.Lock()
 	behind := e.group
 	e.group = e.newGroup()
 	e.gathered.Store(0)
@@ -72,11 +81,12 @@ func (e *Engine) noRoom(g *group) bool {
 	e.stats.Unsynced = 0
 	e.lookAgain()
 	e.mu.Unlock()
-	g.fate.End(journal.Failed, cause)
+	if g != nil {
+		g.fate.End(outcome, cause)
+		_ = g.batch.Close()
+	}
 	behind.fate.End(journal.Aborted, cause)
-	_ = g.batch.Close()
 	_ = behind.batch.Close()
-	return true
 }
 
 // crowded reports whether the disk is nearly full. While there is space it asks

@@ -21,8 +21,14 @@ const headCache = 8192
 
 // Open opens a folder, and makes it if there is none. It reads neither logs nor
 // heads.
-func Open(dir string, opts Options) (*Engine, error) {
+func Open(dir string, opts Options) (*Engine, error) { return open(dir, opts, nil) }
+
+// open opens a store, as a copy if there is one.
+func open(dir string, opts Options, c *copying) (*Engine, error) {
 	opts = opts.WithDefaults()
+	if c != nil {
+		opts.AcceptLoss = true // the log that it is a copy of has what is missing
+	}
 	fs := opts.FS
 	if err := storefs.MakeDir(fs, dir); err != nil {
 		return nil, fmt.Errorf("data folder %s: %w", dir, err)
@@ -31,7 +37,7 @@ func Open(dir string, opts Options) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	e, err := store.Guarded(dir, opts.Store(), func(storeOpts store.Options) (*Engine, error) { return openLocked(dir, opts, storeOpts) })
+	e, err := store.Guarded(dir, opts.Store(), func(storeOpts store.Options) (*Engine, error) { return openLocked(dir, opts, storeOpts, c) })
 	if err != nil {
 		err = fmt.Errorf("data folder %s: %w", dir, err)
 		var left *store.LeftBehindError
@@ -45,7 +51,7 @@ func Open(dir string, opts Options) (*Engine, error) {
 	return e, nil
 }
 
-func openLocked(dir string, opts Options, storeOpts store.Options) (*Engine, error) {
+func openLocked(dir string, opts Options, storeOpts store.Options, c *copying) (*Engine, error) {
 	fs := opts.FS
 	if isNew, err := store.NeedsCreating(fs, dir); err != nil {
 		return nil, err
@@ -66,6 +72,10 @@ func openLocked(dir string, opts Options, storeOpts store.Options) (*Engine, err
 	}
 	e := newEngine(dir, opts, storeOpts)
 	e.found = found
+	if c != nil {
+		e.copy, e.shard, e.persist = c, c.shard, e.ship
+		e.notMine = &journal.NotMineError{Shard: c.shard}
+	}
 	logger := store.Logger{Logger: opts.Logger, Fatal: func(err error) {
 		e.wedged.Store(true)
 		e.trip(err)
@@ -107,6 +117,7 @@ func newEngine(dir string, opts Options, storeOpts store.Options) *Engine {
 		kept:    make(chan struct{}),
 		done:    make(chan struct{}),
 	}
+	e.persist = e.sync
 	e.snapshots = newSnapshots(opts.FS, dir, opts.SnapshotBytes)
 	e.compactions = compaction.New(e.busy, e.backlog)
 	e.guard = storefs.NewGuard(storeOpts.GuardedFS(), opts.FS.PathJoin(dir, datadir.StoreDir), e.report, e.gotOn, e.opened.TurnTo)
@@ -121,27 +132,16 @@ func (e *Engine) load(last datadir.Mark) error {
 	if e.epoch, e.view.offset, err = store.ReadPlace(e.view.snap); err != nil {
 		return err
 	}
-	if e.found.Lost {
+	if e.found.Lost && e.copy == nil {
 		if err := e.newEpoch(last); err != nil {
 			return err
 		}
 	}
 	e.durable.Store(e.view.offset)
 	e.claims.reset(e.view.number)
-	e.book = order.NewBook(base{e}, 0, journal.ShardPosition{Epoch: e.epoch, Offset: e.view.offset}, 1)
 	e.group = e.newGroup()
-	removals, err := store.Removals(e.view.snap)
-	if err != nil {
+	if e.view.hidden, err = e.renew(e.view, 1); err != nil {
 		return err
-	}
-	for _, r := range removals {
-		e.jobs = append(e.jobs, &job{removal: order.Removal{Offset: r.Offset, Log: r.Log}, ids: []layout.Removal{r}, durable: true})
-	}
-	for _, j := range e.jobs {
-		e.book.Resume(j.removal)
-		for _, r := range j.ids {
-			e.view.hidden[r.ID] = struct{}{}
-		}
 	}
 	whole, err := store.Has(e.view.snap, layout.KeyIndex)
 	if err != nil {
@@ -169,6 +169,25 @@ func (e *Engine) load(last datadir.Mark) error {
 	return store.SettleCut(e.opts.FS, e.dir)
 }
 
+// renew begins to order after a view, with the removals that it has. It returns
+// the logs that are being removed.
+func (e *Engine) renew(v *view, term uint64) (map[order.ID]struct{}, error) {
+	removals, err := store.Removals(v.snap)
+	if err != nil {
+		return nil, err
+	}
+	e.book = order.NewBook(base{e}, e.shard, journal.ShardPosition{Epoch: e.epoch, Offset: v.offset}, term)
+	e.jobs = nil
+	hidden := map[order.ID]struct{}{}
+	for _, r := range removals {
+		j := &job{removal: order.Removal{Offset: r.Offset, Log: r.Log}, ids: []layout.Removal{r}, durable: true}
+		e.jobs = append(e.jobs, j)
+		e.book.Resume(j.removal)
+		hidden[r.ID] = struct{}{}
+	}
+	return hidden, nil
+}
+
 // newEpoch makes positions of what is lost invalid.
 func (e *Engine) newEpoch(last datadir.Mark) error {
 	e.epoch = max(e.epoch, last.Epoch) + 1
@@ -184,7 +203,11 @@ func (e *Engine) start() {
 	e.measureRoom(0)
 	e.helpers.Add(3)
 	go e.keepLoop()
-	go e.markLoop()
+	if e.copy == nil {
+		go e.markLoop()
+	} else { // what is synced is known only at the ends
+		e.helpers.Done()
+	}
 	go e.removeLoop()
 	go e.tidyLoop()
 	go e.commitLoop()

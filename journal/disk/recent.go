@@ -24,7 +24,7 @@ type recent struct {
 const commitOverhead = 256
 
 func recentSize(c *journal.Commit) int64 {
-	size := int64(commitOverhead)
+	size := int64(commitOverhead + len(c.Hint))
 	for i := range c.Writes {
 		for j := range c.Writes[i].Entries {
 			size += int64(len(c.Writes[i].Entries[j].Data))
@@ -66,6 +66,7 @@ func commitOf(b *journal.Batch, data [][]byte, plan *order.Plan) journal.Commit 
 	for i := range b.Values {
 		c.Values = append(c.Values, b.Values[i].Key)
 	}
+	c.Hint = bytes.Clone(b.Hint)
 	return c
 }
 

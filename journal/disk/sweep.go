@@ -30,7 +30,7 @@ func (e *Engine) sweepClaims() {
 	found, number := e.findClaims(names)
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.ended() != nil || e.paused {
+	if e.refusedUpkeep() != nil || e.paused {
 		return
 	}
 	e.addClaims(found, number)

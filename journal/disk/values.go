@@ -93,7 +93,7 @@ func (e *Engine) PutLazy(ctx context.Context, writes ...journal.ValueWrite) erro
 			want, _ := w.Expect.Number()
 			return &journal.ConflictError{
 				Kind: journal.ValueConflict, Value: w.Key, Expected: want, Actual: at.Version,
-				LostTo: journal.Settled(0, e.book.Position(), e.book.Place().Term),
+				LostTo: journal.Settled(e.shard, e.book.Position(), e.book.Place().Term),
 			}
 		}
 		versions[i] = at.Version

@@ -58,7 +58,7 @@ func (v *view) release() {
 
 // enter begins a read. The caller leaves it with leave.
 func (e *Engine) enter(ctx context.Context, shard int) (*view, error) {
-	if err := checkShard(ctx, shard); err != nil {
+	if err := e.checkShard(ctx, shard); err != nil {
 		return nil, err
 	}
 	e.mu.Lock()

@@ -31,8 +31,9 @@ type Faults interface {
 	// FailWrite makes the next group of batches fail before or while it is
 	// handed to the store.
 	FailWrite()
-	// FailSync makes the next sync fail.
-	FailSync()
+	// FailSync makes the next sync fail. It tells whether that is the end of the
+	// engine; otherwise the engine finds out what became of the batch.
+	FailSync() (ends bool)
 	// Crash ends the engine as a loss of power would: what was not synced is
 	// gone. Calls in flight return; Close is called afterwards.
 	Crash()

@@ -18,6 +18,7 @@ var lifeCases = []testCase{
 	{"a closed engine refuses everything", closedRefuses},
 	{"a checkpoint under load restores to a consistent prefix", checkpointLoad},
 	{"while a sync is held others are ordered, and one sync serves all", groupCommit},
+	{"an engine tells that it leads, and confirms it", leads},
 }
 
 func closeKeeps(t *testing.T, open Open) {
@@ -246,6 +247,36 @@ func checkpointLoad(t *testing.T, open Open) {
 		total += len(texts)
 	}
 	equal(t, uint64(total), r.place().Durable-begin)
+}
+
+func leads(t *testing.T, open Open) {
+	r := start(t, open, Options{})
+	for shard := range r.Shards() {
+		mine, _, _ := r.Lead(shard)
+		equal(t, mine, true)
+		need(t, r.Confirm(r.ctx, shard))
+	}
+	invalid(t, r.Confirm(r.ctx, r.Shards()))
+	b := batch(to(alpha, "x"))
+	b.Hint = make([]byte, journal.MaxHint+1)
+	_, err := r.Append(r.ctx, b)
+	invalid(t, err)
+	b.Hint = []byte("hint")
+	at := r.place()
+	follower, err := r.FollowShard(r.ctx, r.shard(), journal.ShardPosition{Epoch: at.Epoch, Offset: at.Durable})
+	need(t, err)
+	defer follower.Close()
+	r.commit(b)
+	commits, err := follower.Next(r.ctx)
+	need(t, err)
+	equal(t, len(commits), 1)
+	if hint := string(commits[0].Hint); hint != "hint" && hint != "" {
+		t.Fatalf("the hint is %q", hint)
+	}
+	need(t, r.Engine.Close())
+	if err := r.Confirm(r.ctx, 0); !errors.Is(err, journal.ErrClosed) {
+		t.Fatalf("a closed engine confirms with %v", err)
+	}
 }
 
 func groupCommit(t *testing.T, open Open) {

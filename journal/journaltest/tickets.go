@@ -12,7 +12,7 @@ import (
 var ticketCases = []testCase{
 	{"a ticket ends durable when its batch is synced", ticketDurable},
 	{"a batch that fails is never there, and all behind it are aborted", ticketFailed},
-	{"a sync that fails leaves its batch unknown, and nothing more is admitted", ticketUnknown},
+	{"a sync that fails leaves its batch unknown and the engine dead, or is found out about", ticketUnknown},
 	{"with the sync held back nobody sees the batch, and a crash takes it away", syncHeld},
 	{"waiting ends with its context", waitContext},
 	{"a batch of a forgotten term is refused", forgottenTerm},
@@ -96,8 +96,20 @@ func ticketUnknown(t *testing.T, open Open) {
 	need(t, err)
 	first, behind, release := queue(r)
 	defer release()
-	r.FailSync()
+	ends := r.FailSync()
 	release()
+	if !ends {
+		ended(r.ctx, t, first, journal.Durable, journal.Failed)
+		for _, ticket := range behind {
+			ended(r.ctx, t, ticket, journal.Durable, journal.Failed, journal.Aborted)
+		}
+		select {
+		case <-r.Failed():
+			t.Fatal("the engine is dead")
+		default:
+		}
+		return
+	}
 	ended(r.ctx, t, first, journal.Unknown)
 	for _, ticket := range behind {
 		ended(r.ctx, t, ticket, journal.Aborted)

@@ -155,6 +155,18 @@ func (e *Engine) enter(ctx context.Context, shard int) error {
 	return nil
 }
 
+// Lead implements journal.Engine: the engine orders everything.
+func (e *Engine) Lead(int) (mine bool, node string, changed <-chan struct{}) { return true, "", nil }
+
+// Confirm implements journal.Engine.
+func (e *Engine) Confirm(ctx context.Context, shard int) error {
+	if err := e.enter(ctx, shard); err != nil {
+		return err
+	}
+	defer e.store.mu.Unlock()
+	return e.broken
+}
+
 // Append implements journal.Engine.
 func (e *Engine) Append(ctx context.Context, b journal.Batch) (*journal.Ticket, error) {
 	if err := b.Validate(); err != nil {

@@ -43,6 +43,11 @@ type faults struct {
 	opts  journaltest.Options
 }
 
+func (f faults) FailSync() bool {
+	f.Faults.FailSync()
+	return true
+}
+
 func (f faults) LoseIndex(testing.TB) { f.store.LoseIndex() }
 
 func (f faults) Reopen(t testing.TB) (journal.Engine, journaltest.Faults) {

@@ -244,6 +244,10 @@ func (b *Book) Settle(offset uint64) {
 	b.touched = append(b.touched[:0], b.touched[n:]...)
 }
 
+// Advance moves to what another process has ordered and made durable. Nothing
+// may be pending.
+func (b *Book) Advance(offset uint64) { b.ordered, b.durable = offset, offset }
+
 // Forget drops what is ordered and not durable, and begins a new term.
 func (b *Book) Forget() {
 	b.term++

@@ -26,6 +26,7 @@ const (
 
 // Keys of the metadata.
 var (
+	KeyPlace = []byte{KindMeta, 'a'} // of a copy: where in its log the store is
 	KeyEpoch = []byte{KindMeta, 'e'}
 	KeyIndex = []byte{KindMeta, 'i'} // present when index and claims are complete
 	KeyLast  = []byte{KindMeta, 'o'} // last offset, so that opening need not look for it

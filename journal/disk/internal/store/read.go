@@ -34,6 +34,23 @@ func ReadPlace(r pebble.Reader) (epoch, offset uint64, err error) {
 	return epoch, offset, err
 }
 
+// ReadCopyPlace reads where a copy is in its log; the zero place when it is
+// nowhere.
+func ReadCopyPlace(r pebble.Reader) (layout.Place, error) {
+	value, closer, err := r.Get(layout.KeyPlace)
+	if errors.Is(err, pebble.ErrNotFound) {
+		return layout.Place{}, nil
+	}
+	if err != nil {
+		return layout.Place{}, fmt.Errorf("reading the metadata of the store: %w", layout.StoreError(err))
+	}
+	at, err := layout.DecodePlace(value)
+	if err != nil {
+		err = layout.Damaged(err, "the place of the copy")
+	}
+	return at, errors.Join(err, closer.Close())
+}
+
 // readNumber returns 0 when there is none.
 func readNumber(r pebble.Reader, key []byte) (uint64, error) {
 	value, closer, err := r.Get(key)
