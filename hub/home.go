@@ -3,10 +3,12 @@ package hub
 import (
 	"context"
 	"errors"
+	"iter"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/parley-hub/parley/channel"
 	"github.com/parley-hub/parley/fault"
 	"github.com/parley-hub/parley/hub/internal/schema"
 	"github.com/parley-hub/parley/journal"
@@ -362,4 +364,31 @@ func (k *homes) closed(channelID string) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return home != "" && k.closing.ids[home]
+}
+
+// ChannelsIn visits a home's channels, the oldest first.
+func (h *Hub) ChannelsIn(ctx context.Context, home string) iter.Seq2[*channel.Metadata, error] {
+	return func(yield func(*channel.Metadata, error) bool) {
+		o := journal.LogsOptions{Family: schema.FamilyMeta}
+		for {
+			page, err := h.journal.Logs(ctx, h.tenant.Home(home), o)
+			if err != nil {
+				yield(nil, unavailable(err))
+				return
+			}
+			for _, log := range page.Logs {
+				o.After = log.Log
+				m, err := h.Channel(ctx, schema.InHome(home, log.Log.ID))
+				if fault.CodeOf(err) == fault.NotFound {
+					continue // it is being deleted
+				}
+				if !yield(m, err) || err != nil {
+					return
+				}
+			}
+			if !page.More {
+				return
+			}
+		}
+	}
 }

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"iter"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/parley-hub/parley/channel"
@@ -74,6 +76,7 @@ func errNameTaken(holder string, o Opening) error {
 type seeding struct {
 	hub       *Hub
 	envelopes iter.Seq2[*envelope.Envelope, error]
+	imported  bool // all of it is written before the channel, and nothing follows from it
 
 	adapter channel.Adapter
 	meta    *channel.Metadata
@@ -94,7 +97,7 @@ func (s *seeding) write(ctx context.Context, a channel.Adapter, m *channel.Metad
 	if s == nil {
 		return state, nil
 	}
-	if a.Opening() != channel.AtOnce {
+	if a.Opening() != channel.AtOnce && !s.imported {
 		return nil, fault.New(fault.Protocol, "a %s opens by invitation, not with a history", m.Manifest.Type)
 	}
 	s.adapter, s.meta, s.logs, s.state = a, m, s.hub.tenant.Channel(m.ID), state
@@ -111,14 +114,24 @@ func (s *seeding) write(ctx context.Context, a channel.Adapter, m *channel.Metad
 		}
 		s.last = e
 	}
+	if s.imported && s.last != nil {
+		if err := s.add(ctx, s.last); err != nil {
+			return nil, err
+		}
+		s.last = nil
+	}
 	return s.state, s.flush(ctx)
 }
 
 // stamp bounds an envelope and gives it its place.
 func (s *seeding) stamp(e *envelope.Envelope) error {
 	e.Channel, e.Sender = s.meta.ID, cmp.Or(e.Sender, s.meta.Creator)
+	origin := e.Origin
 	if err := s.hub.bound(e, nil); err != nil {
 		return err
+	}
+	if s.imported {
+		e.Origin = origin // also where the hub made it, there
 	}
 	now, before := s.hub.now().UTC(), s.lastID
 	if s.last != nil {
@@ -245,4 +258,138 @@ func (s *seeding) giveUp() {
 	if err := s.hub.dropUnfinished(ctx, "", s.meta.ID); err != nil {
 		s.hub.log.Warn("unfinished seed is not removed yet", "channel_id", s.meta.ID, "error", err)
 	}
+}
+
+// Imported is a channel as it was elsewhere, or before.
+type Imported struct {
+	// Metadata is what it was. Its agents need not be registered here. Its id is
+	// not kept, and one that had not ended has ended now.
+	Metadata  *channel.Metadata
+	Envelopes iter.Seq2[*envelope.Envelope, error]
+	Home      string // id of the home that it gets; empty: none
+	From      string // where it came from, kept as the label "imported_from"
+	By        *Caller
+}
+
+// LabelImported is the label that says where an imported channel came from.
+const LabelImported = "imported_from"
+
+// Import stores a channel with the ids, times and senders that its envelopes had,
+// to be read: it has ended, nothing is judged, nothing follows from it, and nobody
+// is told. Until it is whole nobody sees it.
+func (h *Hub) Import(ctx context.Context, in Imported) (*channel.Metadata, error) {
+	if in.Metadata == nil || in.Metadata.Manifest == nil {
+		return nil, fault.New(fault.Invalid, "the channel has no metadata")
+	}
+	adapter := h.adapterOf(in.Metadata.Manifest.Key())
+	if adapter == nil {
+		return nil, h.errNoAdapter(in.Metadata.Manifest.Key())
+	}
+	m, err := h.ended(in)
+	if err != nil {
+		return nil, err
+	}
+	var state channel.State
+	err = h.guarded(func() (err error) {
+		state, err = adapter.Initial(m)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	s := &seeding{hub: h, envelopes: in.Envelopes, imported: true}
+	if _, err := s.write(ctx, adapter, m, state); err != nil {
+		s.giveUp()
+		return nil, err
+	}
+	if err := h.storeImported(ctx, m, s, in.By); err != nil {
+		s.giveUp()
+		return nil, err
+	}
+	return m, nil
+}
+
+// ended is the metadata of an imported channel.
+func (h *Hub) ended(in Imported) (*channel.Metadata, error) {
+	m := *in.Metadata
+	if n, limit := len(m.Participants), h.opts.Limits.Participants; n > limit {
+		return nil, fault.New(fault.TooLarge, "%d participants; at most %d (limits.participants)", n, limit)
+	}
+	if limit := h.opts.Limits.EventBytes; len(m.Knobs) > limit {
+		return nil, fault.New(fault.TooLarge, "knobs has %d bytes; at most %d (limits.event)", len(m.Knobs), limit)
+	}
+	if err := tooDeep("knobs", m.Knobs); err != nil {
+		return nil, err
+	}
+	id, err := h.minter.Mint(h.now().UTC(), "")
+	if err != nil {
+		return nil, unavailable(err)
+	}
+	m.ID, m.Parent, m.PendingAcks = id, "", nil
+	if in.Home == "" {
+		m.Name, m.MembersOf = "", ""
+	} else if m.ID = schema.InHome(in.Home, id); m.MembersOf != "" && HomeOf(m.MembersOf) != in.Home {
+		return nil, fault.New(fault.Invalid, "its members are those of channel '%.100s', which is not in its home", m.MembersOf)
+	}
+	m.Labels = maps.Clone(m.Labels)
+	if m.Labels == nil {
+		m.Labels = map[string]string{}
+	}
+	m.Labels[LabelImported] = cmp.Or(in.From, in.Metadata.ID)
+	size := 0
+	for k, v := range m.Labels {
+		size += len(k) + len(v)
+	}
+	if err := h.boundRecord("labels", size); err != nil {
+		return nil, err
+	}
+	if !m.State.Terminal() {
+		m.State, m.CloseReason, m.ClosedAt = channel.Closed, "imported", h.now().UTC()
+	}
+	return &m, nil
+}
+
+// storeImported makes the channel exist.
+func (h *Hub) storeImported(ctx context.Context, m *channel.Metadata, s *seeding, by *Caller) error {
+	data, err := schema.EncodeCreated(m)
+	if err != nil {
+		return err
+	}
+	home, own := schema.Split(m.ID)
+	created := journal.Record{Data: data, Put: []journal.IndexPut{{Key: schema.Key(schema.IndexChannel, own), Value: []byte(home)}}}
+	for _, k := range slices.Sorted(maps.Keys(m.Labels)) {
+		created.Put = append(created.Put, journal.IndexPut{Key: schema.Key(schema.IndexLabel, schema.Digest(k, m.Labels[k]), own), Value: []byte(home)})
+	}
+	if m.Name != "" {
+		created.Take = []journal.Take{{Name: schema.ChannelNameClaim(home, m.Manifest.Type, m.Name)}}
+	}
+	side, err := (&schema.SideRecord{Kind: schema.SideSeeded}).Encode()
+	if err != nil {
+		return err
+	}
+	seeded := journal.Record{Data: side}
+	if s.due != nil {
+		seeded.Remove = [][]byte{s.due}
+	}
+	f := fields{"channel_id": m.ID, "manifest_type": m.Manifest.Type, "from": m.Labels[LabelImported], "envelopes": s.heads.history}
+	by.describe(f)
+	line, err := h.ledger.AuditRecord("channel_imported", f)
+	if err != nil {
+		return err
+	}
+	logs := h.tenant.Channel(m.ID)
+	commit := journal.Batch{Appends: []journal.Append{
+		{Log: logs.Meta(), Expect: journal.Exactly(0), Records: []journal.Record{created}},
+		{Log: logs.Side(), Expect: journal.Exactly(s.heads.side), Records: []journal.Record{seeded}},
+		{Log: logs.Audit(), Records: []journal.Record{line}},
+	}}
+	ticket, err := h.appendUnfinished(ctx, m.ID, commit)
+	if err == nil {
+		err = ticket.Wait(ctx)
+	}
+	if err != nil {
+		return unavailable(err)
+	}
+	h.ledger.StoredIn(&commit)
+	return nil
 }

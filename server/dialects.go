@@ -92,6 +92,10 @@ func (s *Server) body(mux *http.ServeMux, r *http.Request) dialect.Body {
 	var b dialect.Body
 	if route, ok := s.mounted.route(mux, r); ok && route.Body != nil {
 		b = route.Body(r)
+	} else if v1, ok := s.deps.V1.(interface {
+		BodyOf(r *http.Request) dialect.Body
+	}); ok && strings.HasPrefix(r.URL.Path, "/v1/") {
+		b = v1.BodyOf(r)
 	}
 	if b.Bytes == 0 {
 		b.Bytes = int64(s.cfg.Limits.Body)

@@ -162,6 +162,46 @@ func (c *Client) Backup(ctx context.Context) (io.ReadCloser, error) {
 	return c.Download(ctx, "/v1/backup")
 }
 
+// Imported is what came of a bundle.
+type Imported struct {
+	HomeID   string `json:"home_id"`
+	Channels []struct {
+		ID        string `json:"channel_id"`
+		From      string `json:"imported_from"`
+		Envelopes uint64 `json:"envelopes"`
+	} `json:"channels"`
+	Contents int `json:"contents"`
+}
+
+// Import makes new, ended channels of a bundle, as an operator.
+func (c *Client) Import(ctx context.Context, bundle io.Reader) (*Imported, error) {
+	request, err := c.request(ctx, http.MethodPost, "/v1/import", bundle)
+	if err != nil {
+		return nil, err
+	}
+	request.Header.Set("Content-Type", "application/jsonl")
+	answer, err := c.HTTP().Do(request)
+	if err != nil {
+		return nil, fmt.Errorf("ask the hub: %w; is it running?", err)
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode >= 300 {
+		return nil, refusal(answer)
+	}
+	raw, err := io.ReadAll(&bounded{r: answer.Body, left: MaxAnswer})
+	if err != nil {
+		return nil, fmt.Errorf("ask the hub: %w", err)
+	}
+	into := new(Imported)
+	return into, json.Unmarshal(raw, into)
+}
+
+// Bundle downloads a channel as a bundle; with home, its home with all that is in
+// it. The caller closes it.
+func (c *Client) Bundle(ctx context.Context, channel string, home bool) (io.ReadCloser, error) {
+	return c.Download(ctx, fmt.Sprintf("%s/export?form=bundle&home=%t", channelPath(channel), home))
+}
+
 // send sends one request. A refusal is an error.
 func (c *Client) send(ctx context.Context, method, path string, header http.Header, body any) (*http.Response, error) {
 	var payload io.Reader

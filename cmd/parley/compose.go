@@ -73,7 +73,7 @@ func compose(ctx context.Context, cfg config.Config, engine journal.Engine, log 
 		Stands: keys.Stands, Keys: keys, Sessions: sessions, Stats: recorder, RefusedAtDoor: refusedAtDoor(registry), Answers: budget, Chat: talks, ChatUser: chatUser(cfg, h),
 		Warnings: dialects.channelWarnings, Takes: dialects.checkEnvelope, TakesOpening: dialects.checkOpening,
 		Limits: api.Limits{
-			Body: int64(cfg.Limits.Body), Page: cfg.Limits.Page, PageBytes: int(cfg.Limits.PageBytes), View: int64(cfg.Limits.View),
+			Body: int64(cfg.Limits.Body), Import: int64(cfg.Limits.Import), Page: cfg.Limits.Page, PageBytes: int(cfg.Limits.PageBytes), View: int64(cfg.Limits.View),
 			Search: int64(cfg.Limits.Search), Followers: cfg.Limits.Followers, States: cfg.Limits.States,
 			Write: cfg.Limits.FollowerWrite, KeepAlive: cfg.Limits.KeepAlive,
 		},

@@ -16,8 +16,8 @@ var commandGroups = []struct {
 }{
 	{"Run:", []string{"serve", "demo", "agent"}},
 	{"Talk:", []string{"chat", "channels", "sessions", "join", "turns", "send", "requests", "tasks", "agents"}},
-	{"Look:", []string{"tail", "events", "export", "audit", "top", "stats", "console", "doctor", "graph", "message", "agh", "schema"}},
-	{"Look after:", []string{"keys", "config", "context", "data", "backup", "restore", "bench", "completion", "man", "version"}},
+	{"Look:", []string{"tail", "events", "export", "replay", "audit", "top", "stats", "console", "doctor", "graph", "message", "agh", "schema"}},
+	{"Look after:", []string{"keys", "config", "context", "data", "backup", "restore", "import", "bench", "completion", "man", "version"}},
 }
 
 // groupCommands sorts the commands of the help under headings.

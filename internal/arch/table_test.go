@@ -46,6 +46,8 @@ var rows = map[string][]string{
 	"bench":             {anything},
 	"internal":          {},
 	"internal/bench":    {anything},
+	"internal/bundle":   {"envelope", "channel"},
+	"internal/replay":   {"internal/bundle"},
 	"internal/demo":     {"client", "client/v1", "graph", "internal/scripted"},
 	"internal/screen":   {"client/v1"},
 	"internal/scripted": {"agent"},

@@ -25,6 +25,7 @@ import (
 	"github.com/parley-hub/parley/server/access"
 	"github.com/parley-hub/parley/server/body"
 	"github.com/parley-hub/parley/server/chat"
+	"github.com/parley-hub/parley/server/dialect"
 	"github.com/parley-hub/parley/server/problem"
 	"github.com/parley-hub/parley/server/stats"
 	"github.com/parley-hub/parley/view"
@@ -73,6 +74,7 @@ type Config struct {
 // given with each.
 type Limits struct {
 	Body      int64         // limits.body: 2 MiB of a request
+	Import    int64         // limits.import: 1 GiB of a bundle
 	Followers int           // limits.followers: 10,000 streams at once
 	Page      int           // limits.page: 1,000 entries of one answer
 	PageBytes int           // 4 MiB of one answer of a list; an entry that is larger stands alone
@@ -94,6 +96,7 @@ type API struct {
 	viewing   atomic.Int64 // bytes of the logs that views are being made of
 	pasts     *pasts
 	backingUp atomic.Bool
+	importing atomic.Bool
 	mux       *http.ServeMux
 
 	titles    titles
@@ -130,6 +133,7 @@ func New(cfg Config) *API {
 	}
 	l := &cfg.Limits
 	setDefault(&l.Body, 2<<20)
+	setDefault(&l.Import, 1<<30)
 	setDefault(&l.Followers, 10_000)
 	setDefault(&l.Page, 1_000)
 	setDefault(&l.PageBytes, 4<<20)
@@ -190,6 +194,14 @@ func (a *API) Followers() int { return len(a.followers) }
 // ServeHTTP answers a request that has passed the guard.
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) { a.mux.ServeHTTP(w, r) }
 
+// BodyOf bounds the body of a request. A bundle takes as long as it comes.
+func (a *API) BodyOf(r *http.Request) dialect.Body {
+	if r.Method == http.MethodPost && r.URL.Path == importPath {
+		return dialect.Body{Bytes: a.cfg.Limits.Import, Time: -1}
+	}
+	return dialect.Body{Bytes: a.cfg.Limits.Body}
+}
+
 // call is a request with who makes it.
 type call struct {
 	http.ResponseWriter
@@ -210,7 +222,7 @@ func (a *API) handle(rt route) http.HandlerFunc {
 			err = checkQuery(r)
 		}
 		if err == nil {
-			r.Body = http.MaxBytesReader(w, r.Body, a.cfg.Limits.Body)
+			r.Body = http.MaxBytesReader(w, r.Body, a.BodyOf(r).Bytes)
 			c := &call{ResponseWriter: w, Request: r, who: who}
 			c.answer = a.cfg.Answers.For(who.Key, a.readingTurn(rt, who))
 			defer c.answer.Close() // also after a panic

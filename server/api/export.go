@@ -19,6 +19,7 @@ var exportForms = map[string][2]string{
 	"jsonl":    {"application/jsonl", ".jsonl"},
 	"messages": {"application/json", ".messages.json"},
 	"markdown": {"text/markdown; charset=utf-8", ".md"},
+	"bundle":   {"application/jsonl", ".bundle.jsonl"},
 }
 
 // exportChannel downloads a channel, as far as the caller may see it.
@@ -29,11 +30,14 @@ func (a *API) exportChannel(c *call) error {
 	}
 	kind, ok := exportForms[form]
 	if !ok {
-		return fault.New(fault.Invalid, "form=%q is none of jsonl, messages and markdown", form)
+		return fault.New(fault.Invalid, "form=%q is none of jsonl, messages, markdown and bundle", form)
 	}
 	m, err := a.see(c)
 	if err != nil {
 		return err
+	}
+	if form == "bundle" {
+		return a.exportBundle(c, m)
 	}
 	as, err := a.viewer(c)
 	if err != nil {

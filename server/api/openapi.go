@@ -56,7 +56,9 @@ func (rt route) operation() obj {
 	if params := rt.parameters(); params != nil {
 		op["parameters"] = params
 	}
-	if rt.body != "" {
+	if rt.path == importPath {
+		op["requestBody"] = obj{"required": true, "content": obj{"application/jsonl": obj{"schema": ref(rt.body)}}}
+	} else if rt.body != "" {
 		op["requestBody"] = obj{"required": !rt.bodyOptional(), "content": obj{"application/json": obj{"schema": ref(rt.body)}}}
 	}
 	return op
@@ -145,6 +147,7 @@ func tags() []any {
 		{"session", "Signing in with a browser."},
 		{"sessions", "Browsers that are signed in."},
 		{"backup", "A copy of everything."},
+		{"import", "Conversations out of files."},
 		{"health", "How the hub is."},
 		{"openapi", "This document."},
 	}

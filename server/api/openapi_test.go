@@ -113,6 +113,16 @@ func (c *contract) hold(s *site, as, method, path, body string) []byte {
 	return data
 }
 
+// holdImport sends a bundle, which is no JSON value of its own.
+func holdImport(c *contract, s *site, bundle string) {
+	c.t.Helper()
+	for _, body := range []string{bundle, "hello"} {
+		name, at, op := c.operation("POST", "/v1/import")
+		resp := s.do(operator, "POST", "/v1/import", body)
+		c.answered(name, at, op, resp, readAll(c.t, resp))
+	}
+}
+
 func (c *contract) answered(name, at string, op map[string]any, resp *http.Response, data []byte) {
 	c.t.Helper()
 	responses := op["responses"].(map[string]any)
@@ -230,9 +240,11 @@ func TestRoutesKeepTheDocument(t *testing.T) {
 	}
 	c.hold(s, op, "POST", "/v1/tasks/scan-7/cancel", `{"by":"bob","reason":"enough"}`)
 	c.hold(s, op, "POST", "/v1/tasks/none/cancel", "")
-	for _, form := range []string{"", "jsonl", "messages", "markdown", "pdf"} {
-		c.hold(s, op, "GET", at+"/export?form="+form, "")
+	var bundle []byte
+	for _, form := range []string{"", "jsonl", "messages", "markdown", "pdf", "bundle"} {
+		bundle = c.hold(s, op, "GET", at+"/export?form="+form, "")
 	}
+	holdImport(c, s, string(bundle))
 	c.hold(s, op, "POST", "/v1/channels/close", `{"filter":{"type":"discussion","state":["active"],"label":["team=red"],"q":"talk"},"reason":"r","dry_run":true}`)
 	c.hold(s, op, "POST", "/v1/channels/close", `{"filter":{},"expect":99}`)
 	c.hold(s, op, "POST", at+"/close", `{"reason":"done"}`)

@@ -27,6 +27,9 @@ type route struct {
 	serve        func(*call) error
 }
 
+// importPath takes a bundle, which may be larger than other bodies.
+const importPath = "/v1/import"
+
 // param is a query parameter.
 type param struct {
 	name, kind, says string
@@ -74,8 +77,12 @@ func (a *API) routes() []route {
 			role: access.Agent, body: "ClosingMany", status: http.StatusOK, answer: "ClosedMany", serve: a.closeChannels,
 		},
 		{
-			method: "GET", path: "/v1/channels/{id}/export", name: "exportChannel", says: "Downloads a channel as JSON lines, as canonical messages, or as Markdown.",
-			role: access.Reader, query: []param{{"form", "string", "jsonl, messages or markdown; jsonl unless told"}, asParam},
+			method: "GET", path: "/v1/channels/{id}/export", name: "exportChannel", says: "Downloads a channel as JSON lines, as canonical messages, as Markdown, or as a bundle that can be imported.",
+			role: access.Reader, query: []param{
+				{"form", "string", "jsonl, messages, markdown or bundle; jsonl unless told"},
+				{"home", "boolean", "a bundle of the channel's home with all its channels and content"},
+				asParam,
+			},
 			status: http.StatusOK, answer: "Export", serve: a.exportChannel,
 		},
 		{
@@ -230,6 +237,10 @@ func (a *API) routes() []route {
 				{"until", "string", "only before this time"},
 				newestParam, pageParam, beforeParam, limitParam, followParam,
 			}, status: http.StatusOK, answer: "AuditPage", stream: true, serve: a.audit,
+		},
+		{
+			method: "POST", path: importPath, name: "importBundle", says: "Makes new, ended channels of a bundle; nobody is told.",
+			role: access.Operator, body: "Bundle", status: http.StatusCreated, answer: "Imported", serve: a.importBundle,
 		},
 		{
 			method: "GET", path: "/v1/backup", name: "backup", says: "Streams a backup of the running hub as a tar archive.",

@@ -110,7 +110,12 @@ func eventSchemas() obj {
 			"sender": text, "text": text, "event_type": text, "event_data": object, "audience": list(text),
 			"causation_id": text, "task_id": text, "priority": text, "idempotency_key": text, "ttl_seconds": number,
 		}),
-		"Sent": fieldsOf(obj{"envelope_id": text}),
+		"Sent":   fieldsOf(obj{"envelope_id": text}),
+		"Bundle": obj{"type": "string", "description": "what a channel's export gives as form=bundle"},
+		"Imported": fieldsOf(obj{
+			"home_id": maybe, "contents": number,
+			"channels": list(fieldsOf(obj{"channel_id": text, "imported_from": text, "envelopes": number})),
+		}),
 	}
 }
 

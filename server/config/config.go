@@ -68,6 +68,7 @@ type Limits struct {
 	ConnectionsPeer int
 	Answers         Bytes
 	Body            Bytes
+	Import          Bytes
 	Event           Bytes
 	Record          Bytes
 	Profile         Bytes

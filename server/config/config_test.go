@@ -38,7 +38,7 @@ func TestDefaults(t *testing.T) {
 		Log:      config.Log{Level: "info", Format: "auto"},
 		Shutdown: config.Shutdown{Timeout: 10 * time.Second},
 		Limits: config.Limits{
-			Answers: 256 << 20, Body: 2 << 20, Event: 1 << 20, Record: 16 << 10, Profile: 64 << 10, ProfileCache: 16 << 20, RecentEvents: 16 << 20, Page: 1000, PageBytes: 4 << 20, View: 64 << 20, Search: 8 << 20, Followers: 10_000, FollowerWrite: 10 * time.Second, KeepAlive: 15 * time.Second, Agents: 100_000, Participants: 1000,
+			Answers: 256 << 20, Body: 2 << 20, Import: 1 << 30, Event: 1 << 20, Record: 16 << 10, Profile: 64 << 10, ProfileCache: 16 << 20, RecentEvents: 16 << 20, Page: 1000, PageBytes: 4 << 20, View: 64 << 20, Search: 8 << 20, Followers: 10_000, FollowerWrite: 10 * time.Second, KeepAlive: 15 * time.Second, Agents: 100_000, Participants: 1000,
 			InFlight: 65536, LoadedChannels: 200_000, Endpoints: 16, Transient: 100_000, Replay: 4096, Held: 16, Inbox: 4096, States: 64, Deadlines: 64, OpenRequests: 64, AskedRequests: 1000, OpenTasks: 256, OpenTasksOwner: 64, Lists: 32 << 20, Reads: 64 << 20, RuleGlobs: 4096, GraphConditions: 16384, GraphValues: 1024, ContextVars: 16384,
 			Document: 64 << 10, Documents: 100_000, Content: 64 << 20, ContentTotal: 1 << 30, ContentHub: 10 << 30,
 		},

@@ -136,6 +136,11 @@ var Core = Table{
 		field:   func(c *Config) any { return &c.Limits.Body },
 	},
 	{
+		Name: "limits.import", Default: "1GiB",
+		Meaning: "size of one bundle that is imported",
+		field:   func(c *Config) any { return &c.Limits.Import },
+	},
+	{
 		Name: "limits.event", Default: "1MiB", Most: 1 << 20,
 		Meaning: "size of one envelope's event data; at most 1MiB, because AG2's clients take no larger frame",
 		field:   func(c *Config) any { return &c.Limits.Event },

@@ -1,0 +1,150 @@
+package api
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/hub"
+	"github.com/parley-hub/parley/internal/bundle"
+)
+
+// importBundle makes new, ended channels of a bundle. What a bundle that turns out
+// to be damaged has brought in is removed again.
+func (a *API) importBundle(c *call) error {
+	if !a.importing.CompareAndSwap(false, true) {
+		return fault.New(fault.Unavailable, "a bundle is being imported; try again when that has ended")
+	}
+	defer a.importing.Store(false)
+	in, err := bundle.NewReader(&steady{from: c.Body, control: http.NewResponseController(c.ResponseWriter), wait: a.cfg.Limits.Write})
+	if err != nil {
+		return tooLong(err)
+	}
+	into := imports{api: a, call: c, in: in, ids: map[string]string{}}
+	if err := into.read(); err != nil {
+		into.undo()
+		return tooLong(err)
+	}
+	return c.write(http.StatusCreated, into.told)
+}
+
+func tooLong(err error) error {
+	var over *http.MaxBytesError
+	if errors.As(err, &over) {
+		return fault.New(fault.TooLarge, "the bundle is over %d bytes (limits.import)", over.Limit)
+	}
+	return err
+}
+
+// imports is one bundle on its way in.
+type imports struct {
+	api  *API
+	call *call
+	in   *bundle.Reader
+	home string            // id of the new home, if it has one
+	ids  map[string]string // new ids of channels by their old ones
+	told importedBody
+}
+
+type importedBody struct {
+	HomeID   *string           `json:"home_id"`
+	Channels []importedChannel `json:"channels"`
+	Contents int               `json:"contents"`
+}
+
+type importedChannel struct {
+	ID        string `json:"channel_id"`
+	From      string `json:"imported_from"`
+	Envelopes uint64 `json:"envelopes"`
+}
+
+// homeKind is the kind of the homes that imports make: no dialect lists them.
+const homeKind = "import"
+
+func (i *imports) read() error {
+	ctx := i.call.Context()
+	i.told.Channels = []importedChannel{}
+	if from := i.in.Manifest.Home; from != nil {
+		// A home of its own for each import: the same one may come twice.
+		home, err := i.api.hub.Home(ctx, homeKind, from.Kind+"/"+from.Name+"/"+rand.Text())
+		if err != nil {
+			return err
+		}
+		i.home, i.told.HomeID = home.ID, &home.ID
+	}
+	for {
+		part, err := i.in.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err == nil && part.Content != nil {
+			err = i.content(part.Content)
+		} else if err == nil {
+			err = i.channel(part)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+func (i *imports) channel(part bundle.Part) error {
+	old := part.Metadata.ID
+	part.Metadata.MembersOf = i.ids[part.Metadata.MembersOf]
+	m, err := i.api.hub.Import(i.call.Context(), hub.Imported{
+		Metadata: part.Metadata, Envelopes: i.in.Envelopes(part.Channel), Home: i.home, From: old, By: i.call.who.hub(),
+	})
+	if err != nil {
+		return err
+	}
+	i.ids[old] = m.ID
+	i.told.Channels = append(i.told.Channels, importedChannel{m.ID, old, part.Channel.Envelopes})
+	return nil
+}
+
+func (i *imports) content(info *bundle.Content) error {
+	_, err := i.api.hub.PutContent(i.call.Context(), i.home, hub.ContentInfo{
+		Name: info.Name, Type: info.Type, Size: info.Size, SHA256: info.SHA256, By: info.By,
+	}, i.in.Pieces())
+	i.told.Contents++
+	return err
+}
+
+// undoTime is how long removing a bundle that was not whole may take. What is left
+// then can be found by its label.
+const undoTime = time.Minute
+
+// undo removes what has come in, though whoever sent it may be gone.
+func (i *imports) undo() {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(i.call.Context()), undoTime)
+	defer cancel()
+	by := i.call.who.hub()
+	if i.home != "" {
+		if err := i.api.hub.DeleteHome(ctx, i.home, by); err != nil {
+			i.api.log.Warn("a home that was not imported whole is not removed", "home_id", i.home, "error", err)
+		}
+		return
+	}
+	for _, one := range i.told.Channels {
+		if err := i.api.hub.Delete(ctx, one.ID, by); err != nil {
+			i.api.log.Warn("a channel that was not imported whole is not removed", "channel_id", one.ID, "error", err)
+		}
+	}
+}
+
+// steady lets a body take as long as it likes while something comes.
+type steady struct {
+	from    io.Reader
+	control *http.ResponseController
+	wait    time.Duration
+}
+
+func (s *steady) Read(into []byte) (int, error) {
+	// Where a deadline cannot be set, the server's own stands.
+	_ = s.control.SetReadDeadline(time.Now().Add(s.wait))
+	return s.from.Read(into)
+}
