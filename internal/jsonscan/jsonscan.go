@@ -70,9 +70,13 @@ func Members(object []byte) iter.Seq2[[]byte, []byte] {
 			return
 		}
 		for i = SkipSpace(object, i+1); object[i] != '}'; {
-			end := SkipString(object, i)
-			name := Unescaped(object[i:end])
-			i = SkipSpace(object, SkipSpace(object, end)+1) // behind the colon
+			name, end := nameAt(object, i)
+			if i = end; object[i] != ':' {
+				i = SkipSpace(object, i)
+			}
+			if i++; object[i] <= ' ' { // behind the colon
+				i = SkipSpace(object, i)
+			}
 			if object[i] == '"' {
 				end = SkipString(object, i)
 			} else {
@@ -81,11 +85,28 @@ func Members(object []byte) iter.Seq2[[]byte, []byte] {
 			if !yield(name, object[i:end]) {
 				return
 			}
-			if i = SkipSpace(object, end); object[i] == ',' {
-				i = SkipSpace(object, i+1)
+			if i = end; object[i] <= ' ' {
+				i = SkipSpace(object, i)
+			}
+			if object[i] == ',' {
+				if i++; object[i] <= ' ' {
+					i = SkipSpace(object, i)
+				}
 			}
 		}
 	}
+}
+
+// nameAt returns what the string that begins at i says, and the place behind it.
+// Names are short, and have no escapes: looking at each byte is fastest.
+func nameAt(data []byte, i int) (name []byte, end int) {
+	for end = i + 1; data[end] != '"'; end++ {
+		if data[end] == '\\' {
+			end = SkipString(data, i)
+			return Unescaped(data[i:end]), end
+		}
+	}
+	return data[i+1 : end], end + 1
 }
 
 // Elements yields the elements of a checked array in order; of any other value

@@ -4,7 +4,8 @@ import "github.com/parley-hub/parley/internal/jsonscan"
 
 // readBody is step 5: the body's shape for the kind, and what the envelope and
 // its body must agree on. Unknown members are ignored and kept.
-func (e *Envelope) readBody(o *Options) *Rejection {
+func (m *message) readBody(o *Options) *Rejection {
+	e := &m.Envelope
 	var content any
 	var fault *Rejection
 	switch e.Kind {
@@ -13,7 +14,7 @@ func (e *Envelope) readBody(o *Options) *Rejection {
 	case Whois:
 		content, fault = e.readWhois(o)
 	case Say:
-		content, fault = readSay(e.Body)
+		content, fault = m.readSay()
 	case Capability:
 		content, fault = readCapability(e.Body)
 	case Receipt:
@@ -30,7 +31,8 @@ func (e *Envelope) readBody(o *Options) *Rejection {
 
 // body reads the members of a JSON object and keeps the first fault.
 type body struct {
-	path  string // "body."
+	path  string   // "body."
+	in    *message // whose texts are kept together; nil: each is its own
 	fault *Rejection
 }
 
@@ -45,7 +47,11 @@ func (b *body) text(name string, value []byte, into *string) {
 	if jsonscan.IsNull(value) {
 		return
 	}
-	s, ok := jsonscan.Text(value)
+	read := jsonscan.Text
+	if b.in != nil {
+		read = b.in.short
+	}
+	s, ok := read(value)
 	if !ok {
 		b.wrong(name, "is not a string")
 		return

@@ -14,9 +14,9 @@ type SayBody struct {
 	Artifacts []byte // a JSON array as received, or nil
 }
 
-func readSay(raw []byte) (*SayBody, *Rejection) {
-	b, say := body{path: "body."}, &SayBody{}
-	for name, value := range jsonscan.Members(raw) {
+func (m *message) readSay() (*SayBody, *Rejection) {
+	b, say := body{path: "body.", in: m}, &m.say
+	for name, value := range jsonscan.Members(m.Body) {
 		switch string(name) {
 		case "text":
 			b.text("text", value, &say.Text)

@@ -65,7 +65,7 @@ func decode(data []byte, o *Options) (*Envelope, *Rejection) {
 	if fault := m.checkSurface(o); fault != nil {
 		return e, fault
 	}
-	if fault := e.readBody(o); fault != nil {
+	if fault := m.readBody(o); fault != nil {
 		return e, fault
 	}
 	if o.Secrets != nil {
@@ -100,32 +100,33 @@ type message struct {
 	Envelope
 	has     uint32
 	fault   *Rejection // the first one of syntax and types
-	ids     strings.Builder
-	expires int64 // what ExpiresAt points to
+	texts   strings.Builder
+	expires int64   // what ExpiresAt points to
+	say     SayBody // what Content points to, for the kind that is most frequent
 }
 
-// Identifiers are cut from one text, so that an envelope costs one allocation
-// for all of them; a long one gets its own, lest a short one keeps it alive.
+// Short texts are cut from one, so that an envelope costs one allocation for all
+// of them; a long one gets its own, lest a short one keeps it alive.
 const (
-	idsTogether = 256
-	idLong      = 128
+	textsTogether = 384
+	textLong      = 128
 )
 
-// id reads an identifier; false: it is no string.
-func (m *message) id(value []byte) (string, bool) {
+// short reads a text that is probably short; false: it is no string.
+func (m *message) short(value []byte) (string, bool) {
 	if value[0] != '"' {
 		return "", false
 	}
 	text := jsonscan.Unescaped(value)
-	begin := m.ids.Len()
-	if len(text) > idLong || begin+len(text) > idsTogether {
+	begin := m.texts.Len()
+	if len(text) > textLong || begin+len(text) > textsTogether {
 		return string(text), true
 	}
 	if begin == 0 {
-		m.ids.Grow(idsTogether)
+		m.texts.Grow(textsTogether)
 	}
-	m.ids.Write(text)
-	return m.ids.String()[begin:], true
+	m.texts.Write(text)
+	return m.texts.String()[begin:], true
 }
 
 // parse is step 1: syntax, names and types. It goes on behind a wrong type, so
@@ -226,7 +227,7 @@ func (m *message) text(name string, value []byte, into *string, bit uint32) {
 	if jsonscan.IsNull(value) {
 		return // absent; a required member is then found missing
 	}
-	s, ok := m.id(value)
+	s, ok := m.short(value)
 	if !ok {
 		m.wrong(malformed(name, "is not a string").silent())
 		return
@@ -279,7 +280,7 @@ func (m *message) reference(name string, value []byte, into *string, o *Options)
 		}
 		return
 	}
-	s, ok := m.id(value)
+	s, ok := m.short(value)
 	switch {
 	case !ok:
 		m.wrong(malformed(name, "is not a string").silent())
