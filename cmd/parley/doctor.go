@@ -17,7 +17,7 @@ func (a *app) doctor() *cobra.Command {
 		Short: "Look for what would go wrong: disk, clock, port, limits, hub",
 		Long: `Look for what would go wrong, and say what to do about it: whether the disk
 really keeps what it is given, the clock, the port, the limit of open files, and
-the hub if one runs. Exits with 1 if a check failed.`,
+the hub if one runs, and its streams through whatever stands between. Exits with 1 if a check failed.`,
 		Example: "  parley doctor",
 		Args:    cobra.NoArgs,
 	}

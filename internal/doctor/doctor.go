@@ -54,13 +54,24 @@ type Patient struct {
 	Token       string       // for that hub; may be empty
 	HTTP        *http.Client // nil: http.DefaultClient
 
-	Now func() time.Time // nil: time.Now
+	FirstEvent time.Duration    // until the first event of a stream must be there; 0: a second
+	Now        func() time.Time // nil: time.Now
+}
+
+func (p Patient) client() *http.Client {
+	if p.HTTP == nil {
+		return http.DefaultClient
+	}
+	return p.HTTP
 }
 
 // Examine runs every check.
 func Examine(ctx context.Context, p Patient) []Finding {
 	if p.Now == nil {
 		p.Now = time.Now
+	}
+	if p.FirstEvent == 0 {
+		p.FirstEvent = time.Second
 	}
 	findings := []Finding{version(p), clock(p.Now()), fileLimit(p.Connections)}
 	if dir, err := os.MkdirTemp(existing(p.Dir), ".parley-doctor-"); err != nil {
@@ -208,7 +219,7 @@ func reach(ctx context.Context, p Patient) []Finding {
 	if got.code != http.StatusOK {
 		return []Finding{{"hub", Failed, fmt.Sprintf("%s answers %s", p.HubURL, got.status), "look at " + p.HubURL + "/readyz and the hub's log"}}
 	}
-	return []Finding{{"hub", Fine, p.HubURL + " is ready", ""}, skew(got, p.Now()), hubVersion(ctx, p), names(ctx, p)}
+	return []Finding{{"hub", Fine, p.HubURL + " is ready", ""}, skew(got, p.Now()), hubVersion(ctx, p), names(ctx, p), stream(ctx, p)}
 }
 
 // answer is what a hub says to a request.
@@ -227,11 +238,7 @@ func ask(ctx context.Context, p Patient, path string) (answer, error) {
 	if p.Token != "" {
 		request.Header.Set("Authorization", "Bearer "+p.Token)
 	}
-	client := p.HTTP
-	if client == nil {
-		client = http.DefaultClient
-	}
-	got, err := client.Do(request)
+	got, err := p.client().Do(request)
 	if err != nil {
 		return answer{}, err
 	}

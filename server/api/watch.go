@@ -90,6 +90,7 @@ func (a *API) streamWatch(c *call, w *watcher, exact []*exactTopic, at places) e
 	}, func(ev watchEvent) int { return len(ev.data) })
 	defer feed.stop()
 	w.listen(feed.signal)
+	s.Comment("a watch") // whoever sees it knows that keep-alive comments pass, too
 	_ = s.json("", "hello", helloBody{Topic: "hello", Watch: w.id, Now: a.hub.Clock(), Epoch: epoch, KeepAlive: a.cfg.Limits.KeepAlive.Seconds()})
 	err = s.Run(ctx, func() (<-chan struct{}, error) {
 		ev, wake, err := feed.tryNext()
