@@ -69,7 +69,9 @@ func (h *Hub) readRow(ctx context.Context, id string, row schema.RequestRow) (*R
 	if err != nil {
 		return nil, fault.Wrap(fault.Internal, err, "the end of request '%s' cannot be read: %v", id, err)
 	}
-	return r.After(end), nil
+	over := r.After(end)
+	over.EndedAt = e.CreatedAt
+	return over, nil
 }
 
 // similarity is the digest under which requests count as similar.

@@ -80,6 +80,10 @@ type Request struct {
 
 	Answer  *Answer  `json:"answer,omitzero"`
 	Similar *Similar `json:"similar,omitzero"`
+
+	// EndedAt is when it was answered, expired or was cancelled, where it was
+	// read from the log; it is not shown.
+	EndedAt time.Time `json:"-"`
 }
 
 // Action is what happens if the request is granted.

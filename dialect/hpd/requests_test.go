@@ -176,3 +176,46 @@ func TestRequests(t *testing.T) {
 		c.Equal(len(only(a.w.until("BRANCH_RUN_COMPLETED"), "PERMISSION_REQUEST")), 0)
 	})
 }
+
+// What became of a request is told for an hour after it ended, and then it is as
+// if there had been none; a restart changes nothing.
+func TestEndedRequestsAreRemembered(t *testing.T) {
+	t.Parallel()
+	for status, end := range map[string]func(a *asker){
+		"alreadyResolved": func(a *asker) { a.t.Equal(a.respond(yes("ask")).status, 200) },
+		"cancelled": func(a *asker) {
+			a.t.Equal(a.do("POST", "/agents/p/sessions/"+a.session+"/branches/main/interrupt", nil).status, 202)
+		},
+		"timedOut": func(*asker) {}, // it has a millisecond
+	} {
+		t.Run(status, func(outer *testing.T) {
+			outer.Parallel()
+			t := &spec.T{T: outer}
+			timeout := time.Duration(0)
+			if status == "timedOut" {
+				timeout = time.Millisecond
+			}
+			a := newAsker(t, timeout, permission)
+			a.w.until("PERMISSION_REQUEST")
+			end(a)
+			a.w.until("BRANCH_RUN_COMPLETED")
+			page, err := a.hub.Requests(t.Context(), hub.RequestQuery{})
+			t.NoError(err)
+			t.Equal(len(page.Requests), 1)
+			ended := page.Requests[0].EndedAt
+			for _, at := range []time.Time{ended, ended.Add(time.Hour - 1)} {
+				a.config.Now = func() time.Time { return at }
+				a.restart()
+				got := a.respond(yes("ask"))
+				t.Equal(got.status, 409)
+				result := got.object()["result"].(object)
+				t.Equal([]any{result["status"], result["requestId"], result["accepted"]}, []any{status, "p1", false})
+				t.Equal(got.code(), strings.ToUpper(status[:1])+status[1:])
+			}
+			a.config.Now = func() time.Time { return ended.Add(time.Hour) }
+			a.restart()
+			got := a.respond(yes("ask"))
+			t.Equal([]any{got.status, got.code(), got.object()["result"]}, []any{409, "BranchRuntimeNotActive", nil})
+		})
+	}
+}

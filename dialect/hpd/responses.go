@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"time"
 
 	"github.com/go-json-experiment/json"
 
@@ -160,8 +161,11 @@ func (s *Server) reject(ctx context.Context, at *scope, answer *wire.Response, s
 	}
 }
 
-// askedBefore finds a request that ended, or that a run of another process
-// asked; nil if there is none.
+// rememberedFor is how long it is told what became of a request that has ended.
+const rememberedFor = time.Hour
+
+// askedBefore finds a request that ended not long ago, or that a run of another
+// process asked; nil if there is none.
 func (s *Server) askedBefore(ctx context.Context, at *scope, id string) (*hub.Request, error) {
 	page, err := s.hub.Requests(ctx, hub.RequestQuery{Channel: at.channel, Newest: true, Limit: s.cfg.Limits.Requests})
 	if err != nil {
@@ -169,9 +173,14 @@ func (s *Server) askedBefore(ctx context.Context, at *scope, id string) (*hub.Re
 	}
 	for i := range page.Requests {
 		var ext askExt
-		if json.Unmarshal(page.Requests[i].Ext, &ext) == nil && ext.RequestID == id {
-			return &page.Requests[i], nil
+		r := &page.Requests[i]
+		if json.Unmarshal(r.Ext, &ext) != nil || ext.RequestID != id {
+			continue
 		}
+		if r.State != request.Open && s.cfg.Now().Sub(r.EndedAt) >= rememberedFor {
+			return nil, nil // the older ones of that id ended before it
+		}
+		return r, nil
 	}
 	return nil, nil
 }

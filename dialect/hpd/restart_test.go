@@ -2,7 +2,9 @@ package hpd_test
 
 import (
 	"context"
+	"errors"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -26,6 +28,59 @@ func TestRequestsOfALostRun(t *testing.T) {
 	c.Equal(list[0]["error"].(object)["type"], any("RuntimeLost"))
 	turn := only(a.history(a.session, "main"), "MESSAGE_TURN_ERROR")
 	c.Equal(len(turn), 1)
+}
+
+// A hub is not ready while runs that a restart cut off are not settled.
+func TestReadyWhenSettled(t *testing.T) {
+	t.Parallel()
+	c := &spec.T{T: t}
+	a := newAsker(c, 0, permission)
+	a.w.until("PERMISSION_REQUEST")
+	c.NoError(a.server.Ready(t.Context()))
+	reached, gate := make(chan struct{}, 100), make(chan struct{})
+	a.opened = func() {
+		a.armed.Store(func() {
+			reached <- struct{}{}
+			<-gate
+		})
+	}
+	a.crash()
+	<-reached // what ends the run is about to be written
+	err := a.server.Ready(t.Context())
+	c.True(err != nil && strings.Contains(err.Error(), "1 are left"), "ready while a run is open: %v", err)
+	close(gate)
+	// The first request of the session waits for the run's end.
+	list := a.do("GET", "/agents/p/sessions/"+a.session+"/branches/main/runs", nil).list()
+	c.Equal(list[0]["error"].(object)["type"], any("RuntimeLost"))
+	eventually(t, func() bool { return a.server.Ready(t.Context()) == nil })
+}
+
+// What cannot be settled now is tried again, and the hub says that it is not
+// ready.
+func TestSettlingIsTriedAgain(t *testing.T) {
+	t.Parallel()
+	c := &spec.T{T: t}
+	a := newAsker(c, 0, permission)
+	a.w.until("PERMISSION_REQUEST")
+	var refused atomic.Bool
+	_ = a.engine.Close()
+	a.stop()
+	a.opened = func() { refused.Store(true) }
+	a.refuse = func() error {
+		if refused.Load() {
+			return errors.New("the disk is away")
+		}
+		return nil
+	}
+	a.start()
+	eventually(t, func() bool {
+		err := a.server.Ready(t.Context())
+		return err != nil && strings.Contains(err.Error(), "tried again")
+	})
+	refused.Store(false)
+	eventually(t, func() bool { return a.server.Ready(t.Context()) == nil })
+	list := a.do("GET", "/agents/p/sessions/"+a.session+"/branches/main/runs", nil).list()
+	c.Equal(list[0]["error"].(object)["type"], any("RuntimeLost"))
 }
 
 // A remote producer that is not back in time after a restart loses its run and

@@ -39,6 +39,9 @@ type rig struct {
 	server *hpd.Server
 	http   *httptest.Server
 	engine *mem.Engine
+	// opened, if set, is called when the hub is open and nothing is served.
+	opened func()
+	refuse func() error // if set, says whether a batch is refused; it changes between two starts
 	armed  atomic.Value // func(), called before each batch is given to the engine
 }
 
@@ -52,7 +55,26 @@ func (h hooked) Append(ctx context.Context, b journal.Batch) (*journal.Ticket, e
 	if armed, ok := h.rig.armed.Load().(func()); ok {
 		armed()
 	}
+	if refuse := h.rig.refuse; refuse != nil {
+		if err := refuse(); err != nil {
+			return nil, err
+		}
+	}
 	return h.Engine.Append(ctx, b)
+}
+
+// eventually waits until something holds.
+func eventually(t testing.TB, holds func() bool) {
+	t.Helper()
+	poll, late := time.NewTicker(time.Millisecond), time.After(wait)
+	defer poll.Stop()
+	for !holds() {
+		select {
+		case <-poll.C:
+		case <-late:
+			t.Fatal("it did not happen")
+		}
+	}
 }
 
 type object = map[string]any
@@ -82,6 +104,9 @@ func (r *rig) start() {
 	})
 	if err != nil {
 		r.t.Fatal(err)
+	}
+	if r.opened != nil {
+		r.opened()
 	}
 	config := r.config
 	config.Hub, config.Log = r.hub, log

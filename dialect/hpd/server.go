@@ -10,7 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/parley-hub/parley/fault"
 	"github.com/parley-hub/parley/hub"
 	"github.com/parley-hub/parley/internal/wsconn"
 	"github.com/parley-hub/parley/server/dialect"
@@ -40,10 +39,8 @@ type Server struct {
 	end      context.CancelFunc
 	draining context.Context // of streams; ends when the server drains
 	drain    context.CancelFunc
-	// recovered is closed when what a restart left was looked at.
-	recovered chan struct{}
-	started   sync.Once
-	began     time.Time // when it was made
+	recovery recovery
+	began    time.Time // when it was made
 	// background are the runs and whatever watches over them.
 	background sync.WaitGroup
 	counts     counts
@@ -60,7 +57,8 @@ func New(cfg Config) (*Server, error) {
 		return nil, errors.New("hpd: a hub is needed")
 	}
 	cfg = cfg.withDefaults()
-	s := &Server{cfg: cfg, hub: cfg.Hub, log: cfg.Log, ids: identities{hub: cfg.Hub}, streams: make(chan struct{}, cfg.Limits.Streams), recovered: make(chan struct{})}
+	s := &Server{cfg: cfg, hub: cfg.Hub, log: cfg.Log, ids: identities{hub: cfg.Hub}, streams: make(chan struct{}, cfg.Limits.Streams)}
+	s.recovery.seen = make(chan struct{})
 	s.notes = newNotes(cfg.Limits.Recent)
 	s.settled.most, s.remote.most, s.replaced.most = cfg.Limits.Remembered, cfg.Limits.Remembered, cfg.Limits.Remembered
 	s.began = s.now()
@@ -107,31 +105,6 @@ func (s *Server) token(u *url.URL) string {
 	return dialect.QueryToken(u)
 }
 
-// Start looks at the runs that a restart left, in the background: whoever asks
-// for one of their sessions waits for it alone.
-func (s *Server) Start(context.Context) error {
-	s.started.Do(func() { s.background.Go(s.recoverAll) })
-	return nil
-}
-
-func (s *Server) recoverAll() {
-	defer close(s.recovered)
-	all, err := s.activeRuns(s.ctx)
-	if err != nil {
-		s.log.Error("the runs of before were not looked at", "error", err)
-		return
-	}
-	for _, b := range all {
-		x, err := s.lookup(s.ctx, b.Session)
-		if err == nil {
-			err = s.settle(s.ctx, x)
-		}
-		if err != nil && fault.CodeOf(err) != fault.NotFound {
-			s.log.Error("a run of before was not settled", "error", err)
-		}
-	}
-}
-
 // Drain ends the streams, and then the runs of this process.
 func (s *Server) Drain(ctx context.Context) error {
 	s.drain()
@@ -154,12 +127,13 @@ func (s *Server) Drain(ctx context.Context) error {
 // Close ends as Drain does, however long it takes.
 func (s *Server) Close() error { return s.Drain(context.Background()) }
 
-// Ready is an error once the server drains.
+// Ready is an error until what a restart left is settled, and once the server
+// drains.
 func (s *Server) Ready(context.Context) error {
 	if s.draining.Err() != nil {
 		return errors.New("HPD streams are being closed")
 	}
-	return nil
+	return s.recovery.unfinished()
 }
 
 // Banner tells where clients connect.

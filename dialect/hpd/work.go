@@ -86,7 +86,7 @@ func (s *Server) getWork(c *call) error {
 		return err
 	}
 	select {
-	case <-s.recovered:
+	case <-s.recovery.seen:
 	case <-c.Context().Done():
 		return nil
 	}

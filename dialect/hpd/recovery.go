@@ -1,0 +1,108 @@
+package hpd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/parley-hub/parley/fault"
+)
+
+// Times between two tries to settle what a restart left.
+const (
+	recoverAgain   = time.Second
+	recoverSlowest = 30 * time.Second
+)
+
+// recovery is how far the server is with what a restart left.
+type recovery struct {
+	started sync.Once
+	// seen is closed when every run of before was looked at once.
+	seen chan struct{}
+
+	mu   sync.Mutex
+	busy bool
+	left int   // runs; negative: not yet known
+	err  error // why the last try did not settle them
+}
+
+// unfinished says what is not yet settled; nil: everything is.
+func (r *recovery) unfinished() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case !r.busy:
+		return nil
+	case r.err != nil:
+		return fmt.Errorf("HPD runs that a restart cut off are not settled, which is tried again: %w", r.err)
+	case r.left < 0:
+		return errors.New("HPD runs that a restart cut off are being looked for")
+	}
+	return fmt.Errorf("HPD runs that a restart cut off are being settled: %d are left", r.left)
+}
+
+func (r *recovery) report(busy bool, left int, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.busy, r.left, r.err = busy, left, err
+}
+
+// Start looks at the runs that a restart left, in the background: whoever asks
+// for one of their sessions waits for it alone.
+func (s *Server) Start(context.Context) error {
+	s.recovery.started.Do(func() {
+		s.recovery.report(true, -1, nil)
+		s.background.Go(s.recoverAll)
+	})
+	return nil
+}
+
+// recoverAll settles every session with a run of before, and tries again those
+// that cannot be settled now.
+func (s *Server) recoverAll() {
+	looked := sync.OnceFunc(func() { close(s.recovery.seen) })
+	for wait := recoverAgain; ; wait = min(2*wait, recoverSlowest) {
+		left, err := s.recoverOnce()
+		looked()
+		s.recovery.report(err != nil, left, err)
+		if err == nil || s.ctx.Err() != nil {
+			return
+		}
+		s.log.Error("runs of before were not settled", "left", left, "error", err)
+		timer := time.NewTimer(wait)
+		select {
+		case <-timer.C:
+		case <-s.ctx.Done():
+			timer.Stop()
+			return
+		}
+	}
+}
+
+// recoverOnce settles what it can, and returns how many runs are left.
+func (s *Server) recoverOnce() (left int, err error) {
+	all, err := s.activeRuns(s.ctx)
+	if err != nil {
+		return -1, err
+	}
+	for i, b := range all {
+		s.recovery.report(true, len(all)-i+left, err)
+		if failed := s.recoverSession(b.Session); failed != nil {
+			left, err = left+1, failed
+		}
+	}
+	return left, err
+}
+
+func (s *Server) recoverSession(id string) error {
+	x, err := s.lookup(s.ctx, id)
+	if err == nil {
+		err = s.settle(s.ctx, x)
+	}
+	if fault.CodeOf(err) == fault.NotFound {
+		return nil // deleted meanwhile
+	}
+	return err
+}
