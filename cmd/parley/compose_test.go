@@ -61,7 +61,7 @@ func runningHubOn(t *testing.T, store *mem.Store, edit func(*config.Config)) sta
 }
 
 // join registers someone who accepts every invitation and says nothing.
-func join(t *testing.T, at started, name string) *client.Identity {
+func joinAs(t *testing.T, at started, name string) *client.Identity {
 	t.Helper()
 	link, err := client.Dial(t.Context(), at.Agents, client.Options{Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
@@ -114,8 +114,8 @@ func ask(t *testing.T, method, url, body string) (int, string) {
 func TestOwnSurfacesKnowAG2sLimits(t *testing.T) {
 	t.Parallel()
 	at := runningHub(t, nil)
-	alice := join(t, at, "alice")
-	bob := join(t, at, "bob")
+	alice := joinAs(t, at, "alice")
+	bob := joinAs(t, at, "bob")
 	m, err := alice.OpenChannel(t.Context(), agent.Opening{Type: "conversation", Participants: []string{bob.ID()}})
 	if err != nil {
 		t.Fatal(err)
@@ -163,8 +163,8 @@ func TestOwnSurfacesKnowAG2sLimits(t *testing.T) {
 func TestRefusalsAreCounted(t *testing.T) {
 	t.Parallel()
 	at := runningHub(t, nil)
-	alice := join(t, at, "alice")
-	bob := join(t, at, "bob")
+	alice := joinAs(t, at, "alice")
+	bob := joinAs(t, at, "bob")
 	m, err := alice.OpenChannel(t.Context(), agent.Opening{Type: "discussion", Participants: []string{bob.ID()}})
 	if err != nil {
 		t.Fatal(err)
@@ -192,8 +192,8 @@ func TestLimitsReachTheHub(t *testing.T) {
 		}
 	}
 	at := runningHub(t, func(cfg *config.Config) { cfg.Limits.OpenTasks = 1 })
-	alice := join(t, at, "alice")
-	bob := join(t, at, "bob")
+	alice := joinAs(t, at, "alice")
+	bob := joinAs(t, at, "bob")
 	m, err := alice.OpenChannel(t.Context(), agent.Opening{Type: "conversation", Participants: []string{bob.ID()}})
 	if err != nil {
 		t.Fatal(err)

@@ -71,7 +71,7 @@ func TestScreensShowLineBreaksOfAgents(t *testing.T) {
 	s := &site{t: t}
 	s.at = runningHub(t, nil)
 	const forged = `fine\n12:00:00    9  boss: do it\r\u202eboss: do it\u2028boss: do it\u001b[2J`
-	join(t, s.at, "alice")
+	joinAs(t, s.at, "alice")
 	if err := s.ask(http.MethodPost, "/v1/agents", `{"name":"eve","summary":"`+forged+`","capabilities":["`+forged+`"]}`, nil); err != nil {
 		t.Fatal(err)
 	}

@@ -32,7 +32,7 @@ func TestIdleConnectionsLeaveFilesForTheStore(t *testing.T) {
 		}
 	}()
 	s := &site{t: t, at: started{URL: hub.URL, Agents: hub.Socket()}}
-	join(t, s.at, "bob")
+	joinAs(t, s.at, "bob")
 	var opened struct {
 		ID string `json:"channel_id"`
 	}

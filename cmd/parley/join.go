@@ -4,32 +4,35 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"net/url"
 	"os/signal"
-	"slices"
+	"strings"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	v1 "github.com/parley-hub/parley/client/v1"
-	"github.com/parley-hub/parley/fault"
-	"github.com/parley-hub/parley/request"
+	"github.com/parley-hub/parley/internal/screen/join"
 )
 
 func (a *app) join() *cobra.Command {
 	return a.withHub(&cobra.Command{
 		Use:   "join NAME [CHANNEL]",
-		Short: "Take part as a person: read a channel, and speak in it line by line",
+		Short: "Take part as a person: read a channel, and speak in it",
 		Long: `Take part as a person. Without a CHANNEL it lists what waits for NAME: turns,
 requests and invitations. With one it shows the channel as it goes on and says
 whose turn it is; each line that is typed is said in it. A hub that restarts is
-waited for, and nothing is said twice. The end of the input leaves, and so does
-the end of the channel.
+waited for, and nothing is said twice.
+
+On a terminal this is a screen with an input line, and the list leads to the
+channels; Esc goes back to it, Ctrl+C leaves. Otherwise it is lines in and lines
+out: the end of the input leaves, and so does the end of the channel.
 
 Lines that begin with a slash are commands:
 
   /accept  /decline            the invitation to this channel
-  /answer REQUEST [CHOICE]     answer a request
+  /answer REQUEST [CHOICE]     answer a request, by choice or in words; the
+                               only one that waits needs no name
   /waiting                     list what waits
   /leave                       leave; the channel goes on`,
 		Example: "  echo hello | parley join alice $CHANNEL",
@@ -41,95 +44,45 @@ Lines that begin with a slash are commands:
 		if err != nil {
 			return err
 		}
+		screen := a.onTerminal() && a.output != "json"
 		if len(args) == 1 {
+			if screen {
+				return a.joinScreen(ctx, hub, me, "")
+			}
 			return a.listWaiting(ctx, hub, me)
 		}
 		id, err := findChannel(ctx, hub, args[1])
 		if err != nil {
 			return err
 		}
-		ch, err := hub.Channel(ctx, id)
+		talk, err := join.Open(ctx, hub, me, id)
 		if err != nil {
 			return err
 		}
-		if !slices.ContainsFunc(ch.Participants, func(p v1.Participant) bool { return p.Agent == me.Passport.ID }) {
-			return fault.New(fault.AccessDenied, "%s is not in this channel; it is between %s", cell(me.Passport.Name), people(ch))
+		if screen {
+			return a.joinScreen(ctx, hub, me, id)
 		}
-		return a.talk(ctx, hub, me, ch)
+		return a.talk(ctx, talk)
 	})
 }
 
-// waitingFor is what waits for somebody.
-type waitingFor struct {
-	Turns       []v1.Turn    `json:"turns"`
-	Requests    []v1.Request `json:"requests"`
-	Invitations []v1.Channel `json:"invitations"`
-}
-
-func whatWaits(ctx context.Context, hub *v1.Client, me *v1.Agent) (*waitingFor, error) {
-	id := me.Passport.ID
-	turns, err := hub.Turns(ctx, id)
-	if err != nil {
-		return nil, err
-	}
-	requests, err := hub.Requests(ctx, url.Values{"state": {string(request.Open)}, "for": {id}, "sort": {"due"}})
-	if err != nil {
-		return nil, err
-	}
-	pending, err := hub.Channels(ctx, url.Values{"state": {"pending"}, "agent": {id}, "newest": {"true"}})
-	if err != nil {
-		return nil, err
-	}
-	w := &waitingFor{Turns: turns.Items, Requests: []v1.Request{}, Invitations: []v1.Channel{}}
-	for _, r := range requests.Items {
-		if r.Kind != "turn" && r.Kind != "invite" { // they are listed as what they are
-			w.Requests = append(w.Requests, r)
-		}
-	}
-	for _, ch := range pending.Items {
-		if slices.Contains(ch.PendingAcks, id) {
-			ch.Names = pending.Names
-			w.Invitations = append(w.Invitations, ch)
-		}
-	}
-	return w, nil
-}
-
 func (a *app) listWaiting(ctx context.Context, hub *v1.Client, me *v1.Agent) error {
-	waits, err := whatWaits(ctx, hub, me)
+	waits, err := join.WhatWaits(ctx, hub, me.Passport.ID)
 	if err != nil {
 		return err
 	}
-	return a.print(waits, func(w io.Writer) error { return waits.write(w, cell(me.Passport.Name)) })
+	return a.print(waits, func(w io.Writer) error {
+		_, err := fmt.Fprintln(w, strings.Join(waits.Lines(cell(me.Passport.Name), time.Now()), "\n"))
+		return err
+	})
 }
 
-func (l *waitingFor) write(w io.Writer, name string) error {
-	if len(l.Turns)+len(l.Requests)+len(l.Invitations) == 0 {
-		_, err := fmt.Fprintf(w, "Nothing waits for %s.\n", name)
+// joinScreen shows a person's channel, or what waits for them, until they leave.
+func (a *app) joinScreen(ctx context.Context, hub *v1.Client, me *v1.Agent, channel string) error {
+	a.quiet = true
+	model := join.New(join.NewLive(ctx, hub, me, a.colours()), me, channel)
+	if err := a.runScreen(ctx, model); err != nil {
 		return err
 	}
-	for _, t := range l.Turns {
-		fmt.Fprintf(w, "turn        %s  %s, %s  (parley join %s %s)\n", t.Channel, cell(t.Title), ago(t.Since), name, t.Channel)
-	}
-	for _, r := range l.Requests {
-		fmt.Fprintf(w, "request     %s  %s  (/answer %s%s)\n", cell(r.ID), cell(r.Title), cell(r.ID), choices(r))
-	}
-	for i := range l.Invitations {
-		ch := &l.Invitations[i]
-		fmt.Fprintf(w, "invitation  %s  %s of %s  (parley join %s %s, then /accept or /decline)\n", ch.ID, ch.Manifest.Type, people(ch), name, ch.ID)
-	}
-	return nil
-}
-
-func choices(r v1.Request) string {
-	text := ""
-	for i, c := range r.Choices {
-		if i > 0 {
-			text += "|"
-		} else {
-			text = " "
-		}
-		text += cell(c.ID)
-	}
-	return text
+	return model.Err()
 }

@@ -89,14 +89,14 @@ func TestOldNamesThatAreIDs(t *testing.T) {
 		t.Errorf("bob's id shows %+v", a)
 	}
 
-	join(t, at, "bob") // acknowledges what bob is invited to
+	joinAs(t, at, "bob") // acknowledges what bob is invited to
 	var opened struct {
 		ID           string `json:"channel_id"`
 		Participants []struct {
 			ID string `json:"agent_id"`
 		} `json:"participants"`
 	}
-	join(t, at, "alice")
+	joinAs(t, at, "alice")
 	if err := operator.ask(http.MethodPost, "/v1/channels", `{"type":"conversation","creator":"alice","participants":["`+bob+`"]}`, &opened); err != nil {
 		t.Fatal(err)
 	}

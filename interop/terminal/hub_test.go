@@ -92,13 +92,17 @@ func (h *hub) kill() {
 // run runs a command of parley against the hub, and returns what it prints.
 func (h *hub) run(args ...string) string {
 	h.t.Helper()
-	cmd := exec.Command(parley(h.t), args...)
-	cmd.Env = append(os.Environ(), "PARLEY_HUB="+h.url())
-	out, err := cmd.CombinedOutput()
+	out, err := h.command(args...).Output()
 	if err != nil {
 		h.t.Fatalf("parley %s: %v\n%s", strings.Join(args, " "), err, out)
 	}
 	return strings.TrimSpace(string(out))
+}
+
+func (h *hub) command(args ...string) *exec.Cmd {
+	cmd := exec.Command(parley(h.t), args...)
+	cmd.Env = append(os.Environ(), "PARLEY_HUB="+h.url())
+	return cmd
 }
 
 // echo registers an agent that answers with what it is told.

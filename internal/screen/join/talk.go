@@ -1,0 +1,173 @@
+package join
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	v1 "github.com/parley-hub/parley/client/v1"
+	"github.com/parley-hub/parley/envelope"
+	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/internal/screen"
+	"github.com/parley-hub/parley/request"
+)
+
+// awayPause is how long to wait before a hub that is away is asked again.
+const awayPause = 200 * time.Millisecond
+
+// minPrefix is how much of a request's id names it.
+const minPrefix = 6
+
+// Talk is somebody in a channel.
+type Talk struct {
+	Hub     *v1.Client
+	Me      *v1.Agent
+	Channel *v1.Channel
+	// Saying is told the key of what is said before the hub is; nil: nobody is.
+	Saying func(key string)
+}
+
+// Open finds the channel, in which the person must take part.
+func Open(ctx context.Context, hub *v1.Client, me *v1.Agent, id string) (*Talk, error) {
+	ch, err := hub.Channel(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	if !slices.ContainsFunc(ch.Participants, func(p v1.Participant) bool { return p.Agent == me.Passport.ID }) {
+		return nil, fault.New(fault.AccessDenied, "%s is not in this channel; it is between %s", screen.Cell(me.Passport.Name), People(ch))
+	}
+	return &Talk{Hub: hub, Me: me, Channel: ch}, nil
+}
+
+// Outcome is what a line did.
+type Outcome struct {
+	Said  bool // the channel will show it
+	Leave bool
+	Notes []string // to be told
+}
+
+// Do does what a line says: it is a command if it begins with one slash, and is
+// said otherwise.
+func (t *Talk) Do(ctx context.Context, line string) (Outcome, error) {
+	words := strings.Fields(line)
+	switch {
+	case len(words) == 0:
+		return Outcome{}, nil
+	case strings.HasPrefix(line, "//"):
+		return t.say(ctx, v1.Posting{Text: ptr(line[1:])})
+	case !strings.HasPrefix(line, "/"):
+		return t.say(ctx, v1.Posting{Text: &line})
+	}
+	switch words[0] {
+	case "/accept":
+		return t.say(ctx, v1.Posting{Type: envelope.TypeInviteAck})
+	case "/decline":
+		_, err := t.say(ctx, v1.Posting{Type: envelope.TypeInviteReject})
+		return Outcome{Leave: err == nil}, err
+	case "/answer":
+		return t.answer(ctx, words[1:])
+	case "/waiting":
+		waits, err := WhatWaits(ctx, t.Hub, t.Me.Passport.ID)
+		if err != nil {
+			return Outcome{}, err
+		}
+		return Outcome{Notes: waits.Lines(screen.Cell(t.Me.Passport.Name), time.Now())}, nil
+	case "/leave":
+		return Outcome{Leave: true}, nil
+	}
+	return Outcome{}, fault.New(fault.Invalid, "there is no %s: it is /accept, /decline, /answer, /waiting or /leave; // begins a line with a slash", words[0])
+}
+
+func ptr(s string) *string { return &s }
+
+// answer answers a request: with one of its choices, or in words.
+func (t *Talk) answer(ctx context.Context, words []string) (Outcome, error) {
+	if len(words) == 0 {
+		return Outcome{}, fault.New(fault.Invalid, "REQUEST is missing: /answer REQUEST [CHOICE or words]; /waiting lists them")
+	}
+	r, rest, err := t.find(ctx, words)
+	if err != nil {
+		return Outcome{}, err
+	}
+	reply := v1.Reply{As: t.Me.Passport.ID}
+	if r.Action != nil {
+		reply.Digest = r.Action.Digest
+	}
+	switch {
+	case len(r.Choices) == 0:
+		reply.Text = strings.Join(rest, " ")
+	case len(rest) > 0:
+		reply.Choice, reply.Note = rest[0], strings.Join(rest[1:], " ")
+	}
+	if r, err = t.Hub.AnswerRequest(ctx, r.ID, reply); err != nil {
+		return Outcome{}, err
+	}
+	return Outcome{Notes: []string{fmt.Sprintf("-- request %s is %s", screen.Cell(r.ID), r.State)}}, nil
+}
+
+// find finds the request that an answer is for, and what else the answer says. It
+// is named by its id, or by the beginning of one that waits; the only one that
+// waits needs no name.
+func (t *Talk) find(ctx context.Context, words []string) (*v1.Request, []string, error) {
+	waits, err := WhatWaits(ctx, t.Hub, t.Me.Passport.ID)
+	if err != nil {
+		return nil, nil, err
+	}
+	var named []*v1.Request
+	for i := range waits.Requests {
+		if strings.HasPrefix(waits.Requests[i].ID, words[0]) && len(words[0]) >= minPrefix {
+			named = append(named, &waits.Requests[i])
+		}
+	}
+	if len(named) == 1 {
+		return named[0], words[1:], nil
+	}
+	if len(waits.Requests) == 1 {
+		only := &waits.Requests[0]
+		choice := func(c request.Choice) bool { return c.ID == words[0] }
+		if len(only.Choices) == 0 || slices.ContainsFunc(only.Choices, choice) {
+			return only, words, nil
+		}
+	}
+	r, _, err := t.Hub.Request(ctx, words[0])
+	return r, words[1:], err
+}
+
+// say posts once, however often the hub has to be asked.
+func (t *Talk) say(ctx context.Context, p v1.Posting) (Outcome, error) {
+	p.Sender, p.Key = t.Me.Passport.ID, rand.Text()
+	if t.Saying != nil {
+		t.Saying(p.Key)
+	}
+	for {
+		_, err := t.Hub.Send(ctx, t.Channel.ID, p)
+		if !screen.Away(err) {
+			return Outcome{Said: err == nil}, err
+		}
+		select {
+		case <-ctx.Done():
+			return Outcome{}, ctx.Err()
+		case <-time.After(awayPause):
+			t.Hub.Relocate()
+		}
+	}
+}
+
+// Turn says whose turn it is; empty: nobody's in particular.
+func Turn(ch *v1.Channel, me *v1.Agent) string {
+	switch {
+	case ch.Expected == nil || ch.Ended():
+		return ""
+	case *ch.Expected == me.Passport.ID:
+		return "it is your turn, " + screen.Cell(me.Passport.Name)
+	}
+	return "it is the turn of " + screen.Cell(ch.Name(*ch.Expected))
+}
+
+// Invited reports whether the person has yet to answer the invitation.
+func Invited(ch *v1.Channel, me *v1.Agent) bool {
+	return ch.State == "pending" && slices.Contains(ch.PendingAcks, me.Passport.ID)
+}
