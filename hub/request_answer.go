@@ -180,11 +180,13 @@ func (h *Hub) endRequest(ctx context.Context, id string, may func(*Request) erro
 			return endedAs(r, end(&r, h.now().UTC()))
 		}
 		var ended *request.End
+		var at time.Time
 		p, err := h.writeBatch(ctx, r.Channel, func(b *batch) error {
 			asked, ok := b.openRequest(id)
 			if !ok {
 				return errNotOpen
 			}
+			at = b.now.UTC().Truncate(time.Microsecond) // as it is stored
 			ended = end(asked.Request, b.now)
 			return b.endRequest(asked, ended)
 		})
@@ -203,6 +205,7 @@ func (h *Hub) endRequest(ctx context.Context, id string, may func(*Request) erro
 			return Request{}, err
 		}
 		after := *r.After(ended)
+		after.EndedAt = at
 		if ended.State == request.Expired {
 			return after, errRequestEnded(after)
 		}

@@ -95,7 +95,7 @@ func TestRequests(t *testing.T) {
 			t.Fatal(err)
 		}
 		want := asked
-		want.State = request.Answered
+		want.State, want.EndedAt = request.Answered, got.Answer.At
 		want.Answer = &request.Answer{
 			Choice: "approve", Note: "fine", By: request.By{Agent: p.id, Key: "key-1", Connection: "c-7"},
 			At: got.Answer.At, Envelope: got.Answer.Envelope,

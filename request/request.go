@@ -81,8 +81,8 @@ type Request struct {
 	Answer  *Answer  `json:"answer,omitzero"`
 	Similar *Similar `json:"similar,omitzero"`
 
-	// EndedAt is when it was answered, expired or was cancelled, where it was
-	// read from the log; it is not shown.
+	// EndedAt is when it was answered, expired or was cancelled. It is stored with
+	// the end, and not shown.
 	EndedAt time.Time `json:"-"`
 }
 
