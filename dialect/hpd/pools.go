@@ -219,6 +219,7 @@ func (s *Server) join(agent string, w *worker) {
 			s.hand(k, x, w)
 		}
 	}
+	w.joined = true
 }
 
 // leave removes a worker. Its runs go to another one, or wait.

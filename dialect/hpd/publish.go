@@ -62,7 +62,7 @@ func (s *Server) publishKeyed(ctx context.Context, x *run, events []*wire.Event,
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if x.keys == nil || len(x.keys) >= s.cfg.Limits.Keys {
+	if x.keys == nil || !x.keys[key] && len(x.keys) >= s.cfg.Limits.Keys {
 		x.keys = map[string]bool{}
 	}
 	x.keys[key] = true

@@ -3,6 +3,7 @@ package hpd
 import (
 	"context"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -232,12 +233,11 @@ func (r *Run) Ask(ctx context.Context, question wire.Payload, timeout time.Durat
 // adoptRequests takes over what a run asked in another process: open requests
 // are waited for, and answers that may not have been handed over are kept.
 func (s *Server) adoptRequests(ctx context.Context, x *run) error {
-	page, err := s.hub.Requests(ctx, hub.RequestQuery{Channel: x.scope.channel, Limit: s.cfg.Limits.Requests})
+	page, err := s.hub.Requests(ctx, hub.RequestQuery{Channel: x.scope.channel, Newest: true, Limit: s.cfg.Limits.Requests})
 	if err != nil {
 		return err
 	}
-	for i := range page.Requests {
-		r := &page.Requests[i]
+	for _, r := range slices.Backward(page.Requests) { // in the order of asking
 		var ext askExt
 		if r.Run != x.id || json.Unmarshal(r.Ext, &ext) != nil {
 			continue
@@ -253,7 +253,7 @@ func (s *Server) adoptRequests(ctx context.Context, x *run) error {
 		a := &asked{id: r.ID, request: q, run: x, told: make(chan struct{})}
 		switch {
 		case r.State == request.Answered:
-			x.answers = append(x.answers, s.responseOf(a, r))
+			x.answers = append(x.answers, s.responseOf(a, &r))
 		case r.State == request.Open && s.asks.add(a):
 			s.background.Go(func() {
 				s.awaitAnswer(a, r.DueAt.Sub(r.AskedAt), func(response *wire.Event, _ hub.Request) { s.answered(x, response) })

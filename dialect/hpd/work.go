@@ -17,6 +17,10 @@ import (
 
 // worker is one connection of a remote producer.
 type worker struct {
+	// first is what it is told on connecting: the open runs, which the server
+	// holds anyway, however many there are.
+	first  []workFrame
+	joined bool // first is complete; the lock of the pools guards both until it is read
 	frames chan workFrame
 	gone   chan struct{} // closed when it is cut off
 	once   sync.Once
@@ -36,6 +40,10 @@ func (w *worker) cutOff() { w.once.Do(func() { close(w.gone) }) }
 func (w *worker) send(name string, body any) {
 	data, err := marshal(body)
 	if err != nil {
+		return
+	}
+	if !w.joined {
+		w.first = append(w.first, workFrame{name, data})
 		return
 	}
 	if w.held.Add(int64(len(data))) > w.most {
@@ -111,15 +119,22 @@ func (s *Server) getWork(c *call) error {
 	defer cancel()
 	pending := make(chan workFrame)
 	pump.Go(func() {
+		pass := func(f workFrame) {
+			select {
+			case pending <- f:
+			case <-w.gone:
+			case <-ctx.Done():
+			}
+		}
+		for _, f := range w.first {
+			pass(f)
+		}
+		w.first = nil
 		for {
 			select {
 			case f := <-w.frames:
 				w.held.Add(-int64(len(f.data)))
-				select {
-				case pending <- f:
-				case <-ctx.Done():
-					return
-				}
+				pass(f)
 			case <-w.gone:
 				cancel()
 				return
