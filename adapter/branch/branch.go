@@ -107,9 +107,22 @@ func (*Adapter) Expected(*channel.Metadata, channel.State) (channel.Turn, bool) 
 	return channel.Turn{}, false
 }
 
-// Recipients are none: branches are followed, not delivered.
-func (*Adapter) Recipients(*channel.Metadata, channel.State, channel.Members, *envelope.Envelope) []string {
-	return nil
+// notified are the events that finish something: clients of other dialects, who
+// follow nothing, are told of them.
+var notified = map[string]bool{
+	branch.LogType(branch.BranchRunStarted): true, branch.LogType(branch.BranchRunCompleted): true,
+	branch.LogType(branch.TextMessageEnd): true, branch.LogType(branch.MessageCompleted): true,
+	branch.LogType(branch.ContentAdded): true, branch.LogType(branch.MessageTurnError): true,
+}
+
+// Recipients are the members, of what finishes a message or a run. HPD's own
+// clients follow branches, and are delivered nothing.
+func (*Adapter) Recipients(_ *channel.Metadata, s channel.State, _ channel.Members, e *envelope.Envelope) []string {
+	state, ok := s.(*State)
+	if !ok || !notified[e.Type] {
+		return nil
+	}
+	return state.Members
 }
 
 // Visible: members read everything. What else a reader may see is decided by

@@ -188,7 +188,7 @@ func serveAG2(cfg config.Config, h *hub.Hub, keys *access.Keys, _ *answers.Budge
 			},
 			Requests:   set.Limits.Requests,
 			Openings:   set.Limits.Openings,
-			Identities: set.Limits.Identities,
+			Identities: set.Limits.Identities, Foreign: set.Limits.Foreign,
 		},
 	})
 	if err != nil {

@@ -42,7 +42,19 @@ func (c *conn) getChannel(ctx context.Context, p wire.ByChannel) ([]byte, error)
 	if err != nil {
 		return nil, err
 	}
-	return wire.AppendMetadata(nil, m)
+	return c.appendMetadata(ctx, m)
+}
+
+// appendMetadata writes a channel as AG2's clients know it.
+func (c *conn) appendMetadata(ctx context.Context, m *channel.Metadata) ([]byte, error) {
+	if !c.server.isForeign(m) {
+		return wire.AppendMetadata(nil, m)
+	}
+	f, err := c.foreignHere(ctx, m)
+	if err != nil {
+		return nil, err
+	}
+	return wire.AppendMetadata(nil, f.shown)
 }
 
 // listChannels lists what this connection may look into, and never refuses.
@@ -52,7 +64,7 @@ func (c *conn) getChannel(ctx context.Context, p wire.ByChannel) ([]byte, error)
 // any more.
 func (c *conn) listChannels(ctx context.Context, p wire.ListChannelsParams) ([]byte, error) {
 	limit := limitOf(p.Limit)
-	list, more, err := c.someChannels(ctx, hub.ListOptions{Agent: p.Agent, Dialect: dialectName}, limit)
+	list, more, err := c.someChannels(ctx, hub.ListOptions{Agent: p.Agent, Dialect: c.listed(p.Agent)}, limit)
 	if err != nil {
 		return nil, err
 	}
@@ -75,7 +87,17 @@ func (c *conn) someChannels(ctx context.Context, o hub.ListOptions, limit int) (
 	return gather(limit, func(n int, after string) ([]*channel.Metadata, string, error) {
 		o.Limit, o.After = n, after
 		return as.Channels(ctx, o)
-	}, func(m *channel.Metadata) ([]byte, error) { return wire.AppendMetadata(nil, m) })
+	}, func(m *channel.Metadata) ([]byte, error) { return c.appendMetadata(ctx, m) })
+}
+
+// listed is the dialect whose channels are listed: with those of an identity, or of
+// all on this connection, the ones of other dialects are. An operator who asks for
+// everything is spared these, of which it may be in none.
+func (c *conn) listed(agent string) string {
+	if agent == "" && (c.isOperator() || c.server.cfg.TrustClients) {
+		return dialectName
+	}
+	return ""
 }
 
 // openChannels lists an agent's channels that have not ended, or those of
@@ -87,7 +109,7 @@ func (c *conn) openChannels(ctx context.Context, agent string, limit int) ([]ent
 	}
 	var open []entry[*channel.Metadata]
 	for _, id := range agents {
-		list, _, err := c.someChannels(ctx, hub.ListOptions{Agent: id, Open: true, Dialect: dialectName}, limit)
+		list, _, err := c.someChannels(ctx, hub.ListOptions{Agent: id, Open: true, Dialect: c.listed(id)}, limit)
 		if err != nil {
 			return nil, err
 		}
@@ -116,6 +138,9 @@ func (c *conn) closeChannel(ctx context.Context, p wire.CloseChannelParams) ([]b
 	if err != nil {
 		return nil, err
 	}
+	if c.server.isForeign(m) {
+		return nil, fault.New(fault.Protocol, "channel '%.100s' is a %s of another dialect, which ends it; nobody closes it from here", m.ID, m.Manifest.Type)
+	}
 	m, err = c.server.cfg.Hub.As(c.callerIn(m)).CloseChannel(ctx, p.Channel, p.Reason)
 	if err != nil {
 		return nil, err
@@ -124,8 +149,12 @@ func (c *conn) closeChannel(ctx context.Context, p wire.CloseChannelParams) ([]b
 }
 
 func (c *conn) findByCausation(ctx context.Context, p wire.CausationParams) ([]byte, error) {
-	if _, err := c.channel(ctx, p.Channel); err != nil {
+	m, err := c.channel(ctx, p.Channel)
+	if err != nil {
 		return nil, unlessUnknown(err)
+	}
+	if c.server.isForeign(m) {
+		return c.foreignAnswer(ctx, m, p)
 	}
 	e, err := c.server.cfg.Hub.AnswerTo(ctx, p.Channel, p.Sender, p.Causation)
 	if err != nil || e == nil {
@@ -139,8 +168,13 @@ func (c *conn) findByCausation(ctx context.Context, p wire.CausationParams) ([]b
 }
 
 func (c *conn) canSend(ctx context.Context, p wire.CanSendParams) ([]byte, error) {
-	if _, err := c.channel(ctx, p.Channel); err != nil {
+	m, err := c.channel(ctx, p.Channel)
+	if err != nil {
 		return wire.AppendBool(nil, false), unlessUnknown(err)
+	}
+	if c.server.isForeign(m) {
+		can, err := c.server.asked(ctx, m, p.Sender, p.Type)
+		return wire.AppendBool(nil, can), err
 	}
 	can, err := c.server.cfg.Hub.CanSend(ctx, p.Channel, p.Sender, p.Type)
 	return wire.AppendBool(nil, can), err
@@ -170,6 +204,9 @@ func (c *conn) pendingTurns(ctx context.Context, p wire.ByAgent) ([]byte, error)
 	list := make([]wire.PendingTurn, len(turns))
 	for i, t := range turns {
 		list[i] = wire.PendingTurn{Channel: t.Channel, Trigger: t.Trigger, ExpectedAt: t.ExpectedAt}
+	}
+	if list, err = c.server.foreignTurns(ctx, list, p.Agent); err != nil {
+		return nil, err
 	}
 	return wire.AppendPendingTurns(nil, list), nil
 }

@@ -73,6 +73,7 @@ type Limits struct {
 	Requests   int // ag2.limits.requests: 1,024 of one connection waiting for their turn
 	Openings   int // ag2.limits.openings: 256 channels being opened by one connection
 	Identities int // ag2.limits.identities: 10,000 on one connection
+	Foreign    int // ag2.limits.foreign: 1,000 channels of other dialects that one connection is told of, or one identity is asked in
 }
 
 func (c Config) withDefaults() Config {
@@ -108,6 +109,7 @@ func (c Config) withDefaults() Config {
 	setDefault(&l.Requests, 1024)
 	setDefault(&l.Openings, 256)
 	setDefault(&l.Identities, 10_000)
+	setDefault(&l.Foreign, 1000)
 	return c
 }
 

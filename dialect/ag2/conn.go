@@ -30,6 +30,7 @@ type conn struct {
 
 	inbox inbox
 	posts posts
+	feeds feeds
 
 	openings atomic.Int64
 	expelled atomic.Bool // told to go, because of a proof that stands no more

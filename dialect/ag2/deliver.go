@@ -11,14 +11,15 @@ import (
 	"github.com/parley-hub/parley/internal/wsconn"
 )
 
-// shown reports whether AG2's clients are told of an envelope: they know no live
-// ones, and no channels of other dialects.
-func shown(n *hub.Notice) bool { return !n.Live && n.Dialect == "" }
-
-// Deliver queues a notice; the hub calls it, and must not be made to wait.
+// Deliver queues a notice; the hub calls it, and must not be made to wait. AG2's
+// clients know no live envelopes. What a channel of another dialect says to them is
+// read from its log.
 func (c *conn) Deliver(n *hub.Notice) error {
-	if !shown(n) {
+	switch {
+	case n.Live:
 		return nil
+	case n.Dialect != "":
+		return c.feeds.wake(c, feedKey{n.Recipient, n.Envelope.Channel}, n.Envelope.ID, "")
 	}
 	f, fresh, err := c.notice(n)
 	if err != nil || f.Tail == nil {

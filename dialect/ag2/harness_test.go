@@ -21,6 +21,7 @@ import (
 	"github.com/gobwas/ws/wsutil"
 
 	"github.com/parley-hub/parley/adapter"
+	"github.com/parley-hub/parley/channel"
 	"github.com/parley-hub/parley/dialect/ag2"
 	"github.com/parley-hub/parley/hub"
 	"github.com/parley-hub/parley/identity"
@@ -52,6 +53,8 @@ type options struct {
 	store  *mem.Store
 	wrap   func(*hub.Hub) ag2.Hub
 	disk   bool // a real journal in a folder
+	// adapters are those of other dialects.
+	adapters []channel.Adapter
 }
 
 func newRig(t testing.TB, o options) *rig {
@@ -73,7 +76,7 @@ func newRig(t testing.TB, o options) *rig {
 	}
 	r.journal = j
 	log := slog.New(slog.NewTextHandler(r.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	o.hub.Adapters, o.hub.Log = adapter.All(), log
+	o.hub.Adapters, o.hub.Log = append(adapter.All(), o.adapters...), log
 	if o.hub.Auth == nil {
 		o.hub.Auth = identity.NewAuthRegistry(identity.None{}, identity.NewAPIKey(map[string]string{"quill": "tok-7", "keyed": "tok-8"}, nil))
 	}

@@ -43,6 +43,10 @@ type Hub interface {
 	Channel(ctx context.Context, id string) (*channel.Metadata, error)
 	Channels(ctx context.Context, o hub.ListOptions) (list []*channel.Metadata, next string, err error)
 	CloseChannel(ctx context.Context, id, reason string) (*channel.Metadata, error)
+	AdapterFor(m *channel.Metadata) channel.Adapter
+	Members(ctx context.Context, channelID string) (channel.Members, error)
+	Cursor(ctx context.Context, agent, channelID string) (string, error)
+	Say(ctx context.Context, s hub.Saying, by *hub.Caller) *hub.Pending
 	Admit(ctx context.Context, e *envelope.Envelope, by *hub.Caller) *hub.Pending
 	CanSend(ctx context.Context, channelID, sender, eventType string) (bool, error)
 	Sight(ctx context.Context, channelID string, agents []string) (func(*envelope.Envelope) bool, error)

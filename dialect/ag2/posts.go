@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/parley-hub/parley/dialect/ag2/wire"
+	"github.com/parley-hub/parley/hub"
 )
 
 // posts is what a connection has posted and not yet been answered for, in
@@ -34,7 +35,13 @@ type pending interface {
 // post hands an envelope to the hub, unless none of our clients could take it.
 func (c *conn) post(ctx context.Context, f *wire.Post) {
 	err := CheckEnvelope(f.Envelope)
+	var said pending
+	if err == nil && hub.HomeOf(f.Envelope.Channel) != "" {
+		said, err = c.say(ctx, f.Envelope)
+	}
 	switch {
+	case said != nil:
+		c.await(posted{request: f.ID, pending: said})
 	case err == nil:
 		c.await(posted{request: f.ID, pending: c.server.cfg.Hub.Admit(ctx, f.Envelope, c.callerFor(f.Envelope.Sender))})
 	case f.ID == "":

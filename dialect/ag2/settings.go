@@ -25,6 +25,7 @@ type LimitSettings struct {
 	Requests    int
 	Openings    int
 	Identities  int
+	Foreign     int
 	Handshake   time.Duration
 	Message     time.Duration
 	Ping        time.Duration
@@ -97,6 +98,10 @@ var Section = config.NewSection("ag2",
 		Name: "ag2.limits.identities", Default: "10000",
 		Meaning: "identities bound to one AG2 connection",
 	}, Field: func(s *Settings) any { return &s.Limits.Identities }},
+	setting{Key: config.Key{
+		Name: "ag2.limits.foreign", Default: "1000",
+		Meaning: "channels of other dialects that one AG2 connection is told of at once, and the newest of an identity that are replayed and searched for turns",
+	}, Field: func(s *Settings) any { return &s.Limits.Foreign }},
 	setting{Key: config.Key{
 		Name: "ag2.limits.handshake", Default: "10s",
 		Meaning: "time to upgrade to WebSocket",

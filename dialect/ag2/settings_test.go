@@ -17,7 +17,7 @@ func TestDefaultsOfTheSection(t *testing.T) {
 	want := &ag2.Settings{
 		AllowNone: ag2.NoneFromLoopback, MirrorTasks: "ends", ReadWAL: "filtered", Expectations: "manifest",
 		Limits: ag2.LimitSettings{
-			Connections: 20_000, FrameBytes: 1 << 20, QueueBytes: 8 << 20, Requests: 1024, Openings: 256, Identities: 10_000,
+			Connections: 20_000, FrameBytes: 1 << 20, QueueBytes: 8 << 20, Requests: 1024, Openings: 256, Identities: 10_000, Foreign: 1000,
 			Handshake: 10 * time.Second, Message: 30 * time.Second, Ping: 20 * time.Second, Pong: 20 * time.Second, Write: 30 * time.Second,
 		},
 	}

@@ -27,6 +27,9 @@ func (c *conn) readWAL(ctx context.Context, p wire.ReadWALParams) ([]byte, error
 	if err != nil {
 		return []byte("[]"), unlessUnknown(err)
 	}
+	if c.server.isForeign(m) {
+		return c.readForeign(ctx, m, p)
+	}
 	length, err := c.server.cfg.Hub.Length(ctx, p.Channel)
 	if err != nil {
 		return nil, err

@@ -78,7 +78,9 @@ func (c *conn) hello(ctx context.Context, h *wire.Hello) {
 	if err := hub.BindReplaying(ctx, profile.ID(), c, *h.Since); err != nil {
 		c.server.cfg.Log.Warn("replay stopped", "endpoint_id", c.ID(), "agent_id", profile.ID(), "error", err)
 		c.CutOff(err) // it comes back, and what it missed with it
+		return
 	}
+	c.replayForeign(ctx, profile.ID(), *h.Since)
 }
 
 // receipt moves the cursor of an identity of this connection. Once it reads at

@@ -1,0 +1,241 @@
+package ag2
+
+import (
+	"context"
+	"sync"
+
+	"github.com/parley-hub/parley/dialect/ag2/wire"
+	"github.com/parley-hub/parley/envelope"
+	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/internal/wsconn"
+)
+
+// feedKey names an identity in a foreign channel.
+type feedKey struct{ agent, channel string }
+
+// feed is how far an identity was told of a foreign channel on a connection.
+type feed struct {
+	reader *foreignReader
+	seq    uint64 // of the log, that the reader has read
+	sent   string // the last id that was told, or acked before
+	first  string // below it nothing is told but what asks for an answer
+	queued bool
+}
+
+// feeds are the foreign channels that a connection's identities are told of. The
+// hub says that something happened; one goroutine reads what, and sends it.
+type feeds struct {
+	mu      sync.Mutex
+	known   map[feedKey]*feed
+	queue   []feedKey
+	working bool
+}
+
+// wake has an identity told of what is new in a channel: after what it has read, or
+// from first on if it has read nothing of it.
+func (f *feeds) wake(c *conn, key feedKey, first, read string) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	limit := c.server.cfg.Limits.Foreign
+	known := f.known[key]
+	if known == nil {
+		if len(f.known) >= limit {
+			f.forget()
+		}
+		if len(f.known) >= limit {
+			err := fault.New(fault.SlowReader, "%d channels of other dialects wait for this connection, which is the limit (ag2.limits.foreign)", limit)
+			c.CutOff(err)
+			return err
+		}
+		if f.known == nil {
+			f.known = map[feedKey]*feed{}
+		}
+		known = &feed{first: first, sent: read}
+		f.known[key] = known
+	}
+	if known.queued {
+		return nil
+	}
+	known.queued = true
+	f.queue = append(f.queue, key)
+	if !f.working {
+		f.working = c.ws.Go(func() { c.feedAll(c.ctx) })
+	}
+	return nil
+}
+
+// forget makes room: channels in which nothing waits are read again when something
+// happens there.
+func (f *feeds) forget() {
+	for key, known := range f.known {
+		if !known.queued {
+			delete(f.known, key)
+		}
+	}
+}
+
+// next takes a channel that waits; none ends the work.
+func (f *feeds) next() (feedKey, *feed, bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.queue) == 0 {
+		f.working, f.queue = false, nil
+		return feedKey{}, nil, false
+	}
+	key := f.queue[0]
+	f.queue = f.queue[1:]
+	known := f.known[key]
+	known.queued = false
+	return key, known, true
+}
+
+func (f *feeds) drop(key feedKey) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if known := f.known[key]; known != nil && !known.queued {
+		delete(f.known, key)
+	}
+}
+
+// feedAll tells the connection's identities what waits for them.
+func (c *conn) feedAll(ctx context.Context) {
+	var failed error
+	defer func() {
+		if failed != nil {
+			c.ws.End(failed)
+		}
+	}()
+	defer c.ws.Recover(&failed)
+	for {
+		key, known, ok := c.feeds.next()
+		if !ok {
+			return
+		}
+		err := c.feed(ctx, key, known)
+		switch {
+		case err == nil:
+			continue
+		case fault.CodeOf(err) == fault.NotFound: // deleted, or unregistered
+			c.feeds.drop(key)
+		default:
+			c.server.cfg.Log.Warn("a channel of another dialect was not told", "endpoint_id", c.ID(), "agent_id", key.agent, "channel_id", key.channel, "error", err)
+			c.CutOff(err) // it comes back, and what it missed with it
+		}
+	}
+}
+
+// feed tells an identity what is new in a foreign channel. While a text asks it to
+// answer, it is told of no other: AG2's client would answer each.
+func (c *conn) feed(ctx context.Context, key feedKey, known *feed) error {
+	h := c.server.cfg.Hub
+	m, err := h.Channel(ctx, key.channel)
+	if err != nil {
+		return err
+	}
+	f, err := c.server.foreign(ctx, m, []string{key.agent}, nil)
+	if err != nil {
+		return err
+	}
+	var list []*envelope.Envelope
+	if known.reader == nil {
+		acked, err := h.Cursor(ctx, key.agent, key.channel)
+		if err != nil {
+			return err
+		}
+		if acked > known.sent {
+			known.sent = acked
+		}
+		if known.sent != "" {
+			known.first = ""
+		}
+		known.reader = f.reader(key.agent)
+		if list, err = f.head(); err != nil {
+			return err
+		}
+	}
+	known.reader.channel = f // members and sight are those of now
+	head := len(list)
+	for e, err := range h.Log(ctx, key.channel, known.seq+1, 0) {
+		if err != nil {
+			return err
+		}
+		list, known.seq = known.reader.read(list, e), e.Seq
+	}
+	for i, e := range list {
+		if e.ID <= known.sent || !c.tells(e, key.agent, known, i < head) {
+			continue
+		}
+		if err := c.notifyForeign(ctx, key.agent, e); err != nil {
+			return err
+		}
+		known.sent = e.ID
+	}
+	return nil
+}
+
+// tells reports whether an identity is told of an envelope.
+func (c *conn) tells(e *envelope.Envelope, agent string, known *feed, head bool) bool {
+	asked := known.reader.asked
+	switch {
+	case head:
+		return e.Type == envelope.TypeOpened || e.Sender != agent
+	case asked != nil && e.ID == asked.ID:
+		return true
+	case e.Sender == agent || e.ID < known.first || e.To != "" && e.To != agent:
+		return false
+	case e.TTL != nil && *e.TTL > 0 && e.ExpiredAt(c.server.cfg.Now()):
+		return false
+	}
+	return asked == nil || e.Type != envelope.TypeText
+}
+
+// notifyForeign sends an envelope that no log holds in this form, when there is
+// room.
+func (c *conn) notifyForeign(ctx context.Context, agent string, e *envelope.Envelope) error {
+	tail, _ := c.tail(agent)
+	if tail == nil {
+		return fault.New(fault.NotFound, "'%s' is not on this connection any more", agent)
+	}
+	body := wire.AppendEnvelope(nil, e)
+	if len(wire.NotifyHead)+len(body)+len(tail) > wire.MaxFrame {
+		c.server.stats.oversized.Add(1)
+		return nil // the rest is not held back for one that cannot be sent
+	}
+	c.server.stats.deliveries.Add(1)
+	f := wsconn.Frame{Head: wire.NotifyHead, Body: body, Tail: tail, Stream: e.Channel, Priority: wsconn.Fixed}
+	if c.keepFresh(agent, f) {
+		return nil
+	}
+	return c.ws.SendWaiting(ctx, f)
+}
+
+// keepFresh keeps a frame back for an identity whose registration is not answered.
+func (c *conn) keepFresh(agent string, f wsconn.Frame) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	h := c.hosts[agent]
+	if h == nil || !h.held || len(h.kept) >= maxKept {
+		return false
+	}
+	h.kept = append(h.kept, f)
+	return true
+}
+
+// replayForeign tells an identity that came back what it missed in foreign
+// channels. Of a channel that it never saw it is told the opening, and what asks
+// it to answer.
+func (c *conn) replayForeign(ctx context.Context, agent, since string) {
+	for m, err := range c.server.foreignOf(ctx, agent) {
+		if err == nil {
+			err = c.feeds.wake(c, feedKey{agent, m.ID}, newest, since)
+		}
+		if err != nil {
+			c.server.cfg.Log.Warn("replay stopped", "endpoint_id", c.ID(), "agent_id", agent, "error", err)
+			c.CutOff(err)
+			return
+		}
+	}
+}
+
+// newest is above every id.
+const newest = "~"

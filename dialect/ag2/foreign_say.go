@@ -1,0 +1,134 @@
+package ag2
+
+import (
+	"context"
+
+	"github.com/parley-hub/parley/channel"
+	"github.com/parley-hub/parley/envelope"
+	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/hub"
+	"github.com/parley-hub/parley/message"
+)
+
+// say takes a post into a foreign channel; nil: the channel is none. Its adapter
+// makes its own envelopes of the text, and judges them.
+func (c *conn) say(ctx context.Context, e *envelope.Envelope) (pending, error) {
+	h := c.server.cfg.Hub
+	m, err := h.Channel(ctx, e.Channel)
+	if err != nil || !c.server.isForeign(m) {
+		return nil, ignoreUnknown(err) // the hub tells what is unknown
+	}
+	if err := c.bound(e.Sender); err != nil {
+		return nil, err
+	}
+	in, err := h.Members(ctx, m.ID)
+	if err != nil {
+		return nil, err
+	}
+	if !in.Has(e.Sender) {
+		return nil, fault.New(fault.AccessDenied, "'%.100s' takes no part in channel '%.100s'", e.Sender, m.ID)
+	}
+	switch e.Type {
+	case envelope.TypeText:
+	case envelope.TypeInviteAck:
+		id := headID(m.ID, 1)
+		return answered{id: id}, h.Ack(ctx, e.Sender, m.ID, id)
+	default:
+		return nil, fault.New(fault.Protocol, "channel '%.100s' is a %s of another dialect: %s is said there, and no '%.100s'", m.ID, m.Manifest.Type, envelope.TypeText, e.Type)
+	}
+	if !forAll(in, e) {
+		return nil, fault.New(fault.Protocol, "channel '%.100s' is a %s of another dialect, which shows every text to all members; leave out the audience", m.ID, m.Manifest.Type)
+	}
+	p := h.Say(ctx, hub.Saying{
+		Channel: m.ID, Sender: e.Sender, Message: message.Envelope{Type: message.TypeText, Content: channel.TextMember(e.Data, "text")},
+		Key: keyOf(e), Origin: envelope.Origin{Dialect: dialectName},
+		Causation: e.Causation, Task: e.Task, Trace: e.Trace, Priority: e.Priority, Depth: e.Depth,
+	}, c.callerFor(e.Sender))
+	return &saying{Pending: p, conn: c, meta: m, sender: e.Sender}, nil
+}
+
+func ignoreUnknown(err error) error {
+	if fault.CodeOf(err) == fault.NotFound {
+		return nil
+	}
+	return err
+}
+
+// keyOf is the idempotency key of what is said. Keys may count in a whole home, so
+// it names channel and sender. A text is answered once: AG2's client may be handed
+// the same one twice, and answers both times.
+func keyOf(e *envelope.Envelope) string {
+	scope := "ag2/" + e.Channel + "/" + e.Sender
+	switch {
+	case e.Key != "":
+		return scope + "/key/" + e.Key
+	case e.Causation != "":
+		return scope + "/answer/" + e.Causation
+	}
+	return ""
+}
+
+// forAll reports whether a text is for everyone in a channel.
+func forAll(in channel.Members, e *envelope.Envelope) bool {
+	all := true
+	in.Each(func(agent string) bool {
+		all = e.VisibleTo(agent)
+		return all
+	})
+	return all
+}
+
+// answered is a post that is done already.
+type answered struct{ id string }
+
+func (answered) OnEnd(func()) bool                      { return false }
+func (answered) Done() <-chan struct{}                  { return done }
+func (a answered) Wait(context.Context) (string, error) { return a.id, nil }
+
+var done = func() chan struct{} {
+	c := make(chan struct{})
+	close(c)
+	return c
+}()
+
+// saying is a text on its way. Its answer names the envelope by which the log shows
+// it, which need not be the last of those that were stored.
+type saying struct {
+	*hub.Pending
+	conn   *conn
+	meta   *channel.Metadata
+	sender string
+}
+
+// OnEnd: the answer takes a look at the log, so it is not given on the hub's
+// delivery path.
+func (*saying) OnEnd(func()) bool { return false }
+
+func (s *saying) Wait(ctx context.Context) (string, error) {
+	id, err := s.Pending.Wait(ctx)
+	seqs := s.Seqs()
+	if err != nil || len(seqs) == 0 {
+		return id, err
+	}
+	// A repeat names the last of the first saying alone; those before it are near.
+	last := seqs[len(seqs)-1]
+	first := min(seqs[0], last-min(last-1, nearby))
+	h := s.conn.server.cfg.Hub
+	reader := channel.ReaderOf(h.AdapterFor(s.meta), s.meta)
+	var items []channel.Item
+	for e, err := range h.Log(ctx, s.meta.ID, first, last) {
+		if err != nil {
+			return id, nil // it is stored; only its shown id is not found
+		}
+		items = reader.Read(items[:0], e)
+		for i := range items {
+			if items[i].Kind == channel.ItemMessage && items[i].Speaker == s.sender {
+				id = e.ID
+			}
+		}
+	}
+	return id, nil
+}
+
+// nearby is how many envelopes before its last one a text may begin.
+const nearby = 8
