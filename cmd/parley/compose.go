@@ -47,12 +47,13 @@ func compose(ctx context.Context, cfg config.Config, engine journal.Engine, log 
 		return server.Deps{}, nil, err
 	}
 	budget := answers.New(int64(cfg.Limits.Answers))
-	dialects, err := dialectsOf(cfg, h, keys, budget, log)
+	host := hostOf(cfg, h, log)
+	dialects, err := dialectsOf(cfg, h, keys, budget, host, log)
 	if err != nil {
 		h.Close()
 		return server.Deps{}, nil, err
 	}
-	talks, err := chats(ctx, cfg, h, log)
+	talks, err := chats(ctx, cfg, h, hostedChats(host, dialects), log)
 	if err != nil {
 		_ = dialects.close()
 		h.Close()

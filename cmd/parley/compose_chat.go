@@ -14,7 +14,7 @@ import (
 )
 
 // chats makes what runs chat sessions, and takes up what an earlier process left.
-func chats(ctx context.Context, cfg config.Config, h *hub.Hub, log *slog.Logger) (*chat.Service, error) {
+func chats(ctx context.Context, cfg config.Config, h *hub.Hub, hosted func(context.Context, string) (chat.Hosted, bool, error), log *slog.Logger) (*chat.Service, error) {
 	set := chat.Section.Of(&cfg)
 	service := chat.New(chat.Config{
 		Store: chat.NewStore(chat.StoreConfig{
@@ -27,7 +27,7 @@ func chats(ctx context.Context, cfg config.Config, h *hub.Hub, log *slog.Logger)
 				return p.ID(), nil
 			},
 		}),
-		Runs: set.Runs, Timeout: set.Timeout, Log: log,
+		Hosted: hosted, Runs: set.Runs, Timeout: set.Timeout, Log: log,
 	})
 	if err := service.Resume(ctx); err != nil {
 		service.Close()

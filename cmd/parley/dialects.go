@@ -27,6 +27,7 @@ import (
 	"github.com/parley-hub/parley/server/access"
 	"github.com/parley-hub/parley/server/chat"
 	"github.com/parley-hub/parley/server/config"
+	"github.com/parley-hub/parley/server/hosted"
 	hpdevents "github.com/parley-hub/parley/view/branch"
 )
 
@@ -39,11 +40,11 @@ var allSettings = config.Core.With(ag2.Section.Keys(), hpd.Section.Keys(), agh.S
 type dialects []server.Dialect
 
 // dialectsOf makes them all, or none.
-func dialectsOf(cfg config.Config, h *hub.Hub, keys *access.Keys, budget *answers.Budget, log *slog.Logger) (dialects, error) {
+func dialectsOf(cfg config.Config, h *hub.Hub, keys *access.Keys, budget *answers.Budget, host *hosted.Host, log *slog.Logger) (dialects, error) {
 	var all dialects
 	for _, make := range []func(config.Config, *hub.Hub, *access.Keys, *answers.Budget, *slog.Logger) (server.Dialect, error){
 		serveAG2,
-		serveHPD,
+		serveHPD(host),
 		serveAGH,
 	} {
 		d, err := make(cfg, h, keys, budget, log)
@@ -245,7 +246,19 @@ func hpdWho(r *http.Request) hpd.Who {
 	return out
 }
 
-func serveHPD(cfg config.Config, h *hub.Hub, keys *access.Keys, budget *answers.Budget, log *slog.Logger) (server.Dialect, error) {
+// serveHPD makes HPD's dialect, whose agent definitions the host runs, if there is
+// one.
+func serveHPD(host *hosted.Host) func(config.Config, *hub.Hub, *access.Keys, *answers.Budget, *slog.Logger) (server.Dialect, error) {
+	return func(cfg config.Config, h *hub.Hub, keys *access.Keys, budget *answers.Budget, log *slog.Logger) (server.Dialect, error) {
+		var run func(wire.StoredAgent) hpd.Producer
+		if host != nil {
+			run = host.Producer
+		}
+		return newHPD(cfg, h, keys, budget, run, log)
+	}
+}
+
+func newHPD(cfg config.Config, h *hub.Hub, keys *access.Keys, budget *answers.Budget, run func(wire.StoredAgent) hpd.Producer, log *slog.Logger) (server.Dialect, error) {
 	table, err := hpdTable(cfg)
 	if err != nil {
 		return nil, err
@@ -257,6 +270,7 @@ func serveHPD(cfg config.Config, h *hub.Hub, keys *access.Keys, budget *answers.
 	s, err := hpd.New(hpd.Config{
 		Hub:             h,
 		Registry:        wire.NewRegistry(table),
+		Hosted:          run,
 		DefaultAgent:    set.DefaultAgent,
 		User:            set.User,
 		Who:             hpdWho,

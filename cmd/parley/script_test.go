@@ -70,7 +70,7 @@ func cmdServe(ts *testscript.TestScript, neg bool, args []string) {
 	p := &process{done: make(chan error, 1)}
 	p.cmd = exec.Command(binary, append([]string{"serve", "-o", "json"}, args[1:]...)...) // stopAll ends it
 	p.cmd.Dir = ts.MkAbs(".")
-	p.cmd.Env = []string{"HOME=" + ts.Getenv("HOME"), "PATH=" + ts.Getenv("PATH"), "PARLEY_TOKEN=" + ts.Getenv("PARLEY_TOKEN")}
+	p.cmd.Env = []string{"HOME=" + ts.Getenv("HOME"), "PATH=" + ts.Getenv("PATH"), "PARLEY_TOKEN=" + ts.Getenv("PARLEY_TOKEN"), "ANTHROPIC_API_KEY=" + ts.Getenv("ANTHROPIC_API_KEY")}
 	p.cmd.Stderr = &p.stderr
 	stdout, err := p.cmd.StdoutPipe()
 	ts.Check(err)

@@ -31,6 +31,12 @@ func (s *Server) definition(ctx context.Context, id string) (wire.StoredAgent, u
 	return a, d.Version, nil
 }
 
+// Definition reads an agent's definition by its id.
+func (s *Server) Definition(ctx context.Context, id string) (wire.StoredAgent, error) {
+	a, _, err := s.definition(ctx, id)
+	return a, err
+}
+
 func (c *call) checkConfig(config wire.Raw) error {
 	if config.Kind() != '{' {
 		return c.refuse(http.StatusBadRequest, wire.AgentConfig, "`config` is an object.")

@@ -22,6 +22,9 @@ type Config struct {
 	Registry *wire.Registry
 	// Producers answer inputs in this process, by the agent ids of routes.
 	Producers map[string]Producer
+	// Hosted gives the producer of an agent definition that is run in this
+	// process; nil, or a nil one, leaves its runs without a producer.
+	Hosted func(definition wire.StoredAgent) Producer
 	// DefaultAgent takes the inputs for agents that nobody knows; empty refuses
 	// them.
 	DefaultAgent string

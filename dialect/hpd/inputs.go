@@ -17,11 +17,10 @@ func (s *Server) wireLimits() wire.Limits { return wire.Limits{Bytes: s.cfg.Limi
 
 // target is who answers the inputs for an agent.
 type target struct {
-	agentID  string   // as the route names it
-	producer Producer // nil: none in this process
-	name     string   // of the identity, or of the definition
-	// definition says that it is one, which nobody runs.
-	definition bool
+	agentID    string   // as the route names it
+	producer   Producer // nil: none in this process
+	name       string   // of the identity, or of the definition
+	definition bool     // it is one, which somebody runs only if there is a producer
 }
 
 func errNoAgent(id string) error {
@@ -42,7 +41,11 @@ func (s *Server) target(ctx context.Context, agentID string) (target, error) {
 			return target{agentID: agentID, name: id}, nil
 		}
 		if a, _, err := s.definition(ctx, id); err == nil {
-			return target{agentID: agentID, name: a.Name, definition: true}, nil
+			to := target{agentID: agentID, name: a.Name, definition: true}
+			if s.cfg.Hosted != nil {
+				to.producer = s.cfg.Hosted(a)
+			}
+			return to, nil
 		} else if fault.CodeOf(err) != fault.NotFound {
 			return target{}, err
 		}

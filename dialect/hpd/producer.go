@@ -7,6 +7,7 @@ import (
 
 	"github.com/parley-hub/parley/dialect/hpd/wire"
 	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/view/branch"
 )
 
 // Producer is an agent runtime in this process.
@@ -86,6 +87,22 @@ func (r *Run) Publish(ctx context.Context, events ...wire.Payload) error {
 // child agent's metadata.
 func (r *Run) PublishEvents(ctx context.Context, events ...*wire.Event) error {
 	return r.server.publish(ctx, r.run, events)
+}
+
+// History is what was said on the branch so far, the input last; of a long one the
+// last messages.
+func (r *Run) History(ctx context.Context, last int) ([]branch.ChatMessage, error) {
+	var all branch.History
+	for e, err := range r.server.hub.Log(ctx, r.run.scope.channel, 1, 0) {
+		if err != nil {
+			return nil, err
+		}
+		if event, ok := branch.FromEnvelope(e); ok {
+			all.Apply(event)
+		}
+	}
+	said := all.Messages()
+	return said[max(0, len(said)-last):], nil
 }
 
 // Echo is a producer that says what it is told, a word at a time.

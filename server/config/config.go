@@ -15,6 +15,7 @@ type Config struct {
 	Shutdown Shutdown
 	Limits   Limits
 	Console  Console
+	Agents   Agents
 	Hub      Hub
 	Bridge   Bridge
 
@@ -114,6 +115,13 @@ type Console struct {
 	Enabled  bool
 	Session  time.Duration
 	Sessions int
+}
+
+// Agents is how agent definitions are run in this process.
+type Agents struct {
+	Hosted bool
+	Runs   int
+	Tokens int
 }
 
 // Bridge is what crosses between dialects.

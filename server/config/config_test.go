@@ -42,6 +42,7 @@ func TestDefaults(t *testing.T) {
 			InFlight: 65536, LoadedChannels: 200_000, Endpoints: 16, Transient: 100_000, Replay: 4096, Held: 16, Inbox: 4096, States: 64, Deadlines: 64, OpenRequests: 64, AskedRequests: 1000, OpenTasks: 256, OpenTasksOwner: 64, Lists: 32 << 20, Reads: 64 << 20, RuleGlobs: 4096, GraphConditions: 16384, GraphValues: 1024, ContextVars: 16384,
 			Document: 64 << 10, Documents: 100_000, Content: 64 << 20, ContentTotal: 1 << 30, ContentHub: 10 << 30,
 		},
+		Agents:  config.Agents{Runs: 16},
 		Console: config.Console{Enabled: true, Session: 12 * time.Hour, Sessions: 1000},
 		Hub: config.Hub{
 			InviteAckTimeout: 25 * time.Second, TTLSweepInterval: 30 * time.Second, ExpectationSweepInterval: 10 * time.Second,

@@ -331,6 +331,21 @@ var Core = Table{
 		field:   func(c *Config) any { return &c.Limits.ContentHub },
 	},
 	{
+		Name: "agents.hosted", Default: "false",
+		Meaning: "run agent definitions (POST /hpd/agents) in this process, with the providers' keys of its environment; it spends money",
+		field:   func(c *Config) any { return &c.Agents.Hosted },
+	},
+	{
+		Name: "agents.runs", Default: "16",
+		Meaning: "runs of definitions at once",
+		field:   func(c *Config) any { return &c.Agents.Runs },
+	},
+	{
+		Name: "agents.tokens", Default: "0", Zero: true,
+		Meaning: "tokens that each definition may use in all, across restarts; 0 is without limit",
+		field:   func(c *Config) any { return &c.Agents.Tokens },
+	},
+	{
 		Name: "console.enabled", Default: "true",
 		Meaning: "serve the console under /console/",
 		field:   func(c *Config) any { return &c.Console.Enabled },
