@@ -25,6 +25,9 @@ type call struct {
 	code   string // of the route's refusals
 	answer *answers.Answer
 	reads  bool // it changes nothing
+	// missing says that no session has the id of the path.
+	missing bool
+	data    []byte // of the body, once it was read
 }
 
 // refusal is an error that says its own status and code.
@@ -74,6 +77,9 @@ func (s *Server) location(c *call, parts ...string) {
 
 // body reads the whole body, which the server has bounded.
 func (c *call) body() ([]byte, error) {
+	if c.data != nil {
+		return c.data, nil
+	}
 	data, err := io.ReadAll(c.Body)
 	var tooLarge *http.MaxBytesError
 	if errors.As(err, &tooLarge) {
@@ -82,6 +88,7 @@ func (c *call) body() ([]byte, error) {
 	if err != nil {
 		return nil, fault.Wrap(fault.Invalid, err, "the body could not be read to its end")
 	}
+	c.data = data
 	return data, nil
 }
 

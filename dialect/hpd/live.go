@@ -134,6 +134,30 @@ func (s *Server) live(c *call) error {
 // stream watches a branch, does what the stream is opened for, if anything, and
 // writes the branch's events.
 func (s *Server) stream(c *call, x *scope, after string, begin func(*watching) error) error {
+	return s.streamFrom(c, func(ctx context.Context) (feed, error) {
+		w, err := s.watch(ctx, x, c.surface, after)
+		if err != nil {
+			return feed{}, err
+		}
+		if begin != nil {
+			if err := begin(w); err != nil {
+				w.follower.Close()
+				return feed{}, err
+			}
+		}
+		return feed{func() (string, []byte, <-chan struct{}, error) { return s.next(ctx, w) }, w.follower.Close}, nil
+	})
+}
+
+// feed is what a stream writes.
+type feed struct {
+	// next is the next event as bytes, or what to wait for where there is none.
+	next  func() (id string, data []byte, wake <-chan struct{}, err error)
+	close func()
+}
+
+// streamFrom writes events as they come.
+func (s *Server) streamFrom(c *call, open func(context.Context) (feed, error)) error {
 	release, err := s.seat()
 	if err != nil {
 		return err
@@ -141,16 +165,11 @@ func (s *Server) stream(c *call, x *scope, after string, begin func(*watching) e
 	defer release()
 	ctx, cancel := s.during(c.Context())
 	defer cancel()
-	w, err := s.watch(ctx, x, c.surface, after)
+	from, err := open(ctx)
 	if err != nil {
 		return err
 	}
-	defer w.follower.Close()
-	if begin != nil {
-		if err := begin(w); err != nil {
-			return err
-		}
-	}
+	defer from.close()
 	defer s.attend(c.who, c.RemoteAddr)()
 	c.w.Header().Set("Cache-Control", "no-cache")
 	stream := sse.Start(c.w, c.Request, sse.Config{
@@ -160,7 +179,7 @@ func (s *Server) stream(c *call, x *scope, after string, begin func(*watching) e
 	defer stream.End()
 	err = stream.Run(ctx, func() (<-chan struct{}, error) {
 		return c.answer.Step(stream.Buffered(), func() (int, <-chan struct{}, error) {
-			id, data, wake, err := s.next(ctx, w)
+			id, data, wake, err := from.next()
 			if data != nil {
 				stream.Event(id, "", data)
 			}

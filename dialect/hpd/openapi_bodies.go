@@ -53,6 +53,7 @@ var (
 		{"offset", "integer", "leave out so many first"},
 		{"sortBy", "string", "createdAt or lastActivity"},
 		{"sortDirection", "string", "asc or desc"},
+		{"foreign", "boolean", "true: channels of other dialects too"},
 	}
 )
 

@@ -132,6 +132,9 @@ func (s *Server) served(c *call, found *route) error {
 		}
 	}
 	err := found.serve(c)
+	if c.missing {
+		err = s.serveForeign(c, found, err)
+	}
 	c.answer.EndTurn()
 	return err
 }

@@ -19,6 +19,7 @@ type sessionQuery struct {
 	ascending  bool
 	offset     int
 	limit      int
+	foreign    bool // channels of other dialects, too
 }
 
 // page is which part of a list is asked for; without a limit it is all that one
@@ -50,6 +51,13 @@ func parseSessionQuery(c *call, most int) (q sessionQuery, err error) {
 		q.byCreation = true
 	default:
 		return q, fault.New(fault.Invalid, "`sortBy` is %.40q; it is createdAt or lastActivity", by)
+	}
+	switch text := values.Get("foreign"); text {
+	case "", "false":
+	case "true":
+		q.foreign = true
+	default:
+		return q, fault.New(fault.Invalid, "`foreign` is %.40q; it is true or false", text)
 	}
 	switch way := values.Get("sortDirection"); {
 	case way == "" || strings.EqualFold(way, "desc"):
@@ -99,6 +107,17 @@ func (s *Server) answerSessions(c *call, q sessionQuery, want map[string]wire.Ra
 	if err != nil {
 		return err
 	}
+	others := map[string]bool{} // which were looked up as the caller
+	if q.foreign {
+		list, err := s.foreignSessions(c.Context(), c.who)
+		if err != nil {
+			return err
+		}
+		for _, x := range list {
+			others[x.Channel] = true
+		}
+		all = append(all, list...)
+	}
 	slices.SortStableFunc(all, func(a, b adapter.SessionSummary) int {
 		order := a.Active.Compare(b.Active)
 		if q.byCreation {
@@ -122,7 +141,10 @@ func (s *Server) answerSessions(c *call, q sessionQuery, want map[string]wire.Ra
 		if !wire.MatchesMetadata(body.Metadata, want) {
 			continue
 		}
-		seen, err := s.seesSession(c.Context(), c.who, session{id: x.Session, home: hub.HomeOf(x.Channel), main: x.Channel})
+		seen := others[x.Channel]
+		if !seen {
+			seen, err = s.seesSession(c.Context(), c.who, session{id: x.Session, home: hub.HomeOf(x.Channel), main: x.Channel})
+		}
 		if err != nil {
 			return err
 		}

@@ -65,6 +65,7 @@ func (s *Server) lookup(ctx context.Context, id string) (session, error) {
 func (s *Server) session(c *call) (session, error) {
 	x, err := s.lookup(c.Context(), c.path.session)
 	if err != nil {
+		c.missing = fault.CodeOf(err) == fault.NotFound
 		return session{}, err
 	}
 	seen, err := s.seesSession(c.Context(), c.who, x)

@@ -56,6 +56,9 @@ const (
 	FromParent     InterruptionSource = "Parent"
 	FromMiddleware InterruptionSource = "Middleware"
 
+	Information LogLevel = "Information"
+	Warning     LogLevel = "Warning"
+
 	FirstValidResponseWins ResponsePolicy = "firstValidResponseWins"
 	TargetedResponder      ResponsePolicy = "targetedResponder"
 

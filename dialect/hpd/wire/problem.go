@@ -35,6 +35,7 @@ const (
 	GetActiveBranchRunError = "GetActiveBranchRunError"
 	GetBranchRunError       = "GetBranchRunError"
 	BranchRunActive         = "BranchRunActive"
+	OutOfTurn               = "OutOfTurn"
 	BranchRunNotActive      = "BranchRunNotActive"
 	BranchRuntimeNotActive  = "BranchRuntimeNotActive"
 
