@@ -84,7 +84,7 @@ soak: ## the heavy suites at 50 times their size (PARLEY_SCALE=N to change)
 
 docs: ## write the generated pages again
 	$(GO) run ./cmd/parley config reference > docs/config.md
-	PARLEY_UPDATE=1 $(GO) test -count=1 -run 'TestErrorsPage|TestCommandReference' ./cmd/parley
+	PARLEY_UPDATE=1 $(GO) test -count=1 -run 'TestErrorsPage|TestCommandReference|TestDialectsPage' ./cmd/parley
 	PARLEY_UPDATE=1 $(GO) test -count=1 -run TestEventsPage ./dialect/hpd/wire
 	PARLEY_UPDATE=1 $(GO) test -count=1 -run TestRoutesPage ./dialect/hpd
 

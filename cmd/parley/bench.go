@@ -15,6 +15,7 @@ import (
 	"github.com/parley-hub/parley/internal/bench/ag2bench"
 	"github.com/parley-hub/parley/internal/bench/aghbench"
 	"github.com/parley-hub/parley/internal/bench/apibench"
+	"github.com/parley-hub/parley/internal/bench/bridgebench"
 	"github.com/parley-hub/parley/internal/bench/hpdbench"
 	"github.com/parley-hub/parley/internal/bench/hubbench"
 	"github.com/parley-hub/parley/internal/bench/journalbench"
@@ -33,6 +34,9 @@ var benches = map[string]benchmark{
 	},
 	"api": func(ctx context.Context, plan bench.Plan) (bench.Report, error) {
 		return apibench.Run(ctx, apibench.Options{Plan: plan})
+	},
+	"bridge": func(ctx context.Context, plan bench.Plan) (bench.Report, error) {
+		return bridgebench.Run(ctx, bridgebench.Options{Plan: plan})
 	},
 	"events": func(ctx context.Context, plan bench.Plan) (bench.Report, error) {
 		return hpdbench.Run(ctx, hpdbench.Options{Plan: plan})
