@@ -18,7 +18,8 @@ import (
 //	                   too. A reader that is no ItemFunc begins where the log does:
 //	                   after a resume, read what comes before and show the rest
 //	to say something   hub.Say, with the origin under which it came in
-//	not to loop        hub.CameFrom before something is sent out again
+//	not to loop        hub.Onward is the origin of what is sent on elsewhere, and
+//	                   hub.CameFrom says what must not be sent back
 //
 // Adapters implement Items and Speaker; dialects call neither.
 
@@ -83,7 +84,14 @@ type Item struct {
 	// At, of a delta, is how many bytes of the message came before; a delta at 0
 	// begins it anew.
 	At int
+	// Replaces, of ItemOther, are messages so far whose place is taken by those that
+	// follow of the same envelope.
+	Replaces *Span
 }
+
+// Span is a part of a channel's messages, counted from 0. To is the first that is
+// not part of it; -1: it goes to the end.
+type Span struct{ From, To int }
 
 // ItemKind is what an item is.
 type ItemKind int

@@ -226,7 +226,46 @@ func (p *post) repeatedSaying(ctx context.Context) *Pending {
 			return answer
 		}
 	}
-	return nil
+	return p.returned(ctx, last)
+}
+
+// returned answers what has come back to the channel in which it was said first:
+// the id that it had in its origin is one of this log's.
+func (p *post) returned(ctx context.Context, e *envelope.Envelope) *Pending {
+	if !envelope.ValidID(e.Origin.ID) {
+		return nil
+	}
+	first, err := p.hub.findByID(ctx, e.Channel, e.Origin.ID)
+	if err != nil {
+		return refused(err)
+	}
+	if first == nil {
+		return nil
+	}
+	return &Pending{id: first.ID, seq: first.Seq, channel: e.Channel, repeated: true, done: closedChan}
+}
+
+// findByID finds an envelope of a history, or nil. Ids of a log ascend.
+func (h *Hub) findByID(ctx context.Context, channelID, id string) (*envelope.Envelope, error) {
+	length, err := h.Length(ctx, channelID)
+	if err != nil {
+		return nil, err
+	}
+	for low, high := uint64(1), length; low <= high; {
+		middle := low + (high-low)/2
+		e, err := h.envelopeAt(ctx, channelID, middle)
+		switch {
+		case err != nil:
+			return nil, err
+		case e.ID == id:
+			return e, nil
+		case e.ID < id:
+			low = middle + 1
+		default:
+			high = middle - 1
+		}
+	}
+	return nil, nil
 }
 
 // holderOf is the answer to whoever took a claim.
@@ -243,6 +282,15 @@ func (h *Hub) holderOf(ctx context.Context, first *journal.Claimed) (*Pending, e
 		return nil, err
 	}
 	return &Pending{id: posted.ID, seq: posted.Seq, channel: posted.Channel, repeated: true, done: closedChan}, nil
+}
+
+// Onward is the origin under which an envelope goes on to somewhere else by a
+// dialect: the one under which it came, or its own id.
+func Onward(e *envelope.Envelope, dialect string) envelope.Origin {
+	if e.Origin.ID != "" && e.Origin.Dialect != hubMade {
+		return e.Origin
+	}
+	return envelope.Origin{Dialect: dialect, ID: e.ID, Hops: e.Origin.Hops}
 }
 
 // CameFrom reports whether an envelope came in from a dialect, so that it is not

@@ -156,6 +156,30 @@ func TestItems(t *testing.T) {
 	}
 }
 
+// A transcript reads as the messages that are left of it.
+func TestMessagesOfATranscript(t *testing.T) {
+	t.Parallel()
+	a := transcript.New(transcript.Options{})
+	p := played(t, a)
+	var log []*envelope.Envelope
+	said := func(eventType, data string, want ...string) {
+		t.Helper()
+		log = append(log, made(eventType, data, `{"chat":true}`))
+		got := []string{}
+		for _, m := range view.Messages(view.Input{Log: log, Participant: "a", Adapter: a, Channel: p.Meta}) {
+			got = append(got, fmt.Sprint(m.Role, ": ", m.Content))
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("after %s: %s", eventType, diff)
+		}
+	}
+	said("transcript.appended", `{"rows":[{"role":"user","content":"1"},{"role":"assistant","content":"2"},{"role":"user","content":"3"}]}`, "user: 1", "assistant: 2", "user: 3")
+	said("transcript.replaced", `{"from":2,"rows":[{"role":"user","content":"4"},{"role":"assistant","content":"5"}]}`, "user: 1", "assistant: 2", "user: 4", "assistant: 5")
+	said("transcript.compacted", `{"through":3,"rows":[{"role":"system","content":"in short"}]}`, "system: in short", "assistant: 5")
+	said("transcript.replaced", `{"from":9,"rows":[]}`, "system: in short", "assistant: 5")
+	said("transcript.run_ended", `{"run_id":"r"}`, "system: in short", "assistant: 5")
+}
+
 // What is said in any channel is accepted by its adapter and reads as the same
 // message, by the same speaker.
 func TestWhatIsSaidReadsAsTheSame(t *testing.T) {

@@ -1,8 +1,10 @@
 package view
 
 import (
+	"slices"
 	"strings"
 
+	"github.com/parley-hub/parley/channel"
 	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/message"
 	"github.com/parley-hub/parley/message/value"
@@ -13,7 +15,8 @@ import (
 // said is the assistant's, what others said is the user's under their names.
 // Its own handoffs and tasks are tool calls with their results, those of others
 // are told as text, and context variables are the system's. Of a branch, they
-// are the messages that its events add up to, in the roles that these have.
+// are the messages that its events add up to, in the roles that these have; of a
+// transcript those that it holds.
 // Nothing that the participant may not see is in them.
 func Messages(in Input) []message.Envelope {
 	p := projector{in: in, packets: rendersPackets(&in), out: []message.Envelope{}}
@@ -38,6 +41,7 @@ type projector struct {
 	packets bool
 	turn    int // how often somebody has spoken
 	branch  branch.History
+	reader  channel.ItemReader // once one was needed
 	out     []message.Envelope
 }
 
@@ -60,6 +64,29 @@ func (p *projector) add(e *envelope.Envelope) {
 		if text, ok := p.in.render(e); ok {
 			p.turn++
 			p.say(e, "", text, nil)
+			return
+		}
+		p.canonical(e)
+	}
+}
+
+// canonical adds messages that the log holds in canonical form, as they are.
+func (p *projector) canonical(e *envelope.Envelope) {
+	if p.reader == nil {
+		p.reader = p.in.reader()
+	}
+	at := len(p.out)
+	for _, i := range p.reader.Read(nil, e) {
+		if s := i.Replaces; s != nil && s.From >= 0 && s.From <= len(p.out) && s.To <= len(p.out) {
+			to := s.To
+			if to < s.From {
+				to = len(p.out)
+			}
+			p.out, at = slices.Delete(p.out, s.From, to), s.From
+		}
+		if i.Message != nil && i.Message.Role != "" {
+			p.out = slices.Insert(p.out, at, *i.Message)
+			at++
 		}
 	}
 }

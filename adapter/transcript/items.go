@@ -30,8 +30,13 @@ func readItems(dst []channel.Item, e *envelope.Envelope, agent string) []channel
 		if json.Unmarshal(e.Data, &c) != nil {
 			break
 		}
-		if e.Type != TypeAppended {
-			dst = append(dst, item) // says that what follows takes the place of others
+		switch e.Type {
+		case TypeReplaced:
+			item.Replaces = &channel.Span{From: c.From, To: -1}
+			dst = append(dst, item)
+		case TypeCompacted:
+			item.Replaces = &channel.Span{To: c.Through}
+			dst = append(dst, item)
 		}
 		for _, row := range c.Rows {
 			dst = append(dst, rowItem(e, row, agent))

@@ -47,7 +47,7 @@ func (a *API) viewLog(c *call, m *channel.Metadata, as string, recent int) (in v
 	if own, ok := adapter.(channel.Renderer); ok {
 		shown.Renderer = own
 	}
-	in = view.Input{Participant: as, Name: a.hub.Name, Render: shown, Visible: func(*envelope.Envelope) bool { return true }}
+	in = view.Input{Participant: as, Adapter: adapter, Channel: m, Name: a.hub.Name, Render: shown, Visible: func(*envelope.Envelope) bool { return true }}
 	for e, err := range a.hub.Log(c.Context(), m.ID, 0, 0) {
 		if err != nil {
 			return in, nil, err
