@@ -100,6 +100,9 @@ func (*Adapter) OnAccepted(m *channel.Metadata, s channel.State, e *envelope.Env
 	if e.Type == TypeSession {
 		return channel.Effects{Index: entry(SessionEntry+m.ID, SummarizeSession(m, state), true)}
 	}
+	if e.Type == TypeCondensed {
+		return channel.Effects{Index: condensedEntry(m, e)}
+	}
 	name, isEvent := branch.WireType(e.Type)
 	var fx channel.Effects
 	if isEvent && ofRuns[name] {

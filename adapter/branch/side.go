@@ -31,6 +31,9 @@ const (
 	// for a producer of another process. Its data names the run; the rest is in
 	// its branch.Ext, which no surface shows.
 	TypeWaiting = "hpd.waiting"
+	// TypeCondensed is a part of the history in short, for those who want its
+	// messages. Its data is a branch.Condensed.
+	TypeCondensed = "hpd.condensed"
 )
 
 // SessionInfo is what a session has besides its branches.
@@ -78,6 +81,11 @@ func (a *Adapter) ValidateSide(_ *channel.Metadata, s channel.State, e *envelope
 	}
 	switch e.Type {
 	case TypeWaiting: // bounded as an input is
+		return nil
+	case TypeCondensed:
+		if len(e.Data) > MaxCondensed {
+			return fault.New(fault.TooLarge, "a part of the history in short has %d bytes; at most %d are kept", len(e.Data), MaxCondensed)
+		}
 		return nil
 	case TypeSession, TypeSessionState, TypePermission:
 	default:

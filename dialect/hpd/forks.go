@@ -48,6 +48,7 @@ func (s *Server) postFork(c *call) error {
 	if err != nil {
 		return err
 	}
+	s.condenseSoon(at) // where a log is older than condensing, or its run goes on
 	s.touch(ctx, at.session)
 	return s.answerBranch(c, at.session, id)
 }
@@ -59,14 +60,9 @@ func (s *Server) fork(ctx context.Context, c *call, at *scope, creator, id, mess
 	if err != nil {
 		return err
 	}
-	var history branch.History
-	for e, err := range s.hub.Log(ctx, at.channel, 0, 0) {
-		if err != nil {
-			return err
-		}
-		if event, ok := branch.FromEnvelope(e); ok {
-			history.Apply(event)
-		}
+	history, err := s.projection(ctx, at)
+	if err != nil {
+		return err
 	}
 	messages, index, ok := history.Through(messageID)
 	if !ok {

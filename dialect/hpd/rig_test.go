@@ -41,8 +41,10 @@ type rig struct {
 	engine *mem.Engine
 	// opened, if set, is called when the hub is open and nothing is served.
 	opened func()
-	refuse func() error // if set, says whether a batch is refused; it changes between two starts
-	armed  atomic.Value // func(), called before each batch is given to the engine
+	// records counts those that were read from logs.
+	records *atomic.Int64
+	refuse  func() error // if set, says whether a batch is refused; it changes between two starts
+	armed   atomic.Value // func(), called before each batch is given to the engine
 }
 
 // hooked is an engine that tells the rig of each batch.
@@ -63,6 +65,13 @@ func (h hooked) Append(ctx context.Context, b journal.Batch) (*journal.Ticket, e
 	return h.Engine.Append(ctx, b)
 }
 
+// Read counts the records that are read.
+func (h hooked) Read(ctx context.Context, log journal.LogName, o journal.ReadOptions) (journal.Page, error) {
+	page, err := h.Engine.Read(ctx, log, o)
+	h.rig.records.Add(int64(len(page.Entries)))
+	return page, err
+}
+
 // eventually waits until something holds.
 func eventually(t testing.TB, holds func() bool) {
 	t.Helper()
@@ -81,7 +90,7 @@ type object = map[string]any
 
 func newRig(t testing.TB, config hpd.Config) *rig {
 	t.Helper()
-	r := &rig{t: t, store: mem.NewStore(), config: config}
+	r := &rig{t: t, store: mem.NewStore(), config: config, records: new(atomic.Int64)}
 	r.start()
 	t.Cleanup(r.stop)
 	return r

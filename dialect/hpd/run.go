@@ -149,6 +149,9 @@ func (s *Server) complete(ctx context.Context, x *run, how outcome) error {
 	s.release(x)
 	close(x.over)
 	s.touch(ctx, x.scope.session)
+	if err == nil {
+		s.condenseSoon(x.scope)
+	}
 	return err
 }
 

@@ -34,6 +34,8 @@ type Server struct {
 	// replaced are ends of runs that an interruption had turned into cancelled.
 	replaced seen
 	streams  chan struct{} // one place for each
+	// condensing has one place for each branch that is being condensed.
+	condensing chan struct{}
 
 	ctx      context.Context // of runs; ends when the server closes
 	end      context.CancelFunc
@@ -58,7 +60,7 @@ func New(cfg Config) (*Server, error) {
 	}
 	cfg = cfg.withDefaults()
 	s := &Server{cfg: cfg, hub: cfg.Hub, log: cfg.Log, ids: identities{hub: cfg.Hub}, streams: make(chan struct{}, cfg.Limits.Streams)}
-	s.recovery.seen = make(chan struct{})
+	s.recovery.seen, s.condensing = make(chan struct{}), make(chan struct{}, condensing)
 	s.notes = newNotes(cfg.Limits.Recent)
 	s.settled.most, s.remote.most, s.replaced.most = cfg.Limits.Remembered, cfg.Limits.Remembered, cfg.Limits.Remembered
 	s.began = s.now()

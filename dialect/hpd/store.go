@@ -190,8 +190,12 @@ func (s *Server) note(ctx context.Context, channelID, sender, eventType string, 
 	if err != nil {
 		return err
 	}
+	return s.noteRaw(ctx, channelID, sender, eventType, data, ext)
+}
+
+func (s *Server) noteRaw(ctx context.Context, channelID, sender, eventType string, data []byte, ext branch.Ext) error {
 	ext.Server = true
-	_, err = s.hub.AdmitSide(ctx, &envelope.Envelope{
+	_, err := s.hub.AdmitSide(ctx, &envelope.Envelope{
 		Channel: channelID, Sender: sender, Type: eventType, Data: data, Ext: ext.Bytes(), Priority: envelope.Normal,
 	}, trusted).Wait(ctx)
 	return err

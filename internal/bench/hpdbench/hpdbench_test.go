@@ -26,7 +26,7 @@ func TestRun(t *testing.T) {
 			targets++
 		}
 	}
-	if targets != 8 {
+	if targets != 9 {
 		t.Errorf("%d figures have a target", targets)
 	}
 }

@@ -1,0 +1,122 @@
+package hpd_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	adapter "github.com/parley-hub/parley/adapter/branch"
+	"github.com/parley-hub/parley/conformance/spec"
+	"github.com/parley-hub/parley/dialect/hpd"
+	"github.com/parley-hub/parley/hub"
+	"github.com/parley-hub/parley/internal/scale"
+)
+
+// streamed makes a session whose agent said one message in so many deltas, and
+// ended its run if asked. It returns what was said.
+func (p *remote) streamed(session string, deltas int, end bool) (run object, text string) {
+	p.t.Helper()
+	p.input(p.agent, session, "main", "hi")
+	w := p.work.named("input")
+	var said strings.Builder
+	batch := []object{{"type": "TEXT_MESSAGE_START", "messageId": "m", "role": "assistant"}}
+	for i := range deltas {
+		word := fmt.Sprint(i, " ")
+		said.WriteString(word)
+		if batch = append(batch, delta(word)); len(batch) == 512 || i == deltas-1 {
+			if a := p.publish(w, "", batch...); a.status != 202 {
+				p.t.Fatalf("published: %d %s", a.status, a.raw)
+			}
+			batch = nil
+		}
+	}
+	if end {
+		p.complete(w, object{"status": "completed"})
+	}
+	return w, said.String()
+}
+
+// parts are the condensed parts of a session's main branch.
+func (r *rig) parts(session string) (n int) {
+	r.t.Helper()
+	home, err := r.hub.FindHome(r.t.Context(), "hpd", session)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	page, err := r.hub.Entries(r.t.Context(), hub.EntryQuery{Type: adapter.Type, Home: home.ID, Prefix: "condensed/"})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return len(page.Entries)
+}
+
+// forkText forks a session's main branch behind the message, and returns what it
+// says there, with how many records were read for it.
+func (r *rig) forkText(session, id string) (text string, records int64) {
+	r.t.Helper()
+	before := r.records.Load()
+	a := r.do("POST", "/agents/far/sessions/"+session+"/branches/main/fork", object{"fromMessageId": "m", "newBranchId": id})
+	records = r.records.Load() - before
+	if a.status != 201 {
+		r.t.Fatalf("fork: %d %s", a.status, a.raw)
+	}
+	for _, e := range only(r.history(session, id), "TEXT_DELTA") {
+		if e["messageId"] == "m" {
+			text += e["text"].(string)
+		}
+	}
+	return text, records
+}
+
+// A fork costs what its messages are, not the deltas that they came in.
+func TestForksReadNoDeltas(t *testing.T) {
+	t.Parallel()
+	c := &spec.T{T: t}
+	r := newRig(t, hpd.Config{})
+	p := r.producer("far")
+	few, many := r.session(), r.session()
+	_, want := p.streamed(few, 10, true)
+	text, cheap := r.forkText(few, "short")
+	c.Equal(text, want)
+	c.Equal(r.parts(few), 0) // it is short as it is
+	_, want = p.streamed(many, scale.N(3000), true)
+	eventually(t, func() bool { return r.parts(many) > 0 })
+	restart := func() {
+		r.restart()
+		r.do("GET", "/agents/far/sessions/"+many+"/branches/main/runs/active", nil) // which loads the branch
+	}
+	for i, again := range []func(){func() {}, restart, func() { // and when the log goes on behind it
+		p = r.producer("far")
+		p.input("far", many, "main", "more")
+		c.Equal(p.complete(p.work.named("input"), object{"status": "completed"}).status, 200)
+	}} {
+		again()
+		text, cost := r.forkText(many, fmt.Sprint("fork", i))
+		c.Equal(text == want, true)
+		t.Logf("%d records for few deltas, %d for many", cheap, cost)
+		c.True(cost < 10*cheap+500, "a fork of many deltas reads %d records; one of few reads %d", cost, cheap)
+	}
+}
+
+// The fork of a log that was never condensed, while its run goes on, has
+// everything too; so has one that was condensed in the middle of a message.
+func TestForkWhileCondensing(t *testing.T) {
+	t.Parallel()
+	c := &spec.T{T: t}
+	r := newRig(t, hpd.Config{})
+	p := r.producer("far")
+	s := r.session()
+	w, want := p.streamed(s, 1500, false)
+	c.Equal(r.parts(s), 0)
+	text, _ := r.forkText(s, "one")
+	c.Equal(text == want, true)
+	eventually(t, func() bool { return r.parts(s) > 0 }) // the fork asked for it
+	c.Equal(p.publish(w, "", delta("more")).status, 202)
+	text, _ = r.forkText(s, "two")
+	c.Equal(text == want+"more", true)
+	c.Equal(p.complete(w, object{"status": "completed"}).status, 200)
+	// A fork of a fork is one, too.
+	a := r.do("POST", "/agents/far/sessions/"+s+"/branches/two/fork", object{"fromMessageId": "m", "newBranchId": "three"})
+	c.Equal(a.status, 201)
+	c.Equal(len(only(r.history(s, "three"), "TEXT_DELTA")) > 0, true)
+}
