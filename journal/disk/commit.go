@@ -99,7 +99,7 @@ func (e *Engine) take(closing bool) (*group, []lazyWrite) {
 	if e.failure != nil {
 		return nil, nil
 	}
-	if g.empty() && !(len(e.lazy) > 0 && (closing || e.lazyDue)) {
+	if g.empty() && !(len(e.lazy) > 0 && e.notMine == nil && (closing || e.lazyDue)) {
 		return nil, nil
 	}
 	e.lazyDue = false

@@ -356,3 +356,34 @@ func FuzzCopyApply(f *testing.F) {
 		}
 	})
 }
+
+// TestCopyRebuiltDuringARemoval: the claims of a dropped log are released in every
+// copy, also when the index of the one that removes it was rebuilt without them.
+func TestCopyRebuiltDuringARemoval(t *testing.T) {
+	t.Parallel()
+	whole := &sharedLog{}
+	a := whole.open(t, vfs.NewMem())
+	takeOver(t, a, 1)
+	populate(t, a)
+	settle(t, a)
+	log := &sharedLog{} // up to the drop, and nothing of its removal
+	for _, g := range whole.all() {
+		log.groups = append(log.groups, g)
+		if g.Count > 0 && g.First+g.Count-1 == 7 {
+			break
+		}
+	}
+	b, c := log.open(t, vfs.NewMem()), log.open(t, vfs.NewMem())
+	log.follow(t, b)
+	log.follow(t, c)
+	if err := b.RebuildIndex(ctx); err != nil {
+		t.Fatal(err)
+	}
+	takeOver(t, b, 2)
+	settle(t, b)
+	log.follow(t, c)
+	same(t, b, c)
+	if got, _ := readAll(c); len(got.Claims) != 4 {
+		t.Fatalf("claims %v are held", got.Claims)
+	}
+}

@@ -210,7 +210,7 @@ func (e *Engine) removeHeads(g *group, logs []layout.Removal) error {
 
 // removeSome takes one step, and reports whether there may be more to do.
 func (e *Engine) removeSome(r layout.Removal) (more bool, err error) {
-	v, err := e.enter(context.Background(), 0)
+	v, err := e.enter(context.Background(), e.shard)
 	if err != nil {
 		return false, err
 	}
@@ -278,7 +278,9 @@ func (e *Engine) undo(g *group, id order.ID, r *journal.Record) error {
 		if err != nil {
 			return fmt.Errorf("looking for the holder of claim %q: %w", take.Name, err)
 		}
-		if held != nil && held.ID == id {
+		// One that nobody holds here, because the index was rebuilt since, may
+		// still be held in another copy.
+		if held == nil || held.ID == id {
 			e.freeClaim(g, take.Name)
 		}
 	}

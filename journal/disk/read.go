@@ -199,7 +199,7 @@ func (e *Engine) Logs(ctx context.Context, p journal.PartitionName, opts journal
 	if err := p.Validate(); err != nil {
 		return journal.LogsPage{}, err
 	}
-	v, err := e.enter(ctx, 0)
+	v, err := e.enter(ctx, e.shard)
 	if err != nil {
 		return journal.LogsPage{}, err
 	}

@@ -87,7 +87,7 @@ func (v *view) seek(key []byte, decode func(value []byte) error) (bool, error) {
 
 // closeSeekers closes the free iterators of the newest view.
 func (e *Engine) closeSeekers() {
-	v, err := e.enter(context.Background(), 0)
+	v, err := e.enter(context.Background(), e.shard)
 	if err != nil {
 		return
 	}

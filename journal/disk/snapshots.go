@@ -253,7 +253,7 @@ func (e *Engine) PutSnapshot(ctx context.Context, key journal.ValueKey, s journa
 	if err := s.Validate(key); err != nil {
 		return err
 	}
-	v, err := e.enter(ctx, 0)
+	v, err := e.enter(ctx, e.shard)
 	if err != nil {
 		return err
 	}
@@ -272,7 +272,7 @@ func (e *Engine) Snapshot(ctx context.Context, key journal.ValueKey, version uin
 	if err := key.Partition.Validate(); err != nil {
 		return nil, err
 	}
-	v, err := e.enter(ctx, 0)
+	v, err := e.enter(ctx, e.shard)
 	if err != nil {
 		return nil, err
 	}
@@ -292,7 +292,7 @@ func (e *Engine) DropSnapshot(ctx context.Context, key journal.ValueKey) error {
 	if err := key.Partition.Validate(); err != nil {
 		return err
 	}
-	v, err := e.enter(ctx, 0)
+	v, err := e.enter(ctx, e.shard)
 	if err != nil {
 		return err
 	}
@@ -302,7 +302,7 @@ func (e *Engine) DropSnapshot(ctx context.Context, key journal.ValueKey) error {
 
 // dropSnapshots removes the snapshots of a partition.
 func (e *Engine) dropSnapshots(ctx context.Context, p journal.PartitionName) error {
-	v, err := e.enter(ctx, 0)
+	v, err := e.enter(ctx, e.shard)
 	if err != nil {
 		return err
 	}

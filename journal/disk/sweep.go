@@ -14,7 +14,7 @@ const sweepAtOnce = 256
 // sweepClaims removes claims whose time has come. They are free already; this
 // only gives their room back.
 func (e *Engine) sweepClaims() {
-	v, err := e.enter(context.Background(), 0)
+	v, err := e.enter(context.Background(), e.shard)
 	if err != nil {
 		return
 	}

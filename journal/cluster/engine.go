@@ -1,0 +1,240 @@
+// Package cluster is the journal engine that survives machines: one replicated
+// log for each shard (package port), and on each node a journal/disk store for
+// each shard as the copy that all reads use. The node whose fence is the last one
+// in a shard's log orders that shard; the others follow. It has no ordering,
+// index or codec of its own: those are the disk engine's.
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/parley-hub/parley/journal"
+	"github.com/parley-hub/parley/journal/cluster/port"
+	"github.com/parley-hub/parley/journal/disk"
+)
+
+// Options for an engine.
+type Options struct {
+	Dir    string // the node's data folder; copies are in cluster/ below it
+	Node   string // name of this node, unlike all others
+	Log    port.Log
+	Shards int
+	Disk   disk.Options // of the copies
+	Logger *slog.Logger // nil: nothing is logged
+
+	GroupBytes int64         // a batch that makes a group larger waits for the next one; 0: 1 MiB
+	Suspect    time.Duration // a leader that is not heard of for so long is replaced; 0: 1.2 s
+	Beat       time.Duration // how often nodes say that they live; 0: a sixth of Suspect
+	Poll       time.Duration // how often the end of each log is looked for though nothing came; 0: 1 s
+	Patience   time.Duration // how long Close waits for what is being published; 0: 3 s
+	Manual     bool          // lead only when Acquire is called
+}
+
+func (o Options) withDefaults() (Options, error) {
+	if o.Shards < 1 || o.Shards > maxShards {
+		return o, &journal.BoundsError{What: "cluster: shards", Got: o.Shards, Min: 1, Max: maxShards}
+	}
+	if n := len(o.Node); n == 0 || n > maxNode {
+		return o, &journal.BoundsError{What: "cluster: length of the node's name", Got: n, Min: 1, Max: maxNode}
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	o.Disk = o.Disk.WithDefaults()
+	if o.GroupBytes <= 0 {
+		o.GroupBytes = 1 << 20
+	}
+	for _, d := range []struct {
+		set   *time.Duration
+		value time.Duration
+	}{{&o.Suspect, 1200 * time.Millisecond}, {&o.Poll, time.Second}, {&o.Patience, 3 * time.Second}} {
+		if *d.set <= 0 {
+			*d.set = d.value
+		}
+	}
+	if o.Beat <= 0 {
+		o.Beat = o.Suspect / 6
+	}
+	return o, nil
+}
+
+const (
+	maxShards = 256
+	maxNode   = 64
+)
+
+// Engine is the engine. Its methods are described by journal.Engine.
+type Engine struct {
+	opts   Options
+	shards []*shard
+	nodes  nodes
+
+	failed   chan struct{}
+	stop     context.CancelFunc // following and leading
+	abandon  context.CancelFunc // publishing
+	running  sync.WaitGroup
+	closing  sync.Once
+	closed   chan struct{}
+	closeErr error
+}
+
+var _ journal.Engine = (*Engine)(nil)
+
+// Open opens the copies of a node and begins to follow. The logs must exist. The
+// engine takes Log over and closes it.
+func Open(opts Options) (*Engine, error) {
+	opts, err := opts.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	run, stop := context.WithCancel(context.Background())
+	ships, abandon := context.WithCancel(context.Background())
+	e := &Engine{opts: opts, failed: make(chan struct{}), closed: make(chan struct{}), stop: stop, abandon: abandon}
+	for n := range opts.Shards {
+		s := newShard(ships, n, &e.opts, opts.Log)
+		s.copy, err = disk.OpenCopy(e.folder(n), opts.Disk, disk.CopyOptions{
+			Shard: n, Shards: opts.Shards, GroupBytes: opts.GroupBytes, Ship: s.ship,
+		})
+		if err != nil {
+			return nil, errors.Join(err, e.Close())
+		}
+		e.shards = append(e.shards, s)
+	}
+	if err := e.nodes.begin(e); err != nil {
+		return nil, errors.Join(err, e.Close())
+	}
+	for _, s := range e.shards {
+		e.running.Go(func() { s.run(run) })
+	}
+	e.running.Go(func() { e.nodes.run(run, e) })
+	for _, s := range e.shards {
+		e.running.Go(func() {
+			select {
+			case <-s.copy.Failed():
+				e.nodes.once.Do(func() { close(e.failed) })
+			case <-run.Done():
+			}
+		})
+	}
+	return e, nil
+}
+
+// folder of a shard's copy.
+func (e *Engine) folder(n int) string { return Folder(e.opts.Disk, e.opts.Dir, n) }
+
+// Folder is where a node keeps the copy of a shard.
+func Folder(opts disk.Options, dir string, n int) string {
+	fs := opts.WithDefaults().FS
+	return fs.PathJoin(fs.PathJoin(dir, "cluster"), fmt.Sprintf("shard-%02d", n))
+}
+
+// Shards implements journal.Engine.
+func (e *Engine) Shards() int { return len(e.shards) }
+
+// Shard implements journal.Engine.
+func (e *Engine) Shard(p journal.PartitionName) int { return journal.ShardOf(p, len(e.shards)) }
+
+// of is the copy of a partition's shard.
+func (e *Engine) of(p journal.PartitionName) *disk.Copy { return e.shards[e.Shard(p)].copy }
+
+// at is the copy of a shard.
+func (e *Engine) at(shard int) (*disk.Copy, error) {
+	if shard < 0 || shard >= len(e.shards) {
+		return nil, fmt.Errorf("shard %d of %d: %w", shard, len(e.shards), journal.ErrInvalid)
+	}
+	return e.shards[shard].copy, nil
+}
+
+// Lead implements journal.Engine.
+func (e *Engine) Lead(shard int) (mine bool, node string, changed <-chan struct{}) {
+	if _, err := e.at(shard); err != nil {
+		return false, "", nil
+	}
+	return e.shards[shard].leader()
+}
+
+// slowPublish is how long a group may be on its way before Health tells.
+const slowPublish = 2 * time.Second
+
+// Health implements journal.Engine. That nobody answers is no failure: the state
+// is Waiting, and everything goes on by itself.
+func (e *Engine) Health() journal.Health {
+	worst := journal.Health{State: journal.Ready}
+	for _, s := range e.shards {
+		h := s.copy.Health()
+		switch h.State {
+		case journal.Closed, journal.Broken:
+			return h
+		case journal.Full, journal.Waiting:
+			worst = h
+		case journal.Ready:
+			if at := s.since.Load(); at != 0 && time.Since(time.Unix(0, at)) > slowPublish {
+				worst = journal.Health{State: journal.Waiting, Err: fmt.Errorf("shard %d: no quorum of the log's servers has answered since %v", s.n, time.Unix(0, at).UTC().Format(time.RFC3339))}
+			}
+		}
+		if err := s.troubled(); err != nil {
+			worst = journal.Health{State: journal.Waiting, Err: err}
+		}
+	}
+	return worst
+}
+
+// Failed implements journal.Engine: a copy's disk has failed.
+func (e *Engine) Failed() <-chan struct{} { return e.failed }
+
+// Stats implements journal.Engine.
+func (e *Engine) Stats() journal.Stats {
+	var sum journal.Stats
+	for _, s := range e.shards {
+		one := s.copy.Stats()
+		sum.Batches += one.Batches
+		sum.Records += one.Records
+		sum.Bytes += one.Bytes
+		sum.Groups += one.Groups
+		sum.Syncs += one.Syncs
+		sum.Unsynced += one.Unsynced
+		sum.Removals += one.Removals
+		for i, n := range one.SyncTimes.Counts {
+			sum.SyncTimes.Counts[i] += n
+		}
+		sum.SyncTimes.Sum += one.SyncTimes.Sum
+	}
+	return sum
+}
+
+// Voids counts the messages in the logs that no node wrote.
+func (e *Engine) Voids() (n uint64) {
+	for _, s := range e.shards {
+		n += s.voids.Load()
+	}
+	return n
+}
+
+// Close implements journal.Engine. What is being published has Patience to end;
+// then it is unknown.
+func (e *Engine) Close() error {
+	e.closing.Do(func() { e.closeErr = e.close() })
+	return e.closeErr
+}
+
+func (e *Engine) close() error {
+	e.stop()
+	patience := time.AfterFunc(e.opts.Patience, e.abandon)
+	defer patience.Stop()
+	errs := make([]error, len(e.shards))
+	var closing sync.WaitGroup
+	for i, s := range e.shards {
+		closing.Go(func() { errs[i] = s.copy.Close() })
+	}
+	closing.Wait()
+	e.running.Wait()
+	e.nodes.end(e)
+	e.abandon()
+	e.opts.Log.Close()
+	return errors.Join(errs...)
+}

@@ -1,0 +1,120 @@
+package cluster
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/parley-hub/parley/journal"
+)
+
+// What a log can do that contradicts a copy. Each fails the shard closed: nothing
+// is applied, and nothing ordered, until the log fits again. All are ErrDamaged.
+
+// MissingError says that the log has no message at a sequence that it should have.
+type MissingError struct {
+	Shard int
+	Seq   uint64
+}
+
+func (e *MissingError) Error() string {
+	return fmt.Sprintf("shard %d: no replica gives message %d of the log, though there are later ones; see `nats stream report` for a damaged replica", e.Shard, e.Seq)
+}
+
+// ChainError says that a message does not follow the one before it.
+type ChainError struct {
+	Shard int
+	Seq   uint64
+}
+
+func (e *ChainError) Error() string {
+	return fmt.Sprintf("shard %d: message %d of the log does not follow what the copy has; the log was changed", e.Shard, e.Seq)
+}
+
+// TermError says that a message stands behind a fence that is not its own.
+type TermError struct {
+	Shard      int
+	Seq        uint64
+	Term, Want uint64
+}
+
+func (e *TermError) Error() string {
+	return fmt.Sprintf("shard %d: message %d of the log is of term %d, behind the fence of term %d", e.Shard, e.Seq, e.Term, e.Want)
+}
+
+// WentBackError says that the log ends before what the copy has of it.
+type WentBackError struct {
+	Shard         int
+	Last, Applied uint64
+}
+
+func (e *WentBackError) Error() string {
+	return fmt.Sprintf("shard %d: the log ends at %d, the copy has it up to %d: the log went back; make it anew from the most advanced copy", e.Shard, e.Last, e.Applied)
+}
+
+// ReplacedError says that the log is not the one that the copy is of.
+type ReplacedError struct{ Shard int }
+
+func (e *ReplacedError) Error() string {
+	return fmt.Sprintf("shard %d: the log was made anew under the same name; the copy is of another one", e.Shard)
+}
+
+// EpochError says that the log is of another epoch than the copy.
+type EpochError struct {
+	Shard     int
+	Log, Copy uint64
+}
+
+func (e *EpochError) Error() string {
+	return fmt.Sprintf("shard %d: the log is of epoch %d, the copy of epoch %d; take the copy from another node", e.Shard, e.Log, e.Copy)
+}
+
+// BehindError says that the copy ends before the log begins.
+type BehindError struct {
+	Shard         int
+	First, Offset uint64
+}
+
+func (e *BehindError) Error() string {
+	return fmt.Sprintf("shard %d: the log begins at message %d, the copy ends at offset %d before it; take the copy from another node", e.Shard, e.First, e.Offset)
+}
+
+// GroupError says that a message that follows the one before it holds nothing that can be
+// applied.
+type GroupError struct {
+	Shard int
+	Seq   uint64
+	Err   error
+}
+
+func (e *GroupError) Error() string {
+	return fmt.Sprintf("shard %d: message %d of the log cannot be applied: %v", e.Shard, e.Seq, e.Err)
+}
+
+// Unwrap returns why.
+func (e *GroupError) Unwrap() error { return e.Err }
+
+func damaged(target error) bool { return errors.Is(target, journal.ErrDamaged) }
+
+// Is makes it an ErrDamaged.
+func (e *MissingError) Is(target error) bool { return damaged(target) }
+
+// Is makes it an ErrDamaged.
+func (e *ChainError) Is(target error) bool { return damaged(target) }
+
+// Is makes it an ErrDamaged.
+func (e *TermError) Is(target error) bool { return damaged(target) }
+
+// Is makes it an ErrDamaged.
+func (e *WentBackError) Is(target error) bool { return damaged(target) }
+
+// Is makes it an ErrDamaged.
+func (e *ReplacedError) Is(target error) bool { return damaged(target) }
+
+// Is makes it an ErrDamaged.
+func (e *EpochError) Is(target error) bool { return damaged(target) }
+
+// Is makes it an ErrDamaged.
+func (e *BehindError) Is(target error) bool { return damaged(target) }
+
+// Is makes it an ErrDamaged.
+func (e *GroupError) Is(target error) bool { return damaged(target) }

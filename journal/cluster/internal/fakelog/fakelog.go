@@ -1,0 +1,241 @@
+// Package fakelog is a port of the cluster engine in memory, for unit tests: it
+// answers as it is told, and its logs can be damaged.
+package fakelog
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/parley-hub/parley/journal/cluster/port"
+)
+
+// Logs are the logs of one cluster.
+type Logs struct {
+	Epoch uint64
+
+	mu     sync.Mutex
+	shards []*stream
+	hears  map[int]func([]byte)
+	next   int
+}
+
+type stream struct {
+	id     [16]byte
+	first  uint64
+	slots  [][]byte
+	hidden map[uint64]bool
+	tails  map[int]func(port.Message)
+}
+
+// New makes empty logs.
+func New(shards int) *Logs {
+	l := &Logs{Epoch: 1, hears: map[int]func([]byte){}}
+	for range shards {
+		s := &stream{first: 1, hidden: map[uint64]bool{}, tails: map[int]func(port.Message){}}
+		_, _ = rand.Read(s.id[:])
+		l.shards = append(l.shards, s)
+	}
+	return l
+}
+
+// Messages are all messages of a shard, the first one at index 0.
+func (l *Logs) Messages(shard int) [][]byte {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.shards[shard].slots)
+}
+
+// Set replaces a message.
+func (l *Logs) Set(shard int, seq uint64, data []byte) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.shards[shard].slots[seq-1] = data
+}
+
+// Put stores a message, whatever is expected.
+func (l *Logs) Put(shard int, data []byte) { l.store(shard, data) }
+
+// Hide makes reads not find a message.
+func (l *Logs) Hide(shard int, seq uint64, hidden bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.shards[shard].hidden[seq] = hidden
+}
+
+// Truncate forgets all messages after one.
+func (l *Logs) Truncate(shard int, last uint64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.shards[shard].slots = l.shards[shard].slots[:last]
+}
+
+// Purge forgets all messages before one.
+func (l *Logs) Purge(shard int, first uint64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.shards[shard].first = first
+}
+
+// Replace makes the log anew under the same name, with the same messages.
+func (l *Logs) Replace(shard int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	_, _ = rand.Read(l.shards[shard].id[:])
+}
+
+func (l *Logs) store(shard int, data []byte) uint64 {
+	l.mu.Lock()
+	s := l.shards[shard]
+	s.slots = append(s.slots, slices.Clone(data))
+	m := port.Message{Seq: uint64(len(s.slots)), Data: s.slots[len(s.slots)-1]}
+	tails := slices.Collect(maps.Values(s.tails))
+	l.mu.Unlock()
+	for _, push := range tails {
+		push(m)
+	}
+	return m.Seq
+}
+
+// Verdict is what becomes of a message that is published.
+type Verdict int
+
+// Verdicts.
+const (
+	Store        Verdict = iota
+	Refuse               // it is not stored, and refused
+	StoreRefused         // it is stored, and refused: a leader answers so of its own proposal
+	StoreUnheard         // it is stored, and the answer is lost
+	Lose                 // it is not stored, and nobody answers
+)
+
+// Client is one connection. Its hooks are set before it is used.
+type Client struct {
+	*Logs
+	Most     int                                                // bytes of a message; 0: 1 MiB
+	OnAppend func(shard int, after uint64, data []byte) Verdict // nil: Store
+	OnRead   func(ctx context.Context) error                    // nil: none
+	Deaf     bool                                               // nothing is pushed
+}
+
+var _ port.Log = (*Client)(nil)
+
+// Connect returns a connection.
+func (l *Logs) Connect() *Client { return &Client{Logs: l} }
+
+var errLost = errors.New("no answer")
+
+// Append implements port.Log.
+func (c *Client) Append(ctx context.Context, shard int, after uint64, data []byte) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	verdict := Store
+	if c.OnAppend != nil {
+		verdict = c.OnAppend(shard, after, data)
+	}
+	switch verdict {
+	case Refuse:
+		return port.ErrRefused
+	case Lose:
+		return errLost
+	}
+	c.mu.Lock()
+	fits := uint64(len(c.shards[shard].slots)) == after
+	c.mu.Unlock()
+	if !fits {
+		return port.ErrRefused
+	}
+	c.store(shard, data)
+	switch verdict {
+	case StoreRefused:
+		return port.ErrRefused
+	case StoreUnheard:
+		return errLost
+	}
+	return nil
+}
+
+// Read implements port.Log.
+func (c *Client) Read(ctx context.Context, shard int, from uint64) (got []port.Message, err error) {
+	if c.OnRead != nil {
+		if err := c.OnRead(ctx); err != nil {
+			return nil, err
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s := c.shards[shard]
+	for seq := max(from, s.first); seq <= uint64(len(s.slots)) && len(got) < 16; seq++ {
+		if !s.hidden[seq] {
+			got = append(got, port.Message{Seq: seq, Data: slices.Clone(s.slots[seq-1])})
+		}
+	}
+	return got, nil
+}
+
+// Tail implements port.Log.
+func (c *Client) Tail(shard int, push func(port.Message)) (stop func(), err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.next++
+	id := c.next
+	if !c.Deaf {
+		c.shards[shard].tails[id] = push
+	}
+	return func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		delete(c.shards[shard].tails, id)
+	}, nil
+}
+
+// State implements port.Log.
+func (c *Client) State(_ context.Context, shard int) (port.State, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s := c.shards[shard]
+	return port.State{ID: s.id, Epoch: c.Epoch, Shards: len(c.shards), First: s.first, Last: uint64(len(s.slots))}, nil
+}
+
+// MaxBytes implements port.Log.
+func (c *Client) MaxBytes() int {
+	if c.Most == 0 {
+		return 1 << 20
+	}
+	return c.Most
+}
+
+// Beat implements port.Log.
+func (c *Client) Beat(data []byte) error {
+	c.mu.Lock()
+	hears := slices.Collect(maps.Values(c.hears))
+	c.mu.Unlock()
+	for _, hear := range hears {
+		hear(data)
+	}
+	return nil
+}
+
+// Beats implements port.Log.
+func (c *Client) Beats(hear func([]byte)) (stop func(), err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.next++
+	id := c.next
+	c.hears[id] = hear
+	return func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		delete(c.hears, id)
+	}, nil
+}
+
+// Elsewhere implements port.Log.
+func (c *Client) Elsewhere() {}
+
+// Close implements port.Log.
+func (c *Client) Close() {}

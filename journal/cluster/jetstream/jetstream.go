@@ -1,0 +1,161 @@
+// Package jetstream is the port of the cluster engine on NATS JetStream: one
+// stream for each shard, published to at an exact sequence, followed by
+// republished messages, read by batched direct gets. It makes no consumers:
+// making one needs the meta leader, and on a damaged replica one skips silently.
+package jetstream
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/parley-hub/parley/journal/cluster/port"
+)
+
+// Options for a connection.
+type Options struct {
+	URL     string // one or more, separated by commas
+	Cluster string // name of the cluster, part of all names of streams and subjects
+	NATS    []nats.Option
+}
+
+// headerRoom is what a published message takes besides its data.
+const headerRoom = 512
+
+// ask bounds one question to the servers.
+const ask = 2 * time.Second
+
+// Log is a connection to the streams of a cluster.
+type Log struct {
+	opts Options
+	nc   *nats.Conn
+	js   jetstream.JetStream
+}
+
+var _ port.Log = (*Log)(nil)
+
+// Connect connects. It goes on trying by itself when the connection is lost.
+func Connect(opts Options) (*Log, error) {
+	if err := checkName(opts.Cluster); err != nil {
+		return nil, err
+	}
+	settings := append([]nats.Option{
+		nats.Name("parley"), nats.MaxReconnects(-1), nats.ReconnectWait(100 * time.Millisecond),
+		nats.ReconnectBufSize(-1), // what cannot be sent now is not sent later
+		nats.PingInterval(time.Second), nats.MaxPingsOutstanding(2),
+	}, opts.NATS...)
+	nc, err := nats.Connect(opts.URL, settings...)
+	if err != nil {
+		return nil, fmt.Errorf("connecting to NATS at %s: %w", opts.URL, err)
+	}
+	js, err := jetstream.New(nc)
+	if err != nil {
+		nc.Close()
+		return nil, err
+	}
+	return &Log{opts: opts, nc: nc, js: js}, nil
+}
+
+func checkName(name string) error {
+	ok := name != "" && len(name) <= 32
+	for _, c := range name {
+		ok = ok && (c == '-' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z')
+	}
+	if !ok {
+		return fmt.Errorf("cluster name %q: use 1 to 32 of a-z, 0-9 and -", name)
+	}
+	return nil
+}
+
+func (l *Log) stream(shard int) string { return fmt.Sprintf("PARLEY_%s_%d", l.opts.Cluster, shard) }
+func (l *Log) subject(of string) string {
+	return "parley." + l.opts.Cluster + "." + of
+}
+
+// Append implements port.Log.
+func (l *Log) Append(ctx context.Context, shard int, after uint64, data []byte) error {
+	ctx, cancel := context.WithTimeout(ctx, ask)
+	defer cancel()
+	msg := &nats.Msg{Subject: l.subject("log." + strconv.Itoa(shard)), Data: data}
+	ack, err := l.js.PublishMsg(ctx, msg, jetstream.WithExpectLastSequence(after),
+		jetstream.WithExpectStream(l.stream(shard)), jetstream.WithRetryAttempts(0))
+	var api *jetstream.APIError
+	switch {
+	case errors.As(err, &api) && api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence:
+		return fmt.Errorf("%w: %w", port.ErrRefused, err)
+	case err != nil:
+		return err
+	case ack.Sequence != after+1 || ack.Duplicate:
+		return fmt.Errorf("stream %s stored at %d what was to follow %d", l.stream(shard), ack.Sequence, after)
+	}
+	return nil
+}
+
+// State implements port.Log.
+func (l *Log) State(ctx context.Context, shard int) (port.State, error) {
+	ctx, cancel := context.WithTimeout(ctx, ask)
+	defer cancel()
+	s, err := l.js.Stream(ctx, l.stream(shard))
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		return port.State{}, fmt.Errorf("stream %s: %w", l.stream(shard), port.ErrNoLog)
+	}
+	if err != nil {
+		return port.State{}, err
+	}
+	info := s.CachedInfo()
+	if err := checkStream(info.Config); err != nil {
+		return port.State{}, err
+	}
+	state := port.State{First: info.State.FirstSeq, Last: info.State.LastSeq}
+	id, err := hex.DecodeString(info.Config.Metadata[metaID])
+	if err != nil || copy(state.ID[:], id) != len(state.ID) {
+		return port.State{}, fmt.Errorf("stream %s was not made by `parley cluster init`", l.stream(shard))
+	}
+	if state.Epoch, err = strconv.ParseUint(info.Config.Metadata[metaEpoch], 10, 64); err == nil {
+		state.Shards, err = strconv.Atoi(info.Config.Metadata[metaShards])
+	}
+	if err != nil {
+		return port.State{}, fmt.Errorf("stream %s was not made by `parley cluster init`: %w", l.stream(shard), err)
+	}
+	return state, nil
+}
+
+// Tail implements port.Log.
+func (l *Log) Tail(shard int, push func(port.Message)) (stop func(), err error) {
+	return l.hear("tail."+strconv.Itoa(shard), func(m *nats.Msg) {
+		if seq, err := strconv.ParseUint(m.Header.Get(jetstream.SequenceHeader), 10, 64); err == nil {
+			push(port.Message{Seq: seq, Data: m.Data})
+		}
+	})
+}
+
+// Beat implements port.Log.
+func (l *Log) Beat(data []byte) error { return l.nc.Publish(l.subject("beat"), data) }
+
+// Beats implements port.Log.
+func (l *Log) Beats(hear func([]byte)) (stop func(), err error) {
+	return l.hear("beat", func(m *nats.Msg) { hear(m.Data) })
+}
+
+func (l *Log) hear(of string, each nats.MsgHandler) (stop func(), err error) {
+	sub, err := l.nc.Subscribe(l.subject(of), each)
+	if err != nil {
+		return nil, err
+	}
+	return func() { _ = sub.Unsubscribe() }, l.nc.Flush()
+}
+
+// MaxBytes implements port.Log.
+func (l *Log) MaxBytes() int { return int(l.nc.MaxPayload()) - headerRoom }
+
+// Elsewhere implements port.Log.
+func (l *Log) Elsewhere() { _ = l.nc.ForceReconnect() }
+
+// Close implements port.Log.
+func (l *Log) Close() { l.nc.Close() }

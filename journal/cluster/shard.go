@@ -1,0 +1,324 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/parley-hub/parley/journal"
+	"github.com/parley-hub/parley/journal/cluster/internal/frame"
+	"github.com/parley-hub/parley/journal/cluster/port"
+	"github.com/parley-hub/parley/journal/disk"
+)
+
+// shard is one log and this node's copy of it.
+type shard struct {
+	n    int
+	opts *Options
+	log  port.Log
+	copy *disk.Copy
+	ctx  context.Context // ends when nothing is to be shipped any more
+
+	// Used on the copy's committer.
+	at     cursor
+	parts  frame.Parts
+	term   *term  // nil while another process leads
+	voided uint64 // the last foreign message that was counted
+	short  int    // answers in a row after which the log would end before what was stored
+
+	seen   atomic.Uint64 // at.seq, for others
+	voids  atomic.Uint64 // foreign messages that were skipped
+	since  atomic.Int64  // when what is being published was begun, in nanoseconds; 0: nothing is
+	nudged chan struct{} // somebody wants to know the end of the log
+
+	mu      sync.Mutex
+	leads   bool
+	node    string // of the last fence
+	fence   uint64 // its slot
+	changed chan struct{}
+	trouble error // why the log is not followed
+}
+
+// cursor is how far a log was looked at. It is ahead of the copy's place by
+// foreign messages and by parts of a group.
+type cursor struct {
+	seq   uint64
+	chain frame.Chain
+	term  uint64
+}
+
+func newShard(ctx context.Context, n int, opts *Options, log port.Log) *shard {
+	return &shard{
+		ctx: ctx, n: n, opts: opts, log: log, changed: make(chan struct{}), nudged: make(chan struct{}, 1),
+		trouble: fmt.Errorf("shard %d: the log has not been looked at yet", n),
+	}
+}
+
+// move moves the cursor, after what is there was applied.
+func (s *shard) move(to cursor) {
+	s.at = to
+	s.seen.Store(to.seq)
+}
+
+// place is what is stored with what is applied at a cursor.
+func (s *shard) place(at cursor) disk.Place {
+	p := s.copy.At()
+	p.Seq, p.Chain, p.Term = at.seq, at.chain, at.term
+	return p
+}
+
+// lead notes who leads.
+func (s *shard) lead(mine bool, node string, fence uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.leads == mine && s.node == node && s.fence == fence {
+		return
+	}
+	s.leads, s.node, s.fence = mine, node, fence
+	close(s.changed)
+	s.changed = make(chan struct{})
+}
+
+func (s *shard) leader() (mine bool, node string, changed <-chan struct{}) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.leads, s.node, s.changed
+}
+
+func (s *shard) setTrouble(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.trouble = err
+}
+
+func (s *shard) troubled() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.trouble
+}
+
+// resign ends the term of this process, if it has one; on the committer.
+func (s *shard) resign(node string) {
+	if s.term == nil {
+		return
+	}
+	s.term = nil
+	s.opts.Logger.Warn("this node no longer leads a shard", "shard", s.n, "leader", node)
+	s.lead(false, node, s.at.term)
+	s.copy.Yield(node)
+}
+
+// take makes this node lead the shard: it fences the log at the end of what the
+// copy has applied. It fails when the log moved on meanwhile.
+func (s *shard) take(ctx context.Context) error {
+	state, err := s.log.State(ctx, s.n)
+	if err != nil {
+		return err
+	}
+	if err := s.reach(ctx, state.Last); err != nil {
+		return err
+	}
+	return s.copy.Exclusively(ctx, func() error {
+		if s.term != nil {
+			return nil
+		}
+		if s.at.seq != state.Last {
+			return fmt.Errorf("shard %d: the log moved on while it was to be fenced", s.n)
+		}
+		at := s.copy.At()
+		body := frame.FenceBody{Epoch: at.Epoch, Format: frame.Format, Base: s.copy.Offset(), Node: s.opts.Node}
+		t, err := acquire(ctx, s.log, s.n, s.at.seq, s.at.chain, body)
+		if err != nil {
+			return err
+		}
+		s.parts.Reset()
+		at = s.place(cursor{t.last, t.chain, t.number})
+		if err := s.copy.Move(at); err != nil {
+			return err
+		}
+		s.move(cursor{t.last, t.chain, t.number})
+		if err := s.copy.TakeOver(t.number); err != nil {
+			return err
+		}
+		s.term = t
+		s.lead(true, s.opts.Node, t.number)
+		return nil
+	})
+}
+
+// ship publishes what one commit writes; it runs on the committer.
+func (s *shard) ship(g disk.Group) (disk.Place, journal.Outcome, error) {
+	if s.term == nil {
+		return disk.Place{}, journal.Failed, &journal.NotMineError{Shard: s.n}
+	}
+	s.since.Store(time.Now().UnixNano())
+	defer s.since.Store(0)
+	err := s.publish(g)
+	if err == nil {
+		s.move(cursor{s.term.last, s.term.chain, s.term.number})
+		return s.place(s.at), journal.Durable, nil
+	}
+	s.term = nil
+	s.lead(false, "", s.at.term)
+	s.nudge()
+	if errors.Is(err, errOver) || errors.Is(err, errTooLarge) {
+		s.opts.Logger.Warn("this node no longer leads a shard", "shard", s.n, "reason", err)
+		return disk.Place{}, journal.Failed, fmt.Errorf("%w: %w", &journal.NotMineError{Shard: s.n}, err)
+	}
+	return disk.Place{}, journal.Unknown, err
+}
+
+var errTooLarge = errors.New("a group cannot be published")
+
+// publish publishes a group as one message, or as several when it is too large.
+func (s *shard) publish(g disk.Group) error {
+	if g.Empty() {
+		return s.term.append(s.ctx, frame.Barrier, nil, s.check)
+	}
+	whole := frame.GroupBody{First: g.First, Count: g.Count, Hints: g.Hints, Batch: g.Batch}
+	body := whole.Encode()
+	most := s.log.MaxBytes() - frame.Overhead
+	if len(body) <= most {
+		return s.term.append(s.ctx, frame.Group, body, s.check)
+	}
+	most -= 8 // numbers of the part
+	if most <= 0 || len(body) > frame.MaxGroup {
+		return fmt.Errorf("%w: it has %d bytes, the servers take %d at once (max_payload)", errTooLarge, len(body), s.log.MaxBytes())
+	}
+	of := (len(body) + most - 1) / most
+	for i := range of {
+		piece := body[i*most : min((i+1)*most, len(body))]
+		part := frame.PartBody{Index: uint64(i + 1), Of: uint64(of), Piece: piece}
+		if err := s.term.append(s.ctx, frame.Part, part.Encode(), s.check); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// check looks whether the log still is the one that the copy is of.
+func (s *shard) check(ctx context.Context) error {
+	state, err := s.log.State(ctx, s.n)
+	if err != nil {
+		return nil //nolint:nilerr // nobody answers: it says nothing about the log
+	}
+	if at := s.copy.At(); state.ID != at.Log || state.Epoch != at.Epoch {
+		return &ReplacedError{Shard: s.n}
+	}
+	if s.short++; state.Last >= s.term.last {
+		s.short = 0
+	}
+	if s.short == missingTries {
+		return &WentBackError{Shard: s.n, Last: state.Last, Applied: s.term.last}
+	}
+	return nil
+}
+
+// receive applies a message of the log, if it is the next; on the committer.
+func (s *shard) receive(m port.Message) error {
+	if m.Seq <= s.at.seq {
+		return nil
+	}
+	if m.Seq != s.at.seq+1 {
+		return &MissingError{Shard: s.n, Seq: s.at.seq + 1}
+	}
+	s.resign("") // this process did not write it
+	f, err := frame.Decode(m.Data)
+	var newer *frame.VersionError
+	if errors.As(err, &newer) {
+		return &GroupError{Shard: s.n, Seq: m.Seq, Err: err}
+	}
+	if err != nil {
+		if m.Seq > s.voided {
+			s.voided = m.Seq
+			s.voids.Add(1)
+			s.opts.Logger.Error("the log holds a message that no node wrote; it is skipped", "shard", s.n, "sequence", m.Seq, "reason", err)
+		}
+		s.move(cursor{m.Seq, s.at.chain, s.at.term})
+		return nil
+	}
+	if s.at.chain.Next(f.Kind, f.Term, f.Body) != f.Chain {
+		return &ChainError{Shard: s.n, Seq: m.Seq}
+	}
+	if f.Kind == frame.Fence {
+		return s.receiveFence(m.Seq, f)
+	}
+	if f.Term != s.at.term {
+		return &TermError{Shard: s.n, Seq: m.Seq, Term: f.Term, Want: s.at.term}
+	}
+	return s.receiveGroup(m.Seq, f)
+}
+
+func (s *shard) receiveFence(seq uint64, f frame.Message) error {
+	if f.Term != seq {
+		return &TermError{Shard: s.n, Seq: seq, Term: f.Term, Want: seq}
+	}
+	body, err := frame.DecodeFence(f.Body)
+	if err == nil && body.Format > frame.Format {
+		err = fmt.Errorf("it begins format %d, this version knows formats up to %d; use a newer one", body.Format, frame.Format)
+	}
+	if err != nil {
+		return &GroupError{Shard: s.n, Seq: seq, Err: err}
+	}
+	if at := s.copy.At(); body.Epoch != at.Epoch {
+		return &EpochError{Shard: s.n, Log: body.Epoch, Copy: at.Epoch}
+	}
+	if body.Base != s.copy.Offset() {
+		return &BehindError{Shard: s.n, First: seq, Offset: s.copy.Offset()}
+	}
+	s.parts.Reset()
+	to := cursor{seq, f.Chain, seq}
+	s.copy.Yield(body.Node)
+	if err := s.copy.Move(s.place(to)); err != nil {
+		return err
+	}
+	s.move(to)
+	s.lead(false, body.Node, seq)
+	return nil
+}
+
+func (s *shard) receiveGroup(seq uint64, f frame.Message) error {
+	to, body := cursor{seq, f.Chain, f.Term}, f.Body
+	switch f.Kind {
+	case frame.Part:
+		part, err := frame.DecodePart(body)
+		if err == nil {
+			body, err = s.parts.Add(part)
+		}
+		if err != nil {
+			return &GroupError{Shard: s.n, Seq: seq, Err: err}
+		}
+		if body == nil {
+			s.move(to)
+			return nil
+		}
+	case frame.Barrier:
+		s.move(to)
+		if s.parts.Empty() {
+			return s.copy.Move(s.place(to))
+		}
+		return nil
+	}
+	if f.Kind == frame.Group {
+		s.parts.Reset()
+	}
+	g, err := frame.DecodeGroup(body)
+	if err != nil {
+		return &GroupError{Shard: s.n, Seq: seq, Err: err}
+	}
+	if err := s.copy.Apply(disk.Group{First: g.First, Count: g.Count, Hints: g.Hints, Batch: g.Batch}, s.place(to)); err != nil {
+		return &GroupError{Shard: s.n, Seq: seq, Err: err}
+	}
+	s.move(to)
+	return nil
+}
+
+func (s *shard) nudge() {
+	select {
+	case s.nudged <- struct{}{}:
+	default:
+	}
+}
