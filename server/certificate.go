@@ -48,6 +48,13 @@ func (c *certificate) load() error {
 	return nil
 }
 
+// names reports whether the certificate is for a host, by name or address.
+func (c *certificate) names(host string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.pair.Leaf != nil && c.pair.Leaf.VerifyHostname(host) == nil
+}
+
 func (c *certificate) stamps() (seen [2]stamp, err error) {
 	for i, file := range []string{c.certFile, c.keyFile} {
 		info, err := os.Stat(file)

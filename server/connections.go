@@ -4,12 +4,15 @@ import (
 	"context"
 	"crypto/tls"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/netip"
 	"sync"
+	"time"
 
 	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/internal/logsample"
 	"github.com/parley-hub/parley/server/access"
 	"github.com/parley-hub/parley/server/config"
 )
@@ -27,6 +30,8 @@ type listener struct {
 	max, share int
 	proxied    bool
 	metrics    *metrics
+	log        *slog.Logger
+	warnings   logsample.Limiter
 
 	mu      sync.Mutex
 	open    map[*conn]struct{}
@@ -47,9 +52,9 @@ type conn struct {
 	proved   bool // and is the operator's
 }
 
-func newListener(bound net.Listener, cfg config.Config, m *metrics) *listener {
+func newListener(bound net.Listener, cfg config.Config, m *metrics, log *slog.Logger) *listener {
 	l := &listener{
-		Listener: bound, max: connections(cfg.HTTP.MaxConnections), share: cfg.Limits.ConnectionsPeer, proxied: cfg.HTTP.BehindProxy, metrics: m,
+		Listener: bound, max: connections(cfg.HTTP.MaxConnections), share: cfg.Limits.ConnectionsPeer, proxied: cfg.HTTP.BehindProxy, metrics: m, log: log,
 		open: map[*conn]struct{}{}, by: map[string]int{},
 	}
 	if l.share == 0 {
@@ -71,14 +76,22 @@ func (l *listener) Accept() (net.Conn, error) {
 		c := &conn{TCPConn: tcp, owner: l}
 		ok, evicted := l.admit(c)
 		if evicted != nil {
+			l.refused(evicted, "it gave its place of the reserve to a newer one")
 			_ = evicted.reset()
 		}
 		if ok {
+			l.log.Debug("connection opened", "peer", c.RemoteAddr().String())
 			return c, nil
 		}
-		l.metrics.refused.WithLabelValues("connections").Inc()
+		l.refused(c, "as many are open as can be, or as this peer may have (http.max_connections, limits.connections_peer)")
 		_ = c.reset()
 	}
+}
+
+// refused counts and logs a connection that is not served.
+func (l *listener) refused(c *conn, why string) {
+	l.metrics.refused.WithLabelValues("connections").Inc()
+	l.warnings.Warn(l.log, time.Now(), "connection refused", "peer", c.RemoteAddr().String(), "error", why)
 }
 
 // reset closes without lingering: the refused must not cost a descriptor.
@@ -155,15 +168,20 @@ func peer(c net.Conn) (address string, local bool) {
 
 // Close closes the connection and frees its place, once.
 func (c *conn) Close() error {
-	c.once.Do(func() { c.owner.forget(c) })
+	c.once.Do(func() {
+		if c.owner.forget(c) {
+			c.owner.log.Debug("connection closed", "peer", c.RemoteAddr().String())
+		}
+	})
 	return c.TCPConn.Close()
 }
 
-func (l *listener) forget(c *conn) {
+// forget frees the place of a connection, and reports whether it had one.
+func (l *listener) forget(c *conn) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if _, ok := l.open[c]; !ok {
-		return
+		return false
 	}
 	delete(l.open, c)
 	l.leave(c)
@@ -174,6 +192,7 @@ func (l *listener) forget(c *conn) {
 		}
 	}
 	l.metrics.connections.Set(float64(len(l.open)))
+	return true
 }
 
 func (l *listener) leave(c *conn) {
@@ -267,7 +286,7 @@ func seated(refuse refuser, next http.Handler) http.Handler {
 				err = c.owner.hold(c, who.Key)
 			}
 			if err != nil {
-				c.owner.metrics.refused.WithLabelValues("connections").Inc()
+				c.owner.refused(c, err.Error())
 				w.Header().Set("Connection", "close")
 				refuse(w, r, err)
 				return

@@ -44,7 +44,7 @@ func address(cfg config.Config, keys int) (*net.TCPAddr, error) {
 }
 
 // listen binds the configured address.
-func listen(ctx context.Context, cfg config.Config, keys int, m *metrics) (*listener, error) {
+func listen(ctx context.Context, cfg config.Config, keys int, m *metrics, log *slog.Logger) (*listener, error) {
 	address, err := address(cfg, keys)
 	if err != nil {
 		return nil, err
@@ -53,7 +53,7 @@ func listen(ctx context.Context, cfg config.Config, keys int, m *metrics) (*list
 	if err != nil {
 		return nil, fmt.Errorf("cannot listen on %s: %w; choose another address with --listen (port 0 takes a free one)", cfg.HTTP.Listen, err)
 	}
-	return newListener(bound, cfg, m), nil
+	return newListener(bound, cfg, m, log), nil
 }
 
 // connections is how many of the configured ones the limit of open files leaves

@@ -11,6 +11,7 @@ import (
 	"encoding/pem"
 	"math/big"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -101,7 +102,7 @@ func pair(t *testing.T, serial int64) (certPEM, keyPEM []byte) {
 	}
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(serial), Subject: pkix.Name{CommonName: "hub"},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), DNSNames: []string{"localhost"},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), DNSNames: []string{"localhost", "desk.example", "*.rooms.example"}, IPAddresses: []net.IP{net.IPv4(192, 0, 2, 7)},
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	if err != nil {
@@ -112,6 +113,42 @@ func pair(t *testing.T, serial int64) (certPEM, keyPEM []byte) {
 		t.Fatal(err)
 	}
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: rawKey})
+}
+
+// Without http.hosts the hub answers under its certificate's names and addresses.
+func TestHostsAreTheCertificates(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	cert, key := pair(t, 1)
+	for name, data := range map[string][]byte{"cert.pem": cert, "key.pem": key} {
+		if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	secure := func(c *config.Config) {
+		c.TLS.Cert, c.TLS.Key = filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
+	}
+	for _, test := range []struct {
+		name  string
+		edit  func(*config.Config)
+		hosts map[string]int
+	}{
+		{"a certificate", secure, map[string]int{
+			"desk.example:7440": 200, "DESK.example": 200, "a.rooms.example": 200, "192.0.2.7:7440": 200,
+			"evil.example": 403, "192.0.2.8": 403, "rooms.example": 403, "hub": 403, "localhost": 200,
+		}},
+		{"other hosts", func(c *config.Config) { secure(c); c.HTTP.Hosts = []string{"door.example"} }, map[string]int{
+			"door.example": 200, "desk.example": 403, "192.0.2.7": 403, "localhost": 200,
+		}},
+		{"no certificate", func(*config.Config) {}, map[string]int{"desk.example": 403, "localhost": 200}},
+	} {
+		h := start(t, func(c *config.Config, _ *server.Deps) { test.edit(c) })
+		for host, want := range test.hosts {
+			if status, body := h.do(t, http.MethodGet, "/healthz", "", "Host", host); status != want {
+				t.Errorf("%s: %s is answered %d, want %d: %s", test.name, host, status, want, body)
+			}
+		}
+	}
 }
 
 func TestCertificateIsReadAgain(t *testing.T) {

@@ -17,6 +17,7 @@ type metrics struct {
 	requests    *prometheus.CounterVec
 	seconds     *prometheus.HistogramVec
 	upgrades    prometheus.Counter
+	failures    *prometheus.CounterVec
 }
 
 func newMetrics(registry *prometheus.Registry, version string, dialects []Dialect) (*metrics, error) {
@@ -38,13 +39,20 @@ func newMetrics(registry *prometheus.Registry, version string, dialects []Dialec
 			Name: "parley_upgrades_total", Help: "WebSocket upgrades asked for.",
 		}),
 	}
+	m.failures = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "parley_auth_failures_total", Help: "Authentications that failed, by where they were tried.",
+	}, []string{"door"})
+	for _, reason := range []string{"connections", "host", "origin", "site", "token"} {
+		m.refused.WithLabelValues(reason) // counts from 0, not from the first
+	}
+	m.failures.WithLabelValues("http")
 	build := prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "parley_build_info", Help: "Always 1; the label tells the version.",
 		ConstLabels: prometheus.Labels{"version": version},
 	})
 	build.Set(1)
 	for _, c := range []prometheus.Collector{
-		m.connections, m.refused, m.requests, m.seconds, m.upgrades, build,
+		m.connections, m.refused, m.requests, m.seconds, m.upgrades, m.failures, build,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	} {
 		if err := registry.Register(c); err != nil {

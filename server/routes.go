@@ -40,19 +40,33 @@ func (s *Server) handler() (_ http.Handler, err error) {
 	mux.Handle(everythingElse, orNothing(s.deps.Page))
 
 	refuse := func(w http.ResponseWriter, r *http.Request, err error) { s.mounted.refuse(mux, w, r, err) }
+	var certified func(host string) bool
+	if s.certificate != nil {
+		certified = s.certificate.names
+	}
 	guard := &access.Guard{
 		Keys:        s.deps.Keys,
 		Sessions:    s.deps.Sessions,
 		Listen:      s.cfg.HTTP.Listen,
 		Hosts:       s.cfg.HTTP.Hosts,
+		Named:       certified,
 		Origins:     s.cfg.HTTP.Origins,
 		BehindProxy: s.cfg.HTTP.BehindProxy,
 		Token:       func(r *http.Request, u *url.URL) string { return s.token(mux, r, u) },
 		Answer:      refuse,
-		Refused:     func(reason string) { s.metrics.refused.WithLabelValues(reason).Inc() },
+		Refused:     s.refused,
 	}
 	routed := s.upgrades(mux, named(&s.mounted, mux))
 	return s.bound(mux, s.metrics.observe(guard.Wrap(seated(refuse, s.accept(refuse, routed))))), nil
+}
+
+// refused counts and logs a request that the guard turns away. A key that is not
+// one is logged by who audits failed authentications, of every dialect.
+func (s *Server) refused(r *http.Request, reason string, err error) {
+	s.metrics.refused.WithLabelValues(reason).Inc()
+	if reason != "token" {
+		s.warnings.Warn(s.log, time.Now(), "request refused", "reason", reason, "peer", r.RemoteAddr, "path", r.URL.Path, "error", err)
+	}
 }
 
 // everythingElse is the pattern of what nobody owns.

@@ -16,6 +16,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/parley-hub/parley/internal/logsample"
 	"github.com/parley-hub/parley/server/access"
 	"github.com/parley-hub/parley/server/config"
 )
@@ -48,15 +49,17 @@ type Server struct {
 	deps     Deps
 	log      *slog.Logger
 	metrics  *metrics
+	warnings logsample.Limiter // of what the guard refuses
 	mounted  mounted
 	listener *listener
 	http     *http.Server
-	secure   bool // over TLS; net/http fills TLSConfig in for itself
 	draining atomic.Bool
 	patience atomic.Int64  // how long draining may take, in nanoseconds
 	stopping chan struct{} // closed when draining begins
 	base     context.Context
 	abandon  context.CancelFunc // ends base
+
+	certificate *certificate // nil: TLS is off
 }
 
 type stoppingKey struct{}
@@ -89,21 +92,19 @@ func New(ctx context.Context, cfg config.Config, deps Deps) (*Server, error) {
 	if s.metrics, err = newMetrics(deps.Metrics, deps.Version, deps.Dialects); err != nil {
 		return nil, fmt.Errorf("server: metrics: %w", err)
 	}
+	deps.Keys.CountFailures(func(door string) { s.metrics.failures.WithLabelValues(door).Inc() })
+	var tlsConfig *tls.Config
+	if cfg.TLS.Cert != "" {
+		if s.certificate, err = loadCertificate(cfg.TLS.Cert, cfg.TLS.Key, s.log); err != nil {
+			return nil, err
+		}
+		tlsConfig = &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: s.certificate.get}
+	}
 	handler, err := s.handler()
 	if err != nil {
 		return nil, err
 	}
-
-	var tlsConfig *tls.Config
-	if cfg.TLS.Cert != "" {
-		certs, err := loadCertificate(cfg.TLS.Cert, cfg.TLS.Key, s.log)
-		if err != nil {
-			return nil, err
-		}
-		s.secure = true
-		tlsConfig = &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: certs.get}
-	}
-	if s.listener, err = listen(ctx, cfg, deps.Keys.Len(), s.metrics); err != nil {
+	if s.listener, err = listen(ctx, cfg, deps.Keys.Len(), s.metrics, s.log); err != nil {
 		return nil, err
 	}
 	if s.listener.max < cfg.HTTP.MaxConnections {
@@ -132,7 +133,7 @@ func (s *Server) Addr() net.Addr { return s.listener.Addr() }
 // URL is how a client on this machine reaches the server.
 func (s *Server) URL() string {
 	scheme := "http"
-	if s.secure {
+	if s.certificate != nil {
 		scheme = "https"
 	}
 	address, ok := s.Addr().(*net.TCPAddr)
@@ -161,7 +162,7 @@ func (s *Server) Run(ctx context.Context) error {
 	}
 	served := make(chan error, 1)
 	go func() {
-		if s.secure {
+		if s.certificate != nil {
 			served <- s.http.ServeTLS(s.listener, "", "")
 		} else {
 			served <- s.http.Serve(s.listener)

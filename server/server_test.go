@@ -365,9 +365,31 @@ func TestHugeHeaderIsRefused(t *testing.T) {
 	}
 }
 
+// refusals is a log that sends the refusals of connections.
+func refusals() (*slog.Logger, <-chan string) {
+	lines := make(chan string, 100)
+	return slog.New(slog.NewTextHandler(writer(func(p []byte) (int, error) {
+		if strings.Contains(string(p), "connection refused") {
+			select {
+			case lines <- string(p):
+			default:
+			}
+		}
+		return len(p), nil
+	}), nil)), lines
+}
+
+type writer func([]byte) (int, error)
+
+func (w writer) Write(p []byte) (int, error) { return w(p) }
+
 func TestConnectionsAreBounded(t *testing.T) {
 	t.Parallel()
-	h := start(t, func(c *config.Config, _ *server.Deps) { c.HTTP.MaxConnections, c.Limits.ConnectionsPeer = 2, 2 })
+	log, refused := refusals()
+	h := start(t, func(c *config.Config, d *server.Deps) {
+		c.HTTP.MaxConnections, c.Limits.ConnectionsPeer = 2, 2
+		d.Log = log
+	})
 	if _, _, err := h.keys.Add(t.Context(), access.Operator, "", nil); err != nil { // or everyone here were operator
 		t.Fatal(err)
 	}
@@ -394,6 +416,9 @@ func TestConnectionsAreBounded(t *testing.T) {
 	}
 	if another() == nil {
 		t.Fatal("a third connection was served")
+	}
+	if line := <-refused; !strings.Contains(line, "http.max_connections") {
+		t.Errorf("it is logged as %q", line)
 	}
 	if err := ask(first); err != nil {
 		t.Errorf("the first connection suffered: %v", err)

@@ -15,6 +15,7 @@ import (
 	"github.com/parley-hub/parley/hub"
 	"github.com/parley-hub/parley/identity"
 	"github.com/parley-hub/parley/internal/answers"
+	"github.com/parley-hub/parley/internal/logsample"
 	"github.com/parley-hub/parley/journal"
 	"github.com/parley-hub/parley/journal/disk"
 	"github.com/parley-hub/parley/server"
@@ -31,6 +32,9 @@ func compose(ctx context.Context, cfg config.Config, engine journal.Engine, log 
 	var err error
 	if opts.Adapters, err = adapters(cfg); err != nil {
 		return server.Deps{}, nil, err
+	}
+	if log.Enabled(ctx, slog.LevelDebug) {
+		opts.Listeners = append(opts.Listeners, channelLog{log: log})
 	}
 	h, err := hub.Open(ctx, engine, opts)
 	if err != nil {
@@ -82,6 +86,9 @@ func compose(ctx context.Context, cfg config.Config, engine journal.Engine, log 
 	registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "parley_followers", Help: "Streams of /v1 that are open now.",
 	}, func() float64 { return float64(v1.Followers()) }))
+	registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
+		Name: "parley_slow_readers_total", Help: "Streams of /v1 cut off because they read too slowly.",
+	}, func() float64 { return float64(v1.SlowReaders()) }))
 	recording, stopRecording := context.WithCancel(context.WithoutCancel(ctx))
 	var recorded sync.WaitGroup
 	recorded.Go(func() { recorder.Run(recording) })
@@ -116,9 +123,11 @@ func hostName() string {
 	return name
 }
 
-// auditFailures writes failed authentications to the audit.
+// auditFailures writes failed authentications to the audit and the log.
 func auditFailures(h *hub.Hub, log *slog.Logger) func(access.Failure) {
+	var warnings logsample.Limiter
 	return func(f access.Failure) {
+		warnings.Warn(log, time.Now(), "authentication failed", "address", f.Address, "door", f.Door, "name", f.Name, "untold", f.Untold)
 		ctx, cancel := context.WithTimeout(context.Background(), auditTimeout)
 		defer cancel()
 		record := map[string]any{"address": f.Address, "door": f.Door, "name": f.Name, "untold": f.Untold}

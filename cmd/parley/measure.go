@@ -26,7 +26,7 @@ var measured = []struct {
 	{stats.Series{Name: "unsynced_bytes"}, "parley_journal_unsynced_bytes"},
 	{stats.Series{Name: "connections"}, "parley_connections"},
 	{stats.Series{Name: "followers"}, "parley_followers"},
-	{stats.Series{Name: "slow_cut", Counter: true}, "parley_ag2_slow_readers_total"},
+	{stats.Series{Name: "slow_cut", Counter: true}, slowReaders},
 	{stats.Series{Name: "live_lost", Counter: true}, "parley_live_lost_total"},
 	{stats.Series{Name: "inbox_total"}, "parley_inbox_pending"},
 	{stats.Series{Name: "inbox_max"}, "parley_inbox_pending_max"},
@@ -40,6 +40,9 @@ var measured = []struct {
 	{stats.Series{Name: "disk_free"}, "parley_disk_free_bytes"},
 	{stats.Series{Name: "data_bytes"}, "parley_data_bytes"},
 }
+
+// slowReaders stands for the readers that were cut off, whatever they speak.
+const slowReaders = "slow readers"
 
 // recorderOf records what a registry tells.
 func recorderOf(registry *prometheus.Registry, engine journal.Engine) *stats.Recorder {
@@ -59,6 +62,8 @@ func readingOf(registry *prometheus.Registry, engine journal.Engine) stats.Readi
 			sums[f.GetName()] += m.GetCounter().GetValue() + m.GetGauge().GetValue()
 		}
 	}
+	sums[slowReaders] = sums["parley_slow_readers_total"] + sums["parley_ag2_slow_readers_total"] +
+		sums["parley_hpd_readers_cut_off_total"] + sums["parley_agh_slow_readers_total"]
 	for i, m := range measured {
 		value, ok := sums[m.from]
 		if !ok {
@@ -93,8 +98,8 @@ func refusedAtDoor(registry *prometheus.Registry) func() map[string]int64 {
 				continue
 			}
 			for _, m := range f.GetMetric() {
-				for _, label := range m.GetLabel() {
-					counted[label.GetValue()] += int64(m.GetCounter().GetValue())
+				if n := int64(m.GetCounter().GetValue()); n > 0 {
+					counted[m.GetLabel()[0].GetValue()] = n
 				}
 			}
 		}

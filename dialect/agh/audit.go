@@ -153,6 +153,7 @@ type counters struct {
 	kinds             [7]kindCounters // of wire.Kinds, and of what has no known kind
 	workflow, handoff atomic.Int64
 	unaudited         atomic.Int64
+	slow              atomic.Int64 // readers that were cut off
 	dropped           atomic.Int64 // over a budget or limit, before they were read
 	notTarget         atomic.Int64
 	ignored           atomic.Int64 // about work of others

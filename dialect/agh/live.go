@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"time"
 
 	"github.com/go-json-experiment/json"
 
@@ -122,6 +123,10 @@ func (c *call) follow(ctx context.Context, r *netChannel, f *hub.Follower, gap *
 			return len(text), nil, err
 		})
 	})
+	if errors.Is(err, sse.ErrSlow) || fault.CodeOf(err) == fault.SlowReader {
+		c.s.counts.slow.Add(1)
+		c.s.slowReaders.Warn(c.s.cfg.Log, time.Now(), "slow reader cut off", "peer", c.RemoteAddr, "path", c.URL.Path, "error", err)
+	}
 	var dropped *hub.Gap
 	if errors.As(err, &dropped) {
 		tellGap(dropped)

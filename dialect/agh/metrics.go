@@ -47,6 +47,7 @@ func newMetrics() *metrics {
 var (
 	openWorkDesc   = prometheus.NewDesc("network_open_work_items", "Pieces of AGH work that are open.", []string{"channel", "surface"}, nil)
 	droppedDesc    = prometheus.NewDesc("network_dropped_total", "AGH messages over the budget of a subscription or a sender, or of peers over agh.limits.remotes.", nil, nil)
+	slowDesc       = prometheus.NewDesc("parley_agh_slow_readers_total", "Live streams of AGH channels cut off because they read too slowly.", nil, nil)
 	queueDepthDesc = prometheus.NewDesc("network_delivery_queue_depth", "AGH messages that wait for hosted peers.", []string{"channel", "surface"}, nil)
 )
 
@@ -62,6 +63,7 @@ func (s *Server) Describe(to chan<- *prometheus.Desc) {
 	to <- openWorkDesc
 	to <- queueDepthDesc
 	to <- droppedDesc
+	to <- slowDesc
 }
 
 // gaugesWithin bounds how long the figures that are counted may take.
@@ -73,6 +75,7 @@ func (s *Server) Collect(to chan<- prometheus.Metric) {
 		v.Collect(to)
 	}
 	to <- prometheus.MustNewConstMetric(droppedDesc, prometheus.CounterValue, float64(s.counts.dropped.Load()))
+	to <- prometheus.MustNewConstMetric(slowDesc, prometheus.CounterValue, float64(s.counts.slow.Load()))
 	ctx, cancel := context.WithTimeout(s.ctx, gaugesWithin)
 	defer cancel()
 	type label struct{ channel, surface string }

@@ -11,6 +11,7 @@ import (
 	"github.com/parley-hub/parley/dialect/agh/wire"
 	"github.com/parley-hub/parley/fault"
 	"github.com/parley-hub/parley/hub"
+	"github.com/parley-hub/parley/internal/logsample"
 )
 
 // Server is the runtime.
@@ -21,6 +22,8 @@ type Server struct {
 	ledger  *ledger
 	counts  counters
 	metrics *metrics
+
+	slowReaders logsample.Limiter
 
 	catalogs   sync.Map   // of hosted identities, by id
 	cataloging sync.Mutex // held while one is written

@@ -12,7 +12,7 @@ import (
 type counts struct {
 	stored, live                 atomic.Int64 // events of producers
 	completed, failed, cancelled atomic.Int64 // runs
-	cutOff                       atomic.Int64 // readers that fell too far behind
+	cutOff                       atomic.Int64 // readers of streams that fell too far behind
 }
 
 // ended counts a run by how it ended.
@@ -71,7 +71,8 @@ func (s *Server) Collect(to chan<- prometheus.Metric) {
 	ever(runsEnded, &s.counts.cancelled, wire.RunCancelled)
 	ever(eventsTotal, &s.counts.stored, "stored")
 	ever(eventsTotal, &s.counts.live, "live")
-	ever(readersCut, &s.counts.cutOff)
+	cut := s.counts.cutOff.Load() + s.sockets.Stats().SlowReaders
+	to <- prometheus.MustNewConstMetric(readersCut, prometheus.CounterValue, float64(cut))
 }
 
 // count is how many producers are connected, and how many runs none has.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"time"
 
 	"github.com/go-json-experiment/json"
 
@@ -189,8 +190,9 @@ func (s *Server) streamFrom(c *call, open func(context.Context) (feed, error)) e
 	if hub.Deleted(err) || errors.Is(err, errRunShown) {
 		return nil // the clean ends
 	}
-	if fault.CodeOf(err) == fault.SlowReader {
+	if fault.CodeOf(err) == fault.SlowReader || errors.Is(err, sse.ErrSlow) {
 		s.counts.cutOff.Add(1)
+		s.slowReaders.Warn(s.log, time.Now(), "slow reader cut off", "peer", c.RemoteAddr, "path", c.URL.Path, "error", err)
 	}
 	if c.Context().Err() == nil {
 		s.explain(stream, err)
@@ -213,7 +215,7 @@ func (s *Server) mayWrite(c *call) func(context.Context, int) (func(), error) {
 
 // explain tells a reader why its stream ends, where that is not its own doing.
 func (s *Server) explain(stream *sse.Stream, err error) {
-	if code := fault.CodeOf(err); s.ctx.Err() != nil || code == fault.SlowReader || code == fault.AuthFailed {
+	if code := fault.CodeOf(err); s.ctx.Err() != nil || code == fault.SlowReader || code == fault.AuthFailed || errors.Is(err, sse.ErrSlow) {
 		return
 	}
 	e := &wire.Event{Payload: wire.MessageTurnError{Message: "the stream ended: " + err.Error()}}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/parley-hub/parley/hub"
+	"github.com/parley-hub/parley/internal/logsample"
 	"github.com/parley-hub/parley/internal/wsconn"
 	"github.com/parley-hub/parley/server/dialect"
 )
@@ -29,8 +30,10 @@ type Server struct {
 	asks    asks
 	pools   pools
 	sockets *wsconn.Server
-	settled seen // sessions
-	remote  seen // agents whose producer is another process
+
+	slowReaders logsample.Limiter
+	settled     seen // sessions
+	remote      seen // agents whose producer is another process
 	// replaced are ends of runs that an interruption had turned into cancelled.
 	replaced seen
 	streams  chan struct{} // one place for each

@@ -185,8 +185,7 @@ func (k *socket) show(w *watching) {
 			k.ws.End(&wsconn.CloseError{Code: wsconn.NotUTF8, Reason: k.surface.CloseGone()})
 			return
 		case fault.CodeOf(err) == fault.SlowReader:
-			s.counts.cutOff.Add(1)
-			k.ws.CutOff(err)
+			k.ws.CutOff(err) // which counts and logs it
 			return
 		case err != nil:
 			return // the socket or the server ends

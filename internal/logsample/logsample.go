@@ -14,12 +14,14 @@ type Limiter struct {
 	skipped int
 }
 
-// Warn logs a line, or leaves it out; the next one says how many were.
+// Warn logs a line, or leaves it out; the next one says how many were. At the
+// level debug nothing is left out.
 func (l *Limiter) Warn(log *slog.Logger, now time.Time, message string, args ...any) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if now.Before(l.next) {
 		l.skipped++
+		log.Debug(message, args...)
 		return
 	}
 	if l.skipped > 0 {

@@ -5,6 +5,8 @@ package sse
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"net/http"
 	"time"
 )
@@ -31,6 +33,9 @@ type Stream struct {
 	control *http.ResponseController
 	buf     []byte
 }
+
+// ErrSlow is why a stream ends whose reader did not take a write in Config.Write.
+var ErrSlow = errors.New("the reader takes too long")
 
 // flushAt bounds what is gathered before it is written.
 const flushAt = 64 << 10
@@ -80,7 +85,11 @@ func (s *Stream) Flush(ctx context.Context) error {
 			defer after()
 		}
 	}
+	began := time.Now()
 	if err := s.write(s.buf); err != nil {
+		if time.Since(began) >= s.cfg.Write { // HTTP/2 says only that the stream is closed
+			err = fmt.Errorf("%w: %w", ErrSlow, err)
+		}
 		return err
 	}
 	if s.buf = s.buf[:0]; cap(s.buf) > 2*flushAt {

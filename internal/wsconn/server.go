@@ -18,7 +18,8 @@ type Server struct {
 	cfg      Config
 	upgrader ws.HTTPUpgrader
 	stats    counters
-	warnings logsample.Limiter
+	warnings logsample.Limiter // of slow readers
+	refusals logsample.Limiter
 
 	ctx  context.Context
 	stop context.CancelFunc
@@ -68,10 +69,10 @@ type Handler interface {
 // peer are for the log. It reports whether the connection is open and in All.
 func (s *Server) Accept(w http.ResponseWriter, r *http.Request, id, peer string, open func(*Conn) Handler) bool {
 	if !s.reserve() {
-		s.stats.refused.Add(1)
+		why := fmt.Sprintf("%d connections are open, which is the limit (%s.connections); try again", s.cfg.Limits.Connections, s.cfg.Keys)
+		s.refused(peer, why)
 		w.Header().Set("Retry-After", "5")
-		http.Error(w, fmt.Sprintf("%d connections are open, which is the limit (%s.connections); try again",
-			s.cfg.Limits.Connections, s.cfg.Keys), http.StatusServiceUnavailable)
+		http.Error(w, why, http.StatusServiceUnavailable)
 		return false
 	}
 	c := &Conn{server: s, id: id, peer: peer}
@@ -86,8 +87,7 @@ func (s *Server) Accept(w http.ResponseWriter, r *http.Request, id, peer string,
 		if nc != nil {
 			_ = nc.Close()
 		}
-		s.stats.refused.Add(1)
-		s.cfg.Log.Debug("upgrade refused", "peer", peer, "error", err)
+		s.refused(peer, err.Error())
 		return false
 	}
 	early := make([]byte, rw.Reader.Buffered())
@@ -106,6 +106,12 @@ func (s *Server) Accept(w http.ResponseWriter, r *http.Request, id, peer string,
 	// Nothing of the request is kept: an idle connection costs little.
 	go c.serve()
 	return true
+}
+
+// refused counts and logs an upgrade that is not made.
+func (s *Server) refused(peer, why string) {
+	s.stats.refused.Add(1)
+	s.refusals.Warn(s.cfg.Log, time.Now(), "upgrade refused", "peer", peer, "error", why)
 }
 
 // shuttingDown is the reason of close frames when the server closes.

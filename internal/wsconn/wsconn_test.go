@@ -1,9 +1,11 @@
 package wsconn_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -64,11 +66,31 @@ type rig struct {
 	url     string
 	mu      sync.Mutex
 	handler []*echo
+	log     lockedBuffer
+}
+
+// lockedBuffer is a log that several goroutines write.
+type lockedBuffer struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.String()
 }
 
 func newRig(t *testing.T, limits wsconn.Limits) *rig {
 	t.Helper()
-	r := &rig{Server: wsconn.New(wsconn.Config{Keys: "echo.limits", Limits: limits})}
+	r := &rig{}
+	r.Server = wsconn.New(wsconn.Config{Keys: "echo.limits", Limits: limits, Log: slog.New(slog.NewTextHandler(&r.log, nil))})
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		w.Header().Set("X-Content-Type-Options", "nosniff")
 		r.Accept(w, req, "one", req.RemoteAddr, func(c *wsconn.Conn) wsconn.Handler {
@@ -213,6 +235,9 @@ func TestALimitNamesItsKey(t *testing.T) {
 	_ = response.Body.Close()
 	if !strings.Contains(string(body), "echo.limits.connections") {
 		t.Errorf("one connection too many is told %q", body)
+	}
+	if log := r.log.String(); !strings.Contains(log, "upgrade refused") || !strings.Contains(log, "echo.limits.connections") || r.Stats().Refused != 1 {
+		t.Errorf("it is logged as %q and counted as %d", log, r.Stats().Refused)
 	}
 	send(t, c, ws.NewTextFrame(make([]byte, 11)))
 	wantClosed(t, c, wsconn.TooLarge, "a message has at most 10 bytes (echo.limits.frame_bytes)")

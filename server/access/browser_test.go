@@ -42,7 +42,7 @@ func TestPagesOfOtherSites(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			reason := ""
-			g := &access.Guard{Keys: access.NewKeys(), Listen: "127.0.0.1:7440", Origins: []string{desk}, Refused: func(r string) { reason = r }}
+			g := &access.Guard{Keys: access.NewKeys(), Listen: "127.0.0.1:7440", Origins: []string{desk}, Refused: func(_ *http.Request, r string, _ error) { reason = r }}
 			r := request("127.0.0.1:1", "localhost:7440")
 			r.Method, r.URL = tc.method, &url.URL{Path: tc.path}
 			if tc.site != "" {

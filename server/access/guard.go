@@ -16,15 +16,17 @@ import (
 // somebody else could have made, and finds out who the others come from.
 type Guard struct {
 	Keys        *Keys
-	Sessions    *Sessions // nil: there are none
-	Listen      string    // host:port as configured
-	Hosts       []string  // names besides loopback and Listen
-	Origins     []string  // web origins besides the hub's own
+	Sessions    *Sessions              // nil: there are none
+	Listen      string                 // host:port as configured
+	Hosts       []string               // names besides loopback and Listen
+	Named       func(host string) bool // whether Hosts' default has a name; nil: it is empty
+	Origins     []string               // web origins besides the hub's own
 	BehindProxy bool
 	// Token takes a token out of u, a copy of the request's URL, on paths that
 	// may have one there; empty is none. May be nil.
-	Token   func(r *http.Request, u *url.URL) string
-	Refused func(reason string) // counts refusals; may be nil
+	Token func(r *http.Request, u *url.URL) string
+	// Refused is told of refusals: host, origin, site or token, and why. May be nil.
+	Refused func(r *http.Request, reason string, err error)
 	// Answer answers a refused request; nil answers with problem+json.
 	Answer func(http.ResponseWriter, *http.Request, error)
 }
@@ -74,7 +76,7 @@ func (g *Guard) Wrap(next http.Handler) http.Handler {
 
 func (g *Guard) refuse(w http.ResponseWriter, r *http.Request, reason string, err error) {
 	if g.Refused != nil {
-		g.Refused(reason)
+		g.Refused(r, reason, err)
 	}
 	if g.Answer != nil {
 		g.Answer(w, r, err)
@@ -168,6 +170,9 @@ func (g *Guard) knowsHost(r *http.Request) bool {
 		if strings.EqualFold(known, r.Host) || strings.EqualFold(known, name) {
 			return true
 		}
+	}
+	if len(g.Hosts) == 0 && g.Named != nil && g.Named(name) {
+		return true
 	}
 	return isLocalAddress(r, name)
 }

@@ -136,7 +136,7 @@ func TestHosts(t *testing.T) {
 			refused := ""
 			g := &access.Guard{
 				Keys: access.NewKeys(), Listen: "hub.internal:7440",
-				Hosts: []string{"desk.example", "ported.example:8443"}, Refused: func(reason string) { refused += reason },
+				Hosts: []string{"desk.example", "ported.example:8443"}, Refused: func(_ *http.Request, reason string, _ error) { refused += reason },
 			}
 			r := request("127.0.0.1:1", tc.host)
 			if tc.local != nil {

@@ -68,7 +68,8 @@ type Keys struct {
 	agents  map[string]bool   // that a key was ever made for
 	changed []func()
 
-	failures *Failures // nil: nobody is told
+	failures *Failures         // nil: nobody is told
+	count    func(door string) // nil: nobody counts failures
 	sessions atomic.Pointer[Sessions]
 	lasting  lasting
 }
@@ -81,9 +82,16 @@ func NewKeys() *Keys { return &Keys{now: time.Now} }
 // record. It is called before the keys are used.
 func (k *Keys) OnFailure(tell func(Failure)) { k.failures = NewFailures(tell) }
 
+// CountFailures has count called with the door of every failed authentication. It
+// is called before the keys are used.
+func (k *Keys) CountFailures(count func(door string)) { k.count = count }
+
 // Failed notes that a client at a remote address showed no valid key at a door,
 // and the name that it claimed, if any.
 func (k *Keys) Failed(remote, door, name string) {
+	if k.count != nil {
+		k.count(door)
+	}
 	if k.failures != nil {
 		k.failures.Note(remote, door, name)
 	}

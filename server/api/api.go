@@ -21,6 +21,7 @@ import (
 	"github.com/parley-hub/parley/fault"
 	"github.com/parley-hub/parley/hub"
 	"github.com/parley-hub/parley/internal/answers"
+	"github.com/parley-hub/parley/internal/logsample"
 	"github.com/parley-hub/parley/internal/turns"
 	"github.com/parley-hub/parley/server/access"
 	"github.com/parley-hub/parley/server/body"
@@ -96,8 +97,11 @@ type API struct {
 	viewing   atomic.Int64 // bytes of the logs that views are being made of
 	pasts     *pasts
 	backingUp atomic.Bool
-	importing atomic.Bool
-	mux       *http.ServeMux
+	slow      atomic.Int64 // readers that were cut off
+
+	slowReaders logsample.Limiter
+	importing   atomic.Bool
+	mux         *http.ServeMux
 
 	titles    titles
 	summaries summaries
@@ -190,6 +194,9 @@ func setDefault[T comparable](field *T, value T) {
 
 // Followers is how many streams are open.
 func (a *API) Followers() int { return len(a.followers) }
+
+// SlowReaders is how many streams were cut off because their reader was slow.
+func (a *API) SlowReaders() int64 { return a.slow.Load() }
 
 // ServeHTTP answers a request that has passed the guard.
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) { a.mux.ServeHTTP(w, r) }

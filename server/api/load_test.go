@@ -230,6 +230,9 @@ func TestOneOfManyFollowersStopsReading(t *testing.T) {
 	}
 	wg.Wait()
 	s.awaitFollowers(0)
+	if cut := s.v1.(*api.API).SlowReaders(); cut != 1 {
+		t.Errorf("%d slow readers were counted", cut)
+	}
 	// It takes what reached it, then goes on from the last whole event.
 	seen := stopped.rest()
 	last := seen[len(seen)-1]

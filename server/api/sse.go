@@ -2,8 +2,10 @@ package api
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"sync"
+	"time"
 
 	"github.com/go-json-experiment/json"
 
@@ -13,7 +15,22 @@ import (
 )
 
 // stream is one follower's connection.
-type stream struct{ *sse.Stream }
+type stream struct {
+	*sse.Stream
+	api  *API
+	call *call
+}
+
+// Run writes as sse.Stream.Run does. A reader that is cut off because it is slow
+// is counted and logged.
+func (s stream) Run(ctx context.Context, next func() (<-chan struct{}, error)) error {
+	err := s.Stream.Run(ctx, next)
+	if errors.Is(err, sse.ErrSlow) || fault.CodeOf(err) == fault.SlowReader {
+		s.api.slow.Add(1)
+		s.api.slowReaders.Warn(s.api.log, time.Now(), "slow reader cut off", "peer", s.call.RemoteAddr, "path", s.call.URL.Path, "error", err)
+	}
+	return err
+}
 
 var errRevoked = fault.New(fault.AuthFailed, "the key was revoked, or its agent removed")
 
@@ -48,7 +65,7 @@ func (a *API) stream(c *call) (s stream, ctx context.Context, done func(), err e
 	ctx, cancel := context.WithCancelCause(c.Context())
 	var watching sync.WaitGroup
 	watching.Go(func() { cancel(a.ends(ctx, c)) })
-	s = stream{sse.Start(c.ResponseWriter, c.Request, sse.Config{
+	s = stream{api: a, call: c, Stream: sse.Start(c.ResponseWriter, c.Request, sse.Config{
 		Write: a.cfg.Limits.Write, KeepAlive: a.cfg.Limits.KeepAlive,
 		Before: func(ctx context.Context, size int) (func(), error) { return a.mayWrite(ctx, c, size) },
 	})}

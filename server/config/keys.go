@@ -56,7 +56,7 @@ var Core = Table{
 	},
 	{
 		Name: "http.hosts", Default: "",
-		Meaning: "host names under which the hub is reached besides loopback names and the listen address; with a port, only that port",
+		Meaning: "host names under which the hub is reached besides loopback names and the listen address; with a port, only that port. Unless told, those of the certificate",
 		field:   func(c *Config) any { return &c.HTTP.Hosts }, check: checkHost,
 	},
 	{

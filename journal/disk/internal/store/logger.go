@@ -1,6 +1,7 @@
 package store
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"runtime"
@@ -14,8 +15,14 @@ type Logger struct {
 	Fatal func(error)
 }
 
+// chatter is the level of what Pebble tells of its files: an operator who looks
+// for a hub's connections and refusals does not look for these.
+const chatter = slog.LevelDebug - 4
+
 func (l Logger) Infof(format string, args ...any) {
-	l.Debug("store: " + strings.TrimSpace(fmt.Sprintf(format, args...)))
+	if ctx := context.Background(); l.Enabled(ctx, chatter) {
+		l.Log(ctx, chatter, "store: "+strings.TrimSpace(fmt.Sprintf(format, args...)))
+	}
 }
 
 func (l Logger) Errorf(format string, args ...any) {
