@@ -162,14 +162,18 @@ func (h *Hub) sayIn(ctx context.Context, ch *loadedChannel, p *post) (*Pending, 
 }
 
 // nameSpeaker tells a message the name that its sender has in the channel, or in
-// the one that the members are of, unless the dialect has told it.
+// the one that knows its members' names, unless the dialect has told it.
 func (h *Hub) nameSpeaker(ctx context.Context, ch *loadedChannel, sender string, msg *message.Envelope) error {
 	if channel.SaidName(*msg) != "" {
 		return nil
 	}
 	a, m, s := ch.adapter, ch.meta, ch.state
-	if m.MembersOf != "" {
-		of, err := h.snapshot(ctx, m.MembersOf, 0)
+	from, err := h.namesOf(ctx, a, m)
+	if err != nil {
+		return ignoreMissing(err)
+	}
+	if from != "" {
+		of, err := h.snapshot(ctx, from, 0)
 		if err != nil {
 			return ignoreMissing(err)
 		}
@@ -185,6 +189,18 @@ func (h *Hub) nameSpeaker(ctx context.Context, ch *loadedChannel, sender string,
 		}
 	}
 	return nil
+}
+
+// namesOf is the channel that knows the names of another's members, if that does
+// not itself: the one that lends them, or the one that it is part of.
+func (h *Hub) namesOf(ctx context.Context, a channel.Adapter, m *channel.Metadata) (string, error) {
+	if m.MembersOf != "" {
+		return m.MembersOf, nil
+	}
+	if part, ok := a.(channel.Part); ok {
+		return h.Named(ctx, HomeOf(m.ID), part.WholeType(), part.WholeName(m))
+	}
+	return "", nil
 }
 
 // originClaim is the claim of the id that something had where it came in; empty:

@@ -173,7 +173,7 @@ func (c *conn) canSend(ctx context.Context, p wire.CanSendParams) ([]byte, error
 		return wire.AppendBool(nil, false), unlessUnknown(err)
 	}
 	if c.server.isForeign(m) {
-		can, err := c.server.asked(ctx, m, p.Sender, p.Type)
+		can, err := c.asked(ctx, m, p.Sender, p.Type)
 		return wire.AppendBool(nil, can), err
 	}
 	can, err := c.server.cfg.Hub.CanSend(ctx, p.Channel, p.Sender, p.Type)

@@ -39,13 +39,38 @@ func (c *conn) readForeign(ctx context.Context, m *channel.Metadata, p wire.Read
 }
 
 // asked is can_send in a foreign channel. Where nobody has turns, AG2's clients
-// answer whatever they may: so only whoever a text addresses may, once.
-func (s *Server) asked(ctx context.Context, m *channel.Metadata, agent, eventType string) (bool, error) {
+// answer whatever they may: so only whoever a text addresses may, once. A client
+// asks for each text that it is told, and does not say for which: so none may
+// before it is told the one that asks it.
+func (c *conn) asked(ctx context.Context, m *channel.Metadata, agent, eventType string) (bool, error) {
 	if m.State != channel.Active || eventType != "" && eventType != envelope.TypeText {
 		return false, nil
 	}
-	trigger, err := s.triggerOf(ctx, m, agent)
-	return trigger != nil, err
+	trigger, err := c.server.triggerOf(ctx, m, agent)
+	return trigger != nil && c.feeds.told(feedKey{agent, m.ID}, trigger.ID), err
+}
+
+// mayAnswer refuses an answer to a text that did not ask for it.
+func (s *Server) mayAnswer(ctx context.Context, m *channel.Metadata, e *envelope.Envelope) error {
+	f, err := s.foreign(ctx, m, []string{e.Sender}, nil)
+	if err != nil {
+		return err
+	}
+	r := f.reader(e.Sender)
+	var list []*envelope.Envelope
+	for stored, err := range s.cfg.Hub.Log(ctx, m.ID, 0, 0) {
+		if err != nil {
+			return err
+		}
+		list = r.read(list[:0], stored)
+		for _, shown := range list {
+			if shown.ID == e.Causation && r.asked != shown {
+				return fault.New(fault.Protocol, "'%s' does not ask '%s' to answer: channel '%.100s' is a %s of another dialect, in which only those answer whom a text addresses",
+					shown.ID, e.Sender, m.ID, m.Manifest.Type).Because(fault.OutOfTurn)
+			}
+		}
+	}
+	return nil
 }
 
 // triggerOf is the text that asks an identity to answer in a foreign channel; nil:

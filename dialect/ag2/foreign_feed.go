@@ -19,6 +19,7 @@ type feed struct {
 	seq    uint64 // of the log, that the reader has read
 	sent   string // the last id that was told, or acked before
 	first  string // below it nothing is told but what asks for an answer
+	told   string // as sent, for those who hold the lock
 	queued bool
 }
 
@@ -165,12 +166,30 @@ func (c *conn) feed(ctx context.Context, key feedKey, known *feed) error {
 		if e.ID <= known.sent || !c.tells(e, key.agent, known, i < head) {
 			continue
 		}
+		known.sent = e.ID
+		c.feeds.tell(known) // before the client can ask
 		if err := c.notifyForeign(ctx, key.agent, e); err != nil {
 			return err
 		}
-		known.sent = e.ID
 	}
+	c.feeds.tell(known)
 	return nil
+}
+
+// tell lets others know how far an identity was told.
+func (f *feeds) tell(known *feed) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	known.told = known.sent
+}
+
+// told reports whether an identity was told of an envelope, or is told of nothing
+// on this connection: then it has found it by itself.
+func (f *feeds) told(key feedKey, id string) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	known := f.known[key]
+	return known == nil || known.told >= id
 }
 
 // tells reports whether an identity is told of an envelope.

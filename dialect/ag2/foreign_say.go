@@ -39,6 +39,11 @@ func (c *conn) say(ctx context.Context, e *envelope.Envelope) (pending, error) {
 	if !forAll(in, e) {
 		return nil, fault.New(fault.Protocol, "channel '%.100s' is a %s of another dialect, which shows every text to all members; leave out the audience", m.ID, m.Manifest.Type)
 	}
+	if e.Causation != "" {
+		if err := c.server.mayAnswer(ctx, m, e); err != nil {
+			return nil, err
+		}
+	}
 	p := h.Say(ctx, hub.Saying{
 		Channel: m.ID, Sender: e.Sender, Message: message.Envelope{Type: message.TypeText, Content: channel.TextMember(e.Data, "text")},
 		Key: keyOf(e), Origin: envelope.Origin{Dialect: dialectName},

@@ -255,6 +255,7 @@ func TestForeignThread(t *testing.T) {
 		t.Errorf("ids do not grow: %v", log)
 	}
 	for want, more := range map[string]object{
+		"does not ask":           {"causation_id": log[3].ID},
 		"leave out the audience": {"audience": []string{carl}},
 		"no 'app.custom'":        {"event_type": "app.custom"},
 	} {
@@ -368,6 +369,10 @@ func TestForeignIsHiddenFromOthers(t *testing.T) {
 	p.call("get_channel", object{"channel_id": id}, &m)
 	if m.Manifest.Type != "conversation" || !p.canSend(id, bob) {
 		t.Errorf("shown as %+v", m)
+	}
+	p.say(id, bob, "only us")
+	if got := said(p.wal(id)); len(got) != 2 || got[1] != bob+": only us" {
+		t.Errorf("the direct room has %v", got)
 	}
 	q.quiet()
 	for op, params := range map[string]object{
