@@ -59,6 +59,13 @@ func (c *Client) Send(ctx context.Context, channel string, p Posting) (Sent, err
 	return sent, err
 }
 
+// ShowLive shows data of a type to whoever follows a channel now; it is stored
+// nowhere. The sender is a name or id.
+func (c *Client) ShowLive(ctx context.Context, channel, sender, eventType string, data any) error {
+	body := map[string]any{"sender": sender, "event_type": eventType, "event_data": data}
+	return c.Call(ctx, http.MethodPost, channelPath(channel)+"/live", body, nil)
+}
+
 // EventQuery selects events of a channel.
 type EventQuery struct {
 	As    string // only what this name or id may see; empty: what the token may see

@@ -11,6 +11,7 @@ import (
 	"github.com/parley-hub/parley/agent/runner"
 	"github.com/parley-hub/parley/client"
 	v1 "github.com/parley-hub/parley/client/v1"
+	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/identity"
 )
 
@@ -96,6 +97,11 @@ func (a *app) runAgent(ctx context.Context, hub *v1.Client, f *runFlags) error {
 	who := identity.Passport{Name: f.name, Provider: &f.provider.name, Model: &f.provider.model}
 	return a.takePart(ctx, hub, who, f.token, func(ctx context.Context, me *client.Identity, log *slog.Logger) error {
 		options.Budget, options.Log = budget, log
+		live := newDeltas(func(ctx context.Context, channel string, d agent.Delta) error {
+			return asked.ShowLive(ctx, channel, me.ID(), envelope.TypeDelta, d)
+		})
+		defer live.run(ctx)()
+		options.Observe = live.observe
 		model, err := runner.New(served, options)
 		if err != nil {
 			return err

@@ -240,6 +240,8 @@ func TestRoutesKeepTheDocument(t *testing.T) {
 	}
 	c.hold(s, op, "POST", "/v1/tasks/scan-7/cancel", `{"by":"bob","reason":"enough"}`)
 	c.hold(s, op, "POST", "/v1/tasks/none/cancel", "")
+	c.hold(s, op, "POST", at+"/live", `{"sender":"alice","event_data":{"at":0,"text":"he"},"causation_id":"x"}`)
+	c.hold(s, op, "POST", at+"/live", `{"sender":"alice","event_type":"ag2.channel.closed","event_data":{}}`)
 	var bundle []byte
 	for _, form := range []string{"", "jsonl", "messages", "markdown", "pdf", "bundle"} {
 		bundle = c.hold(s, op, "GET", at+"/export?form="+form, "")

@@ -114,6 +114,11 @@ func (a *API) routes() []route {
 			role: access.Agent, body: "Send", status: http.StatusCreated, answer: "Sent", serve: a.send,
 		},
 		{
+			method: "POST", path: "/v1/channels/{id}/live", name: "showLive",
+			says: "Shows an event to whoever follows the channel now, and stores nothing; parley.msg.delta unless told: a part of a text that is still being written.",
+			role: access.Agent, body: "Live", status: http.StatusNoContent, serve: a.showLive,
+		},
+		{
 			method: "GET", path: "/v1/channels/{id}/views/{name}", name: "showView", says: "Shows a channel as one of its participants reads it.",
 			role: access.Reader, query: []param{asParam, {"recent_n", "integer", "how many of the last envelopes a windowed view shows"}},
 			status: http.StatusOK, answer: "View", serve: a.showView,

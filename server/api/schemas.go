@@ -111,6 +111,7 @@ func eventSchemas() obj {
 			"causation_id": text, "task_id": text, "priority": text, "idempotency_key": text, "ttl_seconds": number,
 		}),
 		"Sent":   fieldsOf(obj{"envelope_id": text}),
+		"Live":   requestOf(obj{"sender": text, "event_type": text, "event_data": object, "causation_id": text}),
 		"Bundle": obj{"type": "string", "description": "what a channel's export gives as form=bundle"},
 		"Imported": fieldsOf(obj{
 			"home_id": maybe, "contents": number,

@@ -78,6 +78,39 @@ func (a *API) send(c *call) error {
 	return c.write(http.StatusCreated, sentBody{EnvelopeID: id})
 }
 
+// liveBody is a request to show something that is not stored.
+type liveBody struct {
+	Sender      string         `json:"sender"`
+	EventType   string         `json:"event_type"`
+	EventData   jsontext.Value `json:"event_data"`
+	CausationID string         `json:"causation_id"`
+}
+
+// showLive shows an envelope to whoever follows a channel now. It has no id, and
+// who comes later never sees it.
+func (a *API) showLive(c *call) error {
+	var body liveBody
+	if err := c.read(&body); err != nil {
+		return err
+	}
+	sender, err := a.actor(c, "sender", body.Sender)
+	if err != nil {
+		return err
+	}
+	e := &envelope.Envelope{
+		Channel: c.PathValue("id"), Sender: sender, Type: envelope.Canonical(cmp.Or(body.EventType, envelope.TypeDelta)), Data: unlessNull(body.EventData),
+		Causation: body.CausationID, Priority: envelope.Normal,
+	}
+	if envelope.IsProtocol(e.Type) {
+		return fault.New(fault.Invalid, "%s is a channel's own bookkeeping, and nobody else shows it", e.Type)
+	}
+	if err := a.hub.SendLive(c.Context(), e, c.who.hub()); err != nil {
+		return err
+	}
+	c.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
 // post hands an envelope to the hub, unless it could reach nobody.
 func (a *API) post(c *call, e *envelope.Envelope) (string, error) {
 	if err := a.cfg.Takes(e); err != nil {

@@ -1,0 +1,108 @@
+package main
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/parley-hub/parley/agent"
+	"github.com/parley-hub/parley/agent/runner"
+)
+
+// deltas shows what a model writes to those who watch the channel, while it writes
+// it. The model never waits for it: what comes while something is on its way goes
+// out together, and what cannot be shown is not shown.
+type deltas struct {
+	show func(ctx context.Context, channel string, d agent.Delta) error
+	wake chan struct{}
+
+	mu      sync.Mutex
+	writing map[writing]*written // by turn, while something of it waits
+}
+
+// writing is what a model is writing: an answer to an envelope of a channel.
+type writing struct{ channel, trigger string }
+
+// written is how much of it was shown, and what waits.
+type written struct {
+	at    int
+	text  string
+	reset bool
+}
+
+// maxWriting bounds the turns whose texts are shown at once. Those beyond show
+// nothing before they are said.
+const maxWriting = 1024
+
+// showTimeout bounds how long one part takes to be shown.
+const showTimeout = 5 * time.Second
+
+func newDeltas(show func(ctx context.Context, channel string, d agent.Delta) error) *deltas {
+	return &deltas{show: show, wake: make(chan struct{}, 1), writing: map[writing]*written{}}
+}
+
+// observe takes what comes of a reply.
+func (d *deltas) observe(_ context.Context, t *agent.Turn, ev runner.Event) {
+	if t == nil || t.Channel == nil || t.Trigger == nil {
+		return
+	}
+	key := writing{t.Channel.ID, t.Trigger.ID}
+	d.mu.Lock()
+	w := d.writing[key]
+	if w == nil {
+		if len(d.writing) >= maxWriting {
+			clear(d.writing) // of turns that ended long ago
+		}
+		w = &written{}
+		d.writing[key] = w
+	}
+	if ev.Reset {
+		*w = written{reset: true}
+	} else if text, ok := ev.Delta.Text(); ok {
+		w.text += text
+	}
+	d.mu.Unlock()
+	select {
+	case d.wake <- struct{}{}:
+	default:
+	}
+}
+
+// run shows what comes until it is stopped.
+func (d *deltas) run(ctx context.Context) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	var done sync.WaitGroup
+	done.Go(func() {
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-d.wake:
+				d.flush(ctx)
+			}
+		}
+	})
+	return func() { cancel(); done.Wait() }
+}
+
+func (d *deltas) flush(ctx context.Context) {
+	type part struct {
+		writing
+		agent.Delta
+	}
+	var parts []part
+	d.mu.Lock()
+	for key, w := range d.writing {
+		if w.text == "" && !w.reset {
+			continue
+		}
+		parts = append(parts, part{key, agent.Delta{Trigger: key.trigger, At: w.at, Text: w.text, Reset: w.reset}})
+		w.at, w.text, w.reset = w.at+len(w.text), "", false
+	}
+	d.mu.Unlock()
+	for _, p := range parts {
+		ctx, cancel := context.WithTimeout(ctx, showTimeout)
+		_ = d.show(ctx, p.channel, p.Delta) // the whole text is said in the end
+		cancel()
+	}
+}
