@@ -12,6 +12,7 @@ import (
 	"github.com/parley-hub/parley/journal/cluster"
 	"github.com/parley-hub/parley/journal/cluster/internal/fakelog"
 	"github.com/parley-hub/parley/journal/cluster/internal/frame"
+	"github.com/parley-hub/parley/journal/cluster/port"
 )
 
 // TestNothingOfAnOldTermFollowsAFence: a message that was on its way when another
@@ -50,10 +51,15 @@ func TestNothingOfAnOldTermFollowsAFence(t *testing.T) {
 }
 
 // stored reads a log of the servers.
-func stored(t testing.TB, name string, last uint64) (all [][]byte) {
+func stored(t testing.TB, name string, last uint64) [][]byte {
 	t.Helper()
 	log := dial(t, name)
 	defer log.Close()
+	return storedIn(t, log, last)
+}
+
+func storedIn(t testing.TB, log port.Log, last uint64) (all [][]byte) {
+	t.Helper()
 	for uint64(len(all)) < last {
 		messages, err := log.Read(context.Background(), 0, uint64(len(all))+1)
 		if err != nil {

@@ -75,6 +75,8 @@ func checkStream(c jetstream.StreamConfig) error {
 		return wrong("max_bytes", c.MaxBytes, -1)
 	case c.MaxMsgsPerSubject > 0:
 		return wrong("max_msgs_per_subject", c.MaxMsgsPerSubject, -1)
+	case c.PersistMode != jetstream.DefaultPersistMode:
+		return wrong("persist_mode", c.PersistMode, jetstream.DefaultPersistMode)
 	case !c.AllowDirect:
 		return wrong("allow_direct", false, true)
 	case !c.DenyDelete:

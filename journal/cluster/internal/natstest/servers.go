@@ -22,6 +22,7 @@ import (
 // Servers are one cluster of NATS servers.
 type Servers struct {
 	list []*server.Server
+	opts []*server.Options
 }
 
 // Start starts n servers that sync every write, in folders under dir, and waits
@@ -48,12 +49,13 @@ func Start(n int, dir string) (*Servers, error) {
 			s.Stop()
 			return nil, err
 		}
-		s.list = append(s.list, srv)
+		s.list, s.opts = append(s.list, srv), append(s.opts, opts)
 		srv.Start()
 		if !srv.ReadyForConnections(time.Minute) {
 			s.Stop()
 			return nil, fmt.Errorf("server %d does not start", i)
 		}
+		opts.Port = srv.Addr().(*net.TCPAddr).Port // where clients look for it, should it start again
 	}
 	for end := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
 		for _, srv := range s.list {
@@ -162,8 +164,25 @@ func (s *Servers) URL() string {
 	return strings.Join(urls, ",")
 }
 
-// Server i.
-func (s *Servers) Server(i int) *server.Server { return s.list[i] }
+// End ends one server.
+func (s *Servers) End(i int) {
+	s.list[i].Shutdown()
+	s.list[i].WaitForShutdown()
+}
+
+// Again starts a server that was ended, with what it had stored.
+func (s *Servers) Again(i int) error {
+	srv, err := server.NewServer(s.opts[i])
+	if err != nil {
+		return err
+	}
+	s.list[i] = srv
+	srv.Start()
+	if !srv.ReadyForConnections(time.Minute) {
+		return fmt.Errorf("server %d does not start again", i)
+	}
+	return nil
+}
 
 // Stop ends all of them.
 func (s *Servers) Stop() {

@@ -1,0 +1,198 @@
+package jetstream
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+)
+
+// OldestServer is the oldest version of NATS that keeps what it acknowledged.
+const OldestServer = "2.15.2"
+
+// maxClock is how far clocks may be apart before that is told.
+const maxClock = 500 * time.Millisecond
+
+// Requirements are what servers must be like. Whether they sync every write is
+// asked of them, through the system account or their monitoring pages.
+type Requirements struct {
+	Replicas   int
+	System     *nats.Conn // of the system account; nil: the pages are asked
+	Monitor    []string   // one address for each server, such as http://10.0.0.1:8222
+	AssumeSync bool       // take it for true that every write is synced
+}
+
+// server is what a server says of itself.
+type server struct {
+	name, version string
+	syncs         bool
+	now           time.Time
+}
+
+// Check refuses servers on which acknowledged messages could be lost. It returns
+// what an operator should know though it is not refused.
+func (l *Log) Check(ctx context.Context, r Requirements) (warnings []string, err error) {
+	servers, err := l.ask(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	if servers == nil {
+		warnings = append(warnings, "that the servers sync every write is assumed (cluster.assume_sync), not known")
+		servers = []server{{name: l.nc.ConnectedServerName(), version: l.nc.ConnectedServerVersion(), syncs: true}}
+	} else if len(servers) < r.Replicas {
+		return nil, fmt.Errorf("%d NATS servers answer, %d are needed for %d replicas; start more, or list all of them in cluster.monitor", len(servers), r.Replicas, r.Replicas)
+	}
+	for _, s := range servers {
+		if older(s.version, OldestServer) {
+			return nil, fmt.Errorf("NATS server %s is of version %s; use %s or newer", s.name, s.version, OldestServer)
+		}
+		if !s.syncs && !r.AssumeSync {
+			return nil, fmt.Errorf("NATS server %s does not sync every write and can lose what it acknowledged; set `sync_interval: always` in its jetstream block", s.name)
+		}
+		if apart := time.Since(s.now).Abs(); !s.now.IsZero() && apart > maxClock {
+			warnings = append(warnings, fmt.Sprintf("the clock of NATS server %s is %v apart from this one; at most %v is good", s.name, apart.Round(time.Millisecond), maxClock))
+		}
+	}
+	return warnings, nil
+}
+
+// ask asks every server; nil when it is to be assumed.
+func (l *Log) ask(ctx context.Context, r Requirements) ([]server, error) {
+	switch {
+	case r.System != nil:
+		return askSystem(ctx, r.System, r.Replicas)
+	case len(r.Monitor) > 0:
+		var all []server
+		for _, address := range r.Monitor {
+			s, err := askMonitor(ctx, strings.TrimSuffix(address, "/"))
+			if err != nil {
+				return nil, fmt.Errorf("asking the NATS server at %s (cluster.monitor): %w", address, err)
+			}
+			all = append(all, s)
+		}
+		return all, nil
+	case r.AssumeSync:
+		return nil, nil
+	}
+	return nil, errors.New("whether the NATS servers sync every write cannot be asked: list their monitoring addresses in cluster.monitor, or set cluster.assume_sync if you know that all have `sync_interval: always`")
+}
+
+// jsz is the part of a server's page about JetStream that matters here.
+type jsz struct {
+	Now    time.Time `json:"now"`
+	Config struct {
+		SyncAlways bool `json:"sync_always"`
+	} `json:"config"`
+	Disabled bool `json:"disabled"`
+}
+
+func (p *jsz) server(name, version string) server {
+	return server{name: name, version: version, syncs: p.Config.SyncAlways && !p.Disabled, now: p.Now}
+}
+
+// askSystem asks all servers at once, and waits for as many as there must be.
+func askSystem(ctx context.Context, nc *nats.Conn, most int) ([]server, error) {
+	ctx, cancel := context.WithTimeout(ctx, ask)
+	defer cancel()
+	inbox := nc.NewRespInbox()
+	sub, err := nc.SubscribeSync(inbox)
+	if err != nil {
+		return nil, err
+	}
+	defer sub.Unsubscribe() //nolint:errcheck // the connection is gone then
+	if err := nc.PublishRequest("$SYS.REQ.SERVER.PING.JSZ", inbox, []byte(`{"config":true}`)); err != nil {
+		return nil, err
+	}
+	all := []server{}
+	for len(all) < most {
+		m, err := sub.NextMsgWithContext(ctx)
+		if err != nil {
+			break // who has not answered is not counted
+		}
+		var answer struct {
+			Server struct {
+				Name    string `json:"name"`
+				Version string `json:"ver"`
+			} `json:"server"`
+			Data jsz `json:"data"`
+		}
+		if err := json.Unmarshal(m.Data, &answer); err != nil {
+			return nil, fmt.Errorf("the answer of a NATS server: %w", err)
+		}
+		if !answer.Data.Disabled {
+			all = append(all, answer.Data.server(answer.Server.Name, answer.Server.Version))
+		}
+	}
+	return all, nil
+}
+
+// maxPage bounds a monitoring page.
+const maxPage = 4 << 20
+
+func askMonitor(ctx context.Context, address string) (server, error) {
+	var about struct {
+		Name    string `json:"server_name"`
+		Version string `json:"version"`
+	}
+	if err := fetch(ctx, address+"/varz", &about); err != nil {
+		return server{}, err
+	}
+	var page jsz
+	if err := fetch(ctx, address+"/jsz?config=true", &page); err != nil {
+		return server{}, err
+	}
+	return page.server(about.Name, about.Version), nil
+}
+
+func fetch(ctx context.Context, url string, into any) error {
+	ctx, cancel := context.WithTimeout(ctx, ask)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close() //nolint:errcheck // only read
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s answers %s", url, response.Status)
+	}
+	page, err := io.ReadAll(io.LimitReader(response.Body, maxPage))
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(page, into)
+}
+
+// older reports whether a version comes before another; one that cannot be read
+// does.
+func older(version, than string) bool {
+	a, b := numbers(version), numbers(than)
+	for i := range b {
+		if a[i] != b[i] {
+			return a[i] < b[i]
+		}
+	}
+	return false
+}
+
+func numbers(version string) (out [3]int) {
+	version, _, _ = strings.Cut(strings.TrimPrefix(version, "v"), "-")
+	for i, part := range strings.SplitN(version, ".", 3) {
+		n, err := strconv.Atoi(part)
+		if err != nil {
+			return [3]int{}
+		}
+		out[i] = n
+	}
+	return out
+}

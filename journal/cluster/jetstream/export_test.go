@@ -1,0 +1,4 @@
+package jetstream
+
+// Older is older.
+var Older = older

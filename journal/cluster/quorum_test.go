@@ -1,0 +1,148 @@
+package cluster_test
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/parley-hub/parley/internal/scale"
+	"github.com/parley-hub/parley/journal"
+	"github.com/parley-hub/parley/journal/cluster/internal/natstest"
+	"github.com/parley-hub/parley/journal/cluster/jetstream"
+)
+
+// TestQuorumLost: with one of three servers left nothing is acknowledged, and
+// nothing fails; when they are back, everything that waited ends durable or
+// failed, and none unknown.
+func TestQuorumLost(t *testing.T) {
+	if scale.N(1) == 1 {
+		t.Skip("elections take seconds; it runs from PARLEY_SCALE=2 on")
+	}
+	t.Parallel()
+	s, connect := ownServers(t)
+	a, b := openNode(t, "a", connect()), openNode(t, "b", connect())
+	a.take().write("before")
+	s.End(1)
+	s.End(2)
+	var tickets []*journal.Ticket
+	for i := range 100 {
+		tickets = append(tickets, a.order(fmt.Sprint(i)))
+	}
+	lost := time.Now()
+	a.until("Health to tell", func() bool { return a.Health().State == journal.Waiting && time.Since(lost) > 5*time.Second })
+	for i, ticket := range tickets {
+		if o := ticket.Outcome(); o != journal.Pending {
+			t.Fatalf("without quorum ticket %d ended %v", i, o)
+		}
+	}
+	a.has("before")
+	for i := 1; i <= 2; i++ {
+		if err := s.Again(i); err != nil {
+			t.Fatal(err)
+		}
+	}
+	back := time.Now()
+	want := []string{"before"}
+	for i, ticket := range tickets {
+		switch o := a.outcome(ticket); o {
+		case journal.Durable:
+			want = append(want, fmt.Sprint(i))
+		case journal.Failed, journal.Aborted:
+		default:
+			t.Fatalf("ticket %d ended %v", i, o)
+		}
+	}
+	t.Logf("%d of %d are durable, %v after the servers were back", len(want)-1, len(tickets), time.Since(back))
+	a.has(want...)
+	b.reaches(a.Reached(0))
+	b.has(want...)
+	b.take().write("after")
+	verifyLog(t, connect(), b.Reached(0))
+}
+
+// ownServers starts servers that the test may end, with an empty cluster.
+func ownServers(t *testing.T) (*natstest.Servers, func() *jetstream.Log) {
+	t.Helper()
+	s := natstest.Run(t, 3)
+	connect := func() *jetstream.Log {
+		log, err := jetstream.Connect(jetstream.Options{URL: s.URL(), Cluster: "own"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return log
+	}
+	log := connect()
+	defer log.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	if err := log.Create(ctx, 1, 3, 1); err != nil {
+		t.Fatal(err)
+	}
+	return s, connect
+}
+
+// TestServersEndInTurn: each server is ended and started again while nodes write.
+// What was acknowledged is there once, in order.
+func TestServersEndInTurn(t *testing.T) {
+	if scale.N(1) == 1 {
+		t.Skip("elections take seconds; it runs from PARLEY_SCALE=2 on")
+	}
+	t.Parallel()
+	s, connect := ownServers(t)
+	a, b := openNode(t, "a", connect()), openNode(t, "b", connect())
+	a.take()
+	var acked atomic.Int64
+	stop, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		for i := 0; ; i++ {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			ticket, err := a.Append(a.ctx, text(fmt.Sprint(i)))
+			if err == nil {
+				err = ticket.Wait(a.ctx)
+			}
+			if err != nil {
+				t.Errorf("write %d: %v", i, err)
+				return
+			}
+			acked.Add(1)
+		}
+	}()
+	more := func(what string) {
+		began, at := time.Now(), acked.Load()
+		a.until("writes after "+what, func() bool { return acked.Load() > at+5 || t.Failed() })
+		t.Logf("writes go on %v after %s", time.Since(began).Round(time.Millisecond), what)
+	}
+	more("the beginning")
+	for i := range 3 {
+		s.End(i)
+		more(fmt.Sprintf("the end of server %d", i))
+		if err := s.Again(i); err != nil {
+			t.Fatal(err)
+		}
+		more(fmt.Sprintf("server %d began again", i))
+	}
+	close(stop)
+	<-done
+	var want []string
+	for i := range acked.Load() {
+		want = append(want, fmt.Sprint(i))
+	}
+	a.has(want...)
+	b.reaches(a.Reached(0))
+	b.has(want...)
+	verifyLog(t, connect(), b.Reached(0))
+}
+
+// verifyLog reads a log of any servers, and closes the connection.
+func verifyLog(t testing.TB, log *jetstream.Log, last uint64) {
+	t.Helper()
+	defer log.Close()
+	verify(t, storedIn(t, log, last))
+}
