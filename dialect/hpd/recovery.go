@@ -49,10 +49,14 @@ func (r *recovery) report(busy bool, left int, err error) {
 	r.busy, r.left, r.err = busy, left, err
 }
 
-// Start looks at the runs that a restart left, in the background: whoever asks
-// for one of their sessions waits for it alone.
-func (s *Server) Start(context.Context) error {
+// Start looks for runs that a restart left. Those that there are, are settled in
+// the background: whoever asks for one of their sessions waits for it alone.
+func (s *Server) Start(ctx context.Context) error {
 	s.recovery.started.Do(func() {
+		if all, err := s.activeRuns(ctx); err == nil && len(all) == 0 {
+			close(s.recovery.seen)
+			return
+		}
 		s.recovery.report(true, -1, nil)
 		s.background.Go(s.recoverAll)
 	})

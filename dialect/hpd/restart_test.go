@@ -36,7 +36,7 @@ func TestReadyWhenSettled(t *testing.T) {
 	c := &spec.T{T: t}
 	a := newAsker(c, 0, permission)
 	a.w.until("PERMISSION_REQUEST")
-	c.NoError(a.server.Ready(t.Context()))
+	c.NoError(a.server.Ready(t.Context())) // at once, because nothing was left
 	reached, gate := make(chan struct{}, 100), make(chan struct{})
 	a.opened = func() {
 		a.armed.Store(func() {
