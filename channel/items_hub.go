@@ -155,14 +155,15 @@ var (
 func PlainText(data []byte) (string, bool) {
 	rest, head := bytes.CutPrefix(data, plainHead)
 	text, tail := bytes.CutSuffix(rest, plainTail)
-	if !head || !tail || !plainly(text) {
+	if !head || !tail || !Plainly(text) {
 		return "", false
 	}
 	return string(text), true
 }
 
-// plainly reports whether a quoted text needs no decoding.
-func plainly(text []byte) bool {
+// Plainly reports whether what stands between the quotes of a JSON text needs no
+// decoding.
+func Plainly(text []byte) bool {
 	for _, c := range text {
 		if c == '"' || c == '\\' || c < ' ' {
 			return false

@@ -16,7 +16,7 @@ import (
 //	SideFolder    folds envelopes beside the history          none are admitted
 //	Advisor       warns about a channel that it opens         no warnings
 //	Pausing       stops the clock of whoever must speak       it always runs
-//	DialectOnly   belongs to one dialect                      every dialect shows it
+//	DialectOnly   is opened by one dialect                    every dialect opens it
 //	TurnCounter   counts the turns that were taken            a channel has no such count
 //	Private       is shown to members and operators only      readers' keys see it too
 //	MemberFolder  folds who belongs to a channel              its participants, or Metadata.MembersOf
@@ -72,8 +72,8 @@ type Pausing interface {
 	Paused(m *Metadata, s State, now time.Time) time.Duration
 }
 
-// DialectOnly is an adapter whose channels are opened by one dialect, and shown
-// to clients of no other.
+// DialectOnly is an adapter whose channels are opened by one dialect, and whose
+// envelopes no other shows as they are: other dialects show their items.
 type DialectOnly interface {
 	Dialect() string
 }

@@ -130,7 +130,7 @@ func TestItems(t *testing.T) {
 			made(done+branch.ToolCallStart, `{"callId":"c","name":"tide"}`, ""), made(done+branch.ToolCallArgs, `{"callId":"c","argsJson":"{\"port\":1}"}`, ""),
 			made(done+branch.ToolCallEnd, `{"callId":"c"}`, ""), made(done+branch.ToolCallResult, `{"callId":"c","result":{"text":"5:10"}}`, ""),
 			made(done+branch.TextMessageStart, `{"messageId":"m2"}`, ""), made(done+branch.TextDelta, `{"messageId":"m2","text":"At "}`, ""),
-			made(done+branch.TextDelta, `{"messageId":"m2","text":"five"}`, ""),
+			made(done+branch.TextDelta, `{"text":"five","messageId":"m2"}`, ""),
 			made(done+branch.BranchRunCompleted, `{"runtimeRunId":"r"}`, ""), made(done+branch.PlanUpdated, `{}`, ""),
 		}, []string{
 			"turn|a|started|b", "delta|a|Ines|m1|When?", "message|a|Ines|m1|user|When?", "tool_call|a|c|assistant||tool_call|tide", "tool_result|a|c|tool|5:10|tool_result|tide",

@@ -1,6 +1,7 @@
 package branch
 
 import (
+	"bytes"
 	"strconv"
 
 	"github.com/go-json-experiment/json"
@@ -75,6 +76,9 @@ func (r *itemReader) Read(dst []channel.Item, e *envelope.Envelope) []channel.It
 	}
 	item := channel.Item{Envelope: e, Speaker: e.Sender}
 	var p payload
+	if name == branch.TextDelta && p.plainDelta(e.Data) {
+		return append(dst, r.delta(item, &p))
+	}
 	if json.Unmarshal(e.Data, &p) != nil {
 		return append(dst, item)
 	}
@@ -85,9 +89,7 @@ func (r *itemReader) Read(dst []channel.Item, e *envelope.Envelope) []channel.It
 		}
 		return r.begin(dst, e, name, &p)
 	case branch.TextDelta:
-		u := r.textOf(p.Message)
-		item.Kind, item.ID, item.Name, item.Text, item.At = channel.ItemDelta, u.partID(), u.author, p.Text, len(u.text)
-		u.text, u.started = append(u.text, p.Text...), true
+		item = r.delta(item, &p)
 	case branch.TextMessageEnd:
 		if u := find(r.texts, p.Message); u != nil && u.started {
 			return append(dst, u.finish(e))
@@ -132,6 +134,33 @@ func (r *itemReader) Read(dst []channel.Item, e *envelope.Envelope) []channel.It
 		return r.other(dst, item, name, &p)
 	}
 	return append(dst, item)
+}
+
+var (
+	deltaHead   = []byte(`{"text":"`)
+	deltaMiddle = []byte(`","messageId":"`)
+	deltaTail   = []byte(`"}`)
+)
+
+// plainDelta reads a delta as the dialect writes it, which nearly all events of a
+// branch are; false: it must be decoded.
+func (p *payload) plainDelta(data []byte) bool {
+	rest, head := bytes.CutPrefix(data, deltaHead)
+	text, rest, middle := bytes.Cut(rest, deltaMiddle)
+	id, tail := bytes.CutSuffix(rest, deltaTail)
+	if !head || !middle || !tail || !channel.Plainly(text) || !channel.Plainly(id) {
+		return false
+	}
+	p.Text, p.Message = string(text), string(id)
+	return true
+}
+
+// delta adds a piece to its message.
+func (r *itemReader) delta(item channel.Item, p *payload) channel.Item {
+	u := r.textOf(p.Message)
+	item.Kind, item.ID, item.Name, item.Text, item.At = channel.ItemDelta, u.partID(), u.author, p.Text, len(u.text)
+	u.text, u.started = append(u.text, p.Text...), true
+	return item
 }
 
 // other reads events that are no pieces of messages.

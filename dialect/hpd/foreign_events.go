@@ -6,6 +6,7 @@ import (
 
 	"github.com/parley-hub/parley/channel"
 	"github.com/parley-hub/parley/dialect/hpd/wire"
+	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/message/value"
 	"github.com/parley-hub/parley/view/branch"
 )
@@ -35,6 +36,12 @@ func Written(i *channel.Item, kind, as string, name func(id string) string) []wi
 	case channel.ItemRequest:
 		return []wire.Payload{wire.AgentRequestStarted{RequestID: i.ID, SourceName: speaker, RequestEventType: i.Text, StartedAt: i.Envelope.CreatedAt.UTC()}}
 	case channel.ItemAnswer:
+		switch i.Envelope.Type {
+		case envelope.TypeRequestExpired:
+			return []wire.Payload{wire.AgentRequestExpired{RequestID: i.ID, SourceName: speaker, ExpiredAt: i.Envelope.CreatedAt.UTC()}}
+		case envelope.TypeRequestCancelled:
+			return []wire.Payload{wire.AgentRequestCancelled{RequestID: i.ID, SourceName: speaker, Reason: &i.Text, CancelledAt: i.Envelope.CreatedAt.UTC()}}
+		}
 		return []wire.Payload{wire.AgentRequestResolved{RequestID: i.ID, SourceName: speaker, ResponseEventType: i.State, ResponderID: new(speaker), ResolvedAt: i.Envelope.CreatedAt.UTC()}}
 	case channel.ItemTurn:
 		return []wire.Payload{turnEvent(i, kind, speaker, name)}

@@ -1,5 +1,5 @@
 // Package bridgebench measures what joining dialects costs: reading a log as
-// items beside folding it.
+// items beside folding it, and the way of a text into another dialect.
 package bridgebench
 
 import (
@@ -14,6 +14,7 @@ import (
 	"github.com/parley-hub/parley/channel"
 	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/internal/bench"
+	"github.com/parley-hub/parley/internal/bench/hpdbench"
 )
 
 // Options of a run.
@@ -46,6 +47,11 @@ func Run(ctx context.Context, o Options) (bench.Report, error) {
 		}
 		report.Figures = append(report.Figures, f)
 	}
+	f, err := hpdbench.Crossing(ctx, o.Plan)
+	if err != nil {
+		return report, err
+	}
+	report.Figures = append(report.Figures, f)
 	return report, nil
 }
 

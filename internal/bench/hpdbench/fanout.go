@@ -61,7 +61,7 @@ func fanOut(ctx context.Context, o Options, s *site) ([]bench.Figure, error) {
 func (s *site) frame(ctx context.Context, run *dialect.Run) ([]byte, error) {
 	reading, cancel := context.WithCancel(ctx)
 	defer cancel()
-	arrived, err := s.arrivals(reading, run)
+	arrived, err := s.arrivals(reading, s.live(run))
 	if err != nil {
 		return nil, err
 	}

@@ -29,7 +29,7 @@ func latency(ctx context.Context, o Options, s *site) (figures []bench.Figure, e
 	}
 	reading, cancel := context.WithCancel(ctx)
 	defer cancel()
-	arrived, err := s.arrivals(reading, run)
+	arrived, err := s.arrivals(reading, s.live(run))
 	if err != nil {
 		return nil, err
 	}
@@ -145,9 +145,9 @@ type arrival struct {
 	frame []byte
 }
 
-// arrivals tells when each event of a run comes to a reader of its branch.
-func (s *site) arrivals(ctx context.Context, run *dialect.Run) (<-chan arrival, error) {
-	body, err := streams.Open(ctx, s.live(run))
+// arrivals tells when each event of a stream comes to a reader.
+func (s *site) arrivals(ctx context.Context, url string) (<-chan arrival, error) {
+	body, err := streams.Open(ctx, url)
 	if err != nil {
 		return nil, err
 	}
