@@ -34,17 +34,22 @@ func (c *Copy) Apply(g Group, at Place) error {
 	return c.failing(e.adopt(g, found))
 }
 
-// adopt lets readers see a group that was applied. Nothing is kept in memory of
-// what others ordered: it is read when it is asked for.
+// adopt lets readers see a group that was applied. Of what others ordered only
+// the newest commits are kept in memory, while the shard is followed.
 func (e *Engine) adopt(g Group, found layout.GroupContents) error {
 	snap := e.db.NewSnapshot()
-	e.mu.Lock()
-	old := e.view
 	last := uint64(0)
 	if g.Count > 0 {
 		last = g.First + g.Count - 1
 	}
-	e.view = newView(e, snap, old, &group{last: last})
+	old := e.view
+	next := newView(e, snap, old, &group{last: last})
+	var commits []journal.Commit
+	if !found.Removals {
+		commits = next.applied(g)
+	}
+	e.mu.Lock()
+	e.view = next
 	var err error
 	if found.Removals {
 		e.view.hidden, err = e.renew(e.view, e.book.Place().Term)
@@ -60,7 +65,11 @@ func (e *Engine) adopt(g Group, found layout.GroupContents) error {
 	if last > 0 {
 		e.book.Advance(last)
 		e.durable.Store(last)
-		e.recent.commits, e.recent.bytes = nil, 0
+		if commits == nil {
+			e.recent.commits, e.recent.bytes = nil, 0
+		} else {
+			e.recent.add(&group{commits: commits})
+		}
 	}
 	e.stats.Batches += g.Count
 	e.mu.Unlock()
@@ -70,4 +79,29 @@ func (e *Engine) adopt(g Group, found layout.GroupContents) error {
 	}
 	e.bell.Ring(found.Logs...)
 	return err
+}
+
+// applied are the commits of a group with their hints, for those who follow the
+// shard; nil when nobody does, or when they cannot be read: who follows then reads
+// the store, and finds out.
+func (v *view) applied(g Group) (commits []journal.Commit) {
+	if g.Count == 0 || uint64(len(g.Hints)) != g.Count || v.engine.recent.following.Load() == 0 {
+		return nil
+	}
+	size := 0
+	err := v.eachEntry(g.First, func(offset uint64, en layout.Entry) (bool, error) {
+		c, err := v.commit(offset, en, &size)
+		if err != nil {
+			return false, err
+		}
+		if hint := g.Hints[offset-g.First]; len(hint) > 0 {
+			c.Hint = bytes.Clone(hint)
+		}
+		commits = append(commits, c)
+		return true, nil
+	})
+	if err != nil {
+		return nil
+	}
+	return commits
 }

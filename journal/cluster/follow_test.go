@@ -1,0 +1,87 @@
+package cluster_test
+
+import (
+	"testing"
+
+	"github.com/parley-hub/parley/journal"
+	"github.com/parley-hub/parley/journal/cluster/internal/fakelog"
+)
+
+// TestHints: a hint reaches who follows the shard on any node, and is not stored.
+func TestHints(t *testing.T) {
+	t.Parallel()
+	logs := fakelog.New(1)
+	a, b := openNode(t, "a", logs.Connect()).take(), openNode(t, "b", logs.Connect())
+	a.write("1")
+	b.reaches(a.Reached(0))
+	for _, n := range []*node{a, b} {
+		place, err := n.Place(n.ctx, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		after := journal.ShardPosition{Epoch: place.Epoch, Offset: place.Durable}
+		follower, err := n.FollowShard(n.ctx, 0, after)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer follower.Close()
+		hinted := text("2")
+		hinted.Hint = []byte("tell them")
+		if ticket, err := a.Append(a.ctx, hinted); err != nil || ticket.Wait(a.ctx) != nil {
+			t.Fatal(err)
+		}
+		n.reaches(a.Reached(0))
+		commits, err := follower.Next(n.ctx)
+		if err != nil || len(commits) != 1 || string(commits[0].Hint) != "tell them" || string(commits[0].Writes[0].Entries[0].Data) != "2" {
+			t.Fatalf("node %s: %+v, %v", n.opts.Node, commits, err)
+		}
+		b.reaches(a.Reached(0))
+	}
+	c := openNode(t, "c", logs.Connect())
+	c.reaches(a.Reached(0))
+	follower, err := c.FollowShard(c.ctx, 0, journal.ShardPosition{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer follower.Close()
+	commits, err := follower.Next(c.ctx)
+	if err != nil || len(commits) != 3 || commits[2].Hint != nil {
+		t.Fatalf("who comes later gets %+v, %v", commits, err)
+	}
+}
+
+// TestLazyValues: they are read at once by the leader, ride with its next group or
+// go by themselves soon, and then every node has them.
+func TestLazyValues(t *testing.T) {
+	t.Parallel()
+	logs := fakelog.New(1)
+	a, b := openNode(t, "a", logs.Connect()).take(), openNode(t, "b", logs.Connect())
+	key := func(name string) journal.ValueKey { return journal.ValueKey{Partition: history.Of(), Name: name} }
+	lazy := func(n *node, name string) string {
+		v, err := n.LazyValue(n.ctx, key(name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(v.Data)
+	}
+	put := func(name, data string) {
+		if err := a.PutLazy(a.ctx, journal.ValueWrite{Key: key(name), Data: []byte(data)}); err != nil {
+			t.Fatal(err)
+		}
+		if got := lazy(a, name); got != data {
+			t.Fatalf("the leader reads %q", got)
+		}
+	}
+	put("rides", "1")
+	a.write("a batch")
+	b.reaches(a.Reached(0))
+	if got := lazy(b, "rides"); got != "1" {
+		t.Fatalf("after the next group the other node reads %q", got)
+	}
+	put("alone", "2")
+	b.until("the lazy value", func() bool { return lazy(b, "alone") == "2" })
+	b.take()
+	if got := lazy(b, "rides") + lazy(b, "alone"); got != "12" {
+		t.Fatalf("after a takeover it is %q", got)
+	}
+}
