@@ -1,6 +1,8 @@
 package hpd_test
 
 import (
+	"fmt"
+	"net/url"
 	"regexp"
 	"strings"
 	"testing"
@@ -208,5 +210,37 @@ func TestABodyOfTheWrongType(t *testing.T) {
 	answer := r.do("POST", "/sessions", `{"metadata":5}`)
 	if text := string(answer.raw); !strings.Contains(text, `/metadata`) || !strings.Contains(text, "number") || strings.Contains(text, "Go ") {
 		t.Errorf("it is answered with %s", text)
+	}
+}
+
+// A part of the history is asked for by the place before it and by its length.
+func TestPartsOfAHistory(t *testing.T) {
+	t.Parallel()
+	c := &spec.T{T: t}
+	r := newRig(t, hpd.Config{Producers: map[string]hpd.Producer{"echo": hpd.Echo{}}})
+	s := r.session()
+	watch := r.watch("/agents/echo/sessions/"+s+"/branches/main/events/live", nil)
+	r.input("echo", s, "main", "hi")
+	frames := watch.frames("BRANCH_RUN_COMPLETED")
+	all := r.history(s, "main")
+	n := len(all)
+	c.True(n > 6, "%d events", n)
+	for query, want := range map[string][]object{
+		"?limit=3": all[:3], "?after=2": all[2:], "?after=2&limit=3": all[2:5], "?limit=99999999": all, fmt.Sprint("?after=", n-1): all[n-1:],
+		fmt.Sprint("?after=", n): {}, "?after=99999999&limit=5": {}, "?after=0": all,
+		"?after=" + url.QueryEscape(frames[0].id): all[int(frames[0].event["sequenceNumber"].(float64)):],
+	} {
+		for _, surface := range []string{"branches", "threads"} {
+			got := r.do("GET", "/sessions/"+s+"/"+surface+"/main/events"+query, nil)
+			c.Equal(got.status, 200)
+			c.Equal(len(got.list()), len(want))
+			if surface == "branches" {
+				c.Equal(got.list(), want)
+			}
+		}
+	}
+	for _, query := range []string{"?limit=0", "?limit=-1", "?limit=x", "?after=-1"} {
+		got := r.do("GET", "/sessions/"+s+"/branches/main/events"+query, nil)
+		c.Equal([]any{got.status, got.code()}, []any{400, "GetEventsError"})
 	}
 }
