@@ -2,6 +2,7 @@ package hub
 
 import (
 	"context"
+	"sync"
 
 	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/fault"
@@ -157,6 +158,7 @@ func (h *Hub) AckReader(ctx context.Context, agent, reader, channelID, envelopeI
 		if m := h.registry.ByID(agent); m != nil {
 			m.Places.Acked(channelID, envelopeID)
 		}
+		h.acks.wake(ackKey{agent, channelID})
 		return h.acked(ctx, agent, channelID, envelopeID)
 	}
 }
@@ -206,4 +208,66 @@ func (h *Hub) dropCursors(ctx context.Context, channelID, agent string) error {
 // next attach.
 func (h *Hub) Nack(agent, channelID, envelopeID, reason string) {
 	h.log.Info("envelope nacked", "agent_id", agent, "channel_id", channelID, "envelope_id", envelopeID, "reason", reason)
+}
+
+// ackWaits are those who wait for an identity's first ack in a channel.
+type ackWaits struct {
+	mu      sync.Mutex
+	waiting map[ackKey]*ackWait
+}
+
+type ackKey struct{ agent, channel string }
+
+type ackWait struct {
+	acked chan struct{}
+	many  int
+}
+
+// join waits for the next ack, until leave.
+func (w *ackWaits) join(key ackKey) *ackWait {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.waiting == nil {
+		w.waiting = map[ackKey]*ackWait{}
+	}
+	if w.waiting[key] == nil {
+		w.waiting[key] = &ackWait{acked: make(chan struct{})}
+	}
+	w.waiting[key].many++
+	return w.waiting[key]
+}
+
+func (w *ackWaits) leave(key ackKey, wait *ackWait) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if wait.many--; wait.many == 0 && w.waiting[key] == wait {
+		delete(w.waiting, key)
+	}
+}
+
+func (w *ackWaits) wake(key ackKey) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if wait := w.waiting[key]; wait != nil {
+		close(wait.acked)
+		delete(w.waiting, key)
+	}
+}
+
+// AwaitAck waits until an identity has acked anything in a channel: then somebody
+// reads for it there.
+func (h *Hub) AwaitAck(ctx context.Context, agent, channelID string) error {
+	key := ackKey{agent, channelID}
+	wait := h.acks.join(key)
+	defer h.acks.leave(key, wait)
+	cursor, err := h.Cursor(ctx, agent, channelID)
+	if err != nil || cursor != "" {
+		return err
+	}
+	select {
+	case <-wait.acked:
+		return nil
+	case <-ctx.Done():
+		return fault.Wrap(fault.Unavailable, ctx.Err(), "'%s' has not answered in channel '%s'", agent, channelID)
+	}
 }

@@ -61,6 +61,7 @@ type Hub struct {
 	profiles   profile.Cache
 	channels   channels
 	openings   openings
+	acks       ackWaits
 	delivery   delivery
 	hooks      hooks
 	sweepers   *loop.Group

@@ -123,7 +123,7 @@ func TestItems(t *testing.T) {
 			made("transcript.run_ended", `{"run_id":"r"}`, chat), made("transcript.appended", `{"rows":[{"role":"user","content":"forged"}]}`, ""),
 		}, []string{"turn|a|tide|r|started", "message|a|user|hi", "message|tide|assistant|ho", "delta|tide|r|h", "other|a|transcript.replaced", "message|tide|assistant|hey", "turn|a|r|finished", "other|a|transcript.appended"}},
 		{"branch", "a run in pieces", []*envelope.Envelope{
-			made(done+branch.BranchRunStarted, `{"runtimeRunId":"r"}`, `{"agent":"b","server":true}`),
+			made(done+branch.BranchRunStarted, `{"runtimeRunId":"r"}`, `{"agent":"b","server":true,"asked":true}`),
 			made(done+branch.MessageStarted, `{"messageId":"m1","role":"user","authorName":"Ines"}`, ""), made(done+branch.TextMessageStart, `{"messageId":"m1"}`, ""),
 			made(done+branch.TextDelta, `{"messageId":"m1","text":"When?"}`, ""), made(done+branch.TextMessageEnd, `{"messageId":"m1"}`, ""),
 			made(done+branch.MessageCompleted, `{"messageId":"m1"}`, ""),

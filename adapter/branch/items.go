@@ -167,7 +167,10 @@ func (r *itemReader) delta(item channel.Item, p *payload) channel.Item {
 func (r *itemReader) other(dst []channel.Item, item channel.Item, name string, p *payload) []channel.Item {
 	switch name {
 	case branch.BranchRunStarted:
-		item.Kind, item.State, item.To = channel.ItemTurn, channel.TurnStarted, branch.ParseExt(item.Envelope.Ext).Agent
+		item.Kind, item.State = channel.ItemTurn, channel.TurnStarted
+		if ext := branch.ParseExt(item.Envelope.Ext); ext.Asked { // else a producer has the turn
+			item.To = ext.Agent
+		}
 	case branch.BranchRunCompleted:
 		// What a run left unfinished is all that there is of it.
 		for _, u := range r.texts {

@@ -279,6 +279,7 @@ func newHPD(cfg config.Config, h *hub.Hub, keys *access.Keys, budget *answers.Bu
 		ChildrenStatus:  children,
 		InterruptGrace:  set.InterruptGrace,
 		ProducerGrace:   set.ProducerGrace,
+		InviteTimeout:   cfg.Hub.InviteAckTimeout,
 		Log:             log,
 		Answers:         budget,
 		Limits: hpd.Limits{

@@ -70,6 +70,9 @@ func (s *Server) mayAnswer(ctx context.Context, m *channel.Metadata, e *envelope
 			}
 		}
 	}
+	if r.late == e.Causation {
+		return fault.New(fault.Protocol, "the turn in which '%s' asked '%s' to answer has ended", e.Causation, e.Sender).Because(fault.OutOfTurn)
+	}
 	return nil
 }
 

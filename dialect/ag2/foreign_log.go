@@ -62,6 +62,7 @@ type foreignReader struct {
 	turn    string             // whose turn runs, where the channel has turns
 	asked   *envelope.Envelope // the text that asks about to answer; nil: none does
 	waiting bool               // a turn of about's has begun
+	late    string             // the text that asked in a turn which ended without an answer
 }
 
 // reader reads the log from its beginning; about is the identity of interest.
@@ -101,14 +102,17 @@ func (r *foreignReader) follow(item *channel.Item, shown *envelope.Envelope) {
 		switch {
 		case item.State == channel.TurnStarted:
 			r.turn, r.waiting = item.To, item.To == r.about && r.about != ""
-		case r.turn == r.about:
+		case r.turn == r.about && r.about != "":
+			if r.asked != nil {
+				r.late = r.asked.ID
+			}
 			r.turn, r.waiting, r.asked = "", false, nil
 		default:
 			r.turn = ""
 		}
 	case channel.ItemMessage:
 		switch {
-		case r.about == "":
+		case r.about == "", item.Message.Type == message.TypeError: // which ends a turn, and asks nobody
 		case item.Speaker == r.about:
 			r.asked, r.waiting = nil, false
 		case r.waiting, item.Envelope.To == r.about, slices.Contains(item.Envelope.Audience, r.about):

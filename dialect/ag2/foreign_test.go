@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/google/go-cmp/cmp"
@@ -30,14 +31,15 @@ type dialects struct {
 	hpd, agh http.Handler
 }
 
-func newDialects(t testing.TB, o options, producers map[string]hpd.Producer) *dialects {
+func newDialects(t testing.TB, o options, config hpd.Config) *dialects {
 	t.Helper()
 	o.adapters = []channel.Adapter{
 		branch.New(branch.Options{Record: 16 << 10}), room.New(room.Options{}), thread.New(thread.Options{}), direct.New(direct.Options{}),
 	}
 	d := &dialects{rig: newRig(t, o)}
 	log := slog.New(slog.DiscardHandler)
-	events, err := hpd.New(hpd.Config{Hub: d.rig.hub, Log: log, Producers: producers})
+	config.Hub, config.Log = d.rig.hub, log
+	events, err := hpd.New(config)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -175,7 +177,7 @@ func (p *peer) pending(agent string) []string {
 
 func TestForeignThread(t *testing.T) {
 	t.Parallel()
-	d := newDialects(t, options{}, nil)
+	d := newDialects(t, options{}, hpd.Config{})
 	p := d.dial()
 	bob, carl := p.register("bob"), p.register("carl")
 	tug := d.join("tug", "tug.s01")
@@ -272,7 +274,7 @@ func TestForeignThread(t *testing.T) {
 // A branch that an AG2 identity is a member of is a conversation of two.
 func TestForeignBranch(t *testing.T) {
 	t.Parallel()
-	d := newDialects(t, options{}, map[string]hpd.Producer{"echo": hpd.Echo{}})
+	d := newDialects(t, options{}, hpd.Config{Producers: map[string]hpd.Producer{"echo": hpd.Echo{}}})
 	p := d.dial()
 	echo := p.register("echo")
 	session := d.ask(d.hpd, http.StatusCreated, "POST", "/hpd/sessions", object{})["id"].(string)
@@ -356,7 +358,7 @@ func pySlice(list []entry, since int, until any) []entry {
 // channel itself to who is no member, and a direct room to a third peer.
 func TestForeignIsHiddenFromOthers(t *testing.T) {
 	t.Parallel()
-	d := newDialects(t, options{}, nil)
+	d := newDialects(t, options{}, hpd.Config{})
 	p, q := d.dial(), d.dial()
 	bob, eve := p.register("bob"), q.register("eve")
 	tug := d.join("tug", "tug.s01")
@@ -395,5 +397,113 @@ func TestForeignIsHiddenFromOthers(t *testing.T) {
 	}
 	if got := q.pending(eve); len(got) > 0 {
 		t.Errorf("eve has turns %v", got)
+	}
+}
+
+// branchOf is a session's main branch with an agent.
+type branchOf struct {
+	d             *dialects
+	session, base string
+}
+
+func (d *dialects) branch(agent string) *branchOf {
+	d.t.Helper()
+	session := d.ask(d.hpd, http.StatusCreated, "POST", "/hpd/sessions", object{})["id"].(string)
+	return &branchOf{d, session, "/hpd/agents/" + agent + "/sessions/" + session + "/branches/main"}
+}
+
+func (b *branchOf) input(text string) string {
+	b.d.t.Helper()
+	a := b.d.ask(b.d.hpd, http.StatusAccepted, "POST", b.base+"/inputs", object{"type": "USER_TEXT_INPUT", "text": text})
+	return a["runtimeRunId"].(string)
+}
+
+// ended waits for the end of a run.
+func (b *branchOf) ended(run string) object {
+	b.d.t.Helper()
+	var last object
+	until(b.d.t, "the run has ended", func() bool {
+		last = b.d.ask(b.d.hpd, http.StatusOK, "GET", b.base+"/runs/"+run, nil)
+		return last["status"] != "active"
+	})
+	return last
+}
+
+// events are the types of the branch's history.
+func (b *branchOf) events() []string {
+	b.d.t.Helper()
+	w := httptest.NewRecorder()
+	b.d.hpd.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/hpd/sessions/"+b.session+"/branches/main/events", nil))
+	var list []struct {
+		Type string `json:"type"`
+	}
+	if err := json.Unmarshal(w.Body.Bytes(), &list); err != nil {
+		b.d.t.Fatalf("%s: %v", w.Body, err)
+	}
+	types := []string{}
+	for _, e := range list {
+		types = append(types, e.Type)
+	}
+	return types
+}
+
+// An agent that is connected over AG2 produces for HPD.
+func TestProducesForBranch(t *testing.T) {
+	t.Parallel()
+	d := newDialects(t, options{}, hpd.Config{})
+	p := d.dial()
+	bob := p.register("bob")
+	b := d.branch("bob")
+	run := b.input("what time is it?")
+	p.ack(p.notifiedOf("ag2.channel.invite"))
+	asked := p.notifiedOf("ag2.msg.text")
+	id, trigger := asked.Envelope["channel_id"].(string), asked.Envelope["envelope_id"].(string)
+	var m shownChannel
+	p.call("get_channel", object{"channel_id": id}, &m)
+	if m.Manifest.Type != "conversation" || len(m.Participants) != 2 {
+		t.Errorf("shown as %+v", m)
+	}
+	if !p.canSend(id, bob) || len(p.pending(bob)) != 1 {
+		t.Error("the agent of the run is not asked")
+	}
+	p.post(id, bob, "ag2.msg.text", object{"text": "late"}, object{"causation_id": trigger})
+	if got := b.ended(run); got["status"] != "completed" {
+		t.Errorf("the run ended as %v", got)
+	}
+	want := []string{
+		"BRANCH_RUN_STARTED", "MESSAGE_TURN_STARTED", "MESSAGE_STARTED", "TEXT_MESSAGE_START", "TEXT_DELTA", "TEXT_MESSAGE_END", "MESSAGE_COMPLETED",
+		"TEXT_MESSAGE_START", "TEXT_DELTA", "TEXT_MESSAGE_END", "MESSAGE_TURN_FINISHED", "BRANCH_RUN_COMPLETED",
+	}
+	got := b.events()
+	if from := slices.Index(got, "BRANCH_RUN_STARTED"); from < 0 || !slices.Equal(got[from:], want) {
+		t.Errorf("the history is %v", got)
+	}
+	if p.canSend(id, bob) {
+		t.Error("asked after the answer")
+	}
+
+	// Its failure is the run's; what it says afterwards is too late.
+	run = b.input("and now?")
+	asked = p.notifiedOf("ag2.msg.text")
+	trigger = asked.Envelope["envelope_id"].(string)
+	p.call("report_turn_failure", object{"channel_id": id, "agent_id": bob, "envelope_id": trigger, "error": "no clock"}, nil)
+	if got := b.ended(run); got["status"] != "failed" || !strings.Contains(fmt.Sprint(got["error"]), "no clock") {
+		t.Errorf("the run ended as %v", got)
+	}
+	_, err := p.try("post_envelope", object{"envelope": env(id, bob, "ag2.msg.text", object{"text": "x"}, object{"causation_id": trigger})})
+	if err == nil || !strings.Contains(err.Error(), "has ended") {
+		t.Errorf("a late answer: %v", err)
+	}
+}
+
+// An agent that does not take its invitation has no producer.
+func TestInvitationToBranchIsNotAnswered(t *testing.T) {
+	t.Parallel()
+	d := newDialects(t, options{}, hpd.Config{InviteTimeout: 50 * time.Millisecond})
+	p := d.dial()
+	p.register("bob")
+	b := d.branch("bob")
+	if got := b.ended(b.input("anyone?")); got["status"] != "failed" || !strings.Contains(fmt.Sprint(got["error"]), "NoProducer") {
+		t.Errorf("the run ended as %v", got)
 	}
 }

@@ -44,6 +44,9 @@ type Config struct {
 	InterruptGrace time.Duration
 	// ProducerGrace is how long a remote producer may be away; 0: 60 s.
 	ProducerGrace time.Duration
+	// InviteTimeout is how long an agent that reads in another dialect has to take
+	// its first run on a branch; 0: 25 s.
+	InviteTimeout time.Duration
 	Log           *slog.Logger     // nil: slog.Default()
 	Now           func() time.Time // nil: time.Now
 
@@ -125,6 +128,7 @@ func (c Config) withDefaults() Config {
 	setDefault(&c.ChildrenStatus, http.StatusBadRequest)
 	setDefault(&c.InterruptGrace, 10*time.Second)
 	setDefault(&c.ProducerGrace, time.Minute)
+	setDefault(&c.InviteTimeout, 25*time.Second)
 	l := &c.Limits
 	setDefault(&l.Sessions, 10_000)
 	setDefault(&l.Streams, 10_000)

@@ -97,11 +97,14 @@ func (s *Server) startRun(ctx context.Context, at *scope, agentID string, in *wi
 	if err != nil {
 		return nil, err
 	}
-	if x.remote {
+	switch {
+	case x.remote:
 		s.give(x)
 		return x, nil
-	}
-	if to.producer == nil {
+	case x.member != nil:
+		s.background.Go(func() { s.awaitMember(x) })
+		return x, nil
+	case to.producer == nil:
 		how := outcome{errorType: wire.NoProducer, message: "No producer is connected for agent '" + agentID + "'."}
 		if err := s.complete(ctx, x, how); err != nil {
 			return nil, err
@@ -136,6 +139,9 @@ func (s *Server) beginRun(ctx context.Context, at *scope, to target, in *wire.In
 		id: newID(), scope: at, agentID: to.agentID, name: to.name, agent: agent, turn: newID(), trace: newID(), span: newSpan(),
 		started: s.now(), over: make(chan struct{}), remote: remote,
 		work: Work{Messages: in.Messages, RunConfig: in.RunConfig},
+	}
+	if _, reads := s.hub.Bound(agent); reads && !remote && to.producer == nil && !to.definition {
+		x.member = newMember()
 	}
 	list, err := x.beginning(by, in)
 	if err != nil {
@@ -174,7 +180,7 @@ func (s *Server) beginRun(ctx context.Context, at *scope, to target, in *wire.In
 // beginning are the first events of a run.
 func (x *run) beginning(by string, in *wire.Input) ([]*envelope.Envelope, error) {
 	started, err := made(x.scope.channel, by, x.turn, wire.BranchRunStarted{RuntimeRunID: x.id, AgentID: x.agentID, StartedAt: x.started},
-		branch.Ext{Agent: x.agent, Remote: x.remote})
+		branch.Ext{Agent: x.agent, Remote: x.remote, Asked: x.member != nil})
 	if err != nil {
 		return nil, err
 	}

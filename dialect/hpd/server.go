@@ -71,6 +71,7 @@ func New(cfg Config) (*Server, error) {
 	s.draining, s.drain = context.WithCancel(s.ctx)
 	s.sockets = wsconn.New(wsconn.Config{Keys: "hpd.limits", Log: cfg.Log, Now: cfg.Now, Limits: cfg.Limits.Socket})
 	s.routes = s.table()
+	cfg.Hub.Listen(memberListener{server: s})
 	return s, nil
 }
 

@@ -22,6 +22,8 @@ type Ext struct {
 	// and Remote says that the producer is another process.
 	Agent  string `json:"agent,omitzero"`
 	Remote bool   `json:"remote,omitzero"`
+	// Asked says that the identity itself is asked, by whatever dialect it reads.
+	Asked bool `json:"asked,omitzero"`
 	// Opens, of a branch's creation, says that its other first events follow from
 	// it, and Session is then the metadata of the session that it begins.
 	Opens   bool `json:"opens,omitzero"`
@@ -58,6 +60,7 @@ func (x Ext) Bytes() []byte {
 	flag("server", x.Server)
 	text("agent", x.Agent)
 	flag("remote", x.Remote)
+	flag("asked", x.Asked)
 	flag("opens", x.Opens)
 	raw := func(name string, value Raw) {
 		if value != nil {

@@ -1,0 +1,145 @@
+package hpd
+
+import (
+	"context"
+	"time"
+
+	"github.com/parley-hub/parley/channel"
+	"github.com/parley-hub/parley/dialect/hpd/wire"
+	"github.com/parley-hub/parley/envelope"
+	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/hub"
+	"github.com/parley-hub/parley/view/branch"
+)
+
+// An agent without a producer that reads at the hub in another dialect is asked
+// itself: it is a member of the branch, is shown it by its own dialect, and what it
+// says there is the run's answer.
+
+// member is how a run learns what its agent does.
+type member struct {
+	answered chan struct{} // has an entry once the agent has said something
+	failed   chan string   // why the agent gave the turn up
+}
+
+func newMember() *member {
+	return &member{answered: make(chan struct{}, 1), failed: make(chan string, 1)}
+}
+
+// memberListener tells runs what their agents do. It is called on the hub's
+// delivery path, and never waits.
+type memberListener struct {
+	hub.NoopListener
+	server *Server
+}
+
+var textEnded = branch.LogType(branch.TextMessageEnd)
+
+// EnvelopePosted hears what agents say: it came in by another dialect.
+func (l memberListener) EnvelopePosted(e *envelope.Envelope, _ *channel.Metadata) {
+	if e.Origin.Hops == 0 || e.Type != textEnded {
+		return
+	}
+	if x := l.server.runs.get(e.Channel); x != nil {
+		x.hear(e)
+	}
+}
+
+// TurnFailed hears of a turn that an agent gave up.
+func (l memberListener) TurnFailed(channelID, agent, _, message string) {
+	x := l.server.runs.get(channelID)
+	if x == nil || x.member == nil || x.agent != agent {
+		return
+	}
+	select {
+	case x.member.failed <- message:
+	default:
+	}
+}
+
+// hear takes an envelope for the run's answer, if it is.
+func (x *run) hear(e *envelope.Envelope) {
+	if x.member == nil || e.Sender != x.agent || e.Type != textEnded || branch.ParseExt(e.Ext).Flow != x.turn {
+		return
+	}
+	select {
+	case x.member.answered <- struct{}{}:
+	default:
+	}
+}
+
+// awaitMember waits for a run's agent to answer, and ends the run.
+func (s *Server) awaitMember(x *run) {
+	how, ended := s.memberOutcome(x)
+	if !ended {
+		return
+	}
+	if err := s.complete(context.WithoutCancel(s.ctx), x, how); err != nil && fault.ReasonOf(err) != fault.NoRun {
+		s.log.Warn("run not completed", "run", x.id, "error", err)
+	}
+}
+
+// memberOutcome is how a run ends; false: it was ended by others.
+func (s *Server) memberOutcome(x *run) (how outcome, ended bool) {
+	invited, cancel := context.WithTimeout(x.ctx, s.cfg.InviteTimeout)
+	err := s.hub.AwaitAck(invited, x.agent, x.scope.channel)
+	cancel()
+	switch {
+	case x.ctx.Err() != nil:
+		return s.memberCut(x)
+	case err != nil:
+		return outcome{errorType: wire.NoProducer, message: "Agent '" + x.agentID + "' did not answer its invitation in time."}, true
+	}
+	// It may have answered before the run was known here.
+	if err := s.hearAgain(x); err != nil && x.ctx.Err() == nil {
+		return outcome{errorType: wire.RuntimeLost, message: err.Error()}, true
+	}
+	away := time.NewTicker(s.cfg.ProducerGrace)
+	defer away.Stop()
+	gone := false
+	for {
+		select {
+		case <-x.member.answered:
+			return outcome{}, true
+		case message := <-x.member.failed:
+			return outcome{errorType: "ProducerFailed", message: message}, true
+		case <-x.ctx.Done():
+			return s.memberCut(x)
+		case <-away.C:
+			_, reads := s.hub.Bound(x.agent)
+			if !reads && gone {
+				return outcome{errorType: wire.RuntimeLost, message: "Agent '" + x.agentID + "' went away."}, true
+			}
+			gone = !reads
+		}
+	}
+}
+
+// memberCut is the end of a run that was interrupted, or that the server's end cuts
+// off.
+func (s *Server) memberCut(x *run) (outcome, bool) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	switch {
+	case x.ended:
+		return outcome{}, false
+	case x.interrupted != "" || s.ctx.Err() == nil:
+		return outcome{cancelled: true}, true
+	}
+	return outcome{errorType: wire.RuntimeLost, message: "The hub was stopped while the run was active."}, true
+}
+
+// hearAgain reads what the log has of the run.
+func (s *Server) hearAgain(x *run) error {
+	state, err := s.state(x.ctx, x.scope.channel)
+	if err != nil || state.Run == nil || state.Run.ID != x.id {
+		return err
+	}
+	for e, err := range s.hub.Log(x.ctx, x.scope.channel, state.Run.Seq, 0) {
+		if err != nil {
+			return err
+		}
+		x.hear(e)
+	}
+	return nil
+}
