@@ -2,6 +2,7 @@ package hub
 
 import (
 	"context"
+	"strings"
 	"sync"
 
 	"github.com/parley-hub/parley/envelope"
@@ -196,6 +197,38 @@ func (h *Hub) Cursor(ctx context.Context, agent, channelID string) (string, erro
 func (h *Hub) ReaderCursor(ctx context.Context, agent, reader, channelID string) (string, error) {
 	v, err := h.journal.LazyValue(ctx, h.tenant.Channel(channelID).Cursor(agent, reader))
 	return string(v.Data), unavailable(err)
+}
+
+// maxReadersListed bounds how many readers of one identity are listed for a
+// channel.
+const maxReadersListed = 100
+
+// ReadUpTo is how far one of an identity's readers has acknowledged a channel.
+type ReadUpTo struct {
+	Channel  string
+	Reader   string // empty: the identity's own connection
+	Envelope string // the last one acknowledged; empty: none yet
+}
+
+// ReadersOf lists how far each reader of an identity is in a channel. The unnamed
+// one is always there, and first.
+func (h *Hub) ReadersOf(ctx context.Context, agent, channelID string) ([]ReadUpTo, error) {
+	own := h.tenant.Channel(channelID).Cursor(agent, "")
+	page, err := h.journal.Values(ctx, own.Partition, journal.ValuesOptions{
+		Lazy: true, Prefix: own.Name, Limits: journal.Limits{Entries: maxReadersListed + 1},
+	})
+	if err != nil {
+		return nil, unavailable(err)
+	}
+	list := []ReadUpTo{{Channel: channelID}}
+	for _, v := range page.Values {
+		if v.Name == own.Name {
+			list[0].Envelope = string(v.Data)
+		} else if reader, ok := strings.CutPrefix(v.Name, own.Name+"/"); ok {
+			list = append(list, ReadUpTo{Channel: channelID, Reader: reader, Envelope: string(v.Data)})
+		}
+	}
+	return list, nil
 }
 
 // dropCursors removes the cursors of all readers of an identity.

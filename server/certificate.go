@@ -5,8 +5,11 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"strings"
 	"sync"
 	"time"
+
+	"github.com/parley-hub/parley/server/access"
 )
 
 // certificate is a key pair on disk that is read again when a file changes,
@@ -53,6 +56,28 @@ func (c *certificate) names(host string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.pair.Leaf != nil && c.pair.Leaf.VerifyHostname(host) == nil
+}
+
+// hosts are the certificate's names and addresses, without patterns and what only
+// means this machine.
+func (c *certificate) hosts() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var list []string
+	if c.pair.Leaf == nil {
+		return nil
+	}
+	for _, name := range c.pair.Leaf.DNSNames {
+		if !strings.HasPrefix(name, "*") && !access.IsLoopbackName(name) {
+			list = append(list, name)
+		}
+	}
+	for _, ip := range c.pair.Leaf.IPAddresses {
+		if !ip.IsLoopback() {
+			list = append(list, ip.String())
+		}
+	}
+	return list
 }
 
 func (c *certificate) stamps() (seen [2]stamp, err error) {

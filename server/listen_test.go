@@ -9,6 +9,7 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
+	"fmt"
 	"math/big"
 	"net"
 	"net/http"
@@ -203,4 +204,49 @@ func TestCertificateIsReadAgain(t *testing.T) {
 		t.Errorf("removed: serial %d, want 2", got)
 	}
 	h.want(t, "GET", "/healthz", "", 200, "ok")
+}
+
+// Beyond this machine the addresses that work are those that http.hosts or the
+// certificate names.
+func TestAddresses(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	cert, key := pair(t, 1)
+	for name, data := range map[string][]byte{"cert.pem": cert, "key.pem": key} {
+		if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	secure := func(c *config.Config) {
+		c.TLS.Cert, c.TLS.Key = filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
+	}
+	for _, test := range []struct {
+		listen string
+		edit   func(*config.Config)
+		want   string // PORT is the server's
+	}{
+		{"127.0.0.1:0", secure, "[]"},
+		{"0.0.0.0:0", secure, "[https://desk.example:PORT https://192.0.2.7:PORT]"},
+		{"0.0.0.0:0", func(c *config.Config) { secure(c); c.HTTP.Hosts = []string{"door.example", "ported.example:8443"} }, "[https://door.example:PORT https://ported.example:8443]"},
+		{"0.0.0.0:0", func(c *config.Config) { c.HTTP.BehindProxy, c.HTTP.Hosts = true, []string{"door.example"} }, "[https://door.example]"},
+	} {
+		keys := access.NewKeys()
+		if _, _, err := keys.Add(t.Context(), access.Operator, "", nil); err != nil {
+			t.Fatal(err)
+		}
+		cfg := config.Default()
+		cfg.HTTP.Listen = test.listen
+		test.edit(&cfg)
+		s, err := server.New(t.Context(), cfg, server.Deps{Keys: keys})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, port, _ := net.SplitHostPort(s.Addr().String())
+		if got := strings.ReplaceAll(fmt.Sprint(s.Addresses()), ":"+port, ":PORT"); got != test.want {
+			t.Errorf("listening on %s: %s, want %s", test.listen, got, test.want)
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}
 }

@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -148,6 +149,56 @@ func (s *Server) URL() string {
 		host = net.IPv6loopback
 	}
 	return scheme + "://" + (&net.TCPAddr{IP: host, Port: address.Port, Zone: address.Zone}).String()
+}
+
+// Addresses are where clients beyond this machine reach the server: what http.hosts
+// or the certificate names, or else the machine's own addresses if it listens on
+// all of them. Behind a proxy that is what the proxy is reached under.
+func (s *Server) Addresses() []string {
+	address, ok := s.Addr().(*net.TCPAddr)
+	if !ok || address.IP.IsLoopback() {
+		return nil
+	}
+	scheme, port := "http://", strconv.Itoa(address.Port)
+	if s.certificate != nil {
+		scheme = "https://"
+	}
+	hosts := s.cfg.HTTP.Hosts
+	switch {
+	case s.cfg.HTTP.BehindProxy:
+		scheme, port = "https://", ""
+	case len(hosts) == 0 && s.certificate != nil:
+		hosts = s.certificate.hosts()
+	case len(hosts) == 0 && address.IP.IsUnspecified():
+		hosts = ownAddresses()
+	}
+	list := make([]string, len(hosts))
+	for i, host := range hosts {
+		if _, _, err := net.SplitHostPort(host); err != nil && port != "" {
+			host = net.JoinHostPort(host, port)
+		}
+		list[i] = scheme + host
+	}
+	return list
+}
+
+// maxOwnAddresses bounds how many addresses of the machine are told.
+const maxOwnAddresses = 4
+
+// ownAddresses are the machine's, without loopback and those of one link only.
+func ownAddresses() []string {
+	all, err := net.InterfaceAddrs()
+	if err != nil {
+		return nil // nothing is told of what is not known
+	}
+	var list []string
+	for _, a := range all {
+		network, ok := a.(*net.IPNet)
+		if ok && network.IP.IsGlobalUnicast() && len(list) < maxOwnAddresses {
+			list = append(list, network.IP.String())
+		}
+	}
+	return list
 }
 
 // Run starts the dialects, serves until ctx ends, and then drains: /readyz

@@ -50,6 +50,21 @@ func (c *Client) Turns(ctx context.Context, agent string) (*Page[Turn], error) {
 	return list[Turn](ctx, c, "agents/"+url.PathEscape(agent)+"/turns", "turns", nil)
 }
 
+// ReadUpTo is how far the readers of an identity have acknowledged a channel.
+type ReadUpTo struct {
+	Channel string `json:"channel_id"`
+	Readers []struct {
+		Reader     string `json:"reader"`      // empty: the identity's own connection
+		EnvelopeID string `json:"envelope_id"` // empty: it has acknowledged nothing yet
+	} `json:"readers"`
+}
+
+// Cursors lists how far an identity's readers are, by its name or id. The query has
+// after and limit.
+func (c *Client) Cursors(ctx context.Context, agent string, query url.Values) (*Page[ReadUpTo], error) {
+	return list[ReadUpTo](ctx, c, "agents/"+url.PathEscape(agent)+"/cursors", "channels", query)
+}
+
 // Summary counts what there is.
 func (c *Client) Summary(ctx context.Context) (*Summary, error) {
 	s := &Summary{}

@@ -18,13 +18,17 @@ type started struct {
 	URL     string `json:"url"`
 	Console string `json:"console,omitempty"`
 	Agents  string `json:"agents,omitempty"` // where clients with the label agents connect
-	Listen  string `json:"listen"`
-	Data    string `json:"data"`
-	Keys    int    `json:"keys"`
-	Access  string `json:"access"`
+	// Also are the addresses that work beyond this machine.
+	Also   []string `json:"also,omitempty"`
+	Listen string   `json:"listen"`
+	Data   string   `json:"data"`
+	Keys   int      `json:"keys"`
+	Access string   `json:"access"`
 	// Dialects are where the clients of the others connect, by label.
 	Dialects map[string]string `json:"dialects,omitempty"`
 	Warnings []string          `json:"warnings,omitempty"`
+
+	terminal bool // somebody looks on
 }
 
 // add takes up what a dialect says of itself.
@@ -42,24 +46,19 @@ func (s *started) add(b dialect.Banner) {
 	s.Warnings = append(s.Warnings, b.Warnings...)
 }
 
-// write is the start-up screen: what runs where, and what to try next.
+// write is the start-up screen: what runs where, and what to try next. Where nobody
+// looks on, it is plain lines.
 func (s started) write(w io.Writer) error {
-	fmt.Fprintf(w, "\n  Parley %s is running (pid %d)\n\n", s.Version, s.PID)
-	line := func(name, value string) {
-		if value != "" {
-			fmt.Fprintf(w, "    %-7s %s\n", name, value)
+	if !s.terminal {
+		fmt.Fprintf(w, "Parley %s is running (pid %d)\n", s.Version, s.PID)
+		for _, l := range s.lines() {
+			fmt.Fprintf(w, "%s: %s\n", l[0], l[1])
 		}
+		return nil
 	}
-	line("hub", s.URL)
-	line("console", s.Console)
-	line("agents", s.Agents)
-	for _, label := range slices.Sorted(maps.Keys(s.Dialects)) {
-		line(label, s.Dialects[label])
-	}
-	line("data", s.Data)
-	line("access", s.Access)
-	for _, warning := range s.Warnings {
-		line("warning", warning)
+	fmt.Fprintf(w, "\n  Parley %s is running (pid %d)\n\n", s.Version, s.PID)
+	for _, l := range s.lines() {
+		fmt.Fprintf(w, "    %-7s %s\n", l[0], l[1])
 	}
 	fmt.Fprint(w, "\n  Try next:\n")
 	fmt.Fprintf(w, "    curl %s/readyz\n", s.URL)
@@ -69,6 +68,29 @@ func (s started) write(w io.Writer) error {
 	fmt.Fprintf(w, "    %s config show    tells every setting and where it comes from\n", program())
 	_, err := fmt.Fprint(w, "\n  Stop with Ctrl+C.\n\n")
 	return err
+}
+
+// lines are what runs where, each with its name.
+func (s started) lines() [][2]string {
+	var list [][2]string
+	add := func(name string, values ...string) {
+		for _, value := range values {
+			if value != "" {
+				list = append(list, [2]string{name, value})
+			}
+		}
+	}
+	add("hub", s.URL)
+	add("also", s.Also...)
+	add("console", s.Console)
+	add("agents", s.Agents)
+	for _, label := range slices.Sorted(maps.Keys(s.Dialects)) {
+		add(label, s.Dialects[label])
+	}
+	add("data", s.Data)
+	add("access", s.Access)
+	add("warning", s.Warnings...)
+	return list
 }
 
 // folder is the flag that leads another command to the same folder.

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/parley-hub/parley/console"
+	"github.com/parley-hub/parley/dialect/ag2"
 	"github.com/parley-hub/parley/internal/gcpace"
 	"github.com/parley-hub/parley/journal"
 	"github.com/parley-hub/parley/server"
@@ -137,7 +138,7 @@ func serveUntilFailure(ctx context.Context, s *server.Server, engine journal.Eng
 }
 
 func (a *app) screen(cfg config.Config, s *server.Server, keys *access.Keys, dialects []server.Dialect) error {
-	who := "this machine only"
+	who := "this machine only, with a key"
 	switch {
 	case cfg.HTTP.BehindProxy:
 		who = "everyone through the proxy, with a key"
@@ -151,7 +152,10 @@ func (a *app) screen(cfg config.Config, s *server.Server, keys *access.Keys, dia
 	}
 	data := started{
 		Version: thisBuild().Version, PID: os.Getpid(), URL: s.URL(), Listen: s.Addr().String(),
-		Data: cfg.Data.Dir, Keys: keys.Len(), Access: who,
+		Data: cfg.Data.Dir, Keys: keys.Len(), Access: who, Also: s.Addresses(), terminal: isTerminal(a.out),
+	}
+	if keys.Claimed() && !cfg.HTTP.BehindProxy && noneFrom(cfg) == ag2.NoneFromLoopback {
+		data.Access += "; AG2 clients on this machine need none for names without a key (ag2.allow_none)"
 	}
 	if console.Built && cfg.Console.Enabled {
 		data.Console = s.URL() + console.Path

@@ -245,3 +245,62 @@ func (a *API) agentTurns(c *call) error {
 	}
 	return c.write(http.StatusOK, page)
 }
+
+type cursorPage struct {
+	Channels []jsontext.Value `json:"channels"`
+	Next     string           `json:"next"`
+}
+
+// cursorBody is how far an identity has read a channel.
+type cursorBody struct {
+	ChannelID string       `json:"channel_id"`
+	Readers   []readerBody `json:"readers"`
+}
+
+type readerBody struct {
+	Reader     string  `json:"reader"`      // empty: the identity's own connection
+	EnvelopeID *string `json:"envelope_id"` // the last one acknowledged; null: none yet
+}
+
+// agentCursors lists how far each reader of an identity is, in the channels that
+// have not ended.
+func (a *API) agentCursors(c *call) error {
+	p, err := a.agent(c.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	if !c.who.seesAll() {
+		if _, err := c.who.itself(p.ID()); err != nil {
+			return err
+		}
+	}
+	limit, err := c.limit(a.cfg.Limits)
+	if err != nil {
+		return err
+	}
+	o := hub.ListOptions{Agent: p.ID(), Open: true, Newest: true}
+	after, err := c.page(o.Sort.ValidPlace)
+	if err != nil {
+		return err
+	}
+	var page cursorPage
+	page.Channels, page.Next, err = gather(limit, after, func(n int, after string) ([]hub.ListedChannel, string, error) {
+		o := o
+		o.Limit, o.After = n, after
+		return a.as(c).ChannelPage(c.Context(), o)
+	}, counted(c, func(found hub.ListedChannel) ([]byte, error) {
+		readers, err := a.hub.ReadersOf(c.Context(), p.ID(), found.ID)
+		if err != nil {
+			return nil, err
+		}
+		body := cursorBody{ChannelID: found.ID, Readers: make([]readerBody, len(readers))}
+		for i, r := range readers {
+			body.Readers[i] = readerBody{Reader: r.Reader, EnvelopeID: optional(r.Envelope)}
+		}
+		return encode(body)
+	}))
+	if err != nil {
+		return err
+	}
+	return c.write(http.StatusOK, page)
+}

@@ -225,7 +225,7 @@ func TestRoutesKeepTheDocument(t *testing.T) {
 		"/v1/channels?form=nonsense", "/v1/channels?sort=nonsense", "/v1/channels?sort=due&state=closed", "/v1/channels?before=nonsense", "/v1/channels?after=" + ch.ID + "&before=" + ch.ID,
 		at + "/events?around=2", at + "/events?around=" + sent.ID, at + "/events?around=99", at + "/events?match=HELLO&type=ag2.msg.text&sender=alice", at + "/events?before=9.9.9", at + "/events?follow&match=x",
 		"/v1/summary", "/v1/stats", "/v1/stats?series=admitted&step=10s&since=2026-01-01T00:00:00Z", "/v1/stats?series=nonsense", "/v1/stats?step=nonsense",
-		"/v1/agents?online&sort=seen&query=ALI", "/v1/agents?sort=nonsense", "/v1/agents/alice/turns", "/v1/agents/ghost/turns", "/v1/tasks?newest&state=running&state=failed", "/v1/audit?newest&kind=channel_created&kind=agent_registered",
+		"/v1/agents?online&sort=seen&query=ALI", "/v1/agents?sort=nonsense", "/v1/agents/alice/turns", "/v1/agents/alice/cursors", "/v1/agents/ghost/turns", "/v1/tasks?newest&state=running&state=failed", "/v1/audit?newest&kind=channel_created&kind=agent_registered",
 		"/v1/watch", "/v1/watch?topic=nonsense",
 		"/v1/channels", "/v1/channels?newest&limit=1&label=team=red&state=active&type=discussion&agent=alice", at,
 		at + "/events", at + "/events?as=alice&limit=2", at + "/events?after=nonsense", at + "/events?after=9.9.9",

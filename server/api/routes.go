@@ -177,6 +177,11 @@ func (a *API) routes() []route {
 			role: access.Reader, query: []param{limitParam}, status: http.StatusOK, answer: "TurnPage", serve: a.agentTurns,
 		},
 		{
+			method: "GET", path: "/v1/agents/{id}/cursors", name: "agentCursors",
+			says: "Lists how far each reader of an identity has acknowledged the channels that have not ended, the newest first.",
+			role: access.Reader, query: []param{pageParam, limitParam}, status: http.StatusOK, answer: "CursorPage", serve: a.agentCursors,
+		},
+		{
 			method: "DELETE", path: "/v1/agents/{id}", name: "removeAgent", says: "Unregisters an identity.",
 			role: access.Operator, status: http.StatusNoContent, serve: a.removeAgent,
 		},

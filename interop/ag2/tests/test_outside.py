@@ -3,17 +3,20 @@ address, and through a proxy that ends TLS."""
 
 import asyncio
 import contextlib
+import os
 import re
+import secrets
 import socket
 import ssl
 import subprocess
 import urllib.request
 
 import pytest
-from ag2.network import AuthError
+from ag2.network import AuthBlock, AuthError
 
 from harness.hubs import ROOT, Parley, free_port
 from harness.model import Script
+from harness.party import Party
 
 pytestmark = [pytest.mark.parley, pytest.mark.newest]
 
@@ -110,6 +113,26 @@ async def test_a_wrong_token_is_refused(certified, desk, monkeypatch):
     with started(Direct, certified) as hub:
         with pytest.raises(AuthError):
             await speaks(certified, monkeypatch, hub, "desk.example", hub.port, token="parley_wrong")
+
+
+async def test_an_existing_token_moves(tmp_path):
+    """docs/ag2.md: a client of ApiKeyAuth keeps the token that it has."""
+    token = secrets.token_hex(16)
+    page = (ROOT / "docs" / "ag2.md").read_text()
+    (line,) = [line for line in page.splitlines() if line.endswith("--token-stdin")]
+    hub = Parley(tmp_path / "data")
+    moved = line.replace("| parley", f"| {hub.binary()}") + f" --data {hub.data}"
+    subprocess.run(["sh", "-c", moved], env={**os.environ, "BOBS_TOKEN": token}, check=True, capture_output=True)
+    hub.start()
+    party = Party(hub.url, plain_names=True)
+    try:
+        bob = await party.silent("bob", auth=AuthBlock(scheme="api_key", claim={"token": token}))
+        assert bob.agent_id
+        with pytest.raises(AuthError):
+            await party.silent("bob", auth=AuthBlock(scheme="api_key", claim={"token": secrets.token_hex(16)}), attach=True)
+    finally:
+        await party.close()
+        hub.stop()
 
 
 async def test_through_a_proxy(certified, desk, monkeypatch):
