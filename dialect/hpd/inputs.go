@@ -118,7 +118,7 @@ func (s *Server) startRun(ctx context.Context, at *scope, agentID string, in *wi
 // beginRun writes BRANCH_RUN_STARTED, MESSAGE_TURN_STARTED and the messages as
 // one batch. The adapter refuses it where a run is active.
 func (s *Server) beginRun(ctx context.Context, at *scope, to target, in *wire.Input, by string) (*run, error) {
-	if active := s.runs.get(at.channel); active != nil {
+	if active := s.runs.get(at.channel); active != nil && !active.ends(ctx) {
 		return nil, fault.New(fault.Conflict, "Branch '%s' has an active run, %s; wait for its end or interrupt it.", at.branch, active.id).Because(fault.RunActive)
 	}
 	agent, err := s.user(ctx)

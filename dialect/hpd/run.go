@@ -119,6 +119,23 @@ type outcome struct {
 	message   string
 }
 
+// ends reports whether a run's end is on its way, which clients may have seen, and
+// waits until it is over.
+func (x *run) ends(ctx context.Context) bool {
+	x.mu.Lock()
+	ended := x.ended
+	x.mu.Unlock()
+	if !ended {
+		return false
+	}
+	select {
+	case <-x.over:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
 // complete ends a run, once: with the end of its turn, where the producer did
 // not write that, and BRANCH_RUN_COMPLETED in one batch.
 func (s *Server) complete(ctx context.Context, x *run, how outcome) error {
