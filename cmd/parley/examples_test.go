@@ -384,8 +384,8 @@ func (s *scene) session(t *testing.T) (id, message string) {
 		t.Fatal(err)
 	}
 	input := map[string]any{"type": "USER_MESSAGES_INPUT", "messages": []any{map[string]string{"messageId": "m-1", "text": "hi"}}}
-	// Nobody answers it, and it is stored.
-	err = hub.Call(t.Context(), "POST", "/hpd/agents/parrot/sessions/"+made.ID+"/branches/main/inputs", input, nil)
+	// Nobody answers for the person, and it is stored.
+	err = hub.Call(t.Context(), "POST", "/hpd/agents/user/sessions/"+made.ID+"/branches/main/inputs", input, nil)
 	if fault.CodeOf(err) != fault.Internal {
 		t.Fatal(err)
 	}
