@@ -78,7 +78,9 @@ async def test_a_thread_is_a_discussion_that_the_addressed_answers_once(party):
     assert [text for _, text in said] == ["to all", "bob?", "here"]
     assert said[2][0] == bob.agent_id
     assert types(log)[:3] == HEAD
-    assert script(bob).prompts and "bob?" in script(bob).prompts[-1]
+    # A client may ask its model for "to all" as well, if "bob?" came before it asked
+    # the hub; the hub refuses that answer.
+    assert any("bob?" in prompt for prompt in script(bob).prompts)
 
     # The client's own fold of it does not fail, and both read the same.
     for who in (bob, carl):
