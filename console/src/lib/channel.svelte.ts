@@ -26,6 +26,7 @@ export class ChannelLog {
   readonly id: string;
   #stop: (() => void) | null = null;
   #pending: Envelope[] = [];
+  #told = 0; // the last sequence that the stream told, or that there was when it began
   #frame = 0;
   #refresh = 0;
 
@@ -37,6 +38,7 @@ export class ChannelLog {
     try {
       await this.refresh();
       await this.jump(at ?? this.meta!.length);
+      this.#told = at === undefined ? held.last(this.log) : this.meta!.length;
       this.err = null;
     } catch (err) {
       this.err = err;
@@ -104,6 +106,7 @@ export class ChannelLog {
       const got = await get<EventPage>(`v1/channels/${this.id}/events`, { after: last.position, limit: page });
       this.shifted = false;
       this.log = held.append(this.log, got.events);
+      if (!got.more) this.#told = Math.min(this.#told, held.last(this.log));
     } finally {
       this.busy = false;
     }
@@ -147,7 +150,10 @@ export class ChannelLog {
       for (const e of events) live.delete(e.sender_id);
       this.live = live;
     }
-    const joins = held.atEnd(this.log);
+    // Whether the last event that the stream told is held. That the end is held is
+    // not asked: metadata may have told of these events before they came.
+    const joins = held.last(this.log) >= this.#told || events[0]!.sequence <= held.last(this.log) + 1;
+    this.#told = newest;
     if (!this.following) this.unseen += events.length;
     if (joins) {
       this.shifted = false;
