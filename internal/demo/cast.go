@@ -10,6 +10,7 @@ import (
 
 	"github.com/parley-hub/parley/agent"
 	"github.com/parley-hub/parley/client"
+	v1 "github.com/parley-hub/parley/client/v1"
 	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/fault"
 	"github.com/parley-hub/parley/identity"
@@ -23,7 +24,7 @@ var lines = map[string][]scripted.Line{
 		{Say: "Failed over, checkout is fast again. Closing.", Finish: "resolved"},
 	},
 	"database": {{Say: "Queries are fine, but db-3 drops packets.", Handoff: "network", Tool: "hand_over", Reason: "packet loss on db-3"}},
-	"network":  {{Say: "The switch port of db-3 is failing. Plan: drain db-3, promote its replica, then restart it. Approve?", Wait: 2500 * time.Millisecond}},
+	"network":  {{Say: "The switch port of db-3 is failing. Plan: drain db-3, promote its replica, then restart it. Approve?"}},
 	"hana":     {{Say: "Never mind."}, {Say: "Approved, without the restart."}},
 }
 
@@ -50,12 +51,16 @@ type cast struct {
 	plays  sync.WaitGroup
 	cancel context.CancelFunc
 
+	// resumed is closed when the hub is back and hana's word is there again:
+	// network has worked until then.
+	resumed chan struct{}
+
 	mu    sync.Mutex
 	heard map[string][]string // by name: ids of what was delivered
 }
 
 func assemble(ctx context.Context, hubURL string) (*cast, error) {
-	c := &cast{links: map[string]*client.Identity{}, heard: map[string][]string{}}
+	c := &cast{links: map[string]*client.Identity{}, heard: map[string][]string{}, resumed: make(chan struct{})}
 	quiet := slog.New(slog.DiscardHandler)
 	for _, name := range []string{"triage", "database", "network", "hana"} {
 		conn, err := client.Dial(ctx, "ws"+strings.TrimPrefix(hubURL, "http"), client.Options{Log: quiet, MaxBackoff: 500 * time.Millisecond})
@@ -92,12 +97,53 @@ func (c *cast) perform(ctx context.Context) {
 	ctx, c.cancel = context.WithCancel(ctx)
 	for name, link := range c.links {
 		p := &scripted.Participant{Link: link, Lines: scripted.Script(lines[name])}
+		if name == "network" {
+			p.Lines = c.atWork(ctx, p.Lines)
+		}
 		p.Heard = func(e *envelope.Envelope) {
 			c.mu.Lock()
 			defer c.mu.Unlock()
 			c.heard[name] = append(c.heard[name], e.ID)
 		}
 		c.plays.Go(func() { _ = p.Run(ctx) }) // what goes wrong shows in the log that is checked
+	}
+}
+
+// atWork are lines that are said once the hub is back.
+func (c *cast) atWork(ctx context.Context, lines scripted.Lines) scripted.Lines {
+	return func(said int, heard string) (scripted.Line, bool) {
+		select {
+		case <-c.resumed:
+		case <-ctx.Done():
+		}
+		return lines(said, heard)
+	}
+}
+
+// awaitHana waits until hana is back at the hub, and gives her word the time to
+// follow: network would end the round before it.
+func (c *cast) awaitHana(ctx context.Context, url string) error {
+	hub, err := v1.New(url, v1.Options{})
+	if err != nil {
+		return err
+	}
+	for {
+		hana, err := hub.Agent(ctx, c.id("hana"))
+		if err != nil {
+			return err
+		}
+		wait := slow / 8
+		if hana.Online {
+			wait = 2 * slow
+		}
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		if hana.Online {
+			return nil
+		}
 	}
 }
 

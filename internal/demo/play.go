@@ -87,6 +87,10 @@ func (a show) accident(ctx context.Context, hub *process, c *cast, channel strin
 		return err
 	}
 	a.happened("hub_back", nil, "   *** the hub is back; everyone resumes where they were ***")
+	if err := c.awaitHana(ctx, hub.url); err != nil {
+		return err
+	}
+	close(c.resumed)
 	return <-said
 }
 
