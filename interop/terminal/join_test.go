@@ -92,7 +92,7 @@ func TestJoinSurvivesARestart(t *testing.T) {
 	w.hides("away since")
 	w.keys("C-c")
 	w.shows("ended with 0")
-	if out := h.run("channels", "messages", channel, "--as", "hana", "-o", "json"); strings.Count(out, `"after"`) != 1 {
+	if out := h.run("channels", "messages", channel, "--as", "hana", "-o", "json"); strings.Count(out, `"role":"assistant","content":"after"`) != 1 {
 		t.Errorf("%s", out)
 	}
 }
