@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/parley-hub/parley/internal/scale"
 	"github.com/parley-hub/parley/journal"
 	"github.com/parley-hub/parley/journal/cluster/internal/natstest"
 	"github.com/parley-hub/parley/journal/cluster/jetstream"
@@ -17,9 +16,6 @@ import (
 // nothing fails; when they are back, everything that waited ends durable or
 // failed, and none unknown.
 func TestQuorumLost(t *testing.T) {
-	if scale.N(1) == 1 {
-		t.Skip("elections take seconds; it runs from PARLEY_SCALE=2 on")
-	}
 	t.Parallel()
 	s, connect := ownServers(t)
 	a, b := openNode(t, "a", connect()), openNode(t, "b", connect())
@@ -86,9 +82,6 @@ func ownServers(t *testing.T) (*natstest.Servers, func() *jetstream.Log) {
 // TestServersEndInTurn: each server is ended and started again while nodes write.
 // What was acknowledged is there once, in order.
 func TestServersEndInTurn(t *testing.T) {
-	if scale.N(1) == 1 {
-		t.Skip("elections take seconds; it runs from PARLEY_SCALE=2 on")
-	}
 	t.Parallel()
 	s, connect := ownServers(t)
 	a, b := openNode(t, "a", connect()), openNode(t, "b", connect())

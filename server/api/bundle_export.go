@@ -22,6 +22,9 @@ func (a *API) exportBundle(c *call, m *channel.Metadata) error {
 	}
 	manifest := bundle.Manifest{ExportedAt: time.Now().UTC(), Hub: a.cfg.Version, Channels: 1}
 	if whole, _ := strconv.ParseBool(c.URL.Query().Get("home")); whole {
+		if !c.who.Has(access.Operator) {
+			return fault.New(fault.AccessDenied, "a home has channels that readers do not see; an operator's key is needed")
+		}
 		home, err := a.hub.HomeByID(c.Context(), hub.HomeOf(m.ID))
 		if err != nil {
 			return fault.New(fault.Invalid, "channel '%s' is in no home; leave out home", m.ID)

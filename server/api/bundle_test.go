@@ -42,6 +42,9 @@ func TestBundles(t *testing.T) {
 	if status, text := s.download("reader", path); status != http.StatusOK || !strings.Contains(text, "whisper") {
 		t.Errorf("a reader: %d %s", status, text)
 	}
+	if status, text := s.download("reader", path+"&home=true"); status != http.StatusForbidden || !strings.Contains(text, "an operator's key") {
+		t.Errorf("a home for a reader: %d %s", status, text)
+	}
 	if status, text := s.download("agent:alice", path); status != http.StatusForbidden || !strings.Contains(text, "operator's or a reader's key") {
 		t.Errorf("an agent: %d %s", status, text)
 	}
