@@ -204,17 +204,22 @@ type waitingTurn struct {
 	Overdue    bool       `json:"overdue"`
 }
 
+// own is the agent of the path, if the caller may know how it is: an agent's key
+// knows only itself.
+func (a *API) own(c *call) (hub.Profile, error) {
+	p, err := a.agent(c.PathValue("id"))
+	if err == nil && !c.who.seesAll() {
+		_, err = c.who.itself(p.ID())
+	}
+	return p, err
+}
+
 // agentTurns lists the turns that are an agent's to take. Looking is not handing
 // over.
 func (a *API) agentTurns(c *call) error {
-	p, err := a.agent(c.PathValue("id"))
+	p, err := a.own(c)
 	if err != nil {
 		return err
-	}
-	if !c.who.seesAll() {
-		if _, err := c.who.itself(p.ID()); err != nil {
-			return err
-		}
 	}
 	limit, err := c.limit(a.cfg.Limits)
 	if err != nil {
@@ -265,14 +270,9 @@ type readerBody struct {
 // agentCursors lists how far each reader of an identity is, in the channels that
 // have not ended.
 func (a *API) agentCursors(c *call) error {
-	p, err := a.agent(c.PathValue("id"))
+	p, err := a.own(c)
 	if err != nil {
 		return err
-	}
-	if !c.who.seesAll() {
-		if _, err := c.who.itself(p.ID()); err != nil {
-			return err
-		}
 	}
 	limit, err := c.limit(a.cfg.Limits)
 	if err != nil {
