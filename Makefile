@@ -12,6 +12,9 @@ GOLANGCI := $(BIN)/golangci-lint-$(GOLANGCI_VERSION)
 GREMLINS := $(BIN)/gremlins-$(GREMLINS_VERSION)
 NFPM     := $(BIN)/nfpm-$(NFPM_VERSION)
 
+# The race detector waits a second in each process that ends; scripts start hundreds.
+export GORACE ?= atexit_sleep_ms=20
+
 # The packages whose rules are pure enough for mutation testing.
 MUTANTS ?= ./envelope ./adapter ./graph ./message
 # The systems that the command must build on; lint builds them all.
@@ -21,7 +24,7 @@ HOLDING  = $$($(GO) list -e -test -f '{{if .ForTest}}{{range .Imports}}{{if eq .
 STATEMENTS = $(GO) test -json $(TESTFLAGS) $(HOLDING) | $(GO) run ./conformance/report -interop '$(BUILD)/conformance/*.jsonl'
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test race lint fmt bench conformance conformance-json mutants interop interop-% console console-dev release-snapshot packages soak docs ci
+.PHONY: help build run test race power lint fmt bench conformance conformance-json mutants interop interop-% console console-dev console-soak release-snapshot packages soak docs readme-images ci
 
 help: ## show this list
 	@grep -hE '^[a-z0-9%-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  %-18s %s\n", $$1, $$2}'
@@ -37,6 +40,10 @@ test: ## run all tests, as the README says
 
 race: ## run all tests with the race detector, in random order
 	$(GO) test -race -shuffle=on ./...
+
+power: ## what a loss of power leaves of a cluster, on a file system made for it (FUSE: Linux)
+	$(GO) test -tags fuse $(TESTFLAGS) -run 'Power' ./journal/cluster
+	$(GO) test -tags fuse $(TESTFLAGS) ./internal/lossyfs
 
 lint: $(GOLANGCI) ## run the linters, check go.mod, build for every platform
 	$(GOLANGCI) run ./...
@@ -70,8 +77,11 @@ interop-%: ## run one suite, such as make interop-ag2 or interop-agh
 console: ## check, build and test the console in a real browser
 	$(MAKE) -C console all
 
+console-soak: ## the console after an hour of events, idle for a minute, before 100,000 channels
+	$(MAKE) -C console soak
+
 console-dev: ## the console from its sources, against a running hub (PARLEY_HUB)
-	cd console && npm install --no-save --ignore-scripts --no-audit --no-fund && npx vite
+	$(MAKE) -C console dev
 
 release-snapshot: $(NFPM) ## build binaries, archives, packages, SBOMs and sums into build/release
 	$(GO) run ./internal/release -nfpm $(NFPM) -out $(BUILD)/release -platforms '$(PLATFORMS)'
@@ -81,6 +91,11 @@ packages: release-snapshot ## install, start, upgrade and remove what release-sn
 
 soak: ## the heavy suites at 50 times their size (PARLEY_SCALE=N to change)
 	PARLEY_SCALE=$${PARLEY_SCALE:-50} $(GO) test -count=1 -timeout 24h ./...
+
+readme-images: ## record the pictures of the README: parley demo, and the console where its script is
+	@mkdir -p docs/images
+	$(GO) run ./internal/demo/picture docs/images/demo
+	@if [ -x console/readme-images.sh ]; then console/readme-images.sh; fi
 
 docs: ## write the generated pages again
 	$(GO) run ./cmd/parley config reference > docs/config.md

@@ -87,7 +87,7 @@ func (a *Agent) take(ctx context.Context, d *Delivery) {
 func (a *Agent) react(ctx context.Context, e *envelope.Envelope) (err error) {
 	defer rescue(&err)
 	if box := a.lanes.mailbox(e.Channel); box != nil {
-		box.put(e) // somebody waits for it, and nobody else shall answer
+		box.put(e) // a tool waits for it and handles it
 		return nil
 	}
 	if a.opts.Handle != nil {
@@ -114,7 +114,7 @@ func (a *Agent) attempt(ctx context.Context, e *envelope.Envelope) {
 	}
 }
 
-// failed tells of a turn that came to nothing.
+// failed reports a turn that ended without an answer.
 func (a *Agent) failed(ctx context.Context, e *envelope.Envelope, err error) {
 	a.opts.Log.WarnContext(ctx, "turn failed", "envelope", e.ID, "channel", e.Channel, "error", err)
 	_ = a.link.ReportTurnFailure(ctx, e.Channel, e.ID, err) // nobody is left to tell

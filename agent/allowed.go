@@ -14,9 +14,9 @@ const (
 	slowAsk  = 2 * time.Second
 )
 
-// SendWhenAllowed waits until the channel's adapter would accept the envelope
-// and then posts it. Whoever is faster makes it wait on; only another refusal,
-// or the end of ctx, ends it.
+// SendWhenAllowed waits until the channel's adapter would accept the envelope and
+// then posts it. It keeps waiting when another sender is faster. It ends with any
+// other refusal, or when ctx ends.
 func SendWhenAllowed(ctx context.Context, link Link, e *envelope.Envelope) (string, error) {
 	pause := firstAsk
 	for {

@@ -66,7 +66,7 @@ func TestAnApprovalSurvivesARestart(t *testing.T) {
 			a, b := h.join("a"), h.join("b")
 			_, stopB := h.run(b, script(), agent.Options{Tools: []*agent.Tool{pay}, Confirm: agent.ConfirmBy(over(t, h, &current), agent.Confirmation{})})
 			_, stopA := h.run(a, says(), agent.Options{})
-			m, err := a.OpenChannel(h.ctx, agent.Opening{Type: "conversation", Participants: []string{b.self.ID}})
+			m, err := a.OpenChannel(h.ctx, agent.Opening{Type: "conversation", Participants: []string{b.Self().ID}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -78,7 +78,7 @@ func TestAnApprovalSurvivesARestart(t *testing.T) {
 			h.stop()
 
 			h = openHouse(t, store)
-			if got := open(h); len(got) != 1 || got[0].ID != asked.ID || got[0].Action.Name != "pay" || got[0].AskedBy != b.self.ID {
+			if got := open(h); len(got) != 1 || got[0].ID != asked.ID || got[0].Action.Name != "pay" || got[0].AskedBy != b.Self().ID {
 				t.Fatalf("after the restart: %+v", got)
 			}
 			b = h.join("b")
@@ -105,20 +105,20 @@ func TestADeniedApprovalDoesNotRun(t *testing.T) {
 	ran := false
 	pay := &agent.Tool{Name: "pay", Confirm: true, Run: func(context.Context, *agent.Call) (any, error) { ran = true; return "paid", nil }}
 	model := does(calling(turn.Call{ID: "1", Name: "pay"}), agent.Response{Text: "well"})
-	h.run(b, model, agent.Options{Tools: []*agent.Tool{pay}, Confirm: agent.ConfirmBy(h.hub.Asker(nil), agent.Confirmation{For: a.self.ID})})
+	h.run(b, model, agent.Options{Tools: []*agent.Tool{pay}, Confirm: agent.ConfirmBy(h.hub.Asker(nil), agent.Confirmation{For: a.Self().ID})})
 	h.run(a, says(), agent.Options{})
-	m, err := a.OpenChannel(h.ctx, agent.Opening{Type: "conversation", Participants: []string{b.self.ID}})
+	m, err := a.OpenChannel(h.ctx, agent.Opening{Type: "conversation", Participants: []string{b.Self().ID}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	h.say(a, m.ID, "pay!")
 	var asked []hub.Request
 	wait(h.ctx, func() bool {
-		page, err := h.hub.Requests(h.ctx, hub.RequestQuery{State: request.Open, For: a.self.ID})
+		page, err := h.hub.Requests(h.ctx, hub.RequestQuery{State: request.Open, For: a.Self().ID})
 		asked = page.Requests
 		return err == nil && len(asked) == 1
 	})
-	if _, err := h.hub.Answer(h.ctx, asked[0].ID, hub.Answer{Choice: "deny", Note: "too much", As: a.self.ID}, nil); err != nil {
+	if _, err := h.hub.Answer(h.ctx, asked[0].ID, hub.Answer{Choice: "deny", Note: "too much", As: a.Self().ID}, nil); err != nil {
 		t.Fatal(err)
 	}
 	wait(h.ctx, func() bool { return len(h.lines(m.ID)) == 2 })

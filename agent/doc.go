@@ -4,4 +4,6 @@
 // satisfy, and it keeps nothing that it could not rebuild from the log.
 //
 // It never decides who may speak: adapters do, here as in the hub.
+//
+// Runnable examples: example_test.go, which docs/go.md and go doc show.
 package agent

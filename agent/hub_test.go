@@ -11,6 +11,7 @@ import (
 	"github.com/parley-hub/parley/adapter/turn"
 	"github.com/parley-hub/parley/adapter/workflow"
 	"github.com/parley-hub/parley/agent"
+	"github.com/parley-hub/parley/agent/embedded"
 	"github.com/parley-hub/parley/channel"
 	"github.com/parley-hub/parley/conformance/spec"
 	"github.com/parley-hub/parley/envelope"
@@ -51,9 +52,9 @@ func openHouse(t *testing.T, store *mem.Store) *house {
 	return house
 }
 
-func (h *house) join(name string) *hubLink {
+func (h *house) join(name string) *embedded.Link {
 	h.t.Helper()
-	l, err := attach(h.ctx, h.hub, name)
+	l, err := embedded.Attach(h.ctx, h.hub, name)
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -61,7 +62,7 @@ func (h *house) join(name string) *hubLink {
 }
 
 // run lets an agent run until it is stopped, or the test ends.
-func (h *house) run(l *hubLink, model agent.Model, opts agent.Options) (*agent.Agent, func()) {
+func (h *house) run(l *embedded.Link, model agent.Model, opts agent.Options) (*agent.Agent, func()) {
 	opts.Log = slog.New(slog.DiscardHandler)
 	a := agent.New(l, model, opts)
 	ctx, cancel := context.WithCancel(h.ctx)
@@ -70,16 +71,16 @@ func (h *house) run(l *hubLink, model agent.Model, opts agent.Options) (*agent.A
 	stop := sync.OnceFunc(func() {
 		cancel()
 		if err := <-done; err != nil && h.ctx.Err() == nil {
-			h.t.Errorf("%s: %v", l.self.Name, err)
+			h.t.Errorf("%s: %v", l.Self().Name, err)
 		}
 	})
 	h.t.Cleanup(stop)
 	return a, stop
 }
 
-func (h *house) say(l *hubLink, channelID, text string) {
+func (h *house) say(l *embedded.Link, channelID, text string) {
 	h.t.Helper()
-	e, err := turn.BuildText(channelID, l.self.ID, text, turn.Address{})
+	e, err := turn.BuildText(channelID, l.Self().ID, text, turn.Address{})
 	if err == nil {
 		_, err = l.Post(h.ctx, e)
 	}
@@ -166,7 +167,7 @@ func TestOnAHub(t *testing.T) {
 		})
 		_, stopA := h.run(a, says(), agent.Options{})
 		_, stopB := h.run(b, dies, agent.Options{})
-		m, err := a.OpenChannel(h.ctx, agent.Opening{Type: "discussion", Participants: []string{b.self.ID}})
+		m, err := a.OpenChannel(h.ctx, agent.Opening{Type: "discussion", Participants: []string{b.Self().ID}})
 		c.NoError(err)
 		h.say(a, m.ID, "a1")
 		<-asked
@@ -179,7 +180,7 @@ func TestOnAHub(t *testing.T) {
 		again.hears(c, m.ID, "a: a1", "b: b1", "a: a2")
 		for e, err := range again.hub.Log(again.ctx, m.ID, 0, 0) {
 			c.NoError(err)
-			if e.Type == envelope.TypeText && e.Sender == b.self.ID {
+			if e.Type == envelope.TypeText && e.Sender == b.Self().ID {
 				c.True(e.Causation != "", "b's answer names what it answers")
 			}
 		}
@@ -189,7 +190,7 @@ func TestOnAHub(t *testing.T) {
 // inFlight is a workflow in which b works on its round until released.
 type inFlight struct {
 	*house
-	a, b, boss *hubLink
+	a, b, boss *embedded.Link
 	m          *channel.Metadata
 	release    chan struct{}
 }
@@ -210,7 +211,7 @@ func beginRound(t *spec.T) *inFlight {
 	h.run(f.a, says("thanks"), agent.Options{})
 	h.run(f.b, does(agent.Response{Text: "working on it", Calls: []turn.Call{{Name: "slow"}}}), agent.Options{Tools: []*agent.Tool{slow}})
 	h.run(f.boss, says(), agent.Options{})
-	a, b, boss := f.a.self.ID, f.b.self.ID, f.boss.self.ID
+	a, b, boss := f.a.Self().ID, f.b.Self().ID, f.boss.Self().ID
 	knobs := `{"graph":{"initial_speaker":"` + a + `","transitions":[{"when":{"name":"from_speaker","args":{"agent_id":"` + a + `"}},"then":{"name":"agent","args":{"agent_id":"` + b +
 		`"}}}],"default_target":{"name":"terminate"},"max_turns":3},"supervisors":["` + boss + `"]}`
 	m, err := f.a.OpenChannel(h.ctx, agent.Opening{Type: "workflow", Participants: []string{b, boss}, Knobs: []byte(knobs)})
@@ -228,18 +229,18 @@ func TestRoundInFlight(t *testing.T) {
 		expected, ok, err := f.hub.Expected(f.ctx, f.m.ID)
 		t.NoError(err)
 		t.True(ok, "someone is expected")
-		t.Equal(expected.Agent, f.b.self.ID)
-		may := func(l *hubLink) bool {
+		t.Equal(expected.Agent, f.b.Self().ID)
+		may := func(l *embedded.Link) bool {
 			ok, err := l.CanSend(f.ctx, f.m.ID, envelope.TypeText)
 			t.NoError(err)
 			return ok
 		}
 		t.True(may(f.b), "b may send")
 		t.False(may(f.a), "a may send")
-		e, err := turn.BuildText(f.m.ID, f.a.self.ID, "hurry", turn.Address{})
+		e, err := turn.BuildText(f.m.ID, f.a.Self().ID, "hurry", turn.Address{})
 		t.NoError(err)
 		_, err = f.a.Post(f.ctx, e)
-		t.ErrorContains(err, "expects '"+f.b.self.ID+"' to speak")
+		t.ErrorContains(err, "expects '"+f.b.Self().ID+"' to speak")
 		close(f.release)
 		f.hears(t, f.m.ID, "a: go", "b: [Handed off via slow] done\nworking on it", "a: thanks")
 	})
@@ -247,7 +248,7 @@ func TestRoundInFlight(t *testing.T) {
 		f := beginRound(t)
 		corrected := make(chan error, 1)
 		go func() {
-			e, err := turn.BuildText(f.m.ID, f.boss.self.ID, "be careful", turn.Address{})
+			e, err := turn.BuildText(f.m.ID, f.boss.Self().ID, "be careful", turn.Address{})
 			if err == nil {
 				_, err = f.boss.Post(f.ctx, e)
 			}
@@ -272,29 +273,29 @@ func TestRoundInFlight(t *testing.T) {
 // A bridge drives a channel with no agent running.
 func TestBridge(t *testing.T) {
 	t.Parallel()
-	bridge := func(t *spec.T) (h *house, a, b, c *hubLink, m *channel.Metadata, driver turn.Driver) {
+	bridge := func(t *spec.T) (h *house, a, b, c *embedded.Link, m *channel.Metadata, driver turn.Driver) {
 		h = openHouse(t.T, mem.NewStore())
 		a, b, c = h.join("a"), h.join("b"), h.join("c")
-		for _, l := range []*hubLink{b, c} {
+		for _, l := range []*embedded.Link{b, c} {
 			person := agent.NewHuman(l, agent.HumanOptions{}) // answers the invite, and nothing else
 			t.Cleanup(person.Disconnect)
 		}
-		knobs := `{"graph":{"initial_speaker":"` + a.self.ID + `","default_target":{"name":"agent","args":{"agent_id":"` + b.self.ID + `"}}}}`
-		m, err := a.OpenChannel(h.ctx, agent.Opening{Type: "workflow", Participants: []string{b.self.ID, c.self.ID}, Knobs: []byte(knobs)})
+		knobs := `{"graph":{"initial_speaker":"` + a.Self().ID + `","default_target":{"name":"agent","args":{"agent_id":"` + b.Self().ID + `"}}}}`
+		m, err := a.OpenChannel(h.ctx, agent.Opening{Type: "workflow", Participants: []string{b.Self().ID, c.Self().ID}, Knobs: []byte(knobs)})
 		t.NoError(err)
 		governs, err := h.hub.Adapter(h.ctx, m.ID)
 		t.NoError(err)
 		return h, a, b, c, m, turn.For(governs)
 	}
-	expects := func(t *spec.T, h *house, m *channel.Metadata, want *hubLink) {
+	expects := func(t *spec.T, h *house, m *channel.Metadata, want *embedded.Link) {
 		t.Helper()
 		expected, _, err := h.hub.Expected(h.ctx, m.ID)
 		t.NoError(err)
-		t.Equal(expected.Agent, want.self.ID)
+		t.Equal(expected.Agent, want.Self().ID)
 	}
 	spec.Check(t, "ag2-channels#68: a packet advances the graph", func(t *spec.T) {
 		h, a, b, _, m, driver := bridge(t)
-		e, err := driver.BuildPacket(m.ID, a.self.ID, "hello", turn.Packet{})
+		e, err := driver.BuildPacket(m.ID, a.Self().ID, "hello", turn.Packet{})
 		t.NoError(err)
 		_, err = a.Post(h.ctx, e)
 		t.NoError(err)
@@ -302,7 +303,7 @@ func TestBridge(t *testing.T) {
 	})
 	spec.Check(t, "ag2-channels#68: a handoff to an agent_id routes there", func(t *spec.T) {
 		h, a, _, c, m, driver := bridge(t)
-		e, err := driver.BuildPacket(m.ID, a.self.ID, "hello", turn.Packet{Handoff: &turn.Handoff{Target: c.self.ID}})
+		e, err := driver.BuildPacket(m.ID, a.Self().ID, "hello", turn.Packet{Handoff: &turn.Handoff{Target: c.Self().ID}})
 		t.NoError(err)
 		_, err = a.Post(h.ctx, e)
 		t.NoError(err)
@@ -310,7 +311,7 @@ func TestBridge(t *testing.T) {
 	})
 	spec.Check(t, "seed-000#67: a built text envelope counts as a turn", func(t *spec.T) {
 		h, a, b, _, m, driver := bridge(t)
-		e, err := driver.BuildText(m.ID, a.self.ID, "hello", turn.Address{})
+		e, err := driver.BuildText(m.ID, a.Self().ID, "hello", turn.Address{})
 		t.NoError(err)
 		_, err = a.Post(h.ctx, e)
 		t.NoError(err)
@@ -318,7 +319,7 @@ func TestBridge(t *testing.T) {
 	})
 	spec.Check(t, "seed-000#68: a built handoff packet advances the graph", func(t *spec.T) {
 		h, a, _, c, m, driver := bridge(t)
-		e, err := driver.BuildPacket(m.ID, a.self.ID, "", turn.Packet{Handoff: &turn.Handoff{Target: c.self.ID, Reason: "yours"}})
+		e, err := driver.BuildPacket(m.ID, a.Self().ID, "", turn.Packet{Handoff: &turn.Handoff{Target: c.Self().ID, Reason: "yours"}})
 		t.NoError(err)
 		_, err = a.Post(h.ctx, e)
 		t.NoError(err)
@@ -326,7 +327,7 @@ func TestBridge(t *testing.T) {
 	})
 	spec.Check(t, "seed-000#69: a built packet with context_set changes the context", func(t *spec.T) {
 		h, a, _, _, m, driver := bridge(t)
-		e, err := driver.BuildPacket(m.ID, a.self.ID, "", turn.Packet{Context: map[string]any{"n": 9007199254740993}})
+		e, err := driver.BuildPacket(m.ID, a.Self().ID, "", turn.Packet{Context: map[string]any{"n": 9007199254740993}})
 		t.NoError(err)
 		_, err = a.Post(h.ctx, e)
 		t.NoError(err)
@@ -337,7 +338,7 @@ func TestBridge(t *testing.T) {
 	})
 	spec.Check(t, "seed-000#66: adapter_for returns the channel's adapter", func(t *spec.T) {
 		h, a, b, _, m, _ := bridge(t)
-		talk, err := a.OpenChannel(h.ctx, agent.Opening{Type: "conversation", Participants: []string{b.self.ID}})
+		talk, err := a.OpenChannel(h.ctx, agent.Opening{Type: "conversation", Participants: []string{b.Self().ID}})
 		t.NoError(err)
 		for id, want := range map[string]string{m.ID: "workflow", talk.ID: "conversation"} {
 			governs, err := h.hub.Adapter(h.ctx, id)
@@ -348,4 +349,19 @@ func TestBridge(t *testing.T) {
 		_, err = h.hub.Adapter(h.ctx, "nowhere")
 		t.Equal(fault.CodeOf(err), fault.NotFound)
 	})
+}
+
+// wait asks until something holds. The hub has no event for "everyone is
+// idle", so this polls.
+func wait(ctx context.Context, holds func() bool) bool {
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for !holds() {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-tick.C:
+		}
+	}
+	return true
 }

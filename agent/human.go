@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -37,7 +38,7 @@ type Human struct {
 	link Link
 	opts HumanOptions
 	stop context.CancelFunc
-	done chan struct{} // closed when nobody shall wait for more
+	done chan struct{} // closed when no more envelopes come
 
 	received chan struct{} // closed when receiving has ended
 	calling  atomic.Bool   // callbacks run
@@ -46,7 +47,7 @@ type Human struct {
 	callbacks []func(*envelope.Envelope) error
 	pull      *inflow
 	channels  map[string]*inflow
-	cause     error // why nobody shall wait; written before done is closed
+	cause     error // why no more come; written before done is closed
 }
 
 // NewHuman begins to receive, until Disconnect or the end of the link.
@@ -54,9 +55,7 @@ func NewHuman(link Link, opts HumanOptions) *Human {
 	if opts.Pull <= 0 {
 		opts.Pull = DefaultPull
 	}
-	if opts.Log == nil {
-		opts.Log = slog.Default()
-	}
+	opts.Log = cmp.Or(opts.Log, slog.Default())
 	ctx, stop := context.WithCancel(context.Background())
 	h := &Human{
 		link: link, opts: opts, stop: stop, channels: map[string]*inflow{},
@@ -253,8 +252,6 @@ func (h *Human) CloseChannel(ctx context.Context, channelID, reason string) (*ch
 	if err := h.connected(); err != nil {
 		return nil, err
 	}
-	if reason == "" {
-		reason = "human_closed"
-	}
+	reason = cmp.Or(reason, "human_closed")
 	return h.link.CloseChannel(ctx, channelID, reason)
 }

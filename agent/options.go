@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 
@@ -39,6 +40,10 @@ type Options struct {
 	Handle func(ctx context.Context, a *Agent, e *envelope.Envelope) (handled bool, err error)
 	// Task, if it answers with a spec, runs the turn as a task of that spec.
 	Task func(t *Turn) *TaskSpec
+	// TrackDelegations tells the hub of each delegation as a task, whose id goes
+	// with what is delegated: whoever works for it can spend from the budget of
+	// the one who delegated it.
+	TrackDelegations bool
 	// Adapters know the channels the agent may meet; nil is all that Parley
 	// ships.
 	Adapters []channel.Adapter
@@ -68,8 +73,6 @@ func (o Options) withDefaults() Options {
 	if o.Samples == nil {
 		o.Samples = &samples.Hub{}
 	}
-	if o.Log == nil {
-		o.Log = slog.Default()
-	}
+	o.Log = cmp.Or(o.Log, slog.Default())
 	return o
 }

@@ -9,7 +9,7 @@ func (a *Agent) Samples() *samples.Hub { return a.opts.Samples }
 // Samples is the same hub for a tool while it runs.
 func (c *Call) Samples() *samples.Hub {
 	if c.Turn == nil || c.Turn.Agent == nil {
-		return &samples.Hub{} // nobody listens to a call outside of a turn
+		return &samples.Hub{} // a call outside of a turn has no agent, and no observer
 	}
 	return c.Turn.Agent.Samples()
 }

@@ -16,7 +16,7 @@ type Tasks interface {
 	UpdateTask(ctx context.Context, u task.Update) error
 	RecordObservation(ctx context.Context, o Observation) error
 	FireTaskEvent(ctx context.Context, taskID, kind string, payload []byte) error
-	// Checkpoint keeps one JSON object for a task, of which the last counts;
+	// Checkpoint stores one JSON object for a task and replaces the one before;
 	// ReadCheckpoint returns it, or nil.
 	Checkpoint(ctx context.Context, taskID string, state []byte) error
 	ReadCheckpoint(ctx context.Context, taskID string) ([]byte, error)

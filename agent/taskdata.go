@@ -35,8 +35,8 @@ func (r *TaskRun) key(eventType string) string {
 	return fmt.Sprintf("%s:%s:%d", eventType, r.ID, r.progress)
 }
 
-// mirror reports that the hub could not be told. That too may fail, and is
-// nobody's business but the log's.
+// mirror reports that the hub could not be told. If that fails too, it is only
+// logged.
 func (r *TaskRun) mirror(ctx context.Context, op string, err error) {
 	if err == nil || ctx.Err() != nil {
 		return

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -43,9 +44,7 @@ type Call struct {
 // Decode reads the call's arguments; none at all is an empty object.
 func (c *Call) Decode(into any) error {
 	arguments := c.Arguments
-	if arguments == "" {
-		arguments = "{}"
-	}
+	arguments = cmp.Or(arguments, "{}")
 	if err := json.Unmarshal([]byte(arguments), into); err != nil {
 		return fmt.Errorf("arguments of %s: %w", c.Name, err)
 	}

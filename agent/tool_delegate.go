@@ -69,15 +69,26 @@ func delegate(ctx context.Context, call *Call, in delegation) (any, error) {
 	// The reply may be there before the send returns.
 	box := lanes.divert(m.ID)
 	defer lanes.restore(m.ID)
+	taskID, end, err := call.Turn.trackDelegation(ctx, peer, in)
+	if err != nil {
+		return refusal("the delegation cannot be recorded: %v", err)
+	}
 	e, err := turn.BuildText(m.ID, link.Self().ID, in.Prompt, turn.Address{Audience: []string{peer.ID}})
 	if err == nil {
-		e.Depth = call.Turn.Depth() + 1
+		e.Depth, e.Task = call.Turn.Depth()+1, taskID
 		_, err = link.Post(ctx, e)
 	}
 	if err != nil {
+		end(err.Error())
 		return refusal("prompt send failed: %v", err)
 	}
-	return awaitReply(ctx, box, peer.ID, in)
+	reply, err := awaitReply(ctx, box, peer.ID, in)
+	if failed, _ := reply.(string); err == nil && strings.HasPrefix(failed, "Error: ") {
+		end(failed)
+	} else if err == nil {
+		end("")
+	}
+	return reply, err
 }
 
 func unknownTarget(ctx context.Context, link Link, target string) (any, error) {

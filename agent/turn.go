@@ -111,8 +111,8 @@ func (a *Agent) prepare(ctx context.Context, m *channel.Metadata, e *envelope.En
 	return t, p, nil
 }
 
-// stale reports whether a turn waits for this agent that something later than
-// the envelope triggered: that one will arrive too, and is the one to answer.
+// stale reports whether this agent's turn was triggered by a later envelope: that one
+// is delivered too, and is the one to answer.
 func stale(governs channel.Adapter, m *channel.Metadata, s channel.State, log []*envelope.Envelope, at int) bool {
 	expected, ok := governs.Expected(m, s)
 	if !ok || expected.Trigger == "" || at < 0 {

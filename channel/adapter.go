@@ -28,8 +28,8 @@ type Adapter interface {
 	OnAccepted(m *Metadata, s State, e *envelope.Envelope) Effects
 	// Expected names who must speak next, if the adapter takes turns.
 	Expected(m *Metadata, s State) (Turn, bool)
-	// Recipients is whom to notify, in order; Visible is who may read. Both get
-	// the state and the members after e, or later ones.
+	// Recipients is whom to notify, in order; Visible is who may read. Both are given
+	// the state and the members after e, or newer ones.
 	Recipients(m *Metadata, s State, in Members, e *envelope.Envelope) []string
 	Visible(m *Metadata, s State, in Members, e *envelope.Envelope, agent string) bool
 	// Codec writes states for people and for snapshots.

@@ -4,6 +4,7 @@
 package channel
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -92,12 +93,7 @@ func (m *Metadata) Clone() *Metadata {
 	c.Participants = slices.Clone(m.Participants)
 	c.PendingAcks = slices.Clone(m.PendingAcks)
 	c.RejectedBy = slices.Clone(m.RejectedBy)
-	if m.Labels != nil {
-		c.Labels = make(map[string]string, len(m.Labels))
-		for k, v := range m.Labels {
-			c.Labels[k] = v
-		}
-	}
+	c.Labels = maps.Clone(m.Labels)
 	return &c
 }
 

@@ -127,8 +127,7 @@ func DecodeManifest(data []byte) (*Manifest, error) {
 func DecodeExpectations(data []byte) ([]Expectation, error) {
 	var raw expectationList
 	if err := json.Unmarshal(data, &raw); err != nil {
-		var wrong *json.SemanticError
-		if errors.As(err, &wrong) { // its message names Go types
+		if wrong, ok := errors.AsType[*json.SemanticError](err); ok { // its message names Go types
 			err = fmt.Errorf("%q has the wrong type; each is an object with the texts name and on_violation, an object params and a list applies_to", "expectations"+string(wrong.JSONPointer))
 		}
 		return nil, fmt.Errorf("channel: expectations: %w", err)

@@ -59,9 +59,9 @@ func ReaderOf(a Adapter, m *Metadata) ItemReader {
 // depends on the kind.
 type Item struct {
 	Kind ItemKind
-	// Envelope is what the item was read from. Of a message in pieces it is the
-	// one that finished it. Its audience, cause, trace, priority and origin are the
-	// item's. It is not to be changed.
+	// Envelope is what the item was read from. For a message in pieces it is the
+	// envelope that finished the message. Its audience, cause, trace, priority and
+	// origin are the item's. It is not to be changed.
 	Envelope *envelope.Envelope
 	// Speaker is the id of the identity that speaks, works, asks, joins or leaves.
 	Speaker string

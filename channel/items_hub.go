@@ -2,6 +2,7 @@ package channel
 
 import (
 	"bytes"
+	"cmp"
 	"unicode/utf8"
 
 	"github.com/parley-hub/parley/envelope"
@@ -49,7 +50,7 @@ func (i *Item) hub() {
 		i.Text = TextMember(data, "reason")
 		if checked(data) {
 			answer := jsonscan.Member(data, "answer")
-			i.Text = firstText(member(answer, "text"), member(answer, "choice"), i.Text)
+			i.Text = cmp.Or(member(answer, "text"), member(answer, "choice"), i.Text)
 		}
 	}
 }
@@ -87,20 +88,20 @@ func (i *Item) task() {
 	if state, ok := taskStates[i.Envelope.Type]; ok {
 		i.Kind, i.State = ItemWork, state
 	}
-	i.ID = firstText(TextMember(data, "task_id"), i.Envelope.Task)
+	i.ID = cmp.Or(TextMember(data, "task_id"), i.Envelope.Task)
 	if !checked(data) {
 		return
 	}
 	switch i.Envelope.Type {
 	case envelope.TypeTaskStarted:
 		spec := jsonscan.Member(data, "spec")
-		i.Text = firstText(member(spec, "title"), member(spec, "description"), member(spec, "name"))
+		i.Text = cmp.Or(member(spec, "title"), member(spec, "description"), member(spec, "name"))
 	case envelope.TypeTaskProgress:
 		i.Text = shown(jsonscan.Member(data, "progress"))
 	case envelope.TypeTaskCompleted:
 		i.Text = shown(jsonscan.Member(data, "result"))
 	default:
-		i.Text = firstText(member(data, "error"), member(data, "reason"))
+		i.Text = cmp.Or(member(data, "error"), member(data, "reason"))
 	}
 }
 
@@ -118,15 +119,6 @@ func shown(value []byte) string {
 func member(object []byte, name string) string {
 	text, _ := jsonscan.Text(jsonscan.Member(object, name))
 	return text
-}
-
-func firstText(list ...string) string {
-	for _, text := range list {
-		if text != "" {
-			return text
-		}
-	}
-	return ""
 }
 
 func checked(data []byte) bool { return jsonscan.Check(data, maxItemDepth) == nil }

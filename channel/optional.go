@@ -7,7 +7,7 @@ import (
 )
 
 // What some adapters offer beyond Adapter. The hub, views and agents ask for
-// these by type assertion; an adapter without one gets what stands last.
+// these by type assertion; the last column says what happens without one.
 //
 //	Interface     The adapter                                 Without it
 //	Supervised    lets some agents speak out of turn          nobody does
@@ -15,7 +15,7 @@ import (
 //	Timed         sets deadlines and acts when they are due   deadlines pass
 //	SideFolder    folds envelopes beside the history          none are admitted
 //	Advisor       warns about a channel that it opens         no warnings
-//	Pausing       stops the clock of whoever must speak       it always runs
+//	Pausing       stops the clock of the expected speaker     it always runs
 //	DialectOnly   is opened by one dialect                    every dialect opens it
 //	TurnCounter   counts the turns that were taken            a channel has no such count
 //	Private       is shown to members and operators only      readers' keys see it too
@@ -23,8 +23,11 @@ import (
 //	Admitter      lets others than members speak              only members speak
 //	Items         reads its log as items                      only the hub's own are known
 //	Speaker       takes what is said in other dialects        only its own dialect speaks
+//	Worker        is told of work in its own form             it holds task events, or none
 //	MemberNamer   knows its members by names of its own       they have their registered names
 //	KeyScope      counts idempotency keys in its home         each channel and sender counts its own
+//	Part          opens parts of another channel              a channel stands alone
+//	KnobNamer     has knobs that name agents                  its knobs take ids only
 //
 // adapter/turn.Driver is one more: how an agent takes a turn. It is not here,
 // because it needs views.
@@ -85,8 +88,8 @@ type MemberFolder interface {
 	Members(m *Metadata, s State) Members
 }
 
-// Admitter is an adapter that lets agents speak who are not members. Without it
-// only members speak, and whose turn it is.
+// Admitter is an adapter that accepts envelopes from agents that are not members.
+// Without it only members and the expected speaker post.
 type Admitter interface {
 	Admits(m *Metadata, s State, in Members, sender string) bool
 }

@@ -15,8 +15,18 @@ type Speaker interface {
 	// under the channel's lock and admits them as one batch, so that turns,
 	// visibility and limits are judged as ever. The message has an id and a date;
 	// `name` in its metadata is what the channel's dialect calls the sender, if the
-	// channel knows it.
+	// channel knows it, or the registered name where members have no names of their
+	// own, and `work` the item's id of the work that it is about.
 	Say(m *Metadata, s State, sender string, msg message.Envelope) ([]Draft, error)
+}
+
+// Worker is an adapter whose channels are told of work in their own form. Without it
+// they hold the task events that every channel knows, or none.
+type Worker interface {
+	// Work returns the envelopes by which a sender tells of a step of its work: the
+	// item's id, name, state, text and date. The hub calls it as it calls Say. No
+	// envelopes: this step is not told there.
+	Work(m *Metadata, s State, sender string, step *Item) ([]Draft, error)
 }
 
 // MemberNamer is an adapter whose members have names of their own in its
@@ -31,6 +41,13 @@ type MemberNamer interface {
 func SaidName(msg message.Envelope) string {
 	name, _ := msg.Metadata.At("name").(string)
 	return name
+}
+
+// SaidUnder is the work, in the channel's own terms, that a message's metadata says it
+// is about; empty: none.
+func SaidUnder(msg message.Envelope) string {
+	work, _ := msg.Metadata.At("work").(string)
+	return work
 }
 
 // SaidText is what a message says in plain text; what is not text is named in

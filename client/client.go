@@ -41,28 +41,19 @@ type Options struct {
 }
 
 func (o Options) withDefaults() Options {
-	if o.Log == nil {
-		o.Log = slog.Default()
-	}
-	setDefault(&o.Timeout, 35*time.Second)
-	setDefault(&o.Backoff, 100*time.Millisecond)
-	setDefault(&o.MaxBackoff, 5*time.Second)
-	setDefault(&o.Ping, 20*time.Second)
-	setDefault(&o.Deliveries, 4096)
+	o.Log = cmp.Or(o.Log, slog.Default())
+	o.Timeout = cmp.Or(o.Timeout, 35*time.Second)
+	o.Backoff = cmp.Or(o.Backoff, 100*time.Millisecond)
+	o.MaxBackoff = cmp.Or(o.MaxBackoff, 5*time.Second)
+	o.Ping = cmp.Or(o.Ping, 20*time.Second)
+	o.Deliveries = cmp.Or(o.Deliveries, 4096)
 	return o
-}
-
-func setDefault[T comparable](field *T, value T) {
-	var zero T
-	if *field == zero {
-		*field = value
-	}
 }
 
 // Client is a connection to a hub that comes back when it is lost. Safe for
 // concurrent use.
 type Client struct {
-	url  string // only the goroutine that connects looks at it
+	at   addresses // only the goroutine that connects looks at it
 	opts Options
 
 	ctx  context.Context
@@ -84,12 +75,14 @@ type Client struct {
 
 var errGone = fault.New(fault.Unavailable, "the client is closed")
 
-// Dial connects to a hub, such as ws://127.0.0.1:7440. It fails if that fails
-// at once; later it connects again by itself until Close.
+// Dial connects to a hub, such as ws://127.0.0.1:7440. It fails if that fails at
+// once; later it connects again by itself until Close. For a hub with several nodes,
+// url lists some of their addresses, separated by commas: the client finds the node
+// that serves, and follows it when that changes.
 func Dial(ctx context.Context, url string, o Options) (*Client, error) {
-	c := &Client{url: url, opts: o.withDefaults(), calls: map[string]*call{}, identities: map[string]*Identity{}}
+	c := &Client{at: addressesOf(url), opts: o.withDefaults(), calls: map[string]*call{}, identities: map[string]*Identity{}}
 	c.ctx, c.stop = context.WithCancel(context.Background())
-	conn, err := c.dial(ctx)
+	conn, err := c.find(ctx)
 	if err != nil {
 		c.stop()
 		return nil, err
@@ -127,6 +120,9 @@ func (c *Client) Reconnects() int {
 	return c.reconnects
 }
 
+// nodePatience is how long one of several nodes has to answer a handshake.
+const nodePatience = 5 * time.Second
+
 func (c *Client) dial(ctx context.Context) (*websocket.Conn, error) {
 	header := c.opts.Header.Clone()
 	if header == nil {
@@ -134,9 +130,21 @@ func (c *Client) dial(ctx context.Context) (*websocket.Conn, error) {
 	}
 	// Our agents tell their channels of tasks themselves.
 	header.Set(wire.MirrorHeader, wire.MirrorOwn)
-	conn, _, err := websocket.Dial(ctx, c.url, &websocket.DialOptions{HTTPClient: c.opts.HTTP, HTTPHeader: header}) //nolint:bodyclose // the library closes it
+	url := c.at.now
+	if len(c.at.given) > 1 { // a node that hangs keeps nobody from the others
+		bounded, cancel := context.WithTimeout(ctx, min(c.opts.Ping, nodePatience))
+		defer cancel()
+		ctx = bounded
+	}
+	conn, answer, err := websocket.Dial(ctx, url, &websocket.DialOptions{HTTPClient: c.opts.HTTP, HTTPHeader: header}) //nolint:bodyclose // the library closes it
+	if standing := c.at.look(answer, err); standing != nil {
+		if err == nil {
+			_ = conn.CloseNow()
+		}
+		return nil, standing
+	}
 	if err != nil {
-		return nil, fault.Wrap(fault.Unavailable, err, "no connection to %s: %v", c.url, err)
+		return nil, fault.Wrap(fault.Unavailable, err, "no connection to %s: %v", url, err)
 	}
 	conn.SetReadLimit(wire.MaxFrame + 1)
 	return conn, nil
@@ -161,7 +169,8 @@ func (c *Client) run(conn *websocket.Conn) {
 // redial connects again, waiting longer each time; nil after Close.
 func (c *Client) redial() *websocket.Conn {
 	for wait := c.opts.Backoff; c.ctx.Err() == nil; wait = min(2*wait, c.opts.MaxBackoff) {
-		// Not all clients of a hub that comes back should knock at once.
+		// The wait is random, so that the clients of a restarted hub do not all
+		// reconnect at once.
 		jitter := time.Duration(rand.Int64N(int64(wait)/2 + 1))
 		select {
 		case <-time.After(wait/2 + jitter):
@@ -169,7 +178,7 @@ func (c *Client) redial() *websocket.Conn {
 			return nil
 		}
 		if c.opts.Again != nil {
-			c.url = c.opts.Again()
+			c.at = addressesOf(c.opts.Again())
 		}
 		ctx, cancel := context.WithTimeout(c.ctx, c.opts.Timeout)
 		conn, err := c.dial(ctx)
@@ -177,7 +186,7 @@ func (c *Client) redial() *websocket.Conn {
 		if err == nil {
 			return conn
 		}
-		c.opts.Log.Info("hub is not reachable, trying again", "url", c.url, "error", err)
+		c.opts.Log.Info("hub is not reachable, trying again", "url", c.at.now, "error", err)
 	}
 	return nil
 }
@@ -202,7 +211,7 @@ func (c *Client) serve(conn *websocket.Conn) error {
 	}
 }
 
-// keepAlive notices a peer that is gone without a word.
+// keepAlive notices a peer that is gone without closing the connection.
 func (c *Client) keepAlive(ctx context.Context, conn *websocket.Conn) {
 	ticker := time.NewTicker(c.opts.Ping)
 	defer ticker.Stop()
@@ -310,7 +319,7 @@ func (c *Client) disconnected(err error) {
 	}
 	c.hellos = nil
 	if c.ctx.Err() == nil {
-		c.opts.Log.Info("connection lost", "url", c.url, "error", err)
+		c.opts.Log.Info("connection lost", "error", err)
 	}
 }
 

@@ -94,8 +94,8 @@ func (i *Identity) pop() (*envelope.Envelope, error) {
 	return nil, nil
 }
 
-// askAgain has everything replayed that is not acknowledged. Without a
-// connection the next one does.
+// askAgain makes the hub replay everything that is not acknowledged. Without a
+// connection, the next connection does so.
 func (i *Identity) askAgain() {
 	if i.client.greet(&hello{identity: i, again: true}, "") != nil {
 		i.mu.Lock()

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/parley-hub/parley/agent"
@@ -111,12 +112,7 @@ func (i *Identity) peer(ctx context.Context, p *identity.Passport) (*agent.Peer,
 	return peer, nil
 }
 
-func deref(s *string) string {
-	if s == nil {
-		return ""
-	}
-	return *s
-}
+func deref(s *string) string { return *cmp.Or(s, new(string)) }
 
 // Skill is an identity's skill document, or the one made for it if it stored
 // none.

@@ -4,4 +4,6 @@
 // acknowledged come again, and what is sent again is not doubled.
 //
 // It never decides who may speak, and it stores nothing.
+//
+// Runnable examples: example_test.go, which docs/go.md and go doc show.
 package client

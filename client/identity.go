@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"sync"
 
@@ -53,12 +54,8 @@ func (h *hello) end(err error) {
 // Register makes a new identity; a name that exists is refused.
 func (c *Client) Register(ctx context.Context, r Registration) (*Identity, error) {
 	p := r.Passport
-	if p.Auth.Scheme == "" {
-		p.Auth.Scheme = identity.SchemeNone
-	}
-	if p.Version == 0 {
-		p.Version = 1
-	}
+	p.Auth.Scheme = cmp.Or(p.Auth.Scheme, identity.SchemeNone)
+	p.Version = cmp.Or(p.Version, 1)
 	params := wire.RegisterParams{Passport: &p, Rule: r.Rule, Skill: r.Skill}
 	resume := identity.DefaultResume()
 	if r.Resume != nil {

@@ -134,8 +134,7 @@ func (i *Identity) movement() <-chan struct{} {
 }
 
 func retryAfter(err error) time.Duration {
-	var f *fault.Error
-	if errors.As(err, &f) {
+	if f, ok := errors.AsType[*fault.Error](err); ok {
 		return f.RetryAfter
 	}
 	return 0

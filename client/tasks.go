@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -41,9 +42,7 @@ func (i *Identity) ListTasks(ctx context.Context, q agent.TaskQuery) ([]*task.Ta
 // ObserveTask tells the hub of a task; without an owner it is the identity's.
 func (i *Identity) ObserveTask(ctx context.Context, t *task.Task) error {
 	owner := t.Owner
-	if owner == "" {
-		owner = i.id
-	}
+	owner = cmp.Or(owner, i.id)
 	told := wire.NewTask(t)
 	told.Owner = owner
 	if t.State == "" {

@@ -8,7 +8,7 @@ export default defineConfig({
     outDir: ".test",
     target: "node20",
     rolldownOptions: {
-      input: Object.fromEntries(readdirSync("test").filter((f) => f.endsWith(".test.ts")).map((f) => [f.replace(/\.ts$/, ""), `test/${f}`])),
+      input: Object.fromEntries(readdirSync("test").filter((f) => /\.(test|soak)\.ts$/.test(f)).map((f) => [f.replace(/\.ts$/, ""), `test/${f}`])),
       output: { entryFileNames: "[name].mjs", chunkFileNames: "[name].mjs" },
     },
   },

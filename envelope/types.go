@@ -69,8 +69,8 @@ func IsAdapterProtocol(eventType string) bool {
 	return false
 }
 
-// IsContent reports whether a type counts as somebody saying something, which
-// is what expectations measure silence by.
+// IsContent reports whether an envelope of a type counts as speech: expectations
+// measure how long nobody has spoken.
 func IsContent(eventType string) bool { return !IsProtocol(eventType) }
 
 // Canonical translates older and wire names to the log's: ag2.session.* is

@@ -93,11 +93,18 @@ func CodeOf(err error) Code {
 	if err == nil {
 		return ""
 	}
-	var f *Error
-	if errors.As(err, &f) {
+	if f, ok := errors.AsType[*Error](err); ok {
 		return f.Code
 	}
 	return Internal
+}
+
+// IgnoreNotFound returns nil if err has the code NotFound, and err otherwise.
+func IgnoreNotFound(err error) error {
+	if CodeOf(err) == NotFound {
+		return nil
+	}
+	return err
 }
 
 // Retryable reports whether the same request may succeed later unchanged.

@@ -31,6 +31,7 @@ const (
 	PeerAbsent   Reason = "peer_absent"   // the peer is not joined to the room
 	Taken        Reason = "taken"         // another record holds the name
 	TooManyHops  Reason = "too_many_hops" // it has crossed between dialects too often
+	NotServing   Reason = "not_serving"   // another node of the cluster serves
 
 	RequestAnswered  Reason = "request_answered"  // the request has another answer
 	RequestExpired   Reason = "request_expired"   // nobody answered the request in time
@@ -42,6 +43,8 @@ const (
 const (
 	DetailExpected = "expected" // with OutOfTurn: the name of who is expected to speak
 	DetailChannel  = "channel"  // with Taken: the channel that holds it
+	DetailNode     = "node"     // with NotServing: the node that serves
+	DetailAddress  = "address"  // with NotServing: where it does
 )
 
 // ReasonEntry describes a reason for the generated docs page.
@@ -73,6 +76,7 @@ func Reasons() []ReasonEntry {
 		{PeerAbsent, NotFound, "No peer of that id is joined to the room."},
 		{Taken, Conflict, "The name is held; the detail `channel` says by which channel."},
 		{TooManyHops, Protocol, "It has crossed between dialects more often than `bridge.max_hops` allows."},
+		{NotServing, Unavailable, "This node of a cluster stands by; the details `node` and `address` say who serves and where, if anybody does. Nothing was done: ask there."},
 		{RequestAnswered, Conflict, "The request has another answer; the first one holds."},
 		{RequestExpired, Conflict, "Nobody answered the request in time."},
 		{RequestCancelled, Conflict, "The request was withdrawn, or its channel has ended."},

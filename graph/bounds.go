@@ -1,18 +1,18 @@
 package graph
 
-// The most that a new graph or context variable may hold, and what it may where
-// no Bounds say less.
+// Upper limits of a new graph and of context variables. They are also the defaults of
+// Bounds.
 const (
 	MaxConditions = 16_384 // in a graph, nested ones included
 	MaxValues     = 1_024  // in one context_in
 	MaxVars       = 16_384 // context variables of a channel
 )
 
-// Bounds are of what is accepted from outside. Load does not apply them, because
-// a log may hold graphs that are older than the bounds, or than a setting.
+// Bounds limit the graphs and variables that clients send. Load does not apply them,
+// because a log may hold graphs that are older than the bounds, or than a setting.
 // They decide nothing but what is refused: what evaluation costs is bounded by
-// MaxSteps and MaxNumber, which no setting changes, because a fold must not
-// depend on settings. Zero, or more than the most, is the most.
+// MaxSteps and MaxNumber, which no setting changes, because a fold must not depend on
+// settings. Zero, or more than the most, is the most.
 type Bounds struct {
 	Conditions int // MaxConditions; limits.graph_conditions
 	Values     int // MaxValues; limits.graph_values

@@ -68,9 +68,8 @@ func (b *budget) variable(key, raw string) (tree, bool) {
 // looking up its parsed form.
 const short = 64
 
-// equal compares a variable with a value: numbers by value, strings by what
-// they spell, objects whatever the order of their keys. A boolean never equals
-// a number.
+// equal compares a variable with a value: numbers by value, strings by what they spell,
+// objects whatever the order of their keys. A boolean never equals a number.
 func (b *budget) equal(key, raw string, value jsontext.Value) bool {
 	if raw == string(value) {
 		return true
@@ -106,8 +105,8 @@ func (b *budget) contains(values []jsontext.Value, key, raw string) bool {
 	return false
 }
 
-// compare compares a variable that is a number with another number. What it
-// returns counts only if the budget is not over.
+// compare compares a variable that is a number with another number. The result is
+// valid only if the budget is not used up.
 func (b *budget) compare(key, raw, value string) int {
 	if c, ok := compareShort(raw, value); ok {
 		return c

@@ -2,9 +2,9 @@ package graph
 
 import "sync"
 
-// Cache loads graphs and lets channels with equal graphs share one. It holds
-// at most twice its limit; what is not asked for is forgotten first. It is
-// safe for concurrent use.
+// Cache loads graphs and lets channels with equal graphs share one. It holds at most
+// twice its limit; graphs that were not used lately are dropped first. It is safe for
+// concurrent use.
 type Cache struct {
 	registry *Registry
 	limit    int

@@ -50,7 +50,7 @@ func Check(g *Graph, participants []string) []Finding {
 	for n := range g.transitions {
 		c.order = append(c.order, g.at(n))
 	}
-	c.outward = c.leadsOut(g.fallback) || some(g.transitions, func(t Transition) bool { return c.leadsOut(t.Then) })
+	c.outward = c.leadsOut(g.fallback) || slices.ContainsFunc(g.transitions, func(t Transition) bool { return c.leadsOut(t.Then) })
 	if err := g.CheckBounds(Bounds{}); err != nil {
 		c.note(SeverityError, CodeBounds, "graph", "%v", err)
 	}
@@ -99,8 +99,8 @@ func (c *checker) stranger(agent string) bool {
 	return len(c.participants) > 0 && !slices.Contains(c.participants, agent)
 }
 
-// leadsOut reports whether a target may select somebody who does not take part,
-// and who may then speak although it takes no part.
+// leadsOut reports whether a target may select an agent that is not a participant,
+// which may then speak all the same.
 func (c *checker) leadsOut(t Target) bool {
 	switch t := t.(type) {
 	case Agent:
@@ -108,7 +108,7 @@ func (c *checker) leadsOut(t Target) bool {
 	case RoundRobin, Stay, RevertToInitiator, Terminate:
 		return false
 	}
-	return true // whom another's target selects is not known
+	return true // what a custom target selects is not known
 }
 
 func (c *checker) people() {
@@ -180,7 +180,7 @@ func (c *checker) reachable(i int) bool {
 	if len(c.participants) == 0 || c.outward || !every(c.participants, func(p string) bool { return spoken[p] }) {
 		return true
 	}
-	if speakers, _ := speakersOf(when); some(speakers, c.stranger) {
+	if speakers, _ := speakersOf(when); slices.ContainsFunc(speakers, c.stranger) {
 		return true // a stranger may speak once somebody hands off to it
 	}
 	c.warn(CodeUnreachable, path, "never decides: earlier rules take the turns of every participant")

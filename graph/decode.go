@@ -228,15 +228,13 @@ func (l loader) nested(path string, depth int) json.Options {
 
 // argError says what was wrong with an arg in the graph's own words.
 func argError(path string, value jsontext.Value, err error) error {
-	var ours *Error
-	if errors.As(err, &ours) {
+	if ours, ok := errors.AsType[*Error](err); ok {
 		if ours.Path == "" {
 			return refuse(path, "%s", ours.Message)
 		}
 		return ours
 	}
-	var semantic *json.SemanticError
-	if errors.As(err, &semantic) && semantic.GoType != nil {
+	if semantic, ok := errors.AsType[*json.SemanticError](err); ok && semantic.GoType != nil {
 		if cause := semantic.Err; cause != nil && !errors.Is(cause, strconv.ErrSyntax) && !errors.Is(cause, strconv.ErrRange) {
 			return refuse(path, "%v", cause)
 		}

@@ -6,4 +6,6 @@
 // A graph is immutable once made, so that channels share it freely. Nothing
 // here reads a clock, a log or a directory, and nothing is ever resolved by
 // name while a channel runs: graphs route by agent id.
+//
+// Runnable examples: example_test.go. The file format: docs/graphs.md.
 package graph

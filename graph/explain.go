@@ -49,8 +49,8 @@ func (g *Graph) Explain(f Facts, e *envelope.Envelope) Why {
 	for n := range g.transitions {
 		i := g.at(n)
 		explained := explain(g.transitions[i].When, &next, t)
-		// Explaining costs more than deciding, so its budget may end earlier. What
-		// happened rules.
+		// Explaining costs more than deciding, so its budget may be used up earlier.
+		// Advance's decision is authoritative.
 		explained.Holds = i == route.Rule
 		if i == route.Rule {
 			why.Because = &explained

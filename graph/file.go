@@ -70,9 +70,9 @@ func ParseFile(data []byte, r *Registry) (*File, error) {
 	return f, nil
 }
 
-// For is the file as a script plays it: those who take part are the script's
-// where it lists any. The graph may still use the file's names, except for what
-// the script gives the same name.
+// For returns the file as a script plays it: the participants are the script's if it
+// lists any. The graph may still use the file's names, except for what the script
+// gives the same name.
 func (f *File) For(s *Script) (*File, error) {
 	if len(s.Participants) == 0 {
 		return f, nil
@@ -160,12 +160,10 @@ func (p *Participant) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 
 // scriptError says what was wrong with a file in its own words.
 func scriptError(err error) error {
-	var ours *Error
-	if errors.As(err, &ours) {
+	if ours, ok := errors.AsType[*Error](err); ok {
 		return ours
 	}
-	var semantic *json.SemanticError
-	if errors.As(err, &semantic) {
+	if semantic, ok := errors.AsType[*json.SemanticError](err); ok {
 		if errors.Is(err, json.ErrUnknownName) || semantic.GoType == nil {
 			return fmt.Errorf("graph: %s is not a key that is known here", semantic.JSONPointer)
 		}

@@ -1,6 +1,10 @@
 package graph
 
-import "github.com/go-json-experiment/json/jsontext"
+import (
+	"slices"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
 
 // prover answers what is certain about conditions. Custom conditions are
 // opaque to it. It gives up after a fixed amount of work, because nested
@@ -38,7 +42,7 @@ func (p *prover) never(c Condition) bool {
 			if p.spent() {
 				return false
 			}
-			if p.never(part) || some(parts[:i], func(other Condition) bool { return p.conflict(part, other) }) {
+			if p.never(part) || slices.ContainsFunc(parts[:i], func(other Condition) bool { return p.conflict(part, other) }) {
 				return true
 			}
 		}
@@ -107,10 +111,10 @@ func (p *prover) conflict(a, b Condition) bool {
 		return ok && other.ToolName != a.ToolName
 	}
 	if key, values, ok := allowed(a); ok {
-		return !some(values, func(v jsontext.Value) bool { return p.mayHold(b, key, string(v)) })
+		return !slices.ContainsFunc(values, func(v jsontext.Value) bool { return p.mayHold(b, key, string(v)) })
 	}
 	if key, values, ok := allowed(b); ok {
-		return !some(values, func(v jsontext.Value) bool { return p.mayHold(a, key, string(v)) })
+		return !slices.ContainsFunc(values, func(v jsontext.Value) bool { return p.mayHold(a, key, string(v)) })
 	}
 	return false
 }
@@ -164,11 +168,11 @@ func (p *prover) implies(a, b Condition) bool {
 	if all, ok := b.(AllOf); ok {
 		return every(all.Conditions, func(c Condition) bool { return p.implies(a, c) })
 	}
-	if either, ok := b.(AnyOf); ok && some(either.Conditions, func(c Condition) bool { return p.implies(a, c) }) {
+	if either, ok := b.(AnyOf); ok && slices.ContainsFunc(either.Conditions, func(c Condition) bool { return p.implies(a, c) }) {
 		return true
 	}
 	if all, ok := a.(AllOf); ok {
-		return some(all.Conditions, func(c Condition) bool { return p.implies(c, b) })
+		return slices.ContainsFunc(all.Conditions, func(c Condition) bool { return p.implies(c, b) })
 	}
 	return p.impliesPlain(a, b)
 }
@@ -205,14 +209,5 @@ func (p *prover) sameNode(a, b Condition) bool {
 }
 
 func every[T any](list []T, ok func(T) bool) bool {
-	return !some(list, func(item T) bool { return !ok(item) })
-}
-
-func some[T any](list []T, ok func(T) bool) bool {
-	for _, item := range list {
-		if ok(item) {
-			return true
-		}
-	}
-	return false
+	return !slices.ContainsFunc(list, func(item T) bool { return !ok(item) })
 }

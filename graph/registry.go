@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"cmp"
 	"maps"
 	"reflect"
 	"slices"
@@ -161,9 +162,7 @@ func shapeOf(prototype interface{ Name() string }) (shape, error) {
 		if f.Anonymous {
 			return s, refuse("", "cannot register %T: it embeds %s; name each arg as a field of its own", prototype, f.Name)
 		}
-		if name == "" {
-			name = f.Name
-		}
+		name = cmp.Or(name, f.Name)
 		s.fields = append(s.fields, field{
 			name:     name,
 			index:    i,

@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/go-json-experiment/json"
@@ -173,12 +174,7 @@ func post(eventType string, data any) envelope.Envelope {
 	return envelope.Envelope{Type: eventType, Data: raw}
 }
 
-func or(s *string) string {
-	if s == nil {
-		return ""
-	}
-	return *s
-}
+func or(s *string) string { return *cmp.Or(s, new(string)) }
 
 func orEmpty(v jsontext.Value) jsontext.Value {
 	if v == nil {

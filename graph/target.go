@@ -24,8 +24,9 @@ func (t Agent) MapAgents(f func(string) string) Target { return Agent{AgentID: f
 
 func (t Agent) String() string { return "agent(" + t.AgentID + ")" }
 
-// RoundRobin hands over to the next participant after the one who has just
-// spoken, wrapping at the end. After a stranger it is the first one's turn.
+// RoundRobin hands over to the next participant after the one who has just spoken,
+// wrapping at the end. After a speaker that is not a participant, the first
+// participant is next.
 type RoundRobin struct{}
 
 // Name implements Target.
@@ -42,7 +43,7 @@ func (RoundRobin) Resolve(f *Facts, t *Turn) Decision {
 
 func (RoundRobin) String() string { return "round_robin" }
 
-// Stay lets the one who has just spoken go on.
+// Stay selects the agent that has just spoken again.
 type Stay struct{}
 
 // Name implements Target.

@@ -35,7 +35,7 @@ type Access struct {
 // As returns the hub as a caller has it.
 func (h *Hub) As(by *Caller) Access { return Access{h, by} }
 
-// MayActFor refuses to act for an agent that is not the caller's.
+// MayActFor returns an error if the caller may not act for an agent.
 func (a Access) MayActFor(agent string) error {
 	if a.by.MayActFor(agent) {
 		return nil
@@ -249,15 +249,15 @@ func (b *batch) actedFor(e *envelope.Envelope, by *Caller) error {
 // maxAuditAgents bounds how many agents of a caller one audit record names.
 const maxAuditAgents = 16
 
-// MayList refuses a reader whose lists, or those of all, have cost more than
-// limits.lists lately. Who is a key or a connection.
+// MayList refuses a list when the lists of this reader, or of all readers, have
+// recently cost more than limits.lists. The argument who is a key or a connection.
 func (h *Hub) MayList(who string) error { return h.lists.May(who) }
 
 // Listed counts a list of a reader.
 func (h *Hub) Listed(who string, bytes int) { h.lists.Count(who, bytes) }
 
-// Reading makes a reader's turn to read logs, within its share of limits.reads.
-// Who is a key or a connection.
+// Reading returns a reader's turn to read logs, within its share of limits.reads. The
+// argument who is a key or a connection.
 func (h *Hub) Reading(who string) *turns.Turn { return h.reads.For(who) }
 
 // Arbiter decides who may do what. Each gate allows with nil and denies with

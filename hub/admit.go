@@ -73,6 +73,7 @@ func (h *Hub) sender(e *envelope.Envelope, by *Caller) (*registry.Member, error)
 	if !by.MayActFor(e.Sender) {
 		return nil, fault.New(fault.AccessDenied, "this connection may not act for '%s': register it or say hello as it first", e.Sender)
 	}
+	e.Sender = sender.ID // the registry's copy of the id: states keep it in memory
 	return sender, nil
 }
 
@@ -94,9 +95,7 @@ func (h *Hub) bound(e *envelope.Envelope, by *Caller) error {
 	if err := tooDeep("event_data", e.Data); err != nil {
 		return err
 	}
-	if e.Priority == "" {
-		e.Priority = envelope.Normal
-	}
+	e.Priority = cmp.Or(e.Priority, envelope.Normal)
 	e.Type = envelope.Canonical(e.Type)
 	e.Origin = cleanOrigin(e.Origin)
 	return nil
@@ -124,7 +123,7 @@ func (h *Hub) admitTo(ctx context.Context, ch *loadedChannel, sender *registry.M
 	}
 	var places []string
 	if !envelope.IsProtocol(e.Type) {
-		if places, err = h.capacity(ch, sender, e); err != nil {
+		if places, err = h.capacity(ch, ch.meta, ch.state, sender, e); err != nil {
 			return nil, err
 		}
 	}
@@ -259,9 +258,7 @@ func (b *batch) auditFor(r channel.AuditRecord) error {
 func (b *batch) draft(d *channel.Draft) error {
 	e := d.Envelope.Clone()
 	e.Origin = envelope.Origin{Dialect: hubMade}
-	if e.Sender == "" {
-		e.Sender = b.meta.Creator
-	}
+	e.Sender = cmp.Or(e.Sender, b.meta.Creator)
 	switch d.Where {
 	case channel.Side:
 		if err := b.addSide(e, false); err != nil {
@@ -328,9 +325,7 @@ func (h *Hub) belongs(ctx context.Context, ch *loadedChannel, m *channel.Metadat
 // CanSend reports whether the adapter would accept an envelope of a type from
 // a sender now. It checks nothing else.
 func (h *Hub) CanSend(ctx context.Context, channelID, sender, eventType string) (bool, error) {
-	if eventType == "" {
-		eventType = envelope.TypeText
-	}
+	eventType = cmp.Or(eventType, envelope.TypeText)
 	probe := &envelope.Envelope{Channel: channelID, Sender: sender, Type: eventType, Priority: envelope.Normal, Data: []byte(`{"text":""}`)}
 	can, err := answer(ctx, h, channelID, func(ch *loadedChannel) (bool, error) {
 		if ch.meta.State.Terminal() || ch.state == nil {

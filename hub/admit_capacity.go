@@ -13,20 +13,20 @@ import (
 	"github.com/parley-hub/parley/journal"
 )
 
-// capacity checks the sender's rate and every recipient's inbox. It reserves a
-// place in the inbox of each connected recipient.
-func (h *Hub) capacity(ch *loadedChannel, sender *registry.Member, e *envelope.Envelope) (places []string, err error) {
+// capacity checks the sender's rate and every recipient's inbox, as the channel is
+// before the envelope. It reserves a place in the inbox of each connected recipient.
+func (h *Hub) capacity(ch *loadedChannel, meta *channel.Metadata, s channel.State, sender *registry.Member, e *envelope.Envelope) (places []string, err error) {
 	if err := h.withinRate(sender); err != nil {
 		return nil, err
 	}
 	if dialectOf(ch.adapter) != "" {
 		return nil, nil // its own dialect has queues with limits of their own
 	}
-	in, err := h.members(context.Background(), ch.adapter, ch.meta, ch.state)
+	in, err := h.members(context.Background(), ch.adapter, meta, s)
 	if err != nil {
 		return nil, err
 	}
-	for _, id := range ch.adapter.Recipients(ch.meta, ch.state, in, e) {
+	for _, id := range ch.adapter.Recipients(meta, s, in, e) {
 		m := h.registry.ByID(id)
 		if m == nil || id == e.Sender || !in.Has(id) {
 			continue
@@ -82,9 +82,10 @@ func (h *Hub) guests(a channel.Adapter, m *channel.Metadata, s channel.State, e 
 	return guests, nil
 }
 
-// maxNesting is how deep a payload or a channel's knobs may nest. Clients read
-// JSON recursively, and one value too deep would take the connection, and so
-// the channel, from everybody in it. It leaves a dialect room for its frame.
+// maxNesting is how deep a payload or a channel's knobs may nest. Clients read JSON
+// recursively: one value that is too deep would end the connection of every reader of
+// the channel. The limit leaves room for the frame that a dialect puts around a
+// payload.
 const maxNesting = 250
 
 // tooDeep refuses valid JSON that nests deeper than clients can read.

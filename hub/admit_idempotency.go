@@ -77,7 +77,7 @@ func (h *Hub) keyAdapter(ctx context.Context, channelID string) (channel.Adapter
 	}
 	m, err := h.Channel(ctx, channelID)
 	if err != nil {
-		return nil, ignoreMissing(err)
+		return nil, fault.IgnoreNotFound(err)
 	}
 	return h.adapterOf(m.Manifest.Key()), nil
 }

@@ -20,6 +20,7 @@ type post struct {
 	kind    postKind
 	saying  *Saying            // of which the list is made, if it is one
 	refused *envelope.Envelope // which of the list is refused, if one is
+	looked  bool               // its key was new a moment ago
 
 	one [1]*envelope.Envelope // room for a list of one
 }
@@ -31,6 +32,7 @@ const (
 	postAll
 	postSide
 	postSay
+	postRun
 )
 
 func (h *Hub) newPost(kind postKind, e *envelope.Envelope, sender *registry.Member, by *Caller) *post {
@@ -43,8 +45,11 @@ func (h *Hub) newPost(kind postKind, e *envelope.Envelope, sender *registry.Memb
 // until the channel's fold is up to date.
 func (p *post) admit(ctx context.Context) *Pending {
 	h := p.hub
-	if answer := p.repeated(ctx); answer != nil {
-		return answer
+	ctx = h.spans.Arrived(ctx, h.now)
+	if !p.looked {
+		if answer := p.repeated(ctx); answer != nil {
+			return answer
+		}
 	}
 	for _, e := range p.list {
 		recipients := h.registry.Profiles(e.Audience, e.Sender)
@@ -155,7 +160,10 @@ func (h *Hub) AdmitAll(ctx context.Context, list []*envelope.Envelope, by *Calle
 // boundAll checks what can be checked without the channel.
 func (h *Hub) boundAll(list []*envelope.Envelope, by *Caller) (sender *registry.Member, culprit *envelope.Envelope, err error) {
 	first, size := list[0], 0
-	keys := make(map[string]bool, len(list))
+	var keys map[string]bool
+	if first.Key != "" {
+		keys = make(map[string]bool, len(list))
+	}
 	for i, e := range list {
 		switch {
 		case e.Channel != first.Channel || e.Sender != first.Sender:
@@ -196,7 +204,11 @@ func (h *Hub) admitAllTo(ctx context.Context, ch *loadedChannel, all *post) (p *
 	}()
 	b := h.newBatch(ch)
 	b.caller, b.by, b.crossing = h.spans.Caller(ctx), all.by, all.saying != nil
-	b.expect(len(all.list))
+	bytes := 0
+	for _, e := range all.list {
+		bytes += len(e.Data) + len(e.Ext)
+	}
+	b.expect(len(all.list), bytes)
 	for _, e := range all.list {
 		all.refused = e
 		if err := h.judgeNext(ctx, b, all.sender, e, all.by); err != nil {
@@ -204,7 +216,7 @@ func (h *Hub) admitAllTo(ctx context.Context, ch *loadedChannel, all *post) (p *
 		}
 		b.places = nil
 		if !envelope.IsProtocol(e.Type) {
-			if b.places, err = h.capacity(ch, all.sender, e); err != nil {
+			if b.places, err = h.capacity(ch, b.meta, b.state, all.sender, e); err != nil {
 				return nil, err
 			}
 			places = append(places, b.places...)
@@ -223,6 +235,130 @@ func (h *Hub) admitAllTo(ctx context.Context, ch *loadedChannel, all *post) (p *
 	}
 	b.release()
 	return p, nil
+}
+
+// MaxRun is how many posts AdmitRun stores as one batch.
+const MaxRun = 64
+
+// maxRunBytes bounds what the payloads of a run have together.
+const maxRunBytes = 256 << 10
+
+// AdmitRun is Admit for posts of one sender in one channel that came together. Each
+// is judged on its own, against the channel as the one before leaves it. It admits
+// one or more from the front as one batch, and returns how many: the hub owns these
+// from here on, and the rest is to be posted next. What is refused, or takes more
+// than its own place in the history, is admitted alone.
+func (h *Hub) AdmitRun(ctx context.Context, list []*envelope.Envelope, by *Caller) (p *Pending, n int) {
+	if len(list) == 0 {
+		return refused(fault.New(fault.Invalid, "a run has no envelope; post one at least")), 0
+	}
+	run := &post{hub: h, by: by, kind: postRun}
+	if run.list = h.boundRun(list, by); len(run.list) > 1 {
+		if p := run.admitRun(ctx); p != nil {
+			return p, len(run.list)
+		}
+	}
+	return h.Admit(ctx, list[0], by), 1
+}
+
+// boundRun returns those from the front that may be a run, as far as that can be
+// told without the channel.
+func (h *Hub) boundRun(list []*envelope.Envelope, by *Caller) []*envelope.Envelope {
+	first, size := list[0], 0
+	for i, e := range list {
+		size += len(e.Data) + len(e.Ext)
+		if i == MaxRun || size > maxRunBytes || e.Channel != first.Channel || e.Sender != first.Sender ||
+			e.Key != "" || h.bound(e, by) != nil || envelope.IsProtocol(e.Type) {
+			return list[:i]
+		}
+	}
+	return list
+}
+
+// admitRun admits the posts that can be stored together, and leaves these in the
+// list. It returns nil if the first is to be admitted alone.
+func (p *post) admitRun(ctx context.Context) *Pending {
+	h := p.hub
+	ctx = h.spans.Arrived(ctx, h.now)
+	var err error
+	if p.sender, err = h.sender(p.list[0], p.by); err != nil || p.sender.Profile().Enforced().Limits.Rate.PerMinute > 0 {
+		return nil // a rate counts every attempt
+	}
+	for i, e := range p.list {
+		e.Sender = p.sender.ID
+		if h.arbiter().AuthorizeSend(p.sender.Profile(), e, h.registry.Profiles(e.Audience, e.Sender)) != nil {
+			p.list = p.list[:i]
+			break
+		}
+	}
+	for len(p.list) > 1 && h.delivery.await(ctx) == nil {
+		ch, err := h.lock(ctx, p.list[0].Channel)
+		if err != nil {
+			return nil
+		}
+		pending, at, err := h.admitRunTo(ctx, ch, p)
+		if retryFold(err) || errors.Is(err, errBroke) {
+			h.abandon(ch)
+		} else {
+			ch.mu.Unlock()
+		}
+		switch {
+		case err == nil:
+			return pending
+		case retryFold(err):
+		case at < len(p.list):
+			p.list = p.list[:at] // what stands before the one that failed
+		default:
+			p.list = p.list[:len(p.list)/2] // too much for one batch, as a rule
+		}
+	}
+	return nil
+}
+
+// admitRunTo orders as many posts of a run as a channel accepts one after the
+// other, and leaves these in the list. If there is an error, nothing is ordered, and
+// at is the post that it is about, or how many there are. The channel is locked.
+func (h *Hub) admitRunTo(ctx context.Context, ch *loadedChannel, run *post) (p *Pending, at int, err error) {
+	defer h.rescue(&err)
+	var places []string
+	defer func() {
+		if p == nil {
+			h.vacate(run.sender.ID, places)
+		}
+	}()
+	if ch.extras != nil {
+		return nil, 0, nil // what waits, or was delivered twice, is told apart one by one
+	}
+	b := h.newBatch(ch)
+	b.caller, b.by = h.spans.Caller(ctx), run.by
+	bytes := 0
+	for _, e := range run.list {
+		bytes += len(e.Data) + len(e.Ext)
+	}
+	b.expect(len(run.list), bytes)
+	for ; at < len(run.list); at++ {
+		e := run.list[at]
+		if h.judgeNext(ctx, b, run.sender, e, run.by) != nil {
+			break
+		}
+		if b.places, err = h.capacity(ch, b.meta, b.state, run.sender, e); err != nil {
+			break
+		}
+		places = append(places, b.places...)
+		if err := b.accept(e); err != nil {
+			return nil, at, err
+		}
+	}
+	if at == 0 {
+		return nil, 0, nil
+	}
+	run.list = run.list[:at]
+	b.posted = run.list
+	if p, err = b.order(ctx); err != nil {
+		return nil, at, err
+	}
+	b.release()
+	return p, at, nil
 }
 
 // judgeNext judges the next envelope of a batch against the channel as the batch
@@ -294,7 +430,7 @@ func (h *Hub) answerAll(ctx context.Context, list []*envelope.Envelope, holders 
 			return nil, err
 		}
 		answer.id, answer.seq = first.id, first.seq
-		answer.all = append(answer.all, stored{first.id, first.seq})
+		answer.all = append(answer.all, stored{id: first.id, seq: first.seq})
 	}
 	return answer, nil
 }

@@ -3,6 +3,7 @@ package hub
 import (
 	"cmp"
 	"context"
+	"iter"
 	"strings"
 	"sync"
 	"time"
@@ -177,19 +178,25 @@ func (h *Hub) withinRate(sender *registry.Member) error {
 	return err
 }
 
-// SendLive fans an envelope out to whoever is connected, and stores nothing:
-// no id, no sequence. It carries the last durable sequence, is delivered after
-// it and before whatever is stored next, and is dropped by readers that are
-// behind. It returns when the envelope has its place in the delivery order.
+// SendLive delivers an envelope to the connected recipients, and stores nothing: no
+// id, no sequence. It carries the last durable sequence, is delivered after it and
+// before whatever is stored next, and is dropped by readers that are behind. It
+// returns when the envelope has its place in the delivery order. It counts as a post
+// towards the sender's rate, except in channels of a dialect, whose queues have
+// limits of their own.
 func (h *Hub) SendLive(ctx context.Context, e *envelope.Envelope, by *Caller) error {
+	return h.SendLiveShared(ctx, e, nil, by)
+}
+
+// SendLiveShared is SendLive of an envelope of which its dialect has already made
+// what readers are shown: they are woken to write only.
+func (h *Hub) SendLiveShared(ctx context.Context, e *envelope.Envelope, shared *Shared, by *Caller) error {
 	if err := h.bound(e, by); err != nil {
 		return err
 	}
-	if h.registry.ByID(e.Sender) == nil {
-		return fault.New(fault.NotFound, "sender not registered: '%s'", e.Sender)
-	}
-	if !by.MayActFor(e.Sender) {
-		return fault.New(fault.AccessDenied, "this connection may not act for '%s'", e.Sender)
+	sender, err := h.sender(e, by)
+	if err != nil {
+		return err
 	}
 	if err := h.delivery.await(ctx); err != nil {
 		return err
@@ -208,12 +215,22 @@ func (h *Hub) SendLive(ctx context.Context, e *envelope.Envelope, by *Caller) er
 	if err := h.belongs(ctx, ch, ch.meta, ch.state, e); err != nil {
 		return err
 	}
+	if by != nil && dialectOf(ch.adapter) == "" {
+		if err := h.withinRate(sender); err != nil {
+			return err
+		}
+	}
+	return h.sendLive(ctx, ch, e, shared)
+}
+
+// sendLive queues an envelope that is not stored. The channel is locked.
+func (h *Hub) sendLive(ctx context.Context, ch *loadedChannel, e *envelope.Envelope, shared *Shared) error {
 	in, err := h.members(ctx, ch.adapter, ch.meta, ch.state)
 	if err != nil {
 		return err
 	}
 	e.ID, e.Seq, e.CreatedAt = "", ch.heads.history, h.now().UTC()
-	it := item{envelope: e, meta: ch.meta, to: ch.adapter.Recipients(ch.meta, ch.state, in, e)}
+	it := item{envelope: e, meta: ch.meta, shared: shared, to: ch.adapter.Recipients(ch.meta, ch.state, in, e)}
 	if !h.delivery.begin() {
 		return errClosed
 	}
@@ -274,7 +291,10 @@ func (h *Hub) drainLives(ch *loadedChannel, q *liveQueue) {
 
 // dispatchLive delivers a live envelope to the connected recipients.
 func (h *Hub) dispatchLive(ch *loadedChannel, it *item) {
-	shared := &Shared{}
+	shared := it.shared
+	if shared == nil {
+		shared = &Shared{}
+	}
 	h.publish(ch, Event{Envelope: it.envelope, Shared: shared, Live: true, Side: it.where == channel.Side})
 	for _, id := range it.to {
 		m := h.registry.ByID(id)
@@ -360,3 +380,64 @@ func (b *batch) watchFrom(m *channel.Metadata) error {
 
 // inviteDue is when an opening fails because acks are missing.
 func (b *batch) inviteDue() time.Time { return b.meta.CreatedAt.Add(b.hub.opts.InviteAckTimeout) }
+
+// withSides are the envelopes of an import's history. What was kept beside it is
+// written on the way: in a batch with what it follows, because that is how a channel
+// is folded when it is loaded.
+func (s *seeding) withSides(ctx context.Context, all iter.Seq2[ImportedEnvelope, error]) iter.Seq2[*envelope.Envelope, error] {
+	return func(yield func(*envelope.Envelope, error) bool) {
+		for e, err := range all {
+			if err == nil && e.Side {
+				err = s.beside(ctx, e.Envelope)
+			} else if !yield(e.Envelope, err) {
+				return
+			}
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+		}
+	}
+}
+
+// beside adds an envelope that was kept beside the history.
+func (s *seeding) beside(ctx context.Context, e *envelope.Envelope) error {
+	if s.last != nil {
+		if err := s.add(ctx, s.last); err != nil {
+			return err
+		}
+		s.last = nil
+	}
+	origin := e.Origin
+	e.Channel, e.Sender = s.meta.ID, cmp.Or(e.Sender, s.meta.Creator)
+	if err := s.hub.bound(e, nil); err != nil {
+		return err
+	}
+	if !envelope.ValidID(e.ID) {
+		return fault.New(fault.Invalid, "the id '%.100s' of a side envelope is not an id: 32 lower-case hexadecimal digits are", e.ID)
+	}
+	e.Origin = origin
+	after := s.heads.history + uint64(len(s.records))
+	e.Seq = after
+	data, err := e.Append(nil)
+	if err != nil {
+		return fault.Wrap(fault.TooLarge, err, "%v", err)
+	}
+	note, err := (&schema.SideRecord{Kind: schema.SideDraft, Envelope: data, After: after}).Encode()
+	if err != nil {
+		return err
+	}
+	if len(s.sides) == seedRecords-1 || s.size+len(note) > seedBytes {
+		if err := s.flush(ctx); err != nil {
+			return err
+		}
+	}
+	s.sides, s.size = append(s.sides, journal.Record{Data: note}), s.size+len(note)
+	if folder, ok := s.adapter.(channel.SideFolder); ok {
+		return s.hub.guarded(func() error {
+			s.state = folder.FoldSide(s.state, e)
+			return nil
+		})
+	}
+	return nil
+}

@@ -5,11 +5,10 @@ import (
 	"slices"
 	"time"
 
-	"go.opentelemetry.io/otel/trace"
-
 	"github.com/parley-hub/parley/channel"
 	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/hub/tracing"
 	"github.com/parley-hub/parley/journal"
 )
 
@@ -17,10 +16,10 @@ import (
 // written in the packet's batch, directly before the packet.
 type waiting struct {
 	envelope *envelope.Envelope
-	size     int               // in the batch
-	places   []string          // in whose inboxes there is room for it
-	caller   trace.SpanContext // in which span it was posted
-	by       *Caller           // who posted it
+	size     int            // in the batch
+	places   []string       // in whose inboxes there is room for it
+	caller   tracing.Caller // how it came
+	by       *Caller        // who posted it
 	pending  *Pending
 	expires  *time.Timer
 }
@@ -121,7 +120,7 @@ func (b *batch) injections(e *envelope.Envelope) (injected int, err error) {
 // speak adds every waiting envelope to the batch. They stay in the list until the
 // batch is appended.
 func (b *batch) speak(r *extras) error {
-	defer func(caller trace.SpanContext) { b.caller = caller }(b.caller)
+	defer func(caller tracing.Caller) { b.caller = caller }(b.caller)
 	for _, item := range r.waiting {
 		b.caller = item.caller
 		if err := b.add(item.envelope, true); err != nil {

@@ -156,3 +156,43 @@ func TestTransientIdentities(t *testing.T) {
 		}
 	})
 }
+
+// Those whom a dialect knows by name are found, and stay once a channel invites them.
+func TestOutside(t *testing.T) {
+	t.Parallel()
+	id := strings.Repeat("ab", 16)
+	r := newRig(t, byHand)
+	a := r.agent("alice")
+	r.Outside("far/", func(name string) (string, bool) {
+		if name != "far/peer" {
+			return "", false
+		}
+		_, err := r.Adopt(ctx, id, passportOf(name))
+		return id, err == nil
+	})
+	if found, ok := r.FindAgent("far/peer"); !ok || found != id {
+		t.Fatalf("found %q, %v", found, ok)
+	}
+	if _, ok := r.FindAgent("far/nobody"); ok {
+		t.Error("somebody unknown is found")
+	}
+	if _, err := r.Register(ctx, passportOf("far/other")); fault.CodeOf(err) != fault.Invalid {
+		t.Errorf("another registers such a name: %v", err)
+	}
+	refused := hub.Opening{Creator: a.id, Type: "conversation", Participants: []string{id, a.id, r.agent("carl").id}}
+	if _, err := r.Open(ctx, refused); err == nil || !r.Transient(id) {
+		t.Errorf("an opening that is refused (%v) makes it lasting", err)
+	}
+	o, err := r.WithIDs(hub.Opening{Creator: "alice", Type: "conversation", Participants: []string{"far/peer"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	acks := 0
+	o.RequiredAcks = &acks
+	if _, err := r.Open(ctx, o); err != nil {
+		t.Fatal(err)
+	}
+	if found, ok := r.FindAgent("far/peer"); !ok || found != id || r.Transient(id) {
+		t.Errorf("who is invited is not there to stay: %q, %v", found, ok)
+	}
+}

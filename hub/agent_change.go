@@ -150,8 +150,8 @@ type Observation struct {
 	Task       string // counted only once; "": always counted
 }
 
-// RecordObservation counts the end of a task in its owner's resume. What is no
-// end, was counted before or has no owner here changes nothing.
+// RecordObservation counts the end of a task in its owner's resume. It does nothing
+// if the task has not ended, was counted before, or its owner is not registered here.
 func (h *Hub) RecordObservation(ctx context.Context, o Observation) error {
 	if !o.Outcome.Terminal() {
 		return nil
@@ -176,7 +176,7 @@ func (h *Hub) RecordObservation(ctx context.Context, o Observation) error {
 			return nil
 		}
 		if err != nil {
-			return ignoreMissing(err)
+			return fault.IgnoreNotFound(err)
 		}
 		h.tellAgent(AgentEvent{
 			Agent: o.Owner, Kind: "observation_recorded", Resume: d.Resume, Capability: o.Capability, Outcome: o.Outcome,

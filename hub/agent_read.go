@@ -33,8 +33,40 @@ func (h *Hub) Agent(nameOrID string) (Profile, error) {
 	if m := h.registry.ByName(nameOrID); m != nil {
 		return m.Profile(), nil
 	}
+	if m := h.outside(nameOrID); m != nil {
+		return m.Profile(), nil
+	}
 	_, err := h.registry.Require(nameOrID)
 	return Profile{}, err
+}
+
+// Outside lets a dialect find its identities that are not registered, by names that
+// begin with a prefix. The function find adopts the identity that it returns. Only
+// the dialect may register such a name.
+func (h *Hub) Outside(prefix string, find func(name string) (id string, ok bool)) {
+	h.outsiders.Store(prefix, find)
+}
+
+// finderOf returns the function that Outside was given for a name's prefix; nil:
+// there is none.
+func (h *Hub) finderOf(name string) (find func(string) (string, bool)) {
+	h.outsiders.Range(func(prefix, finder any) bool {
+		if p, ok := prefix.(string); ok && strings.HasPrefix(name, p) {
+			find, _ = finder.(func(string) (string, bool))
+		}
+		return find == nil
+	})
+	return find
+}
+
+// outside finds an identity that only its dialect knows by name, or nil.
+func (h *Hub) outside(name string) *registry.Member {
+	if find := h.finderOf(name); find != nil {
+		if id, ok := find(name); ok {
+			return h.registry.ByID(id)
+		}
+	}
+	return nil
 }
 
 // AgentByID returns an identity by id only.
@@ -49,6 +81,9 @@ func (h *Hub) AgentByID(id string) (Profile, error) {
 // FindAgent returns the id that a name has.
 func (h *Hub) FindAgent(name string) (id string, ok bool) {
 	m := h.registry.ByName(name)
+	if m == nil {
+		m = h.outside(name)
+	}
 	if m == nil {
 		return "", false
 	}
@@ -237,7 +272,7 @@ func (h *Hub) loadMember(ctx context.Context, id string) error {
 	return nil
 }
 
-// Presence is what this process knows of an identity's comings and goings.
+// Presence is what this process knows of when and where an identity reads.
 type Presence struct {
 	Online      bool
 	LastSeen    time.Time // when it last came, spoke or left; zero: not since the hub was opened

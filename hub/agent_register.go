@@ -38,6 +38,9 @@ func (h *Hub) Register(ctx context.Context, r Registration) (Profile, error) {
 	if envelope.ValidID(r.Passport.Name) {
 		return Profile{}, fault.New(fault.Invalid, "passport.name %q looks like an id, and could be taken for the agent that has it; choose another", r.Passport.Name)
 	}
+	if r.ID == "" && h.finderOf(r.Passport.Name) != nil {
+		return Profile{}, fault.New(fault.Invalid, "passport.name %.200q is one of another dialect's peers; choose another", r.Passport.Name)
+	}
 	if r.Rule != nil {
 		if err := r.Rule.CheckBounds(h.opts.Limits.RuleGlobs); err != nil {
 			return Profile{}, err
@@ -156,8 +159,7 @@ func (h *Hub) storeNew(ctx context.Context, m *registry.Member, d *profile.Full)
 	}}
 	for {
 		ticket, err := h.journal.Append(ctx, commit)
-		var conflict *journal.ConflictError
-		if errors.As(err, &conflict) && conflict.Kind == journal.ClaimConflict {
+		if conflict, ok := errors.AsType[*journal.ConflictError](err); ok && conflict.Kind == journal.ClaimConflict {
 			if err := conflict.LostTo.Wait(ctx); err != nil {
 				if ctx.Err() != nil {
 					return unavailable(err)
@@ -247,8 +249,8 @@ func (h *Hub) forget(ctx context.Context, id string) error {
 	return unavailable(ticket.Wait(ctx))
 }
 
-// Authenticate proves that whoever holds the claim is the identity of that
-// name, and returns it.
+// Authenticate checks that a claim proves the identity of a name, and returns the
+// identity.
 func (h *Hub) Authenticate(ctx context.Context, name, scheme string, claim []byte) (Profile, error) {
 	m := h.registry.ByName(name)
 	if m == nil {
@@ -312,6 +314,22 @@ func (h *Hub) adopted(id string) (*registry.Member, error) {
 		return nil, fault.New(fault.NotFound, "no identity is adopted under the id '%.100s'; leave the id out, and one is made", id).Because(fault.NoAgent)
 	}
 	return m, nil
+}
+
+// makeLasting registers the participants of a new channel that are only adopted,
+// because an invited identity must exist after a restart too.
+func (h *Hub) makeLasting(ctx context.Context, ids []string) error {
+	for _, id := range ids {
+		m := h.registry.ByID(id)
+		if m == nil || m.Transient.Load() == nil {
+			continue
+		}
+		_, err := h.Register(ctx, Registration{ID: id, Passport: m.Profile().Passport, Proved: true})
+		if err != nil && h.Transient(id) { // nobody else has registered it meanwhile
+			return err
+		}
+	}
+	return nil
 }
 
 // Transient reports whether an identity is adopted and not registered.

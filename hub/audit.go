@@ -3,7 +3,6 @@ package hub
 import (
 	"context"
 	"errors"
-	"io"
 	"iter"
 	"slices"
 
@@ -25,9 +24,6 @@ type AuditQuery = ledger.AuditQuery
 // in an order that may differ from that of the ids. It must return soon; what
 // it fails at is logged.
 type AuditSink = ledger.AuditSink
-
-// AuditLines is a sink that writes each record as a line.
-func AuditLines(to io.Writer) AuditSink { return ledger.AuditLines(to) }
 
 // fields are what an audit record says besides its time and kind.
 type fields = ledger.Fields
@@ -86,6 +82,7 @@ func (h *Hub) ReportTurnFailure(ctx context.Context, channelID, agent, envelopeI
 	if err != nil {
 		return err
 	}
+	h.stats.turnsFailed.Add(1)
 	h.spans.ChannelError(channelID, "turn_failed", kind, message)
 	h.hooks.each(func(l Listener) { l.TurnFailed(channelID, agent, envelopeID, message) })
 	return nil
@@ -93,8 +90,7 @@ func (h *Hub) ReportTurnFailure(ctx context.Context, channelID, agent, envelopeI
 
 // gapOf gives the journal's error for a position that is gone the code of a gap.
 func gapOf(err error) error {
-	var gap *journal.GapError
-	if errors.As(err, &gap) {
+	if _, ok := errors.AsType[*journal.GapError](err); ok {
 		return fault.Wrap(fault.Gap, err, "%v", err)
 	}
 	return unavailable(err)

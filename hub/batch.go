@@ -7,8 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"go.opentelemetry.io/otel/trace"
-
 	"github.com/parley-hub/parley/channel"
 	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/fault"
@@ -56,8 +54,8 @@ type batch struct {
 	crossing   bool                 // it is said in another dialect, and its origin counts once
 	spoken     bool                 // the supervisors' waiting words are part of the batch
 
-	caller trace.SpanContext // in which span the post is made
-	by     *Caller           // who asks for it; nil: the hub itself, or who embeds it
+	caller tracing.Caller // how the post came
+	by     *Caller        // who asks for it; nil: the hub itself, or who embeds it
 
 	// Of a check of the expectations.
 	checking bool           // this batch sets the time of the next check
@@ -69,6 +67,9 @@ type batch struct {
 	// Preallocated room for the common case: one record in one log.
 	oneRecord [1]journal.Record
 	oneAppend [1]journal.Append
+	oneItem   [1]item
+
+	arena []byte // encoded envelopes, which the journal copies; used again
 }
 
 func (h *Hub) newBatch(ch *loadedChannel) *batch {
@@ -80,14 +81,35 @@ func (h *Hub) newBatch(ch *loadedChannel) *batch {
 	b := batchPool.Get().(*batch)
 	b.hub, b.ch, b.now = h, ch, h.now().UTC()
 	b.meta, b.state, b.watch, b.seq, b.lastID = ch.meta, ch.state, ch.watch, ch.heads.history, ch.lastID
-	b.history = b.oneRecord[:0]
+	b.history, b.items = b.oneRecord[:0], b.oneItem[:0]
 	return b
 }
 
-// expect makes room for a number of envelopes.
-func (b *batch) expect(n int) {
+// expect makes room for a number of envelopes, with so many bytes of payloads.
+func (b *batch) expect(n, bytes int) {
 	b.history = slices.Grow(b.history, n)
 	b.items = slices.Grow(b.items, n)
+	b.arena = slices.Grow(b.arena, n*envelopeRoom+bytes)
+}
+
+// Bounds of the memory that a batch is given for encoded envelopes: how much an
+// envelope takes besides its payload, as a rule, and how much is kept for the next
+// batch.
+const (
+	envelopeRoom = 256
+	maxArena     = 64 << 10
+)
+
+// encode encodes an envelope in memory that is used again when the batch is
+// released.
+func (b *batch) encode(e *envelope.Envelope) ([]byte, error) {
+	from := len(b.arena)
+	data, err := e.Append(slices.Grow(b.arena, len(e.Data)+envelopeRoom))
+	if err != nil {
+		return nil, err
+	}
+	b.arena = data
+	return data[from:len(data):len(data)], nil
 }
 
 // batchPool reuses batches: every post needs one, and it is the largest value that
@@ -98,7 +120,11 @@ var batchPool = sync.Pool{New: func() any { return new(batch) }}
 // runs later may still read it.
 func (b *batch) release() {
 	if b.before == nil && b.after == nil && b.then == nil {
-		*b = batch{}
+		arena := b.arena[:0]
+		if cap(arena) > maxArena {
+			arena = nil
+		}
+		*b = batch{arena: arena}
 		batchPool.Put(b)
 	}
 }
@@ -114,7 +140,7 @@ func (b *batch) add(e *envelope.Envelope, posted bool) error {
 	if posted {
 		span = b.hub.spans.Envelope(e, b.caller, b.now)
 	}
-	data, err := e.Append(make([]byte, 0, len(e.Data)+256))
+	data, err := b.encode(e)
 	if err != nil {
 		return fault.Wrap(fault.TooLarge, err, "%v", err)
 	}
@@ -132,7 +158,13 @@ func (b *batch) add(e *envelope.Envelope, posted bool) error {
 	}
 	b.history = append(b.history, record)
 	b.seq, b.lastID = e.Seq, id
+	before := b.state
+	span.Phase(tracing.Admission, b.hub.now)
 	b.state = b.ch.adapter.Fold(b.state, e)
+	span.Phase(tracing.Fold, b.hub.now)
+	if span.Records() {
+		b.noteTurn(span, before, e)
+	}
 	b.watch = b.watch.after(b.ch.adapter, b.meta, b.state, e)
 	b.items = append(b.items, item{envelope: e, meta: b.meta, posted: posted, span: span})
 	return nil
@@ -209,11 +241,17 @@ func (b *batch) order(ctx context.Context) (*Pending, error) {
 	pending := &Pending{
 		hub: b.hub, done: make(chan struct{}), ticket: ticket, ch: b.ch, channel: b.ch.id, items: b.items, before: b.before, after: b.after,
 	}
+	if len(b.items) <= 1 { // the batch's own room is used again
+		pending.items = append(pending.one[:0], b.items...)
+	}
 	if b.answer != nil {
 		pending.id, pending.seq = b.answer.ID, b.answer.Seq
 	}
+	if len(b.posted) > 0 {
+		pending.all = make([]stored, 0, len(b.posted))
+	}
 	for _, e := range b.posted {
-		pending.all = append(pending.all, stored{e.ID, e.Seq})
+		pending.all = append(pending.all, stored{id: e.ID, seq: e.Seq})
 	}
 	b.answerSpoken(pending)
 	b.settle(pending)

@@ -2,6 +2,7 @@ package hub
 
 import (
 	"context"
+	"iter"
 	"sync/atomic"
 
 	"github.com/parley-hub/parley/channel"
@@ -39,6 +40,7 @@ type Pending struct {
 	ch      *loadedChannel
 	left    *snapshot // what the batch leaves behind
 	items   []item
+	one     [1]item                // room for one of them
 	before  []func()               // before anyone is told
 	after   []func()               // and once everyone has been
 	onEnd   []func(error)          // when it has ended, whichever way
@@ -55,8 +57,10 @@ type item struct {
 	to       []string
 	places   []string // taken in inboxes
 	guests   []string // recipients who are not members
+	alone    bool     // no other batch is on its way when it is delivered
 	posted   bool     // tell listeners of a post; else it is the hub's own or absorbed
 	where    channel.Where
+	shared   *Shared // of a live one, if its dialect has made it
 	span     *tracing.EnvelopeSpan
 }
 
@@ -72,8 +76,9 @@ var closedChan = func() chan struct{} {
 
 // stored is one envelope of several that were posted together.
 type stored struct {
-	id  string
-	seq uint64
+	id      string
+	seq     uint64
+	escaped error // the panic of its delivery
 }
 
 // result is the post that answers this one.
@@ -96,6 +101,25 @@ func (p *Pending) IDs() []string {
 		ids[i] = p.all[i].id
 	}
 	return ids
+}
+
+// Each is what Wait said of each of several posted envelopes, in order: its id, or
+// the error, which is its own alone if the envelopes are stored and the delivery of
+// one broke.
+func (p *Pending) Each(waited error) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		p := p.result()
+		own := waited != nil && p.finished() && p.err == nil
+		for i := range p.all {
+			err := waited
+			if own {
+				err = p.all[i].escaped
+			}
+			if !yield(p.all[i].id, err) {
+				return
+			}
+		}
+	}
 }
 
 // Seqs are the sequences of the posted envelopes in the history, in order, once
@@ -134,7 +158,7 @@ func (p *Pending) Seq() uint64 { return p.result().seq }
 func (p *Pending) Wait(ctx context.Context) (string, error) {
 	origin := p
 	for {
-		if p.ticket != nil {
+		if p.ticket != nil && !p.finished() {
 			select {
 			case <-p.ticket.Done():
 				p.hub.lend()
@@ -227,6 +251,16 @@ func (p *Pending) durable(ctx context.Context) (again bool, err error) {
 		return false, fault.Wrap(fault.Unavailable, ctx.Err(), "gave up waiting for what the answer depends on: %v", ctx.Err())
 	}
 	return p.err != nil, nil
+}
+
+// escape notes the panic of an envelope's delivery.
+func (p *Pending) escape(id string, err error) {
+	p.escaped = err
+	for i := range p.all {
+		if p.all[i].id == id {
+			p.all[i].escaped = err
+		}
+	}
 }
 
 // end answers everyone who waits.

@@ -3,7 +3,9 @@ package hub
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -15,10 +17,10 @@ import (
 	"github.com/parley-hub/parley/journal"
 )
 
-// board knows of every open channel whose turn it is and what waits in it, so that
-// summaries need not look at channels. It is filled when it is first asked for;
-// from then on each channel that changes is noted, which costs admissions one
-// atomic operation, and looked at again when the board is asked next.
+// board knows, for every open channel, whose turn it is and what waits in it, so that
+// a summary need not read the channels. It is filled when it is first asked for; from
+// then on each channel that changes is noted, which costs admissions one atomic
+// operation, and looked at again when the board is asked next.
 type board struct {
 	on     atomic.Bool
 	asking sync.Mutex // held while it is brought up to date
@@ -59,6 +61,7 @@ type boardEntry struct {
 	dues   []expect.Instant
 	open   int // requests
 	broken bool
+	waits  bool // for acks: it is pending
 }
 
 // maxNoted bounds the channels that wait to be looked at. When more change and
@@ -88,8 +91,8 @@ func (h *Hub) noteChange(ch *loadedChannel) {
 }
 
 // Changed brings the board up to date, and returns the channels that have changed
-// since it was called last. The first call looks at every open channel, and
-// returns none. It has one user at a time.
+// since it was called last. The first call looks at every open channel, and returns
+// none. Concurrent calls wait for each other.
 func (h *Hub) Changed(ctx context.Context) ([]string, error) {
 	h.board.asking.Lock()
 	defer h.board.asking.Unlock()
@@ -159,7 +162,7 @@ func (h *Hub) lookAt(ctx context.Context, id string) error {
 	if h.board.entries == nil {
 		return nil // given up meanwhile
 	}
-	if open && (e.agent != "" || e.open > 0 || e.broken) {
+	if open && (e.agent != "" || e.open > 0 || e.broken || e.waits) {
 		h.board.put(id, &e)
 	} else {
 		h.board.put(id, nil)
@@ -172,7 +175,7 @@ func (h *Hub) boardEntryOf(ch *loadedChannel) (e boardEntry, open bool) {
 	if ch.meta.State.Terminal() {
 		return e, false
 	}
-	e.broken = ch.broken() != nil
+	e.broken, e.waits = ch.broken() != nil, ch.meta.State == channel.Pending
 	if ch.extras != nil {
 		for _, asked := range ch.extras.marks.Open {
 			e.open++
@@ -227,7 +230,8 @@ type Summary struct {
 	Pending, Active, Overdue, WaitingForPeople, Quarantined int
 	ByType                                                  map[string]int
 	Registered, Online, People                              int
-	Requests, RequestsSoon, RequestsOverdue                 int // open; due within 5 minutes; past due
+	Requests, RequestsSoon, RequestsOverdue                 int   // open; due within 5 minutes; past due
+	TurnsFailed                                             int64 // since the hub was opened
 }
 
 // Waiting counts overdue turns and open requests, as of the last call of Changed;
@@ -254,17 +258,13 @@ func (h *Hub) Summary(ctx context.Context) (Summary, error) {
 	if err != nil {
 		return Summary{}, err
 	}
-	s := Summary{ByType: map[string]int{}}
+	s := Summary{ByType: map[string]int{}, TurnsFailed: h.stats.turnsFailed.Load()}
 	for key, n := range open {
 		if n > 0 {
 			s.ByType[key.Type] += int(n)
 			s.Active += int(n)
 		}
 	}
-	if s.Pending, err = h.countPending(ctx); err != nil {
-		return s, err
-	}
-	s.Active = max(s.Active-s.Pending, 0)
 	now := expect.InstantOf(h.now())
 	h.board.mu.Lock()
 	for _, e := range h.board.entries {
@@ -280,6 +280,9 @@ func (h *Hub) Summary(ctx context.Context) (Summary, error) {
 		if e.broken {
 			s.Quarantined++
 		}
+		if e.waits {
+			s.Pending++
+		}
 		if e.agent != "" && e.human {
 			s.WaitingForPeople++
 		}
@@ -288,6 +291,7 @@ func (h *Hub) Summary(ctx context.Context) (Summary, error) {
 		}
 	}
 	h.board.mu.Unlock()
+	s.Active = max(s.Active-s.Pending, 0)
 	for _, m := range h.registry.All() {
 		s.Registered++
 		if m.Link.Present() {
@@ -300,16 +304,49 @@ func (h *Hub) Summary(ctx context.Context) (Summary, error) {
 	return s, nil
 }
 
-// countPending counts the channels that wait for acks: each has a deadline for
-// them, and few channels wait at any time.
-func (h *Hub) countPending(ctx context.Context) (n int, err error) {
-	for _, err := range journal.IndexAll(ctx, h.journal, journal.ScanOptions{Prefix: schema.Key(schema.IndexDue, schema.DueInvite, "")}) {
-		if err != nil {
-			return 0, unavailable(err)
-		}
-		n++
+// turnsByDue lists the channels that are overdue, or in which one of some agents is
+// waited for, by when the turn is due, as of the last call of Changed; ok is false
+// where another list is asked for or nothing is known.
+func (h *Hub) turnsByDue(o ListOptions) (list []listPlace, ok bool) {
+	if o.Sort != ByDue || !o.Overdue && o.WaitingFor == nil {
+		return nil, false
 	}
-	return n, nil
+	h.board.mu.Lock()
+	defer h.board.mu.Unlock()
+	if h.board.entries == nil {
+		return nil, false
+	}
+	add := func(id string, e boardEntry) {
+		due := e.due
+		if due.IsZero() {
+			due = expect.Never
+		}
+		place := fmt.Sprintf("%016x.%s", int64(due), id)
+		if behind := strings.Compare(place, o.After); o.After == "" || o.Newest && behind < 0 || !o.Newest && behind > 0 {
+			list = append(list, listPlace{id, place})
+		}
+	}
+	if o.WaitingFor != nil {
+		for _, agent := range o.WaitingFor {
+			for id := range h.board.byAgent[agent] {
+				add(id, h.board.entries[id])
+			}
+		}
+	} else {
+		now := expect.InstantOf(h.now())
+		for id, e := range h.board.entries {
+			if !e.due.IsZero() && e.due < now {
+				add(id, e)
+			}
+		}
+	}
+	slices.SortFunc(list, func(a, b listPlace) int {
+		if o.Newest {
+			a, b = b, a
+		}
+		return strings.Compare(a.place, b.place)
+	})
+	return list, true
 }
 
 // PeoplesTurns lists the turns that people have to take, the first due first, as of

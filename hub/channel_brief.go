@@ -13,8 +13,8 @@ import (
 	"github.com/parley-hub/parley/journal"
 )
 
-// Brief is a channel at a glance. Looking at it changes nothing: nobody counts as
-// told of a turn.
+// Brief is a short description of a channel. Reading it changes nothing: in contrast
+// to Turns, it does not count as telling anybody of a turn.
 type Brief struct {
 	Meta     *channel.Metadata
 	Position journal.Position // where its history ends
@@ -60,8 +60,8 @@ type ExpectationWait struct {
 // Expectations is what is expected of the channel.
 func (b *Brief) Expectations() []ExpectationState { return b.expectations }
 
-// Brief returns a channel at a glance. One that has ended is not folded for it:
-// then it has neither turn nor counts.
+// Brief returns a short description of a channel. A channel that has ended is not
+// folded for it, so its Brief has neither a turn nor counts.
 func (h *Hub) Brief(ctx context.Context, id string) (*Brief, error) {
 	if h.channels.get(id) == nil {
 		m, err := h.Channel(ctx, id)

@@ -291,11 +291,11 @@ func (h *Hub) checkWhole(ctx context.Context, a channel.Adapter, m *channel.Meta
 	return nil
 }
 
-// deleteWhole deletes a channel and those that are part of it. The channel ends
-// first, so that no part is opened any more, and is there until the last part is
-// gone, so that whoever opens it again finds nothing of before. The batch that
-// ends it begins the deletion: one that is interrupted is finished by a sweep or
-// by the next hub that opens.
+// deleteWhole deletes a channel and the channels that are part of it. The channel
+// ends first, so that no new part is opened. It exists until the last part is gone,
+// so that a channel that is opened again under its name never meets old parts. The
+// batch that ends it begins the deletion: one that is interrupted is finished by a
+// sweep or by the next hub that opens.
 func (h *Hub) deleteWhole(ctx context.Context, m *channel.Metadata, by *Caller) error {
 	if err := h.auditDeletion(ctx, m, by); err != nil {
 		return err
@@ -311,16 +311,17 @@ func (h *Hub) deleteWhole(ctx context.Context, m *channel.Metadata, by *Caller) 
 		return errors.Join(b.end(channel.Closed, "deleted"), begin(b))
 	})
 	if err != nil {
-		return ignoreMissing(err)
+		return fault.IgnoreNotFound(err)
 	}
 	h.awaitParts(HomeOf(m.ID))
-	// What was ordered before this is durable after it, the last parts too.
+	// When this batch is durable, everything ordered before it is durable too,
+	// including the last parts.
 	p, err := h.writeBatch(ctx, m.ID, begin)
 	if err == nil && p != nil {
 		_, err = p.Wait(ctx)
 	}
 	if err != nil {
-		return ignoreMissing(err)
+		return fault.IgnoreNotFound(err)
 	}
 	return h.finishWhole(ctx, m.ID)
 }
@@ -375,7 +376,7 @@ func (h *Hub) deleteParts(ctx context.Context, whole *channel.Metadata) error {
 				places <- struct{}{}
 				group.Go(func() {
 					defer func() { <-places }()
-					failed[i] = ignoreMissing(h.deletePart(ctx, id, whole))
+					failed[i] = fault.IgnoreNotFound(h.deletePart(ctx, id, whole))
 				})
 			}
 		}

@@ -36,7 +36,7 @@ func (h *Hub) fold(ctx context.Context, ch *loadedChannel) error {
 	side := h.sideFold(ctx, ch)
 	side.marks, side.opts.From = start.marks, start.heads.side+1
 	folder, _ := ch.adapter.(channel.SideFolder)
-	log := ch.logs.History()
+	log, sender := ch.logs.History(), ""
 	for entry, err := range journal.Records(ctx, h.journal, log, journal.ReadOptions{From: start.heads.history + 1}) {
 		if err != nil {
 			return unavailable(err)
@@ -49,7 +49,10 @@ func (h *Hub) fold(ctx context.Context, ch *loadedChannel) error {
 		if err != nil {
 			return fault.Wrap(fault.Internal, err, "record %d of channel '%s' cannot be read: %v", entry.Seq, ch.id, err)
 		}
-		e.Seq = entry.Seq
+		if e.Sender != sender {
+			sender = h.shared.Name(e.Sender)
+		}
+		e.Seq, e.Sender = entry.Seq, sender // states keep it
 		state = ch.adapter.Fold(state, e)
 		w = w.after(ch.adapter, ch.meta, state, e)
 		ch.heads.history, ch.lastID = entry.Seq, e.ID

@@ -46,7 +46,9 @@ type ListOptions struct {
 type ChannelSort uint8
 
 // Orders. The last two list channels that have not ended: by when something was
-// last said, to the minute, and by when something expected of them is due.
+// last said, to the minute, and by when something expected of them is due. Those
+// that are overdue or wait for somebody are listed by when the turn is due, also
+// after that was noted, and those that are never due last.
 const (
 	ByAge ChannelSort = iota
 	ByActivity
@@ -85,11 +87,11 @@ func (h *Hub) ChannelPage(ctx context.Context, o ListOptions) (list []ListedChan
 		o.Limit = 50
 	}
 	scanned, last := 0, ""
-	for entry, err := range h.scanLists(ctx, h.listScans(o), o.Newest) {
+	for at, err := range h.listed(ctx, o) {
 		if err != nil {
 			return nil, "", unavailable(err)
 		}
-		id, place := o.Sort.place(entry)
+		id, place := at.id, at.place
 		if scanned++; scanned > maxScanned {
 			return list, last, nil
 		}
@@ -117,6 +119,34 @@ func (h *Hub) ChannelPage(ctx context.Context, o ListOptions) (list []ListedChan
 	return list, "", nil
 }
 
+// listPlace is a channel and its place in a list.
+type listPlace struct{ id, place string }
+
+// listed yields the channels among which a list selects. Whose turn is due when is
+// read off the board: the index forgets a deadline that has passed.
+func (h *Hub) listed(ctx context.Context, o ListOptions) iter.Seq2[listPlace, error] {
+	if turns, ok := h.turnsByDue(o); ok {
+		return func(yield func(listPlace, error) bool) {
+			for _, at := range turns {
+				if !yield(at, nil) {
+					return
+				}
+			}
+		}
+	}
+	return func(yield func(listPlace, error) bool) {
+		for entry, err := range h.scanLists(ctx, h.listScans(o), o.Newest) {
+			var at listPlace
+			if err == nil {
+				at = o.Sort.place(entry)
+			}
+			if !yield(at, err) {
+				return
+			}
+		}
+	}
+}
+
 // listScans is where to look: one part of the index, or one for each of those who
 // are waited for.
 func (h *Hub) listScans(o ListOptions) []journal.ScanOptions {
@@ -139,17 +169,17 @@ func (h *Hub) listScans(o ListOptions) []journal.ScanOptions {
 }
 
 // place is the channel of an index entry, and the entry's place in the list.
-func (by ChannelSort) place(entry journal.IndexEntry) (id, place string) {
+func (by ChannelSort) place(entry journal.IndexEntry) listPlace {
 	if by == ByAge {
-		id = schema.Listed(entry)
-		return id, id
+		id := schema.Listed(entry)
+		return listPlace{id, id}
 	}
 	rest, last := entry.Key, schema.LastPart(entry.Key)
 	at := schema.LastPart(rest[:len(rest)-len(last)-1])
 	if by == ByDue {
-		return last, at + "." + last
+		return listPlace{last, at + "." + last}
 	}
-	return schema.Listed(entry), at + "." + last
+	return listPlace{schema.Listed(entry), at + "." + last}
 }
 
 // ValidPlace reports whether a text can be a place in a list of this order.
@@ -192,7 +222,7 @@ func (h *Hub) selected(ctx context.Context, m *channel.Metadata, o ListOptions) 
 		return false, nil
 	}
 	if o.Agent != "" && m.MembersOf != "" {
-		// It is listed since it spoke there, and may have left since.
+		// The agent is listed because it once spoke there, and may have left since.
 		if in, err := h.membersOf(ctx, m); err != nil || !in.Has(o.Agent) {
 			return false, err
 		}

@@ -9,8 +9,9 @@ import (
 	"github.com/parley-hub/parley/journal"
 )
 
-// lists reports whether who has the channel in its lists of channels follows what
-// happens in it. Otherwise it is the participants, from the creation on.
+// lists reports whether the set of agents that have the channel in their lists
+// changes with its envelopes. Otherwise the set is fixed at the creation: the
+// participants.
 func (b *batch) lists() bool {
 	_, folds := b.ch.adapter.(channel.MemberFolder)
 	return folds || b.meta.MembersOf != ""

@@ -27,6 +27,9 @@ type loadedChannel struct {
 	logs schema.ChannelLogs
 	mu   sync.Mutex
 	gone bool // no longer in the cache: look the channel up once more
+	// noted says that the board looks at it again. It is placed here to use padding:
+	// hubs hold many channels.
+	noted atomic.Bool
 
 	adapter  channel.Adapter // nil: none is loaded for its manifest
 	meta     *channel.Metadata
@@ -42,7 +45,6 @@ type loadedChannel struct {
 	nextSave uint64                   // at how many records its fold is saved next
 	durable  atomic.Pointer[snapshot] // nil: its creation is on its way
 	lives    atomic.Pointer[liveQueue]
-	noted    atomic.Bool // the board looks at it again
 }
 
 // heads are the last ordered sequences of a channel's own logs.
@@ -282,6 +284,9 @@ func (h *Hub) loadMeta(ctx context.Context, ch *loadedChannel) error {
 	}
 	if ch.meta == nil {
 		return errNoChannel(ch.id)
+	}
+	if ch.meta.ID == ch.id {
+		ch.meta.ID = ch.id // one copy of the text is enough
 	}
 	return nil
 }

@@ -183,8 +183,8 @@ func (h *Hub) Sight(ctx context.Context, channelID string, agents []string) (fun
 // recipients asks the adapter whom to notify of the envelope that the batch
 // ends with.
 func (b *batch) recipients(e *envelope.Envelope) ([]string, error) {
-	// The channel that lends its members is in memory as a rule; reading it is
-	// not worth giving a batch up in the middle.
+	// The channel that the members come from is usually in memory, and reading it
+	// takes little time, so this does not end when ctx does.
 	in, err := b.hub.members(context.Background(), b.ch.adapter, b.meta, b.state)
 	if err != nil {
 		return nil, err

@@ -137,7 +137,7 @@ func (h *Hub) AckReader(ctx context.Context, agent, reader, channelID, envelopeI
 	}
 	if h.channels.get(channelID) == nil {
 		if _, err := h.Channel(ctx, channelID); err != nil {
-			return ignoreMissing(err)
+			return fault.IgnoreNotFound(err)
 		}
 	}
 	k := h.tenant.Channel(channelID).Cursor(agent, reader)

@@ -148,8 +148,8 @@ func (b *batch) situation() expect.Situation {
 	}
 }
 
-// due is when a wait has lasted too long. What became due while no hub ran could
-// not be answered, so it gets a grace period from the opening of the hub on.
+// due is when a wait has lasted too long. A wait that became due while no hub ran
+// could not end, so it gets a grace period that begins when the hub opens.
 func (b *batch) due(r *rule, x expect.Wait) expect.Instant { return b.hub.dueOf(r, x) }
 
 func (h *Hub) dueOf(r *rule, x expect.Wait) expect.Instant {

@@ -133,9 +133,9 @@ type Verdict struct {
 	Next time.Time
 }
 
-// Handler acts on violations under a name that the hub does not know, or in
-// its place. It is called once for each that fires, after the record of it is
-// durable and whatever it then does, and may call the hub.
+// Handler acts on violations under a name that the hub does not know, or in its
+// place. It is called once for each violation, after the record of the violation is
+// durable. Its result changes nothing. It may call the hub.
 type Handler interface {
 	Handle(ctx context.Context, h *Hub, channelID string, v Violation) error
 }

@@ -56,7 +56,7 @@ func (h *Hub) checkExpectations(ctx context.Context, id string, due []byte, now 
 			return nil
 		})
 		if basis == nil {
-			return l, again, ignoreMissing(unavailable(err))
+			return l, again, fault.IgnoreNotFound(unavailable(err))
 		}
 	}
 }

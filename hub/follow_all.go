@@ -35,8 +35,8 @@ type WideOptions struct {
 	After WidePosition
 	Type  string  // only channels of this type
 	Label []Label // only channels that carry all of these
-	// NoPrivate leaves private channels out, also of whom As names: for a caller
-	// who is neither a member nor an operator.
+	// NoPrivate leaves out private channels, including those of the agent that As
+	// names. It is for a caller that is neither a member nor an operator.
 	NoPrivate bool
 
 	requests bool // the envelopes of the side logs that tell of requests, instead of the histories

@@ -2,10 +2,8 @@ package hub_test
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"slices"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,7 +15,6 @@ import (
 	"github.com/parley-hub/parley/conformance/spec"
 	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/hub"
-	"github.com/parley-hub/parley/identity"
 	"github.com/parley-hub/parley/journal"
 	"github.com/parley-hub/parley/journal/disk"
 	"github.com/parley-hub/parley/journal/mem"
@@ -182,138 +179,6 @@ func (r *rig) settle() {
 	}
 }
 
-// agent is an identity with an endpoint in process. It acks invitations.
-type agent struct {
-	r    *rig
-	id   string
-	name string
-
-	mu     sync.Mutex
-	got    []*hub.Notice
-	shy    bool // leaves invitations unanswered
-	replay func()
-	broken error
-	cut    error // why the hub ended it
-	busy   sync.WaitGroup
-}
-
-// agent registers an identity and binds it. Extra options edit its passport,
-// resume and rule.
-func (r *rig) agent(name string, edit ...func(*hub.Registration)) *agent {
-	r.t.Helper()
-	resume, rule := identity.DefaultResume(), identity.DefaultRule()
-	reg := hub.Registration{
-		Passport: &identity.Passport{Name: name, Auth: identity.Auth{Scheme: identity.SchemeNone}, Version: 1},
-		Resume:   &resume, Rule: &rule,
-	}
-	for _, e := range edit {
-		e(&reg)
-	}
-	p, err := r.Register(context.Background(), reg)
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	a := &agent{r: r, id: p.ID(), name: name}
-	r.agents = append(r.agents, a)
-	if err := r.Bind(a.id, a); err != nil {
-		r.t.Fatal(err)
-	}
-	return a
-}
-
-// human is agent for a person.
-func (r *rig) human(name string, edit ...func(*hub.Registration)) *agent {
-	r.t.Helper()
-	return r.agent(name, append(edit, func(reg *hub.Registration) { reg.Passport.Kind = identity.Human })...)
-}
-
-// ID implements hub.Endpoint.
-func (a *agent) ID() string { return "endpoint-" + a.id }
-
-// Deliver implements hub.Endpoint.
-func (a *agent) Deliver(n *hub.Notice) error {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.broken != nil {
-		return a.broken
-	}
-	a.got = append(a.got, n)
-	if n.Envelope.Type == envelope.TypeInvite && !a.shy {
-		h := a.r.Hub
-		a.busy.Go(func() {
-			_, _ = h.Post(context.Background(), invitation(a, n.Envelope.Channel, envelope.TypeInviteAck), nil)
-		})
-	}
-	return nil
-}
-
-// Replay implements hub.Endpoint.
-func (a *agent) Replay(_ context.Context, n *hub.Notice) error {
-	a.mu.Lock()
-	replay := a.replay
-	a.mu.Unlock()
-	if replay != nil {
-		replay()
-	}
-	return a.Deliver(n)
-}
-
-// CutOff implements hub.Endpoint.
-func (a *agent) CutOff(why error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.cut = why
-}
-
-func invitation(a *agent, channelID, answer string) *envelope.Envelope {
-	return &envelope.Envelope{Channel: channelID, Sender: a.id, Type: answer, Data: []byte(`{"channel_id":"` + channelID + `"}`)}
-}
-
-// ignoreInvites makes the agent leave invitations unanswered.
-func (a *agent) ignoreInvites() *agent {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.shy = true
-	return a
-}
-
-// replaying calls do before each notice that is replayed to the agent.
-func (a *agent) replaying(do func()) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.replay = do
-}
-
-// fail makes every further delivery to the agent fail; nil heals it.
-func (a *agent) fail(err error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.broken = err
-}
-
-// inbox returns what was delivered so far, once nothing is on its way.
-func (a *agent) inbox() []*envelope.Envelope {
-	a.r.settle()
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	list := make([]*envelope.Envelope, len(a.got))
-	for i, n := range a.got {
-		list[i] = n.Envelope
-	}
-	return list
-}
-
-// received is the types that were delivered so far.
-func (a *agent) received() []string { return types(a.inbox()) }
-
-// clear forgets what was delivered so far.
-func (a *agent) clear() {
-	a.r.settle()
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.got = nil
-}
-
 // open opens a channel and returns its id.
 func (r *rig) open(kind string, creator *agent, others ...*agent) string {
 	r.t.Helper()
@@ -455,91 +320,4 @@ func types(list []*envelope.Envelope) []string {
 		names[i] = e.Type
 	}
 	return names
-}
-
-// ear is a listener that writes down what it is told.
-type ear struct {
-	hub.NoopListener
-	mu       sync.Mutex
-	channels []hub.ChannelEvent
-	agents   []hub.AgentEvent
-	tasks    []hub.TaskEvent
-	fired    []hub.Violation
-	lines    []string // everything, one line each, in order
-}
-
-func (l *ear) line(format string, args ...any) {
-	l.lines = append(l.lines, fmt.Sprintf(format, args...))
-}
-
-// heard returns everything told so far, one line each, in order.
-func (l *ear) heard() []string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return slices.Clone(l.lines)
-}
-
-// clear forgets everything told so far.
-func (l *ear) clear() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.channels, l.agents, l.tasks, l.fired, l.lines = nil, nil, nil, nil, nil
-}
-
-func (l *ear) EnvelopePosted(e *envelope.Envelope, _ *channel.Metadata) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.line("posted %s", e.Type)
-}
-
-func (l *ear) EnvelopeRejected(e *envelope.Envelope, err error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.line("rejected %s: %v", e.Type, err)
-}
-
-func (l *ear) DispatchFailed(e *envelope.Envelope, recipient string, err error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.line("dispatch of %s to %s failed: %v", e.Type, recipient, err)
-}
-
-func (l *ear) ChannelEvent(ev hub.ChannelEvent) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.channels = append(l.channels, ev)
-	l.line("channel %s", ev.Kind)
-}
-
-func (l *ear) AgentEvent(ev hub.AgentEvent) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.agents = append(l.agents, ev)
-	l.line("agent %s", ev.Kind)
-}
-
-func (l *ear) ExpectationFired(_ string, v hub.Violation) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.fired = append(l.fired, v)
-	l.line("expectation %s", v.Expectation.Name)
-}
-
-func (l *ear) TurnFailed(_, agent, envelopeID, message string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.line("turn of %s on %s failed: %s", agent, envelopeID, message)
-}
-
-func (l *ear) TaskEvent(ev hub.TaskEvent) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.tasks = append(l.tasks, ev)
-	l.line("task %s", ev.Kind)
-}
-
-func (l *ear) InboxPressure(agent string, pending, limit int64) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.line("inbox of %s at %d of %d", agent, pending, limit)
 }

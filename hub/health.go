@@ -2,6 +2,7 @@ package hub
 
 import (
 	"context"
+	"maps"
 	"strconv"
 	"strings"
 	"sync"
@@ -126,11 +127,7 @@ func (h *Hub) openChannels(ctx context.Context) (map[channel.Key]int64, error) {
 		}
 		found[schema.DecodeManifestKey(entry.Value)]++
 	}
-	exact := make(map[channel.Key]int64, len(found))
-	for k, n := range found {
-		exact[k] = n
-	}
-	h.census.settle(exact, changes)
+	h.census.settle(maps.Clone(found), changes)
 	return found, nil
 }
 
@@ -141,6 +138,7 @@ type stats struct {
 	lostLive    atomic.Int64 // live deliveries that a reader could not take
 	admitted    atomic.Int64 // envelopes of histories
 	delivered   atomic.Int64 // envelopes handed to endpoints
+	turnsFailed atomic.Int64 // that agents reported
 
 	mu      sync.Mutex
 	refused map[fault.Code]int64
@@ -183,9 +181,7 @@ func (h *Hub) Stats() Stats {
 	}
 	h.stats.mu.Lock()
 	defer h.stats.mu.Unlock()
-	for code, n := range h.stats.refused {
-		s.Refused[code] = n
-	}
+	maps.Copy(s.Refused, h.stats.refused)
 	return s
 }
 
@@ -197,14 +193,15 @@ func (h *Hub) shardOf(channelID string) int {
 	return h.journal.Shard(h.tenant.Channel(channelID).Partition())
 }
 
-// Clock is the time as the hub has it: what it stores and what is due go by it.
+// Clock returns the hub's time, which decides the times that it stores and when
+// something is due.
 func (h *Hub) Clock() time.Time { return h.now().UTC() }
 
 // Opened is when the hub was opened.
 func (h *Hub) Opened() time.Time { return h.opened.Time() }
 
-// Epoch names the life of the store: it changes when a backup is restored or
-// something was lost, and positions of before are then gone.
+// Epoch names the incarnation of the store. It changes when a backup is restored or
+// data was lost; older positions are then gone.
 func (h *Hub) Epoch(ctx context.Context) (string, error) {
 	at, err := feed.End(ctx, h.journal)
 	if err != nil {

@@ -325,7 +325,7 @@ func (s *subscriptions) closeHome(id string) {
 	}
 }
 
-// closing are the homes that are being deleted. There are hardly ever any.
+// closing are the homes that are being deleted. It is almost always empty.
 type closing struct {
 	any atomic.Int32
 	ids map[string]bool // guarded by the lock of homes

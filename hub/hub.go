@@ -2,6 +2,8 @@
 // channels, admits envelopes, folds them through the channel's adapter, makes
 // them durable and delivers them. It is the only writer of the journal, and it
 // never sees a dialect's bytes.
+//
+// Runnable examples: example_test.go; in a program of one's own, docs/go.md.
 package hub
 
 import (
@@ -20,6 +22,7 @@ import (
 	"github.com/parley-hub/parley/hub/internal/document"
 	"github.com/parley-hub/parley/hub/internal/expect"
 	"github.com/parley-hub/parley/hub/internal/feed"
+	"github.com/parley-hub/parley/hub/internal/imported"
 	"github.com/parley-hub/parley/hub/internal/ledger"
 	"github.com/parley-hub/parley/hub/internal/listcost"
 	"github.com/parley-hub/parley/hub/internal/profile"
@@ -72,11 +75,13 @@ type Hub struct {
 	recent     *feed.Source
 	snapshots  snapshots
 	requests   requestWaits
+	imported   imported.Lists
 	saver      foldSaver
 	homes      homes
 	lists      *listcost.Gate
 	board      board
 	reads      *turns.Gate
+	outsiders  sync.Map // finders of identities, by prefix of their names
 
 	background context.Context // of goroutines that outlive the call that starts them
 	stop       context.CancelFunc
@@ -85,8 +90,8 @@ type Hub struct {
 	closed     chan struct{}
 }
 
-// Open starts a hub on a journal, which stays the caller's to close. It reads
-// the identities, but no channel: those are folded when first touched.
+// Open starts a hub on a journal. The caller closes the journal. It reads the
+// identities, but no channel: those are folded when first touched.
 func Open(ctx context.Context, j journal.Engine, o Options) (*Hub, error) {
 	o = o.withDefaults()
 	if len(o.Tenant) > journal.MaxNamePart {
@@ -184,7 +189,7 @@ func (h *Hub) openSubjects() {
 	}
 	h.tasks = &taskstore.Store{Ledger: h.ledger, ChannelGone: func(ctx context.Context, id string) (bool, error) {
 		_, err := h.Channel(ctx, id)
-		return Deleted(err), ignoreMissing(err)
+		return Deleted(err), fault.IgnoreNotFound(err)
 	}}
 	h.contents = &content.Store{
 		Ledger: h.ledger, Homes: contentHomes{h}, Background: h.background,
@@ -238,13 +243,6 @@ func isConflict(err error) bool { return ledger.IsConflict(err) }
 
 // boundRecord refuses a record that would make lists too long to send.
 func (h *Hub) boundRecord(what string, size int) error { return h.ledger.BoundRecord(what, size) }
-
-func ignoreMissing(err error) error {
-	if fault.CodeOf(err) == fault.NotFound {
-		return nil
-	}
-	return err
-}
 
 // errBroke is a panic of an adapter or an arbiter, which may be the application's.
 // The batch that was being built is dropped; other channels are not affected.

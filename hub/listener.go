@@ -86,8 +86,8 @@ func (NoopListener) TurnFailed(channelID, agent, envelopeID, message string) {}
 func (NoopListener) TaskEvent(TaskEvent)                                     {}
 func (NoopListener) InboxPressure(agent string, pending, limit int64)        {}
 
-// hooks fans out to the listeners, each on its own: one that panics is logged
-// and the next is told.
+// hooks calls every listener. A panic in one is logged and does not affect the
+// others.
 type hooks struct {
 	mu        sync.RWMutex
 	listeners []Listener
@@ -203,4 +203,28 @@ func (h *Hub) failSpans(items []item, err error) {
 	for i := range items {
 		items[i].span.Fail(h.now(), err)
 	}
+}
+
+// syncedSpans notes in the spans of a batch that it is durable.
+func (h *Hub) syncedSpans(items []item) {
+	for i := range items {
+		items[i].span.Phase(tracing.Sync, h.now)
+	}
+}
+
+// noteTurn gives an envelope's span the turn that the envelope takes, if it takes
+// one: somebody's turn is over when the adapter expects something else.
+func (b *batch) noteTurn(span *tracing.EnvelopeSpan, before channel.State, e *envelope.Envelope) {
+	turn, ok := b.ch.adapter.Expected(b.meta, before)
+	if !ok || turn.Agent != e.Sender {
+		return
+	}
+	if next, ok := b.ch.adapter.Expected(b.meta, b.state); ok && next == turn {
+		return
+	}
+	since := b.meta.CreatedAt
+	if turn.Trigger != "" && !b.watch.Triggered.IsZero() {
+		since = b.watch.Triggered.Time()
+	}
+	span.Took(tracing.Turn{Channel: b.ch.id, Agent: e.Sender, Trigger: turn.Trigger, Since: since})
 }

@@ -1,6 +1,7 @@
 package hub_test
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -34,9 +35,7 @@ func (club) Fold(s channel.State, e *envelope.Envelope) channel.State {
 	switch e.Type {
 	case "club.join":
 		since := map[string]uint64{e.Sender: e.Seq}
-		for id, seq := range c.since {
-			since[id] = seq
-		}
+		maps.Copy(since, c.since)
 		return clubState{c.members + e.Sender + " ", since}
 	case "club.leave":
 		return clubState{strings.Replace(c.members, e.Sender+" ", "", 1), c.since}

@@ -80,9 +80,7 @@ func (h *Hub) create(ctx context.Context, o Opening, first *envelope.Envelope, c
 // begin orders the batch of a new channel. Check, if given, judges the channel
 // with its first envelope in place, before anything is stored.
 func (h *Hub) begin(ctx context.Context, o Opening, first *envelope.Envelope, check func(*batch) error) (Opened, *Pending, *opening, error) {
-	if o.Version == 0 {
-		o.Version = 1
-	}
+	o.Version = cmp.Or(o.Version, 1)
 	adapter := h.adapterOf(channel.Key{Type: o.Type, Version: o.Version})
 	creator, invitees, err := h.cast(&o, adapter)
 	if err != nil {
@@ -115,6 +113,11 @@ func (h *Hub) begin(ctx context.Context, o Opening, first *envelope.Envelope, ch
 	state, err := adapter.Initial(m)
 	if err != nil {
 		return Opened{}, nil, nil, err
+	}
+	if adapter.Opening() == channel.ByInvitation {
+		if err := h.makeLasting(ctx, o.Participants); err != nil {
+			return Opened{}, nil, nil, err
+		}
 	}
 	created := Opened{Metadata: m, Warnings: advice(adapter, m)}
 	for _, warning := range created.Warnings {

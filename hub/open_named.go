@@ -80,8 +80,9 @@ func (h *Hub) admitNamed(ctx context.Context, o Opening, e *envelope.Envelope, b
 	}
 	a := h.adapterOf(channel.Key{Type: o.Type, Version: cmp.Or(o.Version, 1)})
 	again := func() *Pending { return h.AdmitNamed(ctx, o, e, by) }
+	looked := e.Key != "" && homeKeys(a)
 	for {
-		if e.Key != "" && homeKeys(a) {
+		if looked {
 			state, err := h.journal.Claim(ctx, h.journal.Shard(h.tenant.Home(o.Home)), schema.HomeKeyClaim(o.Home, e.Key))
 			if err != nil {
 				return refused(unavailable(err))
@@ -96,7 +97,9 @@ func (h *Hub) admitNamed(ctx context.Context, o Opening, e *envelope.Envelope, b
 		}
 		var p *Pending
 		if holder.Ordered != nil {
-			p = h.admitToHolder(ctx, holder.Ordered, e, by, again)
+			post := h.newPost(postOne, e, sender, by)
+			post.looked = looked
+			p = post.admitToHolder(ctx, holder.Ordered, again)
 		} else {
 			p = h.admitFirst(ctx, o, sender, e, again)
 		}
@@ -111,21 +114,22 @@ func (h *Hub) admitNamed(ctx context.Context, o Opening, e *envelope.Envelope, b
 
 // admitToHolder posts to the channel that holds a name. It returns nil if the
 // channel is gone, so that the name must be looked up again.
-func (h *Hub) admitToHolder(ctx context.Context, holder *journal.Claimed, e *envelope.Envelope, by *Caller, again func() *Pending) *Pending {
-	e.Channel, _ = schema.ChannelOf(holder.Log)
-	p := h.admit(ctx, e, by)
-	if p.err != nil && fault.ReasonOf(p.err) == fault.NoChannel {
+func (p *post) admitToHolder(ctx context.Context, holder *journal.Claimed, again func() *Pending) *Pending {
+	p.list[0].Channel, _ = schema.ChannelOf(holder.Log)
+	pending := p.admit(ctx)
+	if pending.err != nil && fault.ReasonOf(pending.err) == fault.NoChannel {
 		return nil
 	}
-	if p.retry != nil {
-		p.retry = again
+	if pending.retry != nil {
+		pending.retry = again
 	}
-	return p
+	return pending
 }
 
 // admitFirst opens a channel with its first envelope. It returns nil if another
 // post was first with the name or the key.
 func (h *Hub) admitFirst(ctx context.Context, o Opening, sender *registry.Member, e *envelope.Envelope, again func() *Pending) *Pending {
+	ctx = h.spans.Arrived(ctx, h.now)
 	recipients := h.registry.Profiles(e.Audience, e.Sender)
 	if err := denied(h.arbiter().AuthorizeSend(sender.Profile(), e, recipients)); err != nil {
 		return refused(err)
@@ -136,7 +140,7 @@ func (h *Hub) admitFirst(ctx context.Context, o Opening, sender *registry.Member
 			return err
 		}
 		if !envelope.IsProtocol(e.Type) {
-			b.places, err = h.capacity(b.ch, sender, e)
+			b.places, err = h.capacity(b.ch, b.meta, b.state, sender, e)
 		}
 		return err
 	})

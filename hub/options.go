@@ -1,6 +1,7 @@
 package hub
 
 import (
+	"cmp"
 	"log/slog"
 	"time"
 
@@ -107,64 +108,55 @@ type Limits struct {
 }
 
 func (o Options) withDefaults() Options {
-	setDefault(&o.Tenant, "main")
+	o.Tenant = cmp.Or(o.Tenant, "main")
 	if o.Auth == nil {
 		o.Auth = identity.NewAuthRegistry()
 	}
 	if o.Arbiter == nil {
 		o.Arbiter = Rules{}
 	}
-	if o.Log == nil {
-		o.Log = slog.Default()
-	}
+	o.Log = cmp.Or(o.Log, slog.Default())
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	setDefault(&o.InviteAckTimeout, 25*time.Second)
-	setDefault(&o.TTLSweep, 30*time.Second)
-	setDefault(&o.ExpectationSweep, 10*time.Second)
-	setDefault(&o.RestartGrace, time.Minute)
-	setDefault(&o.HoldFor, 30*time.Second)
-	setDefault(&o.IdempotencyWindow, 24*time.Hour)
-	setDefault(&o.MaxHops, 8)
-	setDefault(&o.ReserveIDs, time.Minute)
-	setDefault(&o.SnapshotAfter, 4_096)
-	setDefault(&o.EvictAfter, 10*time.Minute)
-	setDefault(&o.CloseWithin, 10*time.Second)
+	o.InviteAckTimeout = cmp.Or(o.InviteAckTimeout, 25*time.Second)
+	o.TTLSweep = cmp.Or(o.TTLSweep, 30*time.Second)
+	o.ExpectationSweep = cmp.Or(o.ExpectationSweep, 10*time.Second)
+	o.RestartGrace = cmp.Or(o.RestartGrace, time.Minute)
+	o.HoldFor = cmp.Or(o.HoldFor, 30*time.Second)
+	o.IdempotencyWindow = cmp.Or(o.IdempotencyWindow, 24*time.Hour)
+	o.MaxHops = cmp.Or(o.MaxHops, 8)
+	o.ReserveIDs = cmp.Or(o.ReserveIDs, time.Minute)
+	o.SnapshotAfter = cmp.Or(o.SnapshotAfter, 4_096)
+	o.EvictAfter = cmp.Or(o.EvictAfter, 10*time.Minute)
+	o.CloseWithin = cmp.Or(o.CloseWithin, 10*time.Second)
 	l := &o.Limits
-	setDefault(&l.Agents, 100_000)
-	setDefault(&l.Participants, 1_000)
-	setDefault(&l.EventBytes, 1<<20)
-	setDefault(&l.RecordBytes, 16<<10)
-	setDefault(&l.DocumentBytes, 64<<10)
-	setDefault(&l.Documents, 100_000)
-	setDefault(&l.Content, 64<<20)
-	setDefault(&l.ContentHome, 1<<30)
-	setDefault(&l.ContentHub, 10<<30)
-	setDefault(&l.ProfileBytes, 64<<10)
-	setDefault(&l.ProfileCache, 16<<20)
-	setDefault(&l.InFlight, 65_536)
-	setDefault(&l.LoadedChannels, 200_000)
-	setDefault(&l.Endpoints, 16)
-	setDefault(&l.Transient, 100_000)
-	setDefault(&l.Replay, 4_096)
-	setDefault(&l.RecentEvents, 16<<20)
-	setDefault(&l.Held, 16)
-	setDefault(&l.Inbox, 4_096)
-	setDefault(&l.Deadlines, 64)
-	setDefault(&l.OpenRequests, 64)
-	setDefault(&l.AskedRequests, 1_000)
-	setDefault(&l.OpenTasks, 256)
-	setDefault(&l.OpenTasksOwner, 64)
-	setDefault(&l.RuleGlobs, identity.MaxGlobs)
-	setDefault(&l.Lists, 32<<20)
-	setDefault(&l.Reads, 64<<20)
+	l.Agents = cmp.Or(l.Agents, 100_000)
+	l.Participants = cmp.Or(l.Participants, 1_000)
+	l.EventBytes = cmp.Or(l.EventBytes, 1<<20)
+	l.RecordBytes = cmp.Or(l.RecordBytes, 16<<10)
+	l.DocumentBytes = cmp.Or(l.DocumentBytes, 64<<10)
+	l.Documents = cmp.Or(l.Documents, 100_000)
+	l.Content = cmp.Or(l.Content, 64<<20)
+	l.ContentHome = cmp.Or(l.ContentHome, 1<<30)
+	l.ContentHub = cmp.Or(l.ContentHub, 10<<30)
+	l.ProfileBytes = cmp.Or(l.ProfileBytes, 64<<10)
+	l.ProfileCache = cmp.Or(l.ProfileCache, 16<<20)
+	l.InFlight = cmp.Or(l.InFlight, 65_536)
+	l.LoadedChannels = cmp.Or(l.LoadedChannels, 200_000)
+	l.Endpoints = cmp.Or(l.Endpoints, 16)
+	l.Transient = cmp.Or(l.Transient, 100_000)
+	l.Replay = cmp.Or(l.Replay, 4_096)
+	l.RecentEvents = cmp.Or(l.RecentEvents, 16<<20)
+	l.Held = cmp.Or(l.Held, 16)
+	l.Inbox = cmp.Or(l.Inbox, 4_096)
+	l.Deadlines = cmp.Or(l.Deadlines, 64)
+	l.OpenRequests = cmp.Or(l.OpenRequests, 64)
+	l.AskedRequests = cmp.Or(l.AskedRequests, 1_000)
+	l.OpenTasks = cmp.Or(l.OpenTasks, 256)
+	l.OpenTasksOwner = cmp.Or(l.OpenTasksOwner, 64)
+	l.RuleGlobs = cmp.Or(l.RuleGlobs, identity.MaxGlobs)
+	l.Lists = cmp.Or(l.Lists, 32<<20)
+	l.Reads = cmp.Or(l.Reads, 64<<20)
 	return o
-}
-
-func setDefault[T comparable](field *T, value T) {
-	var zero T
-	if *field == zero {
-		*field = value
-	}
 }

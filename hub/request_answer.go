@@ -140,8 +140,7 @@ func (h *Hub) CancelRequest(ctx context.Context, id, reason string, by *Caller) 
 	}, func(*Request, time.Time) *request.End {
 		return &request.End{ID: id, State: request.Cancelled, Reason: reason}
 	})
-	var ended *RequestEnded
-	if errors.As(err, &ended) {
+	if ended, ok := errors.AsType[*RequestEnded](err); ok {
 		return ended.Request, nil
 	}
 	return r, err
@@ -330,7 +329,7 @@ func (h *Hub) expireRequest(ctx context.Context, channelID, id string) error {
 		return b.endRequest(r, &request.End{ID: id, State: request.Expired, IfNobodyAnswers: r.IfNobodyAnswers})
 	})
 	if err != nil || p == nil {
-		return ignoreMissing(unavailable(err))
+		return fault.IgnoreNotFound(unavailable(err))
 	}
 	_, err = p.Wait(ctx)
 	return err

@@ -5,8 +5,10 @@ import (
 	"context"
 	"time"
 
+	"github.com/parley-hub/parley/channel"
 	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/hub/internal/imported"
 	"github.com/parley-hub/parley/hub/internal/marks"
 	"github.com/parley-hub/parley/hub/internal/schema"
 	"github.com/parley-hub/parley/journal"
@@ -142,11 +144,17 @@ type RequestPage struct {
 // selection may thus be short, and Next go on.
 const maxScanned = 4096
 
-// Requests lists requests.
+// Requests lists the requests that a query selects.
 func (h *Hub) Requests(ctx context.Context, q RequestQuery) (RequestPage, error) {
 	var page RequestPage
 	var err error
 	if page.Position, err = h.Now(ctx); err != nil {
+		return page, err
+	}
+	if m, err := h.importedChannel(ctx, q.Channel); err != nil || m != nil {
+		if err == nil {
+			err = h.importedRequests(ctx, m, q, &page)
+		}
 		return page, err
 	}
 	scan, err := h.requestScan(ctx, q)
@@ -194,6 +202,119 @@ func (h *Hub) Requests(ctx context.Context, q RequestQuery) (RequestPage, error)
 		page.Requests = append(page.Requests, *r)
 	}
 	return page, nil
+}
+
+// importedChannel is the channel of a query if it was imported, else nil.
+func (h *Hub) importedChannel(ctx context.Context, id string) (*channel.Metadata, error) {
+	if id == "" {
+		return nil, nil
+	}
+	m, err := h.durableMeta(ctx, id)
+	if err != nil || !m.State.Terminal() || m.Labels[LabelImported] == "" {
+		return nil, fault.IgnoreNotFound(err)
+	}
+	return m, nil
+}
+
+// importedRequests lists the requests that an import brought, in the order of asking.
+// They are read off the side log: their ids are those of the originals, which this hub
+// may have too, so no index holds them.
+func (h *Hub) importedRequests(ctx context.Context, m *channel.Metadata, q RequestQuery, page *RequestPage) error {
+	rows, more, err := h.importedRows(ctx, m.ID, q)
+	if err != nil {
+		return err
+	}
+	limit, last := cmp.Or(q.Limit, 50), ""
+	for n := range rows {
+		row := rows[n]
+		if q.Newest {
+			row = rows[len(rows)-1-n]
+		}
+		if len(page.Requests) == limit {
+			more = true
+			break
+		}
+		last = row.ID
+		r, err := h.readRow(ctx, row.ID, schema.RequestRow{Channel: m.ID, Asked: row.Asked, Ended: row.Ended})
+		if fault.CodeOf(err) == fault.Internal {
+			continue // a bundle may hold anything
+		}
+		if err != nil {
+			return err
+		}
+		r.ID, r.Channel = row.ID, m.ID
+		if r.State == request.Open {
+			r = r.After(&request.End{ID: row.ID, State: request.Cancelled, Reason: "the channel was imported before anybody answered"})
+			r.EndedAt = m.ClosedAt
+		}
+		shown, err := h.SeesRequest(ctx, r, q.As)
+		if err != nil {
+			return err
+		}
+		if shown && q.selects(rowOf(r)) {
+			page.Requests = append(page.Requests, *r)
+		}
+	}
+	if more {
+		page.Next = last
+	}
+	return nil
+}
+
+// importedRows finds where the next requests of an imported channel are, maxScanned at
+// most, and reports whether there are more.
+func (h *Hub) importedRows(ctx context.Context, channelID string, q RequestQuery) (rows []imported.Row, more bool, err error) {
+	rows, ok := h.imported.Of(channelID)
+	if !ok {
+		if rows, err = h.readImported(ctx, channelID); err != nil {
+			return nil, false, err
+		}
+		h.imported.Keep(channelID, rows)
+	}
+	after, before := q.After, q.Before
+	if q.Newest {
+		after, before = before, after
+	}
+	rows, more, missing := imported.Page(rows, after, before, maxScanned, q.Newest)
+	if missing != "" {
+		return nil, false, fault.New(fault.Invalid, "'%s' is not a request of this list", missing)
+	}
+	return rows, more, nil
+}
+
+// readImported reads where the requests of an imported channel are, in the order of
+// asking.
+func (h *Hub) readImported(ctx context.Context, channelID string) (rows []imported.Row, err error) {
+	places := map[string]int{}
+	for entry, err := range journal.Records(ctx, h.journal, h.tenant.Channel(channelID).Side(), journal.ReadOptions{}) {
+		if err != nil {
+			return nil, unavailable(err)
+		}
+		record, err := schema.DecodeSide(entry.Data)
+		if err != nil || len(record.Envelope) == 0 {
+			continue
+		}
+		e, err := envelope.Unmarshal(record.Envelope)
+		if err != nil {
+			continue
+		}
+		switch e.Type {
+		case request.TypeAnswer, request.TypeExpired, request.TypeCancelled:
+			if at, ok := places[e.Causation]; ok && rows[at].Ended == 0 {
+				rows[at].Ended = entry.Seq
+			}
+		case request.TypeRequest:
+			if _, twice := places[e.ID]; twice {
+				continue
+			}
+			if len(rows) == imported.MaxRows {
+				return nil, fault.New(fault.TooLarge, "imported channel '%s' has more than %d requests; read them in its bundle", channelID, imported.MaxRows)
+			}
+			places[e.ID] = len(rows)
+			rows = append(rows, imported.Row{ID: e.ID, Asked: entry.Seq})
+		}
+	}
+	return rows, nil
 }
 
 // requestScan is the part of the index that a query reads.

@@ -1,6 +1,7 @@
 package hub
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strconv"
@@ -21,6 +22,9 @@ type Saying struct {
 	Sender  string // an identity's id
 	// Message is what is said. The hub gives it an id and a date, if it has none.
 	Message message.Envelope
+	// Work, if it is not nil, is told instead of a message: an event of a task of the
+	// sender's. Adapters that have no form of their own for work refuse it.
+	Work *envelope.Envelope
 	// Key is an idempotency key: another saying of the sender with it is answered
 	// as the first one, whatever it says.
 	Key string
@@ -58,10 +62,10 @@ func (h *Hub) Say(ctx context.Context, s Saying, by *Caller) *Pending {
 
 func (h *Hub) newSaying(s *Saying, first *envelope.Envelope, by *Caller) (*post, error) {
 	if s.Origin.Dialect == hubMade || s.Origin.Dialect == "" {
-		return nil, fault.New(fault.Invalid, "what is said names the dialect in which it came in")
+		return nil, fault.New(fault.Invalid, "origin has no dialect; name the dialect in which the message came in")
 	}
 	if s.Origin.Hops < 0 || s.Origin.Hops >= h.opts.MaxHops {
-		return nil, fault.New(fault.Protocol, "%s has crossed between dialects %d times, which is the limit (bridge.max_hops); does it go in a circle?",
+		return nil, fault.New(fault.Protocol, "%s has crossed between dialects %d times, which is the limit (bridge.max_hops); check for a loop between bridges",
 			s.Message.ID, s.Origin.Hops).Because(fault.TooManyHops)
 	}
 	if err := h.bound(first, by); err != nil {
@@ -82,9 +86,7 @@ func (h *Hub) newSaying(s *Saying, first *envelope.Envelope, by *Caller) (*post,
 // prepare gives a message an id and a date.
 func (h *Hub) prepare(msg *message.Envelope) error {
 	now := h.now().UTC()
-	if msg.Type == "" {
-		msg.Type = message.TypeText
-	}
+	msg.Type = cmp.Or(msg.Type, message.TypeText)
 	if msg.CreatedAt == "" {
 		msg.CreatedAt = message.FormatTime(now)
 	}
@@ -134,17 +136,12 @@ func (h *Hub) sayIn(ctx context.Context, ch *loadedChannel, p *post) (*Pending, 
 	if err := h.accepts(ch, ch.meta, p.list[0]); err != nil {
 		return nil, err
 	}
-	speaker, ok := ch.adapter.(channel.Speaker)
-	if !ok {
-		return nil, fault.New(fault.Protocol, "nothing is said in a %s", ch.meta.Manifest.Type)
-	}
-	msg := p.saying.Message
-	if err := h.nameSpeaker(ctx, ch, p.saying.Sender, &msg); err != nil {
-		return nil, err
-	}
-	drafts, err := speaker.Say(ch.meta, ch.state, p.saying.Sender, msg)
+	drafts, err := h.drafts(ctx, ch, p.saying)
 	if err != nil {
 		return nil, err
+	}
+	if len(drafts) == 1 && drafts[0].Where == channel.Live {
+		return &Pending{id: p.saying.Message.ID, done: closedChan}, h.sendLive(ctx, ch, p.saying.envelope(drafts[0].Envelope, 0, 1), nil)
 	}
 	if len(drafts) == 0 || len(drafts) > MaxAdmitAll {
 		return nil, fault.New(fault.TooLarge, "the message becomes %d envelopes; 1 to %d are stored together", len(drafts), MaxAdmitAll)
@@ -161,8 +158,31 @@ func (h *Hub) sayIn(ctx context.Context, ch *loadedChannel, p *post) (*Pending, 
 	return h.admitAllTo(ctx, ch, p)
 }
 
+// drafts are the envelopes of what is said, in the form of the channel's adapter.
+func (h *Hub) drafts(ctx context.Context, ch *loadedChannel, s *Saying) ([]channel.Draft, error) {
+	if s.Work != nil {
+		worker, ok := ch.adapter.(channel.Worker)
+		if !ok {
+			return nil, fault.New(fault.Protocol, "a %s holds no tasks; say a text", ch.meta.Manifest.Type)
+		}
+		step := s.Work.Clone()
+		step.Sender = s.Sender
+		return worker.Work(ch.meta, ch.state, s.Sender, h.workStep(step, h.now().UTC()))
+	}
+	speaker, ok := ch.adapter.(channel.Speaker)
+	if !ok {
+		return nil, fault.New(fault.Protocol, "a %s takes no messages from other dialects; use the dialect that opened it", ch.meta.Manifest.Type)
+	}
+	msg := s.Message
+	if err := h.nameSpeaker(ctx, ch, s.Sender, &msg); err != nil {
+		return nil, err
+	}
+	return speaker.Say(ch.meta, ch.state, s.Sender, msg)
+}
+
 // nameSpeaker tells a message the name that its sender has in the channel, or in
-// the one that knows its members' names, unless the dialect has told it.
+// the one that knows its members' names, unless the dialect has told it. Where
+// members have no names of their own it is the registered one.
 func (h *Hub) nameSpeaker(ctx context.Context, ch *loadedChannel, sender string, msg *message.Envelope) error {
 	if channel.SaidName(*msg) != "" {
 		return nil
@@ -170,24 +190,26 @@ func (h *Hub) nameSpeaker(ctx context.Context, ch *loadedChannel, sender string,
 	a, m, s := ch.adapter, ch.meta, ch.state
 	from, err := h.namesOf(ctx, a, m)
 	if err != nil {
-		return ignoreMissing(err)
+		return fault.IgnoreNotFound(err)
 	}
 	if from != "" {
 		of, err := h.snapshot(ctx, from, 0)
 		if err != nil {
-			return ignoreMissing(err)
+			return fault.IgnoreNotFound(err)
 		}
 		a, m, s = of.adapter, of.meta, of.state
 	}
+	name := h.Name(sender)
 	if namer, ok := a.(channel.MemberNamer); ok {
-		if name, ok := namer.MemberName(m, s, sender); ok {
-			metadata := value.New()
-			if msg.Metadata != nil {
-				metadata = msg.Metadata.Clone()
-			}
-			msg.Metadata = metadata.Set("name", name)
+		if name, ok = namer.MemberName(m, s, sender); !ok {
+			return nil
 		}
 	}
+	metadata := value.New()
+	if msg.Metadata != nil {
+		metadata = msg.Metadata.Clone()
+	}
+	msg.Metadata = metadata.Set("name", name)
 	return nil
 }
 
@@ -210,9 +232,7 @@ func originClaim(e *envelope.Envelope) string {
 		return ""
 	}
 	scope := HomeOf(e.Channel)
-	if scope == "" {
-		scope = e.Channel
-	}
+	scope = cmp.Or(scope, e.Channel)
 	return schema.OriginClaim(scope, e.Origin.Dialect, e.Origin.ID)
 }
 

@@ -89,6 +89,7 @@ type seeding struct {
 	begun   time.Time
 	last    *envelope.Envelope // not written yet
 	records []journal.Record
+	sides   []journal.Record // of an import, behind the records
 	size    int
 }
 
@@ -166,7 +167,7 @@ func (s *seeding) add(ctx context.Context, e *envelope.Envelope) error {
 	if err != nil {
 		return err
 	}
-	if len(s.records) == seedRecords-1 || s.size+len(record.Data) > seedBytes {
+	if len(s.sides) > 0 || len(s.records) == seedRecords-1 || s.size+len(record.Data) > seedBytes {
 		if err := s.flush(ctx); err != nil {
 			return err
 		}
@@ -183,7 +184,7 @@ func (s *seeding) add(ctx context.Context, e *envelope.Envelope) error {
 // flush makes a batch durable. It has a side record by which it is told from
 // posts; the first of them says when an unfinished seed is removed.
 func (s *seeding) flush(ctx context.Context) error {
-	if len(s.records) == 0 {
+	if len(s.records)+len(s.sides) == 0 {
 		return nil
 	}
 	if s.hub.now().Sub(s.begun) > content.AbandonAfter-time.Minute { // before the sweeper takes it
@@ -198,10 +199,14 @@ func (s *seeding) flush(ctx context.Context) error {
 		s.due = schema.DueKey(schema.DueSeed, s.begun.Add(content.AbandonAfter), s.meta.ID)
 		note.Put = []journal.IndexPut{{Key: s.due}}
 	}
-	ticket, err := s.hub.appendUnfinished(ctx, s.meta.ID, journal.Batch{Appends: []journal.Append{
-		{Log: s.logs.History(), Expect: journal.Exactly(s.heads.history), Records: s.records},
-		{Log: s.logs.Side(), Expect: journal.Exactly(s.heads.side), Records: []journal.Record{note}},
-	}})
+	var batch journal.Batch
+	if len(s.records) > 0 {
+		batch.Appends = append(batch.Appends, journal.Append{Log: s.logs.History(), Expect: journal.Exactly(s.heads.history), Records: s.records})
+	}
+	batch.Appends = append(batch.Appends, journal.Append{
+		Log: s.logs.Side(), Expect: journal.Exactly(s.heads.side), Records: append([]journal.Record{note}, s.sides...),
+	})
+	ticket, err := s.hub.appendUnfinished(ctx, s.meta.ID, batch)
 	if err == nil {
 		err = ticket.Wait(ctx)
 	}
@@ -209,8 +214,8 @@ func (s *seeding) flush(ctx context.Context) error {
 		return unavailable(err)
 	}
 	s.heads.history += uint64(len(s.records))
-	s.heads.side++
-	s.records, s.size = nil, 0
+	s.heads.side += 1 + uint64(len(s.sides))
+	s.records, s.sides, s.size = nil, nil, 0
 	return nil
 }
 
@@ -265,10 +270,18 @@ type Imported struct {
 	// Metadata is what it was. Its agents need not be registered here. Its id is
 	// not kept, and one that had not ended has ended now.
 	Metadata  *channel.Metadata
-	Envelopes iter.Seq2[*envelope.Envelope, error]
+	Envelopes iter.Seq2[ImportedEnvelope, error]
 	Home      string // id of the home that it gets; empty: none
 	From      string // where it came from, kept as the label "imported_from"
 	By        *Caller
+}
+
+// ImportedEnvelope is an envelope of an imported history, or one that was kept beside
+// it, such as a request: it comes behind the envelope that it followed. A request of
+// an import is listed with its channel, but is not a request of this hub.
+type ImportedEnvelope struct {
+	*envelope.Envelope
+	Side bool
 }
 
 // LabelImported is the label that says where an imported channel came from.
@@ -297,7 +310,8 @@ func (h *Hub) Import(ctx context.Context, in Imported) (*channel.Metadata, error
 	if err != nil {
 		return nil, err
 	}
-	s := &seeding{hub: h, envelopes: in.Envelopes, imported: true}
+	s := &seeding{hub: h, imported: true}
+	s.envelopes = s.withSides(ctx, in.Envelopes)
 	if _, err := s.write(ctx, adapter, m, state); err != nil {
 		s.giveUp()
 		return nil, err

@@ -1,10 +1,13 @@
 package hub_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -14,17 +17,20 @@ import (
 	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/fault"
 	"github.com/parley-hub/parley/hub"
+	"github.com/parley-hub/parley/journal"
+	"github.com/parley-hub/parley/journal/mem"
+	"github.com/parley-hub/parley/request"
 )
 
-func each(list []*envelope.Envelope, last error) iter.Seq2[*envelope.Envelope, error] {
-	return func(yield func(*envelope.Envelope, error) bool) {
+func each(list []*envelope.Envelope, last error) iter.Seq2[hub.ImportedEnvelope, error] {
+	return func(yield func(hub.ImportedEnvelope, error) bool) {
 		for _, e := range list {
-			if !yield(e.Clone(), nil) {
+			if !yield(hub.ImportedEnvelope{Envelope: e.Clone()}, nil) {
 				return
 			}
 		}
 		if last != nil {
-			yield(nil, last)
+			yield(hub.ImportedEnvelope{}, last)
 		}
 	}
 }
@@ -76,6 +82,208 @@ func TestImport(t *testing.T) {
 	})
 }
 
+// beside are envelopes of which every hundredth is kept beside the others, and the
+// last of those is changed.
+func beside(list []*envelope.Envelope, last func(*envelope.Envelope)) iter.Seq2[hub.ImportedEnvelope, error] {
+	return func(yield func(hub.ImportedEnvelope, error) bool) {
+		for n, e := range list {
+			e := hub.ImportedEnvelope{Envelope: e.Clone(), Side: n%100 == 0}
+			if n == 1100 {
+				last(e.Envelope)
+			}
+			if !yield(e, nil) {
+				return
+			}
+		}
+	}
+}
+
+// What was kept beside a history is folded in its place, keeps ids and times, and is
+// no request of this hub.
+func TestImportKeepsWhatWasBeside(t *testing.T) {
+	t.Parallel()
+	runs(t, "in its place", withLedger, func(t *testing.T, r *rig) {
+		a, b := r.agent("alice"), r.agent("bob")
+		id := r.open("ledger", a, b)
+		if _, err := r.side(b, id, "ledger.note"); err != nil {
+			t.Fatal(err)
+		}
+		r.post(a, id, "ledger.one", `{}`)
+		asked := r.ask(a, id)
+		if _, err := r.Answer(ctx, asked.ID, hub.Answer{Choice: "approve"}, nil); err != nil {
+			t.Fatal(err)
+		}
+		r.post(a, id, "ledger.all", `{}`)
+		r.post(a, id, "ledger.two", `{}`)
+		open := r.ask(a, id)
+		want, err := r.Side(ctx, id)
+		if err != nil || len(want) != 5 {
+			t.Fatalf("%d beside it, %v", len(want), err)
+		}
+		var all []hub.ImportedEnvelope
+		rest := want
+		put := func(through uint64) {
+			for ; len(rest) > 0 && rest[0].Seq <= through; rest = rest[1:] {
+				all = append(all, hub.ImportedEnvelope{Envelope: rest[0].Clone(), Side: true})
+			}
+		}
+		put(0)
+		for _, e := range r.log(id) {
+			all = append(all, hub.ImportedEnvelope{Envelope: e.Clone()})
+			put(e.Seq)
+		}
+		m, err := r.Import(ctx, hub.Imported{Metadata: r.channel(id), Envelopes: func(yield func(hub.ImportedEnvelope, error) bool) {
+			for _, e := range all {
+				if !yield(e, nil) {
+					return
+				}
+			}
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, again := range []func(){func() {}, func() { r.restart() }, func() { r.crash() }, func() { r.Evict() }} {
+			again()
+			if got := r.state(m.ID); got != r.state(id) {
+				t.Errorf("state %s, of %s", got, r.state(id))
+			}
+			got, err := r.Side(ctx, m.ID)
+			if err != nil || len(got) != len(want) {
+				t.Fatalf("%d of %d beside it, %v", len(got), len(want), err)
+			}
+			for n, e := range got {
+				original := want[n].Clone()
+				if original.Channel = m.ID; cmp.Diff(original, e) != "" {
+					t.Error(cmp.Diff(original, e))
+				}
+			}
+			if page, err := r.Requests(ctx, hub.RequestQuery{}); err != nil || len(page.Requests) != 2 || page.Requests[0].Channel != id {
+				t.Errorf("requests: %+v, %v", page.Requests, err)
+			}
+			r.importedAs(m, asked, open)
+		}
+	})
+}
+
+// importedAs checks that a copy lists the request that was answered and the one that
+// was not, under their ids, each to be read only.
+func (r *rig) importedAs(m *channel.Metadata, answered, open hub.Request) {
+	r.t.Helper()
+	ids := []string{answered.ID, open.ID}
+	for name, c := range map[string]struct {
+		query hub.RequestQuery
+		want  []string
+	}{
+		"all":       {hub.RequestQuery{}, ids},
+		"newest":    {hub.RequestQuery{Newest: true, Limit: 1}, []string{open.ID, answered.ID}},
+		"by pages":  {hub.RequestQuery{Limit: 1}, ids},
+		"before":    {hub.RequestQuery{Before: open.ID}, ids[:1]},
+		"answered":  {hub.RequestQuery{State: request.Answered}, ids[:1]},
+		"cancelled": {hub.RequestQuery{State: request.Cancelled}, ids[1:]},
+		"open":      {hub.RequestQuery{State: request.Open}, nil},
+		"a member":  {hub.RequestQuery{As: m.Creator}, ids},
+		"others":    {hub.RequestQuery{As: strings.Repeat("0", 32)}, nil},
+		"of nobody": {hub.RequestQuery{AskedBy: strings.Repeat("0", 32)}, nil},
+	} {
+		c.query.Channel = m.ID
+		if got := r.requestIDs(c.query); !slices.Equal(got, c.want) {
+			r.t.Errorf("%s: got %q, want %q", name, got, c.want)
+		}
+	}
+	if _, err := r.Requests(ctx, hub.RequestQuery{Channel: m.ID, After: m.ID}); fault.CodeOf(err) != fault.Invalid {
+		r.t.Errorf("after a request that is none: %v", err)
+	}
+	page, err := r.Requests(ctx, hub.RequestQuery{Channel: m.ID})
+	if err != nil || len(page.Requests) != 2 {
+		r.t.Fatalf("%+v, %v", page, err)
+	}
+	first, second := page.Requests[0], page.Requests[1]
+	original := r.request(answered.ID)
+	original.Channel, original.Similar = m.ID, nil
+	if diff := cmp.Diff(original, first); diff != "" {
+		r.t.Error(diff)
+	}
+	if second.Reason != "the channel was imported before anybody answered" || !second.AskedAt.Equal(open.AskedAt) || !second.EndedAt.Equal(m.ClosedAt) || second.Channel != m.ID {
+		r.t.Errorf("got %+v", second)
+	}
+}
+
+// entriesRead counts the records that are read of a journal.
+type entriesRead struct {
+	journal.Engine
+	count atomic.Int64
+}
+
+func (r *entriesRead) Read(ctx context.Context, log journal.LogName, o journal.ReadOptions) (journal.Page, error) {
+	page, err := r.Engine.Read(ctx, log, o)
+	r.count.Add(int64(len(page.Entries)))
+	return page, err
+}
+
+// A page of the requests of an imported channel reads these requests, and not everything
+// that is kept beside the history.
+func TestPagesOfImportedRequests(t *testing.T) {
+	t.Parallel()
+	runs(t, "of many", withLedger, func(t *testing.T, r *rig) {
+		const many, page = 60, 5
+		a, b := r.agent("alice"), r.agent("bob")
+		id := r.open("ledger", a, b)
+		var want []string
+		for range many {
+			want = append(want, r.ask(a, id).ID)
+		}
+		side, err := r.Side(ctx, id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		engine, err := mem.Open(mem.Options{Shards: shards})
+		if err != nil {
+			t.Fatal(err)
+		}
+		counted := &entriesRead{Engine: engine}
+		h, err := hub.Open(ctx, counted, hub.Options{Adapters: r.opts.Adapters, Log: r.opts.Log})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { h.Close(); _ = engine.Close() }()
+		m, err := h.Import(ctx, hub.Imported{Metadata: r.channel(id), Envelopes: func(yield func(hub.ImportedEnvelope, error) bool) {
+			for _, e := range side {
+				if !yield(hub.ImportedEnvelope{Envelope: e.Clone(), Side: true}, nil) {
+					return
+				}
+			}
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, newest := range []bool{false, true} {
+			var got []string
+			for q := (hub.RequestQuery{Channel: m.ID, Limit: page, Newest: newest}); ; {
+				before := counted.count.Load()
+				list, err := h.Requests(ctx, q)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if read := counted.count.Load() - before; len(got) > 0 && read > 2*page {
+					t.Errorf("a page of %d reads %d records of %d", page, read, len(side))
+				}
+				for _, one := range list.Requests {
+					got = append(got, one.ID)
+				}
+				if q.After = list.Next; list.Next == "" {
+					break
+				}
+			}
+			if newest {
+				slices.Reverse(got)
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("newest first %v: %d requests of %d: %q", newest, len(got), many, got)
+			}
+		}
+	})
+}
+
 // Agents of another hub need not be known here; a kind of channel must be.
 func TestImportFromElsewhere(t *testing.T) {
 	t.Parallel()
@@ -114,9 +322,11 @@ func TestABrokenImportLeavesNothing(t *testing.T) {
 		}
 		large := many[3].Clone()
 		large.ID, large.Data = fmt.Sprintf("%032x", 5000), []byte(`{"text":"`+strings.Repeat("x", 1000)+`"}`)
-		for name, in := range map[string]iter.Seq2[*envelope.Envelope, error]{
+		for name, in := range map[string]iter.Seq2[hub.ImportedEnvelope, error]{
 			"an error":          each(many, errors.New("cut off")),
 			"an early error":    each(nil, errors.New("cut off")),
+			"beside, no id":     beside(many, func(e *envelope.Envelope) { e.ID = "x" }),
+			"beside, too large": beside(many, func(e *envelope.Envelope) { e.Data = large.Data }),
 			"too large":         each(append(append([]*envelope.Envelope{}, many...), large), nil),
 			"ids that go back":  each(append(append([]*envelope.Envelope{}, many...), many[0]), nil),
 			"one of the future": each([]*envelope.Envelope{{ID: strings.Repeat("f", 32), Sender: a.id, Type: envelope.TypeText, Data: []byte(`{}`)}}, nil),

@@ -25,7 +25,8 @@ type ContentPage = content.Page
 
 // PutContent stores what a reader gives as a content of a home, in pieces, and
 // returns what it is. Nobody sees it before it is complete. If the info has a
-// size or a SHA-256, the content must have them; id and time are set here.
+// size or a SHA-256, the content must have them. Id and time are set here, unless it
+// has an id: then it was stored elsewhere before, and keeps both.
 func (h *Hub) PutContent(ctx context.Context, home string, info ContentInfo, from io.Reader) (ContentInfo, error) {
 	return h.contents.Put(ctx, home, info, from)
 }

@@ -236,7 +236,7 @@ func (h *Hub) remind(ctx context.Context, id, name string, due []byte) error {
 		return b.remind(name, due)
 	})
 	if err != nil || p == nil {
-		return ignoreMissing(unavailable(err))
+		return fault.IgnoreNotFound(unavailable(err))
 	}
 	_, err = p.Wait(ctx)
 	return err

@@ -1,8 +1,10 @@
 package hub
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
+	"maps"
 	"sync"
 
 	"github.com/go-json-experiment/json"
@@ -36,8 +38,8 @@ func (h *Hub) TaskPage(ctx context.Context, q TaskQuery) (list []ListedTask, nex
 	return h.tasks.List(ctx, q, nil)
 }
 
-// FireTaskEvent tells listeners what a client reports of a task, whatever it
-// is. The end of a task is audited, also of one that the hub does not know.
+// FireTaskEvent passes what a client reports of a task to the listeners, without
+// checking it. The end of a task is audited, also of one that the hub does not know.
 func (h *Hub) FireTaskEvent(ctx context.Context, taskID, kind string, payload []byte) error {
 	if err := task.Objects(map[string][]byte{"payload": payload}); err != nil {
 		return err
@@ -64,9 +66,7 @@ func (h *Hub) FireTaskEvent(ctx context.Context, taskID, kind string, payload []
 		ev.StartedAt = at
 	}
 	if task.State(kind).Terminal() {
-		if ev.Outcome == "" {
-			ev.Outcome = kind
-		}
+		ev.Outcome = cmp.Or(ev.Outcome, kind)
 		place, err := h.auditPlace(ctx, ev.Channel)
 		if err != nil {
 			return err
@@ -232,9 +232,7 @@ func (c *taskCensus) read() (counts map[task.State]int, known bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	counts = map[task.State]int{}
-	for s, n := range c.counts {
-		counts[s] = n
-	}
+	maps.Copy(counts, c.counts)
 	return counts, c.open != nil
 }
 

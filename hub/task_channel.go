@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/parley-hub/parley/channel"
 	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/fault"
 	"github.com/parley-hub/parley/hub/internal/schema"
@@ -249,14 +250,19 @@ func (b *batch) mirrorChange(level Mirror, old, next *task.Task) error {
 	return b.mirror(level, MirrorEnds, finished(&told))
 }
 
-// mostMirrored is how large an envelope's payload may be to fit, with all that
-// stands around it, where a payload of limits.event does.
+// mostMirrored is the largest payload of a mirrored envelope that, with its frame, is
+// no larger than an envelope with a payload of limits.event.
 func (h *Hub) mostMirrored() int { return h.opts.Limits.EventBytes - h.opts.Limits.EventBytes/16 }
 
 // mirror adds an envelope of the task's owner, out of turn. What the adapter
-// would not take from it is not told.
+// would not take from it is not told. An adapter that has a form of its own for
+// work also knows whose turn runs.
 func (b *batch) mirror(level, needed Mirror, x echo) error {
-	if level < needed || b.meta.State.Terminal() || b.state == nil || !b.ch.seats.Busy(b.meta, x.task.Owner) {
+	if level < needed || b.meta.State.Terminal() || b.state == nil {
+		return nil
+	}
+	worker, own := b.ch.adapter.(channel.Worker)
+	if !own && !b.ch.seats.Busy(b.meta, x.task.Owner) {
 		return nil
 	}
 	buf := &jsonbuf.Buffer{}
@@ -271,6 +277,36 @@ func (b *batch) mirror(level, needed Mirror, x echo) error {
 	}
 	e := &envelope.Envelope{
 		Channel: b.ch.id, Sender: x.task.Owner, Type: x.kind, Task: x.task.ID, Data: data, Priority: envelope.Normal,
+	}
+	if !own {
+		return b.tellTask(e, channel.History)
+	}
+	drafts, err := worker.Work(b.meta, b.state, e.Sender, b.hub.workStep(e, b.now))
+	if err != nil {
+		return nil // it is not told, as what ValidateSend refuses
+	}
+	for i := range drafts {
+		told := drafts[i].Envelope.Clone()
+		told.Channel, told.Sender, told.Task, told.Priority = e.Channel, e.Sender, e.Task, e.Priority
+		if err := b.tellTask(told, drafts[i].Where); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// workStep reads a task event as a step of work that is told now.
+func (h *Hub) workStep(e *envelope.Envelope, now time.Time) *channel.Item {
+	e.CreatedAt = now
+	step := channel.ReadOther(nil, e)[0]
+	step.Name = h.Name(e.Sender)
+	return &step
+}
+
+// tellTask adds an envelope that tells of a task.
+func (b *batch) tellTask(e *envelope.Envelope, where channel.Where) error {
+	if where == channel.Live {
+		return b.addLive(e)
 	}
 	if b.ch.adapter.ValidateSend(b.meta, b.state, e) != nil {
 		return nil

@@ -1,6 +1,7 @@
 package hub
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"hash/maphash"
@@ -82,9 +83,7 @@ func (h *Hub) UpdateTask(ctx context.Context, u task.Update, by *Caller, mirror 
 
 // newTask stores a task that nobody has observed before.
 func (h *Hub) newTask(ctx context.Context, t task.Task, mirror Mirror) error {
-	if t.State == "" {
-		t.State = task.Created
-	}
+	t.State = cmp.Or(t.State, task.Created)
 	if t.CreatedAt.IsZero() {
 		t.CreatedAt = h.now().UTC().Truncate(time.Microsecond)
 	}
@@ -103,19 +102,7 @@ func (h *Hub) newTask(ctx context.Context, t task.Task, mirror Mirror) error {
 		}
 	}
 	if t.Channel != "" {
-		if m, err := h.Channel(ctx, t.Channel); err == nil {
-			in, err := h.membersOf(ctx, m)
-			if err != nil {
-				return err
-			}
-			if !in.Has(t.Owner) && !h.opts.TrustClients {
-				return fault.New(fault.AccessDenied, "'%s' takes no part in channel '%s', so its tasks cannot belong to it; leave channel_id out", h.Name(t.Owner), t.Channel)
-			}
-			if err := h.tasks.Claim(ctx, t.ID, h.tenant.Channel(t.Channel).Task(t.ID), t.Channel); err != nil {
-				return err
-			}
-			return h.editIn(ctx, t.Channel, func(b *batch) error { return b.newTask(ctx, t, mirror) })
-		} else if fault.CodeOf(err) != fault.NotFound {
+		if err := h.newTaskIn(ctx, t, mirror); !Deleted(err) {
 			return err
 		}
 	}
@@ -131,6 +118,26 @@ func (h *Hub) newTask(ctx context.Context, t task.Task, mirror Mirror) error {
 		return taskstore.ErrThere
 	}
 	return err
+}
+
+// newTaskIn stores a new task in its channel. The channel may go at any moment
+// before that.
+func (h *Hub) newTaskIn(ctx context.Context, t task.Task, mirror Mirror) error {
+	m, err := h.Channel(ctx, t.Channel)
+	if err != nil {
+		return err
+	}
+	in, err := h.membersOf(ctx, m)
+	if err != nil {
+		return err
+	}
+	if !in.Has(t.Owner) && !h.opts.TrustClients {
+		return fault.New(fault.AccessDenied, "'%s' takes no part in channel '%s', so its tasks cannot belong to it; leave channel_id out", h.Name(t.Owner), t.Channel)
+	}
+	if err := h.tasks.Claim(ctx, t.ID, h.tenant.Channel(t.Channel).Task(t.ID), t.Channel); err != nil {
+		return err
+	}
+	return h.editIn(ctx, t.Channel, func(b *batch) error { return b.newTask(ctx, t, mirror) })
 }
 
 // editIn runs one batch on a channel and waits for it.

@@ -61,9 +61,9 @@ func (r *AuthRegistry) Verify(ctx context.Context, p *Passport, scheme string, c
 	return nil
 }
 
-// VerifyRemote checks whether an identity of another hub may be registered here.
-// It proves nothing to this one, so whoever brings it must be let in by the
-// scheme none, where that is known.
+// VerifyRemote checks whether an identity of another hub may be registered here. It
+// proves nothing to this hub, so its peer must be accepted by the scheme none, if
+// that scheme is registered.
 func (r *AuthRegistry) VerifyRemote(ctx context.Context, p *Passport) error {
 	none, ok := r.schemes[SchemeNone]
 	if !ok {
@@ -72,9 +72,9 @@ func (r *AuthRegistry) VerifyRemote(ctx context.Context, p *Passport) error {
 	return none.Validate(ctx, p, nil)
 }
 
-// None accepts any claim, from whomever Allow lets through, for a name that is
-// not Keyed: whoever has a key has to show it. A nil Allow lets everyone
-// through, and without Keyed no name has a key.
+// None accepts any claim from a peer that Allow accepts, for a name that is not
+// Keyed: an identity with a key must show it. A nil Allow lets everyone through, and
+// without Keyed no name has a key.
 type None struct {
 	Allow func(ctx context.Context) bool
 	Keyed func(name string) bool

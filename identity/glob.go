@@ -11,8 +11,7 @@ const (
 	MaxMatchSteps = 4 << 20
 )
 
-// MatchAny reports whether a name matches one of the globs; no glob matches
-// nothing.
+// MatchAny reports whether a name matches one of the globs; no glob matches nothing.
 func MatchAny(globs []string, name string) bool {
 	m := matcher{steps: MaxMatchSteps}
 	for _, glob := range globs {
@@ -23,10 +22,9 @@ func MatchAny(globs []string, name string) bool {
 	return false
 }
 
-// Match reports whether a glob matches the whole of a name: * is any run of
-// characters, ? is one, [abc], [a-z] and [!a] are sets. Nothing is escaped, an
-// unclosed [ stands for itself, and case counts. A glob longer than MaxGlob
-// matches nothing.
+// Match reports whether a glob matches the whole of a name: * is any run of characters,
+// ? is one, [abc], [a-z] and [!a] are sets. Nothing is escaped, an unclosed [ stands
+// for itself, and case counts. A glob longer than MaxGlob matches nothing.
 func Match(glob, name string) bool { return MatchAny([]string{glob}, name) }
 
 // matcher counts down what matching costs.

@@ -57,12 +57,10 @@ func Explain(what string, err error) error {
 	if err == nil {
 		return nil
 	}
-	var known *fault.Error
-	if errors.As(err, &known) {
+	if known, ok := errors.AsType[*fault.Error](err); ok {
 		return known
 	}
-	var semantic *json.SemanticError
-	if errors.As(err, &semantic) {
+	if semantic, ok := errors.AsType[*json.SemanticError](err); ok {
 		where := what + strings.ReplaceAll(string(semantic.JSONPointer), "/", ".")
 		if semantic.JSONKind == jsontext.KindNumber && (errors.Is(semantic.Err, strconv.ErrSyntax) || errors.Is(semantic.Err, strconv.ErrRange)) {
 			return fault.Wrap(fault.Invalid, err, "%s must be a whole number of at most 64 bits, not %s", where, semantic.JSONValue)

@@ -1,6 +1,7 @@
 package identity
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -42,9 +43,7 @@ func ParseSkill(text string) Skill {
 // FallbackSkill writes the document of an identity that stored none.
 func FallbackSkill(p *Passport, r *Resume) string {
 	description := r.Summary
-	if description == "" {
-		description = "Network-registered agent."
-	}
+	description = cmp.Or(description, "Network-registered agent.")
 	sections := []string{fmt.Sprintf("%s\nname: %s\ndescription: %s\n%s", fence, p.Name, description, fence)}
 	add := func(title string, lines []string) {
 		if len(lines) > 0 {
@@ -72,9 +71,7 @@ func exampleLines(r *Resume) []string {
 	var lines []string
 	for _, e := range r.Examples {
 		outcome := e.Outcome
-		if outcome == "" {
-			outcome = "no outcome"
-		}
+		outcome = cmp.Or(outcome, "no outcome")
 		lines = append(lines, e.Title+" — "+outcome)
 	}
 	return lines

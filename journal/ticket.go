@@ -50,6 +50,7 @@ type Ticket struct {
 	term     uint64
 	offset   uint64
 	appended []Appended
+	one      [1]Appended // room for what most batches need
 }
 
 // Shard the batch was ordered in.
@@ -125,7 +126,11 @@ var settled = func() *Fate {
 
 // Ticket issues a ticket that ends with the fate.
 func (f *Fate) Ticket(shard int, at ShardPosition, term uint64, appended []Appended) *Ticket {
-	return &Ticket{fate: f, shard: shard, epoch: at.Epoch, term: term, offset: at.Offset, appended: appended}
+	t := &Ticket{fate: f, shard: shard, epoch: at.Epoch, term: term, offset: at.Offset}
+	if len(appended) > 0 {
+		t.appended = append(t.one[:0], appended...)
+	}
+	return t
 }
 
 // Settled returns a ticket that has ended durable: for conflicts with what was

@@ -2,9 +2,9 @@ package message
 
 import "github.com/parley-hub/parley/message/value"
 
-// The builders apply the rules for role and content only: they set no id and
-// no date and leave it to Normalize to refuse what cannot be serialized.
-// Content must be there: only Normalize takes its absence for an empty text.
+// The builders apply the rules for role and content only: they set no id and no date
+// and leave it to Normalize to refuse what cannot be serialized. Content is required:
+// only Normalize treats a missing one as an empty text.
 
 // Text builds a message whose type is inferred from content and metadata, as
 // for a plain row: blocks make it a multimodal part, metadata.error an error.

@@ -10,6 +10,7 @@ package schemas
 
 import (
 	"bytes"
+	"cmp"
 	"embed"
 	"errors"
 	"fmt"
@@ -169,9 +170,7 @@ func Problems(err error) []string {
 	walk = func(unit *jsonschema.OutputUnit) {
 		if unit.Error != nil && len(unit.Errors) == 0 {
 			at := unit.InstanceLocation
-			if at == "" {
-				at = "/"
-			}
+			at = cmp.Or(at, "/")
 			lines = append(lines, at+": "+unit.Error.String())
 		}
 		for i := range unit.Errors {

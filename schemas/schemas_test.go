@@ -22,7 +22,7 @@ import (
 func TestNames(t *testing.T) {
 	t.Parallel()
 	want := []string{
-		"agent-answer", "agent-turn", "agh-envelope", "compaction-item", "conversation-result", "external-message",
+		"agent-answer", "agent-tools", "agent-turn", "agh-envelope", "compaction-item", "conversation-result", "external-message",
 		"message", "message.approval_required", "message.delta", "message.error", "message.final_result",
 		"message.input_required", "message.multimodal_part", "message.text", "message.tool_call", "message.tool_result",
 		"payload.approval_required", "payload.delta", "payload.multimodal_part", "payload.tool_call", "payload.tool_result",
@@ -75,7 +75,7 @@ func TestNames(t *testing.T) {
 		}
 	}
 	_, err = schemas.Text("nope")
-	if !errors.Is(err, schemas.ErrUnknown) || !strings.Contains(err.Error(), `"nope"; there are agent-answer, agent-turn, agh-envelope, `) {
+	if !errors.Is(err, schemas.ErrUnknown) || !strings.Contains(err.Error(), `"nope"; there are agent-answer, agent-tools, agent-turn, agh-envelope, `) {
 		t.Errorf("got %v", err)
 	}
 	if err := schemas.Validate("nope", []byte("{}")); !errors.Is(err, schemas.ErrUnknown) {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/parley-hub/parley/server/access"
+	"github.com/parley-hub/parley/server/config"
 )
 
 // certificate is a key pair on disk that is read again when a file changes,
@@ -108,4 +109,21 @@ func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 		c.log.Info("certificate read again", "cert", c.certFile)
 	}
 	return c.pair, nil
+}
+
+// TLS is how a listener of these settings is secured; nil: it is not.
+func TLS(cfg config.Config, log *slog.Logger) (*tls.Config, error) {
+	secure, _, err := secured(cfg, log)
+	return secure, err
+}
+
+func secured(cfg config.Config, log *slog.Logger) (*tls.Config, *certificate, error) {
+	if cfg.TLS.Cert == "" {
+		return nil, nil, nil
+	}
+	cert, err := loadCertificate(cfg.TLS.Cert, cfg.TLS.Key, log)
+	if err != nil {
+		return nil, nil, err
+	}
+	return &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: cert.get}, cert, nil
 }

@@ -21,10 +21,10 @@ import (
 // beyond what others have taken.
 const operatorReserve = 16
 
-// listener bounds how many connections are open, in all and for each holder,
-// and can end them all, also those that a dialect took over from net/http. A
-// holder is a peer's address; behind a proxy, where all come from one address,
-// it is the key that was shown, and one for all who showed none.
+// listener bounds how many connections are open, in all and for each holder, and can
+// end them all, also those that a dialect took over from net/http. A holder is a
+// peer's address. Behind a proxy all requests come from one address, so there the
+// holder is the key; requests without a key share one holder.
 type listener struct {
 	net.Listener
 	max, share int
@@ -94,7 +94,8 @@ func (l *listener) refused(c *conn, why string) {
 	l.warnings.Warn(l.log, time.Now(), "connection refused", "peer", c.RemoteAddr().String(), "error", why)
 }
 
-// reset closes without lingering: the refused must not cost a descriptor.
+// reset closes without lingering, because a refused connection must not keep a file
+// descriptor.
 func (c *conn) reset() error {
 	_ = c.SetLinger(0)
 	return c.Close()

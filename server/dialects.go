@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -100,9 +101,7 @@ func (s *Server) body(mux *http.ServeMux, r *http.Request) dialect.Body {
 	if b.Bytes == 0 {
 		b.Bytes = int64(s.cfg.Limits.Body)
 	}
-	if b.Time == 0 {
-		b.Time = s.cfg.HTTP.BodyTimeout
-	}
+	b.Time = cmp.Or(b.Time, s.cfg.HTTP.BodyTimeout)
 	return b
 }
 

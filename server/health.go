@@ -18,12 +18,15 @@ type Check struct {
 	// Run returns nil when the condition holds, and says what is wrong when
 	// not. It returns soon after ctx ends.
 	Run func(ctx context.Context) error
+	// Note is what an operator should know though the condition holds.
+	Note string
 }
 
 type checkResult struct {
 	Name   string `json:"name"`
 	OK     bool   `json:"ok"`
 	Reason string `json:"reason,omitempty"`
+	Note   string `json:"note,omitempty"`
 }
 
 // healthz says that the process lives and answers, no more.
@@ -54,6 +57,9 @@ func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 	add("serving", s.serving())
 	for _, check := range s.deps.Ready {
 		add(check.Name, check.Run(ctx))
+		if open {
+			results[len(results)-1].Note = check.Note
+		}
 	}
 	for _, d := range s.deps.Dialects {
 		add(d.Name(), d.Ready(ctx))

@@ -11,9 +11,9 @@ import (
 	"github.com/parley-hub/parley/server/config"
 )
 
-// CanListen finds out what would keep New from listening as it is told to, before
-// anything is made for it: the address, what exposes an open hub, given how many
-// keys there are, and the certificate. Whether the port is free only New knows.
+// CanListen reports what would make New refuse to listen, before anything is created:
+// a wrong address, an open hub that would be exposed, given the number of keys, or a
+// bad certificate. It does not check whether the port is free.
 func CanListen(cfg config.Config, keys int) error {
 	if _, err := address(cfg, keys); err != nil {
 		return err
@@ -36,6 +36,7 @@ func address(cfg config.Config, keys int) (*net.TCPAddr, error) {
 		Data:        cfg.Data.Dir,
 		Loopback:    address.IP.IsLoopback(),
 		Open:        cfg.Exposing,
+		Cluster:     len(cfg.Cluster.URL) > 0,
 		Keys:        keys,
 		TLS:         cfg.TLS.Cert != "",
 		BehindProxy: cfg.HTTP.BehindProxy,
@@ -44,16 +45,31 @@ func address(cfg config.Config, keys int) (*net.TCPAddr, error) {
 }
 
 // listen binds the configured address.
-func listen(ctx context.Context, cfg config.Config, keys int, m *metrics, log *slog.Logger) (*listener, error) {
-	address, err := address(cfg, keys)
+func listen(ctx context.Context, cfg config.Config, deps Deps, m *metrics) (*listener, error) {
+	if _, err := address(cfg, deps.Keys.Len()); err != nil {
+		return nil, err
+	}
+	if deps.Listener != nil {
+		return newListener(deps.Listener, cfg, m, deps.Log), nil
+	}
+	bound, err := Bind(ctx, cfg)
 	if err != nil {
 		return nil, err
+	}
+	return newListener(bound, cfg, m, deps.Log), nil
+}
+
+// Bind binds the configured address, whatever that exposes.
+func Bind(ctx context.Context, cfg config.Config) (net.Listener, error) {
+	address, err := net.ResolveTCPAddr("tcp", cfg.HTTP.Listen)
+	if err != nil {
+		return nil, fmt.Errorf("http.listen: %q is not an address to listen on (%w); it looks like 127.0.0.1:7440", cfg.HTTP.Listen, err)
 	}
 	bound, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address.String())
 	if err != nil {
 		return nil, fmt.Errorf("cannot listen on %s: %w; choose another address with --listen (port 0 takes a free one)", cfg.HTTP.Listen, err)
 	}
-	return newListener(bound, cfg, m, log), nil
+	return bound, nil
 }
 
 // connections is how many of the configured ones the limit of open files leaves

@@ -116,9 +116,9 @@ func pair(t *testing.T, serial int64) (certPEM, keyPEM []byte) {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: rawKey})
 }
 
-// Without http.hosts the hub answers under its certificate's names and addresses.
-func TestHostsAreTheCertificates(t *testing.T) {
-	t.Parallel()
+// certified makes a certificate's files and has a configuration name them.
+func certified(t *testing.T) func(*config.Config) {
+	t.Helper()
 	dir := t.TempDir()
 	cert, key := pair(t, 1)
 	for name, data := range map[string][]byte{"cert.pem": cert, "key.pem": key} {
@@ -126,9 +126,15 @@ func TestHostsAreTheCertificates(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	secure := func(c *config.Config) {
+	return func(c *config.Config) {
 		c.TLS.Cert, c.TLS.Key = filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
 	}
+}
+
+// Without http.hosts the hub answers under its certificate's names and addresses.
+func TestHostsAreTheCertificates(t *testing.T) {
+	t.Parallel()
+	secure := certified(t)
 	for _, test := range []struct {
 		name  string
 		edit  func(*config.Config)
@@ -210,16 +216,7 @@ func TestCertificateIsReadAgain(t *testing.T) {
 // certificate names.
 func TestAddresses(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	cert, key := pair(t, 1)
-	for name, data := range map[string][]byte{"cert.pem": cert, "key.pem": key} {
-		if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	secure := func(c *config.Config) {
-		c.TLS.Cert, c.TLS.Key = filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
-	}
+	secure := certified(t)
 	for _, test := range []struct {
 		listen string
 		edit   func(*config.Config)

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"strings"
@@ -11,10 +12,7 @@ import (
 type routeName struct{ pattern string }
 
 func (n *routeName) String() string {
-	if n.pattern == "" {
-		return "refused"
-	}
-	return n.pattern
+	return cmp.Or(n.pattern, "refused")
 }
 
 type routeKey struct{}

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/internal/gate"
 	"github.com/parley-hub/parley/server/access"
 	"github.com/parley-hub/parley/server/problem"
 )
@@ -86,9 +88,9 @@ func (s *Server) upgrades(mux *http.ServeMux, next http.Handler) http.Handler {
 	})
 }
 
-// bound limits every request in size and in time, before anything else looks at
-// it: also one that is refused may have a body that never comes, or a reader
-// that never reads. Whoever takes the connection over sets its own limits.
+// bound limits every request in size and in time, before anything else looks at it: a
+// refused request, too, may have a body that never arrives or a client that never
+// reads. A handler that takes the connection over sets its own limits.
 func (s *Server) bound(mux *http.ServeMux, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.ContentLength != 0 {
@@ -129,9 +131,16 @@ func (b *timedBody) Read(p []byte) (int, error) {
 // refuser answers a request that is not let through.
 type refuser = func(http.ResponseWriter, *http.Request, error)
 
-// accept refuses new WebSockets while the server drains.
+// accept refuses new WebSockets while the server drains, and everything that may
+// not be served now.
 func (s *Server) accept(refuse refuser, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if s.deps.May != nil && !slices.Contains(alwaysServed, r.URL.Path) {
+			if err := s.deps.May(r.Context()); err != nil {
+				refuse(w, r, err)
+				return
+			}
+		}
 		if isUpgrade(r) && s.draining.Load() {
 			refuse(w, r, fault.New(fault.Unavailable, "the hub is shutting down; connect again in a moment"))
 			return
@@ -139,6 +148,18 @@ func (s *Server) accept(refuse refuser, next http.Handler) http.Handler {
 		next.ServeHTTP(w, r)
 	})
 }
+
+// gated tells those who keep connections open what to ask.
+func (s *Server) gated(ctx context.Context) context.Context {
+	if s.deps.May == nil {
+		return ctx
+	}
+	return gate.With(ctx, s.deps.May)
+}
+
+// alwaysServed tells of the process, not of what it serves: an operator asks for it
+// just when nothing else is answered.
+var alwaysServed = []string{"/healthz", "/readyz", "/metrics", "/v1/health"}
 
 // isUpgrade reports whether a request asks to become a WebSocket.
 func isUpgrade(r *http.Request) bool {

@@ -4,6 +4,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -42,6 +43,14 @@ type Deps struct {
 
 	// Ready are the checks behind /readyz, besides those of the dialects.
 	Ready []Check
+
+	// May is asked before each request, and before each message of connections that
+	// stay open (package gate), and refuses what it returns an error for; nil: nothing
+	// is refused. Health and metrics are always served.
+	May func(ctx context.Context) error
+
+	// Listener is bound already; nil: New binds http.listen. The server closes it.
+	Listener net.Listener
 }
 
 // Server is a bound listener and what it serves.
@@ -78,9 +87,7 @@ func New(ctx context.Context, cfg config.Config, deps Deps) (*Server, error) {
 	if deps.Keys == nil {
 		return nil, errors.New("server: Deps.Keys is missing")
 	}
-	if deps.Log == nil {
-		deps.Log = slog.Default()
-	}
+	deps.Log = cmp.Or(deps.Log, slog.Default())
 	if deps.Metrics == nil {
 		deps.Metrics = prometheus.NewRegistry()
 	}
@@ -95,17 +102,14 @@ func New(ctx context.Context, cfg config.Config, deps Deps) (*Server, error) {
 	}
 	deps.Keys.CountFailures(func(door string) { s.metrics.failures.WithLabelValues(door).Inc() })
 	var tlsConfig *tls.Config
-	if cfg.TLS.Cert != "" {
-		if s.certificate, err = loadCertificate(cfg.TLS.Cert, cfg.TLS.Key, s.log); err != nil {
-			return nil, err
-		}
-		tlsConfig = &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: s.certificate.get}
+	if tlsConfig, s.certificate, err = secured(cfg, s.log); err != nil {
+		return nil, err
 	}
 	handler, err := s.handler()
 	if err != nil {
 		return nil, err
 	}
-	if s.listener, err = listen(ctx, cfg, deps.Keys.Len(), s.metrics, s.log); err != nil {
+	if s.listener, err = listen(ctx, cfg, deps, s.metrics); err != nil {
 		return nil, err
 	}
 	if s.listener.max < cfg.HTTP.MaxConnections {
@@ -113,7 +117,7 @@ func New(ctx context.Context, cfg config.Config, deps Deps) (*Server, error) {
 			"connections", s.listener.max, "remedy", "raise the limit (ulimit -n, LimitNOFILE=)")
 	}
 
-	s.base, s.abandon = context.WithCancel(context.WithValue(context.WithoutCancel(ctx), stoppingKey{}, s.stopping))
+	s.base, s.abandon = context.WithCancel(context.WithValue(s.gated(context.WithoutCancel(ctx)), stoppingKey{}, s.stopping))
 	s.http = &http.Server{
 		Handler:           handler,
 		TLSConfig:         tlsConfig,
@@ -132,14 +136,16 @@ func New(ctx context.Context, cfg config.Config, deps Deps) (*Server, error) {
 func (s *Server) Addr() net.Addr { return s.listener.Addr() }
 
 // URL is how a client on this machine reaches the server.
-func (s *Server) URL() string {
+func (s *Server) URL() string { return localURL(s.Addr(), s.certificate != nil) }
+
+func localURL(at net.Addr, secure bool) string {
 	scheme := "http"
-	if s.certificate != nil {
+	if secure {
 		scheme = "https"
 	}
-	address, ok := s.Addr().(*net.TCPAddr)
+	address, ok := at.(*net.TCPAddr)
 	if !ok {
-		return scheme + "://" + s.Addr().String()
+		return scheme + "://" + at.String()
 	}
 	host := address.IP
 	switch {
@@ -154,21 +160,39 @@ func (s *Server) URL() string {
 // Addresses are where clients beyond this machine reach the server: what http.hosts
 // or the certificate names, or else the machine's own addresses if it listens on
 // all of them. Behind a proxy that is what the proxy is reached under.
-func (s *Server) Addresses() []string {
-	address, ok := s.Addr().(*net.TCPAddr)
+func (s *Server) Addresses() []string { return addresses(s.cfg, s.Addr(), s.certificate) }
+
+// Reached is how clients reach a server that listens on an address: on this machine,
+// and from elsewhere the best guess; the same if it listens for this machine only.
+func Reached(cfg config.Config, at net.Addr) (here, elsewhere string, err error) {
+	var cert *certificate
+	if cfg.TLS.Cert != "" {
+		if cert, err = loadCertificate(cfg.TLS.Cert, cfg.TLS.Key, slog.New(slog.DiscardHandler)); err != nil {
+			return "", "", err
+		}
+	}
+	here = localURL(at, cert != nil)
+	if all := addresses(cfg, at, cert); len(all) > 0 {
+		return here, all[0], nil
+	}
+	return here, here, nil
+}
+
+func addresses(cfg config.Config, at net.Addr, cert *certificate) []string {
+	address, ok := at.(*net.TCPAddr)
 	if !ok || address.IP.IsLoopback() {
 		return nil
 	}
 	scheme, port := "http://", strconv.Itoa(address.Port)
-	if s.certificate != nil {
+	if cert != nil {
 		scheme = "https://"
 	}
-	hosts := s.cfg.HTTP.Hosts
+	hosts := cfg.HTTP.Hosts
 	switch {
-	case s.cfg.HTTP.BehindProxy:
+	case cfg.HTTP.BehindProxy:
 		scheme, port = "https://", ""
-	case len(hosts) == 0 && s.certificate != nil:
-		hosts = s.certificate.hosts()
+	case len(hosts) == 0 && cert != nil:
+		hosts = cert.hosts()
 	case len(hosts) == 0 && address.IP.IsUnspecified():
 		hosts = ownAddresses()
 	}
@@ -208,7 +232,7 @@ func ownAddresses() []string {
 // It is called once.
 func (s *Server) Run(ctx context.Context) error {
 	defer s.abandon()
-	if err := s.startDialects(ctx); err != nil {
+	if err := s.startDialects(s.gated(ctx)); err != nil {
 		return errors.Join(fmt.Errorf("server: %w", err), s.listener.Close())
 	}
 	served := make(chan error, 1)

@@ -130,6 +130,12 @@ func (p *projector) put(e *envelope.Envelope, part string, m message.Envelope) {
 	if e.Causation != "" {
 		m.Metadata.Set("causation_id", e.Causation)
 	}
+	if e.Trace != "" {
+		m.Metadata.Set("trace_id", e.Trace)
+	}
+	if e.Priority == envelope.Urgent {
+		m.Metadata.Set("priority", string(e.Priority))
+	}
 	if e.ID != "" {
 		m.ID = e.ID + part
 	}

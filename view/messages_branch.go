@@ -1,6 +1,7 @@
 package view
 
 import (
+	"cmp"
 	"strconv"
 
 	"github.com/parley-hub/parley/message"
@@ -53,12 +54,7 @@ func (p *projector) branchMessages() {
 	}
 }
 
-func text(s *string) string {
-	if s == nil {
-		return ""
-	}
-	return *s
-}
+func text(s *string) string { return *cmp.Or(s, new(string)) }
 
 func orEmpty(m *value.Map) *value.Map {
 	if m == nil {

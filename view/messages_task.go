@@ -1,6 +1,7 @@
 package view
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/parley-hub/parley/envelope"
@@ -15,9 +16,7 @@ const taskTool = "task"
 func (p *projector) task(e *envelope.Envelope) {
 	data := object(e.Data)
 	id := str(data, "task_id")
-	if id == "" {
-		id = e.Task
-	}
+	id = cmp.Or(id, e.Task)
 	if p.own(e) && p.ownTask(e, id, data) {
 		return
 	}

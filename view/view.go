@@ -21,7 +21,7 @@ type Input struct {
 	Participant string
 	// Render turns envelopes into text; nil shows texts only.
 	Render channel.Renderer
-	// Visible says what the participant may read; nil is AG2's audience rule.
+	// Visible reports what the participant may read; nil applies AG2's audience rule.
 	Visible func(*envelope.Envelope) bool
 	// Adapter and Channel say how the log reads as items; without them only the
 	// hub's own envelopes are known.

@@ -16,19 +16,19 @@ type Subject struct {
 	Adapter channel.Adapter
 	// Metadata makes a channel that the adapter accepts.
 	Metadata func(*rapid.T) *channel.Metadata
-	// Payload makes event data that the adapter looks into; nil is texts only.
+	// Payload makes event data that the adapter reads; nil: all events are texts.
 	Payload func(t *rapid.T, eventType string, agents []string) string
-	// Own is set for an adapter whose channels hold its own dialect's envelopes
-	// only and are followed, not delivered: these are its types. Whatever else
-	// is sent to it is refused, and members alone are notified and may read.
+	// Own lists the envelope types of an adapter whose channels hold only its own
+	// dialect's envelopes and are followed, not delivered. It refuses other types, and
+	// only members are notified and may read. Nil: the adapter is not of this kind.
 	Own []string
-	// Ext makes the ext of an envelope; nil is none.
+	// Ext makes the ext of an envelope; nil: envelopes have none.
 	Ext func(t *rapid.T, agents []string) []byte
 }
 
-// Exercise holds the laws that every adapter keeps: folds are pure,
-// deterministic and total, states survive their codec, and what is none of the
-// adapter's business is accepted and changes nothing.
+// Exercise checks the laws that every adapter keeps: folds are pure, deterministic and
+// total, states survive their codec, and an envelope of a type that the adapter does
+// not know is accepted and changes nothing.
 func Exercise(t *testing.T, s Subject) {
 	t.Helper()
 	laws := map[string]func(*rapid.T){
@@ -147,7 +147,7 @@ func (s Subject) total(t *rapid.T) {
 	if _, err := s.Adapter.Codec().Encode(next); err != nil {
 		t.Fatalf("a fold led to what cannot be written: %v", err)
 	}
-	// What is no state of the adapter comes back as it is.
+	// A value that is not a state of the adapter is returned unchanged.
 	if got := s.Adapter.Fold(nil, e); got != nil {
 		t.Fatalf("no state folds to %v", got)
 	}
@@ -170,7 +170,7 @@ func (s Subject) roundTrip(t *rapid.T) {
 	if diff := cmp.Diff(p.JSON(), StateJSON(s.Adapter, decoded)); diff != "" {
 		t.Fatalf("written and read again differs:\n%s", diff)
 	}
-	// A state that was read is as good as the one that was written.
+	// A decoded state behaves as the encoded one.
 	for _, e := range s.log(t, p.Meta) {
 		p.State, decoded = s.Adapter.Fold(p.State, e), s.Adapter.Fold(decoded, e)
 		if diff := cmp.Diff(p.JSON(), StateJSON(s.Adapter, decoded)); diff != "" {

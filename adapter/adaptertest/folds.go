@@ -17,9 +17,9 @@ type Folder struct {
 	Draw     func(*rapid.T) *envelope.Envelope
 }
 
-// ExerciseFolds holds the laws of folds for adapters of dialects other than
-// AG2: pure, deterministic, total, and equal behind their codec; and that what
-// is not theirs is refused and changes nothing.
+// ExerciseFolds checks the laws of folds for adapters of dialects other than AG2:
+// they are pure, deterministic and total, and a decoded state folds as the encoded
+// one. Envelopes of other dialects are refused and change nothing.
 func ExerciseFolds(t *testing.T, f Folder) {
 	t.Helper()
 	for name, law := range map[string]func(*rapid.T){

@@ -8,8 +8,8 @@ import (
 	"github.com/parley-hub/parley/channel"
 )
 
-// FuzzState feeds bytes to a state's codec: whatever it reads, it can write,
-// and what it writes it reads again as the same.
+// FuzzState feeds bytes to a state's codec: every state that it reads can be written,
+// and reading that again gives the same state.
 func FuzzState(t *testing.T, a channel.Adapter, data []byte) {
 	t.Helper()
 	codec := a.Codec()

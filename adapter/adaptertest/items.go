@@ -10,8 +10,8 @@ import (
 	"github.com/parley-hub/parley/envelope"
 )
 
-// items holds that a reader takes whatever a log holds, that two readers make
-// the same of it, and that it changes no envelope.
+// items checks that a reader accepts every log, that two readers return the same
+// items, and that reading changes no envelope.
 func (s Subject) items(t *rapid.T) {
 	m := s.Metadata(t)
 	log := s.log(t, m)

@@ -1,5 +1,5 @@
-// Package adaptertest plays channels through an adapter without a hub, and
-// holds the laws that every adapter keeps. It is for tests only.
+// Package adaptertest runs channels through an adapter without a hub, and
+// checks the laws that every adapter keeps. It is for tests only.
 package adaptertest
 
 import (

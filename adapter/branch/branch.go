@@ -102,7 +102,8 @@ func (*Adapter) Initial(m *channel.Metadata) (channel.State, error) {
 	return s, nil
 }
 
-// Expected is nobody: whose run it is speaks, and nobody waits for a turn.
+// Expected names nobody: the producer of the active run speaks, and there are no
+// turns.
 func (*Adapter) Expected(*channel.Metadata, channel.State) (channel.Turn, bool) {
 	return channel.Turn{}, false
 }
@@ -154,6 +155,6 @@ func (m members) Each(yield func(agent string) bool) {
 	}
 }
 
-// Admits whoever posts: an input's poster becomes a member by it, and
-// ValidateSend refuses whatever lacks the dialect's mark or its run.
+// Admits accepts every sender: posting an input makes its sender a member, and
+// ValidateSend refuses an event without the dialect's mark or its run.
 func (*Adapter) Admits(*channel.Metadata, channel.State, channel.Members, string) bool { return true }

@@ -14,8 +14,8 @@ import (
 // maxMembers is how many identities a branch remembers to belong to it.
 const maxMembers = 4096
 
-// Fold takes the next event in constant time. A payload is read only where it
-// can matter: of deltas, nearly none is.
+// Fold takes the next event in constant time. It reads a payload only where the
+// payload can matter, which is almost never the case for deltas.
 func (*Adapter) Fold(s channel.State, e *envelope.Envelope) channel.State {
 	state, ok := s.(*State)
 	if !ok {

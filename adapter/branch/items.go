@@ -66,6 +66,8 @@ type payload struct {
 	Content branch.Content `json:"content"`
 	Error   string         `json:"message"`
 	Task    string         `json:"taskId"`
+	Failure string         `json:"errorMessage"`
+	Remark  string         `json:"parley.text"`
 }
 
 // Read takes the next event.
@@ -185,11 +187,11 @@ func (r *itemReader) other(dst []channel.Item, item channel.Item, name string, p
 	case branch.ToolCallBackgroundTaskStarted:
 		item.Kind, item.ID, item.State, item.Text = channel.ItemWork, p.Task, channel.WorkSubmitted, p.Name
 	case branch.ToolCallBackgroundTaskCompleted:
-		item.Kind, item.ID, item.State = channel.ItemWork, p.Task, channel.WorkCompleted
+		item.Kind, item.ID, item.State, item.Text = channel.ItemWork, p.Task, channel.WorkCompleted, p.Remark
 	case branch.ToolCallBackgroundTaskCancelled:
-		item.Kind, item.ID, item.State = channel.ItemWork, p.Task, channel.WorkCanceled
+		item.Kind, item.ID, item.State, item.Text = channel.ItemWork, p.Task, channel.WorkCanceled, p.Remark
 	case branch.ToolCallBackgroundTaskFaulted:
-		item.Kind, item.ID, item.State, item.Text = channel.ItemWork, p.Task, channel.WorkFailed, p.Error
+		item.Kind, item.ID, item.State, item.Text = channel.ItemWork, p.Task, channel.WorkFailed, p.Failure
 	case branch.MessageTurnStarted, branch.MessageTurnFinished, branch.ReasoningMessageStart, branch.ReasoningDelta, branch.ReasoningMessageEnd:
 		return dst // part of a run that is told, or nobody's speech
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/parley-hub/parley/view/branch"
 )
 
-// ofRuns are the events that runs are shown by. Each has an index entry of its
-// own, so that no log is read for them.
+// ofRuns are the types of events from which a list of runs is made. Each has an index
+// entry of its own, so that no log is read for them.
 var ofRuns = map[string]bool{
 	branch.BranchRunStarted: true, branch.BranchRunCompleted: true,
 	branch.BackgroundOperationStarted: true, branch.BackgroundOperationStatus: true,
@@ -76,8 +76,10 @@ const maxRunID = 128
 
 // openTask is a task of tools that may outlive its run.
 type openTask struct {
-	Task uint64 `json:"task"`
-	Run  string `json:"run"`
+	Task  uint64    `json:"task"`
+	Run   string    `json:"run"`
+	Agent string    `json:"agent,omitzero"` // the identity that began it
+	At    time.Time `json:"at"`
 }
 
 // openTasks is how many tasks are remembered; one that was forgotten ends in the
@@ -89,7 +91,7 @@ func (s *State) taskStarted(e *envelope.Envelope) {
 	if s.Run == nil || id == "" {
 		return
 	}
-	task := openTask{hashOf(id), s.Run.ID}
+	task := openTask{hashOf(id), s.Run.ID, e.Sender, e.CreatedAt}
 	s.tasks = slices.DeleteFunc(slices.Clone(s.tasks), func(o openTask) bool { return o.Task == task.Task })
 	s.tasks = append(s.tasks, task)
 	if extra := len(s.tasks) - openTasks; extra > 0 {
@@ -97,14 +99,22 @@ func (s *State) taskStarted(e *envelope.Envelope) {
 	}
 }
 
+// task is a task that is remembered to have begun, or nil.
+func (s *State) task(id string) *openTask {
+	hash := hashOf(id)
+	for i := range s.tasks {
+		if s.tasks[i].Task == hash {
+			return &s.tasks[i]
+		}
+	}
+	return nil
+}
+
 // runOfTask is the run in which a task began, or the active one.
 func (s *State) runOfTask(data []byte) string {
 	if id, _ := member(data, "taskId"); id != "" {
-		hash := hashOf(id)
-		for _, task := range s.tasks {
-			if task.Task == hash {
-				return task.Run
-			}
+		if task := s.task(id); task != nil {
+			return task.Run
 		}
 	}
 	if s.Run == nil {

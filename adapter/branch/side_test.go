@@ -123,3 +123,41 @@ func TestValidateSide(t *testing.T) {
 	large := note(adapter.TypeSessionState, string(make([]byte, adapter.DefaultRecord+1)), branch.Ext{})
 	c.Equal(fault.CodeOf(subject.ValidateSide(p.Meta, p.State, large)), fault.TooLarge)
 }
+
+// A branch is told of its agent's tasks, and of nobody else's.
+func TestWork(t *testing.T) {
+	t.Parallel()
+	c := &spec.T{T: t}
+	p := open(c)
+	step := func(id, state, text string) *channel.Item {
+		return &channel.Item{Kind: channel.ItemWork, ID: id, Name: "bot", State: state, Text: text, Envelope: &envelope.Envelope{CreatedAt: adaptertest.Epoch}}
+	}
+	work := func(sender string, s *channel.Item) error {
+		drafts, err := subject.Work(p.Meta, p.State, sender, s)
+		for _, d := range drafts {
+			e := d.Envelope.Clone()
+			e.Sender, e.Channel = sender, p.Meta.ID
+			c.NoError(p.Post(e))
+		}
+		return err
+	}
+	c.Equal(fault.CodeOf(work("bot", step("t1", channel.WorkSubmitted, "dive"))), fault.Conflict)
+	c.NoError(p.server(input...))
+	c.NoError(work("bot", step("t1", channel.WorkSubmitted, "dive")))
+	c.Equal(fault.CodeOf(work("user", step("t1", channel.WorkCompleted, ""))), fault.AccessDenied)
+	c.Equal(fault.CodeOf(work("user", step("t2", channel.WorkSubmitted, ""))), fault.Conflict)
+	c.NoError(p.producer(finished))
+	c.NoError(p.server(ended))
+	c.Equal(fault.CodeOf(work("bot", step("t1", channel.WorkWorking, ""))), fault.Conflict)
+	c.NoError(work("bot", step("t1", channel.WorkCompleted, "deep")))
+	reader := channel.ReaderOf(subject, p.Meta)
+	var told []string
+	for _, e := range p.Log {
+		for _, i := range reader.Read(nil, e) {
+			if i.Kind == channel.ItemWork {
+				told = append(told, i.ID+" "+i.State+" "+i.Text)
+			}
+		}
+	}
+	c.Equal(told, []string{"t1 submitted dive", "t1 completed deep"})
+}

@@ -27,7 +27,7 @@ type State struct {
 	Active    time.Time        `json:"active"` // when a run or message last began or ended
 	// StateSeq is where the last committed middleware state is; 0 is none.
 	StateSeq uint64 `json:"state_seq,omitzero"`
-	// Told is the sum of the place in the tree that the branch was last told.
+	// Told is the checksum of the tree fields that the branch's log says last.
 	Told    string   `json:"told,omitzero"`
 	Members []string `json:"members"`
 
@@ -58,7 +58,7 @@ type Run struct {
 }
 
 // codecVersion goes up whenever the same log would fold to another state.
-const codecVersion = 2
+const codecVersion = 3
 
 type plainState State // without methods
 

@@ -55,7 +55,7 @@ func (Adapter) OnAccepted(*channel.Metadata, channel.State, *envelope.Envelope) 
 	return channel.Effects{}
 }
 
-// Expected is nobody: there are no turns.
+// Expected names nobody: there are no turns.
 func (Adapter) Expected(*channel.Metadata, channel.State) (channel.Turn, bool) {
 	return channel.Turn{}, false
 }

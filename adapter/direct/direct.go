@@ -4,6 +4,7 @@
 package direct
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/go-json-experiment/json"
@@ -30,20 +31,17 @@ func resolves(e *envelope.Envelope) bool {
 }
 
 // Options of the adapter; the zero value has every default.
-type Options struct {
-	// MaxWork is how much work one room takes (agh.limits.work).
-	MaxWork int
-}
+type Options = work.Options
 
 // Adapter is stateless code.
-type Adapter struct{ maxWork int }
+type Adapter struct {
+	work.Common
+	maxWork int
+}
 
 // New makes the adapter.
 func New(o Options) Adapter {
-	if o.MaxWork <= 0 {
-		o.MaxWork = work.DefaultMaxWork
-	}
-	return Adapter{o.MaxWork}
+	return Adapter{maxWork: cmp.Or(o.MaxWork, work.DefaultMaxWork)}
 }
 
 var manifest = channel.Manifest{
@@ -58,21 +56,6 @@ func (Adapter) Manifest() channel.Manifest { return manifest }
 
 // Private keeps a room to its two peers and to operators.
 func (Adapter) Private() bool { return true }
-
-// Opening is at once, with the first message.
-func (Adapter) Opening() channel.Opening { return channel.AtOnce }
-
-// Dialect alone opens direct rooms.
-func (Adapter) Dialect() string { return work.Dialect }
-
-// HomeKeys makes the ids of messages count in the whole workspace, for ever.
-func (Adapter) HomeKeys() bool { return true }
-
-// WholeType is a channel's room, without which there is no conversation.
-func (Adapter) WholeType() string { return work.RoomType }
-
-// WholeName is the channel.
-func (Adapter) WholeName(m *channel.Metadata) string { return work.ChannelName(m) }
 
 // ValidateCreate wants two peers and whoever is behind them: two participants,
 // or one that is joined by both peers.
@@ -118,10 +101,13 @@ func (Adapter) Initial(m *channel.Metadata) (channel.State, error) {
 
 // ValidateSend lets the two peers speak to each other, and holds the rules of
 // work. Membership comes first: a message that is dropped for it binds no work.
-func (a Adapter) ValidateSend(_ *channel.Metadata, s channel.State, e *envelope.Envelope) error {
+func (a Adapter) ValidateSend(m *channel.Metadata, s channel.State, e *envelope.Envelope) error {
 	state, ok := s.(*State)
 	if !ok {
 		return work.RefuseType(Type, e.Type)
+	}
+	if e.Origin.Dialect != work.Dialect && !m.Has(e.Sender) {
+		return state.refuse()
 	}
 	if resolves(e) {
 		if state.Messages > 0 || state.Resolved > 0 {
@@ -129,12 +115,21 @@ func (a Adapter) ValidateSend(_ *channel.Metadata, s channel.State, e *envelope.
 		}
 		return nil
 	}
-	if m, ok := work.Read(e); ok && !state.between(&m) {
-		return fault.New(fault.AccessDenied, "a direct room is for its two peers, %q and %q", state.Peers[0], state.Peers[1])
+	if m, ok := work.ReadHead(e); ok && !state.between(&m) {
+		return state.refuse()
 	}
 	_, err := work.Validate(Type, state.Conversation, e, a.maxWork)
 	return err
 }
+
+func (s *State) refuse() error {
+	return fault.New(fault.AccessDenied, "a direct room is for its two peers, %q and %q", s.Peers[0], s.Peers[1])
+}
+
+// Admits accepts a sender that took a peer's name after the room was opened: a peer
+// that moves to another runtime keeps its name and its rooms. Only the dialect knows
+// who that is, so ValidateSend trusts the dialect alone.
+func (Adapter) Admits(*channel.Metadata, channel.State, channel.Members, string) bool { return true }
 
 // between reports whether a message goes from one of the peers to the other,
 // or to the room.
@@ -172,32 +167,20 @@ func (Adapter) OnAccepted(_ *channel.Metadata, s channel.State, e *envelope.Enve
 		}
 		return effects
 	}
-	if m, ok := work.Read(e); !ok || !state.between(&m) {
+	if m, ok := work.ReadHead(e); !ok || !state.between(&m) {
 		return channel.Effects{}
 	}
 	return work.OnAccepted(state.Conversation, e, state.Peers[:])
 }
 
-// Expected is nobody: there are no turns.
-func (Adapter) Expected(*channel.Metadata, channel.State) (channel.Turn, bool) {
-	return channel.Turn{}, false
-}
-
 // Recipients are the other participant, of everything but a receipt or trace
 // to nobody.
 func (Adapter) Recipients(_ *channel.Metadata, _ channel.State, in channel.Members, e *envelope.Envelope) []string {
-	m, ok := work.Read(e)
+	m, ok := work.ReadHead(e)
 	if !ok || m.To == "" && !m.Opens() {
 		return nil
 	}
-	var others []string
-	in.Each(func(agent string) bool {
-		if agent != e.Sender {
-			others = append(others, agent)
-		}
-		return true
-	})
-	return others
+	return work.Others(in, e.Sender)
 }
 
 // Visible is to the two, and to nobody else whatever its role in the channel.
@@ -243,19 +226,11 @@ func (Adapter) Codec() channel.Codec {
 	}
 }
 
-// Render shows what a message says.
-func (Adapter) Render(e *envelope.Envelope) (string, bool) { return work.Render(e) }
-
-// ItemReader reads what is said, and steps of work. It remembers nothing.
-func (Adapter) ItemReader(*channel.Metadata) channel.ItemReader {
-	return channel.ItemFunc(work.ReadItems)
-}
-
 // Say says a message to the other peer of the room.
 func (Adapter) Say(_ *channel.Metadata, s channel.State, sender string, msg message.Envelope) ([]channel.Draft, error) {
 	state, ok := s.(*State)
 	if !ok || state == nil {
 		return nil, fault.New(fault.Internal, "%T is not the state of a %s", s, Type)
 	}
-	return work.Say(state.Place, Type, sender, msg)
+	return work.Say(state.Conversation, Type, sender, msg)
 }

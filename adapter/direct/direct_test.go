@@ -72,6 +72,19 @@ func TestMembers(t *testing.T) {
 			}
 		}
 	})
+	t.Run("who has a peer's name now speaks, and only the dialect says who that is", func(t *testing.T) {
+		t.Parallel()
+		c := &spec.T{T: t}
+		p := open(c)
+		e := say("m1", "a.s1", "b.s1", "", 10)
+		e.Sender = "cyd"
+		c.True(adapter.Admits(p.Meta, p.State, p.Meta.Members(), "cyd"), "the hub turns it away")
+		c.NoError(adapter.ValidateSend(p.Meta, p.State, e))
+		e.Origin, e.Ext = envelope.Origin{Dialect: "messages"}, []byte(`{"id":"m1","from":"a.s1","to":"b.s1","ts":10}`)
+		c.Equal(fault.CodeOf(adapter.ValidateSend(p.Meta, p.State, e)), fault.AccessDenied)
+		e.Sender = "ada"
+		c.NoError(adapter.ValidateSend(p.Meta, p.State, e))
+	})
 	spec.Check(t, "agh-network#57: dropped before the lifecycle, binding no work", func(t *spec.T) {
 		p := open(t)
 		for _, e := range []*envelope.Envelope{

@@ -1,8 +1,6 @@
 package discussion
 
 import (
-	"github.com/go-json-experiment/json"
-
 	"github.com/parley-hub/parley/adapter/internal/ag2"
 	"github.com/parley-hub/parley/channel"
 	"github.com/parley-hub/parley/internal/jsonbuf"
@@ -11,15 +9,15 @@ import (
 // State is whose turn it is. It is never changed, only replaced; successors
 // share the order.
 type State struct {
-	Order        []string
-	Next         string
-	LastSpeaker  string
-	LastEnvelope string
-	Turns        int
+	Order        []string `json:"participant_order"`
+	Next         string   `json:"expected_next_speaker"`
+	LastSpeaker  string   `json:"last_speaker_id"`
+	LastEnvelope string   `json:"last_envelope_id"`
+	Turns        int      `json:"turn_count"`
 }
 
 // Codec writes the state as AG2 shows it.
-func (Adapter) Codec() channel.Codec { return ag2.Codec(1, write, read) }
+func (Adapter) Codec() channel.Codec { return ag2.Codec(1, write, ag2.Read[State]) }
 
 func write(s *State, b *jsonbuf.Buffer) {
 	b.Open('{')
@@ -29,21 +27,4 @@ func write(s *State, b *jsonbuf.Buffer) {
 	b.Key("last_envelope_id").Optional(s.LastEnvelope)
 	b.Key("turn_count").Int(s.Turns)
 	b.Close('}')
-}
-
-func read(data []byte) (*State, error) {
-	var raw struct {
-		Order        []string `json:"participant_order"`
-		Next         string   `json:"expected_next_speaker"`
-		LastSpeaker  string   `json:"last_speaker_id"`
-		LastEnvelope string   `json:"last_envelope_id"`
-		Turns        int      `json:"turn_count"`
-	}
-	if err := json.Unmarshal(data, &raw); err != nil {
-		return nil, err
-	}
-	return &State{
-		Order: raw.Order, Next: raw.Next, LastSpeaker: raw.LastSpeaker,
-		LastEnvelope: raw.LastEnvelope, Turns: raw.Turns,
-	}, nil
 }

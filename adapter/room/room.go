@@ -121,7 +121,7 @@ func (Adapter) OnAccepted(_ *channel.Metadata, s channel.State, e *envelope.Enve
 	return state.effects(e, event)
 }
 
-// Expected is nobody: there are no turns.
+// Expected names nobody: there are no turns.
 func (Adapter) Expected(*channel.Metadata, channel.State) (channel.Turn, bool) {
 	return channel.Turn{}, false
 }

@@ -4,6 +4,8 @@
 package thread
 
 import (
+	"cmp"
+
 	"github.com/parley-hub/parley/adapter/work"
 	"github.com/parley-hub/parley/channel"
 	"github.com/parley-hub/parley/envelope"
@@ -15,20 +17,17 @@ import (
 const Type = "thread"
 
 // Options of the adapter; the zero value has every default.
-type Options struct {
-	// MaxWork is how much work one thread takes (agh.limits.work).
-	MaxWork int
-}
+type Options = work.Options
 
 // Adapter is stateless code.
-type Adapter struct{ maxWork int }
+type Adapter struct {
+	work.Common
+	maxWork int
+}
 
 // New makes the adapter.
 func New(o Options) Adapter {
-	if o.MaxWork <= 0 {
-		o.MaxWork = work.DefaultMaxWork
-	}
-	return Adapter{o.MaxWork}
+	return Adapter{maxWork: cmp.Or(o.MaxWork, work.DefaultMaxWork)}
 }
 
 var manifest = channel.Manifest{
@@ -40,21 +39,6 @@ var manifest = channel.Manifest{
 
 // Manifest is constant.
 func (Adapter) Manifest() channel.Manifest { return manifest }
-
-// Opening is at once, with the first message.
-func (Adapter) Opening() channel.Opening { return channel.AtOnce }
-
-// Dialect alone opens threads.
-func (Adapter) Dialect() string { return work.Dialect }
-
-// HomeKeys makes the ids of messages count in the whole workspace, for ever.
-func (Adapter) HomeKeys() bool { return true }
-
-// WholeType is a channel's room, without which there is no conversation.
-func (Adapter) WholeType() string { return work.RoomType }
-
-// WholeName is the channel.
-func (Adapter) WholeName(m *channel.Metadata) string { return work.ChannelName(m) }
 
 // ValidateCreate wants to know where the thread is.
 func (Adapter) ValidateCreate(m *channel.Metadata) error {
@@ -85,8 +69,8 @@ func (a Adapter) ValidateSend(_ *channel.Metadata, s channel.State, e *envelope.
 	return err
 }
 
-// Admits lets remote peers speak, who are members of no room. Only the dialect
-// posts into threads, and it knows who they are.
+// Admits accepts remote peers, which are not members of a room. Only the dialect
+// posts into threads, and it knows them.
 func (Adapter) Admits(*channel.Metadata, channel.State, channel.Members, string) bool { return true }
 
 // Fold counts messages and follows work.
@@ -97,15 +81,10 @@ func (Adapter) OnAccepted(_ *channel.Metadata, s channel.State, e *envelope.Enve
 	return work.OnAccepted(s, e, nil)
 }
 
-// Expected is nobody: there are no turns.
-func (Adapter) Expected(*channel.Metadata, channel.State) (channel.Turn, bool) {
-	return channel.Turn{}, false
-}
-
 // Recipients are the addressee of a directed message, everyone else of what is
 // said to all, and nobody of a receipt or trace to all.
 func (Adapter) Recipients(_ *channel.Metadata, _ channel.State, in channel.Members, e *envelope.Envelope) []string {
-	m, ok := work.Read(e)
+	m, ok := work.ReadHead(e)
 	switch {
 	case !ok:
 		return nil
@@ -117,14 +96,7 @@ func (Adapter) Recipients(_ *channel.Metadata, _ channel.State, in channel.Membe
 	case !m.Opens():
 		return nil
 	}
-	var others []string
-	in.Each(func(agent string) bool {
-		if agent != e.Sender {
-			others = append(others, agent)
-		}
-		return true
-	})
-	return others
+	return work.Others(in, e.Sender)
 }
 
 // Visible is everything to every member: `to` directs without hiding.
@@ -135,19 +107,11 @@ func (Adapter) Visible(_ *channel.Metadata, _ channel.State, in channel.Members,
 // Codec writes the state.
 func (Adapter) Codec() channel.Codec { return work.Codec() }
 
-// Render shows what a message says.
-func (Adapter) Render(e *envelope.Envelope) (string, bool) { return work.Render(e) }
-
-// ItemReader reads what is said, and steps of work. It remembers nothing.
-func (Adapter) ItemReader(*channel.Metadata) channel.ItemReader {
-	return channel.ItemFunc(work.ReadItems)
-}
-
 // Say says a message to everyone in the thread.
 func (Adapter) Say(_ *channel.Metadata, s channel.State, sender string, msg message.Envelope) ([]channel.Draft, error) {
 	c, ok := s.(*work.Conversation)
 	if !ok || c == nil {
 		return nil, fault.New(fault.Internal, "%T is not the state of a %s", s, Type)
 	}
-	return work.Say(c.Place, Type, sender, msg)
+	return work.Say(c, Type, sender, msg)
 }

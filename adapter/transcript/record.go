@@ -160,8 +160,8 @@ func Encode(record any) ([]byte, error) {
 	return json.Marshal(record, jsontext.PreserveRawStrings(true), jsontext.CanonicalizeRawFloats(false), jsontext.CanonicalizeRawInts(false))
 }
 
-// Apply makes of a transcript what a record of the history leaves of it. One
-// that does not concern messages, or fits none, leaves it as it is.
+// Apply returns the transcript after a record of the history. A record that does not
+// change messages, or does not fit the transcript, changes nothing.
 func Apply(rows Rows, eventType string, data []byte) Rows {
 	var c Change
 	if json.Unmarshal(data, &c) != nil {

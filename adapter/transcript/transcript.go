@@ -1,7 +1,6 @@
-// Package transcript governs the channels that are chat sessions: canonical
-// messages, kept as records that append, replace the tail or compact, and the
-// runs that wrote them. The state counts and describes; messages are read from
-// the log. It is pure.
+// Package transcript governs the channels that are chat sessions: canonical messages,
+// kept as records that append, replace the tail or compact, and the runs that wrote
+// them. The state counts and describes; messages are read from the log. It is pure.
 package transcript
 
 import (
@@ -16,7 +15,8 @@ import (
 // Type is the name under which the adapter is registered.
 const Type = "transcript"
 
-// Dialect is who alone opens transcripts, and the kind of the homes they lie in.
+// Dialect is the only dialect that opens transcripts, and the kind of the homes that
+// they are stored in.
 const Dialect = "chat"
 
 // Defaults of Options.
@@ -45,8 +45,7 @@ func New(o Options) *Adapter {
 	return &Adapter{messages: o.Messages, record: o.Record}
 }
 
-// Knobs are what a session is opened with and keeps. Its id is the channel's
-// name.
+// Knobs are what a session is opened with and keeps. Its id is the channel's name.
 type Knobs struct {
 	ScopeType string         `json:"workspace_type"`
 	ScopeID   string         `json:"workspace_id"`
@@ -105,7 +104,7 @@ func (*Adapter) Initial(m *channel.Metadata) (channel.State, error) {
 	return &State{Details: Details{Metadata: k.Metadata}, Updated: m.CreatedAt}, nil
 }
 
-// Expected is nobody: a run is the server's business.
+// Expected names nobody: the server decides who answers.
 func (*Adapter) Expected(*channel.Metadata, channel.State) (channel.Turn, bool) {
 	return channel.Turn{}, false
 }

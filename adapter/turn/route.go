@@ -1,6 +1,7 @@
 package turn
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/go-json-experiment/json"
@@ -81,9 +82,7 @@ func Route(static []string, r Round, ids Directory) Routing {
 
 func (f Finish) routing(call Call) Routing {
 	reason := f.Reason
-	if reason == "" {
-		reason = "finished"
-	}
+	reason = cmp.Or(reason, "finished")
 	return Routing{Kind: KindFinish, Tool: call.Name, Reason: reason, Summary: f.Summary}
 }
 

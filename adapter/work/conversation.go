@@ -16,7 +16,7 @@ const (
 	// ones speak too, but are not counted.
 	MaxSpeakers = 100_000
 	// MaxText is how much of a title or preview is kept; the log has the rest.
-	MaxText = 4096
+	MaxText = 64
 )
 
 // Place is where a conversation is.
@@ -119,18 +119,18 @@ func (c *Conversation) Fold(m *Message) *Conversation {
 	mark := Mark{m.TS, m.ID}
 	next.begin(c)
 	if c.Messages == 0 {
-		next.Root, next.Title, next.Opener, next.Preview = m.ID, cut(m.Preview), m.From, cut(m.Preview)
+		next.Root, next.Title, next.Opener, next.Preview = m.ID, Cut(m.Preview), m.From, Cut(m.Preview)
 	}
 	if !c.listed() {
 		next.OpenedAt = m.TS
 	}
 	if !c.listed() || c.Last.before(mark) {
-		next.Last, next.Preview = mark, cut(m.Preview)
+		next.Last, next.Preview = mark, Cut(m.Preview)
 	}
 	next.Messages++
 	if m.To == "" {
 		if next.publicCount() == 0 || c.LastPublic.before(mark) {
-			next.LastPublic, next.PublicPreview = mark, cut(m.Preview)
+			next.LastPublic, next.PublicPreview = mark, Cut(m.Preview)
 		}
 		next.Public[ordinal(m.Type)]++
 	}
@@ -178,9 +178,9 @@ func ordinal(eventType string) int {
 	return 0
 }
 
-// cut keeps the beginning of a text, whole characters only. It copies, so that
+// Cut keeps the beginning of a text, whole characters only. It copies, so that
 // a long text is not kept alive.
-func cut(s string) string {
+func Cut(s string) string {
 	if len(s) <= MaxText {
 		return s
 	}

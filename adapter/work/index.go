@@ -23,6 +23,7 @@ import (
 //	work/WORK                            the row of a piece of work
 //	speaker/CHANNEL/PEER                 nothing: who has ever spoken in public
 //	peer/CHANNEL/PEER/NEWEST-FIRST/ID    nothing: the direct rooms of a peer
+//	origin/DIGEST\1PEER                  nothing: who brought what was said first elsewhere; the digest is of conversation and origin
 const (
 	prefixActivity = "activity/"
 	prefixName     = "name/"
@@ -32,6 +33,7 @@ const (
 	prefixWork     = "work/"
 	prefixSpeaker  = "speaker/"
 	prefixPeer     = "peer/"
+	prefixOrigin   = "origin/"
 )
 
 // WorkClaim is the name that a piece of work takes in its workspace, so that
@@ -168,7 +170,7 @@ func (c *Conversation) Listing(peers []string) (channel.Effects, error) {
 
 // where leads from a message's id to its place.
 func (c *Conversation) where(ts int64, seq uint64) ([]byte, error) {
-	b := &jsonbuf.Buffer{}
+	b := &jsonbuf.Buffer{Bytes: make([]byte, 0, 128+len(c.Place.Channel)+len(c.Place.ID))}
 	b.Open('{')
 	b.Key("channel").String(c.Place.Channel)
 	b.Key("id").String(c.Place.ID)
@@ -184,14 +186,14 @@ func (c *Conversation) where(ts int64, seq uint64) ([]byte, error) {
 
 // told leads to a message that somebody is told.
 func (p Place) told(seq uint64) ([]byte, error) {
-	b := &jsonbuf.Buffer{}
+	b := &jsonbuf.Buffer{Bytes: make([]byte, 0, 48+len(p.ID))}
 	b.Open('{').Key("id").String(p.ID).Key("seq").Int(int(seq))
 	return b.Close('}').Result()
 }
 
 // row is what lists show of a conversation.
 func (c *Conversation) row(peers []string) ([]byte, error) {
-	b := &jsonbuf.Buffer{}
+	b := &jsonbuf.Buffer{Bytes: make([]byte, 0, 512+len(c.Title)+len(c.Preview)+len(c.PublicPreview))}
 	b.Open('{')
 	b.Key("channel").String(c.Place.Channel)
 	b.Key("id").String(c.Place.ID)
@@ -213,6 +215,7 @@ func (c *Conversation) row(peers []string) ([]byte, error) {
 	}
 	b.Close(']')
 	b.Key("last_public_at").Int(int(c.LastPublic.TS))
+	b.Key("last_public_id").String(c.LastPublic.ID)
 	b.Key("public_preview").String(c.PublicPreview)
 	b.Close('}')
 	return b.Result()

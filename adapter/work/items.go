@@ -1,6 +1,7 @@
 package work
 
 import (
+	"cmp"
 	"strconv"
 	"time"
 
@@ -28,7 +29,7 @@ func ReadItems(dst []channel.Item, e *envelope.Envelope) []channel.Item {
 		}
 		item.Kind, item.Message = channel.ItemMessage, &message.Envelope{Type: message.TypeText, Content: text}
 	case TypeReceipt:
-		item.Kind, item.Text = channel.ItemWork, firstOf(m.Preview, m.Status)
+		item.Kind, item.Text = channel.ItemWork, cmp.Or(m.Preview, m.Status)
 		switch m.Status {
 		case "rejected":
 			item.State = channel.WorkFailed
@@ -47,8 +48,10 @@ func ReadItems(dst []channel.Item, e *envelope.Envelope) []channel.Item {
 const protocol = "agh-network/v0"
 
 // Say makes a say of a message that was said in another dialect. Its sender
-// speaks as the peer that the message names.
-func Say(p Place, surface, sender string, msg message.Envelope) ([]channel.Draft, error) {
+// speaks as the peer that the message names, and under the work that it names, if
+// that is its own and has not ended.
+func Say(c *Conversation, surface, sender string, msg message.Envelope) ([]channel.Draft, error) {
+	p := c.Place
 	text, err := channel.SaidText(msg)
 	if err != nil {
 		return nil, err
@@ -65,7 +68,14 @@ func Say(p Place, surface, sender string, msg message.Envelope) ([]channel.Draft
 	b.Open('{').Key("protocol").String(protocol)
 	b.Key("workspace_id").String(p.Workspace).Key("kind").String("say").Key("channel").String(p.Channel)
 	b.Key("surface").String(surface).Key(surface + "_id").String(p.ID)
-	b.Key("from").String(from).Key("ts").Value([]byte(strconv.FormatInt(at.Unix(), 10)))
+	b.Key("from").String(from)
+	if id := channel.SaidUnder(msg); id != "" {
+		w, _ := c.Works.Get(id)
+		if to, ok := w.counterparty(from); ok && to != "" && !w.State.Terminal() {
+			b.Key("to").String(to).Key("work_id").String(id)
+		}
+	}
+	b.Key("ts").Value([]byte(strconv.FormatInt(at.Unix(), 10)))
 	ext, err := b.Key(ownID).String(msg.ID).Close('}').Result()
 	if err != nil {
 		return nil, fault.Wrap(fault.Invalid, err, "%v", err)

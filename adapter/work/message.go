@@ -6,6 +6,7 @@
 package work
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 
@@ -50,11 +51,21 @@ const maxDepth = 128
 
 // Read reads a record; false: it is none of a conversation.
 func Read(e *envelope.Envelope) (Message, bool) {
+	m, ok := ReadHead(e)
+	if !ok || jsonscan.Check(e.Data, maxDepth) != nil {
+		return m, false
+	}
+	m.read(e.Data)
+	return m, true
+}
+
+// ReadHead is Read without what the body says.
+func ReadHead(e *envelope.Envelope) (Message, bool) {
 	m := Message{Type: e.Type}
 	if e.Origin.Dialect == Dialect {
 		m.ID = e.Origin.ID
 	}
-	if !Concerns(e.Type) || jsonscan.Check(e.Ext, maxDepth) != nil || jsonscan.Check(e.Data, maxDepth) != nil {
+	if !Concerns(e.Type) || jsonscan.Check(e.Ext, maxDepth) != nil {
 		return m, false
 	}
 	for name, value := range jsonscan.Members(e.Ext) {
@@ -71,7 +82,6 @@ func Read(e *envelope.Envelope) (Message, bool) {
 			m.TS = seconds(value)
 		}
 	}
-	m.read(e.Data)
 	return m, m.From != "" && m.ID != ""
 }
 
@@ -102,22 +112,13 @@ func (m *Message) read(body []byte) {
 		m.Preview = text(body, "text")
 	case TypeCapability:
 		doc := jsonscan.Member(body, "capability")
-		m.Preview = firstOf(text(doc, "summary"), text(doc, "outcome"), text(doc, "id"))
+		m.Preview = cmp.Or(text(doc, "summary"), text(doc, "outcome"), text(doc, "id"))
 	case TypeReceipt:
 		m.Status, m.Preview = text(body, "status"), text(body, "detail")
 	case TypeTrace:
 		m.State, m.Preview = text(body, "state"), text(body, "message")
 	}
 	m.Preview = strings.TrimSpace(m.Preview)
-}
-
-func firstOf(list ...string) string {
-	for _, s := range list {
-		if s != "" {
-			return s
-		}
-	}
-	return ""
 }
 
 // Render is what a record says; false: it says nothing.

@@ -1,6 +1,8 @@
 package work
 
 import (
+	"slices"
+
 	"github.com/go-json-experiment/json"
 
 	"github.com/parley-hub/parley/channel"
@@ -23,7 +25,7 @@ type Knobs struct {
 
 // AppendJSON writes them; every message brings them along.
 func (k *Knobs) AppendJSON(buf []byte) ([]byte, error) {
-	b := &jsonbuf.Buffer{Bytes: buf}
+	b := &jsonbuf.Buffer{Bytes: slices.Grow(buf, 128+len(k.Workspace)+len(k.Channel)+len(k.Thread)+len(k.Direct))}
 	b.Open('{').Key("workspace_id").String(k.Workspace).Key("channel").String(k.Channel)
 	if k.Thread != "" {
 		b.Key("thread_id").String(k.Thread)
@@ -109,6 +111,10 @@ func OnAccepted(s channel.State, e *envelope.Envelope, peers []string) channel.E
 	effects, err := c.Effects(&m, e.ID, e.Seq, peers)
 	if err != nil {
 		return channel.Effects{} // texts that were read as JSON can be written
+	}
+	if origin, ok := firstOrigin(e); ok && m.Opens() {
+		effects.Claims = append(effects.Claims, c.Place.originClaim(origin, &m))
+		effects.Index = append(effects.Index, channel.IndexEntry{Key: c.Place.OriginKey(origin, m.From)})
 	}
 	return effects
 }

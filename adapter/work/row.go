@@ -1,6 +1,7 @@
 package work
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 
@@ -21,13 +22,11 @@ type Row struct {
 	Messages      int      `json:"messages"`
 	Speakers      int      `json:"speakers"`
 	OpenWork      int      `json:"open_work"`
-	Public        []int    `json:"public"` // of each of Types
+	Public        []int    `json:"public"` // of each type, in the order of types
 	LastPublicAt  int64    `json:"last_public_at"`
+	LastPublicID  string   `json:"last_public_id"`
 	PublicPreview string   `json:"public_preview"`
 }
-
-// Types are the types of records, in the order of Row.Public.
-func Types() []string { return types[:] }
 
 // ParseRow reads a row.
 func ParseRow(value []byte) (Row, error) {
@@ -120,9 +119,7 @@ func RoomsPrefix(channel, peer string) string { return prefixPeer + channel + "/
 // ToldPrefix is of what a peer of a channel is told alone; an empty peer
 // selects what all are told.
 func ToldPrefix(channel, peer string) string {
-	if peer == "" {
-		peer = everyone
-	}
+	peer = cmp.Or(peer, everyone)
 	return prefixTold + channel + "/" + inKey(peer) + "/"
 }
 

@@ -1,6 +1,7 @@
 package workflow
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -38,9 +39,7 @@ func packetText(e *envelope.Envelope, unknownTool string) string {
 	var parts []string
 	if p := graph.ReadPacket(e.Data); p.Kind == graph.RoutingHandoff {
 		tool := p.Tool
-		if tool == "" {
-			tool = unknownTool
-		}
+		tool = cmp.Or(tool, unknownTool)
 		parts = append(parts, strings.TrimSpace("[Handed off via "+tool+"] "+p.Reason))
 	}
 	if body := bodyOf(e.Data); body != "" {

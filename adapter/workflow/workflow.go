@@ -67,8 +67,8 @@ var manifest = channel.Manifest{
 func (Adapter) Manifest() channel.Manifest { return manifest }
 
 // ValidateCreate wants company and a graph that loads, is within its bounds and
-// begins with one of the participants. Whom else the graph names is not checked.
-// Initial does not check the bounds again: a channel that is older than they
+// begins with one of the participants. The other agents that the graph names are not
+// checked. Initial does not check the bounds again: a channel that is older than they
 // are still loads.
 func (a Adapter) ValidateCreate(m *channel.Metadata) error {
 	if err := ag2.SeveralParties(m); err != nil {

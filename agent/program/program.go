@@ -2,11 +2,13 @@ package program
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -66,12 +68,8 @@ func New(command []string, o Options) (*Program, error) {
 	if o.Timeout < 0 || o.Output < 0 {
 		return nil, fault.New(fault.Invalid, "timeout and output must not be negative")
 	}
-	if o.Timeout == 0 {
-		o.Timeout = DefaultTimeout
-	}
-	if o.Output == 0 {
-		o.Output = DefaultOutput
-	}
+	o.Timeout = cmp.Or(o.Timeout, DefaultTimeout)
+	o.Output = cmp.Or(o.Output, DefaultOutput)
 	return &Program{path: path, args: command[1:], opts: o}, nil
 }
 
@@ -91,19 +89,27 @@ func (p *Program) Respond(ctx context.Context, prompt *agent.Prompt) (*agent.Res
 	return decodeAnswer(out, prompt)
 }
 
+// env is what the environment of a process begins with.
+func (p *Program) env() []string {
+	if p.opts.Env == nil {
+		return os.Environ()
+	}
+	return slices.Clip(p.opts.Env)
+}
+
 // errOutput ends a run that prints too much.
 var errOutput = errors.New("the program printed too much")
 
-// run starts the program, writes to it and reads what it prints. When it
-// returns, every process of the program's group has ended.
-func (p *Program) run(ctx context.Context, in []byte) ([]byte, error) {
+// run starts the program, with more in its environment, writes to it and reads
+// what it prints. When it returns, every process of the program's group has ended.
+func (p *Program) run(ctx context.Context, in []byte, more ...string) ([]byte, error) {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	timed, release := context.WithTimeout(ctx, p.opts.Timeout)
 	defer release()
 
 	cmd := exec.CommandContext(timed, p.path, p.args...)
-	cmd.Dir, cmd.Env = p.opts.Dir, p.opts.Env
+	cmd.Dir, cmd.Env = p.opts.Dir, append(p.env(), more...)
 	group, err := newGroup(cmd)
 	if err != nil {
 		return nil, fault.Wrap(fault.Unavailable, err, "the program cannot be run: %v", err)

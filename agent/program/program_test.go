@@ -38,6 +38,11 @@ func play(as string, args []string) {
 	switch as {
 	case "print": // its argument, whatever it reads
 		fmt.Fprint(os.Stdout, args[0])
+	case "binary":
+		fmt.Fprint(os.Stdout, "\xff")
+	case "echo": // the call's key and what it reads
+		in, _ := io.ReadAll(os.Stdin)
+		fmt.Fprintf(os.Stdout, "%s: %s", os.Getenv("PARLEY_CALL_KEY"), in)
 	case "save": // what it reads to a file
 		in, err := io.ReadAll(os.Stdin)
 		if err == nil {

@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strconv"
@@ -8,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/parley-hub/parley/agent"
 	"github.com/parley-hub/parley/fault"
 	"github.com/parley-hub/parley/message/provider"
 )
@@ -34,7 +36,10 @@ func (m Money) String() string {
 }
 
 // Prices are what a million tokens cost.
-type Prices struct{ Input, Output Money }
+type Prices struct {
+	Input  Money `json:"input_nano_dollars,omitzero"`
+	Output Money `json:"output_nano_dollars,omitzero"`
+}
 
 // of is what a request cost. Where the provider takes less for cached tokens
 // it is an upper bound.
@@ -49,6 +54,17 @@ type Limits struct {
 	Turns  int64
 	// WallTime counts from the first turn, across restarts.
 	WallTime time.Duration
+}
+
+// Check refuses limits that mean nothing.
+func (l Limits) Check(prices Prices) error {
+	if l.Tokens < 0 || l.Money < 0 || l.Turns < 0 || l.WallTime < 0 || prices.Input < 0 || prices.Output < 0 {
+		return fault.New(fault.Invalid, "a budget must not be negative")
+	}
+	if l.Money > 0 && prices == (Prices{}) {
+		return fault.New(fault.Invalid, "a budget of money needs the model's prices for a million tokens")
+	}
+	return nil
 }
 
 // Spent is what has been spent.
@@ -66,10 +82,105 @@ type Ledger interface {
 	Save(ctx context.Context, s Spent) error
 }
 
-// Budget is a hard stop: a request that would exceed it is not made. What a
-// request may cost at most is counted before it is made, and replaced by what
-// it did cost afterwards, so a crash in between spends too much rather than too
-// little. Safe for concurrent use.
+// Charge is what one request is about to use.
+type Charge struct {
+	Turn   bool  // it begins a turn
+	Input  int64 // tokens that the model reads, about
+	Output int64 // tokens that it may write; 0 is without limit
+}
+
+// Allow says how many tokens a reply may have, where 0 is without limit, and until
+// when it may come, where zero is forever; or what of the limits is spent.
+func (l Limits) Allow(spent Spent, prices Prices, c Charge, now time.Time) (output int64, until time.Time, err error) {
+	output = c.Output
+	if most := l.Turns; most > 0 && c.Turn && spent.Turns >= most {
+		return 0, until, over("%d turns", most)
+	}
+	if most := l.WallTime; most > 0 {
+		since := spent.Since
+		if since.IsZero() {
+			since = now
+		}
+		if until = since.Add(most); !now.Before(until) {
+			return 0, until, over("%v of time", most)
+		}
+	}
+	if most := l.Tokens; most > 0 {
+		left := most - spent.Tokens - c.Input
+		if left <= 0 {
+			return 0, until, over("%d tokens", most)
+		}
+		output = least(output, left)
+	}
+	if most := l.Money; most > 0 {
+		left := most - spent.Money - prices.of(c.Input, 0)
+		if left <= 0 {
+			return 0, until, over("%v", most)
+		}
+		if prices.Output > 0 {
+			affordable := int64(left) / max(1, int64(prices.Output)/1e6)
+			if affordable <= 0 {
+				return 0, until, over("%v", most)
+			}
+			output = least(output, affordable)
+		}
+	}
+	return output, until, nil
+}
+
+// Begin is what is spent once a request is made that was allowed so much output.
+func (s Spent) Begin(prices Prices, c Charge, now time.Time) Spent {
+	if s.Since.IsZero() {
+		s.Since = now.UTC()
+	}
+	if c.Turn {
+		s.Turns++
+	}
+	s.Tokens += c.Input + c.counted()
+	s.Money += prices.of(c.Input, c.counted())
+	return s
+}
+
+// Settle replaces what a request was counted with by what it used.
+func (s Spent) Settle(prices Prices, c Charge, input, output int64) Spent {
+	input, output = plausible(input), plausible(output)
+	s.Tokens = max(0, s.Tokens+input+output-c.Input-c.counted())
+	s.Money = max(0, s.Money+prices.of(input, output)-prices.of(c.Input, c.counted()))
+	return s
+}
+
+// unknownOutput is counted for a reply whose length nothing limits.
+const unknownOutput = 4096
+
+func (c Charge) counted() int64 {
+	return cmp.Or(c.Output, unknownOutput)
+}
+
+// Grant is the permission for one request.
+type Grant struct {
+	// Charge is what was counted; its Output is how many tokens the model may
+	// write.
+	Charge
+	// Until is when the time is over; zero is never. Late says so.
+	Until time.Time
+	Late  error
+	// ID and Task are for a purse that keeps its grants elsewhere: the grant's own
+	// and the delegation that it was given for.
+	ID, Task string
+}
+
+// Purse grants requests and counts what they cost. It is a hard stop: a request
+// that is not granted is not made.
+type Purse interface {
+	// Begin grants a request for a turn, or says what is spent.
+	Begin(ctx context.Context, t *agent.Turn, c Charge) (*Grant, error)
+	// Settle replaces what was granted by what was used.
+	Settle(ctx context.Context, g *Grant, used provider.Usage) error
+}
+
+// Budget is a purse of this process. What a request may cost at most is counted
+// before it is made, and replaced by what it did cost afterwards, so a crash in
+// between spends too much rather than too little. Safe for concurrent use.
 type Budget struct {
 	limits Limits
 	prices Prices
@@ -79,14 +190,13 @@ type Budget struct {
 	spent Spent
 }
 
+var _ Purse = (*Budget)(nil)
+
 // NewBudget begins with what the ledger says was spent. A nil ledger forgets
 // with the process.
 func NewBudget(ctx context.Context, limits Limits, prices Prices, ledger Ledger) (*Budget, error) {
-	if limits.Tokens < 0 || limits.Money < 0 || limits.Turns < 0 || limits.WallTime < 0 {
-		return nil, fault.New(fault.Invalid, "a budget must not be negative")
-	}
-	if limits.Money > 0 && prices == (Prices{}) {
-		return nil, fault.New(fault.Invalid, "a budget of money needs the model's prices for a million tokens")
+	if err := limits.Check(prices); err != nil {
+		return nil, err
 	}
 	b := &Budget{limits: limits, prices: prices, ledger: ledger, spent: Spent{Version: 1}}
 	if ledger != nil {
@@ -110,79 +220,24 @@ func (b *Budget) Spent() Spent {
 	return b.spent
 }
 
-// grant is the permission for one request.
-type grant struct {
-	budget        *Budget
-	input, output int64 // counted so far
-	// Output is how many tokens the model may write; 0 is without limit.
-	Output int64
-	// Until is when the time is over; zero is never.
-	Until time.Time
-}
-
-// unknownOutput is counted for a reply whose length nothing limits.
-const unknownOutput = 4096
-
-// begin grants a request of about so many tokens, or says what is spent.
-func (b *Budget) begin(ctx context.Context, turn bool, input, output int64) (*grant, error) {
+// Begin grants a request of about so many tokens, or says what is spent.
+func (b *Budget) Begin(ctx context.Context, _ *agent.Turn, c Charge) (*Grant, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	now := time.Now()
-	g := &grant{budget: b, input: input, Output: output}
-	next := b.spent
-	if next.Since.IsZero() {
-		next.Since = now.UTC()
+	output, until, err := b.limits.Allow(b.spent, b.prices, c, now)
+	if err != nil {
+		return nil, err
 	}
-	if turn {
-		next.Turns++
-	}
-	if most := b.limits.Turns; most > 0 && next.Turns > most {
-		return nil, over("%d turns", most)
-	}
-	if most := b.limits.WallTime; most > 0 {
-		if g.Until = next.Since.Add(most); !now.Before(g.Until) {
-			return nil, over("%v of time", most)
-		}
-	}
-	if most := b.limits.Tokens; most > 0 {
-		left := most - next.Tokens - input
-		if left <= 0 {
-			return nil, over("%d tokens", most)
-		}
-		g.Output = least(g.Output, left)
-	}
-	if most := b.limits.Money; most > 0 {
-		left := most - next.Money - b.prices.of(input, 0)
-		if left <= 0 {
-			return nil, over("%v", most)
-		}
-		if b.prices.Output > 0 {
-			affordable := int64(left) / max(1, int64(b.prices.Output)/1e6)
-			if affordable <= 0 {
-				return nil, over("%v", most)
-			}
-			g.Output = least(g.Output, affordable)
-		}
-	}
-	if g.output = g.Output; g.output == 0 {
-		g.output = unknownOutput
-	}
-	next.Tokens += g.input + g.output
-	next.Money += b.prices.of(g.input, g.output)
-	return g, b.save(ctx, next)
+	c.Output = output
+	return &Grant{Charge: c, Until: until, Late: over("%v of time", b.limits.WallTime)}, b.save(ctx, b.spent.Begin(b.prices, c, now))
 }
 
-// settle replaces what was granted by what was used.
-func (g *grant) settle(ctx context.Context, used provider.Usage) error {
-	b := g.budget
+// Settle replaces what was granted by what was used.
+func (b *Budget) Settle(ctx context.Context, g *Grant, used provider.Usage) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	input, output := plausible(used.Prompt), plausible(used.Completion)
-	next := b.spent
-	next.Tokens += input + output - g.input - g.output
-	next.Money += b.prices.of(input, output) - b.prices.of(g.input, g.output)
-	g.input, g.output = input, output
-	return b.save(ctx, next)
+	return b.save(ctx, b.spent.Settle(b.prices, g.Charge, used.Prompt, used.Completion))
 }
 
 // plausible keeps a provider's count to what a request can use.

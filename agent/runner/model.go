@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -35,7 +36,7 @@ type Options struct {
 	// Timeout bounds one attempt; 0 is 10 minutes.
 	Timeout time.Duration
 	// Budget is shared by all who get the same one; nil is without limit.
-	Budget *Budget
+	Budget Purse
 	// Observe, if set, is told what comes while it comes. It must not block.
 	Observe func(ctx context.Context, t *agent.Turn, ev Event)
 	// Log tells of attempts that are tried again; nil is slog.Default.
@@ -74,9 +75,7 @@ func New(p Provider, o Options) (*Model, error) {
 	if o.Timeout <= 0 {
 		o.Timeout = 10 * time.Minute
 	}
-	if o.Log == nil {
-		o.Log = slog.Default()
-	}
+	o.Log = cmp.Or(o.Log, slog.Default())
 	return &Model{provider: p, opts: o}, nil
 }
 
@@ -117,7 +116,7 @@ func (m *Model) Respond(ctx context.Context, p *agent.Prompt) (*agent.Response, 
 	return answer, m.complete(answer, whole.Finish)
 }
 
-// complete refuses a reply that is not what the model meant to say.
+// complete refuses a reply that the model did not finish, or that was blocked.
 func (m *Model) complete(answer *agent.Response, finish provider.Finish) error {
 	switch {
 	case finish == provider.FinishFilter && answer.Text == "" && len(answer.Calls) == 0:
@@ -165,16 +164,16 @@ func (m *Model) attempt(ctx context.Context, p *agent.Prompt, r *Request, turn b
 	r.MaxTokens = m.opts.MaxTokens
 	ctx, release := context.WithTimeoutCause(ctx, m.opts.Timeout, errTimeout)
 	defer release()
-	var granted *grant
+	var granted *Grant
 	if m.opts.Budget != nil {
 		var err error
-		if granted, err = m.opts.Budget.begin(ctx, turn, weigh(r), r.MaxTokens); err != nil {
+		if granted, err = m.opts.Budget.Begin(ctx, p.Turn, Charge{Turn: turn, Input: weigh(r), Output: r.MaxTokens}); err != nil {
 			return provider.Reply{}, err
 		}
 		r.MaxTokens = granted.Output
 		if !granted.Until.IsZero() {
 			var end context.CancelFunc
-			ctx, end = context.WithDeadlineCause(ctx, granted.Until, over("%v of time", m.opts.Budget.limits.WallTime))
+			ctx, end = context.WithDeadlineCause(ctx, granted.Until, granted.Late)
 			defer end()
 		}
 	}
@@ -191,7 +190,7 @@ func (m *Model) attempt(ctx context.Context, p *agent.Prompt, r *Request, turn b
 	if granted != nil {
 		kept, stop := context.WithTimeout(context.WithoutCancel(ctx), settleTimeout)
 		defer stop()
-		if failed := granted.settle(kept, used(reply, err, granted, written)); err == nil {
+		if failed := m.opts.Budget.Settle(kept, granted, used(reply, err, granted, written)); err == nil {
 			err = failed
 		}
 	}
@@ -203,7 +202,7 @@ var errTimeout = &SendError{Failure: provider.Failure{Provider: "provider", Mess
 
 // used is what a request cost: as the provider says, or estimated where it
 // does not. A request that was refused, or reached nobody, cost nothing.
-func used(reply provider.Reply, err error, granted *grant, written int) provider.Usage {
+func used(reply provider.Reply, err error, granted *Grant, written int) provider.Usage {
 	var failed *SendError
 	var dial *net.OpError
 	switch {
@@ -214,7 +213,7 @@ func used(reply provider.Reply, err error, granted *grant, written int) provider
 	case errors.As(err, &dial) && dial.Op == "dial":
 		return provider.Usage{}
 	}
-	return provider.Usage{Prompt: granted.input, Completion: int64(written)/bytesPerToken + 1}
+	return provider.Usage{Prompt: granted.Input, Completion: int64(written)/bytesPerToken + 1}
 }
 
 // bytesPerToken is how many bytes of text a token is, about.

@@ -11,8 +11,8 @@ import (
 type Retry struct {
 	// Attempts is how often a request is made at most; 0 is 5.
 	Attempts int
-	// First is the wait before the second attempt; each wait is twice the one
-	// before, and a part of it is left to chance. 0 is 1 s.
+	// First is the wait before the second attempt; each wait is twice the one before,
+	// and is shortened by a random part. 0 is 1 s.
 	First time.Duration
 	// Longest bounds a wait. A provider that asks for a longer one is not asked
 	// again. 0 is 1 minute.

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Secret is a provider's key. It prints as nothing that helps anyone.
+// Secret is a provider's key. Every way to print it shows a placeholder.
 type Secret struct{ value string }
 
 // redacted stands for a secret.

@@ -1,6 +1,7 @@
 package samples
 
 import (
+	"cmp"
 	"context"
 	"sync"
 	"sync/atomic"
@@ -128,9 +129,7 @@ type SubscribeOptions struct {
 // Subscribe adds a reader. It gets what is emitted from now on: nothing is
 // replayed. Close it.
 func (r *Route[T]) Subscribe(o SubscribeOptions) (*Inbox[T], error) {
-	if o.Buffer == 0 {
-		o.Buffer = DefaultBuffer
-	}
+	o.Buffer = cmp.Or(o.Buffer, DefaultBuffer)
 	if o.Buffer < 0 || o.Buffer > MaxBuffer {
 		return nil, fault.New(fault.Invalid, "a buffer of %d samples is not possible; it has 1 to %d", o.Buffer, MaxBuffer)
 	}

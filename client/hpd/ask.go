@@ -106,7 +106,7 @@ const (
 	maxPause = 2 * time.Second
 )
 
-// persist calls until the hub has answered with more than that it is away.
+// persist calls again until the hub answers with something other than unavailable.
 func (c *Client) persist(ctx context.Context, call func() error) error {
 	for pause := minPause; ; pause = min(pause*2, maxPause) {
 		err := call()

@@ -6,6 +6,7 @@
 package hpd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -157,9 +158,7 @@ func (c *Client) History(ctx context.Context, at wire.Scope, after string, visit
 // stored comes once and in order; what is only shown live is lost in a break.
 // It ends with an error when the branch is deleted.
 func (c *Client) Follow(ctx context.Context, at wire.Scope, after string, visit func(position string, event jsontext.Value) error) error {
-	if after == "" {
-		after = "0"
-	}
+	after = cmp.Or(after, "0")
 	return c.hub.Follow(ctx, agentPath(forker, at)+"/events/live", after, func(f v1.Frame) error {
 		return visit(f.ID, f.Data)
 	})

@@ -1,11 +1,13 @@
 package hpd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
+	"slices"
 	"sync"
 
 	"github.com/go-json-experiment/json"
@@ -40,23 +42,25 @@ type producing struct {
 	client *Client
 	nonce  string // of keys; empty where runs are repeatable
 
-	mu   sync.Mutex
-	runs map[string]*Run
-	done sync.WaitGroup
+	mu    sync.Mutex
+	runs  map[string]*Run
+	ended [rememberedEnds]string // the last ones whose end the hub has taken
+	next  int                    // place in ended
+	done  sync.WaitGroup
 }
+
+// rememberedEnds is how many ended runs are remembered: the hub may have named one
+// as open just before it took the end.
+const rememberedEnds = 1024
 
 // Produce does the runs of an agent until ctx ends, also across restarts of
 // the hub. It returns an error when the hub refuses the producer.
 func (c *Client) Produce(ctx context.Context, p Producer) error {
-	if p.AtOnce == 0 {
-		p.AtOnce = 1000
-	}
+	p.AtOnce = cmp.Or(p.AtOnce, 1000)
 	if p.Ready == nil {
 		p.Ready = func() {}
 	}
-	if p.Log == nil {
-		p.Log = slog.Default()
-	}
+	p.Log = cmp.Or(p.Log, slog.Default())
 	w := &producing{Producer: p, client: c, runs: map[string]*Run{}}
 	if !p.Repeatable {
 		w.nonce = newNonce()
@@ -115,7 +119,7 @@ func (w *producing) run(id string) *Run {
 func (w *producing) begin(ctx context.Context, in wire.WorkInput) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.runs[in.RuntimeRunID] != nil {
+	if w.runs[in.RuntimeRunID] != nil || slices.Contains(w.ended[:], in.RuntimeRunID) {
 		return
 	}
 	r := &Run{Work: in, client: w.client, agent: w.Agent, nonce: w.nonce, waiting: map[string]chan *wire.Event{}, early: map[string]*wire.Event{}}
@@ -138,11 +142,18 @@ func (w *producing) begin(ctx context.Context, in wire.WorkInput) {
 			err = w.Do(r.ctx, r)
 		}
 		if ctx.Err() != nil {
-			return // it leaves; the run is another producer's, or waits
+			return // the producer ends; the run goes to another one, or waits
 		}
-		if err := r.complete(ctx, err); err != nil && ctx.Err() == nil {
-			w.Log.Warn("the end of a run was not taken", "run", in.RuntimeRunID, "error", err)
+		if err := r.complete(ctx, err); err != nil {
+			if ctx.Err() == nil {
+				w.Log.Warn("the end of a run was not taken", "run", in.RuntimeRunID, "error", err)
+			}
+			return
 		}
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.ended[w.next] = in.RuntimeRunID
+		w.next = (w.next + 1) % len(w.ended)
 	})
 }
 
@@ -155,8 +166,7 @@ func (r *Run) complete(ctx context.Context, failed error) error {
 	case failed != nil:
 		end.Status = wire.RunFailed
 		end.Error = &wire.CompleteError{Code: "ProducerFailed", Message: failed.Error()}
-		var own *RunError
-		if errors.As(failed, &own) {
+		if own, ok := errors.AsType[*RunError](failed); ok {
 			end.Error.Code = own.Type
 		}
 	}

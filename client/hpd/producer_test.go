@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync"
@@ -242,5 +243,49 @@ func TestAProducerThatIsRefused(t *testing.T) {
 	err := r.client.Produce(t.Context(), hpd.Producer{Agent: "", Do: func(context.Context, *hpd.Run) error { return errors.New("no") }})
 	if fault.CodeOf(err) != fault.NotFound {
 		t.Errorf("without a name: %v", err)
+	}
+}
+
+// The hub names open runs again after each break. One whose end it takes meanwhile
+// is not begun a second time.
+func TestAnEndedRunIsNotBegunAgain(t *testing.T) {
+	t.Parallel()
+	taken := make(chan struct{}, 1)
+	hub := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPost { // the only call is the end of a run
+			taken <- struct{}{}
+			return
+		}
+		w.Header().Set("Content-Type", "text/event-stream")
+		tell := func(run string) {
+			_, _ = io.WriteString(w, `event: input`+"\n"+`data: {"runtimeRunId":"`+run+`","sessionId":"s","branchId":"main"}`+"\n\n")
+			_ = http.NewResponseController(w).Flush()
+		}
+		tell("one")
+		<-taken
+		tell("one")
+		tell("two")
+		<-r.Context().Done()
+	}))
+	t.Cleanup(hub.Close)
+	at, err := v1.New(hub.URL, v1.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan string, 10)
+	ctx, cancel := context.WithCancel(t.Context())
+	produced := make(chan error, 1)
+	go func() {
+		produced <- hpd.New(at).Produce(ctx, hpd.Producer{Agent: "far", Do: func(_ context.Context, run *hpd.Run) error {
+			done <- run.Work.RuntimeRunID
+			return nil
+		}})
+	}()
+	if first, second := <-done, <-done; first != "one" || second != "two" {
+		t.Errorf("%s was done, and then %s", first, second)
+	}
+	cancel()
+	if err := <-produced; err != nil {
+		t.Error(err)
 	}
 }

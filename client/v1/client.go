@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/tls"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -43,21 +44,25 @@ type Options struct {
 type Client struct {
 	opts Options
 
-	mu   sync.Mutex // guards what Relocate changes
+	bases []string // that were given
+
+	mu   sync.Mutex // guards what Relocate and search change
 	base string
 	via  *http.Client
 }
 
-// New makes a client for the hub at base, such as http://127.0.0.1:7440.
+// New makes a client for the hub at base, such as http://127.0.0.1:7440. For a hub
+// with several nodes, base lists some of their addresses, separated by commas: the
+// client finds the node that serves, and follows it when that changes.
 func New(base string, opts Options) (*Client, error) {
-	base, err := cleanBase(base)
+	bases, err := cleanBases(base)
 	if err != nil {
 		return nil, err
 	}
 	if opts.HTTP == nil {
 		opts.HTTP = &http.Client{Transport: Transport(false)}
 	}
-	return &Client{opts: opts, base: base, via: opts.HTTP}, nil
+	return &Client{opts: opts, bases: bases, base: bases[0], via: opts.HTTP}, nil
 }
 
 // Transport is what New uses. With unverified, it accepts every certificate:
@@ -83,6 +88,15 @@ func (c *Client) URL() string {
 	defer c.mu.Unlock()
 	return c.base
 }
+
+// What answers at an address that is not a hub's, or is one's over TLS.
+var (
+	ErrNoHub = errors.New("no hub answers there")
+	ErrTLS   = errors.New("the hub speaks TLS there, and was asked without")
+)
+
+// Token is what the client proves itself with; empty is nothing.
+func (c *Client) Token() string { return c.opts.Token }
 
 // HTTP is what the client makes its requests with.
 func (c *Client) HTTP() *http.Client {
@@ -142,7 +156,7 @@ func (c *Client) call(ctx context.Context, method, path string, header http.Head
 		return nil
 	}
 	if err := json.Unmarshal(raw, into); err != nil {
-		return fmt.Errorf("the hub's answer is not the JSON that was expected (%w): %.200s", err, raw)
+		return fmt.Errorf("%w: the answer is not the JSON that was expected (%w): %.200s", ErrNoHub, err, raw)
 	}
 	return nil
 }
@@ -175,6 +189,11 @@ type Imported struct {
 
 // Import makes new, ended channels of a bundle, as an operator.
 func (c *Client) Import(ctx context.Context, bundle io.Reader) (*Imported, error) {
+	if len(c.bases) > 1 { // a bundle is sent once: find out who takes it
+		if _, err := c.Session(ctx); err != nil {
+			return nil, err
+		}
+	}
 	request, err := c.request(ctx, http.MethodPost, "/v1/import", bundle)
 	if err != nil {
 		return nil, err
@@ -202,22 +221,36 @@ func (c *Client) Bundle(ctx context.Context, channel string, home bool) (io.Read
 	return c.Download(ctx, fmt.Sprintf("%s/export?form=bundle&home=%t", channelPath(channel), home))
 }
 
-// send sends one request. A refusal is an error.
+// send sends one request, to the node that serves. A refusal is an error.
 func (c *Client) send(ctx context.Context, method, path string, header http.Header, body any) (*http.Response, error) {
-	var payload io.Reader
+	var payload []byte
 	if body != nil {
-		raw, err := json.Marshal(body)
-		if err != nil {
+		var err error
+		if payload, err = json.Marshal(body); err != nil {
 			return nil, err
 		}
-		payload = bytes.NewReader(raw)
+		header = header.Clone()
+		if header == nil {
+			header = http.Header{}
+		}
+		header.Set("Content-Type", "application/json")
 	}
-	request, err := c.request(ctx, method, path, payload)
+	for search := c.search(); ; {
+		answer, err := c.sendOnce(ctx, method, path, header, payload)
+		if err == nil || !search.again(ctx, err) {
+			return answer, err
+		}
+	}
+}
+
+func (c *Client) sendOnce(ctx context.Context, method, path string, header http.Header, payload []byte) (*http.Response, error) {
+	var body io.Reader
+	if payload != nil {
+		body = bytes.NewReader(payload)
+	}
+	request, err := c.request(ctx, method, path, body)
 	if err != nil {
 		return nil, err
-	}
-	if body != nil {
-		request.Header.Set("Content-Type", "application/json")
 	}
 	maps.Copy(request.Header, header)
 	answer, err := c.HTTP().Do(request)
@@ -270,8 +303,11 @@ func refusal(answer *http.Response) error {
 			return &fault.Error{Code: code, Message: strings.Join(messages, " ")}
 		}
 	}
+	if answer.StatusCode == http.StatusBadRequest && answer.TLS == nil && strings.HasPrefix(string(raw), "Client sent an HTTP request to an HTTPS server") {
+		return ErrTLS
+	}
 	if err != nil || problem.Code == "" {
-		return fmt.Errorf("the hub answered %s: %.200s", answer.Status, raw)
+		return fmt.Errorf("%w: the answer is %s: %.200s", ErrNoHub, answer.Status, raw)
 	}
 	return &fault.Error{Code: problem.Code, Reason: problem.Reason, Details: problem.Details, Message: problem.Detail}
 }

@@ -41,7 +41,7 @@ func (c *Client) Follow(ctx context.Context, path, after string, visit func(Fram
 // FollowFrom is Follow that calls begun each time the hub has accepted the
 // request, before the first frame.
 func (c *Client) FollowFrom(ctx context.Context, path, after string, begun func(), visit func(Frame) error) error {
-	pause := minPause
+	pause, search := minPause, c.search()
 	away := false // and Notify has been told
 	say := func(now bool, text string) {
 		if away != now && c.opts.Notify != nil {
@@ -71,6 +71,10 @@ func (c *Client) FollowFrom(ctx context.Context, path, after string, begun func(
 			return refused.err
 		case errors.As(err, &absent) && ctx.Err() == nil:
 			say(true, "the hub does not answer; waiting for it ("+absent.Error()+")")
+			if search.elsewhere(absent.err) && ctx.Err() == nil && pause == minPause {
+				pause *= 2 // the first retry is immediate; two nodes may each name the other, so later ones wait
+				continue
+			}
 		}
 		if !c.pause(ctx, pause) {
 			return nil

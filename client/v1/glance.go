@@ -3,6 +3,7 @@ package v1
 import (
 	"context"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"time"
@@ -26,9 +27,7 @@ type (
 // Rows lists channels as rows. The query has the parameters of the list.
 func (c *Client) Rows(ctx context.Context, query url.Values) (*Page[Row], error) {
 	with := url.Values{"form": {"row"}}
-	for name, values := range query {
-		with[name] = values
-	}
+	maps.Copy(with, query)
 	return list[Row](ctx, c, "channels", "channels", with)
 }
 
@@ -92,6 +91,19 @@ type Health struct {
 		Refused       map[string]int64 `json:"refused"`         // posts, by code
 		RefusedAtDoor map[string]int64 `json:"refused_at_door"` // requests and connections, by reason
 	} `json:"stats"`
+	Cluster *struct { // nil: the hub is alone
+		Name    string `json:"name"`
+		Node    string `json:"node"` // that answers, and serves
+		Shards  int    `json:"shards"`
+		Waiting string `json:"waiting"` // why nothing is acknowledged at the moment
+		Nodes   []struct {
+			Name    string `json:"name"`
+			Address string `json:"address"`
+			Version string `json:"version"`
+			Role    string `json:"role"` // serving, standby, joining
+			Lag     uint64 `json:"lag"`  // batches
+		} `json:"nodes"`
+	} `json:"cluster"`
 }
 
 // Health asks how the hub is.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net/http"
 	"os/signal"
 	"strings"
 	"syscall"
@@ -110,7 +111,29 @@ func (a *app) saysLines(ctx context.Context, hub *v1.Client, name, token string,
 }
 
 func addAgentToken(c *cobra.Command, token *string) {
-	c.Flags().StringVar(token, "token", "", "the `TOKEN` that proves the name, from parley keys add --agent NAME")
+	c.Flags().StringVar(token, "token", "", "the `TOKEN` that proves the name, from parley keys add --agent NAME; PARLEY_TOKEN is not visible to others, as this is")
+}
+
+// agentToken is what proves a name: the flag's token, which others on the machine can
+// see, or the one that the hub is asked with, if it is that agent's.
+func (a *app) agentToken(ctx context.Context, hub *v1.Client, name, token string) (string, error) {
+	if token != "" {
+		fmt.Fprintln(plain{a.err}, "parley: --token is visible to everyone who can list this machine's processes; set PARLEY_TOKEN instead")
+		return token, nil
+	}
+	if hub.Token() == "" {
+		return "", nil
+	}
+	var who struct {
+		Agent string `json:"agent"`
+	}
+	if err := hub.Call(ctx, http.MethodGet, "/v1/session", nil, &who); err != nil {
+		return "", err
+	}
+	if who.Agent != name {
+		return "", nil
+	}
+	return hub.Token(), nil
 }
 
 // takePart connects to a hub under a name, says so, and runs as that
@@ -124,10 +147,15 @@ func (a *app) takePart(ctx context.Context, hub *v1.Client, who identity.Passpor
 	if err != nil {
 		return err
 	}
-	link, err := client.Dial(ctx, webSocket(hub.URL()), client.Options{
-		Log: log, HTTP: hub.HTTP(),
-		Again: func() string { return webSocket(hub.Relocate()) },
-	})
+	if token, err = a.agentToken(ctx, hub, who.Name, token); err != nil {
+		return err
+	}
+	opts := client.Options{Log: log, HTTP: hub.HTTP(), Again: func() string { return webSocket(hub.Relocate()) }}
+	at := hub.Addresses()
+	if strings.Contains(at, ",") {
+		opts.Again = nil // of several nodes the client finds the right one
+	}
+	link, err := client.Dial(ctx, webSocket(at), opts)
 	if err != nil {
 		return err
 	}
@@ -155,4 +183,10 @@ func (a *app) takePart(ctx context.Context, hub *v1.Client, who identity.Passpor
 }
 
 // webSocket is where AG2's protocol is spoken, for a hub's URL.
-func webSocket(url string) string { return "ws" + strings.TrimPrefix(url, "http") }
+func webSocket(urls string) string {
+	list := strings.Split(urls, ",")
+	for i, url := range list {
+		list[i] = "ws" + strings.TrimPrefix(url, "http")
+	}
+	return strings.Join(list, ",")
+}

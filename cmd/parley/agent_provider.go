@@ -55,7 +55,7 @@ func (a *app) providerKey(f *providerFlags) (runner.Secret, error) {
 	known, ok := keyVariables[f.name]
 	switch {
 	case !ok:
-		return runner.Secret{}, usageError("--provider: there is no %q; there are openai, anthropic, gemini, openai-compatible", f.name)
+		return runner.Secret{}, usageError("--provider %q is unknown; it is openai, anthropic, gemini or openai-compatible", f.name)
 	case f.keyEnv != "" && f.keyFile != "":
 		return runner.Secret{}, usageError("give --key-env or --key-file, not both")
 	case f.keyFile != "":
@@ -86,7 +86,7 @@ func (a *app) providerKey(f *providerFlags) (runner.Secret, error) {
 func checkedKey(text, from string) (runner.Secret, error) {
 	key := strings.TrimSpace(text)
 	if key == "" || strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r > '~' }) {
-		return runner.Secret{}, usageError("%s does not hold one key, and nothing else", from)
+		return runner.Secret{}, usageError("%s must hold one key and nothing else", from)
 	}
 	return runner.NewSecret(key), nil
 }
@@ -141,19 +141,22 @@ type budgetFlags struct {
 }
 
 func (f *budgetFlags) add(flags *pflag.FlagSet) {
+	f.addLimits(flags)
+	flags.StringVar(&f.file, "budget-file", "", "`FILE` that keeps what was spent, in place of the hub; agents that are delegated to do not spend from it")
+}
+
+func (f *budgetFlags) addLimits(flags *pflag.FlagSet) {
 	flags.Int64Var(&f.tokens, "budget-tokens", 0, "most `tokens` that may be used in all")
 	flags.StringVar(&f.money, "budget-money", "", "most `dollars` that may be spent in all; needs the prices")
 	flags.Int64Var(&f.turns, "budget-turns", 0, "most `turns` that may be taken")
 	flags.DurationVar(&f.wall, "budget-time", 0, "`time` from the first turn until no other is taken")
 	flags.StringVar(&f.priceIn, "price-input", "", "`dollars` for a million tokens that the model reads")
 	flags.StringVar(&f.priceOut, "price-output", "", "`dollars` for a million tokens that the model writes")
-	flags.StringVar(&f.file, "budget-file", "", "`FILE` that keeps what was spent across restarts")
 }
 
-// open makes the budget, with what was spent before.
-func (f *budgetFlags) open(ctx context.Context) (*runner.Budget, error) {
-	limits := runner.Limits{Tokens: f.tokens, Turns: f.turns, WallTime: f.wall}
-	var prices runner.Prices
+// limits reads the flags.
+func (f *budgetFlags) limits() (limits runner.Limits, prices runner.Prices, err error) {
+	limits = runner.Limits{Tokens: f.tokens, Turns: f.turns, WallTime: f.wall}
 	for flag, amount := range map[string]struct {
 		text string
 		into *runner.Money
@@ -165,21 +168,29 @@ func (f *budgetFlags) open(ctx context.Context) (*runner.Budget, error) {
 		}
 		m, err := runner.ParseMoney(amount.text)
 		if err != nil {
-			return nil, usageError("--%s: %v", flag, err)
+			return limits, prices, usageError("--%s: %v", flag, err)
 		}
 		*amount.into = m
 	}
 	if limits.Money > 0 && (f.priceIn == "" || f.priceOut == "") {
-		return nil, usageError("--budget-money needs --price-input and --price-output")
+		return limits, prices, usageError("--budget-money needs --price-input and --price-output")
 	}
-	var ledger runner.Ledger
-	if f.file != "" {
-		if info, err := os.Stat(f.file); err == nil && info.IsDir() {
-			return nil, usageError("--budget-file: %s is a folder", f.file)
-		}
-		ledger = runner.FileLedger(f.file)
+	if err := limits.Check(prices); err != nil {
+		return limits, prices, usageError("budget: %v", err)
 	}
-	budget, err := runner.NewBudget(ctx, limits, prices, ledger)
+	return limits, prices, nil
+}
+
+// open makes the budget of a file, with what was spent before.
+func (f *budgetFlags) open(ctx context.Context) (*runner.Budget, error) {
+	limits, prices, err := f.limits()
+	if err != nil {
+		return nil, err
+	}
+	if info, err := os.Stat(f.file); err == nil && info.IsDir() {
+		return nil, usageError("--budget-file: %s is a folder", f.file)
+	}
+	budget, err := runner.NewBudget(ctx, limits, prices, runner.FileLedger(f.file))
 	if err != nil {
 		return nil, fmt.Errorf("budget: %w", err)
 	}

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"os/signal"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -24,6 +25,9 @@ func (a *app) echoStream(ctx context.Context, hub *v1.Client, name, token string
 	defer stop()
 	log, err := newLog(a.err, config.Log{Level: "warn", Format: "auto"})
 	if err != nil {
+		return err
+	}
+	if token, err = a.agentToken(ctx, hub, name, token); err != nil {
 		return err
 	}
 	if token != "" {
@@ -55,9 +59,14 @@ func (a *app) sayProducer(name string, log *slog.Logger) {
 
 // withToken is a client that shows another token to the same hub.
 func withToken(hub *v1.Client, token string) (*v1.Client, error) {
-	return hubAt(hub.URL(), v1.Options{
+	return hubAt(hub.Addresses(), v1.Options{
 		Token: token, HTTP: hub.HTTP(),
-		Relocate: func() (string, *http.Client) { return hub.Relocate(), hub.HTTP() },
+		Relocate: func() (string, *http.Client) {
+			if strings.Contains(hub.Addresses(), ",") {
+				return "", nil // of several nodes the client finds the right one
+			}
+			return hub.Relocate(), hub.HTTP()
+		},
 	})
 }
 

@@ -29,7 +29,7 @@ func presenceOf(ag *v1.Agent) string {
 }
 
 func (a *app) agents() *cobra.Command {
-	return group("agents", "Add, list, show, limit and remove identities", a.agentsAdd(), a.agentsList(), a.agentsShow(), a.agentsRule(), a.agentsRemove())
+	return group("agents", "Add, list, show, limit and remove identities", a.agentsAdd(), a.agentsList(), a.agentsShow(), a.agentsRule(), a.agentsBudget(), a.agentsRemove())
 }
 
 func (a *app) agentsList() *cobra.Command {

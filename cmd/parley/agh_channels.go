@@ -2,8 +2,8 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"io"
+	"strconv"
 
 	"github.com/spf13/cobra"
 )
@@ -40,12 +40,11 @@ func (a *app) aghChannelsList(name string) *cobra.Command {
 			return err
 		}
 		return a.print(raw, func(w io.Writer) error {
-			return table(w, func(w io.Writer) {
-				fmt.Fprintln(w, "CHANNEL\tPEERS\tMESSAGES\tLAST\tPURPOSE")
-				for _, c := range channels {
-					fmt.Fprintf(w, "%s\t%d\t%d\t%s\t%s\n", cell(c.Channel), c.Peers, c.Messages, orDash(c.Last), brief(c.Purpose))
-				}
-			})
+			rows := make([][]string, len(channels))
+			for i, c := range channels {
+				rows[i] = []string{cell(c.Channel), strconv.Itoa(c.Peers), strconv.Itoa(c.Messages), agoText(c.Last), brief(c.Purpose)}
+			}
+			return a.writeColumns(w, []column{{"CHANNEL", flexible}, {"PEERS", fixed}, {"MESSAGES", fixed}, {"LAST", fixed}, {"PURPOSE", flexible}}, rows)
 		})
 	})
 }
@@ -77,7 +76,7 @@ func (a *app) aghChannelsCreate() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return a.print(raw, func(w io.Writer) error { return writePeers(w, made.Peers) })
+		return a.print(raw, func(w io.Writer) error { return a.writePeers(w, made.Peers) })
 	})
 	c.Flags().StringVar(&channel, "channel", "", "the `CHANNEL`, if it is not the argument")
 	c.Flags().StringVar(&purpose, "purpose", "", "what the channel is for")

@@ -30,32 +30,33 @@ type aghConversation struct {
 // conversations is what the commands of threads and of direct rooms differ in.
 type conversations struct {
 	group, noun, id string // "threads", "thread", and the flag's and the example's id
-	columns         string
-	row             func(c *aghConversation) []any
+	columns         []column
+	row             func(c *aghConversation) []string
 }
 
 var (
 	aghThreadForm = conversations{
-		group: "threads", noun: "thread", id: "thread_tide_table", columns: "THREAD\tMESSAGES\tSPEAKERS\tOPEN WORK\tLAST\tTITLE",
-		row: func(c *aghConversation) []any {
-			return []any{cell(c.Thread), c.Messages, c.Speakers, c.Work, cell(c.Last), brief(c.Title)}
+		group: "threads", noun: "thread", id: "thread_tide_table",
+		columns: []column{{"THREAD", flexible}, {"MESSAGES", fixed}, {"SPEAKERS", fixed}, {"OPEN WORK", fixed}, {"LAST", fixed}, {"TITLE", flexible}},
+		row: func(c *aghConversation) []string {
+			return []string{cell(c.Thread), strconv.Itoa(c.Messages), strconv.Itoa(c.Speakers), strconv.Itoa(c.Work), agoText(c.Last), brief(c.Title)}
 		},
 	}
 	aghDirectForm = conversations{
-		group: "directs", noun: "direct", id: "$DIRECT", columns: "DIRECT ROOM\tMESSAGES\tPEERS\tOPEN WORK\tLAST\tLAST MESSAGE",
-		row: func(c *aghConversation) []any {
-			return []any{cell(c.Direct), c.Messages, cell(c.PeerA + ", " + c.PeerB), c.Work, cell(c.Last), brief(c.Preview)}
+		group: "directs", noun: "direct", id: "$DIRECT",
+		columns: []column{{"DIRECT ROOM", fixed}, {"PEERS", flexible}, {"LAST", fixed}, {"MESSAGES", wide}, {"OPEN WORK", wide}, {"LAST MESSAGE", wide}},
+		row: func(c *aghConversation) []string {
+			return []string{cell(c.Direct), cell(c.PeerA + ", " + c.PeerB), agoText(c.Last), strconv.Itoa(c.Messages), strconv.Itoa(c.Work), brief(c.Preview)}
 		},
 	}
 )
 
-func (f *conversations) write(w io.Writer, all []aghConversation) error {
-	return table(w, func(w io.Writer) {
-		fmt.Fprintln(w, f.columns)
-		for i := range all {
-			fmt.Fprintf(w, "%v\t%v\t%v\t%v\t%v\t%v\n", f.row(&all[i])...)
-		}
-	})
+func (a *app) writeConversations(w io.Writer, f *conversations, all []aghConversation) error {
+	rows := make([][]string, len(all))
+	for i := range all {
+		rows[i] = f.row(&all[i])
+	}
+	return a.writeColumns(w, f.columns, rows)
 }
 
 func (a *app) aghThreads() *cobra.Command {
@@ -113,7 +114,7 @@ func (a *app) aghList(f *conversations) *cobra.Command {
 			return err
 		}
 		return a.print(answer, func(w io.Writer) error {
-			if err := f.write(w, all); err != nil || !full(q, len(all)) {
+			if err := a.writeConversations(w, f, all); err != nil || !full(q, len(all)) {
 				return err
 			}
 			last := all[len(all)-1]
@@ -154,7 +155,7 @@ func (a *app) printConversation(f *conversations, answer json.RawMessage) error 
 	if err != nil {
 		return err
 	}
-	return a.print(answer, func(w io.Writer) error { return f.write(w, []aghConversation{one}) })
+	return a.print(answer, func(w io.Writer) error { return a.writeConversations(w, f, []aghConversation{one}) })
 }
 
 // addConversation adds the flags that name a thread or a direct room.

@@ -57,8 +57,7 @@ type validity struct {
 
 func verdict(e *wire.Envelope, err error) validity {
 	v := validity{ID: idOf(e), OK: err == nil}
-	var rejection *wire.Rejection
-	if errors.As(err, &rejection) {
+	if rejection, ok := errors.AsType[*wire.Rejection](err); ok {
 		v.Code, v.Detail = rejection.Reason, rejection.Detail
 	}
 	return v
@@ -139,9 +138,9 @@ changed. parley agh keys new makes a key.`,
 	return c
 }
 
-// eachEnvelope answers every line of standard input with a line of JSON, in
-// the memory of the largest envelope. Of a longer line only so much is looked
-// at that it is known to be too long.
+// eachEnvelope answers every line of standard input with a line of JSON, in the
+// memory of the largest envelope. It reads no more of a longer line than it takes to
+// know that it is too long.
 func (a *app) eachEnvelope(answer func(line int, data []byte) (any, error)) error {
 	in, out := bufio.NewReaderSize(a.in, 64<<10), bufio.NewWriterSize(a.out, 64<<10)
 	write := func(row any) error {
@@ -171,7 +170,7 @@ func (a *app) eachEnvelope(answer func(line int, data []byte) (any, error)) erro
 			return errors.Join(err, out.Flush())
 		}
 		if in.Buffered() == 0 {
-			if err := out.Flush(); err != nil { // who types sees the answer
+			if err := out.Flush(); err != nil { // a person who types sees each answer at once
 				return err
 			}
 		}
@@ -190,6 +189,6 @@ func readLine(in *bufio.Reader, most int) ([]byte, error) {
 		if errors.Is(err, bufio.ErrBufferFull) {
 			continue
 		}
-		return bytes.TrimSuffix(line, []byte("\n")), err
+		return bytes.TrimSuffix(bytes.TrimSuffix(line, []byte("\n")), []byte("\r")), err
 	}
 }

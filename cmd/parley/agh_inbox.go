@@ -64,7 +64,7 @@ parley agh done says that a message is finished.`,
 		if err != nil {
 			return err
 		}
-		return a.print(raw, func(w io.Writer) error { return writeWaiting(w, all) })
+		return a.print(raw, func(w io.Writer) error { return a.writeWaiting(w, all) })
 	})
 	c.Flags().StringVar(&session, "session", "", "the session's `ID`, as parley agh join printed it")
 	c.Flags().StringVar(&channel, "channel", "", "only of this `CHANNEL`")
@@ -83,17 +83,16 @@ func (n *network) await(ctx context.Context, path string, q url.Values) (json.Ra
 	return io.ReadAll(io.LimitReader(body, v1.MaxAnswer))
 }
 
-func writeWaiting(w io.Writer, all []aghWaiting) error {
+func (a *app) writeWaiting(w io.Writer, all []aghWaiting) error {
 	if len(all) == 0 {
 		_, err := fmt.Fprintln(w, "Nothing waits.")
 		return err
 	}
-	return table(w, func(w io.Writer) {
-		fmt.Fprintln(w, "MESSAGE\tKIND\tFROM\tIN\tWORK\tTEXT")
-		for _, m := range all {
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", cell(m.ID), cell(m.Kind), cell(m.From), orDash(m.Thread+m.Direct), orDash(m.Work), brief(m.says()))
-		}
-	})
+	rows := make([][]string, len(all))
+	for i, m := range all {
+		rows[i] = []string{cell(m.ID), cell(m.Kind), cell(m.From), brief(m.says()), orDash(m.Thread + m.Direct), orDash(m.Work)}
+	}
+	return a.writeColumns(w, []column{{"MESSAGE", fixed}, {"KIND", fixed}, {"FROM", flexible}, {"TEXT", flexible}, {"IN", wide}, {"WORK", wide}}, rows)
 }
 
 func (a *app) aghDone() *cobra.Command {

@@ -70,11 +70,11 @@ func (a *app) aghKeysList() *cobra.Command {
 				_, err := fmt.Fprintln(w, "There are no keys. Make one with parley agh keys new NICKNAME.")
 				return err
 			}
-			return table(w, func(w io.Writer) {
-				for _, info := range list {
-					fmt.Fprintf(w, "%s\t%s\n", info.Handle, info.PubKey)
-				}
-			})
+			rows := make([][]string, len(list))
+			for i, info := range list {
+				rows[i] = []string{info.Handle, info.PubKey}
+			}
+			return a.writeColumns(w, []column{{"HANDLE", fixed}, {"PUBLIC KEY", flexible}}, rows)
 		})
 	})
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"io"
 	"net/url"
 
@@ -62,7 +61,7 @@ func (a *app) aghMessages(f *conversations) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return a.print(answer, func(w io.Writer) error { return writeAGHMessages(w, all) })
+		return a.print(answer, func(w io.Writer) error { return a.writeAGHMessages(w, all) })
 	})
 	addConversation(c, f, &channel, &id)
 	c.Flags().StringVar(&before, "before", "", "only what was said before this `ID`, the nearest")
@@ -73,11 +72,12 @@ func (a *app) aghMessages(f *conversations) *cobra.Command {
 	return c
 }
 
-func writeAGHMessages(w io.Writer, all []aghMessage) error {
-	return table(w, func(w io.Writer) {
-		fmt.Fprintln(w, "TIME\tMESSAGE\tKIND\tFROM\tTO\tWORK\tTEXT")
-		for _, m := range all {
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", cell(m.Time), cell(m.ID), cell(m.Kind), cell(m.From), orDash(m.To), orDash(m.Work), brief(m.says()))
-		}
-	})
+func (a *app) writeAGHMessages(w io.Writer, all []aghMessage) error {
+	rows := make([][]string, len(all))
+	for i, m := range all {
+		rows[i] = []string{cell(m.ID), cell(m.Kind), cell(m.From), brief(m.says()), orDash(m.To), orDash(m.Work), cell(m.Time)}
+	}
+	return a.writeColumns(w, []column{
+		{"MESSAGE", fixed}, {"KIND", fixed}, {"FROM", flexible}, {"TEXT", flexible}, {"TO", wide}, {"WORK", wide}, {"TIME", wide},
+	}, rows)
 }

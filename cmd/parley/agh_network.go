@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
@@ -77,6 +78,15 @@ func brief(s string) string {
 		s = string([]rune(s)[:mostShown-1]) + "…"
 	}
 	return cell(s)
+}
+
+// agoText is how long a time is past that AGH wrote as text.
+func agoText(at string) string {
+	t, err := time.Parse(time.RFC3339Nano, at)
+	if err != nil {
+		return orDash(at)
+	}
+	return ago(t)
 }
 
 // orDash is a cell that must not be empty.

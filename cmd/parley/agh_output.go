@@ -15,7 +15,7 @@ const jsonFlag = "json"
 
 // withForms gives a command the forms of output that AGH's own have.
 func (a *app) withForms(c *cobra.Command) *cobra.Command {
-	c.Flags().StringVarP(&a.output, "output", "o", "human", "form of what is printed: human, json, jsonl (a line for each item of a list) or toon")
+	c.Flags().StringVarP(&a.output, "output", "o", "human", "form of what is printed: human, wide (every column of a list), json, jsonl (a line for each item of a list) or toon")
 	a.output = "text" // what it says when no flag is given, as for every command
 	c.Flags().BoolFunc(jsonFlag, "the same as -o json", func(string) error {
 		a.output = "json"

@@ -41,7 +41,7 @@ echo ==elsewhere; parley channels list -o toon 2>&1 || true
 		t.Errorf("a status that is no list: %s", part["status"])
 	}
 	for name, want := range map[string]string{
-		"toon": "work:\n  work_id: work_tide_1\n", "human": "work_tide_1", "wrong": "human, json, jsonl or toon", "elsewhere": "text, json or wide",
+		"toon": "work:\n  work_id: work_tide_1\n", "human": "work_tide_1", "wrong": "human, wide, json, jsonl or toon", "elsewhere": "text, json or wide",
 	} {
 		if !strings.Contains(part[name], want) {
 			t.Errorf("%s: %q is not in %s", name, want, part[name])

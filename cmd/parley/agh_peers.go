@@ -38,21 +38,20 @@ func (a *app) aghPeers() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return a.print(raw, func(w io.Writer) error { return writePeers(w, peers) })
+		return a.print(raw, func(w io.Writer) error { return a.writePeers(w, peers) })
 	})
 }
 
-func writePeers(w io.Writer, peers []aghPeer) error {
+func (a *app) writePeers(w io.Writer, peers []aghPeer) error {
 	if len(peers) == 0 {
 		_, err := fmt.Fprintln(w, "There are no such peers. Join one with parley agh join.")
 		return err
 	}
-	return table(w, func(w io.Writer) {
-		fmt.Fprintln(w, "PEER\tCHANNEL\tPRESENCE\tSESSION\tNAME")
-		for _, p := range peers {
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", cell(p.ID), cell(p.Channel), cell(p.Presence), orDash(p.Session), brief(p.Name))
-		}
-	})
+	rows := make([][]string, len(peers))
+	for i, p := range peers {
+		rows[i] = []string{cell(p.ID), cell(p.Channel), cell(p.Presence), orDash(p.Session), brief(p.Name)}
+	}
+	return a.writeColumns(w, []column{{"PEER", flexible}, {"CHANNEL", flexible}, {"PRESENCE", fixed}, {"SESSION", fixed}, {"NAME", wide}}, rows)
 }
 
 func (a *app) aghJoin() *cobra.Command {

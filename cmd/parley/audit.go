@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	v1 "github.com/parley-hub/parley/client/v1"
+	"github.com/parley-hub/parley/fault"
 )
 
 func (a *app) audit() *cobra.Command {
@@ -40,6 +41,9 @@ func (a *app) audit() *cobra.Command {
 			return err
 		}
 		if follow {
+			if err := checkAuditKind(ctx, hub, kind); err != nil {
+				return err
+			}
 			ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
 			defer stop()
 			return hub.FollowAudit(ctx, q, after, func(f v1.Frame) error {
@@ -58,7 +62,16 @@ func (a *app) audit() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return a.print(page.Raw, func(w io.Writer) error {
+		if len(page.Items) == 0 {
+			if err := checkAuditKind(ctx, hub, kind); err != nil {
+				return err
+			}
+		}
+		return a.print(page.Raw, func(io.Writer) error {
+			if len(page.Items) == 0 {
+				_, err := fmt.Fprintln(a.err, "There are no such records.")
+				return err
+			}
 			for _, record := range page.Items {
 				if err := a.auditLine(record); err != nil {
 					return err
@@ -81,6 +94,31 @@ func (a *app) audit() *cobra.Command {
 	f.IntVar(&limit, "limit", 50, "at most so many")
 	f.BoolVar(&follow, "follow", false, "stay, and print what comes")
 	return c
+}
+
+// hubAuditKinds are the kinds of the records that the hub and its dialects write.
+var hubAuditKinds = []string{
+	"acted_for", "agent_registered", "agent_unregistered", "agh_message", "agh_trust", "auth_failed", "channel_closed", "channel_created",
+	"channel_deleted", "channel_expired", "channel_imported", "channel_log_long", "content_dropped", "expectation_violated", "home_deleted",
+	"key_added", "key_revoked", "keys_imported", "operator_rule_set", "request_ended", "resume_set", "rule_set", "session_ended", "session_started",
+	"skill_set", "task_terminated", "turn_failed",
+}
+
+// checkAuditKind refuses a kind that no record can be of. A program that embeds a
+// hub writes kinds of its own: a kind that the audit holds is known.
+func checkAuditKind(ctx context.Context, hub *v1.Client, kind string) error {
+	if kind == "" || slices.Contains(hubAuditKinds, kind) {
+		return nil
+	}
+	page, err := hub.Audit(ctx, url.Values{"kind": {kind}, "limit": {"1"}})
+	if err != nil || len(page.Items) > 0 {
+		return err
+	}
+	known, err := auditKinds(ctx, hub)
+	if err != nil {
+		return err
+	}
+	return fault.New(fault.Invalid, "the kind %q is unknown; it is one of %s", kind, strings.Join(known, ", "))
 }
 
 // auditLine prints a record: in words on a terminal or where text is asked for,

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	v1 "github.com/parley-hub/parley/client/v1"
+	"github.com/parley-hub/parley/journal/cluster"
 	"github.com/parley-hub/parley/journal/disk"
 	"github.com/parley-hub/parley/journal/disk/repair"
 	"github.com/parley-hub/parley/server/access"
@@ -24,18 +25,18 @@ func (a *app) backup() *cobra.Command {
 		Short: "Back a running hub up into a new folder here",
 		Long: `Back a running hub up, as an operator, into a new folder on this side. The hub
 goes on meanwhile; the backup holds what was durable at one moment, with the access
-keys, hashed. Turn it into a data folder with parley restore.`,
+keys, hashed. Turn it into a data folder with parley restore. The backup of a cluster
+has all its shards; begin a cluster with it with parley cluster init --from.`,
 		Example: "  parley backup ./backup-monday",
 		Args:    cobra.ExactArgs(1),
 	}
 	flags := addHub(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if _, err := os.Lstat(args[0]); err == nil {
-			return fmt.Errorf("%s exists already; back up into a folder that does not", args[0])
+			return fmt.Errorf("%s exists already; name a folder that does not exist", args[0])
 		}
 		hub, err := a.findHub(flags, v1.Options{})
-		var none *noHubError
-		if errors.As(err, &none) && flags.settings.named("data") {
+		if none, ok := errors.AsType[*noHubError](err); ok && flags.settings.named("data") {
 			err = cmp.Or(mustExist(none.data.Dir), err)
 		}
 		if err != nil {
@@ -47,14 +48,19 @@ keys, hashed. Turn it into a data folder with parley restore.`,
 		}
 		tell, end := a.progress()
 		received := &counter{r: archive}
-		err = repair.Unpack(received, args[0], disk.Options{}, tell)
+		ofCluster, err := cluster.Unpack(received, args[0], disk.Options{}, tell)
 		end()
 		if err := errors.Join(err, archive.Close()); err != nil {
-			return fmt.Errorf("the backup is not whole: %w; remove %s and try again", err, args[0])
+			return fmt.Errorf("the backup is incomplete: %w; remove %s and try again", err, args[0])
 		}
 		data := map[string]any{"backup": args[0], "bytes": received.n}
+		next := fmt.Sprintf("turn it into a data folder with parley restore %s --data NEW", shellWord(args[0]))
+		if ofCluster {
+			data["cluster"] = true
+			next = fmt.Sprintf("begin a cluster with it: parley cluster init --cluster URL --from %s --data NEW", shellWord(args[0]))
+		}
 		return a.print(data, func(w io.Writer) error {
-			_, err := fmt.Fprintf(w, "%s holds the backup (%d bytes); turn it into a data folder with parley restore %s --data NEW\n", args[0], received.n, args[0])
+			_, err := fmt.Fprintf(w, "%s holds the backup (%d bytes); %s\n", args[0], received.n, next)
 			return err
 		})
 	}
@@ -90,6 +96,9 @@ are listed, so that they can be revoked again.`,
 			return err
 		}
 		to := settings.Data.Dir
+		if shards, err := cluster.BackupShards(disk.Options{}, args[0]); err == nil && shards > 0 {
+			return fmt.Errorf("%s is the backup of a cluster; begin a cluster with it: parley cluster init --cluster URL --from %s --data NEW", args[0], shellWord(args[0]))
+		}
 		tell, end := a.progress()
 		err = repair.Restore(args[0], to, disk.Options{}, tell)
 		end()

@@ -26,6 +26,9 @@ import (
 // benchmark measures one thing against its floors.
 type benchmark func(ctx context.Context, plan bench.Plan) (bench.Report, error)
 
+// childFlag makes this program one of those that the cluster bench starts.
+const childFlag = "cluster-child"
+
 // benches are what `parley bench` can measure.
 var benches = map[string]benchmark{
 	"ag2": benchAG2(""),
@@ -37,6 +40,9 @@ var benches = map[string]benchmark{
 	},
 	"bridge": func(ctx context.Context, plan bench.Plan) (bench.Report, error) {
 		return bridgebench.Run(ctx, bridgebench.Options{Plan: plan})
+	},
+	"cluster": func(ctx context.Context, plan bench.Plan) (bench.Report, error) {
+		return journalbench.RunCluster(ctx, journalbench.ClusterOptions{Plan: plan, Args: []string{"bench", "--" + childFlag}})
 	},
 	"events": func(ctx context.Context, plan bench.Plan) (bench.Report, error) {
 		return hpdbench.Run(ctx, hpdbench.Options{Plan: plan})
@@ -55,7 +61,7 @@ var benches = map[string]benchmark{
 
 func (a *app) bench(known map[string]benchmark) *cobra.Command {
 	names := slices.Sorted(maps.Keys(known))
-	var check, list, floor bool
+	var check, list, floor, child bool
 	var seconds float64
 	var against string
 	c := &cobra.Command{
@@ -73,6 +79,10 @@ the run was too noisy to say.`,
 		RunE: func(c *cobra.Command, args []string) error {
 			if floor {
 				return ag2bench.ServeFloor(c.Context(), a.in, a.out)
+			}
+			if child {
+				journalbench.ServeChild()
+				return usageError("--%s is for the processes that a bench starts", childFlag)
 			}
 			if list {
 				return a.print(map[string]any{"benches": names}, func(w io.Writer) error {
@@ -101,7 +111,10 @@ the run was too noisy to say.`,
 	c.Flags().Float64Var(&seconds, "seconds", 0, "time for each figure, for siege for all (default 15, for siege 48)")
 	c.Flags().StringVar(&against, "against", "", "of ag2: measure the hub at this `URL` beside ours, such as ws://127.0.0.1:7441")
 	c.Flags().BoolVar(&floor, floorFlag, false, "be the server that a hub is measured against")
-	_ = c.Flags().MarkHidden(floorFlag) // it exists
+	c.Flags().BoolVar(&child, childFlag, false, "be a server or a node that the cluster bench started")
+	for _, flag := range []string{floorFlag, childFlag} {
+		_ = c.Flags().MarkHidden(flag) // it exists
+	}
 	return c
 }
 

@@ -17,7 +17,7 @@ func benchAG2(against string) benchmark {
 	return func(ctx context.Context, plan bench.Plan) (bench.Report, error) {
 		self, err := os.Executable()
 		if err != nil {
-			return bench.Report{}, errors.New("the hub is this program, which cannot be found: " + err.Error())
+			return bench.Report{}, errors.New("this program, which is also the hub, cannot be found: " + err.Error())
 		}
 		return ag2bench.Run(ctx, ag2bench.Options{
 			Plan: plan, Against: against,
@@ -41,7 +41,7 @@ func benchHub(program string) func(ctx context.Context, dir string) *exec.Cmd {
 func benchSiege(ctx context.Context, plan bench.Plan) (bench.Report, error) {
 	self, err := os.Executable()
 	if err != nil {
-		return bench.Report{}, errors.New("the hub is this program, which cannot be found: " + err.Error())
+		return bench.Report{}, errors.New("this program, which is also the hub, cannot be found: " + err.Error())
 	}
 	return siegebench.Run(ctx, siegebench.Options{Plan: plan, Hub: siegeHub(self), Floor: benchFloor(self)})
 }

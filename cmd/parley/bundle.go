@@ -18,7 +18,7 @@ import (
 // then puts it there in one step.
 func (a *app) exportBundle(ctx context.Context, hub *v1.Client, id, file string, home bool) error {
 	if _, err := os.Lstat(file); err == nil {
-		return fmt.Errorf("%s exists already; export into a file that does not", file)
+		return fmt.Errorf("%s exists already; name a file that does not exist", file)
 	}
 	from, err := hub.Bundle(ctx, id, home)
 	if err != nil {
@@ -32,7 +32,7 @@ func (a *app) exportBundle(ctx context.Context, hub *v1.Client, id, file string,
 	defer os.Remove(out.Name())
 	held, err := checkBundle(io.TeeReader(from, out))
 	if err := errors.Join(err, out.Sync(), out.Close()); err != nil {
-		return fmt.Errorf("the bundle is not whole: %w; try again", err)
+		return fmt.Errorf("the bundle is incomplete: %w; try again", err)
 	}
 	if err := os.Rename(out.Name(), file); err != nil {
 		return err
@@ -76,11 +76,13 @@ func checkBundle(from io.Reader) (h holding, err error) {
 			continue
 		}
 		h.channels++
-		for _, err := range in.Envelopes(part.Channel) {
+		for e, err := range in.Envelopes(part.Channel) {
 			if err != nil {
 				return h, err
 			}
-			h.envelopes++
+			if !e.Side {
+				h.envelopes++
+			}
 		}
 	}
 }
@@ -100,7 +102,7 @@ the channel it was, and nobody is told. It needs an operator's key.`,
 			return err
 		}
 		defer file.Close()
-		// A damaged one is found before anything is sent.
+		// A damaged bundle is found before anything is sent.
 		if _, err := checkBundle(file); err != nil {
 			return fmt.Errorf("%s: %w", args[0], err)
 		}

@@ -6,7 +6,7 @@ import (
 	"github.com/parley-hub/parley/hub"
 )
 
-// channelLog logs how channels begin and end, for who looks closely.
+// channelLog logs how channels begin and end, at the level debug.
 type channelLog struct {
 	hub.NoopListener
 	log *slog.Logger

@@ -51,6 +51,15 @@ func findChannel(ctx context.Context, hub *v1.Client, ref string) (string, error
 	return "", ambiguous(ref, found)
 }
 
+// namedChannel returns the channel that a person named.
+func namedChannel(ctx context.Context, hub *v1.Client, name string) (*v1.Channel, error) {
+	id, err := findChannel(ctx, hub, name)
+	if err != nil {
+		return nil, err
+	}
+	return hub.Channel(ctx, id)
+}
+
 // channelsNamed finds the channels with a title or a prefix of an id. More than
 // maxCandidates of each are not looked for.
 func channelsNamed(ctx context.Context, hub *v1.Client, ref string) ([]v1.Channel, error) {

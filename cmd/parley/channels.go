@@ -78,11 +78,7 @@ func (a *app) channelsShow() *cobra.Command {
 		Example: "  parley channels show $CHANNEL",
 		Args:    cobra.ExactArgs(1),
 	}, func(ctx context.Context, hub *v1.Client, args []string) error {
-		id, err := findChannel(ctx, hub, args[0])
-		if err != nil {
-			return err
-		}
-		ch, err := hub.Channel(ctx, id)
+		ch, err := namedChannel(ctx, hub, args[0])
 		if err != nil {
 			return err
 		}

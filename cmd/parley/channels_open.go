@@ -76,7 +76,7 @@ func (a *app) knobs(o *v1.Opening, text, graphName string) error {
 		return nil
 	}
 	if all["graph"] != nil {
-		return usageError("--knobs has a graph, and so has --graph; give one of them")
+		return usageError("--knobs and --graph both give a graph; give one of them")
 	}
 	file, err := a.graphFile(graphName, nil)
 	if err != nil {
@@ -129,8 +129,9 @@ func (a *app) openAwaiting(ctx context.Context, hub *v1.Client, o v1.Opening) (*
 	}
 }
 
-// awaited are who has not answered the invitation to what was just asked for. The
-// hub names a channel only once it is open, so it is found by what it is.
+// awaited lists the participants that have not answered the invitation to the channel
+// that is being opened. The hub returns a channel's id only once it is open, so the
+// channel is found by its type, creator and participants.
 func awaited(ctx context.Context, hub *v1.Client, o v1.Opening) []string {
 	q := map[string][]string{"state": {"pending"}, "type": {o.Type}, "newest": {"true"}, "limit": {"10"}}
 	if o.Creator != "" {

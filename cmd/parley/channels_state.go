@@ -20,11 +20,7 @@ func (a *app) channelsState() *cobra.Command {
 		Example: "  parley channels state $CHANNEL --at 3",
 		Args:    cobra.ExactArgs(1),
 	}, func(ctx context.Context, hub *v1.Client, args []string) error {
-		id, err := findChannel(ctx, hub, args[0])
-		if err != nil {
-			return err
-		}
-		ch, err := hub.Channel(ctx, id)
+		ch, err := namedChannel(ctx, hub, args[0])
 		if err != nil {
 			return err
 		}
@@ -32,7 +28,7 @@ func (a *app) channelsState() *cobra.Command {
 		if c.Flags().Changed("at") {
 			sequence = &at
 		}
-		past, err := hub.StateAt(ctx, id, sequence)
+		past, err := hub.StateAt(ctx, ch.ID, sequence)
 		if err != nil {
 			return err
 		}

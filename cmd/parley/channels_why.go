@@ -24,11 +24,7 @@ read, and which rules were passed over. Without a SEQUENCE of a turn, the last.`
 		Example: "  parley channels why $WORKFLOW",
 		Args:    cobra.RangeArgs(1, 2),
 	}, func(ctx context.Context, hub *v1.Client, args []string) error {
-		id, err := findChannel(ctx, hub, args[0])
-		if err != nil {
-			return err
-		}
-		ch, err := hub.Channel(ctx, id)
+		ch, err := namedChannel(ctx, hub, args[0])
 		if err != nil {
 			return err
 		}
@@ -40,12 +36,12 @@ read, and which rules were passed over. Without a SEQUENCE of a turn, the last.`
 			}
 			before = at + 1
 		}
-		page, err := hub.Path(ctx, id, url.Values{"before": {strconv.FormatUint(before, 10)}, "limit": {"1"}})
+		page, err := hub.Path(ctx, ch.ID, url.Values{"before": {strconv.FormatUint(before, 10)}, "limit": {"1"}})
 		if err != nil {
 			return err
 		}
 		if len(page.Items) == 0 {
-			return fault.New(fault.NotFound, "nobody has taken a turn up to there; parley tail %s shows what happened", id)
+			return fault.New(fault.NotFound, "nobody has taken a turn up to there; parley tail %s shows what happened", ch.ID)
 		}
 		step := page.Items[len(page.Items)-1]
 		if len(args) == 2 && step.Sequence != before-1 {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,9 +12,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/parley-hub/parley/client/hpd"
 	v1 "github.com/parley-hub/parley/client/v1"
 	"github.com/parley-hub/parley/dialect/agh/wire"
 	"github.com/parley-hub/parley/envelope"
+	"github.com/parley-hub/parley/request"
 	"github.com/parley-hub/parley/server/config"
 )
 
@@ -31,8 +34,11 @@ type completer func(a *app, c *cobra.Command, args []string) []string
 // completeArguments are the completers by the argument's name in a usage line,
 // and completeFlags by the flag's name.
 var (
-	completeArguments = map[string]completer{"CHANNEL": channelIDs, "NAME": agentNames, "AGENT": agentNames, "TYPE": channelTypes}
-	completeFlags     = map[string]completer{
+	completeArguments = map[string]completer{
+		"CHANNEL": channelIDs, "NAME": agentNames, "AGENT": agentNames, "TYPE": channelTypes,
+		"REQUEST": requestIDs, "TASK": taskIDs, "KEY": keyIDs, "SESSION": sessionIDs,
+	}
+	completeFlags = map[string]completer{
 		"as": agentNames, "agent": agentNames, "to": agentNames, "for": agentNames, "asked-by": agentNames, "waiting-for": agentNames,
 		"channel": channelIDs, "type": typeNames, "kind": kinds, "set": settingKeys,
 	}
@@ -101,8 +107,7 @@ func (a *app) askFor(c *cobra.Command, ask func(ctx context.Context, hub *v1.Cli
 		}
 	}
 	hub, err := a.findHub(flags, v1.Options{})
-	var none *noHubError
-	if errors.As(err, &none) && !flags.settings.named("data") {
+	if _, ok := errors.AsType[*noHubError](err); ok && !flags.settings.named("data") {
 		hub, err = hubAt(defaultHub, v1.Options{Token: lookup(a.environ, "PARLEY_TOKEN")})
 	}
 	if err != nil {
@@ -113,34 +118,81 @@ func (a *app) askFor(c *cobra.Command, ask func(ctx context.Context, hub *v1.Cli
 	_ = ask(ctx, hub) // likewise
 }
 
-func channelIDs(a *app, c *cobra.Command, _ []string) (found []string) {
+// listed asks for a page of a list, and has a word for each item; an empty word is left
+// out.
+func listed[T any](a *app, c *cobra.Command, list func(*v1.Client, context.Context, url.Values) (*v1.Page[T], error), query url.Values, word func(*T) string) (found []string) {
+	query.Set("limit", maxCompletions)
 	a.askFor(c, func(ctx context.Context, hub *v1.Client) error {
-		page, err := hub.Channels(ctx, url.Values{"newest": {"true"}, "limit": {maxCompletions}})
+		page, err := list(hub, ctx, query)
 		if err != nil {
 			return err
 		}
-		found = append(found, cobra.CompletionWithDesc(latestChannel, "the one that was opened last"))
-		for _, ch := range page.Items {
-			about := strings.TrimSpace(ch.Manifest.Type + " " + oneLine(ch.Labels[titleLabel]))
-			found = append(found, cobra.CompletionWithDesc(ch.ID, about))
+		for i := range page.Items {
+			if completion := word(&page.Items[i]); completion != "" {
+				found = append(found, completion)
+			}
 		}
 		return nil
 	})
 	return found
 }
 
-func agentNames(a *app, c *cobra.Command, args []string) (found []string) {
-	a.askFor(c, func(ctx context.Context, hub *v1.Client) error {
-		page, err := hub.Agents(ctx, url.Values{"limit": {maxCompletions}})
-		if err != nil {
-			return err
+func channelIDs(a *app, c *cobra.Command, _ []string) []string {
+	found := listed(a, c, (*v1.Client).Channels, url.Values{"newest": {"true"}}, func(ch *v1.Channel) string {
+		return cobra.CompletionWithDesc(ch.ID, oneLine(ch.Manifest.Type+" "+ch.Labels[titleLabel]))
+	})
+	if len(found) == 0 {
+		return nil
+	}
+	return append(found, cobra.CompletionWithDesc(latestChannel, "the one that was opened last"))
+}
+
+func agentNames(a *app, c *cobra.Command, args []string) []string {
+	return listed(a, c, (*v1.Client).Agents, url.Values{}, func(agent *v1.Agent) string {
+		if name := agent.Passport.Name; name == oneLine(name) && !slices.Contains(args, name) {
+			return name
 		}
-		for _, agent := range page.Items {
-			if name := agent.Passport.Name; name == oneLine(name) && !slices.Contains(args, name) {
-				found = append(found, name)
+		return ""
+	})
+}
+
+// requestIDs are those of open requests for what answers them, and else of all.
+func requestIDs(a *app, c *cobra.Command, _ []string) []string {
+	query := url.Values{}
+	if c.Name() == "answer" {
+		query.Set("state", string(request.Open))
+	}
+	return listed(a, c, (*v1.Client).Requests, query, func(r *v1.Request) string {
+		return cobra.CompletionWithDesc(r.ID, oneLine(r.Kind+" "+r.Title))
+	})
+}
+
+func taskIDs(a *app, c *cobra.Command, _ []string) []string {
+	return listed(a, c, (*v1.Client).Tasks, url.Values{}, func(t *v1.Task) string {
+		return cobra.CompletionWithDesc(t.ID, oneLine(t.State+" "+t.Spec.Title))
+	})
+}
+
+func keyIDs(a *app, c *cobra.Command, _ []string) (found []string) {
+	a.askFor(c, func(ctx context.Context, hub *v1.Client) error {
+		keys, err := hub.Keys(ctx)
+		for _, k := range keys {
+			found = append(found, cobra.CompletionWithDesc(k.ID, oneLine(cmp.Or(k.Agent, k.Role))))
+		}
+		return err
+	})
+	return found
+}
+
+func sessionIDs(a *app, c *cobra.Command, _ []string) (found []string) {
+	a.askFor(c, func(ctx context.Context, hub *v1.Client) error {
+		sessions, _, err := hpd.New(hub).Sessions(ctx, url.Values{"limit": {maxCompletions}})
+		for _, s := range sessions {
+			if s.ID == oneLine(s.ID) { // one that a shell's line cannot hold is left out
+				found = append(found, s.ID)
 			}
 		}
-		return nil
+		return err
 	})
 	return found
 }
@@ -175,22 +227,30 @@ func kinds(a *app, c *cobra.Command, _ []string) (found []string) {
 			found = append(found, string(kind))
 		}
 	case path == "parley audit":
-		a.askFor(c, func(ctx context.Context, hub *v1.Client) error {
-			page, err := hub.Audit(ctx, url.Values{"limit": {maxCompletions}})
-			if err != nil {
-				return err
-			}
-			for _, raw := range page.Items {
-				var record struct{ Kind string }
-				if json.Unmarshal(raw, &record) == nil && !slices.Contains(found, record.Kind) {
-					found = append(found, record.Kind)
-				}
-			}
-			return nil
+		a.askFor(c, func(ctx context.Context, hub *v1.Client) (err error) {
+			found, err = auditKinds(ctx, hub)
+			return err
 		})
-		slices.Sort(found)
 	}
 	return found
+}
+
+// auditKinds are the hub's own and those of the newest records: a program that embeds
+// a hub writes kinds of its own.
+func auditKinds(ctx context.Context, hub *v1.Client) (found []string, err error) {
+	page, err := hub.Audit(ctx, url.Values{"limit": {maxCompletions}, "newest": {"true"}})
+	if err != nil {
+		return nil, err
+	}
+	found = slices.Clone(hubAuditKinds)
+	for _, raw := range page.Items {
+		var record struct{ Kind string }
+		if json.Unmarshal(raw, &record) == nil && !slices.Contains(found, record.Kind) {
+			found = append(found, record.Kind)
+		}
+	}
+	slices.Sort(found)
+	return found, nil
 }
 
 func settingKeys(*app, *cobra.Command, []string) (found []string) {

@@ -11,12 +11,12 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/parley-hub/parley/console"
-	"github.com/parley-hub/parley/dialect/ag2"
 	"github.com/parley-hub/parley/hub"
 	"github.com/parley-hub/parley/identity"
 	"github.com/parley-hub/parley/internal/answers"
 	"github.com/parley-hub/parley/internal/logsample"
 	"github.com/parley-hub/parley/journal"
+	"github.com/parley-hub/parley/journal/cluster"
 	"github.com/parley-hub/parley/journal/disk"
 	"github.com/parley-hub/parley/server"
 	"github.com/parley-hub/parley/server/access"
@@ -36,6 +36,11 @@ func compose(ctx context.Context, cfg config.Config, engine journal.Engine, log 
 	if log.Enabled(ctx, slog.LevelDebug) {
 		opts.Listeners = append(opts.Listeners, channelLog{log: log})
 	}
+	spans, err := tracingOf(ctx, cfg.Tracing, log)
+	if err != nil {
+		return server.Deps{}, nil, err
+	}
+	opts.Tracing = spans.provider()
 	h, err := hub.Open(ctx, engine, opts)
 	if err != nil {
 		return server.Deps{}, nil, err
@@ -51,7 +56,11 @@ func compose(ctx context.Context, cfg config.Config, engine journal.Engine, log 
 		return server.Deps{}, nil, err
 	}
 	budget := answers.New(int64(cfg.Limits.Answers))
-	host := hostOf(cfg, h, log)
+	host, err := hostOf(cfg, h, log)
+	if err != nil {
+		h.Close()
+		return server.Deps{}, nil, err
+	}
 	dialects, err := dialectsOf(cfg, h, keys, budget, host, log)
 	if err != nil {
 		h.Close()
@@ -71,10 +80,10 @@ func compose(ctx context.Context, cfg config.Config, engine journal.Engine, log 
 			return server.Deps{}, nil, err
 		}
 	}
-	registry := registryOf(hubMetrics{h}, journalMetrics{engine})
+	registry := registryOf(append(spans.collectors(), hubMetrics{h}, journalMetrics{engine})...)
 	recorder := recorderOf(registry, engine)
 	v1 := api.New(api.Config{
-		Hub: h, Backup: backupOf(engine), Version: thisBuild().Version, Name: hostName(), Log: log, Stopping: server.Stopping,
+		Hub: h, Backup: backupOf(engine), Cluster: clusterHealth(cfg, engine), Version: thisBuild().Version, Name: hostName(), Log: log, Stopping: server.Stopping,
 		Stands: keys.Stands, Keys: keys, Sessions: sessions, Stats: recorder, RefusedAtDoor: refusedAtDoor(registry), Answers: budget, Chat: talks, ChatUser: chatUser(cfg, h),
 		Warnings: dialects.channelWarnings, Takes: dialects.checkEnvelope, TakesOpening: dialects.checkOpening,
 		Limits: api.Limits{
@@ -109,6 +118,7 @@ func compose(ctx context.Context, cfg config.Config, engine journal.Engine, log 
 		talks.Close()
 		err := dialects.close()
 		h.Close()
+		spans.close(cfg) // behind the hub, which ends its spans as it closes
 		return err
 	}
 	return deps, closeAll, nil
@@ -142,14 +152,16 @@ const auditTimeout = 2 * time.Second
 
 // backupOf streams a backup of an engine that can make one.
 func backupOf(engine journal.Engine) func(context.Context, io.Writer) error {
-	store, ok := engine.(*disk.Engine)
-	if !ok {
-		return nil
+	switch store := engine.(type) {
+	case *disk.Engine:
+		return func(ctx context.Context, w io.Writer) error {
+			_, err := store.Backup(ctx, w, nil)
+			return err
+		}
+	case *cluster.Engine:
+		return store.Backup
 	}
-	return func(ctx context.Context, w io.Writer) error {
-		_, err := store.Backup(ctx, w, nil)
-		return err
-	}
+	return nil
 }
 
 func hubOptions(cfg config.Config, keys *access.Keys, log *slog.Logger) hub.Options {
@@ -158,7 +170,7 @@ func hubOptions(cfg config.Config, keys *access.Keys, log *slog.Logger) hub.Opti
 		Log:          log,
 		TrustClients: trustsClients(cfg),
 
-		IgnoreExpectations: ag2.Section.Of(&cfg).Expectations == ag2.ExpectNothing,
+		IgnoreExpectations: ignoresExpectations(cfg),
 
 		InviteAckTimeout:  cfg.Hub.InviteAckTimeout,
 		TTLSweep:          offIfZero(cfg.Hub.TTLSweepInterval),
@@ -201,8 +213,8 @@ func hubOptions(cfg config.Config, keys *access.Keys, log *slog.Logger) hub.Opti
 	}
 }
 
-// offIfZero turns a setting's zero, which switches a sweep off, into the hub's
-// own word for that: its zero is the default.
+// offIfZero translates a setting of 0, which switches a sweep off, to -1, because 0
+// selects the default in hub.Options.
 func offIfZero[T ~int64](interval T) T {
 	if interval == 0 {
 		return -1

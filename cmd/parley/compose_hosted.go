@@ -5,12 +5,11 @@ import (
 	"log/slog"
 	"os"
 
-	"github.com/go-json-experiment/json"
-
 	"github.com/parley-hub/parley/agent/runner"
 	"github.com/parley-hub/parley/dialect/hpd/wire"
 	"github.com/parley-hub/parley/fault"
 	"github.com/parley-hub/parley/hub"
+	"github.com/parley-hub/parley/server/budget"
 	"github.com/parley-hub/parley/server/chat"
 	"github.com/parley-hub/parley/server/config"
 	"github.com/parley-hub/parley/server/hosted"
@@ -18,9 +17,13 @@ import (
 
 // hostOf runs agent definitions in this process, if agents.hosted says so. The
 // providers' keys come from the environment of the hub.
-func hostOf(cfg config.Config, h *hub.Hub, log *slog.Logger) *hosted.Host {
+func hostOf(cfg config.Config, h *hub.Hub, log *slog.Logger) (*hosted.Host, error) {
 	if !cfg.Agents.Hosted {
-		return nil
+		return nil, nil
+	}
+	limits, prices, err := hostedLimits(cfg.Agents)
+	if err != nil {
+		return nil, err
 	}
 	environ := os.Environ()
 	return hosted.New(hosted.Config{
@@ -33,9 +36,25 @@ func hostOf(cfg config.Config, h *hub.Hub, log *slog.Logger) *hosted.Host {
 			p, err := flags.open(ctx, key)
 			return p, key, err
 		},
-		Ledger: func(definition string) runner.Ledger { return spending{h, definition} },
-		Runs:   cfg.Agents.Runs, Tokens: int64(cfg.Agents.Tokens), Log: log,
-	})
+		Budgets: &budget.Store{Hub: h}, Limits: limits, Prices: prices, Runs: cfg.Agents.Runs, Log: log,
+	}), nil
+}
+
+// hostedLimits are what each definition may spend.
+func hostedLimits(a config.Agents) (limits budget.Limits, prices runner.Prices, err error) {
+	limits = budget.Limits{Tokens: int64(a.Tokens), Turns: int64(a.Turns), Nanoseconds: int64(a.Time)}
+	for _, one := range []struct {
+		text string
+		into *runner.Money
+	}{{a.Money, &limits.Money}, {a.PriceInput, &prices.Input}, {a.PriceOutput, &prices.Output}} {
+		if *one.into, err = runner.ParseMoney(one.text); err != nil {
+			return limits, prices, err
+		}
+	}
+	if limits.Money > 0 && prices == (runner.Prices{}) {
+		err = fault.New(fault.Invalid, "agents.money needs the prices of the model: set agents.price_input and agents.price_output")
+	}
+	return limits, prices, err
 }
 
 // definitions are where agent definitions are stored.
@@ -62,34 +81,4 @@ func hostedChats(host *hosted.Host, all dialects) func(ctx context.Context, agen
 		}
 		return nil, false, nil
 	}
-}
-
-// spendingKind is the kind of the documents that say what definitions have spent.
-const spendingKind = "agent-budget"
-
-// spending keeps what a definition has spent as a document of the hub.
-type spending struct {
-	hub        *hub.Hub
-	definition string
-}
-
-// Load reads the document; where there is none nothing was spent.
-func (s spending) Load(ctx context.Context) (spent runner.Spent, err error) {
-	d, err := s.hub.Document(ctx, spendingKind, s.definition)
-	if fault.CodeOf(err) == fault.NotFound {
-		return spent, nil
-	}
-	if err == nil {
-		err = json.Unmarshal(d.Data, &spent)
-	}
-	return spent, err
-}
-
-// Save replaces the document.
-func (s spending) Save(ctx context.Context, spent runner.Spent) error {
-	data, err := json.Marshal(spent)
-	if err == nil {
-		_, err = s.hub.PutDocument(ctx, spendingKind, s.definition, data, nil)
-	}
-	return err
 }

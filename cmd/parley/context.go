@@ -133,16 +133,15 @@ func (a *app) contextList() *cobra.Command {
 					_, err := fmt.Fprintln(w, "There are no contexts; parley context add NAME --hub URL makes one.")
 					return err
 				}
-				return table(w, func(w io.Writer) {
-					fmt.Fprintln(w, "\tNAME\tHUB\tTOKEN")
-					for _, c := range f.Contexts {
-						mark := ""
-						if c.Name == f.Current {
-							mark = "*"
-						}
-						fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", mark, c.Name, cell(c.Hub), tokenOf(c))
+				rows := make([][]string, len(f.Contexts))
+				for i, c := range f.Contexts {
+					mark := ""
+					if c.Name == f.Current {
+						mark = "*"
 					}
-				})
+					rows[i] = []string{mark, c.Name, cell(c.Hub), tokenOf(c)}
+				}
+				return a.writeColumns(w, []column{{"", fixed}, {"NAME", flexible}, {"HUB", flexible}, {"TOKEN", flexible}}, rows)
 			})
 		},
 	}

@@ -4,10 +4,12 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"os"
 	"slices"
 
 	"github.com/spf13/cobra"
 
+	"github.com/parley-hub/parley/journal/cluster"
 	"github.com/parley-hub/parley/journal/disk"
 	"github.com/parley-hub/parley/journal/disk/repair"
 )
@@ -24,16 +26,15 @@ func (a *app) dataCheck() *cobra.Command {
 		Example: "  parley data check ./parley-data",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			tell, end := a.progress()
-			report, err := repair.Check(args[0], disk.Options{}, tell)
-			end()
+			report, shards, err := a.checkFolder(args[0])
 			if err != nil {
 				return err
 			}
 			data := struct {
 				*repair.CheckReport
-				OK bool `json:"ok"`
-			}{report, report.OK()}
+				OK     bool `json:"ok"`
+				Shards int  `json:"shards,omitempty"`
+			}{report, report.OK(), shards}
 			err = a.print(data, func(w io.Writer) error {
 				for _, cut := range report.Cuts {
 					fmt.Fprintln(w, "cut off:", cut)
@@ -41,15 +42,46 @@ func (a *app) dataCheck() *cobra.Command {
 				for _, problem := range report.Problems {
 					fmt.Fprintln(w, "damaged:", problem)
 				}
-				_, err := fmt.Fprintf(w, "%s: %d records in %d logs verified, %d problems\n", args[0], report.Records, report.Logs, len(report.Problems))
+				of := ""
+				if shards > 0 {
+					of = fmt.Sprintf(" of %d shards", shards)
+				}
+				_, err := fmt.Fprintf(w, "%s: %d records in %d logs%s verified, %d problems\n", args[0], report.Records, report.Logs, of, len(report.Problems))
 				return err
 			})
+			if err == nil && !report.OK() && shards > 0 {
+				return fmt.Errorf("a copy in %s is damaged; stop the node, remove the folder of that copy, and start the node again: it takes the copy from another", args[0])
+			}
 			if err == nil && !report.OK() {
 				err = fmt.Errorf("%s is damaged; restore a backup, or copy what is readable with parley data salvage %s --to NEW", args[0], args[0])
 			}
 			return err
 		},
 	}
+}
+
+// checkFolder verifies a data folder, or all copies in that of a cluster's node; then
+// it tells how many there are.
+func (a *app) checkFolder(dir string) (report *repair.CheckReport, shards int, err error) {
+	tell, end := a.progress()
+	defer end()
+	if _, err := os.Stat(cluster.Folder(disk.Options{}, dir, 0)); err != nil {
+		report, err = repair.Check(dir, disk.Options{}, tell)
+		return report, 0, err
+	}
+	if shards, err = copiesIn(dir); err != nil {
+		return nil, 0, err
+	}
+	report = &repair.CheckReport{}
+	for shard := range shards {
+		one, err := repair.Check(cluster.Folder(disk.Options{}, dir, shard), disk.Options{}, tell)
+		if err != nil {
+			return nil, 0, fmt.Errorf("the copy of shard %d: %w", shard, err)
+		}
+		report.Records, report.Logs = report.Records+one.Records, report.Logs+one.Logs
+		report.Cuts, report.Problems = append(report.Cuts, one.Cuts...), append(report.Problems, one.Problems...)
+	}
+	return report, shards, nil
 }
 
 func (a *app) dataStats() *cobra.Command {

@@ -25,7 +25,7 @@ func expandHome(dir string, environ []string) (string, error) {
 	if home == "" {
 		var err error
 		if home, err = os.UserHomeDir(); err != nil {
-			return "", fmt.Errorf("data folder %s: ~ is not known: %w; write the path out", dir, err)
+			return "", fmt.Errorf("data folder %s: the home folder for ~ is unknown: %w; write the full path", dir, err)
 		}
 	}
 	return filepath.Join(home, rest), nil
@@ -46,7 +46,7 @@ func mustExist(dir string) error {
 // ourFiles are what tells that a folder is a hub's; keys of AGH's trust profile
 // may be there before a hub ever ran. A file system of its own
 // has lost+found.
-var ourFiles = []string{"FORMAT", "UNFINISHED", "store", folder.LockFile, access.KeysFile, keyring.Folder}
+var ourFiles = []string{"FORMAT", "UNFINISHED", "store", folder.LockFile, access.KeysFile, keyring.Folder, "cluster"}
 
 // checkOurs refuses a folder that is not empty and has no file of a hub. It
 // accepts a folder that cannot be read: opening it reports the error.

@@ -16,11 +16,13 @@ func (a *app) demo() *cobra.Command {
 	var keep bool
 	c := &cobra.Command{
 		Use:   "demo",
-		Short: "See a hub at work: an incident, four participants, and a crash in the middle",
+		Short: "See a hub at work: an incident, four participants in four protocols, and a crash in the middle",
 		Long: `Start a hub in a temporary folder and let four scripted participants work
-through a small incident. The graph routes by context, a specialist hands over to
-another, a person corrects it in the middle of its turn, and the hub is killed
-and started again. At the end the log is checked: nothing lost, nothing doubled.
+through a small incident, each in a protocol of its own: an AG2 client, an HPD
+client, an AGH peer over the hub's NATS server, and a person. The graph routes by
+context, a specialist's work is handed over, the person objects in the middle of a
+turn and approves the last step, and the hub is killed and started again. At the end
+the log is checked: nothing lost, nothing doubled.
 
 No model, no key and no other program is needed.`,
 		Example: "  parley demo",

@@ -84,7 +84,7 @@ func (p *playing) closed(t *testing.T) {
 func TestDemoForPrograms(t *testing.T) {
 	t.Parallel()
 	p := playDemo(t)
-	for _, want := range []string{"hub_started", "assembled", "envelope", "objection", "hub_killed", "hub_back", "result"} {
+	for _, want := range []string{"hub_started", "assembled", "envelope", "objection", "hub_killed", "hub_back", "approval_asked", "approved", "result"} {
 		if !slices.Contains(p.seen, want) {
 			t.Errorf("%s is not in %v", want, p.seen)
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/parley-hub/parley/adapter/thread"
 	"github.com/parley-hub/parley/channel"
 	"github.com/parley-hub/parley/dialect/agh"
+	"github.com/parley-hub/parley/dialect/agh/bridge"
 	"github.com/parley-hub/parley/dialect/agh/keyring"
 	"github.com/parley-hub/parley/dialect/agh/natsbroker"
 	"github.com/parley-hub/parley/dialect/agh/wire"
@@ -68,6 +69,8 @@ func serveAGH(cfg config.Config, h *hub.Hub, keys *access.Keys, budget *answers.
 		LenientWorkIDs: set.LenientWorkIDs,
 		SecretScan:     scan,
 		V1:             set.V1,
+		BridgeAccept:   bridge.Accept(set.Bridge.Accept),
+		MaxHops:        cfg.Bridge.MaxHops,
 		Key: func(handle string) (*wire.Key, error) {
 			key, _, err := ring.Find(handle)
 			return key, err

@@ -64,8 +64,8 @@ func (all dialects) close() error {
 	return err
 }
 
-// reach is for a dialect whose clients cannot be told everything: what could
-// never reach them is refused on every surface.
+// reach is implemented by a dialect whose clients cannot read every envelope: what
+// could never reach them is refused on every surface.
 type reach interface {
 	CheckEnvelope(e *envelope.Envelope) error
 	CheckOpening(o hub.Opening) error
@@ -112,6 +112,19 @@ func (all dialects) channelWarnings(ctx context.Context, m *channel.Metadata) ([
 // a connection may act for anyone: both settings are AG2's.
 func noneFrom(cfg config.Config) string    { return ag2.Section.Of(&cfg).AllowNone }
 func trustsClients(cfg config.Config) bool { return ag2.Section.Of(&cfg).TrustClients }
+
+// ignoresExpectations is AG2's setting too: expectations are part of its manifests.
+func ignoresExpectations(cfg config.Config) bool {
+	return ag2.Section.Of(&cfg).Expectations == ag2.ExpectNothing
+}
+
+// accessNote is what the start-up screen says besides who needs a key.
+func accessNote(cfg config.Config) string {
+	if noneFrom(cfg) != ag2.NoneFromLoopback {
+		return ""
+	}
+	return "; AG2 clients on this machine need none for names without a key (ag2.allow_none)"
+}
 
 // allowNone accepts the scheme none from where the setting says, and for names
 // that no key was made for.

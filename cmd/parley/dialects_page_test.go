@@ -16,6 +16,8 @@ import (
 	"github.com/parley-hub/parley/adapter/thread"
 	"github.com/parley-hub/parley/adapter/transcript"
 	"github.com/parley-hub/parley/channel"
+	"github.com/parley-hub/parley/dialect/ag2"
+	"github.com/parley-hub/parley/dialect/agh/bridge"
 	"github.com/parley-hub/parley/dialect/hpd"
 	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/message"
@@ -91,14 +93,34 @@ var dialectColumns = []struct {
 	name   string
 	own    []string // adapters whose logs it shows as they are
 	writes func(i *channel.Item, kind string) []string
+	// silent are kinds of which nothing is shown; elsewhere something always is.
+	silent []channel.ItemKind
 }{
+	{"AG2", ag2Channels, func(i *channel.Item, _ string) []string {
+		if shown := ag2.Written(i); shown != "" {
+			return []string{shown}
+		}
+		return nil
+	}, []channel.ItemKind{channel.ItemDelta}},
 	{"HPD", []string{"branch"}, func(i *channel.Item, kind string) (types []string) {
 		for _, p := range hpd.Written(i, kind, "reader", func(id string) string { return id }) {
 			types = append(types, p.EventType())
 		}
 		return types
-	}},
+	}, nil},
+	// AGH's peers take part in AG2's channels, and are told what is said to them.
+	{"AGH", []string{"thread", "direct", "room"}, func(i *channel.Item, kind string) (types []string) {
+		if !slices.Contains(ag2Channels, kind) {
+			return nil
+		}
+		for _, told := range bridge.Written(i) {
+			types = append(types, string(told))
+		}
+		return types
+	}, channel.ItemKinds()},
 }
+
+var ag2Channels = []string{"every", "conversation", "workflow"}
 
 func shippedAdapters() map[string]channel.Adapter {
 	found := map[string]channel.Adapter{}
@@ -188,10 +210,13 @@ func TestDialectsPage(t *testing.T) {
 				for i := range items {
 					types = append(types, c.writes(&items[i], r.adapter)...)
 				}
-				if len(types) == 0 {
-					t.Errorf("%s shows nothing of %s", c.name, r.logType)
-				}
 				cell = "`" + strings.Join(slices.Compact(types), "`, `") + "`"
+				if len(types) == 0 {
+					cell = ""
+					if slices.ContainsFunc(items, func(i channel.Item) bool { return !slices.Contains(c.silent, i.Kind) }) {
+						t.Errorf("%s shows nothing of %s", c.name, r.logType)
+					}
+				}
 			}
 			b.WriteString(" " + cell + " |")
 		}
@@ -207,7 +232,28 @@ func TestDialectsPage(t *testing.T) {
 	}) {
 		fmt.Fprintf(&b, "| %s | %s |\n", kind, saidIn(t, all[kind]))
 	}
+	b.WriteString("\nA task of the agent that a branch's run asks is told there as its background task:\n\n| Step | In the log |\n|---|---|\n")
+	for _, state := range []string{channel.WorkSubmitted, channel.WorkWorking, channel.WorkCompleted, channel.WorkFailed, channel.WorkCanceled, channel.WorkExpired} {
+		fmt.Fprintf(&b, "| %s | %s |\n", state, workedIn(t, all["branch"], state))
+	}
 	page(t, "dialects.md", b.String())
+}
+
+// workedIn is what a step of work becomes in a branch whose run asks its agent.
+func workedIn(t *testing.T, a channel.Adapter, state string) string {
+	t.Helper()
+	run := &branch.Run{ID: "r", Agent: "a", Turn: "t"}
+	drafts, err := a.(channel.Worker).Work(pageChannel(a), &branch.State{Branch: "main", Run: run}, "a", &channel.Item{
+		Kind: channel.ItemWork, ID: "t", State: state, Envelope: &envelope.Envelope{CreatedAt: adaptertest.Epoch},
+	})
+	if err != nil || len(drafts) != 1 {
+		t.Fatalf("%s: %v, %v", state, drafts, err)
+	}
+	cell := "`" + drafts[0].Envelope.Type + "`"
+	if drafts[0].Where == channel.Live {
+		cell += ", live"
+	}
+	return cell
 }
 
 // saidIn is what a message becomes in a channel.

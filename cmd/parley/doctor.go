@@ -17,7 +17,8 @@ func (a *app) doctor() *cobra.Command {
 		Short: "Look for what would go wrong: disk, clock, port, limits, hub",
 		Long: `Look for what would go wrong, and say what to do about it: whether the disk
 really keeps what it is given, the clock, the port, the limit of open files, and
-the hub if one runs, and its streams through whatever stands between. Exits with 1 if a check failed.`,
+the hub if one runs, and its streams through whatever stands between; of a node,
+also the cluster's NATS servers and other nodes. Exits with 1 if a check failed.`,
 		Example: "  parley doctor",
 		Args:    cobra.NoArgs,
 	}
@@ -41,9 +42,12 @@ the hub if one runs, and its streams through whatever stands between. Exits with
 		case err == nil:
 			p.HubURL, p.Token, p.HTTP = client.URL(), chosen.token, client.HTTP()
 		case !errors.As(err, &none) && (hub.url != "" || hub.context != ""):
-			return err // a folder that cannot be looked into is what the checks are about
+			return err // a folder that cannot be read is reported by the checks
 		}
 		findings := doctor.Examine(c.Context(), p)
+		if len(settings.Cluster.URL) > 0 {
+			findings = append(findings, clusterFindings(c.Context(), settings.Cluster)...)
+		}
 		data := map[string]any{"findings": findings, "worst": doctor.Worst(findings)}
 		if chosen.URL != "" {
 			data["hub"] = chosen

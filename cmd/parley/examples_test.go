@@ -42,12 +42,13 @@ var examples = map[string]example{
 	"parley serve":                {until: "is running"},
 	"parley agent echo":           {hub: true, alone: true, until: "takes part as"},
 	"parley agent exec":           {hub: true, alone: true, until: "takes part as"},
-	"parley agent run":            {hub: true, alone: true, until: "takes part as", first: "export ANTHROPIC_API_KEY=sk-none OPENAI_API_KEY=sk-none; echo 'Be brief.' > triage.md"},
+	"parley agent run":            {hub: true, alone: true, until: "takes part as", first: "export ANTHROPIC_API_KEY=sk-none OPENAI_API_KEY=sk-none; echo 'Be brief.' > triage.md; echo '{\"tools\":[{\"name\":\"clock\",\"command\":[\"date\"]}]}' > tools.json"},
 	"parley agent script":         {hub: true, alone: true, until: "takes part as"},
 	"parley agents add":           {hub: true, alone: true},
 	"parley agents list":          {hub: true},
 	"parley agents show":          {hub: true},
 	"parley agents rule":          {hub: true, alone: true},
+	"parley agents budget":        {hub: true, alone: true, first: "parley agents budget alice --budget-turns 9"},
 	"parley agents remove":        {hub: true, alone: true},
 	"parley audit":                {hub: true},
 	"parley backup":               {hub: true},
@@ -91,6 +92,11 @@ var examples = map[string]example{
 	"parley data stats":           {alone: true, first: aStore},
 	"parley data salvage":         {alone: true, first: aStore},
 	"parley restore":              {alone: true, first: aBackup},
+	"parley cluster init":         {alone: true, first: aBackup},
+	"parley cluster status":       {alone: true, first: aCluster},
+	"parley cluster move":         {alone: true, first: aCluster + aNode + "; trap 'kill $pid; wait $pid' EXIT"},
+	"parley cluster reseed":       {alone: true, first: aCluster + `; node=n1` + aNode + `; kill $pid; wait $pid`},
+	"parley cluster dev":          {alone: true, until: "is running"},
 	"parley agh validate":         {first: "touch envelopes.jsonl"},
 	"parley agh verify":           {first: "touch signed.jsonl"},
 	"parley agh sign":             {alone: true, first: aKey + `; (umask 077; parley agh keys export mason --private > mason.json); sed 's/.*"handle":"\([^"]*\)".*/{"from":"\1"}/' mason.json > unsigned.jsonl`},
@@ -130,6 +136,9 @@ DIRECT=$(parley agh directs resolve $dock --session $SESSION --peer tug.s02 -o j
 MESSAGE=$(parley agh send $dock --session $SENDER --surface thread --thread thread_tide_table --body '{"text":"High water at six."}' -o json | text id)
 parley agh send $dock --session $SENDER --surface thread --thread thread_tide_table --to tug.s02 --work work_tide_1 --body '{"text":"Chart it."}' || true
 `
+	aCluster = `parley cluster init --cluster nats://a:4222,b:4222,c:4222 --shards 1`
+	aNode    = `; node=${node:-n2}; parley serve --cluster nats://a:4222,b:4222,c:4222 --node-name $node --data ./$node > started & pid=$!
+until parley cluster status --cluster nats://a:4222,b:4222,c:4222 | grep -q "node $node serves"; do sleep 0.05; done`
 	aContext = `parley context add prod --hub http://127.0.0.1:7440`
 	aHub     = `parley serve > started & pid=$!; until [ -s started ]; do sleep 0.05; done; `
 	aStore   = aHub + `kill $pid; wait $pid`
@@ -325,9 +334,27 @@ func (s *scene) output(t *testing.T, line string) string {
 	return out.String()
 }
 
+// onServers lets a line find the NATS servers that examples name, with a cluster of
+// its own.
+func (s *scene) onServers(t *testing.T, line, first string) (string, string) {
+	t.Helper()
+	const one, all = "nats://a:4222 ", "nats://a:4222,b:4222,c:4222"
+	if !strings.Contains(line, "nats://a:4222") {
+		return line, first
+	}
+	servers := startServers(t)
+	s.env = append(s.env, "PARLEY_CLUSTER_MONITOR="+strings.Join(servers.Monitors(), ","))
+	if strings.HasPrefix(line, "parley serve") {
+		first = aCluster
+	}
+	there := strings.NewReplacer(all, servers.URL(), one, servers.URL()+" ")
+	return there.Replace(line), there.Replace(first)
+}
+
 // run runs an example; one that stays is stopped once it has said something.
 func (s *scene) run(t *testing.T, line string, needs example) {
 	t.Helper()
+	line, needs.first = s.onServers(t, line, needs.first)
 	if strings.Contains(line, "$CHANNEL") {
 		var opened struct {
 			ID string `json:"channel_id"`

@@ -7,7 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 
+	v1 "github.com/parley-hub/parley/client/v1"
 	"github.com/parley-hub/parley/fault"
 	"github.com/parley-hub/parley/journal"
 )
@@ -31,7 +33,7 @@ var reasonHints = map[fault.Reason]string{
 	fault.NameTaken:    "choose another name; parley agents list shows who is there",
 	fault.NoActor:      "add --as NAME; parley agents list shows who is there",
 	fault.ChannelEnded: "parley channels open starts another",
-	fault.NeedsAPIKey:  "add --token TOKEN; an operator makes one with parley keys add --agent NAME",
+	fault.NeedsAPIKey:  "set PARLEY_TOKEN to its token; an operator makes one with parley keys add --agent NAME",
 	fault.NeedsRole:    "set PARLEY_TOKEN to such a key's token; parley keys add --role operator makes one",
 }
 
@@ -43,20 +45,22 @@ var codeHints = map[fault.Code]string{
 }
 
 func hintFor(err error) string {
-	var unreachable *net.OpError
-	if errors.As(err, &unreachable) && unreachable.Op == "dial" {
+	if unreachable, ok := errors.AsType[*net.OpError](err); ok && unreachable.Op == "dial" {
 		return "start a hub with parley serve, or name another with --hub URL"
 	}
-	var plain tls.RecordHeaderError
-	if errors.As(err, &plain) {
+	if _, ok := errors.AsType[tls.RecordHeaderError](err); ok || errors.Is(err, http.ErrSchemeMismatch) {
 		return "that address does not speak TLS: name it with http://"
 	}
-	var unknown x509.UnknownAuthorityError
-	if errors.As(err, &unknown) {
+	if errors.Is(err, v1.ErrTLS) {
+		return "that address speaks TLS: name it with https://"
+	}
+	if errors.Is(err, v1.ErrNoHub) {
+		return "that address is no hub's; name another with --hub URL"
+	}
+	if _, ok := errors.AsType[x509.UnknownAuthorityError](err); ok {
 		return "nobody that this machine trusts signed the hub's certificate: add --ca FILE, or set PARLEY_CA"
 	}
-	var other x509.HostnameError
-	if errors.As(err, &other) {
+	if _, ok := errors.AsType[x509.HostnameError](err); ok {
 		return "the certificate is for other names; name the hub by one of them"
 	}
 	if errors.Is(err, journal.ErrDamaged) {

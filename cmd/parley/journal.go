@@ -12,13 +12,7 @@ import (
 
 // openDisk opens the embedded engine of a data folder.
 func openDisk(cfg config.Data, log *slog.Logger) (journal.Engine, error) {
-	minFree := int64(cfg.MinFree)
-	if minFree == 0 {
-		minFree = -1 // the engine's own zero means its default
-	}
-	return disk.Open(cfg.Dir, disk.Options{
-		Logger: log, MinFree: minFree, SnapshotBytes: int64(cfg.Snapshots), RecentBytes: int64(cfg.RecentCommits),
-	})
+	return disk.Open(cfg.Dir, diskOptions(cfg, log))
 }
 
 // journalReady is red when the engine admits no appends.

@@ -185,12 +185,11 @@ func (a *app) keysList() *cobra.Command {
 				_, err := fmt.Fprintln(w, "There are no keys. Make one with parley keys add.")
 				return err
 			}
-			return table(w, func(w io.Writer) {
-				fmt.Fprintln(w, "KEY\tFOR\tCREATED")
-				for _, key := range list {
-					fmt.Fprintf(w, "%s\t%s\t%s\n", key.ID, describe(key), key.Created.Format(time.RFC3339))
-				}
-			})
+			rows := make([][]string, len(list))
+			for i, key := range list {
+				rows[i] = []string{key.ID, cell(describe(key)), key.Created.Format(time.RFC3339)}
+			}
+			return a.writeColumns(w, []column{{"KEY", fixed}, {"FOR", flexible}, {"CREATED", fixed}}, rows)
 		})
 	})
 }

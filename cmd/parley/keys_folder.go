@@ -55,7 +55,7 @@ func (a *app) openFolderKeys(ctx context.Context, data config.Data) (_ keyStore,
 	}
 	closing = append(closing, engine.Close)
 	cfg := allSettings.Default()
-	cfg.Hub.TTLSweepInterval, cfg.Hub.ExpectationSweepInterval = 0, 0 // nothing ends while nobody is served
+	cfg.Hub.TTLSweepInterval, cfg.Hub.ExpectationSweepInterval = 0, 0 // there are no connections to end
 	keys := access.NewKeys()
 	opts := hubOptions(cfg, keys, quiet)
 	if opts.Adapters, err = adapters(cfg); err != nil {

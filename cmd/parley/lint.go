@@ -13,7 +13,7 @@ import (
 	"github.com/parley-hub/parley/envelope"
 )
 
-// finding is something that works and that its author may regret.
+// finding is something that works, but is likely to cause trouble later.
 type finding struct {
 	EventType string `json:"event_type"`
 	Sequence  uint64 `json:"sequence"`

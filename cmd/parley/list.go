@@ -68,13 +68,7 @@ func listCommand[T any](a *app, list func(*v1.Client, context.Context, url.Value
 			})
 		})
 	c.Flags().AddFlagSet(filters)
-	a.addAllColumns(c)
 	return c
-}
-
-// addAllColumns gives a command that prints a list the flag that shows all of it.
-func (a *app) addAllColumns(c *cobra.Command) {
-	c.Flags().BoolVar(&a.allColumns, "all-columns", false, "every column, and ids in full, as -o wide")
 }
 
 // nameChannel replaces the parameter channel, if it is given, by the id that it

@@ -79,8 +79,7 @@ func run(ctx context.Context, args []string, std streams, environ []string) int 
 	if !a.begun {
 		code = exitUsage
 	}
-	var chosen *exitError
-	if errors.As(err, &chosen) {
+	if chosen, ok := errors.AsType[*exitError](err); ok {
 		code = chosen.code
 	}
 	fmt.Fprintln(plain{std.err}, "parley:", strings.TrimSpace(advise(err).Error()))
@@ -99,7 +98,7 @@ func group(use, short string, below ...*cobra.Command) *cobra.Command {
 	c := &cobra.Command{
 		Use: use, Short: short, Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return usageError("%s needs to know what to do: %s", c.CommandPath(), strings.Join(names, ", "))
+			return usageError("%s needs a subcommand: %s", c.CommandPath(), strings.Join(names, ", "))
 		},
 	}
 	c.AddCommand(below...)

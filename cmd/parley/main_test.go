@@ -75,7 +75,7 @@ func TestGroupsNeedACommand(t *testing.T) {
 			return
 		}
 		path := strings.Fields(c.CommandPath())[1:]
-		says := "needs to know what to do"
+		says := "needs a subcommand"
 		if c.CommandPath() == "parley agh channels" {
 			says = "workspace" // it lists channels, as AGH's own command does
 		}

@@ -41,7 +41,7 @@ var measured = []struct {
 	{stats.Series{Name: "data_bytes"}, "parley_data_bytes"},
 }
 
-// slowReaders stands for the readers that were cut off, whatever they speak.
+// slowReaders is the series of readers that were cut off, over all dialects.
 const slowReaders = "slow readers"
 
 // recorderOf records what a registry tells.

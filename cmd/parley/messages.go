@@ -190,7 +190,7 @@ func (a *app) collect(ctx context.Context, in io.Reader, report bool) (talk *lin
 				return nil, 0, err
 			}
 		case len(talk.messages) == maxConversation:
-			return nil, 0, fmt.Errorf("more than %d messages, which is what is held at once", maxConversation)
+			return nil, 0, fmt.Errorf("more than %d messages, which is the limit of one conversation", maxConversation)
 		default:
 			talk.messages = append(talk.messages, item.Envelope)
 			talk.lines = append(talk.lines, item.Line)

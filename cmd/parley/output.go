@@ -21,7 +21,7 @@ func (a *app) checkOutput(c *cobra.Command) error {
 		}
 	}
 	if c.Flags().Lookup(jsonFlag) != nil {
-		return fmt.Errorf("-o %s: the form is human, json, jsonl or toon", a.output)
+		return fmt.Errorf("-o %s: the form is human, wide, json, jsonl or toon", a.output)
 	}
 	return fmt.Errorf("-o %s: the form is text, json or wide", a.output)
 }

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"testing"
 )
 
@@ -39,5 +41,58 @@ func TestPagesShowCommandsThatExist(t *testing.T) {
 	}
 	if found < 10 {
 		t.Errorf("found only %d commands on the pages", found)
+	}
+}
+
+// TestReadmeTalks types the blocks of the README that need a hub and somebody in
+// another terminal. The rest of it is typed in interop/newcomer and interop/ag2.
+func TestReadmeTalks(t *testing.T) {
+	t.Parallel()
+	raw, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	script := `export ANTHROPIC_API_KEY=sk-none
+echo 'Be brief.' > triage.md
+parley serve > hub.log 2>&1 &
+until parley agents list > wait.log 2>&1; do sleep 0.1; done
+`
+	started := 0
+	start := func(line, says string) {
+		started++
+		script += fmt.Sprintf("%s > %d.log 2>&1 &\nuntil grep -q '%s' %d.log; do sleep 0.1; done\n", line, started, says, started)
+	}
+	start("parley agent echo parrot", "takes part")
+	for _, b := range blocks.FindAllStringSubmatch(string(raw), -1) {
+		if b[1] != "console" {
+			continue
+		}
+		for line := range linesOf(b[2]) {
+			line = strings.NewReplacer("--session SESSION", "--session $SESSION", "--wait 30s", "--wait 100ms", "KEY=…", "KEY=sk-none").Replace(line)
+			switch {
+			case strings.HasPrefix(line, "parley agent echo parrot"):
+				script += "kill %2 && wait %2 || true\n" // its name is wanted
+				start(line, "takes part")
+			case strings.HasPrefix(line, "parley agent "):
+				start(line, "takes part")
+			case strings.HasPrefix(line, "parley events "):
+				start(line, "world")
+			case line == "parley chat triage": // asks the provider; interop/providers
+			case strings.HasPrefix(line, "parley chat "):
+				script += "echo 'is anyone there' | " + line + "\n"
+			case strings.HasPrefix(line, "parley agh join "):
+				script += "SESSION=$(" + line + " -o json | grep -o 'sess-[0-9a-f]*' | head -n 1)\n"
+			case strings.HasPrefix(line, "curl "):
+				script += strings.Replace(line, "curl ", "curl -sf ", 1) + "\n"
+			default:
+				script += line + "\n"
+			}
+		}
+	}
+	out, err := typed(t, script)
+	for _, want := range []string{"is anyone there", `"reply":"hello"`, "event: ended", `"id":"s-1"`, "crane", "sent "} {
+		if err != nil || !strings.Contains(out, want) {
+			t.Fatalf("%v; %q is wanted in %s", err, want, out)
+		}
 	}
 }

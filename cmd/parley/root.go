@@ -32,6 +32,7 @@ by its label title, or as @latest, the one that was opened last.`,
 	}
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.PersistentFlags().StringVarP(&a.output, "output", "o", "text", "form of what is printed: text, json, or wide: text with every column of a list")
+	root.PersistentFlags().BoolVar(&a.allColumns, "all-columns", false, "every column of a list, and ids in full, as -o wide")
 	root.AddCommand(
 		a.serve(),
 		a.demo(),
@@ -63,6 +64,7 @@ by its label title, or as @latest, the one that was opened last.`,
 		a.agh(),
 		a.schema(),
 		a.data(),
+		a.cluster(),
 		a.backup(),
 		a.restore(),
 		a.bench(benches),

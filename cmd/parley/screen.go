@@ -5,6 +5,7 @@ import (
 	"io"
 	"maps"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -27,8 +28,10 @@ type started struct {
 	// Dialects are where the clients of the others connect, by label.
 	Dialects map[string]string `json:"dialects,omitempty"`
 	Warnings []string          `json:"warnings,omitempty"`
+	// Cluster is what the hub is a node of, and which.
+	Cluster string `json:"cluster,omitempty"`
 
-	terminal bool // somebody looks on
+	terminal bool // the output is a terminal
 }
 
 // add takes up what a dialect says of itself.
@@ -46,8 +49,8 @@ func (s *started) add(b dialect.Banner) {
 	s.Warnings = append(s.Warnings, b.Warnings...)
 }
 
-// write is the start-up screen: what runs where, and what to try next. Where nobody
-// looks on, it is plain lines.
+// write is the start-up screen: what runs where, and what to try next. If the output
+// is not a terminal, it is plain lines.
 func (s started) write(w io.Writer) error {
 	if !s.terminal {
 		fmt.Fprintf(w, "Parley %s is running (pid %d)\n", s.Version, s.PID)
@@ -62,7 +65,7 @@ func (s started) write(w io.Writer) error {
 	}
 	fmt.Fprint(w, "\n  Try next:\n")
 	fmt.Fprintf(w, "    curl %s/readyz\n", s.URL)
-	if s.Keys == 0 {
+	if s.Keys == 0 && s.Cluster == "" {
 		fmt.Fprintf(w, "    %s keys add --role operator%s    makes the first key; from then on only its holder is operator\n", program(), s.folder())
 	}
 	fmt.Fprintf(w, "    %s config show    tells every setting and where it comes from\n", program())
@@ -87,6 +90,7 @@ func (s started) lines() [][2]string {
 	for _, label := range slices.Sorted(maps.Keys(s.Dialects)) {
 		add(label, s.Dialects[label])
 	}
+	add("cluster", s.Cluster)
 	add("data", s.Data)
 	add("access", s.Access)
 	add("warning", s.Warnings...)
@@ -104,8 +108,28 @@ func (s started) folder() string {
 // program is how the reader called this program, as far as can be told: the
 // go command runs it from a folder of its own.
 func program() string {
-	if path, err := os.Executable(); err == nil && strings.Contains(path, string(os.PathSeparator)+"go-build") {
+	if path, err := os.Executable(); err == nil && isGoRun(path) {
 		return "go run ./cmd/parley"
 	}
 	return "parley"
+}
+
+// cached is where the go command keeps what it ran before, whatever GOCACHE is.
+var cached = regexp.MustCompile(`[/\\][0-9a-f]{2}[/\\][0-9a-f]{64}-d[/\\][^/\\]+$`)
+
+// isGoRun tells whether go run started the program at path: from a new folder the
+// first time, from its cache later.
+func isGoRun(path string) bool {
+	return strings.Contains(path, string(os.PathSeparator)+"go-build") || cached.MatchString(path)
+}
+
+// nodeScreen is the screen of a node of a cluster, which may begin to serve later.
+func (a *app) nodeScreen(n *node, url string) error {
+	data := started{
+		Version: thisBuild().Version, PID: os.Getpid(), URL: url, Listen: n.door.Addr().String(), Data: n.cfg.Data.Dir,
+		Access:   "of the node that serves; parley cluster status tells which that is",
+		Cluster:  fmt.Sprintf("node %s of %s on %s", nodeName(n.cfg), n.cfg.Cluster.Name, shownServers(n.cfg.Cluster)),
+		Warnings: n.warnings, terminal: isTerminal(a.out),
+	}
+	return a.print(data, data.write)
 }

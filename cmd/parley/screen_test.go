@@ -41,3 +41,19 @@ warning: beware
 		}
 	}
 }
+
+func TestGoRunIsRecognised(t *testing.T) {
+	t.Parallel()
+	sum := strings.Repeat("90461aef", 8)
+	for path, want := range map[string]bool{
+		"/tmp/go-build2911917458/b001/exe/parley":           true,
+		"/home/ann/.cache/go-build/90/" + sum + "-d/parley": true,
+		"/srv/cache/90/" + sum + "-d/parley":                true, // GOCACHE=/srv/cache
+		"/usr/bin/parley":                                   false,
+		"/srv/cache/90/" + sum[:10] + "-d/parley":           false,
+	} {
+		if got := isGoRun(path); got != want {
+			t.Errorf("%s: %t", path, got)
+		}
+	}
+}

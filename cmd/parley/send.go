@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -29,9 +30,7 @@ same command can be repeated safely: it is sent once.`,
 		case len(args) == 2 && eventType == "" && data == "":
 			post.Text = &args[1]
 		case len(args) == 1 && eventType != "":
-			if data == "" {
-				data = "{}"
-			}
+			data = cmp.Or(data, "{}")
 			var object map[string]json.RawMessage
 			if err := json.Unmarshal([]byte(data), &object); err != nil || object == nil {
 				return usageError("--payload is not a JSON object; it looks like '{\"path\":\"README.md\"}'")

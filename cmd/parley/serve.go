@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/parley-hub/parley/console"
-	"github.com/parley-hub/parley/dialect/ag2"
 	"github.com/parley-hub/parley/internal/gcpace"
 	"github.com/parley-hub/parley/journal"
 	"github.com/parley-hub/parley/server"
@@ -27,10 +26,14 @@ func (a *app) serve() *cobra.Command {
 		Short: "Run a hub",
 		Long: `Run a hub on a data folder until it is stopped with Ctrl+C or SIGTERM.
 
+With --cluster the hub is one node of several: one of them serves, the others
+stand by with copies of everything, and one takes over when it dies.
+
 Settings come from a file, the environment and flags; see parley config reference.`,
 		Example: `  parley serve
   parley serve --data ./elsewhere --listen 127.0.0.1:0
-  parley serve --set limits.body=4MiB`,
+  parley serve --set limits.body=4MiB
+  parley serve --cluster nats://a:4222,b:4222,c:4222 --node-name n1`,
 		Args: cobra.NoArgs,
 	}
 	flags := addSettings(c, everyKey)
@@ -57,13 +60,16 @@ Settings come from a file, the environment and flags; see parley config referenc
 		// each thread of the parent.
 		defer context.AfterFunc(ctx, func() { signal.Reset(os.Interrupt) })()
 		gcpace.Floor(heapFloor)
+		if len(settings.Cluster.URL) > 0 {
+			return a.runNode(ctx, settings.Config, log)
+		}
 		return a.runHub(ctx, settings.Config, log)
 	}
 	return c
 }
 
 // heapFloor is what the heap may hold before garbage is collected.
-const heapFloor = 128 << 20
+const heapFloor = 64 << 20
 
 // runHub opens what a hub needs, from the ground up, serves until ctx ends or
 // the storage fails, and closes it in the other order.
@@ -154,8 +160,8 @@ func (a *app) screen(cfg config.Config, s *server.Server, keys *access.Keys, dia
 		Version: thisBuild().Version, PID: os.Getpid(), URL: s.URL(), Listen: s.Addr().String(),
 		Data: cfg.Data.Dir, Keys: keys.Len(), Access: who, Also: s.Addresses(), terminal: isTerminal(a.out),
 	}
-	if keys.Claimed() && !cfg.HTTP.BehindProxy && noneFrom(cfg) == ag2.NoneFromLoopback {
-		data.Access += "; AG2 clients on this machine need none for names without a key (ag2.allow_none)"
+	if keys.Claimed() && !cfg.HTTP.BehindProxy {
+		data.Access += accessNote(cfg)
 	}
 	if console.Built && cfg.Console.Enabled {
 		data.Console = s.URL() + console.Path

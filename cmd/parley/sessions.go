@@ -51,12 +51,11 @@ func (a *app) sessionsList() *cobra.Command {
 				_, err := fmt.Fprintln(w, "There are no such sessions. An HPD client opens them; parley serve says where it connects.")
 				return err
 			}
-			err := table(w, func(w io.Writer) {
-				fmt.Fprintln(w, "SESSION\tLAST ACTIVITY\tCREATED\tMETADATA")
-				for _, s := range list {
-					fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", cell(s.ID), s.LastActivity.Format(time.RFC3339), s.CreatedAt.Format(time.RFC3339), metadata(s.Metadata))
-				}
-			})
+			rows := make([][]string, len(list))
+			for i, s := range list {
+				rows[i] = []string{cell(s.ID), ago(s.LastActivity), metadata(s.Metadata), s.LastActivity.Format(time.RFC3339), s.CreatedAt.Format(time.RFC3339)}
+			}
+			err := a.writeColumns(w, []column{{"SESSION", flexible}, {"LAST", fixed}, {"METADATA", flexible}, {"LAST ACTIVITY", wide}, {"CREATED", wide}}, rows)
 			if err == nil && len(list) == limit {
 				_, err = fmt.Fprintf(w, "\nMore: parley sessions list --limit %d --offset %d\n", limit, offset+limit)
 			}
@@ -104,13 +103,22 @@ func (a *app) sessionsShow() *cobra.Command {
 		return a.print(map[string]jsontext.Value{"session": raw, "branches": rawBranches}, func(w io.Writer) error {
 			fmt.Fprintf(w, "session        %s\ncreated        %s\nlast activity  %s\nmetadata       %s\n\n",
 				cell(s.ID), s.CreatedAt.Format(time.RFC3339), s.LastActivity.Format(time.RFC3339), metadata(s.Metadata))
-			return table(w, func(w io.Writer) {
-				fmt.Fprintln(w, "BRANCH\tNAME\tMESSAGES\tFORKED FROM\tAT MESSAGE\tLAST ACTIVITY")
-				for _, b := range branches {
-					fmt.Fprintf(w, "%s\t%s\t%d\t%s\t%s\t%s\n", cell(b.ID), cell(b.Name), b.MessageCount,
-						cell(dashIfNil(b.ForkedFrom)), cell(dashIfNil(b.ForkedAtMessageID)), b.LastActivity.Format(time.RFC3339))
+			rows := make([][]string, len(branches))
+			for i, b := range branches {
+				rows[i] = []string{
+					cell(b.ID), cell(b.Name), strconv.FormatInt(b.MessageCount, 10), cell(dashIfNil(b.ForkedFrom)), cell(dashIfNil(b.ForkedAtMessageID)),
+					ago(b.LastActivity), b.LastActivity.Format(time.RFC3339),
 				}
-			})
+			}
+			return a.writeColumns(w, []column{
+				{"BRANCH", flexible},
+				{"NAME", flexible},
+				{"MESSAGES", fixed},
+				{"FORKED FROM", flexible},
+				{"AT MESSAGE", flexible},
+				{"LAST", fixed},
+				{"LAST ACTIVITY", wide},
+			}, rows)
 		})
 	})
 }

@@ -17,7 +17,7 @@ var commandGroups = []struct {
 	{"Run:", []string{"serve", "demo", "agent"}},
 	{"Talk:", []string{"chat", "channels", "sessions", "join", "turns", "send", "requests", "tasks", "agents"}},
 	{"Look:", []string{"tail", "events", "export", "replay", "audit", "top", "stats", "console", "doctor", "graph", "message", "agh", "schema"}},
-	{"Look after:", []string{"keys", "config", "context", "data", "backup", "restore", "import", "bench", "completion", "man", "version"}},
+	{"Look after:", []string{"keys", "config", "context", "data", "cluster", "backup", "restore", "import", "bench", "completion", "man", "version"}},
 }
 
 // groupCommands sorts the commands of the help under headings.
@@ -33,7 +33,7 @@ func groupCommands(root *cobra.Command) {
 	}
 }
 
-// otherNames are what people call a command that is named otherwise here.
+// otherNames maps names that people expect to the names of our commands.
 var otherNames = map[string][]string{
 	"serve":   {"run", "start", "up"},
 	"doctor":  {"status", "ps", "health"},
@@ -57,6 +57,7 @@ var otherFlags = map[string]string{
 func suggestOthers(root *cobra.Command) {
 	for _, c := range root.Commands() {
 		c.SuggestFor = otherNames[c.Name()]
+		suggestBelow(c)
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
 		name := strings.TrimPrefix(err.Error(), "unknown flag: ")
@@ -65,4 +66,26 @@ func suggestOthers(root *cobra.Command) {
 		}
 		return err
 	})
+}
+
+// suggestBelow does for the commands of a group what Cobra does for those of the root.
+func suggestBelow(group *cobra.Command) {
+	check := group.Args
+	if !group.HasSubCommands() || check == nil {
+		return
+	}
+	group.SuggestionsMinimumDistance = 2
+	group.Args = func(c *cobra.Command, args []string) error {
+		err := check(c, args)
+		if err == nil || len(args) == 0 {
+			return err
+		}
+		if like := c.SuggestionsFor(args[0]); len(like) > 0 {
+			err = fmt.Errorf("%w\n\nDid you mean this?\n\t%s", err, strings.Join(like, "\n\t"))
+		}
+		return err
+	}
+	for _, c := range group.Commands() {
+		suggestBelow(c)
+	}
 }

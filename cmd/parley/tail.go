@@ -28,20 +28,16 @@ A hub that restarts is waited for: nothing is missed and nothing comes twice.`,
 	}, func(ctx context.Context, hub *v1.Client, args []string) error {
 		ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
 		defer stop()
-		id, err := findChannel(ctx, hub, args[0])
-		if err != nil {
-			return err
-		}
-		ch, err := hub.Channel(ctx, id)
+		ch, err := namedChannel(ctx, hub, args[0])
 		if err != nil {
 			return err
 		}
 		line := a.lines(ch)
 		query := v1.EventQuery{As: as, After: after}
 		if ch.Ended() {
-			return hub.Events(ctx, id, query, line.event)
+			return hub.Events(ctx, ch.ID, query, line.event)
 		}
-		return hub.FollowEvents(ctx, id, query, func(f v1.Frame) error {
+		return hub.FollowEvents(ctx, ch.ID, query, func(f v1.Frame) error {
 			if f.Name == v1.GapFrame {
 				return line.gap(f.Data)
 			}
@@ -53,7 +49,7 @@ A hub that restarts is waited for: nothing is missed and nothing comes twice.`,
 				return err
 			}
 			// A client may post this type too, so the hub is asked.
-			if ev.Type == envelope.TypeClosed && hub.HasEnded(ctx, id) {
+			if ev.Type == envelope.TypeClosed && hub.HasEnded(ctx, ch.ID) {
 				return v1.ErrStop
 			}
 			return nil

@@ -41,7 +41,6 @@ func (a *app) turns() *cobra.Command {
 	if err := c.MarkFlagRequired("as"); err != nil {
 		panic(err) // the flag is defined in the line above
 	}
-	a.addAllColumns(c)
 	return c
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"runtime"
@@ -29,9 +30,7 @@ func thisBuild() build {
 	if ok && b.Version == "" && info.Main.Version != "(devel)" {
 		b.Version = info.Main.Version
 	}
-	if b.Version == "" {
-		b.Version = "devel"
-	}
+	b.Version = cmp.Or(b.Version, "devel")
 	if ok {
 		for _, setting := range info.Settings {
 			switch setting.Key {

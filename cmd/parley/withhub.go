@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -23,8 +24,8 @@ func (a *app) withHub(c *cobra.Command, fn func(ctx context.Context, hub *v1.Cli
 		opts := v1.Options{
 			Relocate: func() (string, *http.Client) {
 				found, err := a.findHub(flags, v1.Options{})
-				if err != nil {
-					return "", nil
+				if err != nil || strings.Contains(found.Addresses(), ",") {
+					return "", nil // of several nodes the client finds the right one
 				}
 				return found.URL(), found.HTTP() // a hub that restarted may listen elsewhere
 			},

@@ -5,6 +5,7 @@ package spec
 import (
 	"errors"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"unicode"
 
@@ -38,7 +39,7 @@ func Check(t *testing.T, statement string, fn func(t *T)) {
 		}
 		c := &T{T: t}
 		fn(c)
-		if c.compared == 0 && !t.Failed() {
+		if c.compared.Load() == 0 && !t.Failed() {
 			t.Fatalf("%s: made no comparison, so it holds nothing", statement)
 		}
 	})
@@ -71,7 +72,7 @@ func parse(statement string) ([]conformance.ID, error) {
 // first difference; use them on the test's own goroutine.
 type T struct {
 	*testing.T
-	compared int
+	compared atomic.Int64
 }
 
 // Run is refused: a statement is held by a leaf.
@@ -84,7 +85,7 @@ func (t *T) Run(name string, _ func(*testing.T)) bool {
 // Equal compares with go-cmp and shows the difference.
 func (t *T) Equal(got, want any, opts ...cmp.Option) {
 	t.Helper()
-	t.compared++
+	t.compared.Add(1)
 	if diff := cmp.Diff(want, got, opts...); diff != "" {
 		t.Fatalf("got differs from want (-want +got):\n%s", diff)
 	}
@@ -93,7 +94,7 @@ func (t *T) Equal(got, want any, opts ...cmp.Option) {
 // True requires ok; what says in words what should hold.
 func (t *T) True(ok bool, what string, args ...any) {
 	t.Helper()
-	t.compared++
+	t.compared.Add(1)
 	if !ok {
 		t.Fatalf("does not hold: "+what, args...)
 	}
@@ -117,7 +118,7 @@ func (t *T) NoError(err error) {
 // ErrorIs requires errors.Is(err, want).
 func (t *T) ErrorIs(err, want error) {
 	t.Helper()
-	t.compared++
+	t.compared.Add(1)
 	if !errors.Is(err, want) {
 		t.Fatalf("got error %v, want %v", err, want)
 	}
@@ -126,7 +127,7 @@ func (t *T) ErrorIs(err, want error) {
 // ErrorContains requires an error whose text has every fragment.
 func (t *T) ErrorContains(err error, fragments ...string) {
 	t.Helper()
-	t.compared++
+	t.compared.Add(1)
 	if err == nil {
 		t.Fatalf("got no error, want one with %q", fragments)
 	}
@@ -140,7 +141,7 @@ func (t *T) ErrorContains(err error, fragments ...string) {
 // Contains requires s to have every fragment.
 func (t *T) Contains(s string, fragments ...string) {
 	t.Helper()
-	t.compared++
+	t.compared.Add(1)
 	for _, fragment := range fragments {
 		if !strings.Contains(s, fragment) {
 			t.Fatalf("%q lacks %q", s, fragment)

@@ -1,34 +1,166 @@
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
-import { createRequire } from "node:module";
 import { after, test } from "node:test";
+import type { Page } from "playwright-core";
+import { broken } from "./axe.ts";
+import { settled } from "./places.ts";
 import { closeAll, done, Hub, open } from "./rig.ts";
 
 after(closeAll);
 
-const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+interface Story { channel_id: string; request_id: string; talk_id: string }
+
+function screens(story: Story, agent: string): string[] {
+  const tabs = ["", "?why", "?state", "?graph", "?people", "?thread", "?expectations", "?raw", "?reading", "?at=5&state", "?event=6"];
+  return ["now", "inbox", "inbox?state=answered", "channels", "channels?q=nothing", ...tabs.map((t) => `channels/${story.channel_id}${t}`), "channels/0123", "agents", "agents?q=nobody", `agents/${agent}`, "agents/nobody", "tasks", "audit", "health", "access", "sessions", "peers", "nowhere"];
+}
 
 for (const theme of ["light", "dark"] as const) {
-  test(`no screen breaks a rule of accessibility, ${theme}`, async () => {
-    const hub = await new Hub().start();
-    const ada = await hub.agent("ada");
-    await hub.agent("hana", "human");
-    const graph = { initial_speaker: ada, transitions: [], default_target: { name: "round_robin", args: {} } };
-    const { channel_id: id } = await hub.call<{ channel_id: string }>("POST", "channels", { creator: "ada", type: "workflow", participants: ["hana"], required_acks: 0, knobs: { graph }, labels: { title: "Flow" } });
-    await hub.call("POST", `channels/${id}/events`, { sender: "ada", text: "Some **words** with `code`" });
-    await hub.call("POST", `channels/${id}/requests`, { asked_by: "ada", kind: "approval", title: "Go on?", choices: [{ id: "approve" }, { id: "deny" }] });
+  test(`nothing that opens over a screen, and no end of a connection, breaks a rule of accessibility, ${theme}`, async () => {
+    const hub = new Hub();
+    const story = hub.seed<Story>("story");
+    await hub.start();
     const page = await open(hub, "#/now", { colorScheme: theme });
-    const broken: string[] = [];
-    for (const screen of ["now", "inbox", "channels", `channels/${id}?why`, `channels/${id}?state`, `channels/${id}?graph`, `channels/${id}?people`, `channels/${id}?reading`, "agents", `agents/${ada}`, "tasks", "audit", "health", "access", "sessions", "peers"]) {
-      await page.goto(`${hub.url}/console/#/${screen}`);
-      await page.getByRole("heading", { level: 1 }).first().waitFor();
-      await page.waitForFunction(() => !document.querySelector(".bones"));
-      await page.evaluate(axe);
-      const found = await page.evaluate(async () => (await (window as any).axe.run(document)).violations.map((v: any) => `${v.id}: ${v.nodes.map((n: any) => n.target.join(" ")).slice(0, 3).join(" | ")}`));
-      broken.push(...(found as string[]).map((text) => `${screen}: ${text}`));
+    const all: string[] = [];
+    const go = async (hash: string) => {
+      await page.goto(`${hub.url}/console/#/${hash}`);
+      await settled(page);
+    };
+    for (const hash of ["channels?q=nothing", "channels/0123", "agents?q=nobody", "agents/nobody", "inbox?state=answered", "nowhere"]) {
+      await go(hash);
+      all.push(...(await broken(page, hash)));
     }
-    assert.deepEqual(broken, []);
+    // What opens over a screen.
+    await go("channels");
+    await page.keyboard.press("?");
+    await page.getByRole("heading", { name: "Keys" }).waitFor();
+    all.push(...(await broken(page, "keys")));
+    await page.keyboard.press("Escape");
+    await page.keyboard.press("/");
+    await page.getByRole("combobox", { name: "Find a channel, an agent or an envelope" }).fill("Checkout");
+    await page.locator('dialog [role="option"]').first().waitFor();
+    all.push(...(await broken(page, "find")));
+    await page.keyboard.press("Escape");
+    await page.getByLabel(/^Choose Checkout/).check();
+    await page.getByRole("button", { name: "Close 1 channel…" }).click();
+    all.push(...(await broken(page, "closing")));
+    await page.keyboard.press("Escape");
+    await go("inbox");
+    await page.locator("[data-request]").first().focus();
+    await page.keyboard.press("a");
+    await page.getByText("The link is drained").waitFor();
+    all.push(...(await broken(page, "deciding")));
+    // Not connected, signed out.
+    await go(`channels/${story.channel_id}`);
+    await hub.kill();
+    await page.getByText(/Not connected since/).waitFor();
+    all.push(...(await broken(page, "not connected")));
+    await hub.start();
+    await page.getByText(/Not connected since/).waitFor({ state: "detached" });
+    await hub.key("operator");
+    await page.reload();
+    await page.getByRole("heading", { name: "Sign in to Parley" }).waitFor();
+    all.push(...(await broken(page, "sign in")));
+    assert.deepEqual(all, []);
     await done(page);
     await hub.end();
   });
 }
+
+/** What sticks out at the side. */
+const wide = (page: Page) => page.evaluate(() => {
+  const most = document.documentElement.clientWidth;
+  if (document.documentElement.scrollWidth <= most && document.getElementById("main")!.scrollWidth <= document.getElementById("main")!.clientWidth) return "";
+  return [...document.querySelectorAll("#app *")].filter((e) => e.getBoundingClientRect().right > most + 1).slice(0, 3).map((e) => e.outerHTML.slice(0, 120)).join("\n") || "wider";
+});
+
+test("nothing scrolls sideways at 320 px, nor at 200 % zoom, nor on a phone", async () => {
+  const hub = new Hub();
+  const story = hub.seed<Story>("story");
+  await hub.start();
+  const { agents } = await hub.call<{ agents: { passport: { agent_id: string } }[] }>("GET", "agents");
+  // 200 % zoom of a window of 1280 px is one of 640 px with twice as many pixels.
+  for (const [name, options] of Object.entries({ "320 px": { viewport: { width: 320, height: 640 } }, zoom: { viewport: { width: 640, height: 400 }, deviceScaleFactor: 2 }, phone: { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true } })) {
+    const page = await open(hub, "#/now", options);
+    const all: string[] = [];
+    for (const hash of screens(story, agents[0]!.passport.agent_id)) {
+      await page.goto(`${hub.url}/console/#/${hash}`);
+      await settled(page);
+      const out = await wide(page);
+      if (out) all.push(`${name} ${hash}: ${out}`);
+    }
+    assert.deepEqual(all, []);
+    await done(page);
+  }
+  await hub.end();
+});
+
+test("reduced motion stops everything that moves, forced colours keep focus and state, contrast is asked for", async () => {
+  const hub = new Hub();
+  const story = hub.seed<Story>("story");
+  await hub.start();
+  const page = await open(hub, `#/channels/${story.channel_id}?graph`, { reducedMotion: "reduce", forcedColors: "active" });
+  await page.locator("svg .current").waitFor();
+  await hub.call("POST", `channels/${story.talk_id}/live`, { sender: "triage", event_data: { delta: "x" } });
+  const moving = () => page.evaluate(() => document.getAnimations().filter((a) => !(a.effect as KeyframeEffect | null)?.target?.classList.contains("caret")).length);
+  assert.equal(await moving(), 0);
+  await page.getByRole("button", { name: "Why", exact: true }).focus();
+  await page.keyboard.press("Tab");
+  const ring = await page.evaluate(() => getComputedStyle(document.activeElement!).outlineStyle);
+  assert.equal(ring, "solid", "the focus is seen");
+  await page.getByText("active", { exact: false }).first().waitFor(); // state is a word, not only a colour
+  const drawn = await page.evaluate(() => [getComputedStyle(document.querySelector("svg .current rect")!).strokeWidth, getComputedStyle(document.querySelector("svg .node:not(.current) rect")!).strokeWidth]);
+  assert.notEqual(drawn[0], drawn[1], "the current node differs by more than its colour");
+  assert.deepEqual(await broken(page, "forced colours"), []);
+  await done(page);
+  await hub.end();
+});
+
+test("by keyboard alone: a request is decided, a turn taken, the past and its reasons looked at", async () => {
+  const hub = new Hub();
+  const story = hub.seed<Story>("story");
+  await hub.start();
+  const page = await open(hub, "#/now");
+  await page.getByRole("heading", { name: "Now" }).waitFor();
+  const key = (...names: string[]) => names.reduce((p, n) => p.then(() => page.keyboard.press(n)), Promise.resolve());
+  await key("g", "i");
+  await page.locator(`[data-request="${story.request_id}"]`).waitFor();
+  // The first row is whatever is asked first: the approval.
+  await key("j", "a");
+  await page.getByText("The link is drained").waitFor();
+  await key("Enter");
+  await page.locator(`[data-request="${story.request_id}"]`).getByText("answered").waitFor();
+  await key("/");
+  await page.getByRole("combobox", { name: "Find a channel, an agent or an envelope" }).waitFor();
+  await page.keyboard.type("Checkout");
+  await page.getByRole("option", { name: /Checkout is slow/ }).waitFor();
+  await key("Enter");
+  await page.getByText("It is hana's turn").waitFor();
+  await key("w");
+  await page.getByText("is next because rule 3 fired.").waitFor();
+  await key("[", "[");
+  await page.getByText(/^As of event/).waitFor();
+  await key("s");
+  await page.locator("[data-variable=area]").waitFor();
+  await key("v");
+  await page.locator("svg .current").waitFor();
+  await key("End", "Escape");
+  await page.getByText(/^As of event/).waitFor({ state: "detached" });
+  await key("c");
+  await page.keyboard.type("Drain it.");
+  await key("Control+Enter");
+  await page.locator("article[data-sequence]", { hasText: "Drain it." }).waitFor();
+  await page.getByText("Closed: resolved.").waitFor();
+  // Every control of a screen is reached by Tab, in reading order, and seen there.
+  await page.goto(`${hub.url}/console/#/channels`);
+  await settled(page);
+  await page.evaluate(() => (document.activeElement as HTMLElement | null)?.blur());
+  const wanted = await page.locator("a[href]:visible, button:enabled:visible, input:visible, select:visible, summary:visible").count();
+  const reached = new Set<string>();
+  for (let n = 0; n < wanted + 5; n++) {
+    await key("Tab");
+    reached.add(await page.evaluate(() => { const e = document.activeElement!; return `${e.tagName} ${e.getAttribute("aria-label") ?? e.getAttribute("href") ?? e.textContent?.trim()}`; }));
+  }
+  for (const name of ["Find in channels", "State", "Waits for", "Sort"]) assert.ok([...reached].some((r) => r.includes(name)), `${name} is reached by Tab: ${[...reached].join(", ")}`);
+  await done(page);
+  await hub.end();
+});

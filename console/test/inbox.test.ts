@@ -78,3 +78,49 @@ test("a person's turn stands in the inbox until it is taken", async () => {
   await done(page);
   await hub.end();
 });
+
+test("a request says how the same action was decided before", async () => {
+  const hub = await new Hub().start();
+  await hub.agent("ada");
+  await hub.agent("bob");
+  for (const choice of ["approve", "deny", "approve"]) await hub.call("POST", `requests/${(await asked(hub, "May I release?")).request}/answer`, { choice });
+  const { request, channel } = await asked(hub, "May I release?");
+  const { request_id: other } = await hub.call<{ request_id: string }>("POST", `channels/${channel}/requests`, { asked_by: "ada", kind: "approval", title: "May I delete?", choices, action: { name: "delete", arguments: {} } });
+  const page = await open(hub, "#/inbox");
+  await page.locator(`article[data-request="${request}"]`).getByText(/^The same action was approved 2 times and denied once before, last \d/).waitFor();
+  const fresh = page.locator(`article[data-request="${other}"]`);
+  await fresh.getByText("delete", { exact: true }).waitFor();
+  assert.equal(await fresh.getByText("The same action").count(), 0);
+  await done(page);
+  await hub.end();
+});
+
+test("an invitation is accepted and declined in the inbox, by the one who is invited or for them", async () => {
+  const hub = await new Hub().start();
+  await hub.agent("ada");
+  await hub.agent("hana", "human");
+  await hub.key("operator");
+  const hana = await hub.key("agent", "hana");
+  for (const [token, button, state] of [[hana, "Accept the invitation", "active"], [hub.token, "Decline", ""]] as const) {
+    const page = await open(hub, "#/inbox?kind=invite");
+    await page.getByLabel("Token").fill(token);
+    await page.getByRole("button", { name: "Sign in" }).click();
+    await page.getByText("Nobody waits for an answer.").waitFor();
+    // The hub answers who opens a channel when the invitations were answered.
+    const opened = hub.call<{ channel_id: string }>("POST", "channels", { creator: "ada", type: "conversation", participants: ["hana"], labels: { title: "Come in" } }).then((c) => c.channel_id, (err: Error) => err);
+    for (let n = 0; n === 0; n = (await hub.call<{ requests: unknown[] }>("GET", "requests?kind=invite")).requests.length) await new Promise((resolve) => setImmediate(resolve));
+    await page.getByRole("button", { name: "1 new request. Show" }).click();
+    const card = page.locator("article[data-request]", { hasText: "ada invites hana" });
+    await card.getByRole("link", { name: "Come in" }).waitFor();
+    await card.getByText("If nobody answers: the channel is not opened.").waitFor();
+    await card.getByRole("button", { name: button }).click();
+    await card.getByText("answered").waitFor();
+    const got = await opened;
+    if (state) assert.equal((await hub.call<{ state: string }>("GET", `channels/${String(got)}`)).state, state);
+    else assert.ok(got instanceof Error, `declined, and opened as ${String(got)}`);
+    await page.reload();
+    await page.getByText("Nobody waits for an answer.").waitFor();
+    await done(page);
+  }
+  await hub.end();
+});

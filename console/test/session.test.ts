@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
-import { closeAll, done, Hub, open } from "./rig.ts";
+import { closeAll, done, Hub, open, proxy } from "./rig.ts";
 
 after(closeAll);
 
@@ -71,5 +71,36 @@ test("a revoked key ends the session, and the same address comes back after", as
   await page.getByRole("button", { name: "Sign in" }).click();
   await page.getByRole("heading", { name: "Agents" }).waitFor();
   await done(page);
+  await hub.end();
+});
+
+test("behind a proxy that strips /ops/parley every address leads below it", async () => {
+  const hub = await new Hub().start();
+  await hub.agent("ada");
+  await hub.agent("bob");
+  const { channel_id: id } = await hub.call<{ channel_id: string }>("POST", "channels", { creator: "ada", type: "discussion", participants: ["bob"], required_acks: 0, labels: { title: "Talk" } });
+  await hub.key("operator");
+  const between = await proxy(hub, "/ops/parley");
+  // A request that leads elsewhere is a complaint: see open.
+  const page = await open(hub, `#/channels/${id}`, { through: between.url });
+  await page.getByLabel("Token").fill(hub.token);
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await page.getByRole("heading", { name: /Talk/ }).waitFor();
+  await page.locator("header").getByText("● live").waitFor();
+  await page.locator("#compose").fill("From below");
+  await page.getByRole("button", { name: "Send" }).click();
+  await page.locator("article[data-sequence]", { hasText: "From below" }).waitFor();
+  await page.getByRole("button", { name: "State", exact: true }).click();
+  await page.getByRole("complementary", { name: "State" }).waitFor();
+  for (const name of ["Now", "Inbox", "Channels", "Agents", "Tasks", "Audit", "Health", "Access", "Sessions", "Peers"]) {
+    await page.getByRole("navigation").getByRole("link", { name: new RegExp(`^${name}`) }).first().click();
+    await page.getByRole("heading", { name, level: 1 }).waitFor();
+    await page.waitForFunction(() => !document.querySelector(".bones"));
+    assert.equal(await page.getByRole("alert").count(), 0, name);
+  }
+  await page.reload();
+  await page.getByRole("heading", { name: "Peers", level: 1 }).waitFor();
+  await done(page);
+  between.close();
   await hub.end();
 });

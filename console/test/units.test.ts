@@ -1,4 +1,6 @@
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { test } from "node:test";
 import { backoff } from "../src/lib/backoff.ts";
 import { hue, initials } from "../src/lib/hue.ts";
@@ -6,13 +8,13 @@ import { markdown, safe, type Block, type Inline } from "../src/lib/markdown.ts"
 import { format, parse } from "../src/lib/route.ts";
 import { EventReader } from "../src/lib/sse.ts";
 import { line, visible } from "../src/lib/text.ts";
-import { count, many, span } from "../src/lib/time.ts";
+import { count, many, span, times } from "../src/lib/time.ts";
 import { rows, said } from "../src/lib/timeline.ts";
 import type { Envelope } from "../src/lib/types.ts";
 import * as held from "../src/lib/window.ts";
 
 function envelope(sequence: number, sender: string, type: string, data: Record<string, unknown> = {}): Envelope {
-  return { position: `1.2.${sequence}`, sequence, envelope_id: `e${sequence}`, channel_id: "c", sender_id: sender, audience: null, event_type: type, event_data: data, causation_id: null, task_id: null, priority: "normal", created_at: "2026-01-01T00:00:00Z" };
+  return { position: `1.2.${sequence}`, sequence, envelope_id: `e${sequence}`, channel_id: "c", sender_id: sender, audience: null, event_type: type, event_data: data, causation_id: null, task_id: null, depth: 0, idempotency_key: null, trace_id: null, ttl_seconds: null, priority: "normal", created_at: "2026-01-01T00:00:00Z" };
 }
 
 test("an event stream cut at every place gives the same events", () => {
@@ -118,6 +120,34 @@ test("words for spans and numbers", () => {
   assert.deepEqual([span(72_000), span(59_999), span(3_600_000), span(-5), span(200_000_000)], ["1 min 12 s", "59 s", "1 h", "0 s", "2 d 7 h"]);
   assert.deepEqual([count(9999), count(12_345), count(2_500_000)], ["9,999", "12.3 k", "2.5 M"]);
   assert.deepEqual([many(1, "event"), many(2, "event")], ["1 event", "2 events"]);
+  assert.deepEqual([0, 1, 2].map(times), ["never", "once", "2 times"]);
   assert.deepEqual([initials("ada lovelace"), initials("x"), initials("")], ["AL", "X", "?"]);
   assert.ok(hue("abc") >= 0 && hue("abc") < 8 && hue("abc") === hue("abc"));
+});
+
+test("what is installed is what the lock file's hashes say", () => {
+  const packages = (file: string) => (JSON.parse(readFileSync(join(import.meta.dirname, "..", file), "utf8")) as { packages: Record<string, { integrity?: string; optional?: boolean; os?: string[]; cpu?: string[] }> }).packages;
+  const locked = packages("package-lock.json");
+  const installed = Object.keys(packages("node_modules/.package-lock.json"));
+  assert.ok(installed.length > 50, `${installed.length} packages`);
+  assert.deepEqual(installed.filter((name) => !locked[name]?.integrity), []);
+  // A registry may not list the builds of a tool for other systems: those alone have none.
+  for (const [name, entry] of Object.entries(locked)) assert.ok(!name || entry.integrity || (entry.optional && entry.cpu), `${name} has no hash`);
+});
+
+test("a window makes room at its other end", () => {
+  const all = Array.from({ length: held.most }, (_, i) => envelope(i + 1001, "a", "app.note"));
+  const full: held.Held = { events: all, length: 5000 };
+  const before = held.prepend(held.room(full, 200, "before"), Array.from({ length: 200 }, (_, i) => envelope(i + 801, "a", "app.note")));
+  assert.deepEqual([held.first(before), held.last(before), before.events.length], [801, 1800, held.most]);
+  const behind = held.append(held.room(full, 200, "behind"), Array.from({ length: 200 }, (_, i) => envelope(i + 2001, "a", "app.note")));
+  assert.deepEqual([held.first(behind), held.last(behind), behind.events.length], [1201, 2200, held.most]);
+  assert.equal(held.room(before, 0, "before"), before);
+});
+
+test("what the lock file names has a hash, but for builds of tools for systems that the registry here did not list", () => {
+  const { packages } = JSON.parse(readFileSync("package-lock.json", "utf8")) as { packages: Record<string, { integrity?: string; optional?: boolean }> };
+  const without = Object.entries(packages).filter(([name, p]) => name !== "" && !p.integrity);
+  assert.deepEqual(without.filter(([name, p]) => !p.optional || !/^node_modules\/@rolldown\/binding-/.test(name)), []);
+  assert.ok(Object.entries(packages).some(([name, p]) => name.startsWith("node_modules/@rolldown/binding-") && p.integrity), "the build that runs here has one");
 });

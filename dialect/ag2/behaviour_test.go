@@ -14,7 +14,6 @@ import (
 
 	"github.com/parley-hub/parley/conformance/spec"
 	"github.com/parley-hub/parley/dialect/ag2"
-	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/hub"
 )
 
@@ -165,6 +164,71 @@ func TestPipelinedPosts(t *testing.T) {
 	}
 }
 
+// What is read from the socket at once is answered in its order, each post on its
+// own, whatever stands between them.
+func TestPostsReadTogether(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, options{})
+	p, q := r.dial(), r.dial()
+	alice, bob := p.register("alice"), q.register("bob")
+	ch := p.open("conversation", alice, map[string]*peer{bob: q})
+	other := p.open("conversation", alice, map[string]*peer{bob: q})
+	q.drain()
+	var frames []byte
+	send := func(id, op string, params object) {
+		payload, err := json.Marshal(object{"kind": "request", "request_id": id, "op": op, "params": params})
+		if err != nil {
+			t.Fatal(err)
+		}
+		frames = append(frames, frame(true, 1, payload)...)
+	}
+	said := func(channel, sender string, data any) object {
+		return object{"envelope": env(channel, sender, "ag2.msg.text", nil, object{"event_data": data})}
+	}
+	send("1", "post_envelope", said(ch, alice, object{"text": "1"}))
+	send("2", "post_envelope", said(ch, alice, object{"text": "2"}))
+	send("3", "post_envelope", said(ch, bob, object{"text": "3"})) // whom it does not act for
+	send("4", "post_envelope", said(ch, alice, object{"text": "4"}))
+	send("5", "post_envelope", said(ch, alice, object{"text": "5"}))
+	send("6", "get_channel", object{"channel_id": ch})
+	send("7", "post_envelope", said(ch, alice, object{"text": "7"}))
+	send("8", "post_envelope", said(other, alice, object{"text": "8"}))
+	send("9", "post_envelope", said("nowhere", alice, object{"text": "9"}))
+	send("10", "post_envelope", said(other, alice, object{"text": "10"}))
+	if _, err := p.conn.Write(frames); err != nil {
+		t.Fatal(err)
+	}
+	var answered []string
+	for range 10 {
+		var got struct {
+			ID string `json:"request_id"`
+			OK bool   `json:"ok"`
+		}
+		raw := p.recv()
+		if err := json.Unmarshal([]byte(raw), &got); err != nil || got.OK != (got.ID != "3" && got.ID != "9") {
+			t.Fatalf("got %s", raw)
+		}
+		if got.ID != "6" { // which waits for no post
+			answered = append(answered, got.ID)
+		}
+	}
+	if want := []string{"1", "2", "3", "4", "5", "7", "8", "9", "10"}; !slices.Equal(answered, want) {
+		t.Errorf("answered in the order %v", answered)
+	}
+	// Who hangs up has posted all the same.
+	frames = nil
+	send("11", "post_envelope", said(ch, alice, object{"text": "11"}))
+	send("12", "post_envelope", said(ch, alice, object{"text": "12"}))
+	if _, err := p.conn.Write(append(frames, frame(true, 8, []byte{3, 232})...)); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"1", "2", "4", "5", "7", "8", "10", "11", "12"} {
+		if n := q.notified(); n.Envelope["event_data"].(object)["text"] != want {
+			t.Fatalf("bob was told %v, not %s", n, want)
+		}
+	}
+}
+
 // Creator and invitee on one connection, and two connections that open
 // channels to each other at the same time.
 func TestOpeningDoesNotBlock(t *testing.T) {
@@ -292,164 +356,4 @@ func TestLongLogs(t *testing.T) {
 	}
 	q.hello("bob", said)
 	q.drain()
-}
-
-// An envelope that came another way, and is too large for any client, is not
-// delivered; the next is.
-func TestOversizedDelivery(t *testing.T) {
-	t.Parallel()
-	r := newRig(t, options{})
-	p, q := r.dial(), r.dial()
-	alice, bob := p.register("alice"), q.register("bob")
-	ch := p.open("conversation", alice, map[string]*peer{bob: q})
-	if _, err := r.hub.Post(t.Context(), &envelope.Envelope{
-		Channel: ch, Sender: alice, Type: "app.note", Data: []byte(`{"text":"` + strings.Repeat("x", 1<<20-40) + `"}`),
-	}, nil); err != nil {
-		t.Fatal(err)
-	}
-	id := p.say(ch, alice, "short")
-	if n := q.notified(); n.Envelope["envelope_id"] != id {
-		t.Fatalf("got %v", n)
-	}
-	if got := r.server.Stats().Oversized; got != 1 {
-		t.Errorf("%d oversized deliveries were counted", got)
-	}
-}
-
-// What only looks like the hub's word is not delivered as such.
-func TestImpostors(t *testing.T) {
-	t.Parallel()
-	r := newRig(t, options{})
-	p, q := r.dial(), r.dial()
-	alice, bob := p.register("alice"), q.register("bob")
-	ch := p.open("conversation", alice, map[string]*peer{bob: q})
-	for _, eventType := range []string{"ag2.channel.closed", "ag2.channel.opened", "ag2.channel.expired", "ag2.session.closed"} {
-		p.post(ch, alice, eventType, object{"reason": "fake"})
-	}
-	p.post(ch, alice, "ag2.channel.custom", object{})
-	if n := q.notified(); n.Envelope["event_type"] != "ag2.channel.custom" {
-		t.Fatalf("got %v", n)
-	}
-	var m object
-	q.call("get_channel", object{"channel_id": ch}, &m)
-	if m["state"] != "active" {
-		t.Errorf("the channel is %v", m["state"])
-	}
-}
-
-// Trusted clients act for anyone, as with AG2's own hub.
-func TestTrustClients(t *testing.T) {
-	t.Parallel()
-	r := newRig(t, options{hub: hub.Options{TrustClients: true}, config: ag2.Config{TrustClients: true}})
-	p, q, eve := r.dial(), r.dial(), r.dial()
-	alice, bob := p.register("alice"), q.register("bob")
-	ch := p.open("conversation", alice, map[string]*peer{bob: q})
-	id := eve.say(ch, alice, "as alice")
-	if n := q.notified(); n.Envelope["envelope_id"] != id {
-		t.Fatalf("got %v", n)
-	}
-	eve.call("get_channel", object{"channel_id": ch}, nil)
-	eve.call("set_skill", object{"agent_id": bob, "skill_md": "x"}, nil)
-	eve.call("checkpoint_task", object{"task_id": "t", "state": object{}}, nil)
-	eve.call("unregister", object{"agent_id": alice}, nil)
-}
-
-// What is delivered to an identity while it registers comes behind the answer.
-func TestNoticesFollowTheRegistration(t *testing.T) {
-	t.Parallel()
-	r := newRig(t, options{wrap: func(h *hub.Hub) ag2.Hub { return &eager{h} }})
-	p := r.dial()
-	p.send(`{"kind":"request","request_id":"1","op":"register","params":{"passport":{"name":"new"},"resume":{}}}`)
-	if got := p.recv(); !strings.HasPrefix(got, `{"kind":"response","request_id":"1","ok":true`) {
-		t.Fatalf("first came %s", got)
-	}
-	for _, want := range []string{"e1", "e2"} {
-		if n := p.notified(); n.Envelope["envelope_id"] != want {
-			t.Fatalf("got %v, want %s", n, want)
-		}
-	}
-	p.quiet()
-}
-
-// eager delivers while an identity is being bound.
-type eager struct{ *hub.Hub }
-
-func (e *eager) Bind(agent string, at hub.Endpoint) error {
-	if err := e.Hub.Bind(agent, at); err != nil {
-		return err
-	}
-	for _, id := range []string{"e1", "e2"} {
-		err := at.Deliver(&hub.Notice{
-			Envelope:  &envelope.Envelope{ID: id, Channel: "c", Sender: "s", Type: "app.note", Priority: envelope.Normal},
-			Recipient: agent, Shared: &hub.Shared{},
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// The checkpoint of a task is for those who may look at the task.
-func TestForeignCheckpoint(t *testing.T) {
-	t.Parallel()
-	r := newRig(t, options{})
-	p, q, eve := r.dial(), r.dial(), r.dial()
-	alice, bob := p.register("alice"), q.register("bob")
-	eve.register("eve")
-	ch := p.open("conversation", alice, map[string]*peer{bob: q})
-	p.call("observe_task", object{"metadata": object{"task_id": "t1", "owner_id": alice, "channel_id": ch}}, nil)
-	p.call("checkpoint_task", object{"task_id": "t1", "state": object{"step": 1}}, nil)
-	for _, may := range []*peer{p, q} {
-		if raw, err := may.try("read_task_checkpoint", object{"task_id": "t1"}); err != nil || string(raw) != `{"step":1}` {
-			t.Errorf("got %s, %v", raw, err)
-		}
-	}
-	if _, err := eve.try("read_task_checkpoint", object{"task_id": "t1"}); err == nil || !strings.HasPrefix(err.Error(), "access_denied: ") {
-		t.Errorf("a stranger got %v", err)
-	}
-	if _, err := eve.try("checkpoint_task", object{"task_id": "t1", "state": object{}}); err == nil || !strings.HasPrefix(err.Error(), "access_denied: ") {
-		t.Errorf("a stranger wrote: %v", err)
-	}
-}
-
-// An identity that was unregistered from elsewhere gives nobody any right.
-func TestUnregisteredElsewhere(t *testing.T) {
-	t.Parallel()
-	r := newRig(t, options{config: ag2.Config{Limits: ag2.Limits{Identities: 1}}})
-	p, q := r.dial(), r.dial()
-	alice, bob := p.register("alice"), q.register("bob")
-	ch := p.open("conversation", alice, map[string]*peer{bob: q})
-	q.call("observe_task", object{"metadata": object{"task_id": "t", "owner_id": bob, "spec": object{"title": "look"}}}, nil)
-	if err := r.hub.Unregister(t.Context(), bob); err != nil {
-		t.Fatal(err)
-	}
-	p.say(ch, alice, "secret")
-	for op, params := range map[string]object{
-		"read_wal":      {"channel_id": ch, "since": 0, "until": nil},
-		"get_channel":   {"channel_id": ch},
-		"close_channel": {"channel_id": ch},
-		"get_task":      {"task_id": "t"},
-	} {
-		if result, err := q.try(op, params); err == nil || !strings.Contains(err.Error(), "access_denied") {
-			t.Errorf("%s is answered with %s, %v", op, result, err)
-		}
-	}
-	// And it takes no place on the connection.
-	q.register("carol")
-}
-
-// A registration that the connection has no room for makes no identity.
-func TestIdentityTooMany(t *testing.T) {
-	t.Parallel()
-	r := newRig(t, options{config: ag2.Config{Limits: ag2.Limits{Identities: 1}}})
-	p := r.dial()
-	p.register("alice")
-	_, err := p.try("register", object{"passport": object{"name": "bob"}, "resume": object{}, "rule": object{}})
-	if err == nil || !strings.Contains(err.Error(), "ag2.limits.identities") {
-		t.Fatalf("the answer is %v", err)
-	}
-	if id, ok := r.hub.FindAgent("bob"); ok {
-		t.Errorf("bob is registered as %s", id)
-	}
 }

@@ -33,9 +33,9 @@ func (c *conn) callerFor(agent string) *hub.Caller {
 	return h.caller
 }
 
-// callerAmong is the connection as it looks at something that concerns the
-// given identities: those of them that are proved here. A connection may have
-// thousands, each of which is checked.
+// callerAmong is the connection as a caller with those of the given identities that
+// are proved here. A connection may have thousands, and each is checked, so only the
+// given ones are.
 func (c *conn) callerAmong(agents []string) *hub.Caller {
 	if c.server.cfg.TrustClients {
 		return trusted

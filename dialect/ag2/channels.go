@@ -151,7 +151,7 @@ func (c *conn) closeChannel(ctx context.Context, p wire.CloseChannelParams) ([]b
 func (c *conn) findByCausation(ctx context.Context, p wire.CausationParams) ([]byte, error) {
 	m, err := c.channel(ctx, p.Channel)
 	if err != nil {
-		return nil, unlessUnknown(err)
+		return nil, fault.IgnoreNotFound(err)
 	}
 	if c.server.isForeign(m) {
 		return c.foreignAnswer(ctx, m, p)
@@ -170,7 +170,7 @@ func (c *conn) findByCausation(ctx context.Context, p wire.CausationParams) ([]b
 func (c *conn) canSend(ctx context.Context, p wire.CanSendParams) ([]byte, error) {
 	m, err := c.channel(ctx, p.Channel)
 	if err != nil {
-		return wire.AppendBool(nil, false), unlessUnknown(err)
+		return wire.AppendBool(nil, false), fault.IgnoreNotFound(err)
 	}
 	if c.server.isForeign(m) {
 		can, err := c.asked(ctx, m, p.Sender, p.Type)
@@ -178,15 +178,6 @@ func (c *conn) canSend(ctx context.Context, p wire.CanSendParams) ([]byte, error
 	}
 	can, err := c.server.cfg.Hub.CanSend(ctx, p.Channel, p.Sender, p.Type)
 	return wire.AppendBool(nil, can), err
-}
-
-// unlessUnknown drops the error of an unknown channel, for operations that
-// answer it with nothing.
-func unlessUnknown(err error) error {
-	if fault.CodeOf(err) == fault.NotFound {
-		return nil
-	}
-	return err
 }
 
 func (c *conn) pendingTurns(ctx context.Context, p wire.ByAgent) ([]byte, error) {
@@ -211,8 +202,8 @@ func (c *conn) pendingTurns(ctx context.Context, p wire.ByAgent) ([]byte, error)
 	return wire.AppendPendingTurns(nil, list), nil
 }
 
-// turnFailed passes on that a turn came to nothing. Neither channel nor
-// envelope need exist.
+// turnFailed reports to the hub that a turn failed. Neither channel nor envelope need
+// exist.
 func (c *conn) turnFailed(ctx context.Context, p wire.TurnFailureParams) ([]byte, error) {
 	if err := c.bound(p.Agent); err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package ag2
 
 import (
+	"cmp"
 	"log/slog"
 	"net"
 	"net/http"
@@ -18,16 +19,17 @@ type Config struct {
 	Hub Hub
 	// TrustClients lets any connection act for anyone, as AG2's own hub did.
 	TrustClients bool
-	// MirrorTasks is what of a task is told to the channel it names.
+	// MirrorTasks says which changes of a task are posted to the channel that it names.
 	MirrorTasks Mirror
-	// ReadWAL is what read_wal shows of what its reader may not see.
+	// ReadWAL says how read_wal shows envelopes that its reader may not see.
 	ReadWAL WAL
-	// Operator is for a connection that an operator asks for, who may look into
-	// every channel: what it returns is asked each time, because keys are made
-	// and revoked while connections last. Nil, here or returned, is no operator.
+	// Operator returns a function that reports whether an operator has the connection,
+	// who may read every channel. The function is called each time, because keys are
+	// made and revoked while connections last. If Operator or its result is nil,
+	// nobody is an operator.
 	Operator func(*http.Request) func() bool
-	// Prove is for the proofs of a connection's identities. Nil, here or
-	// returned: every proof stands for ever.
+	// Prove returns what checks the proofs of a connection's identities. If Prove or
+	// its result is nil, a proof is valid for ever.
 	Prove func(*http.Request) Prove
 	// AuthFailed is told of whoever cannot prove the identity it names; nil tells
 	// nobody.
@@ -45,7 +47,7 @@ type Config struct {
 	Limits Limits
 }
 
-// Mirror is what of a task is told to the channel it names.
+// Mirror says which changes of a task are posted to the channel that it names.
 type Mirror string
 
 const (
@@ -77,12 +79,8 @@ type Limits struct {
 }
 
 func (c Config) withDefaults() Config {
-	if c.MirrorTasks == "" {
-		c.MirrorTasks = MirrorEnds
-	}
-	if c.ReadWAL == "" {
-		c.ReadWAL = WALFiltered
-	}
+	c.MirrorTasks = cmp.Or(c.MirrorTasks, MirrorEnds)
+	c.ReadWAL = cmp.Or(c.ReadWAL, WALFiltered)
 	if c.Operator == nil {
 		c.Operator = func(*http.Request) func() bool { return nil }
 	}
@@ -98,25 +96,17 @@ func (c Config) withDefaults() Config {
 	if c.Peer == nil {
 		c.Peer = peerOf
 	}
-	if c.Log == nil {
-		c.Log = slog.Default()
-	}
+	c.Log = cmp.Or(c.Log, slog.Default())
 	if c.Now == nil {
 		c.Now = time.Now
 	}
 	l := &c.Limits
-	setDefault(&l.FrameBytes, wire.MaxFrame)
-	setDefault(&l.Requests, 1024)
-	setDefault(&l.Openings, 256)
-	setDefault(&l.Identities, 10_000)
-	setDefault(&l.Foreign, 1000)
+	l.FrameBytes = cmp.Or(l.FrameBytes, wire.MaxFrame)
+	l.Requests = cmp.Or(l.Requests, 1024)
+	l.Openings = cmp.Or(l.Openings, 256)
+	l.Identities = cmp.Or(l.Identities, 10_000)
+	l.Foreign = cmp.Or(l.Foreign, 1000)
 	return c
-}
-
-func setDefault(field *int, value int) {
-	if *field == 0 {
-		*field = value
-	}
 }
 
 // peerOf reads the remote address. What has no address of the network comes from

@@ -9,12 +9,9 @@ import (
 	"unicode/utf8"
 
 	"github.com/parley-hub/parley/dialect/ag2/wire"
-	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/identity"
 	"github.com/parley-hub/parley/internal/wsconn"
 )
-
-func newID() string { return envelope.NewID() }
 
 // conn is one connection: an endpoint of the hub, and the identities that were
 // proved on it.
@@ -24,16 +21,17 @@ type conn struct {
 	peer     identity.Peer
 	ctx      context.Context // of what the connection asks for; it outlives the connection
 	operator func() bool     // nil: never was one
-	prove    Prove           // nil: every proof stands for ever
+	prove    Prove           // nil: every proof is valid for ever
 	// mirrorsOwn: its tasks are told to their channels by the client itself.
 	mirrorsOwn bool
 
-	inbox inbox
-	posts posts
-	feeds feeds
+	inbox   inbox
+	posts   posts
+	feeds   feeds
+	arrived arrived // of the reader
 
 	openings atomic.Int64
-	expelled atomic.Bool // told to go, because of a proof that stands no more
+	expelled atomic.Bool // closed because a proof is no longer valid
 
 	mu    sync.Mutex
 	hosts map[string]*host // identities proved here, by id
@@ -42,8 +40,8 @@ type conn struct {
 // Describe says what the connection is.
 func (c *conn) Describe() (dialect, address string) { return "ag2", c.peer.Address }
 
-// Message handles a post at once if nothing is before it, and puts any other
-// message into the inbox. It waits while the inbox is full.
+// Message keeps a post for those that were read with it if nothing is before it,
+// and puts any other message into the inbox. It waits while the inbox is full.
 func (c *conn) Message(payload []byte, binary bool) error {
 	c.showIn(payload)
 	if binary && !utf8.Valid(payload) {
@@ -52,10 +50,13 @@ func (c *conn) Message(payload []byte, binary bool) error {
 	}
 	message := received{size: len(payload)}
 	message.frame, message.err = wire.Decode(payload)
-	if post, ok := message.frame.(*wire.Post); ok && c.inbox.idle() {
-		c.post(c.ctx, post)
+	if post, ok := message.frame.(*wire.Post); ok && (c.arrived.some() || c.inbox.idle()) {
+		if c.arrived.add(post, message.size) {
+			c.Drained()
+		}
 		return nil
 	}
+	c.Drained()
 	if !c.inbox.put(message, func() { c.ws.Go(c.work) }) {
 		return wsconn.ErrClosed
 	}

@@ -19,7 +19,11 @@ func (c *conn) Deliver(n *hub.Notice) error {
 	case n.Live:
 		return nil
 	case n.Dialect != "":
-		return c.feeds.wake(c, feedKey{n.Recipient, n.Envelope.Channel}, n.Envelope.ID, "")
+		woken := news{meta: n.Channel}
+		if !n.Side { // which has no place of its own in the log
+			woken.only = n.Envelope
+		}
+		return c.feeds.wake(c, n.Recipient, woken, n.Envelope.ID, "")
 	}
 	f, fresh, err := c.notice(n)
 	if err != nil || f.Tail == nil {
@@ -63,7 +67,7 @@ func (c *conn) CutOff(why error) { c.ws.CutOff(why) }
 func (c *conn) Replay(ctx context.Context, n *hub.Notice) error {
 	f, _, err := c.notice(n)
 	if err != nil || f.Tail == nil {
-		return nil // the rest is not held back for one that cannot be sent
+		return nil // one that cannot be sent does not hold up the rest
 	}
 	return c.ws.SendWaiting(ctx, f)
 }
@@ -85,7 +89,7 @@ func (c *conn) notice(n *hub.Notice) (f wsconn.Frame, fresh bool, err error) {
 		return wsconn.Frame{}, false, fault.New(fault.TooLarge, "envelope %s makes a frame of %d bytes; clients take at most %d", n.Envelope.ID, size, wire.MaxFrame)
 	}
 	c.server.stats.deliveries.Add(1)
-	f = wsconn.Frame{Head: wire.NotifyHead, Body: body, Tail: tail, Stream: n.Envelope.Channel, Priority: priority(n)}
+	f = wsconn.Frame{Head: wire.NotifyHead, Body: body, Tail: tail, Stream: n.Envelope.Channel, Priority: priority(n), Now: n.Alone}
 	return f, held || n.Envelope.Type == envelope.TypeInvite, nil
 }
 

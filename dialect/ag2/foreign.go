@@ -3,6 +3,7 @@ package ag2
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/parley-hub/parley/adapter/conversation"
 	"github.com/parley-hub/parley/adapter/discussion"
@@ -21,6 +22,7 @@ type foreign struct {
 	adapter channel.Adapter
 	readers []string // the members who look
 	sees    func(*envelope.Envelope) bool
+	whole   bool // whoever looks sees everything
 	find    func(name string) (id string, ok bool)
 	shown   *channel.Metadata // as AG2's clients know it
 }
@@ -44,7 +46,7 @@ func (s *Server) foreign(ctx context.Context, m *channel.Metadata, agents []stri
 	if err != nil {
 		return nil, err
 	}
-	f := &foreign{meta: m, adapter: s.cfg.Hub.AdapterFor(m), sees: sees, find: s.cfg.Hub.FindAgent}
+	f := &foreign{meta: m, adapter: s.cfg.Hub.AdapterFor(m), sees: sees, whole: sees != nil, find: s.cfg.Hub.FindAgent}
 	for _, id := range agents {
 		if in.Has(id) {
 			f.readers = append(f.readers, id)
@@ -67,6 +69,15 @@ func (c *conn) foreignHere(ctx context.Context, m *channel.Metadata) (*foreign, 
 		all = func(*envelope.Envelope) bool { return true }
 	}
 	return c.server.foreign(ctx, m, c.caller().Agents, all)
+}
+
+// sight names who looks, so that what one of them is shown is kept for another only if
+// that one sees the same.
+func (f *foreign) sight() string {
+	if f.whole {
+		return "*"
+	}
+	return strings.Join(f.readers, ",")
 }
 
 // LabelType is the label that names the type which a foreign channel really has.

@@ -2,6 +2,7 @@ package ag2
 
 import (
 	"context"
+	"strings"
 
 	"github.com/parley-hub/parley/channel"
 	"github.com/parley-hub/parley/dialect/ag2/wire"
@@ -17,25 +18,58 @@ func (c *conn) readForeign(ctx context.Context, m *channel.Metadata, p wire.Read
 	if err != nil {
 		return nil, err
 	}
-	length := uint64(0)
-	if p.Since < 0 || p.Until != nil { // places are counted from the end, or may lie behind it
-		if _, err := c.server.readAll(ctx, f, "", func(*envelope.Envelope) bool { length++; return true }); err != nil {
-			return nil, err
-		}
-	} else {
-		length = 1 << 62
-	}
-	from, to := slice(p.Since, p.Until, length)
 	r := walReader{full: p.Since == 0 && p.Until == nil}
-	at := uint64(0)
-	_, err = c.server.readAll(ctx, f, "", func(e *envelope.Envelope) bool {
-		at++
-		return at <= from || at <= to && r.add(e)
-	})
+	if r.full {
+		err = c.server.readAll(ctx, f, r.add)
+	} else {
+		err = c.server.readSlice(ctx, f, p, r.add)
+	}
 	if err != nil {
 		return nil, err
 	}
 	return r.result()
+}
+
+// readSlice passes a slice of the log of a foreign channel to take, until take returns
+// false. Reading begins near the slice where the channel's reader may.
+func (s *Server) readSlice(ctx context.Context, f *foreign, p wire.ReadWALParams, take func(*envelope.Envelope) bool) error {
+	head, err := f.head()
+	if err != nil {
+		return err
+	}
+	k, err := s.folded(ctx, f, "", f.sight())
+	if err != nil {
+		return err
+	}
+	first := uint64(len(head))
+	from, to := slice(p.Since, p.Until, first+k.shown)
+	begin, end := k.mark(from-min(from, first)), k.seq
+	k.mu.Unlock()
+	if from >= to {
+		return nil
+	}
+	for at := from; at < min(first, to); at++ {
+		if !take(head[at]) {
+			return nil
+		}
+	}
+	at, r := first+begin.shown, f.reader("")
+	var list []*envelope.Envelope
+	for e, err := range s.cfg.Hub.Log(ctx, f.meta.ID, begin.seq+1, end) {
+		if err != nil {
+			return err
+		}
+		list = r.read(list[:0], e)
+		for _, shown := range list {
+			if at++; at > to || at > from && !take(shown) {
+				return nil
+			}
+		}
+		if at == to {
+			return nil
+		}
+	}
+	return nil
 }
 
 // asked is can_send in a foreign channel. Where nobody has turns, AG2's clients
@@ -50,30 +84,66 @@ func (c *conn) asked(ctx context.Context, m *channel.Metadata, agent, eventType 
 	return trigger != nil && c.feeds.told(feedKey{agent, m.ID}, trigger.ID), err
 }
 
-// mayAnswer refuses an answer to a text that did not ask for it.
-func (s *Server) mayAnswer(ctx context.Context, m *channel.Metadata, e *envelope.Envelope) error {
+// question is a text that asks for an answer.
+type question struct {
+	work string // that it is about; empty: none
+	from string // who asks
+}
+
+// mayAnswer refuses an answer to a text that did not ask for it, and returns the one
+// that did.
+func (s *Server) mayAnswer(ctx context.Context, m *channel.Metadata, e *envelope.Envelope) (q question, err error) {
 	f, err := s.foreign(ctx, m, []string{e.Sender}, nil)
 	if err != nil {
-		return err
+		return q, err
 	}
+	k, err := s.folded(ctx, f, e.Sender, "")
+	if err != nil {
+		return q, err
+	}
+	late := k.reader.late
+	q, found, known := k.asked(e.Causation)
+	k.mu.Unlock()
+	switch {
+	case late == e.Causation:
+		return q, fault.New(fault.Protocol, "the turn in which '%s' asked '%s' to answer has ended", e.Causation, e.Sender).Because(fault.OutOfTurn)
+	case found:
+		return q, nil
+	case !known:
+		return s.askedLongAgo(ctx, f, e)
+	}
+	id, _, _ := strings.Cut(e.Causation, ".") // one of several that an envelope is shown as
+	if _, err := s.cfg.Hub.SequenceOf(ctx, m.ID, id); err != nil {
+		return q, fault.IgnoreNotFound(err) // it is none of this channel's
+	}
+	return q, notAsked(m, e)
+}
+
+// askedLongAgo looks for a question in the log.
+func (s *Server) askedLongAgo(ctx context.Context, f *foreign, e *envelope.Envelope) (q question, err error) {
 	r := f.reader(e.Sender)
 	var list []*envelope.Envelope
-	for stored, err := range s.cfg.Hub.Log(ctx, m.ID, 0, 0) {
+	for stored, err := range s.cfg.Hub.Log(ctx, f.meta.ID, 0, 0) {
 		if err != nil {
-			return err
+			return q, err
 		}
 		list = r.read(list[:0], stored)
 		for _, shown := range list {
-			if shown.ID == e.Causation && r.asked != shown {
-				return fault.New(fault.Protocol, "'%s' does not ask '%s' to answer: channel '%.100s' is a %s of another dialect, in which only those answer whom a text addresses",
-					shown.ID, e.Sender, m.ID, m.Manifest.Type).Because(fault.OutOfTurn)
+			switch {
+			case shown.ID != e.Causation:
+			case r.asked == shown:
+				return question{r.work, stored.Sender}, nil
+			default:
+				return q, notAsked(f.meta, e)
 			}
 		}
 	}
-	if r.late == e.Causation {
-		return fault.New(fault.Protocol, "the turn in which '%s' asked '%s' to answer has ended", e.Causation, e.Sender).Because(fault.OutOfTurn)
-	}
-	return nil
+	return q, nil
+}
+
+func notAsked(m *channel.Metadata, e *envelope.Envelope) error {
+	return fault.New(fault.Protocol, "'%s' does not ask '%s' to answer: channel '%.100s' is a %s of another dialect, in which only those answer whom a text addresses",
+		e.Causation, e.Sender, m.ID, m.Manifest.Type).Because(fault.OutOfTurn)
 }
 
 // triggerOf is the text that asks an identity to answer in a foreign channel; nil:
@@ -83,11 +153,12 @@ func (s *Server) triggerOf(ctx context.Context, m *channel.Metadata, agent strin
 	if err != nil || len(f.readers) == 0 {
 		return nil, err
 	}
-	r, err := s.readAll(ctx, f, agent, func(*envelope.Envelope) bool { return true })
+	k, err := s.folded(ctx, f, agent, "")
 	if err != nil {
 		return nil, err
 	}
-	return r.asked, nil
+	defer k.mu.Unlock()
+	return k.reader.asked, nil
 }
 
 // foreignAnswer finds the last text by which somebody answered another in a
@@ -100,17 +171,38 @@ func (c *conn) foreignAnswer(ctx context.Context, m *channel.Metadata, p wire.Ca
 	if err != nil {
 		return nil, err
 	}
-	var answer *envelope.Envelope
-	_, err = c.server.readAll(ctx, f, "", func(e *envelope.Envelope) bool {
-		if e.Type == envelope.TypeText && e.Causation == p.Causation && e.Sender == p.Sender {
-			answer = e
-		}
-		return true
-	})
+	last, err := c.server.cfg.Hub.AnswerTo(ctx, m.ID, p.Sender, p.Causation)
+	if err != nil || last == nil {
+		return nil, err
+	}
+	// The last that was caused by it may be no text: then it is looked for in the log.
+	near := last.Seq - min(last.Seq-1, nearby)
+	answer, err := c.server.textBetween(ctx, f, p, near, last.Seq)
+	if err == nil && answer == nil {
+		answer, err = c.server.textBetween(ctx, f, p, 0, last.Seq)
+	}
 	if err != nil || answer == nil {
 		return nil, err
 	}
 	return wire.AppendEnvelope(nil, answer), nil
+}
+
+// textBetween finds the last text of a part of the log by which somebody answered.
+func (s *Server) textBetween(ctx context.Context, f *foreign, p wire.CausationParams, from, to uint64) (answer *envelope.Envelope, err error) {
+	r := f.reader("")
+	var list []*envelope.Envelope
+	for e, err := range s.cfg.Hub.Log(ctx, f.meta.ID, from, to) {
+		if err != nil {
+			return nil, err
+		}
+		list = r.read(list[:0], e)
+		for _, shown := range list {
+			if shown.Type == envelope.TypeText && shown.Causation == p.Causation && shown.Sender == p.Sender {
+				answer = shown
+			}
+		}
+	}
+	return answer, nil
 }
 
 // foreignTurns adds the turns that an identity has to take in foreign channels.

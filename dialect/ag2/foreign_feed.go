@@ -2,8 +2,10 @@ package ag2
 
 import (
 	"context"
+	"maps"
 	"sync"
 
+	"github.com/parley-hub/parley/channel"
 	"github.com/parley-hub/parley/dialect/ag2/wire"
 	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/fault"
@@ -21,6 +23,15 @@ type feed struct {
 	first  string // below it nothing is told but what asks for an answer
 	told   string // as sent, for those who hold the lock
 	queued bool
+	news   news
+}
+
+// news is what a channel's reader is woken by.
+type news struct {
+	meta *channel.Metadata
+	// only is all that is new, if the reader has read what is before it; nil: the log
+	// has to be read.
+	only *envelope.Envelope
 }
 
 // feeds are the foreign channels that a connection's identities are told of. The
@@ -34,7 +45,8 @@ type feeds struct {
 
 // wake has an identity told of what is new in a channel: after what it has read, or
 // from first on if it has read nothing of it.
-func (f *feeds) wake(c *conn, key feedKey, first, read string) error {
+func (f *feeds) wake(c *conn, agent string, woken news, first, read string) error {
+	key := feedKey{agent, woken.meta.ID}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	limit := c.server.cfg.Limits.Foreign
@@ -55,9 +67,10 @@ func (f *feeds) wake(c *conn, key feedKey, first, read string) error {
 		f.known[key] = known
 	}
 	if known.queued {
+		known.news = news{meta: woken.meta}
 		return nil
 	}
-	known.queued = true
+	known.queued, known.news = true, woken
 	f.queue = append(f.queue, key)
 	if !f.working {
 		f.working = c.ws.Go(func() { c.feedAll(c.ctx) })
@@ -68,26 +81,23 @@ func (f *feeds) wake(c *conn, key feedKey, first, read string) error {
 // forget makes room: channels in which nothing waits are read again when something
 // happens there.
 func (f *feeds) forget() {
-	for key, known := range f.known {
-		if !known.queued {
-			delete(f.known, key)
-		}
-	}
+	maps.DeleteFunc(f.known, func(_ feedKey, known *feed) bool { return !known.queued })
 }
 
 // next takes a channel that waits; none ends the work.
-func (f *feeds) next() (feedKey, *feed, bool) {
+func (f *feeds) next() (feedKey, *feed, news, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if len(f.queue) == 0 {
 		f.working, f.queue = false, nil
-		return feedKey{}, nil, false
+		return feedKey{}, nil, news{}, false
 	}
 	key := f.queue[0]
 	f.queue = f.queue[1:]
 	known := f.known[key]
-	known.queued = false
-	return key, known, true
+	woken := known.news
+	known.queued, known.news = false, news{}
+	return key, known, woken, true
 }
 
 func (f *feeds) drop(key feedKey) {
@@ -108,11 +118,11 @@ func (c *conn) feedAll(ctx context.Context) {
 	}()
 	defer c.ws.Recover(&failed)
 	for {
-		key, known, ok := c.feeds.next()
+		key, known, woken, ok := c.feeds.next()
 		if !ok {
 			return
 		}
-		err := c.feed(ctx, key, known)
+		err := c.feed(ctx, key, known, woken)
 		switch {
 		case err == nil:
 			continue
@@ -120,20 +130,16 @@ func (c *conn) feedAll(ctx context.Context) {
 			c.feeds.drop(key)
 		default:
 			c.server.cfg.Log.Warn("a channel of another dialect was not told", "endpoint_id", c.ID(), "agent_id", key.agent, "channel_id", key.channel, "error", err)
-			c.CutOff(err) // it comes back, and what it missed with it
+			c.CutOff(err) // the client reconnects, and what it missed is replayed
 		}
 	}
 }
 
 // feed tells an identity what is new in a foreign channel. While a text asks it to
 // answer, it is told of no other: AG2's client would answer each.
-func (c *conn) feed(ctx context.Context, key feedKey, known *feed) error {
+func (c *conn) feed(ctx context.Context, key feedKey, known *feed, woken news) error {
 	h := c.server.cfg.Hub
-	m, err := h.Channel(ctx, key.channel)
-	if err != nil {
-		return err
-	}
-	f, err := c.server.foreign(ctx, m, []string{key.agent}, nil)
+	f, err := c.server.foreign(ctx, woken.meta, []string{key.agent}, nil)
 	if err != nil {
 		return err
 	}
@@ -156,11 +162,15 @@ func (c *conn) feed(ctx context.Context, key feedKey, known *feed) error {
 	}
 	known.reader.channel = f // members and sight are those of now
 	head := len(list)
-	for e, err := range h.Log(ctx, key.channel, known.seq+1, 0) {
-		if err != nil {
-			return err
-		}
+	if e := woken.only; e != nil && e.Seq == known.seq+1 {
 		list, known.seq = known.reader.read(list, e), e.Seq
+	} else {
+		for e, err := range h.Log(ctx, key.channel, known.seq+1, 0) {
+			if err != nil {
+				return err
+			}
+			list, known.seq = known.reader.read(list, e), e.Seq
+		}
 	}
 	for i, e := range list {
 		if e.ID <= known.sent || !c.tells(e, key.agent, known, i < head) {
@@ -218,7 +228,7 @@ func (c *conn) notifyForeign(ctx context.Context, agent string, e *envelope.Enve
 	body := wire.AppendEnvelope(nil, e)
 	if len(wire.NotifyHead)+len(body)+len(tail) > wire.MaxFrame {
 		c.server.stats.oversized.Add(1)
-		return nil // the rest is not held back for one that cannot be sent
+		return nil // one that cannot be sent does not hold up the rest
 	}
 	c.server.stats.deliveries.Add(1)
 	f := wsconn.Frame{Head: wire.NotifyHead, Body: body, Tail: tail, Stream: e.Channel, Priority: wsconn.Fixed}
@@ -246,7 +256,7 @@ func (c *conn) keepFresh(agent string, f wsconn.Frame) bool {
 func (c *conn) replayForeign(ctx context.Context, agent, since string) {
 	for m, err := range c.server.foreignOf(ctx, agent) {
 		if err == nil {
-			err = c.feeds.wake(c, feedKey{agent, m.ID}, newest, since)
+			err = c.feeds.wake(c, agent, news{meta: m}, newest, since)
 		}
 		if err != nil {
 			c.server.cfg.Log.Warn("replay stopped", "endpoint_id", c.ID(), "agent_id", agent, "error", err)

@@ -51,8 +51,9 @@ func headID(channelID string, n int) string {
 	return fmt.Sprintf("%.16s%016x", own, n)
 }
 
-// foreignReader makes of a foreign channel's log what AG2's clients are shown, envelope
-// by envelope, and knows whether one of its readers is asked to answer.
+// foreignReader translates the log of a foreign channel to what AG2's clients are
+// shown, envelope by envelope, and knows whether one of its readers is asked to
+// answer.
 type foreignReader struct {
 	channel *foreign
 	items   channel.ItemReader
@@ -62,6 +63,7 @@ type foreignReader struct {
 	turn    string             // whose turn runs, where the channel has turns
 	asked   *envelope.Envelope // the text that asks about to answer; nil: none does
 	waiting bool               // a turn of about's has begun
+	work    string             // that asked is about
 	late    string             // the text that asked in a turn which ended without an answer
 }
 
@@ -116,7 +118,7 @@ func (r *foreignReader) follow(item *channel.Item, shown *envelope.Envelope) {
 		case item.Speaker == r.about:
 			r.asked, r.waiting = nil, false
 		case r.waiting, item.Envelope.To == r.about, slices.Contains(item.Envelope.Audience, r.about):
-			r.asked = shown
+			r.asked, r.work = shown, item.ID
 		}
 	}
 }
@@ -171,6 +173,16 @@ func (f *foreign) show(item *channel.Item) *envelope.Envelope {
 	return &e
 }
 
+// Written is the type of the envelope by which an item of another dialect's channel is
+// shown to AG2's clients; empty: they are not shown it.
+func Written(i *channel.Item) string {
+	f := &foreign{meta: &channel.Metadata{}, find: func(string) (string, bool) { return "", false }}
+	if e := f.show(i); e != nil {
+		return e.Type
+	}
+	return ""
+}
+
 func workData(data *jsonbuf.Buffer, item *channel.Item) {
 	switch item.State {
 	case channel.WorkSubmitted:
@@ -211,29 +223,29 @@ func textOf(m *message.Envelope) string {
 	return channel.Attachment(string(m.Type))
 }
 
-// readAll reads a foreign channel's whole log as somebody sees it, and hands each
-// envelope to take until that has enough.
-func (s *Server) readAll(ctx context.Context, f *foreign, about string, take func(*envelope.Envelope) bool) (*foreignReader, error) {
+// readAll passes the log of a foreign channel, as some identities see it, to take until
+// take returns false.
+func (s *Server) readAll(ctx context.Context, f *foreign, take func(*envelope.Envelope) bool) error {
 	list, err := f.head()
 	if err != nil {
-		return nil, err
+		return err
 	}
-	r := f.reader(about)
 	for _, e := range list {
 		if !take(e) {
-			return r, nil
+			return nil
 		}
 	}
+	r := f.reader("")
 	for e, err := range s.cfg.Hub.Log(ctx, f.meta.ID, 0, 0) {
 		if err != nil {
-			return nil, err
+			return err
 		}
 		list = r.read(list[:0], e)
 		for _, shown := range list {
 			if !take(shown) {
-				return r, nil
+				return nil
 			}
 		}
 	}
-	return r, nil
+	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/parley-hub/parley/fault"
 	"github.com/parley-hub/parley/hub"
 	"github.com/parley-hub/parley/message"
+	"github.com/parley-hub/parley/message/value"
 )
 
 // say takes a post into a foreign channel; nil: the channel is none. Its adapter
@@ -16,7 +17,7 @@ func (c *conn) say(ctx context.Context, e *envelope.Envelope) (pending, error) {
 	h := c.server.cfg.Hub
 	m, err := h.Channel(ctx, e.Channel)
 	if err != nil || !c.server.isForeign(m) {
-		return nil, ignoreUnknown(err) // the hub tells what is unknown
+		return nil, fault.IgnoreNotFound(err) // the hub tells what is unknown
 	}
 	if err := c.bound(e.Sender); err != nil {
 		return nil, err
@@ -28,35 +29,46 @@ func (c *conn) say(ctx context.Context, e *envelope.Envelope) (pending, error) {
 	if !in.Has(e.Sender) {
 		return nil, fault.New(fault.AccessDenied, "'%.100s' takes no part in channel '%.100s'", e.Sender, m.ID)
 	}
-	switch e.Type {
-	case envelope.TypeText:
-	case envelope.TypeInviteAck:
+	switch {
+	case e.Type == envelope.TypeText:
+	case e.Type == envelope.TypeInviteAck:
 		id := headID(m.ID, 1)
 		return answered{id: id}, h.Ack(ctx, e.Sender, m.ID, id)
+	case envelope.IsTask(e.Type) && e.Type != envelope.TypeTaskCancelRequest && c.server.holdsWork(m):
+		told := *e
+		told.Causation = "" // it answers nothing, and is no key
+		return h.Say(ctx, hub.Saying{
+			Channel: m.ID, Sender: e.Sender, Work: e, Key: keyOf(&told), Origin: envelope.Origin{Dialect: dialectName},
+			Causation: e.Causation, Task: e.Task, Trace: e.Trace, Priority: e.Priority, Depth: e.Depth,
+		}, c.callerFor(e.Sender)), nil
 	default:
 		return nil, fault.New(fault.Protocol, "channel '%.100s' is a %s of another dialect: %s is said there, and no '%.100s'", m.ID, m.Manifest.Type, envelope.TypeText, e.Type)
 	}
 	if !forAll(in, e) {
 		return nil, fault.New(fault.Protocol, "channel '%.100s' is a %s of another dialect, which shows every text to all members; leave out the audience", m.ID, m.Manifest.Type)
 	}
+	msg, to := message.Envelope{Type: message.TypeText, Content: channel.TextMember(e.Data, "text")}, ""
 	if e.Causation != "" {
-		if err := c.server.mayAnswer(ctx, m, e); err != nil {
+		q, err := c.server.mayAnswer(ctx, m, e)
+		if err != nil {
 			return nil, err
+		}
+		if q.work != "" {
+			msg.Metadata, to = value.New().Set("work", q.work), q.from
 		}
 	}
 	p := h.Say(ctx, hub.Saying{
-		Channel: m.ID, Sender: e.Sender, Message: message.Envelope{Type: message.TypeText, Content: channel.TextMember(e.Data, "text")},
+		Channel: m.ID, Sender: e.Sender, Message: msg, To: to,
 		Key: keyOf(e), Origin: envelope.Origin{Dialect: dialectName},
 		Causation: e.Causation, Task: e.Task, Trace: e.Trace, Priority: e.Priority, Depth: e.Depth,
 	}, c.callerFor(e.Sender))
 	return &saying{Pending: p, conn: c, meta: m, sender: e.Sender}, nil
 }
 
-func ignoreUnknown(err error) error {
-	if fault.CodeOf(err) == fault.NotFound {
-		return nil
-	}
-	return err
+// holdsWork reports whether a channel is told of tasks in its own form.
+func (s *Server) holdsWork(m *channel.Metadata) bool {
+	_, ok := s.cfg.Hub.AdapterFor(m).(channel.Worker)
+	return ok
 }
 
 // keyOf is the idempotency key of what is said. Keys may count in a whole home, so

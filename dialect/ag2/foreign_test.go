@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/google/go-cmp/cmp"
@@ -23,12 +22,14 @@ import (
 	"github.com/parley-hub/parley/channel"
 	"github.com/parley-hub/parley/dialect/agh"
 	"github.com/parley-hub/parley/dialect/hpd"
+	"github.com/parley-hub/parley/server/access"
+	"github.com/parley-hub/parley/server/api"
 )
 
-// dialects is a hub that speaks HPD and AGH besides AG2.
+// dialects is a hub that speaks HPD, AGH and the interface /v1 besides AG2.
 type dialects struct {
 	*rig
-	hpd, agh http.Handler
+	hpd, agh, v1 http.Handler
 }
 
 func newDialects(t testing.TB, o options, config hpd.Config) *dialects {
@@ -43,7 +44,12 @@ func newDialects(t testing.TB, o options, config hpd.Config) *dialects {
 	if err != nil {
 		t.Fatal(err)
 	}
-	network, err := agh.New(agh.Config{Hub: d.rig.hub, Log: log, Who: func(*http.Request) agh.Who { return agh.Who{Role: agh.Operator} }})
+	network, err := agh.New(agh.Config{Hub: d.rig.hub, Log: log, Who: func(r *http.Request) agh.Who {
+		if name := r.Header.Get("X-As"); name != "" {
+			return agh.Who{Role: agh.Agent, Agent: name}
+		}
+		return agh.Who{Role: agh.Operator}
+	}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,6 +71,14 @@ func newDialects(t testing.TB, o options, config hpd.Config) *dialects {
 		})
 	}
 	d.hpd, d.agh = events.Mount().Routes[0].Handler, network.Mount().Routes[0].Handler
+	v1 := api.New(api.Config{Hub: d.rig.hub, Log: log})
+	d.v1 = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		who := access.Principal{Role: access.Operator}
+		if name := r.Header.Get("X-As"); name != "" {
+			who = access.Principal{Role: access.Agent, Agent: name}
+		}
+		v1.ServeHTTP(w, r.WithContext(access.With(r.Context(), who)))
+	})
 	return d
 }
 
@@ -236,9 +250,7 @@ func TestForeignThread(t *testing.T) {
 	if answer.ID != first || answer.Data["text"] != "here" {
 		t.Errorf("found %+v, not %s", answer, first)
 	}
-	if n := p.notified(); n.Recipient != carl || n.Envelope["envelope_id"] != first {
-		t.Errorf("carl is told %v", n)
-	}
+	p.quiet() // what is said under work is for whoever asked, and in the log for all
 	if p.canSend(threadID, carl) {
 		t.Error("an AG2 client's text asks another to answer: two would never stop")
 	}
@@ -397,113 +409,5 @@ func TestForeignIsHiddenFromOthers(t *testing.T) {
 	}
 	if got := q.pending(eve); len(got) > 0 {
 		t.Errorf("eve has turns %v", got)
-	}
-}
-
-// branchOf is a session's main branch with an agent.
-type branchOf struct {
-	d             *dialects
-	session, base string
-}
-
-func (d *dialects) branch(agent string) *branchOf {
-	d.t.Helper()
-	session := d.ask(d.hpd, http.StatusCreated, "POST", "/hpd/sessions", object{})["id"].(string)
-	return &branchOf{d, session, "/hpd/agents/" + agent + "/sessions/" + session + "/branches/main"}
-}
-
-func (b *branchOf) input(text string) string {
-	b.d.t.Helper()
-	a := b.d.ask(b.d.hpd, http.StatusAccepted, "POST", b.base+"/inputs", object{"type": "USER_TEXT_INPUT", "text": text})
-	return a["runtimeRunId"].(string)
-}
-
-// ended waits for the end of a run.
-func (b *branchOf) ended(run string) object {
-	b.d.t.Helper()
-	var last object
-	until(b.d.t, "the run has ended", func() bool {
-		last = b.d.ask(b.d.hpd, http.StatusOK, "GET", b.base+"/runs/"+run, nil)
-		return last["status"] != "active"
-	})
-	return last
-}
-
-// events are the types of the branch's history.
-func (b *branchOf) events() []string {
-	b.d.t.Helper()
-	w := httptest.NewRecorder()
-	b.d.hpd.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/hpd/sessions/"+b.session+"/branches/main/events", nil))
-	var list []struct {
-		Type string `json:"type"`
-	}
-	if err := json.Unmarshal(w.Body.Bytes(), &list); err != nil {
-		b.d.t.Fatalf("%s: %v", w.Body, err)
-	}
-	types := []string{}
-	for _, e := range list {
-		types = append(types, e.Type)
-	}
-	return types
-}
-
-// An agent that is connected over AG2 produces for HPD.
-func TestProducesForBranch(t *testing.T) {
-	t.Parallel()
-	d := newDialects(t, options{}, hpd.Config{})
-	p := d.dial()
-	bob := p.register("bob")
-	b := d.branch("bob")
-	run := b.input("what time is it?")
-	p.ack(p.notifiedOf("ag2.channel.invite"))
-	asked := p.notifiedOf("ag2.msg.text")
-	id, trigger := asked.Envelope["channel_id"].(string), asked.Envelope["envelope_id"].(string)
-	var m shownChannel
-	p.call("get_channel", object{"channel_id": id}, &m)
-	if m.Manifest.Type != "conversation" || len(m.Participants) != 2 {
-		t.Errorf("shown as %+v", m)
-	}
-	if !p.canSend(id, bob) || len(p.pending(bob)) != 1 {
-		t.Error("the agent of the run is not asked")
-	}
-	p.post(id, bob, "ag2.msg.text", object{"text": "late"}, object{"causation_id": trigger})
-	if got := b.ended(run); got["status"] != "completed" {
-		t.Errorf("the run ended as %v", got)
-	}
-	want := []string{
-		"BRANCH_RUN_STARTED", "MESSAGE_TURN_STARTED", "MESSAGE_STARTED", "TEXT_MESSAGE_START", "TEXT_DELTA", "TEXT_MESSAGE_END", "MESSAGE_COMPLETED",
-		"TEXT_MESSAGE_START", "TEXT_DELTA", "TEXT_MESSAGE_END", "MESSAGE_TURN_FINISHED", "BRANCH_RUN_COMPLETED",
-	}
-	got := b.events()
-	if from := slices.Index(got, "BRANCH_RUN_STARTED"); from < 0 || !slices.Equal(got[from:], want) {
-		t.Errorf("the history is %v", got)
-	}
-	if p.canSend(id, bob) {
-		t.Error("asked after the answer")
-	}
-
-	// Its failure is the run's; what it says afterwards is too late.
-	run = b.input("and now?")
-	asked = p.notifiedOf("ag2.msg.text")
-	trigger = asked.Envelope["envelope_id"].(string)
-	p.call("report_turn_failure", object{"channel_id": id, "agent_id": bob, "envelope_id": trigger, "error": "no clock"}, nil)
-	if got := b.ended(run); got["status"] != "failed" || !strings.Contains(fmt.Sprint(got["error"]), "no clock") {
-		t.Errorf("the run ended as %v", got)
-	}
-	_, err := p.try("post_envelope", object{"envelope": env(id, bob, "ag2.msg.text", object{"text": "x"}, object{"causation_id": trigger})})
-	if err == nil || !strings.Contains(err.Error(), "has ended") {
-		t.Errorf("a late answer: %v", err)
-	}
-}
-
-// An agent that does not take its invitation has no producer.
-func TestInvitationToBranchIsNotAnswered(t *testing.T) {
-	t.Parallel()
-	d := newDialects(t, options{}, hpd.Config{InviteTimeout: 50 * time.Millisecond})
-	p := d.dial()
-	p.register("bob")
-	b := d.branch("bob")
-	if got := b.ended(b.input("anyone?")); got["status"] != "failed" || !strings.Contains(fmt.Sprint(got["error"]), "NoProducer") {
-		t.Errorf("the run ended as %v", got)
 	}
 }

@@ -16,7 +16,7 @@ import (
 type host struct {
 	tail []byte    // of its notifies
 	born time.Time // when it was registered here; zero if it said hello
-	// proof tells whether what proved it still stands; nil does for ever.
+	// proof reports whether what proved the identity is still valid; nil: always.
 	proof func() bool
 	// caller is the connection as it acts for this identity; nil until it does.
 	caller *hub.Caller
@@ -30,8 +30,8 @@ type host struct {
 // maxKept bounds what may arrive before a registration is answered.
 const maxKept = 1024
 
-// proved leaves out whoever was unregistered since, from here or elsewhere, and
-// whose proof stands no more.
+// proved leaves out identities that were unregistered since, and those whose proof is
+// no longer valid.
 func (c *conn) proved(agent string) bool {
 	h := c.host(agent)
 	if h == nil {
@@ -89,7 +89,7 @@ func (c *conn) adopt(p *identity.Passport, scheme string, claim []byte) error {
 	}
 	h.proof = proof
 	c.hosts[p.AgentID] = h
-	if !h.stands() { // revoked since; Recheck may not have met it
+	if !h.stands() { // revoked since; Recheck may have run before the identity was added
 		delete(c.hosts, p.AgentID)
 		return fault.New(fault.AuthFailed, "the proof of %q stands no more", p.Name)
 	}

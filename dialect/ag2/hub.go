@@ -48,10 +48,12 @@ type Hub interface {
 	Cursor(ctx context.Context, agent, channelID string) (string, error)
 	Say(ctx context.Context, s hub.Saying, by *hub.Caller) *hub.Pending
 	Admit(ctx context.Context, e *envelope.Envelope, by *hub.Caller) *hub.Pending
+	AdmitRun(ctx context.Context, list []*envelope.Envelope, by *hub.Caller) (p *hub.Pending, n int)
 	CanSend(ctx context.Context, channelID, sender, eventType string) (bool, error)
 	Sight(ctx context.Context, channelID string, agents []string) (func(*envelope.Envelope) bool, error)
 	Log(ctx context.Context, channelID string, from, to uint64) iter.Seq2[*envelope.Envelope, error]
 	Length(ctx context.Context, channelID string) (uint64, error)
+	SequenceOf(ctx context.Context, channelID, envelopeID string) (uint64, error)
 	AnswerTo(ctx context.Context, channelID, sender, cause string) (*envelope.Envelope, error)
 	Turns(ctx context.Context, agent string) ([]hub.Turn, error)
 	Task(ctx context.Context, id string) (*task.Task, error)

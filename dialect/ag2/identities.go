@@ -57,13 +57,13 @@ func (c *conn) enrol(ctx context.Context, raw []byte) (profile hub.Profile, retu
 	return profile, returned, c.adopt(profile.Passport, p.Passport.Auth.Scheme, p.Passport.Auth.Claim)
 }
 
-// inviteBack has a human who came back invited to what still waits for it, since
-// it cannot ask for a replay.
+// inviteBack sends a returning human the invitations that are still open, because its
+// client cannot ask for a replay.
 func (c *conn) inviteBack(ctx context.Context, agent string) {
 	h := c.server.cfg.Hub
 	waiting, _, err := h.Channels(ctx, hub.ListOptions{Agent: agent, Open: true, Invited: agent})
 	if err != nil {
-		return // whoever waits gives up in time
+		return // the creator's wait has a time-out
 	}
 	for _, m := range waiting {
 		for e, err := range h.Log(ctx, m.ID, 0, 0) {

@@ -7,7 +7,7 @@ import (
 	"github.com/parley-hub/parley/fault"
 )
 
-// WAL is what read_wal shows of what its reader may not see.
+// WAL says how read_wal shows envelopes that its reader may not see.
 type WAL string
 
 const (

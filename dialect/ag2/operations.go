@@ -83,7 +83,7 @@ func listing(run operation) operation {
 	}
 }
 
-// reading bounds how fast logs are read: who is ahead of its share waits.
+// reading bounds how fast logs are read: a caller that is ahead of its share waits.
 func reading(run operation) operation {
 	return func(c *conn, ctx context.Context, raw []byte) ([]byte, error) {
 		if c.isOperator() {
@@ -102,8 +102,8 @@ func reading(run operation) operation {
 // leastRead is what a read costs however little it finds.
 const leastRead = 4 << 10
 
-// actsFor refuses whoever acts for an identity that was not proved here; one
-// that nobody has is not found, which is told first.
+// actsFor refuses to act for an identity that was not proved on this connection. An
+// unknown id is reported as not found before that.
 func (c *conn) actsFor(agent string) error {
 	if _, err := c.server.cfg.Hub.AgentByID(agent); err != nil {
 		return err

@@ -7,11 +7,12 @@ import (
 	"time"
 
 	"github.com/parley-hub/parley/dialect/ag2/wire"
+	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/hub"
 )
 
-// posts is what a connection has posted and not yet been answered for, in
-// order. The next post is admitted while these are on their way to the disk.
+// posts are the posts of a connection that are not yet answered, in order. The next
+// post is admitted while these are on their way to the disk.
 type posts struct {
 	mu        sync.Mutex
 	direct    int      // those that the hub's delivery answers
@@ -23,6 +24,13 @@ type posts struct {
 type posted struct {
 	request string // empty if nobody waits for an answer
 	pending pending
+	run     *run // if it is several
+}
+
+// run is several posts that are stored together.
+type run struct {
+	requests []string
+	pending  *hub.Pending
 }
 
 // pending is how the hub tells of a post's end; *hub.Pending is one.
@@ -30,6 +38,74 @@ type pending interface {
 	OnEnd(then func()) bool
 	Done() <-chan struct{}
 	Wait(ctx context.Context) (id string, err error)
+}
+
+// arrived are posts that were read from the socket together.
+type arrived struct {
+	posts []*wire.Post
+	bytes int
+}
+
+// arrivedLists are used again: a connection that is idle has none.
+var arrivedLists = sync.Pool{New: func() any { return new([hub.MaxRun]*wire.Post) }}
+
+// arrivedBytes is how much is kept for those that follow: what is large is worth a
+// batch of its own.
+const arrivedBytes = 64 << 10
+
+func (a *arrived) some() bool { return len(a.posts) > 0 }
+
+// add reports whether there is no room for more.
+func (a *arrived) add(p *wire.Post, size int) bool {
+	if a.posts == nil {
+		a.posts = arrivedLists.Get().(*[hub.MaxRun]*wire.Post)[:0]
+	}
+	a.posts = append(a.posts, p)
+	a.bytes += size
+	return len(a.posts) == hub.MaxRun || a.bytes >= arrivedBytes
+}
+
+// Drained posts what was read, because reading on may wait.
+func (c *conn) Drained() {
+	list := c.arrived.posts
+	if len(list) == 0 {
+		return
+	}
+	c.arrived = arrived{}
+	for rest := list; len(rest) > 0; {
+		rest = rest[c.postRun(c.ctx, rest):]
+	}
+	clear(list)
+	arrivedLists.Put((*[hub.MaxRun]*wire.Post)(list[:hub.MaxRun]))
+}
+
+// postRun hands posts to the hub, as many from the front as it takes together, and
+// returns how many.
+func (c *conn) postRun(ctx context.Context, list []*wire.Post) int {
+	var room [hub.MaxRun]*envelope.Envelope
+	first, together := list[0].Envelope, room[:0]
+	for _, f := range list {
+		e := f.Envelope
+		if e.Channel != first.Channel || e.Sender != first.Sender || hub.HomeOf(e.Channel) != "" || CheckEnvelope(e) != nil {
+			break
+		}
+		together = append(together, e)
+	}
+	if len(together) < 2 {
+		c.post(ctx, list[0])
+		return 1
+	}
+	p, n := c.server.cfg.Hub.AdmitRun(ctx, together, c.callerFor(first.Sender))
+	if n == 1 {
+		c.await(posted{request: list[0].ID, pending: p})
+		return 1
+	}
+	r := &run{requests: make([]string, n), pending: p}
+	for i := range r.requests {
+		r.requests[i] = list[i].ID
+	}
+	c.await(posted{pending: p, run: r})
+	return n
 }
 
 // post hands an envelope to the hub, unless none of our clients could take it.
@@ -130,14 +206,33 @@ func (c *conn) done(p posted, patience *time.Timer) bool {
 
 func (c *conn) answer(p posted) {
 	id, err := p.pending.Wait(c.server.conns.Context())
+	if p.run == nil {
+		c.answerOne(make([]byte, 0, answerBytes), p.request, id, err)
+		return
+	}
+	i, room := 0, make([]byte, 0, answerBytes*len(p.run.requests))
+	for id, err := range p.run.pending.Each(err) {
+		room = c.answerOne(room, p.run.requests[i], id, err)
+		i++
+	}
+}
+
+// answerBytes is what an answer to a post takes, as a rule.
+const answerBytes = 160
+
+// answerOne answers a post in the room that is given, and returns what is left.
+func (c *conn) answerOne(room []byte, request, id string, err error) []byte {
 	switch {
-	case p.request == "":
+	case request == "":
 		if err != nil {
 			c.malformed(err)
 		}
 	case err != nil:
-		_ = c.ws.SendText(wire.AppendFailure(nil, p.request, err))
+		_ = c.ws.SendText(wire.AppendFailure(nil, request, err))
 	default:
-		_ = c.ws.SendText(wire.AppendText(make([]byte, 0, 160), p.request, id))
+		text := wire.AppendText(room, request, id)
+		_ = c.ws.SendText(text[:len(text):len(text)])
+		return text[len(text):]
 	}
+	return room
 }

@@ -7,14 +7,15 @@ import (
 	"github.com/parley-hub/parley/internal/wsconn"
 )
 
-// Prove is asked once for each identity that was proved on a connection, with
-// what proved it. It returns whether that proof still stands, which is asked
-// whenever the identity acts, and by Recheck; nil stands for ever. An error
-// refuses the identity.
+// Prove is asked once for each identity that was proved on a connection, with what
+// proved it. It returns a function that reports whether the proof is still valid,
+// which is called whenever the identity acts, and by Recheck; nil means always. An
+// error refuses the identity.
 type Prove func(name, scheme string, claim []byte) (stands func() bool, err error)
 
-// Recheck ends the connections of whoever's proof stands no more. It is called
-// when keys were made or revoked, and returns when they are told to go.
+// Recheck closes the connections of identities whose proof is no longer valid. It is
+// called when keys were made or revoked, and returns when all close frames are
+// queued.
 func (s *Server) Recheck() {
 	for _, ws := range s.conns.All() {
 		c, ok := ws.Handler().(*conn)
@@ -32,8 +33,8 @@ func (s *Server) Recheck() {
 	}
 }
 
-// expel ends a connection one of whose identities is proved no more. The others
-// prove themselves again on another.
+// expel closes a connection when the proof of one of its identities is no longer
+// valid. The others prove themselves again on a new connection.
 func (c *conn) expel(agent string) {
 	if c.expelled.Swap(true) {
 		return
@@ -63,7 +64,7 @@ func (c *conn) mayLook() error {
 	return fault.New(fault.AccessDenied, "the directory is for who has proved an identity: register one or say hello as one first")
 }
 
-// failed tells of a proof that was none.
+// failed reports a proof that was refused.
 func (c *conn) failed(name string, err error) {
 	if fault.CodeOf(err) == fault.AuthFailed {
 		c.server.cfg.AuthFailed(c.peer, name)

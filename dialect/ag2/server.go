@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	"github.com/parley-hub/parley/dialect/ag2/wire"
+	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/identity"
 	"github.com/parley-hub/parley/internal/logsample"
 	"github.com/parley-hub/parley/internal/wsconn"
@@ -19,6 +20,7 @@ type Server struct {
 	stats    counters
 	warnings logsample.Limiter
 	warned   once // channels whose log is long
+	folds    foreignFolds
 }
 
 // New makes a server. Close it to end its connections.
@@ -37,7 +39,7 @@ func New(cfg Config) (*Server, error) {
 // ServeHTTP upgrades a request. The connection lives on after it returns.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	peer := s.cfg.Peer(r)
-	s.conns.Accept(w, r, newID(), peer.Address, func(ws *wsconn.Conn) wsconn.Handler {
+	s.conns.Accept(w, r, envelope.NewID(), peer.Address, func(ws *wsconn.Conn) wsconn.Handler {
 		return &conn{
 			server: s, ws: ws, peer: peer, ctx: s.context(peer), operator: s.cfg.Operator(r), prove: s.cfg.Prove(r),
 			mirrorsOwn: r.Header.Get(wire.MirrorHeader) == wire.MirrorOwn,

@@ -56,7 +56,7 @@ var Section = config.NewSection("ag2",
 	}, Field: func(s *Settings) any { return &s.AllowNone }},
 	setting{Key: config.Key{
 		Name: "ag2.trust_clients", Default: "false",
-		Meaning: "let any AG2 connection act for any identity, as AG2's own hub does",
+		Meaning: "let any AG2 connection act for any identity",
 	}, Field: func(s *Settings) any { return &s.TrustClients }},
 	setting{Key: config.Key{
 		Name: "ag2.mirror_tasks", Default: "ends", Choices: []string{"ends", "all", "off"},

@@ -43,8 +43,9 @@ func CheckOpening(o hub.Opening) error {
 		len(o.Participants), size, wire.MaxFrame, size-logBytes)
 }
 
-// roughly is at least the size of an envelope on the wire, without writing it:
-// nearly all are far below the limit. Text may take six times its length.
+// roughly returns an upper bound of an envelope's size on the wire without writing
+// it, because nearly all are far below the limit. Escaped text may take six times its
+// length.
 func roughly(e *envelope.Envelope) int {
 	text := len(e.Channel) + len(e.Sender) + len(e.Type) + len(e.Task) + len(e.Causation) + len(e.Trace) + len(e.Priority) + len(e.Key)
 	for _, id := range e.Audience {

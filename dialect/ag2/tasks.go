@@ -144,8 +144,8 @@ func (c *conn) reporter(ctx context.Context, p wire.TaskEventParams) (string, er
 	return c.somebody(), nil
 }
 
-// somebody is the identity of this connection that has been registered longest,
-// if there is one: it stands for the connection where no other is named.
+// somebody returns the identity of this connection that was registered first, if
+// there is one. It acts for the connection where a request names no identity.
 func (c *conn) somebody() string {
 	all := c.identities()
 	if len(all) == 0 {

@@ -15,8 +15,8 @@ import (
 // response.
 const logBytes = wire.MaxFrame - 512
 
-// LongLog is from how many bytes of a log on a full read is a warning: AG2's
-// client reads the whole log three times a turn, and takes no more than 1 MiB.
+// LongLog is the size of a log, in bytes, from which a full read logs a warning:
+// AG2's client reads the whole log three times a turn, and accepts at most 1 MiB.
 const LongLog = logBytes / 10 * 7
 
 // readWAL reads a slice of a channel's log by index. AG2's client folds it, so
@@ -25,7 +25,7 @@ const LongLog = logBytes / 10 * 7
 func (c *conn) readWAL(ctx context.Context, p wire.ReadWALParams) ([]byte, error) {
 	m, err := c.channel(ctx, p.Channel)
 	if err != nil {
-		return []byte("[]"), unlessUnknown(err)
+		return []byte("[]"), fault.IgnoreNotFound(err)
 	}
 	if c.server.isForeign(m) {
 		return c.readForeign(ctx, m, p)

@@ -31,8 +31,7 @@ func (c *conn) work() {
 // handle deals with one message.
 func (c *conn) handle(ctx context.Context, message received) {
 	if err := message.err; err != nil {
-		var bad *wire.Malformed
-		if errors.As(err, &bad) && bad.RequestID != "" {
+		if bad, ok := errors.AsType[*wire.Malformed](err); ok && bad.RequestID != "" {
 			_ = c.ws.SendText(wire.AppendFailure(nil, bad.RequestID, bad.Err))
 			return
 		}
@@ -51,7 +50,7 @@ func (c *conn) handle(ctx context.Context, message received) {
 	case *wire.Ping:
 		_ = c.ws.SendText([]byte(wire.PongFrame))
 	}
-	// All else is the hub's to send, and ignored.
+	// Frames of other kinds are sent by hubs only, and are ignored.
 }
 
 // hello binds an existing identity, and replays what it missed. Exactly one
@@ -77,7 +76,7 @@ func (c *conn) hello(ctx context.Context, h *wire.Hello) {
 	// Bound only now, so that nothing new comes before what was missed.
 	if err := hub.BindReplaying(ctx, profile.ID(), c, *h.Since); err != nil {
 		c.server.cfg.Log.Warn("replay stopped", "endpoint_id", c.ID(), "agent_id", profile.ID(), "error", err)
-		c.CutOff(err) // it comes back, and what it missed with it
+		c.CutOff(err) // the client reconnects, and what it missed is replayed
 		return
 	}
 	c.replayForeign(ctx, profile.ID(), *h.Since)

@@ -3,12 +3,14 @@ package agh
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 
 	"github.com/parley-hub/parley/adapter/direct"
 	"github.com/parley-hub/parley/adapter/thread"
 	"github.com/parley-hub/parley/adapter/work"
 	"github.com/parley-hub/parley/dialect/agh/wire"
+	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/fault"
 	"github.com/parley-hub/parley/hub"
 )
@@ -71,6 +73,9 @@ func (sp *space) submit(ctx context.Context, r *netChannel, e *wire.Envelope, da
 		return nil, err
 	}
 	record.Sender, record.To, record.Causation = from.agent, to.agent, sp.cause(ctx, e)
+	if len(e.Trace) <= envelope.MaxField { // else it is in ext only
+		record.Trace = e.Trace
+	}
 	o, err := sp.opening(r, e.Container(), from, to)
 	if err != nil {
 		return nil, err
@@ -85,10 +90,25 @@ var lifecycle = map[fault.Reason]wire.Reason{
 	fault.WorkStep:   wire.Internal,
 }
 
-// explain says of a refusal whether the work belongs to another conversation.
+// errSeen refuses what its sender has brought into the conversation before, under
+// another id.
+var errSeen = errors.New("it was said here before")
+
+// explain says of a refusal whether the work belongs to another conversation, or the
+// message was said first elsewhere and has come again.
 func (sp *space) explain(ctx context.Context, e *wire.Envelope, err error) error {
 	switch fault.ReasonOf(err) {
 	case fault.Taken:
+		if wire.Hops(e.Ext) == 0 {
+			break
+		}
+		row, ok, lookErr := sp.workRow(ctx, e.Work)
+		if lookErr != nil {
+			return lookErr
+		}
+		if e.Work == "" || !ok || row.container() == e.Container() {
+			return fault.Wrap(fault.Conflict, errSeen, "%v", err).Because(fault.Taken)
+		}
 	case fault.WorkUnknown:
 		if row, ok, lookErr := sp.workRow(ctx, e.Work); lookErr != nil || !ok || row.container() == e.Container() {
 			return cmp.Or(lookErr, err)

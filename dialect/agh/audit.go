@@ -34,9 +34,10 @@ type auditOf struct {
 // about reads what audit records say of an envelope. It keeps no memory of it.
 func about(e *wire.Envelope, size int) *auditOf {
 	a := &auditOf{
-		workspace: clone(e.Workspace), kind: clone(string(e.Kind)), channel: clone(e.Channel), surface: clone(string(e.Surface)),
-		thread: clone(e.Thread), direct: clone(e.Direct), work: clone(e.Work), from: clone(e.From), to: clone(e.To), id: clone(e.ID), trace: clone(e.Trace), size: size,
+		workspace: e.Workspace, kind: string(e.Kind), channel: e.Channel, surface: string(e.Surface),
+		thread: e.Thread, direct: e.Direct, work: e.Work, from: e.From, to: e.To, id: e.ID, trace: e.Trace, size: size,
 	}
+	a.own()
 	a.workflow, a.handoff = tags(e.Ext)
 	return a
 }
@@ -93,16 +94,42 @@ func (n *auditNote) fields() map[string]any {
 // have any length.
 const mostText = 256
 
+// texts are the members that an envelope gave.
+func (a *auditOf) texts() [11]*string {
+	return [...]*string{&a.workspace, &a.kind, &a.channel, &a.surface, &a.thread, &a.direct, &a.work, &a.from, &a.to, &a.id, &a.trace}
+}
+
+// own copies the members out of the envelope that they share memory with, all into
+// one piece.
+func (a *auditOf) own() {
+	texts, size := a.texts(), 0
+	for _, s := range texts {
+		size += len(*s)
+	}
+	var all strings.Builder
+	all.Grow(size)
+	for _, s := range texts {
+		all.WriteString(*s)
+	}
+	rest := all.String()
+	for _, s := range texts {
+		*s, rest = rest[:len(*s)], rest[len(*s):]
+	}
+}
+
 // bounded is the same with long members cut.
 func (a *auditOf) bounded() *auditOf {
-	if max(len(a.workspace), len(a.kind), len(a.channel), len(a.surface), len(a.thread), len(a.direct), len(a.work), len(a.from), len(a.to), len(a.id), len(a.trace)) <= mostText {
-		return a
+	b := a
+	for i, s := range a.texts() {
+		if len(*s) <= mostText {
+			continue
+		}
+		if b == a {
+			b = new(*a)
+		}
+		*b.texts()[i] = cut(*s)
 	}
-	b := *a
-	for _, s := range []*string{&b.workspace, &b.kind, &b.channel, &b.surface, &b.thread, &b.direct, &b.work, &b.from, &b.to, &b.id, &b.trace} {
-		*s = cut(*s)
-	}
-	return &b
+	return b
 }
 
 func cut(s string) string {

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// budget is how many messages one source may send: so many a second, and as many
-// again at once.
+// budget is how many messages one source may send: a rate in messages a second, and a
+// burst of the same size.
 type budget struct {
 	rate float64
 

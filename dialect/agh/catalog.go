@@ -1,15 +1,18 @@
 package agh
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"slices"
+	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/parley-hub/parley/dialect/agh/wire"
 	"github.com/parley-hub/parley/fault"
 	"github.com/parley-hub/parley/hub"
+	"github.com/parley-hub/parley/identity"
 )
 
 // catalogKind is of what identities can do; documents are named by the
@@ -41,11 +44,47 @@ func (s *Server) catalogOf(ctx context.Context, agent string) []wire.CapabilityD
 	if err == nil {
 		catalog, err = wire.ParseCatalog(doc.Data)
 	}
+	if fault.CodeOf(err) == fault.NotFound {
+		var details hub.Details
+		if details, err = s.hub.Details(ctx, agent); err == nil {
+			catalog = catalogOfResume(details.Resume)
+		}
+	}
 	if err != nil && fault.CodeOf(err) != fault.NotFound {
 		s.cfg.Log.Warn("a catalog of capabilities cannot be read", "agent", agent, "error", err)
 		return nil
 	}
 	s.catalogs.LoadOrStore(agent, catalog)
+	return catalog
+}
+
+// catalogOfResume is what an identity's resume claims, for one that has no catalog of
+// its own. A resume with more than fits a greeting is cut.
+func catalogOfResume(r *identity.Resume) []wire.CapabilityDoc {
+	if r == nil {
+		return nil
+	}
+	var catalog []wire.CapabilityDoc
+	var examples []string
+	outcome := ""
+	for _, e := range r.Examples {
+		examples = append(examples, e.Title)
+		outcome = cmp.Or(outcome, strings.TrimSpace(e.Outcome))
+	}
+	size := 0
+	for _, id := range r.ClaimedCapabilities {
+		if id = strings.TrimSpace(id); id == "" || slices.ContainsFunc(catalog, func(d wire.CapabilityDoc) bool { return d.ID == id }) {
+			continue
+		}
+		doc := wire.CapabilityDoc{
+			ID: id, Summary: cmp.Or(strings.TrimSpace(r.Summary), id), Outcome: cmp.Or(outcome, id), Examples: examples, Constraints: r.Domains,
+		}
+		doc.Digest = doc.ComputeDigest()
+		if size += len(doc.ID) + len(doc.Summary) + 64; size > mostBrief {
+			break
+		}
+		catalog = append(catalog, doc)
+	}
 	return catalog
 }
 
@@ -65,7 +104,7 @@ func showCatalog(catalog []wire.CapabilityDoc) *catalogDetail {
 func (c *call) agent() (hub.Profile, error) {
 	name := c.PathValue("agent")
 	if c.who.Role == Agent && name != c.who.Agent {
-		return hub.Profile{}, fault.New(fault.AccessDenied, "the capabilities of %.100q are not this key's", name)
+		return hub.Profile{}, fault.New(fault.AccessDenied, "this key does not belong to agent %.100q, whose capabilities these are", name)
 	}
 	id, ok := c.s.hub.FindAgent(name)
 	if !ok {

@@ -105,6 +105,7 @@ func TestCatalogs(t *testing.T) {
 		for _, bad := range []any{
 			obj{},
 			obj{"capabilities": obj{}},
+			obj{"capabilities": []obj{}, "version": 1},
 			"x",
 			obj{"capabilities": []obj{{"id": "a"}}},
 			obj{"capabilities": []obj{{"id": "a", "summary": "s", "outcome": "o", "digest": "x"}}},

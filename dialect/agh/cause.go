@@ -36,9 +36,9 @@ func (sp *space) cause(ctx context.Context, e *wire.Envelope) string {
 	return ""
 }
 
-// traced lets the span of a message be found under its trace: it links to the
-// trace of that id, or, where the id is no W3C trace id, to the one that its
-// digest names, with the id itself in the state.
+// traced lets tools find the span of a message by the trace id that the message
+// names: it links to the trace of that id, or, where the id is no W3C trace id, to
+// the one that its digest names, with the id itself in the state.
 func traced(ctx context.Context, e *wire.Envelope) context.Context {
 	if e.Trace == "" {
 		return ctx

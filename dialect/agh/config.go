@@ -1,10 +1,12 @@
 package agh
 
 import (
+	"cmp"
 	"log/slog"
 	"net/http"
 	"time"
 
+	"github.com/parley-hub/parley/dialect/agh/bridge"
 	"github.com/parley-hub/parley/dialect/agh/wire"
 	"github.com/parley-hub/parley/fault"
 	"github.com/parley-hub/parley/internal/answers"
@@ -52,6 +54,12 @@ type Config struct {
 	V1 bool
 	// Key finds the key of a handle that is hosted here; nil: no handle is.
 	Key func(handle string) (*wire.Key, error)
+
+	// BridgeAccept says when a peer has taken an invitation to a channel of another
+	// dialect; empty: bridge.AcceptPresent.
+	BridgeAccept bridge.Accept
+	// MaxHops is how often a message may have crossed between dialects; 0: 8.
+	MaxHops int
 
 	// Broker connects to other runtimes; nil: hosted peers work among themselves.
 	Broker Broker
@@ -112,9 +120,7 @@ func (c Config) withDefaults() Config {
 	if c.Stands == nil {
 		c.Stands = func(*http.Request) bool { return true }
 	}
-	if c.Log == nil {
-		c.Log = slog.Default()
-	}
+	c.Log = cmp.Or(c.Log, slog.Default())
 	if c.Now == nil {
 		c.Now = time.Now
 	}
@@ -130,11 +136,10 @@ func (c Config) withDefaults() Config {
 	if c.QueueDepth <= 0 {
 		c.QueueDepth = 100
 	}
-	if c.DefaultChannel == "" {
-		c.DefaultChannel = wire.DefaultChannel
-	}
-	if c.SecretScan == "" {
-		c.SecretScan = ScanOutbound
+	c.DefaultChannel = cmp.Or(c.DefaultChannel, wire.DefaultChannel)
+	c.SecretScan = cmp.Or(c.SecretScan, ScanOutbound)
+	if c.MaxHops <= 0 {
+		c.MaxHops = 8
 	}
 	if c.Limits.Body <= 0 {
 		c.Limits.Body = 4 << 20
@@ -162,7 +167,7 @@ func (c Config) withDefaults() Config {
 // searched for secrets unless that is off.
 func (c *Config) validation(outgoing bool) wire.Options {
 	o := wire.Options{
-		Now: c.Now().Unix(), ReplayAge: c.ReplayAge, Strict: c.Strict, LenientWorkIDs: c.LenientWorkIDs,
+		Now: c.Now().Unix(), ReplayAge: c.ReplayAge, Strict: c.Strict, Storable: true, LenientWorkIDs: c.LenientWorkIDs,
 		Handles: true, V1: c.V1,
 	}
 	if c.SecretScan == ScanBoth || outgoing && c.SecretScan == ScanOutbound {

@@ -64,9 +64,9 @@ func (sp *space) deliver(e *wire.Envelope, data []byte, record *envelope.Envelop
 
 // waitingOf is a stored message as it waits in a queue.
 func waitingOf(e *wire.Envelope, data []byte, record *envelope.Envelope) *waiting {
+	meta := about(e, len(data))
 	return &waiting{
-		order: record.ID, channel: record.Channel, seq: record.Seq, id: clone(e.ID), from: clone(e.From), data: inline(data),
-		meta: about(e, len(data)),
+		order: record.ID, channel: record.Channel, seq: record.Seq, id: meta.id, from: meta.from, data: inline(data), meta: meta,
 	}
 }
 
@@ -86,7 +86,7 @@ func (p *peer) tell(m *waiting) {
 	if dropped != nil {
 		p.queue.passed(dropped.order)
 		p.counts.rejected.Add(1)
-		s.audit(dropped.meta, rejected, p.session, "queue_overflow")
+		s.reject(dropped.meta, p.session, reasonOverflow)
 	}
 	s.ledger.touch(p)
 }
@@ -109,13 +109,10 @@ func (s *Server) bytes(ctx context.Context, m *waiting) ([]byte, error) {
 	return data, err
 }
 
-// asStored judges what was judged before it was stored.
-var asStored = wire.Options{SkipFreshness: true, LenientWorkIDs: true, V1: true, Handles: true}
-
 // read returns a waiting message as it was sent.
 func (s *Server) read(ctx context.Context, m *waiting) (*wire.Envelope, []byte, error) {
 	if m.data != nil {
-		e, err := wire.Decode(m.data, asStored)
+		e, err := wire.Decode(m.data, wire.AsStored)
 		return e, m.data, err
 	}
 	for record, err := range s.hub.Log(ctx, m.channel, m.seq, m.seq) {
@@ -142,7 +139,7 @@ func (p *peer) recover(ctx context.Context) error {
 	switch {
 	case err == nil:
 		if err := json.Unmarshal(doc.Data, &at); err != nil {
-			return fault.Wrap(fault.Internal, err, "how far %q is cannot be read: %v", p.id, err)
+			return fault.Wrap(fault.Internal, err, "the position of %q cannot be read: %v", p.id, err)
 		}
 		p.documented = true
 	case fault.CodeOf(err) != fault.NotFound:

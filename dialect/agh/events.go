@@ -30,7 +30,7 @@ func checkEvent(name string) error {
 	if slices.Contains(eventNames, name) {
 		return nil
 	}
-	return fault.New(fault.Invalid, "%.100q is no event of the AGH network; they are %s", name, strings.Join(eventNames, ", "))
+	return fault.New(fault.Invalid, "%.100q is not an event of the AGH network; the events are %s", name, strings.Join(eventNames, ", "))
 }
 
 // Event tells what happened, after it is durable. What was written together is

@@ -21,6 +21,7 @@ import (
 	"github.com/parley-hub/parley/conformance/spec"
 	"github.com/parley-hub/parley/dialect/agh"
 	"github.com/parley-hub/parley/hub"
+	"github.com/parley-hub/parley/internal/gate"
 	"github.com/parley-hub/parley/journal"
 	"github.com/parley-hub/parley/journal/disk"
 	"github.com/parley-hub/parley/journal/mem"
@@ -37,6 +38,7 @@ type rig struct {
 	cost   *costs // what is read from the engine; nil: it is not counted
 	hub    *hub.Hub
 	server *agh.Server
+	shut   error // nothing is received with it
 
 	tracing trace.TracerProvider
 }
@@ -99,7 +101,7 @@ func (r *rig) start() {
 	}
 	r.server, err = agh.New(cfg)
 	r.NoError(err)
-	r.NoError(r.server.Start(context.Background()))
+	r.NoError(r.server.Start(gate.With(context.Background(), func(context.Context) error { return r.shut })))
 }
 
 func (r *rig) stop() {

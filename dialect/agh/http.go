@@ -27,8 +27,8 @@ type call struct {
 	share *answers.Answer // what the answer holds and reads
 }
 
-// handler answers a request of whoever may call the route at all; what of it is
-// for the caller is asked where it is read.
+// handler serves a route to callers whose role may call it. Each route checks which
+// parts of the data the caller may see.
 func (s *Server) handler(o *operation) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c := &call{Request: r, w: w, s: s, who: s.cfg.Who(r), may: o}
@@ -71,13 +71,13 @@ func (c *call) allowed() error {
 	case c.who.Role == Operator, c.who.Role == Reader && c.may.reader != no, c.who.Role == Agent && c.may.agent != no:
 		return nil
 	}
-	return fault.New(fault.AccessDenied, "%s %s is not for this key's role", c.Method, c.URL.Path)
+	return fault.New(fault.AccessDenied, "%s %s is not allowed for this key's role", c.Method, c.URL.Path)
 }
 
 // errMethod says that a path has other methods.
-var errMethod = fault.New(fault.Invalid, "the method is not one of this path")
+var errMethod = fault.New(fault.Invalid, "this path does not take the method")
 
-// nothing answers where no route does.
+// nothing answers requests that match no route.
 func (c *call) nothing() error {
 	var allowed []string
 	for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodDelete} {
@@ -88,17 +88,16 @@ func (c *call) nothing() error {
 		}
 	}
 	if allowed == nil {
-		return fault.New(fault.NotFound, "there is no %s %.200s; %s/openapi.json lists what there is", c.Method, c.URL.Path, base)
+		return fault.New(fault.NotFound, "there is no %s %.200s; %s/openapi.json lists the routes", c.Method, c.URL.Path, base)
 	}
 	list := strings.Join(allowed, ", ")
 	c.w.Header().Set("Allow", list)
-	return fault.Wrap(fault.Invalid, errMethod, "%s is not possible here; it is %s", c.Method, list)
+	return fault.Wrap(fault.Invalid, errMethod, "%s is not a method of this route; use %s", c.Method, list)
 }
 
 // statusOf is the HTTP status of a refusal.
 func statusOf(err error) int {
-	var r *wire.Rejection
-	if errors.As(err, &r) {
+	if _, ok := errors.AsType[*wire.Rejection](err); ok {
 		return http.StatusBadRequest
 	}
 	if errors.Is(err, errMethod) {
@@ -155,8 +154,7 @@ func (c *call) refuse(err error) {
 	if status == http.StatusUnauthorized {
 		c.w.Header().Set("WWW-Authenticate", `Bearer realm="parley"`)
 	}
-	var known *fault.Error
-	if errors.As(err, &known) && known.RetryAfter > 0 {
+	if known, ok := errors.AsType[*fault.Error](err); ok && known.RetryAfter > 0 {
 		c.w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(known.RetryAfter.Seconds()))))
 	}
 	if text, err := json.Marshal(f, json.Deterministic(true)); err == nil {
@@ -184,7 +182,8 @@ func (c *call) answer(status int, body any) error {
 		return fault.Wrap(fault.Internal, err, "%v", err)
 	}
 	c.share.Read(len(text))
-	// Whatever was done is told, however much waits.
+	// The result of a change is always written, even if the caller's other answers are
+	// not read.
 	if err := c.share.Keep(int64(len(text))); err != nil && c.reads() {
 		return err
 	}
@@ -208,8 +207,7 @@ func (c *call) write(status int, text []byte) {
 func (c *call) read(into any) error {
 	data, err := io.ReadAll(c.Body)
 	if err != nil {
-		var large *http.MaxBytesError
-		if errors.As(err, &large) {
+		if large, ok := errors.AsType[*http.MaxBytesError](err); ok {
 			return fault.New(fault.TooLarge, "the request's body has more than %d bytes", large.Limit)
 		}
 		return fault.Wrap(fault.Invalid, err, "the request's body cannot be read: %v", err)
@@ -259,6 +257,28 @@ func (c *call) channel() (*netChannel, error) {
 	return r, c.sees(r)
 }
 
+// inSpace makes a route of one that needs the workspace of its path.
+func inSpace(serve func(*call, *space) error) func(*call) error {
+	return func(c *call) error {
+		sp, err := c.space()
+		if err != nil {
+			return err
+		}
+		return serve(c, sp)
+	}
+}
+
+// inChannel makes a route of one that needs the channel of its path.
+func inChannel(serve func(*call, *netChannel) error) func(*call) error {
+	return func(c *call) error {
+		r, err := c.channel()
+		if err != nil {
+			return err
+		}
+		return serve(c, r)
+	}
+}
+
 // agentID is the identity of an agent's key; empty: it is not registered.
 func (c *call) agentID() string {
 	id, _ := c.s.hub.FindAgent(c.who.Agent)
@@ -278,7 +298,7 @@ func (c *call) owns(p *peer) error {
 	if c.who.Role == Operator || c.who.Role == Agent && p.agent == c.agentID() {
 		return nil
 	}
-	return fault.New(fault.AccessDenied, "the session %q is not this key's", p.session)
+	return fault.New(fault.AccessDenied, "the session %q does not belong to this key's agent", p.session)
 }
 
 // seesDirect refuses a direct room that is not for the caller.

@@ -2,8 +2,8 @@ package agh
 
 import (
 	"context"
-	"iter"
 
+	"github.com/parley-hub/parley/dialect/agh/bridge"
 	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/hub"
 	"github.com/parley-hub/parley/internal/turns"
@@ -12,26 +12,27 @@ import (
 
 // Hub is what the dialect asks of the hub; *hub.Hub is one.
 type Hub interface {
+	bridge.Hub
+
 	Home(ctx context.Context, kind, name string) (hub.Home, error)
 	Homes(ctx context.Context, kind string, page hub.HomePage) (list []hub.Home, next string, err error)
 	Entries(ctx context.Context, q hub.EntryQuery) (hub.EntryPage, error)
 	Named(ctx context.Context, home, kind, name string) (channelID string, err error)
 
 	Agent(nameOrID string) (hub.Profile, error)
-	AgentByID(id string) (hub.Profile, error)
 	FindAgent(name string) (id string, ok bool)
 	Attend(agent, dialect, address string) (leave func())
-	Name(id string) string
 	Register(ctx context.Context, r hub.Registration) (hub.Profile, error)
 
 	// Adopt adds an identity that is not stored.
 	Adopt(ctx context.Context, id string, r hub.Registration) (hub.Profile, error)
 	Disown(id string)
+	// Outside has identities found whose names begin with a prefix.
+	Outside(prefix string, find func(name string) (id string, ok bool))
 
 	AdmitNamed(ctx context.Context, o hub.Opening, e *envelope.Envelope, by *hub.Caller) *hub.Pending
 	// Delete removes a channel and what is part of it.
 	Delete(ctx context.Context, channelID string, by *hub.Caller) error
-	Log(ctx context.Context, channelID string, from, to uint64) iter.Seq2[*envelope.Envelope, error]
 
 	Document(ctx context.Context, kind, name string) (hub.Document, error)
 	EditDocuments(ctx context.Context, edits []hub.DocumentEdit, notes ...hub.AuditNote) (uint64, error)

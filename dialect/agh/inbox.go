@@ -172,8 +172,8 @@ func (c *call) done() error {
 // the head of the queue.
 type Turn func(ctx context.Context, e *wire.Envelope) error
 
-// Attend gives a hosted peer's messages to turn, one at a time, until ctx ends
-// or the peer leaves. A peer is attended by one at most.
+// Attend passes a hosted peer's messages to turn, one at a time, until ctx ends or
+// the peer leaves. At most one call attends a peer.
 func (s *Server) Attend(ctx context.Context, workspace, session string, turn Turn) error {
 	sp, err := s.find(workspace)
 	if err != nil {

@@ -120,7 +120,7 @@ func (sp *space) post(ctx context.Context, channel, agent, eventType string, dat
 		hub.Opening{Home: sp.home.ID, Type: room.Type, Name: channel, Creator: agent, Knobs: knobs, Dialect: wire.Dialect},
 		&envelope.Envelope{Sender: agent, Type: eventType, Data: text, Origin: origin}, nil).Wait(ctx)
 	if fault.ReasonOf(err) == fault.ChannelEnded {
-		return fault.Wrap(fault.Unavailable, err, "the channel %q is being deleted with what was said in it; try again when that is done", channel)
+		return fault.Wrap(fault.Unavailable, err, "the channel %q is being deleted; try again when that is done", channel)
 	}
 	return err
 }
@@ -155,7 +155,7 @@ func (s *Server) createChannel(ctx context.Context, sp *space, channel, purpose 
 	return sp.find(channel)
 }
 
-// undo takes back what could not be finished.
+// undo removes the joins of a request that could not be finished.
 func (sp *space) undo(ctx context.Context, joined []*peer) {
 	for _, p := range joined {
 		if err := sp.admitLeave(ctx, p); err != nil {

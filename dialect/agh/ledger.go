@@ -104,7 +104,7 @@ func (l *ledger) flush(ctx context.Context, last bool) {
 		}
 		if _, err := l.s.hub.EditDocuments(ctx, edits, notes...); err != nil {
 			if fault.CodeOf(err) != fault.NotFound {
-				l.s.cfg.Log.Warn("what happened to AGH envelopes was not audited", "records", len(notes), "error", err)
+				l.s.cfg.Log.Warn("audit records of AGH envelopes were not stored", "records", len(notes), "error", err)
 			}
 			l.s.counts.unaudited.Add(int64(len(notes)))
 			return

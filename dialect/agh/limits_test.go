@@ -39,6 +39,23 @@ func TestLimitOfAuditedRejects(t *testing.T) {
 	})
 }
 
+func TestLimitOfAuditedOverflows(t *testing.T) {
+	t.Parallel()
+	runs(t, "a full queue drops as many as come, and audits so many of one sender in a second", agh.Config{QueueDepth: 1, Limits: agh.Limits{AuditRejects: 3}}, func(r *rig) {
+		crane, tug := r.join("dock", "crane", "crane.s01"), r.join("dock", "tug", "tug.s02")
+		for range 21 {
+			crane.say("x", nil)
+		}
+		r.Equal(r.reasons(), []string{"queue_overflow", "queue_overflow", "queue_overflow"})
+		last := crane.say("x", nil)
+		records := r.audited("rejected")
+		r.Equal(len(records), 4)
+		r.Contains(records[3], `"unaudited":17`)
+		r.Equal(tug.inbox(), []string{last})
+		r.Equal(r.get("/agh/network/status")["network"].(obj)["messages_rejected"], any(21.0)) // all are counted
+	})
+}
+
 func TestLimitOfTheOutbox(t *testing.T) {
 	t.Parallel()
 	a := newAir()

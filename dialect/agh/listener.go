@@ -6,6 +6,7 @@ import (
 	"github.com/parley-hub/parley/adapter/thread"
 	"github.com/parley-hub/parley/adapter/work"
 	"github.com/parley-hub/parley/channel"
+	"github.com/parley-hub/parley/dialect/agh/bridge"
 	"github.com/parley-hub/parley/dialect/agh/wire"
 	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/hub"
@@ -46,6 +47,22 @@ func (l *listener) EnvelopePosted(e *envelope.Envelope, m *channel.Metadata) {
 		return // what this build cannot read
 	}
 	sp.deliver(message, data, e)
+	if message.Work != "" && message.Surface == wire.Direct {
+		l.s.bridge.Heard(bridge.Peer{Workspace: sp.name, ID: clone(message.From)}, message.Work, m.ID)
+	}
+}
+
+// AgentEvent handles the registration and the removal of a peer's identity.
+func (l *listener) AgentEvent(ev hub.AgentEvent) {
+	switch ev.Kind {
+	case "registered":
+		l.s.bridge.Registered(ev.Passport)
+	case "unregistered":
+		l.s.bridge.Unregistered(ev.Passport)
+		l.s.catalogs.Delete(ev.Agent)
+	case "resume_set":
+		l.s.catalogs.Delete(ev.Agent) // its peers greet with it at the next interval
+	}
 }
 
 // resolved takes over a direct room that was opened without a message.
@@ -132,9 +149,11 @@ func (sp *space) follow(e *envelope.Envelope, m *channel.Metadata) {
 		p := sp.join(r, text("peer_id"), room.Peer{Agent: e.Sender, Session: text("session_id"), JoinedAt: at})
 		p.queue.begin(e.ID)
 		p.peerEvent(PeerJoined)
+		sp.s.bridge.Came(bridge.Peer{Workspace: sp.name, ID: p.id})
 	case room.TypeLeave:
 		if p := sp.leave(r, text("peer_id")); p != nil {
 			p.peerEvent(PeerLeft)
+			sp.s.bridge.Went(bridge.Peer{Workspace: sp.name, ID: p.id})
 		}
 	}
 }

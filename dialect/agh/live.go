@@ -17,11 +17,7 @@ import (
 	"github.com/parley-hub/parley/journal"
 )
 
-func (c *call) threadLive() error {
-	r, err := c.channel()
-	if err != nil {
-		return err
-	}
+func (c *call) threadLive(r *netChannel) error {
 	id := c.PathValue("thread_id")
 	return c.live(r, thread.Type, id, threadName(r.channel, id), func() error { return c.sees(r) })
 }
@@ -92,9 +88,7 @@ func (c *call) follow(ctx context.Context, r *netChannel, f *hub.Follower, gap *
 			if err := still(); err != nil {
 				return nil, err
 			}
-			ctx, cancel := context.WithTimeout(ctx, c.s.cfg.Limits.Write)
-			defer cancel()
-			return c.share.Release, c.share.Wait(ctx, int64(size))
+			return c.share.Release, c.share.Wait(ctx, int64(size), c.s.cfg.Limits.Write)
 		},
 	})
 	defer stream.End()
@@ -127,8 +121,7 @@ func (c *call) follow(ctx context.Context, r *netChannel, f *hub.Follower, gap *
 		c.s.counts.slow.Add(1)
 		c.s.slowReaders.Warn(c.s.cfg.Log, time.Now(), "slow reader cut off", "peer", c.RemoteAddr, "path", c.URL.Path, "error", err)
 	}
-	var dropped *hub.Gap
-	if errors.As(err, &dropped) {
+	if dropped, ok := errors.AsType[*hub.Gap](err); ok {
 		tellGap(dropped)
 		_ = stream.Flush(ctx) // it ends anyhow
 	}

@@ -13,7 +13,8 @@ import (
 // mostLabels is how many channels metrics tell apart; further ones are "other".
 const mostLabels = 200
 
-// What a label says that is not known, or of which there are too many.
+// Values of a label for a channel that is not known, and for channels beyond
+// mostLabels.
 const (
 	labelUnknown = "unknown"
 	labelOther   = "other"

@@ -159,6 +159,13 @@ func TestRoutesKeepTheDocument(t *testing.T) {
 			}
 		}
 	})
+	runs(t, "the document has the same bytes at every call", agh.Config{}, func(r *rig) {
+		document := func() string { return r.serve("operator", "GET", "/agh/openapi.json", nil).Body.String() }
+		first := document()
+		for range 5 {
+			r.Equal(document(), first)
+		}
+	})
 	runs(t, "what is no route says so", agh.Config{}, func(r *rig) {
 		for _, path := range []string{"/agh/", "/agh/nothing", "/agh/workspaces/w", "/agh/workspaces/w/network/settings", "/agh/settings/network"} {
 			r.Contains(fmt.Sprint(r.ask(404, "GET", path, nil)), "/agh/openapi.json")

@@ -9,8 +9,8 @@ import (
 	"github.com/parley-hub/parley/fault"
 )
 
-// settleAfter is how long nothing is published after a reconnect: what is
-// published in that moment reaches nobody.
+// settleAfter is how long the outbox waits after a reconnect before it publishes: the
+// other runtimes may not have subscribed again yet.
 const settleAfter = 3 * time.Second
 
 // outgoing is a stored message of a hosted peer on its way to the broker.
@@ -82,7 +82,7 @@ func (o *outbox) changed(err error) {
 	o.stir()
 }
 
-// greeted lets go what was held for a peer.
+// greeted releases the messages that were held until a peer greets.
 func (o *outbox) greeted(r *netChannel, peer string) {
 	o.mu.Lock()
 	var free []*outgoing

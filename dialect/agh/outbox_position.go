@@ -110,7 +110,7 @@ func (s *Server) recoverOutbox(ctx context.Context) error {
 	}
 	var text string
 	if err := json.Unmarshal(doc.Data, &text); err != nil {
-		return fault.Wrap(fault.Internal, err, "how far AGH's outbox is cannot be read: %v", err)
+		return fault.Wrap(fault.Internal, err, "the position of AGH's outbox cannot be read: %v", err)
 	}
 	after, err := hub.ParseWidePosition(text)
 	if err != nil {
@@ -148,9 +148,8 @@ func (s *Server) publishAfter(ctx context.Context, after hub.WidePosition) error
 	defer f.Close()
 	for {
 		ev, ok, err := f.NextUntil(ctx, now)
-		var gap *hub.WideGap
-		if errors.As(err, &gap) { // restored from a backup: nobody knows what was published
-			s.cfg.Log.Warn("AGH's outbox starts anew: its position is of another history", "error", err)
+		if _, ok := errors.AsType[*hub.WideGap](err); ok { // restored from a backup: nobody knows what was published
+			s.cfg.Log.Warn("AGH's outbox starts again: its position belongs to another history", "error", err)
 			return nil
 		}
 		if err != nil || !ok {

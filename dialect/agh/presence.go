@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/parley-hub/parley/dialect/agh/bridge"
 	"github.com/parley-hub/parley/dialect/agh/wire"
 	"github.com/parley-hub/parley/fault"
 )
@@ -64,8 +65,8 @@ func (r *netChannel) sweep() {
 	r.left(gone)
 }
 
-// sweepEvery is how often greetings make a channel look for those that are gone:
-// a greeting may be one of a flood.
+// sweepEvery bounds how often greetings start a sweep of a channel, because greetings
+// may come as a flood.
 const sweepEvery = time.Second
 
 // sweepSeldom is sweep, if the last one is some time ago.
@@ -99,6 +100,7 @@ func (r *netChannel) left(gone []string) {
 	slices.Sort(gone)
 	for _, id := range gone {
 		r.space.s.event(Event{Name: PeerLeft, Workspace: r.space.name, Channel: r.channel, Peer: id})
+		r.space.s.bridge.Went(bridge.Peer{Workspace: r.space.name, ID: id})
 	}
 }
 
@@ -157,6 +159,7 @@ func (r *netChannel) seen(card *wire.PeerCard, e *wire.Envelope, trust wire.Trus
 	if s.outbox != nil {
 		s.outbox.greeted(r, id)
 	}
+	s.bridge.Came(bridge.Peer{Workspace: r.space.name, ID: id})
 }
 
 // cloneCard copies a card out of the message it shares memory with.

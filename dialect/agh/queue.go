@@ -1,6 +1,7 @@
 package agh
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"sync"
@@ -54,9 +55,7 @@ func newQueue(p *peer, depth int) *queue {
 func (q *queue) begin(after string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.after == "" {
-		q.after = after
-	}
+	q.after = cmp.Or(q.after, after)
 }
 
 // push adds a message; the oldest is dropped if there are too many. It reports
@@ -181,10 +180,9 @@ func (q *queue) attended() bool {
 	return q.worker
 }
 
-// mark is how far the peer is: everything up to After is done, except what is
-// named in Left, and everything behind it waits. A reader that keeps to the
-// order leaves nothing, so that a full queue is as short to write as an empty
-// one.
+// mark is the progress of a peer: everything up to After is done, except the messages
+// named in Left, and everything after it waits. If a peer handles messages in order,
+// Left is empty, so the mark stays small however long the queue is.
 type mark struct {
 	After string   `json:"after"`
 	Left  []string `json:"left,omitempty"`

@@ -19,6 +19,7 @@ const (
 	reasonBudget   = "over_budget"
 	reasonPersist  = "conversation_persist_failed"
 	reasonPublish  = "publish_failed"
+	reasonHops     = "too_many_hops"
 	reasonOverflow = "queue_overflow"
 )
 
@@ -33,6 +34,10 @@ func (r *netChannel) receiver(subject string) func(data []byte) {
 			return
 		}
 		if !limit.take(s.cfg.Now()) {
+			s.counts.dropped.Add(1)
+			return
+		}
+		if s.gate.Ask(s.ctx) != nil { // whoever serves now hears it too, or its sender asks again
 			s.counts.dropped.Add(1)
 			return
 		}
@@ -61,8 +66,7 @@ func (r *netChannel) receive(subject wire.Subject, data []byte) {
 		s.reject(&auditOf{workspace: r.space.name, channel: r.channel, size: len(data)}, "", wire.Malformed)
 		return
 	}
-	if !s.senders.of(e.From, s.cfg.Limits.SenderRate, s.cfg.Now()).take(s.cfg.Now()) {
-		s.counts.dropped.Add(1)
+	if !s.spend(e.From) {
 		return
 	}
 	in := &incoming{room: r, Envelope: e, data: data, options: o}
@@ -72,8 +76,7 @@ func (r *netChannel) receive(subject wire.Subject, data []byte) {
 	}
 	if !carries(subject, e) {
 		why := wire.Reason(reasonSubject)
-		var invalid *wire.Rejection
-		if errors.As(err, &invalid) {
+		if invalid, ok := errors.AsType[*wire.Rejection](err); ok {
 			why = invalid.Reason
 		}
 		s.reject(in.audit(), r.sessionOf(e.To), why) // no receipt: it did not come on the peer's subject
@@ -88,6 +91,10 @@ func (r *netChannel) receive(subject wire.Subject, data []byte) {
 		s.reject(in.audit(), r.sessionOf(e.To), why.Reason) // no receipt: a forged sender must not end somebody's work
 		return
 	}
+	if e.Kind.Discovery() && !s.heard.add(e.Workspace, e.From, e.ID) {
+		s.reject(in.audit(), r.sessionOf(e.To), wire.Duplicate)
+		return
+	}
 	switch content := e.Content.(type) {
 	case *wire.GreetBody:
 		r.seen(&content.Card, e, in.trust)
@@ -97,6 +104,17 @@ func (r *netChannel) receive(subject wire.Subject, data []byte) {
 	default:
 		in.converse()
 	}
+}
+
+// spend takes one message from a sender's budget, and counts one that is over
+// it.
+func (s *Server) spend(sender string) bool {
+	now := s.cfg.Now()
+	if s.senders.of(sender, s.cfg.Limits.SenderRate, now).take(now) {
+		return true
+	}
+	s.counts.dropped.Add(1)
+	return false
 }
 
 // carries reports whether an envelope came on its own subject. Another protocol
@@ -159,7 +177,7 @@ func (in *incoming) whois(body *wire.WhoisBody) {
 			err = s.publish(e, data, p.session)
 		}
 		if err != nil {
-			s.cfg.Log.Debug("a question who is there was not answered", "peer_id", p.id, "error", err)
+			s.cfg.Log.Debug("a whois was not answered", "peer_id", p.id, "error", err)
 		}
 	}
 }
@@ -170,6 +188,10 @@ func (in *incoming) converse() {
 	r, sp := in.room, in.room.space
 	if in.To != "" && r.hosted(in.To) == nil {
 		sp.s.counts.notTarget.Add(1)
+		return
+	}
+	if tooManyHops(in.ID, wire.Hops(in.Ext), sp.s.cfg.MaxHops+1) != nil {
+		sp.s.reject(in.audit(), r.sessionOf(in.To), reasonHops)
 		return
 	}
 	told := r.told(in.Envelope)
@@ -237,7 +259,7 @@ func (in *incoming) settle(p *hub.Pending, err error) {
 	session := in.room.sessionOf(in.To)
 	switch why := fault.ReasonOf(err); {
 	case err == nil && !p.Repeated():
-	case err == nil:
+	case err == nil, errors.Is(err, errSeen):
 		s.reject(in.audit(), session, wire.Duplicate)
 		in.answer(wire.Duplicate)
 	case why == fault.WorkClosed:
@@ -276,6 +298,9 @@ func (in *incoming) answer(why wire.Reason) {
 	if !ok {
 		return
 	}
+	if !s.spend(in.From) { // an answer counts against the sender's budget too
+		return
+	}
 	data, err := p.seal(receipt)
 	if err != nil {
 		return
@@ -284,7 +309,7 @@ func (in *incoming) answer(why wire.Reason) {
 	if receipt, err = wire.Decode(data, o); err != nil {
 		return
 	}
-	// Whoever has no part in the work does not change it by being answered.
+	// Answering a sender that takes no part in the work must not change the work.
 	if known && (row.Work.Opener == in.From || row.Work.Target == in.From) && row.container() == receipt.Container() {
 		if to, err := sp.adopt(clone(in.From)); err == nil {
 			if _, err := sp.admit(s.ctx, r, receipt, data, actor{p.id, p.agent}, to); err == nil {

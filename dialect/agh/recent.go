@@ -1,17 +1,20 @@
 package agh
 
 import (
+	"hash/maphash"
 	"sync"
-
-	"github.com/parley-hub/parley/dialect/agh/wire"
 )
 
-// recent remembers the last messages that were published here, so that their
-// echo is told from what somebody else sends under a hosted peer's name.
+// recent remembers the last messages by their names: those that were published
+// here, so that their echo is told from what somebody else sends under a hosted
+// peer's name, or greetings and questions that were received, which are not
+// stored. It keeps hashes, because an id may be long.
 type recent struct {
+	seed maphash.Seed
+
 	mu    sync.Mutex
-	known map[string]struct{}
-	ring  []string
+	known map[uint64]struct{}
+	ring  []uint64 // grows up to mostRecent
 	next  int
 }
 
@@ -19,25 +22,43 @@ type recent struct {
 const mostRecent = 1 << 16
 
 func newRecent() *recent {
-	return &recent{known: map[string]struct{}{}, ring: make([]string, mostRecent)}
+	return &recent{seed: maphash.MakeSeed(), known: map[uint64]struct{}{}}
 }
 
-func (r *recent) add(from, id string) {
-	key := wire.RecordKey(from, id)
+// add remembers a message; false: it is known.
+func (r *recent) add(name ...string) bool {
+	key := r.key(name)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if _, ok := r.known[key]; ok {
-		return
+		return false
+	}
+	r.known[key] = struct{}{}
+	if len(r.ring) < mostRecent {
+		r.ring = append(r.ring, key)
+		return true
 	}
 	delete(r.known, r.ring[r.next])
 	r.ring[r.next] = key
-	r.known[key] = struct{}{}
 	r.next = (r.next + 1) % len(r.ring)
+	return true
 }
 
-func (r *recent) has(from, id string) bool {
+func (r *recent) has(name ...string) bool {
+	key := r.key(name)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	_, ok := r.known[wire.RecordKey(from, id)]
+	_, ok := r.known[key]
 	return ok
+}
+
+// key tells names apart; only their last part may have a zero byte.
+func (r *recent) key(name []string) uint64 {
+	var h maphash.Hash
+	h.SetSeed(r.seed)
+	for _, s := range name {
+		_, _ = h.WriteString(s) // it never fails
+		_ = h.WriteByte(0)
+	}
+	return h.Sum64()
 }

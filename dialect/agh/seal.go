@@ -44,14 +44,14 @@ func (p *peer) checkExt(ext []byte) error {
 // keyOf finds the key that proves a handle.
 func (s *Server) keyOf(handle string) (*wire.Key, error) {
 	if s.cfg.Key == nil {
-		return nil, fault.New(fault.Unavailable, "this hub keeps no keys, so that nothing can be signed for %q", handle)
+		return nil, fault.New(fault.Unavailable, "this hub has no keys, so it cannot sign for %q", handle)
 	}
 	key, err := s.cfg.Key(handle)
 	if err != nil {
-		return nil, fault.Wrap(fault.Unavailable, err, "nothing can be signed for %q: %v", handle, err)
+		return nil, fault.Wrap(fault.Unavailable, err, "the hub cannot sign for %q: %v", handle, err)
 	}
 	if key.Handle() != handle {
-		return nil, fault.New(fault.Unavailable, "nothing can be signed for %q: the key found is that of %q", handle, key.Handle())
+		return nil, fault.New(fault.Unavailable, "the hub cannot sign for %q: the key that was found belongs to %q", handle, key.Handle())
 	}
 	return key, nil
 }

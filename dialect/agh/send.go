@@ -1,7 +1,9 @@
 package agh
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"net/http"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -45,11 +47,7 @@ type sendAnswer struct {
 	Message *sendResult `json:"message"`
 }
 
-func (c *call) send() error {
-	sp, err := c.space()
-	if err != nil {
-		return err
-	}
+func (c *call) send(sp *space) error {
 	var body sendBody
 	if err := c.read(&body); err != nil {
 		return err
@@ -67,25 +65,27 @@ func (c *call) send() error {
 	if body.Channel != p.room.channel {
 		return fault.New(fault.NotFound, "the session %q is joined to %q, not to %.100q", p.session, p.room.channel, body.Channel)
 	}
+	if err := body.crosses(c.s.cfg.MaxHops); err != nil {
+		return err
+	}
 	id, direct, err := p.send(c.Context(), &body)
 	if err != nil {
 		return err
 	}
 	body.ID = id
-	if body.DirectID == "" {
-		body.DirectID = direct
-	}
+	body.DirectID = cmp.Or(body.DirectID, direct)
 	return c.answer(http.StatusOK, sendAnswer{&body.sendResult})
 }
 
 // check refuses what no session could send.
 func (b *sendBody) check(workspace string) error {
-	if b.Kind == "" {
-		b.Kind = wire.Say
+	b.Kind = cmp.Or(b.Kind, wire.Say)
+	if b.Ext.Kind() == jsontext.KindNull { // as every other member, it is then absent
+		b.Ext = nil
 	}
 	switch {
 	case b.Interaction != nil:
-		return &wire.Rejection{Reason: wire.LegacyFieldRejected, Member: "interaction_id", Detail: "it is of an older protocol; name a thread or direct room"}
+		return &wire.Rejection{Reason: wire.LegacyFieldRejected, Member: "interaction_id", Detail: "it belongs to an older protocol; name a thread or direct room"}
 	case b.WorkspaceID != "" && b.WorkspaceID != workspace:
 		return fault.New(fault.Invalid, "`workspace_id` is %.100q, and the path names %.100q; give the same, or leave it out", b.WorkspaceID, workspace)
 	case b.SessionID == "":
@@ -94,18 +94,50 @@ func (b *sendBody) check(workspace string) error {
 		return &wire.Rejection{Reason: wire.UnsupportedKind, Member: "kind", Detail: "it is one of whois, say, capability, receipt and trace; `direct` is a surface"}
 	case b.Channel == "":
 		return fault.New(fault.Invalid, "`channel` is missing; it is the one that the session is joined to")
+	case b.Body == nil || b.Body.Kind() == jsontext.KindNull:
+		return fault.New(fault.Invalid, "`body` is missing; it is an object, such as {\"text\":\"Berth 4 is free.\"}")
+	case b.Body.Kind() != jsontext.KindBeginObject:
+		return fault.New(fault.Invalid, "`body` is not an object")
+	case b.Ext != nil && b.Ext.Kind() != jsontext.KindBeginObject:
+		return fault.New(fault.Invalid, "`ext` is not an object; leave it out if there is none")
 	case b.DirectID != "" && !wire.ValidDirect(b.DirectID):
 		return fault.New(fault.Invalid, "`direct_id` does not match ^direct_[a-f0-9]{32}$; it may be left out, because `to` says which room it is")
 	case wire.HoldsClaimToken(b.Body) || wire.HoldsClaimToken(b.Ext):
 		return errRawToken
 	case b.Kind == wire.Greet:
-		return fault.New(fault.Invalid, "greetings are sent by the runtime itself, when a peer joins and then at an interval")
+		return fault.New(fault.Invalid, "the runtime sends greetings itself, when a peer joins and then at an interval")
 	case b.Surface == wire.Direct && b.To == "":
 		return fault.New(fault.Invalid, "`to` is missing; a direct room's message names the other peer")
 	case b.WorkID != "" && b.To == "" && (b.Kind == wire.Say || b.Kind == wire.Capability):
 		return fault.New(fault.Invalid, "`to` is missing; work is between two peers")
 	}
 	return nil
+}
+
+// crosses counts a message that came from another dialect, and is sent on here.
+func (b *sendBody) crosses(most int) error {
+	hops := wire.Hops(b.Ext)
+	if hops == 0 {
+		return nil
+	}
+	if err := tooManyHops(b.ID, hops, most); err != nil {
+		return err
+	}
+	ext, err := wire.WithHops(b.Ext, hops+1)
+	if err != nil {
+		return fault.Wrap(fault.Invalid, err, "`ext`: %v", err)
+	}
+	b.Ext = ext
+	return nil
+}
+
+// tooManyHops refuses what has crossed between dialects too often.
+func tooManyHops(id string, hops, most int) error {
+	if hops < most {
+		return nil
+	}
+	return fault.New(fault.Protocol, "%.150s has crossed between dialects %d times, and at most %d are allowed (bridge.max_hops); check for a loop between bridges", id, hops, most).
+		Because(fault.TooManyHops)
 }
 
 // envelope is what a request asks to send.
@@ -170,7 +202,9 @@ func (p *peer) send(ctx context.Context, b *sendBody) (id, direct string, err er
 	if e.Kind == wire.Whois {
 		return e.ID, "", p.ask(checked, data)
 	}
-	_, err = sp.admit(ctx, p.room, checked, data, actor{p.id, p.agent}, to)
+	if _, err = sp.admit(ctx, p.room, checked, data, actor{p.id, p.agent}, to); errors.Is(err, errSeen) {
+		err = nil // answered as the first time
+	}
 	return e.ID, e.Direct, err
 }
 
@@ -190,7 +224,7 @@ func (sp *space) knows(ctx context.Context, id string) (bool, error) {
 func (p *peer) ask(e *wire.Envelope, data []byte) error {
 	body, ok := e.Content.(*wire.WhoisBody)
 	if !ok || body.Response {
-		return fault.New(fault.Invalid, "a whois that is sent is a request; answers are the runtime's")
+		return fault.New(fault.Invalid, "a whois that a client sends is a request; the runtime sends the answers")
 	}
 	for _, other := range p.room.asked(e) {
 		answer, data, err := other.introduce(e)
@@ -263,11 +297,7 @@ type resolveBody struct {
 	PeerID    string `json:"peer_id"`
 }
 
-func (c *call) resolveDirect() error {
-	r, err := c.channel()
-	if err != nil {
-		return err
-	}
+func (c *call) resolveDirect(r *netChannel) error {
 	var body resolveBody
 	if err := c.read(&body); err != nil {
 		return err

@@ -8,9 +8,11 @@ import (
 	"sync/atomic"
 
 	"github.com/parley-hub/parley/adapter/room"
+	"github.com/parley-hub/parley/dialect/agh/bridge"
 	"github.com/parley-hub/parley/dialect/agh/wire"
 	"github.com/parley-hub/parley/fault"
 	"github.com/parley-hub/parley/hub"
+	"github.com/parley-hub/parley/internal/gate"
 	"github.com/parley-hub/parley/internal/logsample"
 )
 
@@ -29,13 +31,16 @@ type Server struct {
 	cataloging sync.Mutex // held while one is written
 
 	own       *recent // what was published here
+	heard     *recent // greetings and questions that were received
 	outbox    *outbox // nil: there is no broker
+	bridge    *bridge.Bridge
 	senders   budgets
 	adopted   adopted
 	waiting   chan struct{} // messages that become durable
 	rejecting sync.Mutex
 	rejected  map[string]*rejects // by sender
 	broken    atomic.Pointer[string]
+	gate      gate.Gate // of messages that are received
 
 	ctx      context.Context // ends with Close
 	cancel   context.CancelFunc
@@ -67,10 +72,13 @@ func New(cfg Config) (*Server, error) {
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.draining, s.drain = context.WithCancel(s.ctx)
 	s.streams = make(chan struct{}, cfg.Limits.Streams)
-	s.ledger, s.own, s.waiting = newLedger(s), newRecent(), make(chan struct{}, mostWaiting)
+	s.ledger, s.own, s.heard, s.waiting = newLedger(s), newRecent(), newRecent(), make(chan struct{}, mostWaiting)
 	if cfg.Broker != nil {
 		s.outbox = newOutbox(s)
 	}
+	s.bridge = bridge.New(bridge.Config{
+		Hub: cfg.Hub, Network: s, Accept: cfg.BridgeAccept, Log: cfg.Log, Now: cfg.Now, Resumes: cfg.GreetInterval / 2,
+	})
 	s.mux = s.routes()
 	return s, nil
 }
@@ -80,6 +88,7 @@ func (s *Server) Start(ctx context.Context) error {
 	if s.cfg.Disabled {
 		return nil
 	}
+	s.gate = gate.Of(ctx)
 	s.hub.Listen(&listener{s: s})
 	err := s.load(ctx)
 	if err == nil {
@@ -92,6 +101,10 @@ func (s *Server) Start(ctx context.Context) error {
 		return err
 	}
 	s.work.Go(s.ledger.run)
+	s.hub.Outside(bridge.Prefix, s.findPeer)
+	if err := s.bridge.Start(ctx); err != nil {
+		return err
+	}
 	return s.connect()
 }
 
@@ -167,8 +180,9 @@ func (s *Server) Drain(context.Context) error {
 	return nil
 }
 
-// Close ends everything. It may be called again.
+// Close ends everything. It is safe to call twice.
 func (s *Server) Close() error {
+	s.bridge.Close()
 	for _, p := range s.hostedPeers() {
 		s.release(p)
 	}

@@ -18,6 +18,7 @@ type Settings struct {
 	SecretScan     string
 	V1             bool
 	NATS           NATSSettings
+	Bridge         BridgeSettings
 	Audit          AuditSettings
 	Hooks          HookSettings
 	Limits         LimitSettings
@@ -28,6 +29,11 @@ type Settings struct {
 type NATSSettings struct {
 	Listen string
 	URL    string
+}
+
+// BridgeSettings are how peers take part in the channels of other dialects.
+type BridgeSettings struct {
+	Accept string
 }
 
 // AuditSettings bounds what AGH's peers can have written to the audit.
@@ -103,6 +109,10 @@ var Section = config.NewSection("agh",
 		Name: "agh.nats.url", Default: "", Flag: "nats-url",
 		Meaning: "URL of a NATS server elsewhere, such as nats://TOKEN@host:4222; the token may come from PARLEY_NATS_TOKEN instead",
 	}, Field: func(s *Settings) any { return &s.NATS.URL }, Check: checkNATS, Mask: maskURL},
+	setting{Key: config.Key{
+		Name: "agh.bridge.accept", Default: "present", Choices: []string{"present", "receipt"},
+		Meaning: "when an AGH peer that a channel of another dialect names, as agh/WORKSPACE/PEER, has taken its invitation: once it is present and was told, or with its receipt",
+	}, Field: func(s *Settings) any { return &s.Bridge.Accept }},
 	setting{Key: config.Key{
 		Name: "agh.audit.rejects", Default: "10",
 		Meaning: "rejected AGH envelopes of one peer that are audited in a second; the next record says how many more there were",

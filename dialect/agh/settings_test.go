@@ -14,8 +14,9 @@ func TestDefaultsOfTheSection(t *testing.T) {
 	t.Parallel()
 	want := &agh.Settings{
 		Enabled: true, GreetInterval: 30 * time.Second, ReplayAge: 300 * time.Second, QueueDepth: 100, DefaultChannel: "default", SecretScan: "outbound",
-		Audit: agh.AuditSettings{Rejects: 10},
-		Hooks: agh.HookSettings{Timeout: 10 * time.Second, Queue: 1000},
+		Bridge: agh.BridgeSettings{Accept: "present"},
+		Audit:  agh.AuditSettings{Rejects: 10},
+		Hooks:  agh.HookSettings{Timeout: 10 * time.Second, Queue: 1000},
 		Limits: agh.LimitSettings{
 			Peers: 1000, Work: 10_000, Remotes: 10_000, Outbox: 10_000, SubscriptionRate: 5000, SenderRate: 1000, Streams: 1000,
 		},

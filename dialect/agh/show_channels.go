@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/parley-hub/parley/dialect/agh/wire"
 	"github.com/parley-hub/parley/fault"
@@ -57,10 +58,14 @@ func (c *call) describe(r *netChannel) (channelDetail, error) {
 	if err != nil {
 		return channelDetail{}, err
 	}
+	last, err := r.lastSaid(c.Context(), &t)
+	if err != nil {
+		return channelDetail{}, err
+	}
 	row := r.about()
 	d := channelDetail{channelShape: channelShape{
 		Channel: r.channel, WorkspaceID: r.space.name, Purpose: row.Purpose, CreatedAt: whenUnix(row.CreatedAt),
-		MessageCount: t.messages, HistoricalParticipantCount: t.participants, LastMessagePreview: t.preview,
+		MessageCount: t.messages, HistoricalParticipantCount: t.participants, LastMessagePreview: last,
 		LastActivityAt: whenUnix(t.lastAt), recent: t.lastAt,
 	}, KindCounts: []kindCount{}, Sessions: []sessionShape{}}
 	if row.CreatedBy != "" {
@@ -77,20 +82,19 @@ func (c *call) describe(r *netChannel) (channelDetail, error) {
 	}
 	d.PeerCount, d.LocalPeerCount, d.SessionCount = len(d.Peers), len(d.Sessions), len(d.Sessions)
 	d.RemotePeerCount, d.PresenceCount = len(d.Peers)-len(d.Sessions), len(d.Peers)
+	var seen time.Time
 	for _, p := range d.Peers {
 		if at := p.recent.Unix(); !p.recent.IsZero() && at > d.recent {
 			d.recent = at
 		}
-		d.LastPresenceAt = max(d.LastPresenceAt, p.LastSeen)
+		if !p.Local && p.recent.After(seen) {
+			seen, d.LastPresenceAt = p.recent, p.LastSeen
+		}
 	}
 	return d, nil
 }
 
-func (c *call) listChannels() error {
-	sp, err := c.space()
-	if err != nil {
-		return err
-	}
+func (c *call) listChannels(sp *space) error {
 	all := []channelShape{}
 	for _, r := range sp.list() {
 		if c.sees(r) != nil {
@@ -106,11 +110,7 @@ func (c *call) listChannels() error {
 	return c.answer(http.StatusOK, map[string]any{"channels": all})
 }
 
-func (c *call) showChannel() error {
-	r, err := c.channel()
-	if err != nil {
-		return err
-	}
+func (c *call) showChannel(r *netChannel) error {
 	d, err := c.describe(r)
 	if err != nil {
 		return err
@@ -164,11 +164,7 @@ func (c *call) createChannel() error {
 	return c.answer(http.StatusCreated, map[string]any{"channel": d})
 }
 
-func (c *call) deleteChannel() error {
-	r, err := c.channel()
-	if err != nil {
-		return err
-	}
+func (c *call) deleteChannel(r *netChannel) error {
 	if err := c.s.hub.Delete(c.Context(), r.id, &hub.Caller{Role: hub.RoleOperator, Key: c.who.Key}); err != nil {
 		return err
 	}

@@ -171,8 +171,8 @@ func (c *call) listRows(r *netChannel, kind, name string, show func(hub.Entry) (
 	return c.listFrom(r, kind, name, work.ActivityPrefix(r.channel), show)
 }
 
-// listFrom lists conversations by entries that go on behind a prefix as those
-// of the channel's activity do.
+// listFrom lists conversations by index entries whose keys, after the prefix, have
+// the form of the channel's activity entries.
 func (c *call) listFrom(r *netChannel, kind, name, prefix string, show func(hub.Entry) (any, bool, error)) error {
 	limit, err := c.limit()
 	if err != nil {
@@ -192,7 +192,7 @@ func (c *call) listFrom(r *netChannel, kind, name, prefix string, show func(hub.
 			return err
 		}
 		if !ok {
-			return fault.New(fault.NotFound, "`after` names no %s of this list: %.150q", kind, after)
+			return fault.New(fault.NotFound, "`after` is not a %s of this list: %.150q", kind, after)
 		}
 	}
 	return c.list(name, func(add func(any) error) error {
@@ -216,22 +216,14 @@ func pageOf(limit int) int {
 	return limit
 }
 
-func (c *call) listThreads() error {
-	r, err := c.channel()
-	if err != nil {
-		return err
-	}
+func (c *call) listThreads(r *netChannel) error {
 	return c.listRows(r, thread.Type, "threads", func(e hub.Entry) (any, bool, error) {
 		row, err := r.readRow(c.Context(), thread.Type, e)
 		return r.showThread(row), true, err
 	})
 }
 
-func (c *call) showThread() error {
-	r, err := c.channel()
-	if err != nil {
-		return err
-	}
+func (c *call) showThread(r *netChannel) error {
 	row, err := r.conversation(c.Context(), thread.Type, c.PathValue("thread_id"))
 	if err != nil {
 		return err
@@ -239,11 +231,7 @@ func (c *call) showThread() error {
 	return c.answer(http.StatusOK, map[string]any{"thread": r.showThread(row)})
 }
 
-func (c *call) listDirects() error {
-	r, err := c.channel()
-	if err != nil {
-		return err
-	}
+func (c *call) listDirects(r *netChannel) error {
 	if c.who.Role == Reader {
 		return c.seesDirect(r, nil)
 	}

@@ -70,7 +70,7 @@ func trustOf(e *wire.Envelope, data []byte) wire.Trust {
 
 // direction tells what hosted peers sent from what came from elsewhere.
 func (sp *space) direction(e *wire.Envelope, record *envelope.Envelope) direction {
-	if record.Sender == remoteID(sp.name, e.From) {
+	if record.Sender == wire.RemoteIdentity(sp.name, e.From) {
 		return received
 	}
 	return sent
@@ -148,11 +148,7 @@ func (sp *space) fetch(ctx context.Context, entries []hub.Entry) ([]stored, erro
 	return list, nil
 }
 
-func (c *call) threadMessages() error {
-	r, err := c.channel()
-	if err != nil {
-		return err
-	}
+func (c *call) threadMessages(r *netChannel) error {
 	return c.listMessages(r, thread.Type, c.PathValue("thread_id"))
 }
 
@@ -245,7 +241,7 @@ func (r *netChannel) cursor(ctx context.Context, kind, id, name string, f filter
 			return m.key, nil
 		}
 	}
-	return "", fault.New(fault.NotFound, "the cursor %.150q names no message of this list", name)
+	return "", fault.New(fault.NotFound, "the cursor %.150q is not a message of this list", name)
 }
 
 // placed is a message and its place in its conversation.
@@ -332,11 +328,7 @@ func (sp *space) workRow(ctx context.Context, id string) (workRow, bool, error) 
 	return workRow{}, false, nil
 }
 
-func (c *call) showWork() error {
-	sp, err := c.space()
-	if err != nil {
-		return err
-	}
+func (c *call) showWork(sp *space) error {
 	id := c.PathValue("work_id")
 	row, ok, err := sp.workRow(c.Context(), id)
 	if err != nil {

@@ -146,11 +146,7 @@ func sortPeers(all []peerShape) {
 	})
 }
 
-func (c *call) listPeers() error {
-	sp, err := c.space()
-	if err != nil {
-		return err
-	}
+func (c *call) listPeers(sp *space) error {
 	all := []peerShape{}
 	for _, r := range sp.list() {
 		if only := c.URL.Query().Get("channel"); only != "" && only != r.channel || c.sees(r) != nil {
@@ -162,11 +158,7 @@ func (c *call) listPeers() error {
 	return c.answer(http.StatusOK, map[string]any{"peers": all})
 }
 
-func (c *call) showPeer() error {
-	sp, err := c.space()
-	if err != nil {
-		return err
-	}
+func (c *call) showPeer(sp *space) error {
 	id := c.PathValue("peer_id")
 	for _, r := range sp.list() {
 		if c.sees(r) != nil {
@@ -238,11 +230,7 @@ func (c *call) joinPeer() error {
 	return c.answer(http.StatusCreated, map[string]any{"session_id": p.session, "peer_id": p.id, "channel": p.room.channel, "peer": p.show()})
 }
 
-func (c *call) leavePeer() error {
-	sp, err := c.space()
-	if err != nil {
-		return err
-	}
+func (c *call) leavePeer(sp *space) error {
 	r, err := sp.find(c.PathValue("channel"))
 	if err != nil {
 		return err

@@ -46,6 +46,7 @@ type netChannel struct {
 	// comes meanwhile.
 	stored   int
 	counting sync.Mutex // held while the messages are counted
+	bridging sync.Mutex // held while somebody is joined to speak to a peer
 
 	subscribing sync.Mutex
 	listeners   int    // hosted peers that hear broadcasts
@@ -115,21 +116,32 @@ func (sp *space) session(id string) (*peer, error) {
 	return nil, fault.New(fault.NotFound, "the workspace %q has no session %.100q; join a peer first", sp.name, id)
 }
 
-// join makes a joined peer known. One that is known stays as it is.
+// join makes a joined peer known. One that is known stays as it is. A remote
+// peer of its name is no longer present: a hosted one takes its place.
 func (sp *space) join(r *netChannel, id string, joined room.Peer) *peer {
+	p, shadows := sp.host(r, id, joined)
+	if shadows {
+		r.left([]string{id})
+	}
+	return p
+}
+
+func (sp *space) host(r *netChannel, id string, joined room.Peer) (p *peer, shadows bool) {
 	sp.mu.Lock()
 	defer sp.mu.Unlock()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if p := r.peers[id]; p != nil {
-		return p
+		return p, false
 	}
-	p := &peer{
+	shadows = r.remotes[id] != nil
+	r.forgetRemote(id)
+	p = &peer{
 		room: r, id: id, session: joined.Session, agent: joined.Agent, joinedAt: time.Unix(joined.JoinedAt, 0).UTC(),
 	}
 	p.queue = newQueue(p, sp.s.cfg.QueueDepth)
 	r.peers[id], sp.sessions[joined.Session] = p, p
-	return p
+	return p, shadows
 }
 
 // leave forgets a peer that has left, and returns it; nil: it was not there.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 
+	"github.com/parley-hub/parley/adapter/thread"
 	"github.com/parley-hub/parley/adapter/work"
 	"github.com/parley-hub/parley/dialect/agh/wire"
 	"github.com/parley-hub/parley/fault"
@@ -21,7 +22,8 @@ type tally struct {
 	messages int
 	lastAt   int64
 	lastID   string
-	preview  string
+	lastIn   string // its thread
+	preview  string // what it says, cut
 	speakers map[string]struct{}
 }
 
@@ -70,7 +72,7 @@ func (t *tally) add(e *wire.Envelope, c change) {
 	t.messages++
 	t.kinds[e.Kind]++
 	if t.messages == 1 || e.TS > t.lastAt || e.TS == t.lastAt && e.ID > t.lastID {
-		t.lastAt, t.lastID, t.preview = e.TS, clone(e.ID), clone(e.Preview())
+		t.lastAt, t.lastID, t.lastIn, t.preview = e.TS, clone(e.ID), clone(e.Thread), clone(work.Cut(e.Preview()))
 	}
 	if len(t.speakers) < mostSpeakers {
 		t.speakers[clone(e.From)] = struct{}{}
@@ -162,8 +164,23 @@ func (t *tally) addRow(surface wire.Surface, row *work.Row) {
 			n += count
 		}
 	}
-	if n > 0 && (t.messages == 0 || row.LastPublicAt > t.lastAt) {
-		t.lastAt, t.preview = row.LastPublicAt, row.PublicPreview
+	if n > 0 && (t.messages == 0 || row.LastPublicAt > t.lastAt || row.LastPublicAt == t.lastAt && row.LastPublicID > t.lastID) {
+		t.lastAt, t.lastID, t.lastIn, t.preview = row.LastPublicAt, row.LastPublicID, row.ID, row.PublicPreview
 	}
 	t.messages += n
+}
+
+// lastSaid is what the newest public message says; a text that was cut is read
+// from the log.
+func (r *netChannel) lastSaid(ctx context.Context, s *snapshot) (string, error) {
+	if !wasCut(s.preview) {
+		return s.preview, nil
+	}
+	found, err := r.find(ctx, thread.Type, s.lastIn, s.lastID)
+	for _, m := range found {
+		if m.envelope.ID == s.lastID && m.envelope.To == "" && m.envelope.TS == s.lastAt {
+			return m.envelope.Preview(), nil
+		}
+	}
+	return s.preview, err
 }

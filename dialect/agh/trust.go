@@ -90,8 +90,8 @@ func (t *trustPolicy) check() error {
 	return nil
 }
 
-// setTrust makes a policy durable and lets it count. Remote peers that it would
-// not have let in are no longer present.
+// setTrust stores a policy and puts it into force. Remote peers that the policy would
+// refuse are no longer present.
 func (sp *space) setTrust(ctx context.Context, change func(t *trustPolicy) error) (*trustPolicy, error) {
 	sp.trusting.Lock()
 	defer sp.trusting.Unlock()
@@ -135,7 +135,7 @@ func (t *trustPolicy) judge(e *wire.Envelope, data []byte) (wire.Trust, *wire.Re
 		case state == wire.Verified:
 			return state, nil
 		case handle:
-			return wire.Rejected, &wire.Rejection{Reason: wire.Malformed, Member: "from", Detail: "`from` is a handle without a proof that holds"}
+			return wire.Rejected, &wire.Rejection{Reason: wire.Malformed, Member: "from", Detail: "`from` is a handle without a valid proof"}
 		}
 		return wire.Unverified, nil
 	}

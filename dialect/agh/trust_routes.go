@@ -8,19 +8,11 @@ type trustBody struct {
 	Pins   *map[string]string `json:"pins,omitempty"`
 }
 
-func (c *call) showTrust() error {
-	sp, err := c.space()
-	if err != nil {
-		return err
-	}
+func (c *call) showTrust(sp *space) error {
 	return c.answer(http.StatusOK, map[string]any{"trust": sp.policy()})
 }
 
-func (c *call) setTrust() error {
-	sp, err := c.space()
-	if err != nil {
-		return err
-	}
+func (c *call) setTrust(sp *space) error {
 	var body trustBody
 	if err := c.read(&body); err != nil {
 		return err

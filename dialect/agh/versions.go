@@ -17,7 +17,7 @@ func (s *Server) handV1(r *netChannel, data []byte) error {
 	if !s.cfg.V1 || !r.someOnlyV1() {
 		return nil
 	}
-	e, err := wire.Decode(data, asStored)
+	e, err := wire.Decode(data, wire.AsStored)
 	if err != nil || e.Version() != 0 {
 		return nil // it was said in v1
 	}
@@ -38,8 +38,7 @@ func (s *Server) handV1(r *netChannel, data []byte) error {
 	return s.hand(subject, e.From, e.ID, again)
 }
 
-// someOnlyV1 reports whether a remote peer is present that has greeted in v1
-// only.
+// someOnlyV1 reports whether any present remote peer has greeted in v1 only.
 func (r *netChannel) someOnlyV1() bool {
 	r.mu.RLock()
 	defer r.mu.RUnlock()

@@ -49,7 +49,8 @@ func (c *call) write(status int, body any) error {
 	}
 	data = c.surface.Body(data)
 	c.answer.Read(len(data))
-	// Whatever was done is told, however much waits.
+	// The result of a change is always written, even if the caller's other answers are
+	// not read.
 	if err := c.answer.Keep(int64(len(data))); err != nil && c.reads {
 		return err
 	}
@@ -75,21 +76,20 @@ func (s *Server) location(c *call, parts ...string) {
 	c.w.Header().Set("Location", s.cfg.Prefix+"/"+strings.Join(parts, "/"))
 }
 
-// body reads the whole body, which the server has bounded.
+// body reads the whole body, which the server has bounded, as well-formed text.
 func (c *call) body() ([]byte, error) {
 	if c.data != nil {
 		return c.data, nil
 	}
 	data, err := io.ReadAll(c.Body)
-	var tooLarge *http.MaxBytesError
-	if errors.As(err, &tooLarge) {
+	if tooLarge, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		return nil, fault.New(fault.TooLarge, "the body is over %d bytes (limits.body); send large contents by the upload route, POST …/content", tooLarge.Limit)
 	}
 	if err != nil {
 		return nil, fault.Wrap(fault.Invalid, err, "the body could not be read to its end")
 	}
-	c.data = data
-	return data, nil
+	c.data = wire.WellFormed(data)
+	return c.data, nil
 }
 
 // read reads a body into a struct. No body reads as an empty object; unknown
@@ -123,8 +123,7 @@ var statuses = map[fault.Code]int{
 // problemOf describes an error. The words of one without a code stay in the
 // log.
 func (c *call) problemOf(err error) *wire.Problem {
-	var own *refusal
-	if errors.As(err, &own) {
+	if own, ok := errors.AsType[*refusal](err); ok {
 		return own.problem
 	}
 	status, ok := statuses[fault.CodeOf(err)]
@@ -161,8 +160,7 @@ func (s *Server) fail(c *call, err error) {
 	if p.Status == http.StatusUnauthorized {
 		c.w.Header().Set("WWW-Authenticate", `Bearer realm="parley"`)
 	}
-	var known *fault.Error
-	if errors.As(err, &known) && known.RetryAfter > 0 {
+	if known, ok := errors.AsType[*fault.Error](err); ok && known.RetryAfter > 0 {
 		c.w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(known.RetryAfter.Seconds()))))
 	}
 	c.w.WriteHeader(p.Status)

@@ -80,11 +80,7 @@ func (s *Server) listBranches(c *call) error {
 	return c.write(http.StatusOK, list)
 }
 
-func (s *Server) getBranch(c *call) error {
-	x, err := s.scope(c)
-	if err != nil {
-		return err
-	}
+func (s *Server) getBranch(c *call, x *scope) error {
 	body, err := s.branchOf(c.Context(), x)
 	if err != nil {
 		return err
@@ -147,7 +143,7 @@ func (s *Server) createBranch(c *call) error {
 	if err := c.read(&in); err != nil {
 		return err
 	}
-	id := strings.TrimSpace(deref(in.BranchID))
+	id := givenID(in.BranchID)
 	if id == "" {
 		id = newID()
 	} else if err := checkBranchID(id); err != nil {

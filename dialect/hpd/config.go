@@ -1,6 +1,7 @@
 package hpd
 
 import (
+	"cmp"
 	"log/slog"
 	"net/http"
 	"time"
@@ -74,13 +75,13 @@ type Limits struct {
 	Content     int64         // limits.content: 64 MiB of one upload
 	Upload      time.Duration // hpd.limits.upload: 10 min for one
 	Write       time.Duration // limits.follower_write: 10 s to take what is written
-	KeepAlive   time.Duration // limits.keep_alive: 15 s of silence until a comment is sent
+	KeepAlive   time.Duration // limits.keep_alive: 10 s of silence until a comment is sent
 	Socket      wsconn.Limits // hpd.limits.*
 }
 
-// KeepAlive is the longest silence of a stream: proxies and clients end one that
-// is silent for longer.
-const KeepAlive = 15 * time.Second
+// KeepAlive is the longest silence of a stream. Readers are promised a comment
+// every 15 s, so that it must also be written and arrive in that time.
+const KeepAlive = 10 * time.Second
 
 // Role is what a caller may do.
 type Role uint8
@@ -101,58 +102,45 @@ type Who struct {
 }
 
 func (c Config) withDefaults() Config {
-	if c.Prefix == "" {
-		c.Prefix = "/hpd"
-	}
+	c.Prefix = cmp.Or(c.Prefix, "/hpd")
 	if c.Registry == nil {
 		c.Registry = wire.NewRegistry(nil)
 	}
-	if c.User == "" {
-		c.User = "user"
-	}
+	c.User = cmp.Or(c.User, "user")
 	if c.Who == nil {
 		c.Who = func(*http.Request) Who { return Who{Role: Operator} }
 	}
 	if c.Stands == nil {
 		c.Stands = func(*http.Request) bool { return true }
 	}
-	if c.Log == nil {
-		c.Log = slog.Default()
-	}
+	c.Log = cmp.Or(c.Log, slog.Default())
 	if c.Now == nil {
 		c.Now = time.Now
 	}
 	if c.Answers == nil {
 		c.Answers = answers.New(0)
 	}
-	setDefault(&c.ChildrenStatus, http.StatusBadRequest)
-	setDefault(&c.InterruptGrace, 10*time.Second)
-	setDefault(&c.ProducerGrace, time.Minute)
-	setDefault(&c.InviteTimeout, 25*time.Second)
+	c.ChildrenStatus = cmp.Or(c.ChildrenStatus, http.StatusBadRequest)
+	c.InterruptGrace = cmp.Or(c.InterruptGrace, 10*time.Second)
+	c.ProducerGrace = cmp.Or(c.ProducerGrace, time.Minute)
+	c.InviteTimeout = cmp.Or(c.InviteTimeout, 25*time.Second)
 	l := &c.Limits
-	setDefault(&l.Sessions, 10_000)
-	setDefault(&l.Streams, 10_000)
-	setDefault(&l.Behind, 1024)
-	setDefault(&l.BehindBytes, 8<<20)
-	setDefault(&l.Runs, 10_000)
-	setDefault(&l.Work, 1024)
-	setDefault(&l.Keys, 4096)
-	setDefault(&l.Recent, 8192)
-	setDefault(&l.Remembered, 100_000)
-	setDefault(&l.Requests, 1000)
-	setDefault(&l.Event, wire.DefaultEventBytes)
-	setDefault(&l.Record, 16<<10)
-	setDefault(&l.Content, 64<<20)
-	setDefault(&l.Upload, 10*time.Minute)
-	setDefault(&l.Write, 10*time.Second)
-	setDefault(&l.KeepAlive, KeepAlive)
-	setDefault(&l.Socket.FrameBytes, 2<<20)
+	l.Sessions = cmp.Or(l.Sessions, 10_000)
+	l.Streams = cmp.Or(l.Streams, 10_000)
+	l.Behind = cmp.Or(l.Behind, 1024)
+	l.BehindBytes = cmp.Or(l.BehindBytes, 8<<20)
+	l.Runs = cmp.Or(l.Runs, 10_000)
+	l.Work = cmp.Or(l.Work, 1024)
+	l.Keys = cmp.Or(l.Keys, 4096)
+	l.Recent = cmp.Or(l.Recent, 8192)
+	l.Remembered = cmp.Or(l.Remembered, 100_000)
+	l.Requests = cmp.Or(l.Requests, 1000)
+	l.Event = cmp.Or(l.Event, wire.DefaultEventBytes)
+	l.Record = cmp.Or(l.Record, 16<<10)
+	l.Content = cmp.Or(l.Content, 64<<20)
+	l.Upload = cmp.Or(l.Upload, 10*time.Minute)
+	l.Write = cmp.Or(l.Write, 10*time.Second)
+	l.KeepAlive = cmp.Or(l.KeepAlive, KeepAlive)
+	l.Socket.FrameBytes = cmp.Or(l.Socket.FrameBytes, 2<<20)
 	return c
-}
-
-func setDefault[T comparable](field *T, value T) {
-	var zero T
-	if *field == zero {
-		*field = value
-	}
 }

@@ -25,11 +25,7 @@ func contentBody(info hub.ContentInfo) (branchID string, body wire.ContentInfo) 
 	return branchID, body
 }
 
-func (s *Server) postContent(c *call) error {
-	x, err := s.scope(c)
-	if err != nil {
-		return err
-	}
+func (s *Server) postContent(c *call, x *scope) error {
 	kind, params, err := mime.ParseMediaType(c.Header.Get("Content-Type"))
 	if err != nil || kind != "multipart/form-data" || params["boundary"] == "" {
 		return c.refuse(http.StatusBadRequest, wire.InvalidContentType, "An upload is multipart/form-data with the field `file`.")
@@ -63,8 +59,7 @@ func (s *Server) postContent(c *call) error {
 }
 
 func uploadError(err error) error {
-	var tooLarge *http.MaxBytesError
-	if errors.As(err, &tooLarge) {
+	if tooLarge, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		return fault.New(fault.TooLarge, "the upload is over %d bytes (limits.content)", tooLarge.Limit)
 	}
 	return err
@@ -86,11 +81,7 @@ func filePart(form *multipart.Reader) (*multipart.Part, error) {
 	}
 }
 
-func (s *Server) listContent(c *call) error {
-	x, err := s.scope(c)
-	if err != nil {
-		return err
-	}
+func (s *Server) listContent(c *call, x *scope) error {
 	list := []wire.ContentInfo{}
 	page := hub.ContentPage{Limit: 1000}
 	for {
@@ -121,11 +112,7 @@ func active(contentType string) bool {
 	return !passive
 }
 
-func (s *Server) getContent(c *call) error {
-	x, err := s.scope(c)
-	if err != nil {
-		return err
-	}
+func (s *Server) getContent(c *call, x *scope) error {
 	info, data, err := s.hub.Content(c.Context(), x.session.home, c.item)
 	if err != nil {
 		return errNoContent(err, c.item)
@@ -156,11 +143,7 @@ func errNoContent(err error, id string) error {
 	return err
 }
 
-func (s *Server) deleteContent(c *call) error {
-	x, err := s.scope(c)
-	if err != nil {
-		return err
-	}
+func (s *Server) deleteContent(c *call, x *scope) error {
 	by, err := s.actor(c.Context(), c.who)
 	if err != nil {
 		return err

@@ -12,10 +12,13 @@ import (
 	"github.com/parley-hub/parley/view/branch"
 )
 
-// drop cuts the run of a branch off that is deleted.
-func (s *Server) drop(channelID string) {
+// drop cuts the run of a branch off that is closed or deleted. A producer
+// elsewhere is told, because no end of the run is written any more that it could
+// see.
+func (s *Server) drop(channelID, reason string) {
 	if x := s.runs.get(channelID); x != nil {
 		s.runs.drop(channelID)
+		s.notify(x, "interrupt", wire.WorkInterrupt{RuntimeRunID: x.id, Reason: reason})
 		s.release(x)
 	}
 }
@@ -38,7 +41,7 @@ func (s *Server) deleteSession(c *call) error {
 		return err
 	}
 	for _, b := range all {
-		s.drop(b.Channel)
+		s.drop(b.Channel, "The session was deleted.")
 	}
 	if err := s.hub.DeleteHome(ctx, x.home, caller(c.who, by)); err != nil && fault.CodeOf(err) != fault.NotFound {
 		return err

@@ -36,6 +36,9 @@ func (s *Server) foreignRoutes() map[string]func(*foreign, *call) error {
 		"POST " + agentPath + "/inputs":     (*foreign).postInput,
 		"GET " + agentPath + "/runs":        (*foreign).listRuns,
 		"GET " + agentPath + "/runs/active": (*foreign).activeRun,
+		"GET " + agentPath + "/requests":    (*foreign).listRequests,
+		"POST " + agentPath + "/responses":  (*foreign).postResponse,
+		"GET " + agentPath + "/ws":          (*foreign).websocket,
 	}
 }
 
@@ -54,7 +57,7 @@ func (s *Server) serveForeign(c *call, found *route, missing error) error {
 	}
 	serve, ok := s.foreignRoutes()[found.method+" "+found.path]
 	if !ok {
-		return c.refuse(http.StatusConflict, c.code, fmt.Sprintf("Session '%s' is a %s of another dialect; here it can be read, watched and answered: GET …/events, GET …/events/live, POST …/inputs.",
+		return c.refuse(http.StatusConflict, c.code, fmt.Sprintf("Session '%s' is a %s of another dialect; here it can be read, watched and answered: GET …/events, GET …/events/live, GET …/ws, POST …/inputs, POST …/responses.",
 			f.meta.ID, f.meta.Manifest.Type))
 	}
 	return serve(f, c)

@@ -1,13 +1,18 @@
 package hpd
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json"
 
 	"github.com/parley-hub/parley/channel"
 	"github.com/parley-hub/parley/dialect/hpd/wire"
 	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/message/value"
+	"github.com/parley-hub/parley/request"
 	"github.com/parley-hub/parley/view/branch"
 )
 
@@ -34,7 +39,7 @@ func Written(i *channel.Item, kind, as string, name func(id string) string) []wi
 	case channel.ItemWork:
 		return []wire.Payload{workEvent(i, speaker)}
 	case channel.ItemRequest:
-		return []wire.Payload{wire.AgentRequestStarted{RequestID: i.ID, SourceName: speaker, RequestEventType: i.Text, StartedAt: i.Envelope.CreatedAt.UTC()}}
+		return requestEvents(i, speaker)
 	case channel.ItemAnswer:
 		switch i.Envelope.Type {
 		case envelope.TypeRequestExpired:
@@ -42,7 +47,13 @@ func Written(i *channel.Item, kind, as string, name func(id string) string) []wi
 		case envelope.TypeRequestCancelled:
 			return []wire.Payload{wire.AgentRequestCancelled{RequestID: i.ID, SourceName: speaker, Reason: &i.Text, CancelledAt: i.Envelope.CreatedAt.UTC()}}
 		}
-		return []wire.Payload{wire.AgentRequestResolved{RequestID: i.ID, SourceName: speaker, ResponseEventType: i.State, ResponderID: new(speaker), ResolvedAt: i.Envelope.CreatedAt.UTC()}}
+		asked, answered := branch.ClarificationRequest, branch.ClarificationResponse
+		if request.Approves(i.Text) || request.Denies(i.Text) {
+			asked, answered = branch.PermissionRequest, branch.PermissionResponse
+		}
+		return []wire.Payload{wire.AgentRequestResolved{
+			RequestID: i.ID, SourceName: speaker, RequestEventType: asked, ResponseEventType: answered, ResponderID: new(speaker), ResolvedAt: i.Envelope.CreatedAt.UTC(),
+		}}
 	case channel.ItemTurn:
 		return []wire.Payload{turnEvent(i, kind, speaker, name)}
 	case channel.ItemEnd:
@@ -143,6 +154,21 @@ func rename(payloads []wire.Payload, n int) []wire.Payload {
 	return payloads
 }
 
+// requestEvents are the events of a request: that it is open, and what it asks.
+func requestEvents(i *channel.Item, asker string) []wire.Payload {
+	r := request.Request{Title: i.Text}
+	if json.Unmarshal(i.Envelope.Data, &r) != nil {
+		r = request.Request{Title: i.Text}
+	}
+	r.ID = i.ID
+	event := wire.Event{Payload: requestEvent(&r, asker)}
+	q, _ := wire.RequestOf(&event)
+	return []wire.Payload{wire.AgentRequestStarted{
+		RequestID: q.RequestID, SourceName: asker, RequestEventType: q.Type, ExpectedResponseEventType: q.Expects,
+		ResponsePolicy: q.Policy, Visibility: q.Visibility, StartedAt: i.Envelope.CreatedAt.UTC(),
+	}, event.Payload}
+}
+
 // workEvent is a step of work as an event of a background task.
 func workEvent(i *channel.Item, speaker string) wire.Payload {
 	id, at := callID(i), i.Envelope.CreatedAt.UTC()
@@ -232,17 +258,18 @@ func (f *foreign) event(i *channel.Item, p wire.Payload) wire.Event {
 	event.Timestamp = wire.FormatTime(e.CreatedAt)
 	if speaker := speakerOf(i, f.name); speaker != "" {
 		id := i.Speaker
-		if id == "" {
-			id = speaker
-		}
+		id = cmp.Or(id, speaker)
 		event.Metadata = branch.RootAgent(id, speaker)
 	}
 	return event
 }
 
-// traceOf is the trace id of a W3C traceparent; another text is no trace.
+// traceOf is a W3C trace id, or that of a traceparent; another text is no trace.
 func traceOf(traceparent string) string {
 	const from, to = 3, 35
+	if len(traceparent) == to-from && !strings.ContainsFunc(traceparent, func(r rune) bool { return !strings.ContainsRune("0123456789abcdef", r) }) {
+		return traceparent
+	}
 	if len(traceparent) < to || traceparent[2] != '-' {
 		return ""
 	}

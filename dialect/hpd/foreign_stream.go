@@ -131,15 +131,44 @@ func (f *foreign) live(c *call) error {
 	if c.Method == http.MethodHead {
 		return c.empty(http.StatusOK)
 	}
-	return f.server.streamFrom(c, func(ctx context.Context) (feed, error) {
-		w, err := f.watch(ctx, c.surface, after)
-		if err != nil {
-			return feed{}, err
-		}
-		next := func() (string, []byte, <-chan struct{}, error) { return w.next(ctx) }
-		return feed{next, w.follower.Close}, nil
-	})
+	return f.server.streamFrom(c, func(ctx context.Context) (feed, error) { return f.feed(ctx, c.surface, after) })
 }
+
+func (f *foreign) feed(ctx context.Context, surface wire.Surface, after string) (feed, error) {
+	w, err := f.watch(ctx, surface, after)
+	if err != nil {
+		return feed{}, err
+	}
+	next := func() (string, []byte, <-chan struct{}, error) { return w.next(ctx) }
+	return feed{next, w.follower.Close}, nil
+}
+
+func (f *foreign) websocket(c *call) error { return f.server.upgrade(c, f) }
+
+// execute does what a socket's frame asks for.
+func (f *foreign) execute(k *socket, e *wire.Event) error {
+	if _, isResponse := wire.ResponseOf(e); isResponse {
+		if k.who.Role == Reader {
+			return nil // it watches
+		}
+		_, err := f.respond(k.ctx, e, k.who)
+		return err
+	}
+	if err := mayCall(k.who, toWrite); err != nil {
+		return err
+	}
+	if _, ok := e.Payload.(wire.InterruptionRequest); ok {
+		return errNoRun(wire.MainBranch) // what is shown as a run is a turn, which its speaker ends
+	}
+	in, err := wire.InputOf(e)
+	if err != nil {
+		return err
+	}
+	_, err = f.say(k.ctx, in, k.who)
+	return err
+}
+
+func (f *foreign) open(k *socket) (feed, error) { return f.feed(k.ctx, k.surface, "") }
 
 // watch follows the channel, from now on, after a position, or after the number
 // of an event.
@@ -214,8 +243,7 @@ func (w *foreignWatch) next(ctx context.Context) (id string, data []byte, wake <
 		return first.id, first.data, nil, nil
 	}
 	ev, wake, err := w.follower.TryNext(ctx)
-	var gone *hub.Gap
-	if errors.As(err, &gone) {
+	if _, ok := errors.AsType[*hub.Gap](err); ok {
 		err = errNoSession(w.meta.ID)
 	}
 	if err != nil || wake != nil {

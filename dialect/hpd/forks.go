@@ -22,7 +22,7 @@ func (s *Server) postFork(c *call) error {
 	if strings.TrimSpace(deref(in.FromMessageID)) == "" {
 		return fault.New(fault.Invalid, "`fromMessageId` is missing; say after which message to fork")
 	}
-	id := strings.TrimSpace(deref(in.NewBranchID))
+	id := givenID(in.NewBranchID)
 	if id == "" {
 		id = newID()
 	} else if err := checkBranchID(id); err != nil {

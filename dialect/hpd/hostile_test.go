@@ -63,6 +63,17 @@ func TestBadInput(t *testing.T) {
 		{"POST", strings.Replace(events, "/far/", "/echo/", 1) + "x", `{"type":"TEXT_DELTA","messageId":"m","text":"x"}`, 409, "BranchRunNotActive", ""},
 		{"POST", a + "/requests?runtimeRunId=" + run, `{"type":"CLIENT_TOOL_INVOKE_REQUEST","requestId":5,"toolName":"t"}`, 400, "RequestError", ""},
 		{"POST", a + "/runs/" + run + "/complete", `{"status":"done"}`, 400, "CompleteError", "completed, failed or cancelled"},
+		{"POST", "/agents/echo/sessions/" + other + "/branches/main/inputs", `{"type":"USER_MESSAGES_INPUT","messages":[null]}`, 400, "InputError", "not null"},
+		{"POST", "/agents/echo/sessions/" + other + "/branches/main/inputs", `{"type":"USER_MESSAGES_INPUT","messages":[{"contents":[null]}]}`, 400, "InputError", "not null"},
+		{"POST", "/agents/x/sessions/" + s + "/branches", `{"branchId":"b","branchId":"c"}`, 400, "CreateBranchError", "duplicate"},
+		// Something after the value.
+		{"POST", "/sessions", `{} x`, 400, "CreateSessionError", "valid JSON"},
+		{"POST", "/sessions", `{"sessionId":"two"}{}`, 400, "CreateSessionError", "valid JSON"},
+		{"POST", "/agents/x/sessions/" + s + "/branches", `{"threadId":"b"}]`, 400, "CreateBranchError", "valid JSON"},
+		{"PATCH", b, `{"name":"n"},`, 400, "UpdateBranchError", "valid JSON"},
+		{"POST", a + "/runs/" + run + "/complete", `{"status":"completed"} 1`, 400, "CompleteError", "valid JSON"},
+		{"POST", events, `[{"type":"TEXT_DELTA","messageId":"m","text":"x"}] 5`, 400, "PublishError", "follows the list"},
+		{"POST", events, `{"type":"TEXT_DELTA","messageId":"m","text":"x"} 5`, 400, "PublishError", "follows the event"},
 		// Too large.
 		{"POST", "/agents/echo/sessions/" + other + "/branches/main/inputs", `{"text":"` + huge + `"}`, 413, "InputError", "POST …/content"},
 		{"POST", events, `{"type":"TEXT_DELTA","messageId":"m","text":"` + huge + `"}`, 413, "PublishError", "limits.event"},

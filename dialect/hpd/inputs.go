@@ -263,7 +263,7 @@ func (s *Server) interruptScope(ctx context.Context, at *scope, e *wire.Event) e
 	x := s.runs.get(at.channel)
 	unlock()
 	if x == nil {
-		return fault.New(fault.Conflict, "Branch '%s' has no active run.", at.branch).Because(fault.NoRun)
+		return errNoRun(at.branch)
 	}
 	return s.interrupt(context.WithoutCancel(ctx), x, request, e.EventFlowID)
 }
@@ -296,7 +296,7 @@ func (s *Server) settle(ctx context.Context, x session) error {
 }
 
 // recover ends a run of another process, or takes it over where its producer is
-// a process of its own.
+// a process of its own, or an agent that answers in another dialect.
 func (s *Server) recover(ctx context.Context, of session, branchID string) error {
 	at, err := s.branch(ctx, of, branchID)
 	if err != nil {
@@ -311,6 +311,9 @@ func (s *Server) recover(ctx context.Context, of session, branchID string) error
 	if active == nil || s.runs.get(at.channel) != nil {
 		return nil
 	}
+	if m, err := s.hub.Channel(ctx, at.channel); err != nil || m.State.Terminal() {
+		return err // a closed branch takes no end of its run; project says it is lost
+	}
 	x := &run{
 		id: active.ID, scope: at, agentID: active.AgentID, name: s.hub.Name(active.Agent), agent: active.Agent, turn: active.Turn,
 		trace: newID(), span: newSpan(), started: active.Started, remote: active.Remote, turnEnded: active.TurnEnded, over: make(chan struct{}),
@@ -320,6 +323,16 @@ func (s *Server) recover(ctx context.Context, of session, branchID string) error
 		return s.adopt(ctx, x, active.Seq)
 	}
 	x.asked = true // what it asked is in the hub
+	itself, err := s.askedItself(ctx, at.channel, active.Seq)
+	if err != nil {
+		return err
+	}
+	if itself {
+		x.member = newMember()
+		s.runs.add(x)
+		s.background.Go(func() { s.awaitMember(x) })
+		return nil
+	}
 	return s.complete(ctx, x, outcome{errorType: wire.RuntimeLost, message: "The hub was restarted while the run was active."})
 }
 

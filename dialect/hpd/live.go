@@ -81,14 +81,13 @@ func (s *Server) next(ctx context.Context, w *watching) (id string, data []byte,
 		return "", nil, nil, errRunShown
 	}
 	ev, wake, err := w.follower.TryNext(ctx)
-	var gone *hub.Gap
-	if errors.As(err, &gone) { // a log that is followed ends by its deletion only
+	if _, ok := errors.AsType[*hub.Gap](err); ok { // a log that is followed ends by its deletion only
 		err = errNoBranch(w.scope.branch, w.scope.session.id)
 	}
 	if err != nil || wake != nil {
 		return "", nil, wake, err
 	}
-	if !w.resumed && hidden(&ev) {
+	if !w.resumed && !ev.Live && hidden(&ev) {
 		return "", nil, nil, nil
 	}
 	data, ok := s.render(&ev, w.scope.wire(), w.surface)
@@ -117,11 +116,7 @@ func completes(e *envelope.Envelope, id string) bool {
 
 // live streams a branch's events until the reader goes, the branch is deleted
 // or the server closes.
-func (s *Server) live(c *call) error {
-	x, err := s.scope(c)
-	if err != nil {
-		return err
-	}
+func (s *Server) live(c *call, x *scope) error {
 	after := sse.LastEventID(c.Request)
 	if after == "" {
 		after = c.URL.Query().Get("after")
@@ -207,9 +202,7 @@ func (s *Server) mayWrite(c *call) func(context.Context, int) (func(), error) {
 		if !s.cfg.Stands(c.Request) {
 			return nil, fault.New(fault.AuthFailed, "the key was revoked")
 		}
-		ctx, cancel := context.WithTimeout(ctx, s.cfg.Limits.Write)
-		defer cancel()
-		return c.answer.Release, c.answer.Wait(ctx, int64(size))
+		return c.answer.Release, c.answer.Wait(ctx, int64(size), s.cfg.Limits.Write)
 	}
 }
 

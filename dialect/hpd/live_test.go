@@ -149,12 +149,12 @@ func TestLive(t *testing.T) {
 		c.Equal(r.do("GET", live(s)+"?after=nonsense", nil).status, 400)
 	})
 	spec.Check(t, "hpd-events#115: silence is filled with comments", func(t *spec.T) {
-		t.True(hpd.KeepAlive <= 15*time.Second, "%s is the longest silence", hpd.KeepAlive)
+		t.True(hpd.KeepAlive < 15*time.Second, "%s is the longest silence, and a comment takes time to arrive", hpd.KeepAlive)
 		r := newRig(t, hpd.Config{Limits: hpd.Limits{KeepAlive: time.Millisecond}})
 		w := r.watch(live(r.session()), nil)
 		select {
 		case f := <-w.events:
-			t.True(strings.HasPrefix(f.raw, ":"), "%q is a comment", f.raw)
+			t.Equal(strings.TrimRight(f.raw, "\n"), ": keepalive")
 		case <-time.After(wait):
 			t.Fatal("no comment")
 		}
@@ -177,7 +177,7 @@ func TestLive(t *testing.T) {
 			}
 			return nil
 		})
-		r := newRig(t, hpd.Config{Producers: map[string]hpd.Producer{"echo": flood}, Limits: hpd.Limits{Write: 500 * time.Millisecond}})
+		r := newRig(t, hpd.Config{Producers: map[string]hpd.Producer{"echo": flood}, Limits: hpd.Limits{Write: 4 * time.Second}})
 		s := r.session()
 		stuck, err := http.Get(r.http.URL + "/hpd" + live(s))
 		t.NoError(err)

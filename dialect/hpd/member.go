@@ -57,6 +57,15 @@ func (l memberListener) TurnFailed(channelID, agent, _, message string) {
 	}
 }
 
+// ChannelEvent hears that a branch has ended, which another surface of the hub
+// can do too: its run takes nothing more, and is not handed to a producer again.
+func (l memberListener) ChannelEvent(ev hub.ChannelEvent) {
+	if ev.Kind != "closed" && ev.Kind != "deleted" || l.server.runs.get(ev.Channel) == nil {
+		return
+	}
+	l.server.background.Go(func() { l.server.drop(ev.Channel, "The branch was closed.") })
+}
+
 // hear takes an envelope for the run's answer, if it is.
 func (x *run) hear(e *envelope.Envelope) {
 	if x.member == nil || e.Sender != x.agent || e.Type != textEnded || branch.ParseExt(e.Ext).Flow != x.turn {
@@ -115,18 +124,27 @@ func (s *Server) memberOutcome(x *run) (how outcome, ended bool) {
 	}
 }
 
-// memberCut is the end of a run that was interrupted, or that the server's end cuts
-// off.
+// memberCut is the end of a run that was interrupted. One that the server's end cuts
+// off goes on at the next start: its agent is asked still.
 func (s *Server) memberCut(x *run) (outcome, bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	switch {
-	case x.ended:
+	if x.ended || x.interrupted == "" && s.ctx.Err() != nil {
 		return outcome{}, false
-	case x.interrupted != "" || s.ctx.Err() == nil:
-		return outcome{cancelled: true}, true
 	}
-	return outcome{errorType: wire.RuntimeLost, message: "The hub was stopped while the run was active."}, true
+	return outcome{cancelled: true}, true
+}
+
+// askedItself reports whether the run that began at a sequence asks its agent, and no
+// producer.
+func (s *Server) askedItself(ctx context.Context, channelID string, seq uint64) (bool, error) {
+	for e, err := range s.hub.Log(ctx, channelID, seq, seq) {
+		if err != nil {
+			return false, err
+		}
+		return branch.ParseExt(e.Ext).Asked, nil
+	}
+	return false, nil
 }
 
 // hearAgain reads what the log has of the run.

@@ -2,6 +2,7 @@ package hpd
 
 import (
 	"github.com/parley-hub/parley/dialect/hpd/wire"
+	"github.com/parley-hub/parley/internal/openapi"
 	"github.com/parley-hub/parley/internal/sse"
 )
 
@@ -25,8 +26,7 @@ type event struct{}
 // form is an upload.
 type form struct{}
 
-// anyOf is a body of one of several forms.
-type anyOf []any
+type anyOf = openapi.AnyOf
 
 // textInput is the short form of an input.
 type textInput struct {

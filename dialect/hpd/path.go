@@ -163,6 +163,14 @@ func endsIn(raw, segments, verb []string) (item string, ok bool) {
 	return item, true
 }
 
+// givenID is the id that a body gives, as it is; a blank one is none.
+func givenID(id *string) string {
+	if strings.TrimSpace(deref(id)) == "" {
+		return ""
+	}
+	return *id
+}
+
 // checkSessionID refuses an id for a new session that no path could name.
 func checkSessionID(id string) error {
 	if err := wire.CheckID("session", id); err != nil {

@@ -1,6 +1,7 @@
 package hpd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -62,9 +63,7 @@ func (r *Run) Permit(ctx context.Context, q wire.PermissionRequest, timeout time
 	if q.PermissionID == "" {
 		q.PermissionID = newID()
 	}
-	if q.SourceName == "" {
-		q.SourceName = "PermissionMiddleware"
-	}
+	q.SourceName = cmp.Or(q.SourceName, "PermissionMiddleware")
 	if deref(q.Description) == "" {
 		q.Description = new(noDescription)
 	}

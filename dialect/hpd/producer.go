@@ -42,8 +42,7 @@ func (e *RunError) Error() string { return e.Message }
 
 // failure is the type and the words of a producer's error.
 func failure(err error) (kind, message string) {
-	var own *RunError
-	if errors.As(err, &own) {
+	if own, ok := errors.AsType[*RunError](err); ok {
 		return own.Type, own.Message
 	}
 	if errors.Is(err, context.DeadlineExceeded) {

@@ -133,7 +133,7 @@ func (s *Server) commit(ctx context.Context, x *run, p wire.Payload, ext branch.
 		return err
 	}
 	if limit := s.cfg.Limits.Event; len(e.Data) > limit {
-		return fault.New(fault.TooLarge, "%s has %d bytes; at most %d (limits.event)", p.EventType(), len(e.Data), limit)
+		return fault.New(fault.TooLarge, "%s has %d bytes; an event takes at most %d (limits.event)", p.EventType(), len(e.Data), limit)
 	}
 	x.mu.Lock()
 	if x.ended {

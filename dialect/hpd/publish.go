@@ -1,6 +1,7 @@
 package hpd
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -105,7 +106,7 @@ func (s *Server) publishOne(ctx context.Context, x *run, e *wire.Event) error {
 		pending = s.hub.Admit(ctx, s.stored(x, &p), trusted)
 	default:
 		shown := *e // so that a stored event need not be on the heap
-		err = s.show(ctx, x, &shown)
+		err = s.showPublished(ctx, x, &shown, p.data)
 	}
 	x.mu.Unlock()
 	if pending != nil {
@@ -140,7 +141,7 @@ func (s *Server) checkPublished(x *run, e *wire.Event) (p published, keep bool, 
 	}
 	scope := x.scope.wire()
 	if e.Scope.Session != "" && e.Scope.Session != scope.Session || e.Scope.Branch != "" && e.Scope.Branch != scope.Branch {
-		return p, false, fault.New(fault.Invalid, "%s is of another scope, branch %.60q of session %.60q; the run is on branch %q of session %q",
+		return p, false, fault.New(fault.Invalid, "%s names another scope, branch %.60q of session %.60q; the run is on branch %q of session %q",
 			e.Payload.EventType(), e.Scope.Branch, e.Scope.Session, scope.Branch, scope.Session)
 	}
 	if start, ok := e.Payload.(wire.MessageTurnStarted); ok {
@@ -154,7 +155,7 @@ func (s *Server) checkPublished(x *run, e *wire.Event) (p published, keep bool, 
 		return p, false, err
 	}
 	if limit := s.cfg.Limits.Event; len(data) > limit {
-		return p, false, fault.New(fault.TooLarge, "%s has %d bytes; at most %d (limits.event)", e.Payload.EventType(), len(data), limit)
+		return p, false, fault.New(fault.TooLarge, "%s has %d bytes; an event takes at most %d (limits.event)", e.Payload.EventType(), len(data), limit)
 	}
 	p = published{event: e, data: data, durable: s.cfg.Registry.Table.Durable(e.Payload.EventType(), data, false)}
 	x.stamp(&e.Base, p.durable)
@@ -164,9 +165,7 @@ func (s *Server) checkPublished(x *run, e *wire.Event) (p published, keep bool, 
 // stamp fills in what a run's events have in common.
 func (x *run) stamp(b *wire.Base, durable bool) {
 	b.Scope = x.scope.wire()
-	if b.TraceID == "" {
-		b.TraceID = x.trace
-	}
+	b.TraceID = cmp.Or(b.TraceID, x.trace)
 	if b.Metadata == nil {
 		b.Metadata = x.attribution()
 	}
@@ -201,7 +200,7 @@ func (s *Server) order(ctx context.Context, x *run, list []published) (pending [
 			n++
 		}
 		if n == 0 {
-			if err := s.show(ctx, x, list[0].event); err != nil {
+			if err := s.showPublished(ctx, x, list[0].event, list[0].data); err != nil {
 				return pending, err
 			}
 			list = list[1:]
@@ -252,9 +251,17 @@ func (s *Server) stored(x *run, p *published) *envelope.Envelope {
 
 // show shows an event live, behind what the run has stored before.
 func (s *Server) show(ctx context.Context, x *run, e *wire.Event) error {
+	data, err := e.Data()
+	if err != nil {
+		return err
+	}
+	return s.showPublished(ctx, x, e, data)
+}
+
+func (s *Server) showPublished(ctx context.Context, x *run, e *wire.Event, data []byte) error {
 	x.stamp(&e.Base, false)
 	s.counts.live.Add(1)
-	return s.showIn(ctx, x.scope.channel, x.agent, e)
+	return s.showData(ctx, x.scope.channel, x.agent, e, data)
 }
 
 func (s *Server) showIn(ctx context.Context, channelID, sender string, e *wire.Event) error {
@@ -262,11 +269,21 @@ func (s *Server) showIn(ctx context.Context, channelID, sender string, e *wire.E
 	if err != nil {
 		return err
 	}
+	return s.showData(ctx, channelID, sender, e, data)
+}
+
+// showData shows an event with its payload. The form of nearly all readers is made
+// before they are woken: it is theirs to write only.
+func (s *Server) showData(ctx context.Context, channelID, sender string, e *wire.Event, data []byte) error {
 	if e.Timestamp == "" {
 		e.Timestamp = wire.FormatTime(s.now())
 	}
-	return s.hub.SendLive(ctx, &envelope.Envelope{
-		Channel: channelID, Sender: sender, Type: branch.LogType(e.Payload.EventType()), Data: data,
+	name, shared := e.Payload.EventType(), &hub.Shared{}
+	shared.Bytes(sharedAs[wire.Branches], func() []byte {
+		return wire.AppendLive(nil, wire.Branches, name, data, &e.Base)
+	})
+	return s.hub.SendLiveShared(ctx, &envelope.Envelope{
+		Channel: channelID, Sender: sender, Type: branch.LogType(name), Data: data,
 		Ext: liveExt(&e.Base), Priority: envelope.Normal,
-	}, trusted)
+	}, shared, trusted)
 }

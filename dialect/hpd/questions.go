@@ -1,6 +1,7 @@
 package hpd
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/parley-hub/parley/dialect/hpd/wire"
@@ -54,8 +55,13 @@ func cutTitle(text string) string {
 	if text == "" {
 		return "?"
 	}
+	return cut(text, request.MaxName)
+}
+
+// cut keeps a text within a bound.
+func cut(text string, size int) string {
 	for i := range text {
-		if i > request.MaxName-4 {
+		if i > size-4 {
 			return text[:i] + "…"
 		}
 	}
@@ -114,4 +120,57 @@ func madeResponse(q *wire.Request, a *request.Answer) *wire.Event {
 		e.Payload = wire.ClientToolInvokeResponse{RequestID: q.RequestID, Success: true, Content: []wire.ToolResultContent{{Type: "text", Text: &text}}}
 	}
 	return e
+}
+
+// requestEvent is a request of another dialect's channel in HPD's words: a
+// permission if it can be approved and denied, else a question.
+func requestEvent(r *hub.Request, asker string) wire.Payload {
+	if choiceOf(r, request.Approves) == "" || choiceOf(r, request.Denies) == "" {
+		q := wire.ClarificationRequest{RequestID: r.ID, SourceName: asker, Question: r.Title, AgentName: &asker}
+		if r.Body != "" {
+			q.Question += "\n" + r.Body
+		}
+		for _, c := range r.Choices {
+			q.Options = append(q.Options, cmp.Or(c.Label, c.ID))
+		}
+		return q
+	}
+	p := wire.PermissionRequest{PermissionID: r.ID, SourceName: asker, FunctionName: r.Title, CallID: r.ID, Description: new(cmp.Or(r.Body, r.Title))}
+	if r.Action != nil {
+		p.FunctionName, p.Arguments = r.Action.Name, r.Action.Arguments
+	}
+	return p
+}
+
+// choiceOf is the first choice of a kind; empty: there is none.
+func choiceOf(r *hub.Request, is func(string) bool) string {
+	for _, c := range r.Choices {
+		if is(c.ID) {
+			return c.ID
+		}
+	}
+	return ""
+}
+
+// chosen is a response to a request of another dialect's channel in the hub's own
+// words: one of the request's choices, or a text where it has none.
+func chosen(r *hub.Request, e *wire.Event) (hub.Answer, bool) {
+	a := given(e)
+	if a.Choice == "" {
+		for _, c := range r.Choices {
+			if strings.EqualFold(a.Text, c.ID) || strings.EqualFold(a.Text, c.Label) {
+				return hub.Answer{Choice: c.ID}, true
+			}
+		}
+		return a, len(r.Choices) == 0
+	}
+	offered := func(id string) bool { return id == a.Choice }
+	if choiceOf(r, offered) == "" { // for good is not offered there, or under another name
+		kind := request.Denies
+		if request.Approves(a.Choice) {
+			kind = request.Approves
+		}
+		a.Choice = choiceOf(r, kind)
+	}
+	return a, a.Choice != ""
 }

@@ -36,11 +36,11 @@ func (r *recovery) unfinished() error {
 	case !r.busy:
 		return nil
 	case r.err != nil:
-		return fmt.Errorf("HPD runs that a restart cut off are not settled, which is tried again: %w", r.err)
+		return fmt.Errorf("the hub cannot end the HPD runs that a restart interrupted, and tries again: %w", r.err)
 	case r.left < 0:
-		return errors.New("HPD runs that a restart cut off are being looked for")
+		return errors.New("the hub is looking for HPD runs that a restart interrupted")
 	}
-	return fmt.Errorf("HPD runs that a restart cut off are being settled: %d are left", r.left)
+	return fmt.Errorf("the hub is ending the HPD runs that a restart interrupted: %d are left", r.left)
 }
 
 func (r *recovery) report(busy bool, left int, err error) {
@@ -74,7 +74,7 @@ func (s *Server) recoverAll() {
 		if err == nil || s.ctx.Err() != nil {
 			return
 		}
-		s.log.Error("runs of before were not settled", "left", left, "error", err)
+		s.log.Error("runs that a restart interrupted were not ended", "left", left, "error", err)
 		timer := time.NewTimer(wait)
 		select {
 		case <-timer.C:

@@ -1,6 +1,7 @@
 package hpd
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"time"
@@ -16,9 +17,9 @@ func (s *Server) remoteRun(c *call, x *scope, id string) (*run, error) {
 	active := s.runs.get(x.channel)
 	switch {
 	case active == nil:
-		return nil, fault.New(fault.Conflict, "Branch '%s' has no active run.", x.branch).Because(fault.NoRun)
+		return nil, errNoRun(x.branch)
 	case id == "":
-		return nil, fault.New(fault.Invalid, "the run is not named; say ?runtimeRunId=, or `runtimeRunId` in the first event")
+		return nil, fault.New(fault.Invalid, "the run is not named; add ?runtimeRunId=, or `runtimeRunId` in the first event")
 	case id != active.id || !active.remote:
 		return nil, fault.New(fault.Conflict, "Run '%.100s' is not active on branch '%s'.", id, x.branch).Because(fault.NoRun)
 	}
@@ -44,7 +45,7 @@ func (s *Server) postEvents(c *call) error {
 		case i == 0 && id == "":
 			id = e.RunID
 		case e.RunID != "" && e.RunID != id:
-			return fault.New(fault.Conflict, "event %d is of run '%.100s', the others of '%.100s'", i, e.RunID, id).Because(fault.NoRun)
+			return fault.New(fault.Conflict, "event %d belongs to run '%.100s', the others to '%.100s'; send the events of one run", i, e.RunID, id).Because(fault.NoRun)
 		}
 	}
 	active, err := s.remoteRun(c, x, id)
@@ -71,9 +72,7 @@ func (s *Server) postRequest(c *call) error {
 		return err
 	}
 	id := c.URL.Query().Get("runtimeRunId")
-	if id == "" {
-		id = e.RunID
-	}
+	id = cmp.Or(id, e.RunID)
 	active, err := s.remoteRun(c, x, id)
 	if err != nil {
 		return err
@@ -133,7 +132,7 @@ func (s *Server) postComplete(c *call) error {
 		return err
 	}
 	if !active.remote {
-		return fault.New(fault.Conflict, "run '%s' is done in the hub itself", active.id)
+		return fault.New(fault.Conflict, "run '%s' belongs to a producer inside the hub; only that producer ends it", active.id)
 	}
 	active.mu.Lock()
 	interrupted := active.interrupted != ""

@@ -24,18 +24,18 @@ func liveExt(b *wire.Base) []byte {
 
 // baseOf is the base of an event as readers are shown it.
 func (s *Server) baseOf(ev *hub.Event, scope wire.Scope) (name string, base wire.Base, ok bool) {
-	name, base, ok = wire.Stored(ev.Envelope, scope)
-	if !ok || ev.Side {
+	switch {
+	case ev.Side:
+		return "", wire.Base{}, false
+	case ev.Live:
+		name, ok = branch.WireType(ev.Envelope.Type)
+		ok = ok && json.Unmarshal(ev.Envelope.Ext, &base) == nil // else it is another surface's: nothing of HPD's
+		return name, base, ok
+	}
+	if name, base, ok = wire.Stored(ev.Envelope, scope); !ok {
 		return "", wire.Base{}, false
 	}
-	if !ev.Live {
-		return name, base.WithLive(s.notes.get(ev.Envelope, base.EventFlowID)), true
-	}
-	base = wire.Base{}
-	if json.Unmarshal(ev.Envelope.Ext, &base) != nil {
-		return "", wire.Base{}, false // another surface's: nothing of HPD's
-	}
-	return name, base, true
+	return name, base.WithLive(s.notes.get(ev.Envelope, base.EventFlowID)), true
 }
 
 // render is an event as a stream of a surface shows it. What all readers are

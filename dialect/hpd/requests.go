@@ -143,7 +143,12 @@ func (s *Server) awaitAnswer(a *asked, timeout time.Duration, done func(*wire.Ev
 	q := a.request
 	switch r.State {
 	case request.Answered:
-		response = s.responseOf(a, &r)
+		if response, err = s.responseOf(s.ctx, a, &r); err != nil {
+			s.log.Error("an answer cannot be read", "error", err)
+			s.forget(a)
+			done(nil, r)
+			return
+		}
 		answer, _ := wire.ResponseOf(response)
 		resolved := wire.AgentRequestResolved{
 			RequestID: q.RequestID, SourceName: q.SourceName, RequestEventType: q.Type, ResponseEventType: q.Expects, ResolvedAt: r.Answer.At,
@@ -175,11 +180,7 @@ func (s *Server) forget(a *asked) {
 }
 
 // listRequests lists what is open on a branch, also after a reload.
-func (s *Server) listRequests(c *call) error {
-	x, err := s.scope(c)
-	if err != nil {
-		return err
-	}
+func (s *Server) listRequests(c *call, x *scope) error {
 	page, err := s.hub.Requests(c.Context(), hub.RequestQuery{Channel: x.channel, State: request.Open, Limit: s.cfg.Limits.Requests})
 	if err != nil {
 		return err
@@ -253,7 +254,11 @@ func (s *Server) adoptRequests(ctx context.Context, x *run) error {
 		a := &asked{id: r.ID, request: q, run: x, told: make(chan struct{})}
 		switch {
 		case r.State == request.Answered:
-			x.answers = append(x.answers, s.responseOf(a, &r))
+			response, err := s.responseOf(ctx, a, &r)
+			if err != nil {
+				return err
+			}
+			x.answers = append(x.answers, response)
 		case r.State == request.Open && s.asks.add(a):
 			s.background.Go(func() {
 				s.awaitAnswer(a, r.DueAt.Sub(r.AskedAt), func(response *wire.Event, _ hub.Request) { s.answered(x, response) })

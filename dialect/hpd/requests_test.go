@@ -2,6 +2,7 @@ package hpd_test
 
 import (
 	"context"
+	"encoding/json"
 	"strings"
 	"testing"
 	"time"
@@ -218,4 +219,60 @@ func TestEndedRequestsAreRemembered(t *testing.T) {
 			t.Equal([]any{got.status, got.code(), got.object()["result"]}, []any{409, "BranchRuntimeNotActive", nil})
 		})
 	}
+}
+
+// A text that was cut within a character is half a surrogate pair in JSON. A
+// client whose answer is refused for it takes no more events (§10.6 C8).
+func TestCutTexts(t *testing.T) {
+	t.Parallel()
+	tool := func(*hpd.Run) wire.Payload {
+		return wire.ClientToolInvokeRequest{RequestID: "t1", ToolName: "read", CallID: "c1"}
+	}
+	const answer = `{"type":"CLIENT_TOOL_INVOKE_RESPONSE","requestId":"t1","content":[{"type":"text","text":"cut \ud83d"}],"success":true}`
+	taken := func(a *asker) {
+		a.w.until("AGENT_REQUEST_RESOLVED")
+		text, _ := json.Marshal((<-a.answers).(wire.ClientToolInvokeResponse).Content)
+		a.t.Contains(string(text), "cut \ufffd")
+		a.w.until("BRANCH_RUN_COMPLETED")
+	}
+	t.Run("over HTTP", func(outer *testing.T) {
+		outer.Parallel()
+		t := &spec.T{T: outer}
+		a := newAsker(t, 0, tool)
+		a.w.until("CLIENT_TOOL_INVOKE_REQUEST")
+		t.Equal(a.do("POST", "/agents/p/sessions/"+a.session+"/branches/main/responses", answer).status, 200)
+		taken(a)
+	})
+	t.Run("over a socket", func(outer *testing.T) {
+		outer.Parallel()
+		t := &spec.T{T: outer}
+		a := newAsker(t, 0, tool)
+		a.w.until("CLIENT_TOOL_INVOKE_REQUEST")
+		a.socket(t, "/agents/p/sessions/"+a.session+"/branches/main/ws").send(answer)
+		taken(a)
+	})
+}
+
+// A refusal other than 409 would stop the stock client (§10.6 C8).
+func TestAnswersThatAreTooLarge(t *testing.T) {
+	t.Parallel()
+	c := &spec.T{T: t}
+	a := newAsker(c, 0, func(*hpd.Run) wire.Payload {
+		return wire.ClientToolInvokeRequest{RequestID: "t1", ToolName: "read", CallID: "c1"}
+	})
+	a.w.until("CLIENT_TOOL_INVOKE_REQUEST")
+	with := func(content string) string {
+		return `{"type":"CLIENT_TOOL_INVOKE_RESPONSE","requestId":"t1","content":[` + content + `]}`
+	}
+	at := "/agents/p/sessions/" + a.session
+	for _, content := range []string{
+		`{"type":"text","text":"` + strings.Repeat("x", 1<<20) + `"}`,
+		`{"type":"json","value":` + strings.Repeat("[", 100) + strings.Repeat("]", 100) + `}`,
+	} {
+		got := a.do("POST", at+"/branches/main/responses", with(content))
+		c.Equal([]any{got.status, got.code()}, []any{409, "ResponseTooLarge"})
+		c.Equal(a.do("POST", at+"/branches/none/responses", with(content)).status, 404)
+	}
+	c.Equal(a.do("POST", at+"/branches/main/responses", with(`{"type":"text","text":"short"}`)).status, 200)
+	a.w.until("BRANCH_RUN_COMPLETED")
 }

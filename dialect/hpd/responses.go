@@ -1,8 +1,10 @@
 package hpd
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"io"
 	"net/http"
 	"time"
 
@@ -14,29 +16,77 @@ import (
 	"github.com/parley-hub/parley/request"
 )
 
-// answerExt is the dialect's part of an answer; a large one is in memory only.
+// answerExt is the dialect's part of an answer.
 type answerExt struct {
 	Response wire.Raw `json:"response,omitzero"`
+	Content  string   `json:"content,omitzero"` // of the session, in which a large response is until its run ends
 }
 
-const largeAnswer = 40 << 10
+const (
+	largeAnswer = 20 << 10 // bytes of a response; the request holds it twice, as an event and as a text
+	shownAnswer = 8 << 10  // bytes of a large one's text that other surfaces show
+)
 
 // responseOf is the answer as a response event: the client's own, or one made
 // of what was answered on another surface.
-func (s *Server) responseOf(a *asked, r *hub.Request) *wire.Event {
+func (s *Server) responseOf(ctx context.Context, a *asked, r *hub.Request) (*wire.Event, error) {
 	a.mu.Lock()
 	e := a.response
 	a.mu.Unlock()
 	if e != nil {
-		return e
+		return e, nil
 	}
 	var ext answerExt
-	if json.Unmarshal(r.Answer.Ext, &ext) == nil && len(ext.Response) > 0 {
-		if e, err := s.cfg.Registry.Parse(ext.Response, s.wireLimits()); err == nil {
-			return e
+	if json.Unmarshal(r.Answer.Ext, &ext) == nil && ext.Content != "" {
+		var err error
+		if ext.Response, err = s.largeResponse(ctx, a, ext.Content); err != nil {
+			return nil, err
 		}
 	}
-	return madeResponse(&a.request, r.Answer)
+	if len(ext.Response) > 0 {
+		if e, err := s.cfg.Registry.Parse(ext.Response, s.wireLimits()); err == nil {
+			return e, nil
+		}
+	}
+	return madeResponse(&a.request, r.Answer), nil
+}
+
+// largeResponse reads a response that is a content, which goes when the run ends.
+func (s *Server) largeResponse(ctx context.Context, a *asked, id string) ([]byte, error) {
+	_, from, err := s.hub.Content(ctx, a.run.scope.session.home, id)
+	if fault.CodeOf(err) == fault.NotFound {
+		s.log.Error("a large answer is gone; its request's text is handed over", "request", a.id)
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer from.Close()
+	data, err := io.ReadAll(from)
+	if err == nil {
+		a.run.keep(id)
+	}
+	return data, err
+}
+
+// keep remembers a content that goes with the run.
+func (x *run) keep(content string) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.contents = append(x.contents, content)
+}
+
+// dropContents removes what the answers to a run needed of content.
+func (s *Server) dropContents(ctx context.Context, x *run) {
+	x.mu.Lock()
+	list := x.contents
+	x.contents = nil
+	x.mu.Unlock()
+	for _, id := range list {
+		if err := s.hub.DropContent(ctx, x.scope.session.home, id, trusted); err != nil && !hub.Deleted(err) {
+			s.log.Warn("a large answer was not removed", "error", err)
+		}
+	}
 }
 
 // statusOf is what became of an answer to a request that has ended.
@@ -119,9 +169,15 @@ func (s *Server) answer(ctx context.Context, a *asked, e *wire.Event, who Who) (
 	if err != nil {
 		return "", err
 	}
-	ext := answerExt{}
-	if len(envelope) < largeAnswer {
-		ext.Response = envelope
+	ext := answerExt{Response: envelope}
+	if len(envelope) > largeAnswer {
+		info := hub.ContentInfo{Name: contentName("", "response"), Type: "application/json", By: given.As}
+		if info, err = s.hub.PutContent(ctx, a.run.scope.session.home, info, bytes.NewReader(envelope)); err != nil {
+			return "", err
+		}
+		a.run.keep(info.ID)
+		ext = answerExt{Content: info.ID}
+		given.Text, given.Note = cut(given.Text, shownAnswer), cut(given.Note, shownAnswer)
 	}
 	if given.Ext, err = marshal(ext); err != nil {
 		return "", err
@@ -196,23 +252,40 @@ func (s *Server) Respond(ctx context.Context, at wire.Scope, response wire.Paylo
 		return wire.RespondResult{}, err
 	}
 	result, err := s.respond(ctx, x, &wire.Event{Payload: response}, Who{Role: Operator})
-	var own *refusal
-	if errors.As(err, &own) {
+	if own, ok := errors.AsType[*refusal](err); ok {
 		return result, fault.New(fault.Conflict, "%s", own.problem.Title).Because(fault.NoRun)
 	}
 	return result, err
 }
 
 func (s *Server) postResponse(c *call) error {
-	data, err := c.body()
-	if err != nil {
-		return err
+	e, err := s.readResponse(c)
+	if fault.CodeOf(err) == fault.TooLarge {
+		if _, err := s.scope(c); err != nil {
+			return err
+		}
 	}
-	e, err := s.cfg.Registry.ParseResponse(data, s.wireLimits())
 	if err != nil {
-		return err
+		return notTaken(c, err)
 	}
 	return s.takeResponse(c, e)
+}
+
+func (s *Server) readResponse(c *call) (*wire.Event, error) {
+	data, err := c.body()
+	if err != nil {
+		return nil, err
+	}
+	return s.cfg.Registry.ParseResponse(data, s.wireLimits())
+}
+
+// notTaken refuses an answer that is too large with 409: the stock client takes
+// no more events after any other refusal (§10.6 C8).
+func notTaken(c *call, err error) error {
+	if fault.CodeOf(err) != fault.TooLarge {
+		return err
+	}
+	return &refusal{wire.NewProblem(c.surface, http.StatusConflict, wire.ResponseTooLarge, err.Error())}
 }
 
 // takeResponse hands an answer to the request that it is for.
@@ -222,12 +295,11 @@ func (s *Server) takeResponse(c *call, e *wire.Event) error {
 		return err
 	}
 	result, err := s.respond(c.Context(), x, e, c.who)
-	var own *refusal
-	if errors.As(err, &own) && own.problem.Result != nil {
+	if own, ok := errors.AsType[*refusal](err); ok && own.problem.Result != nil {
 		own.problem = wire.NoRuntime(c.surface, own.problem.Title)
 	}
 	if err != nil {
-		return err
+		return notTaken(c, err)
 	}
 	if !result.Accepted {
 		return &refusal{wire.Refused(result)}

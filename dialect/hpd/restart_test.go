@@ -75,7 +75,7 @@ func TestSettlingIsTriedAgain(t *testing.T) {
 	a.start()
 	eventually(t, func() bool {
 		err := a.server.Ready(t.Context())
-		return err != nil && strings.Contains(err.Error(), "tried again")
+		return err != nil && strings.Contains(err.Error(), "tries again")
 	})
 	refused.Store(false)
 	eventually(t, func() bool { return a.server.Ready(t.Context()) == nil })

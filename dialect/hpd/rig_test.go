@@ -107,8 +107,12 @@ func (r *rig) start() {
 	if record == 0 {
 		record = 16 << 10
 	}
+	events := branch.Options{Record: record}
+	if r.config.Registry != nil {
+		events.Table = r.config.Registry.Table
+	}
 	r.hub, err = hub.Open(r.t.Context(), hooked{r.engine, r}, hub.Options{
-		Adapters: append(adapter.All(), branch.New(branch.Options{Record: record})),
+		Adapters: append(adapter.All(), branch.New(events)),
 		Auth:     identity.NewAuthRegistry(identity.None{}), Log: log,
 	})
 	if err != nil {

@@ -24,7 +24,7 @@ const (
 func Rights() []Right {
 	var list []Right
 	for _, r := range new(Server).table() {
-		path, _ := openAPIPath(r.path)
+		path := openAPIPath(r.path)
 		list = append(list, Right{r.method, path, r.says, Yes, r.need.reader(), r.agentMay()})
 	}
 	return list

@@ -39,19 +39,19 @@ func (s *Server) table() []route {
 		{"GET", "/sessions/{}/thread-graph", toRead, wire.ListBranchesError, "Shows a session's threads and fork groups.", s.threadGraph},
 		{"GET", "/sessions/{}/branches", toRead, wire.ListBranchesError, "Lists a session's branches.", s.listBranches},
 		{"POST", "/agents/{}/sessions/{}/branches", toWrite, wire.CreateBranchError, "Creates a branch.", s.createBranch},
-		{"GET", branchPath, toRead, wire.GetBranchError, "Shows a branch.", s.getBranch},
+		{"GET", branchPath, toRead, wire.GetBranchError, "Shows a branch.", s.inBranch(s.getBranch)},
 		{"PATCH", branchPath, toWrite, wire.UpdateBranchError, "Changes a branch's name, description, tags or metadata.", s.updateBranch},
 		{"DELETE", branchPath, toWrite, wire.DeleteBranchError, "Deletes a branch.", s.deleteBranch},
-		{"GET", branchPath + "/siblings", toRead, wire.GetSiblingsError, "Lists a branch's sibling group.", s.siblings},
+		{"GET", branchPath + "/siblings", toRead, wire.GetSiblingsError, "Lists a branch's sibling group.", s.inBranch(s.siblings)},
 		{"GET", branchPath + "/events", toRead, wire.GetEventsError, "Reads a branch's history.", s.getEvents},
-		{"POST", branchPath + "/content", toWrite, wire.UploadContentError, "Uploads a content.", s.postContent},
-		{"GET", branchPath + "/content", toRead, wire.ListContentError, "Lists a branch's contents.", s.listContent},
-		{"GET", branchPath + "/content/{}", toRead, wire.DownloadContentError, "Downloads a content.", s.getContent},
-		{"DELETE", branchPath + "/content/{}", toWrite, wire.DeleteContentError, "Deletes a content.", s.deleteContent},
-		{"POST", "/sessions/{}/content", toWrite, wire.UploadContentError, "Uploads a content.", s.postContent},
-		{"GET", "/sessions/{}/content", toRead, wire.ListContentError, "Lists a branch's contents.", s.listContent},
-		{"GET", "/sessions/{}/content/{}", toRead, wire.DownloadContentError, "Downloads a content.", s.getContent},
-		{"DELETE", "/sessions/{}/content/{}", toWrite, wire.DeleteContentError, "Deletes a content.", s.deleteContent},
+		{"POST", branchPath + "/content", toWrite, wire.UploadContentError, "Uploads a content.", s.inBranch(s.postContent)},
+		{"GET", branchPath + "/content", toRead, wire.ListContentError, "Lists a branch's contents.", s.inBranch(s.listContent)},
+		{"GET", branchPath + "/content/{}", toRead, wire.DownloadContentError, "Downloads a content.", s.inBranch(s.getContent)},
+		{"DELETE", branchPath + "/content/{}", toWrite, wire.DeleteContentError, "Deletes a content.", s.inBranch(s.deleteContent)},
+		{"POST", "/sessions/{}/content", toWrite, wire.UploadContentError, "Uploads a content.", s.inBranch(s.postContent)},
+		{"GET", "/sessions/{}/content", toRead, wire.ListContentError, "Lists a branch's contents.", s.inBranch(s.listContent)},
+		{"GET", "/sessions/{}/content/{}", toRead, wire.DownloadContentError, "Downloads a content.", s.inBranch(s.getContent)},
+		{"DELETE", "/sessions/{}/content/{}", toWrite, wire.DeleteContentError, "Deletes a content.", s.inBranch(s.deleteContent)},
 		{"GET", "/agents", toRead, wire.CreateAgentError, "Lists agent definitions.", s.listAgents},
 		{"POST", "/agents", toOperate, wire.CreateAgentError, "Stores an agent definition.", s.createAgent},
 		{"GET", "/agents/{}", toRead, wire.UpdateAgentError, "Shows an agent definition.", s.getAgent},
@@ -62,16 +62,27 @@ func (s *Server) table() []route {
 		{"POST", agentPath + "/inputs", toWrite, "InputError", "Starts a run.", s.postInput},
 		{"POST", agentPath + "/interrupt", toWrite, "InterruptError", "Interrupts the active run.", s.postInterrupt},
 		{"POST", agentPath + "/responses", toWrite, wire.BidirectionalResponse, "Answers a request.", s.postResponse},
-		{"GET", agentPath + "/requests", toRead, wire.BidirectionalResponseError, "Lists open requests.", s.listRequests},
+		{"GET", agentPath + "/requests", toRead, wire.BidirectionalResponseError, "Lists open requests.", s.inBranch(s.listRequests)},
 		{"GET", "/agents/{}/work", toProduce, "WorkError", "Streams an agent's work to its producer.", s.getWork},
 		{"POST", agentPath + "/events", toProduce, "PublishError", "Publishes events of the active run.", s.postEvents},
 		{"POST", agentPath + "/requests", toProduce, "RequestError", "Asks a request of the active run.", s.postRequest},
 		{"POST", agentPath + "/runs/{}/complete", toProduce, "CompleteError", "Ends a run.", s.postComplete},
 		{"GET", agentPath + "/runs", toRead, wire.ListBranchRunsError, "Lists an agent's runs on a branch.", s.listRuns},
-		{"GET", agentPath + "/runs/active", toRead, wire.GetActiveBranchRunError, "Shows the active run, or null.", s.activeRun},
-		{"GET", agentPath + "/runs/{}", toRead, wire.GetBranchRunError, "Shows a run.", s.getRun},
-		{"GET", livePath, toRead, wire.GetEventsError, "Streams a branch's events.", s.live},
+		{"GET", agentPath + "/runs/active", toRead, wire.GetActiveBranchRunError, "Shows the active run, or null.", s.inBranch(s.activeRun)},
+		{"GET", agentPath + "/runs/{}", toRead, wire.GetBranchRunError, "Shows a run.", s.inBranch(s.getRun)},
+		{"GET", livePath, toRead, wire.GetEventsError, "Streams a branch's events.", s.inBranch(s.live)},
 	}, s.legacyRoutes()...)
+}
+
+// inBranch serves a route of a branch that the caller may see.
+func (s *Server) inBranch(serve func(*call, *scope) error) func(*call) error {
+	return func(c *call) error {
+		x, err := s.scope(c)
+		if err != nil {
+			return err
+		}
+		return serve(c, x)
+	}
 }
 
 // ServeHTTP finds the route of a request.
@@ -156,13 +167,13 @@ func (s *Server) find(c *call) (found *route, allowed []string) {
 	return nil, allowed
 }
 
-// nothing answers where no route does.
+// nothing answers requests that match no route.
 func (s *Server) nothing(c *call, allowed []string) {
 	if len(allowed) == 0 {
-		s.fail(c, fault.New(fault.NotFound, "there is no %s %.200s; %s/openapi.json lists what there is", c.Method, c.URL.Path, s.cfg.Prefix))
+		s.fail(c, fault.New(fault.NotFound, "there is no %s %.200s; %s/openapi.json lists the routes", c.Method, c.URL.Path, s.cfg.Prefix))
 		return
 	}
 	list := strings.Join(allowed, ", ")
 	c.w.Header().Set("Allow", list)
-	s.fail(c, c.refuse(http.StatusMethodNotAllowed, wire.InvalidRequest, c.Method+" is not possible here; it is "+list+"."))
+	s.fail(c, c.refuse(http.StatusMethodNotAllowed, wire.InvalidRequest, c.Method+" is not a method of this route; use "+list+"."))
 }

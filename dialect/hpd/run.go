@@ -48,10 +48,11 @@ type run struct {
 	permitting sync.Mutex // one permission is asked for at a time
 
 	// Of a run whose producer is another process:
-	work    Work
-	handed  bool            // a producer had it before
-	answers []*wire.Event   // to what it asked, for a producer that comes back
-	keys    map[string]bool // idempotency keys of what was published
+	work     Work
+	handed   bool            // a producer had it before
+	answers  []*wire.Event   // to what it asked, for a producer that comes back
+	contents []string        // which hold large ones of them
+	keys     map[string]bool // idempotency keys of what was published
 }
 
 // runs are the active runs of this process, by the channel of their branch.
@@ -169,11 +170,16 @@ func (s *Server) complete(ctx context.Context, x *run, how outcome) error {
 	s.runs.remove(x)
 	s.release(x)
 	close(x.over)
+	s.dropContents(ctx, x)
 	s.touch(ctx, x.scope.session)
 	if err == nil {
 		s.condenseSoon(x.scope)
 	}
 	return err
+}
+
+func errNoRun(branch string) error {
+	return fault.New(fault.Conflict, "Branch '%s' has no active run.", branch).Because(fault.NoRun)
 }
 
 func errRunOver(id string) error {

@@ -45,7 +45,25 @@ func (s *Server) project(ctx context.Context, x *scope, events []adapter.RunEven
 		}
 		projection.Apply(branch.Event{Type: e.Type, Seq: e.Seq, Time: e.Time, Data: e.Data})
 	}
-	return projection.All(), nil
+	all := projection.All()
+	for i := range all {
+		if all[i].Status == wire.RunActive {
+			return all, s.markLost(ctx, x, &all[i])
+		}
+	}
+	return all, nil
+}
+
+// markLost says of an active run that it is lost, if its branch was closed under
+// it: then its end could not be written.
+func (s *Server) markLost(ctx context.Context, x *scope, run *wire.Run) error {
+	m, err := s.hub.Channel(ctx, x.channel)
+	if err != nil || !m.State.Terminal() {
+		return err
+	}
+	run.Status, run.CompletedAt = wire.RunFailed, m.ClosedAt
+	run.Error = &wire.RunError{Type: new(wire.RuntimeLost), Message: new("The branch was closed while the run was active.")}
+	return nil
 }
 
 // dataAt reads the payload of one event.
@@ -56,7 +74,7 @@ func (s *Server) dataAt(ctx context.Context, channelID string, seq uint64) ([]by
 		}
 		return e.Data, nil
 	}
-	return nil, fault.New(fault.Internal, "event %d of channel '%s' is not there", seq, channelID)
+	return nil, fault.New(fault.Internal, "event %d of channel '%s' is missing", seq, channelID)
 }
 
 // runOf is the run of an id; nil if the branch has none.
@@ -136,13 +154,10 @@ func (s *Server) runsBy(ctx context.Context, x *scope, agentID string) ([]string
 	return ids, nil
 }
 
-func (s *Server) activeRun(c *call) error {
-	x, err := s.scope(c)
-	if err != nil {
-		return err
-	}
+func (s *Server) activeRun(c *call, x *scope) error {
 	var run *wire.Run
 	if x.state.Run != nil {
+		var err error
 		if run, err = s.runOf(c.Context(), x, x.state.Run.ID); err != nil {
 			return err
 		}
@@ -153,11 +168,7 @@ func (s *Server) activeRun(c *call) error {
 	return c.write(http.StatusOK, run)
 }
 
-func (s *Server) getRun(c *call) error {
-	x, err := s.scope(c)
-	if err != nil {
-		return err
-	}
+func (s *Server) getRun(c *call, x *scope) error {
 	run, err := s.runOf(c.Context(), x, c.item)
 	if err == nil && run == nil {
 		err = errNoRunOf(c.item, x.branch)

@@ -1,9 +1,9 @@
 package hpd
 
 import (
+	"cmp"
 	"context"
 	"net/http"
-	"strings"
 
 	"github.com/go-json-experiment/json"
 
@@ -53,7 +53,7 @@ func (s *Server) createSession(c *call) error {
 	if err := c.read(&in); err != nil {
 		return err
 	}
-	id := strings.TrimSpace(deref(in.SessionID))
+	id := givenID(in.SessionID)
 	if id == "" {
 		id = newID()
 	} else if err := checkSessionID(id); err != nil {
@@ -147,9 +147,4 @@ func (s *Server) updateSession(c *call) error {
 	return c.write(http.StatusOK, body)
 }
 
-func deref(s *string) string {
-	if s == nil {
-		return ""
-	}
-	return *s
-}
+func deref(s *string) string { return *cmp.Or(s, new(string)) }

@@ -97,17 +97,19 @@ func TestIDs(t *testing.T) {
 	t.Parallel()
 	c := &spec.T{T: t}
 	r := newRig(t, hpd.Config{})
-	for _, id := range []string{"a b", "a//b", "../x", "a/./b", strings.Repeat("x", 201), "ü", "search", "a/branches", "a/content/b", "/a", "a/"} {
+	for _, id := range []string{"a b", "a//b", "../x", "a/./b", strings.Repeat("x", 201), "ü", "search", "a/branches", "a/content/b", "/a", "a/", " a", "a\n"} {
 		a := r.do("POST", "/sessions", object{"sessionId": id})
 		c.Equal(a.status, 400)
 		c.Equal(a.code(), "CreateSessionError")
 	}
 	s := r.session()
-	for _, id := range []string{"a/events", "events", "x/runs/y", "a/events/live", "b?c", "..", "a/../b", "complete"} {
+	for _, id := range []string{"a/events", "events", "x/runs/y", "a/events/live", "b?c", "..", "a/../b", "complete", " b", "b\t"} {
 		a := r.do("POST", "/agents/x/sessions/"+s+"/branches", object{"branchId": id})
 		c.Equal(a.status, 400)
 		c.Equal(a.code(), "CreateBranchError")
 	}
+	fork := r.do("POST", "/agents/x/sessions/"+s+"/branches/main/fork", object{"newBranchId": "b ", "fromMessageId": "m"})
+	c.Equal([]any{fork.status, fork.code()}, []any{400, "ForkBranchError"})
 	c.Equal(len(r.do("GET", "/sessions/"+s+"/branches", nil).list()), 1)
 	for _, path := range []string{"/sessions/" + s + "/branches/%2e%2e", "/sessions/%2e%2e%2f" + s, "/nothing", "/sessions/" + s + "/branches/main/nothing", "/evals/scores"} {
 		a := r.do("GET", path, nil)
@@ -132,6 +134,16 @@ func TestBranches(t *testing.T) {
 			t.Equal(a.object()["name"], any(id))
 			t.Equal(a.header.Get("Location"), "/hpd/sessions/"+s+"/branches/"+id)
 			t.Equal(r.do("GET", "/sessions/"+s+"/branches/"+id, nil).object(), a.object())
+		}
+	})
+	t.Run("a body may say a branch's id under both names", func(t *testing.T) {
+		t.Parallel()
+		c := &spec.T{T: t}
+		r := newRig(t, hpd.Config{})
+		for _, name := range []string{"branches", "threads"} {
+			a := r.do("POST", "/agents/x/sessions/"+r.session()+"/"+name, object{"branchId": "both", "threadId": "both"})
+			c.Equal(a.status, 201)
+			c.Equal(a.object()["id"], any("both"))
 		}
 	})
 	spec.Check(t, "hpd-events#62 hpd-events#63: a taken id is 409, an unknown session 404", func(t *spec.T) {

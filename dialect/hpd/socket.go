@@ -19,15 +19,24 @@ type socket struct {
 	server  *Server
 	ws      *wsconn.Conn
 	request *http.Request
-	scope   *scope
 	surface wire.Surface
 	agent   string
 	who     Who
+	with    conversation
 
 	ctx        context.Context
 	cancel     context.CancelFunc
 	subscribed sync.Once
 	failed     error // of the subscription
+}
+
+// conversation is what a socket is about: a branch, or a channel of another
+// dialect.
+type conversation interface {
+	// execute does what a frame asks for.
+	execute(k *socket, e *wire.Event) error
+	// open follows the conversation from now on.
+	open(k *socket) (feed, error)
 }
 
 func (s *Server) websocket(c *call) error {
@@ -41,7 +50,12 @@ func (s *Server) websocket(c *call) error {
 	if _, err := s.target(c.Context(), c.agent); err != nil {
 		return err
 	}
-	k := &socket{server: s, request: c.Request, scope: x, surface: c.surface, agent: c.agent, who: c.who}
+	return s.upgrade(c, x)
+}
+
+// upgrade opens a socket.
+func (s *Server) upgrade(c *call, with conversation) error {
+	k := &socket{server: s, request: c.Request, with: with, surface: c.surface, agent: c.agent, who: c.who}
 	k.ctx, k.cancel = context.WithCancel(s.draining)
 	if s.sockets.Accept(c.w, c.Request, newID(), c.RemoteAddr, func(ws *wsconn.Conn) wsconn.Handler {
 		k.ws = ws
@@ -81,7 +95,7 @@ func (k *socket) Message(payload []byte, binary bool) error {
 	if binary {
 		return closing(wsconn.NotUTF8, wire.CloseInvalid)
 	}
-	e, err := s.cfg.Registry.ParseFrame(payload, s.wireLimits())
+	e, err := s.cfg.Registry.ParseFrame(wire.WellFormed(payload), s.wireLimits())
 	if fault.CodeOf(err) == fault.TooLarge {
 		return closing(wsconn.TooLarge, "the event is too large (limits.event)")
 	}
@@ -92,20 +106,19 @@ func (k *socket) Message(payload []byte, binary bool) error {
 	if k.failed != nil {
 		return k.closeFor(k.failed)
 	}
-	if err := k.execute(e); err != nil {
+	if err := k.with.execute(k, e); err != nil {
 		return k.closeFor(err)
 	}
 	return nil
 }
 
-// execute does what a frame asks for.
-func (k *socket) execute(e *wire.Event) error {
+func (at *scope) execute(k *socket, e *wire.Event) error {
 	s := k.server
-	x, err := s.branch(k.ctx, k.scope.session, k.scope.branch)
+	x, err := s.branch(k.ctx, at.session, at.branch)
 	if err != nil {
 		return err
 	}
-	if x.channel != k.scope.channel {
+	if x.channel != at.channel {
 		return errNoBranch(x.branch, x.session.id) // another one of that name
 	}
 	if _, isResponse := wire.ResponseOf(e); isResponse {
@@ -113,8 +126,7 @@ func (k *socket) execute(e *wire.Event) error {
 			return nil // it watches
 		}
 		_, err := s.respond(k.ctx, x, e, k.who)
-		var own *refusal
-		if errors.As(err, &own) {
+		if _, ok := errors.AsType[*refusal](err); ok {
 			return nil // nobody waits for it
 		}
 		return err
@@ -130,8 +142,7 @@ func (k *socket) execute(e *wire.Event) error {
 		return err
 	}
 	_, err = s.startRun(k.ctx, x, k.agent, in, k.who)
-	var own *refusal
-	if errors.As(err, &own) {
+	if _, ok := errors.AsType[*refusal](err); ok {
 		return nil // its end is in the history, and was shown
 	}
 	return err
@@ -144,6 +155,10 @@ func (k *socket) closeFor(err error) error {
 		return closing(wsconn.Policy, k.surface.Code(wire.BranchRunActive))
 	case fault.NoRun:
 		return closing(wsconn.Policy, k.surface.Code(wire.BranchRunNotActive))
+	case fault.OutOfTurn:
+		return closing(wsconn.Policy, wire.OutOfTurn)
+	case fault.ChannelEnded:
+		return closing(wsconn.Policy, string(fault.ChannelEnded))
 	}
 	switch fault.CodeOf(err) {
 	case fault.NotFound:
@@ -159,27 +174,34 @@ func (k *socket) closeFor(err error) error {
 	return closing(wsconn.Internal, "the hub could not do this")
 }
 
-// subscribe begins to show the branch's events.
+func (at *scope) open(k *socket) (feed, error) {
+	w, err := k.server.watch(k.ctx, at, k.surface, "")
+	if err != nil {
+		return feed{}, err
+	}
+	return feed{func() (string, []byte, <-chan struct{}, error) { return k.server.next(k.ctx, w) }, w.follower.Close}, nil
+}
+
+// subscribe begins to show the conversation's events.
 func (k *socket) subscribe() {
-	s := k.server
-	w, err := s.watch(k.ctx, k.scope, k.surface, "")
+	from, err := k.with.open(k)
 	if err != nil {
 		k.failed = err
 		return
 	}
-	if !k.ws.Go(func() { k.show(w) }) {
-		w.follower.Close()
+	if !k.ws.Go(func() { k.show(from) }) {
+		from.close()
 	}
 }
 
 // show sends events until the socket ends. A reader that falls too far behind is
 // cut off.
-func (k *socket) show(w *watching) {
-	defer w.follower.Close()
+func (k *socket) show(from feed) {
+	defer from.close()
 	s := k.server
 	defer s.attend(k.who, k.request.RemoteAddr)()
 	for {
-		_, data, wake, err := s.next(k.ctx, w)
+		_, data, wake, err := from.next()
 		switch {
 		case hub.Deleted(err):
 			k.ws.End(&wsconn.CloseError{Code: wsconn.NotUTF8, Reason: k.surface.CloseGone()})

@@ -130,7 +130,7 @@ func (s *Server) state(ctx context.Context, channelID string) (*adapter.State, e
 	}
 	state, ok := folded.(*adapter.State)
 	if !ok {
-		return nil, fault.New(fault.Internal, "channel '%s' is no branch", channelID)
+		return nil, fault.New(fault.Internal, "channel '%s' is not a branch", channelID)
 	}
 	return state, nil
 }

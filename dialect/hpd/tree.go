@@ -58,11 +58,7 @@ func (s *Server) tellRest(ctx context.Context, x session, all []adapter.Summary)
 }
 
 // siblings answers with a branch's sibling group, in the order of its index.
-func (s *Server) siblings(c *call) error {
-	x, err := s.scope(c)
-	if err != nil {
-		return err
-	}
+func (s *Server) siblings(c *call, x *scope) error {
 	all, list, err := s.list(c.Context(), x.session, nil)
 	if err != nil {
 		return err

@@ -78,10 +78,13 @@ func (s *Server) getWork(c *call) error {
 		return err
 	}
 	if s.cfg.Producers[c.agent] != nil {
-		return fault.New(fault.Conflict, "agent '%s' runs in the hub itself", c.agent)
+		return fault.New(fault.Conflict, "agent '%s' has a producer inside the hub; connect under another name", c.agent)
 	}
 	if !printable(c.agent) {
-		return fault.New(fault.Invalid, "agent id %.60q has characters that no name has; it has 1 to 200 that can be printed", c.agent)
+		return fault.New(fault.Invalid, "agent id %.60q is not valid; it has 1 to 200 printable characters", c.agent)
+	}
+	if c.Method == http.MethodHead { // it reads nothing, so it takes no work
+		return c.empty(http.StatusOK)
 	}
 	// Whoever sees the name registered finds its producer on the way.
 	arrived := s.pools.arrive(c.agent)

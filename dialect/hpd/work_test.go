@@ -7,6 +7,7 @@ import (
 
 	"github.com/parley-hub/parley/conformance/spec"
 	"github.com/parley-hub/parley/dialect/hpd"
+	"github.com/parley-hub/parley/hub"
 )
 
 // remote is a producer over HTTP.
@@ -114,6 +115,16 @@ func TestRemoteProducers(t *testing.T) {
 		seen := watch.until("BRANCH_RUN_COMPLETED")
 		c.Equal(seen[len(seen)-1]["cancelled"], any(true))
 	})
+	spec.Check(t, "hpd-events#60: a deleted session cancels the run of a producer elsewhere", func(t *spec.T) {
+		r := newRig(t, hpd.Config{})
+		p := r.producer("far")
+		s := r.session()
+		r.input("far", s, "main", "hi")
+		w := p.work.named("input")
+		t.Equal(r.do("DELETE", "/sessions/"+s, nil).status, 204)
+		t.Equal(p.work.named("interrupt")["runtimeRunId"], w["runtimeRunId"])
+		t.Equal(p.publish(w, "", delta("late")).status, 404)
+	})
 	t.Run("a producer that comes back gets its run again, also from the next hub", func(t *testing.T) {
 		t.Parallel()
 		c := &spec.T{T: t}
@@ -140,6 +151,43 @@ func TestRemoteProducers(t *testing.T) {
 		c.Equal(p.complete(again, object{"status": "completed"}).status, 200)
 		c.Equal(len(only(r.history(s, "main"), "BRANCH_RUN_COMPLETED")), 1)
 	})
+	t.Run("a large answer that was taken is handed over by the next hub, and goes with the run", func(t *testing.T) {
+		t.Parallel()
+		c := &spec.T{T: t}
+		r := newRig(t, hpd.Config{})
+		p := r.producer("far")
+		s := r.session()
+		r.input("far", s, "main", "hi")
+		w := p.work.named("input")
+		ask := "/requests?runtimeRunId=" + w["runtimeRunId"].(string)
+		c.Equal(p.do("POST", p.at(w)+ask, object{"type": "CLIENT_TOOL_INVOKE_REQUEST", "requestId": "t", "toolName": "read", "callId": "c"}).status, 202)
+		c.Equal(p.do("POST", p.at(w)+ask, object{"type": "CLARIFICATION_REQUEST", "requestId": "q", "sourceName": "s", "question": "which?"}).status, 202)
+		p.work.close()
+		large := strings.Repeat("x", 100<<10)
+		content := []any{object{"type": "text", "text": large}}
+		c.Equal(r.do("POST", p.at(w)+"/responses", object{"type": "CLIENT_TOOL_INVOKE_RESPONSE", "requestId": "t", "content": content, "augmentation": object{"hideTools": []any{"q"}}}).status, 200)
+		c.Equal(r.do("POST", p.at(w)+"/responses", object{"type": "CLARIFICATION_RESPONSE", "requestId": "q", "sourceName": "s", "question": "which?", "answer": large}).status, 200)
+		contents := func() int {
+			home, err := r.hub.FindHome(t.Context(), "hpd", s)
+			c.NoError(err)
+			list, _, err := r.hub.Contents(t.Context(), home.ID, hub.ContentPage{Limit: 10})
+			c.NoError(err)
+			return len(list)
+		}
+		for range 2 {
+			r.crash()
+			p = r.producer("far")
+			w = p.work.named("input")
+			got := p.work.named("response")
+			c.Equal(got["content"], any(content))
+			c.Equal(got["augmentation"], any(object{"hideTools": []any{"q"}}))
+			c.Equal(p.work.named("response")["answer"], any(large))
+			c.Equal(contents(), 2)
+			c.Equal(r.do("GET", p.at(w)[len("/agents/far"):]+"/content", nil).list(), []object{})
+		}
+		c.Equal(p.complete(w, object{"status": "completed"}).status, 200)
+		c.Equal(contents(), 0)
+	})
 	t.Run("one that stays away loses its run", func(t *testing.T) {
 		t.Parallel()
 		c := &spec.T{T: t}
@@ -153,6 +201,13 @@ func TestRemoteProducers(t *testing.T) {
 		seen := watch.until("BRANCH_RUN_COMPLETED")
 		c.Equal(seen[len(seen)-1]["errorType"], any("RuntimeLost"))
 		c.Equal(r.input("far", s, "main", "hi").status, 500)
+	})
+	t.Run("who asks only for the headers takes no work", func(t *testing.T) {
+		t.Parallel()
+		c := &spec.T{T: t}
+		r := newRig(t, hpd.Config{})
+		c.Equal(r.do("HEAD", "/agents/far/work", nil).status, 200)
+		c.Equal(r.input("far", r.session(), "main", "hi").status, 404) // nobody is registered by that
 	})
 	t.Run("several connections share the work", func(t *testing.T) {
 		t.Parallel()

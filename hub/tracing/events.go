@@ -1,6 +1,7 @@
 package tracing
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -104,9 +105,7 @@ func (s *Spans) TaskEnded(t Task) {
 	if begun.IsZero() {
 		begun = t.EndedAt
 	}
-	if name == "" {
-		name = "task"
-	}
+	name = cmp.Or(name, "task")
 	attributes := []attribute.KeyValue{
 		attribute.String("ag2.network.task_id", t.ID), attribute.String("ag2.network.outcome", t.Outcome),
 	}

@@ -1,7 +1,7 @@
-// Package answers bounds what those who ask cost the hub, whatever they speak:
-// the bytes of answers that are being made or wait to be read, in all and for
-// each key, and the turns in which logs are read for them. Whoever does not read
-// costs others nothing but its own share.
+// Package answers bounds what those who ask cost the hub, whatever they speak: the
+// bytes of answers that are being made or wait to be read, in all and for each key,
+// and the turns in which logs are read for them. A client that does not read uses up
+// its own share only.
 package answers
 
 import (
@@ -48,8 +48,8 @@ func (b *Budget) Held() int64 {
 // together, whichever dialect it speaks over HTTP.
 func Reader(key string) string { return "key/" + key }
 
-// Answer is what one request holds and reads. It is used by one goroutine, and
-// given back with Close.
+// Answer counts what one request holds and reads. It is used by one goroutine, which
+// calls Close.
 type Answer struct {
 	of   *Budget
 	key  string
@@ -58,8 +58,8 @@ type Answer struct {
 	cost int         // bytes that were read in this turn
 }
 
-// For makes the answer to a request with a key. Its logs are read in turn; a nil
-// one is always there.
+// For makes the answer to a request with a key. Its logs are read when turn allows;
+// with a nil turn, at any time.
 func (b *Budget) For(key string, turn *turns.Turn) *Answer {
 	return &Answer{of: b, key: key, turn: turn}
 }
@@ -100,13 +100,18 @@ func (a *Answer) add(n int64) error {
 	return nil
 }
 
-// Wait is Hold that waits until there is room, or ctx ends.
-func (a *Answer) Wait(ctx context.Context, n int64) error {
+// Wait is Hold that waits until there is room, at most for some time.
+func (a *Answer) Wait(ctx context.Context, n int64, most time.Duration) error {
+	err := a.Hold(n)
+	if err == nil {
+		return nil // as nearly always, without a timer
+	}
+	ctx, cancel := context.WithTimeout(ctx, most)
+	defer cancel()
 	b := a.of
 	for {
 		b.mu.Lock()
-		err := a.add(n)
-		if err == nil {
+		if err = a.add(n); err == nil {
 			b.mu.Unlock()
 			return nil
 		}

@@ -1,7 +1,6 @@
 package answers_test
 
 import (
-	"context"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -55,13 +54,11 @@ func TestRoomIsWaitedFor(t *testing.T) {
 		if err := first.Hold(100); err != nil {
 			t.Fatal(err)
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		if err := second.Wait(ctx, 1); !refused(err) {
+		if err := second.Wait(t.Context(), 1, time.Second); !refused(err) {
 			t.Errorf("nothing was given back: %v", err)
 		}
 		done := make(chan error, 1)
-		go func() { done <- second.Wait(t.Context(), 1) }()
+		go func() { done <- second.Wait(t.Context(), 1, time.Minute) }()
 		synctest.Wait()
 		first.Release()
 		if err := <-done; err != nil {

@@ -36,8 +36,8 @@ func (a *Answer) Pieces(r *http.Request, to http.ResponseWriter, most time.Durat
 // still be a refusal.
 func (p *Pieces) Begun() bool { return p.begun }
 
-// Write adds to the answer. What is given counts as read. Only when there is more
-// after a piece the next turn is waited for.
+// Write adds to the answer. What is given counts as read. It waits for the next turn
+// only if more follows after a piece.
 func (p *Pieces) Write(b []byte) (int, error) {
 	if p.waits {
 		if err := p.of.Begin(p.ctx, longest); err != nil {
@@ -78,9 +78,7 @@ func (p *Pieces) room(n int64) error {
 	if !p.begun {
 		return p.of.Hold(n)
 	}
-	ctx, cancel := context.WithTimeout(p.ctx, p.most)
-	defer cancel()
-	return p.of.Wait(ctx, n)
+	return p.of.Wait(p.ctx, n, p.most)
 }
 
 // paced is an answer that others write in pieces which they have read, such as
@@ -107,9 +105,7 @@ func (p *paced) Write(b []byte) (int, error) {
 	p.of.Read(len(b))
 	p.of.EndTurn()
 	p.waits = true
-	ctx, cancel := context.WithTimeout(p.ctx, p.most)
-	defer cancel()
-	if err := p.of.Wait(ctx, int64(len(b))); err != nil {
+	if err := p.of.Wait(p.ctx, int64(len(b)), p.most); err != nil {
 		return 0, err
 	}
 	defer p.of.Release()

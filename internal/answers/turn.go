@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// leastRead is what a read costs however little it finds: it was looked for.
+// leastRead is the least that a read costs: looking for nothing is work too.
 const leastRead = 4 << 10
 
-// atOnce is closed.
+// atOnce is a closed channel: there is nothing to wait for.
 var atOnce = func() <-chan struct{} { c := make(chan struct{}); close(c); return c }()
 
 // Begin waits for the turn to read, and refuses if that lasts longer than most.

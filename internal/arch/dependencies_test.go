@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -100,5 +101,37 @@ func TestSDKsStayWithTheirRunners(t *testing.T) {
 	}
 	if found == 0 {
 		t.Error("nobody imports an SDK")
+	}
+}
+
+// testOnly is what no user's binary needs.
+var testOnly = []string{"testing", "pgregory.net/rapid"}
+
+// Nothing that the command imports, directly or not, is made for tests.
+func TestTheCommandHoldsNoTestCode(t *testing.T) {
+	t.Parallel()
+	all := map[string]*pkg{}
+	for _, p := range packages(t) {
+		all[p.path] = p
+	}
+	seen := map[string]bool{}
+	var visit func(path string)
+	visit = func(path string) {
+		if seen[path] {
+			return
+		}
+		seen[path] = true
+		for imported := range all[path].imports {
+			if slices.Contains(testOnly, imported) {
+				t.Errorf("cmd/parley reaches %s, which imports %s", path, imported)
+			}
+			if own, ok := strings.CutPrefix(imported, module); ok {
+				visit(own)
+			}
+		}
+	}
+	visit("cmd/parley")
+	if len(seen) < 20 {
+		t.Errorf("it saw only %d packages", len(seen))
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -12,6 +13,7 @@ import (
 const (
 	maxFiles = 50  // of a package, tests left out
 	maxLines = 450 // of a file, tests left out
+	midLines = 120 // that half of all files must not exceed, tests left out
 )
 
 // moreFiles are the packages that may have more files, with how many and why.
@@ -29,6 +31,7 @@ var longFiles = map[string]string{}
 func TestPackagesAndFilesStaySmall(t *testing.T) {
 	t.Parallel()
 	files := map[string]int{}
+	var lengths []int
 	err := filepath.WalkDir(root, func(file string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -50,6 +53,7 @@ func TestPackagesAndFilesStaySmall(t *testing.T) {
 			return err
 		}
 		lines := bytes.Count(text, []byte("\n"))
+		lengths = append(lengths, lines)
 		if _, listed := longFiles[name]; !listed && lines > maxLines {
 			t.Errorf("%s has %d lines; at most %d without a reason in longFiles", name, lines, maxLines)
 		} else if listed && lines <= maxLines {
@@ -59,6 +63,10 @@ func TestPackagesAndFilesStaySmall(t *testing.T) {
 	})
 	if err != nil {
 		t.Fatal(err)
+	}
+	slices.Sort(lengths)
+	if median := lengths[(len(lengths)-1)/2]; median > midLines {
+		t.Errorf("half of the files have %d lines or more; at most %d: split some that hold more than one subject", median, midLines)
 	}
 	for dir, n := range files {
 		limit := maxFiles

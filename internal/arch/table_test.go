@@ -12,7 +12,7 @@ const anything = "*"
 
 // leaves are small packages without imports of ours that every row with an
 // import may use besides what it names.
-var leaves = []string{"fault", "internal/jsonbuf", "internal/jsonscan", "internal/logsample", "internal/loop", "internal/pmap", "internal/scale", "internal/turns"}
+var leaves = []string{"fault", "internal/gate", "internal/jsonbuf", "internal/jsonscan", "internal/logsample", "internal/loop", "internal/openapi", "internal/pmap", "internal/scale", "internal/turns"}
 
 // rows is the import table of docs/architecture.md. A row covers the package
 // and those below it, unless a longer row does; below a row, packages may
@@ -37,6 +37,7 @@ var rows = map[string][]string{
 	"client/v1":         {"envelope", "request"},
 	"client/hpd":        {"client/v1", "dialect/hpd/wire"},
 	"agent":             {"channel", "graph", "view", "message", "adapter", "task", "request"},
+	"agent/embedded":    {"agent", "hub"},
 	"schemas":           {},
 	"server":            {anything},
 	"server/config":     {},
@@ -46,15 +47,18 @@ var rows = map[string][]string{
 	"bench":             {anything},
 	"internal":          {},
 	"internal/bench":    {anything},
+	"internal/balancer": {"journal"},
 	"internal/bundle":   {"envelope", "channel"},
 	"internal/replay":   {"internal/bundle"},
-	"internal/demo":     {"client", "client/v1", "graph", "internal/scripted"},
+	"internal/demo":     {"client", "client/v1", "client/hpd", "graph", "internal/scripted"},
 	"internal/screen":   {"client/v1"},
 	"internal/scripted": {"agent"},
 	"internal/answers":  {"fault", "internal/turns"},
 	"internal/turns":    {"fault"},
 	"internal/wsconn":   {"fault"},
 	"conformance":       {},
+
+	"journal/cluster/natsservers": {"internal/freeport"},
 }
 
 // rowOf finds the longest row that covers a package.

@@ -77,7 +77,7 @@ func TestTargetsAndNoise(t *testing.T) {
 			}
 		})
 	}
-	// A figure that surely missed weighs more than one that is too noisy.
+	// A figure that certainly missed its target outweighs one that is too noisy.
 	both := bench.Report{Figures: []bench.Figure{{Noisy: true}, {}}}
 	if both.Check() != bench.Missed {
 		t.Error("a missed figure beside a noisy one is not missed")

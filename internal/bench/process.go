@@ -78,8 +78,7 @@ func (p *Process) Stop() error {
 	_ = p.in.Close() // it may have gone by itself, which Wait tells
 	_ = p.cmd.Process.Signal(syscall.SIGTERM)
 	err := p.cmd.Wait()
-	var exit *exec.ExitError
-	if errors.As(err, &exit) && exit.ExitCode() < 0 {
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok && exit.ExitCode() < 0 {
 		return nil // it had no time to say goodbye
 	}
 	return err

@@ -1,6 +1,6 @@
-// Package bench is the one place for speed: figures that compare a thing with a
-// floor measured beside it, so that they mean the same on every machine. It
-// knows nothing of what is measured; each bench has a package of its own.
+// Package bench measures speed. Its figures compare a thing with a floor that is
+// measured beside it, so that they mean the same on every machine. It knows
+// nothing of what is measured; each bench has a package of its own.
 package bench
 
 import (

@@ -1,12 +1,16 @@
-// Package bundle is conversations as files: JSON lines that hold one channel, or
-// a home with all its channels and content. The first line is a manifest, the
+// Package bundle reads and writes conversations as files: JSON lines that hold one
+// channel, or a home with all its channels and content. The first line is a manifest, the
 // last one a checksum of all before it. It knows no hub and no network.
 //
-//	{"parley_bundle":1,"exported_at":…,"hub":…,"channel":{…},"adapter":"workflow/1","fold_version":3,"envelopes":12}
+//	{"parley_bundle":2,"exported_at":…,"hub":…,"channel":{…},"adapter":"workflow/1","fold_version":3,"envelopes":12}
 //	{"envelope":{"sequence":1,"envelope_id":…,…}}
+//	{"side":{"sequence":1,"envelope_id":…,…}}
 //	…
 //	{"end":{"sequence":12,"folded_state":{…},"expected":"…"}}
 //	{"sha256":"…","lines":14}
+//
+// A side line is something that is kept beside the history, such as a request or its
+// answer; its sequence is that of the envelope it follows. Format 1 has none.
 //
 // The manifest of a home says how many channels and contents follow; each channel
 // begins with a line of its own that has what the manifest of one channel has.
@@ -22,7 +26,7 @@ import (
 )
 
 // Version is the format that is written, and the newest that is read.
-const Version = 1
+const Version = 2
 
 // Manifest is the first line.
 type Manifest struct {
@@ -35,7 +39,7 @@ type Manifest struct {
 	Channel    `json:",inline"`
 }
 
-// Home is where the channels of a bundle lay.
+// Home is the home whose channels a bundle has.
 type Home struct {
 	ID   string `json:"home_id"`
 	Kind string `json:"kind"`
@@ -49,10 +53,16 @@ type Channel struct {
 	Adapter     string            `json:"adapter,omitzero"` // TYPE/VERSION
 	FoldVersion int               `json:"fold_version,omitzero"`
 	Envelopes   uint64            `json:"envelopes,omitzero"`
+	Side        uint64            `json:"side_envelopes,omitzero"`
 }
 
-// End follows a channel's last envelope: what its history folded to. What is
-// kept beside a history, such as requests, is not part of it.
+// Entry is an envelope of a channel's history, or of what is kept beside it.
+type Entry struct {
+	*envelope.Envelope
+	Side bool
+}
+
+// End follows a channel's last envelope: what it folded to.
 type End struct {
 	Sequence uint64         `json:"sequence"`
 	State    jsontext.Value `json:"folded_state,omitzero"`
@@ -73,13 +83,14 @@ type Content struct {
 // sum is the last line.
 type sum struct {
 	SHA256 string `json:"sha256"`
-	Lines  int    `json:"lines"` // with the last
+	Lines  int    `json:"lines"` // this one included
 }
 
-// line is any line but the first.
+// line is any line except the first.
 type line struct {
 	Channel  `json:",inline"`
 	Envelope *stored  `json:"envelope,omitzero"`
+	Side     *stored  `json:"side,omitzero"`
 	End      *End     `json:"end,omitzero"`
 	Content  *Content `json:"content,omitzero"`
 	Piece    []byte   `json:"piece,omitzero"`

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -47,8 +48,8 @@ func sample(t testing.TB) []byte {
 	w := bundle.NewWriter(&out, bundle.Manifest{ExportedAt: at, Hub: "v1", Home: &bundle.Home{ID: "h", Kind: "hpd", Name: "s-1"}, Channels: 2, Contents: 1})
 	plain := &envelope.Envelope{ID: fmt.Sprintf("%032x", 2), Seq: 2, Sender: "b", Type: "x", Audience: []string{}, CreatedAt: at, Data: []byte("{\n \"a\": 1 }")}
 	for _, err := range []error{
-		w.Channel(bundle.Channel{Metadata: metadata("h.1"), Adapter: "discussion/1", FoldVersion: 2, Envelopes: 2, Names: map[string]string{"a": "ada"}}),
-		w.Envelope(full(1)), w.Envelope(plain),
+		w.Channel(bundle.Channel{Metadata: metadata("h.1"), Adapter: "discussion/1", FoldVersion: 2, Envelopes: 2, Side: 2, Names: map[string]string{"a": "ada"}}),
+		w.Envelope(full(1)), w.Side(full(1)), w.Envelope(plain), w.Side(&envelope.Envelope{ID: "b", Seq: 2, Sender: "b", Type: "parley.answer", CreatedAt: at, Data: []byte(`{}`)}),
 		w.End(bundle.End{Sequence: 2, State: []byte(`{"n":2}`), Expected: "a"}),
 		w.Channel(bundle.Channel{Metadata: metadata("h.2"), Adapter: "discussion/1"}),
 		w.End(bundle.End{}),
@@ -63,7 +64,7 @@ func sample(t testing.TB) []byte {
 }
 
 // readAll reads a bundle to its end.
-func readAll(from io.Reader) (envelopes []*envelope.Envelope, ends []bundle.End, content []byte, err error) {
+func readAll(from io.Reader) (envelopes []bundle.Entry, ends []bundle.End, content []byte, err error) {
 	in, err := bundle.NewReader(from)
 	if err != nil {
 		return nil, nil, nil, err
@@ -98,14 +99,32 @@ func TestRoundTrip(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(full(1), envelopes[0]); diff != "" {
-		t.Error(diff)
+	for _, e := range envelopes[:2] {
+		if diff := cmp.Diff(full(1), e.Envelope); diff != "" {
+			t.Error(diff)
+		}
 	}
-	if e := envelopes[1]; e.Audience == nil || len(e.Audience) != 0 || string(e.Data) != `{"a":1}` || e.TTL != nil {
+	if envelopes[0].Side || !envelopes[1].Side || envelopes[2].Side || !envelopes[3].Side || envelopes[3].Type != "parley.answer" {
+		t.Errorf("beside the history: %+v", envelopes)
+	}
+	if e := envelopes[2]; e.Audience == nil || len(e.Audience) != 0 || string(e.Data) != `{"a":1}` || e.TTL != nil {
 		t.Errorf("got %+v", e)
 	}
-	if len(envelopes) != 2 || len(ends) != 2 || string(ends[0].State) != `{"n":2}` || ends[0].Expected != "a" || len(content) != 300_000 {
+	if len(envelopes) != 4 || len(ends) != 2 || string(ends[0].State) != `{"n":2}` || ends[0].Expected != "a" || len(content) != 300_000 {
 		t.Errorf("%d envelopes, ends %+v, %d bytes of content", len(envelopes), ends, len(content))
+	}
+}
+
+// Bundles of format 1 have nothing beside the history, and are read as before.
+func TestFormat1IsRead(t *testing.T) {
+	t.Parallel()
+	old, err := os.ReadFile("testdata/v1.bundle")
+	if err != nil || !bytes.HasPrefix(old, []byte(`{"parley_bundle":1,`)) {
+		t.Fatalf("%v: %.40s", err, old)
+	}
+	envelopes, ends, content, err := readAll(bytes.NewReader(old))
+	if err != nil || len(envelopes) != 2 || len(ends) != 2 || string(content) != "zzz" {
+		t.Errorf("%d envelopes, %d ends, %d bytes: %v", len(envelopes), len(ends), len(content), err)
 	}
 }
 
@@ -161,7 +180,7 @@ func TestWhatIsNoBundle(t *testing.T) {
 		"hello\n":                    "not a bundle",
 		"{\"a\":1}\n":                "not a bundle",
 		long:                         "has more than",
-		`{"parley_bundle":9}` + "\n": "format 9; this version reads up to 1",
+		`{"parley_bundle":9}` + "\n": "format 9; this version reads up to 2",
 		`{"parley_bundle":1}` + "\n": "either one channel or a home",
 	} {
 		if _, err := bundle.NewReader(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), want) {
@@ -172,6 +191,7 @@ func TestWhatIsNoBundle(t *testing.T) {
 
 func FuzzReader(f *testing.F) {
 	f.Add(sample(f))
+	f.Add([]byte(`{"parley_bundle":2,"channels":1,"channel":{},"side_envelopes":1}` + "\n" + `{"side":{"sequence":0}}` + "\n"))
 	f.Add([]byte(`{"parley_bundle":1,"channels":1,"channel":{}}` + "\n" + `{"envelope":{"sequence":1}}` + "\n"))
 	f.Fuzz(func(_ *testing.T, data []byte) {
 		_, _, _, _ = readAll(bytes.NewReader(data))

@@ -14,7 +14,6 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/parley-hub/parley/channel"
-	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/fault"
 )
 
@@ -29,8 +28,8 @@ type Part struct {
 	Content  *Content // if it is one
 }
 
-// Reader reads a bundle. Nothing of it is proved whole before Next has returned
-// io.EOF: only then was its checksum seen to be right.
+// Reader reads a bundle. The bundle is known to be complete and unchanged only when
+// Next has returned io.EOF: the checksum is the last line.
 type Reader struct {
 	Manifest Manifest
 
@@ -89,7 +88,7 @@ func (r *Reader) text() ([]byte, error) {
 	}
 }
 
-// next reads a line behind the manifest; ahead of it lies what was put back.
+// next returns the line that was read ahead, or reads one after the manifest.
 func (r *Reader) next() (*line, error) {
 	if l := r.ahead; l != nil {
 		r.ahead = nil
@@ -104,13 +103,13 @@ func (r *Reader) next() (*line, error) {
 		return nil, r.wrong("cannot be read: %v", err)
 	}
 	kinds := 0
-	for _, is := range []bool{len(l.Metadata) > 0, l.Envelope != nil, l.End != nil, l.Content != nil, l.Piece != nil, l.SHA256 != ""} {
+	for _, is := range []bool{len(l.Metadata) > 0, l.Envelope != nil, l.Side != nil, l.End != nil, l.Content != nil, l.Piece != nil, l.SHA256 != ""} {
 		if is {
 			kinds++
 		}
 	}
 	if kinds != 1 {
-		return nil, r.wrong("must have one of channel, envelope, end, content, piece and sha256")
+		return nil, r.wrong("must have one of channel, envelope, side, end, content, piece and sha256")
 	}
 	if l.SHA256 != "" {
 		if want := hex.EncodeToString(r.hash.Sum(nil)); l.SHA256 != want || l.Lines != r.lines {
@@ -135,7 +134,7 @@ func (r *Reader) Next() (Part, error) {
 		if err != nil {
 			return Part{}, err
 		}
-		if r.open = l.Envelope != nil || l.Piece != nil; !r.open && l.End == nil {
+		if r.open = l.Envelope != nil || l.Side != nil || l.Piece != nil; !r.open && l.End == nil {
 			r.ahead = l
 		}
 	}
@@ -173,41 +172,48 @@ func (r *Reader) channel(c Channel) (Part, error) {
 	return Part{Channel: c, Metadata: m}, nil
 }
 
-// Envelopes visits the envelopes of the channel that Next returned, and checks that
-// there are as many as were announced. At the last channel's end it reads the
-// checksum as well, so that whoever has read all of them knows them to be whole.
-func (r *Reader) Envelopes(of Channel) iter.Seq2[*envelope.Envelope, error] {
-	return func(yield func(*envelope.Envelope, error) bool) {
-		seq := uint64(0)
+// Envelopes visits the envelopes of the channel that Next returned, with what was kept
+// beside them, and checks that there are as many as were announced. At the last
+// channel's end it reads the checksum as well, so that whoever has read all of them
+// knows them to be whole.
+func (r *Reader) Envelopes(of Channel) iter.Seq2[Entry, error] {
+	return func(yield func(Entry, error) bool) {
+		seq, sides := uint64(0), uint64(0)
 		for {
 			l, err := r.next()
-			if err == nil && l.Envelope != nil {
+			var next Entry
+			switch {
+			case err != nil:
+			case l.Envelope != nil:
 				if seq++; l.Envelope.Sequence != seq || seq > of.Envelopes {
 					err = r.wrong("has sequence %d where %d of %d is due", l.Envelope.Sequence, seq, of.Envelopes)
 				}
-			} else if err == nil {
-				if l.End == nil || l.End.Sequence != seq || seq != of.Envelopes {
-					err = r.wrong("must be the end of a channel of %d envelopes; there were %d", of.Envelopes, seq)
-				} else {
-					r.open, r.end = false, *l.End
-					err = r.peek()
+				next = Entry{Envelope: l.Envelope.envelope()}
+			case l.Side != nil:
+				if sides++; l.Side.Sequence != seq || sides > of.Side {
+					err = r.wrong("has side envelope %d of %d behind sequence %d where %d was the last", sides, of.Side, l.Side.Sequence, seq)
 				}
-				if err == nil {
+				next = Entry{Envelope: l.Side.envelope(), Side: true}
+			case l.End == nil || l.End.Sequence != seq || seq != of.Envelopes || sides != of.Side:
+				err = r.wrong("must be the end of a channel of %d envelopes and %d beside them; there were %d and %d", of.Envelopes, of.Side, seq, sides)
+			default:
+				r.open, r.end = false, *l.End
+				if err = r.peek(); err == nil {
 					return
 				}
 			}
 			if err != nil {
-				yield(nil, err)
+				yield(Entry{}, err)
 				return
 			}
-			if !yield(l.Envelope.envelope(), nil) {
+			if !yield(next, nil) {
 				return
 			}
 		}
 	}
 }
 
-// peek reads ahead, where nothing but the checksum is due.
+// peek reads the next line if only the checksum can follow, and so checks it.
 func (r *Reader) peek() (err error) {
 	if r.left.Channels == 0 && r.left.Contents == 0 {
 		r.ahead, err = r.next()

@@ -63,6 +63,17 @@ func (w *Writer) Envelope(e *envelope.Envelope) error {
 	return w.err
 }
 
+// Side writes an envelope that is kept beside the history, behind the envelope that
+// its sequence names.
+func (w *Writer) Side(e *envelope.Envelope) error {
+	s, err := of(e)
+	if err != nil {
+		return err
+	}
+	w.put(line{Side: s})
+	return w.err
+}
+
 // End ends a channel.
 func (w *Writer) End(e End) error {
 	w.put(line{End: &e})

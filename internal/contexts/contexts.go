@@ -15,7 +15,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Context is a hub with how to reach it and what proves who asks.
+// Context is a hub, how to reach it, and the token to show there.
 type Context struct {
 	Name     string `yaml:"name" json:"name"`
 	Hub      string `yaml:"hub" json:"hub"`
@@ -38,7 +38,7 @@ const mostContexts = 1000
 
 var validName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
-// Path is where the file is, after the environment; empty if that does not tell.
+// Path is the file that the environment names; empty if it names none.
 func Path(lookup func(string) string) string {
 	for _, place := range [][2]string{{"XDG_CONFIG_HOME", "."}, {"HOME", ".config"}, {"APPDATA", "."}} {
 		if dir := lookup(place[0]); dir != "" {
@@ -48,7 +48,7 @@ func Path(lookup func(string) string) string {
 	return ""
 }
 
-// Load reads the file; one that is not there holds nothing.
+// Load reads the file; a file that does not exist holds nothing.
 func Load(path string) (*File, error) {
 	f := &File{path: path}
 	if path == "" {
@@ -115,7 +115,7 @@ func (f *File) Find(name string) (Context, error) {
 	return Context{}, fmt.Errorf("there is no context %q; there are %s", name, strings.Join(f.names(), ", "))
 }
 
-// Add takes a context up, in place of the one of the same name.
+// Add adds a context, or replaces the one of the same name.
 func (f *File) Add(c Context) error {
 	if !validName.MatchString(c.Name) {
 		return fmt.Errorf("%q is not a name for a context; it has letters, digits, '.', '_' and '-', at most 64, and begins with a letter or digit", c.Name)
@@ -125,7 +125,7 @@ func (f *File) Add(c Context) error {
 		return nil
 	}
 	if len(f.Contexts) >= mostContexts {
-		return fmt.Errorf("there are %d contexts, as many as can be; remove one", mostContexts)
+		return fmt.Errorf("there are %d contexts, which is the limit; remove one", mostContexts)
 	}
 	f.Contexts = append(f.Contexts, c)
 	return nil
@@ -150,7 +150,7 @@ func (f *File) Use(name string) error {
 	return nil
 }
 
-// Remove forgets a context.
+// Remove removes a context.
 func (f *File) Remove(name string) error {
 	if _, err := f.Find(name); err != nil {
 		return err

@@ -2,71 +2,89 @@ package demo
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"log/slog"
+	"net/http"
+	"net/url"
 	"strings"
 	"sync"
 	"time"
 
-	"github.com/parley-hub/parley/agent"
 	"github.com/parley-hub/parley/client"
 	v1 "github.com/parley-hub/parley/client/v1"
 	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/fault"
 	"github.com/parley-hub/parley/identity"
 	"github.com/parley-hub/parley/internal/scripted"
+	"github.com/parley-hub/parley/request"
 )
 
 // The lines of the demo. Nobody here has a model.
 var lines = map[string][]scripted.Line{
 	"triage": {
 		{Say: "Checkout is slow since 14:02, errors from the order store.", Set: map[string]any{"area": "database", "severity": 2}},
-		{Say: "Failed over, checkout is fast again. Closing.", Finish: "resolved"},
+		{Say: "Then it is the network's.", Handoff: peerName, Tool: "hand_over", Reason: "packet loss on db-3"},
+		{Say: "Failed over without a restart, checkout is fast again. Closing.", Finish: "resolved"},
 	},
-	"database": {{Say: "Queries are fine, but db-3 drops packets.", Handoff: "network", Tool: "hand_over", Reason: "packet loss on db-3"}},
-	"network":  {{Say: "The switch port of db-3 is failing. Plan: drain db-3, promote its replica, then restart it. Approve?"}},
-	"hana":     {{Say: "Never mind."}, {Say: "Approved, without the restart."}},
+	"hana": {},
 }
 
 const (
+	diagnosis  = "Queries are fine, but db-3 drops packets."
+	plan       = "The switch port of db-3 is failing. Plan: drain db-3, promote its replica, no restart."
 	correction = "Do not restart db-3: it holds the only copy of today's backup."
-	slow       = 400 * time.Millisecond // what a step takes that nobody waits for
+	question   = "Drain db-3 and promote its replica, without the restart?"
+	slow       = 400 * time.Millisecond // how long a step takes that is only there to be seen
 )
 
-// routes routes by speaker and by context.
+// routes is a graph that routes by speaker and by context.
 func routes(id func(string) string) string {
 	return fmt.Sprintf(`{"initial_speaker":%[1]q,"transitions":[
-{"when":{"name":"from_speaker","args":{"agent_id":%[3]q}},"then":{"name":"agent","args":{"agent_id":%[4]q}}},
-{"when":{"name":"from_speaker","args":{"agent_id":%[4]q}},"then":{"name":"agent","args":{"agent_id":%[1]q}}},
+{"when":{"name":"from_speaker","args":{"agent_id":%[2]q}},"then":{"name":"agent","args":{"agent_id":%[1]q}}},
+{"when":{"name":"from_speaker","args":{"agent_id":%[3]q}},"then":{"name":"agent","args":{"agent_id":%[1]q}}},
 {"when":{"name":"context_equals","args":{"key":"area","value":"database"}},"then":{"name":"agent","args":{"agent_id":%[2]q}}},
 {"when":{"name":"context_equals","args":{"key":"area","value":"network"}},"then":{"name":"agent","args":{"agent_id":%[3]q}}}],
 "default_target":{"name":"terminate","args":{"reason":"nobody_responsible"}},"max_turns":12}`,
-		id("triage"), id("database"), id("network"), id("hana"))
+		id("triage"), id("database"), id("network"))
 }
 
-// cast is everyone who takes part, each on a connection of its own.
+// cast is everyone who takes part, each over a connection and a protocol of its own:
+// triage and hana as AG2 clients, database over HPD, network as an AGH peer.
 type cast struct {
+	hub    *v1.Client
 	links  map[string]*client.Identity
 	conns  []*client.Client
+	others map[string]string // ids of those without a link, by name
+	stream *streamer
+	peer   *peer
 	plays  sync.WaitGroup
 	cancel context.CancelFunc
 
-	// resumed is closed when the hub is back and hana's word is there again:
-	// network has worked until then.
+	// resumed is closed when the hub is back and has hana's message again. Until
+	// then network works.
 	resumed chan struct{}
 
-	mu    sync.Mutex
-	heard map[string][]string // by name: ids of what was delivered
+	mu     sync.Mutex
+	opened string              // the incident's channel
+	heard  map[string][]string // by name: ids of what was delivered
 }
 
-func assemble(ctx context.Context, hubURL string) (*cast, error) {
-	c := &cast{links: map[string]*client.Identity{}, heard: map[string][]string{}, resumed: make(chan struct{})}
-	quiet := slog.New(slog.DiscardHandler)
-	for _, name := range []string{"triage", "database", "network", "hana"} {
-		conn, err := client.Dial(ctx, "ws"+strings.TrimPrefix(hubURL, "http"), client.Options{Log: quiet, MaxBackoff: 500 * time.Millisecond})
+func assemble(ctx context.Context, p *process) (c *cast, err error) {
+	c = &cast{links: map[string]*client.Identity{}, others: map[string]string{}, heard: map[string][]string{}, resumed: make(chan struct{})}
+	defer func() {
 		if err != nil {
 			c.leave()
-			return nil, err
+		}
+	}()
+	if c.hub, err = v1.New(p.url, v1.Options{}); err != nil {
+		return c, err
+	}
+	quiet := slog.New(slog.DiscardHandler)
+	for _, name := range []string{"triage", "hana"} {
+		conn, err := client.Dial(ctx, "ws"+strings.TrimPrefix(p.url, "http"), client.Options{Log: quiet, MaxBackoff: 500 * time.Millisecond})
+		if err != nil {
+			return c, err
 		}
 		c.conns = append(c.conns, conn)
 		who := identity.Passport{Name: name, Auth: identity.Auth{Scheme: identity.SchemeNone}}
@@ -74,82 +92,113 @@ func assemble(ctx context.Context, hubURL string) (*cast, error) {
 			who.Kind = identity.Human
 		}
 		if c.links[name], err = conn.Attach(ctx, client.Registration{Passport: who}); err != nil {
-			c.leave()
-			return nil, err
+			return c, err
 		}
 	}
-	return c, nil
+	database, err := c.hub.AddAgent(ctx, v1.Registration{Name: "database"})
+	if err != nil {
+		return c, err
+	}
+	c.others["database"] = database.Passport.ID
+	c.stream = newStreamer(c.hub, "database", diagnosis, c.hears("database"))
+	c.peer, err = joinPeer(ctx, c.hub, p, plan, c.resumed, c.hears("network"))
+	return c, err
 }
 
-func (c *cast) id(name string) string { return c.links[name].ID() }
+// hears notes what somebody is told.
+func (c *cast) hears(name string) func(envelopeID string) {
+	return func(id string) {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.heard[name] = append(c.heard[name], id)
+	}
+}
+
+func (c *cast) id(name string) string {
+	if link := c.links[name]; link != nil {
+		return link.ID()
+	}
+	return c.others[name]
+}
 
 // ids are everyone's, by name.
 func (c *cast) ids() map[string]string {
 	ids := map[string]string{}
-	for name := range c.links {
+	for _, name := range []string{"triage", "database", "network", "hana"} {
 		ids[name] = c.id(name)
 	}
 	return ids
 }
 
 // perform lets everyone play their lines.
-func (c *cast) perform(ctx context.Context) {
+func (c *cast) perform(ctx context.Context, decide func(ctx context.Context, channel string) error) {
 	ctx, c.cancel = context.WithCancel(ctx)
 	for name, link := range c.links {
-		p := &scripted.Participant{Link: link, Lines: scripted.Script(lines[name])}
-		if name == "network" {
-			p.Lines = c.atWork(ctx, p.Lines)
-		}
-		p.Heard = func(e *envelope.Envelope) {
-			c.mu.Lock()
-			defer c.mu.Unlock()
-			c.heard[name] = append(c.heard[name], e.ID)
+		hears := c.hears(name)
+		p := &scripted.Participant{Link: link, Lines: scripted.Script(lines[name]), Heard: func(e *envelope.Envelope) { hears(e.ID) }}
+		if name == "triage" {
+			p.Lines = c.withApproval(ctx, p, decide)
 		}
 		c.plays.Go(func() { _ = p.Run(ctx) }) // what goes wrong shows in the log that is checked
 	}
+	c.plays.Go(func() { c.approve(ctx) })
 }
 
-// atWork are lines that are said once the hub is back.
-func (c *cast) atWork(ctx context.Context, lines scripted.Lines) scripted.Lines {
-	return func(said int, heard string) (scripted.Line, bool) {
-		select {
-		case <-c.resumed:
-		case <-ctx.Done():
+// approve is hana's: whatever she is asked, she approves.
+func (c *cast) approve(ctx context.Context) {
+	hana := c.id("hana")
+	_ = c.hub.FollowRequests(ctx, url.Values{"for": {hana}}, "", func(r *v1.Request) error {
+		if r.State == request.Open && r.For == hana {
+			_, err := c.hub.AnswerRequest(ctx, r.ID, v1.Reply{Choice: "approve", As: hana, Note: "Without the restart.", Digest: r.Action.Digest})
+			return err
 		}
-		return lines(said, heard)
-	}
+		return nil
+	})
 }
 
-// awaitHana waits until hana is back at the hub, and gives her word the time to
-// follow: network would end the round before it.
-func (c *cast) awaitHana(ctx context.Context, url string) error {
-	hub, err := v1.New(url, v1.Options{})
+// ask is triage's: it asks hana, and waits for her answer.
+func (c *cast) ask(ctx context.Context, channel string) (*v1.Request, error) {
+	asked, err := c.hub.Ask(ctx, v1.Asking{Key: "failover", Request: request.Request{
+		Kind: request.Approval, Channel: channel, AskedBy: c.id("triage"), For: c.id("hana"), Title: question,
+		Action:  &request.Action{Name: "fail_over", Arguments: []byte(`{"from":"db-3","restart":false}`)},
+		Choices: []request.Choice{{ID: "approve", Label: "Approve"}, {ID: "deny", Label: "Deny"}},
+	}})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	for {
-		hana, err := hub.Agent(ctx, c.id("hana"))
+	answered, err := c.hub.AwaitRequest(ctx, asked.ID)
+	if err == nil && !request.Approves(answered.Outcome()) {
+		err = fmt.Errorf("hana answered %q", answered.Outcome())
+	}
+	return answered, err
+}
+
+// awaitHana waits until hana is back at the hub, and then a moment for her message:
+// network's answer would end the round before it.
+func (c *cast) awaitHana(ctx context.Context) error {
+	for ctx.Err() == nil {
+		hana, err := c.hub.Agent(ctx, c.id("hana"))
 		if err != nil {
 			return err
 		}
-		wait := slow / 8
 		if hana.Online {
-			wait = 2 * slow
+			pause(ctx, 2*slow)
+			break
 		}
-		select {
-		case <-time.After(wait):
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-		if hana.Online {
-			return nil
-		}
+		pause(ctx, slow/8)
 	}
+	return ctx.Err()
 }
 
 func (c *cast) leave() {
 	if c.cancel != nil {
 		c.cancel()
+	}
+	if c.stream != nil {
+		c.stream.leave()
+	}
+	if c.peer != nil {
+		c.peer.leave()
 	}
 	for _, conn := range c.conns {
 		_ = conn.Close()
@@ -157,13 +206,32 @@ func (c *cast) leave() {
 	c.plays.Wait()
 }
 
-// open opens the incident's channel, as triage, and says the first line.
+// open opens the incident's channel, as triage, once the peer is known, and says the
+// first line.
 func (c *cast) open(ctx context.Context) (string, error) {
-	knobs := fmt.Sprintf(`{"graph":%s,"supervisors":[%q]}`, routes(c.id), c.id("hana"))
-	m, err := c.links["triage"].OpenChannel(ctx, agent.Opening{
-		Type: "workflow", Participants: []string{c.id("database"), c.id("network"), c.id("hana")},
-		Knobs: []byte(knobs), Intent: "incident",
-	})
+	network, err := c.hub.Agent(ctx, peerName)
+	for err != nil && ctx.Err() == nil {
+		pause(ctx, slow/8)
+		network, err = c.hub.Agent(ctx, peerName)
+	}
+	if err != nil {
+		return "", err
+	}
+	c.others["network"] = network.Passport.ID
+	var opened v1.Channel
+	err = c.hub.Call(ctx, http.MethodPost, "/v1/channels", map[string]any{
+		"type": "workflow", "creator": "triage", "intent": "incident", "required_acks": 0,
+		"participants": []string{"database", peerName, "hana"},
+		"knobs":        json.RawMessage(fmt.Sprintf(`{"graph":%s,"supervisors":[%q]}`, routes(c.id), c.id("hana"))),
+	}, &opened)
+	if err != nil {
+		return "", err
+	}
+	c.mu.Lock()
+	c.opened = opened.ID
+	c.mu.Unlock()
+	c.stream.follow(ctx, opened.ID)
+	m, err := c.links["triage"].Channel(ctx, opened.ID)
 	if err != nil {
 		return "", err
 	}
@@ -181,10 +249,26 @@ func (c *cast) correct(ctx context.Context, channel string) error {
 		if !fault.Retryable(err) {
 			return err
 		}
-		select {
-		case <-time.After(100 * time.Millisecond):
-		case <-ctx.Done():
+		pause(ctx, 100*time.Millisecond)
+		if ctx.Err() != nil {
 			return ctx.Err()
 		}
 	}
+}
+
+// withApproval are triage's lines, of which the last is said once it is approved.
+func (c *cast) withApproval(ctx context.Context, p *scripted.Participant, decide func(ctx context.Context, channel string) error) scripted.Lines {
+	script := p.Lines
+	return func(said int, heard string) (scripted.Line, bool) {
+		if said == len(lines["triage"])-1 && decide(ctx, c.channel()) != nil {
+			return scripted.Line{}, false
+		}
+		return script(said, heard)
+	}
+}
+
+func (c *cast) channel() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.opened
 }

@@ -55,13 +55,19 @@ func Run(ctx context.Context, o Options) (err error) {
 
 	playing, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	cast, err := assemble(playing, hub.url)
+	cast, err := assemble(playing, hub)
 	if err != nil {
 		return err
 	}
 	defer cast.leave()
 	a.happened("assembled", map[string]any{"agents": cast.ids()},
-		"triage, database, network and hana (a person) are in. triage opens the incident.\n")
+		`These take part, each in its own protocol:
+  triage    an AG2 client, over a WebSocket
+  database  an HPD client, over HTTP and server-sent events
+  network   an AGH peer, over the hub's NATS server
+  hana      a person
+triage opens the incident.
+`)
 	outcome, err := a.perform(playing, hub, cast)
 	if err != nil {
 		return err

@@ -4,5 +4,5 @@ package demo
 
 import "os/exec"
 
-// endWithParent has no means here: a demo that is killed leaves its hub.
+// endWithParent does nothing on this system: a demo that is killed leaves its hub running.
 func endWithParent(*exec.Cmd) {}

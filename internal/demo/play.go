@@ -22,33 +22,29 @@ type outcome struct {
 // perform lets the incident run, kills the hub in the middle of network's turn
 // and starts it again, and returns when the channel has closed.
 func (a show) perform(ctx context.Context, hub *process, c *cast) (*outcome, error) {
-	c.perform(ctx)
+	c.perform(ctx, a.approval(c))
 	channel, err := c.open(ctx)
 	if err != nil {
 		return nil, err
 	}
-	watcher, err := v1.New(hub.url, v1.Options{})
-	if err != nil {
-		return nil, err
-	}
-	shown, err := watcher.Channel(ctx, channel)
+	shown, err := c.hub.Channel(ctx, channel)
 	if err != nil {
 		return nil, err
 	}
 	accident := make(chan error, 1)
 	begun := false
 	closed := false
-	err = watcher.FollowEvents(ctx, channel, v1.EventQuery{}, func(f v1.Frame) error {
+	err = c.hub.FollowEvents(ctx, channel, v1.EventQuery{}, func(f v1.Frame) error {
 		ev, err := v1.ParseEvent(f.Data)
 		if err != nil {
 			return err
 		}
 		if a.JSON {
 			a.happened("envelope", map[string]any{"envelope": ev.Raw}, "")
-		} else {
+		} else if !told[ev.Type] {
 			a.say("%s", a.Line(shown, ev))
 		}
-		if ev.Type == envelope.TypePacket && ev.Sender == c.id("database") {
+		if ev.Type == envelope.TypeTaskStarted && ev.Sender == c.id("network") && !begun {
 			begun = true
 			go func() { accident <- a.accident(ctx, hub, c, channel) }()
 		}
@@ -68,13 +64,30 @@ func (a show) perform(ctx context.Context, hub *process, c *cast) (*outcome, err
 	return &outcome{channel: channel, cast: c}, nil
 }
 
+// told are types of events that the demo tells of in words of its own.
+var told = map[string]bool{
+	envelope.TypeTaskStarted: true, envelope.TypeRequest: true, envelope.TypeAnswer: true,
+}
+
+// approval is how triage gets its last step approved.
+func (a show) approval(c *cast) func(ctx context.Context, channel string) error {
+	return func(ctx context.Context, channel string) error {
+		a.happened("approval_asked", map[string]any{"by": c.id("triage"), "title": question}, "   … triage asks hana to approve: %s", question)
+		answered, err := c.ask(ctx, channel)
+		if err == nil {
+			a.happened("approved", map[string]any{"by": c.id("hana"), "choice": answered.Outcome()}, "   … hana answers: %s. %s", answered.Outcome(), answered.Answer.Note)
+		}
+		return err
+	}
+}
+
 // accident happens while network works on its turn: hana objects, and the hub
 // is killed and started again.
 func (a show) accident(ctx context.Context, hub *process, c *cast, channel string) error {
 	said := make(chan error, 1)
 	time.AfterFunc(slow, func() {
 		a.happened("objection", map[string]any{"by": c.id("hana"), "text": correction},
-			"   … network is at work. hana objects; her word waits for the end of the round.")
+			"   … network has taken the work; hana objects")
 		said <- c.correct(ctx, channel)
 	})
 	time.Sleep(2 * slow)
@@ -87,7 +100,7 @@ func (a show) accident(ctx context.Context, hub *process, c *cast, channel strin
 		return err
 	}
 	a.happened("hub_back", nil, "   *** the hub is back; everyone resumes where they were ***")
-	if err := c.awaitHana(ctx, hub.url); err != nil {
+	if err := c.awaitHana(ctx); err != nil {
 		return err
 	}
 	close(c.resumed)
@@ -113,7 +126,7 @@ func (o *outcome) check(ctx context.Context, hub *v1.Client) (*checked, error) {
 		return nil, err
 	}
 	result := &checked{length: len(log), reason: ch.CloseReason}
-	wanted := []string{"triage", "database", "hana", "network", "hana", "triage"}
+	wanted := []string{"triage", "database", "triage", "hana", peerName, "triage"}
 	var spoke []string
 	for i, ev := range log {
 		if ev.Sequence != uint64(i+1) {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net"
 	"net/url"
 	"os"
 	"os/exec"
@@ -15,6 +16,7 @@ import (
 type process struct {
 	dir, log string
 	url      string
+	nats     string // address of its NATS server
 	cmd      *exec.Cmd
 }
 
@@ -33,12 +35,18 @@ func (h *process) start(ctx context.Context) error {
 		}
 		listen = at.Host
 	}
+	if h.nats == "" {
+		if h.nats, err = freeAddress(ctx); err != nil {
+			return err
+		}
+	}
 	log, err := os.OpenFile(h.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
 	}
 	defer log.Close()
-	h.cmd = exec.Command(self, "serve", "-o", "json", "--data", h.dir, "--listen", listen) //nolint:noctx // stop ends it, and kill before
+	args := []string{"serve", "-o", "json", "--data", h.dir, "--listen", listen, "--nats", h.nats, "--set", "hpd.user=database"}
+	h.cmd = exec.Command(self, args...) //nolint:noctx // stop ends it, and kill before
 	h.cmd.Stderr = log
 	endWithParent(h.cmd)
 	out, err := h.cmd.StdoutPipe()
@@ -73,6 +81,16 @@ func (h *process) start(ctx context.Context) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+}
+
+// freeAddress is one at which nobody listens. The hub must know it before it
+// starts, because peers look for it there again after the crash.
+func freeAddress(ctx context.Context) (string, error) {
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	return l.Addr().String(), l.Close()
 }
 
 // kill ends the hub as a crash would.

@@ -4,6 +4,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -42,7 +43,7 @@ type Finding struct {
 	Remedy  string  `json:"remedy,omitempty"`
 }
 
-// Patient is what is looked at.
+// Patient is the machine, and perhaps the hub, to examine.
 type Patient struct {
 	Dir     string // the data folder; it need not exist yet
 	MinFree int64  // bytes that data.min_free wants
@@ -70,9 +71,7 @@ func Examine(ctx context.Context, p Patient) []Finding {
 	if p.Now == nil {
 		p.Now = time.Now
 	}
-	if p.FirstEvent == 0 {
-		p.FirstEvent = time.Second
-	}
+	p.FirstEvent = cmp.Or(p.FirstEvent, time.Second)
 	findings := []Finding{version(p), clock(p.Now()), fileLimit(p.Connections)}
 	if dir, err := os.MkdirTemp(existing(p.Dir), ".parley-doctor-"); err != nil {
 		findings = append(findings, Finding{
@@ -99,8 +98,8 @@ func Worst(findings []Finding) Verdict {
 	return Fine
 }
 
-// existing is the nearest path above dir that exists; one that is no folder is
-// what stands in the way.
+// existing is dir, or the nearest path above it that exists. If that is not a
+// folder, dir cannot be made.
 func existing(dir string) string {
 	for {
 		if _, err := os.Lstat(dir); err == nil {
@@ -118,7 +117,7 @@ func version(p Patient) Finding {
 	return Finding{"version", Fine, fmt.Sprintf("parley %s, %s, %s/%s, %d cores", p.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU()), ""}
 }
 
-// firstRelease is before any clock that is right.
+// firstRelease is a time in the past: a clock before it is wrong.
 var firstRelease = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
 func clock(now time.Time) Finding {
@@ -247,7 +246,7 @@ func ask(ctx context.Context, p Patient, path string) (answer, error) {
 	return answer{code: got.StatusCode, status: got.Status, date: got.Header.Get("Date"), body: raw}, err
 }
 
-// maxSkew is more than the answer's way and its whole seconds explain.
+// maxSkew is more than the answer's travel time and rounding to seconds explain.
 const maxSkew = 3 * time.Second
 
 func skew(got answer, now time.Time) Finding {
@@ -286,8 +285,8 @@ var shapedLikeID = regexp.MustCompile(`^[0-9a-f]{32}$`)
 // maxPages bounds how much of a directory is looked at.
 const maxPages = 1000
 
-// names looks for agents whose name looks like an id: a hub refuses them now,
-// and did not always.
+// names looks for agents whose name looks like an id: hubs refuse such names now,
+// but older ones did not.
 func names(ctx context.Context, p Patient) Finding {
 	var odd []string
 	after := ""

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Group is a set of loops. Its zero value is not ready; use New.
+// Group is a set of loops. Use New: the zero value does not work.
 type Group struct {
 	ctx    context.Context
 	cancel context.CancelFunc

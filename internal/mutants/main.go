@@ -1,7 +1,7 @@
 // Command mutants runs mutation testing over folders of pure packages and
 // explains the survivors. The mutating is done by gremlins; this command
-// keeps it away from everything it need not copy, sums up, and puts a word
-// why beside each mutant that no test kills. It never changes the tree.
+// copies only what it needs, sums up, and gives the reason for each mutant that no
+// test kills. It never changes the tree.
 package main
 
 import (

@@ -12,15 +12,16 @@ import (
 
 	"github.com/parley-hub/parley/channel"
 	"github.com/parley-hub/parley/envelope"
+	"github.com/parley-hub/parley/internal/bundle"
 )
 
 // Difference is where behaviour differs.
 type Difference struct {
-	Sequence uint64 `json:"sequence"` // 0: of the whole
+	Sequence uint64 `json:"sequence"` // 0: the channel as a whole
 	Says     string `json:"says"`
 }
 
-// Made reports whether the hub itself wrote an envelope: it was not judged.
+// Made reports whether the hub itself wrote an envelope: adapters do not judge those.
 type Made func(*envelope.Envelope) bool
 
 // Fold folds the history of one channel.
@@ -69,6 +70,14 @@ func (f *Fold) Next(e *envelope.Envelope) Step {
 	return step
 }
 
+// Beside folds an envelope that is kept beside the history.
+func (f *Fold) Beside(e *envelope.Envelope) {
+	e.Channel = f.meta.ID
+	if folder, ok := f.adapter.(channel.SideFolder); ok {
+		f.state = folder.FoldSide(f.state, e)
+	}
+}
+
 func (f *Fold) supervised(e *envelope.Envelope) bool {
 	by, ok := f.adapter.(channel.Supervised)
 	return ok && by.Supervisor(&f.meta, f.state, e.Sender)
@@ -91,7 +100,7 @@ type Outcome struct {
 
 // Compare folds a channel and compares with what is recorded of it. The end is
 // asked for when all envelopes were read.
-func Compare(a channel.Adapter, m *channel.Metadata, envelopes iter.Seq2[*envelope.Envelope, error], recorded func() Outcome, made Made) ([]Difference, error) {
+func Compare(a channel.Adapter, m *channel.Metadata, envelopes iter.Seq2[bundle.Entry, error], recorded func() Outcome, made Made) ([]Difference, error) {
 	fold, err := New(a, m, made)
 	if err != nil {
 		return nil, err
@@ -102,7 +111,11 @@ func Compare(a channel.Adapter, m *channel.Metadata, envelopes iter.Seq2[*envelo
 		if err != nil {
 			return nil, err
 		}
-		step := fold.Next(e)
+		if e.Side {
+			fold.Beside(e.Envelope)
+			continue
+		}
+		step := fold.Next(e.Envelope)
 		if step.Refused != "" {
 			found.add(e.Seq, "what %s sent was accepted, and would be refused: %s", e.Sender, step.Refused)
 		}
@@ -136,7 +149,7 @@ func Compare(a channel.Adapter, m *channel.Metadata, envelopes iter.Seq2[*envelo
 
 // CompareKnobs folds a channel with the knobs it had and with others, and compares
 // what the adapter makes of each envelope.
-func CompareKnobs(a channel.Adapter, m *channel.Metadata, knobs []byte, envelopes iter.Seq2[*envelope.Envelope, error], made Made) ([]Difference, error) {
+func CompareKnobs(a channel.Adapter, m *channel.Metadata, knobs []byte, envelopes iter.Seq2[bundle.Entry, error], made Made) ([]Difference, error) {
 	with := *m
 	with.Knobs = knobs
 	before, err := New(a, m, made)
@@ -152,7 +165,12 @@ func CompareKnobs(a channel.Adapter, m *channel.Metadata, knobs []byte, envelope
 		if err != nil {
 			return nil, err
 		}
-		was, now := before.Next(e), after.Next(e)
+		if e.Side {
+			before.Beside(e.Envelope)
+			after.Beside(e.Envelope)
+			continue
+		}
+		was, now := before.Next(e.Envelope), after.Next(e.Envelope)
 		switch {
 		case now.Refused != was.Refused && now.Refused != "":
 			found.add(e.Seq, "what %s sent would be refused: %s", e.Sender, now.Refused)
@@ -169,7 +187,8 @@ func CompareKnobs(a channel.Adapter, m *channel.Metadata, knobs []byte, envelope
 	return found, nil
 }
 
-// maxFound is how many differences are told: one early on makes all later ones.
+// maxFound is how many differences are reported: an early one usually causes all
+// later ones.
 const maxFound = 1000
 
 type list []Difference

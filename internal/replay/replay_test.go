@@ -9,6 +9,7 @@ import (
 	"github.com/parley-hub/parley/adapter/conversation"
 	"github.com/parley-hub/parley/channel"
 	"github.com/parley-hub/parley/envelope"
+	"github.com/parley-hub/parley/internal/bundle"
 	"github.com/parley-hub/parley/internal/replay"
 )
 
@@ -22,14 +23,14 @@ func talk() *channel.Metadata {
 	return m
 }
 
-func said(by ...string) iter.Seq2[*envelope.Envelope, error] {
-	return func(yield func(*envelope.Envelope, error) bool) {
+func said(by ...string) iter.Seq2[bundle.Entry, error] {
+	return func(yield func(bundle.Entry, error) bool) {
 		for n, sender := range by {
 			if sender == "" {
-				yield(nil, errors.New("cut off"))
+				yield(bundle.Entry{}, errors.New("cut off"))
 				return
 			}
-			if !yield(&envelope.Envelope{ID: string(rune('0' + n)), Seq: uint64(n + 1), Sender: sender, Type: envelope.TypeText, Data: []byte(`{"text":"x"}`)}, nil) {
+			if !yield(bundle.Entry{Envelope: &envelope.Envelope{ID: string(rune('0' + n)), Seq: uint64(n + 1), Sender: sender, Type: envelope.TypeText, Data: []byte(`{"text":"x"}`)}}, nil) {
 				return
 			}
 		}
@@ -44,7 +45,7 @@ func outcome(t *testing.T, by ...string) replay.Outcome {
 		t.Fatal(err)
 	}
 	for e := range said(by...) {
-		fold.Next(e)
+		fold.Next(e.Envelope)
 	}
 	state, err := fold.State()
 	if err != nil {

@@ -63,16 +63,16 @@ func describe(ev *v1.Event) (text string, quiet bool) {
 	return ev.Type + " " + string(ev.Data), strings.HasPrefix(ev.Type, "ag2.")
 }
 
-// Dim is a text that stands back.
+// Dim is a text in a weaker colour.
 func Dim(s string) string { return "\x1b[2m" + s + "\x1b[0m" }
 
-// Bold is a text that stands out.
+// Bold is a text in bold.
 func Bold(s string) string { return "\x1b[1m" + s + "\x1b[0m" }
 
-// Reverse is a text in exchanged colours.
+// Reverse is a text with foreground and background exchanged.
 func Reverse(s string) string { return "\x1b[7m" + s + "\x1b[0m" }
 
-// Red is a text that warns.
+// Red is a text in red, for warnings.
 func Red(s string) string { return "\x1b[1;31m" + s + "\x1b[0m" }
 
 // paint gives each name a colour of its own.

@@ -10,9 +10,9 @@ import (
 	"unicode/utf8"
 )
 
-// Clean shows control characters instead of sending them: what an agent calls
-// itself or says must not move a terminal's cursor or set its title. Line
-// breaks and tabs of the text itself stay.
+// Clean shows control characters instead of sending them: the names and texts of
+// agents must not move a terminal's cursor or set its title. Line breaks and tabs of
+// the text itself stay.
 func Clean(s string) string {
 	if !strings.ContainsFunc(s, controls) && utf8.ValidString(s) {
 		return s

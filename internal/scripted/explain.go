@@ -15,7 +15,7 @@ var (
 	wrongKind    = regexp.MustCompile("cannot unmarshal !!(\\w+)(?: `(.*)`)? into (.+)")
 )
 
-// kinds are how a script's author calls what stands in a file and what belongs
+// kinds are the words of a script's author for what a file holds and what belongs
 // there.
 var kinds = map[string]string{
 	"seq": "a list", "map": "a map", "str": "text", "int": "a number", "float": "a number", "bool": "true or false", "null": "nothing",
@@ -23,8 +23,8 @@ var kinds = map[string]string{
 	"map[string]interface {}": "a map", "[]string": "a list of names",
 }
 
-// Explain says what is wrong with a script in its author's words: the decoder
-// speaks of the types of this program.
+// Explain says what is wrong with a script in its author's words. The decoder's own
+// errors name this program's types.
 func Explain(err error) error {
 	var wrong *yaml.TypeError
 	if !errors.As(err, &wrong) {

@@ -75,7 +75,7 @@ func (p *Participant) Run(ctx context.Context) error {
 			if fault.CodeOf(err) != fault.Protocol {
 				return err
 			}
-			// Out of turn after all: whoever spoke first has it.
+			// Another participant spoke first: it is no longer this one's turn.
 		}
 		if err := d.Ack(ctx); err != nil && ctx.Err() == nil {
 			return err

@@ -78,8 +78,8 @@ func (s *stage) say(link *agenttest.Link, channelID, data string) string {
 	return id
 }
 
-// said is what stands in a channel's log besides its life, once nothing
-// happens any more.
+// said is what a channel's log holds besides its lifecycle, once nothing happens
+// any more.
 func (s *stage) said(link *agenttest.Link, channelID string) []string {
 	s.t.Helper()
 	synctest.Wait()
@@ -257,7 +257,7 @@ func TestWorkflow(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			// Unasked, too, one speaks like this.
+			// A participant may also speak without being asked.
 			if err := (&scripted.Participant{Link: alice}).Speak(context.Background(), m, scripted.Line{Say: "go"}, ""); err != nil {
 				t.Fatal(err)
 			}

@@ -158,7 +158,7 @@ func TestEventsAtHandAreWrittenTogether(t *testing.T) {
 		synctest.Wait()
 		// The comment is written with the events of the next turn.
 		writes, _ = w.seen()
-		if last := writes[len(writes)-1]; !strings.HasPrefix(last, ": still here\n\n") {
+		if last := writes[len(writes)-1]; !strings.HasPrefix(last, ": keepalive\n\n") {
 			t.Errorf("after a silence: %q", last)
 		}
 		cancel()

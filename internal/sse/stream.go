@@ -155,7 +155,7 @@ func (s *Stream) Run(ctx context.Context, next func() (wake <-chan struct{}, err
 		select {
 		case <-wake:
 		case <-quiet.C:
-			s.Comment("still here")
+			s.Comment("keepalive")
 		case <-ctx.Done():
 			return ctx.Err()
 		}

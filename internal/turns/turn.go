@@ -9,7 +9,7 @@ import (
 )
 
 // Turn is one request or stream that takes turns with others of its principal.
-// It is used by one goroutine. A nil turn is always there: its work is not
+// It is used by one goroutine. A nil turn never waits, and its work is not
 // counted.
 type Turn struct {
 	gate *Gate

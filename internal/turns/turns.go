@@ -1,6 +1,6 @@
-// Package turns shares work between those who ask for it: each principal has
-// one piece of its work done at a time, and in a second no more than a share of
-// a rate. It never drops work; whoever is ahead of its share waits.
+// Package turns shares work between those who ask for it: each principal has one
+// piece of its work done at a time, and in a second no more than a share of a rate.
+// It never drops work; a principal that is ahead of its share waits.
 package turns
 
 import (
@@ -11,10 +11,10 @@ import (
 // shares is how many principals can use all there is.
 const shares = 4
 
-// Gate bounds work in bytes a second, of all together and a quarter of it for
-// each principal. A principal may be ahead of its share by one second, and by
-// one piece of work, so that any piece can be done; of a large piece no more than
-// a share counts for the others.
+// Gate bounds work in bytes a second, of all together and a quarter of it for each
+// principal. A principal may be ahead of its share by one second, and by one piece of
+// work, so that any piece can be done; a large piece counts against the total with no
+// more than one share.
 type Gate struct {
 	rate float64 // bytes a second
 

@@ -12,8 +12,8 @@ import (
 // Code is the code of a close frame.
 type Code uint16
 
-// Close codes. A client that gets GoingAway or SlowReader may come back; one
-// that gets another should not without a change.
+// Close codes. A client that gets GoingAway, SlowReader or TryAgain may come back;
+// one that gets another should not without a change.
 const (
 	Normal     Code = 1000
 	GoingAway  Code = 1001
@@ -23,6 +23,7 @@ const (
 	TooLarge   Code = 1009
 	Internal   Code = 1011
 	SlowReader Code = 1013
+	TryAgain   Code = 1013
 )
 
 // CloseError ends a connection with a close code that the peer is told.

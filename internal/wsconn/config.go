@@ -1,6 +1,7 @@
 package wsconn
 
 import (
+	"cmp"
 	"log/slog"
 	"time"
 )
@@ -36,26 +37,18 @@ type Limits struct {
 }
 
 func (c Config) withDefaults() Config {
-	if c.Log == nil {
-		c.Log = slog.Default()
-	}
+	c.Log = cmp.Or(c.Log, slog.Default())
 	if c.Now == nil {
 		c.Now = time.Now
 	}
 	l := &c.Limits
-	setDefault(&l.Connections, 20_000)
-	setDefault(&l.FrameBytes, 1<<20)
-	setDefault(&l.QueueBytes, 8<<20)
-	setDefault(&l.Handshake, 10*time.Second)
-	setDefault(&l.Message, 30*time.Second)
-	setDefault(&l.Ping, 20*time.Second)
-	setDefault(&l.Pong, 20*time.Second)
-	setDefault(&l.Write, 30*time.Second)
+	l.Connections = cmp.Or(l.Connections, 20_000)
+	l.FrameBytes = cmp.Or(l.FrameBytes, 1<<20)
+	l.QueueBytes = cmp.Or(l.QueueBytes, 8<<20)
+	l.Handshake = cmp.Or(l.Handshake, 10*time.Second)
+	l.Message = cmp.Or(l.Message, 30*time.Second)
+	l.Ping = cmp.Or(l.Ping, 20*time.Second)
+	l.Pong = cmp.Or(l.Pong, 20*time.Second)
+	l.Write = cmp.Or(l.Write, 30*time.Second)
 	return c
-}
-
-func setDefault[T int | time.Duration](field *T, value T) {
-	if *field == 0 {
-		*field = value
-	}
 }

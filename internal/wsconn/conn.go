@@ -11,16 +11,20 @@ import (
 	"time"
 
 	"github.com/gobwas/ws"
+
+	"github.com/parley-hub/parley/internal/gate"
 )
 
 // Conn is one connection. One goroutine reads; others come and go with the
 // work. All methods may be called at any time from any goroutine.
 type Conn struct {
-	server  *Server
-	handler Handler
-	id      string
-	peer    string
-	net     net.Conn
+	server   *Server
+	handler  Handler
+	gatherer Gatherer // the handler, if it is one
+	id       string
+	peer     string
+	net      net.Conn
+	gate     gate.Gate
 
 	in         reader
 	out        queue
@@ -28,7 +32,7 @@ type Conn struct {
 
 	heard  atomic.Int64 // when anything arrived last
 	pinged atomic.Bool
-	over   atomic.Bool           // messages are read and dropped
+	over   atomic.Bool           // messages that arrive are dropped
 	cause  atomic.Pointer[error] // why the connection ends, if not the peer's wish
 }
 
@@ -109,15 +113,27 @@ func (c *Conn) read() (err error) {
 	for {
 		op, payload, err := c.in.next()
 		if err != nil {
+			c.drained()
 			return err
 		}
 		if c.over.Load() {
 			continue
 		}
 		c.server.stats.messages.Add(1)
+		if err := c.gate.Ask(c.server.ctx); err != nil {
+			c.drained()
+			return &CloseError{TryAgain, err.Error()}
+		}
 		if err := c.handler.Message(payload, op == ws.OpBinary); err != nil {
 			return err
 		}
+	}
+}
+
+// drained tells a handler that gathers messages that no more have been read.
+func (c *Conn) drained() {
+	if c.gatherer != nil {
+		c.gatherer.Drained()
 	}
 }
 

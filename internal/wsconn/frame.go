@@ -18,6 +18,8 @@ type Frame struct {
 	// with the same Stream and Tail keep their order among each other.
 	Priority Priority
 	Stream   string
+	// Now says that nothing is about to follow that one write could send too.
+	Now bool
 
 	control ws.OpCode // zero: a message
 }

@@ -37,7 +37,11 @@ func (q *queue) insert(f Frame) {
 	}
 	if !q.writing {
 		q.moved = time.Now()
-		q.writing = q.conn.Go(q.write)
+		if f.Now {
+			q.writing = q.conn.Go(q.write)
+		} else {
+			q.writing = q.conn.Go(q.gather)
+		}
 	}
 }
 

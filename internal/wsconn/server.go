@@ -10,6 +10,7 @@ import (
 
 	"github.com/gobwas/ws"
 
+	"github.com/parley-hub/parley/internal/gate"
 	"github.com/parley-hub/parley/internal/logsample"
 )
 
@@ -64,6 +65,14 @@ type Handler interface {
 	LogAttrs() []any
 }
 
+// Gatherer is a Handler that may put off what it does with a message until it has
+// all that were read from the socket together.
+type Gatherer interface {
+	Handler
+	// Drained is called after the last of them, and before ReadingEnded.
+	Drained()
+}
+
 // Accept upgrades a request or refuses it. Open makes the handler, and must not
 // use the connection yet, which lives on after Accept returns. The id and the
 // peer are for the log. It reports whether the connection is open and in All.
@@ -75,19 +84,20 @@ func (s *Server) Accept(w http.ResponseWriter, r *http.Request, id, peer string,
 		http.Error(w, why, http.StatusServiceUnavailable)
 		return false
 	}
-	c := &Conn{server: s, id: id, peer: peer}
+	c := &Conn{server: s, id: id, peer: peer, gate: gate.Of(r.Context())}
 	c.handler = open(c)
+	c.gatherer, _ = c.handler.(Gatherer)
 	upgrader := s.upgrader
 	upgrader.Header = w.Header() // what hardens every answer
 	nc, rw, _, err := upgrader.Upgrade(r, w)
 	if err != nil {
 		s.release()
+		s.refused(peer, err.Error())
 		// The upgrader has answered the request, and leaves the connection
 		// open: nobody else has it.
 		if nc != nil {
 			_ = nc.Close()
 		}
-		s.refused(peer, err.Error())
 		return false
 	}
 	early := make([]byte, rw.Reader.Buffered())

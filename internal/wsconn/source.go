@@ -10,9 +10,6 @@ type plainSource struct {
 }
 
 func (s *plainSource) read(r *reader) (int, error) {
-	if r.start != r.end {
-		return s.conn.Read(r.borrow())
-	}
 	r.giveBack()
 	n, err := s.conn.Read(s.first[:])
 	if n > 0 {

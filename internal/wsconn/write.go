@@ -18,11 +18,16 @@ const largeBody = 32 << 10
 
 var flushBuffers = sync.Pool{New: func() any { return new([]byte) }}
 
+// gather is write for frames that others may follow: yielding first puts them into
+// the same write. It only saves system calls; the frames keep their order either
+// way.
+func (q *queue) gather() {
+	runtime.Gosched()
+	q.write()
+}
+
 // write empties the queue and ends.
 func (q *queue) write() {
-	// The sender may queue more frames: yielding first puts them into the same
-	// write. It only saves system calls; the frames keep their order either way.
-	runtime.Gosched()
 	var spare []Frame
 	for {
 		b := q.take(spare)
@@ -164,8 +169,8 @@ func (q *queue) flush(batch []Frame, closing bool) error {
 	return q.send(buf, closing)
 }
 
-// writeBytes is how much one deadline is for: whoever takes that much in time
-// may take as long as it likes for a large message.
+// writeBytes is how much one deadline is for: a peer that reads that much within each
+// deadline may take as long as it needs for a large message.
 const writeBytes = 4 * flushBytes
 
 func (q *queue) send(buf []byte, closing bool) error {
@@ -186,8 +191,8 @@ func (q *queue) sendParts(parts net.Buffers, closing bool) error {
 	return err
 }
 
-// begin gives the peer its time for a write. Whoever is to be cut off has been
-// given the rest of it already.
+// begin gives the peer its time for a write. A peer that is about to be cut off keeps
+// the deadline that it has.
 func (q *queue) begin(closing bool) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -12,12 +12,14 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/gobwas/ws"
 	"github.com/gobwas/ws/wsutil"
 
+	"github.com/parley-hub/parley/internal/gate"
 	"github.com/parley-hub/parley/internal/wsconn"
 )
 
@@ -87,26 +89,32 @@ func (b *lockedBuffer) String() string {
 	return b.buf.String()
 }
 
-func newRig(t *testing.T, limits wsconn.Limits) *rig {
+func newRig(t *testing.T, limits wsconn.Limits) *rig { return newGatedRig(t, limits, nil) }
+
+func newGatedRig(t *testing.T, limits wsconn.Limits, g gate.Gate) *rig {
 	t.Helper()
 	r := &rig{}
 	r.Server = wsconn.New(wsconn.Config{Keys: "echo.limits", Limits: limits, Log: slog.New(slog.NewTextHandler(&r.log, nil))})
-	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		w.Header().Set("X-Content-Type-Options", "nosniff")
-		r.Accept(w, req, "one", req.RemoteAddr, func(c *wsconn.Conn) wsconn.Handler {
-			e := &echo{conn: c}
-			r.mu.Lock()
-			defer r.mu.Unlock()
-			r.handler = append(r.handler, e)
-			return e
-		})
-	}))
+	web := httptest.NewServer(r.serve(g))
 	r.url = "ws" + strings.TrimPrefix(web.URL, "http")
 	t.Cleanup(func() {
 		_ = r.Close(t.Context())
 		web.Close()
 	})
 	return r
+}
+
+func (r *rig) serve(g gate.Gate) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		w.Header().Set("X-Content-Type-Options", "nosniff")
+		r.Accept(w, req.WithContext(gate.With(req.Context(), g)), "one", req.RemoteAddr, func(c *wsconn.Conn) wsconn.Handler {
+			e := &echo{conn: c}
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			r.handler = append(r.handler, e)
+			return e
+		})
+	})
 }
 
 func (r *rig) dial(t *testing.T) net.Conn {
@@ -157,6 +165,26 @@ func TestMessagesAreAnsweredInKind(t *testing.T) {
 			t.Fatalf("got opcode %d %q, error %v, want %d %q", f.Header.OpCode, f.Payload, err, want.op, want.body)
 		}
 	}
+}
+
+// TestAGateThatCloses ends a connection that was open before, with a code to come
+// back, and the handler never sees the message.
+func TestAGateThatCloses(t *testing.T) {
+	t.Parallel()
+	var shut atomic.Bool
+	c := newGatedRig(t, wsconn.Limits{}, func(context.Context) error {
+		if shut.Load() {
+			return errors.New("node b serves at https://b:7440")
+		}
+		return nil
+	}).dial(t)
+	send(t, c, ws.NewTextFrame([]byte("text")))
+	if f, err := ws.ReadFrame(c); err != nil || string(f.Payload) != "<text>" {
+		t.Fatalf("got %q, error %v", f.Payload, err)
+	}
+	shut.Store(true)
+	send(t, c, ws.NewTextFrame([]byte("text")))
+	wantClosed(t, c, wsconn.TryAgain, "node b serves at https://b:7440")
 }
 
 func TestAHandlerSaysHowItEnds(t *testing.T) {

@@ -80,7 +80,7 @@ func (h *hub) start() {
 	}
 }
 
-// kill ends the hub without a word.
+// kill kills the hub's process.
 func (h *hub) kill() {
 	if h.cmd != nil {
 		_ = h.cmd.Process.Kill()

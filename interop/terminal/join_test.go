@@ -73,6 +73,31 @@ func TestJoinAsInvited(t *testing.T) {
 	w.shows("ended with 0")
 }
 
+// An invitation is declined: it is not opened, and whoever asked is told.
+func TestJoinDeclines(t *testing.T) {
+	t.Parallel()
+	h, _ := room(t)
+	opening := h.command("channels", "open", "consulting", "zoe", "--as", "hana", "-o", "json")
+	var said strings.Builder
+	opening.Stderr = &said
+	if err := opening.Start(); err != nil { // it ends when the invitation is declined
+		t.Fatal(err)
+	}
+	w := openWindow(t, h, 80, 24, "join zoe")
+	w.shows("zoe: 1 waiting", "invitation")
+	w.keys("Enter")
+	w.shows("zoe is invited: /accept or /decline")
+	w.types("/decline")
+	w.keys("Enter")
+	w.shows("ended with 0")
+	if err := opening.Wait(); err == nil || !strings.Contains(said.String(), "invite_rejected") {
+		t.Errorf("%v: %s", err, said.String())
+	}
+	if out := h.run("join", "zoe"); !strings.Contains(out, "Nothing waits for zoe") {
+		t.Errorf("%s", out)
+	}
+}
+
 // What is typed while the hub is away is said once when it is back.
 func TestJoinSurvivesARestart(t *testing.T) {
 	t.Parallel()

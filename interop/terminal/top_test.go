@@ -21,10 +21,13 @@ func room(t *testing.T) (h *hub, channel string) {
 func TestTopShowsTheHub(t *testing.T) {
 	t.Parallel()
 	h, channel := room(t)
-	h.ask(channel, map[string]any{
-		"kind": "approval", "asked_by": "parrot", "for": "hana", "title": "Sail \x1b[2J\nnow?",
-		"choices": []map[string]any{{"id": "approve"}, {"id": "deny"}},
-	})
+	ask := func(title string) {
+		h.ask(channel, map[string]any{
+			"kind": "approval", "asked_by": "parrot", "for": "hana", "title": title,
+			"choices": []map[string]any{{"id": "approve"}, {"id": "deny"}},
+		})
+	}
+	ask("Sail \x1b[2J\nnow?")
 	w := openWindow(t, h, 80, 24, "top --interval 200ms")
 	w.shows("parley ", "admitted ", "delivered ", "sync p99 ", "disk ", " connections", "1 channels (1)", "2 requests (1)", "3 agents (3)", "harbour talk")
 
@@ -37,12 +40,16 @@ func TestTopShowsTheHub(t *testing.T) {
 
 	w.keys("2")
 	w.shows(`Sail \x1b[2J\nnow?`)
-	w.keys("a")
-	w.shows("a again: approve")
-	w.keys("a")
-	w.shows("No request is open.")
-	if out := h.run("requests", "list", "--state", "answered", "-o", "json"); !strings.Contains(out, `"choice":"approve"`) {
-		t.Errorf("%s", out)
+	for key, choice := range map[string]string{"a": "approve", "d": "deny"} {
+		w.keys(key)
+		w.shows(key + " again: " + choice)
+		w.keys(key)
+		w.shows("No request is open.")
+		if out := h.run("requests", "list", "--state", "answered", "-o", "json"); !strings.Contains(out, `"choice":"`+choice+`"`) {
+			t.Errorf("%s: %s", key, out)
+		}
+		ask("Dive?")
+		w.shows("Dive?")
 	}
 
 	w.keys("3")

@@ -26,28 +26,65 @@ func BenchmarkAppend(b *testing.B) {
 			name := natsServers{}.create(b, 1, 1)
 			n := openNode(b, "a", dial(b, name)).take()
 			b.ResetTimer()
-			var wg sync.WaitGroup
-			for w := range writers {
-				log := history.Of().In("log", fmt.Sprint(w))
-				wg.Go(func() {
-					for i := w; i < b.N; i += writers {
-						batch := text(string(data))
-						batch.Appends[0].Log = log
-						ticket, err := n.Append(n.ctx, batch)
-						if err == nil {
-							err = ticket.Wait(n.ctx)
-						}
-						if err != nil {
-							b.Error(err)
-							return
-						}
-					}
-				})
-			}
-			wg.Wait()
+			appendAll(b, n, writers, b.N, data)
 			if groups := n.Stats().Groups; groups > 0 {
 				b.ReportMetric(float64(b.N)/float64(groups), "appends/group")
 			}
 		})
 	}
+}
+
+// BenchmarkCopy: a copy that is made from the stream, beside reading the stream.
+func BenchmarkCopy(b *testing.B) {
+	const writers, each = 256, 200
+	name := natsServers{}.create(b, 1, 1)
+	n := openNode(b, "a", dial(b, name)).take()
+	data := make([]byte, 256)
+	appendAll(b, n, writers, writers*each, data)
+	last := n.Reached(0)
+	b.Run("read", func(b *testing.B) {
+		log := dial(b, name)
+		defer log.Close()
+		for range b.N {
+			for at := uint64(1); at <= last; {
+				messages, err := log.Read(b.Context(), 0, at)
+				if err != nil {
+					b.Fatal(err)
+				}
+				at += uint64(len(messages))
+			}
+		}
+		b.ReportMetric(float64(b.N*writers*each)/b.Elapsed().Seconds(), "records/s")
+	})
+	b.Run("copy", func(b *testing.B) {
+		for i := range b.N {
+			openNode(b, fmt.Sprint("copy", i), dial(b, name)).reaches(last)
+		}
+		b.ReportMetric(float64(b.N*writers*each)/b.Elapsed().Seconds(), "records/s")
+	})
+}
+
+// appendAll appends batches with several writers at once, each to a log of its own,
+// and waits until they are durable.
+func appendAll(b *testing.B, n *node, writers, count int, data []byte) {
+	b.Helper()
+	var wg sync.WaitGroup
+	for w := range writers {
+		log := history.Of().In("log", fmt.Sprint(w))
+		wg.Go(func() {
+			for i := w; i < count; i += writers {
+				batch := text(string(data))
+				batch.Appends[0].Log = log
+				ticket, err := n.Append(n.ctx, batch)
+				if err == nil {
+					err = ticket.Wait(n.ctx)
+				}
+				if err != nil {
+					b.Error(err)
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/parley-hub/parley/journal"
+	"github.com/parley-hub/parley/journal/disk"
 )
 
 // The calls of journal.Engine go to the copy of their shard.
@@ -132,17 +133,30 @@ func (e *Engine) DropPartition(ctx context.Context, p journal.PartitionName, kee
 // index.
 func (e *Engine) RebuildIndex(ctx context.Context) error {
 	for _, s := range e.shards {
-		if err := s.copy.RebuildIndex(ctx); err != nil {
+		if err := s.store().RebuildIndex(ctx); err != nil {
 			return fmt.Errorf("shard %d: %w", s.n, err)
 		}
 	}
 	return nil
 }
 
-// Checkpoint implements journal.Engine: a checkpoint of each copy, in folders
-// that Folder names. Each is consistent in itself; they are made one after the
-// other.
+// Checkpoint implements journal.Engine: a checkpoint of each copy at one moment, in
+// folders that Folder names.
 func (e *Engine) Checkpoint(ctx context.Context, dir string) (journal.StorePosition, error) {
+	at, err := e.checkpoint(ctx, dir)
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range e.shards {
+		if err := s.store().SumCheckpoint(Folder(e.opts.Disk, dir, s.n)); err != nil {
+			return nil, errors.Join(fmt.Errorf("shard %d: %w", s.n, err), e.opts.Disk.FS.RemoveAll(dir))
+		}
+	}
+	return at, nil
+}
+
+// checkpoint makes checkpoints without checksums.
+func (e *Engine) checkpoint(ctx context.Context, dir string) (journal.StorePosition, error) {
 	fs := e.opts.Disk.FS
 	if _, err := fs.Stat(dir); err == nil {
 		return nil, fmt.Errorf("checkpoint: %s exists already", dir)
@@ -150,13 +164,14 @@ func (e *Engine) Checkpoint(ctx context.Context, dir string) (journal.StorePosit
 	if err := fs.MkdirAll(fs.PathDir(Folder(e.opts.Disk, dir, 0)), 0o750); err != nil {
 		return nil, err
 	}
-	var at journal.StorePosition
+	var copies []*disk.Copy
+	var dirs []string
 	for _, s := range e.shards {
-		one, err := s.copy.Checkpoint(ctx, Folder(e.opts.Disk, dir, s.n))
-		if err != nil {
-			return nil, errors.Join(fmt.Errorf("shard %d: %w", s.n, err), fs.RemoveAll(dir))
-		}
-		at = append(at, one...)
+		copies, dirs = append(copies, s.store()), append(dirs, Folder(e.opts.Disk, dir, s.n))
+	}
+	at, err := disk.Checkpoints(ctx, copies, dirs)
+	if err != nil {
+		return nil, errors.Join(err, fs.RemoveAll(dir))
 	}
 	return at, nil
 }

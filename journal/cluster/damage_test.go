@@ -29,7 +29,7 @@ func (n *node) reopen(log *fakelog.Logs, change func()) *node {
 	return openOn(n.t, n.fs, n.opts.Node, log.Connect())
 }
 
-func decode(t *testing.T, data []byte) frame.Message {
+func decode(t testing.TB, data []byte) frame.Message {
 	t.Helper()
 	m, err := frame.Decode(data)
 	if err != nil {

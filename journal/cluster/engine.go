@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"sync"
 	"time"
@@ -25,6 +26,13 @@ type Options struct {
 	Log    port.Log
 	Shards int
 	Disk   disk.Options // of the copies
+	// Address is where others reach this node; beats carry it. What it is the
+	// address of is not known here.
+	Address string
+	Version string // of this node's program; beats carry it
+	// Fetch asks a live node for its copy of a shard, as its WriteCopy writes it.
+	// Nil: copies are only read from the log.
+	Fetch  func(ctx context.Context, from Node, shard int) (io.ReadCloser, error)
 	Logger *slog.Logger // nil: nothing is logged
 
 	GroupBytes int64         // a batch that makes a group larger waits for the next one; 0: 1 MiB
@@ -41,6 +49,9 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	if n := len(o.Node); n == 0 || n > maxNode {
 		return o, &journal.BoundsError{What: "cluster: length of the node's name", Got: n, Min: 1, Max: maxNode}
+	}
+	if n := len(o.Address); n > maxAddr {
+		return o, &journal.BoundsError{What: "cluster: length of the node's address", Got: n, Max: maxAddr}
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
@@ -66,6 +77,7 @@ func (o Options) withDefaults() (Options, error) {
 const (
 	maxShards = 256
 	maxNode   = 64
+	maxAddr   = 255
 )
 
 // Engine is the engine. Its methods are described by journal.Engine.
@@ -75,6 +87,7 @@ type Engine struct {
 	nodes  nodes
 
 	failed   chan struct{}
+	failing  sync.Once
 	stop     context.CancelFunc // following and leading
 	abandon  context.CancelFunc // publishing
 	running  sync.WaitGroup
@@ -95,12 +108,12 @@ func Open(opts Options) (*Engine, error) {
 	run, stop := context.WithCancel(context.Background())
 	ships, abandon := context.WithCancel(context.Background())
 	e := &Engine{opts: opts, failed: make(chan struct{}), closed: make(chan struct{}), stop: stop, abandon: abandon}
+	if err := opts.Disk.FS.RemoveAll(e.backupDir()); err != nil {
+		return nil, errors.Join(err, e.Close())
+	}
 	for n := range opts.Shards {
-		s := newShard(ships, n, &e.opts, opts.Log)
-		s.copy, err = disk.OpenCopy(e.folder(n), opts.Disk, disk.CopyOptions{
-			Shard: n, Shards: opts.Shards, GroupBytes: opts.GroupBytes, Ship: s.ship,
-		})
-		if err != nil {
+		s := newShard(ships, n, e)
+		if err := s.open(); err != nil {
 			return nil, errors.Join(err, e.Close())
 		}
 		e.shards = append(e.shards, s)
@@ -112,17 +125,11 @@ func Open(opts Options) (*Engine, error) {
 		e.running.Go(func() { s.run(run) })
 	}
 	e.running.Go(func() { e.nodes.run(run, e) })
-	for _, s := range e.shards {
-		e.running.Go(func() {
-			select {
-			case <-s.copy.Failed():
-				e.nodes.once.Do(func() { close(e.failed) })
-			case <-run.Done():
-			}
-		})
-	}
 	return e, nil
 }
+
+// broken tells that a copy's disk has failed.
+func (e *Engine) broken() { e.failing.Do(func() { close(e.failed) }) }
 
 // folder of a shard's copy.
 func (e *Engine) folder(n int) string { return Folder(e.opts.Disk, e.opts.Dir, n) }
@@ -140,14 +147,14 @@ func (e *Engine) Shards() int { return len(e.shards) }
 func (e *Engine) Shard(p journal.PartitionName) int { return journal.ShardOf(p, len(e.shards)) }
 
 // of is the copy of a partition's shard.
-func (e *Engine) of(p journal.PartitionName) *disk.Copy { return e.shards[e.Shard(p)].copy }
+func (e *Engine) of(p journal.PartitionName) *disk.Copy { return e.shards[e.Shard(p)].store() }
 
 // at is the copy of a shard.
 func (e *Engine) at(shard int) (*disk.Copy, error) {
 	if shard < 0 || shard >= len(e.shards) {
 		return nil, fmt.Errorf("shard %d of %d: %w", shard, len(e.shards), journal.ErrInvalid)
 	}
-	return e.shards[shard].copy, nil
+	return e.shards[shard].store(), nil
 }
 
 // Lead implements journal.Engine.
@@ -166,10 +173,11 @@ const slowPublish = 2 * time.Second
 func (e *Engine) Health() journal.Health {
 	worst := journal.Health{State: journal.Ready}
 	for _, s := range e.shards {
-		h := s.copy.Health()
-		switch h.State {
-		case journal.Closed, journal.Broken:
+		h := s.store().Health()
+		if h.State == journal.Broken || h.State == journal.Closed && !s.replacing() {
 			return h
+		}
+		switch h.State {
 		case journal.Full, journal.Waiting:
 			worst = h
 		case journal.Ready:
@@ -191,7 +199,7 @@ func (e *Engine) Failed() <-chan struct{} { return e.failed }
 func (e *Engine) Stats() journal.Stats {
 	var sum journal.Stats
 	for _, s := range e.shards {
-		one := s.copy.Stats()
+		one := s.store().Stats()
 		sum.Batches += one.Batches
 		sum.Records += one.Records
 		sum.Bytes += one.Bytes
@@ -223,13 +231,14 @@ func (e *Engine) Close() error {
 }
 
 func (e *Engine) close() error {
+	close(e.closed)
 	e.stop()
 	patience := time.AfterFunc(e.opts.Patience, e.abandon)
 	defer patience.Stop()
 	errs := make([]error, len(e.shards))
 	var closing sync.WaitGroup
 	for i, s := range e.shards {
-		closing.Go(func() { errs[i] = s.copy.Close() })
+		closing.Go(func() { errs[i] = s.close() })
 	}
 	closing.Wait()
 	e.running.Wait()

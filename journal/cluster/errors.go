@@ -51,6 +51,13 @@ func (e *WentBackError) Error() string {
 	return fmt.Sprintf("shard %d: the log ends at %d, the copy has it up to %d: the log went back; make it anew from the most advanced copy", e.Shard, e.Last, e.Applied)
 }
 
+// GoneError says that there is no log any more.
+type GoneError struct{ Shard int }
+
+func (e *GoneError) Error() string {
+	return fmt.Sprintf("shard %d: the log is gone; make it anew from the most advanced copy", e.Shard)
+}
+
 // ReplacedError says that the log is not the one that the copy is of.
 type ReplacedError struct{ Shard int }
 
@@ -106,6 +113,9 @@ func (e *TermError) Is(target error) bool { return damaged(target) }
 
 // Is makes it an ErrDamaged.
 func (e *WentBackError) Is(target error) bool { return damaged(target) }
+
+// Is makes it an ErrDamaged.
+func (e *GoneError) Is(target error) bool { return damaged(target) }
 
 // Is makes it an ErrDamaged.
 func (e *ReplacedError) Is(target error) bool { return damaged(target) }

@@ -2,6 +2,7 @@ package cluster_test
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -15,11 +16,11 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/nats-io/nats.go"
 
+	"github.com/parley-hub/parley/internal/natsproc"
 	"github.com/parley-hub/parley/internal/scale"
 	"github.com/parley-hub/parley/journal"
 	"github.com/parley-hub/parley/journal/cluster"
 	"github.com/parley-hub/parley/journal/cluster/internal/fakelog"
-	"github.com/parley-hub/parley/journal/cluster/internal/natstest"
 	"github.com/parley-hub/parley/journal/cluster/jetstream"
 	"github.com/parley-hub/parley/journal/cluster/port"
 	"github.com/parley-hub/parley/journal/disk"
@@ -28,7 +29,8 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	natstest.ServeIfChild()
+	natsproc.ServeIfTold()
+	nodeIfTold()
 	_ = flag.Set("rapid.checks", strconv.Itoa(scale.N(8)))
 	_ = flag.Set("rapid.steps", "25")
 	code := m.Run()
@@ -38,11 +40,27 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// servers are three real ones in a process of their own, which all tests of the
-// package share.
-var servers = sync.OnceValues(func() (url string, err error) {
-	url, stopServers, err = natstest.Spawn(3)
-	return url, err
+// servers are three real ones, each a process, which all tests of the package
+// share.
+var servers = sync.OnceValues(func() (urls string, err error) {
+	dir, err := os.MkdirTemp("/dev/shm", "parley-nats") // syncs are made, and cost little
+	if err != nil {
+		dir, err = os.MkdirTemp("", "parley-nats")
+	}
+	if err != nil {
+		return "", err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	c, err := natsproc.Start(ctx, natsproc.Options{Servers: 3, Dir: dir, Direct: true})
+	if err != nil {
+		return "", errors.Join(err, os.RemoveAll(dir))
+	}
+	stopServers = func() {
+		c.Stop()
+		_ = os.RemoveAll(dir)
+	}
+	return c.URLs(), nil
 })
 
 var stopServers func()
@@ -233,6 +251,12 @@ func (r *rig) Reopen(t testing.TB) (journal.Engine, journaltest.Faults) {
 
 func (r *rig) Restore(t testing.TB, dir string) (journal.Engine, journaltest.Faults) {
 	t.Helper()
+	return r.restored(t, dir).open(t)
+}
+
+// restored is a node whose store was made from a checkpoint, of a new cluster.
+func (r *rig) restored(t testing.TB, dir string) rig {
+	t.Helper()
 	restored := *r
 	restored.dir = "/restored"
 	opts := disk.Options{FS: r.mem}
@@ -242,25 +266,26 @@ func (r *rig) Restore(t testing.TB, dir string) (journal.Engine, journaltest.Fau
 		}
 	}
 	restored.name = r.backend.create(t, r.shards, 2)
-	return restored.open(t)
+	return restored
 }
 
 func TestExercise(t *testing.T) { journaltest.Exercise(t, opener(natsServers{}, 1)) }
 
-// TestExerciseThreeShards runs on real servers from a scale of 2 on: making three
-// streams for each case takes long. TestRandomThreeShards always does.
-func TestExerciseThreeShards(t *testing.T) {
-	var b backend = &fakeServers{}
+func TestExerciseThreeShards(t *testing.T) { journaltest.Exercise(t, opener(natsServers{}, 3)) }
+
+// many is for further suites that make many streams, which takes long: real servers
+// from a scale of 2 on.
+func many() backend {
 	if scale.N(1) > 1 {
-		b = natsServers{}
+		return natsServers{}
 	}
-	journaltest.Exercise(t, opener(b, 3))
+	return &fakeServers{}
 }
 
 // TestExerciseTakeover: whoever opens a store again is another node, whose copies
-// are empty.
+// are empty. TestRandomTakeover always runs on real servers.
 func TestExerciseTakeover(t *testing.T) {
-	journaltest.Exercise(t, takingOver(opener(natsServers{}, 1)))
+	journaltest.Exercise(t, takingOver(opener(many(), 1)))
 }
 
 func takingOver(open journaltest.Open) journaltest.Open {

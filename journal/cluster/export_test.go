@@ -1,5 +1,11 @@
 package cluster
 
+import (
+	"context"
+
+	"github.com/parley-hub/parley/journal/cluster/port"
+)
+
 // Abandon ends what is being published, as the end of the process would.
 func (e *Engine) Abandon() { e.abandon() }
 
@@ -8,3 +14,14 @@ func (e *Engine) Reached(shard int) uint64 { return e.shards[shard].seen.Load() 
 
 // Trouble tells why a shard's log is not followed.
 func (e *Engine) Trouble(shard int) error { return e.shards[shard].troubled() }
+
+// Bounds.
+const (
+	LongRead  = longRead
+	TailQueue = tailQueue
+)
+
+// Give applies messages of a shard's log, as if they had been read from it.
+func (e *Engine) Give(ctx context.Context, shard int, messages ...port.Message) error {
+	return e.shards[shard].give(ctx, messages...)
+}

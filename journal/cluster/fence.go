@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/parley-hub/parley/journal/cluster/internal/frame"
@@ -54,37 +55,72 @@ func acquire(ctx context.Context, log port.Log, shard int, last uint64, chain fr
 	return &term{log: log, shard: shard, number: last + 1, last: last + 1, chain: chain}, nil
 }
 
-// How long append waits between two looks, and after how many of them in vain it
-// asks for another server.
+// How long put waits between two looks, and after how long in vain it says so to
+// the log, which may be connected to the wrong server.
 const (
-	firstLook     = 10 * time.Millisecond
-	slowestLook   = 500 * time.Millisecond
-	looksPerPlace = 8
+	firstLook   = 10 * time.Millisecond
+	slowestLook = 500 * time.Millisecond
+	elsewhere   = time.Second
 )
 
 // append publishes a message in the slot after the last one. It returns nil when
 // the message is durable there; errOver when another one is, so that this one
-// never will be; the error of ctx when neither is known; and any error of check,
-// which looks whether the log still is what it was.
+// never will be; errResize when the servers do not take messages of this size any
+// more, and a barrier of this term is there instead; the error of ctx when none of
+// this is known; and any error of check, which looks whether the log still is what
+// it was.
 func (t *term) append(ctx context.Context, kind frame.Kind, body []byte, check func(context.Context) error) error {
 	data, chain := frame.Encode(t.chain, kind, t.number, body)
-	wait := firstLook
-	for n := 1; ; n++ {
-		if t.log.Append(ctx, t.shard, t.last, data) == nil {
-			break
+	err := t.put(ctx, []candidate{{data, chain}}, check)
+	if !errors.Is(err, port.ErrTooLarge) {
+		return err
+	}
+	// It may have been stored all the same: what the slot holds decides.
+	barrier, next := frame.Encode(t.chain, frame.Barrier, t.number, nil)
+	if err := t.put(ctx, []candidate{{data, chain}, {barrier, next}}, check); err != nil {
+		return err
+	}
+	if t.chain != chain {
+		return errResize
+	}
+	return nil
+}
+
+// errResize says that a message has to be published in smaller ones.
+var errResize = errors.New("the servers take smaller messages than before")
+
+// candidate is a message of this term for the next slot.
+type candidate struct {
+	data  []byte
+	chain frame.Chain
+}
+
+// put publishes the last candidate until the slot holds one of them.
+func (t *term) put(ctx context.Context, all []candidate, check func(context.Context) error) error {
+	wait, last, told := firstLook, all[len(all)-1], time.Now()
+	for {
+		err := t.log.Append(ctx, t.shard, t.last, last.data)
+		if err == nil {
+			t.last, t.chain = t.last+1, last.chain
+			return nil
 		}
-		stored, found := t.slot(ctx, t.last+1)
-		if found && !bytes.Equal(stored, data) {
-			return errOver
+		if stored, found := t.slot(ctx, t.last+1); found {
+			i := slices.IndexFunc(all, func(c candidate) bool { return bytes.Equal(c.data, stored) })
+			if i < 0 {
+				return errOver
+			}
+			t.last, t.chain = t.last+1, all[i].chain
+			return nil
 		}
-		if found {
-			break
+		if errors.Is(err, port.ErrTooLarge) && len(all) == 1 {
+			return err
+		}
+		if time.Since(told) > elsewhere {
+			told = time.Now()
+			t.log.Elsewhere(t.shard)
 		}
 		if err := check(ctx); err != nil {
 			return err
-		}
-		if n%looksPerPlace == 0 {
-			t.log.Elsewhere()
 		}
 		select {
 		case <-time.After(wait):
@@ -93,9 +129,6 @@ func (t *term) append(ctx context.Context, kind frame.Kind, body []byte, check f
 		}
 		wait = min(2*wait, slowestLook)
 	}
-	t.last++
-	t.chain = chain
-	return nil
 }
 
 // slot reads one slot. What is found there is durable; that nothing is found

@@ -216,7 +216,7 @@ func TestPartsThatAFenceVoids(t *testing.T) {
 	t.Parallel()
 	logs := fakelog.New(1)
 	client := logs.Connect()
-	client.Most = 4 << 10
+	client.Most.Store(4 << 10)
 	var parts atomic.Int64
 	lost := make(chan struct{})
 	client.OnAppend = func(_ int, _ uint64, data []byte) fakelog.Verdict {

@@ -1,10 +1,12 @@
 package cluster_test
 
 import (
+	"bytes"
 	"testing"
 
 	"github.com/parley-hub/parley/journal"
 	"github.com/parley-hub/parley/journal/cluster/internal/fakelog"
+	"github.com/parley-hub/parley/journal/cluster/internal/frame"
 )
 
 // TestHints: a hint reaches who follows the shard on any node, and is not stored.
@@ -83,5 +85,41 @@ func TestLazyValues(t *testing.T) {
 	b.take()
 	if got := lazy(b, "rides") + lazy(b, "alone"); got != "12" {
 		t.Fatalf("after a takeover it is %q", got)
+	}
+}
+
+// TestALargeBatch: a batch of 4 MiB goes through servers with the max_payload that
+// they have unless told otherwise, in parts that all nodes put together.
+func TestALargeBatch(t *testing.T) {
+	t.Parallel()
+	name := natsServers{}.create(t, 1, 1)
+	log := dial(t, name)
+	if most := log.MaxBytes(); most > 1<<20 {
+		t.Fatalf("the servers take %d bytes at once: this test shows nothing", most)
+	}
+	a, b := openNode(t, "a", log).take(), openNode(t, "b", dial(t, name))
+	large := text("")
+	large.Appends[0].Records[0].Data = bytes.Repeat([]byte("4 MiB in all "), journal.MaxBatchBytes/13-16)
+	a.write("before")
+	ticket, err := a.Append(a.ctx, large)
+	if err == nil {
+		err = ticket.Wait(a.ctx)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.write("after")
+	want := []string{"before", string(large.Appends[0].Records[0].Data), "after"}
+	a.has(want...)
+	b.reaches(a.Reached(0))
+	b.has(want...)
+	parts := 0
+	for _, data := range stored(t, name, a.Reached(0)) {
+		if frame.KindOf(data) == frame.Part {
+			parts++
+		}
+	}
+	if parts < 4 {
+		t.Errorf("it went in %d parts", parts)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"hash/fnv"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -18,30 +19,54 @@ import (
 // the order. Every node says that it lives; when nobody leads, the first live
 // node in one order of all fences every shard, the next a little later. A node
 // that has some shards and cannot have all gives them up.
+//
+// One promise is made to who leads: nobody suspects it within Suspect of a message
+// of its own in the log, unless it said that it is done. A message is a sign of life
+// when it is applied, and a fence is published only behind all that was applied. So
+// a leader that was confirmed leads until Suspect after it asked.
 
-// beat is what a node says of itself.
+// beat is what a node says of itself, or somebody asks of all.
 type beat struct {
-	Node  string `json:"node"`
-	Run   string `json:"run,omitempty"` // of the process
-	Leads int    `json:"leads"`         // shards
-	Ready bool   `json:"ready"`         // its copies follow
-	Bye   bool   `json:"bye,omitempty"`
+	Node    string    `json:"node,omitempty"`
+	Run     string    `json:"run,omitempty"` // of the process
+	Address string    `json:"address,omitempty"`
+	Version string    `json:"version,omitempty"`
+	Leads   int       `json:"leads,omitempty"`   // shards
+	Ready   bool      `json:"ready,omitempty"`   // its copies follow, and it may lead
+	Since   time.Time `json:"since,omitzero"`    // when it began to lead all
+	Offsets []uint64  `json:"offsets,omitempty"` // of its copies
+	Bye     bool      `json:"bye,omitempty"`     // it ends
+	Next    string    `json:"next,omitempty"`    // the node that is to lead: this one has given up
+	Move    string    `json:"move,omitempty"`    // from nobody: the node that is wanted to lead
+}
+
+func decodeBeat(data []byte) (b beat, ok bool) {
+	return b, len(data) <= maxBeat && json.Unmarshal(data, &b) == nil
 }
 
 const (
-	maxBeat  = 4 << 10
+	maxBeat  = 16 << 10
 	maxNodes = 256
 	nextNode = 150 * time.Millisecond // each later node waits so much longer
 )
 
 type nodes struct {
-	once sync.Once
 	stop func()
 
 	mu      sync.Mutex
 	heard   map[string]heard // by node
 	quiet   time.Time        // since when nobody leads
 	seeking time.Time        // since when this node has some shards, and not all
+	since   time.Time        // since when this node has all
+	held    bool             // this node is not to lead
+	twin    time.Time        // when another process with this name was heard
+	id      string           // of this process
+	asked   chan string
+	fencing atomic.Bool
+
+	begun time.Time
+	sign  atomic.Int64 // of life of who leads: when a message was applied, since begun; 0: there was none
+	done  atomic.Bool  // who leads has said that it is done
 }
 
 type heard struct {
@@ -51,7 +76,9 @@ type heard struct {
 
 func (n *nodes) begin(e *Engine) (err error) {
 	n.heard = map[string]heard{}
+	n.id, n.asked = newRun(), make(chan string, 1)
 	n.quiet = time.Now()
+	n.begun = n.quiet
 	n.stop, err = e.opts.Log.Beats(func(data []byte) { n.hear(e, data) })
 	return err
 }
@@ -64,26 +91,63 @@ func (n *nodes) end(e *Engine) {
 }
 
 func (n *nodes) say(e *Engine, b beat) {
-	b.Node = e.opts.Node
+	self := e.self()
+	b.Node, b.Run, b.Address, b.Version = self.Name, n.id, self.Address, self.Version
+	b.Leads, b.Ready, b.Since, b.Offsets = self.Leads, self.Ready, self.Since, self.Offsets
 	if data, err := json.Marshal(b); err == nil {
 		_ = e.opts.Log.Beat(data) // another follows soon
 	}
 }
 
 func (n *nodes) hear(e *Engine, data []byte) {
-	var b beat
-	if len(data) > maxBeat || json.Unmarshal(data, &b) != nil || b.Node == "" || b.Node == e.opts.Node {
+	b, ok := decodeBeat(data)
+	if ok && b.Node == "" && b.Move != "" {
+		select {
+		case n.asked <- b.Move:
+		default: // one is enough
+		}
+	}
+	if !ok || b.Node == "" {
 		return
 	}
+	now := time.Now()
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	if b.Node == e.opts.Node {
+		if b.Run != n.id {
+			n.twin = now
+		}
+		return
+	}
+	before, known := n.heard[b.Node]
+	if b.Bye && before.Leads > 0 || b.Next == e.opts.Node {
+		n.quiet = now.Add(-e.opts.Suspect) // it handed over: there is nothing to wait for
+		if _, leader, _ := e.shards[0].leader(); leader == b.Node {
+			n.done.Store(true)
+		}
+	}
 	if b.Bye {
 		delete(n.heard, b.Node)
 		return
 	}
-	if _, known := n.heard[b.Node]; known || len(n.heard) < maxNodes {
-		n.heard[b.Node] = heard{b, time.Now()}
+	if known || len(n.heard) < maxNodes {
+		n.heard[b.Node] = heard{b, now}
 	}
+}
+
+// live notes a sign of life of who leads; a fence is one of a new leader.
+func (n *nodes) live(fence bool) {
+	n.sign.Store(int64(time.Since(n.begun)))
+	if fence {
+		n.done.Store(false)
+	}
+}
+
+// silent reports whether there was no sign of life for so long, or who leads is
+// done.
+func (n *nodes) silent(d time.Duration) bool {
+	at := time.Duration(n.sign.Load())
+	return at == 0 || n.done.Load() || time.Since(n.begun)-at >= d
 }
 
 // run beats, and takes the lead when it is this node's turn.
@@ -92,7 +156,7 @@ func (n *nodes) run(ctx context.Context, e *Engine) {
 	defer ticker.Stop()
 	for {
 		leads, ready := e.leading()
-		n.say(e, beat{Leads: leads, Ready: ready})
+		n.say(e, beat{})
 		if !e.opts.Manual {
 			n.decide(ctx, e, leads, ready)
 		}
@@ -122,27 +186,54 @@ func (n *nodes) decide(ctx context.Context, e *Engine, leads int, ready bool) {
 	others, place := n.others(e, now)
 	switch {
 	case leads == len(e.shards):
-		n.settled(now)
-	case others == 0 && ready && now.Sub(n.quietSince()) >= e.opts.Suspect+time.Duration(place)*nextNode:
-		bounded, cancel := context.WithTimeout(ctx, 2*e.opts.Suspect)
-		defer cancel()
-		if err := e.Acquire(bounded); err != nil && ctx.Err() == nil {
-			e.opts.Logger.Warn("this node could not take the lead", "error", err)
-		}
+		n.settled(now, true)
+	case n.isHeld():
+	case others == 0 && ready && n.silent(e.opts.Suspect) && now.Sub(n.quietSince()) >= e.opts.Suspect+time.Duration(place)*nextNode:
+		n.fence(ctx, e)
 	case others > 0 && leads > 0 && n.seekingFor(now) > 2*e.opts.Suspect+time.Duration(place)*nextNode:
 		e.Release(ctx)
-		n.settled(now)
+		n.settled(now, false)
 	case others > 0:
 		n.mu.Lock()
-		n.quiet = now
+		n.quiet, n.since = now, time.Time{}
 		n.mu.Unlock()
 	}
 }
 
-func (n *nodes) settled(now time.Time) {
+// fence takes the lead of every shard, while beats go on.
+func (n *nodes) fence(ctx context.Context, e *Engine) {
+	if !n.fencing.CompareAndSwap(false, true) {
+		return
+	}
+	e.running.Go(func() {
+		defer n.fencing.Store(false)
+		bounded, cancel := context.WithTimeout(ctx, 2*e.opts.Suspect)
+		defer cancel()
+		if err := e.acquire(bounded, func() bool { return n.silent(e.opts.Suspect) }); err != nil && ctx.Err() == nil {
+			e.opts.Logger.Warn("this node could not take the lead", "error", err)
+		}
+		if n.isHeld() {
+			e.Release(ctx)
+		}
+	})
+}
+
+func (n *nodes) isHeld() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.held
+}
+
+func (n *nodes) settled(now time.Time, leads bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.quiet, n.seeking = now, time.Time{}
+	switch {
+	case !leads:
+		n.since = time.Time{}
+	case n.since.IsZero():
+		n.since = now
+	}
 }
 
 func (n *nodes) quietSince() time.Time {
@@ -190,23 +281,31 @@ func weight(node string) uint64 {
 // Acquire makes this node lead every shard, whoever leads them now. It tries
 // until ctx ends, and then keeps what it has.
 func (e *Engine) Acquire(ctx context.Context) error {
+	return e.acquire(ctx, func() bool { return true })
+}
+
+// acquire is Acquire as long as it may.
+func (e *Engine) acquire(ctx context.Context, may func() bool) error {
 	errs := make([]error, len(e.shards))
 	var all sync.WaitGroup
 	for i, s := range e.shards {
 		all.Go(func() {
 			for {
-				err := s.take(ctx)
+				err := s.take(ctx, may)
 				if err == nil {
 					errs[i] = nil
 					return
 				}
-				if ctx.Err() != nil || errors.Is(err, journal.ErrClosed) || errors.Is(err, journal.ErrFailed) {
+				if ctx.Err() != nil || errors.Is(err, errLives) || errors.Is(err, journal.ErrClosed) || errors.Is(err, journal.ErrFailed) {
 					errs[i] = errors.Join(err, errs[i])
 					return
 				}
 				errs[i] = err
 				select {
 				case <-time.After(10 * time.Millisecond):
+				case <-s.ending:
+					errs[i] = journal.ErrClosed
+					return
 				case <-ctx.Done():
 				}
 			}
@@ -219,6 +318,6 @@ func (e *Engine) Acquire(ctx context.Context) error {
 // Release gives every shard up. What is ordered and not durable is aborted.
 func (e *Engine) Release(ctx context.Context) {
 	for _, s := range e.shards {
-		_ = s.copy.Exclusively(ctx, func() error { s.resign(""); return nil })
+		_ = s.store().Exclusively(ctx, func() error { s.resign(""); return nil })
 	}
 }

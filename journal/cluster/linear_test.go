@@ -3,7 +3,9 @@ package cluster_test
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -44,19 +46,21 @@ type linearOutput struct {
 	number uint64 // sequence, holder or version: the new one, or the one in the way
 }
 
-var linearModel = porcupine.NondeterministicModel{
-	Partition: func(history []porcupine.Operation) (parts [][]porcupine.Operation) {
-		byThing := map[string][]porcupine.Operation{}
+// byThing parts a history by what its operations are on: one says nothing about
+// another.
+func byThing(on func(input any) string) func([]porcupine.Operation) [][]porcupine.Operation {
+	return func(history []porcupine.Operation) [][]porcupine.Operation {
+		parts := map[string][]porcupine.Operation{}
 		for _, op := range history {
-			on := op.Input.(linearInput).on
-			byThing[on] = append(byThing[on], op)
+			parts[on(op.Input)] = append(parts[on(op.Input)], op)
 		}
-		for _, part := range byThing {
-			parts = append(parts, part)
-		}
-		return parts
-	},
-	Init: func() []any { return []any{uint64(0)} },
+		return slices.Collect(maps.Values(parts))
+	}
+}
+
+var linearModel = porcupine.NondeterministicModel{
+	Partition: byThing(func(input any) string { return input.(linearInput).on }),
+	Init:      func() []any { return []any{uint64(0)} },
 	Step: func(state, input, output any) []any {
 		at, in, out := state.(uint64), input.(linearInput), output.(linearOutput)
 		applies, next := at == in.expect, out.number

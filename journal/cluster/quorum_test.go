@@ -3,18 +3,26 @@ package cluster_test
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+
+	"github.com/parley-hub/parley/internal/scale"
 	"github.com/parley-hub/parley/journal"
-	"github.com/parley-hub/parley/journal/cluster/internal/natstest"
+	"github.com/parley-hub/parley/journal/cluster"
 	"github.com/parley-hub/parley/journal/cluster/jetstream"
+	"github.com/parley-hub/parley/journal/cluster/natsservers"
 )
 
 // TestQuorumLost: with one of three servers left nothing is acknowledged, and
 // nothing fails; when they are back, everything that waited ends durable or
-// failed, and none unknown.
+// failed, and none unknown. The servers are away for 5 s, and for 30 s from a scale
+// of 4 on.
 func TestQuorumLost(t *testing.T) {
 	t.Parallel()
 	s, connect := ownServers(t)
@@ -26,8 +34,13 @@ func TestQuorumLost(t *testing.T) {
 	for i := range 100 {
 		tickets = append(tickets, a.order(fmt.Sprint(i)))
 	}
-	lost := time.Now()
-	a.until("Health to tell", func() bool { return a.Health().State == journal.Waiting && time.Since(lost) > 5*time.Second })
+	lost, away := time.Now(), 5*time.Second
+	if scale.N(1) >= 4 {
+		away = 30 * time.Second
+	}
+	a.until("Health to tell", func() bool {
+		return a.Health().State == journal.Waiting && time.Since(lost) > away
+	})
 	for i, ticket := range tickets {
 		if o := ticket.Outcome(); o != journal.Pending {
 			t.Fatalf("without quorum ticket %d ended %v", i, o)
@@ -59,11 +72,26 @@ func TestQuorumLost(t *testing.T) {
 }
 
 // ownServers starts servers that the test may end, with an empty cluster.
-func ownServers(t *testing.T) (*natstest.Servers, func() *jetstream.Log) {
+func ownServers(t *testing.T) (*natsservers.Servers, func() *jetstream.Log) {
 	t.Helper()
-	s := natstest.Run(t, 3)
+	s, err := natsservers.Start(t.Context(), 3, t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Stop)
+	return s, connector(t, s)
+}
+
+// connector makes an empty cluster on servers, and connects to it.
+func connector(t *testing.T, s *natsservers.Servers) func() *jetstream.Log {
+	t.Helper()
+	return connectorOf(t, s, "own")
+}
+
+func connectorOf(t *testing.T, s *natsservers.Servers, name string) func() *jetstream.Log {
+	t.Helper()
 	connect := func() *jetstream.Log {
-		log, err := jetstream.Connect(jetstream.Options{URL: s.URL(), Cluster: "own"})
+		log, err := jetstream.Connect(jetstream.Options{URL: s.URL(), Cluster: name})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -76,7 +104,7 @@ func ownServers(t *testing.T) (*natstest.Servers, func() *jetstream.Log) {
 	if err := log.Create(ctx, 1, 3, 1); err != nil {
 		t.Fatal(err)
 	}
-	return s, connect
+	return connect
 }
 
 // TestServersEndInTurn: each server is ended and started again while nodes write.
@@ -138,4 +166,50 @@ func verifyLog(t testing.TB, log *jetstream.Log, last uint64) {
 	t.Helper()
 	defer log.Close()
 	verify(t, storedIn(t, log, last))
+}
+
+// TestADeadStore: the death of a node's own store is a failure, which Health and
+// Failed tell; another node then serves, and has all that was acknowledged.
+func TestADeadStore(t *testing.T) {
+	t.Parallel()
+	name := natsServers{}.create(t, 1, 1)
+	var dead atomic.Bool
+	a := openNode(t, "a", dial(t, name), func(o *cluster.Options) {
+		o.Disk.FS = errorfs.Wrap(o.Disk.FS, errorfs.InjectorFunc(func(op errorfs.Op) error {
+			if dead.Load() && op.Kind == errorfs.OpFileWrite {
+				return syscall.EIO
+			}
+			return nil
+		}))
+	})
+	b := openNode(t, "b", dial(t, name))
+	a.take().write("before")
+	dead.Store(true)
+	want := []string{"before"}
+	for failed := false; !failed; {
+		s := fmt.Sprint(len(want), strings.Repeat(" ", 10_000)) // Pebble writes full blocks
+		ticket, err := a.Append(a.ctx, text(s))
+		if err == nil {
+			err = ticket.Wait(a.ctx)
+		}
+		if failed = err != nil; !failed {
+			want = append(want, s)
+		}
+	}
+	a.until("the failure", func() bool {
+		select {
+		case <-a.Failed():
+			return true
+		default:
+			return false
+		}
+	})
+	if h := a.Health(); h.State != journal.Broken || h.Err == nil {
+		t.Errorf("health is %v", h)
+	}
+	got := b.take().texts()
+	if len(got) < len(want) || !slices.Equal(got[:len(want)], want) || len(got) > len(want)+1 {
+		t.Errorf("%d records were acknowledged, %d are there", len(want), len(got))
+	}
+	b.write("after")
 }

@@ -16,23 +16,29 @@ import (
 
 // shard is one log and this node's copy of it.
 type shard struct {
-	n    int
-	opts *Options
-	log  port.Log
-	copy *disk.Copy
-	ctx  context.Context // ends when nothing is to be shipped any more
+	n      int
+	engine *Engine
+	opts   *Options
+	log    port.Log
+	copy   atomic.Pointer[disk.Copy]
+	ctx    context.Context // ends when nothing is to be shipped any more
 
 	// Used on the copy's committer.
-	at     cursor
-	parts  frame.Parts
-	term   *term  // nil while another process leads
-	voided uint64 // the last foreign message that was counted
-	short  int    // answers in a row after which the log would end before what was stored
+	at        cursor
+	gathering bool // what is before at may still have to be written
+	parts     frame.Parts
+	term      *term  // nil while another process leads
+	voided    uint64 // the last foreign message that was counted
+	gone      int    // answers in a row that there is no log
+	short     int    // answers in a row after which the log would end before what was stored
+
+	asked bool // of run: others were asked for a copy though the log has all of it
 
 	seen   atomic.Uint64 // at.seq, for others
 	voids  atomic.Uint64 // foreign messages that were skipped
 	since  atomic.Int64  // when what is being published was begun, in nanoseconds; 0: nothing is
 	nudged chan struct{} // somebody wants to know the end of the log
+	giving chan struct{} // the copy is being written for another node
 
 	mu      sync.Mutex
 	leads   bool
@@ -40,6 +46,10 @@ type shard struct {
 	fence   uint64 // its slot
 	changed chan struct{}
 	trouble error // why the log is not followed
+	closed  bool
+	ending  chan struct{} // closed with closed
+	taking  bool          // another node's copy takes the place of this one's
+	led     time.Time     // when leads, node and fence changed
 }
 
 // cursor is how far a log was looked at. It is ahead of the copy's place by
@@ -50,22 +60,24 @@ type cursor struct {
 	term  uint64
 }
 
-func newShard(ctx context.Context, n int, opts *Options, log port.Log) *shard {
+func newShard(ctx context.Context, n int, e *Engine) *shard {
 	return &shard{
-		ctx: ctx, n: n, opts: opts, log: log, changed: make(chan struct{}), nudged: make(chan struct{}, 1),
+		ctx: ctx, n: n, engine: e, opts: &e.opts, log: e.opts.Log, changed: make(chan struct{}), nudged: make(chan struct{}, 1), giving: make(chan struct{}, 1), ending: make(chan struct{}),
 		trouble: fmt.Errorf("shard %d: the log has not been looked at yet", n),
 	}
 }
 
-// move moves the cursor, after what is there was applied.
+// move moves the cursor. Others are told when what is there was applied.
 func (s *shard) move(to cursor) {
 	s.at = to
-	s.seen.Store(to.seq)
+	if !s.gathering {
+		s.seen.Store(to.seq)
+	}
 }
 
 // place is what is stored with what is applied at a cursor.
 func (s *shard) place(at cursor) disk.Place {
-	p := s.copy.At()
+	p := s.store().At()
 	p.Seq, p.Chain, p.Term = at.seq, at.chain, at.term
 	return p
 }
@@ -77,7 +89,7 @@ func (s *shard) lead(mine bool, node string, fence uint64) {
 	if s.leads == mine && s.node == node && s.fence == fence {
 		return
 	}
-	s.leads, s.node, s.fence = mine, node, fence
+	s.leads, s.node, s.fence, s.led = mine, node, fence, time.Now()
 	close(s.changed)
 	s.changed = make(chan struct{})
 }
@@ -108,12 +120,14 @@ func (s *shard) resign(node string) {
 	s.term = nil
 	s.opts.Logger.Warn("this node no longer leads a shard", "shard", s.n, "leader", node)
 	s.lead(false, node, s.at.term)
-	s.copy.Yield(node)
+	s.store().Yield(node)
 }
 
+var errLives = errors.New("the node that leads has just written to the log")
+
 // take makes this node lead the shard: it fences the log at the end of what the
-// copy has applied. It fails when the log moved on meanwhile.
-func (s *shard) take(ctx context.Context) error {
+// copy has applied. It fails when the log moved on meanwhile, or it may not any more.
+func (s *shard) take(ctx context.Context, may func() bool) error {
 	state, err := s.log.State(ctx, s.n)
 	if err != nil {
 		return err
@@ -121,26 +135,29 @@ func (s *shard) take(ctx context.Context) error {
 	if err := s.reach(ctx, state.Last); err != nil {
 		return err
 	}
-	return s.copy.Exclusively(ctx, func() error {
+	return s.store().Exclusively(ctx, func() error {
 		if s.term != nil {
 			return nil
+		}
+		if !may() {
+			return fmt.Errorf("shard %d: %w", s.n, errLives)
 		}
 		if s.at.seq != state.Last {
 			return fmt.Errorf("shard %d: the log moved on while it was to be fenced", s.n)
 		}
-		at := s.copy.At()
-		body := frame.FenceBody{Epoch: at.Epoch, Format: frame.Format, Base: s.copy.Offset(), Node: s.opts.Node}
+		at := s.store().At()
+		body := frame.FenceBody{Epoch: at.Epoch, Format: frame.Format, Base: s.store().Offset(), Node: s.opts.Node}
 		t, err := acquire(ctx, s.log, s.n, s.at.seq, s.at.chain, body)
 		if err != nil {
 			return err
 		}
 		s.parts.Reset()
 		at = s.place(cursor{t.last, t.chain, t.number})
-		if err := s.copy.Move(at); err != nil {
+		if err := s.store().Move(at); err != nil {
 			return err
 		}
 		s.move(cursor{t.last, t.chain, t.number})
-		if err := s.copy.TakeOver(t.number); err != nil {
+		if err := s.store().TakeOver(t.number); err != nil {
 			return err
 		}
 		s.term = t
@@ -180,15 +197,25 @@ func (s *shard) publish(g disk.Group) error {
 	}
 	whole := frame.GroupBody{First: g.First, Count: g.Count, Hints: g.Hints, Batch: g.Batch}
 	body := whole.Encode()
+	for {
+		err := s.publishBody(body)
+		if !errors.Is(err, errResize) {
+			return err
+		}
+		s.opts.Logger.Warn("the servers take smaller messages than before (max_payload)", "shard", s.n, "bytes", s.log.MaxBytes())
+	}
+}
+
+func (s *shard) publishBody(body []byte) error {
 	most := s.log.MaxBytes() - frame.Overhead
 	if len(body) <= most {
 		return s.term.append(s.ctx, frame.Group, body, s.check)
 	}
 	most -= 8 // numbers of the part
-	if most <= 0 || len(body) > frame.MaxGroup {
+	of := (len(body) + max(most, 1) - 1) / max(most, 1)
+	if most <= 0 || of > frame.MaxParts || len(body) > frame.MaxGroup {
 		return fmt.Errorf("%w: it has %d bytes, the servers take %d at once (max_payload)", errTooLarge, len(body), s.log.MaxBytes())
 	}
-	of := (len(body) + most - 1) / most
 	for i := range of {
 		piece := body[i*most : min((i+1)*most, len(body))]
 		part := frame.PartBody{Index: uint64(i + 1), Of: uint64(of), Piece: piece}
@@ -202,10 +229,17 @@ func (s *shard) publish(g disk.Group) error {
 // check looks whether the log still is the one that the copy is of.
 func (s *shard) check(ctx context.Context) error {
 	state, err := s.log.State(ctx, s.n)
+	if s.gone++; !errors.Is(err, port.ErrNoLog) {
+		s.gone = 0
+	}
+	if s.gone == missingTries {
+		s.gone = 0
+		return &GoneError{Shard: s.n}
+	}
 	if err != nil {
 		return nil //nolint:nilerr // nobody answers: it says nothing about the log
 	}
-	if at := s.copy.At(); state.ID != at.Log || state.Epoch != at.Epoch {
+	if at := s.store().At(); state.ID != at.Log || state.Epoch != at.Epoch {
 		return &ReplacedError{Shard: s.n}
 	}
 	if s.short++; state.Last >= s.term.last {
@@ -226,9 +260,9 @@ func (s *shard) receive(m port.Message) error {
 		return &MissingError{Shard: s.n, Seq: s.at.seq + 1}
 	}
 	s.resign("") // this process did not write it
+	s.engine.nodes.live(frame.KindOf(m.Data) == frame.Fence)
 	f, err := frame.Decode(m.Data)
-	var newer *frame.VersionError
-	if errors.As(err, &newer) {
+	if _, ok := errors.AsType[*frame.VersionError](err); ok {
 		return &GroupError{Shard: s.n, Seq: m.Seq, Err: err}
 	}
 	if err != nil {
@@ -263,16 +297,19 @@ func (s *shard) receiveFence(seq uint64, f frame.Message) error {
 	if err != nil {
 		return &GroupError{Shard: s.n, Seq: seq, Err: err}
 	}
-	if at := s.copy.At(); body.Epoch != at.Epoch {
+	if at := s.store().At(); body.Epoch != at.Epoch {
 		return &EpochError{Shard: s.n, Log: body.Epoch, Copy: at.Epoch}
 	}
-	if body.Base != s.copy.Offset() {
-		return &BehindError{Shard: s.n, First: seq, Offset: s.copy.Offset()}
+	if err := s.store().Flush(); err != nil {
+		return err
+	}
+	if body.Base != s.store().Offset() {
+		return &BehindError{Shard: s.n, First: seq, Offset: s.store().Offset()}
 	}
 	s.parts.Reset()
 	to := cursor{seq, f.Chain, seq}
-	s.copy.Yield(body.Node)
-	if err := s.copy.Move(s.place(to)); err != nil {
+	s.store().Yield(body.Node)
+	if err := s.store().Move(s.place(to)); err != nil {
 		return err
 	}
 	s.move(to)
@@ -298,7 +335,7 @@ func (s *shard) receiveGroup(seq uint64, f frame.Message) error {
 	case frame.Barrier:
 		s.move(to)
 		if s.parts.Empty() {
-			return s.copy.Move(s.place(to))
+			return s.store().Move(s.place(to))
 		}
 		return nil
 	}
@@ -309,7 +346,7 @@ func (s *shard) receiveGroup(seq uint64, f frame.Message) error {
 	if err != nil {
 		return &GroupError{Shard: s.n, Seq: seq, Err: err}
 	}
-	if err := s.copy.Apply(disk.Group{First: g.First, Count: g.Count, Hints: g.Hints, Batch: g.Batch}, s.place(to)); err != nil {
+	if err := s.store().Gather(disk.Group{First: g.First, Count: g.Count, Hints: g.Hints, Batch: g.Batch}, s.place(to)); err != nil {
 		return &GroupError{Shard: s.n, Seq: seq, Err: err}
 	}
 	s.move(to)

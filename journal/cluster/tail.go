@@ -33,13 +33,37 @@ func (s *shard) run(ctx context.Context) {
 		s.setTrouble(err)
 		s.opts.Logger.Error("a shard's log is not followed", "shard", s.n, "error", err)
 		if errors.Is(err, journal.ErrDamaged) {
-			_ = s.copy.Exclusively(ctx, func() error { s.resign(""); return nil })
+			_ = s.store().Exclusively(ctx, func() error { s.resign(""); return nil })
+		} else {
+			s.log.Elsewhere(s.n)
+		}
+		if s.mend(ctx, err) {
+			continue
 		}
 		select {
 		case <-time.After(s.longestWait()):
 		case <-ctx.Done():
 		}
 	}
+}
+
+// mend takes the copy of another node where that helps, and reports whether it
+// did.
+func (s *shard) mend(ctx context.Context, trouble error) bool {
+	var err error
+	switch {
+	case s.replacing(): // it was closed, and could not be opened
+		err = s.open()
+	case s.opts.Fetch != nil && needsCopy(trouble):
+		s.asked = true
+		err = s.takeCopy(ctx)
+	default:
+		return false
+	}
+	if err != nil && ctx.Err() == nil {
+		s.opts.Logger.Warn("a copy could not be replaced", "shard", s.n, "error", err)
+	}
+	return err == nil
 }
 
 // follow attaches to the log, catches up, and applies what comes.
@@ -59,6 +83,9 @@ func (s *shard) follow(ctx context.Context) error {
 	state, err := s.attach(ctx)
 	if err != nil {
 		return err
+	}
+	if s.opts.Fetch != nil && !s.asked && s.seen.Load() == 0 && state.Last > longRead {
+		return errNew
 	}
 	if err := s.fill(ctx, state.Last); err != nil {
 		return err
@@ -88,10 +115,12 @@ func (s *shard) follow(ctx context.Context) error {
 func (s *shard) attach(ctx context.Context) (port.State, error) {
 	var state port.State
 	err := s.retried(ctx, func() (err error) {
-		if state, err = s.log.State(ctx, s.n); err != nil {
+		if state, err = s.log.State(ctx, s.n); errors.Is(err, port.ErrNoLog) {
+			return &GoneError{Shard: s.n}
+		} else if err != nil {
 			return err
 		}
-		return s.copy.Exclusively(ctx, func() error { return s.compare(ctx, state) })
+		return s.store().Exclusively(ctx, func() error { return s.compare(ctx, state) })
 	})
 	return state, err
 }
@@ -117,7 +146,7 @@ func (s *shard) retried(ctx context.Context, look func() error) error {
 // compare compares the log with the copy's place, and moves the cursor there; on
 // the committer.
 func (s *shard) compare(ctx context.Context, state port.State) error {
-	at := s.copy.At()
+	at := s.store().At()
 	if state.Shards != s.opts.Shards {
 		return errors.New("the cluster has another number of shards than this node was told")
 	}
@@ -129,20 +158,24 @@ func (s *shard) compare(ctx context.Context, state port.State) error {
 	}
 	if at.Seq == 0 {
 		if state.First > 1 {
-			return &BehindError{Shard: s.n, First: state.First, Offset: s.copy.Offset()}
+			return &BehindError{Shard: s.n, First: state.First, Offset: s.store().Offset()}
 		}
 		at.Log = state.ID
 		s.parts.Reset()
 		s.move(cursor{})
-		return s.copy.Move(at)
+		return s.store().Move(at)
 	}
 	switch {
 	case state.ID != at.Log:
 		return &ReplacedError{Shard: s.n}
 	case state.Last < at.Seq:
 		return &WentBackError{Shard: s.n, Last: state.Last, Applied: at.Seq}
-	case state.First > at.Seq:
-		return &BehindError{Shard: s.n, First: state.First, Offset: s.copy.Offset()}
+	case state.First > at.Seq+1:
+		return &BehindError{Shard: s.n, First: state.First, Offset: s.store().Offset()}
+	case state.First > at.Seq: // the next message has to follow what the copy has
+		s.parts.Reset()
+		s.move(cursor{at.Seq, at.Chain, at.Term})
+		return nil
 	}
 	messages, err := s.log.Read(ctx, s.n, at.Seq)
 	if err != nil {
@@ -177,10 +210,11 @@ func (s *shard) pushed(ctx context.Context, m port.Message) error {
 // toEnd reads the log to its end.
 func (s *shard) toEnd(ctx context.Context) error {
 	state, err := s.log.State(ctx, s.n)
-	if err != nil {
-		return nil //nolint:nilerr // nobody answers: the next look may be luckier
+	if err != nil && !errors.Is(err, port.ErrNoLog) {
+		s.log.Elsewhere(s.n)
+		return nil // nobody answers: the next look may be luckier
 	}
-	if state.Last < s.seen.Load() {
+	if err != nil || state.Last < s.seen.Load() {
 		_, err := s.attach(ctx)
 		return err
 	}
@@ -194,6 +228,8 @@ func (s *shard) reach(ctx context.Context, seq uint64) error {
 	for s.seen.Load() < seq || s.troubled() != nil {
 		select {
 		case <-time.After(wait):
+		case <-s.ending:
+			return journal.ErrClosed
 		case <-ctx.Done():
 			return errors.Join(context.Cause(ctx), s.troubled())
 		}
@@ -202,14 +238,19 @@ func (s *shard) reach(ctx context.Context, seq uint64) error {
 	return nil
 }
 
-// fill reads what is missing up to a sequence and applies it. A message that
-// nobody has is not skipped.
+// fill reads what is missing up to a sequence and applies it, and reads on
+// meanwhile. A message that nobody has is not skipped.
 func (s *shard) fill(ctx context.Context, upTo uint64) error {
+	ahead := reader{log: s.log, shard: s.n}
+	defer ahead.stop()
 	tries, wait := 0, s.firstWait()
 	for s.seen.Load() < upTo {
 		from := s.seen.Load() + 1
-		messages, err := s.log.Read(ctx, s.n, from)
+		messages, err := ahead.read(ctx, from)
 		if err == nil && len(messages) > 0 && messages[0].Seq <= from {
+			if last := messages[len(messages)-1].Seq; last < upTo {
+				ahead.begin(ctx, last+1)
+			}
 			if err := s.give(ctx, messages...); err != nil {
 				return err
 			}
@@ -231,17 +272,71 @@ func (s *shard) fill(ctx context.Context, upTo uint64) error {
 	return nil
 }
 
-// give applies consecutive messages; a hole among them ends them.
+// reader reads a shard's log, one read ahead of what is asked for.
+type reader struct {
+	log    port.Log
+	shard  int
+	from   uint64          // of the read that was begun
+	got    chan readAnswer // nil: none was
+	cancel context.CancelFunc
+}
+
+type readAnswer struct {
+	messages []port.Message
+	err      error
+}
+
+// begin begins to read.
+func (r *reader) begin(ctx context.Context, from uint64) {
+	r.stop()
+	ctx, r.cancel = context.WithCancel(ctx)
+	got := make(chan readAnswer, 1)
+	r.from, r.got = from, got
+	go func() {
+		messages, err := r.log.Read(ctx, r.shard, from)
+		got <- readAnswer{messages, err}
+	}()
+}
+
+// read returns messages from a sequence on, as Log.Read does.
+func (r *reader) read(ctx context.Context, from uint64) ([]port.Message, error) {
+	if r.got == nil || r.from != from {
+		r.stop()
+		return r.log.Read(ctx, r.shard, from)
+	}
+	answer := <-r.got
+	r.cancel()
+	r.got = nil
+	return answer.messages, answer.err
+}
+
+// stop ends a read that nobody asks for any more.
+func (r *reader) stop() {
+	if r.got != nil {
+		r.cancel()
+		<-r.got
+		r.got = nil
+	}
+}
+
+// give applies consecutive messages; a hole among them ends them. Groups that follow
+// each other are written together.
 func (s *shard) give(ctx context.Context, messages ...port.Message) error {
-	return s.copy.Exclusively(ctx, func() error {
+	return s.store().Exclusively(ctx, func() (err error) {
+		s.gathering = true
 		for _, m := range messages {
 			if m.Seq > s.at.seq+1 {
-				return nil
+				break
 			}
-			if err := s.receive(m); err != nil {
-				return err
+			if err = s.receive(m); err != nil {
+				break
 			}
 		}
-		return nil
+		s.gathering = false
+		if flushed := s.store().Flush(); flushed != nil {
+			return errors.Join(err, flushed)
+		}
+		s.move(s.at)
+		return err
 	})
 }

@@ -131,7 +131,7 @@ func (e *Engine) writeBatch(g *group, b *journal.Batch, drafts []layout.Draft, p
 			d := &drafts[j]
 			op := g.batch.SetDeferred(layout.RecordKeyLen, d.Size())
 			layout.PutRecordKey(op.Key, id, seq+uint64(j))
-			d.Put(op.Value, id, seq+uint64(j), plan.Offset)
+			d.Put(op.Value, op.Key, plan.Offset)
 			_ = op.Finish()
 			e.writeIndex(g.batch, id, &a.Records[j])
 		}

@@ -2,6 +2,7 @@ package disk
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
 
 	"github.com/parley-hub/parley/journal"
@@ -9,13 +10,40 @@ import (
 	"github.com/parley-hub/parley/journal/internal/order"
 )
 
+// placeRoom is room for the place that is written with a group.
+const placeRoom = 128
+
+// run is groups that others shipped, one after the other, and that are written in
+// one commit: a copy that is behind has many to write.
+type run struct {
+	repr   []byte // of one batch of Pebble's with all their operations
+	ops    uint32
+	at     Place // of the last one
+	last   uint64
+	count  uint64
+	groups []Group
+	found  layout.GroupContents
+}
+
+// runBytes is how large a run may become.
+const runBytes = 256 << 10
+
 // Apply writes a group that another process shipped, and lets readers see it. A
 // group that is not one, or is not the next, is refused with ErrInvalid and
 // changes nothing.
 func (c *Copy) Apply(g Group, at Place) error {
-	e := c.Engine
-	if g.Count > 0 && g.First != e.view.offset+1 {
-		return fmt.Errorf("a group begins at offset %d, the copy ends at %d: %w", g.First, e.view.offset, journal.ErrInvalid)
+	if err := c.Gather(g, at); err != nil {
+		return err
+	}
+	return c.Flush()
+}
+
+// Gather is Apply, but that what is written may wait for Flush. The function that
+// is run exclusively calls that before it ends.
+func (c *Copy) Gather(g Group, at Place) error {
+	e, r := c.Engine, &c.copy.run
+	if end := max(e.view.offset, r.last); g.Count > 0 && g.First != end+1 {
+		return fmt.Errorf("a group begins at offset %d, the copy ends at %d: %w", g.First, end, journal.ErrInvalid)
 	}
 	found, err := layout.CheckGroup(g.Batch, g.First, g.Count, func(p journal.PartitionName) bool {
 		return journal.ShardOf(p, e.copy.shards) == e.shard
@@ -23,30 +51,57 @@ func (c *Copy) Apply(g Group, at Place) error {
 	if err != nil {
 		return fmt.Errorf("a group of offset %d: %w: %w", g.First, journal.ErrInvalid, err)
 	}
-	batch := e.db.NewBatch()
-	defer batch.Close() //nolint:errcheck // never fails
-	if err := batch.SetRepr(bytes.Clone(g.Batch)); err != nil {
-		return fmt.Errorf("a group of offset %d: %w: %w", g.First, journal.ErrInvalid, err)
+	if len(r.repr)+len(g.Batch) > runBytes {
+		if err := c.Flush(); err != nil {
+			return err
+		}
 	}
-	if err := e.writeAt(batch, at); err != nil {
-		return c.failing(err)
+	if r.repr == nil {
+		r.repr = append(make([]byte, 0, len(g.Batch)+placeRoom), g.Batch[:layout.BatchHeader]...)
 	}
-	return c.failing(e.adopt(g, found))
+	r.repr = append(r.repr, g.Batch[layout.BatchHeader:]...)
+	r.ops += binary.LittleEndian.Uint32(g.Batch[layout.BatchHeader-4:])
+	r.at = at
+	if g.Count > 0 {
+		r.last = g.First + g.Count - 1
+	}
+	r.count += g.Count
+	r.groups = append(r.groups, g)
+	r.found.Logs = append(r.found.Logs, found.Logs...)
+	r.found.Dropped = append(r.found.Dropped, found.Dropped...)
+	r.found.Removals = r.found.Removals || found.Removals
+	return nil
 }
 
-// adopt lets readers see a group that was applied. Of what others ordered only
-// the newest commits are kept in memory, while the shard is followed.
-func (e *Engine) adopt(g Group, found layout.GroupContents) error {
-	snap := e.db.NewSnapshot()
-	last := uint64(0)
-	if g.Count > 0 {
-		last = g.First + g.Count - 1
+// Flush writes what was gathered, in one commit, and lets readers see it.
+func (c *Copy) Flush() error {
+	e, r := c.Engine, c.copy.run
+	if r.repr == nil {
+		return nil
 	}
+	c.copy.run = run{}
+	batch := e.db.NewBatch()
+	defer batch.Close() //nolint:errcheck // never fails
+	binary.LittleEndian.PutUint32(r.repr[layout.BatchHeader-4:], r.ops)
+	if err := batch.SetRepr(r.repr); err != nil {
+		return fmt.Errorf("groups up to offset %d: %w: %w", r.last, journal.ErrInvalid, err)
+	}
+	if err := e.writeAt(batch, r.at); err != nil {
+		return c.failing(err)
+	}
+	return c.failing(e.adopt(&r))
+}
+
+// adopt lets readers see groups that were applied. Of what others ordered only
+// the newest commits are kept in memory, while the shard is followed.
+func (e *Engine) adopt(r *run) error {
+	snap := e.db.NewSnapshot()
+	last, found := r.last, r.found
 	old := e.view
 	next := newView(e, snap, old, &group{last: last})
 	var commits []journal.Commit
 	if !found.Removals {
-		commits = next.applied(g)
+		commits = next.appliedAll(r.groups)
 	}
 	e.mu.Lock()
 	e.view = next
@@ -54,8 +109,10 @@ func (e *Engine) adopt(g Group, found layout.GroupContents) error {
 	if found.Removals {
 		e.view.hidden, err = e.renew(e.view, e.book.Place().Term)
 	}
+	e.sieves.heads.forget()
+	e.sieves.claims.forget()
 	if len(e.heads.young)+len(e.heads.old) > 0 {
-		e.heads = newCache[journal.LogName, order.Head](headCache)
+		e.heads = newCache[journal.LogName, order.Head](e.opts.recentHeads)
 	}
 	if len(e.claims.young)+len(e.claims.old) > 0 {
 		e.claims.reset(e.view.number)
@@ -71,7 +128,7 @@ func (e *Engine) adopt(g Group, found layout.GroupContents) error {
 			e.recent.add(&group{commits: commits})
 		}
 	}
-	e.stats.Batches += g.Count
+	e.stats.Batches += r.count
 	e.mu.Unlock()
 	old.release()
 	for _, p := range found.Dropped {
@@ -81,15 +138,34 @@ func (e *Engine) adopt(g Group, found layout.GroupContents) error {
 	return err
 }
 
+// appliedAll are the commits of groups that follow each other; nil unless those of
+// all are known.
+func (v *view) appliedAll(groups []Group) (commits []journal.Commit) {
+	for _, g := range groups {
+		if g.Count == 0 {
+			continue
+		}
+		some := v.applied(g)
+		if some == nil {
+			return nil
+		}
+		commits = append(commits, some...)
+	}
+	return commits
+}
+
 // applied are the commits of a group with their hints, for those who follow the
 // shard; nil when nobody does, or when they cannot be read: who follows then reads
 // the store, and finds out.
 func (v *view) applied(g Group) (commits []journal.Commit) {
-	if g.Count == 0 || uint64(len(g.Hints)) != g.Count || v.engine.recent.following.Load() == 0 {
+	if uint64(len(g.Hints)) != g.Count || v.engine.recent.following.Load() == 0 {
 		return nil
 	}
 	size := 0
 	err := v.eachEntry(g.First, func(offset uint64, en layout.Entry) (bool, error) {
+		if offset-g.First >= g.Count {
+			return false, nil
+		}
 		c, err := v.commit(offset, en, &size)
 		if err != nil {
 			return false, err

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"sync"
 
 	"github.com/cockroachdb/pebble/v2"
 
@@ -21,7 +23,7 @@ func (e *Engine) Checkpoint(ctx context.Context, dir string) (journal.StorePosit
 	if err != nil {
 		return nil, err
 	}
-	if err := backup.WriteSums(e.opts.FS, dir); err != nil {
+	if err := e.SumCheckpoint(dir); err != nil {
 		return nil, errors.Join(err, e.opts.FS.RemoveAll(dir))
 	}
 	return at, nil
@@ -29,44 +31,111 @@ func (e *Engine) Checkpoint(ctx context.Context, dir string) (journal.StorePosit
 
 // checkpoint makes a copy without checksums.
 func (e *Engine) checkpoint(ctx context.Context, dir string) (journal.StorePosition, error) {
-	fs := e.opts.FS
 	var at journal.ShardPosition
-	made := false                                       // known to the committer
-	remove := func() error { return fs.RemoveAll(dir) } // half a copy is none
-	_, err := e.betweenGroups(ctx, false, func() error {
-		if storefs.Exists(fs, dir) {
-			return fmt.Errorf("checkpoint: %s exists already", dir)
-		}
-		made = true
-		e.mu.Lock()
-		at = e.book.Position()
-		e.mu.Unlock()
-		if err := storefs.MakeDir(fs, dir); err != nil {
-			return errors.Join(err, remove())
-		}
-		// Pebble creates the copy through its own file system; nothing is
-		// admitted to the log meanwhile but the sync of what is in it.
-		err := e.guard.Hand(func() error {
-			return e.db.Checkpoint(fs.PathJoin(dir, datadir.StoreDir), pebble.WithFlushedWAL())
-		})
-		if err != nil {
-			return errors.Join(err, remove())
-		}
-		return nil
+	made := false // known to the committer
+	_, err := e.betweenGroups(ctx, false, func() (err error) {
+		at, made, err = e.checkpointNow(dir)
+		return err
 	}, func() {
 		if made {
-			_ = remove()
+			_ = e.opts.FS.RemoveAll(dir) // half a copy is none
 		}
 	})
 	if err != nil {
 		return nil, err
 	}
-	err = errors.Join(
+	return journal.StorePosition{at}, e.describeCheckpoint(dir, at)
+}
+
+// checkpointNow makes the files of a copy; on the committer, while nothing is in
+// flight. It reports whether there is something to remove.
+func (e *Engine) checkpointNow(dir string) (at journal.ShardPosition, made bool, err error) {
+	fs := e.opts.FS
+	if storefs.Exists(fs, dir) {
+		return at, false, fmt.Errorf("checkpoint: %s exists already", dir)
+	}
+	e.mu.Lock()
+	at = e.book.Position()
+	e.mu.Unlock()
+	if err := storefs.MakeDir(fs, dir); err != nil {
+		return at, true, errors.Join(err, fs.RemoveAll(dir))
+	}
+	// Pebble creates the copy through its own file system; nothing is
+	// admitted to the log meanwhile but the sync of what is in it.
+	err = e.guard.Hand(func() error {
+		return e.db.Checkpoint(fs.PathJoin(dir, datadir.StoreDir), pebble.WithFlushedWAL())
+	})
+	if err != nil {
+		return at, true, errors.Join(err, fs.RemoveAll(dir))
+	}
+	return at, true, nil
+}
+
+// describeCheckpoint adds to the files of a copy what it is.
+func (e *Engine) describeCheckpoint(dir string, at journal.ShardPosition) error {
+	fs := e.opts.FS
+	err := errors.Join(
 		storefs.WriteFile(fs, dir, datadir.FormatFile, datadir.FormatText(datadir.FormatVersion)),
 		storefs.WriteFile(fs, dir, backup.CheckpointFile, []byte(at.String()+"\n")),
 	)
 	if err != nil {
-		return nil, errors.Join(err, remove())
+		return errors.Join(err, fs.RemoveAll(dir))
 	}
-	return journal.StorePosition{at}, nil
+	return nil
 }
+
+// Checkpoints makes a checkpoint of each of several copies at one moment, at which
+// nothing is in flight in any of them. A folder for each must not exist. Nothing is
+// left when it fails.
+func Checkpoints(ctx context.Context, copies []*Copy, dirs []string) (_ journal.StorePosition, err error) {
+	at := make(journal.StorePosition, len(copies))
+	defer func() {
+		for i, c := range copies {
+			if err != nil && !at[i].IsZero() {
+				err = errors.Join(err, c.opts.FS.RemoveAll(dirs[i]))
+			}
+		}
+	}()
+	var mu sync.Mutex // whoever is left behind by ctx does nothing afterwards
+	over := false
+	hold := func() error {
+		mu.Lock()
+		defer mu.Unlock()
+		for i, c := range copies {
+			if over {
+				return context.Cause(ctx)
+			}
+			position, _, err := c.checkpointNow(dirs[i])
+			if err != nil {
+				return err
+			}
+			at[i] = position
+		}
+		return nil
+	}
+	for _, c := range copies { // the committer of each waits until all of them do
+		inner := hold
+		hold = func() error { return c.Exclusively(ctx, inner) }
+	}
+	err = hold()
+	mu.Lock()
+	over = true
+	mu.Unlock()
+	if err != nil {
+		return nil, err
+	}
+	for i, c := range copies {
+		if err := c.describeCheckpoint(dirs[i], at[i]); err != nil {
+			return nil, err
+		}
+	}
+	return at, nil
+}
+
+// WriteCheckpoint writes a checkpoint as an archive, as Backup does.
+func (e *Engine) WriteCheckpoint(ctx context.Context, dir string, w io.Writer) error {
+	return backup.WriteArchive(ctx, e.opts.FS, dir, w, nil)
+}
+
+// SumCheckpoint adds checksums to a checkpoint.
+func (e *Engine) SumCheckpoint(dir string) error { return backup.WriteSums(e.opts.FS, dir) }

@@ -61,7 +61,7 @@ func (e *Engine) enterClaims(names []string) (*view, []string) {
 	}
 	var unknown []string
 	for _, name := range names {
-		if _, known := e.claims.get(name); !known && !e.book.HasClaim(name) {
+		if e.mustLookUp(name) {
 			unknown = append(unknown, name)
 		}
 	}
@@ -73,6 +73,16 @@ func (e *Engine) enterClaims(names []string) (*view, []string) {
 		return nil, nil
 	}
 	return v, unknown
+}
+
+// mustLookUp reports whether only the store knows who holds a claim; the lock is
+// held.
+func (e *Engine) mustLookUp(name string) bool {
+	if _, known := e.claims.get(name); known || e.book.HasClaim(name) {
+		return false
+	}
+	s := &e.sieves.claims
+	return !s.lacks(s.claim(name))
 }
 
 // findClaims looks claims up without the lock, so that the lookup under
@@ -103,6 +113,9 @@ func (e *Engine) addClaims(found []lookup, n uint64) {
 		return // some claim may have changed and been forgotten since
 	}
 	for _, l := range found {
+		if l.held == nil {
+			e.sieves.claims.vain++
+		}
 		if _, newer := e.claims.get(l.name); !newer {
 			e.claims.put(l.name, l.held, e.view.number)
 		}

@@ -14,9 +14,13 @@ import (
 	"github.com/parley-hub/parley/journal/disk/internal/layout"
 )
 
-// fillTime is how long the committer waits for the writers it just released:
-// most of them come back at once, and then share a sync.
-const fillTime = 100 * time.Microsecond
+// fillTime is how long the committer waits for the writers it just released, and
+// fillEach how long for each of them: most come back at once, and then share a sync.
+// Waiting longer for one would only use a processor.
+const (
+	fillTime = 100 * time.Microsecond
+	fillEach = 20 * time.Microsecond
+)
 
 // After fillMisses waits in vain the committer waits only every fillProbe-th time.
 const (
@@ -81,7 +85,7 @@ func (e *Engine) fill(released int64) {
 		}
 		return
 	}
-	until := time.Now().Add(fillTime)
+	until := time.Now().Add(min(fillTime, time.Duration(released)*fillEach))
 	for e.gathered.Load() < released && time.Now().Before(until) {
 		runtime.Gosched()
 	}
@@ -136,7 +140,7 @@ func (e *Engine) commit(g *group, lazy []lazyWrite) bool {
 	if synced && e.noRoom(g) {
 		return true
 	}
-	g.finish()
+	g.finish(&e.finishing)
 	var buf []byte
 	for _, w := range lazy {
 		key := layout.ValueKey(buf[:0], layout.KindLazy, w.key)
@@ -176,28 +180,22 @@ func (e *Engine) sync(g *group, synced bool) (*loss, error) { return nil, e.writ
 
 // finish adds what is written once for the group. Keys of one kind are sorted,
 // because Pebble inserts sorted keys faster.
-func (g *group) finish() {
+func (g *group) finish(room *finishRoom) {
 	if g.last > 0 {
 		key := layout.CommitKey(nil, g.last)
 		_ = g.batch.Set(key, g.entries.Value(key), nil)
 		_ = g.batch.Set(layout.KeyLast, layout.AppendNumber(nil, layout.KeyLast, g.last), nil)
 	}
-	type keyed struct {
-		key []byte
-		at  int
-	}
-	list := make([]keyed, 0, len(g.heads))
-	buf := make([]byte, 0, 96*len(g.heads))
+	list, buf := room.list[:0], slices.Grow(room.keys[:0], 96*len(g.heads))
 	for i := range g.heads {
 		at := len(buf)
 		buf = layout.HeadKey(buf, g.heads[i].log)
-		list = append(list, keyed{buf[at:len(buf):len(buf)], i})
+		list = append(list, keyedHead{buf[at:len(buf):len(buf)], i})
 	}
-	slices.SortFunc(list, func(a, b keyed) int {
+	slices.SortFunc(list, func(a, b keyedHead) int {
 		return cmp.Or(bytes.Compare(a.key, b.key), a.at-b.at)
 	})
-	heads := make([]logHead, 0, len(list))
-	var value []byte
+	heads, value := room.heads[:0], room.value
 	for i, k := range list {
 		if i+1 < len(list) && bytes.Equal(k.key, list[i+1].key) {
 			continue
@@ -207,8 +205,28 @@ func (g *group) finish() {
 		value = layout.AppendHead(value[:0], k.key, head.Head)
 		_ = g.batch.Set(k.key, value, nil)
 	}
+	if len(list) <= maxRoom {
+		*room = finishRoom{list: list, keys: buf, heads: g.heads, value: value}
+	}
 	g.heads = heads
 }
+
+// finishRoom is memory that finishing a group needs; the next group uses it again.
+// The heads of a group are in use until the next one is finished.
+type finishRoom struct {
+	list  []keyedHead
+	keys  []byte
+	heads []logHead
+	value []byte
+}
+
+type keyedHead struct {
+	key []byte
+	at  int
+}
+
+// maxRoom bounds the number of heads for which memory is kept.
+const maxRoom = 4096
 
 // write hands a batch to Pebble and waits for its sync. These are two calls
 // because Pebble's Apply answers a failed sync by calling the logger's Fatalf and
@@ -244,11 +262,22 @@ func (e *Engine) publish(g *group, synced bool, took time.Duration) bool {
 	old := e.view
 	e.view = newView(e, snap, old, g)
 	for i := range g.heads {
-		e.heads.put(g.heads[i].log, g.heads[i].Head)
+		head := &g.heads[i]
+		e.heads.put(head.log, head.Head)
+		if s := &e.sieves.heads; s.told() && head.ID.Incarnation() > old.offset {
+			var hash uint64
+			hash, e.scratch = s.log(head.log, e.scratch)
+			s.add(hash)
+		}
 	}
 	for _, c := range g.claims {
 		e.claims.put(c.Name, c.Held, e.view.number)
+		if s := &e.sieves.claims; s.told() && c.Held != nil {
+			s.add(s.claim(c.Name))
+		}
 	}
+	e.sift(&e.sieves.heads)
+	e.sift(&e.sieves.claims)
 	if g.last > 0 {
 		e.recent.add(g)
 		e.book.Settle(g.last)
@@ -281,7 +310,7 @@ func (e *Engine) publish(g *group, synced bool, took time.Duration) bool {
 	runtime.Gosched()
 	e.ring(g)
 	old.release()
-	_ = g.batch.Close()
+	e.reuse(g.batch)
 	return true
 }
 

@@ -52,6 +52,7 @@ type copying struct {
 	groupBytes    int64
 	ship          func(Group) (Place, journal.Outcome, error)
 	at            Place // used on the committer
+	run           run   // used on the committer
 }
 
 // OpenCopy opens a folder as a copy, and makes it if there is none. It follows
@@ -73,7 +74,7 @@ func OpenCopy(dir string, opts Options, c CopyOptions) (*Copy, error) {
 }
 
 // Exclusively runs fn on the committer while nothing is in flight. At, Apply,
-// Move, TakeOver and Yield are called from such an fn.
+// Gather, Flush, Move, TakeOver and Yield are called from such an fn.
 func (c *Copy) Exclusively(ctx context.Context, fn func() error) error {
 	_, err := c.betweenGroups(ctx, false, fn, func() {})
 	return err
@@ -114,6 +115,9 @@ func (e *Engine) writeAt(batch *pebble.Batch, at Place) error {
 
 // Move stores a place that nothing was written at.
 func (c *Copy) Move(at Place) error {
+	if err := c.Flush(); err != nil { // what was gathered is before it
+		return err
+	}
 	b := c.db.NewBatch()
 	defer b.Close() //nolint:errcheck // never fails
 	if at.Epoch != c.epoch {
@@ -203,4 +207,38 @@ func (e *Engine) Confirm(ctx context.Context, shard int) error {
 		return err
 	}
 	return &journal.NotMineError{Shard: shard}
+}
+
+// Ended is closed when the copy is closed.
+func (c *Copy) Ended() <-chan struct{} { return c.stop }
+
+// CopyEpoch is the epoch of a copy that nobody has open.
+func CopyEpoch(dir string, opts Options) (epoch uint64, err error) {
+	c, err := OpenCopy(dir, opts, CopyOptions{})
+	if err != nil {
+		return 0, err
+	}
+	return c.epoch, c.Close()
+}
+
+// BeginCopy makes a copy that nobody has open one of no log, in a later epoch.
+func BeginCopy(dir string, opts Options, epoch uint64) error {
+	c, err := OpenCopy(dir, opts, CopyOptions{})
+	if err != nil {
+		return err
+	}
+	err = c.Exclusively(context.Background(), func() error {
+		if epoch <= c.epoch {
+			return fmt.Errorf("data folder %s: its epoch is %d, epoch %d does not follow: %w", dir, c.epoch, epoch, journal.ErrInvalid)
+		}
+		b := c.db.NewBatch()
+		defer b.Close() //nolint:errcheck // never fails
+		_ = b.Set(layout.KeyEpoch, layout.AppendNumber(nil, layout.KeyEpoch, epoch), nil)
+		if err := c.write(b, true); err != nil {
+			return c.failing(err)
+		}
+		c.epoch = epoch // for MARK
+		return nil
+	})
+	return errors.Join(err, c.Close())
 }

@@ -40,7 +40,7 @@ func (l *sharedLog) place(n int) disk.Place {
 
 func (l *sharedLog) open(t testing.TB, fs vfs.FS) *disk.Copy {
 	t.Helper()
-	c, err := disk.OpenCopy("/data", disk.Options{FS: fs}, disk.CopyOptions{Shards: 1, GroupBytes: 1 << 20, Ship: l.ship})
+	c, err := disk.OpenCopy("/data", disk.Options{FS: fs}.FewClaims(), disk.CopyOptions{Shards: 1, GroupBytes: 1 << 20, Ship: l.ship})
 	if err != nil {
 		t.Fatal(err)
 	}

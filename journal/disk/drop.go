@@ -1,6 +1,7 @@
 package disk
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -168,16 +169,12 @@ func (e *Engine) remove(j *job) error {
 			return err
 		}
 	}
-	for _, r := range j.ids {
-		for {
-			more, err := e.removeSome(r)
-			if err != nil {
-				return err
-			}
-			if !more {
-				break
-			}
+	for left := j.ids; len(left) > 0; {
+		done, err := e.removeSome(left)
+		if err != nil {
+			return err
 		}
+		left = left[done:]
 	}
 	for logs := range slices.Chunk(j.ids, removalLogs) {
 		if err := e.upkeep(func(g *group) error { return e.removeHeads(g, logs) }); err != nil {
@@ -208,63 +205,95 @@ func (e *Engine) removeHeads(g *group, logs []layout.Removal) error {
 	return nil
 }
 
-// removeSome takes one step, and reports whether there may be more to do.
-func (e *Engine) removeSome(r layout.Removal) (more bool, err error) {
+// removeSome takes one step: it removes the first records of these logs, and reports
+// how many of the logs have none left. Many small logs share a step, because each
+// step waits until it is durable.
+func (e *Engine) removeSome(logs []layout.Removal) (done int, err error) {
 	v, err := e.enter(context.Background(), e.shard)
 	if err != nil {
-		return false, err
+		return 0, err
 	}
-	first, last, effects, err := v.removable(r)
+	var step removalStep
+	for done < min(len(logs), removalRecords) {
+		var all bool
+		if all, err = v.removable(logs[done], &step); !all {
+			break
+		}
+		done++
+	}
 	v.leave()
-	if err != nil || last == 0 {
-		return false, err
+	switch {
+	case err != nil && done > 0: // what can be removed is
+		return e.removeSome(logs[:done])
+	case err != nil || len(step.effects) == 0:
+		return done, err
 	}
-	found, view := e.findClaims(takenBy(effects))
-	return true, e.upkeep(func(g *group) error {
+	found, view := e.findClaims(takenBy(step.effects))
+	return done, e.upkeep(func(g *group) error {
 		e.addClaims(found, view)
-		for i := range effects {
-			if err := e.undo(g, r.ID, &effects[i]); err != nil {
+		for i := range step.effects {
+			if err := e.undo(g, step.ids[i], &step.effects[i]); err != nil {
 				return err
 			}
 		}
-		return g.batch.DeleteRange(layout.RecordKey(nil, r.ID, first), layout.RecordKey(nil, r.ID, last+1), nil)
+		for _, s := range step.spans {
+			_ = g.batch.DeleteRange(layout.RecordKey(nil, s.id, s.first), layout.RecordKey(nil, s.id, s.last+1), nil)
+		}
+		return nil
 	})
 }
 
-// removable reads what the first records of a log did. A record that cannot be
-// read keeps the removal from going on.
-func (v *view) removable(r layout.Removal) (first, last uint64, effects []journal.Record, err error) {
+// removalStep is what one step removes.
+type removalStep struct {
+	size    int
+	effects []journal.Record // of each record
+	ids     []order.ID       // its log
+	spans   []recordSpan
+}
+
+type recordSpan struct {
+	id          order.ID
+	first, last uint64
+}
+
+func (s *removalStep) full() bool { return len(s.effects) >= removalRecords || s.size >= removalBytes }
+
+// removable adds what the first records of a log did to a step, as far as there is
+// room, and reports whether these are all. A record that cannot be read keeps the
+// removal from going on.
+func (v *view) removable(r layout.Removal, step *removalStep) (all bool, err error) {
 	it, err := v.iter(layout.RecordKey(nil, r.ID, 0), layout.RecordKey(nil, r.ID+1, 0))
 	if err != nil {
-		return 0, 0, nil, err
+		return false, err
 	}
 	defer it.Close() //nolint:errcheck // read errors are looked at below
-	size := 0
-	for ok := it.First(); ok && len(effects) < removalRecords && size < removalBytes; ok = it.Next() {
+	span := recordSpan{id: r.ID}
+	ok := it.First()
+	for ; ok && !step.full(); ok = it.Next() {
 		seq := layout.SeqOf(it.Key())
 		value, err := it.ValueAndErr()
 		if err != nil {
-			return 0, 0, nil, layout.StoreError(err)
+			return false, layout.StoreError(err)
 		}
 		rec, err := layout.DecodeRecord(value, r.ID, seq)
 		if err != nil {
-			return 0, 0, nil, layout.Damaged(err, "record %d of the dropped log %v", seq, r.Log)
+			return false, layout.Damaged(err, "record %d of the dropped log %v", seq, r.Log)
 		}
 		effect, err := layout.DecodeEffects(append([]byte(nil), rec.Effects...))
 		if err != nil {
-			return 0, 0, nil, layout.Damaged(err, "record %d of the dropped log %v", seq, r.Log)
+			return false, layout.Damaged(err, "record %d of the dropped log %v", seq, r.Log)
 		}
-		if first == 0 {
-			first = seq
-		}
-		last = seq
-		size += len(value)
-		effects = append(effects, effect)
+		span.first, span.last = cmp.Or(span.first, seq), seq
+		step.size += len(value)
+		step.effects, step.ids = append(step.effects, effect), append(step.ids, r.ID)
 	}
 	if err := it.Error(); err != nil {
-		return 0, 0, nil, layout.StoreError(err)
+		return false, layout.StoreError(err)
 	}
-	return first, last, effects, nil
+	if span.last > 0 {
+		step.spans = append(step.spans, span)
+	}
+	return !ok, nil
 }
 
 // undo removes the index entries that a record put, and the claims that it took

@@ -48,6 +48,8 @@ type Engine struct {
 	checkedLog storefs.File // of the committer: the log that was written when it last checked the files
 	checkedAt  time.Time    // and when that was
 
+	finishing finishRoom // of the committer
+
 	missed   uint      // of the committer: how many times in a row it waited for nothing
 	measured time.Time // of the committer: when it last looked at the disk's room
 	tight    bool      // and that there was next to none
@@ -57,9 +59,11 @@ type Engine struct {
 	view    *view // what readers see
 	heads   *cache[journal.LogName, order.Head]
 	claims  claimTable
+	sieves  struct{ heads, claims sieve }
 	recent  recent
-	group   *group // gathering
-	flight  *group // being made durable; nil when none is
+	group   *group                       // gathering
+	flight  *group                       // being made durable; nil when none is
+	spare   atomic.Pointer[pebble.Batch] // of a group that has ended
 	lazy    map[journal.ValueKey]journal.Value
 	saving  map[journal.ValueKey]journal.Value // lazy values of the group in flight
 	lazyDue bool                               // lazy values are to be saved without a group
@@ -130,7 +134,23 @@ func (e *Engine) newGroup() *group {
 	if e.group != nil {
 		logs = len(e.group.heads)
 	}
-	return &group{fate: journal.NewFate(), batch: e.db.NewBatch(), heads: make([]logHead, 0, logs)}
+	batch := e.spare.Swap(nil)
+	if batch == nil {
+		batch = e.db.NewBatch(pebble.WithMaxRetainedSizeBytes(spareBytes))
+	}
+	return &group{fate: journal.NewFate(), batch: batch, heads: make([]logHead, 0, logs)}
+}
+
+const spareBytes = 4 << 20
+
+// reuse keeps the batch of a group that has ended for the next one: a batch
+// grows by doubling and copying, and Pebble's own pool is emptied by the garbage
+// collector. Reset lets go of what is larger than spareBytes.
+func (e *Engine) reuse(b *pebble.Batch) {
+	b.Reset()
+	if !e.spare.CompareAndSwap(nil, b) {
+		_ = b.Close()
+	}
 }
 
 // logHead is where a log ends. Until a group is finished its list may name a

@@ -37,9 +37,11 @@ func (o Options) CheckedRarely() Options {
 	return o
 }
 
-// FewClaims returns options under which next to no claims are kept in memory.
+// FewClaims returns options under which next to no claims and heads are kept in memory, and
+// what the store does not have is learnt at once.
 func (o Options) FewClaims() Options {
-	o.recentClaims = 4
+	o.recentClaims, o.recentHeads = 4, 4
+	o.sieveWorth, o.sieveFirst = 1, 4
 	return o
 }
 
@@ -88,4 +90,12 @@ func (e *Engine) StoredClaims() (claims, expiries int, err error) {
 		}
 	}
 	return claims, expiries, nil
+}
+
+// Sifted reports whether the engine knows what claims and logs its store does not
+// have.
+func (e *Engine) Sifted() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.sieves.heads.ready != nil && e.sieves.claims.ready != nil
 }

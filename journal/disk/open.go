@@ -40,8 +40,7 @@ func open(dir string, opts Options, c *copying) (*Engine, error) {
 	e, err := store.Guarded(dir, opts.Store(), func(storeOpts store.Options) (*Engine, error) { return openLocked(dir, opts, storeOpts, c) })
 	if err != nil {
 		err = fmt.Errorf("data folder %s: %w", dir, err)
-		var left *store.LeftBehindError
-		if errors.As(err, &left) {
+		if _, ok := errors.AsType[*store.LeftBehindError](err); ok {
 			return nil, err // something may still be writing: the lock is kept
 		}
 		return nil, errors.Join(err, lock.Close())
@@ -101,7 +100,7 @@ func openLocked(dir string, opts Options, storeOpts store.Options, c *copying) (
 func newEngine(dir string, opts Options, storeOpts store.Options) *Engine {
 	e := &Engine{
 		opts: opts, openGuard: storeOpts.Guard, dir: dir, bell: follow.NewBell(),
-		heads:   newCache[journal.LogName, order.Head](headCache),
+		heads:   newCache[journal.LogName, order.Head](opts.recentHeads),
 		claims:  claimTable{size: opts.recentClaims},
 		recent:  recent{limit: opts.RecentBytes},
 		lazy:    map[journal.ValueKey]journal.Value{},
@@ -139,6 +138,7 @@ func (e *Engine) load(last datadir.Mark) error {
 	}
 	e.durable.Store(e.view.offset)
 	e.claims.reset(e.view.number)
+	e.sieves.heads, e.sieves.claims = newSieve(layout.KindHead, &e.opts), newSieve(layout.KindClaim, &e.opts)
 	e.group = e.newGroup()
 	if e.view.hidden, err = e.renew(e.view, 1); err != nil {
 		return err

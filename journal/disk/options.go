@@ -1,6 +1,7 @@
 package disk
 
 import (
+	"cmp"
 	"log/slog"
 	"time"
 
@@ -38,6 +39,9 @@ type Options struct {
 	AcceptLoss bool
 
 	recentClaims int           // claims that one generation of the table of recent ones holds; 0: 8192
+	recentHeads  int           // heads of logs that one generation of the cache holds; 0: headCache
+	sieveWorth   int           // lookups in vain that make a sieve worth to be made; 0: 4096
+	sieveFirst   int           // names that a sieve has room for at least; 0: 32768
 	checkEvery   time.Duration // how often the committer checks that the files are the ones that were opened; 0: 100 ms
 	measureEvery time.Duration // how often the committer looks at the disk's room; 0: 10 ms
 
@@ -55,25 +59,21 @@ func (o Options) WithDefaults() Options {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	o.MaxUnsynced = orDefault(o.MaxUnsynced, 16<<20)
-	o.MinFree = orDefault(o.MinFree, 512<<20)
-	o.StallLimit = orDefault(o.StallLimit, 5*time.Second)
-	o.SyncLimit = orDefault(o.SyncLimit, 30*time.Second)
-	o.CacheBytes = orDefault(o.CacheBytes, 16<<20)
-	o.MemTableSize = orDefault(o.MemTableSize, 16<<20)
-	o.SnapshotBytes = orDefault(o.SnapshotBytes, 1<<30)
-	o.RecentBytes = orDefault(o.RecentBytes, 4<<20)
-	o.recentClaims = orDefault(o.recentClaims, 8192)
-	o.checkEvery = orDefault(o.checkEvery, checkInterval)
-	o.measureEvery = orDefault(o.measureEvery, 10*time.Millisecond)
+	o.MaxUnsynced = cmp.Or(o.MaxUnsynced, 16<<20)
+	o.MinFree = cmp.Or(o.MinFree, 512<<20)
+	o.StallLimit = cmp.Or(o.StallLimit, 5*time.Second)
+	o.SyncLimit = cmp.Or(o.SyncLimit, 30*time.Second)
+	o.CacheBytes = cmp.Or(o.CacheBytes, 16<<20)
+	o.MemTableSize = cmp.Or(o.MemTableSize, 16<<20)
+	o.SnapshotBytes = cmp.Or(o.SnapshotBytes, 1<<30)
+	o.RecentBytes = cmp.Or(o.RecentBytes, 4<<20)
+	o.recentClaims = cmp.Or(o.recentClaims, 8192)
+	o.recentHeads = cmp.Or(o.recentHeads, headCache)
+	o.sieveWorth = cmp.Or(o.sieveWorth, 1<<12)
+	o.sieveFirst = cmp.Or(o.sieveFirst, 1<<15)
+	o.checkEvery = cmp.Or(o.checkEvery, checkInterval)
+	o.measureEvery = cmp.Or(o.measureEvery, 10*time.Millisecond)
 	return o
-}
-
-func orDefault[T int | int64 | uint64 | time.Duration](v, whenZero T) T {
-	if v == 0 {
-		return whenZero
-	}
-	return v
 }
 
 // Store returns what work on the store without an engine needs of the options.

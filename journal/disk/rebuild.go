@@ -43,6 +43,7 @@ func (e *Engine) RebuildIndex(ctx context.Context) error {
 		old := e.view
 		e.view = view
 		e.claims.reset(view.number)
+		e.sieves.claims.forget()
 		e.mu.Unlock()
 		old.release()
 		return nil

@@ -170,9 +170,17 @@ func (b base) Head(log journal.LogName) (order.Head, error) {
 	if head, ok := b.e.heads.get(log); ok {
 		return head, nil
 	}
+	s := &b.e.sieves.heads
+	var hash uint64
+	if hash, b.e.scratch = s.log(log, b.e.scratch); s.lacks(hash) {
+		return order.Head{}, nil
+	}
 	head, err := b.e.view.headBy(b.e.view.seek, log) // most logs that are not in the cache are new
 	if err == nil {
 		b.e.heads.put(log, head)
+	}
+	if err == nil && head.ID == 0 {
+		s.vain++
 	}
 	return head, err
 }
@@ -180,6 +188,9 @@ func (b base) Head(log journal.LogName) (order.Head, error) {
 func (b base) Claim(name string) (*order.Held, error) {
 	if held, ok := b.e.claims.get(name); ok {
 		return held, nil
+	}
+	if s := &b.e.sieves.claims; s.lacks(s.claim(name)) {
+		return nil, nil
 	}
 	return b.e.view.claim(name)
 }

@@ -129,7 +129,7 @@ func atomicBatch(t *testing.T, open Open) {
 	b.Values[0].Expect = journal.Exactly(3)
 	_ = r.refused(b, journal.ValueConflict)
 
-	equal(t, r.place(), before)
+	r.unmoved(before)
 	equal(t, r.texts(alpha), nil)
 	equal(t, r.texts(beta), []string{"b1"})
 	equal(t, r.index(), nil)
@@ -188,7 +188,7 @@ func bounds(t *testing.T, open Open) {
 		}
 		invalid(t, err)
 	}
-	equal(t, r.place(), before)
+	r.unmoved(before)
 
 	ticket := r.commit(batch(records(alpha, many[:journal.MaxBatchRecords]...)))
 	equal(t, ticket.Appended()[0].Last, uint64(journal.MaxBatchRecords))
@@ -221,7 +221,7 @@ func onePartition(t *testing.T, open Open) {
 		journal.ValueWrite{Key: journal.ValueKey{Partition: home, Name: "v"}},
 		journal.ValueWrite{Key: journal.ValueKey{Partition: other, Name: "v"}})
 	invalid(t, err)
-	equal(t, r.place(), before)
+	r.unmoved(before)
 	// Names that differ only in where a part ends are different logs.
 	one := journal.LogName{Tenant: "a", Partition: "bc", Family: "d", ID: "e"}
 	two := journal.LogName{Tenant: "ab", Partition: "c", Family: "d", ID: "e"}
@@ -272,7 +272,7 @@ func expectedRace(t *testing.T, open Open) {
 				text := fmt.Sprintf("%d wins %d", w, i)
 				ticket, err := r.Append(r.ctx, batch(expecting(uint64(i), to(alpha, text))))
 				if err != nil {
-					i++ // someone was first
+					i++ // another writer was first
 					continue
 				}
 				mu.Lock()
@@ -315,7 +315,7 @@ func ownBytes(t *testing.T, open Open) {
 		page, err := r.Read(r.ctx, alpha, journal.ReadOptions{})
 		need(t, err)
 		equal(t, string(page.Entries[0].Data), "data")
-		clear(page.Entries[0].Data) // ours
+		clear(page.Entries[0].Data) // a page is the caller's to change
 		equal(t, r.index(), []string{"key=value"})
 		state := r.value(at)
 		equal(t, string(state.Durable.Data), "val")

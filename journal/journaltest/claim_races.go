@@ -14,8 +14,8 @@ import (
 )
 
 // claimRaces has many writers take a few claims and give them up in every way,
-// while the index is rebuilt. A writer that was given a claim has it alone
-// until it gives it up.
+// while the index is rebuilt. Nobody else gets a claim until its holder gives it
+// up.
 func claimRaces(t *testing.T, open Open) {
 	const writers, rounds, names = 8, 60, 3
 	r := start(t, open, Options{})
@@ -28,10 +28,9 @@ func claimRaces(t *testing.T, open Open) {
 			for i := range rounds {
 				n := rnd.IntN(names)
 				name := fmt.Sprint("c", n)
-				// The other claims crowd out what an engine remembers of c.
+				// The other claims evict c from an engine's cache.
 				ticket, err := r.Append(r.ctx, taking(log, fmt.Sprintf("fresh/%d/%d", w, i), name))
-				var conflict *journal.ConflictError
-				if errors.As(err, &conflict) {
+				if conflict, ok := errors.AsType[*journal.ConflictError](err); ok {
 					if rnd.IntN(2) == 0 {
 						err = conflict.LostTo.Wait(r.ctx)
 					} else {
@@ -108,8 +107,7 @@ func claimExpiryRaces(t *testing.T, open Open) {
 				ticket, err := r.Append(r.ctx, batch(records(home.In("log", fmt.Sprint(w)), journal.Record{
 					Take: []journal.Take{{Name: "lease", Expires: clock.now().Add(time.Second)}},
 				})))
-				var conflict *journal.ConflictError
-				if errors.As(err, &conflict) {
+				if conflict, ok := errors.AsType[*journal.ConflictError](err); ok {
 					return conflict.LostTo.Wait(r.ctx)
 				}
 				if err != nil {
@@ -127,8 +125,8 @@ func claimExpiryRaces(t *testing.T, open Open) {
 	}
 }
 
-// claimTakenMeanwhile has an append wait for room, so that the claim it takes
-// is taken, and many others after it, between the append's call and its order.
+// claimTakenMeanwhile makes an append wait for room. Before it is ordered, another
+// log takes the claim that it names, and then many other claims.
 func claimTakenMeanwhile(t *testing.T, open Open) {
 	const room = 4 << 10
 	r := start(t, open, Options{MaxUnsynced: room})
@@ -149,7 +147,7 @@ func claimTakenMeanwhile(t *testing.T, open Open) {
 		return nil
 	})
 	for range 1000 {
-		runtime.Gosched() // the append comes to wait
+		runtime.Gosched() // until the append waits
 	}
 	holder := r.order(taking(alpha, "c"))
 	for i := range 20 {

@@ -41,7 +41,7 @@ func claimHeld(t *testing.T, open Open) {
 		Name: "name/x", Log: alpha, Incarnation: ticket.Appended()[0].Incarnation, Seq: 2, Offset: ticket.Offset(),
 	}
 	equal(t, r.claim("name/x"), journal.ClaimState{Durable: &want, Ordered: &want})
-	// Across partitions, and for the log itself.
+	// A claim holds across partitions, and for its own log too.
 	for _, log := range []journal.LogName{beta, alpha, other.In("log", "x")} {
 		conflict := r.refused(taking(log, "name/z", "name/x"), journal.ClaimConflict)
 		equal(t, conflict.Claim, want)
@@ -65,7 +65,7 @@ func claimReleased(t *testing.T, open Open) {
 	equal(t, r.claim("c").Durable.Log, beta)
 	equal(t, r.claim("c").Durable.Offset, taken.Offset())
 	equal(t, r.claim("d").Durable.Log, alpha)
-	// Within one batch: records count in order.
+	// Within one batch, records apply in order.
 	r.commit(batch(
 		records(alpha, journal.Record{Release: []string{"d"}}),
 		records(beta, journal.Record{Take: []journal.Take{{Name: "d"}}}, journal.Record{Release: []string{"d"}}),

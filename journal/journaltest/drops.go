@@ -14,7 +14,7 @@ var dropCases = []testCase{
 	{"dropping what does not exist does nothing", dropNothing},
 	{"dropping partitions that have nothing", dropEmptyPartitions},
 	{"a dropped partition is gone but for what is kept", dropPartition},
-	{"a log with 100,000 entries is dropped whole", dropMany},
+	{"a log with 25,000 entries is dropped whole", dropMany},
 	{"a partition with many logs is dropped whole", dropManyLogs},
 	{"a removal that was interrupted is finished by the next open", dropInterrupted},
 	{"a drop that was not synced did not happen", dropCrash},
@@ -135,7 +135,7 @@ func dropEmptyPartitions(t *testing.T, open Open) {
 	}
 	release()
 	need(t, last.Wait(r.ctx))
-	for r.Stats().Removals > 0 { // no other batch helps it along
+	for r.Stats().Removals > 0 { // no other batch drives the removal
 		if r.ctx.Err() != nil {
 			t.Fatal("removal does not end")
 		}
@@ -143,9 +143,9 @@ func dropEmptyPartitions(t *testing.T, open Open) {
 	}
 }
 
-// dropMany drops a log whose entries fit no batch.
+// dropMany drops a log with more records than fit a batch, in several steps.
 func dropMany(t *testing.T, open Open) {
-	const records, each = 5_000, 20
+	const records, each = 1_250, 20
 	r := start(t, open, Options{})
 	var last *journal.Ticket
 	for i := 0; i < records; {
@@ -251,7 +251,7 @@ func dropInterrupted(t *testing.T, open Open) {
 	ticket, err := r.DropPartition(r.ctx, home, "audit")
 	need(t, err)
 	need(t, ticket.Wait(r.ctx))
-	// Whatever step is under way, the power goes.
+	// The power fails during whichever step is running.
 	reached, release := r.HoldSync()
 	defer release()
 	r.order(batch(to(audit, "never synced")))
@@ -287,8 +287,8 @@ func dropCrash(t *testing.T, open Open) {
 	equal(t, r.Stats().Removals, 0)
 }
 
-// A drop takes the lazy values that were there when it was ordered, wherever
-// they are, and no sooner than it is durable.
+// A drop removes the lazy values that existed when it was ordered, wherever they
+// are stored, and only once it is durable.
 func dropLazy(t *testing.T, open Open) {
 	r := start(t, open, Options{})
 	put := func(name, data string) {
@@ -334,7 +334,7 @@ func dropLazy(t *testing.T, open Open) {
 	equal(t, list(), after)
 	r.reopen()
 	equal(t, list(), after)
-	// With nothing in flight.
+	// The same with nothing in flight.
 	put("gathered", "2")
 	drop, err = r.DropPartition(r.ctx, home)
 	need(t, err)

@@ -62,8 +62,9 @@ func Exercise(t *testing.T, open Open) {
 	t.Run("nothing is left running", func(t *testing.T) { endsAfterAll(t, before) })
 }
 
-// endsAfterAll wants that all goroutines but some end. An engine that failed gives
-// its disk only so long to close, so that on a busy machine some end after Close.
+// endsAfterAll requires all goroutines except those of but to end. An engine that
+// failed waits only for some time until its store is closed, so on a busy machine
+// goroutines may end after Close.
 func endsAfterAll(t *testing.T, but goleak.Option) {
 	t.Helper()
 	var err error

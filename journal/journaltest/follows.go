@@ -263,7 +263,7 @@ func followTogether(t *testing.T, open Open) {
 		}
 		for _, c := range got {
 			for i := range c.Writes {
-				if c.Writes[i].Dropped { // its name goes when the removal gets that far
+				if c.Writes[i].Dropped { // its name is forgotten when the removal reaches it
 					c.Writes[i].Log = journal.LogName{}
 				}
 			}

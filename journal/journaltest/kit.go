@@ -16,7 +16,7 @@ import (
 // patience bounds every wait of the suite; it is reached only by a failure.
 const patience = 5 * time.Minute
 
-// failer is what helpers need of a test, and what rapid's tests have too.
+// failer is the part of testing.T that helpers use; rapid.T has it too.
 type failer interface {
 	Helper()
 	Fatal(args ...any)
@@ -114,6 +114,14 @@ func (r *rig) place() journal.Place {
 	return place
 }
 
+// unmoved requires that nothing was ordered since. The term may have changed.
+func (r *rig) unmoved(since journal.Place) {
+	r.t.Helper()
+	now := r.place()
+	now.Term = since.Term
+	equal(r.t, now, since)
+}
+
 // texts reads a whole log.
 func (r *rig) texts(log journal.LogName) []string {
 	r.t.Helper()
@@ -174,7 +182,7 @@ func (r *rig) settleRemovals() {
 		if r.ctx.Err() != nil {
 			r.t.Fatal("removal does not end")
 		}
-		// A durable batch gives the engine a turn, without sleeping.
+		// Waiting for a durable batch lets the engine work, without sleeping.
 		r.commit(batch(to(home.In("tick", "tick"), "tick")))
 	}
 }

@@ -118,8 +118,8 @@ func (s *modelState) apply(b journal.Batch, offset uint64) {
 	}
 }
 
-// append answers a batch: the kind of conflict, or 0 when it is taken. A batch
-// that can never be taken is not given to it.
+// append returns the kind of conflict of a batch, or 0 if it is accepted. It is not
+// called with batches that are refused in every state.
 func (m *model) append(b journal.Batch) journal.ConflictKind {
 	s := m.replay()
 	for _, a := range b.Appends {

@@ -13,7 +13,7 @@ import (
 
 // Random runs random operations on an engine and on a simple model, and
 // requires the same answers: appends with expectations, claims and values,
-// drops, rebuilds, reopenings, crashes with and without work on its way.
+// drops, rebuilds, reopenings, crashes with and without batches in flight.
 func Random(t *testing.T, open Open) {
 	t.Helper()
 	rapid.Check(t, func(rt *rapid.T) {
@@ -126,8 +126,8 @@ func (r *randomRun) drawRecord(rt *rapid.T) journal.Record {
 	return rec
 }
 
-// doomed reports a batch that takes a claim twice, or is empty: those are
-// refused whatever is ordered.
+// doomed reports whether a batch takes a claim twice, or is empty: such a batch is
+// refused in every state.
 func doomed(b journal.Batch) bool {
 	if len(b.Appends) == 0 && len(b.Values) == 0 {
 		return true
@@ -194,7 +194,7 @@ func (r *randomRun) putLazy(rt *rapid.T) {
 	}
 }
 
-// settleLazy makes lazy values durable: they ride with the next batch.
+// settleLazy makes lazy values durable: they are written with the next batch.
 func (r *randomRun) settleLazy() {
 	b := journal.Batch{Values: []journal.ValueWrite{{Key: journal.ValueKey{Partition: home, Name: "settle"}}}}
 	r.model.append(b)
@@ -218,8 +218,8 @@ func (r *randomRun) dropPartition(rt *rapid.T) {
 	r.model.dropPartition(p, keep)
 }
 
-// lose orders batches and drops while the sync is held, and crashes: none of
-// it has happened.
+// lose orders batches and drops while the sync is held, and crashes. The model does
+// not get them: none is durable.
 func (r *randomRun) lose(rt *rapid.T) {
 	r.settleLazy()
 	reached, release := r.HoldSync()
@@ -243,7 +243,7 @@ func (r *randomRun) lose(rt *rapid.T) {
 	r.crash()
 }
 
-// compare looks at everything there is to see.
+// compare requires that everything that can be read agrees with the model.
 func (r *randomRun) compare(*rapid.T) {
 	s := r.model.replay()
 	place := r.place()

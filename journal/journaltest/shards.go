@@ -10,7 +10,7 @@ import (
 	"github.com/parley-hub/parley/journal"
 )
 
-// These cases hold for any number of shards; with one they say little.
+// These cases pass with any number of shards; with one they check little.
 var shardCases = []testCase{
 	{"partitions keep their shards, and the directory is in shard 0", shardsFixed},
 	{"offsets, claims and followers are of one shard", shardsApart},
@@ -20,7 +20,7 @@ var shardCases = []testCase{
 	{"a shard that does not exist is refused", shardsBounded},
 }
 
-// spread is partitions of different shards, as far as there are such.
+// spread lists partitions in different shards, if the engine has several.
 func (r *rig) spread() []journal.PartitionName {
 	var out []journal.PartitionName
 	seen := map[int]bool{}

@@ -25,7 +25,7 @@ func ticketDurable(t *testing.T, open Open) {
 	ended(r.ctx, t, ticket, journal.Durable)
 	need(t, ticket.Err())
 	need(t, ticket.Wait(r.ctx))
-	// What has ended durable is there for readers at once, and after a crash.
+	// A batch whose ticket says durable can be read at once, and after a crash.
 	equal(t, r.texts(alpha), []string{"x"})
 	equal(t, r.head(alpha).Pending, nil)
 	equal(t, r.place().Durable, ticket.Offset())
@@ -50,7 +50,7 @@ func ticketFailed(t *testing.T, open Open) {
 	r.commit(batch(to(alpha, "1")))
 	first, behind, release := queue(r)
 	defer release()
-	// The group in flight ends well; the next one, of those behind, fails.
+	// The group in flight succeeds; the next group fails.
 	r.FailWrite()
 	release()
 	need(t, first.Wait(r.ctx))
@@ -126,7 +126,7 @@ func ticketUnknown(t *testing.T, open Open) {
 	if err := r.PutLazy(r.ctx, journal.ValueWrite{Key: key("x")}); !errors.Is(err, journal.ErrFailed) {
 		t.Fatalf("a failed engine answers a lazy write with %v, want ErrFailed", err)
 	}
-	// A follower that waits is told; nobody was shown the unknown batch.
+	// A waiting follower gets the error; no reader saw the batch with the unknown outcome.
 	if page, err := follower.Next(r.ctx); err == nil {
 		t.Fatalf("a follower was shown %v", page.Entries)
 	}
@@ -180,7 +180,7 @@ func syncHeld(t *testing.T, open Open) {
 	heads := r.head(alpha)
 	equal(t, heads.Ordered.Seq, uint64(2))
 	equal(t, heads.Pending, ticket)
-	// A follower that would have to wait does wait.
+	// A follower at the end waits.
 	for _, next := range []func(context.Context) error{
 		func(ctx context.Context) error { _, err := follower.Next(ctx); return err },
 		func(ctx context.Context) error { _, err := shard.Next(ctx); return err },
@@ -250,7 +250,7 @@ func backPressure(t *testing.T, open Open) {
 		stuck <- err
 	}()
 	select {
-	case <-ctx.waited: // the call looks for the end of its context: it waits
+	case <-ctx.waited: // the call asked for Done, so it waits
 	case err := <-stuck:
 		t.Fatalf("an append beyond the bound did not wait, and returned %v", err)
 	}
@@ -274,11 +274,11 @@ func backPressure(t *testing.T, open Open) {
 	need(t, last.Wait(r.ctx))
 	equal(t, r.texts(alpha), []string{big, "small", big})
 	equal(t, r.Stats().Unsynced, int64(0))
-	// One batch beyond the bound is taken when nothing else is on its way.
+	// One batch over the bound is accepted when nothing else is in flight.
 	r.commit(batch(to(beta, big, big)))
 }
 
-// noticed is a context that tells when someone waits for its end.
+// noticed is a context that reports when Done is first called.
 type noticed struct {
 	context.Context
 	cancel context.CancelFunc

@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strings"
@@ -230,9 +231,7 @@ func (d Dispatcher) execute(ctx context.Context, t *turn) (*value.Map, error) {
 	raw, err := d.Runners[0](ctx, t.Turn)
 	if err != nil {
 		text := err.Error()
-		if text == "" {
-			text = "The agent run failed."
-		}
+		text = cmp.Or(text, "The agent run failed.")
 		raw = value.New().
 			Set("messages", canonical(t.Messages)).
 			Set("status", result.StatusFailed).

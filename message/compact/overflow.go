@@ -1,6 +1,7 @@
 package compact
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"strconv"
@@ -67,9 +68,7 @@ func archive(source []any, envelopes []message.Envelope, policy Policy) Result {
 func overflowCut(envelopes []message.Envelope, policy Policy) int {
 	n := len(envelopes)
 	retain := policy.OverflowRetainedMessages
-	if retain == 0 {
-		retain = policy.RecentMessages
-	}
+	retain = cmp.Or(retain, policy.RecentMessages)
 	cut := n - int(min(int64(n), retain))
 	if policy.OverflowRetainedBytes > 0 {
 		cut = fit(envelopes, cut, policy.OverflowRetainedBytes)

@@ -1,6 +1,7 @@
 package external
 
 import (
+	"cmp"
 	"errors"
 
 	"github.com/parley-hub/parley/message/value"
@@ -81,9 +82,7 @@ const SourceChannel = "channel"
 // one of channel, bridge, rest, block, peer-agent and jsonrpc; an empty client
 // name is the connector's id.
 func (m Message) ClientContext(source, clientName string) *value.Map {
-	if clientName == "" {
-		clientName = m.ConnectorID
-	}
+	clientName = cmp.Or(clientName, m.ConnectorID)
 	return value.New().
 		Set("source", source).
 		Set("connector_id", m.ConnectorID).

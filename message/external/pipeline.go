@@ -114,8 +114,7 @@ func (c Channel) deliver(ctx context.Context, m Message, replies []string) error
 }
 
 func (c Channel) refuse(ctx context.Context, m Message, err error) error {
-	var refusal *Refusal
-	if errors.As(err, &refusal) && refusal.Code == CodeSilentSkip {
+	if refusal, ok := errors.AsType[*Refusal](err); ok && refusal.Code == CodeSilentSkip {
 		return err
 	}
 	return c.fail(ctx, m, err)
@@ -124,8 +123,7 @@ func (c Channel) refuse(ctx context.Context, m Message, err error) error {
 // fail tells the sender what went wrong, in the error's words if it has some.
 func (c Channel) fail(ctx context.Context, m Message, err error) error {
 	text := err.Error()
-	var refusal *Refusal
-	if errors.As(err, &refusal) {
+	if refusal, ok := errors.AsType[*Refusal](err); ok {
 		text = refusal.Text
 	}
 	if value.Trim(text) == "" {

@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 
@@ -60,9 +61,7 @@ func Aggregate(messages []message.Envelope, turn int) []message.Envelope {
 			continue
 		}
 		kind, _ := e.Payload.At("kind").(string)
-		if kind == "" {
-			kind = DeltaText
-		}
+		kind = cmp.Or(kind, DeltaText)
 		key := kind + "/" + value.Text(e.Payload.At("index"))
 		g := open[key]
 		if g == nil {

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/parley-hub/parley/message/transcript"
@@ -67,8 +68,6 @@ func (s Service) scope(raw any) (transcript.Scope, error) {
 		return transcript.ScopeFrom(raw)
 	}
 	id := s.SiteID
-	if id == "" {
-		id = defaultScopeID
-	}
+	id = cmp.Or(id, defaultScopeID)
 	return transcript.NewScope(defaultScopeType, id)
 }

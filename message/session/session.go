@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
@@ -95,9 +96,7 @@ func (s Service) list(ctx context.Context, r request) (*value.Map, error) {
 
 func (s Service) create(ctx context.Context, r request) (*value.Map, error) {
 	agent := text(r.input, "agent")
-	if agent == "" {
-		agent = r.principal.Agent
-	}
+	agent = cmp.Or(agent, r.principal.Agent)
 	id, err := s.Store.Create(ctx, r.scope, r.owner, transcript.Create{
 		AgentSlug: agent,
 		Metadata:  value.MapOrEmpty(r.input.At("metadata")),

@@ -1,6 +1,7 @@
 package transcript
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -74,9 +75,7 @@ func (m *Memory) Create(_ context.Context, scope Scope, owner Owner, create Crea
 	}
 	m.created++
 	s.row.Cursor = s.cursor()
-	if s.row.Context == "" {
-		s.row.Context = DefaultContext
-	}
+	s.row.Context = cmp.Or(s.row.Context, DefaultContext)
 	m.sessions[s.row.ID] = s
 	at, _ := slices.BinarySearchFunc(m.order, s.row.Cursor, before)
 	m.order = slices.Insert(m.order, at, s)

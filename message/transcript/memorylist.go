@@ -1,6 +1,7 @@
 package transcript
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"fmt"
@@ -51,12 +52,8 @@ func (m *Memory) List(_ context.Context, scope Scope, owner Owner, query Query) 
 // RecentPending implements Store.
 func (m *Memory) RecentPending(_ context.Context, scope Scope, owner Owner, query PendingQuery) (Session, error) {
 	window, wanted := query.Window, query.Context
-	if window == 0 {
-		window = DefaultWindow
-	}
-	if wanted == "" {
-		wanted = DefaultContext
-	}
+	window = cmp.Or(window, DefaultWindow)
+	wanted = cmp.Or(wanted, DefaultContext)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	now := m.now()

@@ -1,6 +1,7 @@
 package value
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -143,7 +144,7 @@ func layout(digits string, point int, negative bool, width int, exponent byte) s
 	case point > width || point < -3:
 		b.WriteByte(digits[0])
 		b.WriteByte('.')
-		b.WriteString(orZero(digits[1:]))
+		b.WriteString(cmp.Or(digits[1:], "0"))
 		b.WriteByte(exponent)
 		if point > 0 {
 			b.WriteByte('+')
@@ -162,13 +163,6 @@ func layout(digits string, point int, negative bool, width int, exponent byte) s
 		b.WriteString(digits[point:])
 	}
 	return b.String()
-}
-
-func orZero(s string) string {
-	if s == "" {
-		return "0"
-	}
-	return s
 }
 
 // SortKeys sorts the keys of every object that is not a list, at every depth, for

@@ -12,6 +12,7 @@ type Exposure struct {
 	Data        string   // the folder of the keys, for the message; empty: the default one
 	Loopback    bool     // the address is a loopback one
 	Open        []string // settings that let in clients without a proof, and what changes that
+	Cluster     bool     // the folder is a node's: keys are the cluster's
 	Keys        int      // how many keys exist
 	TLS         bool
 	BehindProxy bool
@@ -27,7 +28,10 @@ func (e Exposure) Check() error {
 	missing := slices.Clone(e.Open)
 	if e.Keys == 0 {
 		add := "parley keys add --role operator"
-		if e.Data != "" {
+		switch {
+		case e.Cluster:
+			add = "parley cluster init --operator-key, or with parley keys add --role operator on a node that listens on a loopback address"
+		case e.Data != "":
 			add += " --data " + e.Data
 		}
 		missing = append(missing, "there is no key: make one with "+add)

@@ -1,6 +1,7 @@
 package access
 
 import (
+	"maps"
 	"net/netip"
 	"sync"
 	"time"
@@ -99,11 +100,7 @@ func (f *Failures) count(address string) (untold int, worth bool) {
 // forget drops the addresses that have been quiet for a minute.
 func (f *Failures) forget(now time.Time) {
 	f.at = now
-	for address, w := range f.by {
-		if now.Sub(w.since) >= time.Minute {
-			delete(f.by, address)
-		}
-	}
+	maps.DeleteFunc(f.by, func(_ string, w *failureWindow) bool { return now.Sub(w.since) >= time.Minute })
 }
 
 // networkOf is what of a remote address its holder cannot choose.

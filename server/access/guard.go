@@ -12,8 +12,8 @@ import (
 	"github.com/parley-hub/parley/server/problem"
 )
 
-// Guard stands before every handler. It refuses requests that a web page of
-// somebody else could have made, and finds out who the others come from.
+// Guard wraps every handler. It refuses requests that a web page of another site
+// could have made, and determines the principal of the others.
 type Guard struct {
 	Keys        *Keys
 	Sessions    *Sessions              // nil: there are none
@@ -145,8 +145,8 @@ func (g *Guard) loopback(r *http.Request) bool {
 	return err == nil && peer.Addr().Unmap().IsLoopback()
 }
 
-// address is from where a request comes. Behind a proxy that is what the proxy
-// itself has added: what stands before is the client's to choose.
+// address is the address that a request comes from. Behind a proxy it is the last one
+// in the header, which the proxy has added: the client chooses those before it.
 func (g *Guard) address(r *http.Request) string {
 	named := r.Header.Values("X-Forwarded-For")
 	if !g.BehindProxy || len(named) == 0 {

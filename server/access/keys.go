@@ -174,10 +174,10 @@ func (k *Keys) add(ctx context.Context, entry stored, by *hub.Caller) error {
 	k.writing.Lock()
 	defer k.writing.Unlock()
 	if len(k.list) >= maxKeys {
-		return fault.New(fault.TooLarge, "there are %d keys, as many as can be; revoke one first", maxKeys)
+		return fault.New(fault.TooLarge, "there are %d keys, which is the limit; revoke one first", maxKeys)
 	}
 	if entry.Role == Agent && !k.agents[entry.Agent] && len(k.agents) >= maxKeys {
-		return fault.New(fault.TooLarge, "keys were made for %d agents, as many as can be", maxKeys)
+		return fault.New(fault.TooLarge, "keys were made for %d agents, which is the limit; use a name that has had a key", maxKeys)
 	}
 	entry.Order = 1
 	if n := len(k.list); n > 0 {
@@ -317,8 +317,8 @@ func (k *Keys) Len() int {
 	return len(k.list)
 }
 
-// Claimed reports whether a first key was ever made. Until then loopback is
-// operator; revoking the last key does not open that door again.
+// Claimed reports whether a first key was ever made. Until then loopback is operator;
+// revoking the last key does not restore that.
 func (k *Keys) Claimed() bool {
 	k.mu.RLock()
 	defer k.mu.RUnlock()
@@ -333,9 +333,9 @@ func (k *Keys) byIDOf(id string) (Key, bool) {
 	return entry.Key, ok
 }
 
-// Stands reports whether a principal is still what the guard found: its key is
-// not revoked, nor its session ended, or, without a key, no first one was made
-// since. A connection that lasts asks again.
+// Stands reports whether a principal is still valid: its key is not revoked and its
+// session has not ended, or, if it has no key, no first key was made since.
+// Long-lived connections ask this again.
 func (k *Keys) Stands(p Principal) bool {
 	if p.Role == Anonymous {
 		return true

@@ -22,8 +22,8 @@ type served struct {
 	end context.CancelCauseFunc
 }
 
-// serve returns a context that ends, besides with ctx, when who stands no more.
-// Done must be called.
+// serve returns a context that ends with ctx, or when the principal is no longer
+// valid. The caller calls done.
 func (k *Keys) serve(ctx context.Context, who Principal) (_ context.Context, done func()) {
 	if who.Role == Anonymous {
 		return ctx, func() {}

@@ -7,6 +7,7 @@ package access
 import (
 	"context"
 	"net/http"
+	"slices"
 
 	"github.com/parley-hub/parley/fault"
 	"github.com/parley-hub/parley/hub"
@@ -52,12 +53,7 @@ type Principal struct {
 
 // Has reports whether the principal has the rights of a role.
 func (p Principal) Has(role Role) bool {
-	for _, covered := range covers[p.Role] {
-		if covered == role {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(covers[p.Role], role)
 }
 
 // Caller is the principal as the hub knows it. An agent's id is added by who can

@@ -111,7 +111,7 @@ func (s *Sessions) start(ctx context.Context, key Key, address string) (SignedIn
 const sessionEdits = 60
 
 // makeRoom returns the sessions that a new one of a key replaces: some that have
-// expired, and where there are as many as can be, the key's oldest.
+// expired, and at the limit, the key's oldest.
 func (s *Sessions) makeRoom(key string, now time.Time) (gone []Session, err error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -128,7 +128,7 @@ func (s *Sessions) makeRoom(key string, now time.Time) (gone []Session, err erro
 	case len(s.byID)-len(gone) < s.limits.Most:
 		return gone, nil
 	case oldest == nil:
-		return nil, fault.New(fault.Unavailable, "%d sessions are open, as many as can be (console.sessions); end one, or wait until one expires", len(s.byID))
+		return nil, fault.New(fault.Unavailable, "%d sessions are open, which is the limit (console.sessions); end one, or wait until one expires", len(s.byID))
 	}
 	return append(gone, oldest.Session), nil
 }

@@ -3,6 +3,7 @@ package access
 import (
 	"context"
 	"encoding/base64"
+	"maps"
 	"time"
 
 	"github.com/parley-hub/parley/fault"
@@ -48,17 +49,13 @@ func (s *Sessions) signIn(ctx context.Context, address string, prove func() (Key
 // Code makes a code that signs in with a key, and says until when.
 func (s *Sessions) Code(key string) (text string, expires time.Time, err error) {
 	if _, ok := s.keys.byIDOf(key); !ok {
-		return "", time.Time{}, fault.New(fault.Protocol, "a code signs in with the key of who asks for it, and you have shown none")
+		return "", time.Time{}, fault.New(fault.Protocol, "a code signs in with the key of the request, and this request has none; send Authorization: Bearer TOKEN")
 	}
 	now := s.keys.now()
 	text, expires = base64.RawURLEncoding.EncodeToString(random(secretBytes)), now.Add(codeLasts)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for hash, c := range s.codes {
-		if !c.expires.After(now) {
-			delete(s.codes, hash)
-		}
-	}
+	maps.DeleteFunc(s.codes, func(_ string, c code) bool { return !c.expires.After(now) })
 	if len(s.codes) >= maxCodes {
 		return "", time.Time{}, fault.New(fault.Unavailable, "%d codes wait to be used, as many as can; try again in a minute", maxCodes)
 	}

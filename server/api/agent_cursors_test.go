@@ -36,6 +36,14 @@ func TestCursorsOfReaders(t *testing.T) {
 	if list, _ := rest["channels"].([]any); len(list) != 1 {
 		t.Errorf("the second page has %v", rest)
 	}
+	_, page = s.ask(operator, "GET", "/v1/agents/bob/cursors?channel="+first, "")
+	want = fmt.Sprintf(`[{"channel_id":%q,"readers":[{"envelope_id":%q,"reader":""},{"envelope_id":%q,"reader":"desk"}]}]`, first, sent, sent)
+	if got, _ := json.Marshal(page["channels"]); string(got) != want {
+		t.Errorf("of one channel: got  %s\nwant %s", got, want)
+	}
+	if status, _ := s.ask(operator, "GET", "/v1/agents/bob/cursors?channel=nothing", ""); status != http.StatusNotFound {
+		t.Errorf("of a channel that is none: %d", status)
+	}
 	if status, _ := s.ask("agent:alice", "GET", "/v1/agents/bob/cursors", ""); status != http.StatusForbidden {
 		t.Errorf("another agent is answered %d", status)
 	}

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"net/http"
 
 	"github.com/parley-hub/parley/fault"
@@ -26,9 +27,7 @@ func (a *API) registerAgent(c *call) error {
 		return err
 	}
 	if c.who.Role == access.Agent {
-		if body.Name == "" {
-			body.Name = c.who.Agent
-		}
+		body.Name = cmp.Or(body.Name, c.who.Agent)
 		if body.Name != c.who.Agent {
 			return fault.New(fault.AccessDenied, "your key registers '%s' only; an operator's key registers anyone", c.who.Agent)
 		}

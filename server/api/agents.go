@@ -45,7 +45,8 @@ const maxChannelsCounted = 10_000
 
 type agentPage struct {
 	Agents []jsontext.Value `json:"agents"`
-	Next   string           `json:"next"`
+	Next   string           `json:"next"` // empty at the end
+	Prev   string           `json:"prev"` // empty at the beginning
 	Total  int              `json:"total"`
 }
 
@@ -69,7 +70,7 @@ func agentOrder(sort string) (func(*API) func(a, b hub.Profile) int, error) {
 			}
 		}, nil
 	}
-	return nil, fault.New(fault.Invalid, "sort=%q is none of name, pending and seen", sort)
+	return nil, fault.New(fault.Invalid, "sort=%q is unknown; it is name, pending or seen", sort)
 }
 
 func (a *API) agentBody(ctx context.Context, p hub.Profile) (agentBody, error) {
@@ -123,10 +124,6 @@ func (a *API) listAgents(c *call) error {
 	if err != nil {
 		return err
 	}
-	after, err := c.page(envelope.ValidID)
-	if err != nil {
-		return err
-	}
 	if err := a.watches.refresh(c.Context()); err != nil { // whose turns wait
 		return err
 	}
@@ -141,26 +138,34 @@ func (a *API) listAgents(c *call) error {
 		slices.SortStableFunc(all, by(a))
 	}
 	page := agentPage{Total: len(all)}
-	page.Agents, page.Next, err = gather(limit, after, func(n int, after string) ([]hub.Profile, string, error) {
-		// One that is gone by now, or was not there, is followed by everything.
-		rest := all[slices.IndexFunc(all, func(p hub.Profile) bool { return p.ID() == after })+1:]
-		if by == nil {
-			// Ids grow with age, as the list does.
-			from, found := slices.BinarySearchFunc(all, after, func(p hub.Profile, id string) int { return strings.Compare(p.ID(), id) })
-			if found {
-				from++
-			}
-			rest = all[from:]
-		}
-		if len(rest) <= n {
-			return rest, "", nil
-		}
-		return rest[:n], rest[n-1].ID(), nil
+	page.Agents, page.Prev, page.Next, err = bothWays(c, limit, envelope.ValidID, hub.Profile.ID, func(n int, after string, backward bool) ([]hub.Profile, string, error) {
+		part, end := agentsFrom(all, n, after, backward, by == nil)
+		return part, end, nil
 	}, counted(c, func(p hub.Profile) ([]byte, error) { return a.encodeAgent(c.Context(), p) }))
 	if err != nil {
 		return err
 	}
 	return c.write(http.StatusOK, page)
+}
+
+// agentsFrom is the part of a list behind one of it, or in front of it with the
+// nearest first. If that agent is gone, the whole list follows, unless the list is
+// ordered by id, which tells where the agent was.
+func agentsFrom(all []hub.Profile, n int, after string, backward, aged bool) (part []hub.Profile, end string) {
+	at := slices.IndexFunc(all, func(p hub.Profile) bool { return p.ID() == after })
+	from := at + 1
+	if at < 0 && aged {
+		from, _ = slices.BinarySearchFunc(all, after, func(p hub.Profile, id string) int { return strings.Compare(p.ID(), id) })
+		at = from
+	}
+	if part = all[from:]; backward {
+		part = slices.Clone(all[:max(at, 0)])
+		slices.Reverse(part)
+	}
+	if len(part) <= n {
+		return part, ""
+	}
+	return part[:n], part[n-1].ID()
 }
 
 func (a *API) showAgent(c *call) error {
@@ -283,12 +288,22 @@ func (a *API) agentCursors(c *call) error {
 	if err != nil {
 		return err
 	}
-	var page cursorPage
-	page.Channels, page.Next, err = gather(limit, after, func(n int, after string) ([]hub.ListedChannel, string, error) {
+	from := func(n int, after string) ([]hub.ListedChannel, string, error) {
 		o := o
 		o.Limit, o.After = n, after
 		return a.as(c).ChannelPage(c.Context(), o)
-	}, counted(c, func(found hub.ListedChannel) ([]byte, error) {
+	}
+	if only := c.URL.Query().Get("channel"); only != "" {
+		m, err := a.as(c).Channel(c.Context(), only)
+		if err != nil {
+			return err
+		}
+		from = func(int, string) ([]hub.ListedChannel, string, error) {
+			return []hub.ListedChannel{{Metadata: m}}, "", nil
+		}
+	}
+	var page cursorPage
+	page.Channels, page.Next, err = gather(limit, after, from, counted(c, func(found hub.ListedChannel) ([]byte, error) {
 		readers, err := a.hub.ReadersOf(c.Context(), p.ID(), found.ID)
 		if err != nil {
 			return nil, err

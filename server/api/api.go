@@ -4,6 +4,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"log/slog"
@@ -37,7 +38,9 @@ import (
 type Config struct {
 	Hub *hub.Hub
 	// Backup writes an archive of the running store; nil refuses backups.
-	Backup  func(ctx context.Context, w io.Writer) error
+	Backup func(ctx context.Context, w io.Writer) error
+	// Cluster tells how the cluster is that the hub is served by; nil: it is alone.
+	Cluster func() *ClusterHealth
 	Version string
 	Name    string       // of the hub, for people; those who are signed in are told
 	Log     *slog.Logger // nil: slog.Default()
@@ -111,9 +114,7 @@ type API struct {
 
 // New makes the handler.
 func New(cfg Config) *API {
-	if cfg.Log == nil {
-		cfg.Log = slog.Default()
-	}
+	cfg.Log = cmp.Or(cfg.Log, slog.Default())
 	if cfg.Stands == nil {
 		cfg.Stands = func(access.Principal) bool { return true }
 	}
@@ -136,16 +137,16 @@ func New(cfg Config) *API {
 		cfg.Answers = answers.New(0)
 	}
 	l := &cfg.Limits
-	setDefault(&l.Body, 2<<20)
-	setDefault(&l.Import, 1<<30)
-	setDefault(&l.Followers, 10_000)
-	setDefault(&l.Page, 1_000)
-	setDefault(&l.PageBytes, 4<<20)
-	setDefault(&l.View, 64<<20)
-	setDefault(&l.States, 64)
-	setDefault(&l.Search, 8<<20)
-	setDefault(&l.Write, 10*time.Second)
-	setDefault(&l.KeepAlive, 15*time.Second)
+	l.Body = cmp.Or(l.Body, 2<<20)
+	l.Import = cmp.Or(l.Import, 1<<30)
+	l.Followers = cmp.Or(l.Followers, 10_000)
+	l.Page = cmp.Or(l.Page, 1_000)
+	l.PageBytes = cmp.Or(l.PageBytes, 4<<20)
+	l.View = cmp.Or(l.View, 64<<20)
+	l.States = cmp.Or(l.States, 64)
+	l.Search = cmp.Or(l.Search, 8<<20)
+	l.Write = cmp.Or(l.Write, 10*time.Second)
+	l.KeepAlive = cmp.Or(l.KeepAlive, 15*time.Second)
 	a := &API{
 		cfg: cfg, hub: cfg.Hub, started: time.Now().UTC(), log: cfg.Log, pasts: newPasts(cfg.Limits.States), views: view.NewRegistry(),
 		followers: make(chan struct{}, l.Followers), mux: http.NewServeMux(),
@@ -177,19 +178,12 @@ func (a *API) nothing(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	if allowed == nil {
-		problem.Write(w, fault.New(fault.NotFound, "there is no %s %s; /v1/openapi.json lists what there is", r.Method, r.URL.Path))
+		problem.Write(w, fault.New(fault.NotFound, "there is no %s %s; /v1/openapi.json lists the routes", r.Method, r.URL.Path))
 		return
 	}
 	list := strings.Join(allowed, ", ")
 	w.Header().Set("Allow", list)
 	problem.WriteStatus(w, http.StatusMethodNotAllowed, fault.New(fault.Invalid, "%s is not possible at %s; it is %s", r.Method, r.URL.Path, list))
-}
-
-func setDefault[T comparable](field *T, value T) {
-	var zero T
-	if *field == zero {
-		*field = value
-	}
 }
 
 // Followers is how many streams are open.
@@ -363,9 +357,9 @@ func counted[T any](c *call, encode func(T) ([]byte, error)) func(T) ([]byte, er
 }
 
 // encode writes an answer, or a part of one, as JSON. What was stored as JSON
-// comes out as it went in, its escapes included.
+// comes out as it went in, its escapes included; the same answer has the same bytes.
 func encode(answer any) ([]byte, error) {
-	return json.Marshal(answer, jsontext.EscapeForHTML(false), jsontext.PreserveRawStrings(true))
+	return json.Marshal(answer, json.Deterministic(true), jsontext.EscapeForHTML(false), jsontext.PreserveRawStrings(true))
 }
 
 func (c *call) raw(status int, data []byte) error {

@@ -3,10 +3,12 @@ package api
 import (
 	"errors"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 
 	"github.com/parley-hub/parley/channel"
+	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/fault"
 	"github.com/parley-hub/parley/hub"
 	"github.com/parley-hub/parley/internal/bundle"
@@ -31,12 +33,12 @@ func (a *API) exportBundle(c *call, m *channel.Metadata) error {
 		}
 		return a.exportHome(c, m, home, manifest)
 	}
-	begin, err := a.bundled(c, m)
+	begin, beside, err := a.bundled(c, m)
 	if err != nil {
 		return err
 	}
 	manifest.Channel = begin
-	return a.streamBundle(c, m, manifest, func(w *bundle.Writer) error { return a.writeChannel(c, w, m, begin.Envelopes) })
+	return a.streamBundle(c, m, manifest, func(w *bundle.Writer) error { return a.writeChannel(c, w, m, begin.Envelopes, beside) })
 }
 
 // streamBundle answers with a bundle. One that is cut has no checksum.
@@ -57,32 +59,53 @@ func (a *API) streamBundle(c *call, m *channel.Metadata, manifest bundle.Manifes
 	return nil
 }
 
-// bundled is the line that begins a channel.
-func (a *API) bundled(c *call, m *channel.Metadata) (bundle.Channel, error) {
+// bundled is the line that begins a channel, and what is kept beside its history.
+func (a *API) bundled(c *call, m *channel.Metadata) (bundle.Channel, []*envelope.Envelope, error) {
 	at, err := a.hub.Position(c.Context(), m.ID)
 	if err != nil {
-		return bundle.Channel{}, err
+		return bundle.Channel{}, nil, err
 	}
 	meta, err := m.MarshalJSON()
 	if err != nil {
-		return bundle.Channel{}, err
+		return bundle.Channel{}, nil, err
 	}
-	begin := bundle.Channel{Metadata: meta, Adapter: m.Manifest.Type + "/" + strconv.Itoa(m.Manifest.Version), Envelopes: at.Seq, Names: map[string]string{}}
+	beside, err := a.hub.Side(c.Context(), m.ID)
+	if err != nil {
+		return bundle.Channel{}, nil, err
+	}
+	beside = slices.DeleteFunc(beside, func(e *envelope.Envelope) bool { return e.Seq > at.Seq })
+	begin := bundle.Channel{Metadata: meta, Adapter: m.Manifest.Type + "/" + strconv.Itoa(m.Manifest.Version), Envelopes: at.Seq, Side: uint64(len(beside)), Names: map[string]string{}}
 	for _, id := range m.IDs() {
 		begin.Names[id] = a.hub.Name(id)
 	}
 	if adapter, err := a.hub.Adapter(c.Context(), m.ID); err == nil {
 		begin.FoldVersion = adapter.Codec().Version
 	}
-	return begin, nil
+	return begin, beside, nil
 }
 
-// writeChannel writes a channel's envelopes and what they fold to.
-func (a *API) writeChannel(c *call, w *bundle.Writer, m *channel.Metadata, length uint64) error {
+// writeChannel writes a channel's envelopes, with what is kept beside them, and what
+// they fold to.
+func (a *API) writeChannel(c *call, w *bundle.Writer, m *channel.Metadata, length uint64, beside []*envelope.Envelope) error {
 	end := bundle.End{Sequence: length}
 	var fold *replay.Fold
 	if adapter, err := a.hub.Adapter(c.Context(), m.ID); err == nil {
 		fold, _ = replay.New(adapter, m, hub.HubMade) // one that cannot be opened any more is still written
+	}
+	besides := func(through uint64) error {
+		for ; len(beside) > 0 && beside[0].Seq <= through; beside = beside[1:] {
+			beside[0].Seq = through // behind what was written last
+			if err := w.Side(beside[0]); err != nil {
+				return err
+			}
+			if fold != nil {
+				fold.Beside(beside[0])
+			}
+		}
+		return nil
+	}
+	if err := besides(0); err != nil {
+		return err
 	}
 	for e, err := range a.hub.Log(c.Context(), m.ID, 1, length) {
 		if err != nil {
@@ -97,6 +120,9 @@ func (a *API) writeChannel(c *call, w *bundle.Writer, m *channel.Metadata, lengt
 		}
 		if fold != nil {
 			fold.Next(e)
+		}
+		if err := besides(e.Seq); err != nil {
+			return err
 		}
 	}
 	if fold != nil {
@@ -129,14 +155,14 @@ func (a *API) exportHome(c *call, m *channel.Metadata, home hub.Home, manifest b
 			if err != nil {
 				return err
 			}
-			begin, err := a.bundled(c, one)
+			begin, beside, err := a.bundled(c, one)
 			if err != nil {
 				return err
 			}
 			if err := w.Channel(begin); err != nil {
 				return err
 			}
-			if err := a.writeChannel(c, w, one, begin.Envelopes); err != nil {
+			if err := a.writeChannel(c, w, one, begin.Envelopes, beside); err != nil {
 				return err
 			}
 		}

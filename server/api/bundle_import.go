@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"io"
+	"iter"
 	"net/http"
 	"time"
 
@@ -33,8 +34,7 @@ func (a *API) importBundle(c *call) error {
 }
 
 func tooLong(err error) error {
-	var over *http.MaxBytesError
-	if errors.As(err, &over) {
+	if over, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		return fault.New(fault.TooLarge, "the bundle is over %d bytes (limits.import)", over.Limit)
 	}
 	return err
@@ -96,7 +96,7 @@ func (i *imports) channel(part bundle.Part) error {
 	old := part.Metadata.ID
 	part.Metadata.MembersOf = i.ids[part.Metadata.MembersOf]
 	m, err := i.api.hub.Import(i.call.Context(), hub.Imported{
-		Metadata: part.Metadata, Envelopes: i.in.Envelopes(part.Channel), Home: i.home, From: old, By: i.call.who.hub(),
+		Metadata: part.Metadata, Envelopes: asImported(i.in.Envelopes(part.Channel)), Home: i.home, From: old, By: i.call.who.hub(),
 	})
 	if err != nil {
 		return err
@@ -106,9 +106,19 @@ func (i *imports) channel(part bundle.Part) error {
 	return nil
 }
 
+func asImported(entries iter.Seq2[bundle.Entry, error]) iter.Seq2[hub.ImportedEnvelope, error] {
+	return func(yield func(hub.ImportedEnvelope, error) bool) {
+		for e, err := range entries {
+			if !yield(hub.ImportedEnvelope{Envelope: e.Envelope, Side: e.Side}, err) {
+				return
+			}
+		}
+	}
+}
+
 func (i *imports) content(info *bundle.Content) error {
 	_, err := i.api.hub.PutContent(i.call.Context(), i.home, hub.ContentInfo{
-		Name: info.Name, Type: info.Type, Size: info.Size, SHA256: info.SHA256, By: info.By,
+		ID: info.ID, CreatedAt: info.CreatedAt, Name: info.Name, Type: info.Type, Size: info.Size, SHA256: info.SHA256, By: info.By,
 	}, i.in.Pieces())
 	i.told.Contents++
 	return err

@@ -81,7 +81,7 @@ func (a *API) channelFilter(c *call) (o hub.ListOptions, err error) {
 	}
 	var known bool
 	if o.Sort, known = sorts[q.Get("sort")]; !known {
-		return o, fault.New(fault.Invalid, "sort=%q is none of created, activity and due", q.Get("sort"))
+		return o, fault.New(fault.Invalid, "sort=%q is unknown; it is created, activity or due", q.Get("sort"))
 	}
 	if o.Label, err = c.labels(); err != nil {
 		return o, err
@@ -100,7 +100,10 @@ func (a *API) channelFilter(c *call) (o hub.ListOptions, err error) {
 			return o, err
 		}
 	}
-	return o, nil
+	if o.Sort == hub.ByDue { // whose turn is due when
+		err = a.watches.refresh(c.Context())
+	}
+	return o, err
 }
 
 // statesOf reads the states. If only open ones are asked for, ended ones are not

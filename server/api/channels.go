@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"net/http"
 	"time"
 
@@ -64,8 +65,7 @@ func (a *API) agent(nameOrID string) (hub.Profile, error) {
 	return p, err
 }
 
-// itself is the id under which an agent's key asks for what concerns it; whom
-// it names can only be itself.
+// itself is the agent id of an agent's key. Such a key may name only itself.
 func (c caller) itself(named string) (string, error) {
 	if c.id == "" {
 		return "", fault.New(fault.AccessDenied, "no agent '%s' is registered, so nothing concerns it yet; register it first", c.Agent)
@@ -291,9 +291,7 @@ func unlessNull(v jsontext.Value) jsontext.Value {
 // actor is for whom the caller acts: an agent's key for itself, an operator
 // for whom it names in a field of its request.
 func (a *API) actor(c *call, field, name string) (string, error) {
-	if name == "" {
-		name = c.who.Agent
-	}
+	name = cmp.Or(name, c.who.Agent)
 	if name == "" {
 		return "", fault.New(fault.Invalid, "say for whom you act, by name or id, in the field %s (--as NAME of a command): your key is of role %s", field, c.who.Role).Because(fault.NoActor)
 	}

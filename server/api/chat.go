@@ -39,8 +39,9 @@ func (a *API) chats() (*chat.Service, error) {
 	return a.cfg.Chat, nil
 }
 
-// chatter is whose sessions the caller's are: an agent's key its own, an
-// operator's those of whom it names, or of the setting chat.user.
+// chatter is the owner of the sessions that a request is about: the agent of an
+// agent's key; for an operator the identity that the request names, or that of the
+// setting chat.user.
 func (a *API) chatter(c *call, as string) (transcript.Principal, error) {
 	id, err := "", error(nil)
 	if as == "" && c.who.Agent == "" && a.cfg.ChatUser != nil {

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -194,6 +195,34 @@ func TestWhoSeesASession(t *testing.T) {
 	} {
 		if status, answer := s.ask(tc.as, tc.method, tc.path, tc.body); status != tc.want {
 			t.Errorf("%q %s %s: %d %v", tc.as, tc.method, tc.path, status, answer)
+		}
+	}
+}
+
+// A session is called after its first words in the list of channels, and its
+// download says who said what.
+func TestASessionIsCalledAfterItsFirstWords(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, chats(t))
+	s.echo("parrot")
+	s.agent("user")
+	if status, answer := s.ask(operator, "POST", "/v1/chat", `{"agent":"parrot","message":"When is\nhigh tide?"}`); status != http.StatusOK {
+		t.Fatalf("%d %v", status, answer)
+	}
+	_, page := s.ids(operator, "form=row&type=transcript")
+	row := page["channels"].([]any)[0].(map[string]any)
+	if row["title"] != "When is high tide?" {
+		t.Errorf("the row is called %q", row["title"])
+	}
+	resp := stream(t, s, "GET", "/v1/channels/"+row["channel_id"].(string)+"/export?form=markdown", "")
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"# When is high tide?\n", "\n## user\n", "\n## parrot\n", "> When is\n> high tide?\n"} {
+		if !strings.Contains(string(text), want) {
+			t.Errorf("the download has no %q:\n%s", want, text)
 		}
 	}
 }

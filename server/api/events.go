@@ -62,8 +62,7 @@ func (a *API) channelEvents(c *call) error {
 		}
 	}
 	f, err := a.hub.Follow(c.Context(), m.ID, hub.FollowOptions{As: as, After: after})
-	var gap *hub.Gap
-	if errors.As(err, &gap) {
+	if gap, ok := errors.AsType[*hub.Gap](err); ok {
 		return a.followAfterGap(c, m, as, gap)
 	}
 	if err != nil {
@@ -107,8 +106,7 @@ func (a *API) followChannel(c *call, f *hub.Follower, gap *gapBody) error {
 			return read, wake, err
 		})
 	})
-	var dropped *hub.Gap
-	if errors.As(err, &dropped) {
+	if dropped, ok := errors.AsType[*hub.Gap](err); ok {
 		_ = s.json(dropped.Head.String(), "gap", gapBody{Reason: dropped.Reason, Head: dropped.Head.String()})
 		_ = s.Flush(ctx)
 	}

@@ -2,15 +2,14 @@ package api
 
 import (
 	"bufio"
+	"cmp"
 	"fmt"
-	"io"
 	"net/http"
 	"strings"
 
 	"github.com/parley-hub/parley/channel"
 	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/fault"
-	"github.com/parley-hub/parley/journal"
 	"github.com/parley-hub/parley/view"
 )
 
@@ -25,9 +24,7 @@ var exportForms = map[string][2]string{
 // exportChannel downloads a channel, as far as the caller may see it.
 func (a *API) exportChannel(c *call) error {
 	form := c.URL.Query().Get("form")
-	if form == "" {
-		form = "jsonl"
-	}
+	form = cmp.Or(form, "jsonl")
 	kind, ok := exportForms[form]
 	if !ok {
 		return fault.New(fault.Invalid, "form=%q is none of jsonl, messages, markdown and bundle", form)
@@ -70,6 +67,7 @@ func (a *API) exportChannel(c *call) error {
 	if form == "markdown" {
 		fmt.Fprintf(out, "# %s\n\n%s, %s, opened %s by %s\n", markdownText(title), m.ID, m.Manifest.Type, envelope.FormatTime(m.CreatedAt), markdownText(a.hub.Name(m.Creator)))
 	}
+	texts := a.texts(m)
 	for e, err := range a.hub.Log(c.Context(), m.ID, 1, at.Seq) {
 		if err != nil || !a.stands(c.who) {
 			return nil // the answer has begun: it ends early
@@ -78,7 +76,19 @@ func (a *API) exportChannel(c *call) error {
 		if sees != nil && !sees(e) {
 			continue
 		}
-		if err := a.exportOne(out, m, e, at, form); err != nil {
+		var data []byte
+		if form == "markdown" {
+			for _, one := range texts(e) {
+				data = fmt.Appendf(data, "\n## %s\n\n%d · %s · %s\n\n%s\n", markdownText(a.hub.Name(one.by)), e.Seq, envelope.FormatTime(e.CreatedAt), e.Type, quoted(one.text))
+			}
+		} else {
+			at.Seq = e.Seq
+			if data, err = appendEvent(nil, e, at.String()); err != nil {
+				return nil
+			}
+			data = append(data, '\n')
+		}
+		if _, err := out.Write(data); err != nil {
 			return nil
 		}
 	}
@@ -115,23 +125,6 @@ func (a *API) exportMessages(c *call, kind [2]string) error {
 	_, _ = out.WriteString("]\n")
 	_ = out.Flush()
 	return nil
-}
-
-func (a *API) exportOne(out io.Writer, m *channel.Metadata, e *envelope.Envelope, at journal.Position, form string) error {
-	if form == "markdown" {
-		text, ok := a.textOf(m, e)
-		if !ok {
-			return nil
-		}
-		_, err := fmt.Fprintf(out, "\n## %s\n\n%d · %s · %s\n\n%s\n", markdownText(a.hub.Name(e.Sender)), e.Seq, envelope.FormatTime(e.CreatedAt), e.Type, quoted(text))
-		return err
-	}
-	at.Seq = e.Seq
-	data, err := appendEvent(nil, e, at.String())
-	if err == nil {
-		_, err = out.Write(append(data, '\n'))
-	}
-	return err
 }
 
 // download begins an answer that a browser stores. The name is made of the id

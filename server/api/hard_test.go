@@ -75,7 +75,7 @@ func TestSilentStreams(t *testing.T) {
 	})
 	f := s.follow(operator, "/v1/events")
 	defer f.body.Close()
-	for kept := false; !kept; kept = f.scan.Text() == ": still here" {
+	for kept := false; !kept; kept = f.scan.Text() == ": keepalive" {
 		if !f.scan.Scan() {
 			t.Fatal(f.scan.Err())
 		}

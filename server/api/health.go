@@ -14,6 +14,25 @@ type healthBody struct {
 	Hub         hub.Health        `json:"hub"`
 	Stats       statsBody         `json:"stats"`
 	Quarantined map[string]string `json:"quarantined"` // channels that cannot be folded, and why
+	Cluster     *ClusterHealth    `json:"cluster"`     // null: the hub is alone
+}
+
+// ClusterHealth is how the cluster is, as the node that serves knows it.
+type ClusterHealth struct {
+	Name    string        `json:"name"`
+	Node    string        `json:"node"`    // the one that answers, which serves
+	Shards  int           `json:"shards"`  // of the cluster
+	Waiting string        `json:"waiting"` // why nothing is acknowledged at the moment; "": it is
+	Nodes   []ClusterNode `json:"nodes"`   // that live, by name
+}
+
+// ClusterNode is one node of a cluster.
+type ClusterNode struct {
+	Name    string `json:"name"`
+	Address string `json:"address"`
+	Version string `json:"version"`
+	Role    string `json:"role"` // serving, standby; joining: its copies do not follow yet
+	Lag     uint64 `json:"lag"`  // batches that its copy is behind, of the shard where that is most
 }
 
 type statsBody struct {
@@ -39,6 +58,9 @@ func (a *API) health(c *call) error {
 	}}
 	for id, err := range a.hub.Quarantined() {
 		body.Quarantined[id] = err.Error()
+	}
+	if a.cfg.Cluster != nil {
+		body.Cluster = a.cfg.Cluster()
 	}
 	return c.write(http.StatusOK, body)
 }

@@ -20,8 +20,8 @@ type namedError struct {
 func (e *namedError) Error() string { return e.words }
 func (e *namedError) Unwrap() error { return e.error }
 
-// named puts the names of identities in place of their ids in the words of an
-// error: adapters and rules know ids only, and its reader knows names.
+// named puts the names of identities in place of their ids in the words of an error:
+// adapters and rules know ids only, but people know names.
 func (a *API) named(err error) error {
 	text := err.Error()
 	if len(text) > maxNamedText {

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/parley-hub/parley/internal/openapi"
 	"github.com/parley-hub/parley/server/access"
 )
 
@@ -15,32 +16,17 @@ func (a *API) openapi(c *call) error { return c.write(http.StatusOK, a.Document(
 
 // Document describes every route as OpenAPI 3.1.
 func (a *API) Document() map[string]any {
-	paths := obj{}
+	d := &openapi.Document{
+		Title: "Parley", Version: "1",
+		Description: "Channels, envelopes, agents, tasks and audit of a Parley hub. Errors are problem+json with a code of the catalogue.",
+		URL:         "/", Paths: obj{}, Components: obj{"schemas": schemas(), "responses": problemResponses()},
+	}
 	for _, rt := range append(a.routes(), keyRoutes...) {
-		at, ok := paths[rt.path].(obj)
-		if !ok {
-			at = obj{}
-			paths[rt.path] = at
-		}
-		at[strings.ToLower(rt.method)] = rt.operation()
+		d.Add(rt.method, rt.path, rt.operation())
 	}
-	return obj{
-		"openapi": "3.1.0",
-		"info": obj{
-			"title": "Parley", "version": "1",
-			"description": "Channels, envelopes, agents, tasks and audit of a Parley hub. Errors are problem+json with a code of the catalogue.",
-			"license":     obj{"name": "Apache-2.0", "identifier": "Apache-2.0"},
-		},
-		"servers":  []any{obj{"url": "/"}},
-		"security": []any{obj{"bearer": []any{}}, obj{}},
-		"tags":     tags(),
-		"paths":    paths,
-		"components": obj{
-			"securitySchemes": obj{"bearer": obj{"type": "http", "scheme": "bearer", "description": "a key made with parley keys add"}},
-			"schemas":         schemas(),
-			"responses":       obj{"Problem": problemResponse()},
-		},
-	}
+	doc := d.Object()
+	doc["tags"] = tags()
+	return doc
 }
 
 func (rt route) operation() obj {
@@ -53,13 +39,13 @@ func (rt route) operation() obj {
 	if rt.role == access.Anonymous {
 		op["security"] = []any{obj{}}
 	}
-	if params := rt.parameters(); params != nil {
+	if params := rt.parameters(); len(params) > 0 {
 		op["parameters"] = params
 	}
 	if rt.path == importPath {
-		op["requestBody"] = obj{"required": true, "content": obj{"application/jsonl": obj{"schema": ref(rt.body)}}}
+		op["requestBody"] = obj{"required": true, "content": openapi.Content("application/jsonl", ref(rt.body))}
 	} else if rt.body != "" {
-		op["requestBody"] = obj{"required": !rt.bodyOptional(), "content": obj{"application/json": obj{"schema": ref(rt.body)}}}
+		op["requestBody"] = obj{"required": !rt.bodyOptional(), "content": openapi.Content("application/json", ref(rt.body))}
 	}
 	return op
 }
@@ -71,35 +57,20 @@ func (rt route) tag() string {
 }
 
 func (rt route) parameters() []any {
-	var params []any
-	for _, part := range strings.Split(rt.path, "/") {
-		if name, ok := strings.CutPrefix(part, "{"); ok {
-			params = append(params, obj{
-				"name": strings.TrimSuffix(name, "}"), "in": "path", "required": true, "schema": obj{"type": "string"},
-			})
-		}
-	}
+	params := openapi.PathParameters(rt.path)
 	for _, p := range rt.query {
-		schema := obj{"type": p.kind}
-		if p.kind == "array" {
-			schema["items"] = obj{"type": "string"}
-		}
-		params = append(params, obj{"name": p.name, "in": "query", "description": p.says, "schema": schema})
+		params = append(params, openapi.Query(p.name, p.kind, p.says))
 	}
 	if rt.stream {
-		params = append(params, header("Last-Event-ID", "the id of the last event that was received: the stream goes on after it"))
+		params = append(params, openapi.Header("Last-Event-ID", "the id of the last event that was received: the stream goes on after it"))
 	}
 	if rt.name == "send" || rt.name == "ask" {
-		params = append(params, header("Idempotency-Key", "the same as idempotency_key in the body"))
+		params = append(params, openapi.Header("Idempotency-Key", "the same as idempotency_key in the body"))
 	}
 	if rt.name == "chat" {
-		params = append(params, header("Idempotency-Key", "the same as run_id in the body"))
+		params = append(params, openapi.Header("Idempotency-Key", "the same as run_id in the body"))
 	}
 	return params
-}
-
-func header(name, says string) obj {
-	return obj{"name": name, "in": "header", "description": says, "schema": obj{"type": "string"}}
 }
 
 func (rt route) responses() obj {
@@ -121,7 +92,35 @@ func (rt route) responses() obj {
 	if len(content) > 0 {
 		success["content"] = content
 	}
-	return obj{strconv.Itoa(rt.status): success, "default": obj{"$ref": "#/components/responses/Problem"}}
+	all := obj{strconv.Itoa(rt.status): success, "default": obj{"$ref": "#/components/responses/Problem"}}
+	for _, r := range refusals {
+		if r.of(rt) {
+			all[strconv.Itoa(r.status)] = obj{"$ref": "#/components/responses/" + r.name}
+		}
+	}
+	return all
+}
+
+// refusals are the answers that clients meet most; the others are the default.
+var refusals = []struct {
+	status     int
+	name, says string
+	of         func(route) bool
+}{
+	{http.StatusBadRequest, "BadRequest", "the request is not understood, or a value in it is refused; detail says which", func(route) bool { return true }},
+	{http.StatusUnauthorized, "Unauthorized", "a key is needed, or the one that was shown is not known", func(rt route) bool { return rt.role != access.Anonymous }},
+	{http.StatusForbidden, "Forbidden", "the key may not do this, or not for this identity", func(rt route) bool { return rt.role != access.Anonymous }},
+	{http.StatusNotFound, "NotFound", "there is none of this id or name, or the key may not see it", func(rt route) bool { return strings.Contains(rt.path, "{") }},
+	{http.StatusConflict, "Conflict", "not now: it is somebody else's turn, it has ended, or the name or key is taken", func(rt route) bool { return rt.method != http.MethodGet }},
+	{http.StatusTooManyRequests, "TooManyRequests", "more than a limit allows; Retry-After says when to try again", func(rt route) bool { return rt.role != access.Anonymous }},
+}
+
+func problemResponses() obj {
+	all := obj{"Problem": problemResponse("refused: what, why, and what would be accepted")}
+	for _, r := range refusals {
+		all[r.name] = problemResponse(r.says)
+	}
+	return all
 }
 
 const streamSays = "Events named envelope, request or audit carry one entry as JSON, and its position as their id; " +
@@ -158,13 +157,10 @@ func tags() []any {
 	return list
 }
 
-func ref(name string) obj { return obj{"$ref": "#/components/schemas/" + name} }
+func ref(name string) obj { return openapi.Ref(name) }
 
-func problemResponse() obj {
-	return obj{
-		"description": "refused: what, why, and what would be accepted",
-		"content":     obj{"application/problem+json": obj{"schema": ref("Problem")}},
-	}
+func problemResponse(says string) obj {
+	return obj{"description": says, "content": openapi.Content("application/problem+json", ref("Problem"))}
 }
 
 // bodyOptional reports whether an empty body is as good as an empty object.

@@ -8,6 +8,7 @@ import (
 	"io"
 	"math"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -127,7 +128,7 @@ func (c *contract) answered(name, at string, op map[string]any, resp *http.Respo
 	c.t.Helper()
 	responses := op["responses"].(map[string]any)
 	status := fmt.Sprint(resp.StatusCode)
-	if _, ok := responses[status]; !ok {
+	if _, ok := responses[status]; !ok || resp.StatusCode >= 400 {
 		if resp.Header.Get("Content-Type") != "application/problem+json" || resp.StatusCode < 400 {
 			c.t.Fatalf("%s: %s with %s is not in the document: %s", name, resp.Status, resp.Header.Get("Content-Type"), data)
 		}
@@ -256,6 +257,16 @@ func TestRoutesKeepTheDocument(t *testing.T) {
 	c.hold(s, op, "POST", "/v1/agents", `{"name":"pia"}`)
 	c.hold(s, op, "PUT", "/v1/agents/bob/rule", `{"access":{"channel_types":{"accept":["*"]}},"limits":{"rate":{"per_minute":60},"inbox":{"max_pending":9}}}`)
 	c.hold(s, op, "DELETE", "/v1/agents/bob/rule", "")
+	c.hold(s, op, "PUT", "/v1/agents/bob/budget", `{"limits":{"tokens":9000,"nanoseconds":60000000000},"prices":{"input_nano_dollars":7}}`)
+	var granted struct {
+		ID string `json:"grant_id"`
+	}
+	if err := json.Unmarshal(c.hold(s, op, "POST", "/v1/agents/bob/grants", `{"turn":true,"input":3,"output":4}`), &granted); err != nil {
+		t.Fatal(err)
+	}
+	c.hold(s, op, "GET", "/v1/agents/bob/budget", "")
+	c.hold(s, op, "POST", "/v1/agents/bob/grants/"+granted.ID+"/settle", `{"input":3,"output":1}`)
+	c.hold(s, op, "DELETE", "/v1/agents/bob/budget", "")
 	c.hold(s, op, "DELETE", "/v1/agents/bob", "")
 	holdWatch(c, s)
 	holdChats(c, s)
@@ -322,5 +333,65 @@ func TestStreamsKeepTheDocument(t *testing.T) {
 		first := f.next()
 		c.valid("v1.json#/components/schemas/"+schema, []byte(first.data), path)
 		_ = f.body.Close()
+	}
+}
+
+// The document has the same bytes whenever it is asked for, and leaves nothing to
+// guess: arrays say what they hold, objects whether they are free, and every
+// operation how it refuses.
+func TestTheDocumentIsWhole(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	read := func() []byte {
+		resp := s.do(operator, "GET", "/v1/openapi.json", "")
+		defer resp.Body.Close()
+		data, err := io.ReadAll(resp.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return data
+	}
+	first := read()
+	for range 5 {
+		if !bytes.Equal(read(), first) {
+			t.Fatal("the document differs from one call to the next")
+		}
+	}
+	var doc map[string]any
+	if err := json.Unmarshal(first, &doc); err != nil {
+		t.Fatal(err)
+	}
+	holdWhole(t, "", doc)
+	for path, item := range doc["paths"].(map[string]any) {
+		for method, op := range item.(map[string]any) {
+			responses := op.(map[string]any)["responses"].(map[string]any)
+			if responses["400"] == nil || responses["default"] == nil || strings.Contains(path, "{") && responses["404"] == nil {
+				t.Errorf("%s %s does not say how it refuses: %v", method, path, responses)
+			}
+		}
+	}
+}
+
+func holdWhole(t *testing.T, at string, value any) {
+	t.Helper()
+	switch v := value.(type) {
+	case []any:
+		for _, item := range v {
+			holdWhole(t, at, item)
+		}
+	case map[string]any:
+		is := func(kind string) bool {
+			list, _ := v["type"].([]any)
+			return v["type"] == kind || slices.Contains(list, any(kind))
+		}
+		if is("array") && v["items"] == nil {
+			t.Errorf("%s is an array of anything; say so with items", at)
+		}
+		if is("object") && v["properties"] == nil && v["additionalProperties"] == nil {
+			t.Errorf("%s is an object of anything; say so with additionalProperties", at)
+		}
+		for key, item := range v {
+			holdWhole(t, at+"/"+key, item)
+		}
 	}
 }

@@ -14,9 +14,9 @@ const (
 // the end.
 type fetch[T any] func(n int, after string) (list []T, next string, err error)
 
-// bounds of a page: so many entries, and about so many bytes, that what a hub
-// needs for an answer does not grow with what is stored. A page holds at least
-// one entry, however large.
+// bounds of a page: a number of entries and of bytes, so that the memory for an
+// answer does not grow with what is stored. A page holds at least one entry, however
+// large.
 type bounds struct{ entries, bytes int }
 
 // gather fetches a page.

@@ -169,3 +169,52 @@ func TestViewsAreBounded(t *testing.T) {
 		}
 	}
 }
+
+// A list of agents pages both ways, in each of its orders; an agent that is gone
+// keeps its place in the order of registration.
+func TestAgentsPageBothWays(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	for _, name := range []string{"dora", "alice", "eve", "bob", "carl"} {
+		s.agent(name)
+	}
+	names := func(query string) (list []string, page map[string]any) {
+		status, page := s.ask(operator, "GET", "/v1/agents?limit=2&"+query, "")
+		if status != http.StatusOK {
+			t.Fatalf("%s: %d %v", query, status, page)
+		}
+		for _, a := range page["agents"].([]any) {
+			list = append(list, a.(map[string]any)["passport"].(map[string]any)["name"].(string))
+		}
+		return list, page
+	}
+	for query, want := range map[string][]string{"": {"dora", "alice", "eve", "bob", "carl"}, "sort=name&": {"alice", "bob", "carl", "dora", "eve"}} {
+		first, page := names(query)
+		second, page2 := names(query + "after=" + page["next"].(string))
+		third, page3 := names(query + "after=" + page2["next"].(string))
+		if got := slices.Concat(first, second, third); !slices.Equal(got, want) || page["prev"] != "" || page3["next"] != "" {
+			t.Errorf("%q onward: %v (prev %v, next %v), want %v", query, got, page["prev"], page3["next"], want)
+		}
+		back, page2 := names(query + "before=" + page3["prev"].(string))
+		begin, page := names(query + "before=" + page2["prev"].(string))
+		if !slices.Equal(back, second) || !slices.Equal(begin, first) || page["prev"] != "" {
+			t.Errorf("%q back: %v, %v (prev %v)", query, back, begin, page["prev"])
+		}
+		if again, _ := names(query + "after=" + page["next"].(string)); !slices.Equal(again, second) {
+			t.Errorf("%q onward again: %v", query, again)
+		}
+	}
+	gone := s.id("eve")
+	if err := s.hub.Unregister(t.Context(), gone); err != nil {
+		t.Fatal(err)
+	}
+	if list, _ := names("after=" + gone); !slices.Equal(list, []string{"bob", "carl"}) {
+		t.Errorf("behind one that is gone: %v", list)
+	}
+	if list, _ := names("before=" + gone); !slices.Equal(list, []string{"dora", "alice"}) {
+		t.Errorf("in front of one that is gone: %v", list)
+	}
+	if status, p := s.ask(operator, "GET", "/v1/agents?before=nobody", ""); status != http.StatusBadRequest {
+		t.Errorf("a place that is none: %d %v", status, p)
+	}
+}

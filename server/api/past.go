@@ -42,8 +42,7 @@ type pastAt struct {
 	CreatedAt time.Time `json:"created_at"`
 }
 
-// pastTurn is whose turn it was. When it was handed over or due is not in the
-// history.
+// pastTurn is whose turn it was. When it was handed over or due is not in the history.
 type pastTurn struct {
 	Agent  string     `json:"agent_id"`
 	Name   string     `json:"name"`
@@ -105,8 +104,7 @@ func (a *API) channelState(c *call) error {
 	return c.write(http.StatusOK, body)
 }
 
-// asked returns the channel that a request is about, its end, and the sequence
-// in at.
+// asked returns the channel that a request is about, its end, and the sequence in at.
 func (a *API) asked(c *call) (*channel.Metadata, journal.Position, uint64, error) {
 	m, err := a.see(c)
 	if err != nil {

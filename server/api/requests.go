@@ -37,8 +37,8 @@ type askedAction struct {
 	Arguments jsontext.Value `json:"arguments"`
 }
 
-// ask asks in a channel. One that was asked before with the same key is answered
-// as it is now.
+// ask asks in a channel. A request that was asked before with the same key is
+// returned as it is now.
 func (a *API) ask(c *call) error {
 	var body askBody
 	if err := c.read(&body); err != nil {
@@ -257,8 +257,7 @@ func (a *API) answerRequest(c *call) error {
 		}
 	}
 	r, err := a.hub.Answer(c.Context(), c.PathValue("id"), reply, c.who.hub())
-	var ended *hub.RequestEnded
-	if errors.As(err, &ended) {
+	if ended, ok := errors.AsType[*hub.RequestEnded](err); ok {
 		return endedError{ended}
 	}
 	if err != nil {

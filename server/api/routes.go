@@ -159,7 +159,7 @@ func (a *API) routes() []route {
 				{"kind", "string", "only of this kind: agent, human or remote_agent"},
 				{"online", "boolean", "only who is connected"},
 				{"sort", "string", "name; pending: the fullest inbox first; seen: whoever was seen last first. In the order of registration unless told"},
-				pageParam, limitParam,
+				pageParam, beforeParam, limitParam,
 			}, status: http.StatusOK, answer: "AgentPage", serve: a.listAgents,
 		},
 		{
@@ -179,7 +179,7 @@ func (a *API) routes() []route {
 		{
 			method: "GET", path: "/v1/agents/{id}/cursors", name: "agentCursors",
 			says: "Lists how far each reader of an identity has acknowledged the channels that have not ended, the newest first.",
-			role: access.Reader, query: []param{pageParam, limitParam}, status: http.StatusOK, answer: "CursorPage", serve: a.agentCursors,
+			role: access.Reader, query: []param{{"channel", "string", "only of this channel, also if it has ended"}, pageParam, limitParam}, status: http.StatusOK, answer: "CursorPage", serve: a.agentCursors,
 		},
 		{
 			method: "DELETE", path: "/v1/agents/{id}", name: "removeAgent", says: "Unregisters an identity.",
@@ -193,6 +193,28 @@ func (a *API) routes() []route {
 		{
 			method: "DELETE", path: "/v1/agents/{id}/rule", name: "removeAgentRule", says: "Removes the operator's rule for an identity.",
 			role: access.Operator, status: http.StatusOK, answer: "Agent", serve: a.removeAgentRule,
+		},
+		{
+			method: "GET", path: "/v1/agents/{id}/budget", name: "showBudget", says: "Shows what an identity's models may spend, and have spent.",
+			role: access.Reader, status: http.StatusOK, answer: "Budget", serve: a.showBudget,
+		},
+		{
+			method: "PUT", path: "/v1/agents/{id}/budget", name: "setBudget",
+			says: "Sets what an identity's models may spend; what they have spent stays. An agent's key sets its own, and never a larger one.",
+			role: access.Agent, body: "BudgetSetting", status: http.StatusOK, answer: "Budget", serve: a.setBudget,
+		},
+		{
+			method: "DELETE", path: "/v1/agents/{id}/budget", name: "removeBudget", says: "Removes an identity's budget, and forgets what was spent of it.",
+			role: access.Operator, status: http.StatusNoContent, serve: a.removeBudget,
+		},
+		{
+			method: "POST", path: "/v1/agents/{id}/grants", name: "grantRequest",
+			says: "Counts a request to a model, before it is made, in the budget of the identity and of all that delegated to it; refused where one of them is spent.",
+			role: access.Agent, body: "GrantRequest", status: http.StatusOK, answer: "Grant", serve: a.grant,
+		},
+		{
+			method: "POST", path: "/v1/agents/{id}/grants/{grant}/settle", name: "settleGrant", says: "Replaces what was granted by what was used.",
+			role: access.Agent, body: "GrantUse", status: http.StatusNoContent, serve: a.settleGrant,
 		},
 		{
 			method: "GET", path: "/v1/tasks", name: "listTasks", says: "Lists tasks in the order they were first observed; an agent sees its own and those of its channels.",
@@ -376,8 +398,8 @@ func (c *call) flag(name string) (bool, error) {
 	return on, nil
 }
 
-// page reads where a list goes on. Whatever is listed is named by an id, and
-// one that is gone by now is as good a place as any other.
+// page reads where a list goes on. Lists are ordered by id, so the id of something
+// that is gone is still a valid place.
 func (c *call) page(valid func(id string) bool) (string, error) {
 	text := c.URL.Query().Get("after")
 	if text != "" && !valid(text) {

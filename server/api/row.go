@@ -96,16 +96,48 @@ func (a *API) last(ctx context.Context, m *channel.Metadata, sees func(*envelope
 	if err != nil || e == nil {
 		return nil, err
 	}
-	text, _ := a.textOf(m, e)
+	text := ""
+	if texts := a.texts(m)(e); len(texts) > 0 {
+		text = texts[len(texts)-1].text
+	}
 	return &wire.Last{Sequence: e.Seq, At: e.CreatedAt.UTC(), SenderID: e.Sender, EventType: e.Type, Text: oneLineOf(text, lastLength)}, nil
 }
 
-// textOf is an envelope as people read it.
-func (a *API) textOf(m *channel.Metadata, e *envelope.Envelope) (string, bool) {
-	if r, ok := a.hub.AdapterFor(m).(channel.Renderer); ok {
-		return r.Render(e)
+// said is one text that somebody said; by is an id, or a name that is not registered.
+type said struct{ by, text string }
+
+// texts returns a function that reads what an envelope of a channel says to people:
+// a record of a chat session may hold several messages. The function takes the
+// envelopes in their order.
+func (a *API) texts(m *channel.Metadata) func(*envelope.Envelope) []said {
+	adapter := a.hub.AdapterFor(m)
+	renderer, renders := adapter.(channel.Renderer)
+	if !renders {
+		if own, ok := adapter.(channel.Items); ok {
+			return itemTexts(own.ItemReader(m))
+		}
+		renderer = view.TextOnly{}
 	}
-	return view.TextOnly{}.Render(e)
+	return func(e *envelope.Envelope) []said {
+		if text, ok := renderer.Render(e); ok {
+			return []said{{by: e.Sender, text: text}}
+		}
+		return nil
+	}
+}
+
+func itemTexts(reader channel.ItemReader) func(*envelope.Envelope) []said {
+	return func(e *envelope.Envelope) (list []said) {
+		for _, item := range reader.Read(nil, e) {
+			if item.Kind != channel.ItemMessage || item.Message == nil {
+				continue
+			}
+			if text, err := channel.SaidText(*item.Message); err == nil {
+				list = append(list, said{by: cmp.Or(item.Speaker, item.Name), text: text})
+			}
+		}
+		return list
+	}
 }
 
 // maxTitleSearch is how many envelopes are looked at for a first text.
@@ -120,6 +152,7 @@ func (a *API) title(ctx context.Context, m *channel.Metadata, sees func(*envelop
 	if text, ok := a.titles.get(m.ID); ok && sees == nil {
 		return text, nil
 	}
+	texts := a.texts(m)
 	for e, err := range a.hub.Log(ctx, m.ID, 1, maxTitleSearch) {
 		if err != nil {
 			return "", err
@@ -127,8 +160,11 @@ func (a *API) title(ctx context.Context, m *channel.Metadata, sees func(*envelop
 		if envelope.IsProtocol(e.Type) || sees != nil && !sees(e) {
 			continue
 		}
-		if text, ok := a.textOf(m, e); ok && strings.TrimSpace(text) != "" {
-			text = oneLineOf(text, titleLength)
+		for _, one := range texts(e) {
+			text := oneLineOf(one.text, titleLength)
+			if text == "" {
+				continue
+			}
 			if sees == nil {
 				a.titles.put(m.ID, text)
 			}

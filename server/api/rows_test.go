@@ -263,13 +263,16 @@ func TestSummaryCounts(t *testing.T) {
 	s.tell(ch, "alice", "please look")
 	s.ask(operator, "POST", "/v1/channels/"+closed+"/close", `{}`)
 	s.ask(operator, "POST", "/v1/channels/"+ch+"/requests", fmt.Sprintf(`{"asked_by":"alice","kind":"approval","title":"Go on?","due_at":%q}`, time.Now().Add(time.Minute).UTC().Format(time.RFC3339)))
+	if err := s.hub.ReportTurnFailure(t.Context(), ch, s.id("hana"), ch, "TimeoutError", "no answer"); err != nil {
+		t.Fatal(err)
+	}
 	_, sum := s.ask(operator, "GET", "/v1/summary", "")
 	channels, agents, requests := sum["channels"].(map[string]any), sum["agents"].(map[string]any), sum["requests"].(map[string]any)
 	if channels["active"] != 1.0 || channels["pending"] != 0.0 || channels["waiting_for_people"] != 1.0 || channels["overdue"] != 0.0 || fmt.Sprint(channels["by_type"]) != "map[consulting:1]" {
 		t.Errorf("channels: %v", channels)
 	}
-	if agents["registered"] != 2.0 || agents["online"] != 2.0 || agents["people"] != 1.0 || requests["open"] != 1.0 || requests["due_within_5m"] != 1.0 {
-		t.Errorf("agents %v, requests %v", agents, requests)
+	if agents["registered"] != 2.0 || agents["online"] != 2.0 || agents["people"] != 1.0 || requests["open"] != 1.0 || requests["due_within_5m"] != 1.0 || sum["turns_failed"] != 1.0 {
+		t.Errorf("agents %v, requests %v, failed %v", agents, requests, sum["turns_failed"])
 	}
 	_, own := s.ask("agent:hana", "GET", "/v1/summary", "")
 	if c := own["channels"].(map[string]any); c["active"] != 1.0 || c["waiting_for_people"] != 1.0 {

@@ -15,7 +15,7 @@ var (
 	maybe       = obj{"type": []any{"string", "null"}}
 	maybeNumber = obj{"type": []any{"integer", "null"}}
 	counts      = obj{"type": "object", "additionalProperties": number}
-	object      = obj{"type": "object"}
+	object      = obj{"type": "object", "additionalProperties": true}
 	labels      = obj{"type": "object", "additionalProperties": text}
 	instant     = obj{"type": "string", "format": "date-time"}
 	maybeTime   = obj{"type": []any{"string", "null"}, "format": "date-time"}
@@ -45,7 +45,7 @@ func requestOf(properties obj, required ...any) obj {
 // schemas of what goes in and out, by the names that routes use.
 func schemas() obj {
 	all := obj{}
-	for _, part := range []obj{channelSchemas(), eventSchemas(), agentSchemas(), requestSchemas(), sessionSchemas(), pastSchemas(), glanceSchemas(), chatSchemas(), otherSchemas()} {
+	for _, part := range []obj{channelSchemas(), eventSchemas(), agentSchemas(), requestSchemas(), sessionSchemas(), pastSchemas(), glanceSchemas(), chatSchemas(), budgetSchemas(), otherSchemas()} {
 		maps.Copy(all, part)
 	}
 	return all
@@ -61,7 +61,7 @@ func channelSchemas() obj {
 	}
 	shown := maps.Clone(metadata)
 	maps.Copy(shown, obj{
-		"folded_state":          obj{"type": []any{"object", "null"}, "description": "what the adapter made of the log; null if that adapter is not loaded"},
+		"folded_state":          obj{"type": []any{"object", "null"}, "additionalProperties": true, "description": "what the adapter made of the log; null if that adapter is not loaded"},
 		"expected_next_speaker": maybe, "length": number, "position": text, "warnings": list(text), "names": labels,
 		"turn": orNull(ref("Turn")), "expectations": list(ref("Expectation")), "requests_open": number, "last": orNull(ref("Last")),
 	})
@@ -133,7 +133,7 @@ func agentSchemas() obj {
 			"type": "object", "required": []any{"schema", "version", "type", "role", "content", "payload", "metadata"},
 			"properties": obj{
 				"schema": obj{"const": "agents-api.message"}, "version": obj{"const": 1}, "type": text, "role": text,
-				"content": obj{"type": []any{"string", "array", "object"}}, "payload": object, "metadata": object,
+				"content": obj{"type": []any{"string", "array", "object"}, "items": obj{}, "additionalProperties": true}, "payload": object, "metadata": object,
 				"id": text, "created_at": text, "updated_at": text,
 			},
 		},
@@ -145,7 +145,7 @@ func agentSchemas() obj {
 			"connections":   list(fieldsOf(obj{"dialect": text, "address": text, "since": instant})),
 			"turns_waiting": number, "oldest_turn_at": maybeTime,
 		}),
-		"AgentPage": fieldsOf(obj{"agents": list(ref("Agent")), "next": text, "total": number}),
+		"AgentPage": fieldsOf(obj{"agents": list(ref("Agent")), "next": text, "prev": text, "total": number}),
 		"Passport": fieldsOf(obj{
 			"name": text, "owner": text, "provider": maybe, "model": maybe, "region": maybe, "kind": maybe, "hub_id": maybe,
 			"version": number, "agent_id": text, "created_at": instant,
@@ -247,6 +247,12 @@ func otherSchemas() obj {
 				"channels_loaded": number, "bytes_folded": number, "live_lost": number, "loaded": number, "waiting": number,
 				"refused": counts, "refused_at_door": counts, "followers": number,
 			}),
+			"cluster": orNull(fieldsOf(obj{
+				"name": text, "node": text, "shards": number, "waiting": text,
+				"nodes": list(fieldsOf(obj{
+					"name": text, "address": text, "version": text, "role": oneOf("serving", "standby", "joining"), "lag": number,
+				})),
+			})),
 		}),
 		"KeyRequest": requestOf(obj{"role": oneOf("operator", "reader", "agent"), "agent": text, "token": text}),
 		"Key":        obj{"type": "object", "required": []any{"created", "id", "role"}, "properties": key},

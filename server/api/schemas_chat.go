@@ -31,3 +31,29 @@ func chatSchemas() obj {
 		"ChatDeleted":    fieldsOf(obj{"deleted": flag}),
 	}
 }
+
+// budgetSchemas are what budgets are asked and answered with.
+func budgetSchemas() obj {
+	limits := requestOf(obj{"tokens": number, "nano_dollars": number, "turns": number, "nanoseconds": number})
+	prices := requestOf(obj{"input_nano_dollars": number, "output_nano_dollars": number})
+	return obj{
+		"Budget": obj{
+			"type": "object", "required": []any{"limits", "prices", "spent"},
+			"properties": obj{
+				"limits": limits, "prices": prices,
+				"spent": obj{
+					"type": "object", "required": []any{"version", "tokens", "nano_dollars", "turns"},
+					"properties": obj{"version": number, "tokens": number, "nano_dollars": number, "turns": number, "since": instant},
+				},
+				"open": list(obj{
+					"type": "object", "required": []any{"grant_id", "by", "input", "prices"},
+					"properties": obj{"grant_id": text, "by": text, "task": text, "input": number, "output": number, "prices": prices},
+				}),
+			},
+		},
+		"BudgetSetting": requestOf(obj{"limits": limits, "prices": prices}, "limits"),
+		"GrantRequest":  requestOf(obj{"task": text, "turn": flag, "input": number, "output": number, "prices": prices}),
+		"Grant":         obj{"type": "object", "properties": obj{"grant_id": text, "output": number, "until": instant}},
+		"GrantUse":      requestOf(obj{"task": text, "input": number, "output": number}),
+	}
+}

@@ -33,6 +33,8 @@ func glanceSchemas() obj {
 		}))}),
 		"Summary": fieldsOf(obj{
 			"at": instant, "position": text, "admitted_1m": number, "refused_1m": number,
+			"turns_failed": obj{"type": "integer", "description": "turns that agents reported as failed, since the hub was started"},
+			"slow_cut_10m": obj{"type": "integer", "description": "readers cut off in ten minutes, over all dialects"},
 			"channels": fieldsOf(obj{
 				"pending": number, "active": number, "overdue": number, "waiting_for_people": number, "quarantined": number,
 				"by_type": obj{"type": "object", "additionalProperties": number},

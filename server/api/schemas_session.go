@@ -6,6 +6,8 @@ func sessionSchemas() obj {
 	session := obj{"id": text, "key": text, "created_at": instant, "expires_at": instant, "address": text}
 	signedIn := maps.Clone(session)
 	signedIn["proof"] = obj{"type": "string", "description": "to be sent in the header Parley-Session; shown this once"}
+	listed := maps.Clone(session)
+	listed["current"] = obj{"type": "boolean", "description": "whether it is the one that asks"}
 	return obj{
 		"Session": fieldsOf(obj{
 			"role": oneOf("operator", "reader", "agent", "anonymous"), "agent": maybe, "agent_id": maybe, "key": maybe,
@@ -17,7 +19,7 @@ func sessionSchemas() obj {
 		"SignIn":      requestOf(obj{"token": text, "code": text}),
 		"SignedIn":    fieldsOf(signedIn),
 		"SessionCode": fieldsOf(obj{"code": text, "expires_at": instant}),
-		"SessionInfo": fieldsOf(session),
+		"SessionInfo": fieldsOf(listed),
 		"SessionList": fieldsOf(obj{"sessions": list(ref("SessionInfo"))}),
 	}
 }

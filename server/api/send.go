@@ -7,8 +7,11 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/parley-hub/parley/channel"
 	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/hub"
+	"github.com/parley-hub/parley/message"
 )
 
 // sendBody is a request to send. Text is short for the text event; names are
@@ -116,11 +119,57 @@ func (a *API) post(c *call, e *envelope.Envelope) (string, error) {
 	if err := a.cfg.Takes(e); err != nil {
 		return "", err
 	}
+	if e.Type == envelope.TypeText && hub.HomeOf(e.Channel) != "" { // only homes have channels of one dialect
+		m, err := a.hub.Channel(c.Context(), e.Channel)
+		if err != nil {
+			return "", err
+		}
+		if _, ok := a.hub.AdapterFor(m).(channel.DialectOnly); ok {
+			return a.sayForeign(c, m, e)
+		}
+	}
 	return a.hub.Post(c.Context(), e, c.who.hub())
 }
 
-// explain adds whose turn it is to a refusal that comes of turns: somebody
-// else's, that is.
+// originName is the dialect under which a text of this interface is stored in a
+// channel of another one.
+const originName = "v1"
+
+// sayForeign says a text in a channel of another dialect, in the form of its adapter.
+func (a *API) sayForeign(c *call, m *channel.Metadata, e *envelope.Envelope) (string, error) {
+	in, err := a.hub.Members(c.Context(), m.ID)
+	if err != nil {
+		return "", err
+	}
+	switch {
+	case !in.Has(e.Sender):
+		return "", fault.New(fault.AccessDenied, "'%s' takes no part in channel '%s'", a.hub.Name(e.Sender), m.ID)
+	case !toAll(in, e):
+		return "", fault.New(fault.Protocol, "a %s shows every text to all members; leave out the audience", m.Manifest.Type)
+	case e.TTL != nil && *e.TTL > 0:
+		return "", fault.New(fault.Protocol, "a %s keeps every text; leave out ttl_seconds", m.Manifest.Type)
+	}
+	s := hub.Saying{
+		Channel: m.ID, Sender: e.Sender, Message: message.Envelope{Type: message.TypeText, Content: channel.TextMember(e.Data, "text")},
+		Origin: envelope.Origin{Dialect: originName}, Causation: e.Causation, Task: e.Task, Priority: e.Priority,
+	}
+	if e.Key != "" { // keys may count in a whole home
+		s.Key = originName + "/" + m.ID + "/" + e.Sender + "/" + e.Key
+	}
+	return a.hub.Say(c.Context(), s, c.who.hub()).Wait(c.Context())
+}
+
+// toAll reports whether an envelope is for every member.
+func toAll(in channel.Members, e *envelope.Envelope) bool {
+	all := true
+	in.Each(func(agent string) bool {
+		all = e.VisibleTo(agent)
+		return all
+	})
+	return all
+}
+
+// explain adds whose turn it is to a refusal with the reason out_of_turn.
 func (a *API) explain(c *call, sender string, err error) error {
 	if fault.ReasonOf(err) != fault.OutOfTurn {
 		return err

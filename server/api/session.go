@@ -166,18 +166,25 @@ func (a *API) sessionCode(c *call) error {
 }
 
 type sessionList struct {
-	Sessions []access.Session `json:"sessions"`
+	Sessions []listedSession `json:"sessions"`
+}
+
+type listedSession struct {
+	access.Session
+	Current bool `json:"current"` // the one that asks
 }
 
 // listSessions lists the sessions of the caller's key; an operator's lists all.
 func (a *API) listSessions(c *call) error {
-	list := sessionList{[]access.Session{}}
+	list := sessionList{[]listedSession{}}
 	key := c.who.Key
 	if c.who.Has(access.Operator) {
 		key = ""
 	}
 	if a.cfg.Sessions != nil {
-		list.Sessions = a.cfg.Sessions.List(key)
+		for _, session := range a.cfg.Sessions.List(key) {
+			list.Sessions = append(list.Sessions, listedSession{session, session.ID == c.who.Session})
+		}
 	}
 	return c.write(http.StatusOK, list)
 }

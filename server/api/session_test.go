@@ -312,7 +312,7 @@ func TestSessionsSurviveARestartHashed(t *testing.T) {
 		t.Error("a session is lost with a restart")
 	}
 	list := decode(t, d.ask(http.MethodGet, "/v1/sessions", "", halves...).Body)["sessions"].([]any)
-	if len(list) != 1 || list[0].(map[string]any)["key"] != key.ID {
+	if len(list) != 1 || list[0].(map[string]any)["key"] != key.ID || list[0].(map[string]any)["current"] != true {
 		t.Errorf("listed: %v", list)
 	}
 	id := list[0].(map[string]any)["id"].(string)

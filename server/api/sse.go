@@ -60,7 +60,9 @@ func (a *API) stream(c *call) (s stream, ctx context.Context, done func(), err e
 	select {
 	case a.followers <- struct{}{}:
 	default:
-		return stream{}, nil, nil, fault.New(fault.Unavailable, "%d streams are open, which is the limit (limits.followers); try again", cap(a.followers))
+		err := fault.New(fault.Unavailable, "%d streams are open, which is the limit (limits.followers); try again", cap(a.followers))
+		err.RetryAfter = time.Second
+		return stream{}, nil, nil, err
 	}
 	ctx, cancel := context.WithCancelCause(c.Context())
 	var watching sync.WaitGroup
@@ -113,15 +115,14 @@ func (a *API) recheck() {
 }
 
 // mayWrite waits until the caller's share of all answers has room for a write,
-// unless the caller may not be answered any more.
+// unless the caller may not be answered any more. A caller that takes none of its
+// answers meanwhile is slow.
 func (a *API) mayWrite(ctx context.Context, c *call, size int) (release func(), err error) {
 	if !a.stands(c.who) {
 		return nil, errRevoked
 	}
-	ctx, cancel := context.WithTimeout(ctx, a.cfg.Limits.Write)
-	defer cancel()
-	if err := c.answer.Wait(ctx, int64(size)); err != nil {
-		return nil, err
+	if err := c.answer.Wait(ctx, int64(size), a.cfg.Limits.Write); err != nil {
+		return nil, fault.Wrap(fault.SlowReader, err, "%v", err)
 	}
 	return c.answer.Release, nil
 }

@@ -48,7 +48,7 @@ func spanOf(text string) (time.Duration, error) {
 		step, err = time.ParseDuration(text + "s")
 	}
 	if err != nil || step <= 0 {
-		return 0, fault.New(fault.Invalid, "step=%q is no span of time; it is 1s, 10s or 1m", text)
+		return 0, fault.New(fault.Invalid, "step=%q is not a duration; it is 1s, 10s or 1m", text)
 	}
 	return step, nil
 }

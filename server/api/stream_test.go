@@ -38,7 +38,7 @@ func TestSilenceIsNotSlowness(t *testing.T) {
 					if !f.scan.Scan() {
 						t.Fatalf("%s ended after %d comments: %v", path, comments, f.scan.Err())
 					}
-					if f.scan.Text() == ": still here" {
+					if f.scan.Text() == ": keepalive" {
 						comments++
 					}
 				}

@@ -52,7 +52,9 @@ func (a *API) summary(ctx context.Context) (wire.Summary, error) {
 	s.Agents.Registered, s.Agents.Online, s.Agents.People = found.Registered, found.Online, found.People
 	s.Tasks.Created, s.Tasks.Running = tasks[task.Created], tasks[task.Running]
 	s.Requests.Open, s.Requests.DueWithin5m, s.Requests.Overdue = found.Requests, found.RequestsSoon, found.RequestsOverdue
-	s.Admitted, s.Refused = a.cfg.Stats.LastMinute("admitted"), a.cfg.Stats.LastMinute("refused")
+	s.Admitted, s.Refused = a.cfg.Stats.Grew("admitted", time.Minute), a.cfg.Stats.Grew("refused", time.Minute)
+	s.SlowCut = a.cfg.Stats.Grew("slow_cut", 10*time.Minute)
+	s.TurnsFailed = found.TurnsFailed
 	a.summaries.last, a.summaries.at = s, now
 	return s, nil
 }

@@ -84,8 +84,7 @@ func (a *API) openChannelTopic(c *call, t topic) (*exactTopic, error) {
 		}
 		for {
 			ev, err := f.Next(ctx)
-			var dropped *hub.Gap
-			if errors.As(err, &dropped) {
+			if dropped, ok := errors.AsType[*hub.Gap](err); ok {
 				put(gapEvent(t, dropped.Reason, dropped.Head.String()))
 				<-ctx.Done() // the others go on
 				return nil
@@ -135,8 +134,7 @@ func (a *API) openRequestsTopic(c *call, t topic) (*exactTopic, error) {
 	x.run = func(ctx context.Context, put func(watchEvent) bool) error {
 		for {
 			ev, err := f.Next(ctx)
-			var gap *hub.WideGap
-			if errors.As(err, &gap) {
+			if gap, ok := errors.AsType[*hub.WideGap](err); ok {
 				if !put(gapEvent(t, gap.Reason, gap.Head.String())) {
 					return nil
 				}

@@ -26,8 +26,7 @@ func Read(r io.Reader, into any) error {
 	if err == nil {
 		return nil
 	}
-	var tooLarge *http.MaxBytesError
-	if errors.As(err, &tooLarge) {
+	if tooLarge, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		return fault.New(fault.TooLarge, "the body is over %d bytes (limits.body)", tooLarge.Limit)
 	}
 	return fault.Wrap(fault.Invalid, err, "%s", explain(err, reflect.TypeOf(into).Elem()))

@@ -106,8 +106,8 @@ func (s *Service) talk(ctx context.Context, c *claims, turn messages.Turn, agent
 	}
 }
 
-// exchange says the last message of the turn to an agent, once whatever happens,
-// and waits for what the agent says to it.
+// exchange posts the last message of the turn to the agent, exactly once even after a
+// restart, and waits for the agent's answer.
 func (s *Service) exchange(ctx context.Context, c *claims, turn messages.Turn, conversation, agentID string, live *liveText) (any, error) {
 	m, err := s.hub.Channel(ctx, conversation)
 	if err != nil {
@@ -244,7 +244,7 @@ func (l *liveText) send(ctx context.Context, kind string, d Delta) {
 	}
 	e := record(m.Creator, kind, data, "")
 	e.Channel = l.channel
-	_ = l.service.hub.SendLive(ctx, e, nil) // it is lost for whoever is not there anyhow
+	_ = l.service.hub.SendLive(ctx, e, nil) // a live event that fails is lost, as it is for readers that are not connected
 }
 
 // failures tells runs that an agent could not answer.

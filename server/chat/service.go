@@ -57,9 +57,7 @@ type Service struct {
 // New makes a service. Resume takes up what an earlier process left.
 func New(cfg Config) *Service {
 	cfg.Runs, cfg.Timeout = cmp.Or(cfg.Runs, 256), cmp.Or(cfg.Timeout, 10*time.Minute)
-	if cfg.Log == nil {
-		cfg.Log = slog.Default()
-	}
+	cfg.Log = cmp.Or(cfg.Log, slog.Default())
 	s := &Service{cfg: cfg, hub: cfg.Store.hub, store: cfg.Store, slots: make(chan struct{}, cfg.Runs), active: map[string]*running{}}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.hub.Listen(&s.failed)

@@ -254,30 +254,23 @@ func (s *Store) Delete(ctx context.Context, id string) (bool, error) {
 	}
 	state, err := s.state(ctx, channelID)
 	if err != nil {
-		return hub.Deleted(err), ignoreMissing(err)
+		return hub.Deleted(err), fault.IgnoreNotFound(err)
 	}
 	for talk := 0; talk <= state.Talk; talk++ {
 		if err := s.endTalk(ctx, channelID, id, talk); err != nil {
 			return false, err
 		}
 	}
-	err = ignoreMissing(s.hub.Delete(ctx, channelID, nil))
+	err = fault.IgnoreNotFound(s.hub.Delete(ctx, channelID, nil))
 	return err == nil, err
 }
 
 func (s *Store) endTalk(ctx context.Context, channelID, id string, talk int) error {
 	conversation, err := s.hub.Named(ctx, hub.HomeOf(channelID), talkType, talkName(id, talk))
 	if err != nil {
-		return ignoreMissing(err)
+		return fault.IgnoreNotFound(err)
 	}
-	return ignoreMissing(s.hub.Delete(ctx, conversation, nil))
-}
-
-func ignoreMissing(err error) error {
-	if hub.Deleted(err) {
-		return nil
-	}
-	return err
+	return fault.IgnoreNotFound(s.hub.Delete(ctx, conversation, nil))
 }
 
 // uuid writes 16 bytes as a UUID of version 4.
@@ -288,12 +281,7 @@ func uuid(b [16]byte) string {
 	return h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:]
 }
 
-func text(t *string) string {
-	if t == nil {
-		return ""
-	}
-	return *t
-}
+func text(t *string) string { return *cmp.Or(t, new(string)) }
 
 func encodeMap(m *value.Map) (jsontext.Value, error) {
 	if m == nil {

@@ -41,7 +41,7 @@ func (s *Store) List(ctx context.Context, scope transcript.Scope, owner transcri
 func (s *Store) newest(ctx context.Context, scope transcript.Scope, owner transcript.Owner, after string, each func(channelID string, l adapter.Listed) (bool, error)) error {
 	home, err := s.hub.FindHome(ctx, adapter.Dialect, homeName(scope, owner))
 	if err != nil {
-		return ignoreMissing(err)
+		return fault.IgnoreNotFound(err)
 	}
 	for {
 		page, err := s.hub.Entries(ctx, hub.EntryQuery{Type: adapter.Type, Home: home.ID, Prefix: adapter.IndexListed, Before: after, Reverse: true, Limit: 100})

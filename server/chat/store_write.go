@@ -87,7 +87,7 @@ func (s *Store) Compact(ctx context.Context, id string, through int, messages an
 		return false, err
 	}
 	err = s.post(ctx, channelID, m.Creator, []*envelope.Envelope{record(m.Creator, adapter.TypeCompacted, data, "")})
-	return err == nil, ignoreMissing(err)
+	return err == nil, fault.IgnoreNotFound(err)
 }
 
 // open finds a session to write to; an empty channel says that there is none.

@@ -63,3 +63,18 @@ func isPort(text string) bool {
 	n, err := strconv.ParseUint(text, 10, 16)
 	return err == nil && text == strconv.FormatUint(n, 10)
 }
+
+// checkCollector refuses what is not the address of a collector, or holds a secret,
+// which would be shown with the settings.
+func checkCollector(text string) error {
+	at, err := url.Parse(text)
+	switch {
+	case text == "":
+		return nil
+	case err != nil || at.Scheme != "http" && at.Scheme != "https" || !isHostPort(at.Host):
+		return errors.New("it is not the address of a collector, which looks like http://127.0.0.1:4318 or https://collector.example/v1/traces")
+	case at.User != nil || at.RawQuery != "" || at.Fragment != "":
+		return errors.New("a collector's address has no user, query or fragment; secrets go into the file of tracing.headers")
+	}
+	return nil
+}

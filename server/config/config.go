@@ -18,6 +18,8 @@ type Config struct {
 	Agents   Agents
 	Hub      Hub
 	Bridge   Bridge
+	Tracing  Tracing
+	Cluster  Cluster
 
 	Sections map[string]any // of dialects that define their own: see Section
 	Exposing []string       // settings that let in clients from everywhere without a proof
@@ -119,14 +121,28 @@ type Console struct {
 
 // Agents is how agent definitions are run in this process.
 type Agents struct {
-	Hosted bool
-	Runs   int
-	Tokens int
+	Hosted      bool
+	Runs        int
+	Tokens      int
+	Money       string // dollars
+	Turns       int
+	Time        time.Duration
+	PriceInput  string // dollars for a million tokens
+	PriceOutput string
 }
 
 // Bridge is what crosses between dialects.
 type Bridge struct {
 	MaxHops int
+}
+
+// Tracing is where spans are sent, and how many.
+type Tracing struct {
+	OTLP    string
+	Headers string
+	Percent int
+	Queue   int
+	Timeout time.Duration
 }
 
 // Hub is the core's own timing.
@@ -138,4 +154,22 @@ type Hub struct {
 	HoldFor                  time.Duration
 	IdempotencyWindow        time.Duration
 	EvictAfter               time.Duration
+}
+
+// Cluster is what makes the hub one node of several, of which one serves.
+type Cluster struct {
+	URL        []string // of the NATS servers; none: the hub is alone
+	Name       string
+	Node       string
+	Address    string
+	Creds      string
+	CA         string
+	Cert       string
+	Key        string
+	Monitor    []string
+	AssumeSync bool
+	Shards     int
+	Replicas   int
+	Suspect    time.Duration
+	GroupBytes Bytes
 }

@@ -42,13 +42,15 @@ func TestDefaults(t *testing.T) {
 			InFlight: 65536, LoadedChannels: 200_000, Endpoints: 16, Transient: 100_000, Replay: 4096, Held: 16, Inbox: 4096, States: 64, Deadlines: 64, OpenRequests: 64, AskedRequests: 1000, OpenTasks: 256, OpenTasksOwner: 64, Lists: 32 << 20, Reads: 64 << 20, RuleGlobs: 4096, GraphConditions: 16384, GraphValues: 1024, ContextVars: 16384,
 			Document: 64 << 10, Documents: 100_000, Content: 64 << 20, ContentTotal: 1 << 30, ContentHub: 10 << 30,
 		},
-		Agents:  config.Agents{Runs: 16},
+		Agents:  config.Agents{Runs: 16, Money: "0", PriceInput: "0", PriceOutput: "0"},
 		Console: config.Console{Enabled: true, Session: 12 * time.Hour, Sessions: 1000},
 		Hub: config.Hub{
 			InviteAckTimeout: 25 * time.Second, TTLSweepInterval: 30 * time.Second, ExpectationSweepInterval: 10 * time.Second,
 			RestartGrace: time.Minute, HoldFor: 30 * time.Second, IdempotencyWindow: 24 * time.Hour, EvictAfter: 10 * time.Minute,
 		},
-		Bridge: config.Bridge{MaxHops: 8},
+		Bridge:  config.Bridge{MaxHops: 8},
+		Tracing: config.Tracing{Percent: 100, Queue: 8192, Timeout: 10 * time.Second},
+		Cluster: config.Cluster{Name: "parley", Shards: 12, Replicas: 3, Suspect: 1200 * time.Millisecond, GroupBytes: 1 << 20},
 	}
 	if diff := cmp.Diff(want, config.Default()); diff != "" {
 		t.Errorf("defaults (-want +got):\n%s", diff)
@@ -187,6 +189,10 @@ func TestAddresses(t *testing.T) {
 		"http.hosts": {
 			"hub.example": true, "hub.example:8443": true, "10.0.0.1": true, "[::1]": true, "[::1]:80": true, "::1": true, "my_host": true, "a, b:1": true,
 			"https://hub.example": false, "hub.example/": false, "hub.example:": false, "hub.example:http": false, "a:b:c": false, "[::1": false, "*": false, "a b": false,
+		},
+		"tracing.otlp": {
+			"": true, "http://127.0.0.1:4318": true, "http://[::1]:4318/": true, "https://collector.example/v1/traces": true,
+			"127.0.0.1:4318": false, "grpc://collector:4317": false, "http://": false, "http://user:word@collector": false, "http://collector/?token=x": false,
 		},
 	} {
 		for text, want := range cases {

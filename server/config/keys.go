@@ -331,21 +331,6 @@ var Core = Table{
 		field:   func(c *Config) any { return &c.Limits.ContentHub },
 	},
 	{
-		Name: "agents.hosted", Default: "false",
-		Meaning: "run agent definitions (POST /hpd/agents) in this process, with the providers' keys of its environment; it spends money",
-		field:   func(c *Config) any { return &c.Agents.Hosted },
-	},
-	{
-		Name: "agents.runs", Default: "16",
-		Meaning: "runs of definitions at once",
-		field:   func(c *Config) any { return &c.Agents.Runs },
-	},
-	{
-		Name: "agents.tokens", Default: "0", Zero: true,
-		Meaning: "tokens that each definition may use in all, across restarts; 0 is without limit",
-		field:   func(c *Config) any { return &c.Agents.Tokens },
-	},
-	{
 		Name: "console.enabled", Default: "true",
 		Meaning: "serve the console under /console/",
 		field:   func(c *Config) any { return &c.Console.Enabled },
@@ -400,7 +385,32 @@ var Core = Table{
 		Meaning: "how often something that is said may cross between dialects; over it, it is refused",
 		field:   func(c *Config) any { return &c.Bridge.MaxHops },
 	},
-}
+	{
+		Name: "tracing.otlp", Default: "",
+		Meaning: "collector that spans are sent to by OTLP over HTTP, such as http://127.0.0.1:4318; empty: nothing is recorded",
+		field:   func(c *Config) any { return &c.Tracing.OTLP }, check: checkCollector,
+	},
+	{
+		Name: "tracing.headers", Default: "",
+		Meaning: "file with headers for the collector, such as authorization: Bearer TOKEN, one on a line; OTEL_EXPORTER_OTLP_HEADERS counts too",
+		field:   func(c *Config) any { return &c.Tracing.Headers },
+	},
+	{
+		Name: "tracing.percent", Default: "100", Most: 100,
+		Meaning: "how many of a hundred envelopes, channels and agents have spans, chosen by chance",
+		field:   func(c *Config) any { return &c.Tracing.Percent },
+	},
+	{
+		Name: "tracing.queue", Default: "8192", Most: 1 << 20,
+		Meaning: "spans that wait for the collector; more are dropped and counted (parley_spans_total)",
+		field:   func(c *Config) any { return &c.Tracing.Queue },
+	},
+	{
+		Name: "tracing.timeout", Default: "10s",
+		Meaning: "time in which the collector must take a batch of spans, and the rest of them when the hub ends",
+		field:   func(c *Config) any { return &c.Tracing.Timeout },
+	},
+}.With(agentKeys, clusterKeys)
 
 // Env is the environment variable that sets the key.
 func (k Key) Env() string {

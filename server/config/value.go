@@ -53,6 +53,15 @@ func ParseBytes(s string) (Bytes, error) {
 	return Bytes(n * size), nil
 }
 
+// checkDollars refuses what is no amount of money.
+func checkDollars(text string) error {
+	whole, part, _ := strings.Cut(text, ".")
+	if _, err := strconv.ParseUint(whole+part, 10, 62); err != nil || whole == "" || len(part) > 9 || len(whole) > 9 {
+		return errors.New("an amount of dollars looks like 2.50")
+	}
+	return nil
+}
+
 // set reads text into the key's field.
 func (k Key) set(c *Config, text string) error {
 	switch field := k.field(c).(type) {

@@ -81,7 +81,8 @@ func Hold(dir string) (*Folder, error) {
 // glance is longer than Look holds a lock that nobody else does.
 const glance = 250 * time.Millisecond
 
-// takeFor tries to take the file for a while: who only looks is soon gone.
+// takeFor tries to take the file for a while, because Look holds the lock only
+// briefly.
 func takeFor(file *os.File, patience time.Duration) error {
 	for late := time.Now().Add(patience); ; time.Sleep(patience / 50) {
 		err := lock(file, false)

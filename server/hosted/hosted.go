@@ -4,6 +4,7 @@
 package hosted
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"strings"
@@ -15,17 +16,20 @@ import (
 	"github.com/parley-hub/parley/agent"
 	"github.com/parley-hub/parley/agent/runner"
 	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/server/budget"
 )
 
 // Config says how definitions are run.
 type Config struct {
 	// Open reaches a provider by its name; endpoint is empty or a URL of its own.
 	Open func(ctx context.Context, name, endpoint string) (runner.Provider, runner.Secret, error)
-	// Ledger keeps what a definition has spent; nil forgets it with the process.
-	Ledger func(definition string) runner.Ledger
-	Runs   int   // agents.runs: runs at once
-	Tokens int64 // agents.tokens: of each definition in all; 0 is without limit
-	Log    *slog.Logger
+	// Budgets keeps what definitions may spend and have spent, each as a document under
+	// the definition's id. Nil, or no limit, lets them spend.
+	Budgets *budget.Store
+	Limits  budget.Limits // of each definition in all
+	Prices  runner.Prices // of whatever model it asks
+	Runs    int           // agents.runs: runs at once
+	Log     *slog.Logger
 }
 
 // Host runs definitions.
@@ -34,15 +38,13 @@ type Host struct {
 	slots chan struct{}
 
 	mu      sync.Mutex
-	budgets map[string]*runner.Budget // by definition, where there is a limit
+	limited map[string]bool // definitions whose budget is set
 }
 
 // New makes a host.
 func New(cfg Config) *Host {
-	if cfg.Log == nil {
-		cfg.Log = slog.Default()
-	}
-	return &Host{cfg: cfg, slots: make(chan struct{}, max(cfg.Runs, 1)), budgets: map[string]*runner.Budget{}}
+	cfg.Log = cmp.Or(cfg.Log, slog.Default())
+	return &Host{cfg: cfg, slots: make(chan struct{}, max(cfg.Runs, 1)), limited: map[string]bool{}}
 }
 
 // Definition is what is run.
@@ -68,8 +70,8 @@ type chatOptions struct {
 	MaxTokens   int64    `json:"maxOutputTokens"`
 }
 
-// overrides are what a run may change of its definition. Who asks, with which key
-// and where, is not for those who send inputs to say.
+// overrides are what a run may change of its definition. The sender of an input must
+// not choose the provider, the key or the endpoint.
 type overrides struct {
 	Additional string      `json:"additionalSystemInstructions"`
 	Chat       chatOptions `json:"chat"`
@@ -107,19 +109,19 @@ func (h *Host) answer(ctx context.Context, d Definition, runConfig jsontext.Valu
 	case h.slots <- struct{}{}:
 		defer func() { <-h.slots }()
 	default:
-		return "", fault.New(fault.Unavailable, "%d definitions are running, as many as may (agents.runs); try again", cap(h.slots))
+		return "", fault.New(fault.Unavailable, "%d definitions are running, which is the limit (agents.runs); try again", cap(h.slots))
 	}
 	provider, secret, err := h.cfg.Open(ctx, name, set.Provider.Endpoint)
 	if err != nil {
 		return "", err
 	}
-	budget, err := h.budget(ctx, d.ID)
+	purse, err := h.purse(ctx, d.ID)
 	if err != nil {
 		return "", err
 	}
 	chat := set.Chat.with(more.Chat)
-	model, err := runner.New(provider, runner.Options{
-		Model: set.Provider.Model, Secret: secret, MaxTokens: chat.MaxTokens, Temperature: chat.Temperature, Budget: budget, Log: h.cfg.Log,
+	options := runner.Options{
+		Model: set.Provider.Model, Secret: secret, MaxTokens: chat.MaxTokens, Temperature: chat.Temperature, Log: h.cfg.Log,
 		Observe: func(_ context.Context, _ *agent.Turn, ev runner.Event) {
 			if ev.Reset {
 				to.reset()
@@ -129,7 +131,11 @@ func (h *Host) answer(ctx context.Context, d Definition, runConfig jsontext.Valu
 				to.delta(text)
 			}
 		},
-	})
+	}
+	if purse != nil {
+		options.Budget = purse
+	}
+	model, err := runner.New(provider, options)
 	if err != nil {
 		return "", err
 	}
@@ -150,25 +156,4 @@ func (o chatOptions) with(run chatOptions) chatOptions {
 		o.MaxTokens = run.MaxTokens
 	}
 	return o
-}
-
-// budget is what a definition may spend; all its runs share it.
-func (h *Host) budget(ctx context.Context, id string) (*runner.Budget, error) {
-	if h.cfg.Tokens == 0 {
-		return nil, nil
-	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if b := h.budgets[id]; b != nil {
-		return b, nil
-	}
-	var ledger runner.Ledger
-	if h.cfg.Ledger != nil {
-		ledger = h.cfg.Ledger(id)
-	}
-	b, err := runner.NewBudget(ctx, runner.Limits{Tokens: h.cfg.Tokens}, runner.Prices{}, ledger)
-	if err == nil {
-		h.budgets[id] = b
-	}
-	return b, err
 }

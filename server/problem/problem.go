@@ -79,12 +79,10 @@ func Of(err error) Problem {
 	}
 	p := Problem{Type: "about:blank", Title: http.StatusText(status), Status: status, Code: code, Detail: detail}
 	p.Reason, p.Details = fault.ReasonOf(err), fault.DetailsOf(err)
-	var gap Placed
-	if errors.As(err, &gap) {
+	if gap, ok := errors.AsType[Placed](err); ok {
 		p.Position = gap.Restart()
 	}
-	var about Carrying
-	if errors.As(err, &about) {
+	if about, ok := errors.AsType[Carrying](err); ok {
 		p.Request = about.Carries()
 	}
 	return p
@@ -112,8 +110,7 @@ func WriteStatus(w http.ResponseWriter, status int, err error) {
 	if p.Status == http.StatusUnauthorized {
 		header.Set("WWW-Authenticate", `Bearer realm="parley"`)
 	}
-	var refusal *fault.Error
-	if errors.As(err, &refusal) && refusal.RetryAfter > 0 {
+	if refusal, ok := errors.AsType[*fault.Error](err); ok && refusal.RetryAfter > 0 {
 		header.Set("Retry-After", strconv.FormatInt(int64(math.Ceil(refusal.RetryAfter.Seconds())), 10))
 	}
 	w.WriteHeader(p.Status)

@@ -1,6 +1,6 @@
-// Package stats keeps what a hub measured of itself, in memory: every second for
-// ten minutes, every ten seconds for three hours, every minute for two days. It
-// knows names and numbers; what they mean is said by who reads them.
+// Package stats keeps what a hub measured of itself, in memory: every second for ten
+// minutes, every ten seconds for three hours, every minute for two days. It knows
+// names and numbers, not what they mean.
 package stats
 
 import (
@@ -61,7 +61,8 @@ type Recorder struct {
 // enough to draw.
 type ring struct {
 	resolution
-	at     []int64 // in seconds; a ring of keep entries
+	at     []int64   // in seconds; a ring of keep entries
+	took   []float32 // seconds since the one before: a tick may be late
 	values [][]float32
 	next   int
 	last   Reading
@@ -118,9 +119,9 @@ func (g *ring) add(series []Series, reading Reading, now time.Time) {
 	}
 	grow := len(g.at) < g.keep
 	if grow {
-		g.at = append(g.at, 0)
+		g.at, g.took = append(g.at, 0), append(g.took, 0)
 	}
-	g.at[g.next] = now.Unix()
+	g.at[g.next], g.took[g.next] = now.Unix(), float32(elapsed)
 	for i, s := range series {
 		value := reading.Values[i]
 		if s.Counter {
@@ -239,20 +240,22 @@ func (r *Recorder) Names() []string {
 	return names
 }
 
-// LastMinute is how much a counter grew in the last minute, or since recording
-// began.
-func (r *Recorder) LastMinute(name string) int64 {
+// Grew is how much a counter grew lately, within at most ten minutes, or since
+// recording began. A nil recorder knows none.
+func (r *Recorder) Grew(name string, within time.Duration) int64 {
 	if r == nil {
 		return 0
 	}
-	a, err := r.Read(Query{Series: []string{name}, Since: r.now().Add(-time.Minute), Step: time.Second})
-	if err != nil {
+	i := slices.IndexFunc(r.series, func(s Series) bool { return s.Name == name })
+	if i < 0 {
 		return 0
 	}
-	sum := 0.0
-	for _, v := range a.Series[name] {
-		if v != nil {
-			sum += *v
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	g, since, sum := &r.rings[0], r.now().Add(-within), 0.0
+	for at := range g.at {
+		if grew := float64(g.values[i][at]) * float64(g.took[at]); !math.IsNaN(grew) && !time.Unix(g.at[at], 0).Before(since) {
+			sum += grew
 		}
 	}
 	return int64(math.Round(sum))

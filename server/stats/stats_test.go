@@ -1,7 +1,9 @@
 package stats_test
 
 import (
+	"fmt"
 	"math"
+	"runtime"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -55,11 +57,73 @@ func TestSeriesAreKeptInThreeResolutions(t *testing.T) {
 				}
 			}
 		}
-		if n := r.LastMinute("posts"); n < 295 || n > 310 {
+		if n := r.Grew("posts", time.Minute); n < 295 || n > 310 {
 			t.Errorf("the last minute: %d", n)
 		}
 		if _, err := r.Read(stats.Query{Series: []string{"nonsense"}}); err == nil {
 			t.Error("an unknown series is answered")
+		}
+	})
+}
+
+func TestWhatGrewLatelyIsCountedHoweverLateTheTicksAre(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var cut float64
+		r := stats.New([]stats.Series{{Name: "cut", Counter: true}}, func() stats.Reading { return stats.Reading{Values: []float64{cut}} })
+		r.Record()
+		for _, late := range []time.Duration{time.Second, 2500 * time.Millisecond, 7 * time.Second} {
+			cut++
+			<-time.After(late)
+			r.Record()
+		}
+		if n := r.Grew("cut", 10*time.Minute); n != 3 {
+			t.Errorf("%d were cut in ten minutes, want 3", n)
+		}
+		if n := r.Grew("nonsense", time.Minute) + (*stats.Recorder)(nil).Grew("cut", time.Minute); n != 0 {
+			t.Errorf("what is not recorded grew by %d", n)
+		}
+		for range 11 * 60 {
+			<-time.After(time.Second)
+			r.Record()
+		}
+		if n := r.Grew("cut", 10*time.Minute); n != 0 {
+			t.Errorf("%d were cut in the last ten minutes, want none", n)
+		}
+	})
+}
+
+// Alone, so that what others keep is not counted.
+func TestTwoDaysOfEverySeriesTakeAtMostTwoMebibytes(t *testing.T) { //nolint:paralleltest // it measures the heap
+	var names []stats.Series
+	for i := range 24 {
+		names = append(names, stats.Series{Name: fmt.Sprint("series ", i), Counter: i%2 == 0})
+	}
+	heap := func() int64 {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return int64(m.HeapAlloc) //nolint:gosec // it is no petabyte
+	}
+	synctest.Test(t, func(t *testing.T) {
+		values := make([]float64, len(names))
+		before := heap()
+		r := stats.New(names, func() stats.Reading { return stats.Reading{Values: values} })
+		for range 49 * 60 * 60 {
+			<-time.After(time.Second)
+			r.Record()
+		}
+		if kept := heap() - before; kept > 2<<20 {
+			t.Errorf("%d bytes are kept", kept)
+		}
+		for step, want := range map[time.Duration]int{time.Second: 600, 10 * time.Second: 1080, time.Minute: 2880} {
+			a, err := r.Read(stats.Query{Step: step, Since: time.Unix(1, 0)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(a.At) != want || len(a.Series) != len(names) {
+				t.Errorf("every %s: %d of %d series, want %d", step, len(a.At), len(a.Series), want)
+			}
 		}
 	})
 }

@@ -1,6 +1,7 @@
 package branch
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/parley-hub/parley/internal/jsonbuf"
@@ -61,9 +62,7 @@ const shortRoom = 128
 
 // Add takes the next event of the log.
 func (c *Condenser) Add(e Event) {
-	if c.from == 0 {
-		c.from = e.Seq
-	}
+	c.from = cmp.Or(c.from, e.Seq)
 	c.to = e.Seq
 	if !ofMessages[e.Type] {
 		return

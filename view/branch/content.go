@@ -1,6 +1,8 @@
 package branch
 
 import (
+	"cmp"
+	"errors"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -61,6 +63,9 @@ func (c *Content) UnmarshalJSON(data []byte) error {
 	var head struct {
 		Type     string  `json:"$type"`
 		MimeType *string `json:"mimeType"`
+	}
+	if Raw(data).Kind() == 'n' {
+		return errors.New("a content is an object, not null")
 	}
 	if err := json.Unmarshal(data, &head); err != nil {
 		return err
@@ -134,13 +139,14 @@ func (m *ChatMessage) UnmarshalJSON(data []byte) error {
 		Text    *string `json:"text"`
 		Content *string `json:"content"`
 	}
+	if Raw(data).Kind() == 'n' {
+		return errors.New("a message is an object, not null")
+	}
 	if err := json.Unmarshal(data, &read); err != nil {
 		return err
 	}
 	*m = ChatMessage(read.chatMembers)
-	if m.Role == "" {
-		m.Role = RoleUser
-	}
+	m.Role = cmp.Or(m.Role, RoleUser)
 	if string(m.Properties) == "null" {
 		m.Properties = nil
 	}

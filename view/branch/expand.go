@@ -1,6 +1,8 @@
 package branch
 
 import (
+	"cmp"
+
 	"github.com/go-json-experiment/json"
 
 	"github.com/parley-hub/parley/fault"
@@ -149,9 +151,4 @@ func (x *expander) result(c *Content) {
 	x.put(ToolCallResult, b.Close('}'))
 }
 
-func deref(s *string) string {
-	if s == nil {
-		return ""
-	}
-	return *s
-}
+func deref(s *string) string { return *cmp.Or(s, new(string)) }

@@ -1,6 +1,7 @@
 package branch
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"time"
@@ -132,9 +133,7 @@ func (h *History) message(id, role string, e Event) *entry {
 	if m := h.byID[id]; m != nil {
 		return m
 	}
-	if role == "" {
-		role = RoleAssistant
-	}
+	role = cmp.Or(role, RoleAssistant)
 	m := &entry{id: id, role: role, turn: h.turnOf(e), created: e.Time}
 	h.add(m)
 	return m

@@ -127,7 +127,7 @@ var rows = []Row{
 	{IterationContextSnapshot, "observability", Synchronous, DiagnosticKind, Downstream, Live, Producer},
 	{MiddlewareStateSnapshot, "observability", Synchronous, DiagnosticKind, Downstream, Live, Producer},
 	{MiddlewareStateChanged, "observability", Synchronous, DiagnosticKind, Downstream, Live, Producer},
-	{EventDropped, "observability", Synchronous, DiagnosticKind, Downstream, Live, Server},
+	{EventDropped, "observability", Synchronous, DiagnosticKind, Downstream, Live, Producer},
 	{MiddlewarePipelineStart, "observability", Synchronous, DiagnosticKind, Downstream, Live, Producer},
 	{MiddlewarePipelineEnd, "observability", Synchronous, DiagnosticKind, Downstream, Live, Producer},
 	{StreamGap, "stream", ControlChannel, ControlKind, Downstream, Live, Server},

@@ -1,6 +1,7 @@
 package branch
 
 import (
+	"cmp"
 	"slices"
 )
 
@@ -217,9 +218,7 @@ func (t *Transcript) stream(e Event, p *itemPayload) {
 		if it.State == Stale {
 			it.Text, it.State = "", Running
 		}
-		if it.Role == "" {
-			it.Role = RoleAssistant
-		}
+		it.Role = cmp.Or(it.Role, RoleAssistant)
 		it.Text += p.text()
 	case TextMessageEnd, ReasoningMessageEnd:
 		if it := t.find(kind, p.Message); it != nil && it.State == Running {
@@ -258,9 +257,7 @@ const unnamedTool = "tool"
 
 func (t *Transcript) toolItem(call string) *Item {
 	it := t.item(ToolItem, call, 0)
-	if it.Name == "" {
-		it.Name = unnamedTool
-	}
+	it.Name = cmp.Or(it.Name, unnamedTool)
 	return it
 }
 
@@ -307,9 +304,7 @@ func (t *Transcript) lifecycle(e Event, p *itemPayload) {
 		var c Content
 		if p.Message != "" && read(p.Content, &c) {
 			it := t.item(MessageItem, p.Message, 0)
-			if it.Role == "" {
-				it.Role = RoleAssistant
-			}
+			it.Role = cmp.Or(it.Role, RoleAssistant)
 			it.Contents = append(it.Contents, c)
 		}
 	case BranchHistoryCompacted:

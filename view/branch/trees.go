@@ -106,9 +106,6 @@ const (
 	traceNode   = "trace"
 )
 
-// Node returns a node, or nil.
-func (s *Spans) Node(key SpanKey) *SpanNode { return s.byKey[key] }
-
 // Nodes lists all nodes by trace, kind and id.
 func (s *Spans) Nodes() []*SpanNode {
 	return slices.SortedFunc(maps.Values(s.byKey), func(a, b *SpanNode) int {

@@ -10,6 +10,12 @@ import (
 	"github.com/parley-hub/parley/internal/jsonbuf"
 )
 
+// Read reads a state whose fields have the names of its JSON.
+func Read[S any](data []byte) (*S, error) {
+	s := new(S)
+	return s, json.Unmarshal(data, s)
+}
+
 // Codec makes the codec of a state held as *S from one function that writes it
 // and one that reads it.
 func Codec[S any](version int, write func(*S, *jsonbuf.Buffer), read func([]byte) (*S, error)) channel.Codec {

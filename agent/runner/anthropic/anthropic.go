@@ -1,6 +1,7 @@
 package anthropic
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -60,9 +61,7 @@ func New(o Options) (*Provider, error) {
 func (p *Provider) Send(ctx context.Context, r *runner.Request, deltas func(message.Envelope)) (provider.Reply, error) {
 	body := r.Body(wire.Messages(r.Messages, r.Options()))
 	most := r.MaxTokens
-	if most == 0 {
-		most = DefaultMaxTokens
-	}
+	most = cmp.Or(most, DefaultMaxTokens)
 	if !body.Has("max_tokens") {
 		body.Set("max_tokens", value.Int(most))
 	}

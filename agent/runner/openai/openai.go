@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -142,9 +143,7 @@ func failure(err error) error {
 		return err
 	}
 	code := refused.Code
-	if code == "" {
-		code = refused.Type
-	}
+	code = cmp.Or(code, refused.Type)
 	failed := runner.Refused(name, refused.StatusCode, nil, code, refused.Message, err)
 	if refused.Response != nil {
 		failed = runner.Refused(name, refused.StatusCode, refused.Response.Header, code, refused.Message, err)

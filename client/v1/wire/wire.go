@@ -86,4 +86,7 @@ type Summary struct {
 	} `json:"requests"`
 	Admitted int64 `json:"admitted_1m"`
 	Refused  int64 `json:"refused_1m"`
+	SlowCut  int64 `json:"slow_cut_10m"`
+	// TurnsFailed is how many turns agents reported as failed since the hub was started.
+	TurnsFailed int64 `json:"turns_failed"`
 }

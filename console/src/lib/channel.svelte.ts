@@ -1,8 +1,9 @@
 // One channel as the page holds it: its metadata, a window of its log that follows
 // the stream, and the path it took.
+import { tick } from "svelte";
 import { get } from "./api.ts";
 import { learn } from "./people.svelte.ts";
-import type { Channel, Envelope, EventPage, Step } from "./types.ts";
+import type { Channel, Envelope, EventPage, PathPage, Step } from "./types.ts";
 import { watch } from "./watch.svelte.ts";
 import * as held from "./window.ts";
 
@@ -14,7 +15,8 @@ export class ChannelLog {
   log = $state.raw<held.Held>(held.nothing);
   /** Text that streams in and is not stored yet, by sender. */
   live = $state.raw(new Map<string, string>());
-  gap = $state("");
+  /** Where history was restored to, and how many events that were shown are gone. */
+  gap = $state.raw<{ after: number; lost: number; reason: string } | null>(null);
   /** Whether the newest are shown as they come. */
   following = $state(true);
   unseen = $state(0);
@@ -29,6 +31,7 @@ export class ChannelLog {
   #told = 0; // the last sequence that the stream told, or that there was when it began
   #frame = 0;
   #refresh = 0;
+  #refreshed = 0; // when metadata and path were asked for because events came
 
   constructor(id: string) {
     this.id = id;
@@ -62,9 +65,22 @@ export class ChannelLog {
     this.log = { events: this.log.events, length: Math.max(this.log.length, meta.length) };
   }
 
+  /** The last turn up to a sequence, or the first one behind it. */
+  async step(query: { before: number } | { after: number }, signal?: AbortSignal): Promise<Step | null> {
+    return (await get<PathPage>(`v1/channels/${this.id}/path`, { ...query, limit: 1 }, signal)).steps[0] ?? null;
+  }
+
+  /** The envelope of an id, from what is held or from the hub. */
+  async find(id: string): Promise<Envelope | null> {
+    const known = this.log.events.find((e) => e.envelope_id === id);
+    if (known) return known;
+    const { events } = await get<EventPage>(`v1/channels/${this.id}/events`, { around: id, limit: 1 });
+    return events.find((e) => e.envelope_id === id) ?? null;
+  }
+
   async path(): Promise<void> {
     try {
-      this.steps = (await get<{ steps: Step[] }>(`v1/channels/${this.id}/path`, { before: this.log.length + 1, limit: 200 })).steps;
+      this.steps = (await get<PathPage>(`v1/channels/${this.id}/path`, { before: this.log.length + 1, limit: 200 })).steps;
     } catch {
       this.steps = [];
     }
@@ -90,6 +106,10 @@ export class ChannelLog {
     this.busy = true;
     try {
       const got = await get<EventPage>(`v1/channels/${this.id}/events`, { before: first.position, limit: page });
+      if (held.first(this.log) !== first.sequence) return; // somewhere else is looked at by now
+      this.shifted = false;
+      this.log = held.room(this.log, got.events.length, "before");
+      await tick();
       this.shifted = true;
       this.log = held.prepend(this.log, got.events);
       if (!held.atEnd(this.log)) this.following = false;
@@ -104,6 +124,10 @@ export class ChannelLog {
     this.busy = true;
     try {
       const got = await get<EventPage>(`v1/channels/${this.id}/events`, { after: last.position, limit: page });
+      if (held.last(this.log) !== last.sequence) return;
+      this.shifted = true;
+      this.log = held.room(this.log, got.events.length, "behind");
+      await tick();
       this.shifted = false;
       this.log = held.append(this.log, got.events);
       if (!got.more) this.#told = Math.min(this.#told, held.last(this.log));
@@ -124,7 +148,7 @@ export class ChannelLog {
 
   #take(event: string, body: any): void {
     if (event === "gap") {
-      this.gap = String(body.reason ?? "History was restored here.");
+      this.#restored(body);
       return;
     }
     if (event === "live") {
@@ -140,10 +164,24 @@ export class ChannelLog {
     if (!this.#frame) this.#frame = requestAnimationFrame(() => this.#flush());
   }
 
+  /** What the stream begins with now is another history than the one shown. */
+  #restored(body: { head?: string; reason?: string }): void {
+    cancelAnimationFrame(this.#frame);
+    this.#flush();
+    const after = Number(/\d+$/.exec(body.head ?? "")?.[0] ?? 0);
+    this.gap = { after, lost: Math.max(0, this.log.length - after), reason: String(body.reason ?? "") };
+    this.log = held.cut(this.log, after);
+    this.live = new Map();
+    this.#told = after;
+    void this.refresh().catch(() => {});
+    void this.path();
+  }
+
   #flush(): void {
     this.#frame = 0;
     const events = this.#pending;
     this.#pending = [];
+    if (events.length === 0) return;
     const newest = events[events.length - 1]!.sequence;
     if (this.live.size > 0) {
       const live = new Map(this.live);
@@ -155,16 +193,20 @@ export class ChannelLog {
     const joins = held.last(this.log) >= this.#told || events[0]!.sequence <= held.last(this.log) + 1;
     this.#told = newest;
     if (!this.following) this.unseen += events.length;
-    if (joins) {
+    // Nothing moves under whoever reads: what does not fit is fetched when it is scrolled to.
+    const fits = this.following || this.log.events.length + events.length <= held.most;
+    if (joins && fits) {
       this.shifted = false;
       this.log = held.append(this.log, events, newest);
     } else {
       this.log = { events: this.log.events, length: Math.max(this.log.length, newest) };
     }
-    clearTimeout(this.#refresh);
-    this.#refresh = window.setTimeout(() => {
+    // Soon, and once a second while they keep coming.
+    this.#refresh ||= window.setTimeout(() => {
+      this.#refresh = 0;
+      this.#refreshed = Date.now();
       void this.refresh().catch(() => {});
       void this.path();
-    }, 250);
+    }, Math.max(250, this.#refreshed + 1000 - Date.now()));
   }
 }

@@ -11,7 +11,8 @@ export const letters = {
   },
 };
 
-type Action = (event: KeyboardEvent) => void;
+/** What a key does; false says that it did nothing, and the browser may. */
+type Action = (event: KeyboardEvent) => unknown;
 const stack: Map<string, Action>[] = [];
 
 /** Binds keys until the returned function is called; the newest binding wins. */
@@ -35,9 +36,8 @@ export function press(event: KeyboardEvent): void {
   if (!on && /^(Shift )?[a-z./[\]{}?]$/.test(name)) return;
   for (let i = stack.length - 1; i >= 0; i--) {
     const action = stack[i]!.get(name);
-    if (action) {
+    if (action && action(event) !== false) {
       event.preventDefault();
-      action(event);
       return;
     }
   }

@@ -52,3 +52,8 @@ async function ask(): Promise<void> {
     }
   }
 }
+
+/** A text with names in place of ids. */
+export function named(text: string): string {
+  return text.replace(/\b[0-9a-f]{32}\b/g, nameOf);
+}

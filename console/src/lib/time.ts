@@ -54,6 +54,11 @@ export function many(n: number, one: string, more = one + "s"): string {
   return `${count(n)} ${n === 1 ? one : more}`;
 }
 
+/** How often: never, once, 2 times. */
+export function times(n: number): string {
+  return n === 0 ? "never" : n === 1 ? "once" : `${count(n)} times`;
+}
+
 export function short(id: string): string {
   return id.slice(-6);
 }

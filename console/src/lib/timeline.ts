@@ -107,3 +107,29 @@ function summary(envelopes: Envelope[]): string {
   for (const e of envelopes) counts.set(called(e.event_type), (counts.get(called(e.event_type)) ?? 0) + 1);
   return [...counts].map(([name, n]) => (n > 1 ? `${n} ${name}` : name)).join(", ");
 }
+
+export interface Thread {
+  /** What led to it, the first first. */
+  causes: Envelope[];
+  replies: Envelope[];
+  /** The id of the cause that is not known. */
+  missing: string;
+}
+
+/** What an envelope answers, and what answers it, among those that are known. */
+export function thread(e: Envelope, known: ReadonlyMap<string, Envelope>): Thread {
+  const causes: Envelope[] = [];
+  const seen = new Set([e.envelope_id]);
+  let missing = "";
+  for (let id = e.causation_id; id && !seen.has(id); ) {
+    seen.add(id);
+    const cause = known.get(id);
+    if (!cause) {
+      missing = id;
+      break;
+    }
+    causes.unshift(cause);
+    id = cause.causation_id;
+  }
+  return { causes, missing, replies: [...known.values()].filter((k) => k.causation_id === e.envelope_id).sort((a, b) => a.sequence - b.sequence) };
+}

@@ -79,10 +79,14 @@ export const watch = {
   },
   start(): void {
     paused = false;
-    begin();
+    if (resting) {
+      rest();
+      void ask();
+    } else begin();
   },
   stop(): void {
     paused = true;
+    clearInterval(asking);
     abort?.abort();
     abort = null;
   },
@@ -113,9 +117,9 @@ function topicsKey(): string {
   return [...exact].map((e) => e.topic).sort().join("\n");
 }
 
-function lose(why: string): void {
+function lose(why: string, atLeast = 0): void {
   id = "";
-  const wait = backoff(tries++);
+  const wait = Math.max(backoff(tries++), atLeast);
   const since = status.kind === "lost" ? status.since : watch.now;
   status = { kind: "lost", since, retryAt: Date.now() + wait, why };
   stoppedAt = since;
@@ -129,13 +133,13 @@ function begin(): void {
   abort?.abort();
   abort = null;
   id = "";
-  if (paused || document.hidden && hiddenFor() > 30_000) return;
+  if (paused || resting) return;
   const mine = new AbortController();
   abort = mine;
   void run(mine).catch((err: unknown) => {
     if (abort !== mine) return;
     if (err instanceof Refused && err.status === 401) return;
-    lose(words(err));
+    lose(words(err), err instanceof Refused ? Math.min(60, err.retryAfter) * 1000 : 0);
   });
 }
 
@@ -238,27 +242,44 @@ function tick(): void {
   }, 1000);
 }
 
-let hiddenSince = 0;
-function hiddenFor(): number {
-  return hiddenSince ? Date.now() - hiddenSince : 0;
-}
-
+// A hidden tab ends its stream after a while, and asks for the summary instead: a
+// browser opens six connections to a plain-HTTP hub, and a stream takes one. When
+// several tabs are left behind one after another, only the last two wait so long.
+const patience = 30_000;
+const kept = 2;
+const tabs = new BroadcastChannel(`parley-tabs ${new URL("..", document.baseURI).pathname}`);
+let resting = document.hidden; // whether the stream is ended because nobody looks
 let hiding = 0;
 let asking = 0;
+let leftSince = 0; // tabs that were left after this one
+
+function rest(): void {
+  clearTimeout(hiding);
+  resting = true;
+  abort?.abort();
+  abort = null;
+  id = "";
+  clearTimeout(retry);
+  if (status.kind === "live") status = { kind: "connecting", slow: false };
+  clearInterval(asking);
+  if (!paused) asking = window.setInterval(ask, patience);
+}
+
+tabs.onmessage = () => {
+  if (document.hidden && !resting && ++leftSince >= kept) rest();
+};
+
 document.addEventListener("visibilitychange", () => {
   clearTimeout(hiding);
   clearInterval(asking);
   tick();
   if (document.hidden) {
-    hiddenSince = Date.now();
-    hiding = window.setTimeout(() => {
-      abort?.abort();
-      abort = null;
-      asking = window.setInterval(ask, 30_000);
-    }, 30_000);
+    leftSince = 0;
+    tabs.postMessage("left");
+    hiding = window.setTimeout(rest, patience);
     return;
   }
-  hiddenSince = 0;
+  resting = false;
   if (!abort && !paused) begin();
 });
 

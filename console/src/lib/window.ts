@@ -33,6 +33,20 @@ export function append(h: Held, events: readonly Envelope[], length = 0): Held {
   return { events: all.slice(-most), length: Math.max(h.length, length, fresh[fresh.length - 1]?.sequence ?? 0) };
 }
 
+/** Forgets what is behind a sequence: history was restored to there. */
+export function cut(h: Held, sequence: number): Held {
+  return { events: h.events.filter((e) => e.sequence <= sequence), length: sequence };
+}
+
+/** Makes room for more events before the first, or behind the last. A list on the page
+ * sees what is dropped at one end and what is added at the other as two changes, and
+ * keeps its place in both. */
+export function room(h: Held, more: number, where: "before" | "behind"): Held {
+  const over = h.events.length + more - most;
+  if (over <= 0) return h;
+  return { events: where === "before" ? h.events.slice(0, -over) : h.events.slice(over), length: h.length };
+}
+
 /** Adds events before the first. */
 export function prepend(h: Held, events: readonly Envelope[]): Held {
   const to = first(h);

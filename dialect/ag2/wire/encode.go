@@ -3,12 +3,11 @@ package wire
 import (
 	"time"
 
-	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/fault"
 )
 
-// MaxFrame is the largest message that AG2's client takes: a larger one costs
-// it the connection.
+// MaxFrame is the largest message that AG2's client accepts: it closes the connection
+// when a larger one comes.
 const MaxFrame = 1 << 20
 
 // AppendHello writes a hello.
@@ -46,11 +45,8 @@ func AppendRefusal(buf []byte, err error) []byte {
 	return append(buf, `,"envelope_id":null}`...)
 }
 
-// PingFrame and PongFrame are whole messages.
-const (
-	PingFrame = `{"kind":"ping"}`
-	PongFrame = `{"kind":"pong"}`
-)
+// PongFrame is a whole message.
+const PongFrame = `{"kind":"pong"}`
 
 // AppendRequest writes a request.
 func AppendRequest(buf []byte, r *Request) []byte {
@@ -63,8 +59,8 @@ func AppendRequest(buf []byte, r *Request) []byte {
 	return append(buf, '}')
 }
 
-// AppendResult writes the response to a request that succeeded; no result is
-// null. One that no client could take becomes a failure that says so.
+// AppendResult writes the response to a request that succeeded; no result is null. A
+// result that is too large for AG2's client becomes a failure that says so.
 func AppendResult(buf []byte, requestID string, result []byte) []byte {
 	start := len(buf)
 	buf = append(buf, `{"kind":"response","request_id":`...)
@@ -114,13 +110,6 @@ func AppendNotifyTail(buf []byte, recipient string) []byte {
 	buf = append(buf, `,"recipient_id":`...)
 	buf = appendText(buf, recipient)
 	return append(buf, '}')
-}
-
-// AppendNotify writes a whole notify.
-func AppendNotify(buf []byte, e *envelope.Envelope, recipient string) []byte {
-	buf = append(buf, NotifyHead...)
-	buf = AppendEnvelope(buf, e)
-	return AppendNotifyTail(buf, recipient)
 }
 
 // AppendReceipt writes a receipt.

@@ -46,18 +46,6 @@ func AppendEnvelope(buf []byte, e *envelope.Envelope) []byte {
 	return append(buf, '}')
 }
 
-// AppendEnvelopes writes a list of envelopes.
-func AppendEnvelopes(buf []byte, list []*envelope.Envelope) []byte {
-	buf = append(buf, '[')
-	for i, e := range list {
-		if i > 0 {
-			buf = append(buf, ',')
-		}
-		buf = AppendEnvelope(buf, e)
-	}
-	return append(buf, ']')
-}
-
 // eventType is what AG2's client calls a type of the log.
 func eventType(t string) string {
 	if t == envelope.TypeExpectationViolated {

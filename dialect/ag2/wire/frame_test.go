@@ -155,7 +155,6 @@ func TestEncode(t *testing.T) {
 		{"hello in full", wire.AppendHello(nil, &wire.Hello{Name: "q\"", Scheme: "api_key", Claim: []byte(`{"token":"t"}`), Since: since("x")}), `{"kind":"hello","name":"q\"","auth_scheme":"api_key","auth_claim":{"token":"t"},"since_envelope_id":"x"}`},
 		{"welcome", wire.AppendWelcome(nil, "e", at), `{"kind":"welcome","endpoint_id":"e","hub_time":"2026-03-09T09:15:42.008113+00:00"}`},
 		{"error", wire.AppendRefusal(nil, fault.New(fault.AuthFailed, "no")), `{"kind":"error","code":"auth_failed","message":"no","envelope_id":null}`},
-		{"ping", []byte(wire.PingFrame), `{"kind":"ping"}`},
 		{"pong", []byte(wire.PongFrame), `{"kind":"pong"}`},
 		{"request", wire.AppendRequest(nil, &wire.Request{ID: "1", Op: wire.GetRule, Params: []byte(`{"agent_id":"a"}`)}), `{"kind":"request","request_id":"1","op":"get_rule","params":{"agent_id":"a"}}`},
 		{"result", wire.AppendResult(nil, "1", []byte(`[1.0]`)), `{"kind":"response","request_id":"1","ok":true,"result":[1.0],"error_code":"","error_message":""}`},

@@ -12,11 +12,6 @@ import (
 // AppendPassport writes a passport.
 func AppendPassport(buf []byte, p *identity.Passport) ([]byte, error) { return appendRecord(buf, p) }
 
-// AppendPassports writes a list of passports.
-func AppendPassports(buf []byte, list []*identity.Passport) ([]byte, error) {
-	return appendRecord(buf, list)
-}
-
 // AppendResume writes a resume.
 func AppendResume(buf []byte, r *identity.Resume) ([]byte, error) { return appendRecord(buf, r) }
 
@@ -87,21 +82,6 @@ func appendParticipant(buf []byte, p channel.Participant) []byte {
 	buf = append(buf, `,"joined_at":`...)
 	buf = appendTime(buf, p.JoinedAt)
 	return append(buf, '}')
-}
-
-// AppendMetadataList writes a list of channels' metadata.
-func AppendMetadataList(buf []byte, list []*channel.Metadata) ([]byte, error) {
-	buf = append(buf, '[')
-	for i, m := range list {
-		if i > 0 {
-			buf = append(buf, ',')
-		}
-		var err error
-		if buf, err = AppendMetadata(buf, m); err != nil {
-			return nil, err
-		}
-	}
-	return append(buf, ']'), nil
 }
 
 // PendingTurn is a turn that an identity owes a channel.

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -86,12 +87,7 @@ func (t *Task) Read() task.Task {
 	}
 }
 
-func deref(s *string) string {
-	if s == nil {
-		return ""
-	}
-	return *s
-}
+func deref(s *string) string { return *cmp.Or(s, new(string)) }
 
 func optional(s string) *string {
 	if s == "" {
@@ -139,18 +135,6 @@ func AppendTask(buf []byte, t *Task) []byte {
 	buf = append(buf, `,"channel_id":`...)
 	buf = appendPointer(buf, t.Channel)
 	return append(buf, '}')
-}
-
-// AppendTasks writes a list of tasks.
-func AppendTasks(buf []byte, list []*Task) []byte {
-	buf = append(buf, '[')
-	for i, t := range list {
-		if i > 0 {
-			buf = append(buf, ',')
-		}
-		buf = AppendTask(buf, t)
-	}
-	return append(buf, ']')
 }
 
 func appendPointer(buf []byte, s *string) []byte {

@@ -152,7 +152,7 @@ func Read(file string) (*wire.Key, error) {
 		return nil, err
 	}
 	if info.Mode().Perm()&0o077 != 0 {
-		return nil, fault.New(fault.Invalid, "%s may be read by others; it holds a private key: chmod 600 it, and make a new one if somebody has", file)
+		return nil, fault.New(fault.Invalid, "%s holds a private key, and other users can read it; run chmod 600 on it, and make a new key if somebody has read it", file)
 	}
 	text, err := io.ReadAll(io.LimitReader(f, maxFile+1))
 	if err != nil {

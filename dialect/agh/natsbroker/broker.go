@@ -4,6 +4,7 @@
 package natsbroker
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -109,9 +110,7 @@ func listen(o Options) (*server.Server, error) {
 	if err != nil || port < 0 || port > 65535 {
 		return nil, fault.New(fault.Invalid, "agh.nats.listen is host:port, such as 127.0.0.1:4222, not %q", o.Listen)
 	}
-	if port == 0 {
-		port = server.RANDOM_PORT
-	}
+	port = cmp.Or(port, server.RANDOM_PORT)
 	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) && o.TLS == nil {
 		return nil, fault.New(fault.Invalid, "NATS on %q is reachable from outside and needs TLS: set tls.cert and tls.key, or listen on 127.0.0.1", o.Listen)
 	}

@@ -93,6 +93,9 @@ func TestBroker(t *testing.T) {
 		two, err := natsbroker.Token(dir)
 		c.NoError(err)
 		c.True(one == two && len(one) == 32, "%q, %q", one, two)
+		raw, err := os.ReadFile(filepath.Join(dir, natsbroker.TokenFile))
+		c.NoError(err)
+		c.Equal(string(raw), one) // and nothing else, for those who read it as it is
 		info, err := os.Stat(filepath.Join(dir, natsbroker.TokenFile))
 		c.NoError(err)
 		c.Equal(info.Mode().Perm(), os.FileMode(0o600))

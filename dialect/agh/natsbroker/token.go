@@ -30,7 +30,7 @@ func Token(dir string) (string, error) {
 	var secret [16]byte
 	_, _ = rand.Read(secret[:]) // never fails: crypto/rand ends the process instead
 	token := hex.EncodeToString(secret[:])
-	if err := os.WriteFile(file, []byte(token+"\n"), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte(token), 0o600); err != nil {
 		return "", fmt.Errorf("natsbroker: token: %w", err)
 	}
 	return token, nil

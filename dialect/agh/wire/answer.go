@@ -1,11 +1,12 @@
 package wire
 
 // Answer makes the receipt by which a runtime answers an envelope on its own:
-// directed work that is stale, malformed, doubled, closed or in the wrong
-// container, and nothing else. It is sent by the addressed peer, in the
-// offender's conversation, or in that of the work where the offender names
-// none that is valid. False: no receipt is due, or none that is itself valid
-// can be made. The options are those under which the offender was decoded.
+// directed work that is stale, malformed, doubled, closed or in the wrong container,
+// and nothing else. It is sent by the addressed peer, in the offender's conversation,
+// or in that of the work where the offender names none that is valid. It returns
+// false if no receipt is due or no valid one can be made. An envelope in a direct
+// room that the two peers do not share gets no receipt, whether it is malformed or
+// not. The options are those under which the offender was decoded.
 func Answer(offender *Envelope, why Reason, work Container, o Options) (*Envelope, bool) {
 	status := StatusRejected
 	switch why.Published() {
@@ -57,10 +58,11 @@ func Answer(offender *Envelope, why Reason, work Container, o Options) (*Envelop
 // place puts a receipt into a conversation.
 func (e *Envelope) place(offender *Envelope, work Container) bool {
 	switch {
-	case offender.Surface != Direct && ThreadToEmit(offender.Thread) && (offender.Surface == Thread || offender.Direct == ""):
+	case offender.Surface != Direct && StorableThread(offender.Thread) && (offender.Surface == Thread || offender.Direct == ""):
 		e.Surface, e.Thread = Thread, offender.Thread
 	case offender.Surface != Thread && ValidDirect(offender.Direct) && (offender.Surface == Direct || offender.Thread == ""):
 		e.Surface, e.Direct = Direct, offender.Direct
+		return e.Counterpart(e.To)
 	case work.Surface == Thread && work.Channel == offender.Channel && work.ID != "":
 		e.Surface, e.Thread = Thread, work.ID
 	case work.Surface == Direct && work.Channel == offender.Channel && work.ID != "":

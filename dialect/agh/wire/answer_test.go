@@ -114,6 +114,26 @@ func TestAnswer(t *testing.T) {
 			t.NoError(r.CheckOutgoing())
 		}
 	})
+	spec.Check(t, "agh-network#89: the offender's own thread, whatever its form", func(t *spec.T) {
+		for _, id := range []string{"t1", "Thread X", "thread_ab"} {
+			r, ok := answered(with(stale, "thread_id", quoted(id)), "")
+			t.True(ok, "%q is answered", id)
+			t.Equal(r.Thread, id)
+		}
+	})
+	spec.Check(t, "agh-network#57: nor is what belongs to a room of others answered", func(t *spec.T) {
+		const other = `"direct_52f65d30dbe01e450a0aa963c5cf154b"` // of the same two in another channel
+		for _, data := range [][]byte{stale, with(work, "body", `{}`)} {
+			in := with(data, "surface", `"direct"`, "thread_id", "", "direct_id", room)
+			_, ok := answered(in, "")
+			t.True(ok, "their own room is answered")
+			_, ok = answered(with(in, "direct_id", other), "")
+			t.False(ok, "another room is answered")
+			e, err := wire.Decode(with(in, "direct_id", other), lax)
+			_, ok = wire.Answer(e, rejected(err).Reason, wire.Container{Channel: "dock", Surface: wire.Thread, ID: "thread_tide"}, lax)
+			t.False(ok, "another room is answered in the work's conversation")
+		}
+	})
 	t.Run("v1 answers v1, lenient ids only where they are taken", func(t *testing.T) {
 		t.Parallel()
 		c := &spec.T{T: t}

@@ -1,7 +1,9 @@
 package wire
 
 import (
+	"cmp"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -230,16 +232,14 @@ const maxSummary = 160
 // offers first, labelled by its brief catalog where there is one.
 func (c *PeerCard) Summarize(given string) string {
 	name := c.DisplayName
-	if name == "" {
-		name = c.PeerID
-	}
+	name = cmp.Or(name, c.PeerID)
 	text := strings.TrimSpace(given)
 	if text == "" {
 		text = name + " is present"
 		if labels := c.labels(); len(labels) > 0 {
 			text = name + " ready for " + labels[0]
 			if more := len(labels) - 1; more > 0 {
-				text += " +" + itoa(more) + " more"
+				text += " +" + strconv.Itoa(more) + " more"
 			}
 		}
 	}

@@ -1,8 +1,8 @@
 package wire
 
 import (
+	"cmp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/parley-hub/parley/internal/jsonbuf"
@@ -23,8 +23,6 @@ const (
 
 // includeCatalog is the value of agh.include that asks for the catalog.
 const includeCatalog = "capability_catalog"
-
-func itoa(n int) string { return strconv.Itoa(n) }
 
 // Brief is a capability's entry in a card.
 type Brief struct{ ID, Summary string }
@@ -51,9 +49,7 @@ func (c *PeerCard) labels() []string {
 	var list []string
 	for _, brief := range c.Brief() {
 		label := brief.Summary
-		if label == "" {
-			label = brief.ID
-		}
+		label = cmp.Or(label, brief.ID)
 		list = append(list, label)
 	}
 	return list

@@ -21,6 +21,11 @@ func ParseCatalog(text []byte) ([]CapabilityDoc, error) {
 	if err := jsonscan.Check(text, MaxDepth); err != nil {
 		return nil, fault.Wrap(fault.Invalid, err, "the catalog is not valid JSON: %v", err)
 	}
+	for name := range jsonscan.Members(text) {
+		if string(name) != "capabilities" {
+			return nil, fault.New(fault.Invalid, "the catalog has the member %.100q; it is an object with the list `capabilities` and nothing else", name)
+		}
+	}
 	list := jsonscan.Member(text, "capabilities")
 	if list == nil || list[0] != '[' {
 		return nil, fault.New(fault.Invalid, "a catalog is an object with the list `capabilities`")

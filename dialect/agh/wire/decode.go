@@ -19,6 +19,12 @@ type Options struct {
 	// Strict follows the seed's JSON schema to the letter: null only where it
 	// says so, 7.0 is an integer, and any text is a thread_id.
 	Strict bool
+	// Storable refuses a thread_id that cannot be kept, also where Strict would
+	// take it.
+	Storable bool
+	// Stored reads what was accepted before, under whichever options: null
+	// counts as absent, and 7.0 is an integer.
+	Stored bool
 	// LenientWorkIDs takes the work ids that AGH's own runtime takes.
 	LenientWorkIDs bool
 	// V1 takes protocol agh-network/v1 too.
@@ -105,8 +111,8 @@ type message struct {
 	say     SayBody // what Content points to, for the kind that is most frequent
 }
 
-// Short texts are cut from one, so that an envelope costs one allocation for all
-// of them; a long one gets its own, lest a short one keeps it alive.
+// Short texts are cut from one, so that an envelope costs one allocation for all of
+// them; a long one gets its own, so that a short one does not keep it alive.
 const (
 	textsTogether = 384
 	textLong      = 128
@@ -299,7 +305,7 @@ func (m *message) integer(name string, value []byte, o *Options, must bool) (int
 		return 0, false
 	}
 	read := plainInteger
-	if o.Strict {
+	if o.Strict || o.Stored {
 		read = integerValue
 	}
 	isNumber := value[0] == '-' || value[0] >= '0' && value[0] <= '9'

@@ -110,3 +110,9 @@ func NewID() string {
 	u[6], u[8] = u[6]&0x0f|0x40, u[8]&0x3f|0x80
 	return fmt.Sprintf("%x-%x-%x-%x-%x", u[:4], u[4:6], u[6:8], u[8:10], u[10:])
 }
+
+// RemoteIdentity is the id that a hub knows a peer of another runtime by.
+func RemoteIdentity(workspace, peer string) string {
+	sum := sha256.Sum256([]byte("agh-remote\x00" + workspace + "\x00" + peer))
+	return hex.EncodeToString(sum[:16])
+}

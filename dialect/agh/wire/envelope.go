@@ -85,9 +85,8 @@ type Envelope struct {
 	Proof     []byte
 	Ext       []byte
 
-	// Content is what Body says: a *GreetBody, *WhoisBody, *SayBody,
-	// *CapabilityBody, *ReceiptBody or *TraceBody. Decode sets it; nothing is
-	// encoded from it.
+	// Content is what Body says: a *GreetBody, *WhoisBody, *SayBody, *CapabilityBody,
+	// *ReceiptBody or *TraceBody. Decode sets it; nothing is encoded from it.
 	Content any
 }
 

@@ -83,10 +83,10 @@ func TestEnvelope(t *testing.T) {
 		}
 	})
 	spec.Check(t, "agh-network#10: a workspace_id that a subject cannot carry is rejected", func(t *spec.T) {
-		for _, id := range []string{`"a.b"`, `"a b"`, `"a*"`, `">"`, `"a\u0001"`, `"a\u007f"`, `""`, `" a"`, `"a\n"`} {
+		for _, id := range []string{`"a.b"`, `"a b"`, `"a*"`, `">"`, `"a\u0001"`, `"a\u007f"`, `"a\u0085b"`, `"\u009f"`, `""`, `" a"`, `"a\n"`} {
 			rejects(t, wire.Malformed, with(say, "workspace_id", id))
 		}
-		accepts(t, with(say, "workspace_id", `"Büro"`), with(say, "workspace_id", `"ws_0123456789abcdef"`))
+		accepts(t, with(say, "workspace_id", `"Büro"`), with(say, "workspace_id", `"ws_0123456789abcdef"`), with(say, "workspace_id", `"a\u00a0b\u00c2\u0142"`))
 	})
 	spec.Check(t, "agh-network#11 seed-001#99: unknown members, and known ones in another case", func(t *spec.T) {
 		for _, name := range []string{"priority", "KIND", "Kind", "x", "work-id", ""} {
@@ -298,6 +298,42 @@ func TestFreshness(t *testing.T) {
 	})
 }
 
+// Of two faults the one of the earlier step is reported.
+func TestOrder(t *testing.T) {
+	t.Parallel()
+	steps := []struct {
+		reason  wire.Reason
+		member  string
+		changes []string
+	}{
+		{wire.LegacyFieldRejected, "interaction_id", []string{"interaction_id", "null"}},
+		{wire.Malformed, "reply_to", []string{"reply_to", "5"}},
+		{wire.Malformed, "id", []string{"id", ""}},
+		{wire.Malformed, "protocol", []string{"protocol", `"agh-network/v9"`}},
+		{wire.Malformed, "workspace_id", []string{"workspace_id", `"a.b"`}},
+		{wire.UnsupportedKind, "kind", []string{"kind", `"direct"`}},
+		{wire.Malformed, "channel", []string{"channel", `"Bad"`}},
+		{wire.Malformed, "from", []string{"from", `"Bad"`}},
+		{wire.Malformed, "to", []string{"to", `"Bad"`}},
+		{wire.Expired, "ts", []string{"ts", "5"}},
+		{wire.InvalidSurface, "surface", []string{"surface", `"room"`}},
+		{wire.Malformed, "work_id", []string{"work_id", `"job"`}},
+		{wire.Malformed, "body.text", []string{"body", `{"text":5,"note":"password: x"}`}},
+		{wire.Malformed, "ext", []string{"ext", `{"a.b":"password: x"}`}},
+	}
+	spec.Check(t, "seed-001#88: of two faults the earlier one is reported", func(t *spec.T) {
+		o := wire.Options{Now: now, Secrets: wire.NewSecretScan()}
+		for i, first := range steps {
+			for _, second := range steps[i:] {
+				data := with(with(work, first.changes...), second.changes...)
+				_, err := wire.Decode(data, o)
+				got := rejected(err)
+				t.True(got != nil && got.Reason == first.reason && got.Member == first.member, "%s and %s: %v", first.member, second.member, got)
+			}
+		}
+	})
+}
+
 func TestSurface(t *testing.T) {
 	t.Parallel()
 	const room = `"direct_84746c510d5845aa9078a8ca2f0f04a2"`
@@ -360,6 +396,7 @@ func TestOutgoing(t *testing.T) {
 		"`to` is missing; work": func(e *wire.Envelope) { e.Work = "work_1" },
 		"`to` is missing; a":    func(e *wire.Envelope) { e.Surface, e.Thread, e.Direct = wire.Direct, "", "direct_x" },
 		"`ts` is not":           func(e *wire.Envelope) { e.TS = 0 },
+		"`body.result` is not":  func(e *wire.Envelope) { e.Content = &wire.TraceBody{State: wire.Working, Result: []byte(`[1]`)} },
 	} {
 		changed := *e
 		change(&changed)

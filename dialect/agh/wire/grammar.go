@@ -85,6 +85,8 @@ func ValidWorkspace(s string) bool {
 		switch c := s[i]; {
 		case c <= ' ', c == 0x7f, c == '.', c == '*', c == '>':
 			return false
+		case c == 0xc2 && i+1 < len(s) && s[i+1] < 0xa0: // U+0080 to U+009F
+			return false
 		}
 	}
 	return plain(s)

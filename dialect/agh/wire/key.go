@@ -20,6 +20,16 @@ const algorithm = "Ed25519"
 // unpadded takes no padding, no other alphabet and no stray bits.
 var unpadded = base64.RawURLEncoding.Strict()
 
+// decodeExact reads a text of exactly so many bytes. Decoding alone would skip
+// line breaks, so that one signature would have many forms.
+func decodeExact(text string, size int) ([]byte, bool) {
+	if len(text) != unpadded.EncodedLen(size) {
+		return nil, false
+	}
+	raw, err := unpadded.DecodeString(text)
+	return raw, err == nil && len(raw) == size
+}
+
 // Key signs for one handle.
 type Key struct {
 	nickname string

@@ -46,7 +46,7 @@ func Record(e *Envelope, data []byte) (*envelope.Envelope, error) {
 	}
 	record := &envelope.Envelope{
 		Type: RecordType(e.Kind), Key: RecordKey(e.From, e.ID), Priority: envelope.Normal,
-		Origin: envelope.Origin{Dialect: Dialect, ID: e.ID},
+		Origin: envelope.Origin{Dialect: Dialect, ID: e.ID, Hops: Hops(e.Ext)},
 		Data:   append([]byte(nil), e.Body...), Ext: ext,
 	}
 	if e.Proof != nil {
@@ -54,6 +54,9 @@ func Record(e *Envelope, data []byte) (*envelope.Envelope, error) {
 	}
 	return record, nil
 }
+
+// AsStored judges what was judged before it was stored.
+var AsStored = Options{SkipFreshness: true, Stored: true, LenientWorkIDs: true, V1: true, Handles: true}
 
 // Message is a record as the envelope it was: the bytes received where they
 // were kept, and otherwise members of equal values. It is decoded without
@@ -73,6 +76,18 @@ func Message(record *envelope.Envelope) (*Envelope, []byte, error) {
 		for name, value := range jsonscan.Members(record.Ext) {
 			b.Key(string(name)).Checked(value)
 		}
+		if record.Origin.Dialect != Dialect && record.Trace != "" {
+			b.Key("trace_id").String(record.Trace)
+		}
+		if record.Origin.Dialect != Dialect && record.Origin.Hops > 0 {
+			cross := Crossing{Origin: record.Origin}
+			if cross.Origin.ID == "" {
+				cross.Origin = envelope.Origin{Dialect: Dialect, ID: record.ID, Hops: record.Origin.Hops}
+			}
+			if ext, err := cross.Ext(); err == nil { // ids are text
+				b.Key("ext").Value(ext)
+			}
+		}
 		b.Key("body").Object(record.Data)
 		text, err := b.Close('}').Result()
 		if err != nil {
@@ -80,7 +95,7 @@ func Message(record *envelope.Envelope) (*Envelope, []byte, error) {
 		}
 		data = text
 	}
-	e, fault := decode(data, &Options{SkipFreshness: true, Strict: false, LenientWorkIDs: true, V1: true, Handles: true})
+	e, fault := decode(data, &AsStored)
 	if fault != nil {
 		return nil, nil, fault
 	}

@@ -3,10 +3,43 @@ package wire_test
 import (
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
 	"github.com/parley-hub/parley/conformance/spec"
 	"github.com/parley-hub/parley/dialect/agh/wire"
 	"github.com/parley-hub/parley/envelope"
 )
+
+// Whatever a runtime takes, under any of its settings, is found again.
+func TestEverythingTakenIsFoundAgain(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(r *rapid.T) {
+		o := wire.Options{
+			Storable: true, SkipFreshness: true, Strict: rapid.Bool().Draw(r, "strict"), LenientWorkIDs: rapid.Bool().Draw(r, "lenient"),
+			V1: rapid.Bool().Draw(r, "v1"), Handles: rapid.Bool().Draw(r, "handles"),
+		}
+		data := drawEnvelope(r)
+		data = with(data, rapid.SampledFrom([]string{"thread_id", "ts", "work_id", "expires_at"}).Draw(r, "odd member"), rapid.SampledFrom([]string{
+			`"a/b"`, `"a\\b"`, `"a\u0001"`, `"ä"`, `"thread x"`, quoted(repeat("a", 128)), quoted(repeat("a", 129)), `1776366000.0`, `1.776366e9`, `null`, `"work_1"`, `"job 1"`,
+		}).Draw(r, "odd value"))
+		e, err := wire.Decode(data, o)
+		if err != nil || !e.Kind.Conversation() {
+			return
+		}
+		record, err := wire.Record(e, data)
+		if err != nil {
+			r.Fatal(err)
+		}
+		again, _, err := wire.Message(record)
+		if err != nil {
+			r.Fatalf("%s\nis taken by %+v and not found again: %v", data, o, err)
+		}
+		if diff := cmp.Diff(e, again); diff != "" {
+			r.Fatal(diff)
+		}
+	})
+}
 
 func TestRecord(t *testing.T) {
 	t.Parallel()

@@ -31,7 +31,9 @@ var secretKeys = map[string]bool{
 	"clientsecret": true, "authorization": true, "password": true, "secret": true, "token": true, "claimtoken": true,
 }
 
-const longestSecretKey = len("authorizationcode") + 8 // separators included
+// longestSecretKey is without separators, of which a key may have any number;
+// letters outside of ASCII may be longer than those they are folded to.
+const longestSecretKey = 3 * len("authorizationcode")
 
 var (
 	claimToken = regexp.MustCompile(`agh_claim_[A-Za-z0-9_-]+`)
@@ -106,7 +108,13 @@ func HoldsClaimToken(value []byte) bool {
 
 // secretName reports whether a key says that its value is a secret.
 func secretName(name []byte) bool {
-	if len(name) > longestSecretKey {
+	letters := 0
+	for _, c := range name {
+		if c != '_' && c != '-' && c != '.' {
+			letters++
+		}
+	}
+	if letters > longestSecretKey {
 		return false
 	}
 	return secretKeys[plainName(name)] // none of them contains "hash"

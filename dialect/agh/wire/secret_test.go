@@ -27,8 +27,11 @@ func TestSecrets(t *testing.T) {
 				}
 			}
 		}
+		for _, key := range []string{"p.a.s.s.w.o.r.d", repeat("_", 40) + "token", "Client" + repeat("-.", 30) + "Secret"} {
+			t.True(reason(with(say, "ext", `{`+quoted(key)+`:"x"}`), scan) == wire.Malformed, "%s is refused", key)
+		}
 		for _, inner := range []string{
-			`{"token_hash":"x"}`, `{"token":""}`, `{"token":"  "}`, `{"token":[]}`, `{"token":{ }}`, `{"token":null}`, `{"tokens":"x"}`, `{"secretary":"x"}`,
+			`{"` + repeat("secret", 20) + `":"x"}`, `{"token_hash":"x"}`, `{"token":""}`, `{"token":"  "}`, `{"token":[]}`, `{"token":{ }}`, `{"token":null}`, `{"tokens":"x"}`, `{"secretary":"x"}`,
 			`{"passwordhash":"x"}`,
 		} {
 			t.True(reason(with(say, "ext", inner), scan) == "", "%s passes", inner)

@@ -22,7 +22,7 @@ func prefixOf(version int) string {
 // BroadcastSubject is where a channel's broadcasts go.
 func BroadcastSubject(version int, workspace, channel string) (string, error) {
 	if !ValidWorkspace(workspace) || !ValidChannel(channel) {
-		return "", fault.New(fault.Invalid, "no subject can be made of the workspace %q and the channel %q", workspace, channel)
+		return "", fault.New(fault.Invalid, "the workspace %q and the channel %q do not make a NATS subject", workspace, channel)
 	}
 	return prefixOf(version) + "." + workspace + "." + channel + ".broadcast", nil
 }
@@ -30,7 +30,7 @@ func BroadcastSubject(version int, workspace, channel string) (string, error) {
 // PeerSubject is where what is directed to a peer goes.
 func PeerSubject(version int, workspace, channel, peer string) (string, error) {
 	if !ValidWorkspace(workspace) || !ValidChannel(channel) {
-		return "", fault.New(fault.Invalid, "no subject can be made of the workspace %q and the channel %q", workspace, channel)
+		return "", fault.New(fault.Invalid, "the workspace %q and the channel %q do not make a NATS subject", workspace, channel)
 	}
 	token, err := RouteToken(peer)
 	if err != nil {

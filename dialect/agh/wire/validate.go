@@ -77,7 +77,7 @@ func (m *message) checkSurface(o *Options) *Rejection {
 	case m.Surface != Thread && m.Surface != Direct:
 		return invalidSurface("surface", "is neither thread nor direct")
 	case has(hasThread) && has(hasDirect):
-		return invalidSurface("direct_id", "stands beside `thread_id`; an envelope has one of them")
+		return invalidSurface("direct_id", "is given together with `thread_id`; give one of them")
 	case m.Surface == Thread && has(hasDirect):
 		return invalidSurface("direct_id", "does not go with the surface thread; give `thread_id`")
 	case m.Surface == Thread && !has(hasThread):
@@ -95,7 +95,7 @@ func (m *message) checkSurface(o *Options) *Rejection {
 }
 
 func validThread(id string, o *Options) bool {
-	if o.Strict {
+	if o.Strict && !o.Storable {
 		return plain(id)
 	}
 	return StorableThread(id)

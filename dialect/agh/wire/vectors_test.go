@@ -4,10 +4,12 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/parley-hub/parley/conformance/spec"
 	"github.com/parley-hub/parley/dialect/agh/wire"
+	"github.com/parley-hub/parley/internal/jsonscan"
 )
 
 type vectors struct {
@@ -248,6 +250,58 @@ func TestVerifyOrder(t *testing.T) {
 	check(members[1])
 	proof = with(proof, broken[0][0], broken[0][1])
 	check(members[0])
+}
+
+// A key and a signature have one form each: decoders of base64 skip line breaks.
+func TestProofHasOneForm(t *testing.T) {
+	t.Parallel()
+	c := &spec.T{T: t}
+	signed := loadVectors(t).Signature[1].Envelope
+	e, err := wire.Decode(signed, trusting)
+	c.NoError(err)
+	for _, name := range []string{"sig", "pubkey"} {
+		text, ok := jsonscan.Text(jsonscan.Member(e.Proof, name))
+		c.True(ok, "the proof has %s", name)
+		for _, other := range []string{text + "\n", "\r\n" + text, text[:20] + "\n" + text[20:], text + "=", text + "A", strings.NewReplacer("-", "+", "_", "/").Replace(text)} {
+			if other == text {
+				continue
+			}
+			trust, why := judge(with(signed, "proof", string(with(e.Proof, name, quoted(other)))))
+			c.Equal(trust, wire.Rejected)
+			c.Equal(why, wire.VerificationFailed)
+		}
+	}
+	trust, _ := judge(signed)
+	c.Equal(trust, wire.Verified)
+}
+
+// What a double does not hold has no canonical form; it is not written as
+// another number.
+func TestCanonicalNumbers(t *testing.T) {
+	t.Parallel()
+	c := &spec.T{T: t}
+	for _, bad := range []string{`1e309`, `-1e309`, `{"a":[1,{"b":1E400}]}`, `1.8e308`, `1` + repeat("0", 309)} {
+		_, err := wire.Canonical([]byte(bad))
+		c.ErrorContains(err, "no canonical form")
+	}
+	for in, want := range map[string]string{
+		`1.7976931348623157e308`: `1.7976931348623157e+308`, `1e-400`: `0`, `-1e-400`: `0`, `{"1e400":"1e400"}`: `{"1e400":"1e400"}`, `[true,1e2,null]`: `[true,100,null]`,
+	} {
+		got, err := wire.Canonical([]byte(in))
+		c.NoError(err)
+		c.Equal(string(got), want)
+	}
+	// So that nothing is signed or verified that others read as another number.
+	key, err := wire.NewKey("mason")
+	c.NoError(err)
+	odd := with(say, "from", quoted(key.Handle()), "ext", `{"a.n":1e400}`)
+	_, err = key.Sign(odd)
+	c.ErrorContains(err, "no canonical form")
+	signed, err := key.Sign(with(odd, "ext", `{"a.n":1.7976931348623157e308}`))
+	c.NoError(err)
+	trust, why := judge(with(signed, "ext", `{"a.n":1e400}`))
+	c.Equal(trust, wire.Rejected)
+	c.Equal(why, wire.VerificationFailed)
 }
 
 func TestKeyFile(t *testing.T) {

@@ -18,9 +18,9 @@ const (
 	Rejected   Trust = "rejected"
 )
 
-// Verify judges the proof of a decoded envelope on the bytes it was decoded
-// from. Only Rejected comes with a reason. Pins and lists of whom to believe
-// are the caller's, behind it.
+// Verify judges the proof of a decoded envelope on the bytes it was decoded from.
+// Only Rejected comes with a reason. The caller checks pins and allow lists after
+// Verify.
 func Verify(e *Envelope, data []byte) (Trust, *Rejection) {
 	if e.Proof == nil {
 		if handleShaped(e.From) {
@@ -77,8 +77,8 @@ func (p *proof) judge(e *Envelope, data []byte) *Rejection {
 	if p.alg != algorithm {
 		return unproved("proof.alg", "is not "+algorithm)
 	}
-	public, err := unpadded.DecodeString(p.pubkey)
-	if err != nil || len(public) != ed25519.PublicKeySize {
+	public, ok := decodeExact(p.pubkey, ed25519.PublicKeySize)
+	if !ok {
 		return unproved("proof.pubkey", "is not 32 bytes in base64url without padding")
 	}
 	sum := fingerprint(public)
@@ -88,8 +88,8 @@ func (p *proof) judge(e *Envelope, data []byte) *Rejection {
 	if !ValidHandle(e.From) || !strings.HasSuffix(e.From, "@"+sum[:32]) {
 		return unproved("from", "is not a handle of `proof.pubkey`")
 	}
-	signature, err := unpadded.DecodeString(p.sign)
-	if err != nil || len(signature) != ed25519.SignatureSize {
+	signature, ok := decodeExact(p.sign, ed25519.SignatureSize)
+	if !ok {
 		return unproved("proof.sig", "is not 64 bytes in base64url without padding")
 	}
 	canonical, fault := signedBytes(data, p.raw)

@@ -200,6 +200,9 @@ func TestSurfaces(t *testing.T) {
 		`[{"id":"x","originalThreadId":"m","childThreads":[],"metadata":{"parentThreadId":"p","x":{"branchId":1}}}]`)
 	c.Equal(string(wire.Canonical([]byte(`{"newThreadId":"x","fromMessageId":"m"}`))), `{"newBranchId":"x","fromMessageId":"m"}`)
 	c.Equal(string(wire.Canonical([]byte(`{"newThreadId":`))), `{"newThreadId":`)
+	c.Equal(string(wire.Canonical([]byte(`{"newThreadId":"x"} 1`))), `{"newThreadId":"x"} 1`)
+	c.Equal(string(wire.Canonical([]byte(`{"branchId":"x","threadId":"y","name":"n"}`))), `{"branchId":"x","name":"n"}`)
+	c.Equal(string(wire.Canonical([]byte(`{"branchId":"x","branchId":"y"}`))), `{"branchId":"x","branchId":"y"}`)
 	c.Equal(wire.Threads.CloseGone(), "Session or thread not found")
 }
 

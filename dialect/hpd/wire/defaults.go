@@ -1,5 +1,7 @@
 package wire
 
+import "cmp"
+
 // What some payloads say when a member is left out.
 
 var emptyObject = Raw(`{}`)
@@ -17,9 +19,7 @@ func (e ClientToolInvokeRequest) complete() Payload {
 
 // complete: no arguments are an empty object.
 func (e ToolCallArgs) complete() Payload {
-	if e.ArgsJSON == "" {
-		e.ArgsJSON = "{}"
-	}
+	e.ArgsJSON = cmp.Or(e.ArgsJSON, "{}")
 	return e
 }
 

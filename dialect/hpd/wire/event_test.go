@@ -2,6 +2,7 @@ package wire_test
 
 import (
 	"bytes"
+	"fmt"
 	"reflect"
 	"regexp"
 	"strings"
@@ -135,6 +136,9 @@ func TestLiveEnvelope(t *testing.T) {
 		t.Equal(text, `{"version":"1.0","type":"BRANCH_RUN_COMPLETED","runtimeRunId":"r","agentId":"a","cancelled":false,"channel":"Control","kind":"Lifecycle"}`)
 		e := read(t.T, `{"type":"BRANCH_RUN_COMPLETED","runtimeRunId":"r","agentId":"a","errorType":null,"sessionId":null,"later":null}`)
 		t.Equal(write(t.T, e, wire.Branches), text)
+		result := `{"type":"TOOL_CALL_RESULT","callId":"c","result":{"text":"ok","json":%s,"content":null},"name":null}`
+		t.Contains(write(t.T, read(t.T, fmt.Sprintf(result, "null")), wire.Branches), `"result":{"text":"ok"}`)
+		t.Contains(write(t.T, read(t.T, fmt.Sprintf(result, `{"a":null}`)), wire.Branches), `"result":{"text":"ok","json":{"a":null}}`)
 	})
 	spec.Check(t, "hpd-events#4: an empty string is kept", func(t *spec.T) {
 		t.Contains(write(t.T, &wire.Event{Payload: wire.TextDelta{MessageID: "m"}}, wire.Branches), `"text":""`)

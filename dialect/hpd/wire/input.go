@@ -2,6 +2,7 @@ package wire
 
 import (
 	"bytes"
+	"cmp"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -160,9 +161,7 @@ func interruption(e *Event) *Event {
 	if p.Reason == nil || *p.Reason == "" {
 		p.Reason = new(DefaultReason)
 	}
-	if p.Source == "" {
-		p.Source = FromUser
-	}
+	p.Source = cmp.Or(p.Source, FromUser)
 	e.Payload = p
 	return e
 }

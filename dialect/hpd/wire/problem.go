@@ -38,6 +38,7 @@ const (
 	OutOfTurn               = "OutOfTurn"
 	BranchRunNotActive      = "BranchRunNotActive"
 	BranchRuntimeNotActive  = "BranchRuntimeNotActive"
+	ResponseTooLarge        = "ResponseTooLarge"
 
 	BidirectionalResponse      = "BidirectionalResponse"
 	BidirectionalResponseError = "BidirectionalResponseError"

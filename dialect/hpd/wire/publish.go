@@ -41,6 +41,9 @@ func (r *Registry) ParsePublished(data []byte, limits Limits) ([]*Event, error) 
 		}
 		events = append(events, e)
 	}
+	if !ends(d, data) {
+		return nil, fault.New(fault.Invalid, "something follows the list; send one JSON array")
+	}
 	if len(events) == 0 {
 		return nil, fault.New(fault.Invalid, "the list is empty; send at least one event")
 	}

@@ -90,7 +90,7 @@ func (r *Registry) Register(c Custom) error {
 func RegisterType[T Payload](r *Registry, persist bool) error {
 	c := codecOf[T]()
 	if c.name == "" {
-		return fault.New(fault.Invalid, "%T names no event type; return one from EventType, such as %s", *new(T), TypeName(reflect.TypeFor[T]().Name()))
+		return fault.New(fault.Invalid, "%T does not name an event type; return one from EventType, such as %s", *new(T), TypeName(reflect.TypeFor[T]().Name()))
 	}
 	if err := r.Table.Register(c.name, persist); err != nil {
 		return err

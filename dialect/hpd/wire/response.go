@@ -2,9 +2,11 @@ package wire
 
 import (
 	"bytes"
+	"cmp"
 	"slices"
 
 	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/internal/jsonscan"
 	"github.com/parley-hub/parley/view/branch"
 )
 
@@ -33,6 +35,9 @@ type Request struct {
 func (r *Registry) ParseResponse(data []byte, limits Limits) (*Event, error) {
 	if len(bytes.TrimSpace(data)) == 0 {
 		return nil, fault.New(fault.Invalid, "A response event envelope is required.")
+	}
+	if depth := limits.withDefaults().Depth; jsonscan.Deeper(data, depth) {
+		return nil, fault.New(fault.TooLarge, "the response is nested more than %d deep", depth)
 	}
 	e, err := r.Parse(data, limits)
 	if err != nil {
@@ -138,9 +143,4 @@ func (t *Target) admits(answer *Response) bool {
 	return true
 }
 
-func deref(s *string) string {
-	if s == nil {
-		return ""
-	}
-	return *s
-}
+func deref(s *string) string { return *cmp.Or(s, new(string)) }

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"maps"
 	"regexp"
 	"strings"
 	"time"
@@ -134,9 +135,7 @@ const DefaultSearchLimit = 50
 // map of its own.
 func MergeMetadata(current, change map[string]Raw) map[string]Raw {
 	merged := make(map[string]Raw, len(current)+len(change))
-	for key, value := range current {
-		merged[key] = value
-	}
+	maps.Copy(merged, current)
 	for key, value := range change {
 		if value.Kind() == 'n' {
 			delete(merged, key)

@@ -117,7 +117,7 @@ func rename(data []byte, names map[string]string, below string) []byte {
 	if token, err := d.ReadToken(); err != nil || token.Kind() != '{' {
 		return data
 	}
-	out := append(make([]byte, 0, len(data)), '{')
+	out, written := append(make([]byte, 0, len(data)), '{'), map[string]bool{}
 	for d.PeekKind() != '}' {
 		token, err := d.ReadToken()
 		if err != nil {
@@ -135,6 +135,10 @@ func rename(data []byte, names map[string]string, below string) []byte {
 		if other, ok := names[name]; ok {
 			name = other
 		}
+		if written[name] {
+			continue // a body may have a member under both of its names
+		}
+		written[name] = true
 		if len(out) > 1 {
 			out = append(out, ',')
 		}
@@ -143,7 +147,16 @@ func rename(data []byte, names map[string]string, below string) []byte {
 		}
 		out = append(append(out, ':'), nested...)
 	}
+	if !ends(d, data) {
+		return data
+	}
 	return append(out, '}')
+}
+
+// ends reports whether nothing but the end of a value is left of a text.
+func ends(d *jsontext.Decoder, data []byte) bool {
+	_, err := d.ReadToken()
+	return err == nil && len(bytes.TrimLeft(data[d.InputOffset():], " \t\r\n")) == 0
 }
 
 func renameList(data []byte, names map[string]string, below string) []byte {
@@ -161,6 +174,9 @@ func renameList(data []byte, names map[string]string, below string) []byte {
 			out = append(out, ',')
 		}
 		out = append(out, rename(bytes.Clone(value), names, below)...)
+	}
+	if !ends(d, data) {
+		return data
 	}
 	return append(out, ']')
 }

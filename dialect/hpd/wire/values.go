@@ -1,6 +1,11 @@
 package wire
 
-import "github.com/parley-hub/parley/view/branch"
+import (
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/parley-hub/parley/view/branch"
+)
 
 // What a message is made of is known to the projections too.
 type (
@@ -49,6 +54,16 @@ type ToolResult struct {
 	Content    []ToolResultContent `json:"content,omitzero"`
 	ResultType *string             `json:"resultType,omitzero"`
 	Extra
+}
+
+// UnmarshalJSONFrom reads a result whose json is null as one without.
+func (r *ToolResult) UnmarshalJSONFrom(d *jsontext.Decoder) error {
+	type plain ToolResult
+	err := json.UnmarshalDecode(d, (*plain)(r))
+	if r.JSON.Kind() == 'n' {
+		r.JSON = nil
+	}
+	return err
 }
 
 // ToolResultContent is one part of a client tool's answer: type text, binary

@@ -20,7 +20,8 @@ import (
 
 // Put stores what a reader gives as a content of a home, in pieces, and
 // returns what it is. Nobody sees it before it is complete. If the info has a
-// size or a SHA-256, the content must have them; id and time are set here.
+// size or a SHA-256, the content must have them. Id and time are set here, unless it
+// has an id: then it was stored elsewhere before, and keeps both.
 func (s *Store) Put(ctx context.Context, home string, info Info, from io.Reader) (Info, error) {
 	if err := s.Homes.Check(ctx, home); err != nil {
 		return Info{}, err
@@ -28,12 +29,17 @@ func (s *Store) Put(ctx context.Context, home string, info Info, from io.Reader)
 	if err := s.check(&info); err != nil {
 		return Info{}, err
 	}
-	var err error
-	info.CreatedAt = s.Ledger.Now().UTC().Truncate(time.Microsecond)
-	if info.ID, err = s.Ledger.Minter.Mint(info.CreatedAt, ""); err != nil {
+	now := s.Ledger.Now().UTC().Truncate(time.Microsecond)
+	id, err := s.Ledger.Minter.Mint(now, "")
+	if err != nil {
 		return Info{}, ledger.Unavailable(err)
 	}
-	w := &writer{store: s, home: home, want: info, info: info, log: s.Ledger.Tenant.ContentLog(home, info.ID), sum: sha256.New()}
+	if info.ID == "" {
+		info.ID, info.CreatedAt = id, now
+	} else if !envelope.ValidID(info.ID) || info.ID > id || info.CreatedAt.IsZero() || info.CreatedAt.After(now) {
+		return Info{}, fault.New(fault.Invalid, "content %.100q of %s is not one that was stored before; leave out its id, and it gets one", info.ID, info.CreatedAt)
+	}
+	w := &writer{store: s, home: home, begun: now, want: info, info: info, log: s.Ledger.Tenant.ContentLog(home, info.ID), sum: sha256.New()}
 	w.info.Size = 0
 	if err := w.reserve(ctx, cost(0)); err != nil {
 		return Info{}, err
@@ -73,6 +79,7 @@ func errTooLarge(limit int64) error {
 type writer struct {
 	store    *Store
 	home     string
+	begun    time.Time
 	log      journal.LogName
 	want     Info // what the caller said of it
 	info     Info
@@ -115,7 +122,7 @@ func (w *writer) copy(ctx context.Context, from io.Reader) error {
 func (w *writer) add(ctx context.Context, piece []byte) error {
 	record := journal.Record{Data: piece}
 	if w.seq == 0 {
-		w.due = schema.DueKey(schema.DueSeed, w.info.CreatedAt.Add(AbandonAfter), schema.InHome(w.home, w.info.ID))
+		w.due = schema.DueKey(schema.DueSeed, w.begun.Add(AbandonAfter), schema.InHome(w.home, w.info.ID))
 		record.Put = []journal.IndexPut{{Key: w.due, Value: []byte(schema.FamilyContent)}}
 	}
 	return w.append(ctx, record)
@@ -149,7 +156,7 @@ func (w *writer) finish(ctx context.Context, piece []byte) error {
 // append makes records durable. A content that was removed in the meantime, with
 // its home, does not go on.
 func (w *writer) append(ctx context.Context, records ...journal.Record) error {
-	if w.due != nil && w.store.Ledger.Now().Sub(w.info.CreatedAt) > AbandonAfter-time.Minute { // before the sweeper takes it
+	if w.due != nil && w.store.Ledger.Now().Sub(w.begun) > AbandonAfter-time.Minute { // before the sweeper takes it
 		return ErrTooLong("content")
 	}
 	ticket, err := w.store.Homes.Append(ctx, schema.InHome(w.home, w.info.ID), journal.Batch{Appends: []journal.Append{

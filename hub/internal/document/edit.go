@@ -39,8 +39,7 @@ func (s *Store) Edit(ctx context.Context, edits []Edit, audit []journal.Record) 
 	}
 	for {
 		ticket, err := s.order(ctx, edits, audit)
-		var pending *pendingValueError
-		if errors.As(err, &pending) {
+		if pending, ok := errors.AsType[*pendingValueError](err); ok {
 			_ = pending.ticket.Wait(ctx) // whatever becomes of it, the edit is then judged again
 			if ctx.Err() == nil {
 				continue
@@ -102,8 +101,7 @@ func (s *Store) order(ctx context.Context, edits []Edit, records []journal.Recor
 		commit.Values = append(commit.Values, count)
 	}
 	ticket, err := s.Ledger.Journal.Append(ctx, commit)
-	var conflict *journal.ConflictError
-	if errors.As(err, &conflict) { // written by another process of a cluster
+	if conflict, ok := errors.AsType[*journal.ConflictError](err); ok { // written by another process of a cluster
 		return nil, &pendingValueError{conflict.LostTo}
 	}
 	return ticket, err

@@ -110,9 +110,9 @@ func silent(s Situation, _ *Rule, to []Wait) []Wait {
 	return append(to, Wait{"", since})
 }
 
-// turnless waits for the expected speaker. A human has as much time as it likes,
-// unless the expectation names it. The time in which the speaker itself waits for
-// the answer to a request does not count.
+// turnless waits for the expected speaker. It does not apply to a human unless the
+// expectation names one. The time in which the speaker itself waits for the answer to
+// a request does not count.
 func turnless(s Situation, r *Rule, to []Wait) []Wait {
 	if s.Meta.State != channel.Active {
 		return to

@@ -26,8 +26,7 @@ type Rule struct {
 	measure measure        // nil: no built-in measure has its name
 }
 
-// New decodes an expectation. One whose name has no built-in measure measures
-// nothing.
+// New decodes an expectation. One whose name has no built-in measure measures nothing.
 func New(x channel.Expectation, index int) (Rule, error) {
 	r := Unmeasured(x, index)
 	m, builtIn := measures[x.Name]

@@ -38,7 +38,7 @@ const recordOverhead = 1024
 // NewCommit decodes a commit.
 func NewCommit(commit *journal.Commit) *Commit {
 	c := &Commit{Position: commit.Position, bytes: 128}
-	if isSeed(commit) { // nobody posted it, and its channel does not exist yet
+	if isSeed(commit) { // it is part of a seed, whose channel does not exist yet
 		return c
 	}
 	for i := range commit.Writes {

@@ -11,9 +11,8 @@ import (
 	"github.com/parley-hub/parley/journal"
 )
 
-// Position is a place among all events of the hub: one in each shard. With one
-// shard it is after the first Skip events of the batch that follows the shard's
-// position.
+// Position is a place among all events of the hub: one in each shard. With one shard it
+// is after the first Skip events of the batch that follows the shard's position.
 type Position struct {
 	journal.ShardPosition
 	Skip int

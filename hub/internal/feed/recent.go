@@ -9,9 +9,9 @@ import (
 	"github.com/parley-hub/parley/journal"
 )
 
-// Recent holds the newest commits of every shard, decoded once for all who
-// follow all channels. It exists while somebody does. Who is further behind than it
-// reaches reads the journal.
+// Recent holds the newest commits of every shard, decoded once for all who follow all
+// channels. It exists while there are such followers. A follower that is further
+// behind reads the journal.
 type Recent struct {
 	source  *Source
 	cancel  context.CancelFunc

@@ -3,7 +3,6 @@ package ledger
 import (
 	"context"
 	"fmt"
-	"io"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -141,18 +140,3 @@ func (l *Ledger) AddSink(sink AuditSink) (remove func()) {
 
 // auditSeat tells two uses of the same sink apart.
 type auditSeat struct{ AuditSink }
-
-// AuditLines is a sink that writes each record as a line.
-func AuditLines(to io.Writer) AuditSink { return &auditLines{to: to} }
-
-type auditLines struct {
-	mu sync.Mutex
-	to io.Writer
-}
-
-func (s *auditLines) Audit(line AuditLine) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	_, err := s.to.Write(append(slices.Clip(line.Data), '\n'))
-	return err
-}

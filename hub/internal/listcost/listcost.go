@@ -8,9 +8,9 @@ import (
 	"github.com/parley-hub/parley/fault"
 )
 
-// Gate bounds the bytes of lists in a second, of all readers together and a
-// quarter of it for each. A reader that has used up its share waits; one list may
-// exceed it, so that any list can be had.
+// Gate bounds the bytes of lists in a second, of all readers together and a quarter
+// of it for each. A reader that has used up its share waits. A single list may exceed
+// the share, so that every list can be read.
 type Gate struct {
 	rate int // bytes a second, of all
 	now  func() time.Time

@@ -40,8 +40,8 @@ func newBrief(r *identity.Resume) brief {
 	return b
 }
 
-// Decide answers a search as far as the brief can. If it cannot, rest is what the
-// resume has to be asked.
+// Decide answers a search if the brief suffices. Otherwise rest is the part of the
+// search that needs the resume.
 func (r *Record) Decide(q identity.Query) (match bool, rest *identity.Query) {
 	if !(identity.Query{Kind: q.Kind}).Matches(r.Passport, &identity.Resume{}) {
 		return false, nil

@@ -22,6 +22,7 @@ type Notice struct {
 	Dialect   string // the one dialect that shows the channel; empty: every one does
 	Live      bool   // not of the history; its Seq is the last one there before it
 	Side      bool   // of the side log
+	Alone     bool   // nothing else is on its way to anybody
 	// Shared is common to all readers of the envelope.
 	Shared *Shared
 }
@@ -64,9 +65,8 @@ type Endpoint interface {
 // Attachment says how an endpoint reads for an identity.
 type Attachment struct {
 	// Reader names what reads, for example a dialect's queue. Each reader of an
-	// identity has cursors of its own and is told everything. Of several
-	// endpoints with the same reader the last one takes the place of the one
-	// before; AG2's have none.
+	// identity has cursors of its own and is told everything. A new endpoint with the
+	// same reader replaces the one before. AG2's endpoints have no reader name.
 	Reader string
 	// Dialect, if set, replays the channels that only this dialect shows, too.
 	Dialect string

@@ -2,9 +2,9 @@ package reader
 
 import "github.com/parley-hub/parley/envelope"
 
-// Redelivered records what participants of a channel were sent a second time and
-// may therefore work on twice. It is kept in memory only: a turn in progress does
-// not survive the hub. Whoever uses it holds the channel's lock.
+// Redelivered records what participants of a channel were sent a second time and may
+// therefore work on twice. It is kept in memory only: a turn in progress does not
+// survive the hub. Callers hold the channel's lock.
 type Redelivered struct {
 	by map[string]*redelivered // by participant
 }

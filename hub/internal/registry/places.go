@@ -32,8 +32,9 @@ const (
 	maxPlaces = 1 << 16
 )
 
-// Depth is how many places are taken, as a sender finds it: one that has not
-// used its share of them finds the last place free, up to twice the capacity.
+// Depth is how many places are taken, as counted for one sender: for a sender that
+// has not used its fair share it is at most the capacity minus one, until twice the
+// capacity is taken.
 func (i *Places) Depth(sender string, capacity int64) int64 {
 	i.mu.Lock()
 	defer i.mu.Unlock()

@@ -2,6 +2,7 @@ package schema
 
 import (
 	"slices"
+	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -47,8 +48,8 @@ func EncodeAudit(at, kind string, fields map[string]any) ([]byte, error) {
 func auditField(b *jsonbuf.Buffer, name string, v any) error {
 	switch v := v.(type) {
 	case string:
-		if quoted, err := jsontext.AppendQuote(nil, v); err == nil {
-			b.Key(name).Checked(quoted)
+		if utf8.ValidString(v) {
+			b.Key(name).String(v)
 			return nil
 		}
 	case int:

@@ -13,7 +13,7 @@ const (
 // EntryKey is the index key of an adapter's own entry, in its home.
 func EntryKey(kind, channelID, key string) []byte {
 	home, own := Split(channelID)
-	return append(EntryPrefix(kind, home), key+"\x00"+own...)
+	return Key(IndexEntries, kind, home, key+"\x00"+own)
 }
 
 // EntryPrefix is what the keys of a home's entries of a type begin with; an empty
@@ -23,7 +23,7 @@ func EntryPrefix(kind, home string) []byte { return Key(IndexEntries, kind, home
 // AllEntriesKey is the index key of an adapter's own entry among those of all homes
 // of a kind.
 func AllEntriesKey(kind, homeKind, channelID, key string) []byte {
-	return append(AllEntriesPrefix(kind, homeKind), key+"\x00"+channelID...)
+	return Key(IndexAllEntries, kind, homeKind, key+"\x00"+channelID)
 }
 
 // AllEntriesPrefix is what the keys of the entries of all homes of a kind begin

@@ -35,7 +35,11 @@ const (
 
 // Key joins a prefix and its parts with slashes.
 func Key(prefix string, parts ...string) []byte {
-	k := []byte(prefix)
+	size := len(prefix) + len(parts)
+	for _, part := range parts {
+		size += len(part)
+	}
+	k := append(make([]byte, 0, size), prefix...)
 	for i, part := range parts {
 		if i > 0 {
 			k = append(k, '/')

@@ -11,10 +11,10 @@ import (
 	"github.com/parley-hub/parley/journal"
 )
 
-// A task has a log of its own, beside the channel that it belongs to, or its
-// owner's. Its id is claimed before in a partition of its own, whose one log says
-// where the task is: wherever a task is looked for, only its id is known. Data of
-// the first versions have the claim in the task's own log.
+// Each task has a log, in the partition of its channel or, without one, of its owner.
+// Callers look tasks up by id alone, so the id is claimed first, in a partition of
+// its own whose only log says where the task is. The first versions stored the claim
+// in the task's own log.
 
 // unusedClaim is how long a task's id stays claimed if no task follows.
 const unusedClaim = time.Hour
@@ -113,8 +113,7 @@ func (s *Store) Claim(ctx context.Context, id string, log journal.LogName, chann
 	ticket, err := s.Journal.Append(ctx, journal.Batch{Appends: []journal.Append{
 		{Log: s.Tenant.TaskPlace(id), Expect: journal.Exactly(p.Seq), Records: []journal.Record{record}},
 	}})
-	var conflict *journal.ConflictError
-	if errors.As(err, &conflict) {
+	if conflict, ok := errors.AsType[*journal.ConflictError](err); ok {
 		_ = conflict.LostTo.Wait(ctx)
 		return ErrThere // it is looked up again, however that ended
 	}

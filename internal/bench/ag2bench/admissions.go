@@ -68,8 +68,8 @@ func (p *poster) send(n int) error {
 	return err
 }
 
-// accepted judges an answer without reading it whole: it is the driver that
-// should not be in the way.
+// accepted judges an answer without decoding all of it, so that the driver is not
+// the bottleneck.
 func accepted(payload []byte) error {
 	if bytes.Contains(payload, []byte(`"ok":true`)) || bytes.Contains(payload, []byte(`"ok": true`)) {
 		return nil
@@ -146,8 +146,8 @@ func (list posters) side(_ context.Context, d time.Duration) (bench.Sample, erro
 }
 
 // admissions compares pipelined posts with appends to the journal's floor, as
-// many of them outstanding. Beside it stands what is left of the same posts
-// when nobody admits or stores them: what speaking the protocol costs alone.
+// many of them outstanding. A second figure leaves out admission and storage: it
+// is what the protocol alone costs.
 func (r *run) admissions() ([]bench.Figure, error) {
 	list, err := r.posters(r.hub.Socket())
 	if err != nil {

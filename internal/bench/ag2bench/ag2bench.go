@@ -1,11 +1,12 @@
 // Package ag2bench measures the AG2 dialect as clients see it: over WebSocket,
 // with the hub in a process of its own, data on disk and every admission
-// synced. Beside it run the least that each figure can cost: an echo, a
-// group-committed file, a loop of writes. It never looks into the hub, so that
-// the same driver measures any other hub that speaks the protocol.
+// synced. Each figure is compared with the least that it can cost: an echo, a
+// group-committed file, a loop of writes. The driver uses only the protocol, so it
+// also measures any other hub that speaks it.
 package ag2bench
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -40,15 +41,10 @@ type Options struct {
 }
 
 func (o Options) withDefaults() Options {
-	set := func(field *int, value int) {
-		if *field == 0 {
-			*field = value
-		}
-	}
-	set(&o.Connections, 16)
-	set(&o.InFlight, 64)
-	set(&o.Readers, 50)
-	set(&o.Idle, 5000)
+	o.Connections = cmp.Or(o.Connections, 16)
+	o.InFlight = cmp.Or(o.InFlight, 64)
+	o.Readers = cmp.Or(o.Readers, 50)
+	o.Idle = cmp.Or(o.Idle, 5000)
 	o.Plan = o.Plan.WithDefaults()
 	return o
 }

@@ -38,9 +38,10 @@ type loopDone struct {
 	Err      string `json:"err,omitempty"`
 }
 
-// ServeFloor is what a WebSocket server costs that does nothing: an echo,
-// answers to posts that go nowhere, and a loop that writes a message that is
-// encoded already to one connection after the other. It says on out where it listens and serves until in ends.
+// ServeFloor runs a WebSocket server that does the least possible: it echoes, it
+// answers posts without storing them, and a loop writes an encoded message to one
+// connection after the other. It writes its address to out and serves until in
+// ends.
 func ServeFloor(ctx context.Context, in io.Reader, out io.Writer) error {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {

@@ -7,6 +7,7 @@
 package aghbench
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"os"
@@ -31,9 +32,7 @@ func (o Options) withDefaults() Options {
 		field *int
 		value int
 	}{{&o.Senders, 64}, {&o.Few, 1000}, {&o.Many, 100_000}} {
-		if *d.field == 0 {
-			*d.field = d.value
-		}
+		*d.field = cmp.Or(*d.field, d.value)
 	}
 	o.Plan = o.Plan.WithDefaults()
 	return o

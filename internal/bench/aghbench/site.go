@@ -13,6 +13,7 @@ import (
 	"net/http/httptest"
 	"time"
 
+	"github.com/parley-hub/parley/adapter/conversation"
 	"github.com/parley-hub/parley/adapter/direct"
 	"github.com/parley-hub/parley/adapter/room"
 	"github.com/parley-hub/parley/adapter/thread"
@@ -54,8 +55,8 @@ func open(ctx context.Context, dir string, broker bool) (_ *site, err error) {
 		return s, err
 	}
 	s.hub, err = hub.Open(ctx, s.engine, hub.Options{
-		Adapters: []channel.Adapter{room.New(room.Options{}), thread.New(thread.Options{}), direct.New(direct.Options{})},
-		Log:      quiet, TTLSweep: -1, ExpectationSweep: -1,
+		Adapters: []channel.Adapter{conversation.Adapter{}, room.New(room.Options{}), thread.New(thread.Options{}), direct.New(direct.Options{})},
+		Log:      quiet, TTLSweep: -1, ExpectationSweep: -1, Limits: hub.Limits{Inbox: 1 << 30}, // nobody acks
 	})
 	if err != nil {
 		return s, err

@@ -77,7 +77,7 @@ func (r *run) firstPage(few, many string) (_ []bench.Figure, err error) {
 	}
 	defer func() { err = errors.Join(err, large.close()) }()
 	page := func(s *site) bench.Side {
-		return timed(func() error {
+		return bench.Timed(func() error {
 			return s.call(r.ctx, http.MethodGet, "/channels/"+dock+"/threads?limit=50", nil, nil)
 		})
 	}

@@ -1,9 +1,7 @@
 package aghbench
 
 import (
-	"context"
 	"errors"
-	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -30,7 +28,7 @@ func (r *run) validation() ([]bench.Figure, error) {
 	figure := func(name string, target *float64, secrets *wire.SecretScan) bench.Contest {
 		return bench.Contest{
 			Name: name, Unit: "µs/envelope", Better: bench.Lower, Target: target,
-			Ours: timed(validate(secrets)), Floor: timed(isJSON),
+			Ours: bench.Timed(validate(secrets)), Floor: bench.Timed(isJSON),
 		}
 	}
 	return r.contests(
@@ -54,25 +52,4 @@ func isJSON() error {
 		return errors.New("the sample is not JSON")
 	}
 	return nil
-}
-
-// batch is how many times something is done between two looks at the clock.
-const batch = 64
-
-// timed says how long once takes.
-func timed(once func() error) bench.Side {
-	return func(ctx context.Context, d time.Duration) (bench.Sample, error) {
-		start, n := time.Now(), 0
-		for {
-			for range batch {
-				if err := once(); err != nil {
-					return bench.Sample{}, err
-				}
-			}
-			n += batch
-			if elapsed := time.Since(start); elapsed >= d || ctx.Err() != nil {
-				return bench.Sample{Value: float64(elapsed.Nanoseconds()) / 1000 / float64(n)}, ctx.Err()
-			}
-		}
-	}
 }

@@ -4,6 +4,7 @@
 package apibench
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -31,9 +32,7 @@ type Options struct {
 
 // Run measures every figure.
 func Run(ctx context.Context, o Options) (report bench.Report, err error) {
-	if o.Followers == 0 {
-		o.Followers = 50
-	}
+	o.Followers = cmp.Or(o.Followers, 50)
 	if o.Dir == "" {
 		if o.Dir, err = os.MkdirTemp("", "parley-bench-api-"); err != nil {
 			return report, err
@@ -46,7 +45,7 @@ func Run(ctx context.Context, o Options) (report bench.Report, err error) {
 		return report, err
 	}
 	defer func() { err = errors.Join(err, s.close()) }()
-	for _, part := range []func(context.Context, Options, *site) (bench.Figure, error){latency, fanOut, asViewer, wideFeed, wideLatency} {
+	for _, part := range []func(context.Context, Options, *site) (bench.Figure, error){latency, fanOut, asViewer, wideFeed, wideLatency, watched} {
 		figure, err := part(ctx, o, s)
 		if err != nil {
 			return report, err
@@ -71,6 +70,7 @@ type site struct {
 	hub     *hub.Hub
 	http    *streams.Server
 	alice   string
+	bob     string
 	channel string
 }
 
@@ -85,7 +85,7 @@ func open(ctx context.Context, dir string) (_ *site, err error) {
 		return nil, errors.Join(err, engine.Close())
 	}
 	s := &site{engine: engine, hub: h}
-	if s.alice, s.channel, err = talk(ctx, h); err == nil {
+	if s.alice, s.bob, s.channel, err = talk(ctx, h); err == nil {
 		v1 := api.New(api.Config{Hub: h, Version: "bench", Log: quiet})
 		s.http, err = streams.Listen(ctx, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			v1.ServeHTTP(w, r.WithContext(access.With(r.Context(), access.Principal{Role: access.Operator})))
@@ -106,7 +106,7 @@ func (s *site) close() error {
 }
 
 // talk opens a conversation of two who never read.
-func talk(ctx context.Context, h *hub.Hub) (alice, channel string, err error) {
+func talk(ctx context.Context, h *hub.Hub) (alice, bob, channel string, err error) {
 	ids := map[string]string{}
 	for _, name := range []string{"alice", "bob"} {
 		rule := identity.DefaultRule()
@@ -115,19 +115,19 @@ func talk(ctx context.Context, h *hub.Hub) (alice, channel string, err error) {
 			Passport: &identity.Passport{Name: name, Auth: identity.Auth{Scheme: identity.SchemeNone}}, Rule: &rule,
 		})
 		if err != nil {
-			return "", "", err
+			return "", "", "", err
 		}
 		ids[name] = p.ID()
 	}
 	if err := h.Bind(ids["bob"], hubbench.Acker{Hub: h}); err != nil {
-		return "", "", err
+		return "", "", "", err
 	}
 	zero := identity.SecondsTTL(0)
 	opened, err := h.Open(ctx, hub.Opening{Creator: ids["alice"], Type: "conversation", Participants: []string{ids["bob"]}, TTL: &zero})
 	if err != nil {
-		return "", "", err
+		return "", "", "", err
 	}
-	return ids["alice"], opened.ID, nil
+	return ids["alice"], ids["bob"], opened.ID, nil
 }
 
 func ptr(f float64) *float64 { return &f }

@@ -14,7 +14,7 @@ func TestRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := len(report.Figures); n != 5 {
+	if n := len(report.Figures); n != 6 {
 		t.Errorf("%d figures: %+v", n, report.Figures)
 	}
 	for _, f := range report.Figures {

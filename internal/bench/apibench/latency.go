@@ -4,10 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
-	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/parley-hub/parley/internal/bench"
@@ -17,25 +14,11 @@ import (
 // latency compares the way from a sender to a follower with an echo of the same
 // bytes over HTTP, then a sync of them to disk.
 func latency(ctx context.Context, o Options, s *site) (_ bench.Figure, err error) {
-	body := s.body()
-	file, err := os.Create(filepath.Join(o.Dir, "floor"))
+	echo, err := streams.NewEcho(ctx, o.Dir)
 	if err != nil {
 		return bench.Figure{}, err
 	}
-	defer func() { err = errors.Join(err, file.Close()) }()
-	echo, err := streams.Listen(ctx, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		raw, err := io.ReadAll(r.Body)
-		if err == nil {
-			_, err = w.Write(raw)
-		}
-		if err != nil {
-			panic(http.ErrAbortHandler)
-		}
-	}))
-	if err != nil {
-		return bench.Figure{}, err
-	}
-	defer echo.Close()
+	defer func() { err = errors.Join(err, echo.Close()) }()
 
 	following, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -48,23 +31,8 @@ func latency(ctx context.Context, o Options, s *site) (_ bench.Figure, err error
 		return bench.Figure{}, err
 	}
 	ours := func(ctx context.Context, d time.Duration) (bench.Sample, error) { return s.reach(ctx, d, arrived) }
-	floor := func(ctx context.Context, d time.Duration) (bench.Sample, error) {
-		return streams.Timed(d, func() (time.Duration, error) {
-			start := time.Now()
-			if err := streams.Post(ctx, echo.URL, body, http.StatusOK); err != nil {
-				return 0, err
-			}
-			if _, err := file.Write(body); err != nil {
-				return 0, err
-			}
-			if err := file.Sync(); err != nil {
-				return 0, err
-			}
-			return time.Since(start), nil
-		})
-	}
 	return bench.Contest{
-		Name: "publish to SSE follower, p50", Unit: "µs", Better: bench.Lower, Target: ptr(1.5), Ours: ours, Floor: floor,
+		Name: "publish to SSE follower, p50", Unit: "µs", Better: bench.Lower, Target: ptr(1.5), Ours: ours, Floor: echo.Floor(s.body(), true),
 	}.Run(ctx, o.Plan)
 }
 

@@ -8,12 +8,12 @@ import (
 	"time"
 
 	adapters "github.com/parley-hub/parley/adapter"
-	"github.com/parley-hub/parley/adapter/adaptertest"
 	"github.com/parley-hub/parley/adapter/branch"
 	"github.com/parley-hub/parley/adapter/thread"
 	"github.com/parley-hub/parley/channel"
 	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/internal/bench"
+	"github.com/parley-hub/parley/internal/bench/aghbench"
 	"github.com/parley-hub/parley/internal/bench/hpdbench"
 )
 
@@ -47,11 +47,13 @@ func Run(ctx context.Context, o Options) (bench.Report, error) {
 		}
 		report.Figures = append(report.Figures, f)
 	}
-	f, err := hpdbench.Crossing(ctx, o.Plan)
-	if err != nil {
-		return report, err
+	for _, crossing := range []func(context.Context, bench.Plan) (bench.Figure, error){hpdbench.Crossing, aghbench.Crossing} {
+		f, err := crossing(ctx, o.Plan)
+		if err != nil {
+			return report, err
+		}
+		report.Figures = append(report.Figures, f)
 	}
-	report.Figures = append(report.Figures, f)
 	return report, nil
 }
 
@@ -62,26 +64,49 @@ type subject struct {
 	write   []*envelope.Envelope
 }
 
-const knobs = `{"graph":{"initial_speaker":"a","default_target":{"name":"round_robin"}}}`
+const (
+	knobs = `{"graph":{"initial_speaker":"a","default_target":{"name":"round_robin"}}}`
+	asked = `{"text":"When is high tide at the northern mole?"}`
+)
+
+// epoch is when the channels begin.
+var epoch = time.Date(2026, 3, 9, 10, 15, 42, 0, time.UTC)
+
+// between is a channel of two that a opened.
+func between(a channel.Adapter, knobs string) *channel.Metadata {
+	manifest := a.Manifest()
+	return &channel.Metadata{
+		ID: "channel-1", Manifest: &manifest, State: channel.Active, Creator: "a", Knobs: []byte(knobs),
+		CreatedAt: epoch, ExpiresAt: epoch.Add(2 * time.Hour),
+		Participants: []channel.Participant{
+			{Agent: "a", Role: channel.Initiator, JoinedAt: epoch},
+			{Agent: "b", Role: channel.Respondent, Order: 1, JoinedAt: epoch},
+		},
+	}
+}
+
+func says(sender, eventType, data string) *envelope.Envelope {
+	return &envelope.Envelope{Channel: "channel-1", Sender: sender, Type: eventType, Priority: envelope.Normal, Data: []byte(data)}
+}
 
 func subjects() []subject {
 	var list []subject
 	for _, a := range adapters.All() {
 		if kind := a.Manifest().Type; kind == "conversation" || kind == "workflow" {
-			list = append(list, subject{a, adaptertest.Metadata(a, knobs, "a", "b"), []*envelope.Envelope{
-				adaptertest.Text("a", "When is high tide at the northern mole?"), adaptertest.Text("b", "At ten past five; the tide tables say so."),
+			list = append(list, subject{a, between(a, knobs), []*envelope.Envelope{
+				says("a", envelope.TypeText, asked), says("b", envelope.TypeText, `{"text":"At ten past five; the tide tables say so."}`),
 			}})
 		}
 	}
-	say := adaptertest.Envelope("a", "agh.say", `{"text":"When is high tide at the northern mole?"}`)
+	say := says("a", "agh.say", asked)
 	say.Origin = envelope.Origin{Dialect: "agh", ID: "msg_7"}
 	say.Ext = []byte(`{"protocol":"agh-network/v0","workspace_id":"ws","kind":"say","channel":"dock","surface":"thread","thread_id":"thread_tide","from":"a.s","ts":1776366000}`)
 	threads := thread.New(thread.Options{})
-	list = append(list, subject{threads, adaptertest.Metadata(threads, `{"workspace_id":"ws","channel":"dock","thread_id":"thread_tide"}`, "a", "b"), []*envelope.Envelope{say}})
+	list = append(list, subject{threads, between(threads, `{"workspace_id":"ws","channel":"dock","thread_id":"thread_tide"}`), []*envelope.Envelope{say}})
 
 	branches := branch.New(branch.Options{})
 	event := func(name, data string) *envelope.Envelope {
-		e := adaptertest.Envelope("b", "hpd."+name, data)
+		e := says("b", "hpd."+name, data)
 		e.Ext = []byte(`{"flow":"0123456789abcdef0123456789abcdef"}`)
 		return e
 	}
@@ -90,7 +115,7 @@ func subjects() []subject {
 		stream = append(stream, event("TEXT_DELTA", `{"text":"the tide ","messageId":"m-1"}`))
 	}
 	stream = append(stream, event("TEXT_MESSAGE_END", `{"messageId":"m-1"}`))
-	return append(list, subject{branches, adaptertest.Metadata(branches, `{"session":"s","branch":"main"}`, "a", "b"), stream})
+	return append(list, subject{branches, between(branches, `{"session":"s","branch":"main"}`), stream})
 }
 
 // log is what is written, as the journal holds it.
@@ -98,7 +123,7 @@ func (s subject) log(n int) ([][]byte, error) {
 	log := make([][]byte, n)
 	for i := range log {
 		e := *s.write[i%len(s.write)]
-		e.ID, e.CreatedAt = fmt.Sprintf("%032x", i+1), adaptertest.Epoch.Add(time.Duration(i)*time.Second)
+		e.ID, e.CreatedAt = fmt.Sprintf("%032x", i+1), epoch.Add(time.Duration(i)*time.Second)
 		data, err := e.Append(nil)
 		if err != nil {
 			return nil, err

@@ -5,6 +5,7 @@
 package hpdbench
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -39,9 +40,7 @@ type Options struct {
 // Run measures every figure.
 func Run(ctx context.Context, o Options) (report bench.Report, err error) {
 	for field, value := range map[*int]int{&o.Readers: 50, &o.Runs: 200, &o.Deltas: 100_000} {
-		if *field == 0 {
-			*field = value
-		}
+		*field = cmp.Or(*field, value)
 	}
 	if o.Dir == "" {
 		if o.Dir, err = os.MkdirTemp("", "parley-bench-events-"); err != nil {

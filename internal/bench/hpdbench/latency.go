@@ -4,10 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"io"
-	"net/http"
-	"os"
-	"path/filepath"
 	"sync"
 	"time"
 
@@ -33,24 +29,11 @@ func latency(ctx context.Context, o Options, s *site) (figures []bench.Figure, e
 	if err != nil {
 		return nil, err
 	}
-	file, err := os.Create(filepath.Join(o.Dir, "floor"))
+	echo, err := streams.NewEcho(ctx, o.Dir)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, file.Close()) }()
-	echo, err := streams.Listen(ctx, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		raw, err := io.ReadAll(r.Body)
-		if err == nil {
-			_, err = w.Write(raw)
-		}
-		if err != nil {
-			panic(http.ErrAbortHandler)
-		}
-	}))
-	if err != nil {
-		return nil, err
-	}
-	defer echo.Close()
+	defer func() { err = errors.Join(err, echo.Close()) }()
 	way := func(event wire.Payload) bench.Side {
 		return func(ctx context.Context, d time.Duration) (bench.Sample, error) {
 			return streams.Timed(d, func() (time.Duration, error) {
@@ -67,32 +50,13 @@ func latency(ctx context.Context, o Options, s *site) (figures []bench.Figure, e
 			})
 		}
 	}
-	floor := func(body []byte, sync bool) bench.Side {
-		return func(ctx context.Context, d time.Duration) (bench.Sample, error) {
-			return streams.Timed(d, func() (time.Duration, error) {
-				start := time.Now()
-				if err := streams.Post(ctx, echo.URL, body, http.StatusOK); err != nil {
-					return 0, err
-				}
-				if sync {
-					if _, err := file.Write(body); err != nil {
-						return 0, err
-					}
-					if err := file.Sync(); err != nil {
-						return 0, err
-					}
-				}
-				return time.Since(start), nil
-			})
-		}
-	}
 	contest := func(name string, event wire.Payload, durable bool) error {
 		if err := run.Publish(ctx, event); err != nil {
 			return err
 		}
 		frame := (<-arrived).frame // the bytes that both sides carry
 		f, err := bench.Contest{
-			Name: name, Unit: "µs", Better: bench.Lower, Target: ptr(1.5), Ours: way(event), Floor: floor(frame, durable),
+			Name: name, Unit: "µs", Better: bench.Lower, Target: ptr(1.5), Ours: way(event), Floor: echo.Floor(frame, durable),
 		}.Run(ctx, o.Plan)
 		figures = append(figures, f)
 		return err

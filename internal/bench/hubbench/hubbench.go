@@ -3,6 +3,7 @@
 package hubbench
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -34,12 +35,8 @@ type Options struct {
 
 // Run measures every figure.
 func Run(ctx context.Context, o Options) (report bench.Report, err error) {
-	if o.Posters == 0 {
-		o.Posters = 64
-	}
-	if o.Channels == 0 {
-		o.Channels = 100_000
-	}
+	o.Posters = cmp.Or(o.Posters, 64)
+	o.Channels = cmp.Or(o.Channels, 100_000)
 	if o.Dir == "" {
 		if o.Dir, err = os.MkdirTemp("", "parley-bench-hub-"); err != nil {
 			return report, err
@@ -165,7 +162,7 @@ func (s *site) post(ctx context.Context, channel string) error {
 func together(ctx context.Context, n int, d time.Duration, op func(ctx context.Context, i int) error) (perSecond float64, took []time.Duration, cpu time.Duration, err error) {
 	var mu sync.Mutex
 	var wg sync.WaitGroup
-	before, start := usage(), time.Now()
+	before, start := bench.CPU(), time.Now()
 	end := start.Add(d)
 	for i := range n {
 		wg.Go(func() {
@@ -186,7 +183,7 @@ func together(ctx context.Context, n int, d time.Duration, op func(ctx context.C
 	}
 	wg.Wait()
 	elapsed := time.Since(start)
-	return float64(len(took)) / elapsed.Seconds(), took, (usage() - before) / time.Duration(len(took)), err
+	return float64(len(took)) / elapsed.Seconds(), took, (bench.CPU() - before) / time.Duration(len(took)), err
 }
 
 // admission compares posts with the journal's own appends.

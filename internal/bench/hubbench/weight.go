@@ -116,7 +116,7 @@ func weight(ctx context.Context, o Options) (figures []bench.Figure, err error) 
 	if err != nil {
 		return nil, err
 	}
-	inHome, alone, err := s.weighRooms(ctx, o.Channels/10)
+	inHome, alone, err := weighRooms(ctx, filepath.Join(o.Dir, "rooms"), o.Channels/10)
 	return []bench.Figure{
 		bench.Against(fmt.Sprintf("heap of each of %d loaded channels of a home, against as many without", o.Channels/10), inHome, alone, "B", ptr(1.2)),
 		bench.Counted("heap of a loaded conversation of two with ten texts", conversation, "B", ptr(1024)),
@@ -142,34 +142,54 @@ func (s *site) weigh(ctx context.Context, ids []string) (each, left float64, err
 	return (loaded - before) / n, max(after-before, 0) / n, nil
 }
 
-// weighRooms weighs channels that open at once: of one home, and without one.
-func (s *site) weighRooms(ctx context.Context, n int) (inHome, alone float64, err error) {
-	home, err := s.hub.Home(ctx, "bench", "weight")
+// weighRooms weighs channels that open at once: of one home, and without one. Each
+// kind is loaded by a hub that was just opened, so that neither finds what the
+// other, or writing them, left in the caches.
+func weighRooms(ctx context.Context, dir string, n int) (inHome, alone float64, err error) {
+	ids, err := fillRooms(ctx, dir, n)
 	if err != nil {
 		return 0, 0, err
 	}
-	for _, of := range []struct {
-		home string
-		each *float64
-	}{{home.ID, &inHome}, {"", &alone}} {
-		ids := make([]string, n)
-		err := parallel(n, func(i int) error {
-			opened, _, err := s.hub.AdmitOpening(ctx, hub.Opening{
-				Creator: s.a, Type: "bench-room", Home: of.home, Participants: []string{s.b},
-			}, &envelope.Envelope{Sender: s.a, Type: envelope.TypeText, Data: []byte(`{"text":"hello"}`)})
-			if err == nil {
-				ids[i] = opened.ID
-			}
-			return err
-		})
-		if err == nil {
-			*of.each, _, err = s.weigh(ctx, ids)
-		}
+	for i, each := range []*float64{&inHome, &alone} {
+		s, err := open(ctx, dir, hub.Options{})
 		if err != nil {
+			return 0, 0, err
+		}
+		*each, _, err = s.weigh(ctx, ids[i])
+		if err = errors.Join(err, s.close()); err != nil {
 			return 0, 0, err
 		}
 	}
 	return inHome, alone, nil
+}
+
+// fillRooms opens channels at once: n of one home, and n without one.
+func fillRooms(ctx context.Context, dir string, n int) (ids [2][]string, err error) {
+	s, err := open(ctx, dir, hub.Options{})
+	if err != nil {
+		return ids, err
+	}
+	defer func() { err = errors.Join(err, s.close()) }()
+	home, err := s.hub.Home(ctx, "bench", "weight")
+	if err != nil {
+		return ids, err
+	}
+	for kind, of := range []string{home.ID, ""} {
+		ids[kind] = make([]string, n)
+		err := parallel(n, func(i int) error {
+			opened, _, err := s.hub.AdmitOpening(ctx, hub.Opening{
+				Creator: s.a, Type: "bench-room", Home: of, Participants: []string{s.b},
+			}, &envelope.Envelope{Sender: s.a, Type: envelope.TypeText, Data: []byte(`{"text":"hello"}`)})
+			if err == nil {
+				ids[kind][i] = opened.ID
+			}
+			return err
+		})
+		if err != nil {
+			return ids, err
+		}
+	}
+	return ids, nil
 }
 
 func heap() float64 {

@@ -35,7 +35,7 @@ type floorGroup struct {
 
 const (
 	floorStep = 64 << 20
-	floorMost = 2 << 30 // then it begins anew, as a log that is rotated does
+	floorMost = 2 << 30 // then it starts over, as a rotated log does
 	floorFill = 100 * time.Microsecond
 	frameLen  = 8 // length and checksum
 )

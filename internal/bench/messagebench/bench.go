@@ -50,7 +50,7 @@ func Run(ctx context.Context, o Options) (bench.Report, error) {
 	}}
 	f, err := bench.Contest{
 		Name: "normalize: decode, normalize, encode", Unit: "µs/message", Better: bench.Lower, Target: ptr(maxRatio),
-		Ours: timed(normalize()), Floor: timed(decodeEncode),
+		Ours: bench.Timed(normalize()), Floor: bench.Timed(decodeEncode),
 	}.Run(ctx, o.Plan)
 	if err != nil {
 		return report, err
@@ -91,27 +91,6 @@ func decodeEncode() error {
 	}
 	_, err := json.Marshal(v)
 	return err
-}
-
-// batch is how many times something is done between two looks at the clock.
-const batch = 64
-
-// timed says how long once takes.
-func timed(once func() error) bench.Side {
-	return func(ctx context.Context, d time.Duration) (bench.Sample, error) {
-		start, n := time.Now(), 0
-		for {
-			for range batch {
-				if err := once(); err != nil {
-					return bench.Sample{}, err
-				}
-			}
-			n += batch
-			if elapsed := time.Since(start); elapsed >= d || ctx.Err() != nil {
-				return bench.Sample{Value: float64(elapsed.Microseconds()) / float64(n)}, ctx.Err()
-			}
-		}
-	}
 }
 
 // through takes a file through the command in a process of its own, and says

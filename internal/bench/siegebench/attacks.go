@@ -13,8 +13,8 @@ type attack struct {
 	short   string // part of the names that it registers
 	clients int
 	// reaches is a part of what the hub answers where the attack meets its bound.
-	// An attack that never gets this answer is none, and fails the bench. Who does
-	// not read meets its bound also by being cut off.
+	// An attack that never gets this answer did not reach its bound and fails the
+	// bench. A client that does not read also reaches its bound by being cut off.
 	reaches string
 	run     func(ctx context.Context, s *siege, by *attacker)
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"os"
 	"runtime"
@@ -111,8 +112,8 @@ func (s *siege) ends(ctx context.Context, c net.Conn) {
 	s.group.Go(func() { <-ctx.Done(); _ = c.Close() })
 }
 
-// endsUnread is ends for a connection that was not read: only then it is seen
-// what was answered, and whether the hub had cut it off.
+// endsUnread is ends for a connection that nobody has read. It reads it then, which
+// shows what the hub answered and whether it cut the connection off.
 func (s *siege) endsUnread(ctx context.Context, by *attacker, c net.Conn) {
 	s.group.Go(func() {
 		defer c.Close() //nolint:errcheck // it may be gone
@@ -279,9 +280,7 @@ func op(name string, params any) string {
 
 func register(name, scheme string, more map[string]any) string {
 	params := map[string]any{"passport": map[string]any{"name": name, "auth": map[string]any{"scheme": scheme, "claim": map[string]any{}}}, "resume": map[string]any{}}
-	for key, value := range more {
-		params[key] = value
-	}
+	maps.Copy(params, more)
 	return op("register", params)
 }
 

@@ -1,5 +1,5 @@
 // Package siegebench measures what honest clients of a hub keep while hostile
-// ones do everything at once that they can: whether anything acknowledged is
+// ones attack it in every way at once: whether anything acknowledged is
 // lost, how fast honest posts stay, and how much memory the hub takes. The hub
 // runs in a process of its own on loopback, with small bounds, so that they are
 // reached. It never looks into the hub.

@@ -71,8 +71,8 @@ func (c *Crowd) slowest() int64 {
 	return least
 }
 
-// await waits until everyone has read n events.
-func (c *Crowd) await(ctx context.Context, n int64) error {
+// Await waits until everyone has read n events.
+func (c *Crowd) Await(ctx context.Context, n int64) error {
 	for c.slowest() < n {
 		select {
 		case <-c.moved:
@@ -95,11 +95,11 @@ func Spread(ctx context.Context, d time.Duration, c *Crowd, publish func(n int64
 			return bench.Sample{}, err
 		}
 		sent += portion
-		if err := c.await(ctx, sent-Window+portion); err != nil {
+		if err := c.Await(ctx, sent-Window+portion); err != nil {
 			return bench.Sample{}, err
 		}
 	}
-	if err := c.await(ctx, sent); err != nil {
+	if err := c.Await(ctx, sent); err != nil {
 		return bench.Sample{}, err
 	}
 	return bench.Sample{Value: float64((sent-from)*int64(len(c.counts))) / time.Since(start).Seconds()}, nil

@@ -21,7 +21,7 @@ type Live struct {
 	me     *v1.Agent
 	colour bool
 
-	// Of the model's own goroutine, which calls every method.
+	// Only the model's goroutine, which calls every method, uses these.
 	talk *Talk
 	tail *screen.Tail
 }

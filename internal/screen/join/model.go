@@ -128,7 +128,7 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	return m, cmd
 }
 
-// look asks at once how things are; what was asked before is of no interest.
+// look asks at once how things are; answers to earlier questions are ignored.
 func (m *Model) look() tea.Cmd {
 	m.looks++
 	return m.hub.Look(m.looks, 0)
@@ -166,7 +166,7 @@ func (m *Model) opened(msg Opened) tea.Cmd {
 
 func (m *Model) reads(msg Lines) tea.Cmd {
 	if m.channel == nil || m.channel.ID != msg.Channel {
-		return nil // of one that was left
+		return nil // of a channel that was left
 	}
 	m.lines = append(m.lines, msg.Lines...)
 	if over := len(m.lines) - maxLines; over > 0 {
@@ -182,7 +182,7 @@ func (m *Model) did(msg Did) tea.Cmd {
 	m.doing, m.note = "", ""
 	if msg.Err != nil {
 		m.note = screen.Cell(msg.Err.Error())
-		if m.input.Value() == "" { // it can be said otherwise
+		if m.input.Value() == "" { // the person can word it differently
 			m.input.SetValue(msg.Line)
 			m.input.CursorEnd()
 		}

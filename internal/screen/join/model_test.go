@@ -13,6 +13,7 @@ import (
 	v1 "github.com/parley-hub/parley/client/v1"
 	"github.com/parley-hub/parley/fault"
 	"github.com/parley-hub/parley/internal/screen/join"
+	"github.com/parley-hub/parley/internal/screen/screentest"
 	"github.com/parley-hub/parley/request"
 )
 
@@ -39,10 +40,8 @@ func (r *recorded) Follow(o join.Opened) tea.Cmd {
 }
 
 type stage struct {
-	t   *testing.T
+	screentest.Screen
 	hub *recorded
-	m   tea.Model
-	cmd tea.Cmd // of the newest message
 }
 
 func hana() *v1.Agent {
@@ -61,9 +60,9 @@ func talk() *v1.Channel {
 func newStage(t *testing.T, channel string) *stage {
 	t.Helper()
 	hub := &recorded{}
-	s := &stage{t: t, hub: hub, m: join.New(hub, hana(), channel)}
-	s.m.Init()
-	s.send(tea.WindowSizeMsg{Width: 80, Height: 24})
+	s := &stage{screentest.Screen{T: t, Model: join.New(hub, hana(), channel)}, hub}
+	s.Model.Init()
+	s.Send(tea.WindowSizeMsg{Width: 80, Height: 24})
 	return s
 }
 
@@ -71,93 +70,67 @@ func newStage(t *testing.T, channel string) *stage {
 func inTalk(t *testing.T) *stage {
 	t.Helper()
 	s := newStage(t, "0190aaaa")
-	s.send(join.Opened{Channel: talk()})
+	s.Send(join.Opened{Channel: talk()})
 	s.looks(talk(), join.Waiting{})
 	return s
 }
 
-func (s *stage) send(msg tea.Msg) { s.m, s.cmd = s.m.Update(msg) }
-
 // looks has the hub tell how things are.
 func (s *stage) looks(ch *v1.Channel, waits join.Waiting) {
-	s.send(join.Looked{Number: s.hub.look, Waiting: &waits, Channel: ch, At: noon})
+	s.Send(join.Looked{Number: s.hub.look, Waiting: &waits, Channel: ch, At: noon})
 }
 
-func (s *stage) types(text string) {
-	for _, r := range text {
-		s.send(tea.KeyPressMsg{Code: r, Text: string(r)})
-	}
-}
-
-func (s *stage) press(code rune) { s.send(tea.KeyPressMsg{Code: code}) }
-
-func (s *stage) text() string { return ansi.Strip(s.m.View().Content) }
-
-func (s *stage) shows(texts ...string) {
-	s.t.Helper()
-	for _, text := range texts {
-		if !strings.Contains(s.text(), text) {
-			s.t.Errorf("the screen does not show %q:\n%s", text, s.text())
-		}
-	}
-}
-
-func (s *stage) hides(text string) {
-	s.t.Helper()
-	if strings.Contains(s.text(), text) {
-		s.t.Errorf("the screen shows %q:\n%s", text, s.text())
-	}
-}
+func (s *stage) press(code rune) { s.Send(tea.KeyPressMsg{Code: code}) }
 
 func (s *stage) quits() bool {
-	if s.cmd == nil {
+	if s.Cmd == nil {
 		return false
 	}
-	_, quit := s.cmd().(tea.QuitMsg)
+	_, quit := s.Cmd().(tea.QuitMsg)
 	return quit
 }
 
 func TestAChannelHasAnInputLineAndTellsWhoseTurnItIs(t *testing.T) {
 	t.Parallel()
 	s := inTalk(t)
-	s.send(join.Lines{Channel: "0190aaaa", Lines: []string{"12:00:00    4  parrot: ahoy"}})
-	s.shows(`hana in har\x1bbour (conversation) with hana, parrot`, "parrot: ahoy", "anyone may speak")
-	if strings.Contains(s.m.View().Content, "har\x1bbour") {
+	s.Send(join.Lines{Channel: "0190aaaa", Lines: []string{"12:00:00    4  parrot: ahoy"}})
+	s.Shows(`hana in har\x1bbour (conversation) with hana, parrot`, "parrot: ahoy", "anyone may speak")
+	if strings.Contains(s.Model.View().Content, "har\x1bbour") {
 		t.Error("a title moves the cursor")
 	}
 	turn := talk()
 	turn.Expected = new("p")
 	s.looks(turn, join.Waiting{})
-	s.shows("it is the turn of parrot")
+	s.Shows("it is the turn of parrot")
 	turn.Expected = new("h")
 	s.looks(turn, join.Waiting{})
-	s.shows("it is your turn, hana")
+	s.Shows("it is your turn, hana")
 
-	s.types("q is said")
-	s.shows("> q is said")
+	s.Type("q is said")
+	s.Shows("> q is said")
 	s.press(tea.KeyEnter)
-	s.shows("sending")
-	s.types("next")
+	s.Shows("sending")
+	s.Type("next")
 	s.press(tea.KeyEnter)
-	s.shows("the line before is not there yet", "> next")
-	s.send(join.Did{Line: "q is said", Outcome: join.Outcome{Said: true}})
+	s.Shows("the line before is not there yet", "> next")
+	s.Send(join.Did{Line: "q is said", Outcome: join.Outcome{Said: true}})
 	s.press(tea.KeyEnter)
 	if got := fmt.Sprint(s.hub.lines); got != "[q is said next]" {
 		t.Errorf("%s was done", got)
 	}
-	s.send(join.Lines{Channel: "another", Lines: []string{"of another"}})
-	s.hides("of another")
+	s.Send(join.Lines{Channel: "another", Lines: []string{"of another"}})
+	s.Hides("of another")
 }
 
 func TestARefusedLineCanBeSaidOtherwise(t *testing.T) {
 	t.Parallel()
 	s := inTalk(t)
-	s.types("too early")
+	s.Type("too early")
 	s.press(tea.KeyEnter)
-	s.send(join.Did{Line: "too early", Err: fault.New(fault.Protocol, "it is the turn of 'parrot'")})
-	s.shows("it is the turn of 'parrot'", "> too early")
-	s.types("!")
-	s.shows("anyone may speak", "> too early!")
+	s.Send(join.Did{Line: "too early", Err: fault.New(fault.Protocol, "it is the turn of 'parrot'")})
+	s.Shows("it is the turn of 'parrot'", "> too early")
+	s.Type("!")
+	s.Shows("anyone may speak", "> too early!")
 }
 
 func TestInvitationsAndRequestsAreShownAboveTheInput(t *testing.T) {
@@ -166,51 +139,51 @@ func TestInvitationsAndRequestsAreShownAboveTheInput(t *testing.T) {
 	pending := talk()
 	pending.State, pending.PendingAcks = "pending", []string{"h"}
 	s.looks(pending, join.Waiting{})
-	s.shows("hana is invited: /accept or /decline")
+	s.Shows("hana is invited: /accept or /decline")
 	pending.PendingAcks = []string{"p"}
 	s.looks(pending, join.Waiting{})
-	s.shows("waiting for parrot to accept")
+	s.Shows("waiting for parrot to accept")
 	var waits join.Waiting
 	for i := range 5 {
 		waits.Requests = append(waits.Requests, v1.Request{ID: fmt.Sprintf("r%d", i), Channel: "elsewhere", Title: fmt.Sprintf("Question %d?", i)})
 	}
 	waits.Requests[4].Channel, waits.Requests[4].Choices = "0190aaaa", []request.Choice{{ID: "approve"}, {ID: "deny"}}
 	s.looks(talk(), waits)
-	s.shows("Question 4?  (/answer r4 approve|deny)", "Question 0?", "Question 1?", "and 2 more: /waiting lists them")
-	s.hides("Question 3?")
-	s.types("/waiting")
+	s.Shows("Question 4?  (/answer r4 approve|deny)", "Question 0?", "Question 1?", "and 2 more: /waiting lists them")
+	s.Hides("Question 3?")
+	s.Type("/waiting")
 	s.press(tea.KeyEnter)
-	s.send(join.Did{Outcome: join.Outcome{Notes: []string{"Nothing waits for hana."}}})
-	s.shows("Nothing waits for hana.")
+	s.Send(join.Did{Outcome: join.Outcome{Notes: []string{"Nothing waits for hana."}}})
+	s.Shows("Nothing waits for hana.")
 }
 
 func TestAHubThatIsAwayIsWaitedFor(t *testing.T) {
 	t.Parallel()
 	s := inTalk(t)
 	gone := errors.New("connection refused")
-	s.send(join.Looked{Number: s.hub.look, Err: gone, At: noon.Add(time.Second)})
-	s.send(join.Looked{Number: s.hub.look, Err: gone, At: noon.Add(20 * time.Second)})
-	s.shows("the hub is away since 12:00:01 (19s)")
-	s.types("later")
+	s.Send(join.Looked{Number: s.hub.look, Err: gone, At: noon.Add(time.Second)})
+	s.Send(join.Looked{Number: s.hub.look, Err: gone, At: noon.Add(20 * time.Second)})
+	s.Shows("the hub is away since 12:00:01 (19s)")
+	s.Type("later")
 	s.press(tea.KeyEnter)
-	s.shows("what you said is sent when it is back")
-	s.send(join.Looked{Number: s.hub.look - 1, Waiting: &join.Waiting{}, At: noon}) // asked before
-	s.shows("away since")
+	s.Shows("what you said is sent when it is back")
+	s.Send(join.Looked{Number: s.hub.look - 1, Waiting: &join.Waiting{}, At: noon}) // asked before
+	s.Shows("away since")
 	s.looks(talk(), join.Waiting{})
-	s.hides("away since")
-	s.send(join.Looked{Number: s.hub.look, Err: fault.New(fault.AuthFailed, "the key was revoked"), At: noon})
-	s.shows("the hub refuses: the key was revoked")
+	s.Hides("away since")
+	s.Send(join.Looked{Number: s.hub.look, Err: fault.New(fault.AuthFailed, "the key was revoked"), At: noon})
+	s.Shows("the hub refuses: the key was revoked")
 }
 
 func TestLeaving(t *testing.T) {
 	t.Parallel()
 	for name, leave := range map[string]func(*stage){
-		"ctrl+c": func(s *stage) { s.send(tea.KeyPressMsg{Code: 'c', Mod: tea.ModCtrl}) },
-		"ctrl+d": func(s *stage) { s.send(tea.KeyPressMsg{Code: 'd', Mod: tea.ModCtrl}) },
-		"/leave": func(s *stage) { s.send(join.Did{Line: "/leave", Outcome: join.Outcome{Leave: true}}) },
+		"ctrl+c": func(s *stage) { s.Send(tea.KeyPressMsg{Code: 'c', Mod: tea.ModCtrl}) },
+		"ctrl+d": func(s *stage) { s.Send(tea.KeyPressMsg{Code: 'd', Mod: tea.ModCtrl}) },
+		"/leave": func(s *stage) { s.Send(join.Did{Line: "/leave", Outcome: join.Outcome{Leave: true}}) },
 		"its end": func(s *stage) {
-			s.send(join.Lines{Channel: "0190aaaa", Ended: "the channel has ended"})
-			s.shows("the channel has ended: Enter leaves")
+			s.Send(join.Lines{Channel: "0190aaaa", Ended: "the channel has ended"})
+			s.Shows("the channel has ended: Enter leaves")
 			s.press(tea.KeyEnter)
 		},
 	} {
@@ -220,8 +193,8 @@ func TestLeaving(t *testing.T) {
 		}
 	}
 	s := inTalk(t)
-	s.types("half a line")
-	if s.send(tea.KeyPressMsg{Code: 'd', Mod: tea.ModCtrl}); s.quits() {
+	s.Type("half a line")
+	if s.Send(tea.KeyPressMsg{Code: 'd', Mod: tea.ModCtrl}); s.quits() {
 		t.Error("ctrl+d leaves with something typed")
 	}
 }
@@ -229,19 +202,19 @@ func TestLeaving(t *testing.T) {
 func TestTheListLeadsToChannelsAndBack(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, "")
-	s.shows("asking the hub")
+	s.Shows("asking the hub")
 	waits := join.Waiting{
 		Turns:       []v1.Turn{{Channel: "c1", Title: "harbour", Since: noon.Add(-time.Minute)}},
 		Requests:    []v1.Request{{ID: "r1", Channel: "c2", Title: "Sail?"}},
 		Invitations: []v1.Channel{{ID: "c3", CreatedAt: noon.Add(-time.Hour), Participants: []v1.Participant{{Agent: "p"}}, Names: map[string]string{"p": "par\x1brot"}}},
 	}
 	rows := []v1.Row{{ID: "c1", Title: "harbour"}, {ID: "c4", Title: "quiet", State: "active", CreatedAt: noon.Add(-2 * time.Hour)}}
-	s.send(join.Looked{Number: s.hub.look, Waiting: &waits, Rows: rows, At: noon})
-	s.shows("hana: 3 waiting", "your turn", "1m ago", "harbour", "request", "Sail?", "invitation", `par\x1brot`, "quiet", "2h ago")
+	s.Send(join.Looked{Number: s.hub.look, Waiting: &waits, Rows: rows, At: noon})
+	s.Shows("hana: 3 waiting", "your turn", "1m ago", "harbour", "request", "Sail?", "invitation", `par\x1brot`, "quiet", "2h ago")
 	s.press(tea.KeyDown)
 	s.press(tea.KeyEnter)
-	s.send(join.Opened{Err: fault.New(fault.AccessDenied, "hana is not in this channel")})
-	s.shows("hana is not in this channel")
+	s.Send(join.Opened{Err: fault.New(fault.AccessDenied, "hana is not in this channel")})
+	s.Shows("hana is not in this channel")
 	s.press(tea.KeyDown)
 	s.press(tea.KeyDown)
 	s.press(tea.KeyDown) // no further than the last
@@ -249,16 +222,16 @@ func TestTheListLeadsToChannelsAndBack(t *testing.T) {
 	if got := fmt.Sprint(s.hub.opened); got != "[c2 c4]" {
 		t.Fatalf("%s were opened", got)
 	}
-	s.send(join.Opened{Channel: talk()})
-	s.shows("hana in har")
+	s.Send(join.Opened{Channel: talk()})
+	s.Shows("hana in har")
 	s.press(tea.KeyEscape)
-	s.shows("3 waiting")
+	s.Shows("3 waiting")
 	if s.hub.left != 1 {
 		t.Errorf("left %d times", s.hub.left)
 	}
-	s.send(join.Looked{Number: s.hub.look, Waiting: &join.Waiting{}, At: noon})
-	s.shows("Nothing waits for hana.", "No channel is open")
-	if s.types("q"); !s.quits() {
+	s.Send(join.Looked{Number: s.hub.look, Waiting: &join.Waiting{}, At: noon})
+	s.Shows("Nothing waits for hana.", "No channel is open")
+	if s.Type("q"); !s.quits() {
 		t.Error("q does not leave the list")
 	}
 }
@@ -267,15 +240,15 @@ func TestEveryLineFitsEveryWindow(t *testing.T) {
 	t.Parallel()
 	for _, size := range []tea.WindowSizeMsg{{Width: 80, Height: 24}, {Width: 40, Height: 10}, {Width: 200, Height: 50}, {Width: 20, Height: 3}} {
 		s := inTalk(t)
-		s.send(size)
+		s.Send(size)
 		var lines []string
 		for i := range 3000 {
 			lines = append(lines, fmt.Sprintf("line %d %s", i, strings.Repeat("名前 ", 40)))
 		}
-		s.send(join.Lines{Channel: "0190aaaa", Lines: lines})
-		s.types(strings.Repeat("typed ", 60))
+		s.Send(join.Lines{Channel: "0190aaaa", Lines: lines})
+		s.Type(strings.Repeat("typed ", 60))
 		for range 3 {
-			shown := strings.Split(s.text(), "\n")
+			shown := strings.Split(s.Text(), "\n")
 			if size.Height >= 10 && len(shown) != size.Height {
 				t.Errorf("%dx%d: %d lines", size.Width, size.Height, len(shown))
 			}
@@ -287,11 +260,11 @@ func TestEveryLineFitsEveryWindow(t *testing.T) {
 			s.press(tea.KeyPgUp)
 		}
 		if size.Height >= 10 {
-			s.shows("lines below: PgDn")
+			s.Shows("lines below: PgDn")
 			for range 3 {
 				s.press(tea.KeyPgDown)
 			}
-			s.shows("line 2999")
+			s.Shows("line 2999")
 		}
 	}
 }

@@ -24,7 +24,7 @@ func (m *Model) key(k tea.KeyPressMsg) tea.Cmd {
 		switch name {
 		case "esc", "enter", "backspace":
 			m.tail = nil
-			m.tails++ // what still comes is of nobody
+			m.tails++ // lines that still arrive are ignored
 			return m.hub.Tail(m.tails, "")
 		case "q":
 			return tea.Quit
@@ -113,7 +113,7 @@ func (m *Model) enter() tea.Cmd {
 }
 
 // ask begins an answer to the selected request: the same key again confirms it,
-// because the list may have moved since the eye last saw it.
+// because the list may have changed since the person read it.
 func (m *Model) ask(key string) {
 	row, ok := m.selected()
 	if !ok || row.request == nil {

@@ -19,7 +19,7 @@ type Live struct {
 	hub    *v1.Client
 	colour bool
 
-	// Of the model's own goroutine, which calls Tail and More.
+	// Only the model's goroutine, which calls Tail and More, uses these.
 	number int
 	tail   *screen.Tail
 }

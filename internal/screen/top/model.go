@@ -69,7 +69,7 @@ type Model struct {
 	tails  int // how many were begun
 }
 
-// list is how a tab is looked at.
+// list is how a tab is sorted and scrolled.
 type list struct {
 	sort     int
 	selected string // key of the row; empty: the first
@@ -141,7 +141,7 @@ func (m *Model) taken(msg Taken) tea.Cmd {
 
 func (m *Model) tailed(msg Lines) tea.Cmd {
 	if m.tail == nil || m.tail.number != msg.Number {
-		return nil // of one that was left
+		return nil // of a channel that was left
 	}
 	m.tail.lines = append(m.tail.lines, msg.Lines...)
 	if over := len(m.tail.lines) - maxLines; over > 0 {

@@ -11,6 +11,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/internal/screen/screentest"
 	"github.com/parley-hub/parley/internal/screen/top"
 )
 
@@ -46,23 +47,16 @@ func (r *recorded) More() tea.Cmd { return nil }
 
 // stage is a model with its hub.
 type stage struct {
-	t   *testing.T
+	screentest.Screen
 	hub *recorded
-	m   tea.Model
 }
 
 func newStage(t *testing.T) *stage {
 	t.Helper()
 	hub := &recorded{}
-	s := &stage{t, hub, top.New(hub, time.Second)}
-	s.m.Init()
+	s := &stage{screentest.Screen{T: t, Model: top.New(hub, time.Second)}, hub}
+	s.Model.Init()
 	return s
-}
-
-func (s *stage) send(messages ...tea.Msg) {
-	for _, msg := range messages {
-		s.m, _ = s.m.Update(msg)
-	}
 }
 
 // press presses keys, each named as bubbletea names them or one character.
@@ -70,42 +64,21 @@ func (s *stage) press(keys ...string) {
 	special := map[string]rune{"enter": tea.KeyEnter, "esc": tea.KeyEscape, "down": tea.KeyDown, "up": tea.KeyUp, "tab": tea.KeyTab, "end": tea.KeyEnd, "backspace": tea.KeyBackspace}
 	for _, key := range keys {
 		if code, ok := special[key]; ok {
-			s.send(tea.KeyPressMsg{Code: code})
+			s.Send(tea.KeyPressMsg{Code: code})
 			continue
 		}
-		for _, r := range key {
-			s.send(tea.KeyPressMsg{Code: r, Text: string(r)})
-		}
-	}
-}
-
-// text is the screen without its colours.
-func (s *stage) text() string { return ansi.Strip(s.m.View().Content) }
-
-func (s *stage) shows(texts ...string) {
-	s.t.Helper()
-	for _, text := range texts {
-		if !strings.Contains(s.text(), text) {
-			s.t.Errorf("the screen does not show %q:\n%s", text, s.text())
-		}
-	}
-}
-
-func (s *stage) hides(text string) {
-	s.t.Helper()
-	if strings.Contains(s.text(), text) {
-		s.t.Errorf("the screen shows %q:\n%s", text, s.text())
+		s.Type(key)
 	}
 }
 
 // order checks that texts are shown one below the other.
 func (s *stage) order(texts ...string) {
-	s.t.Helper()
+	s.T.Helper()
 	at := 0
 	for _, text := range texts {
-		next := strings.Index(s.text()[at:], text)
+		next := strings.Index(s.Text()[at:], text)
 		if next < 0 {
-			s.t.Fatalf("%q is not below the others of %q:\n%s", text, texts, s.text())
+			s.T.Fatalf("%q is not below the others of %q:\n%s", text, texts, s.Text())
 		}
 		at += next
 	}
@@ -140,9 +113,9 @@ func taken(s *top.Snapshot) top.Taken { return top.Taken{Snapshot: s, At: s.At} 
 func TestTheHeadTellsHowTheHubIs(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
-	s.shows("asking the hub")
-	s.send(taken(snapshot()))
-	s.shows("parley v1.2.3", "up 3h", "http://127.0.0.1:7440", "12:00:00",
+	s.Shows("asking the hub")
+	s.Send(taken(snapshot()))
+	s.Shows("parley v1.2.3", "up 3h", "http://127.0.0.1:7440", "12:00:00",
 		"admitted 12.5/s", "delivered 250/s", "sync p99 12.3 ms", "disk 5.0 MiB, 10.0 GiB free", "7 connections")
 	if s.hub.takes != 2 || s.hub.before == nil {
 		t.Errorf("%d snapshots were asked for, the last after %v", s.hub.takes, s.hub.before)
@@ -152,16 +125,16 @@ func TestTheHeadTellsHowTheHubIs(t *testing.T) {
 func TestFourTabsAreSortedAndSortedAnew(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
-	s.send(taken(snapshot()))
+	s.Send(taken(snapshot()))
 	s.order("1 channels (3)", "by rate", "fast talk", "slow talk")
-	s.shows("carol", "overdue 1m", "in 1m")
+	s.Shows("carol", "overdue 1m", "in 1m")
 	s.press("s")
 	s.order("by due", "fast talk", "slow talk", "evil")
 	s.press("s", "s")
 	s.order("by title", "evil", "fast talk", "slow talk")
 	s.press("2")
 	s.order("by due", "Now", "Which?", "Later")
-	s.shows("anyone", "hana")
+	s.Shows("anyone", "hana")
 	s.press("3")
 	s.order("by inbox", "bob", "2h ago", "alice", "online")
 	s.press("s", "s", "s")
@@ -171,15 +144,15 @@ func TestFourTabsAreSortedAndSortedAnew(t *testing.T) {
 	s.press("s")
 	s.order("by rate", "connections", "rate_limited")
 	s.press("1")
-	s.shows("by title") // each tab keeps its own order
+	s.Shows("by title") // each tab keeps its own order
 }
 
 func TestNoNameMovesTheCursor(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
-	s.send(taken(snapshot()))
-	s.shows(`evil\x1b[2J\nname`)
-	if content := s.m.View().Content; strings.Contains(content, "\x1b[2J") {
+	s.Send(taken(snapshot()))
+	s.Shows(`evil\x1b[2J\nname`)
+	if content := s.Model.View().Content; strings.Contains(content, "\x1b[2J") {
 		t.Errorf("%q", content)
 	}
 	var out strings.Builder
@@ -196,14 +169,14 @@ func TestEveryLineFitsEveryWindow(t *testing.T) {
 	}
 	for _, size := range []tea.WindowSizeMsg{{Width: 80, Height: 24}, {Width: 81, Height: 25}, {Width: 200, Height: 60}, {Width: 79, Height: 24}, {Width: 80, Height: 23}, {Width: 3, Height: 1}} {
 		s := newStage(t)
-		s.send(size, taken(wide))
-		lines := strings.Split(s.text(), "\n")
+		s.Send(size, taken(wide))
+		lines := strings.Split(s.Text(), "\n")
 		small := size.Width < 80 || size.Height < 24
 		if !small && len(lines) != size.Height {
 			t.Errorf("%dx%d: %d lines", size.Width, size.Height, len(lines))
 		}
 		if small && size.Width > 40 {
-			s.shows("parley top needs a window of 80×24")
+			s.Shows("parley top needs a window of 80×24")
 		}
 		for _, line := range lines {
 			if ansi.StringWidth(line) > size.Width {
@@ -216,86 +189,86 @@ func TestEveryLineFitsEveryWindow(t *testing.T) {
 func TestTheFilterLeavesWhatHasItsText(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
-	s.send(taken(snapshot()))
+	s.Send(taken(snapshot()))
 	s.press("/", "FAST")
-	s.shows("/FAST", "fast talk")
-	s.hides("slow talk")
+	s.Shows("/FAST", "fast talk")
+	s.Hides("slow talk")
 	s.press("q") // is typed
-	s.shows("Nothing matches FASTq.")
+	s.Shows("Nothing matches FASTq.")
 	s.press("backspace", "enter")
-	s.shows("fast talk", "filter FAST")
+	s.Shows("fast talk", "filter FAST")
 	s.press("esc")
-	s.shows("slow talk")
+	s.Shows("slow talk")
 	s.press("/", "bbbb", "enter") // also by id
-	s.shows("evil")
-	s.hides("fast talk")
+	s.Shows("evil")
+	s.Hides("fast talk")
 	s.press("/", "esc")
-	s.shows("fast talk")
+	s.Shows("fast talk")
 }
 
 func TestEnterFollowsAChannel(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
-	s.send(taken(snapshot()))
+	s.Send(taken(snapshot()))
 	s.press("down", "enter") // the second by rate
 	if fmt.Sprint(s.hub.tails) != "[0190aaaaaaaaaaaa0000000000000001]" {
 		t.Fatalf("%v", s.hub.tails)
 	}
-	s.send(top.Lines{Number: s.hub.number, Lines: []string{"12:00:00    1  alice: hello"}})
-	s.shows("channel 0190aaaaaaaaaaaa0000000000000001", "alice: hello", "Esc back")
-	s.send(top.Lines{Number: s.hub.number - 1, Lines: []string{"of another"}})
-	s.hides("of another")
+	s.Send(top.Lines{Number: s.hub.number, Lines: []string{"12:00:00    1  alice: hello"}})
+	s.Shows("channel 0190aaaaaaaaaaaa0000000000000001", "alice: hello", "Esc back")
+	s.Send(top.Lines{Number: s.hub.number - 1, Lines: []string{"of another"}})
+	s.Hides("of another")
 	for i := range 2000 {
-		s.send(top.Lines{Number: s.hub.number, Lines: []string{fmt.Sprintf("line %d.", i)}})
+		s.Send(top.Lines{Number: s.hub.number, Lines: []string{fmt.Sprintf("line %d.", i)}})
 	}
-	s.shows("line 1999.")
-	s.hides("line 1000.")
-	s.send(top.Lines{Number: s.hub.number, Ended: "the channel has ended"})
-	s.shows("-- the channel has ended")
+	s.Shows("line 1999.")
+	s.Hides("line 1000.")
+	s.Send(top.Lines{Number: s.hub.number, Ended: "the channel has ended"})
+	s.Shows("-- the channel has ended")
 	s.press("esc")
-	s.shows("slow talk")
+	s.Shows("slow talk")
 	// An agent's channels are listed.
 	s.press("3", "enter")
-	s.shows("slow talk", "filter bob")
-	s.hides("fast talk")
+	s.Shows("slow talk", "filter bob")
+	s.Hides("fast talk")
 	s.press("4", "esc", "enter")
-	s.shows("nothing to follow here")
+	s.Shows("nothing to follow here")
 }
 
 func TestRequestsAreAnsweredByTheSameKeyTwice(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
-	s.send(taken(snapshot()))
+	s.Send(taken(snapshot()))
 	s.press("a")
-	s.shows("2 lists them")
+	s.Shows("2 lists them")
 	s.press("2", "a")
-	s.shows("a again: approve_once “Now” of bob")
+	s.Shows("a again: approve_once “Now” of bob")
 	if len(s.hub.answers) != 0 {
 		t.Fatalf("answered at once: %v", s.hub.answers)
 	}
 	s.press("d") // another key leaves it open
-	s.shows("left open")
+	s.Shows("left open")
 	s.press("d", "d", "end", "a", "a")
 	if got := fmt.Sprint(s.hub.answers); got != "[r2 deny_once  r1 approve d1]" {
 		t.Errorf("%s", got)
 	}
-	s.send(top.Answered{Title: "Later", Choice: "approve"})
-	s.shows("Later: approve")
-	s.send(top.Answered{Title: "Later", Err: fault.New(fault.Conflict, "it was answered by bob")})
-	s.shows("not answered: it was answered by bob")
+	s.Send(top.Answered{Title: "Later", Choice: "approve"})
+	s.Shows("Later: approve")
+	s.Send(top.Answered{Title: "Later", Err: fault.New(fault.Conflict, "it was answered by bob")})
+	s.Shows("not answered: it was answered by bob")
 	s.press("up", "a")
-	s.shows("no choice to approve; parley requests answer r3")
+	s.Shows("no choice to approve; parley requests answer r3")
 }
 
 // The selection stays with its row, wherever the row goes.
 func TestTheSelectionStaysWithItsRow(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
-	s.send(taken(snapshot()))
+	s.Send(taken(snapshot()))
 	s.press("down")
 	next := snapshot()
 	next.Channels[0].Rate = ptr(1000)
-	s.send(taken(next))
+	s.Send(taken(next))
 	s.press("enter")
 	if fmt.Sprint(s.hub.tails) != "[0190aaaaaaaaaaaa0000000000000001]" {
 		t.Errorf("%v", s.hub.tails)
@@ -305,27 +278,27 @@ func TestTheSelectionStaysWithItsRow(t *testing.T) {
 func TestAHubThatIsAwayIsWaitedFor(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
-	s.send(taken(snapshot()))
+	s.Send(taken(snapshot()))
 	gone := errors.New("connection refused")
-	s.send(top.Taken{Err: gone, At: noon.Add(time.Second)}, top.Taken{Err: gone, At: noon.Add(66 * time.Second)})
-	s.shows("the hub is away since 12:00:01 (1m)", "fast talk")
+	s.Send(top.Taken{Err: gone, At: noon.Add(time.Second)}, top.Taken{Err: gone, At: noon.Add(66 * time.Second)})
+	s.Shows("the hub is away since 12:00:01 (1m)", "fast talk")
 	if s.hub.takes != 4 {
 		t.Errorf("%d snapshots were asked for", s.hub.takes)
 	}
 	back := snapshot()
 	back.At, back.StartedAt = noon.Add(70*time.Second), noon.Add(69*time.Second)
-	s.send(taken(back))
-	s.hides("away")
-	s.shows("up 1s", "the hub was started anew at 12:01:09")
-	s.send(top.Taken{Err: fault.New(fault.AuthFailed, "the key was revoked"), At: noon.Add(71 * time.Second)})
-	s.shows("the hub refuses: the key was revoked")
+	s.Send(taken(back))
+	s.Hides("away")
+	s.Shows("up 1s", "the hub was started anew at 12:01:09")
+	s.Send(top.Taken{Err: fault.New(fault.AuthFailed, "the key was revoked"), At: noon.Add(71 * time.Second)})
+	s.Shows("the hub refuses: the key was revoked")
 }
 
 func TestKeysQuit(t *testing.T) {
 	t.Parallel()
 	for _, key := range []tea.KeyPressMsg{{Code: 'q', Text: "q"}, {Code: 'c', Mod: tea.ModCtrl}} {
 		s := newStage(t)
-		_, cmd := s.m.Update(key)
+		_, cmd := s.Model.Update(key)
 		if cmd == nil {
 			t.Fatalf("%s does nothing", key)
 		}

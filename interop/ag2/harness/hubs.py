@@ -63,7 +63,7 @@ class HubProcess:
         return self
 
     def kill(self) -> None:
-        """SIGKILL: nothing gets a chance to be tidy."""
+        """SIGKILL: the hub cannot finish anything."""
         self._end(signal.SIGKILL)
 
     def stop(self) -> None:

@@ -132,6 +132,17 @@ async def wal(client: AgentClient | HumanClient, channel_id: str) -> list[Envelo
     return await client._hub_client.read_wal(channel_id)
 
 
+async def quiet_log(client: AgentClient | HumanClient, channel_id: str) -> list[Envelope]:
+    """The log once nobody adds to it any more."""
+
+    async def quiet():
+        log = await wal(client, channel_id)
+        await asyncio.sleep(0.3)
+        return log if log == await wal(client, channel_id) else None
+
+    return await eventually(quiet)
+
+
 def turns(envelopes: list[Envelope]) -> list[tuple[str, str]]:
     """(sender, words) of each text and packet."""
     said = []

@@ -119,8 +119,8 @@ async def test_lists_show_only_what_one_may_see(strangers):
 @pytest.mark.parley
 @spec("ag2-hub#8")
 async def test_closing_a_connection_frees_its_identities(party):
-    """While it is bound nobody else may unregister it; a moment after, its
-    name is free for whoever asks, because its scheme is none."""
+    """While it is bound nobody else may unregister it. Once it is not, anyone may
+    take its name, because its scheme is none."""
     guest, other = await party.silent("guest"), await party.silent("other")
     with pytest.raises(AccessDeniedError):
         await other._hub_client.unregister_agent(guest.agent_id)

@@ -19,7 +19,7 @@ from ag2.network import (
 
 from harness.conformance import spec
 from harness.model import Script
-from harness.party import Party, envelope_of, eventually, mute, text_of, turns, types, until_closed, wal
+from harness.party import Party, envelope_of, eventually, mute, quiet_log, text_of, turns, types, until_closed, wal
 
 
 class Endless(Script):
@@ -130,12 +130,7 @@ async def test_killed_three_times_in_the_middle_of_a_discussion(own_hub):
     for model in models.values():
         model.stopped = True
 
-    async def quiet():
-        log = await wal(clients[0], channel.channel_id)
-        await asyncio.sleep(0.3)
-        return log if log == await wal(clients[0], channel.channel_id) else None
-
-    log = await eventually(quiet)
+    log = await quiet_log(clients[0], channel.channel_id)
     said = turns(log)
     texts = [e for e in log if e.event_type == EV_TEXT]
     assert len(said) >= 20

@@ -39,7 +39,7 @@ type server struct {
 // Check refuses servers on which acknowledged messages could be lost. It returns
 // what an operator should know though it is not refused.
 func (l *Log) Check(ctx context.Context, r Requirements) (warnings []string, err error) {
-	servers, err := l.ask(ctx, r)
+	servers, err := l.askAll(ctx, r)
 	if err != nil {
 		return nil, err
 	}
@@ -63,8 +63,8 @@ func (l *Log) Check(ctx context.Context, r Requirements) (warnings []string, err
 	return warnings, nil
 }
 
-// ask asks every server; nil when it is to be assumed.
-func (l *Log) ask(ctx context.Context, r Requirements) ([]server, error) {
+// askAll asks every server; nil when it is to be assumed.
+func (l *Log) askAll(ctx context.Context, r Requirements) ([]server, error) {
 	switch {
 	case r.System != nil:
 		return askSystem(ctx, r.System, r.Replicas)

@@ -36,6 +36,18 @@ func (l *Log) Create(ctx context.Context, shards, replicas int, epoch uint64) er
 	return nil
 }
 
+// Replace deletes the streams of a cluster, with all that is in them, and makes
+// them anew in a later epoch. What the copies of the nodes have is all that is
+// left then.
+func (l *Log) Replace(ctx context.Context, shards, replicas int, epoch uint64) error {
+	for shard := range shards {
+		if err := l.js.DeleteStream(ctx, l.stream(shard)); err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {
+			return fmt.Errorf("deleting stream %s: %w", l.stream(shard), err)
+		}
+	}
+	return l.Create(ctx, shards, replicas, epoch)
+}
+
 func (l *Log) config(shard, shards, replicas int, epoch uint64, id string) jetstream.StreamConfig {
 	n := strconv.Itoa(shard)
 	return jetstream.StreamConfig{

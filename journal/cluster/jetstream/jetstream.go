@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -36,6 +37,12 @@ type Log struct {
 	opts Options
 	nc   *nats.Conn
 	js   jetstream.JetStream
+
+	mu      sync.Mutex
+	looking bool   // for a better server
+	prefer  string // the one to connect to next
+	closed  bool
+	looks   sync.WaitGroup
 }
 
 var _ port.Log = (*Log)(nil)
@@ -45,21 +52,23 @@ func Connect(opts Options) (*Log, error) {
 	if err := checkName(opts.Cluster); err != nil {
 		return nil, err
 	}
+	l := &Log{opts: opts}
 	settings := append([]nats.Option{
 		nats.Name("parley"), nats.MaxReconnects(-1), nats.ReconnectWait(100 * time.Millisecond),
 		nats.ReconnectBufSize(-1), // what cannot be sent now is not sent later
-		nats.PingInterval(time.Second), nats.MaxPingsOutstanding(2),
+		nats.PingInterval(time.Second), nats.MaxPingsOutstanding(2), nats.ReconnectToServer(l.choose),
 	}, opts.NATS...)
 	nc, err := nats.Connect(opts.URL, settings...)
 	if err != nil {
-		return nil, fmt.Errorf("connecting to NATS at %s: %w", opts.URL, err)
+		return nil, fmt.Errorf("connecting to NATS: %w", err) // the URL may have a password
 	}
 	js, err := jetstream.New(nc)
 	if err != nil {
 		nc.Close()
 		return nil, err
 	}
-	return &Log{opts: opts, nc: nc, js: js}, nil
+	l.nc, l.js = nc, js
+	return l, nil
 }
 
 func checkName(name string) error {
@@ -89,6 +98,8 @@ func (l *Log) Append(ctx context.Context, shard int, after uint64, data []byte) 
 	switch {
 	case errors.As(err, &api) && api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence:
 		return fmt.Errorf("%w: %w", port.ErrRefused, err)
+	case errors.Is(err, nats.ErrMaxPayload):
+		return fmt.Errorf("%w: %w", port.ErrTooLarge, err)
 	case err != nil:
 		return err
 	case ack.Sequence != after+1 || ack.Duplicate:
@@ -154,8 +165,15 @@ func (l *Log) hear(of string, each nats.MsgHandler) (stop func(), err error) {
 // MaxBytes implements port.Log.
 func (l *Log) MaxBytes() int { return int(l.nc.MaxPayload()) - headerRoom }
 
-// Elsewhere implements port.Log.
-func (l *Log) Elsewhere() { _ = l.nc.ForceReconnect() }
+// Server is the name of the server that the connection is to; "" when it is to
+// none.
+func (l *Log) Server() string { return l.nc.ConnectedServerName() }
 
 // Close implements port.Log.
-func (l *Log) Close() { l.nc.Close() }
+func (l *Log) Close() {
+	l.mu.Lock()
+	l.closed = true
+	l.mu.Unlock()
+	l.nc.Close()
+	l.looks.Wait()
+}

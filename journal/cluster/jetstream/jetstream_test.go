@@ -1,11 +1,19 @@
 package jetstream_test
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -13,7 +21,6 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	api "github.com/nats-io/nats.go/jetstream"
-
 	"github.com/parley-hub/parley/journal/cluster/jetstream"
 	"github.com/parley-hub/parley/journal/cluster/port"
 )
@@ -103,6 +110,79 @@ func TestCheck(t *testing.T) {
 		warnings, err := log.Check(t.Context(), jetstream.Requirements{Replicas: 1, AssumeSync: true})
 		if err != nil || len(warnings) != 1 || !strings.Contains(warnings[0], "cluster.assume_sync") {
 			t.Errorf("assumed: %v, %v", warnings, err)
+		}
+	}
+}
+
+// TestClocksApart: a server whose clock is another is told of, and not refused.
+func TestClocksApart(t *testing.T) {
+	t.Parallel()
+	s := alone(t, "always")
+	log := connect(t, s)
+	pages := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: s.MonitorAddr().String()})
+	for _, c := range []struct {
+		by   time.Duration
+		want string // "": nothing is told
+	}{{0, ""}, {-3 * time.Second, "clock"}, {time.Minute, "clock"}} {
+		shifted := *pages
+		shifted.ModifyResponse = func(r *http.Response) error {
+			var page map[string]any
+			if err := json.NewDecoder(r.Body).Decode(&page); err != nil {
+				return err
+			}
+			if now, ok := page["now"].(string); ok {
+				at, err := time.Parse(time.RFC3339Nano, now)
+				if err != nil {
+					return err
+				}
+				page["now"] = at.Add(c.by)
+			}
+			text, err := json.Marshal(page)
+			r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(text)), int64(len(text))
+			r.Header.Set("Content-Length", strconv.Itoa(len(text)))
+			return err
+		}
+		page := httptest.NewServer(&shifted)
+		warnings, err := log.Check(t.Context(), jetstream.Requirements{Replicas: 1, Monitor: []string{page.URL}})
+		page.Close()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c.want == "" && len(warnings) > 0 || c.want != "" && (len(warnings) != 1 || !strings.Contains(warnings[0], c.want) || !strings.Contains(warnings[0], s.Name())) {
+			t.Errorf("%v apart: %v", c.by, warnings)
+		}
+	}
+}
+
+// TestReplace: streams are made anew, also those that are not there, in a later
+// epoch and with nothing in them.
+func TestReplace(t *testing.T) {
+	t.Parallel()
+	log := connect(t, alone(t, "always"))
+	ctx := t.Context()
+	if err := log.Create(ctx, 1, 1, 1); err != nil { // of shards that are two later
+		t.Fatal(err)
+	}
+	before, err := log.State(ctx, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := log.Append(ctx, 0, 0, []byte("gone")); err != nil {
+		t.Fatal(err)
+	}
+	if err := log.Replace(ctx, 2, 1, 5); err != nil {
+		t.Fatal(err)
+	}
+	for shard := range 2 {
+		state, err := log.State(ctx, shard)
+		if err != nil || state.Epoch != 5 || state.Shards != 2 || state.Last != 0 || state.ID == before.ID {
+			t.Errorf("shard %d: %+v, %v", shard, state, err)
+		}
+		if messages, err := log.Read(ctx, shard, 1); err != nil || len(messages) != 0 {
+			t.Errorf("shard %d has %v, %v", shard, messages, err)
+		}
+		if err := log.Append(ctx, shard, 0, []byte("new")); err != nil {
+			t.Errorf("shard %d: %v", shard, err)
 		}
 	}
 }

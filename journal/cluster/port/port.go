@@ -32,8 +32,9 @@ type Log interface {
 	Beat(data []byte) error
 	Beats(hear func([]byte)) (stop func(), err error)
 
-	// Elsewhere asks for another server: this one seems cut off.
-	Elsewhere()
+	// Elsewhere says that nothing came of what was asked about a shard for a
+	// while: the server may be cut off from the others. It does not wait.
+	Elsewhere(shard int)
 	Close()
 }
 
@@ -55,6 +56,9 @@ type State struct {
 // expected. It proves nothing: a leader without quorum says so of its own
 // proposal.
 var ErrRefused = errors.New("refused, another last sequence was expected")
+
+// ErrTooLarge is returned when a message is larger than what the log takes now.
+var ErrTooLarge = errors.New("the message is larger than what the log takes")
 
 // ErrNoLog is returned when there is no log for the shard.
 var ErrNoLog = errors.New("there is no log for the shard")

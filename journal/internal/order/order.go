@@ -177,9 +177,10 @@ func (b *Book) checkValues(writes []journal.ValueWrite) error {
 }
 
 func (b *Book) accept(batch *journal.Batch, plan *Plan, fate *journal.Fate) {
-	appended := make([]journal.Appended, len(batch.Appends))
+	var few [4]journal.Appended
+	appended := few[:0]
 	for i, head := range plan.Heads {
-		appended[i] = journal.Appended{Incarnation: head.ID.Incarnation(), First: plan.First(i), Last: head.Seq}
+		appended = append(appended, journal.Appended{Incarnation: head.ID.Incarnation(), First: plan.First(i), Last: head.Seq})
 	}
 	b.ordered = plan.Offset
 	at := journal.ShardPosition{Epoch: b.epoch, Offset: plan.Offset}

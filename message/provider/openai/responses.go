@@ -1,6 +1,8 @@
 package openai
 
 import (
+	"cmp"
+
 	"github.com/parley-hub/parley/message"
 	"github.com/parley-hub/parley/message/provider"
 	"github.com/parley-hub/parley/message/provider/internal/plan"
@@ -96,9 +98,7 @@ func (w *itemWriter) part(index int, b plan.Block, media bool) *value.Map {
 			part.Set("image_url", b.Media.Link())
 		}
 		detail := b.Media.Detail
-		if detail == "" {
-			detail = defaultDetail
-		}
+		detail = cmp.Or(detail, defaultDetail)
 		return part.Set("detail", detail)
 	case plan.Audio:
 		if b.Media.Data == "" {

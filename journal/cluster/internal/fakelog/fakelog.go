@@ -9,6 +9,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/parley-hub/parley/journal/cluster/port"
 )
@@ -28,6 +29,7 @@ type stream struct {
 	first  uint64
 	slots  [][]byte
 	hidden map[uint64]bool
+	gone   bool
 	tails  map[int]func(port.Message)
 }
 
@@ -80,6 +82,13 @@ func (l *Logs) Purge(shard int, first uint64) {
 	l.shards[shard].first = first
 }
 
+// Remove removes the log, or brings it back.
+func (l *Logs) Remove(shard int, gone bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.shards[shard].gone = gone
+}
+
 // Replace makes the log anew under the same name, with the same messages.
 func (l *Logs) Replace(shard int) {
 	l.mu.Lock()
@@ -115,7 +124,7 @@ const (
 // Client is one connection. Its hooks are set before it is used.
 type Client struct {
 	*Logs
-	Most     int                                                // bytes of a message; 0: 1 MiB
+	Most     atomic.Int64                                       // bytes of a message; 0: 1 MiB
 	OnAppend func(shard int, after uint64, data []byte) Verdict // nil: Store
 	OnRead   func(ctx context.Context) error                    // nil: none
 	Deaf     bool                                               // nothing is pushed
@@ -133,6 +142,9 @@ func (c *Client) Append(ctx context.Context, shard int, after uint64, data []byt
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
+	if len(data) > c.MaxBytes() {
+		return port.ErrTooLarge
+	}
 	verdict := Store
 	if c.OnAppend != nil {
 		verdict = c.OnAppend(shard, after, data)
@@ -144,8 +156,11 @@ func (c *Client) Append(ctx context.Context, shard int, after uint64, data []byt
 		return errLost
 	}
 	c.mu.Lock()
-	fits := uint64(len(c.shards[shard].slots)) == after
+	fits, gone := uint64(len(c.shards[shard].slots)) == after, c.shards[shard].gone
 	c.mu.Unlock()
+	if gone {
+		return errLost
+	}
 	if !fits {
 		return port.ErrRefused
 	}
@@ -169,6 +184,9 @@ func (c *Client) Read(ctx context.Context, shard int, from uint64) (got []port.M
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	s := c.shards[shard]
+	if s.gone {
+		return nil, errLost
+	}
 	for seq := max(from, s.first); seq <= uint64(len(s.slots)) && len(got) < 16; seq++ {
 		if !s.hidden[seq] {
 			got = append(got, port.Message{Seq: seq, Data: slices.Clone(s.slots[seq-1])})
@@ -198,15 +216,18 @@ func (c *Client) State(_ context.Context, shard int) (port.State, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	s := c.shards[shard]
+	if s.gone {
+		return port.State{}, port.ErrNoLog
+	}
 	return port.State{ID: s.id, Epoch: c.Epoch, Shards: len(c.shards), First: s.first, Last: uint64(len(s.slots))}, nil
 }
 
 // MaxBytes implements port.Log.
 func (c *Client) MaxBytes() int {
-	if c.Most == 0 {
-		return 1 << 20
+	if most := c.Most.Load(); most > 0 {
+		return int(most)
 	}
-	return c.Most
+	return 1 << 20
 }
 
 // Beat implements port.Log.
@@ -235,7 +256,7 @@ func (c *Client) Beats(hear func([]byte)) (stop func(), err error) {
 }
 
 // Elsewhere implements port.Log.
-func (c *Client) Elsewhere() {}
+func (c *Client) Elsewhere(int) {}
 
 // Close implements port.Log.
 func (c *Client) Close() {}

@@ -75,6 +75,10 @@ func (g *GroupBody) Encode() []byte {
 	return append(b, g.Batch...)
 }
 
+// leastBatch is what a batch takes of a group that has hints, at least: its hint's
+// length, and its entry.
+const leastBatch = 4
+
 // DecodeGroup reads a group's body; what it returns is part of b.
 func DecodeGroup(b []byte) (g GroupBody, err error) {
 	if len(b) > MaxGroup {
@@ -90,7 +94,7 @@ func DecodeGroup(b []byte) (g GroupBody, err error) {
 	hints := b[0] == 1
 	b = b[1:]
 	if hints {
-		if g.Count > uint64(len(b)) { // each takes a byte at least
+		if g.Count > uint64(len(b))/leastBatch {
 			return g, errBody
 		}
 		g.Hints = make([][]byte, 0, g.Count)
@@ -145,8 +149,12 @@ func (p *Parts) Reset() { *p = Parts{} }
 // Empty reports whether nothing was gathered.
 func (p *Parts) Empty() bool { return p.have == 0 }
 
-// Add adds a part. It returns the group's body with the last one.
+// Add adds a part. It returns the group's body with the last one. A first part
+// begins anew: who wrote those before it had to cut the group again.
 func (p *Parts) Add(part PartBody) ([]byte, error) {
+	if part.Index == 1 {
+		p.Reset()
+	}
 	switch {
 	case part.Index != p.have+1, p.have > 0 && part.Of != p.of:
 		return nil, fmt.Errorf("part %d of %d follows part %d of %d", part.Index, part.Of, p.have, p.of)

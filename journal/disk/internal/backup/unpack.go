@@ -61,6 +61,9 @@ func Unpack(fs vfs.FS, r io.Reader, dir string, progress Progress) error {
 	if err != nil {
 		return fmt.Errorf("backup: %w", err)
 	}
+	if _, err := archive.Next(); !errors.Is(err, io.EOF) { // another archive may follow
+		return errors.New("backup: the stream does not end with its list of checksums")
+	}
 	if string(want) != sums.String() {
 		return errors.New("backup: the stream is damaged: checksums do not match")
 	}

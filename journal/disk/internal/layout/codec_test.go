@@ -73,7 +73,7 @@ func TestWhatIsStoredIsChecked(t *testing.T) {
 	}
 	draft := NewDraft(&record)
 	stored := make([]byte, draft.Size())
-	draft.Put(stored, 7, 3, 11)
+	draft.Put(stored, RecordKey(nil, 7, 3), 11)
 	var entries EntryList
 	entries.AddEntry(&Entry{
 		Kind: EntryBatch, Writes: []Written{{7, 1, 2}}, Partition: log.Of(), Values: []string{"v"},
@@ -169,7 +169,7 @@ func TestRecordsComeBack(t *testing.T) {
 		id, seq, offset := order.ID(rapid.Uint64().Draw(t, "id")), rapid.Uint64().Draw(t, "seq"), rapid.Uint64().Draw(t, "offset")
 		d := NewDraft(&r)
 		value := make([]byte, d.Size())
-		d.Put(value, id, seq, offset)
+		d.Put(value, RecordKey(nil, id, seq), offset)
 		s, err := DecodeRecord(value, id, seq)
 		if err != nil || !bytes.Equal(s.Data, r.Data) || s.Offset != offset {
 			t.Fatalf("%+v, %v", s, err)

@@ -8,6 +8,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/parley-hub/parley/journal"
+	"github.com/parley-hub/parley/journal/internal/order"
 )
 
 // GroupContents is what a group of another process touches.
@@ -17,14 +18,16 @@ type GroupContents struct {
 	Removals bool                    // it begins or ends removals
 }
 
-const batchHeader = 12 // sequence number and count
+// BatchHeader is the length of what a batch of Pebble's begins with: its sequence
+// number and the count of its operations.
+const BatchHeader = 12
 
 // CheckGroup looks through a batch of Pebble's that came from elsewhere before it
 // is given to Pebble, which trusts its batches: every operation must be one that
 // an engine writes, of a partition that belongs here, and the entries must be
 // those of count batches from offset first on.
 func CheckGroup(repr []byte, first, count uint64, mine func(journal.PartitionName) bool) (found GroupContents, err error) {
-	if len(repr) < batchHeader {
+	if len(repr) < BatchHeader {
 		return found, fmt.Errorf("%d bytes are no batch", len(repr))
 	}
 	if !bytes.Equal(repr[:8], make([]byte, 8)) {
@@ -39,7 +42,7 @@ func CheckGroup(repr []byte, first, count uint64, mine func(journal.PartitionNam
 		}
 	}
 	g.count = count
-	for rest := repr[batchHeader:]; len(rest) > 0; ops++ {
+	for rest := repr[BatchHeader:]; len(rest) > 0; ops++ {
 		kind := pebble.InternalKeyKind(rest[0])
 		rest = rest[1:]
 		var key, value []byte
@@ -91,46 +94,94 @@ func (g *groupCheck) operation(kind pebble.InternalKeyKind, key, value []byte) e
 		if key[0] == KindCommit || key[0] == KindRecord || bytes.Equal(key, KeyLast) {
 			return fmt.Errorf("it is not to be deleted")
 		}
-		return g.key(key, nil)
+		return g.key(key)
 	case pebble.InternalKeyKindRangeDelete:
 		return g.deleteRange(key, value)
 	}
 	return fmt.Errorf("its kind is %d", kind)
 }
 
+// set checks a key and what is stored under it. A group without batches is
+// upkeep, which sets nothing but lazy values.
 func (g *groupCheck) set(key, value []byte) error {
+	if g.count == 0 && key[0] != KindLazy {
+		return fmt.Errorf("a group without batches sets it")
+	}
 	switch key[0] {
 	case KindCommit:
 		return g.commit(key, value)
-	case KindName:
-		log, err := DecodeName(key, value)
-		if err != nil {
-			return err
-		}
-		return g.partition(log.Of())
+	case KindRecord:
+		return g.record(key, value)
 	case KindMeta:
 		if bytes.Equal(key, KeyLast) {
 			n, err := DecodeNumber(key, value)
-			if err == nil && (n != g.last || g.count == 0) {
+			if err == nil && n != g.last {
 				err = fmt.Errorf("it says %d, the group ends at %d", n, g.last)
 			}
 			g.place = true
 			return err
 		}
 	}
-	return g.key(key, value)
+	if err := g.key(key); err != nil {
+		return err
+	}
+	return g.value(key, value)
+}
+
+// value checks what is stored under a key that may be set.
+func (g *groupCheck) value(key, value []byte) error {
+	switch key[0] {
+	case KindName:
+		log, err := DecodeName(key, value)
+		return g.belongs(log, err)
+	case KindRemoval:
+		r, err := DecodeRemoval(key, value)
+		return g.belongs(r.Log, err)
+	case KindClaim:
+		h, err := DecodeClaim(key, value)
+		if err != nil {
+			return err
+		}
+		return g.belongs(h.Log, nil)
+	case KindHead:
+		h, err := DecodeHead(key, value)
+		if err == nil && h.Offset > g.last {
+			err = fmt.Errorf("it is of offset %d, the group ends at %d", h.Offset, g.last)
+		}
+		return err
+	case KindIndex:
+		_, err := Checked(key, value)
+		return err
+	case KindValue, KindLazy:
+		value, err := Checked(key, value)
+		if _, size := binary.Uvarint(value); err == nil && size <= 0 {
+			err = ErrForm
+		}
+		return err
+	}
+	return nil
+}
+
+// record checks a record: it is of a batch of this group.
+func (g *groupCheck) record(key, value []byte) error {
+	if err := length(key, RecordKeyLen, RecordKeyLen); err != nil {
+		return err
+	}
+	r, err := DecodeRecord(value, order.ID(binary.BigEndian.Uint64(key[1:])), SeqOf(key))
+	if err == nil && (r.Offset > g.last || r.Offset <= g.last-g.count) {
+		err = fmt.Errorf("it is of offset %d, the group has %d to %d", r.Offset, g.last-g.count+1, g.last)
+	}
+	return err
 }
 
 // key checks a key that is set or deleted.
-func (g *groupCheck) key(key, _ []byte) error {
+func (g *groupCheck) key(key []byte) error {
 	switch key[0] {
 	case KindRemoval:
 		g.found.Removals = true
 		return length(key, 9, 9)
 	case KindName:
 		return length(key, 9, 9)
-	case KindRecord:
-		return length(key, RecordKeyLen, RecordKeyLen)
 	case KindClaim:
 		return length(key, 2, 1+journal.MaxKey)
 	case KindExpiry:
@@ -168,21 +219,32 @@ func (g *groupCheck) commit(key, value []byte) error {
 	seen := uint64(0)
 	for offset, decode := range DecodeEntries(key, value) {
 		entry, err := decode()
+		if err == nil {
+			err = g.entry(&entry)
+		}
 		if err != nil {
 			return err
 		}
 		if offset != 0 {
 			seen++
 		}
-		switch entry.Kind {
-		case EntryDropLog:
-			g.found.Logs = append(g.found.Logs, entry.Log)
-		case EntryDropPartition:
-			g.found.Dropped = append(g.found.Dropped, entry.Partition)
-		}
 	}
 	if seen != g.count {
 		return fmt.Errorf("it has %d entries, the group has %d", seen, g.count)
+	}
+	return nil
+}
+
+func (g *groupCheck) entry(e *Entry) error {
+	switch {
+	case e.Kind == EntryDropLog:
+		g.found.Logs = append(g.found.Logs, e.Log)
+		return g.partition(e.Log.Of())
+	case e.Kind == EntryDropPartition:
+		g.found.Dropped = append(g.found.Dropped, e.Partition)
+		return g.partition(e.Partition)
+	case len(e.Values) > 0:
+		return g.partition(e.Partition)
 	}
 	return nil
 }
@@ -192,7 +254,7 @@ func (g *groupCheck) commit(key, value []byte) error {
 func (g *groupCheck) deleteRange(from, to []byte) error {
 	switch from[0] {
 	case KindRecord:
-		if len(from) == RecordKeyLen && len(to) == RecordKeyLen && bytes.Equal(from[:9], to[:9]) {
+		if len(from) == RecordKeyLen && len(to) == RecordKeyLen && bytes.Equal(from[:9], to[:9]) && SeqOf(from) < SeqOf(to) {
 			return nil
 		}
 	case KindValue, KindLazy:
@@ -202,6 +264,13 @@ func (g *groupCheck) deleteRange(from, to []byte) error {
 		}
 	}
 	return fmt.Errorf("the range to %.40q is not to be deleted", to)
+}
+
+func (g *groupCheck) belongs(log journal.LogName, err error) error {
+	if err != nil {
+		return err
+	}
+	return g.partition(log.Of())
 }
 
 func (g *groupCheck) partition(p journal.PartitionName) error {

@@ -3,6 +3,7 @@ package layout
 import (
 	"encoding/binary"
 	"hash/crc32"
+	"math/bits"
 
 	"github.com/parley-hub/parley/journal"
 	"github.com/parley-hub/parley/journal/internal/order"
@@ -31,8 +32,9 @@ func NewDraft(r *journal.Record) Draft {
 	if len(r.Put)+len(r.Remove)+len(r.Take)+len(r.Release) == 0 {
 		d.head = plainHead
 	} else {
-		effects := appendEffects(nil, r)
-		d.head = append(binary.AppendUvarint([]byte{recordForm | recordEffects}, uint64(len(effects))), effects...)
+		size := effectsSize(r)
+		d.head = append(make([]byte, 0, 1+binary.MaxVarintLen64+size), recordForm|recordEffects)
+		d.head = appendEffects(binary.AppendUvarint(d.head, uint64(size)), r)
 	}
 	d.sum = crc32.Update(crc32.Update(0, Castagnoli, d.head), Castagnoli, d.data)
 	return d
@@ -42,12 +44,14 @@ var plainHead = []byte{recordForm}
 
 func (d *Draft) Size() int { return len(d.head) + len(d.data) + recordTail }
 
-// Put writes the record's value; b has exactly its size.
-func (d *Draft) Put(b []byte, id order.ID, seq, offset uint64) {
+// Put writes the record's value behind its key; b has exactly its size. The place
+// is summed where key and value have it, because a copy would be an allocation.
+func (d *Draft) Put(b, key []byte, offset uint64) {
 	n := copy(b, d.head)
 	n += copy(b[n:], d.data)
 	binary.BigEndian.PutUint64(b[n:], offset)
-	binary.BigEndian.PutUint32(b[n+8:], placeSum(d.sum, id, seq, offset))
+	sum := crc32.Update(d.sum, Castagnoli, key[1:RecordKeyLen])
+	binary.BigEndian.PutUint32(b[n+8:], crc32.Update(sum, Castagnoli, b[n:n+8]))
 }
 
 func placeSum(sum uint32, id order.ID, seq, offset uint64) uint32 {
@@ -91,6 +95,27 @@ func DecodeRecord(value []byte, id order.ID, seq uint64) (Stored, error) {
 	}
 	return s, nil
 }
+
+// effectsSize is how many bytes appendEffects writes.
+func effectsSize(r *journal.Record) int {
+	n := sizeOf(len(r.Put)) + sizeOf(len(r.Remove)) + sizeOf(len(r.Take)) + sizeOf(len(r.Release))
+	for i := range r.Put {
+		n += sizeOf(len(r.Put[i].Key)) + len(r.Put[i].Key) + sizeOf(len(r.Put[i].Value)) + len(r.Put[i].Value)
+	}
+	for _, key := range r.Remove {
+		n += sizeOf(len(key)) + len(key)
+	}
+	for i := range r.Take {
+		n += sizeOf(len(r.Take[i].Name)) + len(r.Take[i].Name) + sizeOf(Milliseconds(r.Take[i].Expires))
+	}
+	for _, name := range r.Release {
+		n += sizeOf(len(name)) + len(name)
+	}
+	return n
+}
+
+// sizeOf is how many bytes a number takes as a varint.
+func sizeOf[N int | int64](n N) int { return (bits.Len64(uint64(n)|1) + 6) / 7 }
 
 func appendEffects(b []byte, r *journal.Record) []byte {
 	b = binary.AppendUvarint(b, uint64(len(r.Put)))

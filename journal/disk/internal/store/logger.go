@@ -15,8 +15,8 @@ type Logger struct {
 	Fatal func(error)
 }
 
-// chatter is the level of what Pebble tells of its files: an operator who looks
-// for a hub's connections and refusals does not look for these.
+// chatter is the log level of Pebble's messages about its files. It is below debug,
+// because an operator who debugs connections and refusals does not want these.
 const chatter = slog.LevelDebug - 4
 
 func (l Logger) Infof(format string, args ...any) {

@@ -32,11 +32,11 @@ func (o Ordered) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error) 
 	return f, err
 }
 
-// Guard keeps errors of the write-ahead log from places where Pebble would
-// end the process without a word to anyone: in the middle of handing over a
-// batch it panics, with a mutex in a state that makes the panic fatal. There an
-// error is reported, which fails the engine, and never returned. While the store
-// is being opened, the file system of an OpenGuard stands under it and keeps all errors.
+// Guard keeps errors of the write-ahead log from places where Pebble would end the
+// process without reporting them: in the middle of handing over a batch it panics,
+// with a mutex in a state that makes the panic fatal. There an error is reported,
+// which fails the engine, and never returned. While the store is being opened, the
+// file system of an OpenGuard stands under it and keeps all errors.
 type Guard struct {
 	Ordered
 	store  string // files elsewhere are none of its business

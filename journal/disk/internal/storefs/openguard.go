@@ -104,8 +104,8 @@ func (g *OpenGuard) run(what, name string, op func() error) error {
 	return err
 }
 
-// guardedFS is the file system of such work. What Pebble reads, and what it removes
-// after it is of no use, may fail without harm.
+// guardedFS is the file system of such work. Reads, and removals of files that are no
+// longer used, may fail without harm.
 type guardedFS struct {
 	vfs.FS
 	guard *OpenGuard

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"encoding/base64"
 	"net/url"
 	"path"
@@ -185,9 +186,7 @@ func media(m *value.Map) Media {
 		if mime, data, ok := ParseDataURI(*text); ok {
 			*text = ""
 			found.Data = data
-			if found.MIME == "" {
-				found.MIME = mime
-			}
+			found.MIME = cmp.Or(found.MIME, mime)
 		}
 	}
 	return found

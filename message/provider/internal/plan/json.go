@@ -56,8 +56,8 @@ func Rest(m *value.Map, known ...string) *value.Map {
 	return rest
 }
 
-// Merge puts what a provider once said beyond the rest back into a block;
-// what is there already stays.
+// Merge puts a provider's further fields back into a block, without replacing fields
+// that it has.
 func Merge(m, extra *value.Map) *value.Map {
 	for key, v := range extra.All() {
 		if !m.Has(key) {

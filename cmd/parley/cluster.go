@@ -1,0 +1,291 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/parley-hub/parley/hub"
+	"github.com/parley-hub/parley/journal/cluster"
+	"github.com/parley-hub/parley/journal/disk"
+	"github.com/parley-hub/parley/journal/disk/repair"
+	"github.com/parley-hub/parley/server/access"
+	"github.com/parley-hub/parley/server/config"
+)
+
+func (a *app) cluster() *cobra.Command {
+	c := group("cluster", "Make and look after a cluster: several nodes, of which one serves",
+		a.clusterInit(), a.clusterStatus(), a.clusterMove(), a.clusterReseed(), a.clusterDev())
+	c.Long = `Make and look after a cluster: several nodes, of which one serves and the others
+stand by. The nodes share a log on NATS servers; docs/cluster.md tells how to set
+one up. All these commands but dev ask the NATS servers, so they need the
+settings of a node: --cluster, and cluster.* of the configuration file.`
+	return c
+}
+
+// addCluster gives a command the flags that find a cluster, and --data if it uses
+// the folder of a node.
+func addCluster(c *cobra.Command, data bool) *settingsFlags {
+	return addSettings(c, func(key config.Key) bool { return key.Name == "cluster.url" || data && key.Name == "data.dir" })
+}
+
+// clusterSettings are the settings of a command that was told which cluster.
+func (a *app) clusterSettings(flags *settingsFlags) (*config.Settings, error) {
+	settings, err := flags.load(a.environ)
+	if err == nil && len(settings.Cluster.URL) == 0 {
+		err = usageError("name the cluster's NATS servers: --cluster nats://a:4222,b:4222,c:4222")
+	}
+	return settings, err
+}
+
+func (a *app) clusterInit() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "init --cluster URL",
+		Short: "Make a cluster on NATS servers, once",
+		Long: `Make a cluster on NATS servers, once: the streams that its nodes share. It refuses
+servers that could lose what they acknowledged, and says which setting is wrong.
+
+With --operator-key the first access key is made and printed: nodes that listen
+beyond loopback need one. With --from, the cluster begins with a backup, of a cluster
+or of a hub that was alone, whose copies are made in --data; start the first node
+there.`,
+		Example: `  parley cluster init --cluster nats://a:4222,b:4222,c:4222 --operator-key
+  parley cluster init --cluster nats://a:4222 --from ./backup-monday --data ./n1`,
+		Args: cobra.NoArgs,
+	}
+	flags := addCluster(c, true)
+	shards := c.Flags().Int("shards", 0, "streams to make (default cluster.shards)")
+	replicas := c.Flags().Int("replicas", 0, "copies of each stream (default cluster.replicas)")
+	key := c.Flags().Bool("operator-key", false, "make the first access key, of an operator, and print its token")
+	from := c.Flags().String("from", "", "`FOLDER` with a backup that the cluster begins with")
+	c.MarkFlagsMutuallyExclusive("operator-key", "from")
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		settings, err := a.clusterSettings(flags)
+		if err != nil {
+			return err
+		}
+		cfg := settings.Config
+		cfg.Cluster.Shards, cfg.Cluster.Replicas = cmp.Or(*shards, cfg.Cluster.Shards), cmp.Or(*replicas, cfg.Cluster.Replicas)
+		made, err := a.makeCluster(c.Context(), cfg, *from, *key)
+		if err != nil {
+			return err
+		}
+		return a.print(made, func(w io.Writer) error {
+			for _, warning := range made.Warnings {
+				fmt.Fprintln(w, "warning:", warning)
+			}
+			fmt.Fprintf(w, "cluster %s: %d shards with %d replicas, epoch %d\n", made.Cluster, made.Shards, made.Replicas, made.Epoch)
+			if made.Token != "" {
+				fmt.Fprintf(w, "operator key, shown once: %s\n", made.Token)
+			}
+			where := ""
+			if *from != "" {
+				where = " --data " + shellWord(cfg.Data.Dir)
+			}
+			_, err := fmt.Fprintf(w, "start each node with parley serve --cluster %s --node-name NAME%s\n", shownServers(cfg.Cluster), where)
+			return err
+		})
+	}
+	return c
+}
+
+// madeCluster is what init has made.
+type madeCluster struct {
+	Cluster  string   `json:"cluster"`
+	Shards   int      `json:"shards"`
+	Replicas int      `json:"replicas"`
+	Epoch    uint64   `json:"epoch"`
+	Token    string   `json:"token,omitempty"` // of the first operator key
+	Warnings []string `json:"warnings,omitempty"`
+}
+
+// makeCluster makes the streams, and what they begin with.
+func (a *app) makeCluster(ctx context.Context, cfg config.Config, from string, key bool) (*madeCluster, error) {
+	log, err := connectCluster(cfg.Cluster)
+	if err != nil {
+		return nil, err
+	}
+	defer log.Close()
+	made := &madeCluster{Cluster: cfg.Cluster.Name, Shards: cfg.Cluster.Shards, Replicas: cfg.Cluster.Replicas, Epoch: 1}
+	if made.Warnings, err = checkCluster(ctx, cfg.Cluster, log); err != nil {
+		return nil, err
+	}
+	if from != "" {
+		if made.Shards, made.Epoch, err = a.copyOfBackup(cfg, from); err != nil {
+			return nil, err
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, clusterTimeout)
+	defer cancel()
+	if err := log.Create(ctx, made.Shards, made.Replicas, made.Epoch); err != nil {
+		return nil, err
+	}
+	if key {
+		made.Token, err = a.firstKey(ctx, cfg)
+	}
+	return made, err
+}
+
+// copyOfBackup makes the copies of a node from the backup of a cluster, or of a hub
+// that was alone, which is one shard.
+func (a *app) copyOfBackup(cfg config.Config, from string) (shards int, epoch uint64, err error) {
+	to := func(n int) string { return cluster.Folder(disk.Options{}, cfg.Data.Dir, n) }
+	if _, err := os.Lstat(to(0)); err == nil {
+		return 0, 0, fmt.Errorf("%s has copies of a cluster already; name another folder with --data", cfg.Data.Dir)
+	}
+	if shards, err = cluster.BackupShards(disk.Options{}, from); err != nil {
+		return 0, 0, err
+	}
+	folders := []string{from}
+	if shards > 0 {
+		folders = nil
+		for n := range shards {
+			folders = append(folders, cluster.Folder(disk.Options{}, from, n))
+		}
+	}
+	if err := os.MkdirAll(cfg.Data.Dir, 0o700); err != nil {
+		return 0, 0, err
+	}
+	tell, end := a.progress()
+	defer end()
+	for n, folder := range folders {
+		if err := repair.Restore(folder, to(n), disk.Options{}, tell); err != nil {
+			return 0, 0, err
+		}
+	}
+	epoch, err = cluster.NewEpoch(disk.Options{}, cfg.Data.Dir, len(folders), 0)
+	return len(folders), epoch, err
+}
+
+// firstKey makes an operator's key, as a node that serves for a moment.
+func (a *app) firstKey(ctx context.Context, cfg config.Config) (token string, err error) {
+	dir, err := os.MkdirTemp("", "parley-init-")
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	log, err := connectCluster(cfg.Cluster)
+	if err != nil {
+		return "", err
+	}
+	quiet := slog.New(slog.DiscardHandler) // what goes wrong is returned
+	engine, err := cluster.Open(cluster.Options{Dir: dir, Node: "parley-cluster-init", Log: log, Shards: cfg.Cluster.Shards, Manual: true})
+	if err != nil {
+		log.Close()
+		return "", err
+	}
+	defer func() { err = errors.Join(err, engine.Close()) }()
+	if err := engine.Acquire(ctx); err != nil {
+		return "", err
+	}
+	cfg = allSettings.Default()
+	keys := access.NewKeys()
+	opts := hubOptions(cfg, keys, quiet)
+	if opts.Adapters, err = adapters(cfg); err != nil {
+		return "", err
+	}
+	h, err := hub.Open(ctx, engine, opts)
+	if err != nil {
+		return "", err
+	}
+	defer h.Close()
+	if err := keys.Load(ctx, h, dir); err != nil {
+		return "", err
+	}
+	token, _, err = keys.Add(ctx, access.Operator, "", folderCaller)
+	return token, err
+}
+
+func (a *app) clusterReseed() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "reseed --cluster URL --data DIR",
+		Short: "Make the streams anew from the copies of one node, in a new epoch",
+		Long: `Make the streams of a cluster anew from the copies in the data folder of one node,
+in a new epoch. It is for streams that contradict the copies: a log that went back,
+was deleted or damaged (/readyz says so). Stop all nodes first, and choose the one
+whose copies are most advanced: parley data check DIR tells their offsets. What
+only the streams had is lost. The other nodes take their copies from that one.`,
+		Example:     "  parley cluster reseed --cluster nats://a:4222,b:4222,c:4222 --data ./n1 --yes",
+		Args:        cobra.NoArgs,
+		Annotations: map[string]string{ends: "yes"},
+	}
+	flags := addCluster(c, true)
+	yes := c.Flags().Bool("yes", false, "delete the streams as they are now")
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		settings, err := a.clusterSettings(flags)
+		if err != nil {
+			return err
+		}
+		if !*yes {
+			return usageError("reseed deletes the streams of cluster %s as they are now; confirm with --yes", settings.Cluster.Name)
+		}
+		return a.reseed(c.Context(), settings.Config)
+	}
+	return c
+}
+
+func (a *app) reseed(ctx context.Context, cfg config.Config) error {
+	log, err := connectCluster(cfg.Cluster)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	if _, err := checkCluster(ctx, cfg.Cluster, log); err != nil {
+		return err
+	}
+	live, err := cluster.Survey(ctx, log, 2*cfg.Cluster.Suspect)
+	if err != nil {
+		return err
+	}
+	if len(live) > 0 {
+		return fmt.Errorf("node %s is running; stop all nodes before a reseed", live[0].Name)
+	}
+	shards, err := copiesIn(cfg.Data.Dir)
+	if err != nil {
+		return err
+	}
+	above := uint64(0)
+	for shard := range shards {
+		if state, err := log.State(ctx, shard); err == nil {
+			above = max(above, state.Epoch)
+		}
+	}
+	epoch, err := cluster.NewEpoch(disk.Options{}, cfg.Data.Dir, shards, above)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, clusterTimeout)
+	defer cancel()
+	if err := log.Replace(ctx, shards, cfg.Cluster.Replicas, epoch); err != nil {
+		return err
+	}
+	data := map[string]any{"cluster": cfg.Cluster.Name, "shards": shards, "epoch": epoch, "data": cfg.Data.Dir}
+	return a.print(data, func(w io.Writer) error {
+		_, err := fmt.Fprintf(w, "cluster %s: %d shards made anew, epoch %d; start the node of %s first, then the others\n", cfg.Cluster.Name, shards, epoch, cfg.Data.Dir)
+		return err
+	})
+}
+
+// copiesIn counts the copies in a node's folder.
+func copiesIn(dir string) (shards int, err error) {
+	for {
+		_, err := os.Stat(cluster.Folder(disk.Options{}, dir, shards))
+		if errors.Is(err, os.ErrNotExist) {
+			break
+		}
+		if err != nil {
+			return 0, err
+		}
+		shards++
+	}
+	if shards == 0 {
+		return 0, fmt.Errorf("%s has no copies of a cluster; name the data folder of a node with --data", dir)
+	}
+	return shards, nil
+}

@@ -1,0 +1,91 @@
+package ag2_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json"
+)
+
+// messagesAs are the texts of a channel as somebody reads it over /v1; false: it may not.
+func (d *dialects) messagesAs(name, channelID string) (shown bool, texts []string) {
+	d.t.Helper()
+	w := d.as(d.v1, name, "GET", "/v1/channels/"+channelID+"/messages", "")
+	if w.Code != http.StatusOK {
+		return false, nil
+	}
+	var page struct {
+		Messages []struct {
+			Content any `json:"content"`
+		} `json:"messages"`
+	}
+	if err := json.Unmarshal(w.Body.Bytes(), &page); err != nil {
+		d.t.Fatal(err)
+	}
+	for _, m := range page.Messages {
+		if text, _ := m.Content.(string); text != "" {
+			texts = append(texts, text)
+		}
+	}
+	return true, texts
+}
+
+// tape takes a stream until it has shown a text.
+type tape struct {
+	*httptest.ResponseRecorder
+	last string
+	end  func()
+}
+
+func (w tape) Write(b []byte) (int, error) {
+	n, err := w.ResponseRecorder.Write(b)
+	if strings.Contains(w.Body.String(), w.last) {
+		w.end()
+	}
+	return n, err
+}
+
+func (tape) SetWriteDeadline(time.Time) error { return nil }
+
+// streamAs is the stream of a channel as somebody follows it over /v1, from its beginning
+// until it shows a text; false: it may not.
+func (d *dialects) streamAs(name, channelID, query, last string) (shown bool, stream string) {
+	d.t.Helper()
+	return d.follow(d.v1, name, "/v1/channels/"+channelID+"/events"+query, "", last)
+}
+
+// eventStreamAs is streamAs over HPD.
+func (d *dialects) eventStreamAs(name, session, last string) (shown bool, stream string) {
+	d.t.Helper()
+	return d.follow(d.hpd, name, "/hpd/agents/any/sessions/"+session+"/branches/main/events/live", "0", last)
+}
+
+func (d *dialects) follow(h http.Handler, name, path, after, last string) (shown bool, stream string) {
+	d.t.Helper()
+	ctx, end := context.WithTimeout(d.t.Context(), wait)
+	defer end()
+	req := httptest.NewRequestWithContext(ctx, http.MethodGet, path, nil)
+	req.Header.Set("X-As", name)
+	req.Header.Set("Accept", "text/event-stream")
+	if after != "" {
+		req.Header.Set("Last-Event-ID", after)
+	}
+	w := tape{httptest.NewRecorder(), last, end}
+	func() {
+		defer func() {
+			r := recover()
+			if err, ok := r.(error); r != nil && (!ok || !errors.Is(err, http.ErrAbortHandler)) { // by which HPD ends a stream
+				panic(r)
+			}
+		}()
+		h.ServeHTTP(w, req)
+	}()
+	if ctx.Err() == context.DeadlineExceeded {
+		d.t.Errorf("%s as %s does not show %q: %s", path, name, last, w.Body)
+	}
+	return w.Code == http.StatusOK, w.Body.String()
+}

@@ -1,0 +1,72 @@
+// Package imported keeps where the requests of imported channels are. Such a channel has
+// ended, so that this never changes once it is read off its side log; no index holds it.
+package imported
+
+import (
+	"slices"
+	"sync"
+)
+
+// MaxRows is how many requests of one imported channel are listed, and how many of all
+// such channels are kept.
+const MaxRows = 1 << 16
+
+// Row is where a request was asked in the side log, and where it ended; 0: nowhere.
+type Row struct {
+	ID           string
+	Asked, Ended uint64
+}
+
+// Lists keeps the rows of the channels that were listed last.
+type Lists struct {
+	mu    sync.Mutex
+	known map[string][]Row
+	size  int
+}
+
+// Of returns the rows of a channel, which nobody changes; false: they are not known.
+func (l *Lists) Of(channelID string) ([]Row, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	rows, ok := l.known[channelID]
+	return rows, ok
+}
+
+// Keep keeps the rows of a channel. If there are too many, those of all others are
+// forgotten.
+func (l *Lists) Keep(channelID string, rows []Row) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	cost := len(rows) + 1 // a channel without requests takes room too
+	if l.known == nil || l.size+cost > MaxRows {
+		l.known, l.size = map[string][]Row{}, 0
+	}
+	if _, twice := l.known[channelID]; !twice {
+		l.known[channelID], l.size = rows, l.size+cost
+	}
+}
+
+// Page is the part of the rows after one and before another, most of them at most: the
+// first or the last. Empty ids are no bounds. Missing is an id that none of them has.
+func Page(rows []Row, after, before string, most int, last bool) (page []Row, more bool, missing string) {
+	from, to := 0, len(rows)
+	place := func(id string) int { return slices.IndexFunc(rows, func(r Row) bool { return r.ID == id }) }
+	if after != "" {
+		if from = place(after) + 1; from == 0 {
+			return nil, false, after
+		}
+	}
+	if before != "" {
+		if to = place(before); to < 0 {
+			return nil, false, before
+		}
+	}
+	rows = rows[from:max(from, to)]
+	switch more = len(rows) > most; {
+	case more && last:
+		rows = rows[len(rows)-most:]
+	case more:
+		rows = rows[:most]
+	}
+	return rows, more, ""
+}

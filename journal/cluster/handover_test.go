@@ -1,0 +1,162 @@
+package cluster_test
+
+import (
+	"context"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/parley-hub/parley/journal/cluster"
+	"github.com/parley-hub/parley/journal/cluster/internal/fakelog"
+	"github.com/parley-hub/parley/journal/cluster/port"
+)
+
+// TestLeadIsHandedOn: nodes agree on who leads and tell where it serves; another takes
+// over when it dies, and the one that is named when it hands over.
+func TestLeadIsHandedOn(t *testing.T) {
+	t.Parallel()
+	logs := fakelog.New(1)
+	nodes, lines := map[string]*node{}, map[string]*line{}
+	for _, name := range []string{"a", "b", "c"} {
+		lines[name] = &line{Log: logs.Connect()}
+		nodes[name] = openNode(t, name, lines[name], func(o *cluster.Options) {
+			o.Manual, o.Suspect, o.Address, o.Version = false, 300*time.Millisecond, "http://"+name, "v1"
+		})
+	}
+	some := nodes["a"]
+	leads := func(but string) (leader *node) {
+		some.until("a leader", func() bool {
+			for name, n := range nodes {
+				if mine, _, _ := n.Lead(0); mine && name != but {
+					leader = n
+				}
+			}
+			return leader != nil
+		})
+		return leader
+	}
+	first := leads("")
+	first.write("1")
+	for _, n := range nodes {
+		n.until("all know all", func() bool {
+			m, ok := n.Leader()
+			return ok && len(n.Nodes()) == 3 && m.Name == first.opts.Node && m.Address == first.opts.Address &&
+				m.Version == "v1" && !m.Since.IsZero() && slices.Equal(m.Offsets, []uint64{1})
+		})
+	}
+
+	// It is cut off from the others, which is what a death looks like.
+	lost, err := first.Led(first.ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines[first.opts.Node].cut.Store(true)
+	second := leads(first.opts.Node)
+	second.write("2")
+	lines[first.opts.Node].cut.Store(false)
+	<-lost
+	second.has("1", "2")
+
+	// It hands over to the one that was named.
+	survey, err := cluster.Survey(t.Context(), logs.Connect(), time.Second)
+	if err != nil || len(survey) != 3 {
+		t.Fatalf("a survey finds %v, %v", survey, err)
+	}
+	if err := cluster.AskMove(logs.Connect(), first.opts.Node); err != nil {
+		t.Fatal(err)
+	}
+	if to := <-second.Asked(); to != first.opts.Node {
+		t.Fatalf("asked to move to %q", to)
+	}
+	second.Hold(second.ctx, true)
+	second.HandOver(first.opts.Node)
+	if _, err := first.Led(first.ctx); err != nil {
+		t.Fatal(err)
+	}
+	second.Hold(second.ctx, false)
+
+	// It ends, and another leads.
+	first.write("3")
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	leads(first.opts.Node).has("1", "2", "3")
+}
+
+// TestTwins: two processes with one name know of each other.
+func TestTwins(t *testing.T) {
+	t.Parallel()
+	logs := fakelog.New(1)
+	one := openNode(t, "a", logs.Connect())
+	if err := one.Twin(); err != nil {
+		t.Fatal(err)
+	}
+	two := openNode(t, "a", logs.Connect())
+	one.until("the other is known", func() bool { return one.Twin() != nil && two.Twin() != nil })
+}
+
+// line is a connection that can be cut.
+type line struct {
+	port.Log
+	cut atomic.Bool
+}
+
+func (l *line) Append(ctx context.Context, shard int, after uint64, data []byte) error {
+	if l.cut.Load() {
+		return errGate
+	}
+	return l.Log.Append(ctx, shard, after, data)
+}
+
+func (l *line) Beat(data []byte) error {
+	if l.cut.Load() {
+		return errGate
+	}
+	return l.Log.Beat(data)
+}
+
+func (l *line) Tail(shard int, push func(port.Message)) (func(), error) {
+	return l.Log.Tail(shard, func(m port.Message) {
+		if !l.cut.Load() {
+			push(m)
+		}
+	})
+}
+
+func (l *line) Read(ctx context.Context, shard int, from uint64) ([]port.Message, error) {
+	if l.cut.Load() {
+		return nil, errGate
+	}
+	return l.Log.Read(ctx, shard, from)
+}
+
+// mute is not heard by other nodes.
+type mute struct{ port.Log }
+
+func (mute) Beat([]byte) error { return nil }
+
+// TestALeaderThatWritesIsNotSuspected: what it writes to the log is a sign of life,
+// though its beats are lost, and so is what a node finds there that is about to
+// replace it. When it writes no more, another one leads.
+func TestALeaderThatWritesIsNotSuspected(t *testing.T) {
+	t.Parallel()
+	const suspect = 300 * time.Millisecond
+	logs := fakelog.New(1)
+	a := openNode(t, "a", mute{logs.Connect()}).take()
+	b := openNode(t, "b", logs.Connect(), func(o *cluster.Options) { o.Manual, o.Suspect = false, suspect })
+	var last time.Time
+	for began := time.Now(); time.Since(began) < 4*suspect; last = time.Now() {
+		ticket, err := a.Append(a.ctx, text("x"))
+		if err == nil {
+			err = ticket.Wait(a.ctx)
+		}
+		if err != nil && (last.IsZero() || time.Since(last) < suspect) {
+			t.Fatalf("it was replaced %v after it wrote: %v", time.Since(last), err)
+		}
+		if err != nil {
+			return // this machine paused: it was suspected with reason
+		}
+	}
+	b.until("its turn", func() bool { mine, _, _ := b.Lead(0); return mine })
+}
