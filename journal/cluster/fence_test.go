@@ -10,7 +10,6 @@ import (
 
 	"github.com/parley-hub/parley/journal"
 	"github.com/parley-hub/parley/journal/cluster"
-	"github.com/parley-hub/parley/journal/cluster/internal/fakelog"
 	"github.com/parley-hub/parley/journal/cluster/internal/frame"
 	"github.com/parley-hub/parley/journal/cluster/port"
 )
@@ -79,274 +78,212 @@ func storedIn(t testing.TB, log port.Log, last uint64) (all [][]byte) {
 // its own proposal, which becomes durable. So does one whose answer is lost.
 func TestARefusalIsNotAnAnswer(t *testing.T) {
 	t.Parallel()
-	for _, verdict := range []fakelog.Verdict{fakelog.StoreRefused, fakelog.StoreUnheard, fakelog.Refuse, fakelog.Lose} {
-		logs := fakelog.New(1)
-		client := logs.Connect()
+	eachLog(t, func(t *testing.T, connect func() *faulty) {
+		client := connect()
 		var odd atomic.Int64 // how many messages are answered so
-		client.OnAppend = func(int, uint64, []byte) fakelog.Verdict {
+		var how atomic.Int64
+		client.onAppend = func([]byte) verdict {
 			if odd.Add(-1) >= 0 {
-				return verdict
+				return verdict(how.Load())
 			}
-			return fakelog.Store
+			return store
 		}
 		a := openNode(t, "a", client).take()
-		a.write("1")
-		odd.Store(2)
-		a.write("2", "3")
-		a.has("1", "2", "3")
-		if mine, _, _ := a.Lead(0); !mine {
-			t.Fatalf("verdict %d: the node gave the lead up", verdict)
+		var want []string
+		for _, v := range []verdict{storeRefused, storeUnheard, refuse, lose} {
+			how.Store(int64(v))
+			for i := range 3 {
+				odd.Store(int64(i)) // none, then as many as there are looks
+				want = append(want, fmt.Sprint(v, i))
+				a.write(want[len(want)-1])
+			}
+			if mine, _, _ := a.Lead(0); !mine {
+				t.Fatalf("verdict %d: the node gave the lead up", v)
+			}
 		}
-		verify(t, logs.Messages(0))
-	}
+		a.has(want...)
+		verify(t, connect().messages(t))
+	})
 }
 
 // TestServesOnlyBehindItsOwnFence: a node that does not have all that was stored
 // does not order.
 func TestServesOnlyBehindItsOwnFence(t *testing.T) {
 	t.Parallel()
-	logs := fakelog.New(1)
-	a := openNode(t, "a", logs.Connect()).take()
-	client, gate := logs.Connect(), make(chan struct{})
-	client.Deaf = true
-	client.OnRead = func(ctx context.Context) error {
-		select {
-		case <-gate:
-			return nil
-		case <-ctx.Done():
-			return ctx.Err()
+	eachLog(t, func(t *testing.T, connect func() *faulty) {
+		a := openNode(t, "a", connect()).take()
+		client, gate := connect(), make(chan struct{})
+		client.deaf, client.onRead = true, held(gate)
+		a.write("1", "2", "3")
+		b := openNode(t, "b", client)
+		took := make(chan error, 1)
+		go func() { took <- b.Acquire(b.ctx) }()
+		a.write("4", "5")
+		if mine, _, _ := b.Lead(0); mine || b.Reached(0) != 0 {
+			t.Fatal("the node leads, and has nothing")
 		}
-	}
-	a.write("1", "2", "3")
-	b := openNode(t, "b", client)
-	took := make(chan error, 1)
-	go func() { took <- b.Acquire(b.ctx) }()
-	a.write("4", "5")
-	if mine, _, _ := b.Lead(0); mine || b.Reached(0) != 0 {
-		t.Fatal("the node leads, and has nothing")
-	}
-	var notMine *journal.NotMineError
-	if _, err := b.Append(b.ctx, text("x")); !errors.As(err, &notMine) {
-		t.Fatalf("an append is answered with %v", err)
-	}
-	close(gate)
-	if err := <-took; err != nil {
-		t.Fatal(err)
-	}
-	heads, err := b.Head(b.ctx, history)
-	if err != nil || heads.Ordered.Seq != 5 || heads.Pending != nil {
-		t.Fatalf("it begins at %+v, %v", heads, err)
-	}
-	next := text("6")
-	next.Appends[0].Expect = journal.Exactly(5)
-	if ticket, err := b.Append(b.ctx, next); err != nil || ticket.Wait(b.ctx) != nil {
-		t.Fatal(err)
-	}
-	verify(t, logs.Messages(0))
-	b.has("1", "2", "3", "4", "5", "6")
+		var notMine *journal.NotMineError
+		if _, err := b.Append(b.ctx, text("x")); !errors.As(err, &notMine) {
+			t.Fatalf("an append is answered with %v", err)
+		}
+		close(gate)
+		if err := <-took; err != nil {
+			t.Fatal(err)
+		}
+		heads, err := b.Head(b.ctx, history)
+		if err != nil || heads.Ordered.Seq != 5 || heads.Pending != nil {
+			t.Fatalf("it begins at %+v, %v", heads, err)
+		}
+		next := text("6")
+		next.Appends[0].Expect = journal.Exactly(5)
+		if ticket, err := b.Append(b.ctx, next); err != nil || ticket.Wait(b.ctx) != nil {
+			t.Fatal(err)
+		}
+		verify(t, connect().messages(t))
+		b.has("1", "2", "3", "4", "5", "6")
+	})
 }
 
 // TestExpectsItsOwnSlot: a node that was not told of another's fence does not
 // write behind it, whatever the end of the log is.
 func TestExpectsItsOwnSlot(t *testing.T) {
 	t.Parallel()
-	logs := fakelog.New(1)
-	client := logs.Connect()
-	client.Deaf = true
-	a := openNode(t, "a", client, func(o *cluster.Options) { o.Poll = patience }).take()
-	a.write("1")
-	b := openNode(t, "b", logs.Connect()).take()
-	b.write("2", "3")
-	ticket := a.order("too late")
-	if o := a.outcome(ticket); o != journal.Failed {
-		t.Fatalf("it ended %v", o)
-	}
-	verify(t, logs.Messages(0))
-	b.has("1", "2", "3")
-	a.reaches(uint64(len(logs.Messages(0))))
-	a.has("1", "2", "3")
+	eachLog(t, func(t *testing.T, connect func() *faulty) {
+		client := connect()
+		client.deaf = true
+		a := openNode(t, "a", client, func(o *cluster.Options) { o.Poll = patience }).take()
+		a.write("1")
+		b := openNode(t, "b", connect()).take()
+		b.write("2", "3")
+		ticket := a.order("too late")
+		if o := a.outcome(ticket); o != journal.Failed {
+			t.Fatalf("it ended %v", o)
+		}
+		all := connect().messages(t)
+		verify(t, all)
+		b.has("1", "2", "3")
+		a.reaches(uint64(len(all)))
+		a.has("1", "2", "3")
+	})
 }
 
 // TestAHoleIsNotSkipped: a message that nobody gives stops a follower, and it
 // goes on when somebody does.
 func TestAHoleIsNotSkipped(t *testing.T) {
 	t.Parallel()
-	logs := fakelog.New(1)
-	a := openNode(t, "a", logs.Connect()).take()
-	a.write("1", "2", "3", "4")
-	logs.Hide(0, 3, true) // the fence is 1, so it is "2"
-	b := openNode(t, "b", logs.Connect())
-	missing := fails[*cluster.MissingError](b)
-	if missing.Seq != 3 || b.Reached(0) != 2 {
-		t.Fatalf("%v at %d", missing, b.Reached(0))
-	}
-	a.write("5") // it is pushed to the follower
-	b.has("1")
-	logs.Hide(0, 3, false)
-	b.reaches(6)
-	b.has("1", "2", "3", "4", "5")
-	b.until("the end of the trouble", func() bool { return b.Trouble(0) == nil })
+	eachLog(t, func(t *testing.T, connect func() *faulty) {
+		a := openNode(t, "a", connect()).take()
+		a.write("1", "2", "3", "4")
+		client := connect()
+		client.hidden.Store(3) // the fence is 1, so it is "2"
+		b := openNode(t, "b", client)
+		missing := fails[*cluster.MissingError](b)
+		if missing.Seq != 3 || b.Reached(0) != 2 {
+			t.Fatalf("%v at %d", missing, b.Reached(0))
+		}
+		a.write("5") // it is pushed to the follower
+		b.has("1")
+		client.hidden.Store(0)
+		b.reaches(6)
+		b.has("1", "2", "3", "4", "5")
+		b.until("the end of the trouble", func() bool { return b.Trouble(0) == nil })
+	})
 }
 
 // TestAFenceIsOneOfMany: when the answer to a fence is lost, the node begins
 // again, behind it.
 func TestAFenceIsOneOfMany(t *testing.T) {
 	t.Parallel()
-	logs := fakelog.New(1)
-	client := logs.Connect()
-	var first atomic.Bool
-	client.OnAppend = func(int, uint64, []byte) fakelog.Verdict {
-		if first.CompareAndSwap(false, true) {
-			return fakelog.StoreUnheard
+	eachLog(t, func(t *testing.T, connect func() *faulty) {
+		client := connect()
+		var first atomic.Bool
+		client.onAppend = func([]byte) verdict {
+			if first.CompareAndSwap(false, true) {
+				return storeUnheard
+			}
+			return store
 		}
-		return fakelog.Store
-	}
-	a := openNode(t, "a", client).take()
-	a.write("1")
-	verify(t, logs.Messages(0))
-	if n := len(logs.Messages(0)); n != 3 { // two fences and a group
-		t.Fatalf("the log has %d messages", n)
-	}
-	a.has("1")
+		a := openNode(t, "a", client).take()
+		a.write("1")
+		all := connect().messages(t)
+		verify(t, all)
+		if len(all) != 3 { // two fences and a group
+			t.Fatalf("the log has %d messages", len(all))
+		}
+		a.has("1")
+	})
 }
 
 // TestPartsThatAFenceVoids: a group in parts of which some were stored never
 // happened when another node fences.
 func TestPartsThatAFenceVoids(t *testing.T) {
 	t.Parallel()
-	logs := fakelog.New(1)
-	client := logs.Connect()
-	client.Most.Store(4 << 10)
-	var parts atomic.Int64
-	lost := make(chan struct{})
-	client.OnAppend = func(_ int, _ uint64, data []byte) fakelog.Verdict {
-		if frame.KindOf(data) == frame.Part && parts.Add(1) > 3 {
-			if parts.Load() == 4 {
-				close(lost)
+	eachLog(t, func(t *testing.T, connect func() *faulty) {
+		client := connect()
+		client.most.Store(4 << 10)
+		var parts atomic.Int64
+		lost := make(chan struct{})
+		client.onAppend = func(data []byte) verdict {
+			if frame.KindOf(data) == frame.Part {
+				switch n := parts.Add(1); {
+				case n == 4:
+					close(lost)
+					return lose
+				case n > 4:
+					return lose
+				}
 			}
-			return fakelog.Lose
+			return store
 		}
-		return fakelog.Store
-	}
-	a := openNode(t, "a", client).take()
-	a.write("1")
-	big := a.order(strings.Repeat("big ", 5000))
-	<-lost
-	b := openNode(t, "b", logs.Connect()).take()
-	b.write("2")
-	b.has("1", "2")
-	if o := a.outcome(big); o != journal.Failed {
-		t.Fatalf("the group in parts ended %v", o)
-	}
-	a.reaches(b.Reached(0))
-	a.has("1", "2")
-	verify(t, logs.Messages(0))
-	// And one that is whole is there on both.
-	parts.Store(-1000)
-	a.take()
-	whole := strings.Repeat("whole ", 5000)
-	a.write(whole)
-	a.has("1", "2", whole)
-	b.reaches(a.Reached(0))
-	b.has("1", "2", whole)
-}
-
-// TestAppendsWaitForQuorum: while nobody answers, what waits is bounded and ends
-// with its context; afterwards everything goes on by itself.
-func TestAppendsWaitForQuorum(t *testing.T) {
-	t.Parallel()
-	logs := fakelog.New(1)
-	client := logs.Connect()
-	var quorum atomic.Bool
-	quorum.Store(true)
-	client.OnAppend = func(int, uint64, []byte) fakelog.Verdict {
-		if quorum.Load() {
-			return fakelog.Store
+		a := openNode(t, "a", client).take()
+		a.write("1")
+		big := a.order(strings.Repeat("big ", 5000))
+		<-lost
+		b := openNode(t, "b", connect()).take()
+		b.write("2")
+		b.has("1", "2")
+		if o := a.outcome(big); o != journal.Failed {
+			t.Fatalf("the group in parts ended %v", o)
 		}
-		return fakelog.Lose
-	}
-	a := openNode(t, "a", client, func(o *cluster.Options) { o.Disk.MaxUnsynced = 10_000 }).take()
-	a.write("1")
-	quorum.Store(false)
-	short, cancel := context.WithCancel(a.ctx)
-	type answer struct {
-		ticket *journal.Ticket
-		err    error
-	}
-	answers := make(chan answer, 1000)
-	for i := range 1000 {
-		go func() {
-			ticket, err := a.Append(short, text(fmt.Sprintf("%0100d", i)))
-			answers <- answer{ticket, err}
-		}()
-	}
-	var tickets []*journal.Ticket
-	for range 60 { // at least so many have room
-		got := <-answers
-		if got.err != nil {
-			t.Fatal(got.err)
-		}
-		tickets = append(tickets, got.ticket)
-	}
-	cancel()
-	refused := 0
-	for range 940 {
-		if got := <-answers; got.err == nil {
-			tickets = append(tickets, got.ticket)
-		} else if errors.Is(got.err, context.Canceled) {
-			refused++
-		} else {
-			t.Fatal(got.err)
-		}
-	}
-	if bytes := a.Stats().Unsynced; bytes > 10_000 || refused < 800 {
-		t.Fatalf("%d bytes are on their way, %d appends waited", bytes, refused)
-	}
-	for _, ticket := range tickets {
-		if o := ticket.Outcome(); o != journal.Pending {
-			t.Fatalf("without quorum a ticket ended %v", o)
-		}
-	}
-	select {
-	case <-a.Failed():
-		t.Fatal("the engine took the absence of others for a failure")
-	default:
-	}
-	quorum.Store(true)
-	for _, ticket := range tickets {
-		if err := ticket.Wait(a.ctx); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if n := len(a.texts()); n != 1+len(tickets) {
-		t.Fatalf("%d records, %d were acknowledged", n, 1+len(tickets))
-	}
+		a.reaches(b.Reached(0))
+		a.has("1", "2")
+		verify(t, connect().messages(t))
+		// And one that is whole is there on both.
+		parts.Store(-1000)
+		a.take()
+		whole := strings.Repeat("whole ", 5000)
+		a.write(whole)
+		a.has("1", "2", whole)
+		b.reaches(a.Reached(0))
+		b.has("1", "2", whole)
+	})
 }
 
 // TestConfirm: a leader that was replaced does not confirm, and one that leads
 // does so by a message of its term.
 func TestConfirm(t *testing.T) {
 	t.Parallel()
-	logs := fakelog.New(1)
-	client := logs.Connect()
-	client.Deaf = true
-	a := openNode(t, "a", client, func(o *cluster.Options) { o.Poll = patience }).take()
-	if err := a.Confirm(a.ctx, 0); err != nil {
-		t.Fatal(err)
-	}
-	if n := len(logs.Messages(0)); n != 2 || frame.KindOf(logs.Messages(0)[1]) != frame.Barrier {
-		t.Fatalf("the log has %d messages", n)
-	}
-	b := openNode(t, "b", logs.Connect()).take()
-	if mine, _, _ := a.Lead(0); !mine {
-		t.Fatal("this test shows nothing: the old leader knows already")
-	}
-	var notMine *journal.NotMineError
-	if err := a.Confirm(a.ctx, 0); !errors.As(err, &notMine) {
-		t.Fatalf("the old leader confirms: %v", err)
-	}
-	if err := b.Confirm(b.ctx, 0); err != nil {
-		t.Fatal(err)
-	}
-	verify(t, logs.Messages(0))
+	eachLog(t, func(t *testing.T, connect func() *faulty) {
+		client := connect()
+		client.deaf = true
+		a := openNode(t, "a", client, func(o *cluster.Options) { o.Poll = patience }).take()
+		if err := a.Confirm(a.ctx, 0); err != nil {
+			t.Fatal(err)
+		}
+		if all := connect().messages(t); len(all) != 2 || frame.KindOf(all[1]) != frame.Barrier {
+			t.Fatalf("the log has %d messages", len(all))
+		}
+		b := openNode(t, "b", connect()).take()
+		if mine, _, _ := a.Lead(0); !mine {
+			t.Fatal("this test shows nothing: the old leader knows already")
+		}
+		var notMine *journal.NotMineError
+		if err := a.Confirm(a.ctx, 0); !errors.As(err, &notMine) {
+			t.Fatalf("the old leader confirms: %v", err)
+		}
+		if err := b.Confirm(b.ctx, 0); err != nil {
+			t.Fatal(err)
+		}
+		verify(t, connect().messages(t))
+	})
 }

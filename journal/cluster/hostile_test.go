@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/nats-io/nats-server/v2/server"
@@ -13,7 +14,6 @@ import (
 
 	"github.com/parley-hub/parley/journal"
 	"github.com/parley-hub/parley/journal/cluster"
-	"github.com/parley-hub/parley/journal/cluster/internal/fakelog"
 	"github.com/parley-hub/parley/journal/cluster/internal/frame"
 	"github.com/parley-hub/parley/journal/cluster/natsservers"
 )
@@ -168,39 +168,45 @@ func TestALogThatIsGone(t *testing.T) {
 // goes in parts then, once.
 func TestServersThatTakeLess(t *testing.T) {
 	t.Parallel()
-	for _, verdict := range []fakelog.Verdict{fakelog.Lose, fakelog.StoreUnheard} {
-		logs := fakelog.New(1)
-		client := logs.Connect()
-		client.OnAppend = func(_ int, _ uint64, data []byte) fakelog.Verdict {
-			if len(data) > 4<<10 { // the first try, after which the servers take less
-				client.Most.Store(1 << 10)
-				client.OnRead = func(context.Context) error { client.OnRead = nil; return errors.New("no answer") }
-				return verdict
+	for _, v := range []verdict{lose, storeUnheard} {
+		eachLog(t, func(t *testing.T, connect func() *faulty) {
+			client := connect()
+			var unread, again atomic.Bool // the next read has no answer; parts are cut again
+			client.onRead = func(context.Context) error {
+				if unread.CompareAndSwap(true, false) {
+					return errors.New("no answer")
+				}
+				return nil
 			}
-			return fakelog.Store
-		}
-		a, b := openNode(t, "a", client).take(), openNode(t, "b", logs.Connect())
-		large := strings.Repeat("large ", 1500)
-		a.write("1", large, "2")
-		a.has("1", large, "2")
-		b.reaches(a.Reached(0))
-		b.has("1", large, "2")
-		verify(t, logs.Messages(0))
-		if mine, _, _ := a.Lead(0); !mine {
-			t.Error("the lead is lost")
-		}
-		// Parts, cut again in the middle.
-		client.Most.Store(2 << 10)
-		client.OnAppend = func(_ int, _ uint64, data []byte) fakelog.Verdict {
-			if frame.KindOf(data) == frame.Part && len(data) > 1<<10 {
-				client.Most.Store(1 << 10)
+			client.onAppend = func(data []byte) verdict {
+				switch {
+				case len(data) > 4<<10: // the first try, after which the servers take less
+					client.most.Store(1 << 10)
+					unread.Store(true)
+					return v
+				case again.Load() && frame.KindOf(data) == frame.Part && len(data) > 1<<10:
+					client.most.Store(1 << 10)
+				}
+				return store
 			}
-			return fakelog.Store
-		}
-		a.write(large)
-		b.reaches(a.Reached(0))
-		b.has("1", large, "2", large)
-		verify(t, logs.Messages(0))
+			a, b := openNode(t, "a", client).take(), openNode(t, "b", connect())
+			large := strings.Repeat("large ", 1500)
+			a.write("1", large, "2")
+			a.has("1", large, "2")
+			b.reaches(a.Reached(0))
+			b.has("1", large, "2")
+			verify(t, connect().messages(t))
+			if mine, _, _ := a.Lead(0); !mine {
+				t.Error("the lead is lost")
+			}
+			// Parts, cut again in the middle.
+			client.most.Store(2 << 10)
+			again.Store(true)
+			a.write(large)
+			b.reaches(a.Reached(0))
+			b.has("1", large, "2", large)
+			verify(t, connect().messages(t))
+		})
 	}
 }
 
@@ -282,25 +288,19 @@ func TestFullServers(t *testing.T) {
 // again.
 func TestASlowFollower(t *testing.T) {
 	t.Parallel()
-	logs := fakelog.New(1)
-	a := openNode(t, "a", logs.Connect()).take()
-	client, gate := logs.Connect(), make(chan struct{})
-	client.OnRead = func(ctx context.Context) error {
-		select {
-		case <-gate:
-			return nil
-		case <-ctx.Done():
-			return ctx.Err()
+	eachLog(t, func(t *testing.T, connect func() *faulty) {
+		a := openNode(t, "a", connect()).take()
+		client, gate := connect(), make(chan struct{})
+		client.onRead = held(gate)
+		a.write("1")
+		b := openNode(t, "b", client)
+		want := []string{"1"}
+		for i := range 4 * cluster.TailQueue {
+			want = append(want, fmt.Sprint(i))
 		}
-	}
-	a.write("1")
-	b := openNode(t, "b", client)
-	var want []string
-	for i := range 4 * cluster.TailQueue {
-		want = append(want, fmt.Sprint(i))
-	}
-	a.write(want...)
-	close(gate)
-	b.reaches(a.Reached(0))
-	b.has(append([]string{"1"}, want...)...)
+		a.write(want[1:]...)
+		close(gate)
+		b.reaches(a.Reached(0))
+		b.has(want...)
+	})
 }

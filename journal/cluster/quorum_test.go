@@ -2,6 +2,7 @@ package cluster_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -19,21 +20,105 @@ import (
 	"github.com/parley-hub/parley/journal/cluster/natsservers"
 )
 
-// TestQuorumLost: with one of three servers left nothing is acknowledged, and
-// nothing fails; when they are back, everything that waited ends durable or
-// failed, and none unknown. The servers are away for 5 s, and for 30 s from a scale
-// of 4 on.
+// crowd is appends that are made at once while nothing can be acknowledged: who finds
+// room has a ticket, and the others wait until their context ends. It returns what
+// has a ticket. The engine's MaxUnsynced is crowdRoom.
+func (n *node) crowd() map[string]*journal.Ticket {
+	n.t.Helper()
+	const size, atLeast = 1000, 60 // so many have room
+	short, cancel := context.WithCancel(n.ctx)
+	defer cancel()
+	type answer struct {
+		text   string
+		ticket *journal.Ticket
+		err    error
+	}
+	answers := make(chan answer, size)
+	for i := range size {
+		go func() {
+			s := fmt.Sprintf("%0100d", i)
+			ticket, err := n.Append(short, text(s))
+			answers <- answer{s, ticket, err}
+		}()
+	}
+	tickets := map[string]*journal.Ticket{}
+	for i := range size {
+		if i == atLeast {
+			cancel()
+		}
+		switch got := <-answers; {
+		case got.err == nil:
+			tickets[got.text] = got.ticket
+		case i < atLeast || !errors.Is(got.err, context.Canceled):
+			n.t.Fatal(got.err)
+		}
+	}
+	if bytes := n.Stats().Unsynced; bytes > crowdRoom || len(tickets) > size/5 {
+		n.t.Fatalf("%d bytes are on their way, in %d batches", bytes, len(tickets))
+	}
+	return tickets
+}
+
+const crowdRoom = 10_000
+
+// pending checks that nothing was answered, and that nothing was taken for a failure.
+func (n *node) pending(tickets map[string]*journal.Ticket) {
+	n.t.Helper()
+	for s, ticket := range tickets {
+		if o := ticket.Outcome(); o != journal.Pending {
+			n.t.Fatalf("without quorum %s ended %v", s, o)
+		}
+	}
+	select {
+	case <-n.Failed():
+		n.t.Fatal("the engine took the absence of others for a failure")
+	default:
+	}
+}
+
+// TestAppendsWaitForQuorum: while nobody answers, what waits is bounded and ends
+// with its context; afterwards everything goes on by itself.
+func TestAppendsWaitForQuorum(t *testing.T) {
+	t.Parallel()
+	eachLog(t, func(t *testing.T, connect func() *faulty) {
+		client := connect()
+		var quorum atomic.Bool
+		quorum.Store(true)
+		client.onAppend = func([]byte) verdict {
+			if quorum.Load() {
+				return store
+			}
+			return lose
+		}
+		a := openNode(t, "a", client, func(o *cluster.Options) { o.Disk.MaxUnsynced = crowdRoom }).take()
+		a.write("1")
+		quorum.Store(false)
+		tickets := a.crowd()
+		a.pending(tickets)
+		quorum.Store(true)
+		for _, ticket := range tickets {
+			if err := ticket.Wait(a.ctx); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if n := len(a.texts()); n != 1+len(tickets) {
+			t.Fatalf("%d records, %d were acknowledged", n, 1+len(tickets))
+		}
+	})
+}
+
+// TestQuorumLost: with one of three servers left nothing is acknowledged, nothing
+// fails, and a thousand appends take no more memory than they may; when the servers
+// are back, everything that waited ends durable or failed, and none unknown. They are
+// away for 5 s, and for 30 s from a scale of 4 on.
 func TestQuorumLost(t *testing.T) {
 	t.Parallel()
 	s, connect := ownServers(t)
-	a, b := openNode(t, "a", connect()), openNode(t, "b", connect())
+	a, b := openNode(t, "a", connect(), func(o *cluster.Options) { o.Disk.MaxUnsynced = crowdRoom }), openNode(t, "b", connect())
 	a.take().write("before")
 	s.End(1)
 	s.End(2)
-	var tickets []*journal.Ticket
-	for i := range 100 {
-		tickets = append(tickets, a.order(fmt.Sprint(i)))
-	}
+	tickets := a.crowd()
 	lost, away := time.Now(), 5*time.Second
 	if scale.N(1) >= 4 {
 		away = 30 * time.Second
@@ -41,11 +126,7 @@ func TestQuorumLost(t *testing.T) {
 	a.until("Health to tell", func() bool {
 		return a.Health().State == journal.Waiting && time.Since(lost) > away
 	})
-	for i, ticket := range tickets {
-		if o := ticket.Outcome(); o != journal.Pending {
-			t.Fatalf("without quorum ticket %d ended %v", i, o)
-		}
-	}
+	a.pending(tickets)
 	a.has("before")
 	for i := 1; i <= 2; i++ {
 		if err := s.Again(i); err != nil {
@@ -54,19 +135,23 @@ func TestQuorumLost(t *testing.T) {
 	}
 	back := time.Now()
 	want := []string{"before"}
-	for i, ticket := range tickets {
+	for text, ticket := range tickets {
 		switch o := a.outcome(ticket); o {
 		case journal.Durable:
-			want = append(want, fmt.Sprint(i))
+			want = append(want, text)
 		case journal.Failed, journal.Aborted:
 		default:
-			t.Fatalf("ticket %d ended %v", i, o)
+			t.Fatalf("%s ended %v", text, o)
 		}
 	}
 	t.Logf("%d of %d are durable, %v after the servers were back", len(want)-1, len(tickets), time.Since(back))
-	a.has(want...)
+	got := a.texts()
+	slices.Sort(want[1:])
+	if sorted := slices.Sorted(slices.Values(got[1:])); got[0] != "before" || !slices.Equal(sorted, want[1:]) {
+		t.Fatalf("%d records are there, %d were acknowledged", len(got), len(want))
+	}
 	b.reaches(a.Reached(0))
-	b.has(want...)
+	b.has(got...)
 	b.take().write("after")
 	verifyLog(t, connect(), b.Reached(0))
 }

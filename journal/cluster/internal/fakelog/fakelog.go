@@ -1,5 +1,5 @@
-// Package fakelog is a port of the cluster engine in memory, for unit tests: it
-// answers as it is told, and its logs can be damaged.
+// Package fakelog is a port of the cluster engine in memory, for unit tests: its logs
+// can be damaged.
 package fakelog
 
 import (
@@ -9,7 +9,6 @@ import (
 	"maps"
 	"slices"
 	"sync"
-	"sync/atomic"
 
 	"github.com/parley-hub/parley/journal/cluster/port"
 )
@@ -25,19 +24,18 @@ type Logs struct {
 }
 
 type stream struct {
-	id     [16]byte
-	first  uint64
-	slots  [][]byte
-	hidden map[uint64]bool
-	gone   bool
-	tails  map[int]func(port.Message)
+	id    [16]byte
+	first uint64
+	slots [][]byte
+	gone  bool
+	tails map[int]func(port.Message)
 }
 
 // New makes empty logs.
 func New(shards int) *Logs {
 	l := &Logs{Epoch: 1, hears: map[int]func([]byte){}}
 	for range shards {
-		s := &stream{first: 1, hidden: map[uint64]bool{}, tails: map[int]func(port.Message){}}
+		s := &stream{first: 1, tails: map[int]func(port.Message){}}
 		_, _ = rand.Read(s.id[:])
 		l.shards = append(l.shards, s)
 	}
@@ -59,13 +57,8 @@ func (l *Logs) Set(shard int, seq uint64, data []byte) {
 }
 
 // Put stores a message, whatever is expected.
-func (l *Logs) Put(shard int, data []byte) { l.store(shard, data) }
-
-// Hide makes reads not find a message.
-func (l *Logs) Hide(shard int, seq uint64, hidden bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.shards[shard].hidden[seq] = hidden
+func (l *Logs) Put(shard int, data []byte) {
+	_ = l.store(shard, data, func(*stream) error { return nil })
 }
 
 // Truncate forgets all messages after one.
@@ -96,9 +89,14 @@ func (l *Logs) Replace(shard int) {
 	_, _ = rand.Read(l.shards[shard].id[:])
 }
 
-func (l *Logs) store(shard int, data []byte) uint64 {
+// store stores a message unless may returns an error.
+func (l *Logs) store(shard int, data []byte, may func(*stream) error) error {
 	l.mu.Lock()
 	s := l.shards[shard]
+	if err := may(s); err != nil {
+		l.mu.Unlock()
+		return err
+	}
 	s.slots = append(s.slots, slices.Clone(data))
 	m := port.Message{Seq: uint64(len(s.slots)), Data: s.slots[len(s.slots)-1]}
 	tails := slices.Collect(maps.Values(s.tails))
@@ -106,29 +104,11 @@ func (l *Logs) store(shard int, data []byte) uint64 {
 	for _, push := range tails {
 		push(m)
 	}
-	return m.Seq
+	return nil
 }
 
-// Verdict is what becomes of a message that is published.
-type Verdict int
-
-// Verdicts.
-const (
-	Store        Verdict = iota
-	Refuse               // it is not stored, and refused
-	StoreRefused         // it is stored, and refused: a leader answers so of its own proposal
-	StoreUnheard         // it is stored, and the answer is lost
-	Lose                 // it is not stored, and nobody answers
-)
-
-// Client is one connection. Its hooks are set before it is used.
-type Client struct {
-	*Logs
-	Most     atomic.Int64                                       // bytes of a message; 0: 1 MiB
-	OnAppend func(shard int, after uint64, data []byte) Verdict // nil: Store
-	OnRead   func(ctx context.Context) error                    // nil: none
-	Deaf     bool                                               // nothing is pushed
-}
+// Client is one connection.
+type Client struct{ *Logs }
 
 var _ port.Log = (*Client)(nil)
 
@@ -145,42 +125,19 @@ func (c *Client) Append(ctx context.Context, shard int, after uint64, data []byt
 	if len(data) > c.MaxBytes() {
 		return port.ErrTooLarge
 	}
-	verdict := Store
-	if c.OnAppend != nil {
-		verdict = c.OnAppend(shard, after, data)
-	}
-	switch verdict {
-	case Refuse:
-		return port.ErrRefused
-	case Lose:
-		return errLost
-	}
-	c.mu.Lock()
-	fits, gone := uint64(len(c.shards[shard].slots)) == after, c.shards[shard].gone
-	c.mu.Unlock()
-	if gone {
-		return errLost
-	}
-	if !fits {
-		return port.ErrRefused
-	}
-	c.store(shard, data)
-	switch verdict {
-	case StoreRefused:
-		return port.ErrRefused
-	case StoreUnheard:
-		return errLost
-	}
-	return nil
+	return c.store(shard, data, func(s *stream) error {
+		switch {
+		case s.gone:
+			return errLost
+		case uint64(len(s.slots)) != after:
+			return port.ErrRefused
+		}
+		return nil
+	})
 }
 
 // Read implements port.Log.
-func (c *Client) Read(ctx context.Context, shard int, from uint64) (got []port.Message, err error) {
-	if c.OnRead != nil {
-		if err := c.OnRead(ctx); err != nil {
-			return nil, err
-		}
-	}
+func (c *Client) Read(_ context.Context, shard int, from uint64) (got []port.Message, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	s := c.shards[shard]
@@ -188,9 +145,7 @@ func (c *Client) Read(ctx context.Context, shard int, from uint64) (got []port.M
 		return nil, errLost
 	}
 	for seq := max(from, s.first); seq <= uint64(len(s.slots)) && len(got) < 16; seq++ {
-		if !s.hidden[seq] {
-			got = append(got, port.Message{Seq: seq, Data: slices.Clone(s.slots[seq-1])})
-		}
+		got = append(got, port.Message{Seq: seq, Data: slices.Clone(s.slots[seq-1])})
 	}
 	return got, nil
 }
@@ -201,9 +156,7 @@ func (c *Client) Tail(shard int, push func(port.Message)) (stop func(), err erro
 	defer c.mu.Unlock()
 	c.next++
 	id := c.next
-	if !c.Deaf {
-		c.shards[shard].tails[id] = push
-	}
+	c.shards[shard].tails[id] = push
 	return func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
@@ -223,12 +176,7 @@ func (c *Client) State(_ context.Context, shard int) (port.State, error) {
 }
 
 // MaxBytes implements port.Log.
-func (c *Client) MaxBytes() int {
-	if most := c.Most.Load(); most > 0 {
-		return int(most)
-	}
-	return 1 << 20
-}
+func (c *Client) MaxBytes() int { return 1 << 20 }
 
 // Beat implements port.Log.
 func (c *Client) Beat(data []byte) error {

@@ -1,0 +1,116 @@
+package cluster_test
+
+import (
+	"context"
+	"slices"
+	"sync/atomic"
+	"testing"
+
+	"github.com/parley-hub/parley/journal/cluster/port"
+)
+
+// verdict is what becomes of a message that is published.
+type verdict int
+
+const (
+	store        verdict = iota
+	refuse               // it is not stored, and refused
+	storeRefused         // it is stored, and refused: a leader answers so of its own proposal
+	storeUnheard         // it is stored, and the answer is lost
+	lose                 // it is not stored, and nobody answers
+)
+
+// faulty is a connection that answers as it is told. Its hooks are set before it is
+// used.
+type faulty struct {
+	port.Log
+	most     atomic.Int64                    // bytes of a message; 0: what the servers take
+	onAppend func(data []byte) verdict       // nil: store
+	onRead   func(ctx context.Context) error // nil: none
+	hidden   atomic.Uint64                   // message that reads do not find; 0: none
+	deaf     bool                            // nothing is pushed
+}
+
+// eachLog runs a test on a log in memory, and on one of real servers.
+func eachLog(t *testing.T, test func(t *testing.T, connect func() *faulty)) {
+	t.Helper()
+	for kind, b := range map[string]backend{"fake": &fakeServers{}, "servers": natsServers{}} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			name := b.create(t, 1, 1)
+			test(t, func() *faulty { return &faulty{Log: b.connect(t, name)} })
+		})
+	}
+}
+
+// messages are all messages of a log, the first one at index 0. It closes the
+// connection.
+func (f *faulty) messages(t testing.TB) [][]byte {
+	t.Helper()
+	defer f.Close()
+	state, err := f.State(context.Background(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return storedIn(t, f.Log, state.Last)
+}
+
+func (f *faulty) Append(ctx context.Context, shard int, after uint64, data []byte) error {
+	if len(data) > f.MaxBytes() {
+		return port.ErrTooLarge
+	}
+	v := store
+	if f.onAppend != nil {
+		v = f.onAppend(data)
+	}
+	switch v {
+	case refuse:
+		return port.ErrRefused
+	case lose:
+		return errGate
+	}
+	err := f.Log.Append(ctx, shard, after, data)
+	switch {
+	case err == nil && v == storeRefused:
+		return port.ErrRefused
+	case err == nil && v == storeUnheard:
+		return errGate
+	}
+	return err
+}
+
+func (f *faulty) Read(ctx context.Context, shard int, from uint64) ([]port.Message, error) {
+	if f.onRead != nil {
+		if err := f.onRead(ctx); err != nil {
+			return nil, err
+		}
+	}
+	found, err := f.Log.Read(ctx, shard, from)
+	return slices.DeleteFunc(found, func(m port.Message) bool { return m.Seq == f.hidden.Load() }), err
+}
+
+func (f *faulty) Tail(shard int, push func(port.Message)) (stop func(), err error) {
+	if f.deaf {
+		return func() {}, nil
+	}
+	return f.Log.Tail(shard, push)
+}
+
+func (f *faulty) MaxBytes() int {
+	if most := f.most.Load(); most > 0 {
+		return int(most)
+	}
+	return f.Log.MaxBytes()
+}
+
+// held makes reads wait until the channel is closed.
+func held(until <-chan struct{}) func(context.Context) error {
+	return func(ctx context.Context) error {
+		select {
+		case <-until:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
