@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/netip"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/parley-hub/parley/fault"
@@ -45,6 +46,7 @@ type conn struct {
 	*net.TCPConn
 	owner *listener
 	once  sync.Once
+	taken atomic.Bool // by a dialect, from net/http
 
 	// Guarded by the owner's lock.
 	holder   string
@@ -261,14 +263,39 @@ func (l *listener) cut() int {
 	return len(left)
 }
 
+// asking reports whether connections are open on which requests may come.
+func (l *listener) asking() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for c := range l.open {
+		if !c.taken.Load() {
+			return true
+		}
+	}
+	return false
+}
+
 type connKey struct{}
 
-// withConn lets requests know the connection they came over.
-func withConn(ctx context.Context, c net.Conn) context.Context {
+// own is the connection of the listener below one that net/http serves.
+func own(c net.Conn) (*conn, bool) {
 	if secure, ok := c.(*tls.Conn); ok {
 		c = secure.NetConn()
 	}
-	own, ok := c.(*conn)
+	found, ok := c.(*conn)
+	return found, ok
+}
+
+// noteState notes that net/http does not serve a connection any more.
+func noteState(c net.Conn, state http.ConnState) {
+	if found, ok := own(c); ok && state == http.StateHijacked {
+		found.taken.Store(true)
+	}
+}
+
+// withConn lets requests know the connection they came over.
+func withConn(ctx context.Context, c net.Conn) context.Context {
+	own, ok := own(c)
 	if !ok {
 		return ctx
 	}

@@ -128,6 +128,7 @@ func New(ctx context.Context, cfg config.Config, deps Deps) (*Server, error) {
 		ErrorLog:    slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 		BaseContext: func(net.Listener) context.Context { return s.base },
 		ConnContext: withConn,
+		ConnState:   noteState,
 	}
 	return s, nil
 }
@@ -256,6 +257,9 @@ func (s *Server) Run(ctx context.Context) error {
 	s.draining.Store(true)
 	close(s.stopping)
 	s.drainDialects(limit)
+	_ = s.listener.Close() // whoever accepted says so too
+	<-served
+	s.settle(limit)
 	err := s.http.Shutdown(limit)
 	s.abandon()
 	if left := s.listener.cut(); left > 0 {
@@ -264,8 +268,21 @@ func (s *Server) Run(ctx context.Context) error {
 	if err != nil {
 		err = s.http.Close()
 	}
-	<-served
 	return err
+}
+
+// settle answers what is being asked on connections that are open already, and ends
+// them. http.Server.Shutdown alone cuts off who is about to ask: it answers no request
+// that it reads from then on.
+func (s *Server) settle(ctx context.Context) {
+	for wait := time.Millisecond; s.listener.asking(); wait = min(2*wait, 100*time.Millisecond) {
+		s.http.SetKeepAlivesEnabled(false) // and closes what is idle by now, or has been silent for 5 s
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 // Hurry shortens shutdown.timeout for a drain that has not begun, because

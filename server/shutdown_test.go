@@ -1,8 +1,10 @@
 package server_test
 
 import (
+	"bufio"
 	"context"
 	"io"
+	"net"
 	"net/http"
 	"testing"
 	"time"
@@ -49,6 +51,41 @@ func TestDrain(t *testing.T) {
 	}
 	if _, err := h.client.Get(h.URL() + "/healthz"); err == nil { // there is nobody to answer
 		t.Error("still listening after shutdown")
+	}
+}
+
+// TestDrainAnswersWhoHasConnected: who has connected and has not asked yet is answered
+// though nobody is accepted any more; the answer ends the connection.
+func TestDrainAnswersWhoHasConnected(t *testing.T) {
+	t.Parallel()
+	h := start(t, func(c *config.Config, d *server.Deps) {
+		c.Shutdown.Timeout = time.Minute
+		speak(d)
+	})
+	ask := func(c net.Conn) *http.Response {
+		t.Helper()
+		if _, err := io.WriteString(c, "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"); err != nil {
+			t.Fatal(err)
+		}
+		answer, err := http.ReadResponse(bufio.NewReader(c), nil)
+		if err != nil {
+			t.Fatalf("it was cut off: %v", err)
+		}
+		_ = answer.Body.Close()
+		return answer
+	}
+	silent, later := h.raw(t), h.raw(t)
+	ask(later) // so the one before it was accepted, too
+	h.stop()
+	for {
+		conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", h.Addr().String())
+		if err != nil {
+			break
+		}
+		_ = conn.Close()
+	}
+	if answer := ask(silent); answer.StatusCode != http.StatusOK || !answer.Close {
+		t.Errorf("answered with %d, the connection ends: %v", answer.StatusCode, answer.Close)
 	}
 }
 

@@ -6,6 +6,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -61,16 +62,24 @@ func run() error {
 
 type balancer struct{ nodes []string }
 
-// pass connects a client with the node that is ready. While none is, the client is
-// sent away, as by a balancer without a healthy server.
+// Bounds of looking for a node: for one client, between two looks, and for one look.
+const (
+	findTimeout = 30 * time.Second
+	findPause   = 50 * time.Millisecond
+	askTimeout  = 5 * time.Second
+)
+
+// asker asks each time on a connection of its own: one that was kept from the time
+// when a node stood by would be answered by what stood by.
+var asker = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: askTimeout}
+
+// pass connects a client with the node that is ready. While none is, the client
+// waits, as in the queue of a balancer.
 func (b balancer) pass(ctx context.Context, client net.Conn) {
 	defer client.Close()
-	node, ok := b.ready(ctx)
-	if !ok {
-		return
-	}
-	server, err := new(net.Dialer).DialContext(ctx, "tcp", node)
+	server, err := b.find(ctx)
 	if err != nil {
+		fmt.Fprintf(os.Stderr, "balancer: %s is sent away: %v\n", client.RemoteAddr(), err)
 		return
 	}
 	defer server.Close()
@@ -84,9 +93,27 @@ func (b balancer) pass(ctx context.Context, client net.Conn) {
 	both.Wait()
 }
 
-// ready asks all nodes.
+// find connects to the node that is ready, as soon as one is.
+func (b balancer) find(ctx context.Context) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, findTimeout)
+	defer cancel()
+	for {
+		if node, ok := b.ready(ctx); ok {
+			if server, err := new(net.Dialer).DialContext(ctx, "tcp", node); err == nil {
+				return server, nil
+			}
+		}
+		select {
+		case <-time.After(findPause):
+		case <-ctx.Done():
+			return nil, errors.New("no node became ready in time")
+		}
+	}
+}
+
+// ready asks all nodes at once, and returns the first that is.
 func (b balancer) ready(ctx context.Context) (string, bool) {
-	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	found := make(chan string, len(b.nodes))
 	var asking sync.WaitGroup
@@ -96,7 +123,7 @@ func (b balancer) ready(ctx context.Context) (string, bool) {
 			if err != nil {
 				return
 			}
-			answer, err := http.DefaultClient.Do(request)
+			answer, err := asker.Do(request)
 			if err != nil {
 				return
 			}
