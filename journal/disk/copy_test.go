@@ -236,6 +236,42 @@ func TestCopyAfterACrash(t *testing.T) {
 	}
 }
 
+// TestCopyThatEndsBeforeItsMark: where a store alone refuses, because something that
+// was durable is gone, a copy has it from its log, in the same epoch.
+func TestCopyThatEndsBeforeItsMark(t *testing.T) {
+	t.Parallel()
+	log := &sharedLog{}
+	mem := vfs.NewCrashableMem()
+	a, b := log.open(t, mem), log.open(t, vfs.NewMem())
+	takeOver(t, a, 1)
+	populate(t, a)
+	if err := a.Close(); err != nil {
+		t.Fatal(err)
+	}
+	old := []*vfs.MemFS{mem.CrashClone(vfs.CrashCloneCfg{}), mem.CrashClone(vfs.CrashCloneCfg{})}
+	a = log.open(t, mem)
+	takeOver(t, a, 2)
+	commit(t, a, journal.Batch{Values: []journal.ValueWrite{{Key: journal.ValueKey{Partition: room, Name: "last"}, Data: []byte("1")}}})
+	if err := a.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, fs := range old {
+		if err := fs.Remove("/data/SEAL"); err != nil {
+			t.Fatal(err)
+		}
+		if err := vfs.CopyAcrossFS(mem, "/data/MARK", fs, "/data/MARK"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if alone, err := disk.Open("/data", disk.Options{FS: old[0]}); !errors.Is(err, journal.ErrDamaged) {
+		t.Fatalf("a store alone opens: %v, %v", alone, err)
+	}
+	again := log.open(t, old[1])
+	log.follow(t, again)
+	log.follow(t, b)
+	same(t, b, again)
+}
+
 // TestCopyLosesTheLead: a group that is lost ends failed, those behind it
 // aborted, and nothing of them is seen.
 func TestCopyLosesTheLead(t *testing.T) {
