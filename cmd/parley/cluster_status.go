@@ -99,8 +99,11 @@ func reportOf(ctx context.Context, cfg config.Cluster, log port.Log, state port.
 		one := shardReport{Shard: shard, Offset: furthest[shard]}
 		at, err := cluster.Inspect(ctx, log, shard)
 		one.Leader, one.Term, one.Last = at.Leader, at.Term, at.Last
-		if err != nil {
+		switch {
+		case err != nil:
 			one.Error = err.Error()
+		case at.NoQuorum:
+			one.Error = "too few of its NATS servers reach each other; nothing is acknowledged until a majority does"
 		}
 		report.Shards = append(report.Shards, one)
 	}

@@ -165,7 +165,8 @@ func (e *Engine) Lead(shard int) (mine bool, node string, changed <-chan struct{
 	return e.shards[shard].leader()
 }
 
-// slowPublish is how long a group may be on its way before Health tells.
+// slowPublish is how long a group may be on its way, or the log's servers may be
+// without quorum, before Health tells.
 const slowPublish = 2 * time.Second
 
 // Health implements journal.Engine. That nobody answers is no failure: the state
@@ -181,8 +182,10 @@ func (e *Engine) Health() journal.Health {
 		case journal.Full, journal.Waiting:
 			worst = h
 		case journal.Ready:
-			if at := s.since.Load(); at != 0 && time.Since(time.Unix(0, at)) > slowPublish {
-				worst = journal.Health{State: journal.Waiting, Err: fmt.Errorf("shard %d: no quorum of the log's servers has answered since %v", s.n, time.Unix(0, at).UTC().Format(time.RFC3339))}
+			for _, at := range []int64{s.poor.Load(), s.since.Load()} {
+				if at != 0 && time.Since(time.Unix(0, at)) > slowPublish {
+					worst = journal.Health{State: journal.Waiting, Err: fmt.Errorf("shard %d: no quorum of the log's servers has answered since %v", s.n, time.Unix(0, at).UTC().Format(time.RFC3339))}
+				}
 			}
 		}
 		if err := s.troubled(); err != nil {

@@ -29,6 +29,7 @@ type faulty struct {
 	onRead   func(ctx context.Context) error // nil: none
 	hidden   atomic.Uint64                   // message that reads do not find; 0: none
 	deaf     bool                            // nothing is pushed
+	poor     atomic.Bool                     // its servers say that they have no quorum
 }
 
 // eachLog runs a test on a log in memory, and on one of real servers.
@@ -94,6 +95,12 @@ func (f *faulty) Tail(shard int, push func(port.Message)) (stop func(), err erro
 		return func() {}, nil
 	}
 	return f.Log.Tail(shard, push)
+}
+
+func (f *faulty) State(ctx context.Context, shard int) (port.State, error) {
+	state, err := f.Log.State(ctx, shard)
+	state.NoQuorum = state.NoQuorum || f.poor.Load()
+	return state, err
 }
 
 func (f *faulty) MaxBytes() int {

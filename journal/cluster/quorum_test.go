@@ -128,6 +128,13 @@ func TestQuorumLost(t *testing.T) {
 	})
 	a.pending(tickets)
 	a.has("before")
+	if away >= 30*time.Second { // servers need up to 20 s to notice
+		log := connect()
+		if state, err := log.State(a.ctx, 0); err == nil && !state.NoQuorum {
+			t.Error("the servers say that they have a quorum")
+		}
+		log.Close()
+	}
 	for i := 1; i <= 2; i++ {
 		if err := s.Again(i); err != nil {
 			t.Fatal(err)
@@ -190,6 +197,57 @@ func connectorOf(t *testing.T, s *natsservers.Servers, name string) func() *jets
 		t.Fatal(err)
 	}
 	return connect
+}
+
+// TestServersThatHaveJustStarted do not make streams until they have found each other.
+func TestServersThatHaveJustStarted(t *testing.T) {
+	t.Parallel()
+	s, connect := ownServers(t)
+	connect().Close()
+	left := slices.IndexFunc([]int{0, 1, 2}, func(i int) bool { return !s.Leads(i) }) // it has to find a leader
+	for i := range 3 {
+		if i != left {
+			s.End(i)
+		}
+	}
+	log, err := jetstream.Connect(jetstream.Options{URL: s.URLs()[left], Cluster: "late"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	made := make(chan error, 1)
+	go func() { made <- log.Create(ctx, 2, 3, 1) }()
+	for i := range 3 {
+		if i != left {
+			if err := s.Again(i); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := <-made; err != nil {
+		t.Fatal(err)
+	}
+	for shard := range 2 {
+		if state, err := log.State(ctx, shard); err != nil || state.Shards != 2 {
+			t.Errorf("shard %d: %+v, %v", shard, state, err)
+		}
+	}
+}
+
+// TestNoQuorumIsToldThoughNobodyWrites: Health says what the servers say.
+func TestNoQuorumIsToldThoughNobodyWrites(t *testing.T) {
+	t.Parallel()
+	eachLog(t, func(t *testing.T, connect func() *faulty) {
+		client := connect()
+		a := openNode(t, "a", client).take()
+		a.until("the beginning", func() bool { return a.Health().State == journal.Ready })
+		client.poor.Store(true)
+		a.until("Health to tell", func() bool { h := a.Health(); return h.State == journal.Waiting && h.Err != nil })
+		client.poor.Store(false)
+		a.until("the end of it", func() bool { return a.Health().State == journal.Ready })
+	})
 }
 
 // TestServersEndInTurn: each server is ended and started again while nodes write.

@@ -37,6 +37,7 @@ type shard struct {
 	seen   atomic.Uint64 // at.seq, for others
 	voids  atomic.Uint64 // foreign messages that were skipped
 	since  atomic.Int64  // when what is being published was begun, in nanoseconds; 0: nothing is
+	poor   atomic.Int64  // since when the log's servers say that they have no quorum, in nanoseconds; 0: they have
 	nudged chan struct{} // somebody wants to know the end of the log
 	giving chan struct{} // the copy is being written for another node
 

@@ -214,11 +214,21 @@ func (s *shard) toEnd(ctx context.Context) error {
 		s.log.Elsewhere(s.n)
 		return nil // nobody answers: the next look may be luckier
 	}
+	s.noteQuorum(!state.NoQuorum)
 	if err != nil || state.Last < s.seen.Load() {
 		_, err := s.attach(ctx)
 		return err
 	}
 	return s.fill(ctx, state.Last)
+}
+
+// noteQuorum notes whether the log's servers have a quorum.
+func (s *shard) noteQuorum(have bool) {
+	if have {
+		s.poor.Store(0)
+	} else {
+		s.poor.CompareAndSwap(0, time.Now().UnixNano())
+	}
 }
 
 // reach waits until the log was applied up to a sequence.

@@ -6,9 +6,12 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"net/http"
+	"slices"
 	"strconv"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
@@ -17,23 +20,80 @@ const (
 	metaID     = "parley-id"
 	metaEpoch  = "parley-epoch"
 	metaShards = "parley-shards"
+	metaCopies = "parley-replicas"
 )
 
 // Create makes the streams of a cluster that has none. A stream that exists is
-// refused.
+// refused. When one cannot be made, those that were are removed.
 func (l *Log) Create(ctx context.Context, shards, replicas int, epoch uint64) error {
+	var made []jetstream.StreamConfig
 	for shard := range shards {
 		id := make([]byte, 16)
 		_, _ = rand.Read(id)
-		_, err := l.js.CreateStream(ctx, l.config(shard, shards, replicas, epoch, hex.EncodeToString(id)))
+		c := l.config(shard, shards, replicas, epoch, hex.EncodeToString(id))
+		made = append(made, c)
+		err := l.create(ctx, c)
 		if errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
-			return fmt.Errorf("stream %s exists already: the cluster %q was made before", l.stream(shard), l.opts.Cluster)
+			err = fmt.Errorf("stream %s exists already: the cluster %q was made before", c.Name, l.opts.Cluster)
+		} else if err != nil {
+			err = fmt.Errorf("making stream %s with %d replicas: %w", c.Name, replicas, err)
 		}
 		if err != nil {
-			return fmt.Errorf("making stream %s with %d replicas: %w", l.stream(shard), replicas, err)
+			l.remove(context.WithoutCancel(ctx), made)
+			return err
 		}
 	}
 	return nil
+}
+
+// createTry bounds one attempt to make a stream, and createPause is between two.
+const (
+	createTry   = 5 * time.Second
+	createPause = 200 * time.Millisecond
+)
+
+// create makes a stream. Servers that have just started answer nothing, or that they
+// are too few, until they have found each other; they are asked again until ctx ends.
+// To make the same stream twice is to make it once.
+func (l *Log) create(ctx context.Context, c jetstream.StreamConfig) error {
+	for {
+		once, cancel := context.WithTimeout(ctx, createTry)
+		_, err := l.js.CreateStream(once, c)
+		cancel()
+		if err == nil || ctx.Err() != nil || !passing(err) {
+			return err
+		}
+		select {
+		case <-time.After(createPause):
+		case <-ctx.Done():
+			return err
+		}
+	}
+}
+
+// noPeers is the error of a leader that does not know enough servers, yet.
+const noPeers jetstream.ErrorCode = 10005
+
+// passing reports whether servers may answer otherwise soon.
+func passing(err error) bool {
+	var api *jetstream.APIError
+	if errors.As(err, &api) {
+		return api.Code == http.StatusServiceUnavailable || api.ErrorCode == noPeers
+	}
+	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, nats.ErrNoResponders) || errors.Is(err, nats.ErrTimeout)
+}
+
+// remove removes the streams that one call of Create made, as far as it can: another
+// may have one of the same name.
+func (l *Log) remove(ctx context.Context, made []jetstream.StreamConfig) {
+	ctx, cancel := context.WithTimeout(ctx, createTry)
+	defer cancel()
+	for _, c := range made {
+		s, err := l.js.Stream(ctx, c.Name)
+		if err == nil && s.CachedInfo().Config.Metadata[metaID] == c.Metadata[metaID] {
+			_ = l.js.DeleteStream(ctx, c.Name)
+		}
+	}
 }
 
 // Replace deletes the streams of a cluster, with all that is in them, and makes
@@ -61,14 +121,20 @@ func (l *Log) config(shard, shards, replicas int, epoch uint64, id string) jetst
 		DenyDelete:  true,
 		AllowDirect: true,
 		Duplicates:  100 * time.Millisecond, // the least
-		RePublish:   &jetstream.RePublish{Source: l.subject("log." + n), Destination: l.subject("tail." + n)},
-		Metadata:    map[string]string{metaID: id, metaEpoch: strconv.FormatUint(epoch, 10), metaShards: strconv.Itoa(shards)},
+		RePublish:   l.republish(shard),
+		Metadata:    map[string]string{metaID: id, metaEpoch: strconv.FormatUint(epoch, 10), metaShards: strconv.Itoa(shards), metaCopies: strconv.Itoa(replicas)},
 	}
 }
 
-// checkStream refuses a stream that was changed so that it may lose or hide
+// republish is how new messages of a shard are told to those who follow.
+func (l *Log) republish(shard int) *jetstream.RePublish {
+	n := strconv.Itoa(shard)
+	return &jetstream.RePublish{Source: l.subject("log." + n), Destination: l.subject("tail." + n)}
+}
+
+// checkStream refuses a stream that was changed so that it may lose, refuse or hide
 // messages.
-func checkStream(c jetstream.StreamConfig) error {
+func (l *Log) checkStream(shard int, c jetstream.StreamConfig) error {
 	wrong := func(setting string, is, want any) error {
 		return fmt.Errorf("stream %s has %s %v; set it to %v", c.Name, setting, is, want)
 	}
@@ -93,8 +159,25 @@ func checkStream(c jetstream.StreamConfig) error {
 		return wrong("allow_direct", false, true)
 	case !c.DenyDelete:
 		return wrong("deny_delete", false, true)
-	case c.RePublish == nil:
-		return wrong("republish", "off", "what `parley cluster init` gave it")
+	case c.MaxMsgSize > 0:
+		return wrong("max_msg_size", c.MaxMsgSize, -1)
+	case !slices.Equal(c.Subjects, []string{l.subject("log." + strconv.Itoa(shard))}):
+		return wrong("subjects", c.Subjects, l.subject("log."+strconv.Itoa(shard)))
+	case c.RePublish == nil || *c.RePublish != *l.republish(shard):
+		return wrong("republish", show(c.RePublish), show(l.republish(shard)))
+	}
+	if copies, err := strconv.Atoi(c.Metadata[metaCopies]); err == nil && c.Replicas < copies {
+		return wrong("num_replicas", c.Replicas, copies)
 	}
 	return nil
+}
+
+func show(r *jetstream.RePublish) string {
+	switch {
+	case r == nil:
+		return "off"
+	case r.HeadersOnly:
+		return fmt.Sprintf("%s to %s, headers only", r.Source, r.Destination)
+	}
+	return fmt.Sprintf("%s to %s", r.Source, r.Destination)
 }

@@ -120,10 +120,11 @@ func (l *Log) State(ctx context.Context, shard int) (port.State, error) {
 		return port.State{}, err
 	}
 	info := s.CachedInfo()
-	if err := checkStream(info.Config); err != nil {
+	if err := l.checkStream(shard, info.Config); err != nil {
 		return port.State{}, err
 	}
 	state := port.State{First: info.State.FirstSeq, Last: info.State.LastSeq}
+	state.NoQuorum = info.Cluster != nil && info.Cluster.Leader == ""
 	id, err := hex.DecodeString(info.Config.Metadata[metaID])
 	if err != nil || copy(state.ID[:], id) != len(state.ID) {
 		return port.State{}, fmt.Errorf("stream %s was not made by `parley cluster init`", l.stream(shard))

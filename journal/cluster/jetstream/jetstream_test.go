@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -189,7 +190,8 @@ func TestReplace(t *testing.T) {
 
 func TestStreams(t *testing.T) {
 	t.Parallel()
-	log := connect(t, alone(t, "always"))
+	s := alone(t, "always")
+	log := connect(t, s)
 	ctx := t.Context()
 	if _, err := log.State(ctx, 0); !errors.Is(err, port.ErrNoLog) {
 		t.Fatalf("before it is made: %v", err)
@@ -199,6 +201,25 @@ func TestStreams(t *testing.T) {
 	}
 	if err := log.Create(ctx, 2, 1, 7); err == nil {
 		t.Fatal("a cluster was made twice")
+	}
+	other, err := jetstream.Connect(jetstream.Options{URL: s.ClientURL(), Cluster: "other", NATS: []nats.Option{nats.UserInfo("app", "app")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	nc, err := nats.Connect(s.ClientURL(), nats.UserInfo("app", "app"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	if _, err := nc.Request("$JS.API.STREAM.CREATE.PARLEY_other_1", []byte(`{"name":"PARLEY_other_1","storage":"file"}`), time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	if err := other.Create(ctx, 3, 1, 1); err == nil || !strings.Contains(err.Error(), "PARLEY_other_1 exists already") {
+		t.Errorf("one of three streams is there: %v", err)
+	}
+	if _, err := other.State(ctx, 0); !errors.Is(err, port.ErrNoLog) {
+		t.Errorf("half of a cluster was made: %v", err)
 	}
 	state, err := log.State(ctx, 1)
 	if err != nil || state.Epoch != 7 || state.Shards != 2 || state.Last != 0 || state.ID == [16]byte{} {
@@ -266,8 +287,16 @@ func TestAChangedStream(t *testing.T) {
 		"discard":      func(c *api.StreamConfig) { c.Discard = api.DiscardOld },
 		"allow_direct": func(c *api.StreamConfig) { c.AllowDirect = false },
 		"republish":    func(c *api.StreamConfig) { c.RePublish = nil },
+		"headers only": func(c *api.StreamConfig) { c.RePublish.HeadersOnly = true },
+		"max_msg_size": func(c *api.StreamConfig) { c.MaxMsgSize = 1000 },
+		"subjects":     func(c *api.StreamConfig) { c.Subjects = append(c.Subjects, "other") },
+		"num_replicas": func(c *api.StreamConfig) { c.Metadata["parley-replicas"] = "3" }, // where there is one
 	} {
 		c := stream.CachedInfo().Config
+		c.Metadata = maps.Clone(c.Metadata)
+		if c.RePublish != nil {
+			c.RePublish = new(*c.RePublish)
+		}
 		change(&c)
 		if _, err := js.UpdateStream(ctx, c); err != nil {
 			t.Fatalf("%s: %v", setting, err)

@@ -114,6 +114,9 @@ func (s *Servers) Dir(i int) string { return s.opts[i].StoreDir }
 // Name of a server.
 func (s *Servers) Name(i int) string { return s.opts[i].ServerName }
 
+// Leads reports whether a server is the one that makes streams.
+func (s *Servers) Leads(i int) bool { return s.list[i].JetStreamIsLeader() }
+
 // Change changes the options of a server that was ended.
 func (s *Servers) Change(i int, change func(*server.Options)) { change(s.opts[i]) }
 

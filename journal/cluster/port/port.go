@@ -50,6 +50,7 @@ type State struct {
 	Epoch       uint64
 	Shards      int    // of the whole cluster
 	First, Last uint64 // sequences; Last is 0 when there is none
+	NoQuorum    bool   // too few of its servers reach each other to store anything
 }
 
 // ErrRefused is returned when the log says that the last sequence is another than the one
