@@ -36,6 +36,9 @@ func (a *app) runNode(ctx context.Context, cfg config.Config, log *slog.Logger) 
 	if err := server.CanListen(cfg, 1); err != nil { // keys are known once it leads
 		return err
 	}
+	if err := checkNode(cfg.Data.Dir); err != nil {
+		return err
+	}
 	held, err := folder.Hold(cfg.Data.Dir)
 	if err != nil {
 		return err

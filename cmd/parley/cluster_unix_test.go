@@ -333,7 +333,7 @@ func TestClusterSurvivesItsNodes(t *testing.T) {
 // diagnosed asks the doctor what is said of the nodes.
 func (n *nodes) diagnosed(verdict, found string) {
 	n.t.Helper()
-	_, out, errs := call(n.t, nil, "doctor", "-o", "json", "--hub", n.list[n.serves("")].url,
+	_, out, errs := call(n.t, nil, "doctor", "-o", "json", "--hub", n.urls(), // in any order
 		"--set", "cluster.url="+n.servers.URL(), "--set", "cluster.monitor="+strings.Join(n.servers.Monitors(), ","))
 	var said struct {
 		Findings []doctor.Finding `json:"findings"`
@@ -341,7 +341,7 @@ func (n *nodes) diagnosed(verdict, found string) {
 	if err := json.Unmarshal([]byte(out), &said); err != nil {
 		n.t.Fatalf("%v: %s%s", err, out, errs)
 	}
-	for _, want := range []doctor.Finding{{Check: "cluster servers", Verdict: doctor.Fine}, {Check: "cluster nodes", Verdict: doctor.Verdict(verdict), Found: found}} {
+	for _, want := range []doctor.Finding{{Check: "hub", Verdict: doctor.Fine}, {Check: "cluster servers", Verdict: doctor.Fine}, {Check: "cluster nodes", Verdict: doctor.Verdict(verdict), Found: found}} {
 		if !slices.ContainsFunc(said.Findings, func(f doctor.Finding) bool {
 			return f.Check == want.Check && f.Verdict == want.Verdict && strings.Contains(f.Found, want.Found)
 		}) {
@@ -399,6 +399,7 @@ func TestAWipedNode(t *testing.T) {
 		t.Errorf("another key is answered with %v", err)
 	}
 	n.end("b", syscall.SIGTERM)
+	n.refuses(filepath.Join(n.dir, "b"))
 	if code, out, errs := call(t, nil, "data", "check", filepath.Join(n.dir, "b")); code != exitFine || !strings.Contains(out, "2 shards") {
 		t.Errorf("data check: exit %d, %s%s", code, out, errs)
 	}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -65,7 +64,7 @@ func (a *app) dataCheck() *cobra.Command {
 func (a *app) checkFolder(dir string) (report *repair.CheckReport, shards int, err error) {
 	tell, end := a.progress()
 	defer end()
-	if _, err := os.Stat(cluster.Folder(disk.Options{}, dir, 0)); err != nil {
+	if !ofNode(dir) {
 		report, err = repair.Check(dir, disk.Options{}, tell)
 		return report, 0, err
 	}
@@ -91,6 +90,9 @@ func (a *app) dataStats() *cobra.Command {
 		Example: "  parley data stats ./parley-data",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
+			if err := checkOneStore(args[0]); err != nil {
+				return err
+			}
 			tell, end := a.progress()
 			stats, err := repair.ReadStats(args[0], disk.Options{}, tell)
 			end()
@@ -122,6 +124,9 @@ it into the new folder.`,
 		Example: "  parley data salvage ./parley-data --to ./salvaged",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
+			if err := checkOneStore(args[0]); err != nil {
+				return err
+			}
 			tell, end := a.progress()
 			report, err := repair.Salvage(args[0], to, disk.Options{}, tell)
 			end()

@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/parley-hub/parley/dialect/agh/keyring"
+	"github.com/parley-hub/parley/journal/cluster"
+	"github.com/parley-hub/parley/journal/disk"
 	"github.com/parley-hub/parley/server/access"
 	"github.com/parley-hub/parley/server/folder"
 )
@@ -41,6 +43,38 @@ func mustExist(dir string) error {
 		return fmt.Errorf("data folder %s: %w", dir, err)
 	}
 	return nil
+}
+
+// ofNode reports whether a folder is that of a cluster's node.
+func ofNode(dir string) bool {
+	_, err := os.Stat(cluster.Folder(disk.Options{}, dir, 0))
+	return err == nil
+}
+
+// checkAlone refuses the folder of a cluster's node, where a store of its own would be
+// one that no node knows.
+func checkAlone(dir string) error {
+	if !ofNode(dir) {
+		return nil
+	}
+	return fmt.Errorf("%s is the data folder of a cluster's node; start it with parley serve --cluster URL --node-name NAME, and ask the node that serves with --hub URL", dir)
+}
+
+// checkNode refuses the folder of a hub that was alone, whose data a node would not see.
+func checkNode(dir string) error {
+	if _, err := os.Stat(filepath.Join(dir, "FORMAT")); err != nil || ofNode(dir) {
+		return nil
+	}
+	return fmt.Errorf("%s is the data folder of a hub that was alone; choose another with --data, or begin the cluster with its data: parley backup DIR, and parley cluster init --from DIR --data NEW", dir)
+}
+
+// checkOneStore refuses the folder of a cluster's node where a command is about one
+// store.
+func checkOneStore(dir string) error {
+	if !ofNode(dir) {
+		return nil
+	}
+	return fmt.Errorf("%s is the data folder of a cluster's node, with a copy of each shard; name one of them, such as %s", dir, cluster.Folder(disk.Options{}, dir, 0))
 }
 
 // ourFiles are what tells that a folder is a hub's; keys of AGH's trust profile

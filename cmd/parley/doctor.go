@@ -1,9 +1,11 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -40,6 +42,7 @@ also the cluster's NATS servers and other nodes. Exits with 1 if a check failed.
 		var none *noHubError
 		switch {
 		case err == nil:
+			find(c.Context(), client)
 			p.HubURL, p.Token, p.HTTP = client.URL(), chosen.token, client.HTTP()
 		case !errors.As(err, &none) && (hub.url != "" || hub.context != ""):
 			return err // a folder that cannot be read is reported by the checks
@@ -71,4 +74,15 @@ also the cluster's NATS servers and other nodes. Exits with 1 if a check failed.
 		return err
 	}
 	return c
+}
+
+// findTimeout bounds how long doctor looks for the node that serves.
+const findTimeout = 3 * time.Second
+
+// find lets a client find the node that serves, if its hub is one of a cluster. What
+// else it is answered, the checks tell.
+func find(ctx context.Context, client *v1.Client) {
+	ctx, cancel := context.WithTimeout(ctx, findTimeout)
+	defer cancel()
+	_, _ = client.Session(ctx)
 }

@@ -12,6 +12,9 @@ import (
 
 // openDisk opens the embedded engine of a data folder.
 func openDisk(cfg config.Data, log *slog.Logger) (journal.Engine, error) {
+	if err := checkAlone(cfg.Dir); err != nil {
+		return nil, err
+	}
 	return disk.Open(cfg.Dir, diskOptions(cfg, log))
 }
 
