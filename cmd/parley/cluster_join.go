@@ -67,6 +67,8 @@ func clusterState(ctx context.Context, cfg config.Cluster, log port.Log) (port.S
 		switch {
 		case err == nil:
 			return state, nil
+		case errors.Is(err, port.ErrUnfit):
+			return state, err
 		case errors.Is(err, port.ErrNoLog):
 			return state, fmt.Errorf("there is no cluster named %q on %s (cluster.name): make it once with parley cluster init --cluster %s", cfg.Name, shownServers(cfg), shownServers(cfg))
 		case ctx.Err() != nil:

@@ -4,6 +4,10 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/parley-hub/parley/journal/cluster/natsservers"
 )
@@ -55,6 +59,32 @@ func TestStartUpChecks(t *testing.T) {
 	}
 	if code, _, errs := call(t, nil, made...); code == exitFine || !strings.Contains(errs, "was made before") {
 		t.Errorf("init again: exit %d: %s", code, errs)
+	}
+	// A stream that was changed so that it may lose messages.
+	nc, err := nats.Connect(servers.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	js, err := jetstream.New(nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stream, err := js.Stream(t.Context(), "PARLEY_parley_0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	changed := stream.CachedInfo().Config
+	changed.MaxAge = time.Hour
+	if _, err := js.UpdateStream(t.Context(), changed); err != nil {
+		t.Fatal(err)
+	}
+	serve := []string{"serve", at, "--set", all, "--node-name=a", "--data", filepath.Join(dir, "a"), "--listen=127.0.0.1:0"}
+	if code, _, errs := call(t, nil, serve...); code == exitFine || !strings.Contains(errs, "PARLEY_parley_0 has max_age 1h0m0s; set it to 0") {
+		t.Errorf("serve: exit %d: %s", code, errs)
+	}
+	if _, err := js.UpdateStream(t.Context(), stream.CachedInfo().Config); err != nil {
+		t.Fatal(err)
 	}
 	if code, _, errs := call(t, nil, "cluster", "move", "nobody", at); code == exitFine || !strings.Contains(errs, "no node named nobody") {
 		t.Errorf("move to nobody: exit %d: %s", code, errs)

@@ -200,7 +200,7 @@ func TestHistoriesUnderFaults(t *testing.T) {
 	s.progress("the beginning")
 	for i := range 3 * scale.N(1) {
 		which := i
-		if i >= 3 {
+		if i >= len(faults) {
 			which = s.rng.IntN(len(faults))
 		}
 		faults[which].do(s)

@@ -8,9 +8,11 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
+	api "github.com/nats-io/nats.go/jetstream"
 
 	"github.com/parley-hub/parley/journal"
 	"github.com/parley-hub/parley/journal/cluster"
@@ -148,6 +150,51 @@ func TestADeletedStream(t *testing.T) {
 	}
 	_ = fails[*cluster.ReplacedError](a)
 	_ = fails[*cluster.ReplacedError](b)
+}
+
+// TestASettingIsChanged under the nodes: they tell which, and go on when it is right
+// again.
+func TestASettingIsChanged(t *testing.T) {
+	t.Parallel()
+	name := natsServers{}.create(t, 1, 1)
+	url, _ := servers()
+	a, b := openNode(t, "a", dial(t, name)), openNode(t, "b", dial(t, name))
+	a.take().write("1")
+	b.reaches(a.Reached(0))
+	nc, err := nats.Connect(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	js, err := api.New(nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stream, err := js.Stream(a.ctx, "PARLEY_"+name+"_0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := stream.CachedInfo().Config
+	config.MaxAge = time.Hour
+	if _, err := js.UpdateStream(a.ctx, config); err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range []*node{a, b} {
+		n.until("the setting's name", func() bool {
+			h := n.Health()
+			return h.State == journal.Waiting && strings.Contains(h.Err.Error(), "max_age")
+		})
+	}
+	config.MaxAge = 0
+	if _, err := js.UpdateStream(a.ctx, config); err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range []*node{a, b} {
+		n.until("the end of the trouble", func() bool { return n.Trouble(0) == nil })
+	}
+	a.write("2")
+	b.reaches(a.Reached(0))
+	b.has("1", "2")
 }
 
 // TestALogThatIsGone: when it was only away, everything goes on.

@@ -32,9 +32,10 @@ func (s *shard) run(ctx context.Context) {
 		}
 		s.setTrouble(err)
 		s.opts.Logger.Error("a shard's log is not followed", "shard", s.n, "error", err)
-		if errors.Is(err, journal.ErrDamaged) {
+		switch {
+		case errors.Is(err, journal.ErrDamaged):
 			_ = s.store().Exclusively(ctx, func() error { s.resign(""); return nil })
-		} else {
+		case !errors.Is(err, port.ErrUnfit):
 			s.log.Elsewhere(s.n)
 		}
 		if s.mend(ctx, err) {
@@ -210,6 +211,9 @@ func (s *shard) pushed(ctx context.Context, m port.Message) error {
 // toEnd reads the log to its end.
 func (s *shard) toEnd(ctx context.Context) error {
 	state, err := s.log.State(ctx, s.n)
+	if errors.Is(err, port.ErrUnfit) {
+		return err
+	}
 	if err != nil && !errors.Is(err, port.ErrNoLog) {
 		s.log.Elsewhere(s.n)
 		return nil // nobody answers: the next look may be luckier

@@ -40,6 +40,13 @@ func TestRandomWithTakeovers(t *testing.T) {
 	enough(t, &taken)
 }
 
+func TestRandomThreeShardsWithTakeovers(t *testing.T) {
+	t.Parallel()
+	var taken atomic.Int64
+	journaltest.Random(t, duoOpener(natsServers{}, 3, &taken))
+	enough(t, &taken)
+}
+
 func enough(t *testing.T, taken *atomic.Int64) {
 	t.Helper()
 	t.Logf("%d takeovers", taken.Load())

@@ -33,7 +33,7 @@ type Requirements struct {
 type server struct {
 	name, version string
 	syncs         bool
-	now           time.Time
+	apart         time.Duration // of its clock from this one, at least
 }
 
 // Check refuses servers on which acknowledged messages could be lost. It returns
@@ -56,8 +56,8 @@ func (l *Log) Check(ctx context.Context, r Requirements) (warnings []string, err
 		if !s.syncs && !r.AssumeSync {
 			return nil, fmt.Errorf("NATS server %s does not sync every write and can lose what it acknowledged; set `sync_interval: always` in its jetstream block", s.name)
 		}
-		if apart := time.Since(s.now).Abs(); !s.now.IsZero() && apart > maxClock {
-			warnings = append(warnings, fmt.Sprintf("the clock of NATS server %s is %v apart from this one; at most %v is good", s.name, apart.Round(time.Millisecond), maxClock))
+		if s.apart > maxClock {
+			warnings = append(warnings, fmt.Sprintf("the clock of NATS server %s is %v apart from this one; at most %v is good", s.name, s.apart.Round(time.Millisecond), maxClock))
 		}
 	}
 	return warnings, nil
@@ -93,8 +93,14 @@ type jsz struct {
 	Disabled bool `json:"disabled"`
 }
 
-func (p *jsz) server(name, version string) server {
-	return server{name: name, version: version, syncs: p.Config.SyncAlways && !p.Disabled, now: p.Now}
+// server is what the page tells of a server that was asked at a time and has just
+// answered.
+func (p *jsz) server(name, version string, asked time.Time) server {
+	s := server{name: name, version: version, syncs: p.Config.SyncAlways && !p.Disabled}
+	if !p.Now.IsZero() { // it was made between the question and now
+		s.apart = max(asked.Sub(p.Now), time.Until(p.Now), 0)
+	}
+	return s
 }
 
 // askSystem asks all servers at once, and waits for as many as there must be.
@@ -107,6 +113,7 @@ func askSystem(ctx context.Context, nc *nats.Conn, most int) ([]server, error) {
 		return nil, err
 	}
 	defer sub.Unsubscribe() //nolint:errcheck // the connection is gone then
+	asked := time.Now()
 	if err := nc.PublishRequest("$SYS.REQ.SERVER.PING.JSZ", inbox, []byte(`{"config":true}`)); err != nil {
 		return nil, err
 	}
@@ -127,7 +134,7 @@ func askSystem(ctx context.Context, nc *nats.Conn, most int) ([]server, error) {
 			return nil, fmt.Errorf("the answer of a NATS server: %w", err)
 		}
 		if !answer.Data.Disabled {
-			all = append(all, answer.Data.server(answer.Server.Name, answer.Server.Version))
+			all = append(all, answer.Data.server(answer.Server.Name, answer.Server.Version, asked))
 		}
 	}
 	return all, nil
@@ -145,10 +152,11 @@ func askMonitor(ctx context.Context, address string) (server, error) {
 		return server{}, err
 	}
 	var page jsz
+	asked := time.Now()
 	if err := fetch(ctx, address+"/jsz?config=true", &page); err != nil {
 		return server{}, err
 	}
-	return page.server(about.Name, about.Version), nil
+	return page.server(about.Name, about.Version, asked), nil
 }
 
 func fetch(ctx context.Context, url string, into any) error {

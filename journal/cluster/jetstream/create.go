@@ -13,6 +13,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/parley-hub/parley/journal/cluster/port"
 )
 
 // What a stream's metadata says.
@@ -132,11 +134,17 @@ func (l *Log) republish(shard int) *jetstream.RePublish {
 	return &jetstream.RePublish{Source: l.subject("log." + n), Destination: l.subject("tail." + n)}
 }
 
+// unfitError is a port.ErrUnfit with words of its own.
+type unfitError string
+
+func (e unfitError) Error() string        { return string(e) }
+func (e unfitError) Is(target error) bool { return target == port.ErrUnfit }
+
 // checkStream refuses a stream that was changed so that it may lose, refuse or hide
 // messages.
 func (l *Log) checkStream(shard int, c jetstream.StreamConfig) error {
 	wrong := func(setting string, is, want any) error {
-		return fmt.Errorf("stream %s has %s %v; set it to %v", c.Name, setting, is, want)
+		return unfitError(fmt.Sprintf("stream %s has %s %v; set it to %v", c.Name, setting, is, want))
 	}
 	switch {
 	case c.Storage != jetstream.FileStorage:

@@ -115,37 +115,63 @@ func TestCheck(t *testing.T) {
 	}
 }
 
+// pagesOf are the monitoring pages of a server, changed.
+func pagesOf(t *testing.T, s *server.Server, change func(page map[string]any) error) (address string) {
+	t.Helper()
+	pages := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: s.MonitorAddr().String()})
+	pages.ModifyResponse = func(r *http.Response) error {
+		var page map[string]any
+		if err := json.NewDecoder(r.Body).Decode(&page); err != nil {
+			return err
+		}
+		if err := change(page); err != nil {
+			return err
+		}
+		text, err := json.Marshal(page)
+		r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(text)), int64(len(text))
+		r.Header.Set("Content-Length", strconv.Itoa(len(text)))
+		return err
+	}
+	web := httptest.NewServer(pages)
+	t.Cleanup(web.Close)
+	return web.URL
+}
+
+// TestAnOldServer is refused, with the version that is needed.
+func TestAnOldServer(t *testing.T) {
+	t.Parallel()
+	s := alone(t, "always")
+	old := pagesOf(t, s, func(page map[string]any) error {
+		if page["version"] != nil {
+			page["version"] = "2.11.4"
+		}
+		return nil
+	})
+	_, err := connect(t, s).Check(t.Context(), jetstream.Requirements{Replicas: 1, Monitor: []string{old}})
+	if err == nil || !strings.Contains(err.Error(), s.Name()+" is of version 2.11.4; use "+jetstream.OldestServer) {
+		t.Error(err)
+	}
+}
+
 // TestClocksApart: a server whose clock is another is told of, and not refused.
 func TestClocksApart(t *testing.T) {
 	t.Parallel()
 	s := alone(t, "always")
 	log := connect(t, s)
-	pages := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: s.MonitorAddr().String()})
 	for _, c := range []struct {
 		by   time.Duration
 		want string // "": nothing is told
 	}{{0, ""}, {-3 * time.Second, "clock"}, {time.Minute, "clock"}} {
-		shifted := *pages
-		shifted.ModifyResponse = func(r *http.Response) error {
-			var page map[string]any
-			if err := json.NewDecoder(r.Body).Decode(&page); err != nil {
-				return err
+		shifted := pagesOf(t, s, func(page map[string]any) error {
+			now, ok := page["now"].(string)
+			if !ok {
+				return nil
 			}
-			if now, ok := page["now"].(string); ok {
-				at, err := time.Parse(time.RFC3339Nano, now)
-				if err != nil {
-					return err
-				}
-				page["now"] = at.Add(c.by)
-			}
-			text, err := json.Marshal(page)
-			r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(text)), int64(len(text))
-			r.Header.Set("Content-Length", strconv.Itoa(len(text)))
+			at, err := time.Parse(time.RFC3339Nano, now)
+			page["now"] = at.Add(c.by)
 			return err
-		}
-		page := httptest.NewServer(&shifted)
-		warnings, err := log.Check(t.Context(), jetstream.Requirements{Replicas: 1, Monitor: []string{page.URL}})
-		page.Close()
+		})
+		warnings, err := log.Check(t.Context(), jetstream.Requirements{Replicas: 1, Monitor: []string{shifted}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -301,7 +327,7 @@ func TestAChangedStream(t *testing.T) {
 		if _, err := js.UpdateStream(ctx, c); err != nil {
 			t.Fatalf("%s: %v", setting, err)
 		}
-		if _, err := log.State(ctx, 0); err == nil || !strings.Contains(err.Error(), setting) {
+		if _, err := log.State(ctx, 0); !errors.Is(err, port.ErrUnfit) || !strings.Contains(err.Error(), setting) {
 			t.Errorf("%s: %v", setting, err)
 		}
 	}

@@ -61,5 +61,9 @@ var ErrRefused = errors.New("refused, another last sequence was expected")
 // ErrTooLarge is returned when a message is larger than what the log takes now.
 var ErrTooLarge = errors.New("the message is larger than what the log takes")
 
+// ErrUnfit is returned when the settings of a log were changed so that it may lose,
+// refuse or hide messages. The error says which and what is right.
+var ErrUnfit = errors.New("the settings of the log do not fit")
+
 // ErrNoLog is returned when there is no log for the shard.
 var ErrNoLog = errors.New("there is no log for the shard")
