@@ -23,7 +23,7 @@ func TestClusterPage(t *testing.T) {
 	}
 	n := &nodes{t: t, ctx: t.Context(), dir: t.TempDir(), servers: startServers(t), list: map[string]*nodeProcess{}}
 	here := strings.NewReplacer("nats://a:4222,b:4222,c:4222", n.servers.URL(), "http://a:8222,http://b:8222,http://c:8222", strings.Join(n.servers.Monitors(), ","))
-	var environ []string
+	environ := []string{"PARLEY_CLUSTER_SUSPECT=2400ms"}
 	ran := map[string]int{}
 	for line := range strings.Lines(string(page)) {
 		line = strings.TrimSpace(line)

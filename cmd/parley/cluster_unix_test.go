@@ -76,7 +76,10 @@ func startShards(t *testing.T, shards int, names ...string) *nodes {
 
 // flags say where the cluster is.
 func (n *nodes) flags() []string {
-	return []string{"--cluster", n.servers.URL(), "--set", "cluster.monitor=" + strings.Join(n.servers.Monitors(), ",")}
+	return []string{
+		"--cluster", n.servers.URL(), "--set", "cluster.monitor=" + strings.Join(n.servers.Monitors(), ","),
+		"--set", "cluster.suspect=2400ms", // machines that run tests stand still for a while
+	}
 }
 
 // run runs a command of the cluster.

@@ -91,7 +91,7 @@ func (c *nodeConfig) serve() error {
 	if err != nil {
 		return err
 	}
-	e, err := cluster.Open(cluster.Options{Dir: c.Dir, Node: c.Node, Log: log, Shards: 1, Suspect: 600 * time.Millisecond, Poll: 200 * time.Millisecond})
+	e, err := cluster.Open(cluster.Options{Dir: c.Dir, Node: c.Node, Log: log, Shards: 1, Suspect: 1200 * time.Millisecond, Poll: 200 * time.Millisecond})
 	if err != nil {
 		return err
 	}

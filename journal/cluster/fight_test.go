@@ -123,7 +123,7 @@ func TestStandbyTakesOver(t *testing.T) {
 	for _, n := range []string{"a", "b", "c"} {
 		gates[n] = newGate(dial(t, name))
 		alive[n] = openNode(t, n, gates[n], func(o *cluster.Options) {
-			o.Shards, o.Manual, o.Suspect = shards, false, 500*time.Millisecond
+			o.Shards, o.Manual, o.Suspect = shards, false, time.Second
 		})
 	}
 	leader := func() (found *node) {

@@ -21,7 +21,7 @@ func TestLeadIsHandedOn(t *testing.T) {
 	for _, name := range []string{"a", "b", "c"} {
 		lines[name] = &line{Log: logs.Connect()}
 		nodes[name] = openNode(t, name, lines[name], func(o *cluster.Options) {
-			o.Manual, o.Suspect, o.Address, o.Version = false, 300*time.Millisecond, "http://"+name, "v1"
+			o.Manual, o.Suspect, o.Address, o.Version = false, 600*time.Millisecond, "http://"+name, "v1"
 		})
 	}
 	some := nodes["a"]
@@ -82,6 +82,45 @@ func TestLeadIsHandedOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	leads(first.opts.Node).has("1", "2", "3")
+}
+
+// TestTakingOverInTime: of nodes that have stood by for a while, and have heard who
+// leads, one leads long before twice the time after which they suspect: a hub has to be
+// opened, too.
+func TestTakingOverInTime(t *testing.T) {
+	t.Parallel()
+	const suspect = 3 * time.Second
+	name := natsServers{}.create(t, 1, 1)
+	lines, nodes := map[string]*line{}, map[string]*node{}
+	for _, n := range []string{"a", "b", "c"} {
+		lines[n] = &line{Log: dial(t, name)}
+		nodes[n] = openNode(t, n, lines[n], func(o *cluster.Options) { o.Manual, o.Suspect = false, suspect })
+	}
+	leads := func(but string) (name string) {
+		nodes["a"].until("a leader", func() bool {
+			for n, one := range nodes {
+				if mine, _, _ := one.Lead(0); mine && n != but {
+					name = n
+				}
+			}
+			return name != ""
+		})
+		return name
+	}
+	first := leads("")
+	for began := time.Now(); time.Since(began) < suspect; {
+		for _, n := range nodes {
+			n.until("the leader's beat", func() bool { m, ok := n.Leader(); return ok && m.Name == first })
+		}
+	}
+	lines[first].cut.Store(true)
+	died := time.Now()
+	next := leads(first)
+	pause := time.Since(died)
+	t.Logf("node %s leads after %v", next, pause)
+	if pause > suspect*8/5 {
+		t.Errorf("that is too late; a node is suspected after %v", suspect)
+	}
 }
 
 // TestTwins: two processes with one name know of each other.

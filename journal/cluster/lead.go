@@ -55,7 +55,7 @@ type nodes struct {
 
 	mu      sync.Mutex
 	heard   map[string]heard // by node
-	quiet   time.Time        // since when nobody leads
+	quiet   time.Time        // when somebody who leads was last heard
 	seeking time.Time        // since when this node has some shards, and not all
 	since   time.Time        // since when this node has all
 	held    bool             // this node is not to lead
@@ -183,7 +183,7 @@ func (e *Engine) leading() (leads int, ready bool) {
 
 func (n *nodes) decide(ctx context.Context, e *Engine, leads int, ready bool) {
 	now := time.Now()
-	others, place := n.others(e, now)
+	others, heard, place := n.others(e, now)
 	switch {
 	case leads == len(e.shards):
 		n.settled(now, true)
@@ -195,7 +195,7 @@ func (n *nodes) decide(ctx context.Context, e *Engine, leads int, ready bool) {
 		n.settled(now, false)
 	case others > 0:
 		n.mu.Lock()
-		n.quiet, n.since = now, time.Time{}
+		n.quiet, n.since = heard, time.Time{}
 		n.mu.Unlock()
 	}
 }
@@ -252,9 +252,9 @@ func (n *nodes) seekingFor(now time.Time) time.Duration {
 	return now.Sub(n.seeking)
 }
 
-// others counts the shards that live others lead, and tells this node's place in
-// the order of those that could lead.
-func (n *nodes) others(e *Engine, now time.Time) (leads, place int) {
+// others counts the shards that live others lead, and tells when one of them was last
+// heard, and this node's place in the order of those that could lead.
+func (n *nodes) others(e *Engine, now time.Time) (leads int, last time.Time, place int) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	live := []string{e.opts.Node}
@@ -263,13 +263,15 @@ func (n *nodes) others(e *Engine, now time.Time) (leads, place int) {
 			delete(n.heard, name)
 			continue
 		}
-		leads += h.Leads
+		if leads += h.Leads; h.Leads > 0 && h.at.After(last) {
+			last = h.at
+		}
 		if h.Ready {
 			live = append(live, name)
 		}
 	}
 	slices.SortFunc(live, func(a, b string) int { return cmp.Or(cmp.Compare(weight(a), weight(b)), cmp.Compare(a, b)) })
-	return leads, slices.Index(live, e.opts.Node)
+	return leads, last, slices.Index(live, e.opts.Node)
 }
 
 func weight(node string) uint64 {

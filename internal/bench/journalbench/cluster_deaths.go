@@ -66,6 +66,9 @@ func lead(text string) error {
 	return e.Close()
 }
 
+// suspect is how long a leader may be silent, unless an engine is told otherwise.
+const suspect = 1200 * time.Millisecond
+
 // deaths: how long nothing is acknowledged after somebody is killed.
 func (r *clusterRun) deaths() ([]bench.Figure, error) {
 	var leaders, servers, floors []float64
@@ -83,9 +86,8 @@ func (r *clusterRun) deaths() ([]bench.Figure, error) {
 		servers, floors = append(servers, ours.Seconds()), append(floors, floor.Seconds())
 	}
 	r.opts.Plan.Tell("deaths", r.opts.Kills, r.opts.Kills)
-	const suspect = 1.2
 	return []bench.Figure{
-		bench.Against("pause after kill -9 of the leader", bench.Median(leaders), suspect, "s", new(2.0)),
+		bench.Against("pause after kill -9 of the leader", bench.Median(leaders), suspect.Seconds(), "s", new(2.0)),
 		bench.Against("pause after kill -9 of a server", bench.Median(servers), bench.Median(floors), "s", new(1.3)),
 	}, nil
 }
@@ -125,6 +127,9 @@ func (r *clusterRun) leaderDies() (pause time.Duration, err error) {
 		second, err = r.open(name, "b", false)
 	}
 	for err == nil && second.Status()[0].Leader != "child" {
+		err = nap(r.ctx)
+	}
+	for began := time.Now(); err == nil && time.Since(began) < 2*suspect; { // it has stood by for a while
 		err = nap(r.ctx)
 	}
 	_ = child.Process.Kill()

@@ -54,7 +54,8 @@ class Cluster(HubProcess):
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(self.command(), stdout=subprocess.PIPE, stderr=log)
         told = json.loads(self.process.stdout.readline())
-        settings = {"cluster.url": told["nats"], "cluster.monitor": told["monitor"]}
+        # Machines that run tests stand still for longer than a node may by default.
+        settings = {"cluster.url": told["nats"], "cluster.monitor": told["monitor"], "cluster.suspect": "2400ms"}
         command = [Parley.binary(), "cluster", "init", "--shards", "3"]
         subprocess.run([*command, *(w for p in settings.items() for w in ("--set", "=".join(p)))], check=True, cwd=self.data)
         for node in self.nodes:
