@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/parley-hub/parley/dialect/hpd/wire"
 	"github.com/parley-hub/parley/hub"
 	"github.com/parley-hub/parley/internal/logsample"
 	"github.com/parley-hub/parley/internal/wsconn"
@@ -69,7 +70,7 @@ func New(cfg Config) (*Server, error) {
 	s.began = s.now()
 	s.ctx, s.end = context.WithCancel(context.Background())
 	s.draining, s.drain = context.WithCancel(s.ctx)
-	s.sockets = wsconn.New(wsconn.Config{Keys: "hpd.limits", Log: cfg.Log, Now: cfg.Now, Limits: cfg.Limits.Socket})
+	s.sockets = wsconn.New(wsconn.Config{Keys: "hpd.limits", NotText: wire.CloseInvalid, Log: cfg.Log, Now: cfg.Now, Limits: cfg.Limits.Socket})
 	s.routes = s.table()
 	cfg.Hub.Listen(memberListener{server: s})
 	return s, nil

@@ -112,6 +112,7 @@ func TestSocket(t *testing.T) {
 		"hpd-events#120: invalid JSON": `{"type":`, "hpd-events#12: an unknown type": `{"type":"NO_SUCH"}`,
 		"hpd-events#120: blank text": `{"type":"USER_TEXT_INPUT","text":" "}`, "hpd-events#120: no message": `{"type":"USER_MESSAGES_INPUT","messages":[]}`,
 		"hpd-events#120: an event that is no input": `{"type":"TEXT_DELTA","messageId":"m","text":"x"}`,
+		"hpd-events#120: text that is not UTF-8":    "{\"type\":\"USER_TEXT_INPUT\",\"text\":\"\xff\"}",
 	} {
 		spec.Check(t, name+" closes with 1007", func(t *spec.T) {
 			r := newRig(t, echo)

@@ -14,6 +14,9 @@ type Config struct {
 	Keys string
 	Log  *slog.Logger     // nil: slog.Default()
 	Now  func() time.Time // nil: time.Now
+	// NotText is the reason that a peer is told whose text message is not UTF-8;
+	// empty: one that says so.
+	NotText string
 	// OnQueue is called with each frame that is queued, for debugging. It must
 	// not wait and must not use the connection. May be nil.
 	OnQueue func(*Conn, *Frame)
@@ -38,6 +41,7 @@ type Limits struct {
 
 func (c Config) withDefaults() Config {
 	c.Log = cmp.Or(c.Log, slog.Default())
+	c.NotText = cmp.Or(c.NotText, "a text message is not UTF-8")
 	if c.Now == nil {
 		c.Now = time.Now
 	}

@@ -93,7 +93,7 @@ func (r *reader) next() (op ws.OpCode, payload []byte, err error) {
 		payload, r.message = r.message, nil
 		r.complete()
 		if r.op == ws.OpText && !utf8.Valid(payload) {
-			return 0, nil, &CloseError{NotUTF8, "a text message is not UTF-8"}
+			return 0, nil, &CloseError{NotUTF8, r.conn.server.cfg.NotText}
 		}
 		return r.op, payload, nil
 	}
