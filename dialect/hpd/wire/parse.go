@@ -2,6 +2,8 @@ package wire
 
 import (
 	"bytes"
+	"errors"
+	"fmt"
 	"strconv"
 	"time"
 
@@ -306,9 +308,21 @@ func wrong(name string, err error) error {
 	return invalid("`"+name+"`", err)
 }
 
-// invalid keeps the cause of a refusal and says where it is.
+// invalid keeps the cause of a refusal and says where it is. The text of an error
+// about JSON types names Go's, which no client knows.
 func invalid(where string, err error) error {
-	return fault.Wrap(fault.Invalid, err, "%s is not valid: %v", where, err)
+	text := err.Error()
+	if kind, ok := errors.AsType[*json.SemanticError](err); ok {
+		switch {
+		case kind.Err != nil:
+			text = kind.Err.Error()
+		case kind.JSONPointer == "":
+			text = "it is " + KindName(kind.JSONKind) + ", which is the wrong JSON type"
+		default:
+			text = fmt.Sprintf("%q is %s, which is the wrong JSON type", kind.JSONPointer, KindName(kind.JSONKind))
+		}
+	}
+	return fault.Wrap(fault.Invalid, err, "%s is not valid: %s", where, text)
 }
 
 // KindName is what people call a kind of JSON values.
