@@ -170,6 +170,9 @@ func (s *Server) beginRun(ctx context.Context, at *scope, to target, in *wire.In
 		stopBubbling()
 		x.cancel()
 		close(x.over)
+		if fault.CodeOf(err) == fault.TooLarge { // all of it together
+			err = fault.Wrap(fault.TooLarge, err, "%v. Upload large contents by POST …/content and send their uris", err)
+		}
 		return nil, err
 	}
 	s.runs.add(x)

@@ -153,15 +153,50 @@ func TestInputs(t *testing.T) {
 		t.Equal(r.input("nobody", s, "main", "x").status, 404)
 		t.Equal(len(r.history(s, "main")), 3)
 	})
-	t.Run("an input of too many events is 413", func(t *testing.T) {
+	t.Run("an input of more than 512 events is 413, one of 512 is taken", func(t *testing.T) {
 		t.Parallel()
 		c := &spec.T{T: t}
 		r := newRig(t, echo)
 		s := r.session()
-		contents := strings.Repeat(`{"$type":"uri","uri":"u"},`, 600)
-		a := r.do("POST", "/agents/echo/sessions/"+s+"/branches/main/inputs", `{"type":"USER_MESSAGES_INPUT","messages":[{"contents":[`+contents[:len(contents)-1]+`]}]}`)
-		c.Equal(a.status, 413)
+		message := func(contents int) string {
+			return `{"contents":[` + strings.TrimSuffix(strings.Repeat(`{"$type":"uri","uri":"u"},`, contents), ",") + `]}`
+		}
+		input := func(messages string) answer {
+			return r.do("POST", "/agents/echo/sessions/"+s+"/branches/main/inputs", `{"type":"USER_MESSAGES_INPUT","messages":[`+messages+`]}`)
+		}
+		many := strings.Repeat(message(1)+",", 169) // of three events each; two begin the run
+		c.Equal(input(message(600)).status, 413)
+		c.Equal(input(many+message(2)).status, 413)
 		c.Equal(len(r.history(s, "main")), 3)
+		c.Equal(input(many+message(1)).status, 202)
+	})
+	t.Run("each content is bounded as the event that it becomes, not their sum", func(t *testing.T) {
+		t.Parallel()
+		c := &spec.T{T: t}
+		r := newRig(t, echo)
+		s := r.session()
+		input := func(sizes ...int) string {
+			var list []string
+			for _, size := range sizes {
+				list = append(list, `{"$type":"data","mediaType":"a/b","data":"`+strings.Repeat("A", size)+`"}`)
+			}
+			return `{"type":"USER_MESSAGES_INPUT","messages":[{"contents":[` + strings.Join(list, ",") + `]}]}`
+		}
+		at := "/agents/echo/sessions/" + s + "/branches/main/"
+		for _, sizes := range [][]int{{1 << 20}, {5, 1 << 20}, {900_000, 900_000, 900_000, 900_000, 900_000}} {
+			a := r.do("POST", at+"inputs", input(sizes...))
+			c.Equal(a.status, 413)
+			c.Contains(string(a.raw), "POST …/content")
+		}
+		c.Equal(len(r.history(s, "main")), 3)
+		k := r.socket(c, at+"ws")
+		k.send(input(700_000, 700_000))
+		k.until("BRANCH_RUN_COMPLETED")
+		c.Equal(r.do("POST", at+"inputs", input(700_000, 700_000)).status, 202)
+		c.Equal(len(only(r.history(s, "main"), "CONTENT_ADDED")), 4)
+		k = r.socket(c, at+"ws")
+		k.send(input(1 << 20))
+		k.closesWith(1009, "the input is too large")
 	})
 	t.Run("the default agent takes inputs for unknown ones", func(t *testing.T) {
 		t.Parallel()

@@ -47,8 +47,8 @@ func TestInputs(t *testing.T) {
 		c.Equal(fault.CodeOf(err), fault.Invalid)
 	}
 	c := &spec.T{T: t}
-	_, err := registry.ParseInput([]byte(`{"type":"USER_MESSAGES_INPUT","messages":[`+strings.Repeat(`{"text":"a"},`, 128)+`{"text":"b"}]}`), wire.Limits{})
-	c.ErrorContains(err, "129 messages", "at most 128")
+	_, err := registry.ParseInput([]byte(`{"type":"USER_MESSAGES_INPUT","messages":[`+strings.Repeat(`{"text":"a"},`, 255)+`{"text":"b"}]}`), wire.Limits{})
+	c.ErrorContains(err, "256 messages", "at most 255")
 	c.Equal(fault.CodeOf(err), fault.TooLarge)
 	in, err := registry.ParseInput([]byte(`{"text":"hi","runConfig":{"apiKey":"k", "modelId":"m","n":1.50}}`), wire.Limits{})
 	c.NoError(err)

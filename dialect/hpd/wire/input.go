@@ -18,15 +18,16 @@ type Input struct {
 	ClientInputID *string
 }
 
-// MaxInputMessages is how many messages one input may bring: each becomes
-// three events at least, and a batch has 512.
-const MaxInputMessages = 128
+// MaxInputMessages is how many messages one input may bring: each becomes two
+// events at least, and with the two of the run's beginning a batch has 512.
+const MaxInputMessages = 255
 
 // ParseInput reads a body of the inputs route: {text, runConfig}, a
 // USER_TEXT_INPUT or a USER_MESSAGES_INPUT. Ids in the body do not count: the
-// route's do.
+// route's do. Whoever reads the body bounds it: an input is no event, each of its
+// contents becomes one.
 func (r *Registry) ParseInput(data []byte, limits Limits) (*Input, error) {
-	limits = limits.withDefaults()
+	limits = limits.atLeast(len(data))
 	if err := limits.check(data, "input"); err != nil {
 		return nil, err
 	}
@@ -169,7 +170,7 @@ func interruption(e *Event) *Event {
 // ParseFrame reads a client's WebSocket frame: an input, an interruption or a
 // response, always as an envelope.
 func (r *Registry) ParseFrame(data []byte, limits Limits) (*Event, error) {
-	e, err := r.Parse(data, limits)
+	e, err := r.Parse(data, limits.atLeast(len(data)))
 	if err != nil {
 		return nil, err
 	}
@@ -177,7 +178,11 @@ func (r *Registry) ParseFrame(data []byte, limits Limits) (*Event, error) {
 	case UserTextInput, UserMessagesInput:
 		_, err = InputOf(e)
 		return e, err
-	case InterruptionRequest:
+	}
+	if err := limits.withDefaults().check(data, "event"); err != nil {
+		return nil, err
+	}
+	if _, ok := e.Payload.(InterruptionRequest); ok {
 		return interruption(e), nil
 	}
 	if _, ok := ResponseOf(e); ok {

@@ -83,6 +83,13 @@ func (r *Registry) parse(data []byte, limits Limits) (*Event, error) {
 	return e, nil
 }
 
+// atLeast are the limits without a bound below a number of bytes.
+func (l Limits) atLeast(size int) Limits {
+	l = l.withDefaults()
+	l.Bytes = max(l.Bytes, size)
+	return l
+}
+
 // check bounds the text before anything is made of it.
 func (l Limits) check(data []byte, what string) error {
 	if len(data) > l.Bytes {
