@@ -31,6 +31,9 @@ const (
 	// for a producer of another process. Its data names the run; the rest is in
 	// its branch.Ext, which no surface shows.
 	TypeWaiting = "hpd.waiting"
+	// TypeInterrupted tells that the active run was interrupted, for the process
+	// that takes it over. Its data is an Interrupted.
+	TypeInterrupted = "hpd.interrupted"
 	// TypeCondensed is a part of the history in short, for those who want its
 	// messages. Its data is a branch.Condensed.
 	TypeCondensed = "hpd.condensed"
@@ -59,6 +62,12 @@ type Waiting struct {
 	RunConfig branch.Raw `json:"runConfig,omitzero"`
 }
 
+// Interrupted is a run that was interrupted and has not ended.
+type Interrupted struct {
+	Run    string `json:"run"`
+	Reason string `json:"reason"`
+}
+
 // Permission is what was decided for a function of the session, on its main
 // branch.
 func (s *State) Permission(function string) (allowed, decided bool) {
@@ -81,6 +90,11 @@ func (a *Adapter) ValidateSide(_ *channel.Metadata, s channel.State, e *envelope
 	}
 	switch e.Type {
 	case TypeWaiting: // bounded as an input is
+		return nil
+	case TypeInterrupted:
+		if len(e.Data) > a.record {
+			return fault.New(fault.TooLarge, "what is said about an interruption has %d bytes; at most %d are kept (limits.record)", len(e.Data), a.record)
+		}
 		return nil
 	case TypeCondensed:
 		if len(e.Data) > MaxCondensed {
@@ -130,6 +144,14 @@ func (*Adapter) FoldSide(s channel.State, e *envelope.Envelope) channel.State {
 		if json.Unmarshal(e.Data, next.Waiting) != nil {
 			return s
 		}
+	case TypeInterrupted:
+		var in Interrupted
+		if json.Unmarshal(e.Data, &in) != nil || state.Run == nil || state.Run.ID != in.Run {
+			return s
+		}
+		run := *state.Run
+		run.Interrupted = in.Reason
+		next.Run = &run
 	default:
 		return s
 	}

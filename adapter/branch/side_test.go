@@ -2,6 +2,7 @@ package branch_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/parley-hub/parley/adapter/adaptertest"
@@ -160,4 +161,30 @@ func TestWork(t *testing.T) {
 		}
 	}
 	c.Equal(told, []string{"t1 submitted dive", "t1 completed deep"})
+}
+
+// An interruption is folded into the run that it is of, and ends with it.
+func TestInterruption(t *testing.T) {
+	t.Parallel()
+	c := &spec.T{T: t}
+	p := open(c)
+	started := event("user", `BRANCH_RUN_STARTED {"runtimeRunId":"r1","agentId":"a"}`, branch.Ext{Server: true})
+	s := subject.Fold(p.State, started)
+	of := func(run string) *envelope.Envelope {
+		return note(adapter.TypeInterrupted, `{"run":"`+run+`","reason":"enough"}`, branch.Ext{})
+	}
+	c.NoError(subject.ValidateSide(p.Meta, s, of("r1")))
+	c.Equal(subject.FoldSide(s, of("r0")).(*adapter.State).Run.Interrupted, "")
+	cut := subject.FoldSide(s, of("r1"))
+	c.Equal(cut.(*adapter.State).Run.Interrupted, "enough")
+	c.Equal(s.(*adapter.State).Run.Interrupted, "")
+	data, err := subject.Codec().Encode(cut)
+	c.NoError(err)
+	read, err := subject.Codec().Decode(data)
+	c.NoError(err)
+	c.Equal(read.(*adapter.State).Run.Interrupted, "enough")
+	ended := subject.Fold(cut, event("user", `BRANCH_RUN_COMPLETED {"runtimeRunId":"r1","agentId":"a","cancelled":true}`, branch.Ext{Server: true}))
+	c.True(ended.(*adapter.State).Run == nil, "the run has ended")
+	large := note(adapter.TypeInterrupted, `{"run":"r1","reason":"`+strings.Repeat("x", 17<<10)+`"}`, branch.Ext{})
+	c.Equal(fault.CodeOf(adapter.New(adapter.Options{Record: 16 << 10}).ValidateSide(p.Meta, s, large)), fault.TooLarge)
 }

@@ -55,6 +55,8 @@ type Run struct {
 	Turn    string    `json:"turn,omitzero"` // the turn that was minted for it
 	// TurnEnded says that the turn has its end in the log.
 	TurnEnded bool `json:"turn_ended,omitzero"`
+	// Interrupted is why it was interrupted; empty: it was not.
+	Interrupted string `json:"interrupted,omitzero"`
 }
 
 // codecVersion goes up whenever the same log would fold to another state.

@@ -6,6 +6,7 @@ import (
 	"io"
 	"math"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 
@@ -74,6 +75,12 @@ func (c *call) empty(status int) error {
 // segment. A token in the path is never part of it.
 func (s *Server) location(c *call, parts ...string) {
 	c.w.Header().Set("Location", s.cfg.Prefix+"/"+strings.Join(parts, "/"))
+}
+
+// locationOfRun sets the header to a run's path. Other than the ids that a session
+// and a branch can have, an agent's may need escaping.
+func (s *Server) locationOfRun(c *call, session, branch, id string) {
+	s.location(c, "agents", url.PathEscape(c.agent), "sessions", session, c.surface.Segment(), branch, "runs", id)
 }
 
 // body reads the whole body, which the server has bounded, as well-formed text.

@@ -54,7 +54,7 @@ func (f *foreign) postInput(c *call) error {
 	if err != nil {
 		return f.explain(c, err)
 	}
-	s.location(c, "agents", c.agent, "sessions", f.meta.ID, c.surface.Segment(), wire.MainBranch, "runs", id)
+	s.locationOfRun(c, f.meta.ID, wire.MainBranch, id)
 	return c.write(http.StatusAccepted, wire.InputAccepted{RuntimeRunID: id, StartedAt: s.now()})
 }
 

@@ -74,7 +74,7 @@ func (s *Server) postInput(c *call) error {
 	if err != nil {
 		return err
 	}
-	s.location(c, "agents", c.agent, "sessions", x.session.id, c.surface.Segment(), x.branch, "runs", run.id)
+	s.locationOfRun(c, x.session.id, x.branch, run.id)
 	return c.write(http.StatusAccepted, wire.InputAccepted{RuntimeRunID: run.id, StartedAt: run.started})
 }
 
@@ -322,6 +322,9 @@ func (s *Server) recover(ctx context.Context, of session, branchID string) error
 		trace: newID(), span: newSpan(), started: active.Started, remote: active.Remote, turnEnded: active.TurnEnded, over: make(chan struct{}),
 	}
 	x.ctx, x.cancel = context.WithCancel(s.ctx)
+	if x.interrupted = active.Interrupted; x.interrupted != "" {
+		x.cancel()
+	}
 	if x.remote {
 		return s.adopt(ctx, x, active.Seq)
 	}
@@ -355,5 +358,8 @@ func (s *Server) adopt(ctx context.Context, x *run, from uint64) error {
 	}
 	s.runs.add(x)
 	s.give(x)
+	if x.interrupted != "" {
+		s.background.Go(func() { s.cutOffLate(x) })
+	}
 	return nil
 }

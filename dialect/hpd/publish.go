@@ -3,7 +3,6 @@ package hpd
 import (
 	"cmp"
 	"context"
-	"fmt"
 
 	"github.com/parley-hub/parley/dialect/hpd/wire"
 	"github.com/parley-hub/parley/envelope"
@@ -32,6 +31,9 @@ func (s *Server) publishKeyed(ctx context.Context, x *run, events []*wire.Event,
 	}
 	unlock := s.locks.lock("publish/" + x.id)
 	defer unlock()
+	if err := s.endedBefore(ctx, x, list, key); err != nil {
+		return err
+	}
 	x.mu.Lock()
 	again := x.keys[key]
 	x.mu.Unlock()
@@ -43,7 +45,7 @@ func (s *Server) publishKeyed(ctx context.Context, x *run, events []*wire.Event,
 		if list[0].durable || !again {
 			for i := range list[:n] {
 				if list[i].durable {
-					list[i].key = fmt.Sprintf("%s/%d", key, len(list)-i)
+					list[i].key = keyOf(key, len(list)-i)
 				}
 			}
 			x.mu.Lock()
@@ -81,6 +83,10 @@ func (s *Server) publish(ctx context.Context, x *run, events []*wire.Event) erro
 		return err
 	}
 	x.mu.Lock()
+	if err = x.turnOpen(list); err != nil {
+		x.mu.Unlock()
+		return err
+	}
 	pending, err := s.order(ctx, x, list)
 	x.mu.Unlock()
 	for _, p := range pending {
@@ -98,14 +104,17 @@ func (s *Server) publishOne(ctx context.Context, x *run, e *wire.Event) error {
 		return err
 	}
 	x.mu.Lock()
-	err = s.begin(x)
+	if err = s.begin(x); err == nil && isTurnEnd(e) {
+		err = x.turnOpen([]published{p})
+		x.cut(&p)
+	}
 	var pending *hub.Pending
 	switch {
 	case err != nil:
 	case p.durable:
 		pending = s.hub.Admit(ctx, s.stored(x, &p), trusted)
 	default:
-		shown := *e // so that a stored event need not be on the heap
+		shown := *p.event // so that a stored event need not be on the heap
 		err = s.showPublished(ctx, x, &shown, p.data)
 	}
 	x.mu.Unlock()
@@ -118,8 +127,15 @@ func (s *Server) publishOne(ctx context.Context, x *run, e *wire.Event) error {
 // checkAll checks events, of which those that count as told are left out.
 func (s *Server) checkAll(x *run, events []*wire.Event) ([]published, error) {
 	list := make([]published, 0, len(events))
+	ends := false
 	for i, e := range events {
 		p, keep, err := s.checkPublished(x, e)
+		if err == nil && isTurnEnd(e) {
+			if ends {
+				err = errTurnEnded(x.turn)
+			}
+			ends = true
+		}
 		if err != nil {
 			if len(events) > 1 {
 				err = fault.Wrap(fault.CodeOf(err), err, "event %d: %v", i, err).Because(fault.ReasonOf(err))
@@ -149,6 +165,9 @@ func (s *Server) checkPublished(x *run, e *wire.Event) (p published, keep bool, 
 			return p, false, fault.New(fault.Invalid, "MESSAGE_TURN_STARTED begins turn %.60q; the run's turn is %s, and the server has begun it", start.MessageTurnID, x.turn)
 		}
 		return p, false, nil
+	}
+	if end, ok := e.Payload.(wire.MessageTurnFinished); ok && end.MessageTurnID != x.turn {
+		return p, false, fault.New(fault.Invalid, "MESSAGE_TURN_FINISHED ends turn %.60q; the run's turn is %s", end.MessageTurnID, x.turn)
 	}
 	data, err := e.Data()
 	if err != nil {
@@ -193,6 +212,9 @@ func (x *run) attribution() *branch.Agent {
 func (s *Server) order(ctx context.Context, x *run, list []published) (pending []*hub.Pending, err error) {
 	if err := s.begin(x); err != nil {
 		return nil, err
+	}
+	for i := range list {
+		x.cut(&list[i])
 	}
 	for len(list) > 0 {
 		n := 0

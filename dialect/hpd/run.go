@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	adapter "github.com/parley-hub/parley/adapter/branch"
 	"github.com/parley-hub/parley/dialect/hpd/wire"
 	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/fault"
@@ -259,17 +260,42 @@ func (s *Server) interrupt(ctx context.Context, x *run, request wire.Interruptio
 		}
 		s.notify(x, "interrupt", told)
 	}
-	s.background.Go(func() {
-		timer := time.NewTimer(s.cfg.InterruptGrace)
-		defer timer.Stop()
-		select {
-		case <-x.over:
-		case <-s.ctx.Done():
-		case <-timer.C:
-			_ = s.complete(s.ctx, x, outcome{cancelled: true}) // its own end may come first
-		}
-	})
-	return nil
+	s.background.Go(func() { s.cutOffLate(x) })
+	return s.keepInterruption(ctx, x, deref(request.Reason))
+}
+
+// cutOffLate ends an interrupted run whose producer does not end it in time.
+func (s *Server) cutOffLate(x *run) {
+	timer := time.NewTimer(s.cfg.InterruptGrace)
+	defer timer.Stop()
+	select {
+	case <-x.over:
+	case <-s.ctx.Done():
+	case <-timer.C:
+		_ = s.complete(s.ctx, x, outcome{cancelled: true}) // its own end may come first
+	}
+}
+
+// keptReason is how much of an interruption's reason is stored.
+const keptReason = 1 << 10
+
+// keepInterruption stores that a run was interrupted which a restart does not end,
+// so that the next process goes on with its end.
+func (s *Server) keepInterruption(ctx context.Context, x *run, reason string) error {
+	if !x.remote && x.member == nil {
+		return nil
+	}
+	sender, err := s.user(ctx)
+	if err == nil {
+		told := adapter.Interrupted{Run: x.id, Reason: cut(reason, keptReason)}
+		err = s.note(ctx, x.scope.channel, sender, adapter.TypeInterrupted, told, branch.Ext{})
+	}
+	select {
+	case <-x.over: // it has ended meanwhile
+		return nil
+	default:
+	}
+	return err
 }
 
 // withdraw cancels what a run has asked and nobody has answered.
