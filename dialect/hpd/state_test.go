@@ -128,7 +128,7 @@ func TestCompaction(t *testing.T) {
 		})
 	}
 	summary := []wire.ChatMessage{{MessageID: "sum", Role: "assistant", Contents: []wire.Content{branch.Text("summed up")}}}
-	spec.Check(t, "hpd-events#46 seed-003#69: a hard compaction is in the history and replaces where the first was", func(t *spec.T) {
+	spec.Check(t, "hpd-events#46 seed-003#69 seed-003#144: a hard compaction is in the history and replaces where the first was", func(t *spec.T) {
 		d := newDoing(t)
 		said(d)
 		d.step("main", func(ctx context.Context, run *hpd.Run) error {
@@ -151,7 +151,7 @@ func TestCompaction(t *testing.T) {
 		})
 		t.Equal(d.history(d.session, "main")[:len(before)], before)
 	})
-	spec.Check(t, "hpd-events#45 seed-003#70: a soft compaction, or one of nothing, writes nothing and changes nothing", func(t *spec.T) {
+	spec.Check(t, "hpd-events#45 seed-003#70 seed-003#144: a soft compaction, or one of nothing, writes nothing and changes nothing", func(t *spec.T) {
 		d := newDoing(t)
 		said(d)
 		before := d.texts("main")
