@@ -3,7 +3,6 @@ package hpd
 import (
 	"context"
 	"net/http"
-	"slices"
 
 	adapter "github.com/parley-hub/parley/adapter/branch"
 	"github.com/parley-hub/parley/dialect/hpd/wire"
@@ -23,6 +22,38 @@ func (s *Server) drop(channelID, reason string) {
 	}
 }
 
+// lockBranches holds back inputs for branches that are deleted. The lock of the
+// session's tree is held, so that nobody else waits for several of them.
+func (s *Server) lockBranches(list []adapter.Summary) (unlock func()) {
+	unlocks := make([]func(), len(list))
+	for i, b := range list {
+		unlocks[i] = s.locks.lock(b.Channel)
+	}
+	return func() {
+		for _, unlock := range unlocks {
+			unlock()
+		}
+	}
+}
+
+// subtree divides the branches of a session into those that go with one, in the
+// order of their deletion, and the rest.
+func subtree(all []adapter.Summary, id string) (gone, rest []adapter.Summary) {
+	places := map[string]int{}
+	for i, id := range branch.Subtree(nodes(all), id) {
+		places[id] = i
+	}
+	gone = make([]adapter.Summary, len(places))
+	for _, b := range all {
+		if i, goes := places[b.Branch]; goes {
+			gone[i] = b
+		} else {
+			rest = append(rest, b)
+		}
+	}
+	return gone, rest
+}
+
 // deleteSession ends a session's streams, cancels its runs and removes it.
 func (s *Server) deleteSession(c *call) error {
 	x, err := s.session(c)
@@ -40,6 +71,7 @@ func (s *Server) deleteSession(c *call) error {
 	if err != nil {
 		return err
 	}
+	defer s.lockBranches(all)()
 	for _, b := range all {
 		s.drop(b.Channel, "The session was deleted.")
 	}
@@ -73,23 +105,22 @@ func (s *Server) deleteBranch(c *call) error {
 	case recursive && !s.cfg.RecursiveDelete:
 		return c.refuse(http.StatusBadRequest, wire.RecursiveDeleteDisabled, "Recursive deletion is switched off (hpd.recursive_delete).")
 	}
-	gone := branch.Subtree(nodes(all), at.branch)
-	for _, b := range all {
-		if slices.Contains(gone, b.Branch) && (b.Run != "" || s.runs.get(b.Channel) != nil) {
-			return c.refuse(http.StatusConflict, wire.DeleteBranchError, "Branch '"+b.Branch+"' has an active run; interrupt it first.")
-		}
-	}
+	gone, rest := subtree(all, at.branch)
 	by, err := s.actor(ctx, c.who)
 	if err != nil {
 		return err
 	}
-	for _, id := range gone {
-		i := slices.IndexFunc(all, func(b adapter.Summary) bool { return b.Branch == id })
-		if err := s.hub.Delete(ctx, all[i].Channel, caller(c.who, by)); err != nil && !hub.Deleted(err) {
+	defer s.lockBranches(gone)()
+	for _, b := range gone {
+		if b.Run != "" || s.runs.get(b.Channel) != nil {
+			return c.refuse(http.StatusConflict, wire.DeleteBranchError, "Branch '"+b.Branch+"' has an active run; interrupt it first.")
+		}
+	}
+	for _, b := range gone {
+		if err := s.hub.Delete(ctx, b.Channel, caller(c.who, by)); err != nil && !hub.Deleted(err) {
 			return err
 		}
 	}
-	rest := slices.DeleteFunc(all, func(b adapter.Summary) bool { return slices.Contains(gone, b.Branch) })
 	if err := s.tellTree(ctx, at.session, rest); err != nil {
 		return err
 	}

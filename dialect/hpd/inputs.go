@@ -94,6 +94,9 @@ func (s *Server) startRun(ctx context.Context, at *scope, agentID string, in *wi
 	unlock := s.locks.lock(at.channel)
 	defer unlock()
 	x, err := s.beginRun(ctx, at, to, in, by)
+	if hub.Deleted(err) { // while this waited for the lock
+		return nil, errNoBranch(at.branch, at.session.id)
+	}
 	if err != nil {
 		return nil, err
 	}
