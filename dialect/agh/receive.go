@@ -83,7 +83,7 @@ func (r *netChannel) receive(subject wire.Subject, data []byte) {
 		return
 	}
 	if err != nil {
-		in.malformed(err)
+		in.malformed(err, policy)
 		return
 	}
 	var why *wire.Rejection
@@ -147,15 +147,19 @@ func (r *netChannel) echo(in *incoming) {
 	s.reject(in.audit(), r.sessionOf(in.From), reasonSpoofed)
 }
 
-// malformed rejects what is not valid, and answers directed work.
-func (in *incoming) malformed(err error) {
+// malformed rejects what is not valid, and answers directed work. What the policy
+// would refuse is not answered: a receipt can end the work of the sender's name.
+func (in *incoming) malformed(err error, policy *trustPolicy) {
 	s := in.room.space.s
 	var why *wire.Rejection
 	if !errors.As(err, &why) {
 		return
 	}
 	s.reject(in.audit(), in.room.sessionOf(in.To), why.Reason)
-	if why.Answerable || why.Reason == wire.Expired {
+	if !why.Answerable && why.Reason != wire.Expired {
+		return
+	}
+	if _, unproved := policy.judge(in.Envelope, in.data); unproved == nil {
 		in.answer(why.Reason)
 	}
 }

@@ -97,6 +97,22 @@ func TestTrust(t *testing.T) {
 		f.signed(mason, greeting(mason.Handle()), nil)
 		r.Equal(len(r.present()), 3)
 	})
+	for _, policy := range []string{"off", "verify", "require"} {
+		over(t, "agh-network#124: malformed work under "+policy+" is answered only if its sender is proved", agh.Config{}, func(r *rig, a *air, crane, tug *host, f *far) {
+			r.ask(http.StatusOK, "PUT", "/trust", obj{"policy": policy})
+			f.signed(mason, obj{"work_id": "work_1"}, nil)
+			blank := obj{"work_id": "work_1", "body": obj{"text": " "}}
+			f.signed(mason, blank, func(e obj) { e["proof"] = nil })
+			f.signed(mason, blank, func(e obj) { e["body"] = obj{"text": ""} })
+			f.signed(mason, obj{"work_id": "work_1"}, func(e obj) { e["ts"] = e["ts"].(float64) - 400 })
+			r.Equal(r.work("work_1"), "submitted")
+			r.Equal(len(a.published("receipt")), 0)
+			r.Equal(r.reasons(), []string{"malformed", "malformed", "expired"})
+			f.signed(mason, blank, nil)
+			r.Equal(r.work("work_1"), "failed")
+			r.Equal(len(a.published("receipt")), 1)
+		})
+	}
 	over(t, "seed-001#67 agh-network#123: with the policy off nothing is refused for its proof, and what verifies is shown so", agh.Config{}, func(r *rig, a *air, crane, tug *host, f *far) {
 		r.Equal(r.get("/trust")["trust"], any(obj{"policy": "off", "pins": obj{}}))
 		good := f.signed(mason, obj{"to": nil}, nil)
