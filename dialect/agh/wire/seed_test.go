@@ -7,6 +7,7 @@ import (
 
 	"github.com/parley-hub/parley/conformance/spec"
 	"github.com/parley-hub/parley/dialect/agh/wire"
+	"github.com/parley-hub/parley/envelope"
 )
 
 // strictly is why an envelope is rejected to the letter of the schema.
@@ -41,6 +42,14 @@ func TestSeedMembers(t *testing.T) {
 	})
 	spec.Check(t, "seed-001#18: id is a string that is not empty", func(t *spec.T) {
 		rejects(t, wire.Malformed, with(say, "id", `""`), with(say, "id", "null"), with(say, "id", "5"), with(say, "id", "{}"))
+	})
+	spec.Check(t, "seed-001#18: an id that the log could not keep is refused, though the schema takes it", func(t *spec.T) {
+		fits := envelope.MaxField - len("crane.s01/")
+		accepts(t, with(say, "id", quoted(repeat("i", fits))))
+		long := with(say, "id", quoted(repeat("i", fits+1)))
+		t.Equal(reason(long, wire.Options{Now: now}), wire.Malformed)
+		t.Equal(reason(long, wire.Options{Now: now, Strict: true, Storable: true}), wire.Malformed)
+		t.Equal(reason(long, wire.Options{Now: now, Strict: true}), wire.Reason(""))
 	})
 	spec.Check(t, "seed-001#22: workspace_id is a string that is not empty", func(t *spec.T) {
 		rejects(t, wire.Malformed, with(say, "workspace_id", `""`), with(say, "workspace_id", "5"), with(say, "workspace_id", "[]"))

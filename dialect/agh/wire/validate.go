@@ -1,5 +1,11 @@
 package wire
 
+import (
+	"strconv"
+
+	"github.com/parley-hub/parley/envelope"
+)
+
 // checkMembers is step 2: required members, then protocol, workspace, kind,
 // channel and peers, in that order.
 func (m *message) checkMembers(o *Options) *Rejection {
@@ -21,6 +27,8 @@ func (m *message) checkMembers(o *Options) *Rejection {
 		return malformed("from", "does not match ^[a-z0-9][a-z0-9._-]{0,127}$").silent()
 	case m.has&hasTo != 0 && !validSender(m.To, o):
 		return malformed("to", "does not match ^[a-z0-9][a-z0-9._-]{0,127}$; leave it out in a broadcast").silent()
+	case (!o.Strict || o.Storable) && len(m.From)+len("/")+len(m.ID) > envelope.MaxField: // as RecordKey
+		return malformed("id", "is too long to be kept: with `from` it has over "+strconv.Itoa(envelope.MaxField-1)+" bytes")
 	}
 	return nil
 }
