@@ -15,6 +15,7 @@ import (
 const (
 	DefaultQueue = 1024
 	DefaultSteps = 32
+	DefaultCalls = 256
 )
 
 // Options configure an agent. The zero value is an agent without tools of its
@@ -53,6 +54,9 @@ type Options struct {
 	Queue int
 	// Steps is how often a model is asked within one round; 0 is DefaultSteps.
 	Steps int
+	// Calls is how many tools a model may call within one round. A reply that goes
+	// past it fails the turn before any of its tools runs. 0 is DefaultCalls.
+	Calls int
 	// Samples carries measurements of the agent and its tools inside the
 	// process; nil is a hub of its own.
 	Samples *samples.Hub
@@ -69,6 +73,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Steps <= 0 {
 		o.Steps = DefaultSteps
+	}
+	if o.Calls <= 0 {
+		o.Calls = DefaultCalls
 	}
 	if o.Samples == nil {
 		o.Samples = &samples.Hub{}

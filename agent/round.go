@@ -37,6 +37,9 @@ func (a *Agent) round(ctx context.Context, t *Turn, p *Prompt) (turn.Round, erro
 		if len(response.Calls) == 0 {
 			return round, nil
 		}
+		if n := len(round.Calls) + len(response.Calls); n > a.opts.Calls {
+			return round, fault.New(fault.TooLarge, "the model called %d tools in one turn, and may call %d", n, a.opts.Calls)
+		}
 		said := Message{Role: Assistant, Text: response.Text, Verbatim: response.Verbatim}
 		ends := false
 		var results []Message

@@ -165,6 +165,18 @@ func TestPackets(t *testing.T) {
 		t.Equal(len(log), 0)
 		t.Contains(w.Failures()[0].Error, "still calls tools after 3 steps")
 	})
+	test(t, "a model that calls too many tools fails its turn before they run", func(t *spec.T, w *world) {
+		ran := 0
+		look := &agent.Tool{Name: "look", Run: func(context.Context, *agent.Call) (any, error) { ran++; return "", nil }}
+		many := calling(make([]turn.Call, 4)...)
+		for i := range many.Calls {
+			many.Calls[i].Name = "look"
+		}
+		_, log := workflowRound(t, w, knobs, does(calling(turn.Call{Name: "look"}), many), agent.Options{Calls: 4, Tools: []*agent.Tool{look}})
+		t.Equal(len(log), 0)
+		t.Equal(ran, 1)
+		t.Contains(w.Failures()[0].Error, "called 5 tools in one turn, and may call 4")
+	})
 }
 
 func TestTools(t *testing.T) {

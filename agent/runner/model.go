@@ -54,6 +54,21 @@ type Event struct {
 	Delta *message.Envelope
 }
 
+// Says is what the event adds to what the model says. What it thinks, and the
+// arguments of its calls, are not for those who watch: a call may tell somebody
+// something that the others must not see.
+func (e Event) Says() string {
+	if e.Delta == nil {
+		return ""
+	}
+	switch e.Delta.Payload.At("kind") {
+	case provider.DeltaReasoning, provider.DeltaToolCall:
+		return ""
+	}
+	text, _ := e.Delta.Text()
+	return text
+}
+
 // Model asks a provider's model. It is safe for concurrent use.
 type Model struct {
 	provider Provider
@@ -178,12 +193,13 @@ func (m *Model) attempt(ctx context.Context, p *agent.Prompt, r *Request, turn b
 		}
 	}
 	written := 0
+	stream := scrubbing{secret: m.opts.Secret, show: func(delta message.Envelope) { m.observe(ctx, p, Event{Attempt: number, Delta: &delta}) }}
 	reply, err := m.provider.Send(ctx, r, func(delta message.Envelope) {
 		fragment, _ := delta.Text()
 		written += len(fragment)
-		delta.Content = m.opts.Secret.Scrub(fragment)
-		m.observe(ctx, p, Event{Attempt: number, Delta: &delta})
+		stream.add(delta, fragment)
 	})
+	stream.end()
 	if err != nil && ctx.Err() != nil {
 		err = context.Cause(ctx)
 	}

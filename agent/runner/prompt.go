@@ -140,11 +140,14 @@ func response(reply provider.Reply, secret Secret) (*agent.Response, error) {
 			if err != nil {
 				return nil, fault.Wrap(fault.Invalid, err, "the model's call of '%s' cannot be written: %v", e.ToolName(), err)
 			}
-			r.Calls = append(r.Calls, turn.Call{ID: e.ToolCallID(), Name: e.ToolName(), Arguments: secret.Scrub(string(args))})
+			r.Calls = append(r.Calls, turn.Call{
+				ID: secret.Scrub(e.ToolCallID()), Name: secret.Scrub(e.ToolName()), Arguments: secret.Scrub(string(args)),
+			})
 		case message.TypeText, message.TypeFinalResult, message.TypeMultimodalPart:
-			r.Text += secret.Scrub(text(e))
+			r.Text += text(e)
 		}
 	}
+	r.Text = secret.Scrub(r.Text) // as a whole: parts of it may be parts of the key
 	return r, nil
 }
 

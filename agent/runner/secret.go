@@ -3,7 +3,11 @@ package runner
 import (
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
+
+	"github.com/parley-hub/parley/message"
+	"github.com/parley-hub/parley/message/value"
 )
 
 // Secret is a provider's key. Every way to print it shows a placeholder.
@@ -28,6 +32,62 @@ func (s Secret) Scrub(text string) string {
 		return text
 	}
 	return strings.ReplaceAll(text, s.value, redacted)
+}
+
+// scrubbing removes a key from fragments of texts. What may be the beginning of the
+// key waits for the next fragment of the same text.
+type scrubbing struct {
+	secret Secret
+	show   func(message.Envelope)
+	order  []string
+	held   map[string]message.Envelope
+}
+
+// add shows a fragment, without the key.
+func (s *scrubbing) add(delta message.Envelope, fragment string) {
+	of := value.Text(delta.Payload.At("kind")) + "/" + value.Text(delta.Payload.At("index"))
+	before, waiting := s.held[of]
+	text, _ := before.Text()
+	text = s.secret.Scrub(text + fragment)
+	keep := s.secret.begun(text)
+	delete(s.held, of)
+	if keep > 0 {
+		rest := delta
+		rest.Content = text[len(text)-keep:]
+		if s.held == nil {
+			s.held = map[string]message.Envelope{}
+		}
+		s.held[of] = rest
+		if !slices.Contains(s.order, of) {
+			s.order = append(s.order, of)
+		}
+	}
+	if text = text[:len(text)-keep]; text != "" || fragment == "" && !waiting {
+		delta.Content = text
+		s.show(delta)
+	}
+}
+
+// end shows what still waits: the key has not come.
+func (s *scrubbing) end() {
+	for _, of := range s.order {
+		if rest, ok := s.held[of]; ok {
+			s.show(rest)
+		}
+	}
+}
+
+// begun is how much of the end of a text may be the beginning of the key.
+func (s Secret) begun(text string) int {
+	if len(s.value) < shortest {
+		return 0
+	}
+	for n := min(len(s.value)-1, len(text)); n > 0; n-- {
+		if strings.HasSuffix(text, s.value[:n]) {
+			return n
+		}
+	}
+	return 0
 }
 
 // String hides the key.

@@ -46,6 +46,10 @@ func (d *deltas) observe(_ context.Context, t *agent.Turn, ev runner.Event) {
 	if t == nil || t.Channel == nil || t.Trigger == nil {
 		return
 	}
+	text := ev.Says()
+	if text == "" && !ev.Reset {
+		return
+	}
 	key := writing{t.Channel.ID, t.Trigger.ID}
 	d.mu.Lock()
 	w := d.writing[key]
@@ -58,7 +62,7 @@ func (d *deltas) observe(_ context.Context, t *agent.Turn, ev runner.Event) {
 	}
 	if ev.Reset {
 		*w = written{reset: true}
-	} else if text, ok := ev.Delta.Text(); ok {
+	} else {
 		w.text += text
 	}
 	d.mu.Unlock()

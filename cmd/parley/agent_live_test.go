@@ -9,10 +9,11 @@ import (
 	"github.com/parley-hub/parley/channel"
 	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/message"
+	"github.com/parley-hub/parley/message/provider"
 )
 
 // What a model writes is shown in order, together while something is on its way,
-// and anew after it was taken back.
+// and anew after it was taken back. What it calls tools with is not shown.
 func TestDeltasOfAModel(t *testing.T) {
 	t.Parallel()
 	shown, hold := make(chan agent.Delta), make(chan struct{})
@@ -41,6 +42,7 @@ func TestDeltasOfAModel(t *testing.T) {
 	}
 	write("one")
 	want(agent.Delta{Trigger: "e", Text: "one"})
+	d.observe(t.Context(), turn, runner.Event{Delta: new(provider.Delta(provider.DeltaToolCall, 1, `{"content":"psst"}`, "say", "c-1"))})
 	write(" two")
 	write(" three")
 	hold <- struct{}{}

@@ -127,7 +127,7 @@ func (h *Host) answer(ctx context.Context, d Definition, runConfig jsontext.Valu
 				to.reset()
 				return
 			}
-			if text, ok := ev.Delta.Text(); ok && text != "" {
+			if text := ev.Says(); text != "" {
 				to.delta(text)
 			}
 		},

@@ -49,12 +49,13 @@ func ask(h *hosted.Host, config string, delta func(string)) (any, error) {
 }
 
 // A definition's model gets its instructions, its limits and the conversation, and
-// what it says is shown while it comes.
+// what it says is shown while it comes, without what it thinks.
 func TestADefinitionAnswers(t *testing.T) {
 	t.Parallel()
 	var asked *runner.Request
 	h := hostOf(answering(func(_ context.Context, r *runner.Request, deltas func(message.Envelope)) (provider.Reply, error) {
 		asked = r
+		deltas(provider.Delta(provider.DeltaReasoning, 0, "Two and two?", "", ""))
 		deltas(text("assistant", "fo"))
 		deltas(text("assistant", "ur"))
 		return provider.Reply{Messages: []message.Envelope{text("assistant", "four")}}, nil
