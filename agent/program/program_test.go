@@ -70,6 +70,12 @@ func play(as string, args []string) {
 		}
 		connect(args[0], "parent") // until the test has seen the child
 		fmt.Fprint(os.Stdout, `{"text":"gone"}`)
+	case "leave": // behind a child of another group
+		if err := leave(args[0]); err != nil {
+			panic(err)
+		}
+		connect(args[0], "parent")
+		fmt.Fprint(os.Stdout, `{"text":"gone"}`)
 	case "hold": // a connection, until it is ended
 		connect(args[0], "child!")
 	case "tool": // calls peers, then tells what came of it

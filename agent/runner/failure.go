@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/parley-hub/parley/fault"
@@ -99,7 +100,7 @@ func explain(err error, secret Secret) error {
 	case !failed.Retryable && failed.Status >= 300 && failed.Status < 500:
 		code, remedy = fault.Invalid, "check the model, its parameters and its tools"
 	}
-	text := secret.Scrub(bounded(failed.Failure.Error()))
+	text := bounded(secret.Scrub(failed.Failure.Error())) // in this order: a key that is cut is not found
 	if failed.Status > 0 {
 		text += fmt.Sprintf(" (HTTP %d)", failed.Status)
 	}
@@ -113,5 +114,5 @@ func bounded(text string) string {
 	if len(text) <= limit {
 		return text
 	}
-	return text[:limit] + "…"
+	return strings.ToValidUTF8(text[:limit], "") + "…"
 }

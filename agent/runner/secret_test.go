@@ -3,8 +3,10 @@ package runner_test
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/parley-hub/parley/agent"
 	"github.com/parley-hub/parley/agent/runner"
@@ -104,3 +106,20 @@ func TestOnlyWhatIsSaidIsShown(t *testing.T) {
 		t.Errorf("shown %q", says)
 	}
 }
+
+// A key in an error is removed before the error is cut to its size.
+func TestAKeyAtTheEndOfAnErrorIsNotShown(t *testing.T) {
+	t.Parallel()
+	for before := 900; before < 1100; before += 3 {
+		model, _ := newModel(t, runner.Options{Secret: runner.NewSecret(key)}, func(context.Context, *runner.Request) (provider.Reply, error) {
+			return provider.Reply{}, runner.Refused("test", http.StatusBadRequest, nil, "", strings.Repeat("é", before/2)+key, nil)
+		})
+		_, err := model.Respond(t.Context(), hello())
+		if err == nil || strings.Contains(err.Error(), key[:shortest]) || !utf8.ValidString(err.Error()) {
+			t.Fatalf("behind %d bytes: %v", before, err)
+		}
+	}
+}
+
+// shortest is how much of a key would be found.
+const shortest = 8
