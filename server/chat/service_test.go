@@ -196,6 +196,11 @@ func TestAnAgentAnswers(t *testing.T) {
 	again := r.begin("", "run-1", "hello")
 	expect(t, "asked again", r.wait(again), answer)
 	expect(t, "in the session of the first time", again.Session, run.Session)
+	r.stop()
+	r.start()
+	later := r.begin("", "run-1", "hello")
+	expect(t, "asked again after a restart", r.wait(later), answer)
+	expect(t, "in the session of the first time, after a restart", later.Session, run.Session)
 
 	second := r.begin(run.Session, "run-2", "and now?")
 	told := r.next()
