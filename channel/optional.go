@@ -25,6 +25,7 @@ import (
 //	Speaker       takes what is said in other dialects        only its own dialect speaks
 //	Worker        is told of work in its own form             it holds task events, or none
 //	MemberNamer   knows its members by names of its own       they have their registered names
+//	MessageNamer  has ids of its own for its messages         those of the envelopes
 //	KeyScope      counts idempotency keys in its home         each channel and sender counts its own
 //	Part          opens parts of another channel              a channel stands alone
 //	KnobNamer     has knobs that name agents                  its knobs take ids only

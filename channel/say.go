@@ -3,6 +3,7 @@ package channel
 import (
 	"strings"
 
+	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/fault"
 	"github.com/parley-hub/parley/message"
 	"github.com/parley-hub/parley/message/value"
@@ -16,7 +17,8 @@ type Speaker interface {
 	// visibility and limits are judged as ever. The message has an id and a date;
 	// `name` in its metadata is what the channel's dialect calls the sender, if the
 	// channel knows it, or the registered name where members have no names of their
-	// own, and `work` the item's id of the work that it is about.
+	// own, `work` the item's id of the work that it is about, and `cause` what the
+	// channel's dialect calls the message that it answers.
 	Say(m *Metadata, s State, sender string, msg message.Envelope) ([]Draft, error)
 }
 
@@ -37,6 +39,12 @@ type MemberNamer interface {
 	MemberName(m *Metadata, s State, agent string) (string, bool)
 }
 
+// MessageNamer is an adapter whose messages have ids of its dialect's own.
+type MessageNamer interface {
+	// MessageID is the id of the message that an envelope is; empty: it is none.
+	MessageID(e *envelope.Envelope) string
+}
+
 // SaidName is the name that a message's metadata gives its sender, or none.
 func SaidName(msg message.Envelope) string {
 	name, _ := msg.Metadata.At("name").(string)
@@ -48,6 +56,13 @@ func SaidName(msg message.Envelope) string {
 func SaidUnder(msg message.Envelope) string {
 	work, _ := msg.Metadata.At("work").(string)
 	return work
+}
+
+// SaidBecauseOf is the message, in the channel's own terms, that a message's metadata
+// says it answers; empty: none.
+func SaidBecauseOf(msg message.Envelope) string {
+	cause, _ := msg.Metadata.At("cause").(string)
+	return cause
 }
 
 // SaidText is what a message says in plain text; what is not text is named in

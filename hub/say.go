@@ -5,6 +5,7 @@ import (
 	"context"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/parley-hub/parley/channel"
 	"github.com/parley-hub/parley/envelope"
@@ -49,7 +50,7 @@ type Saying struct {
 // has the origin's id.
 func (h *Hub) Say(ctx context.Context, s Saying, by *Caller) *Pending {
 	first := s.envelope(envelope.Envelope{Type: envelope.TypeText, Data: []byte("{}")}, 0, 1)
-	p, err := h.newSaying(&s, first, by)
+	p, err := h.newSaying(ctx, &s, first, by)
 	if err != nil {
 		refusal := refused(err)
 		h.tellRefusal(refusal, first)
@@ -60,7 +61,7 @@ func (h *Hub) Say(ctx context.Context, s Saying, by *Caller) *Pending {
 	return pending
 }
 
-func (h *Hub) newSaying(s *Saying, first *envelope.Envelope, by *Caller) (*post, error) {
+func (h *Hub) newSaying(ctx context.Context, s *Saying, first *envelope.Envelope, by *Caller) (*post, error) {
 	if s.Origin.Dialect == hubMade || s.Origin.Dialect == "" {
 		return nil, fault.New(fault.Invalid, "origin has no dialect; name the dialect in which the message came in")
 	}
@@ -76,6 +77,9 @@ func (h *Hub) newSaying(s *Saying, first *envelope.Envelope, by *Caller) (*post,
 		return nil, err
 	}
 	if err := h.prepare(&s.Message); err != nil {
+		return nil, err
+	}
+	if err := h.nameCause(ctx, s); err != nil {
 		return nil, err
 	}
 	// The arbiter and what does not depend on the channel's state are asked about
@@ -205,11 +209,38 @@ func (h *Hub) nameSpeaker(ctx context.Context, ch *loadedChannel, sender string,
 			return nil
 		}
 	}
+	annotate(msg, "name", name)
+	return nil
+}
+
+// annotate sets a member of a message's metadata, which may be shared.
+func annotate(msg *message.Envelope, key, text string) {
 	metadata := value.New()
 	if msg.Metadata != nil {
 		metadata = msg.Metadata.Clone()
 	}
-	msg.Metadata = metadata.Set("name", name)
+	msg.Metadata = metadata.Set(key, text)
+}
+
+// nameCause tells a message the id that the channel's dialect has for what it answers,
+// if that is a message of the channel.
+func (h *Hub) nameCause(ctx context.Context, s *Saying) error {
+	id, _, _ := strings.Cut(s.Causation, ".") // one of several that an envelope is shown as
+	if !envelope.ValidID(id) {
+		return nil
+	}
+	a, err := h.keyAdapter(ctx, s.Channel)
+	namer, ok := a.(channel.MessageNamer)
+	if err != nil || !ok {
+		return err
+	}
+	cause, err := h.findByID(ctx, s.Channel, id)
+	if err != nil || cause == nil {
+		return err
+	}
+	if known := namer.MessageID(cause); known != "" {
+		annotate(&s.Message, "cause", known)
+	}
 	return nil
 }
 

@@ -41,6 +41,14 @@ func (Common) Render(e *envelope.Envelope) (string, bool) { return Render(e) }
 // ItemReader reads what is said, and steps of work. It remembers nothing.
 func (Common) ItemReader(*channel.Metadata) channel.ItemReader { return channel.ItemFunc(ReadItems) }
 
+// MessageID is the id that peers know a message by.
+func (Common) MessageID(e *envelope.Envelope) string {
+	if m, ok := ReadHead(e); ok {
+		return m.ID
+	}
+	return ""
+}
+
 // Others returns the members without one of them.
 func Others(in channel.Members, sender string) (others []string) {
 	in.Each(func(agent string) bool {

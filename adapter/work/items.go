@@ -75,6 +75,9 @@ func Say(c *Conversation, surface, sender string, msg message.Envelope) ([]chann
 			b.Key("to").String(to).Key("work_id").String(id)
 		}
 	}
+	if cause := channel.SaidBecauseOf(msg); cause != "" {
+		b.Key("causation_id").String(cause)
+	}
 	b.Key("ts").Value([]byte(strconv.FormatInt(at.Unix(), 10)))
 	ext, err := b.Key(ownID).String(msg.ID).Close('}').Result()
 	if err != nil {

@@ -29,6 +29,7 @@ type crossings struct {
 	bridged               string // the peer tug in the conversation
 	conversation, tideID  string
 	askedInConversation   string // the envelope that the next one is caused by
+	toldFirst             any    // its id, as the peer tug was told of it
 	firstInThread, tideM0 string // of the thread's first message: the hub's id, and AGH's
 }
 
@@ -54,7 +55,7 @@ func newCrossings(t *testing.T) *crossings {
 	}
 	c.conversation, c.bridged = opened.ID, opened.Participants[1].Agent
 	c.askedInConversation = c.p.say(c.conversation, c.bob, "first")
-	c.told("first") // so the peer has taken its invitation
+	c.toldFirst = c.told("first")["id"] // so the peer has taken its invitation
 	c.tell(c.session, "first", object{"id": "m-0"})
 	list, _, err := c.rig.hub.Channels(t.Context(), hub.ListOptions{Type: thread.Type})
 	if err != nil || len(list) != 1 {
@@ -232,21 +233,24 @@ func TestWhatCrossesWithAText(t *testing.T) {
 			object{"metadata": agent(c.bob, "bob"), "traceId": traceID},
 		},
 		{
-			"AG2 to an AGH peer: who and trace", func(text string) {
-				c.p.post(c.conversation, c.bob, "ag2.msg.text", object{"text": text}, chosen(""))
+			"AG2 to an AGH peer: who, cause and trace", func(text string) {
+				c.p.post(c.conversation, c.bob, "ag2.msg.text", object{"text": text}, chosen(c.askedInConversation))
 			},
 			func(text string) object {
 				m := c.told(text)
-				return object{"text": text, "speaker": m["ext"].(object)["parley.speaker"], "trace_id": m["trace_id"], "from": m["from"]}
+				return object{"text": text, "speaker": m["ext"].(object)["parley.speaker"], "trace_id": m["trace_id"], "from": m["from"], "cause": m["causation_id"]}
 			},
-			object{"speaker": object{"id": c.bob, "name": "bob"}, "trace_id": traceparent, "from": "bob.s01"},
+			object{"speaker": object{"id": c.bob, "name": "bob"}, "trace_id": traceparent, "from": "bob.s01", "cause": c.toldFirst},
 		},
 		{
-			"AG2 to an AGH thread: who and trace", func(text string) {
-				c.p.post(c.tideID, c.bob, "ag2.msg.text", object{"text": text}, object{"trace_id": traceparent, "priority": "urgent"})
+			"AG2 to an AGH thread: who, cause and trace", func(text string) {
+				c.tell(c.session, "and?", object{"id": "m-7", "to": "bob.s01"})
+				c.p.post(c.tideID, c.bob, "ag2.msg.text", object{"text": text}, chosen(c.last(c.tideID).ID))
 			},
-			func(text string) object { return members(c.overAGH(text), "text", "peer_from", "trace_id") },
-			object{"peer_from": "bob.s01", "trace_id": traceparent},
+			func(text string) object {
+				return members(c.overAGH(text), "text", "peer_from", "causation_id", "trace_id")
+			},
+			object{"peer_from": "bob.s01", "causation_id": "m-7", "trace_id": traceparent},
 		},
 		{
 			"AG2 to an AGH thread: the log keeps the priority", func(text string) {
@@ -308,11 +312,13 @@ func TestWhatCrossesWithAText(t *testing.T) {
 			object{"speaker": object{"id": c.bob, "name": "bob"}},
 		},
 		{
-			"/v1 to an AGH thread: who, as a say of the thread", func(text string) {
+			"/v1 to an AGH thread: who and cause, as a say of the thread", func(text string) {
 				c.send(c.tideID, text, object{"causation_id": c.firstInThread, "priority": "urgent"})
 			},
-			func(text string) object { return members(c.overAGH(text), "text", "peer_from", "kind", "surface") },
-			object{"peer_from": "bob.s01", "kind": "say", "surface": "thread"},
+			func(text string) object {
+				return members(c.overAGH(text), "text", "peer_from", "causation_id", "kind", "surface")
+			},
+			object{"peer_from": "bob.s01", "causation_id": c.tideM0, "kind": "say", "surface": "thread"},
 		},
 		{
 			"/v1 to an AGH thread: the log keeps where it came in, cause and priority", func(text string) {

@@ -1,6 +1,7 @@
 package agh_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -59,10 +60,13 @@ func (p *person) open(kind, knobs string, names ...string) (id string, opened <-
 	return list[0].ID, done
 }
 
-func (p *person) says(channelID, text string) string {
+func (p *person) says(channelID, text string) string { return p.answers(channelID, "", text) }
+
+// answers says something that an envelope caused.
+func (p *person) answers(channelID, cause, text string) string {
 	p.r.Helper()
 	data := must(json.Marshal(obj{"text": text}))
-	id, err := p.r.hub.Post(context.Background(), &envelope.Envelope{Channel: channelID, Sender: p.id, Type: envelope.TypeText, Data: data}, nil)
+	id, err := p.r.hub.Post(context.Background(), &envelope.Envelope{Channel: channelID, Sender: p.id, Type: envelope.TypeText, Data: data, Causation: cause}, nil)
 	p.r.NoError(err)
 	synctest.Wait()
 	return id
@@ -81,6 +85,19 @@ func (r *rig) log(channelID string) []string {
 		lines = append(lines, line)
 	}
 	return lines
+}
+
+// ids are the ids of a channel's first envelope and of its last text.
+func (r *rig) ids(channelID string) (first, text string) {
+	r.Helper()
+	for e, err := range r.hub.Log(context.Background(), channelID, 0, 0) {
+		r.NoError(err)
+		first = cmp.Or(first, e.ID)
+		if e.Type == envelope.TypeText {
+			text = e.ID
+		}
+	}
+	return first, text
 }
 
 // texts are the texts of a channel.
@@ -166,6 +183,17 @@ func TestPeerInChannel(t *testing.T) {
 			r.Equal(e.Origin, envelope.Origin{Dialect: "agh", ID: "far.s9/" + said, Hops: 1})
 			r.Equal([]string{e.Causation, e.Trace, e.Task}, []string{trigger, "t-1", own(id) + "4"})
 		}
+
+		// What answers a message of its own, or one that it was told, says so; what it was
+		// not told is named to nobody.
+		_, answers := r.ids(id)
+		ada.answers(id, answers, "and now?")
+		r.Equal(f.last()["causation_id"], any(said))
+		ada.answers(id, trigger, "how high?")
+		r.Equal(f.last()["causation_id"], told["id"])
+		opening, _ := r.ids(id)
+		ada.answers(id, opening, "hm")
+		r.Equal(f.last()["causation_id"], any(nil))
 
 		// It is there to stay, with its card as its resume.
 		far, err := r.hub.Agent(farName)

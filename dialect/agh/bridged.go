@@ -101,7 +101,7 @@ func (s *Server) Tell(ctx context.Context, p bridge.Peer, room string, t bridge.
 		return fault.Wrap(fault.Invalid, err, "text is not valid UTF-8")
 	}
 	_, _, err = from.send(ctx, &sendBody{
-		sendResult: sendResult{ID: t.ID, Kind: wire.Say, Surface: wire.Direct, To: p.ID, WorkID: t.Work, TraceID: t.Trace, Ext: ext}, Body: body,
+		sendResult: sendResult{ID: t.ID, Kind: wire.Say, Surface: wire.Direct, To: p.ID, WorkID: t.Work, TraceID: t.Trace, CausationID: t.Cause, Ext: ext}, Body: body,
 	})
 	return err
 }

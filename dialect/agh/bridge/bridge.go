@@ -72,6 +72,7 @@ type Telling struct {
 	Text   string
 	Intent string
 	Trace  string
+	Cause  string // the message that it answers, if the peer knows that
 	Cross  wire.Crossing
 }
 

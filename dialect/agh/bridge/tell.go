@@ -257,19 +257,61 @@ func (m *member) text(ctx context.Context, n *hub.Notice) error {
 	if err != nil {
 		return err
 	}
-	t := Telling{Intent: "notice", Trace: e.Trace}
-	for _, item := range channel.ReaderOf(h.AdapterFor(meta), meta).Read(nil, e) {
-		if item.Kind == channel.ItemMessage || t.Text == "" {
-			t.Text = cmp.Or(words(&item, m.id), t.Text)
-		}
-	}
+	t := Telling{Intent: "notice", Trace: e.Trace, Text: m.says(meta, e)}
 	if t.Text == "" {
 		return nil
+	}
+	if t.Cause, err = m.cause(ctx, meta, e); err != nil {
+		return err
 	}
 	if mine && meta.State == channel.Active {
 		t.Intent, t.Work = "request", workPrefix(meta.ID)+m.turnOf(meta, e.Seq)
 	}
 	return m.tell(ctx, meta, e, t)
+}
+
+// says is what an envelope says to a peer; empty: nothing.
+func (m *member) says(meta *channel.Metadata, e *envelope.Envelope) (text string) {
+	for _, item := range channel.ReaderOf(m.b.cfg.Hub.AdapterFor(meta), meta).Read(nil, e) {
+		if item.Kind == channel.ItemMessage || text == "" {
+			text = cmp.Or(words(&item, m.id), text)
+		}
+	}
+	return text
+}
+
+// cause is the id by which a peer knows the message that an envelope answers: its own,
+// or that under which it was told of it. Empty: it knows none.
+func (m *member) cause(ctx context.Context, meta *channel.Metadata, e *envelope.Envelope) (string, error) {
+	if e.Causation == "" {
+		return "", nil
+	}
+	h := m.b.cfg.Hub
+	seq, err := h.SequenceOf(ctx, meta.ID, e.Causation)
+	if err != nil {
+		return "", fault.IgnoreNotFound(err) // it is none of this channel's
+	}
+	for about, err := range h.Log(ctx, meta.ID, seq, seq) {
+		if err != nil {
+			return "", err
+		}
+		if about.Sender == m.id {
+			if id, ok := strings.CutPrefix(about.Origin.ID, wire.RecordKey(m.ID, "")); ok && hub.CameFrom(about, wire.Dialect) {
+				return id, nil
+			}
+			return "", nil // it brought it from elsewhere
+		}
+		sees, err := h.Sight(ctx, meta.ID, []string{m.id})
+		if err != nil || !sees(about) || m.says(meta, about) == "" {
+			return "", err
+		}
+	}
+	return m.messageID(meta, seq), nil
+}
+
+// messageID is the id of what a peer is told of an envelope.
+func (m *member) messageID(meta *channel.Metadata, seq uint64) string {
+	return "parley-" + own(meta.ID) + "-" + m.turnOf(meta, seq)
 }
 
 // words are what a peer is told of an item; empty: nothing.
@@ -309,7 +351,7 @@ func (m *member) tell(ctx context.Context, meta *channel.Metadata, e *envelope.E
 		return errAbsent
 	}
 	h := m.b.cfg.Hub
-	t.As, t.ID = meta.Creator, "parley-"+own(meta.ID)+"-"+m.turnOf(meta, e.Seq)
+	t.As, t.ID = meta.Creator, m.messageID(meta, e.Seq)
 	t.Cross = wire.Crossing{
 		Origin: hub.Onward(e, wire.Dialect), SpeakerID: e.Sender, Speaker: h.Name(e.Sender), ChannelID: meta.ID, ChannelType: meta.Manifest.Type,
 	}
