@@ -80,6 +80,7 @@ func TestNobodySeesMore(t *testing.T) {
 	ada, bob, eve := own.register("ada"), p.register("bob"), q.register("eve")
 	tug := d.join("tug", "tug.s01")
 	const tugName = "agh/ws_harbor/tug.s01"
+	channels := 0
 	rapid.Check(t, func(r *rapid.T) {
 		kind := rapid.SampledFrom([]lawChannel{
 			{kind: "workflow", with: []string{bob, tugName}, knobs: `{"graph":{"initial_speaker":"ada","transitions":[{"when":{"name":"always","args":{}},"then":{"name":"stay","args":{}}}]}}`},
@@ -87,8 +88,10 @@ func TestNobodySeesMore(t *testing.T) {
 			{kind: "conversation", with: []string{tugName}},
 			{kind: "discussion", with: []string{bob}, inTurn: true},
 		}).Draw(r, "channel")
+		channels++
+		law := strconv.Itoa(channels)
 		o, err := d.rig.hub.WithIDs(hub.Opening{
-			Creator: ada, Type: kind.kind, Participants: kind.with, RequiredAcks: new(int), Knobs: []byte(kind.knobs),
+			Creator: ada, Type: kind.kind, Participants: kind.with, RequiredAcks: new(int), Knobs: []byte(kind.knobs), Labels: map[string]string{"law": law},
 		})
 		if err != nil {
 			r.Fatal(err)
@@ -104,9 +107,10 @@ func TestNobodySeesMore(t *testing.T) {
 			members = append(members, one.Agent)
 		}
 		may := map[string][]string{}
+		told := func(n int) string { return fmt.Sprintf("text %d of %s", n, id) }
 		said := rapid.IntRange(1, 8).Draw(r, "texts")
 		for n := range said {
-			text := fmt.Sprintf("text %d", n)
+			text := told(n)
 			e := &envelope.Envelope{Channel: id, Sender: ada, Type: envelope.TypeText, Data: fmt.Appendf(nil, `{"text":%q}`, text)}
 			if kind.inTurn {
 				e.Sender = members[n%len(members)]
@@ -141,6 +145,15 @@ func TestNobodySeesMore(t *testing.T) {
 				r.Errorf("%s takes part: %v; reads messages over /v1: %v", name, in, shown)
 			}
 			equal(name+" over /v1", texts, may[reader])
+			everywhere, err := d.everywhereAs(name, id, law, slices.Contains(members, reader))
+			if err != nil {
+				r.Error(err)
+			}
+			for n := range said {
+				if text := told(n); !slices.Contains(may[reader], text) && strings.Contains(everywhere, text) {
+					r.Errorf("%s may not see %q; /v1 shows %s", name, text, everywhere)
+				}
+			}
 			if len(may[reader]) == 0 {
 				continue // a stream of nothing has no end
 			}
@@ -148,7 +161,7 @@ func TestNobodySeesMore(t *testing.T) {
 			_, overV1 := d.streamAs(name, id, "?as="+name, last)
 			_, overHPD := d.eventStreamAs(name, id, last)
 			for n := range said {
-				text := fmt.Sprintf("text %d", n)
+				text := told(n)
 				for how, stream := range map[string]string{"/v1": overV1, "HPD": overHPD} {
 					if sees := slices.Contains(may[reader], text); sees != strings.Contains(stream, strconv.Quote(text)) {
 						r.Errorf("%s may see %q: %v; a stream of %s shows %s", name, text, sees, how, stream)
@@ -156,12 +169,12 @@ func TestNobodySeesMore(t *testing.T) {
 				}
 			}
 		}
-		var told []string
+		var heard []string
 		until(t, "the AGH peer is told", func() bool {
-			told = append(told, d.inbox(tug, id)...)
-			return len(told) >= len(may[peer])
+			heard = append(heard, d.inbox(tug, id)...)
+			return len(heard) >= len(may[peer])
 		})
-		equal("tug over AGH", told, may[peer])
+		equal("tug over AGH", heard, may[peer])
 
 		if slices.Contains(members, bob) {
 			var read []string

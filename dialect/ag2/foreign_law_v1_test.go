@@ -3,6 +3,7 @@ package ag2_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -88,4 +89,26 @@ func (d *dialects) follow(h http.Handler, name, path, after, last string) (shown
 		d.t.Errorf("%s as %s does not show %q: %s", path, name, last, w.Body)
 	}
 	return w.Code == http.StatusOK, w.Body.String()
+}
+
+// pages are what /v1 shows of every channel besides its messages and its stream.
+var pages = []string{
+	"", "/events", "/events?match=text", "/views/full_transcript", "/views/windowed_summary", "/views/threaded", "/export",
+	"/export?form=messages", "/export?form=markdown", "/state",
+}
+
+// everywhereAs is all that /v1 shows somebody of a channel with a label. What a member is not shown,
+// or another is, is an error.
+func (d *dialects) everywhereAs(name, channelID, law string, member bool) (shown string, err error) {
+	for _, page := range pages {
+		w := d.as(d.v1, name, "GET", "/v1/channels/"+channelID+page, "")
+		if member != (w.Code == http.StatusOK) {
+			return "", fmt.Errorf("%s takes part: %v; its page %q is answered with %d", name, member, page, w.Code)
+		}
+		shown += "\n" + page + ": " + w.Body.String()
+	}
+	for _, page := range []string{"/v1/channels/" + channelID + "/graph", "/v1/channels/" + channelID + "/path", "/v1/events?label=law=" + law, "/v1/channels?form=row&label=law=" + law} {
+		shown += "\n" + page + ": " + d.as(d.v1, name, "GET", page, "").Body.String()
+	}
+	return shown, nil
 }
