@@ -9,11 +9,14 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"net"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
+	"unicode"
 
 	"github.com/parley-hub/parley/fault"
 )
@@ -58,6 +61,10 @@ func New(base string, opts Options) (*Client, error) {
 	bases, err := cleanBases(base)
 	if err != nil {
 		return nil, err
+	}
+	// The token of a file often ends with a line break.
+	if opts.Token = strings.TrimSpace(opts.Token); strings.ContainsFunc(opts.Token, unicode.IsControl) {
+		return nil, fault.New(fault.Invalid, "the token has control characters, such as a line break, inside; it is one line, as parley keys add printed it")
 	}
 	if opts.HTTP == nil {
 		opts.HTTP = &http.Client{Transport: Transport(false)}
@@ -156,7 +163,7 @@ func (c *Client) call(ctx context.Context, method, path string, header http.Head
 		return nil
 	}
 	if err := json.Unmarshal(raw, into); err != nil {
-		return fmt.Errorf("%w: the answer is not the JSON that was expected (%w): %.200s", ErrNoHub, err, raw)
+		return fmt.Errorf("%w: the answer is not the JSON that was expected (%w): %s", ErrNoHub, err, glimpse(raw))
 	}
 	return nil
 }
@@ -201,7 +208,7 @@ func (c *Client) Import(ctx context.Context, bundle io.Reader) (*Imported, error
 	request.Header.Set("Content-Type", "application/jsonl")
 	answer, err := c.HTTP().Do(request)
 	if err != nil {
-		return nil, fmt.Errorf("ask the hub: %w; is it running?", err)
+		return nil, unanswered(err)
 	}
 	defer answer.Body.Close()
 	if answer.StatusCode >= 300 {
@@ -255,7 +262,7 @@ func (c *Client) sendOnce(ctx context.Context, method, path string, header http.
 	maps.Copy(request.Header, header)
 	answer, err := c.HTTP().Do(request)
 	if err != nil {
-		return nil, fmt.Errorf("ask the hub: %w; is it running?", err)
+		return nil, unanswered(err)
 	}
 	if answer.StatusCode < http.StatusBadRequest {
 		return answer, nil
@@ -270,6 +277,25 @@ func (c *Client) request(ctx context.Context, method, path string, body io.Reade
 		request.Header.Set("Authorization", "Bearer "+c.opts.Token)
 	}
 	return request, err
+}
+
+// unanswered is the error of a request that was not answered.
+func unanswered(err error) error {
+	_, unnamed := errors.AsType[*net.DNSError](err)
+	if refused, ok := errors.AsType[*net.OpError](err); ok && refused.Op == "dial" && !unnamed {
+		return fmt.Errorf("ask the hub: %w; is it running?", err)
+	}
+	return fmt.Errorf("ask the hub: %w", err)
+}
+
+// glimpse is the beginning of an answer that was not expected, in one line.
+func glimpse(raw []byte) string {
+	const most = 80
+	text := strings.Join(strings.Fields(strings.ToValidUTF8(string(raw[:min(len(raw), 4*most)]), "")), " ")
+	if runes := []rune(text); len(runes) > most {
+		text = string(runes[:most]) + "…"
+	}
+	return strconv.Quote(text)
 }
 
 // refusal turns an answer into the error that the hub meant.
@@ -307,7 +333,7 @@ func refusal(answer *http.Response) error {
 		return ErrTLS
 	}
 	if err != nil || problem.Code == "" {
-		return fmt.Errorf("%w: the answer is %s: %.200s", ErrNoHub, answer.Status, raw)
+		return fmt.Errorf("%w: the answer is %s: %s", ErrNoHub, answer.Status, glimpse(raw))
 	}
 	return &fault.Error{Code: problem.Code, Reason: problem.Reason, Details: problem.Details, Message: problem.Detail}
 }

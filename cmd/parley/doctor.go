@@ -44,7 +44,7 @@ also the cluster's NATS servers and other nodes. Exits with 1 if a check failed.
 		case err == nil:
 			find(c.Context(), client)
 			p.HubURL, p.Token, p.HTTP = client.URL(), chosen.token, client.HTTP()
-		case !errors.As(err, &none) && (hub.url != "" || hub.context != ""):
+		case !errors.As(err, &none) && (hub.settings.named("hub") || hub.settings.named("context")):
 			return err // a folder that cannot be read is reported by the checks
 		}
 		findings := doctor.Examine(c.Context(), p)

@@ -37,7 +37,7 @@ func addHub(c *cobra.Command) *hubFlags {
 type noHubError struct{ data config.Data }
 
 func (e *noHubError) Error() string {
-	return fmt.Sprintf("no hub runs on the data folder %s; start one with parley serve, or name another with --hub URL or --data DIR", e.data.Dir)
+	return fmt.Sprintf("no hub runs on the data folder %s; start one with parley serve --data %s, or name another with --hub URL or --data DIR", e.data.Dir, shellWord(e.data.Dir))
 }
 
 // choice is the hub that a command asks, and why that one.
@@ -60,6 +60,12 @@ func (a *app) chooseHub(flags *hubFlags) (choice, error) {
 		c.token = cmp.Or(env("PARLEY_TOKEN"), c.token)
 		c.ca = cmp.Or(flags.ca, env("PARLEY_CA"), c.ca)
 		return c
+	}
+	for _, flag := range []struct{ name, value string }{{"hub", flags.url}, {"context", flags.context}} {
+		if flags.settings.named(flag.name) && flag.value == "" {
+			// A variable that is not set must not lead to another hub.
+			return choice{}, usageError("--%s is empty; leave it out, or name a hub with it", flag.name)
+		}
 	}
 	switch {
 	case flags.url != "":

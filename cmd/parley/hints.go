@@ -45,6 +45,9 @@ var codeHints = map[fault.Code]string{
 }
 
 func hintFor(err error) string {
+	if _, ok := errors.AsType[*net.DNSError](err); ok {
+		return "that name leads to no machine: check its spelling, or name the hub by its address"
+	}
 	if unreachable, ok := errors.AsType[*net.OpError](err); ok && unreachable.Op == "dial" {
 		return "start a hub with parley serve, or name another with --hub URL"
 	}

@@ -15,7 +15,7 @@ func TestHintsTellApart(t *testing.T) {
 	t.Parallel()
 	answers := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/html")
-		_, _ = io.WriteString(w, "<html>It works!</html>")
+		_, _ = io.WriteString(w, "<html>\nIt works!\n</html>")
 	})
 	plainly := httptest.NewServer(answers)
 	t.Cleanup(plainly.Close)
@@ -27,12 +27,38 @@ func TestHintsTellApart(t *testing.T) {
 		"http://" + freeAddress(t):                         "→ start a hub with parley serve, or name another with --hub URL",
 		strings.Replace(plainly.URL, "http:", "https:", 1): "→ that address does not speak TLS: name it with http://",
 		strings.Replace(secure.URL, "https:", "http:", 1):  "→ that address speaks TLS: name it with https://",
-		secure.URL:  "→ nobody that this machine trusts signed the hub's certificate: add --ca FILE, or set PARLEY_CA",
-		plainly.URL: "→ that address is no hub's",
+		secure.URL:                   "→ nobody that this machine trusts signed the hub's certificate: add --ca FILE, or set PARLEY_CA",
+		plainly.URL:                  `"<html> It works! </html>"` + "\n  → that address is no hub's",
+		"http://no..such..host:7440": "→ that name leads to no machine: check its spelling",
 	} {
 		code, _, stderr := call(t, nil, "agents", "list", "--hub", url)
 		if code != 1 || !strings.Contains(stderr, want) {
 			t.Errorf("%s: exit %d, %s; want %s", url, code, stderr, want)
 		}
+		if strings.Contains(stderr, "is it running?") != strings.Contains(want, "start a hub") {
+			t.Errorf("%s: %s", url, stderr)
+		}
+	}
+}
+
+// TestATokenOfAFile: a token ends where its line does, whatever the file's line ends.
+func TestATokenOfAFile(t *testing.T) {
+	t.Parallel()
+	got := make(chan string, 1)
+	hub := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		got <- r.Header.Get("Authorization")
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, `{"agents":[]}`)
+	}))
+	t.Cleanup(hub.Close)
+	if code, _, stderr := call(t, []string{"PARLEY_TOKEN=parley_token\r\n"}, "agents", "list", "--hub", hub.URL); code != 0 {
+		t.Fatalf("exit %d: %s", code, stderr)
+	}
+	if sent := <-got; sent != "Bearer parley_token" {
+		t.Errorf("%q was sent", sent)
+	}
+	code, _, stderr := call(t, []string{"PARLEY_TOKEN=parley\ntoken"}, "agents", "list", "--hub", hub.URL)
+	if code != 2 || !strings.Contains(stderr, "the token has control characters, such as a line break, inside") {
+		t.Errorf("exit %d: %s", code, stderr)
 	}
 }

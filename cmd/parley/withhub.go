@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,8 +17,8 @@ import (
 const defaultHub = "http://127.0.0.1:7440"
 
 // withHub gives a command the flags that find a hub, and runs it with a client
-// for that hub. If none runs on the data folder, the one on the default port
-// is asked.
+// for that hub. If no flag or variable names one and none runs on the data folder,
+// the one on the default port is asked.
 func (a *app) withHub(c *cobra.Command, fn func(ctx context.Context, hub *v1.Client, args []string) error) *cobra.Command {
 	flags := addHub(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
@@ -37,12 +38,12 @@ func (a *app) withHub(c *cobra.Command, fn func(ctx context.Context, hub *v1.Cli
 		}
 		hub, err := a.findHub(flags, opts)
 		var none *noHubError
-		if errors.As(err, &none) && flags.settings.named("data") {
-			if err := mustExist(none.data.Dir); err != nil {
-				return err
-			}
-		}
-		if errors.As(err, &none) {
+		switch {
+		case !errors.As(err, &none):
+		case flags.settings.named("data"):
+			// Another hub than that of the named folder is never asked instead.
+			return cmp.Or(mustExist(none.data.Dir), err)
+		default:
 			opts.Token = lookup(a.environ, "PARLEY_TOKEN")
 			hub, err = hubAt(defaultHub, opts)
 		}
