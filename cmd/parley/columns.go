@@ -34,32 +34,19 @@ func (a *app) wideOutput() bool { return a.output == "wide" || a.allColumns }
 // writeColumns writes rows below their titles: all of it with -o wide, else in
 // the width of a screen.
 func (a *app) writeColumns(w io.Writer, columns []column, rows [][]string) error {
-	if a.wideOutput() {
-		return table(w, func(w io.Writer) {
-			fmt.Fprintln(w, strings.Join(titles(columns), "\t"))
-			for _, row := range rows {
-				fmt.Fprintln(w, strings.Join(row, "\t"))
-			}
-		})
-	}
-	list := make([]screen.Column, len(columns))
+	width, list := a.width(), make([]screen.Column, len(columns))
 	for i, c := range columns {
 		list[i] = screen.Column{Title: c.title, Kind: c.kind}
+		if a.wideOutput() {
+			list[i].Kind = fixed
+		}
 	}
-	for _, line := range screen.Table(a.width(), list, rows) {
+	for _, line := range screen.Table(width, list, rows) {
 		if _, err := fmt.Fprintln(w, line); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-func titles(columns []column) []string {
-	list := make([]string, len(columns))
-	for i, c := range columns {
-		list[i] = c.title
-	}
-	return list
 }
 
 // width is how wide lists may be.

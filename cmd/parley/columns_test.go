@@ -40,6 +40,13 @@ func TestListsFitAScreen(t *testing.T) {
 	if err := a.writeColumns(&out, columns, rows); err != nil || !strings.Contains(out.String(), long) || !strings.Contains(out.String(), "home.0190aaaaaaaaaaab00000000000000ab") {
 		t.Errorf("%v %s", err, out.String())
 	}
+	wide := strings.Split(strings.TrimSpace(out.String()), "\n")
+	for i, line := range wide {
+		before, _, _ := strings.Cut(line, []string{"ALL", "x", "y"}[i])
+		if ansi.StringWidth(before) != ansi.StringWidth(wide[0])-len("ALL") {
+			t.Errorf("the last column is not below its title: %q", line)
+		}
+	}
 }
 
 // TestEveryListFitsAScreen asks a hub whose names are long for each list: no line is
