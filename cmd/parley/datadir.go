@@ -85,21 +85,42 @@ var ourFiles = []string{"FORMAT", "UNFINISHED", "store", folder.LockFile, access
 // checkOurs refuses a folder that is not empty and has no file of a hub. It
 // accepts a folder that cannot be read: opening it reports the error.
 func checkOurs(dir string) error {
-	entries, err := os.ReadDir(dir)
-	if err != nil {
+	ours, other := lookInto(dir)
+	if ours || other == "" {
 		return nil
 	}
-	other := ""
+	return fmt.Errorf("%s is not a data folder, and it is not empty: it holds %q; choose another with --data, or, with parley serve, add --force-init to make it one", dir, other)
+}
+
+// mustBeOurs refuses a folder that no hub has used, for commands that would
+// otherwise make one of it only to look into it.
+func mustBeOurs(dir string) error {
+	if err := mustExist(dir); err != nil {
+		return err
+	}
+	if _, err := os.ReadDir(dir); err != nil {
+		return fmt.Errorf("data folder %s: %w", dir, err)
+	}
+	if ours, _ := lookInto(dir); !ours {
+		return fmt.Errorf("%s is not a data folder: no hub has used it; name another with --data, or a hub with --hub URL", dir)
+	}
+	return nil
+}
+
+// lookInto reports whether a folder has a file of a hub, and the name of one that
+// is none.
+func lookInto(dir string) (ours bool, other string) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return false, ""
+	}
 	for _, entry := range entries {
 		switch name := entry.Name(); {
 		case slices.Contains(ourFiles, name):
-			return nil
+			return true, other
 		case name != "lost+found" && other == "":
 			other = name
 		}
 	}
-	if other == "" {
-		return nil
-	}
-	return fmt.Errorf("%s is not a data folder, and it is not empty: it holds %q; choose another with --data, or add --force-init to make it one", dir, other)
+	return false, other
 }

@@ -37,7 +37,7 @@ folder is changed directly. --hub asks a hub elsewhere.`
 func (a *app) withKeys(c *cobra.Command, fn func(ctx context.Context, keys keyStore, args []string) error) *cobra.Command {
 	flags := addHub(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
-		keys, release, err := a.findKeys(c.Context(), flags, c.Name() != "add" && flags.settings.named("data"))
+		keys, release, err := a.findKeys(c.Context(), flags, c.Name() != "add")
 		if err != nil {
 			return err
 		}
@@ -54,10 +54,12 @@ func (a *app) findKeys(ctx context.Context, flags *hubFlags, exists bool) (keySt
 	if !errors.As(err, &none) {
 		return hubKeys{client}, func() error { return nil }, err
 	}
+	check := checkOurs
 	if exists {
-		if err := mustExist(none.data.Dir); err != nil {
-			return nil, nil, err
-		}
+		check = mustBeOurs
+	}
+	if err := check(none.data.Dir); err != nil {
+		return nil, nil, err
 	}
 	return a.openFolderKeys(ctx, none.data)
 }
