@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/charmbracelet/x/ansi"
+
 	"github.com/parley-hub/parley/channel"
 	v1 "github.com/parley-hub/parley/client/v1"
 	"github.com/parley-hub/parley/envelope"
@@ -19,6 +21,7 @@ const (
 	titleLabel    = "title"   // the label by which a channel is called
 
 	minIDPrefix   = 6  // characters of an id that are looked up
+	maxTitle      = 20 // columns of a title in that list, which then fits a screen
 	maxCandidates = 10 // channels that are listed when several match
 )
 
@@ -44,8 +47,11 @@ func findChannel(ctx context.Context, hub *v1.Client, ref string) (string, error
 		return "", err
 	case len(found) == 1:
 		return found[0].ID, nil
+	case len(found) == 0 && len(ref) < minIDPrefix:
+		return "", fault.New(fault.NotFound, "channel not found: no channel has the title %q, and for the beginning of an id it is too short; %d or more characters are needed", ref, minIDPrefix).
+			Because(fault.NoChannel)
 	case len(found) == 0:
-		return "", fault.New(fault.NotFound, "channel not found: no id begins with %q, of which %d or more characters are needed, and no channel has that title", ref, minIDPrefix).
+		return "", fault.New(fault.NotFound, "channel not found: no id begins with %q, and no channel has that title", ref).
 			Because(fault.NoChannel)
 	}
 	return "", ambiguous(ref, found)
@@ -121,7 +127,7 @@ func ambiguous(ref string, found []v1.Channel) error {
 		}
 		fmt.Fprintf(&b, "\n  %s  %s  %s", ch.ID, ch.Manifest.Type, ch.State)
 		if title := ch.Labels[titleLabel]; title != "" {
-			fmt.Fprintf(&b, "  %s", cell(title))
+			fmt.Fprintf(&b, "  %s", ansi.Truncate(cell(title), maxTitle, "…"))
 		}
 	}
 	return fault.New(fault.Invalid, "%s", b.String())

@@ -26,16 +26,21 @@ same command can be repeated safely: it is sent once.`,
 		Args:    cobra.RangeArgs(1, 2),
 	}, func(ctx context.Context, hub *v1.Client, args []string) error {
 		post := v1.Posting{Sender: as, Key: key, Cause: cause, Audience: to}
-		switch {
-		case len(args) == 2 && eventType == "" && data == "":
-			post.Text = &args[1]
-		case len(args) == 1 && eventType != "":
-			data = cmp.Or(data, "{}")
+		if data != "" {
 			var object map[string]json.RawMessage
 			if err := json.Unmarshal([]byte(data), &object); err != nil || object == nil {
 				return usageError("--payload is not a JSON object; it looks like '{\"path\":\"README.md\"}'")
 			}
-			post.Type, post.Data = eventType, json.RawMessage(data)
+		}
+		switch {
+		case len(args) == 2 && eventType == "" && data == "":
+			post.Text = &args[1]
+		case len(args) == 1 && eventType != "":
+			post.Type, post.Data = eventType, json.RawMessage(cmp.Or(data, "{}"))
+		case len(args) == 2:
+			return usageError("a text and --type or --payload were given; say one thing: a text, or --type with --payload")
+		case data != "":
+			return usageError("--type is missing: --payload needs the event type that it belongs to, such as --type myapp.review_request")
 		default:
 			return usageError("there is nothing to say: parley send CHANNEL TEXT --as NAME, or --type and --payload instead of a text")
 		}
