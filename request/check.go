@@ -2,6 +2,7 @@ package request
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -109,7 +110,7 @@ func (r *Request) CheckAnswer(a *Answer) error {
 		for i, c := range r.Choices {
 			ids[i] = c.ID
 		}
-		return fault.New(fault.Invalid, "choice is %q; it is one of %q", a.Choice, ids)
+		return fault.New(fault.Invalid, "choice is %q; it is one of %s", a.Choice, strings.Join(ids, ", "))
 	case len(r.Choices) == 0 && a.Choice != "":
 		return fault.New(fault.Invalid, "the request offers no choices; answer with a text")
 	case len(r.Choices) == 0 && a.Text == "" && len(a.Ext) == 0:

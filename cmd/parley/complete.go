@@ -222,6 +222,8 @@ func kinds(a *app, c *cobra.Command, _ []string) (found []string) {
 	switch path := c.CommandPath(); {
 	case path == "parley agents list":
 		return []string{"agent", "human", "remote_agent"}
+	case path == "parley requests list":
+		return requestKinds
 	case strings.HasPrefix(path, "parley agh "):
 		for _, kind := range wire.Kinds() {
 			found = append(found, string(kind))

@@ -5,6 +5,8 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net/url"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -18,10 +20,19 @@ func (a *app) requests() *cobra.Command {
 	return group("requests", "List, show and answer what waits for somebody", a.requestsList(), a.requestsShow(), a.requestsAnswer())
 }
 
+// requestKinds are those that the hub itself knows; programs ask with others too.
+var requestKinds = []string{request.Approval, request.Permission, request.Clarification, request.Continuation, request.ClientTool, "turn", "invite"}
+
 func (a *app) requestsList() *cobra.Command {
-	return listCommand(a, (*v1.Client).Requests, listing{
+	newest := func(hub *v1.Client, ctx context.Context, q url.Values) (*v1.Page[v1.Request], error) {
+		if !q.Has("sort") {
+			q.Set("newest", "true")
+		}
+		return hub.Requests(ctx, q)
+	}
+	return listCommand(a, newest, listing{
 		what:    "requests",
-		short:   "List requests: approvals, permissions, questions",
+		short:   "List requests, the newest first: approvals, permissions, questions",
 		example: "  parley requests list --state open --sort due",
 		none:    "There are no such requests.",
 		columns: []column{
@@ -36,7 +47,7 @@ func (a *app) requestsList() *cobra.Command {
 		},
 		filters: func(f *pflag.FlagSet) {
 			f.String("state", "", "only in this state: open, answered, expired or cancelled")
-			f.String("kind", "", "only of this kind")
+			f.String("kind", "", "only of this kind: "+strings.Join(requestKinds, ", ")+", or another that is in use")
 			f.String("channel", "", "only of this channel")
 			f.String("for", "", "only for this `NAME` or id")
 			f.String("asked-by", "", "only of this `NAME` or id")
@@ -66,7 +77,11 @@ func (a *app) requestsShow() *cobra.Command {
 		Example: "  parley requests show $REQUEST",
 		Args:    cobra.ExactArgs(1),
 	}, func(ctx context.Context, hub *v1.Client, args []string) error {
-		_, raw, err := hub.Request(ctx, args[0])
+		id, err := findRequest(ctx, hub, args[0])
+		if err != nil {
+			return err
+		}
+		_, raw, err := hub.Request(ctx, id)
 		if err != nil {
 			return err
 		}
@@ -85,7 +100,11 @@ func (a *app) requestsAnswer() *cobra.Command {
 		if len(args) == 2 {
 			reply.Choice = args[1]
 		}
-		r, err := hub.AnswerRequest(ctx, args[0], reply)
+		id, err := findRequest(ctx, hub, args[0])
+		if err != nil {
+			return err
+		}
+		r, err := hub.AnswerRequest(ctx, id, reply)
 		if err != nil {
 			return err
 		}

@@ -42,7 +42,11 @@ func (a *app) tasksShow() *cobra.Command {
 		Example: "  parley tasks show scan-7",
 		Args:    cobra.ExactArgs(1),
 	}, func(ctx context.Context, hub *v1.Client, args []string) error {
-		task, err := hub.Task(ctx, args[0])
+		id, err := findTask(ctx, hub, args[0])
+		if err != nil {
+			return err
+		}
+		task, err := hub.Task(ctx, id)
 		if err != nil {
 			return err
 		}
@@ -69,7 +73,11 @@ func (a *app) tasksCancel() *cobra.Command {
 		Example:     "  parley tasks cancel scan-7 --reason \"no longer needed\"",
 		Args:        cobra.ExactArgs(1),
 	}, func(ctx context.Context, hub *v1.Client, args []string) error {
-		sent, err := hub.CancelTask(ctx, args[0], as, reason)
+		id, err := findTask(ctx, hub, args[0])
+		if err != nil {
+			return err
+		}
+		sent, err := hub.CancelTask(ctx, id, as, reason)
 		if err != nil {
 			return err
 		}

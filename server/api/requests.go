@@ -88,7 +88,7 @@ func (a *API) listRequests(c *call) error {
 	params := c.URL.Query()
 	q := hub.RequestQuery{State: request.State(params.Get("state")), Kind: params.Get("kind"), Channel: params.Get("channel")}
 	if q.State != "" && !q.State.Valid() {
-		return fault.New(fault.Invalid, "state=%q is none of %q", q.State, request.States())
+		return fault.New(fault.Invalid, "state=%q is unknown; it is open, answered, expired or cancelled", q.State)
 	}
 	var err error
 	if q.As, err = a.viewer(c); err != nil {
