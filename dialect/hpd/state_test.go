@@ -128,7 +128,7 @@ func TestCompaction(t *testing.T) {
 		})
 	}
 	summary := []wire.ChatMessage{{MessageID: "sum", Role: "assistant", Contents: []wire.Content{branch.Text("summed up")}}}
-	spec.Check(t, "hpd-events#46 seed-003#69 seed-003#144: a hard compaction is in the history and replaces where the first was", func(t *spec.T) {
+	spec.Check(t, "hpd-events#46 seed-003#69: a hard compaction is in the history and replaces where the first was", func(t *spec.T) {
 		d := newDoing(t)
 		said(d)
 		d.step("main", func(ctx context.Context, run *hpd.Run) error {
@@ -151,7 +151,7 @@ func TestCompaction(t *testing.T) {
 		})
 		t.Equal(d.history(d.session, "main")[:len(before)], before)
 	})
-	spec.Check(t, "hpd-events#45 seed-003#70 seed-003#144: a soft compaction, or one of nothing, writes nothing and changes nothing", func(t *spec.T) {
+	spec.Check(t, "hpd-events#45 seed-003#70: a soft compaction, or one of nothing, writes nothing and changes nothing", func(t *spec.T) {
 		d := newDoing(t)
 		said(d)
 		before := d.texts("main")
@@ -160,6 +160,20 @@ func TestCompaction(t *testing.T) {
 		})
 		t.Equal(len(only(d.history(d.session, "main"), "BRANCH_HISTORY_COMPACTED")), 0)
 		t.Equal(d.texts("main")[:len(before)], before)
+	})
+	spec.Check(t, "seed-003#144: what tells of a compaction is live, and only a hard one is stored", func(t *spec.T) {
+		d := newDoing(t)
+		said(d)
+		w := d.watch("/agents/p/sessions/"+d.session+"/branches/main/events/live", nil)
+		stored := len(d.history(d.session, "main"))
+		for _, hard := range []bool{false, true} {
+			d.step("main", func(ctx context.Context, run *hpd.Run) error {
+				return errors.Join(run.Publish(ctx, wire.Compaction{AgentName: "p"}), run.Compact(ctx, hpd.Compaction{MessageIDs: []string{"m1"}, Hard: hard}))
+			})
+			t.Equal(len(only(w.until("BRANCH_RUN_COMPLETED"), "COMPACTION")), 1)
+			kept := only(d.history(d.session, "main")[stored:], "COMPACTION", "BRANCH_HISTORY_COMPACTED")
+			t.Equal(types(kept), map[bool][]string{false: {}, true: {"BRANCH_HISTORY_COMPACTED"}}[hard])
+		}
 	})
 	spec.Check(t, "hpd-events#48: a result without a message is the message tool-{callId} of a fork", func(t *spec.T) {
 		d := newDoing(t)
