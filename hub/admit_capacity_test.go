@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/parley-hub/parley/envelope"
+	"github.com/parley-hub/parley/fault"
 	"github.com/parley-hub/parley/hub"
 )
 
@@ -22,6 +23,30 @@ func TestOnlyMembersTakePlacesInAnInbox(t *testing.T) {
 		}
 		if got := fill(t, r, c, ours, 10); got != 3 {
 			t.Errorf("carol reached bob %d times, want 3", got)
+		}
+	})
+	runs(t, "only whom the adapter tells", withBoard, func(t *testing.T, r *rig) {
+		a, c := r.agent("alice"), r.agent("carol")
+		b := r.agent("bob", func(reg *hub.Registration) { reg.Rule = pendingRule(3) })
+		ch := r.open("board", a, b, c)
+		for range 10 {
+			r.post(a, ch, "board.note", `{}`, directed(c)) // which bob may read
+			r.settle()
+		}
+		if got := r.Pending(b.id); got != 0 {
+			t.Errorf("bob has %d unanswered envelopes that were not for him", got)
+		}
+		for range 3 {
+			r.post(a, ch, "board.note", `{}`, directed(b))
+			r.settle()
+		}
+		_, err := r.tryPost(a, ch, "board.note", `{}`)
+		if err != nil {
+			t.Errorf("a note to nobody: %v", err)
+		}
+		_, err = r.Post(ctx, &envelope.Envelope{Channel: ch, Sender: a.id, Type: "board.note", To: b.id, Data: []byte(`{}`)}, nil)
+		if fault.CodeOf(err) != fault.InboxFull {
+			t.Errorf("the fourth for bob: %v", err)
 		}
 	})
 }

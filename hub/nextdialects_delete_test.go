@@ -55,6 +55,13 @@ func (r *rig) index(text string) (n int) {
 // furnish opens two channels in a home, with everything that a channel can have.
 func (r *rig) furnish(home hub.Home, a, b *agent) (one, two string) {
 	r.t.Helper()
+	return r.furnishFor("", home, a, b)
+}
+
+// furnishFor is furnish with a prefix for names, because the ids of tasks are those
+// of the whole hub.
+func (r *rig) furnishFor(prefix string, home hub.Home, a, b *agent) (one, two string) {
+	r.t.Helper()
 	open := func(name string) string {
 		id := r.openWith("file", func(o *hub.Opening) {
 			o.Home, o.Name, o.Labels = home.ID, name, map[string]string{"team": "red"}
@@ -73,7 +80,7 @@ func (r *rig) furnish(home hub.Home, a, b *agent) (one, two string) {
 		}
 		return id
 	}
-	return open("one"), open("two")
+	return open(prefix + "one"), open(prefix + "two")
 }
 
 // dropless is a store whose removals fail.

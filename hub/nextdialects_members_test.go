@@ -12,6 +12,7 @@ import (
 	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/fault"
 	"github.com/parley-hub/parley/hub"
+	"github.com/parley-hub/parley/identity"
 )
 
 // club is an adapter whose members are folded: whoever joins belongs until it
@@ -137,6 +138,19 @@ func TestOpenedAtOnce(t *testing.T) {
 		r.pass(3 * time.Hour) // the default of a rule is two
 		if m := r.channel(opened.ID); m.State != channel.Active {
 			t.Errorf("after three hours it is %v", m.State)
+		}
+	})
+	runs(t, "it ends when its opening says so", withClub, func(t *testing.T, r *rig) {
+		a := r.agent("alice")
+		hour := identity.TextTTL("1h")
+		ch := r.openWith("board", func(o *hub.Opening) { o.TTL = &hour }, a)
+		r.pass(59 * time.Minute)
+		if m := r.channel(ch); m.State != channel.Active {
+			t.Errorf("before its hour it is %v", m.State)
+		}
+		r.pass(2 * time.Minute)
+		if m := r.channel(ch); m.State != channel.Expired {
+			t.Errorf("after its hour it is %v", m.State)
 		}
 	})
 	runs(t, "where members are folded it may have none", withClub, func(t *testing.T, r *rig) {

@@ -282,6 +282,14 @@ func TestKeysOfAHome(t *testing.T) {
 		if n := len(r.listed()); n != 3 {
 			t.Errorf("%d channels", n)
 		}
+		if err := r.Delete(ctx, one, theOperator); err != nil {
+			t.Fatal(err)
+		}
+		r.restart()
+		p = r.Admit(ctx, &envelope.Envelope{Channel: two, Sender: a.id, Type: "board.note", Data: []byte(`{}`), Key: "k"}, nil)
+		if id, err := p.Wait(ctx); err != nil || id == first || p.Repeated() || p.Channel() != two {
+			t.Errorf("after its channel was deleted: %s in %s, %v", id, p.Channel(), err)
+		}
 	})
 	runs(t, "other keys count in their channel, for a time, with their content", withShelf, func(t *testing.T, r *rig) {
 		a, b := r.agent("alice"), r.agent("bob")

@@ -194,6 +194,10 @@ func TestOtherDialectsFit(t *testing.T) {
 		}
 		r.post(a, one, "board.give", `{}`)
 		r.post(a, two, "board.take", `{}`)
+		if err := r.Delete(ctx, two, theOperator); err != nil {
+			t.Fatal(err)
+		}
+		r.post(a, one, "board.take", `{}`)
 	})
 	runs(t, "a deadline of the adapter's comes due, also after a restart", withBoard, func(t *testing.T, r *rig) {
 		a, b := r.agent("alice"), r.agent("bob")

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -298,11 +299,11 @@ func TestRequests(t *testing.T) {
 			}
 		}
 		r.ask(a, ch)
-		if _, err := r.Ask(ctx, askingFor(b, ch), nil); fault.CodeOf(err) != fault.TooLarge {
+		if _, err := r.Ask(ctx, askingFor(b, ch), nil); fault.CodeOf(err) != fault.TooLarge || !strings.Contains(err.Error(), "(limits.open_requests)") {
 			t.Errorf("a fourth in the channel: %v", err)
 		}
 		last := r.ask(a, other)
-		if _, err := r.Ask(ctx, askingFor(a, other), nil); fault.CodeOf(err) != fault.TooLarge {
+		if _, err := r.Ask(ctx, askingFor(a, other), nil); fault.CodeOf(err) != fault.TooLarge || !strings.Contains(err.Error(), "(limits.asked_requests)") {
 			t.Errorf("a fifth of alice's: %v", err)
 		}
 		if _, err := r.CancelRequest(ctx, last.ID, "", nil); err != nil {

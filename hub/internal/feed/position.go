@@ -70,7 +70,7 @@ func parsePlace(s string) (p Place, err error) {
 	if p.ShardPosition, err = journal.ParseShardPosition(s[:cut]); err == nil {
 		_, err = fmt.Sscanf(s[cut+1:], "%d", &p.Skip)
 	}
-	if err != nil || p.String() != s {
+	if err != nil || p.Skip < 0 || p.String() != s {
 		return p, errNoPlace(s)
 	}
 	return p, nil
