@@ -4,9 +4,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/parley-hub/parley/adapter/branch"
+	"github.com/parley-hub/parley/adapter/thread"
+	"github.com/parley-hub/parley/adapter/transcript"
+	"github.com/parley-hub/parley/channel"
 	"github.com/parley-hub/parley/dialect/ag2"
 	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/hub"
+	"github.com/parley-hub/parley/request"
 )
 
 // An envelope that came another way, and is too large for any client, is not
@@ -166,5 +171,46 @@ func TestIdentityTooMany(t *testing.T) {
 	}
 	if id, ok := r.hub.FindAgent("bob"); ok {
 		t.Errorf("bob is registered as %s", id)
+	}
+}
+
+// AG2's clients know no live envelopes: none is sent to them, neither what is shown
+// live in a channel nor what is kept beside its history.
+func TestLiveEnvelopesAreNotSent(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, options{})
+	p, q := r.dial(), r.dial()
+	alice, bob := p.register("alice"), q.register("bob")
+	ch := p.open("conversation", alice, map[string]*peer{bob: q})
+	for range 3 {
+		e := &envelope.Envelope{Channel: ch, Sender: alice, Type: envelope.TypeDelta, Data: []byte(`{"text":"x"}`)}
+		if err := r.hub.SendLive(t.Context(), e, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	asking := hub.Asking{Request: hub.Request{
+		Kind: request.Approval, Channel: ch, AskedBy: alice, Title: "May I?", Choices: []request.Choice{{ID: "approve"}},
+	}}
+	if _, err := r.hub.Ask(t.Context(), asking, nil); err != nil {
+		t.Fatal(err)
+	}
+	id := p.say(ch, alice, "stored")
+	if n := q.notified(); n.Envelope["event_type"] != envelope.TypeText || n.Envelope["envelope_id"] != id {
+		t.Errorf("bob is sent %v", n)
+	}
+	q.quiet()
+}
+
+// A type that one dialect opens cannot be opened by an AG2 client.
+func TestTypesOfOtherDialectsAreNotOpened(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, options{adapters: []channel.Adapter{branch.New(branch.Options{}), thread.New(thread.Options{}), transcript.New(transcript.Options{})}})
+	p, q := r.dial(), r.dial()
+	alice, bob := p.register("alice"), q.register("bob")
+	for _, kind := range []string{"branch", "thread", "transcript"} {
+		_, err := p.try("create_channel", object{"creator_id": alice, "manifest_type": kind, "participants": []string{bob}})
+		if err == nil || !strings.Contains(err.Error(), "dialect only") {
+			t.Errorf("%s: %v", kind, err)
+		}
 	}
 }

@@ -9,6 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/parley-hub/parley/adapter/branch"
+	"github.com/parley-hub/parley/channel"
+	"github.com/parley-hub/parley/hub"
 	"github.com/parley-hub/parley/server/access"
 	"github.com/parley-hub/parley/server/api"
 )
@@ -181,5 +184,16 @@ func TestChannelPagesTakeBothForms(t *testing.T) {
 	}
 	if status, body := s.ask(operator, "GET", "/v1/tasks?after="+id+"."+id, ""); status != http.StatusBadRequest {
 		t.Errorf("a task after a channel of a home: %d %v", status, body)
+	}
+}
+
+func TestTypesOfOneDialectAreNotOpened(t *testing.T) {
+	t.Parallel()
+	s := newSiteOn(t, hub.Options{Adapters: []channel.Adapter{branch.New(branch.Options{})}})
+	s.agent("alice")
+	s.agent("bob")
+	status, p := s.ask(operator, "POST", "/v1/channels", `{"creator":"alice","type":"branch","participants":["bob"]}`)
+	if detail, _ := p["detail"].(string); status != http.StatusConflict || !strings.Contains(detail, "through the hpd dialect only") {
+		t.Errorf("%d %v", status, p)
 	}
 }
