@@ -159,6 +159,41 @@ func TestSideEnvelopes(t *testing.T) {
 			}
 		}
 	})
+	runs(t, "do not wait for the history, nor the history for them", withLedger, func(t *testing.T, r *rig) {
+		a, b := r.agent("alice"), r.agent("bob")
+		ch := r.open("ledger", a, b)
+		f := r.follow(ch, hub.FollowOptions{As: b.id})
+		defer f.Close()
+		release := r.hold()
+		ordered := make(chan *hub.Pending, 4)
+		go func() {
+			defer close(ordered)
+			for i := range 4 {
+				e := &envelope.Envelope{Channel: ch, Sender: a.id, Type: fmt.Sprint("ledger.", i), Data: []byte(`{}`)}
+				if i%2 == 0 {
+					ordered <- r.Admit(ctx, e, nil)
+				} else {
+					ordered <- r.AdmitSide(ctx, e, nil)
+				}
+			}
+		}()
+		r.settle()
+		if n := len(ordered); n != 4 {
+			t.Errorf("%d of 4 are ordered while the first is not durable", n)
+		}
+		release()
+		for p := range ordered {
+			if _, err := p.Wait(ctx); err != nil {
+				t.Error(err)
+			}
+		}
+		if got, want := r.state(ch), "0@1 (1@1) 2@2 (3@2) "; got != want {
+			t.Errorf("folded %s, want %s", got, want)
+		}
+		if got := r.shown(f); !slices.Equal(got, []string{"0@1", "(1@1)", "2@2", "(3@2)"}) {
+			t.Errorf("bob is shown %v", got)
+		}
+	})
 	runs(t, "are told to whom the adapter names, once, and not replayed", withLedger, func(t *testing.T, r *rig) {
 		a, b := r.agent("alice"), r.agent("bob")
 		ch := r.open("ledger", a, b)
