@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"errors"
 	"net/http"
 
@@ -213,18 +214,12 @@ func wideFrameOf(ev *hub.WideEvent) []byte {
 
 // followEvents streams everything the caller may see.
 func (a *API) followEvents(c *call, o hub.WideOptions) error {
-	f, err := a.hub.FollowAll(c.Context(), o)
-	if err != nil {
-		return err
+	follow := func(ctx context.Context, after hub.WidePosition) (*hub.WideFollower, error) {
+		o.After = after
+		return a.hub.FollowAll(ctx, o)
 	}
-	defer func() { f.Close() }()
-	s, ctx, done, err := a.stream(c)
-	if err != nil {
-		return err
-	}
-	defer done()
-	for {
-		err = s.Run(ctx, func() (<-chan struct{}, error) {
+	return acrossGaps(a, c, o.After, follow, func(ctx context.Context, s stream, f *hub.WideFollower) error {
+		return s.Run(ctx, func() (<-chan struct{}, error) {
 			return c.answer.Step(s.Buffered(), func() (read int, wake <-chan struct{}, err error) {
 				ev, wake, err := f.TryNext(ctx)
 				if err == nil && wake == nil {
@@ -235,17 +230,5 @@ func (a *API) followEvents(c *call, o hub.WideOptions) error {
 				return read, wake, err
 			})
 		})
-		var gap *hub.WideGap
-		if !errors.As(err, &gap) {
-			return nil
-		}
-		if s.json(gap.Head.String(), "gap", gapBody{Reason: gap.Reason, Head: gap.Head.String()}) != nil {
-			return nil
-		}
-		f.Close()
-		o.After = gap.Head
-		if f, err = a.hub.FollowAll(ctx, o); err != nil {
-			return nil
-		}
-	}
+	})
 }

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"errors"
 
 	"github.com/parley-hub/parley/hub"
@@ -27,4 +28,36 @@ func placed(err error) error {
 		return gapError{err, wide.Head.String()}
 	}
 	return err
+}
+
+// acrossGaps streams what a follower of all channels yields. A gap is told to the
+// reader, and the stream goes on from its head.
+func acrossGaps[F interface{ Close() }](a *API, c *call, after hub.WidePosition,
+	follow func(context.Context, hub.WidePosition) (F, error), run func(context.Context, stream, F) error,
+) error {
+	f, err := follow(c.Context(), after)
+	if err != nil {
+		return err
+	}
+	defer func() { f.Close() }()
+	s, ctx, done, err := a.stream(c)
+	if err != nil {
+		return err
+	}
+	defer done()
+	for {
+		gap, ok := errors.AsType[*hub.WideGap](run(ctx, s, f))
+		if !ok {
+			return nil
+		}
+		if s.json(gap.Head.String(), "gap", gapBody{Reason: gap.Reason, Head: gap.Head.String()}) != nil {
+			return nil
+		}
+		next, err := follow(ctx, gap.Head)
+		if err != nil {
+			return nil
+		}
+		f.Close()
+		f = next
+	}
 }

@@ -162,54 +162,38 @@ func (a *API) followRequests(c *call, q hub.RequestQuery) error {
 			return err
 		}
 	}
-	f, err := a.hub.FollowRequests(c.Context(), q, after)
-	if err != nil {
-		return err
+	follow := func(ctx context.Context, after hub.WidePosition) (*hub.RequestFollower, error) {
+		return a.hub.FollowRequests(ctx, q, after)
 	}
-	defer func() { f.Close() }()
-	s, ctx, done, err := a.stream(c)
-	if err != nil {
-		return err
-	}
-	defer done()
-	for {
-		feed := startFeed(ctx, func(ctx context.Context, put func(hub.RequestEvent) bool) error {
-			for {
-				ev, err := f.Next(ctx)
-				if err != nil || !put(ev) {
-					return err
-				}
+	return acrossGaps(a, c, after, follow, a.streamRequests)
+}
+
+func (a *API) streamRequests(ctx context.Context, s stream, f *hub.RequestFollower) error {
+	feed := startFeed(ctx, func(ctx context.Context, put func(hub.RequestEvent) bool) error {
+		for {
+			ev, err := f.Next(ctx)
+			if err != nil || !put(ev) {
+				return err
 			}
-		}, func(hub.RequestEvent) int { return request.MaxBytes })
-		err = s.Run(ctx, func() (<-chan struct{}, error) {
-			ev, wake, err := feed.tryNext()
-			if err != nil || wake != nil {
-				return wake, err
-			}
-			shown, err := a.shownRequest(ctx, ev.Request)
-			if err != nil {
-				return nil, err
-			}
-			data, err := encode(shown)
-			if err != nil {
-				return nil, err
-			}
-			s.Event(ev.Position.String(), "request", data)
-			return nil, nil
-		})
-		feed.stop()
-		var gap *hub.WideGap
-		if !errors.As(err, &gap) {
-			return nil
 		}
-		if s.json(gap.Head.String(), "gap", gapBody{Reason: gap.Reason, Head: gap.Head.String()}) != nil {
-			return nil
+	}, func(hub.RequestEvent) int { return request.MaxBytes })
+	defer feed.stop()
+	return s.Run(ctx, func() (<-chan struct{}, error) {
+		ev, wake, err := feed.tryNext()
+		if err != nil || wake != nil {
+			return wake, err
 		}
-		f.Close()
-		if f, err = a.hub.FollowRequests(ctx, q, gap.Head); err != nil {
-			return nil
+		shown, err := a.shownRequest(ctx, ev.Request)
+		if err != nil {
+			return nil, err
 		}
-	}
+		data, err := encode(shown)
+		if err != nil {
+			return nil, err
+		}
+		s.Event(ev.Position.String(), "request", data)
+		return nil, nil
+	})
 }
 
 func (a *API) showRequest(c *call) error {
