@@ -17,6 +17,29 @@ type Provider interface {
 	Send(ctx context.Context, r *Request, deltas func(message.Envelope)) (provider.Reply, error)
 }
 
+// Events is a stream of a provider's SDK.
+type Events interface {
+	Next() bool
+	Err() error
+	Close() error
+}
+
+// Read hands what a stream brings to our reader, as it was sent. Raw is the current
+// event's JSON.
+func Read(from Events, raw func() string, in provider.Stream, deltas func(message.Envelope)) error {
+	defer from.Close()
+	for from.Next() {
+		added, err := in.Add([]byte(raw()))
+		if err != nil {
+			return err
+		}
+		for _, delta := range added {
+			deltas(delta)
+		}
+	}
+	return from.Err()
+}
+
 // Request is one question to a model.
 type Request struct {
 	Model    string

@@ -73,24 +73,9 @@ func (p *Provider) Send(ctx context.Context, r *runner.Request, deltas func(mess
 		return provider.Reply{}, runner.Broken(name, err)
 	}
 	in := wire.NewStream(r.ReadOptions())
-	err = p.read(ctx, raw, in, deltas)
+	stream := p.service.NewStreaming(ctx, param.Override[sdk.MessageNewParams](json.RawMessage(raw)))
+	err = runner.Read(stream, func() string { return stream.Current().RawJSON() }, in, deltas)
 	return runner.Finished(ctx, name, in.Reply(), failure(err))
-}
-
-// read hands the events of a stream to our reader, as they were sent.
-func (p *Provider) read(ctx context.Context, body []byte, in provider.Stream, deltas func(message.Envelope)) error {
-	stream := p.service.NewStreaming(ctx, param.Override[sdk.MessageNewParams](json.RawMessage(body)))
-	defer stream.Close()
-	for stream.Next() {
-		added, err := in.Add([]byte(stream.Current().RawJSON()))
-		if err != nil {
-			return err
-		}
-		for _, delta := range added {
-			deltas(delta)
-		}
-	}
-	return stream.Err()
 }
 
 // failure reads the SDK's errors. One that came within a stream has the status

@@ -9,7 +9,6 @@ import (
 	sdk "github.com/openai/openai-go/v3"
 	"github.com/openai/openai-go/v3/option"
 	"github.com/openai/openai-go/v3/packages/param"
-	"github.com/openai/openai-go/v3/packages/ssestream"
 	"github.com/openai/openai-go/v3/responses"
 
 	"github.com/parley-hub/parley/agent/runner"
@@ -92,7 +91,7 @@ func (p *Responses) Send(ctx context.Context, r *runner.Request, deltas func(mes
 	params := param.Override[responses.ResponseNewParams](json.RawMessage(raw))
 	in := wire.NewResponsesStream(r.ReadOptions())
 	stream := p.service.NewStreaming(ctx, params)
-	err = read(stream, in, func(event responses.ResponseStreamEventUnion) string { return event.RawJSON() }, deltas)
+	err = runner.Read(stream, func() string { return stream.Current().RawJSON() }, in, deltas)
 	return runner.Finished(ctx, name, in.Reply(), failure(err))
 }
 
@@ -108,7 +107,7 @@ func (p *Chat) Send(ctx context.Context, r *runner.Request, deltas func(message.
 	params := param.Override[sdk.ChatCompletionNewParams](json.RawMessage(raw))
 	in := wire.NewChatStream(r.ReadOptions())
 	stream := p.service.NewStreaming(ctx, params)
-	err = read(stream, in, func(chunk sdk.ChatCompletionChunk) string { return chunk.RawJSON() }, deltas)
+	err = runner.Read(stream, func() string { return stream.Current().RawJSON() }, in, deltas)
 	return runner.Finished(ctx, name, in.Reply(), failure(err))
 }
 
@@ -119,21 +118,6 @@ func limit(body *value.Map, r *runner.Request, key string) {
 	if r.Temperature != nil {
 		body.Set("temperature", value.Float(*r.Temperature))
 	}
-}
-
-// read hands the chunks of a stream to our reader, as they were sent.
-func read[T any](stream *ssestream.Stream[T], in provider.Stream, raw func(T) string, deltas func(message.Envelope)) error {
-	defer stream.Close()
-	for stream.Next() {
-		added, err := in.Add([]byte(raw(stream.Current())))
-		if err != nil {
-			return err
-		}
-		for _, delta := range added {
-			deltas(delta)
-		}
-	}
-	return stream.Err()
 }
 
 // failure reads the SDK's errors.
