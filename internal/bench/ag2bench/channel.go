@@ -1,7 +1,6 @@
 package ag2bench
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 
@@ -69,11 +68,7 @@ func (p *peer) accept() (channel string, err error) {
 func (p *peer) notified(eventType string) (*envelope.Envelope, error) {
 	p.expect(0)
 	for {
-		payload, err := p.next()
-		if err != nil {
-			return nil, err
-		}
-		frame, err := wire.Decode(bytes.Clone(payload))
+		frame, err := p.nextFrame()
 		if err != nil {
 			return nil, err
 		}

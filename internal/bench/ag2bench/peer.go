@@ -155,15 +155,20 @@ func (p *peer) call(op wire.Op, params any) ([]byte, error) {
 	return p.answered()
 }
 
+// nextFrame reads and decodes a frame.
+func (p *peer) nextFrame() (wire.Frame, error) {
+	payload, err := p.next()
+	if err != nil {
+		return nil, err
+	}
+	return wire.Decode(bytes.Clone(payload))
+}
+
 // answered waits for an answer and passes over all else.
 func (p *peer) answered() ([]byte, error) {
 	p.expect(0)
 	for {
-		payload, err := p.next()
-		if err != nil {
-			return nil, err
-		}
-		frame, err := wire.Decode(bytes.Clone(payload))
+		frame, err := p.nextFrame()
 		if err != nil {
 			return nil, err
 		}

@@ -193,11 +193,9 @@ func admission(ctx context.Context, o Options) (figures []bench.Figure, err erro
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, s.close()) }()
-	channels := make([]string, o.Posters)
-	for i := range channels {
-		if channels[i], err = s.channel(ctx, "conversation", nil); err != nil {
-			return nil, err
-		}
+	channels, err := s.channels(ctx, o.Posters, "conversation", nil, 0)
+	if err != nil {
+		return nil, err
 	}
 	record := make([]byte, 600)
 	appends := func(ctx context.Context, i int) error {

@@ -36,11 +36,9 @@ func keyed(ctx context.Context, o Options) (figures []bench.Figure, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, s.close()) }()
-	channels := make([]string, o.Posters)
-	for i := range channels {
-		if channels[i], err = s.channel(ctx, "conversation", nil); err != nil {
-			return nil, err
-		}
+	channels, err := s.channels(ctx, o.Posters, "conversation", nil, 0)
+	if err != nil {
+		return nil, err
 	}
 	home, err := s.hub.Home(ctx, "bench", "keyed")
 	if err != nil {
