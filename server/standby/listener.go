@@ -5,8 +5,9 @@ import (
 	"sync"
 )
 
-// Door is a listener that several servers have one after the other. What arrives
-// between two of them waits for the next, as far as the system lets it.
+// Door is a listener that several servers use one after another. A connection that
+// arrives between two of them waits for the next server: one in the door, the others in
+// the system's backlog.
 type Door struct {
 	bound net.Listener
 
@@ -18,7 +19,7 @@ type Door struct {
 
 type accepted struct{ conn net.Conn }
 
-// NewDoor takes a listener over.
+// NewDoor makes a door of a listener and accepts its connections.
 func NewDoor(bound net.Listener) *Door {
 	d := &Door{bound: bound, accepts: make(chan accepted), ended: make(chan struct{})}
 	go d.run()
@@ -39,10 +40,10 @@ func (d *Door) run() {
 	}
 }
 
-// Addr is where it listens.
+// Addr returns the address that the door listens on.
 func (d *Door) Addr() net.Addr { return d.bound.Addr() }
 
-// Close ends listening. A connection that nobody has taken is closed.
+// Close stops listening and closes connections that no server has taken.
 func (d *Door) Close() error {
 	err := d.bound.Close()
 	for {
@@ -55,7 +56,7 @@ func (d *Door) Close() error {
 	}
 }
 
-// Listener is the door for one server, until that closes it. The door stays open.
+// Listener returns a listener for one server. Closing it leaves the door open.
 func (d *Door) Listener() net.Listener { return &turn{door: d, over: make(chan struct{})} }
 
 type turn struct {

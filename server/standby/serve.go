@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// Limits of a server that stands by.
+// Limits bound a server that stands by.
 type Limits struct {
 	Connections   int
 	Header        int
@@ -21,7 +21,7 @@ type Limits struct {
 	BodyTimeout   time.Duration
 }
 
-// Standing answers for a node on a listener.
+// Standing is an HTTP server that answers for a node that stands by.
 type Standing struct {
 	http    *http.Server
 	bounded *bounded
@@ -30,7 +30,7 @@ type Standing struct {
 	err     error // of accepting; read after ended
 }
 
-// Stand begins to answer for the node on a listener. The caller calls Wait.
+// Stand starts a server on a listener. The caller must call Wait.
 func (n Node) Stand(listener net.Listener, secure *tls.Config, limits Limits, log *slog.Logger) *Standing {
 	s := &Standing{
 		bounded: &bounded{Listener: listener, open: make(chan struct{}, limits.Connections)},
@@ -53,12 +53,12 @@ func (n Node) Stand(listener net.Listener, secure *tls.Config, limits Limits, lo
 	return s
 }
 
-// Ended is closed when no connection is accepted any more.
+// Ended returns a channel that is closed when the server accepts no more connections.
 func (s *Standing) Ended() <-chan struct{} { return s.ended }
 
-// Leave stops accepting and returns when the listener is free for the next server.
-// It cuts nobody off: a request that is on its way on an open connection is answered,
-// and the answer ends the connection.
+// Leave stops accepting and returns when the listener is free for the next server. It
+// cuts nobody off: a request that is under way on an open connection is answered, and
+// the answer ends the connection.
 //
 // http.Server.Shutdown does not promise that: it closes a connection that it believes
 // to be idle though a request has just arrived, and it waits for one that has sent
@@ -74,7 +74,7 @@ func (s *Standing) Leave() error {
 }
 
 // Wait returns when no connection is left after Leave. Connections that send nothing
-// end by the limits of time that each has. When ctx ends all are closed.
+// end by the time limits of the server. When ctx ends, all connections are closed.
 func (s *Standing) Wait(ctx context.Context) error {
 	err := s.Leave()
 	for range cap(s.bounded.open) {
@@ -97,7 +97,7 @@ func (s *Standing) shutdown(ctx context.Context) error {
 	return err
 }
 
-// lastAnswers ends a connection with its next answer once the node is leaving.
+// lastAnswers makes the next answer end its connection once the node is leaving.
 func (s *Standing) lastAnswers(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if s.leaving.Load() && !upgrade(r) {
@@ -107,7 +107,7 @@ func (s *Standing) lastAnswers(next http.Handler) http.Handler {
 	})
 }
 
-// bounded closes connections that come while as many are open as can be.
+// bounded is a listener that closes new connections while the maximum number is open.
 type bounded struct {
 	net.Listener
 	open chan struct{} // a place for each connection

@@ -16,18 +16,18 @@ import (
 	"github.com/parley-hub/parley/server/problem"
 )
 
-// Headers of every answer but that about health, also of the handshake of a WebSocket
-// that is about to be closed: the name of the node that stands by, and the address of
-// the one that serves, if one is known to.
+// Headers of every answer except those about health, and of the handshake of a
+// WebSocket that is about to be closed: the name of the node that stands by, and the
+// address of the node that serves, if it is known.
 const (
 	Header        = "Parley-Standby"
 	ServingHeader = "Parley-Serving"
 )
 
-// retryAfter is when a client should ask again.
+// retryAfter is how long a client should wait before it asks again.
 const retryAfter = time.Second
 
-// Serving is who serves; the zero value means that nobody is known to.
+// Serving is the node that serves. The zero value means that none is known.
 type Serving struct {
 	Node    string `json:"node"`
 	Address string `json:"address,omitempty"`
@@ -43,13 +43,13 @@ func (s Serving) String() string {
 	return fmt.Sprintf("node %s serves, at %s", s.Node, s.Address)
 }
 
-// Check is one condition under which the node can take over.
+// Check is one condition that the node must meet to take over.
 type Check struct {
 	Name string
 	Run  func() error // nil: it holds
 }
 
-// Node is what stands by.
+// Node is a node that stands by.
 type Node struct {
 	Name    string
 	Version string
@@ -60,11 +60,11 @@ type Node struct {
 	closing chan struct{} // a place for each WebSocket that is being closed
 }
 
-// maxClosing bounds the WebSockets that are told at one time where to go; others
-// are refused.
+// maxClosing bounds how many WebSockets are opened and closed at one time, to say where
+// to connect; others are refused.
 const maxClosing = 256
 
-// Handler answers for the node.
+// Handler returns the handler of all requests to the node.
 func (n Node) Handler() http.Handler {
 	n.closing = make(chan struct{}, maxClosing)
 	mux := http.NewServeMux()
@@ -79,8 +79,8 @@ func (n Node) healthz(w http.ResponseWriter, _ *http.Request) {
 	write(w, http.StatusOK, map[string]string{"status": "ok", "version": n.Version})
 }
 
-// readyz is never green: the node should be sent no work. What is wrong with it is
-// told to this machine only.
+// readyz always answers that the node is not ready, because it should be sent no work.
+// Only callers on this machine are told why a check failed.
 func (n Node) readyz(w http.ResponseWriter, r *http.Request) {
 	type result struct {
 		Name   string `json:"name"`
@@ -113,7 +113,7 @@ func (n Node) metrics(w http.ResponseWriter, r *http.Request) {
 	n.Metrics.ServeHTTP(w, r)
 }
 
-// elsewhere says where to ask.
+// elsewhere refuses a request and says which node serves.
 func (n Node) elsewhere(w http.ResponseWriter, r *http.Request) {
 	serving := n.Serving()
 	if upgrade(r) {
@@ -126,7 +126,7 @@ func (n Node) elsewhere(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	n.point(w, serving)
-	// Behind a TCP balancer only another connection leads to another node.
+	// Behind a TCP balancer only a new connection reaches another node.
 	w.Header().Set("Connection", "close")
 	err := fault.New(fault.Unavailable, "this node, %s, stands by: %s", n.Name, serving)
 	err.Reason, err.RetryAfter = fault.NotServing, retryAfter
@@ -151,7 +151,7 @@ func (n Node) point(w http.ResponseWriter, serving Serving) {
 // perhaps to another address.
 const tryAgainLater ws.StatusCode = 1013
 
-// closeTimeout is how long a WebSocket has to take its close frame, and to answer.
+// closeTimeout is how long a WebSocket may take to receive and answer its close frame.
 const closeTimeout = 2 * time.Second
 
 // close opens a WebSocket to close it: clients of WebSockets understand close codes
