@@ -1,7 +1,8 @@
-// Package budget keeps what agents may spend as documents of a hub. A request to
-// a model is granted before it is made, out of the budget of the agent that makes
-// it and of all that delegated to it, in one durable step: whichever has nothing
-// left stops all of them. What a grant turns out to have used replaces it.
+// Package budget keeps what agents may spend as documents of a hub. A request to a
+// model is granted before it is made. The grant is counted in the budget of the agent
+// that makes the request and in those of all who delegated to it, in one durable step:
+// a budget that is spent stops all of them. When the request is done, what it used
+// replaces the grant.
 package budget
 
 import (
@@ -24,20 +25,20 @@ const (
 	maxOpen    = 256 // grants of a budget that are not settled; older ones stay counted
 )
 
-// Hub is what the budgets are kept in.
+// Hub stores the budgets.
 type Hub interface {
 	Document(ctx context.Context, kind, name string) (hub.Document, error)
 	EditDocuments(ctx context.Context, edits []hub.DocumentEdit, notes ...hub.AuditNote) (uint64, error)
 	Task(ctx context.Context, id string) (*task.Task, error)
 }
 
-// Store is the budgets of a hub.
+// Store reads and changes the budgets of a hub.
 type Store struct {
 	Hub Hub
 	Now func() time.Time // nil: time.Now
 }
 
-// Limits are what may be spent, as they are written; 0 is without limit.
+// Limits are what may be spent, as they are stored; 0 means no limit.
 type Limits struct {
 	Tokens      int64        `json:"tokens,omitzero"`
 	Money       runner.Money `json:"nano_dollars,omitzero"`
@@ -45,7 +46,7 @@ type Limits struct {
 	Nanoseconds int64        `json:"nanoseconds,omitzero"` // from the first turn
 }
 
-// Runner is what a runner knows of them.
+// Runner converts the limits to those of package runner.
 func (l Limits) Runner() runner.Limits {
 	return runner.Limits{Tokens: l.Tokens, Money: l.Money, Turns: l.Turns, WallTime: time.Duration(l.Nanoseconds)}
 }
@@ -53,10 +54,10 @@ func (l Limits) Runner() runner.Limits {
 // Budget is what an agent may spend, and has spent.
 type Budget struct {
 	Limits Limits `json:"limits"`
-	// Prices are those of whoever spends without saying its own.
+	// Prices are used for spenders that name none of their own.
 	Prices runner.Prices `json:"prices"`
 	Spent  runner.Spent  `json:"spent"`
-	// Open are grants that were not settled, the oldest first.
+	// Open are the grants that are not settled, oldest first.
 	Open []Open `json:"open,omitzero"`
 
 	version uint64
@@ -82,7 +83,7 @@ type Ask struct {
 	Prices runner.Prices // zero: those of each budget
 }
 
-// Grant is what was granted. Without an id nobody has a budget for it.
+// Grant is the answer to an Ask. It has no id if no budget applies.
 type Grant struct {
 	ID     string    `json:"grant_id,omitzero"`
 	Output int64     `json:"output,omitzero"` // tokens that the model may write; 0: without limit
@@ -112,8 +113,8 @@ func (s *Store) Read(ctx context.Context, owner string) (*Budget, error) {
 	return b, nil
 }
 
-// Set sets what an agent may spend; what it has spent stays. Only who may raise it
-// can set limits that are less strict than those there are.
+// Set sets what an agent may spend; what it has spent stays. Only a caller that may
+// raise budgets can set limits that are less strict than the present ones.
 func (s *Store) Set(ctx context.Context, owner string, limits Limits, prices runner.Prices, mayRaise bool) (*Budget, error) {
 	if err := limits.Runner().Check(prices); err != nil {
 		return nil, err
@@ -151,8 +152,8 @@ func (s *Store) Remove(ctx context.Context, owner string) error {
 	return err
 }
 
-// Grant counts a request in every budget that pays for it, or in none and says
-// which one is spent.
+// Grant counts a request in every budget that pays for it. If one of them is spent it
+// counts the request in none, and the error names that budget.
 func (s *Store) Grant(ctx context.Context, ask Ask) (Grant, error) {
 	if c := ask.Charge; c.Input < 0 || c.Output < 0 || ask.Prices.Input < 0 || ask.Prices.Output < 0 {
 		return Grant{}, fault.New(fault.Invalid, "a request for a grant must not be negative")
@@ -217,8 +218,8 @@ func (a Ask) pricesFor(b *Budget) runner.Prices {
 	return a.Prices
 }
 
-// Settle replaces a grant by what was used. One that is settled, or too old, stays
-// as it was counted.
+// Settle replaces a grant by what was used. A grant that is settled already, or too
+// old, stays as it was counted.
 func (s *Store) Settle(ctx context.Context, by, taskID, id string, input, output int64) error {
 	for {
 		err := s.settle(ctx, by, taskID, id, input, output)
@@ -257,8 +258,9 @@ func (s *Store) settle(ctx context.Context, by, taskID, id string, input, output
 	return s.write(ctx, settled)
 }
 
-// chain is an agent and all who delegated what it works for, the nearest first. A
-// delegation that has ended pays for nothing more, and is settled all the same.
+// chain returns an agent and all who delegated the task that it works for, the nearest
+// first. A delegation that has ended pays for no new grants, but its old grants are
+// still settled.
 func (s *Store) chain(ctx context.Context, agentID, taskID string, ended bool) ([]string, error) {
 	who := []string{agentID}
 	for at := agentID; taskID != ""; {
@@ -288,7 +290,7 @@ func (s *Store) chain(ctx context.Context, agentID, taskID string, ended bool) (
 	return who, nil
 }
 
-// write stores budgets together, each of which must be as it was read.
+// write stores several budgets in one batch if none has changed since it was read.
 func (s *Store) write(ctx context.Context, budgets map[string]*Budget) error {
 	edits := make([]hub.DocumentEdit, 0, len(budgets))
 	for owner, b := range budgets {
@@ -302,5 +304,5 @@ func (s *Store) write(ctx context.Context, budgets map[string]*Budget) error {
 	return err
 }
 
-// changed reports whether a write was too late: somebody else spent meanwhile.
+// changed reports whether a write failed because another spender changed a budget.
 func changed(err error) bool { return fault.CodeOf(err) == fault.Conflict }
