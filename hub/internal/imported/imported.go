@@ -1,5 +1,6 @@
-// Package imported keeps where the requests of imported channels are. Such a channel has
-// ended, so that this never changes once it is read off its side log; no index holds it.
+// Package imported caches where the requests of imported channels are in their side
+// logs. An imported channel has ended, so that its rows never change. They are not
+// stored in any index.
 package imported
 
 import (
@@ -11,20 +12,22 @@ import (
 // such channels are kept.
 const MaxRows = 1 << 16
 
-// Row is where a request was asked in the side log, and where it ended; 0: nowhere.
+// Row is the sequence at which a request was asked in the side log, and at which it
+// ended; 0 if it did not.
 type Row struct {
 	ID           string
 	Asked, Ended uint64
 }
 
-// Lists keeps the rows of the channels that were listed last.
+// Lists caches the rows of the channels that were listed last.
 type Lists struct {
 	mu    sync.Mutex
 	known map[string][]Row
 	size  int
 }
 
-// Of returns the rows of a channel, which nobody changes; false: they are not known.
+// Of returns the rows of a channel, which the caller must not change; false if they are
+// not cached.
 func (l *Lists) Of(channelID string) ([]Row, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -32,8 +35,8 @@ func (l *Lists) Of(channelID string) ([]Row, bool) {
 	return rows, ok
 }
 
-// Keep keeps the rows of a channel. If there are too many, those of all others are
-// forgotten.
+// Keep caches the rows of a channel. If there are too many rows, those of all other
+// channels are removed.
 func (l *Lists) Keep(channelID string, rows []Row) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -46,8 +49,8 @@ func (l *Lists) Keep(channelID string, rows []Row) {
 	}
 }
 
-// Page is the part of the rows after one and before another, most of them at most: the
-// first or the last. Empty ids are no bounds. Missing is an id that none of them has.
+// Page returns at most a number of the rows after one id and before another: the first
+// ones or the last. An empty id is no bound. Missing is the bound that no row has.
 func Page(rows []Row, after, before string, most int, last bool) (page []Row, more bool, missing string) {
 	from, to := 0, len(rows)
 	place := func(id string) int { return slices.IndexFunc(rows, func(r Row) bool { return r.ID == id }) }
