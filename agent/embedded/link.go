@@ -26,8 +26,9 @@ type Link struct {
 
 var _ agent.Link = (*Link)(nil)
 
-// Attach registers a name, or comes back to it, and receives what was not acked.
-// The link ends with the hub, or when another one attaches under the name.
+// Attach registers a name, or attaches to the identity that has it, and receives what
+// that has not acknowledged. The link ends with the hub, or when another link attaches
+// under the name.
 func Attach(ctx context.Context, h *hub.Hub, name string) (*Link, error) {
 	id, ok := h.FindAgent(name)
 	if !ok {
@@ -41,7 +42,7 @@ func Attach(ctx context.Context, h *hub.Hub, name string) (*Link, error) {
 	return l, h.BindReplaying(ctx, id, l.inbox, "")
 }
 
-// Self is the identity that the link acts for.
+// Self returns the identity that the link acts for.
 func (l *Link) Self() agent.Identity { return l.self }
 
 // Receive waits for the next delivery.
@@ -110,7 +111,7 @@ func (l *Link) Post(ctx context.Context, e *envelope.Envelope) (string, error) {
 	return l.hub.Post(ctx, e.Clone(), l.caller())
 }
 
-// caller lets the link post as nobody but itself.
+// caller allows the link to act for its own identity only.
 func (l *Link) caller() *hub.Caller {
 	return &hub.Caller{Agents: []string{l.self.ID}}
 }
@@ -200,7 +201,7 @@ func (l *Link) ListTasks(ctx context.Context, q agent.TaskQuery) ([]*task.Task, 
 	return found, err
 }
 
-// The hub mirrors nothing of its own: the agent's runtime posts.
+// The agent's runtime posts the events of its tasks itself, so the hub mirrors none.
 
 func (l *Link) ObserveTask(ctx context.Context, t *task.Task) error {
 	return l.hub.ObserveTask(ctx, *t, l.caller(), hub.MirrorOff)
