@@ -70,7 +70,7 @@ func (b *bounded) Write(p []byte) (int, error) {
 	return len(p), err
 }
 
-// Stop ends a process, if it ran, and waits for its end.
+// Stop ends a process, if it was started, and waits for its end.
 func (p *Process) Stop() error {
 	if p == nil {
 		return nil
@@ -87,7 +87,7 @@ func (p *Process) Stop() error {
 // Socket is the process's URL for WebSocket.
 func (p *Process) Socket() string { return "ws" + strings.TrimPrefix(p.URL, "http") }
 
-// Metrics reads figures without labels that a hub tells of itself.
+// Metrics reads the hub's metrics that have no labels.
 func (p *Process) Metrics(ctx context.Context, names ...string) (map[string]float64, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, p.URL+"/metrics", nil)
 	if err != nil {
@@ -117,7 +117,7 @@ func (p *Process) Metrics(ctx context.Context, names ...string) (map[string]floa
 	return found, nil
 }
 
-// Kill ends a process as a crash does, and waits for its end.
+// Kill kills a process and waits for its end.
 func (p *Process) Kill() {
 	_ = p.cmd.Process.Kill() // it may have gone by itself
 	_ = p.cmd.Wait()

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// Better says which way a figure is good.
+// Better says whether a higher or a lower figure is good.
 type Better string
 
 // The two ways.
@@ -54,8 +54,8 @@ const (
 	Noisy  Verdict = 3
 )
 
-// Check says whether every figure reached its target. A figure that missed it
-// in a run too noisy to say makes the run noisy, not missed.
+// Check reports whether every figure reached its target. A figure that missed it in a
+// run with too much noise makes the run noisy, not missed.
 func (r Report) Check() Verdict {
 	verdict := Passed
 	for _, f := range r.Figures {
@@ -96,7 +96,7 @@ func Counted(name string, ours float64, unit string, target *float64) Figure {
 	return f
 }
 
-// Against is a figure that is counted once, as is its floor.
+// Against is a figure that is counted once, like its floor.
 func Against(name string, ours, floor float64, unit string, target *float64) Figure {
 	ratio := ours / floor
 	f := Figure{Name: name, Ours: ours, Floor: &floor, Ratio: &ratio, Unit: unit, Target: target, Better: Lower}

@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// timedBatch is how many times something is done between two looks at the clock.
+// timedBatch is how many times the function runs between two readings of the clock.
 const timedBatch = 64
 
-// Timed says how long once takes, in microseconds.
+// Timed returns how long one call takes, in microseconds.
 func Timed(once func() error) Side {
 	return func(ctx context.Context, d time.Duration) (Sample, error) {
 		start, n := time.Now(), 0

@@ -13,7 +13,7 @@ import (
 	"github.com/parley-hub/parley/internal/bench/journalbench"
 )
 
-// poster posts the same again and again, with several in flight.
+// poster posts the same envelope repeatedly, with several posts in flight.
 type poster struct {
 	*peer
 	each   int    // bytes of a post
@@ -26,7 +26,8 @@ func newPoster(p *peer, post []byte, window int) *poster {
 	return &poster{peer: p, each: len(post), posts: bytes.Repeat(post, window), window: window}
 }
 
-// pump keeps the window full while there is time, and waits for every answer.
+// pump keeps the window of posts full until the time is over, then waits for every
+// answer.
 func (p *poster) pump(d time.Duration) (took []time.Duration, err error) {
 	p.expect(d)
 	end := time.Now().Add(d)
@@ -68,8 +69,8 @@ func (p *poster) send(n int) error {
 	return err
 }
 
-// accepted judges an answer without decoding all of it, so that the driver is not
-// the bottleneck.
+// accepted checks an answer without decoding all of it, so that the driver is not the
+// bottleneck.
 func accepted(payload []byte) error {
 	if bytes.Contains(payload, []byte(`"ok":true`)) || bytes.Contains(payload, []byte(`"ok": true`)) {
 		return nil
@@ -77,8 +78,8 @@ func accepted(payload []byte) error {
 	return fmt.Errorf("a post was not accepted: %.300q", payload)
 }
 
-// posters are many connections, each with a conversation whose other side is
-// away.
+// posters are many connections, each with a conversation whose other participant is not
+// connected.
 type posters []*poster
 
 func (r *run) posters(url string) (list posters, err error) {
@@ -145,9 +146,9 @@ func (list posters) side(_ context.Context, d time.Duration) (bench.Sample, erro
 	return bench.Sample{Value: float64(len(all)) / elapsed.Seconds(), P50: p50, P99: p99}, nil
 }
 
-// admissions compares pipelined posts with appends to the journal's floor, as
-// many of them outstanding. A second figure leaves out admission and storage: it
-// is what the protocol alone costs.
+// admissions compares pipelined posts with appends to the journal's floor, with equally
+// many in flight. A second figure leaves out admission and storage: it shows what the
+// protocol alone costs.
 func (r *run) admissions() ([]bench.Figure, error) {
 	list, err := r.posters(r.hub.Socket())
 	if err != nil {
@@ -179,7 +180,7 @@ func (r *run) admissions() ([]bench.Figure, error) {
 	return append(figures, more...), err
 }
 
-// answered are posters whose posts go nowhere.
+// answered are posters that write to a server which stores nothing.
 func (r *run) answered() (list posters, err error) {
 	for range r.Connections {
 		p, err := dial(r.ctx, r.echo.URL+answerPath, busyBuffer)

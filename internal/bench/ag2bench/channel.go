@@ -23,8 +23,8 @@ func joinAll(ctx context.Context, url, what string, n int) ([]*peer, error) {
 	return peers, nil
 }
 
-// open makes a channel that never ends by itself. Everyone answers on its own
-// connection, because some hubs read nothing from the creator meanwhile.
+// open opens a channel without a TTL. Each participant answers on its own connection,
+// because some hubs read nothing from the creator meanwhile.
 func open(kind string, creator *peer, others []*peer) (id string, err error) {
 	version, never := 1, identity.SecondsTTL(0)
 	params := wire.CreateChannelParams{
@@ -89,8 +89,8 @@ func (p *peer) post(channel, eventType string, data []byte) []byte {
 	}))
 }
 
-// settle posts once and waits until all readers have it: what the opening
-// caused is behind them.
+// settle posts once and waits until all readers have it, so that they have read what
+// the opening caused.
 func settle(poster *peer, post []byte, eventType string, readers []*peer) error {
 	if _, err := poster.conn.Write(post); err != nil {
 		return err

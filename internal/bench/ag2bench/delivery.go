@@ -34,8 +34,8 @@ func converse(ctx context.Context, url string) (*pair, error) {
 
 func (p *pair) close() { closeAll([]*peer{p.poster, p.reader}) }
 
-// once posts, and tells how long it takes until the other has it. The next
-// post waits for this one's answer.
+// once posts and returns how long the delivery to the other peer takes. The next post
+// waits for the answer to this one.
 func (p *pair) once() (time.Duration, error) {
 	began := time.Now()
 	if _, err := p.poster.conn.Write(p.post); err != nil {
@@ -52,14 +52,14 @@ func (p *pair) once() (time.Duration, error) {
 	return took, accepted(payload)
 }
 
-// side is the p50 of a post's way to the other, in microseconds.
+// side measures the p50 of a post until the other peer has it, in microseconds.
 func (p *pair) side(_ context.Context, d time.Duration) (bench.Sample, error) {
 	p.poster.expect(d)
 	p.reader.expect(d)
 	return latency(d, p.once)
 }
 
-// latency repeats something while there is time.
+// latency repeats an operation until the time is over.
 func latency(d time.Duration, once func() (time.Duration, error)) (bench.Sample, error) {
 	var took []time.Duration
 	for end := time.Now().Add(d); len(took) == 0 || time.Now().Before(end); {
@@ -73,8 +73,7 @@ func latency(d time.Duration, once func() (time.Duration, error)) (bench.Sample,
 	return bench.Sample{Value: micros(p50), P50: p50, P99: p99}, nil
 }
 
-// delivery compares a post's way to another connection with the way to an echo
-// and back, and a sync.
+// delivery compares a post until another connection has it with an echo and a sync.
 func (r *run) delivery() ([]bench.Figure, error) {
 	p, err := converse(r.ctx, r.hub.Socket())
 	if err != nil {

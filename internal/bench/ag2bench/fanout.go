@@ -12,10 +12,10 @@ import (
 	"github.com/parley-hub/parley/internal/bench"
 )
 
-// note is the type of what is fanned out: in a discussion it is nobody's turn.
+// note is the event type of the fan-out. In a discussion it does not count as a turn.
 const note = "app.note"
 
-// audience is connections that read all the time and count what they get.
+// audience are connections that read all the time and count deliveries.
 type audience struct {
 	readers []*reader
 	group   sync.WaitGroup
@@ -59,7 +59,7 @@ func (r *reader) read() {
 	}
 }
 
-// wait waits until every reader has so many more than it had.
+// wait waits until every reader has so many deliveries more than before.
 func (a *audience) wait(had []int64, more int64) error {
 	late := time.NewTimer(patience)
 	defer late.Stop()
@@ -93,8 +93,8 @@ func (a *audience) close() {
 	a.group.Wait()
 }
 
-// rate runs something that sends a number of messages to every reader, and
-// tells how many were received in a second.
+// rate runs a function that sends messages to every reader, and returns how many were
+// received per second.
 func (a *audience) rate(send func() (int64, error)) (bench.Sample, error) {
 	had, began := a.had(), time.Now()
 	n, err := send()
@@ -107,7 +107,7 @@ func (a *audience) rate(send func() (int64, error)) (bench.Sample, error) {
 	return bench.Sample{Value: float64(n) * float64(len(a.readers)) / time.Since(began).Seconds()}, nil
 }
 
-// talk is a discussion in which one speaks and many listen.
+// talk is a discussion with one speaker and many readers.
 type talk struct {
 	poster   *poster
 	audience *audience
@@ -178,7 +178,7 @@ func (r *run) fanOut() (figures []bench.Figure, err error) {
 	return append(figures, bench.Counted("writes for each delivery, saturated", each, "writes", new(0.1))), nil
 }
 
-// loop is the floor's fan-out: who runs it, and who reads.
+// loop is the floor's fan-out: the process that writes, and the readers.
 type loop struct {
 	control  *peer
 	audience *audience

@@ -98,7 +98,7 @@ func (f *floor) close() {
 	f.arrived.Broadcast()
 }
 
-// serve deals with one connection until it ends.
+// serve serves one connection until it ends.
 func (f *floor) serve(conn net.Conn) {
 	var path string
 	upgrader := ws.Upgrader{OnRequest: func(uri []byte) error {
@@ -136,8 +136,8 @@ func (f *floor) serve(conn net.Conn) {
 	_ = conn.Close()
 }
 
-// answerPosts decodes posts as the hub does and says that each was accepted,
-// with one write for all that arrived together.
+// answerPosts decodes posts as the hub does and accepts each, with one write for all
+// that arrived together.
 func answerPosts(conn net.Conn) error {
 	in := bufio.NewReaderSize(conn, busyBuffer)
 	var out bytes.Buffer
@@ -183,7 +183,7 @@ func without(list []net.Conn, gone net.Conn) []net.Conn {
 	return kept
 }
 
-// run follows an order and tells how it went.
+// run executes an order and reports the outcome.
 func (f *floor) run(order []byte) []byte {
 	var o loopOrder
 	var done loopDone

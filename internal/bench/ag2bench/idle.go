@@ -13,7 +13,7 @@ import (
 	"github.com/parley-hub/parley/internal/bench"
 )
 
-// crowd is connections that say nothing once an identity is bound to each.
+// crowd are connections that are idle once an identity is bound to each.
 type crowd struct {
 	peers []*peer
 	group sync.WaitGroup
@@ -43,7 +43,7 @@ func parallel(n int, do func(helper, i int) error) error {
 	return failed
 }
 
-// enrol makes identities that nobody is connected for.
+// enrol registers identities that have no connection.
 func enrol(ctx context.Context, url string, n int) ([]string, error) {
 	names := make([]string, n)
 	guides := make([]*peer, min(helpers, n))
@@ -62,7 +62,7 @@ func enrol(ctx context.Context, url string, n int) ([]string, error) {
 	})
 }
 
-// gather connects for each name, says hello and then no more.
+// gather connects for each name and says hello, and sends nothing after that.
 func gather(ctx context.Context, url string, names []string) (*crowd, error) {
 	c := &crowd{peers: make([]*peer, len(names))}
 	err := parallel(len(names), func(_, i int) error {
@@ -82,8 +82,8 @@ func gather(ctx context.Context, url string, names []string) (*crowd, error) {
 		return nil, err
 	}
 	for _, p := range c.peers {
-		// Pings are answered as every client does; else the hub would take
-		// the connection for dead.
+		// Pings are answered, as every client does; otherwise the hub would close the
+		// connection.
 		c.group.Go(func() { _, _ = p.next() })
 	}
 	return c, nil
@@ -114,8 +114,8 @@ func (c *crowd) close() {
 	c.group.Wait()
 }
 
-// weight counts what idle connections add to a hub's heap and stacks. This
-// hub collects its garbage eagerly, so that what it has is what it needs.
+// weight counts what idle connections add to a hub's heap and stacks. This hub collects
+// its garbage eagerly, so that its heap is what it needs.
 func (r *run) weight() (figures []bench.Figure, err error) {
 	cmd := r.Hub(r.ctx, filepath.Join(r.Dir, "weight"))
 	cmd.Env = append(cmd.Environ(), "GOGC=5")
@@ -145,8 +145,8 @@ func (r *run) weight() (figures []bench.Figure, err error) {
 	return []bench.Figure{bench.Counted("heap and stacks of an idle connection", each, "B", new(8.0*1024))}, nil
 }
 
-// looks is how often a footprint is taken; the least counts, because only
-// garbage comes and goes.
+// looks is how often a footprint is taken. The smallest counts, because only garbage
+// varies.
 const looks = 10
 
 // footprint is a hub's heap and stacks.

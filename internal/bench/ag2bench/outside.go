@@ -9,8 +9,8 @@ import (
 
 // What benches of other dialects need of this one.
 
-// Delivery is the way of a post to another connection of a hub, p50 in
-// microseconds. Stop ends the connections.
+// Delivery measures a post until another connection of a hub has it, p50 in
+// microseconds. Stop closes the connections.
 func Delivery(ctx context.Context, url string) (side bench.Side, stop func(), err error) {
 	p, err := converse(ctx, url)
 	if err != nil {

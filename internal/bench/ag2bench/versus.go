@@ -10,7 +10,7 @@ import (
 // limits are targets of one hub compared with another; nil only reports.
 type limits struct{ latency, rate *float64 }
 
-// scene is something that can be measured on any hub.
+// scene is a measurement that can be made on any hub.
 type scene interface {
 	side(ctx context.Context, d time.Duration) (bench.Sample, error)
 	close()
@@ -54,7 +54,7 @@ func (r *run) versus(what, ours, other string, l limits, fanOut bool) (figures [
 	return figures, nil
 }
 
-// against compares with the hub that was named, if one was.
+// against compares with the other hub, if one was named.
 func (r *run) against() ([]bench.Figure, error) {
 	if r.Against == "" {
 		return nil, nil

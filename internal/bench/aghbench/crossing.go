@@ -20,13 +20,13 @@ import (
 	"github.com/parley-hub/parley/internal/bench/streams"
 )
 
-// maxCrossing is how much longer the way into another dialect may be than the longer of
-// the two within one.
+// maxCrossing is how many times longer a message into another dialect may take than the
+// slower of the two dialects.
 const maxCrossing = 1.25
 
-// Crossing compares the way of a `say` to an AG2 client that is joined to the room with
-// the slower of two: that of a `say` to an AGH peer over NATS, and that of an AG2 post to
-// another AG2 client.
+// Crossing measures a `say` until an AG2 client that is joined to the room has it. It
+// compares that with the slower of two: a `say` to an AGH peer over NATS, and an AG2
+// post to another AG2 client.
 func Crossing(ctx context.Context, plan bench.Plan) (f bench.Figure, err error) {
 	dir, err := os.MkdirTemp("", "parley-bench-bridge-")
 	if err != nil {
@@ -47,8 +47,8 @@ func Crossing(ctx context.Context, plan bench.Plan) (f bench.Figure, err error) 
 	defer func() { err = errors.Join(err, clients.Close()) }()
 	url := "ws" + strings.TrimPrefix(web.URL, "http")
 
-	// What is said in one room is told to the AG2 client alone, in the other to the AGH
-	// peer alone.
+	// What is said in one room reaches the AG2 client only, in the other the AGH peer
+	// only.
 	crossing, err := s.speaker(ctx, dock, "speaker.s01")
 	if err != nil {
 		return f, err
@@ -97,7 +97,7 @@ func (s *site) speaker(ctx context.Context, room, peer string) (say func(context
 	return func(ctx context.Context) error { return from.post(ctx, s.url+base+"/send", body) }, nil
 }
 
-// until times something until it has arrived.
+// until returns how long an operation takes until its effect has arrived.
 func until(do, arrived func(context.Context) error) bench.Side {
 	return func(ctx context.Context, d time.Duration) (bench.Sample, error) {
 		return streams.Timed(d, func() (time.Duration, error) {
@@ -113,7 +113,7 @@ func until(do, arrived func(context.Context) error) bench.Side {
 	}
 }
 
-// slower is the slower of two sides, each of which is measured for half the time.
+// slower is the slower of two sides, each measured for half the time.
 func slower(a, b bench.Side) bench.Side {
 	return func(ctx context.Context, d time.Duration) (bench.Sample, error) {
 		first, err := a(ctx, d/2)

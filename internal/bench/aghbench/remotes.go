@@ -18,12 +18,12 @@ import (
 	"github.com/parley-hub/parley/internal/bench"
 )
 
-// inFlight is how many messages of one remote sender are not durable yet: over
-// NATS nobody waits for an answer, but a flood would only be dropped.
+// inFlight is how many messages of one remote sender may be not durable yet. Over NATS
+// nobody waits for an answer, and more messages would be dropped.
 const inFlight = 16
 
-// remotes are senders that are not the hub's. Each has a connection, a thread
-// and a hosted peer that it writes to.
+// remotes are senders outside the hub. Each has a connection, a thread and a hosted
+// peer that it writes to.
 type remotes struct {
 	hub.NoopListener
 	list []*remote
@@ -68,7 +68,7 @@ func (all *remotes) close() {
 	}
 }
 
-// EnvelopePosted is told what is durable, and lets its sender go on.
+// EnvelopePosted is called when an envelope is durable, and lets its sender continue.
 func (all *remotes) EnvelopePosted(e *envelope.Envelope, _ *channel.Metadata) {
 	who, _, ok := strings.Cut(strings.TrimPrefix(e.Origin.ID, idPrefix), "-")
 	if !ok || !strings.HasPrefix(e.Origin.ID, idPrefix) {
@@ -83,7 +83,8 @@ const idPrefix = "bench-"
 
 var errLost = errors.New("a message did not become durable within 30 s")
 
-// send lets all send for a while, and returns when everything is durable.
+// send lets all remotes send until the time is over, and returns when everything is
+// durable.
 func (all *remotes) send(ctx context.Context, d time.Duration) (bench.Sample, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, d+30*time.Second, errLost)
 	defer cancel()

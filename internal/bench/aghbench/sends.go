@@ -113,7 +113,7 @@ func (r *run) posters(s *site) ([]*poster, error) {
 	return list, nil
 }
 
-// body is a request to send; with open, into a thread that is not there yet.
+// body is a request to send; with open, into a thread that does not exist yet.
 func (p *poster) body(i int, open bool) []byte {
 	thread := p.thread
 	if open {
@@ -141,7 +141,7 @@ func (p *poster) post(ctx context.Context, url string, body []byte) error {
 	return err
 }
 
-// echoServer is the least that an HTTP request with an answer costs.
+// echoServer answers HTTP requests with the least possible work.
 func echoServer(ctx context.Context) (url string, stop func(), err error) {
 	at, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {

@@ -61,7 +61,7 @@ func open(ctx context.Context, dir string, broker bool) (_ *site, err error) {
 	if err != nil {
 		return s, err
 	}
-	// Budgets are for floods; here they would be what is measured.
+	// Rate limits are against floods; here they would be what is measured.
 	cfg := agh.Config{Hub: s.hub, Log: quiet, Limits: agh.Limits{SubscriptionRate: 1 << 30, SenderRate: 1 << 30}}
 	if broker {
 		b, err := natsbroker.Open(natsbroker.Options{Listen: "127.0.0.1:0", Token: token, Log: quiet})
@@ -114,7 +114,7 @@ func (s *site) close() error {
 	return errors.Join(errs...)
 }
 
-// call makes a request without a network between, and returns the answer.
+// call makes a request without a network and returns the answer.
 func (s *site) call(ctx context.Context, method, path string, body any, into any) error {
 	var payload io.Reader = http.NoBody
 	if body != nil {

@@ -41,7 +41,7 @@ func (s *site) body() []byte {
 	return fmt.Appendf(nil, `{"sender":%q,"event_type":"ag2.msg.text","event_data":%s}`, s.alice, text)
 }
 
-// reach posts for a while, and says how long the posts took to arrive.
+// reach posts until the time is over and reports how long the posts took to arrive.
 func (s *site) reach(ctx context.Context, d time.Duration, arrived <-chan time.Time) (bench.Sample, error) {
 	at, body := s.http.URL+"/v1/channels/"+s.channel+"/events", s.body()
 	return streams.Timed(d, func() (time.Duration, error) {

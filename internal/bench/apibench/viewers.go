@@ -33,7 +33,7 @@ func wideLatency(ctx context.Context, o Options, s *site) (bench.Figure, error) 
 	}.Run(ctx, o.Plan)
 }
 
-// follower posts, and waits until a follower has it.
+// follower posts and waits until a follower has the event.
 func (s *site) follower(from func(context.Context) (url string, err error)) bench.Side {
 	return func(ctx context.Context, d time.Duration) (bench.Sample, error) {
 		url, err := from(ctx)
@@ -50,7 +50,7 @@ func (s *site) follower(from func(context.Context) (url string, err error)) benc
 	}
 }
 
-// wide is the stream of all that a member sees, from now on.
+// wide is the stream of everything that a member sees, from now on.
 func (s *site) wide(ctx context.Context) (string, error) {
 	now, err := s.hub.Now(ctx)
 	return fmt.Sprintf("%s/v1/events?after=%s&as=%s", s.http.URL, now, s.alice), err
@@ -63,8 +63,8 @@ func (s *site) plain(ctx context.Context) (string, error) {
 }
 
 // against compares how fast followers of a stream are reached with how fast plain
-// followers of the channel are. Each round has followers of its own, because all
-// who follow take their part of the processor.
+// followers of the channel are. Each round has its own followers, because all followers
+// share the processor.
 func (s *site) against(ctx context.Context, o Options, name string, ours func(context.Context) (string, error)) (bench.Figure, error) {
 	side := func(from func(context.Context) (string, error)) bench.Side {
 		return func(ctx context.Context, d time.Duration) (bench.Sample, error) {

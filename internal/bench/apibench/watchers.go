@@ -19,8 +19,8 @@ const (
 	rows     = 50
 )
 
-// watched compares the way from a sender to a follower while others watch summary
-// and rows, among them that of the channel, with the way while nobody does.
+// watched compares a post until a follower has it while others watch the summary and
+// rows, including that of the channel, with the same while nobody watches.
 func watched(ctx context.Context, o Options, s *site) (bench.Figure, error) {
 	topics, err := s.topics(ctx)
 	if err != nil {

@@ -23,7 +23,7 @@ type Options struct {
 	bench.Plan
 }
 
-// minItems is how fast a log reads as items, beside folding it.
+// minItems is the least rate of reading a log as items, relative to folding it.
 const minItems = 0.3
 
 // Run measures.
@@ -57,7 +57,7 @@ func Run(ctx context.Context, o Options) (bench.Report, error) {
 	return report, nil
 }
 
-// subject is a kind of channel and what is written into it, again and again.
+// subject is a type of channel and the envelopes that are written into it repeatedly.
 type subject struct {
 	adapter channel.Adapter
 	meta    *channel.Metadata
@@ -72,7 +72,7 @@ const (
 // epoch is when the channels begin.
 var epoch = time.Date(2026, 3, 9, 10, 15, 42, 0, time.UTC)
 
-// between is a channel of two that a opened.
+// between is a channel of two participants that a opened.
 func between(a channel.Adapter, knobs string) *channel.Metadata {
 	manifest := a.Manifest()
 	return &channel.Metadata{
@@ -118,7 +118,7 @@ func subjects() []subject {
 	return append(list, subject{branches, between(branches, `{"session":"s","branch":"main"}`), stream})
 }
 
-// log is what is written, as the journal holds it.
+// log returns what is written, as the journal stores it.
 func (s subject) log(n int) ([][]byte, error) {
 	log := make([][]byte, n)
 	for i := range log {
@@ -133,7 +133,7 @@ func (s subject) log(n int) ([][]byte, error) {
 	return log, nil
 }
 
-// each decodes a log and calls for each envelope, for about a duration.
+// each decodes a log and calls a function for each envelope, for about a duration.
 func each(log [][]byte, begin func() (func(*envelope.Envelope), error)) bench.Side {
 	return func(_ context.Context, d time.Duration) (bench.Sample, error) {
 		start, total := time.Now(), 0

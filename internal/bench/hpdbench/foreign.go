@@ -14,8 +14,8 @@ import (
 	"github.com/parley-hub/parley/internal/bench/streams"
 )
 
-// Crossing compares the way of a text from AG2's side of the hub to an HPD reader
-// of the same channel with that of a stored event of HPD's own, which is the
+// Crossing measures a text from AG2's side of the hub until an HPD reader of the same
+// channel has it. It compares that with a stored event of HPD's own, which is the
 // slower of the two dialects.
 func Crossing(ctx context.Context, plan bench.Plan) (f bench.Figure, err error) {
 	dir, err := os.MkdirTemp("", "parley-bench-bridge-")
@@ -53,7 +53,7 @@ func Crossing(ctx context.Context, plan bench.Plan) (f bench.Figure, err error) 
 	}.Run(ctx, plan)
 }
 
-// until times something until the frame that ends it has arrived.
+// until returns how long an operation takes until the frame that ends it has arrived.
 func until(arrived <-chan arrival, do func(context.Context) error) bench.Side {
 	return func(ctx context.Context, d time.Duration) (bench.Sample, error) {
 		return streams.Timed(d, func() (time.Duration, error) {

@@ -61,7 +61,7 @@ func Run(ctx context.Context, o Options) (report bench.Report, err error) {
 	return report, nil
 }
 
-// alone measures on a hub of its own.
+// alone runs a measurement on a hub of its own.
 func alone(ctx context.Context, o Options, i int, part func(context.Context, Options, *site) ([]bench.Figure, error)) (figures []bench.Figure, err error) {
 	s, err := open(ctx, filepath.Join(o.Dir, fmt.Sprintf("hub-%d", i)))
 	if err != nil {
@@ -74,11 +74,11 @@ func alone(ctx context.Context, o Options, i int, part func(context.Context, Opt
 // delta is what is stored: a few words, as a model streams them.
 var delta = wire.TextDelta{MessageID: "m-1", Text: "the quick brown fox "}
 
-// progress is shown live and never stored.
+// progress is shown live and not stored.
 var progress = wire.ToolProgress{CallID: "call-1"}
 
-// site is a hub on a disk, behind its HPD routes on a loopback port, with an
-// agent that hands its runs to the bench.
+// site is a hub on a disk with its HPD routes on a loopback port, and an agent whose
+// runs the bench controls.
 type site struct {
 	engine *disk.Engine
 	hub    *hub.Hub
@@ -88,7 +88,7 @@ type site struct {
 	begun  chan *dialect.Run
 }
 
-// agent is who runs in this process.
+// agent is a producer in this process.
 const agent = "bench"
 
 func open(ctx context.Context, dir string) (_ *site, err error) {

@@ -50,8 +50,8 @@ func (s *site) appendOp() func(ctx context.Context, i int) error {
 	}
 }
 
-// together does an operation in many goroutines for a while and counts what it
-// did, each of them several at once.
+// together runs an operation in many goroutines until the time is over and counts how
+// often. Each goroutine has several operations in flight.
 func together(n, each int, op func(ctx context.Context, i int) error) bench.Side {
 	return func(ctx context.Context, d time.Duration) (bench.Sample, error) {
 		var mu sync.Mutex
@@ -81,8 +81,8 @@ func together(n, each int, op func(ctx context.Context, i int) error) bench.Side
 	}
 }
 
-// posts reports the same for producers in other processes, with one delta and
-// with 64 in each call. The journal's own appends stand beside it.
+// posts reports the same for producers in other processes, with one delta and with 64
+// in each call, beside the journal's own appends.
 func posts(ctx context.Context, o Options, s *site) (figures []bench.Figure, err error) {
 	producing, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -27,9 +27,9 @@ func (thread) ValidateCreate(*channel.Metadata) error { return nil }
 
 func (thread) ValidateSend(*channel.Metadata, channel.State, *envelope.Envelope) error { return nil }
 
-// attach compares the attach of a member of a room with many open threads, in
-// which it said nothing, with that in a room with few. It lasts until the member has
-// what it missed in the room and in a channel that is younger than the threads.
+// attach compares the attach of a member of a room with many open threads, in which it
+// said nothing, with that in a room with few. It ends when the member has what it
+// missed in the room and in a channel that is younger than the threads.
 func attach(ctx context.Context, o Options) (figures []bench.Figure, err error) {
 	side := func(threads int) (bench.Side, func() error, error) {
 		s, err := open(ctx, filepath.Join(o.Dir, fmt.Sprint("attach", threads)), hub.Options{})
@@ -80,8 +80,8 @@ func attach(ctx context.Context, o Options) (figures []bench.Figure, err error) 
 	return []bench.Figure{f}, err
 }
 
-// threads opens a room of both agents and so many threads of it, in which one of
-// them has said something.
+// threads opens a room of both agents and a number of its threads. One of the agents
+// has said something in each.
 func (s *site) threads(ctx context.Context, n, posters int) error {
 	home, err := s.hub.Home(ctx, "bench", "attach")
 	if err != nil {

@@ -14,11 +14,11 @@ import (
 	"github.com/parley-hub/parley/internal/bench"
 )
 
-// fewDue is how many of the channels a look at the deadlines concerns.
+// fewDue is how many of the channels are due in one sweep.
 const fewDue = 10
 
-// due counts what a look at the deadlines of many idle channels loads and reads
-// when few are due, in a hub that has just been opened.
+// due counts what a sweep over the deadlines of many idle channels loads and reads when
+// few are due, in a hub that was just opened.
 func due(ctx context.Context, o Options) (figures []bench.Figure, err error) {
 	dir := filepath.Join(o.Dir, "due")
 	s, err := open(ctx, dir, hub.Options{})

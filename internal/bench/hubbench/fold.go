@@ -12,7 +12,7 @@ import (
 	"github.com/parley-hub/parley/journal"
 )
 
-// replayed is how many envelopes the log has that is replayed.
+// replayed is the length of the log that is replayed.
 const replayed = 20_000
 
 // replay compares folding a log with reading and decoding it.
@@ -72,7 +72,7 @@ func (s *site) fill(ctx context.Context, channel string, n int) error {
 	return err
 }
 
-// repeat runs something at least once, and again while there is time.
+// repeat runs a function at least once, and again until the time is over.
 func repeat(d time.Duration, run func() (int, error)) (bench.Sample, error) {
 	start, total := time.Now(), 0
 	for {

@@ -54,7 +54,7 @@ func Run(ctx context.Context, o Options) (report bench.Report, err error) {
 	return report, nil
 }
 
-// text is what is posted: with its header a record of about 600 bytes.
+// text is the data of every post: with its header, a record of about 600 bytes.
 var text = func() []byte {
 	b := []byte(`{"text":"`)
 	for len(b) < 440 {
@@ -157,8 +157,8 @@ func (s *site) post(ctx context.Context, channel string) error {
 	return err
 }
 
-// together runs op in many goroutines for a while and says how often it ran,
-// how long each took, and what CPU it took.
+// together runs op in many goroutines until the time is over. It reports how often op
+// ran, how long each call took, and its CPU time.
 func together(ctx context.Context, n int, d time.Duration, op func(ctx context.Context, i int) error) (perSecond float64, took []time.Duration, cpu time.Duration, err error) {
 	var mu sync.Mutex
 	var wg sync.WaitGroup

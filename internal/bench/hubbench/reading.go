@@ -90,7 +90,7 @@ func viewer(ctx context.Context, o Options) (figures []bench.Figure, err error) 
 	return []bench.Figure{f}, err
 }
 
-// repeated runs something at least once, and again while there is time. The sample
+// repeated runs a function at least once, and again until the time is over. The sample
 // is the median.
 func repeated(d time.Duration, run func() (time.Duration, error)) (bench.Sample, error) {
 	var took []time.Duration

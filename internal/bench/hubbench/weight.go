@@ -63,7 +63,7 @@ func (s *site) channels(ctx context.Context, n int, kind string, knobs []byte, t
 	})
 }
 
-// parallel does n things, many at once.
+// parallel calls a function n times, many at once.
 func parallel(n int, do func(i int) error) error {
 	var mu sync.Mutex
 	var failed error
@@ -125,8 +125,8 @@ func weight(ctx context.Context, o Options) (figures []bench.Figure, err error) 
 	}, err
 }
 
-// weigh loads channels and says what each takes, and what is left when they
-// are evicted again.
+// weigh loads channels and reports what each takes, and what remains after they are
+// evicted.
 func (s *site) weigh(ctx context.Context, ids []string) (each, left float64, err error) {
 	s.hub.Evict()
 	before := heap()
@@ -142,9 +142,9 @@ func (s *site) weigh(ctx context.Context, ids []string) (each, left float64, err
 	return (loaded - before) / n, max(after-before, 0) / n, nil
 }
 
-// weighRooms weighs channels that open at once: of one home, and without one. Each
-// kind is loaded by a hub that was just opened, so that neither finds what the
-// other, or writing them, left in the caches.
+// weighRooms weighs channels that open at once: of one home, and without one. Each kind
+// is loaded by a hub that was just opened, so that the caches hold nothing of the other
+// kind or of writing them.
 func weighRooms(ctx context.Context, dir string, n int) (inHome, alone float64, err error) {
 	ids, err := fillRooms(ctx, dir, n)
 	if err != nil {

@@ -131,7 +131,7 @@ func (r *clusterRun) leading() (n *node, name string, err error) {
 	return n, name, n.Acquire(r.ctx)
 }
 
-// bare is a publisher to a stream of its own, as the engine is to its.
+// bare publishes to a stream of its own, as the engine does to its stream.
 type bare struct {
 	log  *jetstream.Log
 	last uint64
@@ -210,7 +210,7 @@ func (r *clusterRun) appends() (figures []bench.Figure, err error) {
 	return figures, nil
 }
 
-// median measures what one operation takes instead of how many there are.
+// median measures the duration of one operation instead of a rate.
 func median(side bench.Side) bench.Side {
 	return func(ctx context.Context, d time.Duration) (bench.Sample, error) {
 		s, err := side(ctx, d)
@@ -263,7 +263,8 @@ func work(engine func() uint64, side bench.Side) bench.Side {
 	}
 }
 
-// cpu: processor time of an append, in this process, which the servers are not.
+// cpu measures the processor time of an append in this process, which does not run the
+// servers.
 func (r *clusterRun) cpu() ([]bench.Figure, error) {
 	const writers = 64
 	n, name, err := r.leading()
@@ -287,7 +288,7 @@ func (r *clusterRun) cpu() ([]bench.Figure, error) {
 	if err != nil {
 		return nil, err
 	}
-	// A follower in the same process: what it adds is its own.
+	// The follower runs in the same process, so the difference is what it costs.
 	second, err := bench.Contest{
 		Name: "CPU of a follower for an append", Unit: "µs", Better: bench.Lower, Target: new(0.5), Floor: owner,
 		Ours: func(ctx context.Context, d time.Duration) (bench.Sample, error) {
@@ -319,7 +320,7 @@ func (r *clusterRun) cpu() ([]bench.Figure, error) {
 	return []bench.Figure{first, second}, nil
 }
 
-// reach waits until one node has what another has.
+// reach waits until one node has everything that another has.
 func reach(ctx context.Context, behind, ahead *node) error {
 	for behind.Status()[0].Offset < ahead.Status()[0].Offset {
 		select {

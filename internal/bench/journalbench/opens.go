@@ -87,9 +87,9 @@ func milliseconds(spent time.Duration, n int) bench.Sample {
 	return bench.Sample{Value: float64(spent) / float64(time.Millisecond) / float64(n)}
 }
 
-// kill writes to a store and copies its files while it is open: what a killed
-// process leaves. The last write is durable, and the copy is taken when nothing
-// moves any more.
+// kill writes to a store and copies its files while it is open, as a killed process
+// would leave them. The last write is durable, and the copy is taken when no file
+// changes any more.
 func (r *run) kill(dir, into string) error {
 	e, err := disk.Open(dir, disk.Options{})
 	if err != nil {
@@ -162,8 +162,8 @@ func (r *run) openingKilled(killed string) bench.Side {
 	}
 }
 
-// settle writes the copy to the disk, where a killed process had left it: the
-// first sync of the open would otherwise pay for it.
+// settle syncs the copy to the disk, as the files of a killed process are. Otherwise
+// the first sync of the open would pay for it.
 func settle(dir string) error {
 	f, err := os.Open(dir) //nolint:gosec // in the bench's own folder
 	if err != nil {
@@ -202,7 +202,7 @@ func readLog(path string) error {
 	return errors.Join(err, f.Close())
 }
 
-// settled waits until nothing moves in a store any more.
+// settled waits until no file of a store changes any more.
 func (r *run) settled(dir string) error {
 	last, same := "", 0
 	for same < 5 {
@@ -220,7 +220,7 @@ func (r *run) settled(dir string) error {
 	return nil
 }
 
-// listing describes the files of a store, to see whether anything moves.
+// listing describes the files of a store, to detect changes.
 func listing(dir string) (string, error) {
 	entries, err := os.ReadDir(filepath.Join(dir, "store"))
 	if err != nil {

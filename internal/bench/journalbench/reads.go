@@ -148,7 +148,7 @@ func (r *run) tailBlocks(logs int) (blocks float64, err error) {
 		return 0, err
 	}
 	fs := newCountFS()
-	// Without a cache to speak of, every block that is looked at is read.
+	// The cache is tiny, so that every block that is looked up is read.
 	if e, err = disk.Open(dir, disk.Options{FS: fs, CacheBytes: -1}); err != nil {
 		return 0, err
 	}

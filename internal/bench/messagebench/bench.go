@@ -93,9 +93,8 @@ func decodeEncode() error {
 	return err
 }
 
-// through takes a file through the command in a process of its own, and says
-// how much memory that had at its peak, in MiB, and how fast it was, in MiB a
-// second.
+// through processes a file with the command in a process of its own. It reports the
+// peak memory of the process in MiB, and its rate in MiB per second.
 func through(ctx context.Context, o Options) (memory, rate float64, err error) {
 	binary := o.Binary
 	if binary == "" {
@@ -119,8 +118,8 @@ func through(ctx context.Context, o Options) (memory, rate float64, err error) {
 	return memory, float64(o.Bytes) / (1 << 20) / elapsed.Seconds(), nil
 }
 
-// peak is how much memory a process has had so far, in MiB; 0: unknown. What
-// the system says of a process that has ended would count its parent's too.
+// peak is the peak memory of a process so far, in MiB; 0 if it is unknown. What the
+// system reports for a process that has ended would include its parent's.
 func peak(pid int) float64 {
 	status, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
 	if err != nil {
@@ -139,7 +138,7 @@ func peak(pid int) float64 {
 	return 0
 }
 
-// endless repeats whole lines until so many bytes are reached.
+// endless repeats whole lines until a number of bytes is reached.
 type endless struct {
 	text []byte
 	at   int

@@ -72,7 +72,7 @@ func (b bounds) bound(idle float64) (bytes float64, formula string) {
 	return bytes, fmt.Sprintf("2 × [%s] = %.0f MiB", strings.Join(parts, " + "), bytes/mib)
 }
 
-// heap is a hub's heap as it tells it.
+// heap returns a hub's heap, from its metrics.
 func heap(ctx context.Context, hub *bench.Process) (float64, error) {
 	const name = "go_memstats_heap_alloc_bytes"
 	m, err := hub.Metrics(ctx, name)

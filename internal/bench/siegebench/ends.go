@@ -26,8 +26,8 @@ import (
 const (
 	endPosters = 4
 	endPosts   = 400 // of each poster, at most
-	// notice is how long after its folder is gone a hub may acknowledge: the store
-	// is looked at once a second.
+	// notice is how long a hub may acknowledge after its folder is gone: it checks the
+	// store once a second.
 	notice = 3 * time.Second
 	// closing is the hub's shutdown.timeout, and slack what a busy machine adds.
 	closing, slack = time.Second, 15 * time.Second
@@ -35,7 +35,7 @@ const (
 	transitions    = 4000            // of an expensive graph
 )
 
-// ended is what came of these attacks.
+// ended are the results of these attacks.
 type ended struct {
 	AfterRemoval int     `json:"acknowledged_after_removal"` // until it was noticed
 	NoticedIn    float64 `json:"removal_noticed_s"`
@@ -43,7 +43,7 @@ type ended struct {
 	ClosingPosts int     `json:"posts_in_evaluation_before_sigterm"`
 }
 
-// ends holds both attacks.
+// ends runs both attacks.
 func (r *run) ends(ctx context.Context) (out ended, err error) {
 	if err := r.removed(ctx, &out); err != nil {
 		return out, fmt.Errorf("data folder removed under a running hub: %w", err)
@@ -70,7 +70,7 @@ func (t *target) send(ctx context.Context, text string) error {
 	return err
 }
 
-// leave ends what the target's agents do.
+// leave stops the target's agents.
 func (t *target) leave() {
 	t.stop()
 	for _, c := range t.clients {
@@ -79,7 +79,7 @@ func (t *target) leave() {
 	t.readers.Wait()
 }
 
-// small starts a hub for one attack. It must be left, also after an error.
+// small starts a hub for one attack. The caller must call leave, also after an error.
 func (r *run) small(ctx context.Context, name, kind string, knobs func(speaker string) string) (t *target, err error) {
 	t = &target{}
 	reading, stop := context.WithCancel(context.WithoutCancel(ctx))
@@ -120,8 +120,8 @@ func (r *run) small(ctx context.Context, name, kind string, knobs func(speaker s
 	return t, err
 }
 
-// flood posts from several at once, until everyone was refused or has posted all,
-// and tells of each post that was acknowledged.
+// flood posts from several agents at once until all were refused or have posted
+// everything, and reports each acknowledged post.
 func (t *target) flood(ctx context.Context, acknowledged func()) {
 	var group sync.WaitGroup
 	for range endPosters {
@@ -137,7 +137,7 @@ func (t *target) flood(ctx context.Context, acknowledged func()) {
 	group.Wait()
 }
 
-// removed takes away the data folder of a hub that is posted to.
+// removed removes the data folder of a hub that is posted to.
 func (r *run) removed(ctx context.Context, out *ended) error {
 	t, err := r.small(ctx, "removed", "conversation", nil)
 	defer t.leave()
@@ -176,7 +176,8 @@ func (r *run) removed(ctx context.Context, out *ended) error {
 	return nil
 }
 
-// terminated ends a hub while it evaluates the most expensive graph that it takes.
+// terminated terminates a hub while it evaluates the most expensive graph that it
+// accepts.
 func (r *run) terminated(ctx context.Context, out *ended) error {
 	t, err := r.small(ctx, "terminated", "workflow", expensive)
 	defer t.leave()
@@ -214,7 +215,7 @@ func (r *run) terminated(ctx context.Context, out *ended) error {
 	return nil
 }
 
-// expensive is a graph whose transitions never match and each look at much.
+// expensive is a graph whose transitions never match and each examine much.
 func expensive(speaker string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, `{"graph":{"initial_speaker":%q,"transitions":[`, speaker)

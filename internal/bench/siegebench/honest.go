@@ -23,7 +23,7 @@ const (
 	posters = 4 // posts in flight for each
 )
 
-// honest is everyone who behaves, and what the hub acknowledged to them.
+// honest are the clients that behave, and what the hub acknowledged to them.
 type honest struct {
 	v1       *v1.Client // with the operator's key
 	clients  []*client.Client
@@ -100,7 +100,7 @@ func gather(ctx context.Context, hub *bench.Process, operator, mallory string) (
 	return h, nil
 }
 
-// read accepts what an agent is invited to, and acknowledges what it is sent.
+// read accepts an agent's invitations and acknowledges its deliveries.
 func read(ctx context.Context, i *client.Identity) {
 	for {
 		d, err := i.Receive(ctx)

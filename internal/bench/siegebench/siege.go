@@ -68,7 +68,7 @@ func (s *siege) run(ctx context.Context) {
 	s.group.Wait()
 }
 
-// each does something so many times, spread over the first three quarters of the
+// each runs a function a number of times, spread over the first three quarters of the
 // siege, and then waits for its end.
 func (s *siege) each(ctx context.Context, times int, act func(n int)) {
 	times = max(1, times/s.scale)
@@ -90,8 +90,8 @@ func (s *siege) each(ctx context.Context, times int, act func(n int)) {
 	<-ctx.Done()
 }
 
-// dial connects, where it can from an address of its own, so that hostile
-// clients have the share of a stranger.
+// dial connects, from an address of its own where possible, so that hostile clients
+// have the share of a stranger.
 func (s *siege) dial(ctx context.Context) (net.Conn, error) {
 	d := net.Dialer{Timeout: 2 * time.Second}
 	if runtime.GOOS == "linux" {
@@ -112,8 +112,8 @@ func (s *siege) ends(ctx context.Context, c net.Conn) {
 	s.group.Go(func() { <-ctx.Done(); _ = c.Close() })
 }
 
-// endsUnread is ends for a connection that nobody has read. It reads it then, which
-// shows what the hub answered and whether it cut the connection off.
+// endsUnread is ends for a connection that was not read. It reads the connection at the
+// end, which shows what the hub answered and whether it cut the connection off.
 func (s *siege) endsUnread(ctx context.Context, by *attacker, c net.Conn) {
 	s.group.Go(func() {
 		defer c.Close() //nolint:errcheck // it may be gone
@@ -198,7 +198,7 @@ func (s *siege) socket(by *attacker, first string) *socket {
 	return &socket{siege: s, by: by, first: first, known: make(chan struct{})}
 }
 
-// me is the id that the hub gave the client, or that of another until it has.
+// me is the client's id from the hub; until it is known, that of another client.
 func (k *socket) me() string {
 	if id := k.id.Load(); id != nil {
 		return *id
@@ -206,7 +206,7 @@ func (k *socket) me() string {
 	return k.victim
 }
 
-// introduced gives the server a moment to say the client's id.
+// introduced waits for a moment until the server has sent the client's id.
 func (k *socket) introduced(ctx context.Context) {
 	if k.stuck || k.id.Load() != nil {
 		return
@@ -218,7 +218,7 @@ func (k *socket) introduced(ctx context.Context) {
 	}
 }
 
-// Write takes what comes back, in which the client finds its id.
+// Write receives what the server sends, and finds the client's id in it.
 func (k *socket) Write(b []byte) (int, error) {
 	if _, after, ok := bytes.Cut(b, []byte(`"agent_id":"`)); ok && k.id.Load() == nil {
 		if id, _, ok := bytes.Cut(after, []byte(`"`)); ok {
@@ -229,14 +229,13 @@ func (k *socket) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// say sends a message. What comes back is thrown away, unless the client is
-// stuck.
+// say sends a message. Answers are discarded, unless the client is stuck.
 func (k *socket) say(ctx context.Context, message string) {
 	k.connect(ctx)
 	k.write(message)
 }
 
-// connect connects if it is not.
+// connect connects if there is no connection.
 func (k *socket) connect(ctx context.Context) {
 	if k.conn == nil {
 		var err error

@@ -11,9 +11,9 @@ import (
 	"github.com/parley-hub/parley/internal/bench"
 )
 
-// Count counts the ends of events in what was read, of which one may begin
-// with the last byte of what was read before. Comments end like events, but
-// none comes before a stream was silent for long.
+// Count counts the ends of events in what was read. An event may end with the first
+// byte of what was read if the last byte read before belongs to its end. Comments end
+// like events, but none is sent before a long silence.
 func Count(read []byte, tail *byte) int {
 	if len(read) == 0 {
 		return 0
