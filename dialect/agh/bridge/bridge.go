@@ -82,7 +82,7 @@ type Peer struct{ Workspace, ID string }
 // Prefix begins the names of AGH's peers.
 const Prefix = wire.Dialect + "/"
 
-// Name is what a peer is called in other dialects.
+// Name returns the name of a peer in other dialects.
 func (p Peer) Name() string { return Prefix + p.Workspace + "/" + p.ID }
 
 // ParseName reads the name of a peer.
@@ -131,7 +131,7 @@ type Bridge struct {
 	members map[Peer]*member
 }
 
-// New makes a bridge, which does nothing before Start.
+// New makes a bridge. It does nothing before Start.
 func New(cfg Config) *Bridge {
 	if cfg.Waiting <= 0 {
 		cfg.Waiting = 256
@@ -141,7 +141,7 @@ func New(cfg Config) *Bridge {
 	return b
 }
 
-// mostMembers is above what a hub registers.
+// mostMembers is more than a hub registers.
 const mostMembers = 1 << 30
 
 // Start finds the peers that channels name, tells those who are present, and hears
@@ -157,7 +157,7 @@ func (b *Bridge) Start(ctx context.Context) error {
 	return nil
 }
 
-// Close ends it, and waits.
+// Close stops the bridge and waits for its goroutines.
 func (b *Bridge) Close() {
 	b.mu.Lock()
 	b.stop()
@@ -165,7 +165,7 @@ func (b *Bridge) Close() {
 	b.work.Wait()
 }
 
-// Registered takes over an identity that is there to stay, if it is a peer's.
+// Registered adds the peer of an identity that was stored, if it is a peer's.
 func (b *Bridge) Registered(p *identity.Passport) {
 	peer, ok := ParseName(p.Name)
 	if !ok || p.AgentID != wire.RemoteIdentity(peer.Workspace, peer.ID) {
@@ -182,7 +182,7 @@ func (b *Bridge) Registered(p *identity.Passport) {
 	b.run(func() { m.catchUp(b.ctx) })
 }
 
-// Unregistered lets go of a peer whose identity is gone.
+// Unregistered removes the peer of an identity that was removed.
 func (b *Bridge) Unregistered(p *identity.Passport) {
 	peer, ok := ParseName(p.Name)
 	if !ok {
@@ -229,7 +229,7 @@ func (b *Bridge) Heard(p Peer, work, channelID string) {
 	}
 }
 
-// run runs something until the bridge is closed.
+// run runs a function in a goroutine that Close waits for, unless the bridge is closed.
 func (b *Bridge) run(fn func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -238,10 +238,10 @@ func (b *Bridge) run(fn func()) {
 	}
 }
 
-// pause is how long after an error something is tried again.
+// pause is the time between an error and the next attempt.
 const pause = time.Second
 
-// rest waits after an error; false: everything ends.
+// rest waits after an error. It returns false when the bridge is being closed.
 func rest(ctx context.Context) bool {
 	timer := time.NewTimer(pause)
 	defer timer.Stop()

@@ -34,7 +34,7 @@ func (m *member) catchUp(ctx context.Context) {
 	}
 }
 
-// hearLater has a direct room listened to soon.
+// hearLater schedules the reading of a direct room.
 func (m *member) hearLater(channelID string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -45,7 +45,7 @@ func (m *member) hearLater(channelID string) {
 	}
 }
 
-// hearAll hears the rooms in which something was said, until there is none.
+// hearAll reads the rooms in which something was said, until none is left.
 func (m *member) hearAll(ctx context.Context) {
 	for {
 		m.mu.Lock()
@@ -105,7 +105,7 @@ func (m *member) hear(ctx context.Context, room string) error {
 	return h.AckReader(ctx, m.id, reader, room, last)
 }
 
-// heard takes over one message.
+// heard handles one message.
 func (m *member) heard(ctx context.Context, record *envelope.Envelope) error {
 	h := m.b.cfg.Hub
 	message, ok := work.Read(record)
@@ -151,7 +151,8 @@ type crossing struct {
 	item   channel.Item
 }
 
-// origin is the origin under which it goes on. An id of AGH counts for its sender only.
+// origin returns the origin of what is said in the channel. An id of AGH is unique for
+// its sender only.
 func (c *crossing) origin() envelope.Origin {
 	origin := hub.Onward(c.record, wire.Dialect)
 	if origin.Dialect == wire.Dialect && origin.ID == c.said.ID {
@@ -181,7 +182,7 @@ func (m *member) cross(ctx context.Context, c crossing) error {
 	return err
 }
 
-// say says a text in the channel. What is refused there is answered here.
+// say says a text in the channel. If the channel refuses it, the peer is told why.
 func (m *member) say(ctx context.Context, c crossing) error {
 	text, _ := c.item.Message.Content.(string)
 	_, err := m.b.cfg.Hub.Say(ctx, hub.Saying{
@@ -196,7 +197,7 @@ func (m *member) say(ctx context.Context, c crossing) error {
 	return unlessFinal(m.b.cfg.Network.Reject(ctx, m.Peer, c.said, err))
 }
 
-// key is the idempotency key of what crosses.
+// key returns the idempotency key of what is said in the channel.
 func key(c crossing) string { return wire.Dialect + "/" + wire.RecordKey(c.said.From, c.said.ID) }
 
 var taskTypes = map[string]string{

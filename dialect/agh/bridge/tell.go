@@ -34,7 +34,7 @@ type member struct {
 	hearing bool
 }
 
-// endpoint shows where a peer reads.
+// endpoint describes where a peer reads.
 type endpoint struct {
 	*hub.Inbox
 	name string
@@ -164,7 +164,7 @@ func (m *member) rest(ctx context.Context, meta *channel.Metadata) error {
 	return nil
 }
 
-// take tells the peer of one envelope, and notes that.
+// take tells the peer of one envelope and moves its cursor.
 func (m *member) take(ctx context.Context, n *hub.Notice) error {
 	if n.Dialect != "" || n.Live || n.Side {
 		return nil
@@ -395,7 +395,7 @@ func (m *member) introduce(ctx context.Context) {
 	}
 }
 
-// unlessFinal drops an error that trying again would not change.
+// unlessFinal drops an error that another attempt would not change.
 func unlessFinal(err error) error {
 	if err == nil || fault.Retryable(err) || errors.Is(err, context.Canceled) {
 		return err

@@ -14,9 +14,9 @@ func workPrefix(channelID string) string { return "work_" + own(channelID) + "-"
 // own is the half of a channel's id that is its own.
 func own(channelID string) string { return channelID[strings.LastIndexByte(channelID, '.')+1:] }
 
-// turnOf numbers what a peer is told of a channel: by its place in the log, and, for
-// the second and further peers of a workspace, by which of them it is, because work
-// is known by its id in the whole workspace.
+// turnOf makes the part of a work id that names an envelope: its sequence in the log
+// and, for the second and further peers of a workspace, the number of the peer. Work
+// ids are unique in the whole workspace.
 func (m *member) turnOf(meta *channel.Metadata, seq uint64) string {
 	n := strconv.FormatUint(seq, 10)
 	before := 0
