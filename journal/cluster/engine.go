@@ -26,8 +26,8 @@ type Options struct {
 	Log    port.Log
 	Shards int
 	Disk   disk.Options // of the copies
-	// Address is where others reach this node; beats carry it. What it is the
-	// address of is not known here.
+	// Address is where others reach this node; beats carry it. The engine does not use
+	// it.
 	Address string
 	Version string // of this node's program; beats carry it
 	// Fetch asks a live node for its copy of a shard, as its WriteCopy writes it.
@@ -128,7 +128,7 @@ func Open(opts Options) (*Engine, error) {
 	return e, nil
 }
 
-// broken tells that a copy's disk has failed.
+// broken reports that a copy's disk has failed.
 func (e *Engine) broken() { e.failing.Do(func() { close(e.failed) }) }
 
 // folder of a shard's copy.
@@ -169,8 +169,8 @@ func (e *Engine) Lead(shard int) (mine bool, node string, changed <-chan struct{
 // without quorum, before Health tells.
 const slowPublish = 2 * time.Second
 
-// Health implements journal.Engine. That nobody answers is no failure: the state
-// is Waiting, and everything goes on by itself.
+// Health implements journal.Engine. A log that does not answer is not a failure: the
+// state is Waiting, and the engine continues by itself when the log answers.
 func (e *Engine) Health() journal.Health {
 	worst := journal.Health{State: journal.Ready}
 	for _, s := range e.shards {

@@ -91,12 +91,10 @@ func (e *Engine) Hold(ctx context.Context, held bool) {
 // caller has called Hold.
 func (e *Engine) HandOver(to string) { e.nodes.say(e, beat{Next: to}) }
 
-// Asked receives the name of a node that somebody wants to lead instead of this
-// one.
+// Asked receives the name of a node that should lead instead of this one.
 func (e *Engine) Asked() <-chan string { return e.nodes.asked }
 
-// Twin is a word about another process that uses the name of this node, nil while
-// there is none.
+// Twin describes another process that uses the name of this node; nil if there is none.
 func (e *Engine) Twin() error {
 	e.nodes.mu.Lock()
 	defer e.nodes.mu.Unlock()

@@ -135,7 +135,7 @@ func (n *nodes) hear(e *Engine, data []byte) {
 	}
 }
 
-// live notes a sign of life of who leads; a fence is one of a new leader.
+// live records a sign of life of the leader; a fence is one of a new leader.
 func (n *nodes) live(fence bool) {
 	n.sign.Store(int64(time.Since(n.begun)))
 	if fence {
@@ -242,7 +242,8 @@ func (n *nodes) quietSince() time.Time {
 	return n.quiet
 }
 
-// seekingFor is for how long this node has had some shards beside another.
+// seekingFor is for how long this node has led some shards while another leads the
+// rest.
 func (n *nodes) seekingFor(now time.Time) time.Duration {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -83,7 +83,7 @@ func (s *shard) place(at cursor) disk.Place {
 	return p
 }
 
-// lead notes who leads.
+// lead records which node leads.
 func (s *shard) lead(mine bool, node string, fence uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -113,7 +113,7 @@ func (s *shard) troubled() error {
 	return s.trouble
 }
 
-// resign ends the term of this process, if it has one; on the committer.
+// resign ends the term of this process, if it has one. It runs on the committer.
 func (s *shard) resign(node string) {
 	if s.term == nil {
 		return
@@ -126,8 +126,8 @@ func (s *shard) resign(node string) {
 
 var errLives = errors.New("the node that leads has just written to the log")
 
-// take makes this node lead the shard: it fences the log at the end of what the
-// copy has applied. It fails when the log moved on meanwhile, or it may not any more.
+// take makes this node lead the shard: it fences the log at the end of what the copy
+// has applied. It fails if the log has moved on, or if the node may not lead any more.
 func (s *shard) take(ctx context.Context, may func() bool) error {
 	state, err := s.log.State(ctx, s.n)
 	if err != nil {
@@ -252,7 +252,7 @@ func (s *shard) check(ctx context.Context) error {
 	return nil
 }
 
-// receive applies a message of the log, if it is the next; on the committer.
+// receive applies a message of the log if it is the next one. It runs on the committer.
 func (s *shard) receive(m port.Message) error {
 	if m.Seq <= s.at.seq {
 		return nil

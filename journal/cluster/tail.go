@@ -16,14 +16,14 @@ const (
 	missingTries = 10  // looks for a message before it is missing
 )
 
-// firstWait is how long a look that found nothing waits for the next.
+// firstWait is how long a read that found nothing waits before the next.
 func (s *shard) firstWait() time.Duration { return s.opts.Poll / 20 }
 
-// longestWait is how long it waits at most, and so do others after trouble.
+// longestWait bounds that wait, and the wait after an error.
 func (s *shard) longestWait() time.Duration { return s.opts.Poll / 2 }
 
-// run follows the log until ctx ends. Trouble fails the shard closed; it is
-// looked at again, because a log can be repaired.
+// run follows the log until ctx ends. An error fails the shard closed. The log is read
+// again later, because it can be repaired.
 func (s *shard) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		err := s.follow(ctx)
@@ -48,8 +48,8 @@ func (s *shard) run(ctx context.Context) {
 	}
 }
 
-// mend takes the copy of another node where that helps, and reports whether it
-// did.
+// mend replaces the copy by that of another node if that resolves the error, and
+// reports whether it did.
 func (s *shard) mend(ctx context.Context, trouble error) bool {
 	var err error
 	switch {
@@ -126,8 +126,8 @@ func (s *shard) attach(ctx context.Context) (port.State, error) {
 	return state, err
 }
 
-// retried tries again what damage was found by: an answer may be that of a
-// server which is behind.
+// retried reads again what appeared to be damaged, because the answer may come from a
+// server that is behind.
 func (s *shard) retried(ctx context.Context, look func() error) error {
 	wait := s.firstWait()
 	for n := 1; ; n++ {

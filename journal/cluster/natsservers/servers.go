@@ -1,5 +1,6 @@
-// Package natsservers runs NATS servers with JetStream in this process, for a look
-// at a cluster on one machine, and for tests. On one machine nothing survives it.
+// Package natsservers runs NATS servers with JetStream in this process, to try a
+// cluster on one machine, and for tests. Such a cluster does not survive the loss of
+// its machine.
 package natsservers
 
 import (
@@ -22,7 +23,7 @@ type Servers struct {
 	opts []*server.Options
 }
 
-// startTimeout bounds how long they take to find each other.
+// startTimeout bounds how long the servers take to find each other.
 const startTimeout = time.Minute
 
 // Start starts n servers that sync every write, in folders under dir, reachable from
@@ -75,7 +76,7 @@ func StartWith(ctx context.Context, n int, dir string, change func(*server.Optio
 	return s, nil
 }
 
-// ready reports whether one leads and knows all others.
+// ready reports whether one server leads and knows all others.
 func (s *Servers) ready() bool {
 	leads := false
 	for _, one := range s.list {
@@ -120,7 +121,7 @@ func (s *Servers) Leads(i int) bool { return s.list[i].JetStreamIsLeader() }
 // Change changes the options of a server that was ended.
 func (s *Servers) Change(i int, change func(*server.Options)) { change(s.opts[i]) }
 
-// Again starts a server that was ended, where it was and with what it had stored.
+// Again restarts a server that was ended, at its address and with its data.
 func (s *Servers) Again(i int) error {
 	one, err := server.NewServer(s.opts[i])
 	if err != nil {
