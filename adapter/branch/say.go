@@ -21,7 +21,7 @@ func (*Adapter) Say(m *channel.Metadata, s channel.State, sender string, msg mes
 	}
 	// Admits accepts every sender, because the dialect marks what it accepts.
 	if !slices.Contains(state.Members, sender) {
-		return nil, fault.New(fault.AccessDenied, "'%s' is no member of branch %q; its members post by HPD's routes", sender, state.Branch)
+		return nil, fault.New(fault.AccessDenied, "'%s' is not a member of branch %q; its members post by HPD's routes", sender, state.Branch)
 	}
 	text, err := channel.SaidText(msg)
 	if err != nil {

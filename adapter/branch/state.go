@@ -82,7 +82,7 @@ func (*Adapter) Codec() channel.Codec {
 		Encode: func(s channel.State) ([]byte, error) {
 			state, ok := s.(*State)
 			if !ok {
-				return nil, fault.New(fault.Internal, "%T is no state of a branch", s)
+				return nil, fault.New(fault.Internal, "%T is not the state of a branch", s)
 			}
 			out := stored{plainState: plainState(*state), Next: state.count.next, Pending: state.count.pending, User: state.count.user, Last: string(state.count.last), Tasks: state.tasks}
 			for _, hash := range state.count.recent {

@@ -17,7 +17,7 @@ import (
 func (a *Adapter) ValidateSend(_ *channel.Metadata, s channel.State, e *envelope.Envelope) error {
 	name, ok := branch.WireType(e.Type)
 	if !ok {
-		return fault.New(fault.Protocol, "a branch holds HPD events only, and `%s` is none; post an input by HPD's routes", e.Type)
+		return fault.New(fault.Protocol, "a branch holds HPD events only, and `%s` is not one; post an input by HPD's routes", e.Type)
 	}
 	row, ok := a.table.Lookup(name)
 	if !ok {

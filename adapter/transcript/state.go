@@ -49,7 +49,7 @@ func (*Adapter) Codec() channel.Codec {
 		Encode: func(s channel.State) ([]byte, error) {
 			state, ok := s.(*State)
 			if !ok {
-				return nil, fault.New(fault.Internal, "%T is no state of a transcript", s)
+				return nil, fault.New(fault.Internal, "%T is not the state of a transcript", s)
 			}
 			return json.Marshal(state, json.Deterministic(true))
 		},

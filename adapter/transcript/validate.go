@@ -19,7 +19,7 @@ func (a *Adapter) ValidateSend(_ *channel.Metadata, s channel.State, e *envelope
 		return fault.New(fault.Internal, "the session has no state")
 	}
 	if !marked(e) {
-		return fault.New(fault.Protocol, "a session holds its messages only, and `%.100s` is none; POST /v1/chat says something in it", e.Type)
+		return fault.New(fault.Protocol, "a session holds its messages only, and `%.100s` is not one; POST /v1/chat says something in it", e.Type)
 	}
 	switch e.Type {
 	case TypeCreated:

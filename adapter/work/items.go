@@ -58,7 +58,7 @@ func Say(c *Conversation, surface, sender string, msg message.Envelope) ([]chann
 	}
 	from := channel.SaidName(msg)
 	if from == "" {
-		return nil, fault.New(fault.NotFound, "'%s' is no peer of the channel %q in workspace %q; join it there first", sender, p.Channel, p.Workspace).Because(fault.PeerAbsent)
+		return nil, fault.New(fault.NotFound, "'%s' is not a peer of the channel %q in workspace %q; join it there first", sender, p.Channel, p.Workspace).Because(fault.PeerAbsent)
 	}
 	at, err := time.Parse(time.DateTime, msg.CreatedAt)
 	if err != nil {
