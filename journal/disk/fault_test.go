@@ -196,7 +196,7 @@ func TestPoison(t *testing.T) {
 			if _, err := e.Append(ctx, diaryEntry(2, 1)); err != nil {
 				t.Error(err)
 			}
-		}, "a commit has taken over"},
+		}, "a commit has taken more than"},
 		{"a write stall", func(t *testing.T, fs *faultFS, e *disk.Engine) {
 			fs.holdTables.Store(true) // flushing does not get on, memory fills up
 			go func() {

@@ -211,7 +211,7 @@ func (e *Engine) watch() {
 	}
 	if at := e.since.Load(); at != 0 && time.Duration(now-at) > e.opts.SyncLimit {
 		e.wedged.Store(true)
-		e.fail(fmt.Errorf("a commit has taken over %v", e.opts.SyncLimit))
+		e.fail(fmt.Errorf("a commit has taken more than %v", e.opts.SyncLimit))
 	}
 	if at := e.tasked.Load(); at != 0 && time.Duration(now-at) > e.opts.SyncLimit {
 		e.wedged.Store(true)

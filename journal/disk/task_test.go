@@ -78,7 +78,7 @@ func TestOpeningEndsWhenTheDiskDoesNot(t *testing.T) {
 	held, _ := fs.HoldSync()
 	opts := testOptions(fs)
 	opts.SyncLimit = 100 * time.Millisecond
-	for _, want := range []string{"has taken over 100ms", "restart the process to open it"} { // and the folder stays closed
+	for _, want := range []string{"has taken more than 100ms", "restart the process to open it"} { // and the folder stays closed
 		_, err := disk.Open("/data", opts)
 		<-held
 		if !errors.Is(err, journal.ErrFailed) || !strings.Contains(err.Error(), want) {

@@ -143,7 +143,7 @@ func (f *fetched) next() {
 		err = m.Respond(nil)
 	}
 	if err != nil {
-		f.end = fmt.Errorf("node %s gives its copy no more: %w", f.node, err)
+		f.end = fmt.Errorf("node %s stopped sending its copy: %w", f.node, err)
 		return
 	}
 	switch status := m.Header.Get(statusEnd); status {

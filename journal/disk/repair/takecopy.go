@@ -68,7 +68,7 @@ func (t *Taken) settle(opts store.Options) error {
 		t.Place, err = store.ReadCopyPlace(db)
 	}
 	if err == nil && (t.Place.Epoch != epoch || t.Place.Seq == 0) {
-		err = fmt.Errorf("the store is the copy of no log")
+		err = fmt.Errorf("the store is not the copy of a log")
 	}
 	if err := errors.Join(err, db.Flush(), db.Close()); err != nil {
 		return err

@@ -28,7 +28,7 @@ const BatchHeader = 12
 // those of count batches from offset first on.
 func CheckGroup(repr []byte, first, count uint64, mine func(journal.PartitionName) bool) (found GroupContents, err error) {
 	if len(repr) < BatchHeader {
-		return found, fmt.Errorf("%d bytes are no batch", len(repr))
+		return found, fmt.Errorf("%d bytes are too few for a batch", len(repr))
 	}
 	if !bytes.Equal(repr[:8], make([]byte, 8)) {
 		return found, fmt.Errorf("the batch is numbered already")

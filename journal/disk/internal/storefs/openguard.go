@@ -93,7 +93,7 @@ func (g *OpenGuard) run(what, name string, op func() error) error {
 		select {}
 	}
 	timer := time.AfterFunc(g.patience, func() {
-		g.Fail(fmt.Errorf("%s %s has taken over %v", what, name, g.patience))
+		g.Fail(fmt.Errorf("%s %s has taken more than %v", what, name, g.patience))
 	})
 	err := op()
 	timer.Stop()
