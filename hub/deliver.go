@@ -242,8 +242,8 @@ func (h *Hub) rest(p *Pending) {
 func (h *Hub) tryDispatch(ch *loadedChannel, it *item) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			err = fault.New(fault.Internal, "envelope '%s' is stored, and its delivery broke: %v", it.envelope.ID, r)
-			h.log.Error("delivery broke", "envelope_id", it.envelope.ID, "panic", r, "stack", string(debug.Stack()))
+			err = fault.New(fault.Internal, "envelope '%s' is stored, and its delivery panicked: %v", it.envelope.ID, r)
+			h.log.Error("delivery panicked", "envelope_id", it.envelope.ID, "panic", r, "stack", string(debug.Stack()))
 			it.span.Fail(h.now(), err)
 			h.vacate(it.envelope.Sender, it.places)
 		}

@@ -246,7 +246,7 @@ func (h *Hub) boundRecord(what string, size int) error { return h.ledger.BoundRe
 
 // errBroke is a panic of an adapter or an arbiter, which may be the application's.
 // The batch that was being built is dropped; other channels are not affected.
-var errBroke = errors.New("an adapter or arbiter broke")
+var errBroke = errors.New("an adapter or arbiter panicked")
 
 // rescue turns a panic into an error. Callers defer it.
 func (h *Hub) rescue(err *error) {

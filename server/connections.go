@@ -85,7 +85,7 @@ func (l *listener) Accept() (net.Conn, error) {
 			l.log.Debug("connection opened", "peer", c.RemoteAddr().String())
 			return c, nil
 		}
-		l.refused(c, "as many are open as can be, or as this peer may have (http.max_connections, limits.connections_peer)")
+		l.refused(c, "the limit of connections is reached (http.max_connections), or that of this peer (limits.connections_peer)")
 		_ = c.reset()
 	}
 }
@@ -246,7 +246,7 @@ func (l *listener) prove(c *conn, who access.Principal) error {
 		c.proved = true
 		return nil
 	}
-	return fault.New(fault.Unavailable, "as many connections are open as can be (http.max_connections, limits.connections_peer); try again")
+	return fault.New(fault.Unavailable, "the limit of connections is reached (http.max_connections, limits.connections_peer); try again")
 }
 
 // cut closes what is still open and says how many that were.

@@ -91,7 +91,7 @@ func (c *conn) adopt(p *identity.Passport, scheme string, claim []byte) error {
 	c.hosts[p.AgentID] = h
 	if !h.stands() { // revoked since; Recheck may have run before the identity was added
 		delete(c.hosts, p.AgentID)
-		return fault.New(fault.AuthFailed, "the proof of %q stands no more", p.Name)
+		return fault.New(fault.AuthFailed, "the proof of %q is no longer valid: its key was made or revoked since; attach again", p.Name)
 	}
 	return nil
 }

@@ -70,7 +70,7 @@ func closing(code wsconn.Code, reason string) error {
 	return &wsconn.CloseError{Code: code, Reason: reason}
 }
 
-// Recheck ends the sockets of whoever's key stands no more. It is called when
+// Recheck ends the sockets whose key is no longer valid. It is called when
 // keys were made or revoked.
 func (s *Server) Recheck() {
 	for _, ws := range s.sockets.All() {

@@ -234,7 +234,7 @@ func (r *reader) giveBack() {
 // prime puts bytes in front that were read with the upgrade.
 func (r *reader) prime(b []byte) error {
 	if len(b) > readBytes {
-		return errors.New("too much followed the upgrade at once")
+		return errors.New("more bytes followed the upgrade than are accepted before it is answered")
 	}
 	if len(b) > 0 {
 		r.end = copy(r.borrow(), b)

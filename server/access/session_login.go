@@ -57,7 +57,7 @@ func (s *Sessions) Code(key string) (text string, expires time.Time, err error) 
 	defer s.mu.Unlock()
 	maps.DeleteFunc(s.codes, func(_ string, c code) bool { return !c.expires.After(now) })
 	if len(s.codes) >= maxCodes {
-		return "", time.Time{}, fault.New(fault.Unavailable, "%d codes wait to be used, as many as can; try again in a minute", maxCodes)
+		return "", time.Time{}, fault.New(fault.Unavailable, "%d sign-in codes are not used yet, which is the limit; try again in a minute", maxCodes)
 	}
 	s.codes[digest(text)] = code{key, expires}
 	return text, expires.UTC(), nil

@@ -92,7 +92,7 @@ func (a *API) eventQuery(c *call, m *channel.Metadata, q *hub.EventQuery) error 
 			return fault.Wrap(fault.Invalid, err, "%v", err)
 		}
 		if q.Before.Seq == 0 {
-			return fault.New(fault.Invalid, "before=%s is in front of everything", before)
+			return fault.New(fault.Invalid, "before=%s is before the first event; send a later one", before)
 		}
 	case around != "":
 		return a.around(c, m, around, q)
