@@ -37,7 +37,7 @@ func ParseID(s string) (ID, error) {
 	file, number, ok := strings.Cut(s, "#")
 	n, err := strconv.Atoi(number)
 	if !ok || err != nil {
-		return ID{}, fmt.Errorf("conformance: %q is no statement name; it looks like ag2-hub#17", s)
+		return ID{}, fmt.Errorf("conformance: %q is not the name of a statement; it looks like ag2-hub#17", s)
 	}
 	return ID{File: file, N: n}, nil
 }

@@ -147,14 +147,14 @@ func Validate(name string, document []byte) error {
 	}
 	dec := jsontext.NewDecoder(bytes.NewReader(document))
 	if _, err := dec.ReadValue(); err != nil {
-		return fmt.Errorf("no JSON: %w", err)
+		return fmt.Errorf("not valid JSON: %w", err)
 	}
 	if _, err := dec.ReadToken(); !errors.Is(err, io.EOF) {
-		return errors.New("no JSON: text follows the value")
+		return errors.New("not valid JSON: text follows the value")
 	}
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(document))
 	if err != nil {
-		return fmt.Errorf("no JSON: %w", err)
+		return fmt.Errorf("not valid JSON: %w", err)
 	}
 	return schema.Validate(doc)
 }

@@ -103,9 +103,9 @@ func TestMessageSchema(t *testing.T) {
 		"updated_at":  {`}}`, `},"updated_at":null}`, "/updated_at: "},
 		"other keys":  {`}}`, `},"name":"x"}`, "/: additional properties 'name' not allowed"},
 		"a missing":   {`"role":"user",`, ``, "/: missing property 'role'"},
-		"a duplicate": {`}}`, `},"role":"x"}`, "no JSON: "},
-		"a rest":      {`}}`, `}} {}`, "no JSON: text follows the value"},
-		"no JSON":     {`}}`, `}`, "no JSON: "},
+		"a duplicate": {`}}`, `},"role":"x"}`, "not valid JSON: "},
+		"a rest":      {`}}`, `}} {}`, "not valid JSON: text follows the value"},
+		"no JSON":     {`}}`, `}`, "not valid JSON: "},
 	} {
 		err := schemas.Validate("message", []byte(strings.Replace(good, c.old, c.new, 1)))
 		if err == nil {

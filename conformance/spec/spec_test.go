@@ -29,7 +29,7 @@ var probes = map[string]struct {
 	"one word":       {"seed-000#1: both", func(t *spec.T) { t.True(true, "x") }, "say in a few words"},
 	"no letter":      {"seed-000#1: 1 2", func(t *spec.T) { t.True(true, "x") }, "say in a few words"},
 	"unknown":        {"seed-000#4000: in words", func(t *spec.T) { t.True(true, "x") }, "there is no statement seed-000#4000"},
-	"no name":        {"seventeen: in words", func(t *spec.T) { t.True(true, "x") }, "is no statement name"},
+	"no name":        {"seventeen: in words", func(t *spec.T) { t.True(true, "x") }, "is not the name of a statement"},
 	"no comparison":  {"seed-000#1: in words", func(t *spec.T) { t.NoError(nil) }, "made no comparison"},
 	"an error":       {"seed-000#1: in words", func(t *spec.T) { t.NoError(errors.New("boom")) }, "unexpected error: boom"},
 	"nested":         {"seed-000#1: in words", func(t *spec.T) { t.Run("sub", func(*testing.T) {}) }, "only a leaf holds one"},

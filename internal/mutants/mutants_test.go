@@ -78,7 +78,7 @@ func TestReport(t *testing.T) {
 		{"no result", "nonsense", "", 1, nil, []string{"gremlins on ./pure: invalid character"}},
 		{"a line that is not there", strings.Replace(answer(lived), `"line":4`, `"line":40`, 1), "", 1, nil, []string{"has no line 40"}},
 		{"bad reasons", answer(killed), "wrong.txt", 1, nil, []string{"wrong.txt:1: a reason looks like"}},
-		{"bad pattern", answer(killed), "pattern.txt", 1, nil, []string{`pattern.txt:2: "[" is no pattern of files`}},
+		{"bad pattern", answer(killed), "pattern.txt", 1, nil, []string{`pattern.txt:2: "[" is not a file pattern`}},
 		{"no reasons", answer(killed), "missing.txt", 1, nil, []string{"no such file"}},
 	}
 	for _, tc := range tests {

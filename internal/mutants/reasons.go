@@ -44,7 +44,7 @@ func readReasons(name string) (reasons, error) {
 			return nil, fmt.Errorf("%s:%d: a reason looks like: file | KIND | code | why", name, n)
 		}
 		if _, err := path.Match(r.file, ""); err != nil {
-			return nil, fmt.Errorf("%s:%d: %q is no pattern of files: %w", name, n, r.file, err)
+			return nil, fmt.Errorf("%s:%d: %q is not a file pattern: %w", name, n, r.file, err)
 		}
 		found = append(found, r)
 	}

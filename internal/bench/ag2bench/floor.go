@@ -147,7 +147,7 @@ func answerPosts(conn net.Conn) error {
 			return err
 		}
 		if header.OpCode != ws.OpText || !header.Masked || header.Length > busyBuffer {
-			return fmt.Errorf("%+v is the frame of no post", header)
+			return fmt.Errorf("%+v is not the frame of a post", header)
 		}
 		payload := make([]byte, header.Length)
 		if _, err := io.ReadFull(in, payload); err != nil {
@@ -160,7 +160,7 @@ func answerPosts(conn net.Conn) error {
 		}
 		post, ok := frame.(*wire.Post)
 		if !ok {
-			return fmt.Errorf("a %T is no post", frame)
+			return fmt.Errorf("a %T is not a post", frame)
 		}
 		_ = ws.WriteFrame(&out, ws.NewTextFrame(wire.AppendText(nil, post.ID, post.Envelope.Channel))) // to memory
 		if in.Buffered() > 0 {

@@ -71,7 +71,7 @@ func Merge(m, extra *value.Map) *value.Map {
 func Object(data []byte) (*value.Map, error) {
 	v, err := value.Decode(data)
 	if err != nil {
-		return nil, fmt.Errorf("provider: no JSON: %w", err)
+		return nil, fmt.Errorf("provider: not valid JSON: %w", err)
 	}
 	m, ok := v.(*value.Map)
 	if !ok {

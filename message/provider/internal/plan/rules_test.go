@@ -233,7 +233,7 @@ func TestObject(t *testing.T) {
 			t.Errorf("%s: %v, %v", in, m, err)
 		}
 	}
-	if m, err := plan.Object([]byte(`{`)); m != nil || err == nil || err.Error()[:len("provider: no JSON: ")] != "provider: no JSON: " {
+	if m, err := plan.Object([]byte(`{`)); m != nil || err == nil || err.Error()[:len("provider: not valid JSON: ")] != "provider: not valid JSON: " {
 		t.Errorf("%v, %v", m, err)
 	}
 }
