@@ -64,7 +64,7 @@ func (i *Item) delta() {
 	}
 }
 
-// number reads a count; what is none is 0.
+// number reads a count; anything else is 0.
 func number(digits []byte) int {
 	n := 0
 	for _, c := range digits {

@@ -100,7 +100,7 @@ func (c *checker) stranger(agent string) bool {
 }
 
 // leadsOut reports whether a target may select an agent that is not a participant,
-// which may then speak all the same.
+// which may then speak nevertheless.
 func (c *checker) leadsOut(t Target) bool {
 	switch t := t.(type) {
 	case Agent:

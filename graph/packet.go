@@ -185,7 +185,7 @@ func compact(v jsontext.Value) string {
 	return string(bytes.TrimSpace(v))
 }
 
-// textOf is the string that a value spells, or "" if it is none.
+// textOf returns a JSON string's text, or "" if the value is not a string.
 func textOf(v jsontext.Value) string {
 	if v.Kind() != jsontext.KindString {
 		return ""

@@ -132,7 +132,7 @@ func (l *Line) envelopes(ids func(string) string) []envelope.Envelope {
 	return list
 }
 
-// routing is what a packet of this line would carry, or nil if it is none.
+// routing is the routing of this line's packet, or nil if the line is not a packet.
 func (l *Line) routing(ids func(string) string) *routing {
 	if l.Finish != nil {
 		return &routing{Kind: RoutingFinish, Tool: or(l.Tool), Reason: *l.Finish}

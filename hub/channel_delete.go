@@ -115,7 +115,7 @@ func (h *Hub) taskLogs(ctx context.Context, p journal.PartitionName) (logs []jou
 }
 
 // dropPlaces gives up the ids of tasks that are gone. One that is left after a
-// crash is free all the same, because its channel is gone.
+// crash is free too, because its channel is gone.
 func (h *Hub) dropPlaces(ctx context.Context, tasks []journal.LogName) error {
 	defer h.taskCensus.forget()
 	for _, log := range tasks {

@@ -72,7 +72,7 @@ func (h *Hub) appendUnfinished(ctx context.Context, id string, commit journal.Ba
 }
 
 // leaveHome waits for batches that are being ordered in a home which has been
-// closed. From then on there are none, and its content counts no more.
+// closed. From then on there are none, and its content no longer counts.
 func (h *Hub) leaveHome(id string) {
 	h.unfinished.mu.Lock()
 	defer h.unfinished.mu.Unlock()

@@ -106,7 +106,7 @@ func (a *APIKey) check(ctx context.Context, name, token string) (known, matched 
 	return len(keys) > 0, matched, nil
 }
 
-// Token reads the token of an api_key claim; anything but a non-empty string is none.
+// Token returns the token of an api_key claim, or "" if it is not a non-empty string.
 func Token(claim []byte) (string, bool) {
 	var fields struct {
 		Token jsontext.Value `json:"token"`

@@ -112,7 +112,7 @@ func Enforce(own *Rule, ceiling *Ceiling, maxPending int64) *Enforced {
 	return e
 }
 
-// lower is the smaller of two bounds, of which zero or less is none.
+// lower is the smaller of two bounds; zero or less means no bound.
 func lower(a, b int64) int64 {
 	switch {
 	case b <= 0:

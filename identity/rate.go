@@ -13,7 +13,7 @@ type Bucket struct {
 	full  time.Time     // when it is full again
 }
 
-// NewBucket makes a full bucket for a rate. A rate without PerMinute is none.
+// NewBucket makes a full bucket for a rate. A rate without PerMinute is no limit.
 func NewBucket(rate Rate) Bucket {
 	if rate.PerMinute <= 0 {
 		return Bucket{}

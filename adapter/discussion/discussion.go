@@ -56,7 +56,7 @@ func (Adapter) Initial(m *channel.Metadata) (channel.State, error) {
 	return &State{Order: m.IDs(), Next: m.Creator}, nil
 }
 
-// ValidateSend lets nobody but the expected speaker speak.
+// ValidateSend refuses everyone but the expected speaker.
 func (Adapter) ValidateSend(_ *channel.Metadata, s channel.State, e *envelope.Envelope) error {
 	if state, ok := s.(*State); ok && e.Type == envelope.TypeText && e.Sender != state.Next {
 		return ag2.RefuseTurn("discussion expects '%s' to speak, not '%s'", state.Next, e.Sender)

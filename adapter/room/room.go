@@ -126,7 +126,7 @@ func (Adapter) Expected(*channel.Metadata, channel.State) (channel.Turn, bool) {
 	return channel.Turn{}, false
 }
 
-// Recipients are none: who joins is shown, not delivered.
+// Recipients is always empty: joins are shown to followers, not delivered.
 func (Adapter) Recipients(*channel.Metadata, channel.State, channel.Members, *envelope.Envelope) []string {
 	return nil
 }

@@ -109,7 +109,7 @@ func (*Adapter) Expected(*channel.Metadata, channel.State) (channel.Turn, bool) 
 	return channel.Turn{}, false
 }
 
-// Recipients are none: sessions are followed, not delivered.
+// Recipients is always empty: sessions are followed, not delivered.
 func (*Adapter) Recipients(*channel.Metadata, channel.State, channel.Members, *envelope.Envelope) []string {
 	return nil
 }

@@ -76,7 +76,7 @@ func (d Defaults) Reply(m *channel.Metadata, _ channel.State, sender string, r R
 // Turns are not counted.
 func (Defaults) Turns(channel.State) (int, bool) { return 0, false }
 
-// Tools are none.
+// Tools returns no tools.
 func (Defaults) Tools(*channel.Metadata, channel.State, string) []string { return nil }
 
 // BuildText makes a text.

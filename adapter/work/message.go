@@ -49,7 +49,7 @@ func (m *Message) Opens() bool { return m.Type == TypeSay || m.Type == TypeCapab
 // maxDepth bounds what is read; the dialect takes less.
 const maxDepth = 128
 
-// Read reads a record; false: it is none of a conversation.
+// Read reads a record; false if it is not one of a conversation.
 func Read(e *envelope.Envelope) (Message, bool) {
 	m, ok := ReadHead(e)
 	if !ok || jsonscan.Check(e.Data, maxDepth) != nil {

@@ -85,7 +85,7 @@ func Validate(adapter string, s channel.State, e *envelope.Envelope, maxWork int
 	return m, c.Check(&m, maxWork)
 }
 
-// Fold folds a record into a conversation; what is none is left out.
+// Fold folds a record into a conversation; other records are ignored.
 func Fold(s channel.State, e *envelope.Envelope) channel.State {
 	c, ok := s.(*Conversation)
 	if !ok || c == nil {

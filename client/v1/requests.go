@@ -13,7 +13,7 @@ import (
 // Request is something that waits for somebody.
 type Request = request.Request
 
-// Asking is what Ask asks. Names are as good as ids.
+// Asking is what Ask asks. Names may be given instead of ids.
 type Asking = request.Asking
 
 // Ask asks in a channel, and returns the request once it is durable. One that was

@@ -22,7 +22,7 @@ const (
 	fillEach = 20 * time.Microsecond
 )
 
-// After fillMisses waits in vain the committer waits only every fillProbe-th time.
+// After fillMisses waits without a result the committer waits only every fillProbe-th time.
 const (
 	fillMisses = 4
 	fillProbe  = 16

@@ -13,7 +13,7 @@ const sieveMost = 1 << 21
 
 // sieve is a filter of the names in the store. For most names that the store lacks it
 // reports that at once, so that a fresh claim and a new log need no lookup. It is
-// made from the store once many lookups were in vain, and gets every name that is
+// made from the store once many lookups found nothing, and gets every name that is
 // written from then on. Names that are removed stay in it until it is made anew. It
 // is used with the engine's lock held.
 type sieve struct {
@@ -62,7 +62,7 @@ func (s *sieve) forget() {
 	}
 }
 
-// due reports whether it should be made now: many lookups were in vain, or it
+// due reports whether it should be made now: many lookups found nothing, or it
 // holds more than it has room for.
 func (s *sieve) due() bool {
 	switch {

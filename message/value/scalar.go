@@ -79,7 +79,7 @@ func floatText(f float64) string {
 	return layout(digits, point, negative, 14, 'E')
 }
 
-// Integer returns an integer value; floats, also whole ones, are none.
+// Integer returns an integer value; floats are not integers, even whole ones.
 func Integer(v any) (int64, bool) {
 	n, ok := v.(Number)
 	if !ok {

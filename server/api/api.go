@@ -381,5 +381,5 @@ func (c *call) Write(b []byte) (int, error) { return c.ResponseWriter.Write(b) }
 // read decodes the request's body, strictly.
 func (c *call) read(into any) error { return body.Read(c.Body, into) }
 
-// readOptional is read where an empty body is as good as an empty object.
+// readOptional is read where an empty body counts as an empty object.
 func (c *call) readOptional(into any) error { return body.ReadOptional(c.Body, into) }

@@ -230,7 +230,7 @@ func (a *API) showChannel(c *call) error {
 	return c.write(http.StatusOK, s)
 }
 
-// openingBody is a request to open a channel. Names are as good as ids.
+// openingBody is a request to open a channel. Names may be given instead of ids.
 type openingBody struct {
 	Creator      string            `json:"creator"`
 	Type         string            `json:"type"`

@@ -163,7 +163,7 @@ func problemResponse(says string) obj {
 	return obj{"description": says, "content": openapi.Content("application/problem+json", ref("Problem"))}
 }
 
-// bodyOptional reports whether an empty body is as good as an empty object.
+// bodyOptional reports whether an empty body counts as an empty object.
 func (rt route) bodyOptional() bool {
 	return rt.body == "Closing" || rt.body == "Cancelling" || rt.body == "NewChatSession"
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/parley-hub/parley/request"
 )
 
-// askBody is a request to ask somebody. Names are as good as ids.
+// askBody is a request to ask somebody. Names may be given instead of ids.
 type askBody struct {
 	Kind            string           `json:"kind"`
 	AskedBy         string           `json:"asked_by"`

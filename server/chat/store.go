@@ -208,7 +208,7 @@ func (s *Store) read(ctx context.Context, channelID string, withMessages bool) (
 	return session, nil
 }
 
-// missing says of a channel that went away meanwhile that the session is none.
+// missing turns the error of a channel that was deleted meanwhile into that of an unknown session.
 func missing(err error) error {
 	if hub.Deleted(err) {
 		return transcript.ErrNotFound

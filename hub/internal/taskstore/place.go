@@ -86,7 +86,7 @@ func (s *Store) there(ctx context.Context, log journal.LogName) (bool, error) {
 }
 
 // Claim claims a task's id for a log, in which the task is stored next. An id
-// that was claimed in vain is free after an hour, or when its channel is gone.
+// that was claimed without a task is free after an hour, or when its channel is gone.
 func (s *Store) Claim(ctx context.Context, id string, log journal.LogName, channelID string) error {
 	p, claimed, err := s.place(ctx, id)
 	if err != nil {

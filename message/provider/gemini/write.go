@@ -151,7 +151,7 @@ func (w *writer) result(e *plan.Entry) *value.Map {
 // responseKey is where a response is kept that would be written otherwise.
 const responseKey = "response"
 
-// response is always an object: what is none is wrapped, and so is what would
+// response is always an object: other values are wrapped, and so is what would
 // be read as wrapped. The one that was read is returned while it says the same.
 func response(r *plan.Result, kept *value.Map) *value.Map {
 	if kept != nil {

@@ -17,7 +17,7 @@ import (
 )
 
 // Unpack writes an archive to a folder, which must not exist and then is a
-// checkpoint. A stream that is not whole leaves a folder that is none.
+// checkpoint. An incomplete stream leaves a folder that is not a checkpoint.
 func Unpack(fs vfs.FS, r io.Reader, dir string, progress Progress) error {
 	if storefs.Exists(fs, dir) {
 		return fmt.Errorf("backup: %s exists already", dir)

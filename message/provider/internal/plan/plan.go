@@ -54,7 +54,7 @@ func (c *Call) Said() string {
 	return JSON(c.Arguments)
 }
 
-// Object are the arguments as an object; what is none is noted.
+// Object returns the arguments as an object; a note is added if they are not one.
 func (c *Call) Object(index int, notes *provider.Notes) *value.Map {
 	if c.Text != "" {
 		notes.Add(index, provider.Dropped, provider.NoteArgs, "the arguments are no object")
