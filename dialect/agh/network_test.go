@@ -322,7 +322,20 @@ func TestReceive(t *testing.T) {
 		r.Equal(r.work("work_1"), "needs_input")
 		r.Equal(len(tug.inbox()), 1)
 	})
-	over(t, "agh-network#57: a message of another room is dropped silently, and binds no work", agh.Config{}, func(r *rig, a *air, crane, tug *host, f *far) {
+	over(t, "agh-network#8: with agh.lenient_work_ids a peer answers work under the id it was opened with, and opens none so", agh.Config{LenientWorkIDs: true}, func(r *rig, a *air, crane, tug *host, f *far) {
+		f.greet(nil)
+		f.send(obj{"work_id": "job.17"})
+		r.Equal(r.work("job.17"), "submitted")
+		tug.trace(http.StatusOK, f.id, "needs_input", obj{"work_id": "job.17"})
+		tug.say("which pier?", obj{"to": f.id, "work_id": "job.17"})
+		synctest.Wait()
+		r.Equal(each(a.published("trace"), "work_id"), []string{"job.17"})
+		r.Equal(each(a.published("say"), "work_id"), []string{"job.17"})
+		r.Equal(r.work("job.17"), "working")
+		tug.send(http.StatusBadRequest, obj{"to": f.id, "work_id": "job.18"})
+		r.ask(http.StatusNotFound, "GET", "/work/job.18", nil)
+	})
+	over(t, "agh-network#57 agh-network#58 seed-001#133: a message of another room is dropped silently, and binds no work", agh.Config{}, func(r *rig, a *air, crane, tug *host, f *far) {
 		wrong := "direct_" + strings.Repeat("0", 32)
 		f.send(obj{"surface": "direct", "thread_id": nil, "direct_id": wrong, "work_id": "work_1"})
 		r.Equal(tug.inbox(), []string{})

@@ -183,7 +183,13 @@ func (p *peer) send(ctx context.Context, b *sendBody) (id, direct string, err er
 	if err != nil {
 		return "", "", err
 	}
-	if err := checked.CheckOutgoing(); err != nil {
+	known := false
+	if e.Work != "" && !wire.ValidWork(e.Work) { // it may only be continued
+		if _, known, err = sp.workRow(ctx, e.Work); err != nil {
+			return "", "", err
+		}
+	}
+	if err := checked.CheckOutgoing(known); err != nil {
 		return "", "", err
 	}
 	if b.ID != "" {

@@ -65,15 +65,15 @@ func (e *Envelope) AppendJSON(buf []byte) ([]byte, error) {
 // CheckOutgoing refuses what a peer of ours must not send although it would
 // accept it: ids outside of what AGH's runtime takes, a clock at 0, work
 // without an addressee, a capability without work, and a result that is no
-// object. It needs Content.
-func (e *Envelope) CheckOutgoing() error {
+// object. Work that is known keeps the id that its opener gave it. It needs Content.
+func (e *Envelope) CheckOutgoing(known bool) error {
 	if trace, ok := e.Content.(*TraceBody); ok && trace.Result != nil && trace.Result[0] != '{' {
 		return malformed("body.result", "is not an object")
 	}
 	switch {
 	case e.Surface == Thread && !ThreadToEmit(e.Thread):
 		return malformed("thread_id", "does not match ^thread_[a-z0-9][a-z0-9_-]{2,95}$")
-	case e.Work != "" && !ValidWork(e.Work):
+	case e.Work != "" && !known && !ValidWork(e.Work):
 		return malformed("work_id", "does not match ^work_[a-zA-Z0-9_-]{1,64}$")
 	case e.Kind == Capability && e.Work == "":
 		return malformed("work_id", "is missing; AGH takes a capability only as part of work")

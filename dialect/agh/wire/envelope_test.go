@@ -72,14 +72,14 @@ func TestEnvelope(t *testing.T) {
 	spec.Check(t, "agh-network#9: a thread_id of another form is never sent", func(t *spec.T) {
 		e, err := wire.Decode(say, lax)
 		t.NoError(err)
-		t.NoError(e.CheckOutgoing())
+		t.NoError(e.CheckOutgoing(false))
 		for _, id := range []string{"tide", "thread_ab", "thread_-abc", "thread_A12", "thread_" + repeat("a", 97), "thread_a b", "Thread_abc"} {
 			e.Thread = id
-			t.ErrorContains(e.CheckOutgoing(), "thread_id")
+			t.ErrorContains(e.CheckOutgoing(false), "thread_id")
 		}
 		for _, id := range []string{"thread_abc", "thread_" + repeat("a", 96), "thread_0_-"} {
 			e.Thread = id
-			t.NoError(e.CheckOutgoing())
+			t.NoError(e.CheckOutgoing(false))
 		}
 	})
 	spec.Check(t, "agh-network#10: a workspace_id that a subject cannot carry is rejected", func(t *spec.T) {
@@ -380,9 +380,9 @@ func TestSurface(t *testing.T) {
 		accepts(t, capability)
 		e, err := wire.Decode(capability, lax)
 		t.NoError(err)
-		t.ErrorContains(e.CheckOutgoing(), "work_id")
+		t.ErrorContains(e.CheckOutgoing(false), "work_id")
 		e.Work, e.To = "work_1", "tug.s02"
-		t.NoError(e.CheckOutgoing())
+		t.NoError(e.CheckOutgoing(false))
 	})
 }
 
@@ -400,6 +400,8 @@ func TestOutgoing(t *testing.T) {
 	} {
 		changed := *e
 		change(&changed)
-		c.ErrorContains(changed.CheckOutgoing(), fragment)
+		c.ErrorContains(changed.CheckOutgoing(false), fragment)
 	}
+	e.Work, e.To = "job", "tug.s02"
+	c.NoError(e.CheckOutgoing(true)) // its opener called it so
 }
