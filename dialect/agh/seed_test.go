@@ -255,6 +255,12 @@ func TestSeedSample(t *testing.T) {
 		receipt := a.published("receipt")[0]
 		r.Equal([]any{receipt["trace_id"], receipt["causation_id"]}, []any{e["trace_id"], id})
 		r.Contains(strings.Join(r.audited("received"), "\n"), `"trace_id":"`+e["trace_id"].(string)+`"`)
+		channel, err := r.hub.Named(context.Background(), homeOf(r, "ws_alpha"), "thread", "builders/thread_migration_check_20260416")
+		r.NoError(err)
+		for record, err := range r.hub.Log(context.Background(), channel, 1, 1) {
+			r.NoError(err)
+			r.Equal(record.Trace, e["trace_id"].(string)) // what other dialects see of it
+		}
 	})
 	over(t, "seed-001#111: id tells copies, and causation_id leads to what is stored", agh.Config{}, func(r *rig, a *air, _, _ *host, f *far) {
 		worker, _ := begin(r)

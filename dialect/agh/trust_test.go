@@ -128,7 +128,10 @@ func TestTrust(t *testing.T) {
 		}
 		r.Equal(trust, map[any]any{good: "verified", odd: "unverified", wrong: "unverified"})
 		f.signed(mason, obj{"to": nil}, forge) // outside of the grammar, and not proved
-		r.Equal(r.reasons(), []string{"malformed"})
+		f.signed(mason, obj{"to": nil}, func(e obj) { e["proof"] = nil })
+		f.signed(mason, obj{"to": nil}, func(e obj) { e["proof"] = obj{"profile": "somebody's own"} })
+		r.Equal(len(tug.inbox()), 3)
+		r.Equal(r.reasons(), []string{"malformed", "malformed", "malformed"})
 		f.signed(mason, greeting(mason.Handle()), nil)
 		r.Equal(r.get("/peers/" + mason.Handle())["peer"].(obj)["trust"], any("verified"))
 		r.Equal(r.get("/peers/far.s9")["peer"].(obj)["trust"], any("unverified"))
