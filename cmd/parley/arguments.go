@@ -15,15 +15,19 @@ func nameArguments(c *cobra.Command) {
 	}
 	wanted := arguments(c.Use)
 	check := c.Args
-	if len(wanted) == 0 || check == nil {
+	if check == nil || len(wanted) == 0 && c.HasSubCommands() {
 		return
 	}
 	c.Args = func(c *cobra.Command, args []string) error {
 		err := check(c, args)
+		if err == nil {
+			return nil
+		}
+		if len(wanted) == 0 {
+			return fmt.Errorf("%q is one argument too many: %s", args[0], c.UseLine())
+		}
 		last := wanted[len(wanted)-1]
 		switch {
-		case err == nil:
-			return nil
 		case len(args) < len(wanted) && !strings.HasPrefix(wanted[len(args)], "["):
 			return fmt.Errorf("%s is missing: %s", strings.TrimSuffix(wanted[len(args)], "..."), c.UseLine())
 		case len(args) > len(wanted) && !strings.HasSuffix(last, "..."):

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/parley-hub/parley/adapter/workflow"
 	v1 "github.com/parley-hub/parley/client/v1"
 )
 
@@ -47,7 +48,7 @@ it; without a NAME its participants take part.`,
 		}
 		return a.print(ch.Raw, func(w io.Writer) error {
 			for _, warning := range ch.Warnings {
-				fmt.Fprintln(plain{a.err}, "warning:", cell(warning))
+				fmt.Fprintln(plain{a.err}, "warning:", strings.TrimPrefix(cell(warning), "warning: "))
 			}
 			_, err := fmt.Fprintf(w, "%s  %s of %s is %s\n", ch.ID, ch.Manifest.Type, people(ch), ch.State)
 			return err
@@ -73,6 +74,9 @@ func (a *app) knobs(o *v1.Opening, text, graphName string) error {
 		o.Knobs = json.RawMessage(text)
 	}
 	if graphName == "" {
+		if o.Type == workflow.Type && all["graph"] == nil {
+			return usageError("a workflow needs a graph of who speaks after whom: add --graph FILE; parley graph --help has its form")
+		}
 		return nil
 	}
 	if all["graph"] != nil {

@@ -6,6 +6,9 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/parley-hub/parley/server/config"
 )
 
 // commandGroups are the headings of the help, in their order, with the commands
@@ -35,13 +38,12 @@ func groupCommands(root *cobra.Command) {
 
 // otherNames maps names that people expect to the names of our commands.
 var otherNames = map[string][]string{
-	"serve":   {"run", "start", "up"},
-	"doctor":  {"status", "ps", "health"},
-	"join":    {"chat", "talk"},
-	"top":     {"htop", "monitor", "dashboard"},
-	"tail":    {"logs", "log", "follow", "watch"},
-	"audit":   {"logs", "log"},
-	"restore": {"import"},
+	"serve":  {"run", "start", "up"},
+	"doctor": {"status", "ps", "health"},
+	"join":   {"talk"},
+	"top":    {"htop", "monitor", "dashboard"},
+	"tail":   {"logs", "log", "follow", "watch"},
+	"audit":  {"logs", "log"},
 }
 
 // otherFlags are flags that people expect, with what to say instead.
@@ -51,6 +53,7 @@ var otherFlags = map[string]string{
 	"--version": "say parley version",
 	"--json":    "say -o json",
 	"--url":     "say --hub URL",
+	"--token":   "set PARLEY_TOKEN, which other users of this machine do not see",
 }
 
 // suggestOthers makes unknown commands and flags tell which was perhaps meant.
@@ -59,13 +62,38 @@ func suggestOthers(root *cobra.Command) {
 		c.SuggestFor = otherNames[c.Name()]
 		suggestBelow(c)
 	}
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
-		name := strings.TrimPrefix(err.Error(), "unknown flag: ")
-		if say, ok := otherFlags[name]; ok {
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		name, unknown := strings.CutPrefix(err.Error(), "unknown flag: --")
+		if !unknown {
+			return err
+		}
+		say, ok := otherFlags["--"+name]
+		if wanted := arguments(c.Use); name == "data" && slices.Contains(wanted, "DIR") {
+			say, ok = "the folder has no flag here: "+c.UseLine(), true
+		}
+		if near := nearestFlag(c, name); !ok && near != "" {
+			say, ok = "did you mean --"+near+"?", true
+		}
+		if ok {
 			return fmt.Errorf("%w; %s", err, say)
 		}
 		return err
 	})
+}
+
+// nearestFlag is the flag of a command that was perhaps meant.
+func nearestFlag(c *cobra.Command, name string) string {
+	var known []string
+	add := func(f *pflag.Flag) { known = append(known, f.Name) }
+	c.Flags().VisitAll(add)
+	c.InheritedFlags().VisitAll(add)
+	slices.Sort(known)
+	for _, flag := range known {
+		if len(name) >= 3 && strings.HasPrefix(flag, name) {
+			return flag
+		}
+	}
+	return config.Nearest(name, known)
 }
 
 // suggestBelow does for the commands of a group what Cobra does for those of the root.

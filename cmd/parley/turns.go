@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -32,7 +33,7 @@ func (a *app) turns() *cobra.Command {
 			}
 			rows := make([][]string, len(page.Items))
 			for i, turn := range page.Items {
-				rows[i] = []string{turn.Channel, cell(turn.Type), ago(turn.Since), due(turn.DueAt, turn.Overdue), cell(turn.Title)}
+				rows[i] = []string{turn.Channel, cell(turn.Type), ago(turn.Since), due(turn.DueAt, turn.Overdue), cell(cmp.Or(turn.Title, "-"))}
 			}
 			return a.writeColumns(w, []column{{"CHANNEL", ids}, {"TYPE", flexible}, {"SINCE", fixed}, {"DUE", fixed}, {"TITLE", flexible}}, rows)
 		})

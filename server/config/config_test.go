@@ -112,6 +112,7 @@ func TestRefused(t *testing.T) {
 		want []string
 	}{
 		{name: "unknown key", file: "http:\n  listn: x\n", want: []string{"FILE:2: unknown key http.listn; did you mean http.listen?"}},
+		{name: "nothing like it", file: "foo:\n  bar: x\n", want: []string{"FILE:2: unknown key foo.bar; parley config reference lists them"}},
 		{name: "swapped letters", file: "ag2:\n  alolw_none: never\n", want: []string{"did you mean ag2.allow_none?"}},
 		{name: "bare last part", file: "listen: x\n", want: []string{"FILE:1: unknown key listen; did you mean http.listen?"}},
 		{name: "value where a section is", file: "data: x\n", want: []string{"unknown key data; did you mean data.dir?"}},

@@ -146,7 +146,7 @@ func (t Table) fileLayer(file string) (layer, error) {
 			delete(values, name) // a section without content
 			continue
 		}
-		unknown = append(unknown, fmt.Errorf("%s:%d: unknown key %s; did you mean %s?", file, at[name], name, nearest(name, t.names())))
+		unknown = append(unknown, fmt.Errorf("%s:%d: unknown key %s%s", file, at[name], name, meant(name, t.names())))
 		delete(values, name)
 	}
 	return layer{values, origin}, errors.Join(unknown...)
@@ -206,7 +206,8 @@ func (t Table) envLayer(environ []string) (layer, error) {
 			}
 			own := strings.TrimPrefix(name, EnvPrefix)
 			if section, _, _ := strings.Cut(own, "_"); !slices.Contains(elsewhere, own) && (sections[section] || isSlip(name, known)) {
-				unknown = append(unknown, fmt.Errorf("environment: unknown setting %s; did you mean %s?", name, nearest(name, known)))
+				meant, _ := nearest(name, known)
+				unknown = append(unknown, fmt.Errorf("environment: unknown setting %s; did you mean %s?", name, meant))
 			}
 			return "", nil
 		},
@@ -226,7 +227,7 @@ func (t Table) flagLayer(flags, named map[string]string) (layer, error) {
 	var unknown []error
 	for _, name := range slices.Sorted(maps.Keys(flags)) {
 		if _, ok := t.find(name); !ok {
-			unknown = append(unknown, fmt.Errorf("flag %s: unknown key %s; did you mean %s?", named[name], name, nearest(name, t.names())))
+			unknown = append(unknown, fmt.Errorf("flag %s: unknown key %s%s", named[name], name, meant(name, t.names())))
 			continue
 		}
 		values[name] = flags[name]

@@ -5,20 +5,41 @@ import (
 	"strings"
 )
 
-// nearest is the known name that takes the fewest edits to reach from name.
-// A bare last part, such as listen for http.listen, counts as close.
-func nearest(name string, known []string) string {
-	best, least := "", -1
+// meant asks whether the nearest known name was meant, if one is near.
+func meant(name string, known []string) string {
+	if near := Nearest(name, known); near != "" {
+		return "; did you mean " + near + "?"
+	}
+	return "; parley config reference lists them"
+}
+
+// Nearest is the known name that takes the fewest edits to reach from name; empty:
+// even that one takes more than a third of it.
+func Nearest(name string, known []string) string {
+	if best, least := nearest(name, known); least <= max(2, len(name)/3) {
+		return best
+	}
+	return ""
+}
+
+// nearest is the known name that takes the fewest edits to reach from name, and how
+// many. A bare last part, such as listen for http.listen, counts as close, and so
+// does the section of a key.
+func nearest(name string, known []string) (best string, least int) {
+	least = -1
 	for _, candidate := range known {
 		d := edits(name, candidate)
 		if i := strings.LastIndexAny(candidate, "._"); i >= 0 && !strings.ContainsAny(name, ".") {
 			d = min(d, edits(name, candidate[i+1:])+1)
 		}
+		if strings.HasPrefix(candidate, name+".") || strings.HasPrefix(name, candidate+".") {
+			d = min(d, 1)
+		}
 		if least < 0 || d < least {
 			best, least = candidate, d
 		}
 	}
-	return best
+	return best, least
 }
 
 // isSlip reports whether a variable's name is that of a known one with a slip

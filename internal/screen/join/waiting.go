@@ -4,6 +4,7 @@
 package join
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/url"
@@ -59,7 +60,7 @@ func (l *Waiting) Lines(name string, now time.Time) []string {
 	}
 	var lines []string
 	for _, t := range l.Turns {
-		lines = append(lines, fmt.Sprintf("turn        %s  %s, %s  (parley join %s %s)", t.Channel, screen.Cell(t.Title), screen.Ago(now, t.Since), name, t.Channel))
+		lines = append(lines, fmt.Sprintf("turn        %s  %s, %s  (parley join %s %s)", t.Channel, screen.Cell(cmp.Or(t.Title, t.Type)), screen.Ago(now, t.Since), name, t.Channel))
 	}
 	for i := range l.Requests {
 		r := &l.Requests[i]
