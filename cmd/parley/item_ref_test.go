@@ -13,7 +13,9 @@ import (
 // A task is found by the beginning of its id, also on a later page of the list.
 func TestTasksAreFoundByPrefix(t *testing.T) {
 	t.Parallel()
-	task := func(id string) string { return fmt.Sprintf(`{"task_id":%q,"state":"running","spec":{"title":"Load"}}`, id) }
+	task := func(id string) string {
+		return fmt.Sprintf(`{"task_id":%q,"state":"running","spec":{"title":"Load"}}`, id)
+	}
 	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		id, one := strings.CutPrefix(r.URL.Path, "/v1/tasks/")
 		switch {

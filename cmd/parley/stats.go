@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"net/url"
 	"slices"
 	"strconv"
@@ -13,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	v1 "github.com/parley-hub/parley/client/v1"
+	"github.com/parley-hub/parley/internal/screen"
 )
 
 func (a *app) stats() *cobra.Command {
@@ -40,7 +42,7 @@ newest value, the least, the mean and the most of the time that is asked for.`,
 			fmt.Fprintf(w, "%d samples of %gs\n", len(stats.At), stats.Step)
 			var rows [][]string
 			for _, name := range slices.Sorted(maps.Keys(stats.Series)) {
-				rows = append(rows, append([]string{name}, summarize(stats.Series[name])...))
+				rows = append(rows, append([]string{name}, summarize(stats.Series[name], figureOf(name))...))
 			}
 			return a.writeColumns(w, []column{{"SERIES", fixed}, {"NOW", fixed}, {"LEAST", fixed}, {"MEAN", fixed}, {"MOST", fixed}}, rows)
 		})
@@ -52,7 +54,7 @@ newest value, the least, the mean and the most of the time that is asked for.`,
 }
 
 // summarize is the newest value that is known, the least, the mean and the most.
-func summarize(values []*float64) []string {
+func summarize(values []*float64, figure func(float64) string) []string {
 	var known []float64
 	for _, v := range values {
 		if v != nil {
@@ -68,7 +70,20 @@ func summarize(values []*float64) []string {
 	}
 	cells := make([]string, 0, 4)
 	for _, v := range []float64{known[len(known)-1], slices.Min(known), sum / float64(len(known)), slices.Max(known)} {
-		cells = append(cells, strconv.FormatFloat(v, 'g', 6, 64))
+		cells = append(cells, figure(v))
 	}
 	return cells
+}
+
+// figureOf is how a person reads the values of a series.
+func figureOf(series string) func(float64) string {
+	if series == "heap" || series == "disk_free" || strings.HasSuffix(series, "_bytes") {
+		return screen.Size
+	}
+	return func(v float64) string {
+		if math.Abs(v) >= 1e5 {
+			return strconv.FormatFloat(math.Round(v), 'f', -1, 64) // no exponent
+		}
+		return strconv.FormatFloat(v, 'g', 6, 64)
+	}
 }
