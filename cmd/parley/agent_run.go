@@ -68,7 +68,7 @@ delegates to, however deep (parley agents budget NAME).`,
 	flags.StringVar(&f.name, "name", "", "`NAME` to take part under")
 	addAgentToken(c, &f.token)
 	flags.StringVar(&f.instructions, "instructions", "", "`FILE` with what the model is told about its part")
-	flags.StringSliceVar(&f.tools, "tools", []string{"all"}, "`tools` that the model gets, by name: all, none, or some of delegate, peers, channels, tasks, context; and FILE.json with programs of your own, beside them")
+	flags.StringSliceVar(&f.tools, "tools", []string{"all"}, "tools that the model gets, by `NAME`: all, none, or some of delegate, peers, channels, tasks, context; and FILE.json with programs of your own, beside them")
 	flags.StringSliceVar(&f.confirm, "confirm", nil, "`tools` that run only once a person approves the call; all for every one")
 	flags.StringVar(&f.confirmFor, "confirm-by", "", "`NAME` of who is asked to approve (default any person of the channel)")
 	flags.DurationVar(&f.confirmWait, "confirm-wait", 0, "`time` until a call that nobody approved is refused (default the channel's)")

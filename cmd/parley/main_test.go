@@ -10,6 +10,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 func TestMain(m *testing.M) {
@@ -58,6 +59,11 @@ func TestEveryCommandExplainsItself(t *testing.T) {
 		if !c.HasSubCommands() && !strings.Contains(c.Example, "parley ") {
 			t.Errorf("%s has no example", c.CommandPath())
 		}
+		c.Flags().VisitAll(func(f *pflag.Flag) {
+			if value, usage := pflag.UnquoteUsage(f); strings.Contains(value, " ") || strings.Contains(usage, "`") || usage == "" {
+				t.Errorf("%s --%s is shown as --%s %s: %s", c.CommandPath(), f.Name, f.Name, value, usage)
+			}
+		})
 		if c.Name() == "help" {
 			return
 		}

@@ -31,10 +31,12 @@ func addSettings(c *cobra.Command, want func(config.Key) bool) *settingsFlags {
 			continue
 		}
 		s.keys = append(s.keys, key)
+		// Help would show what is quoted in it as the name of the value.
+		meaning := strings.ReplaceAll(key.Meaning, "`", "")
 		if key.Type() == "bool" {
-			c.Flags().Bool(key.Flag, key.Default == "true", key.Meaning)
+			c.Flags().Bool(key.Flag, key.Default == "true", meaning)
 		} else {
-			c.Flags().String(key.Flag, key.Default, key.Meaning)
+			c.Flags().String(key.Flag, key.Default, meaning)
 		}
 	}
 	return s
