@@ -71,6 +71,9 @@ type Item struct {
 	// ID names what the item is about: a message in pieces, a call, work, a
 	// request. It is empty where the envelope's id does.
 	ID string
+	// About is the channel in which a message is said as well, by the same speaker: there
+	// it asks for an answer, and not here. Empty: it is said here only.
+	About string
 	// Message is the canonical form of a message, a call or a result. An empty
 	// role is one that depends on who reads: the reader's own is the assistant's.
 	Message *message.Envelope

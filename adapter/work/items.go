@@ -27,6 +27,7 @@ func ReadItems(dst []channel.Item, e *envelope.Envelope) []channel.Item {
 		if m.Type == TypeSay {
 			text, _ = jsonscan.Text(jsonscan.Member(e.Data, "text")) // as it was said, not trimmed
 		}
+		item.About, _, _ = About(m.Work)
 		item.Kind, item.Message = channel.ItemMessage, &message.Envelope{Type: message.TypeText, Content: text}
 	case TypeReceipt:
 		item.Kind, item.Text = channel.ItemWork, cmp.Or(m.Preview, m.Status)

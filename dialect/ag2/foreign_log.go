@@ -117,6 +117,7 @@ func (r *foreignReader) follow(item *channel.Item, shown *envelope.Envelope) {
 		case r.about == "", item.Message.Type == message.TypeError: // which ends a turn, and asks nobody
 		case item.Speaker == r.about:
 			r.asked, r.waiting = nil, false
+		case item.About != "": // it asks in that channel
 		case r.waiting, item.Envelope.To == r.about, slices.Contains(item.Envelope.Audience, r.about):
 			r.asked, r.work = shown, item.ID
 		}

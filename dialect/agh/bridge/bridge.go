@@ -14,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/parley-hub/parley/adapter/work"
 	"github.com/parley-hub/parley/channel"
 	"github.com/parley-hub/parley/dialect/agh/wire"
 	"github.com/parley-hub/parley/envelope"
@@ -220,8 +221,8 @@ func (b *Bridge) Went(p Peer) {
 }
 
 // Heard says that a peer said something in one of its direct rooms.
-func (b *Bridge) Heard(p Peer, work, channelID string) {
-	if _, _, ok := parseWork(work); !ok {
+func (b *Bridge) Heard(p Peer, workID, channelID string) {
+	if _, _, ok := work.About(workID); !ok {
 		return
 	}
 	if m := b.member(p); m != nil {

@@ -112,7 +112,7 @@ func (m *member) heard(ctx context.Context, record *envelope.Envelope) error {
 	if !ok || message.From != m.ID {
 		return nil
 	}
-	channelID, seq, ok := parseWork(message.Work)
+	channelID, seq, ok := work.About(message.Work)
 	if !ok {
 		return nil
 	}

@@ -4,12 +4,12 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/parley-hub/parley/adapter/work"
 	"github.com/parley-hub/parley/channel"
-	"github.com/parley-hub/parley/hub"
 )
 
 // workPrefix begins the ids of work about a channel.
-func workPrefix(channelID string) string { return "work_" + own(channelID) + "-" }
+func workPrefix(channelID string) string { return work.AboutPrefix(own(channelID)) }
 
 // own is the half of a channel's id that is its own.
 func own(channelID string) string { return channelID[strings.LastIndexByte(channelID, '.')+1:] }
@@ -32,19 +32,4 @@ func (m *member) turnOf(meta *channel.Metadata, seq uint64) string {
 		n += "_" + strconv.Itoa(before)
 	}
 	return n
-}
-
-// parseWork reads which channel work is about, and which of its envelopes.
-func parseWork(id string) (channelID string, seq uint64, ok bool) {
-	rest, ok := strings.CutPrefix(id, "work_")
-	if !ok {
-		return "", 0, false
-	}
-	channelID, n, ok := strings.Cut(rest, "-")
-	if !ok || !channel.ValidID(channelID) || hub.HomeOf(channelID) != "" {
-		return "", 0, false
-	}
-	n, _, _ = strings.Cut(n, "_")
-	seq, err := strconv.ParseUint(n, 10, 63)
-	return channelID, seq, err == nil && seq > 0
 }
