@@ -10,7 +10,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "ag2"))
 
 from ag2.network import AgentTarget, FromSpeaker, TerminateTarget, Transition, TransitionGraph  # noqa: E402
 
-from harness.party import Party, mute, text_of, turns, wal  # noqa: E402
+from harness.party import Party, text_of, turns, wal  # noqa: E402
 
 
 class End:
@@ -18,13 +18,23 @@ class End:
         self.url, self.name = url, name
         self.party: Party | None = None
         self.agent = None
+        self.told: list = []  # texts of others that its client was handed, each once
 
     async def connect(self, attach: bool) -> dict:
         """Register, or come back after the hub was away."""
         if self.party is not None:
             await self.party.close()
         self.party = Party(self.url, plain_names=True)
-        self.agent = mute(await self.party.agent(self.name, tooled=False, attach=attach))
+        self.agent = await self.party.agent(self.name, tooled=False, attach=attach)
+        default = self.agent._run_default_handler
+
+        async def note(envelope) -> None:
+            if envelope.event_type.startswith("ag2.channel."):
+                await default(envelope)
+            elif envelope.event_type == "ag2.msg.text" and envelope.envelope_id not in [e.envelope_id for e in self.told]:
+                self.told.append(envelope)
+
+        self.agent.on_envelope(note)
         return {"agent_id": self.agent.agent_id}
 
     async def do(self, op: str, **args) -> dict:
@@ -46,6 +56,9 @@ class End:
             case "say":
                 await hub.post_envelope(text_of(args["channel"], self.agent.agent_id, args["text"]))
                 return {}
+            case "watched":
+                told = [e for e in self.told if e.channel_id == args["channel"]]
+                return {"said": [[(await hub.get_agent(e.sender_id)).name, e.event_data["text"]] for e in told]}
             case "read":
                 said = turns(await wal(self.agent, args["channel"]))
                 return {"said": [[(await hub.get_agent(sender)).name, text] for sender, text in said]}

@@ -17,8 +17,8 @@ const (
 )
 
 // TestRealEnds has four ends in one workflow: each speaks in its turn, a person
-// approves something, and the hub is killed twice. What each of them saw is the same,
-// and is what the log says.
+// approves something, and the hub is killed twice. What each of them is told while it
+// happens, and reads at the end, is the same, and is what the log says.
 func TestRealEnds(t *testing.T) {
 	h := newHub(t, "driver", "maria")
 	operator, driverToken, mariaToken := h.token, h.keys["driver"], h.keys["maria"]
@@ -59,6 +59,9 @@ func TestRealEnds(t *testing.T) {
 		t.Fatal(answer["error"])
 	}
 
+	// They watch, and come back by themselves when the hub does.
+	person := h.follow(mariaToken, channel)
+	driver.do("watch", obj{"channel": channel})
 	planner.do("say", obj{"channel": channel, "text": "Moor the hull at berth 4."})
 	ours := told(channel)
 	asked := hear(t, tug, "its turn", func(e peer.Envelope) bool { return ours(e) && e.Body("text") == "Moor the hull at berth 4." })
@@ -112,6 +115,23 @@ func TestRealEnds(t *testing.T) {
 		{"planner", "Moor the hull at berth 4."}, {tugName, "Towing it there."}, {"driver", "Berth 4 is logged."}, {"maria", "Approved: make fast."},
 	}
 	hear(t, tug, "the end of it", func(e peer.Envelope) bool { return ours(e) && e.Body("text") == "Approved: make fast." })
+	// What each was told as it happened, over both crashes: once, and in order.
+	for who, end := range map[string]struct {
+		watched func() []said
+		want    []said
+	}{
+		"AG2's client": {func() []said { return planner.watched(channel) }, want[1:]}, // it is not told what it says itself
+		"HPD's driver": {func() []said { return driver.watched(channel) }, want},
+		"the person":   {func() []said { return person.watched(mariaToken) }, want},
+	} {
+		eventually(t, who+" was told the last word", func() bool {
+			told := end.watched()
+			return len(told) > 0 && told[len(told)-1] == want[len(want)-1]
+		})
+		if told := end.watched(); !reflect.DeepEqual(told, end.want) {
+			t.Errorf("%s was told %v; want %v", who, told, end.want)
+		}
+	}
 	for who, saw := range map[string][]said{
 		"the log": logOf(h, operator, channel), "AG2's client": planner.said(channel), "HPD's driver": driver.said(channel),
 		"the person": logOf(h, mariaToken, channel), "the NATS peer": heardBy(tug, ours),

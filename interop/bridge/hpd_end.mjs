@@ -18,7 +18,38 @@ function spoken(events) {
   return said;
 }
 
+// watch follows a channel as a browser's EventSource does: cut off, it comes back with
+// the id of the last event that had one, and what came behind that comes again.
+const seen = [];
+async function watch(channel) {
+  const url = `${base}/agents/any/sessions/${channel}/branches/main/events/live`;
+  let last = "0", held = [];
+  for (;;) {
+    try {
+      const res = await fetch(url, { headers: { Authorization: `Bearer ${token}`, Accept: "text/event-stream", "Last-Event-ID": last } });
+      let text = "";
+      for await (const bytes of res.ok ? res.body.pipeThrough(new TextDecoderStream()) : []) {
+        const blocks = (text + bytes).split("\n\n");
+        text = blocks.pop();
+        for (const lines of blocks.map((block) => block.split("\n"))) {
+          const data = lines.find((line) => line.startsWith("data: "));
+          if (data) held.push(JSON.parse(data.slice(6)));
+          const id = lines.find((line) => line.startsWith("id: "));
+          if (!id) continue;
+          last = id.slice(4);
+          seen.push(...spoken(held));
+          held = [];
+        }
+      }
+    } catch { /* the hub is away */ }
+    held = [];
+    await new Promise((again) => setTimeout(again, 100));
+  }
+}
+
 const operations = {
+  async watch({ channel }) { watch(channel); return {}; },
+  async watched() { return { said: seen }; },
   async read({ channel }) { return { said: spoken(await client.getBranchEvents(channel, "main")) }; },
   async say({ channel, text }) {
     return client.json("POST", `/agents/any/sessions/${channel}/branches/main/inputs`, { type: "USER_TEXT_INPUT", text });

@@ -3,6 +3,7 @@ package bridge
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"io"
 	"net"
@@ -11,6 +12,7 @@ import (
 	"os/exec"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -248,6 +250,85 @@ func (e *end) do(op string, args obj) obj {
 func (e *end) said(channel string) []said {
 	e.t.Helper()
 	return pairs(e.t, e.do("read", obj{"channel": channel})["said"])
+}
+
+// watched is what an end was told of a channel while it happened.
+func (e *end) watched(channel string) []said {
+	e.t.Helper()
+	return pairs(e.t, e.do("watched", obj{"channel": channel})["said"])
+}
+
+// follower follows a channel over /v1 as a browser's EventSource does: cut off, it comes
+// back with the id of the last event.
+type follower struct {
+	h    *hub
+	mu   sync.Mutex
+	seen []obj // texts
+}
+
+// follow follows a channel until the test ends.
+func (h *hub) follow(token, channel string) *follower {
+	h.t.Helper()
+	f := &follower{h: h}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for last := ""; ctx.Err() == nil; {
+			last = f.read(ctx, token, channel, last)
+			select {
+			case <-time.After(100 * time.Millisecond):
+			case <-ctx.Done():
+			}
+		}
+	}()
+	h.t.Cleanup(func() { cancel(); <-done })
+	return f
+}
+
+// read reads a stream until it is cut off, and returns the id of its last event.
+func (f *follower) read(ctx context.Context, token, channel, last string) string {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+f.h.address+"/v1/channels/"+channel+"/events?follow", nil)
+	if err != nil {
+		return last
+	}
+	request.Header.Set("Authorization", "Bearer "+token)
+	request.Header.Set("Accept", "text/event-stream")
+	if last != "" {
+		request.Header.Set("Last-Event-ID", last)
+	}
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return last
+	}
+	defer answer.Body.Close()
+	lines := bufio.NewScanner(answer.Body)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		if id, ok := strings.CutPrefix(lines.Text(), "id: "); ok {
+			last = id
+		}
+		data, ok := strings.CutPrefix(lines.Text(), "data: ")
+		var e obj
+		if !ok || json.Unmarshal([]byte(data), &e) != nil || e["event_type"] != "ag2.msg.text" {
+			continue
+		}
+		f.mu.Lock()
+		f.seen = append(f.seen, e)
+		f.mu.Unlock()
+	}
+	return last
+}
+
+// watched is what it saw.
+func (f *follower) watched(token string) []said {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	all := []said{}
+	for _, e := range f.seen {
+		all = append(all, said{nameOf(f.h.ask(token, "GET", "/v1/agents/"+e["sender_id"].(string), nil)), e["event_data"].(obj)["text"].(string)})
+	}
+	return all
 }
 
 // said is who said what.
