@@ -55,7 +55,7 @@ func caller(who Who, as string) *hub.Caller {
 // identities finds the ids under which the dialect posts, and registers who is
 // not there yet.
 type identities struct {
-	hub *hub.Hub
+	hub Hub
 	mu  sync.Mutex // one registration at a time
 }
 

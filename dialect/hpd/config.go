@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/parley-hub/parley/dialect/hpd/wire"
-	"github.com/parley-hub/parley/hub"
 	"github.com/parley-hub/parley/internal/answers"
 	"github.com/parley-hub/parley/internal/wsconn"
 )
@@ -15,7 +14,7 @@ import (
 // Config says how the API is served. The zero value of each field but Hub is a
 // sensible one.
 type Config struct {
-	Hub *hub.Hub
+	Hub Hub
 	// Prefix is where the API is mounted; empty: /hpd.
 	Prefix string
 	// Registry knows the event types; nil: the built-in ones. The hub's branch

@@ -12,7 +12,7 @@ import (
 )
 
 // entries reads index entries of branches, page by page.
-func entries[T any](ctx context.Context, h *hub.Hub, q hub.EntryQuery, parse func([]byte) (T, error)) iter.Seq2[T, error] {
+func entries[T any](ctx context.Context, h Hub, q hub.EntryQuery, parse func([]byte) (T, error)) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		var none T
 		q.Type, q.Limit = adapter.Type, 1000

@@ -1,3 +1,8 @@
+// Package hpd serves HPD's hosted API: sessions, branches, runs, live and
+// durable events over server-sent events and WebSocket. The routes exist under
+// two names, branches and threads; what is stored and decided has one. It
+// writes to the hub only, and never decides what an event means: package wire
+// reads and writes them, and the branch adapter holds their order.
 package hpd
 
 import (
@@ -11,7 +16,6 @@ import (
 	"time"
 
 	"github.com/parley-hub/parley/dialect/hpd/wire"
-	"github.com/parley-hub/parley/hub"
 	"github.com/parley-hub/parley/internal/logsample"
 	"github.com/parley-hub/parley/internal/wsconn"
 	"github.com/parley-hub/parley/server/dialect"
@@ -20,7 +24,7 @@ import (
 // Server serves the API. It is an http.Handler for everything below its prefix.
 type Server struct {
 	cfg    Config
-	hub    *hub.Hub
+	hub    Hub
 	log    *slog.Logger
 	routes []route
 
