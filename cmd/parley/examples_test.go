@@ -87,6 +87,7 @@ var examples = map[string]example{
 	"parley tasks show":           {hub: true},
 	"parley tasks cancel":         {hub: true},
 	"parley keys add":             {alone: true, first: "echo an-existing-token-of-bob > bob.token"},
+	"parley keys list":            {hub: true},
 	"parley keys revoke":          {alone: true, first: `KEY=$(parley keys add --role reader -o json | sed 's/.*"id":"\([^"]*\)".*/\1/')`},
 	"parley data check":           {alone: true, first: aStore},
 	"parley data stats":           {alone: true, first: aStore},
