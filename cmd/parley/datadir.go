@@ -18,16 +18,16 @@ import (
 
 // expandHome replaces a leading ~ by the home folder: a shell does not where it
 // follows an equals sign, and a configuration file has no shell.
-func expandHome(dir string, environ []string) (string, error) {
-	rest, found := strings.CutPrefix(dir, "~")
+func expandHome(file string, environ []string) (string, error) {
+	rest, found := strings.CutPrefix(file, "~")
 	if !found || rest != "" && !os.IsPathSeparator(rest[0]) {
-		return dir, nil
+		return file, nil
 	}
 	home := lookup(environ, "HOME")
 	if home == "" {
 		var err error
 		if home, err = os.UserHomeDir(); err != nil {
-			return "", fmt.Errorf("data folder %s: the home folder for ~ is unknown: %w; write the full path", dir, err)
+			return "", fmt.Errorf("%s: the home folder for ~ is unknown: %w; write the full path", file, err)
 		}
 	}
 	return filepath.Join(home, rest), nil

@@ -67,8 +67,16 @@ func (s *settingsFlags) load(environ []string) (*config.Settings, error) {
 	if err != nil {
 		return nil, err
 	}
-	loaded.Data.Dir, err = expandHome(loaded.Data.Dir, environ)
-	return loaded, err
+	files := []*string{
+		&loaded.Data.Dir, &loaded.TLS.Cert, &loaded.TLS.Key, &loaded.Tracing.Headers,
+		&loaded.Cluster.Creds, &loaded.Cluster.CA, &loaded.Cluster.Cert, &loaded.Cluster.Key,
+	}
+	for _, file := range files {
+		if *file, err = expandHome(*file, environ); err != nil {
+			return nil, err
+		}
+	}
+	return loaded, nil
 }
 
 // named reports whether a flag was given.
