@@ -23,6 +23,9 @@ func nameArguments(c *cobra.Command) {
 		if err == nil {
 			return nil
 		}
+		if len(wanted) == 0 && (len(args) == 0 || !strings.HasPrefix(err.Error(), "unknown command")) {
+			return err // the command's own
+		}
 		if len(wanted) == 0 {
 			return fmt.Errorf("%q is one argument too many: %s", args[0], c.UseLine())
 		}
