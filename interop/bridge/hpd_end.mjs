@@ -1,5 +1,6 @@
 // One end of the test: the driver that does what HPD's TypeScript client does. It reads
 // one command a line, as JSON, and answers each with one line.
+import { get } from "node:http";
 import { createInterface } from "node:readline";
 import { pathToFileURL } from "node:url";
 
@@ -19,32 +20,29 @@ function spoken(events) {
 }
 
 // watch follows a channel as a browser's EventSource does: cut off, it comes back with
-// the id of the last event that had one, and what came behind that comes again.
+// the id of the last event that had one, and what came behind that comes again. It does
+// not use fetch, which may wait for ever once its socket is gone (Node 20).
 const seen = [];
-async function watch(channel) {
-  const url = `${base}/agents/any/sessions/${channel}/branches/main/events/live`;
-  let last = "0", held = [];
-  for (;;) {
-    try {
-      const res = await fetch(url, { headers: { Authorization: `Bearer ${token}`, Accept: "text/event-stream", "Last-Event-ID": last } });
-      let text = "";
-      for await (const bytes of res.ok ? res.body.pipeThrough(new TextDecoderStream()) : []) {
-        const blocks = (text + bytes).split("\n\n");
-        text = blocks.pop();
-        for (const lines of blocks.map((block) => block.split("\n"))) {
-          const data = lines.find((line) => line.startsWith("data: "));
-          if (data) held.push(JSON.parse(data.slice(6)));
-          const id = lines.find((line) => line.startsWith("id: "));
-          if (!id) continue;
-          last = id.slice(4);
-          seen.push(...spoken(held));
-          held = [];
-        }
+function watch(channel, last = "0") {
+  let text = "", held = [];
+  const again = () => setTimeout(() => watch(channel, last), 100);
+  const headers = { Authorization: `Bearer ${token}`, Accept: "text/event-stream", "Last-Event-ID": last };
+  const req = get(`${base}/agents/any/sessions/${channel}/branches/main/events/live`, { headers, agent: false }, (res) => {
+    res.setEncoding("utf8").on("error", () => {}).on("data", (part) => {
+      const blocks = (text + part).split("\n\n");
+      text = blocks.pop();
+      for (const lines of blocks.map((block) => block.split("\n"))) {
+        const data = lines.find((line) => line.startsWith("data: "));
+        if (data) held.push(JSON.parse(data.slice(6)));
+        const id = lines.find((line) => line.startsWith("id: "));
+        if (!id) continue;
+        last = id.slice(4);
+        seen.push(...spoken(held));
+        held = [];
       }
-    } catch { /* the hub is away */ }
-    held = [];
-    await new Promise((again) => setTimeout(again, 100));
-  }
+    });
+  });
+  req.on("error", () => {}).on("close", again);
 }
 
 const operations = {
