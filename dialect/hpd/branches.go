@@ -80,11 +80,15 @@ func (s *Server) listBranches(c *call) error {
 	return c.write(http.StatusOK, list)
 }
 
+// channelHeader names the hub's channel of a branch, under which /v1 knows it.
+const channelHeader = "Parley-Channel"
+
 func (s *Server) getBranch(c *call, x *scope) error {
 	body, err := s.branchOf(c.Context(), x)
 	if err != nil {
 		return err
 	}
+	c.w.Header().Set(channelHeader, x.channel)
 	return c.write(http.StatusOK, body)
 }
 

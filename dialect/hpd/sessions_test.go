@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/parley-hub/parley/adapter/branch"
 	"github.com/parley-hub/parley/conformance/spec"
 	"github.com/parley-hub/parley/dialect/hpd"
 )
@@ -134,6 +135,19 @@ func TestBranches(t *testing.T) {
 			t.Equal(a.object()["name"], any(id))
 			t.Equal(a.header.Get("Location"), "/hpd/sessions/"+s+"/branches/"+id)
 			t.Equal(r.do("GET", "/sessions/"+s+"/branches/"+id, nil).object(), a.object())
+		}
+	})
+	t.Run("a branch says under which id /v1 knows it", func(t *testing.T) {
+		t.Parallel()
+		r := newRig(t, hpd.Config{})
+		s := r.session()
+		id := r.do("GET", "/sessions/"+s+"/branches/main", nil).header.Get("Parley-Channel")
+		m, err := r.hub.Channel(t.Context(), id)
+		if err != nil {
+			t.Fatalf("channel %q: %v", id, err)
+		}
+		if want := string(branch.Knobs{Session: s, Branch: "main"}.Bytes()); string(m.Knobs) != want {
+			t.Errorf("knobs %s, want %s", m.Knobs, want)
 		}
 	})
 	t.Run("a body may say a branch's id under both names", func(t *testing.T) {
