@@ -1527,6 +1527,7 @@ export interface components {
             folded_state: unknown;
             participants: {
                 agent_id: string;
+                /** @description told nothing until it speaks; known of the newest moment only */
                 hidden: boolean;
                 removed: boolean;
                 role: string;

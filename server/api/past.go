@@ -1,7 +1,9 @@
 package api
 
 import (
+	"context"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 
@@ -82,6 +84,7 @@ func (a *API) channelState(c *call) error {
 	if err != nil {
 		return err
 	}
+	end := head.Seq
 	head.Seq = was.sequence
 	body := pastBody{
 		At:    pastAt{was.sequence, head.String(), was.envelope, was.at},
@@ -93,15 +96,34 @@ func (a *API) channelState(c *call) error {
 	if was.expected != "" {
 		body.Turn = &pastTurn{Agent: was.expected, Name: a.hub.Name(was.expected), Since: was.since}
 	}
+	hidden, err := a.hiddenAt(c.Context(), m, head.Seq == end)
+	if err != nil {
+		return err
+	}
 	for _, p := range m.Participants {
 		_, err := a.hub.AgentByID(p.Agent)
-		body.Participants = append(body.Participants, pastMember{Agent: p.Agent, Role: p.Role, Removed: err != nil})
+		body.Participants = append(body.Participants, pastMember{
+			Agent: p.Agent, Role: p.Role, Hidden: slices.Contains(hidden, p.Agent), Removed: err != nil || slices.Contains(was.removed, p.Agent),
+		})
 	}
 	for key, value := range variables(was.state) {
 		w := was.writers[key]
 		body.Context = append(body.Context, pastVariable{key, jsontext.Value(value), w.sequence, w.envelope, w.sender})
 	}
 	return c.write(http.StatusOK, body)
+}
+
+// hiddenAt is who is told nothing until it speaks. Like when a turn was handed over,
+// that is not in the history: of a moment that is past, nobody is.
+func (a *API) hiddenAt(ctx context.Context, m *channel.Metadata, now bool) ([]string, error) {
+	if !now {
+		return nil, nil
+	}
+	b, err := a.hub.Brief(ctx, m.ID)
+	if err != nil {
+		return nil, err
+	}
+	return b.Hidden, nil
 }
 
 // asked returns the channel that a request is about, its end, and the sequence in at.

@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/fault"
 	"github.com/parley-hub/parley/graph"
+	"github.com/parley-hub/parley/hub"
 )
 
 // markEvery is how many envelopes lie between two states that are kept, so that
@@ -34,6 +36,7 @@ type moment struct {
 	at       time.Time
 	since    time.Time // since when it has been the expected agent's turn
 	expected string
+	removed  []string // participants who may not speak any more; never changed in place
 }
 
 // writer is the envelope that wrote a context variable.
@@ -154,13 +157,8 @@ func (t moment) after(adapter channel.Adapter, m *channel.Metadata, e *envelope.
 	next := t
 	next.sequence, next.envelope, next.at = e.Seq, e.ID, e.CreatedAt
 	next.state = adapter.Fold(t.state, e)
-	switch e.Type {
-	case envelope.TypeOpened:
-		next.life = channel.Active
-	case envelope.TypeClosed:
-		next.life, next.reason = channel.Closed, reasonOf(e)
-	case envelope.TypeExpired:
-		next.life, next.reason = channel.Expired, reasonOf(e)
+	if hub.HubMade(e) { // anybody may post an event of these types, without effect
+		next.notice(e)
 	}
 	next.writers = rewritten(t.writers, e)
 	next.expected = ""
@@ -171,6 +169,25 @@ func (t moment) after(adapter channel.Adapter, m *channel.Metadata, e *envelope.
 		next.since = e.CreatedAt
 	}
 	return next
+}
+
+// notice changes a moment as the hub's own envelope tells.
+func (t *moment) notice(e *envelope.Envelope) {
+	var body struct {
+		Reason string `json:"reason"`
+		Agent  string `json:"agent_id"`
+	}
+	_ = json.Unmarshal(e.Data, &body) // the hub's own always decodes
+	switch e.Type {
+	case envelope.TypeOpened:
+		t.life = channel.Active
+	case envelope.TypeClosed:
+		t.life, t.reason = channel.Closed, body.Reason
+	case envelope.TypeExpired:
+		t.life, t.reason = channel.Expired, body.Reason
+	case envelope.TypeRemoved:
+		t.removed = append(slices.Clip(t.removed), body.Agent)
+	}
 }
 
 // rewritten notes who wrote which variables. Most envelopes write none, and then
@@ -202,12 +219,4 @@ func variables(state channel.State) func(func(string, string) bool) {
 		return s.Facts.Vars.All()
 	}
 	return func(func(string, string) bool) {}
-}
-
-func reasonOf(e *envelope.Envelope) string {
-	var body struct {
-		Reason string `json:"reason"`
-	}
-	_ = json.Unmarshal(e.Data, &body) // a payload without a reason says none
-	return body.Reason
 }

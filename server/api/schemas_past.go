@@ -10,8 +10,11 @@ func pastSchemas() obj {
 			"turn": obj{"anyOf": []any{obj{"type": "null"}, fieldsOf(obj{
 				"agent_id": text, "name": text, "since": instant, "handed_at": maybeTime, "due_at": maybeTime, "online": flag, "overdue": flag,
 			})}},
-			"participants": list(fieldsOf(obj{"agent_id": text, "role": text, "hidden": flag, "removed": flag})),
-			"context":      list(fieldsOf(obj{"key": text, "value": anyValue, "sequence": number, "envelope_id": text, "sender_id": text})),
+			"participants": list(fieldsOf(obj{
+				"agent_id": text, "role": text, "removed": flag,
+				"hidden": obj{"type": "boolean", "description": "told nothing until it speaks; known of the newest moment only"},
+			})),
+			"context": list(fieldsOf(obj{"key": text, "value": anyValue, "sequence": number, "envelope_id": text, "sender_id": text})),
 		}),
 		// What is nested is not required: generators refuse a type that must hold itself.
 		"Explained": obj{"type": "object", "required": []any{"holds", "name", "read", "says"}, "properties": obj{
