@@ -28,6 +28,7 @@ test("what is said appears, in the list and on the timeline", async () => {
   await page.getByRole("heading", { name: /Talk/ }).waitFor();
   await say(hub, id, "ada", "Good morning, **bob**.");
   await page.getByText("Good morning,").waitFor();
+  await page.locator('.timeline [aria-live="polite"]', { hasText: /^1 new event; bob's turn\.$/ }).waitFor({ state: "attached" });
   assert.equal(await page.locator("article strong", { hasText: "bob" }).count(), 1);
   await list.getByText("Good morning, **bob**.").waitFor();
   await done(page);
@@ -246,7 +247,7 @@ test("words are found in a channel one place after another, and the live view is
   await page.locator(`article[data-sequence="${events.at(-1)!.sequence}"]`).waitFor();
   await page.keyboard.press(".");
   for (const text of ["held 1", "held 2", "held 3"]) await hub.call("POST", `channels/${id}/events`, { sender: "ada", event_type: "app.note", event_data: { text } });
-  await page.getByRole("button", { name: "Held. 3 new ones. Show" }).click();
+  await page.getByRole("button", { name: "Held. 3 new. Show" }).click();
   await page.getByText("held 3", { exact: true }).waitFor();
   await page.getByRole("button", { name: /^Held/ }).waitFor({ state: "detached" });
   await done(page);

@@ -33,6 +33,23 @@ test("a request is answered by keys alone, and the audit says who", async () => 
   await hub.end();
 });
 
+test("a request without choices is answered with a text, whatever its kind", async () => {
+  const hub = await new Hub().start();
+  await hub.agent("ada");
+  await hub.agent("bob");
+  const { channel } = await asked(hub, "May I release?");
+  const { request_id: request } = await hub.call<{ request_id: string }>("POST", `channels/${channel}/requests`, { asked_by: "ada", kind: "permission", title: "Which rack?" });
+  const page = await open(hub, `#/inbox?id=${request}`);
+  const card = page.locator(`article[data-request="${request}"]`);
+  await card.getByLabel("Answer").fill("Rack 7");
+  assert.equal(await card.getByRole("button", { name: /Approve|Deny/ }).count(), 0);
+  await card.getByRole("button", { name: "Answer" }).click();
+  await card.getByText("answered").waitFor();
+  await card.getByText("“Rack 7”").waitFor();
+  await done(page);
+  await hub.end();
+});
+
 test("two windows answer at once: one decides, the other is told", async () => {
   const hub = await new Hub().start();
   await hub.agent("ada");
@@ -69,12 +86,14 @@ test("a person's turn stands in the inbox until it is taken", async () => {
   await hub.call("POST", `channels/${id}/events`, { sender: "ada", text: "over to hana" });
   const page = await open(hub, "#/inbox");
   await page.getByRole("heading", { name: "hana is expected to speak" }).waitFor();
+  await page.getByRole("navigation", { name: "Screens" }).getByRole("link", { name: "Inbox 1" }).waitFor();
+  assert.equal(await page.title(), "(1) Parley");
   await page.getByRole("link", { name: "Take the turn" }).click();
   await page.locator("#compose").fill("Done.");
   await page.getByRole("button", { name: "Send" }).click();
   await page.locator("article", { hasText: "Done." }).waitFor();
   await page.goto(`${hub.url}/console/#/inbox?kind=turn`);
-  await page.getByText("Nobody waits for an answer.").waitFor();
+  await page.getByText("No request of the kind turn is open.").waitFor();
   await done(page);
   await hub.end();
 });
@@ -105,7 +124,7 @@ test("an invitation is accepted and declined in the inbox, by the one who is inv
     const page = await open(hub, "#/inbox?kind=invite");
     await page.getByLabel("Token").fill(token);
     await page.getByRole("button", { name: "Sign in" }).click();
-    await page.getByText("Nobody waits for an answer.").waitFor();
+    await page.getByText("No request of the kind invite is open.").waitFor();
     // The hub answers who opens a channel when the invitations were answered.
     const opened = hub.call<{ channel_id: string }>("POST", "channels", { creator: "ada", type: "conversation", participants: ["hana"], labels: { title: "Come in" } }).then((c) => c.channel_id, (err: Error) => err);
     for (let n = 0; n === 0; n = (await hub.call<{ requests: unknown[] }>("GET", "requests?kind=invite")).requests.length) await new Promise((resolve) => setImmediate(resolve));
@@ -119,7 +138,7 @@ test("an invitation is accepted and declined in the inbox, by the one who is inv
     if (state) assert.equal((await hub.call<{ state: string }>("GET", `channels/${String(got)}`)).state, state);
     else assert.ok(got instanceof Error, `declined, and opened as ${String(got)}`);
     await page.reload();
-    await page.getByText("Nobody waits for an answer.").waitFor();
+    await page.getByText("No request of the kind invite is open.").waitFor();
     await done(page);
   }
   await hub.end();

@@ -8,7 +8,7 @@ const json = { "Content-Type": "application/json" };
 
 test("an AG2 client speaks: the row and the timeline follow, and presence too", async () => {
   const hub = await new Hub().start();
-  participant(hub, "parrot");
+  const parrot = participant(hub, "parrot");
   await hub.agent("hana", "human");
   const agents = await open(hub, "#/agents");
   await agents.getByRole("row", { name: /parrot/ }).getByText("● online").waitFor();
@@ -21,6 +21,13 @@ test("an AG2 client speaks: the row and the timeline follow, and presence too", 
   await page.locator("#compose").press("Control+Enter");
   await page.locator("article[data-sequence]", { hasText: "Good morning" }).nth(1).waitFor(); // what the client answers
   await list.getByRole("row", { name: /Talk/ }).getByText("Good morning").waitFor();
+  await page.keyboard.press("Escape"); // out of what is written
+  await page.getByRole("button", { name: "People" }).click();
+  const people = page.getByRole("complementary", { name: "People" });
+  await people.getByRole("listitem").filter({ hasText: /parrot.*, online/ }).waitFor();
+  parrot.kill("SIGKILL");
+  await people.getByRole("listitem").filter({ hasText: /parrot.*, away/ }).waitFor();
+  await agents.getByRole("row", { name: /parrot/ }).getByText("○ away").waitFor();
   for (const p of [agents, list, page]) await done(p);
   await hub.end();
 });
@@ -59,12 +66,15 @@ test("an HPD branch is read as it is written, with its forks; a peer's thread an
   };
   await post("hpd/sessions", { sessionId: "s-1" });
   const page = await open(hub, "#/sessions");
+  const streams: string[] = [];
+  page.on("request", (request) => { if (request.headers().accept === "text/event-stream") streams.push(new URL(request.url()).pathname); });
   await page.getByRole("link", { name: "s-1" }).click();
   await page.getByRole("link", { name: /main/ }).click();
   await page.getByText("Nothing was said on this branch yet.").waitFor();
   await post("hpd/agents/parrot/sessions/s-1/branches/main/inputs", { text: "hello wide world" });
   const transcript = page.getByRole("region", { name: "Transcript" });
   await transcript.getByText("hello wide world").nth(1).waitFor(); // the input, and what the producer streams
+  assert.deepEqual([...new Set(streams)], ["/v1/watch"], "the tab has one stream");
   const events = (await (await fetch(`${hub.url}/hpd/sessions/s-1/branches/main/events`)).json()) as { messageId?: string }[];
   parley("sessions", "fork", "s-1", events.find((e) => e.messageId)!.messageId!, "--id", "other-tone", "--hub", hub.url);
   await page.reload();

@@ -32,7 +32,7 @@ test("every screen of an empty hub says that it is empty, and what to do", async
   await other.end();
   const hub = await new Hub().start();
   const page = await open(hub, "#/now");
-  const more: Place[] = [["channels?q=nothing", "No channel matches."], ["agents?q=nobody", "Nobody matches."], ["inbox?state=expired", "No request is expired."], ["tasks?state=failed", "No task is failed."]].map(([hash, empty]) => ({ hash: hash!, empty: empty!, asks: "", says: "", own: "" }));
+  const more: Place[] = [["channels?q=nothing", "No channel with “nothing” exists."], ["agents?q=nobody", "Nobody matches."], ["channels?state=active&type=workflow&waiting_for=people", "No active channel of type workflow waits for people."], ["inbox?state=expired", "No request is expired."], ["inbox?kind=approval", "No request of the kind approval is open."], ["audit?kind=channel_closed", "No record is of the kind channel_closed."], ["tasks?state=failed", "No task is failed."]].map(([hash, empty]) => ({ hash: hash!, empty: empty!, asks: "", says: "", own: "" }));
   for (const place of [...all, ...more]) {
     if (!place.empty) continue;
     await visit(page, hub, place);
@@ -181,6 +181,53 @@ test("back keeps the place on every list that leads somewhere", async () => {
     await page.waitForFunction((was) => Math.abs(document.getElementById("main")!.scrollTop - was) < 3, before);
     assert.ok(page.url().endsWith(`#/${hash}`), page.url());
   }
+  await done(page);
+  await hub.end();
+});
+
+test("Enter opens the row that has the focus, on every list of rows; the menu goes away as menus do", async () => {
+  const { hub, end } = await full();
+  const page = await open(hub, "#/now");
+  for (const [hash, there] of [["channels", /#\/channels\/\w/], ["agents", /#\/agents\/\w/], ["tasks", /#\/tasks\?id=/], ["sessions", /#\/sessions\/s-1$/]] as const) {
+    await visit(page, hub, { hash });
+    await page.locator("tr[data-row]").first().waitFor();
+    await page.keyboard.press("j");
+    await page.keyboard.press("Enter");
+    await page.waitForURL(there);
+  }
+  const menu = page.getByRole("button", { name: "Show the keys" });
+  const me = page.locator("header summary");
+  await me.click();
+  await menu.waitFor();
+  await page.keyboard.press("Escape");
+  await menu.waitFor({ state: "hidden" });
+  assert.ok(await me.evaluate((e) => e === document.activeElement), "the focus is where it was");
+  await me.click();
+  await menu.waitFor();
+  await page.getByRole("heading", { level: 1 }).click();
+  await menu.waitFor({ state: "hidden" });
+  end();
+  await done(page);
+  await hub.end();
+});
+
+test("sessions page both ways, and the place is kept", async () => {
+  const hub = await new Hub().start();
+  for (let n = 0; n < 51; n++) {
+    const answer = await fetch(`${hub.url}/hpd/sessions`, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ sessionId: `s-${String(n).padStart(2, "0")}` }) });
+    assert.equal(answer.status, 201);
+  }
+  const page = await open(hub, "#/sessions");
+  await page.getByRole("link", { name: "s-50" }).waitFor(); // the last one that was active
+  await page.getByText("50 sessions on this page").waitFor();
+  await page.getByRole("button", { name: "Next page" }).click();
+  for (const _ of ["shown", "reloaded"]) {
+    await page.getByRole("link", { name: "s-00" }).waitFor();
+    await page.getByText("1 session on this page").waitFor();
+    await page.reload();
+  }
+  await page.getByRole("button", { name: "Previous page" }).click();
+  await page.getByRole("link", { name: "s-50" }).waitFor();
   await done(page);
   await hub.end();
 });

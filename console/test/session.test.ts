@@ -67,6 +67,7 @@ test("a revoked key ends the session, and the same address comes back after", as
   const { keys } = await hub.call<{ keys: { id: string; role: string }[] }>("GET", "keys");
   await hub.call("DELETE", `keys/${keys.find((k) => k.role === "reader")!.id}`);
   await page.getByRole("heading", { name: "Sign in to Parley" }).waitFor();
+  await page.getByText("Your key was revoked, or this session was ended.").waitFor();
   await page.getByLabel("Token").fill(hub.token);
   await page.getByRole("button", { name: "Sign in" }).click();
   await page.getByRole("heading", { name: "Agents" }).waitFor();
@@ -102,5 +103,19 @@ test("behind a proxy that strips /ops/parley every address leads below it", asyn
   await page.getByRole("heading", { name: "Peers", level: 1 }).waitFor();
   await done(page);
   between.close();
+  await hub.end();
+});
+
+test("whoever looks on without a key when others make one, and whose session ends, is told so", async () => {
+  const hub = await new Hub(["--set", "console.session=20s"]).start();
+  const page = await open(hub, "#/agents");
+  await page.locator("header").getByText("● live").waitFor();
+  await hub.key("operator");
+  await page.getByText("Keys exist by now: sign in with one.").waitFor();
+  await page.getByLabel("Token").fill(hub.token);
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await page.getByRole("heading", { name: "Agents" }).waitFor();
+  await page.getByText(/^Signed out: the session lasted until \d/).waitFor();
+  await done(page);
   await hub.end();
 });

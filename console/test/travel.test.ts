@@ -23,7 +23,7 @@ test("200 random moments of a random workflow are what a fold in Go makes of the
     await page.getByText(`As of event ${fold.sequence} of ${told.length}.`).waitFor();
     const shown = await page.locator("[data-variable]").evaluateAll((rows) => Object.fromEntries(rows.map((r) => [(r as HTMLElement).dataset.variable!, r.querySelector(".mono")!.textContent])));
     assert.deepEqual(shown, fold.context, `context after ${fold.sequence}`);
-    const whose = (await page.locator(".whose").innerText()).match(/It is (\w+)'s turn/)?.[1] ?? "";
+    const whose = (await page.locator(".whose").innerText()).match(/It was (\w+)'s turn/)?.[1] ?? "";
     assert.equal(whose, fold.next, `turn after ${fold.sequence}`);
   }
   await go(`#/channels/${told.channel_id}?graph`);

@@ -3,6 +3,8 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { backoff } from "../src/lib/backoff.ts";
+import { eventOf, read } from "../src/lib/branch.ts";
+import { labelOf, meant } from "../src/lib/choice.ts";
 import { hue, initials } from "../src/lib/hue.ts";
 import { markdown, safe, type Block, type Inline } from "../src/lib/markdown.ts";
 import { format, parse } from "../src/lib/route.ts";
@@ -145,9 +147,29 @@ test("a window makes room at its other end", () => {
   assert.equal(held.room(before, 0, "before"), before);
 });
 
-test("what the lock file names has a hash, but for builds of tools for systems that the registry here did not list", () => {
-  const { packages } = JSON.parse(readFileSync("package-lock.json", "utf8")) as { packages: Record<string, { integrity?: string; optional?: boolean }> };
-  const without = Object.entries(packages).filter(([name, p]) => name !== "" && !p.integrity);
-  assert.deepEqual(without.filter(([name, p]) => !p.optional || !/^node_modules\/@rolldown\/binding-/.test(name)), []);
-  assert.ok(Object.entries(packages).some(([name, p]) => name.startsWith("node_modules/@rolldown/binding-") && p.integrity), "the build that runs here has one");
+test("a key approves or denies by the ids that the hub counts, or by a label's first word; never by a part of one", () => {
+  const keys = (...choices: { id: string; label?: string }[]) => [meant("a", choices), meant("d", choices)];
+  assert.deepEqual(keys({ id: "approve" }, { id: "approve_always" }, { id: "deny" }, { id: "deny_always" }), ["approve", "deny"]);
+  assert.deepEqual(keys({ id: "deny_always" }, { id: "approve_always" }), ["approve_always", "deny_always"]);
+  assert.deepEqual(keys({ id: "approve", label: "Do it now" }, { id: "later", label: "Not now" }), ["approve", ""]);
+  assert.deepEqual(keys({ id: "1", label: "Approve now" }, { id: "2", label: "Discontinue" }, { id: "3", label: "No" }), ["1", "3"]);
+  assert.deepEqual(keys({ id: "approve", label: "Deny" }, { id: "deny", label: "Approve" }), ["approve", "deny"]);
+  assert.deepEqual(keys({ id: "red" }, { id: "green" }), ["", ""]);
+  assert.deepEqual([{ id: "approve_always" }, { id: "x", label: "Go" }].map(labelOf), ["Approve always", "Go"]);
+});
+
+test("a branch is read alike from its events and from the envelopes of its channel", () => {
+  const data: [string, Record<string, unknown>][] = [
+    ["BRANCH_RUN_STARTED", { runtimeRunId: "r" }], ["TEXT_MESSAGE_START", { messageId: "m", role: "assistant" }], ["TEXT_DELTA", { messageId: "m", text: "It is " }], ["TEXT_DELTA", { messageId: "m", text: "done" }],
+    ["REASONING_DELTA", { messageId: "m", text: "hm" }], ["TOOL_CALL_START", { callId: "c", name: "links" }], ["TOOL_CALL_ARGS", { callId: "c", argsJson: '{"rack":7}' }], ["TOOL_CALL_RESULT", { callId: "c", result: "1 of 2" }], ["TEXT_MESSAGE_END", { messageId: "m" }],
+  ];
+  const events = data.map(([type, fields], i) => ({ type, eventId: `e${i + 1}`, sequenceNumber: i + 1, ...fields }));
+  const envelopes = data.map(([type, fields], i) => envelope(i + 1, "a", `hpd.${type}`, fields));
+  const whole = read([], events);
+  assert.deepEqual(whole.map((s) => [s.kind, s.text, s.done]), [["message", "It is done", true], ["reasoning", "hm", false], ["tool", "", true]]);
+  assert.deepEqual([whole[2]!.arguments, whole[2]!.result], [{ rack: 7 }, "1 of 2"]);
+  // The history up to any event, and the rest from the channel.
+  for (let n = 0; n <= data.length; n++) assert.deepEqual(read(read([], events.slice(0, n)), envelopes.slice(n).map((e) => eventOf(e)!)), whole);
+  assert.equal(eventOf(envelope(1, "a", "hpd.session")), null);
+  assert.equal(eventOf(envelope(1, "a", "ag2.msg.text", { text: "x" })), null);
 });

@@ -26,10 +26,10 @@ export const proof = {
   set: (value: string) => (value ? localStorage.setItem(proofKey, value) : localStorage.removeItem(proofKey)),
 };
 
-let signedOut: (why: string) => void = () => {};
+let signedOut = () => {};
 
 /** Called when the hub no longer knows who we are. */
-export function onSignedOut(tell: (why: string) => void): void {
+export function onSignedOut(tell: () => void): void {
   signedOut = tell;
 }
 
@@ -62,7 +62,7 @@ export async function call(method: string, path: string, options: { query?: Quer
     // A proxy may answer with something else than a problem.
   }
   const refusal = new Refused(answer.status, body, Number(answer.headers.get("Retry-After") ?? 0));
-  if (answer.status === 401 && !path.startsWith("v1/session")) signedOut(refusal.message);
+  if (answer.status === 401 && !path.startsWith("v1/session")) signedOut();
   throw refusal;
 }
 

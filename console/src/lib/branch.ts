@@ -1,10 +1,17 @@
 // A branch's events as what a person reads: messages, reasoning, tool calls. Pure.
+import type { Envelope } from "./types.ts";
 
 export interface BranchEvent {
   type: string;
   sequenceNumber?: number;
   timestamp?: string;
   [key: string]: unknown;
+}
+
+/** An envelope of a branch's channel as the event that it is; null if it is none. */
+export function eventOf(e: Pick<Envelope, "event_type" | "event_data" | "envelope_id">): BranchEvent | null {
+  const type = /^hpd\.([A-Z_]+)$/.exec(e.event_type)?.[1];
+  return type ? { ...e.event_data, type, eventId: e.envelope_id } : null;
 }
 
 export interface Spoken {
@@ -19,6 +26,15 @@ export interface Spoken {
 }
 
 const string = (value: unknown): string => (typeof value === "string" ? value : "");
+
+/** A text that is JSON as what it says; anything else as it is. */
+function parsed(value: unknown): unknown {
+  try {
+    return typeof value === "string" ? JSON.parse(value) : value;
+  } catch {
+    return value;
+  }
+}
 
 /** Adds events to what was read before; the list is new, its entries too. */
 export function read(before: readonly Spoken[], events: readonly BranchEvent[]): Spoken[] {
@@ -58,7 +74,7 @@ export function read(before: readonly Spoken[], events: readonly BranchEvent[]):
       case "TOOL_CALL_RESULT": {
         const s = at(`t${string(e.callId)}`, () => ({ kind: "tool", role: "tool", text: "", done: false }));
         if (string(e.name)) s.name = string(e.name);
-        if (e.argsJson !== undefined || e.arguments !== undefined) s.arguments = e.argsJson ?? e.arguments;
+        if (e.argsJson !== undefined || e.arguments !== undefined) s.arguments = parsed(e.argsJson ?? e.arguments);
         if (e.result !== undefined) s.result = e.result;
         s.done ||= e.type === "TOOL_CALL_RESULT";
         break;

@@ -16,7 +16,7 @@ export class ChannelLog {
   /** Text that streams in and is not stored yet, by sender. */
   live = $state.raw(new Map<string, string>());
   /** Where history was restored to, and how many events that were shown are gone. */
-  gap = $state.raw<{ after: number; lost: number; reason: string } | null>(null);
+  gap = $state.raw<{ after: number; lost: number } | null>(null);
   /** Whether the newest are shown as they come. */
   following = $state(true);
   unseen = $state(0);
@@ -165,11 +165,11 @@ export class ChannelLog {
   }
 
   /** What the stream begins with now is another history than the one shown. */
-  #restored(body: { head?: string; reason?: string }): void {
+  #restored(body: { head?: string }): void {
     cancelAnimationFrame(this.#frame);
     this.#flush();
     const after = Number(/\d+$/.exec(body.head ?? "")?.[0] ?? 0);
-    this.gap = { after, lost: Math.max(0, this.log.length - after), reason: String(body.reason ?? "") };
+    this.gap = { after, lost: Math.max(0, this.log.length - after) };
     this.log = held.cut(this.log, after);
     this.live = new Map();
     this.#told = after;

@@ -5,6 +5,8 @@ import type { Graph as Workflow, GraphEdge, GraphNode } from "./types.ts";
 export const most = 200;
 
 export interface Placed {
+  left: number;
+  top: number;
   width: number;
   height: number;
   nodes: { node: GraphNode; x: number; y: number; width: number; height: number }[];
@@ -18,10 +20,15 @@ export function layout(graph: Workflow): Placed {
   for (const node of graph.nodes) g.setNode(node.id, { width: Math.min(180, 32 + node.label.length * 7), height: 32 });
   for (const edge of graph.edges) g.setEdge(edge.from, edge.to, { width: 24, height: 12 }, edge.id);
   place(g);
+  // Edges may bend around what its size was computed from.
   const size = g.graph() as { width?: number; height?: number };
+  const bends = graph.edges.flatMap((edge) => (g.edge({ v: edge.from, w: edge.to, name: edge.id }) as { points: { x: number; y: number }[] }).points);
+  const box = bends.reduce((b, p) => ({ left: Math.min(b.left, p.x - 8), top: Math.min(b.top, p.y - 8), right: Math.max(b.right, p.x + 8), bottom: Math.max(b.bottom, p.y + 8) }), { left: 0, top: 0, right: size.width ?? 0, bottom: size.height ?? 0 });
   return {
-    width: Math.ceil(size.width ?? 0),
-    height: Math.ceil(size.height ?? 0),
+    left: Math.floor(box.left),
+    top: Math.floor(box.top),
+    width: Math.ceil(box.right - box.left),
+    height: Math.ceil(box.bottom - box.top),
     nodes: graph.nodes.map((node) => {
       const at = g.node(node.id) as { x: number; y: number; width: number; height: number };
       return { node, x: at.x, y: at.y, width: at.width, height: at.height };

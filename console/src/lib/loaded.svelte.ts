@@ -26,9 +26,4 @@ export class Loaded<T> {
       if (run === this.#run && !abort.signal.aborted) this.err = err;
     }
   }
-
-  stop(): void {
-    this.#run++;
-    this.#abort?.abort();
-  }
 }

@@ -1,5 +1,7 @@
 import { get, onSignedOut, proof, send, words, Refused } from "./api.ts";
+import { when } from "./time.ts";
 import type { Session } from "./types.ts";
+import { watch } from "./watch.svelte.ts";
 
 let current = $state.raw<Session | null>(null);
 let why = $state("");
@@ -16,9 +18,6 @@ export const session = {
   },
   get failed() {
     return failed;
-  },
-  may(what: string): boolean {
-    return current?.may.includes(what) ?? false;
   },
   get operator(): boolean {
     return current?.role === "operator";
@@ -62,9 +61,17 @@ export async function signOut(): Promise<void> {
   current = await get<Session>("v1/session");
 }
 
-onSignedOut((reason) => {
+/** Why the hub does not know us any more. The page's clock stopped with its stream, a
+ * moment before. */
+function reason(was: Session): string {
+  if (was.via === "loopback") return "Keys exist by now: sign in with one.";
+  if (was.expires_at && Date.parse(was.expires_at) <= watch.now + 5000) return `Signed out: the session lasted until ${when(was.expires_at, watch.now)}.`;
+  return "Your key was revoked, or this session was ended.";
+}
+
+onSignedOut(() => {
   if (!current || current.role === "anonymous") return;
-  why = reason;
+  why = reason(current);
   proof.set("");
   current = { ...current, role: "anonymous", may: [] };
 });

@@ -6,7 +6,7 @@ export const most = 1000;
 
 export interface Held {
   readonly events: readonly Envelope[];
-  /** How many were dropped from its beginning and its end when it slid. */
+  /** How many events the channel has. */
   readonly length: number;
 }
 
