@@ -50,11 +50,10 @@ test("a hub is killed while 200 events a second come: clocks stand still, and ev
   await page.getByText(/Due in/).waitFor();
   await page.locator("header").getByText("● live").waitFor();
   // 200 a second, as many at a time as are late, and what is refused meanwhile is dropped.
-  let sent = 0;
-  let kept = 0;
+  let [sent, kept, answered] = [0, 0, 0];
   const begun = Date.now();
   const writer = setInterval(() => {
-    for (const due = ((Date.now() - begun) / 1000) * 200; sent < Math.min(due, 600); sent++) void note(hub, id, `note ${sent}`).then(() => kept++, () => {});
+    for (const due = ((Date.now() - begun) / 1000) * 200; sent < due; sent++) void note(hub, id, `note ${sent}`).then(() => kept++, () => {}).finally(() => answered++);
   }, 20);
   await page.locator("article[data-sequence]", { hasText: /note \d/ }).nth(5).waitFor();
   await hub.kill();
@@ -71,12 +70,12 @@ test("a hub is killed while 200 events a second come: clocks stand still, and ev
   assert.equal(await clock(), stood, "clocks stand still");
   await hub.start();
   await page.getByText(/Not connected since/).waitFor({ state: "detached" });
-  while (sent < 600) await new Promise((resolve) => setImmediate(resolve));
+  for (const before = kept; kept < before + 200; ) await new Promise((resolve) => setImmediate(resolve));
   clearInterval(writer);
+  while (answered < sent) await new Promise((resolve) => setImmediate(resolve));
   await note(hub, id, "the last one");
   await page.getByText("the last one").waitFor();
   const { length } = await hub.call<{ length: number }>("GET", `channels/${id}`);
-  assert.ok(kept > 100, `only ${kept} of 600 were stored`);
   const shown = await all(page);
   assert.deepEqual(shown, Array.from({ length: shown.length }, (_, i) => length - shown.length + 1 + i), "each once, none left out");
   assert.ok(shown.length >= kept, `${shown.length} shown of ${kept}`);
