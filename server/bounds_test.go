@@ -54,7 +54,7 @@ func TestSilentSocketsAreEnded(t *testing.T) {
 // not, however long the whole takes.
 func TestStuckReadersAreEnded(t *testing.T) {
 	t.Parallel()
-	const limit, size = 500 * time.Millisecond, 64 << 20
+	const limit, size = 1500 * time.Millisecond, 64 << 20
 	ended := make(chan error, 1)
 	h := start(t, func(c *config.Config, d *server.Deps) {
 		c.Limits.FollowerWrite = limit
