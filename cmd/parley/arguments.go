@@ -23,10 +23,10 @@ func nameArguments(c *cobra.Command) {
 		if err == nil {
 			return nil
 		}
-		if len(wanted) == 0 && (len(args) == 0 || !strings.HasPrefix(err.Error(), "unknown command")) {
-			return err // the command's own
-		}
 		if len(wanted) == 0 {
+			if check(c, nil) != nil {
+				return err // it takes arguments, by a rule of its own
+			}
 			return fmt.Errorf("%q is one argument too many: %s", args[0], c.UseLine())
 		}
 		last := wanted[len(wanted)-1]
