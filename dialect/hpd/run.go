@@ -48,6 +48,9 @@ type run struct {
 
 	permitting sync.Mutex // one permission is asked for at a time
 
+	keeping sync.Mutex // guards kept, and is held while the interruption is stored
+	kept    bool       // a restart would find the interruption
+
 	// Of a run whose producer is another process:
 	work     Work
 	handed   bool            // a producer had it before
@@ -231,7 +234,7 @@ func (s *Server) interrupt(ctx context.Context, x *run, request wire.Interruptio
 	x.interrupted = deref(request.Reason)
 	if again {
 		x.mu.Unlock()
-		return nil
+		return s.keepInterruption(ctx, x, deref(request.Reason))
 	}
 	whole := flow == "" || flow == x.turn
 	if !whole {
@@ -280,9 +283,15 @@ func (s *Server) cutOffLate(x *run) {
 const keptReason = 1 << 10
 
 // keepInterruption stores that a run was interrupted which a restart does not end,
-// so that the next process goes on with its end.
+// so that the next process goes on with its end. Whoever interrupts again waits for
+// that too.
 func (s *Server) keepInterruption(ctx context.Context, x *run, reason string) error {
 	if !x.remote && x.member == nil {
+		return nil
+	}
+	x.keeping.Lock()
+	defer x.keeping.Unlock()
+	if x.kept {
 		return nil
 	}
 	sender, err := s.user(ctx)
@@ -290,6 +299,7 @@ func (s *Server) keepInterruption(ctx context.Context, x *run, reason string) er
 		told := adapter.Interrupted{Run: x.id, Reason: cut(reason, keptReason)}
 		err = s.note(ctx, x.scope.channel, sender, adapter.TypeInterrupted, told, branch.Ext{})
 	}
+	x.kept = err == nil
 	select {
 	case <-x.over: // it has ended meanwhile
 		return nil

@@ -1,6 +1,7 @@
 package hpd_test
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -99,6 +100,25 @@ func TestInterruptionOfARemoteRunSurvives(t *testing.T) {
 	c.Equal(end[len(end)-1]["cancelled"], any(true))
 	c.Equal(r.do("GET", p.at(w)+"/runs/"+w["runtimeRunId"].(string), nil).object()["status"], any("cancelled"))
 	c.Equal(r.input("far", s, "main", "again").status, 202)
+}
+
+// An interruption that could not be stored is not answered with 202, and whoever
+// interrupts again has it stored first.
+func TestInterruptionIsStoredBeforeItIsAnswered(t *testing.T) {
+	t.Parallel()
+	c := &spec.T{T: t}
+	r := newRig(t, hpd.Config{})
+	p := r.producer("far")
+	r.input("far", r.session(), "main", "hi")
+	w := p.work.named("input")
+	p.work.close()
+	r.refuse = func() error { return errors.New("the disk is away") }
+	c.Equal(r.do("POST", p.at(w)+"/interrupt", object{"reason": "enough"}).status, 500)
+	r.refuse = nil
+	c.Equal(r.do("POST", p.at(w)+"/interrupt", object{"reason": "enough"}).status, 202)
+	r.crash()
+	p = r.producer("far")
+	c.Equal(p.work.named("interrupt"), object{"runtimeRunId": w["runtimeRunId"], "reason": "enough"})
 }
 
 // The agent's id is escaped in a run's path, which is then found under it.
