@@ -3,9 +3,13 @@ package hpd
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"net/http"
+	"slices"
 	"time"
 
+	adapter "github.com/parley-hub/parley/adapter/branch"
 	"github.com/parley-hub/parley/dialect/hpd/wire"
 	"github.com/parley-hub/parley/fault"
 	"github.com/parley-hub/parley/hub"
@@ -137,9 +141,8 @@ func (s *Server) postComplete(c *call) error {
 	active.mu.Lock()
 	interrupted := active.interrupted != ""
 	active.mu.Unlock()
-	asked := how
-	if interrupted {
-		how = outcome{cancelled: true}
+	if interrupted && !how.cancelled {
+		how = outcome{cancelled: true, reported: how.digest()}
 	}
 	err = s.complete(context.WithoutCancel(c.Context()), active, how)
 	if fault.ReasonOf(err) == fault.NoRun {
@@ -149,17 +152,17 @@ func (s *Server) postComplete(c *call) error {
 	if err != nil {
 		return err
 	}
-	if asked != how { // the same body again is answered as now
-		s.replaced.add(active.id + asked.String())
-	}
 	return c.write(http.StatusOK, wire.Completed{Status: how.status()})
 }
 
 // object is a small body.
 type object = map[string]any
 
-// String tells outcomes apart.
-func (o outcome) String() string { return "/" + o.status() + "/" + o.errorType + "/" + o.message }
+// digest tells reported ends apart in a few bytes.
+func (o outcome) digest() string {
+	sum := sha256.Sum256([]byte(o.status() + "\x00" + o.errorType + "\x00" + o.message))
+	return hex.EncodeToString(sum[:16])
+}
 
 func (o outcome) status() string {
 	switch {
@@ -171,7 +174,8 @@ func (o outcome) status() string {
 	return wire.RunCompleted
 }
 
-// completedBefore answers for a run that has ended: the same end again is well.
+// completedBefore answers for a run that has ended. The same end again is accepted,
+// and so is one that an interruption replaced when it was reported first.
 func (s *Server) completedBefore(c *call, x *scope, how outcome) error {
 	events, err := s.runEvents(c.Context(), x, c.item)
 	if err == nil && (len(events) == 0 || !mintedID.MatchString(c.item)) {
@@ -192,7 +196,15 @@ func (s *Server) completedBefore(c *call, x *scope, how outcome) error {
 	if same && run.Error != nil {
 		same = deref(run.Error.Type) == how.errorType && deref(run.Error.Message) == how.message
 	}
-	if !same && !s.replaced.has(run.RuntimeRunID+how.String()) {
+	if !same && run.Status == wire.RunCancelled {
+		i := slices.IndexFunc(events, func(e adapter.RunEvent) bool { return e.Type == branch.BranchRunCompleted })
+		end, err := s.eventAt(c.Context(), x.channel, events[i].Seq)
+		if err != nil {
+			return err
+		}
+		same = branch.ParseExt(end.Ext).Reported == how.digest()
+	}
+	if !same {
 		return fault.New(fault.Conflict, "Run '%s' has ended as %s.", run.RuntimeRunID, run.Status).Because(fault.NoRun)
 	}
 	return c.write(http.StatusOK, wire.Completed{Status: run.Status})

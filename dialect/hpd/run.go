@@ -122,6 +122,9 @@ type outcome struct {
 	cancelled bool
 	errorType string
 	message   string
+	// reported is the digest of the end that the producer reported, if an
+	// interruption replaced it.
+	reported string
 }
 
 // ends reports whether a run's end is on its way, which clients may have seen, and
@@ -213,14 +216,15 @@ func (x *run) ending(sender string, how outcome, now time.Time) ([]*envelope.Env
 		end.ErrorType, end.ErrorMessage = &how.errorType, &how.message
 	}
 	list := make([]*envelope.Envelope, 0, 2)
-	for _, p := range append(payloads, end) {
+	for _, p := range payloads {
 		e, err := made(x.scope.channel, sender, x.turn, p, branch.Ext{})
 		if err != nil {
 			return nil, err
 		}
 		list = append(list, e)
 	}
-	return list, nil
+	e, err := made(x.scope.channel, sender, x.turn, end, branch.Ext{Reported: how.reported})
+	return append(list, e), err
 }
 
 // interrupt cuts a run, which its producer then has some time to end.

@@ -10,6 +10,7 @@ import (
 
 	adapter "github.com/parley-hub/parley/adapter/branch"
 	"github.com/parley-hub/parley/dialect/hpd/wire"
+	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/fault"
 	"github.com/parley-hub/parley/hub"
 	"github.com/parley-hub/parley/view/branch"
@@ -68,11 +69,16 @@ func (s *Server) markLost(ctx context.Context, x *scope, run *wire.Run) error {
 
 // dataAt reads the payload of one event.
 func (s *Server) dataAt(ctx context.Context, channelID string, seq uint64) ([]byte, error) {
+	e, err := s.eventAt(ctx, channelID, seq)
+	if err != nil {
+		return nil, err
+	}
+	return e.Data, nil
+}
+
+func (s *Server) eventAt(ctx context.Context, channelID string, seq uint64) (*envelope.Envelope, error) {
 	for e, err := range s.hub.Log(ctx, channelID, seq, seq) {
-		if err != nil {
-			return nil, err
-		}
-		return e.Data, nil
+		return e, err
 	}
 	return nil, fault.New(fault.Internal, "event %d of channel '%s' is missing", seq, channelID)
 }

@@ -37,11 +37,9 @@ type Server struct {
 	sockets *wsconn.Server
 
 	slowReaders logsample.Limiter
-	settled     seen // sessions
-	remote      seen // agents whose producer is another process
-	// replaced are ends of runs that an interruption had turned into cancelled.
-	replaced seen
-	streams  chan struct{} // one place for each
+	settled     seen          // sessions
+	remote      seen          // agents whose producer is another process
+	streams     chan struct{} // one place for each
 	// condensing has one place for each branch that is being condensed.
 	condensing chan struct{}
 
@@ -70,7 +68,7 @@ func New(cfg Config) (*Server, error) {
 	s := &Server{cfg: cfg, hub: cfg.Hub, log: cfg.Log, ids: identities{hub: cfg.Hub}, streams: make(chan struct{}, cfg.Limits.Streams)}
 	s.recovery.seen, s.condensing = make(chan struct{}), make(chan struct{}, condensing)
 	s.notes = newNotes(cfg.Limits.Recent)
-	s.settled.most, s.remote.most, s.replaced.most = cfg.Limits.Remembered, cfg.Limits.Remembered, cfg.Limits.Remembered
+	s.settled.most, s.remote.most = cfg.Limits.Remembered, cfg.Limits.Remembered
 	s.began = s.now()
 	s.ctx, s.end = context.WithCancel(context.Background())
 	s.draining, s.drain = context.WithCancel(s.ctx)

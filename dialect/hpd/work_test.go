@@ -114,6 +114,10 @@ func TestRemoteProducers(t *testing.T) {
 		c.Equal(p.complete(w, object{"status": "failed"}).status, 409)
 		seen := watch.until("BRANCH_RUN_COMPLETED")
 		c.Equal(seen[len(seen)-1]["cancelled"], any(true))
+		r.crash() // the next hub answers both as this one did
+		p = r.producer("far")
+		c.Equal(p.complete(w, object{"status": "completed"}).object(), object{"status": "cancelled"})
+		c.Equal(p.complete(w, object{"status": "failed"}).status, 409)
 	})
 	spec.Check(t, "hpd-events#60: a deleted session cancels the run of a producer elsewhere", func(t *spec.T) {
 		r := newRig(t, hpd.Config{})

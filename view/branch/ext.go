@@ -24,6 +24,9 @@ type Ext struct {
 	Remote bool   `json:"remote,omitzero"`
 	// Asked says that the identity itself is asked, by whatever dialect it reads.
 	Asked bool `json:"asked,omitzero"`
+	// Reported, of a run's end, is a digest of the end that the producer reported,
+	// where an interruption made another of it.
+	Reported string `json:"reported,omitzero"`
 	// Opens, of a branch's creation, says that its other first events follow from
 	// it, and Session is then the metadata of the session that it begins.
 	Opens   bool `json:"opens,omitzero"`
@@ -61,6 +64,7 @@ func (x Ext) Bytes() []byte {
 	text("agent", x.Agent)
 	flag("remote", x.Remote)
 	flag("asked", x.Asked)
+	text("reported", x.Reported)
 	flag("opens", x.Opens)
 	raw := func(name string, value Raw) {
 		if value != nil {
