@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
 import type { Page } from "playwright-core";
-import { closeAll, done, Hub, open, parley, proxy } from "./rig.ts";
+import { closeAll, done, Hub, open, parley, proxy, stopClock } from "./rig.ts";
 
 after(closeAll);
 
@@ -108,13 +108,8 @@ test("by its own clock, the page says within 2 × keep_alive that nothing comes 
   const between = await proxy(hub);
   const page = await open(hub, `#/channels/${id}`, { through: between.url });
   const live = page.locator("header").getByText("● live");
-  const lost = page.getByText(/Not connected since/);
   await live.waitFor();
-  // Time stands still from here on, and goes on when it is told to.
-  const now = await page.evaluate(() => Date.now());
-  await page.clock.install({ time: now });
-  await page.clock.pauseAt(now + 60_000);
-  await lost.waitFor({ state: "detached" });
+  await stopClock(page);
   const shows = async (words: string) => { while ((await page.getByText(words, { exact: true }).count()) === 0) await page.clock.runFor(16); };
   // Whatever comes begins the silence anew, by this clock.
   await note(hub, id, "the last sign");
@@ -141,13 +136,6 @@ test("by its own clock, the page says within 2 × keep_alive that nothing comes 
   await hub.end();
 });
 
-/** Stops the page's clock; from here on it goes when it is told to. */
-async function stop(page: Page): Promise<void> {
-  const now = await page.evaluate(() => Date.now());
-  await page.clock.install({ time: now });
-  await page.clock.pauseAt(now + 1000);
-}
-
 test("the page tells how many events came while it was not connected, and tries at once when the network returns", async () => {
   const hub = await new Hub().start();
   const id = await talk(hub);
@@ -155,7 +143,7 @@ test("the page tells how many events came while it was not connected, and tries 
   await page.locator("header").getByText("● live").waitFor();
   await note(hub, id, "before");
   await page.getByText("before", { exact: true }).waitFor();
-  await stop(page);
+  await stopClock(page);
   await hub.kill();
   await page.getByText(/Not connected since/).waitFor();
   await hub.start();
@@ -186,7 +174,7 @@ test("a stream that is not answered within 3 s says that a browser opens six con
   await hub.agent("ada");
   const page = await open(hub, "#/agents");
   await page.locator("header").getByText("● live").waitFor();
-  await stop(page);
+  await stopClock(page);
   let free = () => {};
   const held = new Promise<void>((resolve) => (free = resolve));
   const asked = new Promise<void>((resolve) => void page.route("**/v1/watch?*", async (route) => { resolve(); await held; await route.continue(); }));

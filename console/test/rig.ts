@@ -159,6 +159,14 @@ export async function open(hub: Hub, hash = "#/now", options: BrowserContextOpti
   return page;
 }
 
+/** Stops the page's clock, some seconds ahead; from here on it goes when it is told to. */
+export async function stopClock(page: Page): Promise<void> {
+  // Enough seconds for a slow machine to get there, too few for a silent stream to be dropped.
+  const now = await page.evaluate(() => Date.now());
+  await page.clock.install({ time: now });
+  await page.clock.pauseAt(now + 10_000);
+}
+
 /** Ends a page; it fails if the page complained. */
 export async function done(page: Page): Promise<void> {
   const complaints = (page as any).complaints as string[];

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, test } from "node:test";
-import { closeAll, done, Hub, open, parley } from "./rig.ts";
+import { closeAll, done, Hub, open, parley, stopClock } from "./rig.ts";
 
 after(closeAll);
 
@@ -139,9 +139,7 @@ test("the slider plays, goes by one event and by one turn, and nothing is sent f
   await hub.start();
   const page = await open(hub, `#/channels/${told.channel_id}`);
   await page.locator("#compose").waitFor();
-  const now = await page.evaluate(() => Date.now());
-  await page.clock.install({ time: now });
-  await page.clock.pauseAt(now + 1000);
+  await stopClock(page);
   const at = async (n: number) => {
     await page.getByText(`As of event ${n} of ${told.length}.`).waitFor();
     assert.ok(page.url().endsWith(`?at=${n}`), page.url());
