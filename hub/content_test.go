@@ -177,6 +177,7 @@ func TestContent(t *testing.T) {
 			"a name of bytes":   {hub.ContentInfo{Name: "\xff"}, bytes.NewReader(data), fault.Invalid},
 			"a long name":       {hub.ContentInfo{Name: strings.Repeat("n", 17<<10)}, bytes.NewReader(data), fault.TooLarge},
 			"a broken reader":   {hub.ContentInfo{}, io.MultiReader(bytes.NewReader(data), iotest.ErrReader(errors.New("cut"))), fault.Invalid},
+			"a cut reader":      {hub.ContentInfo{}, io.MultiReader(bytes.NewReader(data), iotest.ErrReader(io.ErrUnexpectedEOF)), fault.Invalid},
 			"a size beyond all": {hub.ContentInfo{Size: 1 << 40}, bytes.NewReader(data), fault.TooLarge},
 		} {
 			if _, err := r.PutContent(ctx, home.ID, tc.info, tc.from); fault.CodeOf(err) != tc.code {

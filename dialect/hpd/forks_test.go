@@ -253,6 +253,16 @@ func TestContent(t *testing.T) {
 			t.Equal(a.code(), "NoFileProvided")
 		}
 	})
+	t.Run("an upload that breaks off is refused and not stored", func(t *testing.T) {
+		t.Parallel()
+		r := newRig(t, hpd.Config{})
+		base := "/sessions/" + r.session() + "/content"
+		cut := "--b\r\nContent-Disposition: form-data; name=\"file\"; filename=\"x\"\r\n\r\nhalf"
+		a := r.send("POST", base, cut, map[string]string{"Content-Type": "multipart/form-data; boundary=b"})
+		if a.status != 400 || a.code() != "UploadContentError" || len(r.do("GET", base, nil).list()) != 0 {
+			t.Errorf("%d %s", a.status, a.raw)
+		}
+	})
 	spec.Check(t, "hpd-events#138: agent definitions", func(t *spec.T) {
 		r := newRig(t, hpd.Config{})
 		a := r.do("POST", "/agents", `{"name":"n","config":{"b":1,"a":null,"provider":{"providerKey":"k"}},"metadata":{"m":1}}`)

@@ -95,11 +95,13 @@ func (w *writer) copy(ctx context.Context, from io.Reader) error {
 	piece := make([]byte, schema.ContentPiece)
 	for {
 		// One byte more than the limit tells that there is more.
-		n, err := io.ReadFull(io.LimitReader(from, limit+1-w.info.Size), piece)
+		n, err := readPiece(io.LimitReader(from, limit+1-w.info.Size), piece)
 		w.info.Size += int64(n)
 		w.sum.Write(piece[:n])
-		ended := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
+		ended := errors.Is(err, io.EOF)
 		switch {
+		case errors.Is(err, io.ErrUnexpectedEOF):
+			return fault.Wrap(fault.Invalid, err, "the content breaks off after %d bytes: send it again", w.info.Size)
 		case err != nil && !ended:
 			return fault.Wrap(fault.Invalid, err, "the content could not be read: %v", err)
 		case w.info.Size > limit:
@@ -115,6 +117,21 @@ func (w *writer) copy(ctx context.Context, from io.Reader) error {
 			return err
 		}
 	}
+}
+
+// readPiece fills the piece, or reads up to the end and returns io.EOF. Unlike
+// io.ReadFull it leaves io.ErrUnexpectedEOF to the reader, which says with it that
+// it was cut off.
+func readPiece(from io.Reader, piece []byte) (n int, err error) {
+	for n < len(piece) && err == nil {
+		var read int
+		read, err = from.Read(piece[n:])
+		n += read
+	}
+	if n == len(piece) {
+		err = nil
+	}
+	return n, err
 }
 
 // add stores a piece that is not the last. The first also says when an unfinished
