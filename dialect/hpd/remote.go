@@ -83,7 +83,7 @@ func (s *Server) postRequest(c *call) error {
 	}
 	var timeout time.Duration
 	if e.TimeoutSeconds != nil {
-		timeout = time.Duration(min(*e.TimeoutSeconds, int64(maxTimeout/time.Second))) * time.Second
+		timeout = time.Duration(min(*e.TimeoutSeconds, maxTimeout.Seconds()) * float64(time.Second))
 	}
 	a, err := s.ask(context.WithoutCancel(c.Context()), active, e, timeout, func(response *wire.Event, _ hub.Request) { s.answered(active, response) })
 	if err != nil {

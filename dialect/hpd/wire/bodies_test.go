@@ -173,10 +173,15 @@ func TestPublished(t *testing.T) {
 	_, err = registry.ParsePublished([]byte(`[`+strings.Repeat(`{"type":"A"},`, 512)+`{"type":"A"}]`), wire.Limits{})
 	c.ErrorContains(err, "more than 512")
 	c.Equal(fault.CodeOf(err), fault.TooLarge)
-	asked, request, err := registry.ParseAsked([]byte(`{"type":"CONTINUATION_REQUEST","continuationId":"k","timeoutSeconds":9}`), wire.Limits{})
+	for _, seconds := range []string{"-1", "-0.5"} {
+		_, _, err = registry.ParseAsked([]byte(`{"type":"CONTINUATION_REQUEST","continuationId":"k","timeoutSeconds":`+seconds+`}`), wire.Limits{})
+		c.ErrorContains(err, "`timeoutSeconds` is "+seconds)
+		c.Equal(fault.CodeOf(err), fault.Invalid)
+	}
+	asked, request, err := registry.ParseAsked([]byte(`{"type":"CONTINUATION_REQUEST","continuationId":"k","timeoutSeconds":9.5}`), wire.Limits{})
 	c.NoError(err)
 	c.Equal(request.RequestID, "k")
-	c.Equal(*asked.TimeoutSeconds, int64(9))
+	c.Equal(*asked.TimeoutSeconds, 9.5)
 	c.False(strings.Contains(write(t, asked, wire.Branches), "timeoutSeconds"), "clients are shown the timeout")
 	_, _, err = registry.ParseAsked([]byte(`{"type":"TEXT_MESSAGE_END","messageId":"k"}`), wire.Limits{})
 	c.ErrorContains(err, "not a request")

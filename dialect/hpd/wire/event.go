@@ -50,7 +50,7 @@ type Base struct {
 	// types that have no such member of their own.
 	RunID string
 	// TimeoutSeconds is how long a producer's request waits, also read only.
-	TimeoutSeconds *int64
+	TimeoutSeconds *float64
 }
 
 // Opaque is an event of a type that nobody registered, as a producer sent it.

@@ -202,7 +202,13 @@ func (p *parts) put(m member) error {
 		return wrong(m.name, json.Unmarshal(m.value, &p.base.RunID))
 	}
 	if m.name == "timeoutSeconds" && row.Source == branch.Asker {
-		return wrong(m.name, json.Unmarshal(m.value, &p.base.TimeoutSeconds))
+		if err := json.Unmarshal(m.value, &p.base.TimeoutSeconds); err != nil {
+			return wrong(m.name, err)
+		}
+		if *p.base.TimeoutSeconds < 0 {
+			return fault.New(fault.Invalid, "`timeoutSeconds` is %s; give a number above 0, or leave it out", m.value)
+		}
+		return nil
 	}
 	if p.has[m.name] {
 		return nil
