@@ -12,6 +12,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -47,7 +48,7 @@ func explain(err error, t reflect.Type) string {
 	var syntactic *jsontext.SyntacticError
 	switch {
 	case errors.As(err, &semantic):
-		return meaning(semantic, t)
+		return meaning(semantic)
 	case errors.As(err, &syntactic) && syntactic.ByteOffset == 0 && errors.Is(err, io.ErrUnexpectedEOF):
 		return "the body is empty; a JSON object is wanted, with " + members(t)
 	case syntactic != nil:
@@ -57,9 +58,9 @@ func explain(err error, t reflect.Type) string {
 }
 
 // meaning explains JSON that is well formed, but not what is wanted.
-func meaning(err *json.SemanticError, t reflect.Type) string {
+func meaning(err *json.SemanticError) string {
 	if errors.Is(err.Err, json.ErrUnknownName) {
-		return fmt.Sprintf("the body has the member %.100q, which is unknown; it may have %s", err.JSONPointer.LastToken(), members(t))
+		return fmt.Sprintf("%s has the member %.100q, which is unknown; it may have %s", place(err.JSONPointer.Parent()), err.JSONPointer.LastToken(), members(err.GoType))
 	}
 	if err.Err != nil && reflect.PointerTo(err.GoType).Implements(ownReader) {
 		return fmt.Sprintf("%s: %v", place(err.JSONPointer), err.Err)
@@ -114,6 +115,9 @@ var kinds = map[jsontext.Kind]string{
 
 // wanted says in JSON's words what a type is read from.
 func wanted(t reflect.Type) string {
+	if t == reflect.TypeFor[time.Time]() {
+		return `a time as text, such as "2026-01-02T15:04:05Z"`
+	}
 	switch t.Kind() {
 	case reflect.Pointer:
 		return wanted(t.Elem())

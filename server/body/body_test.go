@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/go-cmp/cmp"
@@ -27,9 +28,15 @@ type order struct {
 	Labels map[string]string `json:"labels"`
 	TTL    *identity.TTL     `json:"ttl"`
 	Knobs  jsontext.Value    `json:"knobs"`
+	Due    time.Time         `json:"due,omitzero"`
+	Seat   seat              `json:"seat"`
 }
 
-const mayHave = "acks, count, guests, knobs, labels, name, open, ttl"
+type seat struct {
+	Row int `json:"row"`
+}
+
+const mayHave = "acks, count, due, guests, knobs, labels, name, open, seat, ttl"
 
 func TestRead(t *testing.T) {
 	t.Parallel()
@@ -62,6 +69,9 @@ func TestRefused(t *testing.T) {
 		`{"ttl":{}}`:                             "/ttl: a duration is text or a whole number of seconds, not a object",
 		`{"ttl":1.5}`:                            "/ttl is the number 1.5; it must be a whole number of at most 64 bits",
 		`{"naam":"x"}`:                           `the body has the member "naam", which is unknown; it may have ` + mayHave,
+		`{"seat":{"raw":1}}`:                     `/seat has the member "raw", which is unknown; it may have row`,
+		`{"due":"soon"}`:                         `/due is a string; it must be a time as text, such as "2026-01-02T15:04:05Z"`,
+		`{"due":{}}`:                             `/due is an object; it must be a time as text, such as "2026-01-02T15:04:05Z"`,
 		`[]`:                                     "the body is a list; it must be an object with " + mayHave,
 		`"x"`:                                    "the body is a string; it must be an object with " + mayHave,
 		``:                                       "the body is empty; a JSON object is wanted, with " + mayHave,
