@@ -151,7 +151,7 @@ func (Adapter) Fold(s channel.State, e *envelope.Envelope) channel.State {
 	if !ok || !state.between(&m) {
 		return s
 	}
-	return &State{state.Peers, state.Conversation.Fold(&m)}
+	return &State{state.Peers, state.Conversation.FoldRecord(e, &m)}
 }
 
 // OnAccepted claims new work and keeps the lists.
@@ -167,7 +167,7 @@ func (Adapter) OnAccepted(_ *channel.Metadata, s channel.State, e *envelope.Enve
 		}
 		return effects
 	}
-	if m, ok := work.ReadHead(e); !ok || !state.between(&m) {
+	if m, ok := work.Head(state.Conversation, e); !ok || !state.between(&m) {
 		return channel.Effects{}
 	}
 	return work.OnAccepted(state.Conversation, e, state.Peers[:])
@@ -175,8 +175,12 @@ func (Adapter) OnAccepted(_ *channel.Metadata, s channel.State, e *envelope.Enve
 
 // Recipients are the other participant, of everything but a receipt or trace
 // to nobody.
-func (Adapter) Recipients(_ *channel.Metadata, _ channel.State, in channel.Members, e *envelope.Envelope) []string {
-	m, ok := work.ReadHead(e)
+func (Adapter) Recipients(_ *channel.Metadata, s channel.State, in channel.Members, e *envelope.Envelope) []string {
+	var c *work.Conversation
+	if state, ok := s.(*State); ok && state != nil {
+		c = state.Conversation
+	}
+	m, ok := work.Head(c, e)
 	if !ok || m.To == "" && !m.Opens() {
 		return nil
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/parley-hub/parley/adapter/adaptertest"
 	"github.com/parley-hub/parley/adapter/direct"
+	"github.com/parley-hub/parley/adapter/work"
 	"github.com/parley-hub/parley/channel"
 	"github.com/parley-hub/parley/conformance/spec"
 	"github.com/parley-hub/parley/envelope"
@@ -156,7 +157,9 @@ func TestMembers(t *testing.T) {
 		state := p.State.(*direct.State)
 		t.Equal([]int64{state.OpenedAt, state.Last.TS, int64(state.Messages)}, []int64{at, at, 0})
 		e := adapter.OnAccepted(p.Meta, p.State, p.Log[0])
-		t.Contains(string(e.Index[0].Value), fmt.Sprintf(`"opened_at":%d,"last_at":%d`, at, at), `"messages":0`)
+		row, err := work.ParseRow(e.Index[0].Key, e.Index[0].Value)
+		t.NoError(err)
+		t.Equal([]int64{row.OpenedAt, row.LastAt, int64(row.Messages)}, []int64{at, at, 0})
 		t.Equal(fault.CodeOf(p.Post(resolve())), fault.Conflict)
 		stranger := resolve()
 		stranger.Origin.Dialect = ""

@@ -122,11 +122,11 @@ func TestConversation(t *testing.T) {
 		c.Equal(put, []string{"activity/dock/7fffffffffffffee/thread_tide", "message/dock/thread_tide/0000000000000003/m0\x01a.s1", "id/m0\x01a.s1", "told/dock/-/00000000000000000000000000000003"})
 		c.Equal(gone, []string(nil))
 		e := adapter.OnAccepted(p.Meta, p.State, p.Log[2])
-		c.Equal(string(e.Index[0].Value), `{"channel":"dock","id":"thread_tide","root":"m1","title":"m1","opener":"a.s1","opened_at":16,"last_at":17,"preview":"m2",`+
+		c.Equal(string(e.Index[0].Value), `{"root":"m1","opener":"a.s1","title":"m1","opened_at":16,"preview":"m2",`+
 			`"messages":3,"speakers":1,"open_work":1,"public":[2,0,0,0],"last_public_at":16,"last_public_id":"m1","public_preview":"m1"}`)
 		c.Equal(string(e.Index[1].Value), "3")
 		c.Equal(string(e.Index[2].Value), `{"channel":"dock","id":"thread_tide","ts":3,"seq":3}`)
-		c.Equal(string(e.Index[3].Value), `{"id":"thread_tide","seq":3}`)
+		c.Equal(string(e.Index[3].Value), `{"seq":3}`)
 	})
 	t.Run("long texts and ids are cut", func(t *testing.T) {
 		t.Parallel()

@@ -83,8 +83,9 @@ func (Adapter) OnAccepted(_ *channel.Metadata, s channel.State, e *envelope.Enve
 
 // Recipients are the addressee of a directed message, everyone else of what is
 // said to all, and nobody of a receipt or trace to all.
-func (Adapter) Recipients(_ *channel.Metadata, _ channel.State, in channel.Members, e *envelope.Envelope) []string {
-	m, ok := work.ReadHead(e)
+func (Adapter) Recipients(_ *channel.Metadata, s channel.State, in channel.Members, e *envelope.Envelope) []string {
+	c, _ := s.(*work.Conversation) // without it the record is read
+	m, ok := work.Head(c, e)
 	switch {
 	case !ok:
 		return nil

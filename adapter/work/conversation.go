@@ -4,6 +4,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/fault"
 	"github.com/parley-hub/parley/internal/pmap"
 )
@@ -60,6 +61,33 @@ type Conversation struct {
 	// What the newest record made of its work; both None if it was about none.
 	// They are not kept in snapshots either.
 	Was, Now State
+
+	// newest is the newest record as it was read, without its texts, so that what
+	// follows from it is found without reading it again; nil: not known.
+	newest *head
+}
+
+// head is a message without its texts, and the id of its record.
+type head struct {
+	record string
+	Message
+}
+
+// readNewest returns a record without its texts, if it is the newest that was folded.
+func (c *Conversation) readNewest(e *envelope.Envelope) (Message, bool) {
+	if c == nil || c.newest == nil || c.newest.record != e.ID || e.ID == "" {
+		return Message{}, false
+	}
+	return c.newest.Message, true
+}
+
+// Head is ReadHead that does not read the newest record of a conversation again. The
+// conversation may be nil.
+func Head(c *Conversation, e *envelope.Envelope) (Message, bool) {
+	if m, ok := c.readNewest(e); ok {
+		return m, true
+	}
+	return ReadHead(e)
 }
 
 // listed reports whether lists show the conversation.
@@ -78,7 +106,7 @@ func (c *Conversation) Resolve(at int64) *Conversation {
 // begin forgets what was told of the record before.
 func (c *Conversation) begin(before *Conversation) {
 	c.Previous, c.Opened, c.NewSpeaker, c.WasListed = before.Last, false, false, before.listed()
-	c.Was, c.Now = None, None
+	c.Was, c.Now, c.newest = None, None, nil
 }
 
 // Mark places a message in the order of times and ids.

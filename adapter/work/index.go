@@ -2,6 +2,7 @@ package work
 
 import (
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
 	"fmt"
 	"math"
@@ -15,11 +16,11 @@ import (
 // The index entries of a conversation, under its adapter's own prefix. Parts
 // are joined by slashes, which channels, peers and storable ids do not have.
 //
-//	activity/CHANNEL/NEWEST-FIRST/ID     the row that lists show
+//	activity/CHANNEL/NEWEST-FIRST/ID     the rest of the row that lists show
 //	name/CHANNEL/ID                      NEWEST-FIRST of that row
 //	message/CHANNEL/ID/TS/MESSAGE\1PEER  the message's sequence number
 //	id/MESSAGE\1PEER                     where a message is, and what it made of its work: {"channel","id","ts","seq","was","now"}
-//	told/CHANNEL/PEER/ENVELOPE           {"id","seq"} of what a peer is told; PEER is - for what all are told
+//	told/CHANNEL/PEER/ENVELOPE           {"seq"} of what a peer is told; PEER is - for what all are told
 //	work/WORK                            the row of a piece of work
 //	speaker/CHANNEL/PEER                 nothing: who has ever spoken in public
 //	peer/CHANNEL/PEER/NEWEST-FIRST/ID    nothing: the direct rooms of a peer
@@ -41,7 +42,16 @@ const (
 func WorkClaim(id string) string { return prefixWork + id }
 
 // newestFirst makes later times sort before earlier ones.
-func newestFirst(ts int64) string { return fmt.Sprintf("%016x", math.MaxInt64-ts) }
+func newestFirst(ts int64) string { return hex16(math.MaxInt64 - ts) }
+
+// hex16 is a number in sixteen hexadecimal digits.
+func hex16(n int64) string {
+	var b [8]byte
+	binary.BigEndian.PutUint64(b[:], uint64(n))
+	var text [16]byte
+	hex.Encode(text[:], b[:])
+	return string(text[:])
+}
 
 func (p Place) activityKey(ts int64) string {
 	return prefixActivity + p.Channel + "/" + newestFirst(ts) + "/" + p.ID
@@ -83,7 +93,7 @@ func unsafeInKey(r rune) bool { return r < 0x20 || r == 0x7f || r == '/' || r ==
 
 // MessageKey is where a message stands in its conversation's order.
 func (p Place) MessageKey(m *Message) string {
-	return prefixMessage + p.Channel + "/" + p.ID + "/" + fmt.Sprintf("%016x", m.TS) + "/" + inKey(m.ID) + between + inKey(m.From)
+	return prefixMessage + p.Channel + "/" + p.ID + "/" + hex16(m.TS) + "/" + inKey(m.ID) + between + inKey(m.From)
 }
 
 // everyone is the addressee of what all are told; no peer has this name.
@@ -120,11 +130,7 @@ func (c *Conversation) Effects(m *Message, id string, seq uint64, peers []string
 	}
 	put(prefixID+inKey(m.ID)+between+inKey(m.From), where)
 	if to := m.addressee(peers); to != "" {
-		told, err := c.Place.told(seq)
-		if err != nil {
-			return channel.Effects{}, err
-		}
-		put(prefixTold+c.Place.Channel+"/"+inKey(to)+"/"+id, told)
+		put(prefixTold+c.Place.Channel+"/"+inKey(to)+"/"+id, told(seq))
 	}
 	if c.NewSpeaker && m.To == "" && peers == nil {
 		put(prefixSpeaker+c.Place.Channel+"/"+inKey(m.From), nil)
@@ -149,7 +155,7 @@ func (c *Conversation) Listing(peers []string) (channel.Effects, error) {
 	if err != nil {
 		return channel.Effects{}, err
 	}
-	var e channel.Effects
+	e := channel.Effects{Index: make([]channel.IndexEntry, 0, 6)}
 	put := func(key string, value []byte) { e.Index = append(e.Index, channel.IndexEntry{Key: key, Value: value}) }
 	put(c.Place.activityKey(c.Last.TS), row)
 	if c.WasListed && c.Previous.TS == c.Last.TS {
@@ -185,38 +191,52 @@ func (c *Conversation) where(ts int64, seq uint64) ([]byte, error) {
 }
 
 // told leads to a message that somebody is told.
-func (p Place) told(seq uint64) ([]byte, error) {
-	b := &jsonbuf.Buffer{Bytes: make([]byte, 0, 48+len(p.ID))}
-	b.Open('{').Key("id").String(p.ID).Key("seq").Int(int(seq))
-	return b.Close('}').Result()
+func told(seq uint64) []byte {
+	return append(strconv.AppendUint([]byte(`{"seq":`), seq, 10), '}')
 }
 
-// row is what lists show of a conversation.
+// row is what lists show of a conversation. Every message writes it, so it leaves
+// out what its key says, what is zero, and texts that lists read from the log.
 func (c *Conversation) row(peers []string) ([]byte, error) {
-	b := &jsonbuf.Buffer{Bytes: make([]byte, 0, 512+len(c.Title)+len(c.Preview)+len(c.PublicPreview))}
+	b := &jsonbuf.Buffer{Bytes: make([]byte, 0, 256)}
+	number := func(name string, n int) {
+		if n != 0 {
+			b.Key(name).Int(n)
+		}
+	}
+	var long Texts
+	text := func(name, s string, which Texts) {
+		switch {
+		case wasCut(s):
+			long |= which
+		case s != "":
+			b.Key(name).String(s)
+		}
+	}
 	b.Open('{')
-	b.Key("channel").String(c.Place.Channel)
-	b.Key("id").String(c.Place.ID)
 	if peers != nil {
 		b.Key("peers").Strings(peers)
 	}
-	b.Key("root").String(c.Root)
-	b.Key("title").String(c.Title)
-	b.Key("opener").String(c.Opener)
-	b.Key("opened_at").Int(int(c.OpenedAt))
-	b.Key("last_at").Int(int(c.Last.TS))
-	b.Key("preview").String(c.Preview)
-	b.Key("messages").Int(c.Messages)
-	b.Key("speakers").Int(c.Speakers.Len())
-	b.Key("open_work").Int(c.OpenWork)
-	b.Key("public").Open('[')
-	for _, n := range c.Public {
-		b.Int(n)
+	if c.Root != "" {
+		b.Key("root").String(c.Root).Key("opener").String(c.Opener)
 	}
-	b.Close(']')
-	b.Key("last_public_at").Int(int(c.LastPublic.TS))
-	b.Key("last_public_id").String(c.LastPublic.ID)
-	b.Key("public_preview").String(c.PublicPreview)
+	text("title", c.Title, Title)
+	number("opened_at", int(c.OpenedAt))
+	text("preview", c.Preview, Preview)
+	number("messages", c.Messages)
+	number("speakers", c.Speakers.Len())
+	number("open_work", c.OpenWork)
+	if c.publicCount() > 0 {
+		b.Key("public").Open('[')
+		for _, n := range c.Public {
+			b.Int(n)
+		}
+		b.Close(']')
+		number("last_public_at", int(c.LastPublic.TS))
+		b.Key("last_public_id").String(c.LastPublic.ID)
+		text("public_preview", c.PublicPreview, PublicPreview)
+	}
+	number("long", int(long))
 	b.Close('}')
 	return b.Result()
 }

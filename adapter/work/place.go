@@ -95,7 +95,15 @@ func Fold(s channel.State, e *envelope.Envelope) channel.State {
 	if !ok {
 		return s
 	}
-	return c.Fold(&m)
+	return c.FoldRecord(e, &m)
+}
+
+// FoldRecord folds a record that was read.
+func (c *Conversation) FoldRecord(e *envelope.Envelope, m *Message) *Conversation {
+	next := c.Fold(m)
+	next.newest = &head{e.ID, *m}
+	next.newest.Preview = ""
+	return next
 }
 
 // OnAccepted is what follows from a record that was folded.
@@ -104,7 +112,10 @@ func OnAccepted(s channel.State, e *envelope.Envelope, peers []string) channel.E
 	if !ok || c == nil {
 		return channel.Effects{}
 	}
-	m, ok := Read(e)
+	m, ok := c.readNewest(e)
+	if !ok {
+		m, ok = Read(e)
+	}
 	if !ok {
 		return channel.Effects{}
 	}

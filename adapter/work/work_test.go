@@ -2,6 +2,8 @@ package work_test
 
 import (
 	"fmt"
+	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/parley-hub/parley/adapter/work"
@@ -66,5 +68,43 @@ func TestAMessageCostsLittle(t *testing.T) { //nolint:paralleltest // see above
 	}
 	if full.OpenWork != work.DefaultMaxWork {
 		t.Error("a fold changed the state it was given")
+	}
+}
+
+// Rows are in data folders: those of earlier versions hold what the key says too, zeros,
+// and the beginnings of long texts.
+func TestParseRow(t *testing.T) {
+	t.Parallel()
+	const key = "activity/dock/7fffffffffffffee/thread_tide"
+	long := strings.Repeat("tide ", 12) + "high" // 64 bytes
+	for name, test := range map[string]struct {
+		value string
+		want  work.Row
+	}{
+		"now": {
+			`{"root":"m1","opener":"a.s1","opened_at":16,"preview":"ebb","messages":3,"speakers":1,"open_work":1,"long":1}`,
+			work.Row{
+				Channel: "dock", ID: "thread_tide", LastAt: 17, Root: "m1", Opener: "a.s1", OpenedAt: 16, Preview: "ebb",
+				Messages: 3, Speakers: 1, OpenWork: 1, Long: work.Title,
+			},
+		},
+		"before": {
+			`{"channel":"dock","id":"thread_tide","root":"m1","title":"` + long + `","opener":"a.s1","opened_at":16,"last_at":17,"preview":"ebb",` +
+				`"messages":3,"speakers":1,"open_work":0,"public":[2,0,0,0],"last_public_at":16,"last_public_id":"m1","public_preview":"` + long + `"}`,
+			work.Row{
+				Channel: "dock", ID: "thread_tide", LastAt: 17, Root: "m1", Opener: "a.s1", OpenedAt: 16, Preview: "ebb",
+				Messages: 3, Speakers: 1, Public: []int{2, 0, 0, 0}, LastPublicAt: 16, LastPublicID: "m1", Long: work.Title | work.PublicPreview,
+			},
+		},
+	} {
+		c := &spec.T{T: t}
+		row, err := work.ParseRow(key, []byte(test.value))
+		c.NoError(err)
+		c.True(reflect.DeepEqual(row, test.want), "%s: got %+v, want %+v", name, row, test.want)
+	}
+	for _, bad := range [][2]string{{"activity/dock/thread_tide", "{}"}, {"activity/dock/tide/thread_tide", "{}"}, {key, "[]"}} {
+		if _, err := work.ParseRow(bad[0], []byte(bad[1])); err == nil {
+			t.Errorf("the row %q is read", bad)
+		}
 	}
 }

@@ -93,18 +93,18 @@ func (r *netChannel) conversation(ctx context.Context, kind, id string) (work.Ro
 	return work.Row{}, fault.New(fault.NotFound, "the channel %q has no %s %.150q", r.channel, kind, id)
 }
 
-// readRow reads a row. Texts that were cut for it are read from the log.
+// readRow reads a row. Texts that are too long for it are read from the log.
 func (r *netChannel) readRow(ctx context.Context, kind string, e hub.Entry) (work.Row, error) {
-	row, err := work.ParseRow(e.Value)
+	row, err := work.ParseRow(e.Key, e.Value)
 	if err != nil {
 		return row, fault.Wrap(fault.Internal, err, "%v", err)
 	}
-	if kind == thread.Type && wasCut(row.Title) {
-		if row.Title, err = r.space.preview(ctx, e.Channel, 1, row.Title); err != nil {
+	if kind == thread.Type && row.Long.Has(work.Title) {
+		if row.Title, err = r.space.preview(ctx, e.Channel, 1); err != nil {
 			return row, err
 		}
 	}
-	if wasCut(row.Preview) {
+	if row.Long.Has(work.Preview) {
 		last := hub.EntryQuery{Type: kind, Home: r.space.home.ID, Prefix: work.MessagePrefix(r.channel, row.ID), Reverse: true, Limit: 1}
 		page, err := r.space.s.hub.Entries(ctx, last)
 		if err != nil || len(page.Entries) == 0 {
@@ -114,18 +114,15 @@ func (r *netChannel) readRow(ctx context.Context, kind string, e hub.Entry) (wor
 		if err != nil {
 			return row, fault.Wrap(fault.Internal, err, "%v", err)
 		}
-		if row.Preview, err = r.space.preview(ctx, e.Channel, seq, row.Preview); err != nil {
+		if row.Preview, err = r.space.preview(ctx, e.Channel, seq); err != nil {
 			return row, err
 		}
 	}
 	return row, nil
 }
 
-// wasCut reports whether a text may be the beginning of a longer one.
-func wasCut(s string) bool { return len(s) > work.MaxText-4 }
-
 // preview reads what a message says.
-func (sp *space) preview(ctx context.Context, channelID string, seq uint64, otherwise string) (string, error) {
+func (sp *space) preview(ctx context.Context, channelID string, seq uint64) (string, error) {
 	for record, err := range sp.s.hub.Log(ctx, channelID, seq, seq) {
 		if err != nil {
 			return "", err
@@ -134,7 +131,7 @@ func (sp *space) preview(ctx context.Context, channelID string, seq uint64, othe
 			return e.Preview(), nil
 		}
 	}
-	return otherwise, nil
+	return "", nil
 }
 
 // list streams a list of the name, row after row, so that its length needs no

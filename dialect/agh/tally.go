@@ -23,7 +23,8 @@ type tally struct {
 	lastAt   int64
 	lastID   string
 	lastIn   string // its thread
-	preview  string // what it says, cut
+	preview  string // what it says
+	long     bool   // it says more than is kept here
 	speakers map[string]struct{}
 }
 
@@ -72,7 +73,11 @@ func (t *tally) add(e *wire.Envelope, c change) {
 	t.messages++
 	t.kinds[e.Kind]++
 	if t.messages == 1 || e.TS > t.lastAt || e.TS == t.lastAt && e.ID > t.lastID {
-		t.lastAt, t.lastID, t.lastIn, t.preview = e.TS, clone(e.ID), clone(e.Thread), clone(work.Cut(e.Preview()))
+		t.lastAt, t.lastID, t.lastIn = e.TS, clone(e.ID), clone(e.Thread)
+		if t.preview, t.long = e.Preview(), false; len(t.preview) > work.MaxText {
+			t.preview, t.long = "", true
+		}
+		t.preview = clone(t.preview)
 	}
 	if len(t.speakers) < mostSpeakers {
 		t.speakers[clone(e.From)] = struct{}{}
@@ -127,7 +132,7 @@ func (r *netChannel) readTally(ctx context.Context) (*tally, error) {
 	for _, surface := range []wire.Surface{wire.Thread, wire.Direct} {
 		q := hub.EntryQuery{Type: kindOf(surface), Prefix: work.ActivityPrefix(r.channel), Limit: 500}
 		err := r.space.entries(ctx, q, func(e hub.Entry) (bool, error) {
-			row, err := work.ParseRow(e.Value)
+			row, err := work.ParseRow(e.Key, e.Value)
 			if err != nil {
 				return false, fault.Wrap(fault.Internal, err, "%v", err)
 			}
@@ -166,14 +171,15 @@ func (t *tally) addRow(surface wire.Surface, row *work.Row) {
 	}
 	if n > 0 && (t.messages == 0 || row.LastPublicAt > t.lastAt || row.LastPublicAt == t.lastAt && row.LastPublicID > t.lastID) {
 		t.lastAt, t.lastID, t.lastIn, t.preview = row.LastPublicAt, row.LastPublicID, row.ID, row.PublicPreview
+		t.long = row.Long.Has(work.PublicPreview)
 	}
 	t.messages += n
 }
 
-// lastSaid is what the newest public message says; a text that was cut is read
-// from the log.
+// lastSaid is what the newest public message says; a long text is read from
+// the log.
 func (r *netChannel) lastSaid(ctx context.Context, s *snapshot) (string, error) {
-	if !wasCut(s.preview) {
+	if !s.long {
 		return s.preview, nil
 	}
 	found, err := r.find(ctx, thread.Type, s.lastIn, s.lastID)

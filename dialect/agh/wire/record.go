@@ -88,7 +88,11 @@ func Message(record *envelope.Envelope) (*Envelope, []byte, error) {
 				b.Key("ext").Value(ext)
 			}
 		}
-		b.Key("body").Object(record.Data)
+		if b.Key("body"); len(record.Data) == 0 {
+			b.Object(nil)
+		} else {
+			b.Checked(record.Data) // decode checks the whole
+		}
 		text, err := b.Close('}').Result()
 		if err != nil {
 			return nil, nil, fault.Wrap(fault.Internal, err, "a record cannot be shown as an AGH envelope: %v", err)
