@@ -108,7 +108,13 @@ type AuditNote struct {
 	Kind   string
 	Fields map[string]any
 	By     *Caller // who acted
+	// Sorted, if it is set, is used instead of Fields and By: short members in the order
+	// of their names, for who writes many records.
+	Sorted []AuditField
 }
+
+// AuditField is a member of an audit record: a text, or a number.
+type AuditField = schema.AuditField
 
 // PutDocument writes a document and returns its version. If expect is set, the
 // document must have that version; 0 expects that there is none.
@@ -140,6 +146,13 @@ func (h *Hub) Documents(ctx context.Context, kind string, page DocumentPage) (li
 func (h *Hub) EditDocuments(ctx context.Context, edits []DocumentEdit, notes ...AuditNote) (uint64, error) {
 	records := make([]journal.Record, len(notes))
 	for i, note := range notes {
+		if note.Sorted != nil {
+			var err error
+			if records[i], err = h.ledger.SortedAuditRecord(note.Kind, note.Sorted); err != nil {
+				return 0, err
+			}
+			continue
+		}
 		f := fields(note.Fields)
 		if note.By != nil {
 			f = make(fields, len(note.Fields)+1)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/parley-hub/parley/dialect/agh/wire"
+	"github.com/parley-hub/parley/hub"
 )
 
 // direction is what an audit record tells of an envelope.
@@ -62,32 +63,40 @@ type auditNote struct {
 	at              time.Time
 }
 
-// fields is the record as the audit keeps it.
-func (n *auditNote) fields() map[string]any {
+// fields is the record as the audit keeps it, in the order of names.
+func (n *auditNote) fields() []hub.AuditField {
 	a := n.of
-	f := map[string]any{
-		"direction": string(n.direction), "workspace_id": a.workspace, "channel": a.channel, "peer_from": a.from,
-		"message_id": a.id, "size": a.size, "timestamp": n.at.UTC().Format(time.RFC3339Nano),
-	}
-	for _, member := range [...]struct{ name, value string }{
-		{"message_kind", a.kind},
-		{"session_id", n.session},
-		{"surface", a.surface},
-		{"thread_id", a.thread},
-		{"direct_id", a.direct},
-		{"work_id", a.work},
-		{"peer_to", a.to},
-		{"reason", n.reason},
-		{"trace_id", a.trace},
-	} {
-		if member.value != "" {
-			f[member.name] = member.value
+	all := make([]hub.AuditField, 0, 17)
+	text := func(name, value string) { // one that is empty is left out
+		if value != "" {
+			all = append(all, hub.AuditField{Name: name, Text: value})
 		}
 	}
-	if a.unaudited > 0 {
-		f["unaudited"] = a.unaudited
+	// These are there also if they are empty: what was rejected may have none.
+	always := func(name, value string) { all = append(all, hub.AuditField{Name: name, Text: value}) }
+	number := func(name string, n int64) {
+		all = append(all, hub.AuditField{Name: name, IsNumber: true, Number: n})
 	}
-	return f
+	always("channel", a.channel)
+	text("direct_id", a.direct)
+	text("direction", string(n.direction))
+	always("message_id", a.id)
+	text("message_kind", a.kind)
+	always("peer_from", a.from)
+	text("peer_to", a.to)
+	text("reason", n.reason)
+	text("session_id", n.session)
+	number("size", int64(a.size))
+	text("surface", a.surface)
+	text("thread_id", a.thread)
+	text("timestamp", n.at.UTC().Format(time.RFC3339Nano))
+	text("trace_id", a.trace)
+	if a.unaudited > 0 {
+		number("unaudited", a.unaudited)
+	}
+	text("work_id", a.work)
+	always("workspace_id", a.workspace)
+	return all
 }
 
 // mostText is how much of a member an audit record keeps: what is rejected may

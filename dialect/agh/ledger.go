@@ -141,8 +141,9 @@ func (l *ledger) take() (edits []hub.DocumentEdit, notes []hub.AuditNote) {
 		l.gone = l.gone[1:]
 	}
 	n := min(len(l.notes), flushNotes)
+	notes = make([]hub.AuditNote, 0, n+1)
 	for i := range l.notes[:n] {
-		notes = append(notes, hub.AuditNote{Kind: auditKind, Fields: l.notes[i].fields()})
+		notes = append(notes, hub.AuditNote{Kind: auditKind, Sorted: l.notes[i].fields()})
 	}
 	clear(l.notes[:n])
 	if l.notes = l.notes[n:]; len(l.notes) == 0 {

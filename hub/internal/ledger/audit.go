@@ -48,12 +48,10 @@ func (l *Ledger) AuditBytes() int64 { return l.audit.bytes.Load() }
 // It is indexed by an id minted with it, so that all of the audit reads in the
 // order it happened, wherever it is stored.
 func (l *Ledger) AuditRecord(kind string, f Fields) (journal.Record, error) {
-	now := l.Now().UTC()
-	id, err := l.Minter.Mint(now, "")
+	id, at, err := l.auditTime()
 	if err != nil {
-		return journal.Record{}, Unavailable(err)
+		return journal.Record{}, err
 	}
-	at := envelope.FormatTime(now)
 	data, err := schema.EncodeAudit(at, kind, f)
 	if err != nil {
 		return journal.Record{}, fault.Wrap(fault.Invalid, err, "audit record %q cannot be written: %v", kind, err)
@@ -64,7 +62,36 @@ func (l *Ledger) AuditRecord(kind string, f Fields) (journal.Record, error) {
 			return journal.Record{}, err
 		}
 	}
-	return journal.Record{Data: data, Put: []journal.IndexPut{{Key: schema.Key(schema.IndexAudit, id), Value: indexed}}}, nil
+	return auditRecord(id, data, indexed), nil
+}
+
+// SortedAuditRecord is AuditRecord for short members in the order of their names.
+func (l *Ledger) SortedAuditRecord(kind string, fields []schema.AuditField) (journal.Record, error) {
+	id, at, err := l.auditTime()
+	if err != nil {
+		return journal.Record{}, err
+	}
+	data, err := schema.EncodeSortedAudit(at, kind, fields)
+	if err == nil && len(data) > journal.MaxIndexValue {
+		err = fmt.Errorf("it has %d bytes; at most %d are taken", len(data), journal.MaxIndexValue)
+	}
+	if err != nil {
+		return journal.Record{}, fault.Wrap(fault.Invalid, err, "audit record %q cannot be written: %v", kind, err)
+	}
+	return auditRecord(id, data, data), nil
+}
+
+// auditTime mints the id of a record and formats its time.
+func (l *Ledger) auditTime() (id, at string, err error) {
+	now := l.Now().UTC()
+	if id, err = l.Minter.Mint(now, ""); err != nil {
+		return "", "", Unavailable(err)
+	}
+	return id, envelope.FormatTime(now), nil
+}
+
+func auditRecord(id string, data, indexed []byte) journal.Record {
+	return journal.Record{Data: data, Put: []journal.IndexPut{{Key: schema.Key(schema.IndexAudit, id), Value: indexed}}}
 }
 
 // AuditIn stores a record that nothing else is stored with.

@@ -45,6 +45,42 @@ func EncodeAudit(at, kind string, fields map[string]any) ([]byte, error) {
 	return b.Close('}').Result()
 }
 
+// AuditField is a member of an audit record: a text, or a number.
+type AuditField struct {
+	Name     string
+	Text     string
+	IsNumber bool
+	Number   int64
+}
+
+// EncodeSortedAudit is EncodeAudit for members in the order of their names, of which
+// none is at or kind.
+func EncodeSortedAudit(at, kind string, fields []AuditField) ([]byte, error) {
+	size := len(at) + len(kind) + 32
+	for i := range fields {
+		size += len(fields[i].Name) + len(fields[i].Text) + 16
+	}
+	b := &jsonbuf.Buffer{Bytes: make([]byte, 0, size)}
+	b.Open('{')
+	own := [...]AuditField{{Name: "at", Text: at}, {Name: "kind", Text: kind}}
+	rest := own[:]
+	for i := range fields {
+		for len(rest) > 0 && rest[0].Name < fields[i].Name {
+			b.Key(rest[0].Name).String(rest[0].Text)
+			rest = rest[1:]
+		}
+		if f := &fields[i]; f.IsNumber {
+			b.Key(f.Name).Int(int(f.Number))
+		} else if err := auditField(b, f.Name, f.Text); err != nil {
+			return nil, err
+		}
+	}
+	for i := range rest {
+		b.Key(rest[i].Name).String(rest[i].Text)
+	}
+	return b.Close('}').Result()
+}
+
 func auditField(b *jsonbuf.Buffer, name string, v any) error {
 	switch v := v.(type) {
 	case string:

@@ -1,0 +1,34 @@
+package schema_test
+
+import (
+	"testing"
+
+	"github.com/parley-hub/parley/hub/internal/schema"
+)
+
+// Both ways to write a record give the same bytes.
+func TestEncodeSortedAudit(t *testing.T) {
+	t.Parallel()
+	const at, kind = "2026-01-02T03:04:05.000006Z", "tide"
+	for _, list := range [][]schema.AuditField{
+		nil,
+		{{Name: "a", Text: "first"}},
+		{{Name: "channel", Text: ""}, {Name: "message", Text: "say \"high\" \xff"}, {Name: "size", IsNumber: true, Number: 7}},
+		{{Name: "zone", IsNumber: true}},
+	} {
+		fields := map[string]any{}
+		for _, f := range list {
+			if fields[f.Name] = f.Text; f.IsNumber {
+				fields[f.Name] = int(f.Number)
+			}
+		}
+		want, err := schema.EncodeAudit(at, kind, fields)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := schema.EncodeSortedAudit(at, kind, list)
+		if err != nil || string(got) != string(want) {
+			t.Errorf("got %s, %v; want %s", got, err, want)
+		}
+	}
+}
