@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
 
 	"github.com/parley-hub/parley/adapter/direct"
 	"github.com/parley-hub/parley/adapter/thread"
@@ -57,20 +58,22 @@ func (sp *space) opening(r *netChannel, c wire.Container, from, to actor) (hub.O
 
 // admit stores a message, and waits until it is durable and queued.
 func (sp *space) admit(ctx context.Context, r *netChannel, e *wire.Envelope, data []byte, from, to actor) (*hub.Pending, error) {
-	p, err := sp.submit(ctx, r, e, data, from, to)
+	p, record, err := sp.submit(ctx, r, e, data, from, to)
 	if err != nil {
 		return nil, err
 	}
+	defer sp.s.submitted.remove(record)
 	_, err = p.Wait(ctx)
 	return p, sp.explain(ctx, e, err)
 }
 
 // submit is admit without waiting; messages are stored in the order in which
-// they are submitted.
-func (sp *space) submit(ctx context.Context, r *netChannel, e *wire.Envelope, data []byte, from, to actor) (*hub.Pending, error) {
+// they are submitted. The caller removes the record from the submitted ones when the
+// message is stored or refused.
+func (sp *space) submit(ctx context.Context, r *netChannel, e *wire.Envelope, data []byte, from, to actor) (*hub.Pending, *envelope.Envelope, error) {
 	record, err := wire.Record(e, data)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	record.Sender, record.To, record.Causation = from.agent, to.agent, sp.cause(ctx, e)
 	if len(e.Trace) <= envelope.MaxField { // else it is in ext only
@@ -78,9 +81,44 @@ func (sp *space) submit(ctx context.Context, r *netChannel, e *wire.Envelope, da
 	}
 	o, err := sp.opening(r, e.Container(), from, to)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return sp.s.hub.AdmitNamed(traced(ctx, e), o, record, nil), nil
+	sp.s.submitted.add(record, e)
+	return sp.s.hub.AdmitNamed(traced(ctx, e), o, record, nil), record, nil
+}
+
+// submitted are the messages that are being stored, by their records, so that the
+// listener does not decode them again.
+type submitted struct {
+	mu      sync.Mutex
+	decoded map[*envelope.Envelope]*wire.Envelope
+}
+
+func (s *submitted) add(record *envelope.Envelope, e *wire.Envelope) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.decoded == nil {
+		s.decoded = map[*envelope.Envelope]*wire.Envelope{}
+	}
+	s.decoded[record] = e
+}
+
+func (s *submitted) remove(record *envelope.Envelope) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.decoded, record)
+}
+
+// message is wire.Message of a record that was submitted or not.
+func (s *submitted) message(record *envelope.Envelope) (*wire.Envelope, []byte, error) {
+	s.mu.Lock()
+	e := s.decoded[record]
+	s.mu.Unlock()
+	if e == nil {
+		return wire.Message(record)
+	}
+	data, err := wire.Bytes(record)
+	return e, data, err
 }
 
 // Reasons of the protocol for what the lifecycle refuses.

@@ -42,7 +42,7 @@ func (l *listener) EnvelopePosted(e *envelope.Envelope, m *channel.Metadata) {
 		sp.resolved(m)
 		return
 	}
-	message, data, err := wire.Message(e)
+	message, data, err := l.s.submitted.message(e)
 	if err != nil {
 		return // what this build cannot read
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/parley-hub/parley/adapter/thread"
 	"github.com/parley-hub/parley/adapter/work"
 	"github.com/parley-hub/parley/dialect/agh/wire"
+	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/fault"
 	"github.com/parley-hub/parley/hub"
 )
@@ -215,17 +216,17 @@ func (in *incoming) converse() {
 		sp.s.reject(in.audit(), r.sessionOf(in.To), reasonPersist)
 		return
 	}
-	p, err := sp.submit(sp.s.ctx, r, in.Envelope, in.data, from, to)
+	p, record, err := sp.submit(sp.s.ctx, r, in.Envelope, in.data, from, to)
 	if err != nil {
 		in.settle(nil, err)
 		return
 	}
-	in.await(p)
+	in.await(p, record)
 }
 
 // await settles a message once it is durable. The next one is admitted
 // meanwhile.
-func (in *incoming) await(p *hub.Pending) {
+func (in *incoming) await(p *hub.Pending, record *envelope.Envelope) {
 	s := in.room.space.s
 	s.waiting <- struct{}{}
 	s.work.Add(1)
@@ -233,6 +234,7 @@ func (in *incoming) await(p *hub.Pending) {
 		defer s.work.Done()
 		defer func() { <-s.waiting }()
 		_, err := p.Wait(s.ctx)
+		s.submitted.remove(record)
 		in.settle(p, in.room.space.explain(s.ctx, in.Envelope, err))
 	}
 	ended := p.OnEnd(func() {
@@ -240,6 +242,7 @@ func (in *incoming) await(p *hub.Pending) {
 			go settle() // an answer may be due, and that waits
 			return
 		}
+		s.submitted.remove(record)
 		<-s.waiting
 		s.work.Done()
 	})

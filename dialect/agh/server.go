@@ -30,6 +30,7 @@ type Server struct {
 	catalogs   sync.Map   // of hosted identities, by id
 	cataloging sync.Mutex // held while one is written
 
+	submitted submitted
 	own       *recent // what was published here
 	heard     *recent // greetings and questions that were received
 	outbox    *outbox // nil: there is no broker

@@ -58,50 +58,58 @@ func Record(e *Envelope, data []byte) (*envelope.Envelope, error) {
 // AsStored judges what was judged before it was stored.
 var AsStored = Options{SkipFreshness: true, Stored: true, LenientWorkIDs: true, V1: true, Handles: true}
 
-// Message is a record as the envelope it was: the bytes received where they
-// were kept, and otherwise members of equal values. It is decoded without
+// Message is a record as the envelope it was, and its Bytes. It is decoded without
 // judging its age.
 func Message(record *envelope.Envelope) (*Envelope, []byte, error) {
-	kind, ok := strings.CutPrefix(record.Type, typePrefix)
-	if !ok || !Kind(kind).Conversation() {
-		return nil, nil, fault.New(fault.Invalid, "a record of the type %q was no AGH envelope", record.Type)
-	}
-	data := record.Foreign
-	if data == nil {
-		b := &jsonbuf.Buffer{Bytes: make([]byte, 0, len(record.Ext)+len(record.Data)+64)}
-		b.Open('{')
-		if record.Origin.Dialect == Dialect { // else its id is in ext
-			b.Key("id").String(record.Origin.ID)
-		}
-		for name, value := range jsonscan.Members(record.Ext) {
-			b.Key(string(name)).Checked(value)
-		}
-		if record.Origin.Dialect != Dialect && record.Trace != "" {
-			b.Key("trace_id").String(record.Trace)
-		}
-		if record.Origin.Dialect != Dialect && record.Origin.Hops > 0 {
-			cross := Crossing{Origin: record.Origin}
-			if cross.Origin.ID == "" {
-				cross.Origin = envelope.Origin{Dialect: Dialect, ID: record.ID, Hops: record.Origin.Hops}
-			}
-			if ext, err := cross.Ext(); err == nil { // ids are text
-				b.Key("ext").Value(ext)
-			}
-		}
-		if b.Key("body"); len(record.Data) == 0 {
-			b.Object(nil)
-		} else {
-			b.Checked(record.Data) // decode checks the whole
-		}
-		text, err := b.Close('}').Result()
-		if err != nil {
-			return nil, nil, fault.Wrap(fault.Internal, err, "a record cannot be shown as an AGH envelope: %v", err)
-		}
-		data = text
+	data, err := Bytes(record)
+	if err != nil {
+		return nil, nil, err
 	}
 	e, fault := decode(data, &AsStored)
 	if fault != nil {
 		return nil, nil, fault
 	}
 	return e, data, nil
+}
+
+// Bytes are a record's envelope: the bytes received where they were kept, and
+// otherwise members of equal values.
+func Bytes(record *envelope.Envelope) ([]byte, error) {
+	kind, ok := strings.CutPrefix(record.Type, typePrefix)
+	if !ok || !Kind(kind).Conversation() {
+		return nil, fault.New(fault.Invalid, "a record of the type %q was no AGH envelope", record.Type)
+	}
+	if record.Foreign != nil {
+		return record.Foreign, nil
+	}
+	b := &jsonbuf.Buffer{Bytes: make([]byte, 0, len(record.Ext)+len(record.Data)+64)}
+	b.Open('{')
+	if record.Origin.Dialect == Dialect { // else its id is in ext
+		b.Key("id").String(record.Origin.ID)
+	}
+	for name, value := range jsonscan.Members(record.Ext) {
+		b.Key(string(name)).Checked(value)
+	}
+	if record.Origin.Dialect != Dialect && record.Trace != "" {
+		b.Key("trace_id").String(record.Trace)
+	}
+	if record.Origin.Dialect != Dialect && record.Origin.Hops > 0 {
+		cross := Crossing{Origin: record.Origin}
+		if cross.Origin.ID == "" {
+			cross.Origin = envelope.Origin{Dialect: Dialect, ID: record.ID, Hops: record.Origin.Hops}
+		}
+		if ext, err := cross.Ext(); err == nil { // ids are text
+			b.Key("ext").Value(ext)
+		}
+	}
+	if b.Key("body"); len(record.Data) == 0 {
+		b.Object(nil)
+	} else {
+		b.Checked(record.Data) // it was checked when it was stored
+	}
+	text, err := b.Close('}').Result()
+	if err != nil {
+		return nil, fault.Wrap(fault.Internal, err, "a record cannot be shown as an AGH envelope: %v", err)
+	}
+	return text, nil
 }
