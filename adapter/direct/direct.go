@@ -118,8 +118,7 @@ func (a Adapter) ValidateSend(m *channel.Metadata, s channel.State, e *envelope.
 	if m, ok := work.ReadHead(e); ok && !state.between(&m) {
 		return state.refuse()
 	}
-	_, err := work.Validate(Type, state.Conversation, e, a.maxWork)
-	return err
+	return work.Validate(Type, state.Conversation, e, a.maxWork)
 }
 
 func (s *State) refuse() error {

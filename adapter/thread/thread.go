@@ -65,8 +65,7 @@ func (Adapter) Initial(m *channel.Metadata) (channel.State, error) {
 
 // ValidateSend lets everyone speak, and holds the rules of work.
 func (a Adapter) ValidateSend(_ *channel.Metadata, s channel.State, e *envelope.Envelope) error {
-	_, err := work.Validate(Type, s, e, a.maxWork)
-	return err
+	return work.Validate(Type, s, e, a.maxWork)
 }
 
 // Admits accepts remote peers, which are not members of a room. Only the dialect

@@ -51,11 +51,20 @@ const maxDepth = 128
 
 // Read reads a record; false if it is not one of a conversation.
 func Read(e *envelope.Envelope) (Message, bool) {
+	m, ok := readRules(e)
+	if ok {
+		m.readPreview(e.Data)
+	}
+	return m, ok
+}
+
+// readRules is Read without the preview, which rules do not need.
+func readRules(e *envelope.Envelope) (Message, bool) {
 	m, ok := ReadHead(e)
 	if !ok || jsonscan.Check(e.Data, maxDepth) != nil {
 		return m, false
 	}
-	m.read(e.Data)
+	m.readStep(e.Data)
 	return m, true
 }
 
@@ -101,24 +110,36 @@ func seconds(value []byte) int64 {
 	return int64(f)
 }
 
-// read takes from the body what the kind's rules and previews need.
-func (m *Message) read(body []byte) {
-	text := func(object []byte, name string) string {
-		s, _ := jsonscan.Text(jsonscan.Member(object, name))
-		return s
+// readStep takes from the body what the rules of work need.
+func (m *Message) readStep(body []byte) {
+	switch m.Type {
+	case TypeReceipt:
+		m.Status = member(body, "status")
+	case TypeTrace:
+		m.State = member(body, "state")
 	}
+}
+
+// readPreview takes from the body what previews need.
+func (m *Message) readPreview(body []byte) {
 	switch m.Type {
 	case TypeSay:
-		m.Preview = text(body, "text")
+		m.Preview = member(body, "text")
 	case TypeCapability:
 		doc := jsonscan.Member(body, "capability")
-		m.Preview = cmp.Or(text(doc, "summary"), text(doc, "outcome"), text(doc, "id"))
+		m.Preview = cmp.Or(member(doc, "summary"), member(doc, "outcome"), member(doc, "id"))
 	case TypeReceipt:
-		m.Status, m.Preview = text(body, "status"), text(body, "detail")
+		m.Preview = member(body, "detail")
 	case TypeTrace:
-		m.State, m.Preview = text(body, "state"), text(body, "message")
+		m.Preview = member(body, "message")
 	}
 	m.Preview = strings.TrimSpace(m.Preview)
+}
+
+// member is a text of an object; empty if there is none.
+func member(object []byte, name string) string {
+	s, _ := jsonscan.Text(jsonscan.Member(object, name))
+	return s
 }
 
 // Render is what a record says; false: it says nothing.

@@ -70,19 +70,16 @@ func RefuseType(adapter, eventType string) error {
 }
 
 // Validate reads a record and judges it, as thread and direct room both do.
-func Validate(adapter string, s channel.State, e *envelope.Envelope, maxWork int) (Message, error) {
-	if !Concerns(e.Type) {
-		return Message{}, RefuseType(adapter, e.Type)
-	}
-	m, ok := Read(e)
+func Validate(adapter string, s channel.State, e *envelope.Envelope, maxWork int) error {
+	m, ok := readRules(e)
 	if !ok {
-		return m, RefuseType(adapter, e.Type)
+		return RefuseType(adapter, e.Type)
 	}
 	c, ok := s.(*Conversation)
 	if !ok {
-		return m, fault.New(fault.Internal, "%T is not the state of a %s", s, adapter)
+		return fault.New(fault.Internal, "%T is not the state of a %s", s, adapter)
 	}
-	return m, c.Check(&m, maxWork)
+	return c.Check(&m, maxWork)
 }
 
 // Fold folds a record into a conversation; other records are ignored.
