@@ -145,7 +145,7 @@ func (e *Engine) Claim(ctx context.Context, shard int, name string) (journal.Cla
 	found, n := e.findClaims([]string{name})
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	v, err := e.enterLocked()
+	v, err := e.enterSeen(ctx)
 	if err != nil {
 		return journal.ClaimState{}, err
 	}

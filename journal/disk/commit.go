@@ -290,6 +290,10 @@ func (e *Engine) publish(g *group, synced bool, took time.Duration) bool {
 		e.removed(j)
 	}
 	e.flight, e.saving, e.leaving = nil, nil, 0
+	if e.unseen != nil {
+		close(e.unseen)
+		e.unseen = nil
+	}
 	e.since.Store(0)
 	e.lastCommit.Store(time.Now().UnixNano())
 	e.stats.Batches += g.batches

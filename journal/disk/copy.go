@@ -86,8 +86,8 @@ func (c *Copy) At() Place { return c.copy.at }
 // Offset is that of the last batch of the copy.
 func (c *Copy) Offset() uint64 { return c.durable.Load() }
 
-// ship hands a group to the log that the store is a copy of, and applies it when
-// it is there.
+// ship hands a group to the log that the store is a copy of. When it is there, its
+// tickets end, and it is applied.
 func (e *Engine) ship(g *group, _ bool) (*loss, error) {
 	e.since.Store(0) // waiting for others is no failure
 	shipped := Group{Hints: g.hints, Batch: g.batch.Repr()}
@@ -100,6 +100,7 @@ func (e *Engine) ship(g *group, _ bool) (*loss, error) {
 		return &loss{outcome, cause}, nil
 	}
 	e.since.Store(time.Now().UnixNano())
+	e.endEarly(g)
 	return nil, e.writeAt(g.batch, at)
 }
 

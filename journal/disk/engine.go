@@ -63,6 +63,7 @@ type Engine struct {
 	recent  recent
 	group   *group                       // gathering
 	flight  *group                       // being made durable; nil when none is
+	unseen  chan struct{}                // of a copy: closed when readers see the group that has just become durable; nil: they see all
 	spare   atomic.Pointer[pebble.Batch] // of a group that has ended
 	lazy    map[journal.ValueKey]journal.Value
 	saving  map[journal.ValueKey]journal.Value // lazy values of the group in flight
@@ -185,6 +186,9 @@ func (e *Engine) Place(ctx context.Context, shard int) (journal.Place, error) {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	if err := e.awaitSeen(ctx); err != nil {
+		return journal.Place{}, err
+	}
 	if e.closed {
 		return journal.Place{}, journal.ErrClosed
 	}

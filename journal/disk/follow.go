@@ -59,7 +59,7 @@ func (e *Engine) enterCommits(ctx context.Context, shard int, after uint64) (*vi
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	v, err := e.enterLocked()
+	v, err := e.enterSeen(ctx)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -21,7 +21,7 @@ func (e *Engine) Head(ctx context.Context, log journal.LogName) (journal.Heads, 
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	v, err := e.enterLocked()
+	v, err := e.enterSeen(ctx)
 	if err != nil {
 		return journal.Heads{}, err
 	}
@@ -49,7 +49,7 @@ func (e *Engine) enterLog(ctx context.Context, log journal.LogName) (*view, orde
 		return nil, order.Head{}, context.Cause(ctx)
 	}
 	e.mu.Lock()
-	v, err := e.enterLocked()
+	v, err := e.enterSeen(ctx)
 	if err != nil {
 		e.mu.Unlock()
 		return nil, order.Head{}, err

@@ -24,7 +24,7 @@ func (e *Engine) Value(ctx context.Context, key journal.ValueKey) (journal.Value
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	v, err := e.enterLocked()
+	v, err := e.enterSeen(ctx)
 	if err != nil {
 		return journal.ValueState{}, err
 	}
@@ -47,7 +47,7 @@ func (e *Engine) LazyValue(ctx context.Context, key journal.ValueKey) (journal.V
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	v, err := e.enterLocked()
+	v, err := e.enterSeen(ctx)
 	if err != nil {
 		return journal.Value{}, err
 	}
@@ -138,7 +138,7 @@ func (e *Engine) Values(ctx context.Context, p journal.PartitionName, opts journ
 		return journal.ValuesPage{}, context.Cause(ctx)
 	}
 	e.mu.Lock()
-	v, err := e.enterLocked()
+	v, err := e.enterSeen(ctx)
 	if err != nil {
 		e.mu.Unlock()
 		return journal.ValuesPage{}, err

@@ -63,9 +63,20 @@ func (e *Engine) enter(ctx context.Context, shard int) (*view, error) {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	return e.enterSeen(ctx)
+}
+
+// enterSeen begins a read that sees every batch whose ticket has ended durable; the
+// lock is held, and may be released and taken again.
+func (e *Engine) enterSeen(ctx context.Context) (*view, error) {
+	if err := e.awaitSeen(ctx); err != nil {
+		return nil, err
+	}
 	return e.enterLocked()
 }
 
+// enterLocked begins a read of what readers see now; the lock is held. A group that
+// has just become durable may be missing, as one that is in flight.
 func (e *Engine) enterLocked() (*view, error) {
 	if e.closed {
 		return nil, journal.ErrClosed
