@@ -160,7 +160,11 @@ func (l *Log) hear(of string, each nats.MsgHandler) (stop func(), err error) {
 	if err != nil {
 		return nil, err
 	}
-	return func() { _ = sub.Unsubscribe() }, l.nc.Flush()
+	if err := l.nc.FlushTimeout(ask); err != nil {
+		_ = sub.Unsubscribe() // it would be there again with the connection
+		return nil, err
+	}
+	return func() { _ = sub.Unsubscribe() }, nil
 }
 
 // MaxBytes implements port.Log.

@@ -353,3 +353,20 @@ func TestVersions(t *testing.T) {
 		}
 	}
 }
+
+// TestATailThatCannotBegin: while no server answers, a tail is an error, and leaves
+// nothing that would be there again with the server.
+func TestATailThatCannotBegin(t *testing.T) {
+	t.Parallel()
+	s := alone(t, "always")
+	log := connect(t, s)
+	before := log.Subscriptions()
+	s.Shutdown()
+	s.WaitForShutdown()
+	if _, err := log.Tail(0, func(port.Message) {}); err == nil {
+		t.Fatal("a tail began without a server")
+	}
+	if n := log.Subscriptions(); n != before {
+		t.Errorf("%d subscriptions, before there were %d", n, before)
+	}
+}
