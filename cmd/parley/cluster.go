@@ -6,22 +6,20 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"os"
 
 	"github.com/spf13/cobra"
 
-	"github.com/parley-hub/parley/hub"
 	"github.com/parley-hub/parley/journal/cluster"
+	"github.com/parley-hub/parley/journal/cluster/port"
 	"github.com/parley-hub/parley/journal/disk"
 	"github.com/parley-hub/parley/journal/disk/repair"
-	"github.com/parley-hub/parley/server/access"
 	"github.com/parley-hub/parley/server/config"
 )
 
 func (a *app) cluster() *cobra.Command {
 	c := group("cluster", "Make and look after a cluster: several nodes, of which one serves",
-		a.clusterInit(), a.clusterStatus(), a.clusterMove(), a.clusterReseed(), a.clusterDev())
+		a.clusterInit(), a.clusterStatus(), a.clusterMove(), a.clusterReseed(), a.clusterKey(), a.clusterDev())
 	c.Long = `Make and look after a cluster: several nodes, of which one serves and the others
 stand by. The nodes share a log on NATS servers; docs/cluster.md tells how to set
 one up. All these commands but dev ask the NATS servers, so they need the
@@ -163,45 +161,6 @@ func (a *app) copyOfBackup(cfg config.Config, from string) (shards int, epoch ui
 	return len(folders), epoch, err
 }
 
-// firstKey makes an operator's key, as a node that serves for a moment.
-func (a *app) firstKey(ctx context.Context, cfg config.Config) (token string, err error) {
-	dir, err := os.MkdirTemp("", "parley-init-")
-	if err != nil {
-		return "", err
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	log, err := connectCluster(cfg.Cluster)
-	if err != nil {
-		return "", err
-	}
-	quiet := slog.New(slog.DiscardHandler) // what goes wrong is returned
-	engine, err := cluster.Open(cluster.Options{Dir: dir, Node: "parley-cluster-init", Log: log, Shards: cfg.Cluster.Shards, Manual: true})
-	if err != nil {
-		log.Close()
-		return "", err
-	}
-	defer func() { err = errors.Join(err, engine.Close()) }()
-	if err := engine.Acquire(ctx); err != nil {
-		return "", err
-	}
-	cfg = allSettings.Default()
-	keys := access.NewKeys()
-	opts := hubOptions(cfg, keys, quiet)
-	if opts.Adapters, err = adapters(cfg); err != nil {
-		return "", err
-	}
-	h, err := hub.Open(ctx, engine, opts)
-	if err != nil {
-		return "", err
-	}
-	defer h.Close()
-	if err := keys.Load(ctx, h, dir); err != nil {
-		return "", err
-	}
-	token, _, err = keys.Add(ctx, access.Operator, "", folderCaller)
-	return token, err
-}
-
 func (a *app) clusterReseed() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "reseed --cluster URL --data DIR",
@@ -239,12 +198,8 @@ func (a *app) reseed(ctx context.Context, cfg config.Config) error {
 	if _, err := checkCluster(ctx, cfg.Cluster, log); err != nil {
 		return err
 	}
-	live, err := cluster.Survey(ctx, log, 2*cfg.Cluster.Suspect)
-	if err != nil {
+	if err := noNodeRuns(ctx, cfg.Cluster, log, "a reseed"); err != nil {
 		return err
-	}
-	if len(live) > 0 {
-		return fmt.Errorf("node %s is running; stop all nodes before a reseed", live[0].Name)
 	}
 	shards, err := copiesIn(cfg.Data.Dir)
 	if err != nil {
@@ -270,6 +225,15 @@ func (a *app) reseed(ctx context.Context, cfg config.Config) error {
 		_, err := fmt.Fprintf(w, "cluster %s: %d shards made anew, epoch %d; start the node of %s first, then the others\n", cfg.Cluster.Name, shards, epoch, cfg.Data.Dir)
 		return err
 	})
+}
+
+// noNodeRuns refuses what must not be done before all nodes are stopped.
+func noNodeRuns(ctx context.Context, cfg config.Cluster, log port.Log, before string) error {
+	live, err := cluster.Survey(ctx, log, 2*cfg.Suspect)
+	if err == nil && len(live) > 0 {
+		err = fmt.Errorf("node %s is running; stop all nodes before %s", live[0].Name, before)
+	}
+	return err
 }
 
 // copiesIn counts the copies in a node's folder.

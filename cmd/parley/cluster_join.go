@@ -51,6 +51,10 @@ func connectCluster(cfg config.Cluster) (*jetstream.Log, error) {
 // node runs.
 const clusterTimeout = 30 * time.Second
 
+// catchUpTimeout bounds how long a command waits until the copies of a node that was
+// stopped have caught up.
+const catchUpTimeout = 10 * time.Minute
+
 // checkCluster refuses servers that could lose what they acknowledged.
 func checkCluster(ctx context.Context, cfg config.Cluster, log *jetstream.Log) (warnings []string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, clusterTimeout)

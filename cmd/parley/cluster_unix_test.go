@@ -401,7 +401,7 @@ func TestAWipedNode(t *testing.T) {
 	if _, err := anonymous.Keys(n.ctx); !errors.As(err, &refused) || refused.Code != fault.AuthFailed {
 		t.Errorf("another key is answered with %v", err)
 	}
-	n.end("b", syscall.SIGTERM)
+	n.makesAnotherKey("b", token)
 	n.refuses(filepath.Join(n.dir, "b"))
 	if code, out, errs := call(t, nil, "data", "check", filepath.Join(n.dir, "b")); code != exitFine || !strings.Contains(out, "2 shards") {
 		t.Errorf("data check: exit %d, %s%s", code, out, errs)

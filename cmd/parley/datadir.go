@@ -57,7 +57,7 @@ func checkAlone(dir string) error {
 	if !ofNode(dir) {
 		return nil
 	}
-	return fmt.Errorf("%s is the data folder of a cluster's node; start it with parley serve --cluster URL --node-name NAME, and ask the node that serves with --hub URL", dir)
+	return fmt.Errorf("%s is the data folder of a cluster's node; start it with parley serve --cluster URL --node-name NAME, and ask the node that serves with --hub URL; parley cluster operator-key makes an operator's key while all nodes are stopped", dir)
 }
 
 // checkNode refuses the folder of a hub that was alone, whose data a node would not see.

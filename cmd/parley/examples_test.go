@@ -96,6 +96,7 @@ var examples = map[string]example{
 	"parley cluster init":         {alone: true, first: aBackup},
 	"parley cluster status":       {alone: true, first: aCluster},
 	"parley cluster move":         {alone: true, first: aCluster + aNode + "; trap 'kill $pid; wait $pid' EXIT"},
+	"parley cluster operator-key": {alone: true, first: aCluster + `; node=n1` + aNode + `; kill $pid; wait $pid`},
 	"parley cluster reseed":       {alone: true, first: aCluster + `; node=n1` + aNode + `; kill $pid; wait $pid`},
 	"parley cluster dev":          {alone: true, until: "is running"},
 	"parley agh validate":         {first: "touch envelopes.jsonl"},

@@ -39,7 +39,7 @@ var reasonHints = map[fault.Reason]string{
 
 // codeHints are those for refusals without a reason.
 var codeHints = map[fault.Code]string{
-	fault.AuthFailed: "set PARLEY_TOKEN to a token; without one, stop the hub and parley keys add --role operator makes one in its data folder",
+	fault.AuthFailed: "set PARLEY_TOKEN to a token; without one, stop the hub and parley keys add --role operator makes one in its data folder, parley cluster operator-key in that of a cluster's node",
 	fault.Gap:        "leave --after out to begin at the start",
 	fault.InboxFull:  "parley agents list shows who has fallen behind",
 }

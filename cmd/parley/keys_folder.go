@@ -6,6 +6,7 @@ import (
 	"log/slog"
 
 	"github.com/parley-hub/parley/hub"
+	"github.com/parley-hub/parley/journal"
 	"github.com/parley-hub/parley/server/access"
 	"github.com/parley-hub/parley/server/config"
 	"github.com/parley-hub/parley/server/folder"
@@ -48,26 +49,35 @@ func (a *app) openFolderKeys(ctx context.Context, data config.Data) (_ keyStore,
 		return err
 	}
 	closing = append(closing, held.Release)
-	quiet := slog.New(slog.DiscardHandler) // what goes wrong is returned
-	engine, err := a.openJournal(data, quiet)
+	engine, err := a.openJournal(data, slog.New(slog.DiscardHandler)) // what goes wrong is returned
 	if err != nil {
 		return nil, nil, errors.Join(err, release())
 	}
 	closing = append(closing, engine.Close)
-	cfg := allSettings.Default()
-	cfg.Hub.TTLSweepInterval, cfg.Hub.ExpectationSweepInterval = 0, 0 // there are no connections to end
-	keys := access.NewKeys()
-	opts := hubOptions(cfg, keys, quiet)
-	if opts.Adapters, err = adapters(cfg); err != nil {
-		return nil, nil, errors.Join(err, release())
-	}
-	h, err := hub.Open(ctx, engine, opts)
+	keys, closeHub, err := openKeys(ctx, engine, data.Dir)
 	if err != nil {
 		return nil, nil, errors.Join(err, release())
 	}
-	closing = append(closing, func() error { h.Close(); return nil })
-	if err := keys.Load(ctx, h, data.Dir); err != nil {
-		return nil, nil, errors.Join(err, release())
-	}
+	closing = append(closing, func() error { closeHub(); return nil })
 	return folderKeys{keys}, release, nil
+}
+
+// openKeys opens the hub on a journal, for as long as its keys are used.
+func openKeys(ctx context.Context, engine journal.Engine, dir string) (_ *access.Keys, closeHub func(), err error) {
+	cfg := allSettings.Default()
+	cfg.Hub.TTLSweepInterval, cfg.Hub.ExpectationSweepInterval = 0, 0 // there are no connections to end
+	keys := access.NewKeys()
+	opts := hubOptions(cfg, keys, slog.New(slog.DiscardHandler)) // what goes wrong is returned
+	if opts.Adapters, err = adapters(cfg); err != nil {
+		return nil, nil, err
+	}
+	h, err := hub.Open(ctx, engine, opts)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := keys.Load(ctx, h, dir); err != nil {
+		h.Close()
+		return nil, nil, err
+	}
+	return keys, h.Close, nil
 }
