@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/internal/jsonbuf"
 )
 
@@ -115,7 +114,7 @@ func (p *Participant) write(b *jsonbuf.Buffer) {
 	b.Key("agent_id").String(p.Agent)
 	b.Key("role").String(string(p.Role))
 	b.Key("order").Int(p.Order)
-	b.Key("joined_at").String(envelope.FormatTime(p.JoinedAt))
+	b.Key("joined_at").Time(p.JoinedAt)
 	b.Close('}')
 }
 
@@ -124,7 +123,7 @@ func writeTime(b *jsonbuf.Buffer, t time.Time) {
 		b.Null()
 		return
 	}
-	b.String(envelope.FormatTime(t))
+	b.Time(t)
 }
 
 func writeInt(b *jsonbuf.Buffer, n *int) {

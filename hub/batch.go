@@ -53,6 +53,8 @@ type batch struct {
 	openingKey string               // the claim of an opening's idempotency key; empty: none
 	crossing   bool                 // it is said in another dialect, and its origin counts once
 	spoken     bool                 // the supervisors' waiting words are part of the batch
+	scheduling bool                 // it creates the channel; its first side record is written last
+	active     bool                 // the channel that it creates is open from the beginning
 
 	caller tracing.Caller // how the post came
 	by     *Caller        // who asks for it; nil: the hub itself, or who embeds it
@@ -64,10 +66,11 @@ type batch struct {
 	then     []func()       // calls of custom handlers
 	waits    [4]expect.Wait // preallocated room for the awaited participants
 
-	// Preallocated room for the common case: one record in one log.
-	oneRecord [1]journal.Record
-	oneAppend [1]journal.Append
-	oneItem   [1]item
+	// Preallocated room for the common cases: one record in one log, and a channel that
+	// is opened with its first envelope.
+	oneRecord  [1]journal.Record
+	fewAppends [4]journal.Append
+	oneItem    [1]item
 
 	arena []byte // encoded envelopes, which the journal copies; used again
 }
@@ -119,7 +122,7 @@ var batchPool = sync.Pool{New: func() any { return new(batch) }}
 // release returns the batch to the pool once it is ordered, unless a callback that
 // runs later may still read it.
 func (b *batch) release() {
-	if b.before == nil && b.after == nil && b.then == nil {
+	if b.then == nil {
 		arena := b.arena[:0]
 		if cap(arena) > maxArena {
 			arena = nil
@@ -199,7 +202,6 @@ func (b *batch) audit(kind string, f fields) error {
 	record, err := b.hub.auditRecord(kind, f)
 	if err == nil {
 		b.audits = append(b.audits, record)
-		b.before = append(b.before, func() { b.hub.ledger.Stored(record) })
 	}
 	return err
 }
@@ -215,8 +217,9 @@ func (b *batch) order(ctx context.Context) (*Pending, error) {
 		return nil, err
 	}
 	b.noteActivity()
+	b.scheduled()
 	logs := &b.ch.logs
-	commit := journal.Batch{Term: b.ch.term, Appends: b.oneAppend[:0]}
+	commit := journal.Batch{Term: b.ch.term, Appends: b.fewAppends[:0]}
 	put := func(log journal.LogName, head uint64, records []journal.Record) {
 		if len(records) > 0 {
 			commit.Appends = append(commit.Appends, journal.Append{
@@ -239,7 +242,7 @@ func (b *batch) order(ctx context.Context) (*Pending, error) {
 		return nil, err
 	}
 	pending := &Pending{
-		hub: b.hub, done: make(chan struct{}), ticket: ticket, ch: b.ch, channel: b.ch.id, items: b.items, before: b.before, after: b.after,
+		hub: b.hub, done: make(chan struct{}), ticket: ticket, ch: b.ch, channel: b.ch.id, items: b.items, audits: b.audits, before: b.before, after: b.after,
 	}
 	if len(b.items) <= 1 { // the batch's own room is used again
 		pending.items = append(pending.one[:0], b.items...)

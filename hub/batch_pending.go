@@ -41,6 +41,7 @@ type Pending struct {
 	left    *snapshot // what the batch leaves behind
 	items   []item
 	one     [1]item                // room for one of them
+	audits  []journal.Record       // told to the sinks of the audit before anyone else
 	before  []func()               // before anyone is told
 	after   []func()               // and once everyone has been
 	onEnd   []func(error)          // when it has ended, whichever way

@@ -116,6 +116,9 @@ func (f *sideFold) before(state channel.State, folder channel.SideFolder, offset
 		switch {
 		case r.Kind == schema.SideActive || r.Kind == schema.SideScheduled && r.Due != 0:
 			f.ch.watch.Active = expect.Instant(r.Due)
+			if r.Check != 0 {
+				f.ch.watch.NextCheck = expect.Instant(r.Check)
+			}
 		case r.Kind == schema.SideCheck:
 			f.ch.watch.NextCheck = expect.Instant(r.Due)
 		case len(r.Envelope) > 0 && folder != nil:

@@ -197,6 +197,9 @@ func (h *Hub) finish(p *Pending) {
 	if len(p.items) == 0 {
 		h.showFollowers(p.ch)
 	}
+	if len(p.audits) > 0 {
+		h.ledger.Stored(p.audits...)
+	}
 	for _, first := range p.before {
 		first()
 	}
@@ -215,7 +218,7 @@ func (h *Hub) finish(p *Pending) {
 	for _, then := range p.after {
 		then()
 	}
-	p.left, p.items, p.one, p.before, p.after = nil, nil, [1]item{}, nil, nil
+	p.left, p.items, p.one, p.audits, p.before, p.after = nil, nil, [1]item{}, nil, nil, nil
 	p.end()
 	h.deliverLives(p.ch)
 	h.rest(p)

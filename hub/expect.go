@@ -196,6 +196,10 @@ func (b *batch) scheduleCheck(next expect.Instant) {
 	if next == last {
 		return
 	}
+	if b.scheduling && last.IsZero() {
+		b.watch.NextCheck = next // the creation's own side record tells it
+		return
+	}
 	b.sideNote(schema.SideRecord{Kind: schema.SideCheck, Due: int64(next)}, func(r *journal.Record) {
 		if !last.IsZero() {
 			r.Remove = append(r.Remove, schema.DueKey(schema.DueExpectation, last.Time(), b.ch.id))

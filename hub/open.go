@@ -334,6 +334,7 @@ func (h *Hub) storeChannel(ctx context.Context, a channel.Adapter, m *channel.Me
 		return nil, nil, err
 	}
 	p.opened = true
+	b.release()
 	return p, wait, nil
 }
 
@@ -383,26 +384,29 @@ func (b *batch) begin(m *channel.Metadata, invitees []Profile, first *envelope.E
 // recordCreation writes the metadata with its index entries, in front of the
 // changes that came with the creation.
 func (b *batch) recordCreation(m *channel.Metadata) error {
-	data, err := schema.EncodeCreated(m)
+	created := *m
+	if b.active {
+		created.State = channel.Active
+	}
+	data, err := schema.EncodeCreated(&created)
 	if err != nil {
 		return err
 	}
-	record := journal.Record{Data: data}
 	home, own := schema.Split(m.ID)
-	put := func(k []byte) { record.Put = append(record.Put, journal.IndexPut{Key: k, Value: []byte(home)}) }
-	put(schema.Key(schema.IndexChannel, own))
-	record.Put = append(record.Put, journal.IndexPut{Key: schema.Key(schema.IndexOpen, own), Value: schema.ListedIn(home, dialectOf(b.ch.adapter))})
-	record.Put = append(record.Put, journal.IndexPut{Key: schema.Key(schema.IndexOwned, m.Creator, own), Value: schema.EncodeManifestKey(m.Manifest.Key(), home)})
+	in, listed := []byte(home), schema.ListedIn(home, dialectOf(b.ch.adapter))
+	record := journal.Record{Data: data, Put: make([]journal.IndexPut, 0, 3+2*len(m.Participants)+len(m.Labels))}
+	put := func(key, value []byte) { record.Put = append(record.Put, journal.IndexPut{Key: key, Value: value}) }
+	put(schema.Key(schema.IndexChannel, own), in)
+	put(schema.Key(schema.IndexOpen, own), listed)
+	put(schema.Key(schema.IndexOwned, m.Creator, own), schema.EncodeManifestKey(m.Manifest.Key(), home))
 	if !b.lists() {
 		for _, p := range m.Participants {
-			put(schema.Key(schema.IndexMember, p.Agent, own))
-			record.Put = append(record.Put, journal.IndexPut{
-				Key: schema.Key(schema.IndexTurn, p.Agent, own), Value: schema.ListedIn(home, dialectOf(b.ch.adapter)),
-			})
+			put(schema.Key(schema.IndexMember, p.Agent, own), in)
+			put(schema.Key(schema.IndexTurn, p.Agent, own), listed)
 		}
 	}
 	for k, v := range m.Labels {
-		put(schema.Key(schema.IndexLabel, schema.Digest(k, v), own))
+		put(schema.Key(schema.IndexLabel, schema.Digest(k, v), own), in)
 	}
 	if m.Name != "" {
 		record.Take = append(record.Take, journal.Take{Name: schema.ChannelNameClaim(home, m.Manifest.Type, m.Name)})

@@ -69,6 +69,10 @@ func (b *batch) activate() error {
 	b.note("opened", b.meta, "", "")
 	h, id := b.hub, b.ch.id
 	b.after = append(b.after, func() { h.openings.finish(id, nil) })
+	if b.scheduling {
+		b.active = true // the creation's record tells it
+		return nil
+	}
 	return b.recordChange(nil)
 }
 

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -53,10 +54,25 @@ func (b *Buffer) Key(name string) *Buffer {
 // String writes text.
 func (b *Buffer) String(s string) *Buffer {
 	b.separate()
+	if plain(s) {
+		b.Bytes = append(append(append(b.Bytes, '"'), s...), '"')
+		return b
+	}
 	quoted, err := jsontext.AppendQuote(b.Bytes, s)
 	b.Bytes = quoted
 	b.fail(err)
 	return b
+}
+
+// plain reports whether a text is its own JSON form between quotes: printable
+// ASCII without a quote or a backslash, as almost every name and id is.
+func plain(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
+			return false
+		}
+	}
+	return true
 }
 
 // Optional writes text, or null where there is none.
@@ -65,6 +81,13 @@ func (b *Buffer) Optional(s string) *Buffer {
 		return b.Null()
 	}
 	return b.String(s)
+}
+
+// Time writes an instant in UTC, with six digits and Z, as envelope.FormatTime does.
+func (b *Buffer) Time(t time.Time) *Buffer {
+	b.separate()
+	b.Bytes = t.UTC().AppendFormat(b.Bytes, `"2006-01-02T15:04:05.000000Z"`)
+	return b
 }
 
 // Null writes null.

@@ -3,6 +3,7 @@ package disk
 import (
 	"bytes"
 	"context"
+	"sync"
 
 	"github.com/cockroachdb/pebble/v2"
 
@@ -20,9 +21,13 @@ func (e *Engine) Append(ctx context.Context, b journal.Batch) (*journal.Ticket, 
 	size := int64(b.Size())
 	var few [4]layout.Draft
 	drafts := few[:0]
+	room := effectsPool.Get().(*[]byte)
+	defer giveEffects(room)
 	for i := range b.Appends {
 		for j := range b.Appends[i].Records {
-			drafts = append(drafts, layout.NewDraft(&b.Appends[i].Records[j]))
+			var d layout.Draft
+			d, *room = layout.NewDraft(&b.Appends[i].Records[j], *room)
+			drafts = append(drafts, d)
 		}
 	}
 	data := e.recent.copyRecords(&b)
@@ -49,6 +54,20 @@ func (e *Engine) Append(ctx context.Context, b journal.Batch) (*journal.Ticket, 
 	g.records += uint64(len(drafts))
 	e.grow(g, size)
 	return plan.Ticket, nil
+}
+
+// effectsPool has memory for what the records of a batch do to index and claims, which
+// the group copies.
+var effectsPool = sync.Pool{New: func() any { return new([]byte) }}
+
+// maxEffects is how much of that memory is kept for another batch.
+const maxEffects = 16 << 10
+
+func giveEffects(room *[]byte) {
+	if cap(*room) <= maxEffects {
+		*room = (*room)[:0]
+		effectsPool.Put(room)
+	}
 }
 
 // enterWrite takes the lock when a write of some size may be ordered.

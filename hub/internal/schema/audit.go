@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"maps"
 	"slices"
 	"unicode/utf8"
 
@@ -22,8 +23,15 @@ func EncodeAudit(at, kind string, fields map[string]any) ([]byte, error) {
 		}
 		names = append(names, name)
 		size += len(name) + 16
-		if s, ok := v.(string); ok {
-			size += len(s)
+		switch v := v.(type) {
+		case string:
+			size += len(v)
+		case []string:
+			for _, s := range v {
+				size += len(s) + 3
+			}
+		case map[string]any:
+			size += 64 * len(v)
 		}
 	}
 	names = append(names, "at", "kind")
@@ -90,6 +98,24 @@ func auditField(b *jsonbuf.Buffer, name string, v any) error {
 		}
 	case int:
 		b.Key(name).Int(v)
+		return nil
+	case []string:
+		if !slices.ContainsFunc(v, func(s string) bool { return !utf8.ValidString(s) }) {
+			b.Key(name).Strings(v)
+			return nil
+		}
+	case map[string]any:
+		members := slices.Sorted(maps.Keys(v))
+		if slices.ContainsFunc(members, func(s string) bool { return !utf8.ValidString(s) }) {
+			break
+		}
+		b.Key(name).Open('{')
+		for _, member := range members {
+			if err := auditField(b, member, v[member]); err != nil {
+				return err
+			}
+		}
+		b.Close('}')
 		return nil
 	}
 	text, err := json.Marshal(v, json.Deterministic(true), jsontext.AllowInvalidUTF8(true), jsontext.PreserveRawStrings(true))

@@ -29,10 +29,18 @@ type metaChange struct {
 	RejectedBy  []string `json:"rejected_by,omitzero"`
 }
 
+// Bytes that the record of a creation needs as a rule, besides those of what varies
+// more, and what each participant needs of it.
+const (
+	createdRoom     = 1024
+	participantRoom = 128
+)
+
 // EncodeCreated writes the record of a channel's creation.
 func EncodeCreated(m *channel.Metadata) ([]byte, error) {
 	// Written by hand: an encoder would reformat the knobs.
-	record, err := m.AppendJSON([]byte(`{"created":`))
+	room := createdRoom + len(m.Knobs) + len(m.Name) + participantRoom*len(m.Participants)
+	record, err := m.AppendJSON(append(make([]byte, 0, room), `{"created":`...))
 	if err != nil {
 		return nil, err
 	}

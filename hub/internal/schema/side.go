@@ -1,6 +1,10 @@
 package schema
 
-import "github.com/go-json-experiment/json"
+import (
+	"strconv"
+
+	"github.com/go-json-experiment/json"
+)
 
 // SideRecord is one record of a channel's side log: the hub's bookkeeping, and
 // envelopes that adapters keep out of the history.
@@ -11,6 +15,7 @@ type SideRecord struct {
 	// Agents are those of whom a record of the lists tells.
 	Agents []string `json:"agents,omitzero"`
 	Due    int64    `json:"due,omitzero"`  // in nanoseconds; 0: no longer
+	Check  int64    `json:"look,omitzero"` // at the creation: when the expectations are checked first
 	Name   string   `json:"name,omitzero"` // of a deadline
 	Task   string   `json:"task,omitzero"`
 	// Envelope is the binary record of a side envelope; After is the history's
@@ -51,6 +56,17 @@ func IsSeed(data []byte) bool { return string(data) == `{"kind":"`+SideSeed+`"}`
 
 // Encode writes a side record.
 func (r *SideRecord) Encode() ([]byte, error) { return json.Marshal(r) }
+
+// EncodeScheduled writes the side record of a channel's creation: its first activity,
+// and when its expectations are checked first. Every opening writes one.
+func EncodeScheduled(active, check int64) []byte {
+	b := append(make([]byte, 0, 96), `{"kind":"`+SideScheduled+`","due":`...)
+	b = strconv.AppendInt(b, active, 10)
+	if check != 0 {
+		b = strconv.AppendInt(append(b, `,"look":`...), check, 10)
+	}
+	return append(b, '}')
+}
 
 // DecodeSide reads a side record.
 func DecodeSide(data []byte) (r SideRecord, err error) {

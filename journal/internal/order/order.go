@@ -2,6 +2,7 @@ package order
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/parley-hub/parley/journal"
@@ -15,7 +16,7 @@ type Plan struct {
 	Before []Head        // head before, zero when the batch created the log
 	Claims []ClaimChange // the claims' last states, each name once
 
-	few [4]Head // room for what most batches need
+	few [8]Head // room for what most batches need
 }
 
 // Created reports whether the i-th Append created its log.
@@ -92,32 +93,21 @@ func (b *Book) orSettled(ticket *journal.Ticket, offset uint64) *journal.Ticket 
 // checkClaims plays the batch's releases and takes in order, on top of what is
 // ordered.
 func (b *Book) checkClaims(batch *journal.Batch, plan *Plan, now time.Time) error {
-	var played map[string]int // place in plan.Claims
-	set := func(name string, held *Held) {
-		if at, ok := played[name]; ok {
-			plan.Claims[at].Held = held
-			return
-		}
-		if played == nil {
-			played = map[string]int{}
-		}
-		played[name] = len(plan.Claims)
-		plan.Claims = append(plan.Claims, ClaimChange{Name: name, Held: held})
-	}
+	var played playedClaims
 	for i := range batch.Appends {
 		a := &batch.Appends[i]
 		for j := range a.Records {
 			for _, name := range a.Records[j].Release {
-				held, err := b.holder(name, plan, played)
+				held, err := b.holder(name, plan, &played)
 				if err != nil {
 					return err
 				}
 				if held != nil && held.ID == plan.Heads[i].ID {
-					set(name, nil)
+					played.set(plan, name, nil)
 				}
 			}
 			for _, take := range a.Records[j].Take {
-				if at, ok := played[take.Name]; ok {
+				if at := played.find(plan, take.Name); at >= 0 {
 					if plan.Claims[at].Held != nil {
 						return fmt.Errorf("batch takes claim %q twice: %w", take.Name, journal.ErrInvalid)
 					}
@@ -128,7 +118,7 @@ func (b *Book) checkClaims(batch *journal.Batch, plan *Plan, now time.Time) erro
 						Kind: journal.ClaimConflict, Claim: held.Claimed, LostTo: b.orSettled(ticket, held.Offset),
 					}
 				}
-				set(take.Name, &Held{ID: plan.Heads[i].ID, Claimed: journal.Claimed{
+				played.set(plan, take.Name, &Held{ID: plan.Heads[i].ID, Claimed: journal.Claimed{
 					Name: take.Name, Log: a.Log, Incarnation: plan.Heads[i].ID.Incarnation(),
 					Seq: plan.First(i) + uint64(j), Offset: plan.Offset, Expires: Milliseconds(take.Expires),
 				}})
@@ -139,8 +129,8 @@ func (b *Book) checkClaims(batch *journal.Batch, plan *Plan, now time.Time) erro
 }
 
 // holder ignores expiry: the last holder of an expired claim may release it.
-func (b *Book) holder(name string, plan *Plan, played map[string]int) (*Held, error) {
-	if at, ok := played[name]; ok {
+func (b *Book) holder(name string, plan *Plan, played *playedClaims) (*Held, error) {
+	if at := played.find(plan, name); at >= 0 {
 		return plan.Claims[at].Held, nil
 	}
 	held, _, err := b.RawClaim(name)
@@ -202,5 +192,38 @@ func (b *Book) accept(batch *journal.Batch, plan *Plan, fate *journal.Fate) {
 		}
 		b.values[w.Key] = pending[journal.Value]{v, plan.Ticket}
 		b.touched = append(b.touched, touch{offset: plan.Offset, kind: touchedValue, value: w.Key})
+	}
+}
+
+// fewClaims is up to how many claims of a batch are searched one by one.
+const fewClaims = 8
+
+// playedClaims finds the claims of a plan by name. Most batches have one or two.
+type playedClaims map[string]int // place in plan.Claims; nil while they are few
+
+func (p *playedClaims) find(plan *Plan, name string) int {
+	if *p == nil {
+		return slices.IndexFunc(plan.Claims, func(c ClaimChange) bool { return c.Name == name })
+	}
+	if at, ok := (*p)[name]; ok {
+		return at
+	}
+	return -1
+}
+
+func (p *playedClaims) set(plan *Plan, name string, held *Held) {
+	if at := p.find(plan, name); at >= 0 {
+		plan.Claims[at].Held = held
+		return
+	}
+	plan.Claims = append(plan.Claims, ClaimChange{Name: name, Held: held})
+	switch {
+	case *p != nil:
+		(*p)[name] = len(plan.Claims) - 1
+	case len(plan.Claims) > fewClaims:
+		*p = make(playedClaims, 2*fewClaims)
+		for i := range plan.Claims {
+			(*p)[plan.Claims[i].Name] = i
+		}
 	}
 }

@@ -71,7 +71,7 @@ func TestWhatIsStoredIsChecked(t *testing.T) {
 		Data: []byte("data"), Put: []journal.IndexPut{{Key: []byte("k"), Value: []byte("v")}}, Remove: [][]byte{[]byte("r")},
 		Take: []journal.Take{{Name: "c", Expires: time.UnixMilli(99).UTC()}, {Name: "d"}}, Release: []string{"e"},
 	}
-	draft := NewDraft(&record)
+	draft, _ := NewDraft(&record, nil)
 	stored := make([]byte, draft.Size())
 	draft.Put(stored, RecordKey(nil, 7, 3), 11)
 	var entries EntryList
@@ -167,7 +167,7 @@ func TestRecordsComeBack(t *testing.T) {
 			r.Release = append(r.Release, rapid.String().Draw(t, "release"))
 		}
 		id, seq, offset := order.ID(rapid.Uint64().Draw(t, "id")), rapid.Uint64().Draw(t, "seq"), rapid.Uint64().Draw(t, "offset")
-		d := NewDraft(&r)
+		d, _ := NewDraft(&r, nil)
 		value := make([]byte, d.Size())
 		d.Put(value, RecordKey(nil, id, seq), offset)
 		s, err := DecodeRecord(value, id, seq)

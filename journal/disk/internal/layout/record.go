@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"hash/crc32"
 	"math/bits"
+	"slices"
 
 	"github.com/parley-hub/parley/journal"
 	"github.com/parley-hub/parley/journal/internal/order"
@@ -26,18 +27,20 @@ type Draft struct {
 	sum  uint32
 }
 
-// NewDraft encodes what does not depend on the record's place.
-func NewDraft(r *journal.Record) Draft {
+// NewDraft encodes what does not depend on the record's place. What it encodes is
+// appended to room, which it returns: the draft is valid until that is used again.
+func NewDraft(r *journal.Record, room []byte) (Draft, []byte) {
 	d := Draft{data: r.Data}
 	if len(r.Put)+len(r.Remove)+len(r.Take)+len(r.Release) == 0 {
 		d.head = plainHead
 	} else {
-		size := effectsSize(r)
-		d.head = append(make([]byte, 0, 1+binary.MaxVarintLen64+size), recordForm|recordEffects)
-		d.head = appendEffects(binary.AppendUvarint(d.head, uint64(size)), r)
+		from, size := len(room), effectsSize(r)
+		room = append(slices.Grow(room, 1+binary.MaxVarintLen64+size), recordForm|recordEffects)
+		room = appendEffects(binary.AppendUvarint(room, uint64(size)), r)
+		d.head = room[from:len(room):len(room)]
 	}
 	d.sum = crc32.Update(crc32.Update(0, Castagnoli, d.head), Castagnoli, d.data)
-	return d
+	return d, room
 }
 
 var plainHead = []byte{recordForm}
