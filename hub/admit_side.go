@@ -360,37 +360,6 @@ func (h *Hub) Side(ctx context.Context, channelID string) ([]*envelope.Envelope,
 	return found, nil
 }
 
-// watchFrom sets a new channel's deadlines.
-func (b *batch) watchFrom(m *channel.Metadata) error {
-	if _, err := b.hub.readPlan(m); err != nil {
-		return err
-	}
-	b.watch.Active = b.thisMinute()
-	record := journal.Record{Put: append(make([]journal.IndexPut, 0, 4), b.activePut())}
-	if !m.ExpiresAt.IsZero() {
-		record.Put = append(record.Put, journal.IndexPut{Key: schema.DueKey(schema.DueTTL, m.ExpiresAt, m.ID)})
-	}
-	if len(m.PendingAcks) > 0 {
-		record.Put = append(record.Put, journal.IndexPut{Key: schema.DueKey(schema.DueInvite, b.inviteDue(), m.ID)})
-	}
-	b.side = append(make([]journal.Record, 0, 2), record)
-	b.scheduling = true
-	return nil
-}
-
-// scheduled writes the first side record of a new channel, once it is known when the
-// channel's expectations are checked first.
-func (b *batch) scheduled() {
-	if !b.scheduling {
-		return
-	}
-	check := b.watch.NextCheck
-	if !check.IsZero() {
-		b.side[0].Put = append(b.side[0].Put, journal.IndexPut{Key: schema.DueKey(schema.DueExpectation, check.Time(), b.ch.id)})
-	}
-	b.side[0].Data = schema.EncodeScheduled(int64(b.watch.Active), int64(check))
-}
-
 // inviteDue is when an opening fails because acks are missing.
 func (b *batch) inviteDue() time.Time { return b.meta.CreatedAt.Add(b.hub.opts.InviteAckTimeout) }
 

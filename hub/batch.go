@@ -217,7 +217,7 @@ func (b *batch) order(ctx context.Context) (*Pending, error) {
 		return nil, err
 	}
 	b.noteActivity()
-	b.scheduled()
+	b.writeSchedule()
 	logs := &b.ch.logs
 	commit := journal.Batch{Term: b.ch.term, Appends: b.fewAppends[:0]}
 	put := func(log journal.LogName, head uint64, records []journal.Record) {

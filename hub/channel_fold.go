@@ -21,14 +21,16 @@ import (
 // written; within one batch the history comes first. It goes on from the
 // channel's snapshot, if there is one.
 func (h *Hub) fold(ctx context.Context, ch *loadedChannel) error {
-	start := savedFold{ch: ch, adapter: ch.adapter, watch: h.watchOf(ch.meta, 0)}
+	scheduled := h.watchOf(ch.meta, ch.watch.NextCheck)
+	scheduled.Active = ch.watch.Active
+	start := savedFold{ch: ch, adapter: ch.adapter, watch: scheduled}
 	restored := h.restore(ctx, ch, &start)
 	if !restored {
 		initial, err := ch.adapter.Initial(ch.meta)
 		if err != nil {
 			return err
 		}
-		start = savedFold{ch: ch, adapter: ch.adapter, state: initial, watch: h.watchOf(ch.meta, 0)}
+		start = savedFold{ch: ch, adapter: ch.adapter, state: initial, watch: scheduled}
 	}
 	state, w, err := start.state, start.watch, error(nil)
 	ch.watch, ch.lastID = w, start.lastID

@@ -134,9 +134,11 @@ func (b *batch) thisMinute() expect.Instant {
 	return expect.InstantOf(b.now.Truncate(schema.ActivePrecision))
 }
 
-func (b *batch) activePut() journal.IndexPut {
-	home, _ := schema.Split(b.ch.id)
-	return journal.IndexPut{Key: b.activeKey()[0], Value: schema.ListedIn(home, dialectOf(b.ch.adapter))}
+func (b *batch) activePut() journal.IndexPut { return b.activePutAt(b.watch.Active) }
+
+func (b *batch) activePutAt(at expect.Instant) journal.IndexPut {
+	home, own := schema.Split(b.ch.id)
+	return journal.IndexPut{Key: schema.ActiveKey(at.Time(), own), Value: schema.ListedIn(home, dialectOf(b.ch.adapter))}
 }
 
 // activeKey is the channel's index entry by activity, if it has one.
@@ -146,4 +148,60 @@ func (b *batch) activeKey() [][]byte {
 	}
 	_, own := schema.Split(b.ch.id)
 	return [][]byte{schema.ActiveKey(b.watch.Active.Time(), own)}
+}
+
+// checkPut is the index entry of the next check of a channel's expectations, if there
+// is one.
+func (b *batch) checkPut(at expect.Instant) []journal.IndexPut {
+	if at.IsZero() {
+		return nil
+	}
+	return []journal.IndexPut{{Key: schema.DueKey(schema.DueExpectation, at.Time(), b.ch.id)}}
+}
+
+// watchFrom sets a new channel's deadlines.
+func (b *batch) watchFrom(m *channel.Metadata) error {
+	if _, err := b.hub.readPlan(m); err != nil {
+		return err
+	}
+	b.watch.Active = b.thisMinute()
+	record := journal.Record{Put: append(make([]journal.IndexPut, 0, 4), b.activePut())}
+	if !m.ExpiresAt.IsZero() {
+		record.Put = append(record.Put, journal.IndexPut{Key: schema.DueKey(schema.DueTTL, m.ExpiresAt, m.ID)})
+	}
+	if len(m.PendingAcks) > 0 {
+		record.Put = append(record.Put, journal.IndexPut{Key: schema.DueKey(schema.DueInvite, b.inviteDue(), m.ID)})
+	}
+	b.side = append(make([]journal.Record, 0, 2), record)
+	b.scheduling = true
+	return nil
+}
+
+// writeSchedule writes where a channel is in the lists by time, if the batch is the
+// first to tell that: in the first side record, or in the record of the creation if
+// the channel needs no side log yet. The first side record that is written later takes
+// it over from there.
+func (b *batch) writeSchedule() {
+	at := &b.watch
+	switch {
+	case b.scheduling && len(b.side) == 1 && b.ch.heads.side == 0 && len(b.side[0].Put) == 1:
+		created := &b.metas[0]
+		created.Put = append(append(created.Put, b.side[0].Put...), b.checkPut(at.NextCheck)...)
+		created.Data = schema.WithSchedule(created.Data, schema.Schedule{Active: int64(at.Active), Check: int64(at.NextCheck)})
+		b.side = nil
+		return
+	case b.scheduling:
+		b.side[0].Put = append(b.side[0].Put, b.checkPut(at.NextCheck)...)
+	case b.ch.heads.side == 0 && len(b.side) > 0 && !b.ch.watch.Active.IsZero():
+		at = &b.ch.watch // what the creation told, before this batch changes it
+		first := journal.Record{Put: append(b.checkPut(at.NextCheck), b.activePutAt(at.Active))}
+		given := journal.Record{Data: schema.EncodeListed()}
+		for _, put := range first.Put {
+			given.Remove = append(given.Remove, put.Key)
+		}
+		b.metas, b.side = append(b.metas, given), slices.Insert(b.side, 0, first)
+	default:
+		return
+	}
+	b.side[0].Data = schema.EncodeScheduled(int64(at.Active), int64(at.NextCheck))
 }

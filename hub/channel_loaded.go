@@ -277,8 +277,12 @@ func (h *Hub) loadMeta(ctx context.Context, ch *loadedChannel) error {
 		if err != nil {
 			return unavailable(err)
 		}
-		if ch.meta, err = schema.ApplyMeta(ch.meta, entry.Data, h.shared); err != nil {
+		var first schema.Schedule
+		if ch.meta, first, err = schema.ApplyMeta(ch.meta, entry.Data, h.shared); err != nil {
 			return fault.Wrap(fault.Internal, err, "metadata of channel '%s' cannot be read: %v", ch.id, err)
+		}
+		if first != (schema.Schedule{}) {
+			ch.watch.Active, ch.watch.NextCheck = expect.Instant(first.Active), expect.Instant(first.Check)
 		}
 		ch.heads.meta = entry.Seq
 	}

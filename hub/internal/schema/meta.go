@@ -19,6 +19,15 @@ type metaRecord struct {
 	Change  *metaChange    `json:"change,omitzero"`
 	Deleted bool           `json:"deleted,omitzero"`
 	Listed  bool           `json:"listed,omitzero"`
+	Schedule
+}
+
+// Schedule is where a channel is in the lists by time, in nanoseconds: by its last
+// activity, and by the next check of its expectations. The creation tells it until
+// the first side record does; 0 is none.
+type Schedule struct {
+	Active int64 `json:"active,omitzero"`
+	Check  int64 `json:"look,omitzero"`
 }
 
 type metaChange struct {
@@ -47,6 +56,16 @@ func EncodeCreated(m *channel.Metadata) ([]byte, error) {
 	return append(record, '}'), nil
 }
 
+// WithSchedule adds the schedule to a record that EncodeCreated wrote.
+func WithSchedule(created []byte, s Schedule) []byte {
+	b := append(created[:len(created)-1], `,"active":`...)
+	b = strconv.AppendInt(b, s.Active, 10)
+	if s.Check != 0 {
+		b = strconv.AppendInt(append(b, `,"look":`...), s.Check, 10)
+	}
+	return append(b, '}')
+}
+
 // EncodeChange writes the record of what may change in a channel's metadata.
 func EncodeChange(m *channel.Metadata) ([]byte, error) {
 	c := metaChange{
@@ -67,30 +86,35 @@ func EncodeDeleted() []byte { return []byte(`{"deleted":true}`) }
 func EncodeListed() []byte { return []byte(`{"listed":true}`) }
 
 // ApplyMeta applies one record to the metadata before it, which is nil at first.
-// It returns nil if the channel is deleted.
-func ApplyMeta(m *channel.Metadata, data []byte, shared *channel.Interner) (*channel.Metadata, error) {
+// It returns nil if the channel is deleted. The schedule is that of a creation.
+func ApplyMeta(m *channel.Metadata, data []byte, shared *channel.Interner) (*channel.Metadata, Schedule, error) {
 	var r metaRecord
 	if err := json.Unmarshal(data, &r); err != nil {
-		return m, err
+		return m, Schedule{}, err
 	}
-	if r.Deleted {
-		return nil, nil
+	switch {
+	case r.Deleted:
+		return nil, Schedule{}, nil
+	case r.Listed:
+		return m, Schedule{}, nil
+	case r.Change != nil:
+		next, err := r.Change.apply(m, shared)
+		return next, Schedule{}, err
 	}
-	if r.Listed {
-		return m, nil
-	}
-	if r.Change == nil {
-		return channel.DecodeMetadata(r.Created, shared)
-	}
-	state, err := channel.ParseLifecycle(r.Change.State)
+	m, err := channel.DecodeMetadata(r.Created, shared)
+	return m, r.Schedule, err
+}
+
+func (c *metaChange) apply(m *channel.Metadata, shared *channel.Interner) (*channel.Metadata, error) {
+	state, err := channel.ParseLifecycle(c.State)
 	if err != nil {
 		return m, err
 	}
 	next := *m
-	next.State, next.CloseReason = state, shared.Name(r.Change.CloseReason)
-	next.PendingAcks, next.RejectedBy = r.Change.PendingAcks, r.Change.RejectedBy
-	if r.Change.ClosedAt != "" {
-		if next.ClosedAt, err = envelope.ParseTime(r.Change.ClosedAt); err != nil {
+	next.State, next.CloseReason = state, shared.Name(c.CloseReason)
+	next.PendingAcks, next.RejectedBy = c.PendingAcks, c.RejectedBy
+	if c.ClosedAt != "" {
+		if next.ClosedAt, err = envelope.ParseTime(c.ClosedAt); err != nil {
 			return m, err
 		}
 	}
