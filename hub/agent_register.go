@@ -234,7 +234,7 @@ func (h *Hub) unregister(ctx context.Context, id string, by *Caller) error {
 
 // forget removes what an unregistered identity left: its log and its cursors.
 func (h *Hub) forget(ctx context.Context, id string) error {
-	for entry, err := range journal.IndexAll(ctx, h.journal, journal.ScanOptions{Prefix: schema.Key(schema.IndexMember, id, "")}) {
+	for entry, err := range h.scanOpenAndEnded(ctx, channelsOf(id), "", false) {
 		if err != nil {
 			return unavailable(err)
 		}

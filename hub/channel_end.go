@@ -122,12 +122,26 @@ func (b *batch) end(state channel.Lifecycle, reason string) error {
 			}
 		}
 	})
-	_, own := schema.Split(b.ch.id)
-	unindex := [][]byte{schema.Key(schema.IndexOwned, b.meta.Creator, own), schema.Key(schema.IndexOpen, own)}
-	for _, p := range b.meta.Participants {
-		unindex = append(unindex, schema.Key(schema.IndexTurn, p.Agent, own))
+	return b.recordEnd()
+}
+
+// recordEnd writes the metadata of an ended channel, and moves it from the lists of open
+// channels to those of ended ones.
+func (b *batch) recordEnd() error {
+	if err := b.recordChange(); err != nil {
+		return err
 	}
-	return b.recordChange(unindex)
+	home, own := schema.Split(b.ch.id)
+	record := &b.metas[len(b.metas)-1]
+	record.Remove = [][]byte{schema.Key(schema.IndexOwned, b.meta.Creator, own), schema.Key(schema.IndexOpen, own)}
+	record.Put = []journal.IndexPut{{Key: schema.Key(schema.IndexChannel, own), Value: []byte(home)}}
+	for _, p := range b.meta.Participants {
+		record.Remove = append(record.Remove, schema.Key(schema.IndexTurn, p.Agent, own))
+		if !b.lists() {
+			record.Put = append(record.Put, journal.IndexPut{Key: schema.Key(schema.IndexMember, p.Agent, own), Value: []byte(home)})
+		}
+	}
+	return nil
 }
 
 // farewell writes the envelopes that end the log: closed, preceded by expired if

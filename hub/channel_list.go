@@ -135,7 +135,7 @@ func (h *Hub) listed(ctx context.Context, o ListOptions) iter.Seq2[listPlace, er
 		}
 	}
 	return func(yield func(listPlace, error) bool) {
-		for entry, err := range h.scanLists(ctx, h.listScans(o), o.Newest) {
+		for entry, err := range h.scanList(ctx, o) {
 			var at listPlace
 			if err == nil {
 				at = o.Sort.place(entry)
@@ -147,25 +147,24 @@ func (h *Hub) listed(ctx context.Context, o ListOptions) iter.Seq2[listPlace, er
 	}
 }
 
-// listScans is where to look: one part of the index, or one for each of those who
-// are waited for.
-func (h *Hub) listScans(o ListOptions) []journal.ScanOptions {
+// scanList reads the part of the index that a list selects from.
+func (h *Hub) scanList(ctx context.Context, o ListOptions) iter.Seq2[journal.IndexEntry, error] {
 	if o.Sort != ByAge {
 		prefix := []byte(schema.IndexActive)
 		if o.Sort == ByDue {
 			prefix = schema.Key(schema.IndexDue, schema.DueExpectation, "")
 		}
-		return []journal.ScanOptions{schema.ListScan(prefix, strings.Replace(o.After, ".", "/", 1), o.Newest)}
+		return journal.IndexAll(ctx, h.journal, schema.ListScan(prefix, strings.Replace(o.After, ".", "/", 1), o.Newest))
 	}
 	_, after := schema.Split(o.After)
 	if o.WaitingFor == nil {
-		return []journal.ScanOptions{schema.ListScan(listPrefix(o), after, o.Newest)}
+		return h.scanOpenAndEnded(ctx, listParts(o), after, o.Newest)
 	}
-	scans := make([]journal.ScanOptions, len(o.WaitingFor))
+	scans := make([]iter.Seq2[journal.IndexEntry, error], len(o.WaitingFor))
 	for i, agent := range o.WaitingFor {
-		scans[i] = schema.ListScan(schema.Key(schema.IndexTurn, agent, ""), after, o.Newest)
+		scans[i] = journal.IndexAll(ctx, h.journal, schema.ListScan(schema.Key(schema.IndexTurn, agent, ""), after, o.Newest))
 	}
-	return scans
+	return mergeLists(scans, o.Newest)
 }
 
 // place is the channel of an index entry, and the entry's place in the list.
@@ -191,19 +190,26 @@ func (by ChannelSort) ValidPlace(text string) bool {
 	return ok && len(at) == 16 && strings.Trim(at, "0123456789abcdef") == "" && (channel.ValidID(id) || envelope.ValidID(id))
 }
 
-func listPrefix(o ListOptions) []byte {
+// listParts is where to look for a list by age.
+func listParts(o ListOptions) openAndEnded {
 	switch {
-	case o.Agent != "" && o.Open:
-		return schema.Key(schema.IndexTurn, o.Agent, "")
 	case o.Agent != "":
-		return schema.Key(schema.IndexMember, o.Agent, "")
+		parts := channelsOf(o.Agent)
+		if o.Open {
+			parts.ended = nil
+		}
+		return parts
 	case o.Open:
-		return []byte(schema.IndexOpen)
+		return openAndEnded{open: []byte(schema.IndexOpen)}
+	case len(o.Label) > 0:
+		return openAndEnded{open: schema.Key(schema.IndexLabel, schema.Digest(o.Label[0].Key, o.Label[0].Value), "")}
 	}
-	if len(o.Label) > 0 {
-		return schema.Key(schema.IndexLabel, schema.Digest(o.Label[0].Key, o.Label[0].Value), "")
-	}
-	return []byte(schema.IndexChannel)
+	return openAndEnded{open: []byte(schema.IndexOpen), ended: []byte(schema.IndexChannel)}
+}
+
+// channelsOf is where the channels of an agent are listed.
+func channelsOf(agent string) openAndEnded {
+	return openAndEnded{open: schema.Key(schema.IndexTurn, agent, ""), ended: schema.Key(schema.IndexMember, agent, "")}
 }
 
 func (h *Hub) selected(ctx context.Context, m *channel.Metadata, o ListOptions) (bool, error) {
@@ -270,11 +276,11 @@ func (h *Hub) People() []string {
 	return people
 }
 
-// scanLists merges several lists of channels, each in the same order, into one in
+// mergeLists merges several lists of channels, each in the same order, into one in
 // that order. What is in several of them comes once.
-func (h *Hub) scanLists(ctx context.Context, scans []journal.ScanOptions, newest bool) iter.Seq2[journal.IndexEntry, error] {
+func mergeLists(scans []iter.Seq2[journal.IndexEntry, error], newest bool) iter.Seq2[journal.IndexEntry, error] {
 	if len(scans) == 1 {
-		return journal.IndexAll(ctx, h.journal, scans[0])
+		return scans[0]
 	}
 	return func(yield func(journal.IndexEntry, error) bool) {
 		type source struct {
@@ -289,7 +295,7 @@ func (h *Hub) scanLists(ctx context.Context, scans []journal.ScanOptions, newest
 			return more, err
 		}
 		for _, scan := range scans {
-			next, stop := iter.Pull2(journal.IndexAll(ctx, h.journal, scan))
+			next, stop := iter.Pull2(scan)
 			defer stop()
 			s := &source{next: next}
 			more, err := advance(s)
@@ -320,6 +326,59 @@ func (h *Hub) scanLists(ctx context.Context, scans []journal.ScanOptions, newest
 			}
 			if !more {
 				sources = append(sources[:first], sources[first+1:]...)
+			}
+		}
+	}
+}
+
+// openAndEnded are the two parts of a list of channels: prefixes of those that have not
+// ended and of those that have. Without the second the first is the whole list. Older
+// versions kept open channels in both.
+type openAndEnded struct{ open, ended []byte }
+
+// scanOpenAndEnded reads both parts as one list by age. A channel goes from the first to
+// the second and never back: what was not open when a piece of the first was read is
+// found in the same piece of the second, which is read later.
+func (h *Hub) scanOpenAndEnded(ctx context.Context, in openAndEnded, after string, newest bool) iter.Seq2[journal.IndexEntry, error] {
+	open := schema.ListScan(in.open, after, newest)
+	if in.ended == nil {
+		return journal.IndexAll(ctx, h.journal, open)
+	}
+	return func(yield func(journal.IndexEntry, error) bool) {
+		for {
+			page, err := journal.ScanAll(ctx, h.journal, open)
+			if err != nil {
+				yield(journal.IndexEntry{}, err)
+				return
+			}
+			ended := schema.ListScan(in.ended, after, newest)
+			if len(page.Entries) > 0 && page.Next != nil {
+				after = schema.LastPart(page.Entries[len(page.Entries)-1].Key)
+				if end := append(slices.Clone(in.ended), after...); newest {
+					ended.From = end
+				} else {
+					ended.To = append(end, 0)
+				}
+			}
+			if len(page.Entries) > 0 || page.Next == nil {
+				parts := []iter.Seq2[journal.IndexEntry, error]{
+					func(yield func(journal.IndexEntry, error) bool) {
+						for _, entry := range page.Entries {
+							if !yield(entry, nil) {
+								return
+							}
+						}
+					},
+					journal.IndexAll(ctx, h.journal, ended),
+				}
+				for entry, err := range mergeLists(parts, newest) {
+					if !yield(entry, err) || err != nil {
+						return
+					}
+				}
+			}
+			if open.After = page.Next; page.Next == nil {
+				return
 			}
 		}
 	}

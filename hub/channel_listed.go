@@ -19,8 +19,8 @@ func (b *batch) lists() bool {
 
 // list keeps the lists of channels up to date: where the members are folded, those
 // who join and leave; where they are another channel's, those who spoke or were
-// addressed, for that channel may have thousands. The end of the channel removes
-// it from the lists of open ones.
+// addressed, for that channel may have thousands. The end of the channel moves it
+// from the lists of open ones to those of ended ones.
 func (b *batch) list() {
 	listed := b.currentMarks().Listed
 	if !b.lists() && len(listed) == 0 {
@@ -33,13 +33,18 @@ func (b *batch) list() {
 		joined, left = difference(listed, folder.Members(b.meta, b.state))
 	}
 	home, own := schema.Split(b.ch.id)
+	ended := b.meta.State.Terminal()
+	past := func(agent string) journal.IndexPut {
+		return journal.IndexPut{Key: schema.Key(schema.IndexMember, agent, own), Value: []byte(home)}
+	}
 	if len(joined) > 0 {
 		b.sideNote(schema.SideRecord{Kind: schema.SideListed, Agents: joined}, func(r *journal.Record) {
 			for _, agent := range joined {
-				r.Put = append(r.Put,
-					journal.IndexPut{Key: schema.Key(schema.IndexMember, agent, own), Value: schema.ListedIn(home, "")},
-					journal.IndexPut{Key: schema.Key(schema.IndexTurn, agent, own), Value: schema.ListedIn(home, dialectOf(b.ch.adapter))},
-				)
+				put := past(agent)
+				if !ended {
+					put = journal.IndexPut{Key: schema.Key(schema.IndexTurn, agent, own), Value: schema.ListedIn(home, dialectOf(b.ch.adapter))}
+				}
+				r.Put = append(r.Put, put)
 			}
 		})
 	}
@@ -50,10 +55,10 @@ func (b *batch) list() {
 			}
 		})
 	}
-	if b.meta.State.Terminal() && !b.ch.meta.State.Terminal() {
+	if ended && !b.ch.meta.State.Terminal() {
 		last := &b.side[len(b.side)-1] // the end wrote one
 		for _, agent := range b.currentMarks().Listed {
-			last.Remove = append(last.Remove, schema.Key(schema.IndexTurn, agent, own))
+			last.Remove, last.Put = append(last.Remove, schema.Key(schema.IndexTurn, agent, own)), append(last.Put, past(agent))
 		}
 	}
 }

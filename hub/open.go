@@ -393,20 +393,18 @@ func (b *batch) recordCreation(m *channel.Metadata) error {
 		return err
 	}
 	home, own := schema.Split(m.ID)
-	in, listed := []byte(home), schema.ListedIn(home, dialectOf(b.ch.adapter))
-	record := journal.Record{Data: data, Put: make([]journal.IndexPut, 0, 3+2*len(m.Participants)+len(m.Labels))}
+	listed := schema.ListedIn(home, dialectOf(b.ch.adapter))
+	record := journal.Record{Data: data, Put: make([]journal.IndexPut, 0, 4+len(m.Participants)+len(m.Labels))}
 	put := func(key, value []byte) { record.Put = append(record.Put, journal.IndexPut{Key: key, Value: value}) }
-	put(schema.Key(schema.IndexChannel, own), in)
 	put(schema.Key(schema.IndexOpen, own), listed)
 	put(schema.Key(schema.IndexOwned, m.Creator, own), schema.EncodeManifestKey(m.Manifest.Key(), home))
 	if !b.lists() {
 		for _, p := range m.Participants {
-			put(schema.Key(schema.IndexMember, p.Agent, own), in)
 			put(schema.Key(schema.IndexTurn, p.Agent, own), listed)
 		}
 	}
 	for k, v := range m.Labels {
-		put(schema.Key(schema.IndexLabel, schema.Digest(k, v), own), in)
+		put(schema.Key(schema.IndexLabel, schema.Digest(k, v), own), []byte(home))
 	}
 	if m.Name != "" {
 		record.Take = append(record.Take, journal.Take{Name: schema.ChannelNameClaim(home, m.Manifest.Type, m.Name)})

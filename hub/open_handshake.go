@@ -34,7 +34,7 @@ func (b *batch) answerInvite(e *envelope.Envelope) error {
 	case acked >= needed && (needed < invited || len(b.meta.PendingAcks) == 0):
 		return b.activate()
 	}
-	return b.recordChange(nil)
+	return b.recordChange()
 }
 
 // acksNeeded tells how many were invited, and how many of them open the channel.
@@ -73,16 +73,16 @@ func (b *batch) activate() error {
 		b.active = true // the creation's record tells it
 		return nil
 	}
-	return b.recordChange(nil)
+	return b.recordChange()
 }
 
 // recordChange writes what changed in the metadata.
-func (b *batch) recordChange(unindex [][]byte) error {
+func (b *batch) recordChange() error {
 	data, err := schema.EncodeChange(b.meta)
 	if err != nil {
 		return err
 	}
-	b.metas = append(b.metas, journal.Record{Data: data, Remove: unindex})
+	b.metas = append(b.metas, journal.Record{Data: data})
 	return nil
 }
 

@@ -13,9 +13,9 @@ import (
 // Index keys. Ids are minted in increasing order, so that a scan by id is a
 // scan by age.
 const (
-	IndexChannel = "channel/" // + channel: every channel
-	IndexMember  = "member/"  // + agent / channel: every channel it takes part in
-	IndexTurn    = "turn/"    // + agent / channel: the same, while it has not ended
+	IndexChannel = "channel/" // + channel: every channel that has ended; older versions listed open ones too
+	IndexMember  = "member/"  // + agent / channel: the same, of those that it took part in
+	IndexTurn    = "turn/"    // + agent / channel: those that it takes part in and that have not ended
 	IndexOwned   = "owned/"   // + creator / channel: what it opened, while it has not ended
 	IndexLabel   = "label/"   // + hash of key and value / channel
 	IndexOpen    = "open/"    // + channel: every channel that has not ended
