@@ -184,29 +184,29 @@ func (b *batch) watchFrom(m *channel.Metadata) error {
 
 // writeSchedule writes where a channel is in the lists by time, if the batch is the
 // first to tell that: in the first side record, or in the record of the creation if
-// the channel needs no side log yet. The first side record that is written later takes
-// it over from there.
+// the channel needs no side log yet. The first batch that writes to the side log takes
+// it over from there, behind the records whose numbers may be known already.
 func (b *batch) writeSchedule() {
-	at := &b.watch
+	at, told := &b.watch, &b.ch.watch
 	switch {
 	case b.scheduling && len(b.side) == 1 && b.ch.heads.side == 0 && len(b.side[0].Put) == 1:
 		created := &b.metas[0]
 		created.Put = append(append(created.Put, b.side[0].Put...), b.checkPut(at.NextCheck)...)
 		created.Data = schema.WithSchedule(created.Data, schema.Schedule{Active: int64(at.Active), Check: int64(at.NextCheck)})
 		b.side = nil
-		return
 	case b.scheduling:
 		b.side[0].Put = append(b.side[0].Put, b.checkPut(at.NextCheck)...)
-	case b.ch.heads.side == 0 && len(b.side) > 0 && !b.ch.watch.Active.IsZero():
-		at = &b.ch.watch // what the creation told, before this batch changes it
-		first := journal.Record{Put: append(b.checkPut(at.NextCheck), b.activePutAt(at.Active))}
+		b.side[0].Data = schema.EncodeScheduled(int64(at.Active), int64(at.NextCheck))
+	case b.ch.heads.side == 0 && len(b.side) > 0 && !told.Active.IsZero():
 		given := journal.Record{Data: schema.EncodeListed()}
-		for _, put := range first.Put {
+		for _, put := range append(b.checkPut(told.NextCheck), b.activePutAt(told.Active)) {
 			given.Remove = append(given.Remove, put.Key)
 		}
-		b.metas, b.side = append(b.metas, given), slices.Insert(b.side, 0, first)
-	default:
-		return
+		b.metas = append(b.metas, given)
+		if !b.meta.State.Terminal() {
+			b.side = append(b.side, journal.Record{
+				Data: schema.EncodeScheduled(int64(at.Active), int64(at.NextCheck)), Put: append(b.checkPut(at.NextCheck), b.activePut()),
+			})
+		}
 	}
-	b.side[0].Data = schema.EncodeScheduled(int64(at.Active), int64(at.NextCheck))
 }

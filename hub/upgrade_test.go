@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/parley-hub/parley/envelope"
@@ -21,9 +22,11 @@ import (
 // layout0 unpacks a data folder that the version before homes has written: alice
 // and bob in three conversations of three texts each, labelled open, ended and
 // kept, of which one is closed; a task in each and one without a channel.
-func layout0(t *testing.T) (dir string) {
+func layout0(t *testing.T) (dir string) { return unpacked(t, "testdata/layout0.tar.gz") }
+
+func unpacked(t *testing.T, path string) (dir string) {
 	t.Helper()
-	file, err := os.Open("testdata/layout0.tar.gz")
+	file, err := os.Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -164,4 +167,48 @@ func (r *rig) open0(t *testing.T, left int) {
 	if err := engine.Close(); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// The folder was written when open channels were listed among the ended ones too, and
+// each had a side log from its creation: alice and bob in two conversations and in two
+// boards of a home, of which one each has ended.
+func TestDataOfTheVersionThatListedOpenChannelsTwice(t *testing.T) {
+	t.Parallel()
+	r := newRigOn(t, withBoard, 1, unpacked(t, "testdata/layout1.tar.gz"))
+	list := func(o hub.ListOptions) []string { t.Helper(); return r.listAll(o) }
+	all := list(hub.ListOptions{})
+	if len(all) != 4 {
+		t.Fatalf("%d channels: %v", len(all), all)
+	}
+	talk, board := all[0], all[2]
+	alice, err := r.Agent("alice")
+	if err != nil {
+		t.Fatal(err)
+	}
+	same := func(what string, got []string, want ...string) {
+		t.Helper()
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: %v, want %v", what, got, want)
+		}
+	}
+	_, own, _ := strings.Cut(board, ".")
+	same("alice's", list(hub.ListOptions{Agent: alice.ID()}), all...)
+	same("open", list(hub.ListOptions{Open: true}), talk, board)
+	same("alice's open", list(hub.ListOptions{Agent: alice.ID(), Open: true}), talk, board)
+	same("active", r.listedUnder("active/"), talk, own)
+	if _, err := r.Post(ctx, &envelope.Envelope{Channel: talk, Sender: alice.ID(), Type: envelope.TypeText, Data: []byte(`{"text":"x"}`)}, nil); err != nil {
+		t.Fatal(err)
+	}
+	same("active, after a text", r.listedUnder("active/"), own, talk)
+	r.end(board, "done")
+	r.restart()
+	same("open, after an end", list(hub.ListOptions{Open: true}), talk)
+	same("alice's, after an end", list(hub.ListOptions{Agent: alice.ID()}), all...)
+	same("active, after an end", r.listedUnder("active/"), talk)
+	if err := r.Delete(ctx, board, nil); err != nil {
+		t.Fatal(err)
+	}
+	left := slices.Delete(slices.Clone(all), 2, 3)
+	same("after a deletion", list(hub.ListOptions{}), left...)
+	same("alice's, after a deletion", list(hub.ListOptions{Agent: alice.ID()}), left...)
 }
