@@ -45,7 +45,7 @@ func (in *Interner) Name(s string) string { return in.name(s) }
 
 // Manifest returns the shared copy of a manifest.
 func (in *Interner) Manifest(m *Manifest) (*Manifest, error) {
-	text, err := m.AppendJSON(nil)
+	text, err := m.AppendJSON(make([]byte, 0, 1024))
 	if err != nil {
 		return nil, err
 	}

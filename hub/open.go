@@ -254,6 +254,7 @@ func (h *Hub) describe(a channel.Adapter, creator *registry.Member, o Opening) (
 		}
 		m.Labels["intent"] = o.Intent
 	}
+	m.Participants = slices.Grow(m.Participants, len(o.Participants))
 	for i, agent := range o.Participants {
 		m.Participants = append(m.Participants, channel.Participant{
 			Agent: h.shared.Name(agent), Role: role(agent, o), Order: i, JoinedAt: now,

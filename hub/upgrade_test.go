@@ -209,6 +209,10 @@ func TestDataOfTheVersionThatListedOpenChannelsTwice(t *testing.T) {
 		t.Fatal(err)
 	}
 	left := slices.Delete(slices.Clone(all), 2, 3)
+	r.restart()
+	if n := r.stored.Stats().Batches; n != 0 {
+		t.Errorf("%d batches: upgraded again", n)
+	}
 	same("after a deletion", list(hub.ListOptions{}), left...)
 	same("alice's, after a deletion", list(hub.ListOptions{Agent: alice.ID()}), left...)
 }

@@ -19,17 +19,9 @@ func (e *Engine) Append(ctx context.Context, b journal.Batch) (*journal.Ticket, 
 		return nil, err
 	}
 	size := int64(b.Size())
-	var few [4]layout.Draft
-	drafts := few[:0]
-	room := effectsPool.Get().(*[]byte)
-	defer giveEffects(room)
-	for i := range b.Appends {
-		for j := range b.Appends[i].Records {
-			var d layout.Draft
-			d, *room = layout.NewDraft(&b.Appends[i].Records[j], *room)
-			drafts = append(drafts, d)
-		}
-	}
+	room := draftPool.Get().(*draftRoom)
+	defer room.release()
+	drafts := room.encode(&b)
 	data := e.recent.copyRecords(&b)
 	found, view := e.findClaims(claimNames(&b))
 	if err := e.enterWrite(ctx, size); err != nil {
@@ -56,18 +48,40 @@ func (e *Engine) Append(ctx context.Context, b journal.Batch) (*journal.Ticket, 
 	return plan.Ticket, nil
 }
 
-// effectsPool has memory for what the records of a batch do to index and claims, which
-// the group copies.
-var effectsPool = sync.Pool{New: func() any { return new([]byte) }}
+// draftRoom is memory for the drafts of a batch, which the group copies: it is used
+// again for the next batch.
+type draftRoom struct {
+	drafts  []layout.Draft
+	effects []byte
+}
 
-// maxEffects is how much of that memory is kept for another batch.
-const maxEffects = 16 << 10
+var draftPool = sync.Pool{New: func() any { return new(draftRoom) }}
 
-func giveEffects(room *[]byte) {
-	if cap(*room) <= maxEffects {
-		*room = (*room)[:0]
-		effectsPool.Put(room)
+// Bounds of the memory that is kept.
+const (
+	keptDrafts  = 128
+	keptEffects = 16 << 10
+)
+
+// encode makes the drafts of a batch's records.
+func (r *draftRoom) encode(b *journal.Batch) []layout.Draft {
+	for i := range b.Appends {
+		for j := range b.Appends[i].Records {
+			var d layout.Draft
+			d, r.effects = layout.NewDraft(&b.Appends[i].Records[j], r.effects)
+			r.drafts = append(r.drafts, d)
+		}
 	}
+	return r.drafts
+}
+
+func (r *draftRoom) release() {
+	if cap(r.drafts) > keptDrafts || cap(r.effects) > keptEffects {
+		return
+	}
+	clear(r.drafts)
+	r.drafts, r.effects = r.drafts[:0], r.effects[:0]
+	draftPool.Put(r)
 }
 
 // enterWrite takes the lock when a write of some size may be ordered.

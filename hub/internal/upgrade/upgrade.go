@@ -17,7 +17,9 @@ import (
 //
 //	0  as first stored
 //	1  open channels are in the lists of open and of active ones
-const layout = 1
+//	2  open channels are no longer in the lists of ended ones, and one that opens at
+//	   once may have no side log; data of layout 1 are read as they are
+const layout = 2
 
 // upgradeStep is how many channels are dealt with before it is stored how far the
 // upgrade has come.
@@ -44,6 +46,8 @@ func (u *upgrader) run(ctx context.Context) error {
 		return nil
 	case version > layout:
 		return fmt.Errorf("the data have layout %d, this version knows up to %d: use a newer version", version, layout)
+	case version == 1:
+		return u.reached(ctx, nil, journal.ValueWrite{Key: u.Tenant.Layout(), Data: schema.EncodeUint(layout)})
 	}
 	at, err := u.Journal.Value(ctx, u.Tenant.LayoutNext())
 	if err != nil {
