@@ -44,6 +44,11 @@ func (h *Hub) AuditLog(ctx context.Context, q AuditQuery) (page []AuditLine, nex
 	return h.ledger.AuditLog(ctx, q)
 }
 
+// AuditTotal counts the records that a query selects.
+func (h *Hub) AuditTotal(ctx context.Context, q AuditQuery) (Total, error) {
+	return h.ledger.AuditTotal(ctx, q)
+}
+
 // Audit writes a record of a kind of one's own. Its fields must encode as
 // JSON; the time and the kind are set here.
 func (h *Hub) Audit(ctx context.Context, kind string, record map[string]any) error {

@@ -86,37 +86,91 @@ func (h *Hub) ChannelPage(ctx context.Context, o ListOptions) (list []ListedChan
 	if o.Limit <= 0 {
 		o.Limit = 50
 	}
-	scanned, last := 0, ""
+	last := ""
+	ended, err := h.eachListed(ctx, o, func(found ListedChannel, selected bool) bool {
+		if selected && len(list) == o.Limit {
+			return false
+		}
+		if selected {
+			list = append(list, found)
+		}
+		if len(list) < o.Limit || selected {
+			last = found.Place
+		}
+		return true
+	})
+	switch {
+	case err != nil:
+		return nil, "", err
+	case ended:
+		return list, "", nil
+	}
+	return list, last, nil
+}
+
+// eachListed visits the channels among which a list selects, and says which are
+// selected, until visit returns false or maxScanned were looked at; ended says that
+// there are no more.
+func (h *Hub) eachListed(ctx context.Context, o ListOptions, visit func(found ListedChannel, selected bool) bool) (ended bool, err error) {
+	scanned := 0
 	for at, err := range h.listed(ctx, o) {
 		if err != nil {
-			return nil, "", unavailable(err)
+			return false, unavailable(err)
 		}
-		id, place := at.id, at.place
 		if scanned++; scanned > maxScanned {
-			return list, last, nil
+			return false, nil
 		}
-		m, err := h.Channel(ctx, id)
+		m, err := h.Channel(ctx, at.id)
 		if fault.CodeOf(err) == fault.NotFound {
 			continue
 		}
 		if err != nil {
-			return nil, "", err
+			return false, err
 		}
 		selected, err := h.selected(ctx, m, o)
 		if err != nil {
-			return nil, "", err
+			return false, err
 		}
-		if selected && len(list) == o.Limit {
-			return list, last, nil
-		}
-		if selected {
-			list = append(list, ListedChannel{m, place})
-		}
-		if len(list) < o.Limit || selected {
-			last = place
+		if !visit(ListedChannel{m, at.place}, selected) {
+			return false, nil
 		}
 	}
-	return list, "", nil
+	return true, nil
+}
+
+// Total is how many entries a list selects in all, whatever the page.
+type Total = schema.Total
+
+// HeaderTotal names the header in which a dialect whose lists are bare arrays tells a
+// Total.
+const HeaderTotal = "Parley-Total"
+
+// ChannelTotal counts the channels that the caller may look into and that a list
+// selects. Those that have not ended are counted already; of a narrower selection at
+// most schema.MaxCounted are counted, and a bounded number is looked at.
+func (a Access) ChannelTotal(ctx context.Context, o ListOptions) (t Total, err error) {
+	if a.by.seesAll() && o.allOpen() {
+		open, err := a.hub.openChannels(ctx)
+		for key, n := range open {
+			if o.Type == "" || o.Type == key.Type {
+				t.Count += int(max(n, 0))
+			}
+		}
+		t.Exact = true
+		return t, err
+	}
+	o.by, o.After = a.by, ""
+	t.Exact, err = a.hub.eachListed(ctx, o, func(_ ListedChannel, selected bool) bool { return !selected || t.Add() })
+	return t, err
+}
+
+// allOpen reports whether the channels that have not ended are selected, all of them
+// or those of a type.
+func (o *ListOptions) allOpen() bool {
+	listed := o.Sort == ByActivity || o.Sort == ByAge && o.Open
+	narrow := o.Agent != "" || o.Label != nil || o.State != channel.Unset || o.States != nil || o.Text != "" ||
+		o.WaitingFor != nil || o.Overdue || o.Invited != "" || o.Dialect != ""
+	return listed && !narrow
 }
 
 // listPlace is a channel and its place in a list.

@@ -284,3 +284,64 @@ func (a Asker) AwaitRequest(ctx context.Context, id string) (*Request, error) {
 }
 
 var errNotOpen = errors.New("the request is not open")
+
+// RequestTotal counts the requests that a query selects, and looks at a bounded
+// number of them.
+func (h *Hub) RequestTotal(ctx context.Context, q RequestQuery) (t Total, err error) {
+	q.After, q.Before = "", ""
+	m, err := h.importedChannel(ctx, q.Channel)
+	if err != nil {
+		return t, err
+	}
+	if m != nil {
+		return h.importedTotal(ctx, m, q)
+	}
+	scan, err := h.requestScan(ctx, q)
+	if err != nil {
+		return t, err
+	}
+	scanned := 0
+	for entry, err := range journal.IndexAll(ctx, h.journal, scan) {
+		if err != nil {
+			return t, unavailable(err)
+		}
+		if scanned++; scanned > maxScanned {
+			return t, nil
+		}
+		row, err := schema.DecodeRequestRow(entry.Value)
+		if err != nil {
+			return t, fault.Wrap(fault.Internal, err, "request '%s' cannot be read: %v", schema.LastPart(entry.Key), err)
+		}
+		if !q.selects(row) {
+			continue
+		}
+		shown, err := h.showsRequest(ctx, row.Channel, row.AskedBy, row.For, q.As)
+		if err != nil {
+			return t, err
+		}
+		if shown && !t.Add() {
+			return t, nil
+		}
+	}
+	t.Exact = true
+	return t, nil
+}
+
+// importedTotal counts the requests that an import brought.
+func (h *Hub) importedTotal(ctx context.Context, m *channel.Metadata, q RequestQuery) (t Total, err error) {
+	for {
+		var page RequestPage
+		if err := h.importedRequests(ctx, m, q, &page); err != nil {
+			return t, err
+		}
+		for range page.Requests {
+			if !t.Add() {
+				return t, nil
+			}
+		}
+		if q.After = page.Next; q.After == "" {
+			t.Exact = true
+			return t, nil
+		}
+	}
+}

@@ -142,7 +142,7 @@ type RequestPage struct {
 
 // maxScanned bounds how many entries one page looks at. A page of a narrow
 // selection may thus be short, and Next go on.
-const maxScanned = 4096
+const maxScanned = schema.MaxScanned
 
 // Requests lists the requests that a query selects.
 func (h *Hub) Requests(ctx context.Context, q RequestQuery) (RequestPage, error) {

@@ -38,6 +38,11 @@ func (h *Hub) TaskPage(ctx context.Context, q TaskQuery) (list []ListedTask, nex
 	return h.tasks.List(ctx, q, nil)
 }
 
+// TaskTotal counts the tasks that the caller may see and that a query selects.
+func (a Access) TaskTotal(ctx context.Context, q TaskQuery) (Total, error) {
+	return a.hub.tasks.Total(ctx, q, a.seesTask(ctx))
+}
+
 // FireTaskEvent passes what a client reports of a task to the listeners, without
 // checking it. The end of a task is audited, also of one that the hub does not know.
 func (h *Hub) FireTaskEvent(ctx context.Context, taskID, kind string, payload []byte) error {

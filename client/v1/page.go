@@ -12,7 +12,11 @@ type Page[T any] struct {
 	Items []T
 	Next  string            // the parameter "after" of the next page; empty: this is the last
 	Names map[string]string // of the identities that the items mention, by id
-	Raw   json.RawMessage   // the answer as the hub sent it
+	// Total is how many the query selects in all, if it has the parameter count; Exact
+	// is false if there are at least so many.
+	Total int
+	Exact bool
+	Raw   json.RawMessage // the answer as the hub sent it
 }
 
 // list asks for a page of /v1/what, whose items are in the given field.
@@ -25,7 +29,7 @@ func list[T any](ctx context.Context, c *Client, what, field string, query url.V
 	if err := json.Unmarshal(page.Raw, &fields); err != nil {
 		return nil, err
 	}
-	for name, into := range map[string]any{field: &page.Items, "next": &page.Next, "names": &page.Names} {
+	for name, into := range map[string]any{field: &page.Items, "next": &page.Next, "names": &page.Names, "total": &page.Total, "total_exact": &page.Exact} {
 		if raw, ok := fields[name]; ok {
 			if err := json.Unmarshal(raw, into); err != nil {
 				return nil, err

@@ -879,6 +879,8 @@ export interface components {
             next: string;
             prev: string;
             total: number;
+            /** @description false: there are at least total */
+            total_exact: boolean;
         };
         Answer: {
             as?: string;
@@ -918,6 +920,10 @@ export interface components {
             position: string;
             prev: string;
             records: components["schemas"]["AuditRecord"][];
+            /** @description how many the filters select in all; null unless count is asked for. Counting is bounded: channels that have not ended are known by type, of other lists at most 1,000 are counted */
+            total: number | null;
+            /** @description false: there are at least total */
+            total_exact: boolean;
         };
         /** @description what else it has depends on its kind */
         AuditRecord: {
@@ -1033,6 +1039,10 @@ export interface components {
             next: string;
             position: string;
             prev: string;
+            /** @description how many the filters select in all; null unless count is asked for. Counting is bounded: channels that have not ended are known by type, of other lists at most 1,000 are counted */
+            total: number | null;
+            /** @description false: there are at least total */
+            total_exact: boolean;
         };
         Chat: {
             agent?: string;
@@ -1155,6 +1165,7 @@ export interface components {
                 }[];
             }[];
             next: string;
+            prev: string;
         };
         Event: {
             audience: string[] | null;
@@ -1645,6 +1656,10 @@ export interface components {
             position: string;
             prev: string;
             requests: components["schemas"]["Request"][];
+            /** @description how many the filters select in all; null unless count is asked for. Counting is bounded: channels that have not ended are known by type, of other lists at most 1,000 are counted */
+            total: number | null;
+            /** @description false: there are at least total */
+            total_exact: boolean;
         };
         Resume: {
             claimed_capabilities: string[];
@@ -1904,6 +1919,10 @@ export interface components {
             next: string;
             prev: string;
             tasks: components["schemas"]["Task"][];
+            /** @description how many the filters select in all; null unless count is asked for. Counting is bounded: channels that have not ended are known by type, of other lists at most 1,000 are counted */
+            total: number | null;
+            /** @description false: there are at least total */
+            total_exact: boolean;
         };
         Turn: {
             agent_id: string;
@@ -2332,6 +2351,8 @@ export interface operations {
                 channel?: string;
                 /** @description go on after this one: the page before says it as next */
                 after?: string;
+                /** @description the page in front of this place: a page says it as prev */
+                before?: string;
                 /** @description at most so many; 50 unless told, never more than limits.page, and fewer where they are large */
                 limit?: number;
             };
@@ -2539,6 +2560,8 @@ export interface operations {
                 before?: string;
                 /** @description at most so many; 50 unless told, never more than limits.page, and fewer where they are large */
                 limit?: number;
+                /** @description tell in total how many the filters select, on whatever page; see total */
+                count?: boolean;
                 /** @description stay, and send what comes as server sent events */
                 follow?: boolean;
             };
@@ -2622,6 +2645,8 @@ export interface operations {
                 before?: string;
                 /** @description at most so many; 50 unless told, never more than limits.page, and fewer where they are large */
                 limit?: number;
+                /** @description tell in total how many the filters select, on whatever page; see total */
+                count?: boolean;
             };
             header?: never;
             path?: never;
@@ -3607,6 +3632,8 @@ export interface operations {
                 before?: string;
                 /** @description at most so many; 50 unless told, never more than limits.page, and fewer where they are large */
                 limit?: number;
+                /** @description tell in total how many the filters select, on whatever page; see total */
+                count?: boolean;
                 /** @description through the eyes of this agent, by name or id */
                 as?: string;
                 /** @description stay, and send what comes as server sent events */
@@ -3921,6 +3948,8 @@ export interface operations {
                 before?: string;
                 /** @description at most so many; 50 unless told, never more than limits.page, and fewer where they are large */
                 limit?: number;
+                /** @description tell in total how many the filters select, on whatever page; see total */
+                count?: boolean;
             };
             header?: never;
             path?: never;

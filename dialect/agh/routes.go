@@ -53,7 +53,9 @@ var (
 	paging = []param{
 		{"limit", "integer", "how many at most; without it, all"},
 		{"after", "string", "continue after the item with this id"},
+		{"before", "string", "the nearest before the item with this id"},
 	}
+	counted       = append(paging[:3:3], param{"count", "boolean", "tell in the header Parley-Total how many there are; 1000+ is at least so many"})
 	messagePaging = []param{
 		{"limit", "integer", "how many at most; without it, all"},
 		{"before", "string", "the nearest before this message; its id, or FROM/ID"},
@@ -83,11 +85,11 @@ func operations() []operation {
 		{"DELETE", channelPath, no, no, inChannel((*call).deleteChannel), "deleteChannel", "Deletes a channel with its peers and everything that was said in it.", nil, nil, 204, nil, false},
 		{"POST", channelPath + "/peers", no, no, (*call).joinPeer, "joinPeer", "Joins a peer to a channel.", nil, joinBody{}, 201, map[string]any{"session_id": "", "peer_id": "", "channel": "", "peer": peerShape{}}, false},
 		{"DELETE", channelPath + "/peers/{peer_id}", no, own, inSpace((*call).leavePeer), "leavePeer", "Ends a join.", nil, nil, 204, nil, false},
-		{"GET", channelPath + "/threads", yes, joined, inChannel((*call).listThreads), "listThreads", "Lists threads, newest activity first.", paging, nil, 200, map[string]any{"threads": []threadShape{}}, false},
+		{"GET", channelPath + "/threads", yes, joined, inChannel((*call).listThreads), "listThreads", "Lists threads, newest activity first.", counted, nil, 200, map[string]any{"threads": []threadShape{}}, false},
 		{"GET", threadPath, yes, joined, inChannel((*call).showThread), "showThread", "Shows a thread.", nil, nil, 200, map[string]any{"thread": threadShape{}}, false},
 		{"GET", threadPath + "/messages", yes, joined, inChannel((*call).threadMessages), "threadMessages", "Lists a thread's messages by time and id.", messagePaging, nil, 200, map[string]any{"messages": []messageShape{}}, false},
 		{"GET", threadPath + "/messages/live", yes, joined, inChannel((*call).threadLive), "threadLive", "Streams a thread's messages.", resuming, nil, 200, nil, true},
-		{"GET", channelPath + "/directs", no, member, inChannel((*call).listDirects), "listDirects", "Lists direct rooms, newest activity first.", append(paging[:2:2], param{"peer_id", "string", "only of this peer"}), nil, 200, map[string]any{"directs": []directShape{}}, false},
+		{"GET", channelPath + "/directs", no, member, inChannel((*call).listDirects), "listDirects", "Lists direct rooms, newest activity first.", append(paging[:3:3], param{"peer_id", "string", "only of this peer"}), nil, 200, map[string]any{"directs": []directShape{}}, false},
 		{"POST", channelPath + "/directs/resolve", no, own, inChannel((*call).resolveDirect), "resolveDirect", "Finds or opens the direct room of a session and a peer.", nil, resolveBody{}, 200, map[string]any{"direct": directShape{}}, false},
 		{"GET", directPath, no, member, (*call).showDirect, "showDirect", "Shows a direct room.", nil, nil, 200, map[string]any{"direct": directShape{}}, false},
 		{"GET", directPath + "/messages", no, member, (*call).directMessages, "directMessages", "Lists a direct room's messages by time and id.", messagePaging, nil, 200, map[string]any{"messages": []messageShape{}}, false},

@@ -175,22 +175,33 @@ func (c *call) listFrom(r *netChannel, kind, name, prefix string, show func(hub.
 	if err != nil {
 		return err
 	}
+	params := c.URL.Query()
+	if params.Get("before") != "" && params.Get("after") != "" {
+		return fault.New(fault.Invalid, "`before` and `after` exclude each other; give one of them")
+	}
 	q := hub.EntryQuery{Type: kind, Prefix: prefix, Limit: pageOf(limit)}
-	if after := c.URL.Query().Get("after"); after != "" {
-		newest, ok, err := r.space.entry(c.Context(), kind, work.NameKey(r.channel, after))
+	for param, into := range map[string]*string{"after": &q.After, "before": &q.Before} {
+		id := params.Get(param)
+		if id == "" {
+			continue
+		}
+		newest, ok, err := r.space.entry(c.Context(), kind, work.NameKey(r.channel, id))
 		if err != nil {
 			return err
 		}
 		if ok {
-			q.After = prefix + string(newest.Value) + "/" + after
-			_, ok, err = r.space.entry(c.Context(), kind, q.After)
+			*into = prefix + string(newest.Value) + "/" + id
+			_, ok, err = r.space.entry(c.Context(), kind, *into)
 		}
 		if err != nil {
 			return err
 		}
 		if !ok {
-			return fault.New(fault.NotFound, "`after` is not a %s of this list: %.150q", kind, after)
+			return fault.New(fault.NotFound, "`%s` is not a %s of this list: %.150q", param, kind, id)
 		}
+	}
+	if q.Before != "" && limit > 0 {
+		return c.rowsBefore(r, q, name, limit, show)
 	}
 	return c.list(name, func(add func(any) error) error {
 		n := 0
@@ -205,6 +216,36 @@ func (c *call) listFrom(r *netChannel, kind, name, prefix string, show func(hub.
 	})
 }
 
+// rowsBefore answers with the nearest conversations before one.
+func (c *call) rowsBefore(r *netChannel, q hub.EntryQuery, name string, limit int, show func(hub.Entry) (any, bool, error)) error {
+	q.Reverse = true
+	var page []any
+	err := r.space.entries(c.Context(), q, func(e hub.Entry) (bool, error) {
+		item, ok, err := show(e)
+		if ok {
+			page = append(page, item)
+		}
+		return len(page) < limit, err
+	})
+	if err != nil {
+		return err
+	}
+	slices.Reverse(page)
+	return listAll(c, name, page)
+}
+
+// listAll answers with a list that is at hand.
+func listAll[T any](c *call, name string, page []T) error {
+	return c.list(name, func(add func(any) error) error {
+		for _, item := range page {
+			if err := add(item); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
 // pageOf is how many entries are read at once for a limit.
 func pageOf(limit int) int {
 	if limit == 0 || limit > 200 {
@@ -214,6 +255,17 @@ func pageOf(limit int) int {
 }
 
 func (c *call) listThreads(r *netChannel) error {
+	if c.URL.Query().Get("count") == "true" {
+		t := hub.Total{Exact: true}
+		err := r.space.entries(c.Context(), hub.EntryQuery{Type: thread.Type, Prefix: work.ActivityPrefix(r.channel), Limit: 1000}, func(hub.Entry) (bool, error) {
+			t.Exact = t.Add()
+			return t.Exact, nil
+		})
+		if err != nil {
+			return err
+		}
+		c.w.Header().Set(hub.HeaderTotal, t.String())
+	}
 	return c.listRows(r, thread.Type, "threads", func(e hub.Entry) (any, bool, error) {
 		row, err := r.readRow(c.Context(), thread.Type, e)
 		return r.showThread(row), true, err

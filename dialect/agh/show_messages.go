@@ -216,14 +216,7 @@ func (c *call) messagesBefore(r *netChannel, q hub.EntryQuery, f filter, limit i
 		return err
 	}
 	slices.Reverse(page)
-	return c.list("messages", func(add func(any) error) error {
-		for _, m := range page {
-			if err := add(m); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	return listAll(c, "messages", page)
 }
 
 // cursor turns the name of a message, an id or FROM/ID, into its place in a

@@ -54,6 +54,7 @@ var (
 		{"sortBy", "string", "createdAt or lastActivity"},
 		{"sortDirection", "string", "asc or desc"},
 		{"foreign", "boolean", "true: channels of other dialects too"},
+		{"count", "boolean", "true: tell in the header Parley-Total how many there are; 1000+ is at least so many"},
 	}
 )
 

@@ -20,6 +20,7 @@ type sessionQuery struct {
 	offset     int
 	limit      int
 	foreign    bool // channels of other dialects, too
+	count      bool // tell how many there are
 }
 
 // page is which part of a list is asked for; without a limit it is all that one
@@ -52,12 +53,14 @@ func parseSessionQuery(c *call, most int) (q sessionQuery, err error) {
 	default:
 		return q, fault.New(fault.Invalid, "`sortBy` is %.40q; it is createdAt or lastActivity", by)
 	}
-	switch text := values.Get("foreign"); text {
-	case "", "false":
-	case "true":
-		q.foreign = true
-	default:
-		return q, fault.New(fault.Invalid, "`foreign` is %.40q; it is true or false", text)
+	for name, into := range map[string]*bool{"foreign": &q.foreign, "count": &q.count} {
+		switch text := values.Get(name); text {
+		case "", "false":
+		case "true":
+			*into = true
+		default:
+			return q, fault.New(fault.Invalid, "`%s` is %.40q; it is true or false", name, text)
+		}
 	}
 	switch way := values.Get("sortDirection"); {
 	case way == "" || strings.EqualFold(way, "desc"):
@@ -130,8 +133,10 @@ func (s *Server) answerSessions(c *call, q sessionQuery, want map[string]wire.Ra
 		return order
 	})
 	bodies := []wire.Session{}
+	total := hub.Total{Exact: true}
 	for _, x := range all {
-		if len(bodies) == q.limit {
+		full := len(bodies) == q.limit
+		if full && (!q.count || !total.Exact) {
 			break
 		}
 		body, err := sessionBody(x)
@@ -151,11 +156,17 @@ func (s *Server) answerSessions(c *call, q sessionQuery, want map[string]wire.Ra
 		if !seen {
 			continue
 		}
+		if total.Exact = total.Add(); full {
+			continue
+		}
 		if q.offset > 0 {
 			q.offset--
 			continue
 		}
 		bodies = append(bodies, body)
+	}
+	if q.count {
+		c.w.Header().Set(hub.HeaderTotal, total.String())
 	}
 	return c.write(http.StatusOK, bodies)
 }

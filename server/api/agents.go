@@ -47,7 +47,7 @@ type agentPage struct {
 	Agents []jsontext.Value `json:"agents"`
 	Next   string           `json:"next"` // empty at the end
 	Prev   string           `json:"prev"` // empty at the beginning
-	Total  int              `json:"total"`
+	listTotal
 }
 
 // agentOrder is the order that a parameter asks for; nil is that of registration.
@@ -137,7 +137,8 @@ func (a *API) listAgents(c *call) error {
 	if by != nil {
 		slices.SortStableFunc(all, by(a))
 	}
-	page := agentPage{Total: len(all)}
+	found := len(all)
+	page := agentPage{listTotal: listTotal{&found, true}}
 	page.Agents, page.Prev, page.Next, err = bothWays(c, limit, envelope.ValidID, hub.Profile.ID, func(n int, after string, backward bool) ([]hub.Profile, string, error) {
 		part, end := agentsFrom(all, n, after, backward, by == nil)
 		return part, end, nil
@@ -259,6 +260,7 @@ func (a *API) agentTurns(c *call) error {
 type cursorPage struct {
 	Channels []jsontext.Value `json:"channels"`
 	Next     string           `json:"next"`
+	Prev     string           `json:"prev"`
 }
 
 // cursorBody is how far an identity has read a channel.
@@ -284,13 +286,9 @@ func (a *API) agentCursors(c *call) error {
 		return err
 	}
 	o := hub.ListOptions{Agent: p.ID(), Open: true, Newest: true}
-	after, err := c.page(o.Sort.ValidPlace)
-	if err != nil {
-		return err
-	}
-	from := func(n int, after string) ([]hub.ListedChannel, string, error) {
+	from := func(n int, after string, backward bool) ([]hub.ListedChannel, string, error) {
 		o := o
-		o.Limit, o.After = n, after
+		o.Limit, o.After, o.Newest = n, after, !backward
 		return a.as(c).ChannelPage(c.Context(), o)
 	}
 	if only := c.URL.Query().Get("channel"); only != "" {
@@ -298,12 +296,13 @@ func (a *API) agentCursors(c *call) error {
 		if err != nil {
 			return err
 		}
-		from = func(int, string) ([]hub.ListedChannel, string, error) {
+		from = func(int, string, bool) ([]hub.ListedChannel, string, error) {
 			return []hub.ListedChannel{{Metadata: m}}, "", nil
 		}
 	}
 	var page cursorPage
-	page.Channels, page.Next, err = gather(limit, after, from, counted(c, func(found hub.ListedChannel) ([]byte, error) {
+	place := func(found hub.ListedChannel) string { return found.Place }
+	page.Channels, page.Prev, page.Next, err = bothWays(c, limit, o.Sort.ValidPlace, place, from, counted(c, func(found hub.ListedChannel) ([]byte, error) {
 		readers, err := a.hub.ReadersOf(c.Context(), p.ID(), found.ID)
 		if err != nil {
 			return nil, err

@@ -20,6 +20,7 @@ type auditPage struct {
 	Prev    string           `json:"prev"` // empty at the beginning
 	// Position is where to begin to follow without missing anything.
 	Position string `json:"position"`
+	listTotal
 }
 
 func (a *API) audit(c *call) error {
@@ -56,6 +57,9 @@ func (a *API) audit(c *call) error {
 		return a.hub.AuditLog(c.Context(), q)
 	}, counted(c, func(line hub.AuditLine) ([]byte, error) { return line.Data, nil }))
 	if err != nil {
+		return err
+	}
+	if page.listTotal, err = c.total(func() (hub.Total, error) { return a.hub.AuditTotal(c.Context(), q) }); err != nil {
 		return err
 	}
 	return c.write(http.StatusOK, page)

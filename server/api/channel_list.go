@@ -17,6 +17,7 @@ type channelPage struct {
 	Prev     string            `json:"prev"`     // empty at the beginning
 	Names    map[string]string `json:"names"`    // of who takes part, by id
 	Position string            `json:"position"` // to watch from
+	listTotal
 }
 
 func (a *API) listChannels(c *call) error {
@@ -61,6 +62,9 @@ func (a *API) listChannels(c *call) error {
 		return a.as(c).ChannelPage(c.Context(), o)
 	}, counted(c, encode))
 	if err != nil {
+		return err
+	}
+	if page.listTotal, err = c.total(func() (hub.Total, error) { return a.as(c).ChannelTotal(c.Context(), o) }); err != nil {
 		return err
 	}
 	return c.write(http.StatusOK, page)

@@ -2,6 +2,8 @@ package api
 
 import (
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/parley-hub/parley/hub"
 )
 
 // How many entries are fetched at once: few at first, because each may be large.
@@ -53,4 +55,20 @@ func gather[T any](limit bounds, after string, from fetch[T], encode func(T) ([]
 			return page, after, nil
 		}
 	}
+}
+
+// listTotal is how many entries a list has in all, whatever the page.
+type listTotal struct {
+	Total *int `json:"total"`       // null unless it was asked for
+	Exact bool `json:"total_exact"` // false: at least so many
+}
+
+// total counts a list if the caller asks for it.
+func (c *call) total(count func() (hub.Total, error)) (listTotal, error) {
+	asked, err := c.flag("count")
+	if err != nil || !asked {
+		return listTotal{}, err
+	}
+	t, err := count()
+	return listTotal{&t.Count, t.Exact}, err
 }

@@ -88,6 +88,10 @@ func (a *API) listWaits(c *call, q hub.RequestQuery, newest bool, limit bounds, 
 		}
 		return list[:n], list[n-1].ID, nil
 	}, show)
+	if err != nil {
+		return err
+	}
+	page.listTotal, err = c.total(func() (hub.Total, error) { return hub.Total{Count: len(all), Exact: len(all) < maxWaits}, nil })
 	return err
 }
 

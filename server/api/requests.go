@@ -82,6 +82,7 @@ type requestPage struct {
 	Next     string            `json:"next"`
 	Position string            `json:"position"` // to follow from
 	Names    map[string]string `json:"names"`    // of who asks and is asked, by id
+	listTotal
 }
 
 func (a *API) listRequests(c *call) error {
@@ -146,6 +147,9 @@ func (a *API) listRequests(c *call) error {
 			}
 			return part.Requests, part.Next, err
 		}, show)
+		if err == nil {
+			page.listTotal, err = c.total(func() (hub.Total, error) { return a.hub.RequestTotal(c.Context(), q) })
+		}
 	}
 	if err != nil {
 		return err

@@ -39,6 +39,7 @@ var (
 	limitParam  = param{"limit", "integer", "at most so many; 50 unless told, never more than limits.page, and fewer where they are large"}
 	beforeParam = param{"before", "string", "the page in front of this place: a page says it as prev"}
 	newestParam = param{"newest", "boolean", "the newest first"}
+	countParam  = param{"count", "boolean", "tell in total how many the filters select, on whatever page; see total"}
 	pageParam   = param{"after", "string", "go on after this one: the page before says it as next"}
 	afterParam  = param{"after", "string", "the position after which to begin; the header Last-Event-ID does the same"}
 	asParam     = param{"as", "string", "through the eyes of this agent, by name or id"}
@@ -64,7 +65,7 @@ func (a *API) routes() []route {
 			role: access.Reader, query: append(slices.Clone(channelFilters),
 				param{"form", "string", "metadata, or row: what a list shows of a channel, without its knobs"},
 				param{"sort", "string", "created; activity: by when something was last said, to the minute; due: by when something expected is due. The last two list channels that have not ended"},
-				newestParam, pageParam, beforeParam, limitParam,
+				newestParam, pageParam, beforeParam, limitParam, countParam,
 			), status: http.StatusOK, answer: "ChannelPage", serve: a.listChannels,
 		},
 		{
@@ -179,7 +180,7 @@ func (a *API) routes() []route {
 		{
 			method: "GET", path: "/v1/agents/{id}/cursors", name: "agentCursors",
 			says: "Lists how far each reader of an identity has acknowledged the channels that have not ended, the newest first.",
-			role: access.Reader, query: []param{{"channel", "string", "only of this channel, also if it has ended"}, pageParam, limitParam}, status: http.StatusOK, answer: "CursorPage", serve: a.agentCursors,
+			role: access.Reader, query: []param{{"channel", "string", "only of this channel, also if it has ended"}, pageParam, beforeParam, limitParam}, status: http.StatusOK, answer: "CursorPage", serve: a.agentCursors,
 		},
 		{
 			method: "DELETE", path: "/v1/agents/{id}", name: "removeAgent", says: "Unregisters an identity.",
@@ -222,7 +223,7 @@ func (a *API) routes() []route {
 				{"owner", "string", "only of this agent, by name or id"},
 				{"channel", "string", "only of this channel"},
 				{"state", "array", "only in this state: created, running, completed, failed, expired or cancelled; may be given several times"},
-				newestParam, pageParam, beforeParam, limitParam,
+				newestParam, pageParam, beforeParam, limitParam, countParam,
 			}, status: http.StatusOK, answer: "TaskPage", serve: a.listTasks,
 		},
 		{
@@ -247,7 +248,7 @@ func (a *API) routes() []route {
 				{"asked_by", "string", "only of this asker, by name or id"},
 				{"sort", "string", "due: the first due first; asked: in the order of asking, which is the default"},
 				{"after", "string", "go on after this request: the page before says it as next; for a stream, the position after which to begin"},
-				newestParam, beforeParam, limitParam, asParam, followParam,
+				newestParam, beforeParam, limitParam, countParam, asParam, followParam,
 			}, status: http.StatusOK, answer: "RequestPage", stream: true, serve: a.listRequests,
 		},
 		{
@@ -267,7 +268,7 @@ func (a *API) routes() []route {
 				{"agent", "string", "only about this agent, by name or id"},
 				{"since", "string", "only from this time on"},
 				{"until", "string", "only before this time"},
-				newestParam, pageParam, beforeParam, limitParam, followParam,
+				newestParam, pageParam, beforeParam, limitParam, countParam, followParam,
 			}, status: http.StatusOK, answer: "AuditPage", stream: true, serve: a.audit,
 		},
 		{

@@ -27,6 +27,12 @@ func orNull(schema obj) obj { return obj{"anyOf": []any{obj{"type": "null"}, sch
 
 func oneOf(values ...any) obj { return obj{"enum": values} }
 
+// How many entries a list has in all.
+var (
+	total      = obj{"type": []any{"integer", "null"}, "description": "how many the filters select in all; null unless count is asked for. Counting is bounded: channels that have not ended are known by type, of other lists at most 1,000 are counted"}
+	totalExact = obj{"type": "boolean", "description": "false: there are at least total"}
+)
+
 // fieldsOf is an object that always has all of its properties.
 func fieldsOf(properties obj) obj {
 	required := slices.Sorted(maps.Keys(properties))
@@ -70,6 +76,7 @@ func channelSchemas() obj {
 		"Channel":  fieldsOf(shown),
 		"ChannelPage": fieldsOf(obj{
 			"channels": list(obj{"anyOf": []any{ref("Metadata"), ref("Row")}}), "next": text, "prev": text, "names": labels, "position": text,
+			"total": total, "total_exact": totalExact,
 		}),
 		"Participant": fieldsOf(obj{"agent_id": text, "role": text, "order": number, "joined_at": instant}),
 		"Manifest": fieldsOf(obj{
@@ -145,7 +152,7 @@ func agentSchemas() obj {
 			"connections":   list(fieldsOf(obj{"dialect": text, "address": text, "since": instant})),
 			"turns_waiting": number, "oldest_turn_at": maybeTime,
 		}),
-		"AgentPage": fieldsOf(obj{"agents": list(ref("Agent")), "next": text, "prev": text, "total": number}),
+		"AgentPage": fieldsOf(obj{"agents": list(ref("Agent")), "next": text, "prev": text, "total": number, "total_exact": totalExact}),
 		"Passport": fieldsOf(obj{
 			"name": text, "owner": text, "provider": maybe, "model": maybe, "region": maybe, "kind": maybe, "hub_id": maybe,
 			"version": number, "agent_id": text, "created_at": instant,
@@ -211,7 +218,7 @@ func requestSchemas() obj {
 	return obj{
 		"Asking":      requestOf(asking, "kind", "title"),
 		"Answer":      requestOf(obj{"choice": text, "text": text, "as": text, "note": text, "digest": text}),
-		"RequestPage": fieldsOf(obj{"requests": list(ref("Request")), "next": text, "prev": text, "position": text, "names": labels}),
+		"RequestPage": fieldsOf(obj{"requests": list(ref("Request")), "next": text, "prev": text, "position": text, "names": labels, "total": total, "total_exact": totalExact}),
 		"Request": obj{
 			"type": "object", "properties": asked,
 			"required": []any{"request_id", "kind", "channel_id", "asked_by", "asked_at", "state", "title"},
@@ -231,12 +238,12 @@ func otherSchemas() obj {
 			"state": oneOf("created", "running", "completed", "failed", "expired", "cancelled"),
 			"spec":  fieldsOf(obj{"title": text, "description": text, "payload": object, "capability": maybe}),
 		}),
-		"TaskPage": fieldsOf(obj{"tasks": list(ref("Task")), "next": text, "prev": text}),
+		"TaskPage": fieldsOf(obj{"tasks": list(ref("Task")), "next": text, "prev": text, "total": total, "total_exact": totalExact}),
 		"AuditRecord": obj{
 			"type": "object", "required": []any{"at", "kind"}, "properties": obj{"at": instant, "kind": text},
 			"additionalProperties": true, "description": "what else it has depends on its kind",
 		},
-		"AuditPage": fieldsOf(obj{"records": list(ref("AuditRecord")), "next": text, "prev": text, "position": text}),
+		"AuditPage": fieldsOf(obj{"records": list(ref("AuditRecord")), "next": text, "prev": text, "position": text, "total": total, "total_exact": totalExact}),
 		"Health": fieldsOf(obj{
 			"version": text, "started_at": instant, "quarantined": labels,
 			"hub": fieldsOf(obj{

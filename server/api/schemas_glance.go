@@ -28,7 +28,7 @@ func glanceSchemas() obj {
 		"TurnPage": fieldsOf(obj{"names": labels, "turns": list(fieldsOf(obj{
 			"channel_id": text, "title": text, "type": text, "envelope_id": maybe, "since": instant, "handed_at": maybeTime, "due_at": maybeTime, "overdue": flag,
 		}))}),
-		"CursorPage": fieldsOf(obj{"next": text, "channels": list(fieldsOf(obj{
+		"CursorPage": fieldsOf(obj{"next": text, "prev": text, "channels": list(fieldsOf(obj{
 			"channel_id": text, "readers": list(fieldsOf(obj{"reader": text, "envelope_id": maybe})),
 		}))}),
 		"Summary": fieldsOf(obj{

@@ -15,6 +15,7 @@ type taskPage struct {
 	Tasks []jsontext.Value `json:"tasks"`
 	Next  string           `json:"next"`
 	Prev  string           `json:"prev"`
+	listTotal
 }
 
 func (a *API) listTasks(c *call) error {
@@ -52,6 +53,9 @@ func (a *API) listTasks(c *call) error {
 		return a.as(c).TaskPage(c.Context(), q)
 	}, counted(c, func(t hub.ListedTask) ([]byte, error) { return encode(t.Task) }))
 	if err != nil {
+		return err
+	}
+	if page.listTotal, err = c.total(func() (hub.Total, error) { return a.as(c).TaskTotal(c.Context(), q) }); err != nil {
 		return err
 	}
 	return c.write(http.StatusOK, page)

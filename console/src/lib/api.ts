@@ -71,6 +71,13 @@ export async function get<T>(path: string, query: Query = {}, signal?: AbortSign
   return (await answer.json()) as T;
 }
 
+/** A list of a dialect that tells in a header how many there are in all. */
+export async function getCounted<T>(path: string, query: Query, signal: AbortSignal): Promise<{ value: T; total: number | undefined; exact: boolean }> {
+  const answer = await call("GET", path, { query: { ...query, count: true }, signal });
+  const said = answer.headers.get("Parley-Total");
+  return { value: (await answer.json()) as T, total: said ? parseInt(said) : undefined, exact: !said?.endsWith("+") };
+}
+
 export async function send<T>(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<T> {
   const answer = await call(method, path, headers ? { body, headers } : { body });
   const text = await answer.text();

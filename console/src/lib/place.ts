@@ -3,6 +3,7 @@
 
 const kept = new Map<number, number>(JSON.parse(sessionStorage.getItem("parley-places") ?? "[]") as [number, number][]);
 const most = 50;
+const patience = 15_000; // a hub that is far away, or busy, takes its time
 let at = 0;
 
 /** The number of this step; a step without one is new. */
@@ -14,7 +15,6 @@ function step(): { at: number; known: boolean } {
 
 export function keepPlace(node: HTMLElement): { destroy: () => void } {
   let frame = 0;
-  let tries = 0;
   const save = () => {
     if (frame) return; // it is on its way to where it was
     kept.delete(at);
@@ -29,10 +29,10 @@ export function keepPlace(node: HTMLElement): { destroy: () => void } {
     if (at === here.at) return;
     at = here.at;
     const wanted = here.known ? (kept.get(at) ?? 0) : 0;
-    tries = 120; // what is scrolled to has to come first
+    const until = performance.now() + patience; // what is scrolled to has to come first
     const go = () => {
       node.scrollTop = wanted;
-      frame = node.scrollTop < wanted - 1 && --tries > 0 ? requestAnimationFrame(go) : 0;
+      frame = node.scrollTop < wanted - 1 && performance.now() < until ? requestAnimationFrame(go) : 0;
     };
     go();
   };
@@ -43,7 +43,8 @@ export function keepPlace(node: HTMLElement): { destroy: () => void } {
   arrive();
   addEventListener("hashchange", arrive);
   node.addEventListener("scroll", save, { passive: true });
-  node.addEventListener("wheel", leave, { passive: true });
+  const theirs = ["wheel", "touchstart", "pointerdown", "keydown"]; // whoever looks on moves by themselves
+  for (const name of theirs) node.addEventListener(name, leave, { passive: true });
   return {
     destroy: () => {
       leave();

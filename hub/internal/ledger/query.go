@@ -34,27 +34,56 @@ func (l *Ledger) AuditLog(ctx context.Context, q AuditQuery) (page []AuditLine, 
 	if limit <= 0 {
 		limit = 100
 	}
+	ended, err := l.each(ctx, q, func(line AuditLine, matches bool) bool {
+		if matches && len(page) == limit {
+			return false
+		}
+		if matches {
+			page = append(page, line)
+		}
+		return true
+	})
+	switch {
+	case err != nil:
+		return nil, "", err
+	case ended:
+		return page, "", nil
+	}
+	return page, page[limit-1].ID, nil
+}
+
+// AuditTotal counts the records that a query selects, and looks at a bounded number
+// of records.
+func (l *Ledger) AuditTotal(ctx context.Context, q AuditQuery) (t schema.Total, err error) {
+	scanned := 0
+	q.After = ""
+	t.Exact, err = l.each(ctx, q, func(_ AuditLine, matches bool) bool {
+		scanned++
+		return scanned <= schema.MaxScanned && (!matches || t.Add())
+	})
+	return t, err
+}
+
+// each visits the records of a query's part of the index, and says which match, until
+// visit returns false; ended says that there are no more.
+func (l *Ledger) each(ctx context.Context, q AuditQuery, visit func(line AuditLine, matches bool) bool) (ended bool, err error) {
 	q.From, q.Until = q.From.Truncate(time.Microsecond), q.Until.Truncate(time.Microsecond) // as records tell it
 	for entry, err := range journal.IndexAll(ctx, l.Journal, q.scan()) {
 		if err != nil {
-			return nil, "", Unavailable(err)
+			return false, Unavailable(err)
 		}
 		line, err := DecodeAudit(schema.LastPart(entry.Key), entry.Value)
 		if err != nil {
-			return nil, "", fault.Wrap(fault.Internal, err, "%v", err)
+			return false, fault.Wrap(fault.Internal, err, "%v", err)
 		}
 		if q.past(line) {
-			return page, "", nil
+			return true, nil
 		}
-		if !q.Matches(line) {
-			continue
+		if !visit(line, q.Matches(line)) {
+			return false, nil
 		}
-		if len(page) == limit {
-			return page, page[limit-1].ID, nil
-		}
-		page = append(page, line)
 	}
-	return page, "", nil
+	return true, nil
 }
 
 // scan returns the part of the index that can match. An id begins with its time,

@@ -75,36 +75,68 @@ type Listed struct {
 // observed; a nil sees accepts all. Next goes on after them, and is empty at the
 // end.
 func (s *Store) List(ctx context.Context, q Query, sees func(*task.Task) bool) (list []Listed, next string, err error) {
-	if q.State != "" {
-		if _, err := task.ParseState(string(q.State)); err != nil {
-			return nil, "", err
-		}
-	}
 	if q.Limit <= 0 {
 		q.Limit = 50
 	}
 	last := ""
+	ended, err := s.each(ctx, q, func(t *task.Task, place string) bool {
+		if !q.selects(t) || sees != nil && !sees(t) {
+			return true
+		}
+		if len(list) == q.Limit {
+			return false
+		}
+		last = place
+		list = append(list, Listed{t, place})
+		return true
+	})
+	switch {
+	case err != nil:
+		return nil, "", err
+	case ended:
+		return list, "", nil
+	}
+	return list, last, nil
+}
+
+// Total counts the tasks that List would list, and looks at a bounded number of
+// tasks.
+func (s *Store) Total(ctx context.Context, q Query, sees func(*task.Task) bool) (t schema.Total, err error) {
+	scanned := 0
+	q.After = ""
+	t.Exact, err = s.each(ctx, q, func(found *task.Task, _ string) bool {
+		if scanned++; scanned > schema.MaxScanned {
+			return false
+		}
+		return !q.selects(found) || sees != nil && !sees(found) || t.Add()
+	})
+	return t, err
+}
+
+// each visits the tasks of a part of the index until visit returns false; ended says
+// that there are no more.
+func (s *Store) each(ctx context.Context, q Query, visit func(t *task.Task, place string) bool) (ended bool, err error) {
+	if q.State != "" {
+		if _, err := task.ParseState(string(q.State)); err != nil {
+			return false, err
+		}
+	}
 	for entry, err := range journal.IndexAll(ctx, s.Journal, schema.ListScan(q.prefix(), q.After, q.Newest)) {
 		if err != nil {
-			return nil, "", ledger.Unavailable(err)
+			return false, ledger.Unavailable(err)
 		}
 		t, err := s.Task(ctx, string(entry.Value))
 		if fault.CodeOf(err) == fault.NotFound {
 			continue // removed with its channel since
 		}
 		if err != nil {
-			return nil, "", err
+			return false, err
 		}
-		if !q.selects(t) || sees != nil && !sees(t) {
-			continue
+		if !visit(t, schema.LastPart(entry.Key)) {
+			return false, nil
 		}
-		if len(list) == q.Limit {
-			return list, last, nil
-		}
-		last = schema.LastPart(entry.Key)
-		list = append(list, Listed{t, last})
 	}
-	return list, "", nil
+	return true, nil
 }
 
 func (q *Query) selects(t *task.Task) bool {
