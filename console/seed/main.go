@@ -39,12 +39,12 @@ type seeder struct {
 }
 
 var scenes = map[string]func(*seeder, context.Context) (any, error){
-	"long": (*seeder).long, "channels": (*seeder).channels, "workflow": (*seeder).workflow, "graph": (*seeder).graph, "story": (*seeder).story, "trouble": (*seeder).trouble, "hostile": (*seeder).hostile, "streams": (*seeder).streams,
+	"long": (*seeder).long, "channels": (*seeder).channels, "tasks": (*seeder).tasks, "workflow": (*seeder).workflow, "graph": (*seeder).graph, "story": (*seeder).story, "trouble": (*seeder).trouble, "hostile": (*seeder).hostile, "streams": (*seeder).streams,
 }
 
 func main() {
 	data := flag.String("data", "", "the data folder, which no hub uses")
-	scene := flag.String("scene", "story", "what is in it: long, channels, workflow, graph, story, trouble, hostile, streams or storm")
+	scene := flag.String("scene", "story", "what is in it: long, channels, tasks, workflow, graph, story, trouble, hostile, streams or storm")
 	count := flag.Int("count", 100, "how many of what the scene is about")
 	samples := flag.Int("samples", 200, "how many moments of a workflow are folded")
 	seed := flag.Uint64("seed", 1, "what random choices begin with")

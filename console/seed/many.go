@@ -8,6 +8,7 @@ import (
 	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/hub"
 	"github.com/parley-hub/parley/identity"
+	"github.com/parley-hub/parley/task"
 )
 
 // long is one discussion of many events.
@@ -32,6 +33,25 @@ func (s *seeder) long(ctx context.Context) (any, error) {
 	}
 	head, err := s.hub.Position(ctx, channel)
 	return map[string]any{"channel_id": channel, "length": head.Seq}, err
+}
+
+// tasks are many tasks of ada, of which each third has failed.
+func (s *seeder) tasks(ctx context.Context) (any, error) {
+	ids, err := s.agents(ctx, "ada", "bob")
+	if err != nil {
+		return nil, err
+	}
+	for n := range s.count {
+		state := task.Running
+		if n%3 == 0 {
+			state = task.Failed
+		}
+		t := task.Task{ID: fmt.Sprintf("task-%06d", n), Owner: ids[0], State: state, Spec: task.Spec{Title: fmt.Sprint("Task ", n)}}
+		if err := s.hub.ObserveTask(ctx, t, nil, hub.MirrorOff); err != nil {
+			return nil, err
+		}
+	}
+	return map[string]any{"tasks": s.count}, nil
 }
 
 // channels are many open channels.

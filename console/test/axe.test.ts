@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import type { Page } from "playwright-core";
 import { broken } from "./axe.ts";
-import { settled } from "./places.ts";
+import { goByKeys, settled } from "./places.ts";
 import { closeAll, done, Hub, open } from "./rig.ts";
 
 after(closeAll);
@@ -122,7 +122,7 @@ test("by keyboard alone: a request is decided, a turn taken, the past and its re
   const page = await open(hub, "#/now");
   await page.getByRole("heading", { name: "Now" }).waitFor();
   const key = (...names: string[]) => names.reduce((p, n) => p.then(() => page.keyboard.press(n)), Promise.resolve());
-  await key("g", "i");
+  await goByKeys(page, "i", "Inbox");
   await page.locator(`[data-request="${story.request_id}"]`).waitFor();
   // The first row is whatever is asked first: the approval.
   await key("j", "a");

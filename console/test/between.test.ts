@@ -9,8 +9,15 @@ after(closeAll);
 
 interface Finding { check: string; verdict: string; found: string; remedy: string }
 
-/** What parley doctor says of streams at an address. */
-async function doctor(url: string): Promise<Finding> {
+/** What parley doctor says of streams at an address, once it says what is expected: a busy machine is slow now and then, a proxy always. */
+async function doctor(url: string, expected: RegExp): Promise<Finding> {
+  for (let n = 1; ; n++) {
+    const found = await examined(url);
+    if (expected.test(found.found) || n === 5) return found;
+  }
+}
+
+async function examined(url: string): Promise<Finding> {
   const { stdout } = await promisify(execFile)(binary, ["doctor", "--hub", url, "-o", "json"]).catch((failed: { stdout: string }) => failed);
   const found = (JSON.parse(stdout) as { findings: Finding[] }).findings.find((f) => f.check === "stream");
   assert.ok(found, stdout);
@@ -20,14 +27,16 @@ async function doctor(url: string): Promise<Finding> {
 test("parley doctor tells what a proxy does to streams: nothing, holds them back, takes comments out", async () => {
   const hub = await new Hub().start();
   const plain = await proxy(hub, "/ops/parley");
-  assert.match((await doctor(plain.url)).found, /^the first event and comments come at once; over HTTP\/1\.1 a browser opens six connections/);
+  const fine = /^the first event and comments come at once; over HTTP\/1\.1 a browser opens six connections/;
+  assert.match((await doctor(plain.url, fine)).found, fine);
   const empty = Buffer.alloc(0);
   const holding = await proxy(hub, "", (part) => (part.includes("event: ") || part.includes(": a watch") ? empty : part));
-  const held = await doctor(holding.url);
+  const held = await doctor(holding.url, /./);
   assert.match(held.found, /^no event came within 1s/);
   assert.match(held.remedy, /proxy_buffering off/);
   const tidy = await proxy(hub, "", (part) => Buffer.from(part.toString().replaceAll(/^:.*\n\n?/gm, "")));
-  assert.match((await doctor(tidy.url)).found, /comments are taken out on the way/);
+  const without = /comments are taken out on the way/;
+  assert.match((await doctor(tidy.url, without)).found, without);
   for (const between of [plain, holding, tidy]) between.close();
   await hub.end();
 });

@@ -26,6 +26,7 @@ test("what is said appears, in the list and on the timeline", async () => {
   await list.getByRole("link", { name: /Talk/ }).waitFor();
   const page = await open(hub, `#/channels/${id}`);
   await page.getByRole("heading", { name: /Talk/ }).waitFor();
+  await page.locator("article", { hasText: "bookkeeping" }).waitFor(); // what was there before
   await say(hub, id, "ada", "Good morning, **bob**.");
   await page.getByText("Good morning,").waitFor();
   await page.locator('.timeline [aria-live="polite"]', { hasText: /^1 new event; bob's turn\.$/ }).waitFor({ state: "attached" });

@@ -91,6 +91,7 @@ for (const keys of [false, true]) {
     for (const [name, line] of Object.entries(tried)) assert.match(line, name === "opaque" || name === "simple" ? /^refused$|^opaque 0 $/ : /^refused$/, name);
     for (const name of ["f", "g", "h"]) {
       const frame = page.frame({ name });
+      await frame!.waitForLoadState();
       assert.equal(await frame!.evaluate(() => document.querySelector("#app")), null, name);
       assert.doesNotMatch(await frame!.evaluate(() => document.documentElement.textContent ?? ""), /ada|evil/, name);
     }

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
+import { goByKeys } from "./places.ts";
 import { closeAll, done, Hub, open, parley, producer } from "./rig.ts";
 
 after(closeAll);
@@ -82,9 +83,7 @@ test("text that is too large to be drawn is cut, and the page still answers a ke
     await closed.last().click();
   }
   assert.ok((await page.locator("*").count()) < 5000, "few elements");
-  await page.keyboard.press("g");
-  await page.keyboard.press("n");
-  await page.getByRole("heading", { name: "Now" }).waitFor();
+  await goByKeys(page, "n", "Now");
   await done(page);
   await hub.end();
 });

@@ -125,6 +125,7 @@ test("an invitation is accepted and declined in the inbox, by the one who is inv
     await page.getByLabel("Token").fill(token);
     await page.getByRole("button", { name: "Sign in" }).click();
     await page.getByText("No request of the kind invite is open.").waitFor();
+    await page.locator("header").getByText("● live").waitFor();
     // The hub answers who opens a channel when the invitations were answered.
     const opened = hub.call<{ channel_id: string }>("POST", "channels", { creator: "ada", type: "conversation", participants: ["hana"], labels: { title: "Come in" } }).then((c) => c.channel_id, (err: Error) => err);
     for (let n = 0; n === 0; n = (await hub.call<{ requests: unknown[] }>("GET", "requests?kind=invite")).requests.length) await new Promise((resolve) => setImmediate(resolve));

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
-import { closeAll, done, Hub, open, parley, participant } from "./rig.ts";
+import { closeAll, done, Hub, open, parley, participant, registered } from "./rig.ts";
 
 after(closeAll);
 
@@ -9,6 +9,7 @@ const json = { "Content-Type": "application/json" };
 test("an AG2 client speaks: the row and the timeline follow, and presence too", async () => {
   const hub = await new Hub().start();
   const parrot = participant(hub, "parrot");
+  await registered(hub, "parrot");
   await hub.agent("hana", "human");
   const agents = await open(hub, "#/agents");
   await agents.getByRole("row", { name: /parrot/ }).getByText("● online").waitFor();
@@ -59,6 +60,7 @@ test("streaming text becomes the stored event in place", async () => {
 test("an HPD branch is read as it is written, with its forks; a peer's thread and work too", async () => {
   const hub = await new Hub().start();
   participant(hub, "parrot", "--stream", "--pause", "1ms");
+  await registered(hub, "parrot");
   const post = async (path: string, body: unknown) => {
     const answer = await fetch(`${hub.url}/${path}`, { method: "POST", headers: json, body: JSON.stringify(body) });
     assert.ok(answer.ok, `${path}: ${answer.status} ${await answer.clone().text()}`);

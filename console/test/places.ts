@@ -61,14 +61,26 @@ export async function full(): Promise<{ hub: Hub; all: Place[]; end: Ending }> {
 }
 
 export async function settled(page: Page): Promise<void> {
+  // The address that was typed is taken up a moment later.
+  await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve))));
   await page.locator("#main h1").first().waitFor(); // the page has one of its own until it knows who asks
-  await page.waitForFunction(() => !document.querySelector(".bones"));
+  await page.waitForFunction(() => !document.querySelector(".bones, [data-loading]"));
 }
 
 export async function signIn(page: Page, token: string): Promise<void> {
   await page.getByLabel("Token").fill(token);
   await page.getByRole("button", { name: "Sign in" }).click();
   await page.locator("header").waitFor();
+}
+
+/** Goes to a screen by its keys: g, then a letter, soon enough after it for the page, which a busy machine may miss. */
+export async function goByKeys(page: Page, letter: string, heading: string): Promise<void> {
+  const there = page.getByRole("heading", { name: heading, level: 1 });
+  for (let n = 1; (await there.count()) === 0; n++) {
+    await page.keyboard.press("g");
+    await page.keyboard.press(letter);
+    await there.waitFor(n < 5 ? { timeout: 5000 } : {}).catch((err) => { if (n >= 5) throw err; });
+  }
 }
 
 /** Goes to a screen as somebody does who types its address. */

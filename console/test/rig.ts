@@ -182,6 +182,11 @@ export async function closeAll(): Promise<void> {
   browser = null;
 }
 
+/** Waits until somebody is registered: a participant takes a moment to begin. */
+export async function registered(hub: Hub, name: string): Promise<void> {
+  for (let found = 0; found === 0; ) found = (await hub.call<{ total: number }>("GET", `agents?query=${name}`)).total;
+}
+
 /** A participant that speaks AG2's own protocol, or produces for HPD; it ends with the tests of the file. */
 export function participant(hub: Hub, ...args: string[]): ChildProcess {
   const child = spawn(binary, ["agent", "echo", ...args, "--hub", hub.url], { stdio: "ignore" });

@@ -65,9 +65,9 @@ test("every screen that waits shows bars of the real shape, and one that is refu
     await refusal.first().waitFor();
     await page.getByText("unavailable", { exact: true }).first().waitFor();
     await page.unroute(place.asks);
-    while ((await refusal.count()) > 0) {
-      const left = await refusal.count();
-      await page.getByRole("button", { name: "Try again" }).first().click();
+    // A part of a screen may try again by itself, and be faster.
+    for (let left = await refusal.count(); left > 0; left = await refusal.count()) {
+      await page.getByRole("button", { name: "Try again" }).first().click({ timeout: 10_000 }).catch(() => {});
       await page.waitForFunction((n) => document.querySelectorAll('[role="alert"]').length < n, left);
     }
     await page.getByText(place.says).first().waitFor({ state: "attached" });
@@ -219,11 +219,11 @@ test("sessions page both ways, and the place is kept", async () => {
   }
   const page = await open(hub, "#/sessions");
   await page.getByRole("link", { name: "s-50" }).waitFor(); // the last one that was active
-  await page.getByText("50 sessions on this page").waitFor();
+  await page.getByText("50 of 51 sessions").waitFor();
   await page.getByRole("button", { name: "Next page" }).click();
   for (const _ of ["shown", "reloaded"]) {
     await page.getByRole("link", { name: "s-00" }).waitFor();
-    await page.getByText("1 session on this page").waitFor();
+    await page.getByText("1 of 51 sessions").waitFor();
     await page.reload();
   }
   await page.getByRole("button", { name: "Previous page" }).click();
@@ -291,7 +291,7 @@ test("new rows wait behind a pill, and all that match are closed at once", async
   const page = await open(hub, "#/channels");
   await page.getByRole("link", { name: /^red 1/ }).waitFor();
   await page.locator("header").getByText("● live").waitFor();
-  await page.getByText(/of 3 open/).waitFor();
+  await page.getByText("3 open channels", { exact: true }).waitFor();
   await talk("red 3");
   await page.getByRole("button", { name: "1 new row. Show" }).click();
   await page.getByRole("link", { name: /^red 3/ }).waitFor();

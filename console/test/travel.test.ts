@@ -29,9 +29,8 @@ test("200 random moments of a random workflow are what a fold in Go makes of the
   await go(`#/channels/${told.channel_id}?graph`);
   await page.locator("svg .node").first().waitFor();
   for (const fold of told.folds) {
-    const answered = fold.sequence === told.length ? null : page.waitForResponse((r) => r.url().endsWith(`/graph?at=${fold.sequence}`));
     await go(`#/channels/${told.channel_id}?at=${fold.sequence}&graph`);
-    await answered;
+    await page.locator(`svg[data-at="${fold.sequence}"]`).waitFor({ state: "attached" });
     if (fold.next) await page.locator("svg .current", { hasText: fold.next }).waitFor({ state: "attached" });
     const drawn = await page.locator("svg g.taken text").evaluateAll((all) => all.flatMap((t) => (t.closest(".node") ? [] : t.textContent!.split(",").map(Number))));
     assert.ok(drawn.every((turn) => turn <= fold.turns), `turns ${drawn} after ${fold.turns} turns`);
@@ -81,15 +80,10 @@ test("the path on the graph is the one that a fold in Go takes, after every turn
   const rules = page.getByRole("table", { name: "Rules" });
   await rules.waitFor();
   for (const [n, sequence] of told.turns.entries()) {
-    if (sequence < told.length) {
-      const answered = page.waitForResponse((r) => r.url().endsWith(`/graph?at=${sequence}`));
-      await page.evaluate((h) => void (location.hash = h), `#/channels/${told.channel_id}?at=${sequence}&graph`);
-      await answered;
-    } else await page.evaluate((h) => void (location.hash = h), `#/channels/${told.channel_id}?graph`);
+    await page.evaluate((h) => void (location.hash = h), `#/channels/${told.channel_id}?${sequence < told.length ? `at=${sequence}&` : ""}graph`);
+    await page.locator(`svg[data-at="${sequence}"]`).waitFor({ state: "attached" });
     await page.locator("svg .current", { hasText: speakers[n + 1]! }).waitFor({ state: "attached" });
     const taken = speakers.slice(0, n + 1).map((from, turn) => `${turn + 1}: ${from} → ${speakers[turn + 1]}`);
-    // What was answered is drawn a moment later.
-    await page.waitForFunction((turns) => [...document.querySelectorAll('table[aria-label="Rules"] tbody tr td:last-child')].flatMap((td) => td.textContent!.split(", ")).map(Number).reduce((a, b) => Math.max(a, b), 0) === turns, n + 1);
     const shown = await rules.locator("tbody tr").evaluateAll((rows, names) => rows.flatMap((r) => {
       const [from, to, , turns] = [...r.querySelectorAll("td")].map((td) => td.textContent!);
       return names.includes(from!) && names.includes(to!) && turns ? turns.split(", ").map((turn) => `${turn}: ${from} → ${to}`) : [];

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/parley-hub/parley/dialect/agh"
+	"github.com/parley-hub/parley/hub"
 )
 
 func TestLists(t *testing.T) {
@@ -79,6 +80,13 @@ func TestLists(t *testing.T) {
 			r.Equal(ids("?limit=2"), "thread_no1 thread_no4")
 			r.Equal(ids("?after=thread_no4&limit=2"), "thread_no3 thread_no2")
 			r.Equal(ids("?after=thread_no0"), "")
+			r.Equal(ids("?before=thread_no2&limit=2"), "thread_no4 thread_no3")
+			r.Equal(ids("?before=thread_no4"), "thread_no1")
+			r.Equal(ids("?before=thread_no1&limit=2"), "")
+			r.ask(http.StatusNotFound, "GET", "/channels/dock/threads?before=thread_none", nil)
+			r.ask(http.StatusBadRequest, "GET", "/channels/dock/threads?before=thread_no1&after=thread_no2", nil)
+			r.Equal(r.serve("operator", "GET", "/channels/dock/threads?limit=1&count=true", nil).Header().Get(hub.HeaderTotal), "5")
+			r.Equal(r.serve("operator", "GET", "/channels/dock/threads?limit=1", nil).Header().Get(hub.HeaderTotal), "")
 			r.ask(http.StatusNotFound, "GET", "/channels/dock/threads?after=thread_none", nil)
 			r.ask(http.StatusBadRequest, "GET", "/channels/dock/threads?limit=0", nil)
 			one := r.get("/channels/dock/threads/thread_no1")["thread"].(obj)

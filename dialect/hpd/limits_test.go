@@ -16,6 +16,7 @@ import (
 
 	"github.com/parley-hub/parley/conformance/spec"
 	"github.com/parley-hub/parley/dialect/hpd"
+	"github.com/parley-hub/parley/hub"
 	"github.com/parley-hub/parley/internal/wsconn"
 )
 
@@ -57,6 +58,10 @@ func TestLimitOfSessions(t *testing.T) {
 	for query, want := range map[string]int{"": 2, "?limit=99": 2, "?limit=1": 1, "?offset=2": 1, "?offset=3": 0} {
 		c.Equal(len(r.do("GET", "/sessions"+query, nil).list()), want)
 	}
+	for query, want := range map[string]string{"?count=true": "3", "?count=true&limit=1&offset=2": "3", "?count=true&offset=9": "3", "?count=false": "", "": ""} {
+		c.Equal(r.do("GET", "/sessions"+query, nil).header.Get(hub.HeaderTotal), want)
+	}
+	c.Equal(r.do("GET", "/sessions?count=3", nil).status, http.StatusBadRequest)
 	c.Equal(len(r.do("POST", "/sessions/search", object{"limit": 99}).list()), 2)
 	c.Equal(len(r.do("POST", "/sessions/search", object{"offset": 2}).list()), 1)
 }

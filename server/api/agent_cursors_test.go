@@ -36,6 +36,10 @@ func TestCursorsOfReaders(t *testing.T) {
 	if list, _ := rest["channels"].([]any); len(list) != 1 {
 		t.Errorf("the second page has %v", rest)
 	}
+	_, back := s.ask("agent:bob", "GET", fmt.Sprintf("/v1/agents/bob/cursors?limit=1&before=%s", rest["prev"]), "")
+	if got, want := fmt.Sprint(back["channels"]), fmt.Sprint(page["channels"]); got != want || back["prev"] != "" {
+		t.Errorf("back from the second page: %v", back)
+	}
 	_, page = s.ask(operator, "GET", "/v1/agents/bob/cursors?channel="+first, "")
 	want = fmt.Sprintf(`[{"channel_id":%q,"readers":[{"envelope_id":%q,"reader":""},{"envelope_id":%q,"reader":"desk"}]}]`, first, sent, sent)
 	if got, _ := json.Marshal(page["channels"]); string(got) != want {
