@@ -60,7 +60,7 @@ func (s *seeder) workflow(ctx context.Context) (any, error) {
 		"initial_speaker": speakers[0], "transitions": rules, "default_target": map[string]any{"name": "round_robin", "args": map[string]any{}},
 	}
 	byID := renamed(named, ids).(map[string]any)
-	knobs, err := json.Marshal(map[string]any{"graph": byID})
+	knobs, err := json.Marshal(map[string]any{"graph": byID, "expectations": nothingDue})
 	if err != nil {
 		return nil, err
 	}
@@ -202,7 +202,7 @@ func (s *seeder) graph(ctx context.Context) (any, error) {
 	for n, id := range ids {
 		rules = append(rules, map[string]any{"when": map[string]any{"name": "from_speaker", "args": map[string]any{"agent_id": id}}, "then": to(ids[(n+1)%len(ids)])})
 	}
-	knobs, err := json.Marshal(map[string]any{"graph": map[string]any{"initial_speaker": ids[0], "transitions": rules}})
+	knobs, err := json.Marshal(map[string]any{"graph": map[string]any{"initial_speaker": ids[0], "transitions": rules}, "expectations": nothingDue})
 	if err != nil {
 		return nil, err
 	}

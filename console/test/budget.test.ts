@@ -156,7 +156,7 @@ async function talk(hub: Hub): Promise<{ id: string; ada: string; page: Page }> 
   const ada = await hub.agent("ada");
   await hub.agent("bob");
   const graph = { initial_speaker: ada, transitions: [], default_target: { name: "round_robin", args: {} } };
-  const { channel_id: id } = await hub.call<{ channel_id: string }>("POST", "channels", { creator: "ada", type: "workflow", participants: ["bob"], required_acks: 0, knobs: { graph } });
+  const { channel_id: id } = await hub.call<{ channel_id: string }>("POST", "channels", { creator: "ada", type: "workflow", participants: ["bob"], required_acks: 0, knobs: { graph, expectations: [] } });
   const page = await open(hub, `#/channels/${id}`);
   await page.locator("header").getByText("● live").waitFor();
   await page.getByText(/It is ada's turn/).waitFor();
