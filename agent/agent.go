@@ -144,10 +144,10 @@ func (a *Agent) adapterOf(m *channel.Metadata) (channel.Adapter, error) {
 	return nil, fault.New(fault.Protocol, "no registered adapter for '%s' version %d", m.Manifest.Type, m.Manifest.Version)
 }
 
-// ResumePendingTurns takes the turns that were left open, such as after a
+// ResumePendingTurns takes the turns that were left open, for example by a
 // crash, as if their triggers had just arrived. It returns how many it took,
-// when they have ended. Turns that nothing triggered are left alone, and so are
-// those whose trigger was addressed past this agent.
+// after they have ended. It skips turns without a trigger, and those whose
+// trigger was not addressed to this agent.
 func (a *Agent) ResumePendingTurns(ctx context.Context) (int, error) {
 	pending, err := a.link.PendingTurns(ctx)
 	if err != nil {

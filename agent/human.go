@@ -81,7 +81,8 @@ func (h *Human) receive(ctx context.Context) {
 	}
 }
 
-// leave wakes everyone who waits, and tells them why; the first reason stays.
+// leave wakes everyone who waits and sets the reason that they return; the
+// first reason stays.
 func (h *Human) leave(cause error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -124,15 +125,15 @@ func protect(callback func(*envelope.Envelope) error, e *envelope.Envelope) (err
 func (h *Human) Self() Identity { return h.link.Self() }
 
 // OnEnvelope calls back with every envelope from now on. A callback that fails
-// is told to the log and hurts nobody else.
+// is logged and affects no other.
 func (h *Human) OnEnvelope(callback func(*envelope.Envelope) error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.callbacks = append(h.callbacks[:len(h.callbacks):len(h.callbacks)], callback)
 }
 
-// Next waits for an envelope that matches; nil matches all. What does not is
-// dropped.
+// Next waits for an envelope that matches; nil matches all. Envelopes that do
+// not match are dropped.
 func (h *Human) Next(ctx context.Context, match func(*envelope.Envelope) bool) (*envelope.Envelope, error) {
 	return h.await(ctx, h.pull, match)
 }
@@ -166,7 +167,8 @@ func (h *Human) watch(channelID string) *inflow {
 	return own
 }
 
-// Forget drops what waits of a channel that nobody will wait for again.
+// Forget drops the envelopes that wait for a channel that nobody will wait for
+// again.
 func (h *Human) Forget(channelID string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

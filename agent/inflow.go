@@ -7,8 +7,8 @@ import (
 	"github.com/parley-hub/parley/envelope"
 )
 
-// maxMail bounds what waits for one who delegated, and what is received beyond
-// a full queue to find it.
+// maxMail bounds what waits for a turn that delegates, and what is received
+// past a full queue to find its reply.
 const maxMail = 1024
 
 // inflow holds envelopes for those who wait for them. It is bounded: the oldest
@@ -33,7 +33,8 @@ func (b *inflow) put(e *envelope.Envelope) {
 	b.wake = make(chan struct{})
 }
 
-// next waits for an envelope; what is there is read even when all is over.
+// next waits for an envelope. Envelopes that have arrived can still be read
+// after the end.
 func (b *inflow) next(ctx context.Context, over <-chan struct{}) (*envelope.Envelope, error) {
 	for {
 		e, wake := b.take()

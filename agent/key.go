@@ -10,7 +10,8 @@ import (
 // being taken, the tool, and which call of that tool in the round it is. It is
 // the same when the round is tried again.
 func callKey(channelID string, turns int, tool string, ordinal int) string {
-	// Lengths keep a name that contains the separator from posing as another.
+	// Lengths keep a name that contains the separator from producing another
+	// call's key.
 	sum := sha256.Sum256(fmt.Appendf(nil, "%d:%s|%d|%d:%s|%d", len(channelID), channelID, turns, len(tool), tool, ordinal))
 	return hex.EncodeToString(sum[:])
 }

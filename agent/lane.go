@@ -60,8 +60,9 @@ func (l *lanes) acquire(ctx context.Context) error {
 	}
 }
 
-// take takes room for one, or returns what to wait for. There is more of it
-// while a turn waits for a delivery, which a full queue would never receive.
+// take takes room for one, or returns what to wait for. While a turn waits for
+// a delivery there is more room, because a full queue would never receive that
+// delivery.
 func (l *lanes) take() <-chan struct{} {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -83,7 +84,7 @@ func (l *lanes) release() {
 	l.makeRoom()
 }
 
-// makeRoom lets those who wait for room look again; the caller holds the lock.
+// makeRoom wakes those who wait for room; the caller holds the lock.
 func (l *lanes) makeRoom() {
 	close(l.room)
 	l.room = make(chan struct{})
@@ -125,7 +126,7 @@ func (l *lanes) lane(id string) *lane {
 	return ln
 }
 
-// drain works a lane off and ends.
+// drain handles a lane's deliveries until none is left.
 func (l *lanes) drain(id string, ln *lane) {
 	for {
 		l.mu.Lock()

@@ -62,7 +62,7 @@ type Message struct {
 }
 
 // Response is what a model said. With calls, it is asked again once they have
-// run; without, Text is the round's last word.
+// run; without, Text is the answer of the round.
 type Response struct {
 	Text  string
 	Calls []turn.Call

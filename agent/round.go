@@ -21,7 +21,7 @@ func (a *Agent) Ask(ctx context.Context, input string) (text string, err error) 
 	return round.Body, err
 }
 
-// round runs the model and its tools until it has said its last word.
+// round runs the model and its tools until the model answers without calls.
 func (a *Agent) round(ctx context.Context, t *Turn, p *Prompt) (turn.Round, error) {
 	round := turn.Round{Results: map[string]any{}}
 	ordinals := map[string]int{}
@@ -68,8 +68,9 @@ func (a *Agent) round(ctx context.Context, t *Turn, p *Prompt) (turn.Round, erro
 	return round, fmt.Errorf("agent: the model still calls tools after %d steps", a.opts.Steps)
 }
 
-// freshID is a call's id within its round: the model's own unless it gave none,
-// or one that an earlier call has, whose result it would pass for.
+// freshID is a call's id within its round. It is the model's own, unless the
+// model gave none or one that an earlier call has: the results would be mixed
+// up.
 func freshID(earlier []turn.Call, id string) string {
 	taken := func(c turn.Call) bool { return c.ID == id }
 	for n := len(earlier) + 1; id == "" || slices.ContainsFunc(earlier, taken); n++ {

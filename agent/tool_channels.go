@@ -13,8 +13,8 @@ import (
 	"github.com/parley-hub/parley/fault"
 )
 
-// maxListed is how many channels are listed at once, maxLooked how many are
-// looked through for them at least.
+// maxListed is how many channels are listed at once; maxLooked is how many are
+// read at least to find them.
 const (
 	maxListed = 50
 	maxLooked = 200 * maxListed
@@ -98,8 +98,8 @@ type listedChannel struct {
 
 func listChannels(ctx context.Context, link Link, in channelsArgs) (any, error) {
 	listed := []listedChannel{}
-	// A link lists from the oldest on and cannot leave out what has ended, so
-	// that more and more is asked for until there is enough.
+	// A link lists from the oldest on and cannot leave out ended channels, so
+	// the limit grows until enough are found.
 	for limit := 4 * maxListed; ; limit *= 4 {
 		all, err := link.ListChannels(ctx, limit)
 		if err != nil && len(listed) == 0 {

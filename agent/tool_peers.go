@@ -95,7 +95,7 @@ func sortPeers(peers []*Peer, by string) {
 	}
 }
 
-// price puts those that state none, or nothing, behind all others.
+// price sorts peers that state no price behind all others.
 func price(p *Peer) float64 {
 	const unknown = 1e300
 	if p.Cost == nil {

@@ -43,7 +43,7 @@ func (t *Turn) Name(id string) string {
 	return t.names[id]
 }
 
-// takeTurn answers an envelope, if that is for this agent to do.
+// takeTurn answers an envelope if it is this agent's turn.
 func (a *Agent) takeTurn(ctx context.Context, e *envelope.Envelope) (err error) {
 	defer rescue(&err)
 	m, err := a.link.Channel(ctx, e.Channel)
@@ -151,7 +151,7 @@ func (a *Agent) answer(ctx context.Context, t *Turn, round turn.Round) error {
 	if err != nil {
 		return err
 	}
-	// Tools may have written context meanwhile, so the state is folded anew.
+	// Tools may have written context since, so the state is folded again.
 	log, err := a.link.Log(ctx, t.Channel.ID)
 	if err != nil {
 		return err

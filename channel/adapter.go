@@ -12,7 +12,7 @@ import (
 type Adapter interface {
 	// Manifest is constant; its type and version are the adapter's key.
 	Manifest() Manifest
-	// Opening says how a channel of this adapter comes to life.
+	// Opening says how a channel of this adapter becomes active.
 	Opening() Opening
 	// ValidateCreate and Initial refuse a channel before anything is stored.
 	ValidateCreate(m *Metadata) error
@@ -47,7 +47,7 @@ type Codec struct {
 	Decode  func([]byte) (State, error)
 }
 
-// Opening is how a channel of an adapter comes to life.
+// Opening is how a channel of an adapter becomes active.
 type Opening int
 
 const (

@@ -34,8 +34,9 @@ func addressesOf(urls string) addresses {
 	return a
 }
 
-// look takes the result of an attempt to connect, and selects another address if that
-// should be tried next. It returns an error for a node that stands by.
+// look takes the result of an attempt to connect and selects another address
+// if that should be tried next. It returns an error for a node that does not
+// serve.
 func (a *addresses) look(answer *http.Response, err error) error {
 	if answer == nil || answer.Header.Get(standbyHeader) == "" {
 		if err != nil {
@@ -59,8 +60,8 @@ func (a *addresses) next() {
 	a.now = a.given[(slices.Index(a.given, a.now)+1)%len(a.given)]
 }
 
-// find connects to the first address that serves. It gives up when none is reached,
-// and when the nodes that are reached have found none that serves within Timeout.
+// find connects to the first address that serves. It gives up when none can be
+// reached, or when the reached nodes know no serving node within Timeout.
 func (c *Client) find(ctx context.Context) (*websocket.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.opts.Timeout)
 	defer cancel()

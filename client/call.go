@@ -27,7 +27,7 @@ func (k *call) end(result []byte, err error) {
 	close(k.done)
 }
 
-// once marks what the hub would do twice if it were asked twice.
+// once marks operations that the hub would run twice if they were sent twice.
 var once = map[wire.Op]bool{
 	wire.Register:          true,
 	wire.CreateChannel:     true,

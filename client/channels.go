@@ -123,7 +123,7 @@ func (i *Identity) PendingTurns(ctx context.Context) ([]agent.PendingTurn, error
 	return list, err
 }
 
-// ReportTurnFailure tells the hub that a turn came to nothing.
+// ReportTurnFailure tells the hub that a turn failed.
 func (i *Identity) ReportTurnFailure(ctx context.Context, channelID, envelopeID string, cause error) error {
 	return i.client.fetch(ctx, wire.ReportTurnFailure, wire.TurnFailureParams{
 		Channel: channelID, Agent: i.id, Envelope: envelopeID, Error: cause.Error(),

@@ -32,11 +32,11 @@ type Options struct {
 	// Ping is how often the connection is tried, and how long that may take;
 	// 0: 20 s.
 	Ping time.Duration
-	// Deliveries is how many may wait to be received by one identity; 0: 4,096.
-	// What is over it comes again when there is room.
+	// Deliveries is how many may wait to be received by one identity; 0:
+	// 4,096. Those past it are delivered again when there is room.
 	Deliveries int
-	// Again tells where the hub is now, each time before connecting again; nil:
-	// where it was.
+	// Again returns the hub's address before each reconnect; nil: the address
+	// does not change.
 	Again func() string
 }
 
@@ -53,7 +53,7 @@ func (o Options) withDefaults() Options {
 // Client is a connection to a hub that comes back when it is lost. Safe for
 // concurrent use.
 type Client struct {
-	at   addresses // only the goroutine that connects looks at it
+	at   addresses // used only by the goroutine that connects
 	opts Options
 
 	ctx  context.Context
@@ -131,7 +131,7 @@ func (c *Client) dial(ctx context.Context) (*websocket.Conn, error) {
 	// Our agents tell their channels of tasks themselves.
 	header.Set(wire.MirrorHeader, wire.MirrorOwn)
 	url := c.at.now
-	if len(c.at.given) > 1 { // a node that hangs keeps nobody from the others
+	if len(c.at.given) > 1 { // so that a node that hangs does not keep the client from the others
 		bounded, cancel := context.WithTimeout(ctx, min(c.opts.Ping, nodePatience))
 		defer cancel()
 		ctx = bounded

@@ -22,7 +22,7 @@ func (i *Identity) deliver(e *envelope.Envelope) {
 		i.client.begin(func() { i.receipt(e, wire.Ack, "") })
 		return
 	case len(i.queue) >= i.client.opts.Deliveries:
-		// All that follows is left too: acknowledging one of a channel
+		// Everything after it is left too: acknowledging one of a channel
 		// acknowledges those before it.
 		i.lost = true
 		return

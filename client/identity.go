@@ -30,8 +30,8 @@ type Identity struct {
 	arrived chan struct{}   // has one element while the queue is not empty
 	busy    map[string]bool // delivered and not yet acknowledged, by id
 	recent  recent          // acknowledged ones
-	lost    bool            // the queue was full: nothing is taken until a replay
-	asking  bool            // for that
+	lost    bool            // the queue was full: deliveries are dropped until the replay
+	asking  bool            // of that replay
 	moved   chan struct{}   // closed and renewed at each delivery
 	err     error
 }

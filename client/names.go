@@ -50,7 +50,7 @@ func (c *Client) withIDs(ctx context.Context, o agent.Opening) (agent.Opening, e
 		if err == nil {
 			return id
 		}
-		if fault.CodeOf(err) != fault.NotFound { // the hub judges a name that nobody has
+		if fault.CodeOf(err) != fault.NotFound { // the hub refuses a name that nobody has
 			failed = err
 		}
 		return name

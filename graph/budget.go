@@ -14,7 +14,7 @@ const MaxSteps = 16 << 20
 // it comes in; a rule that has to compare one from an older log does not match.
 const MaxNumber = 1024
 
-// budget does the comparisons of one evaluation and counts what they cost. Its
+// budget makes the comparisons of one evaluation and counts their cost. Its
 // zero value is full. It is not safe for concurrent use.
 type budget struct {
 	spent  int
@@ -40,7 +40,7 @@ func (b *budget) spend(steps int) bool {
 	return true
 }
 
-// tree parses a text and pays for it.
+// tree parses a text and counts its cost.
 func (b *budget) tree(raw []byte) (tree, bool) {
 	if !b.spend(len(raw)) {
 		return tree{}, false
@@ -53,7 +53,7 @@ func (b *budget) tree(raw []byte) (tree, bool) {
 // variable parses a variable's value at most once.
 func (b *budget) variable(key, raw string) (tree, bool) {
 	if p, ok := b.parsed[key]; ok && p.raw == raw {
-		b.over = b.over || !p.ok // as it was the first time
+		b.over = b.over || !p.ok // as the first time
 		return p.tree, p.ok
 	}
 	t, ok := b.tree([]byte(raw))

@@ -99,8 +99,8 @@ func (c *checker) stranger(agent string) bool {
 	return len(c.participants) > 0 && !slices.Contains(c.participants, agent)
 }
 
-// leadsOut reports whether a target may select an agent that is not a participant,
-// which may then speak nevertheless.
+// leadsOut reports whether a target may select an agent that is not a
+// participant. Such an agent may then speak.
 func (c *checker) leadsOut(t Target) bool {
 	switch t := t.(type) {
 	case Agent:
@@ -157,8 +157,8 @@ func (c *checker) earlier(i int) []int {
 	return c.order[:slices.Index(c.order, i)]
 }
 
-// reachable reports whether a rule may decide at all, and notes where it is
-// certain not to.
+// reachable reports whether a rule may decide at all, and reports a finding if
+// it certainly does not.
 func (c *checker) reachable(i int) bool {
 	path := transitionPath(i)
 	when := c.graph.transitions[i].When
@@ -188,8 +188,9 @@ func (c *checker) reachable(i int) bool {
 }
 
 // sticky looks for a context rule that selects x and would select x again
-// after x has spoken, because nothing before it takes x's own turn. One that
-// waits for a tool as well does not stick: x would have to call it each time.
+// after x has spoken, because nothing before it takes x's own turn. A rule
+// that also waits for a tool does not stick: x would have to call the tool
+// each time.
 func (c *checker) sticky(i int) {
 	t := c.graph.transitions[i]
 	own := quiet(t.When)

@@ -120,8 +120,8 @@ func (p *picture) arrows(speakers []string, label string, t Target, rule int, da
 	}
 }
 
-// speakersOf splits a condition into the speakers after whom alone it can
-// fire, and what else it asks for.
+// speakersOf splits a condition into the speakers after which alone it can
+// fire, and its remaining conditions.
 func speakersOf(c Condition) (speakers []string, rest string) {
 	switch c := c.(type) {
 	case FromSpeaker:
@@ -172,8 +172,8 @@ func (p *picture) target(t Target, from int) int {
 	return p.node("target "+describe(t), shapeAbstract, describe(t))
 }
 
-// hop marks the arrow that was taken. Where the graph's own arrow does not say
-// who was followed by whom, it draws another that does.
+// hop marks the arrow that was taken. If the graph's own arrow does not name
+// both speakers, it draws another that does.
 func (p *picture) hop(h Hop) {
 	from := p.agent(h.From)
 	var to int

@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// Facts is what a workflow channel knows of its turns: all that conditions and
-// targets may read. It is a value; advancing makes a new one.
+// Facts is the state of a workflow channel: all that conditions and targets
+// may read. It is a value; advancing makes a new one.
 type Facts struct {
 	Order   []string // participants by id, in their order
 	Creator string   // who opened the channel
 
 	Expected string // who may speak; "" lets anyone
-	Ended    bool   // nobody may: the channel is to end, with Closing
+	Ended    bool   // nobody may speak: the channel is to end, with Closing
 	Closing  string // why, as the graph or a finish packet says it
 
 	LastSpeaker  string // "" before the first turn
@@ -38,7 +38,8 @@ func (f *Facts) speaker(t *Turn) string {
 }
 
 // own returns the participant's own string for an id, or a copy of an id that
-// is nobody's, so that a state never keeps an envelope's memory alive.
+// is not a participant's, so that a state never keeps an envelope's memory
+// alive.
 func (f *Facts) own(agent string) string {
 	if i := slices.Index(f.Order, agent); i >= 0 {
 		return f.Order[i]

@@ -8,7 +8,8 @@ import (
 
 // prover answers what is certain about conditions. Custom conditions are
 // opaque to it. It gives up after a fixed amount of work, because nested
-// conditions can be made arbitrarily hard; what it gave up on is not certain.
+// conditions can be arbitrarily hard; what it gave up on counts as not
+// certain.
 type prover struct {
 	work   int
 	budget budget // for comparing values
@@ -21,7 +22,7 @@ func newProver() *prover { return &prover{work: proverWork} }
 // spent reports whether it has given up.
 func (p *prover) spent() bool { return p.work < 0 || p.budget.over }
 
-// tired does one piece of work, unless it has given up.
+// tired counts one piece of work, and reports whether the prover has given up.
 func (p *prover) tired() bool {
 	p.work--
 	return p.spent()
@@ -63,8 +64,8 @@ func flatten(c Condition) []Condition {
 	return parts
 }
 
-// quiet is what is left of a condition on turns that call no tool: any_of()
-// where nothing is.
+// quiet is the part of a condition that remains on turns that call no tool;
+// any_of() if nothing remains.
 func quiet(c Condition) Condition {
 	switch c := c.(type) {
 	case ToolCalled:
@@ -131,8 +132,8 @@ func (p *prover) mayHold(c Condition, key, value string) bool {
 	return true
 }
 
-// met and contains pay for what they look at, because one condition may list
-// many values. They report false where the prover gave up.
+// met and contains count what they read as work, because one condition may
+// list many values. They report false if the prover gave up.
 func (p *prover) met(limit ContextThreshold, value string) bool {
 	p.work--
 	return !p.spent() && limit.met(&p.budget, value)

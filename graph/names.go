@@ -91,7 +91,7 @@ func (g *Graph) Tools() []string {
 	return tools
 }
 
-// upstream is what every AG2 client can load.
+// upstream lists the nodes that every AG2 client can load.
 var upstream = []string{
 	"always", "from_speaker", "tool_called", "context_equals",
 	"agent", "round_robin", "stay", "revert_to_initiator", "terminate",

@@ -9,7 +9,7 @@ import (
 	"github.com/parley-hub/parley/envelope"
 )
 
-// Trace is what came of a simulation.
+// Trace is the result of a simulation.
 type Trace struct {
 	Creator  string `json:"-"` // who opened the channel, by id
 	Steps    []Step `json:"steps"`

@@ -15,7 +15,7 @@ import (
 // SchemeAPIKey is the scheme of tokens looked up by name.
 const SchemeAPIKey = "api_key"
 
-// KeyHash stands for a token without telling it.
+// KeyHash is the hash of a token.
 type KeyHash [sha256.Size]byte
 
 // HashKey hashes a token. Tokens are long and random, so no salt is needed.
@@ -44,7 +44,7 @@ func (h *KeyHash) UnmarshalText(text []byte) error {
 }
 
 // APIKey proves identities by token, looked up by the passport's name. Several
-// tokens may be good for one name, so that one can replace another.
+// tokens may be valid for one name, so that one can replace another.
 type APIKey struct {
 	static  map[string][]KeyHash
 	resolve func(ctx context.Context, name string) ([]KeyHash, error)
@@ -61,8 +61,8 @@ func NewAPIKey(tokens map[string]string, resolve func(ctx context.Context, name 
 	return a
 }
 
-// NewAPIKeyStore makes an authenticator from keys that are kept elsewhere:
-// known says whether a name has any, ok whether the token is one of them.
+// NewAPIKeyStore makes an authenticator from keys that are stored elsewhere:
+// known reports whether a name has any, ok whether the token is one of them.
 func NewAPIKeyStore(verify func(name, token string) (known, ok bool)) *APIKey {
 	return &APIKey{verify: verify}
 }
@@ -100,7 +100,8 @@ func (a *APIKey) check(ctx context.Context, name, token string) (known, matched 
 		}
 	}
 	for _, key := range keys {
-		// Every key is tried, so that time tells nothing of which one it was.
+		// Every key is compared, so that the time does not tell which one it
+		// was.
 		matched = key.Matches(token) || matched
 	}
 	return len(keys) > 0, matched, nil

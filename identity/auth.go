@@ -25,8 +25,8 @@ type AuthRegistry struct {
 	schemes map[string]Authenticator
 }
 
-// NewAuthRegistry makes a registry; of two for one scheme the later one counts.
-// Without any it knows only the scheme none.
+// NewAuthRegistry makes a registry; of two for one scheme the later one
+// counts. Without any it knows only the scheme none.
 func NewAuthRegistry(authenticators ...Authenticator) *AuthRegistry {
 	if len(authenticators) == 0 {
 		authenticators = []Authenticator{None{}}
@@ -42,8 +42,9 @@ func NewAuthRegistry(authenticators ...Authenticator) *AuthRegistry {
 func (r *AuthRegistry) Schemes() []string { return slices.Sorted(maps.Keys(r.schemes)) }
 
 // Verify checks a claim under a scheme for an identity. The scheme must be the
-// one the identity was registered with: otherwise none would unlock them all.
-// One that was registered without a proof may bring a better one.
+// one the identity was registered with: otherwise the scheme none would prove
+// every identity. An identity that was registered with none may present a
+// stronger proof.
 func (r *AuthRegistry) Verify(ctx context.Context, p *Passport, scheme string, claim []byte) error {
 	a, ok := r.schemes[scheme]
 	if !ok {
@@ -61,9 +62,9 @@ func (r *AuthRegistry) Verify(ctx context.Context, p *Passport, scheme string, c
 	return nil
 }
 
-// VerifyRemote checks whether an identity of another hub may be registered here. It
-// proves nothing to this hub, so its peer must be accepted by the scheme none, if
-// that scheme is registered.
+// VerifyRemote checks whether an identity of another hub may be registered
+// here. It proves nothing to this hub, so its peer must be accepted by the
+// scheme none, if that scheme is registered.
 func (r *AuthRegistry) VerifyRemote(ctx context.Context, p *Passport) error {
 	none, ok := r.schemes[SchemeNone]
 	if !ok {
@@ -72,9 +73,9 @@ func (r *AuthRegistry) VerifyRemote(ctx context.Context, p *Passport) error {
 	return none.Validate(ctx, p, nil)
 }
 
-// None accepts any claim from a peer that Allow accepts, for a name that is not
-// Keyed: an identity with a key must show it. A nil Allow lets everyone through, and
-// without Keyed no name has a key.
+// None accepts any claim from a peer that Allow accepts, for a name that is
+// not Keyed: an identity with a key must show it. A nil Allow accepts every
+// peer, and without Keyed no name has a key.
 type None struct {
 	Allow func(ctx context.Context) bool
 	Keyed func(name string) bool

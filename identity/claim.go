@@ -10,8 +10,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// ClaimHash stands for a claim without telling it: a salt and a SHA-256, both
-// hex, joined by a colon. Its zero value stands for no claim.
+// ClaimHash is the hash of a claim: a salt and a SHA-256, both hex, joined by
+// a colon. Its zero value is that of no claim.
 type ClaimHash string
 
 // HashClaim hashes a claim under a new salt. The order of its keys and the
@@ -37,7 +37,7 @@ func (h ClaimHash) Matches(claim []byte) bool {
 
 func hashClaim(salt, claim []byte) string {
 	canonical := jsontext.Value(claim).Clone()
-	// What is not JSON is hashed as it stands: it matches only itself.
+	// Text that is not JSON is hashed unchanged: it matches only itself.
 	_ = canonical.Canonicalize(jsontext.CanonicalizeRawInts(false), jsontext.CanonicalizeRawFloats(false))
 	sum := sha256.New()
 	sum.Write(salt)

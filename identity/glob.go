@@ -6,8 +6,8 @@ import "unicode/utf8"
 const (
 	MaxGlob  = MaxName // bytes of a glob
 	MaxGlobs = 4096    // globs of one list
-	// MaxMatchSteps bounds the work of one question to a list. A step is one
-	// character that is compared or skipped. What needs more does not match.
+	// MaxMatchSteps bounds the work of matching one list. A step is one
+	// character that is compared or skipped. A match that needs more fails.
 	MaxMatchSteps = 4 << 20
 )
 
@@ -37,8 +37,8 @@ func (m *matcher) match(glob, name string) bool {
 	if len(glob) > MaxGlob {
 		return false
 	}
-	// Only the last star ever needs to give back characters, so one place to
-	// return to is enough.
+	// Only the last star ever needs to give back characters, so one position
+	// to return to is enough.
 	retryGlob, retryName, starred := "", "", false
 	for {
 		if m.steps--; m.steps < 0 {

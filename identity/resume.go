@@ -12,8 +12,8 @@ import (
 	"github.com/parley-hub/parley/fault"
 )
 
-// Resume says what an identity is good at: what it claims, and what the hub
-// has observed.
+// Resume says what an identity can do: what it claims, and what the hub has
+// observed.
 type Resume struct {
 	ClaimedCapabilities []string                `json:"claimed_capabilities"`
 	Domains             []string                `json:"domains"`

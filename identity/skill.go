@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Skill is a skill document taken apart.
+// Skill is a parsed skill document.
 type Skill struct {
 	Frontmatter map[string]string
 	Body        string
@@ -16,8 +16,8 @@ type Skill struct {
 
 const fence = "---"
 
-// ParseSkill takes a document apart. One without a closed header at its start
-// is all body.
+// ParseSkill parses a document. One without a closed header at its start is
+// all body.
 func ParseSkill(text string) Skill {
 	rest, ok := strings.CutPrefix(text, fence)
 	if !ok {

@@ -59,8 +59,8 @@ func merge(run []Envelope) Envelope {
 	}
 }
 
-// parts are what an envelope brings into a merge: its own parts, not looked
-// into any further, or itself.
+// parts are the parts of an envelope in a merge: its own parts, without
+// further recursion, or the envelope itself.
 func (e Envelope) parts() []any {
 	own, ok := value.Values(e.Payload.At("parts"))
 	if e.Type != TypeMultimodalPart || !ok {

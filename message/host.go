@@ -3,8 +3,7 @@ package message
 import "github.com/parley-hub/parley/message/value"
 
 // HostRow prepares a row of a host whose ids or dates are numbers: Normalize
-// would drop them, so they are turned into strings. Anything else is left as
-// it is.
+// would drop them, so they are turned into strings. Other values stay.
 func HostRow(row any) any {
 	m, ok := value.Of(row).(*value.Map)
 	if !ok {

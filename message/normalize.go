@@ -14,7 +14,7 @@ func Normalize(message any) (Envelope, error) {
 	if err != nil {
 		return Envelope{}, err
 	}
-	// What the caller gave must not change with the envelope.
+	// The caller's value must not change with the envelope.
 	e.Payload, e.Metadata = e.Payload.Clone(), e.Metadata.Clone()
 	return e, nil
 }
@@ -170,8 +170,8 @@ func compose(t Type, role, content any, payload, metadata *value.Map) (Envelope,
 	return Envelope{Type: t, Role: name, Content: content, Payload: payload, Metadata: metadata}, nil
 }
 
-// check refuses what JSON cannot say. The envelope itself is the first level
-// of nesting.
+// check refuses what JSON cannot represent. The envelope itself is the first
+// level of nesting.
 func (e Envelope) check() error {
 	for _, v := range [...]any{e.Role, e.Content, e.Payload, e.Metadata, e.ID, e.CreatedAt, e.UpdatedAt} {
 		if err := value.Check(v, 1); err != nil {

@@ -6,13 +6,13 @@ import (
 	"github.com/parley-hub/parley/message/value"
 )
 
-// What an orphan is.
+// Kinds of orphans.
 const (
 	OrphanToolCall   = "orphan_tool_call"
 	OrphanToolResult = "orphan_tool_result"
 )
 
-// The events pruning tells of.
+// Events of pruning.
 const (
 	EventPairsValidated = "tool_pair_validated"
 	EventPairsPruned    = "tool_pair_pruned"
@@ -40,7 +40,8 @@ func (o Orphan) Canonical() *value.Map {
 	return m
 }
 
-// Orphans normalizes a list and finds what lost its partner, by index.
+// Orphans normalizes a list and finds calls and results without a partner, by
+// index.
 func Orphans(list any) ([]Orphan, error) {
 	envelopes, err := NormalizeAll(list)
 	if err != nil {

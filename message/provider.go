@@ -2,8 +2,8 @@ package message
 
 import "github.com/parley-hub/parley/message/value"
 
-// ProviderMessage is the neutral shape a model request starts from. It is a
-// boundary format: it is made when a request is made, and never stored. A nil
+// ProviderMessage is the neutral shape that a model request is made from. It
+// is a boundary format: it is made with the request and never stored. A nil
 // Metadata is absent.
 type ProviderMessage struct {
 	Role     string

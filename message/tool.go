@@ -10,7 +10,7 @@ import (
 // Redacted replaces a secret argument.
 const Redacted = "[redacted]"
 
-// secretKey matches the keys under which arguments are taken for secrets.
+// secretKey matches the keys whose arguments count as secrets.
 var secretKey = regexp.MustCompile(`(?i)api[_-]?key|authorization|auth[_-]?token|bearer|cookie|credential|nonce|password|private[_-]?key|secret|session[_-]?id|token`)
 
 // CallID is the id a runtime gives a tool call: the provider's, trimmed, or
@@ -29,9 +29,9 @@ func CallID(call any, turn, position int) string {
 	return "tool-call-" + strconv.Itoa(max(1, turn)) + "-" + strconv.Itoa(max(1, position))
 }
 
-// Redact copies a call's arguments for storing, without secrets: what lies
-// under a key that sounds like one, or at one of the paths that the tool
-// declares. A path is the keys that lead to the value.
+// Redact copies a call's arguments for storing, without secrets: values under
+// a key that matches secretKey, or at one of the paths that the tool declares.
+// A path is the keys that lead to the value.
 func Redact(parameters any, paths ...[]string) any {
 	return redact(value.Of(parameters), paths)
 }
@@ -59,7 +59,7 @@ func redact(v any, paths [][]string) any {
 	}
 }
 
-// redactMember looks at what lies under a key with the paths that lead there.
+// redactMember redacts the value under a key with the paths that lead there.
 func redactMember(key string, v any, paths [][]string) any {
 	var below [][]string
 	for _, path := range paths {

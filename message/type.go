@@ -41,7 +41,7 @@ func Types() []Type {
 	}
 }
 
-// Supported says whether t is one of the nine, to the letter.
+// Supported reports whether t is exactly one of the nine.
 func (t Type) Supported() bool {
 	switch t {
 	case TypeText, TypeToolCall, TypeToolResult, TypeInputRequired, TypeApprovalRequired,

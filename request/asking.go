@@ -1,9 +1,9 @@
 package request
 
-// Asking is a request to be asked.
+// Asking is a request before it is stored.
 type Asking struct {
 	Request
-	// Key, if given, finds the request again that the same asker asked with it in
-	// the channel before.
+	// Key, if given, makes the request idempotent: the same asker and key find
+	// the earlier request of the channel.
 	Key string
 }

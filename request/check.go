@@ -18,8 +18,8 @@ const (
 	MaxName    = 256 // bytes of a kind, a choice's id, an action's name, a title
 )
 
-// Prepare checks what somebody asks, and fills in the digest. It drops what only
-// the hub sets.
+// Prepare checks a request and fills in the digest. It drops what only the hub
+// sets.
 func (r *Request) Prepare(now time.Time) error {
 	r.ID, r.State, r.Reason, r.Answer, r.Similar, r.AskedAt = "", Open, "", nil, nil, now
 	switch {
@@ -121,7 +121,8 @@ func (r *Request) CheckAnswer(a *Answer) error {
 	return nil
 }
 
-// SameQuestion reports whether two requests ask the same, whenever they do.
+// SameQuestion reports whether two requests ask the same, whatever their
+// times.
 func (r *Request) SameQuestion(o *Request) bool {
 	return r.Kind == o.Kind && r.AskedBy == o.AskedBy && r.Channel == o.Channel && r.For == o.For && r.Title == o.Title &&
 		r.Body == o.Body && slices.Equal(r.Choices, o.Choices) && r.digestOf() == o.digestOf()
@@ -144,13 +145,14 @@ func Decode(data []byte) (*Request, error) {
 	return r, err
 }
 
-// End is what ends a request, as the log tells it.
+// End is the end of a request, as it is stored in the log.
 type End struct {
 	ID     string  `json:"request_id"`
 	State  State   `json:"state"`
 	Reason string  `json:"reason,omitzero"`
 	Answer *Answer `json:"answer,omitzero"`
-	// IfNobodyAnswers repeats the request's, for whoever only sees the end.
+	// IfNobodyAnswers repeats the request's field, for readers that see only
+	// the end.
 	IfNobodyAnswers string `json:"if_nobody_answers,omitzero"`
 }
 
@@ -161,7 +163,7 @@ func DecodeEnd(data []byte) (*End, error) {
 	return e, err
 }
 
-// After is the request as its end leaves it.
+// After is the request after its end.
 func (r *Request) After(e *End) *Request {
 	next := *r
 	next.State, next.Reason, next.Answer = e.State, e.Reason, e.Answer

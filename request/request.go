@@ -1,7 +1,7 @@
-// Package request describes what waits for somebody: an approval, a permission,
-// a question, whatever one asks and another answers. It is the same thing in
-// every dialect. The package holds no state and does no I/O; the hub keeps
-// requests in the channels where they are asked.
+// Package request describes something that waits for an answer: an approval, a
+// permission, a question. It is the same in every dialect. The package holds
+// no state and does no I/O; the hub stores requests in the channels where they
+// are asked.
 package request
 
 import (
@@ -16,7 +16,7 @@ import (
 	"github.com/parley-hub/parley/envelope"
 )
 
-// Types of the side envelopes that tell of requests.
+// Types of the side envelopes of requests.
 const (
 	TypeRequest   = envelope.TypeRequest
 	TypeAnswer    = envelope.TypeAnswer
@@ -51,9 +51,9 @@ func States() []State { return []State{Open, Answered, Expired, Cancelled} }
 // Valid reports whether it is one of the states.
 func (s State) Valid() bool { return slices.Contains(States(), s) }
 
-// Request is something that waits for somebody. Whoever asks fills in what is
-// asked; id, times of asking, state, digest, answer and what follows are the
-// hub's.
+// Request is something that waits for an answer. The asker fills in the
+// question; id, time of asking, state, digest, answer and the fields after it
+// are the hub's.
 type Request struct {
 	ID      string    `json:"request_id"`
 	Kind    string    `json:"kind"`
@@ -74,7 +74,7 @@ type Request struct {
 	Action  *Action  `json:"action,omitzero"`
 	Choices []Choice `json:"choices,omitzero"` // none: the answer is a text
 	Trigger *Trigger `json:"trigger,omitzero"`
-	Run     string   `json:"run_id,omitzero"` // of whatever it is cancelled with
+	Run     string   `json:"run_id,omitzero"` // of what it is cancelled with
 	// Ext is a dialect's own: a JSON object that other surfaces do not show.
 	Ext jsontext.Value `json:"ext,omitzero"`
 
@@ -107,7 +107,7 @@ type Trigger struct {
 	Seq      uint64 `json:"sequence,omitzero"`
 }
 
-// Answer is who answered what.
+// Answer is an answer, and who gave it.
 type Answer struct {
 	Choice   string         `json:"choice,omitzero"`
 	Text     string         `json:"text,omitzero"`
@@ -118,8 +118,8 @@ type Answer struct {
 	Ext      jsontext.Value `json:"ext,omitzero"` // a dialect's own
 }
 
-// By is who answered: the key or connection that did, besides the agent that it
-// spoke for. All are empty for the program that embeds the hub.
+// By is who answered: the key or connection, besides the agent that it acted
+// for. All are empty for the program that embeds the hub.
 type By struct {
 	Agent      string `json:"agent_id,omitzero"`
 	Key        string `json:"key,omitzero"`
@@ -144,8 +144,8 @@ func decides(choice, word string) bool {
 	return choice == word || strings.HasPrefix(choice, word+"_")
 }
 
-// Outcome is the choice that holds: the answer's, or what was to be if nobody
-// answered. A request that is open or cancelled has none.
+// Outcome is the choice that counts: the answer's, or IfNobodyAnswers. A
+// request that is open or cancelled has none.
 func (r *Request) Outcome() string {
 	switch {
 	case r.Answer != nil:
@@ -164,7 +164,8 @@ func (r *Request) Offers(choice string) bool {
 	return slices.ContainsFunc(r.Choices, func(c Choice) bool { return c.ID == choice })
 }
 
-// digest is the digest of an action: what was shown is what is granted.
+// digest is the digest of an action, so that only the action that was shown is
+// granted.
 func (a *Action) digest() string {
 	arguments := slices.Clone(a.Arguments)
 	if len(arguments) > 0 {

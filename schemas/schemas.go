@@ -1,11 +1,11 @@
-// Package schemas holds the JSON Schemas (draft 2020-12) of canonical messages,
-// of what is made of them, of AGH's envelopes and of a program's turns, and
+// Package schemas holds the JSON Schemas (draft 2020-12) of canonical
+// messages, of their results, of AGH's envelopes and of a program's turns, and
 // validates documents against them.
 //
-// A message's schema accepts everything that normalizing gives: it is never stricter
-// than the contract. The payload schemas are apart, because the contract leaves
-// payloads to those who read them. Nothing is fetched: the schemas refer only
-// to each other.
+// A message's schema accepts everything that normalizing produces: it is never
+// stricter than the contract. The payload schemas are separate, because the
+// contract leaves payloads to their readers. Nothing is fetched: the schemas
+// refer only to each other.
 package schemas
 
 import (
@@ -42,7 +42,7 @@ func idOf(name string) string {
 	return base + name + ".json"
 }
 
-// Info is what a list says of a schema.
+// Info describes a schema in a list.
 type Info struct {
 	Name  string `json:"name"`
 	ID    string `json:"id"`
@@ -66,7 +66,7 @@ func Names() []string {
 	return names
 }
 
-// List tells what there is.
+// List describes every schema.
 func List() ([]Info, error) {
 	var list []Info
 	for _, name := range Names() {
@@ -110,7 +110,7 @@ var (
 	compiler *jsonschema.Compiler
 )
 
-// compile compiles once what is asked for.
+// compile compiles a schema when it is first used.
 func compile(name string) (*jsonschema.Schema, error) {
 	mu.Lock()
 	defer mu.Unlock()
@@ -135,7 +135,7 @@ func compile(name string) (*jsonschema.Schema, error) {
 }
 
 // Validate checks one JSON document. A document that is not JSON, or has a key
-// twice, is refused like one that does not fit.
+// twice, is refused as well.
 func Validate(name string, document []byte) error {
 	name, err := Resolve(name)
 	if err != nil {
@@ -159,7 +159,7 @@ func Validate(name string, document []byte) error {
 	return schema.Validate(doc)
 }
 
-// Problems are what is wrong, one line each, with where.
+// Problems are the violations, one line each, with their place.
 func Problems(err error) []string {
 	var invalid *jsonschema.ValidationError
 	if !errors.As(err, &invalid) {

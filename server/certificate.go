@@ -24,7 +24,7 @@ type certificate struct {
 	seen [2]stamp
 }
 
-// stamp tells one state of a file from another.
+// stamp identifies a state of a file.
 type stamp struct {
 	modified time.Time
 	size     int64
@@ -92,9 +92,9 @@ func (c *certificate) stamps() (seen [2]stamp, err error) {
 	return seen, nil
 }
 
-// get is asked at every handshake. Two looks at the file system are nothing
-// beside a handshake. A pair that cannot be read, perhaps because only one of
-// its files was replaced yet, leaves the one in use.
+// get is called at every handshake. Two file system lookups are cheap beside a
+// handshake. If the pair cannot be read, perhaps because only one of its files
+// was replaced yet, the one in use stays.
 func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -37,7 +37,7 @@ type listener struct {
 	mu      sync.Mutex
 	open    map[*conn]struct{}
 	by      map[string]int
-	reserve []*conn // of the operator, or of who has yet to prove to be that; oldest first
+	reserve []*conn // of the operator, or of peers that may yet prove to be; oldest first
 }
 
 // conn gives its place back when it is closed. It embeds the concrete type,
@@ -50,7 +50,7 @@ type conn struct {
 
 	// Guarded by the owner's lock.
 	holder   string
-	reserved bool // has a place of the reserve
+	reserved bool // has a place in the reserve
 	proved   bool // and is the operator's
 }
 
@@ -103,10 +103,10 @@ func (c *conn) reset() error {
 	return c.Close()
 }
 
-// admit finds a place for a connection. A connection that may be the operator's,
-// from this machine, gets a place in the reserve; if the reserve is full, the
-// connection that has been there longest without proving that it is the
-// operator's is evicted.
+// admit finds a place for a connection. A connection that may be the
+// operator's, from this machine, gets a place in the reserve; if the reserve
+// is full, the oldest connection that has not proved to be the operator's is
+// evicted.
 func (l *listener) admit(c *conn) (ok bool, evicted *conn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -134,8 +134,8 @@ func (l *listener) admit(c *conn) (ok bool, evicted *conn) {
 	return true, evicted
 }
 
-// makeReserve finds a place in the reserve, at the cost of the oldest that has
-// not proved to be the operator's.
+// makeReserve finds a place in the reserve, by evicting the oldest connection
+// that has not proved to be the operator's.
 func (l *listener) makeReserve() (evicted *conn, ok bool) {
 	if len(l.reserve) < operatorReserve {
 		return nil, true
@@ -151,7 +151,8 @@ func (l *listener) makeReserve() (evicted *conn, ok bool) {
 }
 
 // peer is the address that a connection counts for, and whether it is this
-// machine. A network of IPv6 counts as one: its holder can choose the rest.
+// machine. An IPv6 network counts as one address: its holder can choose the
+// rest.
 func peer(c net.Conn) (address string, local bool) {
 	at, err := netip.ParseAddrPort(c.RemoteAddr().String())
 	if err != nil {
@@ -207,8 +208,8 @@ func (l *listener) leave(c *conn) {
 	}
 }
 
-// hold counts a connection for a key from now on, or for all without one if it
-// is empty. Where addresses tell peers apart, they count instead.
+// hold counts a connection for a key from now on, or, if the key is empty, for
+// all without one. If peers are counted by address, it does nothing.
 func (l *listener) hold(c *conn, key string) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -249,7 +250,7 @@ func (l *listener) prove(c *conn, who access.Principal) error {
 	return fault.New(fault.Unavailable, "the limit of connections is reached (http.max_connections, limits.connections_peer); try again")
 }
 
-// cut closes what is still open and says how many that were.
+// cut closes what is still open and returns how many that were.
 func (l *listener) cut() int {
 	l.mu.Lock()
 	left := make([]*conn, 0, len(l.open))
@@ -263,7 +264,7 @@ func (l *listener) cut() int {
 	return len(left)
 }
 
-// asking reports whether connections are open on which requests may come.
+// asking reports whether connections are open on which requests may arrive.
 func (l *listener) asking() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -277,7 +278,7 @@ func (l *listener) asking() bool {
 
 type connKey struct{}
 
-// own is the connection of the listener below one that net/http serves.
+// own is the listener's connection below one that net/http serves.
 func own(c net.Conn) (*conn, bool) {
 	if secure, ok := c.(*tls.Conn); ok {
 		c = secure.NetConn()

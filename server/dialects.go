@@ -17,13 +17,13 @@ import (
 // Dialect is a protocol that the server speaks beside /v1.
 type Dialect = dialect.Dialect
 
-// mounted is what the dialects of a server have of its listener.
+// mounted is the part of a server's listener that its dialects serve.
 type mounted struct {
 	routes  map[string]dialect.Route // by pattern
 	upgrade http.Handler             // nil: none
 }
 
-// mount asks each dialect what is its own, and refuses what two would have.
+// mount asks each dialect for its routes, and refuses conflicts.
 func mount(dialects []Dialect) (mounted, error) {
 	m := mounted{routes: map[string]dialect.Route{}}
 	names := map[string]bool{}
@@ -58,7 +58,7 @@ func (m *mounted) route(mux *http.ServeMux, r *http.Request) (dialect.Route, boo
 	return route, ok
 }
 
-// exact finds the route that takes a path as it came.
+// exact finds the route that takes a path unchanged.
 func (m *mounted) exact(r *http.Request) (dialect.Route, bool) {
 	for pattern, route := range m.routes {
 		if route.Exact && strings.HasPrefix(r.URL.EscapedPath(), pattern) {
@@ -79,7 +79,7 @@ func (m *mounted) owner(mux *http.ServeMux, r *http.Request) string {
 	return pattern
 }
 
-// refuse answers a request that is not let through.
+// refuse answers a refused request.
 func (m *mounted) refuse(mux *http.ServeMux, w http.ResponseWriter, r *http.Request, err error) {
 	if route, ok := m.route(mux, r); ok && route.Refuse != nil {
 		route.Refuse(w, r, err)
@@ -105,7 +105,7 @@ func (s *Server) body(mux *http.ServeMux, r *http.Request) dialect.Body {
 	return b
 }
 
-// token takes a token out of a URL, where its route may have one.
+// token takes a token out of a URL, if its route allows one there.
 func (s *Server) token(mux *http.ServeMux, r *http.Request, u *url.URL) string {
 	if route, ok := s.mounted.route(mux, r); ok && route.Token != nil {
 		return route.Token(u)
@@ -123,7 +123,7 @@ func (s *Server) startDialects(ctx context.Context) error {
 	return nil
 }
 
-// drainDialects drains all at once, because they share the time.
+// drainDialects drains all at once, because they share one timeout.
 func (s *Server) drainDialects(ctx context.Context) {
 	var all sync.WaitGroup
 	for _, d := range s.deps.Dialects {

@@ -9,16 +9,16 @@ import (
 	"github.com/parley-hub/parley/server/access"
 )
 
-// readyTimeout bounds how long one look at all checks takes.
+// readyTimeout bounds how long all checks take together.
 const readyTimeout = 2 * time.Second
 
 // Check is one condition of readiness.
 type Check struct {
 	Name string
-	// Run returns nil when the condition holds, and says what is wrong when
-	// not. It returns soon after ctx ends.
+	// Run returns nil if the condition holds, and otherwise what is wrong. It
+	// returns soon after ctx ends.
 	Run func(ctx context.Context) error
-	// Note is what an operator should know though the condition holds.
+	// Note is what an operator should know although the condition holds.
 	Note string
 }
 
@@ -29,13 +29,13 @@ type checkResult struct {
 	Note   string `json:"note,omitempty"`
 }
 
-// healthz says that the process lives and answers, no more.
+// healthz says only that the process answers.
 func (s *Server) healthz(w http.ResponseWriter, _ *http.Request) {
 	writeJSON(w, http.StatusOK, map[string]string{"status": "ok", "version": s.deps.Version})
 }
 
-// readyz says whether the hub should be sent work. Reasons may name files and
-// so are for this machine and for readers only.
+// readyz says whether the hub should get work. Reasons may name files, so only
+// this machine and readers see them.
 func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), readyTimeout)
 	defer cancel()
@@ -86,5 +86,5 @@ func writeJSON(w http.ResponseWriter, status int, body any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(body) // the client may be gone; nobody else could be told
+	_ = json.NewEncoder(w).Encode(body) // the client may have disconnected; there is nobody else to tell
 }

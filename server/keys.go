@@ -18,8 +18,8 @@ type KeyRequest struct {
 	Token string      `json:"token,omitempty"`
 }
 
-// NewKey is the answer. The token is never shown again; one that the caller gave
-// is not shown at all.
+// NewKey is the answer. The token is never shown again; a token that the
+// caller gave is not shown at all.
 type NewKey struct {
 	access.Key
 	Token string `json:"token,omitempty"`

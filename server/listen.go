@@ -25,7 +25,7 @@ func CanListen(cfg config.Config, keys int) error {
 	return err
 }
 
-// address is where to listen, unless that would expose an open hub.
+// address checks where to listen, and refuses to expose an open hub.
 func address(cfg config.Config, keys int) (*net.TCPAddr, error) {
 	address, err := net.ResolveTCPAddr("tcp", cfg.HTTP.Listen)
 	if err != nil {
@@ -59,7 +59,7 @@ func listen(ctx context.Context, cfg config.Config, deps Deps, m *metrics) (*lis
 	return newListener(bound, cfg, m, deps.Log), nil
 }
 
-// Bind binds the configured address, whatever that exposes.
+// Bind binds the configured address without checking what that exposes.
 func Bind(ctx context.Context, cfg config.Config) (net.Listener, error) {
 	address, err := net.ResolveTCPAddr("tcp", cfg.HTTP.Listen)
 	if err != nil {

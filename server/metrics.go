@@ -43,7 +43,7 @@ func newMetrics(registry *prometheus.Registry, version string, dialects []Dialec
 		Name: "parley_auth_failures_total", Help: "Authentications that failed, by where they were tried.",
 	}, []string{"door"})
 	for _, reason := range []string{"connections", "host", "origin", "site", "token"} {
-		m.refused.WithLabelValues(reason) // counts from 0, not from the first
+		m.refused.WithLabelValues(reason) // exists at 0, before the first
 	}
 	m.failures.WithLabelValues("http")
 	build := prometheus.NewGauge(prometheus.GaugeOpts{
@@ -87,7 +87,7 @@ func (m *metrics) observe(next http.Handler) http.Handler {
 	})
 }
 
-// recorder remembers the status and otherwise stays out of the way.
+// recorder remembers the status and passes everything else on.
 type recorder struct {
 	http.ResponseWriter
 	status  int
@@ -106,8 +106,8 @@ func (r *recorder) Write(b []byte) (int, error) {
 	return r.ResponseWriter.Write(b)
 }
 
-// streams reports whether the answer went on until its reader left: how long
-// that took says nothing of the hub.
+// streams reports whether the answer lasted until its reader left: that
+// duration says nothing about the hub.
 func (r *recorder) streams() bool {
 	return r.Header().Get("Content-Type") == "text/event-stream"
 }

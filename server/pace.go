@@ -9,20 +9,20 @@ import (
 // answer has no deadline.
 const paceBytes = 64 << 10
 
-// pace ends an answer whose reader stops reading: what the answer holds is
-// then free again. Every handler writes through one, unless it takes the
-// connection over.
+// pace ends an answer whose reader stops reading, which frees what the answer
+// holds. Every handler writes through one, unless it takes over the
+// connection.
 type pace struct {
 	http.ResponseWriter
 	control *http.ResponseController
 	limit   time.Duration
-	streams bool // HTTP/2: a deadline ends a stream, written to or not
+	streams bool // HTTP/2: a deadline ends a stream, whether it is written to or not
 }
 
 func newPace(w http.ResponseWriter, r *http.Request, limit time.Duration) *pace {
 	p := &pace{ResponseWriter: w, control: http.NewResponseController(w), limit: limit, streams: r.ProtoMajor > 1}
 	if !p.streams {
-		p.begin() // "100 Continue" is written without us
+		p.begin() // net/http writes "100 Continue" itself
 	}
 	return p
 }
@@ -47,8 +47,8 @@ func (p *pace) Write(b []byte) (written int, err error) {
 	return written, nil
 }
 
-// begin gives the reader its time. A writer without deadlines is a test's: then
-// there is no peer to be slow.
+// begin sets the reader's deadline. A writer without deadlines is a test's:
+// then no peer can be slow.
 func (p *pace) begin() { _ = p.control.SetWriteDeadline(time.Now().Add(p.limit)) }
 
 // Flush serves handlers that ask for http.Flusher.

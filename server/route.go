@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// routeName carries the matched pattern back out to the metrics: the guard
-// hands an inner copy of the request to the mux.
+// routeName carries the matched pattern back to the metrics: the guard passes
+// an inner copy of the request to the mux.
 type routeName struct{ pattern string }
 
 func (n *routeName) String() string {
@@ -21,8 +21,8 @@ func withRoute(ctx context.Context, name *routeName) context.Context {
 	return context.WithValue(ctx, routeKey{}, name)
 }
 
-// named notes which pattern of mux a request matched. Patterns are few;
-// paths are the client's to choose and would make the label unbounded.
+// named records which pattern of mux a request matched. Patterns are few;
+// paths are chosen by clients and would make the label unbounded.
 func named(m *mounted, mux *http.ServeMux) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if route, ok := m.exact(r); ok {

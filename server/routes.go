@@ -19,7 +19,7 @@ import (
 	"github.com/parley-hub/parley/server/problem"
 )
 
-// handler lays the paths out. Everything passes the guard first.
+// handler builds the routes. Everything passes the guard first.
 func (s *Server) handler() (_ http.Handler, err error) {
 	defer func() {
 		// The mux has no other way to refuse a pattern.
@@ -62,8 +62,8 @@ func (s *Server) handler() (_ http.Handler, err error) {
 	return s.bound(mux, s.metrics.observe(guard.Wrap(seated(refuse, s.accept(refuse, routed))))), nil
 }
 
-// refused counts and logs a request that the guard turns away. A key that is not
-// one is logged by who audits failed authentications, of every dialect.
+// refused counts and logs a request that the guard refuses. An invalid key is
+// logged by the audit of failed authentications.
 func (s *Server) refused(r *http.Request, reason string, err error) {
 	s.metrics.refused.WithLabelValues(reason).Inc()
 	if reason != "token" {
@@ -71,12 +71,12 @@ func (s *Server) refused(r *http.Request, reason string, err error) {
 	}
 }
 
-// everythingElse is the pattern of what nobody owns.
+// everythingElse is the pattern of paths without a route.
 const everythingElse = "/"
 
-// upgrades hands WebSockets on paths that nobody owns to their dialect. It asks
-// the mux before the mux is asked: that one would redirect a path which is not
-// clean, such as // or /a/../b, and WebSocket clients follow no redirects.
+// upgrades passes WebSockets on paths without a route to their dialect. It
+// checks before the mux does, because the mux would redirect a path that is
+// not clean, such as // or /a/../b, and WebSocket clients follow no redirects.
 func (s *Server) upgrades(mux *http.ServeMux, next http.Handler) http.Handler {
 	upgrade := orNothing(s.mounted.upgrade)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -88,9 +88,9 @@ func (s *Server) upgrades(mux *http.ServeMux, next http.Handler) http.Handler {
 	})
 }
 
-// bound limits every request in size and in time, before anything else looks at it: a
-// refused request, too, may have a body that never arrives or a client that never
-// reads. A handler that takes the connection over sets its own limits.
+// bound limits every request in size and in time, before any other handler: a
+// refused request, too, may have a body that never arrives or a client that
+// never reads. A handler that takes over the connection sets its own limits.
 func (s *Server) bound(mux *http.ServeMux, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.ContentLength != 0 {
@@ -98,14 +98,15 @@ func (s *Server) bound(mux *http.ServeMux, next http.Handler) http.Handler {
 			limit := s.body(mux, r)
 			r.Body = http.MaxBytesReader(w, r.Body, limit.Bytes)
 			if limit.Time > 0 {
-				// A writer without deadlines is a test's; then there is no peer to be slow.
+				// A writer without deadlines is a test's; then no peer can be
+				// slow.
 				_ = control.SetReadDeadline(time.Now().Add(limit.Time))
 				r.Body = &timedBody{r.Body, control}
 			}
 		}
 		answer := newPace(w, r, s.cfg.Limits.FollowerWrite)
 		if isUpgrade(r) {
-			next.ServeHTTP(w, r) // whoever takes it over must get what net/http made
+			next.ServeHTTP(w, r) // a handler that takes over the connection needs the writer that net/http made
 			return
 		}
 		next.ServeHTTP(answer, r)
@@ -113,8 +114,9 @@ func (s *Server) bound(mux *http.ServeMux, next http.Handler) http.Handler {
 	})
 }
 
-// timedBody lifts the deadline when all has been read: net/http goes on reading to
-// notice that the peer is gone, and would take a deadline for that.
+// timedBody removes the deadline when everything was read: net/http continues
+// to read to notice that the peer disconnects, and would mistake a deadline
+// for that.
 type timedBody struct {
 	io.ReadCloser
 	control *http.ResponseController
@@ -128,11 +130,11 @@ func (b *timedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// refuser answers a request that is not let through.
+// refuser answers a refused request.
 type refuser = func(http.ResponseWriter, *http.Request, error)
 
-// accept refuses new WebSockets while the server drains, and everything that may
-// not be served now.
+// accept refuses new WebSockets while the server drains, and everything that
+// May refuses.
 func (s *Server) accept(refuse refuser, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if s.deps.May != nil && !slices.Contains(alwaysServed, r.URL.Path) {
@@ -149,7 +151,8 @@ func (s *Server) accept(refuse refuser, next http.Handler) http.Handler {
 	})
 }
 
-// gated tells those who keep connections open what to ask.
+// gated puts the gate into the context, for handlers that keep connections
+// open.
 func (s *Server) gated(ctx context.Context) context.Context {
 	if s.deps.May == nil {
 		return ctx
@@ -157,8 +160,8 @@ func (s *Server) gated(ctx context.Context) context.Context {
 	return gate.With(ctx, s.deps.May)
 }
 
-// alwaysServed tells of the process, not of what it serves: an operator asks for it
-// just when nothing else is answered.
+// alwaysServed reports whether a path describes the process itself: an
+// operator needs it just when nothing else is answered.
 var alwaysServed = []string{"/healthz", "/readyz", "/metrics", "/v1/health"}
 
 // isUpgrade reports whether a request asks to become a WebSocket.
@@ -208,7 +211,7 @@ func allow(w http.ResponseWriter, r *http.Request, methods ...string) bool {
 	return false
 }
 
-// forScrapers lets this machine's own scraper in without a key.
+// forScrapers admits this machine's own scraper without a key.
 func forScrapers(next http.Handler) http.Handler {
 	readers := access.Require(access.Reader, next)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

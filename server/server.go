@@ -1,6 +1,6 @@
 // Package server puts a hub on the network: one HTTP listener that every
 // dialect shares, with limits, TLS, access, health and metrics. It knows no
-// dialect and no envelope; what it serves is handed to it.
+// dialect and no envelope; its caller provides what it serves.
 package server
 
 import (
@@ -35,7 +35,7 @@ type Deps struct {
 
 	// V1 serves /v1/ apart from /v1/keys.
 	V1 http.Handler
-	// Page takes every request that nobody else owns.
+	// Page takes every request without another route.
 	Page http.Handler
 	// Dialects are the other protocols. The server starts and drains them; the
 	// caller of New closes them.
@@ -44,9 +44,10 @@ type Deps struct {
 	// Ready are the checks behind /readyz, besides those of the dialects.
 	Ready []Check
 
-	// May is asked before each request, and before each message of connections that
-	// stay open (package gate), and refuses what it returns an error for; nil: nothing
-	// is refused. Health and metrics are always served.
+	// May is called before each request, and before each message of
+	// connections that stay open (package gate). It refuses what it returns an
+	// error for; nil: nothing is refused. Health and metrics are always
+	// served.
 	May func(ctx context.Context) error
 
 	// Listener is bound already; nil: New binds http.listen. The server closes it.
@@ -124,7 +125,7 @@ func New(ctx context.Context, cfg config.Config, deps Deps) (*Server, error) {
 		ReadHeaderTimeout: cfg.HTTP.HeaderTimeout,
 		IdleTimeout:       cfg.HTTP.IdleTimeout,
 		MaxHeaderBytes:    int(cfg.HTTP.MaxHeader),
-		// What net/http has to say is about broken peers, not about the hub.
+		// net/http logs only about broken peers, not about the hub.
 		ErrorLog:    slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 		BaseContext: func(net.Listener) context.Context { return s.base },
 		ConnContext: withConn,
@@ -158,9 +159,9 @@ func localURL(at net.Addr, secure bool) string {
 	return scheme + "://" + (&net.TCPAddr{IP: host, Port: address.Port, Zone: address.Zone}).String()
 }
 
-// Addresses are where clients beyond this machine reach the server: what http.hosts
-// or the certificate names, or else the machine's own addresses if it listens on
-// all of them. Behind a proxy that is what the proxy is reached under.
+// Addresses are where clients beyond this machine reach the server: what
+// http.hosts or the certificate names, or else the machine's own addresses if
+// it listens on all of them. Behind a proxy they are the proxy's.
 func (s *Server) Addresses() []string { return addresses(s.cfg, s.Addr(), s.certificate) }
 
 // Reached is how clients reach a server that listens on an address: on this machine,
@@ -207,14 +208,15 @@ func addresses(cfg config.Config, at net.Addr, cert *certificate) []string {
 	return list
 }
 
-// maxOwnAddresses bounds how many addresses of the machine are told.
+// maxOwnAddresses bounds how many addresses of the machine are shown.
 const maxOwnAddresses = 4
 
-// ownAddresses are the machine's, without loopback and those of one link only.
+// ownAddresses are the machine's addresses, without loopback and link-local
+// ones.
 func ownAddresses() []string {
 	all, err := net.InterfaceAddrs()
 	if err != nil {
-		return nil // nothing is told of what is not known
+		return nil // without them nothing is shown
 	}
 	var list []string
 	for _, a := range all {
@@ -257,7 +259,7 @@ func (s *Server) Run(ctx context.Context) error {
 	s.draining.Store(true)
 	close(s.stopping)
 	s.drainDialects(limit)
-	_ = s.listener.Close() // whoever accepted says so too
+	_ = s.listener.Close() // Serve returns the error of Accept too
 	<-served
 	s.settle(limit)
 	err := s.http.Shutdown(limit)
@@ -271,9 +273,9 @@ func (s *Server) Run(ctx context.Context) error {
 	return err
 }
 
-// settle answers what is being asked on connections that are open already, and ends
-// them. http.Server.Shutdown alone cuts off who is about to ask: it answers no request
-// that it reads from then on.
+// settle answers requests on connections that are already open, and closes
+// them. http.Server.Shutdown alone would drop a client that is about to ask:
+// it answers no request that it reads from then on.
 func (s *Server) settle(ctx context.Context) {
 	for wait := time.Millisecond; s.listener.asking(); wait = min(2*wait, 100*time.Millisecond) {
 		s.http.SetKeepAlivesEnabled(false) // and closes what is idle by now, or has been silent for 5 s
@@ -286,12 +288,12 @@ func (s *Server) settle(ctx context.Context) {
 }
 
 // Hurry shortens shutdown.timeout for a drain that has not begun, because
-// what is served cannot be saved any more.
+// waiting cannot save anything.
 func (s *Server) Hurry(limit time.Duration) {
 	s.patience.Store(min(s.patience.Load(), int64(limit)))
 }
 
-// Close gives up a server that never ran.
+// Close closes a server that never ran.
 func (s *Server) Close() error {
 	s.abandon()
 	return s.listener.Close()

@@ -61,11 +61,11 @@ func (t *Task) Apply(u Update, now time.Time) (err error) {
 	return nil
 }
 
-// micro is an instant as records hold it.
+// micro is an instant as precise as records hold it.
 func micro(t time.Time) time.Time { return t.UTC().Truncate(time.Microsecond) }
 
-// merged sets the keys of one JSON object in another. Values keep their bytes, and
-// keys the place where they first stood.
+// merged sets the keys of one JSON object in another. Values keep their bytes,
+// and keys their first position.
 func merged(under, over []byte) ([]byte, error) {
 	if len(under) == 0 {
 		return over, nil

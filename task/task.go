@@ -69,8 +69,8 @@ func ParseState(s string) (State, error) {
 // MaxID bounds the id of a task, in bytes, so that it can be part of a log's name.
 const MaxID = 255
 
-// maxCapability bounds what the audit tells of each task's end: a channel ends
-// in one batch with all of its tasks.
+// maxCapability bounds what the audit records of each task's end: a channel
+// ends in one batch with all of its tasks.
 const maxCapability = 255
 
 // Accept checks a task that a client sent, and rounds its times to what records
@@ -91,7 +91,7 @@ func (t *Task) Accept(limit int) error {
 		}
 	}
 	for _, at := range []*time.Time{&t.CreatedAt, &t.StartedAt, &t.CompletedAt, &t.ExpiresAt, &t.LastProgressAt} {
-		*at = at.Truncate(time.Microsecond).UTC() // as records tell it
+		*at = at.Truncate(time.Microsecond).UTC() // as precise as records hold it
 	}
 	if err := Objects(map[string][]byte{"spec.payload": t.Spec.Payload, "progress": t.Progress}); err != nil {
 		return err

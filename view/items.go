@@ -6,8 +6,9 @@ import (
 	"github.com/parley-hub/parley/channel"
 )
 
-// Items reads a log as the neutral items that every dialect can show. Of what
-// the participant may not see, nothing is in them: the reader never gets it.
+// Items reads a log as the neutral items that every dialect can show.
+// Envelopes that the participant may not see are left out before they are
+// read.
 func Items(in Input) iter.Seq[channel.Item] {
 	return func(yield func(channel.Item) bool) {
 		reader := in.reader()

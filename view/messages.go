@@ -11,13 +11,13 @@ import (
 	"github.com/parley-hub/parley/view/branch"
 )
 
-// Messages projects a log onto a participant as canonical messages: what it
-// said is the assistant's, what others said is the user's under their names.
-// Its own handoffs and tasks are tool calls with their results, those of others
-// are told as text, and context variables are the system's. Of a branch, they
-// are the messages that its events add up to, in the roles that these have; of a
-// transcript those that it holds.
-// Nothing that the participant may not see is in them.
+// Messages projects a log onto a participant as canonical messages: its own
+// messages are the assistant's, those of others are the user's under their
+// names. Its own handoffs and tasks are tool calls with their results, those
+// of others are told as text, and context variables are the system's. For a
+// branch they are the messages that its events add up to, in their own roles;
+// for a transcript those that it holds. They contain nothing that the
+// participant may not see.
 func Messages(in Input) []message.Envelope {
 	p := projector{in: in, packets: rendersPackets(&in), out: []message.Envelope{}}
 	for _, e := range in.Log {
@@ -29,8 +29,8 @@ func Messages(in Input) []message.Envelope {
 	return p.out
 }
 
-// rendersPackets says whether the channel's adapter takes packets for speech;
-// most do not.
+// rendersPackets reports whether the channel's adapter treats packets as
+// speech; most do not.
 func rendersPackets(in *Input) bool {
 	_, ok := in.render(&envelope.Envelope{Type: envelope.TypePacket, Data: []byte(`{"body":"x"}`)})
 	return ok
@@ -41,7 +41,7 @@ type projector struct {
 	packets bool
 	turn    int // how often somebody has spoken
 	branch  branch.History
-	reader  channel.ItemReader // once one was needed
+	reader  channel.ItemReader // set when one was needed
 	out     []message.Envelope
 }
 
@@ -70,7 +70,7 @@ func (p *projector) add(e *envelope.Envelope) {
 	}
 }
 
-// canonical adds messages that the log holds in canonical form, as they are.
+// canonical adds messages that the log holds in canonical form, unchanged.
 func (p *projector) canonical(e *envelope.Envelope) {
 	if p.reader == nil {
 		p.reader = p.in.reader()
@@ -111,8 +111,8 @@ func (p *projector) role(e *envelope.Envelope) string {
 	return message.RoleUser
 }
 
-// put adds a message of an envelope. The part tells those of one envelope
-// apart.
+// put adds a message of an envelope. The part distinguishes those of one
+// envelope.
 func (p *projector) put(e *envelope.Envelope, part string, m message.Envelope) {
 	if m.Payload == nil {
 		m.Payload = value.New()
@@ -175,8 +175,8 @@ func (p *projector) answer(e *envelope.Envelope, id, tool, text string, success 
 	})
 }
 
-// context tells of variables that were set and deleted, in the system's role:
-// they are nobody's speech.
+// context describes variables that were set and deleted, in the system's role,
+// because nobody said them.
 func (p *projector) context(e *envelope.Envelope, part string, updates *value.Map) {
 	set, _ := updates.At("set").(*value.Map)
 	deleted, _ := updates.At("delete").([]any)

@@ -10,7 +10,7 @@ import (
 )
 
 // branchMessages adds the messages of a branch, whose events are pieces of
-// them. Reasoning is left out: it is nobody's speech.
+// them. Reasoning is left out, because it is not said to anybody.
 func (p *projector) branchMessages() {
 	names := map[string]string{} // of tools, by call
 	for _, m := range p.branch.Messages() {

@@ -14,7 +14,7 @@ const (
 	routingFinish  = "finish"
 )
 
-// packet tells what was said, then where the turn went, then what was set.
+// packet adds what was said, then where the turn went, then what was set.
 func (p *projector) packet(e *envelope.Envelope) {
 	data := object(e.Data)
 	routing, _ := data.At("routing").(*value.Map)
@@ -30,7 +30,7 @@ func (p *projector) packet(e *envelope.Envelope) {
 	p.context(e, "/context", updates)
 }
 
-// body adds what was said beside the routing; nothing said is no message.
+// body adds the text beside the routing, if there is any.
 func (p *projector) body(e *envelope.Envelope, data *value.Map) {
 	if text := str(data, "body"); text != "" {
 		p.say(e, "", text, nil)
@@ -58,7 +58,7 @@ func (p *projector) handoff(e *envelope.Envelope, data, routing *value.Map) {
 	for _, key := range []string{"tool", "reason", "target"} {
 		setIf(details, key, str(routing, key))
 	}
-	// An adapter's own words, if it has some for packets.
+	// The adapter's own text for packets, if it has one.
 	text, ok := p.in.render(e)
 	if !ok {
 		text = strings.TrimSpace("[Handed off via " + tool + "] " + str(routing, "reason"))

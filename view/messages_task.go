@@ -11,7 +11,7 @@ import (
 // taskTool is the tool that a task of the participant's own counts as.
 const taskTool = "task"
 
-// task tells of a task: the participant's own is a call that its end answers,
+// task describes a task: the participant's own is a call that its end answers,
 // another's is told as text.
 func (p *projector) task(e *envelope.Envelope) {
 	data := object(e.Data)

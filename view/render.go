@@ -11,7 +11,7 @@ import (
 type TextOnly struct{}
 
 // Render returns the text of a text envelope. A missing one is empty; one that
-// is no string is not shown.
+// is not a string is not shown.
 func (TextOnly) Render(e *envelope.Envelope) (string, bool) {
 	if e.Type != envelope.TypeText {
 		return "", false

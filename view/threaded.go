@@ -11,8 +11,8 @@ type Thread struct {
 }
 
 // Threads nests each envelope that the participant may see under the one its
-// causation names. One without a cause, or whose cause is not in the log before
-// it or may not be seen, stands at the top.
+// causation names. One without a cause, or whose cause is not in the log
+// before it or may not be seen, is at the top.
 func Threads(in Input) []*Thread {
 	var top []*Thread
 	byID := make(map[string]*Thread, len(in.Log))
@@ -34,7 +34,7 @@ func Threads(in Input) []*Thread {
 }
 
 // Walk visits threads in reading order, each with its depth from 0, until
-// visit answers false.
+// visit returns false.
 func Walk(threads []*Thread, visit func(t *Thread, depth int) bool) {
 	type entry struct {
 		thread *Thread

@@ -36,7 +36,7 @@ type Input struct {
 type Event struct {
 	Kind Kind
 	Text string
-	// Elided is how many envelopes a summary stands for.
+	// Elided is how many envelopes a summary replaces.
 	Elided int
 	// Content is set only by an application's own views, for what is not text.
 	Content any

@@ -83,7 +83,7 @@ func (*Adapter) Dialect() string { return "hpd" }
 // Opening is at once: nobody is asked.
 func (*Adapter) Opening() channel.Opening { return channel.AtOnce }
 
-// ValidateCreate wants the names of session and branch.
+// ValidateCreate requires the names of the session and the branch.
 func (*Adapter) ValidateCreate(m *channel.Metadata) error {
 	_, err := ParseKnobs(m)
 	return err
@@ -108,16 +108,16 @@ func (*Adapter) Expected(*channel.Metadata, channel.State) (channel.Turn, bool) 
 	return channel.Turn{}, false
 }
 
-// notified are the events that finish something: clients of other dialects, who
-// follow nothing, are told of them.
+// notified lists the types of events that finish something. Clients of other
+// dialects do not follow branches, so these events are delivered to them.
 var notified = map[string]bool{
 	branch.LogType(branch.BranchRunStarted): true, branch.LogType(branch.BranchRunCompleted): true,
 	branch.LogType(branch.TextMessageEnd): true, branch.LogType(branch.MessageCompleted): true,
 	branch.LogType(branch.ContentAdded): true, branch.LogType(branch.MessageTurnError): true,
 }
 
-// Recipients are the members, of what finishes a message or a run. HPD's own
-// clients follow branches, and are delivered nothing.
+// Recipients returns the members if the event finishes a message or a run.
+// HPD's own clients follow branches instead: nothing is delivered to them.
 func (*Adapter) Recipients(_ *channel.Metadata, s channel.State, _ channel.Members, e *envelope.Envelope) []string {
 	state, ok := s.(*State)
 	if !ok || !notified[e.Type] {

@@ -10,11 +10,12 @@ import (
 	"github.com/parley-hub/parley/view/branch"
 )
 
-// MaxCondensed bounds one part of a history in short, which an index entry holds.
+// MaxCondensed bounds one part of a condensed history, which is stored in an
+// index entry.
 const MaxCondensed = 48 << 10
 
-// CondensedPrefix begins the keys of the parts of a branch's history in short, in
-// the order of the log.
+// CondensedPrefix is the prefix of the keys of a branch's condensed history.
+// Its parts are in the order of the log.
 func CondensedPrefix(channelID string) string { return "condensed/" + channelID + "/" }
 
 // ParseCondensed reads an index entry.

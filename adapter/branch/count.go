@@ -10,9 +10,9 @@ import (
 	"github.com/parley-hub/parley/view/branch"
 )
 
-// counter knows which of the latest events began a message. It remembers the
-// last ids only: a message that is taken up again after so many others is
-// counted twice.
+// counter knows which of the latest events began a message. It remembers only
+// the last ids: a message that continues after that many others is counted
+// twice.
 type counter struct {
 	recent  [recentIDs]uint64 // hashes of message ids
 	next    int
@@ -128,8 +128,8 @@ func (s *State) seen(hash uint64, id string, e *envelope.Envelope) *State {
 	return next
 }
 
-// lastOf is how a payload that was written by us names a message; an id that
-// needs escapes is looked up the slow way.
+// lastOf returns how a payload that we wrote names a message. An id that needs
+// escapes has no such form and is decoded instead.
 func lastOf(id string) []byte {
 	for i := range len(id) {
 		if id[i] < 0x20 || id[i] == '"' || id[i] == '\\' || id[i] >= 0x7f {

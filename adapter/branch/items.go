@@ -17,8 +17,9 @@ import (
 // messages and calls that are not finished.
 func (*Adapter) ItemReader(*channel.Metadata) channel.ItemReader { return &itemReader{} }
 
-// maxUnfinished is how many messages, and how many calls, a reader remembers: the
-// oldest is taken for finished, or forgotten.
+// maxUnfinished is how many messages, and how many calls, a reader remembers.
+// Past it, the oldest message counts as finished and the oldest call is
+// forgotten.
 const maxUnfinished = 256
 
 type itemReader struct {

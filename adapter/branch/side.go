@@ -27,9 +27,9 @@ const (
 	// TypePermission decides for a function, from now on and in the whole
 	// session. Its data is a Permission.
 	TypePermission = "hpd.session.permission"
-	// TypeWaiting is what an input has besides its messages, as long as it waits
-	// for a producer of another process. Its data names the run; the rest is in
-	// its branch.Ext, which no surface shows.
+	// TypeWaiting holds the part of an input that is not a message while the
+	// input waits for a producer of another process. Its data names the run;
+	// the rest is in its branch.Ext, which no surface shows.
 	TypeWaiting = "hpd.waiting"
 	// TypeInterrupted tells that the active run was interrupted, for the process
 	// that takes it over. Its data is an Interrupted.
@@ -51,12 +51,12 @@ type Permission struct {
 	Allowed  bool   `json:"allowed"`
 }
 
-// maxPermissions is how many functions of a session are decided for good; the
-// one that was decided first is asked for again.
+// maxPermissions is how many permanent decisions a session holds. Past it, the
+// oldest is dropped and its function is asked for again.
 const maxPermissions = 1024
 
-// Waiting is the configuration of a run that no producer has taken yet, without
-// what it holds of secrets.
+// Waiting is the configuration of a run that no producer has taken yet,
+// without its secrets.
 type Waiting struct {
 	Run       string     `json:"run"`
 	RunConfig branch.Raw `json:"runConfig,omitzero"`

@@ -45,8 +45,8 @@ func (a *Adapter) ValidateSend(_ *channel.Metadata, s channel.State, e *envelope
 	return a.judge(state, name, e.Data)
 }
 
-// scope refuses a payload that says it belongs elsewhere. Stored payloads have
-// no base fields, so nearly none is looked into.
+// scope refuses a payload that names another session or branch. Stored
+// payloads have no base fields, so most are not decoded here.
 func (s *State) scope(name string, data []byte) error {
 	for _, field := range [...]struct{ name, want string }{{"sessionId", s.Session}, {"branchId", s.Branch}, {"threadId", s.Branch}} {
 		if !bytes.Contains(data, []byte(field.name)) {

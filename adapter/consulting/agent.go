@@ -5,7 +5,7 @@ import (
 	"github.com/parley-hub/parley/channel"
 )
 
-// Tools gives whoever's turn it is the means to speak.
+// Tools offers Say to the participant whose turn it is.
 func (Adapter) Tools(m *channel.Metadata, s channel.State, participant string) []string {
 	state, ok := s.(*State)
 	if !ok || state.Replied || state.Asked == (participant == m.Creator) {

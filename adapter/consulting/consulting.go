@@ -35,7 +35,7 @@ func (Adapter) Manifest() channel.Manifest { return manifest }
 // ValidateCreate wants one initiator and one respondent.
 func (Adapter) ValidateCreate(m *channel.Metadata) error { return ag2.TwoParties(m) }
 
-// Initial is before the question.
+// Initial is the state before the question.
 func (Adapter) Initial(*channel.Metadata) (channel.State, error) { return &State{}, nil }
 
 // ValidateSend lets the initiator ask once and then the respondent answer once.
@@ -70,7 +70,7 @@ func (Adapter) Fold(s channel.State, e *envelope.Envelope) channel.State {
 	return &State{Asked: true, Replied: state.Asked, LastEnvelope: e.ID}
 }
 
-// OnAccepted closes the channel behind the reply.
+// OnAccepted closes the channel after the reply.
 func (Adapter) OnAccepted(_ *channel.Metadata, s channel.State, e *envelope.Envelope) channel.Effects {
 	if state, ok := s.(*State); ok && e.Type == envelope.TypeText && state.Replied {
 		return channel.Effects{Next: channel.Closed, Reason: Complete}

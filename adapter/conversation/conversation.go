@@ -30,7 +30,7 @@ func (Adapter) Manifest() channel.Manifest { return manifest }
 // ValidateCreate wants one initiator and one respondent.
 func (Adapter) ValidateCreate(m *channel.Metadata) error { return ag2.TwoParties(m) }
 
-// Initial is before anyone has spoken.
+// Initial is the state before anyone has spoken.
 func (Adapter) Initial(*channel.Metadata) (channel.State, error) { return &State{}, nil }
 
 // ValidateSend lets both parties speak at any time.

@@ -36,7 +36,7 @@ var manifest = channel.Manifest{
 // Manifest is constant.
 func (Adapter) Manifest() channel.Manifest { return manifest }
 
-// ValidateCreate wants company and a known ordering.
+// ValidateCreate requires at least two participants and a known ordering.
 func (Adapter) ValidateCreate(m *channel.Metadata) error {
 	if err := ag2.SeveralParties(m); err != nil {
 		return err
@@ -51,7 +51,7 @@ func (Adapter) ValidateCreate(m *channel.Metadata) error {
 	return nil
 }
 
-// Initial expects the creator, wherever it stands in the order.
+// Initial expects the creator, at whatever place of the order it is.
 func (Adapter) Initial(m *channel.Metadata) (channel.State, error) {
 	return &State{Order: m.IDs(), Next: m.Creator}, nil
 }
@@ -64,7 +64,7 @@ func (Adapter) ValidateSend(_ *channel.Metadata, s channel.State, e *envelope.En
 	return nil
 }
 
-// Fold passes the turn to whoever stands behind the speaker.
+// Fold passes the turn to the participant after the speaker.
 func (Adapter) Fold(s channel.State, e *envelope.Envelope) channel.State {
 	state, ok := s.(*State)
 	if !ok || e.Type != envelope.TypeText {

@@ -86,7 +86,7 @@ func (*Adapter) HomeKeys() bool { return true }
 // Opening is at once: nobody is asked.
 func (*Adapter) Opening() channel.Opening { return channel.AtOnce }
 
-// ValidateCreate wants a name, a workspace and an owner.
+// ValidateCreate requires a name, a workspace and an owner.
 func (a *Adapter) ValidateCreate(m *channel.Metadata) error {
 	k, err := ParseKnobs(m)
 	if err == nil && len(k.Metadata) > a.record {

@@ -101,8 +101,9 @@ func (s *State) ends(e *envelope.Envelope) error {
 	return nil
 }
 
-// ValidateSide lets a lock be taken that is free, or that the taker knows: it is
-// for whoever has a clock to say that the other one is over.
+// ValidateSide accepts a lock if none is held, or if the record names the
+// token of the lock that it replaces. An adapter has no clock, so the caller
+// decides whether the other lock has expired.
 func (*Adapter) ValidateSide(_ *channel.Metadata, s channel.State, e *envelope.Envelope) error {
 	state, ok := s.(*State)
 	if !ok || !marked(e) {

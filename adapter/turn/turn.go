@@ -14,7 +14,7 @@ type Driver interface {
 	channel.Renderer
 	// View is how a participant reads the channel.
 	View(m *channel.Metadata, participant string) view.View
-	// Input is what a model is asked when the view shows nothing of the
+	// Input is what a model is asked when the view does not show the
 	// triggering envelope; "" takes no turn.
 	Input(e *envelope.Envelope) string
 	// Reply is the one envelope that a finished model round becomes, or nil

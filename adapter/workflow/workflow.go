@@ -66,10 +66,10 @@ var manifest = channel.Manifest{
 // Manifest is constant.
 func (Adapter) Manifest() channel.Manifest { return manifest }
 
-// ValidateCreate wants company and a graph that loads, is within its bounds and
-// begins with one of the participants. The other agents that the graph names are not
-// checked. Initial does not check the bounds again: a channel that is older than they
-// are still loads.
+// ValidateCreate requires at least two participants, and a graph that loads,
+// is within its bounds and begins with one of the participants. The other
+// agents that the graph names are not checked. Initial does not check the
+// bounds again: a channel that is older than they are still loads.
 func (a Adapter) ValidateCreate(m *channel.Metadata) error {
 	if err := ag2.SeveralParties(m); err != nil {
 		return err
@@ -170,10 +170,10 @@ func (a Adapter) Fold(s channel.State, e *envelope.Envelope) channel.State {
 	return &State{Graph: state.Graph, Facts: facts, Supervisors: state.Supervisors}
 }
 
-// OnAccepted closes the channel where the turn ended it or was the last.
+// OnAccepted closes the channel if the turn ended it or was the last.
 func (Adapter) OnAccepted(_ *channel.Metadata, s channel.State, e *envelope.Envelope) channel.Effects {
 	state, ok := s.(*State)
-	// A supervisor's word is logged without becoming the last turn.
+	// A supervisor's text is logged, but it is not the last turn.
 	if !ok || !substantive(e) || state.Facts.LastEnvelope != e.ID {
 		return channel.Effects{}
 	}
@@ -214,7 +214,7 @@ func substantive(e *envelope.Envelope) bool {
 
 func (s *State) supervises(agent string) bool { return slices.Contains(s.Supervisors, agent) }
 
-// injected tells a supervisor's word from a turn of its own.
+// injected tells a supervisor's text from a turn of its own.
 func (s *State) injected(e *envelope.Envelope) bool {
 	return substantive(e) && s.supervises(e.Sender) && !s.Facts.MaySpeak(e.Sender)
 }

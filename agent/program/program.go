@@ -45,8 +45,8 @@ type Options struct {
 	Stderr io.Writer
 }
 
-// Program is a model that a program answers for. It is safe for concurrent use:
-// each time it is asked, a process of its own is started.
+// Program is a model whose answers a program prints. It is safe for concurrent
+// use: each question starts a process of its own.
 type Program struct {
 	path string
 	args []string

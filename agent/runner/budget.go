@@ -128,7 +128,7 @@ func (l Limits) Allow(spent Spent, prices Prices, c Charge, now time.Time) (outp
 	return output, until, nil
 }
 
-// Begin is what is spent once a request is made that was allowed so much output.
+// Begin adds the most that an allowed request can cost to what is spent.
 func (s Spent) Begin(prices Prices, c Charge, now time.Time) Spent {
 	if s.Since.IsZero() {
 		s.Since = now.UTC()

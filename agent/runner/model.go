@@ -43,7 +43,7 @@ type Options struct {
 	Log *slog.Logger
 }
 
-// Event is something that a reply, while it comes, adds.
+// Event is one piece of a reply, told while the reply arrives.
 type Event struct {
 	// Reset says that what came before is void, because the request is made
 	// again.
@@ -94,7 +94,7 @@ func New(p Provider, o Options) (*Model, error) {
 	return &Model{provider: p, opts: o}, nil
 }
 
-// Respond asks the model once, as often as that takes.
+// Respond asks the model once, with as many requests as that takes.
 func (m *Model) Respond(ctx context.Context, p *agent.Prompt) (*agent.Response, error) {
 	messages, err := conversation(p)
 	if err != nil {

@@ -151,7 +151,7 @@ func response(reply provider.Reply, secret Secret) (*agent.Response, error) {
 	return r, nil
 }
 
-// text is what of a message can be read.
+// text is the readable text of a message.
 func text(e message.Envelope) string {
 	if s, ok := e.Text(); ok {
 		return s

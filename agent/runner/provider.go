@@ -11,7 +11,7 @@ import (
 
 // Provider sends requests to models.
 type Provider interface {
-	// Send makes one request, once, and hands on what comes as it comes. An
+	// Send makes one request, once, and passes on each piece as it arrives. An
 	// error is a *SendError, or that of ctx. A reply that the model did not
 	// finish is an error too.
 	Send(ctx context.Context, r *Request, deltas func(message.Envelope)) (provider.Reply, error)
@@ -83,7 +83,7 @@ func (r *Request) AddExtra(body *value.Map) *value.Map {
 	return body
 }
 
-// SendError says why a request came to nothing.
+// SendError says why a request failed.
 type SendError struct {
 	provider.Failure
 	Status int // of the HTTP answer; 0 if there was none

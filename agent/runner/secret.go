@@ -68,7 +68,7 @@ func (s *scrubbing) add(delta message.Envelope, fragment string) {
 	}
 }
 
-// end shows what still waits: the key has not come.
+// end shows what still waits, because the rest of the key did not follow.
 func (s *scrubbing) end() {
 	for _, of := range s.order {
 		if rest, ok := s.held[of]; ok {
@@ -77,7 +77,8 @@ func (s *scrubbing) end() {
 	}
 }
 
-// begun is how much of the end of a text may be the beginning of the key.
+// begun is how many bytes at the end of a text may be the beginning of the
+// key.
 func (s Secret) begun(text string) int {
 	if len(s.value) < shortest {
 		return 0

@@ -93,7 +93,7 @@ func (r *Run) answered(data []byte) error {
 	if to := r.waiting[response.RequestID]; to != nil {
 		select {
 		case to <- e:
-		default: // it has the answer
+		default: // the call has its answer
 		}
 	} else if len(r.early) < maxEarly {
 		r.early[response.RequestID] = e

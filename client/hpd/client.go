@@ -115,8 +115,8 @@ func (c *Client) Input(ctx context.Context, agent string, at wire.Scope, text st
 	return accepted, err
 }
 
-// History hands the stored events after a position to visit, as they are
-// read. The position is one of a stream, a sequence number, or empty.
+// History passes the stored events after a position to visit as they are read.
+// The position is one of a stream, a sequence number, or empty.
 func (c *Client) History(ctx context.Context, at wire.Scope, after string, visit func(event jsontext.Value) error) error {
 	query := ""
 	if after != "" {
@@ -153,10 +153,10 @@ func (c *Client) History(ctx context.Context, at wire.Scope, after string, visit
 	}
 }
 
-// Follow hands the events of a branch to visit, from the start or after a
-// position, and then as they come. It goes on when the hub restarts: what is
-// stored comes once and in order; what is only shown live is lost in a break.
-// It ends with an error when the branch is deleted.
+// Follow passes the events of a branch to visit, from the start or after a
+// position, and then as they arrive. It continues when the hub restarts:
+// stored events come once and in order, live-only events of the interruption
+// are lost. It ends with an error when the branch is deleted.
 func (c *Client) Follow(ctx context.Context, at wire.Scope, after string, visit func(position string, event jsontext.Value) error) error {
 	after = cmp.Or(after, "0")
 	return c.hub.Follow(ctx, agentPath(forker, at)+"/events/live", after, func(f v1.Frame) error {

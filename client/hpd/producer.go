@@ -21,15 +21,17 @@ import (
 type Producer struct {
 	// Agent is the name whose runs are done.
 	Agent string
-	// Do does one run, and ends it by returning: nil completes it, an error
+	// Do executes one run and ends it by returning: nil completes it, an error
 	// fails it. The context ends when the run is interrupted, when the hub no
 	// longer has it, or with the producer.
 	Do func(ctx context.Context, run *Run) error
-	// Repeatable says that Do publishes the same events, in the same calls, each
-	// time it is given one run. A run that the producer before this one began is
-	// then done again, and what it had published is not written twice.
+	// Repeatable says that Do publishes the same events, in the same calls,
+	// each time it is given one run. A run that an earlier producer began is
+	// then executed again, and events that were published before are not
+	// written twice.
 	Repeatable bool
-	// AtOnce is how many runs are done at once; 0: 1,000. More are failed as Busy.
+	// AtOnce is how many runs are executed at once; 0: 1,000. More are failed
+	// as Busy.
 	AtOnce int
 	// Ready is called each time the hub has accepted the producer; nil: nothing.
 	Ready func()
@@ -179,7 +181,7 @@ func (r *Run) complete(ctx context.Context, failed error) error {
 	return err
 }
 
-// RunError is how a producer says why it gives a run up.
+// RunError is a producer's reason for failing a run.
 type RunError struct {
 	Type    string
 	Message string

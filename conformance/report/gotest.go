@@ -117,7 +117,7 @@ func readGoTest(in io.Reader, log io.Writer) (goTests, error) {
 	return result, nil
 }
 
-// end books what a test or package came to.
+// end records the result of a test or package.
 func (r *goTests) end(key testKey, test *running, ev event, builds map[string][]byte, log io.Writer) {
 	passed := ev.Action == "pass"
 	for _, statement := range test.statements {

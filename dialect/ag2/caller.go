@@ -56,8 +56,8 @@ func (c *conn) callerAmong(agents []string) *hub.Caller {
 // caller is the connection with every identity that is proved here.
 func (c *conn) caller() *hub.Caller { return c.callerAmong(c.identities()) }
 
-// callerIn is the connection as it looks at a channel. Without participants, or in
-// a home, the channel's members are folded and may be anyone.
+// callerIn is the connection as a reader of a channel. In a home, or without
+// participants, the channel's members come from its fold and may be anyone.
 func (c *conn) callerIn(m *channel.Metadata) *hub.Caller {
 	if len(m.Participants) == 0 || hub.HomeOf(m.ID) != "" {
 		return c.caller()

@@ -57,11 +57,11 @@ func (c *conn) appendMetadata(ctx context.Context, m *channel.Metadata) ([]byte,
 	return wire.AppendMetadata(nil, f.shown)
 }
 
-// listChannels lists what this connection may look into, and never refuses.
-// Where there is more than was asked for, or than fits a frame, what has not
-// ended goes before what has: clients ask for some of each and leave out the
-// ended themselves, so that after enough of these they would be shown nothing
-// any more.
+// listChannels lists the channels that this connection may read, and never
+// refuses. If there are more than were asked for, or than fit a frame, those
+// that have not ended go first: clients ask for a number of channels and leave
+// out the ended ones themselves, so ended channels would otherwise fill the
+// list.
 func (c *conn) listChannels(ctx context.Context, p wire.ListChannelsParams) ([]byte, error) {
 	limit := limitOf(p.Limit)
 	list, more, err := c.someChannels(ctx, hub.ListOptions{Agent: p.Agent, Dialect: c.listed(p.Agent)}, limit)
@@ -80,8 +80,8 @@ func (c *conn) listChannels(ctx context.Context, p wire.ListChannelsParams) ([]b
 	return joined(list), nil
 }
 
-// someChannels lists channels that this connection may look into, as far as
-// they fit a frame.
+// someChannels lists channels that this connection may read, as far as they
+// fit a frame.
 func (c *conn) someChannels(ctx context.Context, o hub.ListOptions, limit int) ([]entry[*channel.Metadata], bool, error) {
 	as := c.server.cfg.Hub.As(c.caller())
 	return gather(limit, func(n int, after string) ([]*channel.Metadata, string, error) {
@@ -90,9 +90,9 @@ func (c *conn) someChannels(ctx context.Context, o hub.ListOptions, limit int) (
 	}, func(m *channel.Metadata) ([]byte, error) { return c.appendMetadata(ctx, m) })
 }
 
-// listed is the dialect whose channels are listed: with those of an identity, or of
-// all on this connection, the ones of other dialects are. An operator who asks for
-// everything is spared these, of which it may be in none.
+// listed is the dialect whose channels are listed; "" is every dialect. An
+// operator who asks for all channels gets only AG2's, because it may be a
+// member of none of the others.
 func (c *conn) listed(agent string) string {
 	if agent == "" && (c.isOperator() || c.server.cfg.TrustClients) {
 		return dialectName
@@ -208,6 +208,6 @@ func (c *conn) turnFailed(ctx context.Context, p wire.TurnFailureParams) ([]byte
 	if err := c.bound(p.Agent); err != nil {
 		return nil, err
 	}
-	// What was raised is not told over the wire, only its text.
+	// Only the text of the error crosses the wire.
 	return nil, c.server.cfg.Hub.ReportTurnFailure(ctx, p.Channel, p.Agent, p.Envelope, "RuntimeError", p.Error)
 }

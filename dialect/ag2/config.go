@@ -31,11 +31,11 @@ type Config struct {
 	// Prove returns what checks the proofs of a connection's identities. If Prove or
 	// its result is nil, a proof is valid for ever.
 	Prove func(*http.Request) Prove
-	// AuthFailed is told of whoever cannot prove the identity it names; nil tells
-	// nobody.
+	// AuthFailed is called for each identity that could not be proved; nil
+	// calls nothing.
 	AuthFailed func(p identity.Peer, name string)
-	// Strangers tells whether a connection that has proved no identity may look
-	// into the directory; nil lets those of this machine.
+	// Strangers reports whether a connection that has proved no identity may
+	// read the directory; nil allows connections from this machine.
 	Strangers func(identity.Peer) bool
 	// Peer tells who asks for a connection; nil reads the remote address.
 	Peer func(*http.Request) identity.Peer
@@ -109,8 +109,8 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// peerOf reads the remote address. What has no address of the network comes from
-// this machine too: over a Unix socket, or from within the process.
+// peerOf reads the remote address. A peer without a network address, over a
+// Unix socket or within the process, counts as this machine too.
 func peerOf(r *http.Request) identity.Peer {
 	p := identity.Peer{Address: r.RemoteAddr}
 	host, _, err := net.SplitHostPort(r.RemoteAddr)

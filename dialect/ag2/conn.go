@@ -19,8 +19,8 @@ type conn struct {
 	server   *Server
 	ws       *wsconn.Conn
 	peer     identity.Peer
-	ctx      context.Context // of what the connection asks for; it outlives the connection
-	operator func() bool     // nil: never was one
+	ctx      context.Context // of the connection's operations; it outlives the connection
+	operator func() bool     // nil: it never was one
 	prove    Prove           // nil: every proof is valid for ever
 	// mirrorsOwn: its tasks are told to their channels by the client itself.
 	mirrorsOwn bool
@@ -40,8 +40,9 @@ type conn struct {
 // Describe says what the connection is.
 func (c *conn) Describe() (dialect, address string) { return "ag2", c.peer.Address }
 
-// Message keeps a post for those that were read with it if nothing is before it,
-// and puts any other message into the inbox. It waits while the inbox is full.
+// Message keeps a post for the batch that was read with it if nothing is
+// queued before it, and puts any other message into the inbox. It waits while
+// the inbox is full.
 func (c *conn) Message(payload []byte, binary bool) error {
 	c.showIn(payload)
 	if binary && !utf8.Valid(payload) {
@@ -63,7 +64,7 @@ func (c *conn) Message(payload []byte, binary bool) error {
 	return nil
 }
 
-// ReadingEnded lets the work that was received come to its end.
+// ReadingEnded lets the work that was received finish.
 func (c *conn) ReadingEnded() {
 	c.unbind()
 	c.inbox.close()

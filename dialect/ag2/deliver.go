@@ -11,16 +11,16 @@ import (
 	"github.com/parley-hub/parley/internal/wsconn"
 )
 
-// Deliver queues a notice; the hub calls it, and must not be made to wait. AG2's
-// clients know no live envelopes. What a channel of another dialect says to them is
-// read from its log.
+// Deliver queues a notice. The hub calls it, so it must not wait. AG2's
+// clients have no live envelopes. A text of another dialect's channel is read
+// from that channel's log.
 func (c *conn) Deliver(n *hub.Notice) error {
 	switch {
 	case n.Live:
 		return nil
 	case n.Dialect != "":
 		woken := news{meta: n.Channel}
-		if !n.Side { // which has no place of its own in the log
+		if !n.Side { // a live envelope has no position in the log
 			woken.only = n.Envelope
 		}
 		return c.feeds.wake(c, n.Recipient, woken, n.Envelope.ID, "")
@@ -67,21 +67,21 @@ func (c *conn) CutOff(why error) { c.ws.CutOff(why) }
 func (c *conn) Replay(ctx context.Context, n *hub.Notice) error {
 	f, _, err := c.notice(n)
 	if err != nil || f.Tail == nil {
-		return nil // one that cannot be sent does not hold up the rest
+		return nil // one that cannot be sent does not block the rest
 	}
 	return c.ws.SendWaiting(ctx, f)
 }
 
 // notice makes the frame of a delivery; its envelope is encoded once for all
-// readers. Without a tail there is nothing to send; fresh asks to look whether
-// the recipient may have it yet.
+// readers. Without a tail there is nothing to send; fresh says that the
+// recipient's registration may not be answered yet.
 func (c *conn) notice(n *hub.Notice) (f wsconn.Frame, fresh bool, err error) {
 	if impostor(n.Envelope) {
 		return wsconn.Frame{}, false, nil
 	}
 	tail, held := c.tail(n.Recipient)
 	if tail == nil {
-		return wsconn.Frame{}, false, nil // unregistered a moment ago
+		return wsconn.Frame{}, false, nil // it was just unregistered
 	}
 	body := n.Shared.Bytes(dialectName, func() []byte { return wire.AppendEnvelope(nil, n.Envelope) })
 	if size := len(wire.NotifyHead) + len(body) + len(tail); size > wire.MaxFrame {
@@ -93,7 +93,7 @@ func (c *conn) notice(n *hub.Notice) (f wsconn.Frame, fresh bool, err error) {
 	return f, held || n.Envelope.Type == envelope.TypeInvite, nil
 }
 
-// priority is that of a live delivery. A replay keeps its place.
+// priority is that of a live delivery. Replayed ones stay in order.
 func priority(n *hub.Notice) wsconn.Priority {
 	switch {
 	case n.Replayed:
@@ -106,8 +106,8 @@ func priority(n *hub.Notice) wsconn.Priority {
 	return wsconn.Ordinary
 }
 
-// impostor reports whether an envelope only looks like one of the hub's:
-// clients act on these, so they get them from the hub alone.
+// impostor reports whether an envelope only looks like one of the hub's own.
+// Clients act on these, so they must come from the hub alone.
 func impostor(e *envelope.Envelope) bool {
 	switch e.Type {
 	case envelope.TypeOpened, envelope.TypeClosed, envelope.TypeExpired:

@@ -16,22 +16,22 @@ import (
 // conversation of its two members, or a discussion. Its log is never translated:
 // what they read, are told and may do there is computed from its items.
 
-// foreign is such a channel as somebody sees it.
+// foreign is such a channel as some identities see it.
 type foreign struct {
-	meta    *channel.Metadata // as it is
+	meta    *channel.Metadata // as the hub has it
 	adapter channel.Adapter
-	readers []string // the members who look
+	readers []string // the members who read
 	sees    func(*envelope.Envelope) bool
-	whole   bool // whoever looks sees everything
+	whole   bool // the readers see everything
 	find    func(name string) (id string, ok bool)
-	shown   *channel.Metadata // as AG2's clients know it
+	shown   *channel.Metadata // as AG2's clients see it
 }
 
 // maxShownMembers is how many members of a channel fit its metadata.
 const maxShownMembers = logBytes / 512
 
-// isForeign reports whether a channel is of another dialect. Those lie in homes,
-// which AG2's channels have none of.
+// isForeign reports whether a channel is of another dialect. Those are in
+// homes, and AG2's channels are not.
 func (s *Server) isForeign(m *channel.Metadata) bool {
 	if hub.HomeOf(m.ID) == "" {
 		return false
@@ -40,7 +40,8 @@ func (s *Server) isForeign(m *channel.Metadata) bool {
 	return ok && only.Dialect() != dialectName
 }
 
-// foreign is a channel as some identities see it. A nil sees is what these may see.
+// foreign is a channel as some identities see it. If sees is nil, it is what
+// these identities may see.
 func (s *Server) foreign(ctx context.Context, m *channel.Metadata, agents []string, sees func(*envelope.Envelope) bool) (*foreign, error) {
 	in, err := s.cfg.Hub.Members(ctx, m.ID)
 	if err != nil {
@@ -71,8 +72,8 @@ func (c *conn) foreignHere(ctx context.Context, m *channel.Metadata) (*foreign, 
 	return c.server.foreign(ctx, m, c.caller().Agents, all)
 }
 
-// sight names who looks, so that what one of them is shown is kept for another only if
-// that one sees the same.
+// sight names the readers, so that what was computed for one of them is used
+// for another only if that one sees the same.
 func (f *foreign) sight() string {
 	if f.whole {
 		return "*"
@@ -83,8 +84,8 @@ func (f *foreign) sight() string {
 // LabelType is the label that names the type which a foreign channel really has.
 const LabelType = "parley.type"
 
-// metadata is the channel with the keys, type and roles that AG2's clients know.
-// Nothing is expected of anybody there, so the manifest expects nothing.
+// metadata is the channel with the keys, type and roles that AG2's clients
+// know. Its manifest has no expectations.
 func (f *foreign) metadata(in channel.Members) *channel.Metadata {
 	m := *f.meta
 	ids := f.participants(in)
@@ -108,7 +109,7 @@ func (f *foreign) metadata(in channel.Members) *channel.Metadata {
 	return &m
 }
 
-// participants are the members: the creator first, then those who look, then the
+// participants are the members: the creator first, then the readers, then the
 // others as far as there is room.
 func (f *foreign) participants(in channel.Members) []string {
 	var ids []string
@@ -130,8 +131,9 @@ func (f *foreign) participants(in channel.Members) []string {
 	return ids
 }
 
-// invitee is whom the invitation before everything else is for: who looks, or, if
-// that is the creator, the next participant. Empty: there is nobody.
+// invitee is the recipient of the invitation at the head of the log: the
+// reader or, if the reader is the creator, the next participant. Empty: there
+// is none.
 func (f *foreign) invitee() string {
 	for _, id := range f.readers {
 		if id != f.meta.Creator {

@@ -30,8 +30,9 @@ func (c *conn) readForeign(ctx context.Context, m *channel.Metadata, p wire.Read
 	return r.result()
 }
 
-// readSlice passes a slice of the log of a foreign channel to take, until take returns
-// false. Reading begins near the slice where the channel's reader may.
+// readSlice passes a slice of the log of a foreign channel to take, until take
+// returns false. If the channel's reader allows it, reading begins near the
+// slice.
 func (s *Server) readSlice(ctx context.Context, f *foreign, p wire.ReadWALParams, take func(*envelope.Envelope) bool) error {
 	head, err := f.head()
 	if err != nil {
@@ -72,10 +73,11 @@ func (s *Server) readSlice(ctx context.Context, f *foreign, p wire.ReadWALParams
 	return nil
 }
 
-// asked is can_send in a foreign channel. Where nobody has turns, AG2's clients
-// answer whatever they may: so only whoever a text addresses may, once. A client
-// asks for each text that it is told, and does not say for which: so none may
-// before it is told the one that asks it.
+// asked is can_send in a foreign channel. In a channel without turns AG2's
+// clients answer every text that they may answer, so only an identity that a
+// text addresses may send, once. A client calls can_send for each text that it
+// is told, without naming the text, so the answer is false until it was told
+// the one that asks it.
 func (c *conn) asked(ctx context.Context, m *channel.Metadata, agent, eventType string) (bool, error) {
 	if m.State != channel.Active || eventType != "" && eventType != envelope.TypeText {
 		return false, nil
@@ -86,12 +88,12 @@ func (c *conn) asked(ctx context.Context, m *channel.Metadata, agent, eventType 
 
 // question is a text that asks for an answer.
 type question struct {
-	work string // that it is about; empty: none
+	work string // that the question is about; empty: none
 	from string // who asks
 }
 
-// mayAnswer refuses an answer to a text that did not ask for it, and returns the one
-// that did.
+// mayAnswer refuses an answer to a text that does not ask for one, and returns
+// the text that does.
 func (s *Server) mayAnswer(ctx context.Context, m *channel.Metadata, e *envelope.Envelope) (q question, err error) {
 	f, err := s.foreign(ctx, m, []string{e.Sender}, nil)
 	if err != nil {
@@ -112,9 +114,9 @@ func (s *Server) mayAnswer(ctx context.Context, m *channel.Metadata, e *envelope
 	case !known:
 		return s.askedLongAgo(ctx, f, e)
 	}
-	id, _, _ := strings.Cut(e.Causation, ".") // one of several that an envelope is shown as
+	id, _, _ := strings.Cut(e.Causation, ".") // one of several texts that one envelope is shown as
 	if _, err := s.cfg.Hub.SequenceOf(ctx, m.ID, id); err != nil {
-		return q, fault.IgnoreNotFound(err) // it is none of this channel's
+		return q, fault.IgnoreNotFound(err) // not of this channel
 	}
 	return q, notAsked(m, e)
 }
@@ -146,8 +148,8 @@ func notAsked(m *channel.Metadata, e *envelope.Envelope) error {
 		e.Causation, e.Sender, m.ID, m.Manifest.Type).Because(fault.OutOfTurn)
 }
 
-// triggerOf is the text that asks an identity to answer in a foreign channel; nil:
-// none does.
+// triggerOf is the text that asks an identity to answer in a foreign channel;
+// nil if there is none.
 func (s *Server) triggerOf(ctx context.Context, m *channel.Metadata, agent string) (*envelope.Envelope, error) {
 	f, err := s.foreign(ctx, m, []string{agent}, nil)
 	if err != nil || len(f.readers) == 0 {
@@ -175,7 +177,8 @@ func (c *conn) foreignAnswer(ctx context.Context, m *channel.Metadata, p wire.Ca
 	if err != nil || last == nil {
 		return nil, err
 	}
-	// The last that was caused by it may be no text: then it is looked for in the log.
+	// The last envelope that it caused may not be a text: then the log is
+	// searched.
 	near := last.Seq - min(last.Seq-1, nearby)
 	answer, err := c.server.textBetween(ctx, f, p, near, last.Seq)
 	if err == nil && answer == nil {

@@ -18,19 +18,19 @@ type feedKey struct{ agent, channel string }
 // feed is how far an identity was told of a foreign channel on a connection.
 type feed struct {
 	reader *foreignReader
-	seq    uint64 // of the log, that the reader has read
-	sent   string // the last id that was told, or acked before
-	first  string // below it nothing is told but what asks for an answer
-	told   string // as sent, for those who hold the lock
+	seq    uint64 // how far the reader has read the log
+	sent   string // the last id that was sent, or acknowledged before
+	first  string // up to this id only texts that ask for an answer are sent
+	told   string // a copy of sent for readers that hold the lock
 	queued bool
 	news   news
 }
 
-// news is what a channel's reader is woken by.
+// news is why a channel's reader is woken.
 type news struct {
 	meta *channel.Metadata
-	// only is all that is new, if the reader has read what is before it; nil: the log
-	// has to be read.
+	// only is everything that is new, if the reader has read all before it;
+	// nil: the log has to be read.
 	only *envelope.Envelope
 }
 
@@ -43,8 +43,8 @@ type feeds struct {
 	working bool
 }
 
-// wake has an identity told of what is new in a channel: after what it has read, or
-// from first on if it has read nothing of it.
+// wake makes the feed send an identity what is new in a channel: after what it
+// has read, or from first on if it has read nothing.
 func (f *feeds) wake(c *conn, agent string, woken news, first, read string) error {
 	key := feedKey{agent, woken.meta.ID}
 	f.mu.Lock()
@@ -78,8 +78,8 @@ func (f *feeds) wake(c *conn, agent string, woken news, first, read string) erro
 	return nil
 }
 
-// forget makes room: channels in which nothing waits are read again when something
-// happens there.
+// forget makes room by dropping channels in which nothing waits. They are read
+// again when something happens there.
 func (f *feeds) forget() {
 	maps.DeleteFunc(f.known, func(_ feedKey, known *feed) bool { return !known.queued })
 }
@@ -126,7 +126,7 @@ func (c *conn) feedAll(ctx context.Context) {
 		switch {
 		case err == nil:
 			continue
-		case fault.CodeOf(err) == fault.NotFound: // deleted, or unregistered
+		case fault.CodeOf(err) == fault.NotFound: // the channel was deleted or the identity unregistered
 			c.feeds.drop(key)
 		default:
 			c.server.cfg.Log.Warn("a channel of another dialect was not told", "endpoint_id", c.ID(), "agent_id", key.agent, "channel_id", key.channel, "error", err)
@@ -135,8 +135,8 @@ func (c *conn) feedAll(ctx context.Context) {
 	}
 }
 
-// feed tells an identity what is new in a foreign channel. While a text asks it to
-// answer, it is told of no other: AG2's client would answer each.
+// feed sends an identity what is new in a foreign channel. While a text asks
+// it to answer, no other text is sent: AG2's client would answer each.
 func (c *conn) feed(ctx context.Context, key feedKey, known *feed, woken news) error {
 	h := c.server.cfg.Hub
 	f, err := c.server.foreign(ctx, woken.meta, []string{key.agent}, nil)
@@ -160,7 +160,7 @@ func (c *conn) feed(ctx context.Context, key feedKey, known *feed, woken news) e
 			return err
 		}
 	}
-	known.reader.channel = f // members and sight are those of now
+	known.reader.channel = f // members and visibility are the current ones
 	head := len(list)
 	if e := woken.only; e != nil && e.Seq == known.seq+1 {
 		list, known.seq = known.reader.read(list, e), e.Seq
@@ -177,7 +177,7 @@ func (c *conn) feed(ctx context.Context, key feedKey, known *feed, woken news) e
 			continue
 		}
 		known.sent = e.ID
-		c.feeds.tell(known) // before the client can ask
+		c.feeds.tell(known) // stored before the client can ask
 		if err := c.notifyForeign(ctx, key.agent, e); err != nil {
 			return err
 		}
@@ -186,15 +186,15 @@ func (c *conn) feed(ctx context.Context, key feedKey, known *feed, woken news) e
 	return nil
 }
 
-// tell lets others know how far an identity was told.
+// tell publishes how far an identity was told.
 func (f *feeds) tell(known *feed) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	known.told = known.sent
 }
 
-// told reports whether an identity was told of an envelope, or is told of nothing
-// on this connection: then it has found it by itself.
+// told reports whether an identity was told of an envelope. It is true for an
+// identity that this connection has no feed for: it found the envelope itself.
 func (f *feeds) told(key feedKey, id string) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -228,7 +228,7 @@ func (c *conn) notifyForeign(ctx context.Context, agent string, e *envelope.Enve
 	body := wire.AppendEnvelope(nil, e)
 	if len(wire.NotifyHead)+len(body)+len(tail) > wire.MaxFrame {
 		c.server.stats.oversized.Add(1)
-		return nil // one that cannot be sent does not hold up the rest
+		return nil // one that cannot be sent does not block the rest
 	}
 	c.server.stats.deliveries.Add(1)
 	f := wsconn.Frame{Head: wire.NotifyHead, Body: body, Tail: tail, Stream: e.Channel, Priority: wsconn.Fixed}
@@ -250,9 +250,9 @@ func (c *conn) keepFresh(agent string, f wsconn.Frame) bool {
 	return true
 }
 
-// replayForeign tells an identity that came back what it missed in foreign
-// channels. Of a channel that it never saw it is told the opening, and what asks
-// it to answer.
+// replayForeign sends an identity that reconnects what it missed in foreign
+// channels. For a channel that it never saw, that is the opening and the texts
+// that ask it to answer.
 func (c *conn) replayForeign(ctx context.Context, agent, since string) {
 	for m, err := range c.server.foreignOf(ctx, agent) {
 		if err == nil {
@@ -266,5 +266,5 @@ func (c *conn) replayForeign(ctx context.Context, agent, since string) {
 	}
 }
 
-// newest is above every id.
+// newest sorts after every id.
 const newest = "~"

@@ -12,15 +12,15 @@ import (
 	"github.com/parley-hub/parley/envelope"
 )
 
-// foreignFold is what the log of a foreign channel came to for somebody. It is kept, so
-// that a question reads only what is new since the one before.
+// foreignFold is the state of a foreign channel's log for some readers. It is
+// cached, so that a question reads only what is new since the last one.
 type foreignFold struct {
 	mu     sync.Mutex
 	reader *foreignReader
-	seq    uint64 // of the log, that was read
-	shown  uint64 // as how many envelopes, the head not counted
+	seq    uint64 // how far the log was read
+	shown  uint64 // how many envelopes that is shown as, without the head
 	asks   []ask  // the newest, in the order of their ids
-	marks  []mark // where reading may begin; none if the reader remembers something
+	marks  []mark // where reading may begin; none if the reader keeps state
 	stride uint64 // between marks
 }
 
@@ -30,24 +30,24 @@ type ask struct {
 	question
 }
 
-// mark is a place in a log, and as how many envelopes what is before it is shown.
+// mark is a position in a log, and how many envelopes are shown before it.
 type mark struct{ seq, shown uint64 }
 
 const (
-	// maxAsks is how many questions to somebody in a channel are known without reading
-	// its log; older ones are looked for there.
+	// maxAsks is how many questions of a channel are remembered; older ones
+	// are searched in its log.
 	maxAsks = 32
-	// maxMarks is how many places of a log are known; if there are more, every second
-	// is forgotten.
+	// maxMarks is how many positions of a log are remembered; past it, every
+	// second is dropped.
 	maxMarks, firstStride = 64, 64
 )
 
-// advance reads what is new in the log, as the channel is now.
+// advance reads what is new in the log, with the channel's current members.
 func (k *foreignFold) advance(ctx context.Context, s *Server, f *foreign, about string) error {
 	if k.reader == nil {
 		k.reader, k.stride = f.reader(about), firstStride
 	}
-	k.reader.channel = f // members and sight are those of now
+	k.reader.channel = f // members and visibility are the current ones
 	_, anywhere := k.reader.items.(channel.ItemFunc)
 	var shown []*envelope.Envelope
 	for e, err := range s.cfg.Hub.Log(ctx, f.meta.ID, k.seq+1, 0) {
@@ -80,7 +80,7 @@ func (k *foreignFold) add(m mark) {
 	k.marks = append(k.marks, m)
 }
 
-// mark is the last place before which no more than n envelopes are shown.
+// mark is the last position before which at most n envelopes are shown.
 func (k *foreignFold) mark(n uint64) mark {
 	i := sort.Search(len(k.marks), func(i int) bool { return k.marks[i].shown > n })
 	if i == 0 {
@@ -89,8 +89,8 @@ func (k *foreignFold) mark(n uint64) mark {
 	return k.marks[i-1]
 }
 
-// asked finds a question by the id of its text. Known is false if it may be one that
-// was forgotten.
+// asked finds a question by the id of its text. Known is false if it may have
+// been dropped.
 func (k *foreignFold) asked(id string) (q question, found, known bool) {
 	i, found := slices.BinarySearchFunc(k.asks, id, func(a ask, id string) int { return strings.Compare(a.id, id) })
 	if found {
@@ -99,14 +99,15 @@ func (k *foreignFold) asked(id string) (q question, found, known bool) {
 	return question{}, false, i > 0 || len(k.asks) < maxAsks
 }
 
-// foldKey names for whom a log is read: about whom the reader is, and whose sight.
+// foldKey names for whom a log is read: the identity that the reader is about,
+// and whose visibility applies.
 type foldKey struct{ channel, about, sight string }
 
-// foreignFolds keeps the folds that were asked for last.
+// foreignFolds caches the folds that were used last.
 type foreignFolds struct {
 	mu    sync.Mutex
 	known map[foldKey]*list.Element
-	order list.List // of keptFold, the one asked for last in front
+	order list.List // of keptFold, the last used in front
 }
 
 type keptFold struct {
@@ -114,8 +115,8 @@ type keptFold struct {
 	fold *foreignFold
 }
 
-// get returns a fold, and forgets the one that was asked for the longest time ago if
-// there are more than most.
+// get returns a fold, and drops the least recently used one if there are more
+// than most.
 func (f *foreignFolds) get(key foldKey, most int) *foreignFold {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -138,7 +139,7 @@ func (f *foreignFolds) get(key foldKey, most int) *foreignFold {
 
 // folded is the fold of a foreign channel up to now, locked; the caller unlocks it.
 func (s *Server) folded(ctx context.Context, f *foreign, about, sight string) (*foreignFold, error) {
-	k := &foreignFold{} // who sees nothing now may see everything later: nothing is kept
+	k := &foreignFold{} // readers that see nothing now may see everything later, so nothing is cached
 	if f.whole || len(f.readers) > 0 {
 		k = s.folds.get(foldKey{f.meta.ID, about, sight}, foldsPerForeign*s.cfg.Limits.Foreign)
 	}
@@ -150,6 +151,6 @@ func (s *Server) folded(ctx context.Context, f *foreign, about, sight string) (*
 	return k, nil
 }
 
-// foldsPerForeign is how many folds are kept in all for each channel that one connection
-// may be told of.
+// foldsPerForeign is how many folds are cached for each channel that one
+// connection may be told of.
 const foldsPerForeign = 4

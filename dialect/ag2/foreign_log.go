@@ -13,8 +13,8 @@ import (
 	"github.com/parley-hub/parley/message"
 )
 
-// head is what AG2's clients would have read before anyone spoke: an invitation,
-// its answer, and the opening. Their ids are older than all that follows.
+// head is what AG2's clients would have read before anyone spoke: an
+// invitation, its ack, and the opening. Their ids sort before all that follow.
 func (f *foreign) head() ([]*envelope.Envelope, error) {
 	m := f.shown
 	made := func(n int, eventType, sender string, audience []string, data *jsonbuf.Buffer) (*envelope.Envelope, error) {
@@ -51,20 +51,19 @@ func headID(channelID string, n int) string {
 	return fmt.Sprintf("%.16s%016x", own, n)
 }
 
-// foreignReader translates the log of a foreign channel to what AG2's clients are
-// shown, envelope by envelope, and knows whether one of its readers is asked to
-// answer.
+// foreignReader translates the log of a foreign channel to AG2's envelopes,
+// one by one, and knows whether one identity, about, is asked to answer.
 type foreignReader struct {
 	channel *foreign
 	items   channel.ItemReader
 	buffer  []channel.Item
 
-	about   string             // whom asked is about
-	turn    string             // whose turn runs, where the channel has turns
-	asked   *envelope.Envelope // the text that asks about to answer; nil: none does
-	waiting bool               // a turn of about's has begun
-	work    string             // that asked is about
-	late    string             // the text that asked in a turn which ended without an answer
+	about   string             // the identity whose question is tracked
+	turn    string             // whose turn it is, in a channel with turns
+	asked   *envelope.Envelope // the text that asks it to answer; nil: none
+	waiting bool               // its turn has begun
+	work    string             // the work that the question is about
+	late    string             // the text of a turn that ended without an answer
 }
 
 // reader reads the log from its beginning; about is the identity of interest.
@@ -72,8 +71,8 @@ func (f *foreign) reader(about string) *foreignReader {
 	return &foreignReader{channel: f, items: channel.ReaderOf(f.adapter, f.meta), about: about}
 }
 
-// read appends what an envelope of the log is shown as to dst. Live ones are
-// nothing that this reads.
+// read appends the envelopes that an envelope of the log is shown as to dst.
+// Live envelopes are skipped.
 func (r *foreignReader) read(dst []*envelope.Envelope, e *envelope.Envelope) []*envelope.Envelope {
 	if !r.channel.sees(e) {
 		return dst
@@ -96,8 +95,8 @@ func (r *foreignReader) read(dst []*envelope.Envelope, e *envelope.Envelope) []*
 	return dst
 }
 
-// follow notes who is asked to answer: whose turn it is, or whom a text addresses.
-// Whoever speaks has answered.
+// follow tracks who is asked to answer: the one whose turn it is, or whom a
+// text addresses. An identity that speaks has answered.
 func (r *foreignReader) follow(item *channel.Item, shown *envelope.Envelope) {
 	switch item.Kind {
 	case channel.ItemTurn:
@@ -114,18 +113,18 @@ func (r *foreignReader) follow(item *channel.Item, shown *envelope.Envelope) {
 		}
 	case channel.ItemMessage:
 		switch {
-		case r.about == "", item.Message.Type == message.TypeError: // which ends a turn, and asks nobody
+		case r.about == "", item.Message.Type == message.TypeError: // an expired turn, which asks nobody
 		case item.Speaker == r.about:
 			r.asked, r.waiting = nil, false
-		case item.About != "": // it asks in that channel
+		case item.About != "": // it asks in that channel instead
 		case r.waiting, item.Envelope.To == r.about, slices.Contains(item.Envelope.Audience, r.about):
 			r.asked, r.work = shown, item.ID
 		}
 	}
 }
 
-// placeholder begins the types of what AG2 has no word for. Its clients neither
-// fold nor render them.
+// placeholder is the prefix of types that AG2 has no word for. Its clients
+// neither fold nor render them.
 const placeholder = "parley.item."
 
 var workTypes = map[string]string{
@@ -134,8 +133,8 @@ var workTypes = map[string]string{
 	channel.WorkCanceled: envelope.TypeTaskCancelled, channel.WorkExpired: envelope.TypeTaskExpired,
 }
 
-// show is an item as an envelope of AG2's; nil: it is a piece of what is not
-// finished.
+// show is an item as an envelope of AG2's; nil for a piece of an unfinished
+// message.
 func (f *foreign) show(item *channel.Item) *envelope.Envelope {
 	if item.Kind == channel.ItemDelta {
 		return nil
@@ -197,8 +196,8 @@ func workData(data *jsonbuf.Buffer, item *channel.Item) {
 	}
 }
 
-// speaker is the id of whoever speaks: one that only has a name is looked for, and
-// stays a name if nobody is registered by it.
+// speaker is the id of the speaker. A speaker that has only a name is looked
+// up, and keeps the name if nobody is registered under it.
 func (f *foreign) speaker(item *channel.Item) string {
 	if item.Speaker != "" {
 		return item.Speaker
@@ -212,8 +211,8 @@ func (f *foreign) speaker(item *channel.Item) string {
 	return f.meta.Creator
 }
 
-// textOf is what a message says; one without text is named, so that it is not
-// taken for silence.
+// textOf is the text of a message. A message without text is named, because an
+// empty text would be read as silence.
 func textOf(m *message.Envelope) string {
 	if text, err := channel.SaidText(*m); err == nil {
 		return text

@@ -11,13 +11,13 @@ import (
 	"github.com/parley-hub/parley/message/value"
 )
 
-// say takes a post into a foreign channel; nil: the channel is none. Its adapter
-// makes its own envelopes of the text, and judges them.
+// say posts into a foreign channel; nil if the channel is not foreign. The
+// channel's adapter makes its own envelopes of the text, and judges them.
 func (c *conn) say(ctx context.Context, e *envelope.Envelope) (pending, error) {
 	h := c.server.cfg.Hub
 	m, err := h.Channel(ctx, e.Channel)
 	if err != nil || !c.server.isForeign(m) {
-		return nil, fault.IgnoreNotFound(err) // the hub tells what is unknown
+		return nil, fault.IgnoreNotFound(err) // the hub reports an unknown channel
 	}
 	if err := c.bound(e.Sender); err != nil {
 		return nil, err
@@ -36,7 +36,7 @@ func (c *conn) say(ctx context.Context, e *envelope.Envelope) (pending, error) {
 		return answered{id: id}, h.Ack(ctx, e.Sender, m.ID, id)
 	case envelope.IsTask(e.Type) && e.Type != envelope.TypeTaskCancelRequest && c.server.holdsWork(m):
 		told := *e
-		told.Causation = "" // it answers nothing, and is no key
+		told.Causation = "" // the text answers nothing and carries no key
 		return h.Say(ctx, hub.Saying{
 			Channel: m.ID, Sender: e.Sender, Work: e, Key: keyOf(&told), Origin: envelope.Origin{Dialect: dialectName},
 			Causation: e.Causation, Task: e.Task, Trace: e.Trace, Priority: e.Priority, Depth: e.Depth,
@@ -71,9 +71,9 @@ func (s *Server) holdsWork(m *channel.Metadata) bool {
 	return ok
 }
 
-// keyOf is the idempotency key of what is said. Keys may count in a whole home, so
-// it names channel and sender. A text is answered once: AG2's client may be handed
-// the same one twice, and answers both times.
+// keyOf is the idempotency key of a text. Keys may count in a whole home, so
+// it names channel and sender. A text is answered once: AG2's client may be
+// given the same one twice, and answers both times.
 func keyOf(e *envelope.Envelope) string {
 	scope := "ag2/" + e.Channel + "/" + e.Sender
 	switch {
@@ -95,7 +95,7 @@ func forAll(in channel.Members, e *envelope.Envelope) bool {
 	return all
 }
 
-// answered is a post that is done already.
+// answered is a post that has its result already.
 type answered struct{ id string }
 
 func (answered) OnEnd(func()) bool                      { return false }
@@ -108,8 +108,8 @@ var done = func() chan struct{} {
 	return c
 }()
 
-// saying is a text on its way. Its answer names the envelope by which the log shows
-// it, which need not be the last of those that were stored.
+// saying is a text that is being stored. Its answer names the envelope under
+// which the log shows it, which need not be the last that was stored.
 type saying struct {
 	*hub.Pending
 	conn   *conn
@@ -117,8 +117,8 @@ type saying struct {
 	sender string
 }
 
-// OnEnd: the answer takes a look at the log, so it is not given on the hub's
-// delivery path.
+// OnEnd returns false: the answer reads the log, so it must not be given on
+// the hub's delivery path.
 func (*saying) OnEnd(func()) bool { return false }
 
 func (s *saying) Wait(ctx context.Context) (string, error) {
@@ -127,7 +127,8 @@ func (s *saying) Wait(ctx context.Context) (string, error) {
 	if err != nil || len(seqs) == 0 {
 		return id, err
 	}
-	// A repeat names the last of the first saying alone; those before it are near.
+	// A repeated post names only the last envelope of the first one; the
+	// others are shortly before it.
 	last := seqs[len(seqs)-1]
 	first := min(seqs[0], last-min(last-1, nearby))
 	h := s.conn.server.cfg.Hub
@@ -135,7 +136,7 @@ func (s *saying) Wait(ctx context.Context) (string, error) {
 	var items []channel.Item
 	for e, err := range h.Log(ctx, s.meta.ID, first, last) {
 		if err != nil {
-			return id, nil // it is stored; only its shown id is not found
+			return id, nil // the text is stored; only its shown id was not found
 		}
 		items = reader.Read(items[:0], e)
 		for i := range items {
@@ -147,5 +148,5 @@ func (s *saying) Wait(ctx context.Context) (string, error) {
 	return id, nil
 }
 
-// nearby is how many envelopes before its last one a text may begin.
+// nearby is how many envelopes a text may begin before its last one.
 const nearby = 8

@@ -22,7 +22,8 @@ type host struct {
 	caller *hub.Caller
 
 	// held keeps deliveries back until the answer to its registration is
-	// queued: AG2's client drops what is for an identity it does not know yet.
+	// queued, because AG2's client drops deliveries for an identity that it
+	// does not know yet.
 	held bool
 	kept []wsconn.Frame
 }
@@ -30,8 +31,8 @@ type host struct {
 // maxKept bounds what may arrive before a registration is answered.
 const maxKept = 1024
 
-// proved leaves out identities that were unregistered since, and those whose proof is
-// no longer valid.
+// proved leaves out identities that were unregistered, and those whose proof
+// is no longer valid.
 func (c *conn) proved(agent string) bool {
 	h := c.host(agent)
 	if h == nil {
@@ -54,8 +55,8 @@ func (c *conn) host(agent string) *host {
 	return c.hosts[agent]
 }
 
-// tail is how notifies to an identity end, nil if it is not here, and whether
-// deliveries to it are kept back.
+// tail returns the end of an identity's notify frames, nil if it is not on
+// this connection, and whether its deliveries are kept back.
 func (c *conn) tail(agent string) (tail []byte, held bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -89,14 +90,15 @@ func (c *conn) adopt(p *identity.Passport, scheme string, claim []byte) error {
 	}
 	h.proof = proof
 	c.hosts[p.AgentID] = h
-	if !h.stands() { // revoked since; Recheck may have run before the identity was added
+	if !h.stands() { // the proof was revoked; Recheck may have run before the identity was added
 		delete(c.hosts, p.AgentID)
 		return fault.New(fault.AuthFailed, "the proof of %q is no longer valid: its key was made or revoked since; attach again", p.Name)
 	}
 	return nil
 }
 
-// roomFor refuses an identity too many; an empty one is yet to be made.
+// roomFor refuses one identity too many; an empty id is one that does not
+// exist yet.
 func (c *conn) roomFor(agent string) error {
 	limit := c.server.cfg.Limits.Identities
 	if c.host(agent) != nil || c.count() < limit {
@@ -142,7 +144,7 @@ func (c *conn) hold(agent string) {
 	}
 }
 
-// release lets through what was kept back, before all that comes later.
+// release sends what was kept back, before everything that comes later.
 func (c *conn) release(agent string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -156,7 +158,7 @@ func (c *conn) release(agent string) {
 	h.held, h.kept = false, nil
 }
 
-// A new identity may miss an invitation even so, if its client reads the
+// Even so, a new identity may miss an invitation if its client reads the
 // answer and the invitation at once. It is invited again until it answers.
 const (
 	newFor      = 10 * time.Second

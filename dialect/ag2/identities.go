@@ -32,8 +32,9 @@ func (c *conn) register(ctx context.Context, r *wire.Request) {
 	}
 }
 
-// enrol makes the identity. A human whose name exists and who is nowhere else
-// comes back this way, because AG2's human client has no other.
+// enrol makes the identity. A human whose name exists and who is bound to no
+// other connection reconnects this way, because AG2's human client has no
+// other.
 func (c *conn) enrol(ctx context.Context, raw []byte) (profile hub.Profile, returned bool, err error) {
 	var p wire.RegisterParams
 	if err := wire.DecodeParams(raw, &p); err != nil {
@@ -57,8 +58,8 @@ func (c *conn) enrol(ctx context.Context, raw []byte) (profile hub.Profile, retu
 	return profile, returned, c.adopt(profile.Passport, p.Passport.Auth.Scheme, p.Passport.Auth.Claim)
 }
 
-// inviteBack sends a returning human the invitations that are still open, because its
-// client cannot ask for a replay.
+// inviteBack sends a reconnecting human the invitations that are still open,
+// because its client cannot ask for a replay.
 func (c *conn) inviteBack(ctx context.Context, agent string) {
 	h := c.server.cfg.Hub
 	waiting, _, err := h.Channels(ctx, hub.ListOptions{Agent: agent, Open: true, Invited: agent})
@@ -82,7 +83,7 @@ func (c *conn) inviteBack(ctx context.Context, agent string) {
 	}
 }
 
-// returning finds the human who comes back; no passport means there is none.
+// returning finds the human that reconnects; without a passport there is none.
 func (c *conn) returning(ctx context.Context, p *identity.Passport) (hub.Profile, error) {
 	h := c.server.cfg.Hub
 	if !p.Kind.Is(identity.Human) {

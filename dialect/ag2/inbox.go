@@ -25,12 +25,12 @@ type inbox struct {
 	room    *sync.Cond // made when the reader waits
 }
 
-// inboxBytes is how much may wait besides its number: a message of the largest
-// size always fits.
+// inboxBytes is how many bytes may wait, besides the number of messages: a
+// message of the largest size always fits.
 const inboxBytes = 4 << 20
 
-// put adds a message, and has work started if nobody is at it. It waits while
-// too much waits; after close it answers false.
+// put adds a message and starts the work if nobody works. It waits while too
+// much is queued; after close it returns false.
 func (b *inbox) put(message received, work func()) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -77,7 +77,7 @@ func (b *inbox) take(reuse []received) []received {
 	return batch
 }
 
-// close lets nothing more in; what waits is still worked on.
+// close accepts nothing more; what is queued is still worked on.
 func (b *inbox) close() {
 	b.mu.Lock()
 	defer b.mu.Unlock()

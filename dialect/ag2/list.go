@@ -3,11 +3,11 @@ package ag2
 // defaultLimit is how many a list has if nothing else is asked for.
 const defaultLimit = 50
 
-// maxList is more than fit a frame of whatever is listed.
+// maxList is more than a frame can hold of any list.
 const maxList = logBytes / 128
 
-// limitOf reads a list's limit; a negative one is none at all. What no frame
-// could hold is not even looked for.
+// limitOf reads a list's limit; a negative one is no limit. It is capped at
+// what a frame could hold.
 func limitOf(limit *int64) int {
 	if limit == nil {
 		return defaultLimit
@@ -15,7 +15,7 @@ func limitOf(limit *int64) int {
 	return int(min(max(*limit, 0), maxList))
 }
 
-// entry is one of a list, as it is told.
+// entry is one entry of a list, with its JSON.
 type entry[T any] struct {
 	value T
 	data  []byte
@@ -24,7 +24,8 @@ type entry[T any] struct {
 // fetched is how many are looked up at once.
 const fetched = 64
 
-// gather lists what fits a frame, at most limit. More tells that there is more.
+// gather lists what fits a frame, at most limit. More reports that there is
+// more.
 func gather[T any](limit int, fetch func(n int, after string) ([]T, string, error), encode func(T) ([]byte, error)) (list []entry[T], more bool, err error) {
 	size, after := 0, ""
 	for len(list) < limit {
@@ -49,8 +50,8 @@ func gather[T any](limit int, fetch func(n int, after string) ([]T, string, erro
 	return list, true, nil
 }
 
-// keepOpen makes room in a list that ends too early, the oldest of their kind,
-// for what is younger and has not ended: the youngest that have ended give way.
+// keepOpen makes room in a list of the oldest entries for younger ones that
+// have not ended. It drops the youngest entries that have ended.
 func keepOpen[T any](list, open []entry[T], limit int, id func(T) string, ended func(T) bool) []entry[T] {
 	listed := make(map[string]bool, len(list))
 	for _, e := range list {

@@ -11,8 +11,8 @@ import (
 // operation runs one request and returns its result as JSON; nil is null.
 type operation func(c *conn, ctx context.Context, params []byte) ([]byte, error)
 
-// operations are all but register, post_envelope and create_channel, which do
-// not end with their answer or answer later.
+// operations are all but register, post_envelope and create_channel, which
+// answer later or continue after their answer.
 var operations = map[wire.Op]operation{
 	wire.GetAgent:    looking((*conn).getAgent),
 	wire.GetResume:   looking((*conn).getResume),
@@ -56,7 +56,7 @@ func with[P any](run func(*conn, context.Context, P) ([]byte, error)) operation 
 	}
 }
 
-// looking is with for operations that look into the directory.
+// looking is with for operations that read the directory.
 func looking[P any](run func(*conn, context.Context, P) ([]byte, error)) operation {
 	return with(func(c *conn, ctx context.Context, params P) ([]byte, error) {
 		if err := c.mayLook(); err != nil {
@@ -66,8 +66,8 @@ func looking[P any](run func(*conn, context.Context, P) ([]byte, error)) operati
 	})
 }
 
-// listing bounds how often lists are made: they are the dearest that a client may
-// ask for.
+// listing bounds how often lists are made, because they are the most expensive
+// operations.
 func listing(run operation) operation {
 	return func(c *conn, ctx context.Context, raw []byte) ([]byte, error) {
 		if c.isOperator() {
@@ -121,7 +121,7 @@ func (c *conn) bound(agent string) error {
 	return fault.New(fault.AccessDenied, "connection is not bound to agent '%.100s': register it or say hello as it first", agent)
 }
 
-// channel returns a channel that this connection may look into.
+// channel returns a channel that this connection may read.
 func (c *conn) channel(ctx context.Context, id string) (*channel.Metadata, error) {
 	m, err := c.server.cfg.Hub.Channel(ctx, id)
 	if err != nil {

@@ -15,12 +15,12 @@ import (
 // post is admitted while these are on their way to the disk.
 type posts struct {
 	mu        sync.Mutex
-	direct    int      // those that the hub's delivery answers
-	queue     []posted // those behind them that a goroutine answers
+	direct    int      // answered on the hub's delivery path
+	queue     []posted // behind them; a goroutine answers them
 	answering bool
 }
 
-// posted is a post on its way.
+// posted is a post that is not answered yet.
 type posted struct {
 	request string // empty if nobody waits for an answer
 	pending pending
@@ -49,13 +49,13 @@ type arrived struct {
 // arrivedLists are used again: a connection that is idle has none.
 var arrivedLists = sync.Pool{New: func() any { return new([hub.MaxRun]*wire.Post) }}
 
-// arrivedBytes is how much is kept for those that follow: what is large is worth a
-// batch of its own.
+// arrivedBytes bounds what is kept for a common batch: a large post is a batch
+// of its own.
 const arrivedBytes = 64 << 10
 
 func (a *arrived) some() bool { return len(a.posts) > 0 }
 
-// add reports whether there is no room for more.
+// add adds a post, and reports whether there is no room for more.
 func (a *arrived) add(p *wire.Post, size int) bool {
 	if a.posts == nil {
 		a.posts = arrivedLists.Get().(*[hub.MaxRun]*wire.Post)[:0]
@@ -79,8 +79,8 @@ func (c *conn) Drained() {
 	arrivedLists.Put((*[hub.MaxRun]*wire.Post)(list[:hub.MaxRun]))
 }
 
-// postRun hands posts to the hub, as many from the front as it takes together, and
-// returns how many.
+// postRun passes posts to the hub, as many from the front as it takes
+// together, and returns how many.
 func (c *conn) postRun(ctx context.Context, list []*wire.Post) int {
 	var room [hub.MaxRun]*envelope.Envelope
 	first, together := list[0].Envelope, room[:0]
@@ -108,7 +108,8 @@ func (c *conn) postRun(ctx context.Context, list []*wire.Post) int {
 	return n
 }
 
-// post hands an envelope to the hub, unless none of our clients could take it.
+// post passes an envelope to the hub, unless it is too large for AG2's
+// clients.
 func (c *conn) post(ctx context.Context, f *wire.Post) {
 	err := CheckEnvelope(f.Envelope)
 	var said pending
@@ -148,15 +149,16 @@ func (c *conn) ended(p posted) {
 	c.answerQueue()
 }
 
-// answerQueue has the queue answered once nothing is before it; the lock is held.
+// answerQueue answers the queue once nothing is before it; the caller holds
+// the lock.
 func (c *conn) answerQueue() {
 	if c.posts.direct == 0 && len(c.posts.queue) > 0 && !c.posts.answering {
 		c.posts.answering = c.ws.Go(c.answerAll)
 	}
 }
 
-// answerAll answers posts in order. One that takes long, because it waits for
-// somebody's turn to end, is answered on its own.
+// answerAll answers posts in order. A slow one, which waits for somebody's
+// turn to end, is answered on its own.
 func (c *conn) answerAll() {
 	var batch []posted
 	patience := time.NewTimer(0)
@@ -182,7 +184,7 @@ func (c *conn) answerAll() {
 	}
 }
 
-// overdue is how long a post holds up the answers to those behind it.
+// overdue is how long a post may delay the answers to those behind it.
 const overdue = 100 * time.Millisecond
 
 func (c *conn) done(p posted, patience *time.Timer) bool {
@@ -220,7 +222,7 @@ func (c *conn) answer(p posted) {
 // answerBytes is what an answer to a post takes, as a rule.
 const answerBytes = 160
 
-// answerOne answers a post in the room that is given, and returns what is left.
+// answerOne writes the answer to a post into buf and returns the rest of it.
 func (c *conn) answerOne(room []byte, request, id string, err error) []byte {
 	switch {
 	case request == "":

@@ -45,13 +45,13 @@ func (c *conn) expel(agent string) {
 	})
 }
 
-// stands reports whether an identity is still proved; one that is not here is
-// not.
+// stands reports whether an identity is proved on this connection and its
+// proof is still valid.
 func (h *host) stands() bool { return h != nil && (h.proof == nil || h.proof()) }
 
-// mayLook refuses strangers the directory: it is for those who proved an
-// identity, for operators, and for connections that could register one without
-// a proof.
+// mayLook refuses the directory to strangers. It is open to connections that
+// proved an identity, to operators, and to connections that could register one
+// without a proof.
 func (c *conn) mayLook() error {
 	if c.server.cfg.TrustClients || c.server.cfg.Strangers(c.peer) || c.isOperator() {
 		return nil

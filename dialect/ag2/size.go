@@ -11,8 +11,8 @@ import (
 // time and, if it traces, a traceparent.
 const stamps = 32 + 32 + 64
 
-// CheckEnvelope refuses an envelope that AG2's clients could neither be told of nor
-// read from the log, not even alone: it would be stored, and reach nobody.
+// CheckEnvelope refuses an envelope that is too large for AG2's clients even
+// alone in a frame: it would be stored and reach nobody.
 func CheckEnvelope(e *envelope.Envelope) error {
 	if roughly(e) <= logBytes {
 		return nil
@@ -27,9 +27,9 @@ func CheckEnvelope(e *envelope.Envelope) error {
 		size, wire.MaxFrame, logBytes, size-logBytes)
 }
 
-// CheckOpening refuses a channel of which AG2's clients could not be told: its
-// knobs and labels are in every invitation, and in the metadata that each turn
-// begins with, together with everyone who takes part.
+// CheckOpening refuses a channel whose metadata is too large for AG2's
+// clients: its knobs, labels and participants are in every invitation, and in
+// the metadata that each turn begins with.
 func CheckOpening(o hub.Opening) error {
 	size := len(o.Knobs) + 6*len(o.Intent) + 256*(len(o.Participants)+1) + 4096
 	for k, v := range o.Labels {

@@ -12,8 +12,8 @@ import (
 	"github.com/parley-hub/parley/task"
 )
 
-// task returns a task that this connection may look at: its owner's, or that of
-// a channel it may look into.
+// task returns a task that this connection may read: one of its identities
+// owns it, or it belongs to a channel that it may read.
 func (c *conn) task(ctx context.Context, id string) (*task.Task, error) {
 	return c.server.cfg.Hub.As(c.caller()).Task(ctx, id)
 }
@@ -26,9 +26,8 @@ func (c *conn) getTask(ctx context.Context, p wire.ByTask) ([]byte, error) {
 	return wire.AppendTask(nil, wire.NewTask(t)), nil
 }
 
-// listTasks lists what this connection may look at, as far as it fits a frame.
-// As with channels, an owner's tasks that have not ended are not crowded out by
-// those that have.
+// listTasks lists the tasks that this connection may read, as far as they fit
+// a frame. As with channels, ended tasks do not displace an owner's open ones.
 func (c *conn) listTasks(ctx context.Context, p wire.ListTasksParams) ([]byte, error) {
 	if p.State != "" {
 		if _, err := task.ParseState(p.State); err != nil {
@@ -54,7 +53,7 @@ func (c *conn) listTasks(ctx context.Context, p wire.ListTasksParams) ([]byte, e
 	return joined(list), nil
 }
 
-// someTasks lists tasks that this connection may look at, as far as they fit a
+// someTasks lists tasks that this connection may read, as far as they fit a
 // frame.
 func (c *conn) someTasks(ctx context.Context, q hub.TaskQuery, limit int) ([]entry[*task.Task], bool, error) {
 	as := c.server.cfg.Hub.As(c.caller())
@@ -96,8 +95,7 @@ func (c *conn) mirror() hub.Mirror {
 	return hub.MirrorEnds
 }
 
-// recordObservation counts the end of a task; for an owner that nobody has,
-// nothing happens.
+// recordObservation counts the end of a task. An unknown owner is ignored.
 func (c *conn) recordObservation(ctx context.Context, p wire.ObservationParams) ([]byte, error) {
 	if _, err := task.ParseState(string(p.Outcome)); err != nil {
 		return nil, err
@@ -114,8 +112,8 @@ func (c *conn) recordObservation(ctx context.Context, p wire.ObservationParams) 
 	})
 }
 
-// fireTaskEvent passes on what an owner reports of a task. The hub need not
-// know the task: then the payload says whose it is.
+// fireTaskEvent passes on what an owner reports of a task. If the hub does not
+// know the task, the payload names its owner.
 func (c *conn) fireTaskEvent(ctx context.Context, p wire.TaskEventParams) ([]byte, error) {
 	owner, err := c.reporter(ctx, p)
 	if err != nil {

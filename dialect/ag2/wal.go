@@ -11,7 +11,7 @@ import (
 	"github.com/parley-hub/parley/fault"
 )
 
-// logBytes is what of a frame is left for a log, behind everything else in a
+// logBytes is how much of a frame a log may fill, beside the rest of a
 // response.
 const logBytes = wire.MaxFrame - 512
 
@@ -72,8 +72,8 @@ func (s *Server) longLog(ctx context.Context, channelID string, size int) {
 	}
 }
 
-// ChannelWarnings tells what an operator should know of a channel: that AG2's clients
-// will soon not be able to read its log, or no more.
+// ChannelWarnings warns an operator of a channel whose log AG2's clients
+// cannot read, or soon will not be able to.
 func (s *Server) ChannelWarnings(ctx context.Context, m *channel.Metadata) ([]string, error) {
 	if !lean(m) {
 		return nil, nil
@@ -101,7 +101,8 @@ func (s *Server) ChannelWarnings(ctx context.Context, m *channel.Metadata) ([]st
 		"events and custom types, and if that does not help they cannot take turns here any more", r.size, r.size*100/logBytes, logBytes)}, nil
 }
 
-// once remembers what was done once. It is bounded: past that, it forgets all.
+// once remembers what was done once. It is bounded: when it is full, it
+// forgets everything.
 type once struct {
 	mu   sync.Mutex
 	seen map[string]bool
@@ -138,17 +139,17 @@ func slice(since int64, until *int64, length uint64) (from, to uint64) {
 	return at(since), to
 }
 
-// walReader gathers a log as JSON. A full read that grows too large goes on
-// with only what AG2's client folds or shows.
+// walReader gathers a log as JSON. When a full read grows too large, it keeps
+// only what AG2's client folds or shows.
 type walReader struct {
 	full bool
 	all  []byte // nil once too large
-	lean []byte // what a full read cannot do without
+	lean []byte // the part that a full read needs
 	size int    // bytes of all
 	over bool
 }
 
-// add takes one envelope; false means that the rest does not matter.
+// add takes one envelope; false means that the rest can be skipped.
 func (r *walReader) add(e *envelope.Envelope) bool {
 	start := len(r.all)
 	if !r.over {

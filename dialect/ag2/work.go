@@ -8,7 +8,7 @@ import (
 	"github.com/parley-hub/parley/fault"
 )
 
-// work deals with what was received, in order, until nothing waits.
+// work handles what was received, in order, until nothing is queued.
 func (c *conn) work() {
 	var failed error
 	defer func() {
@@ -28,7 +28,7 @@ func (c *conn) work() {
 	}
 }
 
-// handle deals with one message.
+// handle handles one message.
 func (c *conn) handle(ctx context.Context, message received) {
 	if err := message.err; err != nil {
 		if bad, ok := errors.AsType[*wire.Malformed](err); ok && bad.RequestID != "" {
@@ -82,9 +82,9 @@ func (c *conn) hello(ctx context.Context, h *wire.Hello) {
 	c.replayForeign(ctx, profile.ID(), *h.Since)
 }
 
-// receipt moves the cursor of an identity of this connection. Once it reads at
-// another, which may still be at work on what was replayed to it, only the
-// receipts of that one count.
+// receipt moves the cursor of an identity of this connection. Once the
+// identity reads on another connection, which may still handle what was
+// replayed to it, only that connection's receipts count.
 func (c *conn) receipt(ctx context.Context, r *wire.Receipt) {
 	if r.Recipient == "" || r.Channel == "" || !c.callerFor(r.Recipient).MayActFor(r.Recipient) {
 		return

@@ -14,8 +14,9 @@ import (
 // longWait is for answers of megabytes on a busy machine.
 const longWait = 3 * Wait
 
-// unreadAnswers: what somebody asks for and does not read counts as its own: it
-// is refused more, others are not, and it has its share again when it lets go.
+// unreadAnswers: answers that a client asks for and does not read count
+// against its own share. It is refused more, others are not, and it has its
+// share again when it disconnects.
 func unreadAnswers(t *testing.T, door Door) {
 	const long = 700_000                                                  // of one message
 	s := door.Start(t, Options{Answers: 4 << 20, Patience: 2 * longWait}) // one key's share has room for one message
@@ -96,8 +97,8 @@ func (s *Site) until(t *testing.T, r Request, status int, otherwise string) {
 	}
 }
 
-// readsWithoutEnd: who reads a long conversation again and again is told to wait,
-// and keeps nobody else from reading.
+// readsWithoutEnd: a client that reads a long conversation again and again has
+// to wait, and does not keep others from reading.
 func readsWithoutEnd(t *testing.T, door Door) {
 	s := door.Start(t, Options{Reads: 256 << 10, Patience: 500 * time.Millisecond})
 	good := s.honest(t)

@@ -15,7 +15,8 @@ func sameJSON(a, b []byte) bool {
 	return json.Unmarshal(a, &x) == nil && json.Unmarshal(b, &y) == nil && reflect.DeepEqual(x, y)
 }
 
-// revokedKey: whoever's key is revoked is cut off at once, and says nothing more.
+// revokedKey: a client whose key is revoked is disconnected at once, and
+// cannot post any more.
 func revokedKey(t *testing.T, door Door) {
 	s := door.Start(t, Options{})
 	good := s.honest(t)
@@ -40,8 +41,9 @@ func revokedKey(t *testing.T, door Door) {
 	good.works("after the revocation")
 }
 
-// squatter: a key that is made for a name ends whoever uses it without one, and
-// after it is revoked nobody comes without one again.
+// squatter: a key that is made for a name ends connections that use the name
+// without one. After the key is revoked, nobody connects under the name
+// without a key again.
 func squatter(t *testing.T, door Door) {
 	s := door.Start(t, Options{})
 	good := s.honest(t)
@@ -66,7 +68,8 @@ func squatter(t *testing.T, door Door) {
 	good.works("after the squatter")
 }
 
-// stranger: who has not said who it is sees nobody, unless it is on this machine.
+// stranger: a client that has not identified itself sees nobody, unless it is
+// on this machine.
 func stranger(t *testing.T, door Door) {
 	s := door.Start(t, Options{Proxied: true})
 	if s.Stranger == nil {
@@ -85,7 +88,7 @@ func stranger(t *testing.T, door Door) {
 	}
 }
 
-// forgedSender: nobody speaks for another.
+// forgedSender: nobody posts for another.
 func forgedSender(t *testing.T, door Door) {
 	s := door.Start(t, Options{})
 	good := s.honest(t)
@@ -99,7 +102,7 @@ func forgedSender(t *testing.T, door Door) {
 	good.works("after the forgery")
 }
 
-// foreignReader: what is said between others is not shown.
+// foreignReader: a conversation between others is not shown.
 func foreignReader(t *testing.T, door Door) {
 	s := door.Start(t, Options{})
 	good := s.honest(t)
@@ -114,7 +117,7 @@ func foreignReader(t *testing.T, door Door) {
 	good.works("after the attempt")
 }
 
-// hugeLimit: a limit that nobody could want costs nothing.
+// hugeLimit: an absurdly large limit costs nothing.
 func hugeLimit(t *testing.T, door Door) {
 	s := door.Start(t, Options{})
 	good := s.honest(t)
@@ -133,7 +136,7 @@ func hugeLimit(t *testing.T, door Door) {
 	good.works("after huge limits")
 }
 
-// lineBreaks: what is said stays in its frame, whatever it holds.
+// lineBreaks: a text stays in its frame, whatever it holds.
 func lineBreaks(t *testing.T, door Door) {
 	s := door.Start(t, Options{})
 	good := s.honest(t)
@@ -151,7 +154,7 @@ func lineBreaks(t *testing.T, door Door) {
 	good.works("after line breaks")
 }
 
-// garbage: what is no message of the dialect changes nothing for anybody else.
+// garbage: bytes that are no message of the dialect affect nobody else.
 func garbage(t *testing.T, door Door) {
 	s := door.Start(t, Options{})
 	good := s.honest(t)
@@ -178,7 +181,8 @@ func garbage(t *testing.T, door Door) {
 	}
 }
 
-// flood: somebody who sends without waiting keeps nobody else from speaking.
+// flood: a client that sends without waiting does not keep others from
+// posting.
 func flood(t *testing.T, door Door) {
 	s := door.Start(t, Options{})
 	good := s.honest(t)
@@ -199,7 +203,8 @@ func flood(t *testing.T, door Door) {
 	<-ended
 }
 
-// stuckReaders: who does not read is cut off, and keeps nobody from hearing.
+// stuckReaders: a client that does not read is disconnected, and does not
+// delay others.
 func stuckReaders(t *testing.T, door Door) {
 	s := door.Start(t, Options{Patience: time.Second})
 	good := s.honest(t)
@@ -223,8 +228,8 @@ func stuckReaders(t *testing.T, door Door) {
 	good.works("beside stuck readers")
 }
 
-// silentSockets: who connects and says nothing loses its place to others, and
-// never takes that of this machine's operator.
+// silentSockets: idle connections lose their place to others, and never take
+// the place of this machine's operator.
 func silentSockets(t *testing.T, door Door) {
 	const places = 32
 	s := door.Start(t, Options{Connections: places, Patience: 500 * time.Millisecond})

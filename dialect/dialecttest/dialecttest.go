@@ -34,8 +34,8 @@ type Options struct {
 	Answers, Reads int
 }
 
-// Site is a running hub. What a dialect has no way to do is nil, and the cases
-// that need it do not apply.
+// Site is a running hub. A function that a dialect does not support is nil,
+// and the cases that need it are left out.
 type Site struct {
 	// Keyless agents may join on this machine without a key.
 	Keyless bool
@@ -54,14 +54,14 @@ type Site struct {
 	Socket func() (net.Conn, error)
 	// Operator asks for something as this machine's operator.
 	Operator func() error
-	// Asks is a request over HTTP with which a client reads of a conversation, and
-	// Tells one with which it writes.
+	// Asks is an HTTP request with which a client reads from a conversation,
+	// and Tells one with which it writes.
 	Asks, Tells func(c Client, room string) Request
-	// Unread are requests over HTTP of who takes part, whose answers are long once
+	// Unread are HTTP requests of a participant, whose answers are long once
 	// the conversation is.
 	Unread func(c Client, room string) []Request
-	// Tricks are paths that lead nowhere, whoever asks, written so that a careless
-	// router might think otherwise. Asks is made with each.
+	// Tricks are paths that must not be found, whoever asks, written so that a
+	// careless router might accept them. Asks is made with each.
 	Tricks []string
 }
 
@@ -149,14 +149,15 @@ type pair struct {
 	room string
 }
 
-// honest connects two who have nothing to do with the hostile ones.
+// honest connects two clients that are not part of the attack.
 func (s *Site) honest(t *testing.T) pair {
 	t.Helper()
 	a, b := s.agent(t, "honest-a"), s.agent(t, "honest-b")
 	return pair{t, a, b, s.Meet(a, b)}
 }
 
-// works has one say something that the other hears, and nothing else before.
+// works checks that what one of the pair says is the next thing that the other
+// hears.
 func (p pair) works(text string) {
 	p.t.Helper()
 	want := `{"text":"` + text + `"}`

@@ -64,7 +64,8 @@ func (s *Site) bare(t *testing.T) net.Conn {
 	return c
 }
 
-// otherSites: a page of another site asks for nothing with the browser's help.
+// otherSites: a page of another site cannot send requests through the user's
+// browser.
 func otherSites(t *testing.T, door Door) {
 	s := door.Start(t, Options{})
 	if s.Asks == nil {
@@ -97,7 +98,7 @@ func otherSites(t *testing.T, door Door) {
 	good.works("after pages of other sites")
 }
 
-// pathTricks: a path that is written oddly leads nowhere else.
+// pathTricks: an oddly written path is not found.
 func pathTricks(t *testing.T, door Door) {
 	s := door.Start(t, Options{})
 	if s.Asks == nil {
@@ -120,7 +121,8 @@ func pathTricks(t *testing.T, door Door) {
 	good.works("after tricks with paths")
 }
 
-// endlessBodies: a body that is longer than any message is not waited for.
+// endlessBodies: the server does not wait for a body that is longer than any
+// message.
 func endlessBodies(t *testing.T, door Door) {
 	s := door.Start(t, Options{})
 	if s.Tells == nil {
@@ -149,7 +151,8 @@ func endlessBodies(t *testing.T, door Door) {
 	}
 }
 
-// slowBodies: who sends a body byte by byte is not waited for.
+// slowBodies: the server does not wait for a client that sends a body byte by
+// byte.
 func slowBodies(t *testing.T, door Door) {
 	s := door.Start(t, Options{Patience: 500 * time.Millisecond})
 	if s.Tells == nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/parley-hub/parley/internal/answers"
 )
 
-// call is one request on its way to its route.
+// call is one request and its route.
 type call struct {
 	*http.Request
 	path
@@ -50,8 +50,8 @@ func (c *call) write(status int, body any) error {
 	}
 	data = c.surface.Body(data)
 	c.answer.Read(len(data))
-	// The result of a change is always written, even if the caller's other answers are
-	// not read.
+	// The result of a change is always written, even if the caller does not
+	// read its other answers.
 	if err := c.answer.Keep(int64(len(data))); err != nil && c.reads {
 		return err
 	}
@@ -77,8 +77,8 @@ func (s *Server) location(c *call, parts ...string) {
 	c.w.Header().Set("Location", s.cfg.Prefix+"/"+strings.Join(parts, "/"))
 }
 
-// locationOfRun sets the header to a run's path. Other than the ids that a session
-// and a branch can have, an agent's may need escaping.
+// locationOfRun sets the header to a run's path. Unlike the ids of sessions
+// and branches, an agent's id may need escaping.
 func (s *Server) locationOfRun(c *call, session, branch, id string) {
 	s.location(c, "agents", url.PathEscape(c.agent), "sessions", session, c.surface.Segment(), branch, "runs", id)
 }
@@ -127,8 +127,8 @@ var statuses = map[fault.Code]int{
 	fault.Unavailable: http.StatusServiceUnavailable, fault.SlowReader: http.StatusServiceUnavailable, fault.Gap: http.StatusGone,
 }
 
-// problemOf describes an error. The words of one without a code stay in the
-// log.
+// problemOf describes an error. The text of an error without a code is only
+// logged.
 func (c *call) problemOf(err error) *wire.Problem {
 	if own, ok := errors.AsType[*refusal](err); ok {
 		return own.problem
@@ -152,8 +152,8 @@ func (c *call) problemOf(err error) *wire.Problem {
 	return wire.NewProblem(c.surface, status, code, message)
 }
 
-// drainBody is how much of a body that nobody reads is taken, so that a client
-// which still sends sees the answer.
+// drainBody is how much of an unread body is read, so that a client that still
+// sends sees the answer.
 const drainBody = 256 << 10
 
 // fail answers with an error.
@@ -162,7 +162,7 @@ func (s *Server) fail(c *call, err error) {
 	if p.Status == http.StatusInternalServerError {
 		s.log.Error("request failed", "route", c.route, "error", err)
 	}
-	_, _ = io.CopyN(io.Discard, c.Body, drainBody) // an end or an error is as good
+	_, _ = io.CopyN(io.Discard, c.Body, drainBody) // an end or an error is handled alike
 	c.w.Header().Set("Content-Type", wire.ProblemType)
 	if p.Status == http.StatusUnauthorized {
 		c.w.Header().Set("WWW-Authenticate", `Bearer realm="parley"`)

@@ -9,9 +9,9 @@ import (
 	"github.com/parley-hub/parley/view/branch"
 )
 
-// bubble shows a run's events live on the streams of the branch that its own
-// branch is a sub-agent's child of, as long as the run lasts or until stop. The
-// parent need not exist.
+// bubble shows a run's events live on the streams of the parent branch, if the
+// run's branch belongs to a sub-agent, until the run ends or stop is called.
+// The parent need not exist.
 func (s *Server) bubble(ctx context.Context, x *run, parent wire.Scope) (stop func()) {
 	of, err := s.lookup(ctx, parent.Session)
 	if err != nil {

@@ -14,7 +14,7 @@ type need uint8
 
 const (
 	toRead    need = iota // operators, readers, and agents in what is theirs
-	toWatch               // the same; whoever writes over it must be able to
+	toWatch               // the same; a caller that writes over it needs the right to
 	toWrite               // operators, and agents in what is theirs
 	toProduce             // operators, and the agent whose run or work it is
 	toOperate             // operators
@@ -36,11 +36,11 @@ func mayCall(who Who, n need) error {
 	return nil
 }
 
-// trusted is the dialect itself, which has checked whom it acts for.
+// trusted is the dialect itself, which has checked for whom it acts.
 var trusted = &hub.Caller{Anyone: true}
 
-// caller is whom the audit names for what a caller does as an identity. The
-// dialect has checked that it may.
+// caller is the name that the audit records for what a caller does as an
+// identity. The dialect has checked that it may.
 func caller(who Who, as string) *hub.Caller {
 	by := &hub.Caller{Anyone: true, Key: who.Key}
 	switch who.Role {
@@ -52,8 +52,8 @@ func caller(who Who, as string) *hub.Caller {
 	return by
 }
 
-// identities finds the ids under which the dialect posts, and registers who is
-// not there yet.
+// identities finds the ids under which the dialect posts, and registers
+// missing ones.
 type identities struct {
 	hub Hub
 	mu  sync.Mutex // one registration at a time
@@ -69,7 +69,8 @@ func (r *identities) of(ctx context.Context, name string, kind identity.Kind) (s
 	if id, ok := r.hub.FindAgent(name); ok {
 		return id, nil
 	}
-	// With the scheme api_key nobody takes the name elsewhere without its key.
+	// With the scheme api_key nobody else registers under the name without its
+	// key.
 	p, err := r.hub.Register(ctx, hub.Registration{Proved: true, Passport: &identity.Passport{
 		Name: name, Kind: kind, Auth: identity.Auth{Scheme: identity.SchemeAPIKey},
 	}})
@@ -82,8 +83,8 @@ func (r *identities) of(ctx context.Context, name string, kind identity.Kind) (s
 	return "", err
 }
 
-// actor is the identity as which a caller posts: an operator is the human of
-// the setting hpd.user.
+// actor is the identity under which a caller posts: an operator is the human
+// of the setting hpd.user.
 func (s *Server) actor(ctx context.Context, who Who) (string, error) {
 	if who.Role == Agent {
 		return s.ids.of(ctx, who.Agent, identity.Agent)

@@ -16,8 +16,9 @@ const (
 	condensing    = 2        // branches at once
 )
 
-// condenseSoon condenses a branch in the background, unless others are. What is
-// not condensed is read from the log, and condensed another time.
+// condenseSoon condenses a branch in the background, unless enough others are
+// being condensed. What is not condensed is read from the log, and condensed
+// later.
 func (s *Server) condenseSoon(x *scope) {
 	select {
 	case s.condensing <- struct{}{}:
@@ -32,8 +33,9 @@ func (s *Server) condenseSoon(x *scope) {
 	})
 }
 
-// condense writes what a log has behind its last condensed part in short, if that
-// is much. Several may do so at once: parts that overlap are not read.
+// condense writes a short form of the part of a log after its last condensed
+// part, if that is long. Several may do so at once: overlapping parts are not
+// read.
 func (s *Server) condense(ctx context.Context, x *scope) error {
 	last, err := s.condensedTo(ctx, x)
 	if err != nil {
@@ -63,7 +65,8 @@ func (s *Server) condense(ctx context.Context, x *scope) error {
 		if err != nil {
 			return err
 		}
-		// What is large is a part of its own, so that it costs its neighbours nothing.
+		// A large event is a part of its own, so that reading its neighbours
+		// stays cheap.
 		large := len(e.Data) > condensedPart
 		if large || c.Size()+len(e.Data) > condensedPart {
 			if err := flush(); err != nil {
@@ -127,7 +130,7 @@ func (s *Server) projection(ctx context.Context, x *scope) (*branch.History, err
 			return nil, err
 		}
 		if part.From <= last || part.To < part.From {
-			continue // another wrote it, too
+			continue // another call wrote it, too
 		}
 		if part.From > last+1 {
 			if err := read(last+1, part.From-1); err != nil {

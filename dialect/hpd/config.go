@@ -15,7 +15,7 @@ import (
 // sensible one.
 type Config struct {
 	Hub Hub
-	// Prefix is where the API is mounted; empty: /hpd.
+	// Prefix is the path of the API; empty: /hpd.
 	Prefix string
 	// Registry knows the event types; nil: the built-in ones. The hub's branch
 	// adapter must have the same table.
@@ -30,10 +30,10 @@ type Config struct {
 	DefaultAgent string
 	// User is the name of the human as whom an operator acts; empty: user.
 	User string
-	// Who tells whom a request comes from; nil: everyone is an operator.
+	// Who returns whom a request comes from; nil: everyone is an operator.
 	Who func(*http.Request) Who
-	// Stands tells whether whoever a stream was opened for may still read it;
-	// nil: always.
+	// Stands reports whether the caller of a stream may still read it; nil:
+	// always.
 	Stands func(*http.Request) bool
 	// RecursiveDelete lets clients delete a branch with its forks.
 	RecursiveDelete bool
@@ -79,7 +79,7 @@ type Limits struct {
 }
 
 // KeepAlive is the longest silence of a stream. Readers are promised a comment
-// every 15 s, so that it must also be written and arrive in that time.
+// every 15 s, which includes the time to write and deliver it.
 const KeepAlive = 10 * time.Second
 
 // Role is what a caller may do.

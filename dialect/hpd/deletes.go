@@ -11,9 +11,8 @@ import (
 	"github.com/parley-hub/parley/view/branch"
 )
 
-// drop cuts the run of a branch off that is closed or deleted. A producer
-// elsewhere is told, because no end of the run is written any more that it could
-// see.
+// drop cancels the run of a branch that is closed or deleted. A remote
+// producer is told, because no end of the run is written that it could see.
 func (s *Server) drop(channelID, reason string) {
 	if x := s.runs.get(channelID); x != nil {
 		s.runs.drop(channelID)
@@ -22,8 +21,9 @@ func (s *Server) drop(channelID, reason string) {
 	}
 }
 
-// lockBranches holds back inputs for branches that are deleted. The lock of the
-// session's tree is held, so that nobody else waits for several of them.
+// lockBranches blocks inputs for branches that are being deleted. The caller
+// holds the lock of the session's tree, so nobody else waits for several of
+// them.
 func (s *Server) lockBranches(list []adapter.Summary) (unlock func()) {
 	unlocks := make([]func(), len(list))
 	for i, b := range list {
@@ -36,8 +36,8 @@ func (s *Server) lockBranches(list []adapter.Summary) (unlock func()) {
 	}
 }
 
-// subtree divides the branches of a session into those that go with one, in the
-// order of their deletion, and the rest.
+// subtree divides the branches of a session into those that are deleted with
+// one, in the order of their deletion, and the rest.
 func subtree(all []adapter.Summary, id string) (gone, rest []adapter.Summary) {
 	places := map[string]int{}
 	for i, id := range branch.Subtree(nodes(all), id) {
@@ -81,7 +81,7 @@ func (s *Server) deleteSession(c *call) error {
 	return c.empty(http.StatusNoContent)
 }
 
-// deleteBranch checks in the order that the protocol says.
+// deleteBranch checks in the order that the protocol requires.
 func (s *Server) deleteBranch(c *call) error {
 	if c.branch == wire.MainBranch {
 		return c.refuse(http.StatusBadRequest, wire.ProtectedBranch, "Branch 'main' cannot be deleted; delete the session.")

@@ -22,7 +22,7 @@ import (
 type foreign struct {
 	server *Server
 	meta   *channel.Metadata
-	as     string // whose view; empty sees everything
+	as     string // whose view it is; empty sees everything
 }
 
 // foreignRoutes are what can be done with a channel of another dialect.
@@ -42,8 +42,8 @@ func (s *Server) foreignRoutes() map[string]func(*foreign, *call) error {
 	}
 }
 
-// serveForeign serves a route for a channel of another dialect, where no session
-// has the id. Missing is the answer where no channel has it either.
+// serveForeign serves a route for a channel of another dialect if no session
+// has the id. Missing is the answer if no channel has it either.
 func (s *Server) serveForeign(c *call, found *route, missing error) error {
 	f, err := s.foreign(c)
 	if err != nil || f == nil {
@@ -190,8 +190,9 @@ func (f *foreign) getBranch(c *call) error {
 	return c.write(http.StatusOK, body)
 }
 
-// foreignRun is a run that is shown and not stored: from an input that came by
-// HPD to the next message of somebody else, or the end of the channel.
+// foreignRun is a run that is shown and not stored. It begins with an input
+// that came over HPD and ends with the next message of somebody else, or with
+// the channel.
 type foreignRun struct {
 	id, sender string
 	started    time.Time
@@ -200,7 +201,7 @@ type foreignRun struct {
 // lookBack is how many envelopes are read to see whether a run is active.
 const lookBack = 256
 
-// after says what an envelope makes of the active run.
+// after returns the active run after an envelope.
 func (r *foreignRun) after(e *envelope.Envelope, items []channel.Item) *foreignRun {
 	for i := range items {
 		switch items[i].Kind {
@@ -218,7 +219,7 @@ func (r *foreignRun) after(e *envelope.Envelope, items []channel.Item) *foreignR
 	return r
 }
 
-// active is the run that is active after a sequence; nil: none is.
+// active is the run that is active after a sequence; nil if there is none.
 func (f *foreign) active(ctx context.Context, seq uint64) (*foreignRun, error) {
 	if seq == 0 {
 		return nil, nil

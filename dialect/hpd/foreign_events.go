@@ -107,7 +107,7 @@ func said(i *channel.Item) string {
 func liveID(i *channel.Item) string { return "live-" + i.Speaker + "-" + i.ID }
 
 // messageEvents are the events of a whole message. Its id is the envelope's,
-// which is there in every reading; one envelope may hold several.
+// which is the same in every reading; one envelope may hold several.
 func messageEvents(i *channel.Item, speaker, as string) []wire.Payload {
 	id, role := i.Envelope.ID, i.Message.Role
 	if role == "" {
@@ -264,7 +264,7 @@ func (f *foreign) event(i *channel.Item, p wire.Payload) wire.Event {
 	return event
 }
 
-// traceOf is a W3C trace id, or that of a traceparent; another text is no trace.
+// traceOf is a W3C trace id, or that of a traceparent; other texts have none.
 func traceOf(traceparent string) string {
 	const from, to = 3, 35
 	if len(traceparent) == to-from && !strings.ContainsFunc(traceparent, func(r rune) bool { return !strings.ContainsRune("0123456789abcdef", r) }) {

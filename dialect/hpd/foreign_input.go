@@ -42,8 +42,8 @@ func contentText(c *wire.Content) string {
 	return channel.Attachment(parts...)
 }
 
-// postInput says an input in a channel of another dialect, as whoever the caller
-// is. The run that it begins is shown, and not stored: its id is the envelope's.
+// postInput posts an input to a channel of another dialect, as the caller. The
+// run that it begins is shown and not stored: its id is the envelope's.
 func (f *foreign) postInput(c *call) error {
 	s := f.server
 	in, err := s.readInput(c)
@@ -58,7 +58,7 @@ func (f *foreign) postInput(c *call) error {
 	return c.write(http.StatusAccepted, wire.InputAccepted{RuntimeRunID: id, StartedAt: s.now()})
 }
 
-// say says an input, and returns its envelope's id once it is durable.
+// say posts an input and returns its envelope's id once it is durable.
 func (f *foreign) say(ctx context.Context, in *wire.Input, who Who) (string, error) {
 	s := f.server
 	by, err := s.actor(ctx, who)
@@ -74,8 +74,8 @@ func (f *foreign) say(ctx context.Context, in *wire.Input, who Who) (string, err
 	return s.hub.Say(ctx, saying, caller(who, by)).Wait(ctx)
 }
 
-// explain makes conflicts of refusals that pass with time, and says whose turn it
-// is.
+// explain turns refusals that pass with time into conflicts, and says whose
+// turn it is.
 func (f *foreign) explain(c *call, err error) error {
 	switch fault.ReasonOf(err) {
 	case fault.ChannelEnded:
@@ -114,8 +114,9 @@ func (f *foreign) listRequests(c *call) error {
 	return c.write(http.StatusOK, list)
 }
 
-// sees reports whether the caller may see a request of the channel: one that is
-// for somebody is shown to that one, to its asker and to who sees everything.
+// sees reports whether the caller may see a request of the channel. A request
+// to one identity is shown to it, to its asker and to callers that see
+// everything.
 func (f *foreign) sees(r *hub.Request) bool {
 	return r.Channel == f.meta.ID && (f.as == "" || r.For == "" || r.For == f.as || r.AskedBy == f.as)
 }
@@ -135,7 +136,7 @@ func (f *foreign) postResponse(c *call) error {
 	return c.write(http.StatusOK, result)
 }
 
-// respond answers a request of the channel, as whoever the caller is.
+// respond answers a request of the channel, as the caller.
 func (f *foreign) respond(ctx context.Context, e *wire.Event, who Who) (wire.RespondResult, error) {
 	answer, ok := wire.ResponseOf(e)
 	if !ok {

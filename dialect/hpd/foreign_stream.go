@@ -14,8 +14,7 @@ import (
 	"github.com/parley-hub/parley/journal"
 )
 
-// getEvents answers with the log as events, of which those after ?after= are
-// shown, a number of an event.
+// getEvents answers with the log as events, from the number in ?after= on.
 func (f *foreign) getEvents(c *call) error {
 	after, limit, err := f.historyRange(c)
 	if err != nil {
@@ -92,8 +91,8 @@ func (f *foreign) viewer(ctx context.Context) (func(*envelope.Envelope) (bool, e
 	return f.server.hub.Viewer(ctx, f.meta.ID, f.as)
 }
 
-// readerAt is a reader and the sequence from which it reads. One that remembers
-// something reads the whole log.
+// readerAt is a reader and the sequence from which it reads. A reader with
+// state reads the whole log.
 func (f *foreign) readerAt(ctx context.Context, seq uint64) (channel.ItemReader, uint64, error) {
 	reader, err := f.reader(ctx)
 	if _, stateless := reader.(channel.ItemFunc); !stateless {
@@ -200,9 +199,9 @@ func (f *foreign) watch(ctx context.Context, surface wire.Surface, after string)
 	return w, err
 }
 
-// resume is the position after which the log is followed. A number in the middle
-// of an envelope's events is followed from before that envelope, and what the
-// reader has of it is left out.
+// resume is the position after which the log is followed. For a number in the
+// middle of an envelope's events, the log is followed from before that
+// envelope, and the events that the reader has are left out.
 func (w *foreignWatch) resume(ctx context.Context, after string) (journal.Position, error) {
 	place, err := parsePlace(after)
 	if err != nil {
@@ -323,7 +322,8 @@ func (w *foreignWatch) runEnds(before *foreignRun, e *envelope.Envelope) []wire.
 	}, wire.BranchRunCompleted{RuntimeRunID: before.id, AgentID: w.agent()})
 }
 
-// agent is what a run of the channel is by: all of it, whoever answers.
+// agent is the agent that runs of the channel are shown under: the whole
+// channel, whoever answers.
 func (w *foreignWatch) agent() string { return w.meta.Manifest.Type }
 
 // ofRun are events of a run, which are in no log.
@@ -336,11 +336,11 @@ func (w *foreignWatch) ofRun(e *envelope.Envelope, payloads ...wire.Payload) []w
 	return events
 }
 
-// maxWriting is how many messages are shown at once while they are written; of
-// others the reader gets the whole.
+// maxWriting is how many unfinished messages are shown at once; of others the
+// reader gets the finished text.
 const maxWriting = 64
 
-// takeLive shows what is not stored: pieces of messages, and nothing else.
+// takeLive shows pieces of messages, the only live envelopes that are shown.
 func (w *foreignWatch) takeLive(items []channel.Item) error {
 	var events []wire.Event
 	for n := range items {
@@ -354,7 +354,7 @@ func (w *foreignWatch) takeLive(items []channel.Item) error {
 		case i.At == 0 && !begun && len(w.writing) < maxWriting:
 			events = append(events, w.event(i, wire.TextMessageStart{MessageID: id, Role: "assistant"}))
 		case !begun || i.At != shown:
-			continue // a hole, or begun anew: the whole follows
+			continue // a gap, or it begins again: the whole text follows
 		}
 		w.writing[id] = shown + len(i.Text)
 		if i.At == 0 {
@@ -379,7 +379,7 @@ func (w *foreignWatch) finishWriting(e *envelope.Envelope, events []wire.Event) 
 		switch p := event.Payload.(type) {
 		case wire.TextDelta:
 			if p.MessageID != e.ID || len(p.Text) < shown {
-				return events // another text after all: it is shown whole
+				return events // the text has changed: it is shown whole
 			}
 			event.Payload = wire.TextDelta{MessageID: id, Text: p.Text[shown:]}
 		case wire.TextMessageEnd:
@@ -392,8 +392,8 @@ func (w *foreignWatch) finishWriting(e *envelope.Envelope, events []wire.Event) 
 	return left
 }
 
-// withoutMessages leaves out whole messages: interfaces show every live text as
-// the agent's, and the reader knows what it said itself.
+// withoutMessages leaves out whole messages: clients show every live text as
+// the agent's, and the reader knows its own messages.
 func withoutMessages(events []wire.Event) []wire.Event {
 	var left []wire.Event
 	for _, e := range events {

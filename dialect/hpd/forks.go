@@ -36,7 +36,7 @@ func (s *Server) postFork(c *call) error {
 	if err != nil {
 		return err
 	}
-	// A fork that was begun is finished, also for a client that does not wait.
+	// A fork that was begun is finished, even if the client disconnects.
 	ctx := context.WithoutCancel(c.Context())
 	creator, err := s.actor(ctx, c.who)
 	if err != nil {
@@ -48,13 +48,13 @@ func (s *Server) postFork(c *call) error {
 	if err != nil {
 		return err
 	}
-	s.condenseSoon(at) // where a log is older than condensing, or its run goes on
+	s.condenseSoon(at) // the log is older than condensing, or its run is active
 	s.touch(ctx, at.session)
 	return s.answerBranch(c, at.session, id)
 }
 
-// fork writes the new branch whole, and then tells the tree. The session's tree
-// is locked.
+// fork writes the whole new branch, and then updates the tree. The caller
+// holds the lock of the session's tree.
 func (s *Server) fork(ctx context.Context, c *call, at *scope, creator, id, messageID string, fields branch.Fields) error {
 	all, err := s.summaries(ctx, at.session)
 	if err != nil {

@@ -20,7 +20,7 @@ type target struct {
 	agentID    string   // as the route names it
 	producer   Producer // nil: none in this process
 	name       string   // of the identity, or of the definition
-	definition bool     // it is one, which somebody runs only if there is a producer
+	definition bool     // it is a definition, which runs only if there is a producer
 }
 
 func errNoAgent(id string) error {
@@ -78,10 +78,10 @@ func (s *Server) postInput(c *call) error {
 	return c.write(http.StatusAccepted, wire.InputAccepted{RuntimeRunID: run.id, StartedAt: run.started})
 }
 
-// startRun stores the beginning of a run with the messages that it is for, and
-// hands it to its producer. What it returns without an error is durable.
+// startRun stores the beginning of a run with its messages, and passes it to
+// its producer. What it returns without an error is durable.
 func (s *Server) startRun(ctx context.Context, at *scope, agentID string, in *wire.Input, who Who) (*run, error) {
-	// The run begins also for a client that does not wait for the answer.
+	// The run begins even if the client disconnects before the answer.
 	ctx = context.WithoutCancel(ctx)
 	to, err := s.target(ctx, agentID)
 	if err != nil {
@@ -223,7 +223,8 @@ func (s *Server) produce(x *run, p Producer, work Work) {
 	case err != nil:
 		how.errorType, how.message = failure(err)
 	}
-	// It ends also while the server closes, and may have been cut off before.
+	// It ends even while the server closes, and may have been cancelled
+	// before.
 	if err := s.complete(context.WithoutCancel(s.ctx), x, how); err != nil && fault.ReasonOf(err) != fault.NoRun {
 		s.log.Warn("run not completed", "run", x.id, "error", err)
 	}
@@ -274,8 +275,9 @@ func (s *Server) interruptScope(ctx context.Context, at *scope, e *wire.Event) e
 	return s.interrupt(context.WithoutCancel(ctx), x, request, e.EventFlowID)
 }
 
-// settle ends the runs of a session that a restart cut off and tells its tree
-// what was left untold, once and before anything of the session is answered.
+// settle ends the runs of a session that a restart interrupted, and writes
+// tree updates that are missing, once and before anything of the session is
+// answered.
 func (s *Server) settle(ctx context.Context, x session) error {
 	unlock := s.locks.lock("settle/" + x.home)
 	defer unlock()
@@ -301,8 +303,8 @@ func (s *Server) settle(ctx context.Context, x session) error {
 	return nil
 }
 
-// recover ends a run of another process, or takes it over where its producer is
-// a process of its own, or an agent that answers in another dialect.
+// recover ends a run of an earlier process, or takes it over if its producer
+// is a process of its own or an agent that answers in another dialect.
 func (s *Server) recover(ctx context.Context, of session, branchID string) error {
 	at, err := s.branch(ctx, of, branchID)
 	if err != nil {
@@ -318,7 +320,7 @@ func (s *Server) recover(ctx context.Context, of session, branchID string) error
 		return nil
 	}
 	if m, err := s.hub.Channel(ctx, at.channel); err != nil || m.State.Terminal() {
-		return err // a closed branch takes no end of its run; project says it is lost
+		return err // a closed branch accepts no end of its run; project says that it is lost
 	}
 	x := &run{
 		id: active.ID, scope: at, agentID: active.AgentID, name: s.hub.Name(active.Agent), agent: active.Agent, turn: active.Turn,
@@ -345,8 +347,8 @@ func (s *Server) recover(ctx context.Context, of session, branchID string) error
 	return s.complete(ctx, x, outcome{errorType: wire.RuntimeLost, message: "The hub was restarted while the run was active."})
 }
 
-// adopt takes a remote producer's run over from another process. It stays open
-// until the producer is back, or its time is up.
+// adopt takes over a remote producer's run from an earlier process. It stays
+// open until the producer reconnects, or its time is up.
 func (s *Server) adopt(ctx context.Context, x *run, from uint64) error {
 	messages, err := s.workOf(ctx, x.scope, x.turn, from)
 	if err != nil {
@@ -354,7 +356,7 @@ func (s *Server) adopt(ctx context.Context, x *run, from uint64) error {
 	}
 	x.work.Messages, x.handed, x.asked = messages, true, true
 	if kept := x.scope.state.Waiting; kept != nil && kept.Run == x.id {
-		x.work.RunConfig, x.handed = kept.RunConfig, false // nobody has had it
+		x.work.RunConfig, x.handed = kept.RunConfig, false // no producer has had it
 	}
 	if err := s.adoptRequests(ctx, x); err != nil {
 		return err

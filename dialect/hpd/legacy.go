@@ -18,8 +18,8 @@ func (s *Server) legacyRoutes() []route {
 	}
 }
 
-// postStream starts a run and answers with its events, up to its end. The
-// reader may go before; the run stays.
+// postStream starts a run and answers with its events, up to its end. The run
+// continues if the reader disconnects.
 func (s *Server) postStream(c *call) error {
 	in, err := s.readInput(c)
 	if err != nil {

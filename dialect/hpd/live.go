@@ -22,10 +22,10 @@ type watching struct {
 	follower *hub.Follower
 	scope    *scope
 	surface  wire.Surface
-	resumed  bool     // it gave a position, so it also gets what is durable only
+	resumed  bool     // it gave a position, so it also gets stored events that are not shown live
 	gap      *hub.Gap // its position is gone
 	run      string   // the run with whose end the stream ends; empty: none
-	over     bool     // it was shown
+	over     bool     // the end was shown
 }
 
 // watch follows a branch, from now on or after a position. It exists when watch
@@ -64,7 +64,7 @@ func (s *Server) wholePosition(ctx context.Context, x *scope, place journal.Posi
 	return head, nil
 }
 
-// gapEvent is what a reader is told whose position is gone.
+// gapEvent tells a reader that its position no longer exists.
 func gapEvent(gap *hub.Gap) *wire.Event {
 	return &wire.Event{Payload: wire.StreamGap{Reason: gap.Reason, After: gap.Head.String()}}
 }
@@ -114,8 +114,8 @@ func completes(e *envelope.Envelope, id string) bool {
 	return json.Unmarshal(e.Data, &end) == nil && end.RuntimeRunID == id
 }
 
-// live streams a branch's events until the reader goes, the branch is deleted
-// or the server closes.
+// live streams a branch's events until the reader disconnects, the branch is
+// deleted or the server closes.
 func (s *Server) live(c *call, x *scope) error {
 	after := sse.LastEventID(c.Request)
 	if after == "" {
@@ -127,8 +127,8 @@ func (s *Server) live(c *call, x *scope) error {
 	return s.stream(c, x, after, nil)
 }
 
-// stream watches a branch, does what the stream is opened for, if anything, and
-// writes the branch's events.
+// stream watches a branch, runs what the stream was opened for, if anything,
+// and writes the branch's events.
 func (s *Server) stream(c *call, x *scope, after string, begin func(*watching) error) error {
 	return s.streamFrom(c, func(ctx context.Context) (feed, error) {
 		w, err := s.watch(ctx, x, c.surface, after)
@@ -195,8 +195,8 @@ func (s *Server) streamFrom(c *call, open func(context.Context) (feed, error)) e
 	panic(http.ErrAbortHandler) // without the final chunk, which the client takes for a deletion
 }
 
-// mayWrite is what a stream asks before each write: its key must still stand, and
-// its share of all answers must have room.
+// mayWrite is checked before each write of a stream: its key must still be
+// valid, and its share of all answers must have room.
 func (s *Server) mayWrite(c *call) func(context.Context, int) (func(), error) {
 	return func(ctx context.Context, size int) (func(), error) {
 		if !s.cfg.Stands(c.Request) {
@@ -206,7 +206,7 @@ func (s *Server) mayWrite(c *call) func(context.Context, int) (func(), error) {
 	}
 }
 
-// explain tells a reader why its stream ends, where that is not its own doing.
+// explain tells a reader why the server ends its stream.
 func (s *Server) explain(stream *sse.Stream, err error) {
 	if code := fault.CodeOf(err); s.ctx.Err() != nil || code == fault.SlowReader || code == fault.AuthFailed || errors.Is(err, sse.ErrSlow) {
 		return

@@ -12,14 +12,14 @@ import (
 	"github.com/parley-hub/parley/view/branch"
 )
 
-// An agent without a producer that reads at the hub in another dialect is asked
-// itself: it is a member of the branch, is shown it by its own dialect, and what it
-// says there is the run's answer.
+// An agent without a producer that reads the hub in another dialect is asked
+// directly: it is a member of the branch, its own dialect shows it the branch,
+// and its text there is the run's answer.
 
 // member is how a run learns what its agent does.
 type member struct {
 	answered chan struct{} // has an entry once the agent has said something
-	failed   chan string   // why the agent gave the turn up
+	failed   chan string   // why the agent failed the turn
 }
 
 func newMember() *member {
@@ -35,7 +35,7 @@ type memberListener struct {
 
 var textEnded = branch.LogType(branch.TextMessageEnd)
 
-// EnvelopePosted hears what agents say: it came in by another dialect.
+// EnvelopePosted handles what agents post through another dialect.
 func (l memberListener) EnvelopePosted(e *envelope.Envelope, _ *channel.Metadata) {
 	if e.Origin.Hops == 0 || e.Type != textEnded {
 		return
@@ -45,7 +45,7 @@ func (l memberListener) EnvelopePosted(e *envelope.Envelope, _ *channel.Metadata
 	}
 }
 
-// TurnFailed hears of a turn that an agent gave up.
+// TurnFailed handles a turn that an agent failed.
 func (l memberListener) TurnFailed(channelID, agent, _, message string) {
 	x := l.server.runs.get(channelID)
 	if x == nil || x.member == nil || x.agent != agent {
@@ -57,8 +57,9 @@ func (l memberListener) TurnFailed(channelID, agent, _, message string) {
 	}
 }
 
-// ChannelEvent hears that a branch has ended, which another surface of the hub
-// can do too: its run takes nothing more, and is not handed to a producer again.
+// ChannelEvent handles the end of a branch, which another surface of the hub
+// can cause too: its run accepts nothing more, and is not given to a producer
+// again.
 func (l memberListener) ChannelEvent(ev hub.ChannelEvent) {
 	if ev.Kind != "closed" && ev.Kind != "deleted" || l.server.runs.get(ev.Channel) == nil {
 		return
@@ -66,7 +67,7 @@ func (l memberListener) ChannelEvent(ev hub.ChannelEvent) {
 	l.server.background.Go(func() { l.server.drop(ev.Channel, "The branch was closed.") })
 }
 
-// hear takes an envelope for the run's answer, if it is.
+// hear takes an envelope as the run's answer, if it is one.
 func (x *run) hear(e *envelope.Envelope) {
 	if x.member == nil || e.Sender != x.agent || e.Type != textEnded || branch.ParseExt(e.Ext).Flow != x.turn {
 		return
@@ -88,7 +89,7 @@ func (s *Server) awaitMember(x *run) {
 	}
 }
 
-// memberOutcome is how a run ends; false: it was ended by others.
+// memberOutcome is how a run ends; false: somebody else ended it.
 func (s *Server) memberOutcome(x *run) (how outcome, ended bool) {
 	invited, cancel := context.WithTimeout(x.ctx, s.cfg.InviteTimeout)
 	err := s.hub.AwaitAck(invited, x.agent, x.scope.channel)
@@ -124,8 +125,8 @@ func (s *Server) memberOutcome(x *run) (how outcome, ended bool) {
 	}
 }
 
-// memberCut is the end of a run that was interrupted. One that the server's end cuts
-// off goes on at the next start: its agent is asked still.
+// memberCut is the end of a run that was interrupted. A run that the server's
+// shutdown interrupts continues at the next start: its agent is still asked.
 func (s *Server) memberCut(x *run) (outcome, bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()

@@ -9,8 +9,8 @@ import (
 	"github.com/parley-hub/parley/fault"
 )
 
-// path is a request's path, taken apart. Ids may contain slashes, encoded or
-// not: everything between `branches` and the verb is the id.
+// path is a parsed request path. Ids may contain slashes, encoded or not:
+// everything between `branches` and the verb is the id.
 type path struct {
 	surface wire.Surface
 	agent   string
@@ -51,8 +51,8 @@ var verbs = [][]string{
 // words that end a session's id.
 var sessionWords = []string{"branches", "threads", "content", "thread-graph"}
 
-// parsePath takes a path apart, in its escaped form and without the prefix. It
-// answers false for what no route has.
+// parsePath parses a path, in its escaped form and without the prefix. It
+// returns false if no route matches.
 func parsePath(escaped string) (path, bool) {
 	raw := strings.Split(strings.TrimPrefix(escaped, "/"), "/")
 	segments := make([]string, len(raw))

@@ -11,8 +11,8 @@ import (
 	"github.com/parley-hub/parley/fault"
 )
 
-// decided answers a permission that was decided for good in its session; nil:
-// nothing was.
+// decided answers a permission that was decided permanently in its session;
+// nil if it was not.
 func (s *Server) decided(ctx context.Context, x *run, question wire.Payload) (wire.Payload, error) {
 	q, ok := question.(wire.PermissionRequest)
 	if !ok {
@@ -33,8 +33,8 @@ func (s *Server) decided(ctx context.Context, x *run, question wire.Payload) (wi
 	return answer, nil
 }
 
-// decide keeps an answer that is for good with its session. It is kept before
-// the producer acts on it.
+// decide stores a permanent answer with its session, before the producer acts
+// on it.
 func (s *Server) decide(ctx context.Context, x *run, question, answer wire.Payload) error {
 	q, isPermission := question.(wire.PermissionRequest)
 	a, _ := answer.(wire.PermissionResponse)
@@ -55,9 +55,9 @@ func (s *Server) decide(ctx context.Context, x *run, question, answer wire.Paylo
 // noDescription is what a function without a description is described by.
 const noDescription = "No description available"
 
-// Permit asks whether a tool may be called, and tells what was decided. What was
-// decided for good for the session and the function is not asked again; nobody
-// who answers in time is a denial. A run's calls are asked for one after another.
+// Permit asks whether a tool may be called, and returns the decision. A
+// permanent decision for the session and the function is not asked again; no
+// answer in time is a denial. A run's calls are asked for one after another.
 // The id, the source and the description of the request may be left out.
 func (r *Run) Permit(ctx context.Context, q wire.PermissionRequest, timeout time.Duration) (allowed bool, reason string, err error) {
 	if q.PermissionID == "" {

@@ -12,7 +12,7 @@ import (
 	"github.com/parley-hub/parley/view/branch"
 )
 
-// pool is everybody who produces for one agent.
+// pool is all producers of one agent.
 type pool struct {
 	workers []*worker
 	next    int
@@ -28,7 +28,7 @@ type pools struct {
 	arriving map[string]int // producers by name that are connecting
 }
 
-// arrive tells that a producer is connecting, until done is called.
+// arrive records that a producer is connecting, until done is called.
 func (c *pools) arrive(name string) (done func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -58,7 +58,8 @@ func (c *pools) of(agent string) *pool {
 	return k
 }
 
-// stop ends the waiting for producers; their runs stay open for the next process.
+// stop ends the waiting for producers; their runs stay open for the next
+// process.
 func (c *pools) stop() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -87,11 +88,11 @@ func (s *Server) present(ctx context.Context, name, agent string) (bool, error) 
 	return err == nil, err
 }
 
-// producerKind is the kind of the documents that name the agents which have had
-// a producer of another process.
+// producerKind is the kind of the documents that name agents with a remote
+// producer.
 const producerKind = "hpd-producer"
 
-// remember keeps that an agent has a producer of another process.
+// remember stores that an agent has a remote producer.
 func (s *Server) remember(ctx context.Context, agent string) error {
 	if s.remote.has(agent) {
 		return nil
@@ -104,7 +105,7 @@ func (s *Server) remember(ctx context.Context, agent string) error {
 	return nil
 }
 
-// absent reports whether nobody takes an agent's work at the moment.
+// absent reports whether an agent has no producer at the moment.
 func (s *Server) absent(agent string) bool {
 	s.pools.mu.Lock()
 	defer s.pools.mu.Unlock()
@@ -112,9 +113,9 @@ func (s *Server) absent(agent string) bool {
 	return k == nil || len(k.workers) == 0
 }
 
-// keepConfig stores the configuration of a run that will wait for its producer,
-// without the secrets in it, so that a restart in the meantime does not lose it.
-// It is written before the run begins: alone it means nothing.
+// keepConfig stores the configuration of a run that will wait for its
+// producer, without its secrets, so that a restart does not lose it. It is
+// written before the run begins: alone it has no effect.
 func (s *Server) keepConfig(ctx context.Context, x *run) error {
 	if !x.remote || x.work.RunConfig == nil || !s.absent(x.agent) {
 		return nil
@@ -184,7 +185,7 @@ func (s *Server) expect(agent string, k *pool) {
 	})
 }
 
-// giveUp ends the runs of an agent whose producers stayed away.
+// giveUp ends the runs of an agent whose producers did not come back.
 func (s *Server) giveUp(agent string) {
 	s.pools.mu.Lock()
 	k := s.pools.of(agent)

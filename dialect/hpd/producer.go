@@ -12,9 +12,9 @@ import (
 
 // Producer is an agent runtime in this process.
 type Producer interface {
-	// OnInput does one run, and ends it by returning: nil completes it, an error
-	// fails it. The context ends when the run is interrupted or the server
-	// closes; whatever OnInput then returns, the run is cancelled.
+	// OnInput executes one run and ends it by returning: nil completes it, an
+	// error fails it. The context ends when the run is interrupted or the
+	// server closes; the run is then cancelled, whatever OnInput returns.
 	OnInput(ctx context.Context, run *Run, work Work) error
 }
 
@@ -32,7 +32,7 @@ type Work struct {
 	RunConfig wire.Raw // as the client sent it; it may hold secrets
 }
 
-// RunError is how a producer says why it gives a run up.
+// RunError is a producer's reason for failing a run.
 type RunError struct {
 	Type    string
 	Message string
@@ -40,7 +40,7 @@ type RunError struct {
 
 func (e *RunError) Error() string { return e.Message }
 
-// failure is the type and the words of a producer's error.
+// failure is the type and the text of a producer's error.
 func failure(err error) (kind, message string) {
 	if own, ok := errors.AsType[*RunError](err); ok {
 		return own.Type, own.Message

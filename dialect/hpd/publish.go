@@ -19,8 +19,7 @@ type published struct {
 	key     string // of a repeated call; empty: none
 }
 
-// publishKeyed is publish that writes once, however often it is asked with one
-// key.
+// publishKeyed is publish, once for each key.
 func (s *Server) publishKeyed(ctx context.Context, x *run, events []*wire.Event, key string) error {
 	if key == "" {
 		return s.publish(ctx, x, events)
@@ -124,7 +123,8 @@ func (s *Server) publishOne(ctx context.Context, x *run, e *wire.Event) error {
 	return err
 }
 
-// checkAll checks events, of which those that count as told are left out.
+// checkAll checks events and leaves out those that the server has written
+// itself.
 func (s *Server) checkAll(x *run, events []*wire.Event) ([]published, error) {
 	list := make([]published, 0, len(events))
 	ends := false
@@ -194,8 +194,7 @@ func (x *run) stamp(b *wire.Base, durable bool) {
 	b.EventID, b.SequenceNumber = "", 0
 }
 
-// ordinary reports whether an event has nothing that is not stored but what all
-// of its run have.
+// ordinary reports whether an event's live-only fields are those of its run.
 func (x *run) ordinary(b *wire.Base) bool {
 	return b.TraceID == x.trace && b.Metadata == x.root && b.SpanID == "" && b.ParentSpanID == "" &&
 		b.Channel == 0 && b.Kind == 0 && b.Direction == 0 && !b.MustSurvive && b.ExchangeTimestampNs == 0
@@ -207,8 +206,8 @@ func (x *run) attribution() *branch.Agent {
 	return x.root
 }
 
-// order gives events their places. The run is locked; what was ordered must be
-// waited for, also after an error.
+// order gives events their places. The caller holds the run's lock, and must
+// wait for what was ordered, also after an error.
 func (s *Server) order(ctx context.Context, x *run, list []published) (pending []*hub.Pending, err error) {
 	if err := s.begin(x); err != nil {
 		return nil, err
@@ -271,7 +270,7 @@ func (s *Server) stored(x *run, p *published) *envelope.Envelope {
 	return e
 }
 
-// show shows an event live, behind what the run has stored before.
+// show shows an event live, after what the run has stored before.
 func (s *Server) show(ctx context.Context, x *run, e *wire.Event) error {
 	data, err := e.Data()
 	if err != nil {

@@ -18,8 +18,8 @@ const (
 	denyAlways    = "deny_always"
 )
 
-// question is a request in the hub's own words, so that it can be answered on
-// every surface.
+// question is a request in the hub's own form, so that every surface can
+// answer it.
 func question(e *wire.Event) hub.Request {
 	var r hub.Request
 	switch p := e.Payload.(type) {
@@ -68,7 +68,7 @@ func cut(text string, size int) string {
 	return text
 }
 
-// given is a response in the hub's own words.
+// given is a response in the hub's own form.
 func given(e *wire.Event) hub.Answer {
 	decide := func(approved bool) string {
 		if approved {
@@ -94,7 +94,8 @@ func given(e *wire.Event) hub.Answer {
 	return hub.Answer{}
 }
 
-// madeResponse is a response event made of what was answered elsewhere.
+// madeResponse makes a response event from an answer that came from another
+// surface.
 func madeResponse(q *wire.Request, a *request.Answer) *wire.Event {
 	e := &wire.Event{}
 	approved := request.Approves(a.Choice)
@@ -122,7 +123,7 @@ func madeResponse(q *wire.Request, a *request.Answer) *wire.Event {
 	return e
 }
 
-// requestEvent is a request of another dialect's channel in HPD's words: a
+// requestEvent is a request of another dialect's channel in HPD's form: a
 // permission if it can be approved and denied, else a question.
 func requestEvent(r *hub.Request, asker string) wire.Payload {
 	if choiceOf(r, request.Approves) == "" || choiceOf(r, request.Denies) == "" {
@@ -152,8 +153,8 @@ func choiceOf(r *hub.Request, is func(string) bool) string {
 	return ""
 }
 
-// chosen is a response to a request of another dialect's channel in the hub's own
-// words: one of the request's choices, or a text where it has none.
+// chosen is a response to a request of another dialect's channel in the hub's
+// own form: one of the request's choices, or a text if it has none.
 func chosen(r *hub.Request, e *wire.Event) (hub.Answer, bool) {
 	a := given(e)
 	if a.Choice == "" {
@@ -165,7 +166,7 @@ func chosen(r *hub.Request, e *wire.Event) (hub.Answer, bool) {
 		return a, len(r.Choices) == 0
 	}
 	offered := func(id string) bool { return id == a.Choice }
-	if choiceOf(r, offered) == "" { // for good is not offered there, or under another name
+	if choiceOf(r, offered) == "" { // permanent choices are not offered there, or under another name
 		kind := request.Denies
 		if request.Approves(a.Choice) {
 			kind = request.Approves

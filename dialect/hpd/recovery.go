@@ -10,7 +10,7 @@ import (
 	"github.com/parley-hub/parley/fault"
 )
 
-// Times between two tries to settle what a restart left.
+// Times between two attempts to settle what a restart left.
 const (
 	recoverAgain   = time.Second
 	recoverSlowest = 30 * time.Second
@@ -19,7 +19,7 @@ const (
 // recovery is how far the server is with what a restart left.
 type recovery struct {
 	started sync.Once
-	// seen is closed when every run of before was looked at once.
+	// seen is closed when every run of an earlier process was looked at once.
 	seen chan struct{}
 
 	mu   sync.Mutex
@@ -49,8 +49,8 @@ func (r *recovery) report(busy bool, left int, err error) {
 	r.busy, r.left, r.err = busy, left, err
 }
 
-// Start looks for runs that a restart left. Those that there are, are settled in
-// the background: whoever asks for one of their sessions waits for it alone.
+// Start looks for runs that a restart left. They are settled in the
+// background; a request for one of their sessions waits for that session only.
 func (s *Server) Start(ctx context.Context) error {
 	s.recovery.started.Do(func() {
 		if all, err := s.activeRuns(ctx); err == nil && len(all) == 0 {
@@ -63,8 +63,8 @@ func (s *Server) Start(ctx context.Context) error {
 	return nil
 }
 
-// recoverAll settles every session with a run of before, and tries again those
-// that cannot be settled now.
+// recoverAll settles every session with a run of an earlier process, and tries
+// again those that cannot be settled now.
 func (s *Server) recoverAll() {
 	looked := sync.OnceFunc(func() { close(s.recovery.seen) })
 	for wait := recoverAgain; ; wait = min(2*wait, recoverSlowest) {

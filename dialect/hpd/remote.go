@@ -92,7 +92,7 @@ func (s *Server) postRequest(c *call) error {
 	return c.write(http.StatusAccepted, wire.Asked{RequestID: a.request.RequestID})
 }
 
-// answered hands an answer to a remote producer, also to one that comes back.
+// answered passes an answer to a remote producer, also to one that reconnects.
 func (s *Server) answered(x *run, response *wire.Event) {
 	if response == nil {
 		return
@@ -158,7 +158,7 @@ func (s *Server) postComplete(c *call) error {
 // object is a small body.
 type object = map[string]any
 
-// digest tells reported ends apart in a few bytes.
+// digest identifies a reported end in a few bytes.
 func (o outcome) digest() string {
 	sum := sha256.Sum256([]byte(o.status() + "\x00" + o.errorType + "\x00" + o.message))
 	return hex.EncodeToString(sum[:16])
@@ -174,8 +174,9 @@ func (o outcome) status() string {
 	return wire.RunCompleted
 }
 
-// completedBefore answers for a run that has ended. The same end again is accepted,
-// and so is one that an interruption replaced when it was reported first.
+// completedBefore answers for a run that has ended. The same end is accepted
+// again, and so is one that was reported before and that an interruption
+// replaced.
 func (s *Server) completedBefore(c *call, x *scope, how outcome) error {
 	events, err := s.runEvents(c.Context(), x, c.item)
 	if err == nil && (len(events) == 0 || !mintedID.MatchString(c.item)) {
@@ -210,7 +211,7 @@ func (s *Server) completedBefore(c *call, x *scope, how outcome) error {
 	return c.write(http.StatusOK, wire.Completed{Status: run.Status})
 }
 
-// workOf reads the messages of a run again, from its beginning in the log.
+// workOf reads the messages of a run from its beginning in the log.
 func (s *Server) workOf(ctx context.Context, x *scope, turn string, from uint64) ([]wire.ChatMessage, error) {
 	var h branch.History
 	for e, err := range s.hub.Log(ctx, x.channel, from, from+hub.MaxAdmitAll) {

@@ -12,12 +12,12 @@ import (
 	"github.com/parley-hub/parley/view/branch"
 )
 
-// liveExt is a live event's base: what its envelope carries beside the payload
-// is stored nowhere.
+// liveExt is a live event's base. It is in the ext of a live envelope, which
+// is not stored.
 func liveExt(b *wire.Base) []byte {
 	data, err := json.Marshal(b)
 	if err != nil {
-		return nil // texts were checked when they were parsed
+		return nil // its texts were checked when they were parsed
 	}
 	return data
 }
@@ -29,7 +29,7 @@ func (s *Server) baseOf(ev *hub.Event, scope wire.Scope) (name string, base wire
 		return "", wire.Base{}, false
 	case ev.Live:
 		name, ok = branch.WireType(ev.Envelope.Type)
-		ok = ok && json.Unmarshal(ev.Envelope.Ext, &base) == nil // else it is another surface's: nothing of HPD's
+		ok = ok && json.Unmarshal(ev.Envelope.Ext, &base) == nil // else the ext is another surface's, with nothing of HPD's
 		return name, base, ok
 	}
 	if name, base, ok = wire.Stored(ev.Envelope, scope); !ok {
@@ -38,8 +38,8 @@ func (s *Server) baseOf(ev *hub.Event, scope wire.Scope) (name string, base wire
 	return name, base.WithLive(s.notes.get(ev.Envelope, base.EventFlowID)), true
 }
 
-// render is an event as a stream of a surface shows it. What all readers are
-// shown alike is made once.
+// render is an event as a stream of a surface shows it. The part that all
+// readers share is encoded once.
 func (s *Server) render(ev *hub.Event, scope wire.Scope, surface wire.Surface) ([]byte, bool) {
 	encode := func() []byte {
 		name, base, ok := s.baseOf(ev, scope)
@@ -63,7 +63,7 @@ var sharedAs = map[wire.Surface]string{
 	wire.Threads:  dialectName + "/" + wire.Threads.Segment(),
 }
 
-// whole are the types that a message which was committed whole is made of.
+// whole are the types of events of a message that was committed whole.
 var whole = map[string]bool{
 	branch.MessageStarted: true, branch.ContentAdded: true, branch.MessageCompleted: true,
 	branch.TextMessageStart: true, branch.TextDelta: true, branch.TextMessageEnd: true,
@@ -91,9 +91,9 @@ func hidden(ev *hub.Event) bool {
 	}) != nil
 }
 
-// notes remember, for the events of late, what readers that watch are shown and
-// the log does not keep: for each run what its events have in common, and for an
-// event what it has of its own.
+// notes remember, for recent events, what live readers are shown and the log
+// does not store: for each run what its events have in common, and for an
+// event its own fields.
 type notes struct {
 	mu     sync.Mutex
 	of     map[weak.Pointer[envelope.Envelope]]*wire.Base
@@ -112,7 +112,7 @@ func newNotes(most int) notes {
 	}
 }
 
-// put remembers what an event has of its own.
+// put remembers an event's own fields.
 func (n *notes) put(e *envelope.Envelope, b *wire.Base) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -131,8 +131,8 @@ func (n *notes) putTurn(turn string, b *wire.Base) {
 	n.turn = (n.turn + 1) % len(n.turns)
 }
 
-// get finds what is known of an event; of those that the server made only what
-// is their own.
+// get finds the live-only fields of an event. Events that the server made have
+// only their own.
 func (n *notes) get(e *envelope.Envelope, turn string) *wire.Base {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -35,7 +35,7 @@ var kinds = map[string]string{
 }
 
 // ask stores a request, and shows it once it can be answered. Done is called
-// once with the answer, or without one where the request ended otherwise.
+// once, with the answer, or without one if the request ended otherwise.
 func (s *Server) ask(ctx context.Context, x *run, e *wire.Event, timeout time.Duration, done func(*wire.Event, hub.Request)) (*asked, error) {
 	q, ok := wire.RequestOf(e)
 	if !ok || q.RequestID == "" {
@@ -98,7 +98,7 @@ func (s *Server) showRequest(ctx context.Context, a *asked, e *wire.Event) error
 	return s.show(ctx, a.run, e)
 }
 
-// tellRequest tells of a request's life: live, and in the history where the
+// tellRequest shows a change of a request: live, and in the history if the
 // settings say so.
 func (s *Server) tellRequest(ctx context.Context, x *run, p wire.Payload) error {
 	e := &wire.Event{Payload: p}
@@ -126,8 +126,8 @@ func (s *Server) tellRequest(ctx context.Context, x *run, p wire.Payload) error 
 	return err
 }
 
-// awaitAnswer waits until a request has ended, tells it, and hands the answer
-// over.
+// awaitAnswer waits until a request has ended, shows the end, and passes the
+// answer on.
 func (s *Server) awaitAnswer(a *asked, timeout time.Duration, done func(*wire.Event, hub.Request)) {
 	r, err := s.hub.AwaitRequest(s.ctx, a.id)
 	if err != nil {
@@ -205,8 +205,8 @@ func (s *Server) listRequests(c *call, x *scope) error {
 	return c.write(http.StatusOK, list)
 }
 
-// Ask asks a request and waits for its answer. Without one in time, or where the
-// run is cut off, it returns an error.
+// Ask asks a request and waits for its answer. It returns an error if none
+// comes in time or the run is interrupted.
 func (r *Run) Ask(ctx context.Context, question wire.Payload, timeout time.Duration) (wire.Payload, error) {
 	if kept, err := r.server.decided(ctx, r.run, question); kept != nil || err != nil {
 		return kept, err
@@ -231,8 +231,8 @@ func (r *Run) Ask(ctx context.Context, question wire.Payload, timeout time.Durat
 	}
 }
 
-// adoptRequests takes over what a run asked in another process: open requests
-// are waited for, and answers that may not have been handed over are kept.
+// adoptRequests takes over what a run asked in an earlier process: it waits
+// for open requests, and keeps answers that may not have been passed on.
 func (s *Server) adoptRequests(ctx context.Context, x *run) error {
 	page, err := s.hub.Requests(ctx, hub.RequestQuery{Channel: x.scope.channel, Newest: true, Limit: s.cfg.Limits.Requests})
 	if err != nil {

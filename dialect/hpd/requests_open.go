@@ -6,8 +6,8 @@ import (
 	"github.com/parley-hub/parley/dialect/hpd/wire"
 )
 
-// asked is a request of a run. The hub keeps it; this is what the dialect knows
-// of it besides.
+// asked is what the dialect knows of a run's request, besides what the hub
+// stores.
 type asked struct {
 	id      string // the hub's
 	request wire.Request
@@ -32,7 +32,7 @@ func (a *asks) get(channelID, id string) *asked {
 	return a.all[[2]string{channelID, id}]
 }
 
-// add registers a request; it answers false where one of that id is open.
+// add registers a request; it returns false if one of that id is open.
 func (a *asks) add(x *asked) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -19,7 +19,7 @@ import (
 // answerExt is the dialect's part of an answer.
 type answerExt struct {
 	Response wire.Raw `json:"response,omitzero"`
-	Content  string   `json:"content,omitzero"` // of the session, in which a large response is until its run ends
+	Content  string   `json:"content,omitzero"` // the session's content that holds a large response until its run ends
 }
 
 const (
@@ -28,7 +28,7 @@ const (
 )
 
 // responseOf is the answer as a response event: the client's own, or one made
-// of what was answered on another surface.
+// from the answer of another surface.
 func (s *Server) responseOf(ctx context.Context, a *asked, r *hub.Request) (*wire.Event, error) {
 	a.mu.Lock()
 	e := a.response
@@ -51,7 +51,8 @@ func (s *Server) responseOf(ctx context.Context, a *asked, r *hub.Request) (*wir
 	return madeResponse(&a.request, r.Answer), nil
 }
 
-// largeResponse reads a response that is a content, which goes when the run ends.
+// largeResponse reads a response that is stored as content, which is removed
+// when the run ends.
 func (s *Server) largeResponse(ctx context.Context, a *asked, id string) ([]byte, error) {
 	_, from, err := s.hub.Content(ctx, a.run.scope.session.home, id)
 	if fault.CodeOf(err) == fault.NotFound {
@@ -69,14 +70,14 @@ func (s *Server) largeResponse(ctx context.Context, a *asked, id string) ([]byte
 	return data, err
 }
 
-// keep remembers a content that goes with the run.
+// keep remembers a content that is removed with the run.
 func (x *run) keep(content string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.contents = append(x.contents, content)
 }
 
-// dropContents removes what the answers to a run needed of content.
+// dropContents removes the content that held answers to a run.
 func (s *Server) dropContents(ctx context.Context, x *run) {
 	x.mu.Lock()
 	list := x.contents
@@ -89,7 +90,7 @@ func (s *Server) dropContents(ctx context.Context, x *run) {
 	}
 }
 
-// statusOf is what became of an answer to a request that has ended.
+// statusOf is the status of an answer to a request that has ended.
 func statusOf(r *hub.Request) wire.RespondStatus {
 	switch r.State {
 	case request.Answered:
@@ -103,7 +104,7 @@ func statusOf(r *hub.Request) wire.RespondStatus {
 }
 
 // respond takes an answer. The error is a refusal; otherwise the result says
-// what became of it.
+// whether the answer counted.
 func (s *Server) respond(ctx context.Context, at *scope, e *wire.Event, who Who) (wire.RespondResult, error) {
 	answer, ok := wire.ResponseOf(e)
 	if !ok {
@@ -163,7 +164,7 @@ func (s *Server) answer(ctx context.Context, a *asked, e *wire.Event, who Who) (
 		return "", err
 	}
 	if given.As == r.AskedBy {
-		return wire.TargetMismatch, nil // nobody answers itself
+		return wire.TargetMismatch, nil // nobody answers its own request
 	}
 	envelope, err := e.Append(nil, wire.Branches)
 	if err != nil {
@@ -202,7 +203,7 @@ func (s *Server) answer(ctx context.Context, a *asked, e *wire.Event, who Who) (
 	return "", err
 }
 
-// reject tells readers of an answer that was not taken.
+// reject shows readers an answer that was not accepted.
 func (s *Server) reject(ctx context.Context, at *scope, answer *wire.Response, status wire.RespondStatus) {
 	sender, err := s.user(ctx)
 	if err != nil {
@@ -217,10 +218,10 @@ func (s *Server) reject(ctx context.Context, at *scope, answer *wire.Response, s
 	}
 }
 
-// rememberedFor is how long it is told what became of a request that has ended.
+// rememberedFor is how long the result of an ended request can be asked for.
 const rememberedFor = time.Hour
 
-// askedBefore finds a request that ended not long ago, or that a run of another
+// askedBefore finds a request that ended recently, or that a run of an earlier
 // process asked; nil if there is none.
 func (s *Server) askedBefore(ctx context.Context, at *scope, id string) (*hub.Request, error) {
 	page, err := s.hub.Requests(ctx, hub.RequestQuery{Channel: at.channel, Newest: true, Limit: s.cfg.Limits.Requests})
@@ -279,8 +280,8 @@ func (s *Server) readResponse(c *call) (*wire.Event, error) {
 	return s.cfg.Registry.ParseResponse(data, s.wireLimits())
 }
 
-// notTaken refuses an answer that is too large with 409: the stock client takes
-// no more events after any other refusal (§10.6 C8).
+// notTaken refuses an answer that is too large with 409: the stock client
+// reads no more events after any other refusal (§10.6 C8).
 func notTaken(c *call, err error) error {
 	if fault.CodeOf(err) != fault.TooLarge {
 		return err
@@ -288,7 +289,7 @@ func notTaken(c *call, err error) error {
 	return &refusal{wire.NewProblem(c.surface, http.StatusConflict, wire.ResponseTooLarge, err.Error())}
 }
 
-// takeResponse hands an answer to the request that it is for.
+// takeResponse passes an answer to its request.
 func (s *Server) takeResponse(c *call, e *wire.Event) error {
 	x, err := s.scope(c)
 	if err != nil {

@@ -1,26 +1,26 @@
 package hpd
 
-// Right is who may call a route: what the table of routes says, for pages and
-// tests.
+// Right is who may call a route, as the table of routes says, for
+// documentation and tests.
 type Right struct {
 	Method, Path, Says      string
 	Operator, Reader, Agent May
 }
 
-// May is what a caller may do of a route.
+// May is what a caller may do with a route.
 type May string
 
-// What callers may.
+// Values of May.
 const (
 	No     May = "no"     // 403
 	Yes    May = "yes"    // everything
 	Theirs May = "theirs" // sessions that it created or in which a branch or run names it; others are 404
-	Watch  May = "watch"  // what is shown, without a word of its own
+	Watch  May = "watch"  // reading, without writing
 	Itself May = "itself" // for runs and work of that agent; others are 403
 )
 
-// Rights lists who may call each route, in the order of the table. Whoever shows
-// no key where keys are needed is refused with 401 everywhere.
+// Rights lists who may call each route, in the order of the table. Where keys
+// are needed, a caller without one is refused with 401 everywhere.
 func Rights() []Right {
 	var list []Right
 	for _, r := range new(Server).table() {
@@ -40,8 +40,8 @@ func (n need) reader() May {
 	return No
 }
 
-// agentMay is what an agent's or a person's key may: in sessions what is theirs,
-// elsewhere everything that is not an operator's.
+// agentMay is what an agent's or a person's key allows: in sessions what is
+// theirs, elsewhere everything that does not need an operator.
 func (r *route) agentMay() May {
 	switch {
 	case r.need == toOperate:

@@ -107,7 +107,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// call takes a request's path apart; it answers false for one that no route has.
+// call parses a request's path; it returns false if no route matches.
 func (s *Server) call(w http.ResponseWriter, r *http.Request) (*call, bool) {
 	p, ok := parsePath(strings.TrimPrefix(r.URL.EscapedPath(), s.cfg.Prefix))
 	if ok && p.route == "/sessions/{}" && p.session == "search" && r.Method == http.MethodPost {
@@ -116,7 +116,7 @@ func (s *Server) call(w http.ResponseWriter, r *http.Request) (*call, bool) {
 	return &call{Request: r, path: p, w: w, who: s.cfg.Who(r), code: wire.InvalidRequest}, ok
 }
 
-// refused answers a request that the server before this one did not let through.
+// refused answers a request that the server in front of this handler refused.
 func (s *Server) refused(w http.ResponseWriter, r *http.Request, err error) {
 	c, ok := s.call(w, r)
 	if ok {
@@ -127,8 +127,8 @@ func (s *Server) refused(w http.ResponseWriter, r *http.Request, err error) {
 	s.fail(c, err)
 }
 
-// served serves a route. What it answers counts for its key until it is read, and
-// what only reads waits for its turn, but for operators.
+// served serves a route. Its answer counts against its key until it is read.
+// Requests that only read wait for their turn, except an operator's.
 func (s *Server) served(c *call, found *route) error {
 	c.reads = found.need == toRead
 	var turn *turns.Turn

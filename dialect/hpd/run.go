@@ -28,23 +28,23 @@ type run struct {
 	span    string
 	started time.Time
 	remote  bool
-	member  *member // how its agent answers itself, in whatever dialect it reads; nil: a producer does
+	member  *member // of an agent that answers itself, in the dialect that it reads; nil: a producer does
 
 	rootOnce sync.Once
 	root     *branch.Agent // never changed
 
 	ctx    context.Context // ends when the run is interrupted or over
 	cancel context.CancelFunc
-	over   chan struct{} // closed when its end is written
+	over   chan struct{} // closed when its end is stored
 
-	// mu orders what is published, and the end behind it.
+	// mu orders what is published before the end.
 	mu          sync.Mutex
 	turnEnded   bool
 	interrupted string // the reason; empty: it was not
 	ended       bool
 	asked       bool   // it has asked something
-	noted       bool   // what its events have in common is remembered
-	plainExt    []byte // of a stored event with nothing of its own; never changed
+	noted       bool   // the fields that its events have in common are remembered
+	plainExt    []byte // of a stored event without fields of its own; never changed
 
 	permitting sync.Mutex // one permission is asked for at a time
 
@@ -89,7 +89,7 @@ func (r *runs) remove(x *run) {
 	}
 }
 
-// drop cuts a run off whose branch is deleted: nothing more is written of it.
+// drop cancels a run whose branch is deleted: nothing more of it is written.
 func (r *runs) drop(channelID string) {
 	x := r.get(channelID)
 	if x == nil {
@@ -117,18 +117,18 @@ func (r *runs) list() []*run {
 	return list
 }
 
-// outcome is how a run ends. The zero value is well.
+// outcome is how a run ends. The zero value is success.
 type outcome struct {
 	cancelled bool
 	errorType string
 	message   string
-	// reported is the digest of the end that the producer reported, if an
+	// reported is the digest of the producer's reported end, if an
 	// interruption replaced it.
 	reported string
 }
 
-// ends reports whether a run's end is on its way, which clients may have seen, and
-// waits until it is over.
+// ends reports whether a run is ending, which clients may have seen, and waits
+// until it has ended.
 func (x *run) ends(ctx context.Context) bool {
 	x.mu.Lock()
 	ended := x.ended
@@ -144,8 +144,8 @@ func (x *run) ends(ctx context.Context) bool {
 	}
 }
 
-// complete ends a run, once: with the end of its turn, where the producer did
-// not write that, and BRANCH_RUN_COMPLETED in one batch.
+// complete ends a run, once. It writes the end of the turn, if the producer
+// did not, and BRANCH_RUN_COMPLETED in one batch.
 func (s *Server) complete(ctx context.Context, x *run, how outcome) error {
 	sender, err := s.user(ctx)
 	if err != nil {
@@ -227,7 +227,7 @@ func (x *run) ending(sender string, how outcome, now time.Time) ([]*envelope.Env
 	return append(list, e), err
 }
 
-// interrupt cuts a run, which its producer then has some time to end.
+// interrupt interrupts a run. Its producer then has some time to end it.
 func (s *Server) interrupt(ctx context.Context, x *run, request wire.InterruptionRequest, flow string) error {
 	x.mu.Lock()
 	if x.ended {
@@ -279,16 +279,16 @@ func (s *Server) cutOffLate(x *run) {
 	case <-x.over:
 	case <-s.ctx.Done():
 	case <-timer.C:
-		_ = s.complete(s.ctx, x, outcome{cancelled: true}) // its own end may come first
+		_ = s.complete(s.ctx, x, outcome{cancelled: true}) // the producer's own end may come first
 	}
 }
 
 // keptReason is how much of an interruption's reason is stored.
 const keptReason = 1 << 10
 
-// keepInterruption stores that a run was interrupted which a restart does not end,
-// so that the next process goes on with its end. Whoever interrupts again waits for
-// that too.
+// keepInterruption stores the interruption of a run that a restart does not
+// end, so that the next process can finish it. A caller that interrupts again
+// waits for that too.
 func (s *Server) keepInterruption(ctx context.Context, x *run, reason string) error {
 	if !x.remote && x.member == nil {
 		return nil
@@ -305,14 +305,14 @@ func (s *Server) keepInterruption(ctx context.Context, x *run, reason string) er
 	}
 	x.kept = err == nil
 	select {
-	case <-x.over: // it has ended meanwhile
+	case <-x.over: // the run has ended in the meantime
 		return nil
 	default:
 	}
 	return err
 }
 
-// withdraw cancels what a run has asked and nobody has answered.
+// withdraw cancels a run's unanswered requests.
 func (s *Server) withdraw(ctx context.Context, x *run, reason string) {
 	x.mu.Lock()
 	asked := x.asked && !x.ended
@@ -333,7 +333,7 @@ func (s *Server) withdraw(ctx context.Context, x *run, reason string) {
 	}
 }
 
-// locks are one lock for each branch that something is done to now.
+// locks has one lock for each branch that is being changed.
 type locks struct {
 	mu   sync.Mutex
 	held map[string]*heldLock

@@ -55,8 +55,8 @@ func (s *Server) project(ctx context.Context, x *scope, events []adapter.RunEven
 	return all, nil
 }
 
-// markLost says of an active run that it is lost, if its branch was closed under
-// it: then its end could not be written.
+// markLost marks an active run as lost if its branch was closed: its end could
+// not be written.
 func (s *Server) markLost(ctx context.Context, x *scope, run *wire.Run) error {
 	m, err := s.hub.Channel(ctx, x.channel)
 	if err != nil || !m.State.Terminal() {
@@ -126,7 +126,7 @@ func (s *Server) listRuns(c *call) error {
 }
 
 // runsBy are the ids of an agent's runs on a branch, in the order of their
-// start. What else is known of a run is read for those that are shown.
+// start. The rest of a run is read only for those that are shown.
 func (s *Server) runsBy(ctx context.Context, x *scope, agentID string) ([]string, error) {
 	type start struct {
 		seq uint64

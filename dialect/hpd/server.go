@@ -38,7 +38,7 @@ type Server struct {
 
 	slowReaders logsample.Limiter
 	settled     seen          // sessions
-	remote      seen          // agents whose producer is another process
+	remote      seen          // agents with a remote producer
 	streams     chan struct{} // one place for each
 	// condensing has one place for each branch that is being condensed.
 	condensing chan struct{}
@@ -49,14 +49,14 @@ type Server struct {
 	drain    context.CancelFunc
 	recovery recovery
 	began    time.Time // when it was made
-	// background are the runs and whatever watches over them.
+	// background are the runs and the goroutines that watch them.
 	background sync.WaitGroup
 	counts     counts
 }
 
 var _ dialect.Dialect = (*Server)(nil)
 
-// dialectName is how this dialect is called in settings, metrics and the hub.
+// dialectName is the dialect's name in settings, metrics and the hub.
 const dialectName = "hpd"
 
 // New makes a server. Close it to end its runs and streams.
@@ -95,11 +95,11 @@ func (s *Server) bodyOf(r *http.Request) dialect.Body {
 	return dialect.Body{}
 }
 
-// formBytes is what a form may have around its file.
+// formBytes is how much a form may have besides its file.
 const formBytes = 64 << 10
 
 // token takes a token out of a URL: clients whose WebSockets send no headers
-// have it in the path, as /hpd/~TOKEN/….
+// put it into the path, as /hpd/~TOKEN/….
 func (s *Server) token(u *url.URL) string {
 	if rest, ok := strings.CutPrefix(u.Path, s.cfg.Prefix+"/~"); ok {
 		token, _, ok := strings.Cut(rest, "/")
@@ -136,7 +136,7 @@ func (s *Server) Drain(ctx context.Context) error {
 // Close ends as Drain does, however long it takes.
 func (s *Server) Close() error { return s.Drain(context.Background()) }
 
-// Ready is an error until what a restart left is settled, and once the server
+// Ready is an error until what a restart left is settled, and while the server
 // drains.
 func (s *Server) Ready(context.Context) error {
 	if s.draining.Err() != nil {
@@ -145,13 +145,13 @@ func (s *Server) Ready(context.Context) error {
 	return s.recovery.unfinished()
 }
 
-// Banner tells where clients connect.
+// Banner says where clients connect.
 func (s *Server) Banner(base string) dialect.Banner {
 	return dialect.Banner{Label: "hpd", URL: base + s.cfg.Prefix}
 }
 
 // seen remembers names, and forgets all of them when there are too many: what
-// is done once for each is then done again.
+// is done once for each is then repeated.
 type seen struct {
 	most  int
 	mu    sync.Mutex

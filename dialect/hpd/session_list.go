@@ -23,8 +23,8 @@ type sessionQuery struct {
 	count      bool // tell how many there are
 }
 
-// page is which part of a list is asked for; without a limit it is all that one
-// answer has.
+// page is the part of a list that is asked for; without a limit it is as much
+// as one answer may hold.
 func (c *call) page(most int) (offset, limit int, err error) {
 	limit = most
 	for name, into := range map[string]*int{"limit": &limit, "offset": &offset} {

@@ -89,8 +89,8 @@ func (s *Server) createSession(c *call) error {
 	return c.write(http.StatusCreated, body)
 }
 
-// checkMetadata bounds a session's metadata before anything is made of it. Keys
-// that are null are not kept.
+// checkMetadata bounds a session's metadata before it is used. Keys that are
+// null are dropped.
 func (s *Server) checkMetadata(metadata map[string]wire.Raw) (wire.Raw, error) {
 	data, err := marshal(wire.MergeMetadata(nil, metadata))
 	if limit := s.cfg.Limits.Record; err == nil && len(data) > limit-256 {

@@ -30,7 +30,7 @@ type socket struct {
 	failed     error // of the subscription
 }
 
-// conversation is what a socket is about: a branch, or a channel of another
+// conversation is what a socket serves: a branch, or a channel of another
 // dialect.
 type conversation interface {
 	// execute does what a frame asks for.
@@ -127,7 +127,7 @@ func (at *scope) execute(k *socket, e *wire.Event) error {
 		}
 		_, err := s.respond(k.ctx, x, e, k.who)
 		if _, ok := errors.AsType[*refusal](err); ok {
-			return nil // nobody waits for it
+			return nil // no caller waits for it
 		}
 		return err
 	}
@@ -148,7 +148,7 @@ func (at *scope) execute(k *socket, e *wire.Event) error {
 	return err
 }
 
-// closeFor is how the socket is closed for an error.
+// closeFor is how the socket is closed after an error.
 func (k *socket) closeFor(err error) error {
 	switch fault.ReasonOf(err) {
 	case fault.RunActive:
@@ -194,8 +194,8 @@ func (k *socket) subscribe() {
 	}
 }
 
-// show sends events until the socket ends. A reader that falls too far behind is
-// cut off.
+// show sends events until the socket ends. A reader that falls too far behind
+// is disconnected.
 func (k *socket) show(from feed) {
 	defer from.close()
 	s := k.server
@@ -231,11 +231,11 @@ func (k *socket) show(from feed) {
 // Farewell answers a client's own close frame.
 func (k *socket) Farewell() (wsconn.Code, string) { return wsconn.Normal, wire.CloseCompleted }
 
-// ReadingEnded ends the subscription. Runs go on.
+// ReadingEnded ends the subscription. Runs continue.
 func (k *socket) ReadingEnded() { k.cancel() }
 
 // Closed has nothing left to do.
 func (k *socket) Closed() {}
 
-// LogAttrs tells nothing: ids are clients' own.
+// LogAttrs is empty, because ids are chosen by clients.
 func (k *socket) LogAttrs() []any { return nil }

@@ -44,7 +44,7 @@ func errNoBranch(id, session string) error {
 // lookup finds a session, whoever asks.
 func (s *Server) lookup(ctx context.Context, id string) (session, error) {
 	if wire.CheckID("session", id) != nil {
-		return session{}, errNoSession(id) // no session is called so
+		return session{}, errNoSession(id) // no session has that id
 	}
 	home, err := s.hub.FindHome(ctx, homeKind, id)
 	if fault.CodeOf(err) == fault.NotFound {
@@ -135,7 +135,7 @@ func (s *Server) state(ctx context.Context, channelID string) (*adapter.State, e
 	return state, nil
 }
 
-// made is an event that the server writes itself, as an envelope.
+// made is an event that the server writes, as an envelope.
 func made(channelID, sender, flow string, payload wire.Payload, ext branch.Ext) (*envelope.Envelope, error) {
 	e := &envelope.Envelope{Channel: channelID, Sender: sender, Priority: envelope.Normal}
 	event := wire.Event{Payload: payload}
@@ -177,14 +177,14 @@ func (s *Server) append(ctx context.Context, channelID, sender string, payloads 
 	return err
 }
 
-// tell changes what is known of a session, on its main branch.
+// tell changes the record of a session, on its main branch.
 func (s *Server) tell(ctx context.Context, x session, sender string, info adapter.SessionInfo) error {
 	return s.note(ctx, x.main, sender, adapter.TypeSession, info, branch.Ext{})
 }
 
 var noExt branch.Ext
 
-// note stores something beside a branch's history.
+// note stores an envelope beside a branch's history.
 func (s *Server) note(ctx context.Context, channelID, sender, eventType string, body any, ext branch.Ext) error {
 	data, err := marshal(body)
 	if err != nil {
@@ -201,8 +201,8 @@ func (s *Server) noteRaw(ctx context.Context, channelID, sender, eventType strin
 	return err
 }
 
-// touch tells that something happened in a session. What it is about has
-// happened: failing to tell does not undo it.
+// touch records that something happened in a session. It has happened already,
+// so an error does not undo it.
 func (s *Server) touch(ctx context.Context, x session) {
 	sender, err := s.user(ctx)
 	if err == nil {

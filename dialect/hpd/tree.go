@@ -10,8 +10,8 @@ import (
 	"github.com/parley-hub/parley/view/branch"
 )
 
-// untold are the branches whose place in the tree is another one than they were
-// last told.
+// untold are the branches whose place in the tree differs from what their log
+// says.
 func untold(all []adapter.Summary) (list []adapter.Summary, places map[string]branch.Place) {
 	places = branch.Places(nodes(all))
 	for _, b := range all {
@@ -22,9 +22,9 @@ func untold(all []adapter.Summary) (list []adapter.Summary, places map[string]br
 	return list, places
 }
 
-// tellTree tells every branch of a session whose place has changed. The
-// session's tree is locked. What a failure leaves untold is told when the
-// session is next touched.
+// tellTree writes the new place to the log of each branch of a session whose
+// place has changed. The caller holds the lock of the session's tree. What an
+// error leaves out is written when the session is next used.
 func (s *Server) tellTree(ctx context.Context, x session, all []adapter.Summary) error {
 	list, places := untold(all)
 	if len(list) == 0 {
@@ -43,14 +43,14 @@ func (s *Server) tellTree(ctx context.Context, x session, all []adapter.Summary)
 	return nil
 }
 
-// tellRest tells what another process left untold.
+// tellRest writes what an earlier process left out.
 func (s *Server) tellRest(ctx context.Context, x session, all []adapter.Summary) error {
 	if list, _ := untold(all); len(list) == 0 {
 		return nil
 	}
 	unlock := s.locks.lock("tree/" + x.home)
 	defer unlock()
-	all, err := s.summaries(ctx, x) // as it is now that nothing changes it
+	all, err := s.summaries(ctx, x) // read again now that nothing changes it
 	if err != nil {
 		return err
 	}
@@ -106,7 +106,7 @@ func (s *Server) threadGraph(c *call) error {
 	if err != nil {
 		return err
 	}
-	// The members of members are renamed by hand: a body's own are by write.
+	// Nested members are renamed here; write renames only a body's own.
 	return c.write(http.StatusOK, struct {
 		Threads wire.Raw `json:"threads"`
 		wire.ThreadGraph

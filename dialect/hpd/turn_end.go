@@ -17,7 +17,7 @@ func errTurnEnded(turn string) error {
 }
 
 // turnOpen refuses a second end of the run's turn before anything of a list is
-// stored. The run is locked.
+// stored. The caller holds the run's lock.
 func (x *run) turnOpen(list []published) error {
 	for i := range list {
 		if !x.turnEnded || !isTurnEnd(list[i].event) {
@@ -53,12 +53,13 @@ func (s *Server) endedBefore(ctx context.Context, x *run, list []published, key 
 	return err
 }
 
-// keyOf is the key of one event of a list: the one that has so many, itself
-// included, to the list's end.
+// keyOf is the key of one event of a list, made from the number of events from
+// it to the list's end.
 func keyOf(key string, left int) string { return fmt.Sprintf("%s/%d", key, left) }
 
-// cut drops the end of a turn that was interrupted, and tells so in its place: a
-// turn that was cut has no end (§5.4). The run is locked.
+// cut drops the end of an interrupted turn and shows EVENT_DROPPED in its
+// place: an interrupted turn has no end (§5.4). The caller holds the run's
+// lock.
 func (x *run) cut(p *published) {
 	if x.interrupted == "" || x.turnEnded || !isTurnEnd(p.event) {
 		return
@@ -66,7 +67,7 @@ func (x *run) cut(p *published) {
 	told := &wire.Event{Payload: wire.EventDropped{DroppedEventFlowID: x.turn, DroppedEventType: branch.MessageTurnFinished}}
 	data, err := told.Data()
 	if err != nil {
-		return // it has no text that could not be written
+		return // it has no text that could fail to encode
 	}
 	*p = published{event: told, data: data}
 }

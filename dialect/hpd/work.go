@@ -17,12 +17,12 @@ import (
 
 // worker is one connection of a remote producer.
 type worker struct {
-	// first is what it is told on connecting: the open runs, which the server
-	// holds anyway, however many there are.
+	// first is what it is sent on connecting: the open runs, however many,
+	// which the server holds anyway.
 	first  []workFrame
 	joined bool // first is complete; the lock of the pools guards both until it is read
 	frames chan workFrame
-	gone   chan struct{} // closed when it is cut off
+	gone   chan struct{} // closed when it is disconnected
 	once   sync.Once
 	most   int64        // bytes that may wait
 	held   atomic.Int64 // bytes that wait
@@ -35,8 +35,8 @@ type workFrame struct {
 
 func (w *worker) cutOff() { w.once.Do(func() { close(w.gone) }) }
 
-// send queues a frame. A producer that does not read is cut off, and is told
-// again when it is back.
+// send queues a frame. A producer that does not read is disconnected, and gets
+// the frames again when it reconnects.
 func (w *worker) send(name string, body any) {
 	data, err := marshal(body)
 	if err != nil {
@@ -58,7 +58,7 @@ func (w *worker) send(name string, body any) {
 	}
 }
 
-// mayProduce refuses whoever may not act for an agent.
+// mayProduce refuses a caller that may not act for an agent.
 func mayProduce(who Who, agent string) error {
 	if who.Role == Operator || who.Role == Agent && who.Agent == agent {
 		return nil
@@ -86,7 +86,8 @@ func (s *Server) getWork(c *call) error {
 	if c.Method == http.MethodHead { // it reads nothing, so it takes no work
 		return c.empty(http.StatusOK)
 	}
-	// Whoever sees the name registered finds its producer on the way.
+	// A client that sees the name registered finds a producer that is
+	// connecting.
 	arrived := s.pools.arrive(c.agent)
 	defer arrived()
 	agent, err := s.ids.of(c.Context(), c.agent, identity.Agent)
@@ -108,7 +109,8 @@ func (s *Server) getWork(c *call) error {
 	defer release()
 	ctx, cancel := s.during(c.Context())
 	defer cancel()
-	// It is there before it is told so: an input that follows finds it.
+	// The producer is registered before it is told: an input that follows
+	// finds it.
 	w := &worker{frames: make(chan workFrame, s.cfg.Limits.Work), gone: make(chan struct{}), most: int64(s.cfg.Limits.BehindBytes)}
 	s.join(agent, w)
 	arrived()

@@ -1,7 +1,7 @@
-// Package answers bounds what those who ask cost the hub, whatever they speak: the
-// bytes of answers that are being made or wait to be read, in all and for each key,
-// and the turns in which logs are read for them. A client that does not read uses up
-// its own share only.
+// Package answers bounds what callers cost the hub, whatever dialect they
+// speak: the bytes of answers that are being made or wait to be read, in all
+// and for each key, and the turns in which logs are read for them. A client
+// that does not read uses up only its own share.
 package answers
 
 import (
@@ -23,7 +23,7 @@ type Budget struct {
 	freed chan struct{}    // closed when something is given back; nil: nobody waits
 }
 
-// shares is how many keys can hold all there is.
+// shares is how many keys can use the whole budget.
 const shares = 4
 
 // Default is limits.answers where nothing is set.
@@ -67,15 +67,15 @@ func (b *Budget) For(key string, turn *turns.Turn) *Answer {
 // Held is what the answer holds.
 func (a *Answer) Held() int64 { return a.held }
 
-// Hold counts n more bytes. An answer that is alone always fits: each has a limit
-// of its own.
+// Hold counts n more bytes. A single answer always fits: each has a limit of
+// its own.
 func (a *Answer) Hold(n int64) error {
 	a.of.mu.Lock()
 	defer a.of.mu.Unlock()
 	return a.add(n)
 }
 
-// Keep is Hold of n bytes in place of all that was held so far.
+// Keep holds n bytes in place of all that was held so far.
 func (a *Answer) Keep(n int64) error { return a.Hold(n - a.held) }
 
 func (a *Answer) add(n int64) error {
@@ -100,11 +100,11 @@ func (a *Answer) add(n int64) error {
 	return nil
 }
 
-// Wait is Hold that waits until there is room, at most for some time.
+// Wait is Hold that waits until there is room, up to a given time.
 func (a *Answer) Wait(ctx context.Context, n int64, most time.Duration) error {
 	err := a.Hold(n)
 	if err == nil {
-		return nil // as nearly always, without a timer
+		return nil // the usual case, without a timer
 	}
 	ctx, cancel := context.WithTimeout(ctx, most)
 	defer cancel()

@@ -10,11 +10,11 @@ import (
 const pieceBytes = 64 << 10
 
 // longest is how long an answer that has begun waits for its turn. It is only
-// paced: ending it would leave out what it has not written.
+// delayed: ending it would leave out the rest.
 const longest = time.Hour
 
-// Pieces writes a long answer as it is made: what makes it reads in its turn, and
-// what is written counts while its reader takes it, and needs no turn.
+// Pieces writes a long answer while it is made: it is read in turns, and what
+// is written counts until its reader has it, outside of turns.
 type Pieces struct {
 	of    *Answer
 	ctx   context.Context //nolint:containedctx // it is the request's, and lives as long
@@ -25,9 +25,9 @@ type Pieces struct {
 	waits bool // the turn ended with the last piece
 }
 
-// Pieces begins an answer to a request whose turn has begun. If there is no room
-// for the first piece it is refused; for others room is waited for, but no longer
-// than most.
+// Pieces begins an answer to a request whose turn has begun. The first piece
+// is refused if there is no room for it; later ones wait for room, but no
+// longer than most.
 func (a *Answer) Pieces(r *http.Request, to http.ResponseWriter, most time.Duration) *Pieces {
 	return &Pieces{of: a, ctx: r.Context(), to: to, most: most}
 }
@@ -36,8 +36,8 @@ func (a *Answer) Pieces(r *http.Request, to http.ResponseWriter, most time.Durat
 // still be a refusal.
 func (p *Pieces) Begun() bool { return p.begun }
 
-// Write adds to the answer. What is given counts as read. It waits for the next turn
-// only if more follows after a piece.
+// Write adds to the answer. The bytes count as read. It waits for the next
+// turn only if more follows after a piece.
 func (p *Pieces) Write(b []byte) (int, error) {
 	if p.waits {
 		if err := p.of.Begin(p.ctx, longest); err != nil {

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// leastRead is the least that a read costs: looking for nothing is work too.
+// leastRead is the least that a read costs: finding nothing is work too.
 const leastRead = 4 << 10
 
 // atOnce is a closed channel: there is nothing to wait for.
@@ -19,8 +19,8 @@ func (a *Answer) Begin(ctx context.Context, most time.Duration) error {
 // Read counts bytes that were read in this turn.
 func (a *Answer) Read(bytes int) { a.cost += bytes }
 
-// EndTurn ends the turn: what was read is counted. It must be called before
-// anything is written: a reader who does not read holds up nobody else.
+// EndTurn ends the turn and counts what was read. It must be called before
+// anything is written, so that a slow reader does not delay others.
 func (a *Answer) EndTurn() {
 	if a.turn != nil {
 		a.turn.Done(max(a.cost, leastRead))
@@ -29,9 +29,9 @@ func (a *Answer) EndTurn() {
 	}
 }
 
-// Step takes one step of a stream in its turn. A stream that must wait for it
-// and has something buffered writes that first: it must not get the turn while
-// it writes to a reader who does not read.
+// Step takes one step of a stream in its turn. A stream that has to wait and
+// has buffered data writes that first: it must not be given the turn while it
+// writes to a slow reader.
 func (a *Answer) Step(buffered int, step func() (read int, wake <-chan struct{}, err error)) (<-chan struct{}, error) {
 	if !a.turn.Try() {
 		if buffered > 0 {

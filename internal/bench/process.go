@@ -75,11 +75,11 @@ func (p *Process) Stop() error {
 	if p == nil {
 		return nil
 	}
-	_ = p.in.Close() // it may have gone by itself, which Wait tells
+	_ = p.in.Close() // it may have ended by itself, which Wait reports
 	_ = p.cmd.Process.Signal(syscall.SIGTERM)
 	err := p.cmd.Wait()
 	if exit, ok := errors.AsType[*exec.ExitError](err); ok && exit.ExitCode() < 0 {
-		return nil // it had no time to say goodbye
+		return nil // it was killed before it could exit cleanly
 	}
 	return err
 }
@@ -119,7 +119,7 @@ func (p *Process) Metrics(ctx context.Context, names ...string) (map[string]floa
 
 // Kill kills a process and waits for its end.
 func (p *Process) Kill() {
-	_ = p.cmd.Process.Kill() // it may have gone by itself
+	_ = p.cmd.Process.Kill() // it may have ended by itself
 	_ = p.cmd.Wait()
 	_ = p.in.Close()
 }

@@ -139,7 +139,7 @@ func of(e *envelope.Envelope) (*stored, error) {
 	if e.Origin != (envelope.Origin{}) {
 		s.Origin = &origin{e.Origin.Dialect, e.Origin.ID, e.Origin.Hops}
 	}
-	// What was sent in several lines is written as one.
+	// Values that were sent on several lines are written on one.
 	for _, v := range []*jsontext.Value{&s.Data, &s.Ext} {
 		if len(*v) > 0 {
 			if err := v.Compact(); err != nil {

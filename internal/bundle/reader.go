@@ -126,8 +126,8 @@ func (r *Reader) wrong(format string, args ...any) error {
 	return fault.New(fault.Invalid, "line %d of the bundle %s", r.lines, fmt.Sprintf(format, args...))
 }
 
-// Next returns the next channel or content. What was not read of the one before
-// is passed over. At the end, if the checksum is right, it returns io.EOF.
+// Next returns the next channel or content. It skips what was not read of the
+// last one. At the end, if the checksum is right, it returns io.EOF.
 func (r *Reader) Next() (Part, error) {
 	for r.open {
 		l, err := r.next()
@@ -172,10 +172,10 @@ func (r *Reader) channel(c Channel) (Part, error) {
 	return Part{Channel: c, Metadata: m}, nil
 }
 
-// Envelopes visits the envelopes of the channel that Next returned, with what was kept
-// beside them, and checks that there are as many as were announced. At the last
-// channel's end it reads the checksum as well, so that whoever has read all of them
-// knows them to be whole.
+// Envelopes visits the envelopes of the channel that Next returned, with what
+// was kept beside them, and checks that there are as many as were announced.
+// After the last channel it reads the checksum as well, so that a caller that
+// has read all of them knows that they are complete.
 func (r *Reader) Envelopes(of Channel) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		seq, sides := uint64(0), uint64(0)
@@ -213,7 +213,8 @@ func (r *Reader) Envelopes(of Channel) iter.Seq2[Entry, error] {
 	}
 }
 
-// peek reads the next line if only the checksum can follow, and so checks it.
+// peek reads the next line if only the checksum can follow, and so verifies
+// it.
 func (r *Reader) peek() (err error) {
 	if r.left.Channels == 0 && r.left.Contents == 0 {
 		r.ahead, err = r.next()

@@ -35,7 +35,7 @@ const (
 	plan       = "The switch port of db-3 is failing. Plan: drain db-3, promote its replica, no restart."
 	correction = "Do not restart db-3: it holds the only copy of today's backup."
 	question   = "Drain db-3 and promote its replica, without the restart?"
-	slow       = 400 * time.Millisecond // how long a step takes that is only there to be seen
+	slow       = 400 * time.Millisecond // how long a visible step takes
 )
 
 // routes is a graph that routes by speaker and by context.
@@ -130,7 +130,7 @@ func (c *cast) ids() map[string]string {
 	return ids
 }
 
-// perform lets everyone play their lines.
+// perform lets everyone say their lines.
 func (c *cast) perform(ctx context.Context, decide func(ctx context.Context, channel string) error) {
 	ctx, c.cancel = context.WithCancel(ctx)
 	for name, link := range c.links {
@@ -139,12 +139,12 @@ func (c *cast) perform(ctx context.Context, decide func(ctx context.Context, cha
 		if name == "triage" {
 			p.Lines = c.withApproval(ctx, p, decide)
 		}
-		c.plays.Go(func() { _ = p.Run(ctx) }) // what goes wrong shows in the log that is checked
+		c.plays.Go(func() { _ = p.Run(ctx) }) // a failure shows in the log that is checked
 	}
 	c.plays.Go(func() { c.approve(ctx) })
 }
 
-// approve is hana's: whatever she is asked, she approves.
+// approve approves everything that hana is asked.
 func (c *cast) approve(ctx context.Context) {
 	hana := c.id("hana")
 	_ = c.hub.FollowRequests(ctx, url.Values{"for": {hana}}, "", func(r *v1.Request) error {
@@ -156,7 +156,7 @@ func (c *cast) approve(ctx context.Context) {
 	})
 }
 
-// ask is triage's: it asks hana, and waits for her answer.
+// ask asks hana for triage, and waits for her answer.
 func (c *cast) ask(ctx context.Context, channel string) (*v1.Request, error) {
 	asked, err := c.hub.Ask(ctx, v1.Asking{Key: "failover", Request: request.Request{
 		Kind: request.Approval, Channel: channel, AskedBy: c.id("triage"), For: c.id("hana"), Title: question,
@@ -173,8 +173,8 @@ func (c *cast) ask(ctx context.Context, channel string) (*v1.Request, error) {
 	return answered, err
 }
 
-// awaitHana waits until hana is back at the hub, and then a moment for her message:
-// network's answer would end the round before it.
+// awaitHana waits until hana is connected again, and then a moment for her
+// message: network's answer would end the round before it.
 func (c *cast) awaitHana(ctx context.Context) error {
 	for ctx.Err() == nil {
 		hana, err := c.hub.Agent(ctx, c.id("hana"))
@@ -239,7 +239,8 @@ func (c *cast) open(ctx context.Context) (string, error) {
 	return m.ID, triage.Speak(ctx, m, lines["triage"][0], "")
 }
 
-// correct is hana's word while network works: it waits for the round to end.
+// correct posts hana's correction while network works: it waits for the round
+// to end.
 func (c *cast) correct(ctx context.Context, channel string) error {
 	for {
 		_, err := c.links["hana"].Post(ctx, &envelope.Envelope{
@@ -256,7 +257,7 @@ func (c *cast) correct(ctx context.Context, channel string) error {
 	}
 }
 
-// withApproval are triage's lines, of which the last is said once it is approved.
+// withApproval are triage's lines; the last is said once it is approved.
 func (c *cast) withApproval(ctx context.Context, p *scripted.Participant, decide func(ctx context.Context, channel string) error) scripted.Lines {
 	script := p.Lines
 	return func(said int, heard string) (scripted.Line, bool) {

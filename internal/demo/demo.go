@@ -32,7 +32,7 @@ type Options struct {
 	Line func(*v1.Channel, *v1.Event) string
 }
 
-// show tells the reader what happens.
+// show prints what happens.
 type show struct{ Options }
 
 // Run plays the demo: it starts a hub by running this program's own serve
@@ -86,7 +86,7 @@ triage opens the incident.
 
 func (a show) say(format string, args ...any) { fmt.Fprintf(a.Out, format+"\n", args...) }
 
-// happened tells of a step of the demo: in words, or with -o json as a line with
+// happened prints a step of the demo: in words, or with -o json as a line with
 // the event's name and data.
 func (a show) happened(event string, data map[string]any, format string, args ...any) {
 	if !a.JSON {
@@ -97,7 +97,7 @@ func (a show) happened(event string, data map[string]any, format string, args ..
 	maps.Copy(line, data)
 	encoder := json.NewEncoder(a.Out)
 	encoder.SetEscapeHTML(false)
-	_ = encoder.Encode(line) // without a reader there is nobody to tell
+	_ = encoder.Encode(line) // a write error means that nobody reads
 }
 
 func (a show) tryNext(hub *process, channel string) {

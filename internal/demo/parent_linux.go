@@ -5,6 +5,6 @@ import (
 	"syscall"
 )
 
-// endWithParent ends the demo's hub in good order when the demo is killed and
-// cannot do it.
+// endWithParent shuts the demo's hub down when the demo is killed and cannot
+// do it itself.
 func endWithParent(c *exec.Cmd) { c.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM} }

@@ -19,7 +19,7 @@ import (
 	v1 "github.com/parley-hub/parley/client/v1"
 )
 
-// Where the peer is, and under which name it takes part in channels.
+// Where the peer connects, and under which name it takes part in channels.
 const (
 	workspace = "demo"
 	room      = "incident"
@@ -48,7 +48,7 @@ type peer struct {
 	about message // the work that was told last; nil: none yet
 }
 
-// joinPeer makes a room in which the hub hears of peers, and greets there.
+// joinPeer makes a room in which the hub sees peers, and greets there.
 func joinPeer(ctx context.Context, hub *v1.Client, process *process, line string, ready <-chan struct{}, heard func(string)) (*peer, error) {
 	err := hub.Call(ctx, http.MethodPost, "/agh/workspaces/"+workspace+"/network/channels",
 		map[string]any{"channel": room, "purpose": "the incident", "agent_names": []string{"triage"}}, nil)
@@ -74,7 +74,7 @@ func joinPeer(ctx context.Context, hub *v1.Client, process *process, line string
 	return p, nil
 }
 
-// subject is where a peer is told something; without one, all are.
+// subject is the subject of messages to a peer; without one, to all peers.
 func subject(to string) string {
 	base := "agh.network.v0." + workspace + "." + room + "."
 	if to == "" {
@@ -109,7 +109,7 @@ func (p *peer) send(ctx context.Context, m message) {
 	}
 }
 
-// greet says who is there, at an interval.
+// greet announces the peer at an interval.
 func (p *peer) greet(ctx context.Context) {
 	for ctx.Err() == nil {
 		p.send(ctx, message{"kind": "greet", "body": map[string]any{"peer_card": map[string]any{
@@ -140,7 +140,7 @@ func (p *peer) receive(ctx context.Context, m *nats.Msg) {
 	p.about = about
 	p.mu.Unlock()
 	if begun {
-		return // about the work it is doing: it answers the newest message
+		return // it concerns the work in progress: the newest message is answered
 	}
 	p.work.Go(func() {
 		p.answer(ctx, about, "receipt", map[string]any{"for_id": told["id"], "status": "accepted"})

@@ -64,7 +64,7 @@ func (a show) perform(ctx context.Context, hub *process, c *cast) (*outcome, err
 	return &outcome{channel: channel, cast: c}, nil
 }
 
-// told are types of events that the demo tells of in words of its own.
+// told are types of events for which the demo has words of its own.
 var told = map[string]bool{
 	envelope.TypeTaskStarted: true, envelope.TypeRequest: true, envelope.TypeAnswer: true,
 }
@@ -115,7 +115,7 @@ type checked struct {
 	drawing               string
 }
 
-// check holds the log against what everyone meant to say and was told.
+// check compares the log with what everyone meant to say and was sent.
 func (o *outcome) check(ctx context.Context, hub *v1.Client) (*checked, error) {
 	var log []*v1.Event
 	if err := hub.Events(ctx, o.channel, v1.EventQuery{}, func(ev *v1.Event) error { log = append(log, ev); return nil }); err != nil {
@@ -154,7 +154,7 @@ func (o *outcome) check(ctx context.Context, hub *v1.Client) (*checked, error) {
 	return result, nil
 }
 
-// untold counts what somebody should have been told of and never was.
+// untold counts deliveries that somebody should have got and did not.
 func (o *outcome) untold(log []*v1.Event) (n int) {
 	o.cast.mu.Lock()
 	defer o.cast.mu.Unlock()
@@ -163,7 +163,8 @@ func (o *outcome) untold(log []*v1.Event) (n int) {
 		last := lastTurn(log)
 		for _, ev := range log[:last] {
 			turn := ev.Type == envelope.TypeText || ev.Type == envelope.TypePacket
-			// Whom a packet makes expected reads a supervisor's word in the log.
+			// A supervisor's text that made a participant expected is read
+			// from the log.
 			if !turn || ev.Sender == id || ev.Sender == o.cast.id("hana") {
 				continue
 			}
@@ -175,7 +176,7 @@ func (o *outcome) untold(log []*v1.Event) (n int) {
 	return n
 }
 
-// lastTurn is where the last turn stands: the channel closes with it.
+// lastTurn is the position of the last turn, with which the channel closes.
 func lastTurn(log []*v1.Event) int {
 	for i := len(log) - 1; i >= 0; i-- {
 		if log[i].Type == envelope.TypePacket {
@@ -207,7 +208,7 @@ func pathOf(ch *v1.Channel, log []*v1.Event) ([]graph.Hop, *graph.Graph, error) 
 	for _, ev := range log {
 		e := &envelope.Envelope{ID: ev.ID, Sender: ev.Sender, Type: ev.Type, Data: ev.Data}
 		if slices.Contains(knobs.Supervisors, ev.Sender) && !facts.MaySpeak(ev.Sender) {
-			continue // a supervisor's word is no turn
+			continue // a supervisor's text is not a turn
 		}
 		next, route := g.Advance(facts, e)
 		if next.Turns > facts.Turns {

@@ -20,8 +20,8 @@ type process struct {
 	cmd      *exec.Cmd
 }
 
-// start runs parley serve and waits until it says where it listens. Started
-// again, it listens where it did.
+// start runs parley serve and waits until it says where it listens. A second
+// start listens on the same address.
 func (h *process) start(ctx context.Context) error {
 	self, err := os.Executable()
 	if err != nil {
@@ -83,8 +83,8 @@ func (h *process) start(ctx context.Context) error {
 	}
 }
 
-// freeAddress is one at which nobody listens. The hub must know it before it
-// starts, because peers look for it there again after the crash.
+// freeAddress is an unused address. The hub must know it before it starts,
+// because peers connect to it again after the crash.
 func freeAddress(ctx context.Context) (string, error) {
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -102,7 +102,7 @@ func (h *process) kill() error {
 	return nil
 }
 
-// stop ends the hub in good order, or otherwise if that takes too long.
+// stop shuts the hub down, and kills it if that takes too long.
 func (h *process) stop() {
 	if h.cmd == nil || h.cmd.ProcessState != nil {
 		return

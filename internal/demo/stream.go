@@ -34,7 +34,7 @@ func (s *streamer) follow(ctx context.Context, channel string) {
 	at := wire.Scope{Session: channel, Branch: wire.MainBranch}
 	said := false
 	s.work.Go(func() {
-		// What goes wrong shows in the log that is checked.
+		// A failure shows in the log that is checked.
 		_ = s.hub.Follow(ctx, at, "", func(_ string, data jsontext.Value) error {
 			var event struct {
 				ID   string `json:"eventId"`
@@ -47,7 +47,7 @@ func (s *streamer) follow(ctx context.Context, channel string) {
 			s.heard(id)
 			if event.Type == "MESSAGE_COMPLETED" && !said {
 				_, err := s.hub.Input(ctx, s.name, at, s.line)
-				said = err == nil // else it is somebody else's turn
+				said = err == nil // otherwise it is somebody else's turn
 			}
 			return nil
 		})

@@ -83,7 +83,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	key := r.Header.Get("X-Api-Key") + r.Header.Get("X-Goog-Api-Key") + strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
 	x, ok := s.next(Request{r.Method, r.URL.Path, key, body})
 	if !ok {
-		w.WriteHeader(http.StatusTeapot) // nobody tries that again
+		w.WriteHeader(http.StatusTeapot) // a request that fails this way is not retried
 		return
 	}
 	for _, h := range x.header {
@@ -130,8 +130,8 @@ func (s *Server) Requests() []Request {
 	return append([]Request(nil), s.requests...)
 }
 
-// Problems are the requests that the script did not expect, and those that
-// never came.
+// Problems are the requests that the script did not expect, and the exchanges
+// that were not asked for.
 func (s *Server) Problems() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -1,6 +1,7 @@
 // Package freeport finds ports for servers that have to know them before they
-// start, and that start on them again. They are below the ephemeral ports: an
-// outgoing connection could take one of those before the server starts.
+// start, and that restart on them. They are below the ephemeral ports, because
+// an outgoing connection could take an ephemeral port before the server
+// starts.
 package freeport
 
 import (
@@ -17,8 +18,7 @@ const (
 	tries   = 100 // for each port
 )
 
-// Take returns ports on 127.0.0.1 that nobody else has, and holds them until free
-// is called.
+// Take returns unused ports on 127.0.0.1, and holds them until free is called.
 func Take(ctx context.Context, n int) (ports []int, free func(), err error) {
 	var all []net.Listener
 	free = func() {

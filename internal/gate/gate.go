@@ -1,6 +1,6 @@
-// Package gate carries the question whether this process may still answer, from
-// the server to whoever keeps connections open. A node of a cluster that was paused
-// and wakes has clients that know nothing of it, and another node serves.
+// Package gate carries the question whether this process may still answer,
+// from the server to the owners of open connections. A cluster node that was
+// paused and resumes still has clients, although another node serves now.
 package gate
 
 import "context"

@@ -1,6 +1,6 @@
 // Package jsonscan walks JSON text without copying it, for decoders that keep
-// members byte for byte. Check validates once; everything else relies on it
-// having been asked, and never validates again.
+// members byte for byte. Check validates once; the other functions rely on
+// that and never validate again.
 package jsonscan
 
 import (
@@ -97,8 +97,9 @@ func Members(object []byte) iter.Seq2[[]byte, []byte] {
 	}
 }
 
-// nameAt returns what the string that begins at i says, and the place behind it.
-// Names are short, and have no escapes: looking at each byte is fastest.
+// nameAt returns the text of the string that begins at i, and the position
+// after it. Names are short and have no escapes, so looking at each byte is
+// fastest.
 func nameAt(data []byte, i int) (name []byte, end int) {
 	for end = i + 1; data[end] != '"'; end++ {
 		if data[end] == '\\' {
@@ -139,7 +140,7 @@ func Member(object []byte, name string) []byte {
 	return nil
 }
 
-// Text returns what a checked string says; false: it is no string.
+// Text returns the text of a checked string; false: it is not a string.
 func Text(value []byte) (string, bool) {
 	if len(value) == 0 || value[0] != '"' {
 		return "", false
@@ -150,7 +151,7 @@ func Text(value []byte) (string, bool) {
 // IsNull reports whether a checked value is null.
 func IsNull(value []byte) bool { return len(value) > 0 && value[0] == 'n' }
 
-// Unescaped returns what a checked string says. It copies only where the string
+// Unescaped returns the text of a checked string. It copies only if the string
 // has escapes, which is rare.
 func Unescaped(quoted []byte) []byte {
 	inner := quoted[1 : len(quoted)-1]
@@ -161,7 +162,7 @@ func Unescaped(quoted []byte) []byte {
 	return name
 }
 
-// SkipSpace returns the place of the first byte from i on that is no white
+// SkipSpace returns the position of the first byte from i on that is not white
 // space, or the end of data.
 func SkipSpace(data []byte, i int) int {
 	for i < len(data) && (data[i] == ' ' || data[i] == '\t' || data[i] == '\n' || data[i] == '\r') {
@@ -170,8 +171,8 @@ func SkipSpace(data []byte, i int) int {
 	return i
 }
 
-// SkipString returns the place behind the string that begins at i, or the end
-// of data if it has none.
+// SkipString returns the position after the string that begins at i, or the
+// end of data if it is not closed.
 func SkipString(data []byte, i int) int {
 	for i++; i < len(data); {
 		end := bytes.IndexByte(data[i:], '"')
@@ -179,8 +180,8 @@ func SkipString(data []byte, i int) int {
 			break
 		}
 		end += i
-		// A quote ends the string unless an odd number of backslashes stands
-		// before it.
+		// A quote ends the string unless an odd number of backslashes precedes
+		// it.
 		backslashes := 0
 		for data[end-1-backslashes] == '\\' {
 			backslashes++
@@ -193,7 +194,7 @@ func SkipString(data []byte, i int) int {
 	return len(data)
 }
 
-// SkipValue returns the place behind the checked value that begins at i.
+// SkipValue returns the position after the checked value that begins at i.
 func SkipValue(data []byte, i int) int {
 	depth := 0
 	for i < len(data) {

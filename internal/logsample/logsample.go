@@ -14,8 +14,8 @@ type Limiter struct {
 	skipped int
 }
 
-// Warn logs a line, or leaves it out; the next one says how many were. At the
-// level debug nothing is left out.
+// Warn logs a line or drops it; the next line says how many were dropped. At
+// the level debug none is dropped.
 func (l *Limiter) Warn(log *slog.Logger, now time.Time, message string, args ...any) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -21,7 +21,7 @@ const (
 	notViable  = "NOT VIABLE"
 )
 
-// mutant is one change and what became of it.
+// mutant is one change and its result.
 type mutant struct {
 	file         string // from the module's folder
 	line, column int

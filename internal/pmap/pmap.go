@@ -9,8 +9,8 @@ import (
 )
 
 // Map is immutable; its zero value is empty. It is a treap whose priorities
-// are hashes under a seed of this process, so that nobody can choose keys that
-// make it deep.
+// are hashes under a seed of this process, so that no client can choose keys
+// that make it deep.
 type Map[V any] struct{ root *node[V] }
 
 type node[V any] struct {
@@ -104,7 +104,7 @@ func (n *node[V]) insert(added *node[V]) *node[V] {
 	return n.with(n.left, n.right.insert(added))
 }
 
-// split parts a tree into what is below and above a key that it lacks.
+// split divides a tree at a key that it does not hold.
 func (n *node[V]) split(key string) (below, above *node[V]) {
 	if n == nil {
 		return nil, nil
@@ -127,7 +127,7 @@ func (n *node[V]) remove(key string) *node[V] {
 	return merge(n.left, n.right)
 }
 
-// merge joins two trees, all of whose keys are below and above each other.
+// merge joins two trees; all keys of the first are below those of the second.
 func merge[V any](below, above *node[V]) *node[V] {
 	switch {
 	case below == nil:

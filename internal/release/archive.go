@@ -109,7 +109,7 @@ func copyFile(w io.Writer, file string) error {
 	return err
 }
 
-// create makes a file of what write writes.
+// create makes a file from what write writes.
 func create(file string, write func(io.Writer) error) error {
 	f, err := os.Create(file)
 	if err != nil {

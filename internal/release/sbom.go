@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// bom is what we write of CycloneDX 1.5: the modules that the linker put into the
-// binary, as the binary itself says.
+// bom is the part of CycloneDX 1.5 that we write: the modules that the linker
+// put into the binary, as the binary itself lists them.
 type bom struct {
 	Format     string      `json:"bomFormat"`
 	Version    string      `json:"specVersion"`

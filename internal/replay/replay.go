@@ -1,5 +1,6 @@
-// Package replay folds a recorded conversation again and says where an adapter
-// would now behave otherwise. It is pure: it reads envelopes and asks adapters.
+// Package replay folds a recorded conversation again and reports where an
+// adapter now behaves differently. It is pure: it reads envelopes and asks
+// adapters.
 package replay
 
 import (
@@ -43,12 +44,12 @@ func New(a channel.Adapter, m *channel.Metadata, made Made) (*Fold, error) {
 	return f, nil
 }
 
-// Step is what an adapter makes of one envelope.
+// Step is the result of one envelope.
 type Step struct {
 	Sent     bool   // by somebody, and not made by the hub
 	Refused  string // why it would be refused; empty: it would not
 	Expected string // who is to speak next
-	Ends     string // the reason for which the channel would end; empty: it goes on
+	Ends     string // the reason with which the channel would end; empty: it continues
 }
 
 // Next folds one envelope.
@@ -98,8 +99,8 @@ type Outcome struct {
 	Expected string
 }
 
-// Compare folds a channel and compares with what is recorded of it. The end is
-// asked for when all envelopes were read.
+// Compare folds a channel and compares the result with the record. It asks for
+// the end after all envelopes were read.
 func Compare(a channel.Adapter, m *channel.Metadata, envelopes iter.Seq2[bundle.Entry, error], recorded func() Outcome, made Made) ([]Difference, error) {
 	fold, err := New(a, m, made)
 	if err != nil {
@@ -147,8 +148,8 @@ func Compare(a channel.Adapter, m *channel.Metadata, envelopes iter.Seq2[bundle.
 	return found, nil
 }
 
-// CompareKnobs folds a channel with the knobs it had and with others, and compares
-// what the adapter makes of each envelope.
+// CompareKnobs folds a channel with its own knobs and with others, and
+// compares the results of each envelope.
 func CompareKnobs(a channel.Adapter, m *channel.Metadata, knobs []byte, envelopes iter.Seq2[bundle.Entry, error], made Made) ([]Difference, error) {
 	with := *m
 	with.Knobs = knobs

@@ -8,7 +8,8 @@ import (
 	"github.com/parley-hub/parley/fault"
 )
 
-// Away reports whether an error says that the hub is not there at the moment.
+// Away reports whether an error says that the hub cannot be reached at the
+// moment.
 func Away(err error) bool {
 	var refusal *fault.Error
 	return err != nil && (!errors.As(err, &refusal) || fault.CodeOf(err) == fault.Unavailable)

@@ -7,12 +7,12 @@ import (
 )
 
 const (
-	// Width and Height are what every screen is drawn for at least.
+	// Width and Height are the smallest size that every screen is drawn for.
 	Width  = 80
 	Height = 24
 
-	shortID     = 12 // characters of an id that a list shows at least
-	minFlexible = 8  // columns that are left of what is shortened
+	shortID     = 12 // least characters of an id in a list
+	minFlexible = 8  // least columns of what is shortened
 )
 
 // Column is one of a list's.
@@ -21,14 +21,14 @@ type Column struct {
 	Kind  Kind
 }
 
-// Kind says how a column gives way where a list would be too wide.
+// Kind says how a column is treated if a list would be too wide.
 type Kind int
 
 // Kinds of columns.
 const (
 	Fixed    Kind = iota
-	Flexible      // shortened where the list would be too wide
-	IDs           // of channels: as much as tells them apart
+	Flexible      // shortened if the list would be too wide
+	IDs           // of channels: as much as distinguishes them
 	Wide          // only where every column is shown
 )
 
@@ -73,7 +73,7 @@ func Table(width int, columns []Column, rows [][]string) []string {
 	return lines
 }
 
-// fit is how wide each column is: the widest flexible ones give way.
+// fit is how wide each column is: the widest flexible ones are shortened.
 func fit(width int, columns []Column, rows [][]string) []int {
 	widths := make([]int, len(columns))
 	total := 2 * (len(columns) - 1)
@@ -99,9 +99,9 @@ func fit(width int, columns []Column, rows [][]string) []int {
 	return widths
 }
 
-// Shorten leaves of each id what tells it from the others of a list. A prefix is
-// as good as an id wherever one is asked for; in a home the channel's own id
-// counts.
+// Shorten shortens each id to what distinguishes it from the others of a list.
+// A prefix is accepted wherever an id is asked for; in a home the channel's
+// own id counts.
 func Shorten(list []string) {
 	own := make([]string, len(list))
 	for i, id := range list {

@@ -32,7 +32,8 @@ func Line(ch *v1.Channel, ev *v1.Event, colour bool) string {
 	return Dim(head) + paint(who) + ": " + what
 }
 
-// describe says what an envelope says, and whether it is only bookkeeping.
+// describe returns the text of an envelope, and whether it is only
+// bookkeeping.
 func describe(ev *v1.Event) (text string, quiet bool) {
 	var data struct {
 		Text    string `json:"text"`
@@ -42,7 +43,7 @@ func describe(ev *v1.Event) (text string, quiet bool) {
 			Kind, Tool, Reason, Target string
 		} `json:"routing"`
 	}
-	_ = json.Unmarshal(ev.Data, &data) // what does not fit is shown as it is
+	_ = json.Unmarshal(ev.Data, &data) // data of another form is shown unchanged
 	switch ev.Type {
 	case envelope.TypeText:
 		return data.Text, false

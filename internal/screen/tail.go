@@ -10,7 +10,7 @@ import (
 // tailAhead bounds how many lines wait to be taken.
 const tailAhead = 1000
 
-// Tail is a channel that is followed, as lines.
+// Tail is a followed channel, as lines.
 type Tail struct {
 	Channel string
 	lines   chan string
@@ -18,8 +18,8 @@ type Tail struct {
 	leave   context.CancelFunc
 }
 
-// Follow follows a channel until it ends, the context does, or Leave is called. A
-// hub that restarts is waited for.
+// Follow follows a channel until it ends, the context does, or Leave is
+// called. It waits for a hub that restarts.
 func Follow(ctx context.Context, hub *v1.Client, channel string, query v1.EventQuery, colour bool) *Tail {
 	ctx, leave := context.WithCancel(ctx)
 	t := &Tail{Channel: channel, lines: make(chan string, tailAhead), leave: leave}
@@ -30,7 +30,7 @@ func Follow(ctx context.Context, hub *v1.Client, channel string, query v1.EventQ
 	return t
 }
 
-// follow sends the lines, and returns why no more come.
+// follow sends the lines, and returns why no more will come.
 func (t *Tail) follow(ctx context.Context, hub *v1.Client, query v1.EventQuery, colour bool) string {
 	ch, err := hub.Channel(ctx, t.Channel)
 	if err != nil {
@@ -67,8 +67,8 @@ func (t *Tail) follow(ctx context.Context, hub *v1.Client, query v1.EventQuery, 
 	return "the channel has ended"
 }
 
-// More waits for lines, and takes all that are there. Ended says why no more come;
-// empty: they may.
+// More waits for lines, and takes all that are there. Ended says why no more
+// will come; empty: more may.
 func (t *Tail) More() (lines []string, ended string) {
 	line, ok := <-t.lines
 	for ok {

@@ -15,8 +15,8 @@ var (
 	wrongKind    = regexp.MustCompile("cannot unmarshal !!(\\w+)(?: `(.*)`)? into (.+)")
 )
 
-// kinds are the words of a script's author for what a file holds and what belongs
-// there.
+// kinds are words for what a file holds and should hold, as a script's author
+// knows them.
 var kinds = map[string]string{
 	"seq": "a list", "map": "a map", "str": "text", "int": "a number", "float": "a number", "bool": "true or false", "null": "nothing",
 	"[]scripted.Line": "a list of lines", "scripted.Line": "a line", "string": "text", "time.Duration": "a time like 2s",

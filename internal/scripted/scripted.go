@@ -21,12 +21,12 @@ import (
 type Line struct {
 	Say     string         `json:"say" yaml:"say"`
 	Set     map[string]any `json:"set" yaml:"set"`         // context variables, written before it speaks
-	Delete  []string       `json:"delete" yaml:"delete"`   // and removed
+	Delete  []string       `json:"delete" yaml:"delete"`   // removed before it speaks
 	Handoff string         `json:"handoff" yaml:"handoff"` // to this name or id
-	Tool    string         `json:"tool" yaml:"tool"`       // called on the way, for tool_called rules
+	Tool    string         `json:"tool" yaml:"tool"`       // named in the packet, for tool_called rules
 	Reason  string         `json:"reason" yaml:"reason"`   // of the handoff
 	Finish  string         `json:"finish" yaml:"finish"`   // end the workflow with this reason
-	Wait    time.Duration  `json:"wait" yaml:"wait"`       // before it speaks
+	Wait    time.Duration  `json:"wait" yaml:"wait"`       // to wait before it speaks
 }
 
 // Lines answers the n-th turn in a channel, counted from 0, to what was said.
@@ -50,7 +50,7 @@ func Echo(_ int, heard string) (Line, bool) { return Line{Say: heard}, heard != 
 type Participant struct {
 	Link  agent.Link
 	Lines Lines
-	// Heard, if set, is told of every delivery.
+	// Heard, if set, is called with every delivery.
 	Heard func(e *envelope.Envelope)
 }
 
@@ -75,7 +75,8 @@ func (p *Participant) Run(ctx context.Context) error {
 			if fault.CodeOf(err) != fault.Protocol {
 				return err
 			}
-			// Another participant spoke first: it is no longer this one's turn.
+			// Another participant spoke first: it is no longer this one's
+			// turn.
 		}
 		if err := d.Ack(ctx); err != nil && ctx.Err() == nil {
 			return err
@@ -123,8 +124,8 @@ func (p *Participant) turn(ctx context.Context, e *envelope.Envelope) error {
 	return p.Speak(ctx, m, line, e.ID)
 }
 
-// mine reports whether an envelope is this participant's to answer: where
-// turns are taken it must be the one that its turn is about.
+// mine reports whether an envelope is this participant's to answer: in a
+// channel with turns it must be the trigger of its turn.
 func (p *Participant) mine(ctx context.Context, m *channel.Metadata, e *envelope.Envelope) (bool, error) {
 	if m.Manifest.Type == "conversation" {
 		return p.Link.CanSend(ctx, e.Channel, envelope.TypeText)

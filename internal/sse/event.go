@@ -33,8 +33,8 @@ func AppendEvent(buf []byte, id, name string, data []byte) []byte {
 	}
 }
 
-// lineEnd is where the first line of data ends, or -1. Looking for each byte
-// alone is several times faster than for either.
+// lineEnd is where the first line of data ends, or -1. Searching for each byte
+// separately is several times faster than for either.
 func lineEnd(data []byte) int {
 	lf := bytes.IndexByte(data, '\n')
 	if lf < 0 {
@@ -51,7 +51,7 @@ func AppendComment(buf []byte, text string) []byte {
 	return append(append(append(buf, ": "...), firstLine(text)...), "\n\n"...)
 }
 
-// firstLine ends a text where a reader would see a line end. A NUL makes a
+// firstLine cuts a text where a reader would see a line end. A NUL makes a
 // browser ignore an id.
 func firstLine(s string) string {
 	if end := strings.IndexAny(s, "\r\n\x00"); end >= 0 {

@@ -13,7 +13,7 @@ import (
 
 // Config says how a stream is written.
 type Config struct {
-	// Write is how long one write may take; a reader that is slower is cut off.
+	// Write is how long one write may take; a slower reader is disconnected.
 	Write time.Duration
 	// KeepAlive is the silence after which a comment is written.
 	KeepAlive time.Duration
@@ -48,9 +48,9 @@ func Start(w http.ResponseWriter, r *http.Request, cfg Config) *Stream {
 	if header.Get("Cache-Control") == "" {
 		header.Set("Cache-Control", "no-store")
 	}
-	header.Set("X-Accel-Buffering", "no") // a proxy must not gather what is flushed
+	header.Set("X-Accel-Buffering", "no") // a proxy must not buffer what is flushed
 	if r.ProtoMajor == 1 {
-		header.Set("Connection", "close") // the deadline of End would stay for the next request
+		header.Set("Connection", "close") // the deadline of End would otherwise apply to the next request
 		if cfg.KeepConnection {
 			header.Set("Connection", "keep-alive")
 		}
@@ -74,7 +74,7 @@ func (s *Stream) Comment(text string) { s.buf = AppendComment(s.buf, text) }
 func (s *Stream) Buffered() int { return len(s.buf) }
 
 // Flush writes what was gathered. A reader that does not take it in time is
-// cut off, and resumes from its last event.
+// disconnected, and resumes from its last event.
 func (s *Stream) Flush(ctx context.Context) error {
 	if s.cfg.Before != nil {
 		after, err := s.cfg.Before(ctx, len(s.buf))
@@ -93,7 +93,7 @@ func (s *Stream) Flush(ctx context.Context) error {
 		return err
 	}
 	if s.buf = s.buf[:0]; cap(s.buf) > 2*flushAt {
-		s.buf = nil // an idle stream does not keep what one large event took
+		s.buf = nil // an idle stream does not keep the memory of one large event
 	}
 	return nil
 }
@@ -110,13 +110,13 @@ func (s *Stream) write(b []byte) error {
 	if err := s.control.Flush(); err != nil {
 		return err
 	}
-	// Between writes nothing is late: HTTP/2 ends a stream at its deadline,
-	// written to or not.
+	// No deadline between writes: HTTP/2 ends a stream at its deadline,
+	// whether it is written to or not.
 	return s.control.SetWriteDeadline(time.Time{})
 }
 
-// Farewell writes one last event and nothing else: what was gathered may not be
-// for the reader any more, and is read again if it is. Config.Before is not asked.
+// Farewell writes one last event and nothing else: the reader may no longer be
+// allowed to see what was gathered. Config.Before is not called.
 func (s *Stream) Farewell(name string, data []byte) error {
 	s.buf = nil
 	return s.write(AppendEvent(nil, "", name, data))
@@ -128,13 +128,13 @@ func (s *Stream) End() {
 	if s.cfg.KeepConnection {
 		return
 	}
-	_ = s.control.SetWriteDeadline(time.Now().Add(s.cfg.Write)) // if it fails, the connection is gone
+	_ = s.control.SetWriteDeadline(time.Now().Add(s.cfg.Write)) // if it fails, the connection is closed
 }
 
 // Run writes the events that next adds, until next or a write fails or ctx
-// ends, and a comment whenever nothing came for Config.KeepAlive. Next returns
-// nil to be called again, or a channel to wait for; events are written before
-// the stream waits. The events before next's error are written too.
+// ends, and a comment after each Config.KeepAlive of silence. Next returns nil
+// to be called again, or a channel to wait for; events are written before the
+// stream waits. The events before next's error are written too.
 func (s *Stream) Run(ctx context.Context, next func() (wake <-chan struct{}, err error)) error {
 	quiet := time.NewTicker(s.cfg.KeepAlive)
 	defer quiet.Stop()

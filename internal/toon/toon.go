@@ -13,7 +13,7 @@ import (
 	"github.com/parley-hub/parley/internal/jsonscan"
 )
 
-// Append writes one checked JSON value, with a line break behind each line.
+// Append writes one checked JSON value, with a line break after each line.
 func Append(buf, value []byte) []byte {
 	w := writer{out: buf}
 	value = jsonscan.Trim(value)
@@ -55,8 +55,8 @@ func (w *writer) member(name string, value []byte, depth int) {
 	}
 }
 
-// list writes a list behind what stands before its length: of scalars on one
-// line, of like objects as a table, and of anything else as items.
+// list writes a list after the text that precedes its length: scalars on one
+// line, like objects as a table, and anything else as items.
 func (w *writer) list(before string, array []byte, depth int) {
 	all := slices.Collect(jsonscan.Elements(array))
 	head := before + "[" + strconv.Itoa(len(all)) + "]"
@@ -81,7 +81,7 @@ func (w *writer) list(before string, array []byte, depth int) {
 	}
 }
 
-// item writes an element of a list: its first line stands behind a hyphen.
+// item writes an element of a list: its first line follows a hyphen.
 func (w *writer) item(value []byte, depth int) {
 	begin := len(w.out)
 	switch value[0] {
@@ -102,7 +102,7 @@ func (w *writer) item(value []byte, depth int) {
 func nested(value []byte) bool { return value[0] == '{' || value[0] == '[' }
 
 // tabular returns the columns and rows of objects that have the same members,
-// all of them scalars; nil: they are no table.
+// all of them scalars; nil: they are not a table.
 func tabular(all [][]byte) (names []string, rows [][][]byte) {
 	var columns []string
 	for i, value := range all {
@@ -179,8 +179,8 @@ func mustQuote(s string) bool {
 
 var escapes = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`, "\r", `\r`, "\t", `\t`)
 
-// quote writes a text in quotes. Control characters that the notation has no
-// escape for are left out, so that a terminal is not steered by what is said.
+// quote writes a text in quotes. Control characters that the notation cannot
+// escape are left out, so that a text cannot control a terminal.
 func quote(s string) string {
 	s = escapes.Replace(s)
 	return `"` + strings.Map(func(r rune) rune {

@@ -20,8 +20,9 @@ type Turn struct {
 	wake chan struct{} // closed when it has the turn; nil: it does not wait
 }
 
-// Take asks for the turn. It returns nil if the caller has it, and otherwise
-// what is closed when it has; Leave must be called if it does not wait for it.
+// Take asks for the turn. It returns nil if the caller has it, and otherwise a
+// channel that is closed when it has; Leave must be called if it does not wait
+// for it.
 func (t *Turn) Take() <-chan struct{} {
 	if t == nil {
 		return nil
@@ -105,9 +106,9 @@ func (t *Turn) done(bytes int) {
 	}
 	g := t.gate
 	q := g.queue(t.who)
-	g.wait(q) // what is added is not older than now
+	g.wait(q) // time does not run backwards
 	q.bytes += float64(bytes)
-	g.all.bytes += min(float64(bytes), g.rate/shares) // one large piece must not stop everybody
+	g.all.bytes += min(float64(bytes), g.rate/shares) // one large piece must not block everybody
 	t.has, q.busy = false, false
 	g.next(q)
 }

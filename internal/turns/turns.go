@@ -1,6 +1,6 @@
-// Package turns shares work between those who ask for it: each principal has one
-// piece of its work done at a time, and in a second no more than a share of a rate.
-// It never drops work; a principal that is ahead of its share waits.
+// Package turns shares work between principals: each has one piece of its work
+// done at a time, and no more than a share of a rate each second. It never
+// drops work; a principal that is ahead of its share waits.
 package turns
 
 import (
@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// shares is how many principals can use all there is.
+// shares is how many principals can use the whole rate.
 const shares = 4
 
 // Gate bounds work in bytes a second, of all together and a quarter of it for each
@@ -28,7 +28,7 @@ type queue struct {
 	debt
 	busy    bool
 	waiting []*Turn     // in the order they came
-	timer   *time.Timer // of the first that waits; nil: none does, or for another
+	timer   *time.Timer // of the first that waits; nil: none waits, or for another
 }
 
 // debt is what was done and not yet paid off by time.
@@ -37,8 +37,8 @@ type debt struct {
 	at    time.Time
 }
 
-// pay counts the time since the last look, and returns how long it takes until
-// the debt is at most one second of the rate.
+// pay reduces the debt by the time since the last call, and returns how long
+// it takes until the debt is at most one second of the rate.
 func (d *debt) pay(now time.Time, rate float64) time.Duration {
 	d.bytes = max(0, d.bytes-now.Sub(d.at).Seconds()*rate)
 	d.at = now
@@ -73,8 +73,7 @@ func (g *Gate) queue(who string) *queue {
 	return q
 }
 
-// forget drops principals that have nothing to do and owe nothing, some at a
-// time.
+// forget drops principals without work and without debt, some at a time.
 func (g *Gate) forget() {
 	looked := 0
 	for who, q := range g.by {

@@ -15,8 +15,8 @@ import (
 	"github.com/parley-hub/parley/internal/gate"
 )
 
-// Conn is one connection. One goroutine reads; others come and go with the
-// work. All methods may be called at any time from any goroutine.
+// Conn is one connection. One goroutine reads; others are started while there
+// is work. All methods may be called at any time from any goroutine.
 type Conn struct {
 	server   *Server
 	handler  Handler
@@ -33,7 +33,7 @@ type Conn struct {
 	heard  atomic.Int64 // when anything arrived last
 	pinged atomic.Bool
 	over   atomic.Bool           // messages that arrive are dropped
-	cause  atomic.Pointer[error] // why the connection ends, if not the peer's wish
+	cause  atomic.Pointer[error] // why the connection ends, unless the peer closed it
 }
 
 // ID is the name that Accept was given.
@@ -42,8 +42,8 @@ func (c *Conn) ID() string { return c.id }
 // Handler is the dialect's side of the connection.
 func (c *Conn) Handler() Handler { return c.handler }
 
-// Send queues a frame and never waits. A reader that lets too much pile up is
-// cut off.
+// Send queues a frame and never waits. A reader whose queue grows too large is
+// disconnected.
 func (c *Conn) Send(f Frame) error { return c.out.push(f) }
 
 // SendText queues a text message as Send does.
@@ -61,8 +61,8 @@ func (c *Conn) Close(code Code, reason string) { c.out.close(code, reason, false
 // peer is told is the error's fault.Code.
 func (c *Conn) CutOff(why error) { c.out.cutOff(why) }
 
-// End makes the reader stop. A *CloseError is told to the peer at once, before
-// what waits; any other error closes the socket.
+// End makes the reader stop. A *CloseError is sent to the peer at once, before
+// queued frames; any other error closes the socket.
 func (c *Conn) End(why error) {
 	c.cause.CompareAndSwap(nil, &why)
 	_ = c.net.SetReadDeadline(time.Unix(1, 0))
@@ -144,7 +144,8 @@ func (c *Conn) control(op ws.OpCode, payload []byte) {
 	}
 }
 
-// sayWhy tells the peer why the connection ends, if it may be told.
+// sayWhy tells the peer why the connection ends, unless the reason is
+// internal.
 func (c *Conn) sayWhy(err error) {
 	if cause := c.cause.Load(); cause != nil {
 		err = *cause
@@ -191,8 +192,9 @@ func (c *Conn) linger() {
 	_, _ = io.CopyN(io.Discard, c.net, int64(c.server.cfg.Limits.FrameBytes))
 }
 
-// slow counts and logs that the reader is cut off. The log tells an operator
-// who it is; the close frame may never arrive. It does not wait.
+// slow counts and logs that the reader is disconnected. The log tells an
+// operator who it is, because the close frame may never arrive. It does not
+// wait.
 func (c *Conn) slow(err error) {
 	c.server.stats.slowReaders.Add(1)
 	c.Go(func() {

@@ -35,7 +35,8 @@ func (g *goroutines) ended() {
 	}
 }
 
-// wait returns when none runs; those that are started meanwhile count too.
+// wait returns when none runs; it also waits for those that are started
+// meanwhile.
 func (g *goroutines) wait() {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -6,8 +6,8 @@ import (
 	"github.com/gobwas/ws"
 )
 
-// keepAlive pings connections that say nothing and ends those that do not
-// answer. One goroutine serves all, so that an idle connection needs no timer.
+// keepAlive pings silent connections and ends those that do not answer. One
+// goroutine serves all, so that an idle connection needs no timer.
 func (s *Server) keepAlive() {
 	every := max(min(s.cfg.Limits.Ping, s.cfg.Limits.Pong)/4, time.Millisecond)
 	ticker := time.NewTicker(every)

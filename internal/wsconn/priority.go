@@ -45,9 +45,9 @@ func (q *queue) insert(f Frame) {
 	}
 }
 
-// priorityOf is a frame's priority, lowered to that of the last one before it
-// of the same stream and tail: these keep their order, because whoever
-// acknowledges one of a stream acknowledges all before it.
+// priorityOf is a frame's priority, lowered to that of the last frame of the
+// same stream and tail before it. These stay in order, because acknowledging
+// one of a stream acknowledges all before it.
 func (q *queue) priorityOf(f *Frame) Priority {
 	if f.Priority == Fixed || f.Priority == Ordinary && q.unusual == 0 {
 		return f.Priority

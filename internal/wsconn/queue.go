@@ -18,17 +18,17 @@ type queue struct {
 	mu      sync.Mutex
 	room    *sync.Cond // made when someone waits for room
 	frames  []Frame
-	head    int           // of frames: what is before it has been taken
+	head    int           // into frames: those before it were taken
 	bytes   int           // of what waits
 	shared  map[*byte]int // how many waiting frames have a large body
-	moved   time.Time     // when the peer took something last, or had nothing to take
+	moved   time.Time     // when the peer last took something, or had nothing to take
 	unusual int           // frames among it that are neither fixed nor ordinary
 	writing bool
 	closing bool  // a close frame was queued: nothing may follow
 	failed  error // why nothing can be written any more
 }
 
-// push queues a frame. A reader that lets too much pile up is cut off.
+// push queues a frame. A reader whose queue grows too large is disconnected.
 func (q *queue) push(f Frame) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -45,9 +45,9 @@ func (q *queue) push(f Frame) error {
 	return nil
 }
 
-// A reader that takes something may be behind by several times its limit: that
-// much may come at once, before it had the time to read. One that takes nothing
-// for a while may not.
+// A reader that makes progress may be behind by several times its limit: that
+// much may be queued at once, before it had the time to read. One that takes
+// nothing for a while may not.
 const (
 	burst   = 4
 	stalled = 2 * time.Second
@@ -86,7 +86,7 @@ func (q *queue) uncount(f *Frame) {
 
 func (q *queue) limit() int { return q.conn.server.cfg.Limits.QueueBytes }
 
-// cutOff ends a reader that missed something.
+// cutOff disconnects a reader that missed something.
 func (q *queue) cutOff(why error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -149,7 +149,7 @@ func (q *queue) cut(err error) {
 	_ = q.conn.net.SetWriteDeadline(time.Now().Add(closeTimeout))
 }
 
-// abort ends writing without another byte.
+// abort ends writing at once.
 func (q *queue) abort(err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

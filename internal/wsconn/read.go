@@ -20,8 +20,8 @@ type reader struct {
 	source source
 
 	buf        *[]byte  // pooled; nil while there is nothing to read
-	start, end int      // what of it is not yet read
-	begun      [16]byte // that, while buf is nil: the beginning of a frame's header
+	start, end int      // the unread part of it
+	begun      [16]byte // the unread part while buf is nil: the beginning of a frame's header
 	message    []byte   // fragments so far
 	op         ws.OpCode
 	state      ws.State     // server side, and fragmented within a message
@@ -29,7 +29,7 @@ type reader struct {
 	ends       atomic.Int64 // when reading ends at the latest, if it does
 }
 
-// endAt lets nothing be read after an instant.
+// endAt sets the time after which nothing is read.
 func (r *reader) endAt(t time.Time) {
 	r.ends.Store(t.UnixNano())
 	_ = r.conn.net.SetReadDeadline(t)
@@ -44,8 +44,8 @@ func (r *reader) deadline(t time.Time) time.Time {
 	return t
 }
 
-// readBytes is the size of a pooled buffer. Posts that are read together are stored
-// together, so a large one makes senders that do not wait for answers faster. It costs
+// readBytes is the size of a pooled buffer. Posts that are read together are
+// stored together, so a large buffer makes pipelining senders faster. It costs
 // nothing while a connection is idle, or a frame's header has only begun.
 const readBytes = 64 << 10
 
@@ -58,7 +58,7 @@ var readBuffers = sync.Pool{New: func() any {
 }}
 
 // next returns the next message, which is the caller's to keep. Control frames
-// are handed to control as they come.
+// are passed to control as they arrive.
 func (r *reader) next() (op ws.OpCode, payload []byte, err error) {
 	for {
 		h, err := r.header()
@@ -163,7 +163,7 @@ func (r *reader) waiting() []byte {
 	return (*r.buf)[r.start:r.end]
 }
 
-// need reads until that many bytes wait.
+// need reads until that many bytes are buffered.
 func (r *reader) need(n int) error {
 	for r.end-r.start < n {
 		idle := r.start == r.end && !r.state.Fragmented() && n == 2
@@ -196,7 +196,7 @@ func (r *reader) complete() {
 	}
 }
 
-// fill reads once, behind what waits.
+// fill reads once, after the buffered bytes.
 func (r *reader) fill() error {
 	r.conn.drained()
 	n, err := r.source.read(r)
@@ -213,8 +213,8 @@ func (r *reader) fill() error {
 	return err
 }
 
-// borrow takes a buffer. giveBack returns it, unless more than the beginning of a
-// header waits in it.
+// borrow takes a buffer. giveBack returns it, unless it holds more than the
+// beginning of a header.
 func (r *reader) borrow() []byte {
 	if r.buf == nil {
 		r.buf = readBuffers.Get().(*[]byte)
@@ -231,7 +231,7 @@ func (r *reader) giveBack() {
 	}
 }
 
-// prime puts bytes in front that were read with the upgrade.
+// prime adds bytes that were read with the upgrade.
 func (r *reader) prime(b []byte) error {
 	if len(b) > readBytes {
 		return errors.New("more bytes followed the upgrade than are accepted before it is answered")

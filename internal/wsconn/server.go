@@ -14,7 +14,7 @@ import (
 	"github.com/parley-hub/parley/internal/logsample"
 )
 
-// Server upgrades requests and owns the connections until they are gone.
+// Server upgrades requests and owns the connections until they end.
 type Server struct {
 	cfg      Config
 	upgrader ws.HTTPUpgrader
@@ -45,7 +45,7 @@ func New(cfg Config) *Server {
 	return s
 }
 
-// Context ends when the server closes, after every connection was told to go.
+// Context ends when the server closes, after every connection was told.
 // Operations that outlive a connection run with it.
 func (s *Server) Context() context.Context { return s.ctx }
 
@@ -55,8 +55,8 @@ type Handler interface {
 	// UTF-8. Messages come one after the other. While Message waits, nothing
 	// more is read. An error ends the connection; a *CloseError says how.
 	Message(payload []byte, binary bool) error
-	// ReadingEnded is called once, when no message comes any more. Goroutines
-	// that Conn.Go started are waited for afterwards.
+	// ReadingEnded is called once, after the last message. Goroutines that
+	// Conn.Go started are waited for afterwards.
 	ReadingEnded()
 	// Closed is called once, when these goroutines have ended.
 	Closed()
@@ -65,8 +65,8 @@ type Handler interface {
 	LogAttrs() []any
 }
 
-// Gatherer is a Handler that may put off what it does with a message until it has
-// all that were read from the socket together.
+// Gatherer is a Handler that may delay its work on a message until it has all
+// that were read from the socket together.
 type Gatherer interface {
 	Handler
 	// Drained is called after the last of them, and before ReadingEnded.
@@ -88,13 +88,13 @@ func (s *Server) Accept(w http.ResponseWriter, r *http.Request, id, peer string,
 	c.handler = open(c)
 	c.gatherer, _ = c.handler.(Gatherer)
 	upgrader := s.upgrader
-	upgrader.Header = w.Header() // what hardens every answer
+	upgrader.Header = w.Header() // headers that harden every answer
 	nc, rw, _, err := upgrader.Upgrade(r, w)
 	if err != nil {
 		s.release()
 		s.refused(peer, err.Error())
 		// The upgrader has answered the request, and leaves the connection
-		// open: nobody else has it.
+		// open: nobody else closes it.
 		if nc != nil {
 			_ = nc.Close()
 		}
@@ -185,9 +185,9 @@ func (s *Server) All() []*Conn {
 	return list
 }
 
-// Close tells every connection to go, and waits until none is left and nothing
-// works for one. When the context ends first, the sockets are closed. Closing
-// again only waits.
+// Close tells every connection to end, and waits until none is left and no
+// goroutine works for one. When the context ends first, the sockets are
+// closed. Closing again only waits.
 func (s *Server) Close(ctx context.Context) error {
 	s.mu.Lock()
 	s.closed = true
@@ -206,7 +206,7 @@ func (s *Server) Close(ctx context.Context) error {
 		}
 	})
 	defer grace()
-	// Operations that still wait for others have nobody left to answer.
+	// Operations that still wait have nobody left to answer.
 	s.stop()
 	<-gone
 	return ctx.Err()

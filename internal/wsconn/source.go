@@ -3,7 +3,7 @@ package wsconn
 import "net"
 
 // plainSource waits with a few bytes of its own, and takes a buffer once there
-// is something to put into it.
+// is something to read.
 type plainSource struct {
 	conn  net.Conn
 	first [64]byte

@@ -27,7 +27,7 @@ func sourceOf(conn net.Conn) source {
 	return &plainSource{conn: conn}
 }
 
-// rawSource takes a buffer only once there is something to put into it.
+// rawSource takes a buffer only once there is something to read.
 type rawSource struct {
 	raw syscall.RawConn
 }

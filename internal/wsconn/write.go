@@ -12,15 +12,15 @@ import (
 // flushBytes is how much is gathered for one write.
 const flushBytes = 64 << 10
 
-// largeBody is where writing a body from its own memory is cheaper than
-// copying it.
+// largeBody is the size from which writing a body from its own memory is
+// cheaper than copying it.
 const largeBody = 32 << 10
 
 var flushBuffers = sync.Pool{New: func() any { return new([]byte) }}
 
-// gather is write for frames that others may follow: yielding first puts them into
-// the same write. It only saves system calls; the frames keep their order either
-// way.
+// gather is write for frames that others may follow: it yields first, so that
+// they go into the same write. That only saves system calls; the order of the
+// frames is the same.
 func (q *queue) gather() {
 	runtime.Gosched()
 	q.write()
@@ -50,7 +50,8 @@ func (q *queue) write() {
 	}
 }
 
-// batchBytes is how much is taken at once: what is urgent goes before the rest.
+// batchBytes is how much is taken at once, so that urgent frames go before the
+// rest.
 const batchBytes = 4 * flushBytes
 
 // taken is what is to be written next. Without frames the writer ends; over
@@ -105,8 +106,7 @@ func (q *queue) some(batch []Frame) []Frame {
 	return batch
 }
 
-// Lists of frames outlive the writers that fill them, not the connection's
-// silence: an idle one has none.
+// Lists of frames are pooled: an idle connection has none.
 var frameLists sync.Pool
 
 // keptFrames is the longest list that is kept.
@@ -169,8 +169,8 @@ func (q *queue) flush(batch []Frame, closing bool) error {
 	return q.send(buf, closing)
 }
 
-// writeBytes is how much one deadline is for: a peer that reads that much within each
-// deadline may take as long as it needs for a large message.
+// writeBytes is how much one deadline covers: a peer that reads that much
+// within each deadline may take as long as it needs for a large message.
 const writeBytes = 4 * flushBytes
 
 func (q *queue) send(buf []byte, closing bool) error {
@@ -191,8 +191,8 @@ func (q *queue) sendParts(parts net.Buffers, closing bool) error {
 	return err
 }
 
-// begin gives the peer its time for a write. A peer that is about to be cut off keeps
-// the deadline that it has.
+// begin sets the deadline of a write. A peer that is about to be disconnected
+// keeps the deadline that it has.
 func (q *queue) begin(closing bool) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -206,7 +206,7 @@ func (q *queue) begin(closing bool) error {
 	return q.conn.net.SetWriteDeadline(time.Now().Add(timeout))
 }
 
-// sent notes that the peer took something.
+// sent records that the peer took something.
 func (q *queue) sent(n int64) {
 	q.conn.server.stats.writes.Add(1)
 	q.conn.server.stats.bytesOut.Add(n)

@@ -1,5 +1,5 @@
-// Package providers holds Parley's mappings to model providers against the
-// official Go SDKs: what we write is decoded with their types and must be all
-// there, and what they encode is read by us. It is a module of its own, so that
-// the SDKs never reach Parley's users. Nothing is sent anywhere.
+// Package providers checks Parley's mappings to model providers against the
+// official Go SDKs: what we write is decoded with their types and must be
+// complete, and what they encode is read by us. It is a module of its own, so
+// that the SDKs never reach Parley's users. It sends no request.
 package providers

@@ -47,7 +47,8 @@ func ApplyWith(ctx context.Context, r io.Reader, w io.Writer, o stream.Options) 
 		if _, err := out.Write(append(line, '\n')); err != nil {
 			return err
 		}
-		// A client that waits for an answer before it sends the next line gets it.
+		// A client that waits for an answer before it sends the next line gets
+		// it.
 		if source.Idle() {
 			if err := out.Flush(); err != nil {
 				return err
@@ -56,8 +57,8 @@ func ApplyWith(ctx context.Context, r io.Reader, w io.Writer, o stream.Options) 
 	}
 }
 
-// next reads a request. Of one that is malformed it finds what it can, so that
-// the answer names it.
+// next reads a request. From a malformed one it reads what it can, so that the
+// answer names it.
 func next(source *stream.Source) (raw jsontext.Value, name any, op string, err error) {
 	_, raw, err = source.Next()
 	if err != nil && !errors.Is(err, io.EOF) {

@@ -166,7 +166,7 @@ func item(argument string, run func(any, *int64) (compact.Item, error)) operatio
 	}
 }
 
-// compaction runs compact with a summarizer that does as it is told.
+// compaction runs compact with a summarizer whose answer is part of the input.
 func compaction(ctx context.Context, input any) (any, error) {
 	m := arguments(input)
 	told := value.MapOrEmpty(m.At("summarizer"))

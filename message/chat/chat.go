@@ -44,9 +44,9 @@ type Claims interface {
 	Abandon(ctx context.Context, id string) error
 }
 
-// Settler is claims that keep the end of a run together with what it wrote, so
-// that a crash leaves both or neither. Where claims are one, Settle stands in
-// for the store's Update and for Finish.
+// Settler is implemented by claims that store the end of a run together with
+// what it wrote, so that a crash leaves both or neither. Settle then replaces
+// the store's Update and Finish.
 type Settler interface {
 	Settle(ctx context.Context, id, sessionID string, update transcript.Update, status string, output *value.Map) error
 }
@@ -84,7 +84,7 @@ func (d Dispatcher) chat(ctx context.Context, principal transcript.Principal, in
 		return nil, claimed(err)
 	}
 	output, err := d.run(ctx, t)
-	// The refusal is what the caller is told, whatever becomes of the claim.
+	// The caller is told the refusal, whatever happens to the claim.
 	switch kept := context.WithoutCancel(ctx); {
 	case err != nil && t.begun:
 		_ = d.Runs.Finish(kept, t.RunID, result.StatusFailed)
@@ -247,8 +247,8 @@ func (d Dispatcher) execute(ctx context.Context, t *turn) (*value.Map, error) {
 	return normalized, nil
 }
 
-// keep stores the transcript, as envelopes, and that the run has ended. What else
-// the session's metadata hold stays.
+// keep stores the transcript, as envelopes, and the end of the run. Other keys
+// of the session's metadata stay.
 func (d Dispatcher) keep(ctx context.Context, t *turn, normalized *value.Map, messages []message.Envelope, shown *value.Map) error {
 	ended := result.ControlStatus(normalized)
 	if d.Store == nil || !t.owned {
@@ -284,8 +284,8 @@ func claimed(err error) error {
 	return wrap(CodeStoreFailed, err)
 }
 
-// rows are the messages with the stored rows that could not be read, each
-// behind as much of what it followed as the messages begin with.
+// rows are the messages and the stored rows that could not be read. Each such
+// row follows the same messages as before, as far as these are still there.
 func (t *turn) rows(messages []message.Envelope) []any {
 	list := make([]any, 0, len(messages))
 	begins := true

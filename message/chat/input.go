@@ -48,7 +48,7 @@ func typedMessages(raw any) ([]message.Envelope, error) {
 	return typed, nil
 }
 
-// history is what came before, as a caller without a store tells it: texts of
+// history is the earlier conversation of a caller without a store: texts of
 // user and assistant only.
 func history(raw any) []message.Envelope {
 	var messages []message.Envelope

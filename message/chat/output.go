@@ -57,7 +57,7 @@ func completed(normalized *value.Map) bool {
 	return !ok || done
 }
 
-// contention is the answer of a turn whose session someone else is writing.
+// contention is the answer to a turn whose session somebody else is writing.
 func contention(t *turn, before []message.Envelope) (*value.Map, error) {
 	normalized, err := result.Normalize(value.New().
 		Set("messages", canonical(before)).

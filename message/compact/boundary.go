@@ -5,9 +5,9 @@ import (
 	"github.com/parley-hub/parley/message/value"
 )
 
-// Boundary is the index of the first message that compaction would keep.
-// Messages are looked at only as far as the decision needs, so a bad one that
-// is not is not refused.
+// Boundary is the index of the first message that compaction would keep. It
+// reads only the messages that the decision needs, so an invalid one that is
+// not needed is not refused.
 func Boundary(messages any, policy Policy) (int, error) {
 	list, ok := value.Values(value.Of(messages))
 	if !ok {
@@ -24,7 +24,7 @@ func boundary(n int, policy Policy, typeAt func(int) (message.Type, error)) (int
 	return safe(cut, n, typeAt)
 }
 
-// safe moves a cut backwards until no call is parted from its result: first
+// safe moves a cut backwards until no call is separated from its result: first
 // over results, then over the calls they answer.
 func safe(cut, n int, typeAt func(int) (message.Type, error)) (int, error) {
 	for cut > 0 && cut < n {

@@ -16,7 +16,7 @@ const (
 	StatusArchived  = "archived"
 )
 
-// What a compaction tells of.
+// Events of a compaction.
 const (
 	EventStarted   = "compaction_started"
 	EventCompleted = "compaction_completed"
@@ -118,7 +118,7 @@ func compactAt(ctx context.Context, envelopes []message.Envelope, cut int, polic
 	return finish(compacted, StatusCompacted, metadata, []any{started, event(EventCompleted, metadata)})
 }
 
-// summary asks the summarizer and takes its answer apart.
+// summary asks the summarizer and parses its answer.
 func summary(ctx context.Context, summarize Summarizer, messages []message.Envelope, about *value.Map) (text string, archived []any, err error) {
 	answer, err := summarize(ctx, messages, about)
 	if err != nil {

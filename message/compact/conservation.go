@@ -44,7 +44,7 @@ func contentBytes(content any) int {
 	return value.PHPSize(content)
 }
 
-// conservation compares what there was with what is left of it.
+// conservation compares the sizes before and after.
 type conservation struct {
 	policy                                  Policy
 	original, compacted, retained, archived stats
@@ -73,7 +73,7 @@ func (c conservation) ratio() float64 {
 	return float64(c.conserved()) / float64(c.original.bytes)
 }
 
-// metadata is what a compaction says of itself, after what is known about it.
+// metadata describes a compaction, after the metadata that is given.
 func (c conservation) metadata(about *value.Map) *value.Map {
 	return about.Clone().
 		Set("policy", c.policy.Canonical()).

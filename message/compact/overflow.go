@@ -64,7 +64,7 @@ func archive(source []any, envelopes []message.Envelope, policy Policy) Result {
 }
 
 // overflowCut keeps the wanted number of messages, fewer if they are too
-// large, and never parts a call from its result.
+// large, and never separates a call from its result.
 func overflowCut(envelopes []message.Envelope, policy Policy) int {
 	n := len(envelopes)
 	retain := policy.OverflowRetainedMessages

@@ -39,8 +39,8 @@ func (r *Refusal) Error() string {
 type Channel struct {
 	Agent    string
 	Sessions *Sessions
-	// Validate refuses a message; a Refusal with code silent_skip drops it
-	// without a word, any other is told to the sender.
+	// Validate refuses a message. A Refusal with the code silent_skip drops it
+	// without a reply; any other is sent to the sender.
 	Validate func(ctx context.Context, m Message) error
 	Started  func(ctx context.Context, m Message)
 	Ended    func(ctx context.Context, m Message)
@@ -120,7 +120,7 @@ func (c Channel) refuse(ctx context.Context, m Message, err error) error {
 	return c.fail(ctx, m, err)
 }
 
-// fail tells the sender what went wrong, in the error's words if it has some.
+// fail sends the sender an error text: the error's own if it has one.
 func (c Channel) fail(ctx context.Context, m Message, err error) error {
 	text := err.Error()
 	if refusal, ok := errors.AsType[*Refusal](err); ok {

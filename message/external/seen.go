@@ -68,9 +68,9 @@ func (s *Seen) Mark(provider, messageID string, ttlSeconds int64) {
 	s.mark(provider, messageID, ttlSeconds, true)
 }
 
-// MarkIfUnseen marks a message and says whether it was not marked before, in
-// one step: of several that ask at once, one is told true. Without a key every
-// one is, since nothing can be remembered.
+// MarkIfUnseen marks a message and reports whether it was not marked before,
+// in one step: of several concurrent callers, one gets true. Without a key all
+// do, because nothing can be remembered.
 func (s *Seen) MarkIfUnseen(provider, messageID string, ttlSeconds int64) bool {
 	return s.mark(provider, messageID, ttlSeconds, false)
 }
@@ -99,7 +99,7 @@ func (s *Seen) mark(provider, messageID string, ttlSeconds int64, again bool) bo
 	return unseen
 }
 
-// maxTTL keeps a lifetime within what a duration can say.
+// maxTTL keeps a lifetime within the range of a duration.
 const maxTTL = 100 * 365 * 24 * time.Hour
 
 func (s *Seen) live(key string) bool {

@@ -12,11 +12,11 @@ import (
 // MaxToolName is the longest tool name every provider takes.
 const MaxToolName = 64
 
-// Aliases give tools names that every provider takes: letters, digits, _ and
-// -, at most 64, no digit or - in front. An alias is reversible by itself
-// ("harbour/tides" is harbour_x2f_tides); one too long to be is kept in the
-// table. The zero value is ready and safe for concurrent use; a nil one knows
-// no long names.
+// Aliases give tools names that every provider accepts: letters, digits, _ and
+// -, at most 64, no digit or - in front. An alias can be decoded by itself
+// ("harbour/tides" is harbour_x2f_tides); one that would be too long is stored
+// in the table. The zero value is ready and safe for concurrent use; a nil one
+// knows no long names.
 type Aliases struct {
 	mu    sync.Mutex
 	names map[string]string
@@ -75,8 +75,8 @@ func escape(name string) string {
 	return b.String()
 }
 
-// beginsEscape says whether text could be read as an escape, also together
-// with what is written after it, so that a name with one in it survives.
+// beginsEscape reports whether text could be read as an escape, also together
+// with what is written after it, so that a name that contains one survives.
 func beginsEscape(s string) bool { return strings.HasPrefix(s, "_x") }
 
 // unescape returns the name that an alias was made of. A name that is not an

@@ -1,11 +1,11 @@
-// Package provider is what the mappings to model providers share: what a
-// request is made with, what a reply says, and the notes on what a provider
-// could not be told. The mappings themselves are openai, anthropic and gemini,
-// each from canonical messages to the provider's JSON and back.
+// Package provider is what the mappings to model providers share: the options
+// of a request, the content of a reply, and the notes on what a provider's
+// form cannot express. The mappings themselves are openai, anthropic and
+// gemini, each from canonical messages to the provider's JSON and back.
 //
 // Nothing here talks to a provider, reads a file unless told how, or stores a
-// provider's shape; and nothing is left out in silence: what the other side
-// cannot express is a [Note].
+// provider's shape. Nothing is left out silently: what the other side cannot
+// express is a [Note].
 package provider
 
 import (
@@ -26,7 +26,7 @@ type Options struct {
 	// Speakers writes "[name]: " before what a named speaker says where the
 	// provider has no field for names; else the name is left out, with a note.
 	Speakers bool
-	// Previous is the provider_response_id to go on from, where there is one.
+	// Previous is the provider_response_id to continue from, if there is one.
 	Previous string
 }
 
@@ -46,7 +46,7 @@ func (t Tool) Schema() *value.Map {
 }
 
 // Request is a body for a provider, without what only its caller knows (the
-// model, limits, temperature), and what could not be said in it.
+// model, limits, temperature), and the notes on what it could not express.
 type Request struct {
 	Body  *value.Map
 	Notes []Note

@@ -7,15 +7,15 @@ import (
 	"github.com/parley-hub/parley/message/value"
 )
 
-// Kind says what happened to something that could not be said as it was.
+// Kind says what happened to something that a provider's form cannot express.
 type Kind string
 
 // The kinds of a note.
 const (
-	Dropped Kind = "dropped" // it is not there
-	Changed Kind = "changed" // it is there in another form
-	Moved   Kind = "moved"   // it is there at another place
-	Added   Kind = "added"   // it was not there before
+	Dropped Kind = "dropped" // it is left out
+	Changed Kind = "changed" // it has another form
+	Moved   Kind = "moved"   // it is at another place
+	Added   Kind = "added"   // it was added
 )
 
 // The codes of notes, for programs.
@@ -31,19 +31,19 @@ const (
 	NoteBlock    = "block"     // a content block of no known type
 	NoteArgs     = "arguments" // a call's arguments that are not an object
 	NoteID       = "id"        // a call id the provider would refuse
-	NoteFailure  = "failure"   // that a tool failed
-	NoteResult   = "result"    // what a tool said beside what is sent of it
+	NoteFailure  = "failure"   // the failure of a tool
+	NoteResult   = "result"    // a part of a tool's answer that is not sent
 	NoteOpaque   = "opaque"    // what another provider wants back verbatim
 	NoteReason   = "reasoning" // readable reasoning
-	NoteRefusal  = "refusal"   // that a text is a refusal
+	NoteRefusal  = "refusal"   // a refusal that is sent as a plain text
 	NoteOrder    = "order"     // the order of messages
 	NoteOpening  = "opening"   // a first user turn
 	NotePart     = "part"      // a part that is not a message
-	NoteContinue = "previous"  // going on from an earlier response
+	NoteContinue = "previous"  // continuing from an earlier response
 	NoteChoices  = "choices"   // further answers to one request
 )
 
-// Note tells of something that could not be said as it was.
+// Note describes something that a provider's form cannot express.
 type Note struct {
 	Index int // of the message in the list that was given; -1: of none
 	Kind  Kind
@@ -74,13 +74,13 @@ func (n Note) MarshalJSON() ([]byte, error) { return n.Canonical().MarshalJSON()
 // Notes collects them while a mapping runs.
 type Notes []Note
 
-// Sorted are the notes in the order of the messages they tell of.
+// Sorted are the notes in the order of their messages.
 func (l Notes) Sorted() []Note {
 	slices.SortStableFunc(l, func(a, b Note) int { return a.Index - b.Index })
 	return l
 }
 
-// Add takes one down; the same one is taken once.
+// Add adds a note, once.
 func (l *Notes) Add(index int, kind Kind, code, format string, args ...any) {
 	note := Note{Index: index, Kind: kind, Code: code, Text: fmt.Sprintf(format, args...)}
 	if !slices.Contains(*l, note) {

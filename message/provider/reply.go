@@ -15,10 +15,10 @@ const (
 	FinishToolCalls Finish = "tool_calls"
 	FinishFilter    Finish = "content_filter"
 	FinishRefusal   Finish = "refusal"
-	FinishPause     Finish = "pause" // the provider wants the turn sent back to go on
+	FinishPause     Finish = "pause" // the provider wants the turn sent back to continue
 	FinishError     Finish = "error"
 	FinishOther     Finish = "other"
-	FinishNone      Finish = "" // it has not stopped yet, or did not say
+	FinishNone      Finish = "" // it has not stopped yet, or gave no reason
 )
 
 // Usage counts tokens. Raw is what the provider said, verbatim.
@@ -50,7 +50,7 @@ func (f *Failure) Error() string {
 	return f.Provider + ": " + f.Code + ": " + f.Message
 }
 
-// Envelope is the failure as a message; raw is what the provider said.
+// Envelope is the failure as a message; raw is the provider's error, verbatim.
 func (f *Failure) Envelope(raw any) message.Envelope {
 	return message.Envelope{
 		Type: message.TypeError, Role: message.RoleAssistant, Content: f.Message,
@@ -67,21 +67,22 @@ func (f *Failure) Envelope(raw any) message.Envelope {
 type Reply struct {
 	Messages   []message.Envelope
 	Finish     Finish
-	FinishRaw  string // what the provider called it
-	Usage      *Usage // nil: not said
+	FinishRaw  string // in the provider's words
+	Usage      *Usage // nil: not given
 	ResponseID string // provider_response_id
 	Model      string
 	Failure    *Failure
 	Notes      []Note
 }
 
-// Fail adds a provider's error to what came before it; raw is what it said.
+// Fail adds a provider's error to the reply so far; raw is the error,
+// verbatim.
 func (r *Reply) Fail(f *Failure, raw any) {
 	r.Messages = append(r.Messages, f.Envelope(raw))
 	r.Finish, r.Failure = FinishError, f
 }
 
-// Canonical is the reply as a map: messages, and what is known beside them.
+// Canonical is the reply as a map: messages, and the other known fields.
 func (r Reply) Canonical() *value.Map {
 	messages := make([]any, 0, len(r.Messages))
 	for _, e := range r.Messages {

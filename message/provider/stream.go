@@ -7,18 +7,18 @@ import (
 	"github.com/parley-hub/parley/message"
 )
 
-// MaxReply bounds what a stream may add up to, unless told otherwise.
+// MaxReply is the default bound of a stream.
 const MaxReply = 64 << 20
 
 // ErrReplySize says that a streamed reply is larger than allowed.
 var ErrReplySize = errors.New("provider: the streamed reply is too large")
 
-// Stream turns a provider's chunks into deltas, and adds them up to the reply
-// that would have come in one piece. It is for one goroutine.
+// Stream turns a provider's chunks into deltas, and collects the reply that
+// would have come in one piece. It is for one goroutine.
 type Stream interface {
-	// Add takes one chunk and returns what it adds.
+	// Add takes one chunk and returns its deltas.
 	Add(chunk []byte) ([]message.Envelope, error)
-	// Reply is what has come so far; Finish is empty until the model stopped.
+	// Reply is the reply so far; Finish is empty until the model stopped.
 	Reply() Reply
 }
 

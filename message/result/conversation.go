@@ -13,11 +13,10 @@ const (
 	Version = 1
 )
 
-// Normalize checks what a runner returned and brings every message in it, be
-// it a plain row or an envelope, to its canonical form. Fields that mean
-// nothing here pass through; tool_observability and run_outcome are always
-// computed anew. The checks are made in a fixed order, and the first that
-// fails is the *Error.
+// Normalize checks what a runner returned and brings every message in it, a
+// plain row or an envelope, to its canonical form. Unknown fields pass
+// through; tool_observability and run_outcome are always computed. The checks
+// have a fixed order, and the first that fails is the *Error.
 func Normalize(raw any) (*value.Map, error) {
 	m, _ := value.Of(raw).(*value.Map)
 	m = m.Clone()
@@ -40,7 +39,7 @@ func Messages(normalized *value.Map) ([]message.Envelope, error) {
 	return message.NormalizeAll(normalized.At("messages"))
 }
 
-// checker keeps the first failure; after it every check passes.
+// checker keeps the first failure; the checks after it do nothing.
 type checker struct{ err error }
 
 func (c *checker) refuse(path, reason string) {
@@ -143,8 +142,7 @@ func toolEvent(f fields) {
 	f.containerIfPresent("metadata")
 }
 
-// optional checks the fields that may be left out but, once there, have a
-// type; null is there.
+// optional checks the types of optional fields. A null counts as present.
 func (c *checker) optional(m *value.Map) {
 	f := fields{c: c, m: m}
 	f.stringIfPresent("status")

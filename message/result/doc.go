@@ -1,7 +1,6 @@
-// Package result is what comes back from running an agent: conversation
-// results, how a run came out, and the envelope that run results are stored
-// in.
+// Package result is the outcome of running an agent: conversation results, the
+// status of a run, and the envelope in which run results are stored.
 //
-// It checks and normalizes; it runs nothing, and reads neither arguments nor
-// contents of tool calls into what it derives.
+// It checks and normalizes; it runs nothing, and what it derives never
+// contains arguments or contents of tool calls.
 package result

@@ -50,7 +50,7 @@ func add(a, b value.Number) value.Number {
 	return value.Number(new(big.Int).Add(big.NewInt(i), big.NewInt(j)).String())
 }
 
-// What an interrupt asks for.
+// What an interruption asks for.
 const (
 	InterruptCancel   = "cancel"
 	InterruptRedirect = "redirect"

@@ -4,7 +4,7 @@ import "github.com/parley-hub/parley/message/value"
 
 const observabilityVersion = 1
 
-// How a tool call came out.
+// Outcomes of a tool call.
 const (
 	callPending   = "pending"
 	callRejected  = "rejected"
@@ -12,8 +12,9 @@ const (
 	callFailed    = "failed"
 )
 
-// observe tells what tools were called and how that ended: names of arguments
-// and shapes of results, never their values. Events and results are checked.
+// observe describes which tools were called and how the calls ended: names of
+// arguments and shapes of results, never their values. Events and results were
+// checked.
 func observe(events, results any) *value.Map {
 	o := observer{open: map[string][]*value.Map{}, results: map[string][]*value.Map{}}
 	executed, _ := value.Values(results)
@@ -106,7 +107,7 @@ func safeError(code, text string) *value.Map {
 	return value.New().Set("code", code).Set("message", text)
 }
 
-// shape says what kind of thing a result is and how large.
+// shape is the kind and size of a result.
 func shape(v any) *value.Map {
 	s := value.New()
 	switch v := v.(type) {

@@ -12,7 +12,7 @@ const (
 	OutcomeVersion = 1
 )
 
-// How a run can come out.
+// Outcomes of a run.
 const (
 	StatusCompleted          = "completed"
 	StatusFailed             = "failed"
@@ -25,7 +25,7 @@ const (
 	StatusIncomplete         = "incomplete"
 )
 
-// Why a run stopped, where its status does not say so.
+// Why a run stopped, if its status does not say so.
 const (
 	StopNatural       = "natural"
 	StopMaxTurns      = "max_turns"
@@ -37,16 +37,16 @@ var (
 		StatusCompleted, StatusFailed, StatusRuntimeToolPending, StatusApprovalRequired, StatusBudgetExceeded,
 		StatusStalled, StatusCancelled, StatusInterrupted, StatusIncomplete,
 	}
-	// derivedStatuses are taken over from a result as they are.
+	// derivedStatuses are copied from a result unchanged.
 	derivedStatuses = []string{
 		StatusRuntimeToolPending, StatusApprovalRequired, StatusBudgetExceeded,
 		StatusStalled, StatusInterrupted, StatusCancelled,
 	}
-	// finalStatuses end a run that a retry would not help.
+	// finalStatuses end a run for which a retry is useless.
 	finalStatuses = []string{StatusRuntimeToolPending, StatusApprovalRequired, StatusCancelled, StatusInterrupted}
 )
 
-// Outcome derives how a run came out from what the runner says of it, which is
+// Outcome derives the outcome of a run from what the runner reports, which is
 // ignored unless it is a container, and from its result.
 func Outcome(rawOutcome, runResult any) *value.Map {
 	raw := value.MapOrEmpty(value.Of(rawOutcome))
@@ -89,8 +89,8 @@ func Outcome(rawOutcome, runResult any) *value.Map {
 	return o
 }
 
-// ControlStatus is the status that run control knows a result or an outcome
-// by: what is incomplete is still running.
+// ControlStatus is the status of a result or an outcome in run control: an
+// incomplete one is still running.
 func ControlStatus(outcomeOrResult any) string {
 	m := value.MapOrEmpty(value.Of(outcomeOrResult))
 	status, _ := Outcome(m.At("run_outcome"), m).At("status").(string)

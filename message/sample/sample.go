@@ -1,5 +1,5 @@
-// Package sample holds messages as agents really write them, for measuring and
-// for tests. It has no rules of its own.
+// Package sample holds realistic messages of agents, for benchmarks and tests.
+// It has no rules of its own.
 package sample
 
 import (

@@ -42,7 +42,7 @@ func (s Service) request(principal *transcript.Principal, input *value.Map) (req
 	return request{principal: *principal, owner: owner, scope: scope, input: input}, nil
 }
 
-// matchOwner holds an owner named in a request against the authenticated one.
+// matchOwner compares an owner named in a request with the authenticated one.
 func matchOwner(asserted *value.Map, owner transcript.Owner) error {
 	ownerType, key := text(asserted, "type"), text(asserted, "key")
 	if ownerType == "" || key == "" {

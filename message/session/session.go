@@ -162,7 +162,7 @@ func (s Service) own(ctx context.Context, r request) (transcript.Session, error)
 	return row, nil
 }
 
-// found refuses what is not there; other errors are the store's.
+// found reports a missing session as not found; other errors are the store's.
 func found(err error) error {
 	if errors.Is(err, transcript.ErrNotFound) {
 		return failed(CodeNotFound, "there is no such session", err)

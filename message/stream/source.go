@@ -21,7 +21,8 @@ const (
 // ErrTooLarge says that a message has more bytes or values than it may.
 var ErrTooLarge = errors.New("stream: the message is too large; raise the limit or split it")
 
-// ErrArray says that an array cannot be read on after a malformed element.
+// ErrArray says that the rest of an array cannot be read after a malformed
+// element.
 var ErrArray = errors.New("stream: the rest of the array cannot be read; mend it, or give one message a line")
 
 // Options bound and steer reading; the zero value is the default.
@@ -44,12 +45,12 @@ func orDefault(limit, fallback int) int {
 // value that is an array is read as its elements.
 type Source struct {
 	input   *window
-	values  int // allowed
+	values  int // how many bytes are allowed
 	dec     *jsontext.Decoder
 	inArray bool
 	array   bool // the input's first value is an array
 	begun   bool
-	broken  bool // inside an array, which cannot be read on
+	broken  bool // inside an array whose rest cannot be read
 	refused []byte
 }
 
@@ -77,15 +78,15 @@ func (s *Source) Refused() []byte { return s.refused }
 // Failed says whether reading itself failed.
 func (s *Source) Failed() bool { return s.input.failed() }
 
-// Idle says whether nothing is left of what was read so far, so that Next may
-// have to wait.
+// Idle reports whether everything that was read so far is used up, so that
+// Next may have to wait.
 func (s *Source) Idle() bool {
 	return len(s.input.pending) == 0 && len(bytes.TrimSpace(s.dec.UnreadBuffer())) == 0
 }
 
 // Next returns the next value, which is valid until the next call, and its
 // line. At the end it returns io.EOF. After a value that is malformed or too
-// large it goes on behind that value's first line, except inside an array,
+// large it continues after that value's first line, except inside an array,
 // which then ends with ErrArray.
 func (s *Source) Next() (line int, raw jsontext.Value, err error) {
 	for {
@@ -117,8 +118,8 @@ func (s *Source) Next() (line int, raw jsontext.Value, err error) {
 	}
 }
 
-// weigh refuses a value that holds too many others. A value takes two bytes at
-// least, so that most texts need not be looked at.
+// weigh refuses a value that holds too many others. A value has two bytes at
+// least, so most texts need not be counted.
 func (s *Source) weigh(raw jsontext.Value) error {
 	if (len(raw)+1)/2 <= s.values || value.Weigh(raw) <= s.values {
 		return nil
@@ -157,7 +158,7 @@ func (s *Source) fail(err error) (int, jsontext.Value, error) {
 	return line, nil, err
 }
 
-// resume starts over behind the line that the text at offset begins on.
+// resume starts again after the line on which the text at offset begins.
 func (s *Source) resume(text []byte, offset int64) error {
 	var rest []byte
 	var err error

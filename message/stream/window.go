@@ -6,9 +6,9 @@ import (
 	"io"
 )
 
-// window is between the input and the decoder. It knows on which line
-// every byte stands that the decoder has not passed yet, and hands out no more
-// than one message's worth of bytes beyond the mark.
+// window is between the input and the decoder. It knows the line of every byte
+// that the decoder has not passed yet, and returns no more than one message's
+// worth of bytes beyond the mark.
 type window struct {
 	r   io.Reader
 	max int
@@ -18,7 +18,7 @@ type window struct {
 
 	base     int64 // offset at which the decoder was last restarted
 	mark     int64 // offset at which the current message may begin
-	read     int64 // offset behind what was handed out
+	read     int64 // offset after what was returned
 	line     int   // of the oldest offset that may still be asked for
 	newlines []int64
 }
@@ -44,7 +44,7 @@ func (w *window) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// note remembers where lines end in what is handed out.
+// note remembers where lines end in what is returned.
 func (w *window) note(p []byte) {
 	for from := 0; ; {
 		end := bytes.IndexByte(p[from:], '\n')
@@ -68,8 +68,7 @@ func (w *window) lineAt(offset int64) int {
 	return w.line
 }
 
-// skipLine reads on to the end of the line, keeps none of it, and returns what
-// was read beyond.
+// skipLine skips to the end of the line, and returns what was read beyond it.
 func (w *window) skipLine() ([]byte, error) {
 	buffer := make([]byte, 4096)
 	for {

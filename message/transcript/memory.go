@@ -17,7 +17,7 @@ import (
 // DefaultCapacity is how many sessions a Memory holds when not told otherwise.
 const DefaultCapacity = 100000
 
-// Memory is a store in memory. What it holds is JSON, as any other store's.
+// Memory is a store in memory. It holds JSON, as every other store does.
 type Memory struct {
 	now      func() time.Time
 	capacity int
@@ -146,7 +146,7 @@ func (m *Memory) Delete(_ context.Context, id string) (bool, error) {
 	return true, nil
 }
 
-// Rows are the messages of a session as they lie in the store.
+// Rows are the stored messages of a session, unchanged.
 func (m *Memory) Rows(id string) [][]byte {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -156,7 +156,7 @@ func (m *Memory) Rows(id string) [][]byte {
 	return nil
 }
 
-// Import puts rows into a session as they are, as a copy from elsewhere would.
+// Import puts rows into a session unchanged, as a copy from elsewhere would.
 func (m *Memory) Import(id string, rows [][]byte) bool {
 	return m.change(id, func(s *stored) { s.rows = slices.Clone(rows) })
 }
@@ -174,7 +174,7 @@ func (s *stored) read(withMessages bool) Session {
 	return row
 }
 
-// copied keeps who gave or got a text from changing what is stored.
+// copied copies a text, so that callers cannot change what is stored.
 func copied(text *string) *string {
 	if text == nil {
 		return nil

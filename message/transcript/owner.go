@@ -15,7 +15,7 @@ const (
 // SourceAgentToken is the source of a principal that is an agent's token.
 const SourceAgentToken = "agent_token"
 
-// Owner is whose a session is.
+// Owner is who owns a session.
 type Owner struct {
 	Type string
 	Key  string
@@ -59,9 +59,9 @@ func (p Principal) Owner() (Owner, bool) {
 	}
 }
 
-// Owns says whether a row, as any store writes it, is this owner's in this
-// workspace. principal_owner_* are read as owner_*; a row without either is
-// its user's.
+// Owns reports whether a row, as any store writes it, is this owner's in this
+// workspace. principal_owner_* are read as owner_*; a row without either
+// belongs to its user.
 func Owns(row *value.Map, scope Scope, owner Owner) bool {
 	if value.Text(row.At("workspace_type")) != scope.Type || value.Text(row.At("workspace_id")) != scope.ID {
 		return false

@@ -61,8 +61,8 @@ func (s Session) Summary() *value.Map {
 		Set("expires_at", orNull(s.ExpiresAt))
 }
 
-// Unread counts what a person has not seen: what the assistant said, tool
-// traffic apart, all of it or what is later than lastReadAt.
+// Unread counts what a person has not seen: the assistant's messages, without
+// tool traffic, all of them or those later than lastReadAt.
 func Unread(messages []message.Envelope, lastReadAt string) int {
 	read, everRead := parseTime(lastReadAt)
 	unread := 0

@@ -113,8 +113,8 @@ type PendingQuery struct {
 	TokenID string // metadata.token_id, if not empty
 }
 
-// Store keeps sessions. Errors are of the store, or say why a write was
-// refused; what the contract answers with false or null is not an error.
+// Store keeps sessions. Errors are the store's own, or say why a write was
+// refused; false and null results of the contract are not errors.
 type Store interface {
 	// Create makes an empty session and returns its id, a random UUID.
 	Create(ctx context.Context, scope Scope, owner Owner, create Create) (string, error)
@@ -158,9 +158,9 @@ func (NoLock) Acquire(context.Context, string, time.Duration) (string, error) { 
 // Release releases nothing.
 func (NoLock) Release(context.Context, string, string) (bool, error) { return false, nil }
 
-// Rows are the rows a write stores: each message as its envelope, and a bad
-// [Row] that was read before as it was found. It says which message is none.
-// Every store calls it before it writes.
+// Rows are the rows that a write stores: each message as its envelope, and a
+// bad [Row] that was read before unchanged. The error names the message that
+// is invalid. Every store calls it before it writes.
 func Rows(messages any) ([][]byte, error) {
 	list, ok := messages.([]any)
 	if !ok {

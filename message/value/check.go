@@ -9,9 +9,9 @@ import (
 // as serializable.
 const MaxDepth = 512
 
-// Check says whether v, together with the depth of what it stands in, can be
-// written as JSON: valid UTF-8, real numbers, JSON values only, and no more
-// than MaxDepth containers in each other.
+// Check reports whether v, at its depth of nesting, can be written as JSON:
+// valid UTF-8, real numbers, JSON values only, and no more than MaxDepth
+// nested containers.
 func Check(v any, depth int) error {
 	switch v := v.(type) {
 	case nil, bool:

@@ -96,7 +96,7 @@ func IsIntKey(key string) bool {
 }
 
 // StringKeys is the string-key filter: the members of an object whose keys are
-// no integers. Nothing of an array remains.
+// not integers. Nothing of an array remains.
 func StringKeys(v any) *Map {
 	filtered := New()
 	m, _ := v.(*Map)

@@ -7,7 +7,7 @@ import (
 	"strconv"
 )
 
-// Source is something that knows itself as a map, such as an envelope.
+// Source is something that has a form as a map, such as an envelope.
 type Source interface{ Canonical() *Map }
 
 // kindForeign is the kind of a Go value that JSON cannot represent.
@@ -16,11 +16,10 @@ const kindForeign = "foreign value"
 // tooDeep replaces what nests deeper than any rule reads.
 type tooDeep struct{}
 
-// Of brings what Go code hands over (integers, floats, map[string]any, slices
-// and what a [Source] stands for) to a value. It copies only what it changes.
-// What no JSON value stands for is left as it is: a rule may drop it, and
-// [Check] refuses it. The keys of a Go map are sorted. Data must not contain
-// itself.
+// Of converts Go values (integers, floats, map[string]any, slices and a
+// [Source]) to a value. It copies only what it changes. A Go value that JSON
+// cannot represent is left unchanged: a rule may drop it, and [Check] refuses
+// it. The keys of a Go map are sorted. Data must not contain itself.
 func Of(v any) any {
 	converted, _ := of(v, 0)
 	return converted
@@ -92,7 +91,7 @@ func ofScalar(v any) any {
 	}
 }
 
-// shortest32 keeps a float32 from growing digits it never had.
+// shortest32 keeps a float32 from getting digits of a float64.
 func shortest32(f float32) string {
 	if n := Float(float64(f)); !n.valid() {
 		return string(n)

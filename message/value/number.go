@@ -11,7 +11,7 @@ import (
 // may drop them, but are refused by [Check] and by encoding.
 type Number string
 
-// The tokens of what JSON cannot say.
+// Tokens that JSON cannot represent.
 const (
 	notANumber  Number = "NAN"
 	infinite    Number = "INF"

@@ -10,8 +10,8 @@ import (
 )
 
 // AppendPHP writes v as PHP's json_encode does, byte for byte, because sizes
-// and ids are computed over that text. It reports false where that function
-// fails: what Check refuses.
+// and ids are computed over that text. It reports false if that function
+// fails: for what Check refuses.
 func AppendPHP(dst []byte, v any) ([]byte, bool) {
 	if Check(v, 0) != nil {
 		return dst, false
@@ -133,8 +133,8 @@ func decimal(f float64, precision int) (digits string, point int, negative bool)
 	return digits, point + 1, negative
 }
 
-// layout writes digits the way PHP does: plain between 0.0001 and width
-// digits, else with a fraction, a signed exponent and no padding.
+// layout writes digits as PHP does: plain between 0.0001 and width digits,
+// else with a fraction, a signed exponent and no padding.
 func layout(digits string, point int, negative bool, width int, exponent byte) string {
 	var b strings.Builder
 	if negative {

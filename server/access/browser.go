@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// pages hold no data of the hub: a link of another site may lead to them.
+// pages hold no data of the hub, so a link of another site may open them.
 var pages = []string{"/", "/console/"}
 
 // fromOwnSite reports whether a request does not come from a page of another
-// site. A browser tells by Sec-Fetch-Site, also where it sends no Origin; what
-// is no browser does not send it. Pages of listed origins may ask, and a link of
-// any site may open a page without data.
+// site. A browser says so in Sec-Fetch-Site, also if it sends no Origin; other
+// clients do not send it. Pages of listed origins may ask, and a link of any
+// site may open a page without data.
 func (g *Guard) fromOwnSite(r *http.Request) bool {
 	other := func(site string) bool { return site != "same-origin" && site != "none" }
 	if !slices.ContainsFunc(r.Header.Values("Sec-Fetch-Site"), other) {
@@ -40,9 +40,9 @@ var proxied = []string{
 	"True-Client-Ip", "Cf-Connecting-Ip", "Fastly-Client-Ip",
 }
 
-// forwarded reports whether a proxy says in a header that it speaks for others.
-// That the header is there decides, not what it says: an empty one may stand
-// before a filled one.
+// forwarded reports whether a header says that a proxy forwarded the request.
+// The header's presence decides, not its value: an empty one may precede a
+// filled one.
 func forwarded(r *http.Request) bool {
 	for name := range r.Header {
 		if strings.HasPrefix(name, "X-Forwarded") || slices.Contains(proxied, name) {
@@ -52,8 +52,8 @@ func forwarded(r *http.Request) bool {
 	return false
 }
 
-// harden tells browsers not to guess the type of any answer, and not to give it
-// to pages of others.
+// harden tells browsers not to guess the type of an answer, and not to give it
+// to pages of other sites.
 func harden(header http.Header) {
 	header.Set("X-Content-Type-Options", "nosniff")
 	header.Set("Cross-Origin-Resource-Policy", "same-origin")

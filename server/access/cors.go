@@ -10,10 +10,10 @@ const (
 	corsMaxAge  = "600" // seconds for which a browser need not ask again
 )
 
-// cors lets browsers give pages of the listed origins the answers, and answers
-// itself when a browser asks before it sends a request: then it reports true. A
-// browser sends no token with that question, so who asks is not settled first.
-// The hub's own pages need none of it.
+// cors lets browsers give the answers to pages of the listed origins. It
+// answers a preflight request itself and then reports true. A browser sends no
+// token with a preflight, so the caller is not identified first. The hub's own
+// pages need none of it.
 func (g *Guard) cors(w http.ResponseWriter, r *http.Request, origin string) bool {
 	if len(g.Origins) == 0 {
 		return false

@@ -11,7 +11,7 @@ type Exposure struct {
 	Address     string   // as configured, for the message
 	Data        string   // the folder of the keys, for the message; empty: the default one
 	Loopback    bool     // the address is a loopback one
-	Open        []string // settings that let in clients without a proof, and what changes that
+	Open        []string // settings that admit clients without a proof, and what changes that
 	Cluster     bool     // the folder is a node's: keys are the cluster's
 	Keys        int      // how many keys exist
 	TLS         bool

@@ -7,15 +7,15 @@ import (
 	"time"
 )
 
-// Failed authentications are told of at most so often for each address, and for
-// so many addresses at a time.
+// Failed authentications are reported at most so often for each address, and
+// for so many addresses at a time.
 const (
 	failuresPerMinute = 10
 	maxAddresses      = 4096
 )
 
-// Failures tells of failed authentications, as many for each address as are
-// worth a record, and counts the rest.
+// Failures reports failed authentications, a bounded number for each address,
+// and counts the rest.
 type Failures struct {
 	tell func(Failure)
 	now  func() time.Time
@@ -29,7 +29,7 @@ type Failures struct {
 type Failure struct {
 	Address string // without port; of IPv6 the network
 	Door    string // where it was tried, such as http or ag2
-	Name    string // for whom, if it said so
+	Name    string // the claimed name, if any
 	// Untold is how many of the same address came before it without a record.
 	Untold int
 }
@@ -40,7 +40,7 @@ type failureWindow struct {
 	untold int
 }
 
-// NewFailures has tell called with what is worth a record.
+// NewFailures makes one that calls tell for each failure to report.
 func NewFailures(tell func(Failure)) *Failures {
 	return &Failures{tell: tell, now: time.Now, by: map[string]*failureWindow{}}
 }
@@ -103,7 +103,7 @@ func (f *Failures) forget(now time.Time) {
 	maps.DeleteFunc(f.by, func(_ string, w *failureWindow) bool { return now.Sub(w.since) >= time.Minute })
 }
 
-// networkOf is what of a remote address its holder cannot choose.
+// networkOf is the part of a remote address that its holder cannot choose.
 func networkOf(remote string) string {
 	at, err := netip.ParseAddrPort(remote)
 	if err != nil {

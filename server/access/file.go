@@ -9,8 +9,8 @@ import (
 	"path/filepath"
 )
 
-// KeysFile is the file in the data folder that keys were in before they were
-// documents of the hub. It is imported once.
+// KeysFile is the file of the data folder in which earlier versions stored the
+// keys. It is imported once.
 const KeysFile = "keys.json"
 
 // formatVersion of the file only goes up. Version 1 had no agents.
@@ -53,8 +53,8 @@ func readFile(dir string) (doc document, ok bool, err error) {
 	return doc, true, nil
 }
 
-// retireFile renames a file whose keys are in the store: they may be revoked there,
-// and must not come back with the file.
+// retireFile renames a file whose keys are in the store: they may be revoked
+// there, and must not be imported again.
 func retireFile(dir string) error {
 	file := filepath.Join(dir, KeysFile)
 	if err := os.Rename(file, file+".imported"); err != nil && !errors.Is(err, fs.ErrNotExist) {

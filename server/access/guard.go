@@ -31,7 +31,7 @@ type Guard struct {
 	Answer func(http.ResponseWriter, *http.Request, error)
 }
 
-// Wrap returns a handler that lets through to next what may pass, with its
+// Wrap returns a handler that passes permitted requests to next, with their
 // principal in the context.
 func (g *Guard) Wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -85,8 +85,8 @@ func (g *Guard) refuse(w http.ResponseWriter, r *http.Request, reason string, er
 	problem.Write(w, err)
 }
 
-// takeToken returns the token that came in the URL, and a request without it:
-// what comes later may log or answer with the URL.
+// takeToken returns the token of the URL, and a request without it: later
+// handlers may log the URL or send it back.
 func (g *Guard) takeToken(r *http.Request) (without *http.Request, token string) {
 	if g.Token == nil {
 		return r, ""
@@ -102,8 +102,9 @@ func (g *Guard) takeToken(r *http.Request) (without *http.Request, token string)
 }
 
 // identify reads the token of the Authorization header, or else that of the
-// URL. Without one a session counts, if both its halves are there. Without that,
-// loopback is operator until the first key exists, and anonymous afterwards.
+// URL. Without one a session counts, if both its halves are present. Without
+// that, loopback is operator until the first key exists, and anonymous
+// afterwards.
 func (g *Guard) identify(r *http.Request, inURL string) (Principal, error) {
 	who := Principal{Loopback: g.loopback(r), Secure: g.secure(r), Address: g.address(r)}
 	header := r.Header.Get("Authorization")
@@ -135,8 +136,8 @@ func (g *Guard) identify(r *http.Request, inURL string) (Principal, error) {
 	return who, nil
 }
 
-// loopback reports whether the peer is on this machine and speaks for itself:
-// a proxy that says so in a header speaks for others.
+// loopback reports whether the peer is on this machine and acts for itself: a
+// proxy, by its headers, acts for others.
 func (g *Guard) loopback(r *http.Request) bool {
 	if g.BehindProxy || forwarded(r) {
 		return false
@@ -145,8 +146,9 @@ func (g *Guard) loopback(r *http.Request) bool {
 	return err == nil && peer.Addr().Unmap().IsLoopback()
 }
 
-// address is the address that a request comes from. Behind a proxy it is the last one
-// in the header, which the proxy has added: the client chooses those before it.
+// address is the address that a request comes from. Behind a proxy it is the
+// last one in the header, which the proxy has added: the client chooses those
+// before it.
 func (g *Guard) address(r *http.Request) string {
 	named := r.Header.Values("X-Forwarded-For")
 	if !g.BehindProxy || len(named) == 0 {
@@ -156,8 +158,8 @@ func (g *Guard) address(r *http.Request) string {
 	return net.JoinHostPort(strings.TrimSpace(last[strings.LastIndexByte(last, ',')+1:]), "0")
 }
 
-// knowsHost guards against rebinding: a page whose name was made to point
-// here sends its own name as Host.
+// knowsHost guards against rebinding: a page whose name was made to point to
+// this hub sends that name as Host.
 func (g *Guard) knowsHost(r *http.Request) bool {
 	if r.Host == "" {
 		return false
@@ -202,7 +204,7 @@ func (g *Guard) knowsOrigin(origin string, r *http.Request) bool {
 		return false
 	}
 	switch {
-	case g.BehindProxy: // which of the two the proxy speaks is not known here
+	case g.BehindProxy: // the proxy may use either
 		return page.Scheme == "https" || page.Scheme == "http"
 	case r.TLS != nil:
 		return page.Scheme == "https"

@@ -39,7 +39,7 @@ type Key struct {
 	Created time.Time `json:"created"`
 }
 
-// stored is a key as it is kept: the token can be checked, not read.
+// stored is a key as it is stored: its token can be verified, not read.
 type stored struct {
 	Key
 	Order int    `json:"order,omitempty"` // grows with each key that is made
@@ -78,12 +78,12 @@ type Keys struct {
 // gives them a store.
 func NewKeys() *Keys { return &Keys{now: time.Now} }
 
-// OnFailure has tell called with failed authentications, as many as are worth a
-// record. It is called before the keys are used.
+// OnFailure sets the function that is called with failed authentications, a
+// bounded number of them. It is set before the keys are used.
 func (k *Keys) OnFailure(tell func(Failure)) { k.failures = NewFailures(tell) }
 
-// CountFailures has count called with the door of every failed authentication. It
-// is called before the keys are used.
+// CountFailures sets the function that is called with the door of every failed
+// authentication. It is set before the keys are used.
 func (k *Keys) CountFailures(count func(door string)) { k.count = count }
 
 // Failed notes that a client at a remote address showed no valid key at a door,
@@ -97,9 +97,9 @@ func (k *Keys) Failed(remote, door, name string) {
 	}
 }
 
-// OnChange has fn called after each change of the keys, before the request that
-// changed them is answered. Connections that outlast a request then check their
-// callers again.
+// OnChange sets a function that is called after each change of the keys,
+// before the request that changed them is answered. Long-lived connections
+// then check their callers again.
 func (k *Keys) OnChange(fn func()) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -117,7 +117,7 @@ func (k *Keys) tell() {
 }
 
 // Add makes a key for a role, or for the named agent, and returns its token.
-// The token is shown this once and stored nowhere. By is who asked for it.
+// The token is returned once and never stored. By is who asked for it.
 func (k *Keys) Add(ctx context.Context, role Role, agent string, by *hub.Caller) (token string, key Key, err error) {
 	if err := checkGrant(role, agent); err != nil {
 		return "", Key{}, err
@@ -133,8 +133,8 @@ func (k *Keys) Add(ctx context.Context, role Role, agent string, by *hub.Caller)
 	return token, key, nil
 }
 
-// Give makes a key of a token that an agent has already, so that its clients need
-// not change. The token must be long enough not to be guessed.
+// Give makes a key from a token that an agent has already, so that its clients
+// need not change. The token must be too long to guess.
 func (k *Keys) Give(ctx context.Context, agent, token string, by *hub.Caller) (Key, error) {
 	if err := checkGrant(Agent, agent); err != nil {
 		return Key{}, err
@@ -156,7 +156,7 @@ func (k *Keys) Give(ctx context.Context, agent, token string, by *hub.Caller) (K
 }
 
 func (k *Keys) give(ctx context.Context, key Key, token string, by *hub.Caller) error {
-	k.giving.Lock() // two of the same token must not both be new
+	k.giving.Lock() // two requests with the same token must not both find it new
 	defer k.giving.Unlock()
 	if _, taken := k.resolveGiven(token); taken {
 		return fault.New(fault.Conflict, "the token is in use by another key; revoke that one, or give another token")
@@ -190,7 +190,7 @@ func (k *Keys) add(ctx context.Context, entry stored, by *hub.Caller) error {
 	return nil
 }
 
-// adopt puts keys into force, with names that were keyed before.
+// adopt makes keys valid, with names that had keys before.
 func (k *Keys) adopt(list []stored, known map[string]bool) {
 	agents := maps.Clone(known)
 	if agents == nil {
@@ -241,8 +241,8 @@ func (k *Keys) List() []Key {
 	return keys
 }
 
-// Revoke removes a key; its token is worth nothing from then on. By is who asked
-// for it.
+// Revoke removes a key; its token is invalid from then on. By is who asked for
+// it.
 func (k *Keys) Revoke(ctx context.Context, id string, by *hub.Caller) (Key, error) {
 	key, err := k.remove(ctx, id, by)
 	if err == nil {
@@ -333,9 +333,9 @@ func (k *Keys) byIDOf(id string) (Key, bool) {
 	return entry.Key, ok
 }
 
-// Stands reports whether a principal is still valid: its key is not revoked and its
-// session has not ended, or, if it has no key, no first key was made since.
-// Long-lived connections ask this again.
+// Stands reports whether a principal is still valid: its key is not revoked
+// and its session has not ended, or, if it has no key, no first key was made
+// since. Long-lived connections check this again.
 func (k *Keys) Stands(p Principal) bool {
 	if p.Role == Anonymous {
 		return true

@@ -10,8 +10,8 @@ import (
 // ErrRevoked is why the context of a request ended whose key was revoked.
 var ErrRevoked = fault.New(fault.AuthFailed, "the key was revoked while the request was served")
 
-// lasting are the requests that are being served for somebody, so that those
-// whose key is revoked end at once and not when they next write.
+// lasting are the requests in progress, so that those whose key is revoked end
+// at once and not at their next write.
 type lasting struct {
 	mu  sync.Mutex
 	all map[*served]struct{}

@@ -14,7 +14,7 @@ import (
 	"github.com/parley-hub/parley/server/problem"
 )
 
-// Role is what a key makes its holder.
+// Role is the role of a key.
 type Role string
 
 // Roles. Anonymous has no key.

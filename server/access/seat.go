@@ -2,9 +2,9 @@ package access
 
 import "context"
 
-// Seat counts the connection that a request came over for a key: from then on
-// it takes of that key's share. A dialect whose clients prove who they are
-// after they have connected calls it. The error says that the share is used up.
+// Seat counts a request's connection against a key's share. A dialect whose
+// clients prove their identity after they have connected calls it. The error
+// says that the share is used up.
 type Seat func(key string) error
 
 type seatKey struct{}

@@ -31,14 +31,15 @@ type Session struct {
 	Address   string    `json:"address"` // from where it signed in
 }
 
-// storedSession is a session as it is kept: its halves can be checked, not read.
+// storedSession is a session as it is stored: its halves can be verified, not
+// read.
 type storedSession struct {
 	Session
 	Cookie string `json:"cookie_hash"`
 	Proof  string `json:"proof_hash"`
 }
 
-// SignedIn is a new session with its two halves, which are shown this once.
+// SignedIn is a new session with its two halves, which are returned once.
 type SignedIn struct {
 	Session
 	Cookie string
@@ -71,7 +72,7 @@ func NewSessions(keys *Keys, limits SessionLimits) *Sessions {
 	return s
 }
 
-// start makes a session of a key.
+// start makes a session for a key.
 func (s *Sessions) start(ctx context.Context, key Key, address string) (SignedIn, error) {
 	s.writing.Lock()
 	defer s.writing.Unlock()
@@ -150,7 +151,7 @@ func (s *Sessions) find(cookie, proof string) (Session, Key, bool) {
 	return entry.Session, key, ok
 }
 
-// stands reports whether a session still holds.
+// stands reports whether a session is still valid.
 func (s *Sessions) stands(id string) bool {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -158,7 +159,7 @@ func (s *Sessions) stands(id string) bool {
 	return ok && entry.ExpiresAt.After(s.keys.now())
 }
 
-// Session returns a session that holds.
+// Session returns a valid session.
 func (s *Sessions) Session(id string) (Session, bool) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -166,7 +167,7 @@ func (s *Sessions) Session(id string) (Session, bool) {
 	return entry.Session, ok && entry.ExpiresAt.After(s.keys.now())
 }
 
-// List returns the sessions that hold, the oldest first; of one key unless it is
+// List returns the valid sessions, the oldest first; of one key unless it is
 // empty.
 func (s *Sessions) List(key string) []Session {
 	s.mu.RLock()
@@ -181,7 +182,7 @@ func (s *Sessions) List(key string) []Session {
 	return list
 }
 
-// End ends a session; what it has open ends too. By is who asked for it.
+// End ends a session and its open requests. By is who asked for it.
 func (s *Sessions) End(ctx context.Context, id string, by *hub.Caller) error {
 	if err := s.end(ctx, id, by); err != nil {
 		return err

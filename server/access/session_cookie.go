@@ -9,8 +9,8 @@ import (
 // ProofHeader is the header in which a page sends its half of a session.
 const ProofHeader = "Parley-Session"
 
-// cookieName is the name of a session's cookie. Cookies know no ports, so that
-// hubs on several ports of one machine need names of their own.
+// cookieName is the name of a session's cookie. Cookies do not distinguish
+// ports, so hubs on several ports of one machine need names of their own.
 func cookieName(r *http.Request, secure bool) string {
 	prefix, port := "", "80"
 	if secure {
@@ -35,8 +35,8 @@ func Cookie(r *http.Request, value string, lasts time.Duration) *http.Cookie {
 	return c
 }
 
-// session is the one that a request belongs to. Both halves are needed: every
-// server of this machine is sent the cookie, whatever its port, and a page of
+// session is the session of a request. Both halves are needed: a browser sends
+// the cookie to every server of this machine, whatever its port, and a page of
 // another port cannot read the proof.
 func (g *Guard) session(r *http.Request) (Session, Key, bool) {
 	if g.Sessions == nil {

@@ -10,7 +10,7 @@ import (
 )
 
 // A code signs a browser in once, soon after it was made: it may be in a URL's
-// fragment, where a token may not.
+// fragment, where a token must not be.
 const (
 	codeLasts = 60 * time.Second
 	maxCodes  = 1000
@@ -26,7 +26,7 @@ func (s *Sessions) SignIn(ctx context.Context, token, address string) (SignedIn,
 	return s.signIn(ctx, address, func() (Key, bool) { return s.keys.Resolve(token) }, "this token belongs to no key; it may have been revoked")
 }
 
-// Redeem makes a session with a code, which is worth nothing from then on.
+// Redeem makes a session with a code, which is invalid from then on.
 func (s *Sessions) Redeem(ctx context.Context, text, address string) (SignedIn, error) {
 	return s.signIn(ctx, address, func() (Key, bool) { return s.take(text) }, "this code was used, has expired, or never was one; ask for another")
 }
@@ -63,7 +63,7 @@ func (s *Sessions) Code(key string) (text string, expires time.Time, err error) 
 	return text, expires.UTC(), nil
 }
 
-// take uses a code up.
+// take invalidates a code and returns its key.
 func (s *Sessions) take(text string) (Key, bool) {
 	s.mu.Lock()
 	c, ok := s.codes[digest(text)]

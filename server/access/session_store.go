@@ -11,8 +11,8 @@ import (
 // kindSession is the kind of the documents that hold sessions, by id.
 const kindSession = "console-session"
 
-// Load reads the sessions of a store and keeps them there from now on. Those whose
-// key is gone are not taken over; the next change removes them.
+// Load reads the sessions of a store and keeps them there from now on.
+// Sessions whose key is gone are skipped; the next change removes them.
 func (s *Sessions) Load(ctx context.Context, store Store) error {
 	s.writing.Lock()
 	defer s.writing.Unlock()
@@ -33,8 +33,8 @@ func (s *Sessions) Load(ctx context.Context, store Store) error {
 	return nil
 }
 
-// endOrphans ends the sessions whose key is gone. They hold no longer in any
-// case: find and Keys.Stands ask for the key.
+// endOrphans ends the sessions whose key is gone. They are invalid in any
+// case: find and Keys.Stands look for the key.
 func (s *Sessions) endOrphans() {
 	s.writing.Lock()
 	defer s.writing.Unlock()
@@ -43,7 +43,8 @@ func (s *Sessions) endOrphans() {
 		if len(gone) == 0 {
 			return
 		}
-		// What stays in the store because this fails finds no key either.
+		// A session that stays in the store because of an error has no key
+		// either.
 		_ = s.edit(context.Background(), removals(gone))
 		s.mu.Lock()
 		for _, session := range gone {

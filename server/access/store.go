@@ -13,8 +13,8 @@ import (
 	"github.com/parley-hub/parley/hub"
 )
 
-// Store keeps keys: documents of the hub, so that they are in its backups, and
-// what is done to them is audited in the same batch.
+// Store keeps keys as documents of the hub, so that they are in its backups,
+// and changes of them are audited in the same batch.
 type Store interface {
 	Documents(ctx context.Context, kind string, page hub.DocumentPage) (list []hub.Document, next string, err error)
 	EditDocuments(ctx context.Context, edits []hub.DocumentEdit, notes ...hub.AuditNote) (version uint64, err error)
@@ -29,11 +29,11 @@ const (
 
 const (
 	claimedDoc  = "claimed"  // a first key was made
-	importedDoc = "imported" // what stood in the file is here
+	importedDoc = "imported" // the keys of the file are in the store
 )
 
-// storeTimeout bounds a change of the keys. Who asked for it may be gone by then:
-// it is not left half known.
+// storeTimeout bounds a change of the keys. The caller may have disconnected
+// by then: the change is completed anyway.
 const storeTimeout = 30 * time.Second
 
 // importBatch is how many keys and names are imported with one edit.
@@ -108,8 +108,8 @@ func documents(ctx context.Context, store Store, kind string) (map[string][]byte
 	}
 }
 
-// importFile puts the keys of a file into the store, and last that it did. If it
-// is interrupted, the next one does the same again.
+// importFile puts the keys of a file into the store, and then records that it
+// did. If it is interrupted, the next call repeats it.
 func importFile(ctx context.Context, store Store, dir string) error {
 	doc, ok, err := readFile(dir)
 	if err != nil {
@@ -161,8 +161,8 @@ func documentOf(kind, name string, value any) hub.DocumentEdit {
 	return hub.DocumentEdit{Kind: kind, Name: name, Data: data}
 }
 
-// storeKey makes a key durable, and with it that its name is keyed and that there
-// was a first key.
+// storeKey makes a key durable, together with the facts that its name has a
+// key and that there was a first key.
 func (k *Keys) storeKey(ctx context.Context, entry stored, by *hub.Caller) error {
 	none := uint64(0)
 	put := documentOf(kindKey, entry.ID, entry)

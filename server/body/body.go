@@ -1,6 +1,6 @@
-// Package body reads the JSON bodies of requests. What is wrong with one is
-// said in JSON's own words, with the place and what would be right; the types
-// that it is read into are never named. It never looks at what a body means.
+// Package body reads the JSON bodies of requests. Its errors use JSON's own
+// words, with the place and what would be right; they never name Go types. It
+// does not interpret a body.
 package body
 
 import (
@@ -21,7 +21,7 @@ import (
 )
 
 // Read reads one JSON object into a struct, strictly: unknown or repeated
-// members are refused, and so is anything behind the object.
+// members are refused, and so is anything after the object.
 func Read(r io.Reader, into any) error {
 	err := json.UnmarshalRead(r, into, json.RejectUnknownMembers(true))
 	if err == nil {
@@ -33,7 +33,7 @@ func Read(r io.Reader, into any) error {
 	return fault.Wrap(fault.Invalid, err, "%s", explain(err, reflect.TypeOf(into).Elem()))
 }
 
-// ReadOptional is Read where no body at all is right too.
+// ReadOptional is Read that accepts an empty body.
 func ReadOptional(r io.Reader, into any) error {
 	ahead := bufio.NewReader(r)
 	if _, err := ahead.Peek(1); errors.Is(err, io.EOF) {
@@ -42,7 +42,7 @@ func ReadOptional(r io.Reader, into any) error {
 	return Read(ahead, into)
 }
 
-// explain says what is wrong with a body that should have been of a type.
+// explain says what is wrong with a body for a type.
 func explain(err error, t reflect.Type) string {
 	var semantic *json.SemanticError
 	var syntactic *jsontext.SyntacticError
@@ -57,7 +57,7 @@ func explain(err error, t reflect.Type) string {
 	return "the body could not be read to its end"
 }
 
-// meaning explains JSON that is well formed, but not what is wanted.
+// meaning explains JSON that is well formed, but of another shape.
 func meaning(err *json.SemanticError) string {
 	if errors.Is(err.Err, json.ErrUnknownName) {
 		return fmt.Sprintf("%s has the member %.100q, which is unknown; it may have %s", place(err.JSONPointer.Parent()), err.JSONPointer.LastToken(), members(err.GoType))
@@ -72,7 +72,7 @@ func meaning(err *json.SemanticError) string {
 	return fmt.Sprintf("%s is %s; it must be %s", place(err.JSONPointer), got, wanted(err.GoType))
 }
 
-// ownReader is a type of ours that reads itself, and says itself what is wrong.
+// ownReader is a type of ours that decodes itself and explains its own errors.
 var ownReader = reflect.TypeFor[json.UnmarshalerFrom]()
 
 // syntax explains what is not JSON.

@@ -269,7 +269,7 @@ func (s *Store) chain(ctx context.Context, agentID, taskID string, ended bool) (
 		}
 		t, err := s.Hub.Task(ctx, taskID)
 		if fault.CodeOf(err) == fault.NotFound {
-			return who, nil // of another hub's client, which tells nobody
+			return who, nil // the owner is a client of another hub, which nobody here knows
 		}
 		if err != nil {
 			return nil, err

@@ -36,7 +36,7 @@ func (s *Service) Agent(ctx context.Context, name string) (string, error) {
 	return p.Passport.Name, nil
 }
 
-// answer has the runner of a turn answer it.
+// answer lets the runner of a turn answer it.
 func (s *Service) answer(ctx context.Context, c *claims, turn messages.Turn) (any, error) {
 	live := &liveText{service: s, channel: c.channel, run: turn.RunID}
 	answer, err := s.ask(ctx, c, turn, live)
@@ -98,7 +98,7 @@ func (s *Service) talk(ctx context.Context, c *claims, turn messages.Turn, agent
 			return found, nil
 		}
 		if err == nil && !with.State.Terminal() {
-			// It waits for an agent of an earlier run, or is another's.
+			// It waits for an agent of an earlier run, or belongs to another.
 			if _, err = s.hub.CloseChannel(ctx, found, "superseded"); err != nil && !hub.Deleted(err) {
 				return "", err
 			}
@@ -136,7 +136,7 @@ func (s *Service) exchange(ctx context.Context, c *claims, turn messages.Turn, c
 	if err != nil {
 		return nil, err
 	}
-	if p.Seq() <= from.Seq { // said before a restart: the answer may be there
+	if p.Seq() <= from.Seq { // posted before a restart: the answer may be there
 		f.Close()
 		at := journal.Position{Epoch: from.Epoch, Incarnation: from.Incarnation, Seq: p.Seq()}
 		if f, err = s.hub.Follow(ctx, conversation, hub.FollowOptions{After: at}); err != nil {
@@ -187,7 +187,7 @@ func lastText(list []message.Envelope) string {
 	return ""
 }
 
-// liveText shows those who follow a session what comes before its answer.
+// liveText shows followers of a session the text before its answer is stored.
 type liveText struct {
 	service      *Service
 	channel, run string
@@ -211,7 +211,7 @@ func (l *liveText) add(ctx context.Context, text string) {
 	l.size += len(text)
 }
 
-// reset takes back what was shown: the answer begins again.
+// reset withdraws what was shown: the answer begins again.
 func (l *liveText) reset(ctx context.Context) {
 	if l.size > 0 {
 		l.send(ctx, adapter.TypeReset, Delta{Run: l.run})
@@ -232,7 +232,7 @@ func (l *liveText) forward(ctx context.Context, data []byte) {
 	l.add(ctx, d.Text)
 }
 
-// send shows something to whoever is there; nobody waits for it.
+// send shows something live, without waiting.
 func (l *liveText) send(ctx context.Context, kind string, d Delta) {
 	data, err := json.Marshal(d)
 	if err != nil {
@@ -247,7 +247,7 @@ func (l *liveText) send(ctx context.Context, kind string, d Delta) {
 	_ = l.service.hub.SendLive(ctx, e, nil) // a live event that fails is lost, as it is for readers that are not connected
 }
 
-// failures tells runs that an agent could not answer.
+// failures informs runs that an agent could not answer.
 type failures struct {
 	hub.NoopListener
 	mu      sync.Mutex

@@ -9,14 +9,14 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// eventNames are what those who follow a session are told; locks are nobody
-// else's business.
+// eventNames are the events that followers of a session are sent; locks are
+// internal.
 var eventNames = map[string]string{
 	adapter.TypeCreated: "created", adapter.TypeAppended: "appended", adapter.TypeReplaced: "replaced", adapter.TypeCompacted: "compacted",
 	adapter.TypeDescribed: "described", adapter.TypeStarted: "started", adapter.TypeEnded: "ended", adapter.TypeDelta: "delta", adapter.TypeReset: "reset",
 }
 
-// EventName is what an event of a session is called; false: it is not told.
+// EventName is the name of a session's event; false: it is not sent.
 func EventName(ev hub.Event) (string, bool) {
 	name, ok := eventNames[ev.Envelope.Type]
 	return name, ok && !ev.Side

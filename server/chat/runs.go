@@ -22,7 +22,7 @@ import (
 // keepTimeout bounds how long the end of a run waits for the disk.
 const keepTimeout = 30 * time.Second
 
-// run does one run, from its claim to its end.
+// run executes one run, from its claim to its end.
 func (s *Service) run(channelID string, r Request, live *running) {
 	ctx, cancel := context.WithTimeoutCause(context.WithValue(s.ctx, runOf{}, r.Run), s.cfg.Timeout,
 		fault.New(fault.Unavailable, "no answer came within %v (chat.timeout)", s.cfg.Timeout))
@@ -63,10 +63,11 @@ var (
 	_ messages.Settler = (*claims)(nil)
 )
 
-// settled tells those who wait that the run is claimed, or was refused.
+// settled wakes those who wait until the run is claimed, or was refused.
 func (c *claims) settled() { c.once.Do(func() { close(c.live.begun) }) }
 
-// Claim writes that the run begins. One that began before a restart is taken up.
+// Claim writes that the run begins. A run that began before a restart is
+// resumed.
 func (c *claims) Claim(ctx context.Context, id, _ string, _ transcript.Owner) error {
 	defer c.settled()
 	data, err := adapter.Encode(adapter.Started{Run: id, Agent: c.request.Agent, Input: c.request.Input})
@@ -94,7 +95,7 @@ func (c *claims) Claim(ctx context.Context, id, _ string, _ transcript.Owner) er
 // Bind has nothing to do: the claim names the session.
 func (*claims) Bind(context.Context, string, string) error { return nil }
 
-// Abandon ends a run that was not run.
+// Abandon ends a run that did not execute.
 func (c *claims) Abandon(ctx context.Context, id string) error {
 	return c.Finish(ctx, id, messages.StatusContention)
 }
@@ -102,7 +103,7 @@ func (c *claims) Abandon(ctx context.Context, id string) error {
 // Finish ends a run that changed nothing.
 func (c *claims) Finish(ctx context.Context, id, status string) error {
 	if c.service.stopping() {
-		return nil // the next process takes it up
+		return nil // the next process resumes it
 	}
 	output := value.New().Set("session_id", c.request.Session).Set("reply", "").Set("run_id", id).
 		Set("completed", false).Set("status", status)
@@ -125,7 +126,7 @@ func (c *claims) Finish(ctx context.Context, id, status string) error {
 	return nil
 }
 
-// Settle writes what a run said, and its end, as one batch.
+// Settle writes the messages of a run, and its end, as one batch.
 func (c *claims) Settle(ctx context.Context, id, sessionID string, update transcript.Update, status string, output *value.Map) error {
 	if c.service.stopping() {
 		return fault.New(fault.Unavailable, "the hub is shutting down")
@@ -155,7 +156,7 @@ func (c *claims) Settle(ctx context.Context, id, sessionID string, update transc
 	return nil
 }
 
-// end is the record of the run's end, with what its client is told.
+// end is the record of the run's end, with the answer to its client.
 func (c *claims) end(id, status string, output *value.Map) (record []byte, answer jsontext.Value, err error) {
 	if answer, err = encodeAnswer(output); err != nil {
 		return nil, nil, err
@@ -164,8 +165,8 @@ func (c *claims) end(id, status string, output *value.Map) (record []byte, answe
 	return record, answer, err
 }
 
-// encodeAnswer writes what a client is told: not the whole conversation, which is
-// in its session.
+// encodeAnswer writes the answer to a client, without the whole conversation,
+// which is in its session.
 func encodeAnswer(output *value.Map) (jsontext.Value, error) {
 	shown := value.New()
 	for key, v := range output.All() {
@@ -189,7 +190,7 @@ func (s *Service) place(ctx context.Context, channelID, runID string) (runPlace,
 	return place, true, nil
 }
 
-// answerOf reads what was told to the client of a run that has ended.
+// answerOf reads the answer to the client of a run that has ended.
 func (s *Service) answerOf(ctx context.Context, channelID, runID string) (jsontext.Value, error) {
 	place, ok, err := s.place(ctx, channelID, runID)
 	if err != nil || !ok || place.Ended == 0 {
@@ -208,7 +209,7 @@ func (s *Service) answerOf(ctx context.Context, channelID, runID string) (jsonte
 	return nil, fault.New(fault.NotFound, "run %.100q is gone", runID)
 }
 
-// Resume takes up the runs that an earlier process left.
+// Resume resumes the runs that an earlier process left.
 func (s *Service) Resume(ctx context.Context) error {
 	after := ""
 	for {

@@ -24,7 +24,7 @@ type Config struct {
 	// Hosted finds a definition that is run in this process by its name or id;
 	// nil and false say that there is none.
 	Hosted func(ctx context.Context, agent string) (Hosted, bool, error)
-	// Runs is how many are under way at once (chat.runs): 256.
+	// Runs is how many run at once (chat.runs): 256.
 	Runs int
 	// Timeout is how long a run may take (chat.timeout): 10 minutes.
 	Timeout time.Duration
@@ -32,13 +32,13 @@ type Config struct {
 }
 
 // Hosted answers turns in this process. Text that comes before the answer is
-// given to delta, and reset takes it back.
+// passed to delta, and reset withdraws it.
 type Hosted interface {
 	Answer(ctx context.Context, turn messages.Turn, delta func(text string), reset func()) (any, error)
 }
 
-// Service runs what is said in sessions. A run belongs to the service, not to
-// who asked for it: it goes on when the caller goes, and after a restart.
+// Service runs the turns of sessions. A run belongs to the service, not to its
+// caller: it continues when the caller disconnects, and after a restart.
 type Service struct {
 	cfg    Config
 	hub    *hub.Hub
@@ -54,7 +54,7 @@ type Service struct {
 	done    sync.WaitGroup
 }
 
-// New makes a service. Resume takes up what an earlier process left.
+// New makes a service. Resume continues what an earlier process left.
 func New(cfg Config) *Service {
 	cfg.Runs, cfg.Timeout = cmp.Or(cfg.Runs, 256), cmp.Or(cfg.Timeout, 10*time.Minute)
 	cfg.Log = cmp.Or(cfg.Log, slog.Default())
@@ -68,7 +68,7 @@ func New(cfg Config) *Service {
 func (s *Service) Store() *Store { return s.store }
 
 // Close stops the runs. They have no end in the log, so that the next process
-// takes them up.
+// resumes them.
 func (s *Service) Close() {
 	s.mu.Lock()
 	s.closing = true
@@ -83,13 +83,13 @@ func (s *Service) stopping() bool {
 	return s.closing
 }
 
-// Request is something that is said.
+// Request is a turn of a session.
 type Request struct {
 	Principal transcript.Principal
 	Scope     transcript.Scope
 	Agent     string         // name or id; empty: the session's
 	Session   string         // empty: a new one
-	Run       string         // the run's id: the same is answered as the first time
+	Run       string         // the run's id: a repeated one gets the first answer
 	Input     jsontext.Value // an object of chat.Dispatcher.Chat
 }
 
@@ -108,7 +108,7 @@ type running struct {
 	begun  chan struct{} // closed when it is claimed or refused
 	ended  chan struct{}
 	began  uint64
-	err    error // why it was refused, or could not be kept
+	err    error // why it was refused, or could not be stored
 	answer jsontext.Value
 }
 
@@ -223,7 +223,7 @@ func (s *Service) begin(channelID string, r Request) (*running, error) {
 	return live, nil
 }
 
-// Wait returns what the run's client is told, once the run has ended.
+// Wait returns the answer to the run's client, once the run has ended.
 func (r *Run) Wait(ctx context.Context) (jsontext.Value, error) {
 	if r.live == nil {
 		return r.service.answerOf(ctx, r.Channel, r.ID)

@@ -101,7 +101,7 @@ func (s *Store) create(ctx context.Context, id string, scope transcript.Scope, o
 	return p.Channel(), nil
 }
 
-// room refuses a session more than an owner may have.
+// room refuses a session beyond an owner's limit.
 func (s *Store) room(ctx context.Context, home, id string) error {
 	after, n := "", 0
 	for {
@@ -208,7 +208,8 @@ func (s *Store) read(ctx context.Context, channelID string, withMessages bool) (
 	return session, nil
 }
 
-// missing turns the error of a channel that was deleted meanwhile into that of an unknown session.
+// missing turns the error for a channel that was deleted meanwhile into that
+// for an unknown session.
 func missing(err error) error {
 	if hub.Deleted(err) {
 		return transcript.ErrNotFound
@@ -304,17 +305,18 @@ func decodeMap(raw jsontext.Value) (*value.Map, error) {
 	return value.MapOrEmpty(v), nil
 }
 
-// conflict reports whether another writer was first.
+// conflict reports whether another writer was faster.
 func conflict(err error) bool { return fault.CodeOf(err) == fault.Conflict }
 
-// lockTime is the moment until which a lock holds.
+// lockTime is the moment until which a lock is valid.
 func (s *Store) lockTime(ttl time.Duration) int64 {
 	return s.hub.Clock().Add(transcript.LockTTL(ttl)).UnixNano()
 }
 
 var errTooLarge = errors.New("chat: too large for one record")
 
-// talkType and talkName say which channel a session talks to its agent in.
+// talkType and talkName name the channel in which a session talks to its
+// agent.
 const talkType = "conversation"
 
 func talkName(session string, talk int) string { return fmt.Sprintf("%s/%d", session, talk) }

@@ -14,7 +14,7 @@ import (
 	"github.com/parley-hub/parley/message/transcript"
 )
 
-// Update replaces a transcript: what it has in common with the stored one stays.
+// Update replaces a transcript: the beginning that both have in common stays.
 func (s *Store) Update(ctx context.Context, id string, update transcript.Update) (bool, error) {
 	rows, err := transcript.Rows(update.Messages)
 	if err != nil {
@@ -42,8 +42,8 @@ func detailsOf(update transcript.Update) (*adapter.Details, error) {
 	return details, nil
 }
 
-// replace writes a transcript as the records that make it of the stored one, and
-// what else belongs to the same batch.
+// replace writes the records that turn the stored transcript into another, and
+// whatever else belongs to the same batch.
 func (s *Store) replace(ctx context.Context, id string, rows adapter.Rows, details *adapter.Details, run string, also *envelope.Envelope) (bool, error) {
 	for {
 		channelID, m, state, err := s.open(ctx, id)
@@ -66,7 +66,7 @@ func (s *Store) replace(ctx context.Context, id string, rows adapter.Rows, detai
 		case hub.Deleted(err):
 			return false, nil
 		case conflict(err) && fault.ReasonOf(err) != fault.NoRun:
-			continue // another writer was first
+			continue // another writer was faster
 		}
 		return err == nil, err
 	}
@@ -121,7 +121,7 @@ func (s *Store) post(ctx context.Context, channelID, writer string, list []*enve
 // recordRoom is left in a record for what is not messages.
 const recordRoom = 4 << 10
 
-// changes are the records that make one transcript of another, each of which
+// changes are the records that turn one transcript into another, each of which
 // fits into an envelope.
 func (s *Store) changes(stored, rows adapter.Rows, first adapter.Change) ([]*envelope.Envelope, error) {
 	common := 0
@@ -178,11 +178,11 @@ func (s *Store) SetTitle(ctx context.Context, id, title string) (bool, error) {
 	return err == nil, err
 }
 
-// runOf is the run for which something is asked, if it is one.
+// runOf is the run that a call is made for, if it is one.
 type runOf struct{}
 
-// Acquire takes a session's lock, if it is free, its time is over, or the same
-// run took it before a restart.
+// Acquire takes a session's lock if it is free, has expired, or was taken by
+// the same run before a restart.
 func (s *Store) Acquire(ctx context.Context, id string, ttl time.Duration) (string, error) {
 	channelID, m, state, err := s.open(ctx, id)
 	if err != nil || channelID == "" {
@@ -230,7 +230,7 @@ func (s *Store) side(ctx context.Context, channelID, writer, kind string, lock a
 	return err
 }
 
-// locked reports whether a session's lock holds now.
+// locked reports whether a session's lock is valid now.
 func (s *Store) locked(state *adapter.State) bool {
 	return state.Lock != nil && s.hub.Clock().UnixNano() < state.Lock.Ends
 }

@@ -1,7 +1,7 @@
-// Package dialect is the contract between the server and the protocols that
-// it speaks beside /v1. A dialect says what of the listener is its own; the
-// server brings TLS, limits, access, metrics and the order of starting and
-// ending. Neither knows more of the other.
+// Package dialect is the contract between the server and the protocols that it
+// speaks beside /v1. A dialect says which part of the listener it serves; the
+// server provides TLS, limits, access, metrics and the order of starting and
+// stopping. Neither knows more of the other.
 package dialect
 
 import (
@@ -13,20 +13,21 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Dialect is one protocol. Whoever made it calls Close, after the server has
-// ended; the server calls the rest.
+// Dialect is one protocol. Its maker calls Close, after the server has ended;
+// the server calls the rest.
 type Dialect interface {
 	// Name is the dialect's section of the configuration, and its name in
 	// /readyz. No other dialect has it.
 	Name() string
-	// Mount says what of the listener is the dialect's. It is called once.
+	// Mount says which part of the listener the dialect serves. It is called
+	// once.
 	Mount() Mount
-	// Start begins what the dialect does without being asked, such as talking
-	// to a broker. It is called once, before anything is served. What it begins
-	// goes on after ctx ends, until Close.
+	// Start begins the dialect's own work, such as talking to a broker. It is
+	// called once, before anything is served. That work continues after ctx
+	// ends, until Close.
 	Start(ctx context.Context) error
-	// Drain ends the dialect's connections in good order. It returns when they
-	// are gone, or with an error when ctx ends. New upgrades are refused by then.
+	// Drain ends the dialect's connections cleanly. It returns when they have
+	// ended, or with an error when ctx ends. New upgrades are refused by then.
 	Drain(ctx context.Context) error
 	// Close ends everything, also what was never started. It may be called
 	// again.
@@ -34,14 +35,14 @@ type Dialect interface {
 	// Ready returns nil while the dialect can serve, and otherwise says what is
 	// wrong. It returns soon after ctx ends.
 	Ready(ctx context.Context) error
-	// Banner is what the start-up screen says of the dialect. Base is the
+	// Banner is the dialect's line of the start-up screen. Base is the
 	// server's own URL.
 	Banner(base string) Banner
 	// A dialect's metrics have no names of channels or agents in their labels.
 	prometheus.Collector
 }
 
-// Mount is what of the listener is a dialect's.
+// Mount is the part of the listener that a dialect serves.
 type Mount struct {
 	Routes []Route
 	// Upgrade takes WebSocket upgrades on every path that no route owns. At most
@@ -60,8 +61,9 @@ type Route struct {
 	// Token takes a token out of the URL of a request, for clients that cannot
 	// send an Authorization header, so that nobody logs it. Nil takes none.
 	Token func(*url.URL) string
-	// Exact hands over every path below the pattern as it came. Otherwise one
-	// with // or .. in it is redirected to its clean form, which is another path.
+	// Exact passes on every path below the pattern unchanged. Otherwise one
+	// with // or .. in it is redirected to its clean form, which is another
+	// path.
 	Exact bool
 	// Refuse answers, in the dialect's own form, a request that the server refuses
 	// before the handler sees it. Nil answers with the server's own.
@@ -76,7 +78,7 @@ type Body struct {
 	Time time.Duration
 }
 
-// Banner is what the start-up screen says of a dialect.
+// Banner is a dialect's line of the start-up screen.
 type Banner struct {
 	Label    string // of the line, one short word
 	URL      string // where clients connect

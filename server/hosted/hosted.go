@@ -21,7 +21,8 @@ import (
 
 // Config says how definitions are run.
 type Config struct {
-	// Open reaches a provider by its name; endpoint is empty or a URL of its own.
+	// Open connects to a provider by its name; endpoint is empty or a URL of
+	// its own.
 	Open func(ctx context.Context, name, endpoint string) (runner.Provider, runner.Secret, error)
 	// Budgets keeps what definitions may spend and have spent, each as a document under
 	// the definition's id. Nil, or no limit, lets them spend.
@@ -77,16 +78,16 @@ type overrides struct {
 	Chat       chatOptions `json:"chat"`
 }
 
-// providers are other names that clients know a provider by.
+// providers are other names under which clients know a provider.
 var providers = map[string]string{"google": "gemini", "googleai": "gemini", "openai_compatible": "openai-compatible"}
 
-// sink takes what a model says while it says it.
+// sink receives a model's output while it arrives.
 type sink struct {
 	delta func(text string)
 	reset func()
 }
 
-// answer has a definition's model answer a conversation.
+// answer lets a definition's model answer a conversation.
 func (h *Host) answer(ctx context.Context, d Definition, runConfig jsontext.Value, said []agent.Message, to sink) (string, error) {
 	var set settings
 	if err := json.Unmarshal(d.Config, &set); err != nil {
@@ -147,7 +148,8 @@ func (h *Host) answer(ctx context.Context, d Definition, runConfig jsontext.Valu
 	return reply.Text, nil
 }
 
-// with is a definition's options with a run's: it may ask for less, not for more.
+// with is a definition's options with those of a run, which can only be
+// stricter.
 func (o chatOptions) with(run chatOptions) chatOptions {
 	if run.Temperature != nil {
 		o.Temperature = run.Temperature

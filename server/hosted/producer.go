@@ -15,7 +15,7 @@ import (
 	"github.com/parley-hub/parley/view/branch"
 )
 
-// remembered is how many messages of a conversation a model is told.
+// remembered is how many messages of a conversation a model gets.
 const remembered = 256
 
 // Producer answers the inputs of HPD's clients for a definition.
@@ -38,12 +38,12 @@ func (h *Host) Producer(a wire.StoredAgent) hpd.Producer {
 	})
 }
 
-// spoken is what was said on a branch, as a model is told it.
+// spoken is the conversation of a branch, as a model gets it.
 func spoken(history []branch.ChatMessage) []agent.Message {
 	var list []agent.Message
 	for i, m := range history {
 		if i+1 < len(history) && strings.HasPrefix(history[i+1].MessageID, m.MessageID+"-") {
-			continue // it was taken back, and said again
+			continue // it was withdrawn and said again
 		}
 		role := agent.User
 		if m.Role == "assistant" {
@@ -58,8 +58,9 @@ func spoken(history []branch.ChatMessage) []agent.Message {
 	return list
 }
 
-// stream publishes a reply while it comes. The model never waits for it: what
-// comes while something is being stored goes out with the next event.
+// stream publishes a reply while it arrives. The model never waits for it:
+// what arrives while something is being stored is published with the next
+// event.
 type stream struct {
 	run  *hpd.Run
 	wake chan struct{}
@@ -87,7 +88,7 @@ func (s *stream) add(text string) {
 	s.signal()
 }
 
-// restart takes back what came: the request is made again.
+// restart withdraws what arrived: the request is made again.
 func (s *stream) restart() {
 	s.mu.Lock()
 	s.waiting, s.stale = "", true
@@ -112,7 +113,8 @@ func (s *stream) pump(ctx context.Context) error {
 		s.mu.Unlock()
 		var events []wire.Payload
 		if stale && open {
-			// What was shown is void: clients clear it, and a new message begins.
+			// What was shown is void: clients clear it, and a new message
+			// begins.
 			events = append(events, wire.ModelCallRetry{Attempt: int64(s.number + 2), ExceptionType: "ModelCallFailed", ErrorMessage: "The request is made again.", IsRetryable: true}, wire.TextMessageEnd{MessageID: s.id()})
 			s.number++
 			open, s.sent = false, 0
@@ -159,7 +161,7 @@ func (h *Host) Chat(a wire.StoredAgent) *Chat {
 	return &Chat{host: h, definition: Definition{ID: a.ID, Config: a.Config}}
 }
 
-// Chat is a definition as chat sessions ask it.
+// Chat is a definition as chat sessions use it.
 type Chat struct {
 	host       *Host
 	definition Definition

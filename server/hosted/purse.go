@@ -10,13 +10,13 @@ import (
 	"github.com/parley-hub/parley/server/budget"
 )
 
-// maxLimited is how many definitions are remembered to have their budget; one that was
-// forgotten is looked at again.
+// maxLimited is how many definitions are remembered to have their budget; one
+// that was forgotten is checked again.
 const maxLimited = 4096
 
-// purse pays for a definition's requests out of the budget that the hub keeps of it;
-// nil: there is no limit. The limits are those of the settings, also after a restart with
-// others; what was spent stays.
+// purse pays for a definition's requests from the budget that the hub stores
+// for it; nil: there is no limit. The limits are those of the current
+// settings; what was spent stays.
 func (h *Host) purse(ctx context.Context, id string) (runner.Purse, error) {
 	if h.cfg.Budgets == nil || h.cfg.Limits == (budget.Limits{}) {
 		return nil, nil
@@ -35,7 +35,7 @@ func (h *Host) purse(ctx context.Context, id string) (runner.Purse, error) {
 	return &purse{h.cfg.Budgets, id}, nil
 }
 
-// purse is a definition's budget as a runner asks it.
+// purse is a definition's budget, as a runner uses it.
 type purse struct {
 	budgets    *budget.Store
 	definition string

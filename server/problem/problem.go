@@ -25,13 +25,13 @@ type Problem struct {
 	// Reason and Details say more exactly why, for code that decides by it.
 	Reason  fault.Reason      `json:"reason,omitempty"`
 	Details map[string]string `json:"details,omitempty"`
-	// Position is where to start again, for a position that is gone.
+	// Position is where to start again, if the given position is gone.
 	Position string `json:"position,omitempty"`
-	// Request is what became of a request that is not open any more.
+	// Request is the request that is not open any more, as it ended.
 	Request any `json:"request,omitempty"`
 }
 
-// Placed is an error that knows where to start again.
+// Placed is an error with a position to start again from.
 type Placed interface {
 	error
 	Restart() string
@@ -67,8 +67,8 @@ func Status(code fault.Code) int {
 	return http.StatusInternalServerError
 }
 
-// Of describes an error. The words of an error without a code stay in the
-// log: they may say more than a client should know.
+// Of describes an error. The text of an error without a code is only logged:
+// it may say more than a client should know.
 func Of(err error) Problem {
 	code := fault.CodeOf(err)
 	status := statusOf(err)
@@ -99,7 +99,7 @@ func statusOf(err error) int {
 	return Status(fault.CodeOf(err))
 }
 
-// WriteStatus is Write where HTTP itself has a status for what is wrong.
+// WriteStatus is Write with a status that HTTP itself has for the error.
 func WriteStatus(w http.ResponseWriter, status int, err error) {
 	p := Of(err)
 	p.Status, p.Title = status, http.StatusText(status)
@@ -114,5 +114,5 @@ func WriteStatus(w http.ResponseWriter, status int, err error) {
 		header.Set("Retry-After", strconv.FormatInt(int64(math.Ceil(refusal.RetryAfter.Seconds())), 10))
 	}
 	w.WriteHeader(p.Status)
-	_ = json.NewEncoder(w).Encode(p) // the client may be gone; nobody else could be told
+	_ = json.NewEncoder(w).Encode(p) // the client may have disconnected; there is nobody else to tell
 }

@@ -20,7 +20,7 @@ const slack = 250 * time.Millisecond
 type Series struct {
 	Name string
 	Help string
-	// Counter figures only grow; they are kept as how much they grew in a second.
+	// Counter figures only grow; what is stored is their growth per second.
 	Counter bool
 }
 
@@ -39,7 +39,7 @@ const (
 	SyncMax = "sync_max"
 )
 
-// resolution is how often and for how long is kept.
+// resolution is the interval and the duration of what is stored.
 type resolution struct {
 	step time.Duration
 	keep int

@@ -7,8 +7,9 @@ import (
 	"time"
 )
 
-// compact removes messages for good and puts the replacements where the first
-// of them was. A compaction that removes nothing durable changes nothing.
+// compact removes messages permanently and puts the replacements where the
+// first of them was. A compaction that removes nothing durable changes
+// nothing.
 func (h *History) compact(e Event) {
 	var p struct {
 		ID           string        `json:"compactionId"`
@@ -53,7 +54,7 @@ func (h *History) compact(e Event) {
 	h.Compacted = p.At
 }
 
-// replacement is a message that a compaction brings. Without an id it gets one
+// replacement is a message that a compaction adds. Without an id it gets one
 // that every reader of the log computes alike.
 func replacement(m *ChatMessage, compaction string, index int) *entry {
 	out := &entry{id: m.MessageID, role: m.Role, author: m.AuthorName, created: m.CreatedAt, properties: m.Properties}

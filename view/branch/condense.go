@@ -7,17 +7,17 @@ import (
 	"github.com/parley-hub/parley/internal/jsonbuf"
 )
 
-// Condensed is a part of a branch's log in short: applied to a History, its
-// events do what all events from From through To do. Deltas of one message are
-// one, and what is no event of messages is left out, so that its size is that of
-// the messages, however many deltas they came in.
+// Condensed is a short form of a part of a branch's log: applied to a History,
+// its events have the same effect as all events from From through To. Deltas
+// of one message are merged, and events that do not concern messages are left
+// out, so that its size is that of the messages, however many deltas they had.
 type Condensed struct {
 	From   uint64       `json:"from"`
 	To     uint64       `json:"to"`
 	Events []ShortEvent `json:"events"`
 }
 
-// ShortEvent is what a History reads of an event.
+// ShortEvent is the part of an event that a History reads.
 type ShortEvent struct {
 	Type string    `json:"type"`
 	Time time.Time `json:"time"`
@@ -40,8 +40,8 @@ var ofMessages = map[string]bool{
 	BranchCreated: true, BranchMetadataUpdated: true, BranchTreeUpdated: true, BranchMiddlewareStateCommitted: true, BranchHistoryCompacted: true,
 }
 
-// Condenser makes a condensed part of the events that follow each other in a log.
-// The zero value is empty.
+// Condenser makes a condensed part from consecutive events of a log. The zero
+// value is empty.
 type Condenser struct {
 	from, to uint64
 	size     int
@@ -49,7 +49,7 @@ type Condenser struct {
 	open     map[string]int // the last deltas of messages, by message
 }
 
-// condensing is an event, or the deltas of a message that follow each other.
+// condensing is an event, or the consecutive deltas of a message.
 type condensing struct {
 	ShortEvent
 	message   string
@@ -57,7 +57,7 @@ type condensing struct {
 	protected *string
 }
 
-// shortRoom is what an event takes besides its data, about.
+// shortRoom is about how many bytes an event has besides its data.
 const shortRoom = 128
 
 // Add takes the next event of the log.
@@ -71,7 +71,7 @@ func (c *Condenser) Add(e Event) {
 		c.delta(e)
 		return
 	}
-	c.open = nil // what follows may concern any message
+	c.open = nil // the next events may concern any message
 	c.put(condensing{ShortEvent: ShortEvent{e.Type, e.Time, e.Flow, e.Data}}, len(e.Data))
 }
 

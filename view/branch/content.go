@@ -9,7 +9,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Raw is a JSON value that is passed on as it is.
+// Raw is a JSON value that is passed on unchanged.
 type Raw = jsontext.Value
 
 // Types of content that have members of their own.
@@ -23,8 +23,7 @@ const (
 	ErrorContent          = "error"
 )
 
-// Content is one part of a message. A type that is not known is kept exactly
-// as it came.
+// Content is one part of a message. An unknown type is kept unchanged.
 type Content struct {
 	Type              string  `json:"$type"`
 	Text              *string `json:"text,omitzero"`
@@ -44,7 +43,7 @@ type Content struct {
 	// whole is a content of unknown type.
 	whole Raw
 	// event is the payload that a projected call or result came from: a copy
-	// of the message writes it again, with what contents cannot say.
+	// of the message writes it again, with what contents cannot express.
 	event Raw
 	// args is the text of a projected call's arguments.
 	args *string

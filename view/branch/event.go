@@ -22,8 +22,8 @@ type Event struct {
 	Agent      *Agent
 }
 
-// FromEnvelope reads a log's envelope; it answers false for what is not an
-// event of this dialect.
+// FromEnvelope reads a log's envelope; it returns false if it is not an event
+// of this dialect.
 func FromEnvelope(e *envelope.Envelope) (Event, bool) {
 	name, ok := WireType(e.Type)
 	if !ok {

@@ -8,8 +8,8 @@ import (
 	"github.com/parley-hub/parley/internal/jsonbuf"
 )
 
-// Ext is what an event's envelope holds beside its payload. No surface but the
-// dialect can set it, so it also marks what the server made.
+// Ext is what an event's envelope holds beside its payload. Only the dialect
+// can set it, so it also marks what the server made.
 type Ext struct {
 	// Flow is the event's eventFlowId: its message turn, which a run mints, so
 	// that it also says which run the event belongs to.
@@ -24,15 +24,15 @@ type Ext struct {
 	Remote bool   `json:"remote,omitzero"`
 	// Asked says that the identity itself is asked, by whatever dialect it reads.
 	Asked bool `json:"asked,omitzero"`
-	// Reported, of a run's end, is a digest of the end that the producer reported,
-	// where an interruption made another of it.
+	// Reported, of a run's end, is a digest of the end that the producer
+	// reported, if an interruption replaced it.
 	Reported string `json:"reported,omitzero"`
 	// Opens, of a branch's creation, says that its other first events follow from
 	// it, and Session is then the metadata of the session that it begins.
 	Opens   bool `json:"opens,omitzero"`
 	Session Raw  `json:"session,omitzero"`
 	// RunConfig, of an input that waits, is for its producer alone: no surface
-	// shows what is in here.
+	// shows it.
 	RunConfig Raw `json:"runConfig,omitzero"`
 	// Messages, of a compaction, is how many messages the branch has after it,
 	// which its fold cannot know.
@@ -44,7 +44,7 @@ var (
 	flowTail = []byte(`"}`)
 )
 
-// Bytes is the form that an envelope holds; nothing to say is nil.
+// Bytes is the form that an envelope holds; nil for an empty Ext.
 func (x Ext) Bytes() []byte {
 	b := jsonbuf.Buffer{}
 	b.Open('{')
@@ -84,7 +84,7 @@ func (x Ext) Bytes() []byte {
 	return data
 }
 
-// ParseExt reads it back. What is not an Ext says nothing.
+// ParseExt reads what Bytes wrote. Anything else is an empty Ext.
 func ParseExt(data []byte) Ext {
 	if len(data) == 0 {
 		return Ext{}

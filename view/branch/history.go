@@ -28,7 +28,7 @@ type History struct {
 	turn  string
 }
 
-// Fields are what people say about a branch; an update replaces all four.
+// Fields describe a branch to people; an update replaces all four.
 type Fields struct {
 	Name        *string  `json:"name,omitzero"`
 	Description *string  `json:"description,omitzero"`
@@ -44,7 +44,7 @@ type entry struct {
 	input          *string
 	properties     Raw
 	parts          []*part
-	open           *part // takes the next delta of its kind
+	open           *part // the next delta of its kind is added to it
 }
 
 // put adds a content that does not grow.
@@ -66,8 +66,8 @@ type call struct {
 	start   Raw
 }
 
-// Apply takes the next event. What is no event of messages changes nothing,
-// and neither does a payload that cannot be read.
+// Apply takes the next event. Events that do not concern messages, and
+// payloads that cannot be read, change nothing.
 func (h *History) Apply(e Event) {
 	switch e.Type {
 	case MessageTurnStarted:
@@ -120,7 +120,7 @@ func (h *History) Apply(e Event) {
 	}
 }
 
-// read decodes a payload; members that are not asked for are passed over.
+// read decodes a payload; members without a field are skipped.
 func read(data []byte, into any) bool { return json.Unmarshal(data, into) == nil }
 
 type streamStart struct {
@@ -193,7 +193,7 @@ func (h *History) delta(e Event) {
 	if m.open == nil || m.open.content.Type != kind || m.open.content.ProtectedData != nil {
 		fresh := &part{content: Content{Type: kind}}
 		if kind == TextContent && m.role == RoleUser && !m.hasText() {
-			// A person's text is read before what was attached to it.
+			// A person's text precedes its attachments.
 			m.parts = slices.Insert(m.parts, 0, fresh)
 		} else {
 			m.parts = append(m.parts, fresh)
@@ -221,7 +221,7 @@ func (h *History) Messages() []ChatMessage {
 }
 
 // Through are the messages up to and including one, whose index is returned;
-// it answers false for a message that is not there.
+// it returns false if there is no such message.
 func (h *History) Through(messageID string) (messages []ChatMessage, index int, ok bool) {
 	index = slices.IndexFunc(h.order, func(m *entry) bool { return m.id == messageID })
 	if index < 0 {

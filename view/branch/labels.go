@@ -44,7 +44,7 @@ var directionNames = []string{"", "Downstream", "Upstream"}
 
 func (d Direction) String() string { return nameOf(directionNames, int(d)) }
 
-// Source is who may bring an event of a type.
+// Source is who may send an event of a type.
 type Source uint8
 
 // Sources.
@@ -56,7 +56,7 @@ const (
 	// Producer publishes it during its run.
 	Producer
 	// Asker is a producer's question: it is asked, not published, so that
-	// somebody waits for the answer before anybody sees it.
+	// somebody waits for the answer before the question is shown.
 	Asker
 )
 

@@ -36,7 +36,7 @@ var persistenceNames = []string{
 
 func (p Persistence) String() string { return nameOf(persistenceNames, int(p)) }
 
-// Policy is which live types a hub stores besides. The zero value stores none.
+// Policy is which live types a hub stores as well. The zero value stores none.
 type Policy struct {
 	Requests    bool
 	Workflow    bool

@@ -1,7 +1,7 @@
 package branch
 
-// rows is the one table of built-in events. Whatever depends on a type asks it:
-// what is stored, what a producer may publish, how a stream labels an event.
+// rows is the one table of built-in events. All decisions by type use it: what
+// is stored, what a producer may publish, how a stream labels an event.
 var rows = []Row{
 	{UserTextInput, "input", ControlChannel, ContentKind, Upstream, Live, Client},
 	{UserMessagesInput, "input", ControlChannel, ContentKind, Upstream, Live, Client},

@@ -116,7 +116,7 @@ var renamed = func() map[string]bool {
 	return found
 }()
 
-// logPrefix begins the type of every envelope of a branch's log.
+// logPrefix is the prefix of the type of every envelope of a branch's log.
 const logPrefix = "hpd."
 
 // LogType is the type of the envelope that holds an event.
@@ -137,7 +137,7 @@ var logTypes = func() map[string]string {
 }()
 
 // WireType is the name of the event that an envelope of this type holds; it
-// answers false for what is not an event of this dialect.
+// returns false if it is not an event of this dialect.
 func WireType(logType string) (string, bool) {
 	name, ok := strings.CutPrefix(logType, logPrefix)
 	return name, ok && name != ""

@@ -40,7 +40,7 @@ const (
 	TaskItem
 	OperationItem
 	AudioItem
-	TranscriptItem // what a user said, as heard
+	TranscriptItem // a user's speech, as recognized
 )
 
 var itemKindNames = []string{"", "message", "reasoning", "tool", "error", "notice", "task", "operation", "audio", "transcript"}
@@ -189,7 +189,7 @@ func (t *Transcript) find(kind ItemKind, id string) *Item {
 	return t.byKey[itemKey{kind: kind, id: id}]
 }
 
-// note adds an item that nothing comes back to.
+// note adds an item that is not changed later.
 func (t *Transcript) note(kind ItemKind, text string) {
 	t.Items = append(t.Items, &Item{Kind: kind, State: Complete, Text: text, turn: t.turn, call: t.call})
 }

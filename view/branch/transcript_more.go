@@ -105,8 +105,8 @@ func operationStatus(value Raw) string {
 	return stringOf(value)
 }
 
-// audio takes spoken output by flow and segment, and what a user was heard to
-// say by message.
+// audio takes spoken output by flow and segment, and a user's recognized
+// speech by message.
 func (t *Transcript) audio(e Event, p *itemPayload) {
 	if rowOf[e.Type].Family == "audio transcript" {
 		if p.Message == "" {

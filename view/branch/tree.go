@@ -24,7 +24,7 @@ type Tree struct {
 	ChildBranches        []string `json:"childBranches"`
 }
 
-// Sum tells a place from others.
+// Sum is a checksum of a place.
 func (t *Tree) Sum() string {
 	data, err := json.Marshal(t, json.Deterministic(true))
 	if err != nil {
@@ -123,7 +123,7 @@ func (p *Place) among(id string, group []string) {
 	}
 }
 
-// ancestors are the sources up to the root; a circle, which no server writes,
+// ancestors are the sources up to the root. A cycle, which no server writes,
 // ends where it closes.
 func ancestors(n *Node, byID map[string]*Node) map[string]string {
 	var chain []string

@@ -161,7 +161,7 @@ func (s *Spans) place(e Event, p *itemPayload) SpanKey {
 	return SpanKey{}
 }
 
-// node finds a node or hangs it under its trace's root.
+// node finds a node or adds it under its trace's root.
 func (s *Spans) node(key SpanKey) *SpanNode {
 	if s.byKey == nil {
 		s.byKey = map[SpanKey]*SpanNode{}

@@ -33,7 +33,7 @@ type WorkflowNode struct {
 	Skipped  bool
 }
 
-// WorkflowEdge is a way that was taken.
+// WorkflowEdge is a traversed edge.
 type WorkflowEdge struct {
 	From, To  string
 	Condition string
@@ -131,7 +131,7 @@ func (f *Workflow) node(id string) *WorkflowNode {
 	return f.Nodes[id]
 }
 
-// traverse notes an edge once, with the nodes at its ends.
+// traverse records an edge once, with the nodes at its ends.
 func (f *Workflow) traverse(edge WorkflowEdge) {
 	if edge.From == "" || edge.To == "" {
 		return

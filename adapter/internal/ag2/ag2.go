@@ -62,7 +62,7 @@ func TwoParties(m *channel.Metadata) error {
 	return nil
 }
 
-// SeveralParties checks that a channel has somebody to talk to.
+// SeveralParties checks that a channel has at least two participants.
 func SeveralParties(m *channel.Metadata) error {
 	if n := len(m.Participants); n < 2 {
 		return Refuse("%s takes at least 2 participants, not %d", m.Manifest.Type, n)

@@ -16,7 +16,7 @@ const (
 	codeOther        = "error"
 )
 
-// meaning is what a refusal of a hub means beyond its code.
+// meaning is a reason that a refusal's message stands for.
 type meaning struct {
 	code      string
 	fragments []string // all in the message, in any order
@@ -67,7 +67,8 @@ func rateWait(message string) time.Duration {
 	return wait
 }
 
-// codes are those of AG2 and what each means without more words.
+// codes are AG2's codes, and the code of the catalogue that each stands for by
+// itself.
 var codes = map[string]fault.Code{
 	codeNotFound:     fault.NotFound,
 	codeAccessDenied: fault.AccessDenied,

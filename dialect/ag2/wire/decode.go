@@ -14,9 +14,10 @@ func decodeRequest(data []byte) (f Frame, id string, err error) {
 	var asked bool // an operation was named, if only by ""
 	var params []byte
 	var posted *envelope.Envelope
-	var bad error // what is wrong besides the id
+	var bad error // errors other than that of the id
 	_, err = walk(data, jsonscan.SkipSpace(data, 0), func(name []byte, at int) (end int, err error) {
-		// A post is read on the way, the rest when it is known what it is.
+		// A post is read in place; other parameters are read once the
+		// operation is known.
 		if string(name) == "params" && op == string(PostEnvelope) && data[at] == '{' {
 			posted, end, bad = decodePost(data, at)
 			return end, nil

@@ -134,7 +134,7 @@ func KindOf(data []byte) string {
 	return kind
 }
 
-// kindOf looks no further than the kind, which usually comes first.
+// kindOf reads only as far as the kind, which usually comes first.
 func kindOf(data []byte) (kind string, err error) {
 	err = members(data, func(name, value []byte) (err error) {
 		if string(name) != "kind" {

@@ -12,12 +12,12 @@ import (
 	"github.com/parley-hub/parley/internal/jsonscan"
 )
 
-// MaxDepth is how deep a frame may nest. AG2's client reads JSON recursively
-// and is lost with the connection when its stack ends.
+// MaxDepth is how deep a frame may nest. AG2's client reads JSON recursively,
+// and its connection fails when its stack overflows.
 const MaxDepth = 256
 
 // valid refuses what is not JSON text in UTF-8 with unique names, or nests too
-// deep. Everything else in this file relies on it having been asked.
+// deep. The rest of this file relies on that check.
 func valid(data []byte) error {
 	if jsonscan.Deeper(data, MaxDepth) {
 		return fault.New(fault.TooLarge, "JSON nests deeper than %d", MaxDepth)

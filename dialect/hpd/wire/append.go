@@ -65,7 +65,7 @@ var labels = func() map[string]branch.Row {
 	return found
 }()
 
-// members is what stands between an object's braces.
+// members is the text between an object's braces.
 func members(object []byte) []byte {
 	if len(object) < 2 {
 		return nil
@@ -86,7 +86,7 @@ func (w *baseWriter) text(name, value string) {
 		return
 	}
 	w.key(name)
-	// An invalid byte, which no parser of ours lets in, is written replaced.
+	// An invalid byte, which our parsers refuse, is replaced.
 	w.dst, _ = jsontext.AppendQuote(w.dst, value)
 }
 
@@ -97,8 +97,8 @@ func (w *baseWriter) number(name string, value int64) {
 	}
 }
 
-// label writes the event's own label, or its type's where that is not the
-// default of all types.
+// label writes the event's own label, or its type's unless that is the default
+// of all types.
 func (w *baseWriter) label(name, own, ofType string, isDefault bool) {
 	switch {
 	case own != "":

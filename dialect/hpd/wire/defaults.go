@@ -2,14 +2,14 @@ package wire
 
 import "cmp"
 
-// What some payloads say when a member is left out.
+// Values of members that a payload leaves out.
 
 var emptyObject = Raw(`{}`)
 
-// preset: a client tool that does not say otherwise succeeded.
+// preset: a client tool succeeded unless it says otherwise.
 func (e *ClientToolInvokeResponse) preset() { e.Success = true }
 
-// complete: clients read the arguments without asking whether there are any.
+// complete: clients read the arguments without checking that there are any.
 func (e ClientToolInvokeRequest) complete() Payload {
 	if len(e.Arguments) == 0 {
 		e.Arguments = emptyObject

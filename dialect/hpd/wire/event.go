@@ -102,8 +102,8 @@ func (e *Event) Store(into *envelope.Envelope, ext branch.Ext) error {
 	return nil
 }
 
-// Stored is the base of an event that the log holds, with its name; it answers
-// false for an envelope of another dialect.
+// Stored is the base of a stored event, with its name; it returns false for an
+// envelope of another dialect.
 func Stored(e *envelope.Envelope, scope Scope) (name string, base Base, ok bool) {
 	if name, ok = branch.WireType(e.Type); !ok {
 		return "", Base{}, false
@@ -116,8 +116,8 @@ func Stored(e *envelope.Envelope, scope Scope) (name string, base Base, ok bool)
 	return name, base, true
 }
 
-// WithLive adds to a stored event's base what only its producer knew: readers
-// that watch are shown it, history is not.
+// WithLive adds to a stored event's base what only its producer knew: live
+// readers are shown it, history is not.
 func (b Base) WithLive(live *Base) Base {
 	if live == nil {
 		return b

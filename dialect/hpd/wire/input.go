@@ -23,9 +23,9 @@ type Input struct {
 const MaxInputMessages = 255
 
 // ParseInput reads a body of the inputs route: {text, runConfig}, a
-// USER_TEXT_INPUT or a USER_MESSAGES_INPUT. Ids in the body do not count: the
-// route's do. Whoever reads the body bounds it: an input is no event, each of its
-// contents becomes one.
+// USER_TEXT_INPUT or a USER_MESSAGES_INPUT. Ids in the body are ignored: the
+// route's count. The caller bounds the body: an input is not an event, but
+// each of its contents becomes one.
 func (r *Registry) ParseInput(data []byte, limits Limits) (*Input, error) {
 	limits = limits.atLeast(len(data))
 	if err := limits.check(data, "input"); err != nil {

@@ -90,7 +90,7 @@ func (l Limits) atLeast(size int) Limits {
 	return l
 }
 
-// check bounds the text before anything is made of it.
+// check bounds the text before it is parsed.
 func (l Limits) check(data []byte, what string) error {
 	if len(data) > l.Bytes {
 		return fault.New(fault.TooLarge, "the %s has %d bytes; at most %d are taken (limits.event). Upload large contents by POST …/content and send their uri", what, len(data), l.Bytes)
@@ -101,7 +101,7 @@ func (l Limits) check(data []byte, what string) error {
 	return nil
 }
 
-// parts is an envelope taken apart.
+// parts is a parsed envelope.
 type parts struct {
 	name    string
 	base    Base
@@ -146,7 +146,7 @@ func split(data []byte) (*parts, error) {
 	return p, nil
 }
 
-// membersOf takes one object apart, and refuses whatever else there is.
+// membersOf reads the members of one object, and refuses any other value.
 func membersOf(data []byte) ([]member, error) {
 	d := jsontext.NewDecoder(bytes.NewReader(data))
 	if token, err := d.ReadToken(); err != nil {
@@ -241,7 +241,7 @@ func appendLine(dst []byte, value Raw) ([]byte, error) {
 	return dst, nil
 }
 
-// set reads a base field; it answers false for what is none.
+// set reads a base field; it returns false for other members.
 func (b *Base) set(name string, value Raw) (bool, error) {
 	var into any
 	switch name {
@@ -338,7 +338,7 @@ func invalid(where string, err error) error {
 	return fault.Wrap(fault.Invalid, err, "%s is not valid: %s", where, text)
 }
 
-// KindName is what people call a kind of JSON values.
+// KindName is the word for a kind of JSON values in errors.
 func KindName(k jsontext.Kind) string {
 	switch k {
 	case 'n':

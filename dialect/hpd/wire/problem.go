@@ -94,7 +94,7 @@ var sections = map[int]string{
 }
 
 // NewProblem makes a refusal with one code. Clients show the title, so it says
-// what happened, but for the one that they know from upstream.
+// what happened, except for the one title that they know from upstream.
 func NewProblem(surface Surface, status int, code string, messages ...string) *Problem {
 	for i := range messages {
 		messages[i] = surface.words(messages[i])
@@ -114,7 +114,7 @@ func NewProblem(surface Surface, status int, code string, messages ...string) *P
 
 var threadWords = strings.NewReplacer("Branch '", "Thread '", "branch '", "thread '", "Branch id", "Thread id", "branch id", "thread id")
 
-// words are those in which a surface speaks to people.
+// words are the words of a surface in texts for people.
 func (s Surface) words(text string) string {
 	if s == Threads {
 		return threadWords.Replace(text)
@@ -122,7 +122,7 @@ func (s Surface) words(text string) string {
 	return text
 }
 
-// Refused is the 409 for an answer that nobody takes. Its first key is the
+// Refused is the 409 for an answer that was not accepted. Its first key is the
 // status, which older clients read.
 func Refused(result RespondResult) *Problem {
 	message := result.Message

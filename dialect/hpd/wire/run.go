@@ -63,7 +63,7 @@ type InputAccepted struct {
 	StartedAt    time.Time `json:"startedAt"`
 }
 
-// RespondResult is what became of an answer.
+// RespondResult says whether an answer counted.
 type RespondResult struct {
 	Status    RespondStatus `json:"status"`
 	RequestID string        `json:"requestId"`
@@ -106,7 +106,7 @@ type (
 	Completed struct {
 		Status string `json:"status"`
 	}
-	// CompleteError is why a producer gives its run up.
+	// CompleteError is why a producer fails its run.
 	CompleteError struct {
 		Code    string `json:"code"`
 		Message string `json:"message"`

@@ -21,8 +21,8 @@ var plainName = strings.NewReplacer("_", "", "-", "")
 
 func isSecret(name string) bool { return secrets[strings.ToLower(plainName.Replace(name))] }
 
-// WithoutSecrets is a run's configuration as it may be kept while an input
-// waits for its producer. What cannot be looked through is left out too.
+// WithoutSecrets is a run's configuration as it may be stored while an input
+// waits for its producer. Values that cannot be searched are left out too.
 func WithoutSecrets(runConfig Raw) Raw {
 	if runConfig.Kind() != '{' {
 		return nil

@@ -128,11 +128,11 @@ type (
 	}
 )
 
-// DefaultSearchLimit is how many sessions a search answers.
+// DefaultSearchLimit is how many sessions a search returns.
 const DefaultSearchLimit = 50
 
 // MergeMetadata applies a change key by key; null removes one. It returns a
-// map of its own.
+// new map.
 func MergeMetadata(current, change map[string]Raw) map[string]Raw {
 	merged := make(map[string]Raw, len(current)+len(change))
 	maps.Copy(merged, current)
@@ -173,8 +173,8 @@ func stringForm(value Raw) string {
 
 var explicitID = regexp.MustCompile(`^[A-Za-z0-9._~/-]{1,200}$`)
 
-// CheckID refuses an explicit session or branch id that a client could not put
-// into a path as it is.
+// CheckID refuses a session or branch id that a client could not put into a
+// path unescaped.
 func CheckID(what, id string) error {
 	valid := explicitID.MatchString(id)
 	for segment := range strings.SplitSeq(id, "/") {

@@ -11,7 +11,7 @@ import (
 )
 
 // Surface is one of the two names under which everything is served. Inside,
-// everything has the names of the first; a surface only renames at the edge.
+// everything has the first name; a surface only renames at the edge.
 type Surface uint8
 
 // Surfaces.
@@ -35,7 +35,7 @@ func (s Surface) branchID() string {
 	return "branchId"
 }
 
-// threadMembers are the members that the thread surface names otherwise.
+// threadMembers are the members that have another name on the thread surface.
 var threadMembers = map[string]string{
 	"branchId": "threadId", "newBranchId": "newThreadId", "sourceBranchId": "sourceThreadId",
 	"originalBranchId": "originalThreadId", "childBranches": "childThreads", "branchMetadata": "threadMetadata",
@@ -66,11 +66,11 @@ var memberAliases = func() map[string]string {
 	return found
 }()
 
-// baseAliases are those that stand for base fields: any event may have them.
+// baseAliases are aliases of base fields, which any event may have.
 var baseAliases = map[string]bool{"streamId": true, "threadId": true}
 
-// renamedPayloads are the types whose payload has members that the thread
-// surface names otherwise, with the members below which to look too.
+// renamedPayloads are the types whose payload has members with another name on
+// the thread surface, with the members whose own members are renamed too.
 var renamedPayloads = map[string]string{
 	branch.BranchCreated:                   "branchMetadata",
 	branch.BranchForked:                    "",
@@ -93,9 +93,9 @@ func renameMembers(name string, payload []byte) []byte {
 	return rename(payload, threadMembers, below)
 }
 
-// Body renames the members of a route's body, or of each object of a list, as
-// the surface has them. Members of members keep their names, but for the
-// metadata that points to a parent.
+// Body renames the members of a route's body, or of each object of a list, for
+// the surface. Nested members keep their names, except the metadata that names
+// a parent.
 func (s Surface) Body(data []byte) []byte {
 	if s == Branches {
 		return data
@@ -106,9 +106,9 @@ func (s Surface) Body(data []byte) []byte {
 // Canonical renames the members of a request's body from either surface.
 func Canonical(data []byte) []byte { return rename(data, memberAliases, "metadata") }
 
-// rename writes a JSON object, or each of a list, with other member names, and
-// does the same within the one member named below. What it cannot read it
-// leaves alone: whoever parses it says what is wrong.
+// rename writes a JSON object, or each of a list, with other member names,
+// also within the one member named below. It leaves alone what it cannot read:
+// the parser reports what is wrong.
 func rename(data []byte, names map[string]string, below string) []byte {
 	d := jsontext.NewDecoder(bytes.NewReader(data))
 	if d.PeekKind() == '[' {
@@ -153,7 +153,7 @@ func rename(data []byte, names map[string]string, below string) []byte {
 	return append(out, '}')
 }
 
-// ends reports whether nothing but the end of a value is left of a text.
+// ends reports whether only the end of a value is left of a text.
 func ends(d *jsontext.Decoder, data []byte) bool {
 	_, err := d.ReadToken()
 	return err == nil && len(bytes.TrimLeft(data[d.InputOffset():], " \t\r\n")) == 0

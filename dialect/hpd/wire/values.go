@@ -7,7 +7,7 @@ import (
 	"github.com/parley-hub/parley/view/branch"
 )
 
-// What a message is made of is known to the projections too.
+// Types that the projections define.
 type (
 	// Raw is a JSON value that is passed on as it is.
 	Raw = branch.Raw

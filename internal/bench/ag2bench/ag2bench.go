@@ -57,7 +57,7 @@ const saturating = 256
 type run struct {
 	Options
 	ctx  context.Context
-	hub  *bench.Process // with nobody else on it
+	hub  *bench.Process // with no other load on it
 	echo *bench.Process // the floor's server
 	file *journalbench.Floor
 }

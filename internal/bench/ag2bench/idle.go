@@ -114,8 +114,8 @@ func (c *crowd) close() {
 	c.group.Wait()
 }
 
-// weight counts what idle connections add to a hub's heap and stacks. This hub collects
-// its garbage eagerly, so that its heap is what it needs.
+// weight counts what idle connections add to a hub's heap and stacks. This hub
+// collects its garbage eagerly, so that its heap is close to its live data.
 func (r *run) weight() (figures []bench.Figure, err error) {
 	cmd := r.Hub(r.ctx, filepath.Join(r.Dir, "weight"))
 	cmd.Env = append(cmd.Environ(), "GOGC=5")
@@ -145,8 +145,8 @@ func (r *run) weight() (figures []bench.Figure, err error) {
 	return []bench.Figure{bench.Counted("heap and stacks of an idle connection", each, "B", new(8.0*1024))}, nil
 }
 
-// looks is how often a footprint is taken. The smallest counts, because only garbage
-// varies.
+// looks is how often a footprint is taken. The smallest counts, because the
+// rest is garbage.
 const looks = 10
 
 // footprint is a hub's heap and stacks.

@@ -7,7 +7,7 @@ import (
 	"github.com/parley-hub/parley/internal/bench"
 )
 
-// What benches of other dialects need of this one.
+// Measurements that benches of other dialects use.
 
 // Delivery measures a post until another connection of a hub has it, p50 in
 // microseconds. Stop closes the connections.

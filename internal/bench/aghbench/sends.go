@@ -150,7 +150,7 @@ func echoServer(ctx context.Context) (url string, stop func(), err error) {
 	server := &http.Server{ReadHeaderTimeout: 10 * time.Second, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
 		if err == nil {
-			_, _ = w.Write(body) // the client may be gone
+			_, _ = w.Write(body) // the client may have disconnected
 		}
 	})}
 	done := make(chan struct{})

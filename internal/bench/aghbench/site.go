@@ -61,7 +61,7 @@ func open(ctx context.Context, dir string, broker bool) (_ *site, err error) {
 	if err != nil {
 		return s, err
 	}
-	// Rate limits are against floods; here they would be what is measured.
+	// Rate limits protect against floods; here they would be what is measured.
 	cfg := agh.Config{Hub: s.hub, Log: quiet, Limits: agh.Limits{SubscriptionRate: 1 << 30, SenderRate: 1 << 30}}
 	if broker {
 		b, err := natsbroker.Open(natsbroker.Options{Listen: "127.0.0.1:0", Token: token, Log: quiet})

@@ -69,7 +69,8 @@ func lead(text string) error {
 // suspect is how long a leader may be silent, unless an engine is told otherwise.
 const suspect = 1200 * time.Millisecond
 
-// deaths: how long nothing is acknowledged after somebody is killed.
+// deaths measures how long nothing is acknowledged after a leader or a server
+// is killed.
 func (r *clusterRun) deaths() ([]bench.Figure, error) {
 	var leaders, servers, floors []float64
 	for i := range r.opts.Kills {
@@ -92,7 +93,7 @@ func (r *clusterRun) deaths() ([]bench.Figure, error) {
 	}, nil
 }
 
-// leaderDies kills the process of a leader while another node stands by.
+// leaderDies kills the process of a leader while another node is on standby.
 func (r *clusterRun) leaderDies() (pause time.Duration, err error) {
 	name, err := r.create()
 	if err != nil {
@@ -129,7 +130,7 @@ func (r *clusterRun) leaderDies() (pause time.Duration, err error) {
 	for err == nil && second.Status()[0].Leader != "child" {
 		err = nap(r.ctx)
 	}
-	for began := time.Now(); err == nil && time.Since(began) < 2*suspect; { // it has stood by for a while
+	for began := time.Now(); err == nil && time.Since(began) < 2*suspect; { // it has been on standby for a while
 		err = nap(r.ctx)
 	}
 	_ = child.Process.Kill()
@@ -223,7 +224,7 @@ func (r *clusterRun) serverDies() (ours, floor time.Duration, err error) {
 	return ours, floor, errors.Join(r.servers.Ready(r.ctx), r.whole("PARLEY_"+name+"_0"))
 }
 
-// persist publishes until a message is there.
+// persist publishes until a message is stored.
 func persist(ctx context.Context, log *jetstream.Log, last *uint64, data []byte) error {
 	for {
 		err := log.Append(ctx, 0, *last, data)
@@ -290,7 +291,7 @@ func leaderOf(ctx context.Context, js api.JetStream, stream string) string {
 	return s.CachedInfo().Cluster.Leader
 }
 
-// asking asks the servers until the answer is good.
+// asking asks the servers until the answer is valid.
 func (r *clusterRun) asking(ask func(*nats.Conn, api.JetStream) (bool, error)) error {
 	nc, err := nats.Connect(r.servers.URLs(), nats.MaxReconnects(-1), nats.ReconnectWait(50*time.Millisecond))
 	if err != nil {

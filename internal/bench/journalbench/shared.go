@@ -7,7 +7,7 @@ import (
 	"github.com/parley-hub/parley/internal/bench"
 )
 
-// What benches of other parts measure themselves against too.
+// Floors that other benches use too.
 
 // RecordLen is the size of a record in every figure.
 const RecordLen = recordLen

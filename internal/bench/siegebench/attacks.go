@@ -77,8 +77,8 @@ const (
 	accepted = "HTTP/1.1 201"
 	noAccess = "HTTP/1.1 401"
 	refused  = "HTTP/1.1 403"
-	// streaming is what a follower is answered. Its bound is that it then waits its
-	// turn to be read for, and for its share of answers, of which it is told nothing.
+	// streaming is the answer to a follower. Its bound is that it then waits
+	// for its turn to read and for its share of answers, without being told.
 	streaming = "text/event-stream"
 )
 
@@ -131,7 +131,7 @@ var attacks = []attack{
 	})},
 	{"listings, half of them not read", "stall", 8, "limits.lists", func(ctx context.Context, s *siege, by *attacker) {
 		k := s.socket(by, register(by.name, "none", nil))
-		k.stuck = by.name[len(by.name)-1]%2 == 1 // the others see what they are told
+		k.stuck = by.name[len(by.name)-1]%2 == 1 // the other attacks check what they are answered
 		s.each(ctx, 400, func(int) { k.say(ctx, op("list_agents", map[string]any{"limit": smallAgents})) })
 	}},
 }
@@ -145,7 +145,7 @@ func silent(s *siege, by *attacker) string {
 	return halves[int(by.name[len(by.name)-1])%len(halves)]
 }
 
-// revoked goes on speaking on a connection whose key is revoked.
+// revoked continues to post on a connection whose key is revoked.
 func revoked(ctx context.Context, s *siege, by *attacker) {
 	claim, revoke := "none", func() {}
 	if s.operator != nil {

@@ -37,7 +37,7 @@ const (
 
 // ended are the results of these attacks.
 type ended struct {
-	AfterRemoval int     `json:"acknowledged_after_removal"` // until it was noticed
+	AfterRemoval int     `json:"acknowledged_after_removal"` // until the hub noticed
 	NoticedIn    float64 `json:"removal_noticed_s"`
 	ClosedIn     float64 `json:"sigterm_to_end_s"`
 	ClosingPosts int     `json:"posts_in_evaluation_before_sigterm"`
@@ -74,7 +74,7 @@ func (t *target) send(ctx context.Context, text string) error {
 func (t *target) leave() {
 	t.stop()
 	for _, c := range t.clients {
-		_ = c.Close() // the hub may have gone first
+		_ = c.Close() // the hub may have ended first
 	}
 	t.readers.Wait()
 }

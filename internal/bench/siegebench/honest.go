@@ -110,7 +110,7 @@ func read(ctx context.Context, i *client.Identity) {
 		if d.Envelope.Type == envelope.TypeInvite {
 			_, _ = i.Post(ctx, &envelope.Envelope{Channel: d.Envelope.Channel, Type: envelope.TypeInviteAck, Data: []byte("{}")}) // a lost one is seen when the channel does not open
 		}
-		_ = d.Ack(ctx) // it comes again
+		_ = d.Ack(ctx) // it is delivered again
 	}
 }
 
@@ -166,14 +166,14 @@ func (h *honest) refusal() error {
 func (h *honest) close() {
 	h.stop()
 	for _, c := range h.clients {
-		_ = c.Close() // the hub may have gone first
+		_ = c.Close() // the hub may have ended first
 	}
 	h.readers.Wait()
 }
 
-// reached is an error if the victim could be made unreachable: its pair, the last,
-// then has a fraction of the posts of the one before, which nobody attacks. What
-// fills an inbox stays there until the end.
+// reached is an error if the victim became unreachable: its pair, the last,
+// then has a fraction of the posts of the one before, which nobody attacks.
+// What fills an inbox stays there until the end.
 func (h *honest) reached() error {
 	posts := map[string]int{}
 	for _, channel := range h.acked {

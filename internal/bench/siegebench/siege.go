@@ -102,7 +102,7 @@ func (s *siege) dial(ctx context.Context) (net.Conn, error) {
 		return nil, err
 	}
 	if tcp, ok := c.(*net.TCPConn); ok {
-		_ = tcp.SetReadBuffer(16 << 10) // one that does not read is noticed soon
+		_ = tcp.SetReadBuffer(16 << 10) // a connection that does not read is noticed soon
 	}
 	return c, nil
 }
@@ -137,7 +137,8 @@ func (s *siege) send(ctx context.Context, by *attacker, request string) {
 	_, _ = io.WriteString(c, request)
 }
 
-// watch reads to the end and counts what shows that the bound was met.
+// watch reads to the end and counts the answers that show that the bound was
+// met.
 func (by *attacker) watch(from io.Reader) (seen bool, err error) {
 	const most = 64 << 10
 	buf, kept := make([]byte, most), 0

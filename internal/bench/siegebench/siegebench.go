@@ -134,7 +134,7 @@ func (r *run) start(ctx context.Context) (err error) {
 	if r.hub, err = bench.StartProcess(r.Hub(ctx, dir, settings.env(r.Scale))); err != nil {
 		return err
 	}
-	if r.operator, err = addKey(ctx, r.hub, "", "operator", ""); err != nil { // whoever is here may make the first one
+	if r.operator, err = addKey(ctx, r.hub, "", "operator", ""); err != nil { // without keys, a caller on this machine may make the first one
 		return err
 	}
 	if r.mallory, err = addKey(ctx, r.hub, r.operator, "agent", "mallory"); err != nil {

@@ -17,9 +17,9 @@ type Flushing struct {
 // ServeHTTP adds a stream.
 func (f *Flushing) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/event-stream")
-	f.mu.Lock() // who sees the stream begin is in the list when something is published
+	f.mu.Lock() // a reader that sees the stream begin is in the list when something is published
 	w.WriteHeader(http.StatusOK)
-	_ = http.NewResponseController(w).Flush() // who is gone is noticed when written to
+	_ = http.NewResponseController(w).Flush() // a reader that disconnected is noticed when it is written to
 	if f.done == nil {
 		f.done = make(chan struct{})
 	}

@@ -46,8 +46,9 @@ var (
 	count = regexp.MustCompile(`the log of [0-9]+ envelopes`)
 )
 
-// Settled is what of a run is shown: without how the channel was opened, which is in
-// another order each time, and without the drawing for other programs.
+// Settled is the part of a run that is shown: without the opening of the
+// channel, which is in another order each time, and without the drawing for
+// other programs.
 func Settled(out string) string {
 	var lines []string
 	drawing, second := false, 0

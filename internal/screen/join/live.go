@@ -11,7 +11,7 @@ import (
 	"github.com/parley-hub/parley/internal/screen"
 )
 
-// patience is how long a hub may take to tell how things are.
+// patience is how long a hub may take to answer.
 const patience = 10 * time.Second
 
 // Live is a hub that runs.
@@ -31,7 +31,7 @@ func NewLive(ctx context.Context, hub *v1.Client, me *v1.Agent, colour bool) *Li
 	return &Live{ctx: ctx, hub: hub, me: me, colour: colour}
 }
 
-// Look asks, after a pause, what waits and how the open channel is.
+// Look asks, after a pause, what waits and for the state of the open channel.
 func (l *Live) Look(number int, after time.Duration) tea.Cmd {
 	talk := l.talk
 	return func() tea.Msg {
@@ -76,7 +76,8 @@ func (l *Live) Open(channel string) tea.Cmd {
 	}
 }
 
-// Follow follows what was opened, and leaves what was followed before.
+// Follow follows the opened channel, and leaves the one that was followed
+// before.
 func (l *Live) Follow(o Opened) tea.Cmd {
 	l.tail.Leave()
 	l.talk, l.tail = o.talk, nil
@@ -99,7 +100,7 @@ func (l *Live) More() tea.Cmd {
 	}
 }
 
-// Do does what a line says, in the open channel.
+// Do executes a line in the open channel.
 func (l *Live) Do(line string) tea.Cmd {
 	talk := l.talk
 	return func() tea.Msg {

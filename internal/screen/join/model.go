@@ -10,25 +10,25 @@ import (
 	"github.com/parley-hub/parley/internal/screen"
 )
 
-// Hub does what the model needs done. Each returns a command that ends with a
-// message of this package.
+// Hub executes what the model needs. Each method returns a command that ends
+// with a message of this package.
 type Hub interface {
-	// Look asks, after a pause, what waits and how the open channel is; the number
-	// comes back with it.
+	// Look asks, after a pause, what waits and for the state of the open
+	// channel; the number is returned with the answer.
 	Look(number int, after time.Duration) tea.Cmd
 	// Open finds a channel.
 	Open(channel string) tea.Cmd
-	// Follow follows what was opened; an empty Opened leaves the channel.
+	// Follow follows the opened channel; an empty Opened leaves the channel.
 	Follow(o Opened) tea.Cmd
 	// More waits for more lines of the open channel.
 	More() tea.Cmd
-	// Do does what a line says, in the open channel.
+	// Do executes a line in the open channel.
 	Do(line string) tea.Cmd
 }
 
 // Messages that a Hub sends.
 type (
-	// Looked is how things are, or why that is not known.
+	// Looked is the state of the hub, or why it is not known.
 	Looked struct {
 		Number  int
 		Waiting *Waiting
@@ -49,7 +49,7 @@ type (
 		Lines   []string
 		Ended   string // why no more come; empty: they may
 	}
-	// Did is what a line did.
+	// Did is the result of a line.
 	Did struct {
 		Line    string
 		Outcome Outcome
@@ -70,7 +70,7 @@ type Model struct {
 	width, height int
 	now           time.Time
 	away          time.Time // since when the hub does not answer; zero: it does
-	failed        error     // why the hub refuses to tell
+	failed        error     // why the hub refuses to answer
 	note          string    // of what was done last
 	looks         int
 	looked        bool
@@ -85,7 +85,7 @@ type Model struct {
 	ended   string
 	back    int // lines that are scrolled back
 	input   textinput.Model
-	doing   string // the line that is being done
+	doing   string // the line that is being executed
 }
 
 // New makes a screen for a person, with a channel open unless it is empty.
@@ -128,7 +128,7 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	return m, cmd
 }
 
-// look asks at once how things are; answers to earlier questions are ignored.
+// look asks for the state at once; answers to earlier questions are ignored.
 func (m *Model) look() tea.Cmd {
 	m.looks++
 	return m.hub.Look(m.looks, 0)
@@ -166,7 +166,7 @@ func (m *Model) opened(msg Opened) tea.Cmd {
 
 func (m *Model) reads(msg Lines) tea.Cmd {
 	if m.channel == nil || m.channel.ID != msg.Channel {
-		return nil // of a channel that was left
+		return nil // of a channel that was closed on the screen
 	}
 	m.lines = append(m.lines, msg.Lines...)
 	if over := len(m.lines) - maxLines; over > 0 {
@@ -182,7 +182,7 @@ func (m *Model) did(msg Did) tea.Cmd {
 	m.doing, m.note = "", ""
 	if msg.Err != nil {
 		m.note = screen.Cell(msg.Err.Error())
-		if m.input.Value() == "" { // the person can word it differently
+		if m.input.Value() == "" { // so that the person can reword it
 			m.input.SetValue(msg.Line)
 			m.input.CursorEnd()
 		}
@@ -195,7 +195,7 @@ func (m *Model) did(msg Did) tea.Cmd {
 	return m.look()
 }
 
-// key does what a key says.
+// key handles a key.
 func (m *Model) key(k tea.KeyPressMsg) tea.Cmd {
 	name := k.String()
 	if name == "ctrl+c" || name == "ctrl+d" && m.input.Value() == "" {
@@ -224,8 +224,8 @@ func (m *Model) key(k tea.KeyPressMsg) tea.Cmd {
 	return cmd
 }
 
-// enter does the line that was typed; one at a time, because the next may build
-// on it.
+// enter executes the typed line; one at a time, because the next may build on
+// it.
 func (m *Model) enter() tea.Cmd {
 	line := m.input.Value()
 	switch {
@@ -262,7 +262,7 @@ func (m *Model) listKey(name string) tea.Cmd {
 	return nil
 }
 
-// Err is why the program should fail: the hub never told anything.
+// Err is why the program should fail: the hub never answered.
 func (m *Model) Err() error {
 	if !m.looked {
 		return m.failed

@@ -21,12 +21,12 @@ const awayPause = 200 * time.Millisecond
 // minPrefix is how much of a request's id names it.
 const minPrefix = 6
 
-// Talk is somebody in a channel.
+// Talk is a person in a channel.
 type Talk struct {
 	Hub     *v1.Client
 	Me      *v1.Agent
 	Channel *v1.Channel
-	// Saying is told the key of what is said before the hub is; nil: nobody is.
+	// Saying is called with the key of a text before it is posted; may be nil.
 	Saying func(key string)
 }
 
@@ -42,15 +42,15 @@ func Open(ctx context.Context, hub *v1.Client, me *v1.Agent, id string) (*Talk, 
 	return &Talk{Hub: hub, Me: me, Channel: ch}, nil
 }
 
-// Outcome is what a line did.
+// Outcome is the result of a line.
 type Outcome struct {
 	Said  bool // the channel will show it
 	Leave bool
 	Notes []string // to be told
 }
 
-// Do does what a line says: it is a command if it begins with one slash, and is
-// said otherwise.
+// Do executes a line: a command if it begins with one slash, otherwise a text
+// that is posted.
 func (t *Talk) Do(ctx context.Context, line string) (Outcome, error) {
 	words := strings.Fields(line)
 	switch {
@@ -108,9 +108,9 @@ func (t *Talk) answer(ctx context.Context, words []string) (Outcome, error) {
 	return Outcome{Notes: []string{fmt.Sprintf("-- request %s is %s", screen.Cell(r.ID), r.State)}}, nil
 }
 
-// find finds the request that an answer is for, and what else the answer says. It
-// is named by its id, or by the beginning of one that waits; the only one that
-// waits needs no name.
+// find finds the request that an answer is for, and the rest of the answer. It
+// is named by its id, or by the beginning of an open one's id; a single open
+// request needs no name.
 func (t *Talk) find(ctx context.Context, words []string) (*v1.Request, []string, error) {
 	waits, err := WhatWaits(ctx, t.Hub, t.Me.Passport.ID)
 	if err != nil {
@@ -136,7 +136,7 @@ func (t *Talk) find(ctx context.Context, words []string) (*v1.Request, []string,
 	return r, words[1:], err
 }
 
-// say posts once, however often the hub has to be asked.
+// say posts once, however often the request has to be repeated.
 func (t *Talk) say(ctx context.Context, p v1.Posting) (Outcome, error) {
 	p.Sender, p.Key = t.Me.Passport.ID, rand.Text()
 	if t.Saying != nil {

@@ -50,7 +50,7 @@ type entry struct {
 	cells   []string
 }
 
-// entries are what waits, and then the channels where nothing does.
+// entries are what waits, and then the channels in which nothing waits.
 func (m *Model) entries() []entry {
 	var list []entry
 	known := map[string]bool{}
@@ -153,12 +153,12 @@ func (m *Model) asked() []string {
 	return list
 }
 
-// room is how many lines of the channel fit: one is the title's, one the status',
-// one the input's.
+// room is how many lines of the channel fit, besides the title, the status and
+// the input.
 func (m *Model) room() int { return max(m.height-3-len(m.asked()), 1) }
 
-// wrapped are the channel's last lines as wide as the window: at least so many of
-// them, if there are.
+// wrapped are the channel's last lines, wrapped at the window's width: at
+// least that many of them, if there are.
 func (m *Model) wrapped(atLeast int) []string {
 	var parts [][]string
 	for n, i := 0, len(m.lines)-1; i >= 0 && n < atLeast; i-- {

@@ -1,6 +1,6 @@
-// Package join lets a person take part in a channel from a terminal: what they
-// type is said, or is a command, and a screen for bubbletea shows the rest. The
-// screen's model asks nobody; what it needs done is handed to it.
+// Package join lets a person take part in a channel from a terminal: typed
+// lines are posted, or are commands, and a screen for bubbletea shows the
+// rest. The screen's model makes no calls itself; a Hub makes them.
 package join
 
 import (
@@ -17,7 +17,7 @@ import (
 	"github.com/parley-hub/parley/request"
 )
 
-// Waiting is what waits for somebody.
+// Waiting is what waits for an identity.
 type Waiting struct {
 	Turns       []v1.Turn    `json:"turns"`
 	Requests    []v1.Request `json:"requests"`

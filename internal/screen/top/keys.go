@@ -10,7 +10,7 @@ import (
 	"github.com/parley-hub/parley/request"
 )
 
-// key does what a key says.
+// key handles a key.
 func (m *Model) key(k tea.KeyPressMsg) tea.Cmd {
 	name := k.String()
 	switch {
@@ -112,7 +112,7 @@ func (m *Model) enter() tea.Cmd {
 	return m.hub.Tail(m.tails, row.channel)
 }
 
-// ask begins an answer to the selected request: the same key again confirms it,
+// ask begins an answer to the selected request. The same key confirms it,
 // because the list may have changed since the person read it.
 func (m *Model) ask(key string) {
 	row, ok := m.selected()

@@ -9,15 +9,15 @@ import (
 	"github.com/parley-hub/parley/internal/screen"
 )
 
-// Hub does what the model needs done. Each returns a command that ends with a
-// message of this package.
+// Hub executes what the model needs. Each method returns a command that ends
+// with a message of this package.
 type Hub interface {
 	// Take asks for a snapshot after a pause.
 	Take(after time.Duration, before *Snapshot) tea.Cmd
 	// Answer answers a request.
 	Answer(r Request, choice string) tea.Cmd
 	// Tail follows a channel, and ends the one that was followed before. The
-	// number comes back with its lines.
+	// number is returned with its lines.
 	Tail(number int, channel string) tea.Cmd
 	// More waits for more lines of what Tail follows.
 	More() tea.Cmd
@@ -31,7 +31,7 @@ type (
 		Err      error
 		At       time.Time
 	}
-	// Answered is what became of an answer.
+	// Answered is the result of an answer.
 	Answered struct {
 		Title, Choice string
 		Err           error
@@ -56,7 +56,7 @@ type Model struct {
 	now           time.Time // of the newest answer, or failure
 	shown         *Snapshot // nil: none yet
 	away          time.Time // since when the hub does not answer; zero: it does
-	failed        error     // why the last snapshot failed, if the hub is there
+	failed        error     // why the last snapshot failed, if the hub answers
 	note          string    // what the last key did
 
 	tab    int

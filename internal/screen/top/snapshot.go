@@ -1,5 +1,5 @@
 // Package top shows what a hub does: a model for bubbletea, and the snapshots
-// that it draws. The model asks nobody; what it needs done is handed to it.
+// that it draws. The model makes no calls itself; a Hub makes them.
 package top
 
 import (
@@ -86,8 +86,8 @@ type Refusal struct {
 	Rate  *float64 `json:"rate"` // a second since the snapshot before
 }
 
-// Take asks a hub how it is. Before is the snapshot that rates are counted from;
-// nil: none are known.
+// Take takes a snapshot of a hub. Before is the snapshot that rates are
+// counted from; nil: none are known.
 func Take(ctx context.Context, hub *v1.Client, before *Snapshot) (*Snapshot, error) {
 	health, err := hub.Health(ctx)
 	if err != nil {
@@ -142,8 +142,8 @@ func (s *Snapshot) takeStats(ctx context.Context, hub *v1.Client) error {
 	return nil
 }
 
-// takeChannels lists the channels in which something happened last, and those
-// that are due next.
+// takeChannels lists the channels with the latest activity, and those that are
+// due next.
 func (s *Snapshot) takeChannels(ctx context.Context, hub *v1.Client) error {
 	s.Channels = []Channel{}
 	known := map[string]bool{}

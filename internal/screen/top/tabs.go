@@ -95,7 +95,7 @@ func first(a, b *float64) int {
 	return cmp.Compare(value(b), value(a))
 }
 
-// soonest puts what is due first first, and what never is last.
+// soonest sorts by what is due; what is never due is last.
 func soonest(a, b time.Time) int {
 	if a.IsZero() != b.IsZero() {
 		if a.IsZero() {
@@ -116,8 +116,8 @@ func figure(f *float64) string {
 	return fmt.Sprintf("%.1f", *f)
 }
 
-// shortID is the beginning of a channel's own id, which is as good as all of it
-// in other commands as long as no other begins alike.
+// shortID is the beginning of a channel's own id, which other commands accept
+// as long as it is unique.
 func shortID(id string) string {
 	own := id[strings.LastIndexByte(id, '.')+1:]
 	return own[:min(len(own), 12)]

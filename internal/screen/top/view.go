@@ -61,7 +61,7 @@ func (m *Model) draw() []string {
 	return lines
 }
 
-// first is which hub this is, and how it is.
+// first names the hub and its health.
 func (m *Model) first() string {
 	if m.shown == nil {
 		switch {

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// RouteToken stands for a peer in subjects: of a verified handle, its
+// RouteToken names a peer in subjects; for a verified handle it is the
 // fingerprint.
 func RouteToken(peer string) string {
 	if _, fingerprint, ok := strings.Cut(peer, "@"); ok {
@@ -30,14 +30,14 @@ func short(text string) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// NewID is an id that nobody else has.
+// NewID is a unique id.
 func NewID(prefix string) string {
 	var random [8]byte
 	_, _ = rand.Read(random[:]) // it never fails
 	return prefix + hex.EncodeToString(random[:])
 }
 
-// Subject is where an envelope is published.
+// Subject is the subject on which an envelope is published.
 func Subject(e Envelope) string {
 	base := "agh.network.v0." + e.Text("workspace_id") + "." + e.Text("channel") + "."
 	if to := e.Text("to"); to != "" {

@@ -68,7 +68,7 @@ func Join(o Options) (*Peer, error) {
 	return p, nil
 }
 
-// Leave ends the peer; nothing is said.
+// Leave ends the peer without a message.
 func (p *Peer) Leave() {
 	p.stop()
 	p.done.Wait()
@@ -88,7 +88,7 @@ func (p *Peer) greet(ctx context.Context) {
 	ticker := time.NewTicker(greetInterval)
 	defer ticker.Stop()
 	for {
-		_, _ = p.Send(Envelope{"kind": "greet", "body": map[string]any{"peer_card": p.Card()}}) // the next one may get through
+		_, _ = p.Send(Envelope{"kind": "greet", "body": map[string]any{"peer_card": p.Card()}}) // the next greeting may succeed
 		select {
 		case <-ticker.C:
 		case <-ctx.Done():
@@ -118,7 +118,7 @@ func (p *Peer) Send(e Envelope) (Envelope, error) {
 	return e, p.Publish(Subject(e), e)
 }
 
-// Publish puts an envelope on a subject, as it is.
+// Publish publishes an envelope on a subject unchanged.
 func (p *Peer) Publish(subject string, e Envelope) error {
 	data, err := json.Marshal(e)
 	if err != nil {
@@ -128,7 +128,7 @@ func (p *Peer) Publish(subject string, e Envelope) error {
 	return p.Raw(subject, data)
 }
 
-// Raw puts bytes on a subject.
+// Raw publishes bytes on a subject.
 func (p *Peer) Raw(subject string, data []byte) error {
 	if err := p.conn.Publish(subject, data); err != nil {
 		return err
@@ -136,7 +136,7 @@ func (p *Peer) Raw(subject string, data []byte) error {
 	return p.conn.FlushTimeout(5 * time.Second)
 }
 
-// receive keeps what came from others, and answers questions who is there.
+// receive keeps the messages of others, and answers presence requests.
 func (p *Peer) receive(m *nats.Msg) {
 	var e Envelope
 	if len(m.Header) > 0 || m.Reply != "" || json.Unmarshal(m.Data, &e) != nil || e == nil {
@@ -159,7 +159,7 @@ func (p *Peer) receive(m *nats.Msg) {
 	}
 }
 
-// Await returns the first message that fits, which may have come before.
+// Await returns the first message that matches, which may have arrived before.
 func (p *Peer) Await(ctx context.Context, what string, fits func(Envelope) bool) (Envelope, error) {
 	next := 0
 	for {
@@ -180,7 +180,7 @@ func (p *Peer) Await(ctx context.Context, what string, fits func(Envelope) bool)
 	}
 }
 
-// Heard is everything so far that fits.
+// Heard is every message so far that matches.
 func (p *Peer) Heard(fits func(Envelope) bool) []Envelope {
 	p.mu.Lock()
 	defer p.mu.Unlock()

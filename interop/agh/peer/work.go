@@ -2,7 +2,8 @@ package peer
 
 import "sync"
 
-// ledger is what a peer believes of the work that it takes part in.
+// ledger is the state of the work that a peer takes part in, as the peer sees
+// it.
 type ledger struct {
 	mu     sync.Mutex
 	states map[string]*work

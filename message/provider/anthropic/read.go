@@ -102,7 +102,8 @@ func readAnswer(r *plan.Reading, blocks []*value.Map) {
 		case "text":
 			r.Text(message.RoleAssistant, plan.Str(block, "text"), plan.Rest(block, "type", "text"))
 		case "tool_use":
-			// A stream that was cut leaves arguments that are not JSON.
+			// A stream that was interrupted leaves arguments that are not
+			// JSON.
 			bad := plan.Str(block, "input")
 			r.Call(plan.Str(block, "id"), plan.Str(block, "name"), value.MapOrEmpty(block.At("input")), bad,
 				plan.Rest(block, "type", "id", "name", "input"))

@@ -68,7 +68,7 @@ func (s *Stream) start(at int64, block *value.Map) []message.Envelope {
 	return b.say(at, plan.Str(block, b.field()))
 }
 
-// field is where a block keeps what it says.
+// field is the field that holds a block's text.
 func (b *streamBlock) field() string {
 	if plan.Str(b.raw, "type") == "thinking" {
 		return "thinking"
@@ -126,7 +126,7 @@ func (s *Stream) end(delta, usage *value.Map) {
 	}
 }
 
-// Reply is what has come so far.
+// Reply is the reply so far.
 func (s *Stream) Reply() provider.Reply {
 	content := []any{}
 	for _, at := range slices.Sorted(maps.Keys(s.blocks)) {
@@ -139,7 +139,7 @@ func (s *Stream) Reply() provider.Reply {
 	return reply(body, s.options)
 }
 
-// whole is the block as far as it has come.
+// whole is the block so far.
 func (b *streamBlock) whole() *value.Map {
 	block := b.raw.Clone()
 	if b.text.Len() > 0 {

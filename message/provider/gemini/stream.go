@@ -105,7 +105,7 @@ func (s *Stream) last() *streamPart {
 	return last
 }
 
-// Reply is what has come so far.
+// Reply is the reply so far.
 func (s *Stream) Reply() provider.Reply {
 	body := s.body.Clone()
 	if s.begun {

@@ -148,11 +148,13 @@ func (w *writer) result(e *plan.Entry) *value.Map {
 	return plan.Merge(part, plan.Map(e.Own, plan.ExtraKey))
 }
 
-// responseKey is where a response is kept that would be written otherwise.
+// responseKey is the metadata key of a response that would otherwise be
+// written differently.
 const responseKey = "response"
 
-// response is always an object: other values are wrapped, and so is what would
-// be read as wrapped. The one that was read is returned while it says the same.
+// response is always an object: other values are wrapped, and so is a value
+// that would be read as wrapped. A response that was read is returned
+// unchanged while its value is the same.
 func response(r *plan.Result, kept *value.Map) *value.Map {
 	if kept != nil {
 		if was := readResponse(kept); was.Failed == r.Failed && was.Text == r.Text && (r.Failed || value.Equal(was.Value, r.Value)) {
@@ -177,7 +179,7 @@ func writeResponse(r *plan.Result) *value.Map {
 	return value.New().Set("result", answer)
 }
 
-// objectOf is the object that a text is to the letter, or nil.
+// objectOf is the object that a text encodes exactly, or nil.
 func objectOf(text string) *value.Map {
 	v, err := value.Decode([]byte(text))
 	m, _ := v.(*value.Map)

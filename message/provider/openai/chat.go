@@ -66,7 +66,7 @@ func (w *chatWriter) message(e *plan.Entry, role string, media bool) {
 	}
 }
 
-// legalName says whether the interface takes a name as it is.
+// legalName reports whether the interface accepts a name unchanged.
 func legalName(name string) bool {
 	for i := range len(name) {
 		c := name[i]
@@ -164,7 +164,8 @@ func (w *chatWriter) assistant(e *plan.Entry) {
 	plan.Merge(m, plan.Map(e.Own, messageKey))
 }
 
-// chatCallOf writes a call of a function, or gives back one of another type.
+// chatCallOf writes a call of a function, or returns one of another type
+// unchanged.
 func chatCallOf(e *plan.Entry) *value.Map {
 	call, extra := value.New().Set("id", e.Call.ID), callExtra(e)
 	if !extra.Has("type") {
@@ -174,11 +175,11 @@ func chatCallOf(e *plan.Entry) *value.Map {
 	return plan.Merge(call, extra)
 }
 
-// messageKey is where a chat message's further fields are kept.
+// messageKey is the metadata key of a chat message's further fields.
 const messageKey = "message"
 
-// callExtra is what was said of a call beyond the rest. Texts keep theirs with
-// their block.
+// callExtra are the further fields of a call. Texts keep theirs with their
+// block.
 func callExtra(e *plan.Entry) *value.Map {
 	if e.HasText() {
 		return nil

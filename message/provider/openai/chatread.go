@@ -95,13 +95,13 @@ func readChat(r *plan.Reading, m *value.Map) {
 	}
 }
 
-// reasoningKey is where servers that speak this interface show reasoning.
+// reasoningKey is the field in which servers of this interface put reasoning.
 const reasoningKey = "reasoning_content"
 
 func readChatAnswer(r *plan.Reading, m *value.Map) {
 	rest := plan.Rest(m, "role", "content", "refusal", "tool_calls", "function_call", reasoningKey)
 	for _, key := range rest.Keys() {
-		// What is empty says nothing, and is not taken back everywhere.
+		// Empty values are dropped: not every server accepts them back.
 		if value.IsContainer(rest.At(key)) && value.Len(rest.At(key)) == 0 {
 			rest.Delete(key)
 		}
@@ -123,7 +123,7 @@ func readChatAnswer(r *plan.Reading, m *value.Map) {
 	}
 	for _, call := range plan.Maps(m, "tool_calls") {
 		if custom := plan.Map(call, "custom"); custom != nil && plan.Map(call, "function") == nil {
-			// Its input is any text; the whole call is wanted back.
+			// Its input is any text, so the whole call is kept to be returned.
 			r.Call(plan.Str(call, "id"), plan.Str(custom, "name"), value.New(), plan.Str(custom, "input"), plan.Rest(call, "id", "index"))
 			continue
 		}
@@ -136,7 +136,7 @@ func readChatAnswer(r *plan.Reading, m *value.Map) {
 }
 
 // chatSaid is the text and the refusal of an assistant's message; either may
-// be told by parts.
+// be given in parts.
 func chatSaid(r *plan.Reading, m *value.Map) (text, refusal string) {
 	var texts, refusals []plan.Block
 	for _, b := range chatParts(m.At("content")) {

@@ -67,7 +67,7 @@ func (s *ChatStream) Add(chunk []byte) ([]message.Envelope, error) {
 	return deltas, nil
 }
 
-// kinds are the fields of a delta that are fragments of what a reader sees.
+// kinds are the fields of a delta that are fragments of readable text.
 var kinds = map[string]string{
 	"content": provider.DeltaText, "refusal": provider.DeltaRefusal, reasoningKey: provider.DeltaReasoning,
 }
@@ -121,7 +121,7 @@ func (s *ChatStream) call(fragment *value.Map) message.Envelope {
 	return provider.Delta(provider.DeltaToolCall, int(at), arguments, named, plan.Str(fragment, "id"))
 }
 
-// Reply is what has come so far.
+// Reply is the reply so far.
 func (s *ChatStream) Reply() provider.Reply {
 	body := s.body.Clone()
 	if s.answered {

@@ -1,10 +1,10 @@
-// Package openai maps canonical messages to the JSON of OpenAI's two interfaces
-// and back: chat completions and responses. Many other servers speak the first
-// one too.
+// Package openai maps canonical messages to the JSON of OpenAI's two
+// interfaces and back: chat completions and responses. Many other servers
+// speak the first one too.
 //
-// It makes no requests and keeps nothing: what OpenAI wants back verbatim lives
-// in the messages' metadata, under "openai" for responses and "openai_chat" for
-// chat completions, because neither takes what is the other's.
+// It makes no requests and keeps nothing: what OpenAI wants back verbatim is
+// in the messages' metadata, under "openai" for responses and "openai_chat"
+// for chat completions, because neither accepts the other's.
 package openai
 
 import (

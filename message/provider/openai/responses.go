@@ -124,10 +124,10 @@ func (w *itemWriter) part(index int, b plan.Block, media bool) *value.Map {
 	}
 }
 
-// defaultDetail is how closely an image is looked at unless told.
+// defaultDetail is the detail of an image that names none.
 const defaultDetail = "auto"
 
-// itemKey is where the further fields of an output item are kept.
+// itemKey is the metadata key of an output item's further fields.
 const itemKey = "item"
 
 func (w *itemWriter) assistant(e *plan.Entry) {
@@ -155,7 +155,7 @@ func (w *itemWriter) assistant(e *plan.Entry) {
 	w.out = append(w.out, plan.Merge(call, callExtra(e)))
 }
 
-// output writes what the model itself said.
+// output writes what the model said.
 func (w *itemWriter) output(e *plan.Entry) []any {
 	var parts []any
 	for _, b := range e.Blocks {

@@ -130,7 +130,7 @@ func readMessageItem(r *plan.Reading, item *value.Map) {
 	}
 	rest := plan.Rest(item, "type", "role", "content")
 	if !rest.Has("id") && len(list) > 1 {
-		r.Content(role, outputParts(list)) // without an id its parts could not be put together again
+		r.Content(role, outputParts(list)) // without an id its parts could not be reassembled
 		return
 	}
 	for _, part := range list {

@@ -15,7 +15,7 @@ import (
 type ResponsesStream struct {
 	options  provider.ReadOptions
 	budget   provider.Budget
-	response *value.Map // as the last event that had one said it
+	response *value.Map // from the last event that had one
 	ended    bool
 	failure  *value.Map
 	items    map[int64]*streamItem
@@ -84,7 +84,7 @@ func (s *ResponsesStream) at(index int64) *streamItem {
 	return s.items[index]
 }
 
-// item notes an output item; the first word of a call names its tool.
+// item records an output item; the first event of a call names its tool.
 func (s *ResponsesStream) item(index int64, item *value.Map, done bool) []message.Envelope {
 	i := s.at(index)
 	i.item, i.done = item, done
@@ -107,7 +107,7 @@ func (s *ResponsesStream) part(event *value.Map) *streamedPart {
 	return i.parts[index]
 }
 
-// Reply is what has come so far.
+// Reply is the reply so far.
 func (s *ResponsesStream) Reply() provider.Reply {
 	body := s.response.Clone()
 	if s.failure != nil {
@@ -123,7 +123,7 @@ func (s *ResponsesStream) Reply() provider.Reply {
 	return responsesReply(body, s.options)
 }
 
-// whole is the item as far as it has come.
+// whole is the item so far.
 func (i *streamItem) whole() *value.Map {
 	if i.done {
 		return i.item

@@ -1,6 +1,6 @@
 // Package transcripttest is the suite that every transcript store passes. It
-// looks at a store only through its contract and through the two doors that a
-// store's own test opens for it.
+// uses a store only through its contract and through the two functions of its
+// Harness.
 package transcripttest
 
 import (
@@ -196,7 +196,8 @@ func testUpdate(t *testing.T, f *fixture) {
 		t.Errorf("an unknown id: %v %v", ok, err)
 	}
 
-	// What is stored is canonical, whatever came, and comes back to the letter.
+	// Whatever was written, the stored form is canonical and is read back
+	// unchanged.
 	f.update(t, id, transcript.Update{Messages: []any{
 		map[string]any{"role": "assistant", "content": "x", "metadata": map[string]any{"type": "tool_call", "tool_name": "t", "turn": 1}, "id": "i"},
 		map[string]any{"version": "1", "type": "delta", "data": map[string]any{"n": value.Number("9007199254740993")}},
@@ -268,7 +269,7 @@ func testBadRows(t *testing.T, f *fixture) {
 	same(t, "listed", texts(listed[0]), texts(s))
 	same(t, "the store is not changed by reading", f.Rows(t, f.store, id), planted)
 
-	// Whoever writes the transcript back keeps them.
+	// A caller that writes the transcript back keeps them.
 	kept := append([]any{}, map[string]any{"role": "user", "content": "new"})
 	for _, row := range s.Messages[1:3] {
 		kept = append(kept, row)

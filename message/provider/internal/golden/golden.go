@@ -1,5 +1,5 @@
-// Package golden compares the mappings with files that show both sides: what
-// goes in, what is written, what was noted, and what is read back. Run a test
+// Package golden compares the mappings with files that show both sides: the
+// input, the written request, the notes, and what is read back. Run a test
 // with -update to write them again. It is for tests only.
 package golden
 
@@ -29,8 +29,8 @@ type Writer func([]message.Envelope, provider.Options) provider.Request
 type Reader func(*value.Map, provider.ReadOptions) provider.History
 
 // Requests runs every case of the shared folder through a writer and back, and
-// compares with the files in dir. What is read back must be written again as
-// it was.
+// compares with the files in dir. What was read back must be written as
+// before.
 func Requests(t *testing.T, cases, dir string, write Writer, read Reader) {
 	t.Helper()
 	for _, path := range files(t, cases) {

@@ -30,7 +30,7 @@ type Block struct {
 	Text  string
 	Media Media
 	Raw   *value.Map // of a verbatim one
-	Extra *value.Map // what this provider said beyond the rest, returned verbatim
+	Extra *value.Map // further fields of this provider, returned verbatim
 }
 
 // Media is an image, a file or a sound: by address, by id, or itself in base64.
@@ -57,8 +57,8 @@ func JoinText(blocks []Block) string {
 	return strings.Join(texts, "\n\n")
 }
 
-// blocks reads an envelope's content. Empty texts are left out: they say
-// nothing, and some providers refuse them.
+// blocks reads an envelope's content. Empty texts are left out: some providers
+// refuse them.
 func (p *planner) blocks(s *source) []Block {
 	if text, ok := s.Text(); ok {
 		if text == "" {
@@ -85,7 +85,8 @@ func (p *planner) blocks(s *source) []Block {
 	return blocks
 }
 
-// ExtraKey is where metadata under a provider's name keep what else it said.
+// ExtraKey is the key, under a provider's name in metadata, of its further
+// fields.
 const ExtraKey = "extra"
 
 // verbatimType is the type of a block that only one provider knows.
@@ -202,7 +203,7 @@ func (m Media) Link() string {
 	return "data:" + m.MIME + ";base64," + m.Data
 }
 
-// Held are the data as an address, or in base64 if their type is not known.
+// Held is the data as a data URI, or in base64 if their type is not known.
 func (m Media) Held() string {
 	if m.MIME == "" {
 		return m.Data
@@ -210,7 +211,7 @@ func (m Media) Held() string {
 	return m.Link()
 }
 
-// ParseDataURI takes a data URI apart; the data are base64.
+// ParseDataURI parses a data URI; the data are base64.
 func ParseDataURI(uri string) (mime, data string, ok bool) {
 	rest, ok := strings.CutPrefix(uri, "data:")
 	if !ok {

@@ -39,7 +39,7 @@ func Count(m *value.Map, key string) int64 {
 }
 
 // Rest is a map without the keys that are understood; nil if none remain.
-// Nulls say nothing and are left out.
+// Nulls are left out.
 func Rest(m *value.Map, known ...string) *value.Map {
 	rest := m.Clone()
 	for _, key := range known {
@@ -80,7 +80,8 @@ func Object(data []byte) (*value.Map, error) {
 	return m, nil
 }
 
-// JSON is a value as text. What is normalized or read is always writable.
+// JSON is a value as text. A value that was normalized or read can always be
+// written.
 func JSON(v any) string {
 	text, err := value.Append(nil, v)
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"github.com/parley-hub/parley/message/value"
 )
 
-// order makes the entries, each result directly behind the group of calls that
-// its own belongs to.
+// order makes the entries. Each result directly follows the group of calls
+// that its own call belongs to.
 func (p *planner) order() []Entry {
 	var entries []Entry
 	for i := 0; i < len(p.list); {
@@ -129,10 +129,11 @@ func (p *planner) side(s *source) Side {
 	return User
 }
 
-// OpaqueKey is where metadata under a provider's name keep what it wants back.
+// OpaqueKey is the key, under a provider's name in metadata, of what it wants
+// back.
 const OpaqueKey = "opaque"
 
-// vendors are whose metadata are looked for.
+// vendors are the providers whose metadata is searched.
 var vendors = []string{"openai", "openai_chat", "anthropic", "gemini"}
 
 // foreign notes what another provider would want back and this one does not

@@ -11,11 +11,12 @@ import (
 )
 
 // pair finds each call's result, lets requests that wait for a person answer
-// the calls that are still open, and drops what has no partner: every provider
-// refuses that.
+// the calls that are still open, and drops calls and results without a
+// partner, which every provider refuses.
 func (p *planner) pair() {
 	p.match(message.Envelope.ToolCallID, message.Envelope.ToolName)
-	// Ids that hosts keep in the payload count where the metadata's do not help.
+	// Ids that hosts keep in the payload count if the metadata has none that
+	// match.
 	p.match(anyCallID, nil)
 	p.answerPending()
 	for i := range p.list {
@@ -34,9 +35,9 @@ func (p *planner) pair() {
 	p.name()
 }
 
-// match pairs what is still alone: a result with an id goes to the oldest open
-// call with that id; one without, if tools count, to the oldest open call
-// without of its tool.
+// match pairs what has no partner yet: a result with an id with the oldest
+// open call of that id; one without, if tools count, with the oldest open call
+// of its tool that has no id.
 func (p *planner) match(idOf, toolOf func(message.Envelope) string) {
 	type partner struct{ id, tool string }
 	open := map[partner][]int{}
@@ -63,7 +64,7 @@ func (p *planner) match(idOf, toolOf func(message.Envelope) string) {
 	}
 }
 
-// anyCallID is the call id wherever a host keeps it.
+// anyCallID is the call id, wherever a host keeps it.
 func anyCallID(e message.Envelope) string {
 	if id := e.ToolCallID(); id != "" {
 		return id
@@ -120,7 +121,7 @@ func (p *planner) openCall(before int, id string) int {
 	return -1
 }
 
-// name gives each pair the id it goes by.
+// name sets the id of each pair.
 func (p *planner) name() {
 	p.ids = map[string]bool{}
 	turn, position := 0, 0

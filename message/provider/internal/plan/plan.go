@@ -1,7 +1,8 @@
-// Package plan brings a conversation to the order every provider wants, before
-// one of them writes it down: parts unfolded, calls paired with their results,
-// results directly behind the calls, what no provider takes left out with a
-// note. It knows roles and blocks, and no provider's JSON.
+// Package plan brings a conversation into the order that every provider
+// requires, before one of them writes it: parts unfolded, calls paired with
+// their results, results directly after the calls, and what no provider
+// accepts left out with a note. It knows roles and blocks, and no provider's
+// JSON.
 package plan
 
 import (
@@ -25,7 +26,7 @@ const (
 // Entry is one message in the order of a request.
 type Entry struct {
 	Side   Side
-	Role   string // as the envelope has it
+	Role   string // as in the envelope
 	Index  int    // of the message in the list that was given
 	Name   string // of the speaker, if known
 	Blocks []Block
@@ -35,7 +36,7 @@ type Entry struct {
 	Own    *value.Map // what the entry's metadata hold under the provider's name
 }
 
-// HasText says whether the entry says something beside a call.
+// HasText reports whether the entry has content besides a call.
 func (e *Entry) HasText() bool { return JoinText(e.Blocks) != "" }
 
 // Call is a tool call.
@@ -69,12 +70,12 @@ type Result struct {
 	Failed bool
 	Text   string  // the answer, or the error
 	Value  any     // the answer as a value; nil if there is only text
-	Blocks []Block // the same as blocks, with media; a failure may say nothing in them
+	Blocks []Block // the same as blocks, with media; of a failure they may be empty
 }
 
-// Shape is what a provider is like.
+// Shape describes a provider.
 type Shape struct {
-	Vendor string // the key under which it keeps its own in metadata
+	Vendor string // the key of its own fields in metadata
 	// Split ends an assistant's message at each text, as chat completions do.
 	Split bool
 	// Values says that results are sent as values, where they have one.
@@ -137,7 +138,7 @@ func (p *planner) unfold(index int, e message.Envelope, depth int) {
 	}
 }
 
-// settle decides on what is never sent as it is.
+// settle handles what is never sent unchanged.
 func (p *planner) settle() {
 	for i := range p.list {
 		s := &p.list[i]

@@ -9,7 +9,7 @@ import (
 	"github.com/parley-hub/parley/message/value"
 )
 
-// Reading makes canonical messages of what a provider says, in its order.
+// Reading makes canonical messages from a provider's output, in its order.
 type Reading struct {
 	vendor  string
 	options provider.ReadOptions
@@ -22,7 +22,7 @@ type Reading struct {
 	own     *value.Map
 	out     []message.Envelope
 	Notes   provider.Notes
-	// Merges says that the provider's messages may be several of ours in one.
+	// Merges says that one message of the provider's may be several of ours.
 	Merges bool
 }
 
@@ -63,7 +63,7 @@ func (r *Reading) EndTurn() {
 	}
 }
 
-// flush makes an empty text of what waits for a message that does not come.
+// flush makes an empty text for what waits for a message that does not come.
 func (r *Reading) flush() {
 	if len(r.opaque)+len(r.reasons)+r.own.Len() > 0 {
 		r.Text(message.RoleAssistant, "", nil)
@@ -174,7 +174,8 @@ func (r *Reading) oldest(alias string) string {
 	return ""
 }
 
-// Add makes any message; what waits for one goes with it if the model says it.
+// Add makes any message; what waits for one is attached to it if it is the
+// model's.
 func (r *Reading) Add(e message.Envelope, extra *value.Map) {
 	if e.Payload == nil {
 		e.Payload = value.New()
@@ -202,7 +203,7 @@ func (r *Reading) Add(e message.Envelope, extra *value.Map) {
 	r.out = append(r.out, e)
 }
 
-// Messages are what was made.
+// Messages are the messages that were made.
 func (r *Reading) Messages() []message.Envelope {
 	r.flush()
 	if r.out == nil {
@@ -211,7 +212,7 @@ func (r *Reading) Messages() []message.Envelope {
 	return r.out
 }
 
-// Reply is what was made of one answer: texts before calls.
+// Reply is what was made from one answer: texts before calls.
 func (r *Reading) Reply() []message.Envelope {
 	all := r.Messages()
 	sorted := make([]message.Envelope, 0, len(all))

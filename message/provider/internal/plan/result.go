@@ -7,10 +7,10 @@ import (
 	"github.com/parley-hub/parley/message/value"
 )
 
-// failedText is the error of a failed result that says none.
+// failedText is the error of a failed result without one.
 const failedText = "Tool execution failed."
 
-// result reads what a tool answered. What is not sent of it is noted.
+// result reads a tool's answer. What is not sent of it is noted.
 func (p *planner) result(s *source) *Result {
 	call := &p.list[s.partner]
 	r := &Result{ID: s.callID, Name: p.options.Aliases.Alias(call.ToolName())}
@@ -27,7 +27,7 @@ func (p *planner) result(s *source) *Result {
 	} else {
 		p.answer(s, r, text)
 	}
-	// The blocks say the text too; that a tool failed may be all there is to say.
+	// The blocks hold the text too; the failure itself may be all there is.
 	if JoinText(r.Blocks) != r.Text && r.Text != failedText {
 		r.Blocks = slices.DeleteFunc(r.Blocks, func(b Block) bool { return b.Kind == Text || b.Kind == Refusal })
 		if r.Text != "" {
@@ -37,7 +37,7 @@ func (p *planner) result(s *source) *Result {
 	return r
 }
 
-// media reads what a payload shows beside the content.
+// media reads the media of a payload.
 func (p *planner) media(s *source) []Block {
 	list, isList := s.Payload.At("media").([]any)
 	if m, ok := s.Payload.At("media").(*value.Map); !isList && ok {
@@ -55,11 +55,11 @@ func (p *planner) media(s *source) []Block {
 	return blocks
 }
 
-// failure says why a tool failed: the payload's error, else the content.
+// failure is why a tool failed: the payload's error, else the content.
 func (p *planner) failure(s *source, r *Result, text string) {
 	reason := s.Payload.At("error")
 	if _, isBool := reason.(bool); isBool || blank(reason) {
-		reason = nil // it says that there is an error, or nothing
+		reason = nil // it only says that there is an error, or nothing
 	}
 	switch {
 	case reason != nil:
@@ -79,10 +79,11 @@ func (p *planner) failure(s *source, r *Result, text string) {
 	}
 }
 
-// resultKeys are where payloads keep an answer as a value; the first counts.
+// resultKeys are the keys under which payloads keep an answer as a value; the
+// first counts.
 var resultKeys = []string{"result", "tool_data"}
 
-// answer is the content, or the payload's value where that is sent.
+// answer is the content, or the payload's value if values are sent.
 func (p *planner) answer(s *source, r *Result, text string) {
 	for _, key := range resultKeys {
 		v := s.Payload.At(key)
@@ -113,7 +114,8 @@ func (p *planner) answer(s *source, r *Result, text string) {
 // blank says whether a value holds nothing.
 func blank(v any) bool { return v == "" || (value.IsContainer(v) && value.Len(v) == 0) }
 
-// says says whether a text is a value: a string itself, or the value as JSON.
+// says reports whether a text is a value: a string itself, or the value as
+// JSON.
 func says(text string, v any) bool {
 	if text == v {
 		return true
@@ -122,7 +124,7 @@ func says(text string, v any) bool {
 	return err == nil && value.Equal(decoded, v)
 }
 
-// plain is a value as a model reads it: a string as it is, others as JSON.
+// plain is a value as a model reads it: a string unchanged, others as JSON.
 func plain(v any) string {
 	if s, ok := v.(string); ok {
 		return s

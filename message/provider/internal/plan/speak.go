@@ -9,7 +9,7 @@ func Unnamed(e *Entry, notes *provider.Notes) {
 	}
 }
 
-// Speak puts a name in front of what is said where it has no field.
+// Speak puts a name in front of a text if the provider has no field for it.
 func Speak(e *Entry, o provider.Options, notes *provider.Notes) {
 	if e.Name == "" || !o.Speakers || len(e.Blocks) == 0 {
 		Unnamed(e, notes)
