@@ -6,6 +6,7 @@ import (
 
 	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/internal/loop"
 )
 
 // How often SendWhenAllowed asks.
@@ -30,12 +31,8 @@ func SendWhenAllowed(ctx context.Context, link Link, e *envelope.Envelope) (stri
 				return id, err
 			}
 		}
-		timer := time.NewTimer(pause)
-		select {
-		case <-ctx.Done():
-			timer.Stop()
-			return "", ctx.Err()
-		case <-timer.C:
+		if err := loop.Pause(ctx, pause); err != nil {
+			return "", err
 		}
 		pause = min(2*pause, slowAsk)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/internal/loop"
 	"github.com/parley-hub/parley/request"
 )
 
@@ -107,9 +108,7 @@ func untilReached(ctx context.Context, ask func() (*request.Request, error)) (*r
 		if err == nil || errors.As(err, &refusal) && !fault.Retryable(err) {
 			return r, err
 		}
-		select {
-		case <-time.After(pause):
-		case <-ctx.Done():
+		if loop.Pause(ctx, pause) != nil {
 			return nil, err
 		}
 	}

@@ -43,8 +43,7 @@ type Call struct {
 
 // Decode reads the call's arguments; none at all is an empty object.
 func (c *Call) Decode(into any) error {
-	arguments := c.Arguments
-	arguments = cmp.Or(arguments, "{}")
+	arguments := cmp.Or(c.Arguments, "{}")
 	if err := json.Unmarshal([]byte(arguments), into); err != nil {
 		return fmt.Errorf("arguments of %s: %w", c.Name, err)
 	}

@@ -14,14 +14,12 @@ import (
 
 var epoch = time.Date(2026, 3, 9, 10, 15, 42, 8113000, time.UTC)
 
-func ptr(n int) *int { return &n }
-
 func sample() *channel.Metadata {
 	return &channel.Metadata{
 		ID: "18a0c510",
 		Manifest: &channel.Manifest{
 			Type: "conversation", Version: 1,
-			Participants: channel.Bounds{Min: 2, Max: ptr(2), Roles: []channel.Role{channel.Initiator, channel.Respondent}},
+			Participants: channel.Bounds{Min: 2, Max: new(2), Roles: []channel.Role{channel.Initiator, channel.Respondent}},
 			DefaultView:  "windowed_summary",
 			Expectations: []channel.Expectation{{Name: "max_silence", OnViolation: "audit", Params: []byte(`{"seconds": 3600.50}`)}},
 		},
@@ -217,7 +215,7 @@ func drawMetadata(t *rapid.T) *channel.Metadata {
 		Participants: []channel.Participant{},
 	}
 	if rapid.Bool().Draw(t, "bounded") {
-		m.RequiredAcks, m.Manifest.Participants.Max = ptr(rapid.Int().Draw(t, "acks")), ptr(3)
+		m.RequiredAcks, m.Manifest.Participants.Max = new(rapid.Int().Draw(t, "acks")), new(3)
 	}
 	for range rapid.IntRange(0, 3).Draw(t, "participants") {
 		m.Participants = append(m.Participants, channel.Participant{

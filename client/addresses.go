@@ -10,6 +10,7 @@ import (
 	"github.com/coder/websocket"
 
 	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/internal/loop"
 )
 
 // Headers of a node of a cluster that does not serve.
@@ -78,9 +79,7 @@ func (c *Client) find(ctx context.Context) (*websocket.Conn, error) {
 		if unreached > len(c.at.given) || len(c.at.given) == 1 && unreached > 0 {
 			return nil, err
 		}
-		select {
-		case <-time.After(wait):
-		case <-ctx.Done():
+		if loop.Pause(ctx, wait) != nil {
 			return nil, err
 		}
 		wait = min(2*wait, c.opts.MaxBackoff, time.Second)

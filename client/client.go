@@ -15,6 +15,7 @@ import (
 
 	"github.com/parley-hub/parley/dialect/ag2/wire"
 	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/internal/loop"
 )
 
 // Options of a client. The zero value of each field is a sensible one.
@@ -172,9 +173,7 @@ func (c *Client) redial() *websocket.Conn {
 		// The wait is random, so that the clients of a restarted hub do not all
 		// reconnect at once.
 		jitter := time.Duration(rand.Int64N(int64(wait)/2 + 1))
-		select {
-		case <-time.After(wait/2 + jitter):
-		case <-c.ctx.Done():
+		if loop.Pause(c.ctx, wait/2+jitter) != nil {
 			return nil
 		}
 		if c.opts.Again != nil {

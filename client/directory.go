@@ -21,29 +21,17 @@ func (i *Identity) Names(ctx context.Context, ids []string) (map[string]string, 
 
 // Passport finds an identity by name, or else by id.
 func (c *Client) Passport(ctx context.Context, nameOrID string) (*identity.Passport, error) {
-	p := &identity.Passport{}
-	if err := c.fetch(ctx, wire.GetAgent, wire.NameOrID{NameOrID: nameOrID}, p); err != nil {
-		return nil, err
-	}
-	return p, nil
+	return get[identity.Passport](ctx, c, wire.GetAgent, wire.NameOrID{NameOrID: nameOrID})
 }
 
 // Resume returns an identity's resume.
 func (c *Client) Resume(ctx context.Context, agentID string) (*identity.Resume, error) {
-	r := &identity.Resume{}
-	if err := c.fetch(ctx, wire.GetResume, wire.ByAgent{Agent: agentID}, r); err != nil {
-		return nil, err
-	}
-	return r, nil
+	return get[identity.Resume](ctx, c, wire.GetResume, wire.ByAgent{Agent: agentID})
 }
 
 // Rule returns an identity's rule.
 func (c *Client) Rule(ctx context.Context, agentID string) (*identity.Rule, error) {
-	r := &identity.Rule{}
-	if err := c.fetch(ctx, wire.GetRule, wire.ByAgent{Agent: agentID}, r); err != nil {
-		return nil, err
-	}
-	return r, nil
+	return get[identity.Rule](ctx, c, wire.GetRule, wire.ByAgent{Agent: agentID})
 }
 
 // SetResume replaces the identity's resume.

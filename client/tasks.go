@@ -41,8 +41,7 @@ func (i *Identity) ListTasks(ctx context.Context, q agent.TaskQuery) ([]*task.Ta
 
 // ObserveTask tells the hub of a task; without an owner it is the identity's.
 func (i *Identity) ObserveTask(ctx context.Context, t *task.Task) error {
-	owner := t.Owner
-	owner = cmp.Or(owner, i.id)
+	owner := cmp.Or(t.Owner, i.id)
 	told := wire.NewTask(t)
 	told.Owner = owner
 	if t.State == "" {

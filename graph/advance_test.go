@@ -147,12 +147,12 @@ func TestOutcome(t *testing.T) {
 		{"goes on", nil, graph.Facts{Expected: "a", Turns: 1000}, "", false},
 		{"graph's end", nil, graph.Facts{Ended: true, Closing: "done"}, "done", true},
 		{"end without words", nil, graph.Facts{Ended: true}, "workflow_terminated", true},
-		{"below the cap", graph.Cap(3), graph.Facts{Expected: "a", Turns: 2}, "", false},
-		{"at the cap", graph.Cap(3), graph.Facts{Expected: "a", Turns: 3}, "max_turns", true},
-		{"past the cap", graph.Cap(3), graph.Facts{Expected: "a", Turns: 4}, "max_turns", true},
-		{"the end goes before the cap", graph.Cap(3), graph.Facts{Ended: true, Closing: "done", Turns: 3}, "done", true},
-		{"silent end goes before the cap", graph.Cap(3), graph.Facts{Ended: true, Turns: 3}, "workflow_terminated", true},
-		{"cap of zero", graph.Cap(0), graph.Facts{Expected: "a", Turns: 1}, "max_turns", true},
+		{"below the cap", new(3), graph.Facts{Expected: "a", Turns: 2}, "", false},
+		{"at the cap", new(3), graph.Facts{Expected: "a", Turns: 3}, "max_turns", true},
+		{"past the cap", new(3), graph.Facts{Expected: "a", Turns: 4}, "max_turns", true},
+		{"the end goes before the cap", new(3), graph.Facts{Ended: true, Closing: "done", Turns: 3}, "done", true},
+		{"silent end goes before the cap", new(3), graph.Facts{Ended: true, Turns: 3}, "workflow_terminated", true},
+		{"cap of zero", new(0), graph.Facts{Expected: "a", Turns: 1}, "max_turns", true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()

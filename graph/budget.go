@@ -1,6 +1,9 @@
 package graph
 
-import "github.com/go-json-experiment/json/jsontext"
+import (
+	"github.com/go-json-experiment/json/jsontext"
+	"slices"
+)
 
 // MaxSteps bounds the work of one turn's evaluation. A step is one byte of a
 // variable or of a graph's value that is parsed in order to be compared. Each
@@ -97,12 +100,7 @@ func (b *budget) equal(key, raw string, value jsontext.Value) bool {
 
 // contains reports whether a variable equals one of the values.
 func (b *budget) contains(values []jsontext.Value, key, raw string) bool {
-	for _, v := range values {
-		if b.equal(key, raw, v) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(values, func(v jsontext.Value) bool { return b.equal(key, raw, v) })
 }
 
 // compare compares a variable that is a number with another number. The result is

@@ -55,10 +55,10 @@ func TestCheckFindings(t *testing.T) {
 		{"never true", rules("a", rule(graph.AnyOf{}, to("b"))), abc, []string{
 			"warning: transitions[0]: any_of() can never be true (unreachable)",
 		}},
-		{"cap", graph.Definition{InitialSpeaker: "a", MaxTurns: graph.Cap(0)}, abc, []string{
+		{"cap", graph.Definition{InitialSpeaker: "a", MaxTurns: new(0)}, abc, []string{
 			"warning: max_turns: 0 turns allow the first turn and close after it; leave it out for no cap (max_turns)",
 		}},
-		{"cap of one", graph.Definition{InitialSpeaker: "a", MaxTurns: graph.Cap(1)}, abc, nil},
+		{"cap of one", graph.Definition{InitialSpeaker: "a", MaxTurns: new(1)}, abc, nil},
 
 		{"sticky before its return rule", rules("a", rule(is("k", "1"), to("b")), rule(from("b"), to("a"))), abc, []string{
 			"warning: transitions[0]: context_equals(k = 1) stays true after 'b' has spoken and selects 'b' again: transitions[1], from_speaker(b), must be tried before it, or the key be deleted (sticky_loop)",

@@ -2,6 +2,7 @@ package graph
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -60,12 +61,7 @@ func (AllOf) Name() string { return "all_of" }
 
 // Evaluate implements Condition.
 func (c AllOf) Evaluate(f *Facts, t *Turn) bool {
-	for _, nested := range c.Conditions {
-		if !nested.Evaluate(f, t) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(c.Conditions, func(nested Condition) bool { return !nested.Evaluate(f, t) })
 }
 
 // Nested implements Composer.
@@ -89,12 +85,7 @@ func (AnyOf) Name() string { return "any_of" }
 
 // Evaluate implements Condition.
 func (c AnyOf) Evaluate(f *Facts, t *Turn) bool {
-	for _, nested := range c.Conditions {
-		if nested.Evaluate(f, t) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(c.Conditions, func(nested Condition) bool { return nested.Evaluate(f, t) })
 }
 
 // Nested implements Composer.

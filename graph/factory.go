@@ -7,7 +7,7 @@ const (
 )
 
 // Cap is a number of turns for Definition.MaxTurns.
-func Cap(turns int) *int { return &turns }
+func Cap(turns int) *int { return new(turns) }
 
 // NewRoundRobin makes everyone speak in the channel's participant order. Of
 // the list only the first matters: it speaks first. maxTurns may be nil.
@@ -32,7 +32,7 @@ func NewSequence(steps []string) (*Graph, error) {
 	d := Definition{
 		InitialSpeaker: steps[0],
 		Default:        Terminate{Reason: ReasonSequenceComplete},
-		MaxTurns:       Cap(len(steps)),
+		MaxTurns:       new(len(steps)),
 	}
 	for i, step := range steps[:len(steps)-1] {
 		d.Transitions = append(d.Transitions, Transition{

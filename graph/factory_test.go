@@ -11,7 +11,7 @@ func TestFactories(t *testing.T) {
 	g, err := graph.NewRoundRobin([]string{"a", "b"}, nil)
 	equal(t, err, nil)
 	equal(t, object(t, g), `{"initial_speaker":"a","transitions":[{"when":{"name":"always","args":{}},"then":{"name":"round_robin","args":{}},"priority":0}],"default_target":{"name":"terminate","args":{"reason":"round_robin_complete"}},"max_turns":null}`)
-	g, err = graph.NewRoundRobin([]string{"b"}, graph.Cap(6))
+	g, err = graph.NewRoundRobin([]string{"b"}, new(6))
 	equal(t, err, nil)
 	equal(t, object(t, g), `{"initial_speaker":"b","transitions":[{"when":{"name":"always","args":{}},"then":{"name":"round_robin","args":{}},"priority":0}],"default_target":{"name":"terminate","args":{"reason":"round_robin_complete"}},"max_turns":6}`)
 	g, err = graph.NewSequence([]string{"a", "b", "c"})

@@ -61,7 +61,7 @@ func TestDefinitionOfALoadedGraph(t *testing.T) {
 			{When: from("agt-otto"), Then: graph.RevertToInitiator{}, Priority: 5},
 		},
 		Default:  end("nothing_left"),
-		MaxTurns: graph.Cap(12),
+		MaxTurns: new(12),
 	})
 	equal(t, g.InitialSpeaker(), "agt-ines")
 	equal(t, g.Len(), 2)
@@ -77,7 +77,7 @@ func TestDefinitionOfALoadedGraph(t *testing.T) {
 func TestDefinitionIsACopy(t *testing.T) {
 	t.Parallel()
 	list := []graph.Transition{rule(graph.Always{}, to("b"))}
-	g := build(t, graph.Definition{InitialSpeaker: "a", Transitions: list, MaxTurns: graph.Cap(2)})
+	g := build(t, graph.Definition{InitialSpeaker: "a", Transitions: list, MaxTurns: new(2)})
 	want := object(t, g)
 	list[0] = rule(graph.Always{}, to("z"))
 	d := g.Definition()

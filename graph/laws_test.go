@@ -87,7 +87,7 @@ func genDefinition() *rapid.Generator[graph.Definition] {
 			})
 		}
 		if rapid.Bool().Draw(t, "capped") {
-			d.MaxTurns = graph.Cap(rapid.IntRange(-1, 6).Draw(t, "cap"))
+			d.MaxTurns = new(rapid.IntRange(-1, 6).Draw(t, "cap"))
 		}
 		return d
 	})

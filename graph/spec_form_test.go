@@ -25,7 +25,7 @@ func TestSpecObjectForm(t *testing.T) {
 				{When: graph.ToolCalled{ToolName: "t"}, Then: graph.Stay{}, Priority: -2},
 				{When: graph.Always{}, Then: end("r")},
 			},
-			Default: to("c"), MaxTurns: graph.Cap(8),
+			Default: to("c"), MaxTurns: new(8),
 		})
 		t.Equal(object(t, g), form)
 		t.Equal(object(t, build(t, g.Definition())), form)
@@ -216,7 +216,7 @@ func TestSpecFactories(t *testing.T) {
 			InitialSpeaker: "a",
 			Transitions:    []graph.Transition{rule(from("a"), to("b")), rule(from("b"), to("c"))},
 			Default:        end("sequence_complete"),
-			MaxTurns:       graph.Cap(3),
+			MaxTurns:       new(3),
 		})
 	})
 	spec.Check(t, "seed-002#53: sequence links each step to the next, then terminates", func(t *spec.T) {
@@ -226,7 +226,7 @@ func TestSpecFactories(t *testing.T) {
 			InitialSpeaker: "a",
 			Transitions:    []graph.Transition{rule(from("a"), to("b")), rule(from("b"), to("c")), rule(from("c"), to("d"))},
 			Default:        end("sequence_complete"),
-			MaxTurns:       graph.Cap(4),
+			MaxTurns:       new(4),
 		})
 	})
 }

@@ -1,6 +1,9 @@
 package identity
 
-import "unicode/utf8"
+import (
+	"slices"
+	"unicode/utf8"
+)
 
 // Bounds of the globs of a rule, and of the work of matching them.
 const (
@@ -14,12 +17,7 @@ const (
 // MatchAny reports whether a name matches one of the globs; no glob matches nothing.
 func MatchAny(globs []string, name string) bool {
 	m := matcher{steps: MaxMatchSteps}
-	for _, glob := range globs {
-		if m.match(glob, name) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(globs, func(glob string) bool { return m.match(glob, name) })
 }
 
 // Match reports whether a glob matches the whole of a name: * is any run of characters,

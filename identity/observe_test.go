@@ -13,8 +13,6 @@ import (
 	"github.com/parley-hub/parley/identity"
 )
 
-func ms(n int64) *int64 { return &n }
-
 func TestObserve(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 3, 9, 10, 0, 0, 0, time.UTC)
@@ -34,7 +32,7 @@ func TestObserve(t *testing.T) {
 		var samples identity.Samples
 		medians := []int64{}
 		for _, latency := range []int64{840, 100, 300} {
-			r.Observe("ocr", identity.Completed, ms(latency), &samples, now)
+			r.Observe("ocr", identity.Completed, new(latency), &samples, now)
 			medians = append(medians, *r.Observed["ocr"].P50LatencyMS)
 		}
 		t.Equal(medians, []int64{840, 470, 300})
@@ -43,20 +41,20 @@ func TestObserve(t *testing.T) {
 		var r identity.Resume
 		var samples identity.Samples
 		for range 600 {
-			r.Observe("ocr", identity.Completed, ms(10), &samples, now)
+			r.Observe("ocr", identity.Completed, new(int64(10)), &samples, now)
 		}
 		for range 512 {
-			r.Observe("ocr", identity.Completed, ms(20), &samples, now)
+			r.Observe("ocr", identity.Completed, new(int64(20)), &samples, now)
 		}
 		t.Equal(*r.Observed["ocr"].P50LatencyMS, int64(15))
-		r.Observe("ocr", identity.Completed, ms(20), &samples, now)
+		r.Observe("ocr", identity.Completed, new(int64(20)), &samples, now)
 		t.Equal(*r.Observed["ocr"].P50LatencyMS, int64(20))
 	})
 	spec.Check(t, "ag2-hub#42: a resume stays as it was", func(t *spec.T) {
 		for _, outcome := range []identity.Outcome{"created", "running", "", "done"} {
 			r := identity.Resume{Version: 4}
 			var samples identity.Samples
-			t.False(r.Observe("ocr", outcome, ms(1), &samples, now), "%s counts", outcome)
+			t.False(r.Observe("ocr", outcome, new(int64(1)), &samples, now), "%s counts", outcome)
 			_, kept := samples.Median()
 			t.False(kept, "a sample was kept")
 			t.Equal(r, identity.Resume{Version: 4})

@@ -15,8 +15,6 @@ func contains(err error, fragment string) bool {
 	return err != nil && strings.Contains(err.Error(), fragment)
 }
 
-func text(s string) *string { return &s }
-
 func TestPassportForms(t *testing.T) {
 	t.Parallel()
 	tests := []struct{ name, in, want string }{
@@ -108,7 +106,7 @@ func TestClaimIsNeverStored(t *testing.T) {
 	t.Parallel()
 	p := &identity.Passport{
 		Name: "quill", Version: 1, AgentID: "a1", CreatedAt: time.Date(2026, 3, 9, 10, 15, 42, 8113000, time.UTC),
-		Provider: text("p"),
+		Provider: new("p"),
 		Auth:     identity.Auth{Scheme: "api_key", Claim: identity.Object(`{"token":"s3cret","n":1}`)},
 	}
 	stored, err := p.Record()

@@ -42,8 +42,7 @@ func ParseSkill(text string) Skill {
 
 // FallbackSkill writes the document of an identity that stored none.
 func FallbackSkill(p *Passport, r *Resume) string {
-	description := r.Summary
-	description = cmp.Or(description, "Network-registered agent.")
+	description := cmp.Or(r.Summary, "Network-registered agent.")
 	sections := []string{fmt.Sprintf("%s\nname: %s\ndescription: %s\n%s", fence, p.Name, description, fence)}
 	add := func(title string, lines []string) {
 		if len(lines) > 0 {
@@ -70,8 +69,7 @@ func trackRecord(r *Resume) []string {
 func exampleLines(r *Resume) []string {
 	var lines []string
 	for _, e := range r.Examples {
-		outcome := e.Outcome
-		outcome = cmp.Or(outcome, "no outcome")
+		outcome := cmp.Or(e.Outcome, "no outcome")
 		lines = append(lines, e.Title+" — "+outcome)
 	}
 	return lines

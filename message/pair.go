@@ -34,9 +34,7 @@ func (o Orphan) Canonical() *value.Map {
 		Set("kind", o.Kind).
 		Set("type", string(o.Type)).
 		Set("tool_name", o.ToolName)
-	if o.ToolCallID != "" {
-		m.Set("tool_call_id", o.ToolCallID)
-	}
+	m.SetText("tool_call_id", o.ToolCallID)
 	return m
 }
 
@@ -139,12 +137,8 @@ func Prune(list any) (Pruned, error) {
 
 // Canonical is the outcome of pruning as a map.
 func (p Pruned) Canonical() *value.Map {
-	removed := make([]any, 0, len(p.Removed))
-	for _, o := range p.Removed {
-		removed = append(removed, o.Canonical())
-	}
 	return value.New().
 		Set("messages", p.Messages).
-		Set("removed", removed).
+		Set("removed", value.List(p.Removed)).
 		Set("events", []any{p.Event})
 }

@@ -169,8 +169,7 @@ func Problems(err error) []string {
 	var walk func(*jsonschema.OutputUnit)
 	walk = func(unit *jsonschema.OutputUnit) {
 		if unit.Error != nil && len(unit.Errors) == 0 {
-			at := unit.InstanceLocation
-			at = cmp.Or(at, "/")
+			at := cmp.Or(unit.InstanceLocation, "/")
 			lines = append(lines, at+": "+unit.Error.String())
 		}
 		for i := range unit.Errors {

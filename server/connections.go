@@ -5,9 +5,11 @@ import (
 	"crypto/tls"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"net/netip"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -253,10 +255,7 @@ func (l *listener) prove(c *conn, who access.Principal) error {
 // cut closes what is still open and returns how many that were.
 func (l *listener) cut() int {
 	l.mu.Lock()
-	left := make([]*conn, 0, len(l.open))
-	for c := range l.open {
-		left = append(left, c)
-	}
+	left := slices.Collect(maps.Keys(l.open))
 	l.mu.Unlock()
 	for _, c := range left {
 		_ = c.Close()

@@ -15,7 +15,7 @@ import (
 // a wrong address, an open hub that would be exposed, given the number of keys, or a
 // bad certificate. It does not check whether the port is free.
 func CanListen(cfg config.Config, keys int) error {
-	if _, err := address(cfg, keys); err != nil {
+	if err := mayListen(cfg, keys); err != nil {
 		return err
 	}
 	if cfg.TLS.Cert == "" {
@@ -25,13 +25,13 @@ func CanListen(cfg config.Config, keys int) error {
 	return err
 }
 
-// address checks where to listen, and refuses to expose an open hub.
-func address(cfg config.Config, keys int) (*net.TCPAddr, error) {
+// mayListen refuses a wrong address, and one that would expose an open hub.
+func mayListen(cfg config.Config, keys int) error {
 	address, err := net.ResolveTCPAddr("tcp", cfg.HTTP.Listen)
 	if err != nil {
-		return nil, fmt.Errorf("http.listen: %q is not an address to listen on (%w); it looks like 127.0.0.1:7440", cfg.HTTP.Listen, err)
+		return fmt.Errorf("http.listen: %q is not an address to listen on (%w); it looks like 127.0.0.1:7440", cfg.HTTP.Listen, err)
 	}
-	return address, access.Exposure{
+	return access.Exposure{
 		Address:     cfg.HTTP.Listen,
 		Data:        cfg.Data.Dir,
 		Loopback:    address.IP.IsLoopback(),
@@ -46,7 +46,7 @@ func address(cfg config.Config, keys int) (*net.TCPAddr, error) {
 
 // listen binds the configured address.
 func listen(ctx context.Context, cfg config.Config, deps Deps, m *metrics) (*listener, error) {
-	if _, err := address(cfg, deps.Keys.Len()); err != nil {
+	if err := mayListen(cfg, deps.Keys.Len()); err != nil {
 		return nil, err
 	}
 	if deps.Listener != nil {

@@ -63,7 +63,7 @@ func (p *projector) add(e *envelope.Envelope) {
 	default:
 		if text, ok := p.in.render(e); ok {
 			p.turn++
-			p.say(e, "", text, nil)
+			p.say(e, text, nil)
 			return
 		}
 		p.canonical(e)
@@ -127,12 +127,7 @@ func (p *projector) put(e *envelope.Envelope, part string, m message.Envelope) {
 	if e.Audience != nil {
 		m.Metadata.Set("audience", value.Of(e.Audience))
 	}
-	if e.Causation != "" {
-		m.Metadata.Set("causation_id", e.Causation)
-	}
-	if e.Trace != "" {
-		m.Metadata.Set("trace_id", e.Trace)
-	}
+	m.Metadata.SetText("causation_id", e.Causation).SetText("trace_id", e.Trace)
 	if e.Priority == envelope.Urgent {
 		m.Metadata.Set("priority", string(e.Priority))
 	}
@@ -145,8 +140,8 @@ func (p *projector) put(e *envelope.Envelope, part string, m message.Envelope) {
 	p.out = append(p.out, m)
 }
 
-func (p *projector) say(e *envelope.Envelope, part, text string, metadata *value.Map) {
-	p.put(e, part, message.Envelope{Type: message.TypeText, Role: p.role(e), Content: text, Metadata: metadata})
+func (p *projector) say(e *envelope.Envelope, text string, metadata *value.Map) {
+	p.put(e, "", message.Envelope{Type: message.TypeText, Role: p.role(e), Content: text, Metadata: metadata})
 }
 
 // call adds a call of the participant's own, and its answer if it is known.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"strconv"
 
+	"github.com/parley-hub/parley/channel"
 	"github.com/parley-hub/parley/message"
 	"github.com/parley-hub/parley/message/value"
 	"github.com/parley-hub/parley/view/branch"
@@ -47,7 +48,7 @@ func (p *projector) branchMessages() {
 			case branch.ReasoningContent:
 				continue
 			default:
-				out.Type, out.Content = message.TypeText, attachment(&c)
+				out.Type, out.Content = message.TypeText, channel.Attachment(c.Type, text(c.MediaType), text(c.URI))
 			}
 			p.out = append(p.out, out)
 		}
@@ -73,15 +74,4 @@ func resultText(result branch.Raw) string {
 		return s
 	}
 	return string(result)
-}
-
-// attachment names a content that is not text.
-func attachment(c *branch.Content) string {
-	out := "[Attachment"
-	for _, part := range []string{c.Type, text(c.MediaType), text(c.URI)} {
-		if part != "" {
-			out += " " + part
-		}
-	}
-	return out + "]"
 }

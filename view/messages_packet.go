@@ -33,7 +33,7 @@ func (p *projector) packet(e *envelope.Envelope) {
 // body adds the text beside the routing, if there is any.
 func (p *projector) body(e *envelope.Envelope, data *value.Map) {
 	if text := str(data, "body"); text != "" {
-		p.say(e, "", text, nil)
+		p.say(e, text, nil)
 	}
 }
 
@@ -63,7 +63,7 @@ func (p *projector) handoff(e *envelope.Envelope, data, routing *value.Map) {
 	if !ok {
 		text = strings.TrimSpace("[Handed off via " + tool + "] " + str(routing, "reason"))
 	}
-	p.say(e, "", text, value.New().Set("handoff", details))
+	p.say(e, text, value.New().Set("handoff", details))
 }
 
 // finish ends a conversation: the participant's own is its final result.
@@ -85,7 +85,7 @@ func (p *projector) finish(e *envelope.Envelope, data, routing *value.Map) {
 		})
 		return
 	}
-	p.say(e, "", text, value.New().Set("finish", details))
+	p.say(e, text, value.New().Set("finish", details))
 }
 
 // callID is the id of the call that an envelope stands for.

@@ -15,13 +15,12 @@ const taskTool = "task"
 // another's is told as text.
 func (p *projector) task(e *envelope.Envelope) {
 	data := object(e.Data)
-	id := str(data, "task_id")
-	id = cmp.Or(id, e.Task)
+	id := cmp.Or(str(data, "task_id"), e.Task)
 	if p.own(e) && p.ownTask(e, id, data) {
 		return
 	}
 	word := strings.ReplaceAll(strings.TrimPrefix(e.Type, "ag2.task."), "_", " ")
-	p.say(e, "", strings.TrimSpace("[Task "+word+"] "+about(e.Type, data)),
+	p.say(e, strings.TrimSpace("[Task "+word+"] "+about(e.Type, data)),
 		value.New().Set("task", value.New().Set("task_id", id).Set("event", word)))
 }
 

@@ -81,8 +81,7 @@ func Route(static []string, r Round, ids Directory) Routing {
 }
 
 func (f Finish) routing(call Call) Routing {
-	reason := f.Reason
-	reason = cmp.Or(reason, "finished")
+	reason := cmp.Or(f.Reason, "finished")
 	return Routing{Kind: KindFinish, Tool: call.Name, Reason: reason, Summary: f.Summary}
 }
 

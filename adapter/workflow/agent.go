@@ -38,8 +38,7 @@ func (a Adapter) Input(e *envelope.Envelope) string {
 func packetText(e *envelope.Envelope, unknownTool string) string {
 	var parts []string
 	if p := graph.ReadPacket(e.Data); p.Kind == graph.RoutingHandoff {
-		tool := p.Tool
-		tool = cmp.Or(tool, unknownTool)
+		tool := cmp.Or(p.Tool, unknownTool)
 		parts = append(parts, strings.TrimSpace("[Handed off via "+tool+"] "+p.Reason))
 	}
 	if body := bodyOf(e.Data); body != "" {

@@ -3,6 +3,7 @@ package program_test
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"os"
 	"strings"
 	"testing"
@@ -22,9 +23,7 @@ func toolsFile(t *testing.T, change map[string]any, args ...string) []byte {
 		"name": "tides", "description": "The tides.", "command": append([]string{os.Args[0]}, args...),
 		"parameters": json.RawMessage(`{"type":"object","properties":{"harbour":{"type":"string"}},"required":["harbour"]}`),
 	}
-	for key, v := range change {
-		tool[key] = v
-	}
+	maps.Copy(tool, change)
 	raw, err := json.Marshal(map[string]any{"tools": []any{tool}})
 	if err != nil {
 		t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/parley-hub/parley/agent"
 	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/internal/loop"
 	"github.com/parley-hub/parley/message"
 	"github.com/parley-hub/parley/message/provider"
 	"github.com/parley-hub/parley/message/value"
@@ -168,7 +169,7 @@ func (m *Model) send(ctx context.Context, p *agent.Prompt, r *Request, turn bool
 		}
 		m.opts.Log.WarnContext(ctx, "the model is asked again", "attempt", attempt, "wait", wait, "error", explain(err, m.opts.Secret))
 		m.observe(ctx, p, Event{Reset: true, Attempt: attempt + 1})
-		if err := pause(ctx, wait); err != nil {
+		if err := loop.Pause(ctx, wait); err != nil {
 			return reply, err
 		}
 	}

@@ -1,7 +1,6 @@
 package runner
 
 import (
-	"context"
 	"errors"
 	"math/rand/v2"
 	"time"
@@ -48,16 +47,4 @@ func (r Retry) wait(attempt int, err error) (time.Duration, bool) {
 	}
 	d = min(d, r.Longest)
 	return d/2 + rand.N(d/2+1), true
-}
-
-// pause waits, unless ctx ends first.
-func pause(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/parley-hub/parley/dialect/hpd/wire"
 	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/internal/loop"
 )
 
 type flag = atomic.Bool
@@ -114,13 +115,9 @@ func (c *Client) persist(ctx context.Context, call func() error) error {
 		if err == nil || errors.As(err, &refused) && refused.Code != fault.Unavailable && refused.Code != fault.Internal {
 			return err
 		}
-		timer := time.NewTimer(pause)
-		select {
-		case <-ctx.Done():
-			timer.Stop()
-			return errors.Join(ctx.Err(), err)
-		case <-timer.C:
-			c.hub.Relocate()
+		if ended := loop.Pause(ctx, pause); ended != nil {
+			return errors.Join(ended, err)
 		}
+		c.hub.Relocate()
 	}
 }

@@ -63,7 +63,7 @@ func TestCheck(t *testing.T) {
 				return
 			}
 			names, _, _ := strings.Cut(p.statement, ":")
-			for _, id := range strings.Fields(strings.ReplaceAll(names, ",", " ")) {
+			for id := range strings.FieldsSeq(strings.ReplaceAll(names, ",", " ")) {
 				if !strings.Contains(string(out), " "+spec.Attribute+" "+id+"\n") {
 					t.Errorf("%s is not reported as an attribute: %s", id, out)
 				}

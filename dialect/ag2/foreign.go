@@ -2,6 +2,7 @@ package ag2
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strings"
 
@@ -96,9 +97,7 @@ func (f *foreign) metadata(in channel.Members) *channel.Metadata {
 	manifest.Expectations = nil
 	m.Manifest, m.Knobs, m.Parent, m.RequiredAcks, m.PendingAcks, m.RejectedBy = &manifest, nil, "", nil, nil, nil
 	m.Labels = map[string]string{LabelType: f.meta.Manifest.Type}
-	for key, value := range f.meta.Labels {
-		m.Labels[key] = value
-	}
+	maps.Copy(m.Labels, f.meta.Labels)
 	m.Participants = make([]channel.Participant, len(ids))
 	for i, id := range ids {
 		m.Participants[i] = channel.Participant{Agent: id, Role: other, Order: i, JoinedAt: m.CreatedAt}

@@ -2,6 +2,7 @@ package ag2_test
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -179,8 +180,8 @@ func TestTasksOfBranch(t *testing.T) {
 	// Its own client reads them as it wrote them.
 	var read []string
 	for _, e := range p.wal(id) {
-		if strings.HasPrefix(e.Type, "ag2.task.") {
-			read = append(read, strings.TrimSpace(fmt.Sprintf("%s %v %v", strings.TrimPrefix(e.Type, "ag2.task."), e.Data["task_id"], ofTask(e.Data))))
+		if after, ok := strings.CutPrefix(e.Type, "ag2.task."); ok {
+			read = append(read, strings.TrimSpace(fmt.Sprintf("%s %v %v", after, e.Data["task_id"], ofTask(e.Data))))
 		}
 	}
 	want := []string{"started t1 sound t1", "completed t1 4 m", "started t2 sound t2", "failed t2 no line", "started t3 sound t3", "started t4 ask the pilot", "cancelled t4 no pilot", "completed t3 5 m"}
@@ -228,9 +229,7 @@ func TestAnswersUnderWork(t *testing.T) {
 			tug := d.join("tug", "tug.s01")
 			d.join("bob", "bob.s01")
 			ask := object{"surface": surface, "to": "bob.s01", "work_id": "work_1"}
-			for k, v := range container {
-				ask[k] = v
-			}
+			maps.Copy(ask, container)
 			d.tell(tug, "how high?", ask)
 			asked := p.notifiedOf("ag2.msg.text")
 			id := asked.Envelope["channel_id"].(string)
@@ -249,9 +248,7 @@ func TestAnswersUnderWork(t *testing.T) {
 			d.tell(tug, "and now?", ask)
 			asked = p.notifiedOf("ag2.msg.text")
 			end := object{"kind": "trace", "body": object{"state": "canceled"}}
-			for k, v := range ask {
-				end[k] = v
-			}
+			maps.Copy(end, ask)
 			d.tell(tug, "", end)
 			p.post(id, bob, "ag2.msg.text", object{"text": "still 3 m"}, object{"causation_id": asked.Envelope["envelope_id"]})
 			waiting = d.ask(d.agh, http.StatusOK, "GET", harbor+"/inbox?session_id="+tug, nil)["messages"].([]any)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -114,9 +115,7 @@ func (d *dialects) join(agent, peer string) string {
 func (d *dialects) tell(session, text string, more object) {
 	d.t.Helper()
 	body := object{"session_id": session, "channel": "dock", "kind": "say", "surface": "thread", "thread_id": "thread_tide", "body": object{"text": text}}
-	for k, v := range more {
-		body[k] = v
-	}
+	maps.Copy(body, more)
 	d.ask(d.agh, http.StatusOK, "POST", harbor+"/send", body)
 }
 

@@ -54,9 +54,7 @@ func (p *peer) say(channel, sender, text string) string {
 func env(channel, sender, eventType string, data object, more ...object) object {
 	e := object{"channel_id": channel, "sender_id": sender, "audience": nil, "event_type": eventType, "event_data": data}
 	for _, m := range more {
-		for k, v := range m {
-			e[k] = v
-		}
+		maps.Copy(e, m)
 	}
 	return e
 }
@@ -86,9 +84,7 @@ func (p *peer) open(channelType, creator string, invitees map[string]*peer, more
 	ids := slices.Sorted(maps.Keys(invitees)) // in the order they registered
 	params := object{"creator_id": creator, "manifest_type": channelType, "participants": ids}
 	for _, m := range more {
-		for k, v := range m {
-			params[k] = v
-		}
+		maps.Copy(params, m)
 	}
 	request := p.request("create_channel", params)
 	for _, q := range invitees {

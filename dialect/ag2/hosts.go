@@ -1,6 +1,7 @@
 package ag2
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -128,11 +129,7 @@ func (c *conn) disown(agent string) {
 func (c *conn) identities() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	list := make([]string, 0, len(c.hosts))
-	for id := range c.hosts {
-		list = append(list, id)
-	}
-	return list
+	return slices.Collect(maps.Keys(c.hosts))
 }
 
 // hold keeps back what is delivered to a new identity.

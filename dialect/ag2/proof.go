@@ -2,6 +2,7 @@ package ag2
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/parley-hub/parley/fault"
 	"github.com/parley-hub/parley/internal/wsconn"
@@ -56,10 +57,8 @@ func (c *conn) mayLook() error {
 	if c.server.cfg.TrustClients || c.server.cfg.Strangers(c.peer) || c.isOperator() {
 		return nil
 	}
-	for _, id := range c.identities() {
-		if c.proved(id) {
-			return nil
-		}
+	if slices.ContainsFunc(c.identities(), c.proved) {
+		return nil
 	}
 	return fault.New(fault.AccessDenied, "the directory is for who has proved an identity: register one or say hello as one first")
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"reflect"
 	"strings"
 	"testing"
@@ -170,9 +171,7 @@ func garbage(t *testing.T, door Door) {
 		"long":      bytes.Repeat([]byte("x"), 3<<20),
 		"zeros":     make([]byte, 1000),
 	}
-	for name, message := range door.Garbage {
-		all[name] = message
-	}
+	maps.Copy(all, door.Garbage)
 	for name, message := range all {
 		mallory := s.agent(t, "mallory-"+strings.ReplaceAll(strings.ToLower(name), " ", "-"))
 		_ = mallory.Send(message) // it may be cut off while it sends

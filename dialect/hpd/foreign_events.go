@@ -257,8 +257,7 @@ func (f *foreign) event(i *channel.Item, p wire.Payload) wire.Event {
 	event.TraceID = traceOf(e.Trace)
 	event.Timestamp = wire.FormatTime(e.CreatedAt)
 	if speaker := speakerOf(i, f.name); speaker != "" {
-		id := i.Speaker
-		id = cmp.Or(id, speaker)
+		id := cmp.Or(i.Speaker, speaker)
 		event.Metadata = branch.RootAgent(id, speaker)
 	}
 	return event

@@ -7,6 +7,7 @@ import (
 
 	"github.com/parley-hub/parley/dialect/hpd/wire"
 	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/internal/loop"
 	"github.com/parley-hub/parley/view/branch"
 )
 
@@ -116,12 +117,8 @@ func (p Echo) OnInput(ctx context.Context, run *Run, work Work) error {
 		return err
 	}
 	for _, word := range wire.Words(work.Messages) {
-		if p.Pause > 0 {
-			select {
-			case <-ctx.Done():
-				return ctx.Err()
-			case <-time.After(p.Pause):
-			}
+		if err := loop.Pause(ctx, p.Pause); err != nil {
+			return err
 		}
 		if err := run.Publish(ctx, wire.TextDelta{MessageID: id, Text: word}); err != nil {
 			return err

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/internal/loop"
 )
 
 // Times between two attempts to settle what a restart left.
@@ -75,11 +76,7 @@ func (s *Server) recoverAll() {
 			return
 		}
 		s.log.Error("runs that a restart interrupted were not ended", "left", left, "error", err)
-		timer := time.NewTimer(wait)
-		select {
-		case <-timer.C:
-		case <-s.ctx.Done():
-			timer.Stop()
+		if loop.Pause(s.ctx, wait) != nil {
 			return
 		}
 	}

@@ -75,8 +75,7 @@ func (s *Server) postRequest(c *call) error {
 	if err != nil {
 		return err
 	}
-	id := c.URL.Query().Get("runtimeRunId")
-	id = cmp.Or(id, e.RunID)
+	id := cmp.Or(c.URL.Query().Get("runtimeRunId"), e.RunID)
 	active, err := s.remoteRun(c, x, id)
 	if err != nil {
 		return err

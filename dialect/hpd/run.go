@@ -4,7 +4,9 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"maps"
 	"regexp"
+	"slices"
 	"sync"
 	"time"
 
@@ -110,11 +112,7 @@ func (r *runs) drop(channelID string) {
 func (r *runs) list() []*run {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	list := make([]*run, 0, len(r.all))
-	for _, x := range r.all {
-		list = append(list, x)
-	}
-	return list
+	return slices.Collect(maps.Values(r.all))
 }
 
 // outcome is how a run ends. The zero value is success.

@@ -2,6 +2,7 @@ package hpd_test
 
 import (
 	"errors"
+	"maps"
 	"testing"
 	"time"
 
@@ -26,9 +27,7 @@ func TestTurnEnds(t *testing.T) {
 	live := object{"type": "AGENT_TURN_FINISHED", "iteration": 1}
 	other := func(end object) object {
 		changed := object{}
-		for k, v := range end {
-			changed[k] = v
-		}
+		maps.Copy(changed, end)
 		changed["messageTurnId"] = "another"
 		return changed
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/fault"
 	"github.com/parley-hub/parley/identity"
+	"github.com/parley-hub/parley/internal/loop"
 	"github.com/parley-hub/parley/internal/scripted"
 	"github.com/parley-hub/parley/request"
 )
@@ -182,10 +183,10 @@ func (c *cast) awaitHana(ctx context.Context) error {
 			return err
 		}
 		if hana.Online {
-			pause(ctx, 2*slow)
+			_ = loop.Pause(ctx, 2*slow)
 			break
 		}
-		pause(ctx, slow/8)
+		_ = loop.Pause(ctx, slow/8)
 	}
 	return ctx.Err()
 }
@@ -211,7 +212,7 @@ func (c *cast) leave() {
 func (c *cast) open(ctx context.Context) (string, error) {
 	network, err := c.hub.Agent(ctx, peerName)
 	for err != nil && ctx.Err() == nil {
-		pause(ctx, slow/8)
+		_ = loop.Pause(ctx, slow/8)
 		network, err = c.hub.Agent(ctx, peerName)
 	}
 	if err != nil {
@@ -250,7 +251,7 @@ func (c *cast) correct(ctx context.Context, channel string) error {
 		if !fault.Retryable(err) {
 			return err
 		}
-		pause(ctx, 100*time.Millisecond)
+		_ = loop.Pause(ctx, 100*time.Millisecond)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}

@@ -17,6 +17,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	v1 "github.com/parley-hub/parley/client/v1"
+	"github.com/parley-hub/parley/internal/loop"
 )
 
 // Where the peer connects, and under which name it takes part in channels.
@@ -105,7 +106,7 @@ func (p *peer) send(ctx context.Context, m message) {
 		if p.conn.Publish(subject(full.text("to")), data) == nil && p.conn.FlushTimeout(time.Second) == nil {
 			return
 		}
-		pause(ctx, 100*time.Millisecond)
+		_ = loop.Pause(ctx, 100*time.Millisecond)
 	}
 }
 
@@ -117,7 +118,7 @@ func (p *peer) greet(ctx context.Context) {
 			"capabilities": []string{"switches"}, "artifacts_supported": []string{}, "trust_modes_supported": []string{},
 			"ext": map[string]any{"agh.capabilities_brief": []any{map[string]any{"id": "switches", "summary": "Looks after the switches."}}},
 		}}})
-		pause(ctx, 500*time.Millisecond)
+		_ = loop.Pause(ctx, 500*time.Millisecond)
 	}
 }
 
@@ -159,12 +160,4 @@ func (p *peer) answer(ctx context.Context, about message, kind string, body map[
 	m := maps.Clone(about)
 	m["kind"], m["body"] = kind, body
 	p.send(ctx, m)
-}
-
-// pause waits, unless ctx ends first.
-func pause(ctx context.Context, d time.Duration) {
-	select {
-	case <-time.After(d):
-	case <-ctx.Done():
-	}
 }

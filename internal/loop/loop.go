@@ -1,5 +1,5 @@
-// Package loop runs functions at intervals in the background. A Group owns its
-// goroutines: closing it ends them and waits for them.
+// Package loop runs functions at intervals in the background, and waits between
+// attempts. A Group owns its goroutines: closing it ends them and waits for them.
 package loop
 
 import (
@@ -101,5 +101,20 @@ func (g *Group) loop(ctx context.Context, every time.Duration, run func(context.
 			}
 			g.call(func() { run(ctx) })
 		}
+	}
+}
+
+// Pause waits for a duration, and returns the error of ctx if that ends first.
+func Pause(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return nil
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/parley-hub/parley/channel"
 	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/internal/loop"
 )
 
 // Line is what a participant does in one turn.
@@ -118,7 +119,7 @@ func (p *Participant) turn(ctx context.Context, e *envelope.Envelope) error {
 	if !ok {
 		return nil
 	}
-	if err := pause(ctx, line.Wait); err != nil {
+	if err := loop.Pause(ctx, line.Wait); err != nil {
 		return err
 	}
 	return p.Speak(ctx, m, line, e.ID)
@@ -202,18 +203,4 @@ func heard(e *envelope.Envelope) string {
 		return ""
 	}
 	return data.Text + data.Body
-}
-
-func pause(ctx context.Context, d time.Duration) error {
-	if d <= 0 {
-		return nil
-	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }

@@ -3,8 +3,10 @@ package wsconn
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -178,11 +180,7 @@ func (s *Server) remove(c *Conn) {
 func (s *Server) All() []*Conn {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	list := make([]*Conn, 0, len(s.conns))
-	for c := range s.conns {
-		list = append(list, c)
-	}
-	return list
+	return slices.Collect(maps.Keys(s.conns))
 }
 
 // Close tells every connection to end, and waits until none is left and no

@@ -133,7 +133,7 @@ func TestOperationsAreAllOfTheTable(t *testing.T) {
 	}
 	// Text that is not JSON is a refusal of every operation, each in its words.
 	messages := map[string]bool{}
-	for _, op := range strings.Fields(`normalize type to_provider_message renormalize_provider normalize_many to_provider_messages coalesce tool_pairs_validate
+	for op := range strings.FieldsSeq(`normalize type to_provider_message renormalize_provider normalize_many to_provider_messages coalesce tool_pairs_validate
 		tool_pairs_prune build_text build_tool_call build_tool_result build_approval_required compact compaction_boundary compaction_item_from_message`) {
 		messages[op] = true
 	}

@@ -125,11 +125,7 @@ func many[T value.Source](run func(any) ([]T, error)) operation {
 		if err != nil {
 			return nil, err
 		}
-		list := make([]any, 0, len(out))
-		for _, item := range out {
-			list = append(list, item.Canonical())
-		}
-		return list, nil
+		return value.List(out), nil
 	}
 }
 

@@ -173,7 +173,7 @@ func (d Dispatcher) run(ctx context.Context, t *turn) (*value.Map, error) {
 		}
 		before = t.stored.Envelopes()
 	}
-	if t.Messages, err = message.NormalizeAll(canonical(append(before, t.added...))); err != nil {
+	if t.Messages, err = message.NormalizeAll(value.List(append(before, t.added...))); err != nil {
 		return nil, wrap(CodeInvalidMessages, err)
 	}
 	t.begun = true
@@ -230,10 +230,9 @@ func (d Dispatcher) conversation(ctx context.Context, t *turn) ([]message.Envelo
 func (d Dispatcher) execute(ctx context.Context, t *turn) (*value.Map, error) {
 	raw, err := d.Runners[0](ctx, t.Turn)
 	if err != nil {
-		text := err.Error()
-		text = cmp.Or(text, "The agent run failed.")
+		text := cmp.Or(err.Error(), "The agent run failed.")
 		raw = value.New().
-			Set("messages", canonical(t.Messages)).
+			Set("messages", value.List(t.Messages)).
 			Set("status", result.StatusFailed).
 			Set("completed", false).
 			Set("failure", value.New().
@@ -299,13 +298,5 @@ func (t *turn) rows(messages []message.Envelope) []any {
 			list, messages = append(list, messages[0].Canonical()), messages[1:]
 		}
 	}
-	return append(list, canonical(messages)...)
-}
-
-func canonical(envelopes []message.Envelope) []any {
-	list := make([]any, 0, len(envelopes))
-	for _, e := range envelopes {
-		list = append(list, e.Canonical())
-	}
-	return list
+	return append(list, value.List(messages)...)
 }

@@ -60,7 +60,7 @@ func completed(normalized *value.Map) bool {
 // contention is the answer to a turn whose session somebody else is writing.
 func contention(t *turn, before []message.Envelope) (*value.Map, error) {
 	normalized, err := result.Normalize(value.New().
-		Set("messages", canonical(before)).
+		Set("messages", value.List(before)).
 		Set("status", StatusContention).
 		Set("completed", false))
 	if err != nil {

@@ -46,12 +46,8 @@ type Result struct {
 
 // Canonical is the result as a map.
 func (r Result) Canonical() *value.Map {
-	messages := make([]any, 0, len(r.Messages))
-	for _, e := range r.Messages {
-		messages = append(messages, e.Canonical())
-	}
 	m := value.New().
-		Set("messages", messages).
+		Set("messages", value.List(r.Messages)).
 		Set("metadata", value.New().Set("compaction", r.Metadata)).
 		Set("events", r.Events)
 	if r.ArchiveItems != nil {

@@ -36,9 +36,7 @@ func (i Item) Canonical() *value.Map {
 		Set("type", i.Type).
 		Set("content", i.Content).
 		Set("metadata", i.Metadata)
-	if i.Group != "" {
-		m.Set("group", i.Group)
-	}
+	m.SetText("group", i.Group)
 	if i.Boundary != nil {
 		m.Set("boundary", i.Boundary)
 	}
@@ -103,9 +101,7 @@ func ItemFromMessage(raw any, index *int64) (Item, error) {
 		Set("content", e.Content).
 		Set("metadata", e.Metadata.Clone().Set("message",
 			value.New().Set("role", role).Set("payload", e.Payload)))
-	if e.ID != "" {
-		m.Set("id", e.ID)
-	}
+	m.SetText("id", e.ID)
 	return NormalizeItem(m, index)
 }
 
@@ -121,9 +117,7 @@ func (i Item) hash(index *int64) string {
 	if i.Boundary != nil {
 		source.Set("boundary", i.Boundary)
 	}
-	if i.Group != "" {
-		source.Set("group", i.Group)
-	}
+	source.SetText("group", i.Group)
 	if index != nil {
 		source.Set("index", value.Int(*index))
 	}

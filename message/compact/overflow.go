@@ -67,8 +67,7 @@ func archive(source []any, envelopes []message.Envelope, policy Policy) Result {
 // large, and never separates a call from its result.
 func overflowCut(envelopes []message.Envelope, policy Policy) int {
 	n := len(envelopes)
-	retain := policy.OverflowRetainedMessages
-	retain = cmp.Or(retain, policy.RecentMessages)
+	retain := cmp.Or(policy.OverflowRetainedMessages, policy.RecentMessages)
 	cut := n - int(min(int64(n), retain))
 	if policy.OverflowRetainedBytes > 0 {
 		cut = fit(envelopes, cut, policy.OverflowRetainedBytes)

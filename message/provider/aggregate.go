@@ -24,12 +24,8 @@ const (
 func Delta(kind string, index int, text, toolName, callID string) message.Envelope {
 	payload := value.New().Set("index", value.Int(index)).Set("kind", kind)
 	metadata := value.New()
-	if toolName != "" {
-		payload.Set("tool_name", toolName)
-	}
-	if callID != "" {
-		metadata.Set("tool_call_id", callID)
-	}
+	payload.SetText("tool_name", toolName)
+	metadata.SetText("tool_call_id", callID)
 	return message.Envelope{
 		Type: message.TypeDelta, Role: message.RoleAssistant, Content: text, Payload: payload, Metadata: metadata,
 	}

@@ -84,29 +84,17 @@ func (r *Reply) Fail(f *Failure, raw any) {
 
 // Canonical is the reply as a map: messages, and the other known fields.
 func (r Reply) Canonical() *value.Map {
-	messages := make([]any, 0, len(r.Messages))
-	for _, e := range r.Messages {
-		messages = append(messages, e.Canonical())
-	}
 	m := value.New().
-		Set("messages", messages).
+		Set("messages", value.List(r.Messages)).
 		Set("finish", string(r.Finish)).
 		Set("finish_raw", r.FinishRaw)
 	if r.Usage != nil {
 		m.Set("usage", r.Usage.Canonical())
 	}
-	if r.ResponseID != "" {
-		m.Set("provider_response_id", r.ResponseID)
-	}
-	if r.Model != "" {
-		m.Set("model", r.Model)
-	}
+	m.SetText("provider_response_id", r.ResponseID)
+	m.SetText("model", r.Model)
 	if len(r.Notes) > 0 {
-		notes := make([]any, 0, len(r.Notes))
-		for _, n := range r.Notes {
-			notes = append(notes, n.Canonical())
-		}
-		m.Set("notes", notes)
+		m.Set("notes", value.List(r.Notes))
 	}
 	return m
 }

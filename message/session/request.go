@@ -67,7 +67,6 @@ func (s Service) scope(raw any) (transcript.Scope, error) {
 	if raw != nil {
 		return transcript.ScopeFrom(raw)
 	}
-	id := s.SiteID
-	id = cmp.Or(id, defaultScopeID)
+	id := cmp.Or(s.SiteID, defaultScopeID)
 	return transcript.NewScope(defaultScopeType, id)
 }

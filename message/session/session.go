@@ -95,8 +95,7 @@ func (s Service) list(ctx context.Context, r request) (*value.Map, error) {
 }
 
 func (s Service) create(ctx context.Context, r request) (*value.Map, error) {
-	agent := text(r.input, "agent")
-	agent = cmp.Or(agent, r.principal.Agent)
+	agent := cmp.Or(text(r.input, "agent"), r.principal.Agent)
 	id, err := s.Store.Create(ctx, r.scope, r.owner, transcript.Create{
 		AgentSlug: agent,
 		Metadata:  value.MapOrEmpty(r.input.At("metadata")),

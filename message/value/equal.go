@@ -1,6 +1,9 @@
 package value
 
-import "strconv"
+import (
+	"slices"
+	"strconv"
+)
 
 // Equal compares as peers do that have one type for arrays and objects: by
 // keys, an array's elements being under "0", "1", …, whatever the order.
@@ -36,15 +39,7 @@ func equalList(a []any, b any) bool {
 		return equalMap(m, a)
 	}
 	list, ok := b.([]any)
-	if !ok || len(a) != len(list) {
-		return false
-	}
-	for i := range a {
-		if !Equal(a[i], list[i]) {
-			return false
-		}
-	}
-	return true
+	return ok && slices.EqualFunc(a, list, Equal)
 }
 
 func equalMap(a *Map, b any) bool {

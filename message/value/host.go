@@ -10,6 +10,15 @@ import (
 // Source is something that has a form as a map, such as an envelope.
 type Source interface{ Canonical() *Map }
 
+// List is a list of sources as their maps.
+func List[S Source](sources []S) []any {
+	list := make([]any, len(sources))
+	for i, s := range sources {
+		list[i] = s.Canonical()
+	}
+	return list
+}
+
 // kindForeign is the kind of a Go value that JSON cannot represent.
 const kindForeign = "foreign value"
 

@@ -64,7 +64,7 @@ func (s *Service) ask(ctx context.Context, c *claims, turn messages.Turn, live *
 	if err != nil {
 		return nil, err
 	}
-	return s.exchange(ctx, c, turn, conversation, p.ID(), live)
+	return s.exchange(ctx, turn, conversation, p.ID(), live)
 }
 
 // talk finds the conversation of a session with its agent, or opens one.
@@ -108,7 +108,7 @@ func (s *Service) talk(ctx context.Context, c *claims, turn messages.Turn, agent
 
 // exchange posts the last message of the turn to the agent, exactly once even after a
 // restart, and waits for the agent's answer.
-func (s *Service) exchange(ctx context.Context, c *claims, turn messages.Turn, conversation, agentID string, live *liveText) (any, error) {
+func (s *Service) exchange(ctx context.Context, turn messages.Turn, conversation, agentID string, live *liveText) (any, error) {
 	m, err := s.hub.Channel(ctx, conversation)
 	if err != nil {
 		return nil, err

@@ -280,9 +280,5 @@ func assistant(turn messages.Turn, text string, metadata *value.Map) (any, error
 	if err != nil {
 		return nil, err
 	}
-	list := make([]any, 0, len(turn.Messages)+1)
-	for _, said := range turn.Messages {
-		list = append(list, said.Canonical())
-	}
-	return value.New().Set("messages", append(list, e.Canonical())).Set("status", result.StatusCompleted).Set("completed", true), nil
+	return value.New().Set("messages", append(value.List(turn.Messages), e.Canonical())).Set("status", result.StatusCompleted).Set("completed", true), nil
 }

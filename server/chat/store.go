@@ -56,8 +56,7 @@ func (s *Store) Create(ctx context.Context, scope transcript.Scope, owner transc
 	var random [16]byte
 	_, _ = rand.Read(random[:]) // never fails
 	id := uuid(random)
-	_, err := s.create(ctx, id, scope, owner, create)
-	return id, err
+	return id, s.create(ctx, id, scope, owner, create)
 }
 
 // CreateFor makes the session of a first run, or finds it: its id follows from
@@ -65,40 +64,37 @@ func (s *Store) Create(ctx context.Context, scope transcript.Scope, owner transc
 func (s *Store) CreateFor(ctx context.Context, runID string, scope transcript.Scope, owner transcript.Owner, create transcript.Create) (string, error) {
 	sum := sha256.Sum256([]byte(homeName(scope, owner) + "\x00" + runID))
 	id := uuid([16]byte(sum[:16]))
-	_, err := s.create(ctx, id, scope, owner, create)
-	return id, err
+	return id, s.create(ctx, id, scope, owner, create)
 }
 
-func (s *Store) create(ctx context.Context, id string, scope transcript.Scope, owner transcript.Owner, create transcript.Create) (channelID string, err error) {
+func (s *Store) create(ctx context.Context, id string, scope transcript.Scope, owner transcript.Owner, create transcript.Create) error {
 	metadata, err := encodeMap(create.Metadata)
 	if err != nil {
-		return "", err
+		return err
 	}
 	knobs, err := adapter.Knobs{
 		ScopeType: scope.Type, ScopeID: scope.ID, OwnerType: owner.Type, OwnerKey: owner.Key,
 		Agent: create.AgentSlug, Context: cmp.Or(create.Context, transcript.DefaultContext), Metadata: metadata,
 	}.Bytes()
 	if err != nil {
-		return "", fault.Wrap(fault.Invalid, err, "a session cannot be described: %v", err)
+		return fault.Wrap(fault.Invalid, err, "a session cannot be described: %v", err)
 	}
 	writer, err := s.cfg.Writer(ctx, owner)
 	if err != nil {
-		return "", err
+		return err
 	}
 	home, err := s.hub.Home(ctx, adapter.Dialect, homeName(scope, owner))
 	if err != nil {
-		return "", err
+		return err
 	}
 	if err := s.room(ctx, home.ID, id); err != nil {
-		return "", err
+		return err
 	}
 	p := s.hub.AdmitNamed(ctx, hub.Opening{
 		Creator: writer, Type: adapter.Type, Home: home.ID, Name: id, Knobs: knobs, Dialect: adapter.Dialect,
 	}, record(writer, adapter.TypeCreated, []byte(`{}`), "session/"+id), nil)
-	if _, err := p.Wait(ctx); err != nil {
-		return "", err
-	}
-	return p.Channel(), nil
+	_, err = p.Wait(ctx)
+	return err
 }
 
 // room refuses a session beyond an owner's limit.

@@ -60,8 +60,7 @@ func New(o Options) (*Provider, error) {
 // Send makes one request.
 func (p *Provider) Send(ctx context.Context, r *runner.Request, deltas func(message.Envelope)) (provider.Reply, error) {
 	body := r.Body(wire.Messages(r.Messages, r.Options()))
-	most := r.MaxTokens
-	most = cmp.Or(most, DefaultMaxTokens)
+	most := cmp.Or(r.MaxTokens, DefaultMaxTokens)
 	if !body.Has("max_tokens") {
 		body.Set("max_tokens", value.Int(most))
 	}

@@ -126,8 +126,7 @@ func failure(err error) error {
 	if !errors.As(err, &refused) {
 		return err
 	}
-	code := refused.Code
-	code = cmp.Or(code, refused.Type)
+	code := cmp.Or(refused.Code, refused.Type)
 	failed := runner.Refused(name, refused.StatusCode, nil, code, refused.Message, err)
 	if refused.Response != nil {
 		failed = runner.Refused(name, refused.StatusCode, refused.Response.Header, code, refused.Message, err)

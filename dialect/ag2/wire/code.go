@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -43,15 +44,7 @@ var meanings = []meaning{
 }
 
 func (m *meaning) fits(code, message string) bool {
-	if m.code != code {
-		return false
-	}
-	for _, fragment := range m.fragments {
-		if !strings.Contains(message, fragment) {
-			return false
-		}
-	}
-	return true
+	return m.code == code && !slices.ContainsFunc(m.fragments, func(s string) bool { return !strings.Contains(message, s) })
 }
 
 // rateLimited is followed by how long a hub of ours asks a sender to wait; AG2

@@ -13,8 +13,6 @@ import (
 	"github.com/parley-hub/parley/fault"
 )
 
-func since(s string) *string { return &s }
-
 func TestDecode(t *testing.T) {
 	t.Parallel()
 	plain := &envelope.Envelope{Channel: "c", Sender: "s", Type: "t", Priority: envelope.Normal, Data: []byte("{}")}
@@ -23,7 +21,7 @@ func TestDecode(t *testing.T) {
 		want     wire.Frame
 	}{
 		{"hello", `{"kind":"hello","name":"quill"}`, &wire.Hello{Name: "quill", Scheme: "none"}},
-		{"hello in full", ` {"since_envelope_id":"","auth_claim":{"token":"t"},"auth_scheme":"api_key","name":"qu\u0069ll","kind":"hello","x":{"kind":"ping"}} `, &wire.Hello{Name: "quill", Scheme: "api_key", Claim: []byte(`{"token":"t"}`), Since: since("")}},
+		{"hello in full", ` {"since_envelope_id":"","auth_claim":{"token":"t"},"auth_scheme":"api_key","name":"qu\u0069ll","kind":"hello","x":{"kind":"ping"}} `, &wire.Hello{Name: "quill", Scheme: "api_key", Claim: []byte(`{"token":"t"}`), Since: new("")}},
 		{"hello with nulls", `{"kind":"hello","name":"","auth_scheme":null,"auth_claim":null,"since_envelope_id":null}`, &wire.Hello{Scheme: "none"}},
 		{"welcome", `{"kind":"welcome","endpoint_id":"e","hub_time":"t"}`, &wire.Welcome{Endpoint: "e", HubTime: "t"}},
 		{"error", `{"kind":"error","code":"not_found","message":"m","envelope_id":null}`, &wire.Refusal{Code: "not_found", Message: "m"}},
@@ -152,7 +150,7 @@ func TestEncode(t *testing.T) {
 		want string
 	}{
 		{"hello", wire.AppendHello(nil, &wire.Hello{Name: "q", Scheme: "none"}), `{"kind":"hello","name":"q","auth_scheme":"none","auth_claim":{},"since_envelope_id":null}`},
-		{"hello in full", wire.AppendHello(nil, &wire.Hello{Name: "q\"", Scheme: "api_key", Claim: []byte(`{"token":"t"}`), Since: since("x")}), `{"kind":"hello","name":"q\"","auth_scheme":"api_key","auth_claim":{"token":"t"},"since_envelope_id":"x"}`},
+		{"hello in full", wire.AppendHello(nil, &wire.Hello{Name: "q\"", Scheme: "api_key", Claim: []byte(`{"token":"t"}`), Since: new("x")}), `{"kind":"hello","name":"q\"","auth_scheme":"api_key","auth_claim":{"token":"t"},"since_envelope_id":"x"}`},
 		{"welcome", wire.AppendWelcome(nil, "e", at), `{"kind":"welcome","endpoint_id":"e","hub_time":"2026-03-09T09:15:42.008113+00:00"}`},
 		{"error", wire.AppendRefusal(nil, fault.New(fault.AuthFailed, "no")), `{"kind":"error","code":"auth_failed","message":"no","envelope_id":null}`},
 		{"pong", []byte(wire.PongFrame), `{"kind":"pong"}`},

@@ -211,8 +211,8 @@ func EncodeParams(params any) ([]byte, error) { return json.Marshal(params, form
 // looks at the parameters once: they may be as long as a frame.
 func required(raw []byte, t reflect.Type) error {
 	var wanted []string
-	for i := range t.NumField() {
-		if field := t.Field(i); field.Tag.Get("wire") == "required" {
+	for field := range t.Fields() {
+		if field.Tag.Get("wire") == "required" {
 			key, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 			wanted = append(wanted, key)
 		}

@@ -61,8 +61,8 @@ func TestEventsPage(t *testing.T) {
 func memberList(name string) string {
 	t := reflect.TypeOf(wire.Zero(name))
 	var list []string
-	for i := range t.NumField() {
-		field := t.Field(i)
+	for field := range t.Fields() {
+		field := field
 		tag := field.Tag.Get("json")
 		member, options, _ := strings.Cut(tag, ",")
 		if member == "" {

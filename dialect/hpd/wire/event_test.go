@@ -88,8 +88,8 @@ func TestMemberNames(t *testing.T) {
 	for _, row := range branch.Rows() {
 		spec.Check(t, "hpd-events#6 seed-003#9: camelCase names in "+row.Type, func(t *spec.T) {
 			kind := reflect.TypeOf(wire.Zero(row.Type))
-			for i := range kind.NumField() {
-				name, _, _ := strings.Cut(kind.Field(i).Tag.Get("json"), ",")
+			for field := range kind.Fields() {
+				name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 				if name == "" {
 					continue
 				}

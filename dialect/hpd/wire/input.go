@@ -3,6 +3,7 @@ package wire
 import (
 	"bytes"
 	"cmp"
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -46,12 +47,7 @@ func (r *Registry) ParseInput(data []byte, limits Limits) (*Input, error) {
 }
 
 func hasMember(list []member, name string) bool {
-	for _, m := range list {
-		if m.name == name {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(list, func(m member) bool { return m.name == name })
 }
 
 // plainInput is the convenience form; the case of its members does not matter.

@@ -53,8 +53,8 @@ func codecOf[T Payload]() codec {
 		return payload, nil
 	}}
 	t := reflect.TypeFor[T]()
-	for i := range t.NumField() {
-		if field := t.Field(i); field.Tag.Get("need") != "" {
+	for field := range t.Fields() {
+		if field.Tag.Get("need") != "" {
 			name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 			c.need = append(c.need, name)
 		}

@@ -129,5 +129,3 @@ func talk(ctx context.Context, h *hub.Hub) (alice, bob, channel string, err erro
 	}
 	return ids["alice"], ids["bob"], opened.ID, nil
 }
-
-func ptr(f float64) *float64 { return &f }

@@ -38,7 +38,7 @@ func fanOut(ctx context.Context, o Options, s *site) (_ bench.Figure, err error)
 	frame := fmt.Appendf(nil, "id: 1.1.1\nevent: envelope\ndata: {\"padding\":%q,\"event_data\":%s}\n\n", fmt.Sprintf("%0360d", 0), text)
 
 	return bench.Contest{
-		Name: fmt.Sprintf("fan-out 1 to %d over SSE", o.Followers), Unit: "deliveries/s", Better: bench.Higher, Target: ptr(3),
+		Name: fmt.Sprintf("fan-out 1 to %d over SSE", o.Followers), Unit: "deliveries/s", Better: bench.Higher, Target: new(3.0),
 		Ours: func(ctx context.Context, d time.Duration) (bench.Sample, error) {
 			return streams.Spread(ctx, d, ours, func(n int64) error { return s.publish(ctx, n) })
 		},

@@ -32,7 +32,7 @@ func latency(ctx context.Context, o Options, s *site) (_ bench.Figure, err error
 	}
 	ours := func(ctx context.Context, d time.Duration) (bench.Sample, error) { return s.reach(ctx, d, arrived) }
 	return bench.Contest{
-		Name: "publish to SSE follower, p50", Unit: "µs", Better: bench.Lower, Target: ptr(1.5), Ours: ours, Floor: echo.Floor(s.body(), true),
+		Name: "publish to SSE follower, p50", Unit: "µs", Better: bench.Lower, Target: new(1.5), Ours: ours, Floor: echo.Floor(s.body(), true),
 	}.Run(ctx, o.Plan)
 }
 

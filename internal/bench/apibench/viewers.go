@@ -29,7 +29,7 @@ func wideFeed(ctx context.Context, o Options, s *site) (bench.Figure, error) {
 func wideLatency(ctx context.Context, o Options, s *site) (bench.Figure, error) {
 	return bench.Contest{
 		Name: "publish to a follower of /v1/events with a viewer, p50, against one channel's without", Unit: "µs",
-		Better: bench.Lower, Target: ptr(1.1), Ours: s.follower(s.wide), Floor: s.follower(s.plain),
+		Better: bench.Lower, Target: new(1.1), Ours: s.follower(s.wide), Floor: s.follower(s.plain),
 	}.Run(ctx, o.Plan)
 }
 
@@ -81,6 +81,6 @@ func (s *site) against(ctx context.Context, o Options, name string, ours func(co
 		}
 	}
 	return bench.Contest{
-		Name: name, Unit: "deliveries/s", Better: bench.Higher, Target: ptr(0.9), Ours: side(ours), Floor: side(s.plain),
+		Name: name, Unit: "deliveries/s", Better: bench.Higher, Target: new(0.9), Ours: side(ours), Floor: side(s.plain),
 	}.Run(ctx, o.Plan)
 }

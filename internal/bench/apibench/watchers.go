@@ -40,7 +40,7 @@ func watched(ctx context.Context, o Options, s *site) (bench.Figure, error) {
 	}
 	return bench.Contest{
 		Name: fmt.Sprintf("publish to SSE follower with %d watchers, p50, against without", watchers), Unit: "µs",
-		Better: bench.Lower, Target: ptr(1.1), Ours: ours, Floor: follow,
+		Better: bench.Lower, Target: new(1.1), Ours: ours, Floor: follow,
 	}.Run(ctx, o.Plan)
 }
 

@@ -40,7 +40,7 @@ func fanOut(ctx context.Context, o Options, s *site) ([]bench.Figure, error) {
 	defer theirs.Leave()
 	defer loop.End()
 	f, err := bench.Contest{
-		Name: fmt.Sprintf("fan-out 1 to %d over SSE", o.Readers), Unit: "deliveries/s", Better: bench.Higher, Target: ptr(3),
+		Name: fmt.Sprintf("fan-out 1 to %d over SSE", o.Readers), Unit: "deliveries/s", Better: bench.Higher, Target: new(3.0),
 		Ours: func(ctx context.Context, d time.Duration) (bench.Sample, error) {
 			return streams.Spread(ctx, d, ours, func(n int64) error {
 				events := make([]wire.Payload, n)

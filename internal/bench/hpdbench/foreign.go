@@ -47,7 +47,7 @@ func Crossing(ctx context.Context, plan bench.Plan) (f bench.Figure, err error) 
 		return f, err
 	}
 	return bench.Contest{
-		Name: "AG2 post to HPD reader, p50", Unit: "µs", Better: bench.Lower, Target: ptr(1.25),
+		Name: "AG2 post to HPD reader, p50", Unit: "µs", Better: bench.Lower, Target: new(1.25),
 		Ours:  until(foreign, post),
 		Floor: until(own, func(ctx context.Context) error { return run.Publish(ctx, delta) }),
 	}.Run(ctx, plan)

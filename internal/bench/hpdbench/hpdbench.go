@@ -188,5 +188,3 @@ func (s *site) live(run *dialect.Run) string {
 	at := run.Scope()
 	return s.http.URL + "/hpd/agents/" + agent + "/sessions/" + at.Session + "/branches/" + at.Branch + "/events/live"
 }
-
-func ptr(f float64) *float64 { return &f }

@@ -56,7 +56,7 @@ func latency(ctx context.Context, o Options, s *site) (figures []bench.Figure, e
 		}
 		frame := (<-arrived).frame // the bytes that both sides carry
 		f, err := bench.Contest{
-			Name: name, Unit: "µs", Better: bench.Lower, Target: ptr(1.5), Ours: way(event), Floor: echo.Floor(frame, durable),
+			Name: name, Unit: "µs", Better: bench.Lower, Target: new(1.5), Ours: way(event), Floor: echo.Floor(frame, durable),
 		}.Run(ctx, o.Plan)
 		figures = append(figures, f)
 		return err

@@ -63,10 +63,10 @@ func long(ctx context.Context, o Options, s *site) (figures []bench.Figure, err 
 		return s.client.History(ctx, at, "", func(jsontext.Value) error { return nil })
 	}
 	for _, c := range []bench.Contest{
-		{Name: fmt.Sprintf("first touch of a branch of %d deltas, against %d", o.Deltas, few), Target: ptr(3), Ours: side(o.Deltas, true, get), Floor: side(few, true, get)},
-		{Name: "list of its session's branches, against the short one's", Target: ptr(3), Ours: side(o.Deltas, false, list), Floor: side(few, false, list)},
-		{Name: "fork of it and deletion, against reading it", Target: ptr(0.75), Ours: side(o.Deltas, false, fork), Floor: side(o.Deltas, false, read)},
-		{Name: "fork of it and deletion, against the short one's", Target: ptr(6), Ours: side(o.Deltas, false, fork), Floor: side(few, false, fork)},
+		{Name: fmt.Sprintf("first touch of a branch of %d deltas, against %d", o.Deltas, few), Target: new(3.0), Ours: side(o.Deltas, true, get), Floor: side(few, true, get)},
+		{Name: "list of its session's branches, against the short one's", Target: new(3.0), Ours: side(o.Deltas, false, list), Floor: side(few, false, list)},
+		{Name: "fork of it and deletion, against reading it", Target: new(0.75), Ours: side(o.Deltas, false, fork), Floor: side(o.Deltas, false, read)},
+		{Name: "fork of it and deletion, against the short one's", Target: new(6.0), Ours: side(o.Deltas, false, fork), Floor: side(few, false, fork)},
 	} {
 		c.Unit, c.Better = "µs", bench.Lower
 		f, err := c.Run(ctx, o.Plan)

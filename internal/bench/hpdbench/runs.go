@@ -25,7 +25,7 @@ func runs(ctx context.Context, o Options, s *site) ([]bench.Figure, error) {
 		return nil, err
 	}
 	f, err := bench.Contest{
-		Name: fmt.Sprintf("%d runs in process, each delta waited for", o.Runs), Unit: "deltas/s", Better: bench.Higher, Target: ptr(0.5),
+		Name: fmt.Sprintf("%d runs in process, each delta waited for", o.Runs), Unit: "deltas/s", Better: bench.Higher, Target: new(0.5),
 		Ours:  together(o.Runs, 1, func(ctx context.Context, i int) error { return list[i].Publish(ctx, delta) }),
 		Floor: s.appends(o.Runs),
 	}.Run(ctx, o.Plan)

@@ -49,7 +49,7 @@ func Run(ctx context.Context, o Options) (bench.Report, error) {
 		"message_bytes": len(sample.Typical()), "file_bytes": o.Bytes,
 	}}
 	f, err := bench.Contest{
-		Name: "normalize: decode, normalize, encode", Unit: "µs/message", Better: bench.Lower, Target: ptr(maxRatio),
+		Name: "normalize: decode, normalize, encode", Unit: "µs/message", Better: bench.Lower, Target: new(maxRatio),
 		Ours: bench.Timed(normalize()), Floor: bench.Timed(decodeEncode),
 	}.Run(ctx, o.Plan)
 	if err != nil {
@@ -60,12 +60,10 @@ func Run(ctx context.Context, o Options) (bench.Report, error) {
 		return report, err
 	}
 	report.Figures = append(report.Figures, f,
-		bench.Counted("normalize a file: peak memory", memory, "MiB", ptr(maxMemory)),
+		bench.Counted("normalize a file: peak memory", memory, "MiB", new(float64(maxMemory))),
 		bench.Counted("normalize a file: time for a MiB", 1000/rate, "ms", nil))
 	return report, nil
 }
-
-func ptr(f float64) *float64 { return &f }
 
 // normalize is JSON in, canonical JSON out.
 func normalize() func() error {

@@ -8,6 +8,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	v1 "github.com/parley-hub/parley/client/v1"
+	"github.com/parley-hub/parley/internal/loop"
 	"github.com/parley-hub/parley/internal/screen"
 )
 
@@ -35,9 +36,7 @@ func NewLive(ctx context.Context, hub *v1.Client, me *v1.Agent, colour bool) *Li
 func (l *Live) Look(number int, after time.Duration) tea.Cmd {
 	talk := l.talk
 	return func() tea.Msg {
-		select {
-		case <-time.After(after):
-		case <-l.ctx.Done():
+		if loop.Pause(l.ctx, after) != nil {
 			return nil
 		}
 		ctx, cancel := context.WithTimeout(l.ctx, patience)

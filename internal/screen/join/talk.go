@@ -11,6 +11,7 @@ import (
 	v1 "github.com/parley-hub/parley/client/v1"
 	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/internal/loop"
 	"github.com/parley-hub/parley/internal/screen"
 	"github.com/parley-hub/parley/request"
 )
@@ -57,7 +58,7 @@ func (t *Talk) Do(ctx context.Context, line string) (Outcome, error) {
 	case len(words) == 0:
 		return Outcome{}, nil
 	case strings.HasPrefix(line, "//"):
-		return t.say(ctx, v1.Posting{Text: ptr(line[1:])})
+		return t.say(ctx, v1.Posting{Text: new(line[1:])})
 	case !strings.HasPrefix(line, "/"):
 		return t.say(ctx, v1.Posting{Text: &line})
 	}
@@ -80,8 +81,6 @@ func (t *Talk) Do(ctx context.Context, line string) (Outcome, error) {
 	}
 	return Outcome{}, fault.New(fault.Invalid, "there is no %s: it is /accept, /decline, /answer, /waiting or /leave; // begins a line with a slash", words[0])
 }
-
-func ptr(s string) *string { return &s }
 
 // answer answers a request: with one of its choices, or in words.
 func (t *Talk) answer(ctx context.Context, words []string) (Outcome, error) {
@@ -147,12 +146,10 @@ func (t *Talk) say(ctx context.Context, p v1.Posting) (Outcome, error) {
 		if !screen.Away(err) {
 			return Outcome{Said: err == nil}, err
 		}
-		select {
-		case <-ctx.Done():
-			return Outcome{}, ctx.Err()
-		case <-time.After(awayPause):
-			t.Hub.Relocate()
+		if err := loop.Pause(ctx, awayPause); err != nil {
+			return Outcome{}, err
 		}
+		t.Hub.Relocate()
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	v1 "github.com/parley-hub/parley/client/v1"
+	"github.com/parley-hub/parley/internal/loop"
 	"github.com/parley-hub/parley/internal/screen"
 )
 
@@ -32,9 +33,7 @@ func NewLive(ctx context.Context, hub *v1.Client, colour bool) *Live {
 // Take asks for a snapshot after a pause.
 func (l *Live) Take(after time.Duration, before *Snapshot) tea.Cmd {
 	return func() tea.Msg {
-		select {
-		case <-time.After(after):
-		case <-l.ctx.Done():
+		if loop.Pause(l.ctx, after) != nil {
 			return nil
 		}
 		ctx, cancel := context.WithTimeout(l.ctx, patience)

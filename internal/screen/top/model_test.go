@@ -84,15 +84,13 @@ func (s *stage) order(texts ...string) {
 	}
 }
 
-func ptr(f float64) *float64 { return &f }
-
 func snapshot() *top.Snapshot {
 	return &top.Snapshot{
 		At: noon, URL: "http://127.0.0.1:7440", Version: "v1.2.3", StartedAt: noon.Add(-3 * time.Hour),
-		Admitted: ptr(12.5), Delivered: ptr(250), SyncP99: ptr(0.0123), DataBytes: ptr(5 << 20), DiskFree: ptr(10 << 30), Connections: ptr(7),
+		Admitted: new(12.5), Delivered: new(float64(250)), SyncP99: new(0.0123), DataBytes: new(float64(5 << 20)), DiskFree: new(float64(10 << 30)), Connections: new(float64(7)),
 		Channels: []top.Channel{
-			{ID: "0190aaaaaaaaaaaa0000000000000001", Title: "slow talk", Type: "conversation", Rate: ptr(0.5), Turn: "alice", DueAt: noon.Add(time.Minute), LastAt: noon.Add(-time.Minute), Who: []string{"alice", "bob"}},
-			{ID: "0190aaaaaaaaaaaa0000000000000002", Title: "fast talk", Type: "workflow", Rate: ptr(40), Turn: "carol", DueAt: noon.Add(-time.Minute), Overdue: true, LastAt: noon.Add(-time.Second), Who: []string{"carol"}},
+			{ID: "0190aaaaaaaaaaaa0000000000000001", Title: "slow talk", Type: "conversation", Rate: new(0.5), Turn: "alice", DueAt: noon.Add(time.Minute), LastAt: noon.Add(-time.Minute), Who: []string{"alice", "bob"}},
+			{ID: "0190aaaaaaaaaaaa0000000000000002", Title: "fast talk", Type: "workflow", Rate: new(float64(40)), Turn: "carol", DueAt: noon.Add(-time.Minute), Overdue: true, LastAt: noon.Add(-time.Second), Who: []string{"carol"}},
 			{ID: "0190bbbbbbbbbbbb0000000000000003", Title: "evil\x1b[2J\nname", Type: "discussion", LastAt: noon.Add(-time.Hour)},
 		},
 		Requests: []top.Request{
@@ -104,7 +102,7 @@ func snapshot() *top.Snapshot {
 			{ID: "a1", Name: "alice", Kind: "agent", Inbox: 2, Online: true},
 			{ID: "a2", Name: "bob", Kind: "human", Inbox: 9, Turns: 1, SeenAt: noon.Add(-2 * time.Hour)},
 		},
-		Refusals: []top.Refusal{{Where: "door", Code: "connections", Total: 3, Rate: ptr(2)}, {Where: "posts", Code: "rate_limited", Total: 30, Rate: ptr(0)}},
+		Refusals: []top.Refusal{{Where: "door", Code: "connections", Total: 3, Rate: new(float64(2))}, {Where: "posts", Code: "rate_limited", Total: 30, Rate: new(float64(0))}},
 	}
 }
 
@@ -267,7 +265,7 @@ func TestTheSelectionStaysWithItsRow(t *testing.T) {
 	s.Send(taken(snapshot()))
 	s.press("down")
 	next := snapshot()
-	next.Channels[0].Rate = ptr(1000)
+	next.Channels[0].Rate = new(float64(1000))
 	s.Send(taken(next))
 	s.press("enter")
 	if fmt.Sprint(s.hub.tails) != "[0190aaaaaaaaaaaa0000000000000001]" {

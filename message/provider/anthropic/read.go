@@ -11,11 +11,7 @@ import (
 
 // Reply reads a message, or the error that came instead.
 func Reply(data []byte, o provider.ReadOptions) (provider.Reply, error) {
-	body, err := plan.Object(data)
-	if err != nil {
-		return provider.Reply{}, err
-	}
-	return reply(body, o), nil
+	return plan.Reply(data, o, reply)
 }
 
 func reply(body *value.Map, o provider.ReadOptions) provider.Reply {

@@ -1,6 +1,7 @@
 package anthropic
 
 import (
+	"cmp"
 	"encoding/base64"
 	"unicode/utf8"
 
@@ -13,10 +14,9 @@ import (
 // Messages writes messages, the system's text beside them, and tools if there
 // are some. Roles alternate and the first is the user's.
 func Messages(messages []message.Envelope, o provider.Options) provider.Request {
-	if o.Aliases == nil {
-		o.Aliases = &provider.Aliases{}
-	}
+	o.Aliases = cmp.Or(o.Aliases, &provider.Aliases{})
 	w := writer{options: o, turns: plan.Turns{Key: "content", Text: text}}
+	w.turns.Notes = &w.notes
 	entries := plan.Make(messages, plan.Shape{Vendor: Vendor}, o, &w.notes)
 	for i := range entries {
 		w.entry(&entries[i])
@@ -60,18 +60,13 @@ func (w *writer) entry(e *plan.Entry) {
 		if e.Call != nil {
 			blocks = append(blocks, w.call(e))
 		}
-		w.add(message.RoleAssistant, e.Index, blocks)
+		w.turns.Add(message.RoleAssistant, e.Index, blocks)
 	case plan.Tool:
-		w.add(message.RoleUser, e.Index, []any{w.result(e)})
+		w.turns.Add(message.RoleUser, e.Index, []any{w.result(e)})
 	default:
 		plan.Speak(e, w.options, &w.notes)
-		w.add(message.RoleUser, e.Index, w.blocks(e, e.Blocks, true))
+		w.turns.Add(message.RoleUser, e.Index, w.blocks(e, e.Blocks, true))
 	}
-}
-
-// add puts blocks into the message of a role, which is the last one's or new.
-func (w *writer) add(role string, index int, blocks []any) {
-	w.turns.Add(role, index, blocks, &w.notes)
 }
 
 func text(s string) *value.Map { return value.New().Set("type", "text").Set("text", s) }

@@ -1,6 +1,7 @@
 package gemini
 
 import (
+	"cmp"
 	"github.com/parley-hub/parley/message"
 	"github.com/parley-hub/parley/message/provider"
 	"github.com/parley-hub/parley/message/provider/internal/plan"
@@ -10,10 +11,9 @@ import (
 // Contents writes messages, the system's text beside them, and tools if there
 // are some. Roles alternate and the first is the user's.
 func Contents(messages []message.Envelope, o provider.Options) provider.Request {
-	if o.Aliases == nil {
-		o.Aliases = &provider.Aliases{}
-	}
+	o.Aliases = cmp.Or(o.Aliases, &provider.Aliases{})
 	w := writer{options: o, turns: plan.Turns{Key: "parts", Text: text}}
+	w.turns.Notes = &w.notes
 	entries := plan.Make(messages, plan.Shape{Vendor: Vendor, Values: true}, o, &w.notes)
 	for i := range entries {
 		w.entry(&entries[i])
@@ -49,12 +49,12 @@ func (w *writer) entry(e *plan.Entry) {
 		if e.Call != nil {
 			parts = append(parts, w.call(e))
 		}
-		w.add(roleModel, e.Index, parts)
+		w.turns.Add(roleModel, e.Index, parts)
 	case plan.Tool:
-		w.add(message.RoleUser, e.Index, []any{w.result(e)})
+		w.turns.Add(message.RoleUser, e.Index, []any{w.result(e)})
 	default:
 		plan.Speak(e, w.options, &w.notes)
-		w.add(message.RoleUser, e.Index, w.parts(e))
+		w.turns.Add(message.RoleUser, e.Index, w.parts(e))
 	}
 }
 
@@ -73,11 +73,6 @@ func (w *writer) instruct(e *plan.Entry) {
 		}
 		w.system = append(w.system, plan.Merge(text(b.Text), b.Extra))
 	}
-}
-
-// add puts parts into the content of a role, which is the last one's or new.
-func (w *writer) add(role string, index int, parts []any) {
-	w.turns.Add(role, index, parts, &w.notes)
 }
 
 func text(s string) *value.Map { return value.New().Set("text", s) }

@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"cmp"
 	"github.com/parley-hub/parley/message"
 	"github.com/parley-hub/parley/message/provider"
 	"github.com/parley-hub/parley/message/provider/internal/plan"
@@ -9,9 +10,7 @@ import (
 
 // Chat writes messages, and tools if there are some, for chat completions.
 func Chat(messages []message.Envelope, o provider.Options) provider.Request {
-	if o.Aliases == nil {
-		o.Aliases = &provider.Aliases{}
-	}
+	o.Aliases = cmp.Or(o.Aliases, &provider.Aliases{})
 	w := chatWriter{options: o}
 	entries := plan.Make(messages, plan.Shape{Vendor: VendorChat, Split: true}, o, &w.notes)
 	for i := range entries {

@@ -5,15 +5,12 @@ import (
 	"github.com/parley-hub/parley/message/provider"
 	"github.com/parley-hub/parley/message/provider/internal/plan"
 	"github.com/parley-hub/parley/message/value"
+	"slices"
 )
 
 // ChatReply reads a chat completion, or the error that came instead.
 func ChatReply(data []byte, o provider.ReadOptions) (provider.Reply, error) {
-	body, err := plan.Object(data)
-	if err != nil {
-		return provider.Reply{}, err
-	}
-	return chatReply(body, o), nil
+	return plan.Reply(data, o, chatReply)
 }
 
 func chatReply(body *value.Map, o provider.ReadOptions) provider.Reply {
@@ -47,12 +44,7 @@ func chatReply(body *value.Map, o provider.ReadOptions) provider.Reply {
 }
 
 func refused(messages []message.Envelope) bool {
-	for _, e := range messages {
-		if e.Metadata.At("refusal") == true {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(messages, func(e message.Envelope) bool { return e.Metadata.At("refusal") == true })
 }
 
 func chatFinish(raw string) provider.Finish {

@@ -12,9 +12,7 @@ import (
 // Responses writes messages as input items, and tools if there are some, for
 // the responses interface.
 func Responses(messages []message.Envelope, o provider.Options) provider.Request {
-	if o.Aliases == nil {
-		o.Aliases = &provider.Aliases{}
-	}
+	o.Aliases = cmp.Or(o.Aliases, &provider.Aliases{})
 	w := itemWriter{options: o}
 	entries := plan.Make(messages, plan.Shape{Vendor: Vendor}, o, &w.notes)
 	for i := range entries {
@@ -97,8 +95,7 @@ func (w *itemWriter) part(index int, b plan.Block, media bool) *value.Map {
 		} else {
 			part.Set("image_url", b.Media.Link())
 		}
-		detail := b.Media.Detail
-		detail = cmp.Or(detail, defaultDetail)
+		detail := cmp.Or(b.Media.Detail, defaultDetail)
 		return part.Set("detail", detail)
 	case plan.Audio:
 		if b.Media.Data == "" {

@@ -9,11 +9,7 @@ import (
 
 // ResponsesReply reads a response, or the error that came instead.
 func ResponsesReply(data []byte, o provider.ReadOptions) (provider.Reply, error) {
-	body, err := plan.Object(data)
-	if err != nil {
-		return provider.Reply{}, err
-	}
-	return responsesReply(body, o), nil
+	return plan.Reply(data, o, responsesReply)
 }
 
 func responsesReply(body *value.Map, o provider.ReadOptions) provider.Reply {

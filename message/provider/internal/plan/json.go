@@ -3,6 +3,7 @@ package plan
 import (
 	"fmt"
 
+	"github.com/parley-hub/parley/message/provider"
 	"github.com/parley-hub/parley/message/value"
 )
 
@@ -78,6 +79,15 @@ func Object(data []byte) (*value.Map, error) {
 		return nil, fmt.Errorf("provider: an object was expected, not %.40q", data)
 	}
 	return m, nil
+}
+
+// Reply decodes a provider's answer and reads it.
+func Reply(data []byte, o provider.ReadOptions, read func(*value.Map, provider.ReadOptions) provider.Reply) (provider.Reply, error) {
+	body, err := Object(data)
+	if err != nil {
+		return provider.Reply{}, err
+	}
+	return read(body, o), nil
 }
 
 // JSON is a value as text. A value that was normalized or read can always be

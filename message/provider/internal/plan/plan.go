@@ -84,9 +84,6 @@ type Shape struct {
 
 // Make plans a request.
 func Make(messages []message.Envelope, shape Shape, o provider.Options, notes *provider.Notes) []Entry {
-	if o.Aliases == nil {
-		o.Aliases = &provider.Aliases{}
-	}
 	p := planner{shape: shape, options: o, notes: notes}
 	for i, e := range messages {
 		p.unfold(i, e, 0)

@@ -152,9 +152,7 @@ func (r *Reading) Result(id, alias string, content any, payload *value.Map, extr
 		name = r.options.Aliases.Name(alias)
 	}
 	metadata := value.New()
-	if id != "" {
-		metadata.Set("tool_call_id", id)
-	}
+	metadata.SetText("tool_call_id", id)
 	r.Add(message.Envelope{
 		Type: message.TypeToolResult, Role: message.RoleUser, Content: content,
 		Payload: payload.Clone().Set("tool_name", name), Metadata: metadata,

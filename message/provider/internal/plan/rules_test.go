@@ -93,12 +93,8 @@ func TestPairs(t *testing.T) {
 // the payload.
 func tool(kind, name, id, inPayload string) string {
 	payload, metadata := value.New().Set("tool_name", name), value.New()
-	if id != "" {
-		metadata.Set("tool_call_id", id)
-	}
-	if inPayload != "" {
-		payload.Set("tool_call_id", inPayload)
-	}
+	metadata.SetText("tool_call_id", id)
+	payload.SetText("tool_call_id", inPayload)
 	return plan.JSON(value.New().Set("version", value.Int(1)).Set("type", kind).Set("role", "user").
 		Set("content", "").Set("payload", payload).Set("metadata", metadata))
 }

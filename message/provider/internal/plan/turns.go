@@ -14,17 +14,19 @@ type Turns struct {
 	Key  string                  // of a message's parts
 	Text func(string) *value.Map // a part that is text
 	Out  []any
+	// Notes are told of a message that is added.
+	Notes *provider.Notes
 }
 
 // Add adds parts to the last message if it has the role, and to a new one
 // otherwise.
-func (t *Turns) Add(role string, index int, parts []any, notes *provider.Notes) {
+func (t *Turns) Add(role string, index int, parts []any) {
 	if len(parts) == 0 {
 		return
 	}
 	if len(t.Out) == 0 && role != message.RoleUser {
-		notes.Add(index, provider.Added, provider.NoteOpening, "a user's message stands first")
-		t.Add(message.RoleUser, index, []any{t.Text(opening)}, notes)
+		t.Notes.Add(index, provider.Added, provider.NoteOpening, "a user's message stands first")
+		t.Add(message.RoleUser, index, []any{t.Text(opening)})
 	}
 	if n := len(t.Out); n > 0 {
 		if last := t.Out[n-1].(*value.Map); last.At("role") == role {
