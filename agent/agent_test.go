@@ -19,8 +19,7 @@ import (
 	"github.com/parley-hub/parley/view"
 )
 
-// check holds a statement in a bubble of its own, where time stands still until
-// everyone waits.
+// check holds a statement in a synctest bubble of its own.
 func check(t *testing.T, statement string, fn func(t *spec.T, w *world)) {
 	t.Helper()
 	spec.Check(t, statement, func(t *spec.T) { inBubble(t, fn) })
@@ -78,7 +77,7 @@ func (w *world) start(link *agenttest.Link, model agent.Model, opts agent.Option
 	return a
 }
 
-// settle waits until nobody has anything to do.
+// settle waits until every goroutine is idle.
 func (w *world) settle() { synctest.Wait() }
 
 // pass lets time go by.
@@ -144,7 +143,7 @@ func (w *world) lines(t *spec.T, link agent.Link, channelID string) []string {
 	return lines
 }
 
-// script answers one response after the other, and nothing once it is out. It
+// script returns one response after the other, and nothing after the last. It
 // remembers what it was asked.
 type script struct {
 	mu        sync.Mutex

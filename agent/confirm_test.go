@@ -22,8 +22,8 @@ var (
 	_ agent.Requests = (*v1.Client)(nil)
 )
 
-// An approval that waits while the hub and the agent restart is found again: one
-// request, one answer, one run of the tool.
+// An approval that is open while the hub and the agent restart is found again:
+// one request, one answer, one run of the tool.
 func TestAnApprovalSurvivesARestart(t *testing.T) {
 	t.Parallel()
 	for name, over := range map[string]func(t *testing.T, h *house, current *atomic.Pointer[http.Handler]) agent.Requests{

@@ -351,8 +351,8 @@ func TestBridge(t *testing.T) {
 	})
 }
 
-// wait asks until something holds. The hub has no event for "everyone is
-// idle", so this polls.
+// wait polls until something holds, because the hub has no event for "everyone
+// is idle".
 func wait(ctx context.Context, holds func() bool) bool {
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()

@@ -95,7 +95,7 @@ func TestOrder(t *testing.T) {
 		m := w.open(t, a, agent.Opening{Type: "discussion", Participants: ids("b", "c")})
 		w.say(t, a, m.ID, "a1")
 		stop()
-		// Answered by another process of b meanwhile, and round to b again.
+		// Another process of b has answered, and it is b's turn again.
 		w.say(t, link, m.ID, "b0")
 		old := w.log(t, a, m.ID, envelope.TypeText)[0]
 		t.Equal(w.lines(t, a, m.ID), []string{"id-a: a1", "id-b: b0", "id-c: c1", "id-a: a2"})
@@ -143,7 +143,7 @@ func TestCrash(t *testing.T) {
 		t.Equal(len(w.log(t, a, m.ID, envelope.TypePacket)), 0)
 		t.Equal(stateJSON(t, w, m), before)
 		t.Equal(len(w.Failures()), 0)
-		// A new process comes back and is brought up to date.
+		// A new process connects and catches up.
 		link.Redeliver()
 		w.start(link, does(calling(calls...), agent.Response{Text: "charged"}), agent.Options{Tools: []*agent.Tool{tool}, Log: slog.New(slog.DiscardHandler)})
 		w.settle()

@@ -224,7 +224,7 @@ type panicking struct{}
 func (panicking) Name() string                    { return "panicking" }
 func (panicking) Project(view.Input) []view.Event { panic("the view broke") }
 
-// ackOnly answers what arrives without handling it, handshakes apart, as a
+// ackOnly acks deliveries without handling them, except handshakes, like a
 // process that crashes after its receipt.
 func ackOnly(w *world, link *agenttestLink) (stop func()) {
 	ctx, cancel := context.WithCancel(w.ctx)

@@ -7,7 +7,7 @@ import (
 	"github.com/parley-hub/parley/channel"
 )
 
-// What is wrong in a list of expectations is told in the author's words.
+// Errors in a list of expectations use the author's words.
 func TestExpectationsOfTheWrongType(t *testing.T) {
 	t.Parallel()
 	for given, where := range map[string]string{

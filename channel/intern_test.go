@@ -11,7 +11,8 @@ import (
 	"github.com/parley-hub/parley/channel"
 )
 
-// shares reports whether two equal texts of different origin come back as one.
+// shares reports whether two equal texts from different places are returned as
+// one.
 func shares(in *channel.Interner, text string) bool {
 	one, two := in.Name(strings.Clone(text)), in.Name(strings.Clone(text))
 	return one == text && two == text && unsafe.StringData(one) == unsafe.StringData(two)

@@ -46,7 +46,7 @@ func (a *addresses) look(answer *http.Response, err error) error {
 		return nil
 	}
 	node, serving := answer.Header.Get(standbyHeader), answer.Header.Get(servingHeader)
-	refusal := fault.New(fault.Unavailable, "node %s at %s stands by", node, a.now)
+	refusal := fault.New(fault.Unavailable, "node %s at %s does not serve", node, a.now)
 	refusal.Reason = fault.NotServing
 	rest, http := strings.CutPrefix(serving, "http")
 	if at := "ws" + rest; http && at != a.now && (!strings.HasPrefix(a.now, "wss:") || strings.HasPrefix(at, "wss:")) {

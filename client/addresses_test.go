@@ -9,8 +9,8 @@ import (
 	"github.com/parley-hub/parley/client"
 )
 
-// TestANodeThatHangs: of several addresses one takes connections and never answers,
-// as a paused process does. It keeps nobody from the others.
+// TestANodeThatHangs: one of several addresses accepts connections and never
+// answers, like a paused process. The others are still used.
 func TestANodeThatHangs(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -60,7 +60,8 @@ func TestSendWhenAllowed(t *testing.T) {
 	}
 }
 
-// More deliveries than an identity has room for come again when it has.
+// Deliveries for which an identity has no room are delivered again when it
+// has.
 func TestOverflow(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -146,7 +147,7 @@ func TestClose(t *testing.T) {
 	}
 }
 
-// An identity that the hub forgot while the client was away ends.
+// An identity that the hub removed while the client was disconnected ends.
 func TestForgotten(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -172,8 +172,8 @@ func TestCredentials(t *testing.T) {
 	}
 }
 
-// What was not acknowledged comes again after a reconnect; what is being
-// worked on does not come twice, and an ack that was lost is told again.
+// After a reconnect, what was not acknowledged is delivered again; what is
+// being handled is not delivered twice, and a lost ack is sent again.
 func TestReconnect(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -186,7 +186,7 @@ func TestReconnect(t *testing.T) {
 	}
 	working := r.receive(b, envelope.TypeText)
 	r.proxy.cut(true)
-	// Acknowledged while there is nobody to tell.
+	// Acknowledged while there is no connection.
 	if err := working.Ack(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -260,8 +260,8 @@ func TestLostAnswer(t *testing.T) {
 	}
 }
 
-// What the hub would do twice is not sent again: the caller is told that the
-// outcome is not known.
+// A request that the hub would execute twice is not sent again: the caller is
+// told that its outcome is unknown.
 func TestLostAnswerOfWhatCannotBeRepeated(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -10,8 +10,8 @@ import (
 	"github.com/parley-hub/parley/fault"
 )
 
-// An opening names people: its participants, and whoever its graph and its
-// supervisors name.
+// An opening names agents: its participants, and those in its graph and
+// supervisors.
 func TestAnOpeningNamesPeople(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

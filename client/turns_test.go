@@ -128,8 +128,8 @@ func TestTurnStatements(t *testing.T) {
 	})
 }
 
-// redelivering hands its first text to the agent twice: again after it was
-// acked.
+// redelivering delivers its first text to the agent twice, the second time
+// after it was acked.
 type redelivering struct {
 	*client.Identity
 	mu    sync.Mutex
@@ -283,7 +283,7 @@ func TestTaskStatements(t *testing.T) {
 	})
 }
 
-// Our agents tell a channel of their tasks themselves, so the hub does not.
+// Our agents post the events of their tasks themselves, so the hub does not.
 func TestTasksAreToldOnce(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -323,7 +323,7 @@ func TestCheckIsBounded(t *testing.T) {
 	if took := time.Since(begin); took > 5*time.Second {
 		t.Fatalf("took %s", took)
 	}
-	// What it can say cheaply it still says.
+	// It still reports what it can prove cheaply.
 	g = build(t, rules("a", append([]graph.Transition{rule(graph.Always{}, to("b"))}, list[:20]...)...))
 	equal(t, strings.Contains(fmt.Sprint(graph.Check(g, nil)), "transitions[1]: never decides"), true)
 }

@@ -66,8 +66,8 @@ func TestNoneOfAKeyedName(t *testing.T) {
 	}
 }
 
-// An identity of another hub proves nothing, so it is let in like one that has
-// nothing to prove.
+// An identity of another hub proves nothing, so it is admitted like one
+// without a proof.
 func TestVerifyRemote(t *testing.T) {
 	t.Parallel()
 	outside := identity.NewAuthRegistry(identity.None{Allow: func(context.Context) bool { return false }})

@@ -45,8 +45,8 @@ func TestBucket(t *testing.T) {
 	}
 }
 
-// In any stretch of time no more is let through than the burst and what came
-// back meanwhile, and waiting as told is enough.
+// In any interval no more is admitted than the burst and what was refilled
+// meanwhile, and waiting as told is enough.
 func TestBucketLaw(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -20,8 +20,8 @@ import (
 // patience is far more than anything here takes.
 const patience = 20 * time.Second
 
-// Whoever announces a body and sends none loses its place in time, whatever its
-// request is answered with.
+// A client that announces a body and sends none is disconnected in time,
+// however its request is answered.
 func TestSilentSocketsAreEnded(t *testing.T) {
 	t.Parallel()
 	const unsent = "Content-Length: 100\r\n"
@@ -50,8 +50,8 @@ func TestSilentSocketsAreEnded(t *testing.T) {
 	}
 }
 
-// A reader that stops reading ends its answer, and one that goes on reading does
-// not, however long the whole takes.
+// An answer whose reader stops reading is ended, and one whose reader
+// continues is not, however long it takes.
 func TestStuckReadersAreEnded(t *testing.T) {
 	t.Parallel()
 	const limit, size = 1500 * time.Millisecond, 64 << 20
@@ -114,8 +114,8 @@ func ask(c net.Conn, header string) (int, error) {
 	return answer.StatusCode, err
 }
 
-// Sockets that say nothing take every place that their address may have, and
-// this machine's operator still gets in; nobody else does.
+// Idle sockets take every place of their address, and this machine's operator
+// still connects; nobody else does.
 func TestTheOperatorHasAReserve(t *testing.T) {
 	t.Parallel()
 	for name, edit := range map[string]func(*config.Config){
@@ -194,8 +194,8 @@ func TestTheReserveHasSixteenPlaces(t *testing.T) {
 	}
 }
 
-// Behind a proxy all come from one address: each key has a share, and so have
-// all together who show none.
+// Behind a proxy all requests come from one address: each key has a share, and
+// requests without a key share one.
 func TestSharesBehindAProxy(t *testing.T) {
 	t.Parallel()
 	h := start(t, func(c *config.Config, d *server.Deps) {
@@ -243,7 +243,8 @@ func TestSharesBehindAProxy(t *testing.T) {
 			anonymous = append(anonymous, c)
 		}
 	}
-	// Whoever proves a key later moves to its share, and makes room.
+	// A connection that proves a key later counts for that key's share, and
+	// makes room.
 	upgrade := "Connection: Upgrade\r\nUpgrade: websocket\r\nProved: k\r\n"
 	fmt.Fprintf(anonymous[0], "GET /ws HTTP/1.1\r\nHost: localhost\r\n%s\r\n", upgrade)
 	if line, err := bufio.NewReader(anonymous[0]).ReadString('\n'); err != nil || !strings.Contains(line, "200") {

@@ -205,8 +205,8 @@ func TestARouteBringsItsOwnBodyLimits(t *testing.T) {
 	}
 }
 
-// A token in the URL counts where a route asks for it, and nobody behind the
-// guard sees it, whether it is good or not.
+// A token in the URL counts if a route asks for it, and no handler after the
+// guard sees it, whether it is valid or not.
 func TestATokenInTheURL(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
@@ -248,8 +248,8 @@ func TestATokenInTheURL(t *testing.T) {
 	}
 }
 
-// A route that is exact gets paths as they came, answers its own refusals, and
-// owns whatever begins with it; other paths are redirected to their clean form.
+// An exact route gets paths unchanged, answers its own refusals, and owns
+// every path below it; other paths are redirected to their clean form.
 func TestAnExactRoute(t *testing.T) {
 	t.Parallel()
 	show := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, "got "+r.URL.EscapedPath()) })

@@ -95,8 +95,8 @@ func (h *hub) want(t *testing.T, method, path, body string, status int, answer s
 	}
 }
 
-// A WebSocket may be asked for on every path that nobody else owns, also on one
-// that is written in an odd way: its client follows no redirect.
+// A WebSocket may be requested on every path without a route, also an unclean
+// one: its client follows no redirect.
 func TestUpgradeOnEveryPath(t *testing.T) {
 	t.Parallel()
 	said := func(word string) http.Handler {

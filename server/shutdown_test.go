@@ -54,8 +54,9 @@ func TestDrain(t *testing.T) {
 	}
 }
 
-// TestDrainAnswersWhoHasConnected: who has connected and has not asked yet is answered
-// though nobody is accepted any more; the answer ends the connection.
+// TestDrainAnswersWhoHasConnected: a client that has connected and not asked
+// yet is answered although no connection is accepted any more; the answer ends
+// the connection.
 func TestDrainAnswersWhoHasConnected(t *testing.T) {
 	t.Parallel()
 	h := start(t, func(c *config.Config, d *server.Deps) {

@@ -34,8 +34,9 @@ func (l *lines) String() string {
 	return l.buf.String()
 }
 
-// No token of a URL is in the log, in the metrics or in an answer, good or wrong,
-// on paths that ask for one, on those that do not, and on those that nobody serves.
+// No token of a URL is in the log, in the metrics or in an answer, valid or
+// not, on paths that accept one, on those that do not, and on those without a
+// route.
 func TestTokensInURLsAreNeverLogged(t *testing.T) {
 	t.Parallel()
 	serve := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

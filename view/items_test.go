@@ -180,8 +180,8 @@ func TestMessagesOfATranscript(t *testing.T) {
 	said("transcript.run_ended", `{"run_id":"r"}`, "system: in short", "assistant: 5")
 }
 
-// What is said in any channel is accepted by its adapter and reads as the same
-// message, by the same speaker.
+// A message said in any channel is accepted by its adapter and reads as the
+// same message, by the same speaker.
 func TestWhatIsSaidReadsAsTheSame(t *testing.T) {
 	t.Parallel()
 	for _, a := range everyAdapter() {

@@ -207,7 +207,7 @@ func TestEveryChannelReadsAsMessages(t *testing.T) {
 	}
 }
 
-// Nothing of what a participant may not see is in its messages, whatever its
+// A participant's messages contain nothing that it may not see, whatever the
 // type, and whatever else decides about visibility.
 func TestMessagesShowOnlyWhatIsVisible(t *testing.T) {
 	t.Parallel()

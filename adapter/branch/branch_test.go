@@ -201,7 +201,7 @@ func TestRefusals(t *testing.T) {
 			refused(c, err, fault.Conflict, "another run")
 			c.Equal(fault.ReasonOf(err), fault.NoRun)
 		}
-		refused(c, p.Post(event("eve", delta, branch.Ext{Flow: "t1"})), fault.AccessDenied, "another agent's")
+		refused(c, p.Post(event("eve", delta, branch.Ext{Flow: "t1"})), fault.AccessDenied, "another agent")
 		for _, eventType := range []string{envelope.TypeText, "app.custom", "hpd.", ""} {
 			refused(c, p.Post(adaptertest.Envelope("bot", eventType, `{}`)), fault.Protocol, "HPD events only")
 		}
@@ -278,7 +278,7 @@ func TestDeltasAllocateNothing(t *testing.T) {
 	}
 }
 
-// payloads that the fold looks into.
+// payloads that the fold reads.
 func payload(t *rapid.T, eventType string, _ []string) string {
 	id := rapid.SampledFrom([]string{"m1", "m2", "é\"", ""}).Draw(t, "id")
 	fields := map[string]any{
@@ -313,7 +313,7 @@ func TestLaws(t *testing.T) {
 	})
 }
 
-// The fold's count is that of the projection, its run that of the log.
+// The fold's count is that of the projection, and its run is that of the log.
 func TestLawCountIsTheProjections(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -67,7 +67,7 @@ func (*Adapter) Work(_ *channel.Metadata, s channel.State, sender string, step *
 	}
 	begun := state.task(step.ID)
 	if begun != nil && begun.Agent != sender {
-		return nil, fault.New(fault.AccessDenied, "task %.100q is another agent's", step.ID)
+		return nil, fault.New(fault.AccessDenied, "task %.100q belongs to another agent", step.ID)
 	}
 	ext := branch.Ext{Server: true}
 	switch {

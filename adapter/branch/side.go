@@ -86,7 +86,7 @@ func (a *Adapter) ValidateSide(_ *channel.Metadata, s channel.State, e *envelope
 	case !ok:
 		return fault.New(fault.Internal, "the branch has no state")
 	case !branch.ParseExt(e.Ext).Server:
-		return fault.New(fault.Protocol, "the server alone writes beside a branch's history, and `%s` is not of it", e.Type)
+		return fault.New(fault.Protocol, "only the server writes beside a branch's history, and `%s` does not have its mark", e.Type)
 	}
 	switch e.Type {
 	case TypeWaiting: // bounded as an input is
@@ -98,7 +98,7 @@ func (a *Adapter) ValidateSide(_ *channel.Metadata, s channel.State, e *envelope
 		return nil
 	case TypeCondensed:
 		if len(e.Data) > MaxCondensed {
-			return fault.New(fault.TooLarge, "a part of the history in short has %d bytes; at most %d are kept", len(e.Data), MaxCondensed)
+			return fault.New(fault.TooLarge, "a condensed part of the history has %d bytes; at most %d are kept", len(e.Data), MaxCondensed)
 		}
 		return nil
 	case TypeSession, TypeSessionState, TypePermission:

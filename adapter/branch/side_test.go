@@ -64,7 +64,7 @@ func TestCreationBringsItsFirstEvents(t *testing.T) {
 	c.Equal(len(subject.OnAccepted(p.Meta, state, plain).Append), 0)
 }
 
-// What was decided for good is found again; there is a bound to it.
+// A permanent decision is found again, and the number of them is bounded.
 func TestDecisions(t *testing.T) {
 	t.Parallel()
 	c := &spec.T{T: t}
@@ -125,7 +125,7 @@ func TestValidateSide(t *testing.T) {
 	c.Equal(fault.CodeOf(subject.ValidateSide(p.Meta, p.State, large)), fault.TooLarge)
 }
 
-// A branch is told of its agent's tasks, and of nobody else's.
+// A branch is told of its own agent's tasks and of no others.
 func TestWork(t *testing.T) {
 	t.Parallel()
 	c := &spec.T{T: t}
@@ -163,7 +163,7 @@ func TestWork(t *testing.T) {
 	c.Equal(told, []string{"t1 submitted dive", "t1 completed deep"})
 }
 
-// An interruption is folded into the run that it is of, and ends with it.
+// An interruption is folded into its run, and ends with it.
 func TestInterruption(t *testing.T) {
 	t.Parallel()
 	c := &spec.T{T: t}

@@ -67,7 +67,7 @@ func (s *State) ofRun(name, flow, sender string) error {
 	case flow == "" || flow != s.Run.Turn:
 		return fault.New(fault.Conflict, "%s is of another run than the active one, %s", name, s.Run.ID).Because(fault.NoRun)
 	case s.Run.Agent != "" && sender != s.Run.Agent:
-		return fault.New(fault.AccessDenied, "run %s is another agent's; only its own producer publishes for it", s.Run.ID)
+		return fault.New(fault.AccessDenied, "run %s belongs to another agent; only its own producer publishes for it", s.Run.ID)
 	}
 	return nil
 }

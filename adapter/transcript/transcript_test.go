@@ -143,7 +143,7 @@ func TestLocks(t *testing.T) {
 	}
 }
 
-// Rows come back to the letter, whatever they are.
+// Rows are read back exactly as they were written, whatever they hold.
 func TestRows(t *testing.T) {
 	t.Parallel()
 	rows := transcript.Rows{[]byte(`{"a":1.0,"b":"\u00e9"}`), []byte(`{"a":`), []byte(` {} `), []byte(`7`), []byte("\xff\x00"), []byte("base64:eA=="), []byte("text:x"), {}}

@@ -125,7 +125,7 @@ func (*Adapter) ValidateSide(_ *channel.Metadata, s channel.State, e *envelope.E
 		return nil
 	case TypeUnlocked:
 		if held != l.Token {
-			return fault.New(fault.Conflict, "the lock is another writer's")
+			return fault.New(fault.Conflict, "the lock belongs to another writer")
 		}
 		return nil
 	}

@@ -68,7 +68,7 @@ func TestBoundsOfWhatComesIn(t *testing.T) {
 	})
 }
 
-// What a setting lowers is refused when it comes in; the fold does not know it.
+// A lower setting refuses only new input; the fold does not depend on it.
 func TestBoundsAreConfigured(t *testing.T) {
 	t.Parallel()
 	small := workflow.New(workflow.Options{Bounds: transitions.Bounds{Conditions: 2, Values: 2, Vars: 2}})

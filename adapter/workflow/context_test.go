@@ -124,7 +124,7 @@ func TestContext(t *testing.T) {
 			err := p.Post(contextSet("alice", data))
 			c.ErrorContains(err, "EV_CONTEXT_SET", fragment)
 			c.Equal(fault.CodeOf(err), fault.Protocol)
-			// One that is in a log all the same does not stop a fold.
+			// One that is in a log already does not stop a fold.
 			c.Equal(adaptertest.StateJSON(adapter, adapter.Fold(p.State, contextSet("alice", data))), p.JSON())
 		}
 	})
@@ -148,7 +148,8 @@ func TestContext(t *testing.T) {
 			c.ErrorContains(err, "EV_PACKET", fragment)
 			c.Equal(fault.CodeOf(err), fault.Protocol)
 			c.Equal(p.JSON(), before)
-			// One that is in a log all the same is a turn whose readable parts count.
+			// One that is in a log already is a turn whose readable parts
+			// count.
 			c.Equal(adaptertest.StateJSON(adapter, adapter.Fold(p.State, post)) != before, true)
 		}
 	})
@@ -168,7 +169,8 @@ func TestContext(t *testing.T) {
 		c.Equal(state(p).Facts.Vars.Size(), 10)
 		c.ErrorContains(start(small).Post(contextSet("bob", over)), "at most 10 bytes", "make it 11")
 		c.NoError(p.Post(contextSet("bob", full))) // no larger than before
-		// What is over the limit already, such as under an older one, may shrink or stay.
+		// Variables that exceed the limit already, for example a lower one,
+		// may shrink or stay.
 		p = start(workflow.New(workflow.Options{MaxContext: 100}))
 		c.NoError(p.Post(contextSet("bob", `{"set":{"k":"`+strings.Repeat("x", 20)+`"}}`)))
 		p.Adapter = small
@@ -176,7 +178,7 @@ func TestContext(t *testing.T) {
 		c.ErrorContains(p.Post(contextSet("bob", `{"set":{"k":"`+strings.Repeat("y", 21)+`"}}`)), "at most 10 bytes")
 		c.NoError(p.Post(packet("alice", `{"delete":["k"]}`)))
 		c.Equal(state(p).Facts.Vars.Len(), 0)
-		// Without a limit of one's own there is still one.
+		// Without a configured limit there is a default.
 		p = start(workflow.New(workflow.Options{}))
 		c.ErrorContains(p.Post(contextSet("bob", `{"set":{"k":"`+strings.Repeat("x", workflow.DefaultMaxContext)+`"}}`)), "at most 1048576 bytes")
 	})
@@ -202,7 +204,7 @@ func TestContext(t *testing.T) {
 
 func TestContextRouting(t *testing.T) {
 	t.Parallel()
-	// The rule that ends on-call's turn stands before the sticky one.
+	// The rule that ends on-call's turn precedes the sticky one.
 	flag := graph("in", end("x"), 8,
 		rule(from("in"), to("tri")), rule(from("call"), end("paged")), rule(is("urgent", "true"), to("call")), rule(from("tri"), to("rev")))
 	spec.Check(t, "seed-002#64: the flag sends the turn to on-call, which then ends it", func(t *spec.T) {
@@ -289,8 +291,8 @@ func TestContextRouting(t *testing.T) {
 func TestEvaluation(t *testing.T) {
 	t.Parallel()
 	spec.Check(t, "seed-002#13: bookkeeping advances before conditions are evaluated", func(t *spec.T) {
-		// round_robin turns about the last speaker, which is the sender only
-		// once the bookkeeping has been done.
+		// round_robin continues after the last speaker, which is the sender
+		// only after the bookkeeping.
 		p := open(t, ring, "alice", "bob", "carol")
 		play(t, p, "alice T -> bob\nbob P -> carol")
 		t.Equal(state(p).Facts.LastSpeaker, id("bob"))

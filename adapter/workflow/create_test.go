@@ -33,8 +33,8 @@ func TestManifest(t *testing.T) {
 	})
 }
 
-// refused wants both hooks to refuse a channel, the second one being what a
-// restart goes through.
+// refused requires both hooks to refuse a channel; a restart calls the second
+// one.
 func refused(t *spec.T, m *channel.Metadata, fragments ...string) {
 	t.Helper()
 	err := adapter.ValidateCreate(m)
@@ -47,7 +47,7 @@ func TestCreate(t *testing.T) {
 	ring := graph("a", node("round_robin", "{}"), 0)
 	spec.Check(t, "seed-002#1: fewer than 2 participants are refused", func(t *spec.T) {
 		refused(t, adaptertest.Metadata(adapter, knobs(ring), ids("a")...), "at least 2 participants", "not 1")
-		// Company comes before the graph.
+		// The number of participants is checked before the graph.
 		refused(t, adaptertest.Metadata(adapter, "", ids("a")...), "at least 2 participants")
 	})
 	crowd := []string{"b", "a"}

@@ -67,7 +67,7 @@ func ignoreClosed(err error) error {
 	return err
 }
 
-// mounted is /v1 behind a sign-in of one's own, which decides who asks.
+// mounted is /v1 behind the application's own sign-in, which decides who asks.
 func mounted(ctx context.Context, h *hub.Hub) http.Handler {
 	handler := api.New(api.Config{
 		Hub:      h,

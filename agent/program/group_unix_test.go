@@ -21,7 +21,8 @@ func leave(address string) error {
 	return child.Start()
 }
 
-// What leaves the group is not ended with it, and holds up no turn.
+// A process that leaves the group is not ended with it, and does not delay a
+// turn.
 func TestWhatLeavesTheGroupHoldsUpNothing(t *testing.T) {
 	t.Parallel()
 	address, conns := held(t)

@@ -78,7 +78,7 @@ func play(as string, args []string) {
 		fmt.Fprint(os.Stdout, `{"text":"gone"}`)
 	case "hold": // a connection, until it is ended
 		connect(args[0], "child!")
-	case "tool": // calls peers, then tells what came of it
+	case "tool": // calls peers, then prints the result
 		in, err := io.ReadAll(os.Stdin)
 		if err != nil || !bytes.Contains(in, []byte(`"role":"tool"`)) {
 			fmt.Fprint(os.Stdout, `{"calls":[{"id":"a","name":"peers","arguments":{"action":"list"}}]}`)
@@ -88,7 +88,7 @@ func play(as string, args []string) {
 	}
 }
 
-// connect says who it is, and waits until the test hangs up.
+// connect identifies itself, and waits until the test closes the connection.
 func connect(address, who string) {
 	conn, err := net.Dial("tcp", address)
 	if err != nil {
@@ -172,8 +172,8 @@ func TestWhatIsNotAnAnswer(t *testing.T) {
 	}
 }
 
-// A program that prints without end is ended, and one that fails is told of by
-// its exit code; what it says to standard error stays here.
+// A program that prints without end is ended, and a failed one is reported
+// with its exit code; its standard error is not sent to the hub.
 func TestBounds(t *testing.T) {
 	t.Parallel()
 	if _, err := ask(t, newProgram(t, "flood", program.Options{Output: 10_000}), &agent.Prompt{}); fault.CodeOf(err) != fault.TooLarge ||
@@ -247,7 +247,7 @@ func dead(t *testing.T, conn net.Conn) {
 	}
 }
 
-// Whatever ends the program, what it started ends too.
+// However the program ends, the processes that it started end too.
 func TestTheWholeGroupEnds(t *testing.T) {
 	t.Parallel()
 	t.Run("when the context ends", func(t *testing.T) {
@@ -272,8 +272,8 @@ func TestTheWholeGroupEnds(t *testing.T) {
 	t.Run("when its time is over", func(t *testing.T) {
 		t.Parallel()
 		address, conns := held(t)
-		// The child may connect late, or never, on a busy machine: what counts
-		// is that whoever connected is gone.
+		// The child may connect late, or never, on a busy machine: every
+		// process that connected must be gone.
 		_, err := ask(t, newProgram(t, "family", program.Options{Timeout: time.Second}, address, "stay"), &agent.Prompt{})
 		if fault.CodeOf(err) != fault.Unavailable || !strings.Contains(err.Error(), "did not end within 1s") {
 			t.Errorf("got %v", err)
@@ -298,8 +298,8 @@ func TestTheWholeGroupEnds(t *testing.T) {
 	})
 }
 
-// A program takes part in a channel: what it reads fits the schema, its calls
-// run, and it is asked again with what came of them.
+// A program takes part in a channel: its input matches the schema, its calls
+// run, and it is asked again with their results.
 func TestInAChannel(t *testing.T) {
 	t.Parallel()
 	network := agenttest.New()

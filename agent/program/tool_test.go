@@ -51,7 +51,7 @@ func call(t *testing.T, tool *agent.Tool, arguments string) (string, error) {
 	return text, err
 }
 
-// A tool's program reads the arguments as they came, knows the call's key, and
+// A tool's program reads the arguments unchanged and knows the call's key, and
 // what it prints is the result.
 func TestAProgramAsATool(t *testing.T) {
 	t.Parallel()
@@ -97,7 +97,7 @@ func TestAToolIsBounded(t *testing.T) {
 	}
 }
 
-// A tool that is marked so never runs unless somebody approves the call.
+// A tool that needs confirmation never runs unless somebody approves the call.
 func TestAToolWaitsForApproval(t *testing.T) {
 	t.Parallel()
 	file := t.TempDir() + "/ran"

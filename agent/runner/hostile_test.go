@@ -32,8 +32,8 @@ func flood(w http.ResponseWriter, text string, written *atomic.Int64) {
 	}
 }
 
-// Whatever a provider answers, a request comes to an end with an error of the
-// catalogue, after a bounded number of attempts, of a bounded size.
+// Whatever a provider answers, a request ends with an error of the catalogue,
+// after a bounded number of attempts and bytes.
 func TestHostileProviders(t *testing.T) {
 	t.Parallel()
 	const attempts, sockets = 3, 16 << 20 // what the sockets hold of what nobody reads
@@ -119,8 +119,7 @@ func TestHostileProviders(t *testing.T) {
 	}
 }
 
-// Usage that no request can have is not believed: it neither gives budget back nor
-// spends all of it for ever.
+// Impossible usage is ignored: it neither returns budget nor spends all of it.
 func TestUsageIsPlausible(t *testing.T) {
 	t.Parallel()
 	budget, err := runner.NewBudget(t.Context(), runner.Limits{Tokens: 1 << 40}, runner.Prices{}, nil)

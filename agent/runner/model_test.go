@@ -220,7 +220,7 @@ func TestBudgets(t *testing.T) {
 		if fault.CodeOf(err) != fault.RateLimited || !strings.Contains(err.Error(), "budget of 1000 tokens is spent") || len(p.requests) != 1 {
 			t.Errorf("got %v after %d requests", err, len(p.requests))
 		}
-		// Another process goes on with what was spent.
+		// Another process continues with what was spent.
 		again, q := newModel(t, runner.Options{Budget: budget(t, runner.Limits{Tokens: 1000}, runner.Prices{}, kept)}, says("c", 1, 1))
 		if _, err := again.Respond(t.Context(), hello()); fault.CodeOf(err) != fault.RateLimited || len(q.requests) != 0 {
 			t.Errorf("got %v", err)

@@ -57,8 +57,9 @@ var providers = map[string]func(ctx context.Context, url string) (runner.Provide
 }
 
 // Every provider, over its own SDK and wire format: rate limits, overloads and
-// broken streams are retried, a tool is called and its result sent back with
-// what the provider wants verbatim, tokens are counted, and the key is nowhere.
+// broken streams are retried, a tool is called and its result is sent back
+// with what the provider wants verbatim, tokens are counted, and the key is
+// never shown.
 func TestProviders(t *testing.T) {
 	t.Parallel()
 	for name, open := range providers {

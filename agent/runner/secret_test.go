@@ -62,8 +62,8 @@ func spoken(text string) message.Envelope {
 	return message.Envelope{Type: message.TypeText, Role: message.RoleAssistant, Content: text, Payload: value.New(), Metadata: value.New()}
 }
 
-// A provider that says its key back is not repeated, wherever it cuts the key, and
-// nothing else of its text is lost.
+// A key that a provider repeats is removed, however it is cut into fragments,
+// and no other text is lost.
 func TestAKeyInPiecesIsNotShown(t *testing.T) {
 	t.Parallel()
 	said := "I am " + key + ", am I? sk"
@@ -91,7 +91,7 @@ func TestAKeyInPiecesIsNotShown(t *testing.T) {
 	}
 }
 
-// What a model thinks and with what it calls tools is not what it says.
+// Reasoning and arguments of tool calls are not part of what a model says.
 func TestOnlyWhatIsSaidIsShown(t *testing.T) {
 	t.Parallel()
 	says, _ := watched(t, streaming{fragments: []message.Envelope{

@@ -135,7 +135,7 @@ func TestMoreRunsThanAtOnce(t *testing.T) {
 	}
 }
 
-// A question waits for its answer also when the hub restarts in between.
+// A question waits for its answer even if the hub restarts in between.
 func TestAQuestionSurvivesARestart(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -181,8 +181,8 @@ func get(t *testing.T, r *rig, path string) string {
 	return text.String()
 }
 
-// A hub that is away is waited for, and a producer that comes back begins a
-// run again without writing anything twice.
+// A producer waits for a hub that is away, and a producer that reconnects
+// begins a run again without writing anything twice.
 func TestNothingIsWrittenTwice(t *testing.T) {
 	t.Parallel()
 	for _, repeatable := range []bool{true, false} {
@@ -246,8 +246,8 @@ func TestAProducerThatIsRefused(t *testing.T) {
 	}
 }
 
-// The hub names open runs again after each break. One whose end it takes meanwhile
-// is not begun a second time.
+// The hub names open runs again after each reconnect. A run whose end it
+// accepts meanwhile is not begun a second time.
 func TestAnEndedRunIsNotBegunAgain(t *testing.T) {
 	t.Parallel()
 	taken := make(chan struct{}, 1)

@@ -36,7 +36,7 @@ func TestOversizedDelivery(t *testing.T) {
 	}
 }
 
-// What only looks like the hub's word is not delivered as such.
+// An envelope that only looks like one of the hub's is not delivered as such.
 func TestImpostors(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, options{})
@@ -74,7 +74,8 @@ func TestTrustClients(t *testing.T) {
 	eve.call("unregister", object{"agent_id": alice}, nil)
 }
 
-// What is delivered to an identity while it registers comes behind the answer.
+// Deliveries to an identity that is being registered follow the answer to its
+// registration.
 func TestNoticesFollowTheRegistration(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, options{wrap: func(h *hub.Hub) ag2.Hub { return &eager{h} }})
@@ -133,7 +134,7 @@ func TestForeignCheckpoint(t *testing.T) {
 	}
 }
 
-// An identity that was unregistered from elsewhere gives nobody any right.
+// An identity that was unregistered elsewhere gives no rights.
 func TestUnregisteredElsewhere(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, options{config: ag2.Config{Limits: ag2.Limits{Identities: 1}}})

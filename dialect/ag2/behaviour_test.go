@@ -17,8 +17,8 @@ import (
 	"github.com/parley-hub/parley/hub"
 )
 
-// What is urgent goes before what waits for the same reader from other
-// channels, and never before something of its own channel.
+// Urgent envelopes go before those of other channels that wait for the same
+// reader, and never before one of their own channel.
 func TestPriority(t *testing.T) {
 	t.Parallel()
 	spec.Check(t, "seed-000#58 seed-000#59: of what waits for a slow client", func(t *spec.T) {
@@ -98,8 +98,8 @@ func (c *raw) numbers(count int) []int {
 	return order
 }
 
-// A post that waits for somebody's turn to end does not hold up the answers to
-// others, nor other requests, of its connection.
+// A post that waits for somebody's turn to end does not delay the answers to
+// other posts and requests of its connection.
 func TestLatePost(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, options{})
@@ -164,8 +164,8 @@ func TestPipelinedPosts(t *testing.T) {
 	}
 }
 
-// What is read from the socket at once is answered in its order, each post on its
-// own, whatever stands between them.
+// Posts that are read from the socket together are answered in their order,
+// each on its own, whatever is between them.
 func TestPostsReadTogether(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, options{})
@@ -215,7 +215,7 @@ func TestPostsReadTogether(t *testing.T) {
 	if want := []string{"1", "2", "3", "4", "5", "7", "8", "9", "10"}; !slices.Equal(answered, want) {
 		t.Errorf("answered in the order %v", answered)
 	}
-	// Who hangs up has posted all the same.
+	// Posts of a client that disconnects are stored anyway.
 	frames = nil
 	send("11", "post_envelope", said(ch, alice, object{"text": "11"}))
 	send("12", "post_envelope", said(ch, alice, object{"text": "12"}))

@@ -7,9 +7,9 @@ import (
 	"github.com/parley-hub/parley/hub"
 )
 
-// What an AGH peer says about a channel is said there. Whoever opened the channel reads
-// it in their direct room too, where it asks nobody: a client that answered it in both
-// places would talk with the peer for ever.
+// What an AGH peer says about a channel is said in the channel. The channel's
+// creator reads it in their direct room too, where it asks nobody: a client
+// that answered in both places would talk with the peer forever.
 func TestWhatIsSaidInAChannelIsAskedThereOnly(t *testing.T) {
 	t.Parallel()
 	c := newCrossings(t)
@@ -37,7 +37,7 @@ func TestWhatIsSaidInAChannelIsAskedThereOnly(t *testing.T) {
 			t.Errorf("bob has a turn there: %s", turn)
 		}
 	}
-	// What the peer says to it alone asks it, as ever.
+	// What the peer says to it alone asks it.
 	c.tell(c.session, "and you?", object{"surface": "direct", "thread_id": nil, "direct_id": asked["direct_id"], "to": "bob.s01"})
 	for {
 		if n := c.p.notifiedOf("ag2.msg.text"); n.Envelope["channel_id"] == room {

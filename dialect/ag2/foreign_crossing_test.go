@@ -196,8 +196,8 @@ func (c *crossings) input(id, text string) {
 	}
 }
 
-// Who says it, what caused it, its trace and its priority cross with what is said, as
-// far as the other side has a place for them; the log keeps the rest.
+// Sender, cause, trace and priority cross with a text as far as the other
+// dialect has fields for them; the log keeps the rest.
 func TestWhatCrossesWithAText(t *testing.T) {
 	t.Parallel()
 	c := newCrossings(t)

@@ -33,8 +33,8 @@ func (h *countingHub) Log(ctx context.Context, channelID string, from, to uint64
 	}
 }
 
-// What AG2's clients ask about a channel of another dialect reads what is new in its log,
-// or a part near what they ask for, however long the log is.
+// A question of an AG2 client about a channel of another dialect reads what is
+// new in its log, or a part near what is asked for, however long the log is.
 func TestForeignLogIsNotReadAgain(t *testing.T) {
 	t.Parallel()
 	const long, stride = 4500, 128

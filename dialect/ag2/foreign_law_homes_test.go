@@ -136,9 +136,9 @@ func (h *homes) branch() *drawn {
 	return c
 }
 
-// What lies in a home is read by who may, and by nobody else, over every dialect: a
-// thread by who is joined, a direct room by its two peers, a branch by who began its
-// session and by its agent.
+// A channel in a home is read only by those who may, over every dialect: a
+// thread by its joined peers, a direct room by its two peers, a branch by the
+// creator of its session and by its agent.
 func TestNobodySeesMoreInHomes(t *testing.T) {
 	t.Parallel()
 	d := newDialects(t, options{}, hpd.Config{Who: asNamed})

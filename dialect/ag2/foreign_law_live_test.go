@@ -91,8 +91,8 @@ func (w *watching) shown() string {
 	return w.Body.String()
 }
 
-// What is shown live is shown to whom it is for, over every dialect that streams, and
-// AG2's clients and AGH's peers are told none of it.
+// A live envelope is shown to its audience, over every dialect that streams,
+// and never to AG2's clients and AGH's peers.
 func TestNobodySeesMoreLive(t *testing.T) {
 	t.Parallel()
 	d := newDialects(t, options{}, hpd.Config{Who: asNamed})

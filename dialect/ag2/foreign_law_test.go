@@ -71,8 +71,8 @@ type lawChannel struct {
 	inTurn bool // they speak one after the other
 }
 
-// What somebody may not see in a channel it does not see through any dialect, and
-// what it may see it does, in order: whatever is said to whom.
+// What somebody may not see in a channel is shown through no dialect, and what
+// it may see is shown in order, whatever the audience.
 func TestNobodySeesMore(t *testing.T) {
 	t.Parallel()
 	d := newDialects(t, options{}, hpd.Config{Who: asNamed})

@@ -42,7 +42,7 @@ func (c *conn) say(ctx context.Context, e *envelope.Envelope) (pending, error) {
 			Causation: e.Causation, Task: e.Task, Trace: e.Trace, Priority: e.Priority, Depth: e.Depth,
 		}, c.callerFor(e.Sender)), nil
 	default:
-		return nil, fault.New(fault.Protocol, "channel '%.100s' is a %s of another dialect: %s is said there, and no '%.100s'", m.ID, m.Manifest.Type, envelope.TypeText, e.Type)
+		return nil, fault.New(fault.Protocol, "channel '%.100s' is a %s of another dialect: it accepts %s, not '%.100s'", m.ID, m.Manifest.Type, envelope.TypeText, e.Type)
 	}
 	if !forAll(in, e) {
 		return nil, fault.New(fault.Protocol, "channel '%.100s' is a %s of another dialect, which shows every text to all members; leave out the audience", m.ID, m.Manifest.Type)

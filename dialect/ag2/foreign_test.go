@@ -366,7 +366,8 @@ func pySlice(list []entry, since int, until any) []entry {
 }
 
 // What somebody may not see in a channel is not shown through AG2 either: the
-// channel itself to who is no member, and a direct room to a third peer.
+// channel itself is hidden from non-members, and a direct room from a third
+// peer.
 func TestForeignIsHiddenFromOthers(t *testing.T) {
 	t.Parallel()
 	d := newDialects(t, options{}, hpd.Config{})

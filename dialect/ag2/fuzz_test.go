@@ -53,7 +53,8 @@ func FuzzConnection(f *testing.F) {
 }
 
 // Random requests in random order from several connections: each gets exactly
-// one response of exact shape, nobody else is disturbed, and nothing panics.
+// one response of exact shape, other clients are not affected, and nothing
+// panics.
 func TestRandomRequests(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, options{hub: hub.Options{InviteAckTimeout: 500 * time.Millisecond}})

@@ -10,7 +10,7 @@ import (
 	"github.com/parley-hub/parley/identity"
 )
 
-// Once a key is made for a name, nobody acts for it who has not shown the key,
+// Once a key is made for a name, only clients that show the key act for it,
 // however it was registered.
 func TestNameWithAKey(t *testing.T) {
 	t.Parallel()

@@ -116,7 +116,7 @@ func TestOperator(t *testing.T) {
 	op.call("close_channel", object{"channel_id": ch}, nil)
 }
 
-// A connection is an operator's only as long as its key stands.
+// A connection is an operator's only while its key is valid.
 func TestOperatorNoMore(t *testing.T) {
 	t.Parallel()
 	var revoked atomic.Bool
@@ -296,8 +296,8 @@ func TestHugeLimitsAreCutFirst(t *testing.T) {
 	}
 }
 
-// What has ended does not crowd out what has not: clients ask for a number of
-// both, and leave out the ended themselves.
+// Ended entries do not displace open ones: clients ask for a number of both,
+// and leave out the ended themselves.
 func TestListsKeepWhatIsOpen(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, options{})
@@ -352,8 +352,8 @@ func TestListsKeepWhatIsOpen(t *testing.T) {
 	}
 }
 
-// An identity that has attached elsewhere is done with what was replayed to it
-// when it says so there, and not when its old connection does.
+// Once an identity has attached on another connection, only receipts of that
+// connection acknowledge what was replayed to it.
 func TestReceiptsOfTheOldConnection(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, options{})

@@ -86,7 +86,7 @@ func TestSlowLoris(t *testing.T) {
 	})
 }
 
-// A peer that is gone without a word is noticed; one that answers pings stays.
+// A peer that disappeared is noticed; one that answers pings stays.
 func TestHalfOpen(t *testing.T) {
 	t.Parallel()
 	limits := ag2.Limits{Limits: wsconn.Limits{Ping: 100 * time.Millisecond, Pong: 60 * time.Millisecond}}
@@ -116,8 +116,8 @@ func TestHalfOpen(t *testing.T) {
 	answers(lively)
 }
 
-// A reader that never reads is cut off once its queue is full. Nobody else is
-// held up, and what it missed is replayed when it comes back.
+// A reader that never reads is disconnected once its queue is full. Nobody
+// else is delayed, and what it missed is replayed when it reconnects.
 func TestNeverReading(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, options{config: ag2.Config{Limits: ag2.Limits{Limits: wsconn.Limits{QueueBytes: 1 << 20}}}})
@@ -259,8 +259,8 @@ func footprint() int64 {
 	return int64(m.HeapAlloc + m.StackInuse)
 }
 
-// A server that closes says so to its clients, finishes what it began, and
-// closes only once.
+// A server that closes tells its clients, finishes what it began, and closes
+// only once.
 func TestClose(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, options{hub: hub.Options{InviteAckTimeout: time.Hour}})
@@ -268,7 +268,7 @@ func TestClose(t *testing.T) {
 	alice := a.register("alice")
 	b := r.dial()
 	bob := b.register("bob")
-	// An opening that nobody answers does not hold up the end.
+	// An opening that nobody answers does not delay the shutdown.
 	a.request("create_channel", object{"creator_id": alice, "manifest_type": "conversation", "participants": []string{bob}})
 	b.notifiedOf("ag2.channel.invite")
 	c := r.raw()

@@ -9,7 +9,7 @@ import (
 )
 
 // A participant reads every envelope of a log in its place, but of whispers to
-// others only that there was one, unless folds need what it says.
+// others only that there was one, unless folds need their data.
 func TestReadWALHidesWhispers(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []ag2.WAL{"", ag2.WALFiltered, ag2.WALWhole} {
@@ -57,8 +57,8 @@ func TestReadWALHidesWhispers(t *testing.T) {
 	}
 }
 
-// What a client's own fold needs comes whole, also to who may not see it: packets
-// and context.
+// Data that a client's own fold needs is complete, also for readers that may
+// not see it: packets and context.
 func TestReadWALKeepsWhatFoldsNeed(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, options{})

@@ -79,8 +79,8 @@ func (p *peer) ended() error {
 	}
 }
 
-// A key that is revoked ends the connections it proved an identity on, at once
-// and before another frame of theirs is taken; others stay.
+// A revoked key ends the connections on which it proved an identity, at once
+// and before another frame of theirs is handled; others stay.
 func TestRevokedKeyEndsItsConnections(t *testing.T) {
 	t.Parallel()
 	r, keys := keyedRig(t)
@@ -114,7 +114,7 @@ func TestRevokedKeyEndsItsConnections(t *testing.T) {
 }
 
 // A key that is made for a name ends the connections that act for it without
-// one, and after it is revoked nobody comes without one again.
+// one, and after it is revoked nobody connects without one again.
 func TestNewKeyEndsSquatters(t *testing.T) {
 	t.Parallel()
 	r, keys := keyedRig(t)
@@ -139,7 +139,8 @@ func TestNewKeyEndsSquatters(t *testing.T) {
 	}
 }
 
-// The directory is not for strangers, unless they may come without a proof.
+// The directory is hidden from strangers, unless they may connect without a
+// proof.
 func TestDirectoryOfStrangers(t *testing.T) {
 	t.Parallel()
 	look := map[string]object{

@@ -32,7 +32,7 @@ func excess(t *testing.T, err error) int {
 }
 
 // What is accepted can be delivered and read; what could never be is refused,
-// although the frame that brings it is not too large, and nothing is stored.
+// although the frame that carries it is not too large, and nothing is stored.
 func TestWhatFitsNoFrameIsRefused(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -129,8 +129,8 @@ func TestOpeningThatFitsNoFrameIsRefused(t *testing.T) {
 	}
 }
 
-// From 70 % of what a client can read at once on there is a warning, which says
-// how bad it is.
+// From 70 % of what a client can read at once there is a warning that states
+// the size.
 func TestWarnings(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, options{})

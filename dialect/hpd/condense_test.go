@@ -68,7 +68,8 @@ func (r *rig) forkText(session, id string) (text string, records int64) {
 	return text, records
 }
 
-// A fork costs what its messages are, not the deltas that they came in.
+// A fork costs as much as its messages, not as the deltas that they were
+// streamed in.
 func TestForksReadNoDeltas(t *testing.T) {
 	t.Parallel()
 	c := &spec.T{T: t}

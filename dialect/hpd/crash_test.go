@@ -9,9 +9,9 @@ import (
 	"github.com/parley-hub/parley/dialect/hpd"
 )
 
-// atEveryWrite runs what do does once for each batch that it writes, with a
-// power loss before that batch, and then once without one. Check looks at what
-// the next process shows.
+// atEveryWrite runs do once for each batch that it writes, with a power loss
+// before that batch, and then once without one. Check inspects what the next
+// process shows.
 func atEveryWrite(t *testing.T, prepare, do func(r *rig), check func(c *spec.T, r *rig, whole bool)) {
 	t.Helper()
 	for writes := int64(0); ; writes++ {
@@ -38,7 +38,7 @@ func atEveryWrite(t *testing.T, prepare, do func(r *rig), check func(c *spec.T, 
 	}
 }
 
-// A session and a branch are there whole or not at all.
+// A session and a branch exist completely or not at all.
 func TestCreationIsOneBatch(t *testing.T) {
 	t.Parallel()
 	first := []string{"BRANCH_CREATED", "BRANCH_METADATA_UPDATED", "BRANCH_TREE_UPDATED"}
@@ -100,7 +100,8 @@ func checkTree(c *spec.T, r *rig) {
 	}
 }
 
-// What a crash leaves untold of the tree is told when the session is touched.
+// Tree updates that a crash left out are written when the session is next
+// used.
 func TestTreeAfterACrash(t *testing.T) {
 	t.Parallel()
 	fork := func(r *rig, id string) answer {
@@ -137,7 +138,7 @@ func TestTreeAfterACrash(t *testing.T) {
 	})
 }
 
-// An input is there whole or not at all, and its run ends once.
+// An input is stored completely or not at all, and its run ends once.
 func TestInputAfterACrash(t *testing.T) {
 	t.Parallel()
 	prepare := func(r *rig) { r.do("POST", "/sessions", object{"sessionId": "s"}) }

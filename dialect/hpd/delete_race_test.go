@@ -9,9 +9,9 @@ import (
 	"github.com/parley-hub/parley/dialect/hpd/wire"
 )
 
-// An input that found its branch waits while the branch is deleted, and is then
-// answered as for one that is not there: a branch is deleted or has a run, and
-// whichever comes first refuses the other.
+// An input for a branch that is being deleted waits, and is then answered as
+// for one that does not exist: a branch is deleted or has a run, and whichever
+// is first refuses the other.
 func TestInputMeetsDeletion(t *testing.T) {
 	t.Parallel()
 	for name, path := range map[string]string{"branch": "/branches/b", "session": ""} {

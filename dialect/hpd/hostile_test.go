@@ -9,8 +9,8 @@ import (
 	"github.com/parley-hub/parley/dialect/hpd"
 )
 
-// Whatever is refused is refused with the exact status and code, says what was
-// wrong, and leaves nothing.
+// Each refusal has the exact status and code, says what was wrong, and changes
+// nothing.
 func TestBadInput(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, hpd.Config{Producers: map[string]hpd.Producer{"echo": hpd.Echo{}}, Limits: hpd.Limits{Event: 4 << 10}})
@@ -48,7 +48,7 @@ func TestBadInput(t *testing.T) {
 		{"POST", a + "/responses", ``, 400, "BidirectionalResponse", "A response event envelope is required."},
 		{"POST", a + "/responses", `{"type":"USER_TEXT_INPUT","text":"x"}`, 400, "BidirectionalResponse", ""},
 		{"POST", a + "/interrupt", `{"type":"USER_TEXT_INPUT","text":"x"}`, 400, "InterruptError", ""},
-		// What a producer may not publish: none of a list is taken.
+		// What a producer may not publish: nothing of the list is accepted.
 		{"POST", events, `[{"type":"TEXT_DELTA","messageId":"m","text":"x"},{"type":"BRANCH_CREATED"}]`, 400, "PublishError", "event 1"},
 		{"POST", events, `[{"type":"TEXT_DELTA","messageId":"m","text":"x"},{"type":"TEXT_DELTA","text":5}]`, 400, "PublishError", "event 1"},
 		{"POST", events, `[{"type":"TEXT_DELTA","messageId":"m","text":"x"},{"text":"x"}]`, 400, "PublishError", "event 1"},

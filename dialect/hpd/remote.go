@@ -113,7 +113,7 @@ func (s *Server) postComplete(c *call) error {
 	case wire.RunCancelled:
 		how.cancelled = true
 	case wire.RunFailed:
-		how.errorType, how.message = "ProducerFailed", "The producer gave the run up."
+		how.errorType, how.message = "ProducerFailed", "The producer failed the run."
 		if in.Error != nil {
 			how.message = in.Error.Message
 			if in.Error.Code != "" {

@@ -56,7 +56,7 @@ func (s *Server) responseOf(ctx context.Context, a *asked, r *hub.Request) (*wir
 func (s *Server) largeResponse(ctx context.Context, a *asked, id string) ([]byte, error) {
 	_, from, err := s.hub.Content(ctx, a.run.scope.session.home, id)
 	if fault.CodeOf(err) == fault.NotFound {
-		s.log.Error("a large answer is gone; its request's text is handed over", "request", a.id)
+		s.log.Error("a large answer is missing; the text of its request is used instead", "request", a.id)
 		return nil, nil
 	}
 	if err != nil {

@@ -30,7 +30,7 @@ func TestRequestsOfALostRun(t *testing.T) {
 	c.Equal(len(turn), 1)
 }
 
-// A hub is not ready while runs that a restart cut off are not settled.
+// A hub is not ready while runs that a restart interrupted are not settled.
 func TestReadyWhenSettled(t *testing.T) {
 	t.Parallel()
 	c := &spec.T{T: t}
@@ -83,8 +83,8 @@ func TestSettlingIsTriedAgain(t *testing.T) {
 	c.Equal(list[0]["error"].(object)["type"], any("RuntimeLost"))
 }
 
-// A remote producer that is not back in time after a restart loses its run and
-// what it asked.
+// A remote producer that does not reconnect in time after a restart loses its
+// run and what it asked.
 func TestRemoteRunIsLost(t *testing.T) {
 	t.Parallel()
 	c := &spec.T{T: t}
@@ -106,7 +106,8 @@ func TestRemoteRunIsLost(t *testing.T) {
 	c.Equal(r.input("far", s, "main", "hi").status, 500)
 }
 
-// Right after a restart an input waits for a producer of before.
+// Right after a restart an input waits for a producer that was connected
+// before.
 func TestInputBeforeTheProducerIsBack(t *testing.T) {
 	t.Parallel()
 	c := &spec.T{T: t}

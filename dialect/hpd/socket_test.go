@@ -201,8 +201,8 @@ func TestSocket(t *testing.T) {
 	})
 }
 
-// A key that is revoked while its socket is opened ends it, though nothing is
-// said there and no other key changes.
+// A key that is revoked while its socket is being opened ends it, although
+// nothing is sent there and no other key changes.
 func TestSocketsOfKeysThatWereJustRevoked(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, hpd.Config{

@@ -191,8 +191,8 @@ func TestCompaction(t *testing.T) {
 	})
 }
 
-// What was decided for good holds for the session and the function, also after
-// a restart.
+// A permanent decision applies to the session and the function, also after a
+// restart.
 func TestPermissions(t *testing.T) {
 	t.Parallel()
 	c := &spec.T{T: t}

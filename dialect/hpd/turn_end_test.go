@@ -10,7 +10,8 @@ import (
 	"github.com/parley-hub/parley/dialect/hpd"
 )
 
-// A turn ends once, and what is posted together is stored all or not at all.
+// A turn ends once, and events that are posted together are stored all or not
+// at all.
 func TestTurnEnds(t *testing.T) {
 	t.Parallel()
 	begin := func(t *testing.T) (c *spec.T, p *remote, w, end object, history func() []string) {
@@ -76,8 +77,8 @@ func TestTurnEnds(t *testing.T) {
 	})
 }
 
-// An interruption that was answered holds for the next process too: the producer is
-// told of it, and without its end the run is cut off.
+// An acknowledged interruption survives a restart: the producer is told of it,
+// and the run is ended if the producer does not end it.
 func TestInterruptionOfARemoteRunSurvives(t *testing.T) {
 	t.Parallel()
 	c := &spec.T{T: t}
@@ -101,8 +102,8 @@ func TestInterruptionOfARemoteRunSurvives(t *testing.T) {
 	c.Equal(r.input("far", s, "main", "again").status, 202)
 }
 
-// An interruption that could not be stored is not answered with 202, and whoever
-// interrupts again has it stored first.
+// An interruption that could not be stored is not answered with 202, and a
+// repeated one is stored first.
 func TestInterruptionIsStoredBeforeItIsAnswered(t *testing.T) {
 	t.Parallel()
 	c := &spec.T{T: t}

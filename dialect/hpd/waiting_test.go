@@ -11,8 +11,8 @@ import (
 	"github.com/parley-hub/parley/hub"
 )
 
-// What is configured for a run that waits for its producer survives a restart,
-// but for its secrets, and nobody else sees it.
+// The configuration of a run that waits for its producer survives a restart,
+// without its secrets, and nobody else sees it.
 func TestConfigOfAWaitingRun(t *testing.T) {
 	t.Parallel()
 	c := &spec.T{T: t}
@@ -58,7 +58,7 @@ func TestConfigOfAWaitingRun(t *testing.T) {
 	}
 }
 
-// An input for a producer that reads is not kept anywhere.
+// An input for a connected producer is not stored anywhere else.
 func TestConfigOfATakenRun(t *testing.T) {
 	t.Parallel()
 	c := &spec.T{T: t}

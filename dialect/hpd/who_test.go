@@ -31,9 +31,9 @@ func byHeader(r *http.Request) hpd.Who {
 	}
 }
 
-// Every cell of the table of who may, against the routes themselves. Whether
-// somebody may is told by the status of a call that asks for something that is
-// not there, or says nothing that could be done.
+// Every cell of the table of rights, checked against the routes. The status of
+// a call that names something missing, or has no effect, shows whether the
+// caller may make it.
 func TestWhoMay(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, hpd.Config{Who: byHeader, Producers: map[string]hpd.Producer{"echo": hpd.Echo{}}})
@@ -100,8 +100,8 @@ func TestWhoMay(t *testing.T) {
 	}
 }
 
-// What the cells mean: sessions of others are not there, runs of others are not
-// produced for, and a reader's socket only watches.
+// What the cells mean: sessions of others do not exist for a caller, runs of
+// others cannot be produced for, and a reader's socket only watches.
 func TestWhatIsTheirs(t *testing.T) {
 	t.Parallel()
 	c := &spec.T{T: t}

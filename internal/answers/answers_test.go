@@ -140,8 +140,8 @@ func TestPiecesCountWhileTheyAreWritten(t *testing.T) {
 	}
 }
 
-// An answer without room for its first piece is refused before it begins; what
-// has begun is cut off only when nothing is given back in time.
+// An answer without room for its first piece is refused before it begins; one
+// that has begun is ended only if no room is freed in time.
 func TestPiecesWithoutRoom(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -21,8 +21,9 @@ var mayReadText = []string{
 // matchers are the functions that code decides by.
 var matchers = []string{"Contains", "ContainsAny", "HasPrefix", "HasSuffix", "EqualFold", "Index", "LastIndex", "MatchString", "FindString", "FindStringSubmatch"}
 
-// A text is for people. Code that decides by it breaks when it is improved:
-// errors.Is, errors.As, fault.CodeOf and fault.ReasonOf do not.
+// Texts are for people. Code that decides by a text breaks when the text is
+// improved; errors.Is, errors.As, fault.CodeOf and fault.ReasonOf do not
+// break.
 func TestNoCodeDecidesByTheTextOfAnError(t *testing.T) {
 	t.Parallel()
 	seen := 0

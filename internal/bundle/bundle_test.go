@@ -128,7 +128,7 @@ func TestFormat1IsRead(t *testing.T) {
 	}
 }
 
-// What was not read of a channel or content is passed over.
+// The unread rest of a channel or content is skipped.
 func TestPartsArePassedOver(t *testing.T) {
 	t.Parallel()
 	in, err := bundle.NewReader(bytes.NewReader(sample(t)))
@@ -145,7 +145,7 @@ func TestPartsArePassedOver(t *testing.T) {
 	}
 }
 
-// A bundle that was cut or changed anywhere is refused before its end.
+// A bundle that was truncated or changed anywhere is refused before its end.
 func TestDamageIsFound(t *testing.T) {
 	t.Parallel()
 	whole := sample(t)

@@ -39,7 +39,7 @@ func Explain(err error) error {
 				if found[2] != "" {
 					has = fmt.Sprintf("%s (%s)", has, found[2])
 				}
-				text = strings.Replace(text, found[0], has+" stands where "+wants+" is wanted", 1)
+				text = strings.Replace(text, found[0], has+" is given where "+wants+" is expected", 1)
 			}
 		}
 		all = append(all, text)

@@ -15,14 +15,14 @@ func TestExplain(t *testing.T) {
 	t.Parallel()
 	for script, want := range map[string]string{
 		"- sya: hello":                  "line 1: a line has no sya; it has say, set, delete, handoff, tool, reason, finish, wait",
-		"say: hello":                    "line 1: a map stands where a list of lines is wanted",
-		"hello":                         "line 1: text (hello) stands where a list of lines is wanted",
-		"- hello\n- 7":                  "line 1: text (hello) stands where a line is wanted; line 2: a number (7) stands where a line is wanted",
-		"- say: [a]":                    "line 1: a list stands where text is wanted",
-		"- say: {a: b}":                 "line 1: a map stands where text is wanted",
-		"- set: area":                   "line 1: text (area) stands where a map is wanted",
-		"- delete: area":                "line 1: text (area) stands where a list of names is wanted",
-		"- wait: soon":                  "line 1: text (soon) stands where a time like 2s is wanted",
+		"say: hello":                    "line 1: a map is given where a list of lines is expected",
+		"hello":                         "line 1: text (hello) is given where a list of lines is expected",
+		"- hello\n- 7":                  "line 1: text (hello) is given where a line is expected; line 2: a number (7) is given where a line is expected",
+		"- say: [a]":                    "line 1: a list is given where text is expected",
+		"- say: {a: b}":                 "line 1: a map is given where text is expected",
+		"- set: area":                   "line 1: text (area) is given where a map is expected",
+		"- delete: area":                "line 1: text (area) is given where a list of names is expected",
+		"- wait: soon":                  "line 1: text (soon) is given where a time like 2s is expected",
 		"- say: hi\n  wait: 2s\n- a: b": "line 3: a line has no a; it has say, set, delete, handoff, tool, reason, finish, wait",
 	} {
 		decoder := yaml.NewDecoder(strings.NewReader(script))

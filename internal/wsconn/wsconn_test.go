@@ -271,7 +271,7 @@ func TestALimitNamesItsKey(t *testing.T) {
 	wantClosed(t, c, wsconn.TooLarge, "a message has at most 10 bytes (echo.limits.frame_bytes)")
 }
 
-// Frames that wait together leave together, and those with priority first.
+// Frames that wait together are written together, those with priority first.
 func TestWaitingFramesAreWrittenTogetherByPriority(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, wsconn.Limits{QueueBytes: 64 << 20})
@@ -320,8 +320,8 @@ func TestWaitingFramesAreWrittenTogetherByPriority(t *testing.T) {
 	}
 }
 
-// A body that waits for many recipients is there once, and a reader that reads
-// is not cut off for what came at once.
+// A body that waits for many recipients is counted once, and a reader that
+// reads is not disconnected for a burst.
 func TestSharedBodiesCountOnce(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, wsconn.Limits{QueueBytes: 2 << 20})
@@ -349,8 +349,8 @@ func TestSharedBodiesCountOnce(t *testing.T) {
 	}
 }
 
-// A reader that takes nothing is cut off at its limit, and one that is behind by
-// far more than that at once.
+// A reader that takes nothing is disconnected at its limit, and one that is
+// far beyond its limit at once.
 func TestStalledReadersAreCutOff(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, wsconn.Limits{QueueBytes: 1 << 20})

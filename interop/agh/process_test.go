@@ -26,7 +26,7 @@ func binary(t *testing.T, variable string) string {
 	return path
 }
 
-// freeAddress is one where nobody listens.
+// freeAddress is an unused address.
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -152,7 +152,7 @@ func (h *hubProcess) broker(t *testing.T) (url, token string) {
 	return fmt.Sprintf("nats://%s:%v", status["listener_host"], status["listener_port"]), strings.TrimSpace(string(text))
 }
 
-// proxy stands between the hub and NATS, so that the two can be parted.
+// proxy is between the hub and NATS, so that the two can be disconnected.
 type proxy struct {
 	listener net.Listener
 	to       string

@@ -16,9 +16,9 @@ const (
 	tugName   = "agh/" + workspace + "/tug.s01"
 )
 
-// TestRealEnds has four ends in one workflow: each speaks in its turn, a person
-// approves something, and the hub is killed twice. What each of them is told while it
-// happens, and reads at the end, is the same, and is what the log says.
+// TestRealEnds has four ends in one workflow: each speaks in its turn, a
+// person approves something, and the hub is killed twice. What each of them is
+// sent meanwhile, and reads at the end, is the same as the log.
 func TestRealEnds(t *testing.T) {
 	h := newHub(t, "driver", "maria")
 	operator, driverToken, mariaToken := h.token, h.keys["driver"], h.keys["maria"]
@@ -29,7 +29,7 @@ func TestRealEnds(t *testing.T) {
 	plannerID := planner.do("register", nil)["agent_id"].(string)
 	driver := startEnd(t, "node", "hpd_end.mjs", "http://"+h.address+"/hpd", driverToken)
 
-	// The hub hears of the peer through one of its own in the room.
+	// A hosted peer in the room lets the hub see the peer.
 	h.ask(operator, "POST", "/agh/workspaces/"+workspace+"/network/channels/"+room+"/peers", obj{"agent": "planner"})
 	tug, err := peer.Join(peer.Options{URL: "nats://" + h.nats, Token: natsToken, Workspace: workspace, Channel: room, ID: "tug.s01"})
 	if err != nil {
@@ -38,7 +38,7 @@ func TestRealEnds(t *testing.T) {
 	t.Cleanup(tug.Leave)
 	tugID := planner.do("find", obj{"name": tugName})["id"].(string)
 
-	// Everybody is asked in: the peer by being there, the others say so.
+	// Everybody joins: the peer by its presence, the others by an ack.
 	opened := make(chan obj, 1)
 	go func() {
 		opened <- planner.try("open", obj{"ids": []string{plannerID, tugID, driverID, mariaID}, "names": []string{tugName, "driver", "maria"}})
@@ -59,14 +59,15 @@ func TestRealEnds(t *testing.T) {
 		t.Fatal(answer["error"])
 	}
 
-	// They watch, and come back by themselves when the hub does.
+	// They follow the channel, and reconnect by themselves when the hub
+	// restarts.
 	person := h.follow(mariaToken, channel)
 	driver.do("watch", obj{"channel": channel})
 	planner.do("say", obj{"channel": channel, "text": "Moor the hull at berth 4."})
 	ours := told(channel)
 	asked := hear(t, tug, "its turn", func(e peer.Envelope) bool { return ours(e) && e.Body("text") == "Moor the hull at berth 4." })
 
-	// The first crash: between the peer's being asked and its answer.
+	// The first crash: after the peer was asked and before it answered.
 	h.restart()
 	planner.do("attach", nil)
 	about := peer.Envelope{"surface": "direct", "direct_id": asked["direct_id"], "to": asked["from"], "work_id": asked["work_id"]}
@@ -75,7 +76,8 @@ func TestRealEnds(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// NATS keeps nothing for a hub that is away: the peer says it until it counts.
+		// NATS keeps nothing for a hub that is away: the peer repeats its
+		// message until it counts.
 		eventually(t, "the peer is heard", func() bool {
 			for _, one := range logOf(h, operator, channel) {
 				if one.Text == e.Body("text") {
@@ -115,7 +117,7 @@ func TestRealEnds(t *testing.T) {
 		{"planner", "Moor the hull at berth 4."}, {tugName, "Towing it there."}, {"driver", "Berth 4 is logged."}, {"maria", "Approved: make fast."},
 	}
 	hear(t, tug, "the end of it", func(e peer.Envelope) bool { return ours(e) && e.Body("text") == "Approved: make fast." })
-	// What each was told as it happened, over both crashes: once, and in order.
+	// What each was sent live, over both crashes: once, and in order.
 	for who, end := range map[string]struct {
 		watched func() []said
 		want    []said

@@ -89,7 +89,7 @@ func newHub(t *testing.T, names ...string) *hub {
 		}
 		return err == nil
 	})
-	h.token = h.key("--role", "operator") // before it runs, when the folder is whoever has it
+	h.token = h.key("--role", "operator") // before it runs, while no process has the folder
 	h.keys = map[string]string{}
 	for _, name := range names {
 		h.keys[name] = h.key("--agent", name)
@@ -258,8 +258,8 @@ func (e *end) watched(channel string) []said {
 	return pairs(e.t, e.do("watched", obj{"channel": channel})["said"])
 }
 
-// follower follows a channel over /v1 as a browser's EventSource does: cut off, it comes
-// back with the id of the last event.
+// follower follows a channel over /v1 as a browser's EventSource does: after a
+// disconnect it continues with the id of the last event.
 type follower struct {
 	h    *hub
 	mu   sync.Mutex

@@ -28,8 +28,8 @@ func tool(t *testing.T, env []string, name string, args ...string) string {
 // cleanReport is the linter's sum without a finding.
 var cleanReport = regexp.MustCompile(`"totals":\s*\{\s*"errors":\s*0,\s*"warnings":\s*0,`)
 
-// The document passes a linter without a warning, and the clients that others'
-// generators make of it compile and talk to the hub.
+// The document passes a linter without a warning, and generated clients
+// compile and talk to the hub.
 func TestGeneratedClients(t *testing.T) {
 	h := start(t)
 	file := filepath.Join(t.TempDir(), "openapi.json")
@@ -55,8 +55,8 @@ func TestGeneratedClients(t *testing.T) {
 	python = filepath.Join(python, "bin")
 	env = append(env, "PATH="+python+string(os.PathListSeparator)+os.Getenv("PATH"))
 	said := tool(t, env, filepath.Join(python, "openapi-python-client"), "generate", "--path", file, "--output-path", "parley_v1", "--meta", "none", "--overwrite")
-	// It knows neither tar archives nor JSON lines; whatever else it leaves out is a
-	// fault of the document.
+	// It supports neither tar archives nor JSON lines; anything else that it
+	// leaves out is a fault of the document.
 	for _, known := range []string{"GET /v1/backup", "POST /v1/import"} {
 		said = strings.Replace(said, "WARNING parsing "+known, "", 1)
 	}

@@ -97,7 +97,7 @@ func sameJSON(t *testing.T, ours, theirs []byte) {
 	}
 }
 
-// plain is JSON without what says nothing: nulls and empty lists.
+// plain is JSON without nulls and empty lists.
 func plain(t *testing.T, data []byte) any {
 	t.Helper()
 	dec := json.NewDecoder(bytes.NewReader(data))
@@ -112,7 +112,7 @@ func plain(t *testing.T, data []byte) any {
 func prune(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
-		// A text, and a list of one text, say the same.
+		// A text and a list of one text are the same.
 		if text, ok := v["content"].(string); ok && v["type"] == "tool_result" {
 			v["content"] = []any{map[string]any{"type": "text", "text": text}}
 		}

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestWhatEndsSomethingNamesItsContext: a person at a terminal is told which hub is
-// about to lose something, if a context chose it; what only looks says nothing.
+// TestWhatEndsSomethingNamesItsContext: a destructive command at a terminal
+// names the hub if a context chose it; commands that only read do not.
 func TestWhatEndsSomethingNamesItsContext(t *testing.T) {
 	t.Parallel()
 	h, channel := room(t)

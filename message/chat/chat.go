@@ -205,7 +205,7 @@ func (d Dispatcher) conversation(ctx context.Context, t *turn) ([]message.Envelo
 		session, err := d.Store.Get(ctx, t.SessionID)
 		if err == nil {
 			if !t.owned || !transcript.Owns(session.Summary(), t.scope, t.owner) {
-				return nil, refuse(CodeSessionForbidden, "the session is another's")
+				return nil, refuse(CodeSessionForbidden, "the session belongs to another owner")
 			}
 			return session.Envelopes(), nil
 		}

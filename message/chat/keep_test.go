@@ -30,7 +30,7 @@ func (o *overtaken) Acquire(ctx context.Context, id string, ttl time.Duration) (
 	return o.Store.Acquire(ctx, id, ttl)
 }
 
-// A run that ended between another's first look and its lock is not undone.
+// A run that ended between another's first read and its lock is not undone.
 func TestTurnsThatOvertake(t *testing.T) {
 	t.Parallel()
 	h := newHarness(echo)

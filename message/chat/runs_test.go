@@ -36,7 +36,8 @@ func TestRuns(t *testing.T) {
 	if run, ok := runs.Get("a"); !ok || run.Status != "running" || run.SessionID != "" {
 		t.Errorf("%+v", run)
 	}
-	// Whose session is not known yet may be of any, and who names none means any.
+	// A run whose session is not known yet may be of any session, and a
+	// request without a session matches any.
 	for id, session := range map[string]string{"a": "s1", "c": ""} {
 		if err := runs.Claim(t.Context(), id, session, owner); codeOf(err) != "run_already_started" {
 			t.Errorf("run %s, session %q: %v", id, session, err)
@@ -89,7 +90,7 @@ func TestRunsForgetTheOldestThatEnded(t *testing.T) {
 	_ = runs.Finish(t.Context(), "b", "completed")
 	claim("d")
 	kept("b", "c", "d")
-	// What is abandoned makes room by itself, and nothing else goes.
+	// An abandoned claim makes room, and nothing else is forgotten.
 	_ = runs.Abandon(t.Context(), "d")
 	claim("e")
 	kept("b", "c", "e")

@@ -205,13 +205,13 @@ func TestBoundary(t *testing.T) {
 	if at, err := compact.Boundary([]any{}, policy(t, `{}`)); at != 0 || err != nil {
 		t.Errorf("nothing: %d %v", at, err)
 	}
-	// Keeping none, the cut is behind the last message.
+	// If none is kept, the cut is after the last message.
 	for kinds, want := range map[string]int{"t": 1, "tcr": 3, "tc": 1} {
 		if at, err := compact.Boundary(rows(kinds), compact.Policy{PreserveToolBoundaries: true}); at != want || err != nil {
 			t.Errorf("%s keeping none: %d %v", kinds, at, err)
 		}
 	}
-	// Only what decides is looked at.
+	// Only messages that the decision needs are read.
 	list := rows("tttt")
 	list[0] = "bad"
 	if at, err := compact.Boundary(list, policy(t, `{"recent_messages":2}`)); at != 2 || err != nil {
@@ -232,7 +232,8 @@ func TestBoundary(t *testing.T) {
 	}
 }
 
-// A call and the result right behind it are never parted, whatever the policy.
+// A call and the result right after it are never separated, whatever the
+// policy.
 func TestBoundaryLaw(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -14,8 +14,8 @@ import (
 	"github.com/parley-hub/parley/message/provider/openai"
 )
 
-// FuzzReplies gives whatever a provider may say to every reader: none panics,
-// what they read is canonical, and it can be told to every provider.
+// FuzzReplies gives arbitrary provider output to every reader: none panics,
+// what they read is canonical, and it can be written for every provider.
 func FuzzReplies(f *testing.F) {
 	paths, err := filepath.Glob("*/testdata/*/*.txtar")
 	if err != nil || len(paths) == 0 {

@@ -59,8 +59,8 @@ func written(t *rapid.T, m *value.Map) string {
 	return string(data)
 }
 
-// What a provider was told, read back and told again, is the same; so whatever
-// its form can say survives.
+// A request that is read back and written again is the same, so whatever the
+// provider's form can express survives.
 func TestReadingBackIsWrittenAsItWas(t *testing.T) {
 	t.Parallel()
 	for name, m := range mappings {
@@ -144,7 +144,7 @@ func TestWhatBothSidesCanSaySurvives(t *testing.T) {
 				}
 				for i, want := range list {
 					got := back.Messages[i]
-					// Two of the forms say of every result that it is none or one of success.
+					// Two of the forms cannot mark a result as failed.
 					got.Payload.Delete("success")
 					if text(got) != text(want) {
 						t.Fatalf("message %d:\ngot  %s\nwant %s", i, text(got), text(want))
@@ -155,8 +155,8 @@ func TestWhatBothSidesCanSaySurvives(t *testing.T) {
 	}
 }
 
-// Whatever is given, each call that is written is answered directly behind it
-// and only once, and roles alternate where they must.
+// For any input, each call that is written is answered directly after it and
+// only once, and roles alternate where they must.
 func TestRequestsAreWellFormed(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -48,7 +48,7 @@ var where = map[string][]any{
 	"gemini":           {"contents", 2, "parts", 0, "functionResponse", "response"},
 }
 
-// What a tool answered is sent as far as it fits, and the rest is noted.
+// A tool's answer is sent as far as it fits, and the rest is noted.
 func TestResults(t *testing.T) {
 	t.Parallel()
 	const (
@@ -304,7 +304,7 @@ func TestNamesAreNoted(t *testing.T) {
 		for _, n := range m.write(list, provider.Options{Speakers: true}).Notes {
 			notes = append(notes, n.String())
 		}
-		if diff := cmp.Diff([]string{`message 0: dropped: the speaker's name "the rules" has no place`, `message 2: dropped: the speaker's name "bot" has no place`}, notes); diff != "" {
+		if diff := cmp.Diff([]string{`message 0: dropped: the speaker's name "the rules" is not sent`, `message 2: dropped: the speaker's name "bot" is not sent`}, notes); diff != "" {
 			t.Errorf("%s: %s", vendor, diff)
 		}
 	}

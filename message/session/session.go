@@ -156,7 +156,7 @@ func (s Service) own(ctx context.Context, r request) (transcript.Session, error)
 		return transcript.Session{}, found(err)
 	}
 	if !transcript.Owns(row.Summary(), r.scope, r.owner) && !r.principal.Administrator {
-		return transcript.Session{}, refuse(CodeForbidden, "the session is another's")
+		return transcript.Session{}, refuse(CodeForbidden, "the session belongs to another owner")
 	}
 	return row, nil
 }

@@ -224,7 +224,7 @@ func (brokenStore) List(context.Context, transcript.Scope, transcript.Owner, tra
 	return nil, errDisk
 }
 
-// refusingStore says no without an error.
+// refusingStore returns false without an error.
 type refusingStore struct{ transcript.Store }
 
 func (refusingStore) Create(context.Context, transcript.Scope, transcript.Owner, transcript.Create) (string, error) {
@@ -233,7 +233,7 @@ func (refusingStore) Create(context.Context, transcript.Scope, transcript.Owner,
 func (refusingStore) SetTitle(context.Context, string, string) (bool, error) { return false, nil }
 func (refusingStore) Delete(context.Context, string) (bool, error)           { return false, nil }
 
-// forgettingStore loses what it made.
+// forgettingStore loses what it created.
 type forgettingStore struct {
 	transcript.Store
 	reads int

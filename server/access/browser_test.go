@@ -62,8 +62,8 @@ func TestPagesOfOtherSites(t *testing.T) {
 	}
 }
 
-// Browsers guess no answer's type and give none to pages of others, refusals
-// included.
+// Browsers are told not to guess an answer's type and not to give it to other
+// sites, also for refusals.
 func TestEveryAnswerIsHardened(t *testing.T) {
 	t.Parallel()
 	for name, r := range map[string]*http.Request{

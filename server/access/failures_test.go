@@ -11,8 +11,8 @@ import (
 	"github.com/parley-hub/parley/server/access"
 )
 
-// Ten failures a minute of one address are told, and the next one tells how many
-// were not.
+// Ten failures a minute of one address are reported, and the next report says
+// how many were not.
 func TestFailuresAreToldAndCounted(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

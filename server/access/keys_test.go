@@ -246,7 +246,7 @@ func TestRevoke(t *testing.T) {
 	}
 }
 
-// A name that a key was made for stays keyed, also after the last key of it is
+// A name that a key was made for needs a key, also after its last key is
 // revoked and after a restart.
 func TestNamesStayKeyed(t *testing.T) {
 	t.Parallel()

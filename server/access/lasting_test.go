@@ -8,7 +8,7 @@ import (
 	"github.com/parley-hub/parley/server/access"
 )
 
-// A request that lasts ends when its key is revoked, at once and as itself.
+// A long request ends at once when its key is revoked, with the right cause.
 func TestRevokedKeyEndsItsRequests(t *testing.T) {
 	t.Parallel()
 	keys := access.NewKeys()

@@ -89,8 +89,8 @@ func refused(t *testing.T, err error, code fault.Code, words string) {
 	}
 }
 
-// What a child spends is its parent's, however deep, and the parent's ceiling
-// stops both; a restart of the hub keeps what was spent.
+// What a child spends counts for its parent, however deep, and the parent's
+// limit stops both; a restart of the hub keeps what was spent.
 func TestChildrenSpendTheirParentsBudget(t *testing.T) {
 	t.Parallel()
 	store := mem.NewStore()
@@ -127,7 +127,7 @@ func TestChildrenSpendTheirParentsBudget(t *testing.T) {
 	if b.spent("child").Tokens != 801 {
 		t.Errorf("what was refused was counted: %+v", b.spent("child"))
 	}
-	// What a grant did not use comes back, once, and to those who granted it.
+	// The unused part of a grant is returned, once, to those who granted it.
 	for range 2 {
 		if err := b.Settle(ctx, "grandchild", "t2", g.ID, 50, 50); err != nil {
 			t.Fatal(err)
@@ -156,7 +156,7 @@ func TestWhoMayNotSpend(t *testing.T) {
 	if err := b.Settle(ctx, "child", "t1", g.ID, 3, 0); err != nil || b.spent("parent").Tokens != 3 {
 		t.Errorf("settling what has ended: %v, %+v", err, b.spent("parent"))
 	}
-	// A chain of delegations has an end.
+	// The length of a chain of delegations is bounded.
 	within := ""
 	for n := range 20 {
 		id := fmt.Sprint("d", n)
@@ -169,7 +169,7 @@ func TestWhoMayNotSpend(t *testing.T) {
 	refused(t, b.spends(ctx, "a17", "d16", 1), fault.AccessDenied, "delegated through 17 agents")
 }
 
-// Many spend at once, and never more than may be spent.
+// Many spend at once, and never more than the limit.
 func TestManySpendAtOnce(t *testing.T) {
 	t.Parallel()
 	b := open(t, mem.NewStore())

@@ -180,8 +180,8 @@ func expect(t testing.TB, what, got, want string) {
 	}
 }
 
-// What is said goes to the agent, its answer into the session, and the same run
-// is answered to the letter as the first time.
+// A message goes to the agent, its answer into the session, and the same run
+// gets the same answer again.
 func TestAnAgentAnswers(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, chat.Config{})
@@ -213,7 +213,7 @@ func TestAnAgentAnswers(t *testing.T) {
 	}
 }
 
-// A hub that is restarted in the middle of a run finishes it: the agent is told
+// A hub that restarts in the middle of a run finishes it: the agent is asked
 // once, and the run has one beginning and one end.
 func TestARunOutlivesTheHub(t *testing.T) {
 	t.Parallel()

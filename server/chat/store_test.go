@@ -138,7 +138,7 @@ func create(t testing.TB, o opened) string {
 	return id
 }
 
-// A transcript is stored as what changed, and reads as what it is.
+// A transcript is stored as its changes, and is read as a whole.
 func TestChangesAreRecords(t *testing.T) {
 	t.Parallel()
 	o := openStore(t, time.Now, transcripts.Options{}, chat.StoreConfig{})
@@ -164,8 +164,8 @@ func TestChangesAreRecords(t *testing.T) {
 	}
 }
 
-// A write that is larger than a record is several, in one batch; what fits no
-// record is refused and changes nothing.
+// A write that is larger than a record becomes several records in one batch;
+// what fits no record is refused and changes nothing.
 func TestLargeWrites(t *testing.T) {
 	t.Parallel()
 	o := openStore(t, time.Now, transcripts.Options{Messages: 50}, chat.StoreConfig{Event: 8 << 10, Sessions: 2})

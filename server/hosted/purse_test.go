@@ -17,8 +17,8 @@ import (
 	"github.com/parley-hub/parley/server/hosted"
 )
 
-// What definitions may spend is bounded in four ways, and kept by the hub: another
-// process that runs them goes on where the first one stopped.
+// Four limits bound what definitions may spend, and the hub stores what was
+// spent: another process continues where the first one stopped.
 func TestDefinitionsHaveBudgets(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -228,9 +228,8 @@ func TestWorkflowAndTrees(t *testing.T) {
 	})
 }
 
-// Whoever read the history and whoever watched see the same, up to what only
-// the stream had; and reading history first, then the stream, processes an
-// event once.
+// Readers of the history and live readers see the same, except for live-only
+// events; reading history first and then the stream processes an event once.
 func TestLawReplayIsWhatWasWatched(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -73,7 +73,7 @@ func TestPlaces(t *testing.T) {
 	c := &spec.T{T: t}
 	c.Equal(branch.Subtree(nodes, "main"), []string{"b", "deep", "a", "late", "main"})
 	c.Equal(branch.Subtree(nodes, "lone"), []string{"lone"})
-	// A circle and a lost source, which no server writes, are survived.
+	// A cycle and a missing source, which no server writes, are tolerated.
 	c.Equal(len(branch.Places([]branch.Node{node("x", 1, "y", "m"), node("y", 2, "x", "m"), node("z", 3, "gone", "m")})), 3)
 	c.Equal(len(branch.Subtree([]branch.Node{node("x", 1, "y", "m"), node("y", 2, "x", "m")}, "x")), 2)
 }

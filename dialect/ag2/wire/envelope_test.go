@@ -117,8 +117,8 @@ func TestDecodeEnvelope(t *testing.T) {
 		{with(`,"priority":4`), "priority 4 is unknown"},
 		{with(`,"priority":true`), "priority must be a whole number"},
 		{with(`,"task_id":5`), "task_id must be a string"},
-		{with(`,"event_data":{"a":NaN}`), "no valid JSON"},
-		{with(`,"event_data":{"a":"\ud800"}`), "no valid JSON"},
+		{with(`,"event_data":{"a":NaN}`), "not valid JSON"},
+		{with(`,"event_data":{"a":"\ud800"}`), "not valid JSON"},
 		{`[]`, "a JSON object is wanted"},
 	} {
 		if _, err := wire.DecodeEnvelope([]byte(tt.in)); err == nil || !strings.Contains(err.Error(), tt.fragment) {

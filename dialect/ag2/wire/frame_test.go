@@ -57,10 +57,10 @@ func TestDecode(t *testing.T) {
 func TestDecodeMalformed(t *testing.T) {
 	t.Parallel()
 	tests := []struct{ name, in, request, fragment string }{
-		{"empty", ``, "", "no valid JSON"},
-		{"no JSON", `hello`, "", "no valid JSON"},
+		{"empty", ``, "", "not valid JSON"},
+		{"no JSON", `hello`, "", "not valid JSON"},
 		{"no object", `[{"kind":"ping"}]`, "", "a JSON object is wanted"},
-		{"text behind", `{"kind":"ping"} {}`, "", "no valid JSON"},
+		{"text behind", `{"kind":"ping"} {}`, "", "not valid JSON"},
 		{"not UTF-8", "{\"kind\":\"\xff\"}", "", "UTF-8"},
 		{"no kind", `{"name":"a"}`, "", "'kind' is missing"},
 		{"kind is not text", `{"kind":1}`, "", "kind must be a string"},
@@ -74,10 +74,10 @@ func TestDecodeMalformed(t *testing.T) {
 		{"request without op", `{"kind":"request","request_id":"1"}`, "1", "'op' is missing"},
 		{"request with a number as op", `{"kind":"request","op":1,"request_id":"1"}`, "1", "op must be a string"},
 		{"request with a list as params", `{"kind":"request","request_id":"1","op":"x","params":[]}`, "1", "params must be an object"},
-		{"request with NaN", `{"kind":"request","request_id":"1","op":"x","params":{"a":NaN}}`, "1", "no valid JSON"},
-		{"request with infinity", `{"kind":"request","request_id":"1","op":"x","params":{"a":-Infinity,"b":"NaN"}}`, "1", "no valid JSON"},
+		{"request with NaN", `{"kind":"request","request_id":"1","op":"x","params":{"a":NaN}}`, "1", "not valid JSON"},
+		{"request with infinity", `{"kind":"request","request_id":"1","op":"x","params":{"a":-Infinity,"b":"NaN"}}`, "1", "not valid JSON"},
 		{"request with a name twice", `{"kind":"request","request_id":"1","op":"x","params":{"a":1,"a":2}}`, "1", "duplicate"},
-		{"request cut off", `{"kind":"request","request_id":"1","op":"x","params":{"a":`, "", "no valid JSON"},
+		{"request cut off", `{"kind":"request","request_id":"1","op":"x","params":{"a":`, "", "not valid JSON"},
 		{"receipt without id", `{"kind":"receipt","status":"ack"}`, "", "'envelope_id' is missing"},
 		{"receipt without status", `{"kind":"receipt","envelope_id":"e"}`, "", "'status' is missing"},
 		{"post without params", `{"kind":"request","request_id":"1","op":"post_envelope"}`, "1", "'envelope' is missing"},

@@ -176,7 +176,7 @@ func (m *Millis) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 		return err
 	}
 	if math.Abs(n) >= 1<<63 {
-		return errors.New("that many milliseconds are no latency")
+		return errors.New("a latency has fewer than 2^63 milliseconds")
 	}
 	*m = Millis(math.Round(n))
 	return nil

@@ -30,7 +30,7 @@ func valid(data []byte) error {
 	if err == nil {
 		err = errors.New("text follows the JSON value")
 	}
-	return fault.Wrap(fault.Invalid, err, "no valid JSON: %s", strings.TrimPrefix(err.Error(), "jsontext: "))
+	return fault.Wrap(fault.Invalid, err, "not valid JSON: %s", strings.TrimPrefix(err.Error(), "jsontext: "))
 }
 
 // relaxed reports whether data would be JSON if names could repeat, text could

@@ -8,7 +8,7 @@ import (
 	"github.com/parley-hub/parley/internal/bench"
 )
 
-// A short run, so that the bench itself cannot rot.
+// A short run shows that the bench works.
 func TestRunGivesItsFigures(t *testing.T) {
 	t.Parallel()
 	report, err := Run(t.Context(), Options{Envelopes: 64, Plan: bench.Plan{Seconds: 0.01}})
@@ -30,7 +30,7 @@ func TestRunGivesItsFigures(t *testing.T) {
 	}
 }
 
-// What is measured are messages, and nothing that is passed over.
+// Every envelope that is measured makes a message.
 func TestWhatIsReadAreMessages(t *testing.T) {
 	t.Parallel()
 	for _, s := range subjects() {

@@ -11,7 +11,7 @@ import (
 	"github.com/parley-hub/parley/message/sample"
 )
 
-// A short run, so that the bench itself cannot rot; cat stands for the command.
+// A short run shows that the bench works; cat replaces the command.
 func TestRunGivesItsFigures(t *testing.T) {
 	t.Parallel()
 	stand := filepath.Join(t.TempDir(), "parley")

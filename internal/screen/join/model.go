@@ -234,7 +234,7 @@ func (m *Model) enter() tea.Cmd {
 	case line == "":
 		return nil
 	case m.doing != "":
-		m.note = "the line before is not there yet"
+		m.note = "the previous line is not sent yet"
 		return nil
 	}
 	m.input.Reset()

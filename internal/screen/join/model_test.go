@@ -112,7 +112,7 @@ func TestAChannelHasAnInputLineAndTellsWhoseTurnItIs(t *testing.T) {
 	s.Shows("sending")
 	s.Type("next")
 	s.press(tea.KeyEnter)
-	s.Shows("the line before is not there yet", "> next")
+	s.Shows("the previous line is not sent yet", "> next")
 	s.Send(join.Did{Line: "q is said", Outcome: join.Outcome{Said: true}})
 	s.press(tea.KeyEnter)
 	if got := fmt.Sprint(s.hub.lines); got != "[q is said next]" {

@@ -79,7 +79,7 @@ func (t *Talk) Do(ctx context.Context, line string) (Outcome, error) {
 	case "/leave":
 		return Outcome{Leave: true}, nil
 	}
-	return Outcome{}, fault.New(fault.Invalid, "there is no %s: it is /accept, /decline, /answer, /waiting or /leave; // begins a line with a slash", words[0])
+	return Outcome{}, fault.New(fault.Invalid, "%s is not a command; use /accept, /decline, /answer, /waiting or /leave, and // for a line that begins with a slash", words[0])
 }
 
 // answer answers a request: with one of its choices, or in words.

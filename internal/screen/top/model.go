@@ -128,7 +128,7 @@ func (m *Model) taken(msg Taken) tea.Cmd {
 	switch {
 	case msg.Err == nil:
 		if m.shown != nil && !msg.Snapshot.StartedAt.Equal(m.shown.StartedAt) {
-			m.note = "the hub was started anew at " + msg.Snapshot.StartedAt.Local().Format("15:04:05")
+			m.note = "the hub restarted at " + msg.Snapshot.StartedAt.Local().Format("15:04:05")
 		}
 		m.shown, m.away = msg.Snapshot, time.Time{}
 	case !screen.Away(msg.Err):

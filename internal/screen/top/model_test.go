@@ -287,7 +287,7 @@ func TestAHubThatIsAwayIsWaitedFor(t *testing.T) {
 	back.At, back.StartedAt = noon.Add(70*time.Second), noon.Add(69*time.Second)
 	s.Send(taken(back))
 	s.Hides("away")
-	s.Shows("up 1s", "the hub was started anew at 12:01:09")
+	s.Shows("up 1s", "the hub restarted at 12:01:09")
 	s.Send(top.Taken{Err: fault.New(fault.AuthFailed, "the key was revoked"), At: noon.Add(71 * time.Second)})
 	s.Shows("the hub refuses: the key was revoked")
 }

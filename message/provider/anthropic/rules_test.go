@@ -19,8 +19,8 @@ func TestSystemMessagesMove(t *testing.T) {
 		user  = `{"role":"user","content":"hi"}`
 		text  = `{"role":"system","content":"Be brief."}`
 		image = `{"role":"system","content":[{"type":"image_url","image_url":{"url":"https://pics.test/a.png"}}]}`
-		moved = "a system message stands before the conversation"
-		media = "media are taken from users and tools only"
+		moved = "a system message is moved before the conversation"
+		media = "media are accepted from users and tools only"
 	)
 	for name, c := range map[string]struct {
 		in   string

@@ -30,7 +30,7 @@ func Messages(messages []message.Envelope, o provider.Options) provider.Request 
 		body.Set("tools", plan.Tools(o, "input_schema"))
 	}
 	if o.Previous != "" {
-		w.notes.Add(-1, provider.Dropped, provider.NoteContinue, "messages do not go on from an earlier response")
+		w.notes.Add(-1, provider.Dropped, provider.NoteContinue, "messages do not continue an earlier response")
 	}
 	return provider.Request{Body: body, Notes: w.notes.Sorted()}
 }
@@ -51,7 +51,7 @@ func (w *writer) entry(e *plan.Entry) {
 		}
 		blocks := w.blocks(e, e.Blocks, false)
 		if len(w.turns.Out) > 0 && len(blocks) > 0 {
-			w.notes.Add(e.Index, provider.Moved, provider.NoteOrder, "a system message stands before the conversation")
+			w.notes.Add(e.Index, provider.Moved, provider.NoteOrder, "a system message is moved before the conversation")
 		}
 		w.system = append(w.system, blocks...)
 	case plan.Assistant:
@@ -92,11 +92,11 @@ func (w *writer) block(index int, b plan.Block, media bool) *value.Map {
 		return b.Raw.Clone()
 	}
 	if !media {
-		w.notes.Add(index, provider.Dropped, provider.NoteMedia, "media are taken from users and tools only")
+		w.notes.Add(index, provider.Dropped, provider.NoteMedia, "media are accepted from users and tools only")
 		return nil
 	}
 	if b.Media.Detail != "" {
-		w.notes.Add(index, provider.Dropped, provider.NoteMedia, "how closely to look at an image has no place")
+		w.notes.Add(index, provider.Dropped, provider.NoteMedia, "the detail of an image is not sent")
 	}
 	switch b.Kind {
 	case plan.Image:
@@ -108,7 +108,7 @@ func (w *writer) block(index int, b plan.Block, media bool) *value.Map {
 	case plan.File:
 		return w.document(index, b.Media)
 	}
-	w.notes.Add(index, provider.Dropped, provider.NoteMedia, "sounds are not taken; transcribe them")
+	w.notes.Add(index, provider.Dropped, provider.NoteMedia, "sounds are not accepted; transcribe them")
 	return nil
 }
 

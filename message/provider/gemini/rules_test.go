@@ -12,7 +12,7 @@ import (
 	"github.com/parley-hub/parley/message/value/valuetest"
 )
 
-// An empty text parts nothing, unless it carries something of its own.
+// An empty text separates nothing, unless it has further fields.
 func TestStreamedTexts(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

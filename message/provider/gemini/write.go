@@ -27,7 +27,7 @@ func Contents(messages []message.Envelope, o provider.Options) provider.Request 
 		body.Set("tools", []any{value.New().Set("functionDeclarations", plan.Tools(o, "parametersJsonSchema"))})
 	}
 	if o.Previous != "" {
-		w.notes.Add(-1, provider.Dropped, provider.NoteContinue, "generateContent does not go on from an earlier response")
+		w.notes.Add(-1, provider.Dropped, provider.NoteContinue, "generateContent does not continue an earlier response")
 	}
 	return provider.Request{Body: body, Notes: w.notes.Sorted()}
 }
@@ -69,7 +69,7 @@ func (w *writer) instruct(e *plan.Entry) {
 			continue
 		}
 		if len(w.turns.Out) > 0 {
-			w.notes.Add(e.Index, provider.Moved, provider.NoteOrder, "a system message stands before the conversation")
+			w.notes.Add(e.Index, provider.Moved, provider.NoteOrder, "a system message is moved before the conversation")
 		}
 		w.system = append(w.system, plan.Merge(text(b.Text), b.Extra))
 	}
@@ -98,7 +98,7 @@ func (w *writer) part(index int, b plan.Block) *value.Map {
 		return b.Raw.Clone()
 	}
 	if b.Media.Detail != "" {
-		w.notes.Add(index, provider.Dropped, provider.NoteMedia, "how closely to look at an image has no place")
+		w.notes.Add(index, provider.Dropped, provider.NoteMedia, "the detail of an image is not sent")
 	}
 	part, media := value.New(), value.New()
 	media.SetText("mimeType", b.Media.MIME)

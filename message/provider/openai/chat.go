@@ -25,7 +25,7 @@ func Chat(messages []message.Envelope, o provider.Options) provider.Request {
 		body.Set("tools", tools)
 	}
 	if o.Previous != "" {
-		w.notes.Add(-1, provider.Dropped, provider.NoteContinue, "chat completions do not go on from an earlier response")
+		w.notes.Add(-1, provider.Dropped, provider.NoteContinue, "chat completions do not continue an earlier response")
 	}
 	return provider.Request{Body: body, Notes: w.notes.Sorted()}
 }
@@ -102,7 +102,7 @@ func (w *chatWriter) part(index int, b plan.Block, media bool) *value.Map {
 		return b.Raw.Clone()
 	}
 	if !media {
-		w.notes.Add(index, provider.Dropped, provider.NoteMedia, "media are taken from users only")
+		w.notes.Add(index, provider.Dropped, provider.NoteMedia, "media are accepted from users only")
 		return nil
 	}
 	switch b.Kind {
@@ -128,7 +128,7 @@ func (w *chatWriter) part(index int, b plan.Block, media bool) *value.Map {
 		case b.Media.Data != "":
 			source.Set("file_data", b.Media.Held())
 		default:
-			w.notes.Add(index, provider.Dropped, provider.NoteMedia, "chat completions take no file by its address")
+			w.notes.Add(index, provider.Dropped, provider.NoteMedia, "chat completions do not accept a file by its address")
 			return nil
 		}
 		source.SetText("filename", b.Media.Filename)

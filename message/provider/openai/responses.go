@@ -84,7 +84,7 @@ func (w *itemWriter) part(index int, b plan.Block, media bool) *value.Map {
 		return b.Raw.Clone()
 	}
 	if !media {
-		w.notes.Add(index, provider.Dropped, provider.NoteMedia, "media are taken from users and tools only")
+		w.notes.Add(index, provider.Dropped, provider.NoteMedia, "media are accepted from users and tools only")
 		return nil
 	}
 	switch b.Kind {
@@ -99,10 +99,10 @@ func (w *itemWriter) part(index int, b plan.Block, media bool) *value.Map {
 		return part.Set("detail", detail)
 	case plan.Audio:
 		if b.Media.Data == "" {
-			w.notes.Add(index, provider.Dropped, provider.NoteMedia, "a sound is taken with its data only")
+			w.notes.Add(index, provider.Dropped, provider.NoteMedia, "a sound is accepted with its data only")
 			return nil
 		}
-		w.notes.Add(index, provider.Changed, provider.NoteMedia, "whether sounds are taken depends on the model")
+		w.notes.Add(index, provider.Changed, provider.NoteMedia, "whether sounds are accepted depends on the model")
 		return part.Set("type", "input_audio").Set("input_audio", value.New().
 			Set("data", b.Media.Data).
 			Set("format", plan.AudioFormat(b.Media.MIME)))

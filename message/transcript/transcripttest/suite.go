@@ -130,7 +130,7 @@ func same(t *testing.T, what string, got, want any) {
 func testCreate(t *testing.T, f *fixture) {
 	id := f.create(t, site, anna, transcript.Create{AgentSlug: "helper", Metadata: value.New().Set("k", []any{}), Context: "rest"})
 	if !regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`).MatchString(id) {
-		t.Errorf("%q is no UUID of version 4", id)
+		t.Errorf("%q is not a UUID of version 4", id)
 	}
 	s := f.get(t, id)
 	same(t, "the new session", row(t, s), `{"session_id":"`+id+`","workspace_type":"site","workspace_id":"1","owner_type":"user","owner_key":"7","user_id":7,`+

@@ -66,7 +66,7 @@ func (p *planner) results(start, next int) []Entry {
 	for _, i := range at {
 		for between := next; between < i; between++ {
 			if s := &p.list[between]; !s.dropped && s.Type != message.TypeToolResult {
-				p.notes.Add(p.list[i].index, provider.Moved, provider.NoteOrder, "the result stands directly behind its call")
+				p.notes.Add(p.list[i].index, provider.Moved, provider.NoteOrder, "the result is moved directly behind its call")
 				break
 			}
 		}
@@ -166,7 +166,7 @@ func (p *planner) arguments(s *source) *value.Map {
 		}
 		return value.MapOrEmpty(parameters)
 	default:
-		p.notes.Add(s.index, provider.Dropped, provider.NoteArgs, "the arguments are no object")
+		p.notes.Add(s.index, provider.Dropped, provider.NoteArgs, "the arguments are not an object")
 		return value.New()
 	}
 }

@@ -58,7 +58,7 @@ func (c *Call) Said() string {
 // Object returns the arguments as an object; a note is added if they are not one.
 func (c *Call) Object(index int, notes *provider.Notes) *value.Map {
 	if c.Text != "" {
-		notes.Add(index, provider.Dropped, provider.NoteArgs, "the arguments are no object")
+		notes.Add(index, provider.Dropped, provider.NoteArgs, "the arguments are not an object")
 	}
 	return c.Arguments
 }
@@ -128,7 +128,7 @@ func (p *planner) unfold(index int, e message.Envelope, depth int) {
 		}
 		inner, err := message.Normalize(m)
 		if !isMap || err != nil {
-			p.notes.Add(index, provider.Dropped, provider.NotePart, "a part is no message")
+			p.notes.Add(index, provider.Dropped, provider.NotePart, "a part is not a message")
 			continue
 		}
 		p.unfold(index, inner, depth+1)

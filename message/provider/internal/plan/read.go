@@ -130,7 +130,7 @@ func (r *Reading) Call(id, alias string, arguments *value.Map, bad string, extra
 		Set("turn", value.Int(r.turn))
 	if bad != "" {
 		payload.Set(ArgumentsText, bad)
-		r.Notes.Add(len(r.out), provider.Changed, provider.NoteArgs, "the arguments of %q are no JSON object", name)
+		r.Notes.Add(len(r.out), provider.Changed, provider.NoteArgs, "the arguments of %q are not a JSON object", name)
 	}
 	r.Add(message.Envelope{
 		Type: message.TypeToolCall, Role: message.RoleAssistant, Content: "", Payload: payload,
@@ -221,7 +221,7 @@ func (r *Reading) Reply() []message.Envelope {
 			continue
 		}
 		if len(calls) > 0 {
-			r.Notes.Add(i, provider.Moved, provider.NoteOrder, "a text stands before the calls it followed")
+			r.Notes.Add(i, provider.Moved, provider.NoteOrder, "a text is moved before the calls it followed")
 		}
 		sorted = append(sorted, e)
 	}

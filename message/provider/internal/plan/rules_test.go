@@ -30,7 +30,7 @@ func envelopes(t testing.TB, text string) []message.Envelope {
 	return list
 }
 
-// made says what became of messages: the entries, and the notes.
+// made shows the result: the entries, and the notes.
 func made(messages []message.Envelope) (entries, notes []string) {
 	var told provider.Notes
 	for _, e := range plan.Make(messages, plan.Shape{Vendor: "v"}, provider.Options{}, &told) {
@@ -74,7 +74,7 @@ func TestPairs(t *testing.T) {
 		"a request that names an answered one": {"[" + call + "," + result + "," + named + "]", []string{"call tides c1", "result tides c1 high"}, []string{"message 2: dropped: approval_required is about no open call"}},
 		"a request about another call":         {"[" + call + "," + other + "]", nil, []string{`message 0: dropped: the call of "tides" has no result`, "message 1: dropped: approval_required is about no open call"}},
 		"a request about the first":            {"[" + call + "," + wait + "]", []string{"call tides c1", "result tides c1 Pending: waiting for approval. Shall I?"}, []string{"message 1: changed: approval_required answers the open call as pending"}},
-		"a request that names the first":       {"[" + call + "," + text + "," + named + "]", []string{"call tides c1", "result tides c1 Pending: waiting for approval. Shall I?", "user hi"}, []string{"message 2: changed: approval_required answers the open call as pending", "message 2: moved: the result stands directly behind its call"}},
+		"a request that names the first":       {"[" + call + "," + text + "," + named + "]", []string{"call tides c1", "result tides c1 Pending: waiting for approval. Shall I?", "user hi"}, []string{"message 2: changed: approval_required answers the open call as pending", "message 2: moved: the result is moved directly behind its call"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -182,9 +182,9 @@ func TestReplyPutsTextsBeforeCalls(t *testing.T) {
 		"texts":              {"tt", []string{"text", "text"}, nil},
 		"in order":           {"tc", []string{"text", "tool_call"}, nil},
 		"calls":              {"cc", []string{"tool_call", "tool_call"}, nil},
-		"a text behind":      {"ct", []string{"text", "tool_call"}, []string{"message 1: moved: a text stands before the calls it followed"}},
-		"a text in between":  {"ctc", []string{"text", "tool_call", "tool_call"}, []string{"message 1: moved: a text stands before the calls it followed"}},
-		"a text on each end": {"tct", []string{"text", "text", "tool_call"}, []string{"message 2: moved: a text stands before the calls it followed"}},
+		"a text behind":      {"ct", []string{"text", "tool_call"}, []string{"message 1: moved: a text is moved before the calls it followed"}},
+		"a text in between":  {"ctc", []string{"text", "tool_call", "tool_call"}, []string{"message 1: moved: a text is moved before the calls it followed"}},
+		"a text on each end": {"tct", []string{"text", "text", "tool_call"}, []string{"message 2: moved: a text is moved before the calls it followed"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

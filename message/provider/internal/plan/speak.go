@@ -5,7 +5,7 @@ import "github.com/parley-hub/parley/message/provider"
 // Unnamed notes a name that is not sent.
 func Unnamed(e *Entry, notes *provider.Notes) {
 	if e.Name != "" {
-		notes.Add(e.Index, provider.Dropped, provider.NoteName, "the speaker's name %q has no place", e.Name)
+		notes.Add(e.Index, provider.Dropped, provider.NoteName, "the speaker's name %q is not sent", e.Name)
 	}
 }
 

@@ -25,7 +25,7 @@ func (t *Turns) Add(role string, index int, parts []any) {
 		return
 	}
 	if len(t.Out) == 0 && role != message.RoleUser {
-		t.Notes.Add(index, provider.Added, provider.NoteOpening, "a user's message stands first")
+		t.Notes.Add(index, provider.Added, provider.NoteOpening, "a user's message was added in front")
 		t.Add(message.RoleUser, index, []any{t.Text(opening)})
 	}
 	if n := len(t.Out); n > 0 {
