@@ -19,8 +19,8 @@ function spoken(events) {
   return said;
 }
 
-// watch follows a channel as a browser's EventSource does: cut off, it comes back with
-// the id of the last event that had one, and what came behind that comes again. It does
+// watch follows a channel as a browser's EventSource does: after a disconnect it
+// reconnects with the id of the last event that had one, and gets what followed it again. It does
 // not use fetch, which may wait for ever once its socket is gone (Node 20).
 const seen = [];
 function watch(channel, last = "0") {

@@ -54,7 +54,7 @@ class Cluster(HubProcess):
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(self.command(), stdout=subprocess.PIPE, stderr=log)
         told = json.loads(self.process.stdout.readline())
-        # Machines that run tests stand still for longer than a node may by default.
+        # A machine that runs tests may pause longer than the default of a node allows.
         settings = {"cluster.url": told["nats"], "cluster.monitor": told["monitor"], "cluster.suspect": "2400ms"}
         command = [Parley.binary(), "cluster", "init", "--shards", "3"]
         subprocess.run([*command, *(w for p in settings.items() for w in ("--set", "=".join(p)))], check=True, cwd=self.data)
@@ -75,8 +75,8 @@ class Cluster(HubProcess):
         raise RuntimeError("no node serves:\n" + "\n".join(n.output() for n in self.nodes))
 
     def kill(self) -> None:
-        """The node that serves is gone; another one serves. The one that was killed
-        comes back and stands by."""
+        """Kills the serving node and waits until another one serves. The killed one
+        is started again and is on standby."""
         old = self.serving()
         old.kill()
         new = self.serving()

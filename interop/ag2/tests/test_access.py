@@ -139,7 +139,7 @@ async def test_closing_a_connection_frees_its_identities(party):
 
 
 async def test_refusals_are_network_errors(party):
-    """Whatever the hub refuses, the client raises as its own kind of error."""
+    """The client raises its own kind of error for whatever the hub refuses."""
     lone = party.client()
     with pytest.raises(NetworkError, match="unknown control-plane op"):
         await lone._rpc("make_coffee", {})

@@ -110,10 +110,10 @@ async def test_claims_are_never_given_out(guests):
     assert (fetched.auth.scheme, fetched.auth.claim) == ("api_key", {})
     listed = [p for p in await onlooker.list_agents(limit=1000) if p.name == "sol"]
     assert [p.auth.claim for p in listed] == [{}]
-    # Without its passport an api_key identity cannot be taken back.
+    # Without its passport nobody attaches to an api_key identity.
     with pytest.raises(AuthError, match="token"):
         await guests.client().attach(Agent("sol"), "sol")
-    # Nor by naming the scheme none.
+    # Nor with the scheme none.
     with pytest.raises(AuthError):
         await hello(guests.client(), "sol", "none", {})
 
@@ -124,7 +124,7 @@ async def test_hello_for_an_unknown_name(guests):
     for claim in ({}, {"token": guests.tokens["quill"]}):
         with pytest.raises(NotFoundError):
             await hello(stranger, "nobody-at-all", "api_key", claim)
-    # The connection is still good.
+    # The connection still works.
     assert await stranger.list_agents(limit=1) != []
 
 

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.parley
 
 @pytest.fixture(scope="module")
 def brisk_hub(new_hub):
-    """It looks often for what is due."""
+    """A hub that checks deadlines often."""
     return new_hub(settings={"hub.ttl_sweep_interval": "100ms", "hub.expectation_sweep_interval": "100ms"})
 
 
@@ -54,7 +54,7 @@ async def test_a_violated_expectation_has_the_name_the_client_knows(brisk):
     assert (violated.event_data["expectation"], violated.event_data["violators"]) == ("turn_within", [a.agent_id])
     log = await wal(a, channel.channel_id)
     assert types(log)[3] == "ag2.expectation.violated"
-    # It is nobody's turn, and the discussion goes on.
+    # It is nobody's turn, and the discussion continues.
     assert script(b).seen == []
     await channel.send("here I am")
     assert turns(await wal(b, channel.channel_id)) == [(a.agent_id, "here I am")]

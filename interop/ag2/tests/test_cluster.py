@@ -17,7 +17,7 @@ NAMES = ["ada", "bo", "cy"]
 
 
 def record_turns(client, accepted):
-    """Remember what the hub answered for: the id of each accepted turn."""
+    """Remember what the hub acknowledged: the id of each accepted turn."""
     post = client.post_envelope
 
     async def recording(envelope):

@@ -36,7 +36,7 @@ class Endless(Script):
 
 
 def record_posts(client, accepted):
-    """Remember what the hub answered for: (id, words) of each accepted text."""
+    """Remember what the hub acknowledged: (id, words) of each accepted text."""
     post = client.post_envelope
 
     async def recording(envelope):
@@ -74,8 +74,8 @@ async def test_a_restart_restores_the_rotation(own_hub, own_party):
 
 @spec("ag2-hub#83", clause="cursors survive a restart")
 async def test_what_was_acknowledged_does_not_come_again(own_hub, own_party):
-    """A hub that is stopped keeps the cursors; one that is killed may send
-    again what its clients had only just acknowledged."""
+    """A hub that is stopped keeps the cursors; one that is killed may deliver
+    again what its clients acknowledged last."""
     ada, bo = await own_party.silent("ada"), await own_party.silent("bo")
     channel = await ada.open(type="conversation", target=bo.agent_id)
     await channel.send("one")
@@ -145,7 +145,7 @@ async def test_killed_three_times_in_the_middle_of_a_discussion(own_hub):
 
 async def test_pipelined_posts_when_the_hub_is_killed(own_hub):
     """Each post that was answered is in the log once, and the reader that
-    comes back has in the end had every one of them."""
+    reconnects has received every one of them in the end."""
     party = Party(own_hub.url)
     writer_client = party.client(rpc_timeout=5)
     writer, reader = await party.silent("writer", on=writer_client), await party.silent("reader")

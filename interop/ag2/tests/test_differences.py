@@ -1,4 +1,4 @@
-"""What docs/ag2.md says of AG2's own hub, held to the package that is installed."""
+"""What docs/ag2.md says of AG2's own hub is checked against the installed package."""
 
 import inspect
 

@@ -80,7 +80,7 @@ async def test_a_failing_callback_starves_nobody(party):
 
 @pytest.mark.parley
 async def test_a_human_leaves_and_comes_back(party):
-    """AG2's own hub refuses the name; ours knows the person again."""
+    """AG2's own hub refuses the name; ours lets the person reconnect."""
     bot = await party.agent("bot", "b1", "b2", "b3")
     human = await party.human("ines")
     channel = await human.open(type="conversation", target=bot.passport.name)
@@ -88,7 +88,7 @@ async def test_a_human_leaves_and_comes_back(party):
     await human.next_envelope(predicate=lambda e: e.event_type == EV_TEXT, timeout=5)
     await party.leave(human)
 
-    # While she is away the agent goes on; nothing is lost.
+    # The agent continues while she is away; nothing is lost.
     missed = await bot.send_envelope(text_of(channel.channel_id, bot.agent_id, "are you there?"))
 
     async def back():
@@ -126,7 +126,7 @@ async def test_a_human_leaves_and_comes_back(party):
 
 @pytest.mark.parley
 async def test_a_human_who_comes_back_finds_the_invitation(party):
-    """She was away when a channel was opened to her, and is in time."""
+    """A channel was opened to her while she was away, and she accepts in time."""
     asker, human = await party.silent("asker"), await party.human("ines")
     await party.leave(human)
     opening = asyncio.create_task(asker.open(type="consulting", target=human.agent_id))

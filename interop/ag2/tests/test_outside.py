@@ -1,5 +1,5 @@
-"""The README's way to reach a hub from outside, as it is written there: by name, by
-address, and through a proxy that ends TLS."""
+"""Reaching a hub from outside exactly as the README says: by name, by address, and
+through a proxy that terminates TLS."""
 
 import asyncio
 import contextlib

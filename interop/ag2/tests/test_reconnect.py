@@ -254,7 +254,7 @@ async def test_a_turn_that_runs_twice_is_answered_once(party):
 
 
 async def test_two_processes_of_one_identity_answer_once(party):
-    """A new one attaches while the old one is at work on what is replayed."""
+    """A new client attaches while the old one handles what was replayed."""
     gates = Gates("old", "new")
     ada, old = await party.silent("ada"), await party.agent("bo", gates.turn("old"))
     channel = await ada.open(type="conversation", target=old.passport.name)

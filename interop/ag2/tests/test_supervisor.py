@@ -1,4 +1,4 @@
-"""A supervisor's word in a workflow: ordered at the packet's boundary, and no turn.
+"""A supervisor's text in a workflow is ordered at the packet's boundary and is not a turn.
 
 AG2's own hub refuses such a send at once, so these run on ours only.
 """

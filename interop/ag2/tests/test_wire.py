@@ -1,4 +1,4 @@
-"""The link itself: endpoints, receipts, frames that should not be, liveness."""
+"""The link itself: endpoints, receipts, malformed frames, liveness."""
 
 import asyncio
 import json

@@ -1,8 +1,8 @@
 // A client that does on the wire what the stock AgentClient does, operation by
 // operation, including what is odd about it: ids go raw into paths over HTTP,
 // JSON calls have a content type also on GET, blocks are split on LF LF only,
-// events are dispatched one after another through a queue that one rejection
-// poisons.
+// events are dispatched one after another through a queue that stops at the
+// first rejection.
 import WebSocket from "ws";
 
 export type Json = any;

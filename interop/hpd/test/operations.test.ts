@@ -1,5 +1,5 @@
-// What the stock client does beside talking: the rest of its operations, what it
-// makes of refusals, and the quirks that a server must live with.
+// The rest of the stock client's operations, how it handles refusals, and the
+// quirks that a server must tolerate.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
