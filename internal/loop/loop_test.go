@@ -2,6 +2,7 @@ package loop_test
 
 import (
 	"context"
+	"errors"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -43,6 +44,24 @@ func TestGroup(t *testing.T) {
 		}
 		if got := g.StartNamed("b", time.Second, nil); got != loop.Closed {
 			t.Errorf("a start after the end is %v", got)
+		}
+	})
+}
+
+func TestPause(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		if err := loop.Pause(t.Context(), time.Minute); err != nil || time.Since(began) != time.Minute {
+			t.Fatalf("paused for %v: %v; want a minute", time.Since(began), err)
+		}
+		if err := loop.Pause(t.Context(), 0); err != nil {
+			t.Fatalf("no pause: %v", err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if err := loop.Pause(ctx, time.Minute); !errors.Is(err, context.DeadlineExceeded) {
+			t.Fatalf("got %v, want the end of the context", err)
 		}
 	})
 }
