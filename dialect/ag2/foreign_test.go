@@ -270,7 +270,7 @@ func TestForeignThread(t *testing.T) {
 	for want, more := range map[string]object{
 		"does not ask":           {"causation_id": log[3].ID},
 		"leave out the audience": {"audience": []string{carl}},
-		"no 'app.custom'":        {"event_type": "app.custom"},
+		"not 'app.custom'":       {"event_type": "app.custom"},
 	} {
 		_, err := p.try("post_envelope", object{"envelope": env(threadID, bob, "ag2.msg.text", object{"text": "x"}, more)})
 		if err == nil || !bytes.Contains([]byte(err.Error()), []byte(want)) {
