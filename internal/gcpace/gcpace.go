@@ -23,6 +23,14 @@ const (
 	// quietPercent is how much a quiet heap may grow: collecting it costs little, and
 	// the runtime returns what is beyond that to the system.
 	quietPercent = 20
+	// atMost is how many times a second a heap is collected that grows slowly: it need
+	// not grow to the floor.
+	atMost = 3
+	// lookEvery is how often a heap that is not quiet is looked at.
+	lookEvery = 5 * time.Second
+	// share bounds the time for which a heap is shrunk: after each time a pause of so
+	// many times its length follows.
+	share = 100
 )
 
 var once sync.Once
@@ -33,50 +41,112 @@ func Floor(bytes uint64) {
 	if os.Getenv("GOGC") != "" {
 		return
 	}
-	once.Do(func() { start(bytes) })
+	once.Do(func() { start(bytes, lookEvery) })
 }
 
-func start(floor uint64) {
-	p := &pace{floor: floor, percent: 100}
-	p.adjust()
+func start(floor uint64, every time.Duration) {
+	p := &pace{floor: floor, every: every, percent: 100, at: time.Now()}
+	p.collected()
 	p.again()
+	time.AfterFunc(every, p.look)
 }
 
-// pace is the percentage that was set last, when, and how much had been allocated
-// by then.
+// pace is how a heap is collected. It is looked at until it is quiet, and again as
+// soon as it is not: an idle process is not woken for it.
 type pace struct {
-	floor     uint64
-	percent   int
-	at        time.Time
-	allocated uint64
+	floor uint64
+	every time.Duration
+
+	mu        sync.Mutex
+	percent   int       // what was set last
+	quiet     bool      // next to nothing is allocated
+	at        time.Time // when that was judged last
+	allocated uint64    // bytes that were ever allocated by then
+	notBefore time.Time // when the heap may be shrunk again
+
+	last          time.Time // when the heap was collected last
+	lastAllocated uint64    // bytes that were ever allocated by then
+	rate          float64   // bytes a second between the last two collections
 }
 
 // again adjusts after the next collection: only that tells what is alive.
 func (p *pace) again() {
 	type sentinel struct{ _ [16]byte }
 	runtime.SetFinalizer(&sentinel{}, func(*sentinel) {
-		p.adjust()
+		p.collected()
 		p.again()
 	})
 }
 
-func (p *pace) adjust() {
-	samples := []metrics.Sample{{Name: "/gc/heap/live:bytes"}, {Name: "/gc/heap/allocs:bytes"}}
-	metrics.Read(samples)
-	if samples[0].Value.Kind() != metrics.KindUint64 || samples[1].Value.Kind() != metrics.KindUint64 {
-		return
+// collected sets the percentage for what a collection has left.
+func (p *pace) collected() {
+	live, allocated := heap()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := time.Now()
+	if p.quiet && p.judge(now, allocated) && !p.quiet {
+		time.AfterFunc(p.every, p.look)
 	}
-	p.take(time.Now(), samples[0].Value.Uint64(), samples[1].Value.Uint64())
+	if passed := now.Sub(p.last).Seconds(); passed > 0 {
+		p.rate = float64(allocated-p.lastAllocated) / passed
+	}
+	p.last, p.lastAllocated = now, allocated
+	p.set(live)
 }
 
-// take sets the percentage for a heap with so many live bytes, of all that were ever
+// look shrinks the heap of a process that has become quiet: without allocations
+// nothing else would collect it for minutes.
+func (p *pace) look() {
+	if !p.becameQuiet() {
+		time.AfterFunc(p.every, p.look)
+		return
+	}
+	began := time.Now()
+	debug.FreeOSMemory()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.notBefore = time.Now().Add(share * time.Since(began))
+}
+
+func (p *pace) becameQuiet() bool {
+	live, allocated := heap()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := time.Now()
+	if !p.judge(now, allocated) || now.Before(p.notBefore) {
+		p.quiet = false
+		return false
+	}
+	p.set(live)
+	return p.quiet
+}
+
+// judge decides whether the process is quiet, and reports whether it could: a short
+// time in which little was allocated tells nothing.
+func (p *pace) judge(now time.Time, allocated uint64) bool {
+	passed, bytes := now.Sub(p.at), float64(allocated-p.allocated)
+	least := quiet * max(passed, p.every).Seconds()
+	if passed < p.every && bytes < least {
+		return false
+	}
+	p.quiet, p.at, p.allocated = bytes < least, now, allocated
+	return true
+}
+
+// heap returns how many bytes the last collection left, and how many were ever
 // allocated.
-func (p *pace) take(now time.Time, live, allocated uint64) {
-	percent := percentFor(p.floor, live)
-	if rate := float64(allocated-p.allocated) / now.Sub(p.at).Seconds(); rate < quiet && !p.at.IsZero() {
+func heap() (live, allocated uint64) {
+	samples := []metrics.Sample{{Name: "/gc/heap/live:bytes"}, {Name: "/gc/heap/allocs:bytes"}}
+	metrics.Read(samples)
+	return samples[0].Value.Uint64(), samples[1].Value.Uint64()
+}
+
+// set sets the percentage for a heap with so many live bytes.
+func (p *pace) set(live uint64) {
+	percent := percentFor(p.floor, live, p.rate)
+	if p.quiet {
 		percent = quietPercent
 	}
-	p.at, p.allocated = now, allocated
 	// Setting it stops the world for a moment: small steps are not worth it.
 	if diff := percent - p.percent; diff > p.percent/8 || -diff > p.percent/8 {
 		debug.SetGCPercent(percent)
@@ -84,14 +154,14 @@ func (p *pace) take(now time.Time, live, allocated uint64) {
 	}
 }
 
-// percentFor is how much a heap with so many live bytes may grow: to the floor,
-// or by 100 %, which is Go's default, whichever is more.
-func percentFor(floor, live uint64) int {
+// percentFor is how much a heap with so many live bytes may grow, which is allocated
+// from at a rate: to the floor, or by 100 %, which is Go's default, whichever is more;
+// less where it takes a third of a second to grow so far.
+func percentFor(floor, live uint64, rate float64) int {
 	if live == 0 {
 		return most
 	}
-	if floor <= 2*live {
-		return 100
-	}
-	return int(min((floor-live)*100/live, most))
+	room := max(float64(floor)-float64(live), float64(live))
+	room = min(room, max(rate/atMost, float64(live)/2))
+	return int(min(room*100/float64(live), most))
 }

@@ -12,17 +12,21 @@ func TestPercent(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		floor, live uint64
+		rate        float64
 		want        int
 	}{
-		{64, 0, most},
-		{64, 1, most},
-		{64, 8, 700},
-		{64, 31, 106},
-		{64, 32, 100},
-		{64, 1000, 100},
+		{64, 0, 1e9, most},
+		{64, 1, 1e9, most},
+		{64, 8, 1e9, 700},
+		{64, 31, 1e9, 106},
+		{64, 32, 1e9, 100},
+		{64, 1000, 1e9, 100},
+		{64, 8, 3 * 16, 200}, // in a third of a second
+		{64, 8, 1, 50},
+		{64, 1000, 1, 50},
 	} {
-		if got := percentFor(c.floor, c.live); got != c.want {
-			t.Errorf("%d live under a floor of %d: %d %%, want %d", c.live, c.floor, got, c.want)
+		if got := percentFor(c.floor, c.live, c.rate); got != c.want {
+			t.Errorf("%d live under a floor of %d, %g a second: %d %%, want %d", c.live, c.floor, c.rate, got, c.want)
 		}
 	}
 }
@@ -30,7 +34,7 @@ func TestPercent(t *testing.T) {
 // The pace follows what is alive after each collection.
 func TestFloor(t *testing.T) {
 	runtime.GC() // of what an earlier run held
-	start(64 << 20)
+	start(64<<20, time.Hour)
 	debug.SetGCPercent(most)
 	t.Cleanup(func() { debug.SetGCPercent(100) })
 	percent := func() int {
@@ -52,28 +56,58 @@ func TestFloor(t *testing.T) {
 	runtime.KeepAlive(held)
 }
 
-// A process that allocates next to nothing keeps a small heap; the first collection
-// under load lets it grow again.
+// A process that allocates next to nothing keeps a small heap; load lets it grow again,
+// as soon as much was allocated. A short time in which little was tells nothing.
 func TestQuiet(t *testing.T) {
-	t.Cleanup(func() { debug.SetGCPercent(100) })
-	const live = 8 << 20
-	now := time.Now()
-	p := &pace{floor: 64 << 20, percent: 100}
+	t.Parallel()
+	now, allocated := time.Now(), uint64(0)
+	p := &pace{every: 5 * time.Second, at: now}
 	for _, step := range []struct {
 		pause     time.Duration
 		allocated uint64
-		want      int
+		judged    bool
+		quiet     bool
 	}{
-		{0, 64 << 20, 700}, // how fast is not known yet
-		{time.Second, 56 << 20, 700},
-		{2 * time.Minute, 56 << 20, quietPercent},
-		{10 * time.Second, 2 << 20, quietPercent},
-		{10 * time.Second, 11 << 20, 700},
+		{time.Second, 100, false, false},
+		{4 * time.Second, 1 << 20, true, true},
+		{time.Second, 4 << 20, false, true},
+		{time.Second, 4 << 20, true, false},
+		{time.Second, 4 << 20, false, false},
+		{4 * time.Second, 4 << 20, true, false},
+		{2 * time.Minute, 56 << 20, true, true},
 	} {
 		now = now.Add(step.pause)
-		p.take(now, live, p.allocated+step.allocated)
-		if p.percent != step.want {
-			t.Errorf("%d bytes in %v: %d %%, want %d", step.allocated, step.pause, p.percent, step.want)
+		allocated += step.allocated
+		if got := p.judge(now, allocated); got != step.judged || p.quiet != step.quiet {
+			t.Errorf("%d bytes in %v: judged %v as quiet %v, want %v, %v", step.allocated, step.pause, got, p.quiet, step.judged, step.quiet)
 		}
 	}
+}
+
+// The heap of a process that has become quiet is returned to the system, although
+// nothing is allocated that would have it collected.
+func TestShrinks(t *testing.T) {
+	t.Cleanup(func() { debug.SetGCPercent(100) })
+	debug.SetGCPercent(most)
+	held := make([]byte, 256<<20)
+	for i := 0; i < len(held); i += 4 << 10 {
+		held[i] = 1
+	}
+	runtime.KeepAlive(held)
+	start(1<<30, time.Millisecond)
+	resident := func() (sum uint64) {
+		now := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}, {Name: "/memory/classes/heap/unused:bytes"}, {Name: "/memory/classes/heap/free:bytes"}}
+		metrics.Read(now)
+		for _, s := range now {
+			sum += s.Value.Uint64()
+		}
+		return sum
+	}
+	for range 1_000_000 {
+		if resident() < 64<<20 {
+			return
+		}
+		runtime.Gosched()
+	}
+	t.Errorf("the heap still has %d bytes", resident())
 }
