@@ -20,13 +20,13 @@ folder, readable by its owner only, and are not part of backups. No hub is asked
 
 // withRing gives a command --data, and runs it with the keys of that folder.
 func (a *app) withRing(c *cobra.Command, fn func(ring *keyring.Ring, args []string) error) *cobra.Command {
-	flags := addSettings(c, func(key config.Key) bool { return key.Name == "data.dir" })
+	flags := addSettings(c, func(key config.Key) bool { return key.Name == dataDir })
 	c.RunE = func(c *cobra.Command, args []string) error {
 		settings, err := flags.load(a.environ)
 		if err != nil {
 			return err
 		}
-		if flags.named("data") && c.Name() != "new" {
+		if settings.Given(dataDir) && c.Name() != "new" {
 			if err := mustExist(settings.Data.Dir); err != nil {
 				return err
 			}

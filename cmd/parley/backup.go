@@ -36,7 +36,7 @@ has all its shards; begin a cluster with it with parley cluster init --from.`,
 			return fmt.Errorf("%s exists already; name a folder that does not exist", args[0])
 		}
 		hub, err := a.findHub(flags, v1.Options{})
-		if none, ok := errors.AsType[*noHubError](err); ok && flags.settings.named("data") {
+		if none, ok := errors.AsType[*noHubError](err); ok && none.named {
 			err = cmp.Or(mustExist(none.data.Dir), err)
 		}
 		if err != nil {
@@ -89,7 +89,7 @@ are listed, so that they can be revoked again.`,
 		Example: "  parley restore ./backup-monday --data ./restored",
 		Args:    cobra.ExactArgs(1),
 	}
-	flags := addSettings(c, func(key config.Key) bool { return key.Name == "data.dir" })
+	flags := addSettings(c, func(key config.Key) bool { return key.Name == dataDir })
 	c.RunE = func(c *cobra.Command, args []string) error {
 		settings, err := flags.load(a.environ)
 		if err != nil {

@@ -30,7 +30,7 @@ settings of a node: --cluster, and cluster.* of the configuration file.`
 // addCluster gives a command the flags that find a cluster, and --data if it uses
 // the folder of a node.
 func addCluster(c *cobra.Command, data bool) *settingsFlags {
-	return addSettings(c, func(key config.Key) bool { return key.Name == "cluster.url" || data && key.Name == "data.dir" })
+	return addSettings(c, func(key config.Key) bool { return key.Name == "cluster.url" || data && key.Name == dataDir })
 }
 
 // clusterSettings are the settings of a command that was told which cluster.

@@ -102,12 +102,12 @@ func (a *app) askFor(c *cobra.Command, ask func(ctx context.Context, hub *v1.Cli
 		settings: &settingsFlags{flags: c.Flags(), file: text("config"), set: set},
 	}
 	for _, key := range allSettings {
-		if key.Name == "data.dir" {
+		if key.Name == dataDir {
 			flags.settings.keys = []config.Key{key}
 		}
 	}
 	hub, err := a.findHub(flags, v1.Options{})
-	if _, ok := errors.AsType[*noHubError](err); ok && !flags.settings.named("data") {
+	if none, ok := errors.AsType[*noHubError](err); ok && !none.named {
 		hub, err = hubAt(defaultHub, v1.Options{Token: lookup(a.environ, "PARLEY_TOKEN")})
 	}
 	if err != nil {

@@ -212,6 +212,8 @@ func newScene(t *testing.T, hub bool) *scene {
 	}
 	s.env = []string{
 		"HOME=" + s.dir, "PATH=" + filepath.Join(s.dir, "bin") + ":" + os.Getenv("PATH"),
+		// A hub on the default port that is not the test's is never asked: the folder is named.
+		"PARLEY_DATA_DIR=./parley-data",
 		"PARLEY_HTTP_LISTEN=127.0.0.1:0", "GORACE=atexit_sleep_ms=0", "TMPDIR=" + s.dir,
 	}
 	if !hub {

@@ -25,7 +25,7 @@ type hubFlags struct {
 // addHub gives a command the flags that name a hub, and --data for one on this
 // machine.
 func addHub(c *cobra.Command) *hubFlags {
-	flags := &hubFlags{settings: addSettings(c, func(key config.Key) bool { return key.Name == "data.dir" })}
+	flags := &hubFlags{settings: addSettings(c, func(key config.Key) bool { return key.Name == dataDir })}
 	c.Flags().StringVar(&flags.url, "hub", "", "`URL` of the hub to ask (default PARLEY_HUB, the current context, or the hub that runs on the data folder)")
 	c.Flags().StringVar(&flags.context, "context", "", "`NAME` of the context with the hub to ask (default PARLEY_CONTEXT)")
 	c.Flags().StringVar(&flags.ca, "ca", "", "`FILE` with the certificates that a hub's certificate is checked against, besides the system's (default PARLEY_CA)")
@@ -34,7 +34,10 @@ func addHub(c *cobra.Command) *hubFlags {
 }
 
 // noHubError says that no hub runs on the data folder, and none was named.
-type noHubError struct{ data config.Data }
+type noHubError struct {
+	data  config.Data
+	named bool // by a flag, a variable or a file
+}
 
 func (e *noHubError) Error() string {
 	return fmt.Sprintf("no hub runs on the data folder %s; start one with parley serve --data %s, or name another with --hub URL or --data DIR", e.data.Dir, shellWord(e.data.Dir))
@@ -73,7 +76,7 @@ func (a *app) chooseHub(flags *hubFlags) (choice, error) {
 	case flags.context != "":
 		c, err := a.contextNamed(flags.context, "--context")
 		return with(c), err
-	case flags.settings.named("data"):
+	case flags.settings.namesFolder():
 	case env("PARLEY_HUB") != "":
 		return with(choice{URL: env("PARLEY_HUB"), Why: "PARLEY_HUB"}), nil
 	default:
@@ -91,7 +94,7 @@ func (a *app) chooseHub(flags *hubFlags) (choice, error) {
 		return choice{}, err
 	}
 	if !held || holder.URL == "" {
-		return choice{}, &noHubError{settings.Data}
+		return choice{}, &noHubError{settings.Data, settings.Given(dataDir)}
 	}
 	return with(choice{URL: holder.URL, Why: "the data folder " + settings.Data.Dir, folder: true}), nil
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -81,6 +82,14 @@ func (s *settingsFlags) load(environ []string) (*config.Settings, error) {
 
 // named reports whether a flag was given.
 func (s *settingsFlags) named(flag string) bool { return s.flags.Changed(flag) }
+
+// namesFolder reports whether a flag names the data folder.
+func (s *settingsFlags) namesFolder() bool {
+	return s.named("data") || slices.ContainsFunc(s.set, func(pair string) bool { return strings.HasPrefix(pair, dataDir+"=") })
+}
+
+// dataDir is the key of the data folder.
+const dataDir = "data.dir"
 
 // fileName is the file of --config or PARLEY_CONFIG, which must exist, or the
 // default one if it does.

@@ -40,7 +40,7 @@ func (a *app) withHub(c *cobra.Command, fn func(ctx context.Context, hub *v1.Cli
 		var none *noHubError
 		switch {
 		case !errors.As(err, &none):
-		case flags.settings.named("data"):
+		case none.named:
 			// Another hub than that of the named folder is never asked instead.
 			return cmp.Or(mustExist(none.data.Dir), err)
 		default:

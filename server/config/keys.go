@@ -27,7 +27,7 @@ var Core = Table{
 	{
 		Name: "data.dir", Default: "./parley-data", Flag: "data",
 		Meaning: "folder of the embedded journal and the access keys; made when it does not exist",
-		field:   func(c *Config) any { return &c.Data.Dir },
+		field:   func(c *Config) any { return &c.Data.Dir }, check: checkFolder,
 	},
 	{
 		Name: "data.min_free", Default: "512MiB", Zero: true,

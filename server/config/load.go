@@ -50,6 +50,14 @@ type Settings struct {
 	Effective []Effective // in the order of the table
 }
 
+// Given reports whether a source set a key.
+func (s *Settings) Given(key string) bool {
+	return slices.ContainsFunc(s.Effective, func(e Effective) bool { return e.Key == key && e.Origin != defaultOrigin })
+}
+
+// defaultOrigin is the origin of what no source set.
+const defaultOrigin = "default"
+
 // layer is one source, flattened.
 type layer struct {
 	values map[string]any
@@ -77,7 +85,7 @@ func (t Table) Load(src Sources) (*Settings, error) {
 
 	settings := &Settings{}
 	for _, key := range t {
-		text, origin := key.Default, "default"
+		text, origin := key.Default, defaultOrigin
 		if merged.Exists(key.Name) {
 			origin = origins[key.Name]
 			var err error

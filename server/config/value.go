@@ -62,6 +62,14 @@ func checkDollars(text string) error {
 	return nil
 }
 
+// checkFolder refuses a folder without a name, such as that of an empty variable.
+func checkFolder(text string) error {
+	if text == "" {
+		return errors.New("name a folder, such as ./parley-data")
+	}
+	return nil
+}
+
 // set reads text into the key's field.
 func (k Key) set(c *Config, text string) error {
 	switch field := k.field(c).(type) {
