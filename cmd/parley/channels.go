@@ -48,7 +48,14 @@ func pairs(flag string, list []string) (map[string]string, error) {
 }
 
 func (a *app) channelsList() *cobra.Command {
-	return listCommand(a, (*v1.Client).Rows, listing{
+	rows := func(hub *v1.Client, ctx context.Context, q url.Values) (*v1.Page[v1.Row], error) {
+		page, err := hub.Rows(ctx, q)
+		if err == nil {
+			err = a.unknownType(q.Get("type"), len(page.Items))
+		}
+		return page, err
+	}
+	return listCommand(a, rows, listing{
 		what:    "channels",
 		short:   "List channels, the newest first",
 		example: "  parley channels list --state active",
@@ -66,7 +73,7 @@ func (a *app) channelsList() *cobra.Command {
 			if err != nil {
 				return nil, err
 			}
-			return page.Raw, nil
+			return page.Raw, a.unknownType(q.Get("type"), len(page.Items))
 		},
 	}, rowCells)
 }

@@ -72,6 +72,7 @@ func (a *app) knobs(o *v1.Opening, text, graphName string) error {
 			return usageError("--knobs is not a JSON object; it looks like '{\"ordering\":\"round_robin\"}'")
 		}
 		o.Knobs = json.RawMessage(text)
+		a.warnKnobs(o.Type, all)
 	}
 	if graphName == "" {
 		if o.Type == workflow.Type && all["graph"] == nil {

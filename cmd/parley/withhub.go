@@ -53,6 +53,9 @@ func (a *app) withHub(c *cobra.Command, fn func(ctx context.Context, hub *v1.Cli
 		if c.Annotations[ends] != "" {
 			a.nameContext(flags)
 		}
+		if args, err = findAgents(c.Context(), hub, c, args); err != nil {
+			return err
+		}
 		return fn(c.Context(), hub, args)
 	}
 	return c
