@@ -18,6 +18,9 @@ var agentFlags = []string{"as", "agent", "to", "for", "asked-by", "waiting-for"}
 // findAgents replaces the beginnings of agents' ids in a command's arguments and
 // flags by the ids. A name counts first, and the hub refuses what stays unknown.
 func findAgents(ctx context.Context, hub *v1.Client, c *cobra.Command, args []string) ([]string, error) {
+	if path := c.CommandPath(); path == "parley agents add" || strings.HasPrefix(path, "parley agent ") {
+		return args, nil // the name may be new
+	}
 	wanted, found := arguments(c.Use), make([]string, len(args))
 	for i, ref := range args {
 		found[i] = ref

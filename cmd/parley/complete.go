@@ -83,6 +83,9 @@ func (a *app) complete(c *cobra.Command, args []string, begun string, find compl
 
 // argumentAt is the name of an argument; the last may be repeated.
 func argumentAt(wanted []string, i int) string {
+	if len(wanted) == 0 {
+		return ""
+	}
 	last := wanted[len(wanted)-1]
 	switch {
 	case i < len(wanted):
