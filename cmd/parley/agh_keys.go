@@ -26,7 +26,7 @@ func (a *app) withRing(c *cobra.Command, fn func(ring *keyring.Ring, args []stri
 		if err != nil {
 			return err
 		}
-		if settings.Given(dataDir) && c.Name() != "new" {
+		if flags.namesFolder() && c.Name() != "new" {
 			if err := mustExist(settings.Data.Dir); err != nil {
 				return err
 			}
