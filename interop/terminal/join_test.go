@@ -30,7 +30,7 @@ func TestJoin(t *testing.T) {
 	}
 	w.types("/dance")
 	w.keys("Enter")
-	w.shows("there is no /dance", "> /dance")
+	w.shows("/dance is not a command", "> /dance")
 	w.keys("C-u", "Escape")
 	w.shows("Nothing waits for hana.", "harbour talk")
 	w.keys("Enter")
