@@ -1,7 +1,6 @@
 package work
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"strconv"
@@ -76,105 +75,4 @@ func ParseRow(key string, value []byte) (Row, error) {
 		}
 	}
 	return r, nil
-}
-
-// WorkRow is what is shown of a piece of work.
-type WorkRow struct {
-	Channel string
-	ID      string // of the conversation
-	WorkID  string
-	Work    Work
-}
-
-// ParseWorkRow reads a row.
-func ParseWorkRow(value []byte) (WorkRow, error) {
-	var raw struct {
-		Channel string   `json:"channel"`
-		ID      string   `json:"id"`
-		WorkID  string   `json:"work_id"`
-		Work    workJSON `json:"work"`
-	}
-	if err := json.Unmarshal(value, &raw); err != nil {
-		return WorkRow{}, fmt.Errorf("work: row of a piece of work: %w", err)
-	}
-	w, err := raw.Work.work()
-	return WorkRow{raw.Channel, raw.ID, raw.WorkID, w}, err
-}
-
-// Where is the place of a message.
-type Where struct {
-	Channel string `json:"channel"`
-	ID      string `json:"id"` // of the conversation
-	TS      int64  `json:"ts"`
-	Seq     uint64 `json:"seq"`
-	// What the message made of its work: the states before and after. Now is
-	// empty if it was about none, and Was if it opened it.
-	Was string `json:"was"`
-	Now string `json:"now"`
-}
-
-// ParseWhere reads a place.
-func ParseWhere(value []byte) (Where, error) {
-	var w Where
-	if err := json.Unmarshal(value, &w); err != nil {
-		return w, fmt.Errorf("work: place of a message: %w", err)
-	}
-	return w, nil
-}
-
-// ParseSeq reads the value of a message's entry.
-func ParseSeq(value []byte) (uint64, error) { return strconv.ParseUint(string(value), 10, 64) }
-
-// What the keys of entries begin with; see the table at the top of index.go.
-
-// ActivityPrefix is of the rows of a channel's conversations, newest first.
-func ActivityPrefix(channel string) string { return prefixActivity + channel + "/" }
-
-// ActivityKey is of a conversation's row, given the value of its NameKey.
-func ActivityKey(channel, newest, id string) string {
-	return ActivityPrefix(channel) + newest + "/" + id
-}
-
-// NameKey leads to when a conversation was last active.
-func NameKey(channel, id string) string { return prefixName + channel + "/" + id }
-
-// MessagePrefix is of a conversation's messages by time and id.
-func MessagePrefix(channel, id string) string { return prefixMessage + channel + "/" + id + "/" }
-
-// IDPrefix is of where the messages of an id are, of whichever sender.
-func IDPrefix(id string) string { return prefixID + inKey(id) + between }
-
-// IDKey is of where the message of a sender is.
-func IDKey(id, from string) string { return IDPrefix(id) + inKey(from) }
-
-// WorkKey is of a piece of work's row.
-func WorkKey(id string) string { return prefixWork + id }
-
-// SpeakerPrefix is of who has spoken in a channel's threads.
-func SpeakerPrefix(channel string) string { return prefixSpeaker + channel + "/" }
-
-// RoomsPrefix is of the direct rooms of a peer, newest first; what follows is
-// as in ActivityPrefix.
-func RoomsPrefix(channel, peer string) string { return prefixPeer + channel + "/" + peer + "/" }
-
-// ToldPrefix is of what a peer of a channel is told alone; an empty peer
-// selects what all are told.
-func ToldPrefix(channel, peer string) string {
-	peer = cmp.Or(peer, everyone)
-	return prefixTold + channel + "/" + inKey(peer) + "/"
-}
-
-// Told is the place of a message that somebody is told, in the log of its
-// conversation.
-type Told struct {
-	Seq uint64 `json:"seq"`
-}
-
-// ParseTold reads a place.
-func ParseTold(value []byte) (Told, error) {
-	var t Told
-	if err := json.Unmarshal(value, &t); err != nil {
-		return t, fmt.Errorf("work: what a peer is told: %w", err)
-	}
-	return t, nil
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"os"
 
 	"github.com/spf13/cobra"
 
@@ -86,16 +85,6 @@ func (a *app) anotherKey(ctx context.Context, cfg config.Config) (_ *madeKey, er
 	cfg.Cluster.Shards = state.Shards
 	made.Token, err = a.leadForKey(ctx, cfg, "parley-operator-key", cfg.Data.Dir)
 	return made, err
-}
-
-// firstKey makes an operator's key in a cluster that has nothing yet.
-func (a *app) firstKey(ctx context.Context, cfg config.Config) (token string, err error) {
-	dir, err := os.MkdirTemp("", "parley-init-")
-	if err != nil {
-		return "", err
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	return a.leadForKey(ctx, cfg, "parley-cluster-init", dir)
 }
 
 // leadForKey makes an operator's key, as a node that serves for a moment.
