@@ -1,8 +1,9 @@
 package graph
 
 import (
-	"github.com/go-json-experiment/json/jsontext"
 	"slices"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // MaxSteps bounds the work of one turn's evaluation. A step is one byte of a

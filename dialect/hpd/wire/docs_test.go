@@ -62,7 +62,6 @@ func memberList(name string) string {
 	t := reflect.TypeOf(wire.Zero(name))
 	var list []string
 	for field := range t.Fields() {
-		field := field
 		tag := field.Tag.Get("json")
 		member, options, _ := strings.Cut(tag, ",")
 		if member == "" {

@@ -2,6 +2,7 @@ package gemini
 
 import (
 	"cmp"
+
 	"github.com/parley-hub/parley/message"
 	"github.com/parley-hub/parley/message/provider"
 	"github.com/parley-hub/parley/message/provider/internal/plan"

@@ -1,11 +1,12 @@
 package openai
 
 import (
+	"slices"
+
 	"github.com/parley-hub/parley/message"
 	"github.com/parley-hub/parley/message/provider"
 	"github.com/parley-hub/parley/message/provider/internal/plan"
 	"github.com/parley-hub/parley/message/value"
-	"slices"
 )
 
 // ChatReply reads a chat completion, or the error that came instead.
