@@ -24,7 +24,7 @@ type Options struct {
 	StallLimit   time.Duration // a write that Pebble holds back longer fails the engine; 0: 5 s
 	SyncLimit    time.Duration // a commit that takes longer fails the engine, and so does other work that does not get on; 0: 30 s
 	CacheBytes   int64         // of blocks of tables; 0: 16 MiB, negative: next to none
-	MemTableSize uint64        // what is kept in memory before it becomes a table; 0: 16 MiB
+	MemTableSize uint64        // what is kept in memory before it becomes a table, twice; 0: 4 MiB
 
 	// SnapshotBytes bounds the snapshots that are kept, all together; the oldest
 	// go first. 0: 1 GiB.
@@ -64,7 +64,7 @@ func (o Options) WithDefaults() Options {
 	o.StallLimit = cmp.Or(o.StallLimit, 5*time.Second)
 	o.SyncLimit = cmp.Or(o.SyncLimit, 30*time.Second)
 	o.CacheBytes = cmp.Or(o.CacheBytes, 16<<20)
-	o.MemTableSize = cmp.Or(o.MemTableSize, 16<<20)
+	o.MemTableSize = cmp.Or(o.MemTableSize, 4<<20)
 	o.SnapshotBytes = cmp.Or(o.SnapshotBytes, 1<<30)
 	o.RecentBytes = cmp.Or(o.RecentBytes, 4<<20)
 	o.recentClaims = cmp.Or(o.recentClaims, 8192)

@@ -72,13 +72,13 @@ func (o *Options) Pebble(logger pebble.Logger, events *pebble.EventListener) *pe
 		CacheSize:                   o.cacheSize(),
 		MemTableSize:                o.MemTableSize,
 		MemTableStopWritesThreshold: 4,
-		L0CompactionThreshold:       4,
+		L0CompactionThreshold:       8, // of small tables
 		L0StopWritesThreshold:       100,
 		LBaseMaxBytes:               512 << 20, // most stores have one level below the first
 		MaxOpenFiles:                1024,
 		CompactionConcurrencyRange:  func() (int, int) { return 1, 2 },
 	}
-	p.TargetFileSizes[0] = int64(o.MemTableSize) // a flush makes one table
+	p.TargetFileSizes[0] = 4 * int64(o.MemTableSize) // a flush makes one table, a compaction few
 	for i := range p.Levels {
 		p.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
 		p.Levels[i].BlockSize = 16 << 10
