@@ -6,6 +6,7 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -56,6 +57,9 @@ func (o Options) withDefaults() (Options, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
+	// A copy applies groups as fast as they come: larger tables in memory are worth
+	// their room.
+	o.Disk.MemTableSize = cmp.Or(o.Disk.MemTableSize, 16<<20)
 	o.Disk = o.Disk.WithDefaults()
 	if o.GroupBytes <= 0 {
 		o.GroupBytes = 1 << 20

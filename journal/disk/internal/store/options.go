@@ -45,6 +45,9 @@ func (o *Options) cacheSize() int64 {
 // together with FormatVersion.
 const Format = pebble.FormatValueSeparation
 
+// tableSize is that of tables which a compaction writes, at least.
+const tableSize = 16 << 20
+
 // Quietly returns the store's options for short work on it.
 func (o *Options) Quietly() *pebble.Options {
 	return o.Pebble(Logger{o.Logger, func(err error) { o.Guard.Fail(err) }}, nil)
@@ -64,6 +67,7 @@ func (o *Options) Pebble(logger pebble.Logger, events *pebble.EventListener) *pe
 			BackgroundError: func(err error) { o.Guard.Fail(fmt.Errorf("flushing or compacting: %w", layout.StoreError(err))) },
 		}
 	}
+	flushes := max(tableSize/max(o.MemTableSize, 1), 1) // for one such table
 	p := &pebble.Options{
 		FS:                          storefs.Ordered{FS: o.GuardedFS()},
 		Logger:                      logger,
@@ -72,13 +76,13 @@ func (o *Options) Pebble(logger pebble.Logger, events *pebble.EventListener) *pe
 		CacheSize:                   o.cacheSize(),
 		MemTableSize:                o.MemTableSize,
 		MemTableStopWritesThreshold: 4,
-		L0CompactionThreshold:       8, // of small tables
+		L0CompactionThreshold:       int(min(4*flushes, 8)),
 		L0StopWritesThreshold:       100,
 		LBaseMaxBytes:               512 << 20, // most stores have one level below the first
 		MaxOpenFiles:                1024,
 		CompactionConcurrencyRange:  func() (int, int) { return 1, 2 },
 	}
-	p.TargetFileSizes[0] = 4 * int64(o.MemTableSize) // a flush makes one table, a compaction few
+	p.TargetFileSizes[0] = int64(flushes * o.MemTableSize)
 	for i := range p.Levels {
 		p.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
 		p.Levels[i].BlockSize = 16 << 10
