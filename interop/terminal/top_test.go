@@ -83,7 +83,7 @@ func TestTopSurvivesARestart(t *testing.T) {
 	h.kill()
 	w.shows("the hub is away since ", "harbour talk")
 	h.start()
-	w.shows("the hub was restarted at ")
+	w.shows("the hub restarted at ")
 	w.hides("away since")
 	w.keys("C-c")
 	w.shows("ended with 0")

@@ -44,10 +44,13 @@ func WriteSums(fs vfs.FS, dir string) error {
 	return storefs.WriteFile(fs, dir, sumsFile, []byte(list.String()))
 }
 
+// HasSums reports whether a backup has sums: those of older versions have none.
+func HasSums(fs vfs.FS, dir string) bool { return storefs.Exists(fs, fs.PathJoin(dir, sumsFile)) }
+
 // VerifySums compares a checkpoint with its SUMS, if it has them. Every
 // difference is reported by the file's name.
 func VerifySums(fs vfs.FS, dir string, progress Progress) error {
-	if !storefs.Exists(fs, fs.PathJoin(dir, sumsFile)) {
+	if !HasSums(fs, dir) {
 		return nil
 	}
 	list, err := storefs.ReadFile(fs, fs.PathJoin(dir, sumsFile))

@@ -48,9 +48,12 @@ const Format = pebble.FormatValueSeparation
 // tableSize is that of tables which a compaction writes, at least.
 const tableSize = 16 << 20
 
-// Quietly returns the store's options for short work on it.
+// Quietly returns the store's options for short work on it. Tables that the work does
+// not ask for are not read: whether their damage is found would depend on time.
 func (o *Options) Quietly() *pebble.Options {
-	return o.Pebble(Logger{o.Logger, func(err error) { o.Guard.Fail(err) }}, nil)
+	p := o.Pebble(Logger{o.Logger, func(err error) { o.Guard.Fail(err) }}, nil)
+	p.DisableTableStats = true
+	return p
 }
 
 // GuardedFS is the file system that Pebble uses.
