@@ -48,10 +48,12 @@ func mustOpen(t testing.TB, fs vfs.FS) *disk.Engine {
 
 func testOptions(fs vfs.FS) disk.Options {
 	opts := disk.Options{FS: fs, MinFree: -1, MemTableSize: 256 << 10, CacheBytes: 256 << 10}
-	// Pebble reads tables for its figures some time after it is opened: whether that finds
-	// damage would depend on the machine.
-	return opts.Tuned(func(p *pebble.Options) { p.DisableTableStats = true })
+	return opts.Tuned(withoutFigures)
 }
+
+// withoutFigures keeps Pebble from reading tables for its figures, some time after it was
+// opened: whether that finds damage would depend on the machine.
+func withoutFigures(p *pebble.Options) { p.DisableTableStats = true }
 
 func mustClose(t testing.TB, e *disk.Engine) {
 	t.Helper()

@@ -38,7 +38,7 @@ func TestReplaced(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dir := filepath.Join(t.TempDir(), "data")
-			e, err := disk.Open(dir, disk.Options{MinFree: -1}.Checked())
+			e, err := disk.Open(dir, disk.Options{MinFree: -1}.Checked().Tuned(withoutFigures))
 			must(t, err)
 			defer e.Close() //nolint:errcheck // it has failed
 			log := journal.PartitionName{Tenant: "t", Partition: "p"}.In("f", "1")
