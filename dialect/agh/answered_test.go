@@ -23,6 +23,8 @@ func TestAnswers(t *testing.T) {
 			{obj{"ts": 0}, "expired", "expired"},
 			{obj{"body": []any{}}, "rejected", "malformed"},
 			{obj{"surface": nil}, "rejected", "malformed"},
+			{obj{"thread_id": "a/b"}, "rejected", "malformed"},
+			{obj{"thread_id": ""}, nil, nil}, // no valid receipt can be formed
 			{obj{"interaction_id": "i-1"}, nil, nil},
 			{obj{"kind": "direct"}, nil, nil},
 			{obj{"ts": "1"}, nil, nil},

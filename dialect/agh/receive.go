@@ -312,7 +312,7 @@ func (in *incoming) answer(why wire.Reason) {
 	if err != nil {
 		return
 	}
-	o.SkipFreshness, o.Secrets, o.V1 = true, nil, true
+	o.SkipFreshness, o.Secrets, o.V1, o.Strict, o.Storable = true, nil, true, true, false // as wire.Answer
 	if receipt, err = wire.Decode(data, o); err != nil {
 		return
 	}

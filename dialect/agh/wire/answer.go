@@ -3,10 +3,11 @@ package wire
 // Answer makes the receipt by which a runtime answers an envelope on its own:
 // directed work that is stale, malformed, doubled, closed or in the wrong container,
 // and nothing else. It is sent by the addressed peer, in the offender's conversation,
-// or in that of the work where the offender names none that is valid. It returns
-// false if no receipt is due or no valid one can be made. An envelope in a direct
-// room that the two peers do not share gets no receipt, whether it is malformed or
-// not. The options are those under which the offender was decoded.
+// or in that of the work where the offender names none that is valid. Work that nobody
+// knows has none; then a thread_id that we do not keep, and the seed's schema takes, is
+// repeated. It returns false if no receipt is due or no valid one can be made. An
+// envelope in a direct room that the two peers do not share gets no receipt, whether it
+// is malformed or not. The options are those under which the offender was decoded.
 func Answer(offender *Envelope, why Reason, work Container, o Options) (*Envelope, bool) {
 	status := StatusRejected
 	switch why.Published() {
@@ -50,7 +51,7 @@ func Answer(offender *Envelope, why Reason, work Container, o Options) (*Envelop
 		return nil, false
 	}
 	// What was copied may itself be what is wrong with the offender.
-	o.SkipFreshness, o.Secrets = true, nil
+	o.SkipFreshness, o.Secrets, o.Strict, o.Storable = true, nil, true, false
 	checked, fault := decode(text, &o)
 	return checked, fault == nil
 }
@@ -67,6 +68,8 @@ func (e *Envelope) place(offender *Envelope, work Container) bool {
 		e.Surface, e.Thread = Thread, work.ID
 	case work.Surface == Direct && work.Channel == offender.Channel && work.ID != "":
 		e.Surface, e.Direct = Direct, work.ID
+	case offender.Surface == Thread && offender.Direct == "" && plain(offender.Thread):
+		e.Surface, e.Thread = Thread, offender.Thread
 	default:
 		return false
 	}

@@ -59,11 +59,21 @@ func TestAnswer(t *testing.T) {
 		t.True(rejected(err).Answerable, "a secret is answered")
 		_, ok = wire.Answer(e, rejected(err).Reason, nobody, lax)
 		t.True(ok, "a secret is answered")
-		// A bad thread id leaves only the work's own conversation.
-		e, err = wire.Decode(with(work, "thread_id", `"a/b"`), lax)
-		t.True(rejected(err).Answerable, "a bad thread_id is answered")
-		_, ok = wire.Answer(e, wire.Malformed, nobody, lax)
-		t.False(ok, "an invalid receipt is made")
+		// A bad thread id is answered in the work's own conversation; work that nobody
+		// knows has none, and the seed's schema takes every text.
+		for _, id := range []string{"a/b", `a\b`, repeat("a", 129)} {
+			e, err = wire.Decode(with(work, "thread_id", quoted(id)), lax)
+			t.True(rejected(err).Answerable, "a bad thread_id is answered")
+			r, ok = wire.Answer(e, wire.Malformed, nobody, lax)
+			t.True(ok, "%q is answered", id)
+			t.Equal(r.Thread, id)
+			text, err := r.AppendJSON(nil)
+			t.NoError(err)
+			_, err = wire.Decode(text, wire.Options{Now: now, Strict: true})
+			t.NoError(err)
+		}
+		_, ok = answered(with(work, "thread_id", `" "`), "")
+		t.False(ok, "a receipt without a conversation is made")
 		r, ok = wire.Answer(e, wire.Malformed, wire.Container{Channel: "dock", Surface: wire.Thread, ID: "thread_tide"}, lax)
 		t.True(ok, "the work's conversation is known")
 		t.Equal(r.Thread, "thread_tide")

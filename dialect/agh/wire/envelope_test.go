@@ -353,6 +353,7 @@ func TestSurface(t *testing.T) {
 		for _, data := range conversation {
 			rejects(t, wire.InvalidSurface, with(data, "thread_id", "", "direct_id", room), with(data, "surface", `"direct"`),
 				with(data, "direct_id", room), with(data, "surface", `"direct"`, "direct_id", room))
+			rejects(t, wire.Malformed, with(data, "direct_id", `""`), with(data, "surface", `"direct"`, "direct_id", room, "thread_id", `" "`))
 		}
 	})
 	spec.Check(t, "agh-network#32: a container id without a surface is rejected", func(t *spec.T) {
@@ -371,6 +372,7 @@ func TestSurface(t *testing.T) {
 				rejects(t, wire.InvalidSurface, with(data, c[0], c[1]))
 			}
 			rejects(t, wire.Malformed, with(data, "work_id", `"work_1"`))
+			rejects(t, wire.Malformed, with(data, "thread_id", `""`), with(data, "direct_id", `" "`))
 		}
 	})
 	spec.Check(t, "agh-network#35: a receipt or trace needs a work_id", func(t *spec.T) {

@@ -84,6 +84,10 @@ func (m *message) checkSurface(o *Options) *Rejection {
 		return invalidSurface("surface", "is missing; a conversation kind has the surface thread or direct")
 	case m.Surface != Thread && m.Surface != Direct:
 		return invalidSurface("surface", "is neither thread nor direct")
+	case has(hasThread) && blank(m.Thread):
+		return malformed("thread_id", blankID)
+	case has(hasDirect) && blank(m.Direct):
+		return malformed("direct_id", blankID)
 	case has(hasThread) && has(hasDirect):
 		return invalidSurface("direct_id", "is given together with `thread_id`; give one of them")
 	case m.Surface == Thread && has(hasDirect):
@@ -101,6 +105,9 @@ func (m *message) checkSurface(o *Options) *Rejection {
 	}
 	return m.checkWork(o)
 }
+
+// blankID is what is wrong with an optional id that is there and says nothing.
+const blankID = "is blank; leave it out if there is none"
 
 func validThread(id string, o *Options) bool {
 	if o.Strict && !o.Storable {
@@ -120,20 +127,27 @@ func (m *message) checkWork(o *Options) *Rejection {
 	if ValidWork(m.Work) || o.LenientWorkIDs && LenientWork(m.Work) {
 		return nil
 	}
+	if o.LenientWorkIDs {
+		return malformed("work_id", "is empty, padded, over 128 bytes, or has a slash, a backslash or a control character")
+	}
 	return malformed("work_id", "does not match ^work_[a-zA-Z0-9_-]{1,64}$")
 }
 
 // checkDiscovery refuses what greet and whois must not carry.
 func (m *message) checkDiscovery() *Rejection {
 	for _, member := range [...]struct {
-		name string
-		bit  uint32
+		name, value string
+		bit         uint32
 	}{
-		{"surface", hasSurface},
-		{"thread_id", hasThread},
-		{"direct_id", hasDirect},
+		{"surface", string(m.Surface), hasSurface},
+		{"thread_id", m.Thread, hasThread},
+		{"direct_id", m.Direct, hasDirect},
 	} {
-		if m.has&member.bit != 0 {
+		switch {
+		case m.has&member.bit == 0:
+		case member.bit != hasSurface && blank(member.value):
+			return malformed(member.name, blankID)
+		default:
 			return invalidSurface(member.name, "is not allowed on greet and whois, which belong to no conversation")
 		}
 	}
