@@ -19,6 +19,9 @@ var ErrDepth = errors.New("nests too deep")
 // Check refuses what is not one JSON value in UTF-8 with unique names, or
 // nests deeper than depth.
 func Check(data []byte, depth int) error {
+	if sure(data, depth) {
+		return nil
+	}
 	if Deeper(data, depth) {
 		return fmt.Errorf("%w: at most %d levels are taken", ErrDepth, depth)
 	}
