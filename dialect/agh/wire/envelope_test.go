@@ -25,8 +25,10 @@ func TestEnvelope(t *testing.T) {
 	spec.Check(t, "agh-network#2: missing, or null", func(t *spec.T) {
 		for _, name := range []string{"protocol", "id", "workspace_id", "channel", "from", "ts", "body"} {
 			rejects(t, wire.Malformed, with(say, name, ""), with(say, name, "null"))
+			// Required members come before freshness.
+			rejects(t, wire.Malformed, with(say, "expires_at", "1", name, ""))
 		}
-		rejects(t, wire.UnsupportedKind, with(say, "kind", ""), with(say, "kind", "null"))
+		rejects(t, wire.UnsupportedKind, with(say, "kind", ""), with(say, "kind", "null"), with(say, "expires_at", "1", "kind", ""))
 	})
 	spec.Check(t, "agh-network#3: v1 unless it is enabled", func(t *spec.T) {
 		v1 := with(say, "protocol", `"agh-network/v1"`)
