@@ -1,6 +1,7 @@
 package hub
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -134,11 +135,19 @@ func (a Access) Task(ctx context.Context, id string) (*task.Task, error) {
 
 // Tasks lists tasks that the caller may see, as Hub.Tasks does.
 func (a Access) Tasks(ctx context.Context, q TaskQuery) (list []*task.Task, next string, err error) {
-	page, next, err := a.TaskPage(ctx, q)
-	for _, t := range page {
-		list = append(list, t.Task)
+	for {
+		page, next, err := a.TaskPage(ctx, q)
+		if err != nil {
+			return nil, "", err
+		}
+		for _, t := range page {
+			list = append(list, t.Task)
+		}
+		if q.Limit = cmp.Or(max(q.Limit, 0), 50); next == "" || len(page) >= q.Limit {
+			return list, next, nil
+		}
+		q.Limit, q.After = q.Limit-len(page), next
 	}
-	return list, next, err
 }
 
 // TaskPage lists tasks that the caller may see, as Hub.TaskPage does.

@@ -37,7 +37,8 @@ func (h *Hub) auditRecord(kind string, f fields) (journal.Record, error) {
 // The journal's audit stays what it is.
 func (h *Hub) AddAuditSink(sink AuditSink) (remove func()) { return h.ledger.AddSink(sink) }
 
-// AuditLog returns a page of the audit. Next goes on after it, and is empty at
+// AuditLog returns a page of the audit. It looks at a bounded number of records: of a
+// narrow selection a page may be short, or empty. Next goes on after it, and is empty at
 // the end. A clock that was set back leaves records out of order: a range of
 // time is then followed to the first record beyond it.
 func (h *Hub) AuditLog(ctx context.Context, q AuditQuery) (page []AuditLine, next string, err error) {

@@ -33,7 +33,8 @@ func (h *Hub) Tasks(ctx context.Context, q TaskQuery) (list []*task.Task, next s
 	return h.As(nil).Tasks(ctx, q)
 }
 
-// TaskPage is Tasks, with the place of each.
+// TaskPage is Tasks, with the place of each. A page looks at a bounded number of
+// tasks: of a narrow selection it may be short, and Next goes on.
 func (h *Hub) TaskPage(ctx context.Context, q TaskQuery) (list []ListedTask, next string, err error) {
 	return h.tasks.List(ctx, q, nil)
 }

@@ -58,17 +58,17 @@ func (a *app) audit() *cobra.Command {
 		if after != "" {
 			q.Set("after", after)
 		}
-		page, err := hub.Audit(ctx, q)
+		page, err := firstPage(ctx, q, hub.Audit)
 		if err != nil {
 			return err
 		}
-		if len(page.Items) == 0 {
+		if len(page.Items) == 0 && page.Next == "" {
 			if err := checkAuditKind(ctx, hub, kind); err != nil {
 				return err
 			}
 		}
 		return a.print(page.Raw, func(io.Writer) error {
-			if len(page.Items) == 0 {
+			if len(page.Items) == 0 && page.Next == "" {
 				_, err := fmt.Fprintln(a.err, "There are no such records.")
 				return err
 			}
@@ -110,8 +110,8 @@ func checkAuditKind(ctx context.Context, hub *v1.Client, kind string) error {
 	if kind == "" || slices.Contains(hubAuditKinds, kind) {
 		return nil
 	}
-	page, err := hub.Audit(ctx, url.Values{"kind": {kind}, "limit": {"1"}})
-	if err != nil || len(page.Items) > 0 {
+	page, err := firstPage(ctx, url.Values{"kind": {kind}, "limit": {"1"}}, hub.Audit)
+	if err != nil || len(page.Items) > 0 || page.Next != "" {
 		return err
 	}
 	known, err := auditKinds(ctx, hub)

@@ -47,12 +47,12 @@ func listCommand[T any](a *app, list func(*v1.Client, context.Context, url.Value
 				}
 				return a.printJSON(raw)
 			}
-			page, err := list(hub, ctx, q)
+			page, err := firstPage(ctx, q, func(ctx context.Context, q url.Values) (*v1.Page[T], error) { return list(hub, ctx, q) })
 			if err != nil {
 				return err
 			}
 			return a.print(page.Raw, func(w io.Writer) error {
-				if len(page.Items) == 0 {
+				if len(page.Items) == 0 && page.Next == "" {
 					_, err := fmt.Fprintln(w, l.none)
 					return err
 				}

@@ -39,7 +39,8 @@ func (s *seeder) long(ctx context.Context) (any, error) {
 	return map[string]any{"channel_id": channel, "length": head.Seq}, err
 }
 
-// tasks are many tasks of ada, of which each third has failed.
+// tasks are many tasks of ada, of which each third has failed and the second was
+// cancelled.
 func (s *seeder) tasks(ctx context.Context) (any, error) {
 	ids, err := s.agents(ctx, "ada", "bob")
 	if err != nil {
@@ -47,7 +48,10 @@ func (s *seeder) tasks(ctx context.Context) (any, error) {
 	}
 	for n := range s.count {
 		state := task.Running
-		if n%3 == 0 {
+		switch {
+		case n == 1:
+			state = task.Cancelled
+		case n%3 == 0:
 			state = task.Failed
 		}
 		t := task.Task{ID: fmt.Sprintf("task-%06d", n), Owner: ids[0], State: state, Spec: task.Spec{Title: fmt.Sprint("Task ", n)}}

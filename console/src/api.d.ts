@@ -1545,18 +1545,7 @@ export interface components {
             }[];
             /** @enum {unknown} */
             state: "pending" | "active" | "closing" | "closed" | "expired";
-            turn: null | {
-                agent_id: string;
-                /** Format: date-time */
-                due_at: string | null;
-                /** Format: date-time */
-                handed_at: string | null;
-                name: string;
-                online: boolean;
-                overdue: boolean;
-                /** Format: date-time */
-                since: string;
-            };
+            turn: null | components["schemas"]["Turn"];
         };
         PathPage: {
             next: string;
@@ -2142,7 +2131,7 @@ export interface operations {
                 online?: boolean;
                 /** @description name; pending: the fullest inbox first; seen: whoever was seen last first. In the order of registration unless told */
                 sort?: string;
-                /** @description go on after this one: the page before says it as next */
+                /** @description go on after this one: the page before says it as next. A page looks at a bounded number of entries: where filters select few of them it may be short, or empty, and have a next */
                 after?: string;
                 /** @description the page in front of this place: a page says it as prev */
                 before?: string;
@@ -2349,7 +2338,7 @@ export interface operations {
             query?: {
                 /** @description only of this channel, also if it has ended */
                 channel?: string;
-                /** @description go on after this one: the page before says it as next */
+                /** @description go on after this one: the page before says it as next. A page looks at a bounded number of entries: where filters select few of them it may be short, or empty, and have a next */
                 after?: string;
                 /** @description the page in front of this place: a page says it as prev */
                 before?: string;
@@ -2554,7 +2543,7 @@ export interface operations {
                 until?: string;
                 /** @description the newest first */
                 newest?: boolean;
-                /** @description go on after this one: the page before says it as next */
+                /** @description go on after this one: the page before says it as next. A page looks at a bounded number of entries: where filters select few of them it may be short, or empty, and have a next */
                 after?: string;
                 /** @description the page in front of this place: a page says it as prev */
                 before?: string;
@@ -2639,7 +2628,7 @@ export interface operations {
                 sort?: string;
                 /** @description the newest first */
                 newest?: boolean;
-                /** @description go on after this one: the page before says it as next */
+                /** @description go on after this one: the page before says it as next. A page looks at a bounded number of entries: where filters select few of them it may be short, or empty, and have a next */
                 after?: string;
                 /** @description the page in front of this place: a page says it as prev */
                 before?: string;
@@ -3219,7 +3208,7 @@ export interface operations {
                 agent?: string;
                 /** @description through the eyes of this agent, by name or id */
                 as?: string;
-                /** @description go on after this one: the page before says it as next */
+                /** @description go on after this one: the page before says it as next. A page looks at a bounded number of entries: where filters select few of them it may be short, or empty, and have a next */
                 after?: string;
                 /** @description at most so many; 50 unless told, never more than limits.page, and fewer where they are large */
                 limit?: number;
@@ -3942,7 +3931,7 @@ export interface operations {
                 state?: string[];
                 /** @description the newest first */
                 newest?: boolean;
-                /** @description go on after this one: the page before says it as next */
+                /** @description go on after this one: the page before says it as next. A page looks at a bounded number of entries: where filters select few of them it may be short, or empty, and have a next */
                 after?: string;
                 /** @description the page in front of this place: a page says it as prev */
                 before?: string;

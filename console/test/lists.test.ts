@@ -81,6 +81,19 @@ test("what is more than can be counted is said to be at least so many", async ()
   await hub.end();
 });
 
+test("what a filter selects is found behind more than one answer looks at", async () => {
+  const hub = new Hub();
+  hub.seed("tasks", 4200);
+  await hub.start();
+  const page = await open(hub, "#/tasks?state=cancelled");
+  await page.getByRole("link", { name: "Task 1", exact: true }).waitFor();
+  await page.getByText("1+ tasks", { exact: true }).waitFor(); // what was counted is the newest 4,096
+  await page.getByLabel("State").selectOption("expired");
+  await page.getByText("No task is expired.").waitFor();
+  await done(page);
+  await hub.end();
+});
+
 test("rooms, threads, messages and peers of a workspace page both ways", async () => {
   const hub = await new Hub().start();
   for (const name of ["crane", "tug"]) await hub.agent(name);

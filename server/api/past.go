@@ -10,6 +10,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/parley-hub/parley/channel"
+	"github.com/parley-hub/parley/client/v1/wire"
 	"github.com/parley-hub/parley/fault"
 	"github.com/parley-hub/parley/journal"
 )
@@ -28,13 +29,15 @@ func (c *call) atParam(head journal.Position) (uint64, error) {
 }
 
 type pastBody struct {
-	At           pastAt         `json:"at"`
-	State        string         `json:"state"`
-	CloseReason  *string        `json:"close_reason"`
-	Folded       jsontext.Value `json:"folded_state"`
-	Turn         *pastTurn      `json:"turn"`
-	Participants []pastMember   `json:"participants"`
-	Context      []pastVariable `json:"context"`
+	At          pastAt         `json:"at"`
+	State       string         `json:"state"`
+	CloseReason *string        `json:"close_reason"`
+	Folded      jsontext.Value `json:"folded_state"`
+	// Turn is whose turn it was. When it was handed over or due is not in the history,
+	// nor who was online.
+	Turn         *wire.ExpectedTurn `json:"turn"`
+	Participants []pastMember       `json:"participants"`
+	Context      []pastVariable     `json:"context"`
 }
 
 type pastAt struct {
@@ -42,17 +45,6 @@ type pastAt struct {
 	Position  string    `json:"position"`
 	Envelope  string    `json:"envelope_id"`
 	CreatedAt time.Time `json:"created_at"`
-}
-
-// pastTurn is whose turn it was. When it was handed over or due is not in the history.
-type pastTurn struct {
-	Agent  string     `json:"agent_id"`
-	Name   string     `json:"name"`
-	Since  time.Time  `json:"since"`
-	Handed *time.Time `json:"handed_at"`
-	Due    *time.Time `json:"due_at"`
-	Online bool       `json:"online"`
-	Over   bool       `json:"overdue"`
 }
 
 type pastMember struct {
@@ -94,7 +86,8 @@ func (a *API) channelState(c *call) error {
 		return err
 	}
 	if was.expected != "" {
-		body.Turn = &pastTurn{Agent: was.expected, Name: a.hub.Name(was.expected), Since: was.since}
+		body.Turn = &wire.ExpectedTurn{Person: a.person(was.expected), Since: was.since}
+		body.Turn.Online = false
 	}
 	hidden, err := a.hiddenAt(c.Context(), m, head.Seq == end)
 	if err != nil {

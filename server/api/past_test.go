@@ -65,6 +65,7 @@ type pastState struct {
 	} `json:"context"`
 	Turn *struct {
 		Name string `json:"name"`
+		Kind string `json:"kind"`
 	} `json:"turn"`
 }
 
@@ -82,7 +83,7 @@ func TestStateAsItWas(t *testing.T) {
 	}
 	s.past("/v1/channels/"+id, &now)
 	n := now.Length
-	if p := at(0); p.State != "pending" || p.At.EnvelopeID != "" || p.Turn == nil || p.Turn.Name != "triage" || len(p.Context) != 1 || p.Context[0].Sender != people["triage"] {
+	if p := at(0); p.State != "pending" || p.At.EnvelopeID != "" || p.Turn == nil || p.Turn.Name != "triage" || p.Turn.Kind != "agent" || len(p.Context) != 1 || p.Context[0].Sender != people["triage"] {
 		t.Errorf("before the first event: %+v", p)
 	}
 	set := at(n - 2)

@@ -40,7 +40,7 @@ var (
 	beforeParam = param{"before", "string", "the page in front of this place: a page says it as prev"}
 	newestParam = param{"newest", "boolean", "the newest first"}
 	countParam  = param{"count", "boolean", "tell in total how many the filters select, on whatever page; see total"}
-	pageParam   = param{"after", "string", "go on after this one: the page before says it as next"}
+	pageParam   = param{"after", "string", "go on after this one: the page before says it as next. A page looks at a bounded number of entries: where filters select few of them it may be short, or empty, and have a next"}
 	afterParam  = param{"after", "string", "the position after which to begin; the header Last-Event-ID does the same"}
 	asParam     = param{"as", "string", "through the eyes of this agent, by name or id"}
 	atParam     = param{"at", "integer", "the sequence of an event; 0 is before the first, and the newest unless told"}

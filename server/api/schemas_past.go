@@ -7,9 +7,7 @@ func pastSchemas() obj {
 		"PastState": fieldsOf(obj{
 			"at":    fieldsOf(obj{"sequence": number, "position": text, "envelope_id": text, "created_at": instant}),
 			"state": oneOf("pending", "active", "closing", "closed", "expired"), "close_reason": maybe, "folded_state": anyValue,
-			"turn": obj{"anyOf": []any{obj{"type": "null"}, fieldsOf(obj{
-				"agent_id": text, "name": text, "since": instant, "handed_at": maybeTime, "due_at": maybeTime, "online": flag, "overdue": flag,
-			})}},
+			"turn": orNull(ref("Turn")),
 			"participants": list(fieldsOf(obj{
 				"agent_id": text, "role": text, "removed": flag,
 				"hidden": obj{"type": "boolean", "description": "told nothing until it speaks; known of the newest moment only"},

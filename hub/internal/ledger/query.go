@@ -26,7 +26,8 @@ type AuditQuery struct {
 	Newest  bool   // the newest first
 }
 
-// AuditLog returns a page of the audit. Next goes on after it, and is empty at
+// AuditLog returns a page of the audit. It looks at a bounded number of records: of a
+// narrow selection a page may be short, or empty. Next goes on after it, and is empty at
 // the end. A clock that was set back leaves records out of order: a range of
 // time is then followed to the first record beyond it.
 func (l *Ledger) AuditLog(ctx context.Context, q AuditQuery) (page []AuditLine, next string, err error) {
@@ -34,13 +35,11 @@ func (l *Ledger) AuditLog(ctx context.Context, q AuditQuery) (page []AuditLine, 
 	if limit <= 0 {
 		limit = 100
 	}
-	ended, err := l.each(ctx, q, func(line AuditLine, matches bool) bool {
-		if matches && len(page) == limit {
+	last, ended, err := l.each(ctx, q, func(line AuditLine) bool {
+		if len(page) == limit {
 			return false
 		}
-		if matches {
-			page = append(page, line)
-		}
+		page = append(page, line)
 		return true
 	})
 	switch {
@@ -49,41 +48,43 @@ func (l *Ledger) AuditLog(ctx context.Context, q AuditQuery) (page []AuditLine, 
 	case ended:
 		return page, "", nil
 	}
-	return page, page[limit-1].ID, nil
+	return page, last, nil
 }
 
 // AuditTotal counts the records that a query selects, and looks at a bounded number
 // of records.
 func (l *Ledger) AuditTotal(ctx context.Context, q AuditQuery) (t schema.Total, err error) {
-	scanned := 0
 	q.After = ""
-	t.Exact, err = l.each(ctx, q, func(_ AuditLine, matches bool) bool {
-		scanned++
-		return scanned <= schema.MaxScanned && (!matches || t.Add())
-	})
+	_, t.Exact, err = l.each(ctx, q, func(AuditLine) bool { return t.Add() })
 	return t, err
 }
 
-// each visits the records of a query's part of the index, and says which match, until
-// visit returns false; ended says that there are no more.
-func (l *Ledger) each(ctx context.Context, q AuditQuery, visit func(line AuditLine, matches bool) bool) (ended bool, err error) {
+// each visits the records that a query selects until visit returns false or
+// schema.MaxScanned records were looked at. Last is the id of the last record that is
+// done with; ended says that there are no more.
+func (l *Ledger) each(ctx context.Context, q AuditQuery, visit func(line AuditLine) bool) (last string, ended bool, err error) {
 	q.From, q.Until = q.From.Truncate(time.Microsecond), q.Until.Truncate(time.Microsecond) // as records tell it
+	scanned := 0
 	for entry, err := range journal.IndexAll(ctx, l.Journal, q.scan()) {
 		if err != nil {
-			return false, Unavailable(err)
+			return "", false, Unavailable(err)
+		}
+		if scanned++; scanned > schema.MaxScanned {
+			return last, false, nil
 		}
 		line, err := DecodeAudit(schema.LastPart(entry.Key), entry.Value)
 		if err != nil {
-			return false, fault.Wrap(fault.Internal, err, "%v", err)
+			return "", false, fault.Wrap(fault.Internal, err, "%v", err)
 		}
 		if q.past(line) {
-			return true, nil
+			return last, true, nil
 		}
-		if !visit(line, q.Matches(line)) {
-			return false, nil
+		if q.Matches(line) && !visit(line) {
+			return last, false, nil
 		}
+		last = line.ID
 	}
-	return true, nil
+	return last, true, nil
 }
 
 // scan returns the part of the index that can match. An id begins with its time,

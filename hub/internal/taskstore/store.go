@@ -72,21 +72,20 @@ type Listed struct {
 }
 
 // List lists the tasks that sees accepts, in the order that they were first
-// observed; a nil sees accepts all. Next goes on after them, and is empty at the
+// observed; a nil sees accepts all. It looks at a bounded number of tasks: of a narrow
+// selection a page may be short, or empty. Next goes on after it, and is empty at the
 // end.
 func (s *Store) List(ctx context.Context, q Query, sees func(*task.Task) bool) (list []Listed, next string, err error) {
 	if q.Limit <= 0 {
 		q.Limit = 50
 	}
-	last := ""
-	ended, err := s.each(ctx, q, func(t *task.Task, place string) bool {
+	last, ended, err := s.each(ctx, q, func(t *task.Task, place string) bool {
 		if !q.selects(t) || sees != nil && !sees(t) {
 			return true
 		}
 		if len(list) == q.Limit {
 			return false
 		}
-		last = place
 		list = append(list, Listed{t, place})
 		return true
 	})
@@ -102,41 +101,42 @@ func (s *Store) List(ctx context.Context, q Query, sees func(*task.Task) bool) (
 // Total counts the tasks that List would list, and looks at a bounded number of
 // tasks.
 func (s *Store) Total(ctx context.Context, q Query, sees func(*task.Task) bool) (t schema.Total, err error) {
-	scanned := 0
 	q.After = ""
-	t.Exact, err = s.each(ctx, q, func(found *task.Task, _ string) bool {
-		if scanned++; scanned > schema.MaxScanned {
-			return false
-		}
+	_, t.Exact, err = s.each(ctx, q, func(found *task.Task, _ string) bool {
 		return !q.selects(found) || sees != nil && !sees(found) || t.Add()
 	})
 	return t, err
 }
 
-// each visits the tasks of a part of the index until visit returns false; ended says
-// that there are no more.
-func (s *Store) each(ctx context.Context, q Query, visit func(t *task.Task, place string) bool) (ended bool, err error) {
+// each visits the tasks of a part of the index until visit returns false or
+// schema.MaxScanned entries were looked at. Last is the place of the last entry that is
+// done with; ended says that there are no more.
+func (s *Store) each(ctx context.Context, q Query, visit func(t *task.Task, place string) bool) (last string, ended bool, err error) {
 	if q.State != "" {
 		if _, err := task.ParseState(string(q.State)); err != nil {
-			return false, err
+			return "", false, err
 		}
 	}
+	scanned := 0
 	for entry, err := range journal.IndexAll(ctx, s.Journal, schema.ListScan(q.prefix(), q.After, q.Newest)) {
 		if err != nil {
-			return false, ledger.Unavailable(err)
+			return "", false, ledger.Unavailable(err)
 		}
+		if scanned++; scanned > schema.MaxScanned {
+			return last, false, nil
+		}
+		place := schema.LastPart(entry.Key)
 		t, err := s.Task(ctx, string(entry.Value))
-		if fault.CodeOf(err) == fault.NotFound {
-			continue // removed with its channel since
+		switch {
+		case fault.CodeOf(err) == fault.NotFound: // removed with its channel since
+		case err != nil:
+			return "", false, err
+		case !visit(t, place):
+			return last, false, nil
 		}
-		if err != nil {
-			return false, err
-		}
-		if !visit(t, schema.LastPart(entry.Key)) {
-			return false, nil
-		}
+		last = place
 	}
-	return true, nil
+	return last, true, nil
 }
 
 func (q *Query) selects(t *task.Task) bool {
