@@ -22,9 +22,10 @@ import (
 
 // tape is a reader that takes everything at once, and notes when rows came.
 type tape struct {
-	header http.Header
-	rows   []time.Time
-	last   []byte // what was written last
+	header    http.Header
+	rows      []time.Time
+	summaries []time.Time
+	last      []byte // the rows that were written last
 }
 
 func (w *tape) Header() http.Header { return w.header }
@@ -34,13 +35,18 @@ func (w *tape) Write(b []byte) (int, error) {
 	for range bytes.Count(b, []byte("event: row\n")) {
 		w.rows = append(w.rows, time.Now())
 	}
-	w.last = append(w.last[:0], b...)
+	for range bytes.Count(b, []byte("event: summary\n")) {
+		w.summaries = append(w.summaries, time.Now())
+	}
+	if bytes.Contains(b, []byte("event: row\n")) {
+		w.last = append(w.last[:0], b...)
+	}
 	return len(b), nil
 }
 func (*tape) SetWriteDeadline(time.Time) error { return nil }
 
 // 10,000 posts a second over 1,000 channels, by the clock of the test: who watches 50
-// of them is told of 200 rows a second, and in the end of the newest.
+// of them is told of 200 rows and one summary a second, and in the end of the newest.
 func TestWatchersOfBusyRowsAreToldOfTheNewestAFewTimesASecond(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -50,7 +56,7 @@ func TestWatchersOfBusyRowsAreToldOfTheNewestAFewTimesASecond(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer h.Close()
-		channels, sender := busyChannels(t, h, 1000)
+		channels, sender, others := busyChannels(t, h, 1000)
 		v1 := api.New(api.Config{Hub: h, Version: "test", Log: quiet})
 		ctx, cancel := context.WithCancel(access.With(t.Context(), access.Principal{Role: access.Operator}))
 		defer cancel()
@@ -58,7 +64,7 @@ func TestWatchersOfBusyRowsAreToldOfTheNewestAFewTimesASecond(t *testing.T) {
 		ended := make(chan struct{})
 		go func() {
 			defer close(ended)
-			v1.ServeHTTP(w, httptest.NewRequestWithContext(ctx, http.MethodGet, watchPath("rows:"+strings.Join(channels[:50], ",")), nil))
+			v1.ServeHTTP(w, httptest.NewRequestWithContext(ctx, http.MethodGet, watchPath("summary", "rows:"+strings.Join(channels[:50], ",")), nil))
 		}()
 		synctest.Wait()
 		for n := range 20 {
@@ -67,6 +73,9 @@ func TestWatchersOfBusyRowsAreToldOfTheNewestAFewTimesASecond(t *testing.T) {
 				if _, err := h.Post(t.Context(), note, nil); err != nil {
 					t.Fatal(err)
 				}
+			}
+			if _, err := h.Open(t.Context(), hub.Opening{Creator: sender, Type: "discussion", Participants: others}); err != nil { // one more to count
+				t.Fatal(err)
 			}
 			<-time.After(100 * time.Millisecond)
 		}
@@ -83,6 +92,14 @@ func TestWatchersOfBusyRowsAreToldOfTheNewestAFewTimesASecond(t *testing.T) {
 				t.Fatalf("more than %d rows came within %s", most, took)
 			}
 		}
+		if len(w.summaries) < 2 {
+			t.Errorf("%d summaries in three seconds", len(w.summaries))
+		}
+		for i := range w.summaries[1:] {
+			if took := w.summaries[i+1].Sub(w.summaries[i]); took < time.Second {
+				t.Errorf("a summary came %s after the one before", took)
+			}
+		}
 		head, err := h.Position(t.Context(), channels[0])
 		if err != nil {
 			t.Fatal(err)
@@ -93,8 +110,8 @@ func TestWatchersOfBusyRowsAreToldOfTheNewestAFewTimesASecond(t *testing.T) {
 	})
 }
 
-// busyChannels are channels of two who never read, and one of the two.
-func busyChannels(t *testing.T, h *hub.Hub, count int) (ids []string, sender string) {
+// busyChannels are channels of two who never read, and the two.
+func busyChannels(t *testing.T, h *hub.Hub, count int) (ids []string, sender string, others []string) {
 	t.Helper()
 	var who []string
 	for _, name := range []string{"alice", "bob"} {
@@ -116,5 +133,5 @@ func busyChannels(t *testing.T, h *hub.Hub, count int) (ids []string, sender str
 		}
 		ids = append(ids, opened.ID)
 	}
-	return ids, who[0]
+	return ids, who[0], who[1:]
 }
