@@ -150,11 +150,8 @@ func localURL(at net.Addr, secure bool) string {
 		return scheme + "://" + at.String()
 	}
 	host := address.IP
-	switch {
-	case host.Equal(net.IPv4zero):
+	if host.IsUnspecified() { // also for 0.0.0.0, for which Go listens on both families
 		host = net.IPv4(127, 0, 0, 1)
-	case host.Equal(net.IPv6unspecified):
-		host = net.IPv6loopback
 	}
 	return scheme + "://" + (&net.TCPAddr{IP: host, Port: address.Port, Zone: address.Zone}).String()
 }

@@ -7,10 +7,20 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
-// shown finds commands in code: at the beginning of a line or of a quotation.
-var shown = regexp.MustCompile("(?m)(?:^|`)(?:go run \\./cmd/)?parley ([a-z][a-z-]*)(?: ([a-z][a-z-]*))?")
+// shown finds commands in code: at the beginning of a line or of a quotation, behind
+// a prompt and variables if there are any, with what follows on the line; flagsShown the
+// flags in that.
+var (
+	shown      = regexp.MustCompile("(?m)(?:^|`)(?:[a-z]*\\$ )?(?:[A-Z_]+=\\S+ )*(?:go run \\./cmd/)?parley ([a-z][a-z-]*)(?: ([a-z][a-z-]*))?([^`\n]*)")
+	flagsShown = regexp.MustCompile(`(?:^|[\s\[|])--?([a-z][a-z-]*)`)
+	// elsewhere begins what is not of the command: another one, a comment, a program to run.
+	elsewhere = regexp.MustCompile(`[|;&>#]| -- |  `)
+)
 
 func TestPagesShowCommandsThatExist(t *testing.T) {
 	t.Parallel()
@@ -18,7 +28,7 @@ func TestPagesShowCommandsThatExist(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	found := 0
+	found, flags, root := 0, 0, (&app{}).root()
 	for _, file := range append(files, "../../README.md", "../../CONTRIBUTING.md", "../../CHANGELOG.md") {
 		text, err := os.ReadFile(file)
 		if err != nil {
@@ -26,22 +36,49 @@ func TestPagesShowCommandsThatExist(t *testing.T) {
 		}
 		for _, match := range shown.FindAllStringSubmatch(string(text), -1) {
 			found++
-			command, _, err := (&app{}).root().Find(match[1:2])
+			command, _, err := root.Find(match[1:2])
 			if err != nil {
 				t.Errorf("%s shows %q: %v", filepath.Base(file), match[0], err)
 				continue
 			}
-			if !command.HasSubCommands() || match[2] == "" {
-				continue
+			if command.HasSubCommands() && match[2] != "" {
+				below, _, err := command.Find(match[2:3])
+				if err != nil || below == command {
+					t.Errorf("%s shows %q; %s has no %s", filepath.Base(file), match[0], command.CommandPath(), match[2])
+					continue
+				}
+				command = below
 			}
-			if below, _, err := command.Find(match[2:3]); err != nil || below == command {
-				t.Errorf("%s shows %q; %s has no %s", filepath.Base(file), match[0], command.CommandPath(), match[2])
+			if command.HasSubCommands() {
+				continue // all of them are meant, or what follows names one of a further level
+			}
+			rest := match[3]
+			if at := elsewhere.FindStringIndex(rest); at != nil {
+				rest = rest[:at[0]]
+			}
+			for _, flag := range flagsShown.FindAllStringSubmatch(rest, -1) {
+				flags++
+				if !hasFlag(command, flag[1]) {
+					t.Errorf("%s shows %q; %s has no flag %s", filepath.Base(file), match[0], command.CommandPath(), flag[1])
+				}
 			}
 		}
+	}
+	if flags < 50 {
+		t.Errorf("found only %d flags on the pages", flags)
 	}
 	if found < 10 {
 		t.Errorf("found only %d commands on the pages", found)
 	}
+}
+
+// hasFlag reports whether a command has a flag, by its name or its letter.
+func hasFlag(c *cobra.Command, name string) bool {
+	known := name == "help" || name == "h"
+	for _, flags := range []*pflag.FlagSet{c.Flags(), c.InheritedFlags()} {
+		known = known || flags.Lookup(name) != nil || len(name) == 1 && flags.ShorthandLookup(name) != nil
+	}
+	return known
 }
 
 // TestReadmeTalks types the blocks of the README that need a hub and somebody in

@@ -224,20 +224,29 @@ func cmdCertificate(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: certificate CERT KEY")
 	}
+	ts.Check(writeCertificate(ts.MkAbs(args[0]), ts.MkAbs(args[1])))
+}
+
+// writeCertificate writes a certificate for localhost that nobody else signed.
+func writeCertificate(certFile, keyFile string) error {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	ts.Check(err)
+	if err != nil {
+		return err
+	}
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
 		DNSNames: []string{"localhost"},
 	}
 	cert, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	ts.Check(err)
+	if err != nil {
+		return err
+	}
 	private, err := x509.MarshalPKCS8PrivateKey(key)
-	ts.Check(err)
-	ts.Check(errors.Join(
-		os.WriteFile(ts.MkAbs(args[0]), pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert}), 0o600),
-		os.WriteFile(ts.MkAbs(args[1]), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private}), 0o600),
-	))
+	return errors.Join(
+		err,
+		os.WriteFile(certFile, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert}), 0o600),
+		os.WriteFile(keyFile, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private}), 0o600),
+	)
 }
 
 // cmdOccupy takes a port for the rest of the script:

@@ -87,7 +87,9 @@ func Open(o Options) (*Broker, error) {
 		if err != nil {
 			return nil, err
 		}
-		b.server, url = s, s.ClientURL()
+		// The URL is not dialled. It is one without TLS: within the process the
+		// certificate, which need not be valid for this machine, does not matter.
+		b.server, url = s, nats.DefaultURL
 		options = append(options, nats.InProcessServer(s))
 	}
 	var err error
