@@ -86,7 +86,18 @@ func cleanBase(base string) (string, error) {
 	if err != nil || parsed.Host == "" || parsed.Scheme != "http" && parsed.Scheme != "https" {
 		return "", fault.New(fault.Invalid, "%q is not the URL of a hub; it looks like http://127.0.0.1:7440", base)
 	}
-	return strings.TrimSuffix(base, "/"), nil
+	if port := parsed.Port(); port != "" {
+		if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
+			return "", fault.New(fault.Invalid, "%q has no port from 1 to 65535; it looks like http://127.0.0.1:7440", base)
+		}
+	}
+	base = strings.TrimSuffix(base, "/")
+	for _, part := range []string{"/console", "/agh", "/hpd"} { // as a hub's banner lists them
+		if hub, ok := strings.CutSuffix(base, part); ok {
+			return "", fault.New(fault.Invalid, "%q is a part of a hub; the hub itself is %s", base, hub)
+		}
+	}
+	return base, nil
 }
 
 // URL is where the client expects the hub.

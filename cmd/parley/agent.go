@@ -157,6 +157,10 @@ func (a *app) takePart(ctx context.Context, hub *v1.Client, who identity.Passpor
 	}
 	link, err := client.Dial(ctx, webSocket(at), opts)
 	if err != nil {
+		// What answers there tells more over HTTP than a handshake that failed.
+		if _, why := hub.Health(ctx); errors.Is(why, v1.ErrTLS) || errors.Is(why, v1.ErrNoHub) {
+			return why
+		}
 		return err
 	}
 	defer link.Close()

@@ -8,7 +8,7 @@ import (
 )
 
 // nameArguments makes every command that is called with too few or too many
-// arguments say which, as its first line of help does.
+// arguments, or with an empty one, say which, as its first line of help does.
 func nameArguments(c *cobra.Command) {
 	for _, below := range c.Commands() {
 		nameArguments(below)
@@ -21,7 +21,7 @@ func nameArguments(c *cobra.Command) {
 	c.Args = func(c *cobra.Command, args []string) error {
 		err := check(c, args)
 		if err == nil {
-			return nil
+			return notEmpty(c, wanted, args)
 		}
 		if len(wanted) == 0 {
 			if check(c, nil) != nil {
@@ -38,6 +38,21 @@ func nameArguments(c *cobra.Command) {
 		}
 		return err
 	}
+}
+
+// notEmpty refuses an empty argument, such as a variable that is not set: only a text
+// may be empty.
+func notEmpty(c *cobra.Command, wanted, args []string) error {
+	for i, arg := range args {
+		if arg != "" || len(wanted) == 0 {
+			continue
+		}
+		name := strings.TrimSuffix(strings.Trim(wanted[min(i, len(wanted)-1)], "[]"), "...")
+		if name != "TEXT" {
+			return fmt.Errorf("%s is empty: %s", name, c.UseLine())
+		}
+	}
+	return nil
 }
 
 // arguments are the words of a usage line between the command and its flags.

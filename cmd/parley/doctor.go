@@ -32,7 +32,7 @@ also the cluster's NATS servers and other nodes. Exits with 1 if a check failed.
 		}
 		p := doctor.Patient{
 			Dir: settings.Data.Dir, MinFree: int64(settings.Data.MinFree), Listen: settings.HTTP.Listen,
-			Version: thisBuild().Version, Connections: settings.HTTP.MaxConnections,
+			Version: thisBuild().Version, Connections: settings.HTTP.MaxConnections, Hint: hintFor,
 		}
 		chosen, err := a.chooseHub(hub)
 		var client *v1.Client

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -44,8 +45,8 @@ func (a *app) talk(ctx context.Context, talk *join.Talk) error {
 	defer leave()
 	ended := make(chan error, 1)
 	go func() { ended <- t.follow(ctx) }()
-	lines := make(chan string)
-	go a.readLines(ctx, lines)
+	lines, cut := make(chan string), make(chan error, 1)
+	go func() { cut <- a.readLines(ctx, lines) }()
 	if join.Invited(t.Channel, t.Me) {
 		t.note("-- %s is invited: /accept or /decline", cell(t.Me.Passport.Name))
 	}
@@ -55,7 +56,7 @@ func (a *app) talk(ctx context.Context, talk *join.Talk) error {
 			return err
 		case line, more := <-lines:
 			if !more {
-				return nil
+				return <-cut
 			}
 			did, err := t.Do(ctx, line)
 			if err != nil {
@@ -79,7 +80,7 @@ func (a *app) talk(ctx context.Context, talk *join.Talk) error {
 }
 
 // readLines hands over what is typed, and closes lines at its end.
-func (a *app) readLines(ctx context.Context, lines chan<- string) {
+func (a *app) readLines(ctx context.Context, lines chan<- string) error {
 	defer close(lines)
 	in := bufio.NewScanner(a.in)
 	in.Buffer(nil, maxLine)
@@ -87,12 +88,13 @@ func (a *app) readLines(ctx context.Context, lines chan<- string) {
 		select {
 		case lines <- in.Text():
 		case <-ctx.Done():
-			return
+			return nil
 		}
 	}
-	if err := in.Err(); err != nil {
-		fmt.Fprintln(plain{a.err}, "parley: the input ends here:", err)
+	if errors.Is(in.Err(), bufio.ErrTooLong) {
+		return fmt.Errorf("a line of the input has more than %d bytes; it was not said, nor what follows it", maxLine)
 	}
+	return in.Err()
 }
 
 // follow prints the channel's envelopes until it ends.

@@ -10,6 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	v1 "github.com/parley-hub/parley/client/v1"
+	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/internal/screen/join"
 )
 
 func (a *app) send() *cobra.Command {
@@ -49,6 +51,14 @@ same command can be repeated safely: it is sent once.`,
 			return err
 		}
 		sent, err := hub.Send(ctx, id, post)
+		if fault.CodeOf(err) == fault.AccessDenied && as != "" {
+			// Who is in the channel says more than the adapter's refusal.
+			if me, asked := hub.Agent(ctx, as); asked == nil {
+				if _, outside := join.Open(ctx, hub, me, id); outside != nil {
+					err = outside
+				}
+			}
+		}
 		if err != nil {
 			return err
 		}

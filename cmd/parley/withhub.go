@@ -22,6 +22,9 @@ const defaultHub = "http://127.0.0.1:7440"
 func (a *app) withHub(c *cobra.Command, fn func(ctx context.Context, hub *v1.Client, args []string) error) *cobra.Command {
 	flags := addHub(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
+		if as := c.Flags().Lookup("as"); as != nil && as.Changed && as.Value.String() == "" {
+			return usageError("--as is empty; leave it out, or name somebody with it")
+		}
 		opts := v1.Options{
 			Relocate: func() (string, *http.Client) {
 				found, err := a.findHub(flags, v1.Options{})

@@ -54,6 +54,8 @@ type Patient struct {
 	Version     string
 	Token       string       // for that hub; may be empty
 	HTTP        *http.Client // nil: http.DefaultClient
+	// Hint is what to do about a request that failed; nil or empty: nothing is known.
+	Hint func(error) string
 
 	FirstEvent time.Duration    // until the first event of a stream must be there; 0: a second
 	Now        func() time.Time // nil: time.Now
@@ -210,7 +212,17 @@ func reach(ctx context.Context, p Patient) []Finding {
 	defer cancel()
 	got, err := ask(ctx, p, "/readyz")
 	if err != nil {
-		return []Finding{{"hub", Failed, fmt.Sprintf("%s does not answer: %v", p.HubURL, err), "start it with parley serve, or name another with --hub"}}
+		remedy := ""
+		if p.Hint != nil {
+			remedy = p.Hint(err)
+		}
+		return []Finding{{"hub", Failed, fmt.Sprintf("%s does not answer: %v", p.HubURL, err), cmp.Or(remedy, "start it with parley serve, or name another with --hub")}}
+	}
+	if strings.HasPrefix(string(got.body), "Client sent an HTTP request to an HTTPS server") {
+		return []Finding{{"hub", Failed, p.HubURL + " speaks TLS, and was asked without", "name it with https://"}}
+	}
+	if strings.HasPrefix(strings.TrimSpace(string(got.body)), "<") {
+		return []Finding{{"hub", Failed, fmt.Sprintf("%s is no hub's address: /readyz answers %s, with a page", p.HubURL, got.status), "name another with --hub"}}
 	}
 	if got.code == http.StatusUnauthorized && p.Token != "" {
 		return []Finding{{"hub", Failed, p.HubURL + " does not accept the token in PARLEY_TOKEN", "set PARLEY_TOKEN to a key's token that this hub knows, or unset it; parley keys add makes one"}}

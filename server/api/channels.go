@@ -3,6 +3,7 @@ package api
 import (
 	"cmp"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -191,7 +192,11 @@ func optional(s string) *string {
 func (a *API) show(c *call, m *channel.Metadata, warnings []string) (shown, error) {
 	ctx := c.Context()
 	more, err := a.cfg.Warnings(ctx, m)
-	s := shown{Metadata: m, state: jsontext.Value("null"), warnings: orEmpty(append(warnings, more...)), names: a.names(map[string]string{}, m)}
+	warnings = append(slices.Clone(warnings), more...)
+	for i, warning := range warnings {
+		warnings[i], _ = a.inNames(warning)
+	}
+	s := shown{Metadata: m, state: jsontext.Value("null"), warnings: orEmpty(warnings), names: a.names(map[string]string{}, m)}
 	if err != nil {
 		return s, err
 	}

@@ -20,15 +20,22 @@ type namedError struct {
 func (e *namedError) Error() string { return e.words }
 func (e *namedError) Unwrap() error { return e.error }
 
-// named puts the names of identities in place of their ids in the words of an error:
-// adapters and rules know ids only, but people know names.
+// named is an error with the names of identities in place of their ids.
 func (a *API) named(err error) error {
-	text := err.Error()
-	if len(text) > maxNamedText {
+	words, changed := a.inNames(err.Error())
+	if !changed {
 		return err
 	}
-	changed := false
-	words := idInText.ReplaceAllStringFunc(text, func(id string) string {
+	return &namedError{err, words}
+}
+
+// inNames puts the names of identities in place of their ids in words for people:
+// adapters and rules know ids only, but people know names.
+func (a *API) inNames(text string) (words string, changed bool) {
+	if len(text) > maxNamedText {
+		return text, false
+	}
+	words = idInText.ReplaceAllStringFunc(text, func(id string) string {
 		if !envelope.ValidID(id) {
 			return id
 		}
@@ -36,8 +43,5 @@ func (a *API) named(err error) error {
 		changed = changed || name != id
 		return name
 	})
-	if !changed {
-		return err
-	}
-	return &namedError{err, words}
+	return words, changed
 }

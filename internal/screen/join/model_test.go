@@ -236,6 +236,20 @@ func TestTheListLeadsToChannelsAndBack(t *testing.T) {
 	}
 }
 
+// Channels without a title are told apart by their type and who takes part.
+func TestTheListNamesWhatHasNoTitle(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, "")
+	people := []v1.Person{{ID: "h", Name: "hana"}, {ID: "p", Name: "parrot"}}
+	s.Send(join.Looked{
+		Number:  s.hub.look,
+		Waiting: &join.Waiting{Turns: []v1.Turn{{Channel: "c1", Type: "consulting"}, {Channel: "c2", Type: "workflow"}}},
+		Rows:    []v1.Row{{ID: "c1", Type: "consulting", Participants: people}, {ID: "c3", Type: "discussion", Participants: people}},
+		At:      noon,
+	})
+	s.Shows("consulting of hana, parrot", "workflow c2", "discussion of hana, parrot")
+}
+
 func TestEveryLineFitsEveryWindow(t *testing.T) {
 	t.Parallel()
 	for _, size := range []tea.WindowSizeMsg{{Width: 80, Height: 24}, {Width: 40, Height: 10}, {Width: 200, Height: 50}, {Width: 20, Height: 3}} {

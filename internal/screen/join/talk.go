@@ -64,9 +64,9 @@ func (t *Talk) Do(ctx context.Context, line string) (Outcome, error) {
 	}
 	switch words[0] {
 	case "/accept":
-		return t.say(ctx, v1.Posting{Type: envelope.TypeInviteAck})
+		return t.reply(ctx, envelope.TypeInviteAck)
 	case "/decline":
-		_, err := t.say(ctx, v1.Posting{Type: envelope.TypeInviteReject})
+		_, err := t.reply(ctx, envelope.TypeInviteReject)
 		return Outcome{Leave: err == nil}, err
 	case "/answer":
 		return t.answer(ctx, words[1:])
@@ -135,19 +135,45 @@ func (t *Talk) find(ctx context.Context, words []string) (*v1.Request, []string,
 	return r, words[1:], err
 }
 
+// reply answers the invitation to the channel, if one waits for the person: a hub
+// takes such an envelope also later, and everyone would read it.
+func (t *Talk) reply(ctx context.Context, eventType string) (Outcome, error) {
+	now := t.Channel
+	err := t.patiently(ctx, func() (err error) {
+		now, err = t.Hub.Channel(ctx, t.Channel.ID)
+		return err
+	})
+	if err != nil {
+		return Outcome{}, err
+	}
+	if !Invited(now, t.Me) {
+		return Outcome{}, fault.New(fault.Invalid, "no invitation waits for %s here: the channel is %s", screen.Cell(t.Me.Passport.Name), now.State)
+	}
+	return t.say(ctx, v1.Posting{Type: eventType})
+}
+
 // say posts once, however often the request has to be repeated.
 func (t *Talk) say(ctx context.Context, p v1.Posting) (Outcome, error) {
 	p.Sender, p.Key = t.Me.Passport.ID, rand.Text()
 	if t.Saying != nil {
 		t.Saying(p.Key)
 	}
-	for {
+	err := t.patiently(ctx, func() error {
 		_, err := t.Hub.Send(ctx, t.Channel.ID, p)
+		return err
+	})
+	return Outcome{Said: err == nil}, err
+}
+
+// patiently asks the hub again for as long as it is away.
+func (t *Talk) patiently(ctx context.Context, ask func() error) error {
+	for {
+		err := ask()
 		if !screen.Away(err) {
-			return Outcome{Said: err == nil}, err
+			return err
 		}
 		if err := loop.Pause(ctx, awayPause); err != nil {
-			return Outcome{}, err
+			return err
 		}
 		t.Hub.Relocate()
 	}

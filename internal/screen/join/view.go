@@ -9,6 +9,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
 
+	v1 "github.com/parley-hub/parley/client/v1"
 	"github.com/parley-hub/parley/internal/screen"
 )
 
@@ -59,7 +60,11 @@ func (m *Model) entries() []entry {
 		list = append(list, entry{channel, []string{what, when, screen.Cell(text)}})
 	}
 	for _, t := range m.waiting.Turns {
-		add("your turn", t.Channel, screen.Ago(m.now, t.Since), t.Title)
+		title := t.Title
+		if i := slices.IndexFunc(m.rows, func(row v1.Row) bool { return row.ID == t.Channel }); title == "" && i >= 0 {
+			title = titleOf(&m.rows[i])
+		}
+		add("your turn", t.Channel, screen.Ago(m.now, t.Since), cmp.Or(title, t.Type+" "+t.Channel))
 	}
 	for i := range m.waiting.Requests {
 		r := &m.waiting.Requests[i]
@@ -74,20 +79,22 @@ func (m *Model) entries() []entry {
 		if known[row.ID] {
 			continue
 		}
-		last, title := row.CreatedAt, row.Title
+		last := row.CreatedAt
 		if row.Last != nil {
 			last = row.Last.At
 		}
-		if title == "" {
-			names := make([]string, len(row.Participants))
-			for i, p := range row.Participants {
-				names[i] = cmp.Or(p.Name, p.ID)
-			}
-			title = strings.Join(names, ", ")
-		}
-		add(row.State, row.ID, screen.Ago(m.now, last), title)
+		add(row.State, row.ID, screen.Ago(m.now, last), titleOf(row))
 	}
 	return list
+}
+
+// titleOf is a channel's title, or what it is and who takes part.
+func titleOf(row *v1.Row) string {
+	names := make([]string, len(row.Participants))
+	for i, p := range row.Participants {
+		names[i] = cmp.Or(p.Name, p.ID)
+	}
+	return cmp.Or(row.Title, row.Type+" of "+strings.Join(names, ", "))
 }
 
 var listColumns = []screen.Column{{Title: "WHAT"}, {Title: "WHEN"}, {Title: "TITLE", Kind: screen.Flexible}}
