@@ -17,19 +17,19 @@ type Adapter interface {
 	// ValidateCreate and Initial refuse a channel before anything is stored.
 	ValidateCreate(m *Metadata) error
 	Initial(m *Metadata) (State, error)
-	// ValidateSend judges an envelope against the state before its fold, in
+	// ValidateSend checks an envelope against the state before its fold, in
 	// constant time.
 	ValidateSend(m *Metadata, s State, e *envelope.Envelope) error
 	// Fold is total: every envelope of the log yields a state, whatever it
 	// holds. An envelope that does not concern the adapter yields s itself.
 	Fold(s State, e *envelope.Envelope) State
-	// OnAccepted sees the state after the fold and says what follows from it,
-	// in the same batch.
+	// OnAccepted receives the state after the fold and returns what follows from
+	// it, in the same batch.
 	OnAccepted(m *Metadata, s State, e *envelope.Envelope) Effects
-	// Expected names who must speak next, if the adapter takes turns.
+	// Expected returns who must speak next, if the adapter takes turns.
 	Expected(m *Metadata, s State) (Turn, bool)
-	// Recipients is whom to notify, in order; Visible is who may read. Both are given
-	// the state and the members after e, or newer ones.
+	// Recipients returns whom to notify, in order; Visible reports who may read. Both
+	// receive the state and the members after e, or newer ones.
 	Recipients(m *Metadata, s State, in Members, e *envelope.Envelope) []string
 	Visible(m *Metadata, s State, in Members, e *envelope.Envelope, agent string) bool
 	// Codec writes states for people and for snapshots.
@@ -51,7 +51,7 @@ type Codec struct {
 type Opening int
 
 const (
-	// ByInvitation: every invitee is asked and must ack before it is active.
+	// ByInvitation: every invitee must accept before the channel is active.
 	ByInvitation Opening = iota
 	// AtOnce: active as soon as it is stored, also with its first envelope.
 	AtOnce
@@ -64,14 +64,14 @@ type Turn struct {
 	Trigger string
 }
 
-// Effects is what an accepted envelope causes. It all goes into the batch of
-// the envelope itself.
+// Effects are the consequences of an accepted envelope. They are in the same batch
+// as the envelope.
 type Effects struct {
 	// Next, if set, moves the channel on, with Reason. Closing and Closed both
 	// end it. Without a reason it is "adapter_ended".
 	Next   Lifecycle
 	Reason string
-	// Append is written behind the envelope, in the history or side log.
+	// Append is written after the envelope, to the history or the side log.
 	Append []Draft
 	// Claims are names taken or given up in the channel's home, or in the channel
 	// if it has none. One that is held already refuses the envelope. Claims and
@@ -79,7 +79,7 @@ type Effects struct {
 	// envelope of the history. Each log gives up and replaces only its own.
 	Claims  []string
 	Release []string
-	// Index puts and removes entries under the adapter's own prefix.
+	// Index adds and removes entries under the adapter's prefix.
 	Index   []IndexEntry
 	Unindex []string
 	// Audit is written to the audit, each with its kind, the channel's id and the
@@ -90,23 +90,23 @@ type Effects struct {
 	Deadlines []Deadline
 }
 
-// Draft is an envelope that an adapter wants written; the hub stamps it.
+// Draft is an envelope that an adapter appends; the hub adds its id and time.
 type Draft struct {
 	Envelope envelope.Envelope
 	Where    Where
-	// Index is put into the index with an envelope of the side log, which is then
-	// the log that the entries belong to.
+	// Index is added to the index with an envelope of the side log. The entries
+	// then belong to that log.
 	Index []IndexEntry
 }
 
-// Where is what becomes of an envelope.
+// Where says where an envelope goes.
 type Where int
 
 // Places of an envelope.
 const (
 	History Where = iota // part of the channel's history
 	Side                 // kept with the channel, not part of its history
-	Live                 // shown to whoever is there, and not stored
+	Live                 // sent to current followers, and not stored
 )
 
 // AuditRecord is what an adapter wants audited. Its fields encode as JSON.
@@ -115,18 +115,17 @@ type AuditRecord struct {
 	Fields map[string]any
 }
 
-// IndexEntry is a key of an adapter's own with a small value.
+// IndexEntry is a key of an adapter with a small value.
 type IndexEntry struct {
 	Key   string // without a zero byte, at most 512 bytes
 	Value []byte // at most 64 KiB
-	// All lists the entry among those of all homes of its kind as well. An entry
-	// of a channel without a home is in one list anyhow.
+	// All also lists the entry among those of all homes of its kind. The entries of
+	// channels without a home are in one list already.
 	All bool
 }
 
-// Deadline asks for a call at a time. An adapter that sets one implements Timed:
-// the hub calls OnDeadline with the name at that time, unless the channel has
-// ended before.
+// Deadline requests a call at a time. An adapter that sets one implements Timed: the
+// hub calls OnDeadline with the name at that time, unless the channel has ended.
 type Deadline struct {
 	Name string
 	At   time.Time

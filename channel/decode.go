@@ -13,8 +13,8 @@ import (
 
 // DecodeMetadata reads what AppendJSON writes. It takes times in every form
 // that envelope.ParseTime knows, ignores unknown keys, and fills missing ones
-// with their defaults. Through shared, which may be nil, channels hold one copy
-// of what they have in common.
+// with their defaults. If shared is not nil, channels share one copy of equal
+// manifests, knobs and names.
 func DecodeMetadata(data []byte, shared *Interner) (*Metadata, error) {
 	var raw struct {
 		ID           string            `json:"channel_id"`
@@ -173,12 +173,12 @@ type participantJSON struct {
 func (p participantJSON) participant(creator string, shared *Interner, bad *error) Participant {
 	agent := shared.name(p.Agent)
 	if agent == creator {
-		agent = creator // one string for both
+		agent = creator // so that both share one string
 	}
 	return Participant{Agent: agent, Role: p.Role.share(), Order: p.Order, JoinedAt: parseTime(p.JoinedAt, bad)}
 }
 
-// share returns the constant of a known role, so that no channel keeps a copy.
+// share returns the constant of a known role, so that no channel has a copy of it.
 func (r Role) share() Role {
 	for _, known := range [...]Role{Initiator, Respondent, Member} {
 		if r == known {
@@ -188,8 +188,8 @@ func (r Role) share() Role {
 	return r
 }
 
-// object returns a JSON object's bytes as they are; null, nothing and {} are
-// nil, which is written as {}.
+// object returns a JSON object's bytes unchanged; for null, nothing and {} it
+// returns nil, which is written as {}.
 func object(what string, raw jsontext.Value) ([]byte, error) {
 	switch {
 	case len(raw) == 0, raw.Kind() == 'n', string(raw) == "{}":
@@ -206,7 +206,7 @@ func parseTime(s string, bad *error) time.Time {
 	}
 	t, err := envelope.ParseTime(s)
 	if err == nil && (t.Year() < 0 || t.Year() > 9999) {
-		err = fmt.Errorf("time %s is outside the years 0 to 9999", s) // could not be written again
+		err = fmt.Errorf("time %s is outside the years 0 to 9999", s) // it could not be written
 	}
 	if err != nil && *bad == nil {
 		*bad = err

@@ -9,8 +9,8 @@ import (
 	"github.com/parley-hub/parley/fault"
 )
 
-// ExpectationsKnob finds the knob that replaces the manifest's list, without
-// reading knobs that cannot hold it; nil means that there is none.
+// ExpectationsKnob returns the knob that replaces the manifest's list; nil: there is
+// none. Knobs that cannot contain it are not parsed.
 func (m *Metadata) ExpectationsKnob() (jsontext.Value, error) {
 	if !bytes.Contains(m.Knobs, []byte("expectations")) && !bytes.ContainsRune(m.Knobs, '\\') {
 		return nil, nil
@@ -27,7 +27,7 @@ func (m *Metadata) ExpectationsKnob() (jsontext.Value, error) {
 	return found.Expectations, nil
 }
 
-// Expectations is what holds in the channel: the knob's list, or else the
+// Expectations returns the expectations of the channel: the knob's list, or else the
 // manifest's.
 func (m *Metadata) Expectations() ([]Expectation, error) {
 	knob, err := m.ExpectationsKnob()

@@ -10,15 +10,15 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Interner keeps one copy of what many channels have in common: manifests,
-// knobs, agent ids and close reasons. It is bounded; past its limits it stops keeping
-// and everything still works. Safe for concurrent use; nil shares nothing.
+// Interner keeps one copy of values that many channels have in common: manifests,
+// knobs, agent ids and close reasons. When its limits are reached, further values are
+// not shared. It is safe for concurrent use; nil shares nothing.
 type Interner struct {
 	mu        sync.Mutex
 	manifests map[string]*Manifest
 	strings   map[string]string
 	max       int
-	knobs     map[uint64][]byte // by hash, so that no second copy is the key
+	knobs     map[uint64][]byte // by hash, so that the key is not another copy
 	knobBytes int
 	seed      maphash.Seed
 }
@@ -52,7 +52,7 @@ func (in *Interner) Manifest(m *Manifest) (*Manifest, error) {
 	return in.manifest(text)
 }
 
-// Knobs returns the shared copy of a channel's knobs. Nobody may change it.
+// Knobs returns the shared copy of a channel's knobs. It must not be changed.
 func (in *Interner) Knobs(knobs []byte) []byte {
 	if in == nil || len(knobs) == 0 {
 		return knobs

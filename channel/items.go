@@ -7,47 +7,45 @@ import (
 	"github.com/parley-hub/parley/message"
 )
 
-// A log is never translated: each adapter has its own envelopes. What every
-// dialect can show of any log are items, and what every dialect can say in any
-// channel is a canonical message. A dialect brings one writer, from an item to
-// what its clients know, and one reader, from what its clients say to a canonical
-// message. The rest is here:
+// A log is never translated: each adapter has its own envelopes. Every dialect can
+// show any log as items, and can say a canonical message in any channel. A dialect
+// has one writer, from an item to the form of its clients, and one reader, from the
+// form of its clients to a canonical message. The rest is here:
 //
 //	to show a log      view.Items, which leaves out what the reader may not see
 //	to follow one      hub.Follow with As, and ReaderOf for each event, live ones
-//	                   too. A reader that is no ItemFunc begins where the log does:
-//	                   after a resume, read what comes before and show the rest
-//	to say something   hub.Say, with the origin under which it came in
-//	not to loop        hub.Onward is the origin of what is sent on elsewhere, and
-//	                   hub.CameFrom says what must not be sent back
+//	                   too. A reader that is not an ItemFunc needs the whole log: after
+//	                   a resume, read what comes before and show the rest
+//	to say something   hub.Say, with the origin of the message
+//	not to loop        hub.Onward is the origin of what is forwarded, and
+//	                   hub.CameFrom reports what must not be sent back
 //
 // Adapters implement Items and Speaker; dialects call neither.
 
-// Items is an adapter that reads its log as items. Without it each envelope is
-// an item of the kind ItemOther, or one of the hub's own.
+// Items is an adapter that reads its log as items. Without it each envelope is an
+// item of the kind ItemOther, or of a kind that the hub writes.
 type Items interface {
 	// ItemReader returns a reader at the beginning of a channel's log.
 	ItemReader(m *Metadata) ItemReader
 }
 
-// ItemReader reads the envelopes of one channel in their order, those that are
-// only shown live in their place. It is a fold: the same envelopes make the same
-// items. It is used by one goroutine.
+// ItemReader reads the envelopes of one channel in order, including those that are
+// only live. It is a fold: the same envelopes make the same items. It is used by one
+// goroutine.
 type ItemReader interface {
-	// Read appends what an envelope says to dst. It is total: whatever a log holds
-	// makes an item, or is a part of a later one.
+	// Read appends the items of an envelope to dst. It is total: every envelope makes
+	// an item or is a part of a later one.
 	Read(dst []Item, e *envelope.Envelope) []Item
 }
 
-// ItemFunc is a reader that remembers nothing, so that it may begin anywhere in
-// a log. Other readers begin where the log does.
+// ItemFunc is a reader without state, so that it may begin anywhere in a log. Other
+// readers begin at the start of the log.
 type ItemFunc func(dst []Item, e *envelope.Envelope) []Item
 
 // Read calls the function.
 func (f ItemFunc) Read(dst []Item, e *envelope.Envelope) []Item { return f(dst, e) }
 
-// ReaderOf returns an adapter's reader, or one that knows the hub's own
-// envelopes only.
+// ReaderOf returns an adapter's reader, or one that knows only the hub's envelopes.
 func ReaderOf(a Adapter, m *Metadata) ItemReader {
 	if own, ok := a.(Items); ok {
 		return own.ItemReader(m)
@@ -55,45 +53,45 @@ func ReaderOf(a Adapter, m *Metadata) ItemReader {
 	return ItemFunc(ReadOther)
 }
 
-// Item is what an envelope says, in no dialect's words. Which fields are set
-// depends on the kind.
+// Item is the content of an envelope in a form that belongs to no dialect. Which
+// fields are set depends on the kind.
 type Item struct {
 	Kind ItemKind
-	// Envelope is what the item was read from. For a message in pieces it is the
-	// envelope that finished the message. Its audience, cause, trace, priority and
-	// origin are the item's. It is not to be changed.
+	// Envelope is the envelope that the item was read from; for a message in pieces,
+	// the one that finished the message. Its audience, cause, trace, priority and
+	// origin are the item's. It must not be changed.
 	Envelope *envelope.Envelope
 	// Speaker is the id of the identity that speaks, works, asks, joins or leaves.
 	Speaker string
-	// Name is what the channel's own dialect calls the speaker; empty: nothing
-	// else than its registered name.
+	// Name is the speaker's name in the channel's dialect; empty: the registered
+	// name.
 	Name string
-	// ID names what the item is about: a message in pieces, a call, work, a
-	// request. It is empty where the envelope's id does.
+	// ID identifies what the item is about: a message in pieces, a call, work, a
+	// request. Empty: the envelope's id identifies it.
 	ID string
-	// About is the channel in which a message is said as well, by the same speaker: there
-	// it asks for an answer, and not here. Empty: it is said here only.
+	// About is another channel in which the same speaker says the message as well:
+	// an answer is expected there, and not here. Empty: none.
 	About string
-	// Message is the canonical form of a message, a call or a result. An empty
-	// role is one that depends on who reads: the reader's own is the assistant's.
+	// Message is the canonical form of a message, a call or a result. If its role is
+	// empty, it depends on the reader: the reader's messages are the assistant's.
 	Message *message.Envelope
-	// Text is what there is to read of every other kind: a delta, what work or a
-	// request is about, a reason. Of ItemOther it may be empty.
+	// Text is the readable part of every other kind: a delta, the subject of work or
+	// of a request, a reason. It may be empty for ItemOther.
 	Text string
-	// State is where work is, how a request ended, or what a turn did.
+	// State is the state of work, the result of a request, or what a turn did.
 	State string
-	// To is the id of whom a turn passes to.
+	// To is the id of the agent that a turn passes to.
 	To string
 	// At, of a delta, is how many bytes of the message came before; a delta at 0
-	// begins it anew.
+	// starts the message again.
 	At int
-	// Replaces, of ItemOther, are messages so far whose place is taken by those that
-	// follow of the same envelope.
+	// Replaces, of ItemOther, is the span of earlier messages that the messages of
+	// the same envelope replace.
 	Replaces *Span
 }
 
-// Span is a part of a channel's messages, counted from 0. To is the first that is
-// not part of it; -1: it goes to the end.
+// Span is a part of a channel's messages, counted from 0. To is the first message
+// after it; -1: it extends to the end.
 type Span struct{ From, To int }
 
 // ItemKind is what an item is.
@@ -101,8 +99,8 @@ type ItemKind int
 
 // Kinds of items.
 const (
-	// ItemOther is something that other dialects have no word for. The envelope's
-	// type is its name.
+	// ItemOther has no equivalent in other dialects. Its name is the envelope's
+	// type.
 	ItemOther ItemKind = iota
 	ItemMessage
 	// ItemDelta is a piece of a message that is not finished.
@@ -163,7 +161,7 @@ func WorkEnded(state string) bool {
 	return false
 }
 
-// States of a turn. One that is passed on ends.
+// States of a turn. A turn that is passed on has ended.
 const (
 	TurnStarted  = "started"
 	TurnPassed   = "passed"

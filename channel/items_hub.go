@@ -10,12 +10,12 @@ import (
 	"github.com/parley-hub/parley/message"
 )
 
-// maxItemDepth bounds the nesting of what is read; the hub admits less.
+// maxItemDepth bounds the nesting of payloads; the hub admits less.
 const maxItemDepth = 128
 
-// ReadOther reads what may be in any channel: what the hub writes itself, tasks
-// and texts in the making. Everything else is an item of the kind ItemOther.
-// Readers call it for what is not their own.
+// ReadOther reads the envelopes that may be in any channel: those that the hub
+// writes, tasks and deltas. All others become items of the kind ItemOther. Readers
+// call it for types that they do not know.
 func ReadOther(dst []Item, e *envelope.Envelope) []Item {
 	item := Item{Envelope: e, Speaker: e.Sender}
 	switch {
@@ -33,7 +33,7 @@ func ReadOther(dst []Item, e *envelope.Envelope) []Item {
 	return append(dst, item)
 }
 
-// hub reads what only the hub writes.
+// hub reads envelopes that only the hub writes.
 func (i *Item) hub() {
 	data := i.Envelope.Data
 	switch i.Envelope.Type {
@@ -81,8 +81,8 @@ var taskStates = map[string]string{
 	envelope.TypeTaskFailed: WorkFailed, envelope.TypeTaskExpired: WorkExpired, envelope.TypeTaskCancelled: WorkCanceled,
 }
 
-// task reads an event of a task. One that is no step, as the wish to cancel it,
-// stays another.
+// task reads an event of a task. An event that is not a step, such as a request to
+// cancel, remains an ItemOther.
 func (i *Item) task() {
 	data := i.Envelope.Data
 	if state, ok := taskStates[i.Envelope.Type]; ok {
@@ -105,7 +105,7 @@ func (i *Item) task() {
 	}
 }
 
-// shown is a value as text: a text itself, nothing for null, else its JSON.
+// shown returns a value as text: a string unquoted, null as nothing, all else as JSON.
 func shown(value []byte) string {
 	if text, ok := jsonscan.Text(value); ok {
 		return text
@@ -123,8 +123,8 @@ func member(object []byte, name string) string {
 
 func checked(data []byte) bool { return jsonscan.Check(data, maxItemDepth) == nil }
 
-// TextMember is a text member of a payload; one that is missing or no text is
-// empty.
+// TextMember returns a string member of a payload, or "" if it is missing or not a
+// string.
 func TextMember(data []byte, name string) string {
 	if !bytes.Contains(data, []byte(name)) || !checked(data) {
 		return ""
@@ -132,7 +132,7 @@ func TextMember(data []byte, name string) string {
 	return member(data, name)
 }
 
-// TextItem is the item of an envelope that says a text.
+// TextItem returns the item of an envelope that is a text.
 func TextItem(e *envelope.Envelope, text string) Item {
 	return Item{Kind: ItemMessage, Envelope: e, Speaker: e.Sender, Message: &message.Envelope{Type: message.TypeText, Content: text}}
 }
@@ -142,20 +142,20 @@ var (
 	plainTail = []byte(`"}`)
 )
 
-// PlainText reads a payload that is a plain text with nothing beside it, as
-// nearly every text is; false: it must be decoded.
+// PlainText reads a payload that has only a text without escapes, as nearly all have;
+// false: it must be decoded.
 func PlainText(data []byte) (string, bool) {
 	rest, head := bytes.CutPrefix(data, plainHead)
 	text, tail := bytes.CutSuffix(rest, plainTail)
-	if !head || !tail || !Plainly(text) {
+	if !head || !tail || !WithoutEscapes(text) {
 		return "", false
 	}
 	return string(text), true
 }
 
-// Plainly reports whether what stands between the quotes of a JSON text needs no
+// WithoutEscapes reports whether the bytes between the quotes of a JSON string need no
 // decoding.
-func Plainly(text []byte) bool {
+func WithoutEscapes(text []byte) bool {
 	for _, c := range text {
 		if c == '"' || c == '\\' || c < ' ' {
 			return false

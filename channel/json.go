@@ -11,7 +11,7 @@ import (
 // and objects are never null, times end in Z, and the knobs are the bytes that
 // were given.
 func (m *Metadata) AppendJSON(buf []byte) ([]byte, error) {
-	// Refuse what could not be read again.
+	// Refuse metadata that could not be decoded.
 	if m.Manifest == nil || m.State == Unset {
 		return nil, fmt.Errorf("channel: metadata of '%s' has no manifest or no state", m.ID)
 	}

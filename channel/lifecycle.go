@@ -5,11 +5,11 @@ import (
 	"slices"
 )
 
-// Lifecycle is where a channel stands between its creation and its end.
+// Lifecycle is the state of a channel between its creation and its end.
 type Lifecycle int
 
 const (
-	// Unset is no state: an effect that moves nothing.
+	// Unset is the zero value, which is not a state: an effect with it moves nothing.
 	Unset Lifecycle = iota
 	Pending
 	Active

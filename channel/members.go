@@ -2,8 +2,8 @@ package channel
 
 import "slices"
 
-// Members is who belongs to a channel at one moment. It is immutable: a join or
-// a leave makes another.
+// Members are the members of a channel at one moment. It is immutable: a join or a
+// leave makes another.
 type Members interface {
 	Has(agent string) bool
 	// Each calls yield for each member, in a fixed order, until it returns false.

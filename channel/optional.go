@@ -6,8 +6,8 @@ import (
 	"github.com/parley-hub/parley/envelope"
 )
 
-// What some adapters offer beyond Adapter. The hub, views and agents ask for
-// these by type assertion; the last column says what happens without one.
+// Interfaces that an adapter may implement besides Adapter. The hub, views and agents
+// find them by type assertion; the last column says what happens without one.
 //
 //	Interface     The adapter                                 Without it
 //	Supervised    lets some agents speak out of turn          nobody does
@@ -22,8 +22,8 @@ import (
 //	MemberFolder  folds who belongs to a channel              its participants, or Metadata.MembersOf
 //	Admitter      lets others than members speak              only members speak
 //	Items         reads its log as items                      only the hub's own are known
-//	Speaker       takes what is said in other dialects        only its own dialect speaks
-//	Worker        is told of work in its own form             it holds task events, or none
+//	Speaker       takes messages from other dialects          only its own dialect speaks
+//	Worker        has its own form for steps of work          it holds task events, or none
 //	MemberNamer   knows its members by names of its own       they have their registered names
 //	MessageNamer  has ids of its own for its messages         those of the envelopes
 //	KeyScope      counts idempotency keys in its home         each channel and sender counts its own
@@ -56,14 +56,14 @@ type Timed interface {
 // envelope of the history before it. Both logs fold in the order in which they
 // were written; within one batch the history folds first.
 type SideFolder interface {
-	// ValidateSide judges an envelope for the side log, as ValidateSend does for
-	// the history. OnAccepted is asked what follows from it.
+	// ValidateSide checks an envelope for the side log, as ValidateSend does for the
+	// history. OnAccepted is called for it, too.
 	ValidateSide(m *Metadata, s State, e *envelope.Envelope) error
 	// FoldSide is total, as Fold is.
 	FoldSide(s State, e *envelope.Envelope) State
 }
 
-// Advisor is an adapter that warns about a channel which it opens nevertheless.
+// Advisor is an adapter that may open a channel with warnings.
 type Advisor interface {
 	Advise(m *Metadata) []string
 }
@@ -95,9 +95,9 @@ type Admitter interface {
 	Admits(m *Metadata, s State, in Members, sender string) bool
 }
 
-// KeyScope is an adapter whose idempotency keys, if HomeKeys says so, count in the
-// whole home, whoever sends, whatever the content, and until their channel is
-// deleted. Other keys count for one sender in one channel, for a time.
+// KeyScope is an adapter whose idempotency keys, if HomeKeys returns true, are unique
+// in the whole home, for all senders and contents, until their channel is deleted.
+// Other keys are unique for one sender in one channel, for a time.
 type KeyScope interface {
 	HomeKeys() bool
 }
@@ -114,7 +114,7 @@ type Private interface {
 }
 
 // Part is an adapter whose channels are part of another channel of their home,
-// known by its type and name: they are opened only while it is there and has not
+// identified by type and name. They can be opened only while it exists and has not
 // ended, and are deleted with it.
 type Part interface {
 	// WholeType is the type of that other channel.

@@ -9,64 +9,63 @@ import (
 	"github.com/parley-hub/parley/message/value"
 )
 
-// Speaker is an adapter whose channels take what is said in other dialects.
+// Speaker is an adapter whose channels take messages from other dialects.
 // Without it only the channel's own dialect speaks there.
 type Speaker interface {
-	// Say returns the envelopes by which a sender says a message. The hub calls it
-	// under the channel's lock and admits them as one batch, so that turns,
-	// visibility and limits are judged as ever. The message has an id and a date;
-	// `name` in its metadata is what the channel's dialect calls the sender, if the
-	// channel knows it, or the registered name where members have no names of their
-	// own, `work` the item's id of the work that it is about, and `cause` what the
-	// channel's dialect calls the message that it answers.
+	// Say returns the envelopes of a message. The hub calls it under the channel's
+	// lock and admits them as one batch, so that turns, visibility and limits are
+	// checked as usual. The message has an id and a date. Its metadata may have
+	// `name`, the sender's name in the channel's dialect, or its registered name where
+	// members have no others; `work`, the item's id of the work that it is about; and
+	// `cause`, the id that the channel's dialect has for the message that it answers.
 	Say(m *Metadata, s State, sender string, msg message.Envelope) ([]Draft, error)
 }
 
-// Worker is an adapter whose channels are told of work in their own form. Without it
-// they hold the task events that every channel knows, or none.
+// Worker is an adapter whose channels have their own form for steps of work. Without
+// it they hold the task events that every channel knows, or none.
 type Worker interface {
-	// Work returns the envelopes by which a sender tells of a step of its work: the
-	// item's id, name, state, text and date. The hub calls it as it calls Say. No
-	// envelopes: this step is not told there.
+	// Work returns the envelopes of a step of the sender's work: the item's id, name,
+	// state, text and date. The hub calls it as it calls Say. If there are none, the
+	// channel does not show this step.
 	Work(m *Metadata, s State, sender string, step *Item) ([]Draft, error)
 }
 
 // MemberNamer is an adapter whose members have names of their own in its
 // channels, and in those that take their members from them.
 type MemberNamer interface {
-	// MemberName is what a member is called; false: it is no member, or has several
-	// names.
+	// MemberName returns the name of a member; false: it is not a member, or has
+	// several names.
 	MemberName(m *Metadata, s State, agent string) (string, bool)
 }
 
 // MessageNamer is an adapter whose messages have ids of its dialect's own.
 type MessageNamer interface {
-	// MessageID is the id of the message that an envelope is; empty: it is none.
+	// MessageID returns the id of the message in an envelope; empty: it has none.
 	MessageID(e *envelope.Envelope) string
 }
 
-// SaidName is the name that a message's metadata gives its sender, or none.
+// SaidName returns the sender's name in a message's metadata, or "".
 func SaidName(msg message.Envelope) string {
 	name, _ := msg.Metadata.At("name").(string)
 	return name
 }
 
-// SaidUnder is the work, in the channel's own terms, that a message's metadata says it
-// is about; empty: none.
+// SaidUnder returns the work, as the channel identifies it, that a message is about
+// by its metadata; empty: none.
 func SaidUnder(msg message.Envelope) string {
 	work, _ := msg.Metadata.At("work").(string)
 	return work
 }
 
-// SaidBecauseOf is the message, in the channel's own terms, that a message's metadata
-// says it answers; empty: none.
+// SaidBecauseOf returns the message, as the channel identifies it, that a message
+// answers by its metadata; empty: none.
 func SaidBecauseOf(msg message.Envelope) string {
 	cause, _ := msg.Metadata.At("cause").(string)
 	return cause
 }
 
-// SaidText is what a message says in plain text; what is not text is named in
-// brackets. A call or a result of a tool is nothing that somebody says.
+// SaidText returns a message as text; content that is not text is named in brackets.
+// Calls and results of tools are refused.
 func SaidText(msg message.Envelope) (string, error) {
 	switch msg.Type {
 	case message.TypeToolCall, message.TypeToolResult, message.TypeDelta:
@@ -79,7 +78,7 @@ func SaidText(msg message.Envelope) (string, error) {
 	return text, nil
 }
 
-// plain is a content as text.
+// plain returns a content as text.
 func plain(content any) string {
 	switch c := content.(type) {
 	case string:
@@ -102,7 +101,7 @@ func plain(content any) string {
 	return ""
 }
 
-// textOf is the first of some members that is a text.
+// textOf returns the first of some members that is a string.
 func textOf(m *value.Map, names ...string) string {
 	for _, name := range names {
 		if text, ok := m.At(name).(string); ok && text != "" {

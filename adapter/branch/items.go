@@ -151,7 +151,7 @@ func (p *payload) plainDelta(data []byte) bool {
 	rest, head := bytes.CutPrefix(data, deltaHead)
 	text, rest, middle := bytes.Cut(rest, deltaMiddle)
 	id, tail := bytes.CutSuffix(rest, deltaTail)
-	if !head || !middle || !tail || !channel.Plainly(text) || !channel.Plainly(id) {
+	if !head || !middle || !tail || !channel.WithoutEscapes(text) || !channel.WithoutEscapes(id) {
 		return false
 	}
 	p.Text, p.Message = string(text), string(id)

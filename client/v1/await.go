@@ -7,9 +7,9 @@ import (
 	"github.com/parley-hub/parley/fault"
 )
 
-// HasEnded asks whether a channel has ended, which the type of an envelope
-// alone does not prove. It waits for a hub that does not answer. A refusal,
-// and the end of ctx, mean false.
+// HasEnded reports whether a channel has ended, which the type of an envelope alone
+// does not prove. It waits for a hub that does not answer. If the hub refuses, or ctx
+// ends, it returns false.
 func (c *Client) HasEnded(ctx context.Context, channel string) bool {
 	for {
 		ch, err := c.Channel(ctx, channel)

@@ -36,7 +36,7 @@ type Prices struct {
 	Output int64 `json:"output_nano_dollars,omitzero"`
 }
 
-// GrantAsk is a request to a model that is about to be made.
+// GrantAsk is a request to a model that will be made.
 type GrantAsk struct {
 	Task   string `json:"task,omitzero"` // the delegation that it is made for
 	Turn   bool   `json:"turn,omitzero"` // it begins a turn
@@ -45,7 +45,7 @@ type GrantAsk struct {
 	Prices Prices `json:"prices,omitzero"`
 }
 
-// Grant is what was granted. Without an id there is no budget to keep to.
+// Grant is the result of GrantAsk. Without an id the agent has no budget.
 type Grant struct {
 	ID     string    `json:"grant_id"`
 	Output int64     `json:"output"`
@@ -72,7 +72,7 @@ func (c *Client) SetBudget(ctx context.Context, agent string, limits BudgetLimit
 	return b, err
 }
 
-// RemoveBudget removes an agent's budget, and forgets what was spent of it.
+// RemoveBudget removes an agent's budget, and the record of what was spent.
 func (c *Client) RemoveBudget(ctx context.Context, agent string) error {
 	return c.Call(ctx, http.MethodDelete, budgetPath(agent), nil, nil)
 }

@@ -61,7 +61,7 @@ type Opening struct {
 	Labels       map[string]string `json:"labels,omitempty"`
 }
 
-// OpenChannel opens a channel and returns when everyone has accepted.
+// OpenChannel opens a channel and returns when all participants have accepted.
 func (c *Client) OpenChannel(ctx context.Context, o Opening) (*Channel, error) {
 	return c.channel(ctx, http.MethodPost, "/v1/channels", o)
 }

@@ -35,11 +35,11 @@ type Options struct {
 	// variables of the environment. It must not have a Timeout: streams and
 	// downloads take as long as they take.
 	HTTP *http.Client
-	// Relocate returns where the hub is now and how to reach it. It is asked
-	// before a stream connects again. An empty base means that the hub has not
-	// moved; a nil via, that it is reached as before.
+	// Relocate returns the hub's current address and the client to reach it with. It
+	// is called before a stream reconnects. An empty base: the hub has not moved; a
+	// nil via: it is reached as before.
 	Relocate func() (base string, via *http.Client)
-	// Notify is told when a stream waits for the hub, and when the hub is back.
+	// Notify is called when a stream waits for the hub, and when the hub is back.
 	Notify func(text string)
 }
 
@@ -72,8 +72,8 @@ func New(base string, opts Options) (*Client, error) {
 	return &Client{opts: opts, bases: bases, base: bases[0], via: opts.HTTP}, nil
 }
 
-// Transport is what New uses. With unverified, it accepts every certificate:
-// only for a hub on this machine that was found by other means.
+// Transport returns the transport that New uses. With unverified, it accepts every
+// certificate: only for a hub on this machine that was found by other means.
 func Transport(unverified bool) *http.Transport {
 	return &http.Transport{
 		Proxy:           http.ProxyFromEnvironment,
@@ -100,31 +100,31 @@ func cleanBase(base string) (string, error) {
 	return base, nil
 }
 
-// URL is where the client expects the hub.
+// URL returns the address at which the client expects the hub.
 func (c *Client) URL() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.base
 }
 
-// What answers at an address that is not a hub's, or is one's over TLS.
+// Errors of an address where no hub answers, or where one answers over TLS only.
 var (
 	ErrNoHub = errors.New("no hub answers there")
 	ErrTLS   = errors.New("the hub speaks TLS there, and was asked without")
 )
 
-// Token is what the client proves itself with; empty is nothing.
+// Token returns the token that the client sends; empty: none.
 func (c *Client) Token() string { return c.opts.Token }
 
-// HTTP is what the client makes its requests with.
+// HTTP returns the client that requests are made with.
 func (c *Client) HTTP() *http.Client {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.via
 }
 
-// Relocate asks Options.Relocate where the hub is now, and returns the URL
-// that the client uses from then on.
+// Relocate calls Options.Relocate, and returns the URL that the client uses from then
+// on.
 func (c *Client) Relocate() string {
 	if c.opts.Relocate == nil {
 		return c.URL()
@@ -152,8 +152,8 @@ func (c *Client) Call(ctx context.Context, method, path string, body, into any) 
 	return c.call(ctx, method, path, nil, body, into)
 }
 
-// CallKeyed is Call with the header Idempotency-Key: the hub does once what it
-// is asked for several times with one key.
+// CallKeyed is Call with the header Idempotency-Key: requests with the same key take
+// effect once.
 func (c *Client) CallKeyed(ctx context.Context, method, path, key string, body, into any) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
@@ -179,8 +179,7 @@ func (c *Client) call(ctx context.Context, method, path string, header http.Head
 	return nil
 }
 
-// Download asks for something that takes as long as it takes. The caller
-// closes it.
+// Download gets an answer of any size and duration. The caller closes it.
 func (c *Client) Download(ctx context.Context, path string) (io.ReadCloser, error) {
 	answer, err := c.send(ctx, http.MethodGet, path, nil, nil)
 	if err != nil {
@@ -194,7 +193,7 @@ func (c *Client) Backup(ctx context.Context) (io.ReadCloser, error) {
 	return c.Download(ctx, "/v1/backup")
 }
 
-// Imported is what came of a bundle.
+// Imported is the result of importing a bundle.
 type Imported struct {
 	HomeID   string `json:"home_id"`
 	Channels []struct {
@@ -207,7 +206,7 @@ type Imported struct {
 
 // Import makes new, ended channels of a bundle, as an operator.
 func (c *Client) Import(ctx context.Context, bundle io.Reader) (*Imported, error) {
-	if len(c.bases) > 1 { // a bundle is sent once: find out who takes it
+	if len(c.bases) > 1 { // a body can be sent once only, so find the serving node first
 		if _, err := c.Session(ctx); err != nil {
 			return nil, err
 		}
@@ -233,13 +232,13 @@ func (c *Client) Import(ctx context.Context, bundle io.Reader) (*Imported, error
 	return into, json.Unmarshal(raw, into)
 }
 
-// Bundle downloads a channel as a bundle; with home, its home with all that is in
-// it. The caller closes it.
+// Bundle downloads a channel as a bundle or, with home, its whole home. The caller
+// closes it.
 func (c *Client) Bundle(ctx context.Context, channel string, home bool) (io.ReadCloser, error) {
 	return c.Download(ctx, fmt.Sprintf("%s/export?form=bundle&home=%t", channelPath(channel), home))
 }
 
-// send sends one request, to the node that serves. A refusal is an error.
+// send sends one request to the serving node. A refusal is returned as an error.
 func (c *Client) send(ctx context.Context, method, path string, header http.Header, body any) (*http.Response, error) {
 	var payload []byte
 	if body != nil {
@@ -290,7 +289,7 @@ func (c *Client) request(ctx context.Context, method, path string, body io.Reade
 	return request, err
 }
 
-// unanswered is the error of a request that was not answered.
+// unanswered returns the error of a request without an answer.
 func unanswered(err error) error {
 	_, unnamed := errors.AsType[*net.DNSError](err)
 	if refused, ok := errors.AsType[*net.OpError](err); ok && refused.Op == "dial" && !unnamed {
@@ -299,7 +298,7 @@ func unanswered(err error) error {
 	return fmt.Errorf("ask the hub: %w", err)
 }
 
-// glimpse is the beginning of an answer that was not expected, in one line.
+// glimpse returns the beginning of an unexpected answer, in one line.
 func glimpse(raw []byte) string {
 	const most = 80
 	text := strings.Join(strings.Fields(strings.ToValidUTF8(string(raw[:min(len(raw), 4*most)]), "")), " ")
@@ -309,7 +308,7 @@ func glimpse(raw []byte) string {
 	return strconv.Quote(text)
 }
 
-// refusal turns an answer into the error that the hub meant.
+// refusal returns the error in a refused answer.
 func refusal(answer *http.Response) error {
 	raw, err := io.ReadAll(io.LimitReader(answer.Body, 1<<20))
 	if err != nil {
@@ -349,7 +348,7 @@ func refusal(answer *http.Response) error {
 	return &fault.Error{Code: problem.Code, Reason: problem.Reason, Details: problem.Details, Message: problem.Detail}
 }
 
-// codes are what a status means where a problem has no code of ours.
+// codes are used for problems without a code of ours, by status.
 var codes = map[int]fault.Code{
 	http.StatusBadRequest: fault.Invalid, http.StatusUnauthorized: fault.AuthFailed, http.StatusForbidden: fault.AccessDenied,
 	http.StatusNotFound: fault.NotFound, http.StatusConflict: fault.Conflict, http.StatusGone: fault.Gap,

@@ -59,8 +59,8 @@ func (c *Client) Send(ctx context.Context, channel string, p Posting) (Sent, err
 	return sent, err
 }
 
-// ShowLive shows data of a type to whoever follows a channel now; it is stored
-// nowhere. The sender is a name or id.
+// ShowLive sends data of a type to the current followers of a channel; it is not
+// stored. The sender is a name or id.
 func (c *Client) ShowLive(ctx context.Context, channel, sender, eventType string, data any) error {
 	body := map[string]any{"sender": sender, "event_type": eventType, "event_data": data}
 	return c.Call(ctx, http.MethodPost, channelPath(channel)+"/live", body, nil)
@@ -80,9 +80,8 @@ func (q EventQuery) values() url.Values {
 	return v
 }
 
-// Events hands the events of a channel to visit, in order, up to where the
-// channel ends now. It holds one event at a time. An error of visit ends the
-// reading and is returned.
+// Events calls visit with the events of a channel, in order, up to its current end. It
+// holds one event at a time. An error of visit ends the reading and is returned.
 func (c *Client) Events(ctx context.Context, channel string, query EventQuery, visit func(*Event) error) error {
 	after := query.After
 	for {
@@ -131,7 +130,7 @@ type pageEnd struct {
 	More bool
 }
 
-// readEvents hands every event of a page to visit as it arrives.
+// readEvents calls visit with each event of a page as it arrives.
 func readEvents(r io.Reader, visit func(*Event) error) (end pageEnd, err error) {
 	body := &bounded{r: r, left: MaxAnswer}
 	in := json.NewDecoder(body)

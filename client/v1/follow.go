@@ -29,20 +29,20 @@ const (
 	maxPause = 2 * time.Second
 )
 
-// Follow streams a path and hands every frame to visit. When the connection
-// breaks or the hub restarts, Follow waits for the hub and goes on after the
-// last frame, without gap or repeat. Live events, which are not stored, are
-// lost during a break. Follow returns when visit fails, when the hub refuses,
-// or nil when ctx ends or visit returns ErrStop.
+// Follow streams a path and calls visit with every frame. When the connection breaks
+// or the hub restarts, Follow waits for the hub and continues after the last frame,
+// without gap or repeat. Live events, which are not stored, are lost during a break.
+// Follow returns the error of visit or the hub's refusal, or nil when ctx ends or
+// visit returns ErrStop.
 func (c *Client) Follow(ctx context.Context, path, after string, visit func(Frame) error) error {
 	return c.FollowFrom(ctx, path, after, func() {}, visit)
 }
 
-// FollowFrom is Follow that calls begun each time the hub has accepted the
-// request, before the first frame.
+// FollowFrom is Follow that calls begun each time the hub accepts the request, before
+// the first frame.
 func (c *Client) FollowFrom(ctx context.Context, path, after string, begun func(), visit func(Frame) error) error {
 	pause, search := minPause, c.search()
-	away := false // and Notify has been told
+	away := false // and Notify was called
 	say := func(now bool, text string) {
 		if away != now && c.opts.Notify != nil {
 			c.opts.Notify(text)
@@ -55,7 +55,7 @@ func (c *Client) FollowFrom(ctx context.Context, path, after string, begun func(
 			if err := visit(f); err != nil {
 				return &visitError{err}
 			}
-			after = cmp.Or(f.ID, after) // one without an id is not stored
+			after = cmp.Or(f.ID, after) // frames without an id are not stored
 			return nil
 		})
 		var visited *visitError
@@ -83,8 +83,8 @@ func (c *Client) FollowFrom(ctx context.Context, path, after string, begun func(
 	}
 }
 
-// pause waits before the hub is asked again, and then looks where it is. It
-// returns false when ctx ends.
+// pause waits before the next request, and then calls Relocate. It returns false when
+// ctx ends.
 func (c *Client) pause(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -98,9 +98,9 @@ func (c *Client) pause(ctx context.Context, d time.Duration) bool {
 }
 
 type (
-	visitError   struct{ err error } // the visitor's own
-	refusedError struct{ err error } // the hub refused; asking again does not help
-	absentError  struct{ err error } // the hub is not reached, or not ready
+	visitError   struct{ err error } // an error of visit
+	refusedError struct{ err error } // the hub refused; a retry does not help
+	absentError  struct{ err error } // the hub cannot be reached, or is not ready
 )
 
 func (e *visitError) Error() string   { return e.err.Error() }
@@ -138,8 +138,8 @@ func (c *Client) connect(ctx context.Context, path, after string, begun func(), 
 	return err
 }
 
-// ReadFrames hands the frames of a stream to visit. It returns visit's error,
-// or io.ErrUnexpectedEOF when the stream ends.
+// ReadFrames calls visit with the frames of a stream. It returns visit's error, or
+// io.ErrUnexpectedEOF when the stream ends.
 func ReadFrames(r io.Reader, visit func(Frame) error) error {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, MaxAnswer)

@@ -43,8 +43,8 @@ type Turn struct {
 	Overdue    bool       `json:"overdue"`
 }
 
-// Turns lists the turns that are an identity's to take, by its name or id. Looking
-// does not count as handing over.
+// Turns lists the turns that an identity, by name or id, is to take. Listing does not
+// count as handing over.
 func (c *Client) Turns(ctx context.Context, agent string) (*Page[Turn], error) {
 	return list[Turn](ctx, c, "agents/"+url.PathEscape(agent)+"/turns", "turns", nil)
 }
@@ -58,8 +58,7 @@ type ReadUpTo struct {
 	} `json:"readers"`
 }
 
-// Cursors lists how far an identity's readers are, by its name or id. The query has
-// after and limit.
+// Cursors lists the positions of an identity's readers. The query has after and limit.
 func (c *Client) Cursors(ctx context.Context, agent string, query url.Values) (*Page[ReadUpTo], error) {
 	return list[ReadUpTo](ctx, c, "agents/"+url.PathEscape(agent)+"/cursors", "channels", query)
 }
@@ -70,20 +69,20 @@ func (c *Client) Summary(ctx context.Context) (*Summary, error) {
 	return s, c.Call(ctx, http.MethodGet, "/v1/summary", nil, s)
 }
 
-// Stats is what the hub measured of itself, oldest first. A nil value is not known.
+// Stats are the hub's measurements, oldest first. A nil value is not known.
 type Stats struct {
 	Step   float64               `json:"step"` // seconds
 	At     []time.Time           `json:"at"`
 	Series map[string][]*float64 `json:"series"`
 }
 
-// Stats asks for what the hub measured. The query has series, since and step.
+// Stats returns the hub's measurements. The query has series, since and step.
 func (c *Client) Stats(ctx context.Context, query url.Values) (*Stats, error) {
 	s := &Stats{}
 	return s, c.Call(ctx, http.MethodGet, "/v1/stats?"+query.Encode(), nil, s)
 }
 
-// Health is how a hub is: since when it runs, and what it refused since then.
+// Health is the state of a hub: since when it runs, and what it refused since then.
 type Health struct {
 	Version   string    `json:"version"`
 	StartedAt time.Time `json:"started_at"`
@@ -91,9 +90,9 @@ type Health struct {
 		Refused       map[string]int64 `json:"refused"`         // posts, by code
 		RefusedAtDoor map[string]int64 `json:"refused_at_door"` // requests and connections, by reason
 	} `json:"stats"`
-	Cluster *struct { // nil: the hub is alone
+	Cluster *struct { // nil: the hub is not in a cluster
 		Name    string `json:"name"`
-		Node    string `json:"node"` // that answers, and serves
+		Node    string `json:"node"` // the serving node, which answers
 		Shards  int    `json:"shards"`
 		Waiting string `json:"waiting"` // why nothing is acknowledged at the moment
 		Nodes   []struct {
@@ -106,15 +105,15 @@ type Health struct {
 	} `json:"cluster"`
 }
 
-// Health asks how the hub is.
+// Health returns the state of the hub.
 func (c *Client) Health(ctx context.Context) (*Health, error) {
 	h := &Health{}
 	return h, c.Call(ctx, http.MethodGet, "/v1/health", nil, h)
 }
 
-// Watch streams several topics at once and hands every frame to visit, as Follow
-// does: see GET /v1/watch. When the connection breaks it goes on in all exact
-// topics; conflated ones tell what is.
+// Watch streams several topics at once and calls visit with every frame, as Follow
+// does: see GET /v1/watch. When the connection breaks, it resumes all exact topics;
+// conflated ones send their current values.
 func (c *Client) Watch(ctx context.Context, topics []string, visit func(Frame) error) error {
 	return c.Follow(ctx, "/v1/watch?"+url.Values{"topic": topics}.Encode(), "", visit)
 }
@@ -136,7 +135,7 @@ type Closing struct {
 	After  string         `json:"after,omitempty"`
 }
 
-// Closed tells how many matched, and what became of them.
+// Closed is the result of CloseChannels.
 type Closed struct {
 	Matched int `json:"matched"`
 	Closed  int `json:"closed"`
@@ -145,7 +144,7 @@ type Closed struct {
 		Code    string `json:"code"`
 		Detail  string `json:"detail"`
 	} `json:"failed"`
-	Next string `json:"next"` // more match behind this one; empty: none do
+	Next string `json:"next"` // continue after this one; empty: no more match
 }
 
 // CloseChannels closes the channels that a filter selects, at most 1,000.

@@ -15,8 +15,8 @@ type Key struct {
 	Created time.Time `json:"created"`
 }
 
-// AddKey makes a key with a role, or one for the agent of that name, and
-// returns its token. The hub tells the token this once.
+// AddKey makes a key with a role, or one for the agent of that name, and returns its
+// token. The hub shows the token only once.
 func (c *Client) AddKey(ctx context.Context, role, agent string) (token string, key Key, err error) {
 	var made struct {
 		Key
@@ -30,7 +30,7 @@ func (c *Client) AddKey(ctx context.Context, role, agent string) (token string, 
 	return made.Token, made.Key, err
 }
 
-// GiveKey makes a key of a token that an agent has already.
+// GiveKey makes a key from a token that an agent has already.
 func (c *Client) GiveKey(ctx context.Context, agent, token string) (key Key, err error) {
 	err = c.Call(ctx, http.MethodPost, "/v1/keys", map[string]string{"agent": agent, "token": token}, &key)
 	return key, err
@@ -45,7 +45,7 @@ func (c *Client) Keys(ctx context.Context) ([]Key, error) {
 	return answer.Keys, err
 }
 
-// RevokeKey makes a key's token worthless, and returns what the key was.
+// RevokeKey invalidates a key's token, and returns the key.
 func (c *Client) RevokeKey(ctx context.Context, id string) (Key, error) {
 	var key Key
 	err := c.Call(ctx, http.MethodDelete, "/v1/keys/"+url.PathEscape(id), nil, &key)

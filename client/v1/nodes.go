@@ -11,11 +11,11 @@ import (
 	"github.com/parley-hub/parley/fault"
 )
 
-// A hub may be several nodes of which one serves. The client asks one; a node that
-// stands by does nothing and says who serves; one that is gone refuses the
-// connection. In both cases another is asked, and nothing is done twice.
+// A hub may have several nodes, one of which serves. A standby node does nothing and
+// names the serving one; a node that is down refuses the connection. In both cases
+// the client sends the request to another node, and nothing is done twice.
 
-// maxBases bounds how many addresses a client is given.
+// maxBases bounds how many addresses a client may have.
 const maxBases = 16
 
 // cleanBases reads one or more URLs of a hub, separated by commas.
@@ -34,8 +34,8 @@ func cleanBases(text string) ([]string, error) {
 	return bases, nil
 }
 
-// Addresses are all addresses of the hub, the one that is asked now first, separated
-// by commas, as New takes them.
+// Addresses returns all addresses of the hub, separated by commas as New takes them,
+// the one in use first.
 func (c *Client) Addresses() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -48,18 +48,18 @@ func (c *Client) Addresses() string {
 	return strings.Join(list, ",")
 }
 
-// Pauses between two looks for the node that serves.
+// Pauses between two searches for the serving node.
 const (
 	minSearch = 100 * time.Millisecond
 	maxSearch = time.Second
 )
 
-// search is one request's way to the node that serves.
+// search is the state of one request's search for the serving node.
 type search struct {
 	client  *Client
-	patient time.Time // until when nodes that stand by are asked again
+	patient time.Time // until when standby nodes are asked again
 	pause   time.Duration
-	refused int // connections in a row
+	refused int // consecutive refused connections
 	sent    int // how often one node named another, without a pause
 }
 
@@ -67,8 +67,8 @@ func (c *Client) search() *search {
 	return &search{client: c, patient: time.Now().Add(callTimeout), pause: minSearch}
 }
 
-// again reports whether the request should be sent once more, to another address
-// or after a pause. The error says what came of it.
+// again reports whether the request should be sent again, to another address or after
+// a pause. The error is that of the last attempt.
 func (s *search) again(ctx context.Context, err error) bool {
 	var dialing *net.OpError
 	switch {
@@ -81,7 +81,7 @@ func (s *search) again(ctx context.Context, err error) bool {
 	case errors.As(err, &dialing) && dialing.Op == "dial":
 		s.refused++
 		if s.refused >= s.client.turn() {
-			return false // all are gone
+			return false // all are down
 		}
 		return ctx.Err() == nil
 	default:
@@ -101,8 +101,8 @@ func (s *search) again(ctx context.Context, err error) bool {
 	}
 }
 
-// elsewhere turns to another address, if the error says that the one that was asked
-// does not serve, and reports whether that one is known to.
+// elsewhere switches to another address if the error says that the current one does
+// not serve, and reports whether the new one is known to serve.
 func (s *search) elsewhere(err error) bool {
 	var dialing *net.OpError
 	if fault.ReasonOf(err) == fault.NotServing {
@@ -114,8 +114,8 @@ func (s *search) elsewhere(err error) bool {
 	return false
 }
 
-// turnTo uses another address from now on, unless that one is in use already or is
-// less protected.
+// turnTo switches to another address, unless it is already in use or is less
+// protected.
 func (c *Client) turnTo(address string) bool {
 	base, err := cleanBase(address)
 	c.mu.Lock()
@@ -128,7 +128,7 @@ func (c *Client) turnTo(address string) bool {
 	return true
 }
 
-// turn uses the next of the addresses from now on, and returns how many there are.
+// turn switches to the next address, and returns how many there are.
 func (c *Client) turn() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -39,7 +39,7 @@ func list[T any](ctx context.Context, c *Client, what, field string, query url.V
 	return page, nil
 }
 
-// get asks for one thing, and also keeps what the hub sent.
+// get gets one object, and also returns the hub's answer unchanged.
 func get[T any](ctx context.Context, c *Client, method, path string, body any) (*T, json.RawMessage, error) {
 	var raw json.RawMessage
 	if err := c.Call(ctx, method, path, body, &raw); err != nil {

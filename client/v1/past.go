@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Step is one turn of a workflow, and what decided who is next.
+// Step is one turn of a workflow, with the transition that decided who was next.
 type Step struct {
 	Sequence  uint64    `json:"sequence"`
 	Envelope  string    `json:"envelope_id"`

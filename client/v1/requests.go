@@ -16,8 +16,8 @@ type Request = request.Request
 // Asking is what Ask asks. Names may be given instead of ids.
 type Asking = request.Asking
 
-// Ask asks in a channel, and returns the request once it is durable. One that was
-// asked before with the same key is returned as it is now.
+// Ask makes a request in a channel, and returns it once it is durable. If it was made
+// before with the same key, that one is returned as it is now.
 func (c *Client) Ask(ctx context.Context, q Asking) (*Request, error) {
 	body := map[string]any{
 		"kind": q.Kind, "asked_by": q.AskedBy, "for": q.For, "if_nobody_answers": q.IfNobodyAnswers, "agents_may_answer": q.AgentsMayAnswer,
@@ -46,7 +46,7 @@ func (c *Client) Requests(ctx context.Context, query url.Values) (*Page[Request]
 	return list[Request](ctx, c, "requests", "requests", query)
 }
 
-// Request asks for one request, and also returns what the hub sent.
+// Request returns one request, and the hub's answer unchanged.
 func (c *Client) Request(ctx context.Context, id string) (*Request, json.RawMessage, error) {
 	return get[Request](ctx, c, http.MethodGet, requestPath(id), nil)
 }
@@ -66,8 +66,8 @@ func (c *Client) AnswerRequest(ctx context.Context, id string, reply Reply) (*Re
 	return r, err
 }
 
-// FollowRequests streams requests as Follow does: each is sent when it is asked
-// and when it has ended. The query has the parameters of Requests.
+// FollowRequests streams requests as Follow does: each when it is made and when it
+// ends. The query has the parameters of Requests.
 func (c *Client) FollowRequests(ctx context.Context, query url.Values, after string, visit func(*Request) error) error {
 	return c.Follow(ctx, "/v1/requests?"+query.Encode(), after, func(f Frame) error {
 		if f.Name != "request" {
@@ -88,7 +88,7 @@ func (c *Client) AwaitRequest(ctx context.Context, id string) (*Request, error) 
 	if err != nil || r.State != request.Open {
 		return r, err
 	}
-	// The list says from where on to follow; what ended before is asked for again.
+	// The list has the position to follow from; what ended before is listed again.
 	page, err := c.Requests(ctx, url.Values{"channel": {r.Channel}, "limit": {"1"}})
 	if err != nil {
 		return nil, err

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Session is who asks, as the hub sees it, and which hub answers.
+// Session describes the caller as the hub identified it, and the hub.
 type Session struct {
 	Role      string     `json:"role"` // operator, reader, agent or anonymous
 	Agent     string     `json:"agent"`
@@ -26,7 +26,7 @@ type Session struct {
 	Now time.Time `json:"now"`
 }
 
-// Session tells who asks.
+// Session returns the caller's session.
 func (c *Client) Session(ctx context.Context) (*Session, error) {
 	s := &Session{}
 	return s, c.Call(ctx, http.MethodGet, "/v1/session", nil, s)
@@ -51,8 +51,8 @@ type BrowserSession struct {
 	Address   string    `json:"address"`
 }
 
-// Sessions lists the browsers that are signed in: with the client's key, or all if
-// that is an operator's.
+// Sessions lists the browsers that are signed in with the client's key, or all if it
+// is an operator's.
 func (c *Client) Sessions(ctx context.Context) ([]BrowserSession, error) {
 	var answer struct {
 		Sessions []BrowserSession `json:"sessions"`
@@ -61,7 +61,7 @@ func (c *Client) Sessions(ctx context.Context) ([]BrowserSession, error) {
 	return answer.Sessions, err
 }
 
-// EndSession signs a browser out, with all it has open.
+// EndSession signs a browser out and ends its open requests.
 func (c *Client) EndSession(ctx context.Context, id string) error {
 	return c.Call(ctx, http.MethodDelete, "/v1/sessions/"+url.PathEscape(id), nil, nil)
 }

@@ -38,8 +38,8 @@ func (c *Client) Task(ctx context.Context, id string) (*Task, error) {
 	return t, nil
 }
 
-// CancelTask asks the owner of a task to stop, and returns the envelope that
-// carries the request. An empty by means the creator of the task's channel.
+// CancelTask requests the owner of a task to stop, and returns the envelope with the
+// request. An empty by means the creator of the task's channel.
 func (c *Client) CancelTask(ctx context.Context, id, by, reason string) (Sent, error) {
 	var sent Sent
 	err := c.Call(ctx, http.MethodPost, taskPath(id)+"/cancel", map[string]string{"by": by, "reason": reason}, &sent)

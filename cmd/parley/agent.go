@@ -88,8 +88,8 @@ The FILE - is standard input.`,
 	})
 }
 
-// withAgent gives a command the flags that find a hub, and runs it as a
-// participant that says lines until it is stopped.
+// withAgent gives a command the flags that find a hub, and runs it as a participant
+// that says lines until it is stopped.
 func (a *app) withAgent(c *cobra.Command, lines func(args []string) (scripted.Lines, error)) *cobra.Command {
 	var token string
 	c = a.withHub(c, func(ctx context.Context, hub *v1.Client, args []string) error {
@@ -114,8 +114,8 @@ func addAgentToken(c *cobra.Command, token *string) {
 	c.Flags().StringVar(token, "token", "", "the `TOKEN` that proves the name, from parley keys add --agent NAME; PARLEY_TOKEN is not visible to others, as this is")
 }
 
-// agentToken is what proves a name: the flag's token, which others on the machine can
-// see, or the one that the hub is asked with, if it is that agent's.
+// agentToken returns the token for a name: that of the flag, which other users of the
+// machine can see, or the command's own, if it is that agent's.
 func (a *app) agentToken(ctx context.Context, hub *v1.Client, name, token string) (string, error) {
 	if token != "" {
 		fmt.Fprintln(plain{a.err}, "parley: --token is visible to everyone who can list this machine's processes; set PARLEY_TOKEN instead")
@@ -136,8 +136,8 @@ func (a *app) agentToken(ctx context.Context, hub *v1.Client, name, token string
 	return hub.Token(), nil
 }
 
-// takePart connects to a hub under a name, says so, and runs as that
-// participant until it is stopped.
+// takePart connects to a hub under a name, prints that, and runs as that participant
+// until it is stopped.
 func (a *app) takePart(ctx context.Context, hub *v1.Client, who identity.Passport, token string,
 	run func(ctx context.Context, me *client.Identity, log *slog.Logger) error,
 ) error {
@@ -153,7 +153,7 @@ func (a *app) takePart(ctx context.Context, hub *v1.Client, who identity.Passpor
 	opts := client.Options{Log: log, HTTP: hub.HTTP(), Again: func() string { return webSocket(hub.Relocate()) }}
 	at := hub.Addresses()
 	if strings.Contains(at, ",") {
-		opts.Again = nil // of several nodes the client finds the right one
+		opts.Again = nil // the client finds the serving node itself
 	}
 	link, err := client.Dial(ctx, webSocket(at), opts)
 	if err != nil {
@@ -186,7 +186,7 @@ func (a *app) takePart(ctx context.Context, hub *v1.Client, who identity.Passpor
 	return run(ctx, me, log)
 }
 
-// webSocket is where AG2's protocol is spoken, for a hub's URL.
+// webSocket returns the address of AG2's protocol for a hub's URL.
 func webSocket(urls string) string {
 	list := strings.Split(urls, ",")
 	for i, url := range list {

@@ -18,8 +18,8 @@ import (
 	"github.com/parley-hub/parley/message/provider"
 )
 
-// hubPurse spends from the budgets that the hub keeps: the agent's own, and those
-// of whoever delegated to it.
+// hubPurse spends from the budgets that the hub keeps: the agent's own, and those of
+// the agents that delegated to it.
 type hubPurse struct {
 	hub    *v1.Client
 	agent  string
@@ -27,8 +27,8 @@ type hubPurse struct {
 	log    *slog.Logger
 }
 
-// Begin asks the hub for a grant, and waits for a hub that is away: without one
-// nothing is spent.
+// Begin requests a grant from the hub, and waits while the hub is away: nothing is
+// spent without a grant.
 func (p *hubPurse) Begin(ctx context.Context, t *agent.Turn, c runner.Charge) (*runner.Grant, error) {
 	task := t.Delegation()
 	var granted *v1.Grant
@@ -46,8 +46,8 @@ func (p *hubPurse) Begin(ctx context.Context, t *agent.Turn, c runner.Charge) (*
 	}, nil
 }
 
-// Settle tells the hub what was used. Where it stays away, what was granted stays
-// counted.
+// Settle reports what was used to the hub. If the hub stays away, the whole grant
+// remains counted.
 func (p *hubPurse) Settle(ctx context.Context, g *runner.Grant, used provider.Usage) error {
 	if g.ID == "" {
 		return nil
@@ -61,7 +61,7 @@ func (p *hubPurse) Settle(ctx context.Context, g *runner.Grant, used provider.Us
 	return nil
 }
 
-// untilAnswered asks again while the hub is away.
+// untilAnswered retries while the hub is away.
 func untilAnswered(ctx context.Context, ask func() error) error {
 	for pause := 100 * time.Millisecond; ; pause = min(2*pause, 5*time.Second) {
 		err := ask()
@@ -77,8 +77,8 @@ func untilAnswered(ctx context.Context, ask func() error) error {
 	}
 }
 
-// openBudget makes the purse of an agent: a file where one is named, else what the
-// hub keeps, which those that it delegates to spend from too.
+// openBudget makes the purse of an agent: from a file if one is named, else from the
+// hub's budget, which the agents that it delegates to also spend from.
 func (f *budgetFlags) openBudget(ctx context.Context, hub *v1.Client, agentID string, log *slog.Logger) (runner.Purse, error) {
 	if f.file != "" {
 		return f.open(ctx)
@@ -146,7 +146,7 @@ however deep. What was spent stays when a limit is changed; --remove forgets it.
 	return c
 }
 
-// budgetText is a budget on one line.
+// budgetText returns a budget on one line.
 func budgetText(b *v1.Budget) string {
 	var parts []string
 	add := func(name string, spent, most any, limited bool) {

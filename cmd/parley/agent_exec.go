@@ -16,7 +16,7 @@ import (
 	"github.com/parley-hub/parley/identity"
 )
 
-// execFlags say how a program runs.
+// execFlags are the flags for running a program.
 type execFlags struct {
 	name, token, instructions string
 	timeout                   time.Duration
@@ -81,7 +81,7 @@ func (a *app) execAgent(ctx context.Context, hub *v1.Client, f execFlags, comman
 	})
 }
 
-// instructions are the text of a file, or none.
+// instructions returns the text of a file, or "" if none is named.
 func (a *app) instructions(file string) (string, error) {
 	if file == "" {
 		return "", nil
@@ -90,7 +90,7 @@ func (a *app) instructions(file string) (string, error) {
 	return strings.TrimSpace(string(raw)), err
 }
 
-// without is an environment that lacks a variable.
+// without returns an environment without a variable.
 func without(environ []string, name string) []string {
 	kept := make([]string, 0, len(environ))
 	for _, entry := range environ {

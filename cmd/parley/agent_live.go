@@ -9,39 +9,39 @@ import (
 	"github.com/parley-hub/parley/agent/runner"
 )
 
-// deltas shows what a model writes to those who watch the channel, while it writes
-// it. The model never waits for it: what comes while something is on its way goes
-// out together, and what cannot be shown is not shown.
+// deltas shows a model's reply to followers of the channel while it is written. The
+// model never waits for it: text that arrives while a part is being sent is sent with
+// the next part, and errors are ignored.
 type deltas struct {
 	show func(ctx context.Context, channel string, d agent.Delta) error
 	wake chan struct{}
 
 	mu      sync.Mutex
-	writing map[writing]*written // by turn, while something of it waits
+	writing map[writing]*written // by turn, while a part waits
 }
 
-// writing is what a model is writing: an answer to an envelope of a channel.
+// writing identifies a reply: the answer to an envelope of a channel.
 type writing struct{ channel, trigger string }
 
-// written is how much of it was shown, and what waits.
+// written is how much of a reply was shown, and what waits.
 type written struct {
 	at    int
 	text  string
 	reset bool
 }
 
-// maxWriting bounds the turns whose texts are shown at once. Those beyond show
-// nothing before they are said.
+// maxWriting bounds the replies that are shown at once. Further ones are shown only
+// when they are complete.
 const maxWriting = 1024
 
-// showTimeout bounds how long one part takes to be shown.
+// showTimeout bounds how long it takes to show one part.
 const showTimeout = 5 * time.Second
 
 func newDeltas(show func(ctx context.Context, channel string, d agent.Delta) error) *deltas {
 	return &deltas{show: show, wake: make(chan struct{}, 1), writing: map[writing]*written{}}
 }
 
-// observe takes what comes of a reply.
+// observe receives the events of a reply.
 func (d *deltas) observe(_ context.Context, t *agent.Turn, ev runner.Event) {
 	if t == nil || t.Channel == nil || t.Trigger == nil {
 		return
@@ -55,7 +55,7 @@ func (d *deltas) observe(_ context.Context, t *agent.Turn, ev runner.Event) {
 	w := d.writing[key]
 	if w == nil {
 		if len(d.writing) >= maxWriting {
-			clear(d.writing) // of turns that ended long ago
+			clear(d.writing) // left by turns that ended
 		}
 		w = &written{}
 		d.writing[key] = w
@@ -72,7 +72,7 @@ func (d *deltas) observe(_ context.Context, t *agent.Turn, ev runner.Event) {
 	}
 }
 
-// run shows what comes until it is stopped.
+// run sends parts until it is stopped.
 func (d *deltas) run(ctx context.Context) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var done sync.WaitGroup
@@ -106,7 +106,7 @@ func (d *deltas) flush(ctx context.Context) {
 	d.mu.Unlock()
 	for _, p := range parts {
 		ctx, cancel := context.WithTimeout(ctx, showTimeout)
-		_ = d.show(ctx, p.channel, p.Delta) // the whole text is said in the end
+		_ = d.show(ctx, p.channel, p.Delta) // the whole text follows in any case
 		cancel()
 	}
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/parley-hub/parley/message/value"
 )
 
-// providerFlags say where a model is and how it is asked.
+// providerFlags are the flags for a model and its provider.
 type providerFlags struct {
 	name, model, baseURL string
 	keyEnv, keyFile      string
@@ -28,7 +28,7 @@ type providerFlags struct {
 	flags                *pflag.FlagSet
 }
 
-// keyVariables are where the providers' keys are looked for.
+// keyVariables are the variables that may have the providers' keys.
 var keyVariables = map[string][]string{
 	"openai":            {"OPENAI_API_KEY"},
 	"anthropic":         {"ANTHROPIC_API_KEY"},
@@ -77,12 +77,12 @@ func (a *app) providerKey(f *providerFlags) (runner.Secret, error) {
 		}
 	}
 	if f.name == "openai-compatible" {
-		return runner.Secret{}, nil // many servers of one's own want none
+		return runner.Secret{}, nil // many private servers need none
 	}
 	return runner.Secret{}, usageError("%s needs a key: set %s, or name a file with --key-file", f.name, known[0])
 }
 
-// checkedKey refuses what cannot be sent in a header, without showing it.
+// checkedKey refuses a key that cannot be sent in a header, without showing it.
 func checkedKey(text, from string) (runner.Secret, error) {
 	key := strings.TrimSpace(text)
 	if key == "" || strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r > '~' }) {
@@ -91,7 +91,7 @@ func checkedKey(text, from string) (runner.Secret, error) {
 	return runner.NewSecret(key), nil
 }
 
-// open reaches the provider.
+// open connects to the provider.
 func (f *providerFlags) open(ctx context.Context, key runner.Secret) (runner.Provider, error) {
 	switch f.name {
 	case "openai":
@@ -104,7 +104,7 @@ func (f *providerFlags) open(ctx context.Context, key runner.Secret) (runner.Pro
 	return openai.NewChat(openai.Options{Key: key, BaseURL: f.baseURL})
 }
 
-// options are how the model is asked.
+// options returns the options of requests to the model.
 func (f *providerFlags) options(key runner.Secret) (runner.Options, error) {
 	if f.attempts < 1 || f.timeout <= 0 || f.maxTokens < 0 {
 		return runner.Options{}, usageError("--attempts and --timeout must be more than 0, and --max-tokens not less")
@@ -132,7 +132,7 @@ func (f *providerFlags) options(key runner.Secret) (runner.Options, error) {
 	return o, nil
 }
 
-// budgetFlags say what may be spent.
+// budgetFlags are the flags for what may be spent.
 type budgetFlags struct {
 	tokens, turns            int64
 	money, priceIn, priceOut string
@@ -181,7 +181,7 @@ func (f *budgetFlags) limits() (limits runner.Limits, prices runner.Prices, err 
 	return limits, prices, nil
 }
 
-// open makes the budget of a file, with what was spent before.
+// open opens the budget in a file, with what was spent before.
 func (f *budgetFlags) open(ctx context.Context) (*runner.Budget, error) {
 	limits, prices, err := f.limits()
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 // agentFlags are the flags that name an agent.
 var agentFlags = []string{"as", "agent", "to", "for", "asked-by", "waiting-for"}
 
-// findAgents replaces the beginnings of agents' ids in a command's arguments and
-// flags by the ids. A name counts first, and the hub refuses what stays unknown.
+// findAgents replaces prefixes of agents' ids in a command's arguments and flags by
+// the ids. Names take precedence; unknown ones are left for the hub to refuse.
 func findAgents(ctx context.Context, hub *v1.Client, c *cobra.Command, args []string) ([]string, error) {
 	if path := c.CommandPath(); path == "parley agents add" || strings.HasPrefix(path, "parley agent ") {
 		return args, nil // the name may be new
@@ -48,8 +48,8 @@ func findAgents(ctx context.Context, hub *v1.Client, c *cobra.Command, args []st
 	return found, nil
 }
 
-// findAgent returns the id of the agent whose id begins with ref. Anything else is
-// returned as it is.
+// findAgent returns the id of the agent whose id begins with ref, or ref itself if
+// there is none.
 func findAgent(ctx context.Context, hub *v1.Client, ref string) (string, error) {
 	if len(ref) < minIDPrefix || len(ref) >= envelope.IDLength || strings.Trim(ref, hexDigits) != "" {
 		return ref, nil

@@ -20,7 +20,7 @@ import (
 	"github.com/parley-hub/parley/identity"
 )
 
-// runFlags say which model answers, and what it may do and spend.
+// runFlags are the flags for a model, its tools and its budget.
 type runFlags struct {
 	name, token, instructions string
 	provider                  providerFlags
@@ -134,7 +134,7 @@ func (a *app) runAgent(ctx context.Context, hub *v1.Client, f *runFlags) error {
 	})
 }
 
-// requests is the client that asks for approvals, as the agent if it has a
+// requests returns the client that asks for approvals: as the agent, if it has a
 // token.
 func (f *runFlags) requests(hub *v1.Client) (*v1.Client, error) {
 	if f.token == "" {
@@ -143,8 +143,8 @@ func (f *runFlags) requests(hub *v1.Client) (*v1.Client, error) {
 	return hubAt(hub.Addresses(), v1.Options{Token: f.token, HTTP: hub.HTTP()})
 }
 
-// agentTools are those that the model gets: of the network by name, and of its own
-// from files; marked where they need approval.
+// agentTools returns the model's tools: those of the network by name, and those in
+// files; marked if they need approval.
 func (a *app) agentTools(f *runFlags) ([]*agent.Tool, error) {
 	var names []string
 	var own []*agent.Tool
@@ -168,7 +168,7 @@ func (a *app) agentTools(f *runFlags) ([]*agent.Tool, error) {
 		own = append(own, tools...)
 	}
 	if len(names) == 0 {
-		names = []string{"all"} // files come beside what is there without them
+		names = []string{"all"} // tools of files are added to the default ones
 	}
 	given, err := pick("tools", names, agent.NetworkTools())
 	if err != nil {
@@ -191,7 +191,7 @@ func (a *app) agentTools(f *runFlags) ([]*agent.Tool, error) {
 	return given, nil
 }
 
-// secretVariables are what a tool's environment lacks.
+// secretVariables are removed from a tool's environment.
 func (a *app) secretVariables(f *providerFlags) []string {
 	names := []string{"PARLEY_TOKEN", f.keyEnv}
 	for _, known := range keyVariables {

@@ -18,8 +18,8 @@ import (
 	"github.com/parley-hub/parley/server/config"
 )
 
-// echoStream does HPD runs under a name: it says again what it is told, a word
-// at a time, until it is stopped.
+// echoStream serves HPD runs under a name until it is stopped: it repeats the input,
+// one word at a time.
 func (a *app) echoStream(ctx context.Context, hub *v1.Client, name, token string, pause time.Duration) error {
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
@@ -57,21 +57,21 @@ func (a *app) sayProducer(name string, log *slog.Logger) {
 	}
 }
 
-// withToken is a client that shows another token to the same hub.
+// withToken returns a client of the same hub with another token.
 func withToken(hub *v1.Client, token string) (*v1.Client, error) {
 	return hubAt(hub.Addresses(), v1.Options{
 		Token: token, HTTP: hub.HTTP(),
 		Relocate: func() (string, *http.Client) {
 			if strings.Contains(hub.Addresses(), ",") {
-				return "", nil // of several nodes the client finds the right one
+				return "", nil // the client finds the serving node itself
 			}
 			return hub.Relocate(), hub.HTTP()
 		},
 	})
 }
 
-// echoWords streams the text of a run's input back. Done again, it publishes
-// the same.
+// echoWords streams the text of a run's input back. If it is called again, it
+// publishes the same.
 func echoWords(ctx context.Context, run *hpd.Run, pause time.Duration) error {
 	id := "m-" + run.Work.RuntimeRunID
 	if err := run.Publish(ctx, wire.TextMessageStart{MessageID: id, Role: "assistant"}); err != nil {

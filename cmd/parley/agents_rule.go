@@ -67,7 +67,7 @@ any flag the rule is shown.`,
 	return c
 }
 
-// ruleFlags are the flags that set a part of a rule, with their help.
+// ruleFlags are the flags that set parts of a rule, with their help.
 var ruleFlags = map[string]string{
 	"rate":         "posts in a minute, at most",
 	"burst":        "posts at once, at most",
@@ -81,7 +81,7 @@ var ruleFlags = map[string]string{
 	"join-type":    "a `GLOB` of channel types that it may join; may be repeated",
 }
 
-// ruleText is an operator's rule on one line.
+// ruleText returns an operator's rule on one line.
 func ruleText(rule *v1.OperatorRule) string {
 	if rule == nil {
 		return "no operator's rule"

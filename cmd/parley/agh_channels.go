@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// aghChannel is what is shown of a channel.
+// aghChannel has the shown fields of a channel.
 type aghChannel struct {
 	Channel  string `json:"channel"`
 	Purpose  string `json:"purpose"`
@@ -17,7 +17,7 @@ type aghChannel struct {
 	Last     string `json:"last_activity_at"`
 }
 
-// aghChannels lists channels itself, as AGH's own command does.
+// aghChannels lists channels when called without a subcommand, as AGH's does.
 func (a *app) aghChannels() *cobra.Command {
 	c := a.aghChannelsList("channels")
 	c.AddCommand(a.aghChannelsList("list"), a.aghChannelsCreate())

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// aghConversation is what is shown of a thread or a direct room.
+// aghConversation has the shown fields of a thread or a direct room.
 type aghConversation struct {
 	Thread   string `json:"thread_id"`
 	Direct   string `json:"direct_id"`
@@ -27,7 +27,7 @@ type aghConversation struct {
 	Preview  string `json:"last_message_preview"`
 }
 
-// conversations is what the commands of threads and of direct rooms differ in.
+// conversations has what differs between the commands of threads and of direct rooms.
 type conversations struct {
 	group, noun, id string // "threads", "thread", and the flag's and the example's id
 	columns         []column
@@ -71,7 +71,7 @@ func (a *app) aghDirects() *cobra.Command {
 		a.aghList(f), a.aghResolve(), a.aghShow(f), a.aghMessages(f))
 }
 
-// paged adds --limit and --after, and returns what they ask for.
+// paged adds --limit and --after, and returns a function that reads them.
 func paged(c *cobra.Command) func() url.Values {
 	limit := c.Flags().Int("limit", 50, "at most so many; 0 is all")
 	after := c.Flags().String("after", "", "go on after this `ID`")
@@ -87,7 +87,7 @@ func paged(c *cobra.Command) func() url.Values {
 	}
 }
 
-// full reports whether as many came as were asked for, so that there may be
+// full reports whether a page has as many entries as requested, so that there may be
 // more.
 func full(q url.Values, n int) bool { return n > 0 && q.Get("limit") == strconv.Itoa(n) }
 

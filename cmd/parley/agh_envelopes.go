@@ -138,9 +138,8 @@ changed. parley agh keys new makes a key.`,
 	return c
 }
 
-// eachEnvelope answers every line of standard input with a line of JSON, in the
-// memory of the largest envelope. It reads no more of a longer line than it takes to
-// know that it is too long.
+// eachEnvelope answers every line of standard input with a line of JSON. It holds one
+// envelope at a time, and stops reading a line that is too long.
 func (a *app) eachEnvelope(answer func(line int, data []byte) (any, error)) error {
 	in, out := bufio.NewReaderSize(a.in, 64<<10), bufio.NewWriterSize(a.out, 64<<10)
 	write := func(row any) error {
@@ -170,15 +169,15 @@ func (a *app) eachEnvelope(answer func(line int, data []byte) (any, error)) erro
 			return errors.Join(err, out.Flush())
 		}
 		if in.Buffered() == 0 {
-			if err := out.Flush(); err != nil { // a person who types sees each answer at once
+			if err := out.Flush(); err != nil { // so that a person who types sees each answer at once
 				return err
 			}
 		}
 	}
 }
 
-// readLine reads up to the end of a line, and keeps at most so many bytes of
-// it, its end left out.
+// readLine reads to the end of a line, and returns at most so many bytes of it,
+// without its end.
 func readLine(in *bufio.Reader, most int) ([]byte, error) {
 	var line []byte
 	for {

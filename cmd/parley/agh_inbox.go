@@ -14,7 +14,7 @@ import (
 	v1 "github.com/parley-hub/parley/client/v1"
 )
 
-// aghWaiting is what is shown of a message that waits.
+// aghWaiting has the shown fields of a message that waits.
 type aghWaiting struct {
 	ID     string `json:"id"`
 	Kind   string `json:"kind"`
@@ -31,7 +31,7 @@ type aghWaiting struct {
 	} `json:"body"`
 }
 
-// says is what a message amounts to, in one cell.
+// says returns a message in one cell.
 func (m *aghWaiting) says() string {
 	shown := aghMessage{Text: m.Body.Text + m.Body.Message}
 	shown.Content.State, shown.Content.Status, shown.Content.Reason = m.Body.State, m.Body.Status, m.Body.Reason
@@ -73,7 +73,7 @@ parley agh done says that a message is finished.`,
 	return c
 }
 
-// await is get without a limit of time: the hub answers when it has something.
+// await is get without a timeout: the hub answers when it has something.
 func (n *network) await(ctx context.Context, path string, q url.Values) (json.RawMessage, error) {
 	body, err := n.hub.Download(ctx, path+"?"+q.Encode())
 	if err != nil {

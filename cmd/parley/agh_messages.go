@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// aghMessage is what is shown of a message of a conversation.
+// aghMessage has the shown fields of a message of a conversation.
 type aghMessage struct {
 	ID      string `json:"message_id"`
 	Kind    string `json:"kind"`
@@ -25,7 +25,7 @@ type aghMessage struct {
 	} `json:"body"`
 }
 
-// says is what a message amounts to, in one cell.
+// says returns a message in one cell.
 func (m *aghMessage) says() string {
 	switch {
 	case m.Content.Reason != "":

@@ -14,13 +14,13 @@ import (
 	v1 "github.com/parley-hub/parley/client/v1"
 )
 
-// network is AGH's network of a hub, seen from one workspace.
+// network is the AGH network of a hub, for one workspace.
 type network struct {
 	hub       *v1.Client
 	workspace string
 }
 
-// withNetwork is withHub for the commands that ask about a workspace.
+// withNetwork is withHub for the commands about a workspace.
 func (a *app) withNetwork(c *cobra.Command, fn func(ctx context.Context, n *network, args []string) error) *cobra.Command {
 	var workspace string
 	a.withHub(c, func(ctx context.Context, hub *v1.Client, args []string) error {
@@ -34,8 +34,7 @@ func (a *app) withNetwork(c *cobra.Command, fn func(ctx context.Context, n *netw
 	return a.withForms(c)
 }
 
-// path is where something of the workspace is. Names become parts of it, which
-// are escaped.
+// path returns a path of the workspace. Names are escaped.
 func (n *network) path(names ...string) string {
 	var b strings.Builder
 	b.WriteString("/agh/workspaces/" + url.PathEscape(n.workspace) + "/network")
@@ -45,7 +44,7 @@ func (n *network) path(names ...string) string {
 	return b.String()
 }
 
-// get asks for something; q may be nil.
+// get requests a path; q may be nil.
 func (n *network) get(ctx context.Context, path string, q url.Values) (json.RawMessage, error) {
 	if len(q) > 0 {
 		path += "?" + q.Encode()
@@ -72,7 +71,7 @@ func unwrap[T any](answer json.RawMessage, name string) (raw json.RawMessage, va
 // mostShown is how much of a text a table shows.
 const mostShown = 60
 
-// brief is a text in a cell of a table, cut if it is long.
+// brief returns a text for a cell of a table, truncated if it is long.
 func brief(s string) string {
 	if utf8.RuneCountInString(s) > mostShown {
 		s = string([]rune(s)[:mostShown-1]) + "…"
@@ -80,7 +79,7 @@ func brief(s string) string {
 	return cell(s)
 }
 
-// agoText is how long a time is past that AGH wrote as text.
+// agoText returns how long ago a time in AGH's format was.
 func agoText(at string) string {
 	t, err := time.Parse(time.RFC3339Nano, at)
 	if err != nil {
@@ -89,7 +88,7 @@ func agoText(at string) string {
 	return ago(t)
 }
 
-// orDash is a cell that must not be empty.
+// orDash returns a dash for an empty cell.
 func orDash(s string) string {
 	if s == "" {
 		return "-"

@@ -10,13 +10,13 @@ import (
 	"github.com/parley-hub/parley/internal/toon"
 )
 
-// jsonFlag marks the commands that print as AGH's own do.
+// jsonFlag marks the commands that have AGH's forms of output.
 const jsonFlag = "json"
 
-// withForms gives a command the forms of output that AGH's own have.
+// withForms gives a command the forms of output that AGH's commands have.
 func (a *app) withForms(c *cobra.Command) *cobra.Command {
 	c.Flags().StringVarP(&a.output, "output", "o", "human", "form of what is printed: human, wide (every column of a list), json, jsonl (a line for each item of a list) or toon")
-	a.output = "text" // what it says when no flag is given, as for every command
+	a.output = "text" // the default without a flag, as for every command
 	c.Flags().BoolFunc(jsonFlag, "the same as -o json", func(string) error {
 		a.output = "json"
 		return nil
@@ -46,7 +46,7 @@ func (a *app) printForm(data any) error {
 	return nil
 }
 
-// encodePlain is data as JSON, without escapes for web pages.
+// encodePlain encodes data as JSON without HTML escapes.
 func encodePlain(data any) ([]byte, error) {
 	var b bytes.Buffer
 	encoder := json.NewEncoder(&b)
@@ -55,7 +55,7 @@ func encodePlain(data any) ([]byte, error) {
 	return jsonscan.Trim(b.Bytes()), err
 }
 
-// listIn is the list that an answer is, or that its one member is; nil: none.
+// listIn returns the list that an answer is, or that its only member is; nil: none.
 func listIn(text []byte) []byte {
 	if text[0] == '[' {
 		return text

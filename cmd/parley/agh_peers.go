@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// aghPeer is what is shown of a peer.
+// aghPeer has the shown fields of a peer.
 type aghPeer struct {
 	ID       string `json:"peer_id"`
 	Name     string `json:"display_name"`

@@ -14,7 +14,7 @@ import (
 	"github.com/parley-hub/parley/dialect/agh/wire"
 )
 
-// aghSending is a message as AGH's HTTP interface takes it.
+// aghSending is a message in the form of AGH's HTTP interface.
 type aghSending struct {
 	Session   string          `json:"session_id"`
 	Channel   string          `json:"channel"`
@@ -87,10 +87,10 @@ once.`,
 	return c
 }
 
-// claimToken is a secret of AGH's task service, which never belongs in a message.
+// claimToken matches a secret of AGH's task service, which must not be in a message.
 var claimToken = regexp.MustCompile(`agh_claim_[A-Za-z0-9_-]+|"claim_token"`)
 
-// check refuses what no network would take.
+// check refuses a message that no network accepts.
 func (s *aghSending) check() error {
 	contained := s.Thread != "" || s.Direct != ""
 	switch {
@@ -119,7 +119,7 @@ func isObject(text json.RawMessage) bool {
 	return json.Unmarshal(text, &members) == nil && members != nil
 }
 
-// unixTime reads Unix seconds or RFC 3339; nil: none is given.
+// unixTime reads Unix seconds or RFC 3339; nil: the text is empty.
 func unixTime(text string) (*int64, error) {
 	if text == "" {
 		return nil, nil

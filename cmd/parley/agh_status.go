@@ -15,7 +15,7 @@ import (
 	v1 "github.com/parley-hub/parley/client/v1"
 )
 
-// aghNetworkStatus is what is shown of the network's status.
+// aghNetworkStatus has the shown fields of the network's status.
 type aghNetworkStatus struct {
 	Enabled        bool     `json:"enabled"`
 	Status         string   `json:"status"`

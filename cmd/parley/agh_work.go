@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// aghWorkItem is what is shown of a piece of work.
+// aghWorkItem has the shown fields of a piece of work.
 type aghWorkItem struct {
 	ID       string `json:"work_id"`
 	Channel  string `json:"channel"`
@@ -23,7 +23,7 @@ type aghWorkItem struct {
 	Terminal string `json:"terminal_at"`
 }
 
-// aghWork has two names for one thing, as AGH's own command has.
+// aghWork has two names, as AGH's command has.
 func (a *app) aghWork() *cobra.Command {
 	return group("work", "Look work up", a.aghWorkShow("lookup"), a.aghWorkShow("status"))
 }

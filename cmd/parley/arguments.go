@@ -25,7 +25,7 @@ func nameArguments(c *cobra.Command) {
 		}
 		if len(wanted) == 0 {
 			if check(c, nil) != nil {
-				return err // it takes arguments, by a rule of its own
+				return err // it checks its arguments itself
 			}
 			return fmt.Errorf("%q is one argument too many: %s", args[0], c.UseLine())
 		}

@@ -104,8 +104,8 @@ var hubAuditKinds = []string{
 	"skill_set", "task_terminated", "turn_failed",
 }
 
-// checkAuditKind refuses a kind that no record can be of. A program that embeds a
-// hub writes kinds of its own: a kind that the audit holds is known.
+// checkAuditKind refuses a kind that no record has. A program that embeds a hub may
+// write other kinds: those that the audit holds are accepted.
 func checkAuditKind(ctx context.Context, hub *v1.Client, kind string) error {
 	if kind == "" || slices.Contains(hubAuditKinds, kind) {
 		return nil
@@ -121,8 +121,7 @@ func checkAuditKind(ctx context.Context, hub *v1.Client, kind string) error {
 	return fault.New(fault.Invalid, "the kind %q is unknown; it is one of %s", kind, strings.Join(known, ", "))
 }
 
-// auditLine prints a record: in words on a terminal or where text is asked for,
-// else as JSON.
+// auditLine prints a record: in words on a terminal or with -o text, else as JSON.
 func (a *app) auditLine(record json.RawMessage) error {
 	var fields map[string]json.RawMessage
 	if a.output == "json" || !a.outputGiven && !isTerminal(a.out) || json.Unmarshal(record, &fields) != nil {

@@ -67,7 +67,7 @@ has all its shards; begin a cluster with it with parley cluster init --from.`,
 	return c
 }
 
-// counter counts what was read.
+// counter counts bytes that are read.
 type counter struct {
 	r io.Reader
 	n int64

@@ -23,13 +23,13 @@ import (
 	"github.com/parley-hub/parley/internal/gcpace"
 )
 
-// benchmark measures one thing against its floors.
+// benchmark measures one subject and compares it with its floors.
 type benchmark func(ctx context.Context, plan bench.Plan) (bench.Report, error)
 
-// childFlag makes this program one of those that the cluster bench starts.
+// childFlag makes this process one that the cluster bench starts.
 const childFlag = "cluster-child"
 
-// benches are what `parley bench` can measure.
+// benches are the subjects of `parley bench`.
 var benches = map[string]benchmark{
 	"ag2": benchAG2(""),
 	"agh": func(ctx context.Context, plan bench.Plan) (bench.Report, error) {
@@ -102,7 +102,7 @@ the run was too noisy to say.`,
 				}
 				run = benchAG2(against)
 			}
-			gcpace.Floor(heapFloor) // as a hub that serves
+			gcpace.Floor(heapFloor) // as in a hub that serves
 			return a.measure(c.Context(), run, seconds, check)
 		},
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/parley-hub/parley/internal/bench/siegebench"
 )
 
-// benchAG2 measures a hub in a process of its own, and another one beside it
-// if its URL is not empty.
+// benchAG2 measures a hub in a separate process and, if a URL is given, another hub
+// for comparison.
 func benchAG2(against string) benchmark {
 	return func(ctx context.Context, plan bench.Plan) (bench.Report, error) {
 		self, err := os.Executable()
@@ -27,8 +27,8 @@ func benchAG2(against string) benchmark {
 	}
 }
 
-// benchHub starts a hub that is measured. Its readers never answer, so its
-// inboxes have room for all that they are sent. All connect from one address.
+// benchHub starts a hub to measure. Its readers never answer and all connect from one
+// address, so its inboxes and its limit for one peer are large.
 func benchHub(program string) func(ctx context.Context, dir string) *exec.Cmd {
 	return func(ctx context.Context, dir string) *exec.Cmd {
 		hub := exec.CommandContext(ctx, program, "serve", "--data", dir, "--listen", "127.0.0.1:0", "--log-level", "error", "-o", "json")
@@ -37,7 +37,7 @@ func benchHub(program string) func(ctx context.Context, dir string) *exec.Cmd {
 	}
 }
 
-// benchSiege attacks a hub in a process of its own.
+// benchSiege attacks a hub in a separate process.
 func benchSiege(ctx context.Context, plan bench.Plan) (bench.Report, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -59,5 +59,5 @@ func benchFloor(program string) func(ctx context.Context) *exec.Cmd {
 	return func(ctx context.Context) *exec.Cmd { return exec.CommandContext(ctx, program, "bench", "--"+floorFlag) }
 }
 
-// floorFlag makes this program the server that a hub is measured against.
+// floorFlag makes this process the server that a hub is compared with.
 const floorFlag = "floor-server"

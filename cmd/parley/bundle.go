@@ -14,8 +14,8 @@ import (
 	"github.com/parley-hub/parley/internal/bundle"
 )
 
-// exportBundle writes a bundle beside its place, checks that it is whole, and
-// then puts it there in one step.
+// exportBundle writes a bundle to a temporary file, checks that it is whole, and
+// renames it.
 func (a *app) exportBundle(ctx context.Context, hub *v1.Client, id, file string, home bool) error {
 	if _, err := os.Lstat(file); err == nil {
 		return fmt.Errorf("%s exists already; name a file that does not exist", file)
@@ -44,7 +44,7 @@ func (a *app) exportBundle(ctx context.Context, hub *v1.Client, id, file string,
 	})
 }
 
-// holding is what a bundle holds.
+// holding counts the contents of a bundle.
 type holding struct {
 	channels, contents int
 	envelopes          uint64
@@ -102,7 +102,7 @@ the channel it was, and nobody is told. It needs an operator's key.`,
 			return err
 		}
 		defer file.Close()
-		// A damaged bundle is found before anything is sent.
+		// A damaged bundle is detected before anything is sent.
 		if _, err := checkBundle(file); err != nil {
 			return fmt.Errorf("%s: %w", args[0], err)
 		}
@@ -125,7 +125,7 @@ the channel it was, and nobody is told. It needs an operator's key.`,
 	})
 }
 
-// plural is a number of things in words.
+// plural returns a number with a noun.
 func plural(n int, thing string) string {
 	if n == 1 {
 		return "1 " + thing

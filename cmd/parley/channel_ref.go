@@ -17,19 +17,19 @@ import (
 )
 
 const (
-	latestChannel = "@latest" // the channel that was opened last
-	titleLabel    = "title"   // the label by which a channel is called
+	latestChannel = "@latest" // the newest channel
+	titleLabel    = "title"   // the label that has a channel's title
 
-	minIDPrefix   = 6  // characters of an id that are looked up
-	maxTitle      = 20 // columns of a title in that list, which then fits a screen
-	maxCandidates = 10 // channels that are listed when several match
+	minIDPrefix   = 6  // shortest prefix of an id that is looked up
+	maxTitle      = 20 // columns of a title in the list of candidates
+	maxCandidates = 10 // channels that are listed if several match
 )
 
 // findChannel returns the id of the channel that a person named: by its id, an
 // unambiguous prefix of it, its label title, or @latest.
 func findChannel(ctx context.Context, hub *v1.Client, ref string) (string, error) {
 	if channel.ValidID(ref) {
-		return ref, nil // the hub says whether it exists; its audit outlives it
+		return ref, nil // the hub reports whether it exists; its audit remains after deletion
 	}
 	if ref == latestChannel {
 		newest, err := hub.Channels(ctx, url.Values{"newest": {"true"}, "limit": {"1"}})
@@ -66,8 +66,8 @@ func namedChannel(ctx context.Context, hub *v1.Client, name string) (*v1.Channel
 	return hub.Channel(ctx, id)
 }
 
-// channelsNamed finds the channels with a title or a prefix of an id. More than
-// maxCandidates of each are not looked for.
+// channelsNamed finds channels by title or by a prefix of the id, at most
+// maxCandidates of each.
 func channelsNamed(ctx context.Context, hub *v1.Client, ref string) ([]v1.Channel, error) {
 	if ref == "" {
 		return nil, nil
@@ -78,7 +78,7 @@ func channelsNamed(ctx context.Context, hub *v1.Client, ref string) ([]v1.Channe
 		return nil, err
 	}
 	found := titled.Items
-	// In a home the channel's own id follows a dot; the list is in its order.
+	// In a home, the channel's own id follows a dot, and lists are ordered by it.
 	own := ref[strings.LastIndexByte(ref, '.')+1:]
 	if len(own) < minIDPrefix || len(own) >= envelope.IDLength {
 		return found, nil
@@ -104,7 +104,7 @@ func channelsNamed(ctx context.Context, hub *v1.Client, ref string) ([]v1.Channe
 	return found, nil
 }
 
-// idBefore is the id in front of another in their order; empty: there is none.
+// idBefore returns the id before another in their order; empty: there is none.
 func idBefore(id string) string {
 	digits := strings.TrimRight(id, "0")
 	if digits == "" {
@@ -116,7 +116,7 @@ func idBefore(id string) string {
 
 const hexDigits = "0123456789abcdef"
 
-// ambiguous lists the channels that one may have meant.
+// ambiguous lists the channels that match.
 func ambiguous(ref string, found []v1.Channel) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%q is the name of several channels; say which by more of its id:", ref)

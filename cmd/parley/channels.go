@@ -17,7 +17,7 @@ import (
 	v1 "github.com/parley-hub/parley/client/v1"
 )
 
-// nameIn is how lines call an identity of a channel.
+// nameIn returns the name of an identity in lines of a channel.
 func nameIn(ch *v1.Channel, id string) string { return cell(ch.Name(id)) }
 
 func people(ch *v1.Channel) string {

@@ -64,7 +64,7 @@ as many match as --expect says; --dry-run only counts.`,
 	return c
 }
 
-// closeFilter reads what channels are selected by.
+// closeFilter reads the filter of channels.
 func closeFilter(list []string) (map[string]any, error) {
 	filter := map[string]any{}
 	for _, text := range list {

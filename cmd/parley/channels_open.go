@@ -63,8 +63,8 @@ it; without a NAME its participants take part.`,
 	return c
 }
 
-// knobs are those of a flag with the graph of a file, which also says who takes
-// part where nobody is named.
+// knobs merges the knobs of a flag with the graph of a file. The graph also names the
+// participants if the command does not.
 func (a *app) knobs(o *v1.Opening, text, graphName string) error {
 	all := map[string]json.RawMessage{}
 	if text != "" {
@@ -103,11 +103,11 @@ func (a *app) knobs(o *v1.Opening, text, graphName string) error {
 }
 
 const (
-	awaitFirst = time.Second     // until it is first said whom an opening waits for
-	awaitNext  = 5 * time.Second // until it is said again
+	awaitFirst = time.Second     // until the missing participants are first printed
+	awaitNext  = 5 * time.Second // until they are printed again
 )
 
-// openAwaiting opens a channel and says meanwhile who has not answered.
+// openAwaiting opens a channel and meanwhile prints who has not answered.
 func (a *app) openAwaiting(ctx context.Context, hub *v1.Client, o v1.Opening) (*v1.Channel, error) {
 	type answer struct {
 		ch  *v1.Channel
@@ -144,7 +144,7 @@ func awaited(ctx context.Context, hub *v1.Client, o v1.Opening) []string {
 	}
 	page, err := hub.Channels(ctx, q)
 	if err != nil {
-		return nil // the opening itself says what is wrong
+		return nil // opening the channel reports the error
 	}
 	for i := range page.Items {
 		ch := &page.Items[i]

@@ -11,8 +11,8 @@ import (
 	"github.com/parley-hub/parley/fault"
 )
 
-// unknownType refuses to list channels of a type that has none and that this version
-// does not know: it is most likely misspelt. A hub that was extended has others.
+// unknownType refuses a type that has no channels and that this version does not
+// know: it is most likely misspelt. An extended hub may have others.
 func (a *app) unknownType(name string, found int) error {
 	known := channelTypes(a, nil, nil)
 	if name == "" || found > 0 || slices.Contains(known, name) {
@@ -21,16 +21,15 @@ func (a *app) unknownType(name string, found int) error {
 	return fault.New(fault.Invalid, "there is no channel of the type %.100q; the known types are %s", name, strings.Join(known, ", "))
 }
 
-// moreKnobs are those that a type takes beside the ones that its manifest tells
-// clients.
+// moreKnobs are knobs of a type that its manifest does not list.
 var moreKnobs = map[string][]string{workflow.Type: {"context_vars", "supervisors"}}
 
-// warnKnobs names the knobs that mean nothing to a type. The hub stores them, as
+// warnKnobs warns about knobs that have no effect in a type. The hub stores them, as
 // clients expect; a type that this version does not know may have any.
 func (a *app) warnKnobs(channelType string, given map[string]json.RawMessage) {
 	all, err := adapters(allSettings.Default())
 	if err != nil {
-		return // a hub that starts says so
+		return // reported when a hub starts
 	}
 	for _, adapter := range all {
 		m := adapter.Manifest()

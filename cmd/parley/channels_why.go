@@ -51,7 +51,7 @@ read, and which rules were passed over. Without a SEQUENCE of a turn, the last.`
 	})
 }
 
-// writeStep says in words what decided who is next.
+// writeStep explains which transition decided who is next.
 func writeStep(w io.Writer, ch *v1.Channel, step v1.Step) error {
 	fmt.Fprintf(w, "turn %d, sequence %d: %s spoke at %s\n", step.Turn, step.Sequence, nameIn(ch, step.Speaker), step.CreatedAt.Local().Format("15:04:05"))
 	next := "nobody is next"
@@ -103,7 +103,7 @@ func writeExplained(w io.Writer, ch *v1.Channel, x v1.Explained, indent string) 
 	}
 }
 
-// nameText puts names in place of the ids in a text.
+// nameText replaces the ids in a text by names.
 func nameText(ch *v1.Channel, text string) string {
 	for id, name := range ch.Names {
 		text = strings.ReplaceAll(text, id, name)
@@ -111,7 +111,7 @@ func nameText(ch *v1.Channel, text string) string {
 	return cell(text)
 }
 
-// jsonCell is JSON in one cell.
+// jsonCell returns JSON for one cell.
 func jsonCell(raw json.RawMessage) string {
 	if len(raw) == 0 {
 		return "nothing"

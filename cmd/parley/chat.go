@@ -52,7 +52,7 @@ is said twice.`,
 	return c
 }
 
-// talk is a terminal's chat.
+// talk is a chat in a terminal.
 type talk struct {
 	app      *app
 	hub      *v1.Client
@@ -86,7 +86,7 @@ func (a *app) openChat(ctx context.Context, hub *v1.Client, agent, session, as s
 	return t, nil
 }
 
-// recall shows what was said last.
+// recall shows the last messages.
 func (t *talk) recall(known *v1.ChatSession) {
 	const most = 6
 	for _, m := range known.Messages[max(0, len(known.Messages)-most):] {
@@ -103,7 +103,7 @@ func (t *talk) name(role string) string {
 	return "you"
 }
 
-// lines says each line of the input.
+// lines sends each line of the input.
 func (t *talk) lines(ctx context.Context) error {
 	input := bufio.NewScanner(t.app.in)
 	input.Buffer(nil, 1<<20)
@@ -132,8 +132,8 @@ func (t *talk) lines(ctx context.Context) error {
 	return input.Err()
 }
 
-// say says one thing, and shows the answer while it comes. What is shown is the
-// session's own stream, so that a hub that restarts in between is no matter.
+// say sends one message, and shows the answer while it is written. It follows the
+// session's stream, which continues after a restart of the hub.
 func (t *talk) say(ctx context.Context, text string) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -191,7 +191,8 @@ func (t *talk) say(ctx context.Context, text string) error {
 	return t.answered(answer, shown)
 }
 
-// post begins the run, again while the hub is away: the run's id keeps it one.
+// post starts the run, and retries while the hub is away: the run's id makes that
+// safe.
 func (t *talk) post(ctx context.Context, saying v1.Saying) error {
 	for pause := 100 * time.Millisecond; ; pause = min(2*pause, 2*time.Second) {
 		_, err := t.hub.Say(ctx, saying)
@@ -224,13 +225,13 @@ func (t *talk) answered(raw json.RawMessage, shown *shownReply) error {
 	return shown.end(answer.Reply)
 }
 
-// shownReply is a reply as far as it is on the screen.
+// shownReply is the part of a reply that is on the screen.
 type shownReply struct {
 	out   io.Writer
 	live  bool
 	who   string
 	text  string
-	holed bool // some was missed: the rest waits for the end
+	holed bool // a part was missed: the rest is shown at the end
 }
 
 func (s *shownReply) add(at int, text string) {
@@ -245,7 +246,7 @@ func (s *shownReply) add(at int, text string) {
 	s.text += text
 }
 
-// reset leaves what was written where it is, and begins a new line.
+// reset leaves the shown text and begins a new line.
 func (s *shownReply) reset() {
 	if s.text != "" {
 		fmt.Fprintln(s.out, " …")
@@ -253,7 +254,7 @@ func (s *shownReply) reset() {
 	s.text, s.holed = "", false
 }
 
-// end shows what is not shown yet.
+// end shows the rest of a reply.
 func (s *shownReply) end(reply string) error {
 	if !strings.HasPrefix(reply, s.text) {
 		s.reset()

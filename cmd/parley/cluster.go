@@ -22,7 +22,7 @@ func addCluster(c *cobra.Command, data bool) *settingsFlags {
 	return addSettings(c, func(key config.Key) bool { return key.Name == "cluster.url" || data && key.Name == dataDir })
 }
 
-// clusterSettings are the settings of a command that was told which cluster.
+// clusterSettings returns the settings, which must name a cluster.
 func (a *app) clusterSettings(flags *settingsFlags) (*config.Settings, error) {
 	settings, err := flags.load(a.environ)
 	if err == nil && len(settings.Cluster.URL) == 0 {

@@ -12,11 +12,11 @@ import (
 // still serves.
 const confirmTimeout = 5 * time.Second
 
-// confirmed makes certain that no other node serves, before something is answered.
-// A node that was paused wakes without knowing that it was replaced; what it stores
-// is refused by the log, and what it only answers is refused here. One confirmation
-// is good for as long as no other node may suspect this one. It asks of shard 0
-// only: whoever serves has fenced all of them.
+// confirmed returns a function that makes certain that no other node serves before a
+// request is answered. A node that was paused does not know that it was replaced: the
+// log refuses what it stores, and this refuses what it only answers. A confirmation
+// is valid as long as no other node may suspect this one. It is asked of shard 0 only,
+// because a serving node has fenced all shards.
 func (n *node) confirmed(lost <-chan struct{}) func(context.Context) error {
 	var mu sync.Mutex
 	var last time.Time // when the last confirmation began
@@ -38,7 +38,7 @@ func (n *node) confirmed(lost <-chan struct{}) func(context.Context) error {
 		ctx, cancel := context.WithTimeout(ctx, confirmTimeout)
 		defer cancel()
 		select {
-		case one <- struct{}{}: // the others share what this one finds
+		case one <- struct{}{}: // concurrent requests share the result
 			defer func() { <-one }()
 		case <-ctx.Done():
 			return n.notServing()
@@ -57,7 +57,7 @@ func (n *node) confirmed(lost <-chan struct{}) func(context.Context) error {
 	}
 }
 
-// notServing refuses a request at a node that cannot be certain that it serves.
+// notServing refuses a request at a node that is not certain that it serves.
 func (n *node) notServing() error {
 	err := fault.New(fault.Unavailable, "it is not certain that this node, %s, still serves: %s; try again", nodeName(n.cfg), n.serving())
 	err.Reason, err.RetryAfter = fault.NotServing, time.Second

@@ -57,7 +57,7 @@ machine it survives no more than a hub alone does.`,
 	return c
 }
 
-// devCluster makes the cluster, unless an earlier run has.
+// devCluster makes the cluster, unless an earlier run made it.
 func (a *app) devCluster(ctx context.Context, cfg config.Config) error {
 	log, err := connectCluster(cfg.Cluster)
 	if err != nil {
@@ -67,7 +67,7 @@ func (a *app) devCluster(ctx context.Context, cfg config.Config) error {
 	ctx, cancel := context.WithTimeout(ctx, clusterTimeout)
 	defer cancel()
 	if _, err = log.State(ctx, 0); !errors.Is(err, port.ErrNoLog) {
-		return nil // the node waits until it is told of
+		return nil // the node waits until the folder is known
 	}
 	_, err = a.makeCluster(ctx, cfg, "", false)
 	return err

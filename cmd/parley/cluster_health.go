@@ -10,7 +10,8 @@ import (
 	"github.com/parley-hub/parley/server/config"
 )
 
-// clusterHealth tells how the cluster of an engine is; nil: it is of none.
+// clusterHealth returns a function for the state of an engine's cluster; nil: there
+// is no cluster.
 func clusterHealth(cfg config.Config, engine journal.Engine) func() *api.ClusterHealth {
 	e, ok := engine.(*cluster.Engine)
 	if !ok {
@@ -38,7 +39,7 @@ func clusterHealth(cfg config.Config, engine journal.Engine) func() *api.Cluster
 	}
 }
 
-// furthestOf are the offsets of the most advanced copies.
+// furthestOf returns the offsets of the most advanced copies.
 func furthestOf(nodes []cluster.Node, shards int) []uint64 {
 	furthest := make([]uint64, shards)
 	for _, n := range nodes {
@@ -49,7 +50,7 @@ func furthestOf(nodes []cluster.Node, shards int) []uint64 {
 	return furthest
 }
 
-// lagOf is how many batches a node is behind, in the shard where that is most.
+// lagOf returns how many batches a node is behind, in the shard where that is most.
 func lagOf(n cluster.Node, furthest []uint64) (lag uint64) {
 	for shard, offset := range n.Offsets[:min(len(n.Offsets), len(furthest))] {
 		lag = max(lag, furthest[shard]-offset)

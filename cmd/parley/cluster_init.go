@@ -67,7 +67,7 @@ there.`,
 	return c
 }
 
-// madeCluster is what init has made.
+// madeCluster is the result of init.
 type madeCluster struct {
 	Cluster  string   `json:"cluster"`
 	Shards   int      `json:"shards"`
@@ -77,7 +77,7 @@ type madeCluster struct {
 	Warnings []string `json:"warnings,omitempty"`
 }
 
-// makeCluster makes the streams, and what they begin with.
+// makeCluster makes the streams and their first contents.
 func (a *app) makeCluster(ctx context.Context, cfg config.Config, from string, key bool) (*madeCluster, error) {
 	log, err := connectCluster(cfg.Cluster)
 	if err != nil {
@@ -104,8 +104,8 @@ func (a *app) makeCluster(ctx context.Context, cfg config.Config, from string, k
 	return made, err
 }
 
-// copyOfBackup makes the copies of a node from the backup of a cluster, or of a hub
-// that was alone, which is one shard.
+// copyOfBackup makes the copies of a node from a backup of a cluster, or of a single
+// hub, which becomes one shard.
 func (a *app) copyOfBackup(cfg config.Config, from string) (shards int, epoch uint64, err error) {
 	to := func(n int) string { return cluster.Folder(disk.Options{}, cfg.Data.Dir, n) }
 	if _, err := os.Lstat(to(0)); err == nil {
@@ -135,7 +135,7 @@ func (a *app) copyOfBackup(cfg config.Config, from string) (shards int, epoch ui
 	return len(folders), epoch, err
 }
 
-// firstKey makes an operator's key in a cluster that has nothing yet.
+// firstKey makes an operator's key in a new cluster.
 func (a *app) firstKey(ctx context.Context, cfg config.Config) (token string, err error) {
 	dir, err := os.MkdirTemp("", "parley-init-")
 	if err != nil {

@@ -20,7 +20,7 @@ import (
 	"github.com/parley-hub/parley/server/config"
 )
 
-// natsServers are the NATS servers of a cluster, each with its scheme.
+// natsServers returns the NATS servers of a cluster, each with its scheme.
 func natsServers(cfg config.Cluster) string {
 	list := make([]string, len(cfg.URL))
 	scheme := "nats"
@@ -47,22 +47,21 @@ func connectCluster(cfg config.Cluster) (*jetstream.Log, error) {
 	return log, nil
 }
 
-// clusterTimeout bounds each conversation with the servers of a cluster before a
-// node runs.
+// clusterTimeout bounds each request to the servers of a cluster before a node runs.
 const clusterTimeout = 30 * time.Second
 
-// catchUpTimeout bounds how long a command waits until the copies of a node that was
-// stopped have caught up.
+// catchUpTimeout bounds how long a command waits for the copies of a stopped node to
+// catch up.
 const catchUpTimeout = 10 * time.Minute
 
-// checkCluster refuses servers that could lose what they acknowledged.
+// checkCluster refuses servers that could lose acknowledged data.
 func checkCluster(ctx context.Context, cfg config.Cluster, log *jetstream.Log) (warnings []string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, clusterTimeout)
 	defer cancel()
 	return log.Check(ctx, jetstream.Requirements{Replicas: cfg.Replicas, Monitor: cfg.Monitor, AssumeSync: cfg.AssumeSync})
 }
 
-// clusterState asks for the first shard until the servers have found a leader.
+// clusterState requests the state of the first shard until the servers have a leader.
 func clusterState(ctx context.Context, cfg config.Cluster, log port.Log) (port.State, error) {
 	ctx, cancel := context.WithTimeout(ctx, clusterTimeout)
 	defer cancel()
@@ -85,7 +84,7 @@ func clusterState(ctx context.Context, cfg config.Cluster, log port.Log) (port.S
 	}
 }
 
-// shownServers names the servers without what proves who asks.
+// shownServers names the servers without credentials.
 func shownServers(cfg config.Cluster) string {
 	list := strings.Split(natsServers(cfg), ",")
 	for i, one := range list {
@@ -95,8 +94,8 @@ func shownServers(cfg config.Cluster) string {
 	return strings.Join(list, ",")
 }
 
-// joinCluster opens the copies of a node and begins to follow.
-// The function that it returns ends giving copies to others.
+// joinCluster opens the copies of a node and begins to follow. The function that it
+// returns stops serving copies to other nodes.
 func joinCluster(ctx context.Context, cfg config.Config, bound net.Addr, log *slog.Logger) (_ *cluster.Engine, stop func(), warnings []string, err error) {
 	servers, err := connectCluster(cfg.Cluster)
 	if err != nil {
@@ -142,11 +141,11 @@ func joinCluster(ctx context.Context, cfg config.Config, bound net.Addr, log *sl
 // nodeName is the name of this node.
 func nodeName(cfg config.Config) string { return cmp.Or(cfg.Cluster.Node, hostName()) }
 
-// diskOptions are those of a store in a data folder.
+// diskOptions returns the options of a store in a data folder.
 func diskOptions(cfg config.Data, log *slog.Logger) disk.Options {
 	minFree := int64(cfg.MinFree)
 	if minFree == 0 {
-		minFree = -1 // the engine's own zero means its default
+		minFree = -1 // 0 means the engine's default
 	}
 	return disk.Options{Logger: log, MinFree: minFree, SnapshotBytes: int64(cfg.Snapshots), RecentBytes: int64(cfg.RecentCommits)}
 }

@@ -48,15 +48,15 @@ the lost key then, with parley keys revoke, when the nodes run again.`,
 	return c
 }
 
-// madeKey is a key that was made without a hub that serves.
+// madeKey is a key that was made while no node serves.
 type madeKey struct {
 	Cluster  string   `json:"cluster"`
 	Token    string   `json:"token"`
 	Warnings []string `json:"warnings,omitempty"`
 }
 
-// anotherKey makes an operator's key, as a node that serves for a moment on the
-// folder of one that is stopped.
+// anotherKey makes an operator's key with the folder of a stopped node, by serving for
+// a moment.
 func (a *app) anotherKey(ctx context.Context, cfg config.Config) (_ *madeKey, err error) {
 	if _, err := copiesIn(cfg.Data.Dir); err != nil {
 		return nil, err
@@ -87,13 +87,13 @@ func (a *app) anotherKey(ctx context.Context, cfg config.Config) (_ *madeKey, er
 	return made, err
 }
 
-// leadForKey makes an operator's key, as a node that serves for a moment.
+// leadForKey makes an operator's key as a node that serves for a moment.
 func (a *app) leadForKey(ctx context.Context, cfg config.Config, node, dir string) (token string, err error) {
 	log, err := connectCluster(cfg.Cluster)
 	if err != nil {
 		return "", err
 	}
-	quiet := slog.New(slog.DiscardHandler) // what goes wrong is returned
+	quiet := slog.New(slog.DiscardHandler) // errors are returned
 	engine, err := cluster.Open(cluster.Options{Dir: dir, Node: node, Log: log, Shards: cfg.Cluster.Shards, Disk: diskOptions(cfg.Data, quiet), Manual: true})
 	if err != nil {
 		log.Close()

@@ -8,7 +8,7 @@ import (
 	"github.com/parley-hub/parley/journal/cluster"
 )
 
-// clusterMetrics tells what is true of a node of a cluster.
+// clusterMetrics are the metrics of a node.
 type clusterMetrics struct {
 	engine    *cluster.Engine
 	takeovers atomic.Int64
@@ -49,14 +49,14 @@ var clusterFigures = []struct {
 	{hubDesc("cluster_void_messages_total", "Messages in the streams that no node wrote."), prometheus.CounterValue, func(m *clusterMetrics) float64 { return float64(m.engine.Voids()) }},
 }
 
-// Describe names the figures.
+// Describe implements prometheus.Collector.
 func (m *clusterMetrics) Describe(to chan<- *prometheus.Desc) {
 	for _, f := range clusterFigures {
 		to <- f.about
 	}
 }
 
-// Collect tells them.
+// Collect implements prometheus.Collector.
 func (m *clusterMetrics) Collect(to chan<- prometheus.Metric) {
 	for _, f := range clusterFigures {
 		to <- prometheus.MustNewConstMetric(f.about, f.kind, f.of(m))

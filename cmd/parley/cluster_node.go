@@ -18,7 +18,7 @@ import (
 	"github.com/parley-hub/parley/server/standby"
 )
 
-// node is one process of a cluster: it stands by, and serves while it leads.
+// node is one process of a cluster: a standby, which serves while it leads.
 type node struct {
 	cfg      config.Config
 	log      *slog.Logger
@@ -27,13 +27,12 @@ type node struct {
 	warnings []string
 	end      *ending
 	metrics  *clusterMetrics
-	stood    sync.WaitGroup // connections of the times when it stood by
+	stood    sync.WaitGroup // connections from times as a standby
 }
 
-// runNode joins a cluster and is one of its nodes until ctx ends or its own store
-// fails.
+// runNode joins a cluster and is one of its nodes until ctx ends or its store fails.
 func (a *app) runNode(ctx context.Context, cfg config.Config, log *slog.Logger) (err error) {
-	if err := server.CanListen(cfg, 1); err != nil { // keys are known once it leads
+	if err := server.CanListen(cfg, 1); err != nil { // the keys are known only once it leads
 		return err
 	}
 	if err := checkNode(cfg.Data.Dir); err != nil {
@@ -49,7 +48,7 @@ func (a *app) runNode(ctx context.Context, cfg config.Config, log *slog.Logger) 
 		return err
 	}
 	door := standby.NewDoor(bound)
-	defer door.Close() //nolint:errcheck // nothing is listened on any more
+	defer door.Close() //nolint:errcheck // nothing listens any more
 	engine, stopGiving, warnings, err := joinCluster(ctx, cfg, door.Addr(), log)
 	if err != nil {
 		return err
@@ -84,13 +83,13 @@ func (a *app) runNode(ctx context.Context, cfg config.Config, log *slog.Logger) 
 	return nil
 }
 
-// turn stands by until this node leads, and serves until it no longer does.
+// turn is a standby until this node leads, and then serves until it no longer does.
 func (n *node) turn(ctx context.Context) error {
 	stands, err := n.standBy(ctx)
 	if err != nil {
 		return err
 	}
-	defer stands.Leave() //nolint:errcheck // lead tells why it could not go on
+	defer stands.Leave() //nolint:errcheck // lead returns the reason
 	lost, err := n.lead(ctx, stands)
 	if err != nil {
 		return err
@@ -109,7 +108,7 @@ func (n *node) turn(ctx context.Context) error {
 		if err != nil {
 			n.log.Warn("what was served ended", "error", err)
 		}
-		err = nil // others serve, or will
+		err = nil // another node serves, or will
 	default:
 	}
 	n.engine.Hold(ctx, true)
@@ -131,7 +130,7 @@ func (n *node) lead(ctx context.Context, stands *standby.Standing) (lost <-chan 
 				cancel(fmt.Errorf("the node cannot answer while it stands by: %w", stands.Leave()))
 			case <-n.engine.Failed():
 				cancel(n.failed())
-			case <-n.engine.Asked(): // the one that leads hears it too
+			case <-n.engine.Asked(): // the leader receives it too
 				continue
 			case <-waiting.Done():
 			}
@@ -145,7 +144,7 @@ func (n *node) failed() error {
 	return fmt.Errorf("the node's own store failed: %w", n.engine.Health().Err)
 }
 
-// with adds to what is served what is true of a cluster.
+// with adds what a cluster needs to the server.
 func (n *node) with(deps server.Deps, lost <-chan struct{}) server.Deps {
 	deps.Listener = n.door.Listener()
 	deps.May = n.confirmed(lost)
@@ -165,7 +164,7 @@ func (n *node) serve(ctx context.Context, deps server.Deps, lost <-chan struct{}
 	if err != nil {
 		return "", err
 	}
-	if err := instead(); err != nil { // nobody stands by any more
+	if err := instead(); err != nil { // the standby has ended
 		return "", errors.Join(err, s.Close())
 	}
 	n.metrics.takeovers.Add(1)
@@ -189,7 +188,7 @@ var (
 	errStoreFailed = errors.New("the node's own store failed")
 )
 
-// watch ends serving when it must, and returns the node to hand over to.
+// watch waits for the reason to stop serving, and returns the node to hand over to.
 func (n *node) watch(ctx context.Context, s *server.Server, lost <-chan struct{}, end context.CancelCauseFunc) (to string) {
 	for {
 		select {
@@ -217,7 +216,7 @@ func (n *node) watch(ctx context.Context, s *server.Server, lost <-chan struct{}
 	}
 }
 
-// standBy begins to answer requests, until it is told to leave.
+// standBy answers requests as a standby until Leave is called.
 func (n *node) standBy(ctx context.Context) (*standby.Standing, error) {
 	secure, err := server.TLS(n.cfg, n.log)
 	if err != nil {
@@ -245,7 +244,7 @@ func (n *node) standBy(ctx context.Context) (*standby.Standing, error) {
 	return stands, nil
 }
 
-// serving is who serves, as far as this node knows.
+// serving returns the serving node, as far as this node knows.
 func (n *node) serving() standby.Serving {
 	leader, ok := n.engine.Leader()
 	if !ok || leader.Leads < n.engine.Shards() {

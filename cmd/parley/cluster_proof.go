@@ -13,8 +13,8 @@ import (
 	"github.com/parley-hub/parley/server/config"
 )
 
-// clusterProof is how a node and the NATS servers prove who they are. A file that
-// cannot be used is refused here, where its setting is known.
+// clusterProof returns the options by which a node and the NATS servers authenticate
+// each other. A file that cannot be used is refused here, where its setting is known.
 func clusterProof(cfg config.Cluster) (opts []nats.Option, err error) {
 	if cfg.Creds != "" {
 		if _, err := os.ReadFile(cfg.Creds); err != nil {
@@ -41,8 +41,8 @@ func clusterProof(cfg config.Cluster) (opts []nats.Option, err error) {
 	return opts, nil
 }
 
-// connectRemedy tells which setting is wrong when servers do not let a node in, or
-// it does not believe them.
+// connectRemedy names the setting that is wrong if the servers refuse a node, or it
+// does not trust them.
 func connectRemedy(err error) string {
 	var unknown x509.UnknownAuthorityError
 	var name x509.HostnameError
@@ -52,7 +52,7 @@ func connectRemedy(err error) string {
 		return "; set cluster.tls.ca to the certificate that signed theirs"
 	case errors.As(err, &name):
 		return "; name the servers in cluster.url as their certificates do"
-	case errors.As(err, &remote) && remote.Op == "remote error", errors.Is(err, nats.ErrTLS): // ended while they shook hands, or after it
+	case errors.As(err, &remote) && remote.Op == "remote error", errors.Is(err, nats.ErrTLS): // during the TLS handshake, or after it
 		return "; the servers do not take this node's certificate: set cluster.tls.cert and cluster.tls.key"
 	case errors.Is(err, nats.ErrSecureConnWanted):
 		return "; the servers have no TLS: use nats:// in cluster.url, without cluster.tls.*"

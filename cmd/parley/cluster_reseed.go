@@ -81,7 +81,7 @@ func (a *app) reseed(ctx context.Context, cfg config.Config) error {
 	})
 }
 
-// noNodeRuns refuses what must not be done before all nodes are stopped.
+// noNodeRuns refuses to continue while nodes run.
 func noNodeRuns(ctx context.Context, cfg config.Cluster, log port.Log, before string) error {
 	live, err := cluster.Survey(ctx, log, 2*cfg.Suspect)
 	if err == nil && len(live) > 0 {

@@ -16,7 +16,7 @@ import (
 	"github.com/parley-hub/parley/server/config"
 )
 
-// clusterReport is what status tells.
+// clusterReport is the output of status.
 type clusterReport struct {
 	Cluster string        `json:"cluster"`
 	Epoch   uint64        `json:"epoch"`
@@ -27,9 +27,9 @@ type clusterReport struct {
 type nodeReport struct {
 	Node    string    `json:"node"`
 	Serves  bool      `json:"serves"`
-	Ready   bool      `json:"ready"` // could serve
-	Leads   int       `json:"leads"` // shards
-	Lag     uint64    `json:"lag"`   // batches behind the most advanced copy, of the shard where that is most
+	Ready   bool      `json:"ready"` // whether it could serve
+	Leads   int       `json:"leads"` // shards that it leads
+	Lag     uint64    `json:"lag"`   // batches behind the most advanced copy, in the shard where that is most
 	Since   time.Time `json:"since,omitzero"`
 	Version string    `json:"version"`
 	Address string    `json:"address"`
@@ -66,7 +66,7 @@ func (a *app) clusterStatus() *cobra.Command {
 	return c
 }
 
-// surveyCluster asks the streams, and listens for nodes.
+// surveyCluster reads the state of the streams, and listens for nodes.
 func surveyCluster(ctx context.Context, cfg config.Cluster) (*clusterReport, error) {
 	log, err := connectCluster(cfg)
 	if err != nil {
@@ -133,7 +133,7 @@ func (a *app) writeCluster(w io.Writer, r *clusterReport) error {
 		shards = append(shards, []string{
 			strconv.Itoa(s.Shard), cell(cmp.Or(s.Leader, "-")), strconv.FormatUint(s.Term, 10), strconv.FormatUint(s.Last, 10), strconv.FormatUint(s.Offset, 10),
 		})
-		if s.Error != "" { // in full: it names the remedy
+		if s.Error != "" { // in full: it has the remedy
 			trouble += fmt.Sprintf("\nshard %d: %s", s.Shard, s.Error)
 		}
 	}

@@ -13,9 +13,9 @@ import (
 	"github.com/parley-hub/parley/internal/screen"
 )
 
-const screenWidth = screen.Width // columns that a list fits, unless a terminal has more
+const screenWidth = screen.Width // width of a list, unless the terminal is wider
 
-// column is one of a list's.
+// column is a column of a list.
 type column struct {
 	title string
 	kind  screen.Kind
@@ -31,8 +31,8 @@ const (
 // wideOutput reports whether lists show every column in full.
 func (a *app) wideOutput() bool { return a.output == "wide" || a.allColumns }
 
-// writeColumns writes rows below their titles: all of it with -o wide, else in
-// the width of a screen.
+// writeColumns writes rows below their titles: in full with -o wide, else within the
+// width of a screen.
 func (a *app) writeColumns(w io.Writer, columns []column, rows [][]string) error {
 	width, list := a.width(), make([]screen.Column, len(columns))
 	for i, c := range columns {
@@ -49,7 +49,7 @@ func (a *app) writeColumns(w io.Writer, columns []column, rows [][]string) error
 	return nil
 }
 
-// width is how wide lists may be.
+// width returns how wide lists may be.
 func (a *app) width() int {
 	if file, ok := a.out.(*os.File); ok {
 		if width, _, err := term.GetSize(int(file.Fd())); err == nil {
@@ -59,10 +59,10 @@ func (a *app) width() int {
 	return screenWidth
 }
 
-// ago is how long something is past.
+// ago returns how long ago a time was.
 func ago(at time.Time) string { return screen.Ago(time.Now(), at) }
 
-// rowCells are the columns of a channel in lists.
+// rowColumns are the columns of a channel in lists.
 var rowColumns = []column{
 	{"CHANNEL", ids},
 	{"TYPE", flexible},

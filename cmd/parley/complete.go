@@ -21,18 +21,18 @@ import (
 )
 
 // completeTimeout bounds how long a shell waits for the hub's names, and
-// maxCompletions how many are asked for.
+// maxCompletions how many are requested.
 const (
 	completeTimeout = 3 * time.Second
 	maxCompletions  = "200"
 )
 
-// completer finds what may stand in one place of a command line. One that asks
-// the hub finds nothing where none answers.
+// completer returns the words for one place of a command line. If no hub answers,
+// there are none.
 type completer func(a *app, c *cobra.Command, args []string) []string
 
-// completeArguments are the completers by the argument's name in a usage line,
-// and completeFlags by the flag's name.
+// completeArguments are completers by the name of the argument in a usage line, and
+// completeFlags by the name of the flag.
 var (
 	completeArguments = map[string]completer{
 		"CHANNEL": channelIDs, "NAME": agentNames, "AGENT": agentNames, "TYPE": channelTypes,
@@ -44,7 +44,7 @@ var (
 	}
 )
 
-// completeNames lets shells complete what a hub knows, in every command below c.
+// completeNames adds completion of names that the hub knows to c and its subcommands.
 func (a *app) completeNames(c *cobra.Command) {
 	for _, below := range c.Commands() {
 		a.completeNames(below)
@@ -67,12 +67,12 @@ func (a *app) completeNames(c *cobra.Command) {
 			return found, how
 		})
 		if err != nil {
-			panic(err) // the flag is there, and has no other
+			panic(err) // the flag exists, and has no other completion
 		}
 	}
 }
 
-// complete is what a completer finds that goes on as the user began.
+// complete returns the words of a completer that begin with what was typed.
 func (a *app) complete(c *cobra.Command, args []string, begun string, find completer) ([]string, cobra.ShellCompDirective) {
 	if find == nil {
 		return nil, cobra.ShellCompDirectiveDefault
@@ -81,7 +81,7 @@ func (a *app) complete(c *cobra.Command, args []string, begun string, find compl
 	return found, cobra.ShellCompDirectiveNoFileComp
 }
 
-// argumentAt is the name of an argument; the last may be repeated.
+// argumentAt returns the name of an argument; the last may be repeated.
 func argumentAt(wanted []string, i int) string {
 	if len(wanted) == 0 {
 		return ""
@@ -96,7 +96,7 @@ func argumentAt(wanted []string, i int) string {
 	return ""
 }
 
-// askFor asks the hub that the command line names, for a short while.
+// askFor calls ask with the hub of the command line, for a short time.
 func (a *app) askFor(c *cobra.Command, ask func(ctx context.Context, hub *v1.Client) error) {
 	text := func(name string) string { value, _ := c.Flags().GetString(name); return value }
 	set, _ := c.Flags().GetStringArray("set")
@@ -114,15 +114,15 @@ func (a *app) askFor(c *cobra.Command, ask func(ctx context.Context, hub *v1.Cli
 		hub, err = hubAt(defaultHub, v1.Options{Token: lookup(a.environ, "PARLEY_TOKEN")})
 	}
 	if err != nil {
-		return // a shell that completes has no place for it
+		return // completion cannot show an error
 	}
 	ctx, cancel := context.WithTimeout(c.Context(), completeTimeout)
 	defer cancel()
-	_ = ask(ctx, hub) // likewise
+	_ = ask(ctx, hub) // completion cannot show an error
 }
 
-// listed asks for a page of a list, and has a word for each item; an empty word is left
-// out.
+// listed requests a page of a list and returns a word for each item; empty words are
+// left out.
 func listed[T any](a *app, c *cobra.Command, list func(*v1.Client, context.Context, url.Values) (*v1.Page[T], error), query url.Values, word func(*T) string) (found []string) {
 	query.Set("limit", maxCompletions)
 	a.askFor(c, func(ctx context.Context, hub *v1.Client) error {
@@ -159,7 +159,8 @@ func agentNames(a *app, c *cobra.Command, args []string) []string {
 	})
 }
 
-// requestIDs are those of open requests for what answers them, and else of all.
+// requestIDs returns the ids of open requests for commands that answer them, else of
+// all.
 func requestIDs(a *app, c *cobra.Command, _ []string) []string {
 	query := url.Values{}
 	if c.Name() == "answer" {
@@ -191,7 +192,7 @@ func sessionIDs(a *app, c *cobra.Command, _ []string) (found []string) {
 	a.askFor(c, func(ctx context.Context, hub *v1.Client) error {
 		sessions, _, err := hpd.New(hub).Sessions(ctx, url.Values{"limit": {maxCompletions}})
 		for _, s := range sessions {
-			if s.ID == oneLine(s.ID) { // one that a shell's line cannot hold is left out
+			if s.ID == oneLine(s.ID) { // ids that do not fit a shell's line are left out
 				found = append(found, s.ID)
 			}
 		}
@@ -200,7 +201,7 @@ func sessionIDs(a *app, c *cobra.Command, _ []string) (found []string) {
 	return found
 }
 
-// typeNames are those of events for what sends them, and else those of channels.
+// typeNames returns types of events for commands that send them, else of channels.
 func typeNames(a *app, c *cobra.Command, args []string) []string {
 	if c.Name() == "send" {
 		return []string{envelope.TypeText, envelope.TypePacket, envelope.TypeContextSet}
@@ -219,8 +220,7 @@ func channelTypes(*app, *cobra.Command, []string) (found []string) {
 	return found
 }
 
-// kinds are those of agents, of AGH's messages, or of the records that the audit
-// has.
+// kinds returns the kinds of agents, of AGH's messages, or of audit records.
 func kinds(a *app, c *cobra.Command, _ []string) (found []string) {
 	switch path := c.CommandPath(); {
 	case path == "parley agents list":
@@ -240,8 +240,8 @@ func kinds(a *app, c *cobra.Command, _ []string) (found []string) {
 	return found
 }
 
-// auditKinds are the hub's own and those of the newest records: a program that embeds
-// a hub writes kinds of its own.
+// auditKinds returns the hub's kinds and those of the newest records: a program that
+// embeds a hub may write others.
 func auditKinds(ctx context.Context, hub *v1.Client) (found []string, err error) {
 	page, err := hub.Audit(ctx, url.Values{"limit": {maxCompletions}, "newest": {"true"}})
 	if err != nil {
@@ -265,5 +265,5 @@ func settingKeys(*app, *cobra.Command, []string) (found []string) {
 	return found
 }
 
-// oneLine is a text that others wrote, as a shell's line can hold it.
+// oneLine returns a text from others in a form that fits a shell's line.
 func oneLine(s string) string { return strings.Join(strings.Fields(clean(s)), " ") }

@@ -24,8 +24,8 @@ import (
 	"github.com/parley-hub/parley/server/config"
 )
 
-// compose puts the hub and its dialects on the journal, and says what the
-// server serves. The function it returns closes what it opened.
+// compose makes the hub and its dialects on a journal, and returns what the server
+// serves. The function that it returns closes all of it.
 func compose(ctx context.Context, cfg config.Config, engine journal.Engine, log *slog.Logger) (server.Deps, func() error, error) {
 	keys := access.NewKeys()
 	opts := hubOptions(cfg, keys, log)
@@ -118,13 +118,13 @@ func compose(ctx context.Context, cfg config.Config, engine journal.Engine, log 
 		talks.Close()
 		err := dialects.close()
 		h.Close()
-		spans.close(cfg) // behind the hub, which ends its spans as it closes
+		spans.close(cfg) // after the hub, which ends its spans when it closes
 		return err
 	}
 	return deps, closeAll, nil
 }
 
-// hostName is what people call the machine, or nothing.
+// hostName returns the name of the machine, or "".
 func hostName() string {
 	name, err := os.Hostname()
 	if err != nil {
@@ -133,7 +133,8 @@ func hostName() string {
 	return name
 }
 
-// auditFailures writes failed authentications to the audit and the log.
+// auditFailures returns a function that writes failed authentications to the audit
+// and the log.
 func auditFailures(h *hub.Hub, log *slog.Logger) func(access.Failure) {
 	var warnings logsample.Limiter
 	return func(f access.Failure) {
@@ -147,10 +148,10 @@ func auditFailures(h *hub.Hub, log *slog.Logger) func(access.Failure) {
 	}
 }
 
-// auditTimeout bounds how long a refusal waits for its record.
+// auditTimeout bounds how long a refusal waits for its audit record.
 const auditTimeout = 2 * time.Second
 
-// backupOf streams a backup of an engine that can make one.
+// backupOf returns a function that streams a backup; nil: the engine cannot make one.
 func backupOf(engine journal.Engine) func(context.Context, io.Writer) error {
 	switch store := engine.(type) {
 	case *disk.Engine:

@@ -13,7 +13,7 @@ import (
 	"github.com/parley-hub/parley/server/config"
 )
 
-// chats makes what runs chat sessions, and takes up what an earlier process left.
+// chats makes the chat service, which continues the runs of an earlier process.
 func chats(ctx context.Context, cfg config.Config, h *hub.Hub, hosted func(context.Context, string) (chat.Hosted, bool, error), log *slog.Logger) (*chat.Service, error) {
 	set := chat.Section.Of(&cfg)
 	service := chat.New(chat.Config{
@@ -36,8 +36,8 @@ func chats(ctx context.Context, cfg config.Config, h *hub.Hub, hosted func(conte
 	return service, nil
 }
 
-// chatUser is the human whose sessions an operator's are. It is registered at
-// first use, so that nobody takes the name without its key.
+// chatUser returns a function for the identity that owns an operator's sessions. It is
+// registered at first use, so that the name cannot be taken without its key.
 func chatUser(cfg config.Config, h *hub.Hub) func(ctx context.Context) (string, error) {
 	name := chat.Section.Of(&cfg).User
 	var one sync.Mutex
@@ -53,7 +53,7 @@ func chatUser(cfg config.Config, h *hub.Hub) func(ctx context.Context) (string, 
 		if err == nil {
 			return p.ID(), nil
 		}
-		if id, ok := h.FindAgent(name); ok { // another surface was first
+		if id, ok := h.FindAgent(name); ok { // another caller was first
 			return id, nil
 		}
 		return "", fault.Wrap(fault.CodeOf(err), err, "the human %q (chat.user) cannot be registered: %v", name, err)

@@ -40,7 +40,7 @@ func hostOf(cfg config.Config, h *hub.Hub, log *slog.Logger) (*hosted.Host, erro
 	}), nil
 }
 
-// hostedLimits are what each definition may spend.
+// hostedLimits returns what each definition may spend.
 func hostedLimits(a config.Agents) (limits budget.Limits, prices runner.Prices, err error) {
 	limits = budget.Limits{Tokens: int64(a.Tokens), Turns: int64(a.Turns), Nanoseconds: int64(a.Time)}
 	for _, one := range []struct {
@@ -57,12 +57,12 @@ func hostedLimits(a config.Agents) (limits budget.Limits, prices runner.Prices, 
 	return limits, prices, err
 }
 
-// definitions are where agent definitions are stored.
+// definitions is the store of agent definitions.
 type definitions interface {
 	Definition(ctx context.Context, id string) (wire.StoredAgent, error)
 }
 
-// hostedChats finds the definitions that chat sessions may talk to.
+// hostedChats finds the definitions for chat sessions.
 func hostedChats(host *hosted.Host, all dialects) func(ctx context.Context, agent string) (chat.Hosted, bool, error) {
 	if host == nil {
 		return nil

@@ -35,7 +35,7 @@ func (s *spanExport) provider() trace.TracerProvider {
 	return s.Provider()
 }
 
-// close sends what waits. The rest of the hub has half of the time to end.
+// close sends the spans that wait, in half of the time that is left.
 func (s *spanExport) close(cfg config.Config) {
 	if s == nil {
 		return
@@ -45,7 +45,7 @@ func (s *spanExport) close(cfg config.Config) {
 	s.Close(ctx)
 }
 
-// collectors are the figures of the export.
+// collectors returns the metrics of the export.
 func (s *spanExport) collectors() []prometheus.Collector {
 	if s == nil {
 		return nil

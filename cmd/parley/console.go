@@ -13,7 +13,7 @@ import (
 	"github.com/parley-hub/parley/console"
 )
 
-// opened is where the console stands; the code in it signs a browser in once.
+// opened is the address of the console; the code in it signs a browser in once.
 type opened struct {
 	URL string `json:"url"`
 }

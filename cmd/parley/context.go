@@ -13,7 +13,7 @@ import (
 	"github.com/parley-hub/parley/internal/contexts"
 )
 
-// String says which hub it is, and what named it.
+// String names the hub and how it was chosen.
 func (c choice) String() string {
 	if c.Context != "" {
 		return fmt.Sprintf("%s (context %s, by %s)", c.URL, c.Context, c.Why)
@@ -147,7 +147,7 @@ func (a *app) contextList() *cobra.Command {
 	}
 }
 
-// tokenOf says where a context's token is, never what it is.
+// tokenOf says where a context's token is, never the token.
 func tokenOf(c contexts.Context) string {
 	switch {
 	case c.TokenEnv != "":

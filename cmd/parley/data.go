@@ -59,8 +59,8 @@ func (a *app) dataCheck() *cobra.Command {
 	}
 }
 
-// checkFolder verifies a data folder, or all copies in that of a cluster's node; then
-// it tells how many there are.
+// checkFolder verifies a data folder. For the folder of a cluster's node it verifies
+// all copies and returns their number.
 func (a *app) checkFolder(dir string) (report *repair.CheckReport, shards int, err error) {
 	tell, end := a.progress()
 	defer end()

@@ -16,8 +16,8 @@ import (
 	"github.com/parley-hub/parley/server/folder"
 )
 
-// expandHome replaces a leading ~ by the home folder: a shell does not where it
-// follows an equals sign, and a configuration file has no shell.
+// expandHome replaces a leading ~ by the home folder, which shells do not after an
+// equals sign, and configuration files never.
 func expandHome(file string, environ []string) (string, error) {
 	rest, found := strings.CutPrefix(file, "~")
 	if !found || rest != "" && !os.IsPathSeparator(rest[0]) {
@@ -33,7 +33,7 @@ func expandHome(file string, environ []string) (string, error) {
 	return filepath.Join(home, rest), nil
 }
 
-// mustExist refuses a data folder that was named and is not there.
+// mustExist refuses a data folder that was named and does not exist.
 func mustExist(dir string) error {
 	_, err := os.Stat(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -45,14 +45,14 @@ func mustExist(dir string) error {
 	return nil
 }
 
-// ofNode reports whether a folder is that of a cluster's node.
+// ofNode reports whether a folder belongs to a cluster's node.
 func ofNode(dir string) bool {
 	_, err := os.Stat(cluster.Folder(disk.Options{}, dir, 0))
 	return err == nil
 }
 
-// checkAlone refuses the folder of a cluster's node, where a store of its own would be
-// one that no node knows.
+// checkAlone refuses the folder of a cluster's node: a separate store in it would be
+// unknown to all nodes.
 func checkAlone(dir string) error {
 	if !ofNode(dir) {
 		return nil
@@ -60,7 +60,7 @@ func checkAlone(dir string) error {
 	return fmt.Errorf("%s is the data folder of a cluster's node; start it with parley serve --cluster URL --node-name NAME, and ask the node that serves with --hub URL; parley cluster operator-key makes an operator's key while all nodes are stopped", dir)
 }
 
-// checkNode refuses the folder of a hub that was alone, whose data a node would not see.
+// checkNode refuses the folder of a single hub, whose data a node would not see.
 func checkNode(dir string) error {
 	if _, err := os.Stat(filepath.Join(dir, "FORMAT")); err != nil || ofNode(dir) {
 		return nil
@@ -68,8 +68,7 @@ func checkNode(dir string) error {
 	return fmt.Errorf("%s is the data folder of a hub that was alone; choose another with --data, or begin the cluster with its data: parley backup DIR, and parley cluster init --from DIR --data NEW", dir)
 }
 
-// checkOneStore refuses the folder of a cluster's node where a command is about one
-// store.
+// checkOneStore refuses the folder of a cluster's node for commands about one store.
 func checkOneStore(dir string) error {
 	if !ofNode(dir) {
 		return nil
@@ -77,9 +76,8 @@ func checkOneStore(dir string) error {
 	return fmt.Errorf("%s is the data folder of a cluster's node, with a copy of each shard; name one of them, such as %s", dir, cluster.Folder(disk.Options{}, dir, 0))
 }
 
-// ourFiles are what tells that a folder is a hub's; keys of AGH's trust profile
-// may be there before a hub ever ran. A file system of its own
-// has lost+found.
+// ourFiles are names that show that a folder is a hub's. Keys of AGH's trust profile
+// may exist before a hub ever ran; the root of a file system has lost+found.
 var ourFiles = []string{"FORMAT", "UNFINISHED", "store", folder.LockFile, access.KeysFile, keyring.Folder, "cluster"}
 
 // checkOurs refuses a folder that is not empty and has no file of a hub. It
@@ -92,8 +90,8 @@ func checkOurs(dir string) error {
 	return fmt.Errorf("%s is not a data folder, and it is not empty: it holds %q; choose another with --data, or, with parley serve, add --force-init to make it one", dir, other)
 }
 
-// mustBeOurs refuses a folder that no hub has used, for commands that would
-// otherwise make one of it only to look into it.
+// mustBeOurs refuses a folder that no hub has used, for commands that only read and
+// would otherwise create a store in it.
 func mustBeOurs(dir string) error {
 	if err := mustExist(dir); err != nil {
 		return err
@@ -107,8 +105,8 @@ func mustBeOurs(dir string) error {
 	return nil
 }
 
-// lookInto reports whether a folder has a file of a hub, and the name of one that
-// is none.
+// lookInto reports whether a folder has a file of a hub, and the name of one that is
+// not a hub's.
 func lookInto(dir string) (ours bool, other string) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

@@ -34,7 +34,7 @@ func aghAdapters(cfg config.Config) []channel.Adapter {
 	}
 }
 
-// aghRoles are the roles of the dialect, by those of keys.
+// aghRoles maps roles of keys to roles of the dialect.
 var aghRoles = map[access.Role]agh.Role{access.Agent: agh.Agent, access.Reader: agh.Reader, access.Operator: agh.Operator}
 
 func serveAGH(cfg config.Config, h *hub.Hub, keys *access.Keys, budget *answers.Budget, log *slog.Logger) (server.Dialect, error) {
@@ -90,11 +90,11 @@ func serveAGH(cfg config.Config, h *hub.Hub, keys *access.Keys, budget *answers.
 	return &aghWithHooks{s, hooks}, nil
 }
 
-// natsTokenEnv has the token of a NATS server elsewhere, so that it need not be
-// in a file or on the command line.
+// natsTokenEnv has the token of an external NATS server, so that it need not be in a
+// file or on the command line.
 const natsTokenEnv = "PARLEY_NATS_TOKEN"
 
-// aghBroker connects to NATS; nil: it is not asked for.
+// aghBroker connects to NATS; nil: it is not configured.
 func aghBroker(cfg config.Config, log *slog.Logger) (agh.Broker, error) {
 	set := agh.Section.Of(&cfg)
 	nats := set.NATS

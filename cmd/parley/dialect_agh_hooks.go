@@ -11,7 +11,7 @@ import (
 	"github.com/parley-hub/parley/dialect/agh/hookcmd"
 )
 
-// hooksOfAGH tells AGH's events to an operator's command, if there is one.
+// hooksOfAGH passes AGH's events to an operator's command, if there is one.
 type hooksOfAGH struct{ *hookcmd.Runner }
 
 func aghHooks(set agh.HookSettings, log *slog.Logger) hooksOfAGH {
@@ -21,13 +21,13 @@ func aghHooks(set agh.HookSettings, log *slog.Logger) hooksOfAGH {
 	return hooksOfAGH{hookcmd.New(hookcmd.Options{Command: set.Command, Events: set.Events, Queue: set.Queue, Timeout: set.Timeout, Log: log})}
 }
 
-// onEvent is what the dialect tells events to; nil: nobody is told.
+// onEvent returns the function that the dialect calls with events; nil: none.
 func (h hooksOfAGH) onEvent() func(agh.Event) {
 	if h.Runner == nil {
 		return nil
 	}
 	return func(e agh.Event) {
-		if data, err := json.Marshal(e); err == nil { // its texts were read as JSON
+		if data, err := json.Marshal(e); err == nil { // its strings were read as JSON
 			h.Tell(e.Name, data)
 		}
 	}
@@ -40,7 +40,7 @@ func (h hooksOfAGH) close() error {
 	return h.Close()
 }
 
-// aghWithHooks is the dialect with its command.
+// aghWithHooks is the dialect with its hook command.
 type aghWithHooks struct {
 	*agh.Server
 	hooks hooksOfAGH
@@ -49,13 +49,13 @@ type aghWithHooks struct {
 // Close ends the dialect, and then the command.
 func (a *aghWithHooks) Close() error { return errors.Join(a.Server.Close(), a.hooks.close()) }
 
-// Describe names the figures of both.
+// Describe implements prometheus.Collector for both.
 func (a *aghWithHooks) Describe(to chan<- *prometheus.Desc) {
 	a.Server.Describe(to)
 	a.hooks.Describe(to)
 }
 
-// Collect tells them.
+// Collect implements prometheus.Collector for both.
 func (a *aghWithHooks) Collect(to chan<- prometheus.Metric) {
 	a.Server.Collect(to)
 	a.hooks.Collect(to)

@@ -31,15 +31,15 @@ import (
 	hpdevents "github.com/parley-hub/parley/view/branch"
 )
 
-// This file and those beside it (dialect_NAME.go) name the dialects of the command.
+// This file and dialect_NAME.go are the only ones of the command that name dialects.
 
-// allSettings are every setting: the server's and the dialects'.
+// allSettings are the settings of the server and the dialects.
 var allSettings = config.Core.With(ag2.Section.Keys(), hpd.Section.Keys(), agh.Section.Keys(), chat.Section.Keys())
 
-// dialects are what a hub speaks beside /v1.
+// dialects are the protocols of a hub besides /v1.
 type dialects []server.Dialect
 
-// dialectsOf makes them all, or none.
+// dialectsOf makes all dialects, or none if one fails.
 func dialectsOf(cfg config.Config, h *hub.Hub, keys *access.Keys, budget *answers.Budget, host *hosted.Host, log *slog.Logger) (dialects, error) {
 	var all dialects
 	for _, make := range []func(config.Config, *hub.Hub, *access.Keys, *answers.Budget, *slog.Logger) (server.Dialect, error){
@@ -64,8 +64,8 @@ func (all dialects) close() error {
 	return err
 }
 
-// reach is implemented by a dialect whose clients cannot read every envelope: what
-// could never reach them is refused on every surface.
+// reach is implemented by a dialect whose clients cannot read every envelope: an
+// envelope that could never be delivered to them is refused on every surface.
 type reach interface {
 	CheckEnvelope(e *envelope.Envelope) error
 	CheckOpening(o hub.Opening) error
@@ -108,17 +108,17 @@ func (all dialects) channelWarnings(ctx context.Context, m *channel.Metadata) ([
 	return list, nil
 }
 
-// noneFrom is from where the scheme none is accepted, and trustsClients whether
-// a connection may act for anyone: both settings are AG2's.
+// noneFrom says from where the scheme none is accepted, and trustsClients whether a
+// connection may act for anyone: both are settings of AG2.
 func noneFrom(cfg config.Config) string    { return ag2.Section.Of(&cfg).AllowNone }
 func trustsClients(cfg config.Config) bool { return ag2.Section.Of(&cfg).TrustClients }
 
-// ignoresExpectations is AG2's setting too: expectations are part of its manifests.
+// ignoresExpectations is a setting of AG2 too: expectations are part of its manifests.
 func ignoresExpectations(cfg config.Config) bool {
 	return ag2.Section.Of(&cfg).Expectations == ag2.ExpectNothing
 }
 
-// accessNote is what the start-up screen says besides who needs a key.
+// accessNote is a line of the start-up screen about access, besides who needs a key.
 func accessNote(cfg config.Config) string {
 	if noneFrom(cfg) != ag2.NoneFromLoopback {
 		return ""
@@ -126,8 +126,8 @@ func accessNote(cfg config.Config) string {
 	return "; AG2 clients on this machine need none for names without a key (ag2.allow_none)"
 }
 
-// allowNone accepts the scheme none from where the setting says, and for names
-// that no key was made for.
+// allowNone accepts the scheme none from the addresses of the setting, for names
+// without a key.
 func allowNone(from string, keys *access.Keys) identity.None {
 	return identity.None{Keyed: keys.HasAgent, Allow: func(ctx context.Context) bool {
 		switch from {
@@ -140,9 +140,9 @@ func allowNone(from string, keys *access.Keys) identity.None {
 	}}
 }
 
-// proofs watches over what proves the identities of one connection: a key until
-// it is revoked, and no key until one is made for the name. The connection
-// takes of the share of the last key that was shown.
+// proofs checks whether the identities of one connection are still proved: by a key
+// until it is revoked, and without one until a key is made for the name. The
+// connection counts against the share of the last key that was shown.
 func proofs(keys *access.Keys, seat access.Seat) ag2.Prove {
 	return func(name, scheme string, claim []byte) (func() bool, error) {
 		if scheme != identity.SchemeAPIKey {
@@ -212,13 +212,13 @@ func serveAG2(cfg config.Config, h *hub.Hub, keys *access.Keys, _ *answers.Budge
 	return s, nil
 }
 
-// workflowOptions are what is refused of new graphs.
+// workflowOptions are the limits of new graphs.
 func workflowOptions(cfg config.Config) workflow.Options {
 	l := cfg.Limits
 	return workflow.Options{Bounds: graph.Bounds{Conditions: l.GraphConditions, Values: l.GraphValues, Vars: l.ContextVars}}
 }
 
-// adapters are those of every dialect.
+// adapters returns the adapters of every dialect.
 func adapters(cfg config.Config) ([]channel.Adapter, error) {
 	table, err := hpdTable(cfg)
 	if err != nil {
@@ -244,7 +244,7 @@ func hpdTable(cfg config.Config) (*hpdevents.Table, error) {
 	return table, nil
 }
 
-// hpdWho is a principal in the dialect's own terms.
+// hpdWho returns a principal in the form of the dialect.
 func hpdWho(r *http.Request) hpd.Who {
 	who := access.From(r.Context())
 	out := hpd.Who{Agent: who.Agent, Key: who.Key}
@@ -259,7 +259,7 @@ func hpdWho(r *http.Request) hpd.Who {
 	return out
 }
 
-// serveHPD makes HPD's dialect, whose agent definitions the host runs, if there is
+// serveHPD makes HPD's dialect. Its agent definitions run on the host, if there is
 // one.
 func serveHPD(host *hosted.Host) func(config.Config, *hub.Hub, *access.Keys, *answers.Budget, *slog.Logger) (server.Dialect, error) {
 	return func(cfg config.Config, h *hub.Hub, keys *access.Keys, budget *answers.Budget, log *slog.Logger) (server.Dialect, error) {

@@ -45,7 +45,7 @@ also the cluster's NATS servers and other nodes. Exits with 1 if a check failed.
 			find(c.Context(), client)
 			p.HubURL, p.Token, p.HTTP = client.URL(), chosen.token, client.HTTP()
 		case !errors.As(err, &none) && (hub.settings.named("hub") || hub.settings.named("context")):
-			return err // a folder that cannot be read is reported by the checks
+			return err // the checks report a folder that cannot be read
 		}
 		findings := doctor.Examine(c.Context(), p)
 		if len(settings.Cluster.URL) > 0 {
@@ -76,11 +76,11 @@ also the cluster's NATS servers and other nodes. Exits with 1 if a check failed.
 	return c
 }
 
-// findTimeout bounds how long doctor looks for the node that serves.
+// findTimeout bounds how long doctor searches for the serving node.
 const findTimeout = 3 * time.Second
 
-// find lets a client find the node that serves, if its hub is one of a cluster. What
-// else it is answered, the checks tell.
+// find makes a client find the serving node, if its hub is in a cluster. The checks
+// report all other errors.
 func find(ctx context.Context, client *v1.Client) {
 	ctx, cancel := context.WithTimeout(ctx, findTimeout)
 	defer cancel()

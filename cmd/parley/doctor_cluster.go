@@ -9,8 +9,8 @@ import (
 	"github.com/parley-hub/parley/server/config"
 )
 
-// clusterFindings are what would go wrong with the cluster that a node is told to
-// join: its NATS servers, and who could serve.
+// clusterFindings returns what is wrong with the cluster that a node is to join: its
+// NATS servers, and the nodes that could serve.
 func clusterFindings(ctx context.Context, cfg config.Cluster) []doctor.Finding {
 	servers := doctor.Finding{Check: "cluster servers", Verdict: doctor.Failed, Remedy: "docs/cluster.md has a configuration for NATS servers"}
 	log, err := connectCluster(cfg)
@@ -38,7 +38,7 @@ func clusterFindings(ctx context.Context, cfg config.Cluster) []doctor.Finding {
 	return []doctor.Finding{servers, nodes}
 }
 
-// verdict tells whether somebody serves, and who could take over.
+// verdict says whether a node serves, and which could take over.
 func (r *clusterReport) verdict() (v doctor.Verdict, found, remedy string) {
 	serves, ready := "", 0
 	for _, n := range r.Nodes {

@@ -56,8 +56,8 @@ position, which --after takes.`,
 	return c
 }
 
-// printEvent prints one event of a branch; the position is empty where the
-// event is not stored or only its number is known.
+// printEvent prints one event of a branch. The position is empty if the event is not
+// stored or only its number is known.
 func (a *app) printEvent(position string, event jsontext.Value) error {
 	if a.output != "json" {
 		return eventLine(plain{a.out}, event)
@@ -74,7 +74,7 @@ func (a *app) printEvent(position string, event jsontext.Value) error {
 	return err
 }
 
-// readable are the members of events that people read.
+// readable has the members of events that people read.
 type readable struct {
 	Type           string    `json:"type"`
 	SequenceNumber uint64    `json:"sequenceNumber"`
@@ -102,7 +102,7 @@ type readable struct {
 func eventLine(w io.Writer, event jsontext.Value) error {
 	var e readable
 	if err := json.Unmarshal(event, &e); err != nil {
-		_, err := fmt.Fprintln(w, cell(string(event))) // members of other types than the built-in ones
+		_, err := fmt.Fprintln(w, cell(string(event))) // not one of the built-in types
 		return err
 	}
 	if e.Type == wire.StreamGap.EventType(wire.StreamGap{}) {
@@ -127,7 +127,7 @@ func eventLine(w io.Writer, event jsontext.Value) error {
 	return err
 }
 
-// jsonText is a value on one line.
+// jsonText returns a value as JSON on one line.
 func jsonText(value any) (string, error) {
 	data, err := json.Marshal(value, json.Deterministic(true))
 	return string(data), err

@@ -14,7 +14,7 @@ import (
 	"github.com/parley-hub/parley/server/folder"
 )
 
-// hubFlags are the flags through which a command finds the hub to ask.
+// hubFlags are the flags by which a command finds its hub.
 type hubFlags struct {
 	settings *settingsFlags
 	url      string
@@ -43,7 +43,7 @@ func (e *noHubError) Error() string {
 	return fmt.Sprintf("no hub runs on the data folder %s; start one with parley serve --data %s, or name another with --hub URL or --data DIR", e.data.Dir, shellWord(e.data.Dir))
 }
 
-// choice is the hub that a command asks, and why that one.
+// choice is the hub of a command, and how it was chosen.
 type choice struct {
 	URL     string `json:"url"`
 	Context string `json:"context,omitempty"`
@@ -66,7 +66,7 @@ func (a *app) chooseHub(flags *hubFlags) (choice, error) {
 	}
 	for _, flag := range []struct{ name, value string }{{"hub", flags.url}, {"context", flags.context}} {
 		if flags.settings.named(flag.name) && flag.value == "" {
-			// A variable that is not set must not lead to another hub.
+			// A variable that is not set must not select another hub.
 			return choice{}, usageError("--%s is empty; leave it out, or name a hub with it", flag.name)
 		}
 	}
@@ -99,8 +99,8 @@ func (a *app) chooseHub(flags *hubFlags) (choice, error) {
 	return with(choice{URL: holder.URL, Why: "the data folder " + settings.Data.Dir, folder: true}), nil
 }
 
-// contextNamed is the hub of a context; without a name that of the current one,
-// and without that no hub.
+// contextNamed returns the hub of a context; without a name, that of the current one,
+// if there is one.
 func (a *app) contextNamed(name, why string) (choice, error) {
 	file, err := a.contexts()
 	if err != nil {
@@ -123,7 +123,7 @@ func (a *app) contextNamed(name, why string) (choice, error) {
 	return choice{URL: c.Hub, Context: c.Name, Why: why, token: token, ca: c.CA}, nil
 }
 
-// findHub is a client for the hub that chooseHub names.
+// findHub returns a client for the hub that chooseHub returns.
 func (a *app) findHub(flags *hubFlags, opts v1.Options) (*v1.Client, error) {
 	c, err := a.chooseHub(flags)
 	if err != nil {
@@ -144,7 +144,7 @@ func (a *app) findHub(flags *hubFlags, opts v1.Options) (*v1.Client, error) {
 	return hubAt(c.URL, opts)
 }
 
-// certificates are the system's certificates with those of a file.
+// certificates returns the system's certificates with those of a file.
 func certificates(file string) (*x509.CertPool, error) {
 	pem, err := os.ReadFile(file)
 	if err != nil {
@@ -160,7 +160,7 @@ func certificates(file string) (*x509.CertPool, error) {
 	return pool, nil
 }
 
-// hubAt is a client for the hub at a URL that the caller gave.
+// hubAt returns a client for the hub at a given URL.
 func hubAt(url string, opts v1.Options) (*v1.Client, error) {
 	hub, err := v1.New(url, opts)
 	if err != nil {

@@ -25,7 +25,7 @@ The FILE - is standard input.`
 	return c
 }
 
-// graphFile reads a graph; --participants replaces the file's own.
+// graphFile reads a graph; --participants replaces those of the file.
 func (a *app) graphFile(name string, participants []string) (*graph.File, error) {
 	raw, err := a.read(name)
 	if err != nil {
@@ -164,7 +164,7 @@ A script lists what is said:
 	return c
 }
 
-// play reads a script and plays it on a graph, which it returns as played.
+// play runs a script on a graph, and returns the graph as it was used.
 func (a *app) play(file *graph.File, script string) (*graph.File, *graph.Trace, error) {
 	raw, err := a.read(script)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/parley-hub/parley/journal"
 )
 
-// advise adds to an error the command that would help, where there is one.
+// advise adds a command that would help to an error, if there is one.
 func advise(err error) error {
 	if err == nil {
 		return nil
@@ -25,7 +25,7 @@ func advise(err error) error {
 	return err
 }
 
-// reasonHints are the hints that need no more than the reason.
+// reasonHints are hints that depend on the reason only.
 var reasonHints = map[fault.Reason]string{
 	fault.NoChannel:    "parley channels list shows which there are",
 	fault.NoTask:       "parley tasks list shows which there are",
@@ -37,7 +37,7 @@ var reasonHints = map[fault.Reason]string{
 	fault.NeedsRole:    "set PARLEY_TOKEN to such a key's token; parley keys add --role operator makes one",
 }
 
-// codeHints are those for refusals without a reason.
+// codeHints are hints for refusals without a reason.
 var codeHints = map[fault.Code]string{
 	fault.AuthFailed: "set PARLEY_TOKEN to a token; without one, stop the hub and parley keys add --role operator makes one in its data folder, parley cluster operator-key in that of a cluster's node",
 	fault.Gap:        "leave --after out to begin at the start",

@@ -13,15 +13,15 @@ import (
 )
 
 const (
-	lookedThrough = 10    // pages of a list that are searched for the beginning of an id
+	lookedThrough = 10    // pages of a list that are searched for a prefix of an id
 	lookedPage    = "500" // items of each
 )
 
-// item is one of a list, for a person who named it by the beginning of its id.
+// item is an entry of a list that a person named by a prefix of its id.
 type item struct{ id, state, title string }
 
-// findItem returns the id of the request or task that a person named: by its id,
-// or by an unambiguous beginning of it, as lists show it. The newest are searched.
+// findItem returns the id of the request or task that a person named: by its id or by
+// an unambiguous prefix of it, as lists show it. Only the newest are searched.
 func findItem(ctx context.Context, what, ref string, exists func(ctx context.Context, id string) error, list func(ctx context.Context, q url.Values) ([]item, string, error)) (string, error) {
 	missing := exists(ctx, ref)
 	if fault.CodeOf(missing) != fault.NotFound || len(ref) < minIDPrefix {

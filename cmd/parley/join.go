@@ -77,7 +77,7 @@ func (a *app) listWaiting(ctx context.Context, hub *v1.Client, me *v1.Agent) err
 	})
 }
 
-// joinScreen shows a person's channel, or what waits for them, until they leave.
+// joinScreen shows a person's channel, or all that waits for them, until they leave.
 func (a *app) joinScreen(ctx context.Context, hub *v1.Client, me *v1.Agent, channel string) error {
 	a.quiet = true
 	model := join.New(join.NewLive(ctx, hub, me, a.colours()), me, channel)

@@ -14,24 +14,24 @@ import (
 	"github.com/parley-hub/parley/internal/screen/join"
 )
 
-// maxLine bounds a line that is said.
+// maxLine bounds a line to say.
 const maxLine = 1 << 20
 
-// talking is somebody who talks line by line.
+// talking is a person who talks line by line.
 type talking struct {
 	*join.Talk
 	app     *app
 	printer *printer
 
-	turn string // whose turn was said last
+	turn string // the turn that was last printed
 
-	mu    sync.Mutex    // of what is printed, and of what follows
-	key   string        // of what is being said; empty: nothing is
-	shown chan struct{} // closed when it was shown
+	mu    sync.Mutex    // guards the output and the fields below
+	key   string        // of the text being sent; empty: none
+	shown chan struct{} // closed when it is shown
 }
 
-// talk shows a channel and says what is typed, until the input or the channel
-// ends.
+// talk shows a channel and sends each line that is typed, until the input or the
+// channel ends.
 func (a *app) talk(ctx context.Context, talk *join.Talk) error {
 	t := &talking{Talk: talk, app: a}
 	t.Saying = func(key string) {
@@ -66,7 +66,7 @@ func (a *app) talk(ctx context.Context, talk *join.Talk) error {
 				t.note("%s", note)
 			}
 			if did.Said {
-				select { // what was said is shown before the next line is read
+				select { // a text is shown before the next line is read
 				case <-t.shown:
 				case err := <-ended:
 					return err
@@ -125,7 +125,7 @@ func (t *talking) follow(ctx context.Context) error {
 	})
 }
 
-// tellTurn says whose turn it is, where that has changed.
+// tellTurn prints whose turn it is, if that has changed.
 func (t *talking) tellTurn(now *v1.Channel) {
 	turn := join.Turn(now, t.Me)
 	if turn == t.turn {
@@ -136,14 +136,14 @@ func (t *talking) tellTurn(now *v1.Channel) {
 	}
 }
 
-// note says something beside the channel.
+// note prints a line that is not part of the channel.
 func (t *talking) note(format string, args ...any) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	fmt.Fprintf(plain{t.app.err}, format+"\n", args...)
 }
 
-// seen lets go on who waits for what was said.
+// seen wakes the sender of a text when it is shown.
 func (t *talking) seen(ev *v1.Event) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

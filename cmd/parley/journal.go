@@ -18,7 +18,7 @@ func openDisk(cfg config.Data, log *slog.Logger) (journal.Engine, error) {
 	return disk.Open(cfg.Dir, diskOptions(cfg, log))
 }
 
-// journalReady is red when the engine admits no appends.
+// journalReady fails when the engine accepts no appends.
 func journalReady(engine journal.Engine) server.Check {
 	return server.Check{Name: "journal", Run: func(context.Context) error { return engine.Health().Err }}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/parley-hub/parley/server/access"
 )
 
-// keyStore is what the commands need: a running hub, or the folder itself.
+// keyStore has the operations on keys, of a running hub or of a folder.
 type keyStore interface {
 	Add(ctx context.Context, role access.Role, agent string) (token string, key access.Key, err error)
 	Give(ctx context.Context, agent, token string) (access.Key, error)
@@ -46,8 +46,8 @@ func (a *app) withKeys(c *cobra.Command, fn func(ctx context.Context, keys keySt
 	return c
 }
 
-// findKeys asks the hub, or takes the folder if no hub runs on it, which is made
-// unless it must exist.
+// findKeys returns the keys of the hub, or of the folder if no hub runs on it. The
+// folder is created unless it must exist.
 func (a *app) findKeys(ctx context.Context, flags *hubFlags, exists bool) (keyStore, func() error, error) {
 	client, err := a.findHub(flags, v1.Options{})
 	var none *noHubError
@@ -64,7 +64,7 @@ func (a *app) findKeys(ctx context.Context, flags *hubFlags, exists bool) (keySt
 	return a.openFolderKeys(ctx, none.data)
 }
 
-// hubKeys are the keys of a hub that runs.
+// hubKeys are the keys of a running hub.
 type hubKeys struct{ hub *v1.Client }
 
 func (h hubKeys) Add(ctx context.Context, role access.Role, agent string) (string, access.Key, error) {

@@ -15,8 +15,8 @@ import (
 // folderKeys are the keys of a folder that no hub uses.
 type folderKeys struct{ keys *access.Keys }
 
-// folderCaller is the caller that the audit names for work on a data folder: a
-// user who may write to it.
+// folderCaller is the caller in the audit for work on a data folder: a user with write
+// access to it.
 var folderCaller = &hub.Caller{Role: hub.RoleOperator, Connection: "data folder"}
 
 func (f folderKeys) Add(ctx context.Context, role access.Role, agent string) (string, access.Key, error) {
@@ -33,8 +33,8 @@ func (f folderKeys) Revoke(ctx context.Context, id string) (access.Key, error) {
 	return f.keys.Revoke(ctx, id, folderCaller)
 }
 
-// openFolderKeys takes a folder and opens the hub on it, for as long as its keys
-// are used.
+// openFolderKeys locks a folder and opens the hub on it for as long as its keys are
+// used.
 func (a *app) openFolderKeys(ctx context.Context, data config.Data) (_ keyStore, release func() error, err error) {
 	held, err := folder.Hold(data.Dir)
 	if err != nil {
@@ -49,7 +49,7 @@ func (a *app) openFolderKeys(ctx context.Context, data config.Data) (_ keyStore,
 		return err
 	}
 	closing = append(closing, held.Release)
-	engine, err := a.openJournal(data, slog.New(slog.DiscardHandler)) // what goes wrong is returned
+	engine, err := a.openJournal(data, slog.New(slog.DiscardHandler)) // errors are returned
 	if err != nil {
 		return nil, nil, errors.Join(err, release())
 	}
@@ -67,7 +67,7 @@ func openKeys(ctx context.Context, engine journal.Engine, dir string) (_ *access
 	cfg := allSettings.Default()
 	cfg.Hub.TTLSweepInterval, cfg.Hub.ExpectationSweepInterval = 0, 0 // there are no connections to end
 	keys := access.NewKeys()
-	opts := hubOptions(cfg, keys, slog.New(slog.DiscardHandler)) // what goes wrong is returned
+	opts := hubOptions(cfg, keys, slog.New(slog.DiscardHandler)) // errors are returned
 	if opts.Adapters, err = adapters(cfg); err != nil {
 		return nil, nil, err
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/parley-hub/parley/envelope"
 )
 
-// finding is something that works, but is likely to cause trouble later.
+// finding is something that works but is likely to cause trouble later.
 type finding struct {
 	EventType string `json:"event_type"`
 	Sequence  uint64 `json:"sequence"`
@@ -58,7 +58,7 @@ accepted all the same.`,
 	})
 }
 
-// known are the types that are AG2's own.
+// known are AG2's types.
 var known = []string{
 	envelope.TypeText, envelope.TypePacket, envelope.TypeContextSet,
 	envelope.TypeInvite, envelope.TypeInviteAck, envelope.TypeInviteReject, envelope.TypeOpened, envelope.TypeClosed,
@@ -67,7 +67,7 @@ var known = []string{
 	envelope.TypeTaskExpired, envelope.TypeTaskCancelled, envelope.TypeTaskCancelRequest,
 }
 
-// lintType says what is wrong with the name of an event type, if anything is.
+// lintType returns what is wrong with the name of an event type, or "".
 func lintType(eventType string) string {
 	switch {
 	case slices.Contains(known, eventType):

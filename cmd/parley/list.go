@@ -14,20 +14,19 @@ import (
 	v1 "github.com/parley-hub/parley/client/v1"
 )
 
-// listing is what the commands that print a page of a list differ in, beside
-// what they list.
+// listing has what differs between the commands that print a page of a list.
 type listing struct {
 	what           string // the name of the command's group
 	short, example string
-	none           string // what is said of an empty page
+	none           string // printed for an empty page
 	columns        []column
 	filters        func(*pflag.FlagSet) // flags that are parameters of the same name
-	// json is what -o json prints, if not what the columns are made of.
+	// json returns what -o json prints, if it differs from the rows.
 	json func(*v1.Client, context.Context, url.Values) (json.RawMessage, error)
 }
 
-// listCommand is such a command: list asks for a page, and row is what an item
-// has in each column.
+// listCommand makes such a command: list requests a page, and row returns the cells of
+// an item.
 func listCommand[T any](a *app, list func(*v1.Client, context.Context, url.Values) (*v1.Page[T], error), l listing, row func(item *T, names map[string]string) []string) *cobra.Command {
 	filters := pflag.NewFlagSet(l.what, pflag.ContinueOnError)
 	l.filters(filters)
@@ -71,8 +70,7 @@ func listCommand[T any](a *app, list func(*v1.Client, context.Context, url.Value
 	return c
 }
 
-// nameChannel replaces the parameter channel, if it is given, by the id that it
-// stands for.
+// nameChannel replaces the parameter channel, if it is given, by the channel's id.
 func nameChannel(ctx context.Context, hub *v1.Client, q url.Values) error {
 	if !q.Has("channel") {
 		return nil
@@ -84,7 +82,7 @@ func nameChannel(ctx context.Context, hub *v1.Client, q url.Values) error {
 	return err
 }
 
-// parameters are the flags that were given, and the limit.
+// parameters returns the given flags and the limit.
 func parameters(filters *pflag.FlagSet) url.Values {
 	q := url.Values{}
 	filters.VisitAll(func(f *pflag.Flag) {
@@ -99,7 +97,7 @@ func parameters(filters *pflag.FlagSet) url.Values {
 	return q
 }
 
-// given are a command's flags as they were given, for the one that goes on.
+// given returns the flags of a command line, to be repeated for the next page.
 func given(c *cobra.Command) string {
 	var b strings.Builder
 	c.Flags().Visit(func(f *pflag.Flag) {
@@ -116,7 +114,7 @@ func given(c *cobra.Command) string {
 	return b.String()
 }
 
-// shellWord makes a text one word of a shell's.
+// shellWord quotes a text for a shell.
 func shellWord(text string) string {
 	if !strings.ContainsAny(text, " \t\n\"'`$&|;<>()*?[]#~!\\") {
 		return text

@@ -1,6 +1,5 @@
-// Command parley is the hub and everything one does with it from a terminal.
-// Each command stands in a file of its own and only puts packages together;
-// what it does is decided there, not here.
+// Command parley is the hub and its command line. Each command has its own file,
+// which only combines packages and has no logic of its own.
 package main
 
 import (
@@ -27,7 +26,7 @@ const (
 )
 
 func main() {
-	runtime.MemProfileRate = 0 // the profile takes memory, and nothing reads it
+	runtime.MemProfileRate = 0 // the profile needs memory and is not read
 	os.Exit(run(context.Background(), os.Args[1:], streams{os.Stdin, os.Stdout, os.Stderr}, os.Environ()))
 }
 
@@ -37,21 +36,21 @@ type streams struct {
 	out, err io.Writer
 }
 
-// app is what every command shares.
+// app is shared by all commands.
 type app struct {
 	streams
 	environ []string
-	output  string // of -o
-	begun   bool   // the arguments were right, and the command runs
+	output  string // value of -o
+	begun   bool   // the arguments were valid and the command runs
 
-	quiet       bool // a screen is shown; lines on standard error would tear it
-	outputGiven bool // -o was
-	allColumns  bool // of --all-columns
+	quiet       bool // a full screen is shown, so nothing may be written to standard error
+	outputGiven bool // whether -o was given
+	allColumns  bool // value of --all-columns
 
 	openJournal func(config.Data, *slog.Logger) (journal.Engine, error)
 }
 
-// exitError ends the program with a code of the command's choosing.
+// exitError ends the program with a code that the command chooses.
 type exitError struct {
 	code int
 	err  error
@@ -60,7 +59,7 @@ type exitError struct {
 func (e *exitError) Error() string { return e.err.Error() }
 func (e *exitError) Unwrap() error { return e.err }
 
-// usageError is a mistake in how a command was called, found while it ran.
+// usageError is an error in a command line that is found while the command runs.
 func usageError(format string, args ...any) error {
 	return &exitError{exitUsage, fmt.Errorf(format, args...)}
 }

@@ -9,8 +9,7 @@ import (
 	"github.com/parley-hub/parley/server/stats"
 )
 
-// measured are the series of GET /v1/stats, each with the figure of /metrics that
-// it is read from.
+// measured are the series of GET /v1/stats, each with the metric that it is read from.
 var measured = []struct {
 	stats.Series
 	from string
@@ -44,7 +43,7 @@ var measured = []struct {
 // slowReaders is the series of readers that were cut off, over all dialects.
 const slowReaders = "slow readers"
 
-// recorderOf records what a registry tells.
+// recorderOf records metrics of a registry.
 func recorderOf(registry *prometheus.Registry, engine journal.Engine) *stats.Recorder {
 	series := make([]stats.Series, len(measured))
 	for i, m := range measured {
@@ -55,7 +54,7 @@ func recorderOf(registry *prometheus.Registry, engine journal.Engine) *stats.Rec
 
 func readingOf(registry *prometheus.Registry, engine journal.Engine) stats.Reading {
 	r := stats.Reading{Values: make([]float64, len(measured))}
-	families, _ := registry.Gather() // what cannot be told is not known
+	families, _ := registry.Gather() // a metric that fails is unknown
 	sums := make(map[string]float64, len(families))
 	for _, f := range families {
 		for _, m := range f.GetMetric() { // over its labels
@@ -87,12 +86,12 @@ func readingOf(registry *prometheus.Registry, engine journal.Engine) stats.Readi
 	return r
 }
 
-// refusedAtDoor reads from a registry what the server refused before the hub saw
-// it, by reason.
+// refusedAtDoor returns a function that reads from a registry what the server refused
+// before the hub received it, by reason.
 func refusedAtDoor(registry *prometheus.Registry) func() map[string]int64 {
 	return func() map[string]int64 {
 		counted := map[string]int64{}
-		families, _ := registry.Gather() // what cannot be told is not known
+		families, _ := registry.Gather() // a metric that fails is unknown
 		for _, f := range families {
 			if f.GetName() != "parley_refused_total" {
 				continue
@@ -107,7 +106,7 @@ func refusedAtDoor(registry *prometheus.Registry) func() map[string]int64 {
 	}
 }
 
-// journalMetrics tells what the journal counts.
+// journalMetrics are the metrics of the journal.
 type journalMetrics struct{ engine journal.Engine }
 
 var (
@@ -126,7 +125,7 @@ var (
 	}
 )
 
-// Describe names the figures.
+// Describe implements prometheus.Collector.
 func (m journalMetrics) Describe(to chan<- *prometheus.Desc) {
 	for _, about := range []*prometheus.Desc{syncSeconds, diskFree, dataBytes, unsynced} {
 		to <- about
@@ -136,7 +135,7 @@ func (m journalMetrics) Describe(to chan<- *prometheus.Desc) {
 	}
 }
 
-// Collect tells them.
+// Collect implements prometheus.Collector.
 func (m journalMetrics) Collect(to chan<- prometheus.Metric) {
 	s := m.engine.Stats()
 	for _, c := range journalCount {

@@ -87,7 +87,7 @@ standard error with its line.`,
 	return c
 }
 
-// throughMessages streams a file through one step, or only checks it.
+// throughMessages applies one step to a file of messages, or only checks it.
 func (a *app) throughMessages(ctx context.Context, args []string, check bool,
 	step func(ctx context.Context, r io.Reader, w io.Writer) (stream.Stats, error),
 ) error {
@@ -104,7 +104,7 @@ func (a *app) throughMessages(ctx context.Context, args []string, check bool,
 	return errors.Join(err, out.Flush())
 }
 
-// checkMessages reports each message that is refused, as it is found.
+// checkMessages reports each refused message as it is found.
 func (a *app) checkMessages(ctx context.Context, in io.Reader) error {
 	stats, err := stream.Check(ctx, in, stream.Options{}, func(p *stream.Problem) error {
 		return a.refusedLine(p.Line, p.Err)
@@ -115,7 +115,7 @@ func (a *app) checkMessages(ctx context.Context, in io.Reader) error {
 	return a.checked(stats)
 }
 
-// refusedLine reports one message that is refused.
+// refusedLine reports one refused message.
 func (a *app) refusedLine(line int, refusal error) error {
 	row := struct {
 		Line  int    `json:"line"`
@@ -127,7 +127,7 @@ func (a *app) refusedLine(line int, refusal error) error {
 	})
 }
 
-// checked tells how many messages are fine.
+// checked prints how many messages are valid.
 func (a *app) checked(stats stream.Stats) error {
 	row := struct {
 		Messages int `json:"messages"`

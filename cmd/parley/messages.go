@@ -22,14 +22,14 @@ import (
 	"github.com/parley-hub/parley/message/stream"
 )
 
-// canonicalForm is the form of --to that is nobody's.
+// canonicalForm is the value of --to that names no provider.
 const canonicalForm = "canonical"
 
-// maxConversation is how many messages are held at once for a provider, which
-// wants to see all of a conversation.
+// maxConversation bounds the messages that are held for a provider, which needs the
+// whole conversation.
 const maxConversation = 100_000
 
-// forms are the providers of --to: what a request to them is made of.
+// forms are the providers of --to, with the functions that make requests to them.
 var forms = map[string]func([]message.Envelope, provider.Options) provider.Request{
 	"openai-chat":      openai.Chat,
 	"openai-responses": openai.Responses,
@@ -37,7 +37,7 @@ var forms = map[string]func([]message.Envelope, provider.Options) provider.Reque
 	"gemini":           gemini.Contents,
 }
 
-// formNames lists what --to takes.
+// formNames lists the values of --to.
 func formNames() []string {
 	return slices.Sorted(func(yield func(string) bool) {
 		if !yield(canonicalForm) {
@@ -110,7 +110,7 @@ func writeLines(w io.Writer, lines []json.RawMessage) error {
 	return nil
 }
 
-// printRequest writes a request, and its notes beside it.
+// printRequest writes a request and, separately, its notes.
 func (a *app) printRequest(request provider.Request, say func(provider.Note) string) error {
 	body, err := request.Body.MarshalJSON()
 	if err != nil {
@@ -123,7 +123,7 @@ func (a *app) printRequest(request provider.Request, say func(provider.Note) str
 	return err
 }
 
-// lined is a conversation with the lines its messages begin on.
+// lined is a conversation with the lines on which its messages begin.
 type lined struct {
 	messages []message.Envelope
 	lines    []int
@@ -136,8 +136,8 @@ func (l *lined) where(n provider.Note) int {
 	return l.lines[n.Index]
 }
 
-// projectTo writes a conversation for a provider, or only reports what is
-// refused and what could not be said.
+// projectTo writes a conversation for a provider, or only reports what is refused and
+// what has no equivalent.
 func (a *app) projectTo(ctx context.Context, args []string, check bool,
 	write func([]message.Envelope, provider.Options) provider.Request,
 ) error {
@@ -174,8 +174,8 @@ func (a *app) projectTo(ctx context.Context, args []string, check bool,
 	return a.checked(stream.Stats{Messages: len(talk.messages), Refused: refused})
 }
 
-// collect reads a conversation as a whole. The first message that is refused
-// ends it, unless all are to be reported.
+// collect reads a whole conversation. It ends at the first refused message, unless
+// all are to be reported.
 func (a *app) collect(ctx context.Context, in io.Reader, report bool) (talk *lined, refused int, err error) {
 	talk = &lined{}
 	for item, err := range stream.Messages(ctx, in, stream.Options{}) {

@@ -8,15 +8,15 @@ import (
 	"github.com/parley-hub/parley/hub"
 )
 
-// registryOf makes the registry behind /metrics; the server adds what it and
-// its dialects count.
+// registryOf makes the registry of /metrics; the server adds its own metrics and those
+// of its dialects.
 func registryOf(collectors ...prometheus.Collector) *prometheus.Registry {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors...) // their names differ
 	return registry
 }
 
-// hubMetrics tells what the hub counts.
+// hubMetrics are the metrics of the hub.
 type hubMetrics struct{ hub *hub.Hub }
 
 var refusedDesc = prometheus.NewDesc("parley_posts_refused_total", "Posts that were refused, by code of the catalogue.", []string{"code"}, nil)
@@ -47,7 +47,7 @@ func hubDesc(name, help string) *prometheus.Desc {
 	return prometheus.NewDesc("parley_"+name, help, nil, nil)
 }
 
-// Describe names the figures.
+// Describe implements prometheus.Collector.
 func (m hubMetrics) Describe(to chan<- *prometheus.Desc) {
 	for _, about := range []*prometheus.Desc{refusedDesc, channelsOpen, inboxPending, inboxMax, turnsOverdue, requestsOpen} {
 		to <- about
@@ -57,7 +57,7 @@ func (m hubMetrics) Describe(to chan<- *prometheus.Desc) {
 	}
 }
 
-// Collect tells them.
+// Collect implements prometheus.Collector.
 func (m hubMetrics) Collect(to chan<- prometheus.Metric) {
 	s := m.hub.Stats()
 	for code, n := range s.Refused {

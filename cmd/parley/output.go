@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// checkOutput refuses forms that the command does not have. Wide is text with
-// every column of a list.
+// checkOutput refuses forms that the command does not have. Wide is text with every
+// column of a list.
 func (a *app) checkOutput(c *cobra.Command) error {
 	switch a.output {
 	case "text", "json", "wide":
@@ -26,8 +26,8 @@ func (a *app) checkOutput(c *cobra.Command) error {
 	return fmt.Errorf("-o %s: the form is text, json or wide", a.output)
 }
 
-// print writes data as JSON with -o json, in AGH's other forms where the
-// command has them, and as text says otherwise.
+// print writes data as JSON with -o json, in AGH's other forms where the command has
+// them, and otherwise as text.
 func (a *app) print(data any, text func(w io.Writer) error) error {
 	switch a.output {
 	case "json":
@@ -45,7 +45,7 @@ func (a *app) printJSON(data any) error {
 	return encoder.Encode(data)
 }
 
-// table writes aligned columns; each row ends its cells with tabs.
+// table writes aligned columns; cells end with tabs.
 func table(w io.Writer, rows func(w io.Writer)) error {
 	aligned := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	rows(aligned)

@@ -6,10 +6,10 @@ import (
 	"github.com/parley-hub/parley/internal/screen"
 )
 
-// clean shows control characters of a text instead of sending them.
+// clean replaces control characters of a text by visible ones.
 func clean(s string) string { return screen.Clean(s) }
 
-// cell is a text in one cell of a table or on one line.
+// cell returns a text for one cell of a table or one line.
 func cell(s string) string { return screen.Cell(s) }
 
 // plain cleans what is written through it. Writes end at whole characters, as

@@ -9,8 +9,8 @@ import (
 // progressEvery bounds how often a bar is drawn.
 const progressEvery = 100 * time.Millisecond
 
-// progress draws a bar on a terminal, and nothing otherwise. The function it
-// returns last ends the bar's line.
+// progress draws a bar if the output is a terminal. The last function that it returns
+// ends the bar's line.
 func (a *app) progress() (tell func(what string, done, total int64), end func()) {
 	if !isTerminal(a.err) {
 		return func(string, int64, int64) {}, func() {}
@@ -30,7 +30,7 @@ func (a *app) progress() (tell func(what string, done, total int64), end func())
 	}
 }
 
-// bar is one line: how far, and with what. A total of 0 is not known yet.
+// bar returns the bar's line. A total of 0 is not known yet.
 func bar(what string, done, total int64) string {
 	const width = 30
 	if total <= 0 {

@@ -58,7 +58,7 @@ that a bundle can be kept as a test.`,
 	return c
 }
 
-// replayed is a channel of a bundle and what differs.
+// replayed is a channel of a bundle with its differences.
 type replayed struct {
 	Channel     string              `json:"channel_id"`
 	Type        string              `json:"type"`
@@ -121,8 +121,8 @@ func replayBundle(cfg config.Config, from io.Reader, graph jsontext.Value) (all 
 	}
 }
 
-// withGraph is a channel's knobs with another graph, in which participants may
-// stand by name.
+// withGraph returns a channel's knobs with another graph, which may have participants
+// by name.
 func withGraph(rules channel.Adapter, m *channel.Metadata, graph jsontext.Value, names map[string]string) ([]byte, error) {
 	knobs := map[string]jsontext.Value{}
 	if len(m.Knobs) > 0 {
@@ -153,7 +153,7 @@ func withGraph(rules channel.Adapter, m *channel.Metadata, graph jsontext.Value,
 	return text, nil
 }
 
-// namesOf puts names in place of ids.
+// namesOf replaces ids by names.
 func namesOf(names map[string]string) *strings.Replacer {
 	var pairs []string
 	for id, name := range names {

@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// root is the tree of commands.
+// root makes the tree of commands.
 func (a *app) root() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "parley",
@@ -21,7 +21,7 @@ by its label title, or as @latest, the one that was opened last.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		PersistentPreRunE: func(c *cobra.Command, _ []string) error {
-			// cobra looks at these only after this function.
+			// cobra checks these only after this function.
 			err := cmp.Or(a.checkOutput(c), c.ValidateRequiredFlags(), c.ValidateFlagGroups())
 			if err != nil {
 				return err

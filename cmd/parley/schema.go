@@ -57,7 +57,7 @@ func (a *app) schemaShow() *cobra.Command {
 	}
 }
 
-// schemaError makes a name that does not exist the caller's mistake.
+// schemaError turns an unknown name into a usage error.
 func schemaError(err error) error {
 	if errors.Is(err, schemas.ErrUnknown) {
 		return usageError("%s", strings.TrimPrefix(err.Error(), "schemas: "))
@@ -90,7 +90,7 @@ documents begin, and exits with 1 if something is. The FILE - is standard input.
 	}
 }
 
-// problemRow is one thing that is wrong with a document.
+// problemRow is one error in a document.
 type problemRow struct {
 	Line    int    `json:"line"`
 	Problem string `json:"problem"`

@@ -12,29 +12,29 @@ import (
 	"github.com/parley-hub/parley/server/dialect"
 )
 
-// started is what a hub says of itself when it has started.
+// started describes a hub that has started.
 type started struct {
 	Version string `json:"version"`
 	PID     int    `json:"pid"`
 	URL     string `json:"url"`
 	Console string `json:"console,omitempty"`
-	Agents  string `json:"agents,omitempty"` // where clients with the label agents connect
-	// Also are the addresses that work beyond this machine.
+	Agents  string `json:"agents,omitempty"` // address for clients with the label agents
+	// Also are addresses that work from other machines.
 	Also   []string `json:"also,omitempty"`
 	Listen string   `json:"listen"`
 	Data   string   `json:"data"`
 	Keys   int      `json:"keys"`
 	Access string   `json:"access"`
-	// Dialects are where the clients of the others connect, by label.
+	// Dialects are the addresses for clients of the other dialects, by label.
 	Dialects map[string]string `json:"dialects,omitempty"`
 	Warnings []string          `json:"warnings,omitempty"`
-	// Cluster is what the hub is a node of, and which.
+	// Cluster names the cluster and the node.
 	Cluster string `json:"cluster,omitempty"`
 
 	terminal bool // the output is a terminal
 }
 
-// add takes up what a dialect says of itself.
+// add adds the lines of a dialect.
 func (s *started) add(b dialect.Banner) {
 	switch {
 	case b.URL == "":
@@ -49,8 +49,8 @@ func (s *started) add(b dialect.Banner) {
 	s.Warnings = append(s.Warnings, b.Warnings...)
 }
 
-// write is the start-up screen: what runs where, and what to try next. If the output
-// is not a terminal, it is plain lines.
+// write writes the start-up screen: addresses, and what to try next. If the output is
+// not a terminal, it writes plain lines.
 func (s started) write(w io.Writer) error {
 	if !s.terminal {
 		fmt.Fprintf(w, "Parley %s is running (pid %d)\n", s.Version, s.PID)
@@ -73,7 +73,7 @@ func (s started) write(w io.Writer) error {
 	return err
 }
 
-// lines are what runs where, each with its name.
+// lines returns the addresses, each with its name.
 func (s started) lines() [][2]string {
 	var list [][2]string
 	add := func(name string, values ...string) {
@@ -97,7 +97,7 @@ func (s started) lines() [][2]string {
 	return list
 }
 
-// folder is the flag that leads another command to the same folder.
+// folder returns the flag with which another command uses the same folder.
 func (s started) folder() string {
 	if s.Data == allSettings.Default().Data.Dir {
 		return ""
@@ -105,8 +105,8 @@ func (s started) folder() string {
 	return " --data " + s.Data
 }
 
-// program is how the reader called this program, as far as can be told: the
-// go command runs it from a folder of its own.
+// program returns how the user called this program, as far as that is known: the go
+// command runs it from a temporary folder.
 func program() string {
 	if path, err := os.Executable(); err == nil && isGoRun(path) {
 		return "go run ./cmd/parley"
@@ -114,16 +114,16 @@ func program() string {
 	return "parley"
 }
 
-// cached is where the go command keeps what it ran before, whatever GOCACHE is.
+// cached matches the cache of the go command, wherever GOCACHE is.
 var cached = regexp.MustCompile(`[/\\][0-9a-f]{2}[/\\][0-9a-f]{64}-d[/\\][^/\\]+$`)
 
-// isGoRun tells whether go run started the program at path: from a new folder the
+// isGoRun reports whether go run started the program at path: from a new folder the
 // first time, from its cache later.
 func isGoRun(path string) bool {
 	return strings.Contains(path, string(os.PathSeparator)+"go-build") || cached.MatchString(path)
 }
 
-// nodeScreen is the screen of a node of a cluster, which may begin to serve later.
+// nodeScreen writes the screen of a node of a cluster, which may serve later.
 func (a *app) nodeScreen(n *node, url string) error {
 	data := started{
 		Version: thisBuild().Version, PID: os.Getpid(), URL: url, Listen: n.door.Addr().String(), Data: n.cfg.Data.Dir,

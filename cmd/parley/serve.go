@@ -54,10 +54,9 @@ Settings come from a file, the environment and flags; see parley config referenc
 		}
 		ctx, stop := signal.NotifyContext(c.Context(), os.Interrupt, syscall.SIGTERM)
 		defer stop()
-		// A second Ctrl+C must end the process at once: give it back its usual
-		// effect as soon as the first signal has been noticed. SIGTERM keeps
-		// waiting: where it tells of the parent's death, Linux sends it once for
-		// each thread of the parent.
+		// A second Ctrl+C must end the process at once, so the first signal restores
+		// the default effect. SIGTERM does not: where it reports the parent's death,
+		// Linux sends it once for each thread of the parent.
 		defer context.AfterFunc(ctx, func() { signal.Reset(os.Interrupt) })()
 		gcpace.Floor(heapFloor)
 		if len(settings.Cluster.URL) > 0 {
@@ -68,11 +67,11 @@ Settings come from a file, the environment and flags; see parley config referenc
 	return c
 }
 
-// heapFloor is what the heap may hold before garbage is collected.
+// heapFloor is the heap size below which garbage is not collected.
 const heapFloor = 64 << 20
 
-// runHub opens what a hub needs, from the ground up, serves until ctx ends or
-// the storage fails, and closes it in the other order.
+// runHub opens the parts of a hub in order, serves until ctx ends or the storage
+// fails, and closes them in reverse order.
 func (a *app) runHub(ctx context.Context, cfg config.Config, log *slog.Logger) (err error) {
 	if err := checkBefore(cfg); err != nil {
 		return err
@@ -110,9 +109,8 @@ func (a *app) runHub(ctx context.Context, cfg config.Config, log *slog.Logger) (
 	return nil
 }
 
-// checkBefore refuses what could not be served before a folder is made for it. In
-// a folder that has something there may be keys: the server asks once they are
-// read.
+// checkBefore refuses settings that cannot be served before a folder is created. An
+// existing folder may have keys: then the server checks once they are read.
 func checkBefore(cfg config.Config) error {
 	if found, err := os.ReadDir(cfg.Data.Dir); err == nil && len(found) > 0 {
 		return nil
@@ -120,8 +118,8 @@ func checkBefore(cfg config.Config) error {
 	return server.CanListen(cfg, 0)
 }
 
-// serveUntilFailure serves until ctx ends, which is fine, or until the engine
-// fails: then the process has nothing left to do, and ends soon.
+// serveUntilFailure serves until ctx ends or the engine fails. After a failure the
+// process has nothing left to do, and ends soon.
 func serveUntilFailure(ctx context.Context, s *server.Server, engine journal.Engine) error {
 	serving, fail := context.WithCancelCause(ctx)
 	watched := make(chan struct{})

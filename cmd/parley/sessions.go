@@ -69,7 +69,7 @@ func (a *app) sessionsList() *cobra.Command {
 	return c
 }
 
-// metadata is what is said about a session, in one cell.
+// metadata returns a session's metadata in one cell.
 func metadata(of map[string]wire.Raw) string {
 	if len(of) == 0 {
 		return "-"

@@ -13,7 +13,7 @@ import (
 	"github.com/parley-hub/parley/server/config"
 )
 
-// settingsFlags are the flags through which a command takes settings.
+// settingsFlags are the flags by which a command takes settings.
 type settingsFlags struct {
 	flags *pflag.FlagSet
 	keys  []config.Key
@@ -32,7 +32,7 @@ func addSettings(c *cobra.Command, want func(config.Key) bool) *settingsFlags {
 			continue
 		}
 		s.keys = append(s.keys, key)
-		// Help would show what is quoted in it as the name of the value.
+		// pflag would take a quoted word as the name of the value.
 		meaning := strings.ReplaceAll(key.Meaning, "`", "")
 		if key.Type() == "bool" {
 			c.Flags().Bool(key.Flag, key.Default == "true", meaning)
@@ -91,8 +91,8 @@ func (s *settingsFlags) namesFolder() bool {
 // dataDir is the key of the data folder.
 const dataDir = "data.dir"
 
-// fileName is the file of --config or PARLEY_CONFIG, which must exist, or the
-// default one if it does.
+// fileName returns the file of --config or PARLEY_CONFIG, which must exist, or the
+// default one if it exists.
 func (s *settingsFlags) fileName(environ []string) (string, error) {
 	if s.file != "" {
 		return s.file, nil
@@ -107,7 +107,7 @@ func (s *settingsFlags) fileName(environ []string) (string, error) {
 	return config.DefaultFile, err
 }
 
-// lookup finds a variable; the last one of a name counts, as for the system.
+// lookup returns a variable; the last one of a name counts, as for the system.
 func lookup(environ []string, name string) string {
 	value := ""
 	for _, pair := range environ {

@@ -9,22 +9,21 @@ import (
 	"github.com/parley-hub/parley/journal"
 )
 
-// failedTimeout bounds each step of ending once there is no time left, or the
-// engine has failed: a disk that hangs must not keep the process, which alone
-// can let go of it.
+// failedTimeout bounds each step of ending once there is no time left, or the engine
+// has failed: a disk that hangs must not keep the process alive.
 const failedTimeout = time.Second
 
-// ending closes the parts of a hub within shutdown.timeout, counted from the
-// moment the hub was told to stop. A part that does not close in time, such as
-// a hub whose adapter does not return, is given up: what was acknowledged is on
-// disk already, and the next start treats the rest as a crash.
+// ending closes the parts of a hub within shutdown.timeout, counted from the signal to
+// stop. A part that does not close in time, such as a hub whose adapter does not
+// return, is abandoned: acknowledged data is on disk, and the next start treats the
+// rest as a crash.
 type ending struct {
 	engine  journal.Engine
 	timeout time.Duration
 	began   atomic.Pointer[time.Time]
 }
 
-// watch notes when ctx ends. The function that it returns ends the watch.
+// watch records when ctx ends. The function that it returns ends the watch.
 func (e *ending) watch(ctx context.Context) (stop func() bool) {
 	return context.AfterFunc(ctx, func() {
 		now := time.Now()
@@ -32,8 +31,7 @@ func (e *ending) watch(ctx context.Context) (stop func() bool) {
 	})
 }
 
-// limit is how long the next part may take. Every part has at least
-// failedTimeout, also after the others have used up the time.
+// limit returns how long the next part may take, at least failedTimeout.
 func (e *ending) limit() time.Duration {
 	if e.engine.Health().State == journal.Broken {
 		return failedTimeout
@@ -45,7 +43,7 @@ func (e *ending) limit() time.Duration {
 	return max(left, failedTimeout)
 }
 
-// closing closes one part, and gives up on it in time.
+// closing closes one part, and abandons it when its time is over.
 func (e *ending) closing(what string, fn func() error) error {
 	closed := make(chan error, 1)
 	go func() { closed <- fn() }()

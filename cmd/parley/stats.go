@@ -53,7 +53,7 @@ newest value, the least, the mean and the most of the time that is asked for.`,
 	return c
 }
 
-// summarize is the newest value that is known, the least, the mean and the most.
+// summarize returns the newest known value, the least, the mean and the greatest.
 func summarize(values []*float64, figure func(float64) string) []string {
 	var known []float64
 	for _, v := range values {
@@ -75,14 +75,14 @@ func summarize(values []*float64, figure func(float64) string) []string {
 	return cells
 }
 
-// figureOf is how a person reads the values of a series.
+// figureOf returns the format of a series.
 func figureOf(series string) func(float64) string {
 	if series == "heap" || series == "disk_free" || strings.HasSuffix(series, "_bytes") {
 		return screen.Size
 	}
 	return func(v float64) string {
 		if math.Abs(v) >= 1e5 {
-			return strconv.FormatFloat(math.Round(v), 'f', -1, 64) // no exponent
+			return strconv.FormatFloat(math.Round(v), 'f', -1, 64) // without an exponent
 		}
 		return strconv.FormatFloat(v, 'g', 6, 64)
 	}

@@ -36,7 +36,7 @@ func groupCommands(root *cobra.Command) {
 	}
 }
 
-// otherNames maps names that people expect to the names of our commands.
+// otherNames maps names that people expect to our commands.
 var otherNames = map[string][]string{
 	"serve":  {"run", "start", "up"},
 	"doctor": {"status", "ps", "health"},
@@ -46,7 +46,7 @@ var otherNames = map[string][]string{
 	"audit":  {"logs", "log"},
 }
 
-// otherFlags are flags that people expect, with what to say instead.
+// otherFlags are flags that people expect, with the hint to print.
 var otherFlags = map[string]string{
 	"--port":    "say --listen 127.0.0.1:PORT with parley serve, or --hub http://127.0.0.1:PORT with the others",
 	"--host":    "say --listen HOST:PORT with parley serve, or --hub URL with the others",
@@ -56,7 +56,7 @@ var otherFlags = map[string]string{
 	"--token":   "set PARLEY_TOKEN, which other users of this machine do not see",
 }
 
-// suggestOthers makes unknown commands and flags tell which was perhaps meant.
+// suggestOthers makes errors about unknown commands and flags name similar ones.
 func suggestOthers(root *cobra.Command) {
 	for _, c := range root.Commands() {
 		c.SuggestFor = otherNames[c.Name()]
@@ -81,7 +81,7 @@ func suggestOthers(root *cobra.Command) {
 	})
 }
 
-// nearestFlag is the flag of a command that was perhaps meant.
+// nearestFlag returns the flag of a command that is most similar.
 func nearestFlag(c *cobra.Command, name string) string {
 	var known []string
 	add := func(f *pflag.Flag) { known = append(known, f.Name) }
@@ -96,7 +96,7 @@ func nearestFlag(c *cobra.Command, name string) string {
 	return config.Nearest(name, known)
 }
 
-// suggestBelow does for the commands of a group what Cobra does for those of the root.
+// suggestBelow does for subcommands of a group what cobra does for those of the root.
 func suggestBelow(group *cobra.Command) {
 	check := group.Args
 	if !group.HasSubCommands() || check == nil {

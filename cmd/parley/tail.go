@@ -48,7 +48,7 @@ A hub that restarts is waited for: nothing is missed and nothing comes twice.`,
 			if err := line.event(ev); err != nil {
 				return err
 			}
-			// A client may post this type too, so the hub is asked.
+			// A client may post this type too, so only the hub knows.
 			if ev.Type == envelope.TypeClosed && hub.HasEnded(ctx, ch.ID) {
 				return v1.ErrStop
 			}
@@ -68,8 +68,8 @@ type printer struct {
 	colour bool
 }
 
-// lines prints a channel's envelopes: in words on a terminal or where text is asked
-// for, else as JSON.
+// lines prints a channel's envelopes: in words on a terminal or with -o text, else as
+// JSON.
 func (a *app) lines(ch *v1.Channel) *printer {
 	return &printer{app: a, ch: ch, json: a.output == "json" || !a.outputGiven && !isTerminal(a.out), colour: a.colours()}
 }
@@ -95,5 +95,5 @@ func (p *printer) event(ev *v1.Event) error {
 	return err
 }
 
-// words is an envelope as one line for a person.
+// words returns an envelope as one line for a person.
 func (p *printer) words(ev *v1.Event) string { return screen.Line(p.ch, ev, p.colour) }

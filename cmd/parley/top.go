@@ -16,7 +16,7 @@ import (
 	"github.com/parley-hub/parley/internal/screen/top"
 )
 
-// minInterval keeps a screen from being most of what a hub does.
+// minInterval bounds the load that a screen puts on a hub.
 const minInterval = 100 * time.Millisecond
 
 func (a *app) top() *cobra.Command {
@@ -63,7 +63,7 @@ or operator.`,
 	return c
 }
 
-// topOnce prints what happens in one interval.
+// topOnce prints the figures of one interval.
 func (a *app) topOnce(ctx context.Context, hub *v1.Client, interval time.Duration) error {
 	before, err := top.Take(ctx, hub, nil)
 	if err != nil {
@@ -81,18 +81,18 @@ func (a *app) topOnce(ctx context.Context, hub *v1.Client, interval time.Duratio
 	return a.print(s, func(w io.Writer) error { return top.Write(w, s, a.width()) })
 }
 
-// onTerminal reports whether a person reads and types here.
+// onTerminal reports whether input and output are a terminal.
 func (a *app) onTerminal() bool {
 	in, ok := a.in.(*os.File)
 	return ok && isTerminal(in) && isTerminal(a.out)
 }
 
-// runScreen shows a model until it quits or the context ends.
+// runScreen shows a model until it quits or ctx ends.
 func (a *app) runScreen(ctx context.Context, model tea.Model) error {
 	program := tea.NewProgram(model, tea.WithContext(ctx), tea.WithInput(a.in), tea.WithOutput(a.out), tea.WithEnvironment(a.environ), tea.WithoutSignalHandler())
 	_, err := program.Run()
 	if ctx.Err() != nil || errors.Is(err, tea.ErrInterrupted) {
-		return nil // told to stop
+		return nil // ctx ended
 	}
 	return err
 }

@@ -45,7 +45,7 @@ func (a *app) turns() *cobra.Command {
 	return c
 }
 
-// due is when something is due, from now.
+// due returns when something is due, relative to now.
 func due(at *time.Time, over bool) string {
 	switch {
 	case at == nil:

@@ -15,7 +15,7 @@ import (
 //	go build -ldflags "-X main.release=v0.1.0" ./cmd/parley
 var release string
 
-// build says what was built.
+// build describes this build.
 type build struct {
 	Version  string `json:"version"`
 	Revision string `json:"revision,omitempty"`

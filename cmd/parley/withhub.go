@@ -13,12 +13,12 @@ import (
 	v1 "github.com/parley-hub/parley/client/v1"
 )
 
-// defaultHub is where a hub that was started without flags listens.
+// defaultHub is the address of a hub that was started without flags.
 const defaultHub = "http://127.0.0.1:7440"
 
-// withHub gives a command the flags that find a hub, and runs it with a client
-// for that hub. If no flag or variable names one and none runs on the data folder,
-// the one on the default port is asked.
+// withHub gives a command the flags that find a hub, and runs it with a client for
+// that hub. If no flag or variable names one and none runs on the data folder, it uses
+// the default address.
 func (a *app) withHub(c *cobra.Command, fn func(ctx context.Context, hub *v1.Client, args []string) error) *cobra.Command {
 	flags := addHub(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
@@ -29,9 +29,9 @@ func (a *app) withHub(c *cobra.Command, fn func(ctx context.Context, hub *v1.Cli
 			Relocate: func() (string, *http.Client) {
 				found, err := a.findHub(flags, v1.Options{})
 				if err != nil || strings.Contains(found.Addresses(), ",") {
-					return "", nil // of several nodes the client finds the right one
+					return "", nil // the client finds the serving node itself
 				}
-				return found.URL(), found.HTTP() // a hub that restarted may listen elsewhere
+				return found.URL(), found.HTTP() // a restarted hub may listen elsewhere
 			},
 			Notify: func(text string) {
 				if !a.quiet {
@@ -44,7 +44,7 @@ func (a *app) withHub(c *cobra.Command, fn func(ctx context.Context, hub *v1.Cli
 		switch {
 		case !errors.As(err, &none):
 		case none.named:
-			// Another hub than that of the named folder is never asked instead.
+				// If a folder is named, no other hub is used.
 			return cmp.Or(mustExist(none.data.Dir), err)
 		default:
 			opts.Token = lookup(a.environ, "PARLEY_TOKEN")
@@ -67,8 +67,8 @@ func (a *app) withHub(c *cobra.Command, fn func(ctx context.Context, hub *v1.Cli
 // ends marks commands that delete or close something.
 const ends = "ends"
 
-// nameContext tells a person at a terminal which hub is about to lose something,
-// if a context chose it.
+// nameContext prints which hub a destructive command is about to change, if a context
+// chose it.
 func (a *app) nameContext(flags *hubFlags) {
 	if chosen, err := a.chooseHub(flags); err == nil && chosen.Context != "" && isTerminal(a.err) {
 		fmt.Fprintf(plain{a.err}, "parley: asking %s\n", chosen)

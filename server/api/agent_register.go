@@ -10,8 +10,8 @@ import (
 	"github.com/parley-hub/parley/server/access"
 )
 
-// registrationBody is a request to register an identity. The name of an
-// agent's own key may be left out.
+// registrationBody is a request to register an identity. With an agent's key, the
+// name may be left out.
 type registrationBody struct {
 	Name         string   `json:"name"`
 	Kind         string   `json:"kind"`
@@ -19,8 +19,8 @@ type registrationBody struct {
 	Capabilities []string `json:"capabilities"`
 }
 
-// registerAgent registers an identity under a name that nobody has. Its scheme
-// is api_key, so only a key that was made for the name attaches to it later.
+// registerAgent registers an identity under a name that is not taken. Its scheme
+// is api_key, so that only a key made for this name attaches to it later.
 func (a *API) registerAgent(c *call) error {
 	var body registrationBody
 	if err := c.read(&body); err != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/parley-hub/parley/server/budget"
 )
 
-// setAgentRule sets the operator's rule for an identity, which replaces the
-// one before.
+// setAgentRule sets the operator's rule for an identity. It replaces an earlier
+// one.
 func (a *API) setAgentRule(c *call) error {
 	var ceiling identity.Ceiling
 	if err := c.read(&ceiling); err != nil {
@@ -39,7 +39,7 @@ func (a *API) changeAgentRule(c *call, ceiling *identity.Ceiling) error {
 
 func (a *API) budgets() *budget.Store { return &budget.Store{Hub: a.hub} }
 
-// showBudget tells an agent's budget to those who see everything, and to itself.
+// showBudget shows an agent's budget to the agent and to callers who see everything.
 func (a *API) showBudget(c *call) error {
 	p, err := a.agent(c.PathValue("id"))
 	if err == nil && !c.who.seesAll() {
@@ -63,7 +63,7 @@ type budgetBody struct {
 	Prices runner.Prices `json:"prices"`
 }
 
-// setBudget sets a budget; an agent's key sets its own, and never a larger one.
+// setBudget sets a budget. With an agent's key, it lowers that agent's budget only.
 func (a *API) setBudget(c *call) error {
 	var body budgetBody
 	if err := c.read(&body); err != nil {

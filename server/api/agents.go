@@ -16,7 +16,7 @@ import (
 	"github.com/parley-hub/parley/identity"
 )
 
-// agentBody is an identity as it is shown: what it is, and how it is doing.
+// agentBody is an identity as it is shown: its profile, presence and inbox.
 type agentBody struct {
 	Passport *identity.Passport `json:"passport"`
 	Resume   *identity.Resume   `json:"resume"`
@@ -27,7 +27,7 @@ type agentBody struct {
 	Online   bool               `json:"online"`
 	Pending  int64              `json:"inbox_depth"`
 
-	LastSeenAt   *time.Time       `json:"last_seen_at"` // null: not since the hub was started
+	LastSeenAt   *time.Time       `json:"last_seen_at"` // null: not seen since the hub started
 	Connections  []connectionBody `json:"connections"`
 	OpenChannels int              `json:"open_channels"`
 	TurnsWaiting int              `json:"turns_waiting"`
@@ -50,7 +50,7 @@ type agentPage struct {
 	listTotal
 }
 
-// agentOrder is the order that a parameter asks for; nil is that of registration.
+// agentOrder returns the order that sort names; nil is the order of registration.
 func agentOrder(sort string) (func(*API) func(a, b hub.Profile) int, error) {
 	switch sort {
 	case "":
@@ -63,7 +63,7 @@ func agentOrder(sort string) (func(*API) func(a, b hub.Profile) int, error) {
 		return func(api *API) func(a, b hub.Profile) int {
 			return func(a, b hub.Profile) int { return cmp.Compare(api.hub.Pending(b.ID()), api.hub.Pending(a.ID())) }
 		}, nil
-	case "seen": // whoever was seen last first
+	case "seen": // seen last first
 		return func(api *API) func(a, b hub.Profile) int {
 			return func(a, b hub.Profile) int {
 				return api.hub.Presence(b.ID()).LastSeen.Compare(api.hub.Presence(a.ID()).LastSeen)
@@ -124,7 +124,7 @@ func (a *API) listAgents(c *call) error {
 	if err != nil {
 		return err
 	}
-	if err := a.watches.refresh(c.Context()); err != nil { // whose turns wait
+	if err := a.watches.refresh(c.Context()); err != nil { // so that waiting turns are current
 		return err
 	}
 	all, err := a.hub.Agents(c.Context(), query)
@@ -149,9 +149,9 @@ func (a *API) listAgents(c *call) error {
 	return c.write(http.StatusOK, page)
 }
 
-// agentsFrom is the part of a list behind one of it, or in front of it with the
-// nearest first. If that agent is gone, the whole list follows, unless the list is
-// ordered by id, which tells where the agent was.
+// agentsFrom returns the part of a list after the agent with the id after or, if
+// backward, the part in front of it, nearest first. If that agent is gone, the whole
+// list is returned, unless the list is ordered by id: then the id still has a place.
 func agentsFrom(all []hub.Profile, n int, after string, backward, aged bool) (part []hub.Profile, end string) {
 	at := slices.IndexFunc(all, func(p hub.Profile) bool { return p.ID() == after })
 	from := at + 1
@@ -198,21 +198,21 @@ type turnPage struct {
 	Names map[string]string `json:"names"` // of the agent, by id
 }
 
-// waitingTurn is a turn that is an agent's to take.
+// waitingTurn is a turn that an agent is to take.
 type waitingTurn struct {
 	ChannelID  string     `json:"channel_id"`
 	Title      string     `json:"title"`
 	Type       string     `json:"type"`
-	EnvelopeID *string    `json:"envelope_id"` // to answer; null before anyone has spoken
+	EnvelopeID *string    `json:"envelope_id"` // to answer; null: nothing was said yet
 	Since      time.Time  `json:"since"`
 	HandedAt   *time.Time `json:"handed_at"`
 	DueAt      *time.Time `json:"due_at"`
 	Overdue    bool       `json:"overdue"`
 }
 
-// own is the agent of the path, if the caller may know how it is: an agent's key
-// knows only itself.
-func (a *API) own(c *call) (hub.Profile, error) {
+// ownAgent returns the agent that the path names. An agent's key may name only its
+// own agent.
+func (a *API) ownAgent(c *call) (hub.Profile, error) {
 	p, err := a.agent(c.PathValue("id"))
 	if err == nil && !c.who.seesAll() {
 		_, err = c.who.itself(p.ID())
@@ -220,10 +220,10 @@ func (a *API) own(c *call) (hub.Profile, error) {
 	return p, err
 }
 
-// agentTurns lists the turns that are an agent's to take. Looking is not handing
-// over.
+// agentTurns lists the turns that an agent is to take. It does not count as handing
+// them over.
 func (a *API) agentTurns(c *call) error {
-	p, err := a.own(c)
+	p, err := a.ownAgent(c)
 	if err != nil {
 		return err
 	}
@@ -270,14 +270,14 @@ type cursorBody struct {
 }
 
 type readerBody struct {
-	Reader     string  `json:"reader"`      // empty: the identity's own connection
-	EnvelopeID *string `json:"envelope_id"` // the last one acknowledged; null: none yet
+	Reader     string  `json:"reader"`      // empty: the identity's connection
+	EnvelopeID *string `json:"envelope_id"` // the last acknowledged one; null: none yet
 }
 
-// agentCursors lists how far each reader of an identity is, in the channels that
-// have not ended.
+// agentCursors lists the position of each reader of an identity in the channels
+// that have not ended.
 func (a *API) agentCursors(c *call) error {
-	p, err := a.own(c)
+	p, err := a.ownAgent(c)
 	if err != nil {
 		return err
 	}

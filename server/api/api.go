@@ -1,6 +1,6 @@
-// Package api serves Parley's own HTTP interface under /v1: JSON, and server
-// sent events where something is followed. It shows what the hub knows in our
-// own words; it never speaks a dialect and never stores anything.
+// Package api serves Parley's HTTP interface under /v1: JSON, and server-sent events
+// for streams. It has Parley's own names for what the hub stores; it never speaks a
+// dialect and never stores anything.
 package api
 
 import (
@@ -33,60 +33,60 @@ import (
 	"github.com/parley-hub/parley/view"
 )
 
-// Config says what is served. The zero value of each field but Hub is a
-// sensible one.
+// Config says what is served. Each field but Hub may be zero.
 type Config struct {
 	Hub *hub.Hub
 	// Backup writes an archive of the running store; nil refuses backups.
 	Backup func(ctx context.Context, w io.Writer) error
-	// Cluster tells how the cluster is that the hub is served by; nil: it is alone.
+	// Cluster returns the state of the cluster; nil: the hub is not in one.
 	Cluster func() *ClusterHealth
 	Version string
-	Name    string       // of the hub, for people; those who are signed in are told
+	Name    string       // of the hub, for people; shown to callers who are signed in
 	Log     *slog.Logger // nil: slog.Default()
-	// Keys and Sessions are who may ask. Nil: nobody can sign in here.
+	// Keys and Sessions identify callers. Nil: nobody can sign in.
 	Keys     *access.Keys
 	Sessions *access.Sessions
-	// Stats is what the hub measures of itself; nil: nothing is kept.
+	// Stats has the hub's measurements; nil: there are none.
 	Stats *stats.Recorder
 	// RefusedAtDoor counts the requests and connections that never reached the
-	// hub, by reason; nil: nobody counts them.
+	// hub, by reason; nil: they are not counted.
 	RefusedAtDoor func() map[string]int64
-	// Chat runs what is said in chat sessions; nil: nothing. ChatUser is whose an
-	// operator's are.
+	// Chat runs chat sessions; nil: there are none. ChatUser is the identity that
+	// owns an operator's sessions.
 	Chat     *chat.Service
 	ChatUser func(ctx context.Context) (string, error)
-	// Stands tells whether who asked may still be answered: a stream ends when
-	// its key is revoked. Nil: always.
+	// Stands reports whether a principal's key or session is still valid: streams
+	// end when it is not. Nil: always.
 	Stands func(access.Principal) bool
-	// Stopping is closed when the server drains: streams end then. Nil never.
+	// Stopping returns a channel that is closed when the server drains: streams end
+	// then. Nil: never.
 	Stopping func(ctx context.Context) <-chan struct{}
-	// Warnings tells what those who take part in a channel over a dialect will
-	// run into there; Takes and TakesOpening refuse what could never reach
-	// them. Nil: nothing.
+	// Warnings returns what will not work for participants of a channel that are
+	// connected over a dialect; Takes and TakesOpening refuse what could never be
+	// delivered to them. Nil: nothing.
 	Warnings     func(ctx context.Context, m *channel.Metadata) ([]string, error)
 	Takes        func(e *envelope.Envelope) error
 	TakesOpening func(o hub.Opening) error
 
-	// Answers are those of every dialect that are being made or read; nil: a
-	// budget of its own.
+	// Answers bounds the answers of all dialects that are being made or sent; nil: a
+	// budget for this interface alone.
 	Answers *answers.Budget
 	Limits  Limits
 }
 
-// Limits bound what clients can make the interface hold. Zero is the default
-// given with each.
+// Limits bound what clients can make the interface hold. The default of each is in
+// its comment.
 type Limits struct {
 	Body      int64         // limits.body: 2 MiB of a request
 	Import    int64         // limits.import: 1 GiB of a bundle
 	Followers int           // limits.followers: 10,000 streams at once
 	Page      int           // limits.page: 1,000 entries of one answer
-	PageBytes int           // 4 MiB of one answer of a list; an entry that is larger stands alone
-	Search    int64         // limits.search: 8 MiB of a log that one search reads
-	View      int64         // 64 MiB of a log that one view is made of; four times as much for all at once
-	Write     time.Duration // limits.follower_write: 10 s to take what is written
-	States    int           // limits.states: 64 channels whose past states are kept
-	KeepAlive time.Duration // limits.keep_alive: 15 s of silence until a comment is sent
+	PageBytes int           // 4 MiB of one answer of a list; a larger entry is a page by itself
+	Search    int64         // limits.search: 8 MiB of a log are read for one search
+	View      int64         // 64 MiB of a log are read for one view; four times as much for all views together
+	Write     time.Duration // limits.follower_write: 10 s until a reader must have taken a write
+	States    int           // limits.states: past states are kept of 64 channels
+	KeepAlive time.Duration // limits.keep_alive: a comment is sent after 15 s of silence
 }
 
 // API is the handler of /v1.
@@ -97,7 +97,7 @@ type API struct {
 	log       *slog.Logger
 	views     *view.Registry
 	followers chan struct{}
-	viewing   atomic.Int64 // bytes of the logs that views are being made of
+	viewing   atomic.Int64 // bytes of logs held by views that are being made
 	pasts     *pasts
 	backingUp atomic.Bool
 	slow      atomic.Int64 // readers that were cut off
@@ -109,7 +109,7 @@ type API struct {
 	titles    titles
 	summaries summaries
 	watches   watches
-	rechecks  chan chan struct{} // holds what is closed when keys or sessions change
+	rechecks  chan chan struct{} // holds a channel that is closed when keys or sessions change
 }
 
 // New makes the handler.
@@ -164,10 +164,10 @@ func New(cfg Config) *API {
 	return a
 }
 
-// everythingElse is the pattern of what no route serves.
+// everythingElse is the pattern of paths that no route serves.
 const everythingElse = "/v1/"
 
-// nothing answers where no route does: the path may be served by other methods.
+// nothing answers requests that no route serves; other methods may serve the path.
 func (a *API) nothing(w http.ResponseWriter, r *http.Request) {
 	var allowed []string
 	for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodDelete} {
@@ -192,10 +192,10 @@ func (a *API) Followers() int { return len(a.followers) }
 // SlowReaders is how many streams were cut off because their reader was slow.
 func (a *API) SlowReaders() int64 { return a.slow.Load() }
 
-// ServeHTTP answers a request that has passed the guard.
+// ServeHTTP answers a request that passed the guard.
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) { a.mux.ServeHTTP(w, r) }
 
-// BodyOf bounds the body of a request. A bundle takes as long as it comes.
+// BodyOf bounds the body of a request. The body of a bundle has no deadline.
 func (a *API) BodyOf(r *http.Request) dialect.Body {
 	if r.Method == http.MethodPost && r.URL.Path == importPath {
 		return dialect.Body{Bytes: a.cfg.Limits.Import, Time: -1}
@@ -203,7 +203,7 @@ func (a *API) BodyOf(r *http.Request) dialect.Body {
 	return dialect.Body{Bytes: a.cfg.Limits.Body}
 }
 
-// call is a request with who makes it.
+// call is a request with its caller.
 type call struct {
 	http.ResponseWriter
 	*http.Request
@@ -211,8 +211,8 @@ type call struct {
 	answer *answers.Answer
 }
 
-// handle turns a route's function into a handler: who asks is settled first,
-// and an error becomes a problem.
+// handle turns a route's function into a handler: it identifies the caller first,
+// and writes an error as a problem.
 func (a *API) handle(rt route) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		who, err := a.caller(r)
@@ -239,13 +239,13 @@ func (a *API) handle(rt route) http.HandlerFunc {
 	}
 }
 
-// served serves a route. How often lists are made, and how fast logs are read, is
-// bounded, but for operators.
+// served serves a route. Except for operators, the rate of lists and of reads of
+// logs is bounded.
 func (a *API) served(rt route, c *call) error {
 	switch {
 	case c.who.Has(access.Operator):
 		return rt.serve(c)
-	case logReads[rt.answer] && !rt.stream: // the others take turns where they know what is wanted
+	case logReads[rt.answer] && !rt.stream: // streams take turns later, when they know what they read
 		if err := c.answer.Begin(c.Context(), a.cfg.Limits.Write); err != nil {
 			return err
 		}
@@ -262,8 +262,8 @@ func (a *API) served(rt route, c *call) error {
 	return err
 }
 
-// readingTurn is whose turn it must be to read logs for an answer; nil: that is not
-// bounded.
+// readingTurn returns the turn that a caller must have to read logs for an answer;
+// nil: no turn is needed.
 func (a *API) readingTurn(rt route, who caller) *turns.Turn {
 	if who.Has(access.Operator) || !logReads[rt.answer] {
 		return nil
@@ -271,15 +271,15 @@ func (a *API) readingTurn(rt route, who caller) *turns.Turn {
 	return a.hub.Reading(answers.Reader(who.Key))
 }
 
-// logReads are the answers that are made of logs.
+// logReads are the answers that are made from logs.
 var logReads = map[string]bool{
 	"EventPage": true, "ChannelEventPage": true, "Export": true, "View": true, "Messages": true, "PastState": true, "Graph": true, "PathPage": true,
 }
 
-// lists are the answers that cost most for what is asked.
+// lists are the answers that cost most to make.
 var lists = map[string]bool{"AgentPage": true, "ChannelPage": true, "TaskPage": true}
 
-// checkQuery refuses parameters that would otherwise be left out in silence.
+// checkQuery refuses malformed parameters, which net/url would leave out.
 func checkQuery(r *http.Request) error {
 	if _, err := url.ParseQuery(r.URL.RawQuery); err != nil {
 		return fault.Wrap(fault.Invalid, err, "the parameters of the address are not well formed: %v; write %% as %%25 and ; as %%3B", err)
@@ -287,10 +287,10 @@ func checkQuery(r *http.Request) error {
 	return nil
 }
 
-// caller is who asks: an operator, a reader, or an agent with its id.
+// caller identifies who makes a request: an operator, a reader, or an agent.
 type caller struct {
 	access.Principal
-	id string // of the agent, if the key is one's and it is registered
+	id string // of the agent, if the key is an agent's and the agent is registered
 }
 
 func (a *API) caller(r *http.Request) (caller, error) {
@@ -301,8 +301,8 @@ func (a *API) caller(r *http.Request) (caller, error) {
 	return who, nil
 }
 
-// may refuses who has not the rights of a role. An agent may read, of what it
-// may see, and act for itself; the handlers hold it to that.
+// may refuses a caller without the rights of a role. Agents pass where readers do:
+// the handlers limit them to what they may see and to acting for themselves.
 func (c caller) may(role access.Role) error {
 	if c.Has(role) || c.Has(access.Operator) || c.Role == access.Agent && role != access.Operator {
 		return nil
@@ -313,7 +313,7 @@ func (c caller) may(role access.Role) error {
 	return fault.New(fault.AccessDenied, "a key of role %s is needed; yours is of role %s", role, c.Role).Because(fault.NeedsRole)
 }
 
-// hub is the caller as the hub knows it.
+// hub returns the caller in the hub's form.
 func (c caller) hub() *hub.Caller {
 	by := c.Caller()
 	if c.id != "" {
@@ -322,10 +322,10 @@ func (c caller) hub() *hub.Caller {
 	return by
 }
 
-// as is the hub as the caller has it.
+// as returns the hub with the caller's rights.
 func (a *API) as(c *call) hub.Access { return a.hub.As(c.who.hub()) }
 
-// sees reports whether the caller may look into everything.
+// seesAll reports whether the caller may read everything.
 func (c caller) seesAll() bool { return c.Has(access.Reader) }
 
 // write answers with JSON.
@@ -334,8 +334,8 @@ func (c *call) write(status int, answer any) error {
 	if err != nil {
 		return err
 	}
-	// What the answer was made of is no longer held. Whatever was done is told,
-	// however much waits.
+	// The answer's source is released here. The result of a change is always sent,
+	// even if it exceeds the caller's share.
 	if err := c.answer.Keep(int64(len(data))); err != nil && c.reads() {
 		return err
 	}
@@ -364,7 +364,7 @@ func encode(answer any) ([]byte, error) {
 
 func (c *call) raw(status int, data []byte) error {
 	c.answer.Read(len(data))
-	c.answer.EndTurn() // a reader who does not read holds up nobody else
+	c.answer.EndTurn() // so that a slow reader does not hold up others
 	c.Header().Set("Content-Type", "application/json")
 	c.Header().Set("Cache-Control", "no-store")
 	c.WriteHeader(status)
@@ -375,10 +375,7 @@ func (c *call) raw(status int, data []byte) error {
 // Header is the answer's; the request's is c.Request.Header.
 func (c *call) Header() http.Header { return c.ResponseWriter.Header() }
 
-// Write is not used: answers go through write and raw.
-func (c *call) Write(b []byte) (int, error) { return c.ResponseWriter.Write(b) }
-
-// read decodes the request's body, strictly.
+// read decodes the request's body and refuses unknown members.
 func (c *call) read(into any) error { return body.Read(c.Body, into) }
 
 // readOptional is read where an empty body counts as an empty object.

@@ -18,7 +18,7 @@ type auditPage struct {
 	Records []jsontext.Value `json:"records"`
 	Next    string           `json:"next"` // empty at the end
 	Prev    string           `json:"prev"` // empty at the beginning
-	// Position is where to begin to follow without missing anything.
+	// Position is where a stream begins that continues this page.
 	Position string `json:"position"`
 	listTotal
 }
@@ -105,7 +105,7 @@ func (a *API) followAudit(c *call, q hub.AuditQuery) error {
 		err := a.streamAudit(ctx, s, q, after)
 		var gap *journal.GapError
 		if !errors.As(err, &gap) {
-			return nil // the answer has begun: whatever ended it, nothing can be added
+			return nil // the answer has begun, so an error cannot be sent
 		}
 		if after = (journal.StorePosition{gap.HeadShard}); a.hub.Shards() > 1 {
 			if after, err = a.hub.AuditHead(ctx); err != nil {
@@ -118,7 +118,7 @@ func (a *API) followAudit(c *call, q hub.AuditQuery) error {
 	}
 }
 
-// streamAudit streams the records after a position until something ends it.
+// streamAudit streams the records after a position until the stream ends.
 func (a *API) streamAudit(ctx context.Context, s stream, q hub.AuditQuery, after journal.StorePosition) error {
 	feed := startFeed(ctx, func(ctx context.Context, put func(hub.AuditEntry) bool) error {
 		for entry, err := range a.hub.FollowAudit(ctx, after) {

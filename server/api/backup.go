@@ -6,9 +6,9 @@ import (
 	"github.com/parley-hub/parley/fault"
 )
 
-// backup streams an archive. Its last entry lists the others, so that one that
-// was cut off is never taken for a whole one. One is made at a time: each holds
-// a checkpoint of the store until it is read.
+// backup streams an archive. Its last entry lists the others, so that a truncated
+// archive is recognized. One backup runs at a time: each holds a checkpoint of the
+// store until it is read.
 func (a *API) backup(c *call) error {
 	if a.cfg.Backup == nil {
 		return fault.New(fault.Unavailable, "this hub's engine makes no backups")
@@ -22,7 +22,7 @@ func (a *API) backup(c *call) error {
 	c.WriteHeader(http.StatusOK)
 	if err := a.cfg.Backup(c.Context(), c.ResponseWriter); err != nil {
 		a.log.Error("backup failed", "error", err)
-		panic(http.ErrAbortHandler) // the caller sees a cut connection, not an end
+		panic(http.ErrAbortHandler) // so that the caller sees a broken connection
 	}
 	return nil
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/parley-hub/parley/server/access"
 )
 
-// exportBundle downloads a channel, or its home, as it is stored: what some may
-// not see is part of how it folds, so only who sees everything gets it.
+// exportBundle downloads a channel, or its home, as it is stored. This includes
+// envelopes that only some participants may see, because the fold needs them.
 func (a *API) exportBundle(c *call, m *channel.Metadata) error {
 	if !c.who.Has(access.Reader) {
 		return fault.New(fault.AccessDenied, "a bundle has what others alone may see; an operator's or a reader's key is needed")
@@ -41,7 +41,7 @@ func (a *API) exportBundle(c *call, m *channel.Metadata) error {
 	return a.streamBundle(c, m, manifest, func(w *bundle.Writer) error { return a.writeChannel(c, w, m, begin.Envelopes, beside) })
 }
 
-// streamBundle answers with a bundle. One that is cut has no checksum.
+// streamBundle answers with a bundle. A truncated bundle has no checksum.
 func (a *API) streamBundle(c *call, m *channel.Metadata, manifest bundle.Manifest, write func(*bundle.Writer) error) error {
 	if err := c.answer.Begin(c.Context(), a.cfg.Limits.Write); err != nil {
 		return err
@@ -51,7 +51,7 @@ func (a *API) streamBundle(c *call, m *channel.Metadata, manifest bundle.Manifes
 	w := bundle.NewWriter(out, manifest)
 	if err := write(w); err != nil {
 		a.log.Warn("a bundle was not written to its end", "channel_id", m.ID, "error", err)
-		panic(http.ErrAbortHandler) // the caller sees a cut connection, not an end
+		panic(http.ErrAbortHandler) // so that the caller sees a broken connection
 	}
 	if w.Close() == nil {
 		_ = out.End("")
@@ -59,7 +59,7 @@ func (a *API) streamBundle(c *call, m *channel.Metadata, manifest bundle.Manifes
 	return nil
 }
 
-// bundled is the line that begins a channel, and what is kept beside its history.
+// bundled returns a channel's first line of a bundle, and its side log.
 func (a *API) bundled(c *call, m *channel.Metadata) (bundle.Channel, []*envelope.Envelope, error) {
 	at, err := a.hub.Position(c.Context(), m.ID)
 	if err != nil {
@@ -84,17 +84,17 @@ func (a *API) bundled(c *call, m *channel.Metadata) (bundle.Channel, []*envelope
 	return begin, beside, nil
 }
 
-// writeChannel writes a channel's envelopes, with what is kept beside them, and what
+// writeChannel writes a channel's envelopes and its side log, and the state that
 // they fold to.
 func (a *API) writeChannel(c *call, w *bundle.Writer, m *channel.Metadata, length uint64, beside []*envelope.Envelope) error {
 	end := bundle.End{Sequence: length}
 	var fold *replay.Fold
 	if adapter, err := a.hub.Adapter(c.Context(), m.ID); err == nil {
-		fold, _ = replay.New(adapter, m, hub.HubMade) // one that cannot be opened any more is still written
+		fold, _ = replay.New(adapter, m, hub.HubMade) // a channel whose adapter is gone is still written
 	}
 	besides := func(through uint64) error {
 		for ; len(beside) > 0 && beside[0].Seq <= through; beside = beside[1:] {
-			beside[0].Seq = through // behind what was written last
+			beside[0].Seq = through // after the envelope written last
 			if err := w.Side(beside[0]); err != nil {
 				return err
 			}
@@ -135,7 +135,7 @@ func (a *API) writeChannel(c *call, w *bundle.Writer, m *channel.Metadata, lengt
 // exportHome downloads a home with its channels and its content.
 func (a *API) exportHome(c *call, m *channel.Metadata, home hub.Home, manifest bundle.Manifest) error {
 	manifest.Home, manifest.Channels = &bundle.Home{ID: home.ID, Kind: home.Kind, Name: home.Name}, 0
-	var ids []string // what is there now; what comes later is not part of it
+	var ids []string // the channels there are now; later ones are not included
 	for m, err := range a.hub.ChannelsIn(c.Context(), home.ID) {
 		if err != nil {
 			return err

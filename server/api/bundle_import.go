@@ -14,8 +14,8 @@ import (
 	"github.com/parley-hub/parley/internal/bundle"
 )
 
-// importBundle makes new, ended channels of a bundle. What a bundle that turns out
-// to be damaged has brought in is removed again.
+// importBundle makes new, ended channels from a bundle. If the bundle turns out to
+// be damaged, everything imported from it is removed.
 func (a *API) importBundle(c *call) error {
 	if !a.importing.CompareAndSwap(false, true) {
 		return fault.New(fault.Unavailable, "a bundle is being imported; try again when that has ended")
@@ -40,7 +40,7 @@ func tooLong(err error) error {
 	return err
 }
 
-// imports is one bundle on its way in.
+// imports is one bundle that is being imported.
 type imports struct {
 	api  *API
 	call *call
@@ -69,7 +69,7 @@ func (i *imports) read() error {
 	ctx := i.call.Context()
 	i.told.Channels = []importedChannel{}
 	if from := i.in.Manifest.Home; from != nil {
-		// A home of its own for each import: the same one may come twice.
+		// Each import has a new home: a bundle may be imported twice.
 		home, err := i.api.hub.Home(ctx, homeKind, from.Kind+"/"+from.Name+"/"+rand.Text())
 		if err != nil {
 			return err
@@ -124,11 +124,11 @@ func (i *imports) content(info *bundle.Content) error {
 	return err
 }
 
-// undoTime is how long removing a bundle that was not whole may take. What is left
-// then can be found by its label.
+// undoTime bounds the removal of a bundle that was not whole. What is left after it
+// has the import's label.
 const undoTime = time.Minute
 
-// undo removes what has come in, though whoever sent it may be gone.
+// undo removes what was imported. It runs even if the caller is gone.
 func (i *imports) undo() {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(i.call.Context()), undoTime)
 	defer cancel()
@@ -146,7 +146,7 @@ func (i *imports) undo() {
 	}
 }
 
-// steady lets a body take as long as it likes while something comes.
+// steady extends the read deadline of a body as long as bytes arrive.
 type steady struct {
 	from    io.Reader
 	control *http.ResponseController
@@ -154,7 +154,7 @@ type steady struct {
 }
 
 func (s *steady) Read(into []byte) (int, error) {
-	// Where a deadline cannot be set, the server's own stands.
+	// Where a deadline cannot be set, the server's deadline applies.
 	_ = s.control.SetReadDeadline(time.Now().Add(s.wait))
 	return s.from.Read(into)
 }

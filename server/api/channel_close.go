@@ -37,7 +37,7 @@ type closedMany struct {
 	Matched int         `json:"matched"`
 	Closed  int         `json:"closed"`
 	Failed  []notClosed `json:"failed"`
-	Next    string      `json:"next"` // more match behind this one; empty: none do
+	Next    string      `json:"next"` // continue after this one; empty: no more match
 }
 
 type notClosed struct {
@@ -46,7 +46,7 @@ type notClosed struct {
 	Detail    string     `json:"detail"`
 }
 
-// values are the filter as parameters.
+// values returns the filter as parameters.
 func (f *closeFilter) values() url.Values {
 	q := url.Values{"state": f.State, "label": f.Label}
 	for name, value := range map[string]string{"agent": f.Agent, "type": f.Type, "q": f.Q, "waiting_for": f.WaitingFor} {
@@ -60,9 +60,9 @@ func (f *closeFilter) values() url.Values {
 	return q
 }
 
-// closeChannels closes the channels that a filter selects. How many that are is
-// compared first with what the caller expects, so that nobody closes what came
-// meanwhile.
+// closeChannels closes the channels that a filter selects. It first compares their
+// number with the one the caller expects, so that channels opened meanwhile are not
+// closed.
 func (a *API) closeChannels(c *call) error {
 	var body closeManyBody
 	if err := c.read(&body); err != nil {
@@ -95,7 +95,7 @@ func (a *API) closeChannels(c *call) error {
 	return c.write(http.StatusOK, answer)
 }
 
-// closing lists the open channels that are to be closed, at most 1,000.
+// closing lists the open channels to close, at most 1,000.
 func (a *API) closing(c *call, body *closeManyBody) (ids []string, next string, err error) {
 	if len(body.Filter.Channels) > maxCloses {
 		return nil, "", fault.New(fault.Invalid, "channel_ids names %d channels; at most %d are closed with one call", len(body.Filter.Channels), maxCloses)
@@ -138,5 +138,5 @@ func (a *API) closing(c *call, body *closeManyBody) (ids []string, next string, 
 	}
 }
 
-// problemText is what a refusal says.
+// problemText returns the text of a refusal.
 func problemText(err error) string { return problem.Of(err).Detail }

@@ -15,7 +15,7 @@ type channelPage struct {
 	Channels []jsontext.Value  `json:"channels"`
 	Next     string            `json:"next"`     // empty at the end
 	Prev     string            `json:"prev"`     // empty at the beginning
-	Names    map[string]string `json:"names"`    // of who takes part, by id
+	Names    map[string]string `json:"names"`    // of the participants, by id
 	Position string            `json:"position"` // to watch from
 	listTotal
 }
@@ -73,7 +73,7 @@ func (a *API) listChannels(c *call) error {
 // sorts are the orders of channels.
 var sorts = map[string]hub.ChannelSort{"": hub.ByAge, "created": hub.ByAge, "activity": hub.ByActivity, "due": hub.ByDue}
 
-// channelFilter reads which channels are asked for.
+// channelFilter reads the filter's parameters.
 func (a *API) channelFilter(c *call) (o hub.ListOptions, err error) {
 	q := c.URL.Query()
 	o.Type, o.Text = q.Get("type"), q.Get("q")
@@ -104,14 +104,14 @@ func (a *API) channelFilter(c *call) (o hub.ListOptions, err error) {
 			return o, err
 		}
 	}
-	if o.Sort == hub.ByDue { // whose turn is due when
+	if o.Sort == hub.ByDue { // the order depends on turns
 		err = a.watches.refresh(c.Context())
 	}
 	return o, err
 }
 
-// statesOf reads the states. If only open ones are asked for, ended ones are not
-// looked at.
+// statesOf reads the states. If all of them are open states, ended channels are not
+// listed.
 func statesOf(names []string, o *hub.ListOptions) error {
 	o.Open = len(names) > 0
 	for _, name := range names {
@@ -132,7 +132,7 @@ func statesOf(names []string, o *hub.ListOptions) error {
 	return nil
 }
 
-// people asks for whatever person.
+// people selects channels in which any person is expected to speak.
 const people = "people"
 
 func (a *API) waitingFor(c *call, o *hub.ListOptions) error {
@@ -153,8 +153,8 @@ func (a *API) waitingFor(c *call, o *hub.ListOptions) error {
 	return nil
 }
 
-// bothWays pages a list both ways: onward from after, or back from before. Fetch
-// lists onward or backward from a place.
+// bothWays pages a list forward from after, or backward from before. The fetch
+// function lists in either direction.
 func bothWays[T any](c *call, limit bounds, valid func(string) bool, place func(T) string,
 	from func(n int, after string, backward bool) ([]T, string, error), encode func(T) ([]byte, error),
 ) (list []jsontext.Value, prev, next string, err error) {

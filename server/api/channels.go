@@ -16,7 +16,7 @@ import (
 	"github.com/parley-hub/parley/identity"
 )
 
-// names adds to a map who takes part in a channel, by id.
+// names adds the names of a channel's participants to a map, by id.
 func (a *API) names(to map[string]string, m *channel.Metadata) map[string]string {
 	for _, p := range m.Participants {
 		to[p.Agent] = a.hub.Name(p.Agent)
@@ -35,8 +35,8 @@ func stateOf(text string) (channel.Lifecycle, error) {
 	return state, nil
 }
 
-// agentParam reads a parameter that names an agent by name or id. Those who are
-// gone are asked for by id: what they left stays.
+// agentParam reads a parameter that names an agent by name or id. An agent that was
+// removed can be named by id, because its channels and tasks remain.
 func (a *API) agentParam(c *call, name string) (string, error) {
 	text := c.URL.Query().Get(name)
 	if text == "" {
@@ -45,7 +45,7 @@ func (a *API) agentParam(c *call, name string) (string, error) {
 	return a.agentNamed(text)
 }
 
-// agentNamed is the id of a name or id.
+// agentNamed returns the id of an agent given by name or id.
 func (a *API) agentNamed(text string) (string, error) {
 	p, err := a.agent(text)
 	if fault.CodeOf(err) == fault.NotFound && envelope.ValidID(text) {
@@ -57,7 +57,7 @@ func (a *API) agentNamed(text string) (string, error) {
 	return p.ID(), nil
 }
 
-// agent returns who is registered under a name or an id.
+// agent returns the agent that is registered under a name or an id.
 func (a *API) agent(nameOrID string) (hub.Profile, error) {
 	p, err := a.hub.Agent(nameOrID)
 	if fault.CodeOf(err) == fault.NotFound {
@@ -66,7 +66,7 @@ func (a *API) agent(nameOrID string) (hub.Profile, error) {
 	return p, err
 }
 
-// itself is the agent id of an agent's key. Such a key may name only itself.
+// itself returns the agent of an agent's key. Such a key may name only its agent.
 func (c caller) itself(named string) (string, error) {
 	if c.id == "" {
 		return "", fault.New(fault.AccessDenied, "no agent '%s' is registered, so nothing concerns it yet; register it first", c.Agent)
@@ -88,7 +88,7 @@ func orEmpty[T any](list []T) []T {
 	return list
 }
 
-// see returns a channel's metadata if the caller may look at it.
+// see returns a channel's metadata if the caller may see it.
 func (a *API) see(c *call) (*channel.Metadata, error) {
 	m, err := a.as(c).Channel(c.Context(), c.PathValue("id"))
 	if fault.CodeOf(err) == fault.AccessDenied {
@@ -97,7 +97,7 @@ func (a *API) see(c *call) (*channel.Metadata, error) {
 	return m, err
 }
 
-// shown is a channel with what is folded of it.
+// shown is a channel with its folded state.
 type shown struct {
 	*channel.Metadata
 	state    jsontext.Value
@@ -128,7 +128,7 @@ type extra struct {
 	extraBrief
 }
 
-// extraBrief is what a channel waits for.
+// extraBrief says what a channel waits for.
 type extraBrief struct {
 	Turn         *wire.ExpectedTurn `json:"turn"`
 	Expectations []expectationBody  `json:"expectations"`
@@ -150,7 +150,7 @@ type waitBody struct {
 	FiredAt *time.Time `json:"fired_at"`
 }
 
-// brief tells what a channel waits for, through the caller's eyes.
+// brief returns what a channel waits for, as far as the caller may see it.
 func (a *API) brief(c *call, m *channel.Metadata) (extraBrief, error) {
 	b, err := a.hub.Brief(c.Context(), m.ID)
 	if err != nil {
@@ -188,7 +188,7 @@ func optional(s string) *string {
 	return &s
 }
 
-// show gathers what is known of a channel.
+// show collects what is shown of a channel.
 func (a *API) show(c *call, m *channel.Metadata, warnings []string) (shown, error) {
 	ctx := c.Context()
 	more, err := a.cfg.Warnings(ctx, m)
@@ -211,7 +211,7 @@ func (a *API) show(c *call, m *channel.Metadata, warnings []string) (shown, erro
 		if turn, ok := adapter.Expected(m, state); ok && !m.State.Terminal() {
 			s.expected = turn.Agent
 		}
-	} else if fault.CodeOf(err) != fault.Protocol { // dormant: shown without state
+	} else if fault.CodeOf(err) != fault.Protocol { // its adapter is not loaded: shown without state
 		return s, err
 	}
 	at, err := a.hub.Position(ctx, m.ID)
@@ -285,7 +285,7 @@ func (a *API) openChannel(c *call) error {
 	return c.write(http.StatusCreated, s)
 }
 
-// unlessNull takes null as if the member were not there.
+// unlessNull treats null as a missing member.
 func unlessNull(v jsontext.Value) jsontext.Value {
 	if v.Kind() == 'n' {
 		return nil
@@ -293,8 +293,8 @@ func unlessNull(v jsontext.Value) jsontext.Value {
 	return v
 }
 
-// actor is for whom the caller acts: an agent's key for itself, an operator
-// for whom it names in a field of its request.
+// actor returns the identity for which the caller acts: with an agent's key that
+// agent, for an operator the one that a field of the request names.
 func (a *API) actor(c *call, field, name string) (string, error) {
 	name = cmp.Or(name, c.who.Agent)
 	if name == "" {

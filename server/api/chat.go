@@ -18,10 +18,10 @@ import (
 	"github.com/parley-hub/parley/server/chat"
 )
 
-// chatScope is the workspace of every session: a hub is one.
+// chatScope is the workspace of every session: a hub has only one.
 var chatScope = transcript.Scope{Type: "hub", ID: "default"}
 
-// chatBody is something that is said in a session.
+// chatBody is a message for a session.
 type chatBody struct {
 	As            string         `json:"as"`
 	Agent         string         `json:"agent"`
@@ -31,7 +31,7 @@ type chatBody struct {
 	InputMessages jsontext.Value `json:"input_messages"`
 }
 
-// chats is what runs chats, or a refusal.
+// chats returns the chat service, or a refusal if there is none.
 func (a *API) chats() (*chat.Service, error) {
 	if a.cfg.Chat == nil {
 		return nil, fault.New(fault.Unavailable, "this hub runs no chats")
@@ -39,9 +39,9 @@ func (a *API) chats() (*chat.Service, error) {
 	return a.cfg.Chat, nil
 }
 
-// chatter is the owner of the sessions that a request is about: the agent of an
-// agent's key; for an operator the identity that the request names, or that of the
-// setting chat.user.
+// chatter returns the owner of the sessions that a request is about. With an agent's
+// key that is the agent; for an operator, the identity that the request names or the
+// one of the setting chat.user.
 func (a *API) chatter(c *call, as string) (transcript.Principal, error) {
 	id, err := "", error(nil)
 	if as == "" && c.who.Agent == "" && a.cfg.ChatUser != nil {
@@ -120,8 +120,8 @@ func (a *API) chatEvents(c *call) error {
 	return a.streamSession(c, m, "", 0)
 }
 
-// chatChannel is the channel of the session that the path names, if the caller
-// may see it.
+// chatChannel returns the channel of the session in the path, if the caller may see
+// it.
 func (a *API) chatChannel(c *call) (string, error) {
 	service, err := a.chats()
 	if err != nil {
@@ -144,9 +144,9 @@ func (a *API) chatChannel(c *call) (string, error) {
 	return id, nil
 }
 
-// streamSession streams a session's events: all of them, or those of a run. Each
-// that is stored has its position as its id, so that a reader who comes back
-// misses none and sees none twice; text that is being written is live.
+// streamSession streams a session's events: all of them, or those of a run. The id of
+// a stored event is its position, so that a reader who reconnects misses none and
+// sees none twice; text that is being written is live.
 func (a *API) streamSession(c *call, channelID, run string, began uint64) error {
 	after, err := a.sessionPosition(c, channelID, began)
 	if err != nil {
@@ -176,11 +176,11 @@ func (a *API) streamSession(c *call, channelID, run string, began uint64) error 
 			return len(frame), nil, nil
 		})
 	})
-	return nil // the answer has begun: whatever ended it, nothing can be added
+	return nil // the answer has begun, so an error cannot be sent
 }
 
-// sessionPosition is where a stream begins: where the reader was, or before the
-// run.
+// sessionPosition returns where a stream begins: at the reader's position, or before
+// the run.
 func (a *API) sessionPosition(c *call, channelID string, began uint64) (journal.Position, error) {
 	if text := c.resume(); text != "" {
 		after, err := journal.ParsePosition(text)

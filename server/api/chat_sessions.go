@@ -106,7 +106,7 @@ func (a *API) deleteChat(c *call) error {
 	return a.chatAbility(c, session.AbilityDelete, c.URL.Query().Get("as"), value.New().Set("session_id", c.PathValue("id")), http.StatusOK)
 }
 
-// chatAbility answers with what an ability of sessions answers.
+// chatAbility calls an ability of sessions and answers with its result.
 func (a *API) chatAbility(c *call, ability, as string, input *value.Map, status int) error {
 	service, err := a.chats()
 	if err != nil {
@@ -124,8 +124,8 @@ func (a *API) chatAbility(c *call, ability, as string, input *value.Map, status 
 	return c.write(status, answer)
 }
 
-// chatRefusal gives a refusal of sessions a code of the catalogue. Another's
-// session is as if there were none.
+// chatRefusal gives a refusal of sessions a code of the catalogue. The session of
+// another owner is reported as not found.
 func chatRefusal(err error) error {
 	var coded *fault.Error
 	var refused *session.Error

@@ -10,9 +10,9 @@ import (
 	"github.com/parley-hub/parley/internal/jsonbuf"
 )
 
-// appendEvent writes an envelope in our own form: the seed's names, with the
-// sequence, and times that end in Z. It is one line, as frames of server sent
-// events and files of JSON lines want it.
+// appendEvent writes an envelope in the form of /v1: the seed's names, the sequence,
+// and times that end in Z. It is one line, as server-sent events and JSON lines need
+// it.
 func appendEvent(buf []byte, e *envelope.Envelope, position string) ([]byte, error) {
 	b := &jsonbuf.Buffer{Bytes: buf}
 	b.Open('{')
@@ -44,10 +44,10 @@ func appendEvent(buf []byte, e *envelope.Envelope, position string) ([]byte, err
 	return b.Result()
 }
 
-// oneLine replaces the line breaks of JSON. They are only between its tokens:
-// within a text they are escaped.
+// oneLine replaces line breaks in JSON. They can only be between tokens: within a
+// string they are escaped.
 func oneLine(data []byte) []byte {
-	if bytes.IndexByte(data, '\n') < 0 && bytes.IndexByte(data, '\r') < 0 { // much faster than one look for both
+	if bytes.IndexByte(data, '\n') < 0 && bytes.IndexByte(data, '\r') < 0 { // two IndexByte are much faster than one IndexAny
 		return data
 	}
 	return bytes.Map(func(r rune) rune {

@@ -15,19 +15,19 @@ import (
 
 type eventPage struct {
 	Events []jsontext.Value `json:"events"`
-	Next   string           `json:"next"` // the position to go on after
+	Next   string           `json:"next"` // the position to continue after
 	More   bool             `json:"more"`
 }
 
 // channelEventPage is a page of one channel.
 type channelEventPage struct {
 	eventPage
-	Prev    string `json:"prev"`  // the position to go back before; empty at the beginning
-	First   string `json:"first"` // of the channel's first event; empty if there is none
+	Prev    string `json:"prev"`  // the position to go back from; empty at the beginning
+	First   string `json:"first"` // of the channel's first event; empty if it has none
 	Scanned int    `json:"scanned"`
 }
 
-// readChannel answers with a page of what is there.
+// readChannel answers with a page of a channel's events.
 func (a *API) readChannel(c *call, m *channel.Metadata, as string, after journal.Position, limit bounds) error {
 	q := hub.EventQuery{As: as, After: after, Limit: limit.entries, Bytes: limit.bytes, Search: int(a.cfg.Limits.Search)}
 	if err := a.eventQuery(c, m, &q); err != nil {
@@ -70,7 +70,7 @@ func (a *API) readChannel(c *call, m *channel.Metadata, as string, after journal
 	return c.write(http.StatusOK, page)
 }
 
-// eventQuery reads what of a channel is asked for besides after.
+// eventQuery reads the parameters other than after.
 func (a *API) eventQuery(c *call, m *channel.Metadata, q *hub.EventQuery) error {
 	params := c.URL.Query()
 	before, around := params.Get("before"), params.Get("around")
@@ -100,7 +100,7 @@ func (a *API) eventQuery(c *call, m *channel.Metadata, q *hub.EventQuery) error 
 	return nil
 }
 
-// around begins half a page in front of an event.
+// around begins half a page before an event.
 func (a *API) around(c *call, m *channel.Metadata, around string, q *hub.EventQuery) error {
 	seq, err := strconv.ParseUint(around, 10, 63)
 	if err != nil || envelope.ValidID(around) {

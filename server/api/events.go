@@ -15,14 +15,14 @@ import (
 	"github.com/parley-hub/parley/server/access"
 )
 
-// gapBody is what a gap event says.
+// gapBody is the data of a gap event.
 type gapBody struct {
 	Reason string `json:"reason"`
 	Head   string `json:"head"`
 }
 
-// viewer is through whose eyes the caller looks: an agent's key always through
-// its own, others through whom they name, or with none.
+// viewer returns the agent as which the caller reads: with an agent's key that agent,
+// otherwise the one that the request names; empty: everything is shown.
 func (a *API) viewer(c *call) (string, error) {
 	as, err := a.agentParam(c, "as")
 	if err != nil || c.who.seesAll() {
@@ -73,7 +73,7 @@ func (a *API) channelEvents(c *call) error {
 	return a.followChannel(c, f, nil)
 }
 
-// followAfterGap says that the position is gone, and goes on from the end.
+// followAfterGap reports that the position is gone, and streams from the end.
 func (a *API) followAfterGap(c *call, m *channel.Metadata, as string, gap *hub.Gap) error {
 	f, err := a.hub.Follow(c.Context(), m.ID, hub.FollowOptions{As: as, After: gap.Head})
 	if err != nil {
@@ -83,8 +83,8 @@ func (a *API) followAfterGap(c *call, m *channel.Metadata, as string, gap *hub.G
 	return a.followChannel(c, f, &gapBody{Reason: gap.Reason, Head: gap.Head.String()})
 }
 
-// followChannel streams a channel. An envelope's frame is made once for all
-// who follow it live.
+// followChannel streams a channel. The frame of an envelope is made once for all live
+// followers.
 func (a *API) followChannel(c *call, f *hub.Follower, gap *gapBody) error {
 	s, ctx, done, err := a.stream(c)
 	if err != nil {
@@ -111,14 +111,14 @@ func (a *API) followChannel(c *call, f *hub.Follower, gap *gapBody) error {
 		_ = s.json(dropped.Head.String(), "gap", gapBody{Reason: dropped.Reason, Head: dropped.Head.String()})
 		_ = s.Flush(ctx)
 	}
-	return nil // the answer has begun: whatever ended it, nothing can be added
+	return nil // the answer has begun, so an error cannot be sent
 }
 
 func frameOf(ev hub.Event) []byte {
 	position := ev.Position.String()
 	data, err := appendEvent(nil, ev.Envelope, position)
 	if err != nil {
-		return nil // stored data is valid; what is not was refused
+		return nil // stored data is always valid JSON
 	}
 	name := "envelope"
 	if ev.Live {
@@ -156,7 +156,7 @@ func (a *API) events(c *call) error {
 	return a.readEvents(c, o, limit)
 }
 
-// readEvents answers with a page up to what is durable now.
+// readEvents answers with a page of what is durable now.
 func (a *API) readEvents(c *call, o hub.WideOptions, limit bounds) error {
 	now, err := a.hub.Now(c.Context())
 	if err != nil {
@@ -195,14 +195,14 @@ func (a *API) readEvents(c *call, o hub.WideOptions, limit bounds) error {
 	return c.write(http.StatusOK, page)
 }
 
-// wideFrameOf makes an event's frame, once for all who follow it if it is the same
-// for all.
+// wideFrameOf makes an event's frame. If it is the same for all followers, it is made
+// once.
 func wideFrameOf(ev *hub.WideEvent) []byte {
 	encode := func() []byte {
 		position := ev.Position.String()
 		data, err := appendEvent(nil, ev.Envelope, position)
 		if err != nil {
-			return nil // stored data is valid; what is not was refused
+			return nil // stored data is always valid JSON
 		}
 		return sse.AppendEvent(nil, position, "envelope", data)
 	}
@@ -212,7 +212,7 @@ func wideFrameOf(ev *hub.WideEvent) []byte {
 	return ev.Shared.Bytes("v1", encode)
 }
 
-// followEvents streams everything the caller may see.
+// followEvents streams everything that the caller may see.
 func (a *API) followEvents(c *call, o hub.WideOptions) error {
 	follow := func(ctx context.Context, after hub.WidePosition) (*hub.WideFollower, error) {
 		o.After = after

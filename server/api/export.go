@@ -13,7 +13,7 @@ import (
 	"github.com/parley-hub/parley/view"
 )
 
-// exportForms are the forms of a download: its media type, and how its name ends.
+// exportForms are the forms of a download, with media type and file name extension.
 var exportForms = map[string][2]string{
 	"jsonl":    {"application/jsonl", ".jsonl"},
 	"messages": {"application/json", ".messages.json"},
@@ -21,7 +21,7 @@ var exportForms = map[string][2]string{
 	"bundle":   {"application/jsonl", ".bundle.jsonl"},
 }
 
-// exportChannel downloads a channel, as far as the caller may see it.
+// exportChannel downloads what the caller may see of a channel.
 func (a *API) exportChannel(c *call) error {
 	form := c.URL.Query().Get("form")
 	form = cmp.Or(form, "jsonl")
@@ -70,7 +70,7 @@ func (a *API) exportChannel(c *call) error {
 	texts := a.texts(m)
 	for e, err := range a.hub.Log(c.Context(), m.ID, 1, at.Seq) {
 		if err != nil || !a.stands(c.who) {
-			return nil // the answer has begun: it ends early
+			return nil // the answer has begun, so it can only end early
 		}
 		c.answer.Read(perEntry)
 		if sees != nil && !sees(e) {
@@ -96,7 +96,7 @@ func (a *API) exportChannel(c *call) error {
 	return nil
 }
 
-// exportMessages downloads canonical messages, as GET …/messages answers them.
+// exportMessages downloads canonical messages as GET …/messages returns them.
 func (a *API) exportMessages(c *call, kind [2]string) error {
 	m, as, err := a.eyes(c)
 	if err != nil {
@@ -107,7 +107,7 @@ func (a *API) exportMessages(c *call, kind [2]string) error {
 		return err
 	}
 	defer release()
-	c.answer.EndTurn() // who does not read holds up nobody else
+	c.answer.EndTurn() // so that a slow reader does not hold up others
 	c.download(m, kind)
 	out := bufio.NewWriter(c.ResponseWriter)
 	separator := "[\n"
@@ -127,8 +127,8 @@ func (a *API) exportMessages(c *call, kind [2]string) error {
 	return nil
 }
 
-// download begins an answer that a browser stores. The name is made of the id
-// alone: whatever a title holds, no name of a file comes of it.
+// download begins an answer that a browser stores. The file name is made from the id
+// only, because a title may hold anything.
 func (c *call) download(m *channel.Metadata, kind [2]string) {
 	c.Header().Set("Content-Type", kind[0])
 	c.Header().Set("Content-Disposition", `attachment; filename="channel-`+m.ID+kind[1]+`"`)
@@ -136,7 +136,7 @@ func (c *call) download(m *channel.Metadata, kind [2]string) {
 	c.WriteHeader(http.StatusOK)
 }
 
-// markdownText is a name as one line that means nothing in Markdown.
+// markdownText returns a name as one line in which nothing is Markdown syntax.
 func markdownText(text string) string {
 	var b strings.Builder
 	for _, r := range oneLineOf(text, titleLength) {
@@ -148,8 +148,8 @@ func markdownText(text string) string {
 	return b.String()
 }
 
-// quoted is what somebody said, as a quotation: none of it becomes a heading or
-// the end of the quotation.
+// quoted returns a text as a Markdown quotation that the text cannot end or turn
+// into a heading.
 func quoted(text string) string {
 	text = strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(text)
 	return "> " + strings.ReplaceAll(text, "\n", "\n> ")

@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// feed runs a producer that waits, so that a stream can take what is there and
-// flush before it waits itself.
+// feed runs a producer that blocks, so that a stream can take all items that are
+// ready and flush before it blocks itself.
 type feed[T any] struct {
 	size   func(T) int
 	items  chan T
@@ -20,15 +20,14 @@ type feed[T any] struct {
 	bytes int // of what waits
 }
 
-// What a feed holds ahead of its reader: so many items, and so many bytes unless
-// one alone has more.
+// Bounds of the items that wait for the reader; a single item may have more bytes.
 const (
 	feedItems = 64
 	feedBytes = 64 << 10
 )
 
-// startFeed runs produce until it returns or the feed is stopped. Size tells how
-// many bytes an item holds.
+// startFeed runs produce until it returns or the feed is stopped. The size function
+// returns how many bytes an item holds.
 func startFeed[T any](ctx context.Context, produce func(ctx context.Context, put func(T) bool) error, size func(T) int) *feed[T] {
 	ctx, cancel := context.WithCancel(ctx)
 	f := &feed[T]{
@@ -56,7 +55,7 @@ func startFeed[T any](ctx context.Context, produce func(ctx context.Context, put
 	return f
 }
 
-// reserve waits until an item of a size may wait for the reader.
+// reserve waits until there is room for n more bytes.
 func (f *feed[T]) reserve(ctx context.Context, n int) bool {
 	for !f.count(n) {
 		select {
@@ -68,7 +67,7 @@ func (f *feed[T]) reserve(ctx context.Context, n int) bool {
 	return true
 }
 
-// count adds to what waits, unless that were too much.
+// count adds n to the bytes that wait, unless they would exceed the bound.
 func (f *feed[T]) count(n int) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -86,7 +85,7 @@ func ring(bell chan struct{}) {
 	}
 }
 
-// tryNext returns what is there, or what to wait for, or why it ended.
+// tryNext returns an item, or a channel to wait on, or the error that ended the feed.
 func (f *feed[T]) tryNext() (item T, wake <-chan struct{}, err error) {
 	select {
 	case item, ok := <-f.items:

@@ -7,7 +7,7 @@ import (
 	"github.com/parley-hub/parley/hub"
 )
 
-// gapError is a gap with where to start again.
+// gapError is a gap with the position to start again from.
 type gapError struct {
 	error
 	head string
@@ -16,8 +16,8 @@ type gapError struct {
 func (g gapError) Unwrap() error   { return g.error }
 func (g gapError) Restart() string { return g.head }
 
-// placed tells the problem of a gap where to start again. A log that is gone
-// altogether has no such place.
+// placed adds the position to start again from to a gap. There is none if the whole
+// log is gone.
 func placed(err error) error {
 	var one *hub.Gap
 	var wide *hub.WideGap
@@ -30,8 +30,8 @@ func placed(err error) error {
 	return err
 }
 
-// acrossGaps streams what a follower of all channels yields. A gap is told to the
-// reader, and the stream goes on from its head.
+// acrossGaps streams from a follower of all channels. It reports a gap to the reader
+// and continues from the head.
 func acrossGaps[F interface{ Close() }](a *API, c *call, after hub.WidePosition,
 	follow func(context.Context, hub.WidePosition) (F, error), run func(context.Context, stream, F) error,
 ) error {

@@ -14,16 +14,16 @@ type healthBody struct {
 	Hub         hub.Health        `json:"hub"`
 	Stats       statsBody         `json:"stats"`
 	Quarantined map[string]string `json:"quarantined"` // channels that cannot be folded, and why
-	Cluster     *ClusterHealth    `json:"cluster"`     // null: the hub is alone
+	Cluster     *ClusterHealth    `json:"cluster"`     // null: the hub is not in a cluster
 }
 
-// ClusterHealth is how the cluster is, as the node that serves knows it.
+// ClusterHealth is the state of the cluster as the serving node knows it.
 type ClusterHealth struct {
 	Name    string        `json:"name"`
-	Node    string        `json:"node"`    // the one that answers, which serves
+	Node    string        `json:"node"`    // the serving node, which answers
 	Shards  int           `json:"shards"`  // of the cluster
-	Waiting string        `json:"waiting"` // why nothing is acknowledged at the moment; "": it is
-	Nodes   []ClusterNode `json:"nodes"`   // that live, by name
+	Waiting string        `json:"waiting"` // why nothing is acknowledged at the moment; empty: writes are acknowledged
+	Nodes   []ClusterNode `json:"nodes"`   // those that are alive, by name
 }
 
 // ClusterNode is one node of a cluster.
@@ -31,8 +31,8 @@ type ClusterNode struct {
 	Name    string `json:"name"`
 	Address string `json:"address"`
 	Version string `json:"version"`
-	Role    string `json:"role"` // serving, standby; joining: its copies do not follow yet
-	Lag     uint64 `json:"lag"`  // batches that its copy is behind, of the shard where that is most
+	Role    string `json:"role"` // serving, standby, or joining while its copies do not follow yet
+	Lag     uint64 `json:"lag"`  // how many batches its copy is behind, in the shard where that is most
 }
 
 type statsBody struct {

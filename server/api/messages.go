@@ -13,8 +13,8 @@ type messagesBody struct {
 	Messages []jsontext.Value `json:"messages"`
 }
 
-// showMessages shows a channel as canonical messages, through the eyes of one
-// of its participants: the caller, whom it names, or who opened the channel.
+// showMessages shows a channel as canonical messages, as one of its participants sees
+// it: the caller, the one that the request names, or the creator.
 func (a *API) showMessages(c *call) error {
 	m, as, err := a.eyes(c)
 	if err != nil {

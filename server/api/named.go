@@ -6,12 +6,12 @@ import (
 	"github.com/parley-hub/parley/envelope"
 )
 
-// maxNamedText bounds the words that are searched for ids.
+// maxNamedText bounds the text that is searched for ids.
 const maxNamedText = 16 << 10
 
 var idInText = regexp.MustCompile(`[0-9a-f]{32}`)
 
-// namedError is an error in words for people; what it is about stays.
+// namedError replaces the text of an error and keeps the rest.
 type namedError struct {
 	error
 	words string

@@ -12,13 +12,12 @@ const (
 	mostFetch  = 64
 )
 
-// fetch returns up to n entries after a place, and where they go on; empty is
+// fetch returns up to n entries after a place, and the place to continue from; empty:
 // the end.
 type fetch[T any] func(n int, after string) (list []T, next string, err error)
 
-// bounds of a page: a number of entries and of bytes, so that the memory for an
-// answer does not grow with what is stored. A page holds at least one entry, however
-// large.
+// bounds limit the entries and bytes of a page, so that the memory for an answer does
+// not grow with what is stored. A page has at least one entry, of whatever size.
 type bounds struct{ entries, bytes int }
 
 // gather fetches a page.
@@ -45,25 +44,25 @@ func gather[T any](limit bounds, after string, from fetch[T], encode func(T) ([]
 		case fits == len(list):
 			page, size, after, n = fit, more, next, min(2*n, mostFetch)
 		case fits > 0:
-			n = fits // those again, to learn where they end
+			n = fits // fetch only those, to learn where they end
 			continue
 		default:
 			return page, after, nil
 		}
-		// Of a narrow selection a fetch is short: it is bounded, and so is the page.
+		// A fetch with narrow filters may be short: it is bounded, and so is the page.
 		if after == "" || len(page) >= limit.entries || len(list) < asked {
 			return page, after, nil
 		}
 	}
 }
 
-// listTotal is how many entries a list has in all, whatever the page.
+// listTotal is how many entries the whole list has.
 type listTotal struct {
 	Total *int `json:"total"`       // null unless it was asked for
 	Exact bool `json:"total_exact"` // false: at least so many
 }
 
-// total counts a list if the caller asks for it.
+// total counts a list if the caller requests it.
 func (c *call) total(count func() (hub.Total, error)) (listTotal, error) {
 	asked, err := c.flag("count")
 	if err != nil || !asked {

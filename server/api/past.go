@@ -15,7 +15,7 @@ import (
 	"github.com/parley-hub/parley/journal"
 )
 
-// atParam reads the sequence that a caller asks about; the end unless told.
+// atParam reads the sequence in the parameter at; the default is the end.
 func (c *call) atParam(head journal.Position) (uint64, error) {
 	text := c.URL.Query().Get("at")
 	if text == "" {
@@ -62,7 +62,7 @@ type pastVariable struct {
 	Sender   string         `json:"sender_id"`
 }
 
-// channelState shows the fold as it was.
+// channelState shows the fold as it was after a sequence.
 func (a *API) channelState(c *call) error {
 	m, head, at, err := a.asked(c)
 	if err != nil {
@@ -106,8 +106,8 @@ func (a *API) channelState(c *call) error {
 	return c.write(http.StatusOK, body)
 }
 
-// hiddenAt is who is told nothing until it speaks. Like when a turn was handed over,
-// that is not in the history: of a moment that is past, nobody is.
+// hiddenAt returns the participants that receive nothing until they speak. The
+// history does not tell this, so it is known of the newest moment only.
 func (a *API) hiddenAt(ctx context.Context, m *channel.Metadata, now bool) ([]string, error) {
 	if !now {
 		return nil, nil
@@ -119,7 +119,8 @@ func (a *API) hiddenAt(ctx context.Context, m *channel.Metadata, now bool) ([]st
 	return b.Hidden, nil
 }
 
-// asked returns the channel that a request is about, its end, and the sequence in at.
+// asked returns the channel of a request, its end, and the sequence of the parameter
+// at.
 func (a *API) asked(c *call) (*channel.Metadata, journal.Position, uint64, error) {
 	m, err := a.see(c)
 	if err != nil {

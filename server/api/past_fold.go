@@ -17,15 +17,15 @@ import (
 	"github.com/parley-hub/parley/hub"
 )
 
-// markEvery is how many envelopes lie between two states that are kept, so that
-// a seek folds at most so many.
+// markEvery is how many envelopes are between two kept states. A seek folds at most
+// so many.
 const markEvery = 1024
 
-// mostMarks bounds what one channel's kept states may weigh, in bytes of context
-// variables. A channel with larger ones keeps fewer, and a seek folds more.
+// mostMarks bounds the kept states of one channel, in bytes of context variables. For
+// a channel with larger variables fewer are kept, and a seek folds more.
 const mostMarks = 1 << 20
 
-// moment is a channel as it was after an envelope. It is never changed.
+// moment is a channel as it was after an envelope. It is immutable.
 type moment struct {
 	sequence uint64
 	state    channel.State
@@ -34,9 +34,9 @@ type moment struct {
 	writers  map[string]writer // who wrote each context variable last
 	envelope string
 	at       time.Time
-	since    time.Time // since when it has been the expected agent's turn
+	since    time.Time // since when it was the expected agent's turn
 	expected string
-	removed  []string // participants who may not speak any more; never changed in place
+	removed  []string // participants that may not speak any more; never changed in place
 }
 
 // writer is the envelope that wrote a context variable.
@@ -45,8 +45,8 @@ type writer struct {
 	envelope, sender string
 }
 
-// history folds one channel's past. States share what they have in common, so
-// keeping one in 1,024 costs little.
+// history folds one channel's past. States share memory, so that keeping one in 1,024
+// costs little.
 type history struct {
 	mu    sync.Mutex
 	marks []moment // by sequence: 0, 1024, 2048, …, without a gap
@@ -54,7 +54,7 @@ type history struct {
 	used  time.Time
 }
 
-// pasts keeps the histories of the channels that were looked at last.
+// pasts keeps the histories of the channels that were used most recently.
 type pasts struct {
 	mu   sync.Mutex
 	most int
@@ -63,8 +63,8 @@ type pasts struct {
 
 func newPasts(most int) *pasts { return &pasts{most: max(most, 1), of: map[string]*history{}} }
 
-// history returns a channel's, and drops the one that was used least recently
-// if there are too many.
+// history returns a channel's history. If there are too many, it drops the least
+// recently used one.
 func (p *pasts) history(id string, now time.Time) *history {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -121,7 +121,7 @@ func (a *API) seek(ctx context.Context, m *channel.Metadata, to uint64) (moment,
 	return at, nil
 }
 
-// keep adds a mark, unless the channel's marks would weigh too much.
+// keep adds a mark, unless the channel's marks would exceed mostMarks.
 func (h *history) keep(at moment) {
 	weight := 0
 	if s, ok := at.state.(*workflow.State); ok {
@@ -152,12 +152,12 @@ func beginning(adapter channel.Adapter, m *channel.Metadata) (moment, error) {
 	return first, nil
 }
 
-// after is the moment after an envelope.
+// after returns the moment after an envelope.
 func (t moment) after(adapter channel.Adapter, m *channel.Metadata, e *envelope.Envelope) moment {
 	next := t
 	next.sequence, next.envelope, next.at = e.Seq, e.ID, e.CreatedAt
 	next.state = adapter.Fold(t.state, e)
-	if hub.HubMade(e) { // anybody may post an event of these types, without effect
+	if hub.HubMade(e) { // anyone may post an event of these types, without effect
 		next.notice(e)
 	}
 	next.writers = rewritten(t.writers, e)
@@ -171,13 +171,13 @@ func (t moment) after(adapter channel.Adapter, m *channel.Metadata, e *envelope.
 	return next
 }
 
-// notice changes a moment as the hub's own envelope tells.
+// notice applies an envelope that the hub made.
 func (t *moment) notice(e *envelope.Envelope) {
 	var body struct {
 		Reason string `json:"reason"`
 		Agent  string `json:"agent_id"`
 	}
-	_ = json.Unmarshal(e.Data, &body) // the hub's own always decodes
+	_ = json.Unmarshal(e.Data, &body) // the hub's envelopes always decode
 	switch e.Type {
 	case envelope.TypeOpened:
 		t.life = channel.Active
@@ -190,7 +190,7 @@ func (t *moment) notice(e *envelope.Envelope) {
 	}
 }
 
-// rewritten notes who wrote which variables. Most envelopes write none, and then
+// rewritten records who wrote which variables. Most envelopes write none, and then
 // the map is shared.
 func rewritten(writers map[string]writer, e *envelope.Envelope) map[string]writer {
 	var update graph.Update

@@ -17,7 +17,7 @@ import (
 	"github.com/parley-hub/parley/graph"
 )
 
-// stepBody is one turn, what decided after it, and why.
+// stepBody is one turn, with the transition that decided who was next, and why.
 type stepBody struct {
 	Sequence   uint64        `json:"sequence"`
 	Envelope   string        `json:"envelope_id"`
@@ -50,7 +50,7 @@ type changedBody struct {
 	After  jsontext.Value `json:"after"`
 }
 
-// explained is a condition with who wrote what it read.
+// explained is a condition with the writers of the variables that it read.
 type explained struct {
 	Name  string      `json:"name"`
 	Says  string      `json:"says"`
@@ -69,13 +69,13 @@ type readBody struct {
 
 type pathPage struct {
 	Steps []stepBody `json:"steps"`
-	Next  string     `json:"next"` // the sequence to go on after; empty at the end
-	Prev  string     `json:"prev"` // the sequence to go on before; empty at the beginning
+	Next  string     `json:"next"` // the sequence to continue after; empty at the end
+	Prev  string     `json:"prev"` // the sequence to go back from; empty at the beginning
 }
 
 var errNoGraph = fault.New(fault.NotFound, "this channel has no graph; channels of type %s have one", workflow.Type)
 
-// channelPath shows one step for each turn, from a place on or up to one.
+// channelPath shows one step for each turn after or before a sequence.
 func (a *API) channelPath(c *call) error {
 	m, head, _, err := a.asked(c)
 	if err != nil {
@@ -116,7 +116,7 @@ func (a *API) channelPath(c *call) error {
 	return c.write(http.StatusOK, page)
 }
 
-// sequence reads a parameter that is a place in the channel's history.
+// sequence reads a parameter that is a sequence of the channel.
 func (c *call) sequence(name string, unless uint64) (uint64, error) {
 	text := c.URL.Query().Get(name)
 	if text == "" {
@@ -129,8 +129,8 @@ func (c *call) sequence(name string, unless uint64) (uint64, error) {
 	return n, nil
 }
 
-// stepsBefore collects the last steps in front of a sequence. It looks at one
-// stretch between two kept states after another, from the end.
+// stepsBefore collects the last steps before a sequence. It folds one stretch between
+// two kept states after another, from the end.
 func (a *API) stepsBefore(ctx context.Context, m *channel.Metadata, before uint64, most int) ([]stepBody, error) {
 	var found []stepBody
 	for to := before - 1; to > 0 && len(found) < most; {
@@ -174,7 +174,7 @@ func (a *API) steps(ctx context.Context, m *channel.Metadata, after, to uint64, 
 	return steps, nil
 }
 
-// stepOf is the step that an envelope was, if it was a turn.
+// stepOf returns the step of an envelope, if the envelope was a turn.
 func stepOf(at, next moment, e *envelope.Envelope) (stepBody, bool) {
 	before, ok := at.state.(*workflow.State)
 	after, folded := next.state.(*workflow.State)
@@ -241,8 +241,8 @@ func changes(before, after graph.Vars) []changedBody {
 	return list
 }
 
-// mostValue is how many bytes of a variable a step shows; of a longer one it shows
-// the beginning, as text.
+// mostValue is how many bytes of a variable a step shows. A longer one is truncated
+// and shown as text.
 const mostValue = 4096
 
 func shortened(value jsontext.Value) jsontext.Value {

@@ -10,13 +10,13 @@ import (
 	"github.com/parley-hub/parley/request"
 )
 
-// shownRequest is a request with what its channel is called.
+// shownRequest is a request with the title of its channel.
 type shownRequest struct {
 	hub.Request
 	ChannelTitle string `json:"channel_title"`
 }
 
-// shownRequest leaves out what is a dialect's own, and names the channel.
+// shownRequest removes the data of dialects and adds the channel's title.
 func (a *API) shownRequest(ctx context.Context, r hub.Request) (shownRequest, error) {
 	shown := shownRequest{Request: withoutExt(r)}
 	m, err := a.hub.Channel(ctx, r.Channel)
@@ -29,7 +29,7 @@ func (a *API) shownRequest(ctx context.Context, r hub.Request) (shownRequest, er
 	if shown.ChannelTitle = labelled(m); shown.ChannelTitle != "" {
 		return shown, nil
 	}
-	// What was first said may be for others than those who see the request.
+	// The first text may not be visible to the participants of the request.
 	sees, err := a.hub.Sight(ctx, r.Channel, slices.DeleteFunc([]string{r.AskedBy, r.For}, func(id string) bool { return id == "" }))
 	if err == nil {
 		shown.ChannelTitle, err = a.title(ctx, m, sees)
@@ -47,8 +47,8 @@ func withoutExt(r hub.Request) hub.Request {
 	return r
 }
 
-// Kinds that nobody asked: they are read off what the hub waits for. They end when
-// whom they are for speaks, or answers the invitation.
+// Kinds that are derived from what the hub waits for. They end when the agent they
+// are for speaks, or answers the invitation.
 const (
 	kindTurn   = "turn"
 	kindInvite = "invite"
@@ -57,7 +57,7 @@ const (
 // maxWaits bounds how many are listed of each.
 const maxWaits = 1000
 
-// listWaits lists the turns that people have to take, or the invitations that they
+// listWaits lists the turns that people are to take, or the invitations that they
 // have not answered.
 func (a *API) listWaits(c *call, q hub.RequestQuery, newest bool, limit bounds, page *requestPage, show func(hub.Request) ([]byte, error)) error {
 	position, err := a.hub.Now(c.Context())
@@ -81,7 +81,7 @@ func (a *API) listWaits(c *call, q hub.RequestQuery, newest bool, limit bounds, 
 			list = slices.Clone(all)
 			slices.Reverse(list)
 		}
-		// One that is gone by now is followed by everything.
+		// If that one is gone, the list starts at the beginning.
 		list = list[slices.IndexFunc(list, func(r hub.Request) bool { return r.ID == after })+1:]
 		if len(list) <= n {
 			return list, "", nil
@@ -95,7 +95,7 @@ func (a *API) listWaits(c *call, q hub.RequestQuery, newest bool, limit bounds, 
 	return err
 }
 
-// waits is what people are waited for, in the form of requests.
+// waits returns the turns and invitations of people in the form of requests.
 func (a *API) waits(c *call, q hub.RequestQuery) (all []hub.Request, err error) {
 	ctx := c.Context()
 	add := func(r hub.Request) {

@@ -15,7 +15,7 @@ import (
 	"github.com/parley-hub/parley/request"
 )
 
-// askBody is a request to ask somebody. Names may be given instead of ids.
+// askBody is a request to put to an agent. Names may be given instead of ids.
 type askBody struct {
 	Kind            string           `json:"kind"`
 	AskedBy         string           `json:"asked_by"`
@@ -37,8 +37,8 @@ type askedAction struct {
 	Arguments jsontext.Value `json:"arguments"`
 }
 
-// ask asks in a channel. A request that was asked before with the same key is
-// returned as it is now.
+// ask makes a request in a channel. If it was made before with the same key, that one
+// is returned as it is now.
 func (a *API) ask(c *call) error {
 	var body askBody
 	if err := c.read(&body); err != nil {
@@ -80,8 +80,8 @@ type requestPage struct {
 	Requests []jsontext.Value  `json:"requests"`
 	Prev     string            `json:"prev"`
 	Next     string            `json:"next"`
-	Position string            `json:"position"` // to follow from
-	Names    map[string]string `json:"names"`    // of who asks and is asked, by id
+	Position string            `json:"position"` // to start a stream from
+	Names    map[string]string `json:"names"`    // of askers and asked agents, by id
 	listTotal
 }
 
@@ -157,7 +157,7 @@ func (a *API) listRequests(c *call) error {
 	return c.write(http.StatusOK, page)
 }
 
-// followRequests streams each request when it is asked and when it has ended.
+// followRequests streams each request when it is made and when it ends.
 func (a *API) followRequests(c *call, q hub.RequestQuery) error {
 	var after hub.WidePosition
 	var err error
@@ -227,7 +227,7 @@ func (a *API) showRequest(c *call) error {
 type answerBody struct {
 	Choice string `json:"choice"`
 	Text   string `json:"text"`
-	As     string `json:"as"` // for whom, by name or id; an operator may leave it out
+	As     string `json:"as"` // the identity that answers, by name or id; optional for an operator
 	Note   string `json:"note"`
 	Digest string `json:"digest"` // of the action that was shown
 }
@@ -258,7 +258,7 @@ func (a *API) answerRequest(c *call) error {
 	return c.write(http.StatusOK, shown)
 }
 
-// endedError tells the problem what became of the request.
+// endedError carries the ended request to the problem.
 type endedError struct{ *hub.RequestEnded }
 
 func (e endedError) Unwrap() error { return e.RequestEnded }

@@ -12,18 +12,17 @@ import (
 	"github.com/parley-hub/parley/server/access"
 )
 
-// route is one operation. The OpenAPI document is made from the same list, so
-// the two cannot drift apart.
+// route is one operation. The OpenAPI document is generated from the same list.
 type route struct {
 	method, path string
 	name         string      // the operation's id
 	says         string      // one sentence
-	role         access.Role // whose rights are needed; agents may do what concerns them unless it is an operator's
+	role         access.Role // rights that are needed; agents may call it too, unless it is operator
 	query        []param
 	body         string // schema of the request, if it has one
 	status       int    // of success
 	answer       string // schema of the answer; empty: no content
-	stream       bool   // answers with server sent events when asked to follow
+	stream       bool   // answers with server-sent events if the caller follows
 	serve        func(*call) error
 }
 
@@ -369,8 +368,8 @@ func (a *API) routes() []route {
 	}
 }
 
-// keyRoutes are served beside this package, by the server that holds the keys,
-// and described here so that there is one document.
+// keyRoutes are served by the server, which holds the keys. They are listed here so
+// that there is one document.
 var keyRoutes = []route{
 	{
 		method: "GET", path: "/v1/keys", name: "listKeys", says: "Lists the access keys, without their tokens.",
@@ -386,7 +385,7 @@ var keyRoutes = []route{
 	},
 }
 
-// flag reads a boolean parameter; one without a value is true.
+// flag reads a boolean parameter; without a value it is true.
 func (c *call) flag(name string) (bool, error) {
 	text := c.URL.Query().Get(name)
 	if text == "" {
@@ -399,8 +398,8 @@ func (c *call) flag(name string) (bool, error) {
 	return on, nil
 }
 
-// page reads where a list goes on. Lists are ordered by id, so the id of something
-// that is gone is still a valid place.
+// page reads the place where a list continues. Lists are ordered by id, so the id of
+// an entry that is gone is still valid.
 func (c *call) page(valid func(id string) bool) (string, error) {
 	text := c.URL.Query().Get("after")
 	if text != "" && !valid(text) {
@@ -409,8 +408,8 @@ func (c *call) page(valid func(id string) bool) (string, error) {
 	return text, nil
 }
 
-// limit reads how many are wanted; more than the most is taken as that, so that
-// a client need not know how a hub is configured.
+// limit reads the page size. A larger one than allowed is reduced, so that a client
+// need not know the hub's configuration.
 func (c *call) limit(most Limits) (bounds, error) {
 	n, err := c.number("limit", min(50, most.Page), math.MaxInt32)
 	return bounds{min(n, most.Page), most.PageBytes}, err
@@ -429,7 +428,7 @@ func (c *call) number(name string, unless, most int) (int, error) {
 	return n, nil
 }
 
-// labels reads the label parameters: what a channel must carry, all of them.
+// labels reads the label parameters; a channel must have all of them.
 func (c *call) labels() ([]hub.Label, error) {
 	var wanted []hub.Label
 	for _, text := range c.URL.Query()["label"] {

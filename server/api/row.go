@@ -22,8 +22,7 @@ const (
 	lastLength  = 160
 )
 
-// row makes the row of a channel, through the eyes of some agents; nil agents see
-// all.
+// row makes the row of a channel as some agents see it; nil agents see everything.
 func (a *API) row(ctx context.Context, id string, eyes []string) (*wire.Row, error) {
 	b, err := a.hub.Brief(ctx, id)
 	if err != nil {
@@ -58,7 +57,8 @@ func (a *API) row(ctx context.Context, id string, eyes []string) (*wire.Row, err
 	return r, err
 }
 
-// sight tells what some agents see of a channel; nil: everything.
+// sight returns a function that reports whether some agents see an envelope; nil:
+// they see everything.
 func (a *API) sight(ctx context.Context, id string, eyes []string) (func(*envelope.Envelope) bool, error) {
 	if eyes == nil {
 		return nil, nil
@@ -66,7 +66,7 @@ func (a *API) sight(ctx context.Context, id string, eyes []string) (func(*envelo
 	return a.hub.Sight(ctx, id, eyes)
 }
 
-// eyes are the agents through whose eyes the caller looks; nil: it sees all.
+// eyes returns the agents as which the caller reads; nil: it sees everything.
 func (c caller) eyes() []string {
 	if c.seesAll() {
 		return nil
@@ -103,12 +103,12 @@ func (a *API) last(ctx context.Context, m *channel.Metadata, sees func(*envelope
 	return &wire.Last{Sequence: e.Seq, At: e.CreatedAt.UTC(), SenderID: e.Sender, EventType: e.Type, Text: oneLineOf(text, lastLength)}, nil
 }
 
-// said is one text that somebody said; by is an id, or a name that is not registered.
+// said is one text; by is the sender's id, or a name that is not registered.
 type said struct{ by, text string }
 
-// texts returns a function that reads what an envelope of a channel says to people:
-// a record of a chat session may hold several messages. The function takes the
-// envelopes in their order.
+// texts returns a function that returns the texts of an envelope that people read: a
+// record of a chat session may have several. It must be called with the envelopes in
+// order.
 func (a *API) texts(m *channel.Metadata) func(*envelope.Envelope) []said {
 	adapter := a.hub.AdapterFor(m)
 	renderer, renders := adapter.(channel.Renderer)
@@ -140,11 +140,11 @@ func itemTexts(reader channel.ItemReader) func(*envelope.Envelope) []said {
 	}
 }
 
-// maxTitleSearch is how many envelopes are looked at for a first text.
+// maxTitleSearch is how many envelopes are searched for a first text.
 const maxTitleSearch = 16
 
-// title is what a channel is called: its label title, else its intent, else the
-// first text.
+// title returns a channel's title: its label title, else its intent, else the first
+// text.
 func (a *API) title(ctx context.Context, m *channel.Metadata, sees func(*envelope.Envelope) bool) (string, error) {
 	if text := labelled(m); text != "" {
 		return text, nil
@@ -174,15 +174,15 @@ func (a *API) title(ctx context.Context, m *channel.Metadata, sees func(*envelop
 	return "", nil
 }
 
-// labelled is what a channel's labels call it.
+// labelled returns the title in a channel's labels.
 func labelled(m *channel.Metadata) string {
 	return cmp.Or(oneLineOf(m.Labels["title"], titleLength), oneLineOf(m.Labels["intent"], titleLength))
 }
 
-// oneLineOf shortens a text to one line of so many characters. Characters that
-// could change the line around it are left out.
+// oneLineOf shortens a text to one line of so many characters. Control characters are
+// removed.
 func oneLineOf(text string, most int) string {
-	// Beyond this nothing can be shown, whatever is left out.
+	// Longer input is cut before it is examined.
 	if limit := 16 * most; len(text) > limit {
 		for limit > 0 && !utf8.RuneStart(text[limit]) {
 			limit--
@@ -202,7 +202,7 @@ func oneLineOf(text string, most int) string {
 	return strings.TrimRight(string(runes), " ") + "…"
 }
 
-// maybeAt is a time, or null if there is none.
+// maybeAt returns a time, or nil if it is zero.
 func maybeAt(t time.Time) *time.Time {
 	if t.IsZero() {
 		return nil

@@ -7,7 +7,7 @@ import (
 	"github.com/parley-hub/parley/fault"
 )
 
-// The words in which schemas are written.
+// Schemas that others are built from.
 var (
 	text        = obj{"type": "string"}
 	number      = obj{"type": "integer"}
@@ -33,13 +33,13 @@ var (
 	totalExact = obj{"type": "boolean", "description": "false: there are at least total"}
 )
 
-// fieldsOf is an object that always has all of its properties.
+// fieldsOf is an object in which all properties are required.
 func fieldsOf(properties obj) obj {
 	required := slices.Sorted(maps.Keys(properties))
 	return obj{"type": "object", "required": required, "properties": properties}
 }
 
-// requestOf is an object that may have these properties and no others.
+// requestOf is an object that has no other properties.
 func requestOf(properties obj, required ...any) obj {
 	schema := obj{"type": "object", "additionalProperties": false, "properties": properties}
 	if len(required) > 0 {
@@ -48,7 +48,7 @@ func requestOf(properties obj, required ...any) obj {
 	return schema
 }
 
-// schemas of what goes in and out, by the names that routes use.
+// schemas returns the schemas of bodies and answers, by the names in routes.
 func schemas() obj {
 	all := obj{}
 	for _, part := range []obj{channelSchemas(), eventSchemas(), agentSchemas(), requestSchemas(), sessionSchemas(), pastSchemas(), glanceSchemas(), chatSchemas(), budgetSchemas(), otherSchemas()} {

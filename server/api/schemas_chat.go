@@ -1,6 +1,6 @@
 package api
 
-// chatSchemas are what chats are asked and answered with.
+// chatSchemas are the bodies and answers of chats.
 func chatSchemas() obj {
 	session := obj{
 		"session_id": text, "workspace_type": text, "workspace_id": text, "owner_type": text, "owner_key": text, "user_id": number,
@@ -32,7 +32,7 @@ func chatSchemas() obj {
 	}
 }
 
-// budgetSchemas are what budgets are asked and answered with.
+// budgetSchemas are the bodies and answers of budgets.
 func budgetSchemas() obj {
 	limits := requestOf(obj{"tokens": number, "nano_dollars": number, "turns": number, "nanoseconds": number})
 	prices := requestOf(obj{"input_nano_dollars": number, "output_nano_dollars": number})

@@ -2,7 +2,7 @@ package api
 
 import "maps"
 
-// glanceSchemas are what lists, summaries and streams show.
+// glanceSchemas are the entries of lists, summaries and streams.
 func glanceSchemas() obj {
 	person := obj{"agent_id": text, "name": text, "kind": oneOf("agent", "human", "remote_agent"), "online": flag}
 	turn := maps.Clone(person)

@@ -14,7 +14,8 @@ func pastSchemas() obj {
 			})),
 			"context": list(fieldsOf(obj{"key": text, "value": anyValue, "sequence": number, "envelope_id": text, "sender_id": text})),
 		}),
-		// What is nested is not required: generators refuse a type that must hold itself.
+		// Nested conditions are optional: generators refuse a type that must contain
+		// itself.
 		"Explained": obj{"type": "object", "required": []any{"holds", "name", "read", "says"}, "properties": obj{
 			"name": text, "says": text, "holds": flag,
 			"read": list(fieldsOf(obj{"what": text, "value": anyValue, "sequence": number, "envelope_id": text, "sender_id": text})),

@@ -14,8 +14,8 @@ import (
 	"github.com/parley-hub/parley/message"
 )
 
-// sendBody is a request to send. Text is short for the text event; names are
-// as good as ids.
+// sendBody is a request to send. Text is an abbreviation for an event of type text;
+// names may be given instead of ids.
 type sendBody struct {
 	Sender         string         `json:"sender"`
 	Text           *string        `json:"text"`
@@ -74,14 +74,14 @@ func (a *API) send(c *call) error {
 	if err != nil {
 		return a.explain(c, sender, err)
 	}
-	// Followers are written to before the sender is answered where that costs
-	// nothing. Yielding once is enough for those that are ready to run; waiting for
-	// all of them would let a slow reader hold up the sender. Nothing depends on it.
+	// Followers should receive the event before the sender's answer where that costs
+	// nothing. One yield is enough for those that are ready to run; waiting for all
+	// would let a slow reader block the sender. Nothing depends on it.
 	runtime.Gosched()
 	return c.write(http.StatusCreated, sentBody{EnvelopeID: id})
 }
 
-// liveBody is a request to show something that is not stored.
+// liveBody is a request to show an event without storing it.
 type liveBody struct {
 	Sender      string         `json:"sender"`
 	EventType   string         `json:"event_type"`
@@ -89,8 +89,8 @@ type liveBody struct {
 	CausationID string         `json:"causation_id"`
 }
 
-// showLive shows an envelope to whoever follows a channel now. It has no id, and
-// who comes later never sees it.
+// showLive sends an envelope to the current followers of a channel. It has no id and
+// is not stored.
 func (a *API) showLive(c *call) error {
 	var body liveBody
 	if err := c.read(&body); err != nil {
@@ -114,7 +114,7 @@ func (a *API) showLive(c *call) error {
 	return nil
 }
 
-// post hands an envelope to the hub, unless it could reach nobody.
+// post passes an envelope to the hub, unless it could be delivered to nobody.
 func (a *API) post(c *call, e *envelope.Envelope) (string, error) {
 	if err := a.cfg.Takes(e); err != nil {
 		return "", err
@@ -131,11 +131,11 @@ func (a *API) post(c *call, e *envelope.Envelope) (string, error) {
 	return a.hub.Post(c.Context(), e, c.who.hub())
 }
 
-// originName is the dialect under which a text of this interface is stored in a
-// channel of another one.
+// originName is the name of this interface in texts that are stored in a channel of
+// another dialect.
 const originName = "v1"
 
-// sayForeign says a text in a channel of another dialect, in the form of its adapter.
+// sayForeign posts a text to a channel of another dialect, in the form of its adapter.
 func (a *API) sayForeign(c *call, m *channel.Metadata, e *envelope.Envelope) (string, error) {
 	in, err := a.hub.Members(c.Context(), m.ID)
 	if err != nil {
@@ -153,7 +153,7 @@ func (a *API) sayForeign(c *call, m *channel.Metadata, e *envelope.Envelope) (st
 		Channel: m.ID, Sender: e.Sender, Message: message.Envelope{Type: message.TypeText, Content: channel.TextMember(e.Data, "text")},
 		Origin: envelope.Origin{Dialect: originName}, Causation: e.Causation, Task: e.Task, Priority: e.Priority,
 	}
-	if e.Key != "" { // keys may count in a whole home
+	if e.Key != "" { // a key may be unique in a whole home
 		s.Key = originName + "/" + m.ID + "/" + e.Sender + "/" + e.Key
 	}
 	return a.hub.Say(c.Context(), s, c.who.hub()).Wait(c.Context())
@@ -169,7 +169,7 @@ func toAll(in channel.Members, e *envelope.Envelope) bool {
 	return all
 }
 
-// explain adds whose turn it is to a refusal with the reason out_of_turn.
+// explain adds the expected agent to a refusal with the reason out_of_turn.
 func (a *API) explain(c *call, sender string, err error) error {
 	if fault.ReasonOf(err) != fault.OutOfTurn {
 		return err

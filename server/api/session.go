@@ -9,7 +9,7 @@ import (
 	"github.com/parley-hub/parley/server/access"
 )
 
-// sessionBody is who asks, and of what hub.
+// sessionBody describes the caller and the hub.
 type sessionBody struct {
 	Role      string     `json:"role"`
 	Agent     *string    `json:"agent"`
@@ -30,7 +30,7 @@ type hubBody struct {
 	Epoch     string    `json:"epoch"`
 }
 
-// showSession tells who asks, also nobody known.
+// showSession describes the caller, also one without a key.
 func (a *API) showSession(c *call) error {
 	epoch, err := a.hub.Epoch(c.Context())
 	if err != nil {
@@ -56,7 +56,7 @@ func (a *API) showSession(c *call) error {
 	return c.write(http.StatusOK, s)
 }
 
-// via is how the caller proved who it is.
+// via returns how the caller was identified.
 func (c caller) via() string {
 	switch {
 	case c.Session != "":
@@ -69,7 +69,7 @@ func (c caller) via() string {
 	return ""
 }
 
-// may lists the operations that are not refused for the caller's role.
+// may lists the operations that the caller's role permits.
 func (a *API) may(who caller) []string {
 	list := []string{}
 	for _, rt := range slices.Concat(a.routes(), keyRoutes) {
@@ -98,7 +98,7 @@ func (a *API) sessions() (*access.Sessions, error) {
 	return a.cfg.Sessions, nil
 }
 
-// signIn makes a session: one half goes into a cookie, the other is answered.
+// signIn makes a session: one half is set as a cookie, the other is in the answer.
 func (a *API) signIn(c *call) error {
 	var body signInBody
 	if err := c.read(&body); err != nil {
@@ -145,8 +145,8 @@ type codeBody struct {
 	ExpiresAt time.Time `json:"expires_at"`
 }
 
-// sessionCode makes a code with which a browser signs in once. A session cannot
-// ask for one: it would outlast itself.
+// sessionCode makes a code with which a browser signs in once. A session cannot make
+// one, because it could then renew itself forever.
 func (a *API) sessionCode(c *call) error {
 	sessions, err := a.sessions()
 	if err != nil {
@@ -171,7 +171,7 @@ type sessionList struct {
 
 type listedSession struct {
 	access.Session
-	Current bool `json:"current"` // the one that asks
+	Current bool `json:"current"` // the caller's session
 }
 
 // listSessions lists the sessions of the caller's key; an operator's lists all.

@@ -21,8 +21,8 @@ type stream struct {
 	call *call
 }
 
-// Run writes as sse.Stream.Run does. A reader that is cut off because it is slow
-// is counted and logged.
+// Run writes as sse.Stream.Run does. It counts and logs readers that are cut off
+// because they are slow.
 func (s stream) Run(ctx context.Context, next func() (<-chan struct{}, error)) error {
 	err := s.Stream.Run(ctx, next)
 	if errors.Is(err, sse.ErrSlow) || fault.CodeOf(err) == fault.SlowReader {
@@ -34,7 +34,7 @@ func (s stream) Run(ctx context.Context, next func() (<-chan struct{}, error)) e
 
 var errRevoked = fault.New(fault.AuthFailed, "the key was revoked, or its agent removed")
 
-// wantsStream reports whether the caller asked to follow.
+// wantsStream reports whether the caller requests a stream.
 func (c *call) wantsStream() (bool, error) {
 	if c.Method == http.MethodHead {
 		return false, nil // a stream without a body would never end
@@ -45,8 +45,8 @@ func (c *call) wantsStream() (bool, error) {
 	return c.flag("follow")
 }
 
-// resume is the position the caller names: a reconnecting browser in the
-// header, everyone else as a parameter.
+// resume returns the position to continue from: a reconnecting browser sends it in
+// the header, other clients as a parameter.
 func (c *call) resume() string {
 	if id := sse.LastEventID(c.Request); id != "" {
 		return id
@@ -54,7 +54,7 @@ func (c *call) resume() string {
 	return c.URL.Query().Get("after")
 }
 
-// stream begins the answer. The context ends when the caller goes or the
+// stream begins the answer. The context ends when the caller disconnects or the
 // server drains; done must be called.
 func (a *API) stream(c *call) (s stream, ctx context.Context, done func(), err error) {
 	select {
@@ -81,8 +81,8 @@ func (a *API) stream(c *call) (s stream, ctx context.Context, done func(), err e
 // errDraining is why a stream ends when the server drains.
 var errDraining = fault.New(fault.Unavailable, "the hub is shutting down")
 
-// ends waits until a stream must end, and says why: the server drains, the caller
-// may not be answered any more, or ctx ended.
+// ends waits until a stream must end and returns why: the server drains, the caller
+// lost its access, or ctx ended.
 func (a *API) ends(ctx context.Context, c *call) error {
 	stopping := a.cfg.Stopping(ctx)
 	for {
@@ -100,23 +100,23 @@ func (a *API) ends(ctx context.Context, c *call) error {
 	}
 }
 
-// changed returns what is closed when keys or sessions change next.
+// changed returns a channel that is closed when keys or sessions change next.
 func (a *API) changed() <-chan struct{} {
 	bell := <-a.rechecks
 	a.rechecks <- bell
 	return bell
 }
 
-// recheck has every stream look again at who it serves.
+// recheck makes every stream check its caller's access again.
 func (a *API) recheck() {
 	bell := <-a.rechecks
 	a.rechecks <- make(chan struct{})
 	close(bell)
 }
 
-// mayWrite waits until the caller's share of all answers has room for a write,
-// unless the caller may not be answered any more. A caller that takes none of its
-// answers meanwhile is slow.
+// mayWrite waits until the caller's share of all answers has room for a write. It
+// refuses a caller that lost its access, and one that reads none of its answers
+// meanwhile.
 func (a *API) mayWrite(ctx context.Context, c *call, size int) (release func(), err error) {
 	if !a.stands(c.who) {
 		return nil, errRevoked
@@ -127,8 +127,8 @@ func (a *API) mayWrite(ctx context.Context, c *call, size int) (release func(), 
 	return c.answer.Release, nil
 }
 
-// stands reports whether a caller is still who it was: its key is good, and the
-// agent that it is a key of is still registered.
+// stands reports whether a caller still has access: its key is valid, and the agent
+// of an agent's key is still registered.
 func (a *API) stands(who caller) bool {
 	if who.Role == access.Agent {
 		if _, err := a.hub.AgentByID(who.id); err != nil {

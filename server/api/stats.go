@@ -10,7 +10,7 @@ import (
 	"github.com/parley-hub/parley/server/stats"
 )
 
-// showStats shows what the hub measured of itself.
+// showStats shows the hub's measurements.
 func (a *API) showStats(c *call) error {
 	if !c.who.seesAll() {
 		return fault.New(fault.AccessDenied, "stats take a key of role operator or reader").Because(fault.NeedsRole)
@@ -41,7 +41,7 @@ func (a *API) showStats(c *call) error {
 	return c.write(http.StatusOK, answer)
 }
 
-// spanOf reads a duration, also as a plain number of seconds.
+// spanOf reads a duration or a number of seconds.
 func spanOf(text string) (time.Duration, error) {
 	step, err := time.ParseDuration(text)
 	if err != nil {

@@ -13,17 +13,17 @@ import (
 	"github.com/parley-hub/parley/task"
 )
 
-// summaryFor is how long what was counted serves everybody who asks.
+// summaryFor is how long a summary is reused.
 const summaryFor = time.Second
 
-// summaries makes one summary for all who ask within a second.
+// summaries makes one summary for all callers of a second.
 type summaries struct {
 	mu   sync.Mutex
 	at   time.Time
 	last wire.Summary
 }
 
-// summary returns a summary of at most a second ago.
+// summary returns a summary that is at most a second old.
 func (a *API) summary(ctx context.Context) (wire.Summary, error) {
 	a.summaries.mu.Lock()
 	defer a.summaries.mu.Unlock()
@@ -59,10 +59,10 @@ func (a *API) summary(ctx context.Context) (wire.Summary, error) {
 	return s, nil
 }
 
-// maxAgentSummary bounds what is counted for one agent.
+// maxAgentSummary bounds how many entries are counted for one agent.
 const maxAgentSummary = 1000
 
-// summaryFor is the summary of everything, or for an agent of what concerns it.
+// summaryFor returns the summary of everything or, for an agent, of what it may see.
 func (a *API) summaryFor(ctx context.Context, who caller) (s wire.Summary, err error) {
 	if who.seesAll() {
 		return a.summary(ctx)
@@ -108,7 +108,8 @@ func (a *API) summaryFor(ctx context.Context, who caller) (s wire.Summary, err e
 	return s, nil
 }
 
-// showSummary counts what there is, for an agent what concerns it.
+// showSummary answers with the counts of everything or, for an agent, of what it may
+// see.
 func (a *API) showSummary(c *call) error {
 	s, err := a.summaryFor(c.Context(), c.who)
 	if err != nil {

@@ -79,11 +79,11 @@ func (a *API) showTask(c *call) error {
 }
 
 type cancelBody struct {
-	By     string `json:"by"` // for whom to ask, by name or id; the channel's creator unless told
+	By     string `json:"by"` // the identity that requests it, by name or id; default: the channel's creator
 	Reason string `json:"reason"`
 }
 
-// cancelTask asks a task's owner to stop. It only asks: the owner decides.
+// cancelTask requests a task's owner to stop; the owner decides.
 func (a *API) cancelTask(c *call) error {
 	var body cancelBody
 	if err := c.readOptional(&body); err != nil {

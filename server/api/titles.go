@@ -5,8 +5,8 @@ import "sync"
 // maxTitles bounds how many titles are remembered.
 const maxTitles = 10_000
 
-// titles remembers the first texts of channels, which never change once there is
-// one. When it is full it begins anew.
+// titles caches the first texts of channels, which never change. When it is full, it
+// is cleared.
 type titles struct {
 	mu   sync.Mutex
 	byID map[string]string

@@ -7,14 +7,14 @@ import (
 	"github.com/parley-hub/parley/view"
 )
 
-// perEntry is about what an envelope takes besides its data.
+// perEntry is about how many bytes an envelope has besides its data.
 const perEntry = 512
 
-// viewLog reads what a participant sees of a channel, as a view takes it: all of
-// it at once, so it is bounded. A view that shows only the recent entries in full, 0 being all, takes of the others
-// only who they are from. The caller calls release when the view is made, before
-// it is written: a reader who does not read must not keep others from theirs.
-// Calling it again does nothing.
+// viewLog reads what a participant sees of a channel, as input of a view. All of it
+// is in memory at once, so it is bounded. If recent is not 0, only so many of the
+// last entries are kept whole, and of the others only the sender. The caller calls
+// release when the view is made, before it is written, so that a slow reader does not
+// block others. Calling it twice is harmless.
 func (a *API) viewLog(c *call, m *channel.Metadata, as string, recent int) (in view.Input, release func(), err error) {
 	held, most := int64(0), a.cfg.Limits.View
 	hold := func(n int64) error {
@@ -64,7 +64,7 @@ func (a *API) viewLog(c *call, m *channel.Metadata, as string, recent int) (in v
 				continue
 			}
 			if gone := len(in.Log) - recent; gone >= 0 {
-				_ = hold(16 - sizeOf(in.Log[gone])) // less than before
+				_ = hold(16 - sizeOf(in.Log[gone])) // smaller than before
 				in.Log[gone] = shown.only(in.Log[gone].Sender)
 			}
 		}
@@ -79,13 +79,13 @@ func (a *API) viewLog(c *call, m *channel.Metadata, as string, recent int) (in v
 
 func sizeOf(e *envelope.Envelope) int64 { return int64(len(e.Data)) + perEntry }
 
-// window renders entries of which only the sender is left.
+// window renders entries of which only the sender was kept.
 type window struct {
 	channel.Renderer
 	from map[string]*envelope.Envelope
 }
 
-// only is what is left of an entry of a sender.
+// only returns an entry with nothing but its sender.
 func (w *window) only(sender string) *envelope.Envelope {
 	left, ok := w.from[sender]
 	if !ok {

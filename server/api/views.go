@@ -20,15 +20,15 @@ type viewEvent struct {
 	Text    string       `json:"text"`
 	Elided  int          `json:"elided,omitzero"`
 	ID      string       `json:"envelope_id,omitzero"`
-	ReplyTo string       `json:"reply_to,omitzero"` // in threads, where the nesting does not tell
+	ReplyTo string       `json:"reply_to,omitzero"` // in threads, for replies that are not nested
 	Thread  []*viewEvent `json:"replies,omitzero"`
 }
 
-// threaded is the one view that is no transcript.
+// threaded is the only view that is not a transcript.
 const threaded = "threaded"
 
-// eyes returns the agent as which a channel is shown: the one that the caller is
-// or names, or otherwise the channel's creator.
+// eyes returns the agent as which a channel is shown: the caller's, the one that the
+// request names, or the channel's creator.
 func (a *API) eyes(c *call) (m *channel.Metadata, as string, err error) {
 	if m, err = a.see(c); err != nil {
 		return nil, "", err
@@ -79,7 +79,7 @@ func (a *API) showView(c *call) error {
 	if err != nil {
 		return err
 	}
-	transcript, _ := v.(view.Transcript) // the others show all
+	transcript, _ := v.(view.Transcript) // other views show everything
 	in, release, err := a.viewLog(c, m, as, transcript.Recent())
 	if err != nil {
 		return err

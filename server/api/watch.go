@@ -74,7 +74,7 @@ func (a *API) watch(c *call) error {
 	return a.streamWatch(c, w, exact, at)
 }
 
-// streamWatch sends what the topics tell until something ends it.
+// streamWatch sends the events of the topics until the stream ends.
 func (a *API) streamWatch(c *call, w *watcher, exact []*exactTopic, at places) error {
 	epoch, err := a.hub.Epoch(c.Context())
 	if err != nil {
@@ -90,7 +90,7 @@ func (a *API) streamWatch(c *call, w *watcher, exact []*exactTopic, at places) e
 	}, func(ev watchEvent) int { return len(ev.data) })
 	defer feed.stop()
 	w.listen(feed.signal)
-	s.Comment("a watch") // whoever sees it knows that keep-alive comments pass, too
+	s.Comment("a watch") // shows that comments, which keep the connection alive, arrive
 	_ = s.json("", "hello", helloBody{Topic: "hello", Watch: w.id, Now: a.hub.Clock(), Epoch: epoch, KeepAlive: a.cfg.Limits.KeepAlive.Seconds()})
 	err = s.Run(ctx, func() (<-chan struct{}, error) {
 		ev, wake, err := feed.tryNext()
@@ -114,10 +114,10 @@ func (a *API) streamWatch(c *call, w *watcher, exact []*exactTopic, at places) e
 			_ = s.Farewell("bye", data)
 		}
 	}
-	return nil // the answer has begun: whatever ended it, nothing can be added
+	return nil // the answer has begun, so an error cannot be sent
 }
 
-// byeReason is what a watch says when it ends.
+// byeReason returns the reason in the last event of a watch.
 func byeReason(ctx context.Context, err error) string {
 	cause := context.Cause(ctx)
 	switch {

@@ -12,15 +12,15 @@ import (
 	"github.com/parley-hub/parley/server/access"
 )
 
-// How often conflated topics are looked at: rows four times a second, the rest
-// every second.
+// How often conflated topics are checked: rows four times a second, the others once a
+// second.
 const (
 	watchTick   = 250 * time.Millisecond
 	ticksSecond = 4
 )
 
-// watches keeps what streams watch, and looks at what has changed for all of them
-// at once, while there are any.
+// watches holds the open watches. While there are any, it checks for changes once for
+// all of them.
 type watches struct {
 	api *API
 
@@ -28,10 +28,10 @@ type watches struct {
 	mu         sync.Mutex
 	all        map[string]*watcher
 	stop       func()            // ends the ticker and waits for it; nil: it does not run
-	rows       map[string][]byte // of this tick, for those who see all
+	rows       map[string][]byte // of this tick, for callers who see everything
 }
 
-// watcher is one stream's conflated topics: what is due to be told of them.
+// watcher has one stream's conflated topics, and what is due to be sent of them.
 type watcher struct {
 	id   string
 	who  caller
@@ -40,20 +40,20 @@ type watcher struct {
 
 	mu      sync.Mutex
 	bell    chan struct{}
-	rows    map[string]bool // watched: due
+	rows    map[string]bool // by channel; true: due
 	agents  map[string]bool
 	summary *due
 	stats   *due
-	sent    map[string][]byte // agents as last told
+	sent    map[string][]byte // agents as last sent
 }
 
-// due is a topic of which there is one.
+// due is a topic with a single value.
 type due struct {
 	now  bool
 	sent []byte
 }
 
-// add begins a watch. Conflated topics begin with what is.
+// add begins a watch. Conflated topics begin with their current values.
 func (ws *watches) add(c *call, topics []topic) (*watcher, error) {
 	w := &watcher{id: envelope.NewID(), who: c.who, call: c, of: ws, sent: map[string][]byte{}}
 	if err := w.set(topics); err != nil {
@@ -87,7 +87,7 @@ func (ws *watches) remove(w *watcher) {
 	stop()
 }
 
-// change replaces the topics of a watch. Only who opened it finds it.
+// change replaces the topics of a watch of the same caller.
 func (ws *watches) change(c *call, id string, topics []topic) error {
 	ws.mu.Lock()
 	w := ws.all[id]
@@ -102,7 +102,7 @@ func (ws *watches) change(c *call, id string, topics []topic) error {
 	return nil
 }
 
-// set replaces what is watched; all of it is due.
+// set replaces the topics; the values of all are due.
 func (w *watcher) set(topics []topic) error {
 	rows, agents := map[string]bool{}, map[string]bool{}
 	var summary, stats *due
@@ -147,7 +147,7 @@ func (w *watcher) ring() {
 	}
 }
 
-// run looks at what has changed, until nobody watches.
+// run checks for changes until there are no watches.
 func (ws *watches) run(ctx context.Context) {
 	tick := time.NewTicker(watchTick)
 	defer tick.Stop()
@@ -201,7 +201,7 @@ func (w *watcher) mark(changed []string) (marked bool) {
 	return marked
 }
 
-// second has everything else looked at again.
+// second marks all topics but rows as due.
 func (ws *watches) second() {
 	ws.mu.Lock()
 	all := make([]*watcher, 0, len(ws.all))
@@ -227,7 +227,7 @@ func (ws *watches) second() {
 	}
 }
 
-// next returns an event that is due; an empty name is none.
+// next returns an event that is due; an empty name: there is none.
 func (w *watcher) next(ctx context.Context) (name string, data []byte, err error) {
 	for {
 		name, id := w.take()
@@ -249,7 +249,7 @@ func (w *watcher) next(ctx context.Context) (name string, data []byte, err error
 	}
 }
 
-// take takes one thing that is due.
+// take removes one value that is due.
 func (w *watcher) take() (name, id string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -281,7 +281,8 @@ type goneRow struct {
 	Deleted bool   `json:"deleted"`
 }
 
-// row is a row as a watcher may see it. It is made once for all who see all.
+// row returns a row as a watcher may see it. It is made once for all who see
+// everything.
 func (ws *watches) row(ctx context.Context, w *watcher, id string) ([]byte, error) {
 	shared := w.who.seesAll() && w.who.Has(access.Operator)
 	if shared {
@@ -325,11 +326,11 @@ func encodeTopic(topic string, value any) ([]byte, error) {
 	return withTopic(topic, data), nil
 }
 
-// agent is an identity, if it differs from what was told last.
+// agent returns an identity, if it differs from what was last sent.
 func (w *watcher) agent(ctx context.Context, id string) ([]byte, error) {
 	p, err := w.of.api.hub.Agent(id)
 	if err != nil {
-		return nil, nil // gone; lists tell
+		return nil, nil // removed; lists show that
 	}
 	data, err := w.of.api.encodeAgent(ctx, p)
 	if err != nil {
@@ -344,7 +345,7 @@ func (w *watcher) agent(ctx context.Context, id string) ([]byte, error) {
 	return withTopic("agents", data), nil
 }
 
-// summarize is the summary, if it differs from what was told last.
+// summarize returns the summary, if it differs from what was last sent.
 func (w *watcher) summarize(ctx context.Context) ([]byte, error) {
 	s, err := w.of.api.summaryFor(ctx, w.who)
 	if err != nil {
@@ -365,7 +366,7 @@ func (w *watcher) summarize(ctx context.Context) ([]byte, error) {
 	return encodeTopic("summary", s)
 }
 
-// sample is the newest of the stats.
+// sample returns the newest sample of the stats.
 func (w *watcher) sample() ([]byte, error) {
 	r := w.of.api.cfg.Stats
 	if r == nil {

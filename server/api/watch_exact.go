@@ -11,7 +11,7 @@ import (
 	"github.com/parley-hub/parley/server/access"
 )
 
-// exactTopic is an exact topic that is followed.
+// exactTopic is an exact topic that a watch follows.
 type exactTopic struct {
 	place string // where it begins
 	run   func(ctx context.Context, put func(watchEvent) bool) error
@@ -50,7 +50,7 @@ func (a *API) openTopic(c *call, t topic) (*exactTopic, error) {
 func gapEvent(t topic, reason, head string) watchEvent {
 	data, err := encode(gapBody{Reason: reason, Head: head})
 	if err != nil {
-		data = []byte("{}") // texts always encode
+		data = []byte("{}") // strings always encode
 	}
 	return watchEvent{topic: t.name(), place: head, name: "gap", data: withTopic(t.name(), data)}
 }
@@ -86,7 +86,7 @@ func (a *API) openChannelTopic(c *call, t topic) (*exactTopic, error) {
 			ev, err := f.Next(ctx)
 			if dropped, ok := errors.AsType[*hub.Gap](err); ok {
 				put(gapEvent(t, dropped.Reason, dropped.Head.String()))
-				<-ctx.Done() // the others go on
+				<-ctx.Done() // the other topics continue
 				return nil
 			}
 			if err != nil {
@@ -99,7 +99,7 @@ func (a *API) openChannelTopic(c *call, t topic) (*exactTopic, error) {
 			data := ev.Shared.Bytes("v1-watch", func() []byte {
 				data, err := appendEvent(nil, ev.Envelope, place)
 				if err != nil {
-					return []byte("{}") // stored data is valid; what is not was refused
+					return []byte("{}") // stored data is always valid JSON
 				}
 				return withTopic(t.name(), data)
 			})

@@ -18,8 +18,8 @@ const (
 	maxWatchedID = 4 << 10 // bytes of an event's id
 )
 
-// topic is what a watch tells of. Exact ones tell everything, in order, and are
-// resumed from a place; conflated ones tell only the newest.
+// topic is one subject of a watch. An exact topic sends every event in order and is
+// resumed from a place; a conflated one sends only its newest value.
 type topic struct {
 	kind  string   // channel, requests, audit, summary, rows, agents or stats
 	id    string   // of the channel
@@ -31,7 +31,7 @@ var exactTopics = []string{"channel", "requests", "audit"}
 
 func (t topic) exact() bool { return slices.Contains(exactTopics, t.kind) }
 
-// name tells topics of one watch apart, and is in each of their events.
+// name is unique among the topics of a watch, and is in each of their events.
 func (t topic) name() string {
 	if t.kind == "channel" {
 		return "channel:" + t.id
@@ -82,7 +82,7 @@ func cutLast(s, sep string) (before, after string, found bool) {
 	return s, "", false
 }
 
-// parseTopics reads all topics of a watch. Several of one conflated kind are one.
+// parseTopics reads the topics of a watch. Several of one conflated kind are merged.
 func parseTopics(texts []string) ([]topic, error) {
 	if len(texts) == 0 {
 		return nil, fault.New(fault.Invalid, "topic is missing: name what to watch, such as summary; it is %s", topicsSay)
@@ -119,14 +119,14 @@ func parseTopics(texts []string) ([]topic, error) {
 	return topics, nil
 }
 
-// places are where a watch is in each of its exact topics.
+// places are the positions of a watch in its exact topics.
 type places map[string]string
 
 // encode writes the places as the id of an event.
 func (p places) encode() string {
 	data, err := json.Marshal(p)
 	if err != nil {
-		return "" // texts always encode
+		return "" // strings always encode
 	}
 	id := base64.RawURLEncoding.EncodeToString(data)
 	if len(id) > maxWatchedID {

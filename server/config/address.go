@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// CheckListen refuses what can be no address to listen on. Whether a name means
-// anything on this machine is found out when it is listened on.
+// CheckListen refuses a text that is not an address to listen on. Whether its name
+// resolves is only known when listening.
 func CheckListen(text string) error {
 	host, port, err := net.SplitHostPort(text)
 	if err != nil || !isHost(host) && host != "" || !isPort(port) {
@@ -20,7 +20,7 @@ func CheckListen(text string) error {
 	return nil
 }
 
-// checkOrigin refuses what no browser sends as an origin.
+// checkOrigin refuses a text that browsers do not send as an origin.
 func checkOrigin(text string) error {
 	origin, err := url.Parse(text)
 	if err != nil || !isHostPort(origin.Host) || !strings.EqualFold(origin.Scheme+"://"+origin.Host, strings.TrimSuffix(text, "/")) {
@@ -29,7 +29,7 @@ func checkOrigin(text string) error {
 	return nil
 }
 
-// checkHost refuses what cannot stand in a Host header.
+// checkHost refuses a text that cannot be in a Host header.
 func checkHost(text string) error {
 	if !isHostPort(text) {
 		return fmt.Errorf("%q is not a host, which looks like hub.example or hub.example:8443: no scheme and no path", text)
@@ -64,8 +64,8 @@ func isPort(text string) bool {
 	return err == nil && text == strconv.FormatUint(n, 10)
 }
 
-// checkCollector refuses what is not the address of a collector, or holds a secret,
-// which would be shown with the settings.
+// checkCollector refuses a text that is not the address of a collector, or that holds
+// a secret: the settings are shown.
 func checkCollector(text string) error {
 	at, err := url.Parse(text)
 	switch {

@@ -1,6 +1,6 @@
-// Package config knows every setting: its name, default and meaning, how it
-// is read from file, environment and flags, and where each value came from.
-// It never opens a port or a folder; it only says what was asked for.
+// Package config defines every setting: its name, default and meaning, how it is read
+// from file, environment and flags, and where each value came from. It never opens a
+// port or a folder.
 package config
 
 import "time"
@@ -22,7 +22,7 @@ type Config struct {
 	Cluster  Cluster
 
 	Sections map[string]any // of dialects that define their own: see Section
-	Exposing []string       // settings that let in clients from everywhere without a proof
+	Exposing []string       // settings that admit clients from everywhere without authentication
 }
 
 // Data is where and how the hub stores.

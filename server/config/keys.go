@@ -7,19 +7,19 @@ import (
 // Key is one setting. Its type is the type of the field it fills.
 type Key struct {
 	Name    string
-	Default string   // as it would stand in the file; lists separated by commas
+	Default string   // as written in the file; lists separated by commas
 	Flag    string   // of `parley serve`, without dashes; most have none
-	Choices []string // the only values, where not every text will do
-	Zero    bool     // a number may be 0
-	Most    int      // the largest number or size, where not every one will do
+	Choices []string // the only values; nil: all
+	Zero    bool     // whether a number may be 0
+	Most    int      // the largest number or size; 0: no limit
 	Meaning string
-	// Exposes is the value with which clients from everywhere are let in without
-	// a proof of who they are; empty: none does.
+	// Exposes is the value that admits clients from everywhere without
+	// authentication; empty: none does.
 	Exposes string
 
 	field func(*Config) any
-	check func(value string) error  // of a text, or of each of a list; nil: any will do
-	mask  func(value string) string // hides what nobody may read; nil: nothing is hidden
+	check func(value string) error  // of a text, or of each item of a list; nil: all are valid
+	mask  func(value string) string // hides secrets when the value is shown; nil: it has none
 }
 
 // Core is the table of settings that no dialect defines itself.

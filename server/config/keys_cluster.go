@@ -80,8 +80,8 @@ var clusterKeys = []Key{
 	},
 }
 
-// checkNATS takes one of the servers. Its error does not repeat the value, which may
-// hold a password.
+// checkNATS checks the URL of a server. Its error does not repeat the value, which may
+// contain a password.
 func checkNATS(text string) error {
 	if !strings.Contains(text, "://") {
 		text = "nats://" + text
@@ -93,7 +93,7 @@ func checkNATS(text string) error {
 	return nil
 }
 
-// checkNode takes the name of a node, which stands in headers.
+// checkNode checks the name of a node, which is sent in headers.
 func checkNode(text string) error {
 	for _, r := range text {
 		if r != '-' && r != '_' && r != '.' && (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') {
@@ -124,7 +124,7 @@ func maskNATS(value string) string {
 	return strings.Join(parts, ",")
 }
 
-// checkAdvertised takes the URL of a server.
+// checkAdvertised checks the URL of a server.
 func checkAdvertised(text string) error {
 	if text == "" {
 		return nil

@@ -19,13 +19,13 @@ import (
 // EnvPrefix begins the name of every environment variable that sets a key.
 const EnvPrefix = "PARLEY_"
 
-// DefaultFile is read from the working folder when no file is named.
+// DefaultFile is read from the working folder if no file is named.
 const DefaultFile = "parley.yaml"
 
 // maxFile bounds a configuration file.
 const maxFile = 1 << 20
 
-// Sources is where settings come from; the later ones win.
+// Sources are the places that settings come from; later ones win.
 type Sources struct {
 	File    string            // "" reads none
 	Environ []string          // as os.Environ
@@ -33,7 +33,7 @@ type Sources struct {
 	Named   map[string]string // key to how the flag was written, for origins
 }
 
-// Effective is one setting as it ended up.
+// Effective is one setting with its final value.
 type Effective struct {
 	Key    string `json:"key"`
 	Value  any    `json:"value"`
@@ -41,10 +41,10 @@ type Effective struct {
 	text   string
 }
 
-// Text is the value as it would stand in the file.
+// Text returns the value as it is written in the file.
 func (e Effective) Text() string { return e.text }
 
-// Settings is a configuration and where each part of it came from.
+// Settings are a configuration with the origin of each value.
 type Settings struct {
 	Config
 	Effective []Effective // in the order of the table
@@ -55,7 +55,7 @@ func (s *Settings) Given(key string) bool {
 	return slices.ContainsFunc(s.Effective, func(e Effective) bool { return e.Key == key && e.Origin != defaultOrigin })
 }
 
-// defaultOrigin is the origin of what no source set.
+// defaultOrigin is the origin of values that no source set.
 const defaultOrigin = "default"
 
 // layer is one source, flattened.
@@ -165,7 +165,7 @@ func isEmptyMap(v any) bool {
 	return ok && len(m) == 0
 }
 
-// lines finds where each key stands, for messages.
+// lines returns the line of each key, for messages.
 func lines(raw []byte) map[string]int {
 	var doc yamlv3.Node
 	at := map[string]int{}
@@ -187,14 +187,12 @@ func lines(raw []byte) map[string]int {
 	return at
 }
 
-// elsewhere are variables that set nothing here: commands, tests and builds read
-// them.
+// elsewhere are variables that set no key: commands, tests and builds read them.
 var elsewhere = []string{"BIN", "CONFIG", "HUB", "NATS_TOKEN", "SCALE", "TOKEN", "UPDATE"}
 
-// envLayer takes the variables of known keys. A variable under a section's
-// name that is not a key is an error, and so is one that was surely meant for a
-// key; others are somebody else's, such as those that Kubernetes sets for a
-// service of this name.
+// envLayer takes the variables of known keys. A variable that begins with a section's
+// name and is not a key is an error, and so is one that is nearly a key. Others are
+// ignored, such as those that Kubernetes sets for a service of this name.
 func (t Table) envLayer(environ []string) (layer, error) {
 	byEnv, sections, known := map[string]string{}, map[string]bool{}, []string{}
 	for _, key := range t {
@@ -243,7 +241,7 @@ func (t Table) flagLayer(flags, named map[string]string) (layer, error) {
 	return layer{values, func(name string) string { return "flag " + named[name] }}, errors.Join(unknown...)
 }
 
-// scalar turns what a parser gave into text, lists into comma-separated text.
+// scalar turns a parsed value into text, and a list into comma-separated text.
 func scalar(value any, key Key) (string, error) {
 	list, isList := value.([]any)
 	switch _, wantsList := key.field(&Config{}).(*[]string); {
@@ -270,7 +268,7 @@ func scalar(value any, key Key) (string, error) {
 	}
 }
 
-// kindOf says what a parser gave, in the file's words.
+// kindOf names the type of a parsed value.
 func kindOf(value any) string {
 	switch v := value.(type) {
 	case map[string]any:
@@ -281,7 +279,7 @@ func kindOf(value any) string {
 	return fmt.Sprintf("%.100v", value)
 }
 
-// consistent checks what no single key can.
+// consistent checks settings that depend on each other.
 func (s *Settings) consistent() error {
 	if (s.TLS.Cert == "") != (s.TLS.Key == "") {
 		return errors.New("tls.cert and tls.key belong together: set both, or neither")

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// meant asks whether the nearest known name was meant, if one is near.
+// meant suggests the nearest known name, if one is near.
 func meant(name string, known []string) string {
 	if near := Nearest(name, known); near != "" {
 		return "; did you mean " + near + "?"
@@ -13,8 +13,8 @@ func meant(name string, known []string) string {
 	return "; parley config reference lists them"
 }
 
-// Nearest is the known name that takes the fewest edits to reach from name; empty:
-// even that one takes more than a third of it.
+// Nearest returns the known name with the fewest edits from name; empty: even that
+// one takes more than a third of it.
 func Nearest(name string, known []string) string {
 	if best, least := nearest(name, known); least <= max(2, len(name)/3) {
 		return best
@@ -22,9 +22,9 @@ func Nearest(name string, known []string) string {
 	return ""
 }
 
-// nearest is the known name that takes the fewest edits to reach from name, and how
-// many. A bare last part, such as listen for http.listen, counts as close, and so
-// does the section of a key.
+// nearest returns the known name with the fewest edits from name, and their number. A
+// bare last part, such as listen for http.listen, counts as close, and so does the
+// section of a key.
 func nearest(name string, known []string) (best string, least int) {
 	least = -1
 	for _, candidate := range known {
@@ -42,8 +42,8 @@ func nearest(name string, known []string) (best string, least int) {
 	return best, least
 }
 
-// isSlip reports whether a variable's name is that of a known one with a slip
-// or two, or without its section.
+// isSlip reports whether a variable's name is a known one with one or two typing
+// errors, or without its section.
 func isSlip(name string, known []string) bool {
 	rest := strings.TrimPrefix(name, EnvPrefix)
 	return slices.ContainsFunc(known, func(candidate string) bool {

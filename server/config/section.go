@@ -2,8 +2,8 @@ package config
 
 import "fmt"
 
-// Section is the settings of one dialect, as fields of a T. The dialect defines
-// it; Config carries the values.
+// Section has the settings of one dialect as fields of a T. The dialect defines them;
+// Config holds the values.
 type Section[T any] struct {
 	name string
 	keys []Key
@@ -13,8 +13,8 @@ type Section[T any] struct {
 type SectionKey[T any] struct {
 	Key   // its name begins with the section's and a dot
 	Field func(*T) any
-	Check func(value string) error  // of a text, or of each of a list; nil: any will do
-	Mask  func(value string) string // hides what nobody may read; nil: nothing is hidden
+	Check func(value string) error  // of a text, or of each item of a list; nil: all are valid
+	Mask  func(value string) string // hides secrets when the value is shown; nil: it has none
 }
 
 // NewSection makes the section of a name.
@@ -32,8 +32,8 @@ func NewSection[T any](name string, rows ...SectionKey[T]) *Section[T] {
 // Keys are the section's rows of a table.
 func (s *Section[T]) Keys() []Key { return s.keys }
 
-// Of is the section's values in a configuration, which may be changed. Copies of
-// a Config share them.
+// Of returns the section's values in a configuration; they may be changed. Copies of a
+// Config share them.
 func (s *Section[T]) Of(c *Config) *T {
 	if c.Sections == nil {
 		c.Sections = map[string]any{}

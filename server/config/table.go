@@ -36,8 +36,8 @@ func (t Table) Default() Config {
 	return settings.Config
 }
 
-// Default is Core's.
+// Default returns the default configuration of Core.
 func Default() Config { return Core.Default() }
 
-// Load is Core's.
+// Load calls Core.Load.
 func Load(src Sources) (*Settings, error) { return Core.Load(src) }

@@ -53,7 +53,7 @@ func ParseBytes(s string) (Bytes, error) {
 	return Bytes(n * size), nil
 }
 
-// checkDollars refuses what is no amount of money.
+// checkDollars refuses a text that is not an amount of money.
 func checkDollars(text string) error {
 	whole, part, _ := strings.Cut(text, ".")
 	if _, err := strconv.ParseUint(whole+part, 10, 62); err != nil || whole == "" || len(part) > 9 || len(whole) > 9 {
@@ -128,7 +128,7 @@ func (k Key) set(c *Config, text string) error {
 	return nil
 }
 
-// judge asks what the key itself demands of a text.
+// judge checks a text with the key's own check.
 func (k Key) judge(text string) error {
 	if k.check == nil {
 		return nil
@@ -143,7 +143,7 @@ func (k Key) positive(positive, zero bool) error {
 	return errors.New("it must be more than 0")
 }
 
-// Text is the key's value in c, as it would stand in the file.
+// Text returns the key's value in c as it is written in the file.
 func (k Key) Text(c *Config) string {
 	switch field := k.field(c).(type) {
 	case *[]string:
@@ -155,7 +155,7 @@ func (k Key) Text(c *Config) string {
 	}
 }
 
-// Value is the key's value in c for JSON: sizes and durations as text.
+// Value returns the key's value in c for JSON: sizes and durations as text.
 func (k Key) Value(c *Config) any {
 	switch field := k.field(c).(type) {
 	case *string:
@@ -175,7 +175,7 @@ func (k Key) Value(c *Config) any {
 	}
 }
 
-// Type names the key's type for the reference page.
+// Type returns the key's type for the reference page.
 func (k Key) Type() string {
 	switch k.field(&Config{}).(type) {
 	case *bool:
@@ -196,13 +196,13 @@ func (k Key) Type() string {
 	}
 }
 
-// exposing says why the hub is open to everyone, and what closes it.
+// exposing says which setting opens the hub to everyone, and how to close it.
 func (k Key) exposing() string {
 	others := slices.DeleteFunc(slices.Clone(k.Choices), func(s string) bool { return s == k.Exposes })
 	return fmt.Sprintf("%s is %s: set it to %s", k.Name, k.Exposes, strings.Join(others, " or "))
 }
 
-// wants says what belongs to the key.
+// wants describes valid values of the key.
 func (k Key) wants() string {
 	switch kind := k.Type(); kind {
 	case "bool":
