@@ -23,7 +23,7 @@ func (a *app) man() *cobra.Command {
 			root := c.Root()
 			root.DisableAutoGenTag = true
 			at := time.Now()
-				// Repeated builds of a package must give the same bytes.
+			// Repeated builds of a package must give the same bytes.
 			if epoch, err := strconv.ParseInt(lookup(a.environ, "SOURCE_DATE_EPOCH"), 10, 64); err == nil {
 				at = time.Unix(epoch, 0).UTC()
 			}

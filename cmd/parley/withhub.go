@@ -44,7 +44,7 @@ func (a *app) withHub(c *cobra.Command, fn func(ctx context.Context, hub *v1.Cli
 		switch {
 		case !errors.As(err, &none):
 		case none.named:
-				// If a folder is named, no other hub is used.
+			// If a folder is named, no other hub is used.
 			return cmp.Or(mustExist(none.data.Dir), err)
 		default:
 			opts.Token = lookup(a.environ, "PARLEY_TOKEN")

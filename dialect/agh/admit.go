@@ -16,10 +16,10 @@ import (
 	"github.com/parley-hub/parley/hub"
 )
 
-// actor is who stands behind a peer id of a channel.
+// actor is the identity of a peer id in a channel.
 type actor struct {
 	peer  string
-	agent string // the identity's id; empty: nobody here
+	agent string // the identity's id; empty: it is not hosted here
 }
 
 // knobs are what a channel of the workspace is opened with.
@@ -35,7 +35,7 @@ func (sp *space) knobs(channel string, k work.Knobs) ([]byte, error) {
 // threadName names a thread in its workspace.
 func threadName(channel, id string) string { return channel + "/" + id }
 
-// opening is the channel that a conversation's first message opens.
+// opening returns the channel that a conversation's first message opens.
 func (sp *space) opening(r *netChannel, c wire.Container, from, to actor) (hub.Opening, error) {
 	o := hub.Opening{Home: sp.home.ID, Creator: from.agent, Dialect: wire.Dialect}
 	var k work.Knobs
@@ -121,19 +121,19 @@ func (s *submitted) message(record *envelope.Envelope) (*wire.Envelope, []byte, 
 	return e, data, err
 }
 
-// Reasons of the protocol for what the lifecycle refuses.
+// lifecycle maps the lifecycle's refusals to reasons of the protocol.
 var lifecycle = map[fault.Reason]wire.Reason{
 	fault.WorkClosed: wire.WorkClosed,
 	fault.Taken:      wire.WorkContainerMismatch,
 	fault.WorkStep:   wire.Internal,
 }
 
-// errSeen refuses what its sender has brought into the conversation before, under
+// errSeen refuses a message that its sender posted in the conversation before under
 // another id.
 var errSeen = errors.New("it was said here before")
 
-// explain says of a refusal whether the work belongs to another conversation, or the
-// message was said first elsewhere and has come again.
+// explain adds to a refusal whether the work belongs to another conversation, or the
+// message is a copy of one that was posted elsewhere first.
 func (sp *space) explain(ctx context.Context, e *wire.Envelope, err error) error {
 	switch fault.ReasonOf(err) {
 	case fault.Taken:

@@ -10,30 +10,30 @@ import (
 	"github.com/parley-hub/parley/identity"
 )
 
-// adopted are the remote peers whom the hub knows, the last used at the front. Names
-// of sessions come and go, and anybody can invent them: the peer that was silent for
-// longest is forgotten first, and is added again with its next message.
+// adopted are the remote peers that the hub knows, most recently used first. Anybody
+// can invent names of sessions, so the least recently used peer is removed first; its
+// next message adds it again.
 type adopted struct {
 	mu    sync.Mutex
 	order list.List
 	at    map[string]*list.Element
 }
 
-// adopt makes a remote peer somebody whom the hub knows, and returns its id.
+// adopt makes a remote peer known to the hub, and returns its identity.
 func (sp *space) adopt(peer string) (actor, error) {
 	s, id := sp.s, wire.RemoteIdentity(sp.name, peer)
 	s.adopted.mu.Lock()
 	defer s.adopted.mu.Unlock()
 	if _, err := s.hub.AgentByID(id); err == nil {
 		s.adopted.used(id)
-		return actor{peer, id}, nil // it may be there to stay
+		return actor{peer, id}, nil // it may be registered
 	}
 	s.adopted.add(id)
 	for s.adopted.order.Len() > s.cfg.Limits.Remotes {
 		s.hub.Disown(s.adopted.drop())
 	}
 	_, err := s.hub.Adopt(s.ctx, id, hub.Registration{
-		// If a channel makes the identity lasting, nobody else can prove to be it.
+		// A channel may make the identity permanent; then no client can prove to be it.
 		Passport: &identity.Passport{Name: bridge.Peer{Workspace: sp.name, ID: clone(peer)}.Name(), Auth: identity.Auth{Scheme: identity.SchemeAPIKey}},
 	})
 	return actor{peer, id}, err
@@ -58,7 +58,7 @@ func (a *adopted) add(id string) {
 	a.at[id] = a.order.PushFront(id)
 }
 
-// drop takes the last one away.
+// drop removes the least recently used one.
 func (a *adopted) drop() string {
 	last := a.order.Back()
 	id, _ := a.order.Remove(last).(string)

@@ -11,9 +11,9 @@ import (
 // publishWithin bounds how long one message may take to reach the broker.
 const publishWithin = 5 * time.Second
 
-// attach connects a hosted peer to the broker: it hears what is broadcast in its
-// channel and what is directed to it, and greets at once and then at an
-// interval. Without a broker it has nothing to do.
+// attach connects a hosted peer to the broker: it receives broadcasts of its channel
+// and messages directed to it, and greets now and then at an interval. Without a
+// broker it does nothing.
 func (s *Server) attach(p *peer) error {
 	if s.cfg.Broker == nil {
 		return nil
@@ -59,8 +59,8 @@ func (s *Server) attach(p *peer) error {
 	return nil
 }
 
-// release disconnects a peer that has left. Nothing is published: absence
-// expires.
+// release disconnects a peer that has left. Nothing is published: its presence expires
+// at the other runtimes.
 func (s *Server) release(p *peer) {
 	p.room.mu.Lock()
 	cancel, stop := p.detach, p.unsubscribe
@@ -76,8 +76,7 @@ func (s *Server) release(p *peer) {
 	p.room.unlisten()
 }
 
-// listen subscribes to what is broadcast in the channel, once for all of its
-// hosted peers.
+// listen subscribes to broadcasts of the channel, once for all of its hosted peers.
 func (r *netChannel) listen() error {
 	r.subscribing.Lock()
 	defer r.subscribing.Unlock()
@@ -93,7 +92,7 @@ func (r *netChannel) listen() error {
 	return nil
 }
 
-// subscribe hears a subject of each version.
+// subscribe subscribes to a subject in each version of the protocol.
 func (r *netChannel) subscribe(subjectOf func(version int) (string, error)) (stop func(), err error) {
 	var stops []func()
 	stop = func() {
@@ -156,8 +155,7 @@ func (s *Server) greetAs(p *peer, protocol string) {
 	}
 }
 
-// publish sends a message of a hosted peer that is not stored, or is stored
-// already.
+// publish sends a message of a hosted peer that is not stored, or was stored before.
 func (s *Server) publish(e *wire.Envelope, data []byte, session string) error {
 	subject, err := e.Subject()
 	if err == nil {
@@ -172,7 +170,7 @@ func (s *Server) publish(e *wire.Envelope, data []byte, session string) error {
 	return err
 }
 
-// hand gives a message of a hosted peer to the broker.
+// hand passes a message of a hosted peer to the broker.
 func (s *Server) hand(subject, from, id string, data []byte) error {
 	if len(data) > wire.MaxBytes {
 		return fault.New(fault.TooLarge, "the envelope has %d bytes; at most %d can be sent", len(data), wire.MaxBytes)

@@ -9,7 +9,7 @@ import (
 	"github.com/parley-hub/parley/hub"
 )
 
-// direction is what an audit record tells of an envelope.
+// direction says what happened to an envelope in an audit record.
 type direction string
 
 const (
@@ -22,17 +22,17 @@ const (
 // auditKind is the kind of the runtime's audit records.
 const auditKind = "agh_message"
 
-// auditOf is what audit records say of an envelope. It does not change: every
-// peer that is told shares it.
+// auditOf has the fields of an envelope that audit records contain. It is immutable
+// and shared by the peers that receive the envelope.
 type auditOf struct {
 	workspace, kind, channel, surface, thread, direct, work string
 	from, to, id, trace                                     string
 	size                                                    int
 	workflow, handoff                                       bool  // tagged in ext
-	unaudited                                               int64 // rejections before this one that were only counted
+	unaudited                                               int64 // earlier rejections that were only counted
 }
 
-// about reads what audit records say of an envelope. It keeps no memory of it.
+// about returns the fields for the audit. It shares memory with the envelope.
 func about(e *wire.Envelope, size int) *auditOf {
 	a := &auditOf{
 		workspace: e.Workspace, kind: string(e.Kind), channel: e.Channel, surface: string(e.Surface),
@@ -43,8 +43,8 @@ func about(e *wire.Envelope, size int) *auditOf {
 	return a
 }
 
-// audit counts what became of an envelope and, of conversations, writes it to
-// the audit. Greetings and questions who is there are only counted.
+// audit counts what happened to an envelope and, for conversations, writes an audit
+// record. Greetings and whois questions are only counted.
 func (s *Server) audit(a *auditOf, d direction, session, reason string) {
 	s.counts.count(a, d)
 	s.measure(a, d, reason)
@@ -63,16 +63,16 @@ type auditNote struct {
 	at              time.Time
 }
 
-// fields is the record as the audit keeps it, in the order of names.
+// fields returns the record's fields, ordered by name.
 func (n *auditNote) fields() []hub.AuditField {
 	a := n.of
 	all := make([]hub.AuditField, 0, 17)
-	text := func(name, value string) { // one that is empty is left out
+	text := func(name, value string) { // empty ones are left out
 		if value != "" {
 			all = append(all, hub.AuditField{Name: name, Text: value})
 		}
 	}
-	// These are there also if they are empty: what was rejected may have none.
+	// These are present even if empty: a rejected envelope may lack them.
 	always := func(name, value string) { all = append(all, hub.AuditField{Name: name, Text: value}) }
 	number := func(name string, n int64) {
 		all = append(all, hub.AuditField{Name: name, IsNumber: true, Number: n})
@@ -99,11 +99,11 @@ func (n *auditNote) fields() []hub.AuditField {
 	return all
 }
 
-// mostText is how much of a member an audit record keeps: what is rejected may
-// have any length.
+// mostText bounds a field of an audit record: those of a rejected envelope may have
+// any length.
 const mostText = 256
 
-// texts are the members that an envelope gave.
+// texts returns the fields that come from the envelope.
 func (a *auditOf) texts() [11]*string {
 	return [...]*string{&a.workspace, &a.kind, &a.channel, &a.surface, &a.thread, &a.direct, &a.work, &a.from, &a.to, &a.id, &a.trace}
 }
@@ -126,7 +126,7 @@ func (a *auditOf) own() {
 	}
 }
 
-// bounded is the same with long members cut.
+// bounded returns a copy with long fields truncated.
 func (a *auditOf) bounded() *auditOf {
 	b := a
 	for i, s := range a.texts() {
@@ -148,7 +148,7 @@ func cut(s string) string {
 	return strings.Clone(strings.ToValidUTF8(s[:mostText], ""))
 }
 
-// countRemote counts what a remote peer that is present sent, or was sent.
+// countRemote counts an envelope from or to a present remote peer.
 func (s *Server) countRemote(a *auditOf, d direction) {
 	sp, err := s.find(a.workspace)
 	if err != nil {
@@ -186,13 +186,13 @@ func (k *kindCounters) of(d direction) *atomic.Int64 {
 
 // counters of the whole runtime.
 type counters struct {
-	kinds             [7]kindCounters // of wire.Kinds, and of what has no known kind
+	kinds             [7]kindCounters // of wire.Kinds, and of unknown kinds
 	workflow, handoff atomic.Int64
 	unaudited         atomic.Int64
 	slow              atomic.Int64 // readers that were cut off
-	dropped           atomic.Int64 // over a budget or limit, before they were read
+	dropped           atomic.Int64 // over a budget or limit, before they were decoded
 	notTarget         atomic.Int64
-	ignored           atomic.Int64 // about work of others
+	ignored           atomic.Int64 // about work of other runtimes
 	transitions       atomic.Int64 // of work
 	resolves          atomic.Int64 // of direct rooms
 }
@@ -213,7 +213,7 @@ func (c *counters) count(a *auditOf, d direction) {
 	}
 }
 
-// total is how many envelopes went in a direction.
+// total returns how many envelopes went in a direction.
 func (c *counters) total(d direction) (n int64) {
 	for i := range c.kinds {
 		n += c.kinds[i].of(d).Load()

@@ -16,8 +16,8 @@ import (
 
 var _ bridge.Network = (*Server)(nil)
 
-// findPeer finds the identity of a peer by the name that other dialects call it. Its
-// workspace must be known here; whether the peer is present shows when it is asked.
+// findPeer returns the identity of a peer by its name in other dialects. Its workspace
+// must be known here; whether the peer is present is only known when it is used.
 func (s *Server) findPeer(name string) (id string, ok bool) {
 	p, ok := bridge.ParseName(name)
 	if !ok {
@@ -31,7 +31,7 @@ func (s *Server) findPeer(name string) (id string, ok bool) {
 	return who.agent, err == nil
 }
 
-// where finds the first room in which a peer is present.
+// where returns the first room in which a peer is present.
 func (s *Server) where(p bridge.Peer) *netChannel {
 	sp, err := s.find(p.Workspace)
 	if err != nil {
@@ -45,7 +45,7 @@ func (s *Server) where(p bridge.Peer) *netChannel {
 	return nil
 }
 
-// Where is the name of the first room in which a peer is present.
+// Where returns the name of the first room in which a peer is present.
 func (s *Server) Where(p bridge.Peer) (room string, ok bool) {
 	if r := s.where(p); r != nil {
 		return r.channel, true
@@ -53,7 +53,7 @@ func (s *Server) Where(p bridge.Peer) (room string, ok bool) {
 	return "", false
 }
 
-// Card is how a present peer introduces itself.
+// Card returns the card of a present peer.
 func (s *Server) Card(p bridge.Peer) *wire.PeerCard {
 	r := s.where(p)
 	if r == nil {
@@ -68,7 +68,7 @@ func (s *Server) Card(p bridge.Peer) *wire.PeerCard {
 	return nil
 }
 
-// Tell has an identity say something to a peer in their direct room.
+// Tell posts a message of an identity to a peer in their direct room.
 func (s *Server) Tell(ctx context.Context, p bridge.Peer, room string, t bridge.Telling) error {
 	sp, err := s.find(p.Workspace)
 	if err != nil {
@@ -106,21 +106,21 @@ func (s *Server) Tell(ctx context.Context, p bridge.Peer, room string, t bridge.
 	return err
 }
 
-// cameFrom reports whether it was a peer itself that said something, or brought it
-// into its direct room with another: then it is not told it there.
+// cameFrom reports whether a peer itself said something, or brought it into its direct
+// room with another: then it is not sent back to it.
 func (r *netChannel) cameFrom(ctx context.Context, as, peer string, origin envelope.Origin) (bool, error) {
 	if origin.Dialect == wire.Dialect && strings.HasPrefix(origin.ID, wire.RecordKey(peer, "")) {
 		return true, nil
 	}
 	id, err := wire.DirectID(r.space.name, r.channel, as, peer)
 	if err != nil || origin.ID == "" {
-		return false, nil // what is wrong with the peers is said when it is sent
+		return false, nil // sending reports what is wrong with the peers
 	}
 	_, came, err := r.space.entry(ctx, direct.Type, work.Place{Channel: r.channel, ID: id}.OriginKey(origin, peer))
 	return came, err
 }
 
-// speaker is the peer of an identity in a room, joined if there is none.
+// speaker returns the peer of an identity in a room, and joins it if there is none.
 func (r *netChannel) speaker(ctx context.Context, agent string) (*peer, error) {
 	r.bridging.Lock()
 	defer r.bridging.Unlock()
@@ -141,10 +141,10 @@ func (r *netChannel) speaker(ctx context.Context, agent string) (*peer, error) {
 	return r.space.admitJoin(ctx, r.channel, j)
 }
 
-// reasons of a receipt, by why something was refused in another dialect.
+// refusals maps reasons of other dialects to reasons of a receipt.
 var refusals = map[fault.Reason]wire.Reason{fault.OutOfTurn: wire.Busy, fault.ChannelEnded: wire.WorkClosed}
 
-// Reject answers what a peer said under work with a receipt, which ends it.
+// Reject answers a peer's message under work with a receipt, which ends the work.
 func (s *Server) Reject(ctx context.Context, p bridge.Peer, said *wire.Envelope, why error) error {
 	sp, err := s.find(p.Workspace)
 	if err != nil {
@@ -182,8 +182,8 @@ func (r *netChannel) receipt(ctx context.Context, from, to, workID, about, statu
 	return err
 }
 
-// Cancel ends the open work of a peer whose id begins with a prefix. What cannot be
-// told any more stays open.
+// Cancel ends the open work of a peer whose id begins with a prefix. Work whose peer
+// is gone stays open.
 func (s *Server) Cancel(ctx context.Context, p bridge.Peer, prefix, why string) error {
 	sp, err := s.find(p.Workspace)
 	if err != nil {

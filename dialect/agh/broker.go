@@ -2,20 +2,20 @@ package agh
 
 import "context"
 
-// Broker carries envelopes between runtimes, as NATS does: at most once, to
-// whoever is subscribed at that moment.
+// Broker carries envelopes between runtimes, as NATS does: at most once, to the
+// current subscribers.
 type Broker interface {
-	// Subscribe calls handle for each message on a subject, one at a time, until
-	// stop is called. The message is the handler's to keep.
+	// Subscribe calls handle for each message on a subject, one at a time, until stop
+	// is called. The handler may keep the message.
 	Subscribe(subject string, handle func(data []byte)) (stop func(), err error)
-	// Publish sends a message; the data stay as they are until Flush.
+	// Publish sends a message; the data must not change until Flush.
 	Publish(subject string, data []byte) error
 	// Flush waits until the broker has everything that was published.
 	Flush(ctx context.Context) error
-	// Watch calls changed whenever the connection is lost, with why, and when it
-	// is there again, with nil. It is called once, before anything else.
+	// Watch calls changed with an error whenever the connection is lost, and with nil
+	// when it is back. Watch is called once, before the other methods.
 	Watch(changed func(err error))
-	// Address is where a broker of this process listens; empty: it is elsewhere.
+	// Address returns where a broker of this process listens; empty: it is external.
 	Address() (host string, port int)
 	Close() error
 }

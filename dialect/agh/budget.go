@@ -34,19 +34,19 @@ func (b *budget) take(now time.Time) bool {
 	return true
 }
 
-// budgets are those of many sources. When there are too many, those that were
-// idle are forgotten.
+// budgets has the budgets of many sources. When there are too many, idle ones are
+// removed.
 type budgets struct {
 	mu    sync.Mutex
 	all   map[string]*budget
 	swept time.Time // when idle ones were last forgotten
 }
 
-// mostBudgets is how many sources are told apart; further ones share one.
+// mostBudgets is how many sources have separate budgets; further ones share one.
 const mostBudgets = 10_000
 
-// sweepBudgets is how often idle ones are looked for at most: sources may be
-// made up faster than they can be forgotten.
+// sweepBudgets bounds how often idle ones are searched for: sources can be invented
+// faster than they become idle.
 const sweepBudgets = time.Second
 
 func (b *budgets) of(source string, perSecond int, now time.Time) *budget {

@@ -15,15 +15,15 @@ import (
 	"github.com/parley-hub/parley/identity"
 )
 
-// catalogKind is of what identities can do; documents are named by the
+// catalogKind is the kind of documents with capabilities, which are named by the
 // identity's id.
 const catalogKind = "agh-capabilities"
 
 // mostBrief bounds the brief catalog in a card, so that a greeting can be sent.
 const mostBrief = wire.MaxBytes / 2
 
-// catalog is what a hosted peer can do. One that does not sign leaves out what
-// needs a proof.
+// catalog returns the capabilities of a hosted peer. If it does not sign, those that
+// need a proof are left out.
 func (p *peer) catalog() []wire.CapabilityDoc {
 	s := p.room.space.s
 	all := s.catalogOf(s.ctx, p.agent)
@@ -33,7 +33,7 @@ func (p *peer) catalog() []wire.CapabilityDoc {
 	return slices.DeleteFunc(slices.Clone(all), func(d wire.CapabilityDoc) bool { return d.ID == wire.PrivilegedCapability })
 }
 
-// catalogOf is the catalog of an identity; nil: it has none.
+// catalogOf returns the catalog of an identity; nil: it has none.
 func (s *Server) catalogOf(ctx context.Context, agent string) []wire.CapabilityDoc {
 	if known, ok := s.catalogs.Load(agent); ok {
 		catalog, _ := known.([]wire.CapabilityDoc)
@@ -58,8 +58,8 @@ func (s *Server) catalogOf(ctx context.Context, agent string) []wire.CapabilityD
 	return catalog
 }
 
-// catalogOfResume is what an identity's resume claims, for one that has no catalog of
-// its own. A resume with more than fits a greeting is cut.
+// catalogOfResume returns the capabilities in an identity's resume, for one without a
+// catalog. They are cut to the size of a greeting.
 func catalogOfResume(r *identity.Resume) []wire.CapabilityDoc {
 	if r == nil {
 		return nil
@@ -88,7 +88,7 @@ func catalogOfResume(r *identity.Resume) []wire.CapabilityDoc {
 	return catalog
 }
 
-// showCatalog is a catalog as it is shown and sent: normalized, with digests.
+// showCatalog returns a catalog as it is shown and sent: normalized, with digests.
 func showCatalog(catalog []wire.CapabilityDoc) *catalogDetail {
 	d := &catalogDetail{Capabilities: []jsontext.Value{}}
 	for _, c := range catalog {
@@ -100,7 +100,7 @@ func showCatalog(catalog []wire.CapabilityDoc) *catalogDetail {
 	return d
 }
 
-// agent returns the identity of the path, if it is the caller's to look at.
+// agent returns the identity of the path, if the caller may see it.
 func (c *call) agent() (hub.Profile, error) {
 	name := c.PathValue("agent")
 	if c.who.Role == Agent && name != c.who.Agent {
@@ -121,8 +121,8 @@ func (c *call) showCapabilities() error {
 	return c.answer(http.StatusOK, map[string]any{"capability_catalog": showCatalog(c.s.catalogOf(c.Context(), agent.ID()))})
 }
 
-// setCapabilities keeps a catalog as its author wrote it. Hosted peers of the
-// agent greet with it at once.
+// setCapabilities stores a catalog as its author wrote it. The agent's hosted peers
+// greet with it at once.
 func (c *call) setCapabilities() error {
 	agent, err := c.agent()
 	if err != nil {
@@ -181,7 +181,7 @@ func (s *Server) storeCatalog(ctx context.Context, agent string, text []byte) er
 	return nil
 }
 
-// otherExt is a card's extensions without those that are shown elsewhere.
+// otherExt returns a card's extensions without those that are shown elsewhere.
 func otherExt(ext []byte) jsontext.Value {
 	return withoutMembers(ext, func(name string) bool {
 		return name == wire.ExtCapabilitiesBrief || name == wire.ExtCapabilityCatalog

@@ -12,8 +12,8 @@ import (
 	"github.com/parley-hub/parley/hub"
 )
 
-// cause is the hub's id of the envelope that a message names as its cause; empty
-// if that is not stored in the same conversation.
+// cause returns the hub's id of the envelope that a message names as its cause; empty:
+// it is not stored in the same conversation.
 func (sp *space) cause(ctx context.Context, e *wire.Envelope) string {
 	if e.Causation == "" {
 		return ""
@@ -36,9 +36,8 @@ func (sp *space) cause(ctx context.Context, e *wire.Envelope) string {
 	return ""
 }
 
-// traced lets tools find the span of a message by the trace id that the message
-// names: it links to the trace of that id, or, where the id is no W3C trace id, to
-// the one that its digest names, with the id itself in the state.
+// traced links the span of a message to the trace id that the message names. If that
+// is not a W3C trace id, it links to its digest and puts the id into the state.
 func traced(ctx context.Context, e *wire.Envelope) context.Context {
 	if e.Trace == "" {
 		return ctx
@@ -50,7 +49,7 @@ func traced(ctx context.Context, e *wire.Envelope) context.Context {
 		if id, err = trace.TraceIDFromHex(hex.EncodeToString(sum[:16])); err != nil {
 			return ctx
 		}
-		if state, err := of.TraceState.Insert(wire.Dialect, e.Trace); err == nil { // printable, and not too long
+		if state, err := of.TraceState.Insert(wire.Dialect, e.Trace); err == nil { // if it is printable and not too long
 			of.TraceState = state
 		}
 	}

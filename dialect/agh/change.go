@@ -10,7 +10,7 @@ import (
 	"github.com/parley-hub/parley/envelope"
 )
 
-// change is what a stored message opened and moved.
+// change describes what a stored message opened and moved.
 type change struct {
 	opened   bool // its conversation
 	was, now workState
@@ -26,7 +26,7 @@ func (c change) opensWork() bool  { return c.was == 0 && c.now != 0 }
 func (c change) movesWork() bool  { return c.was != 0 && c.was != c.now }
 func (c change) closesWork() bool { return c.movesWork() && c.now.terminal() }
 
-// openWork is by how much the open work of a conversation grew.
+// openWork returns by how much the open work of a conversation grew.
 func (c change) openWork() int {
 	switch {
 	case c.opensWork():
@@ -45,8 +45,8 @@ func kindOf(surface wire.Surface) string {
 	return thread.Type
 }
 
-// changeOf finds out what a stored message changed. What became of its work
-// stands beside it in the log.
+// changeOf returns what a stored message changed. The state of its work is in the side
+// log.
 func (sp *space) changeOf(ctx context.Context, e *wire.Envelope, record *envelope.Envelope) change {
 	c := change{opened: record.Seq == 1}
 	if e.Work == "" {

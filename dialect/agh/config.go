@@ -12,7 +12,7 @@ import (
 	"github.com/parley-hub/parley/internal/answers"
 )
 
-// Role is what a request's sender may do.
+// Role says what the sender of a request may do.
 type Role int
 
 // Roles. An agent acts for itself only.
@@ -23,39 +23,39 @@ const (
 	Operator
 )
 
-// Who is behind a request.
+// Who identifies the sender of a request.
 type Who struct {
 	Role  Role
 	Agent string // the agent's name, for role Agent
 	Key   string // the id of the key that was shown; empty: none was
 }
 
-// Config says how the runtime works. Zero values are the defaults.
+// Config configures the runtime. Zero values are the defaults.
 type Config struct {
 	Hub Hub
-	// Who says who a request comes from; nil lets everyone be operator.
+	// Who identifies the sender of a request; nil: everyone is operator.
 	Who func(*http.Request) Who
-	// Stands reports whether what proved a request's caller still holds; a
-	// request that waited asks it again. Nil is always.
+	// Stands reports whether a request's caller still has access; a request that
+	// waited checks it again. Nil: always.
 	Stands func(*http.Request) bool
 	Log    *slog.Logger
 	Now    func() time.Time
 
-	// Disabled serves nothing but the status, which says so.
+	// Disabled serves only the status.
 	Disabled       bool
 	GreetInterval  time.Duration // 30 s
 	ReplayAge      time.Duration // 300 s
 	QueueDepth     int           // 100
 	DefaultChannel string        // "default"
-	Strict         bool          // the seed's JSON schema to the letter
-	LenientWorkIDs bool          // work ids as AGH's own runtime takes them
+	Strict         bool          // as the seed's JSON schema says
+	LenientWorkIDs bool          // work ids as AGH's runtime accepts them
 	SecretScan     Scan
 	// V1 also speaks agh-network/v1, on its own subjects.
 	V1 bool
-	// Key finds the key of a handle that is hosted here; nil: no handle is.
+	// Key returns the key of a handle that is hosted here; nil: there are none.
 	Key func(handle string) (*wire.Key, error)
 
-	// BridgeAccept says when a peer has taken an invitation to a channel of another
+	// BridgeAccept says when a peer has accepted an invitation to a channel of another
 	// dialect; empty: bridge.AcceptPresent.
 	BridgeAccept bridge.Accept
 	// MaxHops is how often a message may have crossed between dialects; 0: 8.
@@ -63,27 +63,27 @@ type Config struct {
 
 	// Broker connects to other runtimes; nil: hosted peers work among themselves.
 	Broker Broker
-	// OnEvent is told what happened, after the fact; it must return soon.
+	// OnEvent is called after an event is durable; it must return soon.
 	OnEvent func(Event)
 
-	// Answers are those of every dialect that are being made or read; nil: a
-	// budget of its own.
+	// Answers bounds the answers of all dialects that are being made or sent; nil: a
+	// budget for this dialect alone.
 	Answers *answers.Budget
 	Limits  Limits
 }
 
-// Limits bound what the runtime holds. Zero is the default given with each.
+// Limits bound what the runtime holds. The default of each is in its comment.
 type Limits struct {
 	Body             int64 // 4 MiB of one request
-	Remotes          int   // 10,000 remote peers of one channel, and as many that spoke in all
+	Remotes          int   // 10,000 remote peers of one channel, and as many adopted ones in all
 	Outbox           int   // 10,000 messages waiting for the broker
 	SubscriptionRate int   // 5,000 messages a second of one subscription
 	SenderRate       int   // 1,000 messages a second of one remote peer
 	Streams          int   // 1,000 live streams at once
 	AuditRejects     int   // 10 rejections a second of one remote peer
 
-	Write     time.Duration // 10 s for a reader to take what is written
-	KeepAlive time.Duration // 15 s of silence until a comment is sent
+	Write     time.Duration // 10 s until a reader must have taken a write
+	KeepAlive time.Duration // a comment is sent after 15 s of silence
 }
 
 // Times of live streams.
@@ -163,8 +163,8 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// validation is how envelopes are judged at a time; outgoing ones are also
-// searched for secrets unless that is off.
+// validation returns the options for checking envelopes at this time; outgoing ones
+// are also searched for secrets unless that is off.
 func (c *Config) validation(outgoing bool) wire.Options {
 	o := wire.Options{
 		Now: c.Now().Unix(), ReplayAge: c.ReplayAge, Strict: c.Strict, Storable: true, LenientWorkIDs: c.LenientWorkIDs,

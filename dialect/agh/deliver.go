@@ -15,7 +15,7 @@ import (
 	"github.com/parley-hub/parley/hub"
 )
 
-// told are the hosted peers that a message is for; never its sender.
+// told returns the hosted peers that receive a message, without its sender.
 func (r *netChannel) told(e *wire.Envelope) []*peer {
 	if e.To != "" {
 		if p := r.hosted(e.To); p != nil && e.To != e.From && (e.Surface != wire.Direct || e.Counterpart(e.To)) {
@@ -48,7 +48,7 @@ func (sp *space) deliver(e *wire.Envelope, data []byte, record *envelope.Envelop
 	if p := r.hosted(e.From); p != nil && p.agent == record.Sender {
 		p.counts.sent.Add(1)
 		if e.To == "" {
-			p.queue.passed(record.ID) // it stands among what all are told
+			p.queue.passed(record.ID) // nothing to deliver
 		}
 		if sp.s.outbox != nil {
 			sp.s.outbox.push(outgoingOf(p, e, item()))
@@ -62,7 +62,7 @@ func (sp *space) deliver(e *wire.Envelope, data []byte, record *envelope.Envelop
 	r.tellEvents(e, record, c)
 }
 
-// waitingOf is a stored message as it waits in a queue.
+// waitingOf returns a stored message as an entry of a queue.
 func waitingOf(e *wire.Envelope, data []byte, record *envelope.Envelope) *waiting {
 	meta := about(e, len(data))
 	return &waiting{
@@ -91,7 +91,7 @@ func (p *peer) tell(m *waiting) {
 	s.ledger.touch(p)
 }
 
-// settle notes that a message needs no more of the peer.
+// settle records that a peer has handled a message.
 func (p *peer) settle(m *waiting) {
 	s := p.room.space.s
 	p.queue.passed(m.order)
@@ -124,14 +124,14 @@ func (s *Server) read(ctx context.Context, m *waiting) (*wire.Envelope, []byte, 
 	return nil, nil, fault.New(fault.NotFound, "the message %.100q is no longer stored", m.id)
 }
 
-// documentKind is of how far each hosted peer is; documents are named by
-// workspace and session.
+// documentKind is the kind of documents with the progress of hosted peers, which are
+// named by workspace and session.
 const documentKind = "agh-inbox"
 
 func (p *peer) document() string { return p.room.space.home.ID + "/" + p.session }
 
-// recover queues what the peer was told before a restart and had not finished.
-// What would not fit into the queue is left out, oldest first.
+// recover queues the messages that the peer received before a restart and had not
+// finished. If the queue is too small, the oldest are left out.
 func (p *peer) recover(ctx context.Context) error {
 	sp := p.room.space
 	var at mark

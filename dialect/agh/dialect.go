@@ -21,7 +21,7 @@ func (s *Server) Ready(context.Context) error {
 	return nil
 }
 
-// Banner tells where the HTTP interface is.
+// Banner returns the address of the HTTP interface.
 func (s *Server) Banner(baseURL string) dialect.Banner {
 	return dialect.Banner{Label: "agh", URL: baseURL + base}
 }

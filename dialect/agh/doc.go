@@ -1,5 +1,5 @@
 // Package agh is a runtime of the AGH Network: it hosts peers in the channels of
-// workspaces, sends and receives their envelopes, and keeps every conversation
-// in the hub's log. It decodes, asks the hub and encodes; what a conversation
-// or a piece of work allows is decided by the adapters.
+// workspaces, sends and receives their envelopes, and keeps every conversation in the
+// hub's log. It decodes, calls the hub and encodes; the adapters decide what a
+// conversation or a piece of work allows.
 package agh

@@ -22,7 +22,7 @@ const (
 	WorkClosed       = "network.work.closed"
 )
 
-// eventNames are all of them, in the order in which one write tells them.
+// eventNames are the events in the order in which those of one write are reported.
 var eventNames = []string{PeerJoined, PeerLeft, ThreadOpened, DirectRoomOpened, MessagePersisted, WorkOpened, WorkTransitioned, WorkClosed}
 
 // checkEvent takes the name of an event.
@@ -33,8 +33,8 @@ func checkEvent(name string) error {
 	return fault.New(fault.Invalid, "%.100q is not an event of the AGH network; the events are %s", name, strings.Join(eventNames, ", "))
 }
 
-// Event tells what happened, after it is durable. What was written together is
-// told in the order of the names above, and nothing is told of duplicates.
+// Event reports what happened, after it is durable. Events of one write come in the
+// order of eventNames; duplicates cause none.
 type Event struct {
 	Name      string       `json:"event"`
 	At        time.Time    `json:"timestamp"`
@@ -57,7 +57,7 @@ type Event struct {
 	Causation string       `json:"causation_id,omitempty"`
 }
 
-// event tells whoever asked for events. One that fails changes nothing.
+// event calls OnEvent. A panic in it is logged.
 func (s *Server) event(e Event) {
 	if s.cfg.OnEvent == nil {
 		return
@@ -76,7 +76,7 @@ func (p *peer) peerEvent(name string) {
 	p.room.space.s.event(Event{Name: name, Workspace: p.room.space.name, Channel: p.room.channel, Session: p.session, Peer: p.id})
 }
 
-// tellEvents tells of a stored message what it opened and moved.
+// tellEvents reports what a stored message opened and moved.
 func (r *netChannel) tellEvents(e *wire.Envelope, record *envelope.Envelope, c change) {
 	s := r.space.s
 	if s.cfg.OnEvent == nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/parley-hub/parley/internal/jsonscan"
 )
 
-// withoutMembers is a JSON object without some of its members; nil: nothing is
+// withoutMembers returns a JSON object without some of its members; nil: nothing is
 // left.
 func withoutMembers(object []byte, drop func(name string) bool) jsontext.Value {
 	b := &jsonbuf.Buffer{}

@@ -24,7 +24,7 @@ type call struct {
 	who Who
 	may *operation
 
-	share *answers.Answer // what the answer holds and reads
+	share *answers.Answer // memory and reads of the answer
 }
 
 // handler serves a route to callers whose role may call it. Each route checks which
@@ -53,7 +53,7 @@ func (s *Server) handler(o *operation) http.Handler {
 // reads reports whether the request changes nothing.
 func (c *call) reads() bool { return c.Method == http.MethodGet || c.Method == http.MethodHead }
 
-// turn is whose turn it must be to read; nil: what is read is not bounded.
+// turn returns the turn that is needed to read logs; nil: none is needed.
 func (c *call) turn() *turns.Turn {
 	if c.who.Role == Nobody || c.who.Role == Operator || !c.reads() {
 		return nil
@@ -74,7 +74,7 @@ func (c *call) allowed() error {
 	return fault.New(fault.AccessDenied, "%s %s is not allowed for this key's role", c.Method, c.URL.Path)
 }
 
-// errMethod says that a path has other methods.
+// errMethod refuses a method that the path does not have.
 var errMethod = fault.New(fault.Invalid, "this path does not take the method")
 
 // nothing answers requests that match no route.
@@ -95,7 +95,7 @@ func (c *call) nothing() error {
 	return fault.Wrap(fault.Invalid, errMethod, "%s is not a method of this route; use %s", c.Method, list)
 }
 
-// statusOf is the HTTP status of a refusal.
+// statusOf returns the HTTP status of a refusal.
 func statusOf(err error) int {
 	if _, ok := errors.AsType[*wire.Rejection](err); ok {
 		return http.StatusBadRequest
@@ -135,7 +135,7 @@ type diagnostic struct {
 	Reason string `json:"reason,omitempty"`
 }
 
-// rawTokenCode is AGH's own word for a claim token in what is sent.
+// rawTokenCode is AGH's code for a claim token in a message.
 const rawTokenCode = "network_raw_token_rejected"
 
 var errRawToken = fault.New(fault.Invalid, "%s: body and ext must not hold a claim token", rawTokenCode)
@@ -162,7 +162,7 @@ func (c *call) refuse(err error) {
 	}
 }
 
-// reasonOf is the protocol's word for a refusal, or the hub's.
+// reasonOf returns the protocol's reason of a refusal, or the hub's.
 func reasonOf(err error) string {
 	var r *wire.Rejection
 	if errors.As(err, &r) {
@@ -191,7 +191,7 @@ func (c *call) answer(status int, body any) error {
 	return nil
 }
 
-// write writes JSON that was counted, or is short.
+// write writes JSON that is already counted, or short.
 func (c *call) write(status int, text []byte) {
 	c.share.EndTurn()
 	h := c.w.Header()
@@ -199,11 +199,11 @@ func (c *call) write(status int, text []byte) {
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Cache-Control", "no-store")
 	c.w.WriteHeader(status)
-	_, _ = c.w.Write(append(text, '\n')) // the client may be gone
+	_, _ = c.w.Write(append(text, '\n')) // the client may have disconnected
 }
 
-// read decodes the request's body. Unknown, doubled and wrongly written members
-// are refused.
+// read decodes the request's body. It refuses unknown and duplicate members and wrong
+// types.
 func (c *call) read(into any) error {
 	data, err := io.ReadAll(c.Body)
 	if err != nil {
@@ -215,7 +215,7 @@ func (c *call) read(into any) error {
 	err = json.Unmarshal(data, into, json.RejectUnknownMembers(true))
 	var wrong *json.SemanticError
 	switch {
-	case errors.As(err, &wrong) && errors.Is(wrong.Err, json.ErrUnknownName): // its own text names Go's types
+	case errors.As(err, &wrong) && errors.Is(wrong.Err, json.ErrUnknownName): // its text has names of Go types
 		return fault.Wrap(fault.Invalid, err, "the request's body has the member %.100q, which is not one of this request", wrong.JSONPointer.LastToken())
 	case errors.As(err, &wrong) && wrong.JSONPointer == "":
 		return fault.Wrap(fault.Invalid, err, "the request's body is not a JSON object")
@@ -243,8 +243,7 @@ func (c *call) limit() (int, error) {
 // space returns the workspace of the path.
 func (c *call) space() (*space, error) { return c.s.find(c.PathValue("workspace_id")) }
 
-// channel returns the workspace and channel of the path, if the caller may look
-// into it.
+// channel returns the workspace and channel of the path, if the caller may see it.
 func (c *call) channel() (*netChannel, error) {
 	sp, err := c.space()
 	if err != nil {
@@ -257,7 +256,7 @@ func (c *call) channel() (*netChannel, error) {
 	return r, c.sees(r)
 }
 
-// inSpace makes a route of one that needs the workspace of its path.
+// inSpace returns a route for a function that needs the workspace of the path.
 func inSpace(serve func(*call, *space) error) func(*call) error {
 	return func(c *call) error {
 		sp, err := c.space()
@@ -268,7 +267,7 @@ func inSpace(serve func(*call, *space) error) func(*call) error {
 	}
 }
 
-// inChannel makes a route of one that needs the channel of its path.
+// inChannel returns a route for a function that needs the channel of the path.
 func inChannel(serve func(*call, *netChannel) error) func(*call) error {
 	return func(c *call) error {
 		r, err := c.channel()
@@ -279,13 +278,13 @@ func inChannel(serve func(*call, *netChannel) error) func(*call) error {
 	}
 }
 
-// agentID is the identity of an agent's key; empty: it is not registered.
+// agentID returns the identity of an agent's key; empty: it is not registered.
 func (c *call) agentID() string {
 	id, _ := c.s.hub.FindAgent(c.who.Agent)
 	return id
 }
 
-// sees refuses a channel that an agent is not joined to.
+// sees refuses a channel that the caller's agent is not joined to.
 func (c *call) sees(r *netChannel) error {
 	if c.who.Role != Agent || r.has(c.agentID()) {
 		return nil
@@ -293,7 +292,7 @@ func (c *call) sees(r *netChannel) error {
 	return fault.New(fault.AccessDenied, "%q is not joined to the channel %q", c.who.Agent, r.channel)
 }
 
-// owns refuses the session of somebody else.
+// owns refuses the session of another agent.
 func (c *call) owns(p *peer) error {
 	if c.who.Role == Operator || c.who.Role == Agent && p.agent == c.agentID() {
 		return nil
@@ -301,7 +300,7 @@ func (c *call) owns(p *peer) error {
 	return fault.New(fault.AccessDenied, "the session %q does not belong to this key's agent", p.session)
 }
 
-// seesDirect refuses a direct room that is not for the caller.
+// seesDirect refuses a direct room that the caller may not see.
 func (c *call) seesDirect(r *netChannel, peers []string) error {
 	switch c.who.Role {
 	case Operator:

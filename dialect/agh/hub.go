@@ -10,7 +10,7 @@ import (
 	"github.com/parley-hub/parley/journal"
 )
 
-// Hub is what the dialect asks of the hub; *hub.Hub is one.
+// Hub has the methods of *hub.Hub that the dialect calls.
 type Hub interface {
 	bridge.Hub
 
@@ -27,7 +27,7 @@ type Hub interface {
 	// Adopt adds an identity that is not stored.
 	Adopt(ctx context.Context, id string, r hub.Registration) (hub.Profile, error)
 	Disown(id string)
-	// Outside has identities found whose names begin with a prefix.
+	// Outside sets the function that finds identities whose names have a prefix.
 	Outside(prefix string, find func(name string) (id string, ok bool))
 
 	AdmitNamed(ctx context.Context, o hub.Opening, e *envelope.Envelope, by *hub.Caller) *hub.Pending
@@ -42,6 +42,6 @@ type Hub interface {
 	FollowAll(ctx context.Context, o hub.WideOptions) (*hub.WideFollower, error)
 	Now(ctx context.Context) (hub.WidePosition, error)
 	Listen(l hub.Listener)
-	// Reading is whose turn it is to read logs.
+	// Reading returns the turn of a caller to read logs.
 	Reading(who string) *turns.Turn
 }

@@ -38,7 +38,8 @@ func (c *call) mySession() (*peer, error) {
 	return p, c.owns(p)
 }
 
-// inbox shows what waits for a hosted peer, oldest first, and changes nothing.
+// inbox lists the messages that wait for a hosted peer, oldest first. It changes
+// nothing.
 func (c *call) inbox() error {
 	p, err := c.mySession()
 	if err != nil {
@@ -54,7 +55,7 @@ func (c *call) inbox() error {
 			return fault.New(fault.Invalid, "`wait` is a duration of at most %s, such as 30s, not %.40q", mostWait, q.Get("wait"))
 		}
 	}
-	c.share.EndTurn() // while it waits
+	c.share.EndTurn() // others may read while it waits
 	list, err := p.awaitMessages(c.Context(), patience)
 	if !c.s.cfg.Stands(c.Request) {
 		return fault.New(fault.AuthFailed, "the key was revoked while the request waited")
@@ -86,7 +87,7 @@ func (c *call) inbox() error {
 	})
 }
 
-// payloadShape is a waiting envelope as payloadOf shows it.
+// payloadShape is a waiting envelope as payloadOf returns it.
 type payloadShape struct {
 	Protocol    string         `json:"protocol"`
 	ID          string         `json:"id"`
@@ -110,7 +111,7 @@ type payloadShape struct {
 	Trust       wire.Trust     `json:"trust"`
 }
 
-// awaitMessages lists what waits, once there is something or patience ends.
+// awaitMessages lists what waits, as soon as there is something or the time is over.
 func (p *peer) awaitMessages(ctx context.Context, patience time.Duration) ([]*waiting, error) {
 	timer := time.NewTimer(patience)
 	defer timer.Stop()
@@ -131,8 +132,8 @@ func (p *peer) awaitMessages(ctx context.Context, patience time.Duration) ([]*wa
 	}
 }
 
-// payloadOf is an envelope without the members that are null, and what is known
-// of who sent it.
+// payloadOf returns an envelope without null members, and with what is known of its
+// sender.
 func payloadOf(data []byte, trust wire.Trust) (jsontext.Value, error) {
 	b := &jsonbuf.Buffer{Bytes: make([]byte, 0, len(data))}
 	b.Open('{')
@@ -149,7 +150,7 @@ func payloadOf(data []byte, trust wire.Trust) (jsontext.Value, error) {
 	return text, nil
 }
 
-// done ends a hosted peer's work on a message: it waits no longer.
+// done removes a message that a hosted peer has handled.
 func (c *call) done() error {
 	name, ok := strings.CutSuffix(c.PathValue("message_id"), "/done")
 	if !ok {
@@ -168,8 +169,8 @@ func (c *call) done() error {
 	return nil
 }
 
-// Turn handles one message of a hosted peer. An error puts the message back to
-// the head of the queue.
+// Turn handles one message of a hosted peer. If it fails, the message returns to the
+// head of the queue.
 type Turn func(ctx context.Context, e *wire.Envelope) error
 
 // Attend passes a hosted peer's messages to turn, one at a time, until ctx ends or
@@ -213,7 +214,7 @@ func (s *Server) Attend(ctx context.Context, workspace, session string, turn Tur
 // run takes one turn.
 func (p *peer) run(ctx context.Context, m *waiting, turn Turn) error {
 	e, _, err := p.room.space.s.read(ctx, m)
-	if fault.CodeOf(err) == fault.NotFound { // its conversation was deleted: there is nothing to take a turn on
+	if fault.CodeOf(err) == fault.NotFound { // its conversation was deleted, so there is nothing to do
 		p.queue.finish(m, true)
 		p.queue.passed(m.order)
 		return nil
@@ -222,7 +223,7 @@ func (p *peer) run(ctx context.Context, m *waiting, turn Turn) error {
 		err = turn(ctx, e)
 	}
 	if err == nil && ctx.Err() != nil {
-		err = ctx.Err() // it was cancelled, and may not have finished
+		err = ctx.Err() // cancelled, so it may not have finished
 	}
 	p.queue.finish(m, err == nil)
 	if err == nil {

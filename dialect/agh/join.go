@@ -17,10 +17,10 @@ import (
 // origin marks what only this dialect posts.
 var origin = envelope.Origin{Dialect: wire.Dialect}
 
-// joining is a peer that is about to be joined.
+// joining is a peer that will be joined.
 type joining struct{ agent, peer, session string }
 
-// prepare finds out how a peer of an agent would be joined.
+// prepare returns how a peer of an agent is joined.
 func (s *Server) prepare(agent hub.Profile, peerID string) (joining, error) {
 	j := joining{agent: agent.ID(), peer: peerID, session: wire.NewSessionID()}
 	if peerID == "" {
@@ -32,8 +32,8 @@ func (s *Server) prepare(agent hub.Profile, peerID string) (joining, error) {
 	return j, s.checkPeer(j.peer)
 }
 
-// checkPeer refuses what cannot be the id of a hosted peer. A handle can, if its
-// key is here.
+// checkPeer refuses an invalid id of a hosted peer. A handle is valid if its key is
+// here.
 func (s *Server) checkPeer(id string) error {
 	switch {
 	case wire.ValidPeer(id):
@@ -47,7 +47,7 @@ func (s *Server) checkPeer(id string) error {
 	return nil
 }
 
-// agentOf returns the identity of a name, registered if asked for.
+// agentOf returns the identity of a name, and registers it if register is set.
 func (s *Server) agentOf(ctx context.Context, name string, register bool) (hub.Profile, error) {
 	if strings.TrimSpace(name) == "" {
 		return hub.Profile{}, fault.New(fault.Invalid, "the agent's name is missing")
@@ -62,7 +62,7 @@ func (s *Server) agentOf(ctx context.Context, name string, register bool) (hub.P
 	p, err := s.hub.Register(identity.WithPeer(ctx, identity.Peer{Loopback: true}), hub.Registration{
 		Passport: &identity.Passport{Name: name, Auth: identity.Auth{Scheme: identity.SchemeNone}},
 	})
-	if fault.CodeOf(err) == fault.AuthFailed { // the name has a key, or nobody comes without one
+	if fault.CodeOf(err) == fault.AuthFailed { // the name has a key, or names need one
 		p, err = s.hub.Register(ctx, hub.Registration{Proved: true, Passport: &identity.Passport{
 			Name: name, Auth: identity.Auth{Scheme: identity.SchemeAPIKey},
 		}})
@@ -98,15 +98,15 @@ func (sp *space) admitLeave(ctx context.Context, p *peer) error {
 	return nil
 }
 
-// admitPurpose says what a channel is for.
+// admitPurpose sets the purpose of a channel.
 func (sp *space) admitPurpose(ctx context.Context, channel, agent, purpose string) error {
 	b := &jsonbuf.Buffer{}
 	b.Open('{').Key("purpose").String(purpose)
 	return sp.post(ctx, channel, agent, room.TypePurpose, b.Close('}'))
 }
 
-// post puts a record into a room's history, and returns when the record is
-// durable and the listener has taken it over.
+// post appends a record to a room's history, and returns when it is durable and the
+// listener has handled it.
 func (sp *space) post(ctx context.Context, channel, agent, eventType string, data *jsonbuf.Buffer) error {
 	text, err := data.Result()
 	if err != nil {
@@ -125,8 +125,8 @@ func (sp *space) post(ctx context.Context, channel, agent, eventType string, dat
 	return err
 }
 
-// createChannel opens a channel, or adds to one, with a session for each of some
-// agents. It joins all of them or none.
+// createChannel opens or extends a channel with a session for each of some agents. It
+// joins all of them or none.
 func (s *Server) createChannel(ctx context.Context, sp *space, channel, purpose string, names []string) (*netChannel, error) {
 	all := make([]joining, 0, len(names))
 	for _, name := range names {
@@ -155,7 +155,7 @@ func (s *Server) createChannel(ctx context.Context, sp *space, channel, purpose 
 	return sp.find(channel)
 }
 
-// undo removes the joins of a request that could not be finished.
+// undo removes the joins of a request that failed.
 func (sp *space) undo(ctx context.Context, joined []*peer) {
 	for _, p := range joined {
 		if err := sp.admitLeave(ctx, p); err != nil {

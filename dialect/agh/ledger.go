@@ -26,9 +26,9 @@ const (
 	flushWithin = 10 * time.Second
 )
 
-// ledger writes what need not be durable at once: audit records of envelopes,
-// and how far each hosted peer is. It writes them in groups. A crash loses at
-// most what was not yet written, and then a peer is told again.
+// ledger writes what need not be durable at once, in groups: audit records of
+// envelopes, and the progress of hosted peers. A crash loses what was not yet written;
+// then a peer receives some messages again.
 type ledger struct {
 	s *Server
 
@@ -36,12 +36,12 @@ type ledger struct {
 	notes   []auditNote
 	touched map[*peer]bool
 	gone    []string // documents of peers that left
-	lost    int64    // records that there was no room for
+	lost    int64    // records for which there was no room
 }
 
 func newLedger(s *Server) *ledger { return &ledger{s: s, touched: map[*peer]bool{}} }
 
-// note writes an audit record soon.
+// note queues an audit record.
 func (l *ledger) note(n auditNote) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -53,14 +53,14 @@ func (l *ledger) note(n auditNote) {
 	l.notes = append(l.notes, n)
 }
 
-// touch writes soon how far a peer is.
+// touch queues the progress of a peer.
 func (l *ledger) touch(p *peer) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.touched[p] = true
 }
 
-// forget removes what was written of a peer that has left.
+// forget removes the document of a peer that has left.
 func (l *ledger) forget(p *peer) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -156,8 +156,7 @@ func (l *ledger) take() (edits []hub.DocumentEdit, notes []hub.AuditNote) {
 	return edits, notes
 }
 
-// tags reports whether ext marks an envelope as part of a workflow, or of a
-// hand-off.
+// tags reports whether ext marks an envelope as part of a workflow, or of a hand-off.
 func tags(ext []byte) (workflow, handoff bool) {
 	for name := range jsonscan.Members(ext) {
 		workflow = workflow || string(name) == wire.ExtWorkflowID

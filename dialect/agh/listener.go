@@ -13,15 +13,15 @@ import (
 	"github.com/parley-hub/parley/internal/jsonscan"
 )
 
-// listener follows what becomes durable in AGH's channels. It is called in the
-// order of each channel's log, before whoever posted is answered, so that an
-// answer is never ahead of what this process knows.
+// listener receives what becomes durable in AGH's channels, in the order of each
+// channel's log, before the poster is answered. So this process knows everything that
+// was acknowledged.
 type listener struct {
 	hub.NoopListener
 	s *Server
 }
 
-// EnvelopePosted takes over joins and leaves, and queues messages.
+// EnvelopePosted applies joins and leaves, and queues messages.
 func (l *listener) EnvelopePosted(e *envelope.Envelope, m *channel.Metadata) {
 	switch m.Manifest.Type {
 	case room.Type, thread.Type, direct.Type:
@@ -44,7 +44,7 @@ func (l *listener) EnvelopePosted(e *envelope.Envelope, m *channel.Metadata) {
 	}
 	message, data, err := l.s.submitted.message(e)
 	if err != nil {
-		return // what this build cannot read
+		return // written by a newer version
 	}
 	sp.deliver(message, data, e)
 	if message.Work != "" && message.Surface == wire.Direct {
@@ -65,7 +65,7 @@ func (l *listener) AgentEvent(ev hub.AgentEvent) {
 	}
 }
 
-// resolved takes over a direct room that was opened without a message.
+// resolved adds a direct room that was opened without a message.
 func (sp *space) resolved(m *channel.Metadata) {
 	k, err := work.ReadKnobs(m)
 	if err != nil {
@@ -80,8 +80,8 @@ func (sp *space) resolved(m *channel.Metadata) {
 	sp.s.event(Event{Name: DirectRoomOpened, Workspace: sp.name, Channel: r.channel, Surface: wire.Direct, Direct: k.Direct})
 }
 
-// ChannelEvent takes over that a channel was deleted. A room ends when its
-// deletion begins, and its conversations go before it.
+// ChannelEvent applies the deletion of a channel. A room ends when its deletion
+// begins, and its conversations are deleted before it.
 func (l *listener) ChannelEvent(ev hub.ChannelEvent) {
 	ends := ev.Kind == "closed" && ev.Metadata.Manifest.Type == room.Type
 	if ev.Kind != "deleted" && !ends {
@@ -105,7 +105,7 @@ func (l *listener) ChannelEvent(ev hub.ChannelEvent) {
 	}
 }
 
-// forgetRoom lets go of a channel that was deleted, and of who was joined to it.
+// forgetRoom removes a deleted channel and its joined peers.
 func (sp *space) forgetRoom(id string) {
 	sp.mu.Lock()
 	var gone *netChannel
@@ -127,7 +127,7 @@ func (sp *space) forgetRoom(id string) {
 	gone.expel(func(*remote) bool { return true })
 }
 
-// follow takes over a record of a room.
+// follow applies a record of a room.
 func (sp *space) follow(e *envelope.Envelope, m *channel.Metadata) {
 	r := sp.room(m.Name, m.ID)
 	text := func(name string) string {

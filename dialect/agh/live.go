@@ -31,8 +31,8 @@ func (c *call) directLive() error {
 	return c.live(r, direct.Type, id, id, func() error { return c.seesDirect(r, row.Peers) })
 }
 
-// live streams the messages of a conversation until the reader goes, may no
-// longer see it, or the conversation is deleted.
+// live streams the messages of a conversation until the reader disconnects or loses
+// access, or the conversation is deleted.
 func (c *call) live(r *netChannel, kind, id, name string, still func() error) error {
 	channelID, err := c.s.hub.Named(c.Context(), r.space.home.ID, kind, name)
 	if fault.CodeOf(err) == fault.NotFound {
@@ -72,7 +72,7 @@ func (c *call) live(r *netChannel, kind, id, name string, still func() error) er
 	return nil
 }
 
-// gapBody is what a gap event says.
+// gapBody is the data of a gap event.
 type gapBody struct {
 	Reason string `json:"reason"`
 	Head   string `json:"head"`
@@ -108,7 +108,7 @@ func (c *call) follow(ctx context.Context, r *netChannel, f *hub.Follower, gap *
 			}
 			e, data, err := wire.Message(ev.Envelope)
 			if err != nil {
-				return len(ev.Envelope.Data), nil, nil // none of this dialect
+				return len(ev.Envelope.Data), nil, nil // not of this dialect
 			}
 			text, err := json.Marshal(r.showMessage(e, data, ev.Envelope))
 			if err == nil {
@@ -123,12 +123,12 @@ func (c *call) follow(ctx context.Context, r *netChannel, f *hub.Follower, gap *
 	}
 	if dropped, ok := errors.AsType[*hub.Gap](err); ok {
 		tellGap(dropped)
-		_ = stream.Flush(ctx) // it ends anyhow
+		_ = stream.Flush(ctx) // the stream ends in any case
 	}
 }
 
-// resume reads where a stream begins: at the start of the conversation, behind
-// a position, behind a message, or now.
+// resume reads where a stream begins: at the start of the conversation, after a
+// position, after a message, or now.
 func (c *call) resume(r *netChannel, kind, id, channelID string, o *hub.FollowOptions) error {
 	after := sse.LastEventID(c.Request)
 	if after == "" {

@@ -10,7 +10,7 @@ import (
 	"github.com/parley-hub/parley/dialect/agh/wire"
 )
 
-// mostLabels is how many channels metrics tell apart; further ones are "other".
+// mostLabels is how many channels have a label of their own; further ones are "other".
 const mostLabels = 200
 
 // Values of a label for a channel that is not known, and for channels beyond
@@ -20,8 +20,8 @@ const (
 	labelOther   = "other"
 )
 
-// metrics are the network's figures. Their labels are names of channels and
-// words of the protocol, never ids.
+// metrics are the network's metrics. Their labels are names of channels and words of
+// the protocol, never ids.
 type metrics struct {
 	messages, conversation, threads, directs, workOpened, workMoved, resolves *prometheus.CounterVec
 
@@ -56,7 +56,7 @@ func (m *metrics) vectors() []*prometheus.CounterVec {
 	return []*prometheus.CounterVec{m.messages, m.conversation, m.threads, m.directs, m.workOpened, m.workMoved, m.resolves}
 }
 
-// Describe names the figures.
+// Describe implements prometheus.Collector.
 func (s *Server) Describe(to chan<- *prometheus.Desc) {
 	for _, v := range s.metrics.vectors() {
 		v.Describe(to)
@@ -67,10 +67,10 @@ func (s *Server) Describe(to chan<- *prometheus.Desc) {
 	to <- slowDesc
 }
 
-// gaugesWithin bounds how long the figures that are counted may take.
+// gaugesWithin bounds how long it takes to compute the gauges.
 const gaugesWithin = 5 * time.Second
 
-// Collect tells them.
+// Collect implements prometheus.Collector.
 func (s *Server) Collect(to chan<- prometheus.Metric) {
 	for _, v := range s.metrics.vectors() {
 		v.Collect(to)
@@ -105,7 +105,7 @@ func (s *Server) Collect(to chan<- prometheus.Metric) {
 	}
 }
 
-// label is what stands for a channel of this runtime.
+// label returns the label of a channel of this runtime.
 func (m *metrics) label(channel string) string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -118,7 +118,8 @@ func (m *metrics) label(channel string) string {
 	return channel
 }
 
-// channelLabel stands for the channel that an envelope names, which may be none.
+// channelLabel returns the label of the channel that an envelope names, which may not
+// exist.
 func (s *Server) channelLabel(workspace, channel string) string {
 	sp, err := s.find(workspace)
 	if err == nil {
@@ -130,10 +131,10 @@ func (s *Server) channelLabel(workspace, channel string) string {
 	return s.metrics.label(channel)
 }
 
-// results of the metrics, by directions of the audit.
+// results maps directions of the audit to values of the label result.
 var results = map[direction]string{sent: "published", received: "accepted", rejected: "rejected", delivered: "delivered"}
 
-// measure counts what became of an envelope.
+// measure counts what happened to an envelope.
 func (s *Server) measure(a *auditOf, d direction, reason string) {
 	kind, surface, way := a.kind, a.surface, "received"
 	if !wire.Kind(kind).Known() {

@@ -13,7 +13,7 @@ import (
 // other runtimes may not have subscribed again yet.
 const settleAfter = 3 * time.Second
 
-// outgoing is a stored message of a hosted peer on its way to the broker.
+// outgoing is a stored message of a hosted peer that waits for the broker.
 type outgoing struct {
 	room    *netChannel
 	session string
@@ -31,8 +31,8 @@ type outbox struct {
 	list  []*outgoing
 	held  []*outgoing // for peers that have not greeted since the reconnect
 	since time.Time   // of the last reconnect; zero: none
-	swept int64       // the second in which held was last looked through
-	rest  time.Time   // until then nothing is tried, after an error
+	swept int64       // the second in which held was last swept
+	rest  time.Time   // nothing is published before, after an error
 	down  bool
 	busy  bool // one is being published
 	wake  chan struct{}
@@ -45,8 +45,8 @@ type outbox struct {
 
 func newOutbox(s *Server) *outbox { return &outbox{s: s, wake: make(chan struct{}, 1)} }
 
-// push adds a message. Delivery never waits for the broker: one too many is
-// given up.
+// push adds a message. Delivery never waits for the broker: if there are too many, the
+// message is dropped.
 func (o *outbox) push(m *outgoing) {
 	o.mu.Lock()
 	o.pushed++
@@ -102,7 +102,7 @@ func (o *outbox) greeted(r *netChannel, peer string) {
 	}
 }
 
-// next returns what is to be published now, or how long to wait.
+// next returns the next message to publish, or how long to wait.
 func (o *outbox) next() (m *outgoing, wait time.Duration) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -145,7 +145,7 @@ func (o *outbox) next() (m *outgoing, wait time.Duration) {
 	return nil, wait
 }
 
-// seenSince reports whether a remote peer introduced itself since then.
+// seenSince reports whether a remote peer introduced itself since a time.
 func (r *netChannel) seenSince(peer string, at time.Time) bool {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
@@ -179,8 +179,7 @@ func (o *outbox) run() {
 	}
 }
 
-// mostAtOnce is how many messages are handed to the broker before it is asked
-// whether it has them.
+// mostAtOnce is how many messages are published before a flush.
 const mostAtOnce = 64
 
 // publish sends messages, in their order, unless they are no longer fresh.
@@ -205,7 +204,7 @@ func (o *outbox) publish(list []*outgoing) {
 		}
 		if err == nil {
 			handed = append(handed, m)
-		} else if o.again(list[i:], err) { // with what follows, to keep the order
+		} else if o.again(list[i:], err) { // with those that follow, to keep the order
 			break
 		} else {
 			o.fail(m)
@@ -223,12 +222,12 @@ func (o *outbox) publish(list []*outgoing) {
 	}
 }
 
-// retryAfter is how long the outbox rests after an error. The loss of the
-// connection may be told later than it is felt.
+// retryAfter is the pause after an error. Errors may come before the loss of the
+// connection is reported.
 const retryAfter = 250 * time.Millisecond
 
-// again puts messages back to the head, to be tried while they are fresh. It
-// reports false if trying the first one again would not help.
+// again returns messages to the head, to be retried while they are fresh. It reports
+// false if retrying the first one would not help.
 func (o *outbox) again(list []*outgoing, err error) bool {
 	if fault.CodeOf(err) != fault.Unavailable && o.s.ctx.Err() == nil {
 		return false
@@ -239,8 +238,8 @@ func (o *outbox) again(list []*outgoing, err error) bool {
 	return true
 }
 
-// outgoingOf is a stored message on its way.
+// outgoingOf returns a stored message for the outbox.
 func outgoingOf(p *peer, e *wire.Envelope, item *waiting) *outgoing {
-	subject, _ := e.Subject() // it was validated; nobody listens on an empty one
+	subject, _ := e.Subject() // it was validated; nobody subscribes to an empty subject
 	return &outgoing{room: p.room, session: p.session, subject: subject, to: clone(e.To), until: e.FreshUntil(p.room.space.s.cfg.ReplayAge), item: item}
 }

@@ -14,24 +14,23 @@ import (
 	"github.com/parley-hub/parley/hub"
 )
 
-// The document that says up to where everything is published.
+// The document with the position up to which everything is published.
 const (
 	outboxKind = "agh-outbox"
 	outboxName = "position"
 )
 
-// drainWithin is how long a stopping runtime waits for what is not published.
+// drainWithin bounds how long a stopping runtime waits for messages to be published.
 const drainWithin = 3 * time.Second
 
-// idle reports whether everything that was pushed is published or given up.
+// idle reports whether every message that was pushed is published or dropped.
 func (o *outbox) idle() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return len(o.list) == 0 && len(o.held) == 0 && !o.busy
 }
 
-// drain waits until the outbox is idle, if there is a broker to take what is in
-// it.
+// drain waits until the outbox is idle, if there is a broker.
 func (o *outbox) drain(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, drainWithin)
 	defer cancel()
@@ -46,22 +45,22 @@ func (o *outbox) drain(ctx context.Context) {
 	}
 }
 
-// outboxMark is a position of the hub, and how many messages had been pushed when
-// it was read.
+// outboxMark is a position of the hub, with the number of messages that had been
+// pushed when it was read.
 type outboxMark struct {
 	at     hub.WidePosition
 	pushed uint64
 }
 
-// farBehind is how many records of others may follow the written position: that
-// many are read when the hub starts.
+// farBehind bounds how many records of others may follow the written position: so many
+// are read when the hub starts.
 const farBehind = 10_000
 
-// position returns what to write of how far the outbox is; false: nothing. What
-// was durable one call ago has reached the outbox by now: if it is idle,
-// everything up to there is published. The last call of a runtime that takes
-// nothing more needs not wait. Without messages nothing is written, because
-// writing itself moves the hub's position.
+// position returns the edit that stores the outbox's progress; false: there is none.
+// Records that were durable at the previous call are in the outbox by now: if it is
+// idle, everything up to that position is published. The last call of a stopping
+// runtime needs no second one. Without new messages nothing is written, because
+// writing moves the hub's position.
 func (o *outbox) position(ctx context.Context, last bool) (hub.DocumentEdit, bool) {
 	if !o.idle() {
 		o.candidate = outboxMark{}
@@ -91,8 +90,8 @@ func (o *outbox) position(ctx context.Context, last bool) (hub.DocumentEdit, boo
 	return hub.DocumentEdit{Kind: outboxKind, Name: outboxName, Data: text}, true
 }
 
-// recoverOutbox queues what hosted peers said and a crash kept from being
-// published. What is no longer fresh is given up.
+// recoverOutbox queues the messages of hosted peers that a crash kept from being
+// published. Those that are no longer fresh are dropped.
 func (s *Server) recoverOutbox(ctx context.Context) error {
 	doc, err := s.hub.Document(ctx, outboxKind, outboxName)
 	if fault.CodeOf(err) == fault.NotFound {
@@ -104,7 +103,7 @@ func (s *Server) recoverOutbox(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if s.outbox == nil { // without a broker nothing is on its way
+	if s.outbox == nil { // without a broker nothing waits
 		_, err := s.hub.EditDocuments(ctx, []hub.DocumentEdit{{Kind: outboxKind, Name: outboxName, Remove: true}})
 		return err
 	}
@@ -120,7 +119,7 @@ func (s *Server) recoverOutbox(ctx context.Context) error {
 	return s.publishAfter(ctx, after)
 }
 
-// beginOutbox notes where the outbox begins, before anything is in it.
+// beginOutbox stores where the outbox begins, before anything is in it.
 func (s *Server) beginOutbox(ctx context.Context) error {
 	now, err := s.hub.Now(ctx)
 	if err != nil {
@@ -135,7 +134,7 @@ func (s *Server) beginOutbox(ctx context.Context) error {
 	return err
 }
 
-// publishAfter queues what was stored behind a position.
+// publishAfter queues what was stored after a position.
 func (s *Server) publishAfter(ctx context.Context, after hub.WidePosition) error {
 	now, err := s.hub.Now(ctx)
 	if err != nil {
@@ -148,7 +147,7 @@ func (s *Server) publishAfter(ctx context.Context, after hub.WidePosition) error
 	defer f.Close()
 	for {
 		ev, ok, err := f.NextUntil(ctx, now)
-		if _, ok := errors.AsType[*hub.WideGap](err); ok { // restored from a backup: nobody knows what was published
+		if _, ok := errors.AsType[*hub.WideGap](err); ok { // restored from a backup: what was published is unknown
 			s.cfg.Log.Warn("AGH's outbox starts again: its position belongs to another history", "error", err)
 			return nil
 		}

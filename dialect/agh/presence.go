@@ -16,11 +16,11 @@ type remote struct {
 	catalog  []wire.CapabilityDoc // nil: not known
 	joinedAt time.Time
 	lastSeen time.Time
-	greeted  bool // a greeting has announced it
+	greeted  bool // it has greeted
 
 	cardSize, catalogSize int
 	trust                 wire.Trust
-	keyID                 string // that its last introduction proved
+	keyID                 string // proved by its last introduction
 	version               int    // of the protocol; 0 if it speaks both
 	counts                *peerCounters
 }
@@ -44,12 +44,12 @@ func PresenceOf(lastSeen, now time.Time, interval time.Duration) string {
 	return presenceExpired
 }
 
-// expired reports whether a peer that was seen then counts as gone.
+// expired reports whether a peer that was last seen then counts as gone.
 func (s *Server) expired(seen time.Time) bool {
 	return !s.cfg.Now().Before(seen.Add(2 * s.cfg.GreetInterval))
 }
 
-// sweep forgets the remote peers of a channel that were silent for too long.
+// sweep removes the remote peers of a channel that were silent for too long.
 func (r *netChannel) sweep() {
 	s := r.space.s
 	r.mu.Lock()
@@ -88,14 +88,14 @@ func (r *netChannel) forgetRemote(id string) {
 	}
 }
 
-// knownEach is how much remote peers say of themselves on average, at most: as
-// many of them as agh.limits.remotes allows share it.
+// knownEach bounds the average size of what remote peers say of themselves: as many
+// peers as agh.limits.remotes allows share the total.
 const knownEach = 4 << 10
 
-// size is about what a remote peer takes.
+// size returns about how much memory a remote peer takes.
 func (p *remote) size() int { return p.cardSize + p.catalogSize }
 
-// left tells that remote peers are gone.
+// left reports that remote peers are gone.
 func (r *netChannel) left(gone []string) {
 	slices.Sort(gone)
 	for _, id := range gone {
@@ -104,8 +104,8 @@ func (r *netChannel) left(gone []string) {
 	}
 }
 
-// seen notes that a remote peer introduced itself. A hosted peer's name is
-// never a remote one's.
+// seen records that a remote peer introduced itself. The name of a hosted peer is never
+// a remote one's.
 func (r *netChannel) seen(card *wire.PeerCard, e *wire.Envelope, trust wire.Trust) {
 	r.sweepSeldom()
 	s := r.space.s
@@ -199,7 +199,7 @@ func (r *netChannel) others() []*remote {
 	return all
 }
 
-// target finds out who is addressed; an empty peer is everyone.
+// target returns the addressed peer; an empty id is everyone.
 func (r *netChannel) target(peer string) (actor, error) {
 	if peer == "" {
 		return actor{}, nil

@@ -11,18 +11,18 @@ import (
 	"github.com/parley-hub/parley/fault"
 )
 
-// keepInline is up to which size a waiting message is kept in memory; a larger
-// one is read from the log when it is wanted.
+// keepInline is the largest size of a waiting message that is kept in memory; larger
+// ones are read from the log when they are needed.
 const keepInline = 16 << 10
 
-// Delays before a message whose turn failed is tried again.
+// Delays before a message whose turn failed is retried.
 const (
 	firstDelay = 250 * time.Millisecond
 	mostDelay  = 5 * time.Second
 )
 
-// waiting is a message in a peer's queue. It does not change: every peer that is
-// told shares it.
+// waiting is a message in a peer's queue. It is immutable and shared by all peers that
+// receive it.
 type waiting struct {
 	order   string // the hub's id of the record, or empty for what is not stored
 	channel string // and where it is
@@ -33,14 +33,14 @@ type waiting struct {
 	meta    *auditOf
 }
 
-// queue is what waits for one hosted peer, oldest first.
+// queue has the messages that wait for one hosted peer, oldest first.
 type queue struct {
 	peer  *peer
 	depth int
 
 	mu     sync.Mutex
 	list   []*waiting
-	busy   *waiting      // whose turn runs
+	busy   *waiting      // the message whose turn runs
 	after  string        // everything up to here is done, dropped or in list
 	wake   chan struct{} // nil: nobody waits
 	closed bool
@@ -51,15 +51,15 @@ func newQueue(p *peer, depth int) *queue {
 	return &queue{peer: p, depth: depth}
 }
 
-// begin says where a new peer's queue starts.
+// begin sets where a new peer's queue starts.
 func (q *queue) begin(after string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.after = cmp.Or(q.after, after)
 }
 
-// push adds a message; the oldest is dropped if there are too many. It reports
-// whether the message is the only one, so that it is not kept waiting.
+// push adds a message; if there are too many, the oldest is dropped. It reports whether
+// the message is the only one.
 func (q *queue) push(m *waiting) (immediate bool, dropped *waiting) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -75,15 +75,15 @@ func (q *queue) push(m *waiting) (immediate bool, dropped *waiting) {
 	return immediate, dropped
 }
 
-// shift takes the oldest away. The queue is locked and not empty.
+// shift removes the oldest. The queue is locked and not empty.
 func (q *queue) shift() *waiting {
 	m := q.list[0]
-	q.list[0] = nil // lets go of it
+	q.list[0] = nil // releases it
 	q.list = q.list[1:]
 	return m
 }
 
-// stir wakes whoever waits. The queue is locked.
+// stir wakes waiters. The queue is locked.
 func (q *queue) stir() {
 	if q.wake != nil {
 		close(q.wake)
@@ -91,7 +91,7 @@ func (q *queue) stir() {
 	}
 }
 
-// change is what is closed with the next stir. The queue is locked.
+// change returns a channel that the next stir closes. The queue is locked.
 func (q *queue) change() <-chan struct{} {
 	if q.wake == nil {
 		q.wake = make(chan struct{})
@@ -99,8 +99,8 @@ func (q *queue) change() <-chan struct{} {
 	return q.wake
 }
 
-// snapshot lists what waits and has not been started, and what is closed when
-// that changes.
+// snapshot lists the messages that were not started, and returns a channel that is
+// closed when that changes.
 func (q *queue) snapshot() ([]*waiting, <-chan struct{}) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -151,7 +151,7 @@ func (q *queue) take(ctx context.Context) (*waiting, error) {
 	}
 }
 
-// finish ends the running turn: the message is done, or goes back to the head.
+// finish ends the running turn: the message is done, or returns to the head.
 func (q *queue) finish(m *waiting, ok bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -162,7 +162,7 @@ func (q *queue) finish(m *waiting, ok bool) {
 	q.stir()
 }
 
-// attend notes that somebody takes the peer's turns; false: somebody else does.
+// attend records that a call takes the peer's turns; false: another one does.
 func (q *queue) attend(on bool) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -173,7 +173,7 @@ func (q *queue) attend(on bool) bool {
 	return true
 }
 
-// attended reports whether somebody takes the peer's turns.
+// attended reports whether a call takes the peer's turns.
 func (q *queue) attended() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -188,7 +188,7 @@ type mark struct {
 	Left  []string `json:"left,omitempty"`
 }
 
-// mark returns how far the peer is.
+// mark returns the peer's progress.
 func (q *queue) mark() mark {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -207,7 +207,7 @@ func (q *queue) mark() mark {
 	return m
 }
 
-// passed notes that a record needs nothing more of the peer.
+// passed records that a peer need not handle a record.
 func (q *queue) passed(order string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -13,7 +13,7 @@ import (
 	"github.com/parley-hub/parley/hub"
 )
 
-// Reasons of the audit that are no reasons of the protocol.
+// Reasons of the audit that are not in the protocol.
 const (
 	reasonSpoofed  = "spoofed"
 	reasonSubject  = "subject_mismatch"
@@ -24,8 +24,8 @@ const (
 	reasonOverflow = "queue_overflow"
 )
 
-// receiver handles the messages of one subscription. Each has a budget of its
-// own, because a broker does not say who published.
+// receiver returns the handler of one subscription. Each has its own budget, because a
+// broker does not say who published.
 func (r *netChannel) receiver(subject string) func(data []byte) {
 	s := r.space.s
 	limit := newBudget(s.cfg.Limits.SubscriptionRate)
@@ -38,7 +38,7 @@ func (r *netChannel) receiver(subject string) func(data []byte) {
 			s.counts.dropped.Add(1)
 			return
 		}
-		if s.gate.Ask(s.ctx) != nil { // whoever serves now hears it too, or its sender asks again
+		if s.gate.Ask(s.ctx) != nil { // the serving node receives it too, or its sender retries
 			s.counts.dropped.Add(1)
 			return
 		}
@@ -55,7 +55,7 @@ type incoming struct {
 	trust   wire.Trust
 }
 
-// receive judges one message and does what follows from it.
+// receive checks one message and handles it.
 func (r *netChannel) receive(subject wire.Subject, data []byte) {
 	s := r.space.s
 	o := s.cfg.validation(false)
@@ -89,7 +89,7 @@ func (r *netChannel) receive(subject wire.Subject, data []byte) {
 	}
 	var why *wire.Rejection
 	if in.trust, why = policy.judge(e, data); why != nil {
-		s.reject(in.audit(), r.sessionOf(e.To), why.Reason) // no receipt: a forged sender must not end somebody's work
+		s.reject(in.audit(), r.sessionOf(e.To), why.Reason) // no receipt: a forged sender must not end the work of another
 		return
 	}
 	if e.Kind.Discovery() && !s.heard.add(e.Workspace, e.From, e.ID) {
@@ -107,8 +107,7 @@ func (r *netChannel) receive(subject wire.Subject, data []byte) {
 	}
 }
 
-// spend takes one message from a sender's budget, and counts one that is over
-// it.
+// spend takes one message from a sender's budget, and counts one that exceeds it.
 func (s *Server) spend(sender string) bool {
 	now := s.cfg.Now()
 	if s.senders.of(sender, s.cfg.Limits.SenderRate, now).take(now) {
@@ -118,8 +117,8 @@ func (s *Server) spend(sender string) bool {
 	return false
 }
 
-// carries reports whether an envelope came on its own subject. Another protocol
-// on a subject of v0 is malformed, and answered like whatever else is.
+// carries reports whether an envelope came on its own subject. Another protocol on a
+// subject of v0 is malformed, and answered like other malformed ones.
 func carries(subject wire.Subject, e *wire.Envelope) bool {
 	if subject.Version == 0 && e.Version() != 0 {
 		other := *e
@@ -131,8 +130,8 @@ func carries(subject wire.Subject, e *wire.Envelope) bool {
 
 func (in *incoming) audit() *auditOf { return about(in.Envelope, len(in.data)) }
 
-// echo tells our own messages, which come back through the broker, from those
-// of somebody who uses a hosted peer's name.
+// echo handles a message with the name of a hosted peer: our own, which the broker
+// sends back, or one of somebody who uses the name.
 func (r *netChannel) echo(in *incoming) {
 	s := r.space.s
 	if s.own.has(in.From, in.ID) {
@@ -148,8 +147,8 @@ func (r *netChannel) echo(in *incoming) {
 	s.reject(in.audit(), r.sessionOf(in.From), reasonSpoofed)
 }
 
-// malformed rejects what is not valid, and answers directed work. What the policy
-// would refuse is not answered: a receipt can end the work of the sender's name.
+// malformed rejects an invalid message, and answers directed work. If the trust policy
+// would refuse it, there is no answer: a receipt can end the work of the claimed sender.
 func (in *incoming) malformed(err error, policy *trustPolicy) {
 	s := in.room.space.s
 	var why *wire.Rejection
@@ -165,7 +164,7 @@ func (in *incoming) malformed(err error, policy *trustPolicy) {
 	}
 }
 
-// whois answers a question, or takes an answer over.
+// whois answers a question, or stores an answer.
 func (in *incoming) whois(body *wire.WhoisBody) {
 	r, s := in.room, in.room.space.s
 	s.audit(in.audit(), received, "", "")
@@ -187,8 +186,7 @@ func (in *incoming) whois(body *wire.WhoisBody) {
 	}
 }
 
-// converse stores a message of a conversation that somebody here is told, and
-// answers it where an answer is due.
+// converse stores a message for a hosted peer, and answers it if an answer is due.
 func (in *incoming) converse() {
 	r, sp := in.room, in.room.space
 	if in.To != "" && r.hosted(in.To) == nil {
@@ -207,7 +205,7 @@ func (in *incoming) converse() {
 			return
 		}
 	case len(told) == 0:
-		return // nobody here, or of another room: no answer, and the work is not bound
+		return // for nobody here, or another room: no answer, and the work is not bound
 	case in.To != "" || in.Surface == wire.Direct:
 		to = actor{told[0].id, told[0].agent}
 	}
@@ -224,8 +222,7 @@ func (in *incoming) converse() {
 	in.await(p, record)
 }
 
-// await settles a message once it is durable. The next one is admitted
-// meanwhile.
+// await settles a message once it is durable. Meanwhile the next one is admitted.
 func (in *incoming) await(p *hub.Pending, record *envelope.Envelope) {
 	s := in.room.space.s
 	s.waiting <- struct{}{}
@@ -239,7 +236,7 @@ func (in *incoming) await(p *hub.Pending, record *envelope.Envelope) {
 	}
 	ended := p.OnEnd(func() {
 		if _, err := p.Wait(s.ctx); err != nil || p.Repeated() {
-			go settle() // an answer may be due, and that waits
+			go settle() // an answer may be due, and sending it blocks
 			return
 		}
 		s.submitted.remove(record)
@@ -253,14 +250,14 @@ func (in *incoming) await(p *hub.Pending, record *envelope.Envelope) {
 
 func (in *incoming) opens() bool { return in.Kind == wire.Say || in.Kind == wire.Capability }
 
-// concerns reports whether a message to nobody is about work of a hosted peer.
+// concerns reports whether a message without addressee is about work of a hosted peer.
 func (in *incoming) concerns(ctx context.Context) bool {
 	row, ok, err := in.room.space.workRow(ctx, in.Work)
 	return err == nil && ok && row.container() == in.Container() &&
 		(in.room.hosted(row.Work.Opener) != nil || in.room.hosted(row.Work.Target) != nil)
 }
 
-// settle does what follows from how a message was stored.
+// settle handles the result of storing a message.
 func (in *incoming) settle(p *hub.Pending, err error) {
 	s := in.room.space.s
 	session := in.room.sessionOf(in.To)
@@ -286,8 +283,8 @@ func (in *incoming) settle(p *hub.Pending, err error) {
 	}
 }
 
-// answer sends the receipt that is due for a rejected message, by the peer that
-// it was addressed to. A receipt that the lifecycle takes is stored first.
+// answer sends the receipt for a rejected message, from the peer that it was addressed
+// to. A receipt that the lifecycle accepts is stored first.
 func (in *incoming) answer(why wire.Reason) {
 	r, sp := in.room, in.room.space
 	s := sp.s
@@ -316,7 +313,7 @@ func (in *incoming) answer(why wire.Reason) {
 	if receipt, err = wire.Decode(data, o); err != nil {
 		return
 	}
-	// Answering a sender that takes no part in the work must not change the work.
+	// An answer to a sender outside the work must not change the work.
 	if known && (row.Work.Opener == in.From || row.Work.Target == in.From) && row.container() == receipt.Container() {
 		if to, err := sp.adopt(clone(in.From)); err == nil {
 			if _, err := sp.admit(s.ctx, r, receipt, data, actor{p.id, p.agent}, to); err == nil {

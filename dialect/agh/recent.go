@@ -5,10 +5,9 @@ import (
 	"sync"
 )
 
-// recent remembers the last messages by their names: those that were published
-// here, so that their echo is told from what somebody else sends under a hosted
-// peer's name, or greetings and questions that were received, which are not
-// stored. It keeps hashes, because an id may be long.
+// recent remembers the last messages by name: those published here, to tell their echo
+// from messages of others with a hosted peer's name, or received greetings and
+// questions, which are not stored. It keeps hashes, because ids may be long.
 type recent struct {
 	seed maphash.Seed
 
@@ -25,7 +24,7 @@ func newRecent() *recent {
 	return &recent{seed: maphash.MakeSeed(), known: map[uint64]struct{}{}}
 }
 
-// add remembers a message; false: it is known.
+// add adds a message; false: it was there.
 func (r *recent) add(name ...string) bool {
 	key := r.key(name)
 	r.mu.Lock()
@@ -52,7 +51,7 @@ func (r *recent) has(name ...string) bool {
 	return ok
 }
 
-// key tells names apart; only their last part may have a zero byte.
+// key hashes a name; only its last part may have a zero byte.
 func (r *recent) key(name []string) uint64 {
 	var h maphash.Hash
 	h.SetSeed(r.seed)

@@ -11,8 +11,8 @@ type rejects struct {
 	more   int64
 }
 
-// reject counts an envelope that is not accepted, and audits it: so many of one
-// sender a second, and how many more there were with the next one.
+// reject counts an envelope that is not accepted, and audits it: a bounded number for
+// each sender and second. The next record has the number of those left out.
 func (s *Server) reject(a *auditOf, session string, why wire.Reason) {
 	now := s.cfg.Now()
 	s.rejecting.Lock()

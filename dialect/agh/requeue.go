@@ -9,7 +9,7 @@ import (
 	"github.com/parley-hub/parley/dialect/agh/wire"
 )
 
-// toldEntry leads to a message that a peer was told.
+// toldEntry refers to a message that a peer received.
 type toldEntry struct {
 	order, channel string
 	seq            uint64
@@ -39,6 +39,6 @@ func (p *peer) requeue(ctx context.Context, found []toldEntry) error {
 	return nil
 }
 
-// joinedBound is an id of the hub that nothing told before the join has: the
-// ids of the hub begin with their time.
+// joinedBound returns a hub id below which everything is older than the join: the ids
+// begin with their time.
 func (p *peer) joinedBound() string { return fmt.Sprintf("%016x", p.joinedAt.UnixNano()) }

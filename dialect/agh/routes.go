@@ -18,17 +18,17 @@ const (
 	directPath  = channelPath + "/directs/{direct_id}"
 )
 
-// may is what a key's role may do with a route. Operators may do everything; callers
+// may says what a role may do with a route. Operators may do everything; callers
 // without a key may do nothing.
 type may int
 
 const (
 	no     may = iota
-	yes        // whatever there is
-	public     // all but what is of direct rooms
-	joined     // what is of channels that the agent is joined to
+	yes        // everything
+	public     // everything but direct rooms
+	joined     // channels that the agent is joined to
 	member     // direct rooms that the agent is a peer of
-	own        // the agent's own sessions, peers and catalog
+	own        // the agent's sessions, peers and catalog
 )
 
 // operation is one route: who may call it, what serves it, and how it is
@@ -108,7 +108,7 @@ type catalogBody struct {
 	Capabilities []jsontext.Value `json:"capabilities"`
 }
 
-// patterns are those of a route in the mux: the id of a message may have
+// pattern returns the route's pattern in the mux: the id of a message may have
 // slashes.
 func (o *operation) pattern() string {
 	if o.name == "done" {
@@ -126,7 +126,7 @@ func (s *Server) routes() *http.ServeMux {
 	return mux
 }
 
-// Mount takes everything below /agh.
+// Mount returns everything below /agh.
 func (s *Server) Mount() dialect.Mount {
 	return dialect.Mount{Routes: []dialect.Route{{
 		Pattern: base + "/", Handler: s.mux,

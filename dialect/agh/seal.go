@@ -8,10 +8,10 @@ import (
 	"github.com/parley-hub/parley/internal/jsonscan"
 )
 
-// signs reports whether the peer is a handle, which proves what it says.
+// signs reports whether the peer is a handle, which signs its envelopes.
 func (p *peer) signs() bool { return strings.Contains(p.id, "@") }
 
-// seal writes an envelope of the peer as it goes out; a handle signs it.
+// seal encodes an outgoing envelope of the peer; a handle signs it.
 func (p *peer) seal(e *wire.Envelope) ([]byte, error) {
 	data, err := e.AppendJSON(nil)
 	if err != nil || !p.signs() {
@@ -27,8 +27,7 @@ func (p *peer) seal(e *wire.Envelope) ([]byte, error) {
 	return key.Sign(data)
 }
 
-// checkExt refuses extension keys without a namespace where the trust profile
-// counts.
+// checkExt refuses extension keys without a namespace if the trust profile applies.
 func (p *peer) checkExt(ext []byte) error {
 	if !p.signs() {
 		return nil

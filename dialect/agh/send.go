@@ -16,11 +16,11 @@ import (
 	"github.com/parley-hub/parley/hub"
 )
 
-// sendBody is a request to send. Time, sender and proof are not the caller's.
+// sendBody is a request to send. The runtime sets time, sender and proof.
 type sendBody struct {
 	sendResult
 	Body jsontext.Value `json:"body"`
-	// Interaction is a member of an older protocol.
+	// Interaction is a member of an older version of the protocol.
 	Interaction jsontext.Value `json:"interaction_id,omitempty"`
 }
 
@@ -77,10 +77,10 @@ func (c *call) send(sp *space) error {
 	return c.answer(http.StatusOK, sendAnswer{&body.sendResult})
 }
 
-// check refuses what no session could send.
+// check refuses a request that no session could send.
 func (b *sendBody) check(workspace string) error {
 	b.Kind = cmp.Or(b.Kind, wire.Say)
-	if b.Ext.Kind() == jsontext.KindNull { // as every other member, it is then absent
+	if b.Ext.Kind() == jsontext.KindNull { // null counts as absent, as for every other member
 		b.Ext = nil
 	}
 	switch {
@@ -114,7 +114,7 @@ func (b *sendBody) check(workspace string) error {
 	return nil
 }
 
-// crosses counts a message that came from another dialect, and is sent on here.
+// crosses counts a message from another dialect that is forwarded here.
 func (b *sendBody) crosses(most int) error {
 	hops := wire.Hops(b.Ext)
 	if hops == 0 {
@@ -140,7 +140,7 @@ func tooManyHops(id string, hops, most int) error {
 		Because(fault.TooManyHops)
 }
 
-// envelope is what a request asks to send.
+// envelope makes the envelope of a request.
 func (p *peer) envelope(b *sendBody) (*wire.Envelope, error) {
 	sp := p.room.space
 	e := &wire.Envelope{
@@ -164,8 +164,8 @@ func (p *peer) envelope(b *sendBody) (*wire.Envelope, error) {
 	return e, nil
 }
 
-// send validates, stores and queues what a hosted peer says. It returns when
-// that is durable.
+// send validates, stores and queues a message of a hosted peer. It returns when the
+// message is durable.
 func (p *peer) send(ctx context.Context, b *sendBody) (id, direct string, err error) {
 	sp := p.room.space
 	e, err := p.envelope(b)
@@ -184,7 +184,7 @@ func (p *peer) send(ctx context.Context, b *sendBody) (id, direct string, err er
 		return "", "", err
 	}
 	known := false
-	if e.Work != "" && !wire.ValidWork(e.Work) { // it may only be continued
+	if e.Work != "" && !wire.ValidWork(e.Work) { // existing work may still be continued
 		if _, known, err = sp.workRow(ctx, e.Work); err != nil {
 			return "", "", err
 		}
@@ -209,12 +209,12 @@ func (p *peer) send(ctx context.Context, b *sendBody) (id, direct string, err er
 		return e.ID, "", p.ask(checked, data)
 	}
 	if _, err = sp.admit(ctx, p.room, checked, data, actor{p.id, p.agent}, to); errors.Is(err, errSeen) {
-		err = nil // answered as the first time
+		err = nil // a repeated request has the same answer
 	}
 	return e.ID, e.Direct, err
 }
 
-// knows reports whether a message of an id is stored, whoever sent it.
+// knows reports whether a message with an id is stored, of any sender.
 func (sp *space) knows(ctx context.Context, id string) (bool, error) {
 	for _, kind := range []string{thread.Type, direct.Type} {
 		page, err := sp.s.hub.Entries(ctx, hub.EntryQuery{Type: kind, Home: sp.home.ID, Prefix: work.IDPrefix(id), Limit: 1})
@@ -225,8 +225,8 @@ func (sp *space) knows(ctx context.Context, id string) (bool, error) {
 	return false, nil
 }
 
-// ask answers a question who is there with the cards of the hosted peers, and
-// asks the others.
+// ask answers a whois question with the cards of the hosted peers, and sends it to the
+// others.
 func (p *peer) ask(e *wire.Envelope, data []byte) error {
 	body, ok := e.Content.(*wire.WhoisBody)
 	if !ok || body.Response {
@@ -235,7 +235,7 @@ func (p *peer) ask(e *wire.Envelope, data []byte) error {
 	for _, other := range p.room.asked(e) {
 		answer, data, err := other.introduce(e)
 		if fault.CodeOf(err) == fault.TooLarge {
-			continue // what cannot be sent over the network is not sent here either
+			continue // what cannot be sent over the network is not shown here either
 		}
 		if err != nil {
 			return err
@@ -254,7 +254,7 @@ func (p *peer) ask(e *wire.Envelope, data []byte) error {
 	return s.publish(e, data, p.session)
 }
 
-// asked are the hosted peers that answer a question.
+// asked returns the hosted peers that answer a question.
 func (r *netChannel) asked(e *wire.Envelope) []*peer {
 	body, ok := e.Content.(*wire.WhoisBody)
 	if !ok || body.Response {

@@ -31,21 +31,21 @@ type Server struct {
 	cataloging sync.Mutex // held while one is written
 
 	submitted submitted
-	own       *recent // what was published here
-	heard     *recent // greetings and questions that were received
+	own       *recent // names of published messages
+	heard     *recent // names of received greetings and questions
 	outbox    *outbox // nil: there is no broker
 	bridge    *bridge.Bridge
 	senders   budgets
 	adopted   adopted
-	waiting   chan struct{} // messages that become durable
+	waiting   chan struct{} // a place for each message that becomes durable
 	rejecting sync.Mutex
 	rejected  map[string]*rejects // by sender
 	broken    atomic.Pointer[string]
-	gate      gate.Gate // of messages that are received
+	gate      gate.Gate // checked for each received message
 
 	ctx      context.Context // ends with Close
 	cancel   context.CancelFunc
-	draining context.Context // of streams and requests that wait; ends with Drain
+	draining context.Context // of streams and waiting requests; ends with Drain
 	drain    context.CancelFunc
 	streams  chan struct{} // live ones
 	work     sync.WaitGroup
@@ -57,7 +57,7 @@ type Server struct {
 	opening sync.Mutex
 }
 
-// mostWaiting is how many received messages become durable at once.
+// mostWaiting bounds how many received messages become durable at once.
 const mostWaiting = 1024
 
 // New makes a runtime. It serves nothing until Start.
@@ -84,7 +84,7 @@ func New(cfg Config) (*Server, error) {
 	return s, nil
 }
 
-// Start finds the workspaces and the peers that are joined in them.
+// Start loads the workspaces and their joined peers.
 func (s *Server) Start(ctx context.Context) error {
 	if s.cfg.Disabled {
 		return nil
@@ -97,7 +97,7 @@ func (s *Server) Start(ctx context.Context) error {
 	}
 	if err != nil {
 		if ctx.Err() != nil {
-			return nil // stopped before it began: nothing is served
+			return nil // stopped before it began
 		}
 		return err
 	}
@@ -133,7 +133,7 @@ func (s *Server) hostedPeers() (all []*peer) {
 	return all
 }
 
-// reconnected follows the connection to the broker: when it is back, every
+// reconnected handles changes of the connection to the broker: when it is back, every
 // hosted peer greets.
 func (s *Server) reconnected(err error) {
 	if err != nil {
@@ -198,7 +198,7 @@ func (s *Server) Close() error {
 	return nil
 }
 
-// add makes a workspace known.
+// add adds a workspace.
 func (s *Server) add(home hub.Home) *space {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -220,7 +220,7 @@ func (s *Server) find(name string) (*space, error) {
 	return nil, fault.New(fault.NotFound, "there is no workspace %.100q; it begins with its first channel or peer", name)
 }
 
-// open returns a workspace, made if there is none.
+// open returns a workspace, and makes it if there is none.
 func (s *Server) open(ctx context.Context, name string) (*space, error) {
 	if sp, err := s.find(name); err == nil {
 		return sp, nil
@@ -248,7 +248,7 @@ func (s *Server) list() []*space {
 	return all
 }
 
-// entries yields an adapter's entries of a workspace, page after page.
+// entries calls each with an adapter's entries of a workspace, page by page.
 func (sp *space) entries(ctx context.Context, q hub.EntryQuery, each func(hub.Entry) (more bool, err error)) error {
 	q.Home = sp.home.ID
 	for {
@@ -272,7 +272,7 @@ func (sp *space) entries(ctx context.Context, q hub.EntryQuery, each func(hub.En
 	}
 }
 
-// entry returns the one entry of a key.
+// entry returns the entry of a key.
 func (sp *space) entry(ctx context.Context, kind, key string) (hub.Entry, bool, error) {
 	page, err := sp.s.hub.Entries(ctx, hub.EntryQuery{Type: kind, Home: sp.home.ID, Prefix: key, Limit: 1})
 	if err != nil || len(page.Entries) == 0 || page.Entries[0].Key != key {

@@ -24,8 +24,8 @@ type Settings struct {
 	Limits         LimitSettings
 }
 
-// NATSSettings is how AGH's peers elsewhere are reached: by a server of this process,
-// or by another.
+// NATSSettings say how external peers are reached: through a NATS server in this
+// process, or an external one.
 type NATSSettings struct {
 	Listen string
 	URL    string
@@ -36,12 +36,12 @@ type BridgeSettings struct {
 	Accept string
 }
 
-// AuditSettings bounds what AGH's peers can have written to the audit.
+// AuditSettings bound what AGH's peers cause to be written to the audit.
 type AuditSettings struct {
 	Rejects int
 }
 
-// HookSettings say which command is told of AGH's events.
+// HookSettings configure the command that receives AGH's events.
 type HookSettings struct {
 	Command []string
 	Events  []string

@@ -7,7 +7,7 @@ import (
 	"github.com/parley-hub/parley/server/config"
 )
 
-// checkListen takes an address to listen on, or none.
+// checkListen checks an address to listen on; it may be empty.
 func checkListen(value string) error {
 	if value == "" {
 		return nil
@@ -15,7 +15,7 @@ func checkListen(value string) error {
 	return config.CheckListen(value)
 }
 
-// checkNATS takes the URL of a NATS server, or none. Its error does not repeat
+// checkNATS checks the URL of a NATS server; it may be empty. Its error does not repeat
 // the URL, which may have a token.
 func checkNATS(value string) error {
 	if value == "" {

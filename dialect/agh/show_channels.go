@@ -12,8 +12,7 @@ import (
 	"github.com/parley-hub/parley/hub"
 )
 
-// channelShape is a channel as lists show it. Counts of messages are of public
-// ones only.
+// channelShape is a channel in a list. It counts public messages only.
 type channelShape struct {
 	Channel                    string `json:"channel"`
 	WorkspaceID                string `json:"workspace_id,omitempty"`
@@ -34,7 +33,7 @@ type channelShape struct {
 	recent int64
 }
 
-// channelDetail is one channel with who is there.
+// channelDetail is one channel with its peers.
 type channelDetail struct {
 	channelShape
 	KindCounts []kindCount    `json:"kind_counts"`

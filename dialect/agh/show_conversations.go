@@ -74,7 +74,7 @@ func (r *netChannel) showDirect(row work.Row) directShape {
 
 // conversation returns the row of a thread or direct room.
 func (r *netChannel) conversation(ctx context.Context, kind, id string) (work.Row, error) {
-	for range 3 { // the row moves when something is said meanwhile
+	for range 3 { // the row moves when a message is stored meanwhile
 		newest, ok, err := r.space.entry(ctx, kind, work.NameKey(r.channel, id))
 		if err != nil {
 			return work.Row{}, err
@@ -121,7 +121,7 @@ func (r *netChannel) readRow(ctx context.Context, kind string, e hub.Entry) (wor
 	return row, nil
 }
 
-// preview reads what a message says.
+// preview returns the text of a message.
 func (sp *space) preview(ctx context.Context, channelID string, seq uint64) (string, error) {
 	for record, err := range sp.s.hub.Log(ctx, channelID, seq, seq) {
 		if err != nil {
@@ -134,8 +134,7 @@ func (sp *space) preview(ctx context.Context, channelID string, seq uint64) (str
 	return "", nil
 }
 
-// list streams a list of the name, row after row, so that its length needs no
-// memory.
+// list streams a list row by row, so that its length needs no memory.
 func (c *call) list(name string, rows func(add func(any) error) error) error {
 	out := c.share.Pieces(c.Request, c.w, c.s.cfg.Limits.Write)
 	c.w.Header().Set("Content-Type", "application/json")
@@ -158,7 +157,7 @@ func (c *call) list(name string, rows func(add func(any) error) error) error {
 		err = out.End("]}\n")
 	}
 	if err != nil && out.Begun() {
-		panic(http.ErrAbortHandler) // the client must not take what it has for the whole list
+		panic(http.ErrAbortHandler) // the client must not take it for the whole list
 	}
 	return err
 }
@@ -234,7 +233,7 @@ func (c *call) rowsBefore(r *netChannel, q hub.EntryQuery, name string, limit in
 	return listAll(c, name, page)
 }
 
-// listAll answers with a list that is at hand.
+// listAll answers with a list that is in memory.
 func listAll[T any](c *call, name string, page []T) error {
 	return c.list(name, func(add func(any) error) error {
 		for _, item := range page {
@@ -246,7 +245,7 @@ func listAll[T any](c *call, name string, page []T) error {
 	})
 }
 
-// pageOf is how many entries are read at once for a limit.
+// pageOf returns how many entries are read at once for a limit.
 func pageOf(limit int) int {
 	if limit == 0 || limit > 200 {
 		return 200
@@ -300,7 +299,7 @@ func (c *call) listDirects(r *netChannel) error {
 	return c.listRows(r, direct.Type, "directs", show)
 }
 
-// ownPeers are the hosted peers of an agent's key in a channel.
+// ownPeers returns the hosted peers of an agent's key in a channel.
 func (c *call) ownPeers(r *netChannel) []*peer {
 	if c.who.Role != Agent {
 		return nil
@@ -317,7 +316,7 @@ func (c *call) listRooms(r *netChannel, peer string, show func(hub.Entry) (any, 
 	prefix := work.RoomsPrefix(r.channel, peer)
 	return c.listFrom(r, direct.Type, "directs", prefix, func(e hub.Entry) (any, bool, error) {
 		row, ok, err := r.space.entry(c.Context(), direct.Type, work.ActivityPrefix(r.channel)+e.Key[len(prefix):])
-		if err != nil || !ok { // it moves when something is said meanwhile, and is then listed before
+		if err != nil || !ok { // it moves when a message is stored meanwhile, and was then listed before
 			return nil, false, err
 		}
 		return show(row)

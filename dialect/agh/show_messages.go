@@ -17,8 +17,8 @@ import (
 	"github.com/parley-hub/parley/hub"
 )
 
-// messageShape is a message as lists show it. Key is FROM/ID, which tells two
-// messages of one id apart.
+// messageShape is a message in a list. Key is FROM/ID, which distinguishes messages
+// with the same id.
 type messageShape struct {
 	MessageID   string         `json:"message_id"`
 	Key         string         `json:"key"`
@@ -60,7 +60,7 @@ func (r *netChannel) showMessage(e *wire.Envelope, data []byte, record *envelope
 	return m
 }
 
-// trustOf is what is known of who sent an envelope.
+// trustOf returns what is known of the sender of an envelope.
 func trustOf(e *wire.Envelope, data []byte) wire.Trust {
 	if trust, _ := wire.Verify(e, data); trust == wire.Verified {
 		return trust
@@ -68,7 +68,7 @@ func trustOf(e *wire.Envelope, data []byte) wire.Trust {
 	return wire.Unverified
 }
 
-// direction tells what hosted peers sent from what came from elsewhere.
+// direction says whether a hosted or a remote peer sent a message.
 func (sp *space) direction(e *wire.Envelope, record *envelope.Envelope) direction {
 	if record.Sender == wire.RemoteIdentity(sp.name, e.From) {
 		return received
@@ -139,7 +139,7 @@ func (sp *space) fetch(ctx context.Context, entries []hub.Entry) ([]stored, erro
 			}
 			e, data, err := wire.Message(record)
 			if err != nil {
-				continue // of a build that knows more
+				continue // written by a newer version
 			}
 			list = append(list, stored{e, data, record})
 		}
@@ -156,7 +156,7 @@ func (c *call) directMessages() error {
 	r, _, err := c.direct()
 	if fault.CodeOf(err) == fault.NotFound && r == nil {
 		if r, roomErr := c.channel(); roomErr == nil && c.who.Role != Reader {
-			return c.listMessages(r, direct.Type, c.PathValue("direct_id")) // an unknown room has none
+			return c.listMessages(r, direct.Type, c.PathValue("direct_id")) // an unknown room has no messages
 		}
 	}
 	if err != nil {
@@ -219,8 +219,8 @@ func (c *call) messagesBefore(r *netChannel, q hub.EntryQuery, f filter, limit i
 	return listAll(c, "messages", page)
 }
 
-// cursor turns the name of a message, an id or FROM/ID, into its place in a
-// conversation. The message must be one that the filter takes.
+// cursor returns the place of a message, named by an id or FROM/ID, in a conversation.
+// The filter must select the message.
 func (r *netChannel) cursor(ctx context.Context, kind, id, name string, f filter) (string, error) {
 	if name == "" {
 		return "", nil
@@ -237,13 +237,13 @@ func (r *netChannel) cursor(ctx context.Context, kind, id, name string, f filter
 	return "", fault.New(fault.NotFound, "the cursor %.150q is not a message of this list", name)
 }
 
-// placed is a message and its place in its conversation.
+// placed is a message with its place in its conversation.
 type placed struct {
 	stored
 	key string
 }
 
-// find returns the messages of a name in a conversation, in its order.
+// find returns the messages with a name in a conversation, in order.
 func (r *netChannel) find(ctx context.Context, kind, id, name string) ([]placed, error) {
 	prefixes := []string{work.IDPrefix(name)}
 	if from, rest, ok := strings.Cut(name, "/"); ok && wire.ValidPeerOrHandle(from) {

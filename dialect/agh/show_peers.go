@@ -26,7 +26,7 @@ type peerShape struct {
 	ExpiresAt     string    `json:"expires_at,omitempty"`
 	PresenceState string    `json:"presence_state"`
 	LastSeenAge   *int64    `json:"last_seen_age_seconds,omitempty"`
-	// Trust is what is known of who it is.
+	// Trust is what is known of its identity.
 	Trust wire.Trust `json:"trust"`
 
 	recent time.Time // for the order of lists
@@ -60,7 +60,7 @@ func showCard(c *wire.PeerCard) cardShape {
 	return shape
 }
 
-// peerDetail is one peer with what is known of it.
+// peerDetail is one peer with all that is known of it.
 type peerDetail struct {
 	peerShape
 	Catalog *catalogDetail `json:"capability_catalog,omitempty"`
@@ -88,7 +88,7 @@ func whenUnix(seconds int64) string {
 	return when(time.Unix(seconds, 0))
 }
 
-// card is how a hosted peer introduces itself.
+// card returns the card of a hosted peer.
 func (p *peer) card() *wire.PeerCard {
 	c := &wire.PeerCard{
 		PeerID: p.id, DisplayName: p.room.space.s.hub.Name(p.agent),
@@ -133,7 +133,7 @@ func (r *netChannel) present() []peerShape {
 	return all
 }
 
-// sortPeers puts local peers first, then those last seen, then by name.
+// sortPeers sorts local peers first, then by when they were seen, then by name.
 func sortPeers(all []peerShape) {
 	slices.SortFunc(all, func(a, b peerShape) int {
 		if a.Local != b.Local {
@@ -207,7 +207,7 @@ func (c *call) joinPeer() error {
 	if _, err := wire.PeerID(body.Agent, wire.NewSessionID()); body.PeerID == "" && err != nil {
 		return fault.Wrap(fault.Invalid, err, "%v", err)
 	}
-	if !wire.ValidWorkspace(c.PathValue("workspace_id")) { // before anybody is registered
+	if !wire.ValidWorkspace(c.PathValue("workspace_id")) { // before anything is registered
 		_, err := c.s.open(c.Context(), c.PathValue("workspace_id"))
 		return err
 	}

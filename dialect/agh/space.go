@@ -13,8 +13,8 @@ import (
 	"github.com/parley-hub/parley/hub"
 )
 
-// space is one workspace as this process knows it: its channels and who is
-// joined to them. Everything else is in the log.
+// space is one workspace: its channels and their joined peers. Everything else is in
+// the log.
 type space struct {
 	s    *Server
 	name string
@@ -39,17 +39,17 @@ type netChannel struct {
 	peers map[string]*peer
 	// remotes are the peers of other runtimes that are present.
 	remotes map[string]*remote
-	known   int       // bytes of what they said of themselves
-	swept   time.Time // when those that were silent were last looked for
-	tally   *tally    // of its conversations; nil: not yet counted
-	// stored grows with each record, so that counting notices one that
-	// comes meanwhile.
+	known   int       // bytes of their cards and catalogs
+	swept   time.Time // when silent ones were last removed
+	tally   *tally    // of its conversations; nil: not counted yet
+	// stored grows with each record, so that counting notices a record that is added
+	// meanwhile.
 	stored   int
 	counting sync.Mutex // held while the messages are counted
-	bridging sync.Mutex // held while somebody is joined to speak to a peer
+	bridging sync.Mutex // held while an identity is joined to speak to a peer
 
 	subscribing sync.Mutex
-	listeners   int    // hosted peers that hear broadcasts
+	listeners   int    // hosted peers that receive broadcasts
 	unsubscribe func() // ends the subscriptions
 }
 
@@ -62,16 +62,16 @@ type peer struct {
 	joinedAt time.Time
 	queue    *queue
 	counts   peerCounters
-	key      atomic.Pointer[wire.Key] // of a handle, once it was wanted
-	// documented says that how far the peer is was written; the ledger's lock
-	// guards it.
+	key      atomic.Pointer[wire.Key] // of a handle, once it was needed
+	// documented says that the peer's progress was written; the ledger's lock guards
+	// it.
 	documented bool
 	// detach and unsubscribe end the connection to the broker; the room's lock
 	// guards them.
 	detach, unsubscribe func()
 }
 
-// room returns a channel of the workspace, made known if it was not.
+// room returns a channel of the workspace, and adds it if it is not known.
 func (sp *space) room(channel, id string) *netChannel {
 	sp.mu.Lock()
 	defer sp.mu.Unlock()
@@ -116,8 +116,8 @@ func (sp *space) session(id string) (*peer, error) {
 	return nil, fault.New(fault.NotFound, "the workspace %q has no session %.100q; join a peer first", sp.name, id)
 }
 
-// join makes a joined peer known. One that is known stays as it is. A remote
-// peer of its name is no longer present: a hosted one takes its place.
+// join adds a joined peer, unless it is known. A remote peer of the same name is no
+// longer present: the hosted one replaces it.
 func (sp *space) join(r *netChannel, id string, joined room.Peer) *peer {
 	p, shadows := sp.host(r, id, joined)
 	if shadows {
@@ -144,7 +144,7 @@ func (sp *space) host(r *netChannel, id string, joined room.Peer) (p *peer, shad
 	return p, shadows
 }
 
-// leave forgets a peer that has left, and returns it; nil: it was not there.
+// leave removes a peer that has left, and returns it; nil: it was not there.
 func (sp *space) leave(r *netChannel, id string) *peer {
 	sp.mu.Lock()
 	defer sp.mu.Unlock()
@@ -161,14 +161,14 @@ func (sp *space) leave(r *netChannel, id string) *peer {
 	return p
 }
 
-// describe takes over what a room's row says.
+// describe sets what the room's row says.
 func (r *netChannel) describe(row room.Row) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.row = row
 }
 
-// about is what the room's row says.
+// about returns what the room's row says.
 func (r *netChannel) about() room.Row {
 	r.mu.RLock()
 	defer r.mu.RUnlock()

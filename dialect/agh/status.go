@@ -8,7 +8,7 @@ import (
 	"github.com/parley-hub/parley/dialect/agh/wire"
 )
 
-// statusShape is how the network is doing.
+// statusShape is the state of the network.
 type statusShape struct {
 	Enabled                  bool        `json:"enabled"`
 	Status                   string      `json:"status"`

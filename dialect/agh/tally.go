@@ -11,8 +11,8 @@ import (
 	"github.com/parley-hub/parley/hub"
 )
 
-// tally counts the conversations of a channel, and what is public there:
-// messages of threads without an addressee.
+// tally counts the conversations of a channel, and its public messages: those of
+// threads without an addressee.
 type tally struct {
 	conversations map[wire.Surface]int
 	all           int // messages, public or not
@@ -23,8 +23,8 @@ type tally struct {
 	lastAt   int64
 	lastID   string
 	lastIn   string // its thread
-	preview  string // what it says
-	long     bool   // it says more than is kept here
+	preview  string // its text
+	long     bool   // the text is longer than what is kept here
 	speakers map[string]struct{}
 }
 
@@ -35,11 +35,11 @@ func newTally() *tally {
 	}
 }
 
-// countTries is how often a channel is counted anew because something was said
-// meanwhile; after that, the counts may differ by what was.
+// countTries bounds how often counting starts again because messages were stored
+// meanwhile; after that, the counts may be off by those.
 const countTries = 5
 
-// mostSpeakers is up to how many speakers of a channel are told apart.
+// mostSpeakers bounds how many speakers of a channel are counted.
 const mostSpeakers = 100_000
 
 // update changes the counts, if they are known.
@@ -52,7 +52,7 @@ func (r *netChannel) update(change func(t *tally)) {
 	r.stored++
 }
 
-// forget lets the channel be counted anew.
+// forget removes the counts, so that they are computed again.
 func (r *netChannel) forget() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -84,8 +84,8 @@ func (t *tally) add(e *wire.Envelope, c change) {
 	}
 }
 
-// snapshot is a copy that may be read without the channel's lock; of the
-// speakers only how many there are.
+// snapshot is a copy for use without the channel's lock; it has the number of speakers
+// only.
 type snapshot struct {
 	tally
 	participants int
@@ -97,8 +97,8 @@ func (t *tally) snapshot() snapshot {
 	return s
 }
 
-// counts returns the counts of a channel, which are read from its
-// conversations' rows when they are first asked for.
+// counts returns the counts of a channel. At first use they are computed from the rows
+// of its conversations.
 func (r *netChannel) counts(ctx context.Context) (snapshot, error) {
 	r.counting.Lock()
 	defer r.counting.Unlock()
@@ -116,7 +116,7 @@ func (r *netChannel) counts(ctx context.Context) (snapshot, error) {
 			return snapshot{}, err
 		}
 		r.mu.Lock()
-		if r.stored == before || try == countTries { // else something was stored while the rows were read
+		if r.stored == before || try == countTries { // no message was stored while the rows were read
 			r.tally = t
 		}
 		r.mu.Unlock()
@@ -176,8 +176,8 @@ func (t *tally) addRow(surface wire.Surface, row *work.Row) {
 	t.messages += n
 }
 
-// lastSaid is what the newest public message says; a long text is read from
-// the log.
+// lastSaid returns the text of the newest public message; a long text is read from the
+// log.
 func (r *netChannel) lastSaid(ctx context.Context, s *snapshot) (string, error) {
 	if !s.long {
 		return s.preview, nil

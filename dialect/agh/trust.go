@@ -13,26 +13,26 @@ import (
 	"github.com/parley-hub/parley/hub"
 )
 
-// Policy is what a workspace makes of proofs.
+// Policy says how a workspace treats proofs.
 type Policy string
 
-// Policies. Whatever the policy, a handle that does not prove itself is refused.
+// Policies. All of them refuse a handle without a valid proof.
 const (
-	// TrustOff refuses nothing for its proof; what verifies is shown as verified.
+	// TrustOff refuses nothing because of its proof; valid proofs are shown as verified.
 	TrustOff Policy = "off"
-	// TrustVerify refuses proofs that do not hold.
+	// TrustVerify refuses invalid proofs.
 	TrustVerify Policy = "verify"
-	// TrustRequire also refuses what has no proof.
+	// TrustRequire also refuses envelopes without a proof.
 	TrustRequire Policy = "require"
 )
 
 func (p Policy) known() bool { return p == TrustOff || p == TrustVerify || p == TrustRequire }
 
-// trustPolicy is a workspace's policy. It is never changed, only replaced.
+// trustPolicy is a workspace's policy. It is immutable.
 type trustPolicy struct {
 	Policy Policy `json:"policy"`
-	// Pins are the only keys that may use a nickname: key ids by nickname. They
-	// count wherever proofs do.
+	// Pins are the only keys that may use a nickname: key ids by nickname. They apply
+	// wherever proofs are checked.
 	Pins map[string]string `json:"pins"`
 }
 
@@ -71,7 +71,7 @@ func (sp *space) loadTrust(ctx context.Context) error {
 	return nil
 }
 
-// check refuses a policy that cannot be one.
+// check refuses an invalid policy.
 func (t *trustPolicy) check() error {
 	if !t.Policy.known() {
 		return fault.New(fault.Invalid, "`policy` is off, verify or require, not %.40q", t.Policy)
@@ -90,8 +90,8 @@ func (t *trustPolicy) check() error {
 	return nil
 }
 
-// setTrust stores a policy and puts it into force. Remote peers that the policy would
-// refuse are no longer present.
+// setTrust stores and applies a policy. Remote peers that it would refuse are no longer
+// present.
 func (sp *space) setTrust(ctx context.Context, change func(t *trustPolicy) error) (*trustPolicy, error) {
 	sp.trusting.Lock()
 	defer sp.trusting.Unlock()
@@ -114,7 +114,7 @@ func (sp *space) setTrust(ctx context.Context, change func(t *trustPolicy) error
 	return &next, nil
 }
 
-// lets reports whether a remote peer that is present would be let in.
+// lets reports whether the policy admits a present remote peer.
 func (t *trustPolicy) lets(p *remote) bool {
 	switch {
 	case t.Policy == TrustOff:
@@ -125,7 +125,7 @@ func (t *trustPolicy) lets(p *remote) bool {
 	return t.pinned(p.card.PeerID, p.keyID) == nil
 }
 
-// judge is what is known of who sent a valid envelope. A rejection comes before
+// judge returns what is known of the sender of a valid envelope. A rejection precedes
 // routing: it is audited and has no other effect.
 func (t *trustPolicy) judge(e *wire.Envelope, data []byte) (wire.Trust, *wire.Rejection) {
 	state, why := wire.Verify(e, data)
@@ -155,7 +155,7 @@ func (t *trustPolicy) judge(e *wire.Envelope, data []byte) (wire.Trust, *wire.Re
 	return state, nil
 }
 
-// pinned refuses a key that uses a nickname pinned to another one.
+// pinned refuses a key for a nickname that is pinned to another one.
 func (t *trustPolicy) pinned(handle, keyID string) *wire.Rejection {
 	nickname, _, _ := strings.Cut(handle, "@")
 	if pin := t.Pins[nickname]; pin == "" || pin == keyID {
@@ -164,7 +164,7 @@ func (t *trustPolicy) pinned(handle, keyID string) *wire.Rejection {
 	return &wire.Rejection{Reason: wire.VerificationFailed, Member: "proof.key_id", Detail: "`proof.key_id` is not the key that is pinned to this nickname"}
 }
 
-// expel forgets the remote peers of a channel that a test selects.
+// expel removes the remote peers of a channel that a function selects.
 func (r *netChannel) expel(selects func(*remote) bool) {
 	r.mu.Lock()
 	var gone []string

@@ -2,7 +2,7 @@ package agh
 
 import "net/http"
 
-// trustBody is a new policy. Pins that are left out stay as they are.
+// trustBody is a new policy. If pins are absent, they do not change.
 type trustBody struct {
 	Policy Policy             `json:"policy"`
 	Pins   *map[string]string `json:"pins,omitempty"`

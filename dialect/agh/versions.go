@@ -2,7 +2,7 @@ package agh
 
 import "github.com/parley-hub/parley/dialect/agh/wire"
 
-// versions are those of the protocol that are spoken.
+// versions returns the versions of the protocol that are enabled.
 func (s *Server) versions() []int {
 	if s.cfg.V1 {
 		return []int{0, 1}
@@ -10,20 +10,20 @@ func (s *Server) versions() []int {
 	return []int{0}
 }
 
-// handV1 gives what is said to all in agh-network/v0 to the broker in v1, too,
-// while a peer is present that speaks only that. It has the same id, and a proof
-// of its own, because a proof covers the protocol.
+// handV1 also publishes a broadcast of agh-network/v0 in v1, while a peer is present
+// that speaks only v1. It has the same id and another proof, because a proof covers the
+// protocol.
 func (s *Server) handV1(r *netChannel, data []byte) error {
 	if !s.cfg.V1 || !r.someOnlyV1() {
 		return nil
 	}
 	e, err := wire.Decode(data, wire.AsStored)
 	if err != nil || e.Version() != 0 {
-		return nil // it was said in v1
+		return nil // it was already in v1
 	}
 	p := r.hosted(e.From)
 	if p == nil {
-		return nil // it has left, and nobody signs for it
+		return nil // it has left, so nobody can sign
 	}
 	e.Protocol, e.Proof = wire.ProtocolOf(1), nil
 	again, err := p.seal(e)
