@@ -45,8 +45,15 @@ func (o *Options) cacheSize() int64 {
 // together with FormatVersion.
 const Format = pebble.FormatValueSeparation
 
-// tableSize is that of tables which a compaction writes, at least.
-const tableSize = 16 << 20
+// flushedSize is the size of the tables that a flush writes; compactions write tables
+// of at least twice the size. Every flush has keys of all kinds, from commits to values.
+// As one table it would overlap the whole store, and each compaction would write the
+// whole store again. A small table overlaps only what is near its keys: of a log that
+// grows, its end.
+func (o *Options) flushedSize() int64 { return min(int64(o.MemTableSize)/4, 1<<20) }
+
+// unmerged is how much the first level holds, as a rule, before it is compacted.
+const unmerged = 32 << 20
 
 // Quietly returns the store's options for short work on it. Tables that the work does
 // not ask for are not read: whether their damage is found would depend on time.
@@ -70,7 +77,6 @@ func (o *Options) Pebble(logger pebble.Logger, events *pebble.EventListener) *pe
 			BackgroundError: func(err error) { o.Guard.Fail(fmt.Errorf("flushing or compacting: %w", layout.StoreError(err))) },
 		}
 	}
-	flushes := max(tableSize/max(o.MemTableSize, 1), 1) // for one such table
 	p := &pebble.Options{
 		FS:                          storefs.Ordered{FS: o.GuardedFS()},
 		Logger:                      logger,
@@ -79,13 +85,14 @@ func (o *Options) Pebble(logger pebble.Logger, events *pebble.EventListener) *pe
 		CacheSize:                   o.cacheSize(),
 		MemTableSize:                o.MemTableSize,
 		MemTableStopWritesThreshold: 4,
-		L0CompactionThreshold:       int(min(4*flushes, 8)),
+		L0CompactionThreshold:       int(min(max(unmerged/max(o.MemTableSize, 1), 4), 8)),
 		L0StopWritesThreshold:       100,
+		FlushSplitBytes:             o.flushedSize(),
 		LBaseMaxBytes:               512 << 20, // most stores have one level below the first
 		MaxOpenFiles:                1024,
 		CompactionConcurrencyRange:  func() (int, int) { return 1, 2 },
 	}
-	p.TargetFileSizes[0] = int64(flushes * o.MemTableSize)
+	p.TargetFileSizes[0] = o.flushedSize()
 	for i := range p.Levels {
 		p.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
 		p.Levels[i].BlockSize = 16 << 10
