@@ -177,6 +177,10 @@ func TestSignatureVectors(t *testing.T) {
 	})
 	spec.Check(t, "seed-001#83: surface, container and work are signed", func(t *spec.T) {
 		thread, direct := v.Signature[1].Envelope, v.Signature[2].Envelope
+		for _, data := range [][]byte{thread, direct} {
+			trust, _ := judge(data)
+			t.Equal(trust, wire.Verified)
+		}
 		for _, data := range [][]byte{
 			with(thread, "thread_id", `"thread_other"`), with(thread, "work_id", `"work_tide_2"`),
 			with(thread, "surface", `"direct"`, "thread_id", "", "direct_id", quoted("direct_"+repeat("0", 32))),
