@@ -61,6 +61,9 @@ func readingOf(registry *prometheus.Registry, engine journal.Engine) stats.Readi
 			sums[f.GetName()] += m.GetCounter().GetValue() + m.GetGauge().GetValue()
 		}
 	}
+	if len(families) > 0 {
+		sums["parley_posts_refused_total"] += 0 // by code: there is no figure before the first
+	}
 	sums[slowReaders] = sums["parley_slow_readers_total"] + sums["parley_ag2_slow_readers_total"] +
 		sums["parley_hpd_readers_cut_off_total"] + sums["parley_agh_slow_readers_total"]
 	for i, m := range measured {

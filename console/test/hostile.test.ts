@@ -56,7 +56,7 @@ test("hostile text is shown as text on every screen, and the page still answers 
     await page.waitForFunction(() => !document.querySelector(".bones"));
     assert.equal(await page.locator("main script, main img, main iframe, main style").count(), 0, screen);
   }
-  assert.equal(await page.evaluate(() => ({}) as any).then((o) => (o as any).polluted), undefined);
+  assert.equal(await page.evaluate(() => (({}) as any).polluted), undefined);
   await page.keyboard.press("?");
   await page.getByRole("heading", { name: "Keys" }).waitFor();
   await done(page);

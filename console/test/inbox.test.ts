@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
+import { hold } from "./places.ts";
 import { closeAll, done, Hub, open } from "./rig.ts";
 
 after(closeAll);
@@ -94,6 +95,34 @@ test("a person's turn stands in the inbox until it is taken", async () => {
   await page.locator("article", { hasText: "Done." }).waitFor();
   await page.goto(`${hub.url}/console/#/inbox?kind=turn`);
   await page.getByText("No request of the kind turn is open.").waitFor();
+  await done(page);
+  await hub.end();
+});
+
+test("what is on the list already is not told as new; what comes is", async () => {
+  const hub = await new Hub().start();
+  const ada = await hub.agent("ada");
+  await hub.agent("hana", "human");
+  const graph = { initial_speaker: ada, transitions: [], default_target: { name: "round_robin", args: {} } };
+  const handOver = async (title: string) => {
+    const { channel_id: id } = await hub.call<{ channel_id: string }>("POST", "channels", { creator: "ada", type: "workflow", participants: ["hana"], required_acks: 0, knobs: { graph }, labels: { title } });
+    await hub.call("POST", `channels/${id}/events`, { sender: "ada", text: "over to hana" });
+  };
+  await handOver("First");
+  const page = await open(hub, "#/now");
+  await page.getByRole("link", { name: "First" }).waitFor();
+  // Newcomers are looked for before the list has come.
+  const go = await hold(page, "**/v1/requests?*count*");
+  const looked = page.waitForResponse((r) => /kind=invite/.test(r.url()) && !/count/.test(r.url()));
+  await page.evaluate(() => void (location.hash = "#/inbox"));
+  await (await looked).finished();
+  await go();
+  await page.getByRole("heading", { name: "hana is expected to speak" }).waitFor();
+  assert.equal(await page.getByRole("button", { name: /new request/ }).count(), 0);
+  await handOver("Second");
+  await page.getByRole("button", { name: "1 new request. Show" }).click();
+  await page.getByRole("link", { name: "Second" }).waitFor();
+  assert.equal(await page.getByRole("button", { name: /new request/ }).count(), 0);
   await done(page);
   await hub.end();
 });

@@ -255,7 +255,16 @@ test("on a phone the bar is one line, titles have room, and the audit says what 
     await ended.locator(".narrow").getByText(/reason resolved/).waitFor();
     await ended.getByRole("link", { name: id.slice(-6) }).first().click();
     await page.getByRole("heading", { name: /Over and done/ }).waitFor();
+    // What is not always needed leaves its room to what is said.
+    assert.equal(await page.getByLabel("Download").isVisible(), false);
+    await page.getByRole("button", { name: "Tools" }).click();
     await page.getByLabel("Download").waitFor();
+    await page.getByRole("button", { name: "Tools" }).click();
+    assert.equal(await page.getByLabel("Moment").isVisible(), false);
+    const room = await page.locator(".timeline").evaluate((t) => t.clientHeight);
+    assert.ok(room > 0.4 * 720, `the timeline has ${room} of 720 px`);
+    await page.getByRole("button", { name: "Time", exact: true }).click();
+    await page.getByLabel("Moment").waitFor();
     assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), "nothing scrolls sideways");
     await done(page);
   }
