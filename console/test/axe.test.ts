@@ -112,6 +112,18 @@ test("reduced motion stops everything that moves, forced colours keep focus and 
   assert.notEqual(drawn[0], drawn[1], "the current node differs by more than its colour");
   assert.deepEqual(await broken(page, "forced colours"), []);
   await done(page);
+  // Who asks for more contrast gets it: nothing is said in a lighter colour.
+  const colours = async (contrast: "more" | "no-preference") => {
+    const other = await open(hub, "#/now", { contrast });
+    await other.getByRole("heading", { name: "Now" }).waitFor();
+    const found = await other.evaluate(() => ["--muted", "--text", "--line", "--edge"].map((name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim()));
+    await done(other);
+    return found;
+  };
+  const [muted, text, line, edge] = await colours("more");
+  assert.deepEqual([muted, line], [text, edge]);
+  const usual = await colours("no-preference");
+  assert.notEqual(usual[0], usual[1]);
   await hub.end();
 });
 
@@ -153,14 +165,22 @@ test("by keyboard alone: a request is decided, a turn taken, the past and its re
   // Every control of a screen is reached by Tab, in reading order, and seen there.
   await page.goto(`${hub.url}/console/#/channels`);
   await settled(page);
-  await page.evaluate(() => (document.activeElement as HTMLElement | null)?.blur());
-  const wanted = await page.locator("a[href]:visible, button:enabled:visible, input:visible, select:visible, summary:visible").count();
-  const reached = new Set<string>();
-  for (let n = 0; n < wanted + 5; n++) {
+  // Each has its number in reading order; Tab goes through them from the top.
+  const wanted = await page.evaluate(() => {
+    const all = [...document.querySelectorAll<HTMLElement>("a[href], button, input, select, textarea, summary, [tabindex]")].filter((e) => e.tabIndex >= 0 && !e.matches(":disabled") && e.checkVisibility());
+    all.forEach((e, n) => (e.dataset.order = String(n)));
+    (document.activeElement as HTMLElement | null)?.blur();
+    return all.map((e) => e.getAttribute("aria-label") ?? e.textContent!.trim());
+  });
+  for (const name of ["Find in channels", "State", "Waits for", "Sort"]) assert.ok(wanted.includes(name), `${name} is a control: ${wanted.join(", ")}`);
+  const reached: number[] = [];
+  for (let n = 0; n < wanted.length + 5 && reached.at(-1) !== wanted.length - 1; n++) {
     await key("Tab");
-    reached.add(await page.evaluate(() => { const e = document.activeElement!; return `${e.tagName} ${e.getAttribute("aria-label") ?? e.getAttribute("href") ?? e.textContent?.trim()}`; }));
+    // What scrolls is reached too, and has no number.
+    const order = await page.evaluate(() => (document.activeElement as HTMLElement | null)?.dataset.order);
+    if (order !== undefined) reached.push(Number(order));
   }
-  for (const name of ["Find in channels", "State", "Waits for", "Sort"]) assert.ok([...reached].some((r) => r.includes(name)), `${name} is reached by Tab: ${[...reached].join(", ")}`);
+  assert.deepEqual(reached, wanted.map((_, n) => n), wanted.join(", "));
   await done(page);
   await hub.end();
 });

@@ -80,7 +80,11 @@ func (a *API) closeChannels(c *call) error {
 	}
 	answer := closedMany{Matched: len(ids), Failed: []notClosed{}, Next: next}
 	if body.Expect != nil && *body.Expect != len(ids) {
-		return fault.New(fault.Conflict, "%d channels match, not %d; nothing was closed", len(ids), *body.Expect)
+		match := "channels match"
+		if len(ids) == 1 {
+			match = "channel matches"
+		}
+		return fault.New(fault.Conflict, "%d %s, not %d; nothing was closed", len(ids), match, *body.Expect)
 	}
 	if body.DryRun {
 		return c.write(http.StatusOK, answer)
