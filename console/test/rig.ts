@@ -83,7 +83,7 @@ export class Hub {
   async call<T>(method: string, path: string, body?: unknown, token = this.token): Promise<T> {
     const headers: Record<string, string> = { "Content-Type": "application/json" };
     if (token) headers.Authorization = `Bearer ${token}`;
-    const answer = await fetch(`${this.url}/v1/${path}`, body === undefined ? { method, headers } : { method, headers, body: JSON.stringify(body) });
+    const answer = await fetch(`${this.url}/v1/${path}`, body === undefined ? { method, headers } : { method, headers, body: JSON.stringify(body) }).catch((err) => { throw new Error(`${method} ${path}: ${err.cause ?? err}`); });
     const text = await answer.text();
     assert.ok(answer.ok, `${method} ${path}: ${answer.status} ${text}`);
     return (text ? JSON.parse(text) : undefined) as T;
