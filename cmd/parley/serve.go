@@ -101,6 +101,7 @@ func (a *app) runHub(ctx context.Context, cfg config.Config, log *slog.Logger) (
 	if err := errors.Join(held.Announce(s.URL()), a.screen(cfg, s, deps.Keys, deps.Dialects)); err != nil {
 		return errors.Join(err, s.Close())
 	}
+	gcpace.ForgetProgram()
 	log.Info("listening", "address", s.Addr().String(), "data", cfg.Data.Dir, "pid", os.Getpid())
 	if err := serveUntilFailure(ctx, s, engine); err != nil {
 		return err

@@ -6,7 +6,7 @@ import (
 )
 
 // look shrinks the heap of a process that has become quiet: without allocations
-// nothing else would collect it for minutes.
+// nothing else would collect it for minutes. What load used of the program goes too.
 func (p *pace) look() {
 	if !p.becameQuiet() {
 		time.AfterFunc(p.every, p.look)
@@ -14,6 +14,7 @@ func (p *pace) look() {
 	}
 	began := time.Now()
 	debug.FreeOSMemory()
+	ForgetProgram()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.notBefore = time.Now().Add(share * time.Since(began))

@@ -1,0 +1,6 @@
+//go:build !linux
+
+package gcpace
+
+// ForgetProgram does nothing where pages of a program cannot be forgotten.
+func ForgetProgram() {}
