@@ -66,6 +66,15 @@ func TestInternedManifests(t *testing.T) {
 	if err != nil || same != one.Manifest {
 		t.Errorf("an equal manifest is not the shared one: %v", err)
 	}
+	again, err := in.Manifest(sample().Manifest)
+	if err != nil || again != same {
+		t.Errorf("a manifest that is asked for again is not the shared one: %v", err)
+	}
+	other := *sample().Manifest
+	other.Participants.Max = new(99)
+	if changed, err := in.Manifest(&other); err != nil || changed == same || *changed.Participants.Max != 99 {
+		t.Errorf("another manifest of the same type and version gives %+v, %v", changed, err)
+	}
 	if diff := cmp.Diff(sample(), two); diff != "" {
 		t.Error(diff)
 	}
@@ -89,7 +98,7 @@ func TestInternedManifests(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if want := i < 1023; want != (first == second) { // one is there already
+		if want := i < 1023; want != (first == second) { // one type is there already
 			t.Fatalf("manifest %d is shared: %v", i, first == second)
 		}
 	}

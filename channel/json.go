@@ -10,7 +10,14 @@ import (
 // AppendJSON writes the metadata in our own form: every key is present, lists
 // and objects are never null, times end in Z, and the knobs are the bytes that
 // were given.
-func (m *Metadata) AppendJSON(buf []byte) ([]byte, error) {
+func (m *Metadata) AppendJSON(buf []byte) ([]byte, error) { return m.append(buf, true) }
+
+// AppendStored is AppendJSON without empty optional members. DecodeMetadata reads
+// both.
+func (m *Metadata) AppendStored(buf []byte) ([]byte, error) { return m.append(buf, false) }
+
+// append writes the metadata. Unless all is set, empty optional members are left out.
+func (m *Metadata) append(buf []byte, all bool) ([]byte, error) {
 	// Refuse metadata that could not be decoded.
 	if m.Manifest == nil || m.State == Unset {
 		return nil, fmt.Errorf("channel: metadata of '%s' has no manifest or no state", m.ID)
@@ -27,15 +34,33 @@ func (m *Metadata) AppendJSON(buf []byte) ([]byte, error) {
 	b.Close(']')
 	b.Key("state").String(m.State.String())
 	writeTime(b.Key("created_at"), m.CreatedAt)
-	writeTime(b.Key("expires_at"), m.ExpiresAt)
-	writeTime(b.Key("closed_at"), m.ClosedAt)
-	b.Key("close_reason").String(m.CloseReason)
-	b.Key("parent_channel_id").Optional(m.Parent)
-	b.Key("knobs").Object(m.Knobs)
-	b.Key("labels").StringMap(m.Labels)
-	writeInt(b.Key("required_acks"), m.RequiredAcks)
-	b.Key("pending_acks").Strings(m.PendingAcks)
-	b.Key("rejected_by").Strings(m.RejectedBy)
+	if all || !m.ExpiresAt.IsZero() {
+		writeTime(b.Key("expires_at"), m.ExpiresAt)
+	}
+	if all || !m.ClosedAt.IsZero() {
+		writeTime(b.Key("closed_at"), m.ClosedAt)
+	}
+	if all || m.CloseReason != "" {
+		b.Key("close_reason").String(m.CloseReason)
+	}
+	if all || m.Parent != "" {
+		b.Key("parent_channel_id").Optional(m.Parent)
+	}
+	if all || len(m.Knobs) > 0 {
+		b.Key("knobs").Object(m.Knobs)
+	}
+	if all || len(m.Labels) > 0 {
+		b.Key("labels").StringMap(m.Labels)
+	}
+	if all || m.RequiredAcks != nil {
+		writeInt(b.Key("required_acks"), m.RequiredAcks)
+	}
+	if all || len(m.PendingAcks) > 0 {
+		b.Key("pending_acks").Strings(m.PendingAcks)
+	}
+	if all || len(m.RejectedBy) > 0 {
+		b.Key("rejected_by").Strings(m.RejectedBy)
+	}
 	if m.Name != "" {
 		b.Key("name").String(m.Name)
 	}

@@ -242,23 +242,40 @@ func TestRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := drawMetadata(t)
 		before := m.Clone()
-		text, err := m.AppendJSON(nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(before, m); diff != "" {
-			t.Fatalf("writing changed it:\n%s", diff)
-		}
-		for _, in := range []*channel.Interner{nil, shared} {
-			again, err := channel.DecodeMetadata(text, in)
+		for _, write := range []func([]byte) ([]byte, error){m.AppendJSON, m.AppendStored} {
+			text, err := write(nil)
 			if err != nil {
-				t.Fatalf("%v\n%s", err, text)
+				t.Fatal(err)
 			}
-			if diff := cmp.Diff(m, again); diff != "" {
-				t.Fatalf("read again it differs:\n%s", diff)
+			if diff := cmp.Diff(before, m); diff != "" {
+				t.Fatalf("writing changed it:\n%s", diff)
+			}
+			for _, in := range []*channel.Interner{nil, shared} {
+				again, err := channel.DecodeMetadata(text, in)
+				if err != nil {
+					t.Fatalf("%v\n%s", err, text)
+				}
+				if diff := cmp.Diff(m, again); diff != "" {
+					t.Fatalf("read again it differs:\n%s", diff)
+				}
 			}
 		}
 	})
+}
+
+// The stored form leaves out empty optional members.
+func TestStoredMetadata(t *testing.T) {
+	t.Parallel()
+	m := &channel.Metadata{ID: "c", Manifest: &channel.Manifest{Type: "tide", Version: 1}, Creator: "a", State: channel.Active, CreatedAt: epoch}
+	const want = `{"channel_id":"c","manifest":{"type":"tide","version":1,"participants":{"min":0,"max":null,"roles":[]},` +
+		`"knobs_schema":{},"default_view_policy":"","expectations":[]},"creator_id":"a","participants":[],"state":"active",` +
+		`"created_at":"2026-03-09T10:15:42.008113Z"}`
+	if got, err := m.AppendStored(nil); err != nil || string(got) != want {
+		t.Errorf("got %s, %v", got, err)
+	}
+	if _, err := new(channel.Metadata).AppendStored(nil); err == nil {
+		t.Error("metadata without a manifest is stored")
+	}
 }
 
 func FuzzMetadata(f *testing.F) {

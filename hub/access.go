@@ -8,6 +8,7 @@ import (
 	"github.com/parley-hub/parley/channel"
 	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/fault"
+	"github.com/parley-hub/parley/hub/internal/schema"
 	"github.com/parley-hub/parley/identity"
 	"github.com/parley-hub/parley/internal/turns"
 	"github.com/parley-hub/parley/task"
@@ -228,20 +229,17 @@ func (c *Caller) describe(f fields) {
 	if c == nil {
 		return
 	}
-	by := map[string]any{}
-	if c.Key != "" {
-		by["key"] = c.Key
+	f["by"] = c.audited().Map()
+}
+
+// audited is who acted, as audit records tell it; nil if there is no caller.
+func (c *Caller) audited() *schema.AuditBy {
+	if c == nil {
+		return nil
 	}
-	if name := roleNames[c.Role]; name != "" {
-		by["role"] = name
+	return &schema.AuditBy{
+		Agents: c.Agents[:min(len(c.Agents), maxAuditAgents)], Connection: c.Connection, Key: c.Key, Role: roleNames[c.Role],
 	}
-	if len(c.Agents) > 0 {
-		by["agents"] = c.Agents[:min(len(c.Agents), maxAuditAgents)]
-	}
-	if c.Connection != "" {
-		by["connection"] = c.Connection
-	}
-	f["by"] = by
 }
 
 // actedFor audits that an operator speaks for an agent that it has not proved to

@@ -72,7 +72,7 @@ type batch struct {
 	fewAppends [4]journal.Append
 	oneItem    [1]item
 
-	arena []byte // encoded envelopes, which the journal copies; used again
+	arena []byte // encoded envelopes and creations, which the journal copies; used again
 }
 
 func (h *Hub) newBatch(ch *loadedChannel) *batch {

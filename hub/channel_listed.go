@@ -170,14 +170,14 @@ func (b *batch) watchFrom(m *channel.Metadata) error {
 		return err
 	}
 	b.watch.Active = b.thisMinute()
-	record := journal.Record{Put: append(make([]journal.IndexPut, 0, 4), b.activePut())}
+	record := journal.Record{Put: append(make([]journal.IndexPut, 0, 2), b.activePut())}
 	if !m.ExpiresAt.IsZero() {
 		record.Put = append(record.Put, journal.IndexPut{Key: schema.DueKey(schema.DueTTL, m.ExpiresAt, m.ID)})
 	}
 	if len(m.PendingAcks) > 0 {
 		record.Put = append(record.Put, journal.IndexPut{Key: schema.DueKey(schema.DueInvite, b.inviteDue(), m.ID)})
 	}
-	b.side = append(make([]journal.Record, 0, 2), record)
+	b.side = append(make([]journal.Record, 0, 1), record)
 	b.scheduling = true
 	return nil
 }

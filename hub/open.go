@@ -341,21 +341,17 @@ func (h *Hub) storeChannel(ctx context.Context, a channel.Adapter, m *channel.Me
 
 // begin puts a channel's creation into the batch.
 func (b *batch) begin(m *channel.Metadata, invitees []Profile, first *envelope.Envelope, check func(*batch) error) error {
-	f := fields{
-		"channel_id": m.ID, "manifest_type": m.Manifest.Type, "manifest_version": m.Manifest.Version,
-		"creator_id": m.Creator, "participants": m.IDs(),
-	}
-	b.by.describe(f)
-	if err := b.audit("channel_created", f); err != nil {
+	opened, err := b.hub.ledger.OpenedRecord(m, b.by.audited())
+	if err != nil {
 		return err
 	}
+	b.audits = append(b.audits, opened)
 	b.note("created", b.meta, "", "")
 	if err := b.watchFrom(m); err != nil {
 		return err
 	}
 	b.refusal = b.invite(invitees)
 	_, needed := acksNeeded(b.meta)
-	var err error
 	switch {
 	case b.refusal != nil:
 		err = b.end(channel.Closed, "invite_failed")
@@ -389,13 +385,14 @@ func (b *batch) recordCreation(m *channel.Metadata) error {
 	if b.active {
 		created.State = channel.Active
 	}
-	data, err := schema.EncodeCreated(&created)
+	arena, data, err := schema.AppendCreated(b.arena, &created)
 	if err != nil {
 		return err
 	}
+	b.arena = arena
 	home, own := schema.Split(m.ID)
 	listed := schema.ListedIn(home, dialectOf(b.ch.adapter))
-	record := journal.Record{Data: data, Put: make([]journal.IndexPut, 0, 4+len(m.Participants)+len(m.Labels))}
+	record := journal.Record{Data: data, Put: make([]journal.IndexPut, 0, 6+len(m.Participants)+len(m.Labels))}
 	put := func(key, value []byte) { record.Put = append(record.Put, journal.IndexPut{Key: key, Value: value}) }
 	put(schema.Key(schema.IndexOpen, own), listed)
 	put(schema.Key(schema.IndexOwned, m.Creator, own), schema.EncodeManifestKey(m.Manifest.Key(), home))

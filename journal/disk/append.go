@@ -59,8 +59,8 @@ var draftPool = sync.Pool{New: func() any { return new(draftRoom) }}
 
 // Bounds of the memory that is kept.
 const (
-	keptDrafts  = 128
-	keptEffects = 16 << 10
+	keptDrafts  = 512
+	keptEffects = 256 << 10
 )
 
 // encode makes the drafts of a batch's records.

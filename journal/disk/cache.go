@@ -25,7 +25,7 @@ func (c *cache[K, V]) get(key K) (V, bool) {
 func (c *cache[K, V]) put(key K, v V) {
 	if len(c.young) >= c.size {
 		if _, replaces := c.young[key]; !replaces {
-			c.old, c.young = c.young, make(map[K]V, c.size/4)
+			c.old, c.young = c.young, emptied(c.old, c.size)
 		}
 	}
 	c.young[key] = v
@@ -34,4 +34,14 @@ func (c *cache[K, V]) put(key K, v V) {
 func (c *cache[K, V]) remove(key K) {
 	delete(c.young, key)
 	delete(c.old, key)
+}
+
+// emptied returns an empty map for the next generation: the one that is forgotten,
+// because a map that grows anew is copied several times.
+func emptied[K comparable, V any](old map[K]V, size int) map[K]V {
+	if old == nil {
+		return make(map[K]V, size/4)
+	}
+	clear(old)
+	return old
 }

@@ -38,8 +38,9 @@ func (c *claimTable) get(name string) (held *order.Held, ok bool) {
 // put adds what a claim is in view number now, which is the newest.
 func (c *claimTable) put(name string, held *order.Held, now uint64) {
 	if len(c.young) >= c.size {
+		next := emptied(c.old, c.size)
 		c.old, c.known = c.young, c.turned
-		c.young, c.turned = make(map[string]*order.Held, c.size/4), now
+		c.young, c.turned = next, now
 	}
 	c.young[name] = held
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"github.com/parley-hub/parley/channel"
 	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/fault"
 	"github.com/parley-hub/parley/hub/internal/schema"
@@ -67,11 +68,34 @@ func (l *Ledger) AuditRecord(kind string, f Fields) (journal.Record, error) {
 
 // SortedAuditRecord is AuditRecord for short members in the order of their names.
 func (l *Ledger) SortedAuditRecord(kind string, fields []schema.AuditField) (journal.Record, error) {
+	return l.encoded(kind, func(at string) ([]byte, error) { return schema.EncodeSortedAudit(at, kind, fields) })
+}
+
+// OpenedRecord is the AuditRecord of a channel's creation. By is nil if nobody is named.
+func (l *Ledger) OpenedRecord(m *channel.Metadata, by *schema.AuditBy) (journal.Record, error) {
+	if len(m.Participants) <= fewParticipants {
+		return l.encoded(schema.AuditOpened, func(at string) ([]byte, error) { return schema.EncodeOpened(at, m, by) })
+	}
+	f := Fields{
+		"channel_id": m.ID, "manifest_type": m.Manifest.Type, "manifest_version": m.Manifest.Version,
+		"creator_id": m.Creator, "participants": m.IDs(),
+	}
+	if by != nil {
+		f["by"] = by.Map()
+	}
+	return l.AuditRecord(schema.AuditOpened, f)
+}
+
+// fewParticipants fit into a record that is not shortened for lists.
+const fewParticipants = 64
+
+// encoded makes a record of what is not too long for lists.
+func (l *Ledger) encoded(kind string, encode func(at string) ([]byte, error)) (journal.Record, error) {
 	id, at, err := l.auditTime()
 	if err != nil {
 		return journal.Record{}, err
 	}
-	data, err := schema.EncodeSortedAudit(at, kind, fields)
+	data, err := encode(at)
 	if err == nil && len(data) > journal.MaxIndexValue {
 		err = fmt.Errorf("it has %d bytes; at most %d are taken", len(data), journal.MaxIndexValue)
 	}

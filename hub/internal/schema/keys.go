@@ -102,7 +102,7 @@ func OpeningKeyClaim(home, kind, creator, idempotencyKey string) string {
 // ChannelNameClaim is the claim of a channel's name among those of its type in a
 // home.
 func ChannelNameClaim(home, kind, name string) string {
-	return "name/" + home + "/" + kind + "/" + Digest(name)
+	return digested("name/"+home+"/"+kind+"/", name)
 }
 
 // AdapterClaim is a name that an adapter takes: in a channel's home, or in the

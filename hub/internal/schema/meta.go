@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -39,21 +40,32 @@ type metaChange struct {
 }
 
 // Bytes that the record of a creation needs as a rule, besides those of what varies
-// more, and what each participant needs of it.
+// more; what each participant needs of it; and what a schedule needs at most.
 const (
-	createdRoom     = 1024
+	createdRoom     = 640
 	participantRoom = 128
+	scheduleRoom    = 64
 )
 
 // EncodeCreated writes the record of a channel's creation.
 func EncodeCreated(m *channel.Metadata) ([]byte, error) {
+	_, record, err := AppendCreated(nil, m)
+	return record, err
+}
+
+// AppendCreated writes the record of a channel's creation to a buffer, which it
+// returns: there is room behind the record for WithSchedule.
+func AppendCreated(b []byte, m *channel.Metadata) (buffer, record []byte, err error) {
 	// Written by hand: an encoder would reformat the knobs.
 	room := createdRoom + len(m.Knobs) + len(m.Name) + participantRoom*len(m.Participants)
-	record, err := m.AppendJSON(append(make([]byte, 0, room), `{"created":`...))
-	if err != nil {
-		return nil, err
+	from := len(b)
+	if b, err = m.AppendStored(append(slices.Grow(b, room), `{"created":`...)); err != nil {
+		return nil, nil, err
 	}
-	return append(record, '}'), nil
+	b = append(b, '}')
+	to := len(b)
+	b = slices.Grow(b, scheduleRoom)[:to+scheduleRoom]
+	return b, b[from:to:len(b)], nil
 }
 
 // WithSchedule adds the schedule to a record that EncodeCreated wrote.
