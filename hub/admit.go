@@ -13,6 +13,7 @@ import (
 	"github.com/parley-hub/parley/fault"
 	"github.com/parley-hub/parley/hub/internal/registry"
 	"github.com/parley-hub/parley/hub/internal/schema"
+	"github.com/parley-hub/parley/internal/jsonscan"
 	"github.com/parley-hub/parley/journal"
 )
 
@@ -89,7 +90,7 @@ func (h *Hub) bound(e *envelope.Envelope, by *Caller) error {
 	}
 	// A dialect has read the payload already; a program that embeds the hub may
 	// hand over anything.
-	if value := jsontext.Value(e.Data); value.Kind() != '{' || by == nil && !value.IsValid() {
+	if value := jsontext.Value(e.Data); value.Kind() != '{' || by == nil && !jsonscan.Valid(e.Data) {
 		return fault.New(fault.Invalid, "event_data is not a JSON object")
 	}
 	if err := tooDeep("event_data", e.Data); err != nil {

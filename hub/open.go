@@ -17,6 +17,7 @@ import (
 	"github.com/parley-hub/parley/hub/internal/registry"
 	"github.com/parley-hub/parley/hub/internal/schema"
 	"github.com/parley-hub/parley/identity"
+	"github.com/parley-hub/parley/internal/jsonscan"
 	"github.com/parley-hub/parley/journal"
 )
 
@@ -213,7 +214,7 @@ func (h *Hub) describe(a channel.Adapter, creator *registry.Member, o Opening) (
 		return nil, err
 	}
 	if len(o.Knobs) > 0 {
-		if v := jsontext.Value(o.Knobs); v.Kind() != '{' || !v.IsValid() {
+		if v := jsontext.Value(o.Knobs); v.Kind() != '{' || !jsonscan.Valid(o.Knobs) {
 			return nil, fault.New(fault.Invalid, "knobs is not a JSON object")
 		}
 		// Every invitation carries them.

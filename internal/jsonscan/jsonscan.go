@@ -35,6 +35,12 @@ func Check(data []byte, depth int) error {
 	return errors.New(strings.TrimPrefix(err.Error(), "jsontext: "))
 }
 
+// sureDepth is how deep a text may nest for the quick pass of Valid.
+const sureDepth = 64
+
+// Valid reports whether data is one JSON value in UTF-8 with unique names.
+func Valid(data []byte) bool { return sure(data, sureDepth) || jsontext.Value(data).IsValid() }
+
 var openBrace, openBracket = []byte{'{'}, []byte{'['}
 
 // Deeper reports whether brackets outside of strings nest deeper than limit.

@@ -13,7 +13,11 @@ import (
 // checked compares Check with the library, and says which of the two takes the text.
 func checked(t *testing.T, data []byte, depth int) bool {
 	t.Helper()
-	want := jsontext.Value(data).IsValid() && !jsonscan.Deeper(data, depth)
+	valid := jsontext.Value(data).IsValid()
+	if got := jsonscan.Valid(data); got != valid {
+		t.Fatalf("%q: valid is %v, want %v", data, got, valid)
+	}
+	want := valid && !jsonscan.Deeper(data, depth)
 	if got := jsonscan.Check(data, depth) == nil; got != want {
 		t.Fatalf("%q: got %v, want %v", data, got, want)
 	}
