@@ -72,6 +72,10 @@ func TestChannels(t *testing.T) {
 		r.Equal(each(list(r.askAs("agent:crane", http.StatusOK, "GET", "/channels", nil), "channels"), "channel"), []string{"dock"})
 		r.Equal(len(list(r.askAs("reader", http.StatusOK, "GET", "/channels", nil), "channels")), 2)
 		r.Equal(each(list(r.askAs("agent:crane", http.StatusOK, "GET", "/peers", nil), "peers"), "peer_id"), []string{"crane.s01"})
+		for as, declared := range map[string]any{"agent:crane": []any{"dock"}, "reader": []any{"dock", "yard"}, "operator": []any{"dock", "yard"}} {
+			status := r.askAs(as, http.StatusOK, "GET", "/agh/network/status", nil)["network"].(obj)
+			r.Equal([]any{status["declared_channels"], status["channels"]}, []any{declared, 2.0})
+		}
 		r.askAs("agent:crane", http.StatusForbidden, "GET", "/channels/yard/threads", nil)
 		r.askAs("agent:tug", http.StatusForbidden, "DELETE", "/channels/dock/peers/crane.s01", nil)
 		r.askAs("reader", http.StatusForbidden, "DELETE", "/channels/dock/peers/crane.s01", nil)

@@ -245,7 +245,12 @@ func TestSeedSample(t *testing.T) {
 	}
 	subject := "agh.network.v0.ws_alpha.builders.peer." + token
 	const messages = at + "/channels/builders/threads/thread_migration_check_20260416/messages"
-	over(t, "seed-001#55 seed-001#57: trace_id and causation_id are carried unchanged", agh.Config{}, func(r *rig, a *air, _, _ *host, f *far) {
+	over(t, "seed-001#55 seed-001#57: trace_id and causation_id are carried unchanged", agh.Config{}, func(r *rig, a *air, crane, tug *host, f *far) {
+		crane.say("because", obj{"trace_id": "t-1", "causation_id": "c-1", "reply_to": "r-1"})
+		synctest.Wait()
+		for _, e := range []obj{a.published("say")[0], tug.waiting()[0]} {
+			r.Equal([]any{e["trace_id"], e["causation_id"], e["reply_to"]}, []any{"t-1", "c-1", "r-1"})
+		}
 		begin(r)
 		id, e := f.sample()
 		f.on(subject, must(json.Marshal(e)))

@@ -52,14 +52,16 @@ func (c *call) status() error {
 	if c.s.cfg.Disabled {
 		return c.answer(http.StatusOK, map[string]any{"network": statusShape{Status: "disabled"}})
 	}
-	shape, err := c.s.status(c.Context())
+	shape, err := c.s.status(c.Context(), func(r *netChannel) bool { return c.sees(r) == nil })
 	if err != nil {
 		return err
 	}
 	return c.answer(http.StatusOK, map[string]any{"network": shape})
 }
 
-func (s *Server) status(ctx context.Context) (statusShape, error) {
+// status is how the network is doing. It names the channels that the caller sees; all
+// are counted.
+func (s *Server) status(ctx context.Context, sees func(*netChannel) bool) (statusShape, error) {
 	shape := statusShape{
 		Enabled: true, Status: "running", ConfiguredDefaultChannel: s.cfg.DefaultChannel, EffectiveDefaultChannel: s.cfg.DefaultChannel,
 		EffectiveDefaultSource: "config", WorkTransitions: s.counts.transitions.Load(), DirectResolves: s.counts.resolves.Load(),
@@ -69,7 +71,7 @@ func (s *Server) status(ctx context.Context) (statusShape, error) {
 	for _, sp := range s.list() {
 		for _, r := range sp.list() {
 			shape.Channels++
-			if !slices.Contains(shape.DeclaredChannels, r.channel) {
+			if !slices.Contains(shape.DeclaredChannels, r.channel) && sees(r) {
 				shape.DeclaredChannels = append(shape.DeclaredChannels, r.channel)
 			}
 			shape.RemotePeers += len(r.others())
