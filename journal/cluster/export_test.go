@@ -23,5 +23,5 @@ const (
 
 // Give applies messages of a shard's log, as if they had been read from it.
 func (e *Engine) Give(ctx context.Context, shard int, messages ...port.Message) error {
-	return e.shards[shard].give(ctx, messages...)
+	return e.shards[shard].give(ctx, e.shards[shard].prepare(messages))
 }

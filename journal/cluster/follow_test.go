@@ -2,11 +2,14 @@ package cluster_test
 
 import (
 	"bytes"
+	"sync/atomic"
 	"testing"
 
 	"github.com/parley-hub/parley/journal"
+	"github.com/parley-hub/parley/journal/cluster"
 	"github.com/parley-hub/parley/journal/cluster/internal/fakelog"
 	"github.com/parley-hub/parley/journal/cluster/internal/frame"
+	"github.com/parley-hub/parley/journal/cluster/port"
 )
 
 // TestHints: a hint reaches who follows the shard on any node, and is not stored.
@@ -122,4 +125,44 @@ func TestALargeBatch(t *testing.T) {
 	if parts < 4 {
 		t.Errorf("it went in %d parts", parts)
 	}
+}
+
+// pushed counts what a log pushes to a node.
+type pushed struct {
+	port.Log
+	messages atomic.Int64
+}
+
+func (p *pushed) Tail(shard int, push func(port.Message)) (stop func(), err error) {
+	return p.Log.Tail(shard, func(m port.Message) {
+		p.messages.Add(1)
+		push(m)
+	})
+}
+
+// TestALeaderIsNotPushedWhatItWrote: who leads does not get its own messages back. It
+// learns of another leader by what that one says, long before its next look at the end
+// of the log, and is pushed messages again.
+func TestALeaderIsNotPushedWhatItWrote(t *testing.T) {
+	t.Parallel()
+	logs := fakelog.New(1)
+	own := &pushed{Log: logs.Connect()}
+	a := openNode(t, "a", own, func(o *cluster.Options) { o.Poll = 10 * patience }).take()
+	a.until("no more pushes", func() bool {
+		before := own.messages.Load()
+		a.write("x")
+		return own.messages.Load() == before
+	})
+	before := own.messages.Load()
+	a.write("1", "2", "3")
+	if got := own.messages.Load(); got != before {
+		t.Errorf("%d messages of its own were pushed", got-before)
+	}
+	b := openNode(t, "b", logs.Connect()).take()
+	a.until("another leader", func() bool { mine, node, _ := a.Lead(0); return !mine && node == "b" })
+	b.write("4")
+	a.reaches(b.Reached(0))
+	b.write("5")
+	a.until("a push", func() bool { return own.messages.Load() > before })
+	a.reaches(b.Reached(0))
 }

@@ -119,6 +119,9 @@ func (n *nodes) hear(e *Engine, data []byte) {
 		}
 		return
 	}
+	if b.Leads > 0 {
+		e.doubt()
+	}
 	before, known := n.heard[b.Node]
 	if b.Bye && before.Leads > 0 || b.Next == e.opts.Node {
 		n.quiet = now.Add(-e.opts.Suspect) // it handed over: there is nothing to wait for
@@ -132,6 +135,15 @@ func (n *nodes) hear(e *Engine, data []byte) {
 	}
 	if known || len(n.heard) < maxNodes {
 		n.heard[b.Node] = heard{b, now}
+	}
+}
+
+// doubt looks at the end of the logs that this node leads: another says that it leads.
+func (e *Engine) doubt() {
+	for _, s := range e.shards {
+		if mine, _, _ := s.leader(); mine {
+			s.nudge()
+		}
 	}
 }
 

@@ -253,7 +253,7 @@ func (s *shard) check(ctx context.Context) error {
 }
 
 // receive applies a message of the log if it is the next one. It runs on the committer.
-func (s *shard) receive(m port.Message) error {
+func (s *shard) receive(m *prepared) error {
 	if m.Seq <= s.at.seq {
 		return nil
 	}
@@ -262,7 +262,7 @@ func (s *shard) receive(m port.Message) error {
 	}
 	s.resign("") // this process did not write it
 	s.engine.nodes.live(frame.KindOf(m.Data) == frame.Fence)
-	f, err := frame.Decode(m.Data)
+	f, err := m.frame, m.err
 	if _, ok := errors.AsType[*frame.VersionError](err); ok {
 		return &GroupError{Shard: s.n, Seq: m.Seq, Err: err}
 	}
@@ -275,7 +275,7 @@ func (s *shard) receive(m port.Message) error {
 		s.move(cursor{m.Seq, s.at.chain, s.at.term})
 		return nil
 	}
-	if s.at.chain.Next(f.Kind, f.Term, f.Body) != f.Chain {
+	if !m.follows(s.at.chain) {
 		return &ChainError{Shard: s.n, Seq: m.Seq}
 	}
 	if f.Kind == frame.Fence {
@@ -284,7 +284,7 @@ func (s *shard) receive(m port.Message) error {
 	if f.Term != s.at.term {
 		return &TermError{Shard: s.n, Seq: m.Seq, Term: f.Term, Want: s.at.term}
 	}
-	return s.receiveGroup(m.Seq, f)
+	return s.receiveGroup(m.Seq, f, m.group)
 }
 
 func (s *shard) receiveFence(seq uint64, f frame.Message) error {
@@ -318,7 +318,8 @@ func (s *shard) receiveFence(seq uint64, f frame.Message) error {
 	return nil
 }
 
-func (s *shard) receiveGroup(seq uint64, f frame.Message) error {
+// receiveGroup gathers a group, which may have been checked before.
+func (s *shard) receiveGroup(seq uint64, f frame.Message, whole *disk.Group) error {
 	to, body := cursor{seq, f.Chain, f.Term}, f.Body
 	switch f.Kind {
 	case frame.Part:
@@ -343,11 +344,14 @@ func (s *shard) receiveGroup(seq uint64, f frame.Message) error {
 	if f.Kind == frame.Group {
 		s.parts.Reset()
 	}
-	g, err := frame.DecodeGroup(body)
-	if err != nil {
-		return &GroupError{Shard: s.n, Seq: seq, Err: err}
+	if whole == nil {
+		b, err := frame.DecodeGroup(body)
+		if err != nil {
+			return &GroupError{Shard: s.n, Seq: seq, Err: err}
+		}
+		whole = new(groupOf(b))
 	}
-	if err := s.store().Gather(disk.Group{First: g.First, Count: g.Count, Hints: g.Hints, Batch: g.Batch}, s.place(to)); err != nil {
+	if err := s.store().Gather(*whole, s.place(to)); err != nil {
 		return &GroupError{Shard: s.n, Seq: seq, Err: err}
 	}
 	s.move(to)

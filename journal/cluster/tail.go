@@ -69,18 +69,11 @@ func (s *shard) mend(ctx context.Context, trouble error) bool {
 
 // follow attaches to the log, catches up, and applies what comes.
 func (s *shard) follow(ctx context.Context) error {
-	queue := make(chan port.Message, tailQueue)
-	stop, err := s.log.Tail(s.n, func(m port.Message) {
-		select {
-		case queue <- m:
-		default:
-			s.nudge()
-		}
-	})
-	if err != nil {
+	pushes := tail{shard: s, queue: make(chan port.Message, tailQueue)}
+	defer pushes.end()
+	if err := pushes.begin(); err != nil {
 		return err
 	}
-	defer stop()
 	state, err := s.attach(ctx)
 	if err != nil {
 		return err
@@ -96,19 +89,59 @@ func (s *shard) follow(ctx context.Context) error {
 	ticker := time.NewTicker(s.opts.Poll)
 	defer ticker.Stop()
 	for {
+		mine, _, changed := s.leader()
+		if mine {
+			pushes.end()
+		} else if err := pushes.begin(); err != nil {
+			return err
+		}
 		select {
-		case m := <-queue:
+		case m := <-pushes.queue:
 			err = s.pushed(ctx, m)
 		case <-s.nudged:
 			err = s.toEnd(ctx)
 		case <-ticker.C:
 			err = s.toEnd(ctx)
+		case <-changed:
 		case <-ctx.Done():
 			return ctx.Err()
 		}
 		if err != nil {
 			return err
 		}
+	}
+}
+
+// tail is what the log pushes. Who leads has no use for it: it would get everything
+// back that it writes. That another leads it learns from the next slot, from beats, and
+// from its looks at the end of the log.
+type tail struct {
+	shard *shard
+	queue chan port.Message
+	stop  func() // nil: nothing is pushed
+}
+
+// begin has new messages pushed, and the end of the log looked at: some may have come
+// before.
+func (t *tail) begin() (err error) {
+	if t.stop != nil {
+		return nil
+	}
+	t.stop, err = t.shard.log.Tail(t.shard.n, func(m port.Message) {
+		select {
+		case t.queue <- m:
+		default:
+			t.shard.nudge()
+		}
+	})
+	t.shard.nudge()
+	return err
+}
+
+func (t *tail) end() {
+	if t.stop != nil {
+		t.stop()
+		t.stop = nil
 	}
 }
 
@@ -205,7 +238,7 @@ func (s *shard) pushed(ctx context.Context, m port.Message) error {
 	if err := s.fill(ctx, m.Seq-1); err != nil {
 		return err
 	}
-	return s.give(ctx, m)
+	return s.give(ctx, s.prepare([]port.Message{m}))
 }
 
 // toEnd reads the log to its end.
@@ -255,7 +288,7 @@ func (s *shard) reach(ctx context.Context, seq uint64) error {
 // fill reads what is missing up to a sequence and applies it, and reads on
 // meanwhile. A message that nobody has is not skipped.
 func (s *shard) fill(ctx context.Context, upTo uint64) error {
-	ahead := reader{log: s.log, shard: s.n}
+	ahead := reader{shard: s}
 	defer ahead.stop()
 	tries, wait := 0, s.firstWait()
 	for s.seen.Load() < upTo {
@@ -265,7 +298,7 @@ func (s *shard) fill(ctx context.Context, upTo uint64) error {
 			if last := messages[len(messages)-1].Seq; last < upTo {
 				ahead.begin(ctx, last+1)
 			}
-			if err := s.give(ctx, messages...); err != nil {
+			if err := s.give(ctx, messages); err != nil {
 				return err
 			}
 			tries, wait = 0, s.firstWait()
@@ -286,17 +319,16 @@ func (s *shard) fill(ctx context.Context, upTo uint64) error {
 	return nil
 }
 
-// reader reads a shard's log, one read ahead of what is asked for.
+// reader reads a shard's log, one read ahead of what is asked for, and prepares it.
 type reader struct {
-	log    port.Log
-	shard  int
+	shard  *shard
 	from   uint64          // of the read that was begun
 	got    chan readAnswer // nil: none was
 	cancel context.CancelFunc
 }
 
 type readAnswer struct {
-	messages []port.Message
+	messages []prepared
 	err      error
 }
 
@@ -307,16 +339,21 @@ func (r *reader) begin(ctx context.Context, from uint64) {
 	got := make(chan readAnswer, 1)
 	r.from, r.got = from, got
 	go func() {
-		messages, err := r.log.Read(ctx, r.shard, from)
+		messages, err := r.now(ctx, from)
 		got <- readAnswer{messages, err}
 	}()
 }
 
+func (r *reader) now(ctx context.Context, from uint64) ([]prepared, error) {
+	messages, err := r.shard.log.Read(ctx, r.shard.n, from)
+	return r.shard.prepare(messages), err
+}
+
 // read returns messages from a sequence on, as Log.Read does.
-func (r *reader) read(ctx context.Context, from uint64) ([]port.Message, error) {
+func (r *reader) read(ctx context.Context, from uint64) ([]prepared, error) {
 	if r.got == nil || r.from != from {
 		r.stop()
-		return r.log.Read(ctx, r.shard, from)
+		return r.now(ctx, from)
 	}
 	answer := <-r.got
 	r.cancel()
@@ -335,14 +372,14 @@ func (r *reader) stop() {
 
 // give applies consecutive messages; a hole among them ends them. Groups that follow
 // each other are written together.
-func (s *shard) give(ctx context.Context, messages ...port.Message) error {
+func (s *shard) give(ctx context.Context, messages []prepared) error {
 	return s.store().Exclusively(ctx, func() (err error) {
 		s.gathering = true
-		for _, m := range messages {
-			if m.Seq > s.at.seq+1 {
+		for i := range messages {
+			if messages[i].Seq > s.at.seq+1 {
 				break
 			}
-			if err = s.receive(m); err != nil {
+			if err = s.receive(&messages[i]); err != nil {
 				break
 			}
 		}

@@ -38,6 +38,19 @@ func (c *Copy) Apply(g Group, at Place) error {
 	return c.Flush()
 }
 
+// Check looks through a group that another process shipped, so that Gather does not
+// have to. It may be called at any time. What is not a group is refused with ErrInvalid.
+func (c *Copy) Check(g *Group) error {
+	found, err := layout.CheckGroup(g.Batch, g.First, g.Count, func(p journal.PartitionName) bool {
+		return journal.ShardOf(p, c.copy.shards) == c.shard
+	})
+	if err != nil {
+		return fmt.Errorf("a group of offset %d: %w: %w", g.First, journal.ErrInvalid, err)
+	}
+	g.found = &found
+	return nil
+}
+
 // Gather is Apply, but that what is written may wait for Flush. The function that
 // is run exclusively calls that before it ends.
 func (c *Copy) Gather(g Group, at Place) error {
@@ -45,12 +58,12 @@ func (c *Copy) Gather(g Group, at Place) error {
 	if end := max(e.view.offset, r.last); g.Count > 0 && g.First != end+1 {
 		return fmt.Errorf("a group begins at offset %d, the copy ends at %d: %w", g.First, end, journal.ErrInvalid)
 	}
-	found, err := layout.CheckGroup(g.Batch, g.First, g.Count, func(p journal.PartitionName) bool {
-		return journal.ShardOf(p, e.copy.shards) == e.shard
-	})
-	if err != nil {
-		return fmt.Errorf("a group of offset %d: %w: %w", g.First, journal.ErrInvalid, err)
+	if g.found == nil {
+		if err := c.Check(&g); err != nil {
+			return err
+		}
 	}
+	found := g.found
 	if len(r.repr)+len(g.Batch) > runBytes {
 		if err := c.Flush(); err != nil {
 			return err
@@ -86,6 +99,7 @@ func (c *Copy) Flush() error {
 	if err := batch.SetRepr(r.repr); err != nil {
 		return fmt.Errorf("groups up to offset %d: %w: %w", r.last, journal.ErrInvalid, err)
 	}
+	e.copy.at = r.at
 	if err := e.writeAt(batch, r.at); err != nil {
 		return c.failing(err)
 	}

@@ -45,6 +45,10 @@ func (e *Engine) commitLoop() {
 		for {
 			g, lazy := e.take(closing)
 			if g == nil {
+				if !e.settle() {
+					e.refuseTasks()
+					return
+				}
 				break
 			}
 			if !e.commit(g, lazy) {
@@ -55,6 +59,7 @@ func (e *Engine) commitLoop() {
 			e.fill(released)
 			select {
 			case task := <-e.tasks:
+				_ = e.settle() // a task is told when the engine has failed
 				task(nil)
 			default:
 			}
@@ -79,6 +84,10 @@ func (e *Engine) refuseTasks() {
 // yields rather than sleeps, because a timer would oversleep. Where nobody came
 // back the last times, it seldom waits: that only takes the processor from others.
 func (e *Engine) fill(released int64) {
+	if e.copy != nil && e.copy.behind != nil {
+		e.refill()
+		return
+	}
 	if e.missed++; e.missed > fillMisses && e.missed%fillProbe != 0 {
 		if e.gathered.Load() > 0 {
 			e.missed = 0
@@ -116,8 +125,10 @@ func (e *Engine) take(closing bool) (*group, []lazyWrite) {
 		e.lookAgain() // a group has only so much room
 	}
 	if len(e.lazy) == 0 {
+		e.leaving = 0
 		return g, nil
 	}
+	g.saves = true
 	e.saving, e.lazy = e.lazy, map[journal.ValueKey]journal.Value{}
 	lazy := make([]lazyWrite, 0, len(e.saving))
 	for key, v := range e.saving {
@@ -140,7 +151,8 @@ func (e *Engine) commit(g *group, lazy []lazyWrite) bool {
 	if synced && e.noRoom(g) {
 		return true
 	}
-	g.finish(&e.finishing)
+	e.finishing[0], e.finishing[1] = e.finishing[1], e.finishing[0]
+	g.finish(&e.finishing[0])
 	var buf []byte
 	for _, w := range lazy {
 		key := layout.ValueKey(buf[:0], layout.KindLazy, w.key)
@@ -152,31 +164,23 @@ func (e *Engine) commit(g *group, lazy []lazyWrite) bool {
 		buf = layout.AppendValue(key, key, w.value)
 		_ = g.batch.Set(buf[:len(key)], buf[len(key):], nil)
 	}
+	return e.persist(g, synced)
+}
+
+// sync makes a group durable with a sync of the store's own log, and visible.
+func (e *Engine) sync(g *group, synced bool) bool {
 	began := time.Now()
-	lost, err := e.persist(g, synced)
+	err := e.write(g.batch, synced)
 	took := time.Since(began)
 	if err == nil {
 		err = e.replaced()
 	}
-	switch {
-	case err != nil:
+	if err != nil {
 		e.fail(err)
 		return false
-	case lost != nil:
-		e.forget(g, lost.outcome, lost.cause)
-		return true
 	}
 	return e.publish(g, synced, took)
 }
-
-// loss is how a group ended that was not made durable, though the store is well.
-type loss struct {
-	outcome journal.Outcome
-	cause   error
-}
-
-// sync makes a group durable with a sync of the store's own log.
-func (e *Engine) sync(g *group, synced bool) (*loss, error) { return nil, e.write(g.batch, synced) }
 
 // finish adds what is written once for the group. Keys of one kind are sorted,
 // because Pebble inserts sorted keys faster.
@@ -212,7 +216,7 @@ func (g *group) finish(room *finishRoom) {
 }
 
 // finishRoom is memory that finishing a group needs; the next group uses it again.
-// The heads of a group are in use until the next one is finished.
+// The heads of a group are in use until the next but one is finished.
 type finishRoom struct {
 	list  []keyedHead
 	keys  []byte
@@ -289,22 +293,20 @@ func (e *Engine) publish(g *group, synced bool, took time.Duration) bool {
 	for _, j := range g.finished {
 		e.removed(j)
 	}
-	e.flight, e.saving, e.leaving = nil, nil, 0
+	if e.flight == g {
+		e.flight = nil
+	}
+	if g.saves {
+		e.saving, e.leaving = nil, 0
+	}
 	if e.unseen != nil {
 		close(e.unseen)
 		e.unseen = nil
 	}
 	e.since.Store(0)
-	e.lastCommit.Store(time.Now().UnixNano())
-	e.stats.Batches += g.batches
-	e.stats.Records += g.records
-	e.stats.Bytes += uint64(g.bytes)
-	if synced {
-		e.stats.Groups++
-		e.stats.Syncs++
-		e.stats.SyncTimes.Add(took)
+	if e.copy == nil {
+		e.count(g, synced, took)
 	}
-	e.stats.Unsynced -= g.bytes
 	e.lookAgain()
 	e.mu.Unlock()
 
@@ -316,6 +318,20 @@ func (e *Engine) publish(g *group, synced bool, took time.Duration) bool {
 	old.release()
 	e.reuse(g.batch)
 	return true
+}
+
+// count counts a group that has become durable; the lock is held.
+func (e *Engine) count(g *group, synced bool, took time.Duration) {
+	e.lastCommit.Store(time.Now().UnixNano())
+	e.stats.Batches += g.batches
+	e.stats.Records += g.records
+	e.stats.Bytes += uint64(g.bytes)
+	if synced {
+		e.stats.Groups++
+		e.stats.Syncs++
+		e.stats.SyncTimes.Add(took)
+	}
+	e.stats.Unsynced -= g.bytes
 }
 
 func (e *Engine) ring(g *group) {

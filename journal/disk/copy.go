@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
+	"sync/atomic"
 
 	"github.com/cockroachdb/pebble/v2"
 
@@ -35,6 +35,8 @@ type Group struct {
 	First, Count uint64   // offsets; no batch is in it when Count is 0
 	Hints        [][]byte // of the batches
 	Batch        []byte   // Pebble's; valid until Ship returns
+
+	found *layout.GroupContents // of a group that was checked; nil: it was not
 }
 
 // Empty reports whether the group writes nothing.
@@ -53,6 +55,9 @@ type copying struct {
 	ship          func(Group) (Place, journal.Outcome, error)
 	at            Place // used on the committer
 	run           run   // used on the committer
+
+	behind *behind     // durable and not applied yet; used on the committer
+	wanted atomic.Bool // somebody waits until it is applied
 }
 
 // OpenCopy opens a folder as a copy, and makes it if there is none. It follows
@@ -86,32 +91,10 @@ func (c *Copy) At() Place { return c.copy.at }
 // Offset is that of the last batch of the copy.
 func (c *Copy) Offset() uint64 { return c.durable.Load() }
 
-// ship hands a group to the log that the store is a copy of. When it is there, its
-// tickets end, and it is applied.
-func (e *Engine) ship(g *group, _ bool) (*loss, error) {
-	e.since.Store(0) // waiting for others is no failure
-	shipped := Group{Hints: g.hints, Batch: g.batch.Repr()}
-	if g.last > 0 {
-		shipped.First, shipped.Count = g.last-g.batches+1, g.batches
-	}
-	at, outcome, cause := e.copy.ship(shipped)
-	if outcome != journal.Durable {
-		e.follow(cause)
-		return &loss{outcome, cause}, nil
-	}
-	e.since.Store(time.Now().UnixNano())
-	e.endEarly(g)
-	return nil, e.writeAt(g.batch, at)
-}
-
 // writeAt applies a batch together with its place.
 func (e *Engine) writeAt(batch *pebble.Batch, at Place) error {
 	_ = batch.Set(layout.KeyPlace, layout.AppendPlace(nil, at), nil)
-	if err := e.write(batch, false); err != nil {
-		return err
-	}
-	e.copy.at = at
-	return nil
+	return e.write(batch, false)
 }
 
 // Move stores a place that nothing was written at.
@@ -124,6 +107,7 @@ func (c *Copy) Move(at Place) error {
 	if at.Epoch != c.epoch {
 		return fmt.Errorf("the copy is of epoch %d, its log of epoch %d: %w", c.epoch, at.Epoch, journal.ErrInvalid)
 	}
+	c.copy.at = at
 	return c.failing(c.writeAt(b, at))
 }
 

@@ -2,25 +2,145 @@ package disk
 
 import (
 	"context"
+	"runtime"
+	"time"
 
 	"github.com/parley-hub/parley/journal"
 )
 
 // A group of a copy is durable when the log has it. Its tickets end then, before it
-// is applied here: whoever waits for them goes on while the committer applies it, and
-// the next group is gathered meanwhile. Reads wait until the group was applied, so
-// that whoever was told that a batch is durable reads it.
+// is applied here: whoever waits for them goes on, and the next group is gathered. It
+// is applied while that one is on its way to the log, or at once when nothing follows
+// or somebody reads. Reads wait until the group was applied, so that whoever was told
+// that a batch is durable reads it.
+
+// behind is a group that is durable and not applied yet.
+type behind struct {
+	group  *group
+	at     Place
+	before int64 // batches that were gathered when its tickets ended
+}
+
+// ship hands a group to the log that the store is a copy of, and applies the group
+// before it meanwhile. When the log has it, its tickets end. It reports whether the
+// engine goes on.
+func (e *Engine) ship(g *group, synced bool) bool {
+	e.since.Store(0) // waiting for others is no failure
+	shipped := Group{Hints: g.hints, Batch: g.batch.Repr()}
+	if g.last > 0 {
+		shipped.First, shipped.Count = g.last-g.batches+1, g.batches
+	}
+	settled := e.settleBeside()
+	began := time.Now()
+	at, outcome, cause := e.copy.ship(shipped)
+	took := time.Since(began)
+	if !settled() {
+		return false
+	}
+	if outcome != journal.Durable {
+		e.follow(cause)
+		e.forget(g, outcome, cause)
+		return true
+	}
+	e.copy.at = at
+	e.copy.behind = &behind{group: g, at: at, before: e.gathered.Load()}
+	e.endEarly(g, synced, took)
+	if g.saves || len(g.drops)+len(g.finished) > 0 {
+		return e.settle() // these are few, and much depends on them
+	}
+	return true
+}
 
 // endEarly ends the tickets of a group that is durable and not applied yet.
-func (e *Engine) endEarly(g *group) {
+func (e *Engine) endEarly(g *group, synced bool, took time.Duration) {
 	e.mu.Lock()
 	if e.failure != nil { // its tickets have ended
 		e.mu.Unlock()
 		return
 	}
 	e.flight, e.unseen = nil, make(chan struct{})
+	e.copy.wanted.Store(false)
+	e.count(g, synced, took)
+	e.lookAgain()
 	e.mu.Unlock()
 	g.fate.End(journal.Durable, nil)
+}
+
+// settle applies the group that is durable and not applied yet, if there is one, and
+// lets readers see it. It reports whether the engine goes on.
+func (e *Engine) settle() bool {
+	if e.copy == nil || e.copy.behind == nil {
+		return true
+	}
+	b := e.copy.behind
+	e.copy.behind = nil
+	return e.apply(b)
+}
+
+// settleBeside is settle, which goes on while something else is done, until settled
+// is called.
+func (e *Engine) settleBeside() (settled func() bool) {
+	b := e.copy.behind
+	if b == nil {
+		return func() bool { return true }
+	}
+	e.copy.behind = nil
+	done := make(chan bool, 1)
+	go func() { done <- e.apply(b) }()
+	return func() bool { return <-done }
+}
+
+func (e *Engine) apply(b *behind) bool {
+	e.since.Store(time.Now().UnixNano())
+	err := e.writeAt(b.group.batch, b.at)
+	if err == nil {
+		err = e.replaced()
+	}
+	if err != nil {
+		e.fail(err)
+		return false
+	}
+	return e.publish(b.group, false, 0)
+}
+
+// refillTime is how long the committer waits for the writers of a group that has just
+// become durable, and refillQuiet how long for the next of them: a group in flight
+// takes much longer, and who comes too late for it waits for two.
+const (
+	refillTime  = 500 * time.Microsecond
+	refillQuiet = 50 * time.Microsecond
+)
+
+// refill is fill for a group that is not applied yet: it waits for its writers beside
+// those who wait already, as long as they come. Whoever reads meanwhile is let go on.
+func (e *Engine) refill() {
+	b := e.copy.behind
+	if e.missed++; e.missed > fillMisses && e.missed%fillProbe != 0 {
+		if e.gathered.Load() > b.before {
+			e.missed = 0
+		}
+		return
+	}
+	want, came := b.before+int64(b.group.batches), b.before
+	now := time.Now()
+	last, until := now, now.Add(min(refillTime, time.Duration(b.group.batches)*fillEach))
+	for now.Before(until) && now.Sub(last) < refillQuiet {
+		runtime.Gosched()
+		if e.copy.wanted.Load() && !e.settle() {
+			return
+		}
+		n := e.gathered.Load()
+		if n >= want {
+			break
+		}
+		now = time.Now()
+		if n > came {
+			came, last = n, now
+		}
+	}
+	if e.gathered.Load() > b.before {
+		e.missed = 0
+	}
 }
 
 // awaitSeen waits until readers see every group whose tickets have ended durable; the
@@ -31,6 +151,7 @@ func (e *Engine) awaitSeen(ctx context.Context) error {
 			return e.failure
 		}
 		seen := e.unseen
+		e.copy.wanted.Store(true)
 		e.mu.Unlock()
 		select {
 		case <-seen:

@@ -1,6 +1,7 @@
 package disk_test
 
 import (
+	"errors"
 	"fmt"
 	"sync"
 	"testing"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/parley-hub/parley/internal/scale"
 	"github.com/parley-hub/parley/journal"
+	"github.com/parley-hub/parley/journal/disk"
 )
 
 // TestReadsOfACopySeeWhatIsDurable: the tickets of a group end before it is applied,
@@ -57,4 +59,58 @@ func TestReadsOfACopySeeWhatIsDurable(t *testing.T) {
 		})
 	}
 	writers.Wait()
+}
+
+// TestACopyIsReadWhileItsNextGroupIsShipped: a group that is durable is applied while
+// the next one is on its way, and is seen though the log does not answer; when the next
+// one is lost, what is durable stays.
+func TestACopyIsReadWhileItsNextGroupIsShipped(t *testing.T) {
+	t.Parallel()
+	log := &sharedLog{}
+	arrived, answer := make(chan struct{}), make(chan error)
+	c, err := disk.OpenCopy("/data", disk.Options{FS: vfs.NewMem()}, disk.CopyOptions{Shards: 1, GroupBytes: 1 << 20, Ship: func(g disk.Group) (disk.Place, journal.Outcome, error) {
+		arrived <- struct{}{}
+		if err := <-answer; err != nil {
+			return disk.Place{}, journal.Failed, err
+		}
+		return log.ship(g)
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close() //nolint:errcheck // in memory
+	takeOver(t, c, 1)
+	home := journal.PartitionName{Tenant: "acme", Partition: "home"}.In("log", "1")
+	order := func() *journal.Ticket {
+		ticket, err := c.Append(ctx, journal.Batch{Appends: []journal.Append{{Log: home, Records: []journal.Record{{Data: []byte("x")}}}}})
+		if err != nil {
+			t.Error(err)
+		}
+		return ticket
+	}
+	first := order()
+	<-arrived
+	second := order() // it is gathered when the first one becomes durable
+	answer <- nil
+	<-arrived // the second one is in flight
+	if err := first.Wait(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if page, err := c.Read(ctx, home, journal.ReadOptions{}); err != nil || page.Head.Seq != 1 {
+		t.Errorf("a read ends at %+v, %v; record 1 is durable", page.Head, err)
+	}
+	if stats := c.Stats(); stats.Batches != 1 || stats.Groups != 1 {
+		t.Errorf("counted %d batches in %d groups, 1 is durable", stats.Batches, stats.Groups)
+	}
+	third := order()
+	answer <- errors.New("the log has another's")
+	if err := second.Wait(ctx); err == nil || second.Outcome() != journal.Failed {
+		t.Errorf("the second one ended %v, %v", second.Outcome(), err)
+	}
+	if err := third.Wait(ctx); err == nil || third.Outcome() != journal.Aborted {
+		t.Errorf("the third one ended %v, %v", third.Outcome(), err)
+	}
+	if got := at(t, c); got != log.place(1) || c.Offset() != 1 {
+		t.Errorf("the copy is at %+v, offset %d", got, c.Offset())
+	}
 }

@@ -28,9 +28,9 @@ import (
 type Engine struct {
 	opts      Options
 	shard     int
-	persist   func(g *group, synced bool) (*loss, error) // makes a group durable
-	copy      *copying                                   // nil: the store is no copy
-	openGuard *storefs.OpenGuard                         // while the store is being opened
+	persist   func(g *group, synced bool) bool // makes a group durable and visible; reports whether the engine goes on
+	copy      *copying                         // nil: the store is no copy
+	openGuard *storefs.OpenGuard               // while the store is being opened
 	dir       string
 	db        *pebble.DB
 	guard     *storefs.Guard
@@ -48,7 +48,7 @@ type Engine struct {
 	checkedLog storefs.File // of the committer: the log that was written when it last checked the files
 	checkedAt  time.Time    // and when that was
 
-	finishing finishRoom // of the committer
+	finishing [2]finishRoom // of the committer, used in turn
 
 	missed   uint      // of the committer: how many times in a row it waited for nothing
 	measured time.Time // of the committer: when it last looked at the disk's room
@@ -125,6 +125,7 @@ type group struct {
 	finished []*job
 	hints    [][]byte                      // of the batches, for who applies the group elsewhere; only in a copy
 	confirm  bool                          // somebody waits for the group, whatever is in it
+	saves    bool                          // lazy values are saved with it
 	dropped  map[journal.ValueKey]struct{} // lazy values in memory that a drop of this group removes
 }
 

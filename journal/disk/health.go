@@ -53,6 +53,9 @@ func (e *Engine) noRoom(g *group) bool {
 	if !e.crowded() {
 		return false
 	}
+	if !e.settle() {
+		return true
+	}
 	e.mu.Lock()
 	cause := e.full
 	e.mu.Unlock()
