@@ -28,7 +28,7 @@ type faulty struct {
 	onAppend func(data []byte) verdict       // nil: store
 	onRead   func(ctx context.Context) error // nil: none
 	hidden   atomic.Uint64                   // message that reads do not find; 0: none
-	deaf     bool                            // nothing is pushed
+	deaf     bool                            // nothing is pushed, and no other node is heard
 	poor     atomic.Bool                     // its servers say that they have no quorum
 }
 
@@ -95,6 +95,13 @@ func (f *faulty) Tail(shard int, push func(port.Message)) (stop func(), err erro
 		return func() {}, nil
 	}
 	return f.Log.Tail(shard, push)
+}
+
+func (f *faulty) Beats(hear func([]byte)) (stop func(), err error) {
+	if f.deaf {
+		return func() {}, nil
+	}
+	return f.Log.Beats(hear)
 }
 
 func (f *faulty) State(ctx context.Context, shard int) (port.State, error) {
