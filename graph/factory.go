@@ -6,9 +6,6 @@ const (
 	ReasonRoundRobinComplete = "round_robin_complete"
 )
 
-// Cap is a number of turns for Definition.MaxTurns.
-func Cap(turns int) *int { return new(turns) }
-
 // NewRoundRobin makes everyone speak in the channel's participant order. Of
 // the list only the first matters: it speaks first. maxTurns may be nil.
 func NewRoundRobin(participants []string, maxTurns *int) (*Graph, error) {

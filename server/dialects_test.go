@@ -127,7 +127,7 @@ func TestWhatTwoDialectsWantIsRefused(t *testing.T) {
 			keys := access.NewKeys()
 			one, two := newFake("one"), newFake("two")
 			tt.edit(one, two)
-			cfg := config.Default()
+			cfg := config.Core.Default()
 			cfg.HTTP.Listen = "127.0.0.1:0"
 			_, err := server.New(t.Context(), cfg, server.Deps{Keys: keys, Dialects: []server.Dialect{one, two}})
 			if err == nil || !strings.Contains(err.Error(), tt.want) {
@@ -142,7 +142,7 @@ func TestADialectThatCannotStartEndsTheServer(t *testing.T) {
 	keys := access.NewKeys()
 	f := newFake("broker")
 	f.start = func(context.Context) error { return errors.New("no broker answers") }
-	cfg := config.Default()
+	cfg := config.Core.Default()
 	cfg.HTTP.Listen = "127.0.0.1:0"
 	s, err := server.New(t.Context(), cfg, server.Deps{Keys: keys, Dialects: []server.Dialect{f}})
 	if err != nil {

@@ -62,7 +62,7 @@ func TestWhereItMayListen(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			cfg := config.Default()
+			cfg := config.Core.Default()
 			cfg.HTTP.Listen = tc.listen
 			if tc.edit != nil {
 				tc.edit(&cfg)
@@ -89,7 +89,7 @@ func TestWhereItMayListen(t *testing.T) {
 			}
 		})
 	}
-	if _, err := server.New(t.Context(), config.Default(), server.Deps{}); err == nil {
+	if _, err := server.New(t.Context(), config.Core.Default(), server.Deps{}); err == nil {
 		t.Error("a server without keys was made")
 	}
 }
@@ -231,7 +231,7 @@ func TestAddresses(t *testing.T) {
 		if _, _, err := keys.Add(t.Context(), access.Operator, "", nil); err != nil {
 			t.Fatal(err)
 		}
-		cfg := config.Default()
+		cfg := config.Core.Default()
 		cfg.HTTP.Listen = test.listen
 		test.edit(&cfg)
 		s, err := server.New(t.Context(), cfg, server.Deps{Keys: keys})

@@ -38,7 +38,7 @@ type hub struct {
 func start(t *testing.T, edit func(*config.Config, *server.Deps)) *hub {
 	t.Helper()
 	keys := access.NewKeys()
-	cfg := config.Default()
+	cfg := config.Core.Default()
 	cfg.HTTP.Listen = "127.0.0.1:0"
 	deps := server.Deps{Keys: keys, Log: slog.New(slog.DiscardHandler), Version: "v1.2.3"}
 	if edit != nil {

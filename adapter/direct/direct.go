@@ -21,8 +21,8 @@ import (
 // Type is the name under which the adapter is registered.
 const Type = "direct"
 
-// TypeResolve is the record of a room that was opened before anything was said.
-// It is never on AGH's wire.
+// TypeResolve is the record of a room that was opened before its first message. It is
+// never on AGH's wire.
 const TypeResolve = "agh.resolve"
 
 // resolves reports whether a record opens a room without a message.
@@ -54,11 +54,11 @@ var manifest = channel.Manifest{
 // Manifest is constant.
 func (Adapter) Manifest() channel.Manifest { return manifest }
 
-// Private keeps a room to its two peers and to operators.
+// Private shows a room only to its two peers and to operators.
 func (Adapter) Private() bool { return true }
 
-// ValidateCreate wants two peers and whoever is behind them: two participants,
-// or one that is joined by both peers.
+// ValidateCreate requires two peers and their identities: two participants, or one that
+// is joined by both peers.
 func (Adapter) ValidateCreate(m *channel.Metadata) error {
 	if _, err := knobs(m); err != nil {
 		return err
@@ -87,7 +87,7 @@ type State struct {
 	*work.Conversation
 }
 
-// Initial is before the first message.
+// Initial is the state before the first message.
 func (Adapter) Initial(m *channel.Metadata) (channel.State, error) {
 	k, err := knobs(m)
 	if err != nil {
@@ -99,8 +99,8 @@ func (Adapter) Initial(m *channel.Metadata) (channel.State, error) {
 	}, nil
 }
 
-// ValidateSend lets the two peers speak to each other, and holds the rules of
-// work. Membership comes first: a message that is dropped for it binds no work.
+// ValidateSend lets the two peers speak to each other, and enforces the rules of work.
+// Membership is checked first: a message that is refused for it binds no work.
 func (a Adapter) ValidateSend(m *channel.Metadata, s channel.State, e *envelope.Envelope) error {
 	state, ok := s.(*State)
 	if !ok {
@@ -137,7 +137,7 @@ func (s *State) between(m *work.Message) bool {
 	return m.From == a && (m.To == "" || m.To == b) || m.From == b && (m.To == "" || m.To == a)
 }
 
-// Fold counts messages and follows work.
+// Fold counts messages and applies steps of work.
 func (Adapter) Fold(s channel.State, e *envelope.Envelope) channel.State {
 	state, ok := s.(*State)
 	if !ok || state == nil {
@@ -153,7 +153,7 @@ func (Adapter) Fold(s channel.State, e *envelope.Envelope) channel.State {
 	return &State{state.Peers, state.Conversation.FoldRecord(e, &m)}
 }
 
-// OnAccepted claims new work and keeps the lists.
+// OnAccepted claims new work and updates the lists.
 func (Adapter) OnAccepted(_ *channel.Metadata, s channel.State, e *envelope.Envelope) channel.Effects {
 	state, ok := s.(*State)
 	if !ok || state == nil {
@@ -172,8 +172,8 @@ func (Adapter) OnAccepted(_ *channel.Metadata, s channel.State, e *envelope.Enve
 	return work.OnAccepted(state.Conversation, e, state.Peers[:])
 }
 
-// Recipients are the other participant, of everything but a receipt or trace
-// to nobody.
+// Recipients returns the other participant, except for a receipt or trace without
+// addressee.
 func (Adapter) Recipients(_ *channel.Metadata, s channel.State, in channel.Members, e *envelope.Envelope) []string {
 	var c *work.Conversation
 	if state, ok := s.(*State); ok && state != nil {
@@ -186,7 +186,7 @@ func (Adapter) Recipients(_ *channel.Metadata, s channel.State, in channel.Membe
 	return work.Others(in, e.Sender)
 }
 
-// Visible is to the two, and to nobody else whatever its role in the channel.
+// Visible shows messages to the two peers only, whatever the role of others.
 func (Adapter) Visible(_ *channel.Metadata, _ channel.State, in channel.Members, _ *envelope.Envelope, agent string) bool {
 	return in.Has(agent)
 }

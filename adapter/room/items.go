@@ -5,8 +5,8 @@ import (
 	"github.com/parley-hub/parley/envelope"
 )
 
-// ItemReader reads joins and leaves. It remembers nothing. What is said goes
-// into threads, so a room is no channel.Speaker.
+// ItemReader reads joins and leaves. It has no state. Messages go into threads, so a
+// room is not a channel.Speaker.
 func (Adapter) ItemReader(*channel.Metadata) channel.ItemReader { return channel.ItemFunc(readItems) }
 
 func readItems(dst []channel.Item, e *envelope.Envelope) []channel.Item {
@@ -26,7 +26,7 @@ func readItems(dst []channel.Item, e *envelope.Envelope) []channel.Item {
 	return append(dst, item)
 }
 
-// MemberName is the peer by which an identity is joined, if it is one.
+// MemberName returns the peer of an identity, if it has exactly one.
 func (Adapter) MemberName(_ *channel.Metadata, s channel.State, agent string) (string, bool) {
 	state, ok := s.(*State)
 	if !ok || state == nil {

@@ -1,6 +1,6 @@
-// Package room governs AGH's channels: who has joined one, and what it is for.
-// What is said goes into threads and direct rooms, which take their members
-// from here. It is pure, and never closes a room.
+// Package room governs AGH's channels: their joined peers and their purpose. Messages go
+// into threads and direct rooms, which take their members from here. It is pure, and
+// never closes a room.
 package room
 
 import (
@@ -20,7 +20,7 @@ const (
 	TypePurpose = "agh.purpose"
 )
 
-// Limits when nothing else is said.
+// Default limits.
 const (
 	DefaultMaxPeers = 1000
 	MaxPurpose      = 4096
@@ -59,7 +59,7 @@ func (Adapter) Opening() channel.Opening { return channel.AtOnce }
 // Dialect alone opens rooms.
 func (Adapter) Dialect() string { return work.Dialect }
 
-// ValidateCreate wants to know where the room is.
+// ValidateCreate requires the knobs that say where the room is.
 func (Adapter) ValidateCreate(m *channel.Metadata) error {
 	_, err := work.ReadKnobs(m)
 	return err
@@ -74,12 +74,12 @@ func (Adapter) Initial(m *channel.Metadata) (channel.State, error) {
 	return &State{Workspace: k.Workspace, Channel: k.Channel}, nil
 }
 
-// ValidateSend judges joins, leaves and purposes; a room takes nothing else.
+// ValidateSend checks joins, leaves and purposes; other types are refused.
 func (a Adapter) ValidateSend(_ *channel.Metadata, s channel.State, e *envelope.Envelope) error {
 	state, ok := s.(*State)
 	event, known := read(e)
 	switch {
-	case !concerns(e.Type) || !ok || e.Origin.Dialect != work.Dialect: // nobody else can set that
+	case !concerns(e.Type) || !ok || e.Origin.Dialect != work.Dialect: // only the dialect can set it
 		return work.RefuseType(Type, e.Type)
 	case !known:
 		return fault.New(fault.Invalid, "%s lacks what it is about: join has peer_id and session_id, leave peer_id, purpose a text of at most %d bytes", e.Type, MaxPurpose)
@@ -98,10 +98,10 @@ func (a Adapter) ValidateSend(_ *channel.Metadata, s channel.State, e *envelope.
 	return nil
 }
 
-// Admits lets those join who are not members yet.
+// Admits lets agents join that are not members yet.
 func (Adapter) Admits(*channel.Metadata, channel.State, channel.Members, string) bool { return true }
 
-// Fold follows joins and leaves.
+// Fold applies joins and leaves.
 func (Adapter) Fold(s channel.State, e *envelope.Envelope) channel.State {
 	state, ok := s.(*State)
 	event, known := read(e)
@@ -111,7 +111,7 @@ func (Adapter) Fold(s channel.State, e *envelope.Envelope) channel.State {
 	return state.fold(e, event)
 }
 
-// OnAccepted keeps the lists of rooms, peers and sessions.
+// OnAccepted updates the lists of rooms, peers and sessions.
 func (Adapter) OnAccepted(_ *channel.Metadata, s channel.State, e *envelope.Envelope) channel.Effects {
 	state, ok := s.(*State)
 	event, known := read(e)
@@ -121,7 +121,7 @@ func (Adapter) OnAccepted(_ *channel.Metadata, s channel.State, e *envelope.Enve
 	return state.effects(e, event)
 }
 
-// Expected names nobody: there are no turns.
+// Expected returns false: there are no turns.
 func (Adapter) Expected(*channel.Metadata, channel.State) (channel.Turn, bool) {
 	return channel.Turn{}, false
 }
@@ -131,7 +131,7 @@ func (Adapter) Recipients(*channel.Metadata, channel.State, channel.Members, *en
 	return nil
 }
 
-// Visible is to members.
+// Visible reports whether an agent is a member.
 func (Adapter) Visible(_ *channel.Metadata, _ channel.State, in channel.Members, _ *envelope.Envelope, agent string) bool {
 	return in.Has(agent)
 }

@@ -12,14 +12,14 @@ import (
 	"github.com/parley-hub/parley/internal/pmap"
 )
 
-// Peer is one that is joined. An identity may be joined by several.
+// Peer is a joined peer. An identity may have several.
 type Peer struct {
 	Agent    string // the identity
 	Session  string
 	JoinedAt int64 // Unix seconds, our clock
 }
 
-// State is who is in a room. It is never changed, only replaced.
+// State has the joined peers. It is immutable.
 type State struct {
 	Workspace, Channel string
 
@@ -31,7 +31,7 @@ type State struct {
 	Peers  pmap.Map[Peer] // by peer id
 	Agents pmap.Map[int]  // how many peers an identity is joined by
 
-	// Left is the peer that the newest record took away; not kept in snapshots.
+	// Left is the peer that the newest record removed; it is not in snapshots.
 	Left Peer
 }
 
@@ -51,7 +51,7 @@ func (m members) Each(yield func(agent string) bool) {
 	}
 }
 
-// event is what a record says.
+// event is the content of a record.
 type event struct{ peer, session, purpose string }
 
 func concerns(eventType string) bool {
@@ -111,7 +111,7 @@ func (s *State) fold(e *envelope.Envelope, ev event) *State {
 	case s.Left == Peer{}:
 		return s
 	default:
-		return &next // nobody left just now
+		return &next // no peer left with this record
 	}
 	if next.CreatedBy == "" {
 		next.CreatedBy, next.CreatedAt = e.Sender, at

@@ -40,7 +40,7 @@ var manifest = channel.Manifest{
 // Manifest is constant.
 func (Adapter) Manifest() channel.Manifest { return manifest }
 
-// ValidateCreate wants to know where the thread is.
+// ValidateCreate requires the knobs that say where the thread is.
 func (Adapter) ValidateCreate(m *channel.Metadata) error {
 	_, err := knobs(m)
 	return err
@@ -54,7 +54,7 @@ func knobs(m *channel.Metadata) (work.Knobs, error) {
 	return k, err
 }
 
-// Initial is before the first message.
+// Initial is the state before the first message.
 func (Adapter) Initial(m *channel.Metadata) (channel.State, error) {
 	k, err := knobs(m)
 	if err != nil {
@@ -63,7 +63,7 @@ func (Adapter) Initial(m *channel.Metadata) (channel.State, error) {
 	return &work.Conversation{Place: work.Place{Workspace: k.Workspace, Channel: k.Channel, ID: k.Thread}}, nil
 }
 
-// ValidateSend lets everyone speak, and holds the rules of work.
+// ValidateSend lets everyone speak, and enforces the rules of work.
 func (a Adapter) ValidateSend(_ *channel.Metadata, s channel.State, e *envelope.Envelope) error {
 	return work.Validate(Type, s, e, a.maxWork)
 }
@@ -72,18 +72,18 @@ func (a Adapter) ValidateSend(_ *channel.Metadata, s channel.State, e *envelope.
 // posts into threads, and it knows them.
 func (Adapter) Admits(*channel.Metadata, channel.State, channel.Members, string) bool { return true }
 
-// Fold counts messages and follows work.
+// Fold counts messages and applies steps of work.
 func (Adapter) Fold(s channel.State, e *envelope.Envelope) channel.State { return work.Fold(s, e) }
 
-// OnAccepted claims new work and keeps the lists.
+// OnAccepted claims new work and updates the lists.
 func (Adapter) OnAccepted(_ *channel.Metadata, s channel.State, e *envelope.Envelope) channel.Effects {
 	return work.OnAccepted(s, e, nil)
 }
 
-// Recipients are the addressee of a directed message, everyone else of what is
-// said to all, and nobody of a receipt or trace to all.
+// Recipients returns the addressee of a directed message, all other members for a say or
+// capability to all, and nobody for a receipt or trace to all.
 func (Adapter) Recipients(_ *channel.Metadata, s channel.State, in channel.Members, e *envelope.Envelope) []string {
-	c, _ := s.(*work.Conversation) // without it the record is read
+	c, _ := s.(*work.Conversation) // if it is nil, the record is decoded
 	m, ok := work.Head(c, e)
 	switch {
 	case !ok:
@@ -99,7 +99,7 @@ func (Adapter) Recipients(_ *channel.Metadata, s channel.State, in channel.Membe
 	return work.Others(in, e.Sender)
 }
 
-// Visible is everything to every member: `to` directs without hiding.
+// Visible shows everything to every member: `to` directs a message without hiding it.
 func (Adapter) Visible(_ *channel.Metadata, _ channel.State, in channel.Members, e *envelope.Envelope, agent string) bool {
 	return in.Has(agent) || agent == e.Sender
 }
@@ -107,7 +107,7 @@ func (Adapter) Visible(_ *channel.Metadata, _ channel.State, in channel.Members,
 // Codec writes the state.
 func (Adapter) Codec() channel.Codec { return work.Codec() }
 
-// Say says a message to everyone in the thread.
+// Say returns the record of a message to everyone in the thread.
 func (Adapter) Say(_ *channel.Metadata, s channel.State, sender string, msg message.Envelope) ([]channel.Draft, error) {
 	c, ok := s.(*work.Conversation)
 	if !ok || c == nil {

@@ -12,8 +12,8 @@ import (
 // followed by an underscore and more.
 const aboutPrefix = "work_"
 
-// About reads which channel of another dialect a piece of work is about, and which of
-// its envelopes; false: none.
+// About returns the channel of another dialect that a piece of work is about, and the
+// sequence of its envelope; false: it is about none.
 func About(workID string) (channelID string, seq uint64, ok bool) {
 	rest, ok := strings.CutPrefix(workID, aboutPrefix)
 	if !ok {
@@ -28,6 +28,6 @@ func About(workID string) (channelID string, seq uint64, ok bool) {
 	return channelID, seq, err == nil && seq > 0
 }
 
-// AboutPrefix begins the ids of work about a channel, by the half of its id that is its
-// own.
+// AboutPrefix returns the prefix of the ids of work about a channel, given the last
+// part of its id.
 func AboutPrefix(own string) string { return aboutPrefix + own + "-" }

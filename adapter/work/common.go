@@ -15,33 +15,33 @@ type Options struct {
 // both have.
 type Common struct{}
 
-// Opening is at once, with the first message.
+// Opening is AtOnce: the first message opens the channel.
 func (Common) Opening() channel.Opening { return channel.AtOnce }
 
-// Dialect alone opens conversations.
+// Dialect returns AGH, the only dialect that opens conversations.
 func (Common) Dialect() string { return Dialect }
 
-// HomeKeys makes the ids of messages count in the whole workspace, for ever.
+// HomeKeys makes the ids of messages unique in the whole workspace, without expiry.
 func (Common) HomeKeys() bool { return true }
 
-// WholeType is a channel's room, without which there is no conversation.
+// WholeType is the type of the room that a conversation belongs to.
 func (Common) WholeType() string { return RoomType }
 
-// WholeName is the channel.
+// WholeName is the name of that room: the channel's.
 func (Common) WholeName(m *channel.Metadata) string { return ChannelName(m) }
 
-// Expected names nobody: there are no turns.
+// Expected returns false: there are no turns.
 func (Common) Expected(*channel.Metadata, channel.State) (channel.Turn, bool) {
 	return channel.Turn{}, false
 }
 
-// Render shows what a message says.
+// Render returns the text of a message.
 func (Common) Render(e *envelope.Envelope) (string, bool) { return Render(e) }
 
-// ItemReader reads what is said, and steps of work. It remembers nothing.
+// ItemReader reads messages and steps of work. It has no state.
 func (Common) ItemReader(*channel.Metadata) channel.ItemReader { return channel.ItemFunc(ReadItems) }
 
-// MessageID is the id that peers know a message by.
+// MessageID returns the id that peers use for a message.
 func (Common) MessageID(e *envelope.Envelope) string {
 	if m, ok := ReadHead(e); ok {
 		return m.ID

@@ -9,12 +9,11 @@ import (
 	"github.com/parley-hub/parley/internal/pmap"
 )
 
-// Limits when nothing else is said.
+// Default limits.
 const (
 	// DefaultMaxWork is how much work one conversation takes.
 	DefaultMaxWork = 10_000
-	// MaxSpeakers is up to how many distinct speakers are told apart; further
-	// ones speak too, but are not counted.
+	// MaxSpeakers bounds how many distinct speakers are counted.
 	MaxSpeakers = 100_000
 	// MaxText is how much of a title or preview is kept; the log has the rest.
 	MaxText = 64
@@ -25,13 +24,12 @@ type Place struct {
 	Workspace, Channel, ID string
 }
 
-// Conversation is the folded state of a thread or direct room. It is never
-// changed, only replaced.
+// Conversation is the folded state of a thread or direct room. It is immutable.
 type Conversation struct {
 	Place    Place
 	Messages int
 	Root     string // id of the first message
-	Title    string // what it says, cut
+	Title    string // its text, truncated
 	Opener   string // its peer
 	OpenedAt int64
 
@@ -43,8 +41,8 @@ type Conversation struct {
 	Previous Mark // what Last was before the newest record
 	Preview  string
 
-	// Public are messages without addressee: how many of each type, and which
-	// of them is the newest.
+	// Public are messages without addressee: how many of each type, and the newest of
+	// them.
 	Public        [4]int
 	LastPublic    Mark
 	PublicPreview string
@@ -53,17 +51,17 @@ type Conversation struct {
 	Works    pmap.Map[Work]
 	OpenWork int
 
-	// Of the newest record: whether it opened its work, whether its sender had
-	// not spoken before, and whether lists showed the conversation before it.
-	// They and Previous are not kept in snapshots.
+	// About the newest record: whether it opened its work, whether it is its sender's
+	// first, and whether lists showed the conversation before it. They and Previous are
+	// not in snapshots.
 	Opened, NewSpeaker, WasListed bool
 
-	// What the newest record made of its work; both None if it was about none.
-	// They are not kept in snapshots either.
+	// The states of the newest record's work before and after it; both None if it has
+	// no work. They are not in snapshots either.
 	Was, Now State
 
-	// newest is the newest record as it was read, without its texts, so that what
-	// follows from it is found without reading it again; nil: not known.
+	// newest is the newest record without its texts, so that it is not decoded again;
+	// nil: not known.
 	newest *head
 }
 
@@ -81,7 +79,7 @@ func (c *Conversation) readNewest(e *envelope.Envelope) (Message, bool) {
 	return c.newest.Message, true
 }
 
-// Head is ReadHead that does not read the newest record of a conversation again. The
+// Head is ReadHead that does not decode the newest record of a conversation again. The
 // conversation may be nil.
 func Head(c *Conversation, e *envelope.Envelope) (Message, bool) {
 	if m, ok := c.readNewest(e); ok {
@@ -103,7 +101,7 @@ func (c *Conversation) Resolve(at int64) *Conversation {
 	return &next
 }
 
-// begin forgets what was told of the record before.
+// begin clears what is about the previous record.
 func (c *Conversation) begin(before *Conversation) {
 	c.Previous, c.Opened, c.NewSpeaker, c.WasListed = before.Last, false, false, before.listed()
 	c.Was, c.Now, c.newest = None, None, nil
@@ -119,7 +117,7 @@ func (m Mark) before(other Mark) bool {
 	return m.TS < other.TS || m.TS == other.TS && m.ID < other.ID
 }
 
-// Check judges a message against the conversation before its fold.
+// Check checks a message against the conversation before its fold.
 func (c *Conversation) Check(m *Message, maxWork int) error {
 	if c.Messages == 0 && !m.Opens() {
 		return refuse(fault.WorkUnknown, "a conversation begins with a say or a capability")
@@ -140,8 +138,7 @@ func (c *Conversation) Check(m *Message, maxWork int) error {
 	return nil
 }
 
-// Fold adds a message. It is total: work that Check would refuse is left as it
-// is.
+// Fold adds a message. It is total: work that Check would refuse does not change.
 func (c *Conversation) Fold(m *Message) *Conversation {
 	next := *c
 	mark := Mark{m.TS, m.ID}
@@ -189,7 +186,7 @@ func (c *Conversation) foldWork(m *Message) {
 	}
 }
 
-// publicCount is how many messages have no addressee.
+// publicCount returns how many messages have no addressee.
 func (c *Conversation) publicCount() int {
 	return c.Public[0] + c.Public[1] + c.Public[2] + c.Public[3]
 }

@@ -61,14 +61,14 @@ func (p Place) peerKey(peer string, ts int64) string {
 	return prefixPeer + p.Channel + "/" + peer + "/" + newestFirst(ts) + "/" + p.ID
 }
 
-// keyLong is how much of an id stands in a key; behind that it is its digest.
+// keyLong is how much of an id is in a key; the rest is replaced by a digest.
 const keyLong = 128
 
-// between separates a message's id from its sender, and sorts before whatever
-// an id may go on with.
+// between separates a message's id from its sender. It sorts before every character of
+// an id.
 const between = "\x01"
 
-// inKey is an id as part of a key: without slashes and control characters, and
+// inKey returns an id as part of a key: without slashes and control characters, and
 // not longer than keyLong.
 func inKey(id string) string {
 	if strings.ContainsFunc(id, unsafeInKey) {
@@ -91,15 +91,15 @@ func inKey(id string) string {
 
 func unsafeInKey(r rune) bool { return r < 0x20 || r == 0x7f || r == '/' || r == '%' }
 
-// MessageKey is where a message stands in its conversation's order.
+// MessageKey is the key of a message in its conversation's order.
 func (p Place) MessageKey(m *Message) string {
 	return prefixMessage + p.Channel + "/" + p.ID + "/" + hex16(m.TS) + "/" + inKey(m.ID) + between + inKey(m.From)
 }
 
-// everyone is the addressee of what all are told; no peer has this name.
+// everyone is the addressee of messages to all; no peer has this name.
 const everyone = "-"
 
-// addressee is the peer that a message is told to; empty: nobody is told.
+// addressee returns the peer that a message is delivered to; empty: none.
 func (m *Message) addressee(peers []string) string {
 	switch {
 	case m.To != "":
@@ -114,9 +114,9 @@ func (m *Message) addressee(peers []string) string {
 	return peers[0]
 }
 
-// Effects is what follows from a message that was folded, under an id and
-// sequence of the log: the claim of new work, and the entries that lists and
-// lookups read. peers are the two of a direct room, or none.
+// Effects returns what follows from a folded message with an id and sequence of the
+// log: the claim of new work, and the entries for lists and lookups. peers are the two
+// of a direct room, or none.
 func (c *Conversation) Effects(m *Message, id string, seq uint64, peers []string) (channel.Effects, error) {
 	e, err := c.Listing(peers)
 	if err != nil {
@@ -148,8 +148,7 @@ func (c *Conversation) Effects(m *Message, id string, seq uint64, peers []string
 	return e, nil
 }
 
-// Listing keeps the conversation's row where lists find it: by its newest
-// activity.
+// Listing updates the conversation's row, which lists order by its newest activity.
 func (c *Conversation) Listing(peers []string) (channel.Effects, error) {
 	row, err := c.row(peers)
 	if err != nil {
@@ -174,7 +173,7 @@ func (c *Conversation) Listing(peers []string) (channel.Effects, error) {
 	return e, nil
 }
 
-// where leads from a message's id to its place.
+// where encodes the place of a message, which is found by its id.
 func (c *Conversation) where(ts int64, seq uint64) ([]byte, error) {
 	b := &jsonbuf.Buffer{Bytes: make([]byte, 0, 128+len(c.Place.Channel)+len(c.Place.ID))}
 	b.Open('{')
@@ -190,13 +189,13 @@ func (c *Conversation) where(ts int64, seq uint64) ([]byte, error) {
 	return b.Result()
 }
 
-// told leads to a message that somebody is told.
+// told encodes the place of a message that is delivered to a peer.
 func told(seq uint64) []byte {
 	return append(strconv.AppendUint([]byte(`{"seq":`), seq, 10), '}')
 }
 
-// row is what lists show of a conversation. Every message writes it, so it leaves
-// out what its key says, what is zero, and texts that lists read from the log.
+// row encodes what lists show of a conversation. Every message writes it, so it leaves
+// out what its key has, zero values, and texts that lists read from the log.
 func (c *Conversation) row(peers []string) ([]byte, error) {
 	b := &jsonbuf.Buffer{Bytes: make([]byte, 0, 256)}
 	number := func(name string, n int) {

@@ -13,8 +13,7 @@ import (
 	"github.com/parley-hub/parley/message"
 )
 
-// ReadItems reads what threads and direct rooms hold: what is said, and steps of
-// work.
+// ReadItems reads the records of threads and direct rooms: messages and steps of work.
 func ReadItems(dst []channel.Item, e *envelope.Envelope) []channel.Item {
 	m, ok := Read(e)
 	if !ok {
@@ -25,7 +24,7 @@ func ReadItems(dst []channel.Item, e *envelope.Envelope) []channel.Item {
 	case TypeSay, TypeCapability:
 		text := m.Preview
 		if m.Type == TypeSay {
-			text, _ = jsonscan.Text(jsonscan.Member(e.Data, "text")) // as it was said, not trimmed
+			text, _ = jsonscan.Text(jsonscan.Member(e.Data, "text")) // unchanged, not trimmed
 		}
 		item.About, _, _ = About(m.Work)
 		item.Kind, item.Message = channel.ItemMessage, &message.Envelope{Type: message.TypeText, Content: text}
@@ -48,9 +47,9 @@ func ReadItems(dst []channel.Item, e *envelope.Envelope) []channel.Item {
 // protocol is that of messages which are said in another dialect.
 const protocol = "agh-network/v0"
 
-// Say makes a say of a message that was said in another dialect. Its sender
-// speaks as the peer that the message names, and under the work that it names, if
-// that is its own and has not ended.
+// Say makes a say of a message from another dialect. Its sender speaks as the peer that
+// the message names, and under the work that it names, if that work is the sender's and
+// has not ended.
 func Say(c *Conversation, surface, sender string, msg message.Envelope) ([]channel.Draft, error) {
 	p := c.Place
 	text, err := channel.SaidText(msg)

@@ -6,10 +6,10 @@ import (
 	"github.com/parley-hub/parley/fault"
 )
 
-// State is how far work is.
+// State is the state of work.
 type State int
 
-// The states of work. None is no work at all.
+// The states of work. None means that there is no work.
 const (
 	None State = iota
 	Submitted
@@ -39,7 +39,7 @@ func ParseState(name string) (State, bool) {
 	return None, false
 }
 
-// Terminal reports whether work has ended: the first end wins.
+// Terminal reports whether work has ended.
 func (s State) Terminal() bool { return s == Completed || s == Failed || s == Canceled }
 
 // Work is one piece of work between two peers. Times are the senders' clocks.
@@ -51,10 +51,10 @@ type Work struct {
 	TerminalAt     int64 // 0: not yet
 }
 
-// Judge says what a message makes of the work it names, in the order of the
-// specification: who acts, to whom, whether it has ended, which step. Unknown
-// work is the zero Work. That work belongs to one conversation is held by its
-// claim, not here.
+// Judge returns what a message makes of the work it names. It checks in the order of
+// the specification: who acts, to whom, whether the work has ended, which step. Unknown
+// work is the zero Work. The claim of the work, not this function, binds it to one
+// conversation.
 func Judge(w Work, m *Message) (Work, error) {
 	if w.State == None {
 		return open(m)

@@ -1,8 +1,8 @@
-// Package work is what threads and direct rooms of AGH have in common: one
-// fold of what is said and of the work that is done there. It is pure, and
-// reads records of AGH envelopes: the body is the data, the id is the origin's,
-// and the other members are in ext. Only AGH's dialect sets such an origin, and
-// only Say an id in ext, so that nobody posts here through another one.
+// Package work has what AGH's threads and direct rooms have in common: the fold of their
+// messages and of the work that is done there. It is pure. It reads records of AGH
+// envelopes: the body is the data, the id is the origin's, and the other members are in
+// ext. Only AGH's dialect sets such an origin, and only Say an id in ext, so that other
+// dialects cannot post such records.
 package work
 
 import (
@@ -31,7 +31,7 @@ func Concerns(eventType string) bool {
 	return false
 }
 
-// Message is what a conversation needs to know of a record.
+// Message has the parts of a record that a conversation needs.
 type Message struct {
 	Type     string
 	ID       string
@@ -46,7 +46,7 @@ type Message struct {
 // Opens reports whether a message may open a conversation or work.
 func (m *Message) Opens() bool { return m.Type == TypeSay || m.Type == TypeCapability }
 
-// maxDepth bounds what is read; the dialect takes less.
+// maxDepth bounds the nesting of bodies; the dialect accepts less.
 const maxDepth = 128
 
 // Read reads a record; false if it is not one of a conversation.
@@ -68,7 +68,7 @@ func readRules(e *envelope.Envelope) (Message, bool) {
 	return m, true
 }
 
-// ReadHead is Read without what the body says.
+// ReadHead is Read without the texts of the body.
 func ReadHead(e *envelope.Envelope) (Message, bool) {
 	m := Message{Type: e.Type}
 	if e.Origin.Dialect == Dialect {
@@ -94,8 +94,8 @@ func ReadHead(e *envelope.Envelope) (Message, bool) {
 	return m, m.From != "" && m.ID != ""
 }
 
-// ownID is the member of ext that holds the id of what was said in another
-// dialect: its origin is not AGH's.
+// ownID is the member of ext with the id of a message from another dialect, whose
+// origin is not AGH's.
 const ownID = "id"
 
 // seconds reads Unix seconds, which strict senders may write as 7.0.
@@ -136,13 +136,13 @@ func (m *Message) readPreview(body []byte) {
 	m.Preview = strings.TrimSpace(m.Preview)
 }
 
-// member is a text of an object; empty if there is none.
+// member returns a string member of an object, or "".
 func member(object []byte, name string) string {
 	s, _ := jsonscan.Text(jsonscan.Member(object, name))
 	return s
 }
 
-// Render is what a record says; false: it says nothing.
+// Render returns the text of a record; false: it has none.
 func Render(e *envelope.Envelope) (string, bool) {
 	m, ok := Read(e)
 	return m.Preview, ok && m.Preview != ""

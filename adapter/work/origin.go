@@ -9,11 +9,11 @@ import (
 	"github.com/parley-hub/parley/internal/jsonscan"
 )
 
-// extOrigin is the member of a message's ext that tells where it was said first.
+// extOrigin is the member of a message's ext that has its first origin.
 const extOrigin = "parley.origin"
 
-// firstOrigin is where what a record holds was said first, if it has crossed from
-// another dialect and says so.
+// firstOrigin returns where a record that came from another dialect was said first, if
+// the record has it.
 func firstOrigin(e *envelope.Envelope) (origin envelope.Origin, ok bool) {
 	if e.Origin.Dialect != Dialect || e.Origin.Hops == 0 {
 		return envelope.Origin{}, false
@@ -24,20 +24,20 @@ func firstOrigin(e *envelope.Envelope) (origin envelope.Origin, ok bool) {
 	return origin, origin.Dialect != "" && origin.ID != ""
 }
 
-// originClaim is the name that what was said first elsewhere takes in a conversation:
-// for each sender, because nobody shall use up what others bring, and for each piece
-// of work, because one message may be told in several channels between the same two.
+// originClaim is the name that a message with a foreign origin takes in a conversation.
+// It includes the sender, so that nobody can block what others bring, and the work,
+// because one message may be sent in several channels between the same two peers.
 func (p Place) originClaim(origin envelope.Origin, m *Message) string {
 	return prefixOrigin + digest(p.Channel, p.ID, origin.Dialect, origin.ID, m.From, m.Work)
 }
 
-// OriginKey is the entry that says that a peer brought something into a conversation
-// which was said first elsewhere.
+// OriginKey is the key of the entry that says that a peer brought a message of this
+// origin into a conversation.
 func (p Place) OriginKey(origin envelope.Origin, from string) string {
 	return prefixOrigin + digest(p.Channel, p.ID, origin.Dialect, origin.ID) + between + inKey(from)
 }
 
-// digest stands for parts of any length.
+// digest hashes parts of any length.
 func digest(parts ...string) string {
 	h := sha256.New()
 	for _, part := range parts {

@@ -11,7 +11,7 @@ import (
 	"github.com/parley-hub/parley/internal/jsonbuf"
 )
 
-// Dialect is the one whose channels these are.
+// Dialect is the dialect of these channels.
 const Dialect = "agh"
 
 // Knobs are what a conversation is opened with.
@@ -23,7 +23,7 @@ type Knobs struct {
 	Peers     []string `json:"peers,omitempty"` // the two of a direct room, sorted
 }
 
-// AppendJSON writes them; every message brings them along.
+// AppendJSON writes the knobs; every message carries them.
 func (k *Knobs) AppendJSON(buf []byte) ([]byte, error) {
 	b := &jsonbuf.Buffer{Bytes: slices.Grow(buf, 128+len(k.Workspace)+len(k.Channel)+len(k.Thread)+len(k.Direct))}
 	b.Open('{').Key("workspace_id").String(k.Workspace).Key("channel").String(k.Channel)
@@ -39,7 +39,7 @@ func (k *Knobs) AppendJSON(buf []byte) ([]byte, error) {
 	return b.Close('}').Result()
 }
 
-// ReadKnobs reads and checks them as far as every conversation needs them.
+// ReadKnobs reads the knobs and checks those that every conversation needs.
 func ReadKnobs(m *channel.Metadata) (Knobs, error) {
 	var k Knobs
 	if err := json.Unmarshal(m.Knobs, &k); err != nil {
@@ -54,8 +54,8 @@ func ReadKnobs(m *channel.Metadata) (Knobs, error) {
 // RoomType is the type of the room that a conversation belongs to.
 const RoomType = "room"
 
-// ChannelName is the channel that a conversation belongs to, which its room is
-// named by; empty: its knobs cannot be read.
+// ChannelName returns the channel that a conversation belongs to, which is the name of
+// its room; empty: its knobs cannot be read.
 func ChannelName(m *channel.Metadata) string {
 	k, err := ReadKnobs(m)
 	if err != nil {
@@ -64,7 +64,7 @@ func ChannelName(m *channel.Metadata) string {
 	return k.Channel
 }
 
-// RefuseType is the answer to what is not part of an AGH conversation.
+// RefuseType refuses a type that is not part of an AGH conversation.
 func RefuseType(adapter, eventType string) error {
 	return fault.New(fault.Protocol, "a %s takes AGH's own envelopes only, not %q", adapter, eventType)
 }
@@ -103,7 +103,7 @@ func (c *Conversation) FoldRecord(e *envelope.Envelope, m *Message) *Conversatio
 	return next
 }
 
-// OnAccepted is what follows from a record that was folded.
+// OnAccepted returns what follows from a folded record.
 func OnAccepted(s channel.State, e *envelope.Envelope, peers []string) channel.Effects {
 	c, ok := s.(*Conversation)
 	if !ok || c == nil {
@@ -118,7 +118,7 @@ func OnAccepted(s channel.State, e *envelope.Envelope, peers []string) channel.E
 	}
 	effects, err := c.Effects(&m, e.ID, e.Seq, peers)
 	if err != nil {
-		return channel.Effects{} // texts that were read as JSON can be written
+		return channel.Effects{} // strings that were read as JSON can be written
 	}
 	if origin, ok := firstOrigin(e); ok && m.Opens() {
 		effects.Claims = append(effects.Claims, c.Place.originClaim(origin, &m))

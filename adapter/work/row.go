@@ -10,8 +10,8 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// Row is what lists show of a conversation. Its entry's key says where it is and
-// when it was last active; other members are absent when they are zero.
+// Row is what lists show of a conversation. Its place and its last activity are in the
+// entry's key; other members are absent if they are zero.
 type Row struct {
 	Channel       string   `json:"-"`
 	ID            string   `json:"-"`

@@ -36,8 +36,8 @@ type Where struct {
 	ID      string `json:"id"` // of the conversation
 	TS      int64  `json:"ts"`
 	Seq     uint64 `json:"seq"`
-	// What the message made of its work: the states before and after. Now is
-	// empty if it was about none, and Was if it opened it.
+	// The states of the message's work before and after it. Now is empty if it has no
+	// work, and Was if it opened the work.
 	Was string `json:"was"`
 	Now string `json:"now"`
 }
@@ -54,8 +54,8 @@ func ParseWhere(value []byte) (Where, error) {
 // ParseSeq reads the value of a message's entry.
 func ParseSeq(value []byte) (uint64, error) { return strconv.ParseUint(string(value), 10, 64) }
 
-// Told is the place of a message that somebody is told, in the log of its
-// conversation.
+// Told is the place, in the log of its conversation, of a message that is delivered to
+// a peer.
 type Told struct {
 	Seq uint64 `json:"seq"`
 }

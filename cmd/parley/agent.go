@@ -118,7 +118,7 @@ func addAgentToken(c *cobra.Command, token *string) {
 // machine can see, or the command's own, if it is that agent's.
 func (a *app) agentToken(ctx context.Context, hub *v1.Client, name, token string) (string, error) {
 	if token != "" {
-		fmt.Fprintln(plain{a.err}, "parley: --token is visible to everyone who can list this machine's processes; set PARLEY_TOKEN instead")
+		fmt.Fprintln(cleanWriter{a.err}, "parley: --token is visible to everyone who can list this machine's processes; set PARLEY_TOKEN instead")
 		return token, nil
 	}
 	if hub.Token() == "" {
@@ -176,10 +176,7 @@ func (a *app) takePart(ctx context.Context, hub *v1.Client, who identity.Passpor
 	if err != nil {
 		return err
 	}
-	err = a.print(map[string]string{"name": who.Name, "agent_id": me.ID()}, func(w io.Writer) error {
-		_, err := fmt.Fprintf(w, "%s takes part as %s; stop with Ctrl+C\n", who.Name, me.ID())
-		return err
-	})
+	err = a.print(map[string]string{"name": who.Name, "agent_id": me.ID()}, linef("%s takes part as %s; stop with Ctrl+C", who.Name, me.ID()))
 	if err != nil {
 		return err
 	}

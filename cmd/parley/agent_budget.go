@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"strings"
 	"time"
@@ -124,10 +123,7 @@ however deep. What was spent stays when a limit is changed; --remove forgets it.
 			if err := hub.RemoveBudget(ctx, args[0]); err != nil {
 				return err
 			}
-			return a.print(map[string]any{"removed": true}, func(w io.Writer) error {
-				_, err := fmt.Fprintf(w, "%s  no budget\n", cell(args[0]))
-				return err
-			})
+			return a.print(map[string]any{"removed": true}, linef("%s  no budget", cell(args[0])))
 		case limits != (runner.Limits{}):
 			b, err = hub.SetBudget(ctx, args[0], v1Limits(limits), v1.Prices{Input: int64(prices.Input), Output: int64(prices.Output)})
 		default:
@@ -136,10 +132,7 @@ however deep. What was spent stays when a limit is changed; --remove forgets it.
 		if err != nil {
 			return err
 		}
-		return a.print(b.Raw, func(w io.Writer) error {
-			_, err := fmt.Fprintf(w, "%s  %s\n", cell(args[0]), budgetText(b))
-			return err
-		})
+		return a.print(b.Raw, linef("%s  %s", cell(args[0]), budgetText(b)))
 	})
 	f.addLimits(c.Flags())
 	c.Flags().BoolVar(&remove, "remove", false, "remove the budget, and forget what was spent")

@@ -66,7 +66,7 @@ func (a *app) execAgent(ctx context.Context, hub *v1.Client, f execFlags, comman
 		return usageError("--timeout and --max-output must be more than 0")
 	}
 	model, err := agentprogram.New(command, agentprogram.Options{
-		Env: without(a.environ, "PARLEY_TOKEN"), Timeout: f.timeout, Output: f.output, Stderr: plain{a.err},
+		Env: without(a.environ, "PARLEY_TOKEN"), Timeout: f.timeout, Output: f.output, Stderr: cleanWriter{a.err},
 	})
 	if err != nil {
 		return err

@@ -161,7 +161,7 @@ func (a *app) agentTools(f *runFlags) ([]*agent.Tool, error) {
 		for _, secret := range a.secretVariables(&f.provider) {
 			env = without(env, secret)
 		}
-		tools, err := agentprogram.Tools(raw, agentprogram.Options{Env: env, Stderr: plain{a.err}})
+		tools, err := agentprogram.Tools(raw, agentprogram.Options{Env: env, Stderr: cleanWriter{a.err}})
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}

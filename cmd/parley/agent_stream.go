@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
-	"io"
 	"log/slog"
 	"net/http"
 	"os/signal"
@@ -48,10 +46,7 @@ func (a *app) echoStream(ctx context.Context, hub *v1.Client, name, token string
 }
 
 func (a *app) sayProducer(name string, log *slog.Logger) {
-	err := a.print(map[string]string{"name": name, "produces": "hpd"}, func(w io.Writer) error {
-		_, err := fmt.Fprintf(w, "%s takes part as a producer of HPD runs; stop with Ctrl+C\n", cell(name))
-		return err
-	})
+	err := a.print(map[string]string{"name": name, "produces": "hpd"}, linef("%s takes part as a producer of HPD runs; stop with Ctrl+C", cell(name)))
 	if err != nil {
 		log.Warn("standard output is closed", "error", err)
 	}

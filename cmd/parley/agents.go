@@ -93,9 +93,6 @@ func (a *app) agentsRemove() *cobra.Command {
 		if err := hub.RemoveAgent(ctx, args[0]); err != nil {
 			return err
 		}
-		return a.print(map[string]string{"removed": args[0]}, func(w io.Writer) error {
-			_, err := fmt.Fprintln(w, "removed", args[0])
-			return err
-		})
+		return a.print(map[string]string{"removed": args[0]}, line("removed", args[0]))
 	})
 }

@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
-	"io"
 
 	"github.com/spf13/cobra"
 
@@ -30,10 +28,7 @@ that was made for it: parley keys add --agent NAME.`,
 		if err != nil {
 			return err
 		}
-		return a.print(ag.Raw, func(w io.Writer) error {
-			_, err := fmt.Fprintf(w, "%s  %s is registered as %s\n", ag.Passport.ID, cell(ag.Passport.Name), kindOf(ag))
-			return err
-		})
+		return a.print(ag.Raw, linef("%s  %s is registered as %s", ag.Passport.ID, cell(ag.Passport.Name), kindOf(ag)))
 	})
 	c.Flags().BoolVar(&human, "human", false, "a person, not a program")
 	c.Flags().StringVar(&registration.Summary, "summary", "", "what it does, for those who look for somebody")

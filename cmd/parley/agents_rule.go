@@ -3,8 +3,6 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"fmt"
-	"io"
 
 	"github.com/spf13/cobra"
 
@@ -47,10 +45,7 @@ any flag the rule is shown.`,
 		if err != nil {
 			return err
 		}
-		return a.print(ag.Raw, func(w io.Writer) error {
-			_, err := fmt.Fprintf(w, "%s  %s\n", cell(ag.Passport.Name), ruleText(ag.OperatorRule))
-			return err
-		})
+		return a.print(ag.Raw, linef("%s  %s", cell(ag.Passport.Name), ruleText(ag.OperatorRule)))
 	})
 	f := c.Flags()
 	f.Int64Var(&rule.Limits.Rate.PerMinute, "rate", 0, ruleFlags["rate"])

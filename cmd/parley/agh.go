@@ -1,9 +1,6 @@
 package main
 
 import (
-	"fmt"
-	"io"
-
 	"github.com/spf13/cobra"
 
 	"github.com/parley-hub/parley/dialect/agh/wire"
@@ -93,22 +90,5 @@ func (a *app) aghDigest() *cobra.Command {
 			digest := capability.ComputeDigest()
 			return a.print(map[string]string{"digest": digest}, line(digest))
 		},
-	}
-}
-
-// line prints one line of text.
-func line(s string) func(io.Writer) error {
-	return func(w io.Writer) error {
-		_, err := fmt.Fprintln(w, s)
-		return err
-	}
-}
-
-// require makes flags that were defined before required.
-func require(c *cobra.Command, names ...string) {
-	for _, name := range names {
-		if err := c.MarkFlagRequired(name); err != nil {
-			panic(err) // the flag is defined in the lines above
-		}
 	}
 }

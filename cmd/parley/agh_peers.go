@@ -82,10 +82,7 @@ sends and reads with.`,
 		if err != nil {
 			return err
 		}
-		return a.print(raw, func(w io.Writer) error {
-			_, err := fmt.Fprintf(w, "%s joined %s with the session %s\n", cell(id), cell(channel), cell(session))
-			return err
-		})
+		return a.print(raw, linef("%s joined %s with the session %s", cell(id), cell(channel), cell(session)))
 	})
 	c.Flags().StringVar(&channel, "channel", "", "the `CHANNEL` to join")
 	c.Flags().StringVar(&agent, "agent", "", "the agent's `NAME`")

@@ -3,8 +3,6 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"fmt"
-	"io"
 	"regexp"
 	"strconv"
 	"time"
@@ -61,10 +59,7 @@ once.`,
 		if err != nil {
 			return err
 		}
-		return a.print(raw, func(w io.Writer) error {
-			_, err := fmt.Fprintln(w, "sent", cell(sent.ID))
-			return err
-		})
+		return a.print(raw, line("sent", cell(sent.ID)))
 	})
 	f := c.Flags()
 	f.StringVar(&s.Session, "session", "", "the session's `ID`, as parley agh join printed it")

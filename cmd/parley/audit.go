@@ -137,6 +137,6 @@ func (a *app) auditLine(record json.RawMessage) error {
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		rest = append(rest, name+"="+strings.Trim(string(fields[name]), `"`))
 	}
-	_, err := fmt.Fprintf(plain{a.out}, "%s  %-22s  %s\n", cell(at), cell(kind), cell(strings.Join(rest, "  ")))
+	_, err := fmt.Fprintf(cleanWriter{a.out}, "%s  %-22s  %s\n", cell(at), cell(kind), cell(strings.Join(rest, "  ")))
 	return err
 }

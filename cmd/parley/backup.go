@@ -59,10 +59,7 @@ has all its shards; begin a cluster with it with parley cluster init --from.`,
 			data["cluster"] = true
 			next = fmt.Sprintf("begin a cluster with it: parley cluster init --cluster URL --from %s --data NEW", shellWord(args[0]))
 		}
-		return a.print(data, func(w io.Writer) error {
-			_, err := fmt.Fprintf(w, "%s holds the backup (%d bytes); %s\n", args[0], received.n, next)
-			return err
-		})
+		return a.print(data, linef("%s holds the backup (%d bytes); %s", args[0], received.n, next))
 	}
 	return c
 }

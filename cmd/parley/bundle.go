@@ -38,10 +38,7 @@ func (a *app) exportBundle(ctx context.Context, hub *v1.Client, id, file string,
 		return err
 	}
 	data := map[string]any{"bundle": file, "channels": held.channels, "envelopes": held.envelopes, "contents": held.contents}
-	return a.print(data, func(w io.Writer) error {
-		_, err := fmt.Fprintf(w, "%s holds %s; read it with parley import %s or parley replay %s\n", file, held, file, file)
-		return err
-	})
+	return a.print(data, linef("%s holds %s; read it with parley import %s or parley replay %s", file, held, file, file))
 }
 
 // holding counts the contents of a bundle.

@@ -143,10 +143,7 @@ func (a *app) channelsDelete() *cobra.Command {
 		if err := hub.DeleteChannel(ctx, id); err != nil {
 			return err
 		}
-		return a.print(map[string]string{"deleted": id}, func(w io.Writer) error {
-			_, err := fmt.Fprintln(w, "deleted", id)
-			return err
-		})
+		return a.print(map[string]string{"deleted": id}, line("deleted", id))
 	})
 	c.Flags().BoolVar(&yes, "yes", false, "yes, delete it")
 	return c

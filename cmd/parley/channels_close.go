@@ -52,10 +52,7 @@ as many match as --expect says; --dry-run only counts.`,
 		if err != nil {
 			return err
 		}
-		return a.print(ch.Raw, func(w io.Writer) error {
-			_, err := fmt.Fprintf(w, "%s is %s (%s)\n", ch.ID, ch.State, cell(ch.CloseReason))
-			return err
-		})
+		return a.print(ch.Raw, linef("%s is %s (%s)", ch.ID, ch.State, cell(ch.CloseReason)))
 	})
 	c.Flags().StringVar(&reason, "reason", "", "why (default explicit_close)")
 	c.Flags().StringArrayVar(&filter, "filter", nil, "which, as `KEY=VALUE`; may be repeated")

@@ -48,7 +48,7 @@ it; without a NAME its participants take part.`,
 		}
 		return a.print(ch.Raw, func(w io.Writer) error {
 			for _, warning := range ch.Warnings {
-				fmt.Fprintln(plain{a.err}, "warning:", strings.TrimPrefix(cell(warning), "warning: "))
+				fmt.Fprintln(cleanWriter{a.err}, "warning:", strings.TrimPrefix(cell(warning), "warning: "))
 			}
 			_, err := fmt.Fprintf(w, "%s  %s of %s is %s\n", ch.ID, ch.Manifest.Type, people(ch), ch.State)
 			return err
@@ -127,7 +127,7 @@ func (a *app) openAwaiting(ctx context.Context, hub *v1.Client, o v1.Opening) (*
 			return done.ch, done.err
 		case <-timer.C:
 			if names := awaited(ctx, hub, o); len(names) > 0 {
-				fmt.Fprintf(plain{a.err}, "parley: waiting for %s to accept, %s so far\n", strings.Join(names, ", "), time.Since(begun).Round(time.Second))
+				fmt.Fprintf(cleanWriter{a.err}, "parley: waiting for %s to accept, %s so far\n", strings.Join(names, ", "), time.Since(begun).Round(time.Second))
 			}
 			timer.Reset(awaitNext)
 		}

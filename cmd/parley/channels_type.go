@@ -44,7 +44,7 @@ func (a *app) warnKnobs(channelType string, given map[string]json.RawMessage) {
 		known = append(append(known, moreKnobs[channelType]...), "expectations")
 		for _, name := range slices.Sorted(maps.Keys(given)) {
 			if !slices.Contains(known, name) {
-				fmt.Fprintf(plain{a.err}, "parley: warning: the knob %q means nothing to the type %s; its knobs are %s\n", cell(name), channelType, strings.Join(known, ", "))
+				fmt.Fprintf(cleanWriter{a.err}, "parley: warning: the knob %q means nothing to the type %s; its knobs are %s\n", cell(name), channelType, strings.Join(known, ", "))
 			}
 		}
 	}

@@ -45,7 +45,7 @@ read, and which rules were passed over. Without a SEQUENCE of a turn, the last.`
 		}
 		step := page.Items[len(page.Items)-1]
 		if len(args) == 2 && step.Sequence != before-1 {
-			fmt.Fprintf(plain{a.err}, "parley: %s is not a turn; this is the turn in front of it\n", args[1])
+			fmt.Fprintf(cleanWriter{a.err}, "parley: %s is not a turn; this is the turn in front of it\n", args[1])
 		}
 		return a.print(step, func(w io.Writer) error { return writeStep(w, ch, step) })
 	})

@@ -91,7 +91,7 @@ func (t *talk) recall(known *v1.ChatSession) {
 	const most = 6
 	for _, m := range known.Messages[max(0, len(known.Messages)-most):] {
 		if text, ok := m.Content.(string); ok {
-			fmt.Fprintf(plain{t.app.out}, "%s> %s\n", t.name(m.Role), text)
+			fmt.Fprintf(cleanWriter{t.app.out}, "%s> %s\n", t.name(m.Role), text)
 		}
 	}
 }
@@ -123,7 +123,7 @@ func (t *talk) lines(ctx context.Context) error {
 			if !prompt {
 				return err
 			}
-			fmt.Fprintln(plain{t.app.err}, "parley:", err)
+			fmt.Fprintln(cleanWriter{t.app.err}, "parley:", err)
 		}
 	}
 	if prompt {
@@ -242,7 +242,7 @@ func (s *shownReply) add(at int, text string) {
 	if s.text == "" {
 		fmt.Fprintf(s.out, "%s> ", clean(s.who))
 	}
-	fmt.Fprint(plain{s.out}, text)
+	fmt.Fprint(cleanWriter{s.out}, text)
 	s.text += text
 }
 
@@ -262,6 +262,6 @@ func (s *shownReply) end(reply string) error {
 	if s.live && s.text == "" {
 		fmt.Fprintf(s.out, "%s> ", clean(s.who))
 	}
-	_, err := fmt.Fprintln(plain{s.out}, reply[len(s.text):])
+	_, err := fmt.Fprintln(cleanWriter{s.out}, reply[len(s.text):])
 	return err
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -75,10 +74,7 @@ func (a *app) reseed(ctx context.Context, cfg config.Config) error {
 		return err
 	}
 	data := map[string]any{"cluster": cfg.Cluster.Name, "shards": shards, "epoch": epoch, "data": cfg.Data.Dir}
-	return a.print(data, func(w io.Writer) error {
-		_, err := fmt.Fprintf(w, "cluster %s: %d shards made anew, epoch %d; start the node of %s first, then the others\n", cfg.Cluster.Name, shards, epoch, cfg.Data.Dir)
-		return err
-	})
+	return a.print(data, linef("cluster %s: %d shards made anew, epoch %d; start the node of %s first, then the others", cfg.Cluster.Name, shards, epoch, cfg.Data.Dir))
 }
 
 // noNodeRuns refuses to continue while nodes run.

@@ -210,8 +210,5 @@ func (a *app) move(ctx context.Context, cfg config.Cluster, to string) error {
 			}
 		}
 	}
-	return a.print(map[string]any{"node": to, "moved": asked}, func(w io.Writer) error {
-		_, err := fmt.Fprintf(w, "node %s serves\n", to)
-		return err
-	})
+	return a.print(map[string]any{"node": to, "moved": asked}, linef("node %s serves", to))
 }

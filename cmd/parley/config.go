@@ -42,10 +42,7 @@ func (a *app) configCheck() *cobra.Command {
 					set++
 				}
 			}
-			return a.print(result{File: args[0], OK: true, Keys: set, Errors: []string{}}, func(w io.Writer) error {
-				_, err := fmt.Fprintf(w, "%s is fine; it sets %d of %d keys\n", args[0], set, len(allSettings))
-				return err
-			})
+			return a.print(result{File: args[0], OK: true, Keys: set, Errors: []string{}}, linef("%s is fine; it sets %d of %d keys", args[0], set, len(allSettings)))
 		},
 	}
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
 	"os/exec"
 	"runtime"
 
@@ -42,10 +41,7 @@ func (a *app) console() *cobra.Command {
 			url += "#code=" + code
 		}
 		if *show {
-			return a.print(opened{url}, func(w io.Writer) error {
-				_, err := fmt.Fprintln(w, url)
-				return err
-			})
+			return a.print(opened{url}, line(url))
 		}
 		if err := browse(ctx, url); err != nil {
 			return fmt.Errorf("open a browser: %w; parley console --print tells the address", err)

@@ -90,7 +90,7 @@ is used from then on.`,
 	command.Flags().StringVar(&c.TokenEnv, "token-env", "", "the `VARIABLE` of the environment that holds the token")
 	command.Flags().StringVar(&c.CA, "ca", "", "`FILE` with the certificates that the hub's is checked against, besides the system's")
 	command.MarkFlagsMutuallyExclusive("token-stdin", "token-env")
-	_ = command.MarkFlagRequired("hub") // the flag is there
+	require(command, "hub")
 	return command
 }
 

@@ -146,8 +146,6 @@ it into the new folder.`,
 		},
 	}
 	c.Flags().StringVar(&to, "to", "", "folder to make; it must not exist")
-	if err := c.MarkFlagRequired("to"); err != nil {
-		panic(err) // the flag is defined in the line above
-	}
+	require(c, "to")
 	return c
 }

@@ -60,7 +60,7 @@ position, which --after takes.`,
 // stored or only its number is known.
 func (a *app) printEvent(position string, event jsontext.Value) error {
 	if a.output != "json" {
-		return eventLine(plain{a.out}, event)
+		return eventLine(cleanWriter{a.out}, event)
 	}
 	out := event.Clone()
 	if position != "" && len(out) > 2 {

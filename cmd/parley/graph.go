@@ -158,9 +158,7 @@ A script lists what is said:
 		},
 	}
 	c.Flags().StringVar(&script, "script", "", "file with what is said (YAML or JSON)")
-	if err := c.MarkFlagRequired("script"); err != nil {
-		panic(err) // the flag is defined in the line above
-	}
+	require(c, "script")
 	return c
 }
 

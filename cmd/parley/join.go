@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
-	"io"
 	"os/signal"
 	"strings"
 	"syscall"
@@ -71,10 +69,7 @@ func (a *app) listWaiting(ctx context.Context, hub *v1.Client, me *v1.Agent) err
 	if err != nil {
 		return err
 	}
-	return a.print(waits, func(w io.Writer) error {
-		_, err := fmt.Fprintln(w, strings.Join(waits.Lines(cell(me.Passport.Name), time.Now()), "\n"))
-		return err
-	})
+	return a.print(waits, line(strings.Join(waits.Lines(cell(me.Passport.Name), time.Now()), "\n")))
 }
 
 // joinScreen shows a person's channel, or all that waits for them, until they leave.

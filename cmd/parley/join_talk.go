@@ -60,7 +60,7 @@ func (a *app) talk(ctx context.Context, talk *join.Talk) error {
 			}
 			did, err := t.Do(ctx, line)
 			if err != nil {
-				fmt.Fprintln(plain{a.err}, "parley:", strings.TrimSpace(advise(err).Error()))
+				fmt.Fprintln(cleanWriter{a.err}, "parley:", strings.TrimSpace(advise(err).Error()))
 			}
 			for _, note := range did.Notes {
 				t.note("%s", note)
@@ -140,7 +140,7 @@ func (t *talking) tellTurn(now *v1.Channel) {
 func (t *talking) note(format string, args ...any) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	fmt.Fprintf(plain{t.app.err}, format+"\n", args...)
+	fmt.Fprintf(cleanWriter{t.app.err}, format+"\n", args...)
 }
 
 // seen wakes the sender of a text when it is shown.

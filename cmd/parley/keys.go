@@ -207,9 +207,6 @@ func (a *app) keysRevoke() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return a.print(key, func(w io.Writer) error {
-			_, err := fmt.Fprintf(w, "revoked %s (%s)\n", key.ID, describe(key))
-			return err
-		})
+		return a.print(key, linef("revoked %s (%s)", key.ID, describe(key)))
 	})
 }

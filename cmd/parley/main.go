@@ -83,7 +83,7 @@ func run(ctx context.Context, args []string, std streams, environ []string) int 
 	if chosen, ok := errors.AsType[*exitError](err); ok {
 		code = chosen.code
 	}
-	fmt.Fprintln(plain{std.err}, "parley:", strings.TrimSpace(advise(err).Error()))
+	fmt.Fprintln(cleanWriter{std.err}, "parley:", strings.TrimSpace(advise(err).Error()))
 	if code == exitUsage {
 		fmt.Fprintf(std.err, "see %s --help\n", called.CommandPath())
 	}

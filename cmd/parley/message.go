@@ -121,10 +121,7 @@ func (a *app) refusedLine(line int, refusal error) error {
 		Line  int    `json:"line"`
 		Error string `json:"error"`
 	}{line, refusal.Error()}
-	return a.print(row, func(w io.Writer) error {
-		_, err := fmt.Fprintf(w, "line %d: %s\n", row.Line, row.Error)
-		return err
-	})
+	return a.print(row, linef("line %d: %s", row.Line, row.Error))
 }
 
 // checked prints how many messages are valid.
@@ -133,10 +130,7 @@ func (a *app) checked(stats stream.Stats) error {
 		Messages int `json:"messages"`
 		Refused  int `json:"refused"`
 	}{stats.Messages, stats.Refused}
-	err := a.print(row, func(w io.Writer) error {
-		_, err := fmt.Fprintf(w, "%d messages are fine, %d are refused\n", row.Messages, row.Refused)
-		return err
-	})
+	err := a.print(row, linef("%d messages are fine, %d are refused", row.Messages, row.Refused))
 	if err == nil && stats.Refused > 0 {
 		err = fmt.Errorf("%d of %d messages are refused", stats.Refused, stats.Messages+stats.Refused)
 	}

@@ -163,10 +163,7 @@ func (a *app) projectTo(ctx context.Context, args []string, check bool,
 			Code string `json:"code"`
 			Text string `json:"text"`
 		}{talk.where(n), string(n.Kind), n.Code, n.Text}
-		err := a.print(row, func(w io.Writer) error {
-			_, err := fmt.Fprintf(w, "line %d: %s: %s\n", row.Line, row.Kind, row.Text)
-			return err
-		})
+		err := a.print(row, linef("line %d: %s: %s", row.Line, row.Kind, row.Text))
 		if err != nil {
 			return err
 		}

@@ -35,7 +35,7 @@ func (a *app) print(data any, text func(w io.Writer) error) error {
 	case "jsonl", "toon":
 		return a.printForm(data)
 	}
-	return text(plain{a.out})
+	return text(cleanWriter{a.out})
 }
 
 // printJSON writes data as a line of JSON.
@@ -50,4 +50,17 @@ func table(w io.Writer, rows func(w io.Writer)) error {
 	aligned := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	rows(aligned)
 	return aligned.Flush()
+}
+
+// line returns a function that prints values as one line.
+func line(values ...any) func(io.Writer) error {
+	return func(w io.Writer) error {
+		_, err := fmt.Fprintln(w, values...)
+		return err
+	}
+}
+
+// linef returns a function that prints a formatted line.
+func linef(format string, args ...any) func(io.Writer) error {
+	return line(fmt.Sprintf(format, args...))
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"io"
 	"net/url"
 	"strings"
@@ -108,10 +107,7 @@ func (a *app) requestsAnswer() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return a.print(r, func(w io.Writer) error {
-			_, err := fmt.Fprintf(w, "%s, with envelope %s\n", r.State, r.Answer.Envelope)
-			return err
-		})
+		return a.print(r, linef("%s, with envelope %s", r.State, r.Answer.Envelope))
 	})
 	c.Flags().StringVar(&reply.As, "as", "", "the `NAME` or id that answers (default: the key's own, or the operator)")
 	c.Flags().StringVar(&reply.Text, "text", "", "the answer in words")

@@ -117,10 +117,7 @@ func (a *app) validateAll(name string, in io.Reader) error {
 		invalid++
 		for _, problem := range schemas.Problems(err) {
 			row := problemRow{line, problem}
-			err := a.print(row, func(w io.Writer) error {
-				_, err := fmt.Fprintf(w, "line %d: %s\n", row.Line, row.Problem)
-				return err
-			})
+			err := a.print(row, linef("line %d: %s", row.Line, row.Problem))
 			if err != nil {
 				return err
 			}
@@ -131,10 +128,7 @@ func (a *app) validateAll(name string, in io.Reader) error {
 		Valid   int    `json:"valid"`
 		Invalid int    `json:"invalid"`
 	}{name, valid, invalid}
-	err := a.print(row, func(w io.Writer) error {
-		_, err := fmt.Fprintf(w, "%d documents are valid against %s, %d are not\n", valid, name, invalid)
-		return err
-	})
+	err := a.print(row, linef("%d documents are valid against %s, %d are not", valid, name, invalid))
 	if err == nil && invalid > 0 {
 		err = fmt.Errorf("%d of %d documents are not valid against %s", invalid, valid+invalid, name)
 	}

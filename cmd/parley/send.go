@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"fmt"
-	"io"
 
 	"github.com/spf13/cobra"
 
@@ -62,10 +60,7 @@ same command can be repeated safely: it is sent once.`,
 		if err != nil {
 			return err
 		}
-		return a.print(sent, func(w io.Writer) error {
-			_, err := fmt.Fprintln(w, "sent", sent.ID)
-			return err
-		})
+		return a.print(sent, line("sent", sent.ID))
 	})
 	c.Flags().StringVar(&as, "as", "", "the `NAME` or id that sends")
 	c.Flags().StringVar(&eventType, "type", "", "an event type of your own, like myapp.review_request")

@@ -151,10 +151,7 @@ branch they come from goes on as it is. parley events shows the ids of messages.
 		if err != nil {
 			return err
 		}
-		return a.print(raw, func(w io.Writer) error {
-			_, err := fmt.Fprintf(w, "%s  is a fork of %s with %d messages\n", cell(made.ID), cell(branch), made.MessageCount)
-			return err
-		})
+		return a.print(raw, linef("%s  is a fork of %s with %d messages", cell(made.ID), cell(branch), made.MessageCount))
 	})
 	c.Flags().StringVar(&branch, "branch", wire.MainBranch, "the `BRANCH` to fork")
 	c.Flags().StringVar(&id, "id", "", "the new branch's `ID` (default: one is made)")

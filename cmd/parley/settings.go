@@ -117,3 +117,12 @@ func lookup(environ []string, name string) string {
 	}
 	return value
 }
+
+// require makes flags that were defined before required.
+func require(c *cobra.Command, names ...string) {
+	for _, name := range names {
+		if err := c.MarkFlagRequired(name); err != nil {
+			panic(err) // the flag is defined in the lines above
+		}
+	}
+}

@@ -81,10 +81,7 @@ func (a *app) tasksCancel() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return a.print(sent, func(w io.Writer) error {
-			_, err := fmt.Fprintf(w, "asked, with envelope %s\n", sent.ID)
-			return err
-		})
+		return a.print(sent, linef("asked, with envelope %s", sent.ID))
 	})
 	c.Flags().StringVar(&as, "as", "", "the `NAME` or id that asks (default: who opened the task's channel)")
 	c.Flags().StringVar(&reason, "reason", "", "why")

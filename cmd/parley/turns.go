@@ -39,9 +39,7 @@ func (a *app) turns() *cobra.Command {
 		})
 	})
 	c.Flags().StringVar(&as, "as", "", "whose, by `NAME` or id")
-	if err := c.MarkFlagRequired("as"); err != nil {
-		panic(err) // the flag is defined in the line above
-	}
+	require(c, "as")
 	return c
 }
 

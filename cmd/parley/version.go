@@ -2,8 +2,6 @@ package main
 
 import (
 	"cmp"
-	"fmt"
-	"io"
 	"runtime"
 	"runtime/debug"
 
@@ -52,10 +50,7 @@ func (a *app) version() *cobra.Command {
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			b := thisBuild()
-			return a.print(b, func(w io.Writer) error {
-				_, err := fmt.Fprintf(w, "parley %s (%s, %s)\n", b.Version, b.Go, b.System)
-				return err
-			})
+			return a.print(b, linef("parley %s (%s, %s)", b.Version, b.Go, b.System))
 		},
 	}
 }

@@ -35,7 +35,7 @@ func (a *app) withHub(c *cobra.Command, fn func(ctx context.Context, hub *v1.Cli
 			},
 			Notify: func(text string) {
 				if !a.quiet {
-					fmt.Fprintln(plain{a.err}, "parley:", text)
+					fmt.Fprintln(cleanWriter{a.err}, "parley:", text)
 				}
 			},
 		}
@@ -71,6 +71,6 @@ const ends = "ends"
 // chose it.
 func (a *app) nameContext(flags *hubFlags) {
 	if chosen, err := a.chooseHub(flags); err == nil && chosen.Context != "" && isTerminal(a.err) {
-		fmt.Fprintf(plain{a.err}, "parley: asking %s\n", chosen)
+		fmt.Fprintf(cleanWriter{a.err}, "parley: asking %s\n", chosen)
 	}
 }

@@ -17,7 +17,6 @@ import (
 const (
 	reasonSpoofed  = "spoofed"
 	reasonSubject  = "subject_mismatch"
-	reasonBudget   = "over_budget"
 	reasonPersist  = "conversation_persist_failed"
 	reasonPublish  = "publish_failed"
 	reasonHops     = "too_many_hops"

@@ -250,16 +250,29 @@ func (s *Server) list() []*space {
 
 // entries calls each with an adapter's entries of a workspace, page by page.
 func (sp *space) entries(ctx context.Context, q hub.EntryQuery, each func(hub.Entry) (more bool, err error)) error {
+	return sp.pages(ctx, q, func(page []hub.Entry) (bool, error) { return eachOf(page, each) })
+}
+
+// eachOf calls each with the items of a list until one needs no more.
+func eachOf[T any](list []T, each func(T) (more bool, err error)) (more bool, err error) {
+	for _, item := range list {
+		if more, err := each(item); err != nil || !more {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// pages calls each with pages of an adapter's entries of a workspace.
+func (sp *space) pages(ctx context.Context, q hub.EntryQuery, each func([]hub.Entry) (more bool, err error)) error {
 	q.Home = sp.home.ID
 	for {
 		page, err := sp.s.hub.Entries(ctx, q)
 		if err != nil {
 			return err
 		}
-		for _, entry := range page.Entries {
-			if more, err := each(entry); err != nil || !more {
-				return err
-			}
+		if more, err := each(page.Entries); err != nil || !more {
+			return err
 		}
 		switch {
 		case page.Next == "":

@@ -92,30 +92,13 @@ type stored struct {
 
 // messages yields the messages of a conversation in the order of a query.
 func (sp *space) messages(ctx context.Context, q hub.EntryQuery, each func(stored) (more bool, err error)) error {
-	q.Home = sp.home.ID
-	for {
-		page, err := sp.s.hub.Entries(ctx, q)
+	return sp.pages(ctx, q, func(page []hub.Entry) (bool, error) {
+		list, err := sp.fetch(ctx, page)
 		if err != nil {
-			return err
+			return false, err
 		}
-		list, err := sp.fetch(ctx, page.Entries)
-		if err != nil {
-			return err
-		}
-		for _, m := range list {
-			if more, err := each(m); err != nil || !more {
-				return err
-			}
-		}
-		switch {
-		case page.Next == "":
-			return nil
-		case q.Reverse:
-			q.Before = page.Next
-		default:
-			q.After = page.Next
-		}
-	}
+		return eachOf(list, each)
+	})
 }
 
 // fetch reads the messages of index entries. Neighbours in the log are read

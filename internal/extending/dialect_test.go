@@ -111,7 +111,7 @@ func TestDialect(t *testing.T) {
 		t.Fatal(err)
 	}
 	keys := access.NewKeys()
-	cfg := config.Default()
+	cfg := config.Core.Default()
 	cfg.HTTP.Listen = "127.0.0.1:0"
 	s, err := server.New(t.Context(), cfg, server.Deps{Keys: keys, Log: quiet, Dialects: []server.Dialect{&plain{hub: h}}})
 	if err != nil {

@@ -52,7 +52,7 @@ func TestDefaults(t *testing.T) {
 		Tracing: config.Tracing{Percent: 100, Queue: 8192, Timeout: 10 * time.Second},
 		Cluster: config.Cluster{Name: "parley", Shards: 12, Replicas: 3, Suspect: 1200 * time.Millisecond, GroupBytes: 1 << 20},
 	}
-	if diff := cmp.Diff(want, config.Default()); diff != "" {
+	if diff := cmp.Diff(want, config.Core.Default()); diff != "" {
 		t.Errorf("defaults (-want +got):\n%s", diff)
 	}
 }

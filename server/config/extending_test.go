@@ -14,7 +14,7 @@ func TestSmallestSetting(t *testing.T) {
 	if !ok || known.Default != key.Default || known.Env() != key.Env() {
 		t.Errorf("the table has %+v", known)
 	}
-	settings, err := Load(Sources{Environ: []string{key.Env() + "=4KiB"}})
+	settings, err := Core.Load(Sources{Environ: []string{key.Env() + "=4KiB"}})
 	if err != nil || *key.field(&settings.Config).(*Bytes) != 4<<10 {
 		t.Errorf("%+v, %v", settings, err)
 	}

@@ -35,9 +35,3 @@ func (t Table) Default() Config {
 	}
 	return settings.Config
 }
-
-// Default returns the default configuration of Core.
-func Default() Config { return Core.Default() }
-
-// Load calls Core.Load.
-func Load(src Sources) (*Settings, error) { return Core.Load(src) }

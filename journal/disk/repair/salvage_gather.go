@@ -250,13 +250,5 @@ func (g *gatherer) walBatch(rec io.Reader) error {
 }
 
 func (g *gatherer) wanted(seq uint64) bool {
-	if seq > g.flushed {
-		return true
-	}
-	for _, m := range g.missing {
-		if m[0] <= seq && seq <= m[1] {
-			return true
-		}
-	}
-	return false
+	return seq > g.flushed || slices.ContainsFunc(g.missing, func(m [2]uint64) bool { return m[0] <= seq && seq <= m[1] })
 }

@@ -27,7 +27,7 @@ func TestTerminalsAreSafeFromAgents(t *testing.T) {
 			t.Errorf("clean(%q) = %q, want %q", in, got, want)
 		}
 		var out bytes.Buffer
-		if _, err := fmt.Fprint(plain{&out}, in); err != nil || out.String() != want {
+		if _, err := fmt.Fprint(cleanWriter{&out}, in); err != nil || out.String() != want {
 			t.Errorf("written as %q, %v; want %q", out.String(), err, want)
 		}
 	}

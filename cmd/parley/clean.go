@@ -12,12 +12,12 @@ func clean(s string) string { return screen.Clean(s) }
 // cell returns a text for one cell of a table or one line.
 func cell(s string) string { return screen.Cell(s) }
 
-// plain cleans what is written through it. Writes end at whole characters, as
+// cleanWriter cleans what is written through it. Writes end at whole characters, as
 // those of fmt and tabwriter do.
-type plain struct{ w io.Writer }
+type cleanWriter struct{ w io.Writer }
 
-func (p plain) Write(b []byte) (int, error) {
-	if _, err := io.WriteString(p.w, clean(string(b))); err != nil {
+func (c cleanWriter) Write(b []byte) (int, error) {
+	if _, err := io.WriteString(c.w, clean(string(b))); err != nil {
 		return 0, err
 	}
 	return len(b), nil
